@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_ops.h - for authors of stores. Users want store.h.
+ *
+ * A store embeds struct hapax_store as its first member and fills a table of
+ * operations. Only store.c calls through the table: it has checked arguments and
+ * limits, interned the scope, and it counts what was decided, so a backend does
+ * nothing but decide and keep. The promise of stability here is weaker than in
+ * store.h: the table may grow with a minor version, at its end.
+ */
+#ifndef HAPAX_EXT_STORE_OPS_H
+#define HAPAX_EXT_STORE_OPS_H
+
+#include <hapax/store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { HAPAX_STORE_OPS_VERSION = 1 };
+
+/*
+ * Submit count operations. Returns at once; completion runs when every result is
+ * decided and, on a durable store, synced. ops and what they point to stay valid
+ * until then. Results are written into ops; nothing is allocated per operation.
+ * Operations on one key take effect in array order; two submits in flight have no
+ * order. completion runs once, perhaps before submit returns, on the caller's or
+ * the store's thread; it must not block and may submit.
+ *
+ * An operation whose status is already not HAPAX_OK was refused by the check and
+ * is to be left alone; an all-or-nothing group that holds one is refused whole.
+ * Zero in lease_ms and ttl_ms and empty scopes have been replaced by what they
+ * stand for. A backend ends a submit by hapax_store_complete(), which counts the
+ * decisions and runs completion.
+ */
+typedef void hapax_store_submit_fn(
+	struct hapax_store *store, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion);
+
+/* As hapax_store_scan(); scan is complete, with count_max set. Blocks. */
+typedef enum hapax_status hapax_store_scan_fn(
+	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
+	hapax_scan_fn *each, void *context, struct hapax_error *err);
+
+/*
+ * Fill what the store knows; counts hold what the store keeps, without what has
+ * not been given to count() yet. each may be NULL. Blocks.
+ */
+typedef enum hapax_status hapax_store_stats_fn(
+	struct hapax_store *store, struct hapax_stats *stats, hapax_counters_fn *each,
+	void *context, struct hapax_error *err);
+
+/* As hapax_store_sweep(); count_max is set. Blocks. */
+typedef enum hapax_status hapax_store_sweep_fn(
+	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err);
+
+/*
+ * Add count rows of decisions to what the store keeps. Never synced for its own
+ * sake. Called about once a second while there is something to add, and at close,
+ * from one thread at a time. Blocks.
+ */
+typedef enum hapax_status hapax_store_count_fn(
+	struct hapax_store *store, const struct hapax_counters *rows, size_t count,
+	struct hapax_error *err);
+
+/* Free everything, the store itself included. No submit is in flight. */
+typedef void hapax_store_close_fn(struct hapax_store *store);
+
+struct hapax_store_ops {
+	unsigned version;              /* HAPAX_STORE_OPS_VERSION; new operations go at the end */
+	const char *name;              /* as in store URLs, metrics and logs */
+	unsigned capabilities;         /* enum hapax_store_capability */
+	hapax_store_submit_fn *submit; /* required */
+	hapax_store_scan_fn *scan;     /* required */
+	hapax_store_stats_fn *stats;   /* required */
+	hapax_store_sweep_fn *sweep;   /* required */
+	hapax_store_close_fn *close;   /* required */
+	hapax_store_count_fn *count;   /* NULL: counters live in this process only */
+	int is_synchronous;            /* every submit completes before it returns */
+};
+
+struct hx_store_core;
+
+/* First member of every store. */
+struct hapax_store {
+	const struct hapax_store_ops *ops;
+	struct hx_store_core *core; /* what store.c keeps for it */
+};
+
+/*
+ * Make store usable: checks the table and the options, builds what store.c keeps
+ * and, unless flagged off, starts housekeeping; so it comes last in an open. On
+ * failure nothing is left behind. Undo it with hapax_store_detach() as the first
+ * thing in close (hapax_store_close() has then flushed the counters).
+ */
+HAPAX_API enum hapax_status hapax_store_attach(
+	struct hapax_store *store, const struct hapax_store_ops *ops, const char *url,
+	const struct hapax_store_options *options, struct hapax_error *err);
+
+/* NULL core is allowed. */
+HAPAX_API void hapax_store_detach(struct hapax_store *store);
+
+/* End a submit: every status and outcome is written. Threads: any. */
+HAPAX_API void hapax_store_complete(
+	struct hapax_store *store, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * alloc.h - the allocation seam: heap and pages, and the failures of both.
+ *
+ * Every allocation of the library goes through here, so that a host can bring its
+ * own allocator and a test can make the n-th one fail. A heap pointer from here
+ * goes back through hx_free(), never free().
+ *
+ * Threads: any. Fork: nothing to do.
+ */
+#ifndef HX_ALLOC_H
+#define HX_ALLOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a host gives in place of malloc(3) and its kin; same contracts. */
+struct hx_allocator {
+	void *(*malloc)(size_t size);
+	void *(*realloc)(void *ptr, size_t size);
+	void (*free)(void *ptr);
+};
+
+/*
+ * Take host (copied) for everything from now on. Works once, and only before
+ * the first allocation, because a pointer must be freed where it came from; false
+ * otherwise. Threads: call it before others use the library.
+ */
+bool hx_alloc_hook(const struct hx_allocator *host);
+
+/* NULL: no memory. A size of 0 gives a pointer that can be freed. */
+__attribute__((malloc, warn_unused_result)) void *hx_alloc(size_t size);
+
+/* Zeroed; NULL also when count * size overflows. */
+__attribute__((malloc, warn_unused_result)) void *hx_alloc_zero(size_t count, size_t size);
+
+/* As realloc(3), except that size 0 keeps the allocation. On NULL, ptr still lives. */
+__attribute__((warn_unused_result)) void *hx_realloc(void *ptr, size_t size);
+
+/* NULL is allowed. */
+void hx_free(void *ptr);
+
+/*
+ * Pages: reserve address space, then commit parts of it as they are needed; what
+ * was committed never moves. All sizes and addresses are multiples of the page
+ * size; HX_PAGES_STEP is one on every machine, 64 KiB pages included.
+ */
+enum { HX_PAGES_STEP = 64 * 1024, HX_PAGES_HUGE_SIZE = 2 * 1024 * 1024 };
+
+enum hx_pages_flag {
+	HX_PAGES_HUGE = 1 << 0, /* ask for huge pages; the kernel may decline */
+};
+
+/*
+ * Address space that faults when touched and costs no memory. NULL: none left.
+ * Aligned to HX_PAGES_HUGE_SIZE when at least that large.
+ */
+__attribute__((warn_unused_result)) void *hx_pages_reserve(size_t bytes);
+
+/* Make pages readable and writable, zero at first. 0, or -1 with errno set. */
+__attribute__((warn_unused_result)) int hx_pages_commit(void *at, size_t bytes, unsigned flags);
+
+/* Give the memory back and keep the address space; it faults when touched again. */
+void hx_pages_decommit(void *at, size_t bytes);
+
+/* Give the address space back as well. NULL is allowed. */
+void hx_pages_release(void *at, size_t bytes);
+
+/*
+ * For tests: make the nth allocation from now fail (1 is the next one), and with
+ * forever all that follow it. hx_pages_reserve() and hx_pages_commit() count as
+ * allocations. 0 disarms.
+ */
+void hx_alloc_fail_at(uint64_t nth, int forever);
+
+/* How many allocations were asked for so far, failed ones included. */
+uint64_t hx_alloc_count(void);
+
+/* How many heap allocations live now. Exact when no other thread allocates. */
+int64_t hx_alloc_live(void);
+
+#endif

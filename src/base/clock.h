@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * clock.h - the clock seam: the system's clock, a virtual one, UTC text.
+ *
+ * Time reaches the library through struct hapax_clock only; this is the one place
+ * that asks the kernel. hapax_clock_system()'s boot_ms is made for hot paths: it
+ * never goes back and never runs ahead of CLOCK_BOOTTIME, but it may be late, by a
+ * timer tick (1 to 10 ms) always and by the length of a suspend for up to a second
+ * after waking. Late is the safe side: leases and records end late, never early.
+ *
+ * Threads: any.
+ */
+#ifndef HX_CLOCK_H
+#define HX_CLOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <hapax/bytes.h>
+#include <hapax/clock.h>
+
+/* Nanoseconds of CLOCK_MONOTONIC, for deadlines and measurements. */
+int64_t hx_clock_mono_ns(void);
+
+/*
+ * All zeros is what a clock's boot_id() gives when the boot is not known, as in a
+ * container without /proc. Two unknown boots are not the same boot: compare boot
+ * ids with hx_boot_id_equal(), which is false when either is unknown.
+ */
+bool hx_boot_id_is_known(const unsigned char boot_id[HAPAX_BOOT_ID_SIZE]);
+bool hx_boot_id_equal(
+	const unsigned char a[HAPAX_BOOT_ID_SIZE], const unsigned char b[HAPAX_BOOT_ID_SIZE]);
+
+/*
+ * The cheap boot clock behind hapax_clock_system(), apart so that tests can feed
+ * it a suspend. offset_ns is at most BOOTTIME - MONOTONIC and only ever grows; both
+ * members begin as INT64_MIN.
+ */
+typedef int64_t hx_clock_read_fn(clockid_t id);
+
+struct hx_boot_clock {
+	_Atomic int64_t offset_ns;
+	_Atomic int64_t refresh_at_ns; /* in CLOCK_MONOTONIC_COARSE */
+};
+
+int64_t hx_boot_clock_ns(struct hx_boot_clock *boot_clock, hx_clock_read_fn *read);
+
+/* A clock that stands still until it is told otherwise, for tests and simulation. */
+struct hx_virtual_clock {
+	_Atomic int64_t wall_ms;
+	_Atomic int64_t boot_ms;
+	_Atomic uint64_t boot_number;
+	struct hapax_clock clock;
+};
+
+/* Starts at wall_ms in its first boot, with boot_ms 0. */
+void hx_virtual_clock_init(struct hx_virtual_clock *vc, int64_t wall_ms);
+
+/* Borrowed from vc. */
+const struct hapax_clock *hx_virtual_clock_clock(struct hx_virtual_clock *vc);
+
+/* Time passes: both readings grow by ms, which is not negative. */
+void hx_virtual_clock_advance(struct hx_virtual_clock *vc, int64_t ms);
+
+/* Somebody sets the wall clock, either way; boot_ms does not notice. */
+void hx_virtual_clock_set_wall(struct hx_virtual_clock *vc, int64_t wall_ms);
+
+/* A new boot id, boot_ms from 0, wall clock as it was. */
+void hx_virtual_clock_reboot(struct hx_virtual_clock *vc);
+
+/*
+ * "2026-11-15T20:22:15.123Z". Times outside the years 0000 to 9999 are clamped to
+ * the first or last millisecond of that range, so the text is always RFC 3339.
+ */
+void hx_clock_format_utc(int64_t ms, char out[32]);
+
+/*
+ * Read that form back, with three digits of fraction or none. False when the text
+ * is anything else, a day that does not exist or a leap second included.
+ */
+bool hx_clock_parse_utc(struct hapax_bytes text, int64_t *ret_ms);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * duration.h - lengths of time as people write them: 100ms, 5m, 1h30m, 7d.
+ *
+ * Whole numbers with a unit of w, d, h, m, s, ms; largest unit first, each at most
+ * once. No sign, blanks or fractions, and no bare number: "30" could mean
+ * anything.
+ *
+ * Threads: any.
+ */
+#ifndef HX_DURATION_H
+#define HX_DURATION_H
+
+#include <stdint.h>
+
+#include <hapax/bytes.h>
+#include <hapax/error.h>
+
+enum { HX_DURATION_TEXT_SIZE = 32 };
+
+/* INVALID, with the position in the message (0 is the first byte). */
+enum hapax_status hx_duration_parse(
+	struct hapax_bytes text, int64_t *ret_ms, struct hapax_error *err);
+
+/*
+ * The shortest text that parses back to ms, which is not negative: one unit (90m)
+ * or all that are needed (1w1ms), whichever is shorter.
+ */
+void hx_duration_format(int64_t ms, char out[HX_DURATION_TEXT_SIZE]);
+
+#endif

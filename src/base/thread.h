@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thread.h - the thread seam: threads, and four ways to wait for one.
+ *
+ * struct hx_mutex and struct hx_cond are for state that is held while something
+ * slow happens. struct hx_lock is four bytes for critical sections of a few dozen
+ * instructions: spinning pays there, and a sleep is the exception. struct hx_event
+ * happens once; waiting for what has happened already costs no system call.
+ *
+ * A struct of zeros is an unlocked hx_lock and an unset hx_event. None of these is
+ * recursive. Deadlines are hx_clock_mono_ns() values.
+ *
+ * Fork: a child must not use what another thread held.
+ */
+#ifndef HX_THREAD_H
+#define HX_THREAD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hapax/error.h>
+
+struct hx_mutex {
+	pthread_mutex_t pthread;
+};
+
+#define HX_MUTEX_INIT                     \
+	{                                 \
+		PTHREAD_MUTEX_INITIALIZER \
+	}
+
+void hx_mutex_init(struct hx_mutex *mutex);
+void hx_mutex_done(struct hx_mutex *mutex);
+void hx_mutex_lock(struct hx_mutex *mutex);
+void hx_mutex_unlock(struct hx_mutex *mutex);
+
+struct hx_cond {
+	pthread_cond_t pthread;
+};
+
+void hx_cond_init(struct hx_cond *cond);
+void hx_cond_done(struct hx_cond *cond);
+
+/* Locks: mutex held. May return for no reason: check your condition in a loop. */
+void hx_cond_wait(struct hx_cond *cond, struct hx_mutex *mutex);
+
+/* As above; false when deadline_ns passed. */
+bool hx_cond_wait_until_ns(struct hx_cond *cond, struct hx_mutex *mutex, int64_t deadline_ns);
+
+void hx_cond_signal(struct hx_cond *cond);
+void hx_cond_broadcast(struct hx_cond *cond);
+
+struct hx_once {
+	pthread_once_t pthread;
+};
+
+#define HX_ONCE_INIT              \
+	{                         \
+		PTHREAD_ONCE_INIT \
+	}
+
+/* Runs fn if no thread has yet; returns when it has run. */
+void hx_once_run(struct hx_once *once, void (*fn)(void));
+
+typedef void hx_thread_fn(void *arg);
+
+struct hx_thread {
+	pthread_t pthread;
+	hx_thread_fn *fn;
+	void *arg;
+	char name[16];
+};
+
+/*
+ * Run fn(arg) on a new thread, with every signal blocked so that the host's
+ * handlers run on the host's threads. name is cut to 15 bytes. thread must stay
+ * where it is until joined. LIMIT or NO_MEMORY: nothing was started.
+ */
+enum hapax_status hx_thread_start(
+	struct hx_thread *thread, hx_thread_fn *fn, void *arg, const char *name,
+	struct hapax_error *err);
+
+/* Wait for it to return. Once per started thread. */
+void hx_thread_join(struct hx_thread *thread);
+
+/* 1, 2, 3 ... in the order in which threads first ask. Never reused. */
+uint32_t hx_thread_id(void);
+
+/* Let another thread run. */
+void hx_thread_yield(void);
+
+/* How many processors this process may use; at least 1. */
+unsigned hx_cpu_count(void);
+
+enum hx_lock_state {
+	HX_LOCK_FREE = 0,
+	HX_LOCK_HELD = 1,
+	HX_LOCK_CONTENDED = 2, /* held, and somebody sleeps */
+};
+
+struct hx_lock {
+	_Atomic uint32_t state;
+};
+
+/* The slow halves of acquire and release; not for callers. */
+void hx_lock_acquire_slow(struct hx_lock *lock);
+void hx_lock_wake(struct hx_lock *lock);
+
+static inline void hx_lock_init(struct hx_lock *lock)
+{
+	atomic_init(&lock->state, HX_LOCK_FREE);
+}
+
+/* Take it if it is free now. */
+__attribute__((warn_unused_result)) static inline bool hx_lock_try(struct hx_lock *lock)
+{
+	uint32_t expected = HX_LOCK_FREE;
+
+	return atomic_compare_exchange_strong_explicit(
+		&lock->state, &expected, HX_LOCK_HELD, memory_order_acquire, memory_order_relaxed);
+}
+
+static inline void hx_lock_acquire(struct hx_lock *lock)
+{
+	if (__builtin_expect(!hx_lock_try(lock), 0))
+		hx_lock_acquire_slow(lock);
+}
+
+static inline void hx_lock_release(struct hx_lock *lock)
+{
+	uint32_t before =
+		atomic_exchange_explicit(&lock->state, HX_LOCK_FREE, memory_order_release);
+
+	if (__builtin_expect(before == HX_LOCK_CONTENDED, 0))
+		hx_lock_wake(lock);
+}
+
+enum hx_event_state {
+	HX_EVENT_UNSET = 0,
+	HX_EVENT_AWAITED = 1, /* unset, and somebody sleeps */
+	HX_EVENT_SET = 2,
+};
+
+struct hx_event {
+	_Atomic uint32_t state;
+};
+
+/* The slow halves of set and wait; not for callers. */
+void hx_event_wake(struct hx_event *event);
+bool hx_event_wait_slow(struct hx_event *event, int64_t deadline_ns);
+
+/* Also makes a used event new, when nobody waits for it or will set it. */
+static inline void hx_event_init(struct hx_event *event)
+{
+	atomic_init(&event->state, HX_EVENT_UNSET);
+}
+
+/* What was written before set is seen after wait and after a true is_set. */
+static inline bool hx_event_is_set(const struct hx_event *event)
+{
+	return atomic_load_explicit(&event->state, memory_order_acquire) == HX_EVENT_SET;
+}
+
+/*
+ * Idempotent. The waiter may free the event as soon as it sees it set: the wake
+ * passes its address to the kernel and does not read it.
+ */
+static inline void hx_event_set(struct hx_event *event)
+{
+	uint32_t before =
+		atomic_exchange_explicit(&event->state, HX_EVENT_SET, memory_order_acq_rel);
+
+	if (before == HX_EVENT_AWAITED)
+		hx_event_wake(event);
+}
+
+static inline void hx_event_wait(struct hx_event *event)
+{
+	if (!hx_event_is_set(event))
+		(void)hx_event_wait_slow(event, INT64_MAX);
+}
+
+/* False when deadline_ns passed and it is still not set. */
+static inline bool hx_event_wait_until_ns(struct hx_event *event, int64_t deadline_ns)
+{
+	return hx_event_is_set(event) || hx_event_wait_slow(event, deadline_ns);
+}
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/duration.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/random.h"
+
+static void reads(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t ms;
+	} cases[] = {
+		{"100ms", 100},
+		{"5m", 300000},
+		{"24h", 86400000},
+		{"7d", 604800000},
+		{"1w", 604800000},
+		{"1h30m", 5400000},
+		{"1w2d3h4m5s6ms", INT64_C(788645006)},
+		{"0s", 0},
+		{"0ms", 0},
+		{"007s", 7000},
+		{"90m", 5400000},
+		{"1m1ms", 60001},
+		{"9223372036854775807ms", INT64_MAX},
+		{"15250284452w", INT64_C(15250284452) * 604800000},
+		{"15250284452w3d7h12m55s807ms", INT64_MAX},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int64_t ms = -1;
+
+		assert_int_equal(
+			hx_duration_parse(hapax_bytes_from_text(cases[i].text), &ms, NULL),
+			HAPAX_OK);
+		assert_int_equal(ms, cases[i].ms);
+	}
+}
+
+static void refuses(void **state)
+{
+	/* The text, and the position that the message must name. */
+	static const struct {
+		const char *text;
+		const char *position;
+	} cases[] = {
+		{"s", "position 0:"},
+		{"-1s", "position 0:"},
+		{"+1s", "position 0:"},
+		{" 1s", "position 0:"},
+		{".5s", "position 0:"},
+		{"30", "position 2:"},
+		{"0", "position 1:"},
+		{"1 s", "position 1:"},
+		{"1s ", "position 1:"},
+		{"1.5s", "position 1:"},
+		{"1S", "position 1:"},
+		{"5M", "position 1:"},
+		{"1y", "position 1:"},
+		{"1us", "position 1:"},
+		{"1sec", "position 1:"},
+		{"1h30", "position 4:"},
+		{"1h30x", "position 4:"},
+		{"30m1h", "position 4:"},
+		{"1h1h", "position 3:"},
+		{"1ms1s", "position 4:"},
+		{"1h,30m", "position 1:"},
+		{"9223372036854775808ms", "position 0:"},
+		{"15250284453w", "position 0:"},
+		{"15250284452w3d7h12m55s808ms", "position 22:"},
+		{"99999999999999999999999999999999999s", "position 0:"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hapax_error err = {.status = HAPAX_OK};
+		int64_t ms = 77;
+
+		assert_int_equal(
+			hx_duration_parse(hapax_bytes_from_text(cases[i].text), &ms, &err),
+			HAPAX_ERR_INVALID);
+		assert_int_equal(err.status, HAPAX_ERR_INVALID);
+		assert_non_null(strstr(err.message, cases[i].position));
+		assert_int_equal(ms, 77);
+	}
+}
+
+static void refuses_nothing_nul_and_novels(void **state)
+{
+	struct hapax_error err;
+	char novel[5000];
+	int64_t ms = 77;
+
+	(void)state;
+	assert_int_equal(hx_duration_parse(hx_bytes(NULL, 0), &ms, &err), HAPAX_ERR_INVALID);
+	assert_non_null(strstr(err.message, "empty"));
+	assert_int_equal(hx_duration_parse(hx_bytes("1s\0", 3), &ms, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(hx_duration_parse(hx_bytes("\0", 1), &ms, NULL), HAPAX_ERR_INVALID);
+	memset(novel, 'x', sizeof(novel));
+	assert_int_equal(
+		hx_duration_parse(hx_bytes(novel, sizeof(novel)), &ms, &err), HAPAX_ERR_INVALID);
+	assert_true(strlen(err.message) < 150);
+	memset(novel, '9', sizeof(novel));
+	assert_int_equal(
+		hx_duration_parse(hx_bytes(novel, sizeof(novel)), &ms, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(ms, 77);
+}
+
+/* The size that the caller gave ends the text, not a NUL after it. */
+static void reads_only_its_bytes(void **state)
+{
+	int64_t ms;
+
+	(void)state;
+	assert_int_equal(hx_duration_parse(hx_bytes("1ms", 2), &ms, NULL), HAPAX_OK);
+	assert_int_equal(ms, 60000);
+}
+
+static void writes_the_shortest(void **state)
+{
+	static const struct {
+		int64_t ms;
+		const char *text;
+	} cases[] = {
+		{0, "0s"},
+		{1, "1ms"},
+		{1000, "1s"},
+		{1500, "1500ms"},
+		{90000, "90s"},
+		{5400000, "90m"},
+		{86400000, "1d"},
+		{604800000, "1w"},
+		{691200000, "8d"},
+		{604800001, "1w1ms"},
+		{INT64_MAX, "9223372036854775807ms"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[HX_DURATION_TEXT_SIZE];
+
+		hx_duration_format(cases[i].ms, text);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+static void what_is_written_reads_the_same(void **state)
+{
+	struct hx_prng prng;
+
+	(void)state;
+	hx_prng_seed(&prng, 1);
+	for (int i = 0; i < 20000; i++) {
+		int64_t ms = (int64_t)(hx_prng_next(&prng) >> (1 + hx_prng_below(&prng, 63)));
+		char text[HX_DURATION_TEXT_SIZE];
+		int64_t back;
+
+		if (i % 2 == 0)
+			ms -= ms % 1000;
+		hx_duration_format(ms, text);
+		assert_int_equal(
+			hx_duration_parse(hapax_bytes_from_text(text), &back, NULL), HAPAX_OK);
+		assert_int_equal(back, ms);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads),
+		cmocka_unit_test(refuses),
+		cmocka_unit_test(refuses_nothing_nul_and_novels),
+		cmocka_unit_test(reads_only_its_bytes),
+		cmocka_unit_test(writes_the_shortest),
+		cmocka_unit_test(what_is_written_reads_the_same),
+	};
+
+	return cmocka_run_group_tests_name("duration", tests, NULL, NULL);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/process.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+#include "support/temp_dir.h"
+
+static struct hx_process_end run(const char *const argv[], int stdout_fd, int stderr_fd)
+{
+	struct hx_process_end end;
+	struct hapax_error err;
+	pid_t pid;
+
+	assert_int_equal(hx_process_spawn(argv, stdout_fd, stderr_fd, &pid, &err), HAPAX_OK);
+	assert_true(pid > 0);
+	assert_int_equal(hx_process_wait(pid, &end, &err), HAPAX_OK);
+	return end;
+}
+
+static struct hx_process_end run_shell(const char *script, int stdout_fd, int stderr_fd)
+{
+	const char *const argv[] = {"sh", "-c", script, NULL};
+
+	return run(argv, stdout_fd, stderr_fd);
+}
+
+static void knows_itself(void **state)
+{
+	(void)state;
+	assert_int_equal(hx_process_id(), getpid());
+}
+
+static void tells_how_a_child_ended(void **state)
+{
+	struct hx_process_end end;
+
+	(void)state;
+	end = run_shell("exit 0", -1, -1);
+	assert_int_equal(end.exit_code, 0);
+	assert_int_equal(end.signal, 0);
+	end = run_shell("exit 255", -1, -1);
+	assert_int_equal(end.exit_code, 255);
+	assert_int_equal(end.signal, 0);
+	end = run_shell("kill -TERM $$", -1, -1);
+	assert_int_equal(end.exit_code, -1);
+	assert_int_equal(end.signal, SIGTERM);
+}
+
+/* What comes out of the pipe until it closes, as a string. */
+static void read_pipe(int fd, char *text, size_t size)
+{
+	size_t done = 0;
+	ssize_t part;
+
+	while (done < size - 1 && (part = read(fd, text + done, size - 1 - done)) > 0)
+		done += (size_t)part;
+	text[done] = '\0';
+}
+
+static void output_goes_where_it_is_sent(void **state)
+{
+	int out[2], other[2];
+	char text[100];
+
+	(void)state;
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(other, O_CLOEXEC), 0);
+	assert_int_equal(run_shell("echo out; echo err >&2", out[1], other[1]).exit_code, 0);
+	(void)close(out[1]);
+	(void)close(other[1]);
+	read_pipe(out[0], text, sizeof(text));
+	assert_string_equal(text, "out\n");
+	read_pipe(other[0], text, sizeof(text));
+	assert_string_equal(text, "err\n");
+	(void)close(out[0]);
+	(void)close(other[0]);
+}
+
+static void both_outputs_into_one(void **state)
+{
+	int out[2];
+	char text[100];
+
+	(void)state;
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	assert_int_equal(run_shell("echo out; echo err >&2", out[1], out[1]).exit_code, 0);
+	(void)close(out[1]);
+	read_pipe(out[0], text, sizeof(text));
+	assert_string_equal(text, "out\nerr\n");
+	(void)close(out[0]);
+}
+
+/* The child's standard error to our standard output, while its output goes elsewhere. */
+static void outputs_may_cross(void **state)
+{
+	int out[2], ours[2], saved = dup(STDOUT_FILENO);
+	struct hx_process_end end;
+	char text[100];
+
+	(void)state;
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(ours, O_CLOEXEC), 0);
+	(void)fflush(stdout);
+	assert_int_equal(dup2(ours[1], STDOUT_FILENO), STDOUT_FILENO);
+	end = run_shell("echo out; echo err >&2", out[1], STDOUT_FILENO);
+	assert_int_equal(dup2(saved, STDOUT_FILENO), STDOUT_FILENO);
+	assert_int_equal(end.exit_code, 0);
+	(void)close(saved);
+	(void)close(out[1]);
+	(void)close(ours[1]);
+	read_pipe(out[0], text, sizeof(text));
+	assert_string_equal(text, "out\n");
+	read_pipe(ours[0], text, sizeof(text));
+	assert_string_equal(text, "err\n");
+	(void)close(out[0]);
+	(void)close(ours[0]);
+}
+
+static void arguments_arrive_as_they_are(void **state)
+{
+	const char *const argv[] = {"printf", "%s|", "a b", "", "$HOME", NULL};
+	int out[2];
+	char text[100];
+
+	(void)state;
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	assert_int_equal(run(argv, out[1], -1).exit_code, 0);
+	(void)close(out[1]);
+	read_pipe(out[0], text, sizeof(text));
+	assert_string_equal(text, "a b||$HOME|");
+	(void)close(out[0]);
+}
+
+static void no_program_no_child(void **state)
+{
+	const char *const missing[] = {"hapax-no-such-program", NULL};
+	const char *const directory[] = {"/tmp", NULL};
+	struct hapax_error err;
+	pid_t pid = 77;
+
+	(void)state;
+	assert_int_equal(hx_process_spawn(missing, -1, -1, &pid, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(err.os_errno, ENOENT);
+	assert_non_null(strstr(err.message, "hapax-no-such-program"));
+	assert_int_equal(hx_process_spawn(directory, -1, -1, &pid, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(hx_process_spawn(missing, -1, -1, &pid, NULL), HAPAX_ERR_INVALID);
+	assert_int_equal(pid, 77);
+}
+
+static void a_bad_descriptor_starts_nothing(void **state)
+{
+	const char *const argv[] = {"true", NULL};
+	struct hapax_error err;
+	pid_t pid = 77;
+
+	(void)state;
+	assert_int_equal(hx_process_spawn(argv, 987, -1, &pid, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(err.os_errno, EBADF);
+	assert_int_equal(pid, 77);
+}
+
+static void others_are_not_waited_for(void **state)
+{
+	struct hx_process_end end = {.exit_code = 77};
+	struct hapax_error err;
+	const char *const argv[] = {"true", NULL};
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(hx_process_wait(getpid(), &end, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(err.os_errno, ECHILD);
+	assert_int_equal(hx_process_spawn(argv, -1, -1, &pid, NULL), HAPAX_OK);
+	assert_int_equal(hx_process_wait(pid, &end, NULL), HAPAX_OK);
+	end.exit_code = 77;
+	assert_int_equal(hx_process_wait(pid, &end, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(end.exit_code, 77);
+}
+
+static void terminate_itself(void *arg)
+{
+	struct hx_process_end *end = arg;
+	const char *const argv[] = {"sh", "-c", "kill -TERM $$; exit 9", NULL};
+	pid_t pid;
+
+	if (hx_process_spawn(argv, -1, -1, &pid, NULL) == HAPAX_OK)
+		(void)hx_process_wait(pid, end, NULL);
+}
+
+/* Our threads block signals; a child that inherited that would outlive its TERM. */
+static void children_of_threads_can_be_stopped(void **state)
+{
+	struct hx_process_end end = {.exit_code = 77};
+	struct hx_thread thread;
+
+	(void)state;
+	assert_int_equal(
+		hx_thread_start(&thread, terminate_itself, &end, "spawner", NULL), HAPAX_OK);
+	hx_thread_join(&thread);
+	assert_int_equal(end.exit_code, -1);
+	assert_int_equal(end.signal, SIGTERM);
+}
+
+static void a_file_lock_is_exclusive(void **state)
+{
+	struct temp_dir dir;
+	char path[256];
+	int first, second;
+
+	(void)state;
+	temp_dir_init(&dir);
+	(void)snprintf(path, sizeof(path), "%s/lock", dir.path);
+	first = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	second = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(first >= 0 && second >= 0);
+	assert_true(hx_file_lock(first));
+	assert_true(hx_file_lock(first));
+	errno = 0;
+	assert_false(hx_file_lock(second));
+	assert_int_equal(errno, EWOULDBLOCK);
+	(void)close(first);
+	assert_true(hx_file_lock(second));
+	(void)close(second);
+	assert_false(hx_file_lock(second));
+	assert_int_equal(errno, EBADF);
+	temp_dir_done(&dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(knows_itself),
+		cmocka_unit_test(tells_how_a_child_ended),
+		cmocka_unit_test(output_goes_where_it_is_sent),
+		cmocka_unit_test(both_outputs_into_one),
+		cmocka_unit_test(outputs_may_cross),
+		cmocka_unit_test(arguments_arrive_as_they_are),
+		cmocka_unit_test(no_program_no_child),
+		cmocka_unit_test(a_bad_descriptor_starts_nothing),
+		cmocka_unit_test(others_are_not_waited_for),
+		cmocka_unit_test(children_of_threads_can_be_stopped),
+		cmocka_unit_test(a_file_lock_is_exclusive),
+	};
+
+	return cmocka_run_group_tests_name("process", tests, NULL, NULL);
+}
