@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * clock_mark.c - the store's own clock.
+ *
+ *  (1) Readings of one mark never go back: boot time does not, within a boot.
+ *  (2) A store runs at most 1.1 times as fast as boot time.
+ *  (3) A reboot moves the store's time ahead by at most step_ms_max, never back.
+ */
+#include "store/clock_mark.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+/* Of each elapsed millisecond, a tenth more is paid towards what is owed. */
+enum { PAY_DIVISOR = 10 };
+
+static int64_t elapsed_ms(const struct hx_clock_mark *mark, const struct hapax_clock *clock)
+{
+	int64_t elapsed = clock->boot_ms(clock->context) - mark->boot_ms;
+
+	/* Another process may have set the mark a moment ahead of a coarse reading here. */
+	return elapsed > 0 ? elapsed : 0;
+}
+
+static int64_t paid_ms(const struct hx_clock_mark *mark, int64_t elapsed)
+{
+	int64_t paid = elapsed / PAY_DIVISOR;
+
+	return paid < mark->owed_ms ? paid : mark->owed_ms;
+}
+
+void hx_clock_mark_init(struct hx_clock_mark *mark, const struct hapax_clock *clock)
+{
+	memset(mark, 0, sizeof(*mark));
+	mark->store_ms = clock->wall_ms(clock->context);
+	mark->boot_ms = clock->boot_ms(clock->context);
+	clock->boot_id(clock->context, mark->boot_id);
+}
+
+bool hx_clock_mark_is_current(const struct hx_clock_mark *mark, const struct hapax_clock *clock)
+{
+	unsigned char boot_id[HAPAX_BOOT_ID_SIZE];
+
+	clock->boot_id(clock->context, boot_id);
+	return hx_boot_id_equal(mark->boot_id, boot_id);
+}
+
+void hx_clock_mark_reboot(
+	struct hx_clock_mark *mark, const struct hapax_clock *clock, int64_t step_ms_max)
+{
+	int64_t wall_ms = clock->wall_ms(clock->context);
+	int64_t behind_ms;
+
+	assert(step_ms_max >= 0);
+	mark->owed_ms = 0;
+	if (!__builtin_sub_overflow(wall_ms, mark->store_ms, &behind_ms) && behind_ms > 0) {
+		int64_t step_ms = behind_ms < step_ms_max ? behind_ms : step_ms_max;
+
+		mark->store_ms += step_ms;
+		mark->owed_ms = behind_ms - step_ms;
+	}
+	mark->boot_ms = clock->boot_ms(clock->context);
+	clock->boot_id(clock->context, mark->boot_id);
+}
+
+int64_t hx_clock_mark_now(const struct hx_clock_mark *mark, const struct hapax_clock *clock)
+{
+	int64_t elapsed = elapsed_ms(mark, clock);
+
+	return mark->store_ms + elapsed + paid_ms(mark, elapsed);
+}
+
+void hx_clock_mark_advance(struct hx_clock_mark *mark, const struct hapax_clock *clock)
+{
+	int64_t elapsed = elapsed_ms(mark, clock);
+	int64_t paid = paid_ms(mark, elapsed);
+
+	/* While something is owed, only whole payments are taken: what is left counts on. */
+	if (mark->owed_ms > 0)
+		elapsed -= elapsed % PAY_DIVISOR;
+	mark->store_ms += elapsed + paid;
+	mark->boot_ms += elapsed;
+	mark->owed_ms -= paid;
+	assert(mark->owed_ms >= 0);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * clock_mark.h - the store's own clock: never back, never far ahead at once.
+ *
+ * A mark is one reading of the clock that can be kept in a file. Within the boot
+ * that made it, time is the mark plus the difference in boot time, exact and
+ * immune to changes of the wall clock. After a reboot the wall clock is trusted
+ * for at most step_ms_max ahead; what is missing beyond that is owed and paid back
+ * by running 10 % fast. So a record may expire late, never early (I8).
+ *
+ * Everybody who reads the same mark computes the same time; a mark is never needed
+ * to be written while a boot lasts, except to keep its age bounded.
+ */
+#ifndef HX_STORE_CLOCK_MARK_H
+#define HX_STORE_CLOCK_MARK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hapax/clock.h>
+
+struct hx_clock_mark {
+	int64_t store_ms; /* the store's time at the mark */
+	int64_t boot_ms;  /* boot_ms() at the mark */
+	int64_t owed_ms;  /* how far the store was behind the wall clock then, or 0 */
+	unsigned char boot_id[HAPAX_BOOT_ID_SIZE];
+};
+
+/* The first mark of a new store: the wall clock, taken as it is. */
+void hx_clock_mark_init(struct hx_clock_mark *mark, const struct hapax_clock *clock);
+
+/* Was the mark made in this boot? Otherwise renew it before use. */
+bool hx_clock_mark_is_current(const struct hx_clock_mark *mark, const struct hapax_clock *clock);
+
+/* Make a mark of an earlier boot current. */
+void hx_clock_mark_reboot(
+	struct hx_clock_mark *mark, const struct hapax_clock *clock, int64_t step_ms_max);
+
+/* The store's time now. The mark must be current. */
+int64_t hx_clock_mark_now(const struct hx_clock_mark *mark, const struct hapax_clock *clock);
+
+/* Move the mark to now; reads the same afterwards, up to a millisecond late. */
+void hx_clock_mark_advance(struct hx_clock_mark *mark, const struct hapax_clock *clock);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core.c - what every store has: options, scopes, counters, a housekeeper.
+ */
+#include "store/core.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "store/core_private.h"
+#include "store/counting.h"
+
+#define SWEEP_INTERVAL_MS_DEFAULT (INT64_C(5) * 60 * 1000)
+#define TIMEOUT_MS_DEFAULT        INT64_C(5000)
+
+/* Any span above this is a mistake in units. */
+#define INTERVAL_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
+
+const struct hapax_store_options *hx_store_options(const struct hapax_store *store)
+{
+	return &store->core->options;
+}
+
+struct hx_scope_table *hx_store_scopes(const struct hapax_store *store)
+{
+	return &store->core->scopes;
+}
+
+struct hx_scope *hx_store_scope(const struct hapax_store *store, const struct hapax_op *op)
+{
+	return hx_scope_table_get(&store->core->scopes, op->private_scope);
+}
+
+static bool span_is_valid(int64_t span_ms)
+{
+	return span_ms > 0 && span_ms <= INTERVAL_MS_MAX;
+}
+
+static void fill_defaults(struct hapax_store_options *options)
+{
+	if (options->clock == NULL)
+		options->clock = hapax_clock_system();
+	if (options->parked_max == 0)
+		options->parked_max = HX_PARKED_MAX_DEFAULT;
+	if (options->result_size_max == 0)
+		options->result_size_max = HX_RESULT_SIZE_DEFAULT;
+	if (options->clock_step_ms_max == 0)
+		options->clock_step_ms_max = HX_CLOCK_STEP_MS_DEFAULT;
+	if (options->sweep_interval_ms == 0)
+		options->sweep_interval_ms = SWEEP_INTERVAL_MS_DEFAULT;
+	if (options->timeout_ms == 0)
+		options->timeout_ms = TIMEOUT_MS_DEFAULT;
+}
+
+enum hapax_status hx_store_options_complete(
+	const struct hapax_store_options *options, struct hapax_store_options *ret_options,
+	struct hapax_error *err)
+{
+	struct hapax_store_options complete = HAPAX_STORE_OPTIONS_INIT;
+
+	if (options != NULL) {
+		/* An older caller knows fewer members; a newer one than we are cannot be served. */
+		if (options->size < sizeof(options->size) || options->size > sizeof(complete))
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0, "store options have an unknown size");
+		memcpy(&complete, options, options->size);
+	}
+	fill_defaults(&complete);
+	if (complete.result_size_max > HX_RESULT_SIZE_LIMIT)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "result_size_max is above 16 MiB");
+	if (!span_is_valid(complete.clock_step_ms_max) ||
+	    !span_is_valid(complete.sweep_interval_ms) || !span_is_valid(complete.timeout_ms))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"an interval in the store options is negative or above a year");
+	if (complete.evict != HAPAX_EVICT_NONE && complete.evict != HAPAX_EVICT_LRU)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "unknown eviction policy");
+	*ret_options = complete;
+	return HAPAX_OK;
+}
+
+static void core_free(struct hx_store_core *core)
+{
+	hx_scope_table_done(&core->scopes);
+	hx_counter_book_done(&core->book);
+	hx_mutex_done(&core->flush_mutex);
+	hx_mutex_done(&core->keeper_mutex);
+	hx_cond_done(&core->keeper_wake);
+	hx_free(core->url);
+	hx_free(core);
+}
+
+static struct hx_store_core *core_new(const char *url, const struct hapax_store_options *options)
+{
+	struct hx_store_core *core = hx_alloc_zero(1, sizeof(*core));
+	size_t url_size = strlen(url) + 1;
+
+	if (core == NULL)
+		return NULL;
+	core->url = hx_alloc(url_size);
+	if (core->url == NULL || hx_scope_table_init(&core->scopes) != HAPAX_OK) {
+		hx_free(core->url);
+		hx_free(core);
+		return NULL;
+	}
+	memcpy(core->url, url, url_size);
+	core->options = *options;
+	hx_counter_book_init(&core->book);
+	hx_mutex_init(&core->flush_mutex);
+	hx_mutex_init(&core->keeper_mutex);
+	hx_cond_init(&core->keeper_wake);
+	return core;
+}
+
+enum hapax_status hapax_store_attach(
+	struct hapax_store *store, const struct hapax_store_ops *ops, const char *url,
+	const struct hapax_store_options *options, struct hapax_error *err)
+{
+	struct hapax_store_options complete;
+	enum hapax_status status;
+
+	if (store == NULL || ops == NULL || url == NULL ||
+	    ops->version != HAPAX_STORE_OPS_VERSION || ops->name == NULL || ops->submit == NULL ||
+	    ops->scan == NULL || ops->stats == NULL || ops->sweep == NULL || ops->close == NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"the store's table of operations is not complete");
+	status = hx_store_options_complete(options, &complete, err);
+	if (status != HAPAX_OK)
+		return status;
+	store->core = core_new(url, &complete);
+	if (store->core == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+	store->ops = ops;
+	if (!(complete.flags & HAPAX_STORE_NO_HOUSEKEEPING))
+		status = hx_housekeeper_start(store, err);
+	if (status != HAPAX_OK) {
+		core_free(store->core);
+		store->core = NULL;
+	}
+	return status;
+}
+
+void hapax_store_detach(struct hapax_store *store)
+{
+	if (store->core == NULL)
+		return;
+	hx_housekeeper_stop(store);
+	core_free(store->core);
+	store->core = NULL;
+}
+
+void hapax_store_close(struct hapax_store *store)
+{
+	if (store == NULL)
+		return;
+	hx_housekeeper_stop(store);
+	(void)hx_counting_flush(store, NULL);
+	store->ops->close(store);
+}
+
+const char *hapax_store_url(const struct hapax_store *store)
+{
+	return store->core->url;
+}
+
+const char *hapax_store_name(const struct hapax_store *store)
+{
+	return store->ops->name;
+}
+
+unsigned hapax_store_capabilities(const struct hapax_store *store)
+{
+	return store->ops->capabilities;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * core.h - what store.c keeps for every store, as far as backends may use it.
+ */
+#ifndef HX_STORE_CORE_H
+#define HX_STORE_CORE_H
+
+#include <hapax/ext/store_ops.h>
+
+#include "record/transition.h"
+#include "store/scope_table.h"
+
+/* The store's options, with every default filled in; clock is never NULL. */
+const struct hapax_store_options *hx_store_options(const struct hapax_store *store);
+
+/* The scopes that operations name by private_scope. */
+struct hx_scope_table *hx_store_scopes(const struct hapax_store *store);
+
+/* The scope that an operation names. */
+struct hx_scope *hx_store_scope(const struct hapax_store *store, const struct hapax_op *op);
+
+/* Copy options, the defaults filled in, or say what is wrong with them. options may be NULL. */
+enum hapax_status hx_store_options_complete(
+	const struct hapax_store_options *options, struct hapax_store_options *ret_options,
+	struct hapax_error *err);
+
+/* Let op have ended with status and without an answer: what a decision wrote is reset. */
+static inline void hx_store_refuse(struct hapax_op *op, enum hapax_status status)
+{
+	op->status = status;
+	op->outcome = HAPAX_OUTCOME_NONE;
+	op->attempt = 0;
+	op->unverified = 0;
+	op->first_seen_ms = 0;
+	op->expires_ms = HAPAX_TIME_NEVER;
+	op->lease_left_ms = 0;
+	/* Where the token came in it stays; where it goes out there is none. */
+	if (op->type < HAPAX_OP_RENEW || op->type > HAPAX_OP_PARK)
+		op->token = 0;
+}
+
+/* Set every operation that was not refused by the check to status. */
+void hx_store_fail(struct hapax_op *ops, size_t count, enum hapax_status status);
+
+/*
+ * End operations of group [first, last) as an all-or-nothing group that does not
+ * go: those that would have been go become SKIPPED.
+ */
+void hx_store_skip_group(struct hapax_op *ops, size_t first, size_t last);
+
+/* One past the last operation of the group that begins at first. */
+size_t hx_store_group_end(const struct hapax_op *ops, size_t count, size_t first);
+
+#endif

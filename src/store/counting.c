@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * counting.c - what was decided, from the operation to the book.
+ */
+#include "store/counting.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/limits.h"
+#include "store/core_private.h"
+
+enum { HOUR_MS = 3600 * 1000, ROWS_AT_ONCE = 64 };
+
+/* The scopes beyond the counted ones share one row, under this name. */
+static const struct hapax_bytes other_name = {"other", 5};
+
+/* Neighbours that count alike, as a batch mostly has them, cost one addition. */
+void hx_counting_add(struct hapax_store *store, const struct hapax_op *ops, size_t count)
+{
+	_Atomic uint64_t *counter = NULL;
+	uint64_t run = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int decision = hx_transition_decision(&ops[i]);
+		_Atomic uint64_t *next;
+
+		if (decision < 0)
+			continue;
+		next = &hx_store_scope(store, &ops[i])->counts[ops[i].unverified != 0][decision];
+		if (next != counter && run != 0) {
+			atomic_fetch_add_explicit(counter, run, memory_order_relaxed);
+			run = 0;
+		}
+		counter = next;
+		run++;
+	}
+	if (run == 0)
+		return;
+	atomic_fetch_add_explicit(counter, run, memory_order_relaxed);
+	if (atomic_load_explicit(&store->core->is_dirty, memory_order_relaxed) == 0)
+		atomic_store_explicit(&store->core->is_dirty, 1, memory_order_release);
+}
+
+static uint64_t take_one(_Atomic uint64_t *counter)
+{
+	if (atomic_load_explicit(counter, memory_order_relaxed) == 0)
+		return 0;
+	return atomic_exchange_explicit(counter, 0, memory_order_relaxed);
+}
+
+static bool take(struct hx_scope *scope, uint64_t counts[HAPAX_DECISION_COUNT])
+{
+	uint64_t unverified = 0;
+	uint64_t any = 0;
+
+	for (size_t i = 0; i < HAPAX_DECISION_COUNT; i++) {
+		uint64_t without = take_one(&scope->counts[1][i]);
+
+		counts[i] = take_one(&scope->counts[0][i]) + without;
+		unverified += without;
+		any |= counts[i];
+	}
+	counts[HAPAX_DECISION_UNVERIFIED] += unverified;
+	return any != 0;
+}
+
+static void give_back(struct hx_scope *scope, const uint64_t counts[HAPAX_DECISION_COUNT])
+{
+	for (size_t i = 0; i < HAPAX_DECISION_COUNT; i++)
+		atomic_fetch_add_explicit(&scope->counts[0][i], counts[i], memory_order_relaxed);
+}
+
+static enum hapax_status keep(
+	struct hapax_store *store, const uint32_t *scope_ids, const struct hapax_counters *rows,
+	size_t count, struct hapax_error *err)
+{
+	if (store->ops->count != NULL)
+		return store->ops->count(store, rows, count, err);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t id =
+			scope_ids[i] < HX_COUNTED_SCOPES_MAX ? scope_ids[i] : HX_COUNTED_SCOPES_MAX;
+		enum hapax_status status = hx_counter_book_add(
+			&store->core->book, rows[i].hour_ms, id, rows[i].counts);
+
+		if (status != HAPAX_OK)
+			return status;
+	}
+	return HAPAX_OK;
+}
+
+/* Keep the rows, or give them back to their scopes. Locks: flush_mutex held. */
+static enum hapax_status keep_or_give_back(
+	struct hapax_store *store, const uint32_t *scope_ids, const struct hapax_counters *rows,
+	size_t count, struct hapax_error *err)
+{
+	enum hapax_status status = keep(store, scope_ids, rows, count, err);
+
+	if (status == HAPAX_OK)
+		return status;
+	for (size_t i = 0; i < count; i++)
+		give_back(hx_scope_table_get(&store->core->scopes, scope_ids[i]), rows[i].counts);
+	atomic_store_explicit(&store->core->is_dirty, 1, memory_order_release);
+	return status;
+}
+
+static int64_t current_hour_ms(const struct hapax_clock *clock)
+{
+	int64_t wall_ms = clock->wall_ms(clock->context);
+
+	return wall_ms - wall_ms % HOUR_MS;
+}
+
+/* Locks: flush_mutex held. */
+static enum hapax_status flush_scopes(struct hapax_store *store, struct hapax_error *err)
+{
+	struct hx_scope_table *scopes = &store->core->scopes;
+	uint32_t scope_count = atomic_load_explicit(&scopes->count, memory_order_acquire);
+	int64_t hour_ms = current_hour_ms(store->core->options.clock);
+	struct hapax_counters rows[ROWS_AT_ONCE];
+	uint32_t scope_ids[ROWS_AT_ONCE];
+	size_t count = 0;
+	enum hapax_status status = HAPAX_OK;
+
+	for (uint32_t id = 0; id < scope_count && status == HAPAX_OK; id++) {
+		struct hx_scope *scope = hx_scope_table_get(scopes, id);
+		bool is_counted = id < HX_COUNTED_SCOPES_MAX;
+
+		if (!take(scope, rows[count].counts))
+			continue;
+		scope_ids[count] = id;
+		rows[count].tenant = is_counted ? scope->tenant : other_name;
+		rows[count].group = is_counted ? scope->group : other_name;
+		rows[count].hour_ms = hour_ms;
+		if (++count == ROWS_AT_ONCE) {
+			status = keep_or_give_back(store, scope_ids, rows, count, err);
+			count = 0;
+		}
+	}
+	if (count != 0 && status == HAPAX_OK)
+		status = keep_or_give_back(store, scope_ids, rows, count, err);
+	return status;
+}
+
+enum hapax_status hx_counting_flush(struct hapax_store *store, struct hapax_error *err)
+{
+	struct hx_store_core *core = store->core;
+	enum hapax_status status = HAPAX_OK;
+
+	hx_mutex_lock(&core->flush_mutex);
+	if (atomic_exchange_explicit(&core->is_dirty, 0, memory_order_acquire) != 0)
+		status = flush_scopes(store, err);
+	hx_mutex_unlock(&core->flush_mutex);
+	return status;
+}
+
+void hx_counting_report(
+	struct hapax_store *store, struct hapax_stats *stats, hapax_counters_fn *each,
+	void *context)
+{
+	struct hx_store_core *core = store->core;
+	bool stopped = each == NULL;
+
+	hx_mutex_lock(&core->flush_mutex);
+	for (size_t i = 0; i < core->book.count; i++) {
+		const struct hx_counter_row *row = &core->book.rows[i];
+		struct hapax_counters counters = {
+			.tenant = other_name, .group = other_name, .hour_ms = row->hour_ms};
+
+		if (row->scope_id < HX_COUNTED_SCOPES_MAX) {
+			struct hx_scope *scope = hx_scope_table_get(&core->scopes, row->scope_id);
+
+			counters.tenant = scope->tenant;
+			counters.group = scope->group;
+		}
+		memcpy(counters.counts, row->counts, sizeof(counters.counts));
+		for (size_t k = 0; k < HAPAX_DECISION_COUNT; k++)
+			stats->counts[k] += row->counts[k];
+		if (!stopped)
+			stopped = each(&counters, context) != 0;
+	}
+	hx_mutex_unlock(&core->flush_mutex);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * counting.h - what was decided, from the operation to the book.
+ *
+ * Decisions are added up in the scope they belong to, and moved from there to the
+ * store's own counters (or to the book here) once a second and at close.
+ */
+#ifndef HX_STORE_COUNTING_H
+#define HX_STORE_COUNTING_H
+
+#include <hapax/ext/store_ops.h>
+
+/* Count the decisions of answered operations. Threads: any. */
+void hx_counting_add(struct hapax_store *store, const struct hapax_op *ops, size_t count);
+
+/*
+ * Move what was added up to the store. What cannot be moved stays for the next
+ * time. Threads: any; one at a time inside.
+ */
+enum hapax_status hx_counting_flush(struct hapax_store *store, struct hapax_error *err);
+
+/* Add the book's rows to stats->counts, and hand them to each, which may be NULL. */
+void hx_counting_report(
+	struct hapax_store *store, struct hapax_stats *stats, hapax_counters_fn *each,
+	void *context);
+
+#endif

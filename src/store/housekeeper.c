@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * housekeeper.c - the thread that keeps a store tidy while nobody asks it to.
+ *
+ * Once a second it moves counters to where they are kept; every sweep_interval_ms
+ * it removes what has expired, in pieces so small that no request waits for them.
+ * It measures its own intervals by the monotonic clock: they decide nothing.
+ */
+#include "base/clock.h"
+#include "store/core_private.h"
+#include "store/counting.h"
+
+#define SECOND_NS INT64_C(1000000000)
+#define MS_NS     INT64_C(1000000)
+
+static bool keeper_must_stop(struct hx_store_core *core)
+{
+	bool stops;
+
+	hx_mutex_lock(&core->keeper_mutex);
+	stops = core->keeper_stops;
+	hx_mutex_unlock(&core->keeper_mutex);
+	return stops;
+}
+
+/* Errors are not reported here: the operations that meet them report them. */
+static void sweep_all(struct hapax_store *store)
+{
+	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
+
+	do {
+		if (hapax_store_sweep(store, &sweep, NULL) != HAPAX_OK)
+			return;
+		hx_thread_yield();
+	} while (!sweep.done && !keeper_must_stop(store->core));
+}
+
+static void keeper_run(void *arg)
+{
+	struct hapax_store *store = arg;
+	struct hx_store_core *core = store->core;
+	int64_t sweep_at_ns = hx_clock_mono_ns() + core->options.sweep_interval_ms * MS_NS;
+
+	while (!keeper_must_stop(core)) {
+		(void)hx_counting_flush(store, NULL);
+		if (hx_clock_mono_ns() >= sweep_at_ns) {
+			sweep_all(store);
+			sweep_at_ns = hx_clock_mono_ns() + core->options.sweep_interval_ms * MS_NS;
+		}
+		hx_mutex_lock(&core->keeper_mutex);
+		if (!core->keeper_stops)
+			(void)hx_cond_wait_until_ns(
+				&core->keeper_wake, &core->keeper_mutex,
+				hx_clock_mono_ns() + SECOND_NS);
+		hx_mutex_unlock(&core->keeper_mutex);
+	}
+}
+
+enum hapax_status hx_housekeeper_start(struct hapax_store *store, struct hapax_error *err)
+{
+	struct hx_store_core *core = store->core;
+	enum hapax_status status =
+		hx_thread_start(&core->keeper, keeper_run, store, "hapax-keeper", err);
+
+	core->keeper_runs = status == HAPAX_OK;
+	return status;
+}
+
+void hx_housekeeper_stop(struct hapax_store *store)
+{
+	struct hx_store_core *core = store->core;
+
+	if (!core->keeper_runs)
+		return;
+	hx_mutex_lock(&core->keeper_mutex);
+	core->keeper_stops = true;
+	hx_cond_signal(&core->keeper_wake);
+	hx_mutex_unlock(&core->keeper_mutex);
+	hx_thread_join(&core->keeper);
+	core->keeper_runs = false;
+}

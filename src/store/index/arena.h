@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * arena.h - where packed records live: chunks, filled in order, freed as a whole.
+ *
+ * Records of one expiry class share chunks, so that what arrives together leaves
+ * together. A chunk is open while it is being filled, then sealed. Records that
+ * die leave a gap; when the last one is dead the chunk is retired, and used again
+ * when no reader can still look at it. Chunks that stay half empty are emptied by
+ * copying what is left (shard.c).
+ *
+ * Locks: one thread at a time, under the shard's lock; readers only follow
+ * hx_arena_at() and hx_arena_base().
+ */
+#ifndef HX_STORE_INDEX_ARENA_H
+#define HX_STORE_INDEX_ARENA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/index/epoch.h"
+#include "store/index/packed.h"
+
+enum {
+	HX_CHUNK_SIZE = 256 * 1024,
+	/* A larger record has chunks of its own, so that sealing never wastes more than this. */
+	HX_CHUNK_RECORD_MAX = HX_CHUNK_SIZE / 8,
+	/* Records begin at even addresses: a 32-bit place reaches 8 GiB. */
+	HX_PLACE_UNIT = 2,
+};
+
+enum hx_expiry_class {
+	HX_CLASS_HELD, /* CLAIMED and PARKED: short-lived, or few */
+	HX_CLASS_HOUR,
+	HX_CLASS_DAY,
+	HX_CLASS_WEEK,
+	HX_CLASS_MONTH,
+	HX_CLASS_EVER,
+};
+enum { HX_CLASS_COUNT = HX_CLASS_EVER + 1 };
+
+enum hx_chunk_state {
+	HX_CHUNK_FREE,
+	HX_CHUNK_OPEN,
+	HX_CHUNK_SEALED,
+	HX_CHUNK_RETIRED,
+	HX_CHUNK_TAIL, /* belongs to the large record that begins in an earlier chunk */
+};
+
+struct hx_chunk {
+	struct hx_packed_base base; /* fixed from open to free */
+	int64_t due_ms;             /* no live record is due before: see hx_arena_due() */
+	uint64_t stamp;             /* RETIRED: when */
+	uint32_t used;              /* bytes filled */
+	uint32_t live;              /* bytes of records that are not dead */
+	uint32_t run;               /* chunks that belong together, this first one included */
+	uint32_t next;              /* in the free list or the retired queue; 0: none */
+	uint8_t state;              /* enum hx_chunk_state */
+	uint8_t class_;             /* enum hx_expiry_class */
+	uint8_t is_committed;
+	uint32_t generation; /* counts openings, so that a pause in a walk can tell */
+};
+
+struct hx_arena {
+	unsigned char *memory;
+	struct hx_chunk *chunks;
+	uint64_t memory_bytes; /* reserved */
+	uint64_t chunks_bytes; /* reserved */
+	uint32_t chunk_count_max;
+	uint32_t chunk_count; /* ever taken; number 0 is never given out */
+	uint32_t open[HX_CLASS_COUNT];
+	uint32_t free_first;
+	uint32_t free_count;
+	uint32_t retired_first;
+	uint32_t retired_last;
+	uint64_t live_bytes;
+	uint64_t used_bytes; /* live and dead, in open and sealed chunks */
+	struct hx_epoch *epoch;
+};
+
+enum hapax_status hx_arena_init(struct hx_arena *arena, uint64_t bytes, struct hx_epoch *epoch);
+void hx_arena_done(struct hx_arena *arena);
+
+/* When a sweep has something to do for record: it expires, or its claim is given up. */
+int64_t hx_arena_due(const struct hapax_record *record);
+
+enum hx_expiry_class hx_arena_class(const struct hapax_record *record, int64_t now_ms);
+
+/*
+ * Write record behind what its class's open chunk holds, or into a new chunk.
+ * Returns its place, or 0: no memory. now_ms and token are the base of a new chunk.
+ */
+uint32_t hx_arena_write(
+	struct hx_arena *arena, const struct hapax_record *record, const struct hx_packed_key *key,
+	uint32_t profile_id, bool ttl_is_own, int64_t now_ms);
+
+/* The same for a mark. 0: no memory, or a mark that needs the form for any record. */
+uint32_t hx_arena_write_mark(
+	struct hx_arena *arena, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
+	int64_t now_ms);
+
+/* The record at place is no longer pointed at. */
+void hx_arena_kill(struct hx_arena *arena, uint32_t place);
+
+static inline unsigned char *hx_arena_at(const struct hx_arena *arena, uint32_t place)
+{
+	return arena->memory + (uint64_t)place * HX_PLACE_UNIT;
+}
+
+static inline uint32_t hx_arena_chunk_of(uint32_t place)
+{
+	return place / (HX_CHUNK_SIZE / HX_PLACE_UNIT);
+}
+
+static inline const struct hx_packed_base *hx_arena_base(
+	const struct hx_arena *arena, uint32_t place)
+{
+	return &arena->chunks[hx_arena_chunk_of(place)].base;
+}
+
+#endif

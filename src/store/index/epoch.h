@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * epoch.h - when memory that readers may still look at can be used again.
+ *
+ * A reader enters before it follows a pointer and leaves when it is done with what
+ * it found. Memory that a writer has made unreachable is retired under a stamp;
+ * when every reader that was inside at that time has left, it is free.
+ *
+ * Threads: any. A reader that never leaves keeps memory from being freed, and
+ * nothing else.
+ */
+#ifndef HX_STORE_INDEX_EPOCH_H
+#define HX_STORE_INDEX_EPOCH_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/thread.h"
+
+enum { HX_EPOCH_SEATS = 64 };
+
+struct hx_epoch_seat {
+	alignas(64) _Atomic uint64_t since; /* 0: empty */
+};
+
+struct hx_epoch {
+	alignas(64) _Atomic uint64_t now;
+	struct hx_epoch_seat seats[HX_EPOCH_SEATS];
+};
+
+static inline void hx_epoch_init(struct hx_epoch *epoch)
+{
+	atomic_init(&epoch->now, 1);
+	for (size_t i = 0; i < HX_EPOCH_SEATS; i++)
+		atomic_init(&epoch->seats[i].since, 0);
+}
+
+/*
+ * Take a seat; returns its number for leave. The exchange is a full barrier: what
+ * the reader loads afterwards is no older than what a writer that found the seat
+ * empty had already made unreachable.
+ */
+static inline unsigned hx_epoch_enter(struct hx_epoch *epoch)
+{
+	unsigned seat = hx_thread_id() % HX_EPOCH_SEATS;
+
+	for (;;) {
+		uint64_t empty = 0;
+		uint64_t now = atomic_load_explicit(&epoch->now, memory_order_relaxed);
+
+		if (atomic_compare_exchange_strong_explicit(
+			    &epoch->seats[seat].since, &empty, now, memory_order_seq_cst,
+			    memory_order_relaxed))
+			return seat;
+		seat = (seat + 1) % HX_EPOCH_SEATS;
+	}
+}
+
+static inline void hx_epoch_leave(struct hx_epoch *epoch, unsigned seat)
+{
+	atomic_store_explicit(&epoch->seats[seat].since, 0, memory_order_release);
+}
+
+/* The stamp for what was made unreachable before this call. */
+static inline uint64_t hx_epoch_retire(struct hx_epoch *epoch)
+{
+	return atomic_fetch_add_explicit(&epoch->now, 1, memory_order_seq_cst);
+}
+
+/* Has everybody left who was inside when stamp was given? */
+static inline bool hx_epoch_is_past(struct hx_epoch *epoch, uint64_t stamp)
+{
+	for (size_t i = 0; i < HX_EPOCH_SEATS; i++) {
+		uint64_t since = atomic_load_explicit(&epoch->seats[i].since, memory_order_seq_cst);
+
+		if (since != 0 && since <= stamp)
+			return false;
+	}
+	return true;
+}
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index.c - shards, limits, tokens.
+ *
+ * What bytes_max allows is divided so that the whole stays below it: three
+ * quarters for live records and buckets, and of these a twelfth is kept back for
+ * changes of records that are there, so that a claim can always be completed or
+ * released; the last quarter is for gaps, which tidying keeps that small.
+ */
+#include "store/index/index.h"
+
+#include <assert.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "base/random.h"
+
+enum {
+	/* Below these a store is small, and one shard knows best what to evict. */
+	SMALL_KEYS = 65536,
+	SMALL_BYTES = 64 * 1024 * 1024,
+};
+
+/* What 32 bits of even places reach. */
+#define ARENA_BYTES_MAX (UINT64_C(8) << 30)
+#define ARENA_BYTES_MIN (UINT64_C(64) << 20)
+
+/* Whole pages. */
+enum { INDEX_BYTES = (sizeof(struct hx_index) / HX_PAGES_STEP + 1) * HX_PAGES_STEP };
+
+static uint64_t machine_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES);
+	long page_size = sysconf(_SC_PAGESIZE);
+
+	/* A guess will do: it bounds address space, not memory. */
+	return pages > 0 && page_size > 0 ? (uint64_t)pages * (uint64_t)page_size
+					  : UINT64_C(8) << 30;
+}
+
+static unsigned choose_shard_bits(const struct hx_index_setup *setup)
+{
+	unsigned bits = 0;
+
+	if ((setup->keys_max != 0 && setup->keys_max < SMALL_KEYS) ||
+	    (setup->bytes_max != 0 && setup->bytes_max < SMALL_BYTES))
+		return 0;
+	while ((1u << bits) < hx_cpu_count() && (1u << bits) < HX_SHARDS_MAX)
+		bits++;
+	return bits;
+}
+
+/* Twice what can be used, since shards do not fill evenly and records leave gaps. */
+static uint64_t choose_arena_bytes(const struct hx_index_setup *setup, unsigned shard_bits)
+{
+	uint64_t bytes = setup->bytes_max != 0 ? setup->bytes_max : machine_memory();
+
+	bytes = bytes > UINT64_MAX / 2 ? UINT64_MAX : bytes * 2;
+	bytes >>= shard_bits;
+	if (bytes < ARENA_BYTES_MIN)
+		bytes = ARENA_BYTES_MIN;
+	if (bytes > ARENA_BYTES_MAX)
+		bytes = ARENA_BYTES_MAX;
+	return bytes / HX_CHUNK_SIZE * HX_CHUNK_SIZE;
+}
+
+enum hapax_status hx_index_new(const struct hx_index_setup *setup, struct hx_index **ret_index)
+{
+	/* By pages, since shards and seats are aligned to cache lines. */
+	struct hx_index *index = hx_pages_reserve(INDEX_BYTES);
+	struct hx_shard_setup shard_setup;
+	enum hapax_status status;
+
+	if (index == NULL)
+		return HAPAX_ERR_NO_MEMORY;
+	if (hx_pages_commit(index, INDEX_BYTES, 0) != 0) {
+		hx_pages_release(index, INDEX_BYTES);
+		return HAPAX_ERR_NO_MEMORY;
+	}
+	hx_random_bytes(index->hash_key, sizeof(index->hash_key));
+	index->scopes = setup->scopes;
+	index->bytes_max = setup->bytes_max;
+	index->keys_max = setup->keys_max;
+	index->evict = setup->evict;
+	index->shard_bits = choose_shard_bits(setup);
+	atomic_store_explicit(&index->token, setup->token, memory_order_relaxed);
+	hx_mutex_init(&index->sweep_mutex);
+	hx_epoch_init(&index->epoch);
+	status = hx_profile_table_init(&index->profiles, setup->scopes);
+	shard_setup = (struct hx_shard_setup){
+		.arena_bytes = choose_arena_bytes(setup, index->shard_bits),
+		.epoch = &index->epoch,
+		.profiles = &index->profiles,
+		.hash_key = index->hash_key,
+	};
+	while (status == HAPAX_OK && index->shard_count < 1u << index->shard_bits) {
+		status = hx_shard_init(&index->shards[index->shard_count], &shard_setup);
+		index->shard_count += status == HAPAX_OK;
+	}
+	if (status != HAPAX_OK) {
+		hx_index_free(index);
+		return status;
+	}
+	*ret_index = index;
+	return HAPAX_OK;
+}
+
+void hx_index_free(struct hx_index *index)
+{
+	if (index == NULL)
+		return;
+	for (uint32_t i = 0; i < index->shard_count; i++)
+		hx_shard_done(&index->shards[i]);
+	hx_profile_table_done(&index->profiles);
+	hx_mutex_done(&index->sweep_mutex);
+	hx_pages_release(index, INDEX_BYTES);
+}
+
+void hx_index_key_init(
+	struct hx_index *index, struct hx_index_key *key, uint32_t scope_id,
+	struct hapax_bytes text)
+{
+	hx_packed_key_init(&key->packed, scope_id, text);
+	key->hash = hx_packed_key_hash(&key->packed, index->hash_key);
+	/* Shifting by 64 is not defined, so one shard is shifted in two steps. */
+	key->shard = &index->shards[key->hash >> 1 >> (63 - index->shard_bits)];
+}
+
+void hx_index_prefetch_bucket(const struct hx_index_key *key)
+{
+	const struct hx_table *table = &key->shard->table;
+	uint64_t count = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
+
+	__builtin_prefetch(&table->buckets[hx_table_bucket_of(key->hash, count)]);
+}
+
+/* Only a hint: a place that was just given up is fetched in vain, and no harm is done. */
+void hx_index_prefetch_record(const struct hx_index_key *key)
+{
+	const struct hx_table *table = &key->shard->table;
+	uint64_t count = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
+	const struct hx_bucket *bucket = &table->buckets[hx_table_bucket_of(key->hash, count)];
+	unsigned candidates = hx_bucket_candidates(bucket, hx_table_tag(key->hash));
+
+	if (candidates != 0)
+		__builtin_prefetch(hx_arena_at(
+			&key->shard->arena,
+			hx_bucket_place(bucket, (unsigned)__builtin_ctz(candidates))));
+	else if (hx_bucket_next(bucket) != 0)
+		__builtin_prefetch(hx_table_overflow(table, hx_bucket_next(bucket)));
+}
+
+/* Live bytes of records and buckets, of all shards; the others' as of a moment ago. */
+static uint64_t charged_bytes(struct hx_index *index)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < index->shard_count; i++)
+		bytes +=
+			atomic_load_explicit(&index->shards[i].charged_bytes, memory_order_relaxed);
+	return bytes;
+}
+
+static bool is_full(struct hx_index *index, uint64_t keys)
+{
+	uint64_t room = index->bytes_max / 4 * 3;
+
+	if (index->keys_max != 0 && keys > index->keys_max)
+		return true;
+	return index->bytes_max != 0 && charged_bytes(index) > room - room / 12;
+}
+
+enum hapax_status hx_index_admit(
+	struct hx_index *index, struct hx_shard *evict_from, int64_t now_ms)
+{
+	uint64_t keys = atomic_fetch_add_explicit(&index->keys, 1, memory_order_relaxed) + 1;
+
+	if (index->keys_max == 0 && index->bytes_max == 0)
+		return HAPAX_OK;
+	while (is_full(index, keys)) {
+		bool was_expired;
+
+		if (index->evict != HAPAX_EVICT_LRU || evict_from == NULL ||
+		    !hx_shard_evict(evict_from, now_ms, &was_expired)) {
+			hx_index_unadmit(index);
+			return HAPAX_ERR_LIMIT;
+		}
+		hx_index_unadmit(index);
+		hx_shard_charge(evict_from);
+		atomic_fetch_add_explicit(
+			was_expired ? &index->swept : &index->evicted, 1, memory_order_relaxed);
+		keys = atomic_load_explicit(&index->keys, memory_order_relaxed);
+	}
+	return HAPAX_OK;
+}
+
+void hx_index_unadmit(struct hx_index *index)
+{
+	atomic_fetch_sub_explicit(&index->keys, 1, memory_order_relaxed);
+}
+
+enum hapax_status hx_index_admit_change(struct hx_index *index, bool from_reserve)
+{
+	uint64_t room = index->bytes_max / 4 * 3;
+
+	if (index->bytes_max == 0)
+		return HAPAX_OK;
+	if (!from_reserve)
+		room -= room / 12;
+	return charged_bytes(index) > room ? HAPAX_ERR_LIMIT : HAPAX_OK;
+}
+
+uint64_t hx_index_take_token(struct hx_index *index)
+{
+	uint64_t token = atomic_fetch_add_explicit(&index->token, 1, memory_order_relaxed) + 1;
+
+	if (token <= HX_TOKEN_MAX)
+		return token;
+	atomic_store_explicit(&index->token, HX_TOKEN_MAX, memory_order_relaxed);
+	return 0;
+}
+
+void hx_index_stats(struct hx_index *index, struct hapax_stats *stats, int64_t now_ms)
+{
+	for (uint32_t i = 0; i < index->shard_count; i++) {
+		struct hx_shard *shard = &index->shards[i];
+
+		hx_lock_acquire(&shard->lock);
+		stats->claimed += shard->by_state[HAPAX_STATE_CLAIMED];
+		stats->done += shard->by_state[HAPAX_STATE_DONE];
+		stats->failed += shard->by_state[HAPAX_STATE_FAILED];
+		stats->parked += shard->by_state[HAPAX_STATE_PARKED];
+		stats->keys += shard->table.slot_count;
+		stats->bytes += hx_shard_bytes(shard);
+		hx_lock_release(&shard->lock);
+	}
+	stats->expired = hx_index_count_expired(index, now_ms);
+	stats->swept = atomic_load_explicit(&index->swept, memory_order_relaxed);
+	stats->evicted = atomic_load_explicit(&index->evicted, memory_order_relaxed);
+	stats->token = atomic_load_explicit(&index->token, memory_order_relaxed);
+}

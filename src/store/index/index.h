@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index.h - all records of a store, in memory: what "memory:" is, and what a log
+ * on disk stands on.
+ *
+ * The index is split into shards by hash, one for each core. A reader finds a
+ * record without a lock, between enter and leave of the epoch; a writer holds the
+ * lock of the shards that it writes.
+ *
+ * Threads: any.
+ */
+#ifndef HX_STORE_INDEX_INDEX_H
+#define HX_STORE_INDEX_INDEX_H
+
+#include <hapax/store.h>
+
+#include "store/index/shard.h"
+
+enum { HX_SHARDS_MAX = 16 };
+
+struct hx_index {
+	uint64_t hash_key[2];
+	struct hx_scope_table *scopes;
+	struct hx_profile_table profiles;
+	uint64_t bytes_max; /* 0: none */
+	uint64_t keys_max;  /* 0: none */
+	enum hapax_evict evict;
+	unsigned shard_bits;
+	uint32_t shard_count;
+	struct hx_mutex sweep_mutex;
+	struct hx_index_walk {
+		uint32_t shard;
+		uint32_t chunk;
+		uint32_t at;
+		uint32_t generation;
+	} walk;                /* where the sweep stands. Locks: sweep_mutex */
+	_Atomic uint64_t keys; /* records, expired ones included */
+	_Atomic uint64_t swept;
+	_Atomic uint64_t evicted;
+	_Atomic uint64_t token; /* the last one given out */
+	struct hx_epoch epoch;
+	struct hx_shard shards[HX_SHARDS_MAX];
+};
+
+struct hx_index_setup {
+	struct hx_scope_table *scopes;
+	uint64_t bytes_max;
+	uint64_t keys_max;
+	enum hapax_evict evict;
+	uint64_t token; /* tokens begin above this */
+};
+
+enum hapax_status hx_index_new(const struct hx_index_setup *setup, struct hx_index **ret_index);
+void hx_index_free(struct hx_index *index);
+
+/* A key, ready to be looked for. */
+struct hx_index_key {
+	struct hx_packed_key packed;
+	uint64_t hash;
+	struct hx_shard *shard;
+};
+
+void hx_index_key_init(
+	struct hx_index *index, struct hx_index_key *key, uint32_t scope_id,
+	struct hapax_bytes text);
+
+/* Begin to load what find and read will look at: first the bucket, later the record. */
+void hx_index_prefetch_bucket(const struct hx_index_key *key);
+void hx_index_prefetch_record(const struct hx_index_key *key);
+
+/*
+ * May one more key be put into the store? HAPAX_ERR_LIMIT: it is full. Counts the
+ * key in; hx_index_unadmit() counts it out when it is removed, or was not put
+ * after all. With a shard (whose lock is held) and eviction on, room is made there
+ * if need be.
+ */
+enum hapax_status hx_index_admit(
+	struct hx_index *index, struct hx_shard *evict_from, int64_t now_ms);
+void hx_index_unadmit(struct hx_index *index);
+
+/*
+ * May a record that is there be replaced by another one? What ends a claim may
+ * take from the reserve.
+ */
+enum hapax_status hx_index_admit_change(struct hx_index *index, bool from_reserve);
+
+/* The next token. 0: there are no more. Locks: the record's shard. */
+uint64_t hx_index_take_token(struct hx_index *index);
+
+/* See hapax_store_scan(). */
+void hx_index_scan(
+	struct hx_index *index, const struct hapax_scan *scan, struct hapax_cursor *cursor,
+	int64_t now_ms, hapax_scan_fn *each, void *context);
+
+/* Expired records that were not swept yet, at least these many. */
+uint64_t hx_index_count_expired(struct hx_index *index, int64_t now_ms);
+
+void hx_index_stats(struct hx_index *index, struct hapax_stats *stats, int64_t now_ms);
+
+/* See hapax_store_sweep(). */
+void hx_index_sweep(struct hx_index *index, struct hapax_sweep *sweep, int64_t now_ms);
+
+#endif

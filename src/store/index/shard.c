@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shard.c - one part of the index.
+ *
+ *  (1) Every live record in the arena is pointed at by one slot of the table.
+ *  (2) by_state counts live records by their state; the scope's parked, too.
+ *  (3) Gaps are at most a quarter of the arena's bytes, and some chunks: every
+ *      write that finds more pays for it by copying a few records (tidy).
+ */
+#include "store/index/shard.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "record/record.h"
+
+enum {
+	/* A copy a write is enough to keep up: a chunk is chosen only when a quarter is gaps. */
+	TIDY_COPIES = 4,
+	TIDY_SKIPS = 64,
+	TIDY_SAMPLES = 32,
+	READ_TRIES = 4,
+	EVICT_BUCKETS = 512,
+	RECORD_SIZE_MIN = 16,
+};
+
+static const uint64_t gaps_allowed_bytes = 4 * (uint64_t)HX_CHUNK_SIZE;
+
+enum hapax_status hx_shard_init(struct hx_shard *shard, const struct hx_shard_setup *setup)
+{
+	enum hapax_status status;
+
+	memset(shard, 0, sizeof(*shard));
+	hx_lock_init(&shard->lock);
+	shard->profiles = setup->profiles;
+	shard->hash_key = setup->hash_key;
+	status = hx_arena_init(&shard->arena, setup->arena_bytes, setup->epoch);
+	if (status == HAPAX_OK)
+		status = hx_table_init(&shard->table, setup->arena_bytes / RECORD_SIZE_MIN);
+	if (status != HAPAX_OK)
+		hx_shard_done(shard);
+	return status;
+}
+
+void hx_shard_done(struct hx_shard *shard)
+{
+	hx_table_done(&shard->table);
+	hx_arena_done(&shard->arena);
+}
+
+/* Look for key among the slots of a bucket. */
+static uint32_t match(
+	const struct hx_shard *shard, const struct hx_bucket *bucket, uint16_t tag,
+	const struct hx_packed_key *key)
+{
+	unsigned candidates = hx_bucket_candidates(bucket, tag);
+
+	for (; candidates != 0; candidates &= candidates - 1) {
+		uint32_t place = hx_bucket_place(bucket, (unsigned)__builtin_ctz(candidates));
+
+		if (place != 0 &&
+		    hx_packed_key_matches(hx_arena_at(&shard->arena, place), shard->profiles, key))
+			return place;
+	}
+	return 0;
+}
+
+uint32_t hx_shard_find(struct hx_shard *shard, const struct hx_packed_key *key, uint64_t hash)
+{
+	uint64_t count = atomic_load_explicit(&shard->table.bucket_count, memory_order_acquire);
+	const struct hx_bucket *bucket = &shard->table.buckets[hx_table_bucket_of(hash, count)];
+
+	for (;;) {
+		uint32_t place = match(shard, bucket, hx_table_tag(hash), key);
+
+		if (place != 0 || hx_bucket_next(bucket) == 0)
+			return place;
+		bucket = hx_table_overflow(&shard->table, hx_bucket_next(bucket));
+	}
+}
+
+bool hx_shard_read(
+	struct hx_shard *shard, const struct hx_packed_key *key, uint64_t hash, uint32_t *ret_place,
+	uint64_t *ret_sequence)
+{
+	for (unsigned i = 0; i < READ_TRIES; i++) {
+		uint64_t sequence =
+			atomic_load_explicit(&shard->table.sequence, memory_order_acquire);
+
+		if (sequence & 1)
+			continue;
+		*ret_place = hx_shard_find(shard, key, hash);
+		/* A split may have moved the record past us; a group may be half done. */
+		if (atomic_load_explicit(&shard->table.sequence, memory_order_relaxed) ==
+		    sequence) {
+			*ret_sequence = sequence;
+			return true;
+		}
+	}
+	return false;
+}
+
+void hx_shard_unpack(struct hx_shard *shard, uint32_t place, struct hapax_record *ret_record)
+{
+	hx_packed_read(
+		hx_arena_at(&shard->arena, place), hx_arena_base(&shard->arena, place),
+		shard->profiles, ret_record);
+}
+
+void hx_shard_unpack_all(
+	struct hx_shard *shard, uint32_t place, unsigned char key_text[HX_KEY_TEXT_SIZE],
+	struct hapax_record *ret_record)
+{
+	hx_shard_unpack(shard, place, ret_record);
+	ret_record->key = hx_packed_read_text(hx_arena_at(&shard->arena, place), key_text);
+}
+
+uint64_t hx_shard_hash(struct hx_shard *shard, uint32_t place)
+{
+	struct hx_packed_key key;
+
+	hx_packed_read_key(hx_arena_at(&shard->arena, place), shard->profiles, &key);
+	return hx_packed_key_hash(&key, shard->hash_key);
+}
+
+static uint64_t rehash(uint32_t place, void *context)
+{
+	return hx_shard_hash(context, place);
+}
+
+enum hapax_status hx_shard_stage(
+	struct hx_shard *shard, const struct hapax_record *record, const struct hx_packed_key *key,
+	unsigned staged, int64_t now_ms, uint32_t *ret_place)
+{
+	uint32_t profile_id = hx_profile_intern(shard->profiles, key->scope_id, record->ttl_ms);
+	enum hapax_status status;
+	uint32_t place;
+
+	if (profile_id == HX_PROFILE_NONE)
+		return HAPAX_ERR_NO_MEMORY;
+	status = hx_table_reserve(&shard->table, staged, rehash, shard);
+	if (status != HAPAX_OK)
+		return status;
+	place = hx_arena_write(
+		&shard->arena, record, key, profile_id,
+		hx_profile_get(shard->profiles, profile_id)->ttl_ms == 0, now_ms);
+	if (place == 0)
+		return HAPAX_ERR_NO_MEMORY;
+	*ret_place = place;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_shard_stage_mark(
+	struct hx_shard *shard, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
+	int64_t now_ms, uint32_t *ret_place)
+{
+	enum hapax_status status = hx_table_reserve(&shard->table, 1, rehash, shard);
+	uint32_t place;
+
+	if (status != HAPAX_OK)
+		return status;
+	place = hx_arena_write_mark(&shard->arena, key, mark, now_ms);
+	if (place == 0)
+		return HAPAX_ERR_NO_MEMORY;
+	*ret_place = place;
+	return HAPAX_OK;
+}
+
+void hx_shard_unstage(struct hx_shard *shard, uint32_t place)
+{
+	hx_arena_kill(&shard->arena, place);
+}
+
+/* Count the record at place in or out. */
+static void count_record(struct hx_shard *shard, uint32_t place, bool is_in)
+{
+	const unsigned char *at = hx_arena_at(&shard->arena, place);
+	enum hapax_state state = hx_packed_state(at);
+
+	shard->by_state[state] += is_in ? 1 : UINT64_MAX;
+	if (state == HAPAX_STATE_PARKED) {
+		struct hx_scope *scope = hx_packed_scope(at, shard->profiles);
+
+		atomic_fetch_add_explicit(
+			&scope->parked, is_in ? 1 : UINT64_MAX, memory_order_relaxed);
+	}
+}
+
+void hx_shard_publish(struct hx_shard *shard, uint64_t hash, uint32_t old, uint32_t place)
+{
+	count_record(shard, place, true);
+	if (old == 0) {
+		hx_table_insert(&shard->table, hash, place);
+		return;
+	}
+	count_record(shard, old, false);
+	hx_table_replace(&shard->table, hash, old, place);
+	hx_arena_kill(&shard->arena, old);
+}
+
+void hx_shard_remove(struct hx_shard *shard, uint64_t hash, uint32_t place)
+{
+	count_record(shard, place, false);
+	hx_table_remove(&shard->table, hash, place);
+	hx_arena_kill(&shard->arena, place);
+}
+
+/* Tidying. */
+
+static bool is_worth_tidying(const struct hx_chunk *chunk)
+{
+	return chunk->state == HX_CHUNK_SEALED && chunk->run == 1 &&
+		chunk->live < chunk->used / 4 * 3;
+}
+
+/* The emptiest of some chunks in turn. 0: none of them is worth it. */
+static uint32_t choose_chunk(struct hx_shard *shard)
+{
+	const struct hx_arena *arena = &shard->arena;
+	uint32_t best = 0;
+
+	for (unsigned i = 0; i < TIDY_SAMPLES; i++) {
+		const struct hx_chunk *chunk;
+
+		if (++shard->tidy_hand >= arena->chunk_count)
+			shard->tidy_hand = 1;
+		chunk = &arena->chunks[shard->tidy_hand];
+		if (is_worth_tidying(chunk) &&
+		    (best == 0 || chunk->live < arena->chunks[best].live))
+			best = shard->tidy_hand;
+	}
+	return best;
+}
+
+/* Copy the record at place to the end of its class. False: no memory, try later. */
+static bool move_record(struct hx_shard *shard, uint32_t place, int64_t now_ms)
+{
+	struct hapax_record record;
+	struct hx_packed_key key;
+	uint64_t hash = hx_shard_hash(shard, place);
+	uint32_t moved;
+
+	hx_shard_unpack(shard, place, &record);
+	hx_packed_read_key(hx_arena_at(&shard->arena, place), shard->profiles, &key);
+	if (hx_shard_stage(shard, &record, &key, 0, now_ms, &moved) != HAPAX_OK)
+		return false;
+	if (hx_packed_is_used(hx_arena_at(&shard->arena, place)))
+		hx_packed_set_used(hx_arena_at(&shard->arena, moved));
+	hx_table_begin(&shard->table);
+	hx_shard_publish(shard, hash, place, moved);
+	hx_table_end(&shard->table);
+	return true;
+}
+
+void hx_shard_tidy(struct hx_shard *shard, int64_t now_ms)
+{
+	struct hx_arena *arena = &shard->arena;
+	unsigned copies = 0;
+
+	if (shard->tidy_chunk == 0) {
+		if (arena->used_bytes - arena->live_bytes <
+		    arena->used_bytes / 4 + gaps_allowed_bytes)
+			return;
+		shard->tidy_chunk = choose_chunk(shard);
+		shard->tidy_at = 0;
+		shard->tidy_generation = arena->chunks[shard->tidy_chunk].generation;
+	}
+	for (unsigned i = 0; i < TIDY_SKIPS && shard->tidy_chunk != 0; i++) {
+		const struct hx_chunk *chunk = &arena->chunks[shard->tidy_chunk];
+		uint32_t place = shard->tidy_chunk * (HX_CHUNK_SIZE / HX_PLACE_UNIT) +
+			shard->tidy_at / HX_PLACE_UNIT;
+		const unsigned char *at = hx_arena_at(arena, place);
+
+		/* Retired when its last record left, by us or by anybody. */
+		if (chunk->state != HX_CHUNK_SEALED ||
+		    chunk->generation != shard->tidy_generation || shard->tidy_at >= chunk->used) {
+			shard->tidy_chunk = 0;
+			return;
+		}
+		if (!hx_packed_is_dead(at) &&
+		    (copies++ >= TIDY_COPIES || !move_record(shard, place, now_ms)))
+			return;
+		shard->tidy_at += (uint32_t)hx_packed_read_size(at);
+	}
+}
+
+/*
+ * Eviction, by the clock algorithm: a hand goes round over all records. One that
+ * was used since the hand last passed is spared, and must be used again to be
+ * spared again.
+ */
+
+static bool evict_place(
+	struct hx_shard *shard, uint32_t place, int64_t now_ms, bool spare_used,
+	bool *ret_was_expired)
+{
+	unsigned char *at = hx_arena_at(&shard->arena, place);
+	bool is_expired = hx_packed_expires_ms(at, hx_arena_base(&shard->arena, place)) <= now_ms;
+
+	if (!is_expired) {
+		bool is_used = hx_packed_is_used(at);
+
+		hx_packed_clear_used(at);
+		if (hx_packed_state(at) != HAPAX_STATE_DONE || (is_used && spare_used))
+			return false;
+	}
+	hx_table_begin(&shard->table);
+	hx_shard_remove(shard, hx_shard_hash(shard, place), place);
+	hx_table_end(&shard->table);
+	*ret_was_expired = is_expired;
+	return true;
+}
+
+/* Move the hand over some buckets, until a record is evicted. */
+static bool turn_hand(
+	struct hx_shard *shard, uint64_t buckets, int64_t now_ms, bool spare_used,
+	bool *ret_was_expired)
+{
+	uint64_t count = atomic_load_explicit(&shard->table.bucket_count, memory_order_relaxed);
+	uint32_t places[HX_CHAIN_SLOTS_MAX];
+
+	for (uint64_t i = 0; i < buckets; i++) {
+		size_t found = hx_table_places(&shard->table, shard->evict_bucket, places);
+
+		/* What follows an evicted record takes its number. */
+		for (size_t k = shard->evict_index; k < found; k++) {
+			shard->evict_index = k;
+			if (evict_place(shard, places[k], now_ms, spare_used, ret_was_expired))
+				return true;
+		}
+		shard->evict_index = 0;
+		shard->evict_bucket = (shard->evict_bucket + 1) % count;
+	}
+	return false;
+}
+
+bool hx_shard_evict(struct hx_shard *shard, int64_t now_ms, bool *ret_was_expired)
+{
+	uint64_t count = atomic_load_explicit(&shard->table.bucket_count, memory_order_relaxed);
+	uint64_t buckets = count + 1 < EVICT_BUCKETS ? count + 1 : EVICT_BUCKETS;
+
+	/* Where all are in use, the hand would go far: then the next one has to go. */
+	return turn_hand(shard, buckets, now_ms, true, ret_was_expired) ||
+		turn_hand(shard, buckets, now_ms, false, ret_was_expired);
+}
+
+void hx_shard_charge(struct hx_shard *shard)
+{
+	atomic_store_explicit(
+		&shard->charged_bytes, shard->arena.live_bytes + hx_table_bytes(&shard->table),
+		memory_order_relaxed);
+}
+
+uint64_t hx_shard_bytes(const struct hx_shard *shard)
+{
+	return shard->arena.used_bytes + hx_table_bytes(&shard->table);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shard.h - one part of the index: a table of buckets, an arena, a lock.
+ *
+ * Writing takes two steps, so that a group of records is written whole or not at
+ * all: stage does everything that can fail, publish and remove cannot.
+ *
+ * Locks: everything but hx_shard_read() under shard->lock.
+ */
+#ifndef HX_STORE_INDEX_SHARD_H
+#define HX_STORE_INDEX_SHARD_H
+
+#include <stdalign.h>
+
+#include "base/thread.h"
+#include "store/index/arena.h"
+#include "store/index/table.h"
+
+struct hx_shard {
+	alignas(64) struct hx_lock lock;
+	alignas(64) struct hx_table table;
+	struct hx_arena arena;
+	struct hx_profile_table *profiles;
+	const uint64_t *hash_key;
+	_Atomic uint64_t charged_bytes; /* live records and buckets, for everybody to read */
+	uint64_t by_state[HAPAX_STATE_PARKED + 1];
+	uint64_t evict_bucket;    /* where eviction looks next: the bucket, */
+	size_t evict_index;       /* and which of its records */
+	uint32_t tidy_chunk;      /* the chunk that is being emptied; 0: none */
+	uint32_t tidy_at;         /* how far */
+	uint32_t tidy_generation; /* of the chunk when it was chosen */
+	uint32_t tidy_hand;       /* where the search for the next one goes on */
+};
+
+struct hx_shard_setup {
+	uint64_t arena_bytes;
+	struct hx_epoch *epoch;
+	struct hx_profile_table *profiles;
+	const uint64_t *hash_key;
+};
+
+enum hapax_status hx_shard_init(struct hx_shard *shard, const struct hx_shard_setup *setup);
+void hx_shard_done(struct hx_shard *shard);
+
+/* The place of key's record, or 0. */
+uint32_t hx_shard_find(struct hx_shard *shard, const struct hx_packed_key *key, uint64_t hash);
+
+/*
+ * The same without a lock, between hx_epoch_enter() and leave. False: writers were
+ * in the way; find it under the lock. The answer holds as long as the table's
+ * sequence is *ret_sequence.
+ */
+bool hx_shard_read(
+	struct hx_shard *shard, const struct hx_packed_key *key, uint64_t hash, uint32_t *ret_place,
+	uint64_t *ret_sequence);
+
+/*
+ * Unpack the record at place, all but its key. Valid while it is not removed, or
+ * until the reader leaves.
+ */
+void hx_shard_unpack(struct hx_shard *shard, uint32_t place, struct hapax_record *ret_record);
+
+/* The same with its key. */
+void hx_shard_unpack_all(
+	struct hx_shard *shard, uint32_t place, unsigned char key_text[HX_KEY_TEXT_SIZE],
+	struct hapax_record *ret_record);
+
+/*
+ * Write record and make room in the table for as many inserts as are staged.
+ * HAPAX_ERR_NO_MEMORY: nothing was staged.
+ */
+enum hapax_status hx_shard_stage(
+	struct hx_shard *shard, const struct hapax_record *record, const struct hx_packed_key *key,
+	unsigned staged, int64_t now_ms, uint32_t *ret_place);
+
+/* The same for a mark; see hx_packed_write_mark(). */
+enum hapax_status hx_shard_stage_mark(
+	struct hx_shard *shard, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
+	int64_t now_ms, uint32_t *ret_place);
+
+/* Give up what was staged. */
+void hx_shard_unstage(struct hx_shard *shard, uint32_t place);
+
+/* Let the index point at place, in place of old unless that is 0. Between table begin and end. */
+void hx_shard_publish(struct hx_shard *shard, uint64_t hash, uint32_t old, uint32_t place);
+
+/* Between table begin and end. */
+void hx_shard_remove(struct hx_shard *shard, uint64_t hash, uint32_t place);
+
+/* A little work against gaps, after a write: copies at most a few records. */
+void hx_shard_tidy(struct hx_shard *shard, int64_t now_ms);
+
+/*
+ * Forget one DONE record that was not used lately. False: none was found nearby.
+ * *ret_was_expired: it would have gone anyway.
+ */
+bool hx_shard_evict(struct hx_shard *shard, int64_t now_ms, bool *ret_was_expired);
+
+/* Say how much is in use, after writing. */
+void hx_shard_charge(struct hx_shard *shard);
+
+/* The hash of the record at place. */
+uint64_t hx_shard_hash(struct hx_shard *shard, uint32_t place);
+
+/* Bytes of records, gaps included, and of buckets. */
+uint64_t hx_shard_bytes(const struct hx_shard *shard);
+
+#endif

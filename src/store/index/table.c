@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table.c - buckets, grown one at a time.
+ *
+ *  (1) A slot is in the chain of bucket hx_table_bucket_of(hash, bucket_count).
+ *  (2) A slot with place 0 is empty: that place is never given out.
+ *  (3) An overflow bucket is in one chain or in the free list.
+ *
+ * Sixteen bits of the hash are the slot's tag: bits 13 to 28. They are the very
+ * bits that splits of tables from 2^13 to 2^28 buckets ask for, so that a split
+ * need not touch the records, which would cost a cache miss each. What is left of
+ * the tag in a table that large still tells ten slots apart.
+ */
+#include "store/index/table.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum {
+	TAG_SHIFT = 13,
+	TAG_BITS = 16,
+	BUCKETS_MIN = 16,
+	LOAD_NUMERATOR = 17, /* mean slots per bucket before a split: 8.5 */
+	LOAD_DENOMINATOR = 2,
+	HUGE_FROM_BYTES = 8 * 1024 * 1024,
+};
+
+static uint64_t round_up(uint64_t bytes, uint64_t step)
+{
+	return (bytes + step - 1) / step * step;
+}
+
+enum hapax_status hx_table_init(struct hx_table *table, uint64_t records_max)
+{
+	uint64_t buckets = records_max * LOAD_DENOMINATOR / LOAD_NUMERATOR + BUCKETS_MIN;
+
+	memset(table, 0, sizeof(*table));
+	table->buckets_bytes = round_up(buckets * sizeof(struct hx_bucket), HX_PAGES_HUGE_SIZE);
+	table->overflow_bytes = round_up(table->buckets_bytes / 2, HX_PAGES_HUGE_SIZE);
+	table->buckets = hx_pages_reserve(table->buckets_bytes);
+	table->overflow = hx_pages_reserve(table->overflow_bytes);
+	if (table->buckets == NULL || table->overflow == NULL ||
+	    hx_pages_commit(table->buckets, HX_PAGES_STEP, 0) != 0) {
+		hx_table_done(table);
+		return HAPAX_ERR_NO_MEMORY;
+	}
+	table->buckets_committed = HX_PAGES_STEP;
+	table->overflow_count = 1;
+	atomic_store_explicit(&table->bucket_count, BUCKETS_MIN, memory_order_release);
+	return HAPAX_OK;
+}
+
+void hx_table_done(struct hx_table *table)
+{
+	if (table->buckets != NULL)
+		hx_pages_release(table->buckets, table->buckets_bytes);
+	if (table->overflow != NULL)
+		hx_pages_release(table->overflow, table->overflow_bytes);
+	memset(table, 0, sizeof(*table));
+}
+
+uint64_t hx_table_bytes(const struct hx_table *table)
+{
+	return (atomic_load_explicit(&table->bucket_count, memory_order_relaxed) +
+	        table->overflow_count) *
+		sizeof(struct hx_bucket);
+}
+
+/* Commit so that the first bytes are usable; huge pages once the table is large. */
+static bool commit(void *memory, uint64_t bytes, uint64_t reserved, uint64_t *committed)
+{
+	uint64_t step = *committed >= HUGE_FROM_BYTES ? HX_PAGES_HUGE_SIZE : HX_PAGES_STEP;
+	unsigned flags = *committed >= HUGE_FROM_BYTES ? HX_PAGES_HUGE : 0;
+	uint64_t end;
+
+	if (bytes <= *committed)
+		return true;
+	end = round_up(bytes, step);
+	if (end > reserved ||
+	    hx_pages_commit((unsigned char *)memory + *committed, end - *committed, flags) != 0)
+		return false;
+	*committed = end;
+	return true;
+}
+
+/* Slots. */
+
+static uint16_t slot_tag(const struct hx_bucket *bucket, unsigned slot)
+{
+	if (slot >= 8)
+		return (uint16_t)(atomic_load_explicit(&bucket->tags_last, memory_order_relaxed) >> (slot - 8) * 16);
+	return (uint16_t)(atomic_load_explicit(&bucket->tags[slot / 4], memory_order_relaxed) >> slot % 4 * 16);
+}
+
+static void slot_set_tag(struct hx_bucket *bucket, unsigned slot, uint16_t tag)
+{
+	unsigned shift = slot % 4 * 16;
+
+	if (slot >= 8) {
+		uint32_t word = atomic_load_explicit(&bucket->tags_last, memory_order_relaxed);
+
+		word = (word & ~(UINT32_C(0xffff) << shift)) | (uint32_t)tag << shift;
+		atomic_store_explicit(&bucket->tags_last, word, memory_order_release);
+	} else {
+		uint64_t word = atomic_load_explicit(&bucket->tags[slot / 4], memory_order_relaxed);
+
+		word = (word & ~(UINT64_C(0xffff) << shift)) | (uint64_t)tag << shift;
+		atomic_store_explicit(&bucket->tags[slot / 4], word, memory_order_release);
+	}
+}
+
+static void slot_set_place(struct hx_bucket *bucket, unsigned slot, uint32_t place)
+{
+	atomic_store_explicit(&bucket->places[slot], place, memory_order_release);
+}
+
+static void bucket_set_next(struct hx_bucket *bucket, uint32_t next)
+{
+	atomic_store_explicit(&bucket->next, next, memory_order_release);
+}
+
+static void bucket_clear(struct hx_bucket *bucket)
+{
+	for (unsigned slot = 0; slot < HX_BUCKET_SLOTS; slot++)
+		slot_set_place(bucket, slot, 0);
+	bucket_set_next(bucket, 0);
+}
+
+/* Chains. */
+
+static struct hx_bucket *chain_of(const struct hx_table *table, uint64_t hash)
+{
+	uint64_t count = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
+
+	return &table->buckets[hx_table_bucket_of(hash, count)];
+}
+
+/* The bucket of a chain, and the slot in it, that hold place; place 0 finds an empty one. */
+static struct hx_bucket *chain_find(
+	const struct hx_table *table, struct hx_bucket *bucket, uint32_t place, unsigned *ret_slot)
+{
+	for (;;) {
+		uint32_t next;
+
+		for (unsigned slot = 0; slot < HX_BUCKET_SLOTS; slot++) {
+			if (hx_bucket_place(bucket, slot) == place) {
+				*ret_slot = slot;
+				return bucket;
+			}
+		}
+		next = hx_bucket_next(bucket);
+		if (next == 0)
+			return NULL;
+		bucket = &table->overflow[next];
+	}
+}
+
+static uint32_t take_overflow(struct hx_table *table)
+{
+	uint32_t number = table->overflow_free;
+
+	assert(number != 0);
+	table->overflow_free = hx_bucket_next(&table->overflow[number]);
+	table->overflow_spare--;
+	bucket_set_next(&table->overflow[number], 0);
+	return number;
+}
+
+static void give_overflow(struct hx_table *table, uint32_t number)
+{
+	bucket_clear(&table->overflow[number]);
+	bucket_set_next(&table->overflow[number], table->overflow_free);
+	table->overflow_free = number;
+	table->overflow_spare++;
+}
+
+static void chain_add(
+	struct hx_table *table, struct hx_bucket *bucket, uint16_t tag, uint32_t place)
+{
+	unsigned slot = 0;
+	struct hx_bucket *found = chain_find(table, bucket, 0, &slot);
+
+	if (found == NULL) {
+		/* All full: a new overflow bucket goes right behind the first one. */
+		uint32_t number = take_overflow(table);
+
+		found = &table->overflow[number];
+		bucket_set_next(found, hx_bucket_next(bucket));
+		bucket_set_next(bucket, number);
+	}
+	slot_set_tag(found, slot, tag);
+	slot_set_place(found, slot, place);
+}
+
+void hx_table_insert(struct hx_table *table, uint64_t hash, uint32_t place)
+{
+	assert(place != 0);
+	chain_add(table, chain_of(table, hash), hx_table_tag(hash), place);
+	table->slot_count++;
+}
+
+static void change(struct hx_table *table, uint64_t hash, uint32_t old, uint32_t place)
+{
+	unsigned slot = 0;
+	struct hx_bucket *bucket = chain_find(table, chain_of(table, hash), old, &slot);
+
+	assert(bucket != NULL && old != 0);
+	slot_set_place(bucket, slot, place);
+}
+
+void hx_table_replace(struct hx_table *table, uint64_t hash, uint32_t old, uint32_t place)
+{
+	assert(place != 0);
+	change(table, hash, old, place);
+}
+
+void hx_table_remove(struct hx_table *table, uint64_t hash, uint32_t place)
+{
+	change(table, hash, place, 0);
+	table->slot_count--;
+}
+
+/* Growth. */
+
+struct slot {
+	uint32_t place;
+	uint16_t tag;
+};
+
+/* Every slot of a chain. False: more than fit. */
+static bool chain_slots(
+	const struct hx_table *table, const struct hx_bucket *bucket,
+	struct slot slots[HX_CHAIN_SLOTS_MAX], size_t *ret_count)
+{
+	size_t count = 0;
+
+	for (;;) {
+		uint32_t next;
+
+		if (count + HX_BUCKET_SLOTS > HX_CHAIN_SLOTS_MAX)
+			return false;
+		for (unsigned i = 0; i < HX_BUCKET_SLOTS; i++) {
+			uint32_t place = hx_bucket_place(bucket, i);
+
+			if (place != 0)
+				slots[count++] = (struct slot){place, slot_tag(bucket, i)};
+		}
+		next = hx_bucket_next(bucket);
+		if (next == 0)
+			break;
+		bucket = &table->overflow[next];
+	}
+	*ret_count = count;
+	return true;
+}
+
+static void chain_clear(struct hx_table *table, struct hx_bucket *bucket)
+{
+	uint32_t next = hx_bucket_next(bucket);
+
+	bucket_clear(bucket);
+	while (next != 0) {
+		uint32_t number = next;
+
+		next = hx_bucket_next(&table->overflow[number]);
+		give_overflow(table, number);
+	}
+}
+
+/* The bit of the hash that decides a split, from the tag when it is in there. */
+static bool goes_up(
+	const struct slot *slot, unsigned bit, hx_table_rehash_fn *rehash, void *context)
+{
+	if (bit >= TAG_SHIFT && bit < TAG_SHIFT + TAG_BITS)
+		return (slot->tag >> (bit - TAG_SHIFT)) & 1;
+	return (rehash(slot->place, context) >> bit) & 1;
+}
+
+/* Split the next bucket in turn. It needs no overflow that its chain does not give back. */
+static void split(struct hx_table *table, hx_table_rehash_fn *rehash, void *context)
+{
+	uint64_t count = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
+	unsigned bit = 63u - (unsigned)__builtin_clzll(count);
+	struct hx_bucket *low = &table->buckets[count - (UINT64_C(1) << bit)];
+	struct hx_bucket *high = &table->buckets[count];
+	struct slot slots[HX_CHAIN_SLOTS_MAX];
+	size_t slot_count = 0;
+
+	if (!chain_slots(table, low, slots, &slot_count))
+		return;
+	hx_table_begin(table);
+	chain_clear(table, low);
+	for (size_t i = 0; i < slot_count; i++) {
+		bool up = goes_up(&slots[i], bit, rehash, context);
+
+		chain_add(table, up ? high : low, slots[i].tag, slots[i].place);
+	}
+	atomic_store_explicit(&table->bucket_count, count + 1, memory_order_release);
+	hx_table_end(table);
+}
+
+static bool add_spare(struct hx_table *table)
+{
+	uint64_t end = ((uint64_t)table->overflow_count + 1) * sizeof(struct hx_bucket);
+
+	if (table->overflow_count == UINT32_MAX ||
+	    !commit(table->overflow, end, table->overflow_bytes, &table->overflow_committed))
+		return false;
+	give_overflow(table, table->overflow_count++);
+	return true;
+}
+
+enum hapax_status hx_table_reserve(
+	struct hx_table *table, unsigned inserts, hx_table_rehash_fn *rehash, void *context)
+{
+	uint64_t count = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
+
+	/* A split may need one more bucket than it frees. */
+	while (table->overflow_spare < inserts + 1) {
+		if (!add_spare(table))
+			return HAPAX_ERR_NO_MEMORY;
+	}
+	if (table->slot_count * LOAD_DENOMINATOR > count * LOAD_NUMERATOR &&
+	    commit(table->buckets, (count + 1) * sizeof(struct hx_bucket), table->buckets_bytes,
+	           &table->buckets_committed)) {
+		split(table, rehash, context);
+		while (table->overflow_spare < inserts + 1) {
+			if (!add_spare(table))
+				return HAPAX_ERR_NO_MEMORY;
+		}
+	}
+	return HAPAX_OK;
+}
+
+size_t hx_table_places(
+	const struct hx_table *table, uint64_t bucket, uint32_t ret_places[HX_CHAIN_SLOTS_MAX])
+{
+	struct slot slots[HX_CHAIN_SLOTS_MAX];
+	size_t count = 0;
+
+	if (!chain_slots(table, &table->buckets[bucket], slots, &count))
+		count = 0;
+	for (size_t i = 0; i < count; i++)
+		ret_places[i] = slots[i].place;
+	return count;
+}

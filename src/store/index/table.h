@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table.h - from a hash to places: buckets of one cache line, grown one at a time.
+ *
+ * Linear hashing: when the mean load passes its bound, one bucket is split into
+ * itself and a new last one, so there is never a pause to rehash. Records move
+ * only upward, and the table never shrinks, so a walk by rising bucket number sees
+ * everything that is there throughout.
+ *
+ * Readers do not lock. They look for their tag and then ask the sequence counter,
+ * which is odd while a writer is at work, whether nothing moved meanwhile. A place
+ * is one atomic word, so what they follow was a record's place since they entered
+ * the epoch; whether it is their record's is decided by the whole key.
+ *
+ * Locks: writing under the shard's lock, between begin and end.
+ */
+#ifndef HX_STORE_INDEX_TABLE_H
+#define HX_STORE_INDEX_TABLE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hapax/error.h>
+
+enum {
+	HX_BUCKET_SLOTS = 10,
+	/* More candidates than any chain that a keyed hash can make. */
+	HX_CHAIN_SLOTS_MAX = 640,
+};
+
+/* Ten slots, each a tag of 16 bits and a place; place 0: empty. */
+struct hx_bucket {
+	_Atomic uint64_t tags[2];   /* of slots 0 to 7, four in a word */
+	_Atomic uint32_t tags_last; /* of slots 8 and 9 */
+	_Atomic uint32_t places[HX_BUCKET_SLOTS];
+	_Atomic uint32_t next; /* overflow bucket; 0: none */
+};
+
+_Static_assert(sizeof(struct hx_bucket) == 64, "a bucket is one cache line");
+
+struct hx_table {
+	_Atomic uint64_t sequence;     /* odd: a writer is at work */
+	_Atomic uint64_t bucket_count; /* buckets in use, overflow not included */
+	struct hx_bucket *buckets;
+	struct hx_bucket *overflow; /* number 0 is never given out */
+	uint64_t buckets_bytes;     /* reserved */
+	uint64_t overflow_bytes;    /* reserved */
+	uint64_t buckets_committed; /* bytes */
+	uint64_t overflow_committed;
+	uint32_t overflow_count; /* ever taken */
+	uint32_t overflow_free;  /* first of the list; 0: none */
+	uint32_t overflow_spare; /* length of that list */
+	uint64_t slot_count;     /* in use */
+};
+
+/* records_max: how many records the table will never have to exceed. */
+enum hapax_status hx_table_init(struct hx_table *table, uint64_t records_max);
+void hx_table_done(struct hx_table *table);
+
+/* The bytes that buckets take. */
+uint64_t hx_table_bytes(const struct hx_table *table);
+
+static inline uint16_t hx_table_tag(uint64_t hash)
+{
+	return (uint16_t)(hash >> 13);
+}
+
+/* The bucket of a hash when there are count of them. */
+static inline uint64_t hx_table_bucket_of(uint64_t hash, uint64_t count)
+{
+	uint64_t half = UINT64_C(1) << (63 - __builtin_clzll(count));
+	uint64_t number = hash & (half * 2 - 1);
+
+	return number < count ? number : number - half;
+}
+
+/* A bit for each of four 16-bit lanes of word that equals tag, at the lane's top; more above it may lie. */
+static inline uint64_t hx_bucket_lanes(uint64_t word, uint16_t tag)
+{
+	const uint64_t ones = UINT64_C(0x0001000100010001);
+	uint64_t difference = word ^ (ones * tag);
+
+	return (difference - ones) & ~difference & (ones << 15);
+}
+
+/*
+ * The slots of bucket that may hold tag, as bits 0 to 9. A bit too many is
+ * possible and does no harm: candidates are compared by key.
+ */
+static inline unsigned hx_bucket_candidates(const struct hx_bucket *bucket, uint16_t tag)
+{
+	uint64_t low =
+		hx_bucket_lanes(atomic_load_explicit(&bucket->tags[0], memory_order_acquire), tag);
+	uint64_t high =
+		hx_bucket_lanes(atomic_load_explicit(&bucket->tags[1], memory_order_acquire), tag);
+	uint64_t last = hx_bucket_lanes(
+		atomic_load_explicit(&bucket->tags_last, memory_order_acquire), tag);
+	/* Moves bits 0, 16, 32 and 48 to 48, 49, 50 and 51; all products are apart. */
+	const uint64_t gather = UINT64_C(0x0001000200040008);
+
+	return (unsigned)((low >> 15) * gather >> 48 & 0xf) << 0 |
+		(unsigned)((high >> 15) * gather >> 48 & 0xf) << 4 |
+		(unsigned)((last >> 15) * gather >> 48 & 0x3) << 8;
+}
+
+/* Acquire: what a place leads to was written before the place. */
+static inline uint32_t hx_bucket_place(const struct hx_bucket *bucket, unsigned slot)
+{
+	return atomic_load_explicit(&bucket->places[slot], memory_order_acquire);
+}
+
+static inline uint32_t hx_bucket_next(const struct hx_bucket *bucket)
+{
+	return atomic_load_explicit(&bucket->next, memory_order_acquire);
+}
+
+static inline const struct hx_bucket *hx_table_overflow(
+	const struct hx_table *table, uint32_t number)
+{
+	return &table->overflow[number];
+}
+
+/* Writers bracket what readers must not see half done. Brackets do not nest. */
+static inline void hx_table_begin(struct hx_table *table)
+{
+	uint64_t sequence = atomic_load_explicit(&table->sequence, memory_order_relaxed);
+
+	atomic_store_explicit(&table->sequence, sequence + 1, memory_order_relaxed);
+}
+
+static inline void hx_table_end(struct hx_table *table)
+{
+	uint64_t sequence = atomic_load_explicit(&table->sequence, memory_order_relaxed);
+
+	atomic_store_explicit(&table->sequence, sequence + 1, memory_order_release);
+}
+
+/*
+ * Make sure that inserts more inserts cannot fail. HAPAX_ERR_NO_MEMORY: they might.
+ * Grows the table by a bucket when its load asks for it and memory allows; not
+ * being able to grow is no failure. rehash gives the hash of the record at a place.
+ */
+typedef uint64_t hx_table_rehash_fn(uint32_t place, void *context);
+enum hapax_status hx_table_reserve(
+	struct hx_table *table, unsigned inserts, hx_table_rehash_fn *rehash, void *context);
+
+/* Between begin and end; room was reserved. */
+void hx_table_insert(struct hx_table *table, uint64_t hash, uint32_t place);
+
+/* Between begin and end: let the slot of hash that holds old hold place instead. */
+void hx_table_replace(struct hx_table *table, uint64_t hash, uint32_t old, uint32_t place);
+
+/* Between begin and end: empty the slot of hash that holds place. */
+void hx_table_remove(struct hx_table *table, uint64_t hash, uint32_t place);
+
+/* The places in a bucket and its overflow. Returns how many; at most HX_CHAIN_SLOTS_MAX. */
+size_t hx_table_places(
+	const struct hx_table *table, uint64_t bucket, uint32_t ret_places[HX_CHAIN_SLOTS_MAX]);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mark.c - the fast lane: checks of keys that are new, or marked already.
+ *
+ * Nearly all that a store of seen events is asked is one of the two. Both can be
+ * answered from the packed record, without struct hapax_record in between, which
+ * halves the instructions. Whatever is unusual in any way (another state, an
+ * expired mark, a limit, a caller who wants the record) is left to work.c; the
+ * rules are those of transition.c, and the model in tests/conformance holds both
+ * lanes to them.
+ */
+#include "store/memory/mark.h"
+
+#include <string.h>
+
+static void answer(
+	struct hapax_op *op, enum hapax_outcome outcome, uint64_t token, int64_t first_seen_ms,
+	int64_t expires_ms)
+{
+	op->outcome = outcome;
+	op->token = token;
+	op->attempt = 1;
+	op->first_seen_ms = first_seen_ms;
+	op->expires_ms = expires_ms;
+}
+
+/* The key is there. True: as a mark that has not expired. */
+static bool answer_marked(
+	const struct hx_work_context *context, const struct hx_index_key *key, uint32_t place,
+	struct hapax_op *op)
+{
+	struct hx_shard *shard = key->shard;
+	unsigned char *at = hx_arena_at(&shard->arena, place);
+	enum hapax_outcome outcome = HAPAX_OUTCOME_REPLAY;
+	struct hx_packed_mark mark;
+
+	if (!hx_packed_read_mark(at, hx_arena_base(&shard->arena, place), shard->profiles, &mark) ||
+	    mark.expires_ms <= context->rules.now_ms)
+		return false;
+	if (op->fingerprint == NULL || mark.fingerprint == NULL)
+		op->unverified = 1;
+	else if (memcmp(op->fingerprint, mark.fingerprint, HAPAX_FINGERPRINT_SHORT_SIZE) != 0)
+		outcome = HAPAX_OUTCOME_MISMATCH;
+	if (context->index->evict == HAPAX_EVICT_LRU)
+		hx_packed_set_used(at);
+	answer(op, outcome, mark.token, mark.first_seen_ms, mark.expires_ms);
+	return true;
+}
+
+/* Locks: the shard's. */
+static bool put_mark(
+	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op)
+{
+	struct hx_shard *shard = key->shard;
+	struct hx_packed_mark mark = {
+		.fingerprint = op->fingerprint,
+		.expires_ms = context->rules.now_ms + op->ttl_ms,
+		.profile_id = hx_profile_intern(shard->profiles, key->packed.scope_id, op->ttl_ms),
+	};
+	uint32_t place;
+
+	if (mark.profile_id == HX_PROFILE_NONE ||
+	    hx_profile_get(shard->profiles, mark.profile_id)->ttl_ms != op->ttl_ms)
+		return false;
+	if (hx_index_admit(context->index, shard, context->rules.now_ms) != HAPAX_OK)
+		return false;
+	mark.token = hx_index_take_token(context->index);
+	if (mark.token == 0 ||
+	    hx_shard_stage_mark(shard, &key->packed, &mark, context->rules.now_ms, &place) !=
+	            HAPAX_OK) {
+		hx_index_unadmit(context->index);
+		return false;
+	}
+	hx_table_begin(&shard->table);
+	hx_shard_publish(shard, key->hash, 0, place);
+	hx_table_end(&shard->table);
+	if (context->index->evict == HAPAX_EVICT_LRU)
+		hx_packed_set_used(hx_arena_at(&shard->arena, place));
+	hx_shard_tidy(shard, context->rules.now_ms);
+	hx_shard_charge(shard);
+	answer(op, HAPAX_OUTCOME_ACQUIRED, mark.token, context->rules.now_ms, mark.expires_ms);
+	return true;
+}
+
+bool hx_mark_run(
+	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op)
+{
+	struct hx_shard *shard = key->shard;
+	uint64_t sequence;
+	uint32_t place;
+	bool is_put = false;
+
+	if (op->type != HAPAX_OP_CHECK || op->record != NULL || op->ttl_ms == HAPAX_TTL_FOREVER ||
+	    !hx_shard_read(shard, &key->packed, key->hash, &place, &sequence))
+		return false;
+	if (place != 0)
+		return answer_marked(context, key, place, op);
+	hx_lock_acquire(&shard->lock);
+	/* Somebody may have put it since we looked. */
+	if (atomic_load_explicit(&shard->table.sequence, memory_order_relaxed) == sequence ||
+	    hx_shard_find(shard, &key->packed, key->hash) == 0)
+		is_put = put_mark(context, key, op);
+	hx_lock_release(&shard->lock);
+	return is_put;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory_store.c - "memory:", the index without files.
+ *
+ * Every operation is decided on the caller's thread before submit returns. What
+ * only reads (a duplicate, a lookup) takes no lock; what writes holds the lock of
+ * its key's shard. Of a batch, buckets and records are fetched ahead, so that the
+ * cache misses of many keys overlap.
+ */
+#include "store/memory/memory_store.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "store/clock_mark.h"
+#include "store/core.h"
+#include "store/memory/group.h"
+#include "store/memory/mark.h"
+#include "store/memory/work.h"
+
+static hapax_store_submit_fn memory_submit;
+static hapax_store_scan_fn memory_scan;
+static hapax_store_stats_fn memory_stats;
+static hapax_store_sweep_fn memory_sweep;
+static hapax_store_close_fn memory_close;
+
+static const struct hapax_store_ops memory_ops = {
+	.version = HAPAX_STORE_OPS_VERSION,
+	.name = "memory",
+	.capabilities = HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK,
+	.submit = memory_submit,
+	.scan = memory_scan,
+	.stats = memory_stats,
+	.sweep = memory_sweep,
+	.close = memory_close,
+	.is_synchronous = 1,
+};
+
+/* As many keys as are fetched ahead at a time: what the caches have in flight, and some. */
+enum { AHEAD = 64 };
+
+struct memory_store {
+	struct hapax_store base;
+	struct hx_index *index;
+	struct hx_clock_mark mark;
+};
+
+static struct memory_store *memory_of(struct hapax_store *store)
+{
+	assert(store->ops == &memory_ops);
+	return (struct memory_store *)store;
+}
+
+static int64_t now_of(struct memory_store *memory)
+{
+	return hx_clock_mark_now(&memory->mark, hx_store_options(&memory->base)->clock);
+}
+
+/* Under the lock of the key's shard. */
+static void write_one(struct hx_work *work, const struct hx_work_context *context)
+{
+	struct hx_shard *shard = work->key->shard;
+	uint64_t token = 0;
+
+	hx_lock_acquire(&shard->lock);
+	hx_work_decide(work, context);
+	if (work->transition.takes_token && work->op->status == HAPAX_OK)
+		token = hx_index_take_token(context->index);
+	if (hx_work_prepare(work, context, token, 1, true) == HAPAX_OK) {
+		hx_table_begin(&shard->table);
+		hx_work_commit(work, context);
+		hx_table_end(&shard->table);
+		hx_shard_tidy(shard, context->rules.now_ms);
+		hx_shard_charge(shard);
+	}
+	hx_lock_release(&shard->lock);
+}
+
+static void run_one(struct hx_work *work, const struct hx_work_context *context)
+{
+	if (!hx_work_read(work, context))
+		write_one(work, context);
+}
+
+/* Operations on their own, at most AHEAD of them. Between enter and leave. */
+static void run_ahead(const struct hx_work_context *context, struct hapax_op *ops, size_t count)
+{
+	struct hx_index_key keys[AHEAD];
+	struct hx_work work;
+
+	for (size_t i = 0; i < count; i++) {
+		hx_index_key_init(context->index, &keys[i], ops[i].private_scope, ops[i].key);
+		hx_index_prefetch_bucket(&keys[i]);
+	}
+	for (size_t i = 0; i < count && count > 1; i++)
+		hx_index_prefetch_record(&keys[i]);
+	for (size_t i = 0; i < count; i++) {
+		if (hx_mark_run(context, &keys[i], &ops[i]))
+			continue;
+		hx_work_bind(&work, &keys[i], &ops[i]);
+		run_one(&work, context);
+	}
+}
+
+/* How many operations from first on stand on their own, are not refused, and fit. */
+static size_t count_plain(const struct hapax_op *ops, size_t count, size_t first)
+{
+	size_t end = first;
+
+	while (end < count && end - first < AHEAD && ops[end].status == HAPAX_OK &&
+	       !(ops[end].flags & (HAPAX_OP_LINKED | HAPAX_OP_ALL_OR_NOTHING)))
+		end++;
+	return end - first;
+}
+
+static void run_all(const struct hx_work_context *context, struct hapax_op *ops, size_t count)
+{
+	size_t i = 0;
+
+	while (i < count) {
+		size_t plain = count_plain(ops, count, i);
+
+		if (plain != 0) {
+			unsigned seat = hx_epoch_enter(&context->index->epoch);
+
+			run_ahead(context, ops + i, plain);
+			hx_epoch_leave(&context->index->epoch, seat);
+			i += plain;
+		} else if (ops[i].flags & (HAPAX_OP_LINKED | HAPAX_OP_ALL_OR_NOTHING)) {
+			size_t end = hx_store_group_end(ops, count, i);
+
+			hx_memory_group(context, ops + i, end - i);
+			i = end;
+		} else {
+			i++; /* refused by the check */
+		}
+	}
+}
+
+static void memory_submit(
+	struct hapax_store *store, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion)
+{
+	struct memory_store *memory = memory_of(store);
+	const struct hapax_store_options *options = hx_store_options(store);
+	const struct hx_work_context context = {
+		.index = memory->index,
+		.rules =
+			{
+				.now_ms = now_of(memory),
+				.result_size_max = options->result_size_max,
+				.fresh_token =
+					HX_TOKEN_MAX, /* stands for the one that is taken later */
+			},
+		.parked_max = options->parked_max,
+	};
+
+	run_all(&context, ops, count);
+	hapax_store_complete(store, ops, count, completion);
+}
+
+static enum hapax_status memory_scan(
+	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
+	hapax_scan_fn *each, void *context, struct hapax_error *err)
+{
+	struct memory_store *memory = memory_of(store);
+
+	(void)err;
+	hx_index_scan(memory->index, scan, cursor, now_of(memory), each, context);
+	return HAPAX_OK;
+}
+
+static enum hapax_status memory_stats(
+	struct hapax_store *store, struct hapax_stats *stats, hapax_counters_fn *each,
+	void *context, struct hapax_error *err)
+{
+	struct memory_store *memory = memory_of(store);
+	const struct hapax_clock *clock = hx_store_options(store)->clock;
+
+	(void)each; /* the rows are kept by the core, since the table has no count */
+	(void)context;
+	(void)err;
+	stats->now_ms = now_of(memory);
+	stats->skew_ms = stats->now_ms - clock->wall_ms(clock->context);
+	hx_index_stats(memory->index, stats, stats->now_ms);
+	return HAPAX_OK;
+}
+
+static enum hapax_status memory_sweep(
+	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err)
+{
+	struct memory_store *memory = memory_of(store);
+
+	(void)err;
+	hx_index_sweep(memory->index, sweep, now_of(memory));
+	return HAPAX_OK;
+}
+
+static void memory_close(struct hapax_store *store)
+{
+	struct memory_store *memory = memory_of(store);
+
+	hapax_store_detach(store);
+	hx_index_free(memory->index);
+	hx_free(memory);
+}
+
+/*
+ * Tokens begin at the time in microseconds: whoever keeps the largest token he has
+ * seen is not fooled by a store that began anew.
+ */
+static uint64_t first_token(const struct hapax_clock *clock)
+{
+	int64_t wall_ms = clock->wall_ms(clock->context);
+
+	return wall_ms > 0 && wall_ms < (int64_t)(HX_TOKEN_MAX / 2000) ? (uint64_t)wall_ms * 1000
+								       : 0;
+}
+
+enum hapax_status hx_memory_open(
+	const char *url, const char *path, const struct hapax_store_options *options,
+	struct hapax_store **ret_store, struct hapax_error *err)
+{
+	struct memory_store *memory;
+	const struct hapax_store_options *complete;
+	enum hapax_status status;
+
+	if (*path != '\0')
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "nothing may follow 'memory:', '%.64s' does",
+			path);
+	memory = hx_alloc_zero(1, sizeof(*memory));
+	if (memory == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+	status = hapax_store_attach(&memory->base, &memory_ops, url, options, err);
+	if (status != HAPAX_OK) {
+		hx_free(memory);
+		return status;
+	}
+	complete = hx_store_options(&memory->base);
+	hx_clock_mark_init(&memory->mark, complete->clock);
+	status = hx_index_new(
+		&(struct hx_index_setup){
+			.scopes = hx_store_scopes(&memory->base),
+			.bytes_max = complete->bytes_max,
+			.keys_max = complete->keys_max,
+			.evict = complete->evict,
+			.token = first_token(complete->clock),
+		},
+		&memory->index);
+	if (status != HAPAX_OK) {
+		hx_error_set(err, status, 0, "no memory to open a store");
+		memory_close(&memory->base);
+		return status;
+	}
+	*ret_store = &memory->base;
+	return HAPAX_OK;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work.c - one operation on the index, in steps.
+ */
+#include "store/memory/work.h"
+
+#include <assert.h>
+
+#include "record/record.h"
+#include "store/core.h"
+
+void hx_work_bind(struct hx_work *work, const struct hx_index_key *key, struct hapax_op *op)
+{
+	work->op = op;
+	work->key = key;
+	work->place = 0;
+	work->staged = 0;
+	work->is_admitted = false;
+}
+
+/* The record that op asks for: as it was for set and forget, as it will be for all others. */
+static enum hapax_status give_record(struct hx_work *work)
+{
+	struct hapax_op *op = work->op;
+	bool wants_old = op->type == HAPAX_OP_SET || op->type == HAPAX_OP_FORGET;
+
+	if (op->record == NULL)
+		return HAPAX_OK;
+	if (!wants_old && work->transition.effect == HX_EFFECT_PUT)
+		return hx_record_copy(&work->transition.next, op->record, op->buf);
+	return work->transition.was_absent ? HAPAX_OK
+					   : hx_record_copy(&work->record, op->record, op->buf);
+}
+
+static void transit(struct hx_work *work, const struct hx_work_context *context)
+{
+	if (work->place != 0) {
+		hx_shard_unpack(work->key->shard, work->place, &work->record);
+		work->record.key = work->op->key;
+	}
+	hx_transition(
+		work->place != 0 ? &work->record : NULL, work->op, &context->rules,
+		&work->transition);
+}
+
+static void note_use(struct hx_work *work, const struct hx_work_context *context, uint32_t place)
+{
+	if (context->index->evict == HAPAX_EVICT_LRU && place != 0)
+		hx_packed_set_used(hx_arena_at(&work->key->shard->arena, place));
+}
+
+bool hx_work_read(struct hx_work *work, const struct hx_work_context *context)
+{
+	enum hapax_op_type type = work->op->type;
+	enum hapax_status status;
+	uint64_t sequence;
+
+	if (type != HAPAX_OP_CHECK && type != HAPAX_OP_CLAIM && type != HAPAX_OP_LOOKUP)
+		return false;
+	if (!hx_shard_read(
+		    work->key->shard, &work->key->packed, work->key->hash, &work->place, &sequence))
+		return false;
+	if (work->place == 0 && type != HAPAX_OP_LOOKUP)
+		return false;
+	transit(work, context);
+	if (work->transition.effect != HX_EFFECT_NONE)
+		return false;
+	note_use(work, context, work->place);
+	status = give_record(work);
+	if (status != HAPAX_OK)
+		hx_store_refuse(work->op, status);
+	return true;
+}
+
+/* Who waits for a person must not pile up without bound: no new claims, then. */
+static bool parks_too_many(const struct hx_work *work, const struct hx_work_context *context)
+{
+	return work->op->type == HAPAX_OP_CLAIM && work->transition.takes_token &&
+		atomic_load_explicit(
+			&hx_scope_table_get(context->index->scopes, work->op->private_scope)
+				 ->parked,
+			memory_order_relaxed) >= context->parked_max;
+}
+
+void hx_work_decide(struct hx_work *work, const struct hx_work_context *context)
+{
+	work->place = hx_shard_find(work->key->shard, &work->key->packed, work->key->hash);
+	transit(work, context);
+	if (parks_too_many(work, context)) {
+		work->transition.effect = HX_EFFECT_NONE;
+		hx_store_refuse(work->op, HAPAX_ERR_LIMIT);
+	}
+}
+
+static enum hapax_status admit(
+	struct hx_work *work, const struct hx_work_context *context, bool may_evict)
+{
+	enum hapax_op_type type = work->op->type;
+	enum hapax_status status;
+
+	if (work->transition.effect != HX_EFFECT_PUT)
+		return HAPAX_OK;
+	if (work->place != 0)
+		return hx_index_admit_change(
+			context->index,
+			type != HAPAX_OP_CLAIM && type != HAPAX_OP_CHECK && type != HAPAX_OP_SET);
+	status = hx_index_admit(
+		context->index, may_evict ? work->key->shard : NULL, context->rules.now_ms);
+	work->is_admitted = status == HAPAX_OK;
+	return status;
+}
+
+static enum hapax_status stage(
+	struct hx_work *work, const struct hx_work_context *context, uint64_t token,
+	unsigned staged)
+{
+	enum hapax_status status;
+
+	if (work->transition.takes_token) {
+		if (token == 0)
+			return HAPAX_ERR_LIMIT;
+		work->transition.next.token = token;
+		work->op->token = token;
+	}
+	status = give_record(work);
+	if (status != HAPAX_OK || work->transition.effect != HX_EFFECT_PUT)
+		return status;
+	return hx_shard_stage(
+		work->key->shard, &work->transition.next, &work->key->packed, staged,
+		context->rules.now_ms, &work->staged);
+}
+
+enum hapax_status hx_work_prepare(
+	struct hx_work *work, const struct hx_work_context *context, uint64_t token,
+	unsigned staged, bool may_evict)
+{
+	enum hapax_status status = work->op->status;
+
+	if (status != HAPAX_OK)
+		return status;
+	status = admit(work, context, may_evict);
+	if (status == HAPAX_OK)
+		status = stage(work, context, token, staged);
+	if (status != HAPAX_OK) {
+		hx_work_cancel(work, context);
+		hx_store_refuse(work->op, status);
+	}
+	return status;
+}
+
+void hx_work_commit(struct hx_work *work, const struct hx_work_context *context)
+{
+	switch (work->transition.effect) {
+	case HX_EFFECT_NONE: note_use(work, context, work->place); break;
+	case HX_EFFECT_PUT:
+		assert(work->staged != 0);
+		hx_shard_publish(work->key->shard, work->key->hash, work->place, work->staged);
+		note_use(work, context, work->staged);
+		break;
+	case HX_EFFECT_REMOVE:
+		hx_shard_remove(work->key->shard, work->key->hash, work->place);
+		hx_index_unadmit(context->index);
+		break;
+	}
+}
+
+void hx_work_cancel(struct hx_work *work, const struct hx_work_context *context)
+{
+	if (work->staged != 0)
+		hx_shard_unstage(work->key->shard, work->staged);
+	if (work->is_admitted)
+		hx_index_unadmit(context->index);
+	work->staged = 0;
+	work->is_admitted = false;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scope_table.h - scopes by number, and what was decided in each of them.
+ *
+ * A scope is interned when it is first seen and stays until the store is closed,
+ * so that records in memory need a number only. Readers do not lock: slots and
+ * scopes are never moved or freed while the table lives, and a grown slot array
+ * leaves the old one in place until the end.
+ *
+ * Threads: any.
+ */
+#ifndef HX_STORE_SCOPE_TABLE_H
+#define HX_STORE_SCOPE_TABLE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include <hapax/store.h>
+
+#include "base/thread.h"
+
+struct hx_scope {
+	uint32_t id;
+	uint64_t hash;
+	struct hapax_bytes tenant; /* the bytes lie behind the struct */
+	struct hapax_bytes group;
+	_Atomic uint64_t parked; /* kept by stores that count there */
+	/* Not yet taken: decisions that compared fingerprints, and those that did not. */
+	_Atomic uint64_t counts[2][HAPAX_DECISION_COUNT];
+};
+
+struct hx_scope_slots;
+
+struct hx_scope_table {
+	struct hx_mutex mutex; /* held to add */
+	uint64_t hash_key[2];
+	_Atomic(struct hx_scope_slots *) slots;
+	_Atomic(struct hx_scope **) by_id[21]; /* block n holds 2^n scopes */
+	_Atomic uint32_t count;
+};
+
+enum hapax_status hx_scope_table_init(struct hx_scope_table *table);
+void hx_scope_table_done(struct hx_scope_table *table);
+
+/*
+ * The scope of these names; empty is "default". default/default is number 0.
+ * NULL: no memory, or HX_SCOPES_MAX reached; *ret_status says which.
+ */
+struct hx_scope *hx_scope_table_intern(
+	struct hx_scope_table *table, struct hapax_bytes tenant, struct hapax_bytes group,
+	enum hapax_status *ret_status);
+
+/* id must have been given out. */
+struct hx_scope *hx_scope_table_get(struct hx_scope_table *table, uint32_t id);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch.h - answer submits in one transaction.
+ */
+#ifndef HX_STORE_SQLITE_BATCH_H
+#define HX_STORE_SQLITE_BATCH_H
+
+#include <stdatomic.h>
+
+#include "store/sqlite/connection.h"
+#include "store/sqlite/group.h"
+#include "store/sqlite/request.h"
+
+struct hx_sqlite_batch {
+	struct hx_sqlite_connection *connection;
+	struct hx_sqlite_workspace workspace;
+	_Atomic uint64_t *swept; /* the store's count of expired records removed */
+};
+
+/*
+ * Answer a list of submits, which is not empty; their completions are not called.
+ * When it returns, every operation has its status, and what it says is durable as
+ * far as the connection makes it so.
+ */
+void hx_sqlite_batch_run(struct hx_sqlite_batch *batch, struct hx_sqlite_request *requests);
+
+#endif

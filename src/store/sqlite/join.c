@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * join.c - the ledger inside the caller's own transaction.
+ *
+ * The same code as behind the URL, on the caller's connection and thread. Inside the
+ * caller's transaction each submit is a savepoint; outside, a transaction of its own.
+ * Nothing of the connection's settings is changed, and what it said about the
+ * caller's last insert it says again afterwards.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include <hapax/ext/store_ops.h>
+#include <hapax/sqlite.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "store/core.h"
+#include "store/sqlite/batch.h"
+#include "store/sqlite/connection.h"
+#include "store/sqlite/scan.h"
+#include "store/sqlite/schema.h"
+#include "store/sqlite/stats.h"
+#include "store/sqlite/sweep.h"
+
+static hapax_store_submit_fn join_submit;
+static hapax_store_scan_fn join_scan;
+static hapax_store_stats_fn join_stats;
+static hapax_store_sweep_fn join_sweep;
+static hapax_store_close_fn join_close;
+
+/*
+ * Not DURABLE: that is the caller's COMMIT. count is missing, since a close must not
+ * write into a transaction that the caller has not ended: decisions are counted in
+ * this process only.
+ */
+static const struct hapax_store_ops join_ops = {
+	.version = HAPAX_STORE_OPS_VERSION,
+	.name = "sqlite",
+	.capabilities = HAPAX_STORE_TRANSACTIONS | HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY |
+		HAPAX_STORE_CLOCK,
+	.submit = join_submit,
+	.scan = join_scan,
+	.stats = join_stats,
+	.sweep = join_sweep,
+	.close = join_close,
+};
+
+#define MS_NS INT64_C(1000000)
+
+struct joined_store {
+	struct hapax_store base;
+	struct hapax_store_options options; /* complete */
+	_Atomic uint32_t is_failed;
+	_Atomic uint64_t swept;
+	struct hx_sqlite_connection connection;
+	struct hx_sqlite_batch batch;
+};
+
+static struct joined_store *downcast(struct hapax_store *store)
+{
+	assert(store->ops == &join_ops);
+	return (struct joined_store *)store;
+}
+
+static void join_submit(
+	struct hapax_store *base, struct hapax_op *ops, size_t count, struct hapax_completion completion)
+{
+	struct joined_store *store = downcast(base);
+	sqlite3 *db = store->connection.db;
+	sqlite3_int64 last_rowid = sqlite3_last_insert_rowid(db);
+	struct hx_sqlite_request request = {
+		.ops = ops,
+		.count = count,
+		.deadline_ns = hx_clock_mono_ns() + store->options.timeout_ms * MS_NS,
+	};
+
+	hx_sqlite_batch_run(&store->batch, &request);
+	sqlite3_set_last_insert_rowid(db, last_rowid);
+	hapax_store_complete(base, ops, count, completion);
+}
+
+static enum hapax_status check_latch(struct joined_store *store, struct hapax_error *err)
+{
+	if (!hx_sqlite_connection_is_failed(&store->connection))
+		return HAPAX_OK;
+	return hx_error_set(err, HAPAX_ERR_FAILED, 0, "the ledger has failed before and must be joined anew");
+}
+
+static enum hapax_status join_scan(
+	struct hapax_store *base, const struct hapax_scan *scan, struct hapax_cursor *cursor,
+	hapax_scan_fn *each, void *context, struct hapax_error *err)
+{
+	struct joined_store *store = downcast(base);
+	enum hapax_status status = check_latch(store, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	return hx_sqlite_scan(&store->connection, NULL, &store->options, scan, cursor, each, context, err);
+}
+
+static enum hapax_status join_stats(
+	struct hapax_store *base, struct hapax_stats *stats, hapax_counters_fn *each, void *context,
+	struct hapax_error *err)
+{
+	struct joined_store *store = downcast(base);
+	enum hapax_status status = check_latch(store, err);
+
+	/* store.c adds the counters of this process; those in the file are others'. */
+	(void)each;
+	(void)context;
+	if (status == HAPAX_OK)
+		status = hx_sqlite_stats(&store->connection, &store->options, stats, err);
+	if (status == HAPAX_OK) {
+		memset(stats->counts, 0, sizeof(stats->counts));
+		stats->swept = atomic_load_explicit(&store->swept, memory_order_relaxed);
+	}
+	return status;
+}
+
+static enum hapax_status join_sweep(
+	struct hapax_store *base, struct hapax_sweep *sweep, struct hapax_error *err)
+{
+	struct joined_store *store = downcast(base);
+	enum hapax_status status = check_latch(store, err);
+
+	if (status == HAPAX_OK)
+		status = hx_sqlite_sweep(&store->connection, &store->options, sweep, err);
+	atomic_fetch_add_explicit(&store->swept, sweep->removed, memory_order_relaxed);
+	return status;
+}
+
+static void join_close(struct hapax_store *base)
+{
+	struct joined_store *store = downcast(base);
+
+	hapax_store_detach(base);
+	hx_sqlite_workspace_done(&store->batch.workspace);
+	hx_sqlite_connection_close(&store->connection);
+	hx_free(store);
+}
+
+/*
+ * The tables are made outside of a transaction only: a rollback would take them away
+ * again while this store believes that they are there.
+ */
+static enum hapax_status make_tables(struct joined_store *store, struct hapax_error *err)
+{
+	struct hx_sqlite_connection *connection = &store->connection;
+	struct hx_sqlite_migrations migrations = hx_sqlite_schema_migrations();
+	struct hx_sqlite_schema schema;
+	enum hapax_status status;
+
+	hx_sqlite_connection_set_timeout(connection, store->options.timeout_ms);
+	status = hx_sqlite_schema_inspect(connection, migrations, &schema, err);
+	if (status != HAPAX_OK || schema.version == (int64_t)migrations.count)
+		return status;
+	if (sqlite3_get_autocommit(connection->db) == 0)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"the ledger's tables have to be made or migrated: join outside of a transaction");
+	return hx_sqlite_schema_migrate(connection, migrations, false, store->options.clock, err);
+}
+
+enum hapax_status hapax_sqlite_join(
+	sqlite3 *db, const struct hapax_store_options *options, struct hapax_store **ret_store,
+	struct hapax_error *err)
+{
+	struct hapax_store_options complete;
+	struct joined_store *store;
+	enum hapax_status status;
+
+	if (db == NULL || ret_store == NULL)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an open database is needed");
+	status = hx_store_options_complete(options, &complete, err);
+	if (status != HAPAX_OK)
+		return status;
+	complete.flags |= HAPAX_STORE_NO_HOUSEKEEPING;
+	store = hx_alloc_zero(1, sizeof(*store));
+	if (store == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to join a database");
+	store->options = complete;
+	hx_sqlite_connection_init(&store->connection, "the joined database", &store->is_failed);
+	hx_sqlite_connection_join(&store->connection, db);
+	store->batch = (struct hx_sqlite_batch){
+		.connection = &store->connection,
+		.workspace = {.options = &store->options, .without_lease = true},
+		.swept = &store->swept,
+	};
+	status = make_tables(store, err);
+	if (status == HAPAX_OK)
+		status = hapax_store_attach(&store->base, &join_ops, "sqlite:(joined)", &complete, err);
+	if (status != HAPAX_OK) {
+		hx_sqlite_connection_close(&store->connection);
+		hx_free(store);
+		return status;
+	}
+	*ret_store = &store->base;
+	return HAPAX_OK;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * row.h - a row of hapax_record as struct hapax_record, and back.
+ *
+ * due_ms is the one column that the struct does not have: when the sweep must look
+ * at the record. For DONE and FAILED that is the expiry; for CLAIMED, the lease's
+ * end plus the ttl; NULL is never. So one small index serves the sweep.
+ *
+ * NULL stands for: no fingerprint, no attempt id, an empty text, a ttl without end.
+ */
+#ifndef HX_STORE_SQLITE_ROW_H
+#define HX_STORE_SQLITE_ROW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include <hapax/record.h>
+
+/* Columns 0 to 18 of every statement that reads records. */
+#define HX_SQLITE_ROW_HEAD                                                                  \
+	"id, state, origin, on_lapse, attempt, token, first_seen_ms, changed_ms,"           \
+	" lease_ends_ms, due_ms, ttl_ms, fingerprint, attempt_id, owner, error,"            \
+	" result_kind, result_class, result_status, result_omitted"
+
+/* Columns 19 and 20: large, so read only when they are asked for. */
+#define HX_SQLITE_ROW_RESULT "result_headers, result_body"
+
+enum { HX_SQLITE_ROW_HEAD_COUNT = 19 };
+
+/* What stands in a row, apart from the key it belongs to. */
+enum hx_sqlite_row_part {
+	HX_SQLITE_ROW_WITHOUT_RESULT, /* headers and body are left empty */
+	HX_SQLITE_ROW_WHOLE,
+};
+
+/*
+ * Read the row on which statement stands into *ret_record, whose tenant, group and
+ * key the caller has set. Its bytes are valid until the next step or reset. *ret_valid
+ * is false when the row is no record: stored bytes failed a check.
+ */
+int hx_sqlite_row_read(
+	sqlite3_stmt *statement, enum hx_sqlite_row_part part, int64_t *ret_id,
+	struct hapax_record *ret_record, bool *ret_valid);
+
+/* Bind parameters 1 to 20 of insert and update. */
+int hx_sqlite_row_bind(sqlite3_stmt *statement, const struct hapax_record *record);
+
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan.c - walk the records in the order of tenant, group and key.
+ *
+ * The cursor holds the place from which to go on: three sizes of two bytes, then
+ * tenant, group and key. The place behind a key is the key with a zero byte added,
+ * for no key lies between the two; so every range begins with >=.
+ *
+ * A page looks at a bounded number of rows, whatever the filter lets through, and
+ * reads headers and bodies only of records that are handed out.
+ */
+#include "store/sqlite/scan.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "record/codec.h"
+#include "record/record.h"
+#include "store/sqlite/row.h"
+#include "store/sqlite/transaction.h"
+
+enum {
+	PAGE_ROWS = 4096,
+	PAGE_BYTES = 1024 * 1024, /* a page ends with the record that goes beyond */
+	PAGE_BYTES_MAX = PAGE_BYTES + HX_RECORD_HEADER_SIZE + 64 * 1024 + HX_RESULT_HEADERS_SIZE_MAX +
+		HX_RESULT_SIZE_LIMIT,
+	PLACE_HEADER_SIZE = 6,
+};
+_Static_assert(
+	PLACE_HEADER_SIZE + 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX + 1 <=
+		sizeof(((struct hapax_cursor *)0)->place),
+	"every place fits the cursor");
+
+/* Columns of the scan statements. */
+enum { SCAN_ID, SCAN_STATE, SCAN_DUE_MS, SCAN_TENANT, SCAN_GROUP, SCAN_KEY };
+
+struct place {
+	struct hapax_bytes tenant;
+	struct hapax_bytes group;
+	struct hapax_bytes key;
+};
+
+/* What one page is made with, and what it came to. */
+struct page {
+	const struct hapax_scan *scan;
+	struct hapax_cursor *cursor;
+	struct hapax_buf records; /* encoded, one after the other */
+	size_t count;             /* of them */
+	size_t count_max;
+	int64_t now_ms;
+	bool is_corrupt; /* the cursor stands behind a record that failed its check */
+};
+
+static void put_size(unsigned char *at, size_t size)
+{
+	at[0] = (unsigned char)(size & 0xff);
+	at[1] = (unsigned char)(size >> 8);
+}
+
+static size_t get_size(const unsigned char *at)
+{
+	return (size_t)at[0] | (size_t)at[1] << 8;
+}
+
+static void put_bytes(struct hapax_cursor *cursor, struct hapax_bytes bytes)
+{
+	if (bytes.size != 0)
+		memcpy(cursor->place + cursor->size, bytes.data, bytes.size);
+	cursor->size += (uint32_t)bytes.size;
+}
+
+/* The sources may lie within the cursor: it is built aside. */
+static void set_behind(struct hapax_cursor *cursor, const struct place *place)
+{
+	struct hapax_cursor next = {.size = PLACE_HEADER_SIZE};
+
+	assert(place->tenant.size <= HX_SCOPE_PART_SIZE_MAX && place->group.size <= HX_SCOPE_PART_SIZE_MAX);
+	assert(place->key.size <= HX_KEY_SIZE_MAX);
+	put_size(next.place, place->tenant.size);
+	put_size(next.place + 2, place->group.size);
+	put_size(next.place + 4, place->key.size + 1);
+	put_bytes(&next, place->tenant);
+	put_bytes(&next, place->group);
+	put_bytes(&next, place->key);
+	put_bytes(&next, HX_BYTES_LIT("\0"));
+	*cursor = next;
+}
+
+/* False when the cursor was not made here. */
+static bool get_place(const struct hapax_cursor *cursor, struct place *ret_place)
+{
+	const unsigned char *at = cursor->place;
+	size_t tenant_size, group_size, key_size;
+
+	if (cursor->size < PLACE_HEADER_SIZE || cursor->size > sizeof(cursor->place))
+		return false;
+	tenant_size = get_size(at);
+	group_size = get_size(at + 2);
+	key_size = get_size(at + 4);
+	if (PLACE_HEADER_SIZE + tenant_size + group_size + key_size != cursor->size)
+		return false;
+	at += PLACE_HEADER_SIZE;
+	ret_place->tenant = hx_bytes(at, tenant_size);
+	ret_place->group = hx_bytes(at + tenant_size, group_size);
+	ret_place->key = hx_bytes(at + tenant_size + group_size, key_size);
+	return true;
+}
+
+/* Where the records that the scan asks for begin. */
+static struct place first_place(const struct hapax_scan *scan)
+{
+	struct place place = {.tenant = scan->tenant};
+
+	if (scan->tenant.size != 0)
+		place.group = scan->group;
+	if (scan->tenant.size != 0 && scan->group.size != 0)
+		place.key = scan->prefix;
+	return place;
+}
+
+static enum hx_sqlite_statement statement_for(const struct hapax_scan *scan)
+{
+	if (scan->tenant.size == 0)
+		return HX_SQLITE_SCAN_ALL;
+	return scan->group.size == 0 ? HX_SQLITE_SCAN_TENANT : HX_SQLITE_SCAN_SCOPE;
+}
+
+static bool has_prefix(struct hapax_bytes key, struct hapax_bytes prefix)
+{
+	return key.size >= prefix.size && (prefix.size == 0 || memcmp(key.data, prefix.data, prefix.size) == 0);
+}
+
+static bool matches(const struct page *page, sqlite3_stmt *statement, const struct place *place)
+{
+	const struct hapax_scan *scan = page->scan;
+	int state = sqlite3_column_int(statement, SCAN_STATE);
+	bool can_expire = state == HAPAX_STATE_DONE || state == HAPAX_STATE_FAILED;
+
+	if (scan->state != HAPAX_STATE_ABSENT && state != (int)scan->state)
+		return false;
+	if (scan->tenant.size != 0 && !hx_bytes_equal(place->tenant, scan->tenant))
+		return false;
+	if (scan->group.size != 0 && !hx_bytes_equal(place->group, scan->group))
+		return false;
+	if (!has_prefix(place->key, scan->prefix))
+		return false;
+	return (scan->flags & HAPAX_SCAN_EXPIRED) || !can_expire ||
+	       sqlite3_column_type(statement, SCAN_DUE_MS) == SQLITE_NULL ||
+	       sqlite3_column_int64(statement, SCAN_DUE_MS) > page->now_ms;
+}
+
+/* Within one scope, keys behind the prefix end the scan early. */
+static bool is_behind_range(const struct hapax_scan *scan, const struct place *place)
+{
+	return scan->tenant.size != 0 && scan->group.size != 0 && !has_prefix(place->key, scan->prefix) &&
+	       hx_bytes_compare(place->key, scan->prefix) > 0;
+}
+
+static int read_place(sqlite3_stmt *statement, struct place *ret_place)
+{
+	int code = hx_sqlite_column_bytes(statement, SCAN_TENANT, &ret_place->tenant);
+
+	if (code == SQLITE_OK)
+		code = hx_sqlite_column_bytes(statement, SCAN_GROUP, &ret_place->group);
+	if (code == SQLITE_OK)
+		code = hx_sqlite_column_bytes(statement, SCAN_KEY, &ret_place->key);
+	if (code == SQLITE_OK && (ret_place->tenant.size > HX_SCOPE_PART_SIZE_MAX ||
+	                          ret_place->group.size > HX_SCOPE_PART_SIZE_MAX ||
+	                          ret_place->key.size > HX_KEY_SIZE_MAX))
+		code = SQLITE_CORRUPT;
+	return code;
+}
+
+/* Append the record of a row to the page. */
+static int add_record(
+	struct page *page, struct hx_sqlite_connection *connection, int64_t id, const struct place *place)
+{
+	struct hapax_record record = {.tenant = place->tenant, .group = place->group, .key = place->key};
+	sqlite3_stmt *statement;
+	bool valid = false;
+	int code = hx_sqlite_statement(connection, HX_SQLITE_RECORD_READ_WHOLE, &statement);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_int64(statement, 1, id);
+	if (code != SQLITE_OK)
+		return code;
+	code = sqlite3_step(statement);
+	if (code == SQLITE_ROW)
+		code = hx_sqlite_row_read(statement, HX_SQLITE_ROW_WHOLE, &id, &record, &valid);
+	else if (code == SQLITE_DONE)
+		code = SQLITE_CORRUPT;
+	if (code == SQLITE_OK && valid) {
+		if (hx_record_encode(&record, &page->records) == HAPAX_OK)
+			page->count++;
+		else
+			code = SQLITE_NOMEM;
+	}
+	page->is_corrupt = code == SQLITE_OK && !valid;
+	(void)sqlite3_reset(statement);
+	return code;
+}
+
+/* Look at one row. *ret_stop ends the page. */
+static int visit(
+	struct page *page, struct hx_sqlite_connection *connection, sqlite3_stmt *statement, bool *ret_stop)
+{
+	struct place place;
+	int code = read_place(statement, &place);
+
+	if (code != SQLITE_OK)
+		return code;
+	if (is_behind_range(page->scan, &place)) {
+		page->cursor->done = 1;
+		*ret_stop = true;
+		return SQLITE_OK;
+	}
+	if (matches(page, statement, &place))
+		code = add_record(page, connection, sqlite3_column_int64(statement, SCAN_ID), &place);
+	if (code == SQLITE_OK)
+		set_behind(page->cursor, &place);
+	*ret_stop = page->is_corrupt || page->count == page->count_max || page->records.size >= PAGE_BYTES;
+	return code;
+}
+
+static int read_rows(struct page *page, struct hx_sqlite_connection *connection)
+{
+	struct hapax_cursor begin = *page->cursor; /* the page's own moves while rows are read */
+	struct place from = first_place(page->scan);
+	sqlite3_stmt *statement;
+	bool stop = false;
+	size_t looked = 0;
+	int code = hx_sqlite_statement(connection, statement_for(page->scan), &statement);
+
+	if (code != SQLITE_OK)
+		return code;
+	if (begin.size != 0 && !get_place(&begin, &from))
+		return SQLITE_MISMATCH;
+	code |= hx_sqlite_bind_bytes(statement, 1, from.tenant);
+	code |= hx_sqlite_bind_bytes(statement, 2, from.group);
+	code |= hx_sqlite_bind_bytes(statement, 3, from.key);
+	code |= sqlite3_bind_int(statement, 4, PAGE_ROWS);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(statement);
+	while (code == SQLITE_ROW && !stop) {
+		looked++;
+		code = visit(page, connection, statement, &stop);
+		if (code == SQLITE_OK && !stop)
+			code = sqlite3_step(statement);
+	}
+	if (code == SQLITE_DONE) {
+		code = SQLITE_OK;
+		page->cursor->done = looked < PAGE_ROWS;
+	}
+	(void)sqlite3_reset(statement);
+	return code;
+}
+
+static int read_page(
+	struct page *page, struct hx_sqlite_connection *connection, const struct hapax_store_options *options)
+{
+	struct hapax_cursor before = *page->cursor;
+	struct hx_sqlite_transaction transaction;
+	int code;
+
+	hx_sqlite_connection_set_timeout(connection, options->timeout_ms);
+	code = hx_sqlite_transaction_begin(&transaction, connection, options, HX_SQLITE_READ);
+	if (code != SQLITE_OK)
+		return code;
+	page->now_ms = transaction.now_ms;
+	code = read_rows(page, connection);
+	hx_sqlite_transaction_abort(&transaction);
+	if (code != SQLITE_OK)
+		*page->cursor = before;
+	return code;
+}
+
+/* False when each() had enough: the cursor then stands behind that record. */
+static bool hand_out(struct page *page, hapax_scan_fn *each, void *context)
+{
+	struct hapax_bytes rest = hx_bytes(page->records.data, page->records.size);
+
+	while (rest.size != 0) {
+		struct hapax_record record;
+		size_t size = 0;
+		enum hapax_status status = hx_record_decode(rest, &record, &size, NULL);
+
+		assert(status == HAPAX_OK);
+		(void)status;
+		if (each(&record, context) != 0) {
+			set_behind(page->cursor, &(struct place){record.tenant, record.group, record.key});
+			return false;
+		}
+		rest = hx_bytes((const unsigned char *)rest.data + size, rest.size - size);
+	}
+	return true;
+}
+
+static enum hapax_status fail_page(
+	struct hx_sqlite_connection *connection, int code, struct hapax_error *err)
+{
+	if (code == SQLITE_MISMATCH)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the cursor is not of this store");
+	return hx_sqlite_connection_fail(
+		connection, code, HX_SQLITE_BEFORE_COMMIT, "the records were not read", err);
+}
+
+enum hapax_status hx_sqlite_scan(
+	struct hx_sqlite_connection *connection, struct hx_mutex *mutex,
+	const struct hapax_store_options *options, const struct hapax_scan *scan,
+	struct hapax_cursor *cursor, hapax_scan_fn *each, void *context, struct hapax_error *err)
+{
+	struct page page = {.scan = scan, .cursor = cursor};
+	size_t left = scan->count_max;
+	enum hapax_status status = HAPAX_OK;
+	bool goes_on = true;
+
+	hx_buf_init(&page.records, PAGE_BYTES_MAX);
+	while (goes_on && status == HAPAX_OK && left > 0 && !cursor->done) {
+		int code;
+
+		hx_buf_clear(&page.records);
+		page.count = 0;
+		page.count_max = left;
+		if (mutex != NULL)
+			hx_mutex_lock(mutex);
+		code = read_page(&page, connection, options);
+		if (code != SQLITE_OK)
+			status = fail_page(connection, code, err);
+		if (mutex != NULL)
+			hx_mutex_unlock(mutex);
+		left -= page.count;
+		if (status == HAPAX_OK)
+			goes_on = hand_out(&page, each, context);
+		if (goes_on && status == HAPAX_OK && page.is_corrupt)
+			status = hx_error_set(
+				err, HAPAX_ERR_CORRUPT, 0, "a record in '%s' failed its check", connection->name);
+	}
+	hx_buf_done(&page.records);
+	return status;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sqlite_store.c - "sqlite:FILE", one file for many processes.
+ *
+ * Submits go through a queue to a thread of the store's own, which answers all that
+ * wait in one transaction (batch.c). The calls that block run on the caller's thread
+ * with a second connection, which is opened when it is first needed.
+ *
+ *  (1) io belongs to the thread from the moment it starts until it is joined.
+ *  (2) side is used with side_mutex held.
+ *  (3) Once is_failed is set, by either connection, nothing is done any more and
+ *      every operation answers HAPAX_ERR_FAILED (I11).
+ */
+#include "store/sqlite/sqlite_store.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include <hapax/ext/store_ops.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include "store/core.h"
+#include "store/sqlite/batch.h"
+#include "store/sqlite/connection.h"
+#include "store/sqlite/counter.h"
+#include "store/sqlite/queue.h"
+#include "store/sqlite/scan.h"
+#include "store/sqlite/schema.h"
+#include "store/sqlite/stats.h"
+#include "store/sqlite/sweep.h"
+#include "store/sqlite/transaction.h"
+
+static hapax_store_submit_fn sqlite_submit;
+static hapax_store_scan_fn sqlite_scan;
+static hapax_store_stats_fn sqlite_stats;
+static hapax_store_sweep_fn sqlite_sweep;
+static hapax_store_count_fn sqlite_count;
+static hapax_store_close_fn sqlite_close;
+
+static const struct hapax_store_ops sqlite_ops = {
+	.version = HAPAX_STORE_OPS_VERSION,
+	.name = "sqlite",
+	.capabilities = HAPAX_STORE_DURABLE | HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY |
+		HAPAX_STORE_CLOCK,
+	.submit = sqlite_submit,
+	.scan = sqlite_scan,
+	.stats = sqlite_stats,
+	.sweep = sqlite_sweep,
+	.count = sqlite_count,
+	.close = sqlite_close,
+};
+
+enum {
+	/* Operations in one transaction: a few milliseconds' worth of work between two syncs. */
+	BATCH_OPS_MAX = 4096,
+
+	/* STRICT tables need 3.37; the library that is loaded may be older than the headers. */
+	SQLITE_VERSION_MIN = 3037000,
+};
+
+#define MS_NS INT64_C(1000000)
+
+struct sqlite_store {
+	struct hapax_store base;
+	char *path;
+	struct hapax_store_options options; /* complete */
+	_Atomic uint32_t is_failed;
+	_Atomic uint64_t swept;
+
+	struct hx_sqlite_connection io;
+	struct hx_sqlite_batch batch;
+	struct hx_sqlite_queue queue;
+	struct hx_thread thread;
+	bool has_queue;
+	bool has_thread;
+
+	struct hx_mutex side_mutex;
+	struct hx_sqlite_connection side;
+};
+
+static struct sqlite_store *downcast(struct hapax_store *store)
+{
+	assert(store->ops == &sqlite_ops);
+	return (struct sqlite_store *)store;
+}
+
+/* The I/O thread: answers first, then what can wait. */
+static void io_run(void *arg)
+{
+	struct sqlite_store *store = arg;
+	struct hx_sqlite_request *requests;
+
+	while ((requests = hx_sqlite_queue_take(&store->queue, BATCH_OPS_MAX)) != NULL) {
+		hx_sqlite_batch_run(&store->batch, requests);
+		for (struct hx_sqlite_request *request = requests; request != NULL; request = request->next)
+			hapax_store_complete(&store->base, request->ops, request->count, request->completion);
+		hx_sqlite_queue_give_back(&store->queue, requests);
+		hx_sqlite_connection_checkpoint(&store->io);
+	}
+}
+
+static void sqlite_submit(
+	struct hapax_store *base, struct hapax_op *ops, size_t count, struct hapax_completion completion)
+{
+	struct sqlite_store *store = downcast(base);
+	int64_t deadline_ns = hx_clock_mono_ns() + store->options.timeout_ms * MS_NS;
+	enum hapax_status status = hx_sqlite_queue_push(&store->queue, ops, count, completion, deadline_ns);
+
+	if (status == HAPAX_OK)
+		return;
+	hx_store_fail(ops, count, status);
+	hapax_store_complete(base, ops, count, completion);
+}
+
+/* Take the second connection, opening it the first time. On failure it is not taken. */
+static enum hapax_status side_take(struct sqlite_store *store, struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	hx_mutex_lock(&store->side_mutex);
+	if (atomic_load(&store->is_failed) != 0)
+		status = hx_error_set(
+			err, HAPAX_ERR_FAILED, 0, "'%s' has failed before and must be opened anew", store->path);
+	if (status == HAPAX_OK && store->side.db == NULL) {
+		hx_sqlite_connection_set_timeout(&store->side, store->options.timeout_ms);
+		status = hx_sqlite_connection_open(&store->side, 0, err);
+		if (status == HAPAX_OK)
+			status = hx_sqlite_connection_accept(&store->side, false, err);
+		if (status != HAPAX_OK)
+			hx_sqlite_connection_close(&store->side);
+	}
+	if (status != HAPAX_OK)
+		hx_mutex_unlock(&store->side_mutex);
+	return status;
+}
+
+static void side_give_back(struct sqlite_store *store)
+{
+	hx_sqlite_connection_checkpoint(&store->side);
+	hx_mutex_unlock(&store->side_mutex);
+}
+
+static enum hapax_status sqlite_scan(
+	struct hapax_store *base, const struct hapax_scan *scan, struct hapax_cursor *cursor,
+	hapax_scan_fn *each, void *context, struct hapax_error *err)
+{
+	struct sqlite_store *store = downcast(base);
+	enum hapax_status status = side_take(store, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	side_give_back(store);
+	return hx_sqlite_scan(
+		&store->side, &store->side_mutex, &store->options, scan, cursor, each, context, err);
+}
+
+static enum hapax_status sqlite_stats(
+	struct hapax_store *base, struct hapax_stats *stats, hapax_counters_fn *each, void *context,
+	struct hapax_error *err)
+{
+	struct sqlite_store *store = downcast(base);
+	enum hapax_status status = side_take(store, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	status = hx_sqlite_stats(&store->side, &store->options, stats, err);
+	side_give_back(store);
+	stats->swept = atomic_load_explicit(&store->swept, memory_order_relaxed);
+	if (status != HAPAX_OK || each == NULL)
+		return status;
+	return hx_sqlite_counter_list(&store->side, &store->side_mutex, &store->options, each, context, err);
+}
+
+static enum hapax_status sqlite_sweep(
+	struct hapax_store *base, struct hapax_sweep *sweep, struct hapax_error *err)
+{
+	struct sqlite_store *store = downcast(base);
+	enum hapax_status status = side_take(store, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	status = hx_sqlite_sweep(&store->side, &store->options, sweep, err);
+	atomic_fetch_add_explicit(&store->swept, sweep->removed, memory_order_relaxed);
+	side_give_back(store);
+	return status;
+}
+
+static enum hapax_status sqlite_count(
+	struct hapax_store *base, const struct hapax_counters *rows, size_t count, struct hapax_error *err)
+{
+	struct sqlite_store *store = downcast(base);
+	enum hapax_status status = side_take(store, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	status = hx_sqlite_counter_add(&store->side, &store->options, rows, count, err);
+	side_give_back(store);
+	return status;
+}
+
+/* Also of a store that was only half opened. */
+static void store_free(struct sqlite_store *store)
+{
+	if (store->has_queue)
+		hx_sqlite_queue_stop(&store->queue);
+	if (store->has_thread)
+		hx_thread_join(&store->thread);
+	if (store->has_queue)
+		hx_sqlite_queue_done(&store->queue);
+	hx_sqlite_workspace_done(&store->batch.workspace);
+	hx_sqlite_connection_close(&store->side);
+	hx_sqlite_connection_close(&store->io);
+	hx_mutex_done(&store->side_mutex);
+	hx_free(store->path);
+	hx_free(store);
+}
+
+static void sqlite_close(struct hapax_store *base)
+{
+	struct sqlite_store *store = downcast(base);
+
+	hapax_store_detach(base);
+	store_free(store);
+}
+
+static struct sqlite_store *store_new(const char *path, const struct hapax_store_options *options)
+{
+	struct sqlite_store *store = hx_alloc_zero(1, sizeof(*store));
+	size_t path_size = strlen(path) + 1;
+
+	if (store == NULL)
+		return NULL;
+	store->path = hx_alloc(path_size);
+	if (store->path == NULL) {
+		hx_free(store);
+		return NULL;
+	}
+	memcpy(store->path, path, path_size);
+	store->options = *options;
+	hx_mutex_init(&store->side_mutex);
+	hx_sqlite_connection_init(&store->io, store->path, &store->is_failed);
+	hx_sqlite_connection_init(&store->side, store->path, &store->is_failed);
+	store->batch = (struct hx_sqlite_batch){
+		.connection = &store->io,
+		.workspace = {.options = &store->options},
+		.swept = &store->swept,
+	};
+	return store;
+}
+
+/* A mark of an earlier boot is made current now, so that readers need not write. */
+static enum hapax_status renew_clock_mark(struct sqlite_store *store, struct hapax_error *err)
+{
+	struct hx_sqlite_transaction transaction;
+	int code = hx_sqlite_transaction_begin(&transaction, &store->io, &store->options, HX_SQLITE_READ);
+	bool is_stale = code == SQLITE_OK && transaction.needs_write;
+
+	if (code == SQLITE_OK)
+		hx_sqlite_transaction_abort(&transaction);
+	if (is_stale) {
+		code = hx_sqlite_transaction_begin(&transaction, &store->io, &store->options, HX_SQLITE_WRITE);
+		if (code == SQLITE_OK)
+			code = hx_sqlite_transaction_commit(&transaction);
+	}
+	if (code == SQLITE_OK)
+		return HAPAX_OK;
+	if (transaction.stage == HX_SQLITE_BEFORE_COMMIT)
+		return hx_sqlite_schema_fail(&store->io, code, err);
+	return hx_sqlite_connection_fail(
+		&store->io, code, transaction.stage, "the clock was not kept", err);
+}
+
+/* Find out what the file is before anything is changed, then make it a ledger of this version. */
+static enum hapax_status open_ledger(struct sqlite_store *store, struct hapax_error *err)
+{
+	struct hx_sqlite_migrations migrations = hx_sqlite_schema_migrations();
+	bool must_exist = (store->options.flags & HAPAX_STORE_MUST_EXIST) != 0;
+	struct hx_sqlite_schema schema;
+	enum hapax_status status;
+
+	hx_sqlite_connection_set_timeout(&store->io, store->options.timeout_ms);
+	status = hx_sqlite_connection_open(&store->io, must_exist ? 0 : HX_SQLITE_CREATE, err);
+	if (status == HAPAX_OK)
+		status = hx_sqlite_schema_inspect(&store->io, migrations, &schema, err);
+	if (status == HAPAX_OK)
+		status = hx_sqlite_schema_refuse_foreign(&store->io, &schema, err);
+	/* In an application's database that was joined, the application chooses the journal. */
+	if (status == HAPAX_OK)
+		status = hx_sqlite_connection_accept(&store->io, schema.is_empty || schema.is_ours, err);
+	if (status == HAPAX_OK && schema.version != (int64_t)migrations.count)
+		status = hx_sqlite_schema_migrate(&store->io, migrations, true, store->options.clock, err);
+	return status == HAPAX_OK ? renew_clock_mark(store, err) : status;
+}
+
+static enum hapax_status start(struct sqlite_store *store, struct hapax_error *err)
+{
+	enum hapax_status status = hx_sqlite_queue_init(&store->queue);
+
+	if (status != HAPAX_OK)
+		return hx_error_set(err, status, 0, "no memory to open a store");
+	store->has_queue = true;
+	status = hx_thread_start(&store->thread, io_run, store, "hapax-sqlite", err);
+	store->has_thread = status == HAPAX_OK;
+	return status;
+}
+
+static enum hapax_status check_request(
+	const char *path, const struct hapax_store_options *options, struct hapax_error *err)
+{
+	if (path[0] == '\0')
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a file is needed, as in 'sqlite:hapax.db'");
+	if (strcmp(path, ":memory:") == 0)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "'sqlite::memory:' is no store: use 'memory:', or give a file");
+	if (options->evict != HAPAX_EVICT_NONE)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0, "a SQLite store evicts nothing: use 'memory:', or no eviction");
+	if (sqlite3_libversion_number() < SQLITE_VERSION_MIN || sqlite3_threadsafe() == 0)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"SQLite %s is too old or built without threads: version 3.37 or later is needed",
+			sqlite3_libversion());
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_sqlite_open(
+	const char *url, const char *path, const struct hapax_store_options *options,
+	struct hapax_store **ret_store, struct hapax_error *err)
+{
+	struct hapax_store_options complete;
+	struct sqlite_store *store;
+	enum hapax_status status = hx_store_options_complete(options, &complete, err);
+
+	if (status == HAPAX_OK)
+		status = check_request(path, &complete, err);
+	if (status != HAPAX_OK)
+		return status;
+	store = store_new(path, &complete);
+	if (store == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+	status = open_ledger(store, err);
+	if (status == HAPAX_OK)
+		status = start(store, err);
+	if (status == HAPAX_OK)
+		status = hapax_store_attach(&store->base, &sqlite_ops, url, &complete, err);
+	if (status != HAPAX_OK) {
+		store_free(store);
+		return status;
+	}
+	*ret_store = &store->base;
+	return HAPAX_OK;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store.c - checked dispatch: the only caller of a store's table of operations.
+ *
+ * A submit goes through check.c, then to the backend, which ends it with
+ * hapax_store_complete(). The blocking calls are submits that wait.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include <hapax/ext/store_ops.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/thread.h"
+#include "store/check.h"
+#include "store/core.h"
+#include "store/counting.h"
+
+enum { SCAN_COUNT_DEFAULT = 1000, SWEEP_COUNT_DEFAULT = 10000 };
+
+/* Postconditions of every backend: an answer is a status and, when OK, an outcome. */
+static void assert_answers(const struct hapax_op *ops, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		assert((ops[i].status == HAPAX_OK) == (ops[i].outcome != HAPAX_OUTCOME_NONE));
+}
+
+void hapax_store_complete(
+	struct hapax_store *store, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion)
+{
+	assert_answers(ops, count);
+	hx_counting_add(store, ops, count);
+	completion.fn(ops, count, completion.context);
+}
+
+void hapax_store_submit(
+	struct hapax_store *store, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion)
+{
+	assert(store != NULL && completion.fn != NULL);
+	if (count == 0) {
+		completion.fn(ops, 0, completion.context);
+		return;
+	}
+	if (count > HX_SUBMIT_OPS_MAX) {
+		for (size_t i = 0; i < count; i++) {
+			ops[i].outcome = HAPAX_OUTCOME_NONE;
+			ops[i].status = HAPAX_ERR_INVALID;
+		}
+		completion.fn(ops, count, completion.context);
+		return;
+	}
+	if (hx_check_ops(store, ops, count) == 0)
+		hapax_store_complete(store, ops, count, completion);
+	else
+		store->ops->submit(store, ops, count, completion);
+}
+
+static void ignore(struct hapax_op *ops, size_t count, void *context)
+{
+	(void)ops;
+	(void)count;
+	(void)context;
+}
+
+static void wake(struct hapax_op *ops, size_t count, void *context)
+{
+	(void)ops;
+	(void)count;
+	hx_event_set(context);
+}
+
+/* What a status means for an operation, as a sentence that does not repeat its key. */
+static const char *explain(const struct hapax_op *op)
+{
+	switch (op->status) {
+	case HAPAX_OK: break;
+	case HAPAX_ERR_INVALID:
+		if (op->key.size == 0 || op->key.size > HX_KEY_SIZE_MAX)
+			return "the key is empty or longer than 1,024 bytes";
+		return "the operation is not well formed";
+	case HAPAX_ERR_NO_MEMORY: return "out of memory; nothing was done";
+	case HAPAX_ERR_LIMIT: return "the store is full or a limit was reached; nothing was done";
+	case HAPAX_ERR_UNAVAILABLE: return "the store was not reached in time; nothing was done";
+	case HAPAX_ERR_UNCERTAIN:
+		return "the store failed while it wrote; the operation may or may not have taken effect";
+	case HAPAX_ERR_FENCED: return "the token is not the key's current one; stop the work";
+	case HAPAX_ERR_CORRUPT: return "stored bytes failed a check";
+	case HAPAX_ERR_UNSUPPORTED: return "this store lacks a capability that the operation needs";
+	case HAPAX_ERR_HANDLER: return "the handler failed";
+	case HAPAX_ERR_FAILED:
+		return "the store has failed before and must be opened anew; nothing was done";
+	}
+	return "unknown status";
+}
+
+enum hapax_status hapax_store_run(
+	struct hapax_store *store, struct hapax_op *ops, size_t count, struct hapax_error *err)
+{
+	struct hx_event done;
+
+	if (store == NULL || (ops == NULL && count != 0))
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a store and operations are needed");
+	if (count > HX_SUBMIT_OPS_MAX)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"%zu operations in one submit, at most %d are allowed", count,
+			HX_SUBMIT_OPS_MAX);
+	if (store->ops->is_synchronous) {
+		hapax_store_submit(store, ops, count, (struct hapax_completion){ignore, NULL});
+	} else {
+		hx_event_init(&done);
+		hapax_store_submit(store, ops, count, (struct hapax_completion){wake, &done});
+		hx_event_wait(&done);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (ops[i].status != HAPAX_OK)
+			return hx_error_set(err, ops[i].status, 0, "%s", explain(&ops[i]));
+	}
+	return HAPAX_OK;
+}
+
+enum hapax_status hapax_store_check(
+	struct hapax_store *store, struct hapax_bytes key, int64_t ttl_ms,
+	enum hapax_outcome *ret_outcome, struct hapax_error *err)
+{
+	struct hapax_op op = {.type = HAPAX_OP_CHECK, .key = key, .ttl_ms = ttl_ms};
+	enum hapax_status status = hapax_store_run(store, &op, 1, err);
+
+	if (status == HAPAX_OK)
+		*ret_outcome = op.outcome;
+	return status;
+}
+
+static int compare_place(const struct hapax_op *a, const struct hapax_op *b)
+{
+	int order = hx_bytes_compare(a->tenant, b->tenant);
+
+	if (order == 0)
+		order = hx_bytes_compare(a->group, b->group);
+	return order != 0 ? order : hx_bytes_compare(a->key, b->key);
+}
+
+/* Insertion sort: lists are short and mostly sorted, and nothing is allocated. */
+static void sort_by_key(struct hapax_op *ops, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		struct hapax_op op = ops[i];
+		size_t at = i;
+
+		for (; at > 0 && compare_place(&ops[at - 1], &op) > 0; at--)
+			ops[at] = ops[at - 1];
+		ops[at] = op;
+	}
+}
+
+static void summarise(
+	const struct hapax_op *ops, size_t count, enum hapax_outcome *ret_outcome,
+	size_t *ret_index)
+{
+	*ret_outcome = HAPAX_OUTCOME_ACQUIRED;
+	*ret_index = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (ops[i].outcome == HAPAX_OUTCOME_MISMATCH) {
+			*ret_outcome = HAPAX_OUTCOME_MISMATCH;
+			*ret_index = i;
+			return;
+		}
+		if (*ret_outcome == HAPAX_OUTCOME_ACQUIRED &&
+		    ops[i].outcome != HAPAX_OUTCOME_ACQUIRED &&
+		    ops[i].outcome != HAPAX_OUTCOME_SKIPPED) {
+			*ret_outcome = ops[i].outcome;
+			*ret_index = i;
+		}
+	}
+}
+
+enum hapax_status hapax_store_claim_all(
+	struct hapax_store *store, struct hapax_op *ops, size_t count,
+	enum hapax_outcome *ret_outcome, size_t *ret_index, struct hapax_error *err)
+{
+	enum hapax_status status;
+
+	if (store == NULL || ops == NULL || count == 0)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "a store and at least one key are needed");
+	for (size_t i = 0; i < count; i++) {
+		ops[i].type = HAPAX_OP_CLAIM;
+		ops[i].attempt_id = ops[0].attempt_id;
+		ops[i].owner = ops[0].owner;
+		ops[i].lease_ms = ops[0].lease_ms;
+		ops[i].ttl_ms = ops[0].ttl_ms;
+		ops[i].on_lapse = ops[0].on_lapse;
+	}
+	sort_by_key(ops, count);
+	for (size_t i = 0; i < count; i++) {
+		ops[i].flags = i == 0 ? (unsigned)HAPAX_OP_ALL_OR_NOTHING : 0;
+		if (i + 1 < count)
+			ops[i].flags |= HAPAX_OP_LINKED;
+	}
+	status = hapax_store_run(store, ops, count, err);
+	if (status == HAPAX_OK)
+		summarise(ops, count, ret_outcome, ret_index);
+	return status;
+}
+
+enum hapax_status hapax_store_scan(
+	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
+	hapax_scan_fn *each, void *context, struct hapax_error *err)
+{
+	struct hapax_scan complete = HAPAX_SCAN_INIT;
+
+	if (store == NULL || cursor == NULL || each == NULL || cursor->size > sizeof(cursor->place))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "a store, a cursor and a function are needed");
+	if (scan != NULL) {
+		if (scan->size < sizeof(scan->size) || scan->size > sizeof(complete))
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0, "the scan has an unknown size");
+		memcpy(&complete, scan, scan->size);
+	}
+	if (complete.tenant.size > HX_SCOPE_PART_SIZE_MAX ||
+	    complete.group.size > HX_SCOPE_PART_SIZE_MAX ||
+	    complete.prefix.size > HX_KEY_SIZE_MAX || (unsigned)complete.state > HAPAX_STATE_PARKED)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the scan asks for what no record can have");
+	if (complete.count_max == 0)
+		complete.count_max = SCAN_COUNT_DEFAULT;
+	if (cursor->done)
+		return HAPAX_OK;
+	return store->ops->scan(store, &complete, cursor, each, context, err);
+}
+
+enum hapax_status hapax_store_stats(
+	struct hapax_store *store, struct hapax_stats *ret_stats, hapax_counters_fn *each,
+	void *context, struct hapax_error *err)
+{
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	enum hapax_status status;
+
+	if (store == NULL || ret_stats == NULL || ret_stats->size < sizeof(stats.size) ||
+	    ret_stats->size > sizeof(stats))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "a store and stats of a known size are needed");
+	status = hx_counting_flush(store, err);
+	if (status != HAPAX_OK)
+		return status;
+	stats.bytes_max = hx_store_options(store)->bytes_max;
+	stats.keys_max = hx_store_options(store)->keys_max;
+	status = store->ops->stats(store, &stats, each, context, err);
+	if (status != HAPAX_OK)
+		return status;
+	if (store->ops->count == NULL)
+		hx_counting_report(store, &stats, each, context);
+	stats.size = ret_stats->size;
+	memcpy(ret_stats, &stats, ret_stats->size);
+	return HAPAX_OK;
+}
+
+enum hapax_status hapax_store_sweep(
+	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err)
+{
+	struct hapax_sweep work = HAPAX_SWEEP_INIT;
+	enum hapax_status status;
+
+	if (store == NULL || sweep == NULL || sweep->size < sizeof(sweep->size) ||
+	    sweep->size > sizeof(work))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"a store and a sweep of a known size are needed");
+	work.count_max = sweep->count_max == 0 ? SWEEP_COUNT_DEFAULT : sweep->count_max;
+	status = store->ops->sweep(store, &work, err);
+	if (status != HAPAX_OK)
+		return status;
+	work.size = sweep->size;
+	work.count_max = sweep->count_max;
+	memcpy(sweep, &work, sweep->size);
+	return HAPAX_OK;
+}
+
+void hx_store_fail(struct hapax_op *ops, size_t count, enum hapax_status status)
+{
+	assert(status != HAPAX_OK);
+	for (size_t i = 0; i < count; i++) {
+		if (ops[i].status == HAPAX_OK)
+			hx_store_refuse(&ops[i], status);
+	}
+}
+
+size_t hx_store_group_end(const struct hapax_op *ops, size_t count, size_t first)
+{
+	size_t end = first;
+
+	assert(first < count);
+	while (end + 1 < count && (ops[end].flags & HAPAX_OP_LINKED))
+		end++;
+	return end + 1;
+}
+
+void hx_store_skip_group(struct hapax_op *ops, size_t first, size_t last)
+{
+	for (size_t i = first; i < last; i++) {
+		if (hx_transition_is_go(&ops[i]))
+			ops[i].outcome = HAPAX_OUTCOME_SKIPPED;
+	}
+}
