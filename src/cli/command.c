@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * command.c - the list of commands, and the way from arguments to a run.
+ */
+#include "cli/command.h"
+
+#include <string.h>
+
+#include "cli/report.h"
+#include "cli/suggest.h"
+
+const struct command *const hx_commands[] = {
+	&hx_cmd_check, &hx_cmd_lookup, &hx_cmd_forget,  &hx_cmd_keys, &hx_cmd_stats,
+	&hx_cmd_gc,    &hx_cmd_help,   &hx_cmd_version, NULL,
+};
+
+const struct command *hx_command_find(const char *name)
+{
+	for (size_t i = 0; hx_commands[i] != NULL; i++)
+		if (strcmp(hx_commands[i]->name, name) == 0)
+			return hx_commands[i];
+	return NULL;
+}
+
+int hx_command_unknown(const char *name)
+{
+	struct hx_suggest suggest;
+
+	hx_suggest_init(&suggest, name);
+	for (size_t i = 0; hx_commands[i] != NULL; i++)
+		hx_suggest_consider(&suggest, hx_commands[i]->name);
+	(void)hx_report_usage(NULL, "unknown command '%s'", name);
+	if (suggest.best != NULL)
+		hx_report_hint("did you mean 'hapax %s'?", suggest.best);
+	else
+		hx_report_hint("'hapax help' lists the commands");
+	return HX_EXIT_USAGE;
+}
+
+static int check_operands(const struct hx_invocation *inv)
+{
+	const struct command *command = inv->command;
+	size_t count = inv->options.operand_count;
+
+	if (count >= command->operands_min && count <= command->operands_max)
+		return HX_EXIT_OK;
+	if (count < command->operands_min)
+		(void)hx_report_usage(command->name, "an argument was missing");
+	else
+		(void)hx_report_usage(
+			command->name, "unexpected argument '%s'",
+			inv->options.operands[command->operands_max]);
+	hx_report_hint("usage: hapax %s %s", command->name, command->usage);
+	return HX_EXIT_USAGE;
+}
+
+int hx_command_run(const struct command *command, int argc, char **argv)
+{
+	const struct hx_option *common = NULL;
+	struct hx_invocation inv = {.command = command};
+	int code;
+
+	hx_out_init(&inv.out, stdout);
+	if (command->flags & COMMAND_STORE)
+		common = hx_common_options;
+	code = hx_options_parse(command->name, command->options, common, argc, argv, &inv.options);
+	if (code == HX_EXIT_OK && inv.options.help) {
+		hx_help_command(&inv.out, command);
+		return hx_out_finish(&inv.out, command->name, HX_EXIT_OK);
+	}
+	if (code == HX_EXIT_OK)
+		code = check_operands(&inv);
+	if (code == HX_EXIT_OK && command->flags & COMMAND_STORE)
+		code = hx_settings_read(&inv);
+	if (code == HX_EXIT_OK)
+		code = command->run(&inv);
+	return hx_out_finish(&inv.out, command->name, code);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exit_code.h - what the program's exit codes mean, for every command alike.
+ *
+ * The numbers are those of sysexits.h where it has one that fits. One distinction
+ * must survive into scripts: after STORE nothing was done, after IO nobody knows.
+ * The table for users stands in man/hapax.1.
+ */
+#ifndef HX_CLI_EXIT_CODE_H
+#define HX_CLI_EXIT_CODE_H
+
+enum hx_exit {
+	HX_EXIT_OK = 0,        /* first, found, removed */
+	HX_EXIT_NO = 1,        /* duplicate, absent */
+	HX_EXIT_USAGE = 64,    /* an option, a key, a setting: what the caller typed */
+	HX_EXIT_MISMATCH = 65, /* same key, other payload */
+	HX_EXIT_NO_INPUT = 66, /* a file that was named could not be read */
+	HX_EXIT_STORE = 69,    /* the store was not reached, is full or too new; nothing was done */
+	HX_EXIT_SOFTWARE = 70, /* a fault in hapax itself */
+	HX_EXIT_OS = 71,       /* no memory */
+	HX_EXIT_IO = 74,     /* corrupt bytes, an unknown outcome, an answer that was not written */
+	HX_EXIT_BUSY = 75,   /* in progress or parked: try again later */
+	HX_EXIT_FENCED = 77, /* a newer token owns the key */
+	HX_EXIT_SIGNAL = 128, /* plus the number of the signal that ended the work */
+};
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * text.h - bytes, times and sizes in the form in which people read them.
+ *
+ * Text mode may show bytes that anybody put into a store. Control characters and
+ * what is not UTF-8 are shown as in C (\x1b), so that they cannot act on a terminal
+ * and so that two different keys never look alike.
+ *
+ * Threads: any.
+ */
+#ifndef HX_CLI_TEXT_H
+#define HX_CLI_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hapax/bytes.h>
+#include <hapax/error.h>
+
+/* The bytes of the UTF-8 character at the front of text, or 0 when it is none. */
+size_t hx_utf8_size(struct hapax_bytes text, uint32_t *ret_code);
+
+/* C0, DEL and C1. */
+bool hx_utf8_is_control(uint32_t code);
+
+bool hx_utf8_is_valid(struct hapax_bytes text);
+
+/* Longest form of a unit: four bytes of UTF-8, or \xNN, and a NUL. */
+enum { HX_TEXT_UNIT_SIZE = 8 };
+
+/*
+ * Take one character, or one byte that is no part of one, from the front of text,
+ * which is not empty, and write it in its safe form. Returns the bytes taken.
+ */
+size_t hx_text_unit(struct hapax_bytes text, char out[HX_TEXT_UNIT_SIZE]);
+
+/* As hx_text_unit(), but a backslash is doubled: the form can be read back. */
+size_t hx_text_unit_exact(struct hapax_bytes text, char out[HX_TEXT_UNIT_SIZE]);
+
+/* Append text in exact safe form. LIMIT, NO_MEMORY: part of it may stand in buf. */
+struct hapax_buf;
+enum hapax_status hx_text_escape(struct hapax_buf *buf, struct hapax_bytes text);
+
+/* How many columns a terminal needs for it, one a character. */
+size_t hx_text_columns(const char *text);
+
+enum { HX_TEXT_SIZE = 32 };
+
+/* "2026-11-15T20:22:15Z", or "never". */
+void hx_text_time(int64_t ms, char out[HX_TEXT_SIZE]);
+
+/* "<1s", "42s", "3m20s", "5d2h": two units at most, rounded down. Below 0 counts as 0. */
+void hx_text_span(int64_t ms, char out[HX_TEXT_SIZE]);
+
+/* "999 B", "48.0 KiB", "1.5 GiB". */
+void hx_text_bytes(uint64_t bytes, char out[HX_TEXT_SIZE]);
+
+#endif
