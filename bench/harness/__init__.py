@@ -1,0 +1,1 @@
+"""The side-by-side harness behind bench/run. Python's standard library only; see bench/README.md."""

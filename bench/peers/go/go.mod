@@ -1,0 +1,3 @@
+module hapax/bench/peers/go
+
+go 1.19

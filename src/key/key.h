@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * key.h - what the strategies have in common: their table, and a made strategy.
+ *
+ * A strategy is one file, strategy_<name>.c, that defines one struct hx_key_type. A
+ * new one is that file, its line below, in strategies.c and in meson.build.
+ *
+ * Threads: a strategy does not change once it is made, but for its UUID generator,
+ * which any number of threads may use.
+ */
+#ifndef HX_KEY_H
+#define HX_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <hapax/key.h>
+
+#include "base/uuid7.h"
+#include "key/path.h"
+#include "key/view.h"
+
+enum {
+	/* Parts of a composite, paths to include or exclude: more is a mistake. */
+	HX_KEY_PATHS_MAX = 64,
+	/* The text of a strategy: a line in a configuration file. */
+	HX_KEY_STRATEGY_SIZE_MAX = 4096,
+};
+
+enum hx_key_type_flags {
+	HX_KEY_TYPE_CONTENT = 1 << 0,  /* include and exclude mean something */
+	HX_KEY_TYPE_PRODUCER = 1 << 1, /* makes a new key each time */
+};
+
+/*
+ * Read what follows "name:" into strategy; argument.data is NULL when nothing does.
+ * Whatever was allocated is freed by hapax_key_strategy_free(), also after an error.
+ */
+typedef enum hapax_status hx_key_parse_fn(
+	struct hapax_key_strategy *strategy, struct hapax_bytes argument, struct hapax_error *err);
+
+/* Write ret->key and what else the strategy knows. On MISSING and FAILED err says why. */
+typedef enum hx_key_made hx_key_make_fn(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
+	struct hapax_error *err);
+
+struct hx_key_type {
+	const char *name;
+	const char *syntax;  /* with its argument, for help */
+	const char *summary; /* lower case, no full stop */
+	unsigned flags;      /* enum hx_key_type_flags */
+	hx_key_parse_fn *parse;
+	hx_key_make_fn *make;
+};
+
+extern const struct hx_key_type hx_key_aggregate_version;
+extern const struct hx_key_type hx_key_composite;
+extern const struct hx_key_type hx_key_content;
+extern const struct hx_key_type hx_key_event_id;
+extern const struct hx_key_type hx_key_field;
+extern const struct hx_key_type hx_key_header;
+extern const struct hx_key_type hx_key_hybrid;
+extern const struct hx_key_type hx_key_template;
+extern const struct hx_key_type hx_key_uuid7;
+
+/* In the order in which help lists them; ends with NULL. */
+extern const struct hx_key_type *const hx_key_types[];
+
+/* Where a tenant or a group comes from. */
+struct hx_key_scope_rule {
+	struct hx_key_path *from;               /* NULL: always the text */
+	char text[HAPAX_SCOPE_SIZE_MAX + 1];    /* empty: none, and from must have a value */
+};
+
+struct hx_key_piece;
+
+struct hapax_key_strategy {
+	const struct hx_key_type *type;
+	char *text;
+	unsigned flags; /* enum hapax_key_flags */
+	unsigned needs; /* enum hapax_key_need */
+	enum hapax_on_missing on_missing;
+	enum hapax_canonical canonical;
+	const struct hapax_clock *clock;
+	struct hx_key_path *paths; /* the parts of the key */
+	size_t path_count;
+	struct hx_key_path *include;
+	size_t include_count;
+	struct hx_key_path *exclude;
+	size_t exclude_count;
+	struct hx_key_piece *pieces; /* of a template */
+	size_t piece_count;
+	struct hx_key_scope_rule tenant;
+	struct hx_key_scope_rule group;
+	struct hx_uuid7 *uuids;
+};
+
+/* For the parse functions. Refuse an argument, or its absence. */
+enum hapax_status hx_key_refuse_argument(
+	const struct hapax_key_strategy *strategy, struct hapax_bytes argument,
+	struct hapax_error *err);
+
+/* Read PATH,PATH... into strategy->paths; a comma in a path is written \, . */
+enum hapax_status hx_key_read_paths(
+	struct hapax_key_strategy *strategy, struct hapax_bytes argument, struct hapax_error *err);
+
+/* Read count paths of the caller's, each its own text. Owned: *ret, by the strategy. */
+enum hapax_status hx_key_new_paths(
+	struct hapax_key_strategy *strategy, const char *const *texts, size_t count,
+	struct hx_key_path **ret, struct hapax_error *err);
+
+/* Have strategy->uuids made. */
+enum hapax_status hx_key_need_uuids(struct hapax_key_strategy *strategy, struct hapax_error *err);
+
+/* The next run id, into ret. */
+void hx_key_next_run_id(const struct hapax_key_strategy *strategy, struct hapax_key *ret);
+
+/* Read the options for tenant and group (scope.c). */
+enum hapax_status hx_key_scope_parse(
+	struct hapax_key_strategy *strategy, const struct hapax_key_options *options,
+	struct hapax_error *err);
+
+/* Write tenant and group of ret. */
+enum hapax_status hx_key_scope_make(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
+	struct hapax_error *err);
+
+/* Free what is only ever a template's (strategy_template.c). */
+void hx_key_pieces_free(struct hx_key_piece *pieces, size_t count);
+
+#endif

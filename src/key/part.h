@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * part.h - parts of a key as text, joined so that they can be told apart again.
+ *
+ * Invariants:
+ *  (1) Lists of parts that differ have texts that differ: a part's own separators
+ *      and percent signs are escaped, and a percent sign always begins an escape.
+ *  (2) A text of the form sha256: or content: and 64 digits comes from a digest and
+ *      from nothing else.
+ *
+ * Threads: one at a time for a view.
+ */
+#ifndef HX_KEY_PART_H
+#define HX_KEY_PART_H
+
+#include <stddef.h>
+
+#include <hapax/key.h>
+
+#include "key/view.h"
+
+/*
+ * The text of a part, unescaped, in the scratch of view until it is next used.
+ * MISSING: a number beyond all measure; the message names path.
+ */
+enum hx_key_made hx_part_text(
+	struct hx_key_view *view, const struct hx_key_path *path, const struct hx_key_part *part,
+	struct hapax_bytes *ret, struct hapax_error *err);
+
+/* The most that the text of a part can take. */
+size_t hx_part_text_max(const struct hx_key_part *part);
+
+/* Write the text of a part to a place with hx_part_text_max() bytes. NULL: no such text. */
+unsigned char *hx_part_write(const struct hx_key_part *part, unsigned char *to);
+
+/* Escaped it is at most this many times as long. */
+enum { HX_PART_ESCAPE_FACTOR = 3 };
+
+/* Parts of one key. */
+enum { HX_KEY_PARTS_MAX = 64 };
+
+/* Escape text: percent signs, controls, what is not UTF-8, and separator. */
+unsigned char *hx_part_escape(struct hapax_bytes text, unsigned char separator, unsigned char *to);
+
+/* Make the key of several parts (hapax/key.h, HAPAX_KEY_SEPARATOR). */
+enum hx_key_made hx_part_join(
+	struct hx_key_view *view, const struct hx_key_path *paths, size_t count,
+	struct hapax_key *ret, struct hapax_error *err);
+
+/*
+ * Make a key of text as it is; of text that cannot be one, because it is too long,
+ * holds controls, is not UTF-8 or looks like a digest, its SHA-256.
+ */
+void hx_key_set_text(struct hapax_key *ret, struct hapax_bytes text);
+
+/* prefix and the digest in hexadecimal. */
+void hx_key_set_digest(
+	struct hapax_key *ret, const char *prefix, const unsigned char digest[HAPAX_FINGERPRINT_SIZE]);
+
+#endif

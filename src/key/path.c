@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * path.c - paths into an event.
+ */
+#include "key/path.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+static const struct {
+	const char *prefix;
+	enum hx_key_source source;
+} sources[] = {
+	{"data", HX_KEY_DATA},
+	{"attr", HX_KEY_ATTRIBUTE},
+	{"header", HX_KEY_HEADER},
+	{"meta", HX_KEY_META},
+};
+
+enum { SOURCE_COUNT = sizeof(sources) / sizeof(sources[0]) };
+
+/* "data" ends at the end, a dot, a slash or a bracket; the others at a dot. */
+static size_t prefix_of(const char *text, enum hx_key_source *ret_source)
+{
+	for (size_t i = 0; i < SOURCE_COUNT; i++) {
+		size_t size = strlen(sources[i].prefix);
+		char next;
+
+		if (strncmp(text, sources[i].prefix, size) != 0)
+			continue;
+		next = text[size];
+		*ret_source = sources[i].source;
+		if (next == '.')
+			return size + 1;
+		if (sources[i].source == HX_KEY_DATA && (next == '\0' || next == '/' || next == '['))
+			return size;
+	}
+	return 0;
+}
+
+static enum hapax_status parse_name(
+	struct hx_key_path *path, const char *name, struct hapax_error *err)
+{
+	static const char *const known[] = {"topic", "partition", "offset", "key"};
+
+	path->name = name;
+	if (*name == '\0')
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "path '%s' ended where a name was expected", path->text);
+	if (path->source != HX_KEY_META)
+		return HAPAX_OK;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(name, known[i]) == 0)
+			return HAPAX_OK;
+	}
+	return hx_error_set(
+		err, HAPAX_ERR_INVALID, 0,
+		"path '%s' named no fact of the transport; there are topic, partition, offset and key",
+		path->text);
+}
+
+static enum hapax_status parse_data(
+	struct hx_key_path *path, struct hapax_bytes rest, bool wildcards, struct hapax_error *err)
+{
+	enum hapax_status status = hx_json_path_parse(&path->json, rest, err);
+
+	if (status == HAPAX_OK && !wildcards && !path->json.is_single) {
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "path '%s' named more than one place; a key's part is one",
+			path->text);
+	}
+	return status;
+}
+
+enum hapax_status hx_key_path_parse(
+	struct hx_key_path *path, struct hapax_bytes text, bool relative, bool wildcards,
+	struct hapax_error *err)
+{
+	size_t prefix;
+
+	if (text.size == 0)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a path was empty");
+	if (text.size > HX_JSON_PATH_SIZE_MAX || memchr(text.data, '\0', text.size) != NULL) {
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "a path of %zu bytes was longer than %d, or held a NUL",
+			text.size, HX_JSON_PATH_SIZE_MAX);
+	}
+	memcpy(path->text, text.data, text.size);
+	path->text[text.size] = '\0';
+	path->name = NULL;
+	path->source = HX_KEY_DATA;
+	if (relative)
+		return parse_data(path, text, wildcards, err);
+	prefix = prefix_of(path->text, &path->source);
+	if (prefix == 0) {
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"path '%s' did not begin with data., attr., header. or meta.", path->text);
+	}
+	if (path->source != HX_KEY_DATA)
+		return parse_name(path, path->text + prefix, err);
+	if (path->text[prefix] == '\0' && path->text[prefix - 1] == '.') {
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "path '%s' ended where a name was expected", path->text);
+	}
+	return parse_data(
+		path, hx_bytes(path->text + prefix, text.size - prefix), wildcards, err);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * path.h - where in an event: data.order.id, attr.type, header.X-Id, meta.topic.
+ *
+ * Threads: any; a path does not change after it was parsed.
+ */
+#ifndef HX_KEY_PATH_H
+#define HX_KEY_PATH_H
+
+#include <stdbool.h>
+
+#include <hapax/bytes.h>
+#include <hapax/error.h>
+
+#include "wire/json_path.h"
+
+enum hx_key_source {
+	HX_KEY_DATA,
+	HX_KEY_ATTRIBUTE,
+	HX_KEY_HEADER,
+	HX_KEY_META,
+};
+
+struct hx_key_path {
+	enum hx_key_source source;
+	struct hx_json_path json; /* source DATA */
+	const char *name;         /* the others: within text */
+	char text[HX_JSON_PATH_SIZE_MAX + 1];
+};
+
+/*
+ * relative: the text is a path into the data, whatever it begins with. wildcards:
+ * whether it may name more than one place. INVALID: the message names the path.
+ * path must stay where it is.
+ */
+enum hapax_status hx_key_path_parse(
+	struct hx_key_path *path, struct hapax_bytes text, bool relative, bool wildcards,
+	struct hapax_error *err);
+
+#endif

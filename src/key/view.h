@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view.h - an event while its key is made: its data is read once, when asked for.
+ *
+ * Scratch holds the nodes of the data first, then text that is being put together.
+ *
+ * Threads: one at a time.
+ */
+#ifndef HX_KEY_VIEW_H
+#define HX_KEY_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <hapax/key.h>
+
+#include "key/path.h"
+#include "wire/json_canonical.h"
+#include "wire/json_tree.h"
+
+/* How it went; in the latter two cases the caller's err says why. */
+enum hx_key_made {
+	HX_KEY_MADE,
+	HX_KEY_MISSING, /* the event lacks something: the policy decides */
+	HX_KEY_FAILED,  /* scratch or memory: the event is not to blame */
+};
+
+enum hx_view_state {
+	HX_VIEW_UNREAD,
+	HX_VIEW_READ,
+	HX_VIEW_NOT_JSON, /* reason says why */
+};
+
+struct hx_key_view {
+	const struct hapax_event *event;
+	struct hapax_buf *scratch;
+	enum hx_view_state state;
+	struct hx_json_tree tree;
+	char reason[HAPAX_ERROR_MESSAGE_SIZE];
+};
+
+void hx_view_init(
+	struct hx_key_view *view, const struct hapax_event *event, struct hapax_buf *scratch);
+
+/* Have the data as a tree. MISSING: it is not JSON. */
+enum hx_key_made hx_view_read(struct hx_key_view *view, struct hapax_error *err);
+
+/* Memory for size bytes, behind the nodes; valid until the next call. NULL: see err. */
+unsigned char *hx_view_room(struct hx_key_view *view, size_t size, struct hapax_error *err);
+
+/*
+ * The canonical text of what select says, in scratch, until the next call. MISSING:
+ * the data is not JSON, or holds a number that has no text in this dialect.
+ */
+enum hx_key_made hx_view_canonical(
+	struct hx_key_view *view, enum hx_json_dialect dialect, enum hx_json_select select,
+	struct hapax_bytes *ret, struct hapax_error *err);
+
+/* SHA-256 of the data: canonical if it is JSON that has that form, else as it came. */
+enum hx_key_made hx_view_fingerprint(
+	struct hx_key_view *view, unsigned char out[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err);
+
+enum hx_part_kind {
+	HX_PART_BYTES,  /* as they are */
+	HX_PART_STRING, /* of JSON */
+	HX_PART_NUMBER, /* of JSON */
+};
+
+/* One value of an event that a key is made from. Borrowed from the event. */
+struct hx_key_part {
+	enum hx_part_kind kind;
+	struct hapax_bytes bytes; /* BYTES, NUMBER */
+	struct hx_json_string string;
+};
+
+/*
+ * The value at a path. MISSING: there is none, or it is null, an object or an array;
+ * the message names the path.
+ */
+enum hx_key_made hx_view_part(
+	struct hx_key_view *view, const struct hx_key_path *path, struct hx_key_part *ret,
+	struct hapax_error *err);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json_python.c - the dialect of Python's json.dumps().
+ *
+ * Facts, from Python 3.11: a number without fraction and exponent is an integer of
+ * any size and printed as it came, -0 as 0; every other number is a double, printed
+ * by repr(). Everything outside of blank to tilde is escaped, in lower case, what
+ * lies above U+FFFF as two surrogates.
+ */
+#include "wire/json_canonical.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "wire/json_float.h"
+#include "wire/json_number.h"
+
+/* Where int() stops reading, since 3.10.7: its time grows with the square. */
+enum { PYTHON_INT_DIGITS_MAX = 4300 };
+
+static size_t put_unit(unsigned char *out, uint32_t unit)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	out[0] = '\\';
+	out[1] = 'u';
+	out[2] = (unsigned char)digits[unit >> 12 & 15];
+	out[3] = (unsigned char)digits[unit >> 8 & 15];
+	out[4] = (unsigned char)digits[unit >> 4 & 15];
+	out[5] = (unsigned char)digits[unit & 15];
+	return 6;
+}
+
+static size_t put_code_point(unsigned char out[12], uint32_t code_point)
+{
+	static const char values[] = "\b\f\n\r\t\"\\";
+	static const char letters[] = "bfnrt\"\\";
+	const char *found = NULL;
+
+	if (code_point != 0 && code_point < 0x80)
+		found = strchr(values, (int)code_point);
+	if (found != NULL) {
+		out[0] = '\\';
+		out[1] = (unsigned char)letters[found - values];
+		return 2;
+	}
+	if (code_point >= 0x20 && code_point < 0x7f) {
+		out[0] = (unsigned char)code_point;
+		return 1;
+	}
+	if (code_point < 0x10000)
+		return put_unit(out, code_point);
+	code_point -= 0x10000;
+	put_unit(out, 0xd800 + (code_point >> 10));
+	return 6 + put_unit(out + 6, 0xdc00 + (code_point & 0x3ff));
+}
+
+unsigned char *hx_json_python_string(struct hx_json_string string, unsigned char *to)
+{
+	const unsigned char *at = string.data;
+	const unsigned char *end = at + string.size;
+
+	*to++ = '"';
+	while (at < end)
+		to += put_code_point(to, hx_json_string_code_point(&at, end));
+	*to++ = '"';
+	return to;
+}
+
+unsigned char *hx_json_python_integer(
+	struct hapax_bytes text, unsigned char *to, const char **ret_reason)
+{
+	const char *digits = text.data;
+	bool negative = digits[0] == '-';
+
+	if (text.size - negative > PYTHON_INT_DIGITS_MAX) {
+		*ret_reason = "Python reads no integer of more than 4300 digits";
+		return NULL;
+	}
+	if (negative && digits[1] == '0')
+		text = (struct hapax_bytes){"0", 1};
+	memcpy(to, text.data, text.size);
+	return to + text.size;
+}
+
+/* Of a number whose exponent is beyond all measure: whether it is negative. */
+static bool is_tiny(struct hapax_bytes text)
+{
+	const char *minus = memrchr(text.data, '-', text.size);
+
+	return minus != NULL && minus != text.data;
+}
+
+unsigned char *hx_json_python_float(
+	struct hapax_bytes text, unsigned char *to, const char **ret_reason)
+{
+	const char *first = text.data;
+	struct hx_json_number number;
+	size_t size = 0;
+
+	assert(text.size > 0);
+	if (hx_json_number_read(text, &number) || is_tiny(text))
+		size = hx_json_float_write(&number, first[0] == '-', to);
+	if (size == 0) {
+		*ret_reason =
+			"too large for a double: Python would print Infinity, which is not JSON";
+		return NULL;
+	}
+	return to + size;
+}

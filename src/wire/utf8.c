@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * utf8.c - strict UTF-8.
+ */
+#include "wire/utf8.h"
+
+static bool is_continuation(unsigned char byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
+/* The second byte of a character of three or four bytes decides the rest of its range. */
+static bool is_second(unsigned char lead, unsigned char byte)
+{
+	switch (lead) {
+	case 0xe0: return byte >= 0xa0 && byte <= 0xbf; /* else two bytes would do */
+	case 0xed: return byte >= 0x80 && byte <= 0x9f; /* else a surrogate */
+	case 0xf0: return byte >= 0x90 && byte <= 0xbf; /* else three bytes would do */
+	case 0xf4: return byte >= 0x80 && byte <= 0x8f; /* else above U+10FFFF */
+	default: return is_continuation(byte);
+	}
+}
+
+size_t hx_utf8_size(struct hapax_bytes text, uint32_t *ret_code)
+{
+	const unsigned char *at = text.data;
+	uint32_t lead;
+
+	if (text.size == 0)
+		return 0;
+	lead = at[0];
+	if (lead < 0x80) {
+		*ret_code = lead;
+		return 1;
+	}
+	if (lead < 0xc2 || lead > 0xf4 || text.size < 2)
+		return 0;
+	if (lead < 0xe0) {
+		*ret_code = (lead & 0x1f) << 6 | (at[1] & 0x3fU);
+		return is_continuation(at[1]) ? 2 : 0;
+	}
+	if (text.size < 3 || !is_second(at[0], at[1]) || !is_continuation(at[2]))
+		return 0;
+	if (lead < 0xf0) {
+		*ret_code = (lead & 0x0f) << 12 | (at[1] & 0x3fU) << 6 | (at[2] & 0x3fU);
+		return 3;
+	}
+	if (text.size < 4 || !is_continuation(at[3]))
+		return 0;
+	*ret_code = (lead & 0x07) << 18 | (at[1] & 0x3fU) << 12 | (at[2] & 0x3fU) << 6 |
+		(at[3] & 0x3fU);
+	return 4;
+}
+
+bool hx_utf8_is_control(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0);
+}
+
+bool hx_utf8_is_valid(struct hapax_bytes text)
+{
+	uint32_t code;
+
+	while (text.size > 0) {
+		size_t size = hx_utf8_size(text, &code);
+
+		if (size == 0)
+			return false;
+		text.data = (const unsigned char *)text.data + size;
+		text.size -= size;
+	}
+	return true;
+}

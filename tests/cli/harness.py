@@ -1,0 +1,265 @@
+"""harness.py - run the program hapax and look at what it does.
+
+A test is a function whose name begins with test_ and that takes a Cli: a private folder, a clean
+environment and a store. tests/cli/run collects them and prints TAP.
+
+HAPAX_PROGRAM names the program, build/hapax by default. HAPAX_SEED and HAPAX_EXAMPLE_CHECK name
+tests/cli/seed.c and examples/check.c as built; without them they are compiled here, against the
+library beside the program.
+"""
+
+import json
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PROGRAM = pathlib.Path(os.environ.get("HAPAX_PROGRAM", ROOT / "build/hapax")).resolve()
+
+# A test that hangs must end before Meson ends the whole run and hides which one it was.
+TIMEOUT_SECONDS = 60
+
+COMMANDS = ["check", "lookup", "forget", "keys", "stats", "gc", "help", "version"]
+STORE_COMMANDS = COMMANDS[:6]
+
+
+class Skip(Exception):
+    """Why a test cannot run here."""
+
+
+def scaled(proof, usual):
+    """As scale_count() of tests/support/scale.h."""
+    if os.environ.get("HAPAX_PROOF", "0") not in ("", "0"):
+        return proof
+    return max(1, int(usual * float(os.environ.get("HAPAX_TEST_SCALE") or 1)))
+
+
+def expect(actual, expected, what=""):
+    if actual != expected:
+        raise AssertionError(f"{what or 'value'}: expected {expected!r}, got {actual!r}")
+
+
+def expect_in(part, whole, what=""):
+    if part not in whole:
+        raise AssertionError(f"{what or 'text'}: {part!r} is not in {whole!r}")
+
+
+def expect_match(pattern, text, what=""):
+    if not re.search(pattern, text, re.MULTILINE):
+        raise AssertionError(f"{what or 'text'}: /{pattern}/ does not match {text!r}")
+
+
+def until(condition, what):
+    """Wait for something that another process does. It fails after a while, never too early."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"timed out waiting until {what}")
+        time.sleep(0.002)
+
+
+class Result:
+    def __init__(self, arguments, code, out, err):
+        self.arguments, self.code, self.raw_out, self.raw_err = arguments, code, out, err
+
+    @property
+    def out(self):
+        return self.raw_out.decode("utf-8")
+
+    @property
+    def err(self):
+        return self.raw_err.decode("utf-8")
+
+    @property
+    def json(self):
+        """Exactly one document, on one line."""
+        expect(self.out.count("\n"), 1, "lines of JSON")
+        return json.loads(self.out)
+
+    @property
+    def lines(self):
+        """One document per line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    def fields(self):
+        """Text output of the form "name  value"; names may hold one blank."""
+        pairs = {}
+        for line in self.out.splitlines():
+            if len(line) > 13 and line[12] == " ":
+                pairs[line[:13].strip()] = line[13:]
+        return pairs
+
+    def says(self, *parts):
+        """One message on standard error, in our form, that holds all parts."""
+        lines = self.err.splitlines()
+        if not lines or not lines[0].startswith("hapax: "):
+            raise AssertionError(f"no message: {self.err!r}")
+        messages = [line for line in lines if not line.startswith("hint: ") and ": note: " not in line]
+        expect(len(messages), 1, f"messages in {self.err!r}")
+        for part in parts:
+            expect_in(part, self.err, "standard error")
+        return self
+
+
+class Cli:
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.home = self.folder / "home"
+        self.home.mkdir()
+        self.path = self.folder / "test.db"
+        self.store = f"sqlite:{self.path}"
+        self.environment = {
+            "HOME": str(self.home),
+            "HAPAX_STORE": self.store,
+            "LC_ALL": "C.UTF-8",
+            "PATH": f"{PROGRAM.parent}:{os.environ.get('PATH', '/usr/bin:/bin')}",
+            "TMPDIR": str(self.folder),
+        }
+        for name, value in os.environ.items():
+            if name.endswith("SAN_OPTIONS") or name == "LD_LIBRARY_PATH":
+                self.environment[name] = value
+
+    def env(self, **changes):
+        """The environment with changes; None removes a variable."""
+        merged = {**self.environment, **changes}
+        return {name: value for name, value in merged.items() if value is not None}
+
+    def run(self, *arguments, code=0, input=b"", env=None, program=None, **options):
+        """Run hapax and expect an exit code; code=None takes any."""
+        command = [str(program or PROGRAM), *arguments]
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
+        if "stdin" not in options:
+            options["input"] = input
+        done = subprocess.run(
+            command, env=self.env(**(env or {})), timeout=TIMEOUT_SECONDS, check=False, **options
+        )
+        result = Result(arguments, done.returncode, done.stdout or b"", done.stderr or b"")
+        if b"Sanitizer" in result.raw_err or b"runtime error" in result.raw_err:
+            raise AssertionError(f"{arguments}: {result.err}")
+        if code is not None and result.code != code:
+            raise AssertionError(
+                f"hapax {arguments!r}: expected exit {code}, got {result.code};"
+                f" out {result.raw_out!r}, err {result.raw_err!r}"
+            )
+        return result
+
+    def start(self, *arguments, env=None, **options):
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
+        return subprocess.Popen([str(PROGRAM), *arguments], env=self.env(**(env or {})), **options)
+
+    def shell(self, line, **options):
+        """A line as a user types it."""
+        done = subprocess.run(
+            ["sh", "-c", line],
+            env=self.env(),
+            cwd=self.folder,
+            timeout=TIMEOUT_SECONDS,
+            capture_output=True,
+            check=False,
+            **options,
+        )
+        return Result([line], done.returncode, done.stdout, done.stderr)
+
+    def seed(self, command, key, *arguments):
+        """tests/cli/seed.c; key and a body are bytes or text."""
+        hexed = [a.hex() if isinstance(a, bytes) else str(a) for a in arguments]
+        key = key if isinstance(key, bytes) else key.encode()
+        done = subprocess.run(
+            [seed_program(), self.store, command, key.hex(), *hexed],
+            env=self.env(),
+            timeout=TIMEOUT_SECONDS,
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise AssertionError(f"seed {command}: {done.stderr!r}")
+        return int(done.stdout or 0)
+
+    def sql(self, statement, *values):
+        """Look into the database, or change it, behind the program's back."""
+        connection = sqlite3.connect(self.path, timeout=TIMEOUT_SECONDS, isolation_level=None)
+        try:
+            return connection.execute(statement, values).fetchall()
+        finally:
+            connection.close()
+
+    def is_intact(self):
+        expect(self.sql("PRAGMA integrity_check"), [("ok",)], "integrity_check")
+
+
+def plain_user():
+    """Options of subprocess that make a child a plain user, also when root runs the tests."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+def public_program(cli):
+    """The program where any user may run it: the build folder may be behind a closed door."""
+    target = cli.folder / "bin"
+    if not target.exists():
+        target.mkdir()
+        shutil.copy(PROGRAM, target / "hapax")
+    os.chmod(cli.folder, 0o755)
+    return target / "hapax"
+
+
+def catches(process, number):
+    """Does the process have a handler for this signal?"""
+    try:
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+    except FileNotFoundError:
+        return False
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
+def finish(process, code):
+    """Wait for a started process; its output and messages."""
+    out, err = process.communicate(timeout=TIMEOUT_SECONDS)
+    expect(process.returncode, code, f"exit status ({err!r})")
+    return out, err
+
+
+def compiled(name, source):
+    """An executable from one of our C files: as Meson built it, else by cc."""
+    built = os.environ.get(name)
+    if built:
+        return built
+    target = pathlib.Path(tempfile.gettempdir()) / f"hapax-{os.getpid()}-{source.stem}"
+    if not target.exists():
+        command = ["cc", "-std=c11", f"-I{ROOT}/include", str(source), "-o", str(target)]
+        command += [str(PROGRAM.parent / "libhapax.a"), "-lcrypto", "-lsqlite3", "-lpthread"]
+        command += os.environ.get("HAPAX_CFLAGS", "").split()
+        subprocess.run(command, check=True)
+        _made.append(target)
+    return str(target)
+
+
+_made = []
+
+
+def clean_up():
+    for path in _made:
+        path.unlink(missing_ok=True)
+
+
+def seed_program():
+    return compiled("HAPAX_SEED", ROOT / "tests/cli/seed.c")
+
+
+def example_program():
+    return compiled("HAPAX_EXAMPLE_CHECK", ROOT / "examples/check.c")
+
+
+SIGINT, SIGTERM, SIGPIPE = signal.SIGINT, signal.SIGTERM, signal.SIGPIPE

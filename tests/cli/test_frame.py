@@ -1,0 +1,244 @@
+"""The frame that all commands share: help, options, settings, suggestions."""
+
+import os
+import re
+import shutil
+import subprocess
+
+from harness import COMMANDS, ROOT, STORE_COMMANDS, Skip, expect, expect_in, expect_match
+
+OPERANDS = {"check": ["k"], "lookup": ["k"], "forget": ["k"]}
+
+
+def test_without_a_command_shows_help_as_an_error(cli):
+    result = cli.run(code=64)
+    expect(result.out, "")
+    expect_in("Usage: hapax COMMAND", result.err)
+
+
+def test_help_goes_to_standard_output(cli):
+    texts = [cli.run(*arguments) for arguments in (["help"], ["--help"], ["-h"])]
+    for text in texts:
+        expect(text.err, "")
+        expect(text.out, texts[0].out)
+
+
+def test_help_lists_what_works_and_nothing_else(cli):
+    listed = re.search(r"^Commands:\n((?:  .*\n)+)", cli.run("help").out, re.MULTILINE).group(1)
+    expect([line.split()[0] for line in listed.splitlines()], COMMANDS)
+
+
+def test_help_of_a_command_has_three_ways_in(cli):
+    for command in COMMANDS:
+        text = cli.run("help", command).out
+        expect(cli.run(command, "--help").out, text)
+        expect(cli.run(command, "-h", "--nonsense").out, text)
+        for part in (f"hapax {command} - ", "Usage: hapax ", "\nOptions:\n", "\nExamples:\n"):
+            expect_in(part, text, command)
+
+
+def test_help_fits_into_80_columns(cli):
+    for arguments in [["help"]] + [["help", command] for command in COMMANDS]:
+        for line in cli.run(*arguments).out.splitlines():
+            if len(line) > 85:
+                raise AssertionError(f"{arguments}: {len(line)} columns: {line}")
+
+
+def examples(cli, command):
+    text = cli.run("help", command).out.split("\nExamples:\n")[1]
+    return [line[2:] for line in text.splitlines() if not line.startswith("      ")]
+
+
+def statuses(cli, command):
+    """The exit statuses that help names."""
+    found = re.search(r"^Exit status:\n((?:  .*\n)+)", cli.run("help", command).out, re.MULTILINE)
+    return {int(line.split()[0]) for line in found.group(1).splitlines()} if found else {0}
+
+
+def test_every_example_runs(cli):
+    for command in COMMANDS:
+        lines = examples(cli, command)
+        assert lines, command
+        for line in lines:
+            expect_in(f"hapax {command}", line)
+            cli.run("check", "order-17", code=None)
+            result = cli.shell(line)
+            if result.code not in statuses(cli, command) - {64, 69, 74}:
+                raise AssertionError(f"{line}: exit {result.code}, {result.err}")
+
+
+def test_check_is_labelled_at_most_once(cli):
+    text = cli.run("help", "check").out
+    for part in ("at most once", "loses the work", "case $? in"):
+        expect_in(part, " ".join(text.split()))
+
+
+def test_the_script_in_the_help_of_check_works(cli):
+    text = cli.run("help", "check").out
+    script = re.search(r'^  hapax check "\$id"; case.*?^  esac$', text, re.MULTILINE | re.DOTALL)
+    script = "do_the_work() { echo worked; }; id=order-17\n" + script.group(0) + "\nexit 0"
+    expect(cli.shell(script).out, "first\nworked\n")
+    expect_match(r"\Aduplicate .*\n\Z", cli.shell(script).out)
+
+
+def test_commands_are_suggested(cli):
+    for word, meant in [("chek", "check"), ("lokup", "lookup"), ("forgte", "forget"), ("stat", "stats")]:
+        cli.run(word, code=64).says(f"unknown command '{word}'", f"did you mean 'hapax {meant}'?")
+        cli.run("help", word, code=64).says(f"did you mean 'hapax {meant}'?")
+    for word in ("serve", "x", "", "zzzzzzzzzz", "c" * 200):
+        result = cli.run(word, code=64).says("unknown command", "'hapax help' lists the commands")
+        assert "did you mean" not in result.err
+
+
+def test_options_are_suggested(cli):
+    cli.run("check", "k", "--tll", "1h", code=64).says("'--tll'", "did you mean '--ttl'?")
+    cli.run("keys", "--lmit=3", code=64).says("unknown option '--lmit'", "did you mean '--limit'?")
+    cli.run("keys", "--hlep", code=64).says("did you mean '--help'?")
+    cli.run("keys", "--zzzzz", code=64).says("'hapax keys --help' lists the options")
+    cli.run("keys", "--" + "z" * 300, code=64).says("unknown option")
+    cli.run("keys", "-z", code=64).says("unknown option '-z'")
+    cli.run("keys", "--server", "x", code=64).says("unknown option '--server'")
+
+
+def test_values_are_suggested(cli):
+    cli.run("keys", "--state", "doen", code=64).says("claimed|done|failed|parked", "mean 'done'?")
+    cli.run("keys", "-o", "jsno", code=64).says("text|json", "did you mean 'json'?")
+    cli.run("keys", "-o", "yaml", code=64).says("'yaml' is not one of text|json")
+
+
+def test_options_in_every_form(cli):
+    cli.run("check", "k")
+    for form in (["-o", "json"], ["-ojson"], ["--output", "json"], ["--output=json"]):
+        expect(cli.run("lookup", *form, "k").json["key"], "k")
+        expect(cli.run("lookup", "k", *form).json["key"], "k")
+    expect(cli.run("lookup", "k", "-o", "text", "-o", "json").json["key"], "k")
+
+
+def test_two_dashes_end_the_options(cli):
+    cli.run("check", "-k", code=64).says("unknown option '-k'", "'--' ends them")
+    expect(cli.run("check", "-o", "json", "--", "-k").json["key"], "-k")
+    expect(cli.run("check", "-o", "json", "--", "--").json["key"], "--")
+    expect(cli.run("check", "-o", "json", "-").json["key"], "-")
+
+
+def test_wrong_use_of_options(cli):
+    cli.run("check", "k", "--ttl", code=64).says("--ttl needs a value: D")
+    cli.run("keys", "-n", code=64).says("--limit needs a value")
+    cli.run("forget", "k", "--force=yes", code=64).says("--force takes no value")
+    cli.run("check", code=64).says("an argument was missing", "usage: hapax check KEY")
+    cli.run("check", "a", "b", code=64).says("unexpected argument 'b'")
+    cli.run("keys", "a", code=64).says("unexpected argument 'a'")
+    cli.run("version", "--store", "x", code=64).says("unknown option '--store'")
+    cli.run("--store", "x", "check", "k", code=64).says("stands before the command")
+    for count in ("0", "-1", "x", "1x", "", " 1", "+1", "9" * 30):
+        cli.run("keys", "--limit", count, code=64).says("--limit")
+    cli.run("check", "k", *["--ttl=1h"] * 257, code=64).says("more than 256 options")
+    assert not cli.path.exists(), "a wrong command line made a store"
+
+
+def test_version(cli):
+    header = (ROOT / "include/hapax/hapax.h").read_text(encoding="utf-8")
+    parts = [re.search(rf"HAPAX_VERSION_{n} (\d+)", header).group(1) for n in ("MAJOR", "MINOR", "PATCH")]
+    for way in ("version", "--version", "-V"):
+        expect(cli.run(way).out, f"hapax {'.'.join(parts)}\n")
+
+
+def ttl_of(cli, key):
+    return cli.run("lookup", key, "-o", "json").json["ttl_ms"]
+
+
+def test_the_ttl_comes_from_option_then_variables_then_default(cli):
+    both = {"HAPAX_TTL": "2h", "IDEMPOTENCY_TTL": "3h"}
+    cli.run("check", "option", "--ttl", "1h", env=both)
+    cli.run("check", "ours", env=both)
+    cli.run("check", "theirs", env={"HAPAX_TTL": "", "IDEMPOTENCY_TTL": "3h"})
+    cli.run("check", "default", env={"HAPAX_TTL": "", "IDEMPOTENCY_TTL": ""})
+    cli.run("check", "forever", env={"IDEMPOTENCY_TTL": "forever"})
+    hour = 3600 * 1000
+    found = [ttl_of(cli, key) for key in ("option", "ours", "theirs", "default", "forever")]
+    expect(found, [hour, 2 * hour, 3 * hour, 24 * hour, None])
+
+
+def test_a_wrong_variable_is_named(cli):
+    for name in ("HAPAX_TTL", "IDEMPOTENCY_TTL"):
+        cli.run("check", "k", env={name: "soon"}, code=64).says(f"{name}: ")
+    # It does not concern commands that make no record, or one whose option comes first.
+    cli.run("check", "k", "--ttl", "1h", env={"HAPAX_TTL": "soon"})
+    cli.run("lookup", "k", env={"HAPAX_TTL": "soon"})
+
+
+def test_the_store_comes_from_option_then_variable_then_default(cli):
+    other = f"sqlite:{cli.folder}/other.db"
+    expect(cli.run("check", "k").out, "first\n")
+    expect(cli.run("check", "k", "--store", other).out, "first\n")
+    expect(cli.run("check", "k", env={"HAPAX_STORE": None}).out, "first\n")
+    default = cli.home / ".local/state/hapax/hapax.db"
+    assert default.exists()
+    expect(cli.run("stats", "-o", "json", "--store", other).json["store"], other)
+    expect(cli.run("stats", "-o", "json", env={"HAPAX_STORE": ""}).json["store"], f"sqlite:{default}")
+
+
+def test_the_default_store_follows_the_state_directory(cli):
+    state = cli.folder / "state"
+    # By the specification a relative XDG_STATE_HOME is ignored.
+    for value, path in [(str(state), state), ("relative", cli.home / ".local/state"), ("", cli.home / ".local/state")]:
+        environment = {"HAPAX_STORE": None, "XDG_STATE_HOME": value}
+        cli.run("check", value or "empty", env=environment)
+        assert (path / "hapax/hapax.db").exists()
+        expect(os.stat(path / "hapax").st_mode & 0o777, 0o700, "mode of the folder")
+
+
+def test_without_home_there_is_no_default_store(cli):
+    environment = {"HAPAX_STORE": None, "HOME": None}
+    cli.run("check", "k", env=environment, code=64).says("HOME", "--store URL or HAPAX_STORE")
+
+
+def test_only_check_makes_a_store(cli):
+    for command in STORE_COMMANDS[1:]:
+        result = cli.run(command, *OPERANDS.get(command, []), code=69)
+        result.says(str(cli.path), "hint: the first 'hapax check KEY' makes a store")
+        expect(result.out, "")
+        assert not cli.path.exists(), command
+    environment = {"HAPAX_STORE": None}
+    cli.run("keys", env=environment, code=69).says("hapax.db")
+    assert not (cli.home / ".local").exists(), "a reading command made a folder"
+
+
+def test_common_options_that_change_nothing_are_named(cli):
+    cli.run("check", "k")
+    result = cli.run("lookup", "k", "--ttl", "1h")
+    expect(result.err, "hapax: lookup: note: --ttl changes nothing here: no record is made\n")
+    result = cli.run("gc", "--scope", "a/b")
+    expect(result.err, "hapax: gc: note: --scope changes nothing here: all scopes are meant\n")
+    for command in STORE_COMMANDS:
+        cli.run(command, *OPERANDS.get(command, []), "--ttl", "0s", code=64).says("--ttl")
+
+
+def test_a_store_in_memory_is_noted(cli):
+    result = cli.run("check", "k", "--store", "memory:")
+    expect(result.out, "first\n")
+    expect_in("note: memory: ends with this command", result.err)
+
+
+def man_page():
+    return (ROOT / "man/hapax.1").read_text(encoding="utf-8").replace("\\-", "-")
+
+
+def test_the_manual_knows_every_command_option_and_status(cli):
+    page = man_page()
+    for command in COMMANDS:
+        expect_in(f".SS hapax {command}", page)
+        options = re.findall(r"--([a-z]+)", cli.run("help", command).out.split("\nOptions:\n")[1].split("\n\n")[0])
+        for option in options:
+            expect_in(f"--{option}", page, command)
+        for status in statuses(cli, command) - {128}:
+            expect_match(rf"^{status}@T", page, command)
+
+
+def test_the_manual_is_well_formed(cli):
+    if shutil.which("groff") is None:
+        raise Skip("groff is not installed")
+    done = subprocess.run(
+        ["groff", "-man", "-t", "-ww", "-z", str(ROOT / "man/hapax.1")], capture_output=True, check=True, env=cli.env()
+    )
+    expect(done.stderr, b"")

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cases_group.c - several operations in one step, and several in one submit. */
+#include "conformance/cases.h"
+
+/* Operations on one key take effect in array order. */
+static void array_order_counts_on_one_key(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_op ops[] = {
+		case_op(c, HAPAX_OP_LOOKUP, "k"), case_op(c, HAPAX_OP_CHECK, "k"),
+		case_op(c, HAPAX_OP_CHECK, "k"),  case_op(c, HAPAX_OP_FORGET, "k"),
+		case_op(c, HAPAX_OP_LOOKUP, "k"), case_op(c, HAPAX_OP_CLAIM, "k"),
+		case_op(c, HAPAX_OP_CHECK, "k"),
+	};
+	static const enum hapax_outcome expected[] = {
+		HAPAX_OUTCOME_ABSENT,  HAPAX_OUTCOME_ACQUIRED, HAPAX_OUTCOME_REPLAY,
+		HAPAX_OUTCOME_APPLIED, HAPAX_OUTCOME_ABSENT,   HAPAX_OUTCOME_ACQUIRED,
+		HAPAX_OUTCOME_IN_PROGRESS,
+	};
+
+	assert_int_equal(hapax_store_run(c->store, ops, 7, NULL), HAPAX_OK);
+	for (size_t i = 0; i < 7; i++)
+		assert_int_equal(ops[i].outcome, expected[i]);
+	assert_true(ops[5].token > ops[1].token);
+}
+
+/*
+ * Claims of a, b, c under one attempt, which is not one of the single claims';
+ * flags as claim_all sets them.
+ */
+static void make_group(struct store_case *c, struct hapax_op *ops, uint64_t attempt)
+{
+	static const char *const keys[] = {"a", "b", "c"};
+
+	for (int i = 0; i < 3; i++) {
+		ops[i] = case_op(c, HAPAX_OP_CLAIM, keys[i]);
+		ops[i].attempt_id = case_attempt_id(10000 + attempt);
+		ops[i].flags = i < 2 ? HAPAX_OP_LINKED : 0;
+	}
+	ops[0].flags |= HAPAX_OP_ALL_OR_NOTHING;
+}
+
+static void make_token_group(
+	struct store_case *c, struct hapax_op *ops, enum hapax_op_type type, uint64_t token)
+{
+	make_group(c, ops, 0);
+	for (int i = 0; i < 3; i++) {
+		unsigned flags = ops[i].flags;
+		struct hapax_bytes key = ops[i].key;
+
+		ops[i] = case_op_token(c, type, "", token);
+		ops[i].key = key;
+		ops[i].flags = flags;
+	}
+}
+
+/* All are free: one token, one attempt; the same list completes. */
+static void group_of_free_keys_is_acquired(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_op ops[3];
+	static const enum hapax_op_type types[] = {
+		HAPAX_OP_RENEW, HAPAX_OP_PARK, HAPAX_OP_RENEW, HAPAX_OP_COMPLETE};
+
+	make_group(c, ops, 1);
+	assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_OK);
+	uint64_t token = ops[0].token;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(ops[i].outcome, HAPAX_OUTCOME_ACQUIRED);
+		assert_int_equal(ops[i].token, token);
+		assert_int_equal(ops[i].attempt, 1);
+	}
+	/* Repeated by its attempt_id. */
+	make_group(c, ops, 1);
+	assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_OK);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(ops[i].outcome, HAPAX_OUTCOME_ACQUIRED);
+		assert_int_equal(ops[i].token, token);
+	}
+	for (size_t k = 0; k < sizeof(types) / sizeof(types[0]); k++) {
+		make_token_group(c, ops, types[k], token);
+		assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_OK);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(ops[i].outcome, HAPAX_OUTCOME_APPLIED);
+	}
+	make_group(c, ops, 2);
+	assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_OK);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(ops[i].outcome, HAPAX_OUTCOME_REPLAY);
+}
+
+/* One stands in the way: it says what, the others are skipped, nothing is done. */
+static void group_with_an_obstacle_does_nothing(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_op ops[3];
+	uint64_t token = must_claim(c, "b");
+
+	make_group(c, ops, 1);
+	assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_OK);
+	assert_int_equal(ops[0].outcome, HAPAX_OUTCOME_SKIPPED);
+	assert_int_equal(ops[1].outcome, HAPAX_OUTCOME_IN_PROGRESS);
+	assert_int_equal(ops[2].outcome, HAPAX_OUTCOME_SKIPPED);
+	assert_int_equal(case_state(c, "a"), HAPAX_STATE_ABSENT);
+	assert_int_equal(case_state(c, "c"), HAPAX_STATE_ABSENT);
+	assert_int_equal(case_stats(c).keys, 1);
+
+	/* The same for a list of completes of which one is fenced. */
+	assert_int_equal(case_release(c, "b", token), HAPAX_OK);
+	make_group(c, ops, 2);
+	assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_OK);
+	token = ops[0].token;
+	struct hapax_op forget = case_op(c, HAPAX_OP_FORGET, "c");
+	forget.flags = HAPAX_OP_FORCE;
+	must_run(c, &forget, HAPAX_OUTCOME_APPLIED);
+	make_token_group(c, ops, HAPAX_OP_COMPLETE, token);
+	assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_ERR_FENCED);
+	assert_int_equal(ops[0].outcome, HAPAX_OUTCOME_SKIPPED);
+	assert_int_equal(ops[1].outcome, HAPAX_OUTCOME_SKIPPED);
+	assert_int_equal(ops[2].status, HAPAX_ERR_FENCED);
+	assert_int_equal(case_state(c, "a"), HAPAX_STATE_CLAIMED);
+	assert_int_equal(case_state(c, "b"), HAPAX_STATE_CLAIMED);
+}
+
+/* Nothing is done means that a lapse is not settled either. */
+static void skipped_group_does_not_park(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_op ops[3];
+	struct hapax_op claim = case_op(c, HAPAX_OP_CLAIM, "b");
+
+	claim.on_lapse = HAPAX_ON_LAPSE_PARK;
+	must_run(c, &claim, HAPAX_OUTCOME_ACQUIRED);
+	must_claim(c, "c");
+	store_case_advance(c, 1000);
+	make_group(c, ops, 1);
+	assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_OK);
+	assert_int_equal(ops[0].outcome, HAPAX_OUTCOME_SKIPPED);
+	assert_int_equal(ops[1].outcome, HAPAX_OUTCOME_PARKED);
+	assert_int_equal(ops[2].outcome, HAPAX_OUTCOME_SKIPPED);
+	assert_int_equal(case_state(c, "b"), HAPAX_STATE_CLAIMED);
+	assert_int_equal(case_state(c, "c"), HAPAX_STATE_CLAIMED);
+	assert_int_equal(c->record.attempt, 1);
+}
+
+/* Without ALL_OR_NOTHING each operation of a group stands for itself. */
+static void linked_operations_stand_for_themselves(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_op ops[3];
+
+	must_claim(c, "b");
+	make_group(c, ops, 1);
+	ops[0].flags = HAPAX_OP_LINKED;
+	assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_OK);
+	assert_int_equal(ops[0].outcome, HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(ops[1].outcome, HAPAX_OUTCOME_IN_PROGRESS);
+	assert_int_equal(ops[2].outcome, HAPAX_OUTCOME_ACQUIRED);
+}
+
+/* Lists that mean nothing. */
+static void bad_groups_are_refused(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_op ops[3];
+
+	/* A key twice. */
+	make_group(c, ops, 1);
+	ops[2].key = ops[0].key;
+	assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_ERR_INVALID);
+	/* A group that goes on after the end. */
+	make_group(c, ops, 1);
+	ops[2].flags = HAPAX_OP_LINKED;
+	assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_ERR_INVALID);
+	/* Two attempts under one token. */
+	make_group(c, ops, 1);
+	ops[2].attempt_id = case_attempt_id(10002);
+	assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_ERR_INVALID);
+	/* All or nothing in the middle. */
+	make_group(c, ops, 1);
+	ops[1].flags |= HAPAX_OP_ALL_OR_NOTHING;
+	assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_ERR_INVALID);
+	/* One of them refused: none is done. */
+	make_group(c, ops, 1);
+	ops[1].key.size = 0;
+	assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_ERR_INVALID);
+	for (int i = 0; i < 3; i++)
+		assert_true(ops[i].status != HAPAX_OK || ops[i].outcome == HAPAX_OUTCOME_SKIPPED);
+	assert_int_equal(case_stats(c).keys, 0);
+}
+
+/* Several groups and single operations in one submit do not run into each other. */
+static void groups_in_one_submit_are_apart(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_op ops[8];
+
+	make_group(c, ops, 1);
+	ops[3] = case_op(c, HAPAX_OP_CHECK, "single");
+	make_group(c, ops + 4, 2);
+	ops[7] = case_op_token(c, HAPAX_OP_LOOKUP, "a", 0);
+	assert_int_equal(hapax_store_run(c->store, ops, 8, NULL), HAPAX_OK);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(ops[i].outcome, HAPAX_OUTCOME_ACQUIRED);
+	for (int i = 4; i < 7; i++)
+		assert_int_equal(ops[i].outcome, HAPAX_OUTCOME_IN_PROGRESS);
+	assert_int_equal(ops[7].outcome, HAPAX_OUTCOME_FOUND);
+}
+
+/* hapax_store_claim_all: sorts, claims, and says what decided. */
+static void claim_all_says_what_decided(void **state)
+{
+	struct store_case *c = *state;
+	enum hapax_outcome outcome = HAPAX_OUTCOME_NONE;
+	size_t index = 99;
+	struct hapax_op ops[3] = {
+		case_op(c, HAPAX_OP_CLAIM, "c"), case_op(c, HAPAX_OP_CLAIM, "a"),
+		case_op(c, HAPAX_OP_CLAIM, "b")};
+
+	assert_int_equal(
+		hapax_store_claim_all(c->store, ops, 3, &outcome, &index, NULL), HAPAX_OK);
+	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
+	assert_true(case_bytes_are(ops[0].key, "a", 1));
+	assert_true(case_bytes_are(ops[1].key, "b", 1));
+	assert_true(case_bytes_are(ops[2].key, "c", 1));
+	assert_int_equal(ops[0].token, ops[2].token);
+
+	/* MISMATCH wins over what came before it. */
+	struct hapax_op d = case_op(c, HAPAX_OP_CHECK, "d");
+	d.fingerprint = case_fingerprint('A');
+	must_run(c, &d, HAPAX_OUTCOME_ACQUIRED);
+	struct hapax_op more[3] = {
+		case_op(c, HAPAX_OP_CLAIM, "e"), case_op(c, HAPAX_OP_CLAIM, "d"),
+		case_op(c, HAPAX_OP_CLAIM, "c")};
+	assert_int_equal(
+		hapax_store_claim_all(c->store, more, 3, &outcome, &index, NULL), HAPAX_OK);
+	assert_int_equal(outcome, HAPAX_OUTCOME_IN_PROGRESS);
+	assert_int_equal(index, 0);
+	assert_int_equal(more[1].outcome, HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(more[2].outcome, HAPAX_OUTCOME_SKIPPED);
+	for (int i = 0; i < 3; i++)
+		more[i].fingerprint = case_fingerprint('B');
+	assert_int_equal(
+		hapax_store_claim_all(c->store, more, 3, &outcome, &index, NULL), HAPAX_OK);
+	assert_int_equal(outcome, HAPAX_OUTCOME_MISMATCH);
+	assert_int_equal(index, 1);
+	assert_int_equal(case_state(c, "e"), HAPAX_STATE_ABSENT);
+
+	assert_int_equal(
+		hapax_store_claim_all(c->store, more, 0, &outcome, &index, NULL), HAPAX_ERR_INVALID);
+	more[1].key = more[0].key;
+	assert_int_equal(
+		hapax_store_claim_all(c->store, more, 3, &outcome, &index, NULL), HAPAX_ERR_INVALID);
+	more[1].key = hapax_bytes_from_text("f");
+	more[0].attempt_id = NULL;
+	assert_int_equal(
+		hapax_store_claim_all(c->store, more, 3, &outcome, &index, NULL), HAPAX_ERR_INVALID);
+}
+
+const struct conformance_case group_cases[] = {
+	{"E1: array order counts on one key", array_order_counts_on_one_key, NEEDS_NOTHING},
+	{"I1b: a group of free keys is acquired", group_of_free_keys_is_acquired, NEEDS_NOTHING},
+	{"I1b: a group with an obstacle does nothing", group_with_an_obstacle_does_nothing, NEEDS_NOTHING},
+	{"I1b: a skipped group does not park", skipped_group_does_not_park, NEEDS_NOTHING},
+	{"I1b: linked operations stand for themselves", linked_operations_stand_for_themselves,
+	 NEEDS_NOTHING},
+	{"I13: bad groups are refused", bad_groups_are_refused, NEEDS_NOTHING},
+	{"I1b: groups in one submit are apart", groups_in_one_submit_are_apart, NEEDS_NOTHING},
+	{"I1b: claim_all says what decided", claim_all_says_what_decided, NEEDS_NOTHING},
+	{NULL, NULL, NEEDS_NOTHING},
+};

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cases_limit.c - I12: bounded, and definite when full. D3: what LRU may take. */
+#include "conformance/cases.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum hapax_status try_run(struct store_case *c, enum hapax_op_type type, const char *key)
+{
+	struct hapax_op op = case_op(c, type, key);
+
+	return case_run(c, &op);
+}
+
+/* I12: keys_max refuses new keys, and only those. */
+static void full_of_keys_refuses_new_ones(void **state)
+{
+	struct store_case *c = *state;
+	uint64_t claimed, parked, released;
+
+	c->options.keys_max = 5;
+	store_case_reopen(c);
+	claimed = must_claim(c, "claimed");
+	released = must_claim(c, "released");
+	parked = must_claim(c, "parked");
+	must_claim(c, "lapsed");
+	assert_int_equal(case_park(c, "parked", parked), HAPAX_OK);
+	assert_int_equal(try_run(c, HAPAX_OP_CHECK, "done"), HAPAX_OK);
+
+	assert_int_equal(try_run(c, HAPAX_OP_CLAIM, "new"), HAPAX_ERR_LIMIT);
+	assert_int_equal(try_run(c, HAPAX_OP_CHECK, "new"), HAPAX_ERR_LIMIT);
+	assert_int_equal(try_run(c, HAPAX_OP_SET, "new"), HAPAX_ERR_LIMIT);
+	assert_int_equal(case_state(c, "new"), HAPAX_STATE_ABSENT);
+	struct hapax_stats stats = case_stats(c);
+	assert_int_equal(stats.keys, 5);
+	assert_int_equal(stats.keys_max, 5);
+	assert_int_equal(stats.counts[HAPAX_DECISION_LIMIT], 3);
+	assert_int_equal(stats.evicted, 0);
+
+	/* Everything that exists goes on as before. */
+	assert_int_equal(case_claim(c, "done", NULL), HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(case_claim(c, "claimed", NULL), HAPAX_OUTCOME_IN_PROGRESS);
+	assert_int_equal(case_renew(c, "claimed", claimed), HAPAX_OK);
+	assert_int_equal(case_release(c, "released", released), HAPAX_OK);
+	must_claim(c, "released");
+	store_case_advance(c, 1000);
+	must_claim(c, "lapsed");
+	assert_int_equal(case_complete(c, "claimed", claimed), HAPAX_OK);
+	assert_int_equal(case_complete(c, "parked", parked), HAPAX_OK);
+
+	/* One out, one in. */
+	assert_int_equal(try_run(c, HAPAX_OP_FORGET, "done"), HAPAX_OK);
+	must_claim(c, "new");
+	assert_int_equal(try_run(c, HAPAX_OP_CLAIM, "newer"), HAPAX_ERR_LIMIT);
+}
+
+/* I12: what has expired makes room, by the sweep at the latest. */
+static void expired_keys_make_room(void **state)
+{
+	struct store_case *c = *state;
+
+	c->options.keys_max = 10;
+	store_case_reopen(c);
+	for (int round = 0; round < 3; round++) {
+		char key[32];
+
+		for (int i = 0; i < 10; i++) {
+			snprintf(key, sizeof(key), "%d/%d", round, i);
+			assert_int_equal(try_run(c, HAPAX_OP_CHECK, key), HAPAX_OK);
+		}
+		assert_int_equal(try_run(c, HAPAX_OP_CHECK, "one more"), HAPAX_ERR_LIMIT);
+		store_case_advance(c, 60000);
+		assert_int_equal(case_sweep(c).remaining, 0);
+	}
+}
+
+/* A group that does not fit as a whole does not begin. */
+static void group_fits_or_does_not_begin(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_op ops[3];
+
+	c->options.keys_max = 4;
+	store_case_reopen(c);
+	must_claim(c, "x");
+	must_claim(c, "y");
+	for (int i = 0; i < 3; i++) {
+		ops[i] = case_op(c, HAPAX_OP_CLAIM, (const char *[]){"a", "b", "c"}[i]);
+		ops[i].attempt_id = case_attempt_id(1000);
+		ops[i].flags = i < 2 ? HAPAX_OP_LINKED : 0;
+	}
+	ops[0].flags |= HAPAX_OP_ALL_OR_NOTHING;
+	assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_ERR_LIMIT);
+	assert_int_equal(case_stats(c).keys, 2);
+	for (int i = 0; i < 3; i++) {
+		assert_true(
+			ops[i].status == HAPAX_ERR_LIMIT ||
+			(ops[i].status == HAPAX_OK && ops[i].outcome == HAPAX_OUTCOME_SKIPPED));
+		assert_int_equal(
+			case_state(c, (const char *[]){"a", "b", "c"}[i]), HAPAX_STATE_ABSENT);
+	}
+	ops[1].flags = 0;
+	assert_int_equal(hapax_store_run(c->store, ops, 2, NULL), HAPAX_OK);
+	assert_int_equal(case_stats(c).keys, 4);
+}
+
+/* I12: bytes_max is definite too, and live claims can still end. */
+static void full_of_bytes_lets_claims_end(void **state)
+{
+	struct store_case *c = *state;
+	enum { CLAIMS = 50, BODY = 1000 };
+	static char body[BODY];
+	uint64_t tokens[CLAIMS];
+	struct hapax_result result = {.kind = HAPAX_RESULT_BYTES, .body = {body, BODY}};
+	char key[64];
+	uint64_t filled = 0;
+
+	c->options.bytes_max = 8 << 20;
+	store_case_reopen(c);
+	for (int i = 0; i < CLAIMS; i++) {
+		snprintf(key, sizeof(key), "claim %d", i);
+		tokens[i] = must_claim(c, key);
+	}
+	for (enum hapax_status status = HAPAX_OK; status == HAPAX_OK; filled += status == HAPAX_OK) {
+		struct hapax_op ops[64];
+		char keys[64][32];
+
+		for (int i = 0; i < 64; i++) {
+			snprintf(keys[i], sizeof(keys[i]), "fill %llu/%d",
+				 (unsigned long long)filled, i);
+			ops[i] = case_op(c, HAPAX_OP_SET, keys[i]);
+			ops[i].result = &result;
+		}
+		status = hapax_store_run(c->store, ops, 64, NULL);
+		if (status != HAPAX_OK)
+			assert_int_equal(status, HAPAX_ERR_LIMIT);
+		assert_true(filled < 1000);
+	}
+	/* Full, not tiny: most of the room was used. */
+	assert_true(filled * 64 * BODY > 8u << 18);
+	assert_int_equal(try_run(c, HAPAX_OP_CLAIM, "a new one"), HAPAX_ERR_LIMIT);
+	for (int i = 0; i < CLAIMS; i++) {
+		struct hapax_op op;
+
+		snprintf(key, sizeof(key), "claim %d", i);
+		op = case_op_token(c, i % 3 == 2 ? HAPAX_OP_RELEASE : HAPAX_OP_COMPLETE, key, tokens[i]);
+		op.error = hapax_bytes_from_text("failed while the store was full");
+		assert_int_equal(case_renew(c, key, tokens[i]), HAPAX_OK);
+		must_run(c, &op, HAPAX_OUTCOME_APPLIED);
+		assert_int_equal(
+			case_state(c, key), i % 3 == 2 ? HAPAX_STATE_FAILED : HAPAX_STATE_DONE);
+	}
+	struct hapax_stats stats = case_stats(c);
+	assert_int_equal(stats.bytes_max, 8 << 20);
+	assert_true(stats.bytes <= 8 << 20);
+	assert_int_equal(stats.evicted, 0);
+
+	/* Expiry and the sweep make room again. */
+	store_case_advance(c, 60000);
+	case_sweep(c);
+	assert_int_equal(try_run(c, HAPAX_OP_CLAIM, "a new one"), HAPAX_OK);
+}
+
+/* parked_max per scope: no new claims there, everything else goes on. */
+static void too_many_parked_stop_new_claims(void **state)
+{
+	struct store_case *c = *state;
+	uint64_t tokens[3];
+	char key[16];
+
+	c->options.parked_max = 3;
+	store_case_reopen(c);
+	uint64_t running = must_claim(c, "running");
+	for (int i = 0; i < 3; i++) {
+		snprintf(key, sizeof(key), "p%d", i);
+		tokens[i] = must_claim(c, key);
+		assert_int_equal(case_park(c, key, tokens[i]), HAPAX_OK);
+	}
+	assert_int_equal(case_stats(c).parked, 3);
+	assert_int_equal(try_run(c, HAPAX_OP_CLAIM, "new"), HAPAX_ERR_LIMIT);
+	assert_int_equal(case_state(c, "new"), HAPAX_STATE_ABSENT);
+	/* Another scope has its own. */
+	struct hapax_op op = case_op(c, HAPAX_OP_CLAIM, "new");
+	op.group = hapax_bytes_from_text("other");
+	must_run(c, &op, HAPAX_OUTCOME_ACQUIRED);
+	/* Live claims end, even by parking: the limit stops new ones only. */
+	assert_int_equal(case_park(c, "running", running), HAPAX_OK);
+	assert_int_equal(case_complete(c, "running", running), HAPAX_OK);
+	assert_int_equal(case_claim(c, "p0", NULL), HAPAX_OUTCOME_PARKED);
+	assert_int_equal(case_release(c, "p0", tokens[0]), HAPAX_OK);
+	must_claim(c, "new");
+	/* Also when the store was closed in between. */
+	if (store_case_is_durable(c)) {
+		must_claim(c, "p0");
+		assert_int_equal(case_park(c, "p0", c->record.token), HAPAX_OK);
+		store_case_reopen(c);
+		assert_int_equal(try_run(c, HAPAX_OP_CLAIM, "newer"), HAPAX_ERR_LIMIT);
+	}
+}
+
+static void open_with_lru(struct store_case *c, uint64_t keys_max)
+{
+	c->options.keys_max = keys_max;
+	c->options.evict = HAPAX_EVICT_LRU;
+	store_case_reopen(c);
+}
+
+static void check_many(struct store_case *c, const char *name, int count)
+{
+	char key[64];
+
+	for (int i = 0; i < count; i++) {
+		snprintf(key, sizeof(key), "%s %d", name, i);
+		assert_int_equal(try_run(c, HAPAX_OP_CHECK, key), HAPAX_OK);
+	}
+}
+
+/* D3: LRU forgets DONE records only, never one in progress, and counts each. */
+static void lru_takes_done_records_only(void **state)
+{
+	struct store_case *c = *state;
+	enum { KEYS = 1000, HELD = 100 };
+	uint64_t tokens[HELD];
+	char key[64];
+
+	open_with_lru(c, KEYS);
+	for (int i = 0; i < HELD; i++) {
+		snprintf(key, sizeof(key), "held %d", i);
+		tokens[i] = must_claim(c, key);
+		if (i % 2)
+			assert_int_equal(case_park(c, key, tokens[i]), HAPAX_OK);
+	}
+	store_case_advance(c, 100000);
+	check_many(c, "done", 20 * KEYS);
+	struct hapax_stats stats = case_stats(c);
+	assert_true(stats.keys <= KEYS);
+	assert_true(stats.keys > KEYS / 2);
+	assert_int_equal(stats.claimed, HELD / 2);
+	assert_int_equal(stats.parked, HELD / 2);
+	/* Nothing expired meanwhile: every record that is gone was evicted. */
+	assert_int_equal(stats.evicted, HELD + 20 * KEYS - stats.keys);
+	for (int i = 0; i < HELD; i++) {
+		snprintf(key, sizeof(key), "held %d", i);
+		assert_int_equal(
+			case_state(c, key), i % 2 ? HAPAX_STATE_PARKED : HAPAX_STATE_CLAIMED);
+		assert_int_equal(case_complete(c, key, tokens[i]), HAPAX_OK);
+	}
+}
+
+/* D3: what was used lately stays. */
+static void lru_keeps_what_is_used(void **state)
+{
+	struct store_case *c = *state;
+
+	open_with_lru(c, 200);
+	check_many(c, "hot", 10);
+	for (int i = 0; i < 50; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "cold %d", i);
+		check_many(c, name, 40);
+		for (int k = 0; k < 10; k++) {
+			snprintf(name, sizeof(name), "hot %d", k);
+			struct hapax_op op = case_op(c, HAPAX_OP_CHECK, name);
+			must_run(c, &op, HAPAX_OUTCOME_REPLAY);
+		}
+	}
+	assert_true(case_stats(c).evicted >= 50 * 40 - 200);
+}
+
+/* D3: with nothing left that may be taken, full is full. */
+static void lru_of_claims_alone_is_full(void **state)
+{
+	struct store_case *c = *state;
+	char key[32];
+
+	open_with_lru(c, 20);
+	for (int i = 0; i < 20; i++) {
+		snprintf(key, sizeof(key), "held %d", i);
+		must_claim(c, key);
+	}
+	assert_int_equal(try_run(c, HAPAX_OP_CLAIM, "new"), HAPAX_ERR_LIMIT);
+	assert_int_equal(try_run(c, HAPAX_OP_CHECK, "new"), HAPAX_ERR_LIMIT);
+	assert_int_equal(case_stats(c).evicted, 0);
+	assert_int_equal(case_stats(c).claimed, 20);
+}
+
+/* D3: forgetting what had expired anyway is no eviction. */
+static void lru_does_not_count_expired_records(void **state)
+{
+	struct store_case *c = *state;
+
+	open_with_lru(c, 100);
+	check_many(c, "old", 100);
+	store_case_advance(c, 60000);
+	case_sweep(c);
+	check_many(c, "new", 100);
+	assert_int_equal(case_stats(c).evicted, 0);
+}
+
+const struct conformance_case limit_cases[] = {
+	{"I12: full of keys refuses new ones", full_of_keys_refuses_new_ones, NEEDS_NOTHING},
+	{"I12: expired keys make room", expired_keys_make_room, NEEDS_NOTHING},
+	{"I12: a group fits or does not begin", group_fits_or_does_not_begin, NEEDS_NOTHING},
+	{"I12: full of bytes lets claims end", full_of_bytes_lets_claims_end, NEEDS_NOTHING},
+	{"I12: too many parked stop new claims", too_many_parked_stop_new_claims, NEEDS_NOTHING},
+	{"D3: LRU takes done records only", lru_takes_done_records_only, NEEDS_EVICTION},
+	{"D3: LRU keeps what is used", lru_keeps_what_is_used, NEEDS_EVICTION},
+	{"D3: LRU of claims alone is full", lru_of_claims_alone_is_full, NEEDS_EVICTION},
+	{"D3: LRU does not count expired records", lru_does_not_count_expired_records, NEEDS_EVICTION},
+	{NULL, NULL, NEEDS_NOTHING},
+};

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cases_thread.c - many threads on few keys: A2, I1, I1b, I5 while everybody runs. */
+#include "conformance/cases.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "conformance/checker.h"
+#include "support/crowd.h"
+#include "support/scale.h"
+
+static bool is_memory(const struct store_case *c)
+{
+	return !c->has_dir;
+}
+
+/* ------------------------------------------------------------------ one winner */
+
+enum { WINNER_THREADS = 100 };
+
+struct race {
+	struct hapax_store *store;
+	uint64_t round;
+	struct {
+		enum hapax_status status;
+		enum hapax_outcome outcome;
+		uint64_t token;
+	} answers[WINNER_THREADS];
+};
+
+static void race_for_key(size_t index, void *context)
+{
+	struct race *race = context;
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {1};
+	char key[32];
+	int size = snprintf(key, sizeof(key), "race %llu", (unsigned long long)race->round);
+	struct hapax_op op = {
+		.type = race->round % 2 ? HAPAX_OP_CLAIM : HAPAX_OP_CHECK,
+		.key = {key, (size_t)size},
+		.attempt_id = attempt_id};
+
+	memcpy(attempt_id + 1, &race->round, sizeof(race->round));
+	memcpy(attempt_id + 9, &index, 4);
+	hapax_store_run(race->store, &op, 1, NULL);
+	race->answers[index].status = op.status;
+	race->answers[index].outcome = op.outcome;
+	race->answers[index].token = op.token;
+}
+
+/* A2: of 100 threads that ask at once, one is told to go, the others why not. */
+static void one_of_many_is_first(void **state)
+{
+	struct store_case *c = *state;
+	uint64_t rounds = is_memory(c) ? scale_count(20000, 1500) : scale_count(2000, 30);
+	double begun = scale_seconds();
+	struct race *race = calloc(1, sizeof(*race));
+	struct crowd crowd;
+	uint64_t bad = 0;
+	uint64_t last = 0;
+
+	assert_non_null(race);
+	race->store = c->store;
+	crowd_init(&crowd, WINNER_THREADS);
+	for (race->round = 0; race->round < rounds && !bad; race->round++) {
+		enum hapax_outcome loser =
+			race->round % 2 ? HAPAX_OUTCOME_IN_PROGRESS : HAPAX_OUTCOME_REPLAY;
+		size_t winners = 0;
+		uint64_t token = 0;
+
+		crowd_run(&crowd, race_for_key, race);
+		for (size_t i = 0; i < WINNER_THREADS; i++) {
+			bool won = race->answers[i].outcome == HAPAX_OUTCOME_ACQUIRED;
+
+			winners += won;
+			if (won)
+				token = race->answers[i].token;
+			bad += race->answers[i].status != HAPAX_OK ||
+				(!won && race->answers[i].outcome != loser);
+		}
+		bad += winners != 1 || token <= last;
+		last = token;
+		if (bad)
+			printf("# round %llu: %zu winners\n", (unsigned long long)race->round,
+			       winners);
+	}
+	crowd_done(&crowd);
+	char what[64];
+	snprintf(what, sizeof(what), "100 threads on one key, rounds, %s", c->kind);
+	scale_report(what, race->round, scale_seconds() - begun, bad == 0);
+	free(race);
+	assert_int_equal(bad, 0);
+}
+
+/* ------------------------------------------------------------------ hot keys */
+
+enum { HOT_THREADS = 6, HOT_KEYS = 2, HOT_STEPS = 16, HOT_LEASE_MS = 10, HOT_TTL_MS = 25 };
+
+/* What all threads know of one key: its events, and the tokens that were seen. */
+struct hot_key {
+	char name[40];
+	struct checker_event events[CHECKER_EVENTS_MAX];
+	_Atomic uint32_t taken;
+	_Atomic uint64_t token; /* the last one that anybody was given */
+};
+
+struct hot {
+	struct store_case *c;
+	uint64_t round;
+	bool time_passes;
+	_Atomic uint64_t moment;
+	_Atomic uint64_t value;
+	struct hot_key keys[HOT_KEYS];
+	struct hx_prng prng[HOT_THREADS];
+	struct hapax_buf *bufs[HOT_THREADS + 1];
+};
+
+static int64_t hot_now(struct hot *hot)
+{
+	return CASE_EPOCH_MS + atomic_load(&hot->c->clock.boot_ms);
+}
+
+static uint64_t value_of(const struct hapax_record *record)
+{
+	uint64_t value = 0;
+
+	if (record->result.body.size == sizeof(value))
+		memcpy(&value, record->result.body.data, sizeof(value));
+	return value;
+}
+
+/* Make the call that event describes, and note what came of it. */
+static void perform(
+	struct hot *hot, struct hot_key *key, struct checker_event *event, struct hapax_buf *buf)
+{
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {0};
+	struct hapax_record record = {.state = HAPAX_STATE_ABSENT};
+	struct hapax_result result = {
+		.kind = HAPAX_RESULT_BYTES, .body = {&event->value, sizeof(event->value)}};
+	struct hapax_op op = {
+		.type = event->type,
+		.key = hapax_bytes_from_text(key->name),
+		.attempt_id = attempt_id,
+		.lease_ms = event->lease_ms,
+		.ttl_ms = event->ttl_ms,
+		.token = event->token,
+		.record = &record,
+		.buf = buf};
+
+	memcpy(attempt_id, &event->attempt_number, sizeof(event->attempt_number));
+	if (event->type == HAPAX_OP_COMPLETE)
+		op.result = &result;
+	if (event->type == HAPAX_OP_FORGET)
+		op.flags = HAPAX_OP_FORCE;
+	event->now_first_ms = hot_now(hot);
+	event->begun = atomic_fetch_add(&hot->moment, 1);
+	hapax_store_run(hot->c->store, &op, 1, NULL);
+	event->ended = atomic_fetch_add(&hot->moment, 1);
+	event->now_last_ms = hot_now(hot);
+	event->status = op.status;
+	event->outcome = op.outcome;
+	if (op.status != HAPAX_OK)
+		return;
+	event->attempt = op.attempt;
+	if (op.outcome == HAPAX_OUTCOME_ACQUIRED || op.outcome == HAPAX_OUTCOME_FOUND)
+		event->token = op.token;
+	if (op.outcome == HAPAX_OUTCOME_REPLAY || op.outcome == HAPAX_OUTCOME_FOUND)
+		event->value = value_of(&record);
+	event->state = record.state;
+	if (op.outcome == HAPAX_OUTCOME_ACQUIRED)
+		atomic_store(&key->token, op.token);
+}
+
+static struct checker_event *next_event(struct hot_key *key)
+{
+	uint32_t at = atomic_fetch_add(&key->taken, 1);
+
+	/* One place is kept for the look at the end. */
+	if (at >= CHECKER_EVENTS_MAX - 1) {
+		atomic_store(&key->taken, CHECKER_EVENTS_MAX - 1);
+		return NULL;
+	}
+	key->events[at] = (struct checker_event){.lease_ms = HOT_LEASE_MS, .ttl_ms = HOT_TTL_MS};
+	return &key->events[at];
+}
+
+/* Claim, and sometimes repeat the call, as after an answer that got lost. */
+static uint64_t hot_claim(struct hot *hot, struct hot_key *key, size_t index)
+{
+	uint64_t number = atomic_fetch_add(&hot->value, 1) << 8 | index;
+	uint64_t token = 0;
+
+	for (int calls = 0; calls < 2; calls++) {
+		struct checker_event *event = next_event(key);
+
+		if (!event)
+			break;
+		event->type = HAPAX_OP_CLAIM;
+		event->attempt_number = number;
+		perform(hot, key, event, hot->bufs[index]);
+		if (event->outcome == HAPAX_OUTCOME_ACQUIRED)
+			token = event->token;
+		if (hx_prng_below(&hot->prng[index], 6))
+			break;
+	}
+	return token;
+}
+
+static void hot_thread(size_t index, void *context)
+{
+	static const enum hapax_op_type types[] = {
+		HAPAX_OP_COMPLETE, HAPAX_OP_COMPLETE, HAPAX_OP_RELEASE, HAPAX_OP_RELEASE,
+		HAPAX_OP_RENEW,    HAPAX_OP_PARK,     HAPAX_OP_LOOKUP,  HAPAX_OP_LOOKUP,
+		HAPAX_OP_FORGET,   HAPAX_OP_CHECK,
+	};
+	struct hot *hot = context;
+	struct hx_prng *prng = &hot->prng[index];
+	uint64_t held[HOT_KEYS] = {0};
+
+	for (int step = 0; step < HOT_STEPS; step++) {
+		size_t k = hx_prng_below(prng, HOT_KEYS);
+		struct hot_key *key = &hot->keys[k];
+
+		if (hot->time_passes && hx_prng_below(prng, 12) == 0)
+			hx_virtual_clock_advance(&hot->c->clock, (int64_t)hx_prng_below(prng, 30));
+		if (hx_prng_below(prng, 2) == 0) {
+			uint64_t token = hot_claim(hot, key, index);
+
+			held[k] = token ? token : held[k];
+			continue;
+		}
+		/* The own token mostly, now and then whoever's was the last. */
+		uint64_t token = hx_prng_below(prng, 4) ? held[k] : atomic_load(&key->token);
+		enum hapax_op_type type =
+			types[hx_prng_below(prng, sizeof(types) / sizeof(types[0]))];
+		bool needs_token = type != HAPAX_OP_LOOKUP && type != HAPAX_OP_FORGET &&
+			type != HAPAX_OP_CHECK;
+		/* A mark or a removal ends the game for all: rarely. */
+		if (((type == HAPAX_OP_FORGET || type == HAPAX_OP_CHECK) &&
+		     hx_prng_below(prng, 3)) ||
+		    (needs_token && !token))
+			type = HAPAX_OP_LOOKUP;
+		struct checker_event *event = next_event(key);
+		if (!event)
+			continue;
+		event->type = type;
+		event->token = type == HAPAX_OP_LOOKUP ? 0 : token;
+		if (type == HAPAX_OP_COMPLETE)
+			event->value = atomic_fetch_add(&hot->value, 1);
+		perform(hot, key, event, hot->bufs[index]);
+	}
+}
+
+/* I1, I1b, I3, I5, I7: what threads saw of hot keys must have an order that explains it. */
+static void run_hot_keys(struct store_case *c, bool time_passes, const char *what)
+{
+	uint64_t rounds = is_memory(c) ? scale_count(20000, 1500) : scale_count(500, 15);
+	double begun = scale_seconds();
+	uint64_t seed = 1;
+	uint64_t events = 0;
+	uint64_t gave_up = 0;
+	bool ok = true;
+	struct hot *hot = calloc(1, sizeof(*hot));
+	struct crowd crowd;
+
+	assert_non_null(hot);
+	scale_seed(&seed);
+	printf("# seed %llu\n", (unsigned long long)seed);
+	hot->c = c;
+	hot->time_passes = time_passes;
+	for (size_t i = 0; i < HOT_THREADS; i++)
+		hx_prng_seed(&hot->prng[i], seed * HOT_THREADS + i);
+	for (size_t i = 0; i <= HOT_THREADS; i++)
+		hot->bufs[i] = hapax_buf_new(65536);
+	crowd_init(&crowd, HOT_THREADS);
+	for (hot->round = 0; hot->round < rounds && ok; hot->round++) {
+		for (size_t k = 0; k < HOT_KEYS; k++) {
+			struct hot_key *key = &hot->keys[k];
+
+			snprintf(key->name, sizeof(key->name), "hot %llu/%zu",
+				 (unsigned long long)hot->round, k);
+			atomic_store(&key->taken, 0);
+			atomic_store(&key->token, 0);
+		}
+		crowd_run(&crowd, hot_thread, hot);
+		for (size_t k = 0; k < HOT_KEYS && ok; k++) {
+			struct hot_key *key = &hot->keys[k];
+			size_t count = atomic_load(&key->taken);
+
+			key->events[count] = (struct checker_event){.type = HAPAX_OP_LOOKUP};
+			perform(hot, key, &key->events[count], hot->bufs[HOT_THREADS]);
+			count++;
+			enum checker_verdict verdict = checker_run(key->events, count);
+			events += count;
+			gave_up += verdict == CHECKER_GAVE_UP;
+			if (verdict == CHECKER_REJECTED) {
+				ok = false;
+				printf("# no order explains what was seen of '%s':\n", key->name);
+				checker_print(key->events, count);
+			}
+		}
+	}
+	crowd_done(&crowd);
+	for (size_t i = 0; i <= HOT_THREADS; i++)
+		hapax_buf_free(hot->bufs[i]);
+	char text[96];
+	snprintf(text, sizeof(text), "%s, %s", what, c->kind);
+	scale_report(text, events, scale_seconds() - begun, ok);
+	if (gave_up)
+		printf("# the checker gave up on %llu keys\n", (unsigned long long)gave_up);
+	assert_true(gave_up <= rounds / 100);
+	free(hot);
+	assert_true(ok);
+}
+
+static void hot_keys_have_an_order(void **state)
+{
+	run_hot_keys(*state, false, "operations of threads on hot keys");
+}
+
+static void hot_keys_have_an_order_while_leases_lapse(void **state)
+{
+	run_hot_keys(*state, true, "operations of threads on hot keys, time passing");
+}
+
+/* ------------------------------------------------------------------ groups and scans */
+
+struct pair {
+	struct hapax_store *store;
+	uint64_t steps;
+	_Atomic uint64_t torn;
+	_Atomic uint64_t failed;
+	_Atomic uint64_t claimed;
+};
+
+static void set_pair(struct hapax_op *ops, const struct hapax_op *like)
+{
+	ops[0] = ops[1] = *like;
+	ops[0].key = hapax_bytes_from_text("left");
+	ops[1].key = hapax_bytes_from_text("right");
+	ops[0].flags |= HAPAX_OP_LINKED;
+}
+
+/* Even threads take the pair and give it back; odd ones look at both at once. */
+static void use_pair(size_t index, void *context)
+{
+	struct pair *pair = context;
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {0};
+	struct hapax_op ops[2];
+
+	for (uint64_t step = 0; step < pair->steps; step++) {
+		uint64_t number = step << 8 | index;
+		struct hapax_op like = {.type = HAPAX_OP_LOOKUP};
+
+		if (index % 2) {
+			set_pair(ops, &like);
+			if (hapax_store_run(pair->store, ops, 2, NULL) != HAPAX_OK)
+				atomic_fetch_add(&pair->failed, 1);
+			/* The two change hands together: same answer, same token. */
+			if (ops[0].outcome != ops[1].outcome || ops[0].token != ops[1].token ||
+			    ops[0].attempt != ops[1].attempt)
+				atomic_fetch_add(&pair->torn, 1);
+			continue;
+		}
+		memcpy(attempt_id, &number, sizeof(number));
+		like = (struct hapax_op){
+			.type = HAPAX_OP_CLAIM,
+			.flags = HAPAX_OP_ALL_OR_NOTHING,
+			.attempt_id = attempt_id};
+		set_pair(ops, &like);
+		ops[1].flags = 0;
+		if (hapax_store_run(pair->store, ops, 2, NULL) != HAPAX_OK)
+			atomic_fetch_add(&pair->failed, 1);
+		if (ops[0].outcome != ops[1].outcome) {
+			atomic_fetch_add(&pair->torn, 1);
+			continue;
+		}
+		if (ops[0].outcome != HAPAX_OUTCOME_ACQUIRED)
+			continue;
+		atomic_fetch_add(&pair->claimed, 1);
+		like = (struct hapax_op){
+			.type = HAPAX_OP_RELEASE,
+			.flags = HAPAX_OP_ALL_OR_NOTHING,
+			.token = ops[0].token};
+		set_pair(ops, &like);
+		ops[1].flags = 0;
+		if (hapax_store_run(pair->store, ops, 2, NULL) != HAPAX_OK)
+			atomic_fetch_add(&pair->failed, 1);
+	}
+}
+
+/* A group is visible as a whole or not at all. */
+static void group_is_seen_as_a_whole(void **state)
+{
+	struct store_case *c = *state;
+	struct pair pair = {.store = c->store};
+	struct crowd crowd;
+
+	pair.steps = is_memory(c) ? scale_count(100000, 10000) : scale_count(1000, 50);
+	crowd_init(&crowd, 4);
+	crowd_run(&crowd, use_pair, &pair);
+	crowd_done(&crowd);
+	assert_int_equal(pair.torn, 0);
+	assert_int_equal(pair.failed, 0);
+	assert_true(pair.claimed > 0);
+}
+
+enum { STAYING = 500 };
+
+struct crowded_scan {
+	struct hapax_store *store;
+	uint64_t inserts;
+	uint64_t scans;
+	_Atomic uint64_t missed;
+	_Atomic uint64_t failed;
+	_Atomic bool stop;
+};
+
+static int mark_staying(const struct hapax_record *record, void *context)
+{
+	unsigned char *seen = context;
+	char text[32] = {0};
+
+	if (record->key.size < sizeof(text))
+		memcpy(text, record->key.data, record->key.size);
+	if (strncmp(text, "staying ", 8) == 0)
+		seen[strtoul(text + 8, NULL, 10) % STAYING] = 1;
+	return 0;
+}
+
+static void scan_again_and_again(struct crowded_scan *work)
+{
+	for (uint64_t i = 0; i < work->scans; i++) {
+		unsigned char seen[STAYING] = {0};
+		struct hapax_cursor cursor = {0};
+		struct hapax_scan scan = HAPAX_SCAN_INIT;
+
+		scan.count_max = 1 + i % 97;
+		while (!cursor.done)
+			if (hapax_store_scan(work->store, &scan, &cursor, mark_staying, seen, NULL) !=
+			    HAPAX_OK) {
+				atomic_fetch_add(&work->failed, 1);
+				break;
+			}
+		for (size_t k = 0; k < STAYING; k++)
+			if (!seen[k])
+				atomic_fetch_add(&work->missed, 1);
+	}
+	atomic_store(&work->stop, true);
+}
+
+/* Thread 0 scans; the others insert, change and forget, so that the index grows. */
+static void scan_or_disturb(size_t index, void *context)
+{
+	struct crowded_scan *work = context;
+
+	if (index == 0) {
+		scan_again_and_again(work);
+		return;
+	}
+	for (uint64_t i = 0; i < work->inserts && !atomic_load(&work->stop); i++) {
+		struct hapax_op ops[8] = {{.type = HAPAX_OP_CHECK}};
+		char keys[8][40];
+
+		for (int k = 0; k < 8; k++) {
+			snprintf(keys[k], sizeof(keys[k]), "passing %zu/%llu", index,
+				 (unsigned long long)i * 8 + (unsigned)k);
+			ops[k] = (struct hapax_op){
+				.type = HAPAX_OP_CHECK, .key = hapax_bytes_from_text(keys[k])};
+		}
+		if (hapax_store_run(work->store, ops, 8, NULL) != HAPAX_OK)
+			atomic_fetch_add(&work->failed, 1);
+		/* A record that is changed on its way may move; it may not vanish. */
+		snprintf(keys[0], sizeof(keys[0]), "staying %llu", (unsigned long long)i % STAYING);
+		ops[0] = (struct hapax_op){
+			.type = HAPAX_OP_SET, .key = hapax_bytes_from_text(keys[0])};
+		ops[1].type = HAPAX_OP_FORGET;
+		if (hapax_store_run(work->store, ops, 2, NULL) != HAPAX_OK)
+			atomic_fetch_add(&work->failed, 1);
+	}
+}
+
+/* What is there from the first call to the last is handed out at least once. */
+static void scan_sees_what_stays(void **state)
+{
+	struct store_case *c = *state;
+	struct crowded_scan work = {.store = c->store};
+	struct crowd crowd;
+
+	for (int i = 0; i < STAYING; i++) {
+		char key[32];
+
+		snprintf(key, sizeof(key), "staying %d", i);
+		struct hapax_op op = case_op(c, HAPAX_OP_SET, key);
+		must_run(c, &op, HAPAX_OUTCOME_APPLIED);
+	}
+	work.inserts = is_memory(c) ? scale_count(400000, 20000) : scale_count(2000, 100);
+	work.scans = is_memory(c) ? scale_count(1000, 50) : scale_count(100, 10);
+	crowd_init(&crowd, 4);
+	crowd_run(&crowd, scan_or_disturb, &work);
+	crowd_done(&crowd);
+	assert_int_equal(work.missed, 0);
+	assert_int_equal(work.failed, 0);
+}
+
+const struct conformance_case thread_cases[] = {
+	{"A2 I1: one of 100 threads is first", one_of_many_is_first, NEEDS_NOTHING},
+	{"I1 I1b I5: hot keys have an order", hot_keys_have_an_order, NEEDS_NOTHING},
+	{"I1 I1b I3 I5: hot keys have an order while leases lapse",
+	 hot_keys_have_an_order_while_leases_lapse, NEEDS_NOTHING},
+	{"I1b: a group is seen as a whole", group_is_seen_as_a_whole, NEEDS_NOTHING},
+	{"E6: a scan sees what stays while others insert", scan_sees_what_stays, NEEDS_NOTHING},
+	{NULL, NULL, NEEDS_NOTHING},
+};

@@ -1,0 +1,755 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model.c - see model.h. An array of keys, searched from its beginning; groups
+ * that are all or nothing run on a copy of the whole model.
+ *
+ * Where the text leaves room, the model leaves room too: out-members are compared
+ * only when a record exists, the words of an error only when somebody gave them,
+ * and tokens within one submit only per key, because operations on different keys
+ * may take effect in any order.
+ */
+#include "conformance/model.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+
+/* What the model expects of one operation. */
+struct answer {
+	enum hapax_status status;
+	enum hapax_outcome outcome;
+	int unverified;
+	bool takes_token;          /* a new one; else the record's */
+	bool has_record;           /* then the record that op->record must show: */
+	struct model_record shown; /* before set and forget, after all others */
+};
+
+static bool text_is(const struct model_text *text, struct hapax_bytes bytes)
+{
+	return text->size == bytes.size &&
+		(bytes.size == 0 || memcmp(text->data, bytes.data, bytes.size) == 0);
+}
+
+/* Histories keep to what fits; a longer text is a mistake in the test. */
+static struct model_text text_of(struct hapax_bytes bytes)
+{
+	struct model_text text = {0};
+
+	text.size = bytes.size < MODEL_TEXT_MAX ? bytes.size : MODEL_TEXT_MAX;
+	if (text.size)
+		memcpy(text.data, bytes.data, text.size);
+	return text;
+}
+
+static struct hapax_bytes or_default(struct hapax_bytes name)
+{
+	return name.size ? name : (struct hapax_bytes){"default", 7};
+}
+
+static bool __attribute__((format(printf, 2, 3)))
+differ(struct model *model, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(model->why, sizeof(model->why), format, arguments);
+	va_end(arguments);
+	return false;
+}
+
+/* Time plus a length of time that may be for ever. */
+static int64_t later(int64_t now_ms, int64_t length_ms)
+{
+	return length_ms == HAPAX_TTL_FOREVER ? HAPAX_TIME_NEVER : now_ms + length_ms;
+}
+
+static int64_t ttl_of(const struct hapax_op *op)
+{
+	return op->ttl_ms ? op->ttl_ms : HX_TTL_MS_DEFAULT;
+}
+
+static int64_t lease_of(const struct hapax_op *op)
+{
+	return op->lease_ms ? op->lease_ms : HX_LEASE_MS_DEFAULT;
+}
+
+static bool is_expired(const struct model_record *record, int64_t now_ms)
+{
+	return (record->state == HAPAX_STATE_DONE || record->state == HAPAX_STATE_FAILED) &&
+		record->expires_ms <= now_ms;
+}
+
+static bool is_there(const struct model_record *record, int64_t now_ms)
+{
+	return record->state != HAPAX_STATE_ABSENT && !is_expired(record, now_ms);
+}
+
+static bool is_lapsed(const struct model_record *record, int64_t now_ms)
+{
+	return record->state == HAPAX_STATE_CLAIMED && record->lease_ends_ms <= now_ms;
+}
+
+static struct model_key *key_of(
+	struct model *model, struct hapax_bytes tenant, struct hapax_bytes group,
+	struct hapax_bytes key)
+{
+	tenant = or_default(tenant);
+	group = or_default(group);
+	for (size_t i = 0; i < model->count; i++) {
+		struct model_key *entry = &model->keys[i];
+
+		if (text_is(&entry->tenant, tenant) && text_is(&entry->group, group) &&
+		    text_is(&entry->key, key))
+			return entry;
+	}
+	if (model->count == MODEL_KEYS_MAX)
+		return NULL;
+	struct model_key *entry = &model->keys[model->count++];
+	*entry = (struct model_key){
+		.tenant = text_of(tenant), .group = text_of(group), .key = text_of(key)};
+	return entry;
+}
+
+/* ------------------------------------------------------------------ the rules */
+
+static void enter(struct model_record *record, enum hapax_state state, int64_t now_ms)
+{
+	record->state = state;
+	record->changed_ms = now_ms;
+	record->lease_ends_ms = 0;
+	record->expires_ms = HAPAX_TIME_NEVER;
+	if (state == HAPAX_STATE_DONE || state == HAPAX_STATE_FAILED) {
+		record->expires_ms = later(now_ms, record->ttl_ms);
+		memset(record->attempt_id, 0, sizeof(record->attempt_id));
+	}
+	if (state == HAPAX_STATE_DONE) {
+		record->owner = (struct model_text){0};
+		record->error = (struct model_text){0};
+		record->error_is_free = false;
+	}
+}
+
+static void keep_result(
+	const struct model *model, struct model_record *record, const struct hapax_result *result)
+{
+	record->kind = HAPAX_RESULT_NONE;
+	record->result_class = HAPAX_RESULT_OK;
+	record->status = 0;
+	record->omitted_bytes = 0;
+	record->headers = (struct model_text){0};
+	record->body_size = 0;
+	if (!result)
+		return;
+	record->kind = result->kind;
+	record->result_class = result->result_class;
+	record->status = result->status;
+	record->omitted_bytes = result->omitted_bytes;
+	record->headers = text_of(result->headers);
+	if (result->body.size > model->result_size_max) {
+		record->omitted_bytes = result->body.size;
+	} else if (result->body.size) {
+		record->body_size = result->body.size;
+		memcpy(record->body, result->body.data, result->body.size);
+	}
+}
+
+/* A run begins: as a new record, or as one more attempt of the old one. */
+static void begin(
+	struct model *model, struct model_record *record, const struct hapax_op *op, int64_t now_ms)
+{
+	if (!is_there(record, now_ms))
+		*record = (struct model_record){.first_seen_ms = now_ms};
+	record->attempt++;
+	record->error = (struct model_text){0};
+	record->error_is_free = false;
+	record->ttl_ms = ttl_of(op);
+	record->on_lapse = op->type == HAPAX_OP_CLAIM ? op->on_lapse : HAPAX_ON_LAPSE_RETRY;
+	record->has_fingerprint = op->fingerprint != NULL;
+	memset(record->fingerprint, 0, sizeof(record->fingerprint));
+	if (op->fingerprint)
+		memcpy(record->fingerprint, op->fingerprint, sizeof(record->fingerprint));
+	if (op->type == HAPAX_OP_CHECK) {
+		record->origin = HAPAX_ORIGIN_CHECK;
+		keep_result(model, record, NULL);
+		enter(record, HAPAX_STATE_DONE, now_ms);
+		return;
+	}
+	record->origin = HAPAX_ORIGIN_CLAIM;
+	enter(record, HAPAX_STATE_CLAIMED, now_ms);
+	record->owner = text_of(op->owner);
+	memcpy(record->attempt_id, op->attempt_id, sizeof(record->attempt_id));
+	record->lease_ends_ms = now_ms + lease_of(op);
+}
+
+/* claim and check: the first table of DESIGN 3, row by row. */
+static void ask(
+	struct model *model, struct model_record *record, const struct hapax_op *op, int64_t now_ms,
+	struct answer *answer)
+{
+	if (!is_there(record, now_ms) || record->state == HAPAX_STATE_FAILED) {
+		answer->outcome = HAPAX_OUTCOME_ACQUIRED;
+		answer->takes_token = true;
+		begin(model, record, op, now_ms);
+		return;
+	}
+	if (op->fingerprint && record->has_fingerprint) {
+		if (memcmp(op->fingerprint, record->fingerprint, HAPAX_FINGERPRINT_SIZE) != 0) {
+			answer->outcome = HAPAX_OUTCOME_MISMATCH;
+			return;
+		}
+	} else {
+		answer->unverified = 1;
+	}
+	switch (record->state) {
+	case HAPAX_STATE_CLAIMED:
+		if (op->type == HAPAX_OP_CLAIM &&
+		    memcmp(op->attempt_id, record->attempt_id, HAPAX_ATTEMPT_ID_SIZE) == 0) {
+			answer->outcome = HAPAX_OUTCOME_ACQUIRED;
+			record->lease_ends_ms = now_ms + lease_of(op);
+		} else if (!is_lapsed(record, now_ms)) {
+			answer->outcome = HAPAX_OUTCOME_IN_PROGRESS;
+		} else if (record->on_lapse == HAPAX_ON_LAPSE_PARK) {
+			answer->outcome = HAPAX_OUTCOME_PARKED;
+			enter(record, HAPAX_STATE_PARKED, now_ms);
+			record->error_is_free = true;
+		} else {
+			answer->outcome = HAPAX_OUTCOME_ACQUIRED;
+			answer->takes_token = true;
+			begin(model, record, op, now_ms);
+		}
+		return;
+	case HAPAX_STATE_PARKED: answer->outcome = HAPAX_OUTCOME_PARKED; return;
+	case HAPAX_STATE_DONE: answer->outcome = HAPAX_OUTCOME_REPLAY; return;
+	case HAPAX_STATE_FAILED:
+	case HAPAX_STATE_ABSENT: return;
+	}
+}
+
+/* renew, complete, release, park: the second table of DESIGN 3. */
+static void use_token(
+	struct model *model, struct model_record *record, const struct hapax_op *op, int64_t now_ms,
+	struct answer *answer)
+{
+	enum hapax_state state = is_there(record, now_ms) && record->token == op->token
+		? record->state
+		: HAPAX_STATE_ABSENT;
+	bool held = state == HAPAX_STATE_CLAIMED || state == HAPAX_STATE_PARKED;
+	bool failed = state == HAPAX_STATE_FAILED;
+
+	answer->outcome = HAPAX_OUTCOME_APPLIED;
+	if (op->type == HAPAX_OP_RENEW && held) {
+		if (state == HAPAX_STATE_PARKED) {
+			enter(record, HAPAX_STATE_CLAIMED, now_ms);
+			record->error = (struct model_text){0};
+			record->error_is_free = true;
+		}
+		record->lease_ends_ms = now_ms + lease_of(op);
+	} else if (op->type == HAPAX_OP_COMPLETE && (held || failed)) {
+		enter(record, HAPAX_STATE_DONE, now_ms);
+		keep_result(model, record, op->result);
+	} else if (op->type == HAPAX_OP_COMPLETE && state == HAPAX_STATE_DONE) {
+		/* Repeated: the stored result stays. */
+	} else if (op->type == HAPAX_OP_RELEASE && held) {
+		enter(record, HAPAX_STATE_FAILED, now_ms);
+		record->error = text_of(op->error);
+		record->error_is_free = op->error.size == 0;
+	} else if (op->type == HAPAX_OP_RELEASE && failed) {
+		/* Repeated. */
+	} else if (op->type == HAPAX_OP_PARK && state == HAPAX_STATE_CLAIMED) {
+		enter(record, HAPAX_STATE_PARKED, now_ms);
+		record->error = text_of(op->error);
+		record->error_is_free = op->error.size == 0;
+	} else if (op->type == HAPAX_OP_PARK && state == HAPAX_STATE_PARKED) {
+		/* Repeated. */
+	} else {
+		answer->status = HAPAX_ERR_FENCED;
+		answer->outcome = HAPAX_OUTCOME_NONE;
+	}
+}
+
+static void forget(
+	struct model_record *record, const struct hapax_op *op, int64_t now_ms,
+	struct answer *answer)
+{
+	bool held = record->state == HAPAX_STATE_CLAIMED || record->state == HAPAX_STATE_PARKED;
+	bool force = op->flags & HAPAX_OP_FORCE;
+	bool set_only = op->flags & HAPAX_OP_SET_ONLY;
+
+	if (!is_there(record, now_ms) || (set_only && record->state == HAPAX_STATE_FAILED))
+		answer->outcome = HAPAX_OUTCOME_ABSENT;
+	else if ((held && !force) || (set_only && record->origin != HAPAX_ORIGIN_SET))
+		answer->outcome = HAPAX_OUTCOME_BUSY;
+	else
+		answer->outcome = HAPAX_OUTCOME_APPLIED;
+	if (answer->outcome == HAPAX_OUTCOME_APPLIED)
+		record->state = HAPAX_STATE_ABSENT;
+}
+
+/* FAILED counts as absent here; only a DONE record made by set may be written. */
+static enum hapax_outcome may_set(
+	const struct model_record *record, const struct hapax_op *op, int64_t now_ms)
+{
+	bool there = is_there(record, now_ms) && record->state != HAPAX_STATE_FAILED;
+	bool own = record->state == HAPAX_STATE_DONE && record->origin == HAPAX_ORIGIN_SET;
+
+	if (!there)
+		return op->set_if == HAPAX_SET_ALWAYS || op->set_if == HAPAX_SET_IF_ABSENT
+			? HAPAX_OUTCOME_APPLIED
+			: HAPAX_OUTCOME_NOT_MET;
+	if (op->set_if == HAPAX_SET_IF_ABSENT)
+		return HAPAX_OUTCOME_NOT_MET;
+	if (!own)
+		return HAPAX_OUTCOME_BUSY;
+	if (op->set_if != HAPAX_SET_IF_EQUAL)
+		return HAPAX_OUTCOME_APPLIED;
+	return record->body_size == op->expected.size &&
+			(!op->expected.size ||
+			 memcmp(record->body, op->expected.data, op->expected.size) == 0)
+		? HAPAX_OUTCOME_APPLIED
+		: HAPAX_OUTCOME_NOT_MET;
+}
+
+static void set(
+	struct model *model, struct model_record *record, const struct hapax_op *op, int64_t now_ms,
+	struct answer *answer)
+{
+	if (op->result && op->result->body.size > model->result_size_max) {
+		answer->status = HAPAX_ERR_LIMIT;
+		return;
+	}
+	answer->outcome = may_set(record, op, now_ms);
+	if (answer->outcome != HAPAX_OUTCOME_APPLIED)
+		return;
+	bool keep = (op->flags & HAPAX_OP_KEEP_TTL) && is_there(record, now_ms) &&
+		record->state == HAPAX_STATE_DONE;
+	int64_t expires_ms = record->expires_ms;
+	int64_t ttl_ms = record->ttl_ms;
+
+	/* A value written over another is a new record; only its expiry may live on. */
+	*record = (struct model_record){.first_seen_ms = now_ms, .attempt = 1};
+	answer->takes_token = true;
+	record->origin = HAPAX_ORIGIN_SET;
+	record->ttl_ms = keep ? ttl_ms : ttl_of(op);
+	enter(record, HAPAX_STATE_DONE, now_ms);
+	if (keep)
+		record->expires_ms = expires_ms;
+	keep_result(model, record, op->result);
+}
+
+static void expire(
+	struct model_record *record, const struct hapax_op *op, int64_t now_ms,
+	struct answer *answer)
+{
+	if (!is_there(record, now_ms) || record->state == HAPAX_STATE_FAILED) {
+		answer->outcome = HAPAX_OUTCOME_ABSENT;
+	} else if (record->state != HAPAX_STATE_DONE || record->origin != HAPAX_ORIGIN_SET) {
+		answer->outcome = HAPAX_OUTCOME_BUSY;
+	} else {
+		answer->outcome = HAPAX_OUTCOME_APPLIED;
+		record->ttl_ms = ttl_of(op);
+		record->expires_ms = later(now_ms, record->ttl_ms);
+	}
+}
+
+/* ------------------------------------------------------------------ limits */
+
+/* Would op bring a key that is not held yet, and do the limits forbid it? */
+static bool is_refused(
+	struct model *model, const struct model_key *entry, const struct model_record *next,
+	const struct hapax_op *op, int64_t now_ms, enum hapax_status answered)
+{
+	bool was_there = is_there(&entry->record, now_ms);
+
+	/* A claim that would begin a run is a new one, whatever stood there before. */
+	if (model->parked_max && op->type == HAPAX_OP_CLAIM) {
+		uint64_t parked = 0;
+
+		for (size_t i = 0; i < model->count; i++)
+			parked += model->keys[i].record.state == HAPAX_STATE_PARKED &&
+				model->keys[i].tenant.size == entry->tenant.size &&
+				memcmp(&model->keys[i].tenant, &entry->tenant,
+				       sizeof(entry->tenant)) == 0 &&
+				memcmp(&model->keys[i].group, &entry->group,
+				       sizeof(entry->group)) == 0;
+		if (parked >= model->parked_max)
+			return true;
+	}
+	if (!model->keys_max || was_there || next->state == HAPAX_STATE_ABSENT)
+		return false;
+
+	/* Expired records count until somebody removes them, and nobody says when. */
+	uint64_t live = model_count(model, now_ms, HAPAX_STATE_ABSENT);
+	uint64_t held = 0;
+	for (size_t i = 0; i < model->count; i++)
+		held += model->keys[i].record.state != HAPAX_STATE_ABSENT;
+	if (live >= model->keys_max)
+		return true;
+	return held >= model->keys_max && answered == HAPAX_ERR_LIMIT;
+}
+
+/* ------------------------------------------------------------------ comparing */
+
+/* A store keeps no bytes of no fingerprint, and 16 or all 32 of one. */
+static bool is_kept_of(const struct hapax_record *record, const struct model_record *expected)
+{
+	static const unsigned char zero[HAPAX_FINGERPRINT_SIZE];
+	size_t size = record->fingerprint_size;
+
+	if (expected->has_fingerprint ? size != 16 && size != HAPAX_FINGERPRINT_SIZE : size != 0)
+		return false;
+	return memcmp(record->fingerprint, expected->fingerprint, size) == 0 &&
+		memcmp(record->fingerprint + size, zero, HAPAX_FINGERPRINT_SIZE - size) == 0;
+}
+
+static const char *record_difference(
+	const struct model_record *expected, const struct hapax_record *record)
+{
+	const struct hapax_result *result = &record->result;
+
+	if (record->state != expected->state)
+		return "state";
+	if (record->origin != expected->origin)
+		return "origin";
+	if (record->on_lapse != expected->on_lapse)
+		return "on_lapse";
+	if (record->attempt != expected->attempt)
+		return "attempt";
+	if (record->token != expected->token)
+		return "token";
+	if (record->first_seen_ms != expected->first_seen_ms)
+		return "first_seen_ms";
+	if (record->changed_ms != expected->changed_ms)
+		return "changed_ms";
+	if (record->lease_ends_ms != expected->lease_ends_ms)
+		return "lease_ends_ms";
+	if (record->expires_ms != expected->expires_ms)
+		return "expires_ms";
+	if (record->ttl_ms != expected->ttl_ms)
+		return "ttl_ms";
+	if (!is_kept_of(record, expected))
+		return "fingerprint";
+	if (memcmp(record->attempt_id, expected->attempt_id, HAPAX_ATTEMPT_ID_SIZE) != 0)
+		return "attempt_id";
+	if (!text_is(&expected->owner, record->owner))
+		return "owner";
+	if (!expected->error_is_free && !text_is(&expected->error, record->error))
+		return "error";
+	if (result->kind != expected->kind || result->result_class != expected->result_class ||
+	    result->status != expected->status)
+		return "result's kind, class or status";
+	if (result->omitted_bytes != expected->omitted_bytes)
+		return "omitted_bytes";
+	if (!text_is(&expected->headers, result->headers))
+		return "result's headers";
+	if (result->body.size != expected->body_size ||
+	    (expected->body_size &&
+	     memcmp(result->body.data, expected->body, expected->body_size) != 0))
+		return "result's body";
+	return NULL;
+}
+
+/* A token that is new in this submit; shared is one that the op's group has already. */
+static bool take_token(
+	struct model *model, struct model_key *entry, const struct hapax_op *op, uint64_t shared)
+{
+	if (op->token <= model->token_max || op->token <= entry->token_max ||
+	    op->token > HX_TOKEN_MAX)
+		return differ(
+			model, "token %llu, after %llu of the store and %llu of the key",
+			(unsigned long long)op->token, (unsigned long long)model->token_max,
+			(unsigned long long)entry->token_max);
+	if (shared && op->token != shared)
+		return differ(model, "the claims of a group have different tokens");
+	for (size_t i = 0; !shared && i < model->count; i++)
+		if (model->keys[i].token_max == op->token)
+			return differ(
+				model, "token %llu twice", (unsigned long long)op->token);
+	entry->token_max = op->token;
+	if (op->token > model->token_high)
+		model->token_high = op->token;
+	return true;
+}
+
+static bool compare(
+	struct model *model, const struct hapax_op *op, const struct answer *expected,
+	int64_t now_ms)
+{
+	const struct model_record *record = &expected->shown;
+
+	if (op->status != expected->status)
+		return differ(
+			model, "status %s, expected %s", hapax_status_name(op->status),
+			hapax_status_name(expected->status));
+	if (op->outcome != expected->outcome)
+		return differ(
+			model, "outcome %s, expected %s", hapax_outcome_name(op->outcome),
+			hapax_outcome_name(expected->outcome));
+	if (op->status != HAPAX_OK || op->outcome == HAPAX_OUTCOME_SKIPPED)
+		return true;
+	if ((op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK) &&
+	    !op->unverified != !expected->unverified)
+		return differ(
+			model, "unverified %d, expected %d", op->unverified, expected->unverified);
+	if (!expected->has_record)
+		return true;
+	if (op->record) {
+		const char *field = record_difference(record, op->record);
+
+		if (field)
+			return differ(model, "the record's %s", field);
+	}
+	if (op->type == HAPAX_OP_SET || op->type == HAPAX_OP_FORGET)
+		return true;
+	if (op->attempt != record->attempt)
+		return differ(model, "attempt %u, expected %u", op->attempt, record->attempt);
+	if (op->first_seen_ms != record->first_seen_ms)
+		return differ(
+			model, "first_seen_ms %lld, expected %lld", (long long)op->first_seen_ms,
+			(long long)record->first_seen_ms);
+	if (op->expires_ms != record->expires_ms)
+		return differ(
+			model, "expires_ms %lld, expected %lld", (long long)op->expires_ms,
+			(long long)record->expires_ms);
+	if (op->outcome == HAPAX_OUTCOME_ACQUIRED && op->token != record->token)
+		return differ(
+			model, "token %llu, expected %llu", (unsigned long long)op->token,
+			(unsigned long long)record->token);
+	if (record->state == HAPAX_STATE_CLAIMED) {
+		int64_t left = is_lapsed(record, now_ms) ? 0 : record->lease_ends_ms - now_ms;
+
+		if (op->lease_left_ms != left)
+			return differ(
+				model, "lease_left_ms %lld, expected %lld",
+				(long long)op->lease_left_ms, (long long)left);
+	}
+	return true;
+}
+
+/* ------------------------------------------------------------------ submit */
+
+/* Predict one operation, change the model by it. False only for a bad token. */
+static bool apply(
+	struct model *model, int64_t now_ms, const struct hapax_op *op, uint64_t shared_token,
+	struct answer *answer)
+{
+	struct model_key *entry = key_of(model, op->tenant, op->group, op->key);
+
+	if (!entry)
+		return differ(model, "more keys than the model holds");
+	struct model_record next = entry->record;
+	bool before = op->type == HAPAX_OP_SET || op->type == HAPAX_OP_FORGET;
+
+	*answer = (struct answer){.status = HAPAX_OK, .outcome = HAPAX_OUTCOME_NONE};
+	switch (op->type) {
+	case HAPAX_OP_CLAIM:
+	case HAPAX_OP_CHECK: ask(model, &next, op, now_ms, answer); break;
+	case HAPAX_OP_RENEW:
+	case HAPAX_OP_COMPLETE:
+	case HAPAX_OP_RELEASE:
+	case HAPAX_OP_PARK: use_token(model, &next, op, now_ms, answer); break;
+	case HAPAX_OP_LOOKUP:
+		answer->outcome = is_there(&next, now_ms) ? HAPAX_OUTCOME_FOUND
+							  : HAPAX_OUTCOME_ABSENT;
+		break;
+	case HAPAX_OP_FORGET: forget(&next, op, now_ms, answer); break;
+	case HAPAX_OP_SET: set(model, &next, op, now_ms, answer); break;
+	case HAPAX_OP_EXPIRE: expire(&next, op, now_ms, answer); break;
+	}
+	if (answer->status == HAPAX_OK && answer->takes_token &&
+	    is_refused(model, entry, &next, op, now_ms, op->status)) {
+		*answer = (struct answer){.status = HAPAX_ERR_LIMIT};
+		return true;
+	}
+	/* A store that refused, or skipped, gave no token: compare() says so. */
+	if (answer->takes_token && op->status == HAPAX_OK &&
+	    op->outcome != HAPAX_OUTCOME_SKIPPED) {
+		if (!take_token(model, entry, op, shared_token))
+			return false;
+		next.token = op->token;
+	}
+	answer->has_record = answer->outcome != HAPAX_OUTCOME_ABSENT &&
+		is_there(before ? &entry->record : &next, now_ms);
+	answer->shown = before ? entry->record : next;
+	entry->record = next;
+	return true;
+}
+
+/* What the store has to count; SET NX asks what a check asks, and counts the same. */
+static void count_decision(
+	struct model *model, const struct hapax_op *op, const struct answer *answer)
+{
+	static const enum hapax_decision by_outcome[] = {
+		[HAPAX_OUTCOME_ACQUIRED] = HAPAX_DECISION_ACQUIRED,
+		[HAPAX_OUTCOME_REPLAY] = HAPAX_DECISION_REPLAY,
+		[HAPAX_OUTCOME_IN_PROGRESS] = HAPAX_DECISION_IN_PROGRESS,
+		[HAPAX_OUTCOME_MISMATCH] = HAPAX_DECISION_MISMATCH,
+		[HAPAX_OUTCOME_PARKED] = HAPAX_DECISION_PARKED,
+	};
+	bool set_once = op->type == HAPAX_OP_SET && op->set_if == HAPAX_SET_IF_ABSENT;
+	bool applied = answer->outcome == HAPAX_OUTCOME_APPLIED;
+
+	model->counts[HAPAX_DECISION_FENCED] += answer->status == HAPAX_ERR_FENCED;
+	model->counts[HAPAX_DECISION_LIMIT] += answer->status == HAPAX_ERR_LIMIT;
+	if (answer->status != HAPAX_OK || answer->outcome == HAPAX_OUTCOME_SKIPPED)
+		return;
+	if (op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK) {
+		model->counts[by_outcome[answer->outcome]]++;
+		model->counts[HAPAX_DECISION_UNVERIFIED] += answer->unverified != 0;
+	}
+	model->counts[HAPAX_DECISION_ACQUIRED] += set_once && applied;
+	model->counts[HAPAX_DECISION_REPLAY] += set_once && !applied;
+	model->counts[HAPAX_DECISION_COMPLETED] += op->type == HAPAX_OP_COMPLETE && applied;
+	model->counts[HAPAX_DECISION_RELEASED] += op->type == HAPAX_OP_RELEASE && applied;
+	model->counts[HAPAX_DECISION_FORGOTTEN] += op->type == HAPAX_OP_FORGET && applied;
+}
+
+static bool goes(const struct answer *answer)
+{
+	return answer->status == HAPAX_OK &&
+		(answer->outcome == HAPAX_OUTCOME_ACQUIRED ||
+		 answer->outcome == HAPAX_OUTCOME_APPLIED);
+}
+
+/* All or nothing: run it on a copy, keep the copy only if every operation goes. */
+static bool submit_together(
+	struct model *model, int64_t now_ms, const struct hapax_op *ops, size_t count)
+{
+	static _Thread_local struct model saved;
+	static _Thread_local struct answer answers[HX_SUBMIT_OPS_MAX > 64 ? 64 : 1];
+	uint64_t shared_token = 0;
+	bool go = true;
+
+	saved = *model;
+	for (size_t i = 0; i < count; i++) {
+		if (!apply(model, now_ms, &ops[i], shared_token, &answers[i]))
+			return false;
+		go = go && goes(&answers[i]);
+		if (ops[i].type == HAPAX_OP_CLAIM && goes(&answers[i]))
+			shared_token = ops[i].token;
+	}
+	if (!go)
+		*model = saved;
+	for (size_t i = 0; i < count; i++) {
+		if (!go && goes(&answers[i]))
+			answers[i].outcome = HAPAX_OUTCOME_SKIPPED;
+		/* What a record would have become is not shown when nothing was done. */
+		if (!go)
+			answers[i].has_record = false;
+		if (!compare(model, &ops[i], &answers[i], now_ms))
+			return false;
+		count_decision(model, &ops[i], &answers[i]);
+	}
+	return true;
+}
+
+bool model_submit(struct model *model, int64_t now_ms, const struct hapax_op *ops, size_t count)
+{
+	for (size_t i = 0; i < count;) {
+		size_t end = i + 1;
+
+		while (end < count && (ops[end - 1].flags & HAPAX_OP_LINKED))
+			end++;
+		if (ops[i].flags & HAPAX_OP_ALL_OR_NOTHING) {
+			if (!submit_together(model, now_ms, ops + i, end - i))
+				return false;
+			i = end;
+			continue;
+		}
+		for (; i < end; i++) {
+			struct answer answer;
+
+			if (!apply(model, now_ms, &ops[i], 0, &answer) ||
+			    !compare(model, &ops[i], &answer, now_ms))
+				return false;
+			count_decision(model, &ops[i], &answer);
+		}
+	}
+	model->token_max = model->token_high;
+	return true;
+}
+
+/* ------------------------------------------------------------------ the rest */
+
+void model_init(struct model *model)
+{
+	*model = (struct model){.result_size_max = HX_RESULT_SIZE_DEFAULT};
+}
+
+size_t model_sweep(struct model *model, int64_t now_ms)
+{
+	size_t settled = 0;
+
+	for (size_t i = 0; i < model->count; i++) {
+		struct model_record *record = &model->keys[i].record;
+
+		if (is_expired(record, now_ms)) {
+			record->state = HAPAX_STATE_ABSENT;
+		} else if (
+			is_lapsed(record, now_ms) &&
+			later(record->lease_ends_ms, record->ttl_ms) <= now_ms) {
+			enter(record,
+			      record->on_lapse == HAPAX_ON_LAPSE_PARK ? HAPAX_STATE_PARKED
+								      : HAPAX_STATE_FAILED,
+			      now_ms);
+			record->error_is_free = true;
+			settled++;
+		}
+	}
+	return settled;
+}
+
+void model_scan_begin(struct model *model)
+{
+	for (size_t i = 0; i < model->count; i++)
+		model->keys[i].seen = false;
+}
+
+bool model_scan_record(struct model *model, int64_t now_ms, const struct hapax_record *record)
+{
+	struct model_key *entry = key_of(model, record->tenant, record->group, record->key);
+
+	if (!entry || !is_there(&entry->record, now_ms))
+		return differ(model, "a scan showed a record that is not there");
+	const char *field = record_difference(&entry->record, record);
+	if (field)
+		return differ(model, "a scan showed another %s", field);
+	entry->seen = true;
+	return true;
+}
+
+bool model_scan_end(struct model *model, int64_t now_ms)
+{
+	for (size_t i = 0; i < model->count; i++)
+		if (is_there(&model->keys[i].record, now_ms) && !model->keys[i].seen)
+			return differ(model, "a scan left a record out");
+	return true;
+}
+
+size_t model_count(const struct model *model, int64_t now_ms, enum hapax_state state)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < model->count; i++) {
+		const struct model_record *record = &model->keys[i].record;
+
+		count += is_there(record, now_ms) &&
+			(state == HAPAX_STATE_ABSENT || record->state == state);
+	}
+	return count;
+}
+
+const struct model_record *model_find(
+	const struct model *model, int64_t now_ms, struct hapax_bytes tenant, struct hapax_bytes group,
+	struct hapax_bytes key)
+{
+	for (size_t i = 0; i < model->count; i++) {
+		const struct model_key *entry = &model->keys[i];
+
+		if (text_is(&entry->tenant, or_default(tenant)) &&
+		    text_is(&entry->group, or_default(group)) && text_is(&entry->key, key))
+			return is_there(&entry->record, now_ms) ? &entry->record : NULL;
+	}
+	return NULL;
+}
