@@ -69,15 +69,31 @@ static bool all_go(const struct member *members, size_t count)
 	return true;
 }
 
+/*
+ * Claims of the group share one token. A repeated call that finds one of its keys
+ * free (somebody forgot it) takes a fresh one, and then all of them do.
+ */
+static void share_token(struct member *members, size_t count)
+{
+	bool is_fresh = false;
+
+	for (size_t i = 0; i < count; i++)
+		is_fresh |= members[i].work.transition.takes_token;
+	for (size_t i = 0; i < count; i++) {
+		if (members[i].work.op->type == HAPAX_OP_CLAIM)
+			members[i].work.transition.takes_token = is_fresh;
+	}
+}
+
 /* Prepare all, or take everything back and give all the status that stood in the way. */
 static bool prepare_all(const struct hx_work_context *context, struct member *members, size_t count)
 {
 	uint64_t token = 0;
 
+	share_token(members, count);
 	for (size_t i = 0; i < count; i++) {
 		enum hapax_status status;
 
-		/* One token for all claims of the group. */
 		if (members[i].work.transition.takes_token && token == 0)
 			token = hx_index_take_token(context->index);
 		status = hx_work_prepare(&members[i].work, context, token, (unsigned)i + 1, false);

@@ -96,8 +96,8 @@ void hx_sqlite_ops_begin(struct hapax_op *ops, size_t count)
 
 static bool has_token_input(const struct hapax_op *op)
 {
-	return op->type == HAPAX_OP_RENEW || op->type == HAPAX_OP_COMPLETE || op->type == HAPAX_OP_RELEASE ||
-	       op->type == HAPAX_OP_PARK;
+	return op->type == HAPAX_OP_RENEW || op->type == HAPAX_OP_COMPLETE ||
+		op->type == HAPAX_OP_RELEASE || op->type == HAPAX_OP_PARK;
 }
 
 /* As if nobody had answered yet: a batch may be decided more than once. */
@@ -164,7 +164,8 @@ static int load(
 	sqlite3_stmt *statement;
 	int code = hx_sqlite_statement(
 		transaction->connection,
-		part == HX_SQLITE_ROW_WHOLE ? HX_SQLITE_RECORD_FIND_WHOLE : HX_SQLITE_RECORD_FIND, &statement);
+		part == HX_SQLITE_ROW_WHOLE ? HX_SQLITE_RECORD_FIND_WHOLE : HX_SQLITE_RECORD_FIND,
+		&statement);
 
 	slot->is_live = true;
 	slot->has_row = false;
@@ -207,6 +208,25 @@ static bool is_all_or_nothing(const struct hx_sqlite_group *group)
 }
 
 /*
+ * Claims of the group share one token. A repeated call that finds one of its keys
+ * free (somebody forgot it) takes a fresh one, and then all of them do.
+ */
+static void share_token(
+	struct hx_sqlite_workspace *workspace, const struct hx_sqlite_group *group, uint64_t token)
+{
+	for (size_t i = 0; i < group->count; i++) {
+		struct hx_sqlite_slot *slot = &workspace->slots[i];
+		bool is_put = slot->is_live && slot->transition.effect == HX_EFFECT_PUT;
+
+		if (is_put && group->ops[i].type == HAPAX_OP_CLAIM &&
+		    group->ops[i].outcome == HAPAX_OUTCOME_ACQUIRED) {
+			slot->transition.next.token = token;
+			group->ops[i].token = token;
+		}
+	}
+}
+
+/*
  * Claims of an all-or-nothing group share one token; others take one each. What is
  * taken here and not used in the end is never given out: tokens rise, with gaps.
  */
@@ -228,8 +248,12 @@ static void decide_all(
 
 		if (!slot->is_live)
 			continue;
-		rules.fresh_token = is_exhausted || (has_taken && is_all_or_nothing(group)) ? *token : *token + 1;
-		hx_transition(slot->has_row ? &slot->old : NULL, &group->ops[i], &rules, &slot->transition);
+		rules.fresh_token = is_exhausted || (has_taken && is_all_or_nothing(group))
+			? *token
+			: *token + 1;
+		hx_transition(
+			slot->has_row ? &slot->old : NULL, &group->ops[i], &rules,
+			&slot->transition);
 		if (!slot->transition.takes_token)
 			continue;
 		if (is_exhausted) {
@@ -240,6 +264,8 @@ static void decide_all(
 		*token = rules.fresh_token;
 		has_taken = true;
 	}
+	if (has_taken && is_all_or_nothing(group))
+		share_token(workspace, group, transaction->meta.token);
 }
 
 static bool all_go(const struct hx_sqlite_group *group)
@@ -256,7 +282,8 @@ static bool goes(const struct hx_sqlite_group *group)
 	return !is_all_or_nothing(group) || all_go(group);
 }
 
-static bool wants_to_write(const struct hx_sqlite_workspace *workspace, const struct hx_sqlite_group *group)
+static bool wants_to_write(
+	const struct hx_sqlite_workspace *workspace, const struct hx_sqlite_group *group)
 {
 	if (!goes(group))
 		return false;
@@ -287,7 +314,8 @@ static int scope_parked(
 /* What a record will take in the file, its share of the indexes included. */
 static uint64_t size_of(const struct hapax_record *record)
 {
-	return hx_record_encoded_size(record) + 2 * (record->tenant.size + record->group.size + record->key.size);
+	return hx_record_encoded_size(record) +
+		2 * (record->tenant.size + record->group.size + record->key.size);
 }
 
 /*
@@ -346,7 +374,8 @@ static int is_over_limit(
 	if (*ret_over)
 		return SQLITE_OK;
 	code = is_over_bytes(transaction, op, slot, ret_over);
-	return code == SQLITE_OK && !*ret_over ? is_over_parked(transaction, op, slot, ret_over) : code;
+	return code == SQLITE_OK && !*ret_over ? is_over_parked(transaction, op, slot, ret_over)
+					       : code;
 }
 
 static int limit_all(
@@ -375,7 +404,8 @@ static int limit_all(
 
 /* When the store is full, what has expired goes before anything is refused. */
 static int make_room(
-	struct hx_sqlite_workspace *workspace, struct hx_sqlite_transaction *transaction, size_t count)
+	struct hx_sqlite_workspace *workspace, struct hx_sqlite_transaction *transaction,
+	size_t count)
 {
 	const struct hapax_store_options *options = workspace->options;
 	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
@@ -386,8 +416,10 @@ static int make_room(
 		code = hx_sqlite_transaction_bytes(transaction, &used);
 	if (code != SQLITE_OK)
 		return code;
-	if ((options->bytes_max == 0 || used < options->bytes_max - options->bytes_max / BYTES_RESERVE_DIVISOR) &&
-	    (options->keys_max == 0 || hx_sqlite_meta_records(&transaction->meta) + count <= options->keys_max))
+	if ((options->bytes_max == 0 ||
+	     used < options->bytes_max - options->bytes_max / BYTES_RESERVE_DIVISOR) &&
+	    (options->keys_max == 0 ||
+	     hx_sqlite_meta_records(&transaction->meta) + count <= options->keys_max))
 		return SQLITE_OK;
 	code = hx_sqlite_sweep_some(transaction, ROOM_COUNT + count, &sweep);
 	transaction->removed += sweep.removed;
@@ -406,7 +438,8 @@ static const struct hapax_record *record_to_hand_out(
 {
 	if (op->type == HAPAX_OP_SET || op->type == HAPAX_OP_FORGET)
 		return record_before(slot);
-	return slot->transition.effect == HX_EFFECT_PUT ? &slot->transition.next : record_before(slot);
+	return slot->transition.effect == HX_EFFECT_PUT ? &slot->transition.next
+							: record_before(slot);
 }
 
 static void hand_out(struct hapax_op *op, struct hx_sqlite_slot *slot)
@@ -458,8 +491,7 @@ static void skip_all(
 static int apply(struct hx_sqlite_transaction *transaction, struct hx_sqlite_slot *slot)
 {
 	switch (slot->transition.effect) {
-	case HX_EFFECT_NONE:
-		return SQLITE_OK;
+	case HX_EFFECT_NONE: return SQLITE_OK;
 	case HX_EFFECT_PUT:
 		if (!slot->has_row)
 			return hx_sqlite_transaction_insert(transaction, &slot->transition.next);
