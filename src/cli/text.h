@@ -45,7 +45,7 @@ enum hapax_status hx_text_escape(struct hapax_buf *buf, struct hapax_bytes text)
 /* How many columns a terminal needs for it, one a character. */
 size_t hx_text_columns(const char *text);
 
-enum { HX_TEXT_SIZE = 32 };
+enum { HX_TEXT_SIZE = 48 };
 
 /* "2026-11-15T20:22:15Z", or "never". */
 void hx_text_time(int64_t ms, char out[HX_TEXT_SIZE]);

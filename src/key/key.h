@@ -21,8 +21,6 @@
 #include "key/view.h"
 
 enum {
-	/* Parts of a composite, paths to include or exclude: more is a mistake. */
-	HX_KEY_PATHS_MAX = 64,
 	/* The text of a strategy: a line in a configuration file. */
 	HX_KEY_STRATEGY_SIZE_MAX = 4096,
 };

@@ -204,7 +204,7 @@ enum hx_key_made hx_part_join(
 	struct hx_key_view *view, const struct hx_key_path *paths, size_t count,
 	struct hapax_key *ret, struct hapax_error *err)
 {
-	struct hx_key_part parts[HX_KEY_PARTS_MAX];
+	struct hx_key_part parts[HX_KEY_PATHS_MAX];
 	enum hx_key_made made = HX_KEY_MADE;
 	size_t plain_max = 0;
 	size_t joined_max = 4; /* for the escape of a first byte */
@@ -212,7 +212,7 @@ enum hx_key_made hx_part_join(
 	unsigned char *end;
 
 	assert(count >= 1);
-	assert(count <= HX_KEY_PARTS_MAX);
+	assert(count <= HX_KEY_PATHS_MAX);
 	for (size_t i = 0; i < count; i++) {
 		size_t size;
 

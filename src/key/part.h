@@ -36,9 +36,6 @@ unsigned char *hx_part_write(const struct hx_key_part *part, unsigned char *to);
 /* Escaped it is at most this many times as long. */
 enum { HX_PART_ESCAPE_FACTOR = 3 };
 
-/* Parts of one key. */
-enum { HX_KEY_PARTS_MAX = 64 };
-
 /* Escape text: percent signs, controls, what is not UTF-8, and separator. */
 unsigned char *hx_part_escape(struct hapax_bytes text, unsigned char separator, unsigned char *to);
 

@@ -14,6 +14,9 @@
 
 #include "wire/json_path.h"
 
+/* Parts of a key, paths to include or exclude: more is a mistake. */
+enum { HX_KEY_PATHS_MAX = 64 };
+
 enum hx_key_source {
 	HX_KEY_DATA,
 	HX_KEY_ATTRIBUTE,

@@ -29,11 +29,6 @@ struct hx_scope_table *hx_store_scopes(const struct hapax_store *store)
 	return &store->core->scopes;
 }
 
-struct hx_scope *hx_store_scope(const struct hapax_store *store, const struct hapax_op *op)
-{
-	return hx_scope_table_get(&store->core->scopes, op->private_scope);
-}
-
 static bool span_is_valid(int64_t span_ms)
 {
 	return span_ms > 0 && span_ms <= INTERVAL_MS_MAX;

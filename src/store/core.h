@@ -17,7 +17,11 @@ const struct hapax_store_options *hx_store_options(const struct hapax_store *sto
 struct hx_scope_table *hx_store_scopes(const struct hapax_store *store);
 
 /* The scope that an operation names. */
-struct hx_scope *hx_store_scope(const struct hapax_store *store, const struct hapax_op *op);
+static inline struct hx_scope *hx_store_scope(
+	const struct hapax_store *store, const struct hapax_op *op)
+{
+	return hx_scope_table_get(hx_store_scopes(store), op->private_scope);
+}
 
 /* Copy options, the defaults filled in, or say what is wrong with them. options may be NULL. */
 enum hapax_status hx_store_options_complete(

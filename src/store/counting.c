@@ -18,6 +18,7 @@ static const struct hapax_bytes other_name = {"other", 5};
 /* Neighbours that count alike, as a batch mostly has them, cost one addition. */
 void hx_counting_add(struct hapax_store *store, const struct hapax_op *ops, size_t count)
 {
+	struct hx_scope_table *scopes = &store->core->scopes;
 	_Atomic uint64_t *counter = NULL;
 	uint64_t run = 0;
 
@@ -27,7 +28,8 @@ void hx_counting_add(struct hapax_store *store, const struct hapax_op *ops, size
 
 		if (decision < 0)
 			continue;
-		next = &hx_store_scope(store, &ops[i])->counts[ops[i].unverified != 0][decision];
+		next = &hx_scope_table_get(scopes, ops[i].private_scope)
+				->counts[ops[i].unverified != 0][decision];
 		if (next != counter && run != 0) {
 			atomic_fetch_add_explicit(counter, run, memory_order_relaxed);
 			run = 0;

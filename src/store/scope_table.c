@@ -86,15 +86,6 @@ static unsigned block_of(uint32_t id)
 	return 31u - (unsigned)__builtin_clz(id + 1);
 }
 
-struct hx_scope *hx_scope_table_get(struct hx_scope_table *table, uint32_t id)
-{
-	unsigned block = block_of(id);
-	struct hx_scope **scopes = atomic_load_explicit(&table->by_id[block], memory_order_acquire);
-
-	assert(id < atomic_load_explicit(&table->count, memory_order_acquire));
-	return scopes[id + 1 - (1u << block)];
-}
-
 static struct hx_scope *scope_new(
 	uint32_t id, uint64_t hash, struct hapax_bytes tenant, struct hapax_bytes group)
 {

@@ -51,6 +51,12 @@ struct hx_scope *hx_scope_table_intern(
 	enum hapax_status *ret_status);
 
 /* id must have been given out. */
-struct hx_scope *hx_scope_table_get(struct hx_scope_table *table, uint32_t id);
+static inline struct hx_scope *hx_scope_table_get(struct hx_scope_table *table, uint32_t id)
+{
+	unsigned block = 31u - (unsigned)__builtin_clz(id + 1);
+
+	return atomic_load_explicit(
+		&table->by_id[block], memory_order_acquire)[id + 1 - (1u << block)];
+}
 
 #endif

@@ -22,8 +22,8 @@ enum {
 	TAG_SHIFT = 13,
 	TAG_BITS = 16,
 	BUCKETS_MIN = 16,
-	LOAD_NUMERATOR = 17, /* mean slots per bucket before a split: 8.5 */
-	LOAD_DENOMINATOR = 2,
+	LOAD_NUMERATOR = 35, /* mean slots per bucket before a split: 8.75 */
+	LOAD_DENOMINATOR = 4,
 	HUGE_FROM_BYTES = 8 * 1024 * 1024,
 };
 

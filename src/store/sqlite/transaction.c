@@ -58,6 +58,20 @@ static int read_ledger(struct hx_sqlite_transaction *transaction)
 	return code;
 }
 
+/*
+ * SQLite goes on in write-ahead mode with a file that was moved or removed. Others
+ * then make a new one under its name, and what is claimed here would run there too.
+ */
+static int check_name(struct hx_sqlite_connection *connection)
+{
+	int has_moved = 0;
+
+	if (connection->is_joined)
+		return SQLITE_OK;
+	(void)sqlite3_file_control(connection->db, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+	return has_moved ? SQLITE_READONLY_DBMOVED : SQLITE_OK;
+}
+
 static int begin_once(struct hx_sqlite_transaction *transaction)
 {
 	enum hx_sqlite_statement which = HX_SQLITE_BEGIN_READ;
@@ -70,7 +84,9 @@ static int begin_once(struct hx_sqlite_transaction *transaction)
 	code = hx_sqlite_run(transaction->connection, which);
 	if (code != SQLITE_OK)
 		return code;
-	code = read_ledger(transaction);
+	code = check_name(transaction->connection);
+	if (code == SQLITE_OK)
+		code = read_ledger(transaction);
 	if (code != SQLITE_OK)
 		hx_sqlite_transaction_abort(transaction);
 	return code;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * strategy_event_id.c - event-id: source and id of a CloudEvent.
+ *
+ * An id is unique within its source only, so that both make the key, joined like
+ * the parts of a composite: the slashes and colons of a source cannot pass for the
+ * separator.
+ */
+#include "base/error.h"
+#include "key/key.h"
+#include "key/part.h"
+
+static enum hapax_status parse(
+	struct hapax_key_strategy *strategy, struct hapax_bytes argument, struct hapax_error *err)
+{
+	static const char *const of_event[] = {"attr.source", "attr.id"};
+	static const char *const of_document[] = {"source", "id"};
+	bool relative = (strategy->flags & HAPAX_KEY_RELATIVE) != 0;
+	enum hapax_status status = hx_key_refuse_argument(strategy, argument, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	strategy->path_count = 2;
+	return hx_key_new_paths(
+		strategy, relative ? of_document : of_event, 2, &strategy->paths, err);
+}
+
+/* Both must have at least one character (CloudEvents 1.0.2, 3.1.1). */
+static enum hx_key_made make(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
+	struct hapax_error *err)
+{
+	for (size_t i = 0; i < strategy->path_count; i++) {
+		struct hx_key_part part;
+		enum hx_key_made made = hx_view_part(view, &strategy->paths[i], &part, err);
+
+		if (made != HX_KEY_MADE)
+			return made;
+		if (hx_part_text_max(&part) == 0) {
+			(void)hx_error_set(
+				err, HAPAX_ERR_INVALID, 0, "'%s' was empty", strategy->paths[i].text);
+			return HX_KEY_MISSING;
+		}
+	}
+	return hx_part_join(view, strategy->paths, strategy->path_count, ret, err);
+}
+
+const struct hx_key_type hx_key_event_id = {
+	.name = "event-id",
+	.syntax = "event-id",
+	.summary = "source and id of a CloudEvent",
+	.parse = parse,
+	.make = make,
+};

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the conformance suite cannot see: the file, its locks, its clock, its pages. */
+#include "store/sqlite/sqlite_store.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/thread.h"
+#include "support/store_case.h"
+
+static int set_up(void **state)
+{
+	struct store_case *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -1;
+	store_case_begin(c, "sqlite:");
+	*state = c;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	store_case_done(*state);
+	free(*state);
+	return 0;
+}
+
+static sqlite3 *open_beside(const struct store_case *c)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(c->url + strlen("sqlite:"), &db), SQLITE_OK);
+	return db;
+}
+
+static void exec(sqlite3 *db, const char *text)
+{
+	char *message = NULL;
+
+	if (sqlite3_exec(db, text, NULL, NULL, &message) != SQLITE_OK)
+		fail_msg("%s: %s", text, message);
+}
+
+static int64_t number(sqlite3 *db, const char *text)
+{
+	sqlite3_stmt *statement;
+	int64_t result;
+
+	assert_int_equal(sqlite3_prepare_v2(db, text, -1, &statement, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	result = sqlite3_column_int64(statement, 0);
+	sqlite3_finalize(statement);
+	return result;
+}
+
+static void must_hold(struct store_case *c, const char *text)
+{
+	sqlite3 *db = open_beside(c);
+
+	if (number(db, text) != 1)
+		fail_msg("not so: %s", text);
+	sqlite3_close(db);
+}
+
+/* I13: a lock that another process holds too long ends in "nothing was done", in time. */
+static void a_lock_held_too_long_is_unavailable(void **state)
+{
+	struct store_case *c = *state;
+	sqlite3 *db = open_beside(c);
+	struct hapax_op ops[3];
+	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
+	struct hapax_error err;
+	int64_t begin_ns, took_ns;
+
+	ops[0] = case_op(c, HAPAX_OP_CHECK, "done");
+	assert_int_equal(case_run(c, &ops[0]), HAPAX_OK);
+	c->options.timeout_ms = 60;
+	store_case_reopen(c);
+	exec(db, "BEGIN IMMEDIATE");
+
+	begin_ns = hx_clock_mono_ns();
+	ops[0] = case_op(c, HAPAX_OP_CHECK, "new");
+	ops[1] = case_op(c, HAPAX_OP_CHECK, "done");
+	ops[2] = case_op(c, HAPAX_OP_LOOKUP, "done");
+	assert_int_equal(hapax_store_run(c->store, ops, 3, &err), HAPAX_ERR_UNAVAILABLE);
+	took_ns = hx_clock_mono_ns() - begin_ns;
+	assert_true(took_ns >= INT64_C(60) * 1000000);
+	assert_int_equal(ops[0].status, HAPAX_ERR_UNAVAILABLE);
+	/* Who only reads needs no lock. */
+	assert_int_equal(ops[1].outcome, HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(ops[2].outcome, HAPAX_OUTCOME_FOUND);
+	store_case_advance(c, 60000);
+	assert_int_equal(hapax_store_sweep(c->store, &sweep, &err), HAPAX_ERR_UNAVAILABLE);
+	assert_non_null(strstr(err.message, "locked by another process"));
+
+	exec(db, "COMMIT");
+	assert_int_equal(number(db, "SELECT count(*) FROM hapax_record"), 1);
+	sqlite3_close(db);
+	assert_int_equal(case_claim(c, "new", NULL), HAPAX_OUTCOME_ACQUIRED);
+}
+
+struct unlocker {
+	sqlite3 *db;
+	struct hx_event go;
+};
+
+static void unlock_when_told(void *arg)
+{
+	struct unlocker *unlocker = arg;
+
+	/* Long enough that the store has met the lock; how long decides nothing. */
+	(void)hx_event_wait_until_ns(&unlocker->go, hx_clock_mono_ns() + INT64_C(20000000));
+	(void)sqlite3_exec(unlocker->db, "COMMIT", NULL, NULL, NULL);
+}
+
+/* And one that is given up in time is waited for. */
+static void a_lock_given_up_is_waited_for(void **state)
+{
+	struct store_case *c = *state;
+	struct unlocker unlocker = {.db = open_beside(c)};
+	struct hx_thread thread;
+	struct hapax_op op = case_op(c, HAPAX_OP_CLAIM, "k");
+
+	hx_event_init(&unlocker.go);
+	exec(unlocker.db, "BEGIN IMMEDIATE");
+	assert_int_equal(hx_thread_start(&thread, unlock_when_told, &unlocker, "unlocker", NULL), HAPAX_OK);
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	hx_thread_join(&thread);
+	sqlite3_close(unlocker.db);
+}
+
+/* I8: the clock goes on over a reboot from the mark in the file; C: and never back. */
+static void the_clock_mark_survives_a_reboot(void **state)
+{
+	struct store_case *c = *state;
+	const int64_t hour = 3600 * 1000;
+	int64_t before;
+
+	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_ACQUIRED);
+	store_case_advance(c, hour);
+	/* A write that happens anyway takes the mark along when it is older than 10 s. */
+	assert_int_equal(case_claim(c, "k2", NULL), HAPAX_OUTCOME_ACQUIRED);
+	sqlite3 *db = open_beside(c);
+	assert_int_equal(number(db, "SELECT store_ms FROM hapax_meta"), CASE_EPOCH_MS + hour);
+	store_case_advance(c, 9000);
+	assert_int_equal(case_claim(c, "k3", NULL), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(number(db, "SELECT store_ms FROM hapax_meta"), CASE_EPOCH_MS + hour);
+
+	/* The wall clock stands in 1970 after the reboot: time goes on from the mark. */
+	hx_virtual_clock_reboot(&c->clock);
+	hx_virtual_clock_set_wall(&c->clock, 0);
+	store_case_reopen(c);
+	before = store_case_now(c);
+	assert_int_equal(before, CASE_EPOCH_MS + hour);
+	assert_int_equal(number(db, "SELECT boot_ms FROM hapax_meta"), 0);
+
+	/* Two stores on one file compute one time, also when one was open over the reboot. */
+	struct hapax_store *other;
+	assert_int_equal(hapax_store_open(c->url, &c->options, &other, NULL), HAPAX_OK);
+	hx_virtual_clock_reboot(&c->clock);
+	hx_virtual_clock_set_wall(&c->clock, CASE_EPOCH_MS + 2 * hour);
+	store_case_advance(c, 5);
+	assert_int_equal(case_state(c, "k"), HAPAX_STATE_CLAIMED);
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	assert_int_equal(hapax_store_stats(other, &stats, NULL, NULL, NULL), HAPAX_OK);
+	assert_int_equal(stats.now_ms, store_case_now(c));
+	assert_int_equal(stats.now_ms, CASE_EPOCH_MS + 2 * hour + 5);
+	hapax_store_close(other);
+	sqlite3_close(db);
+}
+
+static int64_t fixed_ms(void *context)
+{
+	return *(const int64_t *)context;
+}
+
+static void no_boot_id(void *context, unsigned char boot_id[HAPAX_BOOT_ID_SIZE])
+{
+	(void)context;
+	memset(boot_id, 0, HAPAX_BOOT_ID_SIZE);
+}
+
+/* Where the boot cannot be told, lookups still need no lock, and time does not go back. */
+static void an_unknown_boot_does_not_make_readers_write(void **state)
+{
+	struct store_case *c = *state;
+	int64_t now_ms = CASE_EPOCH_MS;
+	struct hapax_clock clock = {fixed_ms, fixed_ms, no_boot_id, &now_ms};
+	sqlite3 *db = open_beside(c);
+
+	c->options.clock = &clock;
+	c->options.timeout_ms = 50;
+	store_case_reopen(c);
+	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_ACQUIRED);
+	now_ms += 500;
+	exec(db, "BEGIN IMMEDIATE");
+	assert_int_equal(case_state(c, "k"), HAPAX_STATE_CLAIMED);
+	exec(db, "COMMIT");
+	sqlite3_close(db);
+	now_ms += 500;
+	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_ACQUIRED);
+	now_ms -= 400;
+	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_IN_PROGRESS);
+	hapax_store_close(c->store);
+	c->store = NULL;
+}
+
+/* Counters: kept in the file, added up over openings and stores, for 30 days. */
+static int add_hours(const struct hapax_counters *counters, void *context)
+{
+	int64_t *sums = context;
+
+	sums[0]++;
+	sums[1] += (int64_t)counters->counts[HAPAX_DECISION_ACQUIRED];
+	assert_int_equal(counters->hour_ms % 3600000, 0);
+	return 0;
+}
+
+static void counters_are_kept_by_the_hour(void **state)
+{
+	struct store_case *c = *state;
+	const int64_t day = INT64_C(86400) * 1000;
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	int64_t sums[2] = {0, 0};
+	char key[32];
+
+	for (int i = 0; i < 100; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		struct hapax_op op = case_op(c, HAPAX_OP_CHECK, key);
+		char group[32];
+		snprintf(group, sizeof(group), "g%d", i);
+		op.group = hapax_bytes_from_text(group);
+		assert_int_equal(case_run(c, &op), HAPAX_OK);
+	}
+	store_case_reopen(c);
+	store_case_advance(c, 3600000);
+	assert_int_equal(case_claim(c, "later", NULL), HAPAX_OUTCOME_ACQUIRED);
+	/* More rows than one page; each once. */
+	assert_int_equal(hapax_store_stats(c->store, &stats, add_hours, sums, NULL), HAPAX_OK);
+	assert_int_equal(sums[0], 101);
+	assert_int_equal(sums[1], 101);
+	assert_int_equal(stats.counts[HAPAX_DECISION_ACQUIRED], 101);
+	/* After 30 days the hours go, at the next time that something is counted. */
+	store_case_advance(c, 30 * day);
+	assert_int_equal(case_claim(c, "much later", NULL), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(hapax_store_stats(c->store, &stats, NULL, NULL, NULL), HAPAX_OK);
+	assert_int_equal(stats.counts[HAPAX_DECISION_ACQUIRED], 2);
+	must_hold(c, "SELECT count(*) = 2 FROM hapax_counter");
+}
+
+/* The numbers in hapax_meta and hapax_scope are those of the rows, whatever happens. */
+static void numbers_follow_the_rows(void **state)
+{
+	struct store_case *c = *state;
+	uint64_t tokens[40];
+	char key[32];
+
+	for (int i = 0; i < 40; i++) {
+		struct hapax_op op;
+
+		snprintf(key, sizeof(key), "k%d", i);
+		op = case_op(c, HAPAX_OP_CLAIM, key);
+		op.on_lapse = i % 2 ? HAPAX_ON_LAPSE_PARK : HAPAX_ON_LAPSE_RETRY;
+		op.group = hapax_bytes_from_text(i % 3 ? "one" : "two");
+		assert_int_equal(case_run(c, &op), HAPAX_OK);
+		tokens[i] = op.token;
+		if (i % 5 == 0)
+			continue;
+		op = case_op_token(
+			c, (enum hapax_op_type[]){0, HAPAX_OP_COMPLETE, HAPAX_OP_RELEASE, HAPAX_OP_PARK,
+		                                  HAPAX_OP_RENEW}[i % 5], key, tokens[i]);
+		op.group = hapax_bytes_from_text(i % 3 ? "one" : "two");
+		assert_int_equal(case_run(c, &op), HAPAX_OK);
+	}
+	for (int i = 0; i < 40; i += 7) {
+		struct hapax_op op;
+
+		snprintf(key, sizeof(key), "k%d", i);
+		op = case_op(c, HAPAX_OP_FORGET, key);
+		op.flags = HAPAX_OP_FORCE;
+		op.group = hapax_bytes_from_text(i % 3 ? "one" : "two");
+		assert_int_equal(case_run(c, &op), HAPAX_OK);
+	}
+	static const char *const same =
+		"SELECT (SELECT count(*) FROM hapax_record WHERE state = 1) = claimed"
+		" AND (SELECT count(*) FROM hapax_record WHERE state = 2) = done"
+		" AND (SELECT count(*) FROM hapax_record WHERE state = 3) = failed"
+		" AND (SELECT count(*) FROM hapax_record WHERE state = 4) = parked"
+		" AND (SELECT coalesce(sum(parked), 0) FROM hapax_scope) = parked"
+		" AND NOT EXISTS (SELECT * FROM hapax_scope s WHERE parked <> (SELECT count(*) FROM hapax_record r"
+		"   WHERE r.tenant = s.tenant AND r.grp = s.grp AND r.state = 4))"
+		" AND (SELECT max(token) FROM hapax_record) <= token FROM hapax_meta";
+	must_hold(c, same);
+	/* The sweep: expired ones go, lapsed ones become FAILED or PARKED. */
+	store_case_advance(c, 61000);
+	struct hapax_sweep sweep = case_sweep(c);
+	assert_true(sweep.removed > 0);
+	assert_true(sweep.lapsed > 0);
+	must_hold(c, same);
+	assert_int_equal(case_stats(c).claimed, 0);
+	assert_int_equal(case_stats(c).keys, sweep.remaining);
+}
+
+/* A sweep is bounded, says when it is done, and takes no lock when there is nothing to do. */
+static void a_sweep_comes_in_pieces(void **state)
+{
+	struct store_case *c = *state;
+	enum { COUNT = 1500 };
+	static char keys[COUNT][16];
+	static struct hapax_op ops[COUNT];
+	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
+	sqlite3 *db = open_beside(c);
+
+	for (int i = 0; i < COUNT; i++) {
+		snprintf(keys[i], sizeof(keys[i]), "%d", i);
+		ops[i] = case_op(c, HAPAX_OP_CHECK, keys[i]);
+	}
+	assert_int_equal(hapax_store_run(c->store, ops, COUNT, NULL), HAPAX_OK);
+	exec(db, "BEGIN IMMEDIATE");
+	assert_int_equal(hapax_store_sweep(c->store, &sweep, NULL), HAPAX_OK);
+	assert_true(sweep.done);
+	assert_int_equal(sweep.remaining, COUNT);
+	exec(db, "COMMIT");
+	sqlite3_close(db);
+
+	store_case_advance(c, 60000);
+	assert_int_equal(case_stats(c).expired, COUNT);
+	sweep.count_max = 700;
+	for (int left = COUNT; left > 0; left -= 700) {
+		int expected = left < 700 ? left : 700;
+
+		assert_int_equal(hapax_store_sweep(c->store, &sweep, NULL), HAPAX_OK);
+		assert_int_equal(sweep.looked, expected);
+		assert_int_equal(sweep.removed, expected);
+		assert_int_equal(sweep.remaining, left - expected);
+		assert_int_equal(sweep.done, left < 700);
+	}
+	assert_int_equal(case_stats(c).swept, COUNT);
+}
+
+static int count_one(const struct hapax_record *record, void *context)
+{
+	(void)record;
+	++*(size_t *)context;
+	return 0;
+}
+
+/* I10: a row that fails its check is said to be corrupt, and is neither lost nor believed. */
+static void a_damaged_row_is_told(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_cursor cursor = {0};
+	struct hapax_error err;
+	struct hapax_op op;
+	sqlite3 *db = open_beside(c);
+	size_t seen = 0;
+
+	assert_int_equal(case_claim(c, "a", NULL), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(case_claim(c, "b", NULL), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(case_claim(c, "c", NULL), HAPAX_OUTCOME_ACQUIRED);
+	exec(db, "UPDATE hapax_record SET attempt = 0, due_ms = 1 WHERE key = x'62'");
+	for (unsigned type = HAPAX_OP_CLAIM; type <= HAPAX_OP_EXPIRE; type++) {
+		op = case_op_token(c, (enum hapax_op_type)type, "b", 2);
+		assert_int_equal(case_run(c, &op), HAPAX_ERR_CORRUPT);
+	}
+	assert_int_equal(case_claim(c, "a", NULL), HAPAX_OUTCOME_IN_PROGRESS);
+	/* The sweep passes it over. */
+	assert_int_equal(case_sweep(c).removed, 0);
+	/* A scan says so once, and goes on behind it. */
+	int errors = 0;
+	while (!cursor.done) {
+		struct hapax_scan scan = HAPAX_SCAN_INIT;
+		size_t before = seen;
+
+		scan.count_max = 1;
+		enum hapax_status status = hapax_store_scan(c->store, &scan, &cursor, count_one, &seen, &err);
+		if (status == HAPAX_OK)
+			continue;
+		assert_int_equal(status, HAPAX_ERR_CORRUPT);
+		assert_int_equal(seen, before);
+		errors++;
+	}
+	assert_int_equal(errors, 1);
+	assert_int_equal(seen, 2);
+	assert_int_equal(number(db, "SELECT count(*) FROM hapax_record"), 3);
+	sqlite3_close(db);
+}
+
+/* I5, LIMIT: tokens end where JSON's integers do, and nothing is done beyond. */
+static void tokens_end_below_two_to_the_53(void **state)
+{
+	struct store_case *c = *state;
+	sqlite3 *db = open_beside(c);
+	uint64_t token;
+
+	assert_int_equal(case_claim(c, "old", &token), HAPAX_OUTCOME_ACQUIRED);
+	exec(db, "UPDATE hapax_meta SET token = 9007199254740990");
+	uint64_t last = 0;
+	assert_int_equal(case_claim(c, "a", &last), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(last, HX_TOKEN_MAX);
+	struct hapax_op op = case_op(c, HAPAX_OP_CLAIM, "b");
+	assert_int_equal(case_run(c, &op), HAPAX_ERR_LIMIT);
+	op = case_op(c, HAPAX_OP_CHECK, "b");
+	assert_int_equal(case_run(c, &op), HAPAX_ERR_LIMIT);
+	assert_int_equal(case_complete(c, "a", last), HAPAX_OK);
+	assert_int_equal(case_complete(c, "old", token), HAPAX_OK);
+	assert_int_equal(number(db, "SELECT count(*) FROM hapax_record"), 2);
+	sqlite3_close(db);
+}
+
+/* The file was moved away while it was open: what we would write nobody would see. */
+static void a_moved_file_is_not_written(void **state)
+{
+	struct store_case *c = *state;
+	char target[300];
+	struct hapax_op op;
+
+	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_ACQUIRED);
+	snprintf(target, sizeof(target), "%s/moved.db", c->dir.path);
+	assert_int_equal(rename(c->url + strlen("sqlite:"), target), 0);
+	op = case_op(c, HAPAX_OP_CLAIM, "other");
+	assert_int_equal(case_run(c, &op), HAPAX_ERR_FAILED);
+	/* Another process has made a new one in its place. */
+	struct hapax_store *other;
+	assert_int_equal(hapax_store_open(c->url, &c->options, &other, NULL), HAPAX_OK);
+	op = case_op(c, HAPAX_OP_LOOKUP, "k");
+	assert_int_equal(case_run(c, &op), HAPAX_ERR_FAILED);
+	op = case_op(c, HAPAX_OP_CLAIM, "other");
+	assert_int_equal(hapax_store_run(other, &op, 1, NULL), HAPAX_OK);
+	hapax_store_close(other);
+	store_case_reopen(c);
+	assert_int_equal(case_state(c, "k"), HAPAX_STATE_ABSENT);
+	assert_int_equal(case_state(c, "other"), HAPAX_STATE_CLAIMED);
+}
+
+/* I12: a real full disk, where mounting is allowed. Nothing half-written, and room helps. */
+static void a_small_disk_fills_up(void **state)
+{
+	struct store_case *c = *state;
+	static char body[20000];
+	struct hapax_result result = {.kind = HAPAX_RESULT_BYTES, .body = {body, sizeof(body)}};
+	char directory[256], key[32];
+	enum hapax_status status = HAPAX_OK;
+	uint64_t held = 0;
+	int filled = 0;
+
+	hapax_store_close(c->store);
+	c->store = NULL;
+	snprintf(directory, sizeof(directory), "%s/small", c->dir.path);
+	assert_int_equal(mkdir(directory, 0700), 0);
+	if (mount("tmpfs", directory, "tmpfs", 0, "size=2m") != 0) {
+		print_message("# skipped: mounts are refused here, errno %d\n", errno);
+		skip();
+	}
+	snprintf(c->url, sizeof(c->url), "sqlite:%.200s/hapax.db", directory);
+	store_case_open(c);
+	assert_int_equal(case_claim(c, "held", &held), HAPAX_OUTCOME_ACQUIRED);
+	for (; status == HAPAX_OK; filled++) {
+		struct hapax_op op;
+
+		assert_true(filled < 200);
+		snprintf(key, sizeof(key), "%d", filled);
+		op = case_op(c, HAPAX_OP_SET, key);
+		op.result = &result;
+		status = case_run(c, &op);
+	}
+	filled--;
+	assert_true(filled > 10);
+	assert_string_equal(hapax_status_name(status), "limit");
+	snprintf(key, sizeof(key), "%d", filled);
+	assert_int_equal(case_state(c, key), HAPAX_STATE_ABSENT);
+	assert_int_equal(case_state(c, "0"), HAPAX_STATE_DONE);
+	/* A store cannot be opened on a full disk, or it can; never something in between. */
+	hapax_store_close(c->store);
+	c->store = NULL;
+	assert_int_equal(mount("tmpfs", directory, "tmpfs", MS_REMOUNT, "size=4m"), 0);
+	store_case_open(c);
+	for (int i = 0; i < filled; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		assert_int_equal(case_state(c, key), HAPAX_STATE_DONE);
+	}
+	assert_int_equal(case_complete(c, "held", held), HAPAX_OK);
+	must_hold(c, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'");
+	hapax_store_close(c->store);
+	c->store = NULL;
+	assert_int_equal(umount(directory), 0);
+}
+
+/* The log is copied into the database now and then, and does not grow without end. */
+static void the_log_stays_bounded(void **state)
+{
+	struct store_case *c = *state;
+	static char body[100 * 1024];
+	struct hapax_result result = {.kind = HAPAX_RESULT_BYTES, .body = {body, sizeof(body)}};
+	char log[300];
+	struct stat status;
+
+	for (int i = 0; i < 600; i++) {
+		struct hapax_op op = case_op(c, HAPAX_OP_SET, "k");
+
+		memset(body, i, sizeof(body));
+		op.result = &result;
+		assert_int_equal(case_run(c, &op), HAPAX_OK);
+	}
+	snprintf(log, sizeof(log), "%s-wal", c->url + strlen("sqlite:"));
+	assert_int_equal(stat(log, &status), 0);
+	assert_true(status.st_size > 0);
+	assert_true(status.st_size < 40 * 1024 * 1024);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_lock_held_too_long_is_unavailable, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_lock_given_up_is_waited_for, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_clock_mark_survives_a_reboot, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_unknown_boot_does_not_make_readers_write, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(counters_are_kept_by_the_hour, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(numbers_follow_the_rows, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_sweep_comes_in_pieces, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_damaged_row_is_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(tokens_end_below_two_to_the_53, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_moved_file_is_not_written, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_small_disk_fills_up, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_log_stays_bounded, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("sqlite_store", tests, NULL, NULL);
+}
