@@ -26,6 +26,7 @@
 #include <hapax/bytes.h>
 #include <hapax/clock.h>
 #include <hapax/error.h>
+#include <hapax/key.h>
 #include <hapax/record.h>
 #include <hapax/store.h>
 

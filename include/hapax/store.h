@@ -251,6 +251,9 @@ HAPAX_API enum hapax_status hapax_store_check(
 	struct hapax_store *store, struct hapax_bytes key, int64_t ttl_ms,
 	enum hapax_outcome *ret_outcome, struct hapax_error *err);
 
+/* Fill in a new attempt_id, for a new claim. Threads: any. */
+HAPAX_API void hapax_attempt_id(unsigned char ret_attempt_id[HAPAX_ATTEMPT_ID_SIZE]);
+
 /* Where a scan stands. Zero it to begin; it is of use only in this process. */
 struct hapax_cursor {
 	uint32_t size; /* bytes of place in use */

@@ -66,8 +66,8 @@ extern const struct hx_key_type *const hx_key_types[];
 
 /* Where a tenant or a group comes from. */
 struct hx_key_scope_rule {
-	struct hx_key_path *from;               /* NULL: always the text */
-	char text[HAPAX_SCOPE_SIZE_MAX + 1];    /* empty: none, and from must have a value */
+	struct hx_key_path *from;            /* NULL: always the text */
+	char text[HAPAX_SCOPE_SIZE_MAX + 1]; /* empty: none, and from must have a value */
 };
 
 struct hx_key_piece;
@@ -98,14 +98,25 @@ enum hapax_status hx_key_refuse_argument(
 	const struct hapax_key_strategy *strategy, struct hapax_bytes argument,
 	struct hapax_error *err);
 
-/* Read PATH,PATH... into strategy->paths; a comma in a path is written \, . */
+/* Read PATH,PATH... into strategy->paths. A comma within a path is written "\,". */
 enum hapax_status hx_key_read_paths(
 	struct hapax_key_strategy *strategy, struct hapax_bytes argument, struct hapax_error *err);
 
-/* Read count paths of the caller's, each its own text. Owned: *ret, by the strategy. */
+enum hx_key_paths_flags {
+	HX_KEY_PATHS_RELATIVE = 1 << 0,  /* into the data, whatever they begin with */
+	HX_KEY_PATHS_WILDCARDS = 1 << 1, /* may name more than one place */
+};
+
+/* Read count paths, each its own text. Owned: *ret, by the caller; hx_free(). */
 enum hapax_status hx_key_new_paths(
-	struct hapax_key_strategy *strategy, const char *const *texts, size_t count,
-	struct hx_key_path **ret, struct hapax_error *err);
+	const char *const *texts, size_t count, unsigned flags, struct hx_key_path **ret,
+	struct hapax_error *err);
+
+/* enum hx_key_paths_flags of a strategy's own paths. */
+static inline unsigned hx_key_paths_flags(const struct hapax_key_strategy *strategy)
+{
+	return strategy->flags & HAPAX_KEY_RELATIVE ? HX_KEY_PATHS_RELATIVE : 0;
+}
 
 /* Have strategy->uuids made. */
 enum hapax_status hx_key_need_uuids(struct hapax_key_strategy *strategy, struct hapax_error *err);

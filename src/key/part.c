@@ -86,7 +86,8 @@ unsigned char *hx_part_escape(struct hapax_bytes text, unsigned char separator, 
 	while (left > 0) {
 		uint32_t code = 0;
 		size_t size = hx_utf8_size(hx_bytes(at, left), &code);
-		bool escaped = size == 0 || hx_utf8_is_control(code) || *at == '%' || *at == separator;
+		bool escaped =
+			size == 0 || hx_utf8_is_control(code) || *at == '%' || *at == separator;
 
 		/* A byte that begins no character stands for itself alone. */
 		for (size_t i = 0; i < (size == 0 ? 1 : size); i++) {
@@ -108,7 +109,7 @@ static bool is_digest_of(struct hapax_bytes text, const char *prefix)
 	const char *data = text.data;
 
 	return text.size == prefix_size + HEX_SIZE && memcmp(data, prefix, prefix_size) == 0 &&
-	       hx_hex_decode(hx_bytes(data + prefix_size, HEX_SIZE), digest);
+		hx_hex_decode(hx_bytes(data + prefix_size, HEX_SIZE), digest);
 }
 
 /* Invariant (2): such a text is not used for anything else. */
@@ -128,7 +129,8 @@ static void set_bytes(struct hapax_key *ret, struct hapax_bytes text)
 }
 
 void hx_key_set_digest(
-	struct hapax_key *ret, const char *prefix, const unsigned char digest[HAPAX_FINGERPRINT_SIZE])
+	struct hapax_key *ret, const char *prefix,
+	const unsigned char digest[HAPAX_FINGERPRINT_SIZE])
 {
 	size_t prefix_size = strlen(prefix);
 
@@ -150,10 +152,31 @@ static void set_hashed(struct hapax_key *ret, struct hapax_bytes text)
 
 void hx_key_set_text(struct hapax_key *ret, struct hapax_bytes text)
 {
-	if (hapax_key_check_text(text, HAPAX_KEY_SIZE_MAX, NULL) != HAPAX_OK || looks_like_digest(text))
+	if (hapax_key_check_text(text, HAPAX_KEY_SIZE_MAX, NULL) != HAPAX_OK ||
+	    looks_like_digest(text))
 		set_hashed(ret, text);
 	else
 		set_bytes(ret, text);
+}
+
+enum hx_key_made hx_part_single(
+	struct hx_key_view *view, const struct hx_key_path *path, struct hapax_key *ret,
+	struct hapax_error *err)
+{
+	struct hapax_bytes text = {NULL, 0};
+	struct hx_key_part part;
+	enum hx_key_made made = hx_view_part(view, path, &part, err);
+
+	if (made == HX_KEY_MADE)
+		made = hx_part_text(view, path, &part, &text, err);
+	if (made != HX_KEY_MADE)
+		return made;
+	if (text.size == 0) {
+		(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "'%s' was empty", path->text);
+		return HX_KEY_MISSING;
+	}
+	hx_key_set_text(ret, text);
+	return HX_KEY_MADE;
 }
 
 /* Escaped parts with separators between them, from to on. */
@@ -168,7 +191,8 @@ static enum hx_key_made write_parts(
 			return beyond_measure(&paths[i], err);
 		if (i > 0)
 			*to++ = HAPAX_KEY_SEPARATOR;
-		to = hx_part_escape(hx_bytes(plain, (size_t)(end - plain)), HAPAX_KEY_SEPARATOR, to);
+		to = hx_part_escape(
+			hx_bytes(plain, (size_t)(end - plain)), HAPAX_KEY_SEPARATOR, to);
 	}
 	*ret_end = to;
 	return HX_KEY_MADE;

@@ -39,6 +39,11 @@ enum { HX_PART_ESCAPE_FACTOR = 3 };
 /* Escape text: percent signs, controls, what is not UTF-8, and separator. */
 unsigned char *hx_part_escape(struct hapax_bytes text, unsigned char separator, unsigned char *to);
 
+/* Make the key of one part, as it is. MISSING also when it is empty. */
+enum hx_key_made hx_part_single(
+	struct hx_key_view *view, const struct hx_key_path *path, struct hapax_key *ret,
+	struct hapax_error *err);
+
 /* Make the key of several parts (hapax/key.h, HAPAX_KEY_SEPARATOR). */
 enum hx_key_made hx_part_join(
 	struct hx_key_view *view, const struct hx_key_path *paths, size_t count,
@@ -52,6 +57,7 @@ void hx_key_set_text(struct hapax_key *ret, struct hapax_bytes text);
 
 /* prefix and the digest in hexadecimal. */
 void hx_key_set_digest(
-	struct hapax_key *ret, const char *prefix, const unsigned char digest[HAPAX_FINGERPRINT_SIZE]);
+	struct hapax_key *ret, const char *prefix,
+	const unsigned char digest[HAPAX_FINGERPRINT_SIZE]);
 
 #endif

@@ -34,7 +34,8 @@ static size_t prefix_of(const char *text, enum hx_key_source *ret_source)
 		*ret_source = sources[i].source;
 		if (next == '.')
 			return size + 1;
-		if (sources[i].source == HX_KEY_DATA && (next == '\0' || next == '/' || next == '['))
+		if (sources[i].source == HX_KEY_DATA &&
+		    (next == '\0' || next == '/' || next == '['))
 			return size;
 	}
 	return 0;
@@ -48,7 +49,8 @@ static enum hapax_status parse_name(
 	path->name = name;
 	if (*name == '\0')
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "path '%s' ended where a name was expected", path->text);
+			err, HAPAX_ERR_INVALID, 0, "path '%s' ended where a name was expected",
+			path->text);
 	if (path->source != HX_KEY_META)
 		return HAPAX_OK;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -68,8 +70,8 @@ static enum hapax_status parse_data(
 
 	if (status == HAPAX_OK && !wildcards && !path->json.is_single) {
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "path '%s' named more than one place; a key's part is one",
-			path->text);
+			err, HAPAX_ERR_INVALID, 0,
+			"path '%s' named more than one place; a key's part is one", path->text);
 	}
 	return status;
 }
@@ -84,8 +86,9 @@ enum hapax_status hx_key_path_parse(
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a path was empty");
 	if (text.size > HX_JSON_PATH_SIZE_MAX || memchr(text.data, '\0', text.size) != NULL) {
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a path of %zu bytes was longer than %d, or held a NUL",
-			text.size, HX_JSON_PATH_SIZE_MAX);
+			err, HAPAX_ERR_INVALID, 0,
+			"a path of %zu bytes was longer than %d, or held a NUL", text.size,
+			HX_JSON_PATH_SIZE_MAX);
 	}
 	memcpy(path->text, text.data, text.size);
 	path->text[text.size] = '\0';
@@ -103,8 +106,8 @@ enum hapax_status hx_key_path_parse(
 		return parse_name(path, path->text + prefix, err);
 	if (path->text[prefix] == '\0' && path->text[prefix - 1] == '.') {
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "path '%s' ended where a name was expected", path->text);
+			err, HAPAX_ERR_INVALID, 0, "path '%s' ended where a name was expected",
+			path->text);
 	}
-	return parse_data(
-		path, hx_bytes(path->text + prefix, text.size - prefix), wildcards, err);
+	return parse_data(path, hx_bytes(path->text + prefix, text.size - prefix), wildcards, err);
 }

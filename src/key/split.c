@@ -30,12 +30,13 @@ enum hapax_status hapax_key_check_text(
 
 		if (size == 0) {
 			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "the key was not UTF-8 at byte %zu", done + 1);
+				err, HAPAX_ERR_INVALID, 0, "the key was not UTF-8 at byte %zu",
+				done + 1);
 		}
 		if (hx_utf8_is_control(code)) {
 			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "the key held a control character at byte %zu",
-				done + 1);
+				err, HAPAX_ERR_INVALID, 0,
+				"the key held a control character at byte %zu", done + 1);
 		}
 		done += size;
 	}
@@ -93,7 +94,8 @@ static enum hapax_status split(
 		if (at == key.size || text[at] == HAPAX_KEY_SEPARATOR) {
 			if (count == part_max) {
 				return hx_error_set(
-					err, HAPAX_ERR_LIMIT, 0, "the key had more than %zu parts", part_max);
+					err, HAPAX_ERR_LIMIT, 0, "the key had more than %zu parts",
+					part_max);
 			}
 			parts[count++] = hx_bytes(buf->data + begin, buf->size - begin);
 			begin = buf->size;
@@ -103,7 +105,8 @@ static enum hapax_status split(
 		byte = decode(text, key.size, &at);
 		if (byte < 0) {
 			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "the key had no valid escape before byte %zu", at + 1);
+				err, HAPAX_ERR_INVALID, 0,
+				"the key had no valid escape before byte %zu", at + 1);
 		}
 		buf->data[buf->size++] = (unsigned char)byte;
 	}
@@ -124,7 +127,8 @@ enum hapax_status hapax_key_split(
 		return status;
 	if (is_hashed(key)) {
 		return hx_error_set(
-			err, HAPAX_ERR_UNSUPPORTED, 0, "the key was hashed; its parts are not in it");
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"the key was hashed; its parts are not in it");
 	}
 	hx_buf_clear(buf);
 	status = hx_buf_reserve(buf, key.size);

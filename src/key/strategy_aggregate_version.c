@@ -23,7 +23,8 @@ static enum hapax_status parse(
 	if (argument.data == NULL) {
 		strategy->path_count = PART_COUNT;
 		return hx_key_new_paths(
-			strategy, relative ? of_document : of_event, PART_COUNT, &strategy->paths, err);
+			relative ? of_document : of_event, PART_COUNT, hx_key_paths_flags(strategy),
+			&strategy->paths, err);
 	}
 	status = hx_key_read_paths(strategy, argument, err);
 	if (status == HAPAX_OK && strategy->path_count != PART_COUNT) {
@@ -60,7 +61,8 @@ static enum hx_key_made check_version(
 	if (made != HX_KEY_MADE || is_whole_number(text))
 		return made;
 	(void)hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "'%s' was not a whole number, as a version is", path->text);
+		err, HAPAX_ERR_INVALID, 0, "'%s' was not a whole number, as a version is",
+		path->text);
 	return HX_KEY_MISSING;
 }
 

@@ -22,7 +22,8 @@ static enum hapax_status parse(
 		return status;
 	strategy->path_count = 2;
 	return hx_key_new_paths(
-		strategy, relative ? of_document : of_event, 2, &strategy->paths, err);
+		relative ? of_document : of_event, 2, hx_key_paths_flags(strategy),
+		&strategy->paths, err);
 }
 
 /* Both must have at least one character (CloudEvents 1.0.2, 3.1.1). */
@@ -38,7 +39,8 @@ static enum hx_key_made make(
 			return made;
 		if (hx_part_text_max(&part) == 0) {
 			(void)hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "'%s' was empty", strategy->paths[i].text);
+				err, HAPAX_ERR_INVALID, 0, "'%s' was empty",
+				strategy->paths[i].text);
 			return HX_KEY_MISSING;
 		}
 	}

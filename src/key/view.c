@@ -41,7 +41,8 @@ static enum hapax_status grow(struct hapax_buf *scratch, size_t size, struct hap
 		size = scratch->size_max;
 	status = hx_buf_reserve(scratch, size);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "scratch memory of %zu bytes was not to be had", size);
+		return hx_error_set(
+			err, status, 0, "scratch memory of %zu bytes was not to be had", size);
 	return HAPAX_OK;
 }
 
@@ -65,7 +66,8 @@ static enum hapax_status read_tree(
 			return status;
 		status = hx_json_tree_read(
 			&view->tree, data, scratch->data, scratch->capacity, ret_short, err);
-		if (!*ret_short || scratch->capacity >= max || scratch->capacity >= scratch->size_max)
+		if (!*ret_short || scratch->capacity >= max ||
+		    scratch->capacity >= scratch->size_max)
 			return status;
 		want = scratch->capacity * GROWTH;
 	}
@@ -88,13 +90,15 @@ enum hx_key_made hx_view_read(struct hx_key_view *view, struct hapax_error *err)
 				return HX_KEY_FAILED;
 			}
 			view->state = status == HAPAX_OK ? HX_VIEW_READ : HX_VIEW_NOT_JSON;
-			(void)snprintf(view->reason, sizeof(view->reason), "data: %.240s", why.message);
+			(void)snprintf(
+				view->reason, sizeof(view->reason), "data: %.240s", why.message);
 		}
 		if (view->state == HX_VIEW_READ) {
 			size_t used = view->tree.count * sizeof(struct hx_json_node);
 
 			used = (used + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
-			view->scratch->size = used < view->scratch->capacity ? used : view->scratch->capacity;
+			view->scratch->size =
+				used < view->scratch->capacity ? used : view->scratch->capacity;
 		}
 	}
 	if (view->state == HX_VIEW_READ)
@@ -110,7 +114,8 @@ unsigned char *hx_view_room(struct hx_key_view *view, size_t size, struct hapax_
 
 	if (status != HAPAX_OK) {
 		(void)hx_error_set(
-			err, status, 0, "scratch memory for %zu bytes of text was not to be had", size);
+			err, status, 0, "scratch memory for %zu bytes of text was not to be had",
+			size);
 		return NULL;
 	}
 	/* The nodes may have moved with it. */
@@ -130,8 +135,8 @@ static enum hx_key_made write_canonical(
 		return HX_KEY_FAILED;
 	/* What is there can be used: scratch may have more than was asked for. */
 	target.capacity = view->scratch->capacity - view->scratch->size;
-	if (hx_json_canonical_write(
-		    &view->tree, view->tree.nodes, dialect, select, &target, err) == HAPAX_OK) {
+	if (hx_json_canonical_write(&view->tree, view->tree.nodes, dialect, select, &target, err) ==
+	    HAPAX_OK) {
 		*ret = hx_bytes(target.data, target.size);
 		return HX_KEY_MADE;
 	}
@@ -162,7 +167,8 @@ enum hx_key_made hx_view_canonical(
 }
 
 enum hx_key_made hx_view_fingerprint(
-	struct hx_key_view *view, unsigned char out[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err)
+	struct hx_key_view *view, unsigned char out[HAPAX_FINGERPRINT_SIZE],
+	struct hapax_error *err)
 {
 	struct hapax_bytes text = view->event->data;
 	enum hx_key_made made = hx_view_canonical(view, HX_JSON_LOSSLESS, HX_JSON_ALL, &text, err);
@@ -191,7 +197,8 @@ static enum hx_key_made data_part(
 	const struct hx_json_node *node;
 
 	if (made != HX_KEY_MADE) {
-		(void)hx_error_set(err, why.status, 0, "'%s' was not found: %s", path->text, why.message);
+		(void)hx_error_set(
+			err, why.status, 0, "'%s' was not found: %s", path->text, why.message);
 		return made;
 	}
 	node = hx_json_path_find(&path->json, &view->tree);
@@ -244,8 +251,8 @@ static bool equal_in_either_case(struct hapax_bytes a, struct hapax_bytes b)
  * other one.
  */
 static enum hx_key_made field_part(
-	const struct hapax_field *fields, size_t count, bool any_case, const struct hx_key_path *path,
-	struct hx_key_part *ret, struct hapax_error *err)
+	const struct hapax_field *fields, size_t count, bool any_case,
+	const struct hx_key_path *path, struct hx_key_part *ret, struct hapax_error *err)
 {
 	struct hapax_bytes name = hapax_bytes_from_text(path->name);
 	const struct hapax_field *found = NULL;

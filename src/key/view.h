@@ -58,7 +58,8 @@ enum hx_key_made hx_view_canonical(
 
 /* SHA-256 of the data: canonical if it is JSON that has that form, else as it came. */
 enum hx_key_made hx_view_fingerprint(
-	struct hx_key_view *view, unsigned char out[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err);
+	struct hx_key_view *view, unsigned char out[HAPAX_FINGERPRINT_SIZE],
+	struct hapax_error *err);
 
 enum hx_part_kind {
 	HX_PART_BYTES,  /* as they are */

@@ -103,6 +103,7 @@ static struct hx_store_core *core_new(const char *url, const struct hapax_store_
 	}
 	memcpy(core->url, url, url_size);
 	core->options = *options;
+	hx_clock_mark_init(&core->mark, options->clock);
 	hx_counter_book_init(&core->book);
 	hx_mutex_init(&core->flush_mutex);
 	hx_mutex_init(&core->keeper_mutex);

@@ -7,6 +7,7 @@
 #define HX_STORE_CORE_PRIVATE_H
 
 #include "base/thread.h"
+#include "store/clock_mark.h"
 #include "store/core.h"
 #include "store/counter_book.h"
 
@@ -14,6 +15,7 @@ struct hx_store_core {
 	char *url;
 	struct hapax_store_options options;
 	struct hx_scope_table scopes;
+	struct hx_clock_mark mark; /* of the opening: the clock of stores that keep none */
 
 	struct hx_mutex flush_mutex; /* guards book, and lets one flush run at a time */
 	struct hx_counter_book book; /* for stores without count */

@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "store/core_private.h"
 
-enum { HOUR_MS = 3600 * 1000, ROWS_AT_ONCE = 64 };
+enum { ROWS_AT_ONCE = 64 };
 
 /* The scopes beyond the counted ones share one row, under this name. */
 static const struct hapax_bytes other_name = {"other", 5};
@@ -73,17 +73,27 @@ static void give_back(struct hx_scope *scope, const uint64_t counts[HAPAX_DECISI
 		atomic_fetch_add_explicit(&scope->counts[0][i], counts[i], memory_order_relaxed);
 }
 
+/* *ret_kept tells how many rows were kept, the first ones, also on failure. */
 static enum hapax_status keep(
 	struct hapax_store *store, const uint32_t *scope_ids, const struct hapax_counters *rows,
-	size_t count, struct hapax_error *err)
+	size_t count, size_t *ret_kept, struct hapax_error *err)
 {
-	if (store->ops->count != NULL)
-		return store->ops->count(store, rows, count, err);
+	struct hx_store_core *core = store->core;
+	int64_t hour_ms;
+
+	if (store->ops->count != NULL) {
+		enum hapax_status status = store->ops->count(store, rows, count, err);
+
+		*ret_kept = status == HAPAX_OK ? count : 0;
+		return status;
+	}
+	hour_ms = hx_counting_hour_ms(hx_clock_mark_now(&core->mark, core->options.clock));
 	for (size_t i = 0; i < count; i++) {
+		*ret_kept = i;
 		uint32_t id =
 			scope_ids[i] < HX_COUNTED_SCOPES_MAX ? scope_ids[i] : HX_COUNTED_SCOPES_MAX;
-		enum hapax_status status = hx_counter_book_add(
-			&store->core->book, rows[i].hour_ms, id, rows[i].counts);
+		enum hapax_status status =
+			hx_counter_book_add(&core->book, hour_ms, id, rows[i].counts);
 
 		if (status != HAPAX_OK)
 			return status;
@@ -96,21 +106,15 @@ static enum hapax_status keep_or_give_back(
 	struct hapax_store *store, const uint32_t *scope_ids, const struct hapax_counters *rows,
 	size_t count, struct hapax_error *err)
 {
-	enum hapax_status status = keep(store, scope_ids, rows, count, err);
+	size_t kept = 0;
+	enum hapax_status status = keep(store, scope_ids, rows, count, &kept, err);
 
 	if (status == HAPAX_OK)
 		return status;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = kept; i < count; i++)
 		give_back(hx_scope_table_get(&store->core->scopes, scope_ids[i]), rows[i].counts);
 	atomic_store_explicit(&store->core->is_dirty, 1, memory_order_release);
 	return status;
-}
-
-static int64_t current_hour_ms(const struct hapax_clock *clock)
-{
-	int64_t wall_ms = clock->wall_ms(clock->context);
-
-	return wall_ms - wall_ms % HOUR_MS;
 }
 
 /* Locks: flush_mutex held. */
@@ -118,7 +122,6 @@ static enum hapax_status flush_scopes(struct hapax_store *store, struct hapax_er
 {
 	struct hx_scope_table *scopes = &store->core->scopes;
 	uint32_t scope_count = atomic_load_explicit(&scopes->count, memory_order_acquire);
-	int64_t hour_ms = current_hour_ms(store->core->options.clock);
 	struct hapax_counters rows[ROWS_AT_ONCE];
 	uint32_t scope_ids[ROWS_AT_ONCE];
 	size_t count = 0;
@@ -133,7 +136,7 @@ static enum hapax_status flush_scopes(struct hapax_store *store, struct hapax_er
 		scope_ids[count] = id;
 		rows[count].tenant = is_counted ? scope->tenant : other_name;
 		rows[count].group = is_counted ? scope->group : other_name;
-		rows[count].hour_ms = hour_ms;
+		rows[count].hour_ms = 0;
 		if (++count == ROWS_AT_ONCE) {
 			status = keep_or_give_back(store, scope_ids, rows, count, err);
 			count = 0;

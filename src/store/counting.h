@@ -10,6 +10,15 @@
 
 #include <hapax/ext/store_ops.h>
 
+/* The hour that a time belongs to. */
+static inline int64_t hx_counting_hour_ms(int64_t now_ms)
+{
+	const int64_t hour_ms = 3600 * 1000;
+	int64_t over = now_ms % hour_ms;
+
+	return now_ms - (over < 0 ? over + hour_ms : over);
+}
+
 /* Count the decisions of answered operations. Threads: any. */
 void hx_counting_add(struct hapax_store *store, const struct hapax_op *ops, size_t count);
 

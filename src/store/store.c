@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/random.h"
 #include "base/thread.h"
 #include "store/check.h"
 #include "store/core.h"
@@ -133,6 +134,11 @@ enum hapax_status hapax_store_check(
 	if (status == HAPAX_OK)
 		*ret_outcome = op.outcome;
 	return status;
+}
+
+void hapax_attempt_id(unsigned char ret_attempt_id[HAPAX_ATTEMPT_ID_SIZE])
+{
+	hx_random_bytes(ret_attempt_id, HAPAX_ATTEMPT_ID_SIZE);
 }
 
 static int compare_place(const struct hapax_op *a, const struct hapax_op *b)

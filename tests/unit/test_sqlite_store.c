@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/thread.h"
+#include "support/crowd.h"
 #include "support/store_case.h"
 
 static int set_up(void **state)
@@ -503,6 +504,53 @@ static void a_small_disk_fills_up(void **state)
 	assert_int_equal(umount(directory), 0);
 }
 
+/* Threads that submit, scan, sweep and count at once: both connections, one file. */
+struct mix {
+	struct store_case *c;
+	_Atomic uint32_t acquired;
+	_Atomic uint32_t errors;
+};
+
+static void do_all_at_once(size_t index, void *context)
+{
+	struct mix *mix = context;
+	struct hapax_store *store = mix->c->store;
+
+	for (int i = 0; i < 30; i++) {
+		struct hapax_stats stats = HAPAX_STATS_INIT;
+		struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
+		struct hapax_cursor cursor = {0};
+		enum hapax_outcome outcome = HAPAX_OUTCOME_NONE;
+		enum hapax_status status = HAPAX_OK;
+		size_t seen = 0;
+		char key[16];
+
+		snprintf(key, sizeof(key), "%d", i);
+		switch (index % 4) {
+		case 0: status = hapax_store_scan(store, NULL, &cursor, count_one, &seen, NULL); break;
+		case 1: status = hapax_store_sweep(store, &sweep, NULL); break;
+		case 2: status = hapax_store_stats(store, &stats, NULL, NULL, NULL); break;
+		default: break;
+		}
+		if (status == HAPAX_OK)
+			status = hapax_store_check(store, hapax_bytes_from_text(key), 0, &outcome, NULL);
+		mix->errors += status != HAPAX_OK;
+		mix->acquired += outcome == HAPAX_OUTCOME_ACQUIRED;
+	}
+}
+
+static void threads_use_both_connections(void **state)
+{
+	struct mix mix = {.c = *state};
+	struct crowd crowd;
+
+	crowd_init(&crowd, 8);
+	crowd_run(&crowd, do_all_at_once, &mix);
+	crowd_done(&crowd);
+	assert_int_equal(mix.errors, 0);
+	assert_int_equal(mix.acquired, 30);
+}
+
 /* The log is copied into the database now and then, and does not grow without end. */
 static void the_log_stays_bounded(void **state)
 {
@@ -539,6 +587,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(tokens_end_below_two_to_the_53, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_moved_file_is_not_written, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_small_disk_fills_up, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(threads_use_both_connections, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_log_stays_bounded, set_up, tear_down),
 	};
 

@@ -55,7 +55,8 @@ typedef enum hapax_status hapax_store_sweep_fn(
 	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err);
 
 /*
- * Add count rows of decisions to what the store keeps. Never synced for its own
+ * Add count rows of decisions to what the store keeps, under the current hour of
+ * the store's clock: hour_ms is not set. Never synced for its own
  * sake. Called about once a second while there is something to add, and at close,
  * from one thread at a time. Blocks.
  */

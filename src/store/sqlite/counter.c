@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "store/counting.h"
 #include "store/sqlite/transaction.h"
 
 /* Hours are kept for a month: enough to compare this week with the one before. */
@@ -36,14 +37,15 @@ struct page {
 	struct listed rows[PAGE_ROWS];
 };
 
-static int add_row(struct hx_sqlite_connection *connection, const struct hapax_counters *row)
+static int add_row(
+	struct hx_sqlite_connection *connection, const struct hapax_counters *row, int64_t hour_ms)
 {
 	sqlite3_stmt *statement;
 	int code = hx_sqlite_statement(connection, HX_SQLITE_COUNTER_ADD, &statement);
 
 	if (code != SQLITE_OK)
 		return code;
-	code |= sqlite3_bind_int64(statement, ADD_HOUR_MS, row->hour_ms);
+	code |= sqlite3_bind_int64(statement, ADD_HOUR_MS, hour_ms);
 	code |= hx_sqlite_bind_bytes(statement, ADD_TENANT, row->tenant);
 	code |= hx_sqlite_bind_bytes(statement, ADD_GROUP, row->group);
 	for (int i = 0; i < HAPAX_DECISION_COUNT; i++)
@@ -76,11 +78,13 @@ enum hapax_status hx_sqlite_counter_add(
 	hx_sqlite_connection_set_timeout(connection, options->timeout_ms);
 	code = hx_sqlite_exec(connection, "PRAGMA main.synchronous = NORMAL");
 	if (code == SQLITE_OK)
-		code = hx_sqlite_transaction_begin(&transaction, connection, options, HX_SQLITE_WRITE);
+		code = hx_sqlite_transaction_begin(
+			&transaction, connection, options, HX_SQLITE_WRITE);
 	if (code == SQLITE_OK) {
 		code = drop_old(&transaction);
 		for (size_t i = 0; i < count && code == SQLITE_OK; i++)
-			code = add_row(connection, &rows[i]);
+			code = add_row(
+				connection, &rows[i], hx_counting_hour_ms(transaction.now_ms));
 		if (code == SQLITE_OK)
 			code = hx_sqlite_transaction_commit(&transaction);
 		else
@@ -88,7 +92,8 @@ enum hapax_status hx_sqlite_counter_add(
 	}
 	if (code == SQLITE_OK)
 		return HAPAX_OK;
-	return hx_sqlite_connection_fail(connection, code, transaction.stage, "counters were not kept", err);
+	return hx_sqlite_connection_fail(
+		connection, code, transaction.stage, "counters were not kept", err);
 }
 
 int hx_sqlite_counter_sum(
@@ -110,7 +115,8 @@ int hx_sqlite_counter_sum(
 }
 
 static int copy_name(
-	sqlite3_stmt *statement, int column, unsigned char target[HX_SCOPE_PART_SIZE_MAX], size_t *ret_size)
+	sqlite3_stmt *statement, int column, unsigned char target[HX_SCOPE_PART_SIZE_MAX],
+	size_t *ret_size)
 {
 	struct hapax_bytes name;
 	int code = hx_sqlite_column_bytes(statement, column, &name);
@@ -149,9 +155,11 @@ static int read_page(
 		return code;
 	code |= sqlite3_bind_int64(statement, 1, last == NULL ? INT64_MIN : last->hour_ms);
 	code |= hx_sqlite_bind_bytes(
-		statement, 2, last == NULL ? hx_bytes(NULL, 0) : hx_bytes(last->tenant, last->tenant_size));
+		statement, 2,
+		last == NULL ? hx_bytes(NULL, 0) : hx_bytes(last->tenant, last->tenant_size));
 	code |= hx_sqlite_bind_bytes(
-		statement, 3, last == NULL ? hx_bytes(NULL, 0) : hx_bytes(last->group, last->group_size));
+		statement, 3,
+		last == NULL ? hx_bytes(NULL, 0) : hx_bytes(last->group, last->group_size));
 	code |= sqlite3_bind_int(statement, 4, PAGE_ROWS);
 	if (code == SQLITE_OK)
 		code = sqlite3_step(statement);
@@ -205,7 +213,8 @@ enum hapax_status hx_sqlite_counter_list(
 		code = read_page(connection, is_first ? NULL : &last, page);
 		if (code != SQLITE_OK)
 			status = hx_sqlite_connection_fail(
-				connection, code, HX_SQLITE_BEFORE_COMMIT, "the counters were not read", err);
+				connection, code, HX_SQLITE_BEFORE_COMMIT,
+				"the counters were not read", err);
 		if (mutex != NULL)
 			hx_mutex_unlock(mutex);
 		if (status != HAPAX_OK)

@@ -228,7 +228,11 @@ static void share_token(
 
 /*
  * Claims of an all-or-nothing group share one token; others take one each. What is
- * taken here and not used in the end is never given out: tokens rise, with gaps.
+ * taken and not used in the end leaves a gap: tokens rise, and no more is promised.
+ *
+ * A joined caller may roll back after it has shown its token to others. The counter
+ * in the file goes back then; the one here does not, so that at least this process
+ * does not give the number out again (I5).
  */
 static void decide_all(
 	struct hx_sqlite_workspace *workspace, struct hx_sqlite_transaction *transaction,
@@ -239,11 +243,13 @@ static void decide_all(
 		.result_size_max = workspace->options->result_size_max,
 		.without_lease = workspace->without_lease,
 	};
+	uint64_t *token = &transaction->meta.token;
 	bool has_taken = false;
 
+	if (*token < workspace->token)
+		*token = workspace->token;
 	for (size_t i = 0; i < group->count; i++) {
 		struct hx_sqlite_slot *slot = &workspace->slots[i];
-		uint64_t *token = &transaction->meta.token;
 		bool is_exhausted = *token == HX_TOKEN_MAX;
 
 		if (!slot->is_live)
@@ -520,6 +526,8 @@ static int apply_all(
 	}
 	for (size_t i = 0; i < group->count && code == SQLITE_OK; i++)
 		code = apply(transaction, &workspace->slots[i]);
+	if (code == SQLITE_OK && transaction->is_dirty)
+		workspace->token = transaction->meta.token;
 	return code;
 }
 

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * content.c - select, write canonically, hash.
+ */
+#include "key/content.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "key/part.h"
+
+static bool selects(const struct hapax_key_strategy *strategy)
+{
+	return strategy->include_count > 0 || strategy->exclude_count > 0;
+}
+
+/* Mark what is included, then what of it is not. */
+static enum hx_key_made mark(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
+	enum hx_json_select *ret_select, struct hapax_error *err)
+{
+	*ret_select = HX_JSON_ALL;
+	if (strategy->exclude_count > 0)
+		*ret_select = HX_JSON_REST;
+	for (size_t i = 0; i < strategy->include_count; i++) {
+		*ret_select = HX_JSON_MARKED;
+		if (!hx_json_path_keep(&strategy->include[i].json, &view->tree)) {
+			(void)hx_error_set(
+				err, HAPAX_ERR_INVALID, 0, "'%s' was missing",
+				strategy->include[i].text);
+			return HX_KEY_MISSING;
+		}
+	}
+	for (size_t i = 0; i < strategy->exclude_count; i++)
+		hx_json_path_drop(&strategy->exclude[i].json, &view->tree);
+	return HX_KEY_MADE;
+}
+
+static enum hx_key_made nothing(struct hapax_error *err)
+{
+	(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "there was no data to make a key from");
+	return HX_KEY_MISSING;
+}
+
+enum hx_key_made hx_content_text(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
+	struct hapax_bytes *ret, struct hapax_error *err)
+{
+	enum hx_json_dialect dialect =
+		strategy->canonical == HAPAX_CANONICAL_PYTHON ? HX_JSON_PYTHON : HX_JSON_LOSSLESS;
+	enum hx_json_select select;
+	enum hx_key_made made;
+
+	/* Every event without data would have one key. */
+	if (view->event->data.size == 0)
+		return nothing(err);
+	if (view->event->data_kind == HAPAX_DATA_BYTES && !selects(strategy)) {
+		*ret = view->event->data;
+		return HX_KEY_MADE;
+	}
+	made = hx_view_read(view, err);
+	if (made == HX_KEY_MADE)
+		made = mark(strategy, view, &select, err);
+	return made == HX_KEY_MADE ? hx_view_canonical(view, dialect, select, ret, err) : made;
+}
+
+static void set_digest(
+	const struct hapax_key_strategy *strategy, struct hapax_bytes text, const char *prefix,
+	struct hapax_key *ret)
+{
+	unsigned char digest[HX_SHA256_SIZE];
+
+	hx_sha256(text.data, text.size, digest);
+	hx_key_set_digest(ret, prefix, digest);
+	if (selects(strategy) || strategy->canonical != HAPAX_CANONICAL_LOSSLESS)
+		return;
+	memcpy(ret->fingerprint, digest, sizeof(ret->fingerprint));
+	ret->has_fingerprint = 1;
+	ret->is_fingerprint = prefix[0] == '\0';
+}
+
+enum hx_key_made hx_content_make(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, const char *prefix,
+	struct hapax_key *ret, struct hapax_error *err)
+{
+	struct hapax_bytes text = {NULL, 0};
+	enum hx_key_made made = hx_content_text(strategy, view, &text, err);
+
+	if (made == HX_KEY_MADE)
+		set_digest(strategy, text, prefix, ret);
+	return made;
+}
+
+enum hx_key_made hx_content_make_any(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, const char *prefix,
+	struct hapax_key *ret, struct hapax_error *err)
+{
+	enum hx_key_made made = hx_content_make(strategy, view, prefix, ret, err);
+	unsigned char digest[HX_SHA256_SIZE];
+
+	if (made != HX_KEY_MISSING)
+		return made;
+	if (view->event->data.size == 0)
+		return nothing(err);
+	hx_sha256(view->event->data.data, view->event->data.size, digest);
+	hx_key_set_digest(ret, prefix, digest);
+	return HX_KEY_MADE;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * content.h - the digest of what a strategy includes and does not exclude.
+ *
+ * Threads: one at a time for a view.
+ */
+#ifndef HX_KEY_CONTENT_H
+#define HX_KEY_CONTENT_H
+
+#include <hapax/key.h>
+
+#include "key/key.h"
+
+/*
+ * What is hashed: the canonical text of the selected data, or the bytes of data that
+ * is not meant to be JSON. In scratch or in the event; valid until scratch is next
+ * used. MISSING: an included path was not there, or there is nothing to hash.
+ */
+enum hx_key_made hx_content_text(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
+	struct hapax_bytes *ret, struct hapax_error *err);
+
+/*
+ * Make the key prefix and 64 digits. Notes in ret when the digest is the fingerprint
+ * as well.
+ */
+enum hx_key_made hx_content_make(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, const char *prefix,
+	struct hapax_key *ret, struct hapax_error *err);
+
+/*
+ * For policy content, when data that should be JSON is not: hash it as it came. Never
+ * MISSING but for empty data.
+ */
+enum hx_key_made hx_content_make_any(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, const char *prefix,
+	struct hapax_key *ret, struct hapax_error *err);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * date.c - calendar arithmetic in UTC, by the proleptic Gregorian calendar.
+ */
+#include "key/date.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { MS_PER_DAY = 24 * 3600 * 1000, DAYS_PER_ERA = 146097, EPOCH_DAY = 719468 };
+
+struct civil {
+	int year;
+	int month;    /* 1 to 12 */
+	int day;      /* 1 to 31 */
+	int year_day; /* 1 to 366 */
+	int week_day; /* 1, Monday, to 7 */
+	int hour;
+	int minute;
+	int second;
+};
+
+/* Days since 1970-01-01. Years are counted from March, so that a leap day is the last. */
+static int64_t days_of(int year, int month, int day)
+{
+	int64_t y = month <= 2 ? year - 1 : year;
+	int64_t era = (y >= 0 ? y : y - 399) / 400;
+	int64_t year_of_era = y - era * 400;
+	int64_t month_from_march = (month + 9) % 12;
+	int64_t day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+	int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+
+	return era * DAYS_PER_ERA + day_of_era - EPOCH_DAY;
+}
+
+static void civil_of(int64_t ms, struct civil *ret)
+{
+	int64_t days = ms / MS_PER_DAY - (ms % MS_PER_DAY < 0);
+	int64_t in_day = ms - days * MS_PER_DAY;
+	int64_t shifted = days + EPOCH_DAY;
+	int64_t era = (shifted >= 0 ? shifted : shifted - DAYS_PER_ERA + 1) / DAYS_PER_ERA;
+	int64_t day_of_era = shifted - era * DAYS_PER_ERA;
+	int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 -
+	                       day_of_era / (DAYS_PER_ERA - 1)) /
+		365;
+	int64_t day_of_year =
+		day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+	int64_t month_from_march = (5 * day_of_year + 2) / 153;
+
+	ret->day = (int)(day_of_year - (153 * month_from_march + 2) / 5 + 1);
+	ret->month = (int)(month_from_march < 10 ? month_from_march + 3 : month_from_march - 9);
+	ret->year = (int)(year_of_era + era * 400 + (ret->month <= 2));
+	ret->year_day = (int)(days - days_of(ret->year, 1, 1)) + 1;
+	ret->week_day = (int)(((days + 3) % 7 + 7) % 7) + 1;
+	ret->hour = (int)(in_day / 3600000);
+	ret->minute = (int)(in_day / 60000 % 60);
+	ret->second = (int)(in_day / 1000 % 60);
+}
+
+/* The week that holds the year's first Thursday is its first (ISO 8601). */
+static void iso_week(const struct civil *civil, int *ret_year, int *ret_week)
+{
+	int64_t today = days_of(civil->year, civil->month, civil->day);
+	int64_t thursday = today - civil->week_day + 4;
+	struct civil at;
+
+	civil_of(thursday * MS_PER_DAY, &at);
+	*ret_year = at.year;
+	*ret_week = (at.year_day - 1) / 7 + 1;
+}
+
+/* The width of a conversion, 0: there is none. */
+static size_t width_of(char letter)
+{
+	switch (letter) {
+	case 'Y':
+	case 'G': return 4;
+	case 'm':
+	case 'd':
+	case 'H':
+	case 'M':
+	case 'S':
+	case 'V': return 2;
+	case 'j': return 3;
+	case 'u':
+	case '%': return 1;
+	case 'F': return 10;
+	case 'T': return 8;
+	default: return 0;
+	}
+}
+
+enum hapax_status hx_date_check(struct hapax_bytes format, struct hapax_error *err)
+{
+	const char *text = format.data;
+	size_t size = 0;
+
+	for (size_t i = 0; i < format.size; i++) {
+		size_t width = 1;
+
+		if (text[i] == '%') {
+			i++;
+			width = i < format.size ? width_of(text[i]) : 0;
+		}
+		if (width == 0) {
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0,
+				"date '%.*s' had a conversion other than %%Y %%m %%d %%H %%M %%S %%j %%F %%T %%G %%V %%u %%%%",
+				(int)(format.size < 64 ? format.size : 64), text);
+		}
+		size += width;
+	}
+	if (size == 0 || size > HX_DATE_TEXT_MAX) {
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"a date of %zu characters was not between 1 and %d", size,
+			HX_DATE_TEXT_MAX);
+	}
+	return HAPAX_OK;
+}
+
+static void put_number(char *to, size_t width, int value)
+{
+	while (width > 0) {
+		to[--width] = (char)('0' + value % 10);
+		value /= 10;
+	}
+	assert(value == 0);
+}
+
+static void put_conversion(char letter, const struct civil *civil, char *to)
+{
+	int iso_year;
+	int week;
+
+	iso_week(civil, &iso_year, &week);
+	switch (letter) {
+	case 'Y': put_number(to, 4, civil->year); break;
+	case 'm': put_number(to, 2, civil->month); break;
+	case 'd': put_number(to, 2, civil->day); break;
+	case 'H': put_number(to, 2, civil->hour); break;
+	case 'M': put_number(to, 2, civil->minute); break;
+	case 'S': put_number(to, 2, civil->second); break;
+	case 'j': put_number(to, 3, civil->year_day); break;
+	case 'u': put_number(to, 1, civil->week_day); break;
+	case 'G': put_number(to, 4, iso_year); break;
+	case 'V': put_number(to, 2, week); break;
+	case '%': *to = '%'; break;
+	case 'F':
+		put_number(to, 4, civil->year);
+		to[4] = '-';
+		put_number(to + 5, 2, civil->month);
+		to[7] = '-';
+		put_number(to + 8, 2, civil->day);
+		break;
+	case 'T':
+		put_number(to, 2, civil->hour);
+		to[2] = ':';
+		put_number(to + 3, 2, civil->minute);
+		to[5] = ':';
+		put_number(to + 6, 2, civil->second);
+		break;
+	default: assert(false);
+	}
+}
+
+size_t hx_date_format(struct hapax_bytes format, int64_t ms, char out[HX_DATE_TEXT_MAX])
+{
+	static const int64_t begin_ms = INT64_C(-62135596800000); /* year 1 */
+	static const int64_t end_ms = INT64_C(253402214400000);   /* the last day of year 9999 */
+	const char *text = format.data;
+	struct civil civil;
+	size_t size = 0;
+
+	if (ms < begin_ms + 7 * (int64_t)MS_PER_DAY || ms >= end_ms - 7 * (int64_t)MS_PER_DAY)
+		return 0; /* a week from either end: the ISO year has four digits too */
+	civil_of(ms, &civil);
+	for (size_t i = 0; i < format.size; i++) {
+		if (text[i] != '%') {
+			out[size++] = text[i];
+			continue;
+		}
+		i++;
+		put_conversion(text[i], &civil, out + size);
+		size += width_of(text[i]);
+	}
+	assert(size <= HX_DATE_TEXT_MAX);
+	return size;
+}
+
+/* count digits at *at, as a number between low and high. */
+static bool read_number(
+	const char *text, size_t size, size_t *at, size_t count, int low, int high, int *ret)
+{
+	int value = 0;
+
+	if (size - *at < count)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		char digit = text[*at + i];
+
+		if (digit < '0' || digit > '9')
+			return false;
+		value = value * 10 + (digit - '0');
+	}
+	*at += count;
+	*ret = value;
+	return value >= low && value <= high;
+}
+
+static bool read_byte(const char *text, size_t size, size_t *at, const char *one_of)
+{
+	if (*at == size || text[*at] == '\0' || strchr(one_of, text[*at]) == NULL)
+		return false;
+	(*at)++;
+	return true;
+}
+
+/* .123456 to whole milliseconds, cut; none is 0. */
+static bool read_fraction(const char *text, size_t size, size_t *at, int *ret_ms)
+{
+	int scale = 100;
+	size_t begin;
+
+	*ret_ms = 0;
+	if (!read_byte(text, size, at, "."))
+		return true;
+	begin = *at;
+	while (*at < size && text[*at] >= '0' && text[*at] <= '9') {
+		*ret_ms += scale * (text[*at] - '0');
+		scale /= 10;
+		(*at)++;
+	}
+	return *at > begin;
+}
+
+/* Z or +hh:mm; in minutes. */
+static bool read_offset(const char *text, size_t size, size_t *at, int *ret_minutes)
+{
+	int hours;
+	int minutes;
+	bool negative = *at < size && text[*at] == '-';
+
+	*ret_minutes = 0;
+	if (read_byte(text, size, at, "Zz"))
+		return true;
+	if (!read_byte(text, size, at, "+-") || !read_number(text, size, at, 2, 0, 23, &hours) ||
+	    !read_byte(text, size, at, ":") || !read_number(text, size, at, 2, 0, 59, &minutes))
+		return false;
+	*ret_minutes = (hours * 60 + minutes) * (negative ? -1 : 1);
+	return true;
+}
+
+bool hx_date_parse(struct hapax_bytes bytes, int64_t *ret_ms)
+{
+	const char *text = bytes.data;
+	size_t size = bytes.size;
+	size_t at = 0;
+	struct civil c = {0};
+	struct civil real;
+	int64_t days;
+	int fraction_ms;
+	int offset;
+
+	if (!read_number(text, size, &at, 4, 1, 9999, &c.year) ||
+	    !read_byte(text, size, &at, "-") || !read_number(text, size, &at, 2, 1, 12, &c.month) ||
+	    !read_byte(text, size, &at, "-") || !read_number(text, size, &at, 2, 1, 31, &c.day) ||
+	    !read_byte(text, size, &at, "Tt ") ||
+	    !read_number(text, size, &at, 2, 0, 23, &c.hour) || !read_byte(text, size, &at, ":") ||
+	    !read_number(text, size, &at, 2, 0, 59, &c.minute) ||
+	    !read_byte(text, size, &at, ":") ||
+	    !read_number(text, size, &at, 2, 0, 60, &c.second) ||
+	    !read_fraction(text, size, &at, &fraction_ms) ||
+	    !read_offset(text, size, &at, &offset) || at != size)
+		return false;
+	days = days_of(c.year, c.month, c.day);
+	civil_of(days * MS_PER_DAY, &real);
+	if (real.day != c.day)
+		return false; /* 30 February */
+	*ret_ms = days * MS_PER_DAY + ((int64_t)c.hour * 60 + c.minute - offset) * 60000 +
+		(int64_t)c.second * 1000 + fraction_ms;
+	return true;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * date.h - an event's time in a key: %Y-%m-%d, always in UTC.
+ *
+ * Every conversion has a fixed width, so that a date within a key can be told from
+ * what surrounds it.
+ *
+ * Threads: any.
+ */
+#ifndef HX_KEY_DATE_H
+#define HX_KEY_DATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hapax/bytes.h>
+#include <hapax/error.h>
+
+/* Of the text that a format gives. */
+enum { HX_DATE_TEXT_MAX = 128 };
+
+/*
+ * Whether format is one: text and %Y %m %d %H %M %S %j %F %T %G %V %u %%, with a
+ * text of at most HX_DATE_TEXT_MAX bytes.
+ */
+enum hapax_status hx_date_check(struct hapax_bytes format, struct hapax_error *err);
+
+/* Write the text of a format that was checked. Returns its size; 0: beyond year 9999. */
+size_t hx_date_format(struct hapax_bytes format, int64_t ms, char out[HX_DATE_TEXT_MAX]);
+
+/* Read RFC 3339, with any fraction and any offset. */
+bool hx_date_parse(struct hapax_bytes text, int64_t *ret_ms);
+
+#endif

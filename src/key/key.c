@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * key.c - make scope, key and fingerprint of an event.
+ */
+#include "key/key.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "key/content.h"
+
+static enum hapax_status null_argument(struct hapax_error *err)
+{
+	return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an argument was NULL or not initialised");
+}
+
+static bool is_event(const struct hapax_event *event)
+{
+	return event != NULL && event->size == sizeof(*event) &&
+		(event->data.data != NULL || event->data.size == 0) &&
+		(event->attributes != NULL || event->attribute_count == 0) &&
+		(event->headers != NULL || event->header_count == 0) &&
+		(event->meta != NULL || event->meta_count == 0);
+}
+
+void hx_key_next_run_id(const struct hapax_key_strategy *strategy, struct hapax_key *ret)
+{
+	int64_t now_ms = strategy->clock->wall_ms(strategy->clock->context);
+
+	_Static_assert((int)HAPAX_RUN_ID_SIZE == (int)HX_UUID_SIZE, "a run id is a UUID");
+	hx_uuid7_next(strategy->uuids, now_ms, ret->run_id);
+	ret->has_run_id = 1;
+}
+
+/* The key could not be made: why says what was missing. */
+static enum hapax_status apply_policy(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
+	const struct hapax_error *why, struct hapax_error *err)
+{
+	struct hapax_error content = {HAPAX_OK, 0, ""};
+	enum hx_key_made made;
+
+	ret->kind = HAPAX_KEY_NONE;
+	ret->key_size = 0;
+	ret->key[0] = '\0';
+	(void)snprintf(ret->missing, sizeof(ret->missing), "%s", why->message);
+	switch (strategy->on_missing) {
+	case HAPAX_ON_MISSING_REJECT: break;
+	case HAPAX_ON_MISSING_PASS: return HAPAX_OK;
+	case HAPAX_ON_MISSING_CONTENT:
+		made = hx_content_make_any(strategy, view, "content:", ret, &content);
+		if (made == HX_KEY_MADE) {
+			ret->kind = HAPAX_KEY_CONTENT;
+			return HAPAX_OK;
+		}
+		if (made == HX_KEY_FAILED)
+			return hx_error_set(err, content.status, 0, "%s", content.message);
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "%.160s; %.80s", why->message, content.message);
+	}
+	return hx_error_set(err, HAPAX_ERR_INVALID, 0, "%s", why->message);
+}
+
+static enum hapax_status make_key(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
+	struct hapax_error *err)
+{
+	struct hapax_error why = {HAPAX_OK, 0, ""};
+
+	switch (strategy->type->make(strategy, view, ret, &why)) {
+	case HX_KEY_MADE:
+		assert(ret->key_size >= 1);
+		assert(ret->key_size <= HAPAX_KEY_SIZE_MAX);
+		return HAPAX_OK;
+	case HX_KEY_MISSING: return apply_policy(strategy, view, ret, &why, err);
+	case HX_KEY_FAILED: break;
+	}
+	assert(why.status != HAPAX_OK);
+	return hx_error_set(err, why.status, 0, "%s", why.message);
+}
+
+enum hapax_status hapax_key_make(
+	const struct hapax_key_strategy *strategy, const struct hapax_event *event,
+	struct hapax_buf *scratch, struct hapax_key *ret_key, struct hapax_error *err)
+{
+	struct hapax_key key = HAPAX_KEY_INIT;
+	struct hx_key_view view;
+	enum hapax_status status;
+
+	if (strategy == NULL || !is_event(event) || scratch == NULL || ret_key == NULL ||
+	    ret_key->size != sizeof(*ret_key))
+		return null_argument(err);
+	hx_view_init(&view, event, scratch);
+	status = hx_key_scope_make(strategy, &view, &key, err);
+	if (status == HAPAX_OK)
+		status = make_key(strategy, &view, &key, err);
+	if (strategy->flags & HAPAX_KEY_NO_FINGERPRINT) {
+		key.has_fingerprint = 0;
+	} else if (status == HAPAX_OK && !key.has_fingerprint) {
+		struct hapax_error why = {HAPAX_OK, 0, ""};
+
+		key.has_fingerprint = 1;
+		if (hx_view_fingerprint(&view, key.fingerprint, &why) != HX_KEY_MADE)
+			return hx_error_set(err, why.status, 0, "%s", why.message);
+	}
+	if (status == HAPAX_OK)
+		*ret_key = key;
+	return status;
+}
+
+enum hapax_status hapax_event_fingerprint(
+	const struct hapax_event *event, struct hapax_buf *scratch,
+	unsigned char ret_fingerprint[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err)
+{
+	struct hapax_error why = {HAPAX_OK, 0, ""};
+	struct hx_key_view view;
+
+	if (!is_event(event) || scratch == NULL || ret_fingerprint == NULL)
+		return null_argument(err);
+	hx_view_init(&view, event, scratch);
+	if (hx_view_fingerprint(&view, ret_fingerprint, &why) == HX_KEY_MADE)
+		return HAPAX_OK;
+	return hx_error_set(err, why.status, 0, "%s", why.message);
+}
+
+enum hapax_status hapax_key_canonical_text(
+	const struct hapax_key_strategy *strategy, const struct hapax_event *event,
+	struct hapax_buf *scratch, struct hapax_buf *out, struct hapax_error *err)
+{
+	struct hapax_error why = {HAPAX_OK, 0, ""};
+	struct hapax_bytes text = {NULL, 0};
+	struct hx_key_view view;
+	enum hapax_status status;
+
+	if (strategy == NULL || !is_event(event) || scratch == NULL || out == NULL ||
+	    out == scratch)
+		return null_argument(err);
+	if (!(strategy->type->flags & HX_KEY_TYPE_CONTENT)) {
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "strategy '%s' hashes no canonical text",
+			strategy->type->name);
+	}
+	hx_view_init(&view, event, scratch);
+	if (hx_content_text(strategy, &view, &text, &why) != HX_KEY_MADE)
+		return hx_error_set(err, why.status, 0, "%s", why.message);
+	status = hx_buf_append(out, text.data, text.size);
+	if (status != HAPAX_OK)
+		return hx_error_set(err, status, 0, "the canonical text was too long");
+	return HAPAX_OK;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scope.c - tenant and group of an event.
+ *
+ * A tenant that should come from the event and is not there is an error, unless the
+ * configuration names another one itself: work of one tenant must never be taken for
+ * that of another.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "key/key.h"
+#include "key/part.h"
+
+/* For messages; a tenant ends at the first slash of a scope, so it has none. */
+static enum hapax_status check_name(
+	const char *what, bool is_tenant, struct hapax_bytes name, struct hapax_error *err)
+{
+	struct hapax_error why;
+
+	if (hapax_key_check_text(name, HAPAX_SCOPE_SIZE_MAX, &why) != HAPAX_OK) {
+		/* "the key was empty": the words after the subject fit here as well. */
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the %s was not usable: %s", what,
+			why.message + strlen("the key "));
+	}
+	if (is_tenant && memchr(name.data, '/', name.size) != NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the tenant was not usable: held a slash");
+	return HAPAX_OK;
+}
+
+static enum hapax_status parse_rule(
+	struct hx_key_scope_rule *rule, const char *what, bool is_tenant, const char *text,
+	const char *from, bool relative, struct hapax_error *err)
+{
+	struct hapax_bytes name = hapax_bytes_from_text(text != NULL ? text : "default");
+	enum hapax_status status = HAPAX_OK;
+
+	if (text != NULL || from == NULL) {
+		status = check_name(what, is_tenant, name, err);
+		if (status != HAPAX_OK)
+			return status;
+		memcpy(rule->text, name.data, name.size);
+	}
+	if (from == NULL)
+		return HAPAX_OK;
+	rule->from = hx_alloc_zero(1, sizeof(*rule->from));
+	if (rule->from == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "memory ran out");
+	return hx_key_path_parse(rule->from, hapax_bytes_from_text(from), relative, false, err);
+}
+
+enum hapax_status hx_key_scope_parse(
+	struct hapax_key_strategy *strategy, const struct hapax_key_options *options,
+	struct hapax_error *err)
+{
+	bool relative = (strategy->flags & HAPAX_KEY_RELATIVE) != 0;
+	enum hapax_status status = parse_rule(
+		&strategy->tenant, "tenant", true, options->tenant, options->tenant_from, relative,
+		err);
+
+	if (status != HAPAX_OK)
+		return status;
+	return parse_rule(
+		&strategy->group, "group", false, options->group, options->group_from, relative,
+		err);
+}
+
+static enum hapax_status make_name(
+	const struct hx_key_scope_rule *rule, const char *what, bool is_tenant,
+	struct hx_key_view *view, char *out, size_t *ret_size, struct hapax_error *err)
+{
+	struct hapax_bytes name = hapax_bytes_from_text(rule->text);
+	struct hapax_error why = {HAPAX_OK, 0, ""};
+	struct hx_key_part part;
+	enum hx_key_made made = HX_KEY_MADE;
+	enum hapax_status status;
+
+	if (rule->from != NULL) {
+		made = hx_view_part(view, rule->from, &part, &why);
+		if (made == HX_KEY_MADE)
+			made = hx_part_text(view, rule->from, &part, &name, &why);
+	}
+	if (made == HX_KEY_FAILED || (made == HX_KEY_MISSING && rule->text[0] == '\0'))
+		return hx_error_set(
+			err, why.status, 0, "the %s was not known: %s", what, why.message);
+	status = check_name(what, is_tenant, name, err);
+	if (status != HAPAX_OK)
+		return status;
+	memcpy(out, name.data, name.size);
+	out[name.size] = '\0';
+	*ret_size = name.size;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_key_scope_make(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
+	struct hapax_error *err)
+{
+	enum hapax_status status = make_name(
+		&strategy->tenant, "tenant", true, view, ret->tenant, &ret->tenant_size, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	return make_name(&strategy->group, "group", false, view, ret->group, &ret->group_size, err);
+}

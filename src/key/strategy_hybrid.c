@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * strategy_hybrid.c - hybrid: the content is the identity, a UUIDv7 names the run.
+ *
+ * The UUID is no part of the key; with it in there no duplicate would ever be found.
+ * The fingerprint is that of the whole data, so that two events that agree in the
+ * included fields only are noticed as a mismatch.
+ */
+#include "key/content.h"
+#include "key/key.h"
+
+static enum hapax_status parse(
+	struct hapax_key_strategy *strategy, struct hapax_bytes argument, struct hapax_error *err)
+{
+	enum hapax_status status = hx_key_refuse_argument(strategy, argument, err);
+
+	return status == HAPAX_OK ? hx_key_need_uuids(strategy, err) : status;
+}
+
+static enum hx_key_made make(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
+	struct hapax_error *err)
+{
+	enum hx_key_made made = hx_content_make(strategy, view, "", ret, err);
+
+	if (made == HX_KEY_MADE)
+		hx_key_next_run_id(strategy, ret);
+	return made;
+}
+
+const struct hx_key_type hx_key_hybrid = {
+	.name = "hybrid",
+	.syntax = "hybrid",
+	.summary = "as content, and a UUIDv7 that names the run",
+	.flags = HX_KEY_TYPE_CONTENT,
+	.parse = parse,
+	.make = make,
+};

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * strategy_template.c - template: text with {PATH} and {date:%Y-%m-%d} in it.
+ *
+ * A value is escaped like the part of a composite, but for the separator: that is
+ * the first byte of the text which follows it. Reading from the left, a value ends
+ * at the first such byte that is not part of an escape, so that no two lists of
+ * values give one key. For this a value must be followed by text, not by another
+ * value, and that text must not begin with a percent sign. {{ and }} are braces.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "key/date.h"
+#include "key/key.h"
+#include "key/part.h"
+
+enum { PIECES_MAX = 2 * HX_KEY_PATHS_MAX + 1 };
+
+enum piece_kind {
+	PIECE_TEXT,
+	PIECE_DATE,
+	PIECE_VALUE,
+};
+
+struct hx_key_piece {
+	enum piece_kind kind;
+	char *text; /* TEXT: the text; DATE: its format */
+	size_t size;
+	struct hx_key_path *path; /* VALUE */
+};
+
+void hx_key_pieces_free(struct hx_key_piece *pieces, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		hx_free(pieces[i].text);
+		hx_free(pieces[i].path);
+	}
+	hx_free(pieces);
+}
+
+static enum hapax_status no_memory(struct hapax_error *err)
+{
+	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "memory ran out");
+}
+
+/* The next piece; NULL: there are too many. */
+static struct hx_key_piece *add_piece(struct hapax_key_strategy *strategy, enum piece_kind kind)
+{
+	struct hx_key_piece *piece = &strategy->pieces[strategy->piece_count];
+
+	if (strategy->piece_count == PIECES_MAX)
+		return NULL;
+	strategy->piece_count++;
+	piece->kind = kind;
+	return piece;
+}
+
+static enum hapax_status too_many(struct hapax_error *err)
+{
+	return hx_error_set(
+		err, HAPAX_ERR_INVALID, 0, "the template had more than %d pieces", PIECES_MAX);
+}
+
+/* Text up to the next brace that is one; returns what was read of it. */
+static enum hapax_status read_text(
+	struct hapax_key_strategy *strategy, struct hapax_bytes rest, size_t *ret_read,
+	struct hapax_error *err)
+{
+	const char *text = rest.data;
+	struct hx_key_piece *piece = add_piece(strategy, PIECE_TEXT);
+	size_t at = 0;
+
+	if (piece == NULL)
+		return too_many(err);
+	piece->text = hx_alloc(rest.size);
+	if (piece->text == NULL)
+		return no_memory(err);
+	while (at < rest.size) {
+		bool brace = text[at] == '{' || text[at] == '}';
+
+		if (brace && at + 1 < rest.size && text[at + 1] == text[at])
+			at++;
+		else if (brace)
+			break;
+		piece->text[piece->size++] = text[at++];
+	}
+	if (at < rest.size && text[at] == '}')
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the template had } without {; }} is a brace");
+	*ret_read = at;
+	return HAPAX_OK;
+}
+
+static enum hapax_status read_date(
+	struct hapax_key_strategy *strategy, struct hapax_bytes format, struct hapax_error *err)
+{
+	enum hapax_status status = hx_date_check(format, err);
+	struct hx_key_piece *piece;
+
+	if (status != HAPAX_OK)
+		return status;
+	piece = add_piece(strategy, PIECE_DATE);
+	if (piece == NULL)
+		return too_many(err);
+	piece->text = hx_alloc(format.size);
+	if (piece->text == NULL)
+		return no_memory(err);
+	memcpy(piece->text, format.data, format.size);
+	piece->size = format.size;
+	strategy->needs |= HAPAX_KEY_NEEDS_TIME;
+	return HAPAX_OK;
+}
+
+static enum hapax_status read_value(
+	struct hapax_key_strategy *strategy, struct hapax_bytes path, struct hapax_error *err)
+{
+	struct hx_key_piece *piece = add_piece(strategy, PIECE_VALUE);
+	enum hapax_status status;
+
+	if (piece == NULL)
+		return too_many(err);
+	piece->path = hx_alloc_zero(1, sizeof(*piece->path));
+	if (piece->path == NULL)
+		return no_memory(err);
+	status = hx_key_path_parse(
+		piece->path, path, (strategy->flags & HAPAX_KEY_RELATIVE) != 0, false, err);
+	if (status == HAPAX_OK && piece->path->source == HX_KEY_DATA)
+		strategy->needs |= HAPAX_KEY_NEEDS_DATA;
+	return status;
+}
+
+/* {...}; rest begins with the brace. */
+static enum hapax_status read_braces(
+	struct hapax_key_strategy *strategy, struct hapax_bytes rest, size_t *ret_read,
+	struct hapax_error *err)
+{
+	static const char date[] = "date:";
+	const char *inside = (const char *)rest.data + 1;
+	const char *close = memchr(inside, '}', rest.size - 1);
+	size_t date_size = sizeof(date) - 1;
+	size_t size;
+
+	if (close == NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the template had { without }; {{ is a brace");
+	size = (size_t)(close - inside);
+	*ret_read = size + 2;
+	if (size >= date_size && memcmp(inside, date, date_size) == 0)
+		return read_date(strategy, hx_bytes(inside + date_size, size - date_size), err);
+	return read_value(strategy, hx_bytes(inside, size), err);
+}
+
+/* What the invariant at the top of this file asks for. */
+static enum hapax_status check_pieces(
+	const struct hapax_key_strategy *strategy, struct hapax_error *err)
+{
+	bool has_place = false;
+
+	for (size_t i = 0; i < strategy->piece_count; i++) {
+		const struct hx_key_piece *piece = &strategy->pieces[i];
+		const struct hx_key_piece *next = piece + 1;
+
+		has_place = has_place || piece->kind != PIECE_TEXT;
+		if (piece->kind != PIECE_VALUE || i + 1 == strategy->piece_count)
+			continue;
+		if (next->kind != PIECE_TEXT) {
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0,
+				"in the template '{%s}' must be followed by text, or two keys could be one",
+				piece->path->text);
+		}
+		if (next->text[0] == '%') {
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0,
+				"in the template '{%s}' must not be followed by a percent sign",
+				piece->path->text);
+		}
+	}
+	if (!has_place) {
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"the template had no {...}: all events would have one key");
+	}
+	return HAPAX_OK;
+}
+
+static enum hapax_status parse(
+	struct hapax_key_strategy *strategy, struct hapax_bytes argument, struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+	size_t at = 0;
+
+	if (argument.size == 0)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "template needs a text");
+	strategy->pieces = hx_alloc_zero(PIECES_MAX, sizeof(*strategy->pieces));
+	if (strategy->pieces == NULL)
+		return no_memory(err);
+	while (status == HAPAX_OK && at < argument.size) {
+		const char *text = (const char *)argument.data + at;
+		struct hapax_bytes rest = hx_bytes(text, argument.size - at);
+		bool place = text[0] == '{' && (rest.size < 2 || text[1] != '{');
+		size_t done = 0;
+
+		status = place ? read_braces(strategy, rest, &done, err)
+			       : read_text(strategy, rest, &done, err);
+		at += done;
+	}
+	return status == HAPAX_OK ? check_pieces(strategy, err) : status;
+}
+
+static enum hx_key_made event_time(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, int64_t *ret_ms,
+	struct hapax_error *err)
+{
+	struct hx_key_path path;
+	struct hx_key_part part;
+	struct hapax_bytes text = {NULL, 0};
+	enum hx_key_made made;
+
+	*ret_ms = view->event->time_ms;
+	if (*ret_ms != HAPAX_TIME_UNKNOWN)
+		return HX_KEY_MADE;
+	if (!(strategy->flags & HAPAX_KEY_RELATIVE)) {
+		(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "the event had no time for the date");
+		return HX_KEY_MISSING;
+	}
+	/* A document has its own, like its source and id. */
+	(void)hx_key_path_parse(&path, HX_BYTES_LIT("time"), true, false, NULL);
+	made = hx_view_part(view, &path, &part, err);
+	if (made == HX_KEY_MADE)
+		made = hx_part_text(view, &path, &part, &text, err);
+	if (made != HX_KEY_MADE || hx_date_parse(text, ret_ms))
+		return made;
+	(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "'time' was not a time as in RFC 3339");
+	return HX_KEY_MISSING;
+}
+
+/* What is needed to write: values found, and how long they can get. */
+struct plan {
+	struct hx_key_part parts[PIECES_MAX];
+	int64_t time_ms;
+	size_t plain_max;
+	size_t text_max;
+};
+
+static enum hx_key_made make_plan(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct plan *plan,
+	struct hapax_error *err)
+{
+	enum hx_key_made made = HX_KEY_MADE;
+
+	plan->plain_max = 0;
+	plan->text_max = 0;
+	if (strategy->needs & HAPAX_KEY_NEEDS_TIME)
+		made = event_time(strategy, view, &plan->time_ms, err);
+	for (size_t i = 0; made == HX_KEY_MADE && i < strategy->piece_count; i++) {
+		const struct hx_key_piece *piece = &strategy->pieces[i];
+		size_t size;
+
+		if (piece->kind != PIECE_VALUE) {
+			plan->text_max +=
+				piece->kind == PIECE_DATE ? (size_t)HX_DATE_TEXT_MAX : piece->size;
+			continue;
+		}
+		made = hx_view_part(view, piece->path, &plan->parts[i], err);
+		if (made != HX_KEY_MADE)
+			break;
+		size = hx_part_text_max(&plan->parts[i]);
+		plan->plain_max = size > plan->plain_max ? size : plan->plain_max;
+		plan->text_max += HX_PART_ESCAPE_FACTOR * size;
+	}
+	return made;
+}
+
+/* The byte that ends a value; for the last one there is none to escape but %. */
+static unsigned char byte_after(const struct hapax_key_strategy *strategy, size_t index)
+{
+	if (index + 1 == strategy->piece_count)
+		return '%';
+	assert(strategy->pieces[index + 1].kind == PIECE_TEXT);
+	return (unsigned char)strategy->pieces[index + 1].text[0];
+}
+
+static enum hx_key_made write_piece(
+	const struct hapax_key_strategy *strategy, const struct plan *plan, size_t index,
+	unsigned char *plain, unsigned char **to, struct hapax_error *err)
+{
+	const struct hx_key_piece *piece = &strategy->pieces[index];
+	const unsigned char *end;
+	size_t size;
+
+	switch (piece->kind) {
+	case PIECE_TEXT:
+		memcpy(*to, piece->text, piece->size);
+		*to += piece->size;
+		return HX_KEY_MADE;
+	case PIECE_DATE:
+		size = hx_date_format(
+			hx_bytes(piece->text, piece->size), plan->time_ms, (char *)*to);
+		*to += size;
+		if (size > 0)
+			return HX_KEY_MADE;
+		(void)hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the event's time was beyond the calendar");
+		return HX_KEY_MISSING;
+	case PIECE_VALUE:
+		end = hx_part_write(&plan->parts[index], plain);
+		if (end != NULL && end != plain) {
+			*to = hx_part_escape(
+				hx_bytes(plain, (size_t)(end - plain)), byte_after(strategy, index),
+				*to);
+			return HX_KEY_MADE;
+		}
+		(void)hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "'%s' was %s", piece->path->text,
+			end == NULL ? "a number beyond all measure" : "empty");
+		return HX_KEY_MISSING;
+	}
+	assert(false);
+	return HX_KEY_FAILED;
+}
+
+static enum hx_key_made make(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
+	struct hapax_error *err)
+{
+	struct plan plan;
+	enum hx_key_made made = make_plan(strategy, view, &plan, err);
+	unsigned char *text;
+	unsigned char *to;
+
+	if (made != HX_KEY_MADE)
+		return made;
+	text = hx_view_room(view, plan.text_max + plan.plain_max, err);
+	if (text == NULL)
+		return HX_KEY_FAILED;
+	to = text;
+	for (size_t i = 0; made == HX_KEY_MADE && i < strategy->piece_count; i++)
+		made = write_piece(strategy, &plan, i, text + plan.text_max, &to, err);
+	if (made == HX_KEY_MADE)
+		hx_key_set_text(ret, hx_bytes(text, (size_t)(to - text)));
+	return made;
+}
+
+const struct hx_key_type hx_key_template = {
+	.name = "template",
+	.syntax = "template:TEXT",
+	.summary = "text with {PATH} and {date:%Y-%m-%d} in it",
+	.parse = parse,
+	.make = make,
+};
