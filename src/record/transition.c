@@ -274,7 +274,7 @@ static void claim(
 	case HAPAX_STATE_FAILED:
 	case HAPAX_STATE_ABSENT: break;
 	}
-	assert(!"a record in no state");
+	assert(false && "a record in no state");
 }
 
 static void with_token(

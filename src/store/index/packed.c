@@ -44,8 +44,9 @@ enum head {
 	HEAD_MORE = 1 << 8,
 	HEAD_RESULT = 1 << 9,
 	HEAD_WIDE = 1 << 10,
-	HEAD_DEAD = 1 << 11, /* changes after publication */
-	HEAD_USED = 1 << 12, /* changes after publication */
+	HEAD_DEAD = 1 << 11,  /* changes after publication */
+	HEAD_FRESH = 1 << 12, /* changes after publication */
+	HEAD_HIT = 1 << 13,   /* changes after publication */
 };
 
 enum more {
@@ -618,7 +619,8 @@ bool hx_packed_read_mark(
 	const unsigned char *at, const struct hx_packed_base *base,
 	struct hx_profile_table *profiles, struct hx_packed_mark *ret_mark)
 {
-	const uint16_t any = 3u << HEAD_ENCODING_SHIFT | HEAD_PRINT | HEAD_USED | HEAD_DEAD;
+	const uint16_t any =
+		3u << HEAD_ENCODING_SHIFT | HEAD_PRINT | HEAD_FRESH | HEAD_HIT | HEAD_DEAD;
 	uint16_t head = head_load(at);
 	const unsigned char *part = at + NARROW_SIZE;
 	const struct hx_profile *profile;
@@ -782,18 +784,21 @@ void hx_packed_set_dead(unsigned char *at)
 	head_set(at, HEAD_DEAD);
 }
 
-bool hx_packed_is_used(const unsigned char *at)
+unsigned hx_packed_use(const unsigned char *at)
 {
-	return (head_load(at) & HEAD_USED) != 0;
+	uint16_t head = head_load(at);
+
+	return head & HEAD_HIT ? 2 : head & HEAD_FRESH ? 1 : 0;
 }
 
-void hx_packed_set_used(unsigned char *at)
+/* A hit writes only if it must: a cache line that everybody reads stays shared. */
+void hx_packed_raise_use(unsigned char *at, unsigned use)
 {
-	if (!hx_packed_is_used(at))
-		head_set(at, HEAD_USED);
+	if (hx_packed_use(at) < use)
+		head_set(at, use == 2 ? HEAD_HIT | HEAD_FRESH : HEAD_FRESH);
 }
 
-void hx_packed_clear_used(unsigned char *at)
+void hx_packed_fade_use(unsigned char *at)
 {
-	head_clear(at, HEAD_USED);
+	head_clear(at, hx_packed_use(at) == 2 ? HEAD_HIT : HEAD_FRESH);
 }

@@ -8,8 +8,8 @@
  * form is written in a wide one; nothing is ever rounded. Of the fingerprint the
  * first 16 bytes are kept.
  *
- * Records are never changed once they are published, except for two bits in their
- * head, dead and used, which is why the head is atomic.
+ * Records are never changed once they are published, except for some bits in their
+ * head, dead and use, which is why the head is atomic.
  *
  * Threads: any for reading; a record is written before it is published.
  */
@@ -134,9 +134,12 @@ int64_t hx_packed_expires_ms(const unsigned char *at, const struct hx_packed_bas
 bool hx_packed_is_dead(const unsigned char *at);
 void hx_packed_set_dead(unsigned char *at);
 
-/* Looked up since the bit was last cleared. */
-bool hx_packed_is_used(const unsigned char *at);
-void hx_packed_set_used(unsigned char *at);
-void hx_packed_clear_used(unsigned char *at);
+/*
+ * How lately a record was used, for eviction: 2 hit, 1 new or hit before the hand
+ * last passed, 0 neither. raise never lowers; fade goes down by one.
+ */
+unsigned hx_packed_use(const unsigned char *at);
+void hx_packed_raise_use(unsigned char *at, unsigned use);
+void hx_packed_fade_use(unsigned char *at);
 
 #endif

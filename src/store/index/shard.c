@@ -244,8 +244,9 @@ static bool move_record(struct hx_shard *shard, uint32_t place, int64_t now_ms)
 	hx_packed_read_key(hx_arena_at(&shard->arena, place), shard->profiles, &key);
 	if (hx_shard_stage(shard, &record, &key, 0, now_ms, &moved) != HAPAX_OK)
 		return false;
-	if (hx_packed_is_used(hx_arena_at(&shard->arena, place)))
-		hx_packed_set_used(hx_arena_at(&shard->arena, moved));
+	hx_packed_raise_use(
+		hx_arena_at(&shard->arena, moved),
+		hx_packed_use(hx_arena_at(&shard->arena, place)));
 	hx_table_begin(&shard->table);
 	hx_shard_publish(shard, hash, place, moved);
 	hx_table_end(&shard->table);
@@ -286,8 +287,7 @@ void hx_shard_tidy(struct hx_shard *shard, int64_t now_ms)
 
 /*
  * Eviction, by the clock algorithm: a hand goes round over all records. One that
- * was used since the hand last passed is spared, and must be used again to be
- * spared again.
+ * is new is spared once when the hand passes, one that was hit since then twice.
  */
 
 static bool evict_place(
@@ -298,9 +298,9 @@ static bool evict_place(
 	bool is_expired = hx_packed_expires_ms(at, hx_arena_base(&shard->arena, place)) <= now_ms;
 
 	if (!is_expired) {
-		bool is_used = hx_packed_is_used(at);
+		bool is_used = hx_packed_use(at) != 0;
 
-		hx_packed_clear_used(at);
+		hx_packed_fade_use(at);
 		if (hx_packed_state(at) != HAPAX_STATE_DONE || (is_used && spare_used))
 			return false;
 	}

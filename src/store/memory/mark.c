@@ -42,7 +42,7 @@ static bool answer_marked(
 	else if (memcmp(op->fingerprint, mark.fingerprint, HAPAX_FINGERPRINT_SHORT_SIZE) != 0)
 		outcome = HAPAX_OUTCOME_MISMATCH;
 	if (context->index->evict == HAPAX_EVICT_LRU)
-		hx_packed_set_used(at);
+		hx_packed_raise_use(at, 2);
 	answer(op, outcome, mark.token, mark.first_seen_ms, mark.expires_ms);
 	return true;
 }
@@ -75,7 +75,7 @@ static bool put_mark(
 	hx_shard_publish(shard, key->hash, 0, place);
 	hx_table_end(&shard->table);
 	if (context->index->evict == HAPAX_EVICT_LRU)
-		hx_packed_set_used(hx_arena_at(&shard->arena, place));
+		hx_packed_raise_use(hx_arena_at(&shard->arena, place), 1);
 	hx_shard_tidy(shard, context->rules.now_ms);
 	hx_shard_charge(shard);
 	answer(op, HAPAX_OUTCOME_ACQUIRED, mark.token, context->rules.now_ms, mark.expires_ms);

@@ -43,10 +43,11 @@ static void transit(struct hx_work *work, const struct hx_work_context *context)
 		&work->transition);
 }
 
-static void note_use(struct hx_work *work, const struct hx_work_context *context, uint32_t place)
+static void note_use(
+	struct hx_work *work, const struct hx_work_context *context, uint32_t place, unsigned use)
 {
 	if (context->index->evict == HAPAX_EVICT_LRU && place != 0)
-		hx_packed_set_used(hx_arena_at(&work->key->shard->arena, place));
+		hx_packed_raise_use(hx_arena_at(&work->key->shard->arena, place), use);
 }
 
 bool hx_work_read(struct hx_work *work, const struct hx_work_context *context)
@@ -65,7 +66,7 @@ bool hx_work_read(struct hx_work *work, const struct hx_work_context *context)
 	transit(work, context);
 	if (work->transition.effect != HX_EFFECT_NONE)
 		return false;
-	note_use(work, context, work->place);
+	note_use(work, context, work->place, 2);
 	status = give_record(work);
 	if (status != HAPAX_OK)
 		hx_store_refuse(work->op, status);
@@ -151,11 +152,11 @@ enum hapax_status hx_work_prepare(
 void hx_work_commit(struct hx_work *work, const struct hx_work_context *context)
 {
 	switch (work->transition.effect) {
-	case HX_EFFECT_NONE: note_use(work, context, work->place); break;
+	case HX_EFFECT_NONE: note_use(work, context, work->place, 2); break;
 	case HX_EFFECT_PUT:
 		assert(work->staged != 0);
 		hx_shard_publish(work->key->shard, work->key->hash, work->place, work->staged);
-		note_use(work, context, work->staged);
+		note_use(work, context, work->staged, 1);
 		break;
 	case HX_EFFECT_REMOVE:
 		hx_shard_remove(work->key->shard, work->key->hash, work->place);
