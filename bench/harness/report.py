@@ -18,7 +18,7 @@ def table_rows(result):
             lines.append(
                 [
                     f"{result['title']}: {figure['name']}" + (f", {goal['ours_label']}" if several else ""),
-                    goal["peer_label"] or "–",
+                    _peer(result, goal),
                     _measured(goal["ours"], figure["unit"]),
                     _measured(goal["peer"], figure["unit"]),
                     _ratio(goal["ratio"]),
@@ -27,6 +27,15 @@ def table_rows(result):
                 ]
             )
     return lines
+
+
+def _peer(result, goal):
+    """The peer by its label, and its version unless that is ours."""
+    entries = {entry["label"]: entry for entry in result["entries"]}
+    ours, peer = entries.get(goal["ours_label"]), entries.get(goal["peer_label"])
+    if peer is None or (ours and ours["version"] == peer["version"]):
+        return goal["peer_label"] or "–"
+    return f"{peer['label']} ({peer['version']})"
 
 
 def print_table(results):

@@ -106,7 +106,7 @@ struct hapax_key_options {
 	enum hapax_canonical canonical;
 	const char *const *include; /* content: only these paths; each must be there */
 	size_t include_count;
-	const char *const *exclude; /* content: all but these paths */
+	const char *const *exclude; /* paths that do not matter: not to content, nor to the fingerprint */
 	size_t exclude_count;
 	const char *tenant;         /* NULL and no tenant_from: "default" */
 	const char *tenant_from;    /* a path; without a value there, tenant, else an error */
@@ -186,8 +186,8 @@ struct hapax_key {
  * always.
  *
  * INVALID: a part of the key (policy reject), or the tenant or group, was missing or
- * not usable; the message names the path. LIMIT: scratch was too small, or the data
- * larger than 64 MiB. Owned: nothing; the key is a copy.
+ * not usable, or the data was not JSON as it should be; the message names the path,
+ * or line and column. LIMIT: scratch was too small. Owned: nothing; the key is a copy.
  */
 HAPAX_API enum hapax_status hapax_key_make(
 	const struct hapax_key_strategy *strategy, const struct hapax_event *event,
@@ -195,7 +195,8 @@ HAPAX_API enum hapax_status hapax_key_make(
 
 /*
  * SHA-256 of an event's data: of its lossless canonical form if it is JSON that has
- * one, else of its bytes. Attributes, headers and meta never enter it.
+ * one, else of its bytes. Attributes, headers and meta never enter it. What
+ * hapax_key_make() gives leaves out what its strategy excludes.
  * HAPAX_ERR_LIMIT: scratch was too small.
  */
 HAPAX_API enum hapax_status hapax_event_fingerprint(

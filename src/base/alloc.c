@@ -195,6 +195,16 @@ int hx_pages_commit(void *at, size_t bytes, unsigned flags)
 	return 0;
 }
 
+void hx_pages_discard(void *at, size_t bytes)
+{
+	int failed;
+
+	assert_pages(at, bytes);
+	failed = madvise(at, bytes, MADV_DONTNEED);
+	assert(!failed);
+	(void)failed;
+}
+
 void hx_pages_decommit(void *at, size_t bytes)
 {
 	int failed;

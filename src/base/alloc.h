@@ -61,6 +61,12 @@ __attribute__((warn_unused_result)) void *hx_pages_reserve(size_t bytes);
 /* Make pages readable and writable, zero at first. 0, or -1 with errno set. */
 __attribute__((warn_unused_result)) int hx_pages_commit(void *at, size_t bytes, unsigned flags);
 
+/*
+ * Give the memory of committed pages back; they stay usable and read as zeros.
+ * Cheaper to take back than what was decommitted.
+ */
+void hx_pages_discard(void *at, size_t bytes);
+
 /* Give the memory back and keep the address space; it faults when touched again. */
 void hx_pages_decommit(void *at, size_t bytes);
 

@@ -59,13 +59,16 @@ struct command {
 	command_run_fn *run;
 };
 
+extern const struct command hx_cmd_backtest;
 extern const struct command hx_cmd_check;
 extern const struct command hx_cmd_forget;
 extern const struct command hx_cmd_gc;
 extern const struct command hx_cmd_help;
+extern const struct command hx_cmd_key;
 extern const struct command hx_cmd_keys;
 extern const struct command hx_cmd_lookup;
 extern const struct command hx_cmd_stats;
+extern const struct command hx_cmd_uuid7;
 extern const struct command hx_cmd_version;
 
 /* Every command in the order in which help lists them; ends with NULL. */

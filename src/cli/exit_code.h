@@ -14,6 +14,7 @@ enum hx_exit {
 	HX_EXIT_NO = 1,        /* duplicate, absent */
 	HX_EXIT_USAGE = 64,    /* an option, a key, a setting: what the caller typed */
 	HX_EXIT_MISMATCH = 65, /* same key, other payload */
+	HX_EXIT_DATA = 65,     /* input that is not what it should be */
 	HX_EXIT_NO_INPUT = 66, /* a file that was named could not be read */
 	HX_EXIT_STORE = 69,    /* the store was not reached, is full or too new; nothing was done */
 	HX_EXIT_SOFTWARE = 70, /* a fault in hapax itself */

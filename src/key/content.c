@@ -16,6 +16,12 @@ static bool selects(const struct hapax_key_strategy *strategy)
 	return strategy->include_count > 0 || strategy->exclude_count > 0;
 }
 
+static void drop_excluded(const struct hapax_key_strategy *strategy, struct hx_key_view *view)
+{
+	for (size_t i = 0; i < strategy->exclude_count; i++)
+		hx_json_path_drop(&strategy->exclude[i].json, &view->tree);
+}
+
 /* Mark what is included, then what of it is not. */
 static enum hx_key_made mark(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
@@ -33,9 +39,27 @@ static enum hx_key_made mark(
 			return HX_KEY_MISSING;
 		}
 	}
-	for (size_t i = 0; i < strategy->exclude_count; i++)
-		hx_json_path_drop(&strategy->exclude[i].json, &view->tree);
+	drop_excluded(strategy, view);
 	return HX_KEY_MADE;
+}
+
+enum hx_key_made hx_content_fingerprint(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
+	unsigned char out[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err)
+{
+	enum hx_json_select select = HX_JSON_ALL;
+	enum hx_key_made made;
+
+	if (strategy->exclude_count > 0) {
+		made = hx_view_read(view, err);
+		if (made == HX_KEY_FAILED)
+			return made;
+		if (made == HX_KEY_MADE) {
+			drop_excluded(strategy, view);
+			select = HX_JSON_REST;
+		}
+	}
+	return hx_view_fingerprint(view, select, out, err);
 }
 
 static enum hx_key_made nothing(struct hapax_error *err)
@@ -74,7 +98,8 @@ static void set_digest(
 
 	hx_sha256(text.data, text.size, digest);
 	hx_key_set_digest(ret, prefix, digest);
-	if (selects(strategy) || strategy->canonical != HAPAX_CANONICAL_LOSSLESS)
+	/* With paths to include the key is less than the fingerprint. */
+	if (strategy->include_count > 0 || strategy->canonical != HAPAX_CANONICAL_LOSSLESS)
 		return;
 	memcpy(ret->fingerprint, digest, sizeof(ret->fingerprint));
 	ret->has_fingerprint = 1;

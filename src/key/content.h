@@ -29,6 +29,14 @@ enum hx_key_made hx_content_make(
 	struct hapax_key *ret, struct hapax_error *err);
 
 /*
+ * The fingerprint of the data without what the strategy excludes: that does not
+ * matter, and must not turn a redelivery into a mismatch.
+ */
+enum hx_key_made hx_content_fingerprint(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
+	unsigned char out[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err);
+
+/*
  * For policy content, when data that should be JSON is not: hash it as it came. Never
  * MISSING but for empty data.
  */

@@ -103,7 +103,7 @@ enum hapax_status hapax_key_make(
 		struct hapax_error why = {HAPAX_OK, 0, ""};
 
 		key.has_fingerprint = 1;
-		if (hx_view_fingerprint(&view, key.fingerprint, &why) != HX_KEY_MADE)
+		if (hx_content_fingerprint(strategy, &view, key.fingerprint, &why) != HX_KEY_MADE)
 			return hx_error_set(err, why.status, 0, "%s", why.message);
 	}
 	if (status == HAPAX_OK)
@@ -121,7 +121,7 @@ enum hapax_status hapax_event_fingerprint(
 	if (!is_event(event) || scratch == NULL || ret_fingerprint == NULL)
 		return null_argument(err);
 	hx_view_init(&view, event, scratch);
-	if (hx_view_fingerprint(&view, ret_fingerprint, &why) == HX_KEY_MADE)
+	if (hx_view_fingerprint(&view, HX_JSON_ALL, ret_fingerprint, &why) == HX_KEY_MADE)
 		return HAPAX_OK;
 	return hx_error_set(err, why.status, 0, "%s", why.message);
 }

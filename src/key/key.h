@@ -26,7 +26,7 @@ enum {
 };
 
 enum hx_key_type_flags {
-	HX_KEY_TYPE_CONTENT = 1 << 0,  /* include and exclude mean something */
+	HX_KEY_TYPE_CONTENT = 1 << 0,  /* hashes the data: include means something */
 	HX_KEY_TYPE_PRODUCER = 1 << 1, /* makes a new key each time */
 };
 

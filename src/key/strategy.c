@@ -160,46 +160,52 @@ static enum hapax_status read_text(
 	return strategy->type->parse(strategy, argument, err);
 }
 
-/* Include and exclude: into the data, where the content is hashed. */
+static bool hashes_content(const struct hapax_key_strategy *strategy)
+{
+	return (strategy->type->flags & HX_KEY_TYPE_CONTENT) != 0 ||
+		strategy->on_missing == HAPAX_ON_MISSING_CONTENT;
+}
+
+/* Content is made of data only. */
+static enum hapax_status check_selected(
+	const struct hx_key_path *paths, size_t count, struct hapax_error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (paths[i].source != HX_KEY_DATA || paths[i].json.step_count == 0) {
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0,
+				"path '%s' named nothing within the data", paths[i].text);
+		}
+	}
+	return HAPAX_OK;
+}
+
 static enum hapax_status read_selection(
 	struct hapax_key_strategy *strategy, const struct hapax_key_options *options,
 	struct hapax_error *err)
 {
 	unsigned flags = hx_key_paths_flags(strategy) | HX_KEY_PATHS_WILDCARDS;
-	bool hashes = (strategy->type->flags & HX_KEY_TYPE_CONTENT) ||
-		strategy->on_missing == HAPAX_ON_MISSING_CONTENT;
 	enum hapax_status status = HAPAX_OK;
 
-	if (options->include_count + options->exclude_count == 0)
-		return HAPAX_OK;
-	if (!hashes) {
+	strategy->include_count = options->include_count;
+	strategy->exclude_count = options->exclude_count;
+	if (strategy->include_count > 0 && !hashes_content(strategy)) {
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"include and exclude mean nothing to strategy '%s'", strategy->type->name);
+			err, HAPAX_ERR_INVALID, 0, "include means nothing to strategy '%s'",
+			strategy->type->name);
 	}
-	if (options->include_count > 0) {
-		strategy->include_count = options->include_count;
+	if (strategy->include_count > 0) {
 		status = hx_key_new_paths(
 			options->include, options->include_count, flags, &strategy->include, err);
 	}
-	if (status == HAPAX_OK && options->exclude_count > 0) {
-		strategy->exclude_count = options->exclude_count;
+	if (status == HAPAX_OK && strategy->exclude_count > 0) {
 		status = hx_key_new_paths(
 			options->exclude, options->exclude_count, flags, &strategy->exclude, err);
 	}
-	for (size_t i = 0; status == HAPAX_OK && i < strategy->include_count; i++) {
-		if (strategy->include[i].source != HX_KEY_DATA)
-			status = HAPAX_ERR_INVALID;
-	}
-	for (size_t i = 0; status == HAPAX_OK && i < strategy->exclude_count; i++) {
-		if (strategy->exclude[i].source != HX_KEY_DATA ||
-		    strategy->exclude[i].json.step_count == 0)
-			status = HAPAX_ERR_INVALID;
-	}
-	if (status == HAPAX_ERR_INVALID && (err == NULL || err->status != HAPAX_ERR_INVALID))
-		return hx_error_set(
-			err, status, 0,
-			"content is made of data only: a path named something else");
+	if (status == HAPAX_OK)
+		status = check_selected(strategy->include, strategy->include_count, err);
+	if (status == HAPAX_OK)
+		status = check_selected(strategy->exclude, strategy->exclude_count, err);
 	return status;
 }
 
@@ -208,8 +214,7 @@ static unsigned needs_of(const struct hapax_key_strategy *strategy)
 {
 	unsigned needs = strategy->needs;
 
-	if ((strategy->type->flags & HX_KEY_TYPE_CONTENT) ||
-	    strategy->on_missing == HAPAX_ON_MISSING_CONTENT)
+	if (hashes_content(strategy))
 		needs |= HAPAX_KEY_NEEDS_DATA;
 	for (size_t i = 0; i < strategy->path_count; i++) {
 		if (strategy->paths[i].source == HX_KEY_DATA)

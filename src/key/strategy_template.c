@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "key/date.h"
+#include "wire/date.h"
 #include "key/key.h"
 #include "key/part.h"
 

@@ -167,11 +167,11 @@ enum hx_key_made hx_view_canonical(
 }
 
 enum hx_key_made hx_view_fingerprint(
-	struct hx_key_view *view, unsigned char out[HAPAX_FINGERPRINT_SIZE],
-	struct hapax_error *err)
+	struct hx_key_view *view, enum hx_json_select select,
+	unsigned char out[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err)
 {
 	struct hapax_bytes text = view->event->data;
-	enum hx_key_made made = hx_view_canonical(view, HX_JSON_LOSSLESS, HX_JSON_ALL, &text, err);
+	enum hx_key_made made = hx_view_canonical(view, HX_JSON_LOSSLESS, select, &text, err);
 
 	if (made == HX_KEY_FAILED)
 		return made;

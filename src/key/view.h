@@ -56,10 +56,13 @@ enum hx_key_made hx_view_canonical(
 	struct hx_key_view *view, enum hx_json_dialect dialect, enum hx_json_select select,
 	struct hapax_bytes *ret, struct hapax_error *err);
 
-/* SHA-256 of the data: canonical if it is JSON that has that form, else as it came. */
+/*
+ * SHA-256 of what select says of the data, canonical; of all of it as it came if it
+ * is not JSON that has that form.
+ */
 enum hx_key_made hx_view_fingerprint(
-	struct hx_key_view *view, unsigned char out[HAPAX_FINGERPRINT_SIZE],
-	struct hapax_error *err);
+	struct hx_key_view *view, enum hx_json_select select,
+	unsigned char out[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err);
 
 enum hx_part_kind {
 	HX_PART_BYTES,  /* as they are */

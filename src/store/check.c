@@ -111,13 +111,20 @@ static void reset_answer(struct hapax_op *op)
 	op->private_state = 0;
 }
 
+/* Empty, or filled in by us for an operation that is used again. */
+static bool is_default(struct hapax_bytes name)
+{
+	return name.size == 0 ||
+		(name.data == default_name.data && name.size == default_name.size);
+}
+
 /* The scope by number. Empty names are replaced by what they stand for. */
 static enum hapax_status intern(struct hapax_store *store, struct hapax_op *op)
 {
 	enum hapax_status status = HAPAX_OK;
 	struct hx_scope *scope;
 
-	if (op->tenant.size == 0 && op->group.size == 0)
+	if (is_default(op->tenant) && is_default(op->group))
 		scope = hx_scope_table_get(hx_store_scopes(store), 0);
 	else
 		scope = hx_scope_table_intern(

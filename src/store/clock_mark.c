@@ -3,7 +3,7 @@
  * clock_mark.c - the store's own clock.
  *
  *  (1) Readings of one mark never go back: boot time does not, within a boot.
- *  (2) A store runs at most 1.1 times as fast as boot time.
+ *  (2) A store runs at most 1.1 times as fast as boot time, and a millisecond.
  *  (3) A reboot moves the store's time ahead by at most step_ms_max, never back.
  */
 #include "store/clock_mark.h"
@@ -16,17 +16,21 @@
 /* Of each elapsed millisecond, a tenth more is paid towards what is owed. */
 enum { PAY_DIVISOR = 10 };
 
-static int64_t elapsed_ms(const struct hx_clock_mark *mark, const struct hapax_clock *clock)
+static int64_t boot_now(const struct hx_clock_mark *mark, const struct hapax_clock *clock)
 {
-	int64_t elapsed = clock->boot_ms(clock->context) - mark->boot_ms;
+	int64_t boot_ms = clock->boot_ms(clock->context);
 
 	/* Another process may have set the mark a moment ahead of a coarse reading here. */
-	return elapsed > 0 ? elapsed : 0;
+	return boot_ms > mark->boot_ms ? boot_ms : mark->boot_ms;
 }
 
-static int64_t paid_ms(const struct hx_clock_mark *mark, int64_t elapsed)
+/*
+ * What is paid between the mark and boot_ms: a millisecond at every tenth one of
+ * the boot, wherever the mark stands, so that moving it loses no part of a payment.
+ */
+static int64_t paid_ms(const struct hx_clock_mark *mark, int64_t boot_ms)
 {
-	int64_t paid = elapsed / PAY_DIVISOR;
+	int64_t paid = boot_ms / PAY_DIVISOR - mark->boot_ms / PAY_DIVISOR;
 
 	return paid < mark->owed_ms ? paid : mark->owed_ms;
 }
@@ -67,21 +71,18 @@ void hx_clock_mark_reboot(
 
 int64_t hx_clock_mark_now(const struct hx_clock_mark *mark, const struct hapax_clock *clock)
 {
-	int64_t elapsed = elapsed_ms(mark, clock);
+	int64_t boot_ms = boot_now(mark, clock);
 
-	return mark->store_ms + elapsed + paid_ms(mark, elapsed);
+	return mark->store_ms + (boot_ms - mark->boot_ms) + paid_ms(mark, boot_ms);
 }
 
 void hx_clock_mark_advance(struct hx_clock_mark *mark, const struct hapax_clock *clock)
 {
-	int64_t elapsed = elapsed_ms(mark, clock);
-	int64_t paid = paid_ms(mark, elapsed);
+	int64_t boot_ms = boot_now(mark, clock);
+	int64_t paid = paid_ms(mark, boot_ms);
 
-	/* While something is owed, only whole payments are taken: what is left counts on. */
-	if (mark->owed_ms > 0)
-		elapsed -= elapsed % PAY_DIVISOR;
-	mark->store_ms += elapsed + paid;
-	mark->boot_ms += elapsed;
+	mark->store_ms += boot_ms - mark->boot_ms + paid;
+	mark->boot_ms = boot_ms;
 	mark->owed_ms -= paid;
 	assert(mark->owed_ms >= 0);
 }

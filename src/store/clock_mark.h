@@ -39,7 +39,7 @@ void hx_clock_mark_reboot(
 /* The store's time now. The mark must be current. */
 int64_t hx_clock_mark_now(const struct hx_clock_mark *mark, const struct hapax_clock *clock);
 
-/* Move the mark to now; reads the same afterwards, up to a millisecond late. */
+/* Move the mark to now; it reads the same afterwards. */
 void hx_clock_mark_advance(struct hx_clock_mark *mark, const struct hapax_clock *clock);
 
 #endif

@@ -14,7 +14,10 @@ struct tally {
 	bool wrong;
 };
 
-#define TALLY_INIT {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, false}
+#define TALLY_INIT                                                               \
+	{                                                                        \
+		PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, false \
+	}
 
 static void tally_add(struct tally *tally, size_t operations, bool wrong)
 {
@@ -265,8 +268,10 @@ const struct conformance_case async_cases[] = {
 	{"I13 I14: every submit completes once", every_submit_completes_once, NEEDS_NOTHING},
 	{"I13: a completion may submit", completion_may_submit, NEEDS_NOTHING},
 	{"I13: a refused submit completes", refused_submit_completes, NEEDS_NOTHING},
-	{"I13 I12: too small a buffer does nothing", too_small_a_buffer_does_nothing, NEEDS_NOTHING},
-	{"I13: too small a buffer stops its group", too_small_a_buffer_stops_its_group, NEEDS_NOTHING},
+	{"I13 I12: too small a buffer does nothing", too_small_a_buffer_does_nothing,
+         NEEDS_NOTHING},
+	{"I13: too small a buffer stops its group", too_small_a_buffer_stops_its_group,
+         NEEDS_NOTHING},
 	{"I12: a buffer is used again", buffer_is_used_again, NEEDS_NOTHING},
 	{NULL, NULL, NEEDS_NOTHING},
 };

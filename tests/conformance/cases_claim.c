@@ -224,10 +224,12 @@ static void plain_check_says_first_then_duplicate(void **state)
 	struct hapax_error err;
 
 	assert_int_equal(
-		hapax_store_check(c->store, hapax_bytes_from_text("k"), 0, &outcome, &err), HAPAX_OK);
+		hapax_store_check(c->store, hapax_bytes_from_text("k"), 0, &outcome, &err),
+		HAPAX_OK);
 	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
 	assert_int_equal(
-		hapax_store_check(c->store, hapax_bytes_from_text("k"), 0, &outcome, NULL), HAPAX_OK);
+		hapax_store_check(c->store, hapax_bytes_from_text("k"), 0, &outcome, NULL),
+		HAPAX_OK);
 	assert_int_equal(outcome, HAPAX_OUTCOME_REPLAY);
 	assert_int_equal(case_state(c, "k"), HAPAX_STATE_DONE);
 	/* 24 hours by default. */
@@ -284,18 +286,20 @@ static void store_says_what_it_is(void **state)
 const struct conformance_case claim_cases[] = {
 	{"I1: done is replayed until it expires", done_is_replayed_until_it_expires, NEEDS_NOTHING},
 	{"I1b: a lease keeps others out until it lapses", lease_keeps_others_out_until_it_lapses,
-	 NEEDS_NOTHING},
+         NEEDS_NOTHING},
 	{"I1b: renewal restarts the lease", renewal_restarts_the_lease, NEEDS_NOTHING},
 	{"I3 A5 D4: a released key runs again", released_key_runs_again, NEEDS_NOTHING},
 	{"I3: no key is stuck", no_key_is_stuck, NEEDS_NOTHING},
 	{"I3: a lapse parks when asked to", lapse_parks_when_asked_to, NEEDS_NOTHING},
 	{"I3: a lapse parks a check too", lapse_parks_a_check_too, NEEDS_NOTHING},
 	{"E1: a lapsed holder may finish if nobody ran", lapsed_holder_may_finish_if_nobody_ran,
-	 NEEDS_NOTHING},
+         NEEDS_NOTHING},
 	{"A7: lookup does not mark and forget removes", lookup_does_not_mark_and_forget_removes,
-	 NEEDS_NOTHING},
-	{"A7: forget of a held key must be forced", forget_of_a_held_key_must_be_forced, NEEDS_NOTHING},
-	{"A2: plain check says first then duplicate", plain_check_says_first_then_duplicate, NEEDS_NOTHING},
+         NEEDS_NOTHING},
+	{"A7: forget of a held key must be forced", forget_of_a_held_key_must_be_forced,
+         NEEDS_NOTHING},
+	{"A2: plain check says first then duplicate", plain_check_says_first_then_duplicate,
+         NEEDS_NOTHING},
 	{"I7 B1: scopes are apart", scopes_are_apart, NEEDS_NOTHING},
 	{"C7: a store says what it is", store_says_what_it_is, NEEDS_NOTHING},
 	{NULL, NULL, NEEDS_NOTHING},

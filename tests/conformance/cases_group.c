@@ -13,8 +13,8 @@ static void array_order_counts_on_one_key(void **state)
 		case_op(c, HAPAX_OP_CHECK, "k"),
 	};
 	static const enum hapax_outcome expected[] = {
-		HAPAX_OUTCOME_ABSENT,  HAPAX_OUTCOME_ACQUIRED, HAPAX_OUTCOME_REPLAY,
-		HAPAX_OUTCOME_APPLIED, HAPAX_OUTCOME_ABSENT,   HAPAX_OUTCOME_ACQUIRED,
+		HAPAX_OUTCOME_ABSENT,      HAPAX_OUTCOME_ACQUIRED, HAPAX_OUTCOME_REPLAY,
+		HAPAX_OUTCOME_APPLIED,     HAPAX_OUTCOME_ABSENT,   HAPAX_OUTCOME_ACQUIRED,
 		HAPAX_OUTCOME_IN_PROGRESS,
 	};
 
@@ -217,8 +217,7 @@ static void claim_all_says_what_decided(void **state)
 		case_op(c, HAPAX_OP_CLAIM, "c"), case_op(c, HAPAX_OP_CLAIM, "a"),
 		case_op(c, HAPAX_OP_CLAIM, "b")};
 
-	assert_int_equal(
-		hapax_store_claim_all(c->store, ops, 3, &outcome, &index, NULL), HAPAX_OK);
+	assert_int_equal(hapax_store_claim_all(c->store, ops, 3, &outcome, &index, NULL), HAPAX_OK);
 	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
 	assert_true(case_bytes_are(ops[0].key, "a", 1));
 	assert_true(case_bytes_are(ops[1].key, "b", 1));
@@ -247,23 +246,27 @@ static void claim_all_says_what_decided(void **state)
 	assert_int_equal(case_state(c, "e"), HAPAX_STATE_ABSENT);
 
 	assert_int_equal(
-		hapax_store_claim_all(c->store, more, 0, &outcome, &index, NULL), HAPAX_ERR_INVALID);
+		hapax_store_claim_all(c->store, more, 0, &outcome, &index, NULL),
+		HAPAX_ERR_INVALID);
 	more[1].key = more[0].key;
 	assert_int_equal(
-		hapax_store_claim_all(c->store, more, 3, &outcome, &index, NULL), HAPAX_ERR_INVALID);
+		hapax_store_claim_all(c->store, more, 3, &outcome, &index, NULL),
+		HAPAX_ERR_INVALID);
 	more[1].key = hapax_bytes_from_text("f");
 	more[0].attempt_id = NULL;
 	assert_int_equal(
-		hapax_store_claim_all(c->store, more, 3, &outcome, &index, NULL), HAPAX_ERR_INVALID);
+		hapax_store_claim_all(c->store, more, 3, &outcome, &index, NULL),
+		HAPAX_ERR_INVALID);
 }
 
 const struct conformance_case group_cases[] = {
 	{"E1: array order counts on one key", array_order_counts_on_one_key, NEEDS_NOTHING},
 	{"I1b: a group of free keys is acquired", group_of_free_keys_is_acquired, NEEDS_NOTHING},
-	{"I1b: a group with an obstacle does nothing", group_with_an_obstacle_does_nothing, NEEDS_NOTHING},
+	{"I1b: a group with an obstacle does nothing", group_with_an_obstacle_does_nothing,
+         NEEDS_NOTHING},
 	{"I1b: a skipped group does not park", skipped_group_does_not_park, NEEDS_NOTHING},
 	{"I1b: linked operations stand for themselves", linked_operations_stand_for_themselves,
-	 NEEDS_NOTHING},
+         NEEDS_NOTHING},
 	{"I13: bad groups are refused", bad_groups_are_refused, NEEDS_NOTHING},
 	{"I1b: groups in one submit are apart", groups_in_one_submit_are_apart, NEEDS_NOTHING},
 	{"I1b: claim_all says what decided", claim_all_says_what_decided, NEEDS_NOTHING},

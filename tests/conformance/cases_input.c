@@ -48,7 +48,8 @@ static void key_may_be_any_bytes(void **state)
 
 		must_run(c, &op, HAPAX_OUTCOME_ACQUIRED);
 		must_run(c, &op, HAPAX_OUTCOME_REPLAY);
-		assert_true(case_bytes_are(c->record.key, near_equals[i].data, near_equals[i].size));
+		assert_true(
+			case_bytes_are(c->record.key, near_equals[i].data, near_equals[i].size));
 	}
 }
 
@@ -97,8 +98,8 @@ static void scope_has_bounds(void **state)
 	assert_true(case_bytes_are(c->record.tenant, name, HX_SCOPE_PART_SIZE_MAX));
 	assert_true(case_bytes_are(c->record.group, name, HX_SCOPE_PART_SIZE_MAX));
 	for (int i = 0; i < 4; i++) {
-		struct hapax_bytes bad =
-			i < 2 ? (struct hapax_bytes){name, sizeof(name)} : (struct hapax_bytes){NULL, 3};
+		struct hapax_bytes bad = i < 2 ? (struct hapax_bytes){name, sizeof(name)}
+					       : (struct hapax_bytes){NULL, 3};
 
 		op = case_op(c, HAPAX_OP_CHECK, "k");
 		*(i % 2 ? &op.tenant : &op.group) = bad;
@@ -116,7 +117,7 @@ static void bad_operations_are_refused(void **state)
 
 	ops[count++] = case_op(c, (enum hapax_op_type)0, "k");
 	ops[count++] = case_op(c, (enum hapax_op_type)11, "k");
-	ops[count++] = case_op(c, (enum hapax_op_type)-1, "k");
+	ops[count++] = case_op(c, (enum hapax_op_type) - 1, "k");
 	ops[count] = case_op(c, HAPAX_OP_CLAIM, "k");
 	ops[count++].attempt_id = NULL;
 	ops[count] = case_op(c, HAPAX_OP_CLAIM, "k");
@@ -176,10 +177,8 @@ static void refused_operation_is_left_out(void **state)
 {
 	struct store_case *c = *state;
 	struct hapax_op ops[] = {
-		case_op(c, HAPAX_OP_CHECK, "a"),
-		case_op(c, HAPAX_OP_CHECK, ""),
-		case_op(c, HAPAX_OP_CHECK, "a"),
-		case_op_token(c, HAPAX_OP_COMPLETE, "b", 1),
+		case_op(c, HAPAX_OP_CHECK, "a"), case_op(c, HAPAX_OP_CHECK, ""),
+		case_op(c, HAPAX_OP_CHECK, "a"), case_op_token(c, HAPAX_OP_COMPLETE, "b", 1),
 		case_op(c, HAPAX_OP_CHECK, "b"),
 	};
 	struct hapax_error err = {0};

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/scale.h"
+
 static enum hapax_status try_run(struct store_case *c, enum hapax_op_type type, const char *key)
 {
 	struct hapax_op op = case_op(c, type, key);
@@ -121,13 +123,15 @@ static void full_of_bytes_lets_claims_end(void **state)
 		snprintf(key, sizeof(key), "claim %d", i);
 		tokens[i] = must_claim(c, key);
 	}
-	for (enum hapax_status status = HAPAX_OK; status == HAPAX_OK; filled += status == HAPAX_OK) {
+	for (enum hapax_status status = HAPAX_OK; status == HAPAX_OK;
+	     filled += status == HAPAX_OK) {
 		struct hapax_op ops[64];
 		char keys[64][32];
 
 		for (int i = 0; i < 64; i++) {
-			snprintf(keys[i], sizeof(keys[i]), "fill %llu/%d",
-				 (unsigned long long)filled, i);
+			snprintf(
+				keys[i], sizeof(keys[i]), "fill %llu/%d",
+				(unsigned long long)filled, i);
 			ops[i] = case_op(c, HAPAX_OP_SET, keys[i]);
 			ops[i].result = &result;
 		}
@@ -143,7 +147,8 @@ static void full_of_bytes_lets_claims_end(void **state)
 		struct hapax_op op;
 
 		snprintf(key, sizeof(key), "claim %d", i);
-		op = case_op_token(c, i % 3 == 2 ? HAPAX_OP_RELEASE : HAPAX_OP_COMPLETE, key, tokens[i]);
+		op = case_op_token(
+			c, i % 3 == 2 ? HAPAX_OP_RELEASE : HAPAX_OP_COMPLETE, key, tokens[i]);
 		op.error = hapax_bytes_from_text("failed while the store was full");
 		assert_int_equal(case_renew(c, key, tokens[i]), HAPAX_OK);
 		must_run(c, &op, HAPAX_OUTCOME_APPLIED);
@@ -196,6 +201,57 @@ static void too_many_parked_stop_new_claims(void **state)
 		store_case_reopen(c);
 		assert_int_equal(try_run(c, HAPAX_OP_CLAIM, "newer"), HAPAX_ERR_LIMIT);
 	}
+}
+
+/* Write over, remove and let expire what a few hundred keys hold. */
+static void churn(struct store_case *c, uint64_t steps, uint64_t *ret_number)
+{
+	static unsigned char body[2000];
+
+	for (uint64_t i = 0; i < steps; i++) {
+		struct hapax_op ops[16];
+		struct hapax_result results[16];
+		char keys[16][24];
+
+		for (size_t k = 0; k < 16; k++) {
+			uint64_t number = ++*ret_number;
+
+			snprintf(
+				keys[k], sizeof(keys[k]), "churn %llu",
+				(unsigned long long)(number * 7919 % 500));
+			ops[k] = case_op(c, number % 9 ? HAPAX_OP_SET : HAPAX_OP_FORGET, keys[k]);
+			results[k] = (struct hapax_result){
+				.kind = HAPAX_RESULT_BYTES,
+				.body = {body, number * 31 % (number % 50 ? 100 : sizeof(body))}};
+			ops[k].result = number % 9 ? &results[k] : NULL;
+			ops[k].ttl_ms = number % 9 ? 1 + (int64_t)(number % 97) * 1000 : 0;
+		}
+		assert_int_equal(hapax_store_run(c->store, ops, 16, NULL), HAPAX_OK);
+		store_case_advance(c, 10);
+		if (i % 1000 == 999)
+			case_sweep(c);
+	}
+}
+
+/* I12: the same few keys for ever take the same few bytes. */
+static void churn_does_not_grow_the_store(void **state)
+{
+	struct store_case *c = *state;
+	uint64_t steps = c->has_dir ? scale_count(2000, 60) : scale_count(100000, 4000);
+	uint64_t number = 0;
+
+	churn(c, steps / 4, &number);
+	uint64_t early = case_stats(c).bytes;
+	churn(c, steps, &number);
+	uint64_t late = case_stats(c).bytes;
+	if (late > 2 * early + (4 << 20))
+		printf("# %llu bytes, then %llu\n", (unsigned long long)early,
+		       (unsigned long long)late);
+	assert_true(late <= 2 * early + (4 << 20));
+	/* And nothing of it is left when all has expired. */
+	store_case_advance(c, 200000);
+	case_sweep(c);
+	assert_int_equal(case_stats(c).keys, 0);
 }
 
 static void open_with_lru(struct store_case *c, uint64_t keys_max)
@@ -304,9 +360,11 @@ const struct conformance_case limit_cases[] = {
 	{"I12: a group fits or does not begin", group_fits_or_does_not_begin, NEEDS_NOTHING},
 	{"I12: full of bytes lets claims end", full_of_bytes_lets_claims_end, NEEDS_NOTHING},
 	{"I12: too many parked stop new claims", too_many_parked_stop_new_claims, NEEDS_NOTHING},
+	{"I12: churn does not grow the store", churn_does_not_grow_the_store, NEEDS_NOTHING},
 	{"D3: LRU takes done records only", lru_takes_done_records_only, NEEDS_EVICTION},
 	{"D3: LRU keeps what is used", lru_keeps_what_is_used, NEEDS_EVICTION},
 	{"D3: LRU of claims alone is full", lru_of_claims_alone_is_full, NEEDS_EVICTION},
-	{"D3: LRU does not count expired records", lru_does_not_count_expired_records, NEEDS_EVICTION},
+	{"D3: LRU does not count expired records", lru_does_not_count_expired_records,
+         NEEDS_EVICTION},
 	{NULL, NULL, NEEDS_NOTHING},
 };

@@ -7,8 +7,7 @@
 
 #include "base/limits.h"
 
-static void complete_with(
-	struct store_case *c, const char *key, const struct hapax_result *result)
+static void complete_with(struct store_case *c, const char *key, const struct hapax_result *result)
 {
 	struct hapax_op op = case_op_token(c, HAPAX_OP_COMPLETE, key, must_claim(c, key));
 
@@ -32,10 +31,10 @@ static void must_replay(struct store_case *c, const char *key, const struct hapa
 
 /* Around every size at which a store may change its way of keeping a body. */
 static const size_t sizes[] = {
-	0,   1,   2,    15,   16,   17,   63,   64,    65,    100,   120,   121,    122,
-	123, 124, 125,  126,  127,  128,  129,  130,   191,   192,   255,   256,    257,
-	511, 512, 1000, 1023, 1024, 2048, 4095, 4096,  4097,  8192,  32767, 32768,  65535,
-	65536, 65537, 100000, 262143, 262144,
+	0,    1,    2,    15,    16,    17,    63,    64,    65,     100,    120,
+	121,  122,  123,  124,   125,   126,   127,   128,   129,    130,    191,
+	192,  255,  256,  257,   511,   512,   1000,  1023,  1024,   2048,   4095,
+	4096, 4097, 8192, 32767, 32768, 65535, 65536, 65537, 100000, 262143, 262144,
 };
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
@@ -149,8 +148,7 @@ static void result_size_has_bounds(void **state)
 	free(body);
 
 	c->options.result_size_max = HX_RESULT_SIZE_LIMIT + 1;
-	assert_int_equal(
-		hapax_store_open("memory:", &c->options, &store, NULL), HAPAX_ERR_INVALID);
+	assert_int_equal(hapax_store_open("memory:", &c->options, &store, NULL), HAPAX_ERR_INVALID);
 	assert_null(store);
 }
 
@@ -215,7 +213,8 @@ static void people_text_is_kept_and_cut(void **state)
 const struct conformance_case result_cases[] = {
 	{"B5: a result is replayed byte by byte", result_is_replayed_byte_by_byte, NEEDS_NOTHING},
 	{"B5: a result may be none or empty", result_may_be_none_or_empty, NEEDS_NOTHING},
-	{"B5 I12: a large result becomes a tombstone", large_result_becomes_a_tombstone, NEEDS_NOTHING},
+	{"B5 I12: a large result becomes a tombstone", large_result_becomes_a_tombstone,
+         NEEDS_NOTHING},
 	{"I12: result size has bounds", result_size_has_bounds, NEEDS_NOTHING},
 	{"I13: a bad result is refused", bad_result_is_refused, NEEDS_NOTHING},
 	{"E5: text for people is kept and cut", people_text_is_kept_and_cut, NEEDS_NOTHING},

@@ -77,7 +77,8 @@ static void scan_goes_page_by_page(void **state)
 		for (int calls = 0; !cursor.done; calls++) {
 			walk.in_page = 0;
 			assert_int_equal(
-				hapax_store_scan(c->store, &scan, &cursor, see, &walk, NULL), HAPAX_OK);
+				hapax_store_scan(c->store, &scan, &cursor, see, &walk, NULL),
+				HAPAX_OK);
 			assert_true(walk.in_page <= (pages[i] ? pages[i] : 1000));
 			assert_true(calls < 100000);
 		}
@@ -209,7 +210,8 @@ const struct conformance_case scan_cases[] = {
 	{"E6: a scan goes page by page", scan_goes_page_by_page, NEEDS_NOTHING},
 	{"E6: a scan goes on after a stop", scan_goes_on_after_a_stop, NEEDS_NOTHING},
 	{"E6: a scan filters", scan_filters, NEEDS_NOTHING},
-	{"E6 A4: a scan leaves expired records out", scan_leaves_expired_records_out, NEEDS_NOTHING},
+	{"E6 A4: a scan leaves expired records out", scan_leaves_expired_records_out,
+         NEEDS_NOTHING},
 	{"I13: bad scans are refused", bad_scans_are_refused, NEEDS_NOTHING},
 	{NULL, NULL, NEEDS_NOTHING},
 };

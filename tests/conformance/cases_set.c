@@ -12,9 +12,9 @@ enum made {
 	MADE_LAPSED,
 	MADE_PARKED,
 	MADE_FAILED,
-	MADE_DONE,   /* by claim and complete, with the value "v" */
-	MADE_MARK,   /* by check */
-	MADE_SET,    /* with the value "v" */
+	MADE_DONE, /* by claim and complete, with the value "v" */
+	MADE_MARK, /* by check */
+	MADE_SET,  /* with the value "v" */
 	MADE_SET_EXPIRED,
 	MADE_COUNT,
 };
@@ -44,9 +44,7 @@ static void make(struct store_case *c, enum made made, const char *key)
 		must_claim(c, key);
 		store_case_advance(c, 1000);
 		return;
-	case MADE_PARKED:
-		assert_int_equal(case_park(c, key, must_claim(c, key)), HAPAX_OK);
-		return;
+	case MADE_PARKED: assert_int_equal(case_park(c, key, must_claim(c, key)), HAPAX_OK); return;
 	case MADE_FAILED:
 		assert_int_equal(case_release(c, key, must_claim(c, key)), HAPAX_OK);
 		return;
@@ -131,7 +129,7 @@ static void expire_obeys_its_table(void **state)
 {
 	struct store_case *c = *state;
 	static const enum hapax_outcome expected[MADE_COUNT] = {
-		[MADE_NOTHING] = ABSENT, [MADE_CLAIMED] = BUSY, [MADE_LAPSED] = BUSY,
+		[MADE_NOTHING] = ABSENT, [MADE_CLAIMED] = BUSY,  [MADE_LAPSED] = BUSY,
 		[MADE_PARKED] = BUSY,    [MADE_FAILED] = ABSENT, [MADE_DONE] = BUSY,
 		[MADE_MARK] = BUSY,      [MADE_SET] = APPLIED,   [MADE_SET_EXPIRED] = ABSENT,
 	};
@@ -187,7 +185,8 @@ static void forget_of_set_records_only(void **state)
 		op.flags = HAPAX_OP_SET_ONLY;
 		must_run(c, &op, expected[made]);
 		assert_int_equal(
-			case_state(c, key), expected[made] == APPLIED ? HAPAX_STATE_ABSENT : before);
+			case_state(c, key),
+			expected[made] == APPLIED ? HAPAX_STATE_ABSENT : before);
 	}
 }
 

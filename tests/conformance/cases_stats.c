@@ -124,11 +124,11 @@ static void decide_everything(struct store_case *c)
 }
 
 static const uint64_t decided[HAPAX_DECISION_COUNT] = {
-	[HAPAX_DECISION_ACQUIRED] = 4, [HAPAX_DECISION_REPLAY] = 1,
+	[HAPAX_DECISION_ACQUIRED] = 4,    [HAPAX_DECISION_REPLAY] = 1,
 	[HAPAX_DECISION_IN_PROGRESS] = 1, [HAPAX_DECISION_MISMATCH] = 1,
-	[HAPAX_DECISION_PARKED] = 1,   [HAPAX_DECISION_FENCED] = 1,
-	[HAPAX_DECISION_COMPLETED] = 1, [HAPAX_DECISION_RELEASED] = 1,
-	[HAPAX_DECISION_UNVERIFIED] = 2, [HAPAX_DECISION_LIMIT] = 0,
+	[HAPAX_DECISION_PARKED] = 1,      [HAPAX_DECISION_FENCED] = 1,
+	[HAPAX_DECISION_COMPLETED] = 1,   [HAPAX_DECISION_RELEASED] = 1,
+	[HAPAX_DECISION_UNVERIFIED] = 2,  [HAPAX_DECISION_LIMIT] = 0,
 	[HAPAX_DECISION_FORGOTTEN] = 2,
 };
 
@@ -157,8 +157,7 @@ static void decisions_are_counted(void **state)
 	assert_int_equal(rows.count, 2);
 	assert_int_equal(
 		sum_of(&rows, "acme/billing", CASE_EPOCH_MS + HOUR, HAPAX_DECISION_REPLAY), 1);
-	assert_int_equal(
-		sum_of(&rows, "acme/billing", CASE_EPOCH_MS, HAPAX_DECISION_REPLAY), 0);
+	assert_int_equal(sum_of(&rows, "acme/billing", CASE_EPOCH_MS, HAPAX_DECISION_REPLAY), 0);
 	assert_int_equal(
 		stats.counts[HAPAX_DECISION_ACQUIRED], decided[HAPAX_DECISION_ACQUIRED] + 1);
 	/* A callback that stops is not called again; the sums are whole. */
@@ -189,7 +188,8 @@ static void counters_do_not_need_the_wall_clock(void **state)
 {
 	struct store_case *c = *state;
 	static const int64_t walls[] = {
-		0, CASE_EPOCH_MS - INT64_C(400) * 24 * HOUR, CASE_EPOCH_MS + INT64_C(400) * 24 * HOUR};
+		0, CASE_EPOCH_MS - INT64_C(400) * 24 * HOUR,
+		CASE_EPOCH_MS + INT64_C(400) * 24 * HOUR};
 
 	for (size_t i = 0; i < sizeof(walls) / sizeof(walls[0]); i++) {
 		struct hapax_op op = case_op(c, HAPAX_OP_CHECK, "k");
@@ -208,11 +208,9 @@ static void bad_stats_are_refused(void **state)
 	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
 	struct hapax_error err = {0};
 
-	assert_int_equal(
-		hapax_store_stats(c->store, NULL, NULL, NULL, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(hapax_store_stats(c->store, NULL, NULL, NULL, &err), HAPAX_ERR_INVALID);
 	stats.size = 0;
-	assert_int_equal(
-		hapax_store_stats(c->store, &stats, NULL, NULL, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(hapax_store_stats(c->store, &stats, NULL, NULL, &err), HAPAX_ERR_INVALID);
 	assert_true(err.message[0] != '\0');
 	sweep.size = 1;
 	assert_int_equal(hapax_store_sweep(c->store, &sweep, &err), HAPAX_ERR_INVALID);
@@ -232,7 +230,7 @@ static void sweep_works_in_pieces(void **state)
 	struct store_case *c = *state;
 	enum { KEYS = 5000 };
 	struct hapax_op *ops = calloc(KEYS, sizeof(*ops));
-	char (*keys)[16] = calloc(KEYS, sizeof(*keys));
+	char(*keys)[16] = calloc(KEYS, sizeof(*keys));
 	uint64_t removed = 0;
 
 	assert_true(ops && keys);
@@ -300,7 +298,7 @@ const struct conformance_case stats_cases[] = {
 	{"E1 E3: decisions are counted", decisions_are_counted, NEEDS_NOTHING},
 	{"E3: counters survive a clean close", counters_survive_a_clean_close, NEEDS_DURABLE},
 	{"I8 E3: counters do not need the wall clock", counters_do_not_need_the_wall_clock,
-	 NEEDS_NOTHING},
+         NEEDS_NOTHING},
 	{"I13: bad stats are refused", bad_stats_are_refused, NEEDS_NOTHING},
 	{"A8: sweep works in pieces", sweep_works_in_pieces, NEEDS_NOTHING},
 	{"C7: everything has a name", everything_has_a_name, NEEDS_NOTHING},

@@ -53,7 +53,7 @@ static void race_for_key(size_t index, void *context)
 static void one_of_many_is_first(void **state)
 {
 	struct store_case *c = *state;
-	uint64_t rounds = is_memory(c) ? scale_count(20000, 1500) : scale_count(2000, 30);
+	uint64_t rounds = is_memory(c) ? scale_count(20000, 3000) : scale_count(2000, 200);
 	double begun = scale_seconds();
 	struct race *race = calloc(1, sizeof(*race));
 	struct crowd crowd;
@@ -255,7 +255,7 @@ static void hot_thread(size_t index, void *context)
 /* I1, I1b, I3, I5, I7: what threads saw of hot keys must have an order that explains it. */
 static void run_hot_keys(struct store_case *c, bool time_passes, const char *what)
 {
-	uint64_t rounds = is_memory(c) ? scale_count(20000, 1500) : scale_count(500, 15);
+	uint64_t rounds = is_memory(c) ? scale_count(50000, 8000) : scale_count(1000, 60);
 	double begun = scale_seconds();
 	uint64_t seed = 1;
 	uint64_t events = 0;
@@ -278,8 +278,9 @@ static void run_hot_keys(struct store_case *c, bool time_passes, const char *wha
 		for (size_t k = 0; k < HOT_KEYS; k++) {
 			struct hot_key *key = &hot->keys[k];
 
-			snprintf(key->name, sizeof(key->name), "hot %llu/%zu",
-				 (unsigned long long)hot->round, k);
+			snprintf(
+				key->name, sizeof(key->name), "hot %llu/%zu",
+				(unsigned long long)hot->round, k);
 			atomic_store(&key->taken, 0);
 			atomic_store(&key->token, 0);
 		}
@@ -324,7 +325,7 @@ static void hot_keys_have_an_order_while_leases_lapse(void **state)
 	run_hot_keys(*state, true, "operations of threads on hot keys, time passing");
 }
 
-/* ------------------------------------------------------------------ groups and scans */
+/* ------------------------------------------------------------------ groups */
 
 struct pair {
 	struct hapax_store *store;
@@ -406,6 +407,105 @@ static void group_is_seen_as_a_whole(void **state)
 	assert_true(pair.claimed > 0);
 }
 
+/* ------------------------------------------------------------------ whole records */
+
+enum { WHOLE_KEYS = 7, WHOLE_BODY_MAX = 3000 };
+
+struct whole {
+	struct hapax_store *store;
+	uint64_t steps;
+	struct hapax_buf *bufs[4];
+	_Atomic uint64_t torn;
+	_Atomic uint64_t failed;
+	_Atomic uint64_t found;
+};
+
+/* A value says by its first bytes how long it is, and every other byte follows from that. */
+static void fill_whole(unsigned char *body, size_t size, uint32_t seed)
+{
+	memcpy(body, &seed, sizeof(seed));
+	for (size_t i = sizeof(seed); i < size; i++)
+		body[i] = (unsigned char)(seed * 31 + i);
+}
+
+static size_t whole_size(uint32_t seed)
+{
+	return sizeof(seed) + seed % (seed % 3 ? 60 : WHOLE_BODY_MAX - 10);
+}
+
+static bool is_whole(const struct hapax_record *record, size_t key)
+{
+	unsigned char expected[WHOLE_BODY_MAX];
+	uint32_t seed = 0;
+	char name[16];
+	int size = snprintf(name, sizeof(name), "whole %zu", key);
+
+	if (record->result.body.size < sizeof(seed) ||
+	    !case_bytes_are(record->key, name, (size_t)size))
+		return false;
+	memcpy(&seed, record->result.body.data, sizeof(seed));
+	fill_whole(expected, whole_size(seed), seed);
+	return case_bytes_are(record->result.body, expected, whole_size(seed));
+}
+
+/* Threads 0 and 1 write values of many sizes, and remove them; the others read. */
+static void write_or_read(size_t index, void *context)
+{
+	struct whole *work = context;
+	struct hx_prng prng;
+
+	hx_prng_seed(&prng, index + 1);
+	for (uint64_t step = 0; step < work->steps; step++) {
+		size_t key = hx_prng_below(&prng, WHOLE_KEYS);
+		unsigned char body[WHOLE_BODY_MAX];
+		uint32_t seed = (uint32_t)hx_prng_next(&prng);
+		struct hapax_result result = {
+			.kind = HAPAX_RESULT_BYTES, .body = {body, whole_size(seed)}};
+		struct hapax_record record;
+		char name[16];
+		struct hapax_op op = {
+			.type = HAPAX_OP_LOOKUP,
+			.key = {name, (size_t)snprintf(name, sizeof(name), "whole %zu", key)},
+			.record = &record,
+			.buf = work->bufs[index]};
+
+		if (index < 2) {
+			op.type = seed % 11 ? HAPAX_OP_SET : HAPAX_OP_FORGET;
+			op.result = &result;
+			fill_whole(body, result.body.size, seed);
+		}
+		if (hapax_store_run(work->store, &op, 1, NULL) != HAPAX_OK)
+			atomic_fetch_add(&work->failed, 1);
+		if (op.outcome != HAPAX_OUTCOME_FOUND)
+			continue;
+		atomic_fetch_add(&work->found, 1);
+		if (!is_whole(&record, key))
+			atomic_fetch_add(&work->torn, 1);
+	}
+}
+
+/* A reader gets a record as it was at one moment, never half of two. */
+static void record_is_read_as_a_whole(void **state)
+{
+	struct store_case *c = *state;
+	struct whole work = {.store = c->store};
+	struct crowd crowd;
+
+	work.steps = is_memory(c) ? scale_count(3000000, 100000) : scale_count(5000, 200);
+	for (size_t i = 0; i < 4; i++)
+		work.bufs[i] = hapax_buf_new(65536);
+	crowd_init(&crowd, 4);
+	crowd_run(&crowd, write_or_read, &work);
+	crowd_done(&crowd);
+	for (size_t i = 0; i < 4; i++)
+		hapax_buf_free(work.bufs[i]);
+	assert_int_equal(work.torn, 0);
+	assert_int_equal(work.failed, 0);
+	assert_true(work.found > 0);
+}
+
+/* ------------------------------------------------------------------ scans */
+
 enum { STAYING = 500 };
 
 struct crowded_scan {
@@ -438,7 +538,8 @@ static void scan_again_and_again(struct crowded_scan *work)
 
 		scan.count_max = 1 + i % 97;
 		while (!cursor.done)
-			if (hapax_store_scan(work->store, &scan, &cursor, mark_staying, seen, NULL) !=
+			if (hapax_store_scan(
+				    work->store, &scan, &cursor, mark_staying, seen, NULL) !=
 			    HAPAX_OK) {
 				atomic_fetch_add(&work->failed, 1);
 				break;
@@ -464,8 +565,9 @@ static void scan_or_disturb(size_t index, void *context)
 		char keys[8][40];
 
 		for (int k = 0; k < 8; k++) {
-			snprintf(keys[k], sizeof(keys[k]), "passing %zu/%llu", index,
-				 (unsigned long long)i * 8 + (unsigned)k);
+			snprintf(
+				keys[k], sizeof(keys[k]), "passing %zu/%llu", index,
+				(unsigned long long)i * 8 + (unsigned)k);
 			ops[k] = (struct hapax_op){
 				.type = HAPAX_OP_CHECK, .key = hapax_bytes_from_text(keys[k])};
 		}
@@ -508,8 +610,9 @@ const struct conformance_case thread_cases[] = {
 	{"A2 I1: one of 100 threads is first", one_of_many_is_first, NEEDS_NOTHING},
 	{"I1 I1b I5: hot keys have an order", hot_keys_have_an_order, NEEDS_NOTHING},
 	{"I1 I1b I3 I5: hot keys have an order while leases lapse",
-	 hot_keys_have_an_order_while_leases_lapse, NEEDS_NOTHING},
+         hot_keys_have_an_order_while_leases_lapse, NEEDS_NOTHING},
 	{"I1b: a group is seen as a whole", group_is_seen_as_a_whole, NEEDS_NOTHING},
+	{"I1: a record is read as a whole", record_is_read_as_a_whole, NEEDS_NOTHING},
 	{"E6: a scan sees what stays while others insert", scan_sees_what_stays, NEEDS_NOTHING},
 	{NULL, NULL, NEEDS_NOTHING},
 };

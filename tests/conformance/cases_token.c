@@ -226,8 +226,7 @@ static void tokens_rise_over_the_whole_store(void **state)
 	for (int i = 0; i < 200; i++) {
 		static const char *const keys[] = {"a", "b", "c"};
 		const char *key = keys[i % 3];
-		struct hapax_op op =
-			case_op(c, i % 2 ? HAPAX_OP_CLAIM : HAPAX_OP_CHECK, key);
+		struct hapax_op op = case_op(c, i % 2 ? HAPAX_OP_CLAIM : HAPAX_OP_CHECK, key);
 
 		must_run(c, &op, HAPAX_OUTCOME_ACQUIRED);
 		assert_true(op.token > last);
@@ -270,10 +269,12 @@ const struct conformance_case token_cases[] = {
 	{"I5 E1: a stale token changes nothing", stale_token_changes_nothing, NEEDS_NOTHING},
 	{"I5: a foreign token changes nothing", foreign_token_changes_nothing, NEEDS_NOTHING},
 	{"I5 E1: the right token does what the table says", right_token_does_what_the_table_says,
-	 NEEDS_NOTHING},
+         NEEDS_NOTHING},
 	{"I13: repeated calls are applied once", repeated_calls_are_applied_once, NEEDS_NOTHING},
-	{"I13: a repeated claim gives the same token", repeated_claim_gives_the_same_token, NEEDS_NOTHING},
-	{"I13: an attempt_id counts only while claimed", attempt_id_counts_only_while_claimed, NEEDS_NOTHING},
+	{"I13: a repeated claim gives the same token", repeated_claim_gives_the_same_token,
+         NEEDS_NOTHING},
+	{"I13: an attempt_id counts only while claimed", attempt_id_counts_only_while_claimed,
+         NEEDS_NOTHING},
 	{"I5: tokens rise over the whole store", tokens_rise_over_the_whole_store, NEEDS_NOTHING},
 	{"I5: tokens survive reopening", tokens_survive_reopening, NEEDS_DURABLE},
 	{NULL, NULL, NEEDS_NOTHING},

@@ -54,8 +54,7 @@ static void set_deadline(struct key_state *key, const struct checker_event *even
 	key->deadline_last_ms = event->now_last_ms + span_ms;
 }
 
-static void enter(
-	struct key_state *key, const struct checker_event *event, enum hapax_state state)
+static void enter(struct key_state *key, const struct checker_event *event, enum hapax_state state)
 {
 	key->state = state;
 	set_deadline(key, event, state == HAPAX_STATE_PARKED ? HAPAX_TTL_FOREVER : key->ttl_ms);
@@ -174,8 +173,7 @@ static bool take_step(struct key_state *key, const struct checker_event *event, 
 	case HAPAX_OP_FORGET:
 		if (there)
 			*key = absent_key(key->token_max);
-		return event->outcome ==
-			(there ? HAPAX_OUTCOME_APPLIED : HAPAX_OUTCOME_ABSENT);
+		return event->outcome == (there ? HAPAX_OUTCOME_APPLIED : HAPAX_OUTCOME_ABSENT);
 	case HAPAX_OP_SET:
 	case HAPAX_OP_EXPIRE: return false;
 	}

@@ -14,9 +14,10 @@ enum { CASES_MAX = 256 };
 static const char *kind = "memory:";
 
 static const struct conformance_case *const lists[] = {
-	claim_cases, token_cases, fingerprint_cases, time_cases,   result_cases,
-	input_cases, limit_cases, group_cases,       set_cases,    scan_cases,
-	stats_cases, async_cases, thread_cases,      memory_failure_cases,
+	claim_cases,  token_cases,          fingerprint_cases, time_cases,
+	result_cases, input_cases,          limit_cases,       group_cases,
+	set_cases,    scan_cases,           stats_cases,       async_cases,
+	thread_cases, memory_failure_cases,
 };
 
 uint64_t must_claim(struct store_case *c, const char *key)
@@ -90,8 +91,8 @@ int main(int argc, char **argv)
 				continue;
 			if (count == CASES_MAX)
 				abort();
-			tests[count++] = (struct CMUnitTest){
-				item->name, item->run, set_up, tear_down, NULL};
+			tests[count++] =
+				(struct CMUnitTest){item->name, item->run, set_up, tear_down, NULL};
 		}
 	}
 	return _cmocka_run_group_tests("conformance", tests, count, NULL, NULL);

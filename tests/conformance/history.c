@@ -495,8 +495,9 @@ static void print_op(const struct hapax_op *op, int64_t at_ms)
 
 		printf(byte > ' ' && byte < 0x7f ? "%c" : "\\x%02x", byte);
 	}
-	printf(" flags %x token %" PRIu64 " fingerprint %c lease %" PRId64 " ttl %" PRId64, op->flags,
-	       op->token, op->fingerprint ? op->fingerprint[0] : '-', op->lease_ms, op->ttl_ms);
+	printf(" flags %x token %" PRIu64 " fingerprint %c lease %" PRId64 " ttl %" PRId64,
+	       op->flags, op->token, op->fingerprint ? op->fingerprint[0] : '-', op->lease_ms,
+	       op->ttl_ms);
 	if (op->type == HAPAX_OP_CLAIM)
 		printf(" %s", hapax_on_lapse_name(op->on_lapse));
 	if (op->type == HAPAX_OP_SET)
@@ -537,8 +538,9 @@ static bool submit_batch(struct history *h)
 	if (!model_submit(&h->model, now_ms(h), h->ops, count)) {
 		char what[64];
 
-		snprintf(what, sizeof(what), "after %" PRIu64 " operations, batch of %zu",
-			 h->report->operations, count);
+		snprintf(
+			what, sizeof(what), "after %" PRIu64 " operations, batch of %zu",
+			h->report->operations, count);
 		return fail(h, what);
 	}
 	return true;
@@ -594,8 +596,10 @@ static bool check_stats(struct history *h)
 		uint64_t expected = h->model.counts[i];
 
 		if (h->hours_may_go ? counted > expected : counted != expected) {
-			snprintf(h->model.why, sizeof(h->model.why), "%s %" PRIu64 ", expected %" PRIu64,
-				 hapax_decision_name((enum hapax_decision)i), counted, expected);
+			snprintf(
+				h->model.why, sizeof(h->model.why),
+				"%s %" PRIu64 ", expected %" PRIu64,
+				hapax_decision_name((enum hapax_decision)i), counted, expected);
 			return fail(h, "stats");
 		}
 	}

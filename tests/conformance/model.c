@@ -306,7 +306,7 @@ static enum hapax_outcome may_set(
 		return HAPAX_OUTCOME_APPLIED;
 	return record->body_size == op->expected.size &&
 			(!op->expected.size ||
-			 memcmp(record->body, op->expected.data, op->expected.size) == 0)
+	                 memcmp(record->body, op->expected.data, op->expected.size) == 0)
 		? HAPAX_OUTCOME_APPLIED
 		: HAPAX_OUTCOME_NOT_MET;
 }
@@ -370,9 +370,9 @@ static bool is_refused(
 			parked += model->keys[i].record.state == HAPAX_STATE_PARKED &&
 				model->keys[i].tenant.size == entry->tenant.size &&
 				memcmp(&model->keys[i].tenant, &entry->tenant,
-				       sizeof(entry->tenant)) == 0 &&
+			               sizeof(entry->tenant)) == 0 &&
 				memcmp(&model->keys[i].group, &entry->group,
-				       sizeof(entry->group)) == 0;
+			               sizeof(entry->group)) == 0;
 		if (parked >= model->parked_max)
 			return true;
 	}
@@ -464,8 +464,7 @@ static bool take_token(
 		return differ(model, "the claims of a group have different tokens");
 	for (size_t i = 0; !shared && i < model->count; i++)
 		if (model->keys[i].token_max == op->token)
-			return differ(
-				model, "token %llu twice", (unsigned long long)op->token);
+			return differ(model, "token %llu twice", (unsigned long long)op->token);
 	entry->token_max = op->token;
 	if (op->token > model->token_high)
 		model->token_high = op->token;
@@ -550,8 +549,8 @@ static bool apply(
 	case HAPAX_OP_RELEASE:
 	case HAPAX_OP_PARK: use_token(model, &next, op, now_ms, answer); break;
 	case HAPAX_OP_LOOKUP:
-		answer->outcome = is_there(&next, now_ms) ? HAPAX_OUTCOME_FOUND
-							  : HAPAX_OUTCOME_ABSENT;
+		answer->outcome =
+			is_there(&next, now_ms) ? HAPAX_OUTCOME_FOUND : HAPAX_OUTCOME_ABSENT;
 		break;
 	case HAPAX_OP_FORGET: forget(&next, op, now_ms, answer); break;
 	case HAPAX_OP_SET: set(model, &next, op, now_ms, answer); break;
@@ -563,8 +562,7 @@ static bool apply(
 		return true;
 	}
 	/* A store that refused, or skipped, gave no token: compare() says so. */
-	if (answer->takes_token && op->status == HAPAX_OK &&
-	    op->outcome != HAPAX_OUTCOME_SKIPPED) {
+	if (answer->takes_token && op->status == HAPAX_OK && op->outcome != HAPAX_OUTCOME_SKIPPED) {
 		if (!take_token(model, entry, op, shared_token))
 			return false;
 		next.token = op->token;
@@ -609,7 +607,7 @@ static bool goes(const struct answer *answer)
 {
 	return answer->status == HAPAX_OK &&
 		(answer->outcome == HAPAX_OUTCOME_ACQUIRED ||
-		 answer->outcome == HAPAX_OUTCOME_APPLIED);
+	         answer->outcome == HAPAX_OUTCOME_APPLIED);
 }
 
 /* All or nothing: run it on a copy, keep the copy only if every operation goes. */
@@ -691,7 +689,7 @@ size_t model_sweep(struct model *model, int64_t now_ms)
 			later(record->lease_ends_ms, record->ttl_ms) <= now_ms) {
 			enter(record,
 			      record->on_lapse == HAPAX_ON_LAPSE_PARK ? HAPAX_STATE_PARKED
-								      : HAPAX_STATE_FAILED,
+			                                              : HAPAX_STATE_FAILED,
 			      now_ms);
 			record->error_is_free = true;
 			settled++;
@@ -741,8 +739,8 @@ size_t model_count(const struct model *model, int64_t now_ms, enum hapax_state s
 }
 
 const struct model_record *model_find(
-	const struct model *model, int64_t now_ms, struct hapax_bytes tenant, struct hapax_bytes group,
-	struct hapax_bytes key)
+	const struct model *model, int64_t now_ms, struct hapax_bytes tenant,
+	struct hapax_bytes group, struct hapax_bytes key)
 {
 	for (size_t i = 0; i < model->count; i++) {
 		const struct model_key *entry = &model->keys[i];

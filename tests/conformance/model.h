@@ -100,7 +100,7 @@ size_t model_count(const struct model *model, int64_t now_ms, enum hapax_state s
 
 /* The record of a key, or NULL when there is none or it has expired. */
 const struct model_record *model_find(
-	const struct model *model, int64_t now_ms, struct hapax_bytes tenant, struct hapax_bytes group,
-	struct hapax_bytes key);
+	const struct model *model, int64_t now_ms, struct hapax_bytes tenant,
+	struct hapax_bytes group, struct hapax_bytes key);
 
 #endif

@@ -73,7 +73,9 @@ static struct hapax_bytes choose_key(struct hx_prng *prng, unsigned char *data)
 			data[dashes[i]] = '-';
 		break;
 	case 1: size = hex_text(prng, data, 1 + hx_prng_below(prng, 70)); break;
-	case 2: size = hex_text(prng, data, (size_t[]){16, 32, 40, 64}[hx_prng_below(prng, 4)]); break;
+	case 2:
+		size = hex_text(prng, data, (size_t[]){16, 32, 40, 64}[hx_prng_below(prng, 4)]);
+		break;
 	default: return choose_bytes(prng, data, 1, HX_KEY_SIZE_MAX);
 	}
 	/* Nearly, but not quite: one byte is another one. */
@@ -113,9 +115,11 @@ static int64_t choose_ttl(struct hx_prng *prng)
 static void choose_times(struct hapax_record *record, struct hx_prng *prng, int64_t now_ms)
 {
 	/* Old ones, ones from a moment ago, and one from before 1970. */
-	record->changed_ms = now_ms - (int64_t)(hx_prng_next(prng) >> (20 + hx_prng_below(prng, 44)));
+	record->changed_ms =
+		now_ms - (int64_t)(hx_prng_next(prng) >> (20 + hx_prng_below(prng, 44)));
 	record->first_seen_ms = record->changed_ms -
-		(one_in(prng, 2) ? 0 : (int64_t)(hx_prng_next(prng) >> (20 + hx_prng_below(prng, 44))));
+		(one_in(prng, 2) ? 0
+	                         : (int64_t)(hx_prng_next(prng) >> (20 + hx_prng_below(prng, 44))));
 	record->ttl_ms = choose_ttl(prng);
 	record->expires_ms = HAPAX_TIME_NEVER;
 	if (record->state == HAPAX_STATE_CLAIMED)
@@ -127,7 +131,8 @@ static void choose_times(struct hapax_record *record, struct hx_prng *prng, int6
 	/* expire and KEEP_TTL leave an expiry that ttl does not explain. */
 	if (record->state == HAPAX_STATE_DONE && record->origin == HAPAX_ORIGIN_SET &&
 	    one_in(prng, 2))
-		record->expires_ms = record->changed_ms + 1 + (int64_t)hx_prng_below(prng, 1u << 30);
+		record->expires_ms =
+			record->changed_ms + 1 + (int64_t)hx_prng_below(prng, 1u << 30);
 }
 
 void random_record_make(struct random_record *random, struct hx_prng *prng, int64_t now_ms)

@@ -44,6 +44,6 @@ double scale_seconds(void)
 void scale_report(const char *what, uint64_t count, double seconds, bool ok)
 {
 	printf("# proof: %s %llu %.1fs %s\n", what, (unsigned long long)count, seconds,
-		ok ? "ok" : "FAILED");
+	       ok ? "ok" : "FAILED");
 	fflush(stdout);
 }

@@ -233,7 +233,8 @@ size_t case_scan_count(struct store_case *c, const struct hapax_scan *scan)
 	size_t count = 0;
 
 	while (!cursor.done)
-		if (hapax_store_scan(c->store, scan, &cursor, count_record, &count, &err) != HAPAX_OK)
+		if (hapax_store_scan(c->store, scan, &cursor, count_record, &count, &err) !=
+		    HAPAX_OK)
 			give_up("scan", &err);
 	return count;
 }

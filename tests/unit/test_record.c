@@ -287,7 +287,8 @@ static void copy_is_whole_and_its_own(void **state)
 
 		random_record_make(&random, &prng, CASE_EPOCH_MS);
 		assert_int_equal(hx_record_copy(&random.record, &copy, &buf), HAPAX_OK);
-		assert_null(random_record_difference(&random.record, &copy, HAPAX_FINGERPRINT_SIZE));
+		assert_null(
+			random_record_difference(&random.record, &copy, HAPAX_FINGERPRINT_SIZE));
 		assert_true(lies_in(copy.tenant, &buf) && lies_in(copy.group, &buf));
 		assert_true(lies_in(copy.key, &buf) && lies_in(copy.owner, &buf));
 		assert_true(lies_in(copy.error, &buf));

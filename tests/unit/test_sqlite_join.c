@@ -62,7 +62,8 @@ static int set_up(void **state)
 	snprintf(j->path, sizeof(j->path), "%s", j->c.url + strlen("sqlite:"));
 	if (sqlite3_open(j->path, &j->db) != SQLITE_OK)
 		return -1;
-	exec(j->db, "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER); INSERT INTO account VALUES (1, 100)");
+	exec(j->db,
+	     "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER); INSERT INTO account VALUES (1, 100)");
 	join(j);
 	*state = j;
 	return 0;
@@ -111,7 +112,8 @@ static void a_commit_keeps_all_of_it(void **state)
 		enum hapax_outcome outcome = case_claim(&j->c, "payment-1", &token);
 		if (outcome == HAPAX_OUTCOME_ACQUIRED) {
 			exec(j->db, "UPDATE account SET balance = balance - 10 WHERE id = 1");
-			struct hapax_op op = case_op_token(&j->c, HAPAX_OP_COMPLETE, "payment-1", token);
+			struct hapax_op op =
+				case_op_token(&j->c, HAPAX_OP_COMPLETE, "payment-1", token);
 			op.result = &result;
 			assert_int_equal(case_run(&j->c, &op), HAPAX_OK);
 		} else {
@@ -213,13 +215,22 @@ static void a_failed_submit_is_undone_alone(void **state)
 	exec(j->db, "UPDATE account SET balance = 55 WHERE id = 1");
 	assert_int_equal(case_claim(&j->c, "k", &token), HAPAX_OUTCOME_ACQUIRED);
 	/* An abort in the middle of our write, by the caller's own trigger. */
-	exec(j->db, "CREATE TEMP TRIGGER stop BEFORE INSERT ON main.hapax_record"
-	            " BEGIN SELECT RAISE(ABORT, 'no'); END");
+	exec(j->db,
+	     "CREATE TEMP TRIGGER stop BEFORE INSERT ON main.hapax_record"
+	     " BEGIN SELECT RAISE(ABORT, 'no'); END");
 	struct hapax_op op = case_op(&j->c, HAPAX_OP_CLAIM, "other");
 	assert_int_not_equal(case_run(&j->c, &op), HAPAX_OK);
 	exec(j->db, "DROP TRIGGER temp.stop");
 	assert_int_equal(sqlite3_get_autocommit(j->db), 0);
 	exec(j->db, "COMMIT");
+	/* I11: what should not have happened latches the joined store; join again. */
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	op = case_op(&j->c, HAPAX_OP_LOOKUP, "k");
+	assert_int_equal(case_run(&j->c, &op), HAPAX_ERR_FAILED);
+	assert_int_equal(hapax_store_stats(j->c.store, &stats, NULL, NULL, NULL), HAPAX_ERR_FAILED);
+	hapax_store_close(j->c.store);
+	join(j);
+	assert_int_equal(case_state(&j->c, "k"), HAPAX_STATE_CLAIMED);
 	assert_int_equal(balance(j), 55);
 	assert_int_equal(number(j->db, "SELECT count(*) FROM hapax_record"), 1);
 	assert_int_equal(number(j->db, "SELECT claimed FROM hapax_meta"), 1);
@@ -277,7 +288,10 @@ static void the_callers_settings_stay(void **state)
 
 	assert_int_equal(number(j->db, "PRAGMA application_id"), 0);
 	assert_int_equal(version, 0);
-	assert_int_equal(number(j->db, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'delete'"), 1);
+	assert_int_equal(
+		number(j->db,
+	               "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'delete'"),
+		1);
 	exec(j->db, "INSERT INTO account VALUES (77, 1)");
 	assert_int_equal(case_claim(&j->c, "k", NULL), HAPAX_OUTCOME_ACQUIRED);
 	assert_int_equal(sqlite3_last_insert_rowid(j->db), 77);
@@ -322,6 +336,12 @@ static void joining_inside_a_transaction(void **state)
 	exec(db, "UPDATE hapax_meta SET version = 99");
 	assert_int_equal(hapax_sqlite_join(db, &j->c.options, &store, &err), HAPAX_ERR_UNSUPPORTED);
 	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+	j->c.options.flags |= HAPAX_STORE_MUST_EXIST;
+	assert_int_equal(hapax_sqlite_join(db, &j->c.options, &store, &err), HAPAX_ERR_UNAVAILABLE);
+	j->c.options.evict = HAPAX_EVICT_LRU;
+	assert_int_equal(hapax_sqlite_join(db, &j->c.options, &store, &err), HAPAX_ERR_UNSUPPORTED);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
 	assert_int_equal(hapax_sqlite_join(NULL, NULL, &store, &err), HAPAX_ERR_INVALID);
 }
 
@@ -342,7 +362,8 @@ static void the_rest_works_in_a_transaction_too(void **state)
 
 	exec(j->db, "BEGIN");
 	assert_int_equal(case_run(&j->c, &op), HAPAX_OK);
-	assert_int_equal(hapax_store_scan(j->c.store, NULL, &cursor, count_one, &seen, NULL), HAPAX_OK);
+	assert_int_equal(
+		hapax_store_scan(j->c.store, NULL, &cursor, count_one, &seen, NULL), HAPAX_OK);
 	assert_int_equal(seen, 1);
 	assert_int_equal(case_stats(&j->c).done, 1);
 	assert_int_equal(case_stats(&j->c).counts[HAPAX_DECISION_ACQUIRED], 1);
@@ -361,15 +382,17 @@ static void several_keys_in_one_step(void **state)
 	struct joined *j = *state;
 
 	for (int nested = 0; nested < 2; nested++) {
-		struct hapax_op ops[2] = {case_op(&j->c, HAPAX_OP_CLAIM, nested ? "c" : "a"),
-		                          case_op(&j->c, HAPAX_OP_CLAIM, nested ? "d" : "b")};
+		struct hapax_op ops[2] = {
+			case_op(&j->c, HAPAX_OP_CLAIM, nested ? "c" : "a"),
+			case_op(&j->c, HAPAX_OP_CLAIM, nested ? "d" : "b")};
 		enum hapax_outcome outcome;
 		size_t index;
 
 		if (nested)
 			exec(j->db, "BEGIN");
 		assert_int_equal(
-			hapax_store_claim_all(j->c.store, ops, 2, &outcome, &index, NULL), HAPAX_OK);
+			hapax_store_claim_all(j->c.store, ops, 2, &outcome, &index, NULL),
+			HAPAX_OK);
 		assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
 		assert_int_equal(ops[0].token, ops[1].token);
 		if (nested)
@@ -385,14 +408,17 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_commit_keeps_all_of_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_rollback_undoes_all_of_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(others_see_it_after_the_commit, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_claim_without_complete_counts_as_lapsed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(outside_each_submit_is_a_transaction, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_claim_without_complete_counts_as_lapsed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			outside_each_submit_is_a_transaction, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_failed_submit_is_undone_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_stale_snapshot_is_unavailable, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tokens_rise_over_joins, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_callers_settings_stay, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(joining_inside_a_transaction, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_rest_works_in_a_transaction_too, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			the_rest_works_in_a_transaction_too, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(several_keys_in_one_step, set_up, tear_down),
 	};
 

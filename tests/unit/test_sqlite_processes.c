@@ -128,7 +128,9 @@ static void fifty_processes_make_one_file(void **state)
 
 		/* A new file every second round; otherwise the one of the round before. */
 		if (round % 2 == 0)
-			snprintf(c->url, sizeof(c->url), "sqlite:%.200s/%llu.db", c->dir.path, (unsigned long long)round);
+			snprintf(
+				c->url, sizeof(c->url), "sqlite:%.200s/%llu.db", c->dir.path,
+				(unsigned long long)round);
 		start_init(&start);
 		for (int i = 0; i < PROCESSES; i++) {
 			pids[i] = fork();
@@ -154,7 +156,12 @@ static void fifty_processes_make_one_file(void **state)
 	scale_report("A2: 50 processes make one file", rounds, scale_seconds() - begin, true);
 }
 
-/* E1, I5: processes claim and complete the same keys; each key is done once, tokens rise. */
+/* What a worker writes for each claim that it was given. */
+struct given {
+	int key;
+	uint64_t token;
+};
+
 static void worker(const char *url, int fd, int keys)
 {
 	struct hapax_store *store = open_in_child(url);
@@ -164,20 +171,21 @@ static void worker(const char *url, int fd, int keys)
 	for (int left = keys * 3; left > 0; left--) {
 		unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 		struct hapax_op op = {.type = HAPAX_OP_CLAIM, .attempt_id = attempt_id};
+		struct given given = {.key = (int)hx_prng_below(&prng, (uint64_t)keys)};
 		char key[32];
 
-		snprintf(key, sizeof(key), "%d", (int)hx_prng_below(&prng, (uint64_t)keys));
+		snprintf(key, sizeof(key), "%d", given.key);
 		op.key = hapax_bytes_from_text(key);
 		hx_random_bytes(attempt_id, sizeof(attempt_id));
 		if (hapax_store_run(store, &op, 1, NULL) != HAPAX_OK)
 			_exit(CHILD_ERROR);
 		if (op.outcome != HAPAX_OUTCOME_ACQUIRED)
 			continue;
-		char line[64];
-		int size = snprintf(line, sizeof(line), "%s %llu\n", key, (unsigned long long)op.token);
-		if (write(fd, line, (size_t)size) != size)
+		given.token = op.token;
+		if (write(fd, &given, sizeof(given)) != sizeof(given))
 			_exit(CHILD_ERROR);
-		struct hapax_op complete = {.type = HAPAX_OP_COMPLETE, .key = op.key, .token = op.token};
+		struct hapax_op complete = {
+			.type = HAPAX_OP_COMPLETE, .key = op.key, .token = op.token};
 		if (hapax_store_run(store, &complete, 1, NULL) != HAPAX_OK)
 			_exit(CHILD_ERROR);
 	}
@@ -185,41 +193,39 @@ static void worker(const char *url, int fd, int keys)
 	_exit(0);
 }
 
+/* E1, I5: processes claim and complete the same keys; each is given once, tokens rise. */
 static void processes_contend_for_keys(void **state)
 {
 	struct store_case *c = *state;
 	enum { WORKERS = 8, KEYS = 200 };
 	struct start start;
 	pid_t pids[WORKERS];
-	int lines[2];
+	struct given given;
+	int gifts[2];
 	bool ran[KEYS] = {false};
-	char line[64];
-	int key, runs = 0;
-	unsigned long long token, last = 0;
+	uint64_t runs = 0, last = 0;
 
-	assert_int_equal(pipe(lines), 0);
+	assert_int_equal(pipe(gifts), 0);
 	start_init(&start);
 	for (int i = 0; i < WORKERS; i++) {
 		pids[i] = fork();
 		assert_true(pids[i] >= 0);
 		if (pids[i] == 0) {
-			close(lines[0]);
+			close(gifts[0]);
 			start_wait(&start);
-			worker(c->url, lines[1], KEYS);
+			worker(c->url, gifts[1], KEYS);
 		}
 	}
-	close(lines[1]);
+	close(gifts[1]);
 	start_go(&start);
-	FILE *file = fdopen(lines[0], "r");
-	assert_non_null(file);
-	while (fgets(line, sizeof(line), file)) {
-		assert_int_equal(sscanf(line, "%d %llu", &key, &token), 2);
-		assert_false(ran[key]);
-		ran[key] = true;
+	while (read(gifts[0], &given, sizeof(given)) == sizeof(given)) {
+		assert_in_range(given.key, 0, KEYS - 1);
+		assert_false(ran[given.key]);
+		ran[given.key] = true;
 		runs++;
-		last = token > last ? token : last;
+		last = given.token > last ? given.token : last;
 	}
-	fclose(file);
+	close(gifts[0]);
 	for (int i = 0; i < WORKERS; i++)
 		assert_int_equal(exit_code_of(pids[i]), 0);
 	store_case_open(c);
@@ -247,7 +253,10 @@ static void victim(const char *url, int fd, int life)
 			_exit(CHILD_ERROR);
 		result.body = op.key;
 		struct hapax_op complete = {
-			.type = HAPAX_OP_COMPLETE, .key = op.key, .token = op.token, .result = &result};
+			.type = HAPAX_OP_COMPLETE,
+			.key = op.key,
+			.token = op.token,
+			.result = &result};
 		if (hapax_store_run(store, &complete, 1, NULL) != HAPAX_OK)
 			_exit(CHILD_ERROR);
 		if (write(fd, &i, sizeof(i)) != sizeof(i))
@@ -278,7 +287,8 @@ static void a_killed_process_keeps_its_word(void **state)
 			victim(c->url, said[1], life);
 		}
 		close(said[1]);
-		while (count < kill_after && read(said[0], &number, sizeof(number)) == sizeof(number))
+		while (count < kill_after &&
+		       read(said[0], &number, sizeof(number)) == sizeof(number))
 			count++;
 		assert_int_equal(kill(pid, SIGKILL), 0);
 		assert_int_equal(exit_code_of(pid), -1);
@@ -321,7 +331,9 @@ static void a_dead_process_holds_no_lock(void **state)
 		sqlite3 *db;
 
 		if (sqlite3_open(c->url + 7, &db) != SQLITE_OK ||
-		    sqlite3_exec(db, "BEGIN IMMEDIATE; DELETE FROM hapax_record", NULL, NULL, NULL) != SQLITE_OK)
+		    sqlite3_exec(
+			    db, "BEGIN IMMEDIATE; DELETE FROM hapax_record", NULL, NULL, NULL) !=
+		            SQLITE_OK)
 			_exit(CHILD_ERROR);
 		if (write(ready[1], &byte, 1) != 1)
 			_exit(CHILD_ERROR);

@@ -97,13 +97,15 @@ static void write_file(const char *path, const void *data, size_t size)
 	assert_int_equal(fclose(file), 0);
 }
 
-static void must_not_open(struct store_case *c, const char *url, enum hapax_status status, const char *clue)
+static void must_not_open(
+	struct store_case *c, const char *url, enum hapax_status status, const char *clue)
 {
 	struct hapax_store *store = NULL;
 	struct hapax_error err = {0};
 
 	assert_string_equal(
-		hapax_status_name(hapax_store_open(url, &c->options, &store, &err)), hapax_status_name(status));
+		hapax_status_name(hapax_store_open(url, &c->options, &store, &err)),
+		hapax_status_name(status));
 	assert_null(store);
 	assert_int_equal(err.status, status);
 	if (!strstr(err.message, clue))
@@ -134,10 +136,14 @@ static void a_new_file_is_made(void **state)
 	assert_int_equal(sql_number(c, "SELECT created_ms FROM hapax_meta"), CASE_EPOCH_MS);
 	/* Every table is STRICT. */
 	assert_int_equal(
-		sql_number(c, "SELECT count(*) FROM pragma_table_list WHERE name LIKE 'hapax_%' AND strict = 0"),
+		sql_number(
+			c,
+			"SELECT count(*) FROM pragma_table_list WHERE name LIKE 'hapax_%' AND strict = 0"),
 		0);
 	assert_int_equal(
-		sql_number(c, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
+		sql_number(
+			c, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"),
+		1);
 	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_ACQUIRED);
 }
 
@@ -213,10 +219,14 @@ static void an_older_ledger_is_migrated(void **state)
 	assert_int_equal(hx_sqlite_schema_inspect(&connection, later, &schema, &err), HAPAX_OK);
 	assert_int_equal(schema.version, HX_SQLITE_SCHEMA_VERSION);
 	assert_true(schema.is_ours);
-	assert_int_equal(hx_sqlite_schema_migrate(&connection, later, true, c->options.clock, &err), HAPAX_OK);
+	assert_int_equal(
+		hx_sqlite_schema_migrate(&connection, later, true, c->options.clock, &err),
+		HAPAX_OK);
 	hx_sqlite_connection_close(&connection);
-	assert_int_equal(sql_number(c, "SELECT version FROM hapax_meta"), HX_SQLITE_SCHEMA_VERSION + 2);
-	assert_int_equal(sql_number(c, "SELECT count(*) FROM hapax_record WHERE colour = 'red'"), 1);
+	assert_int_equal(
+		sql_number(c, "SELECT version FROM hapax_meta"), HX_SQLITE_SCHEMA_VERSION + 2);
+	assert_int_equal(
+		sql_number(c, "SELECT count(*) FROM hapax_record WHERE colour = 'red'"), 1);
 
 	/* Which is one that this version must refuse. */
 	must_stay_untouched(c, HAPAX_ERR_UNSUPPORTED, "newer hapax");
@@ -242,12 +252,16 @@ static void a_failed_migration_changes_nothing(void **state)
 	hx_sqlite_connection_init(&connection, path_of(c), &failed);
 	assert_int_equal(hx_sqlite_connection_open(&connection, 0, &err), HAPAX_OK);
 	assert_int_not_equal(
-		hx_sqlite_schema_migrate(&connection, later, true, c->options.clock, &err), HAPAX_OK);
+		hx_sqlite_schema_migrate(&connection, later, true, c->options.clock, &err),
+		HAPAX_OK);
 	hx_sqlite_connection_close(&connection);
 	store_case_reopen(c);
 	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_IN_PROGRESS);
 	assert_int_equal(
-		sql_number(c, "SELECT count(*) FROM pragma_table_info('hapax_record') WHERE name = 'colour'"), 0);
+		sql_number(
+			c,
+			"SELECT count(*) FROM pragma_table_info('hapax_record') WHERE name = 'colour'"),
+		0);
 }
 
 /* I16: both versions are named, and what to do; nothing is written. */
@@ -290,7 +304,8 @@ static void another_programs_database_is_refused(void **state)
 {
 	struct store_case *c = *state;
 
-	sql(c, "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO customers VALUES (1, 'x')");
+	sql(c,
+	    "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO customers VALUES (1, 'x')");
 	must_stay_untouched(c, HAPAX_ERR_INVALID, "another program's database");
 	/* Marked by its owner, though it has no tables yet. */
 	sql(c, "DROP TABLE customers; PRAGMA application_id = 1234");
@@ -308,8 +323,9 @@ static void another_programs_log_is_left_alone(void **state)
 	assert_int_equal(sqlite3_open(path_of(c), &db), SQLITE_OK);
 	assert_int_equal(
 		sqlite3_exec(
-			db, "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0;"
-			    "CREATE TABLE customers (id INTEGER); INSERT INTO customers VALUES (1)",
+			db,
+			"PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0;"
+			"CREATE TABLE customers (id INTEGER); INSERT INTO customers VALUES (1)",
 			NULL, NULL, NULL),
 		SQLITE_OK);
 	/* A copy of both files is what a crash would have left. */
@@ -355,7 +371,10 @@ static void a_joined_database_keeps_its_journal(void **state)
 	store_case_open(c);
 	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_ACQUIRED);
 	assert_int_equal(
-		sql_number(c, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'delete'"), 1);
+		sql_number(
+			c,
+			"SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'delete'"),
+		1);
 	assert_int_equal(sql_number(c, "PRAGMA application_id"), 0);
 	store_case_reopen(c);
 	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_IN_PROGRESS);
@@ -416,6 +435,8 @@ static void bad_paths_are_told_apart(void **state)
 	snprintf(url, sizeof(url), "sqlite:%s/absent.db", c->dir.path);
 	must_not_open(c, url, HAPAX_ERR_UNAVAILABLE, "does not exist");
 	assert_int_equal(access(url + 7, F_OK), -1);
+	/* The file is there, and the ledger is not. */
+	must_stay_untouched(c, HAPAX_ERR_UNAVAILABLE, "holds no ledger");
 	c->options.flags &= ~(unsigned)HAPAX_STORE_MUST_EXIST;
 
 	c->options.evict = HAPAX_EVICT_LRU;
@@ -445,8 +466,9 @@ static void what_is_not_writable_is_refused(void **state)
 static void names_are_taken_as_they_are(void **state)
 {
 	struct store_case *c = *state;
-	static const char *const names[] = {
-		"a?mode=ro", "a%20b", "a#b", "file:x", ":memory:", "name with blanks", "\xff\xfe", "?immutable=1"};
+	static const char *const names[] = {"a?mode=ro", "a%20b",       "a#b",
+	                                    "file:x",    ":memory:",    "name with blanks",
+	                                    "\xff\xfe",  "?immutable=1"};
 	char before[4096];
 
 	assert_non_null(getcwd(before, sizeof(before)));
@@ -464,10 +486,13 @@ static void names_are_taken_as_they_are(void **state)
 	assert_int_equal(chdir(c->dir.path), 0);
 	snprintf(c->url, sizeof(c->url), "sqlite:file:relative.db?mode=memory");
 	store_case_open(c);
+	assert_int_equal(access("file:relative.db?mode=memory", F_OK), 0);
+	/* And it stays the same file wherever the process goes. */
+	assert_int_equal(chdir(before), 0);
+	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(case_stats(c).claimed, 1);
 	hapax_store_close(c->store);
 	c->store = NULL;
-	assert_int_equal(access("file:relative.db?mode=memory", F_OK), 0);
-	assert_int_equal(chdir(before), 0);
 }
 
 int main(void)
@@ -478,14 +503,20 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_empty_file_becomes_a_ledger, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_half_made_file_is_finished, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_older_ledger_is_migrated, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_failed_migration_changes_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_failed_migration_changes_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_newer_ledger_is_refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_ledger_migrated_under_us_is_left_alone, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(another_programs_database_is_refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(another_programs_log_is_left_alone, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_joined_database_keeps_its_journal, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_ledger_migrated_under_us_is_left_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			another_programs_database_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			another_programs_log_is_left_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_joined_database_keeps_its_journal, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_no_database_is_refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_only_looks_like_a_ledger_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_only_looks_like_a_ledger_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(bad_paths_are_told_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_not_writable_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(names_are_taken_as_they_are, set_up, tear_down),

@@ -22,6 +22,8 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/thread.h"
+#include "store/core.h"
+#include "store/sqlite/batch.h"
 #include "support/crowd.h"
 #include "support/store_case.h"
 
@@ -117,6 +119,53 @@ static void a_lock_held_too_long_is_unavailable(void **state)
 	assert_int_equal(case_claim(c, "new", NULL), HAPAX_OUTCOME_ACQUIRED);
 }
 
+/* I13, I14: each call has the time that it was promised, whoever it shares a batch with. */
+static void later_calls_may_wait_longer(void **state)
+{
+	struct store_case *c = *state;
+	sqlite3 *db = open_beside(c);
+	struct hx_sqlite_connection connection;
+	struct hapax_store_options options;
+	_Atomic uint32_t is_failed = 0;
+	_Atomic uint64_t swept = 0;
+	struct hx_sqlite_batch batch = {.connection = &connection, .swept = &swept};
+	struct hapax_op ops[4];
+	struct hx_sqlite_request requests[4];
+	int64_t now_ns = hx_clock_mono_ns();
+
+	assert_int_equal(hx_store_options_complete(&c->options, &options, NULL), HAPAX_OK);
+	batch.workspace.options = &options;
+	hx_sqlite_connection_init(&connection, c->url + strlen("sqlite:"), &is_failed);
+	assert_int_equal(hx_sqlite_connection_open(&connection, 0, NULL), HAPAX_OK);
+	assert_int_equal(hx_sqlite_connection_accept(&connection, false, NULL), HAPAX_OK);
+	for (int i = 0; i < 4; i++) {
+		ops[i] = case_op(c, HAPAX_OP_CHECK, (const char *[]){"a", "b", "c", "d"}[i]);
+		ops[i].tenant = hapax_bytes_from_text("default");
+		ops[i].group = hapax_bytes_from_text("default");
+		requests[i] = (struct hx_sqlite_request){
+			.next = i < 3 ? &requests[i + 1] : NULL,
+			.ops = &ops[i],
+			.count = 1,
+			/* The time of two is up, that of two is not. */
+			.deadline_ns = i < 2 ? now_ns - 1 + i : INT64_MAX,
+		};
+		hx_sqlite_ops_begin(&ops[i], 1);
+	}
+	exec(db, "BEGIN IMMEDIATE");
+	assert_ptr_equal(hx_sqlite_batch_run(&batch, requests), &requests[2]);
+	assert_int_equal(ops[0].status, HAPAX_ERR_UNAVAILABLE);
+	assert_int_equal(ops[1].status, HAPAX_ERR_UNAVAILABLE);
+	assert_null(requests[1].next);
+	exec(db, "COMMIT");
+	assert_null(hx_sqlite_batch_run(&batch, &requests[2]));
+	assert_int_equal(ops[2].outcome, HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(ops[3].outcome, HAPAX_OUTCOME_ACQUIRED);
+	hx_sqlite_workspace_done(&batch.workspace);
+	hx_sqlite_connection_close(&connection);
+	sqlite3_close(db);
+	assert_int_equal(case_stats(c).keys, 2);
+}
+
 struct unlocker {
 	sqlite3 *db;
 	struct hx_event go;
@@ -141,7 +190,8 @@ static void a_lock_given_up_is_waited_for(void **state)
 
 	hx_event_init(&unlocker.go);
 	exec(unlocker.db, "BEGIN IMMEDIATE");
-	assert_int_equal(hx_thread_start(&thread, unlock_when_told, &unlocker, "unlocker", NULL), HAPAX_OK);
+	assert_int_equal(
+		hx_thread_start(&thread, unlock_when_told, &unlocker, "unlocker", NULL), HAPAX_OK);
 	assert_int_equal(case_run(c, &op), HAPAX_OK);
 	hx_thread_join(&thread);
 	sqlite3_close(unlocker.db);
@@ -172,17 +222,26 @@ static void the_clock_mark_survives_a_reboot(void **state)
 	assert_int_equal(before, CASE_EPOCH_MS + hour);
 	assert_int_equal(number(db, "SELECT boot_ms FROM hapax_meta"), 0);
 
+	/* A store that only answers keeps its clock with its counters, and when it is closed. */
+	store_case_advance(c, hour);
+	assert_int_equal(case_claim(c, "k3", NULL), HAPAX_OUTCOME_ACQUIRED);
+	store_case_advance(c, 11000);
+	assert_int_equal(case_state(c, "k3"), HAPAX_STATE_CLAIMED);
+	assert_int_equal(number(db, "SELECT store_ms FROM hapax_meta"), before + hour);
+	store_case_reopen(c);
+	assert_int_equal(number(db, "SELECT store_ms FROM hapax_meta"), before + hour + 11000);
+
 	/* Two stores on one file compute one time, also when one was open over the reboot. */
 	struct hapax_store *other;
 	assert_int_equal(hapax_store_open(c->url, &c->options, &other, NULL), HAPAX_OK);
 	hx_virtual_clock_reboot(&c->clock);
-	hx_virtual_clock_set_wall(&c->clock, CASE_EPOCH_MS + 2 * hour);
+	hx_virtual_clock_set_wall(&c->clock, CASE_EPOCH_MS + 3 * hour);
 	store_case_advance(c, 5);
 	assert_int_equal(case_state(c, "k"), HAPAX_STATE_CLAIMED);
 	struct hapax_stats stats = HAPAX_STATS_INIT;
 	assert_int_equal(hapax_store_stats(other, &stats, NULL, NULL, NULL), HAPAX_OK);
 	assert_int_equal(stats.now_ms, store_case_now(c));
-	assert_int_equal(stats.now_ms, CASE_EPOCH_MS + 2 * hour + 5);
+	assert_int_equal(stats.now_ms, CASE_EPOCH_MS + 3 * hour + 5);
 	hapax_store_close(other);
 	sqlite3_close(db);
 }
@@ -285,8 +344,11 @@ static void numbers_follow_the_rows(void **state)
 		if (i % 5 == 0)
 			continue;
 		op = case_op_token(
-			c, (enum hapax_op_type[]){0, HAPAX_OP_COMPLETE, HAPAX_OP_RELEASE, HAPAX_OP_PARK,
-		                                  HAPAX_OP_RENEW}[i % 5], key, tokens[i]);
+			c,
+			(enum hapax_op_type[]){
+				0, HAPAX_OP_COMPLETE, HAPAX_OP_RELEASE, HAPAX_OP_PARK,
+				HAPAX_OP_RENEW}[i % 5],
+			key, tokens[i]);
 		op.group = hapax_bytes_from_text(i % 3 ? "one" : "two");
 		assert_int_equal(case_run(c, &op), HAPAX_OK);
 	}
@@ -367,31 +429,76 @@ static int count_one(const struct hapax_record *record, void *context)
 static void a_damaged_row_is_told(void **state)
 {
 	struct store_case *c = *state;
-	struct hapax_cursor cursor = {0};
-	struct hapax_error err;
-	struct hapax_op op;
+	static const char *const damages[] = {
+		"attempt = 0",
+		"attempt = -1",
+		"attempt = 4294967296",
+		"token = 0",
+		"token = -5",
+		"origin = 3",
+		"on_lapse = 2",
+		"on_lapse = -1",
+		"result_kind = 1",
+		"result_class = 9",
+		"fingerprint = x'0102'",
+		"fingerprint = zeroblob(33)",
+		"attempt_id = zeroblob(17)",
+		"owner = zeroblob(129)",
+		"error = zeroblob(1025)",
+		"result_body = x'00'",
+		"result_headers = x'00'",
+		"ttl_ms = 0",
+		"changed_ms = first_seen_ms - 1",
+	};
 	sqlite3 *db = open_beside(c);
-	size_t seen = 0;
 
 	assert_int_equal(case_claim(c, "a", NULL), HAPAX_OUTCOME_ACQUIRED);
-	assert_int_equal(case_claim(c, "b", NULL), HAPAX_OUTCOME_ACQUIRED);
-	assert_int_equal(case_claim(c, "c", NULL), HAPAX_OUTCOME_ACQUIRED);
-	exec(db, "UPDATE hapax_record SET attempt = 0, due_ms = 1 WHERE key = x'62'");
-	for (unsigned type = HAPAX_OP_CLAIM; type <= HAPAX_OP_EXPIRE; type++) {
-		op = case_op_token(c, (enum hapax_op_type)type, "b", 2);
-		assert_int_equal(case_run(c, &op), HAPAX_ERR_CORRUPT);
-	}
-	assert_int_equal(case_claim(c, "a", NULL), HAPAX_OUTCOME_IN_PROGRESS);
-	/* The sweep passes it over. */
-	assert_int_equal(case_sweep(c).removed, 0);
-	/* A scan says so once, and goes on behind it. */
-	int errors = 0;
-	while (!cursor.done) {
-		struct hapax_scan scan = HAPAX_SCAN_INIT;
-		size_t before = seen;
+	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
+		char text[200];
 
-		scan.count_max = 1;
-		enum hapax_status status = hapax_store_scan(c->store, &scan, &cursor, count_one, &seen, &err);
+		exec(db,
+		     "DELETE FROM hapax_record WHERE key = x'62'; UPDATE hapax_meta SET claimed = 1");
+		assert_int_equal(case_claim(c, "b", NULL), HAPAX_OUTCOME_ACQUIRED);
+		snprintf(
+			text, sizeof(text),
+			"UPDATE hapax_record SET %s, due_ms = 1 WHERE key = x'62'", damages[i]);
+		exec(db, text);
+		for (unsigned type = HAPAX_OP_CLAIM; type <= HAPAX_OP_EXPIRE; type++) {
+			struct hapax_op op = case_op_token(c, (enum hapax_op_type)type, "b", 2);
+
+			if (case_run(c, &op) != HAPAX_ERR_CORRUPT)
+				fail_msg("not noticed: %s", damages[i]);
+		}
+		/* The sweep passes it over, and others are not concerned. */
+		assert_int_equal(case_sweep(c).removed, 0);
+		assert_int_equal(case_claim(c, "a", NULL), HAPAX_OUTCOME_IN_PROGRESS);
+	}
+	assert_int_equal(number(db, "SELECT count(*) FROM hapax_record"), 2);
+	sqlite3_close(db);
+}
+
+/* A scan says so once, and goes on behind it. */
+static void a_scan_goes_on_behind_a_damaged_row(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_scan scan = HAPAX_SCAN_INIT;
+	struct hapax_cursor cursor = {0};
+	sqlite3 *db = open_beside(c);
+	size_t seen = 0;
+	int errors = 0;
+
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(
+			case_claim(c, (const char *[]){"a", "b", "c"}[i], NULL),
+			HAPAX_OUTCOME_ACQUIRED);
+	exec(db, "UPDATE hapax_record SET attempt = 0 WHERE key = x'62'");
+	sqlite3_close(db);
+	scan.count_max = 1;
+	while (!cursor.done) {
+		size_t before = seen;
+		enum hapax_status status =
+			hapax_store_scan(c->store, &scan, &cursor, count_one, &seen, NULL);
+
 		if (status == HAPAX_OK)
 			continue;
 		assert_int_equal(status, HAPAX_ERR_CORRUPT);
@@ -400,8 +507,131 @@ static void a_damaged_row_is_told(void **state)
 	}
 	assert_int_equal(errors, 1);
 	assert_int_equal(seen, 2);
-	assert_int_equal(number(db, "SELECT count(*) FROM hapax_record"), 3);
-	sqlite3_close(db);
+}
+
+/* I10: nor is a ledger's row that cannot be right. */
+static void a_damaged_ledger_fails(void **state)
+{
+	struct store_case *c = *state;
+	static const char *const damages[] = {
+		"UPDATE hapax_meta SET token = -1",
+		"UPDATE hapax_meta SET token = 9007199254740992",
+		"UPDATE hapax_meta SET owed_ms = -1",
+		"DELETE FROM hapax_meta",
+		"DROP TABLE hapax_record",
+	};
+
+	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
+		struct hapax_op op = case_op(c, HAPAX_OP_CLAIM, "k");
+		sqlite3 *db = open_beside(c);
+
+		exec(db, damages[i]);
+		sqlite3_close(db);
+		assert_int_equal(case_run(c, &op), HAPAX_ERR_FAILED);
+		store_case_done(c);
+		store_case_begin(c, "sqlite:");
+	}
+}
+
+/* I12: a full store lets go of what has expired by itself, a little at a time. */
+static void a_full_store_makes_room(void **state)
+{
+	struct store_case *c = *state;
+	char key[32];
+
+	c->options.keys_max = 300;
+	store_case_reopen(c);
+	for (int i = 0; i < 600; i++) {
+		struct hapax_op op;
+
+		if (i == 300)
+			store_case_advance(c, 60000);
+		snprintf(key, sizeof(key), "%d", i);
+		op = case_op(c, HAPAX_OP_CHECK, key);
+		assert_int_equal(case_run(c, &op), HAPAX_OK);
+	}
+	assert_int_equal(case_stats(c).keys, 300);
+	assert_int_equal(case_stats(c).swept, 300);
+	struct hapax_op op = case_op(c, HAPAX_OP_CHECK, "one more");
+	assert_int_equal(case_run(c, &op), HAPAX_ERR_LIMIT);
+}
+
+/* A prefix within a scope is a range: the scan ends where it ends. */
+static void a_scan_of_a_prefix_is_a_range(void **state)
+{
+	struct store_case *c = *state;
+	static const struct hapax_bytes keys[] = {{"a", 1},    {"b", 1},     {"b\0", 2},
+	                                          {"b\0x", 3}, {"b\377", 2}, {"b\377\377", 3},
+	                                          {"c", 1},    {"\377", 1}};
+	struct hapax_scan scan = HAPAX_SCAN_INIT;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		for (int scope = 0; scope < 3; scope++) {
+			struct hapax_op op = {.type = HAPAX_OP_CHECK, .key = keys[i]};
+
+			op.group = hapax_bytes_from_text((const char *[]){"f", "g", "h"}[scope]);
+			op.tenant = hapax_bytes_from_text(scope == 2 ? "u" : "t");
+			assert_int_equal(hapax_store_run(c->store, &op, 1, NULL), HAPAX_OK);
+		}
+	}
+	for (size_t page = 1; page < 5; page++) {
+		scan = (struct hapax_scan)HAPAX_SCAN_INIT;
+		scan.count_max = page;
+		assert_int_equal(case_scan_count(c, &scan), 24);
+		scan.tenant = hapax_bytes_from_text("t");
+		assert_int_equal(case_scan_count(c, &scan), 16);
+		scan.prefix = hapax_bytes_from_text("b");
+		assert_int_equal(case_scan_count(c, &scan), 10);
+		scan.group = hapax_bytes_from_text("f");
+		assert_int_equal(case_scan_count(c, &scan), 5);
+		scan.prefix = (struct hapax_bytes){"b\377", 2};
+		assert_int_equal(case_scan_count(c, &scan), 2);
+		scan.prefix = (struct hapax_bytes){"\377", 1};
+		assert_int_equal(case_scan_count(c, &scan), 1);
+		scan.tenant.size = 0;
+		assert_int_equal(case_scan_count(c, &scan), 1);
+		scan.group = hapax_bytes_from_text("none");
+		assert_int_equal(case_scan_count(c, &scan), 0);
+	}
+}
+
+static void a_cursor_from_elsewhere_is_refused(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_cursor cursor = {.size = 4};
+	size_t seen = 0;
+
+	assert_int_equal(
+		hapax_store_scan(c->store, NULL, &cursor, count_one, &seen, NULL),
+		HAPAX_ERR_INVALID);
+	cursor = (struct hapax_cursor){.size = 100, .place = {255, 255, 255, 255, 255, 255}};
+	assert_int_equal(
+		hapax_store_scan(c->store, NULL, &cursor, count_one, &seen, NULL),
+		HAPAX_ERR_INVALID);
+	assert_int_equal(seen, 0);
+	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_ACQUIRED);
+}
+
+/* A group as large as allowed, and one behind it. */
+static void a_large_group_is_one_step(void **state)
+{
+	struct store_case *c = *state;
+	enum { COUNT = 1024 };
+	static char keys[COUNT][16];
+	static struct hapax_op ops[COUNT];
+	enum hapax_outcome outcome = HAPAX_OUTCOME_NONE;
+	size_t index;
+
+	for (int i = 0; i < COUNT; i++) {
+		snprintf(keys[i], sizeof(keys[i]), "%04d", i);
+		ops[i] = case_op(c, HAPAX_OP_CLAIM, keys[i]);
+	}
+	assert_int_equal(
+		hapax_store_claim_all(c->store, ops, COUNT, &outcome, &index, NULL), HAPAX_OK);
+	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(case_stats(c).claimed, COUNT);
+	assert_int_equal(case_stats(c).token, ops[0].token);
+	assert_int_equal(case_claim(c, "0500", NULL), HAPAX_OUTCOME_IN_PROGRESS);
 }
 
 /* I5, LIMIT: tokens end where JSON's integers do, and nothing is done beyond. */
@@ -527,13 +757,16 @@ static void do_all_at_once(size_t index, void *context)
 
 		snprintf(key, sizeof(key), "%d", i);
 		switch (index % 4) {
-		case 0: status = hapax_store_scan(store, NULL, &cursor, count_one, &seen, NULL); break;
+		case 0:
+			status = hapax_store_scan(store, NULL, &cursor, count_one, &seen, NULL);
+			break;
 		case 1: status = hapax_store_sweep(store, &sweep, NULL); break;
 		case 2: status = hapax_store_stats(store, &stats, NULL, NULL, NULL); break;
 		default: break;
 		}
 		if (status == HAPAX_OK)
-			status = hapax_store_check(store, hapax_bytes_from_text(key), 0, &outcome, NULL);
+			status = hapax_store_check(
+				store, hapax_bytes_from_text(key), 0, &outcome, NULL);
 		mix->errors += status != HAPAX_OK;
 		mix->acquired += outcome == HAPAX_OUTCOME_ACQUIRED;
 	}
@@ -576,14 +809,26 @@ static void the_log_stays_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_lock_held_too_long_is_unavailable, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_lock_held_too_long_is_unavailable, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(later_calls_may_wait_longer, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_lock_given_up_is_waited_for, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_clock_mark_survives_a_reboot, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_unknown_boot_does_not_make_readers_write, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			the_clock_mark_survives_a_reboot, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			an_unknown_boot_does_not_make_readers_write, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(counters_are_kept_by_the_hour, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(numbers_follow_the_rows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_sweep_comes_in_pieces, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_damaged_row_is_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_scan_goes_on_behind_a_damaged_row, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_damaged_ledger_fails, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_full_store_makes_room, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_scan_of_a_prefix_is_a_range, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_cursor_from_elsewhere_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_large_group_is_one_step, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tokens_end_below_two_to_the_53, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_moved_file_is_not_written, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_small_disk_fills_up, set_up, tear_down),

@@ -192,8 +192,7 @@ static void claim_and_check_answer_by_the_table(void **state)
 		const unsigned char *print = prints[i / ROW_COUNT / 2 % 3];
 		struct hapax_record storage;
 		const struct hapax_record *old = make(row, has_print, &storage);
-		struct hapax_op op =
-			make_op(i / ROW_COUNT / 6 ? HAPAX_OP_CHECK : HAPAX_OP_CLAIM);
+		struct hapax_op op = make_op(i / ROW_COUNT / 6 ? HAPAX_OP_CHECK : HAPAX_OP_CLAIM);
 		bool compared = has_print && print;
 		bool counts = !begins_anew(row) && row != ROW_FAILED;
 
@@ -201,7 +200,8 @@ static void claim_and_check_answer_by_the_table(void **state)
 		struct hx_transition transition = run(old, &op);
 		assert_int_equal(op.status, HAPAX_OK);
 		assert_int_equal(
-			op.outcome, compared && print == print_b ? asked[row].other : asked[row].same);
+			op.outcome,
+			compared && print == print_b ? asked[row].other : asked[row].same);
 		assert_int_equal(op.unverified != 0, counts && !compared);
 		assert_int_equal(transition.was_absent, begins_anew(row));
 		if (op.outcome == HAPAX_OUTCOME_ACQUIRED) {
@@ -231,10 +231,17 @@ static void token_operations_go_by_the_table(void **state)
 	static const enum hapax_state fenced[] = {
 		HAPAX_STATE_ABSENT, HAPAX_STATE_ABSENT, HAPAX_STATE_ABSENT, HAPAX_STATE_ABSENT};
 	static const enum hapax_state *const to[ROW_COUNT] = {
-		[ROW_ABSENT] = fenced, [ROW_EXPIRED_DONE] = fenced, [ROW_EXPIRED_FAILED] = fenced,
-		[ROW_FAILED] = failed, [ROW_CLAIMED] = held,        [ROW_LAPSED] = held,
-		[ROW_LAPSED_PARK] = held, [ROW_PARKED] = held,      [ROW_DONE] = done,
-		[ROW_MARK] = done,     [ROW_SET] = done,
+		[ROW_ABSENT] = fenced,
+		[ROW_EXPIRED_DONE] = fenced,
+		[ROW_EXPIRED_FAILED] = fenced,
+		[ROW_FAILED] = failed,
+		[ROW_CLAIMED] = held,
+		[ROW_LAPSED] = held,
+		[ROW_LAPSED_PARK] = held,
+		[ROW_PARKED] = held,
+		[ROW_DONE] = done,
+		[ROW_MARK] = done,
+		[ROW_SET] = done,
 	};
 
 	(void)state;
@@ -246,8 +253,7 @@ static void token_operations_go_by_the_table(void **state)
 		struct hapax_record storage;
 		const struct hapax_record *old = make(row, true, &storage);
 		struct hapax_op op = make_op(types[which]);
-		enum hapax_state target =
-			token == TOKEN ? to[row][which] : HAPAX_STATE_ABSENT;
+		enum hapax_state target = token == TOKEN ? to[row][which] : HAPAX_STATE_ABSENT;
 
 		op.token = token;
 		op.error = HX_BYTES_LIT("why");

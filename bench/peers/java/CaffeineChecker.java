@@ -111,9 +111,10 @@ public final class CaffeineChecker {
     }
 
     /** The jar's manifest names no version, but Debian's /usr/share/java/caffeine.jar links to one. */
-    private static String jarName() throws IOException {
+    private static String version() throws IOException {
         String path = Cache.class.getProtectionDomain().getCodeSource().getLocation().getPath();
-        return Path.of(path).toRealPath().getFileName().toString();
+        String jar = Path.of(path).toRealPath().getFileName().toString();
+        return jar.replaceAll("^caffeine-?|[.]jar$", "");
     }
 
     public static void main(String[] arguments) throws IOException {
@@ -125,7 +126,7 @@ public final class CaffeineChecker {
         }
         System.out.printf(
                 "{\"contestant\":\"Caffeine\",\"version\":\"%s, Java %s\"}%n",
-                jarName(), System.getProperty("java.version"));
+                version(), System.getProperty("java.version"));
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
         while (input.readLine() != null) {
             System.out.println(checker.round(seed++));

@@ -17,9 +17,9 @@
 enum {
 	PLACES_PER_CHUNK = HX_CHUNK_SIZE / HX_PLACE_UNIT,
 	/* Free chunks beyond this give their memory back to the system. */
-	FREE_COMMITTED_MAX = 16,
-	/* Small stores stay small: huge pages only once there is this much. */
-	HUGE_FROM_CHUNK = 64,
+	FREE_KEPT_MAX = 16,
+	/* Small stores stay small: huge pages only once there is one to fill. */
+	CHUNKS_PER_HUGE = HX_PAGES_HUGE_SIZE / HX_CHUNK_SIZE,
 };
 
 #define HOUR_MS INT64_C(3600000)
@@ -32,6 +32,7 @@ enum hapax_status hx_arena_init(struct hx_arena *arena, uint64_t bytes, struct h
 	memset(arena, 0, sizeof(*arena));
 	arena->chunk_count_max = (uint32_t)chunks;
 	arena->chunk_count = 1;
+	arena->committed_count = 1;
 	arena->epoch = epoch;
 	arena->memory_bytes = bytes;
 	/* One step more than needed: commits go by whole steps. */
@@ -95,11 +96,9 @@ static void chunk_free(struct hx_arena *arena, uint32_t number)
 	for (uint32_t i = number; i < number + run; i++) {
 		struct hx_chunk *chunk = &arena->chunks[i];
 
-		if (arena->free_count >= FREE_COMMITTED_MAX && chunk->is_committed) {
-			hx_pages_decommit(
+		if (arena->free_count >= FREE_KEPT_MAX)
+			hx_pages_discard(
 				arena->memory + (uint64_t)i * HX_CHUNK_SIZE, HX_CHUNK_SIZE);
-			chunk->is_committed = 0;
-		}
 		chunk->state = HX_CHUNK_FREE;
 		chunk->run = 1;
 		chunk->next = arena->free_first;
@@ -140,17 +139,29 @@ static void chunk_retire(struct hx_arena *arena, uint32_t number)
 	arena->retired_last = number;
 }
 
+/*
+ * Make the memory of a chunk usable. A huge page must be writable as a whole when
+ * it is first touched, or the kernel gives small ones: so all chunks in it at once.
+ */
 static bool chunk_commit(struct hx_arena *arena, uint32_t number)
 {
-	struct hx_chunk *chunk = &arena->chunks[number];
-	unsigned flags = number >= HUGE_FROM_CHUNK ? HX_PAGES_HUGE : 0;
+	uint32_t first = number;
+	uint32_t count = 1;
+	unsigned flags = 0;
 
-	if (chunk->is_committed)
+	if (number < arena->committed_count)
 		return true;
+	if (number >= CHUNKS_PER_HUGE &&
+	    number / CHUNKS_PER_HUGE < arena->chunk_count_max / CHUNKS_PER_HUGE) {
+		count = CHUNKS_PER_HUGE;
+		flags = HX_PAGES_HUGE;
+	}
+	assert(first == arena->committed_count);
 	if (hx_pages_commit(
-		    arena->memory + (uint64_t)number * HX_CHUNK_SIZE, HX_CHUNK_SIZE, flags) != 0)
+		    arena->memory + (uint64_t)first * HX_CHUNK_SIZE,
+		    (uint64_t)count * HX_CHUNK_SIZE, flags) != 0)
 		return false;
-	chunk->is_committed = 1;
+	arena->committed_count = first + count;
 	return true;
 }
 
@@ -185,7 +196,7 @@ static uint32_t take_free(struct hx_arena *arena)
 {
 	uint32_t number = arena->free_first;
 
-	if (number == 0 || !chunk_commit(arena, number))
+	if (number == 0)
 		return 0;
 	arena->free_first = arena->chunks[number].next;
 	arena->free_count--;
@@ -224,10 +235,6 @@ static uint32_t take_free_run(struct hx_arena *arena, uint32_t run)
 {
 	uint32_t first = find_free_run(arena, run);
 
-	for (uint32_t i = first; first != 0 && i < first + run; i++) {
-		if (!chunk_commit(arena, i))
-			return 0;
-	}
 	if (first != 0)
 		unlink_free_run(arena, first, run);
 	return first;

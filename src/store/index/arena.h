@@ -19,6 +19,7 @@
 
 #include "store/index/epoch.h"
 #include "store/index/packed.h"
+#include "store/index/packed_mark.h"
 
 enum {
 	HX_CHUNK_SIZE = 256 * 1024,
@@ -56,8 +57,7 @@ struct hx_chunk {
 	uint32_t next;              /* in the free list or the retired queue; 0: none */
 	uint8_t state;              /* enum hx_chunk_state */
 	uint8_t class_;             /* enum hx_expiry_class */
-	uint8_t is_committed;
-	uint32_t generation; /* counts openings, so that a pause in a walk can tell */
+	uint32_t generation;        /* counts openings, so that a pause in a walk can tell */
 };
 
 struct hx_arena {
@@ -66,7 +66,8 @@ struct hx_arena {
 	uint64_t memory_bytes; /* reserved */
 	uint64_t chunks_bytes; /* reserved */
 	uint32_t chunk_count_max;
-	uint32_t chunk_count; /* ever taken; number 0 is never given out */
+	uint32_t chunk_count;     /* ever taken; number 0 is never given out */
+	uint32_t committed_count; /* up to here the memory of chunks is usable */
 	uint32_t open[HX_CLASS_COUNT];
 	uint32_t free_first;
 	uint32_t free_count;

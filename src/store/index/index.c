@@ -148,7 +148,7 @@ void hx_index_prefetch_record(const struct hx_index_key *key)
 		__builtin_prefetch(hx_arena_at(
 			&key->shard->arena,
 			hx_bucket_place(bucket, (unsigned)__builtin_ctz(candidates))));
-	else if (hx_bucket_next(bucket) != 0)
+	else if (hx_bucket_overflows(bucket, hx_table_tag(key->hash)))
 		__builtin_prefetch(hx_table_overflow(table, hx_bucket_next(bucket)));
 }
 

@@ -32,22 +32,6 @@
 #include "base/bytes.h"
 #include "base/hex.h"
 #include "base/limits.h"
-#include "base/siphash.h"
-#include "base/uuid7.h"
-
-enum head {
-	HEAD_STATE_SHIFT = 0,  /* 2 bits: state - 1 */
-	HEAD_ORIGIN_SHIFT = 2, /* 2 bits */
-	HEAD_PARK = 1 << 4,
-	HEAD_PRINT = 1 << 5,
-	HEAD_ENCODING_SHIFT = 6, /* 2 bits */
-	HEAD_MORE = 1 << 8,
-	HEAD_RESULT = 1 << 9,
-	HEAD_WIDE = 1 << 10,
-	HEAD_DEAD = 1 << 11,  /* changes after publication */
-	HEAD_FRESH = 1 << 12, /* changes after publication */
-	HEAD_HIT = 1 << 13,   /* changes after publication */
-};
 
 enum more {
 	MORE_AGE = 1 << 0,
@@ -69,21 +53,6 @@ enum result_bits {
 	RESULT_BODY = 1 << 6,
 };
 
-enum {
-	NARROW_SIZE = 12,
-	WIDE_SIZE = 22,
-	HEX_KEY_MIN = 8, /* below this the size byte eats the gain */
-	EXPIRES_NEVER32 = -1,
-};
-
-_Static_assert(HAPAX_STATE_CLAIMED == 1 && HAPAX_STATE_PARKED == 4, "a state fits in two bits");
-
-static uint16_t head_load(const unsigned char *at)
-{
-	return atomic_load_explicit(
-		(const _Atomic uint16_t *)(const void *)at, memory_order_relaxed);
-}
-
 static void head_set(unsigned char *at, uint16_t bits)
 {
 	atomic_fetch_or_explicit((_Atomic uint16_t *)(void *)at, bits, memory_order_relaxed);
@@ -93,31 +62,6 @@ static void head_clear(unsigned char *at, uint16_t bits)
 {
 	atomic_fetch_and_explicit(
 		(_Atomic uint16_t *)(void *)at, (uint16_t)~bits, memory_order_relaxed);
-}
-
-/* Unaligned loads and stores; memory is read by the process that wrote it. */
-static uint16_t load16(const unsigned char *at)
-{
-	uint16_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
-static uint32_t load32(const unsigned char *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
-static uint64_t load64(const unsigned char *at)
-{
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
 }
 
 static size_t varint_size(uint64_t value)
@@ -139,17 +83,6 @@ static uint64_t zigzag(int64_t value)
 static int64_t unzigzag(uint64_t value)
 {
 	return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
-}
-
-/* Differences wrap: they are taken apart the same way. */
-static int64_t difference(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a - (uint64_t)b);
-}
-
-static int64_t sum(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
 /* A place to write to, and one to read from. Sizes were computed before. */
@@ -189,99 +122,13 @@ static struct hapax_bytes read_bytes(const unsigned char **at, size_t size)
 	return bytes;
 }
 
-/* Keys. */
-
-static bool pack_hex(struct hx_packed_key *packed, struct hapax_bytes key)
-{
-	return key.size % 2 == 0 && key.size >= HEX_KEY_MIN && key.size <= HX_KEY_TEXT_SIZE &&
-		hx_hex_decode(key, packed->packed);
-}
-
-void hx_packed_key_init(struct hx_packed_key *packed, uint32_t scope_id, struct hapax_bytes key)
-{
-	assert(key.size >= 1 && key.size <= HX_KEY_SIZE_MAX);
-	packed->scope_id = scope_id;
-	packed->data = packed->packed;
-	if (key.size == HX_UUID_TEXT_SIZE && hx_uuid_pack(key.data, packed->packed)) {
-		packed->encoding = HX_KEY_UUID;
-		packed->size = HX_UUID_SIZE;
-	} else if (pack_hex(packed, key)) {
-		packed->encoding = HX_KEY_HEX;
-		packed->size = (uint16_t)(key.size / 2);
-	} else {
-		packed->encoding = HX_KEY_RAW;
-		packed->size = (uint16_t)key.size;
-		packed->data = key.data;
-	}
-}
-
-/* The encoding counts: a UUID and the same digits without dashes are two keys with two hashes. */
-uint64_t hx_packed_key_hash(const struct hx_packed_key *key, const uint64_t hash_key[2])
-{
-	uint32_t suffix = key->scope_id | (uint32_t)key->encoding << 30;
-	unsigned char message[HX_KEY_SIZE_MAX + sizeof(suffix)];
-
-	_Static_assert(HX_SCOPES_MAX < 1 << 30, "a scope leaves room for the encoding");
-	if (key->encoding == HX_KEY_UUID)
-		return hx_siphash13_20(hash_key, key->data, suffix);
-	memcpy(message, key->data, key->size);
-	memcpy(message + key->size, &suffix, sizeof(suffix));
-	return hx_siphash13(hash_key, message, key->size + sizeof(suffix));
-}
-
-static size_t key_part_size(const struct hx_packed_key *key)
-{
-	return key->size +
-		(key->encoding == HX_KEY_UUID          ? 0u
-	                 : key->encoding == HX_KEY_HEX ? 1u
-	                                               : 2u);
-}
-
-static void write_key(unsigned char **at, const struct hx_packed_key *key)
-{
-	if (key->encoding == HX_KEY_HEX) {
-		*(*at)++ = (unsigned char)key->size;
-	} else if (key->encoding == HX_KEY_RAW) {
-		write_bytes(at, &key->size, sizeof(key->size));
-	}
-	write_bytes(at, key->data, key->size);
-}
-
-static struct hapax_bytes read_key(const unsigned char **at, unsigned encoding)
-{
-	size_t size = HX_UUID_SIZE;
-
-	if (encoding == HX_KEY_HEX) {
-		size = *(*at)++;
-	} else if (encoding == HX_KEY_RAW) {
-		size = load16(*at);
-		*at += sizeof(uint16_t);
-	}
-	return read_bytes(at, size);
-}
-
-static unsigned encoding_of(uint16_t head)
-{
-	return (head >> HEAD_ENCODING_SHIFT) & 3u;
-}
-
-static const unsigned char *parts_of(const unsigned char *at, uint16_t head)
-{
-	return at + (head & HEAD_WIDE ? WIDE_SIZE : NARROW_SIZE);
-}
-
-static uint32_t profile_of(const unsigned char *at, uint16_t head)
-{
-	return head & HEAD_WIDE ? load32(at + 2) : load16(at + 2);
-}
-
 /* What of a record the narrow form cannot hold. */
 
 static bool is_wide(
 	const struct hapax_record *record, const struct hx_packed_base *base, uint32_t profile_id)
 {
-	int64_t expires = difference(record->expires_ms, base->ms);
-	int64_t token = difference((int64_t)record->token, (int64_t)base->token);
+	int64_t expires = hx_packed_difference(record->expires_ms, base->ms);
+	int64_t token = hx_packed_difference((int64_t)record->token, (int64_t)base->token);
 
 	return profile_id > UINT16_MAX || token < INT32_MIN || token > INT32_MAX ||
 		(record->expires_ms != HAPAX_TIME_NEVER && (expires < 0 || expires >= UINT32_MAX));
@@ -290,7 +137,7 @@ static bool is_wide(
 static bool changed_is_implied(const struct hapax_record *record)
 {
 	return record->expires_ms != HAPAX_TIME_NEVER && record->ttl_ms != INT64_MAX &&
-		record->changed_ms == difference(record->expires_ms, record->ttl_ms);
+		record->changed_ms == hx_packed_difference(record->expires_ms, record->ttl_ms);
 }
 
 static unsigned more_bits(const struct hapax_record *record, bool ttl_is_own)
@@ -324,13 +171,13 @@ static size_t more_size(
 
 	if (bits & MORE_AGE)
 		size += varint_size(
-			(uint64_t)difference(record->changed_ms, record->first_seen_ms));
+			(uint64_t)hx_packed_difference(record->changed_ms, record->first_seen_ms));
 	if (bits & MORE_ATTEMPT)
 		size += varint_size(record->attempt);
 	if (bits & MORE_CHANGED)
-		size += varint_size(zigzag(difference(record->changed_ms, base->ms)));
+		size += varint_size(zigzag(hx_packed_difference(record->changed_ms, base->ms)));
 	if (bits & MORE_LEASE)
-		size += varint_size(zigzag(difference(record->lease_ends_ms, base->ms)));
+		size += varint_size(zigzag(hx_packed_difference(record->lease_ends_ms, base->ms)));
 	if (bits & MORE_ATTEMPT_ID)
 		size += HAPAX_ATTEMPT_ID_SIZE;
 	if (bits & MORE_OWNER)
@@ -348,13 +195,15 @@ static void write_more(
 {
 	*(*at)++ = (unsigned char)bits;
 	if (bits & MORE_AGE)
-		write_varint(at, (uint64_t)difference(record->changed_ms, record->first_seen_ms));
+		write_varint(
+			at,
+			(uint64_t)hx_packed_difference(record->changed_ms, record->first_seen_ms));
 	if (bits & MORE_ATTEMPT)
 		write_varint(at, record->attempt);
 	if (bits & MORE_CHANGED)
-		write_varint(at, zigzag(difference(record->changed_ms, base->ms)));
+		write_varint(at, zigzag(hx_packed_difference(record->changed_ms, base->ms)));
 	if (bits & MORE_LEASE)
-		write_varint(at, zigzag(difference(record->lease_ends_ms, base->ms)));
+		write_varint(at, zigzag(hx_packed_difference(record->lease_ends_ms, base->ms)));
 	if (bits & MORE_ATTEMPT_ID)
 		write_bytes(at, record->attempt_id, HAPAX_ATTEMPT_ID_SIZE);
 	if (bits & MORE_OWNER) {
@@ -382,9 +231,9 @@ static void read_more(
 	if (bits & MORE_ATTEMPT)
 		record->attempt = (uint32_t)read_varint(at);
 	if (!is_implied)
-		record->changed_ms = sum(base->ms, unzigzag(read_varint(at)));
+		record->changed_ms = hx_packed_sum(base->ms, unzigzag(read_varint(at)));
 	if (bits & MORE_LEASE)
-		record->lease_ends_ms = sum(base->ms, unzigzag(read_varint(at)));
+		record->lease_ends_ms = hx_packed_sum(base->ms, unzigzag(read_varint(at)));
 	if (bits & MORE_ATTEMPT_ID)
 		memcpy(record->attempt_id, read_bytes(at, HAPAX_ATTEMPT_ID_SIZE).data,
 		       HAPAX_ATTEMPT_ID_SIZE);
@@ -394,18 +243,18 @@ static void read_more(
 		record->owner = read_bytes(at, size);
 	}
 	if (bits & MORE_ERROR) {
-		size_t size = load16(*at);
+		size_t size = hx_packed_load16(*at);
 
 		*at += sizeof(uint16_t);
 		record->error = read_bytes(at, size);
 	}
 	if (bits & MORE_TTL) {
-		record->ttl_ms = (int64_t)load64(*at);
+		record->ttl_ms = (int64_t)hx_packed_load64(*at);
 		*at += sizeof(int64_t);
 	}
 	if (is_implied)
-		record->changed_ms = difference(record->expires_ms, record->ttl_ms);
-	record->first_seen_ms = difference(record->changed_ms, (int64_t)age);
+		record->changed_ms = hx_packed_difference(record->expires_ms, record->ttl_ms);
+	record->first_seen_ms = hx_packed_difference(record->changed_ms, (int64_t)age);
 }
 
 /* Results. */
@@ -492,7 +341,8 @@ struct hx_packed_shape hx_packed_shape(
 		.more = (uint8_t)more_bits(record, ttl_is_own),
 		.result = (uint8_t)result_bits(&record->result),
 	};
-	size_t size = (shape.is_wide ? WIDE_SIZE : NARROW_SIZE) + key_part_size(key);
+	size_t size = (shape.is_wide ? HX_PACKED_WIDE_SIZE : HX_PACKED_NARROW_SIZE) +
+		hx_packed_key_part_size(key);
 
 	if (record->fingerprint_size != 0)
 		size += HAPAX_FINGERPRINT_SHORT_SIZE;
@@ -508,20 +358,20 @@ static uint16_t head_of(
 	const struct hapax_record *record, const struct hx_packed_key *key,
 	const struct hx_packed_shape *shape)
 {
-	unsigned head = ((unsigned)record->state - 1) << HEAD_STATE_SHIFT;
+	unsigned head = ((unsigned)record->state - 1) << HX_HEAD_STATE_SHIFT;
 
-	head |= (unsigned)record->origin << HEAD_ORIGIN_SHIFT;
-	head |= (unsigned)key->encoding << HEAD_ENCODING_SHIFT;
+	head |= (unsigned)record->origin << HX_HEAD_ORIGIN_SHIFT;
+	head |= (unsigned)key->encoding << HX_HEAD_ENCODING_SHIFT;
 	if (record->on_lapse == HAPAX_ON_LAPSE_PARK)
-		head |= HEAD_PARK;
+		head |= HX_HEAD_PARK;
 	if (record->fingerprint_size != 0)
-		head |= HEAD_PRINT;
+		head |= HX_HEAD_PRINT;
 	if (shape->more != 0)
-		head |= HEAD_MORE;
+		head |= HX_HEAD_MORE;
 	if (shape->result != 0)
-		head |= HEAD_RESULT;
+		head |= HX_HEAD_RESULT;
 	if (shape->is_wide)
-		head |= HEAD_WIDE;
+		head |= HX_HEAD_WIDE;
 	return (uint16_t)head;
 }
 
@@ -536,9 +386,10 @@ static void write_front(
 	} else {
 		uint16_t profile = (uint16_t)profile_id;
 		uint32_t expires = record->expires_ms == HAPAX_TIME_NEVER
-			? (uint32_t)EXPIRES_NEVER32
-			: (uint32_t)difference(record->expires_ms, base->ms);
-		int32_t token = (int32_t)difference((int64_t)record->token, (int64_t)base->token);
+			? HX_PACKED_NEVER32
+			: (uint32_t)hx_packed_difference(record->expires_ms, base->ms);
+		int32_t token =
+			(int32_t)hx_packed_difference((int64_t)record->token, (int64_t)base->token);
 
 		write_bytes(at, &profile, sizeof(profile));
 		write_bytes(at, &expires, sizeof(expires));
@@ -558,7 +409,7 @@ void hx_packed_write(
 		(_Atomic uint16_t *)(void *)at, head_of(record, key, &shape), memory_order_relaxed);
 	at += sizeof(uint16_t);
 	write_front(&at, record, base, profile_id, shape.is_wide);
-	write_key(&at, key);
+	at = hx_packed_key_write(at, key);
 	if (record->fingerprint_size != 0)
 		write_bytes(&at, record->fingerprint, HAPAX_FINGERPRINT_SHORT_SIZE);
 	if (shape.more != 0)
@@ -570,94 +421,24 @@ void hx_packed_write(
 	assert((size_t)(at - begin) == shape.size);
 }
 
-/* Everything of the head that a mark has set, whatever its key and fingerprint. */
-static const uint16_t mark_head =
-	(uint16_t)((HAPAX_STATE_DONE - 1) << HEAD_STATE_SHIFT | HAPAX_ORIGIN_CHECK << HEAD_ORIGIN_SHIFT);
-
-size_t hx_packed_mark_size(
-	const struct hx_packed_key *key, const struct hx_packed_mark *mark,
-	const struct hx_packed_base *base)
-{
-	int64_t expires = difference(mark->expires_ms, base->ms);
-	int64_t token = difference((int64_t)mark->token, (int64_t)base->token);
-	size_t size = NARROW_SIZE + key_part_size(key);
-
-	/* Without an expiry the time of the mark must be spelt out. */
-	if (mark->profile_id > UINT16_MAX || token < INT32_MIN || token > INT32_MAX ||
-	    expires < 0 || expires >= UINT32_MAX || mark->expires_ms == HAPAX_TIME_NEVER)
-		return 0;
-	if (mark->fingerprint != NULL)
-		size += HAPAX_FINGERPRINT_SHORT_SIZE;
-	return size + (size & 1);
-}
-
-void hx_packed_write_mark(
-	unsigned char *at, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
-	const struct hx_packed_base *base)
-{
-	uint16_t head = (uint16_t)(mark_head | key->encoding << HEAD_ENCODING_SHIFT);
-	uint16_t profile = (uint16_t)mark->profile_id;
-	uint32_t expires = (uint32_t)difference(mark->expires_ms, base->ms);
-	int32_t token = (int32_t)difference((int64_t)mark->token, (int64_t)base->token);
-	unsigned char *end = at + NARROW_SIZE;
-
-	assert(((uintptr_t)at & 1) == 0);
-	if (mark->fingerprint != NULL)
-		head |= HEAD_PRINT;
-	atomic_store_explicit((_Atomic uint16_t *)(void *)at, head, memory_order_relaxed);
-	memcpy(at + 2, &profile, sizeof(profile));
-	memcpy(at + 4, &expires, sizeof(expires));
-	memcpy(at + 8, &token, sizeof(token));
-	write_key(&end, key);
-	if (mark->fingerprint != NULL)
-		write_bytes(&end, mark->fingerprint, HAPAX_FINGERPRINT_SHORT_SIZE);
-	if ((end - at) & 1)
-		*end = 0;
-}
-
-bool hx_packed_read_mark(
-	const unsigned char *at, const struct hx_packed_base *base,
-	struct hx_profile_table *profiles, struct hx_packed_mark *ret_mark)
-{
-	const uint16_t any =
-		3u << HEAD_ENCODING_SHIFT | HEAD_PRINT | HEAD_FRESH | HEAD_HIT | HEAD_DEAD;
-	uint16_t head = head_load(at);
-	const unsigned char *part = at + NARROW_SIZE;
-	const struct hx_profile *profile;
-
-	if ((head & ~any) != mark_head)
-		return false;
-	profile = hx_profile_get(profiles, load16(at + 2));
-	ret_mark->profile_id = load16(at + 2);
-	ret_mark->expires_ms = sum(base->ms, load32(at + 4));
-	ret_mark->token = base->token + (uint64_t)(int64_t)(int32_t)load32(at + 8);
-	ret_mark->first_seen_ms = difference(ret_mark->expires_ms, profile->ttl_ms);
-	ret_mark->fingerprint = NULL;
-	if (head & HEAD_PRINT) {
-		(void)read_key(&part, encoding_of(head));
-		ret_mark->fingerprint = part;
-	}
-	return true;
-}
-
 size_t hx_packed_read_size(const unsigned char *at)
 {
 	static const struct hx_packed_base zero_base;
-	uint16_t head = head_load(at);
-	const unsigned char *end = parts_of(at, head);
+	uint16_t head = hx_packed_head(at);
+	const unsigned char *end = hx_packed_parts(at, head);
 	struct hapax_record ignored;
 
-	(void)read_key(&end, encoding_of(head));
-	if (head & HEAD_PRINT)
+	(void)hx_packed_next_key(&end, hx_packed_encoding(head));
+	if (head & HX_HEAD_PRINT)
 		end += HAPAX_FINGERPRINT_SHORT_SIZE;
-	if (head & (HEAD_MORE | HEAD_RESULT))
+	if (head & (HX_HEAD_MORE | HX_HEAD_RESULT))
 		memset(&ignored, 0, sizeof(ignored));
-	if (head & HEAD_MORE) {
+	if (head & HX_HEAD_MORE) {
 		unsigned bits = *end++;
 
 		read_more(&end, &zero_base, bits, &ignored);
 	}
-	if (head & HEAD_RESULT)
+	if (head & HX_HEAD_RESULT)
 		read_result(&end, &ignored.result);
 	return (size_t)(end - at) + ((size_t)(end - at) & 1);
 }
@@ -666,28 +447,28 @@ static void read_front(
 	const unsigned char *at, uint16_t head, const struct hx_packed_base *base,
 	struct hapax_record *record)
 {
-	if (head & HEAD_WIDE) {
-		record->token = load64(at + 14);
+	if (head & HX_HEAD_WIDE) {
+		record->token = hx_packed_load64(at + 14);
 	} else {
-		record->token = base->token + (uint64_t)(int64_t)(int32_t)load32(at + 8);
+		record->token = base->token + (uint64_t)(int64_t)(int32_t)hx_packed_load32(at + 8);
 	}
 	record->expires_ms = hx_packed_expires_ms(at, base);
 	record->state = hx_packed_state(at);
-	record->origin = (enum hapax_origin)((head >> HEAD_ORIGIN_SHIFT) & 3);
-	record->on_lapse = head & HEAD_PARK ? HAPAX_ON_LAPSE_PARK : HAPAX_ON_LAPSE_RETRY;
+	record->origin = (enum hapax_origin)((head >> HX_HEAD_ORIGIN_SHIFT) & 3);
+	record->on_lapse = head & HX_HEAD_PARK ? HAPAX_ON_LAPSE_PARK : HAPAX_ON_LAPSE_RETRY;
 	record->attempt = 1;
 }
 
 struct hapax_bytes hx_packed_read_text(
 	const unsigned char *at, unsigned char key_text[HX_KEY_TEXT_SIZE])
 {
-	uint16_t head = head_load(at);
-	const unsigned char *part = parts_of(at, head);
-	struct hapax_bytes packed = read_key(&part, encoding_of(head));
+	uint16_t head = hx_packed_head(at);
+	const unsigned char *part = hx_packed_parts(at, head);
+	struct hapax_bytes packed = hx_packed_next_key(&part, hx_packed_encoding(head));
 
-	if (encoding_of(head) == HX_KEY_RAW)
+	if (hx_packed_encoding(head) == HX_KEY_RAW)
 		return packed;
-	if (encoding_of(head) == HX_KEY_UUID) {
+	if (hx_packed_encoding(head) == HX_KEY_UUID) {
 		hx_uuid_unpack(packed.data, (char *)key_text);
 		return hx_bytes(key_text, HX_UUID_TEXT_SIZE);
 	}
@@ -699,9 +480,9 @@ void hx_packed_read(
 	const unsigned char *at, const struct hx_packed_base *base,
 	struct hx_profile_table *profiles, struct hapax_record *ret_record)
 {
-	uint16_t head = head_load(at);
-	const struct hx_profile *profile = hx_profile_get(profiles, profile_of(at, head));
-	const unsigned char *part = parts_of(at, head);
+	uint16_t head = hx_packed_head(at);
+	const struct hx_profile *profile = hx_profile_get(profiles, hx_packed_profile(at, head));
+	const unsigned char *part = hx_packed_parts(at, head);
 	unsigned bits = 0;
 
 	memset(ret_record, 0, sizeof(*ret_record));
@@ -709,96 +490,58 @@ void hx_packed_read(
 	ret_record->tenant = profile->scope->tenant;
 	ret_record->group = profile->scope->group;
 	ret_record->ttl_ms = profile->ttl_ms;
-	(void)read_key(&part, encoding_of(head));
-	if (head & HEAD_PRINT) {
+	(void)hx_packed_next_key(&part, hx_packed_encoding(head));
+	if (head & HX_HEAD_PRINT) {
 		ret_record->fingerprint_size = HAPAX_FINGERPRINT_SHORT_SIZE;
 		memcpy(ret_record->fingerprint,
 		       read_bytes(&part, HAPAX_FINGERPRINT_SHORT_SIZE).data,
 		       HAPAX_FINGERPRINT_SHORT_SIZE);
 	}
-	if (head & HEAD_MORE)
+	if (head & HX_HEAD_MORE)
 		bits = *part++;
 	read_more(&part, base, bits, ret_record);
-	if (head & HEAD_RESULT)
+	if (head & HX_HEAD_RESULT)
 		read_result(&part, &ret_record->result);
 }
 
 void hx_packed_read_key(
 	const unsigned char *at, struct hx_profile_table *profiles, struct hx_packed_key *ret_key)
 {
-	uint16_t head = head_load(at);
-	const unsigned char *part = parts_of(at, head);
-	struct hapax_bytes key = read_key(&part, encoding_of(head));
+	uint16_t head = hx_packed_head(at);
+	const unsigned char *part = hx_packed_parts(at, head);
+	struct hapax_bytes key = hx_packed_next_key(&part, hx_packed_encoding(head));
 
-	ret_key->scope_id = hx_profile_get(profiles, profile_of(at, head))->scope_id;
-	ret_key->encoding = (uint8_t)encoding_of(head);
+	ret_key->scope_id = hx_profile_get(profiles, hx_packed_profile(at, head))->scope_id;
+	ret_key->encoding = (uint8_t)hx_packed_encoding(head);
 	ret_key->size = (uint16_t)key.size;
 	ret_key->data = key.data;
 }
 
-bool hx_packed_key_matches(
-	const unsigned char *at, struct hx_profile_table *profiles, const struct hx_packed_key *key)
-{
-	uint16_t head = head_load(at);
-	const unsigned char *part = parts_of(at, head);
-	struct hapax_bytes stored;
-
-	if (encoding_of(head) != key->encoding ||
-	    hx_profile_get(profiles, profile_of(at, head))->scope_id != key->scope_id)
-		return false;
-	/* Two words, the case that matters most. */
-	if (key->encoding == HX_KEY_UUID)
-		return load64(part) == load64(key->data) &&
-			load64(part + 8) == load64(key->data + 8);
-	stored = read_key(&part, key->encoding);
-	return stored.size == key->size && memcmp(stored.data, key->data, key->size) == 0;
-}
-
 struct hx_scope *hx_packed_scope(const unsigned char *at, struct hx_profile_table *profiles)
 {
-	return hx_profile_get(profiles, profile_of(at, head_load(at)))->scope;
-}
-
-enum hapax_state hx_packed_state(const unsigned char *at)
-{
-	return (enum hapax_state)(((head_load(at) >> HEAD_STATE_SHIFT) & 3) + 1);
-}
-
-int64_t hx_packed_expires_ms(const unsigned char *at, const struct hx_packed_base *base)
-{
-	uint32_t expires;
-
-	if (head_load(at) & HEAD_WIDE)
-		return (int64_t)load64(at + 6);
-	expires = load32(at + 4);
-	return expires == (uint32_t)EXPIRES_NEVER32 ? HAPAX_TIME_NEVER : sum(base->ms, expires);
-}
-
-bool hx_packed_is_dead(const unsigned char *at)
-{
-	return (head_load(at) & HEAD_DEAD) != 0;
+	return hx_profile_get(profiles, hx_packed_profile(at, hx_packed_head(at)))->scope;
 }
 
 void hx_packed_set_dead(unsigned char *at)
 {
-	head_set(at, HEAD_DEAD);
+	head_set(at, HX_HEAD_DEAD);
 }
 
 unsigned hx_packed_use(const unsigned char *at)
 {
-	uint16_t head = head_load(at);
+	uint16_t head = hx_packed_head(at);
 
-	return head & HEAD_HIT ? 2 : head & HEAD_FRESH ? 1 : 0;
+	return head & HX_HEAD_HIT ? 2 : head & HX_HEAD_FRESH ? 1 : 0;
 }
 
 /* A hit writes only if it must: a cache line that everybody reads stays shared. */
 void hx_packed_raise_use(unsigned char *at, unsigned use)
 {
 	if (hx_packed_use(at) < use)
-		head_set(at, use == 2 ? HEAD_HIT | HEAD_FRESH : HEAD_FRESH);
+		head_set(at, use == 2 ? HX_HEAD_HIT | HX_HEAD_FRESH : HX_HEAD_FRESH);
 }
 
 void hx_packed_fade_use(unsigned char *at)
 {
-	head_clear(at, hx_packed_use(at) == 2 ? HEAD_HIT : HEAD_FRESH);
+	head_clear(at, hx_packed_use(at) == 2 ? HX_HEAD_HIT : HX_HEAD_FRESH);
 }

@@ -22,33 +22,9 @@
 
 #include <hapax/record.h>
 
+#include "store/index/packed_key.h"
+#include "store/index/packed_layout.h"
 #include "store/index/profile.h"
-
-/* What times and tokens of a chunk's records are counted from. */
-struct hx_packed_base {
-	int64_t ms;
-	uint64_t token;
-};
-
-/* A key as it is hashed, compared and stored. */
-struct hx_packed_key {
-	uint32_t scope_id;
-	uint8_t encoding; /* enum hx_key_encoding */
-	uint16_t size;    /* of data */
-	const unsigned char *data;
-	unsigned char packed[HX_KEY_TEXT_SIZE / 2]; /* data points here unless the key is raw */
-};
-
-enum hx_key_encoding {
-	HX_KEY_RAW = 0,
-	HX_KEY_UUID = 1, /* 16 bytes for 36 of lower-case text */
-	HX_KEY_HEX = 2,  /* half the size of lower-case text, which is at most HX_KEY_TEXT_SIZE */
-};
-
-/* key stays borrowed when its encoding is raw. */
-void hx_packed_key_init(struct hx_packed_key *packed, uint32_t scope_id, struct hapax_bytes key);
-
-uint64_t hx_packed_key_hash(const struct hx_packed_key *key, const uint64_t hash_key[2]);
 
 /* How a record will be packed: which parts it has, and its size, which is even. */
 struct hx_packed_shape {
@@ -71,33 +47,6 @@ void hx_packed_write(
 	unsigned char *at, const struct hapax_record *record, const struct hx_packed_key *key,
 	const struct hx_packed_base *base, uint32_t profile_id, struct hx_packed_shape shape);
 
-/*
- * A mark: done in one step, by check, with nothing to replay. Most of what a busy
- * store holds, so it has a way in and out that skips struct hapax_record.
- */
-struct hx_packed_mark {
-	const unsigned char *fingerprint; /* NULL: none */
-	int64_t expires_ms;
-	uint64_t token;
-	uint32_t profile_id;
-	int64_t first_seen_ms;
-};
-
-/* The size of a mark, or 0: it needs the form for any record. */
-size_t hx_packed_mark_size(
-	const struct hx_packed_key *key, const struct hx_packed_mark *mark,
-	const struct hx_packed_base *base);
-
-/* Write hx_packed_mark_size() bytes, which was not 0: what hx_packed_write() would write. */
-void hx_packed_write_mark(
-	unsigned char *at, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
-	const struct hx_packed_base *base);
-
-/* Read the record at at as a mark. False: it is more than that. */
-bool hx_packed_read_mark(
-	const unsigned char *at, const struct hx_packed_base *base,
-	struct hx_profile_table *profiles, struct hx_packed_mark *ret_mark);
-
 /* How many bytes the record at at takes. */
 size_t hx_packed_read_size(const unsigned char *at);
 
@@ -118,20 +67,10 @@ struct hapax_bytes hx_packed_read_text(
 void hx_packed_read_key(
 	const unsigned char *at, struct hx_profile_table *profiles, struct hx_packed_key *ret_key);
 
-/* Is this the record of key? */
-bool hx_packed_key_matches(
-	const unsigned char *at, struct hx_profile_table *profiles,
-	const struct hx_packed_key *key);
-
 /* The scope of the record at at. */
 struct hx_scope *hx_packed_scope(const unsigned char *at, struct hx_profile_table *profiles);
 
-/* The parts that the fast path looks at. */
-enum hapax_state hx_packed_state(const unsigned char *at);
-int64_t hx_packed_expires_ms(const unsigned char *at, const struct hx_packed_base *base);
-
-/* Superseded or removed: the index no longer points here. */
-bool hx_packed_is_dead(const unsigned char *at);
+/* Superseded or removed: the index no longer points here. See also hx_packed_is_dead(). */
 void hx_packed_set_dead(unsigned char *at);
 
 /*

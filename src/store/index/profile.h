@@ -18,9 +18,6 @@
 #include "base/thread.h"
 #include "store/scope_table.h"
 
-/* The longest key that is stored packed, as text. */
-enum { HX_KEY_TEXT_SIZE = 64 };
-
 struct hx_profile {
 	struct hx_scope *scope;
 	int64_t ttl_ms; /* 0: in the record */

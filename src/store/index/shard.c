@@ -19,7 +19,6 @@ enum {
 	TIDY_COPIES = 4,
 	TIDY_SKIPS = 64,
 	TIDY_SAMPLES = 32,
-	READ_TRIES = 4,
 	EVICT_BUCKETS = 512,
 	RECORD_SIZE_MIN = 16,
 };
@@ -46,58 +45,6 @@ void hx_shard_done(struct hx_shard *shard)
 {
 	hx_table_done(&shard->table);
 	hx_arena_done(&shard->arena);
-}
-
-/* Look for key among the slots of a bucket. */
-static uint32_t match(
-	const struct hx_shard *shard, const struct hx_bucket *bucket, uint16_t tag,
-	const struct hx_packed_key *key)
-{
-	unsigned candidates = hx_bucket_candidates(bucket, tag);
-
-	for (; candidates != 0; candidates &= candidates - 1) {
-		uint32_t place = hx_bucket_place(bucket, (unsigned)__builtin_ctz(candidates));
-
-		if (place != 0 &&
-		    hx_packed_key_matches(hx_arena_at(&shard->arena, place), shard->profiles, key))
-			return place;
-	}
-	return 0;
-}
-
-uint32_t hx_shard_find(struct hx_shard *shard, const struct hx_packed_key *key, uint64_t hash)
-{
-	uint64_t count = atomic_load_explicit(&shard->table.bucket_count, memory_order_acquire);
-	const struct hx_bucket *bucket = &shard->table.buckets[hx_table_bucket_of(hash, count)];
-
-	for (;;) {
-		uint32_t place = match(shard, bucket, hx_table_tag(hash), key);
-
-		if (place != 0 || hx_bucket_next(bucket) == 0)
-			return place;
-		bucket = hx_table_overflow(&shard->table, hx_bucket_next(bucket));
-	}
-}
-
-bool hx_shard_read(
-	struct hx_shard *shard, const struct hx_packed_key *key, uint64_t hash, uint32_t *ret_place,
-	uint64_t *ret_sequence)
-{
-	for (unsigned i = 0; i < READ_TRIES; i++) {
-		uint64_t sequence =
-			atomic_load_explicit(&shard->table.sequence, memory_order_acquire);
-
-		if (sequence & 1)
-			continue;
-		*ret_place = hx_shard_find(shard, key, hash);
-		/* A split may have moved the record past us; a group may be half done. */
-		if (atomic_load_explicit(&shard->table.sequence, memory_order_relaxed) ==
-		    sequence) {
-			*ret_sequence = sequence;
-			return true;
-		}
-	}
-	return false;
 }
 
 void hx_shard_unpack(struct hx_shard *shard, uint32_t place, struct hapax_record *ret_record)

@@ -16,6 +16,9 @@
 #include "store/index/arena.h"
 #include "store/index/table.h"
 
+/* Attempts to read between two writes before the lock is taken. */
+enum { HX_READ_TRIES = 4 };
+
 struct hx_shard {
 	alignas(64) struct hx_lock lock;
 	alignas(64) struct hx_table table;
@@ -42,17 +45,66 @@ struct hx_shard_setup {
 enum hapax_status hx_shard_init(struct hx_shard *shard, const struct hx_shard_setup *setup);
 void hx_shard_done(struct hx_shard *shard);
 
+/* Look for key among the slots of a bucket. */
+static inline uint32_t hx_shard_match(
+	const struct hx_shard *shard, const struct hx_bucket *bucket, uint16_t tag,
+	const struct hx_packed_key *key)
+{
+	unsigned candidates = hx_bucket_candidates(bucket, tag);
+
+	for (; candidates != 0; candidates &= candidates - 1) {
+		uint32_t place = hx_bucket_place(bucket, (unsigned)__builtin_ctz(candidates));
+
+		if (place != 0 &&
+		    hx_packed_key_matches(hx_arena_at(&shard->arena, place), shard->profiles, key))
+			return place;
+	}
+	return 0;
+}
+
 /* The place of key's record, or 0. */
-uint32_t hx_shard_find(struct hx_shard *shard, const struct hx_packed_key *key, uint64_t hash);
+static inline uint32_t hx_shard_find(
+	const struct hx_shard *shard, const struct hx_packed_key *key, uint64_t hash)
+{
+	uint64_t count = atomic_load_explicit(&shard->table.bucket_count, memory_order_acquire);
+	const struct hx_bucket *bucket = &shard->table.buckets[hx_table_bucket_of(hash, count)];
+
+	uint32_t place = hx_shard_match(shard, bucket, hx_table_tag(hash), key);
+
+	if (place != 0 || !hx_bucket_overflows(bucket, hx_table_tag(hash)))
+		return place;
+	do {
+		bucket = hx_table_overflow(&shard->table, hx_bucket_next(bucket));
+		place = hx_shard_match(shard, bucket, hx_table_tag(hash), key);
+	} while (place == 0 && hx_bucket_next(bucket) != 0);
+	return place;
+}
 
 /*
  * The same without a lock, between hx_epoch_enter() and leave. False: writers were
  * in the way; find it under the lock. The answer holds as long as the table's
  * sequence is *ret_sequence.
  */
-bool hx_shard_read(
-	struct hx_shard *shard, const struct hx_packed_key *key, uint64_t hash, uint32_t *ret_place,
-	uint64_t *ret_sequence);
+static inline bool hx_shard_read(
+	const struct hx_shard *shard, const struct hx_packed_key *key, uint64_t hash,
+	uint32_t *ret_place, uint64_t *ret_sequence)
+{
+	for (unsigned i = 0; i < HX_READ_TRIES; i++) {
+		uint64_t sequence =
+			atomic_load_explicit(&shard->table.sequence, memory_order_acquire);
+
+		if (sequence & 1)
+			continue;
+		*ret_place = hx_shard_find(shard, key, hash);
+		/* A split may have moved the record past us; a group may be half done. */
+		if (atomic_load_explicit(&shard->table.sequence, memory_order_relaxed) ==
+		    sequence) {
+			*ret_sequence = sequence;
+			return true;
+		}
+	}
+	return false;
+}
 
 /*
  * Unpack the record at place, all but its key. Valid while it is not removed, or

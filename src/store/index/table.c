@@ -24,7 +24,7 @@ enum {
 	BUCKETS_MIN = 16,
 	LOAD_NUMERATOR = 35, /* mean slots per bucket before a split: 8.75 */
 	LOAD_DENOMINATOR = 4,
-	HUGE_FROM_BYTES = 8 * 1024 * 1024,
+	HUGE_FROM_BYTES = HX_PAGES_HUGE_SIZE,
 };
 
 static uint64_t round_up(uint64_t bytes, uint64_t step)
@@ -116,9 +116,17 @@ static void slot_set_place(struct hx_bucket *bucket, unsigned slot, uint32_t pla
 	atomic_store_explicit(&bucket->places[slot], place, memory_order_release);
 }
 
+/* The number, and the filter with it. */
 static void bucket_set_next(struct hx_bucket *bucket, uint32_t next)
 {
 	atomic_store_explicit(&bucket->next, next, memory_order_release);
+}
+
+static void bucket_add_filter(struct hx_bucket *bucket, uint16_t tag)
+{
+	uint32_t next = atomic_load_explicit(&bucket->next, memory_order_relaxed);
+
+	bucket_set_next(bucket, next | hx_bucket_filter(tag));
 }
 
 static void bucket_clear(struct hx_bucket *bucket)
@@ -188,8 +196,14 @@ static void chain_add(
 
 		found = &table->overflow[number];
 		bucket_set_next(found, hx_bucket_next(bucket));
-		bucket_set_next(bucket, number);
+		bucket_set_next(
+			bucket,
+			(atomic_load_explicit(&bucket->next, memory_order_relaxed) &
+		         ~(uint32_t)HX_OVERFLOW_MASK) |
+				number);
 	}
+	if (found != bucket)
+		bucket_add_filter(bucket, tag);
 	slot_set_tag(found, slot, tag);
 	slot_set_place(found, slot, place);
 }
@@ -278,6 +292,33 @@ static bool goes_up(
 	return (rehash(slot->place, context) >> bit) & 1;
 }
 
+/* A chain that is being filled from its front. */
+struct chain_end {
+	struct hx_bucket *first;
+	struct hx_bucket *last;
+	unsigned slot; /* the next free one in last */
+};
+
+static void chain_append(struct hx_table *table, struct chain_end *end, const struct slot *slot)
+{
+	if (end->slot == HX_BUCKET_SLOTS) {
+		uint32_t number = take_overflow(table);
+
+		bucket_set_next(
+			end->last,
+			number |
+				(atomic_load_explicit(&end->last->next, memory_order_relaxed) &
+		                 ~(uint32_t)HX_OVERFLOW_MASK));
+		end->last = &table->overflow[number];
+		end->slot = 0;
+	}
+	if (end->last != end->first)
+		bucket_add_filter(end->first, slot->tag);
+	slot_set_tag(end->last, end->slot, slot->tag);
+	slot_set_place(end->last, end->slot, slot->place);
+	end->slot++;
+}
+
 /* Split the next bucket in turn. It needs no overflow that its chain does not give back. */
 static void split(struct hx_table *table, hx_table_rehash_fn *rehash, void *context)
 {
@@ -285,6 +326,8 @@ static void split(struct hx_table *table, hx_table_rehash_fn *rehash, void *cont
 	unsigned bit = 63u - (unsigned)__builtin_clzll(count);
 	struct hx_bucket *low = &table->buckets[count - (UINT64_C(1) << bit)];
 	struct hx_bucket *high = &table->buckets[count];
+	struct chain_end low_end = {low, low, 0};
+	struct chain_end high_end = {high, high, 0};
 	struct slot slots[HX_CHAIN_SLOTS_MAX];
 	size_t slot_count = 0;
 
@@ -293,9 +336,10 @@ static void split(struct hx_table *table, hx_table_rehash_fn *rehash, void *cont
 	hx_table_begin(table);
 	chain_clear(table, low);
 	for (size_t i = 0; i < slot_count; i++) {
-		bool up = goes_up(&slots[i], bit, rehash, context);
+		struct chain_end *end =
+			goes_up(&slots[i], bit, rehash, context) ? &high_end : &low_end;
 
-		chain_add(table, up ? high : low, slots[i].tag, slots[i].place);
+		chain_append(table, end, &slots[i]);
 	}
 	atomic_store_explicit(&table->bucket_count, count + 1, memory_order_release);
 	hx_table_end(table);
@@ -305,7 +349,7 @@ static bool add_spare(struct hx_table *table)
 {
 	uint64_t end = ((uint64_t)table->overflow_count + 1) * sizeof(struct hx_bucket);
 
-	if (table->overflow_count == UINT32_MAX ||
+	if (table->overflow_count > HX_OVERFLOW_MASK ||
 	    !commit(table->overflow, end, table->overflow_bytes, &table->overflow_committed))
 		return false;
 	give_overflow(table, table->overflow_count++);

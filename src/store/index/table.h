@@ -26,6 +26,9 @@
 
 enum {
 	HX_BUCKET_SLOTS = 10,
+	HX_OVERFLOW_BITS =
+		25, /* of an overflow bucket's number: as many as 8 GiB of records need */
+	HX_OVERFLOW_MASK = (1 << HX_OVERFLOW_BITS) - 1,
 	/* More candidates than any chain that a keyed hash can make. */
 	HX_CHAIN_SLOTS_MAX = 640,
 };
@@ -35,7 +38,7 @@ struct hx_bucket {
 	_Atomic uint64_t tags[2];   /* of slots 0 to 7, four in a word */
 	_Atomic uint32_t tags_last; /* of slots 8 and 9 */
 	_Atomic uint32_t places[HX_BUCKET_SLOTS];
-	_Atomic uint32_t next; /* overflow bucket; 0: none */
+	_Atomic uint32_t next; /* see hx_bucket_next() and hx_bucket_overflows() */
 };
 
 _Static_assert(sizeof(struct hx_bucket) == 64, "a bucket is one cache line");
@@ -111,9 +114,27 @@ static inline uint32_t hx_bucket_place(const struct hx_bucket *bucket, unsigned 
 	return atomic_load_explicit(&bucket->places[slot], memory_order_acquire);
 }
 
+/* The number of the next bucket in the chain; 0: none. */
 static inline uint32_t hx_bucket_next(const struct hx_bucket *bucket)
 {
-	return atomic_load_explicit(&bucket->next, memory_order_acquire);
+	return atomic_load_explicit(&bucket->next, memory_order_acquire) & HX_OVERFLOW_MASK;
+}
+
+/* One of seven bits, by a part of the tag that splits come to last. */
+static inline uint32_t hx_bucket_filter(uint16_t tag)
+{
+	return UINT32_C(1) << (HX_OVERFLOW_BITS + ((uint32_t)(tag >> 8) * 7 >> 8));
+}
+
+/*
+ * Can tag be in the overflow of bucket, which is the first of its chain? The bits
+ * that a number leaves free say so, and spare most new keys a cache miss.
+ */
+static inline bool hx_bucket_overflows(const struct hx_bucket *bucket, uint16_t tag)
+{
+	uint32_t next = atomic_load_explicit(&bucket->next, memory_order_acquire);
+
+	return (next & hx_bucket_filter(tag)) != 0;
 }
 
 static inline const struct hx_bucket *hx_table_overflow(

@@ -18,6 +18,7 @@
 
 #include <assert.h>
 
+#include "base/clock.h"
 #include "store/core.h"
 
 /* How an attempt ended. */
@@ -31,7 +32,8 @@ static int run_requests(
 	struct hx_sqlite_request *requests, struct hx_sqlite_group group, bool *ret_told)
 {
 	*ret_told = false;
-	for (struct hx_sqlite_request *request = requests; request != NULL; request = request->next) {
+	for (struct hx_sqlite_request *request = requests; request != NULL;
+	     request = request->next) {
 		size_t end;
 
 		for (size_t first = 0; first < request->count; first = end) {
@@ -40,7 +42,8 @@ static int run_requests(
 			end = hx_store_group_end(request->ops, request->count, first);
 			group.ops = request->ops + first;
 			group.count = end - first;
-			code = hx_sqlite_group_run(&batch->workspace, transaction, &group, ret_told);
+			code = hx_sqlite_group_run(
+				&batch->workspace, transaction, &group, ret_told);
 			if (code != SQLITE_OK || *ret_told)
 				return code;
 		}
@@ -52,7 +55,8 @@ static struct attempt try(
 	struct hx_sqlite_batch *batch, struct hx_sqlite_request *requests,
 	enum hx_sqlite_write_policy policy, enum hapax_status refusal)
 {
-	enum hx_sqlite_access access = policy == HX_SQLITE_WRITE_APPLY ? HX_SQLITE_WRITE : HX_SQLITE_READ;
+	enum hx_sqlite_access access =
+		policy == HX_SQLITE_WRITE_APPLY ? HX_SQLITE_WRITE : HX_SQLITE_READ;
 	struct hx_sqlite_group group = {.policy = policy, .refusal = refusal};
 	struct attempt attempt = {.told = false, .status = HAPAX_OK};
 	struct hx_sqlite_transaction transaction;
@@ -74,7 +78,8 @@ static struct attempt try(
 out:
 	if (code != SQLITE_OK)
 		attempt.status = hx_sqlite_connection_fail(
-			batch->connection, code, transaction.stage, "the operations were not stored", NULL);
+			batch->connection, code, transaction.stage,
+			"the operations were not stored", NULL);
 	return attempt;
 }
 
@@ -85,7 +90,8 @@ static bool may_be_read_only(const struct hx_sqlite_request *requests)
 		for (size_t i = 0; i < requests->count; i++) {
 			enum hapax_op_type type = requests->ops[i].type;
 
-			if (type != HAPAX_OP_LOOKUP && type != HAPAX_OP_CLAIM && type != HAPAX_OP_CHECK)
+			if (type != HAPAX_OP_LOOKUP && type != HAPAX_OP_CLAIM &&
+			    type != HAPAX_OP_CHECK)
 				return false;
 		}
 	}
@@ -98,7 +104,9 @@ static void fail_all(struct hx_sqlite_request *requests, enum hapax_status statu
 		hx_sqlite_ops_fail(requests->ops, requests->count, status);
 }
 
-static enum hapax_status run(struct hx_sqlite_batch *batch, struct hx_sqlite_request *requests)
+/* Reading only if that may do, else with the write lock. */
+static struct attempt try_to_apply(
+	struct hx_sqlite_batch *batch, struct hx_sqlite_request *requests)
 {
 	bool is_nested = sqlite3_get_autocommit(batch->connection->db) == 0;
 	struct attempt attempt = {.told = true};
@@ -107,23 +115,44 @@ static enum hapax_status run(struct hx_sqlite_batch *batch, struct hx_sqlite_req
 		attempt = try(batch, requests, HX_SQLITE_WRITE_TELL, HAPAX_OK);
 	if (attempt.told)
 		attempt = try(batch, requests, HX_SQLITE_WRITE_APPLY, HAPAX_OK);
-	if (attempt.status == HAPAX_ERR_LIMIT || attempt.status == HAPAX_ERR_UNAVAILABLE)
-		attempt = try(batch, requests, HX_SQLITE_WRITE_REFUSE, attempt.status);
-	return attempt.status;
+	return attempt;
 }
 
-void hx_sqlite_batch_run(struct hx_sqlite_batch *batch, struct hx_sqlite_request *requests)
+/*
+ * If the lock was not to be had until the deadline of the first request, others came
+ * later and have time left: cut the list before the first of them.
+ */
+static struct hx_sqlite_request *cut_off_unexpired(struct hx_sqlite_request *requests)
 {
-	enum hapax_status status = HAPAX_ERR_FAILED;
+	int64_t now_ns = hx_clock_mono_ns();
+	struct hx_sqlite_request *last = requests;
+	struct hx_sqlite_request *rest;
+
+	if (requests->deadline_ns > now_ns)
+		return NULL;
+	while (last->next != NULL && last->next->deadline_ns <= now_ns)
+		last = last->next;
+	rest = last->next;
+	last->next = NULL;
+	return rest;
+}
+
+struct hx_sqlite_request *hx_sqlite_batch_run(
+	struct hx_sqlite_batch *batch, struct hx_sqlite_request *requests)
+{
+	struct hx_sqlite_request *rest = NULL;
+	struct attempt attempt = {.status = HAPAX_ERR_FAILED};
 
 	assert(requests != NULL);
-	for (struct hx_sqlite_request *request = requests; request != NULL; request = request->next)
-		hx_sqlite_ops_begin(request->ops, request->count);
-	/* The first came first, so its deadline is the nearest. */
 	hx_sqlite_connection_set_deadline(batch->connection, requests->deadline_ns);
 	if (!hx_sqlite_connection_is_failed(batch->connection))
-		status = run(batch, requests);
-	if (status != HAPAX_OK)
-		fail_all(requests, status);
+		attempt = try_to_apply(batch, requests);
+	if (attempt.status == HAPAX_ERR_UNAVAILABLE)
+		rest = cut_off_unexpired(requests);
+	if (attempt.status == HAPAX_ERR_UNAVAILABLE || attempt.status == HAPAX_ERR_LIMIT)
+		attempt = try(batch, requests, HX_SQLITE_WRITE_REFUSE, attempt.status);
+	if (attempt.status != HAPAX_OK)
+		fail_all(requests, attempt.status);
 	hx_sqlite_workspace_trim(&batch->workspace);
+	return rest;
 }

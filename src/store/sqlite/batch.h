@@ -18,10 +18,15 @@ struct hx_sqlite_batch {
 };
 
 /*
- * Answer a list of submits, which is not empty; their completions are not called.
- * When it returns, every operation has its status, and what it says is durable as
- * far as the connection makes it so.
+ * Answer a list of submits, which is not empty and whose operations went through
+ * hx_sqlite_ops_begin(); their completions are not called. When it returns, every
+ * operation has its status, and what it says is durable as far as the connection
+ * makes it so.
+ *
+ * Returns the end of the list, cut off from it, that was not answered: those who
+ * may wait for a lock for longer than the first could. Mostly NULL.
  */
-void hx_sqlite_batch_run(struct hx_sqlite_batch *batch, struct hx_sqlite_request *requests);
+struct hx_sqlite_request *hx_sqlite_batch_run(
+	struct hx_sqlite_batch *batch, struct hx_sqlite_request *requests);
 
 #endif

@@ -29,7 +29,7 @@ enum {
 	DIRECTORY_SIZE_MAX = 1024,
 };
 
-#define MS_NS INT64_C(1000000)
+#define MS_NS           INT64_C(1000000)
 #define RESTART_WAIT_MS 100
 
 /* First waits are shorter than a commit; later ones stay within the gaps of a sweep. */
@@ -118,7 +118,8 @@ static bool has_directory(const char *name)
 		return false;
 	memcpy(directory, name, size);
 	directory[size] = '\0';
-	return io->ops->stat_path(io->context, directory, &stat) == 0 && stat.kind == HX_IO_DIRECTORY;
+	return io->ops->stat_path(io->context, directory, &stat) == 0 &&
+		stat.kind == HX_IO_DIRECTORY;
 }
 
 /*
@@ -126,13 +127,15 @@ static bool has_directory(const char *name)
  * read only: a file that could not be made is then said not to exist.
  */
 static enum hapax_status fail_to_open(
-	const struct hx_sqlite_connection *connection, int code, bool was_to_be_made, struct hapax_error *err)
+	const struct hx_sqlite_connection *connection, int code, bool was_to_be_made,
+	struct hapax_error *err)
 {
 	int os_errno = connection->db == NULL ? 0 : sqlite3_system_errno(connection->db);
 	const char *name = connection->name;
 
 	if (connection->db == NULL || (code & 0xff) == SQLITE_NOMEM)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "'%s' was not opened: out of memory", name);
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "'%s' was not opened: out of memory", name);
 	if (os_errno == ENOENT && was_to_be_made)
 		return hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' was not made: its directory %s", name,
@@ -149,10 +152,12 @@ static enum hapax_status fail_to_open(
 	case EPERM:
 	case EROFS:
 		return hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, os_errno, "'%s', or its directory, is not writable", name);
+			err, HAPAX_ERR_UNAVAILABLE, os_errno,
+			"'%s', or its directory, is not writable", name);
 	case 0:
 		return hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' was not opened: %s", name, hx_sqlite_reason(code));
+			err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' was not opened: %s", name,
+			hx_sqlite_reason(code));
 	default:
 		return hx_error_set(
 			err, hx_status_from_errno(os_errno), os_errno, "'%s' was not opened", name);
@@ -198,7 +203,8 @@ enum hapax_status hx_sqlite_connection_open(
 	assert(connection->db == NULL);
 	if (path == NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_NO_MEMORY, 0, "'%s' was not opened: out of memory", connection->name);
+			err, HAPAX_ERR_NO_MEMORY, 0, "'%s' was not opened: out of memory",
+			connection->name);
 	if (flags & HX_SQLITE_CREATE)
 		open_flags |= SQLITE_OPEN_CREATE;
 	code = sqlite3_open_v2(path, &connection->db, open_flags, NULL);
@@ -220,7 +226,8 @@ enum hapax_status hx_sqlite_connection_open(
  * The answer is the mode that holds afterwards. The switch needs the file for itself
  * and does not call the busy handler: processes that open it at once take turns here.
  */
-static enum hapax_status switch_to_wal(struct hx_sqlite_connection *connection, struct hapax_error *err)
+static enum hapax_status switch_to_wal(
+	struct hx_sqlite_connection *connection, struct hapax_error *err)
 {
 	sqlite3_stmt *statement = NULL;
 	bool is_wal = false;
@@ -242,7 +249,8 @@ static enum hapax_status switch_to_wal(struct hx_sqlite_connection *connection, 
 	} while (hx_sqlite_is_busy(code) && hx_sqlite_connection_wait(connection));
 	if (code != SQLITE_OK)
 		return hx_sqlite_connection_fail(
-			connection, code, HX_SQLITE_BEFORE_COMMIT, "write-ahead logging was not switched on", err);
+			connection, code, HX_SQLITE_BEFORE_COMMIT,
+			"write-ahead logging was not switched on", err);
 	if (!is_wal)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
@@ -268,13 +276,15 @@ enum hapax_status hx_sqlite_connection_accept(
 	 * FAST erases what was deleted where that costs no extra write.
 	 */
 	code = hx_sqlite_exec(
-		connection, "PRAGMA main.synchronous = EXTRA; PRAGMA main.cache_size = -8192;"
-		            "PRAGMA main.secure_delete = FAST; PRAGMA main.journal_size_limit = 67108864;");
+		connection,
+		"PRAGMA main.synchronous = EXTRA; PRAGMA main.cache_size = -8192;"
+		"PRAGMA main.secure_delete = FAST; PRAGMA main.journal_size_limit = 67108864;");
 	if (code == SQLITE_OK)
 		code = sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 	if (code != SQLITE_OK)
 		return hx_sqlite_connection_fail(
-			connection, code, HX_SQLITE_BEFORE_COMMIT, "the database was not set up", err);
+			connection, code, HX_SQLITE_BEFORE_COMMIT, "the database was not set up",
+			err);
 	return HAPAX_OK;
 }
 
@@ -311,7 +321,8 @@ int hx_sqlite_exec(struct hx_sqlite_connection *connection, const char *sql)
 	return code == SQLITE_OK ? code : sqlite3_extended_errcode(connection->db);
 }
 
-int hx_sqlite_query_number(struct hx_sqlite_connection *connection, const char *sql, int64_t *ret_number)
+int hx_sqlite_query_number(
+	struct hx_sqlite_connection *connection, const char *sql, int64_t *ret_number)
 {
 	sqlite3_stmt *statement = NULL;
 	int code = sqlite3_prepare_v2(connection->db, sql, -1, &statement, NULL);
@@ -348,14 +359,14 @@ static int tell_full_disk(
 	const struct hx_sqlite_connection *connection, int code, enum hx_sqlite_stage stage)
 {
 	bool is_full = (code & 0xff) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM &&
-	               stage == HX_SQLITE_BEFORE_COMMIT && sqlite3_system_errno(connection->db) == ENOSPC;
+		stage == HX_SQLITE_BEFORE_COMMIT && sqlite3_system_errno(connection->db) == ENOSPC;
 
 	return is_full ? SQLITE_FULL : code;
 }
 
 enum hapax_status hx_sqlite_connection_fail(
-	struct hx_sqlite_connection *connection, int code, enum hx_sqlite_stage stage, const char *what,
-	struct hapax_error *err)
+	struct hx_sqlite_connection *connection, int code, enum hx_sqlite_stage stage,
+	const char *what, struct hapax_error *err)
 {
 	enum hapax_status status;
 

@@ -28,12 +28,12 @@
 
 struct hx_sqlite_connection {
 	sqlite3 *db;
-	const char *name;           /* of the file, for messages; borrowed from the store */
+	const char *name;            /* of the file, for messages; borrowed from the store */
 	_Atomic uint32_t *is_failed; /* the store's latch: 1 after a fatal error */
-	int64_t deadline_ns;        /* of the call that runs now: no wait goes beyond it */
-	uint32_t waits;             /* how often it has waited for this lock */
-	int wal_frames;             /* how long the write-ahead log was after our last commit */
-	bool is_joined;             /* the caller's connection */
+	int64_t deadline_ns;         /* of the call that runs now: no wait goes beyond it */
+	uint32_t waits;              /* how often it has waited for this lock */
+	int wal_frames;              /* how long the write-ahead log was after our last commit */
+	bool is_joined;              /* the caller's connection */
 	struct hx_prng jitter;
 	sqlite3_stmt *statements[HX_SQLITE_STATEMENT_COUNT];
 };
@@ -68,7 +68,8 @@ void hx_sqlite_connection_join(struct hx_sqlite_connection *connection, sqlite3 
 void hx_sqlite_connection_close(struct hx_sqlite_connection *connection);
 
 /* Calls from now on wait for locks until then. */
-void hx_sqlite_connection_set_deadline(struct hx_sqlite_connection *connection, int64_t deadline_ns);
+void hx_sqlite_connection_set_deadline(
+	struct hx_sqlite_connection *connection, int64_t deadline_ns);
 
 /* The same, counted from now. */
 void hx_sqlite_connection_set_timeout(struct hx_sqlite_connection *connection, int64_t timeout_ms);
@@ -86,7 +87,8 @@ void hx_sqlite_pause(int64_t pause_ns);
 int hx_sqlite_exec(struct hx_sqlite_connection *connection, const char *sql);
 
 /* Run one SQL text that returns one number. */
-int hx_sqlite_query_number(struct hx_sqlite_connection *connection, const char *sql, int64_t *ret_number);
+int hx_sqlite_query_number(
+	struct hx_sqlite_connection *connection, const char *sql, int64_t *ret_number);
 
 /*
  * Copy the log into the database if it has grown long. Called when nobody waits
@@ -99,8 +101,8 @@ void hx_sqlite_connection_checkpoint(struct hx_sqlite_connection *connection);
  * the code is fatal. err may be NULL. what is past tense: "the ledger was not read".
  */
 enum hapax_status hx_sqlite_connection_fail(
-	struct hx_sqlite_connection *connection, int code, enum hx_sqlite_stage stage, const char *what,
-	struct hapax_error *err);
+	struct hx_sqlite_connection *connection, int code, enum hx_sqlite_stage stage,
+	const char *what, struct hapax_error *err);
 
 /* Has the latch fallen? */
 bool hx_sqlite_connection_is_failed(const struct hx_sqlite_connection *connection);

@@ -65,8 +65,8 @@ static int drop_old(struct hx_sqlite_transaction *transaction)
 
 /*
  * NORMAL leaves the log unsynced after a commit, and still syncs it before a
- * checkpoint: a power cut may lose the last counts and nothing else, for no other
- * row is written here.
+ * checkpoint: a power cut may lose the last counts and a reading of the clock, for
+ * nothing else is written here.
  */
 enum hapax_status hx_sqlite_counter_add(
 	struct hx_sqlite_connection *connection, const struct hapax_store_options *options,
@@ -85,6 +85,8 @@ enum hapax_status hx_sqlite_counter_add(
 		for (size_t i = 0; i < count && code == SQLITE_OK; i++)
 			code = add_row(
 				connection, &rows[i], hx_counting_hour_ms(transaction.now_ms));
+		/* The clock of a store that only answers duplicates is kept here. */
+		transaction.is_dirty |= hx_sqlite_transaction_has_old_mark(&transaction);
 		if (code == SQLITE_OK)
 			code = hx_sqlite_transaction_commit(&transaction);
 		else

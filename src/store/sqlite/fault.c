@@ -24,10 +24,8 @@ bool hx_sqlite_is_busy(int code)
 	switch (primary_code(code)) {
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
-	case SQLITE_PROTOCOL: /* lost the race for a read mark too often */
-		return true;
-	default:
-		return false;
+	case SQLITE_PROTOCOL: return true; /* it lost the race for a read mark too often */
+	default: return false;
 	}
 }
 
@@ -40,8 +38,7 @@ bool hx_sqlite_is_fatal(int code)
 	case SQLITE_FULL:
 	case SQLITE_TOOBIG:
 	case SQLITE_INTERRUPT:
-	case SQLITE_CANTOPEN:
-		return false;
+	case SQLITE_CANTOPEN: return false;
 	case SQLITE_READONLY:
 		/* The name leads to another file now: what we write here nobody else will see. */
 		return code == SQLITE_READONLY_DBMOVED;
@@ -79,23 +76,14 @@ const char *hx_sqlite_reason(int code)
 	if (hx_sqlite_is_busy(code))
 		return "the database is locked by another process";
 	switch (primary_code(code)) {
-	case SQLITE_FULL:
-		return "the disk is full";
-	case SQLITE_TOOBIG:
-		return "a value is too large for SQLite";
-	case SQLITE_READONLY:
-		return "the file or its directory is not writable";
-	case SQLITE_CANTOPEN:
-		return "the file or its directory cannot be opened for writing";
-	case SQLITE_CORRUPT:
-		return "the database is damaged";
-	case SQLITE_NOTADB:
-		return "the file is not a SQLite database";
-	case SQLITE_IOERR:
-		return "the disk answered with an error";
-	case SQLITE_INTERRUPT:
-		return "the call was interrupted";
-	default:
-		return sqlite3_errstr(code);
+	case SQLITE_FULL: return "the disk is full";
+	case SQLITE_TOOBIG: return "a value is too large for SQLite";
+	case SQLITE_READONLY: return "the file or its directory is not writable";
+	case SQLITE_CANTOPEN: return "the file or its directory cannot be opened for writing";
+	case SQLITE_CORRUPT: return "the database is damaged";
+	case SQLITE_NOTADB: return "the file is not a SQLite database";
+	case SQLITE_IOERR: return "the disk answered with an error";
+	case SQLITE_INTERRUPT: return "the call was interrupted";
+	default: return sqlite3_errstr(code);
 	}
 }

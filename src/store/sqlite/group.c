@@ -15,12 +15,11 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/limits.h"
-#include "record/codec.h"
 #include "record/record.h"
 #include "record/transition.h"
 #include "store/core.h"
+#include "store/sqlite/limit.h"
 #include "store/sqlite/row.h"
-#include "store/sqlite/sweep.h"
 
 enum {
 	/* Slots that stay allocated; larger groups are rare. */
@@ -28,11 +27,6 @@ enum {
 
 	/* A buffer larger than this is given back after the batch. */
 	SLOT_BYTES_KEPT = 64 * 1024,
-
-	/* Expired records that an operation removes when the store is full. */
-	ROOM_COUNT = 64,
-
-	BYTES_RESERVE_DIVISOR = 16,
 
 	RECORD_BYTES_MAX = 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX + HX_OWNER_SIZE_MAX +
 		HX_ERROR_TEXT_SIZE_MAX + HX_RESULT_HEADERS_SIZE_MAX + HX_RESULT_SIZE_LIMIT,
@@ -300,95 +294,11 @@ static bool wants_to_write(
 	return false;
 }
 
-static int scope_parked(
-	struct hx_sqlite_transaction *transaction, const struct hapax_op *op, uint64_t *ret_parked)
-{
-	sqlite3_stmt *statement;
-	int code = hx_sqlite_statement(transaction->connection, HX_SQLITE_SCOPE_PARKED, &statement);
-
-	if (code != SQLITE_OK)
-		return code;
-	code |= hx_sqlite_bind_bytes(statement, 1, op->tenant);
-	code |= hx_sqlite_bind_bytes(statement, 2, op->group);
-	if (code == SQLITE_OK)
-		code = sqlite3_step(statement);
-	*ret_parked = code == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(statement, 0) : 0;
-	(void)sqlite3_reset(statement);
-	return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
-}
-
-/* What a record will take in the file, its share of the indexes included. */
-static uint64_t size_of(const struct hapax_record *record)
-{
-	return hx_record_encoded_size(record) +
-		2 * (record->tenant.size + record->group.size + record->key.size);
-}
-
-/*
- * New records leave a sixteenth of the room free, so that claims which are held can
- * be completed when the store is full. A release, a park or a renewal always fits:
- * it takes the place of what is there.
- */
-static int is_over_bytes(
-	struct hx_sqlite_transaction *transaction, const struct hapax_op *op,
-	const struct hx_sqlite_slot *slot, bool *ret_over)
-{
-	uint64_t bytes_max = transaction->options->bytes_max;
-	bool is_new = slot->transition.takes_token && (!slot->has_row || op->type == HAPAX_OP_SET);
-	uint64_t room = is_new ? bytes_max - bytes_max / BYTES_RESERVE_DIVISOR : bytes_max;
-	uint64_t size = size_of(&slot->transition.next);
-	uint64_t used = 0;
-	int code;
-
-	*ret_over = false;
-	if (bytes_max == 0 || (!is_new && op->type != HAPAX_OP_COMPLETE))
-		return SQLITE_OK;
-	code = hx_sqlite_transaction_bytes(transaction, &used);
-	*ret_over = code == SQLITE_OK && (used > room || size > room - used);
-	return code;
-}
-
-/* When too many wait for a person, no new claims begin in that scope. */
-static int is_over_parked(
-	struct hx_sqlite_transaction *transaction, const struct hapax_op *op,
-	const struct hx_sqlite_slot *slot, bool *ret_over)
-{
-	uint64_t parked_max = transaction->options->parked_max;
-	uint64_t parked = 0;
-	int code;
-
-	*ret_over = false;
-	if (op->type != HAPAX_OP_CLAIM || !slot->transition.takes_token)
-		return SQLITE_OK;
-	/* All scopes together are below one scope's limit: the usual case, and no look at the scope. */
-	if (transaction->meta.counts[HAPAX_STATE_PARKED] < parked_max)
-		return SQLITE_OK;
-	code = scope_parked(transaction, op, &parked);
-	*ret_over = code == SQLITE_OK && parked >= parked_max;
-	return code;
-}
-
-static int is_over_limit(
-	struct hx_sqlite_transaction *transaction, const struct hapax_op *op,
-	const struct hx_sqlite_slot *slot, uint64_t rows_added, bool *ret_over)
-{
-	uint64_t keys_max = transaction->options->keys_max;
-	int code;
-
-	*ret_over = keys_max != 0 && !slot->has_row &&
-		hx_sqlite_meta_records(&transaction->meta) + rows_added >= keys_max;
-	if (*ret_over)
-		return SQLITE_OK;
-	code = is_over_bytes(transaction, op, slot, ret_over);
-	return code == SQLITE_OK && !*ret_over ? is_over_parked(transaction, op, slot, ret_over)
-					       : code;
-}
-
 static int limit_all(
 	struct hx_sqlite_workspace *workspace, struct hx_sqlite_transaction *transaction,
 	const struct hx_sqlite_group *group)
 {
-	uint64_t rows_added = 0;
+	struct hx_sqlite_growth growth = {0, 0};
 	int code = SQLITE_OK;
 
 	for (size_t i = 0; i < group->count && code == SQLITE_OK; i++) {
@@ -397,38 +307,14 @@ static int limit_all(
 
 		if (!slot->is_live || slot->transition.effect != HX_EFFECT_PUT)
 			continue;
-		code = is_over_limit(transaction, &group->ops[i], slot, rows_added, &is_over);
+		code = hx_sqlite_limit_check(
+			transaction, &group->ops[i], &slot->transition, slot->has_row, &growth,
+			&is_over);
 		if (is_over) {
 			slot->transition.effect = HX_EFFECT_NONE;
 			fail_op(&group->ops[i], HAPAX_ERR_LIMIT);
-		} else if (!slot->has_row) {
-			rows_added++;
 		}
 	}
-	return code;
-}
-
-/* When the store is full, what has expired goes before anything is refused. */
-static int make_room(
-	struct hx_sqlite_workspace *workspace, struct hx_sqlite_transaction *transaction,
-	size_t count)
-{
-	const struct hapax_store_options *options = workspace->options;
-	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
-	uint64_t used = 0;
-	int code = SQLITE_OK;
-
-	if (options->bytes_max != 0)
-		code = hx_sqlite_transaction_bytes(transaction, &used);
-	if (code != SQLITE_OK)
-		return code;
-	if ((options->bytes_max == 0 ||
-	     used < options->bytes_max - options->bytes_max / BYTES_RESERVE_DIVISOR) &&
-	    (options->keys_max == 0 ||
-	     hx_sqlite_meta_records(&transaction->meta) + count <= options->keys_max))
-		return SQLITE_OK;
-	code = hx_sqlite_sweep_some(transaction, ROOM_COUNT + count, &sweep);
-	transaction->removed += sweep.removed;
 	return code;
 }
 
@@ -543,7 +429,7 @@ int hx_sqlite_group_run(
 		return SQLITE_OK;
 	}
 	if (group->policy == HX_SQLITE_WRITE_APPLY)
-		code = make_room(workspace, transaction, group->count);
+		code = hx_sqlite_limit_make_room(transaction, group->count);
 	if (code == SQLITE_OK)
 		code = load_all(workspace, transaction, group);
 	if (code != SQLITE_OK)

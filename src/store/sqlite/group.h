@@ -24,7 +24,7 @@ struct hx_sqlite_slot;
 struct hx_sqlite_workspace {
 	const struct hapax_store_options *options; /* complete */
 	bool without_lease;                        /* see struct hx_transition_rules */
-	uint64_t token;                            /* the last one given out here, by whatever transaction */
+	uint64_t token; /* the last one given out here, by whatever transaction */
 	struct hx_sqlite_slot *slots;
 	size_t slot_count;
 };

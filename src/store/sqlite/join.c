@@ -38,8 +38,8 @@ static hapax_store_close_fn join_close;
 static const struct hapax_store_ops join_ops = {
 	.version = HAPAX_STORE_OPS_VERSION,
 	.name = "sqlite",
-	.capabilities = HAPAX_STORE_TRANSACTIONS | HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY |
-		HAPAX_STORE_CLOCK,
+	.capabilities = HAPAX_STORE_TRANSACTIONS | HAPAX_STORE_TOKEN_GLOBAL |
+		HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK,
 	.submit = join_submit,
 	.scan = join_scan,
 	.stats = join_stats,
@@ -65,7 +65,8 @@ static struct joined_store *downcast(struct hapax_store *store)
 }
 
 static void join_submit(
-	struct hapax_store *base, struct hapax_op *ops, size_t count, struct hapax_completion completion)
+	struct hapax_store *base, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion)
 {
 	struct joined_store *store = downcast(base);
 	sqlite3 *db = store->connection.db;
@@ -76,7 +77,8 @@ static void join_submit(
 		.deadline_ns = hx_clock_mono_ns() + store->options.timeout_ms * MS_NS,
 	};
 
-	hx_sqlite_batch_run(&store->batch, &request);
+	hx_sqlite_ops_begin(ops, count);
+	(void)hx_sqlite_batch_run(&store->batch, &request);
 	sqlite3_set_last_insert_rowid(db, last_rowid);
 	hapax_store_complete(base, ops, count, completion);
 }
@@ -85,7 +87,8 @@ static enum hapax_status check_latch(struct joined_store *store, struct hapax_er
 {
 	if (!hx_sqlite_connection_is_failed(&store->connection))
 		return HAPAX_OK;
-	return hx_error_set(err, HAPAX_ERR_FAILED, 0, "the ledger has failed before and must be joined anew");
+	return hx_error_set(
+		err, HAPAX_ERR_FAILED, 0, "the ledger has failed before and must be joined anew");
 }
 
 static enum hapax_status join_scan(
@@ -97,7 +100,8 @@ static enum hapax_status join_scan(
 
 	if (status != HAPAX_OK)
 		return status;
-	return hx_sqlite_scan(&store->connection, NULL, &store->options, scan, cursor, each, context, err);
+	return hx_sqlite_scan(
+		&store->connection, NULL, &store->options, scan, cursor, each, context, err);
 }
 
 static enum hapax_status join_stats(
@@ -156,6 +160,9 @@ static enum hapax_status make_tables(struct joined_store *store, struct hapax_er
 	status = hx_sqlite_schema_inspect(connection, migrations, &schema, err);
 	if (status != HAPAX_OK || schema.version == (int64_t)migrations.count)
 		return status;
+	if (schema.version == 0 && (store->options.flags & HAPAX_STORE_MUST_EXIST))
+		return hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, 0, "the joined database holds no ledger");
 	if (sqlite3_get_autocommit(connection->db) == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
@@ -176,6 +183,10 @@ enum hapax_status hapax_sqlite_join(
 	status = hx_store_options_complete(options, &complete, err);
 	if (status != HAPAX_OK)
 		return status;
+	if (complete.evict != HAPAX_EVICT_NONE)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"a ledger in a SQLite database evicts nothing");
 	complete.flags |= HAPAX_STORE_NO_HOUSEKEEPING;
 	store = hx_alloc_zero(1, sizeof(*store));
 	if (store == NULL)
@@ -190,7 +201,8 @@ enum hapax_status hapax_sqlite_join(
 	};
 	status = make_tables(store, err);
 	if (status == HAPAX_OK)
-		status = hapax_store_attach(&store->base, &join_ops, "sqlite:(joined)", &complete, err);
+		status = hapax_store_attach(
+			&store->base, &join_ops, "sqlite:(joined)", &complete, err);
 	if (status != HAPAX_OK) {
 		hx_sqlite_connection_close(&store->connection);
 		hx_free(store);

@@ -42,8 +42,8 @@ static int read_row(sqlite3_stmt *statement, struct hx_sqlite_meta *meta)
 	meta->mark.store_ms = sqlite3_column_int64(statement, LOAD_STORE_MS);
 	meta->mark.boot_ms = sqlite3_column_int64(statement, LOAD_BOOT_MS);
 	meta->mark.owed_ms = sqlite3_column_int64(statement, LOAD_OWED_MS);
-	if (boot_id.size != sizeof(meta->mark.boot_id) || token < 0 || (uint64_t)token > HX_TOKEN_MAX ||
-	    meta->mark.owed_ms < 0)
+	if (boot_id.size != sizeof(meta->mark.boot_id) || token < 0 ||
+	    (uint64_t)token > HX_TOKEN_MAX || meta->mark.owed_ms < 0)
 		return SQLITE_CORRUPT;
 	memcpy(meta->mark.boot_id, boot_id.data, boot_id.size);
 	return SQLITE_OK;
@@ -81,12 +81,13 @@ int hx_sqlite_meta_save(struct hx_sqlite_connection *connection, const struct hx
 	code |= sqlite3_bind_int64(statement, 6, meta->mark.store_ms);
 	code |= sqlite3_bind_int64(statement, 7, meta->mark.boot_ms);
 	code |= sqlite3_bind_int64(statement, 8, meta->mark.owed_ms);
-	code |= hx_sqlite_bind_bytes(statement, 9, hx_bytes(meta->mark.boot_id, sizeof(meta->mark.boot_id)));
+	code |= hx_sqlite_bind_bytes(
+		statement, 9, hx_bytes(meta->mark.boot_id, sizeof(meta->mark.boot_id)));
 	return code == SQLITE_OK ? hx_sqlite_finish(statement) : SQLITE_NOMEM;
 }
 
 uint64_t hx_sqlite_meta_records(const struct hx_sqlite_meta *meta)
 {
 	return meta->counts[HAPAX_STATE_CLAIMED] + meta->counts[HAPAX_STATE_DONE] +
-	       meta->counts[HAPAX_STATE_FAILED] + meta->counts[HAPAX_STATE_PARKED];
+		meta->counts[HAPAX_STATE_FAILED] + meta->counts[HAPAX_STATE_PARKED];
 }

@@ -69,8 +69,8 @@ void hx_sqlite_queue_done(struct hx_sqlite_queue *queue)
 }
 
 enum hapax_status hx_sqlite_queue_push(
-	struct hx_sqlite_queue *queue, struct hapax_op *ops, size_t count, struct hapax_completion completion,
-	int64_t deadline_ns)
+	struct hx_sqlite_queue *queue, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion, int64_t deadline_ns)
 {
 	struct hx_sqlite_request *request;
 	enum hapax_status status = HAPAX_OK;

@@ -43,8 +43,8 @@ void hx_sqlite_queue_done(struct hx_sqlite_queue *queue);
  * HAPAX_ERR_LIMIT: it was not appended.
  */
 enum hapax_status hx_sqlite_queue_push(
-	struct hx_sqlite_queue *queue, struct hapax_op *ops, size_t count, struct hapax_completion completion,
-	int64_t deadline_ns);
+	struct hx_sqlite_queue *queue, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion, int64_t deadline_ns);
 
 /*
  * Take submits from the front, together at most ops_max operations, or one submit

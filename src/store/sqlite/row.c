@@ -37,7 +37,8 @@ enum column {
 	COLUMN_RESULT_HEADERS,
 	COLUMN_RESULT_BODY,
 };
-_Static_assert((int)COLUMN_RESULT_HEADERS == HX_SQLITE_ROW_HEAD_COUNT, "the result follows the head");
+_Static_assert(
+	(int)COLUMN_RESULT_HEADERS == HX_SQLITE_ROW_HEAD_COUNT, "the result follows the head");
 
 /* A number that must lie in 0 .. max, or *valid becomes false. */
 static unsigned read_small(sqlite3_stmt *statement, enum column column, unsigned max, bool *valid)
@@ -60,8 +61,8 @@ static int64_t read_time_or_never(sqlite3_stmt *statement, enum column column)
 
 /* Bytes of at most size_max, or NULL, which is none; their number. */
 static int read_into(
-	sqlite3_stmt *statement, enum column column, unsigned char *target, size_t size_max, size_t *ret_size,
-	bool *valid)
+	sqlite3_stmt *statement, enum column column, unsigned char *target, size_t size_max,
+	size_t *ret_size, bool *valid)
 {
 	struct hapax_bytes bytes;
 	int code = hx_sqlite_column_bytes(statement, (int)column, &bytes);
@@ -82,10 +83,12 @@ static void read_numbers(sqlite3_stmt *statement, struct hapax_record *record, b
 {
 	int64_t due_ms = read_time_or_never(statement, COLUMN_DUE_MS);
 
-	record->state = (enum hapax_state)read_small(statement, COLUMN_STATE, HAPAX_STATE_PARKED, valid);
-	record->origin = (enum hapax_origin)read_small(statement, COLUMN_ORIGIN, HAPAX_ORIGIN_SET, valid);
-	record->on_lapse =
-		(enum hapax_on_lapse)read_small(statement, COLUMN_ON_LAPSE, HAPAX_ON_LAPSE_PARK, valid);
+	record->state =
+		(enum hapax_state)read_small(statement, COLUMN_STATE, HAPAX_STATE_PARKED, valid);
+	record->origin =
+		(enum hapax_origin)read_small(statement, COLUMN_ORIGIN, HAPAX_ORIGIN_SET, valid);
+	record->on_lapse = (enum hapax_on_lapse)read_small(
+		statement, COLUMN_ON_LAPSE, HAPAX_ON_LAPSE_PARK, valid);
 	record->attempt = read_small(statement, COLUMN_ATTEMPT, UINT32_MAX, valid);
 	record->token = (uint64_t)sqlite3_column_int64(statement, COLUMN_TOKEN);
 	record->first_seen_ms = sqlite3_column_int64(statement, COLUMN_FIRST_SEEN_MS);
@@ -95,25 +98,29 @@ static void read_numbers(sqlite3_stmt *statement, struct hapax_record *record, b
 	record->expires_ms = HAPAX_TIME_NEVER;
 	if (record->state == HAPAX_STATE_DONE || record->state == HAPAX_STATE_FAILED)
 		record->expires_ms = due_ms;
-	record->result.kind =
-		(enum hapax_result_kind)read_small(statement, COLUMN_RESULT_KIND, HAPAX_RESULT_EXEC, valid);
+	record->result.kind = (enum hapax_result_kind)read_small(
+		statement, COLUMN_RESULT_KIND, HAPAX_RESULT_EXEC, valid);
 	record->result.result_class = (enum hapax_result_class)read_small(
 		statement, COLUMN_RESULT_CLASS, HAPAX_RESULT_DEFINITIVE, valid);
 	record->result.status = sqlite3_column_int(statement, COLUMN_RESULT_STATUS);
-	record->result.omitted_bytes = (uint64_t)sqlite3_column_int64(statement, COLUMN_RESULT_OMITTED);
+	record->result.omitted_bytes =
+		(uint64_t)sqlite3_column_int64(statement, COLUMN_RESULT_OMITTED);
 }
 
 static int read_blobs(
-	sqlite3_stmt *statement, enum hx_sqlite_row_part part, struct hapax_record *record, bool *valid)
+	sqlite3_stmt *statement, enum hx_sqlite_row_part part, struct hapax_record *record,
+	bool *valid)
 {
 	size_t size;
 	int code = read_into(
-		statement, COLUMN_FINGERPRINT, record->fingerprint, sizeof(record->fingerprint), &size, valid);
+		statement, COLUMN_FINGERPRINT, record->fingerprint, sizeof(record->fingerprint),
+		&size, valid);
 
 	record->fingerprint_size = (uint32_t)size;
 	if (code == SQLITE_OK)
 		code = read_into(
-			statement, COLUMN_ATTEMPT_ID, record->attempt_id, sizeof(record->attempt_id), &size, valid);
+			statement, COLUMN_ATTEMPT_ID, record->attempt_id,
+			sizeof(record->attempt_id), &size, valid);
 	if (code == SQLITE_OK)
 		code = hx_sqlite_column_bytes(statement, COLUMN_OWNER, &record->owner);
 	if (code == SQLITE_OK)
@@ -155,16 +162,14 @@ static int64_t due_ms_of(const struct hapax_record *record)
 
 	switch (record->state) {
 	case HAPAX_STATE_DONE:
-	case HAPAX_STATE_FAILED:
-		return record->expires_ms;
+	case HAPAX_STATE_FAILED: return record->expires_ms;
 	case HAPAX_STATE_CLAIMED:
 		if (record->ttl_ms == HAPAX_TTL_FOREVER ||
 		    __builtin_add_overflow(record->lease_ends_ms, record->ttl_ms, &due_ms))
 			return HAPAX_TIME_NEVER;
 		return due_ms;
 	case HAPAX_STATE_PARKED:
-	case HAPAX_STATE_ABSENT:
-		break;
+	case HAPAX_STATE_ABSENT: break;
 	}
 	return HAPAX_TIME_NEVER;
 }
@@ -229,7 +234,8 @@ int hx_sqlite_row_bind(sqlite3_stmt *statement, const struct hapax_record *recor
 	code |= bind_number(statement, COLUMN_RESULT_KIND, record->result.kind);
 	code |= bind_number(statement, COLUMN_RESULT_CLASS, record->result.result_class);
 	code |= bind_number(statement, COLUMN_RESULT_STATUS, record->result.status);
-	code |= bind_number(statement, COLUMN_RESULT_OMITTED, (int64_t)record->result.omitted_bytes);
+	code |= bind_number(
+		statement, COLUMN_RESULT_OMITTED, (int64_t)record->result.omitted_bytes);
 	code |= bind_blobs(statement, record);
 	return code == SQLITE_OK ? SQLITE_OK : SQLITE_NOMEM;
 }

@@ -19,9 +19,9 @@
 #include <hapax/record.h>
 
 /* Columns 0 to 18 of every statement that reads records. */
-#define HX_SQLITE_ROW_HEAD                                                                  \
-	"id, state, origin, on_lapse, attempt, token, first_seen_ms, changed_ms,"           \
-	" lease_ends_ms, due_ms, ttl_ms, fingerprint, attempt_id, owner, error,"            \
+#define HX_SQLITE_ROW_HEAD                                                        \
+	"id, state, origin, on_lapse, attempt, token, first_seen_ms, changed_ms," \
+	" lease_ends_ms, due_ms, ttl_ms, fingerprint, attempt_id, owner, error,"  \
 	" result_kind, result_class, result_status, result_omitted"
 
 /* Columns 19 and 20: large, so read only when they are asked for. */

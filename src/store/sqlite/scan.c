@@ -26,8 +26,8 @@
 enum {
 	PAGE_ROWS = 4096,
 	PAGE_BYTES = 1024 * 1024, /* a page ends with the record that goes beyond */
-	PAGE_BYTES_MAX = PAGE_BYTES + HX_RECORD_HEADER_SIZE + 64 * 1024 + HX_RESULT_HEADERS_SIZE_MAX +
-		HX_RESULT_SIZE_LIMIT,
+	PAGE_BYTES_MAX = PAGE_BYTES + HX_RECORD_HEADER_SIZE + 64 * 1024 +
+		HX_RESULT_HEADERS_SIZE_MAX + HX_RESULT_SIZE_LIMIT,
 	PLACE_HEADER_SIZE = 6,
 };
 _Static_assert(
@@ -78,7 +78,8 @@ static void set_behind(struct hapax_cursor *cursor, const struct place *place)
 {
 	struct hapax_cursor next = {.size = PLACE_HEADER_SIZE};
 
-	assert(place->tenant.size <= HX_SCOPE_PART_SIZE_MAX && place->group.size <= HX_SCOPE_PART_SIZE_MAX);
+	assert(place->tenant.size <= HX_SCOPE_PART_SIZE_MAX &&
+	       place->group.size <= HX_SCOPE_PART_SIZE_MAX);
 	assert(place->key.size <= HX_KEY_SIZE_MAX);
 	put_size(next.place, place->tenant.size);
 	put_size(next.place + 2, place->group.size);
@@ -131,7 +132,8 @@ static enum hx_sqlite_statement statement_for(const struct hapax_scan *scan)
 
 static bool has_prefix(struct hapax_bytes key, struct hapax_bytes prefix)
 {
-	return key.size >= prefix.size && (prefix.size == 0 || memcmp(key.data, prefix.data, prefix.size) == 0);
+	return key.size >= prefix.size &&
+		(prefix.size == 0 || memcmp(key.data, prefix.data, prefix.size) == 0);
 }
 
 static bool matches(const struct page *page, sqlite3_stmt *statement, const struct place *place)
@@ -149,15 +151,16 @@ static bool matches(const struct page *page, sqlite3_stmt *statement, const stru
 	if (!has_prefix(place->key, scan->prefix))
 		return false;
 	return (scan->flags & HAPAX_SCAN_EXPIRED) || !can_expire ||
-	       sqlite3_column_type(statement, SCAN_DUE_MS) == SQLITE_NULL ||
-	       sqlite3_column_int64(statement, SCAN_DUE_MS) > page->now_ms;
+		sqlite3_column_type(statement, SCAN_DUE_MS) == SQLITE_NULL ||
+		sqlite3_column_int64(statement, SCAN_DUE_MS) > page->now_ms;
 }
 
 /* Within one scope, keys behind the prefix end the scan early. */
 static bool is_behind_range(const struct hapax_scan *scan, const struct place *place)
 {
-	return scan->tenant.size != 0 && scan->group.size != 0 && !has_prefix(place->key, scan->prefix) &&
-	       hx_bytes_compare(place->key, scan->prefix) > 0;
+	return scan->tenant.size != 0 && scan->group.size != 0 &&
+		!has_prefix(place->key, scan->prefix) &&
+		hx_bytes_compare(place->key, scan->prefix) > 0;
 }
 
 static int read_place(sqlite3_stmt *statement, struct place *ret_place)
@@ -168,18 +171,21 @@ static int read_place(sqlite3_stmt *statement, struct place *ret_place)
 		code = hx_sqlite_column_bytes(statement, SCAN_GROUP, &ret_place->group);
 	if (code == SQLITE_OK)
 		code = hx_sqlite_column_bytes(statement, SCAN_KEY, &ret_place->key);
-	if (code == SQLITE_OK && (ret_place->tenant.size > HX_SCOPE_PART_SIZE_MAX ||
-	                          ret_place->group.size > HX_SCOPE_PART_SIZE_MAX ||
-	                          ret_place->key.size > HX_KEY_SIZE_MAX))
+	if (code == SQLITE_OK &&
+	    (ret_place->tenant.size > HX_SCOPE_PART_SIZE_MAX ||
+	     ret_place->group.size > HX_SCOPE_PART_SIZE_MAX ||
+	     ret_place->key.size > HX_KEY_SIZE_MAX))
 		code = SQLITE_CORRUPT;
 	return code;
 }
 
 /* Append the record of a row to the page. */
 static int add_record(
-	struct page *page, struct hx_sqlite_connection *connection, int64_t id, const struct place *place)
+	struct page *page, struct hx_sqlite_connection *connection, int64_t id,
+	const struct place *place)
 {
-	struct hapax_record record = {.tenant = place->tenant, .group = place->group, .key = place->key};
+	struct hapax_record record = {
+		.tenant = place->tenant, .group = place->group, .key = place->key};
 	sqlite3_stmt *statement;
 	bool valid = false;
 	int code = hx_sqlite_statement(connection, HX_SQLITE_RECORD_READ_WHOLE, &statement);
@@ -206,7 +212,8 @@ static int add_record(
 
 /* Look at one row. *ret_stop ends the page. */
 static int visit(
-	struct page *page, struct hx_sqlite_connection *connection, sqlite3_stmt *statement, bool *ret_stop)
+	struct page *page, struct hx_sqlite_connection *connection, sqlite3_stmt *statement,
+	bool *ret_stop)
 {
 	struct place place;
 	int code = read_place(statement, &place);
@@ -219,10 +226,12 @@ static int visit(
 		return SQLITE_OK;
 	}
 	if (matches(page, statement, &place))
-		code = add_record(page, connection, sqlite3_column_int64(statement, SCAN_ID), &place);
+		code = add_record(
+			page, connection, sqlite3_column_int64(statement, SCAN_ID), &place);
 	if (code == SQLITE_OK)
 		set_behind(page->cursor, &place);
-	*ret_stop = page->is_corrupt || page->count == page->count_max || page->records.size >= PAGE_BYTES;
+	*ret_stop = page->is_corrupt || page->count == page->count_max ||
+		page->records.size >= PAGE_BYTES;
 	return code;
 }
 
@@ -260,7 +269,8 @@ static int read_rows(struct page *page, struct hx_sqlite_connection *connection)
 }
 
 static int read_page(
-	struct page *page, struct hx_sqlite_connection *connection, const struct hapax_store_options *options)
+	struct page *page, struct hx_sqlite_connection *connection,
+	const struct hapax_store_options *options)
 {
 	struct hapax_cursor before = *page->cursor;
 	struct hx_sqlite_transaction transaction;
@@ -291,7 +301,9 @@ static bool hand_out(struct page *page, hapax_scan_fn *each, void *context)
 		assert(status == HAPAX_OK);
 		(void)status;
 		if (each(&record, context) != 0) {
-			set_behind(page->cursor, &(struct place){record.tenant, record.group, record.key});
+			set_behind(
+				page->cursor,
+				&(struct place){record.tenant, record.group, record.key});
 			return false;
 		}
 		rest = hx_bytes((const unsigned char *)rest.data + size, rest.size - size);
@@ -337,7 +349,8 @@ enum hapax_status hx_sqlite_scan(
 			goes_on = hand_out(&page, each, context);
 		if (goes_on && status == HAPAX_OK && page.is_corrupt)
 			status = hx_error_set(
-				err, HAPAX_ERR_CORRUPT, 0, "a record in '%s' failed its check", connection->name);
+				err, HAPAX_ERR_CORRUPT, 0, "a record in '%s' failed its check",
+				connection->name);
 	}
 	hx_buf_done(&page.records);
 	return status;

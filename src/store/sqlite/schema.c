@@ -109,10 +109,12 @@ struct hx_sqlite_migrations hx_sqlite_schema_migrations(void)
 static int read_schema(struct hx_sqlite_connection *connection, struct hx_sqlite_schema *schema)
 {
 	int64_t objects = 0, has_meta = 0, application_id = 0, version = 0;
-	int code = hx_sqlite_query_number(connection, "SELECT count(*) FROM main.sqlite_schema", &objects);
+	int code = hx_sqlite_query_number(
+		connection, "SELECT count(*) FROM main.sqlite_schema", &objects);
 
 	if (code == SQLITE_OK)
-		code = hx_sqlite_query_number(connection, "PRAGMA main.application_id", &application_id);
+		code = hx_sqlite_query_number(
+			connection, "PRAGMA main.application_id", &application_id);
 	if (code == SQLITE_OK)
 		code = hx_sqlite_query_number(
 			connection,
@@ -122,7 +124,8 @@ static int read_schema(struct hx_sqlite_connection *connection, struct hx_sqlite
 		code = hx_sqlite_query_number(
 			connection, "SELECT version FROM main.hapax_meta WHERE id = 1", &version);
 		/* A table of that name without that column or row is not ours, whatever it is. */
-		if (code == SQLITE_ERROR || code == SQLITE_DONE || (code == SQLITE_OK && version < 1))
+		if (code == SQLITE_ERROR || code == SQLITE_DONE ||
+		    (code == SQLITE_OK && version < 1))
 			code = SQLITE_CORRUPT;
 	}
 	schema->version = version;
@@ -148,7 +151,8 @@ static int read_schema_in_transaction(
 }
 
 static enum hapax_status refuse_newer(
-	const struct hx_sqlite_connection *connection, int64_t version, size_t known, struct hapax_error *err)
+	const struct hx_sqlite_connection *connection, int64_t version, size_t known,
+	struct hapax_error *err)
 {
 	return hx_error_set(
 		err, HAPAX_ERR_UNSUPPORTED, 0,
@@ -162,14 +166,16 @@ enum hapax_status hx_sqlite_schema_fail(
 {
 	if ((code & 0xff) == SQLITE_NOTADB)
 		return hx_error_set(
-			err, HAPAX_ERR_CORRUPT, 0, "'%s' is not a SQLite database; give another file",
-			connection->name);
+			err, HAPAX_ERR_CORRUPT, 0,
+			"'%s' is not a SQLite database; give another file", connection->name);
 	if ((code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_ERROR)
 		return hx_error_set(
-			err, HAPAX_ERR_CORRUPT, 0, "'%s' is a damaged database, or its tables are not a ledger's",
+			err, HAPAX_ERR_CORRUPT, 0,
+			"'%s' is a damaged database, or its tables are not a ledger's",
 			connection->name);
 	return hx_sqlite_connection_fail(
-		connection, code, HX_SQLITE_BEFORE_COMMIT, "the ledger's tables were not read", err);
+		connection, code, HX_SQLITE_BEFORE_COMMIT, "the ledger's tables were not read",
+		err);
 }
 
 enum hapax_status hx_sqlite_schema_inspect(
@@ -230,11 +236,13 @@ static int run_migrations(
 	}
 	if (code != SQLITE_OK)
 		return code;
-	(void)snprintf(sql, sizeof(sql), "UPDATE main.hapax_meta SET version = %zu", migrations.count);
+	(void)snprintf(
+		sql, sizeof(sql), "UPDATE main.hapax_meta SET version = %zu", migrations.count);
 	code = hx_sqlite_exec(connection, sql);
 	if (code == SQLITE_OK && as_own && schema->is_empty) {
 		(void)snprintf(
-			sql, sizeof(sql), "PRAGMA main.application_id = %d", HX_SQLITE_APPLICATION_ID);
+			sql, sizeof(sql), "PRAGMA main.application_id = %d",
+			HX_SQLITE_APPLICATION_ID);
 		code = hx_sqlite_exec(connection, sql);
 	}
 	return code;
@@ -252,8 +260,8 @@ static int begin_write(struct hx_sqlite_connection *connection)
 }
 
 enum hapax_status hx_sqlite_schema_migrate(
-	struct hx_sqlite_connection *connection, struct hx_sqlite_migrations migrations, bool as_own,
-	const struct hapax_clock *clock, struct hapax_error *err)
+	struct hx_sqlite_connection *connection, struct hx_sqlite_migrations migrations,
+	bool as_own, const struct hapax_clock *clock, struct hapax_error *err)
 {
 	static const char *const what = "the ledger's tables were not made";
 	enum hx_sqlite_stage stage = HX_SQLITE_BEFORE_COMMIT;

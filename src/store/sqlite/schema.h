@@ -33,9 +33,9 @@ struct hx_sqlite_migrations hx_sqlite_schema_migrations(void);
 
 /* What a database holds. */
 struct hx_sqlite_schema {
-	int64_t version;    /* 0: no ledger */
-	bool is_ours;       /* a file of our own, made by the store's URL */
-	bool is_empty;      /* no table at all */
+	int64_t version; /* 0: no ledger */
+	bool is_ours;    /* a file of our own, made by the store's URL */
+	bool is_empty;   /* no table at all */
 };
 
 /*
@@ -67,7 +67,7 @@ enum hapax_status hx_sqlite_schema_refuse_foreign(
  * at once. as_own marks an empty file as ours. The connection is in no transaction.
  */
 enum hapax_status hx_sqlite_schema_migrate(
-	struct hx_sqlite_connection *connection, struct hx_sqlite_migrations migrations, bool as_own,
-	const struct hapax_clock *clock, struct hapax_error *err);
+	struct hx_sqlite_connection *connection, struct hx_sqlite_migrations migrations,
+	bool as_own, const struct hapax_clock *clock, struct hapax_error *err);
 
 #endif

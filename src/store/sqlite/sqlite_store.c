@@ -57,6 +57,8 @@ enum {
 	/* Operations in one transaction: a few milliseconds' worth of work between two syncs. */
 	BATCH_OPS_MAX = 4096,
 
+	KEEP_CLOCK_TIMEOUT_MS = 100,
+
 	/* STRICT tables need 3.37; the library that is loaded may be older than the headers. */
 	SQLITE_VERSION_MIN = 3037000,
 };
@@ -87,6 +89,14 @@ static struct sqlite_store *downcast(struct hapax_store *store)
 	return (struct sqlite_store *)store;
 }
 
+static void complete(struct sqlite_store *store, struct hx_sqlite_request *requests)
+{
+	for (struct hx_sqlite_request *request = requests; request != NULL; request = request->next)
+		hapax_store_complete(
+			&store->base, request->ops, request->count, request->completion);
+	hx_sqlite_queue_give_back(&store->queue, requests);
+}
+
 /* The I/O thread: answers first, then what can wait. */
 static void io_run(void *arg)
 {
@@ -94,21 +104,27 @@ static void io_run(void *arg)
 	struct hx_sqlite_request *requests;
 
 	while ((requests = hx_sqlite_queue_take(&store->queue, BATCH_OPS_MAX)) != NULL) {
-		hx_sqlite_batch_run(&store->batch, requests);
-		for (struct hx_sqlite_request *request = requests; request != NULL; request = request->next)
-			hapax_store_complete(&store->base, request->ops, request->count, request->completion);
-		hx_sqlite_queue_give_back(&store->queue, requests);
+		while (requests != NULL) {
+			struct hx_sqlite_request *rest =
+				hx_sqlite_batch_run(&store->batch, requests);
+
+			complete(store, requests);
+			requests = rest;
+		}
 		hx_sqlite_connection_checkpoint(&store->io);
 	}
 }
 
 static void sqlite_submit(
-	struct hapax_store *base, struct hapax_op *ops, size_t count, struct hapax_completion completion)
+	struct hapax_store *base, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion)
 {
 	struct sqlite_store *store = downcast(base);
 	int64_t deadline_ns = hx_clock_mono_ns() + store->options.timeout_ms * MS_NS;
-	enum hapax_status status = hx_sqlite_queue_push(&store->queue, ops, count, completion, deadline_ns);
+	enum hapax_status status;
 
+	hx_sqlite_ops_begin(ops, count);
+	status = hx_sqlite_queue_push(&store->queue, ops, count, completion, deadline_ns);
 	if (status == HAPAX_OK)
 		return;
 	hx_store_fail(ops, count, status);
@@ -123,7 +139,8 @@ static enum hapax_status side_take(struct sqlite_store *store, struct hapax_erro
 	hx_mutex_lock(&store->side_mutex);
 	if (atomic_load(&store->is_failed) != 0)
 		status = hx_error_set(
-			err, HAPAX_ERR_FAILED, 0, "'%s' has failed before and must be opened anew", store->path);
+			err, HAPAX_ERR_FAILED, 0, "'%s' has failed before and must be opened anew",
+			store->path);
 	if (status == HAPAX_OK && store->side.db == NULL) {
 		hx_sqlite_connection_set_timeout(&store->side, store->options.timeout_ms);
 		status = hx_sqlite_connection_open(&store->side, 0, err);
@@ -154,7 +171,8 @@ static enum hapax_status sqlite_scan(
 		return status;
 	side_give_back(store);
 	return hx_sqlite_scan(
-		&store->side, &store->side_mutex, &store->options, scan, cursor, each, context, err);
+		&store->side, &store->side_mutex, &store->options, scan, cursor, each, context,
+		err);
 }
 
 static enum hapax_status sqlite_stats(
@@ -171,7 +189,8 @@ static enum hapax_status sqlite_stats(
 	stats->swept = atomic_load_explicit(&store->swept, memory_order_relaxed);
 	if (status != HAPAX_OK || each == NULL)
 		return status;
-	return hx_sqlite_counter_list(&store->side, &store->side_mutex, &store->options, each, context, err);
+	return hx_sqlite_counter_list(
+		&store->side, &store->side_mutex, &store->options, each, context, err);
 }
 
 static enum hapax_status sqlite_sweep(
@@ -189,7 +208,8 @@ static enum hapax_status sqlite_sweep(
 }
 
 static enum hapax_status sqlite_count(
-	struct hapax_store *base, const struct hapax_counters *rows, size_t count, struct hapax_error *err)
+	struct hapax_store *base, const struct hapax_counters *rows, size_t count,
+	struct hapax_error *err)
 {
 	struct sqlite_store *store = downcast(base);
 	enum hapax_status status = side_take(store, err);
@@ -201,13 +221,20 @@ static enum hapax_status sqlite_count(
 	return status;
 }
 
-/* Also of a store that was only half opened. */
-static void store_free(struct sqlite_store *store)
+/* The I/O thread ends; io is the caller's from now on. */
+static void stop(struct sqlite_store *store)
 {
 	if (store->has_queue)
 		hx_sqlite_queue_stop(&store->queue);
 	if (store->has_thread)
 		hx_thread_join(&store->thread);
+	store->has_thread = false;
+}
+
+/* Also of a store that was only half opened. */
+static void store_free(struct sqlite_store *store)
+{
+	stop(store);
 	if (store->has_queue)
 		hx_sqlite_queue_done(&store->queue);
 	hx_sqlite_workspace_done(&store->batch.workspace);
@@ -218,11 +245,39 @@ static void store_free(struct sqlite_store *store)
 	hx_free(store);
 }
 
+/*
+ * At an orderly close the clock is kept, so that it does not go back behind what was
+ * read, whatever the wall clock says after a reboot (I8). Not synced, and not worth
+ * waiting for. Locks: side_mutex is not needed, nobody else is left.
+ */
+static void keep_clock(struct sqlite_store *store)
+{
+	struct hx_sqlite_transaction transaction;
+	bool is_old;
+
+	hx_sqlite_connection_set_timeout(&store->io, KEEP_CLOCK_TIMEOUT_MS);
+	if (hx_sqlite_connection_is_failed(&store->io) ||
+	    hx_sqlite_transaction_begin(
+		    &transaction, &store->io, &store->options, HX_SQLITE_READ) != SQLITE_OK)
+		return;
+	is_old = !transaction.needs_write && hx_sqlite_transaction_has_old_mark(&transaction);
+	hx_sqlite_transaction_abort(&transaction);
+	if (!is_old ||
+	    hx_sqlite_exec(&store->io, "PRAGMA main.synchronous = NORMAL") != SQLITE_OK ||
+	    hx_sqlite_transaction_begin(
+		    &transaction, &store->io, &store->options, HX_SQLITE_WRITE) != SQLITE_OK)
+		return;
+	transaction.is_dirty = true;
+	(void)hx_sqlite_transaction_commit(&transaction);
+}
+
 static void sqlite_close(struct hapax_store *base)
 {
 	struct sqlite_store *store = downcast(base);
 
 	hapax_store_detach(base);
+	stop(store);
+	keep_clock(store);
 	store_free(store);
 }
 
@@ -242,7 +297,6 @@ static struct sqlite_store *store_new(const char *path, const struct hapax_store
 	store->options = *options;
 	hx_mutex_init(&store->side_mutex);
 	hx_sqlite_connection_init(&store->io, store->path, &store->is_failed);
-	hx_sqlite_connection_init(&store->side, store->path, &store->is_failed);
 	store->batch = (struct hx_sqlite_batch){
 		.connection = &store->io,
 		.workspace = {.options = &store->options},
@@ -255,13 +309,15 @@ static struct sqlite_store *store_new(const char *path, const struct hapax_store
 static enum hapax_status renew_clock_mark(struct sqlite_store *store, struct hapax_error *err)
 {
 	struct hx_sqlite_transaction transaction;
-	int code = hx_sqlite_transaction_begin(&transaction, &store->io, &store->options, HX_SQLITE_READ);
+	int code = hx_sqlite_transaction_begin(
+		&transaction, &store->io, &store->options, HX_SQLITE_READ);
 	bool is_stale = code == SQLITE_OK && transaction.needs_write;
 
 	if (code == SQLITE_OK)
 		hx_sqlite_transaction_abort(&transaction);
 	if (is_stale) {
-		code = hx_sqlite_transaction_begin(&transaction, &store->io, &store->options, HX_SQLITE_WRITE);
+		code = hx_sqlite_transaction_begin(
+			&transaction, &store->io, &store->options, HX_SQLITE_WRITE);
 		if (code == SQLITE_OK)
 			code = hx_sqlite_transaction_commit(&transaction);
 	}
@@ -283,15 +339,24 @@ static enum hapax_status open_ledger(struct sqlite_store *store, struct hapax_er
 
 	hx_sqlite_connection_set_timeout(&store->io, store->options.timeout_ms);
 	status = hx_sqlite_connection_open(&store->io, must_exist ? 0 : HX_SQLITE_CREATE, err);
-	if (status == HAPAX_OK)
-		status = hx_sqlite_schema_inspect(&store->io, migrations, &schema, err);
+	if (status != HAPAX_OK)
+		return status;
+	/* SQLite has made the name absolute: the working directory may change before it is used. */
+	hx_sqlite_connection_init(
+		&store->side, sqlite3_db_filename(store->io.db, "main"), &store->is_failed);
+	status = hx_sqlite_schema_inspect(&store->io, migrations, &schema, err);
+	if (status == HAPAX_OK && must_exist && schema.version == 0)
+		status = hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' holds no ledger", store->path);
 	if (status == HAPAX_OK)
 		status = hx_sqlite_schema_refuse_foreign(&store->io, &schema, err);
 	/* In an application's database that was joined, the application chooses the journal. */
 	if (status == HAPAX_OK)
-		status = hx_sqlite_connection_accept(&store->io, schema.is_empty || schema.is_ours, err);
+		status = hx_sqlite_connection_accept(
+			&store->io, schema.is_empty || schema.is_ours, err);
 	if (status == HAPAX_OK && schema.version != (int64_t)migrations.count)
-		status = hx_sqlite_schema_migrate(&store->io, migrations, true, store->options.clock, err);
+		status = hx_sqlite_schema_migrate(
+			&store->io, migrations, true, store->options.clock, err);
 	return status == HAPAX_OK ? renew_clock_mark(store, err) : status;
 }
 
@@ -311,13 +376,16 @@ static enum hapax_status check_request(
 	const char *path, const struct hapax_store_options *options, struct hapax_error *err)
 {
 	if (path[0] == '\0')
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a file is needed, as in 'sqlite:hapax.db'");
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "a file is needed, as in 'sqlite:hapax.db'");
 	if (strcmp(path, ":memory:") == 0)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "'sqlite::memory:' is no store: use 'memory:', or give a file");
+			err, HAPAX_ERR_INVALID, 0,
+			"'sqlite::memory:' is no store: use 'memory:', or give a file");
 	if (options->evict != HAPAX_EVICT_NONE)
 		return hx_error_set(
-			err, HAPAX_ERR_UNSUPPORTED, 0, "a SQLite store evicts nothing: use 'memory:', or no eviction");
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"a SQLite store evicts nothing: use 'memory:', or no eviction");
 	if (sqlite3_libversion_number() < SQLITE_VERSION_MIN || sqlite3_threadsafe() == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,

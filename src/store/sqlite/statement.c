@@ -28,12 +28,14 @@ static const char *const texts[HX_SQLITE_STATEMENT_COUNT] = {
 		"UPDATE main.hapax_meta SET token = ?1, claimed = ?2, done = ?3, failed = ?4, parked = ?5,"
 		" store_ms = ?6, boot_ms = ?7, owed_ms = ?8, boot_id = ?9 WHERE id = 1",
 
-	[HX_SQLITE_RECORD_FIND] = "SELECT " HX_SQLITE_ROW_HEAD
+	[HX_SQLITE_RECORD_FIND] =
+		"SELECT " HX_SQLITE_ROW_HEAD
 		" FROM main.hapax_record WHERE tenant = ?1 AND grp = ?2 AND key = ?3",
-	[HX_SQLITE_RECORD_FIND_WHOLE] = "SELECT " HX_SQLITE_ROW_HEAD ", " HX_SQLITE_ROW_RESULT
+	[HX_SQLITE_RECORD_FIND_WHOLE] =
+		"SELECT " HX_SQLITE_ROW_HEAD ", " HX_SQLITE_ROW_RESULT
 		" FROM main.hapax_record WHERE tenant = ?1 AND grp = ?2 AND key = ?3",
 	[HX_SQLITE_RECORD_READ_WHOLE] = "SELECT " HX_SQLITE_ROW_HEAD ", " HX_SQLITE_ROW_RESULT
-		" FROM main.hapax_record WHERE id = ?1",
+					" FROM main.hapax_record WHERE id = ?1",
 	[HX_SQLITE_RECORD_INSERT] =
 		"INSERT INTO main.hapax_record (state, origin, on_lapse, attempt, token, first_seen_ms,"
 		" changed_ms, lease_ends_ms, due_ms, ttl_ms, fingerprint, attempt_id, owner, error,"
@@ -48,7 +50,8 @@ static const char *const texts[HX_SQLITE_STATEMENT_COUNT] = {
 		" result_headers = ?19, result_body = ?20 WHERE id = ?21",
 	[HX_SQLITE_RECORD_DELETE] = "DELETE FROM main.hapax_record WHERE id = ?1",
 
-	[HX_SQLITE_DUE_NEXT] = "SELECT " HX_SQLITE_ROW_HEAD ", tenant, grp, key"
+	[HX_SQLITE_DUE_NEXT] =
+		"SELECT " HX_SQLITE_ROW_HEAD ", tenant, grp, key"
 		" FROM main.hapax_record WHERE due_ms <= ?1 ORDER BY due_ms LIMIT 1 OFFSET ?2",
 	[HX_SQLITE_DUE_COUNT] =
 		"SELECT count(*) FROM (SELECT state FROM main.hapax_record WHERE due_ms <= ?1 LIMIT ?2)"
@@ -100,7 +103,8 @@ static const char *const texts[HX_SQLITE_STATEMENT_COUNT] = {
 };
 
 int hx_sqlite_statement(
-	struct hx_sqlite_connection *connection, enum hx_sqlite_statement which, sqlite3_stmt **ret_statement)
+	struct hx_sqlite_connection *connection, enum hx_sqlite_statement which,
+	sqlite3_stmt **ret_statement)
 {
 	sqlite3_stmt **slot = &connection->statements[which];
 
@@ -110,7 +114,8 @@ int hx_sqlite_statement(
 
 		assert(text != NULL);
 		code = sqlite3_prepare_v3(
-			connection->db, text, (int)strlen(text) + 1, SQLITE_PREPARE_PERSISTENT, slot, NULL);
+			connection->db, text, (int)strlen(text) + 1, SQLITE_PREPARE_PERSISTENT,
+			slot, NULL);
 		if (code != SQLITE_OK)
 			return code;
 	}
@@ -136,7 +141,8 @@ int hx_sqlite_run(struct hx_sqlite_connection *connection, enum hx_sqlite_statem
 }
 
 int hx_sqlite_run_number(
-	struct hx_sqlite_connection *connection, enum hx_sqlite_statement which, int64_t *ret_number)
+	struct hx_sqlite_connection *connection, enum hx_sqlite_statement which,
+	int64_t *ret_number)
 {
 	sqlite3_stmt *statement;
 	int code = hx_sqlite_statement(connection, which, &statement);

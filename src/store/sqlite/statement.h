@@ -31,16 +31,16 @@ enum hx_sqlite_statement {
 	HX_SQLITE_META_SAVE,
 
 	/* Records; see row.c. FIND: tenant, group, key. READ: id. */
-	HX_SQLITE_RECORD_FIND,       /* the row without headers and body */
+	HX_SQLITE_RECORD_FIND, /* the row without headers and body */
 	HX_SQLITE_RECORD_FIND_WHOLE,
 	HX_SQLITE_RECORD_READ_WHOLE,
-	HX_SQLITE_RECORD_INSERT,     /* the row; tenant, group, key */
-	HX_SQLITE_RECORD_UPDATE,     /* the row; id */
-	HX_SQLITE_RECORD_DELETE,     /* id */
+	HX_SQLITE_RECORD_INSERT, /* the row; tenant, group, key */
+	HX_SQLITE_RECORD_UPDATE, /* the row; id */
+	HX_SQLITE_RECORD_DELETE, /* id */
 
 	/* What the sweep has to look at: now, how many to pass over. */
-	HX_SQLITE_DUE_NEXT,          /* the row without headers and body; tenant, group, key */
-	HX_SQLITE_DUE_COUNT,         /* of which expired, counted up to a bound: now, bound */
+	HX_SQLITE_DUE_NEXT,  /* the row without headers and body; tenant, group, key */
+	HX_SQLITE_DUE_COUNT, /* of which expired, counted up to a bound: now, bound */
 
 	/* Parked records of a scope: tenant, group. */
 	HX_SQLITE_SCOPE_PARKED,
@@ -50,14 +50,14 @@ enum hx_sqlite_statement {
 
 	/* Keys in order, from a place on: tenant, group, key, count. */
 	HX_SQLITE_SCAN_ALL,
-	HX_SQLITE_SCAN_TENANT,       /* only this tenant */
-	HX_SQLITE_SCAN_SCOPE,        /* only this scope */
+	HX_SQLITE_SCAN_TENANT, /* only this tenant */
+	HX_SQLITE_SCAN_SCOPE,  /* only this scope */
 
 	/* Decisions; see counter.c. */
 	HX_SQLITE_COUNTER_ADD,
-	HX_SQLITE_COUNTER_DROP,      /* before which hour */
+	HX_SQLITE_COUNTER_DROP, /* before which hour */
 	HX_SQLITE_COUNTER_SUM,
-	HX_SQLITE_COUNTER_LIST,      /* behind hour, tenant, group: count */
+	HX_SQLITE_COUNTER_LIST, /* behind hour, tenant, group: count */
 
 	/* Pages of the database, those not in use, and their size. */
 	HX_SQLITE_PAGE_COUNT,
@@ -69,7 +69,8 @@ enum hx_sqlite_statement {
 
 /* Borrowed from connection; reset and ready for its parameters. */
 int hx_sqlite_statement(
-	struct hx_sqlite_connection *connection, enum hx_sqlite_statement which, sqlite3_stmt **ret_statement);
+	struct hx_sqlite_connection *connection, enum hx_sqlite_statement which,
+	sqlite3_stmt **ret_statement);
 
 /* Run a prepared statement that returns no row. It is reset afterwards. */
 int hx_sqlite_finish(sqlite3_stmt *statement);
@@ -79,7 +80,8 @@ int hx_sqlite_run(struct hx_sqlite_connection *connection, enum hx_sqlite_statem
 
 /* Look up and run a statement that has no parameters and returns one number. */
 int hx_sqlite_run_number(
-	struct hx_sqlite_connection *connection, enum hx_sqlite_statement which, int64_t *ret_number);
+	struct hx_sqlite_connection *connection, enum hx_sqlite_statement which,
+	int64_t *ret_number);
 
 /* Bind bytes that stay where they are until the statement is reset. Empty is x'', not NULL. */
 int hx_sqlite_bind_bytes(sqlite3_stmt *statement, int index, struct hapax_bytes bytes);

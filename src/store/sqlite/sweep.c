@@ -29,8 +29,8 @@ enum {
 
 /* The next record that is due, copied into buf. *ret_found is false when there is none. */
 static int find_due(
-	struct hx_sqlite_transaction *transaction, size_t passed_over, struct hapax_buf *buf, int64_t *ret_id,
-	struct hapax_record *ret_record, bool *ret_found, bool *ret_valid)
+	struct hx_sqlite_transaction *transaction, size_t passed_over, struct hapax_buf *buf,
+	int64_t *ret_id, struct hapax_record *ret_record, bool *ret_found, bool *ret_valid)
 {
 	struct hapax_record row = {0};
 	sqlite3_stmt *statement;
@@ -48,33 +48,39 @@ static int find_due(
 	if (*ret_found) {
 		code = hx_sqlite_column_bytes(statement, HX_SQLITE_ROW_HEAD_COUNT, &row.tenant);
 		if (code == SQLITE_OK)
-			code = hx_sqlite_column_bytes(statement, HX_SQLITE_ROW_HEAD_COUNT + 1, &row.group);
+			code = hx_sqlite_column_bytes(
+				statement, HX_SQLITE_ROW_HEAD_COUNT + 1, &row.group);
 		if (code == SQLITE_OK)
-			code = hx_sqlite_column_bytes(statement, HX_SQLITE_ROW_HEAD_COUNT + 2, &row.key);
+			code = hx_sqlite_column_bytes(
+				statement, HX_SQLITE_ROW_HEAD_COUNT + 2, &row.key);
 		if (code == SQLITE_OK)
 			code = hx_sqlite_row_read(
 				statement, HX_SQLITE_ROW_WITHOUT_RESULT, ret_id, &row, ret_valid);
-		if (code == SQLITE_OK && *ret_valid && hx_record_copy(&row, ret_record, buf) != HAPAX_OK)
+		if (code == SQLITE_OK && *ret_valid &&
+		    hx_record_copy(&row, ret_record, buf) != HAPAX_OK)
 			code = SQLITE_NOMEM;
 	}
 	(void)sqlite3_reset(statement);
 	return code;
 }
 
+/* *ret_settled is false when the rules find nothing to do: due_ms was not right. */
 static int settle(
 	struct hx_sqlite_transaction *transaction, int64_t id, const struct hapax_record *record,
-	struct hapax_sweep *sweep)
+	struct hapax_sweep *sweep, bool *ret_settled)
 {
 	struct hx_transition_rules rules = {.now_ms = transaction->now_ms};
 	struct hx_transition transition;
 
+	*ret_settled = true;
 	if (hx_record_is_expired(record, transaction->now_ms)) {
 		sweep->removed++;
 		return hx_sqlite_transaction_remove(transaction, id, record);
 	}
 	hx_transition_sweep(record, &rules, &transition);
-	if (transition.effect != HX_EFFECT_PUT)
-		return SQLITE_CORRUPT;
+	*ret_settled = transition.effect == HX_EFFECT_PUT;
+	if (!*ret_settled)
+		return SQLITE_OK;
 	sweep->lapsed++;
 	return hx_sqlite_transaction_replace(transaction, id, record->state, &transition.next);
 }
@@ -85,12 +91,13 @@ int hx_sqlite_sweep_some(
 	struct hapax_record record;
 	struct hapax_buf buf;
 	size_t passed_over = 0;
+	size_t i = 0;
 	int code = SQLITE_OK;
 
 	hx_buf_init(&buf, RECORD_BYTES_MAX);
 	sweep->done = 0;
-	for (size_t i = 0; i < count_max && code == SQLITE_OK && !sweep->done; i++) {
-		bool found = false, valid = false;
+	for (; i < count_max && code == SQLITE_OK && !sweep->done; i++) {
+		bool found = false, valid = false, settled = false;
 		int64_t id = 0;
 
 		code = find_due(transaction, passed_over, &buf, &id, &record, &found, &valid);
@@ -99,10 +106,12 @@ int hx_sqlite_sweep_some(
 		sweep->done = !found;
 		sweep->looked += found;
 		if (found && valid)
-			code = settle(transaction, id, &record, sweep);
-		else
-			passed_over++;
+			code = settle(transaction, id, &record, sweep, &settled);
+		passed_over += !settled;
 	}
+	/* Nothing but rows that cannot be settled: looking again would not help. */
+	if (i == count_max && passed_over == i)
+		sweep->done = 1;
 	hx_buf_done(&buf);
 	return code;
 }
@@ -175,5 +184,6 @@ enum hapax_status hx_sqlite_sweep(
 	}
 	if (code == SQLITE_OK)
 		return HAPAX_OK;
-	return hx_sqlite_connection_fail(connection, code, transaction.stage, "the store was not swept", err);
+	return hx_sqlite_connection_fail(
+		connection, code, transaction.stage, "the store was not swept", err);
 }

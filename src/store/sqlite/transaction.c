@@ -112,7 +112,8 @@ int hx_sqlite_transaction_begin(
 	 */
 	do {
 		code = begin_once(transaction);
-	} while (hx_sqlite_is_busy(code) && !transaction->is_nested && hx_sqlite_connection_wait(connection));
+	} while (hx_sqlite_is_busy(code) && !transaction->is_nested &&
+	         hx_sqlite_connection_wait(connection));
 	return code;
 }
 
@@ -133,6 +134,11 @@ void hx_sqlite_transaction_abort(struct hx_sqlite_transaction *transaction)
 		atomic_store(connection->is_failed, 1);
 }
 
+bool hx_sqlite_transaction_has_old_mark(const struct hx_sqlite_transaction *transaction)
+{
+	return transaction->now_ms - transaction->meta.mark.store_ms > MARK_AGE_MS_MAX;
+}
+
 static int save_ledger(struct hx_sqlite_transaction *transaction)
 {
 	struct hx_clock_mark *mark = &transaction->meta.mark;
@@ -140,7 +146,7 @@ static int save_ledger(struct hx_sqlite_transaction *transaction)
 	if (!transaction->is_dirty)
 		return SQLITE_OK;
 	assert(transaction->access == HX_SQLITE_WRITE);
-	if (transaction->now_ms - mark->store_ms > MARK_AGE_MS_MAX)
+	if (hx_sqlite_transaction_has_old_mark(transaction))
 		hx_clock_mark_advance(mark, transaction->options->clock);
 	return hx_sqlite_meta_save(transaction->connection, &transaction->meta);
 }
@@ -162,8 +168,8 @@ int hx_sqlite_transaction_commit(struct hx_sqlite_transaction *transaction)
 }
 
 static int change_scope(
-	struct hx_sqlite_transaction *transaction, enum hx_sqlite_statement which, struct hapax_bytes tenant,
-	struct hapax_bytes group)
+	struct hx_sqlite_transaction *transaction, enum hx_sqlite_statement which,
+	struct hapax_bytes tenant, struct hapax_bytes group)
 {
 	sqlite3_stmt *statement;
 	int code = hx_sqlite_statement(transaction->connection, which, &statement);
@@ -177,16 +183,18 @@ static int change_scope(
 
 /* A scope without parked records has no row. */
 static int count_unparked(
-	struct hx_sqlite_transaction *transaction, struct hapax_bytes tenant, struct hapax_bytes group)
+	struct hx_sqlite_transaction *transaction, struct hapax_bytes tenant,
+	struct hapax_bytes group)
 {
 	int code = change_scope(transaction, HX_SQLITE_SCOPE_UNPARK, tenant, group);
 
-	return code == SQLITE_OK ? change_scope(transaction, HX_SQLITE_SCOPE_DROP, tenant, group) : code;
+	return code == SQLITE_OK ? change_scope(transaction, HX_SQLITE_SCOPE_DROP, tenant, group)
+				 : code;
 }
 
 int hx_sqlite_transaction_count(
-	struct hx_sqlite_transaction *transaction, struct hapax_bytes tenant, struct hapax_bytes group,
-	enum hapax_state before, enum hapax_state after)
+	struct hx_sqlite_transaction *transaction, struct hapax_bytes tenant,
+	struct hapax_bytes group, enum hapax_state before, enum hapax_state after)
 {
 	struct hx_sqlite_meta *meta = &transaction->meta;
 
@@ -212,7 +220,8 @@ int hx_sqlite_transaction_remove(
 	struct hx_sqlite_transaction *transaction, int64_t id, const struct hapax_record *old)
 {
 	sqlite3_stmt *statement;
-	int code = hx_sqlite_statement(transaction->connection, HX_SQLITE_RECORD_DELETE, &statement);
+	int code =
+		hx_sqlite_statement(transaction->connection, HX_SQLITE_RECORD_DELETE, &statement);
 
 	if (code == SQLITE_OK)
 		code = sqlite3_bind_int64(statement, 1, id);
@@ -232,7 +241,8 @@ int hx_sqlite_transaction_replace(
 	const struct hapax_record *next)
 {
 	sqlite3_stmt *statement;
-	int code = hx_sqlite_statement(transaction->connection, HX_SQLITE_RECORD_UPDATE, &statement);
+	int code =
+		hx_sqlite_statement(transaction->connection, HX_SQLITE_RECORD_UPDATE, &statement);
 
 	if (code == SQLITE_OK)
 		code = hx_sqlite_row_bind(statement, next);
@@ -242,14 +252,16 @@ int hx_sqlite_transaction_replace(
 		code = hx_sqlite_finish(statement);
 	if (code != SQLITE_OK)
 		return code;
-	return hx_sqlite_transaction_count(transaction, next->tenant, next->group, before, next->state);
+	return hx_sqlite_transaction_count(
+		transaction, next->tenant, next->group, before, next->state);
 }
 
 int hx_sqlite_transaction_insert(
 	struct hx_sqlite_transaction *transaction, const struct hapax_record *next)
 {
 	sqlite3_stmt *statement;
-	int code = hx_sqlite_statement(transaction->connection, HX_SQLITE_RECORD_INSERT, &statement);
+	int code =
+		hx_sqlite_statement(transaction->connection, HX_SQLITE_RECORD_INSERT, &statement);
 
 	if (code == SQLITE_OK)
 		code = hx_sqlite_row_bind(statement, next);

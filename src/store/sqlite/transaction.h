@@ -54,12 +54,18 @@ int hx_sqlite_transaction_commit(struct hx_sqlite_transaction *transaction);
 void hx_sqlite_transaction_abort(struct hx_sqlite_transaction *transaction);
 
 /*
+ * Is the clock mark so old that it should be written, if not for anything else? Time
+ * that was only read is lost with a reboot otherwise, where the wall clock is no help.
+ */
+bool hx_sqlite_transaction_has_old_mark(const struct hx_sqlite_transaction *transaction);
+
+/*
  * Note that a record changed its state; HAPAX_STATE_ABSENT is for no record. Keeps
  * the numbers in meta and in hapax_scope.
  */
 int hx_sqlite_transaction_count(
-	struct hx_sqlite_transaction *transaction, struct hapax_bytes tenant, struct hapax_bytes group,
-	enum hapax_state before, enum hapax_state after);
+	struct hx_sqlite_transaction *transaction, struct hapax_bytes tenant,
+	struct hapax_bytes group, enum hapax_state before, enum hapax_state after);
 
 /* Remove a record by its row. */
 int hx_sqlite_transaction_remove(

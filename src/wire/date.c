@@ -2,7 +2,7 @@
 /*
  * date.c - calendar arithmetic in UTC, by the proleptic Gregorian calendar.
  */
-#include "key/date.h"
+#include "wire/date.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * date.h - an event's time in a key: %Y-%m-%d, always in UTC.
+ * date.h - times as events have them (RFC 3339), and as keys do (%Y-%m-%d in UTC).
  *
- * Every conversion has a fixed width, so that a date within a key can be told from
- * what surrounds it.
+ * Every conversion of a format has a fixed width, so that a date within a key can be
+ * told from what surrounds it.
  *
  * Threads: any.
  */
-#ifndef HX_KEY_DATE_H
-#define HX_KEY_DATE_H
+#ifndef HX_DATE_H
+#define HX_DATE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * packed_key.c - keys that are no UUID, and how a key is written.
+ */
+#include "store/index/packed_key.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "base/limits.h"
+
+/* Below this the size byte eats the gain. */
+enum { HEX_TEXT_SIZE_MIN = 8 };
+
+_Static_assert(HX_SCOPES_MAX < 1 << 30, "a scope leaves room for the encoding in the suffix");
+
+static bool pack_hex(struct hx_packed_key *packed, struct hapax_bytes key)
+{
+	return key.size % 2 == 0 && key.size >= HEX_TEXT_SIZE_MIN && key.size <= HX_KEY_TEXT_SIZE &&
+		hx_hex_decode(key, packed->packed);
+}
+
+void hx_packed_key_init_other(struct hx_packed_key *packed, struct hapax_bytes key)
+{
+	assert(key.size >= 1 && key.size <= HX_KEY_SIZE_MAX);
+	if (pack_hex(packed, key)) {
+		packed->encoding = HX_KEY_HEX;
+		packed->size = (uint16_t)(key.size / 2);
+	} else {
+		packed->encoding = HX_KEY_RAW;
+		packed->size = (uint16_t)key.size;
+		packed->data = key.data;
+	}
+}
+
+uint64_t hx_packed_key_hash_other(const struct hx_packed_key *key, const uint64_t hash_key[2])
+{
+	uint32_t suffix = hx_packed_key_suffix(key);
+	unsigned char message[HX_KEY_SIZE_MAX + sizeof(suffix)];
+
+	memcpy(message, key->data, key->size);
+	memcpy(message + key->size, &suffix, sizeof(suffix));
+	return hx_siphash13(hash_key, message, key->size + sizeof(suffix));
+}
+
+unsigned char *hx_packed_key_write(unsigned char *at, const struct hx_packed_key *key)
+{
+	if (key->encoding == HX_KEY_HEX) {
+		*at++ = (unsigned char)key->size;
+	} else if (key->encoding == HX_KEY_RAW) {
+		memcpy(at, &key->size, sizeof(key->size));
+		at += sizeof(key->size);
+	}
+	memcpy(at, key->data, key->size);
+	return at + key->size;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * packed_mark.h - a mark in its packed form.
+ *
+ * A mark is done in one step, by check, with nothing to replay. Most of what a busy
+ * store holds is marks, so they have a way in and out that skips struct
+ * hapax_record.
+ *
+ * Threads: any.
+ */
+#ifndef HX_STORE_INDEX_PACKED_MARK_H
+#define HX_STORE_INDEX_PACKED_MARK_H
+
+#include "store/index/packed_layout.h"
+
+struct hx_packed_mark {
+	const unsigned char *fingerprint; /* NULL: none */
+	int64_t expires_ms;
+	uint64_t token;
+	uint32_t profile_id;
+	int64_t first_seen_ms; /* read only */
+};
+
+/* What of the head every mark has, whatever its key and fingerprint. */
+enum {
+	HX_MARK_HEAD = (HAPAX_STATE_DONE - 1) << HX_HEAD_STATE_SHIFT |
+		HAPAX_ORIGIN_CHECK << HX_HEAD_ORIGIN_SHIFT,
+	HX_MARK_HEAD_ANY = 3 << HX_HEAD_ENCODING_SHIFT | HX_HEAD_PRINT | HX_HEAD_DEAD |
+		HX_HEAD_FRESH | HX_HEAD_HIT,
+};
+
+/* The size of a mark, or 0: it needs the form for any record. */
+size_t hx_packed_mark_size(
+	const struct hx_packed_key *key, const struct hx_packed_mark *mark,
+	const struct hx_packed_base *base);
+
+/* Write hx_packed_mark_size() bytes, which was not 0: what hx_packed_write() would write. */
+void hx_packed_write_mark(
+	unsigned char *at, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
+	const struct hx_packed_base *base);
+
+/* Read the record at at as a mark. False: it is more than that. */
+static inline bool hx_packed_read_mark(
+	const unsigned char *at, const struct hx_packed_base *base,
+	struct hx_profile_table *profiles, struct hx_packed_mark *ret_mark)
+{
+	uint16_t head = hx_packed_head(at);
+	const unsigned char *part = at + HX_PACKED_NARROW_SIZE;
+
+	if ((head & ~HX_MARK_HEAD_ANY) != HX_MARK_HEAD)
+		return false;
+	ret_mark->profile_id = hx_packed_load16(at + 2);
+	ret_mark->expires_ms = hx_packed_sum(base->ms, hx_packed_load32(at + 4));
+	ret_mark->token = base->token + (uint64_t)(int64_t)(int32_t)hx_packed_load32(at + 8);
+	ret_mark->first_seen_ms = hx_packed_difference(
+		ret_mark->expires_ms, hx_profile_get(profiles, ret_mark->profile_id)->ttl_ms);
+	ret_mark->fingerprint = NULL;
+	if (head & HX_HEAD_PRINT) {
+		(void)hx_packed_next_key(&part, hx_packed_encoding(head));
+		ret_mark->fingerprint = part;
+	}
+	return true;
+}
+
+#endif

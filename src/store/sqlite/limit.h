@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * limit.h - how full the ledger may get: keys, bytes, parked records of a scope.
+ */
+#ifndef HX_STORE_SQLITE_LIMIT_H
+#define HX_STORE_SQLITE_LIMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/transition.h"
+#include "store/sqlite/transaction.h"
+
+/* What a group adds that is decided and not yet written. */
+struct hx_sqlite_growth {
+	uint64_t rows;
+	uint64_t bytes;
+};
+
+/*
+ * Does writing transition->next go beyond a limit? If not, it is added to growth.
+ * has_row says that it takes the place of a row, perhaps an expired one.
+ */
+int hx_sqlite_limit_check(
+	struct hx_sqlite_transaction *transaction, const struct hapax_op *op,
+	const struct hx_transition *transition, bool has_row, struct hx_sqlite_growth *growth,
+	bool *ret_over);
+
+/* If count more records would not fit, let go of some that have expired. */
+int hx_sqlite_limit_make_room(struct hx_sqlite_transaction *transaction, size_t count);
+
+#endif

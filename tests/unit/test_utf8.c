@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/utf8.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/bytes.h"
+
+/* As RFC 3629 defines it, the slow way. */
+static size_t encode(uint32_t code, unsigned char out[4])
+{
+	if (code < 0x80) {
+		out[0] = (unsigned char)code;
+		return 1;
+	}
+	if (code < 0x800) {
+		out[0] = (unsigned char)(0xc0 | code >> 6);
+		out[1] = (unsigned char)(0x80 | (code & 0x3f));
+		return 2;
+	}
+	if (code < 0x10000) {
+		out[0] = (unsigned char)(0xe0 | code >> 12);
+		out[1] = (unsigned char)(0x80 | (code >> 6 & 0x3f));
+		out[2] = (unsigned char)(0x80 | (code & 0x3f));
+		return 3;
+	}
+	out[0] = (unsigned char)(0xf0 | code >> 18);
+	out[1] = (unsigned char)(0x80 | (code >> 12 & 0x3f));
+	out[2] = (unsigned char)(0x80 | (code >> 6 & 0x3f));
+	out[3] = (unsigned char)(0x80 | (code & 0x3f));
+	return 4;
+}
+
+static void every_code_point(void **state)
+{
+	(void)state;
+	for (uint32_t code = 0; code < 0x120000; code++) {
+		unsigned char bytes[4];
+		size_t size = encode(code, bytes);
+		bool valid = code < 0x110000 && (code < 0xd800 || code > 0xdfff);
+		uint32_t found = UINT32_MAX;
+
+		assert_int_equal(hx_utf8_size(hx_bytes(bytes, size), &found), valid ? size : 0);
+		if (!valid)
+			continue;
+		assert_int_equal(found, code);
+		/* Cut, it is none. */
+		for (size_t cut = 0; cut < size; cut++)
+			assert_int_equal(hx_utf8_size(hx_bytes(bytes, cut), &found), 0);
+	}
+}
+
+static void every_pair_of_bytes(void **state)
+{
+	(void)state;
+	for (unsigned first = 0; first < 256; first++) {
+		for (unsigned second = 0; second < 256; second++) {
+			unsigned char bytes[2] = {(unsigned char)first, (unsigned char)second};
+			bool both_ascii = first < 0x80 && second < 0x80;
+			bool one = first >= 0xc2 && first < 0xe0 && (second & 0xc0) == 0x80;
+
+			assert_int_equal(hx_utf8_is_valid(hx_bytes(bytes, 2)), both_ascii || one);
+		}
+	}
+}
+
+static void longer_forms_are_refused(void **state)
+{
+	(void)state;
+	assert_false(hx_utf8_is_valid(HX_BYTES_LIT("\xc0\x80")));
+	assert_false(hx_utf8_is_valid(HX_BYTES_LIT("\xe0\x9f\xbf")));
+	assert_false(hx_utf8_is_valid(HX_BYTES_LIT("\xf0\x8f\xbf\xbf")));
+	assert_false(hx_utf8_is_valid(HX_BYTES_LIT("\xf8\x88\x80\x80\x80")));
+}
+
+static void empty_text_is_valid(void **state)
+{
+	uint32_t code;
+
+	(void)state;
+	assert_true(hx_utf8_is_valid(hx_bytes(NULL, 0)));
+	assert_int_equal(hx_utf8_size(hx_bytes(NULL, 0), &code), 0);
+}
+
+static void controls_are_c0_del_and_c1(void **state)
+{
+	(void)state;
+	for (uint32_t code = 0; code < 0x300; code++) {
+		bool control = code < 0x20 || code == 0x7f || (code >= 0x80 && code <= 0x9f);
+
+		assert_int_equal(hx_utf8_is_control(code), control);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_code_point),           cmocka_unit_test(every_pair_of_bytes),
+		cmocka_unit_test(longer_forms_are_refused),   cmocka_unit_test(empty_text_is_valid),
+		cmocka_unit_test(controls_are_c0_del_and_c1),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
