@@ -341,6 +341,32 @@ static void lru_of_claims_alone_is_full(void **state)
 	assert_int_equal(case_stats(c).claimed, 20);
 }
 
+/* D3: a list of keys makes room as a single one does. */
+static void lru_makes_room_for_a_group(void **state)
+{
+	struct store_case *c = *state;
+	enum hapax_outcome outcome = HAPAX_OUTCOME_NONE;
+	size_t index = 0;
+
+	open_with_lru(c, 100);
+	check_many(c, "done", 200);
+	for (int i = 0; i < 20; i++) {
+		struct hapax_op ops[3];
+		char keys[3][24];
+
+		for (int k = 0; k < 3; k++) {
+			snprintf(keys[k], sizeof(keys[k]), "group %d/%d", i, k);
+			ops[k] = case_op(c, HAPAX_OP_CLAIM, keys[k]);
+		}
+		assert_int_equal(
+			hapax_store_claim_all(c->store, ops, 3, &outcome, &index, NULL), HAPAX_OK);
+		assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
+	}
+	assert_int_equal(case_stats(c).claimed, 60);
+	assert_true(case_stats(c).keys <= 100);
+	assert_int_equal(case_stats(c).evicted, 200 + 60 - case_stats(c).keys);
+}
+
 /* D3: forgetting what had expired anyway is no eviction. */
 static void lru_does_not_count_expired_records(void **state)
 {
@@ -364,6 +390,7 @@ const struct conformance_case limit_cases[] = {
 	{"D3: LRU takes done records only", lru_takes_done_records_only, NEEDS_EVICTION},
 	{"D3: LRU keeps what is used", lru_keeps_what_is_used, NEEDS_EVICTION},
 	{"D3: LRU of claims alone is full", lru_of_claims_alone_is_full, NEEDS_EVICTION},
+	{"D3: LRU makes room for a group", lru_makes_room_for_a_group, NEEDS_EVICTION},
 	{"D3: LRU does not count expired records", lru_does_not_count_expired_records,
          NEEDS_EVICTION},
 	{NULL, NULL, NEEDS_NOTHING},

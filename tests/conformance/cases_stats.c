@@ -2,8 +2,11 @@
 /* cases_stats.c - what the store says of its content and decisions; the sweep. */
 #include "conformance/cases.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "support/scale.h"
 
 enum { HOUR = 3600 * 1000 };
 
@@ -266,6 +269,31 @@ static void sweep_works_in_pieces(void **state)
 	free(keys);
 }
 
+/*
+ * A8: what has expired leaves by itself. Housekeeping has a clock of its own, so
+ * the test waits for it: a second or so, a minute at worst.
+ */
+static void housekeeping_sweeps_by_itself(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_op op = case_op(c, HAPAX_OP_CHECK, "k");
+	double begun = scale_seconds();
+
+	c->options.flags = 0;
+	c->options.sweep_interval_ms = 1;
+	store_case_reopen(c);
+	op.ttl_ms = 1;
+	must_run(c, &op, HAPAX_OUTCOME_ACQUIRED);
+	must_claim(c, "lapsed");
+	store_case_advance(c, 100000);
+	while (case_stats(c).swept == 0 || case_stats(c).failed == 0) {
+		assert_true(scale_seconds() - begun < 60);
+		sched_yield();
+	}
+	assert_int_equal(case_stats(c).keys, 1);
+	assert_int_equal(case_state(c, "lapsed"), HAPAX_STATE_FAILED);
+}
+
 /* Names for people: never NULL, never the same word twice. */
 static void everything_has_a_name(void **state)
 {
@@ -301,6 +329,7 @@ const struct conformance_case stats_cases[] = {
          NEEDS_NOTHING},
 	{"I13: bad stats are refused", bad_stats_are_refused, NEEDS_NOTHING},
 	{"A8: sweep works in pieces", sweep_works_in_pieces, NEEDS_NOTHING},
+	{"A8: housekeeping sweeps by itself", housekeeping_sweeps_by_itself, NEEDS_NOTHING},
 	{"C7: everything has a name", everything_has_a_name, NEEDS_NOTHING},
 	{NULL, NULL, NEEDS_NOTHING},
 };

@@ -265,6 +265,9 @@ static void run_hot_keys(struct store_case *c, bool time_passes, const char *wha
 	struct crowd crowd;
 
 	assert_non_null(hot);
+	/* Every round leaves parked keys behind. */
+	c->options.parked_max = UINT64_C(1) << 40;
+	store_case_reopen(c);
 	scale_seed(&seed);
 	printf("# seed %llu\n", (unsigned long long)seed);
 	hot->c = c;

@@ -24,13 +24,15 @@ struct visited {
 	struct key_state key;
 };
 
-enum { VISITED_SLOTS = 1 << 16, VISITED_MAX = VISITED_SLOTS / 2 };
+/* Most histories are through after a few dozen states; beyond the last there is no hope. */
+enum { VISITED_SLOTS_FIRST = 1 << 8, VISITED_SLOTS_LAST = 1 << 16 };
 
 struct search {
 	const struct checker_event *events;
 	size_t count;
-	struct visited *visited;
+	struct visited *visited; /* open addressing, at most half full */
 	unsigned char *used;
+	size_t slots;
 	size_t visited_count;
 };
 
@@ -192,19 +194,38 @@ static uint64_t hash_of(const struct visited *entry)
 	return hash ^ hash >> 29;
 }
 
-/* True when the same events have led to the same state before. */
-static bool visit(struct search *search, uint64_t done, const struct key_state *key)
+static void give_slots(struct search *search, size_t slots)
 {
-	struct visited entry = {done, *key};
-	size_t at = hash_of(&entry) % VISITED_SLOTS;
+	search->visited = malloc(slots * sizeof(*search->visited));
+	search->used = calloc(slots, 1);
+	search->slots = slots;
+	if (!search->visited || !search->used)
+		abort();
+}
 
-	for (; search->used[at]; at = (at + 1) % VISITED_SLOTS)
-		if (memcmp(&search->visited[at], &entry, sizeof(entry)) == 0)
+/* True when the same events have led to the same state before. */
+static bool visit(struct search *search, const struct visited *entry)
+{
+	size_t at = hash_of(entry) % search->slots;
+
+	for (; search->used[at]; at = (at + 1) % search->slots)
+		if (memcmp(&search->visited[at], entry, sizeof(*entry)) == 0)
 			return true;
 	search->used[at] = 1;
-	search->visited[at] = entry;
-	search->visited_count++;
+	search->visited[at] = *entry;
 	return false;
+}
+
+static void grow(struct search *search)
+{
+	struct search old = *search;
+
+	give_slots(search, old.slots * 4);
+	for (size_t i = 0; i < old.slots; i++)
+		if (old.used[i])
+			visit(search, &old.visited[i]);
+	free(old.visited);
+	free(old.used);
 }
 
 static enum checker_verdict explore(
@@ -215,10 +236,12 @@ static enum checker_verdict explore(
 
 	if (done == all)
 		return CHECKER_ACCEPTED;
-	if (search->visited_count >= VISITED_MAX)
+	if (search->visited_count >= VISITED_SLOTS_LAST / 2)
 		return CHECKER_GAVE_UP;
-	if (visit(search, done, key))
+	if (visit(search, &(struct visited){done, *key}))
 		return CHECKER_REJECTED;
+	if (++search->visited_count > search->slots / 2)
+		grow(search);
 	for (size_t i = 0; i < search->count; i++)
 		if (!(done >> i & 1) && search->events[i].ended < first_end)
 			first_end = search->events[i].ended;
@@ -252,10 +275,7 @@ enum checker_verdict checker_run(const struct checker_event *events, size_t coun
 
 	if (count > CHECKER_EVENTS_MAX)
 		return CHECKER_GAVE_UP;
-	search.visited = malloc(VISITED_SLOTS * sizeof(*search.visited));
-	search.used = calloc(VISITED_SLOTS, 1);
-	if (!search.visited || !search.used)
-		abort();
+	give_slots(&search, VISITED_SLOTS_FIRST);
 	verdict = explore(&search, 0, &absent);
 	free(search.visited);
 	free(search.used);

@@ -118,16 +118,6 @@ void hx_index_free(struct hx_index *index)
 	hx_pages_release(index, INDEX_BYTES);
 }
 
-void hx_index_key_init(
-	struct hx_index *index, struct hx_index_key *key, uint32_t scope_id,
-	struct hapax_bytes text)
-{
-	hx_packed_key_init(&key->packed, scope_id, text);
-	key->hash = hx_packed_key_hash(&key->packed, index->hash_key);
-	/* Shifting by 64 is not defined, so one shard is shifted in two steps. */
-	key->shard = &index->shards[key->hash >> 1 >> (63 - index->shard_bits)];
-}
-
 void hx_index_prefetch_bucket(const struct hx_index_key *key)
 {
 	const struct hx_table *table = &key->shard->table;
@@ -172,33 +162,49 @@ static bool is_full(struct hx_index *index, uint64_t keys)
 	return index->bytes_max != 0 && charged_bytes(index) > room - room / 12;
 }
 
+/* Evict until more keys fit. False: nothing is left that may go. */
+static bool make_room(struct hx_index *index, struct hx_shard *shard, uint64_t more, int64_t now_ms)
+{
+	while (is_full(index, atomic_load_explicit(&index->keys, memory_order_relaxed) + more)) {
+		bool was_expired;
+
+		if (index->evict != HAPAX_EVICT_LRU || !hx_shard_evict(shard, now_ms, &was_expired))
+			return false;
+		hx_index_unadmit(index);
+		hx_shard_charge(shard);
+		atomic_fetch_add_explicit(
+			was_expired ? &index->swept : &index->evicted, 1, memory_order_relaxed);
+	}
+	return true;
+}
+
+void hx_index_make_room(
+	struct hx_index *index, struct hx_shard *shard, uint64_t more, int64_t now_ms)
+{
+	if (index->evict == HAPAX_EVICT_LRU && hx_index_is_limited(index))
+		(void)make_room(index, shard, more, now_ms);
+}
+
 enum hapax_status hx_index_admit(
 	struct hx_index *index, struct hx_shard *evict_from, int64_t now_ms)
 {
-	uint64_t keys = atomic_fetch_add_explicit(&index->keys, 1, memory_order_relaxed) + 1;
+	uint64_t keys;
 
-	if (index->keys_max == 0 && index->bytes_max == 0)
+	if (!hx_index_is_limited(index))
 		return HAPAX_OK;
-	while (is_full(index, keys)) {
-		bool was_expired;
-
-		if (index->evict != HAPAX_EVICT_LRU || evict_from == NULL ||
-		    !hx_shard_evict(evict_from, now_ms, &was_expired)) {
-			hx_index_unadmit(index);
-			return HAPAX_ERR_LIMIT;
-		}
-		hx_index_unadmit(index);
-		hx_shard_charge(evict_from);
-		atomic_fetch_add_explicit(
-			was_expired ? &index->swept : &index->evicted, 1, memory_order_relaxed);
-		keys = atomic_load_explicit(&index->keys, memory_order_relaxed);
-	}
-	return HAPAX_OK;
+	/* Counted in first: two who ask at once do not both get the last place. */
+	keys = atomic_fetch_add_explicit(&index->keys, 1, memory_order_relaxed) + 1;
+	if (!is_full(index, keys) ||
+	    (evict_from != NULL && make_room(index, evict_from, 0, now_ms)))
+		return HAPAX_OK;
+	hx_index_unadmit(index);
+	return HAPAX_ERR_LIMIT;
 }
 
 void hx_index_unadmit(struct hx_index *index)
 {
-	atomic_fetch_sub_explicit(&index->keys, 1, memory_order_relaxed);
+	if (hx_index_is_limited(index))
+		atomic_fetch_sub_explicit(&index->keys, 1, memory_order_relaxed);
 }
 
 enum hapax_status hx_index_admit_change(struct hx_index *index, bool from_reserve)
@@ -220,6 +226,20 @@ uint64_t hx_index_take_token(struct hx_index *index)
 		return token;
 	atomic_store_explicit(&index->token, HX_TOKEN_MAX, memory_order_relaxed);
 	return 0;
+}
+
+uint64_t hx_index_count(struct hx_index *index)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < index->shard_count; i++) {
+		struct hx_shard *shard = &index->shards[i];
+
+		hx_lock_acquire(&shard->lock);
+		count += shard->table.slot_count;
+		hx_lock_release(&shard->lock);
+	}
+	return count;
 }
 
 void hx_index_stats(struct hx_index *index, struct hapax_stats *stats, int64_t now_ms)

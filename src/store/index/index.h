@@ -34,7 +34,7 @@ struct hx_index {
 		uint32_t at;
 		uint32_t generation;
 	} walk;                /* where the sweep stands. Locks: sweep_mutex */
-	_Atomic uint64_t keys; /* records, expired ones included */
+	_Atomic uint64_t keys; /* records, counted only where a limit asks */
 	_Atomic uint64_t swept;
 	_Atomic uint64_t evicted;
 	_Atomic uint64_t token; /* the last one given out */
@@ -60,9 +60,15 @@ struct hx_index_key {
 	struct hx_shard *shard;
 };
 
-void hx_index_key_init(
+static inline void hx_index_key_init(
 	struct hx_index *index, struct hx_index_key *key, uint32_t scope_id,
-	struct hapax_bytes text);
+	struct hapax_bytes text)
+{
+	hx_packed_key_init(&key->packed, scope_id, text);
+	key->hash = hx_packed_key_hash(&key->packed, index->hash_key);
+	/* Shifting by 64 is not defined, so one shard is shifted in two steps. */
+	key->shard = &index->shards[key->hash >> 1 >> (63 - index->shard_bits)];
+}
 
 /* Begin to load what find and read will look at: first the bucket, later the record. */
 void hx_index_prefetch_bucket(const struct hx_index_key *key);
@@ -77,6 +83,19 @@ void hx_index_prefetch_record(const struct hx_index_key *key);
 enum hapax_status hx_index_admit(
 	struct hx_index *index, struct hx_shard *evict_from, int64_t now_ms);
 void hx_index_unadmit(struct hx_index *index);
+
+/* Where eviction is on, let more keys fit, as far as shard has any to give up. Locks: the shard's. */
+void hx_index_make_room(
+	struct hx_index *index, struct hx_shard *shard, uint64_t more, int64_t now_ms);
+
+/* Is there any limit to admit by? */
+static inline bool hx_index_is_limited(const struct hx_index *index)
+{
+	return index->keys_max != 0 || index->bytes_max != 0;
+}
+
+/* Records in all shards, expired ones included; each shard's as of a moment ago. */
+uint64_t hx_index_count(struct hx_index *index);
 
 /*
  * May a record that is there be replaced by another one? What ends a claim may

@@ -79,7 +79,7 @@ enum hapax_status hx_shard_stage(
 	struct hx_shard *shard, const struct hapax_record *record, const struct hx_packed_key *key,
 	unsigned staged, int64_t now_ms, uint32_t *ret_place)
 {
-	uint32_t profile_id = hx_profile_intern(shard->profiles, key->scope_id, record->ttl_ms);
+	uint32_t profile_id = hx_shard_profile(shard, key->scope_id, record->ttl_ms);
 	enum hapax_status status;
 	uint32_t place;
 

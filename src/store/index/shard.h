@@ -25,6 +25,9 @@ struct hx_shard {
 	struct hx_arena arena;
 	struct hx_profile_table *profiles;
 	const uint64_t *hash_key;
+	uint32_t profile_id;            /* the one last asked for, */
+	uint32_t profile_scope;         /* by this scope */
+	int64_t profile_ttl_ms;         /* and this ttl; 0: none yet */
 	_Atomic uint64_t charged_bytes; /* live records and buckets, for everybody to read */
 	uint64_t by_state[HAPAX_STATE_PARKED + 1];
 	uint64_t evict_bucket;    /* where eviction looks next: the bucket, */
@@ -129,6 +132,21 @@ enum hapax_status hx_shard_stage(
 enum hapax_status hx_shard_stage_mark(
 	struct hx_shard *shard, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
 	int64_t now_ms, uint32_t *ret_place);
+
+/* hx_profile_intern() with a short memory: neighbours mostly ask for the same. */
+static inline uint32_t hx_shard_profile(struct hx_shard *shard, uint32_t scope_id, int64_t ttl_ms)
+{
+	if (shard->profile_ttl_ms != ttl_ms || shard->profile_scope != scope_id) {
+		uint32_t id = hx_profile_intern(shard->profiles, scope_id, ttl_ms);
+
+		if (id == HX_PROFILE_NONE)
+			return id;
+		shard->profile_id = id;
+		shard->profile_scope = scope_id;
+		shard->profile_ttl_ms = ttl_ms;
+	}
+	return shard->profile_id;
+}
 
 /* Give up what was staged. */
 void hx_shard_unstage(struct hx_shard *shard, uint32_t place);

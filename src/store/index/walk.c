@@ -134,7 +134,7 @@ void hx_index_sweep(struct hx_index *index, struct hapax_sweep *sweep, int64_t n
 	if (sweep->done)
 		memset(&index->walk, 0, sizeof(index->walk));
 	hx_mutex_unlock(&index->sweep_mutex);
-	sweep->remaining = atomic_load_explicit(&index->keys, memory_order_relaxed);
+	sweep->remaining = hx_index_count(index);
 }
 
 /* Count the expired records of a chunk. Locks: the shard's. */

@@ -123,6 +123,30 @@ static void prepare_each(
 	}
 }
 
+/*
+ * Evict for the group before it is decided, since later its records must stay. Those
+ * that are there count as used by it.
+ */
+static void make_room(const struct hx_work_context *context, struct member *members, size_t count)
+{
+	uint64_t more = 0;
+
+	if (context->index->evict != HAPAX_EVICT_LRU)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		const struct hx_index_key *key = &members[i].key;
+		uint32_t place = hx_shard_find(key->shard, &key->packed, key->hash);
+
+		if (place == 0)
+			more++;
+		else
+			hx_packed_raise_use(hx_arena_at(&key->shard->arena, place), 2);
+	}
+	for (size_t i = 0; i < count; i++)
+		hx_index_make_room(
+			context->index, members[i].key.shard, more, context->rules.now_ms);
+}
+
 static void run(
 	const struct hx_work_context *context, struct member *members, size_t count,
 	bool all_or_nothing)
@@ -131,6 +155,7 @@ static void run(
 	bool goes = true;
 
 	for_shards(context, shards, lock);
+	make_room(context, members, count);
 	for (size_t i = 0; i < count; i++)
 		hx_work_decide(&members[i].work, context);
 	if (all_or_nothing)

@@ -55,7 +55,7 @@ static bool put_mark(
 	struct hx_packed_mark mark = {
 		.fingerprint = op->fingerprint,
 		.expires_ms = context->rules.now_ms + op->ttl_ms,
-		.profile_id = hx_profile_intern(shard->profiles, key->packed.scope_id, op->ttl_ms),
+		.profile_id = hx_shard_profile(shard, key->packed.scope_id, op->ttl_ms),
 	};
 	uint32_t place;
 
@@ -77,7 +77,8 @@ static bool put_mark(
 	if (context->index->evict == HAPAX_EVICT_LRU)
 		hx_packed_raise_use(hx_arena_at(&shard->arena, place), 1);
 	hx_shard_tidy(shard, context->rules.now_ms);
-	hx_shard_charge(shard);
+	if (hx_index_is_limited(context->index))
+		hx_shard_charge(shard);
 	answer(op, HAPAX_OUTCOME_ACQUIRED, mark.token, context->rules.now_ms, mark.expires_ms);
 	return true;
 }

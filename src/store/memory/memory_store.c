@@ -95,7 +95,7 @@ static void run_ahead(const struct hx_work_context *context, struct hapax_op *op
 		hx_index_key_init(context->index, &keys[i], ops[i].private_scope, ops[i].key);
 		hx_index_prefetch_bucket(&keys[i]);
 	}
-	for (size_t i = 0; i < count && count > 1; i++)
+	for (size_t i = 0; i < count; i++)
 		hx_index_prefetch_record(&keys[i]);
 	for (size_t i = 0; i < count; i++) {
 		if (hx_mark_run(context, &keys[i], &ops[i]))
@@ -114,6 +114,21 @@ static size_t count_plain(const struct hapax_op *ops, size_t count, size_t first
 	       !(ops[end].flags & (HAPAX_OP_LINKED | HAPAX_OP_ALL_OR_NOTHING)))
 		end++;
 	return end - first;
+}
+
+/* An operation on its own gains nothing from looking ahead. */
+static void run_single(const struct hx_work_context *context, struct hapax_op *op)
+{
+	unsigned seat = hx_epoch_enter(&context->index->epoch);
+	struct hx_index_key key;
+	struct hx_work work;
+
+	hx_index_key_init(context->index, &key, op->private_scope, op->key);
+	if (!hx_mark_run(context, &key, op)) {
+		hx_work_bind(&work, &key, op);
+		run_one(&work, context);
+	}
+	hx_epoch_leave(&context->index->epoch, seat);
 }
 
 static void run_all(const struct hx_work_context *context, struct hapax_op *ops, size_t count)
@@ -158,7 +173,10 @@ static void memory_submit(
 		.parked_max = options->parked_max,
 	};
 
-	run_all(&context, ops, count);
+	if (count == 1 && !(ops[0].flags & HAPAX_OP_ALL_OR_NOTHING))
+		run_single(&context, ops);
+	else
+		run_all(&context, ops, count);
 	hapax_store_complete(store, ops, count, completion);
 }
 
