@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static bool first_measure;
@@ -75,8 +76,11 @@ uint64_t contest_resident_bytes(void)
 
 	if (file == NULL)
 		contest_fail("/proc/self/smaps_rollup cannot be opened");
-	while (!found && fgets(line, sizeof(line), file) != NULL)
-		found = sscanf(line, "Rss: %llu kB", &kib) == 1;
+	while (!found && fgets(line, sizeof(line), file) != NULL) {
+		found = strncmp(line, "Rss:", 4) == 0;
+		if (found)
+			kib = strtoull(line + 4, NULL, 10);
+	}
 	fclose(file);
 	if (!found)
 		contest_fail("/proc/self/smaps_rollup has no Rss");

@@ -110,7 +110,8 @@ enum hx_key_made hx_view_read(struct hx_key_view *view, struct hapax_error *err)
 unsigned char *hx_view_room(struct hx_key_view *view, size_t size, struct hapax_error *err)
 {
 	struct hapax_buf *scratch = view->scratch;
-	enum hapax_status status = hx_buf_reserve(scratch, size);
+	/* At least a byte, so that there is a place to point at. */
+	enum hapax_status status = hx_buf_reserve(scratch, size == 0 ? 1 : size);
 
 	if (status != HAPAX_OK) {
 		(void)hx_error_set(

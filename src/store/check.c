@@ -114,8 +114,7 @@ static void reset_answer(struct hapax_op *op)
 /* Empty, or filled in by us for an operation that is used again. */
 static bool is_default(struct hapax_bytes name)
 {
-	return name.size == 0 ||
-		(name.data == default_name.data && name.size == default_name.size);
+	return name.size == 0 || (name.data == default_name.data && name.size == default_name.size);
 }
 
 /* The scope by number. Empty names are replaced by what they stand for. */

@@ -115,7 +115,7 @@ enum hapax_status hapax_store_attach(
 	struct hapax_store *store, const struct hapax_store_ops *ops, const char *url,
 	const struct hapax_store_options *options, struct hapax_error *err)
 {
-	struct hapax_store_options complete;
+	struct hapax_store_options complete = HAPAX_STORE_OPTIONS_INIT;
 	enum hapax_status status;
 
 	if (store == NULL || ops == NULL || url == NULL ||

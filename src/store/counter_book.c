@@ -85,6 +85,7 @@ enum hapax_status hx_counter_book_add(
 	if (row == NULL || row->hour_ms != hour_ms || row->scope_id != scope_id) {
 		if (!make_room(book))
 			return HAPAX_ERR_NO_MEMORY;
+		assert(book->rows != NULL);
 		row = &book->rows[at];
 		memmove(row + 1, row, (book->count - at) * sizeof(*row));
 		memset(row, 0, sizeof(*row));

@@ -19,10 +19,13 @@ enum { ENTRY_SIZE = sizeof(struct hx_json_node) + sizeof(struct hx_json_name) };
 _Static_assert(sizeof(struct hx_json_node) == 28, "no holes: a node is most of the scratch");
 _Static_assert(sizeof(struct hx_json_name) == 24, "no holes");
 
-/* A value every two bytes, as in [1,1,1], the outermost one, and room for the end. */
+/*
+ * A value every two bytes, as in [1,1,1]; brackets that are not closed, which are
+ * values of one byte each; and room for the end.
+ */
 size_t hx_json_tree_scratch_max(size_t text_size)
 {
-	return (text_size / 2 + 4) * ENTRY_SIZE + sizeof(uint64_t);
+	return (text_size / 2 + HX_JSON_DEPTH_MAX + 4) * ENTRY_SIZE + sizeof(uint64_t);
 }
 
 size_t hx_json_tree_scratch_usual(size_t text_size)

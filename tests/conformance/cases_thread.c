@@ -93,6 +93,95 @@ static void one_of_many_is_first(void **state)
 	assert_int_equal(bad, 0);
 }
 
+/* ------------------------------------------------------------------ one winner of each */
+
+enum { CHASE_THREADS = 4, CHASE_BATCH = 32 };
+
+/* Threads that run through the same keys, side by side, without waiting for each other. */
+struct chase {
+	struct hapax_store *store;
+	uint64_t keys;
+	_Atomic unsigned char *winners; /* of each key */
+	_Atomic uint64_t failed;
+};
+
+static enum hapax_op_type chase_type(uint64_t number)
+{
+	static const enum hapax_op_type types[] = {
+		HAPAX_OP_CHECK, HAPAX_OP_CHECK, HAPAX_OP_CLAIM, HAPAX_OP_SET};
+
+	return types[number / CHASE_BATCH % 4];
+}
+
+static void chase_keys(size_t index, void *context)
+{
+	struct chase *chase = context;
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {(unsigned char)index};
+	struct hapax_record record;
+	struct hapax_buf *buf = hapax_buf_new(4096);
+
+	for (uint64_t first = 0; first < chase->keys;) {
+		/* Alone, or many in one submit; each thread in its own rhythm. */
+		size_t count = (first + index) % 3 ? 1 : CHASE_BATCH - first % CHASE_BATCH;
+		struct hapax_op ops[CHASE_BATCH];
+		char keys[CHASE_BATCH][40];
+
+		for (size_t i = 0; i < count; i++) {
+			int size = snprintf(
+				keys[i], sizeof(keys[i]), "%08llx-0000-4000-8000-%012llx",
+				(unsigned long long)(first + i) * 0x9e3779b1u & 0xffffffff,
+				(unsigned long long)(first + i));
+
+			ops[i] = (struct hapax_op){
+				.type = chase_type(first + i),
+				.key = {keys[i], (size_t)size},
+				.attempt_id = attempt_id,
+				.set_if = HAPAX_SET_IF_ABSENT};
+			/* Who wants the record takes another way through a store. */
+			if ((first + i) % 5 == 0 && count == 1) {
+				ops[i].record = &record;
+				ops[i].buf = buf;
+			}
+		}
+		if (hapax_store_run(chase->store, ops, count, NULL) != HAPAX_OK)
+			atomic_fetch_add(&chase->failed, 1);
+		for (size_t i = 0; i < count; i++)
+			if (ops[i].outcome == HAPAX_OUTCOME_ACQUIRED ||
+			    ops[i].outcome == HAPAX_OUTCOME_APPLIED)
+				atomic_fetch_add(&chase->winners[first + i], 1);
+		first += count;
+	}
+	hapax_buf_free(buf);
+}
+
+/* A2: each of very many keys has one first, whoever comes next to whom. */
+static void each_key_has_one_first(void **state)
+{
+	struct store_case *c = *state;
+	struct chase chase = {.store = c->store};
+	double begun = scale_seconds();
+	struct crowd crowd;
+	uint64_t bad = 0;
+
+	chase.keys = is_memory(c) ? scale_count(10000000, 500000) : scale_count(50000, 2000);
+	chase.keys += CHASE_BATCH - chase.keys % CHASE_BATCH;
+	void *winners = calloc(chase.keys, sizeof(*chase.winners));
+	assert_non_null(winners);
+	chase.winners = winners;
+	crowd_init(&crowd, CHASE_THREADS);
+	crowd_run(&crowd, chase_keys, &chase);
+	crowd_done(&crowd);
+	for (uint64_t i = 0; i < chase.keys; i++)
+		bad += chase.winners[i] != 1;
+	char what[64];
+	snprintf(what, sizeof(what), "keys raced for by 4 threads, %s", c->kind);
+	scale_report(what, chase.keys, scale_seconds() - begun, bad == 0);
+	assert_int_equal(chase.failed, 0);
+	assert_int_equal(bad, 0);
+	assert_int_equal(case_stats(c).keys, chase.keys);
+	free(winners);
+}
+
 /* ------------------------------------------------------------------ hot keys */
 
 enum { HOT_THREADS = 6, HOT_KEYS = 2, HOT_STEPS = 16, HOT_LEASE_MS = 10, HOT_TTL_MS = 25 };
@@ -346,7 +435,10 @@ static void set_pair(struct hapax_op *ops, const struct hapax_op *like)
 	ops[0].flags |= HAPAX_OP_LINKED;
 }
 
-/* Even threads take the pair and give it back; odd ones look at both at once. */
+/*
+ * Even threads take the pair and give it back; odd ones look at both at once, and
+ * write and remove keys beside it, so that tables move under the group.
+ */
 static void use_pair(size_t index, void *context)
 {
 	struct pair *pair = context;
@@ -365,6 +457,15 @@ static void use_pair(size_t index, void *context)
 			if (ops[0].outcome != ops[1].outcome || ops[0].token != ops[1].token ||
 			    ops[0].attempt != ops[1].attempt)
 				atomic_fetch_add(&pair->torn, 1);
+			char beside[32];
+			int size = snprintf(
+				beside, sizeof(beside), "beside %zu/%llu", index,
+				(unsigned long long)step / 2 % 300);
+			like = (struct hapax_op){
+				.type = step % 2 ? HAPAX_OP_FORGET : HAPAX_OP_CHECK,
+				.key = {beside, (size_t)size}};
+			if (hapax_store_run(pair->store, &like, 1, NULL) != HAPAX_OK)
+				atomic_fetch_add(&pair->failed, 1);
 			continue;
 		}
 		memcpy(attempt_id, &number, sizeof(number));
@@ -611,6 +712,7 @@ static void scan_sees_what_stays(void **state)
 
 const struct conformance_case thread_cases[] = {
 	{"A2 I1: one of 100 threads is first", one_of_many_is_first, NEEDS_NOTHING},
+	{"A2 I1: each key has one first", each_key_has_one_first, NEEDS_NOTHING},
 	{"I1 I1b I5: hot keys have an order", hot_keys_have_an_order, NEEDS_NOTHING},
 	{"I1 I1b I3 I5: hot keys have an order while leases lapse",
          hot_keys_have_an_order_while_leases_lapse, NEEDS_NOTHING},

@@ -296,7 +296,7 @@ void checker_print(const struct checker_event *events, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = &events[i];
-	qsort(sorted, count, sizeof(sorted[0]), by_begin);
+	qsort(sorted, count, sizeof(const struct checker_event *), by_begin);
 	for (size_t i = 0; i < count; i++) {
 		const struct checker_event *event = sorted[i];
 

@@ -157,7 +157,7 @@ static void times_survive_a_round_trip(void **state)
 		int64_t ms = (INT64_C(-62000000000) +
 		              (int64_t)hx_prng_below(&prng, UINT64_C(315000000000))) *
 			1000;
-		char text[64];
+		char text[HX_DATE_TEXT_MAX + 2];
 		int64_t back;
 
 		(void)snprintf(text, sizeof(text), "%sZ", format("%FT%T", ms));

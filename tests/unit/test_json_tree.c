@@ -114,7 +114,8 @@ static void worst_cases_fit_in_what_is_promised(void **state)
 
 	(void)state;
 	for (size_t size = 1; size < sizeof(text); size += 111) {
-		static const char *const patterns[] = {"1,", "[],", "{},", "\"\",", "[[],"};
+		static const char *const patterns[] = {
+			"1,", "[],", "{},", "\"\",", "[[],", "[", "{\"\":"};
 
 		for (size_t p = 0; p < sizeof(patterns) / sizeof(patterns[0]); p++) {
 			size_t scratch_size = hx_json_tree_scratch_max(size);

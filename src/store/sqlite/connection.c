@@ -100,6 +100,8 @@ static int on_commit_to_wal(void *context, sqlite3 *db, const char *name, int fr
 	(void)db;
 	(void)name;
 	connection->wal_frames = frames;
+	if (frames < connection->checkpoint_frames)
+		connection->checkpoint_frames = 0;
 	return SQLITE_OK;
 }
 
@@ -338,18 +340,20 @@ int hx_sqlite_query_number(
 	return code;
 }
 
+/* One that readers stand in the way of is not tried at every commit, but every 16 MB. */
 void hx_sqlite_connection_checkpoint(struct hx_sqlite_connection *connection)
 {
 	int mode = SQLITE_CHECKPOINT_PASSIVE;
 	int code;
 
-	if (connection->wal_frames < CHECKPOINT_FRAMES || connection->is_joined)
+	if (connection->wal_frames < connection->checkpoint_frames + CHECKPOINT_FRAMES ||
+	    connection->is_joined)
 		return;
 	if (connection->wal_frames >= RESTART_FRAMES)
 		mode = SQLITE_CHECKPOINT_RESTART;
+	connection->checkpoint_frames = connection->wal_frames;
 	hx_sqlite_connection_set_timeout(connection, RESTART_WAIT_MS);
 	code = sqlite3_wal_checkpoint_v2(connection->db, "main", mode, NULL, NULL);
-	connection->wal_frames = 0;
 	if (hx_sqlite_is_fatal(code))
 		atomic_store(connection->is_failed, 1);
 }

@@ -33,6 +33,7 @@ struct hx_sqlite_connection {
 	int64_t deadline_ns;         /* of the call that runs now: no wait goes beyond it */
 	uint32_t waits;              /* how often it has waited for this lock */
 	int wal_frames;              /* how long the write-ahead log was after our last commit */
+	int checkpoint_frames;       /* and at our last checkpoint; 0 when it has begun anew */
 	bool is_joined;              /* the caller's connection */
 	struct hx_prng jitter;
 	sqlite3_stmt *statements[HX_SQLITE_STATEMENT_COUNT];

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tenant and group of an event. B1.
+ */
+#include "support/key_case.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+
+static enum hapax_status make(
+	const struct hapax_key_options *options, const struct hapax_event *event,
+	struct hapax_key *key, struct hapax_error *err)
+{
+	struct hapax_key_strategy *strategy = key_case_strategy("field:data.id", options);
+	enum hapax_status status = key_case_make(strategy, event, key, err);
+
+	hapax_key_strategy_free(strategy);
+	return status;
+}
+
+static void the_default_is_default(void **state)
+{
+	struct hapax_event event = key_case_event("{\"id\":1}");
+	struct hapax_key key;
+
+	(void)state;
+	assert_int_equal(make(NULL, &event, &key, NULL), HAPAX_OK);
+	assert_string_equal(key.tenant, "default");
+	assert_int_equal(key.tenant_size, 7);
+	assert_string_equal(key.group, "default");
+	assert_int_equal(key.group_size, 7);
+}
+
+/* B1: from configuration, header or event path. */
+static void tenants_come_from_where_they_are_told_to(void **state)
+{
+	const struct hapax_field headers[] = {{HX_BYTES_LIT("X-Tenant"), HX_BYTES_LIT("globex")}};
+	const struct hapax_field meta[] = {{HX_BYTES_LIT("topic"), HX_BYTES_LIT("orders")}};
+	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
+	struct hapax_event event = key_case_event("{\"id\":1,\"metadata\":{\"tenantId\":42}}");
+	struct hapax_key key;
+
+	(void)state;
+	event.headers = headers;
+	event.header_count = 1;
+	event.meta = meta;
+	event.meta_count = 1;
+	options.tenant = "acme";
+	options.group = "billing";
+	assert_int_equal(make(&options, &event, &key, NULL), HAPAX_OK);
+	assert_string_equal(key.tenant, "acme");
+	assert_string_equal(key.group, "billing");
+	options.tenant = NULL;
+	options.group = NULL;
+	options.tenant_from = "header.x-tenant";
+	options.group_from = "meta.topic";
+	assert_int_equal(make(&options, &event, &key, NULL), HAPAX_OK);
+	assert_string_equal(key.tenant, "globex");
+	assert_string_equal(key.group, "orders");
+	options.tenant_from = "data.metadata.tenantId";
+	assert_int_equal(make(&options, &event, &key, NULL), HAPAX_OK);
+	assert_string_equal(key.tenant, "42");
+}
+
+/* B1: a missing one is an error, whatever the policy for keys is. */
+static void a_missing_tenant_is_an_error(void **state)
+{
+	static const enum hapax_on_missing policies[] = {
+		HAPAX_ON_MISSING_REJECT, HAPAX_ON_MISSING_PASS, HAPAX_ON_MISSING_CONTENT};
+	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
+	struct hapax_event event = key_case_event("{\"id\":1,\"t\":null}");
+	struct hapax_error err;
+	struct hapax_key key;
+
+	(void)state;
+	options.tenant_from = "data.t";
+	for (size_t i = 0; i < 3; i++) {
+		options.on_missing = policies[i];
+		assert_int_equal(make(&options, &event, &key, &err), HAPAX_ERR_INVALID);
+		assert_string_equal(err.message, "the tenant was not known: 'data.t' was null");
+	}
+	options.tenant_from = NULL;
+	options.group_from = "header.g";
+	assert_int_equal(make(&options, &event, &key, &err), HAPAX_ERR_INVALID);
+	assert_string_equal(err.message, "the group was not known: 'header.g' was missing");
+	/* Unless the configuration names one for that case. */
+	options.group = "rest";
+	assert_int_equal(make(&options, &event, &key, &err), HAPAX_OK);
+	assert_string_equal(key.group, "rest");
+}
+
+static void names_are_judged(void **state)
+{
+	static const char *const bad[] = {"", "a/b", "a\\nb", "\\u0085"};
+	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
+	char json[512];
+	struct hapax_error err;
+	struct hapax_key key;
+
+	(void)state;
+	options.tenant_from = "data.t";
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct hapax_event event;
+
+		(void)snprintf(json, sizeof(json), "{\"id\":1,\"t\":\"%s\"}", bad[i]);
+		event = key_case_event(json);
+		assert_int_equal(make(&options, &event, &key, &err), HAPAX_ERR_INVALID);
+		assert_non_null(strstr(err.message, "the tenant was not usable"));
+	}
+	for (int size = 128; size <= 129; size++) {
+		struct hapax_event event;
+
+		(void)snprintf(json, sizeof(json), "{\"id\":1,\"t\":\"%0*d\"}", size, 0);
+		event = key_case_event(json);
+		assert_int_equal(
+			make(&options, &event, &key, &err),
+			size == 128 ? HAPAX_OK : HAPAX_ERR_INVALID);
+	}
+	/* A group is what follows the first slash; it may have more of them. */
+	options.tenant_from = NULL;
+	options.group = "a/b";
+	{
+		struct hapax_event event = key_case_event("{\"id\":1}");
+
+		assert_int_equal(make(&options, &event, &key, &err), HAPAX_OK);
+		assert_string_equal(key.group, "a/b");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_default_is_default),
+		cmocka_unit_test(tenants_come_from_where_they_are_told_to),
+		cmocka_unit_test(a_missing_tenant_is_an_error),
+		cmocka_unit_test(names_are_judged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

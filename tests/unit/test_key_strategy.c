@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Strategies from their text: what is taken, what is refused and why. B2, E2.
+ */
+#include "support/key_case.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+
+struct refusal {
+	const char *text;
+	const char *part; /* of the message */
+};
+
+static const struct refusal refusals[] = {
+	{"", "there was no strategy ''"},
+	{"nonsense",
+         "there was no strategy 'nonsense'; there are event-id, aggregate-version, field"},
+	{"content-hash", "there was no strategy 'content-hash'"},
+	{"Content", "there was no strategy"},
+	{"content:", "took no argument"},
+	{"content:x", "took no argument"},
+	{"event-id:x", "took no argument"},
+	{"hybrid:", "took no argument"},
+	{"uuid7", "for producers"},
+	{"field", "needs a path: field:PATH"},
+	{"field:", "needs a path"},
+	{"field:data.a,data.b", "composite takes several"},
+	{"field:a", "path 'a' did not begin with data., attr., header. or meta."},
+	{"field:database.a", "did not begin with"},
+	{"field:data.", "ended where a name was expected"},
+	{"field:attr.", "ended where a name was expected"},
+	{"field:data..a", "a name was expected"},
+	{"field:data.*", "named more than one place"},
+	{"field:data.**.a", "named more than one place"},
+	{"field:meta.nonsense", "topic, partition, offset and key"},
+	{"composite:", "needs a path"},
+	{"composite:data.a,", "a path was empty"},
+	{"composite:,data.a", "a path was empty"},
+	{"aggregate-version:data.a", "took 3 paths"},
+	{"aggregate-version:data.a,data.b,data.c,data.d", "took 3 paths"},
+	{"header", "needs a name"},
+	{"header:", "needs a name"},
+	{"template", "needs a text"},
+	{"template:", "needs a text"},
+	{"template:constant", "all events would have one key"},
+	{"template:{{x}}", "all events would have one key"},
+	{"template:{data.a", "{ without }"},
+	{"template:x}", "} without {"},
+	{"template:{}", "a path was empty"},
+	{"template:{data.a}{data.b}", "must be followed by text"},
+	{"template:{data.a}{date:%F}", "must be followed by text"},
+	{"template:{data.a}%{data.b}", "must not be followed by a percent sign"},
+	{"template:{date:%Q}", "had a conversion other than"},
+	{"template:{date:}", "between 1 and"},
+	{"template:{a}", "did not begin with"},
+};
+
+static void texts_that_are_no_strategy(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		const char *message = key_case_refusal(refusals[i].text, NULL);
+
+		if (strstr(message, refusals[i].part) == NULL)
+			fail_msg("%s: %s", refusals[i].text, message);
+	}
+}
+
+static void texts_that_are_one(void **state)
+{
+	static const char *const texts[] = {
+		"event-id",
+		"aggregate-version",
+		"aggregate-version:attr.t,header.aggregateId,data.v",
+		"field:data.a",
+		"field:data/a/0/~1",
+		"field:data[0]",
+		"field:attr.type",
+		"field:header.X-Id",
+		"field:meta.offset",
+		"composite:data.a,attr.b,header.c,meta.key",
+		"composite:data.a\\,b",
+		"header:Idempotency-Key",
+		"template:x-{data.a}-{date:%Y%m%d}",
+		"content",
+		"hybrid"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct hapax_key_strategy *strategy = key_case_strategy(texts[i], NULL);
+
+		assert_string_equal(hapax_key_strategy_text(strategy), texts[i]);
+		hapax_key_strategy_free(strategy);
+	}
+}
+
+static void options_are_judged(void **state)
+{
+	static const char *const header[] = {"header.X"};
+	static const char *const whole[] = {"data"};
+	static const char *const bad[] = {"data.["};
+	static const char *const many[65] = {"data.a"};
+	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
+
+	(void)state;
+	options.include = header;
+	options.include_count = 1;
+	assert_non_null(
+		strstr(key_case_refusal("content", &options), "named nothing within the data"));
+	assert_non_null(
+		strstr(key_case_refusal("field:data.a", &options), "include means nothing"));
+	options.include = whole;
+	assert_non_null(
+		strstr(key_case_refusal("content", &options), "named nothing within the data"));
+	options.include = bad;
+	(void)key_case_refusal("content", &options);
+	options.include = many;
+	options.include_count = 65;
+	assert_non_null(strstr(key_case_refusal("content", &options), "at most 64"));
+	options.include = NULL;
+	(void)key_case_refusal("content", &options);
+	options = (struct hapax_key_options)HAPAX_KEY_OPTIONS_INIT;
+	options.exclude = header;
+	options.exclude_count = 1;
+	(void)key_case_refusal("event-id", &options);
+	options = (struct hapax_key_options)HAPAX_KEY_OPTIONS_INIT;
+	options.size = 1;
+	(void)key_case_refusal("content", &options);
+	options = (struct hapax_key_options)HAPAX_KEY_OPTIONS_INIT;
+	options.on_missing = (enum hapax_on_missing)7;
+	(void)key_case_refusal("content", &options);
+	options = (struct hapax_key_options)HAPAX_KEY_OPTIONS_INIT;
+	options.tenant = "";
+	assert_non_null(
+		strstr(key_case_refusal("content", &options), "tenant was not usable: was empty"));
+	options.tenant = "a/b";
+	assert_non_null(strstr(key_case_refusal("content", &options), "slash"));
+}
+
+static void long_texts_are_refused(void **state)
+{
+	char text[8192];
+
+	(void)state;
+	memset(text, 'a', sizeof(text));
+	memcpy(text, "field:data.", 11);
+	text[sizeof(text) - 1] = '\0';
+	assert_non_null(strstr(key_case_refusal(text, NULL), "at most 4095"));
+	text[4000] = '\0';
+	assert_non_null(strstr(key_case_refusal(text, NULL), "longer than 255"));
+	text[100] = '\0';
+	hapax_key_strategy_free(key_case_strategy(text, NULL));
+}
+
+static void commas_in_paths_are_escaped(void **state)
+{
+	(void)state;
+	assert_string_equal(key_case_of("composite:a\\,b,c", "{\"a,b\":1,\"c\":2}"), "1:2");
+	assert_string_equal(key_case_of("field:a\\,b", "{\"a,b\":1}"), "1");
+	assert_string_equal(key_case_of("composite:a\\.b,c", "{\"a.b\":1,\"c\":2}"), "1:2");
+}
+
+/* B2: event id; aggregate type, id and version; one field; composite. */
+static void strategies_by_example(void **state)
+{
+	static const char document[] =
+		"{\"source\":\"https://shop/orders\",\"id\":\"17\",\"aggregateType\":\"Order\",\"aggregateId\":\"o:1\","
+		"\"version\":3,\"payload\":{\"rfqId\":\"r1\",\"quoteId\":9,\"lines\":[{\"sku\":\"K\"}],\"v\":\"4\"}}";
+
+	(void)state;
+	assert_string_equal(key_case_of("event-id", document), "https%3A//shop/orders:17");
+	assert_string_equal(key_case_of("aggregate-version", document), "Order:o%3A1:3");
+	assert_string_equal(
+		key_case_of("aggregate-version:aggregateType,aggregateId,payload.v", document),
+		"Order:o%3A1:4");
+	assert_string_equal(key_case_of("field:payload.rfqId", document), "r1");
+	assert_string_equal(key_case_of("field:/payload/lines/0/sku", document), "K");
+	assert_string_equal(
+		key_case_of("composite:payload.rfqId,payload.quoteId", document), "r1:9");
+	assert_string_equal(
+		key_case_of("template:rfq-{payload.rfqId}/{payload.quoteId}", document),
+		"rfq-r1/9");
+}
+
+static void versions_are_whole_numbers(void **state)
+{
+	static const char *const versions[][2] = {
+		{"0", "T:1:0"},     {"7", "T:1:7"},  {"7.0", "T:1:7"}, {"\"7\"", "T:1:7"},
+		{"1e2", "T:1:100"}, {"1.5", "!"},    {"-1", "!"},      {"\"\"", "!"},
+		{"\"v1\"", "!"},    {"\"07\"", "!"}, {"true", "!"},    {"null", "!"},
+		{"1e30", "!"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		char json[128];
+		const char *key;
+
+		(void)snprintf(
+			json, sizeof(json),
+			"{\"aggregateType\":\"T\",\"aggregateId\":1,\"version\":%s}",
+			versions[i][0]);
+		key = key_case_of("aggregate-version", json);
+		if (versions[i][1][0] == '!')
+			assert_int_equal(key[0], '!');
+		else
+			assert_string_equal(key, versions[i][1]);
+	}
+}
+
+static void needs_are_known(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned needs;
+	} cases[] = {
+		{"event-id", 0},
+		{"header:X", 0},
+		{"composite:attr.a,meta.key", 0},
+		{"field:data.a", HAPAX_KEY_NEEDS_DATA},
+		{"content", HAPAX_KEY_NEEDS_DATA},
+		{"hybrid", HAPAX_KEY_NEEDS_DATA},
+		{"template:{date:%F}", HAPAX_KEY_NEEDS_TIME},
+		{"template:{date:%F}-{data.a}", HAPAX_KEY_NEEDS_TIME | HAPAX_KEY_NEEDS_DATA},
+		{"template:{date:%F}-{attr.a}", HAPAX_KEY_NEEDS_TIME},
+	};
+	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
+	struct hapax_key_strategy *strategy;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		strategy = key_case_strategy(cases[i].text, NULL);
+		assert_int_equal(hapax_key_strategy_needs(strategy), cases[i].needs);
+		hapax_key_strategy_free(strategy);
+	}
+	options.tenant_from = "data.tenant";
+	strategy = key_case_strategy("header:X", &options);
+	assert_int_equal(hapax_key_strategy_needs(strategy), HAPAX_KEY_NEEDS_DATA);
+	hapax_key_strategy_free(strategy);
+}
+
+/* Help is made from the table: every strategy is in it, with its argument. */
+static void the_table_describes_itself(void **state)
+{
+	size_t count = 0;
+
+	(void)state;
+	while (hapax_key_strategy_syntax(count) != NULL) {
+		assert_true(strlen(hapax_key_strategy_summary(count)) > 0);
+		count++;
+	}
+	assert_int_equal(count, 9);
+	assert_null(hapax_key_strategy_summary(count));
+	assert_string_equal(hapax_key_strategy_syntax(0), "event-id");
+	assert_string_equal(hapax_on_missing_name(HAPAX_ON_MISSING_PASS), "pass");
+	assert_string_equal(hapax_canonical_name(HAPAX_CANONICAL_PYTHON), "python");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(texts_that_are_no_strategy),
+		cmocka_unit_test(texts_that_are_one),
+		cmocka_unit_test(options_are_judged),
+		cmocka_unit_test(long_texts_are_refused),
+		cmocka_unit_test(commas_in_paths_are_escaped),
+		cmocka_unit_test(strategies_by_example),
+		cmocka_unit_test(versions_are_whole_numbers),
+		cmocka_unit_test(needs_are_known),
+		cmocka_unit_test(the_table_describes_itself),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
