@@ -2,11 +2,14 @@
 """A contestant's side of the protocol, for contestants in Python; in C it is contestants/contest.h."""
 
 import json
+import signal
 import sys
 
 
 def run(contestant, version, run_round):
     """Say hello, then answer each line of input with what run_round(seed) returns."""
+    # So that servers are stopped and folders removed when the run is interrupted.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     _print({"contestant": contestant, "version": version})
     for seed, _ in enumerate(sys.stdin, 1):
         _print(run_round(seed))

@@ -29,9 +29,13 @@ def run_row(row, workshop, rounds, quick):
                 _say(row, number + 1, row.warmup + rounds, number < row.warmup, entry, measures)
                 if row.fresh:
                     sessions.pop(entry["label"]).close()
-    finally:
         for session in sessions.values():
             session.close()
+    except BaseException:
+        # Failed or interrupted: a round that is under way is not waited for.
+        for session in sessions.values():
+            session.kill()
+        raise
     for entry in entries:
         del entry["env"]
     return {

@@ -2,6 +2,8 @@
 """A contestant as a process: start it, ask for rounds, read its lines."""
 
 import json
+import os
+import signal
 import subprocess
 import threading
 
@@ -18,13 +20,15 @@ class Session:
     def __init__(self, label, command, env, timeout_s):
         self.label = label
         self.timeout_s = timeout_s
+        # A session of its own, so that servers which it starts can be ended with it.
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env,
+            start_new_session=True,
         )
         try:
             self.hello = self._read()
-        except ContestError:
-            self.close()
+        except BaseException:
+            self.kill()
             raise
 
     def round(self):
@@ -40,17 +44,25 @@ class Session:
 
     def close(self):
         """End of input ends a contestant; one that does not obey is killed."""
-        if self.process.poll() is None:
-            try:
-                self.process.stdin.close()
-                self.process.wait(timeout=60)
-            except (BrokenPipeError, subprocess.TimeoutExpired):
-                self.process.kill()
-        self.process.wait()
+        try:
+            self.process.stdin.close()
+            self.process.wait(timeout=60)
+        except (BrokenPipeError, subprocess.TimeoutExpired):
+            self.kill()
         self.process.stdout.close()
 
+    def kill(self):
+        """With all that it has started: a few seconds to clean up, then by force."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.process.pid, number)
+                self.process.wait(timeout=5)
+            except (ProcessLookupError, subprocess.TimeoutExpired):
+                continue
+        self.process.wait()
+
     def _read(self):
-        timer = threading.Timer(self.timeout_s, self.process.kill)
+        timer = threading.Timer(self.timeout_s, self.kill)
         timer.start()
         try:
             line = self.process.stdout.readline()

@@ -154,7 +154,7 @@ static enum hapax_status test_line(
 
 	if (status == HAPAX_OK)
 		status = check_json(tester, &event, err);
-	if (status == HAPAX_ERR_INVALID) {
+	if (status == HAPAX_ERR_INVALID || status == HAPAX_ERR_LIMIT) {
 		bad_line(tester, err);
 		return HAPAX_OK;
 	}

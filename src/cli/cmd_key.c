@@ -209,7 +209,7 @@ static enum hapax_status print_one(
 
 static int exit_of(const char *command, const struct hapax_error *err)
 {
-	if (err->status != HAPAX_ERR_INVALID)
+	if (err->status != HAPAX_ERR_INVALID && err->status != HAPAX_ERR_LIMIT)
 		return hx_report_error(command, err);
 	hx_report(command, "%s", err->message);
 	return HX_EXIT_DATA;
@@ -231,7 +231,7 @@ static int print_lines(struct maker *maker, struct hx_input *input)
 			return code != HX_EXIT_OK ? code : worst;
 		if (print_one(maker, line, &err) == HAPAX_OK)
 			continue;
-		if (err.status != HAPAX_ERR_INVALID)
+		if (err.status != HAPAX_ERR_INVALID && err.status != HAPAX_ERR_LIMIT)
 			return hx_report_error(command, &err);
 		hx_report(
 			command, "%s:%llu: %s", input->name, (unsigned long long)input->line,

@@ -111,7 +111,7 @@ static struct hx_store_core *core_new(const char *url, const struct hapax_store_
 	return core;
 }
 
-enum hapax_status hapax_store_attach(
+enum hapax_status hx_store_attach_quietly(
 	struct hapax_store *store, const struct hapax_store_ops *ops, const char *url,
 	const struct hapax_store_options *options, struct hapax_error *err)
 {
@@ -131,12 +131,26 @@ enum hapax_status hapax_store_attach(
 	if (store->core == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
 	store->ops = ops;
-	if (!(complete.flags & HAPAX_STORE_NO_HOUSEKEEPING))
-		status = hx_housekeeper_start(store, err);
-	if (status != HAPAX_OK) {
-		core_free(store->core);
-		store->core = NULL;
-	}
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_store_start_housekeeping(struct hapax_store *store, struct hapax_error *err)
+{
+	if (store->core->options.flags & HAPAX_STORE_NO_HOUSEKEEPING)
+		return HAPAX_OK;
+	return hx_housekeeper_start(store, err);
+}
+
+enum hapax_status hapax_store_attach(
+	struct hapax_store *store, const struct hapax_store_ops *ops, const char *url,
+	const struct hapax_store_options *options, struct hapax_error *err)
+{
+	enum hapax_status status = hx_store_attach_quietly(store, ops, url, options, err);
+
+	if (status == HAPAX_OK)
+		status = hx_store_start_housekeeping(store, err);
+	if (status != HAPAX_OK && store != NULL)
+		hapax_store_detach(store);
 	return status;
 }
 

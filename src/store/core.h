@@ -23,6 +23,12 @@ static inline struct hx_scope *hx_store_scope(
 	return hx_scope_table_get(hx_store_scopes(store), op->private_scope);
 }
 
+/* hapax_store_attach() in two steps, for a store that needs its core before it can be swept. */
+enum hapax_status hx_store_attach_quietly(
+	struct hapax_store *store, const struct hapax_store_ops *ops, const char *url,
+	const struct hapax_store_options *options, struct hapax_error *err);
+enum hapax_status hx_store_start_housekeeping(struct hapax_store *store, struct hapax_error *err);
+
 /* Copy options, the defaults filled in, or say what is wrong with them. options may be NULL. */
 enum hapax_status hx_store_options_complete(
 	const struct hapax_store_options *options, struct hapax_store_options *ret_options,

@@ -20,9 +20,15 @@
 enum {
 	/* Zeros between the point and the first digit that are written out. */
 	PLAIN_ZEROS_MAX = 5,
-	/* An exponent with more digits than this is refused: sums stay in 64 bits. */
-	EXPONENT_DIGITS_MAX = 17,
+	/* What is longer is beyond all measure, wherever the point stands. */
+	EXPONENT_DIGITS_MAX = 18,
 };
+
+/*
+ * The exponent of the last digit, either way, is below this. The value decides, not
+ * the way it is written, so that a canonical text can be read again.
+ */
+static const int64_t exponent_limit = INT64_C(100000000000000000);
 
 static bool is_digit(unsigned char byte)
 {
@@ -121,15 +127,17 @@ bool hx_json_number_read(struct hapax_bytes text, struct hx_json_number *ret)
 	if (parts.fraction_end < end && !read_exponent(parts.fraction_end + 1, end, &exponent))
 		return false;
 	past = past_last_digit(&parts);
+	if (past > parts.whole_end)
+		exponent -= past - parts.fraction;
+	else
+		exponent += parts.whole_end - past;
+	if (exponent <= -exponent_limit || exponent >= exponent_limit)
+		return false;
 	ret->digits = first;
 	ret->span = (size_t)(past - first);
 	ret->digit_count = ret->span;
 	if (first < parts.whole_end && past > parts.whole_end)
 		ret->digit_count--; /* the point */
-	if (past > parts.whole_end)
-		exponent -= past - parts.fraction;
-	else
-		exponent += parts.whole_end - past;
 	ret->exponent = exponent;
 	return true;
 }

@@ -34,9 +34,8 @@ enum {
 };
 
 /*
- * Read a number that the tokenizer has found valid. False: its exponent has more
- * digits than any number that means something (above 10^17, either way); *ret is
- * zero then.
+ * Read a number that the tokenizer has found valid. False: its exponent is beyond any
+ * number that means something (10^17, either way); *ret is zero then.
  */
 bool hx_json_number_read(struct hapax_bytes text, struct hx_json_number *ret);
 

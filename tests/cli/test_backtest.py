@@ -89,14 +89,15 @@ def test_two_strategies_are_compared(cli):
 
 
 def test_bad_lines_are_reported_and_do_not_stop_it(cli):
-    events = b'{"id":1}\n{"id":2\n\n{"id":1}\n{"id":1,"id":2}\n\xff\n   \n{"id":3}'
+    events = b'{"id":1}\n{"id":2\n\n{"id":1}\n{"id":1,"id":2}\n\xff\n   \n{"id":3}\n' + b"[" * 129
     result = cli.run("backtest", "-s", "field:id", "-o", "json", input=events)
     answer = result.json
-    expect((answer["lines"], answer["bad_lines"], answer["result"]["events"]), (6, 3, 3))
+    expect((answer["lines"], answer["bad_lines"], answer["result"]["events"]), (7, 4, 3))
     expect(answer["result"]["would_drop"], 1)
     expect_in("hapax: backtest: standard input:2: line 1, column 8: ", result.err)
     expect_in('standard input:5: line 1, column 9: member "id" occurs twice', result.err)
     expect_in("standard input:6: line 1, column 1: byte 0xff", result.err)
+    expect_in("standard input:9: line 1, column 129: nested deeper than 128 levels", result.err)
 
 
 def test_many_bad_lines_are_counted(cli):

@@ -457,6 +457,12 @@ static void use_pair(size_t index, void *context)
 			if (ops[0].outcome != ops[1].outcome || ops[0].token != ops[1].token ||
 			    ops[0].attempt != ops[1].attempt)
 				atomic_fetch_add(&pair->torn, 1);
+			/* Seen one after the other, the second is not older than the first. */
+			ops[0].flags = 0;
+			hapax_store_run(pair->store, &ops[step % 2], 1, NULL);
+			hapax_store_run(pair->store, &ops[1 - step % 2], 1, NULL);
+			if (ops[1 - step % 2].token < ops[step % 2].token)
+				atomic_fetch_add(&pair->torn, 1);
 			char beside[32];
 			int size = snprintf(
 				beside, sizeof(beside), "beside %zu/%llu", index,
@@ -701,8 +707,8 @@ static void scan_sees_what_stays(void **state)
 		struct hapax_op op = case_op(c, HAPAX_OP_SET, key);
 		must_run(c, &op, HAPAX_OUTCOME_APPLIED);
 	}
-	work.inserts = is_memory(c) ? scale_count(400000, 20000) : scale_count(2000, 100);
-	work.scans = is_memory(c) ? scale_count(1000, 50) : scale_count(100, 10);
+	work.inserts = is_memory(c) ? scale_count(50000, 4000) : scale_count(2000, 100);
+	work.scans = is_memory(c) ? scale_count(300, 30) : scale_count(100, 10);
 	crowd_init(&crowd, 4);
 	crowd_run(&crowd, scan_or_disturb, &work);
 	crowd_done(&crowd);

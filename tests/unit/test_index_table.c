@@ -58,17 +58,24 @@ static bool is_found(const struct fixture *f, uint64_t hash, uint32_t place)
 	uint64_t count = atomic_load(&f->table.bucket_count);
 	const struct hx_bucket *bucket = &f->table.buckets[hx_table_bucket_of(hash, count)];
 
-	for (;;) {
-		unsigned slots = hx_bucket_candidates(bucket, hx_table_tag(hash));
+	uint16_t tag = hx_table_tag(hash);
+	unsigned slots = hx_bucket_candidates(bucket, tag);
 
-		for (unsigned slot = 0; slot < HX_BUCKET_SLOTS; slot++)
-			if ((slots >> slot & 1) && hx_bucket_place(bucket, slot) == place)
+	for (; slots != 0; slots &= slots - 1)
+		if (hx_bucket_place(bucket, (unsigned)__builtin_ctz(slots)) == place)
+			return true;
+	if (!hx_bucket_overflows(bucket, tag))
+		return false;
+	for (uint32_t next = hx_bucket_next(bucket); next != 0;) {
+		const struct hx_overflow *overflow = hx_table_overflow(&f->table, next);
+
+		slots = hx_overflow_candidates(overflow, tag);
+		for (; slots != 0; slots &= slots - 1)
+			if (hx_overflow_place(overflow, (unsigned)__builtin_ctz(slots)) == place)
 				return true;
-		uint32_t next = hx_bucket_next(bucket);
-		if (next == 0)
-			return false;
-		bucket = hx_table_overflow(&f->table, next);
+		next = hx_overflow_next(overflow);
 	}
+	return false;
 }
 
 static void what_was_inserted_is_found(void **state)

@@ -124,7 +124,8 @@ static void long_integers_keep_every_digit(void **state)
 static void exponents_beyond_all_measure_are_refused(void **state)
 {
 	static const char *const texts[] = {
-		"1e100000000000000000", "1e-100000000000000000", "-5E+999999999999999999999999"};
+		"1e100000000000000000", "1e-100000000000000000",  "-5E+999999999999999999999999",
+		"10e99999999999999999", "0.1e100000000000000001", "0.1e-99999999999999999"};
 	struct hx_json_number number;
 
 	(void)state;
@@ -132,7 +133,9 @@ static void exponents_beyond_all_measure_are_refused(void **state)
 		assert_false(hx_json_number_read(hx_bytes(texts[i], strlen(texts[i])), &number));
 		assert_int_equal(number.digit_count, 0);
 	}
-	/* Zeros in front do not count, and zero has no exponent. */
+	/* The value counts, not its text: zeros in front, and where the point stands. */
+	assert_string_equal(canonical("0.01e100000000000000001"), "1e99999999999999999");
+	assert_string_equal(canonical("100e-100000000000000001"), "1e-99999999999999999");
 	assert_string_equal(canonical("1e000000000000000000000000000005"), "100000");
 	assert_string_equal(canonical("0e100000000000000000000"), "0");
 }

@@ -126,8 +126,8 @@ void hx_index_prefetch_bucket(const struct hx_index_key *key)
 	__builtin_prefetch(&table->buckets[hx_table_bucket_of(key->hash, count)]);
 }
 
-/* Only a hint: a place that was just given up is fetched in vain, and no harm is done. */
-void hx_index_prefetch_record(const struct hx_index_key *key)
+/* Only hints: a place that was just given up is fetched in vain, and no harm is done. */
+uint32_t hx_index_prefetch_record(const struct hx_index_key *key)
 {
 	const struct hx_table *table = &key->shard->table;
 	uint64_t count = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
@@ -138,8 +138,21 @@ void hx_index_prefetch_record(const struct hx_index_key *key)
 		__builtin_prefetch(hx_arena_at(
 			&key->shard->arena,
 			hx_bucket_place(bucket, (unsigned)__builtin_ctz(candidates))));
-	else if (hx_bucket_overflows(bucket, hx_table_tag(key->hash)))
-		__builtin_prefetch(hx_table_overflow(table, hx_bucket_next(bucket)));
+	if (candidates != 0 || !hx_bucket_overflows(bucket, hx_table_tag(key->hash)))
+		return 0;
+	__builtin_prefetch(hx_table_overflow(table, hx_bucket_next(bucket)));
+	return hx_bucket_next(bucket);
+}
+
+void hx_index_prefetch_overflow(const struct hx_index_key *key, uint32_t number)
+{
+	const struct hx_overflow *overflow = hx_table_overflow(&key->shard->table, number);
+	unsigned candidates = hx_overflow_candidates(overflow, hx_table_tag(key->hash));
+
+	if (candidates != 0)
+		__builtin_prefetch(hx_arena_at(
+			&key->shard->arena,
+			hx_overflow_place(overflow, (unsigned)__builtin_ctz(candidates))));
 }
 
 /* Live bytes of records and buckets, of all shards; the others' as of a moment ago. */

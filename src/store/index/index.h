@@ -70,9 +70,14 @@ static inline void hx_index_key_init(
 	key->shard = &index->shards[key->hash >> 1 >> (63 - index->shard_bits)];
 }
 
-/* Begin to load what find and read will look at: first the bucket, later the record. */
+/*
+ * Begin to load what find and read will look at: first the bucket, later the
+ * record. Where that is behind an overflow bucket, record returns its number, for
+ * overflow; else 0.
+ */
 void hx_index_prefetch_bucket(const struct hx_index_key *key);
-void hx_index_prefetch_record(const struct hx_index_key *key);
+uint32_t hx_index_prefetch_record(const struct hx_index_key *key);
+void hx_index_prefetch_overflow(const struct hx_index_key *key, uint32_t number);
 
 /*
  * May one more key be put into the store? HAPAX_ERR_LIMIT: it is full. Counts the

@@ -47,6 +47,26 @@ void hx_shard_done(struct hx_shard *shard)
 	hx_arena_done(&shard->arena);
 }
 
+uint32_t hx_shard_find_overflow(
+	const struct hx_shard *shard, const struct hx_bucket *bucket, uint16_t tag,
+	const struct hx_packed_key *key)
+{
+	for (uint32_t number = hx_bucket_next(bucket); number != 0;) {
+		const struct hx_overflow *overflow = hx_table_overflow(&shard->table, number);
+		unsigned candidates = hx_overflow_candidates(overflow, tag);
+
+		for (; candidates != 0; candidates &= candidates - 1) {
+			uint32_t place =
+				hx_overflow_place(overflow, (unsigned)__builtin_ctz(candidates));
+
+			if (hx_shard_is_at(shard, place, key))
+				return place;
+		}
+		number = hx_overflow_next(overflow);
+	}
+	return 0;
+}
+
 void hx_shard_unpack(struct hx_shard *shard, uint32_t place, struct hapax_record *ret_record)
 {
 	hx_packed_read(

@@ -48,22 +48,18 @@ struct hx_shard_setup {
 enum hapax_status hx_shard_init(struct hx_shard *shard, const struct hx_shard_setup *setup);
 void hx_shard_done(struct hx_shard *shard);
 
-/* Look for key among the slots of a bucket. */
-static inline uint32_t hx_shard_match(
-	const struct hx_shard *shard, const struct hx_bucket *bucket, uint16_t tag,
-	const struct hx_packed_key *key)
+/* Is the record at place, if there is one, that of key? */
+static inline bool hx_shard_is_at(
+	const struct hx_shard *shard, uint32_t place, const struct hx_packed_key *key)
 {
-	unsigned candidates = hx_bucket_candidates(bucket, tag);
-
-	for (; candidates != 0; candidates &= candidates - 1) {
-		uint32_t place = hx_bucket_place(bucket, (unsigned)__builtin_ctz(candidates));
-
-		if (place != 0 &&
-		    hx_packed_key_matches(hx_arena_at(&shard->arena, place), shard->profiles, key))
-			return place;
-	}
-	return 0;
+	return place != 0 &&
+		hx_packed_key_matches(hx_arena_at(&shard->arena, place), shard->profiles, key);
 }
+
+/* Look for key behind a bucket that is full. */
+uint32_t hx_shard_find_overflow(
+	const struct hx_shard *shard, const struct hx_bucket *bucket, uint16_t tag,
+	const struct hx_packed_key *key);
 
 /* The place of key's record, or 0. */
 static inline uint32_t hx_shard_find(
@@ -71,16 +67,17 @@ static inline uint32_t hx_shard_find(
 {
 	uint64_t count = atomic_load_explicit(&shard->table.bucket_count, memory_order_acquire);
 	const struct hx_bucket *bucket = &shard->table.buckets[hx_table_bucket_of(hash, count)];
+	uint16_t tag = hx_table_tag(hash);
+	unsigned candidates = hx_bucket_candidates(bucket, tag);
 
-	uint32_t place = hx_shard_match(shard, bucket, hx_table_tag(hash), key);
+	for (; candidates != 0; candidates &= candidates - 1) {
+		uint32_t place = hx_bucket_place(bucket, (unsigned)__builtin_ctz(candidates));
 
-	if (place != 0 || !hx_bucket_overflows(bucket, hx_table_tag(hash)))
-		return place;
-	do {
-		bucket = hx_table_overflow(&shard->table, hx_bucket_next(bucket));
-		place = hx_shard_match(shard, bucket, hx_table_tag(hash), key);
-	} while (place == 0 && hx_bucket_next(bucket) != 0);
-	return place;
+		if (hx_shard_is_at(shard, place, key))
+			return place;
+	}
+	return hx_bucket_overflows(bucket, tag) ? hx_shard_find_overflow(shard, bucket, tag, key)
+						: 0;
 }
 
 /*

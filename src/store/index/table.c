@@ -22,8 +22,8 @@ enum {
 	TAG_SHIFT = 13,
 	TAG_BITS = 16,
 	BUCKETS_MIN = 16,
-	LOAD_NUMERATOR = 35, /* mean slots per bucket before a split: 8.75 */
-	LOAD_DENOMINATOR = 4,
+	LOAD_NUMERATOR = 17, /* mean slots per bucket before a split: 8.5 */
+	LOAD_DENOMINATOR = 2,
 	HUGE_FROM_BYTES = HX_PAGES_HUGE_SIZE,
 };
 
@@ -63,9 +63,9 @@ void hx_table_done(struct hx_table *table)
 
 uint64_t hx_table_bytes(const struct hx_table *table)
 {
-	return (atomic_load_explicit(&table->bucket_count, memory_order_relaxed) +
-	        table->overflow_count) *
-		sizeof(struct hx_bucket);
+	return atomic_load_explicit(&table->bucket_count, memory_order_relaxed) *
+		sizeof(struct hx_bucket) +
+		table->overflow_count * sizeof(struct hx_overflow);
 }
 
 /* Commit so that the first bytes are usable; huge pages once the table is large. */
@@ -85,40 +85,97 @@ static bool commit(void *memory, uint64_t bytes, uint64_t reserved, uint64_t *co
 	return true;
 }
 
-/* Slots. */
+/* Slots, of buckets and of overflow. */
 
-static uint16_t slot_tag(const struct hx_bucket *bucket, unsigned slot)
+struct slot {
+	uint32_t place;
+	uint16_t tag;
+};
+
+/* Where a slot is. */
+struct slot_at {
+	struct hx_bucket *bucket;     /* or NULL: */
+	struct hx_overflow *overflow; /* in here */
+	unsigned slot;
+};
+
+static uint64_t lane_set(uint64_t word, unsigned lane, uint16_t tag)
 {
-	if (slot >= 8)
-		return (uint16_t)(atomic_load_explicit(&bucket->tags_last, memory_order_relaxed) >> (slot - 8) * 16);
-	return (uint16_t)(atomic_load_explicit(&bucket->tags[slot / 4], memory_order_relaxed) >> slot % 4 * 16);
+	unsigned shift = lane * 16;
+
+	return (word & ~(UINT64_C(0xffff) << shift)) | (uint64_t)tag << shift;
 }
 
-static void slot_set_tag(struct hx_bucket *bucket, unsigned slot, uint16_t tag)
+static uint16_t bucket_tag(const struct hx_bucket *bucket, unsigned slot)
 {
-	unsigned shift = slot % 4 * 16;
+	uint64_t word = slot < 8
+		? atomic_load_explicit(&bucket->tags[slot / 4], memory_order_relaxed)
+		: atomic_load_explicit(&bucket->tags_last, memory_order_relaxed);
 
-	if (slot >= 8) {
-		uint32_t word = atomic_load_explicit(&bucket->tags_last, memory_order_relaxed);
+	return (uint16_t)(word >> slot % 4 * 16);
+}
 
-		word = (word & ~(UINT32_C(0xffff) << shift)) | (uint32_t)tag << shift;
-		atomic_store_explicit(&bucket->tags_last, word, memory_order_release);
-	} else {
+static uint16_t overflow_tag(const struct hx_overflow *overflow, unsigned slot)
+{
+	return (uint16_t)(atomic_load_explicit(&overflow->tags, memory_order_relaxed) >> slot * 16);
+}
+
+static void bucket_set_tag(struct hx_bucket *bucket, unsigned slot, uint16_t tag)
+{
+	if (slot < 8) {
 		uint64_t word = atomic_load_explicit(&bucket->tags[slot / 4], memory_order_relaxed);
 
-		word = (word & ~(UINT64_C(0xffff) << shift)) | (uint64_t)tag << shift;
-		atomic_store_explicit(&bucket->tags[slot / 4], word, memory_order_release);
+		atomic_store_explicit(
+			&bucket->tags[slot / 4], lane_set(word, slot % 4, tag),
+			memory_order_release);
+	} else {
+		uint64_t word = atomic_load_explicit(&bucket->tags_last, memory_order_relaxed);
+
+		atomic_store_explicit(
+			&bucket->tags_last, (uint32_t)lane_set(word, slot % 4, tag),
+			memory_order_release);
 	}
 }
 
-static void slot_set_place(struct hx_bucket *bucket, unsigned slot, uint32_t place)
+static void set_tag(struct slot_at at, uint16_t tag)
 {
-	atomic_store_explicit(&bucket->places[slot], place, memory_order_release);
+	uint64_t word;
+
+	if (at.bucket != NULL) {
+		bucket_set_tag(at.bucket, at.slot, tag);
+		return;
+	}
+	word = atomic_load_explicit(&at.overflow->tags, memory_order_relaxed);
+	atomic_store_explicit(
+		&at.overflow->tags, lane_set(word, at.slot, tag), memory_order_release);
 }
 
-/* The number, and the filter with it. */
-static void bucket_set_next(struct hx_bucket *bucket, uint32_t next)
+static void set_place(struct slot_at at, uint32_t place)
 {
+	_Atomic uint32_t *places = at.bucket != NULL ? at.bucket->places : at.overflow->places;
+
+	atomic_store_explicit(&places[at.slot], place, memory_order_release);
+}
+
+static void set_slot(struct slot_at at, const struct slot *slot)
+{
+	set_tag(at, slot->tag);
+	set_place(at, slot->place);
+}
+
+/* Chains. */
+
+static void overflow_set_next(struct hx_overflow *overflow, uint32_t next)
+{
+	atomic_store_explicit(&overflow->next, next, memory_order_release);
+}
+
+/* Another number, the same filter. */
+static void bucket_set_next(struct hx_bucket *bucket, uint32_t number)
+{
+	uint32_t next = atomic_load_explicit(&bucket->next, memory_order_relaxed);
+
+	next = (next & ~(uint32_t)HX_OVERFLOW_MASK) | number;
 	atomic_store_explicit(&bucket->next, next, memory_order_release);
 }
 
@@ -126,17 +183,30 @@ static void bucket_add_filter(struct hx_bucket *bucket, uint16_t tag)
 {
 	uint32_t next = atomic_load_explicit(&bucket->next, memory_order_relaxed);
 
-	bucket_set_next(bucket, next | hx_bucket_filter(tag));
+	atomic_store_explicit(&bucket->next, next | hx_bucket_filter(tag), memory_order_release);
 }
 
-static void bucket_clear(struct hx_bucket *bucket)
+static uint32_t take_overflow(struct hx_table *table)
 {
-	for (unsigned slot = 0; slot < HX_BUCKET_SLOTS; slot++)
-		slot_set_place(bucket, slot, 0);
-	bucket_set_next(bucket, 0);
+	uint32_t number = table->overflow_free;
+
+	assert(number != 0);
+	table->overflow_free = hx_overflow_next(&table->overflow[number]);
+	table->overflow_spare--;
+	overflow_set_next(&table->overflow[number], 0);
+	return number;
 }
 
-/* Chains. */
+static void give_overflow(struct hx_table *table, uint32_t number)
+{
+	struct hx_overflow *overflow = &table->overflow[number];
+
+	for (unsigned slot = 0; slot < HX_OVERFLOW_SLOTS; slot++)
+		set_place((struct slot_at){NULL, overflow, slot}, 0);
+	overflow_set_next(overflow, table->overflow_free);
+	table->overflow_free = number;
+	table->overflow_spare++;
+}
 
 static struct hx_bucket *chain_of(const struct hx_table *table, uint64_t hash)
 {
@@ -145,83 +215,60 @@ static struct hx_bucket *chain_of(const struct hx_table *table, uint64_t hash)
 	return &table->buckets[hx_table_bucket_of(hash, count)];
 }
 
-/* The bucket of a chain, and the slot in it, that hold place; place 0 finds an empty one. */
-static struct hx_bucket *chain_find(
-	const struct hx_table *table, struct hx_bucket *bucket, uint32_t place, unsigned *ret_slot)
+/* The slot of a chain that holds place; place 0 finds an empty one. */
+static bool chain_find(
+	const struct hx_table *table, struct hx_bucket *bucket, uint32_t place,
+	struct slot_at *ret_at)
 {
-	for (;;) {
-		uint32_t next;
+	for (unsigned slot = 0; slot < HX_BUCKET_SLOTS; slot++) {
+		if (hx_bucket_place(bucket, slot) == place) {
+			*ret_at = (struct slot_at){bucket, NULL, slot};
+			return true;
+		}
+	}
+	for (uint32_t number = hx_bucket_next(bucket); number != 0;) {
+		struct hx_overflow *overflow = &table->overflow[number];
 
-		for (unsigned slot = 0; slot < HX_BUCKET_SLOTS; slot++) {
-			if (hx_bucket_place(bucket, slot) == place) {
-				*ret_slot = slot;
-				return bucket;
+		for (unsigned slot = 0; slot < HX_OVERFLOW_SLOTS; slot++) {
+			if (hx_overflow_place(overflow, slot) == place) {
+				*ret_at = (struct slot_at){NULL, overflow, slot};
+				return true;
 			}
 		}
-		next = hx_bucket_next(bucket);
-		if (next == 0)
-			return NULL;
-		bucket = &table->overflow[next];
+		number = hx_overflow_next(overflow);
 	}
-}
-
-static uint32_t take_overflow(struct hx_table *table)
-{
-	uint32_t number = table->overflow_free;
-
-	assert(number != 0);
-	table->overflow_free = hx_bucket_next(&table->overflow[number]);
-	table->overflow_spare--;
-	bucket_set_next(&table->overflow[number], 0);
-	return number;
-}
-
-static void give_overflow(struct hx_table *table, uint32_t number)
-{
-	bucket_clear(&table->overflow[number]);
-	bucket_set_next(&table->overflow[number], table->overflow_free);
-	table->overflow_free = number;
-	table->overflow_spare++;
-}
-
-static void chain_add(
-	struct hx_table *table, struct hx_bucket *bucket, uint16_t tag, uint32_t place)
-{
-	unsigned slot = 0;
-	struct hx_bucket *found = chain_find(table, bucket, 0, &slot);
-
-	if (found == NULL) {
-		/* All full: a new overflow bucket goes right behind the first one. */
-		uint32_t number = take_overflow(table);
-
-		found = &table->overflow[number];
-		bucket_set_next(found, hx_bucket_next(bucket));
-		bucket_set_next(
-			bucket,
-			(atomic_load_explicit(&bucket->next, memory_order_relaxed) &
-		         ~(uint32_t)HX_OVERFLOW_MASK) |
-				number);
-	}
-	if (found != bucket)
-		bucket_add_filter(bucket, tag);
-	slot_set_tag(found, slot, tag);
-	slot_set_place(found, slot, place);
+	return false;
 }
 
 void hx_table_insert(struct hx_table *table, uint64_t hash, uint32_t place)
 {
+	const struct slot slot = {place, hx_table_tag(hash)};
+	struct hx_bucket *bucket = chain_of(table, hash);
+	struct slot_at at;
+
 	assert(place != 0);
-	chain_add(table, chain_of(table, hash), hx_table_tag(hash), place);
+	if (!chain_find(table, bucket, 0, &at)) {
+		/* All full: a new one goes right behind the bucket. */
+		uint32_t number = take_overflow(table);
+
+		at = (struct slot_at){NULL, &table->overflow[number], 0};
+		overflow_set_next(at.overflow, hx_bucket_next(bucket));
+		bucket_set_next(bucket, number);
+	}
+	if (at.bucket == NULL)
+		bucket_add_filter(bucket, slot.tag);
+	set_slot(at, &slot);
 	table->slot_count++;
 }
 
 static void change(struct hx_table *table, uint64_t hash, uint32_t old, uint32_t place)
 {
-	unsigned slot = 0;
-	struct hx_bucket *bucket = chain_find(table, chain_of(table, hash), old, &slot);
+	struct slot_at at = {NULL, NULL, 0};
+	bool is_found = chain_find(table, chain_of(table, hash), old, &at);
 
-	assert(bucket != NULL && old != 0);
-	slot_set_place(bucket, slot, place);
+	assert(is_found && old != 0);
+	(void)is_found;
+	set_place(at, place);
 }
 
 void hx_table_replace(struct hx_table *table, uint64_t hash, uint32_t old, uint32_t place)
@@ -238,11 +285,6 @@ void hx_table_remove(struct hx_table *table, uint64_t hash, uint32_t place)
 
 /* Growth. */
 
-struct slot {
-	uint32_t place;
-	uint16_t tag;
-};
-
 /* Every slot of a chain. False: more than fit. */
 static bool chain_slots(
 	const struct hx_table *table, const struct hx_bucket *bucket,
@@ -250,21 +292,24 @@ static bool chain_slots(
 {
 	size_t count = 0;
 
-	for (;;) {
-		uint32_t next;
+	for (unsigned i = 0; i < HX_BUCKET_SLOTS; i++) {
+		uint32_t place = hx_bucket_place(bucket, i);
 
-		if (count + HX_BUCKET_SLOTS > HX_CHAIN_SLOTS_MAX)
+		if (place != 0)
+			slots[count++] = (struct slot){place, bucket_tag(bucket, i)};
+	}
+	for (uint32_t number = hx_bucket_next(bucket); number != 0;) {
+		const struct hx_overflow *overflow = &table->overflow[number];
+
+		if (count + HX_OVERFLOW_SLOTS > HX_CHAIN_SLOTS_MAX)
 			return false;
-		for (unsigned i = 0; i < HX_BUCKET_SLOTS; i++) {
-			uint32_t place = hx_bucket_place(bucket, i);
+		for (unsigned i = 0; i < HX_OVERFLOW_SLOTS; i++) {
+			uint32_t place = hx_overflow_place(overflow, i);
 
 			if (place != 0)
-				slots[count++] = (struct slot){place, slot_tag(bucket, i)};
+				slots[count++] = (struct slot){place, overflow_tag(overflow, i)};
 		}
-		next = hx_bucket_next(bucket);
-		if (next == 0)
-			break;
-		bucket = &table->overflow[next];
+		number = hx_overflow_next(overflow);
 	}
 	*ret_count = count;
 	return true;
@@ -272,14 +317,16 @@ static bool chain_slots(
 
 static void chain_clear(struct hx_table *table, struct hx_bucket *bucket)
 {
-	uint32_t next = hx_bucket_next(bucket);
+	uint32_t number = hx_bucket_next(bucket);
 
-	bucket_clear(bucket);
-	while (next != 0) {
-		uint32_t number = next;
+	for (unsigned slot = 0; slot < HX_BUCKET_SLOTS; slot++)
+		set_place((struct slot_at){bucket, NULL, slot}, 0);
+	atomic_store_explicit(&bucket->next, 0, memory_order_release);
+	while (number != 0) {
+		uint32_t next = hx_overflow_next(&table->overflow[number]);
 
-		next = hx_bucket_next(&table->overflow[number]);
 		give_overflow(table, number);
+		number = next;
 	}
 }
 
@@ -295,28 +342,26 @@ static bool goes_up(
 /* A chain that is being filled from its front. */
 struct chain_end {
 	struct hx_bucket *first;
-	struct hx_bucket *last;
-	unsigned slot; /* the next free one in last */
+	struct slot_at next; /* the next free slot, or one past the last */
 };
 
 static void chain_append(struct hx_table *table, struct chain_end *end, const struct slot *slot)
 {
-	if (end->slot == HX_BUCKET_SLOTS) {
+	unsigned slots = end->next.bucket != NULL ? HX_BUCKET_SLOTS : HX_OVERFLOW_SLOTS;
+
+	if (end->next.slot == slots) {
 		uint32_t number = take_overflow(table);
 
-		bucket_set_next(
-			end->last,
-			number |
-				(atomic_load_explicit(&end->last->next, memory_order_relaxed) &
-		                 ~(uint32_t)HX_OVERFLOW_MASK));
-		end->last = &table->overflow[number];
-		end->slot = 0;
+		if (end->next.bucket != NULL)
+			bucket_set_next(end->first, number);
+		else
+			overflow_set_next(end->next.overflow, number);
+		end->next = (struct slot_at){NULL, &table->overflow[number], 0};
 	}
-	if (end->last != end->first)
+	if (end->next.bucket == NULL)
 		bucket_add_filter(end->first, slot->tag);
-	slot_set_tag(end->last, end->slot, slot->tag);
-	slot_set_place(end->last, end->slot, slot->place);
-	end->slot++;
+	set_slot(end->next, slot);
+	end->next.slot++;
 }
 
 /* Split the next bucket in turn. It needs no overflow that its chain does not give back. */
@@ -326,8 +371,8 @@ static void split(struct hx_table *table, hx_table_rehash_fn *rehash, void *cont
 	unsigned bit = 63u - (unsigned)__builtin_clzll(count);
 	struct hx_bucket *low = &table->buckets[count - (UINT64_C(1) << bit)];
 	struct hx_bucket *high = &table->buckets[count];
-	struct chain_end low_end = {low, low, 0};
-	struct chain_end high_end = {high, high, 0};
+	struct chain_end low_end = {low, {low, NULL, 0}};
+	struct chain_end high_end = {high, {high, NULL, 0}};
 	struct slot slots[HX_CHAIN_SLOTS_MAX];
 	size_t slot_count = 0;
 
@@ -336,10 +381,9 @@ static void split(struct hx_table *table, hx_table_rehash_fn *rehash, void *cont
 	hx_table_begin(table);
 	chain_clear(table, low);
 	for (size_t i = 0; i < slot_count; i++) {
-		struct chain_end *end =
-			goes_up(&slots[i], bit, rehash, context) ? &high_end : &low_end;
+		bool up = goes_up(&slots[i], bit, rehash, context);
 
-		chain_append(table, end, &slots[i]);
+		chain_append(table, up ? &high_end : &low_end, &slots[i]);
 	}
 	atomic_store_explicit(&table->bucket_count, count + 1, memory_order_release);
 	hx_table_end(table);
@@ -347,7 +391,7 @@ static void split(struct hx_table *table, hx_table_rehash_fn *rehash, void *cont
 
 static bool add_spare(struct hx_table *table)
 {
-	uint64_t end = ((uint64_t)table->overflow_count + 1) * sizeof(struct hx_bucket);
+	uint64_t end = ((uint64_t)table->overflow_count + 1) * sizeof(struct hx_overflow);
 
 	if (table->overflow_count > HX_OVERFLOW_MASK ||
 	    !commit(table->overflow, end, table->overflow_bytes, &table->overflow_committed))

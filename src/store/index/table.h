@@ -26,6 +26,7 @@
 
 enum {
 	HX_BUCKET_SLOTS = 10,
+	HX_OVERFLOW_SLOTS = 4,
 	HX_OVERFLOW_BITS =
 		25, /* of an overflow bucket's number: as many as 8 GiB of records need */
 	HX_OVERFLOW_MASK = (1 << HX_OVERFLOW_BITS) - 1,
@@ -43,14 +44,24 @@ struct hx_bucket {
 
 _Static_assert(sizeof(struct hx_bucket) == 64, "a bucket is one cache line");
 
+/* What a bucket has no room for: four slots more, and perhaps another four. */
+struct hx_overflow {
+	_Atomic uint64_t tags;
+	_Atomic uint32_t places[HX_OVERFLOW_SLOTS];
+	_Atomic uint32_t next; /* 0: none */
+	uint32_t unused;
+};
+
+_Static_assert(sizeof(struct hx_overflow) == 32, "two to a cache line");
+
 struct hx_table {
 	_Atomic uint64_t sequence;     /* odd: a writer is at work */
 	_Atomic uint64_t bucket_count; /* buckets in use, overflow not included */
 	struct hx_bucket *buckets;
-	struct hx_bucket *overflow; /* number 0 is never given out */
-	uint64_t buckets_bytes;     /* reserved */
-	uint64_t overflow_bytes;    /* reserved */
-	uint64_t buckets_committed; /* bytes */
+	struct hx_overflow *overflow; /* number 0 is never given out */
+	uint64_t buckets_bytes;       /* reserved */
+	uint64_t overflow_bytes;      /* reserved */
+	uint64_t buckets_committed;   /* bytes */
 	uint64_t overflow_committed;
 	uint32_t overflow_count; /* ever taken */
 	uint32_t overflow_free;  /* first of the list; 0: none */
@@ -88,24 +99,26 @@ static inline uint64_t hx_bucket_lanes(uint64_t word, uint16_t tag)
 	return (difference - ones) & ~difference & (ones << 15);
 }
 
+/* The four bits of hx_bucket_lanes() side by side. */
+static inline unsigned hx_bucket_gather(uint64_t lanes)
+{
+	/* Moves bits 0, 16, 32 and 48 to 48, 49, 50 and 51; all products are apart. */
+	return (unsigned)((lanes >> 15) * UINT64_C(0x0001000200040008) >> 48 & 0xf);
+}
+
 /*
  * The slots of bucket that may hold tag, as bits 0 to 9. A bit too many is
  * possible and does no harm: candidates are compared by key.
  */
 static inline unsigned hx_bucket_candidates(const struct hx_bucket *bucket, uint16_t tag)
 {
-	uint64_t low =
-		hx_bucket_lanes(atomic_load_explicit(&bucket->tags[0], memory_order_acquire), tag);
-	uint64_t high =
-		hx_bucket_lanes(atomic_load_explicit(&bucket->tags[1], memory_order_acquire), tag);
-	uint64_t last = hx_bucket_lanes(
-		atomic_load_explicit(&bucket->tags_last, memory_order_acquire), tag);
-	/* Moves bits 0, 16, 32 and 48 to 48, 49, 50 and 51; all products are apart. */
-	const uint64_t gather = UINT64_C(0x0001000200040008);
+	uint64_t low = atomic_load_explicit(&bucket->tags[0], memory_order_acquire);
+	uint64_t high = atomic_load_explicit(&bucket->tags[1], memory_order_acquire);
+	uint64_t last = atomic_load_explicit(&bucket->tags_last, memory_order_acquire);
 
-	return (unsigned)((low >> 15) * gather >> 48 & 0xf) << 0 |
-		(unsigned)((high >> 15) * gather >> 48 & 0xf) << 4 |
-		(unsigned)((last >> 15) * gather >> 48 & 0x3) << 8;
+	return hx_bucket_gather(hx_bucket_lanes(low, tag)) |
+		hx_bucket_gather(hx_bucket_lanes(high, tag)) << 4 |
+		(hx_bucket_gather(hx_bucket_lanes(last, tag)) & 3) << 8;
 }
 
 /* Acquire: what a place leads to was written before the place. */
@@ -137,10 +150,27 @@ static inline bool hx_bucket_overflows(const struct hx_bucket *bucket, uint16_t 
 	return (next & hx_bucket_filter(tag)) != 0;
 }
 
-static inline const struct hx_bucket *hx_table_overflow(
+static inline const struct hx_overflow *hx_table_overflow(
 	const struct hx_table *table, uint32_t number)
 {
 	return &table->overflow[number];
+}
+
+/* The same for the slots of an overflow bucket, as bits 0 to 3. */
+static inline unsigned hx_overflow_candidates(const struct hx_overflow *overflow, uint16_t tag)
+{
+	return hx_bucket_gather(
+		hx_bucket_lanes(atomic_load_explicit(&overflow->tags, memory_order_acquire), tag));
+}
+
+static inline uint32_t hx_overflow_place(const struct hx_overflow *overflow, unsigned slot)
+{
+	return atomic_load_explicit(&overflow->places[slot], memory_order_acquire);
+}
+
+static inline uint32_t hx_overflow_next(const struct hx_overflow *overflow)
+{
+	return atomic_load_explicit(&overflow->next, memory_order_acquire);
 }
 
 /* Writers bracket what readers must not see half done. Brackets do not nest. */

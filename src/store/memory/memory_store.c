@@ -39,8 +39,11 @@ static const struct hapax_store_ops memory_ops = {
 	.is_synchronous = 1,
 };
 
-/* As many keys as are fetched ahead at a time: what the caches have in flight, and some. */
-enum { AHEAD = 64 };
+/*
+ * As many keys as are fetched ahead at a time: what the caches have in flight. More
+ * would push out of the first cache what was fetched, before it is used.
+ */
+enum { AHEAD = 16 };
 
 struct memory_store {
 	struct hapax_store base;
@@ -79,30 +82,37 @@ static void write_one(struct hx_work *work, const struct hx_work_context *contex
 	hx_lock_release(&shard->lock);
 }
 
-static void run_one(struct hx_work *work, const struct hx_work_context *context)
+/* Between enter and leave. */
+static void run_one(
+	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op)
 {
-	if (!hx_work_read(work, context))
-		write_one(work, context);
+	struct hx_work work;
+
+	if (hx_mark_run(context, key, op))
+		return;
+	hx_work_bind(&work, key, op);
+	if (!hx_work_read(&work, context))
+		write_one(&work, context);
 }
 
 /* Operations on their own, at most AHEAD of them. Between enter and leave. */
 static void run_ahead(const struct hx_work_context *context, struct hapax_op *ops, size_t count)
 {
 	struct hx_index_key keys[AHEAD];
-	struct hx_work work;
+	uint32_t overflow[AHEAD];
 
 	for (size_t i = 0; i < count; i++) {
 		hx_index_key_init(context->index, &keys[i], ops[i].private_scope, ops[i].key);
 		hx_index_prefetch_bucket(&keys[i]);
 	}
 	for (size_t i = 0; i < count; i++)
-		hx_index_prefetch_record(&keys[i]);
+		overflow[i] = hx_index_prefetch_record(&keys[i]);
 	for (size_t i = 0; i < count; i++) {
-		if (hx_mark_run(context, &keys[i], &ops[i]))
-			continue;
-		hx_work_bind(&work, &keys[i], &ops[i]);
-		run_one(&work, context);
+		if (overflow[i] != 0)
+			hx_index_prefetch_overflow(&keys[i], overflow[i]);
 	}
+	for (size_t i = 0; i < count; i++)
+		run_one(context, &keys[i], &ops[i]);
 }
 
 /* How many operations from first on stand on their own, are not refused, and fit. */
@@ -114,21 +124,6 @@ static size_t count_plain(const struct hapax_op *ops, size_t count, size_t first
 	       !(ops[end].flags & (HAPAX_OP_LINKED | HAPAX_OP_ALL_OR_NOTHING)))
 		end++;
 	return end - first;
-}
-
-/* An operation on its own gains nothing from looking ahead. */
-static void run_single(const struct hx_work_context *context, struct hapax_op *op)
-{
-	unsigned seat = hx_epoch_enter(&context->index->epoch);
-	struct hx_index_key key;
-	struct hx_work work;
-
-	hx_index_key_init(context->index, &key, op->private_scope, op->key);
-	if (!hx_mark_run(context, &key, op)) {
-		hx_work_bind(&work, &key, op);
-		run_one(&work, context);
-	}
-	hx_epoch_leave(&context->index->epoch, seat);
 }
 
 static void run_all(const struct hx_work_context *context, struct hapax_op *ops, size_t count)
@@ -155,13 +150,11 @@ static void run_all(const struct hx_work_context *context, struct hapax_op *ops,
 	}
 }
 
-static void memory_submit(
-	struct hapax_store *store, struct hapax_op *ops, size_t count,
-	struct hapax_completion completion)
+static struct hx_work_context context_of(struct memory_store *memory)
 {
-	struct memory_store *memory = memory_of(store);
-	const struct hapax_store_options *options = hx_store_options(store);
-	const struct hx_work_context context = {
+	const struct hapax_store_options *options = hx_store_options(&memory->base);
+
+	return (struct hx_work_context){
 		.index = memory->index,
 		.rules =
 			{
@@ -172,11 +165,31 @@ static void memory_submit(
 			},
 		.parked_max = options->parked_max,
 	};
+}
 
-	if (count == 1 && !(ops[0].flags & HAPAX_OP_ALL_OR_NOTHING))
-		run_single(&context, ops);
-	else
+static void memory_submit(
+	struct hapax_store *store, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion)
+{
+	struct memory_store *memory = memory_of(store);
+	bool is_single = count == 1 && !(ops[0].flags & HAPAX_OP_ALL_OR_NOTHING);
+	struct hx_index_key key;
+	struct hx_work_context context;
+
+	/* For one operation alone: let its bucket come while the clock is read. */
+	if (is_single) {
+		hx_index_key_init(memory->index, &key, ops[0].private_scope, ops[0].key);
+		hx_index_prefetch_bucket(&key);
+	}
+	context = context_of(memory);
+	if (is_single) {
+		unsigned seat = hx_epoch_enter(&memory->index->epoch);
+
+		run_one(&context, &key, ops);
+		hx_epoch_leave(&memory->index->epoch, seat);
+	} else {
 		run_all(&context, ops, count);
+	}
 	hapax_store_complete(store, ops, count, completion);
 }
 
@@ -253,7 +266,8 @@ enum hapax_status hx_memory_open(
 	memory = hx_alloc_zero(1, sizeof(*memory));
 	if (memory == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
-	status = hapax_store_attach(&memory->base, &memory_ops, url, options, err);
+	/* The index needs the scopes of the core; the housekeeper needs the index. */
+	status = hx_store_attach_quietly(&memory->base, &memory_ops, url, options, err);
 	if (status != HAPAX_OK) {
 		hx_free(memory);
 		return status;
@@ -271,6 +285,11 @@ enum hapax_status hx_memory_open(
 		&memory->index);
 	if (status != HAPAX_OK) {
 		hx_error_set(err, status, 0, "no memory to open a store");
+		memory_close(&memory->base);
+		return status;
+	}
+	status = hx_store_start_housekeeping(&memory->base, err);
+	if (status != HAPAX_OK) {
 		memory_close(&memory->base);
 		return status;
 	}
