@@ -9,11 +9,14 @@
  * Caveats
  * - Every call runs at once, on the calling thread and on the caller's connection;
  *   use the joined store only on the thread that uses the connection.
- * - Outside of BEGIN … COMMIT each operation is a transaction of its own.
+ * - Outside of BEGIN … COMMIT each operation is a transaction of its own. Prefer
+ *   BEGIN IMMEDIATE: a transaction that began by reading may find the ledger locked.
  * - A claim has no lease here: until COMMIT nobody sees it, after COMMIT without
  *   complete it counts as lapsed.
  * - An answer is durable only when the caller's COMMIT has returned, and only as
- *   far as the connection's own journal_mode and synchronous promise.
+ *   far as the connection's own journal_mode and synchronous promise. So is a
+ *   token: the number of a claim that was rolled back may be given to another.
+ * - Counters of decisions live in this process only.
  */
 #ifndef HAPAX_SQLITE_H
 #define HAPAX_SQLITE_H
@@ -29,7 +32,8 @@ extern "C" {
 /*
  * Join db, which the caller opened and keeps. The ledger's tables are made in its
  * main database if they are not there; a newer schema is refused with
- * HAPAX_ERR_UNSUPPORTED. Capability HAPAX_STORE_TRANSACTIONS. options may be NULL.
+ * HAPAX_ERR_UNSUPPORTED. Join outside of a transaction where tables are to be made,
+ * or it is HAPAX_ERR_INVALID. Capability HAPAX_STORE_TRANSACTIONS. options may be NULL.
  *
  * Owned: *ret_store, by the caller; close it before db. Close does not touch the
  * transaction.

@@ -187,8 +187,9 @@ struct hapax_op {
 
 	/*
 	 * Where the record is to be written, or NULL: as it stood before set and
-	 * forget, as it stands after all others. Its bytes go into buf, which must be
-	 * there if record is; it is cleared first. Not written when no record exists.
+	 * forget, as it stands after all others; without its result for a MISMATCH. Its
+	 * bytes go into buf, which must be there if record is; it is cleared first. Not
+	 * written when no record exists.
 	 */
 	struct hapax_record *record;
 	struct hapax_buf *buf;

@@ -21,18 +21,24 @@
 
 enum { SCAN_COUNT_DEFAULT = 1000, SWEEP_COUNT_DEFAULT = 10000 };
 
-/* Postconditions of every backend: an answer is a status and, when OK, an outcome. */
-static void assert_answers(const struct hapax_op *ops, size_t count)
+/*
+ * Postconditions of every backend: an answer is a status and, when OK, an outcome.
+ * Whoever came with another payload never gets the stored result (I7).
+ */
+static void check_answers(struct hapax_op *ops, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		assert((ops[i].status == HAPAX_OK) == (ops[i].outcome != HAPAX_OUTCOME_NONE));
+		if (ops[i].outcome == HAPAX_OUTCOME_MISMATCH && ops[i].record != NULL)
+			memset(&ops[i].record->result, 0, sizeof(ops[i].record->result));
+	}
 }
 
 void hapax_store_complete(
 	struct hapax_store *store, struct hapax_op *ops, size_t count,
 	struct hapax_completion completion)
 {
-	assert_answers(ops, count);
+	check_answers(ops, count);
 	hx_counting_add(store, ops, count);
 	completion.fn(ops, count, completion.context);
 }
@@ -251,9 +257,8 @@ enum hapax_status hapax_store_stats(
 	    ret_stats->size > sizeof(stats))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "a store and stats of a known size are needed");
-	status = hx_counting_flush(store, err);
-	if (status != HAPAX_OK)
-		return status;
+	/* What cannot be kept now is kept later; it does not stop the rest from being told. */
+	(void)hx_counting_flush(store, NULL);
 	stats.bytes_max = hx_store_options(store)->bytes_max;
 	stats.keys_max = hx_store_options(store)->keys_max;
 	status = store->ops->stats(store, &stats, each, context, err);

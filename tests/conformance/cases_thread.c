@@ -419,85 +419,102 @@ static void hot_keys_have_an_order_while_leases_lapse(void **state)
 
 /* ------------------------------------------------------------------ groups */
 
-struct pair {
+enum { BUNDLE_KEYS = 24 };
+
+struct bundle {
 	struct hapax_store *store;
 	uint64_t steps;
+	char keys[BUNDLE_KEYS][16];
 	_Atomic uint64_t torn;
 	_Atomic uint64_t failed;
 	_Atomic uint64_t claimed;
 };
 
-static void set_pair(struct hapax_op *ops, const struct hapax_op *like)
+/* One operation on each key of the bundle, all or nothing. Returns the answer of all. */
+static struct hapax_op run_bundle(struct bundle *bundle, const struct hapax_op *like)
 {
-	ops[0] = ops[1] = *like;
-	ops[0].key = hapax_bytes_from_text("left");
-	ops[1].key = hapax_bytes_from_text("right");
-	ops[0].flags |= HAPAX_OP_LINKED;
+	struct hapax_op ops[BUNDLE_KEYS];
+
+	for (size_t i = 0; i < BUNDLE_KEYS; i++) {
+		ops[i] = *like;
+		ops[i].key = hapax_bytes_from_text(bundle->keys[i]);
+		ops[i].flags = i + 1 < BUNDLE_KEYS ? HAPAX_OP_LINKED : 0;
+	}
+	ops[0].flags |= HAPAX_OP_ALL_OR_NOTHING;
+	if (hapax_store_run(bundle->store, ops, BUNDLE_KEYS, NULL) != HAPAX_OK)
+		atomic_fetch_add(&bundle->failed, 1);
+	for (size_t i = 1; i < BUNDLE_KEYS; i++)
+		if (ops[i].outcome != ops[0].outcome || ops[i].token != ops[0].token)
+			atomic_fetch_add(&bundle->torn, 1);
+	return ops[0];
 }
 
-/*
- * Even threads take the pair and give it back; odd ones look at both at once, and
- * write and remove keys beside it, so that tables move under the group.
- */
-static void use_pair(size_t index, void *context)
+/* The first and the last key of the bundle, at once. */
+static void look_at_bundle(struct bundle *bundle)
 {
-	struct pair *pair = context;
-	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {0};
-	struct hapax_op ops[2];
+	struct hapax_op ops[2] = {{.type = HAPAX_OP_LOOKUP}, {.type = HAPAX_OP_LOOKUP}};
 
-	for (uint64_t step = 0; step < pair->steps; step++) {
+	ops[0].key = hapax_bytes_from_text(bundle->keys[0]);
+	ops[1].key = hapax_bytes_from_text(bundle->keys[BUNDLE_KEYS - 1]);
+	ops[0].flags = HAPAX_OP_LINKED;
+	if (hapax_store_run(bundle->store, ops, 2, NULL) != HAPAX_OK)
+		atomic_fetch_add(&bundle->failed, 1);
+	if (ops[0].outcome != ops[1].outcome || ops[0].token != ops[1].token ||
+	    ops[0].attempt != ops[1].attempt)
+		atomic_fetch_add(&bundle->torn, 1);
+}
+
+/* One after the other: the second is not older than the first. */
+static void look_twice_at_bundle(struct bundle *bundle, uint64_t step)
+{
+	struct hapax_op ops[2] = {{.type = HAPAX_OP_LOOKUP}, {.type = HAPAX_OP_LOOKUP}};
+
+	ops[step % 2].key = hapax_bytes_from_text(bundle->keys[0]);
+	ops[1 - step % 2].key = hapax_bytes_from_text(bundle->keys[BUNDLE_KEYS - 1]);
+	hapax_store_run(bundle->store, &ops[0], 1, NULL);
+	hapax_store_run(bundle->store, &ops[1], 1, NULL);
+	if (ops[1].token < ops[0].token)
+		atomic_fetch_add(&bundle->torn, 1);
+}
+
+/* Writes and removals beside the bundle, so that tables move under it. */
+static void disturb_bundle(struct bundle *bundle, size_t index, uint64_t step)
+{
+	char key[32];
+	int size = snprintf(
+		key, sizeof(key), "beside %zu/%llu", index, (unsigned long long)step / 2 % 300);
+	struct hapax_op op = {
+		.type = step % 2 ? HAPAX_OP_FORGET : HAPAX_OP_CHECK, .key = {key, (size_t)size}};
+
+	if (hapax_store_run(bundle->store, &op, 1, NULL) != HAPAX_OK)
+		atomic_fetch_add(&bundle->failed, 1);
+}
+
+/* Even threads take the bundle and give it back; odd ones look. */
+static void use_bundle(size_t index, void *context)
+{
+	struct bundle *bundle = context;
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {0};
+
+	for (uint64_t step = 0; step < bundle->steps; step++) {
 		uint64_t number = step << 8 | index;
-		struct hapax_op like = {.type = HAPAX_OP_LOOKUP};
 
 		if (index % 2) {
-			set_pair(ops, &like);
-			if (hapax_store_run(pair->store, ops, 2, NULL) != HAPAX_OK)
-				atomic_fetch_add(&pair->failed, 1);
-			/* The two change hands together: same answer, same token. */
-			if (ops[0].outcome != ops[1].outcome || ops[0].token != ops[1].token ||
-			    ops[0].attempt != ops[1].attempt)
-				atomic_fetch_add(&pair->torn, 1);
-			/* Seen one after the other, the second is not older than the first. */
-			ops[0].flags = 0;
-			hapax_store_run(pair->store, &ops[step % 2], 1, NULL);
-			hapax_store_run(pair->store, &ops[1 - step % 2], 1, NULL);
-			if (ops[1 - step % 2].token < ops[step % 2].token)
-				atomic_fetch_add(&pair->torn, 1);
-			char beside[32];
-			int size = snprintf(
-				beside, sizeof(beside), "beside %zu/%llu", index,
-				(unsigned long long)step / 2 % 300);
-			like = (struct hapax_op){
-				.type = step % 2 ? HAPAX_OP_FORGET : HAPAX_OP_CHECK,
-				.key = {beside, (size_t)size}};
-			if (hapax_store_run(pair->store, &like, 1, NULL) != HAPAX_OK)
-				atomic_fetch_add(&pair->failed, 1);
+			look_at_bundle(bundle);
+			disturb_bundle(bundle, index, step);
+			for (unsigned i = 0; i < 20; i++)
+				look_twice_at_bundle(bundle, step);
 			continue;
 		}
 		memcpy(attempt_id, &number, sizeof(number));
-		like = (struct hapax_op){
-			.type = HAPAX_OP_CLAIM,
-			.flags = HAPAX_OP_ALL_OR_NOTHING,
-			.attempt_id = attempt_id};
-		set_pair(ops, &like);
-		ops[1].flags = 0;
-		if (hapax_store_run(pair->store, ops, 2, NULL) != HAPAX_OK)
-			atomic_fetch_add(&pair->failed, 1);
-		if (ops[0].outcome != ops[1].outcome) {
-			atomic_fetch_add(&pair->torn, 1);
+		struct hapax_op claim = run_bundle(
+			bundle,
+			&(struct hapax_op){.type = HAPAX_OP_CLAIM, .attempt_id = attempt_id});
+		if (claim.outcome != HAPAX_OUTCOME_ACQUIRED)
 			continue;
-		}
-		if (ops[0].outcome != HAPAX_OUTCOME_ACQUIRED)
-			continue;
-		atomic_fetch_add(&pair->claimed, 1);
-		like = (struct hapax_op){
-			.type = HAPAX_OP_RELEASE,
-			.flags = HAPAX_OP_ALL_OR_NOTHING,
-			.token = ops[0].token};
-		set_pair(ops, &like);
-		ops[1].flags = 0;
-		if (hapax_store_run(pair->store, ops, 2, NULL) != HAPAX_OK)
-			atomic_fetch_add(&pair->failed, 1);
+		atomic_fetch_add(&bundle->claimed, 1);
+		run_bundle(
+			bundle, &(struct hapax_op){.type = HAPAX_OP_RELEASE, .token = claim.token});
 	}
 }
 
@@ -505,16 +522,18 @@ static void use_pair(size_t index, void *context)
 static void group_is_seen_as_a_whole(void **state)
 {
 	struct store_case *c = *state;
-	struct pair pair = {.store = c->store};
+	struct bundle bundle = {.store = c->store};
 	struct crowd crowd;
 
-	pair.steps = is_memory(c) ? scale_count(100000, 10000) : scale_count(1000, 50);
+	bundle.steps = is_memory(c) ? scale_count(200000, 30000) : scale_count(1000, 50);
+	for (size_t i = 0; i < BUNDLE_KEYS; i++)
+		snprintf(bundle.keys[i], sizeof(bundle.keys[i]), "bundle %zu", i);
 	crowd_init(&crowd, 4);
-	crowd_run(&crowd, use_pair, &pair);
+	crowd_run(&crowd, use_bundle, &bundle);
 	crowd_done(&crowd);
-	assert_int_equal(pair.torn, 0);
-	assert_int_equal(pair.failed, 0);
-	assert_true(pair.claimed > 0);
+	assert_int_equal(bundle.torn, 0);
+	assert_int_equal(bundle.failed, 0);
+	assert_true(bundle.claimed > 0);
 }
 
 /* ------------------------------------------------------------------ whole records */

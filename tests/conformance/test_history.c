@@ -44,7 +44,7 @@ static struct plan make_plan(void)
 	struct plan plan = {.seed_first = 1};
 
 	plan.operations = 10000;
-	plan.seed_count = memory ? scale_count(1000, 400) : scale_count(100, 8);
+	plan.seed_count = memory ? scale_count(1000, 250) : scale_count(100, 8);
 	if (!memory && !scale_is_proof())
 		plan.operations = 2500;
 	if (scale_seed(&plan.seed_first))

@@ -325,62 +325,6 @@ static void counters_are_kept_by_the_hour(void **state)
 	must_hold(c, "SELECT count(*) = 2 FROM hapax_counter");
 }
 
-/* The numbers in hapax_meta and hapax_scope are those of the rows, whatever happens. */
-static void numbers_follow_the_rows(void **state)
-{
-	struct store_case *c = *state;
-	uint64_t tokens[40];
-	char key[32];
-
-	for (int i = 0; i < 40; i++) {
-		struct hapax_op op;
-
-		snprintf(key, sizeof(key), "k%d", i);
-		op = case_op(c, HAPAX_OP_CLAIM, key);
-		op.on_lapse = i % 2 ? HAPAX_ON_LAPSE_PARK : HAPAX_ON_LAPSE_RETRY;
-		op.group = hapax_bytes_from_text(i % 3 ? "one" : "two");
-		assert_int_equal(case_run(c, &op), HAPAX_OK);
-		tokens[i] = op.token;
-		if (i % 5 == 0)
-			continue;
-		op = case_op_token(
-			c,
-			(enum hapax_op_type[]){
-				0, HAPAX_OP_COMPLETE, HAPAX_OP_RELEASE, HAPAX_OP_PARK,
-				HAPAX_OP_RENEW}[i % 5],
-			key, tokens[i]);
-		op.group = hapax_bytes_from_text(i % 3 ? "one" : "two");
-		assert_int_equal(case_run(c, &op), HAPAX_OK);
-	}
-	for (int i = 0; i < 40; i += 7) {
-		struct hapax_op op;
-
-		snprintf(key, sizeof(key), "k%d", i);
-		op = case_op(c, HAPAX_OP_FORGET, key);
-		op.flags = HAPAX_OP_FORCE;
-		op.group = hapax_bytes_from_text(i % 3 ? "one" : "two");
-		assert_int_equal(case_run(c, &op), HAPAX_OK);
-	}
-	static const char *const same =
-		"SELECT (SELECT count(*) FROM hapax_record WHERE state = 1) = claimed"
-		" AND (SELECT count(*) FROM hapax_record WHERE state = 2) = done"
-		" AND (SELECT count(*) FROM hapax_record WHERE state = 3) = failed"
-		" AND (SELECT count(*) FROM hapax_record WHERE state = 4) = parked"
-		" AND (SELECT coalesce(sum(parked), 0) FROM hapax_scope) = parked"
-		" AND NOT EXISTS (SELECT * FROM hapax_scope s WHERE parked <> (SELECT count(*) FROM hapax_record r"
-		"   WHERE r.tenant = s.tenant AND r.grp = s.grp AND r.state = 4))"
-		" AND (SELECT max(token) FROM hapax_record) <= token FROM hapax_meta";
-	must_hold(c, same);
-	/* The sweep: expired ones go, lapsed ones become FAILED or PARKED. */
-	store_case_advance(c, 61000);
-	struct hapax_sweep sweep = case_sweep(c);
-	assert_true(sweep.removed > 0);
-	assert_true(sweep.lapsed > 0);
-	must_hold(c, same);
-	assert_int_equal(case_stats(c).claimed, 0);
-	assert_int_equal(case_stats(c).keys, sweep.remaining);
-}
-
 /* A sweep is bounded, says when it is done, and takes no lock when there is nothing to do. */
 static void a_sweep_comes_in_pieces(void **state)
 {
@@ -425,114 +369,6 @@ static int count_one(const struct hapax_record *record, void *context)
 	return 0;
 }
 
-/* I10: a row that fails its check is said to be corrupt, and is neither lost nor believed. */
-static void a_damaged_row_is_told(void **state)
-{
-	struct store_case *c = *state;
-	static const char *const damages[] = {
-		"attempt = 0",
-		"attempt = -1",
-		"attempt = 4294967296",
-		"token = 0",
-		"token = -5",
-		"origin = 3",
-		"on_lapse = 2",
-		"on_lapse = -1",
-		"result_kind = 1",
-		"result_class = 9",
-		"fingerprint = x'0102'",
-		"fingerprint = zeroblob(33)",
-		"attempt_id = zeroblob(17)",
-		"owner = zeroblob(129)",
-		"error = zeroblob(1025)",
-		"result_body = x'00'",
-		"result_headers = x'00'",
-		"ttl_ms = 0",
-		"changed_ms = first_seen_ms - 1",
-	};
-	sqlite3 *db = open_beside(c);
-
-	assert_int_equal(case_claim(c, "a", NULL), HAPAX_OUTCOME_ACQUIRED);
-	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
-		char text[200];
-
-		exec(db,
-		     "DELETE FROM hapax_record WHERE key = x'62'; UPDATE hapax_meta SET claimed = 1");
-		assert_int_equal(case_claim(c, "b", NULL), HAPAX_OUTCOME_ACQUIRED);
-		snprintf(
-			text, sizeof(text),
-			"UPDATE hapax_record SET %s, due_ms = 1 WHERE key = x'62'", damages[i]);
-		exec(db, text);
-		for (unsigned type = HAPAX_OP_CLAIM; type <= HAPAX_OP_EXPIRE; type++) {
-			struct hapax_op op = case_op_token(c, (enum hapax_op_type)type, "b", 2);
-
-			if (case_run(c, &op) != HAPAX_ERR_CORRUPT)
-				fail_msg("not noticed: %s", damages[i]);
-		}
-		/* The sweep passes it over, and others are not concerned. */
-		assert_int_equal(case_sweep(c).removed, 0);
-		assert_int_equal(case_claim(c, "a", NULL), HAPAX_OUTCOME_IN_PROGRESS);
-	}
-	assert_int_equal(number(db, "SELECT count(*) FROM hapax_record"), 2);
-	sqlite3_close(db);
-}
-
-/* A scan says so once, and goes on behind it. */
-static void a_scan_goes_on_behind_a_damaged_row(void **state)
-{
-	struct store_case *c = *state;
-	struct hapax_scan scan = HAPAX_SCAN_INIT;
-	struct hapax_cursor cursor = {0};
-	sqlite3 *db = open_beside(c);
-	size_t seen = 0;
-	int errors = 0;
-
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(
-			case_claim(c, (const char *[]){"a", "b", "c"}[i], NULL),
-			HAPAX_OUTCOME_ACQUIRED);
-	exec(db, "UPDATE hapax_record SET attempt = 0 WHERE key = x'62'");
-	sqlite3_close(db);
-	scan.count_max = 1;
-	while (!cursor.done) {
-		size_t before = seen;
-		enum hapax_status status =
-			hapax_store_scan(c->store, &scan, &cursor, count_one, &seen, NULL);
-
-		if (status == HAPAX_OK)
-			continue;
-		assert_int_equal(status, HAPAX_ERR_CORRUPT);
-		assert_int_equal(seen, before);
-		errors++;
-	}
-	assert_int_equal(errors, 1);
-	assert_int_equal(seen, 2);
-}
-
-/* I10: nor is a ledger's row that cannot be right. */
-static void a_damaged_ledger_fails(void **state)
-{
-	struct store_case *c = *state;
-	static const char *const damages[] = {
-		"UPDATE hapax_meta SET token = -1",
-		"UPDATE hapax_meta SET token = 9007199254740992",
-		"UPDATE hapax_meta SET owed_ms = -1",
-		"DELETE FROM hapax_meta",
-		"DROP TABLE hapax_record",
-	};
-
-	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
-		struct hapax_op op = case_op(c, HAPAX_OP_CLAIM, "k");
-		sqlite3 *db = open_beside(c);
-
-		exec(db, damages[i]);
-		sqlite3_close(db);
-		assert_int_equal(case_run(c, &op), HAPAX_ERR_FAILED);
-		store_case_done(c);
-		store_case_begin(c, "sqlite:");
-	}
-}
-
 /* I12: a full store lets go of what has expired by itself, a little at a time. */
 static void a_full_store_makes_room(void **state)
 {
@@ -554,62 +390,6 @@ static void a_full_store_makes_room(void **state)
 	assert_int_equal(case_stats(c).swept, 300);
 	struct hapax_op op = case_op(c, HAPAX_OP_CHECK, "one more");
 	assert_int_equal(case_run(c, &op), HAPAX_ERR_LIMIT);
-}
-
-/* A prefix within a scope is a range: the scan ends where it ends. */
-static void a_scan_of_a_prefix_is_a_range(void **state)
-{
-	struct store_case *c = *state;
-	static const struct hapax_bytes keys[] = {{"a", 1},    {"b", 1},     {"b\0", 2},
-	                                          {"b\0x", 3}, {"b\377", 2}, {"b\377\377", 3},
-	                                          {"c", 1},    {"\377", 1}};
-	struct hapax_scan scan = HAPAX_SCAN_INIT;
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		for (int scope = 0; scope < 3; scope++) {
-			struct hapax_op op = {.type = HAPAX_OP_CHECK, .key = keys[i]};
-
-			op.group = hapax_bytes_from_text((const char *[]){"f", "g", "h"}[scope]);
-			op.tenant = hapax_bytes_from_text(scope == 2 ? "u" : "t");
-			assert_int_equal(hapax_store_run(c->store, &op, 1, NULL), HAPAX_OK);
-		}
-	}
-	for (size_t page = 1; page < 5; page++) {
-		scan = (struct hapax_scan)HAPAX_SCAN_INIT;
-		scan.count_max = page;
-		assert_int_equal(case_scan_count(c, &scan), 24);
-		scan.tenant = hapax_bytes_from_text("t");
-		assert_int_equal(case_scan_count(c, &scan), 16);
-		scan.prefix = hapax_bytes_from_text("b");
-		assert_int_equal(case_scan_count(c, &scan), 10);
-		scan.group = hapax_bytes_from_text("f");
-		assert_int_equal(case_scan_count(c, &scan), 5);
-		scan.prefix = (struct hapax_bytes){"b\377", 2};
-		assert_int_equal(case_scan_count(c, &scan), 2);
-		scan.prefix = (struct hapax_bytes){"\377", 1};
-		assert_int_equal(case_scan_count(c, &scan), 1);
-		scan.tenant.size = 0;
-		assert_int_equal(case_scan_count(c, &scan), 1);
-		scan.group = hapax_bytes_from_text("none");
-		assert_int_equal(case_scan_count(c, &scan), 0);
-	}
-}
-
-static void a_cursor_from_elsewhere_is_refused(void **state)
-{
-	struct store_case *c = *state;
-	struct hapax_cursor cursor = {.size = 4};
-	size_t seen = 0;
-
-	assert_int_equal(
-		hapax_store_scan(c->store, NULL, &cursor, count_one, &seen, NULL),
-		HAPAX_ERR_INVALID);
-	cursor = (struct hapax_cursor){.size = 100, .place = {255, 255, 255, 255, 255, 255}};
-	assert_int_equal(
-		hapax_store_scan(c->store, NULL, &cursor, count_one, &seen, NULL),
-		HAPAX_ERR_INVALID);
-	assert_int_equal(seen, 0);
-	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_ACQUIRED);
 }
 
 /* A group as large as allowed, and one behind it. */
@@ -818,16 +598,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			an_unknown_boot_does_not_make_readers_write, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(counters_are_kept_by_the_hour, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(numbers_follow_the_rows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_sweep_comes_in_pieces, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_damaged_row_is_told, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			a_scan_goes_on_behind_a_damaged_row, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_damaged_ledger_fails, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_full_store_makes_room, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_scan_of_a_prefix_is_a_range, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			a_cursor_from_elsewhere_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_large_group_is_one_step, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tokens_end_below_two_to_the_53, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_moved_file_is_not_written, set_up, tear_down),
