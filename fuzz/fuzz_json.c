@@ -8,7 +8,6 @@
  * text, containers close in the order in which they opened, and what is refused has
  * a place.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,12 +25,19 @@ static void must(int condition)
 		abort();
 }
 
+/* "line L, column C: " */
 static void check_place(struct hapax_bytes text, const struct hapax_error *err)
 {
-	size_t line = 0;
-	size_t column = 0;
+	const char *message = err->message;
+	char *rest;
+	unsigned long line;
+	unsigned long column;
 
-	must(sscanf(err->message, "line %zu, column %zu: ", &line, &column) == 2);
+	must(strncmp(message, "line ", 5) == 0);
+	line = strtoul(message + 5, &rest, 10);
+	must(strncmp(rest, ", column ", 9) == 0);
+	column = strtoul(rest + 9, &rest, 10);
+	must(strncmp(rest, ": ", 2) == 0);
 	must(line >= 1 && column >= 1 && line + column <= text.size + 2);
 }
 

@@ -51,7 +51,7 @@ extern "C" {
 #define HAPAX_TIME_UNKNOWN INT64_MIN
 
 enum hapax_data_kind {
-	HAPAX_DATA_JSON  = 0,
+	HAPAX_DATA_JSON = 0,
 	HAPAX_DATA_BYTES = 1, /* anything else: paths into it find nothing */
 };
 
@@ -75,18 +75,22 @@ struct hapax_event {
 	int64_t time_ms; /* of the event itself, or HAPAX_TIME_UNKNOWN */
 };
 
-#define HAPAX_EVENT_INIT {sizeof(struct hapax_event), {NULL, 0}, HAPAX_DATA_JSON, NULL, 0, NULL, 0, NULL, 0, HAPAX_TIME_UNKNOWN}
+#define HAPAX_EVENT_INIT                                                                           \
+	{                                                                                          \
+		sizeof(struct hapax_event), {NULL, 0}, HAPAX_DATA_JSON, NULL, 0, NULL, 0, NULL, 0, \
+			HAPAX_TIME_UNKNOWN                                                         \
+	}
 
 /* What happens to an event whose key cannot be made because a part is missing. */
 enum hapax_on_missing {
-	HAPAX_ON_MISSING_REJECT  = 0, /* HAPAX_ERR_INVALID */
-	HAPAX_ON_MISSING_PASS    = 1, /* no key: process it, marked as unprotected */
+	HAPAX_ON_MISSING_REJECT = 0,  /* HAPAX_ERR_INVALID */
+	HAPAX_ON_MISSING_PASS = 1,    /* no key: process it, marked as unprotected */
 	HAPAX_ON_MISSING_CONTENT = 2, /* "content:" and the content key */
 };
 
 enum hapax_canonical {
 	HAPAX_CANONICAL_LOSSLESS = 0, /* numbers keep their value, whatever their size */
-	HAPAX_CANONICAL_PYTHON   = 1, /* as json.dumps(x, sort_keys=True), for keys made by it */
+	HAPAX_CANONICAL_PYTHON = 1,   /* as json.dumps(x, sort_keys=True), for keys made by it */
 };
 
 enum hapax_key_flags {
@@ -100,22 +104,26 @@ enum hapax_key_flags {
 
 /* Zero means the default in every field. Texts are copied. */
 struct hapax_key_options {
-	size_t size;                /* set by HAPAX_KEY_OPTIONS_INIT */
-	unsigned flags;             /* enum hapax_key_flags */
+	size_t size;    /* set by HAPAX_KEY_OPTIONS_INIT */
+	unsigned flags; /* enum hapax_key_flags */
 	enum hapax_on_missing on_missing;
 	enum hapax_canonical canonical;
 	const char *const *include; /* content: only these paths; each must be there */
 	size_t include_count;
-	const char *const *exclude; /* paths that do not matter: not to content, nor to the fingerprint */
+	const char *const *exclude; /* what does not matter: to content, to the fingerprint */
 	size_t exclude_count;
-	const char *tenant;         /* NULL and no tenant_from: "default" */
-	const char *tenant_from;    /* a path; without a value there, tenant, else an error */
-	const char *group;          /* as tenant */
+	const char *tenant;      /* NULL and no tenant_from: "default" */
+	const char *tenant_from; /* a path; without a value there, tenant, else an error */
+	const char *group;       /* as tenant */
 	const char *group_from;
 	const struct hapax_clock *clock; /* for run ids; NULL: the system's. Must outlive it */
 };
 
-#define HAPAX_KEY_OPTIONS_INIT {sizeof(struct hapax_key_options), 0, HAPAX_ON_MISSING_REJECT, HAPAX_CANONICAL_LOSSLESS, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL}
+#define HAPAX_KEY_OPTIONS_INIT                                                                   \
+	{                                                                                        \
+		sizeof(struct hapax_key_options), 0, HAPAX_ON_MISSING_REJECT,                    \
+			HAPAX_CANONICAL_LOSSLESS, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL \
+	}
 
 struct hapax_key_strategy;
 
@@ -147,14 +155,14 @@ HAPAX_API const char *hapax_key_strategy_syntax(size_t index);
 HAPAX_API const char *hapax_key_strategy_summary(size_t index);
 
 enum {
-	HAPAX_KEY_SIZE_MAX   = 255, /* of a key made by a strategy */
+	HAPAX_KEY_SIZE_MAX = 255,   /* of a key made by a strategy */
 	HAPAX_SCOPE_SIZE_MAX = 128, /* of a tenant or group */
-	HAPAX_RUN_ID_SIZE    = 16,
+	HAPAX_RUN_ID_SIZE = 16,
 };
 
 enum hapax_key_kind {
-	HAPAX_KEY_NONE    = 0, /* a part was missing, policy pass: process it unprotected */
-	HAPAX_KEY_MADE    = 1, /* as the strategy says */
+	HAPAX_KEY_NONE = 0,    /* a part was missing, policy pass: process it unprotected */
+	HAPAX_KEY_MADE = 1,    /* as the strategy says */
 	HAPAX_KEY_CONTENT = 2, /* a part was missing, policy content */
 };
 
@@ -176,7 +184,14 @@ struct hapax_key {
 	char missing[HAPAX_ERROR_MESSAGE_SIZE]; /* kinds NONE and CONTENT: what was */
 };
 
-#define HAPAX_KEY_INIT {sizeof(struct hapax_key), HAPAX_KEY_NONE, 0, {0}, 0, {0}, 0, {0}, 0, {0}, 0, 0, {0}, {0}}
+#define HAPAX_KEY_INIT                                                                          \
+	{                                                                                       \
+		sizeof(struct hapax_key), HAPAX_KEY_NONE, 0, {0}, 0, {0}, 0, {0}, 0, {0}, 0, 0, \
+			{0},                                                                    \
+		{                                                                               \
+			0                                                                       \
+		}                                                                               \
+	}
 
 /*
  * Make scope, key and fingerprint of an event. ret_key->size must be set.

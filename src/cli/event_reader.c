@@ -5,6 +5,7 @@
  */
 #include "cli/event_reader.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -284,7 +285,7 @@ enum hapax_status hx_event_read(
 	struct hapax_error *err)
 {
 	struct hapax_event event = HAPAX_EVENT_INIT;
-	struct hx_json_tree tree;
+	struct hx_json_tree tree = {NULL, 0, NULL, 0};
 	enum hapax_status status;
 
 	event.data = text;
@@ -299,6 +300,7 @@ enum hapax_status hx_event_read(
 	status = read_tree(reader, text, &tree, err);
 	if (status != HAPAX_OK)
 		return status;
+	assert(tree.count >= 1);
 	if (tree.nodes[0].token.type != HX_JSON_OBJECT)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the event was not an object");
 	/* Values are never longer than what they are decoded from; data may be decoded twice. */

@@ -113,7 +113,7 @@ static void drop_returned(struct hx_input *input)
 	struct hapax_buf *buf = &input->buf;
 	size_t left = buf->size - input->at;
 
-	if (input->at == 0)
+	if (input->at == 0 || buf->data == NULL)
 		return;
 	memmove(buf->data, buf->data + input->at, left);
 	buf->size = left;
@@ -129,10 +129,11 @@ int hx_input_line(struct hx_input *input, struct hapax_bytes *ret, bool *ret_end
 	for (;;) {
 		size_t left = buf->size - input->at;
 		const unsigned char *begin = left == 0 ? NULL : buf->data + input->at;
-		const unsigned char *end =
-			left == searched ? NULL : memchr(begin + searched, '\n', left - searched);
+		const unsigned char *end = NULL;
 		int code;
 
+		if (begin != NULL && left > searched)
+			end = memchr(begin + searched, '\n', left - searched);
 		if (end != NULL || (input->is_at_end && left > 0)) {
 			*ret = hx_bytes(begin, end == NULL ? left : (size_t)(end - begin));
 			input->at += ret->size + (end != NULL);

@@ -11,7 +11,7 @@
 #include "base/limits.h"
 #include "cli/exit_code.h"
 #include "cli/report.h"
-#include "cli/text.h"
+#include "wire/utf8.h"
 
 static int read_text(
 	const char *command, const char *what, struct hapax_bytes text, size_t size_max)

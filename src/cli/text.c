@@ -14,81 +14,12 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-
-/*
- * By the first byte: how long the character is, and the smallest code that needs
- * that length; a longer form of a smaller code is not UTF-8 (RFC 3629).
- */
-static size_t utf8_length(unsigned char first, uint32_t *ret_bits, uint32_t *ret_least)
-{
-	if (first < 0x80) {
-		*ret_bits = first;
-		*ret_least = 0;
-		return 1;
-	}
-	if ((first & 0xe0) == 0xc0) {
-		*ret_bits = first & 0x1f;
-		*ret_least = 0x80;
-		return 2;
-	}
-	if ((first & 0xf0) == 0xe0) {
-		*ret_bits = first & 0x0f;
-		*ret_least = 0x800;
-		return 3;
-	}
-	if ((first & 0xf8) == 0xf0) {
-		*ret_bits = first & 0x07;
-		*ret_least = 0x10000;
-		return 4;
-	}
-	return 0;
-}
-
-size_t hx_utf8_size(struct hapax_bytes text, uint32_t *ret_code)
-{
-	const unsigned char *data = text.data;
-	uint32_t code, least;
-	size_t length;
-
-	if (text.size == 0)
-		return 0;
-	length = utf8_length(data[0], &code, &least);
-	if (length == 0 || length > text.size)
-		return 0;
-	for (size_t i = 1; i < length; i++) {
-		if ((data[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (data[i] & 0x3f);
-	}
-	if (code < least || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-		return 0;
-	*ret_code = code;
-	return length;
-}
-
-bool hx_utf8_is_control(uint32_t code)
-{
-	return code < 0x20 || (code >= 0x7f && code < 0xa0);
-}
+#include "wire/utf8.h"
 
 static struct hapax_bytes skip(struct hapax_bytes text, size_t size)
 {
 	assert(size <= text.size);
 	return hx_bytes((const unsigned char *)text.data + size, text.size - size);
-}
-
-bool hx_utf8_is_valid(struct hapax_bytes text)
-{
-	uint32_t code;
-
-	while (text.size > 0) {
-		size_t size = hx_utf8_size(text, &code);
-
-		if (size == 0)
-			return false;
-		text = skip(text, size);
-	}
-	return true;
 }
 
 size_t hx_text_unit(struct hapax_bytes text, char out[HX_TEXT_UNIT_SIZE])

@@ -18,14 +18,6 @@
 #include <hapax/bytes.h>
 #include <hapax/error.h>
 
-/* The bytes of the UTF-8 character at the front of text, or 0 when it is none. */
-size_t hx_utf8_size(struct hapax_bytes text, uint32_t *ret_code);
-
-/* C0, DEL and C1. */
-bool hx_utf8_is_control(uint32_t code);
-
-bool hx_utf8_is_valid(struct hapax_bytes text);
-
 /* Longest form of a unit: four bytes of UTF-8, or \xNN, and a NUL. */
 enum { HX_TEXT_UNIT_SIZE = 8 };
 

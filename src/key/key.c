@@ -82,32 +82,79 @@ static enum hapax_status make_key(
 	return hx_error_set(err, why.status, 0, "%s", why.message);
 }
 
+/* As HAPAX_KEY_INIT, but for arrays of which nothing is used. */
+static void init_key(struct hapax_key *key)
+{
+	key->size = sizeof(*key);
+	key->kind = HAPAX_KEY_NONE;
+	key->key_size = 0;
+	key->key[0] = '\0';
+	key->has_fingerprint = 0;
+	key->is_fingerprint = 0;
+	key->has_run_id = 0;
+	key->missing[0] = '\0';
+}
+
+/* What is in use of it: a key is a kilobyte, and most of that is room. */
+static void copy_key(const struct hapax_key *source, struct hapax_key *target)
+{
+	target->kind = source->kind;
+	target->key_size = source->key_size;
+	memcpy(target->key, source->key, source->key_size + 1);
+	target->tenant_size = source->tenant_size;
+	memcpy(target->tenant, source->tenant, source->tenant_size + 1);
+	target->group_size = source->group_size;
+	memcpy(target->group, source->group, source->group_size + 1);
+	target->has_fingerprint = source->has_fingerprint;
+	target->is_fingerprint = source->is_fingerprint;
+	memset(target->fingerprint, 0, sizeof(target->fingerprint));
+	if (source->has_fingerprint)
+		memcpy(target->fingerprint, source->fingerprint, sizeof(target->fingerprint));
+	target->has_run_id = source->has_run_id;
+	memset(target->run_id, 0, sizeof(target->run_id));
+	if (source->has_run_id)
+		memcpy(target->run_id, source->run_id, sizeof(target->run_id));
+	memcpy(target->missing, source->missing, strlen(source->missing) + 1);
+}
+
+static enum hapax_status make_fingerprint(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *key,
+	struct hapax_error *err)
+{
+	struct hapax_error why = {HAPAX_OK, 0, ""};
+
+	if (strategy->flags & HAPAX_KEY_NO_FINGERPRINT) {
+		key->has_fingerprint = 0;
+		return HAPAX_OK;
+	}
+	if (key->has_fingerprint)
+		return HAPAX_OK;
+	key->has_fingerprint = 1;
+	if (hx_content_fingerprint(strategy, view, key->fingerprint, &why) == HX_KEY_MADE)
+		return HAPAX_OK;
+	return hx_error_set(err, why.status, 0, "%s", why.message);
+}
+
 enum hapax_status hapax_key_make(
 	const struct hapax_key_strategy *strategy, const struct hapax_event *event,
 	struct hapax_buf *scratch, struct hapax_key *ret_key, struct hapax_error *err)
 {
-	struct hapax_key key = HAPAX_KEY_INIT;
+	struct hapax_key key;
 	struct hx_key_view view;
 	enum hapax_status status;
 
 	if (strategy == NULL || !is_event(event) || scratch == NULL || ret_key == NULL ||
 	    ret_key->size != sizeof(*ret_key))
 		return null_argument(err);
+	init_key(&key);
 	hx_view_init(&view, event, scratch);
 	status = hx_key_scope_make(strategy, &view, &key, err);
 	if (status == HAPAX_OK)
 		status = make_key(strategy, &view, &key, err);
-	if (strategy->flags & HAPAX_KEY_NO_FINGERPRINT) {
-		key.has_fingerprint = 0;
-	} else if (status == HAPAX_OK && !key.has_fingerprint) {
-		struct hapax_error why = {HAPAX_OK, 0, ""};
-
-		key.has_fingerprint = 1;
-		if (hx_content_fingerprint(strategy, &view, key.fingerprint, &why) != HX_KEY_MADE)
-			return hx_error_set(err, why.status, 0, "%s", why.message);
-	}
 	if (status == HAPAX_OK)
-		*ret_key = key;
+		status = make_fingerprint(strategy, &view, &key, err);
+	if (status == HAPAX_OK)
+		copy_key(&key, ret_key);
 	return status;
 }
 

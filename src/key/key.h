@@ -66,8 +66,9 @@ extern const struct hx_key_type *const hx_key_types[];
 
 /* Where a tenant or a group comes from. */
 struct hx_key_scope_rule {
-	struct hx_key_path *from;            /* NULL: always the text */
-	char text[HAPAX_SCOPE_SIZE_MAX + 1]; /* empty: none, and from must have a value */
+	struct hx_key_path *from; /* NULL: always the text */
+	char text[HAPAX_SCOPE_SIZE_MAX + 1];
+	size_t text_size; /* 0: there is none, and from must have a value */
 };
 
 struct hx_key_piece;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "key/key.h"
 #include "key/part.h"
@@ -43,6 +44,7 @@ static enum hapax_status parse_rule(
 		if (status != HAPAX_OK)
 			return status;
 		memcpy(rule->text, name.data, name.size);
+		rule->text_size = name.size;
 	}
 	if (from == NULL)
 		return HAPAX_OK;
@@ -68,31 +70,37 @@ enum hapax_status hx_key_scope_parse(
 		err);
 }
 
+static void set_name(struct hapax_bytes name, char *out, size_t *ret_size)
+{
+	memcpy(out, name.data, name.size);
+	out[name.size] = '\0';
+	*ret_size = name.size;
+}
+
 static enum hapax_status make_name(
 	const struct hx_key_scope_rule *rule, const char *what, bool is_tenant,
 	struct hx_key_view *view, char *out, size_t *ret_size, struct hapax_error *err)
 {
-	struct hapax_bytes name = hapax_bytes_from_text(rule->text);
+	struct hapax_bytes name = hx_bytes(rule->text, rule->text_size);
 	struct hapax_error why = {HAPAX_OK, 0, ""};
 	struct hx_key_part part;
-	enum hx_key_made made = HX_KEY_MADE;
+	enum hx_key_made made;
 	enum hapax_status status;
 
-	if (rule->from != NULL) {
-		made = hx_view_part(view, rule->from, &part, &why);
-		if (made == HX_KEY_MADE)
-			made = hx_part_text(view, rule->from, &part, &name, &why);
+	if (rule->from == NULL) {
+		set_name(name, out, ret_size);
+		return HAPAX_OK;
 	}
-	if (made == HX_KEY_FAILED || (made == HX_KEY_MISSING && rule->text[0] == '\0'))
+	made = hx_view_part(view, rule->from, &part, &why);
+	if (made == HX_KEY_MADE)
+		made = hx_part_text(view, rule->from, &part, &name, &why);
+	if (made == HX_KEY_FAILED || (made == HX_KEY_MISSING && rule->text_size == 0))
 		return hx_error_set(
 			err, why.status, 0, "the %s was not known: %s", what, why.message);
 	status = check_name(what, is_tenant, name, err);
-	if (status != HAPAX_OK)
-		return status;
-	memcpy(out, name.data, name.size);
-	out[name.size] = '\0';
-	*ret_size = name.size;
-	return HAPAX_OK;
+	if (status == HAPAX_OK)
+		set_name(name, out, ret_size);
+	return status;
 }
 
 enum hapax_status hx_key_scope_make(

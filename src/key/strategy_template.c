@@ -253,6 +253,7 @@ static enum hx_key_made make_plan(
 {
 	enum hx_key_made made = HX_KEY_MADE;
 
+	plan->time_ms = HAPAX_TIME_UNKNOWN;
 	plan->plain_max = 0;
 	plan->text_max = 0;
 	if (strategy->needs & HAPAX_KEY_NEEDS_TIME)

@@ -73,38 +73,45 @@ static enum hapax_status read_tree(
 	}
 }
 
-enum hx_key_made hx_view_read(struct hx_key_view *view, struct hapax_error *err)
+/* The data was not JSON, now or when it was first asked for. */
+static enum hx_key_made not_json(struct hx_key_view *view, struct hapax_error *err)
 {
-	struct hapax_error why = {HAPAX_OK, 0, ""};
-	enum hapax_status status;
-	bool is_short = false;
-
-	if (view->state == HX_VIEW_UNREAD) {
-		if (view->event->data_kind == HAPAX_DATA_BYTES) {
-			view->state = HX_VIEW_NOT_JSON;
-			(void)snprintf(view->reason, sizeof(view->reason), "data was not JSON");
-		} else {
-			status = read_tree(view, &is_short, &why);
-			if (status != HAPAX_OK && is_short) {
-				(void)hx_error_set(err, status, 0, "%s", why.message);
-				return HX_KEY_FAILED;
-			}
-			view->state = status == HAPAX_OK ? HX_VIEW_READ : HX_VIEW_NOT_JSON;
-			(void)snprintf(
-				view->reason, sizeof(view->reason), "data: %.240s", why.message);
-		}
-		if (view->state == HX_VIEW_READ) {
-			size_t used = view->tree.count * sizeof(struct hx_json_node);
-
-			used = (used + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
-			view->scratch->size =
-				used < view->scratch->capacity ? used : view->scratch->capacity;
-		}
-	}
-	if (view->state == HX_VIEW_READ)
-		return HX_KEY_MADE;
 	(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "%s", view->reason);
 	return HX_KEY_MISSING;
+}
+
+enum hx_key_made hx_view_read(struct hx_key_view *view, struct hapax_error *err)
+{
+	struct hapax_error why;
+	enum hapax_status status;
+	bool is_short;
+	size_t used;
+
+	if (view->state == HX_VIEW_READ)
+		return HX_KEY_MADE;
+	if (view->state == HX_VIEW_NOT_JSON)
+		return not_json(view, err);
+	if (view->event->data_kind == HAPAX_DATA_BYTES) {
+		view->state = HX_VIEW_NOT_JSON;
+		(void)snprintf(view->reason, sizeof(view->reason), "data was not JSON");
+		return not_json(view, err);
+	}
+	status = read_tree(view, &is_short, &why);
+	if (status != HAPAX_OK && is_short) {
+		(void)hx_error_set(err, status, 0, "%s", why.message);
+		return HX_KEY_FAILED;
+	}
+	if (status != HAPAX_OK) {
+		view->state = HX_VIEW_NOT_JSON;
+		(void)snprintf(view->reason, sizeof(view->reason), "data: %.240s", why.message);
+		return not_json(view, err);
+	}
+	view->state = HX_VIEW_READ;
+	/* What follows the nodes is free for text. */
+	used = view->tree.count * sizeof(struct hx_json_node);
+	used = (used + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+	view->scratch->size = used < view->scratch->capacity ? used : view->scratch->capacity;
+	return HX_KEY_MADE;
 }
 
 unsigned char *hx_view_room(struct hx_key_view *view, size_t size, struct hapax_error *err)

@@ -44,6 +44,12 @@ enum hx_json_type {
 	HX_JSON_NULL,
 };
 
+/* What stands in a number beside sign and digits, or-ed; 0: it is an integer. */
+enum hx_json_number_form {
+	HX_JSON_FRACTION = 1 << 0,
+	HX_JSON_EXPONENT = 1 << 1,
+};
+
 /* A value, with its name if it is a member; or the end of a container or the text. */
 struct hx_json_token {
 	uint32_t name; /* offset of its first byte, after the quote; 0: not a member */
@@ -52,7 +58,7 @@ struct hx_json_token {
 	uint32_t size;     /* in bytes, of a string without quotes; of a container 1 */
 	uint8_t type;      /* enum hx_json_type */
 	bool name_escaped; /* has a backslash; see json_string.h */
-	bool escaped;      /* so has the string; or the number has a fraction or exponent */
+	uint8_t escaped;   /* a string has a backslash; a number: enum hx_json_number_form */
 	uint8_t marks;     /* 0; for json_tree.h */
 };
 

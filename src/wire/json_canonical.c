@@ -123,32 +123,26 @@ unsigned char *hx_json_lossless_number(
  * Most numbers are written as they came: integers that are not too long, and
  * fractions, without exponent, that neither begin nor end with 0.
  */
-ALWAYS_INLINE bool is_own_text(const unsigned char *text, size_t size, bool has_more)
+ALWAYS_INLINE bool is_own_text(const unsigned char *text, size_t size, unsigned form)
 {
 	unsigned char first = text[text[0] == '-'];
 
-	if (size > HX_JSON_PLAIN_DIGITS_MAX)
+	if (size > HX_JSON_PLAIN_DIGITS_MAX || (form & HX_JSON_EXPONENT) != 0)
 		return false;
-	if (!has_more)
+	if (form == 0)
 		return first != '0' || size == 1;
-	if (first == '0' || text[size - 1] == '0')
-		return false;
-	for (size_t i = 1; i < size; i++) {
-		if ((text[i] | 0x20) == 'e')
-			return false;
-	}
-	return true;
+	return first != '0' && text[size - 1] != '0';
 }
 
 ALWAYS_INLINE unsigned char *put_number(
-	bool python, struct hapax_bytes text, bool has_more, unsigned char *to,
+	bool python, struct hapax_bytes text, unsigned form, unsigned char *to,
 	const unsigned char *limit, const char **ret_reason)
 {
-	if (python && has_more)
+	if (python && form != 0)
 		return hx_json_python_float(text, to, ret_reason);
 	if (python)
 		return hx_json_python_integer(text, to, ret_reason);
-	if (is_own_text(text.data, text.size, has_more))
+	if (is_own_text(text.data, text.size, form))
 		return copy_bytes(to, text.data, text.size, limit);
 	return hx_json_lossless_number(text, to, ret_reason);
 }

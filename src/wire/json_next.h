@@ -168,11 +168,11 @@ static inline const unsigned char *hx_json_read_number(
 		return hx_json_refuse(json, at, "a number must not begin with 0", err);
 	at = hx_json_read_digits(json, at, err);
 	if (at != NULL && at < end && *at == '.') {
-		ret->escaped = true;
+		ret->escaped |= HX_JSON_FRACTION;
 		at = hx_json_read_digits(json, at + 1, err);
 	}
 	if (at != NULL && at < end && (*at == 'e' || *at == 'E')) {
-		ret->escaped = true;
+		ret->escaped |= HX_JSON_EXPONENT;
 		at++;
 		if (at < end && (*at == '+' || *at == '-'))
 			at++;
@@ -193,9 +193,10 @@ static inline const unsigned char *hx_json_read_value(
 	if (at == json->end)
 		return hx_json_refuse_here(json, at, "a value", err);
 	if (*at == '"') {
-		const unsigned char *quote =
-			hx_json_end_of_string(json, at + 1, &ret->escaped, err);
+		bool escaped;
+		const unsigned char *quote = hx_json_end_of_string(json, at + 1, &escaped, err);
 
+		ret->escaped = escaped;
 		ret->type = HX_JSON_STRING;
 		ret->text = hx_json_offset(json, at + 1);
 		ret->size = (uint32_t)(quote - at - 1);
@@ -261,7 +262,7 @@ static inline enum hapax_status hx_json_next_inline(
 	ret->name = 0;
 	ret->name_size = 0;
 	ret->name_escaped = false;
-	ret->escaped = false;
+	ret->escaped = 0;
 	ret->marks = 0;
 	at = hx_json_read_token(json, at, ret, err);
 	if (at == NULL)

@@ -61,8 +61,19 @@ unsigned char *hx_json_python_string(struct hx_json_string string, unsigned char
 	const unsigned char *end = at + string.size;
 
 	*to++ = '"';
-	while (at < end)
-		to += put_code_point(to, hx_json_string_code_point(&at, end));
+	while (at < end) {
+		const unsigned char *plain = hx_json_skip_plain(at, end);
+		size_t run = (size_t)(plain - at);
+
+		/* DEL is plain in JSON, and escaped by Python. */
+		if (run > 0 && memchr(at, 0x7f, run) == NULL) {
+			memcpy(to, at, run);
+			to += run;
+			at = plain;
+		} else {
+			to += put_code_point(to, hx_json_string_code_point(&at, end));
+		}
+	}
 	*to++ = '"';
 	return to;
 }

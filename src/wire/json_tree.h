@@ -62,7 +62,7 @@ static inline struct hx_json_string hx_json_node_string(
 	const struct hx_json_tree *tree, const struct hx_json_node *node)
 {
 	return (struct hx_json_string){
-		tree->data + node->token.text, node->token.size, node->token.escaped};
+		tree->data + node->token.text, node->token.size, node->token.escaped != 0};
 }
 
 static inline struct hx_json_string hx_json_node_name(

@@ -270,6 +270,31 @@ static void scopes_are_apart(void **state)
 	assert_true(case_bytes_are(c->record.key, "k", 1));
 }
 
+/* C7: two that have opened the same place have one ledger. */
+static void two_openers_share_one_ledger(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_store *mine = c->store;
+	struct hapax_store *other = NULL;
+	uint64_t token = must_claim(c, "k");
+
+	assert_int_equal(hapax_store_open(c->url, &c->options, &other, NULL), HAPAX_OK);
+	c->store = other;
+	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_IN_PROGRESS);
+	uint64_t second = must_claim(c, "l");
+	assert_true(second > token);
+	c->store = mine;
+	assert_true(must_claim(c, "m") > second);
+	assert_int_equal(case_complete(c, "l", second), HAPAX_OK);
+	c->store = other;
+	assert_int_equal(case_claim(c, "l", NULL), HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(case_complete(c, "k", token), HAPAX_OK);
+	assert_int_equal(case_stats(c).keys, 3);
+	c->store = mine;
+	hapax_store_close(other);
+	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_REPLAY);
+}
+
 /* C7: what a store says of itself. */
 static void store_says_what_it_is(void **state)
 {
@@ -301,6 +326,7 @@ const struct conformance_case claim_cases[] = {
 	{"A2: plain check says first then duplicate", plain_check_says_first_then_duplicate,
          NEEDS_NOTHING},
 	{"I7 B1: scopes are apart", scopes_are_apart, NEEDS_NOTHING},
+	{"C7: two openers share one ledger", two_openers_share_one_ledger, NEEDS_FILES},
 	{"C7: a store says what it is", store_says_what_it_is, NEEDS_NOTHING},
 	{NULL, NULL, NEEDS_NOTHING},
 };

@@ -114,6 +114,7 @@ static void full_of_bytes_lets_claims_end(void **state)
 	static char body[BODY];
 	uint64_t tokens[CLAIMS];
 	struct hapax_result result = {.kind = HAPAX_RESULT_BYTES, .body = {body, BODY}};
+	struct hapax_result small = {.kind = HAPAX_RESULT_BYTES, .body = {body, 300}};
 	char key[64];
 	uint64_t filled = 0;
 
@@ -149,6 +150,7 @@ static void full_of_bytes_lets_claims_end(void **state)
 		snprintf(key, sizeof(key), "claim %d", i);
 		op = case_op_token(
 			c, i % 3 == 2 ? HAPAX_OP_RELEASE : HAPAX_OP_COMPLETE, key, tokens[i]);
+		op.result = i % 3 == 1 ? &small : NULL;
 		op.error = hapax_bytes_from_text("failed while the store was full");
 		assert_int_equal(case_renew(c, key, tokens[i]), HAPAX_OK);
 		must_run(c, &op, HAPAX_OUTCOME_APPLIED);
@@ -341,6 +343,35 @@ static void lru_of_claims_alone_is_full(void **state)
 	assert_int_equal(case_stats(c).claimed, 20);
 }
 
+/* D3: full of bytes makes room as well as full of keys. */
+static void lru_makes_room_for_bytes(void **state)
+{
+	struct store_case *c = *state;
+	static unsigned char body[4000];
+	char key[32];
+	uint64_t token;
+
+	c->options.bytes_max = 8 << 20;
+	c->options.evict = HAPAX_EVICT_LRU;
+	store_case_reopen(c);
+	token = must_claim(c, "held");
+	for (int i = 0; i < 20000; i++) {
+		struct hapax_result result = {
+			.kind = HAPAX_RESULT_BYTES, .body = {body, (size_t)(i * 37 % 4000)}};
+		struct hapax_op op;
+
+		snprintf(key, sizeof(key), "set %d", i);
+		op = case_op(c, HAPAX_OP_SET, key);
+		op.result = &result;
+		must_run(c, &op, HAPAX_OUTCOME_APPLIED);
+	}
+	struct hapax_stats stats = case_stats(c);
+	assert_true(stats.bytes <= 8 << 20);
+	assert_true(stats.evicted > 0);
+	assert_int_equal(stats.evicted + stats.keys, 20001);
+	assert_int_equal(case_complete(c, "held", token), HAPAX_OK);
+}
+
 /* D3: a list of keys makes room as a single one does. */
 static void lru_makes_room_for_a_group(void **state)
 {
@@ -390,6 +421,7 @@ const struct conformance_case limit_cases[] = {
 	{"D3: LRU takes done records only", lru_takes_done_records_only, NEEDS_EVICTION},
 	{"D3: LRU keeps what is used", lru_keeps_what_is_used, NEEDS_EVICTION},
 	{"D3: LRU of claims alone is full", lru_of_claims_alone_is_full, NEEDS_EVICTION},
+	{"D3: LRU makes room for bytes", lru_makes_room_for_bytes, NEEDS_EVICTION},
 	{"D3: LRU makes room for a group", lru_makes_room_for_a_group, NEEDS_EVICTION},
 	{"D3: LRU does not count expired records", lru_does_not_count_expired_records,
          NEEDS_EVICTION},

@@ -99,7 +99,7 @@ enum { CHASE_THREADS = 4, CHASE_BATCH = 32 };
 
 /* Threads that run through the same keys, side by side, without waiting for each other. */
 struct chase {
-	struct hapax_store *store;
+	struct hapax_store *stores[2]; /* a store with files is opened twice */
 	uint64_t keys;
 	_Atomic unsigned char *winners; /* of each key */
 	_Atomic uint64_t failed;
@@ -143,7 +143,7 @@ static void chase_keys(size_t index, void *context)
 				ops[i].buf = buf;
 			}
 		}
-		if (hapax_store_run(chase->store, ops, count, NULL) != HAPAX_OK)
+		if (hapax_store_run(chase->stores[index % 2], ops, count, NULL) != HAPAX_OK)
 			atomic_fetch_add(&chase->failed, 1);
 		for (size_t i = 0; i < count; i++)
 			if (ops[i].outcome == HAPAX_OUTCOME_ACQUIRED ||
@@ -158,7 +158,7 @@ static void chase_keys(size_t index, void *context)
 static void each_key_has_one_first(void **state)
 {
 	struct store_case *c = *state;
-	struct chase chase = {.store = c->store};
+	struct chase chase = {.stores = {c->store, c->store}};
 	double begun = scale_seconds();
 	struct crowd crowd;
 	uint64_t bad = 0;
@@ -168,9 +168,14 @@ static void each_key_has_one_first(void **state)
 	void *winners = calloc(chase.keys, sizeof(*chase.winners));
 	assert_non_null(winners);
 	chase.winners = winners;
+	if (c->has_dir)
+		assert_int_equal(
+			hapax_store_open(c->url, &c->options, &chase.stores[1], NULL), HAPAX_OK);
 	crowd_init(&crowd, CHASE_THREADS);
 	crowd_run(&crowd, chase_keys, &chase);
 	crowd_done(&crowd);
+	if (c->has_dir)
+		hapax_store_close(chase.stores[1]);
 	for (uint64_t i = 0; i < chase.keys; i++)
 		bad += chase.winners[i] != 1;
 	char what[64];
