@@ -15,6 +15,17 @@
  *	hybrid                        content, and a UUIDv7 that names this run
  *	uuid7                         a new key each time: for producers only
  *
+ *	struct hapax_event event = HAPAX_EVENT_INIT;
+ *	struct hapax_key key = HAPAX_KEY_INIT;
+ *
+ *	event.data = body;
+ *	if (hapax_key_make(strategy, &event, scratch, &key, &err) != HAPAX_OK)
+ *		return reject(err.message);
+ *	claim.tenant = (struct hapax_bytes){key.tenant, key.tenant_size};
+ *	claim.group = (struct hapax_bytes){key.group, key.group_size};
+ *	claim.key = (struct hapax_bytes){key.key, key.key_size};
+ *	claim.fingerprint = key.fingerprint;
+ *
  * Paths name their part of the event: data.order.id or data/order/id (JSON Pointer),
  * attr.type, header.X-Tenant, meta.topic. Nothing falls through from one part to
  * another, and nothing stands in for what is missing: by default that is an error

@@ -41,7 +41,7 @@ enum {
 	PROGRESS_NS = 200 * 1000 * 1000,
 };
 
-static const size_t scratch_max = (size_t)4 << 30;
+static const size_t scratch_max = (size_t)1 << 30;
 
 struct tester {
 	struct hx_invocation *inv;

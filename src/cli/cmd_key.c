@@ -44,7 +44,7 @@ static const struct hx_option options[] = {
 };
 
 /* Scratch for the largest document, and its canonical text. */
-static const size_t scratch_max = (size_t)4 << 30;
+static const size_t scratch_max = (size_t)1 << 30;
 
 /* What the whole command needs. */
 struct maker {

@@ -15,7 +15,7 @@
 #include "wire/json_tree.h"
 
 /* Enough for the nodes of the largest text that has a usual number of them. */
-static const size_t scratch_max = (size_t)1 << 31;
+static const size_t scratch_max = (size_t)1 << 30;
 
 void hx_event_reader_init(struct hx_event_reader *reader, enum hx_event_form form)
 {

@@ -196,11 +196,13 @@ static inline const unsigned char *hx_json_read_value(
 		bool escaped;
 		const unsigned char *quote = hx_json_end_of_string(json, at + 1, &escaped, err);
 
+		if (quote == NULL)
+			return NULL;
 		ret->escaped = escaped;
 		ret->type = HX_JSON_STRING;
 		ret->text = hx_json_offset(json, at + 1);
 		ret->size = (uint32_t)(quote - at - 1);
-		return quote == NULL ? NULL : quote + 1;
+		return quote + 1;
 	}
 	if (*at == '-' || hx_json_is_digit(at, json->end))
 		return hx_json_read_number(json, at, ret, err);

@@ -383,7 +383,7 @@ static void lru_makes_room_for_a_group(void **state)
 	check_many(c, "done", 200);
 	for (int i = 0; i < 20; i++) {
 		struct hapax_op ops[3];
-		char keys[3][24];
+		char keys[3][32];
 
 		for (int k = 0; k < 3; k++) {
 			snprintf(keys[k], sizeof(keys[k]), "group %d/%d", i, k);

@@ -22,7 +22,7 @@ static void stats_count_records_by_state(void **state)
 	assert_int_equal(case_park(c, "p", must_claim(c, "p")), HAPAX_OK);
 	assert_int_equal(case_release(c, "f", must_claim(c, "f")), HAPAX_OK);
 	for (int i = 0; i < 5; i++) {
-		char key[8];
+		char key[16];
 
 		snprintf(key, sizeof(key), "d%d", i);
 		assert_int_equal(case_complete(c, key, must_claim(c, key)), HAPAX_OK);
