@@ -21,6 +21,7 @@ def run_row(row, workshop, rounds, quick):
                 session = sessions.get(entry["label"]) or _start(entry, row)
                 sessions[entry["label"]] = session
                 entry["version"] = session.hello.get("version", "")
+                machine.warm_memory(row.warm_mib)
                 watch = machine.Bystanders()
                 measures, own_cpu_s = session.round()
                 if number >= row.warmup:

@@ -80,6 +80,7 @@ class Row:
     rounds: int = ROUNDS_MIN
     warmup: int = 1
     fresh: bool = False  # a new process for every round
+    warm_mib: int = 0  # free memory that is made sure to be backed before each turn: see machine.py
     timeout_s: int = 900  # for one round of one entry
     values: dict = dataclasses.field(default_factory=dict)
     quick: dict = dataclasses.field(default_factory=dict)
