@@ -195,6 +195,27 @@ static int configure(sqlite3 *db)
 	return code == SQLITE_OK ? sqlite3_extended_result_codes(db, 1) : code;
 }
 
+/*
+ * Make the file ourselves, for its owner alone: keys and results are nobody else's
+ * business, and SQLite would leave that to the umask; its other files take after this
+ * one. What goes wrong here SQLite will say better.
+ *
+ * Closing a file drops every lock that the process holds on it. This one is new, so
+ * there are none, if nobody else who comes to make it has opened it by then.
+ */
+static void make_private(const char *path)
+{
+	static struct hx_mutex making = HX_MUTEX_INIT;
+	const struct hx_io *io = hx_io_system();
+	int file;
+
+	hx_mutex_lock(&making);
+	file = io->ops->open(io->context, path, HX_IO_WRITE | HX_IO_CREATE | HX_IO_EXCLUSIVE, 0600);
+	if (file >= 0)
+		(void)io->ops->close(io->context, file);
+	hx_mutex_unlock(&making);
+}
+
 enum hapax_status hx_sqlite_connection_open(
 	struct hx_sqlite_connection *connection, unsigned flags, struct hapax_error *err)
 {
@@ -207,8 +228,10 @@ enum hapax_status hx_sqlite_connection_open(
 		return hx_error_set(
 			err, HAPAX_ERR_NO_MEMORY, 0, "'%s' was not opened: out of memory",
 			connection->name);
-	if (flags & HX_SQLITE_CREATE)
+	if (flags & HX_SQLITE_CREATE) {
+		make_private(path);
 		open_flags |= SQLITE_OPEN_CREATE;
+	}
 	code = sqlite3_open_v2(path, &connection->db, open_flags, NULL);
 	hx_free(path);
 	if (code == SQLITE_OK)
