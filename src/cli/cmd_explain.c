@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <hapax/hapax.h>
 
@@ -190,6 +191,39 @@ static void tell_all(struct story *story)
 	}
 }
 
+/* Can the key stand in a shell's line as it is? */
+static bool is_plain(struct hapax_bytes key)
+{
+	const char *data = key.data;
+
+	for (size_t i = 0; i < key.size; i++) {
+		bool is_word = (data[i] >= 'a' && data[i] <= 'z') ||
+			(data[i] >= 'A' && data[i] <= 'Z') || (data[i] >= '0' && data[i] <= '9');
+
+		if (!is_word && (i == 0 || strchr("-_.:/@+=,%", data[i]) == NULL))
+			return false;
+	}
+	return true;
+}
+
+/* A line that can be typed, for a key in the scope that was asked for. */
+static void print_action(
+	const struct hx_invocation *inv, struct hx_out *out, const struct hapax_op *op,
+	const char *command, const char *options)
+{
+	const struct hx_option_value *scope = hx_options_get(&inv->options, HX_OPTION_SCOPE);
+
+	hx_out_printf(out, "  hapax %s ", command);
+	if (is_plain(op->key))
+		hx_out_write(out, op->key.data, op->key.size);
+	else
+		hx_out_text(out, "KEY");
+	hx_out_printf(out, "%s%s", options[0] != '\0' ? " " : "", options);
+	if (scope != NULL && is_plain(hapax_bytes_from_text(scope->text)))
+		hx_out_printf(out, " --scope %s", scope->text);
+	hx_out_text(out, "\n");
+}
+
 static void print_text(
 	struct hx_invocation *inv, const struct story *story, const struct hapax_op *op)
 {
@@ -210,10 +244,10 @@ static void print_text(
 	hx_out_printf(
 		out, "A claim with the same payload is told now: %s.\n",
 		hapax_outcome_name(story->next));
-	for (size_t i = 0; i < story->action_count; i++)
-		hx_out_printf(
-			out, "  hapax %s KEY %s\n      %s\n", story->action_commands[i],
-			story->actions[i], story->action_reasons[i]);
+	for (size_t i = 0; i < story->action_count; i++) {
+		print_action(inv, out, op, story->action_commands[i], story->actions[i]);
+		hx_out_printf(out, "      %s\n", story->action_reasons[i]);
+	}
 }
 
 static void print_json(

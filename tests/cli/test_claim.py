@@ -196,7 +196,7 @@ def test_explain(cli):
     expect_in("The last run failed: no stock.", told("k")[2])
     cli.run("park", "k", "--token", str(claim(cli, "k")), "--error", "no answer")
     expect(told("k")[:2], ("parked", "parked"))
-    for part in ("no answer", "hapax resolve KEY --done", "hapax resolve KEY --retry", "2 runs were begun"):
+    for part in ("no answer", "  hapax resolve k --done\n", "  hapax resolve k --retry\n", "2 runs were begun"):
         expect_in(part, told("k")[2])
     cli.run("resolve", "k", "--done", "--result", "-", input=b"hello")
     expect(told("k")[:2], ("done", "replay"))
@@ -204,6 +204,14 @@ def test_explain(cli):
     claim(cli, "lapsed", "--lease", "1ms")
     until(lambda: told("lapsed")[1] == "acquired", "the lease has lapsed")
     expect_in("the next claim takes over", told("lapsed")[2])
+
+
+def test_what_explain_suggests_can_be_typed(cli):
+    for key, scope, shown in [("a b", [], "KEY"), ("-k", [], "KEY"), ("a:b/c", ["--scope", "acme/x"], "a:b/c")]:
+        token = cli.run("claim", *scope, "--", key).out.strip()
+        cli.run("park", *scope, "--token", token, "--", key)
+        text = cli.run("explain", *scope, "--", key).out
+        expect_in(f"  hapax resolve {shown} --done{' ' if scope else ''}{' '.join(scope)}\n", text)
 
 
 def test_explain_cannot_act_on_the_terminal(cli):

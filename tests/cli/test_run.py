@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import pty
 import signal
 import subprocess
 
@@ -361,6 +362,40 @@ def test_signals_reach_the_whole_group(cli):
     process = start_blocked(cli, script=script)
     process.send_signal(signal.SIGTERM)
     finish(process, 143)
+
+
+def on_a_terminal(cli, *arguments):
+    """A run in the foreground of a terminal of its own: pid and the terminal."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(PROGRAM, [str(PROGRAM), "run", *arguments], cli.env(TERM="dumb"))
+    return pid, terminal
+
+
+def read_until(terminal, text):
+    shown = b""
+    while text not in shown:
+        shown += os.read(terminal, 4096)
+    return shown
+
+
+def test_the_command_is_in_the_foreground_of_a_terminal(cli):
+    pid, terminal = on_a_terminal(cli, "--key", "k", "--", "sh", "-c", "echo ready; read line; echo got $line")
+    read_until(terminal, b"ready")
+    os.write(terminal, b"hello\n")
+    read_until(terminal, b"got hello")
+    expect(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+    os.close(terminal)
+
+
+def test_control_c_reaches_the_command_once(cli):
+    # A second INT within the handler would end it with another status.
+    script = "trap 'trap \"exit 9\" INT; sleep 0.2; exit 7' INT; echo ready; while :; do sleep 0.01; done"
+    pid, terminal = on_a_terminal(cli, "--key", "k", "--", "sh", "-c", script)
+    read_until(terminal, b"ready")
+    os.write(terminal, b"\x03")
+    expect(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 7)
+    os.close(terminal)
 
 
 def test_ignored_signals_stay_ignored(cli):
