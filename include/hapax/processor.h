@@ -263,7 +263,7 @@ struct hapax_processor_options {
 	/* How long a claim that the store did not take is repeated; 0: 5 s. */
 	int64_t timeout_ms;
 	/* Fills in attempt ids and jitter; NULL: the kernel's randomness. */
-	void (*random)(void *out, size_t size, void *context);
+	void (*random_bytes)(void *out, size_t size, void *context);
 	void *random_context;
 	/*
 	 * Called when tick must be called sooner than it last said. From any thread, must
