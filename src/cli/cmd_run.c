@@ -65,16 +65,16 @@ static int fail(struct hx_run_report *report, const struct hapax_error *err)
 	return HX_EXIT_WRAPPER;
 }
 
-static enum hx_run_verdict judge(const struct hx_run_child *child)
+static enum hapax_run_outcome judge(const struct hx_run_child *child)
 {
 	if (child->is_lost || child->stop == HX_RUN_STOP_TIMEOUT)
-		return HX_RUN_AMBIGUOUS;
+		return HAPAX_RUN_AMBIGUOUS;
 	if (child->end.signal == 0 && child->plan->is_success[child->end.exit_code])
-		return HX_RUN_OK;
+		return HAPAX_RUN_OK;
 	/* Somebody ended it from outside: that is no failure of its own. */
 	if (child->plan->keep_on_fail && child->asked == 0)
-		return HX_RUN_DEFINITIVE;
-	return HX_RUN_TRANSIENT;
+		return HAPAX_RUN_DEFINITIVE;
+	return HAPAX_RUN_TRANSIENT;
 }
 
 /* What the next one who looks at the key reads. */
@@ -162,8 +162,6 @@ static int finish(struct hx_run_report *report, struct hx_run_child *child)
 	if (!child->is_lost)
 		hx_exec_recorder_finish(
 			&child->recorder, child->end.exit_code, child->end.signal, &result);
-	if (report->verdict == HX_RUN_DEFINITIVE)
-		result.result_class = HAPAX_RESULT_DEFINITIVE;
 	report->omitted_bytes = result.omitted_bytes;
 	explain_end(child, why);
 	if (report->is_timed_out)
@@ -191,7 +189,7 @@ static int give_up(struct hx_run_report *report, const struct hapax_error *err)
 	if (started.os_errno == ENOEXEC)
 		hx_report_hint("a script needs a first line that names its interpreter");
 	report->is_stored = hx_run_ledger_finish(
-				    &run_state.ledger, HX_RUN_TRANSIENT, NULL, started.message,
+				    &run_state.ledger, HAPAX_RUN_TRANSIENT, NULL, started.message,
 				    &ignored) == HAPAX_OK;
 	if (started.os_errno == ENOENT)
 		return HX_EXIT_NOT_FOUND;

@@ -269,8 +269,8 @@ static void take_time(struct hx_run_child *child)
 {
 	int64_t now_ns = hx_clock_mono_ns();
 
-	if (now_ns >= hx_run_ledger_due_ns(child->ledger))
-		hx_run_ledger_renew(child->ledger);
+	if (now_ns >= child->ledger->due_ns)
+		hx_run_ledger_tick(child->ledger);
 	if (child->ledger->is_fenced && child->stop != HX_RUN_STOP_FENCED) {
 		hx_report(
 			child->ledger->inv->command->name,
@@ -315,7 +315,7 @@ static bool is_over(const struct hx_run_child *child)
 
 static int64_t next_ns(const struct hx_run_child *child)
 {
-	int64_t next = earlier(hx_run_ledger_due_ns(child->ledger), child->timeout_at_ns);
+	int64_t next = earlier(child->ledger->due_ns, child->timeout_at_ns);
 
 	next = earlier(next, child->kill_at_ns);
 	if (!child->has_ended)
@@ -347,7 +347,7 @@ void hx_run_child_run(struct hx_run_child *child)
 
 		(void)hx_stream_wait(fds, sizeof(fds) / sizeof(fds[0]), next_ns(child));
 		if (fds[1].revents != 0)
-			hx_run_ledger_renew(child->ledger);
+			hx_run_ledger_tick(child->ledger);
 		for (size_t i = 0; i < 2; i++) {
 			if (fds[2 + i].revents == 0)
 				continue;

@@ -15,13 +15,7 @@ static const char *verdict_name(const struct hx_run_report *report)
 {
 	if (report->is_fenced)
 		return "fenced";
-	switch (report->verdict) {
-	case HX_RUN_OK: return "ok";
-	case HX_RUN_DEFINITIVE: return "definitive";
-	case HX_RUN_TRANSIENT: return "transient";
-	case HX_RUN_AMBIGUOUS: return "ambiguous";
-	}
-	return "unknown";
+	return hapax_run_outcome_name(report->verdict);
 }
 
 static void write_record(struct hx_json_out *json, const struct hapax_op *seen)

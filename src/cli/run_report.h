@@ -14,7 +14,7 @@ struct hx_run_report {
 	const struct hx_run_ledger *ledger;
 	enum hapax_outcome outcome; /* NONE: the store did not answer, or we were asked to go */
 	bool has_run;
-	enum hx_run_verdict verdict; /* has_run */
+	enum hapax_run_outcome verdict; /* has_run */
 	bool is_fenced;
 	bool is_stored;
 	bool is_timed_out;
