@@ -252,6 +252,67 @@ def test_a_late_result_is_not_kept(cli):
     check_fenced(cli, log, wrapper, out)
 
 
+# Stops the program where it has its claim and not yet its lock, and only there.
+STOP_BEFORE_THE_LOCK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+int rename(const char *source, const char *target)
+{
+	int (*next)(const char *, const char *) = (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
+
+	unsetenv("LD_PRELOAD");
+	if (strstr(target, "/hapax/run/") != NULL)
+		raise(SIGSTOP);
+	return next(source, target);
+}
+"""
+
+
+def start_stopped(cli):
+    """A run that is stopped between its claim and its lock, past its lease."""
+    if any(name in os.environ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")):
+        raise Skip("a sanitizer does not want to be preloaded over")
+    module = cli.folder / "stop.so"
+    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(module), "-ldl"]
+    subprocess.run(command, input=STOP_BEFORE_THE_LOCK.encode(), check=True)
+    command = ["run", "--key", "k", "--lease", "300ms", "--", "sh", "-c", COMMAND, "command", "shared"]
+    wrapper = cli.start(*command, env={**host(cli, "host"), "LD_PRELOAD": str(module)})
+    status = pathlib.Path(f"/proc/{wrapper.pid}/status")
+    until(lambda: "T (stopped)" in status.read_text(encoding="utf-8"), "it is stopped")
+    expect(locks(cli, "host"), [])
+    until(lambda: has_lapsed(cli), "the lease has lapsed")
+    return wrapper
+
+
+def test_stopped_between_claim_and_lock(cli):
+    """Nobody on this host takes over from a run that is about to start; it goes on as if nothing was."""
+    log = Log(cli)
+    wrapper = start_stopped(cli)
+    again(cli, "host", code=75).says("in progress")
+    waiter = start(cli, "host", "--wait")
+    hold = log.let_go()
+    wrapper.send_signal(signal.SIGCONT)
+    out, _ = finish(wrapper, 0)
+    expect(finish(waiter, 0)[0], out)
+    os.close(hold)
+    expect((log.count("begin"), log.count("overlap"), lookup(cli)["attempt"]), (1, 0, 1))
+
+
+def test_stopped_between_claim_and_lock_and_overtaken(cli):
+    """Another host took over meanwhile: the command is not started at all."""
+    log = Log(cli)
+    wrapper = start_stopped(cli)
+    out = take_over(cli, log, wrapper)
+    wrapper.send_signal(signal.SIGCONT)
+    _, err = finish(wrapper, 125)
+    expect_in("another run took over before this one began", err.decode())
+    expect((log.count("begin"), lookup(cli)["result"]["body"], locks(cli, "host")), (0, out.decode(), []))
+
+
 def test_a_long_run_keeps_its_lease(cli):
     log = Log(cli)
     wrapper = start(cli, "host", "--lease", "300ms")
