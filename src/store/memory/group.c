@@ -158,10 +158,15 @@ static void run(
 	make_room(context, members, count);
 	for (size_t i = 0; i < count; i++)
 		hx_work_decide(&members[i].work, context);
-	if (all_or_nothing)
-		goes = all_go(members, count) && prepare_all(context, members, count);
-	else
+	if (all_or_nothing && !all_go(members, count)) {
+		goes = false;
+		for (size_t i = 0; i < count; i++)
+			hx_work_show(&members[i].work);
+	} else if (all_or_nothing) {
+		goes = prepare_all(context, members, count);
+	} else {
 		prepare_each(context, members, count);
+	}
 	if (goes) {
 		for_shards(context, shards, begin);
 		for (size_t i = 0; i < count; i++)

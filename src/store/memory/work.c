@@ -32,6 +32,17 @@ static enum hapax_status give_record(struct hx_work *work)
 					   : hx_record_copy(&work->record, op->record, op->buf);
 }
 
+void hx_work_show(struct hx_work *work)
+{
+	struct hapax_op *op = work->op;
+	enum hapax_status status = HAPAX_OK;
+
+	if (op->record != NULL && op->status == HAPAX_OK && !work->transition.was_absent)
+		status = hx_record_copy(&work->record, op->record, op->buf);
+	if (status != HAPAX_OK)
+		hx_store_refuse(op, status);
+}
+
 static void transit(struct hx_work *work, const struct hx_work_context *context)
 {
 	if (work->place != 0) {

@@ -40,6 +40,9 @@ bool hx_work_read(struct hx_work *work, const struct hx_work_context *context);
 /* Find the record and answer; limits are asked, nothing is written. */
 void hx_work_decide(struct hx_work *work, const struct hx_work_context *context);
 
+/* Give the record as it stands: the operation is decided and will not be done. */
+void hx_work_show(struct hx_work *work);
+
 /*
  * Do all that can fail. token is used if one is taken; staged counts the records
  * of the group that are staged in the same shard, this one included. may_evict is
