@@ -189,6 +189,9 @@ static bool run(
 		for (size_t i = 0; i < count; i++)
 			hx_work_commit(&members[i].work, context);
 		for_shards(context, shards, end);
+		/* What was reserved for the worst case and not needed. */
+		if (context->journal != NULL)
+			context->journal->cancel(context->journal);
 	}
 	for_shards(context, shards, unlock);
 	return !is_put_off;

@@ -97,7 +97,7 @@ void hx_log_lead(void *context, struct hx_log_request *requests, size_t count)
 	struct hx_log_writer *writer = &log->writer;
 	size_t ended = 0; /* requests that got their answer */
 
-	writer->has_no_room = false;
+	writer->no_room = HAPAX_OK;
 	while (ended < count) {
 		size_t through;
 

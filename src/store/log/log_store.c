@@ -237,7 +237,6 @@ static enum hapax_status build(struct hx_log *log, struct hapax_error *err)
 	struct hx_log_writer_setup setup = {
 		.directory = &log->directory,
 		.clock = options->clock,
-		.mark = &log->mark,
 		.sync = options->unsafe_interval_ms != 0 ? HX_LOG_SYNC_LATER : HX_LOG_SYNC_ALWAYS,
 		.segment_bytes = options->segment_bytes / HX_LOG_BLOCK_SIZE * HX_LOG_BLOCK_SIZE,
 	};
@@ -276,7 +275,7 @@ static enum hapax_status recover(struct hx_log *log, struct hapax_error *err)
 		return status;
 	status = hx_log_directory_clean(&log->directory, err);
 	if (status == HAPAX_OK)
-		status = hx_log_writer_resume(&log->writer, &walk, err);
+		status = hx_log_writer_resume(&log->writer, &walk, &log->mark, err);
 	if (status == HAPAX_OK)
 		hx_log_recover_clean(&log->directory, &walk, &log->writer.reuse_id);
 	hx_log_walk_result_done(&walk);

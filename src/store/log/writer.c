@@ -75,8 +75,8 @@ static uint64_t room_in_active(const struct hx_log_writer *writer, bool may_take
 
 static enum hapax_status full(struct hx_log_writer *writer, uint32_t wanted, bool may_take_reserve)
 {
-	if (writer->has_no_room && wanted != 0)
-		return HAPAX_ERR_LIMIT;
+	if (writer->no_room != HAPAX_OK && wanted != 0)
+		return writer->no_room;
 	writer->journal.is_full = true;
 	writer->wanted = wanted;
 	writer->wants_reserve = may_take_reserve;
@@ -365,13 +365,14 @@ static void fill_header(struct hx_log_writer *writer)
 		.durable_lsn = writer->durable_lsn,
 		.token = token,
 		.offset = writer->active.offset,
-		.clock = *writer->mark,
 	};
 
 	if (writer->sync == HX_LOG_SYNC_LATER && !(writer->flags & HX_LOG_FRAME_CLOSE))
 		frame.token =
 			token < HX_TOKEN_MAX - TOKENS_AHEAD ? token + TOKENS_AHEAD : HX_TOKEN_MAX;
-	hx_clock_mark_advance(&frame.clock, writer->clock);
+	/* From the last frame's on: what was written never goes back. */
+	hx_clock_mark_advance(&writer->mark, writer->clock);
+	frame.clock = writer->mark;
 	memset(writer->frame + end, 0, size - end);
 	hx_log_frame_encode(&frame, writer->active.seed, writer->frame);
 	writer->chain = frame.crc;
@@ -540,9 +541,10 @@ enum hapax_status hx_log_writer_make_room(struct hx_log_writer *writer)
 			continue;
 		if (status == HAPAX_ERR_FAILED)
 			return status;
-		/* Without a spare there may be room enough for what was asked, all the same. */
-		writer->has_no_room = true;
-		return HAPAX_ERR_LIMIT;
+		/* Whatever the reason, nothing was done; claims that live may still end. */
+		writer->no_room =
+			status == HAPAX_ERR_NO_MEMORY ? HAPAX_ERR_NO_MEMORY : HAPAX_ERR_LIMIT;
+		return writer->no_room;
 	}
 	return HAPAX_OK;
 }
@@ -597,7 +599,6 @@ enum hapax_status hx_log_writer_init(
 	writer->directory = setup->directory;
 	writer->index = setup->index;
 	writer->clock = setup->clock;
-	writer->mark = setup->mark;
 	writer->sync = setup->sync;
 	writer->segment_bytes = setup->segment_bytes;
 	writer->spare_bytes = next_size(writer, 0);
@@ -627,8 +628,9 @@ void hx_log_writer_done(struct hx_log_writer *writer)
 
 enum hapax_status hx_log_writer_resume(
 	struct hx_log_writer *writer, const struct hx_log_walk_result *walk,
-	struct hapax_error *err)
+	const struct hx_clock_mark *mark, struct hapax_error *err)
 {
+	writer->mark = *mark;
 	writer->next_lsn = walk->next_lsn;
 	writer->durable_lsn = walk->next_lsn;
 	writer->witnessed_lsn = walk->is_closed ? walk->next_lsn : 0;

@@ -32,7 +32,7 @@ struct hx_log_writer {
 	struct hx_log_directory *directory;
 	struct hx_index *index;
 	const struct hapax_clock *clock;
-	const struct hx_clock_mark *mark; /* the store's clock; never changes */
+	struct hx_clock_mark mark; /* the store's clock, as of the last frame */
 	enum hx_log_sync sync;
 	uint64_t segment_bytes; /* what a segment grows to */
 	_Atomic uint32_t is_latched;
@@ -45,9 +45,9 @@ struct hx_log_writer {
 	uint32_t entries;  /* how many */
 	uint32_t reserved; /* bytes that are promised */
 	uint32_t wanted; /* is_full: the frame size for which there was no room; 0: commit first */
-	bool wants_reserve; /* is_full: by something that may take from the reserve */
-	bool has_no_room;   /* making room was tried, and failed: refuse */
-	bool needs_begin;   /* the segment has no frame yet */
+	bool wants_reserve;        /* is_full: by something that may take from the reserve */
+	bool needs_begin;          /* the segment has no frame yet */
+	enum hapax_status no_room; /* making room failed so: refuse; who leads resets it */
 	uint64_t next_lsn;
 	uint64_t durable_lsn;
 	uint64_t witnessed_lsn; /* what the last frame says is durable */
@@ -81,7 +81,6 @@ struct hx_log_writer_setup {
 	struct hx_log_directory *directory;
 	struct hx_index *index;
 	const struct hapax_clock *clock;
-	const struct hx_clock_mark *mark;
 	enum hx_log_sync sync;
 	uint64_t segment_bytes;
 };
@@ -93,10 +92,10 @@ enum hapax_status hx_log_writer_init(
 /* Closes files; writes nothing. */
 void hx_log_writer_done(struct hx_log_writer *writer);
 
-/* Go on where a walk has ended. */
+/* Go on where a walk has ended; mark is the store's clock. */
 enum hapax_status hx_log_writer_resume(
 	struct hx_log_writer *writer, const struct hx_log_walk_result *walk,
-	struct hapax_error *err);
+	const struct hx_clock_mark *mark, struct hapax_error *err);
 
 /* An empty frame. */
 void hx_log_writer_begin(struct hx_log_writer *writer);
@@ -114,7 +113,7 @@ enum hapax_status hx_log_writer_name_scope(struct hx_log_writer *writer, uint32_
 
 /*
  * After is_full: let writer->wanted bytes fit, by a new segment if need be. LIMIT:
- * no space; then has_no_room is set. FAILED: latched.
+ * no space; then no_room is set. FAILED: latched.
  */
 enum hapax_status hx_log_writer_make_room(struct hx_log_writer *writer);
 
