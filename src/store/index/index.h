@@ -111,6 +111,9 @@ enum hapax_status hx_index_admit_change(struct hx_index *index, bool from_reserv
 /* The next token. 0: there are no more. Locks: the record's shard. */
 uint64_t hx_index_take_token(struct hx_index *index);
 
+/* Let tokens go on above this one. */
+void hx_index_raise_token(struct hx_index *index, uint64_t token);
+
 /* See hapax_store_scan(). */
 void hx_index_scan(
 	struct hx_index *index, const struct hapax_scan *scan, struct hapax_cursor *cursor,
