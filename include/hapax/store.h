@@ -57,6 +57,9 @@ enum hapax_store_flags {
 	HAPAX_STORE_MUST_EXIST = 1 << 1,      /* do not create what is not there */
 };
 
+/* How far an open has come; units are bytes. Called now and then, by the thread that opens. */
+typedef void hapax_store_progress_fn(uint64_t done, uint64_t total, void *context);
+
 /* Zero means the default in every field. */
 struct hapax_store_options {
 	size_t size;                     /* set by HAPAX_STORE_OPTIONS_INIT */
@@ -70,15 +73,24 @@ struct hapax_store_options {
 	int64_t clock_step_ms_max;       /* 0: 7 days; how far a restart may jump ahead */
 	int64_t sweep_interval_ms;       /* 0: 5 minutes */
 	int64_t timeout_ms;              /* 0: 5 seconds; how long a call waits for a busy store */
+	uint64_t segment_bytes;          /* file: only; 0: 64 MiB; at least 16 KiB */
+	/*
+	 * file: only. 0: every answer is durable. Otherwise unsafe: answers are given
+	 * before they are, and a crash may take back as many milliseconds of them.
+	 */
+	int64_t unsafe_interval_ms;
+	hapax_store_progress_fn *progress; /* NULL: nobody wants to know */
+	void *progress_context;
 };
 
-#define HAPAX_STORE_OPTIONS_INIT                                                                   \
-	{                                                                                          \
-		sizeof(struct hapax_store_options), 0, HAPAX_EVICT_NONE, NULL, 0, 0, 0, 0, 0, 0, 0 \
+#define HAPAX_STORE_OPTIONS_INIT                                                                 \
+	{                                                                                        \
+		sizeof(struct hapax_store_options), 0, HAPAX_EVICT_NONE, NULL, 0, 0, 0, 0, 0, 0, \
+			0, 0, 0, NULL, NULL                                                      \
 	}
 
 /*
- * Open a store by URL: "memory:", "sqlite:FILE". An unknown scheme is
+ * Open a store by URL: "memory:", "sqlite:FILE", "file:DIR". An unknown scheme is
  * HAPAX_ERR_UNSUPPORTED, and the message lists the known ones. options may be NULL.
  *
  * Owned: *ret_store, by the caller; see hapax_store_close(). Blocks on files.

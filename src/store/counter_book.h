@@ -8,12 +8,15 @@
 #ifndef HX_STORE_COUNTER_BOOK_H
 #define HX_STORE_COUNTER_BOOK_H
 
+#include <stdbool.h>
+
 #include <hapax/store.h>
 
 struct hx_counter_row {
 	int64_t hour_ms;
 	uint32_t scope_id;
 	uint64_t counts[HAPAX_DECISION_COUNT];
+	bool is_kept; /* for the store: it has written this row; every change resets it */
 };
 
 struct hx_counter_book {
@@ -27,6 +30,11 @@ void hx_counter_book_done(struct hx_counter_book *book);
 
 /* HAPAX_ERR_NO_MEMORY: nothing was added. */
 enum hapax_status hx_counter_book_add(
+	struct hx_counter_book *book, int64_t hour_ms, uint32_t scope_id,
+	const uint64_t counts[HAPAX_DECISION_COUNT]);
+
+/* Let a row have these counts, whatever it had. */
+enum hapax_status hx_counter_book_set(
 	struct hx_counter_book *book, int64_t hour_ms, uint32_t scope_id,
 	const uint64_t counts[HAPAX_DECISION_COUNT]);
 

@@ -70,6 +70,8 @@ static bool meets(enum conformance_need need)
 		answer = store_case_is_durable(&c);
 	if (need == NEEDS_FILES)
 		answer = c.has_dir;
+	if (need == NEEDS_SHARING)
+		answer = c.has_dir && strcmp(kind, "file:") != 0;
 	store_case_done(&c);
 	return answer;
 }

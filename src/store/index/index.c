@@ -84,6 +84,8 @@ enum hapax_status hx_index_new(const struct hx_index_setup *setup, struct hx_ind
 	index->bytes_max = setup->bytes_max;
 	index->keys_max = setup->keys_max;
 	index->evict = setup->evict;
+	index->lapse = setup->lapse;
+	index->lapse_context = setup->lapse_context;
 	index->shard_bits = choose_shard_bits(setup);
 	atomic_store_explicit(&index->token, setup->token, memory_order_relaxed);
 	hx_mutex_init(&index->sweep_mutex);

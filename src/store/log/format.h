@@ -225,11 +225,22 @@ bool hx_log_frame_peek(const unsigned char *at, uint64_t offset, struct hx_log_f
 bool hx_log_frame_is_whole(
 	const struct hx_log_frame *frame, uint32_t seed, const unsigned char *at);
 
+struct hx_log_seal {
+	uint64_t puts;
+	uint64_t removes;
+	uint64_t removes_offset;
+	uint64_t lsn_low;
+	uint64_t lsn_high;
+	int64_t expires_ms_max;
+	uint64_t put_bytes;
+};
+
 struct hx_log_manifest_item {
 	uint64_t id;
 	uint64_t bytes;
 	enum hx_log_kind kind;
-	uint32_t crc; /* of its last frame */
+	uint32_t crc;            /* of its last frame */
+	struct hx_log_seal seal; /* the segment's own; not in the manifest */
 };
 
 /* An entry as it lies in a frame; what it points at lies there. */
@@ -268,15 +279,7 @@ struct hx_log_entry {
 			uint32_t scope;
 			uint64_t counts[HAPAX_DECISION_COUNT];
 		} counts;
-		struct hx_log_seal {
-			uint64_t puts;
-			uint64_t removes;
-			uint64_t removes_offset;
-			uint64_t lsn_low;
-			uint64_t lsn_high;
-			int64_t expires_ms_max;
-			uint64_t put_bytes;
-		} seal;
+		struct hx_log_seal seal;
 	} as;
 };
 
@@ -290,6 +293,7 @@ enum hapax_status hx_log_entry_decode(
 struct hx_log_manifest_item hx_log_manifest_item(const struct hx_log_entry *entry, uint32_t index);
 
 struct hx_packed_key;
+struct hx_packed_mark;
 
 /* The size of a PUT of record, and of a REMOVE: multiples of HX_LOG_ENTRY_ALIGN. */
 size_t hx_log_put_size(const struct hapax_record *record, const struct hx_packed_key *key);
@@ -302,6 +306,12 @@ void hx_log_put_encode(
 void hx_log_remove_encode(
 	unsigned char *at, const struct hx_packed_key *key, uint32_t scope, int64_t changed_ms,
 	int64_t needed_until_ms, uint64_t lsn);
+
+/* The same for a mark that is made at now_ms; scope is key's own number. */
+size_t hx_log_mark_size(const struct hx_packed_mark *mark, const struct hx_packed_key *key);
+void hx_log_mark_encode(
+	unsigned char *at, const struct hx_packed_mark *mark, const struct hx_packed_key *key,
+	int64_t now_ms, uint64_t lsn);
 
 size_t hx_log_scope_size(struct hapax_bytes tenant, struct hapax_bytes group);
 void hx_log_scope_encode(

@@ -35,6 +35,8 @@ struct hx_log_problem {
 struct hx_log_walk_scope {
 	struct hapax_bytes tenant;
 	struct hapax_bytes group;
+	uint32_t visitor_id; /* the visitor's own number for it, once it has set */
+	bool has_visitor_id; /* this */
 };
 
 struct hx_log_visitor {
@@ -46,7 +48,7 @@ struct hx_log_visitor {
 	 */
 	enum hapax_status (*entry)(
 		void *context, const struct hx_log_header *segment,
-		const struct hx_log_entry *entry, const struct hx_log_walk_scope *scope,
+		const struct hx_log_entry *entry, struct hx_log_walk_scope *scope,
 		struct hapax_error *err);
 	/* Each segment, before its entries. May be NULL. */
 	void (*segment)(void *context, const char *name, const struct hx_log_header *header);
@@ -63,12 +65,13 @@ struct hx_log_walk_result {
 	uint64_t log_last_id;  /* the last segment with frames; 0: none yet */
 	uint64_t log_end;      /* where its frames end */
 	uint64_t log_run_id;   /* the first segment that was read */
+	uint64_t log_top_id;   /* the highest id there is, in use or not */
 	uint64_t next_lsn;
 	uint64_t next_class_id;
-	uint64_t token; /* the last frame's mark, or STORE's floor */
-	uint32_t chain; /* CRC of the last frame */
-	bool is_closed; /* the last frame says CLOSE */
-	bool has_cut;   /* bytes behind log_end must not be overwritten: begin a new segment */
+	uint64_t token;      /* the last frame's mark, or STORE's floor */
+	uint32_t chain;      /* CRC of the last frame */
+	bool is_closed;      /* the last frame says CLOSE: the log may go on behind it */
+	uint64_t torn_bytes; /* behind log_end lies a frame that was not written whole; 0: none */
 	bool has_clock;
 	struct hx_clock_mark clock;           /* of the last frame */
 	struct hx_log_manifest_item *classes; /* owned: hx_log_walk_result_done() */

@@ -2,10 +2,8 @@
 /*
  * memory_store.c - "memory:", the index without files.
  *
- * Every operation is decided on the caller's thread before submit returns. What
- * only reads (a duplicate, a lookup) takes no lock; what writes holds the lock of
- * its key's shard. Of a batch, buckets and records are fetched ahead, so that the
- * cache misses of many keys overlap.
+ * Every operation is decided on the caller's thread before submit returns
+ * (index/run.c).
  */
 #include "store/memory/memory_store.h"
 
@@ -17,9 +15,7 @@
 #include "base/limits.h"
 #include "store/clock_mark.h"
 #include "store/core.h"
-#include "store/memory/group.h"
-#include "store/memory/mark.h"
-#include "store/memory/work.h"
+#include "store/index/run.h"
 
 static hapax_store_submit_fn memory_submit;
 static hapax_store_scan_fn memory_scan;
@@ -39,12 +35,6 @@ static const struct hapax_store_ops memory_ops = {
 	.is_synchronous = 1,
 };
 
-/*
- * As many keys as are fetched ahead at a time: what the caches have in flight. More
- * would push out of the first cache what was fetched, before it is used.
- */
-enum { AHEAD = 16 };
-
 struct memory_store {
 	struct hapax_store base;
 	struct hx_index *index;
@@ -60,94 +50,6 @@ static struct memory_store *memory_of(struct hapax_store *store)
 static int64_t now_of(struct memory_store *memory)
 {
 	return hx_clock_mark_now(&memory->mark, hx_store_options(&memory->base)->clock);
-}
-
-/* Under the lock of the key's shard. */
-static void write_one(struct hx_work *work, const struct hx_work_context *context)
-{
-	struct hx_shard *shard = work->key->shard;
-	uint64_t token = 0;
-
-	hx_lock_acquire(&shard->lock);
-	hx_work_decide(work, context);
-	if (work->transition.takes_token && work->op->status == HAPAX_OK)
-		token = hx_index_take_token(context->index);
-	if (hx_work_prepare(work, context, token, 1, true) == HAPAX_OK) {
-		hx_table_begin(&shard->table);
-		hx_work_commit(work, context);
-		hx_table_end(&shard->table);
-		hx_shard_tidy(shard, context->rules.now_ms);
-		hx_shard_charge(shard);
-	}
-	hx_lock_release(&shard->lock);
-}
-
-/* Between enter and leave. */
-static void run_one(
-	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op)
-{
-	struct hx_work work;
-
-	if (hx_mark_run(context, key, op))
-		return;
-	hx_work_bind(&work, key, op);
-	if (!hx_work_read(&work, context))
-		write_one(&work, context);
-}
-
-/* Operations on their own, at most AHEAD of them. Between enter and leave. */
-static void run_ahead(const struct hx_work_context *context, struct hapax_op *ops, size_t count)
-{
-	struct hx_index_key keys[AHEAD];
-	uint32_t overflow[AHEAD];
-
-	for (size_t i = 0; i < count; i++) {
-		hx_index_key_init(context->index, &keys[i], ops[i].private_scope, ops[i].key);
-		hx_index_prefetch_bucket(&keys[i]);
-	}
-	for (size_t i = 0; i < count; i++)
-		overflow[i] = hx_index_prefetch_record(&keys[i]);
-	for (size_t i = 0; i < count; i++) {
-		if (overflow[i] != 0)
-			hx_index_prefetch_overflow(&keys[i], overflow[i]);
-	}
-	for (size_t i = 0; i < count; i++)
-		run_one(context, &keys[i], &ops[i]);
-}
-
-/* How many operations from first on stand on their own, are not refused, and fit. */
-static size_t count_plain(const struct hapax_op *ops, size_t count, size_t first)
-{
-	size_t end = first;
-
-	while (end < count && end - first < AHEAD && ops[end].status == HAPAX_OK &&
-	       !(ops[end].flags & (HAPAX_OP_LINKED | HAPAX_OP_ALL_OR_NOTHING)))
-		end++;
-	return end - first;
-}
-
-static void run_all(const struct hx_work_context *context, struct hapax_op *ops, size_t count)
-{
-	size_t i = 0;
-
-	while (i < count) {
-		size_t plain = count_plain(ops, count, i);
-
-		if (plain != 0) {
-			unsigned seat = hx_epoch_enter(&context->index->epoch);
-
-			run_ahead(context, ops + i, plain);
-			hx_epoch_leave(&context->index->epoch, seat);
-			i += plain;
-		} else if (ops[i].flags & (HAPAX_OP_LINKED | HAPAX_OP_ALL_OR_NOTHING)) {
-			size_t end = hx_store_group_end(ops, count, i);
-
-			hx_memory_group(context, ops + i, end - i);
-			i = end;
-		} else {
-			i++; /* refused by the check */
-		}
-	}
 }
 
 static struct hx_work_context context_of(struct memory_store *memory)
@@ -185,10 +87,10 @@ static void memory_submit(
 	if (is_single) {
 		unsigned seat = hx_epoch_enter(&memory->index->epoch);
 
-		run_one(&context, &key, ops);
+		hx_run_one(&context, &key, ops);
 		hx_epoch_leave(&memory->index->epoch, seat);
 	} else {
-		run_all(&context, ops, count);
+		(void)hx_run_all(&context, ops, count);
 	}
 	hapax_store_complete(store, ops, count, completion);
 }

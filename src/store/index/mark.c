@@ -9,9 +9,11 @@
  * rules are those of transition.c, and the model in tests/conformance holds both
  * lanes to them.
  */
-#include "store/memory/mark.h"
+#include "store/index/mark.h"
 
 #include <string.h>
+
+#include "store/index/journal.h"
 
 static void answer(
 	struct hapax_op *op, enum hapax_outcome outcome, uint64_t token, int64_t first_seen_ms,
@@ -47,6 +49,23 @@ static bool answer_marked(
 	return true;
 }
 
+static struct hx_journal_change change_of(
+	const struct hx_work_context *context, const struct hx_index_key *key,
+	const struct hx_packed_mark *mark)
+{
+	return (struct hx_journal_change){
+		.key = key, .mark = mark, .now_ms = context->rules.now_ms};
+}
+
+static bool reserve(
+	const struct hx_work_context *context, const struct hx_index_key *key,
+	const struct hx_packed_mark *mark)
+{
+	struct hx_journal_change change = change_of(context, key, mark);
+
+	return context->journal->reserve(context->journal, &change) == HAPAX_OK;
+}
+
 /* Locks: the shard's. */
 static bool put_mark(
 	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op)
@@ -71,6 +90,16 @@ static bool put_mark(
 		hx_index_unadmit(context->index);
 		return false;
 	}
+	if (context->journal != NULL) {
+		struct hx_journal_change change = change_of(context, key, &mark);
+
+		if (!reserve(context, key, &mark)) {
+			hx_shard_unstage(shard, place);
+			hx_index_unadmit(context->index);
+			return false;
+		}
+		context->journal->write(context->journal, &change);
+	}
 	hx_table_begin(&shard->table);
 	hx_shard_publish(shard, key->hash, 0, place);
 	hx_table_end(&shard->table);
@@ -83,6 +112,22 @@ static bool put_mark(
 	return true;
 }
 
+static bool is_plain_check(const struct hapax_op *op)
+{
+	return op->type == HAPAX_OP_CHECK && op->record == NULL && op->ttl_ms != HAPAX_TTL_FOREVER;
+}
+
+bool hx_mark_read(
+	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op)
+{
+	uint64_t sequence;
+	uint32_t place;
+
+	return is_plain_check(op) &&
+		hx_shard_read(key->shard, &key->packed, key->hash, &place, &sequence) &&
+		place != 0 && answer_marked(context, key, place, op);
+}
+
 bool hx_mark_run(
 	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op)
 {
@@ -91,7 +136,7 @@ bool hx_mark_run(
 	uint32_t place;
 	bool is_put = false;
 
-	if (op->type != HAPAX_OP_CHECK || op->record != NULL || op->ttl_ms == HAPAX_TTL_FOREVER ||
+	if (!is_plain_check(op) ||
 	    !hx_shard_read(shard, &key->packed, key->hash, &place, &sequence))
 		return false;
 	if (place != 0)
