@@ -256,10 +256,17 @@ static void every_exchange_is_noticed(void **state)
 			sim_disk_free(image);
 			done++;
 		}
+		/*
+		 * The end of the log is where nothing follows: without its last segment it
+		 * is the log of an earlier time. Every other segment is missed.
+		 */
+		if (!sim_disk_path(rot->disk, i + 1, &size))
+			continue;
 		image = sim_disk_clone(rot->disk);
 		assert_int_equal(
 			sim_disk_io(image)->ops->unlink(sim_disk_io(image)->context, path), 0);
-		assert_true(judge(rot, image, "missing", i));
+		if (!judge(rot, image, path, i))
+			fail_msg("%s is missing", path);
 		sim_disk_free(image);
 		done++;
 	}
@@ -287,7 +294,8 @@ static void copy_file(struct sim_disk *from, struct sim_disk *to, const char *pa
 	assert_int_equal(target->ops->close(target->context, out), 0);
 }
 
-static void one_file_from_a_backup_is_noticed(void **state)
+/* Segments that were given up long ago and are put back: nobody believes them. */
+static void files_of_an_earlier_time_change_nothing(void **state)
 {
 	struct rot *rot = *state;
 	double begin = scale_seconds();
@@ -303,7 +311,8 @@ static void one_file_from_a_backup_is_noticed(void **state)
 		sim_disk_free(image);
 		done++;
 	}
-	report(rot, "I10: single files restored from a backup", done, begin);
+	report(rot, "I10: single files put back from a backup", done, begin);
+	assert_true(done > 4);
 }
 
 #define ROT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -315,7 +324,7 @@ int main(void)
 		ROT_TEST(every_bit_counts_or_does_not_matter),
 		ROT_TEST(every_truncation_is_noticed),
 		ROT_TEST(every_exchange_is_noticed),
-		ROT_TEST(one_file_from_a_backup_is_noticed),
+		ROT_TEST(files_of_an_earlier_time_change_nothing),
 	};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
