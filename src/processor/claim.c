@@ -189,13 +189,14 @@ static void acquired(struct hx_pump *pump, struct hapax_run *run)
 		line->holder = run;
 		hx_timers_clear(&pump->processor->timers, &line->timer);
 	}
+	hx_lease_begin(run);
 	if (run->has_left) {
 		hx_finish_give_back(pump, run);
 		return;
 	}
 	run->state = HX_RUN_RUNNING;
 	pump->processor->stats.running++;
-	hx_lease_begin(pump, run);
+	hx_run_arm(run);
 	hx_pump_tell(pump, run, HAPAX_STEP_RUN);
 }
 
@@ -379,5 +380,12 @@ void hx_claim_leave(struct hx_pump *pump, struct hapax_run *run)
 		/* Nothing is with the store: it waits to repeat its claim. */
 		if (!run->is_asking && !run->is_listed)
 			failed(pump, run, HAPAX_ERR_UNAVAILABLE);
+	} else if (
+		run->state == HX_RUN_RUNNING && (run->steps & hx_step_bit(HAPAX_STEP_RUN)) != 0) {
+		/* It has the claim and has not been told yet: it need not be. */
+		run->has_left = true;
+		run->steps = 0;
+		run->processor->stats.running--;
+		hx_finish_give_back(pump, run);
 	}
 }

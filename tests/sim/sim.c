@@ -21,8 +21,8 @@ static void draw_faults(struct sim_world *world)
 	shape->lose_answer = draw_rate(world, 300);
 	shape->late_apply = draw_rate(world, 150);
 	shape->refuse = draw_rate(world, 150);
-	shape->pause = draw_rate(world, 100);
-	shape->crash = draw_rate(world, 60);
+	shape->pause = draw_rate(world, 400);
+	shape->crash = draw_rate(world, 100);
 	shape->jump = draw_rate(world, 100);
 }
 
@@ -48,7 +48,7 @@ static void draw_shape(struct sim_world *world)
 	shape->on_lapse = sim_chance(world, 300) ? HAPAX_ON_LAPSE_PARK : HAPAX_ON_LAPSE_RETRY;
 	shape->on_mismatch =
 		sim_chance(world, 300) ? HAPAX_ON_MISMATCH_DUPLICATE : HAPAX_ON_MISMATCH_REJECT;
-	shape->fail = draw_rate(world, 500);
+	shape->fail = draw_rate(world, 900);
 	shape->unclear = draw_rate(world, 200);
 	shape->mismatch = draw_rate(world, 300);
 	shape->several = draw_rate(world, 400);
