@@ -31,7 +31,6 @@ bool hx_is_worth_repeating(enum hapax_status status)
 int64_t hx_repeat_after(struct hapax_run *run, int64_t bound_ms)
 {
 	enum { FIRST_MS = 10, DOUBLINGS_MAX = 12 };
-	const struct hapax_processor_options *options = &run->processor->options;
 	unsigned doublings = run->repeats < DOUBLINGS_MAX ? run->repeats : DOUBLINGS_MAX;
 	int64_t span_ms = (int64_t)FIRST_MS << doublings;
 	uint32_t jitter;
@@ -43,7 +42,7 @@ int64_t hx_repeat_after(struct hapax_run *run, int64_t bound_ms)
 	if (span_ms < 1)
 		span_ms = 1;
 	/* Half of it at random, so that those who failed together do not come back together. */
-	options->random_bytes(&jitter, sizeof(jitter), options->random_context);
+	hx_processor_random(run->processor, &jitter, sizeof(jitter));
 	return span_ms / 2 + (int64_t)(jitter % (uint64_t)(span_ms - span_ms / 2 + 1));
 }
 
@@ -51,7 +50,7 @@ void hx_claim_ask(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
 	const struct hapax_processor_options *options = &run->processor->options;
 
-	options->random_bytes(run->attempt_id, sizeof(run->attempt_id), options->random_context);
+	hx_processor_random(run->processor, run->attempt_id, sizeof(run->attempt_id));
 	run->state = HX_RUN_CLAIMING;
 	run->question = HAPAX_OP_CLAIM;
 	run->is_uncertain = false;
