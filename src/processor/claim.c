@@ -153,6 +153,15 @@ static void return_scout(struct hx_pump *pump, struct hapax_run *run, const stru
 	}
 }
 
+static void note_holder(struct hapax_run *run, struct hapax_bytes owner)
+{
+	size_t size = owner.size < sizeof(run->holder) ? owner.size : sizeof(run->holder);
+
+	if (size > 0)
+		memcpy(run->holder, owner.data, size);
+	run->answer.owner = hx_bytes(run->holder, size);
+}
+
 /* What the store said, as far as it is for the caller. */
 static void note(struct hapax_run *run, const struct hapax_op *op, size_t index)
 {
@@ -166,7 +175,7 @@ static void note(struct hapax_run *run, const struct hapax_op *op, size_t index)
 	answer->first_seen_ms = op->first_seen_ms;
 	answer->expires_ms = op->expires_ms;
 	answer->lease_left_ms = op->lease_left_ms;
-	answer->owner = key->record.owner;
+	note_holder(run, key->record.owner);
 	answer->error = key->record.error;
 	memset(&answer->result, 0, sizeof(answer->result));
 	answer->flags &= ~(unsigned)(HAPAX_ANSWER_UNVERIFIED | HAPAX_ANSWER_MISMATCH);
@@ -343,10 +352,7 @@ bool hx_claim_attach(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms
 	answer->token = holder->token;
 	answer->attempt = holder->attempt;
 	answer->first_seen_ms = holder->answer.first_seen_ms;
-	/* The holder may be gone when this is read; without memory its name is left out. */
-	hx_buf_clear(&run->keys[0].buf);
-	(void)hx_buf_append(&run->keys[0].buf, holder->owner.data, holder->owner.size);
-	answer->owner = hapax_buf_bytes(&run->keys[0].buf);
+	note_holder(run, holder->owner);
 	if (holder->lease_ends_ms > now_ms)
 		answer->lease_left_ms = holder->lease_ends_ms - now_ms;
 	stand_in_line(pump, run, 0);
