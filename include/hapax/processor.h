@@ -331,7 +331,8 @@ HAPAX_API enum hapax_status hapax_run_finish(
 /*
  * A run that was told WAIT need not wait any longer: END follows, IN_PROGRESS, or what
  * is known by then. Never ACQUIRED: a claim that comes too late is given back, and the
- * next in line gets it. Does nothing for a run that is told RUN or END.
+ * next in line gets it. Does nothing for a run that was told RUN. As for finish, the
+ * caller sees to it that END is not being told meanwhile: after END there is no run.
  */
 HAPAX_API void hapax_run_leave(struct hapax_run *run);
 
@@ -405,7 +406,8 @@ HAPAX_API int hapax_work_is_fenced(const struct hapax_work *work);
 /*
  * Run handler once for the request's key, on this thread, or find out how it ended:
  * a duplicate gets the result, and waits for it up to options->wait_ms. The bytes of
- * answer lie in buf, which is cleared first; without buf they are left out.
+ * answer lie in buf, which is cleared first; without buf, or where they do not fit, they
+ * are left out, and result.omitted_bytes says how many.
  *
  * HAPAX_OK: answered. answer->outcome says what happened: ACQUIRED, the handler ran
  * in this call and its outcome is stored; REPLAY, here is the result of the run that

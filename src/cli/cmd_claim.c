@@ -81,6 +81,8 @@ static int claim(struct hx_invocation *inv, struct hapax_op *op)
 	} else {
 		print(inv, op, store);
 		code = hx_outcome_exit(op->outcome);
+		if (op->outcome == HAPAX_OUTCOME_ACQUIRED)
+			hx_settings_tidy(store);
 	}
 	hapax_store_close(store);
 	hx_buf_done(&buf);

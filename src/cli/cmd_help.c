@@ -117,6 +117,7 @@ void hx_help_overview(struct hx_out *out)
 		"                            sqlite:$XDG_STATE_HOME/hapax/hapax.db is used\n"
 		"  HAPAX_TTL                 the TTL, where --ttl is not given; then\n"
 		"  IDEMPOTENCY_TTL           this one; without any of them it is 24h\n"
+		"  HAPAX_TOKEN               the token, where --token is not given; run sets it\n"
 		"  NO_COLOR                  no colours, not even on a terminal\n"
 		"\n"
 		"'hapax help COMMAND' tells more, with examples. See also: man hapax\n");

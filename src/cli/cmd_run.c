@@ -245,8 +245,10 @@ static int decide(struct hx_run_report *report)
 	hx_run_claim_init(&claim, ledger, &run_state.folders);
 	if (hx_run_claim_wait(&claim) != HAPAX_OK)
 		return fail(report, &claim.err);
-	if (claim.signal != 0)
+	if (claim.signal != 0) {
+		report->error = "a signal ended the wait";
 		return HX_EXIT_SIGNAL + claim.signal;
+	}
 	report->outcome = ledger->seen.outcome;
 	if (report->outcome == HAPAX_OUTCOME_ACQUIRED)
 		return execute(report, &claim);
@@ -276,6 +278,8 @@ static int run_planned(struct hx_invocation *inv)
 	}
 	if (run_state.plan.status_fd >= 0)
 		hx_run_report_json(&report, run_state.plan.status_fd);
+	if (report.is_stored)
+		hx_settings_tidy(ledger->store);
 	hx_run_ledger_close(ledger);
 	return report.exit_code;
 }

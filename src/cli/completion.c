@@ -127,35 +127,54 @@ void hx_completion_bash(struct hx_out *out)
 		"complete -o default -F _hapax hapax\n");
 }
 
+static void zsh_value(struct hx_out *out, const struct hx_option *option)
+{
+	write_quoted(out, option->value, ":\\");
+	if (option->kind == HX_OPTION_CHOICE) {
+		hx_out_text(out, ":(");
+		write_choices(out, option);
+		hx_out_text(out, ")");
+	} else {
+		hx_out_text(out, takes_file(option) ? ":_files" : ": ");
+	}
+}
+
+/* What follows the name of an option; colons say that a value does, and must or may. */
+static void zsh_spec(struct hx_out *out, const char *colons, const struct hx_option *option)
+{
+	hx_out_text(out, "'[");
+	write_quoted(out, option->summary, "[]\\");
+	hx_out_printf(out, "]%s", colons);
+	if (colons[0] != '\0')
+		zsh_value(out, option);
+	hx_out_text(out, "'");
+}
+
 static void zsh_option(
 	struct hx_out *out, const struct command *command, const struct hx_option *option)
 {
+	static const char line[] = " \\\n\t\t\t";
+	char letter = option->letter;
+
 	(void)command;
-	hx_out_text(out, " \\\n\t\t\t");
-	if (option->letter != 0)
+	hx_out_text(out, line);
+	if (option->kind == HX_OPTION_MAYBE) {
+		/* Its value belongs to the long name only. */
+		if (letter != 0) {
+			hx_out_printf(out, "-%c", letter);
+			zsh_spec(out, "", option);
+			hx_out_text(out, line);
+		}
+		hx_out_printf(out, "--%s=-", option->name);
+		zsh_spec(out, "::", option);
+		return;
+	}
+	if (letter != 0)
 		hx_out_printf(
-			out, "'(-%c --%s)'{-%c,--%s}", option->letter, option->name, option->letter,
-			option->name);
+			out, "'(-%c --%s)'{-%c,--%s}", letter, option->name, letter, option->name);
 	else
 		hx_out_printf(out, "--%s", option->name);
-	hx_out_printf(out, "%s'[", option->kind == HX_OPTION_MAYBE ? "=-" : "");
-	write_quoted(out, option->summary, "[]\\");
-	hx_out_text(out, "]");
-	if (option->kind == HX_OPTION_MAYBE)
-		hx_out_text(out, "::");
-	else if (takes_word(option))
-		hx_out_text(out, ":");
-	if (takes_word(option) || option->kind == HX_OPTION_MAYBE) {
-		write_quoted(out, option->value, ":\\");
-		if (option->kind == HX_OPTION_CHOICE) {
-			hx_out_text(out, ":(");
-			write_choices(out, option);
-			hx_out_text(out, ")");
-		} else {
-			hx_out_text(out, takes_file(option) ? ":_files" : ": ");
-		}
-	}
-	hx_out_text(out, "'");
+	zsh_spec(out, takes_word(option) ? ":" : "", option);
 }
 
 /* What the operands of a command are completed with. */
@@ -164,7 +183,7 @@ static const char *zsh_operands(const struct command *command)
 	if (command->flags & COMMAND_WRAPPER)
 		return "'*::command:_normal'";
 	if (command == &hx_cmd_help)
-		return "'1:command:($commands_only)'";
+		return "'1:command:(${=commands_only})'";
 	if (command == &hx_cmd_completion)
 		return "'1:shell:(bash zsh fish)'";
 	return command->flags & COMMAND_STORE ? "'*: :'" : "'*:file:_files'";

@@ -256,26 +256,6 @@ static enum hapax_status read_claim(struct hx_run_ledger *ledger, struct hapax_e
 	return HAPAX_OK;
 }
 
-enum hapax_status hx_run_ledger_claim(struct hx_run_ledger *ledger, struct hapax_error *err)
-{
-	struct hapax_request request = HAPAX_REQUEST_INIT;
-	enum hapax_status status;
-
-	request.tenant = ledger->inv->settings.tenant;
-	request.group = ledger->inv->settings.group;
-	request.key = ledger->plan->key;
-	request.fingerprint = ledger->plan->has_fingerprint ? ledger->plan->fingerprint : NULL;
-	request.step = step;
-	request.context = ledger;
-	ledger->has_ended = false;
-	ledger->claimed_ns = hx_clock_mono_ns();
-	status = hapax_processor_begin(ledger->processor, &request, 1, err);
-	if (status != HAPAX_OK)
-		return status;
-	(void)drive(ledger, false);
-	return ledger->run != NULL ? read_claim(ledger, err) : describe(ledger->end_status, err);
-}
-
 enum hapax_status hx_run_ledger_give_back(
 	struct hx_run_ledger *ledger, const char *why, struct hapax_error *err)
 {
@@ -413,5 +393,31 @@ enum hapax_status hx_run_ledger_finish(
 		return complete_without_body(ledger, &op, err);
 	if (status == HAPAX_ERR_FAILED || status == HAPAX_ERR_UNCERTAIN)
 		return settle(ledger, &op, status, err);
+	return status;
+}
+
+enum hapax_status hx_run_ledger_claim(struct hx_run_ledger *ledger, struct hapax_error *err)
+{
+	struct hapax_request request = HAPAX_REQUEST_INIT;
+	enum hapax_status status;
+
+	request.tenant = ledger->inv->settings.tenant;
+	request.group = ledger->inv->settings.group;
+	request.key = ledger->plan->key;
+	request.fingerprint = ledger->plan->has_fingerprint ? ledger->plan->fingerprint : NULL;
+	request.step = step;
+	request.context = ledger;
+	ledger->has_ended = false;
+	ledger->claimed_ns = hx_clock_mono_ns();
+	status = hapax_processor_begin(ledger->processor, &request, 1, err);
+	if (status != HAPAX_OK)
+		return status;
+	(void)drive(ledger, false);
+	if (ledger->run == NULL)
+		return describe(ledger->end_status, err);
+	status = read_claim(ledger, err);
+	if (status != HAPAX_OK)
+		(void)hx_run_ledger_finish(
+			ledger, HAPAX_RUN_TRANSIENT, NULL, "it was not started", NULL);
 	return status;
 }

@@ -31,7 +31,6 @@ bool hx_is_worth_repeating(enum hapax_status status)
 int64_t hx_repeat_after(struct hapax_run *run, int64_t bound_ms)
 {
 	enum { FIRST_MS = 10, DOUBLINGS_MAX = 12 };
-	const struct hapax_processor_options *options = &run->processor->options;
 	unsigned doublings = run->repeats < DOUBLINGS_MAX ? run->repeats : DOUBLINGS_MAX;
 	int64_t span_ms = (int64_t)FIRST_MS << doublings;
 	uint32_t jitter;
@@ -43,7 +42,7 @@ int64_t hx_repeat_after(struct hapax_run *run, int64_t bound_ms)
 	if (span_ms < 1)
 		span_ms = 1;
 	/* Half of it at random, so that those who failed together do not come back together. */
-	options->random_bytes(&jitter, sizeof(jitter), options->random_context);
+	hx_processor_random(run->processor, &jitter, sizeof(jitter));
 	return span_ms / 2 + (int64_t)(jitter % (uint64_t)(span_ms - span_ms / 2 + 1));
 }
 
@@ -51,7 +50,7 @@ void hx_claim_ask(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
 	const struct hapax_processor_options *options = &run->processor->options;
 
-	options->random_bytes(run->attempt_id, sizeof(run->attempt_id), options->random_context);
+	hx_processor_random(run->processor, run->attempt_id, sizeof(run->attempt_id));
 	run->state = HX_RUN_CLAIMING;
 	run->question = HAPAX_OP_CLAIM;
 	run->is_uncertain = false;
@@ -154,6 +153,15 @@ static void return_scout(struct hx_pump *pump, struct hapax_run *run, const stru
 	}
 }
 
+static void note_holder(struct hapax_run *run, struct hapax_bytes owner)
+{
+	size_t size = owner.size < sizeof(run->holder) ? owner.size : sizeof(run->holder);
+
+	if (size > 0)
+		memcpy(run->holder, owner.data, size);
+	run->answer.owner = hx_bytes(run->holder, size);
+}
+
 /* What the store said, as far as it is for the caller. */
 static void note(struct hapax_run *run, const struct hapax_op *op, size_t index)
 {
@@ -167,7 +175,7 @@ static void note(struct hapax_run *run, const struct hapax_op *op, size_t index)
 	answer->first_seen_ms = op->first_seen_ms;
 	answer->expires_ms = op->expires_ms;
 	answer->lease_left_ms = op->lease_left_ms;
-	answer->owner = key->record.owner;
+	note_holder(run, key->record.owner);
 	answer->error = key->record.error;
 	memset(&answer->result, 0, sizeof(answer->result));
 	answer->flags &= ~(unsigned)(HAPAX_ANSWER_UNVERIFIED | HAPAX_ANSWER_MISMATCH);
@@ -189,13 +197,14 @@ static void acquired(struct hx_pump *pump, struct hapax_run *run)
 		line->holder = run;
 		hx_timers_clear(&pump->processor->timers, &line->timer);
 	}
+	hx_lease_begin(run);
 	if (run->has_left) {
 		hx_finish_give_back(pump, run);
 		return;
 	}
 	run->state = HX_RUN_RUNNING;
 	pump->processor->stats.running++;
-	hx_lease_begin(pump, run);
+	hx_run_arm(run);
 	hx_pump_tell(pump, run, HAPAX_STEP_RUN);
 }
 
@@ -343,10 +352,7 @@ bool hx_claim_attach(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms
 	answer->token = holder->token;
 	answer->attempt = holder->attempt;
 	answer->first_seen_ms = holder->answer.first_seen_ms;
-	/* The holder may be gone when this is read; without memory its name is left out. */
-	hx_buf_clear(&run->keys[0].buf);
-	(void)hx_buf_append(&run->keys[0].buf, holder->owner.data, holder->owner.size);
-	answer->owner = hapax_buf_bytes(&run->keys[0].buf);
+	note_holder(run, holder->owner);
 	if (holder->lease_ends_ms > now_ms)
 		answer->lease_left_ms = holder->lease_ends_ms - now_ms;
 	stand_in_line(pump, run, 0);
@@ -379,5 +385,12 @@ void hx_claim_leave(struct hx_pump *pump, struct hapax_run *run)
 		/* Nothing is with the store: it waits to repeat its claim. */
 		if (!run->is_asking && !run->is_listed)
 			failed(pump, run, HAPAX_ERR_UNAVAILABLE);
+	} else if (
+		run->state == HX_RUN_RUNNING && (run->steps & hx_step_bit(HAPAX_STEP_RUN)) != 0) {
+		/* It has the claim and has not been told yet: it need not be. */
+		run->has_left = true;
+		run->steps = 0;
+		run->processor->stats.running--;
+		hx_finish_give_back(pump, run);
 	}
 }

@@ -56,8 +56,8 @@ void hx_finish_give_back(struct hx_pump *pump, struct hapax_run *run)
 {
 	static const char why[] = "the caller did not wait for it";
 
-	run->lease_ends_ms = hx_time_after(run->sent_ms, run->options.lease_ms);
 	run->answer.run_outcome = HAPAX_RUN_TRANSIENT;
+	hx_buf_clear(&run->error);
 	(void)hx_buf_append(&run->error, why, sizeof(why) - 1);
 	hx_finish_ask(pump, run);
 }

@@ -22,15 +22,13 @@ static int64_t span_to_renewal(const struct hapax_run *run)
 	return span_ms < 1 ? 1 : span_ms;
 }
 
-void hx_lease_begin(struct hx_pump *pump, struct hapax_run *run)
+void hx_lease_begin(struct hapax_run *run)
 {
-	(void)pump;
-	if (run->processor->has_lease) {
-		run->lease_ends_ms = hx_time_after(run->sent_ms, run->options.lease_ms);
-		run->renew_at_ms = hx_time_after(run->sent_ms, span_to_renewal(run));
-		run->overdue_at_ms = hx_time_after(run->sent_ms, run->options.max_run_ms);
-	}
-	hx_run_arm(run);
+	if (!run->processor->has_lease)
+		return;
+	run->lease_ends_ms = hx_time_after(run->sent_ms, run->options.lease_ms);
+	run->renew_at_ms = hx_time_after(run->sent_ms, span_to_renewal(run));
+	run->overdue_at_ms = hx_time_after(run->sent_ms, run->options.max_run_ms);
 }
 
 static void hold_again(struct hx_pump *pump, struct hapax_run *run)

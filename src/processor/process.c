@@ -182,7 +182,10 @@ static enum hapax_status conclude(
 	/* From the handler itself: where there is no buffer, the answer has no text. */
 	if (has_failed && call->work.error.size > 0)
 		return hx_error_set(
-			err, HAPAX_ERR_HANDLER, 0, "%.*s", (int)call->work.error.size,
+			err, HAPAX_ERR_HANDLER, 0, "%.*s",
+			call->work.error.size < HAPAX_ERROR_MESSAGE_SIZE
+				? (int)call->work.error.size
+				: HAPAX_ERROR_MESSAGE_SIZE,
 			(const char *)call->work.error.data);
 	if (has_failed)
 		return hx_error_set(err, HAPAX_ERR_HANDLER, 0, "the handler failed");

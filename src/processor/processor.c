@@ -192,6 +192,24 @@ void hx_processor_wake(struct hapax_processor *processor)
 		hx_ticker_wake(&processor->ticker);
 }
 
+void hx_processor_random(struct hapax_processor *processor, void *out, size_t size)
+{
+	unsigned char *at;
+
+	assert(size <= 64);
+	if (processor->random_left < size) {
+		processor->options.random_bytes(
+			processor->random, sizeof(processor->random),
+			processor->options.random_context);
+		processor->random_left = sizeof(processor->random);
+	}
+	processor->random_left -= size;
+	at = &processor->random[processor->random_left];
+	memcpy(out, at, size);
+	/* Given out once. */
+	memset(at, 0, size);
+}
+
 static struct hapax_run *run_of(struct hx_timer *timer)
 {
 	return (struct hapax_run *)((char *)timer - offsetof(struct hapax_run, timer));

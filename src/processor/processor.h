@@ -44,8 +44,10 @@ struct hapax_processor {
 	int64_t tick_at_ms; /* what tick last said */
 	bool is_wake_due;   /* tick must come sooner than that */
 	bool is_ticking;
-	unsigned pumps;      /* that are at work */
-	struct hx_cond idle; /* no pump is */
+	unsigned pumps;            /* that are at work */
+	struct hx_cond idle;       /* no pump is */
+	unsigned char random[512]; /* asked for together: one system call for many claims */
+	size_t random_left;
 	struct hapax_processor_stats stats;
 
 	struct hx_ticker ticker;
@@ -64,6 +66,9 @@ static inline int64_t hx_time_after(int64_t from_ms, int64_t span_ms)
 
 	return __builtin_add_overflow(from_ms, span_ms, &at_ms) ? HAPAX_TIME_NEVER : at_ms;
 }
+
+/* Random bytes, at most 64. Locks: the mutex is held. */
+void hx_processor_random(struct hapax_processor *processor, void *out, size_t size);
 
 /* Let tick be called. Locks: the mutex is held. */
 void hx_processor_wake(struct hapax_processor *processor);

@@ -119,23 +119,20 @@ static void report_decision(const struct hapax_run *run, const struct hapax_answ
 
 /*
  * Locks: the mutex is held, but not while the step is told. While it is told the run
- * may go on, and a new claim write over the record; so what is told before the end
- * carries a copy of the one text it needs.
+ * may go on, and its claim be asked for anew; so what is told before the end carries
+ * a copy of the one text it needs, and no other.
  */
 static void tell_step(struct hapax_run *run, enum hapax_step step)
 {
 	struct hapax_processor *processor = run->processor;
 	struct hapax_answer answer = run->answer;
-	unsigned char owner[HX_OWNER_SIZE_MAX];
+	unsigned char holder[HX_OWNER_SIZE_MAX];
 
 	if (step != HAPAX_STEP_END) {
 		memset(&answer.result, 0, sizeof(answer.result));
 		answer.error = hx_bytes(NULL, 0);
-		if (answer.owner.size > sizeof(owner))
-			answer.owner.size = sizeof(owner);
-		if (answer.owner.size > 0)
-			memcpy(owner, answer.owner.data, answer.owner.size);
-		answer.owner.data = owner;
+		memcpy(holder, run->holder, sizeof(holder));
+		answer.owner.data = holder;
 	}
 	hx_mutex_unlock(&processor->mutex);
 	if (processor->options.decided != NULL && is_decision(step, &answer))

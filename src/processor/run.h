@@ -27,6 +27,7 @@
 #include <hapax/processor.h>
 
 #include "base/buf.h"
+#include "base/limits.h"
 #include "processor/timer.h"
 
 struct hx_line;
@@ -110,6 +111,11 @@ struct hapax_run {
 	int64_t renew_at_ms;   /* RUNNING; or NEVER */
 	int64_t overdue_at_ms; /* RUNNING; or NEVER */
 
+	/*
+	 * A copy: a new claim may be on its way, and write into the record, while the
+	 * step that names the holder is still to be told.
+	 */
+	unsigned char holder[HX_OWNER_SIZE_MAX];
 	struct hapax_answer answer;
 	struct hapax_result result; /* finish: with class, and without what is too large */
 	struct hapax_buf error;

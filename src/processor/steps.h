@@ -66,7 +66,7 @@ enum hx_parting {
 void hx_claim_part(struct hx_pump *pump, struct hapax_run *run, enum hx_parting parting);
 
 /* lease.c */
-void hx_lease_begin(struct hx_pump *pump, struct hapax_run *run);
+void hx_lease_begin(struct hapax_run *run);
 void hx_lease_answered(struct hx_pump *pump, struct hapax_run *run, struct hx_verdict verdict);
 void hx_lease_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms);
 

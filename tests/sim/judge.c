@@ -246,14 +246,14 @@ static void fail_call(
 		call->keys[0], what);
 }
 
-/* Does the call still hold a claim by what the store applied? */
+/* Does the call still hold a claim, and keeps others from it, by what the store applied? */
 static bool holds(const struct sim_world *world, const struct sim_call *call)
 {
 	for (size_t i = 0; i < call->key_count && !call->has_late; i++) {
 		const struct judge_key *key = &world->judge.keys[call->keys[i]];
 
 		if (key->state == HAPAX_STATE_CLAIMED && key->holder == call &&
-		    key->token == call->granted)
+		    key->token == call->granted && !is_lapsed(world, key))
 			return true;
 	}
 	return false;
@@ -315,15 +315,14 @@ static void check_in_progress(struct sim_world *world, const struct sim_call *ca
 {
 	int64_t slack_ms = 4 * world->shape.delay_ms_max + 4;
 
-	if (!world->shape.is_calm || call->has_left || call->key_count != 1)
-		return;
-	for (size_t i = 0; i < call->key_count; i++) {
-		const struct judge_key *key = &world->judge.keys[call->keys[i]];
+	const struct judge_key *key = &world->judge.keys[call->keys[0]];
 
-		if (key->state != HAPAX_STATE_CLAIMED && call->wait_ms > slack_ms &&
-		    sim_now(world) - key->free_since_ms > slack_ms)
-			fail_call(world, call, "I14", "it waited on although the key was free");
-	}
+	/* Those with several keys ask in turn, and find other keys taken, before it is our turn. */
+	if (!world->shape.is_calm || call->has_left || world->shape.several > 0)
+		return;
+	if (key->state != HAPAX_STATE_CLAIMED && call->wait_ms > slack_ms &&
+	    sim_now(world) - key->free_since_ms > slack_ms)
+		fail_call(world, call, "I14", "it waited on although the key was free");
 }
 
 static void check_end(
@@ -389,5 +388,23 @@ void judge_told(
 	case HAPAX_STEP_FENCED:
 	case HAPAX_STEP_UNSTORED: return;
 	case HAPAX_STEP_END: check_end(world, call, answer); return;
+	}
+}
+
+void judge_content(struct sim_world *world)
+{
+	for (unsigned i = 0; i < world->shape.key_count; i++) {
+		const struct judge_key *key = &world->judge.keys[i];
+		enum hapax_state expected =
+			is_expired(world, key) ? HAPAX_STATE_ABSENT : key->state;
+		char name[] = {'k', (char)('0' + i), '\0'};
+		enum hapax_state found = case_state(&world->store, name);
+
+		if (found != expected)
+			sim_fail(
+				world, "I2: k%u is %s in the store, and should be %s", i,
+				hapax_state_name(found), hapax_state_name(expected));
+		if (found != HAPAX_STATE_ABSENT && world->store.record.token != key->token)
+			sim_fail(world, "I5: k%u has a token that nobody was given", i);
 	}
 }

@@ -180,16 +180,12 @@ static void fill_request(
 	}
 }
 
-struct sim_call *sim_call_begin(
+struct sim_call *sim_call_new(
 	struct sim_process *process, const unsigned *keys, size_t key_count, char letter,
 	int64_t wait_ms)
 {
 	struct sim_world *world = process->world;
 	struct sim_call *call = sim_alloc(world, sizeof(*call));
-	struct hapax_request_key request_keys[SIM_CALL_KEYS_MAX];
-	struct hapax_request request = HAPAX_REQUEST_INIT;
-	struct hapax_run_options options = process->processor->options.run;
-	struct hapax_error err = {0};
 
 	call->process = process;
 	call->life = process->life;
@@ -204,12 +200,25 @@ struct sim_call *sim_call_begin(
 	sim_log(world, "c%llu begins in p%u: %zu from k%u, payload %c, wait %lld",
 	        (unsigned long long)call->number, process->index, key_count, keys[0], letter,
 	        (long long)wait_ms);
-	options.wait_ms = wait_ms;
-	request.options = &options;
-	request.step = told;
-	request.context = call;
-	fill_request(call, &request, request_keys);
-	if (hapax_processor_begin(process->processor, &request, 1, &err) != HAPAX_OK)
-		sim_fail(world, "begin was refused: %s", err.message);
 	return call;
+}
+
+void sim_calls_begin(struct sim_process *process, struct sim_call *const *calls, size_t count)
+{
+	struct hapax_request_key keys[SIM_BATCH_MAX][SIM_CALL_KEYS_MAX];
+	struct hapax_run_options options[SIM_BATCH_MAX];
+	struct hapax_request requests[SIM_BATCH_MAX];
+	struct hapax_error err = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		options[i] = process->processor->options.run;
+		options[i].wait_ms = calls[i]->wait_ms;
+		requests[i] = (struct hapax_request)HAPAX_REQUEST_INIT;
+		requests[i].options = &options[i];
+		requests[i].step = told;
+		requests[i].context = calls[i];
+		fill_request(calls[i], &requests[i], keys[i]);
+	}
+	if (hapax_processor_begin(process->processor, requests, count, &err) != HAPAX_OK)
+		sim_fail(process->world, "begin was refused: %s", err.message);
 }

@@ -21,9 +21,10 @@ static void draw_faults(struct sim_world *world)
 	shape->lose_answer = draw_rate(world, 300);
 	shape->late_apply = draw_rate(world, 150);
 	shape->refuse = draw_rate(world, 150);
-	shape->pause = draw_rate(world, 100);
-	shape->crash = draw_rate(world, 60);
+	shape->pause = draw_rate(world, 400);
+	shape->crash = draw_rate(world, 100);
 	shape->jump = draw_rate(world, 100);
+	shape->restart = store_case_is_durable(&world->store) ? draw_rate(world, 50) : 0;
 }
 
 static void draw_shape(struct sim_world *world)
@@ -34,7 +35,7 @@ static void draw_shape(struct sim_world *world)
 	shape->process_count =
 		shape->is_calm ? 1 : 1 + (unsigned)sim_below(world, SIM_PROCESSES_MAX);
 	shape->key_count = 1 + (unsigned)sim_below(world, SIM_KEYS_MAX);
-	shape->call_count = 10 + (unsigned)sim_below(world, 150);
+	shape->call_count = 6 + (unsigned)sim_below(world, 60);
 	shape->lease_ms = 30 + sim_below(world, 1000);
 	shape->delay_ms_max = sim_below(world, shape->lease_ms / 10 + 1);
 	/* Often so short that keys come to life again and again. */
@@ -48,7 +49,7 @@ static void draw_shape(struct sim_world *world)
 	shape->on_lapse = sim_chance(world, 300) ? HAPAX_ON_LAPSE_PARK : HAPAX_ON_LAPSE_RETRY;
 	shape->on_mismatch =
 		sim_chance(world, 300) ? HAPAX_ON_MISMATCH_DUPLICATE : HAPAX_ON_MISMATCH_REJECT;
-	shape->fail = draw_rate(world, 500);
+	shape->fail = draw_rate(world, 900);
 	shape->unclear = draw_rate(world, 200);
 	shape->mismatch = draw_rate(world, 300);
 	shape->several = draw_rate(world, 400);
@@ -66,9 +67,8 @@ static char draw_letter(struct sim_world *world)
 	return sim_chance(world, world->shape.mismatch) ? 'B' : 'A';
 }
 
-static void call_now(struct sim_world *world, void *context)
+static struct sim_call *draw_call(struct sim_world *world, struct sim_process *process)
 {
-	struct sim_process *process = context;
 	unsigned keys[SIM_CALL_KEYS_MAX];
 	unsigned first = (unsigned)sim_below(world, world->shape.key_count);
 	size_t key_count = 1;
@@ -81,19 +81,35 @@ static void call_now(struct sim_world *world, void *context)
 		key_count = world->shape.key_count;
 	for (size_t i = 0; i < key_count; i++)
 		keys[i] = (first + (unsigned)i) % world->shape.key_count;
-	(void)sim_call_begin(
+	return sim_call_new(
 		process, keys, key_count, draw_letter(world),
 		sim_below(world, world->shape.wait_ms_max + 1));
+}
+
+static void call_now(struct sim_world *world, void *context)
+{
+	struct sim_process *process = context;
+	struct sim_call *calls[SIM_BATCH_MAX];
+	size_t count = 1 + (size_t)sim_below(world, SIM_BATCH_MAX);
+
+	for (size_t i = 0; i < count; i++)
+		calls[i] = draw_call(world, process);
+	/* Together, or one after the other. */
+	if (sim_chance(world, 500)) {
+		sim_calls_begin(process, calls, count);
+	} else {
+		for (size_t i = 0; i < count; i++)
+			sim_calls_begin(process, &calls[i], 1);
+	}
 }
 
 /* Of the world, not of the process: what is paused or crashed gets its calls later. */
 static void make_calls(struct sim_world *world, void *context)
 {
 	struct sim_process *process = context;
-	unsigned burst = 1 + (unsigned)sim_below(world, 4);
 
-	for (; burst > 0 && process->calls_left > 0; burst--, process->calls_left--)
-		sim_schedule(world, process, 0, call_now, process);
+	sim_schedule(world, process, 0, call_now, process);
+	process->calls_left--;
 	if (process->calls_left > 0)
 		sim_schedule(
 			world, NULL, sim_below(world, world->shape.gap_ms_max + 1), make_calls,
@@ -139,6 +155,10 @@ static void chaos(struct sim_world *world, void *context)
 		sim_process_crash(process);
 	if (sim_chance(world, shape->jump))
 		jump(world);
+	if (sim_chance(world, shape->restart)) {
+		sim_log(world, "the store restarts");
+		store_case_reopen(&world->store);
+	}
 	if (calls_are_left(world))
 		sim_schedule(
 			world, NULL, 1 + sim_below(world, shape->lease_ms / 4 + 1), chaos, NULL);
@@ -159,7 +179,8 @@ static int64_t patience(const struct sim_world *world)
 	const struct sim_shape *shape = &world->shape;
 
 	return 10 * shape->lease_ms + 2 * shape->wait_ms_max +
-		(int64_t)(shape->call_count + 2) * (shape->work_ms_max + shape->lease_ms) +
+		(int64_t)(SIM_BATCH_MAX * shape->call_count + 2) *
+		(shape->work_ms_max + shape->lease_ms) +
 		100 * (shape->delay_ms_max + 1);
 }
 
@@ -192,7 +213,8 @@ static void ask_for_every_key(struct sim_world *world)
 		struct sim_call *call;
 
 		world->shape.leave = 0;
-		call = sim_call_begin(&world->processes[0], &i, 1, letter, patience(world) / 2);
+		call = sim_call_new(&world->processes[0], &i, 1, letter, patience(world) / 2);
+		sim_calls_begin(&world->processes[0], &call, 1);
 		settle(world, "although nothing stood in its way");
 		if (!world->has_failed && call->ended_as == HAPAX_OUTCOME_IN_PROGRESS)
 			sim_fail(world, "I3: k%u is stuck", i);
@@ -221,6 +243,8 @@ bool sim_run(struct sim_world *world, uint64_t seed, const char *kind)
 		process->world = world;
 		process->index = i;
 		process->calls_left = world->shape.call_count / world->shape.process_count;
+		if (process->calls_left == 0)
+			process->calls_left = 1;
 		sim_process_start(process);
 		sim_schedule(world, NULL, 0, make_calls, process);
 	}
@@ -234,6 +258,7 @@ bool sim_run(struct sim_world *world, uint64_t seed, const char *kind)
 	ask_for_every_key(world);
 	/* What is on its way still arrives; it must do no harm. */
 	happen(world, sim_now(world) + patience(world));
+	judge_content(world);
 	if (world->has_failed)
 		report(world);
 	sim_world_done(world);

@@ -38,6 +38,7 @@ enum {
 	SIM_KEYS_MAX = 4,
 	SIM_PROCESSES_MAX = 3,
 	SIM_CALL_KEYS_MAX = 3,
+	SIM_BATCH_MAX = 4,
 	SIM_BODY_MAX = 64,
 	SIM_WHY_SIZE = 400,
 };
@@ -78,6 +79,7 @@ struct sim_shape {
 	unsigned pause;
 	unsigned crash;
 	unsigned jump;
+	unsigned restart;  /* of the store, where it keeps what it knows */
 	unsigned fail;     /* runs that end transient */
 	unsigned unclear;  /* or ambiguous */
 	unsigned mismatch; /* calls with another payload */
@@ -229,13 +231,16 @@ void sim_store_free(struct sim_store *store);
 /* process.c */
 void sim_process_start(struct sim_process *process);
 void sim_process_crash(struct sim_process *process);
-struct sim_call *sim_call_begin(
+struct sim_call *sim_call_new(
 	struct sim_process *process, const unsigned *keys, size_t key_count, char letter,
 	int64_t wait_ms);
+void sim_calls_begin(struct sim_process *process, struct sim_call *const *calls, size_t count);
 
 /* judge.c */
 void judge_applied(
 	struct sim_world *world, const struct hapax_op *op, struct sim_call *call, bool is_grouped);
+/* The store has what the judge has. */
+void judge_content(struct sim_world *world);
 void judge_told(
 	struct sim_world *world, struct sim_call *call, enum hapax_step step,
 	const struct hapax_answer *answer);

@@ -10,10 +10,12 @@ static void count_bytes(void *out, size_t size, void *context)
 	struct processor_case *c = context;
 	unsigned char *bytes = out;
 
-	/* Different each time, and never the same as attempt ids of store_case. */
-	memset(bytes, 0xa5, size);
-	c->random++;
-	memcpy(bytes, &c->random, size < sizeof(c->random) ? size : sizeof(c->random));
+	/* Different in every word, and never the same as attempt ids of store_case. */
+	for (size_t i = 0; i < size; i++) {
+		if (i % 8 == 0)
+			c->random += UINT64_C(0x9e3779b97f4a7c15);
+		bytes[i] = (unsigned char)(c->random >> (i % 8 * 8));
+	}
 }
 
 static void note_wake(void *context)

@@ -352,7 +352,7 @@ static void a_kept_descriptor_keeps_its_lock(void **state)
 static void a_group_is_signalled_as_a_whole(void **state)
 {
 	struct hx_process_plan plan = HX_PROCESS_PLAN_INIT;
-	const char *const argv[] = {"sh", "-c", "sh -c 'echo; read line' & wait", NULL};
+	const char *const argv[] = {"sh", "-c", "sh -c 'echo; exec sleep 100' & wait", NULL};
 	struct hx_process_end end = {.exit_code = 77};
 	bool has_ended = true;
 	char text[16];

@@ -400,6 +400,33 @@ static void steps_in_tick_come_with_the_tick(void **state)
 	assert_int_equal(hapax_processor_tick(c.processor), HAPAX_TIME_NEVER);
 }
 
+/* It has the claim, and has not been told yet. */
+static void leaving_before_the_step_is_told_gives_the_claim_back(void **state)
+{
+	struct call first;
+	struct call second;
+	struct call third;
+
+	(void)state;
+	hapax_processor_free(c.processor);
+	c.options.flags = HAPAX_PROCESSOR_STEPS_IN_TICK;
+	processor_case_open(&c);
+	call_begin(&c, &first, "k", 0);
+	(void)hapax_processor_tick(c.processor);
+	call_begin(&c, &second, "k", 5000);
+	call_begin(&c, &third, "k", 5000);
+	(void)hapax_processor_tick(c.processor);
+	call_finish_failed(&first, HAPAX_RUN_TRANSIENT, "");
+	hapax_run_leave(second.run);
+	(void)hapax_processor_tick(c.processor);
+	assert_false(call_was_told(&second, HAPAX_STEP_RUN));
+	assert_true(second.has_ended);
+	assert_int_equal(second.answer.outcome, HAPAX_OUTCOME_IN_PROGRESS);
+	assert_true(call_was_told(&third, HAPAX_STEP_RUN));
+	call_finish_ok(&third, "");
+	(void)hapax_processor_tick(c.processor);
+}
+
 static void ticks_are_asked_for_once(void **state)
 {
 	struct call calls[5];
@@ -563,6 +590,7 @@ int main(void)
 		CASE(only_what_runs_can_be_finished_and_once),
 		CASE(a_request_from_the_future_is_refused),
 		CASE(steps_in_tick_come_with_the_tick),
+		CASE(leaving_before_the_step_is_told_gives_the_claim_back),
 		CASE(ticks_are_asked_for_once),
 		CASE(every_decision_is_reported_once),
 		CASE(every_allocation_may_fail),

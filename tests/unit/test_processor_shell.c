@@ -39,8 +39,12 @@ static void open_on(const char *url, const struct hapax_processor_options *optio
 
 static int begin(void **state)
 {
+	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
+
 	(void)state;
-	open_on("memory:", NULL);
+	/* Who is woken must not be helped by asking now and then. */
+	options.poll_ms = INT64_C(3600) * 1000;
+	open_on("memory:", &options);
 	return 0;
 }
 
@@ -518,12 +522,14 @@ static struct temp_dir dir;
 
 static int begin_sqlite(void **state)
 {
+	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
 	char url[256];
 
 	(void)state;
 	temp_dir_init(&dir);
 	snprintf(url, sizeof(url), "sqlite:%s/hapax.db", dir.path);
-	open_on(url, NULL);
+	options.poll_ms = INT64_C(3600) * 1000;
+	open_on(url, &options);
 	return 0;
 }
 
