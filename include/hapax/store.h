@@ -122,6 +122,7 @@ enum hapax_op_type {
 	HAPAX_OP_FORGET = 8,   /* remove a DONE or FAILED record */
 	HAPAX_OP_SET = 9,      /* write a DONE record with a value, as Redis SET does */
 	HAPAX_OP_EXPIRE = 10,  /* change the expiry of a record made by set */
+	HAPAX_OP_LOAD = 11,    /* write a record as it is; for copies (copy.h), decides nothing */
 };
 
 enum hapax_op_flags {
@@ -189,10 +190,15 @@ struct hapax_op {
 	struct hapax_bytes owner;          /* claim: text for people, at most 128 bytes */
 	struct hapax_bytes error;          /* release, park: text for people, at most 1,024 bytes */
 	struct hapax_bytes expected;       /* set: for HAPAX_SET_IF_EQUAL */
-	int64_t lease_ms;                  /* claim, renew: 0 is 30 s; at most 7 d */
-	int64_t ttl_ms;                    /* claim, check, set, expire: 0 is 24 h */
-	enum hapax_on_lapse on_lapse;      /* claim */
-	enum hapax_set_if set_if;          /* set */
+	/*
+	 * load: the record to write in place of what the key has, with its token and
+	 * times; its own names are not read. Tokens go on above its token.
+	 */
+	const struct hapax_record *load;
+	int64_t lease_ms;             /* claim, renew: 0 is 30 s; at most 7 d */
+	int64_t ttl_ms;               /* claim, check, set, expire: 0 is 24 h */
+	enum hapax_on_lapse on_lapse; /* claim */
+	enum hapax_set_if set_if;     /* set */
 
 	/* In for renew, complete, release, park. Out for every other. */
 	uint64_t token;

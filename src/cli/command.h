@@ -68,6 +68,7 @@ extern const struct command hx_cmd_key;
 extern const struct command hx_cmd_keys;
 extern const struct command hx_cmd_lookup;
 extern const struct command hx_cmd_stats;
+extern const struct command hx_cmd_store;
 extern const struct command hx_cmd_uuid7;
 extern const struct command hx_cmd_version;
 

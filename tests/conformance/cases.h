@@ -40,6 +40,7 @@ extern const struct conformance_case fingerprint_cases[];
 extern const struct conformance_case group_cases[];
 extern const struct conformance_case input_cases[];
 extern const struct conformance_case limit_cases[];
+extern const struct conformance_case load_cases[];
 extern const struct conformance_case memory_failure_cases[];
 extern const struct conformance_case result_cases[];
 extern const struct conformance_case scan_cases[];

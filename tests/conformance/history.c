@@ -365,6 +365,7 @@ static void fill_op(
 	case HAPAX_OP_EXPIRE:
 		op->ttl_ms = ttl_choices[h->ttl_first + choose(h, h->ttl_count)];
 		break;
+	case HAPAX_OP_LOAD: break;
 	}
 	op->context = slot;
 	if (chance(h, h->record_percent)) {

@@ -233,6 +233,16 @@ enum hapax_status hx_index_admit_change(struct hx_index *index, bool from_reserv
 	return charged_bytes(index) > room ? HAPAX_ERR_LIMIT : HAPAX_OK;
 }
 
+void hx_index_raise_token(struct hx_index *index, uint64_t token)
+{
+	uint64_t last = atomic_load_explicit(&index->token, memory_order_relaxed);
+
+	while (last < token &&
+	       !atomic_compare_exchange_weak_explicit(
+		       &index->token, &last, token, memory_order_relaxed, memory_order_relaxed))
+		continue;
+}
+
 uint64_t hx_index_take_token(struct hx_index *index)
 {
 	uint64_t token = atomic_fetch_add_explicit(&index->token, 1, memory_order_relaxed) + 1;

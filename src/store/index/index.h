@@ -127,6 +127,9 @@ enum hapax_status hx_index_admit_change(struct hx_index *index, bool from_reserv
 /* The next token. 0: there are no more. Locks: the record's shard. */
 uint64_t hx_index_take_token(struct hx_index *index);
 
+/* Let tokens go on above this one. */
+void hx_index_raise_token(struct hx_index *index, uint64_t token);
+
 /*
  * Put a record that comes from a file, in place of the one that is there or, with
  * only_if_absent, not at all then. Its token counts as given out. Limits are not

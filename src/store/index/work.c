@@ -125,6 +125,8 @@ static enum hapax_status stage(
 		work->transition.next.token = token;
 		work->op->token = token;
 	}
+	if (work->op->type == HAPAX_OP_LOAD)
+		hx_index_raise_token(context->index, work->transition.next.token);
 	status = give_record(work);
 	if (status != HAPAX_OK || work->transition.effect != HX_EFFECT_PUT)
 		return status;

@@ -238,6 +238,47 @@ static void drop_expired(struct load *load)
 	atomic_store_explicit(&index->swept, 0, memory_order_relaxed);
 }
 
+static enum hapax_status settle_segment(
+	const struct hx_log_directory *directory, const struct hx_log_listed *segment,
+	struct hapax_error *err)
+{
+	const struct hx_io *io = directory->io;
+	char name[HX_LOG_NAME_SIZE];
+	char path[HX_LOG_PATH_SIZE];
+	int failed;
+	int file;
+
+	hx_log_name(name, segment->kind, segment->id, "");
+	hx_log_path(directory, name, path);
+	file = io->ops->open(io->context, path, HX_IO_READ, 0);
+	failed = file < 0 ? file : io->ops->fdatasync(io->context, file);
+	if (file >= 0)
+		(void)io->ops->close(io->context, file);
+	if (failed == 0)
+		return HAPAX_OK;
+	return hx_error_set(
+		err, hx_status_from_errno(-failed), -failed, "\"%s\" was not synced", name);
+}
+
+/*
+ * What a process that died had written may still be on its way: it can be read, even
+ * past the cache, and a power cut takes it back. Whoever is answered from it was told
+ * something that is not durable, so it is carried over first, names and log alike.
+ */
+static enum hapax_status settle(struct hx_log_directory *directory, struct hapax_error *err)
+{
+	struct hx_log_listing listing;
+	enum hapax_status status = hx_log_listing_read(&listing, directory, err);
+
+	for (size_t i = 0; status == HAPAX_OK && i < listing.count; i++) {
+		/* The others get their names only when they are synced. */
+		if (listing.segments[i].kind == HX_LOG_KIND_LOG)
+			status = settle_segment(directory, &listing.segments[i], err);
+	}
+	hx_log_listing_done(&listing);
+	return status == HAPAX_OK ? hx_log_directory_sync(directory, err) : status;
+}
+
 enum hapax_status hx_log_recover(
 	const struct hx_log_recovery *recovery, struct hx_log_walk_result *ret_walk,
 	struct hapax_error *err)
@@ -250,8 +291,10 @@ enum hapax_status hx_log_recover(
 		.progress = tell_progress,
 	};
 	struct hx_index *index = recovery->index;
-	enum hapax_status status;
+	enum hapax_status status = settle(recovery->directory, err);
 
+	if (status != HAPAX_OK)
+		return status;
 	hx_log_kill_set_init(&load.kills);
 	status = hx_log_walk(
 		recovery->directory->io, recovery->directory->path, &visitor, ret_walk, err);

@@ -522,6 +522,28 @@ static enum hapax_status judge_stray(struct walk *walk)
 	return damage(walk, 0, 0, 0, "the header of a log segment is damaged");
 }
 
+/*
+ * A segment that was given up may come back: its new name was lost, and what was
+ * written to it since was not. It has no header then, or another's. Whether it is
+ * missed is known when the last manifest was read.
+ */
+static bool is_there(struct walk *walk, uint64_t id)
+{
+	return hx_log_listing_has(&walk->listing, HX_LOG_KIND_LOG, id) &&
+		!is_damage(open_segment(walk, HX_LOG_KIND_LOG, id, NULL));
+}
+
+static enum hapax_status miss_segment(struct walk *walk, uint64_t id)
+{
+	struct hapax_error why = {0};
+
+	if (hx_log_listing_has(&walk->listing, HX_LOG_KIND_LOG, id) &&
+	    is_damage(open_segment(walk, HX_LOG_KIND_LOG, id, &why)))
+		return damage_told(walk, 0, 0, &why);
+	hx_log_name(walk->name, HX_LOG_KIND_LOG, id, "");
+	return damage(walk, 0, 0, 0, "a segment of the log is missing");
+}
+
 static enum hapax_status walk_log(struct walk *walk)
 {
 	struct hx_log_walk_result *result = walk->result;
@@ -541,17 +563,14 @@ static enum hapax_status walk_log(struct walk *walk)
 	if (last_id == 0)
 		return walk->has_stray ? judge_stray(walk) : HAPAX_OK;
 	first_id = last_id;
-	while (first_id > log_first_id &&
-	       hx_log_listing_has(&walk->listing, HX_LOG_KIND_LOG, first_id - 1))
+	while (first_id > log_first_id && is_there(walk, first_id - 1))
 		first_id--;
 	result->log_run_id = first_id;
 	status = read_log(walk, first_id, last_id);
 	if (status != HAPAX_OK)
 		return status;
-	if (result->log_first_id < first_id) {
-		hx_log_name(walk->name, HX_LOG_KIND_LOG, first_id - 1, "");
-		status = damage(walk, 0, 0, 0, "a segment of the log is missing");
-	}
+	if (result->log_first_id < first_id)
+		status = miss_segment(walk, first_id - 1);
 	return status != HAPAX_OK ? status : judge_stray(walk);
 }
 
