@@ -107,19 +107,19 @@ enum hapax_status hx_counter_book_add(
 		return HAPAX_ERR_NO_MEMORY;
 	for (size_t i = 0; i < HAPAX_DECISION_COUNT; i++)
 		row->counts[i] += counts[i];
-	row->is_kept = false;
+	row->kept_in = 0;
 	return HAPAX_OK;
 }
 
 enum hapax_status hx_counter_book_set(
 	struct hx_counter_book *book, int64_t hour_ms, uint32_t scope_id,
-	const uint64_t counts[HAPAX_DECISION_COUNT])
+	const uint64_t counts[HAPAX_DECISION_COUNT], uint64_t kept_in)
 {
 	struct hx_counter_row *row = row_for(book, hour_ms, scope_id);
 
 	if (row == NULL)
 		return HAPAX_ERR_NO_MEMORY;
 	memcpy(row->counts, counts, sizeof(row->counts));
-	row->is_kept = true;
+	row->kept_in = kept_in;
 	return HAPAX_OK;
 }

@@ -8,15 +8,13 @@
 #ifndef HX_STORE_COUNTER_BOOK_H
 #define HX_STORE_COUNTER_BOOK_H
 
-#include <stdbool.h>
-
 #include <hapax/store.h>
 
 struct hx_counter_row {
 	int64_t hour_ms;
 	uint32_t scope_id;
 	uint64_t counts[HAPAX_DECISION_COUNT];
-	bool is_kept; /* for the store: it has written this row; every change resets it */
+	uint64_t kept_in; /* for the store: where it has written this row; every change sets 0 */
 };
 
 struct hx_counter_book {
@@ -33,9 +31,9 @@ enum hapax_status hx_counter_book_add(
 	struct hx_counter_book *book, int64_t hour_ms, uint32_t scope_id,
 	const uint64_t counts[HAPAX_DECISION_COUNT]);
 
-/* Let a row have these counts, whatever it had. */
+/* Let a row have these counts, whatever it had; it is kept in kept_in. */
 enum hapax_status hx_counter_book_set(
 	struct hx_counter_book *book, int64_t hour_ms, uint32_t scope_id,
-	const uint64_t counts[HAPAX_DECISION_COUNT]);
+	const uint64_t counts[HAPAX_DECISION_COUNT], uint64_t kept_in);
 
 #endif

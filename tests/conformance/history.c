@@ -176,6 +176,9 @@ static void choose_shape(struct history *h)
 		h->batch_max = 1;
 		h->group_percent = 0;
 	}
+	/* Small segments, so that old ones are copied out and merged while it goes on. */
+	if (strcmp(h->c.kind, "file:") == 0)
+		options->segment_bytes = (uint64_t[]){16384, 24576, 65536, 0}[choose(h, 4)];
 }
 
 /* ------------------------------------------------------------------ one operation */

@@ -47,17 +47,16 @@ enum hapax_status hx_log_counts_add(
 					round == 0 ? nothing : rows[i].counts);
 		}
 	}
+	atomic_store_explicit(&counts->has_news, 1, memory_order_release);
 	hx_mutex_unlock(&counts->mutex);
-	if (status == HAPAX_OK)
-		atomic_store_explicit(&counts->has_news, 1, memory_order_release);
 	return status;
 }
 
 enum hapax_status hx_log_counts_load(
 	struct hx_log_counts *counts, uint32_t scope_id, int64_t hour_ms,
-	const uint64_t totals[HAPAX_DECISION_COUNT])
+	const uint64_t totals[HAPAX_DECISION_COUNT], uint64_t segment_id)
 {
-	return hx_counter_book_set(&counts->book, hour_ms, scope_id, totals);
+	return hx_counter_book_set(&counts->book, hour_ms, scope_id, totals, segment_id);
 }
 
 void hx_log_counts_report(
@@ -82,13 +81,17 @@ void hx_log_counts_report(
 	hx_mutex_unlock(&counts->mutex);
 }
 
-void hx_log_counts_renew(struct hx_log_counts *counts)
+void hx_log_counts_renew(struct hx_log_counts *counts, uint64_t segment_id)
 {
 	hx_mutex_lock(&counts->mutex);
-	for (size_t i = 0; i < counts->book.count; i++)
-		counts->book.rows[i].is_kept = false;
-	hx_mutex_unlock(&counts->mutex);
+	for (size_t i = 0; i < counts->book.count; i++) {
+		struct hx_counter_row *row = &counts->book.rows[i];
+
+		if (row->kept_in <= segment_id)
+			row->kept_in = 0;
+	}
 	atomic_store_explicit(&counts->has_news, 1, memory_order_release);
+	hx_mutex_unlock(&counts->mutex);
 }
 
 static bool write_row(struct hx_log_writer *writer, const struct hx_counter_row *row)
@@ -117,10 +120,11 @@ void hx_log_counts_write(struct hx_log_counts *counts, struct hx_log_writer *wri
 	for (size_t i = counts->book.count; i > 0 && is_all; i--) {
 		struct hx_counter_row *row = &counts->book.rows[i - 1];
 
-		if (row->is_kept)
+		if (row->kept_in != 0)
 			continue;
-		row->is_kept = write_row(writer, row);
-		is_all = row->is_kept;
+		is_all = write_row(writer, row);
+		if (is_all)
+			row->kept_in = writer->active.header.id;
 	}
 	if (is_all)
 		atomic_store_explicit(&counts->has_news, 0, memory_order_relaxed);

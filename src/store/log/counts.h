@@ -29,18 +29,18 @@ enum hapax_status hx_log_counts_add(
 	struct hx_log_counts *counts, const struct hapax_counters *rows, size_t count,
 	int64_t now_ms);
 
-/* A row as the log has it. */
+/* A row as a segment of the log has it. */
 enum hapax_status hx_log_counts_load(
 	struct hx_log_counts *counts, uint32_t scope_id, int64_t hour_ms,
-	const uint64_t totals[HAPAX_DECISION_COUNT]);
+	const uint64_t totals[HAPAX_DECISION_COUNT], uint64_t segment_id);
 
 /* Add the rows to stats->counts, and hand them to each, which may be NULL. */
 void hx_log_counts_report(
 	struct hx_log_counts *counts, struct hapax_stats *stats, hapax_counters_fn *each,
 	void *context);
 
-/* Write again all rows, the next time: their segment is given up. */
-void hx_log_counts_renew(struct hx_log_counts *counts);
+/* The segment is given up: its rows are to be written again. */
+void hx_log_counts_renew(struct hx_log_counts *counts, uint64_t segment_id);
 
 /*
  * Append rows that are not in the log, as many as there is room for. They are only

@@ -25,6 +25,7 @@ struct hx_log {
 	bool is_open; /* a clean close has something to say */
 
 	struct hx_mutex sweep_mutex; /* one sweep or pass at a time */
+	uint64_t held_bytes;         /* of claims, in the segment that was last copied out */
 	uint32_t rewrite_pause;      /* passes that do not rewrite for space */
 	struct hapax_buf lapsed;     /* keys of claims that a sweep has to settle */
 
@@ -63,8 +64,12 @@ hapax_store_sweep_fn hx_log_sweep;
 /* See hx_index_lapse_fn; context is the struct hx_log. */
 hx_index_lapse_fn hx_log_lapse;
 
-/* Copy what lives in the oldest segment of the log that is not written any more. *ret_more: it was one. */
-enum hapax_status hx_log_pass(struct hx_log *log, bool *ret_more, struct hapax_error *err);
+/*
+ * One step of tidying the files; see pass.c. *until_id bounds a round: 0 begins one, which
+ * ends with the segments of the log that are there then. *ret_more: call again.
+ */
+enum hapax_status hx_log_pass(
+	struct hx_log *log, uint64_t *until_id, bool *ret_more, struct hapax_error *err);
 
 enum hapax_status hx_log_keeper_start(struct hx_log *log, struct hapax_error *err);
 void hx_log_keeper_stop(struct hx_log *log);

@@ -51,8 +51,9 @@ struct pass {
 struct look_task {
 	struct hx_log_task task;
 	struct hx_log *log;
-	uint64_t log_id;  /* out: the oldest segment, if nobody writes it; else 0 */
-	uint64_t log_end; /* out: where it ends; 0: ask the next one */
+	uint64_t until_id; /* in: not beyond this one; out: the last that nobody writes, if 0 */
+	uint64_t log_id;   /* out: the oldest segment, if nobody writes it; else 0 */
+	uint64_t log_end;  /* out: where it ends; 0: ask the next one */
 };
 
 static enum hapax_status run_look(struct hx_log_task *task)
@@ -63,7 +64,12 @@ static enum hapax_status run_look(struct hx_log_task *task)
 	uint64_t last_id =
 		writer->active.file >= 0 ? writer->active.header.id - 1 : writer->last_id;
 
-	if (first_id > last_id || last_id == 0)
+	if (look->until_id == 0)
+		look->until_id = last_id;
+	if (first_id > last_id || first_id > look->until_id || last_id == 0)
+		return HAPAX_OK;
+	/* Claims that live long would only be moved in a circle. */
+	if (last_id - first_id < 2 * look->log->held_bytes / writer->segment_bytes)
 		return HAPAX_OK;
 	look->log_id = first_id;
 	look->log_end = writer->begin_id == first_id ? writer->begin_end : 0;
@@ -105,15 +111,18 @@ static enum hapax_status read_end(
 	return status;
 }
 
-static enum hapax_status find_log_segment(struct pass *pass, struct hapax_error *err)
+static enum hapax_status find_log_segment(
+	struct pass *pass, uint64_t *until_id, struct hapax_error *err)
 {
-	struct look_task look = {.task = {.run = run_look}, .log = pass->log};
+	struct look_task look = {
+		.task = {.run = run_look}, .log = pass->log, .until_id = *until_id};
 	enum hapax_status status;
 
 	look.task.context = &look;
 	status = hx_log_queue_task(&pass->log->queue, &look.task);
 	if (status != HAPAX_OK)
 		return status;
+	*until_id = look.until_id;
 	pass->log_id = look.log_id;
 	pass->log_end = look.log_end;
 	if (pass->log_id != 0 && pass->log_end == 0)
@@ -348,7 +357,7 @@ static enum hapax_status run(struct pass *pass, struct hapax_error *err)
 	pass->next.log_first_id =
 		pass->log_id != 0 ? pass->log_id + 1 : pass->log->writer.manifest.log_first_id;
 	if (pass->log_id != 0)
-		hx_log_counts_renew(&pass->log->counts);
+		hx_log_counts_renew(&pass->log->counts, pass->log_id);
 	status = hx_log_queue_task(&pass->log->queue, &commit.task);
 	/* Latched, its fate is open: the next recovery finds out. */
 	if (status == HAPAX_OK)
@@ -371,7 +380,8 @@ static void note_rewrite(struct pass *pass)
 		pass->log->rewrite_pause = REWRITE_PAUSE;
 }
 
-enum hapax_status hx_log_pass(struct hx_log *log, bool *ret_more, struct hapax_error *err)
+enum hapax_status hx_log_pass(
+	struct hx_log *log, uint64_t *until_id, bool *ret_more, struct hapax_error *err)
 {
 	struct pass *pass = hx_alloc_zero(1, sizeof(*pass));
 	enum hapax_status status;
@@ -381,7 +391,7 @@ enum hapax_status hx_log_pass(struct hx_log *log, bool *ret_more, struct hapax_e
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a pass");
 	pass->log = log;
 	hx_log_copy_init(&pass->copy, log, log->writer.manifest.next_class_id);
-	status = find_log_segment(pass, err);
+	status = find_log_segment(pass, until_id, err);
 	if (status == HAPAX_OK)
 		status = choose(pass);
 	if (status == HAPAX_OK && (pass->log_id != 0 || pass->gone_count != 0)) {
@@ -389,6 +399,8 @@ enum hapax_status hx_log_pass(struct hx_log *log, bool *ret_more, struct hapax_e
 		*ret_more = status == HAPAX_OK && pass->log_id != 0;
 	}
 	note_rewrite(pass);
+	if (pass->log_id != 0)
+		log->held_bytes = pass->copy.held.size;
 	hx_log_copy_done(&pass->copy);
 	hx_free(pass->next.items);
 	hx_free(pass);

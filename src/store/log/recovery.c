@@ -141,7 +141,7 @@ static enum hapax_status load_entry(
 	if (entry->kind == HX_LOG_COUNTS) {
 		if (hx_log_counts_load(
 			    load->recovery->counts, scope->visitor_id, entry->as.counts.hour_ms,
-			    entry->as.counts.counts) != HAPAX_OK)
+			    entry->as.counts.counts, segment->id) != HAPAX_OK)
 			return no_memory(err);
 		return HAPAX_OK;
 	}
@@ -214,6 +214,30 @@ static void save_tail(struct hx_log_directory *directory, const struct hx_log_wa
 	(void)io->ops->close(io->context, source);
 }
 
+static void ignore_lapse(const struct hapax_record *record, void *context)
+{
+	(void)record;
+	(void)context;
+}
+
+/*
+ * The log brings back what has expired since it was written; it was needed, to keep
+ * older versions of its key away. Now it goes, so that it does not count.
+ */
+static void drop_expired(struct load *load)
+{
+	struct hx_index *index = load->recovery->index;
+	hx_index_lapse_fn *lapse = index->lapse;
+	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
+
+	index->lapse = ignore_lapse;
+	sweep.count_max = SIZE_MAX;
+	while (!sweep.done)
+		hx_index_sweep(index, &sweep, load->now_ms);
+	index->lapse = lapse;
+	atomic_store_explicit(&index->swept, 0, memory_order_relaxed);
+}
+
 static enum hapax_status settle_segment(
 	const struct hx_log_directory *directory, const struct hx_log_listed *segment,
 	struct hapax_error *err)
@@ -279,6 +303,7 @@ enum hapax_status hx_log_recover(
 		return status;
 	if (!load.has_now)
 		set_clock(&load);
+	drop_expired(&load);
 	if (ret_walk->token > atomic_load_explicit(&index->token, memory_order_relaxed))
 		atomic_store_explicit(&index->token, ret_walk->token, memory_order_relaxed);
 	save_tail(recovery->directory, ret_walk);
