@@ -132,11 +132,10 @@ static enum hapax_status open_segment(
 	char path[HX_LOG_PATH_SIZE];
 	enum hapax_status status;
 
-	hx_log_reader_close(&walk->reader);
 	hx_log_scope_names_clear(&walk->scopes);
 	hx_log_name(walk->name, kind, id, "");
 	hx_log_path(&walk->directory, walk->name, path);
-	status = hx_log_reader_open(&walk->reader, walk->directory.io, path, why);
+	status = hx_log_reader_reopen(&walk->reader, walk->directory.io, path, why);
 	if (status != HAPAX_OK)
 		return status;
 	if (memcmp(walk->reader.header.uuid, walk->directory.store.uuid, HX_LOG_UUID_SIZE) != 0)
