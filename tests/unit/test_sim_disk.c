@@ -489,7 +489,6 @@ static void a_failed_sync_leaves_ghosts(void **state)
 	assert_int_equal(f->io->ops->fdatasync(f->io->context, file), -EIO);
 	assert_int_equal(sim_disk_failures(f->disk), 1);
 	assert_int_equal(f->io->ops->fdatasync(f->io->context, file), 0);
-	/* A process that starts again sees it, unless it looks past the cache. */
 	sim_disk_kill(f->disk);
 	assert_int_equal(read_back(f->io, "/f", 0), PAGE);
 	assert_memory_equal(page_out, page_b, PAGE);
