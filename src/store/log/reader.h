@@ -45,6 +45,14 @@ enum hapax_status hx_log_reader_open(
 	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
 	struct hapax_error *err);
 
+/*
+ * The same for one that was opened before, or is zeroed: what memory it has is used
+ * again. Close it in the end, whatever this returns.
+ */
+enum hapax_status hx_log_reader_reopen(
+	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
+	struct hapax_error *err);
+
 /* A reader that was not opened, zeroed, is allowed. */
 void hx_log_reader_close(struct hx_log_reader *reader);
 
