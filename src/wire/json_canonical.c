@@ -139,7 +139,7 @@ ALWAYS_INLINE unsigned char *put_number(
 	const unsigned char *limit, const char **ret_reason)
 {
 	if (python && form != 0)
-		return hx_json_python_float(text, to, ret_reason);
+		return hx_json_python_float(text, to);
 	if (python)
 		return hx_json_python_integer(text, to, ret_reason);
 	if (is_own_text(text.data, text.size, form))
