@@ -196,6 +196,13 @@ static enum hx_key_made missing(
 	return HX_KEY_MISSING;
 }
 
+static enum hx_key_made absent(
+	const struct hx_key_path *path, const char *why, struct hapax_error *err)
+{
+	(void)missing(path, why, err);
+	return HX_KEY_ABSENT;
+}
+
 static enum hx_key_made data_part(
 	struct hx_key_view *view, const struct hx_key_path *path, struct hx_key_part *ret,
 	struct hapax_error *err)
@@ -211,7 +218,7 @@ static enum hx_key_made data_part(
 	}
 	node = hx_json_path_find(&path->json, &view->tree);
 	if (node == NULL)
-		return missing(path, "was missing", err);
+		return absent(path, "was missing", err);
 	switch ((enum hx_json_type)node->token.type) {
 	case HX_JSON_STRING:
 		ret->kind = HX_PART_STRING;
@@ -226,7 +233,7 @@ static enum hx_key_made data_part(
 		ret->kind = HX_PART_BYTES;
 		ret->bytes = hx_json_node_text(&view->tree, node);
 		return HX_KEY_MADE;
-	case HX_JSON_NULL: return missing(path, "was null", err);
+	case HX_JSON_NULL: return absent(path, "was null", err);
 	case HX_JSON_OBJECT: return missing(path, "was an object, which is no part of a key", err);
 	case HX_JSON_ARRAY: return missing(path, "was an array, which is no part of a key", err);
 	case HX_JSON_END:
@@ -275,7 +282,7 @@ static enum hx_key_made field_part(
 			found = &fields[i];
 	}
 	if (found == NULL)
-		return missing(path, "was missing", err);
+		return absent(path, "was missing", err);
 	ret->kind = HX_PART_BYTES;
 	ret->bytes = found->value;
 	return HX_KEY_MADE;

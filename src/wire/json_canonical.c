@@ -332,3 +332,29 @@ enum hapax_status hx_json_canonical_write(
 		return write_all(&walk, true, root, all_kept, out, err);
 	return write_all(&walk, false, root, all_kept, out, err);
 }
+
+/* As the walk goes: what is dropped, or neither kept nor on the way there, is not seen. */
+static bool has_value(
+	const struct hx_json_tree *tree, uint32_t index, enum hx_json_select select, bool kept)
+{
+	const struct hx_json_node *node = &tree->nodes[index];
+	unsigned marks = node->token.marks;
+
+	if (select != HX_JSON_ALL && index != 0 &&
+	    ((marks & HX_JSON_DROPPED) != 0 ||
+	     (!kept && (marks & (HX_JSON_KEPT | HX_JSON_PART)) == 0)))
+		return false;
+	if (!is_container(node))
+		return true;
+	kept = kept || (marks & HX_JSON_KEPT) != 0;
+	for (uint32_t i = node->child; i != 0; i = tree->nodes[i].next) {
+		if (has_value(tree, i, select, kept))
+			return true;
+	}
+	return false;
+}
+
+bool hx_json_canonical_has_value(const struct hx_json_tree *tree, enum hx_json_select select)
+{
+	return has_value(tree, 0, select, select != HX_JSON_MARKED);
+}

@@ -63,6 +63,9 @@ enum hapax_status hx_json_canonical_write(
 	enum hx_json_dialect dialect, enum hx_json_select select, struct hx_json_target *out,
 	struct hapax_error *err);
 
+/* Whether that text would have a scalar in it, and not only names and brackets. */
+bool hx_json_canonical_has_value(const struct hx_json_tree *tree, enum hx_json_select select);
+
 /*
  * The two ways to write a scalar, into memory that is large enough: for a string
  * HX_JSON_PYTHON_EXPANSION times its raw size and two quotes (lossless: once), for
