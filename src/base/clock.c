@@ -32,10 +32,6 @@
 
 #define MS_PER_DAY (INT64_C(24) * 3600 * MS_PER_S)
 
-/* The first millisecond of the year 0 and the last of 9999. */
-#define UTC_MS_MIN INT64_C(-62167219200000)
-#define UTC_MS_MAX INT64_C(253402300799999)
-
 enum { BOOT_OFFSET_REFRESH_S = 1 };
 
 static int64_t read_ns(clockid_t id)
@@ -260,7 +256,7 @@ void hx_clock_format_utc(int64_t ms, char out[32])
 	int second;
 	struct date date;
 
-	ms = ms < UTC_MS_MIN ? UTC_MS_MIN : ms > UTC_MS_MAX ? UTC_MS_MAX : ms;
+	ms = ms < HX_UTC_MS_MIN ? HX_UTC_MS_MIN : ms > HX_UTC_MS_MAX ? HX_UTC_MS_MAX : ms;
 	day = ms / MS_PER_DAY;
 	rest = ms % MS_PER_DAY;
 	if (rest < 0) {

@@ -171,7 +171,8 @@ static void json_strategy(struct hx_json_out *json, const char *name, const stru
 	char sentence[SENTENCE_SIZE];
 
 	hx_json_out_object_begin(json, name);
-	hx_json_out_text(json, "strategy", hapax_key_strategy_text(b->strategy));
+	hx_json_out_bytes(
+		json, "strategy", hapax_bytes_from_text(hapax_key_strategy_text(b->strategy)));
 	hx_json_out_unsigned(json, "events", b->events);
 	hx_json_out_unsigned(json, "keys", b->keys.count);
 	hx_json_out_unsigned(json, "would_drop", b->drops);

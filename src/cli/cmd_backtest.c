@@ -125,23 +125,11 @@ static enum hapax_status check_json(
 	struct tester *tester, const struct hapax_event *event, struct hapax_error *err)
 {
 	struct hx_json_tree tree;
-	enum hapax_status status;
 	bool is_short;
-	size_t want = hx_json_tree_scratch_usual(event->data.size);
 
 	if (tester->reader.form != HX_EVENT_DOCUMENT)
 		return HAPAX_OK;
-	hx_buf_clear(&tester->scratch);
-	do {
-		status = hx_buf_reserve(&tester->scratch, want);
-		if (status != HAPAX_OK)
-			return hx_error_set(err, status, 0, "memory ran out");
-		status = hx_json_tree_read(
-			&tree, event->data, tester->scratch.data, tester->scratch.capacity,
-			&is_short, err);
-		want *= 4;
-	} while (is_short);
-	return status;
+	return hx_json_tree_read_into(&tree, event->data, &tester->scratch, &is_short, err);
 }
 
 /* OK also when the line was bad: that is said, and counted. */
@@ -222,28 +210,32 @@ static int print_result(struct tester *tester)
 	return HX_EXIT_OK;
 }
 
+/* Paths to include are for the one of two that takes them, if there is one. */
 static int setup(struct tester *tester)
 {
 	struct hx_invocation *inv = tester->inv;
 	const struct hx_option_value *against = hx_options_get(&inv->options, OPTION_AGAINST);
-	const char *text = hx_key_setup_strategy(inv);
-	bool both;
-	int code;
+	const char *texts[2] = {hx_key_setup_strategy(inv), against == NULL ? NULL : against->text};
+	bool has_include = hx_options_get(&inv->options, HX_KEY_OPTION_INCLUDE) != NULL;
+	bool any_takes = false;
+	int code = texts[0] == NULL ? HX_EXIT_USAGE : HX_EXIT_OK;
 
-	if (text == NULL)
-		return HX_EXIT_USAGE;
-	/* One of two may be a content key: the other takes no paths to include then. */
-	both = against == NULL ||
-		hx_key_setup_includes(inv, text) == hx_key_setup_includes(inv, against->text);
-	code = hx_key_setup(
-		inv, text, 0, both || hx_key_setup_includes(inv, text), &tester->tests[0].strategy);
-	tester->test_count = 1;
-	if (code != HX_EXIT_OK || against == NULL)
-		return code;
-	tester->test_count = 2;
-	return hx_key_setup(
-		inv, against->text, 0, both || hx_key_setup_includes(inv, against->text),
-		&tester->tests[1].strategy);
+	tester->test_count = against == NULL ? 1 : 2;
+	for (size_t i = 0; code == HX_EXIT_OK && i < tester->test_count; i++) {
+		code = hx_key_setup(inv, texts[i], 0, false, &tester->tests[i].strategy);
+		any_takes |= code == HX_EXIT_OK &&
+			hapax_key_strategy_takes_include(tester->tests[i].strategy);
+	}
+	for (size_t i = 0; code == HX_EXIT_OK && has_include && i < tester->test_count; i++) {
+		struct hapax_key_strategy **strategy = &tester->tests[i].strategy;
+
+		if (any_takes && !hapax_key_strategy_takes_include(*strategy))
+			continue;
+		hapax_key_strategy_free(*strategy);
+		*strategy = NULL;
+		code = hx_key_setup(inv, texts[i], 0, true, strategy);
+	}
+	return code;
 }
 
 static int run(struct hx_invocation *inv)

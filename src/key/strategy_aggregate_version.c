@@ -80,7 +80,7 @@ static enum hx_key_made make(
 const struct hx_key_type hx_key_aggregate_version = {
 	.name = "aggregate-version",
 	.syntax = "aggregate-version[:TYPE,ID,VERSION]",
-	.summary = "type, id and version of an aggregate",
+	.summary = "aggregateType, aggregateId and version, or these paths",
 	.parse = parse,
 	.make = make,
 };
