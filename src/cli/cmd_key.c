@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/hex.h"
 #include "base/uuid7.h"
 #include "cli/command.h"
@@ -226,12 +227,14 @@ static int print_lines(struct maker *maker, struct hx_input *input)
 	for (;;) {
 		struct hapax_bytes line;
 		struct hapax_error err;
-		bool at_end;
-		int code = hx_input_line(input, &line, &at_end);
+		enum hx_input_line kind;
+		int code = hx_input_line(input, &line, &kind);
 
-		if (code != HX_EXIT_OK || at_end)
+		if (code != HX_EXIT_OK || kind == HX_INPUT_LINE_NONE)
 			return code != HX_EXIT_OK ? code : worst;
-		if (print_one(maker, line, &err) == HAPAX_OK)
+		if (kind == HX_INPUT_LINE_TOO_LONG)
+			(void)hx_error_set(&err, HAPAX_ERR_LIMIT, 0, HX_INPUT_TOO_LONG);
+		else if (print_one(maker, line, &err) == HAPAX_OK)
 			continue;
 		if (err.status != HAPAX_ERR_INVALID && err.status != HAPAX_ERR_LIMIT)
 			return hx_report_error(command, &err);
