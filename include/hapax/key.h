@@ -211,8 +211,9 @@ struct hapax_key {
  * Make scope, key and fingerprint of an event. ret_key->size must be set.
  *
  * scratch holds what is needed on the way, up to its own maximum; used again, it is
- * not grown again. 16 times the size of the data is enough as a rule, 40 times
- * always.
+ * not grown again. 16 times the size of the data and 8 KiB is enough as a rule, 27
+ * times and 8 KiB always; composite and template need 4 times the text of all their
+ * values on top, and a field that is named twice counts twice.
  *
  * INVALID: a part of the key (policy reject), or the tenant or group, was missing or
  * not usable, or the data was not JSON as it should be; the message names the path,

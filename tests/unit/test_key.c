@@ -470,6 +470,87 @@ static void scratch_is_a_limit_and_not_a_policy(void **state)
 	hapax_key_strategy_free(strategy);
 }
 
+static char *append(char *to, const char *text)
+{
+	size_t size = strlen(text);
+
+	memcpy(to, text, size + 1);
+	return to + size;
+}
+
+/* before, count times unit, after. */
+static char *text_of(const char *before, const char *unit, size_t count, const char *after)
+{
+	size_t size = strlen(before) + count * strlen(unit) + strlen(after);
+	char *text = malloc(size + 1);
+	char *at = text;
+
+	assert_non_null(text);
+	at = append(at, before);
+	for (size_t i = 0; i < count; i++)
+		at = append(at, unit);
+	(void)append(at, after);
+	return text;
+}
+
+/* What key.h says is enough in any case is enough. */
+static void scratch_that_is_promised_to_be_enough(void **state)
+{
+	static const char *const units[][3] = {
+		{"[1", ",1", "]"},        {"[1", ",1e20", "]"},
+		{"[1", ",1e15", "]"},     {"[{}", ",{}", "]"},
+		{"[\"", "\x7f", "\"]"},   {"[\"", "\xc3\xa9", "\"]"},
+		{"[\"\"", ",\"\"", "]"},  {"[\"", "\\n", "\"]"},
+		{"{\"a\":1.5", " ", "}"}, {"[[[[[[[[[1", ",1", "]]]]]]]]]"}};
+	static const size_t counts[] = {0, 1, 2, 100, 5000, 100000};
+
+	(void)state;
+	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++) {
+		for (size_t c = 0; c < 2 * sizeof(counts) / sizeof(counts[0]); c++) {
+			struct hapax_key_options options = key_case_relative();
+			char *text = text_of(units[u][0], units[u][1], counts[c / 2], units[u][2]);
+			struct hapax_buf *scratch = hapax_buf_new(27 * strlen(text) + 8192);
+			struct hapax_event event = key_case_event(text);
+			struct hapax_key key = HAPAX_KEY_INIT;
+			struct hapax_error err = {HAPAX_OK, 0, ""};
+			struct hapax_key_strategy *strategy;
+
+			options.canonical = (enum hapax_canonical)(c % 2);
+			strategy = key_case_strategy("content", &options);
+			if (hapax_key_make(strategy, &event, scratch, &key, &err) != HAPAX_OK)
+				fail_msg(
+					"%zu times %s: %s", counts[c / 2], units[u][1],
+					err.message);
+			hapax_key_strategy_free(strategy);
+			hapax_buf_free(scratch);
+			free(text);
+		}
+	}
+}
+
+/* A composite may name a large value again and again. */
+static void scratch_for_composites(void **state)
+{
+	enum { COUNT = 16, SIZE = 100000 };
+	struct hapax_key_options options = key_case_relative();
+	struct hapax_key_strategy *strategy =
+		key_case_strategy("composite:a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a", &options);
+	char *text = text_of("{\"a\":\"", ":", SIZE, "\"}");
+	struct hapax_buf *small = hapax_buf_new(27 * strlen(text) + 8192);
+	struct hapax_buf *enough = hapax_buf_new(27 * strlen(text) + 8192 + 4 * COUNT * SIZE);
+	struct hapax_event event = key_case_event(text);
+	struct hapax_key key = HAPAX_KEY_INIT;
+
+	(void)state;
+	assert_int_equal(hapax_key_make(strategy, &event, small, &key, NULL), HAPAX_ERR_LIMIT);
+	assert_int_equal(hapax_key_make(strategy, &event, enough, &key, NULL), HAPAX_OK);
+	assert_memory_equal(key.key, "sha256:", 7);
+	hapax_key_strategy_free(strategy);
+	hapax_buf_free(small);
+	hapax_buf_free(enough);
+	free(text);
+}
+
 /* Many values in few bytes need more than is usual; scratch grows, and stays. */
 static void scratch_grows_once(void **state)
 {
@@ -657,6 +738,8 @@ int main(void)
 		cmocka_unit_test(hybrid_runs_take_their_time_from_the_clock),
 		cmocka_unit_test(producers_get_a_new_key_each_time),
 		cmocka_unit_test(scratch_is_a_limit_and_not_a_policy),
+		cmocka_unit_test(scratch_that_is_promised_to_be_enough),
+		cmocka_unit_test(scratch_for_composites),
 		cmocka_unit_test(scratch_grows_once),
 		cmocka_unit_test(every_allocation_may_fail),
 		cmocka_unit_test(memory_for_scratch_may_fail),
