@@ -80,10 +80,4 @@ void hx_virtual_clock_reboot(struct hx_virtual_clock *vc);
  */
 void hx_clock_format_utc(int64_t ms, char out[32]);
 
-/*
- * Read that form back, with three digits of fraction or none. False when the text
- * is anything else, a day that does not exist or a leap second included.
- */
-bool hx_clock_parse_utc(struct hapax_bytes text, int64_t *ret_ms);
-
 #endif
