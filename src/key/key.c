@@ -130,15 +130,15 @@ static bool is_key(const struct hapax_key *key)
 /* To an older caller no more than it has room for. */
 static void return_key(const struct hapax_key *source, struct hapax_key *target)
 {
-	struct hapax_key whole = HAPAX_KEY_INIT;
+	if (target->size < sizeof(*target)) {
+		struct hapax_key whole = HAPAX_KEY_INIT;
 
-	if (target->size == sizeof(*target)) {
-		copy_key(source, target);
+		copy_key(source, &whole);
+		whole.size = target->size;
+		memcpy(target, &whole, whole.size);
 		return;
 	}
-	copy_key(source, &whole);
-	whole.size = target->size;
-	memcpy(target, &whole, whole.size);
+	copy_key(source, target);
 }
 
 static enum hapax_status make_fingerprint(

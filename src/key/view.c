@@ -63,7 +63,8 @@ enum hx_key_made hx_view_read(struct hx_key_view *view, struct hapax_error *err)
 	}
 	if (status != HAPAX_OK) {
 		view->state = HX_VIEW_NOT_JSON;
-		(void)snprintf(view->reason, sizeof(view->reason), "data: %.240s", why.message);
+		(void)hx_error_set(&why, HAPAX_ERR_INVALID, 0, "data: %s", why.message);
+		memcpy(view->reason, why.message, sizeof(view->reason));
 		return not_json(view, err);
 	}
 	view->state = HX_VIEW_READ;
