@@ -5,7 +5,8 @@
  *
  * Three lines and the data: a strategy, a path to exclude, a value for header, attr
  * and time. A key that is made is UTF-8 without controls and at most 255 bytes; the
- * same event has the same key; what is composite comes apart into as many parts.
+ * same event has the same key; what is composite comes apart into as many parts, or
+ * was hashed. Messages are UTF-8.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/utf8.h"
 #include "wire/date.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
@@ -60,7 +62,9 @@ static void check_parts(const struct hapax_key *key, const char *strategy)
 	status = hapax_key_split(
 		hx_bytes(key->key, key->key_size), buf, parts, PARTS_MAX, &count, NULL);
 	if (status == HAPAX_ERR_UNSUPPORTED) {
+		/* Hashed, and not merely parts that look so: 64 digits follow. */
 		must(strncmp(key->key, "sha256:", 7) == 0 && key->key_size == 71);
+		must(strspn(key->key + 7, "0123456789abcdef") == 64);
 	} else {
 		must(status == HAPAX_OK);
 		for (const char *at = strategy; *at != '\0'; at++) {
@@ -83,6 +87,8 @@ static void check_key(
 	struct hapax_key again = HAPAX_KEY_INIT;
 	enum hapax_status status = hapax_key_make(strategy, event, scratch, &key, &err);
 
+	must(hx_utf8_is_valid(hapax_bytes_from_text(err.message)));
+	must(hx_utf8_is_valid(hapax_bytes_from_text(key.missing)));
 	if (status != HAPAX_OK) {
 		must(err.status == status && err.message[0] != '\0');
 		must(status == HAPAX_ERR_INVALID || status == HAPAX_ERR_LIMIT);
@@ -130,6 +136,7 @@ static void try_all(
 			continue;
 		}
 		must(strcmp(hapax_key_strategy_text(strategy), text) == 0);
+		must(hx_utf8_is_valid(hapax_bytes_from_text(text)));
 		check_key(strategy, event, scratch);
 		hapax_key_strategy_free(strategy);
 	}

@@ -40,7 +40,7 @@ enum { HAPAX_ERROR_MESSAGE_SIZE = 256 };
 struct hapax_error {
 	enum hapax_status status;
 	int os_errno;                           /* errno at the failure, or 0 */
-	char message[HAPAX_ERROR_MESSAGE_SIZE]; /* one line, no newline */
+	char message[HAPAX_ERROR_MESSAGE_SIZE]; /* one line of UTF-8, no controls */
 };
 
 /* A short lower-case word: "ok", "invalid", ... Never NULL. */

@@ -5,15 +5,11 @@
  * A strategy says what makes two deliveries the same. It is made once, from text as
  * it stands in a configuration, and then asked for each event:
  *
- *	event-id                      source and id of a CloudEvent
- *	aggregate-version[:T,I,V]     type, id and version of an aggregate
  *	field:PATH                    one value
  *	composite:PATH,PATH...        several values, joined without ambiguity
- *	header:NAME                   one header
- *	template:TEXT                 text with {PATH} and {date:%Y-%m-%d} in it
  *	content                       SHA-256 of the canonical data
- *	hybrid                        content, and a UUIDv7 that names this run
- *	uuid7                         a new key each time: for producers only
+ *
+ * and others, which hapax_key_strategy_syntax() and `hapax help key` list.
  *
  *	struct hapax_event event = HAPAX_EVENT_INIT;
  *	struct hapax_key key = HAPAX_KEY_INIT;
@@ -96,7 +92,7 @@ struct hapax_event {
 enum hapax_on_missing {
 	HAPAX_ON_MISSING_REJECT = 0,  /* HAPAX_ERR_INVALID */
 	HAPAX_ON_MISSING_PASS = 1,    /* no key: process it, marked as unprotected */
-	HAPAX_ON_MISSING_CONTENT = 2, /* "content:" and the content key */
+	HAPAX_ON_MISSING_CONTENT = 2, /* "content:" and a content key of what is there */
 };
 
 enum hapax_canonical {
@@ -123,8 +119,8 @@ struct hapax_key_options {
 	size_t include_count;
 	const char *const *exclude; /* what does not matter: to content, to the fingerprint */
 	size_t exclude_count;
-	const char *tenant;      /* NULL and no tenant_from: "default" */
-	const char *tenant_from; /* a path; without a value there, tenant, else an error */
+	const char *tenant;      /* without a slash. NULL and no tenant_from: "default" */
+	const char *tenant_from; /* a path; with nothing or null there, tenant, else an error */
 	const char *group;       /* as tenant */
 	const char *group_from;
 	const struct hapax_clock *clock; /* for run ids; NULL: the system's. Must outlive it */
@@ -154,12 +150,19 @@ HAPAX_API void hapax_key_strategy_free(struct hapax_key_strategy *strategy);
 /* As given to new. Borrowed from strategy. */
 HAPAX_API const char *hapax_key_strategy_text(const struct hapax_key_strategy *strategy);
 
-/* What a strategy asks of an event, or-ed: without DATA it need not be read. */
+/*
+ * What a strategy asks of an event, or-ed. Without DATA an event may be given without
+ * its data: neither key nor scope are made of it, and the fingerprint, which always
+ * is, is not wanted (HAPAX_KEY_NO_FINGERPRINT).
+ */
 enum hapax_key_need {
 	HAPAX_KEY_NEEDS_DATA = 1 << 0,
 	HAPAX_KEY_NEEDS_TIME = 1 << 1,
 };
 HAPAX_API unsigned hapax_key_strategy_needs(const struct hapax_key_strategy *strategy);
+
+/* Whether include means something to it: to others it is refused. */
+HAPAX_API int hapax_key_strategy_takes_include(const struct hapax_key_strategy *strategy);
 
 /* The strategies by index from 0 on, for help and documentation; NULL after the last. */
 HAPAX_API const char *hapax_key_strategy_syntax(size_t index);
@@ -208,8 +211,9 @@ struct hapax_key {
  * Make scope, key and fingerprint of an event. ret_key->size must be set.
  *
  * scratch holds what is needed on the way, up to its own maximum; used again, it is
- * not grown again. 16 times the size of the data is enough as a rule, 40 times
- * always.
+ * not grown again. 16 times the size of the data and 8 KiB is enough as a rule, 27
+ * times and 8 KiB always; composite and template need 4 times the text of all their
+ * values on top, and a field that is named twice counts twice.
  *
  * INVALID: a part of the key (policy reject), or the tenant or group, was missing or
  * not usable, or the data was not JSON as it should be; the message names the path,

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/calendar.h"
 #include "base/io.h"
 #include "base/uuid7.h"
 
@@ -31,10 +32,6 @@
 #define MS_PER_S  INT64_C(1000)
 
 #define MS_PER_DAY (INT64_C(24) * 3600 * MS_PER_S)
-
-/* The first millisecond of the year 0 and the last of 9999. */
-#define UTC_MS_MIN INT64_C(-62167219200000)
-#define UTC_MS_MAX INT64_C(253402300799999)
 
 enum { BOOT_OFFSET_REFRESH_S = 1 };
 
@@ -195,133 +192,22 @@ void hx_virtual_clock_reboot(struct hx_virtual_clock *vc)
 	atomic_store(&vc->boot_ms, 0);
 }
 
-/*
- * Days and dates of the Gregorian calendar, extended backwards. A year is counted
- * from its first of March: the leap day then comes last, and the lengths of the
- * months before it follow (153 * month + 2) / 5. One cycle of 400 years is added
- * to keep what is divided positive; the calendar repeats after it.
- */
-enum {
-	DAYS_PER_YEAR = 365,
-	DAYS_PER_4_YEARS = 4 * DAYS_PER_YEAR + 1,
-	DAYS_PER_100_YEARS = 25 * DAYS_PER_4_YEARS - 1,
-	DAYS_PER_400_YEARS = 4 * DAYS_PER_100_YEARS + 1,
-	/* From 1 March of the year -400 to 1 January 1970. */
-	DAYS_BEFORE_1970 = 719468 + DAYS_PER_400_YEARS,
-};
-
-struct date {
-	int year;
-	int month; /* 1 .. 12 */
-	int day;   /* 1 .. 31 */
-};
-
-static int smaller(int a, int b)
-{
-	return a < b ? a : b;
-}
-
-static struct date date_from_day(int day_since_1970)
-{
-	int day = day_since_1970 + DAYS_BEFORE_1970;
-	int cycles, centuries, fours, years, month;
-	struct date date;
-
-	assert(day >= 0);
-	cycles = day / DAYS_PER_400_YEARS;
-	day %= DAYS_PER_400_YEARS;
-	/* The last century, and the last year of four, are a day longer. */
-	centuries = smaller(day / DAYS_PER_100_YEARS, 3);
-	day -= centuries * DAYS_PER_100_YEARS;
-	fours = day / DAYS_PER_4_YEARS;
-	day %= DAYS_PER_4_YEARS;
-	years = smaller(day / DAYS_PER_YEAR, 3);
-	day -= years * DAYS_PER_YEAR;
-
-	month = (5 * day + 2) / 153;
-	date.year = 400 * (cycles - 1) + 100 * centuries + 4 * fours + years + (month >= 10);
-	date.month = month < 10 ? month + 3 : month - 9;
-	date.day = day - (153 * month + 2) / 5 + 1;
-	return date;
-}
-
-static int day_from_date(struct date date)
-{
-	int month = date.month > 2 ? date.month - 3 : date.month + 9;
-	int year = date.year + 400 - (date.month <= 2);
-
-	return year * DAYS_PER_YEAR + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 +
-		date.day - 1 - DAYS_BEFORE_1970;
-}
-
 void hx_clock_format_utc(int64_t ms, char out[32])
 {
 	int64_t day, rest;
 	int second;
-	struct date date;
+	struct hx_date date;
 
-	ms = ms < UTC_MS_MIN ? UTC_MS_MIN : ms > UTC_MS_MAX ? UTC_MS_MAX : ms;
+	ms = ms < HX_UTC_MS_MIN ? HX_UTC_MS_MIN : ms > HX_UTC_MS_MAX ? HX_UTC_MS_MAX : ms;
 	day = ms / MS_PER_DAY;
 	rest = ms % MS_PER_DAY;
 	if (rest < 0) {
 		day -= 1;
 		rest += MS_PER_DAY;
 	}
-	date = date_from_day((int)day);
+	date = hx_calendar_date(day);
 	second = (int)(rest / MS_PER_S);
 	(void)snprintf(
 		out, 32, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", date.year, date.month, date.day,
 		second / 3600, second / 60 % 60, second % 60, (int)(rest % MS_PER_S));
-}
-
-/*
- * Match text against a pattern in which a digit stands for a digit and anything
- * else for itself.
- */
-static bool matches(const char *text, const char *pattern, size_t size)
-{
-	for (size_t i = 0; i < size; i++) {
-		if (pattern[i] == '0' ? text[i] < '0' || text[i] > '9' : text[i] != pattern[i])
-			return false;
-	}
-	return true;
-}
-
-static int number(const char *digits, size_t count)
-{
-	int value = 0;
-
-	for (size_t i = 0; i < count; i++)
-		value = 10 * value + (digits[i] - '0');
-	return value;
-}
-
-bool hx_clock_parse_utc(struct hapax_bytes text, int64_t *ret_ms)
-{
-	static const char whole[] = "0000-00-00T00:00:00Z";
-	static const char parts[] = "0000-00-00T00:00:00.000Z";
-	const char *t = text.data;
-	int hour, minute, second, ms, day;
-	struct date date, same;
-
-	if (text.size == sizeof(whole) - 1 && matches(t, whole, text.size))
-		ms = 0;
-	else if (text.size == sizeof(parts) - 1 && matches(t, parts, text.size))
-		ms = number(t + 20, 3);
-	else
-		return false;
-
-	date = (struct date){number(t, 4), number(t + 5, 2), number(t + 8, 2)};
-	hour = number(t + 11, 2);
-	minute = number(t + 14, 2);
-	second = number(t + 17, 2);
-	if (date.month < 1 || date.month > 12 || hour > 23 || minute > 59 || second > 59)
-		return false;
-	/* A day that does not exist comes back as another one. */
-	day = day_from_date(date);
-	same = date_from_day(day);
-	if (same.month != date.month || same.day != date.day)
-		return false;
-	*ret_ms = day * MS_PER_DAY + ((hour * 60 + minute) * 60 + second) * MS_PER_S + ms;
-	return true;
 }

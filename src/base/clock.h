@@ -70,16 +70,14 @@ void hx_virtual_clock_set_wall(struct hx_virtual_clock *vc, int64_t wall_ms);
 /* A new boot id, boot_ms from 0, wall clock as it was. */
 void hx_virtual_clock_reboot(struct hx_virtual_clock *vc);
 
+/* The first millisecond of the year 0 and the last of 9999. */
+#define HX_UTC_MS_MIN INT64_C(-62167219200000)
+#define HX_UTC_MS_MAX INT64_C(253402300799999)
+
 /*
  * "2026-11-15T20:22:15.123Z". Times outside the years 0000 to 9999 are clamped to
  * the first or last millisecond of that range, so the text is always RFC 3339.
  */
 void hx_clock_format_utc(int64_t ms, char out[32]);
-
-/*
- * Read that form back, with three digits of fraction or none. False when the text
- * is anything else, a day that does not exist or a leap second included.
- */
-bool hx_clock_parse_utc(struct hapax_bytes text, int64_t *ret_ms);
 
 #endif

@@ -10,17 +10,46 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Messages quote what came from outside; no byte of it may break a line or a terminal. */
+#include "base/utf8.h"
+
+/* A message that did not fit ends with a whole character. */
+static void cut(char *message)
+{
+	size_t size = strlen(message);
+	size_t last = size;
+	uint32_t code;
+
+	while (last > 0 && ((unsigned char)message[--last] & 0xc0) == 0x80)
+		continue;
+	if (hx_utf8_size((struct hapax_bytes){message + last, size - last}, &code) == 0)
+		message[last] = '\0';
+}
+
+/*
+ * Messages quote what came from outside; no byte of it may break a line, a terminal
+ * or a JSON text.
+ */
 static void flatten(char *message)
 {
 	size_t size = strlen(message);
+	size_t kept = 0;
 
 	while (size > 0 && (message[size - 1] == '\n' || message[size - 1] == '\r'))
-		message[--size] = '\0';
-	for (size_t i = 0; i < size; i++) {
-		if ((unsigned char)message[i] < ' ' || message[i] == 0x7f)
-			message[i] = ' ';
+		size--;
+	for (size_t at = 0; at < size;) {
+		uint32_t code = 0;
+		size_t bytes = hx_utf8_size((struct hapax_bytes){message + at, size - at}, &code);
+
+		if (bytes == 0 || hx_utf8_is_control(code)) {
+			message[kept++] = bytes == 0 ? '?' : ' ';
+			at += bytes == 0 ? 1 : bytes;
+			continue;
+		}
+		memmove(message + kept, message + at, bytes);
+		kept += bytes;
+		at += bytes;
 	}
+	message[kept] = '\0';
 }
 
 static void append_os_text(char message[HAPAX_ERROR_MESSAGE_SIZE], int os_errno)
@@ -40,6 +69,7 @@ enum hapax_status hx_error_set(
 	char message[HAPAX_ERROR_MESSAGE_SIZE] = "";
 	int errno_before = errno;
 	va_list args;
+	int size;
 
 	assert(status != HAPAX_OK);
 	assert(os_errno >= 0);
@@ -47,9 +77,12 @@ enum hapax_status hx_error_set(
 		return status;
 
 	va_start(args, format);
-	if (vsnprintf(message, sizeof(message), format, args) < 0)
-		message[0] = '\0';
+	size = vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
+	if (size < 0)
+		message[0] = '\0';
+	else if ((size_t)size >= sizeof(message))
+		cut(message);
 	flatten(message);
 	if (os_errno != 0)
 		append_os_text(message, os_errno);

@@ -36,6 +36,18 @@ struct hx_backtest_example {
 	char key[HAPAX_KEY_SIZE_MAX + 1];
 };
 
+/* The first event of a key; 32 bytes, because there may be many millions. */
+struct hx_backtest_key {
+	struct hx_digest digest;
+	uint64_t payload; /* of its digest, as much as tells two of them apart */
+	uint64_t line;
+};
+
+/* A payload of a scope that was seen. */
+struct hx_backtest_payload {
+	struct hx_digest digest;
+};
+
 /* One strategy and what it would have done. */
 struct hx_backtest {
 	struct hapax_key_strategy *strategy;
@@ -50,6 +62,7 @@ struct hx_backtest {
 	uint64_t content_keys; /* policy content */
 	struct hx_backtest_reason reasons[HX_BACKTEST_REASONS_MAX];
 	size_t reason_count;
+	uint64_t reasons_other; /* events with a reason that is none of these */
 	struct hx_backtest_example examples[HX_BACKTEST_EXAMPLES_MAX];
 	size_t example_count;
 };
@@ -68,38 +81,45 @@ struct hx_backtest_comparison {
 	uint64_t neither_drops;
 };
 
+/* Before anything is added; memory_max is for keys and payloads. */
+void hx_backtest_init(struct hx_backtest *backtest, size_t memory_max);
+
 /* Frees the strategy too. */
 void hx_backtest_done(struct hx_backtest *backtest);
 
 /*
- * Add the event that stands on line. Errors other than a missing part, which is
- * counted, are returned: memory, scratch.
+ * Add the event that stands on line. What has no key, be it too large for one, is
+ * counted. NO_MEMORY: there is none, or memory_max is in use.
  */
 enum hapax_status hx_backtest_add(
 	struct hx_backtest *backtest, const struct hapax_event *event, uint64_t line,
 	struct hapax_buf *scratch, enum hx_backtest_decision *ret, struct hapax_error *err);
 
-enum hx_backtest_verdict {
-	HX_BACKTEST_EMPTY,      /* no event */
-	HX_BACKTEST_UNSAFE,     /* would lose events */
-	HX_BACKTEST_INCOMPLETE, /* would reject events that have no key */
-	HX_BACKTEST_UNPROVEN,   /* nothing to object to, nothing found */
-	HX_BACKTEST_FIT,
-};
-
-enum hx_backtest_verdict hx_backtest_judge(const struct hx_backtest *backtest);
-const char *hx_backtest_verdict_name(enum hx_backtest_verdict verdict);
-
-/* Everything that is known beside the strategies (backtest_out.c). */
+/* Everything that is known beside the strategies. */
 struct hx_backtest_run {
 	const char *file;
 	uint64_t lines;
 	uint64_t bad_lines;
+	bool is_cut; /* memory ran out, and not all lines were read */
 	struct hx_backtest *first;
 	struct hx_backtest *second; /* NULL: there is none */
 	const struct hx_backtest_comparison *comparison;
 };
 
+enum hx_backtest_verdict {
+	HX_BACKTEST_EMPTY,      /* no event */
+	HX_BACKTEST_UNSAFE,     /* would lose events */
+	HX_BACKTEST_INCOMPLETE, /* some events have no key, or some lines were not judged */
+	HX_BACKTEST_LEAKY,      /* would let through more of what came again than it would drop */
+	HX_BACKTEST_UNPROVEN,   /* nothing to object to, nothing found */
+	HX_BACKTEST_FIT,
+};
+
+enum hx_backtest_verdict hx_backtest_judge(
+	const struct hx_backtest *backtest, const struct hx_backtest_run *run);
+const char *hx_backtest_verdict_name(enum hx_backtest_verdict verdict);
+
+/* backtest_out.c */
 void hx_backtest_print_text(struct hx_out *out, const struct hx_backtest_run *run);
 void hx_backtest_print_json(struct hx_out *out, const struct hx_backtest_run *run);
 

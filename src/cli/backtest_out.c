@@ -3,67 +3,114 @@
  * backtest_out.c - the result of a backtest: figures, and a verdict in plain words.
  */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/backtest.h"
 #include "cli/json_out.h"
 
-enum { SENTENCE_SIZE = 512 };
+enum { SENTENCE_SIZE = 2048 };
 
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole == 0 ? 0 : 100.0 * (double)part / (double)whole;
 }
 
-/* What the verdict means, and what to do about it. */
-static void explain(const struct hx_backtest *b, char out[SENTENCE_SIZE])
+/* Append a sentence. */
+__attribute__((format(printf, 2, 3))) static void say(char *out, const char *format, ...)
 {
-	switch (hx_backtest_judge(b)) {
-	case HX_BACKTEST_EMPTY:
-		(void)snprintf(out, SENTENCE_SIZE, "There was no event to judge by.");
-		break;
-	case HX_BACKTEST_UNSAFE:
-		if (b->keys.count == 1) {
-			(void)snprintf(
-				out, SENTENCE_SIZE,
-				"Every event gets the same key: all but the first would be lost. Do not use this strategy.");
-			break;
-		}
-		(void)snprintf(
-			out, SENTENCE_SIZE,
-			"%" PRIu64 " of %" PRIu64
-			" events (%.2f %%) would be dropped although their payload is not "
-			"that of the first event with their key: they would be lost. Do not use this strategy, "
-			"or add to the key what tells these events apart.",
-			b->drops_other, b->events, percent(b->drops_other, b->events));
-		break;
-	case HX_BACKTEST_INCOMPLETE:
-		(void)snprintf(
-			out, SENTENCE_SIZE,
-			"%" PRIu64 " of %" PRIu64
-			" events (%.2f %%) have no key and would be rejected. Choose parts that "
-			"every event has, or decide with --on-missing what becomes of the others.",
-			b->missing, b->events, percent(b->missing, b->events));
-		break;
-	case HX_BACKTEST_UNPROVEN:
-		(void)snprintf(
-			out, SENTENCE_SIZE,
-			"No event would be dropped. Either none was delivered twice, or the key changes with each "
-			"delivery%s. Try events of which some are known to be redeliveries.",
-			b->escapes > 0 ? ", which the equal payloads suggest" : "");
-		break;
-	case HX_BACKTEST_FIT:
-		(void)snprintf(
-			out, SENTENCE_SIZE,
-			"%" PRIu64 " of %" PRIu64
-			" events (%.2f %%) would be dropped, each with the payload of the first "
-			"event with its key.%s",
-			b->drops, b->events, percent(b->drops, b->events),
-			percent(b->drops, b->events) > 5
-				? " That is more than 5 %: the sender retries a lot, or intends to send the same again."
-				: "");
-		break;
+	size_t size = strlen(out);
+	va_list arguments;
+
+	if (size > 0 && size + 1 < SENTENCE_SIZE)
+		out[size++] = ' ';
+	va_start(arguments, format);
+	(void)vsnprintf(out + size, SENTENCE_SIZE - size, format, arguments);
+	va_end(arguments);
+}
+
+/* "3 of 5 events (60.00 %)" */
+static void say_share(char *out, uint64_t part, const struct hx_backtest *b, const char *rest)
+{
+	say(out, "%" PRIu64 " of %" PRIu64 " events (%.2f %%) %s", part, b->events,
+	    percent(part, b->events), rest);
+}
+
+/* Events that would be lost. */
+static void explain_lost(const struct hx_backtest *b, char *out)
+{
+	if (b->drops_other == 0)
+		return;
+	if (b->keys.count == 1) {
+		say(out,
+		    "The %" PRIu64
+		    " events that have a key have one and the same: all but the first would be "
+		    "dropped, %" PRIu64 " with another payload. Do not use this strategy.",
+		    b->events - b->missing - b->unprotected, b->drops_other);
+		return;
 	}
+	say_share(
+		out, b->drops_other, b,
+		"would be dropped although their payload is not that of the first event with their "
+		"key: they would be lost. Do not use this strategy, or add to the key what tells "
+		"these events apart.");
+}
+
+/* Events and lines that have no key, or were not judged. */
+static void explain_gaps(const struct hx_backtest *b, const struct hx_backtest_run *run, char *out)
+{
+	if (b->missing > 0)
+		say_share(
+			out, b->missing, b,
+			"have no key and would be rejected. Choose parts that every event has, or "
+			"decide with --on-missing what becomes of the others.");
+	if (b->unprotected > 0)
+		say_share(
+			out, b->unprotected, b,
+			"have no key and would be let through unprotected: every delivery of them "
+			"would run.");
+	if (run->bad_lines > 0)
+		say(out, "%" PRIu64 " of %" PRIu64 " lines were no events and were not judged.",
+		    run->bad_lines, run->lines);
+	if (run->is_cut)
+		say(out, "Memory ran out after %" PRIu64 " lines; the rest was not judged.",
+		    run->lines);
+}
+
+/* What the verdict means, and what to do about it; everything that there is to object to. */
+static void explain(
+	const struct hx_backtest *b, const struct hx_backtest_run *run, char out[SENTENCE_SIZE])
+{
+	enum hx_backtest_verdict verdict = hx_backtest_judge(b, run);
+
+	out[0] = '\0';
+	if (verdict == HX_BACKTEST_EMPTY)
+		say(out, "There was no event to judge by.");
+	explain_lost(b, out);
+	explain_gaps(b, run, out);
+	if (verdict == HX_BACKTEST_UNPROVEN)
+		say(out,
+		    "No event would be dropped, and no payload came twice. Try events of which some "
+		    "are known to be redeliveries.");
+	if (verdict == HX_BACKTEST_FIT)
+		say_share(
+			out, b->drops, b,
+			"would be dropped, each with the payload of the first event with its key.");
+	if (verdict == HX_BACKTEST_FIT && percent(b->drops, b->events) > 5)
+		say(out,
+		    "That is more than 5 %%: the sender retries a lot, or intends to send the same "
+		    "again.");
+	if (b->escapes > b->drops)
+		say(out,
+		    "%" PRIu64
+		    " events have a new key although their payload was there before, and %" PRIu64
+		    " would be dropped: either the key changes with each delivery and most "
+		    "duplicates would run, or the sender intends to send the same again.",
+		    b->escapes, b->drops);
+	else if (b->escapes > 0)
+		say(out, "%" PRIu64 " others have a new key and a payload that was there before.",
+		    b->escapes);
 }
 
 static void explain_comparison(const struct hx_backtest_comparison *c, char out[SENTENCE_SIZE])
@@ -91,6 +138,7 @@ static enum hx_colour colour_of(enum hx_backtest_verdict verdict)
 	case HX_BACKTEST_FIT: return HX_COLOUR_GREEN;
 	case HX_BACKTEST_EMPTY:
 	case HX_BACKTEST_INCOMPLETE:
+	case HX_BACKTEST_LEAKY:
 	case HX_BACKTEST_UNPROVEN: break;
 	}
 	return HX_COLOUR_YELLOW;
@@ -116,9 +164,13 @@ static void print_reasons(struct hx_out *out, const struct hx_backtest *b)
 		hx_out_escaped(out, hapax_bytes_from_text(b->reasons[i].text));
 		hx_out_text(out, "\n");
 	}
+	if (b->reasons_other > 0)
+		hx_out_printf(
+			out, "             %" PRIu64 ": for other reasons\n", b->reasons_other);
 }
 
-static void print_strategy(struct hx_out *out, const struct hx_backtest *b)
+static void print_strategy(
+	struct hx_out *out, const struct hx_backtest *b, const struct hx_backtest_run *run)
 {
 	char sentence[SENTENCE_SIZE];
 
@@ -141,9 +193,9 @@ static void print_strategy(struct hx_out *out, const struct hx_backtest *b)
 	print_reasons(out, b);
 	hx_out_field(out, "verdict");
 	hx_out_coloured(
-		out, colour_of(hx_backtest_judge(b)),
-		hx_backtest_verdict_name(hx_backtest_judge(b)));
-	explain(b, sentence);
+		out, colour_of(hx_backtest_judge(b, run)),
+		hx_backtest_verdict_name(hx_backtest_judge(b, run)));
+	explain(b, run, sentence);
 	hx_out_printf(out, "  %s\n", sentence);
 }
 
@@ -151,10 +203,10 @@ void hx_backtest_print_text(struct hx_out *out, const struct hx_backtest_run *ru
 {
 	char sentence[SENTENCE_SIZE];
 
-	print_strategy(out, run->first);
+	print_strategy(out, run->first, run);
 	if (run->second != NULL) {
 		hx_out_text(out, "\n");
-		print_strategy(out, run->second);
+		print_strategy(out, run->second, run);
 		explain_comparison(run->comparison, sentence);
 		hx_out_text(out, "\n");
 		hx_out_field(out, "comparison");
@@ -166,12 +218,15 @@ void hx_backtest_print_text(struct hx_out *out, const struct hx_backtest_run *ru
 	}
 }
 
-static void json_strategy(struct hx_json_out *json, const char *name, const struct hx_backtest *b)
+static void json_strategy(
+	struct hx_json_out *json, const char *name, const struct hx_backtest *b,
+	const struct hx_backtest_run *run)
 {
 	char sentence[SENTENCE_SIZE];
 
 	hx_json_out_object_begin(json, name);
-	hx_json_out_text(json, "strategy", hapax_key_strategy_text(b->strategy));
+	hx_json_out_bytes(
+		json, "strategy", hapax_bytes_from_text(hapax_key_strategy_text(b->strategy)));
 	hx_json_out_unsigned(json, "events", b->events);
 	hx_json_out_unsigned(json, "keys", b->keys.count);
 	hx_json_out_unsigned(json, "would_drop", b->drops);
@@ -188,6 +243,7 @@ static void json_strategy(struct hx_json_out *json, const char *name, const stru
 		hx_json_out_object_end(json);
 	}
 	hx_json_out_array_end(json);
+	hx_json_out_unsigned(json, "missing_parts_other", b->reasons_other);
 	hx_json_out_array_begin(json, "examples");
 	for (size_t i = 0; i < b->example_count; i++) {
 		hx_json_out_object_begin(json, NULL);
@@ -197,8 +253,8 @@ static void json_strategy(struct hx_json_out *json, const char *name, const stru
 		hx_json_out_object_end(json);
 	}
 	hx_json_out_array_end(json);
-	hx_json_out_text(json, "verdict", hx_backtest_verdict_name(hx_backtest_judge(b)));
-	explain(b, sentence);
+	hx_json_out_text(json, "verdict", hx_backtest_verdict_name(hx_backtest_judge(b, run)));
+	explain(b, run, sentence);
 	hx_json_out_text(json, "explanation", sentence);
 	hx_json_out_object_end(json);
 }
@@ -213,9 +269,10 @@ void hx_backtest_print_json(struct hx_out *out, const struct hx_backtest_run *ru
 	hx_json_out_bytes(&json, "file", hapax_bytes_from_text(run->file));
 	hx_json_out_unsigned(&json, "lines", run->lines);
 	hx_json_out_unsigned(&json, "bad_lines", run->bad_lines);
-	json_strategy(&json, "result", run->first);
+	hx_json_out_boolean(&json, "complete", !run->is_cut);
+	json_strategy(&json, "result", run->first, run);
 	if (run->second != NULL) {
-		json_strategy(&json, "against", run->second);
+		json_strategy(&json, "against", run->second, run);
 		hx_json_out_object_begin(&json, "comparison");
 		hx_json_out_unsigned(&json, "both_drop", run->comparison->both_drop);
 		hx_json_out_unsigned(&json, "only_first_drops", run->comparison->only_first_drops);

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/size.h"
 #include "cli/backtest.h"
 #include "cli/command.h"
 #include "cli/input.h"
@@ -20,6 +21,7 @@
 
 enum {
 	OPTION_AGAINST = 1,
+	OPTION_MEMORY,
 	OPTION_OUTPUT,
 };
 
@@ -29,6 +31,8 @@ static const struct hx_option options[] = {
 	HX_KEY_OPTION_ROWS,
 	{OPTION_AGAINST, "against", 0, HX_OPTION_TEXT, "S2", "a second strategy to compare with",
          NULL},
+	{OPTION_MEMORY, "memory", 0, HX_OPTION_TEXT, "SIZE",
+         "how much memory keys and payloads may take (1GiB)", NULL},
 	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
          formats},
 	{.name = NULL},
@@ -42,6 +46,8 @@ enum {
 };
 
 static const size_t scratch_max = (size_t)1 << 30;
+static const uint64_t memory_max_default = (uint64_t)1 << 30;
+static const uint64_t memory_max_least = (uint64_t)1 << 20;
 
 struct tester {
 	struct hx_invocation *inv;
@@ -53,6 +59,7 @@ struct tester {
 	struct hx_backtest_comparison comparison;
 	uint64_t lines;
 	uint64_t bad_lines;
+	bool is_cut; /* memory ran out */
 	bool shows_progress;
 	int64_t shown_ns; /* when progress was last shown */
 };
@@ -125,23 +132,11 @@ static enum hapax_status check_json(
 	struct tester *tester, const struct hapax_event *event, struct hapax_error *err)
 {
 	struct hx_json_tree tree;
-	enum hapax_status status;
 	bool is_short;
-	size_t want = hx_json_tree_scratch_usual(event->data.size);
 
 	if (tester->reader.form != HX_EVENT_DOCUMENT)
 		return HAPAX_OK;
-	hx_buf_clear(&tester->scratch);
-	do {
-		status = hx_buf_reserve(&tester->scratch, want);
-		if (status != HAPAX_OK)
-			return hx_error_set(err, status, 0, "memory ran out");
-		status = hx_json_tree_read(
-			&tree, event->data, tester->scratch.data, tester->scratch.capacity,
-			&is_short, err);
-		want *= 4;
-	} while (is_short);
-	return status;
+	return hx_json_tree_read_into(&tree, event->data, &tester->scratch, &is_short, err);
 }
 
 /* OK also when the line was bad: that is said, and counted. */
@@ -173,19 +168,27 @@ static int test_all(struct tester *tester)
 	for (;;) {
 		struct hapax_bytes line;
 		struct hapax_error err;
-		bool at_end;
-		int code = hx_input_line(&tester->input, &line, &at_end);
+		enum hx_input_line kind;
+		int code = hx_input_line(&tester->input, &line, &kind);
 
-		if (code != HX_EXIT_OK || at_end) {
+		if (code != HX_EXIT_OK || kind == HX_INPUT_LINE_NONE) {
 			hide_progress(tester);
 			return code;
 		}
-		if (is_blank(line))
+		if (kind == HX_INPUT_LINE && is_blank(line))
 			continue;
 		tester->lines++;
+		if (kind == HX_INPUT_LINE_TOO_LONG) {
+			(void)hx_error_set(&err, HAPAX_ERR_LIMIT, 0, HX_INPUT_TOO_LONG);
+			bad_line(tester, &err);
+			continue;
+		}
 		if (test_line(tester, line, &err) != HAPAX_OK) {
+			/* Memory: what was read so far is judged all the same. */
 			hide_progress(tester);
-			return hx_report_error(tester->inv->command->name, &err);
+			hx_report(tester->inv->command->name, "%s", err.message);
+			tester->is_cut = true;
+			return HX_EXIT_OK;
 		}
 		show_progress(tester);
 	}
@@ -198,6 +201,7 @@ static int print_result(struct tester *tester)
 		.file = tester->input.name,
 		.lines = tester->lines,
 		.bad_lines = tester->bad_lines,
+		.is_cut = tester->is_cut,
 		.first = &tester->tests[0],
 		.second = tester->test_count == 2 ? &tester->tests[1] : NULL,
 		.comparison = &tester->comparison,
@@ -212,38 +216,60 @@ static int print_result(struct tester *tester)
 		hx_backtest_print_json(&tester->inv->out, &run);
 	else
 		hx_backtest_print_text(&tester->inv->out, &run);
-	switch (hx_backtest_judge(&tester->tests[0])) {
+	switch (hx_backtest_judge(&tester->tests[0], &run)) {
 	case HX_BACKTEST_EMPTY: return HX_EXIT_DATA;
 	case HX_BACKTEST_UNSAFE:
-	case HX_BACKTEST_INCOMPLETE: return HX_EXIT_NO;
+	case HX_BACKTEST_INCOMPLETE:
+	case HX_BACKTEST_LEAKY: return HX_EXIT_NO;
 	case HX_BACKTEST_UNPROVEN:
 	case HX_BACKTEST_FIT: break;
 	}
 	return HX_EXIT_OK;
 }
 
+static int read_memory(const struct hx_invocation *inv, uint64_t *ret)
+{
+	const struct hx_option_value *memory = hx_options_get(&inv->options, OPTION_MEMORY);
+	struct hapax_error err;
+
+	*ret = memory_max_default;
+	if (memory == NULL)
+		return HX_EXIT_OK;
+	if (hx_size_parse(hapax_bytes_from_text(memory->text), ret, &err) != HAPAX_OK)
+		return hx_report_usage(inv->command->name, "--memory: %s", err.message);
+	if (*ret >= memory_max_least)
+		return HX_EXIT_OK;
+	return hx_report_usage(inv->command->name, "--memory: less than 1MiB holds no keys");
+}
+
+/* Paths to include are for the one of two that takes them, if there is one. */
 static int setup(struct tester *tester)
 {
 	struct hx_invocation *inv = tester->inv;
 	const struct hx_option_value *against = hx_options_get(&inv->options, OPTION_AGAINST);
-	const char *text = hx_key_setup_strategy(inv);
-	bool both;
-	int code;
+	const char *texts[2] = {hx_key_setup_strategy(inv), against == NULL ? NULL : against->text};
+	bool has_include = hx_options_get(&inv->options, HX_KEY_OPTION_INCLUDE) != NULL;
+	bool any_takes = false;
+	uint64_t memory_max = 0;
+	int code = texts[0] == NULL ? HX_EXIT_USAGE : read_memory(inv, &memory_max);
 
-	if (text == NULL)
-		return HX_EXIT_USAGE;
-	/* One of two may be a content key: the other takes no paths to include then. */
-	both = against == NULL ||
-		hx_key_setup_includes(inv, text) == hx_key_setup_includes(inv, against->text);
-	code = hx_key_setup(
-		inv, text, 0, both || hx_key_setup_includes(inv, text), &tester->tests[0].strategy);
-	tester->test_count = 1;
-	if (code != HX_EXIT_OK || against == NULL)
-		return code;
-	tester->test_count = 2;
-	return hx_key_setup(
-		inv, against->text, 0, both || hx_key_setup_includes(inv, against->text),
-		&tester->tests[1].strategy);
+	tester->test_count = against == NULL ? 1 : 2;
+	for (size_t i = 0; code == HX_EXIT_OK && i < tester->test_count; i++) {
+		hx_backtest_init(&tester->tests[i], (size_t)memory_max / tester->test_count);
+		code = hx_key_setup(inv, texts[i], 0, false, &tester->tests[i].strategy);
+		any_takes |= code == HX_EXIT_OK &&
+			hapax_key_strategy_takes_include(tester->tests[i].strategy);
+	}
+	for (size_t i = 0; code == HX_EXIT_OK && has_include && i < tester->test_count; i++) {
+		struct hapax_key_strategy **strategy = &tester->tests[i].strategy;
+
+		if (any_takes && !hapax_key_strategy_takes_include(*strategy))
+			continue;
+		hapax_key_strategy_free(*strategy);
+		*strategy = NULL;
+		code = hx_key_setup(inv, texts[i], 0, true, strategy);
+	}
+	return code;
 }
 
 static int run(struct hx_invocation *inv)
@@ -275,8 +301,8 @@ static int run(struct hx_invocation *inv)
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "the strategy would lose and reject nothing"},
-	{HX_EXIT_NO, "it would lose events, or reject some that have no key"},
+	{HX_EXIT_OK, "nothing was found to object to the strategy"},
+	{HX_EXIT_NO, "it is unsafe, incomplete or leaky, or not every line was judged"},
 	{HX_EXIT_DATA, "no line was an event"},
 	{HX_EXIT_NO_INPUT, "the file could not be read"},
 	{0, NULL},
@@ -300,6 +326,10 @@ const struct command hx_cmd_backtest = {
 		"their payload is another one, how many keys there are, which parts were missing,\n"
 		"and what that means. Keys do not expire meanwhile, and nothing is stored. A line\n"
 		"that is no event is reported with its number and left out.\n"
+		"\n"
+		"For each key, and for each payload, memory is needed: 60 to 150 bytes for both, so\n"
+		"that 1 GiB is enough for 7 million events of which none came twice, and twice as\n"
+		"much with --against. Where --memory does not suffice, what was read is judged.\n"
 		"\n"
 		"Options are those of 'hapax key' and apply to both strategies, --include to the one\n"
 		"that hashes the content. What --exclude names is no difference between payloads.\n",

@@ -21,7 +21,7 @@ static const struct command_exit common_exits[] = {
 
 static const struct command_exit no_exits[] = {{0, NULL}};
 
-static void list_item(struct hx_out *out, const char *name, const char *summary)
+void hx_help_item(struct hx_out *out, const char *name, const char *summary)
 {
 	size_t columns = 2 + hx_text_columns(name);
 
@@ -49,7 +49,7 @@ static void list_option(struct hx_out *out, const struct hx_option *option)
 			name, sizeof(name), "%s--%s%s%s", letter, option->name,
 			option->value != NULL ? " " : "",
 			option->value != NULL ? option->value : "");
-	list_item(out, name, option->summary);
+	hx_help_item(out, name, option->summary);
 }
 
 static void list_options(struct hx_out *out, const struct command *command)
@@ -61,7 +61,7 @@ static void list_options(struct hx_out *out, const struct command *command)
 	if (command->flags & COMMAND_STORE)
 		for (const struct hx_option *o = hx_common_options; o->name != NULL; o++)
 			list_option(out, o);
-	list_item(out, "-h, --help", "this text");
+	hx_help_item(out, "-h, --help", "this text");
 }
 
 /* Two lists, each from small to large, as one. */
@@ -85,6 +85,8 @@ void hx_help_command(struct hx_out *out, const struct command *command)
 		command->name, command->usage[0] != '\0' ? " " : "", command->usage);
 	if (command->description != NULL)
 		hx_out_printf(out, "\n%s", command->description);
+	if (command->list != NULL)
+		command->list(out);
 	list_options(out, command);
 	if (command->exits != NULL)
 		list_exits(

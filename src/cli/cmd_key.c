@@ -5,10 +5,12 @@
 #include <hapax/hapax.h>
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/hex.h"
 #include "base/uuid7.h"
 #include "cli/command.h"
@@ -151,7 +153,8 @@ static void print_json(const struct maker *maker, const struct hapax_key *key)
 	else
 		hx_json_out_text(&json, "key", key->key);
 	hx_json_out_text(&json, "scope", scope);
-	hx_json_out_text(&json, "strategy", hapax_key_strategy_text(maker->strategy));
+	hx_json_out_bytes(
+		&json, "strategy", hapax_bytes_from_text(hapax_key_strategy_text(maker->strategy)));
 	if (key->has_fingerprint)
 		hx_json_out_text(&json, "fingerprint", digits);
 	if (key->has_run_id) {
@@ -159,7 +162,7 @@ static void print_json(const struct maker *maker, const struct hapax_key *key)
 		hx_json_out_text(&json, "run_id", run_id);
 	}
 	if (key->kind != HAPAX_KEY_MADE)
-		hx_json_out_text(&json, "missing", key->missing);
+		hx_json_out_bytes(&json, "missing", hapax_bytes_from_text(key->missing));
 	hx_json_out_object_end(&json);
 }
 
@@ -224,12 +227,14 @@ static int print_lines(struct maker *maker, struct hx_input *input)
 	for (;;) {
 		struct hapax_bytes line;
 		struct hapax_error err;
-		bool at_end;
-		int code = hx_input_line(input, &line, &at_end);
+		enum hx_input_line kind;
+		int code = hx_input_line(input, &line, &kind);
 
-		if (code != HX_EXIT_OK || at_end)
+		if (code != HX_EXIT_OK || kind == HX_INPUT_LINE_NONE)
 			return code != HX_EXIT_OK ? code : worst;
-		if (print_one(maker, line, &err) == HAPAX_OK)
+		if (kind == HX_INPUT_LINE_TOO_LONG)
+			(void)hx_error_set(&err, HAPAX_ERR_LIMIT, 0, HX_INPUT_TOO_LONG);
+		else if (print_one(maker, line, &err) == HAPAX_OK)
 			continue;
 		if (err.status != HAPAX_ERR_INVALID && err.status != HAPAX_ERR_LIMIT)
 			return hx_report_error(command, &err);
@@ -241,36 +246,53 @@ static int print_lines(struct maker *maker, struct hx_input *input)
 	}
 }
 
-/* Dates alone need no document: a job that runs once a day has none. */
-static bool needs_document(const struct maker *maker)
+/*
+ * A job that runs once a day has no document: a template with a date does without one
+ * where nobody can have sent it any. A header makes a key without a look at it.
+ */
+static bool reads_document(const struct maker *maker)
 {
-	return maker->inv->options.operand_count > 0 ||
-		(hapax_key_strategy_needs(maker->strategy) & HAPAX_KEY_NEEDS_DATA) != 0 ||
-		is_given(maker->inv, HX_KEY_OPTION_INPUT);
+	unsigned needs = hapax_key_strategy_needs(maker->strategy);
+
+	if (maker->inv->options.operand_count > 0 || is_given(maker->inv, HX_KEY_OPTION_INPUT) ||
+	    is_given(maker->inv, OPTION_LINES))
+		return true;
+	if (needs & HAPAX_KEY_NEEDS_TIME)
+		return isatty(STDIN_FILENO) != 1;
+	return (needs & HAPAX_KEY_NEEDS_DATA) != 0;
+}
+
+static int print_document(struct maker *maker, struct hapax_bytes document)
+{
+	struct hapax_error err;
+
+	/* A file that is named must have it; standard input need not be anything. */
+	if (document.size == 0 && maker->inv->options.operand_count == 0 &&
+	    maker->time_ms == HAPAX_TIME_UNKNOWN)
+		maker->time_ms = now_ms();
+	if (print_one(maker, document, &err) == HAPAX_OK)
+		return HX_EXIT_OK;
+	return exit_of(maker->inv->command->name, &err);
 }
 
 static int print_all(struct maker *maker)
 {
 	const struct hx_options *given = &maker->inv->options;
-	const char *command = maker->inv->command->name;
 	struct hapax_bytes document = {NULL, 0};
 	struct hx_input input = {.file = -1};
-	struct hapax_error err;
-	int code = HX_EXIT_OK;
+	int code;
 
-	if (!needs_document(maker) && !is_given(maker->inv, OPTION_LINES)) {
-		if (maker->time_ms == HAPAX_TIME_UNKNOWN)
-			maker->time_ms = now_ms();
-		return print_one(maker, document, &err) == HAPAX_OK ? HX_EXIT_OK
-								    : exit_of(command, &err);
-	}
-	code = hx_input_open(&input, command, given->operand_count > 0 ? given->operands[0] : NULL);
+	if (!reads_document(maker))
+		return print_document(maker, document);
+	code = hx_input_open(
+		&input, maker->inv->command->name,
+		given->operand_count > 0 ? given->operands[0] : NULL);
 	if (code == HX_EXIT_OK && is_given(maker->inv, OPTION_LINES)) {
 		code = print_lines(maker, &input);
 	} else if (code == HX_EXIT_OK) {
 		code = hx_input_all(&input, &document);
-		if (code == HX_EXIT_OK && print_one(maker, document, &err) != HAPAX_OK)
-			code = exit_of(command, &err);
+		if (code == HX_EXIT_OK)
+			code = print_document(maker, document);
 	}
 	hx_input_close(&input);
 	return code;
@@ -288,7 +310,10 @@ static int run(struct hx_invocation *inv)
 	maker.inv = inv;
 	maker.prints_text = is_given(inv, OPTION_TEXT);
 	maker.prints_json = output != NULL && output->number == 1;
-	code = hx_key_setup(inv, text, HAPAX_KEY_PRODUCER, true, &maker.strategy);
+	code = hx_key_setup(
+		inv, text,
+		HAPAX_KEY_PRODUCER | (maker.prints_json ? 0U : (unsigned)HAPAX_KEY_NO_FINGERPRINT),
+		true, &maker.strategy);
 	if (code != HX_EXIT_OK)
 		return code;
 	hx_event_reader_init(&maker.reader, hx_key_setup_form(inv));
@@ -324,6 +349,13 @@ static const struct command_example examples[] = {
 	{NULL, NULL},
 };
 
+static void list_strategies(struct hx_out *out)
+{
+	hx_out_text(out, "\nStrategies:\n");
+	for (size_t i = 0; hapax_key_strategy_syntax(i) != NULL; i++)
+		hx_help_item(out, hapax_key_strategy_syntax(i), hapax_key_strategy_summary(i));
+}
+
 const struct command hx_cmd_key = {
 	.name = "key",
 	.summary = "print the key of a JSON document",
@@ -333,20 +365,14 @@ const struct command hx_cmd_key = {
 		"standard input. Nothing stands in for a part that is missing: that is an error\n"
 		"which names it.\n"
 		"\n"
-		"  event-id                  source and id of a CloudEvent\n"
-		"  aggregate-version[:T,I,V] aggregateType, aggregateId and version, or these paths\n"
-		"  field:PATH                one value\n"
-		"  composite:PATH,PATH...    several, joined by ':'; numbers in canonical form\n"
-		"  header:NAME               one header\n"
-		"  template:TEXT             text with {PATH} and {date:%Y-%m-%d} in it\n"
-		"  content                   SHA-256 of the canonical document\n"
-		"  hybrid                    the same; -o json has a run id as well\n"
-		"  uuid7                     a new one each time: for producers only\n"
-		"\n"
 		"A path is a JSON Pointer (/order/id) or written with dots (order.id, items[0].sku);\n"
 		"in --include and --exclude, * stands for every item or member and ** for any depth.\n"
 		"With --input cloudevents or envelope paths begin with data., attr., header. or meta.\n"
-		"--canonical python makes the keys of hashlib.sha256(json.dumps(x, sort_keys=True)).\n",
+		"--canonical python makes the keys of hashlib.sha256(json.dumps(x, sort_keys=True)).\n"
+		"\n"
+		"A date is that of --time, or of the document's time; without any document, which\n"
+		"standard input is if it is empty or a terminal, it is today's.\n",
+	.list = list_strategies,
 	.operands_max = 1,
 	.options = options,
 	.exits = exits,

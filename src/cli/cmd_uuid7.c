@@ -60,6 +60,10 @@ static int read_back(struct hx_invocation *inv, bool as_json)
 		hx_report_hint("only version 7 holds its time in milliseconds");
 		return HX_EXIT_DATA;
 	}
+	if (time_ms > HX_UTC_MS_MAX) {
+		hx_report(inv->command->name, "'%s' had a time beyond the year 9999", text);
+		return HX_EXIT_DATA;
+	}
 	print(&inv->out, as_json, uuid, true);
 	return HX_EXIT_OK;
 }
@@ -92,7 +96,7 @@ static int run(struct hx_invocation *inv)
 
 static const struct command_exit exits[] = {
 	{HX_EXIT_OK, "printed"},
-	{HX_EXIT_DATA, "the UUID is of another version, which holds no time"},
+	{HX_EXIT_DATA, "the UUID is of another version, or its time beyond the year 9999"},
 	{0, NULL},
 };
 

@@ -50,11 +50,15 @@ struct command_exit {
 /* Returns the exit code. Has reported, once, whatever went wrong. */
 typedef int command_run_fn(struct hx_invocation *inv);
 
+/* Print what is known elsewhere, so that help need not say it again. */
+typedef void command_list_fn(struct hx_out *out);
+
 struct command {
 	const char *name;
 	const char *summary;     /* for the list of commands: lower case, no full stop */
 	const char *usage;       /* what follows the name: operands in capitals */
 	const char *description; /* sentences in lines of at most 80 columns; NULL: none */
+	command_list_fn *list;   /* prints a list after it, of hx_help_item(); NULL: none */
 	unsigned flags;          /* enum command_flags */
 	size_t operands_min;
 	size_t operands_max;
@@ -102,5 +106,8 @@ int hx_command_run(const struct command *command, int argc, char **argv);
 /* What `hapax help` prints: everything, or one command. */
 void hx_help_overview(struct hx_out *out);
 void hx_help_command(struct hx_out *out, const struct command *command);
+
+/* A line of a list in two columns. */
+void hx_help_item(struct hx_out *out, const char *name, const char *summary);
 
 #endif

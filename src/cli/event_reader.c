@@ -30,28 +30,6 @@ void hx_event_reader_done(struct hx_event_reader *reader)
 	hx_buf_done(&reader->values);
 }
 
-static enum hapax_status read_tree(
-	struct hx_event_reader *reader, struct hapax_bytes text, struct hx_json_tree *tree,
-	struct hapax_error *err)
-{
-	size_t max = hx_json_tree_scratch_max(text.size);
-	size_t want = hx_json_tree_scratch_usual(text.size);
-	enum hapax_status status;
-	bool is_short;
-
-	hx_buf_clear(&reader->scratch);
-	do {
-		status = hx_buf_reserve(&reader->scratch, want < max ? want : max);
-		if (status != HAPAX_OK)
-			return hx_error_set(
-				err, status, 0, "memory for %zu bytes was not to be had", want);
-		status = hx_json_tree_read(
-			tree, text, reader->scratch.data, reader->scratch.capacity, &is_short, err);
-		want *= 4;
-	} while (is_short && reader->scratch.capacity < max);
-	return status;
-}
-
 static bool is_scalar(const struct hx_json_node *node)
 {
 	return node->token.type >= HX_JSON_STRING && node->token.type != HX_JSON_NULL;
@@ -100,6 +78,14 @@ static enum hapax_status add_field(
 	fields[*count].value = scalar_text(reader, tree, node);
 	(*count)++;
 	return HAPAX_OK;
+}
+
+/* A member of an object that is set: to JSON null is a value, to an event it is none. */
+static const struct hx_json_node *member(const struct hx_json_tree *tree, struct hapax_bytes name)
+{
+	const struct hx_json_node *node = hx_json_tree_member(tree, tree->nodes, name);
+
+	return node != NULL && node->token.type == HX_JSON_NULL ? NULL : node;
 }
 
 /* All members of an object. */
@@ -205,10 +191,8 @@ static enum hapax_status read_cloudevent(
 	struct hx_event_reader *reader, const struct hx_json_tree *tree, struct hapax_event *event,
 	struct hapax_error *err)
 {
-	const struct hx_json_node *data =
-		hx_json_tree_member(tree, tree->nodes, HX_BYTES_LIT("data"));
-	const struct hx_json_node *base64 =
-		hx_json_tree_member(tree, tree->nodes, HX_BYTES_LIT("data_base64"));
+	const struct hx_json_node *data = member(tree, HX_BYTES_LIT("data"));
+	const struct hx_json_node *base64 = member(tree, HX_BYTES_LIT("data_base64"));
 	enum hapax_status status = HAPAX_OK;
 
 	if (data != NULL)
@@ -236,7 +220,8 @@ static enum hapax_status read_member(
 	struct hx_json_string name = hx_json_node_name(tree, node);
 
 	if (hx_json_string_equal(name, HX_BYTES_LIT("data"))) {
-		event->data = hx_json_node_text(tree, node);
+		if (node->token.type != HX_JSON_NULL)
+			event->data = hx_json_node_text(tree, node);
 		return HAPAX_OK;
 	}
 	if (hx_json_string_equal(name, HX_BYTES_LIT("attr")))
@@ -287,6 +272,7 @@ enum hapax_status hx_event_read(
 	struct hapax_event event = HAPAX_EVENT_INIT;
 	struct hx_json_tree tree = {NULL, 0, NULL, 0};
 	enum hapax_status status;
+	bool is_short;
 
 	event.data = text;
 	if (reader->form == HX_EVENT_DOCUMENT) {
@@ -297,7 +283,7 @@ enum hapax_status hx_event_read(
 	event.attributes = reader->attributes;
 	event.headers = reader->headers;
 	event.meta = reader->meta;
-	status = read_tree(reader, text, &tree, err);
+	status = hx_json_tree_read_into(&tree, text, &reader->scratch, &is_short, err);
 	if (status != HAPAX_OK)
 		return status;
 	assert(tree.count >= 1);

@@ -120,12 +120,12 @@ static void drop_returned(struct hx_input *input)
 	input->at = 0;
 }
 
-int hx_input_line(struct hx_input *input, struct hapax_bytes *ret, bool *ret_end)
+int hx_input_line(struct hx_input *input, struct hapax_bytes *ret, enum hx_input_line *ret_kind)
 {
 	struct hapax_buf *buf = &input->buf;
 	size_t searched = 0; /* bytes after at in which there is no end of line */
+	bool is_long = false;
 
-	*ret_end = false;
 	for (;;) {
 		size_t left = buf->size - input->at;
 		const unsigned char *begin = left == 0 ? NULL : buf->data + input->at;
@@ -134,19 +134,24 @@ int hx_input_line(struct hx_input *input, struct hapax_bytes *ret, bool *ret_end
 
 		if (begin != NULL && left > searched)
 			end = memchr(begin + searched, '\n', left - searched);
-		if (end != NULL || (input->is_at_end && left > 0)) {
+		if (end != NULL || (input->is_at_end && (left > 0 || is_long))) {
 			*ret = hx_bytes(begin, end == NULL ? left : (size_t)(end - begin));
 			input->at += ret->size + (end != NULL);
 			input->line++;
+			is_long |= ret->size > HX_INPUT_SIZE_MAX;
+			*ret_kind = is_long ? HX_INPUT_LINE_TOO_LONG : HX_INPUT_LINE;
 			if (ret->size > 0 && begin[ret->size - 1] == '\r')
 				ret->size--;
 			return HX_EXIT_OK;
 		}
 		if (input->is_at_end) {
-			*ret_end = true;
+			*ret_kind = HX_INPUT_LINE_NONE;
 			return HX_EXIT_OK;
 		}
-		searched = left;
+		is_long |= left > HX_INPUT_SIZE_MAX;
+		if (is_long)
+			input->at = buf->size;
+		searched = is_long ? 0 : left;
 		drop_returned(input);
 		code = read_more(input);
 		if (code != HX_EXIT_OK)

@@ -19,6 +19,9 @@
 /* As large as a JSON text may be; a line as well. */
 enum { HX_INPUT_SIZE_MAX = 64 * 1024 * 1024 };
 
+/* For messages about a line. */
+#define HX_INPUT_TOO_LONG "the line was longer than 64 MiB"
+
 struct hx_input {
 	const char *command;
 	const char *name; /* for messages */
@@ -40,10 +43,13 @@ void hx_input_close(struct hx_input *input);
 /* Everything, borrowed until close. HX_EXIT_NO_INPUT, or HX_EXIT_DATA if it is too large. */
 int hx_input_all(struct hx_input *input, struct hapax_bytes *ret);
 
-/*
- * The next line without its end, borrowed until the next call. *ret_end: there was
- * none. HX_EXIT_DATA: the line is too long.
- */
-int hx_input_line(struct hx_input *input, struct hapax_bytes *ret, bool *ret_end);
+enum hx_input_line {
+	HX_INPUT_LINE,
+	HX_INPUT_LINE_TOO_LONG, /* skipped; the next call goes on behind it */
+	HX_INPUT_LINE_NONE,     /* at the end */
+};
+
+/* The next line without its end, borrowed until the next call. */
+int hx_input_line(struct hx_input *input, struct hapax_bytes *ret, enum hx_input_line *ret_kind);
 
 #endif

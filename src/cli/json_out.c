@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 void hx_json_out_init(struct hx_json_out *json, struct hx_out *out)
 {

@@ -4,8 +4,6 @@
  */
 #include "cli/key_setup.h"
 
-#include <string.h>
-
 #include "cli/report.h"
 
 const char *const hx_canonical_choices[] = {"lossless", "python", NULL};
@@ -62,12 +60,6 @@ const char *hx_key_setup_strategy(const struct hx_invocation *inv)
 	(void)hx_report_usage(inv->command->name, "--strategy was missing");
 	hx_report_hint("'hapax help key' lists the strategies");
 	return NULL;
-}
-
-bool hx_key_setup_includes(const struct hx_invocation *inv, const char *text)
-{
-	return strcmp(text, "content") == 0 || strcmp(text, "hybrid") == 0 ||
-		choice_of(inv, HX_KEY_OPTION_ON_MISSING) == HAPAX_ON_MISSING_CONTENT;
 }
 
 int hx_key_setup(

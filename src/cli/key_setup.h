@@ -59,14 +59,12 @@ enum hx_event_form hx_key_setup_form(const struct hx_invocation *inv);
 
 /*
  * Make the strategy that text and the options describe. flags are added to what they
- * say. Without has_include, --include is left out. HX_EXIT_OK, or another code after saying why. Owned: *ret, by the caller.
+ * say. Without has_include, --include is left out. HX_EXIT_OK, or another code after
+ * saying why. Owned: *ret, by the caller.
  */
 int hx_key_setup(
 	const struct hx_invocation *inv, const char *text, unsigned flags, bool has_include,
 	struct hapax_key_strategy **ret);
-
-/* Whether --include means something to a strategy. */
-bool hx_key_setup_includes(const struct hx_invocation *inv, const char *text);
 
 /* The text of --strategy; NULL after saying that it was missing. */
 const char *hx_key_setup_strategy(const struct hx_invocation *inv);

@@ -4,44 +4,26 @@
  */
 #include "cli/key_text.h"
 
-#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "cli/exit_code.h"
 #include "cli/report.h"
-#include "wire/utf8.h"
 
 static int read_text(
 	const char *command, const char *what, struct hapax_bytes text, size_t size_max)
 {
-	const unsigned char *data = text.data;
+	char why[HX_UTF8_FAULT_SIZE];
 
-	if (text.size == 0) {
-		(void)hx_report_usage(command, "%s was empty", what);
+	if (!hx_utf8_fault(text, size_max, why))
+		return HX_EXIT_OK;
+	(void)hx_report_usage(command, "%s %s", what, why);
+	if (text.size == 0)
 		hx_report_hint("1 to %zu bytes of UTF-8 are allowed", size_max);
-		return HX_EXIT_USAGE;
-	}
-	if (text.size > size_max)
-		return hx_report_usage(
-			command, "%s was %zu bytes long, at most %zu are allowed", what, text.size,
-			size_max);
-	for (size_t at = 0; at < text.size;) {
-		uint32_t code = 0;
-		size_t size = hx_utf8_size(hx_bytes(data + at, text.size - at), &code);
-
-		if (size == 0)
-			return hx_report_usage(
-				command, "%s was not UTF-8 at offset %zu (byte 0x%02x)", what, at,
-				data[at]);
-		if (hx_utf8_is_control(code))
-			return hx_report_usage(
-				command, "%s had a control character at offset %zu (U+%04X)", what,
-				at, (unsigned)code);
-		at += size;
-	}
-	return HX_EXIT_OK;
+	return HX_EXIT_USAGE;
 }
 
 int hx_key_text_read(

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 static struct hapax_bytes skip(struct hapax_bytes text, size_t size)
 {

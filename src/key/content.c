@@ -22,16 +22,12 @@ static void drop_excluded(const struct hapax_key_strategy *strategy, struct hx_k
 		hx_json_path_drop(&strategy->exclude[i].json, &view->tree);
 }
 
-/* Mark what is included, then what of it is not. */
-static enum hx_key_made mark(
+/* Mark what is included. */
+static enum hx_key_made keep_included(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
-	enum hx_json_select *ret_select, struct hapax_error *err)
+	struct hapax_error *err)
 {
-	*ret_select = HX_JSON_ALL;
-	if (strategy->exclude_count > 0)
-		*ret_select = HX_JSON_REST;
 	for (size_t i = 0; i < strategy->include_count; i++) {
-		*ret_select = HX_JSON_MARKED;
 		if (!hx_json_path_keep(&strategy->include[i].json, &view->tree)) {
 			(void)hx_error_set(
 				err, HAPAX_ERR_INVALID, 0, "'%s' was missing",
@@ -39,7 +35,6 @@ static enum hx_key_made mark(
 			return HX_KEY_MISSING;
 		}
 	}
-	drop_excluded(strategy, view);
 	return HX_KEY_MADE;
 }
 
@@ -62,32 +57,58 @@ enum hx_key_made hx_content_fingerprint(
 	return hx_view_fingerprint(view, select, out, err);
 }
 
-static enum hx_key_made nothing(struct hapax_error *err)
+static enum hx_key_made nothing(const char *what, struct hapax_error *err)
 {
-	(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "there was no data to make a key from");
+	(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "there was %s to make a key from", what);
 	return HX_KEY_MISSING;
+}
+
+static enum hx_json_dialect dialect_of(const struct hapax_key_strategy *strategy)
+{
+	return strategy->canonical == HAPAX_CANONICAL_PYTHON ? HX_JSON_PYTHON : HX_JSON_LOSSLESS;
+}
+
+/*
+ * The canonical text of what is selected and not excluded. Brackets alone identify
+ * nothing: events of which no value is left would all be one.
+ */
+static enum hx_key_made write_selected(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
+	enum hx_json_select select, struct hapax_bytes *ret, struct hapax_error *err)
+{
+	enum hx_key_made made = hx_view_read(view, err);
+
+	if (made == HX_KEY_MADE && select == HX_JSON_MARKED)
+		made = keep_included(strategy, view, err);
+	if (made != HX_KEY_MADE)
+		return made;
+	drop_excluded(strategy, view);
+	if (select != HX_JSON_ALL && !hx_json_canonical_has_value(&view->tree, select) &&
+	    hx_json_canonical_has_value(&view->tree, HX_JSON_ALL))
+		return nothing("nothing left", err);
+	return hx_view_canonical(view, dialect_of(strategy), select, ret, err);
+}
+
+/* All that is not excluded. */
+static enum hx_json_select rest(const struct hapax_key_strategy *strategy)
+{
+	return strategy->exclude_count > 0 ? HX_JSON_REST : HX_JSON_ALL;
 }
 
 enum hx_key_made hx_content_text(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
 	struct hapax_bytes *ret, struct hapax_error *err)
 {
-	enum hx_json_dialect dialect =
-		strategy->canonical == HAPAX_CANONICAL_PYTHON ? HX_JSON_PYTHON : HX_JSON_LOSSLESS;
-	enum hx_json_select select;
-	enum hx_key_made made;
-
 	/* Every event without data would have one key. */
 	if (view->event->data.size == 0)
-		return nothing(err);
+		return nothing("no data", err);
 	if (view->event->data_kind == HAPAX_DATA_BYTES && !selects(strategy)) {
 		*ret = view->event->data;
 		return HX_KEY_MADE;
 	}
-	made = hx_view_read(view, err);
-	if (made == HX_KEY_MADE)
-		made = mark(strategy, view, &select, err);
-	return made == HX_KEY_MADE ? hx_view_canonical(view, dialect, select, ret, err) : made;
+	return write_selected(
+		strategy, view, strategy->include_count > 0 ? HX_JSON_MARKED : rest(strategy), ret,
+		err);
 }
 
 static void set_digest(
@@ -123,13 +144,23 @@ enum hx_key_made hx_content_make_any(
 	struct hapax_key *ret, struct hapax_error *err)
 {
 	enum hx_key_made made = hx_content_make(strategy, view, prefix, ret, err);
+	struct hapax_bytes text = {NULL, 0};
 	unsigned char digest[HX_SHA256_SIZE];
 
-	if (made != HX_KEY_MISSING)
+	if (made != HX_KEY_MISSING || view->event->data.size == 0)
 		return made;
-	if (view->event->data.size == 0)
-		return nothing(err);
-	hx_sha256(view->event->data.data, view->event->data.size, digest);
+	if (strategy->include_count > 0)
+		made = write_selected(strategy, view, rest(strategy), &text, err);
+	/* What has no canonical form at all is taken as it came. */
+	if (made == HX_KEY_MISSING &&
+	    hx_view_canonical(view, dialect_of(strategy), HX_JSON_ALL, &text, NULL) ==
+	            HX_KEY_MISSING) {
+		text = view->event->data;
+		made = HX_KEY_MADE;
+	}
+	if (made != HX_KEY_MADE)
+		return made;
+	hx_sha256(text.data, text.size, digest);
 	hx_key_set_digest(ret, prefix, digest);
 	return HX_KEY_MADE;
 }

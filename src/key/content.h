@@ -14,7 +14,8 @@
 /*
  * What is hashed: the canonical text of the selected data, or the bytes of data that
  * is not meant to be JSON. In scratch or in the event; valid until scratch is next
- * used. MISSING: an included path was not there, or there is nothing to hash.
+ * used. MISSING: an included path was not there, there is no data, or what is selected
+ * of it has no value in it although the data has.
  */
 enum hx_key_made hx_content_text(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
@@ -37,8 +38,9 @@ enum hx_key_made hx_content_fingerprint(
 	unsigned char out[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err);
 
 /*
- * For policy content, when data that should be JSON is not: hash it as it came. Never
- * MISSING but for empty data.
+ * For policy content. What is included need not be there: without it, all that is not
+ * excluded is hashed; and data that has no canonical form as it came. MISSING: there
+ * is no data, or nothing left of it.
  */
 enum hx_key_made hx_content_make_any(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view, const char *prefix,

@@ -17,10 +17,14 @@ static enum hapax_status null_argument(struct hapax_error *err)
 	return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an argument was NULL or not initialised");
 }
 
-static bool is_event(const struct hapax_event *event)
+/* An older caller knows fewer members: what it does not have is as in INIT. */
+static bool read_event(const struct hapax_event *given, struct hapax_event *event)
 {
-	return event != NULL && event->size == sizeof(*event) &&
-		(event->data.data != NULL || event->data.size == 0) &&
+	*event = (struct hapax_event)HAPAX_EVENT_INIT;
+	if (given == NULL || given->size < sizeof(given->size) || given->size > sizeof(*event))
+		return false;
+	memcpy(event, given, given->size);
+	return (event->data.data != NULL || event->data.size == 0) &&
 		(event->attributes != NULL || event->attribute_count == 0) &&
 		(event->headers != NULL || event->header_count == 0) &&
 		(event->meta != NULL || event->meta_count == 0);
@@ -59,7 +63,7 @@ static enum hapax_status apply_policy(
 		if (made == HX_KEY_FAILED)
 			return hx_error_set(err, content.status, 0, "%s", content.message);
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "%.160s; %.80s", why->message, content.message);
+			err, HAPAX_ERR_INVALID, 0, "%s; %s", content.message, why->message);
 	}
 	return hx_error_set(err, HAPAX_ERR_INVALID, 0, "%s", why->message);
 }
@@ -75,7 +79,8 @@ static enum hapax_status make_key(
 		assert(ret->key_size >= 1);
 		assert(ret->key_size <= HAPAX_KEY_SIZE_MAX);
 		return HAPAX_OK;
-	case HX_KEY_MISSING: return apply_policy(strategy, view, ret, &why, err);
+	case HX_KEY_MISSING:
+	case HX_KEY_ABSENT: return apply_policy(strategy, view, ret, &why, err);
 	case HX_KEY_FAILED: break;
 	}
 	assert(why.status != HAPAX_OK);
@@ -117,6 +122,25 @@ static void copy_key(const struct hapax_key *source, struct hapax_key *target)
 	memcpy(target->missing, source->missing, strlen(source->missing) + 1);
 }
 
+static bool is_key(const struct hapax_key *key)
+{
+	return key != NULL && key->size >= sizeof(key->size) && key->size <= sizeof(*key);
+}
+
+/* To an older caller no more than it has room for. */
+static void return_key(const struct hapax_key *source, struct hapax_key *target)
+{
+	if (target->size < sizeof(*target)) {
+		struct hapax_key whole = HAPAX_KEY_INIT;
+
+		copy_key(source, &whole);
+		whole.size = target->size;
+		memcpy(target, &whole, whole.size);
+		return;
+	}
+	copy_key(source, target);
+}
+
 static enum hapax_status make_fingerprint(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *key,
 	struct hapax_error *err)
@@ -139,22 +163,23 @@ enum hapax_status hapax_key_make(
 	const struct hapax_key_strategy *strategy, const struct hapax_event *event,
 	struct hapax_buf *scratch, struct hapax_key *ret_key, struct hapax_error *err)
 {
+	struct hapax_event complete;
 	struct hapax_key key;
 	struct hx_key_view view;
 	enum hapax_status status;
 
-	if (strategy == NULL || !is_event(event) || scratch == NULL || ret_key == NULL ||
-	    ret_key->size != sizeof(*ret_key))
+	if (strategy == NULL || !read_event(event, &complete) || scratch == NULL ||
+	    !is_key(ret_key))
 		return null_argument(err);
 	init_key(&key);
-	hx_view_init(&view, event, scratch);
+	hx_view_init(&view, &complete, scratch);
 	status = hx_key_scope_make(strategy, &view, &key, err);
 	if (status == HAPAX_OK)
 		status = make_key(strategy, &view, &key, err);
 	if (status == HAPAX_OK)
 		status = make_fingerprint(strategy, &view, &key, err);
 	if (status == HAPAX_OK)
-		copy_key(&key, ret_key);
+		return_key(&key, ret_key);
 	return status;
 }
 
@@ -163,11 +188,12 @@ enum hapax_status hapax_event_fingerprint(
 	unsigned char ret_fingerprint[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err)
 {
 	struct hapax_error why = {HAPAX_OK, 0, ""};
+	struct hapax_event complete;
 	struct hx_key_view view;
 
-	if (!is_event(event) || scratch == NULL || ret_fingerprint == NULL)
+	if (!read_event(event, &complete) || scratch == NULL || ret_fingerprint == NULL)
 		return null_argument(err);
-	hx_view_init(&view, event, scratch);
+	hx_view_init(&view, &complete, scratch);
 	if (hx_view_fingerprint(&view, HX_JSON_ALL, ret_fingerprint, &why) == HX_KEY_MADE)
 		return HAPAX_OK;
 	return hx_error_set(err, why.status, 0, "%s", why.message);
@@ -179,10 +205,11 @@ enum hapax_status hapax_key_canonical_text(
 {
 	struct hapax_error why = {HAPAX_OK, 0, ""};
 	struct hapax_bytes text = {NULL, 0};
+	struct hapax_event complete;
 	struct hx_key_view view;
 	enum hapax_status status;
 
-	if (strategy == NULL || !is_event(event) || scratch == NULL || out == NULL ||
+	if (strategy == NULL || !read_event(event, &complete) || scratch == NULL || out == NULL ||
 	    out == scratch)
 		return null_argument(err);
 	if (!(strategy->type->flags & HX_KEY_TYPE_CONTENT)) {
@@ -190,7 +217,7 @@ enum hapax_status hapax_key_canonical_text(
 			err, HAPAX_ERR_INVALID, 0, "strategy '%s' hashes no canonical text",
 			strategy->type->name);
 	}
-	hx_view_init(&view, event, scratch);
+	hx_view_init(&view, &complete, scratch);
 	if (hx_content_text(strategy, &view, &text, &why) != HX_KEY_MADE)
 		return hx_error_set(err, why.status, 0, "%s", why.message);
 	status = hx_buf_append(out, text.data, text.size);

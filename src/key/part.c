@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/sha256.h"
+#include "base/utf8.h"
 #include "wire/json_number.h"
-#include "wire/utf8.h"
 
 enum { HEX_SIZE = 2 * HX_SHA256_SIZE };
 
@@ -43,6 +43,12 @@ unsigned char *hx_part_write(const struct hx_key_part *part, unsigned char *to)
 	}
 	assert(false);
 	return NULL;
+}
+
+static enum hx_key_made was_empty(const struct hx_key_path *path, struct hapax_error *err)
+{
+	(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "'%s' was empty", path->text);
+	return HX_KEY_MISSING;
 }
 
 static enum hx_key_made beyond_measure(const struct hx_key_path *path, struct hapax_error *err)
@@ -112,8 +118,7 @@ static bool is_digest_of(struct hapax_bytes text, const char *prefix)
 		hx_hex_decode(hx_bytes(data + prefix_size, HEX_SIZE), digest);
 }
 
-/* Invariant (2): such a text is not used for anything else. */
-static bool looks_like_digest(struct hapax_bytes text)
+bool hx_key_is_digest(struct hapax_bytes text)
 {
 	return is_digest_of(text, "sha256:") || is_digest_of(text, "content:");
 }
@@ -153,7 +158,7 @@ static void set_hashed(struct hapax_key *ret, struct hapax_bytes text)
 void hx_key_set_text(struct hapax_key *ret, struct hapax_bytes text)
 {
 	if (hapax_key_check_text(text, HAPAX_KEY_SIZE_MAX, NULL) != HAPAX_OK ||
-	    looks_like_digest(text))
+	    hx_key_is_digest(text))
 		set_hashed(ret, text);
 	else
 		set_bytes(ret, text);
@@ -171,10 +176,8 @@ enum hx_key_made hx_part_single(
 		made = hx_part_text(view, path, &part, &text, err);
 	if (made != HX_KEY_MADE)
 		return made;
-	if (text.size == 0) {
-		(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "'%s' was empty", path->text);
-		return HX_KEY_MISSING;
-	}
+	if (text.size == 0)
+		return was_empty(path, err);
 	hx_key_set_text(ret, text);
 	return HX_KEY_MADE;
 }
@@ -205,11 +208,9 @@ static enum hx_key_made finish_join(
 {
 	struct hapax_bytes joined = hx_bytes(text, (size_t)(end - text));
 
-	if (joined.size == 0) {
-		(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "'%s' was empty", paths[0].text);
-		return HX_KEY_MISSING;
-	}
-	if (looks_like_digest(joined)) {
+	if (joined.size == 0)
+		return was_empty(&paths[0], err);
+	if (hx_key_is_digest(joined)) {
 		/* The parts "sha256" and 64 digits: %73ha256:... can still be taken apart. */
 		unsigned char first = text[0];
 
@@ -226,7 +227,7 @@ static enum hx_key_made finish_join(
 
 enum hx_key_made hx_part_join(
 	struct hx_key_view *view, const struct hx_key_path *paths, size_t count,
-	struct hapax_key *ret, struct hapax_error *err)
+	enum hx_part_empty empty, struct hapax_key *ret, struct hapax_error *err)
 {
 	struct hx_key_part parts[HX_KEY_PATHS_MAX];
 	enum hx_key_made made = HX_KEY_MADE;
@@ -244,6 +245,8 @@ enum hx_key_made hx_part_join(
 		if (made != HX_KEY_MADE)
 			return made;
 		size = hx_part_text_max(&parts[i]);
+		if (size == 0 && empty == HX_PART_EMPTY_MISSING)
+			return was_empty(&paths[i], err);
 		plain_max = size > plain_max ? size : plain_max;
 		joined_max += HX_PART_ESCAPE_FACTOR * size + 1;
 	}

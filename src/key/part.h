@@ -13,6 +13,7 @@
 #ifndef HX_KEY_PART_H
 #define HX_KEY_PART_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <hapax/key.h>
@@ -44,16 +45,24 @@ enum hx_key_made hx_part_single(
 	struct hx_key_view *view, const struct hx_key_path *path, struct hapax_key *ret,
 	struct hapax_error *err);
 
+enum hx_part_empty {
+	HX_PART_EMPTY_MISSING, /* it identifies nothing */
+	HX_PART_EMPTY_ALLOWED, /* it is a value like any other */
+};
+
 /* Make the key of several parts (hapax/key.h, HAPAX_KEY_SEPARATOR). */
 enum hx_key_made hx_part_join(
 	struct hx_key_view *view, const struct hx_key_path *paths, size_t count,
-	struct hapax_key *ret, struct hapax_error *err);
+	enum hx_part_empty empty, struct hapax_key *ret, struct hapax_error *err);
 
 /*
  * Make a key of text as it is; of text that cannot be one, because it is too long,
  * holds controls, is not UTF-8 or looks like a digest, its SHA-256.
  */
 void hx_key_set_text(struct hapax_key *ret, struct hapax_bytes text);
+
+/* Whether a key has the form that invariant (2) keeps for digests. */
+bool hx_key_is_digest(struct hapax_bytes key);
 
 /* prefix and the digest in hexadecimal. */
 void hx_key_set_digest(

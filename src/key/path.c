@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/utf8.h"
 
 static const struct {
 	const char *prefix;
@@ -90,6 +91,8 @@ enum hapax_status hx_key_path_parse(
 			"a path of %zu bytes was longer than %d, or held a NUL", text.size,
 			HX_JSON_PATH_SIZE_MAX);
 	}
+	if (!hx_utf8_is_valid(text))
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a path was not UTF-8");
 	memcpy(path->text, text.data, text.size);
 	path->text[text.size] = '\0';
 	path->name = NULL;

@@ -4,43 +4,39 @@
  *
  * A tenant that should come from the event and is not there is an error, unless the
  * configuration names another one itself: work of one tenant must never be taken for
- * that of another.
+ * that of another. One that is there but cannot be read is an error in any case.
  */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "key/key.h"
 #include "key/part.h"
 
-/* For messages; a tenant ends at the first slash of a scope, so it has none. */
+/* A scope is written TENANT/GROUP, so that neither has a slash. */
 static enum hapax_status check_name(
-	const char *what, bool is_tenant, struct hapax_bytes name, struct hapax_error *err)
+	const char *what, struct hapax_bytes name, struct hapax_error *err)
 {
-	struct hapax_error why;
+	char why[HX_UTF8_FAULT_SIZE];
 
-	if (hapax_key_check_text(name, HAPAX_SCOPE_SIZE_MAX, &why) != HAPAX_OK) {
-		/* "the key was empty": the words after the subject fit here as well. */
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the %s was not usable: %s", what,
-			why.message + strlen("the key "));
-	}
-	if (is_tenant && memchr(name.data, '/', name.size) != NULL)
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the tenant was not usable: held a slash");
+	if (hx_utf8_fault(name, HAPAX_SCOPE_SIZE_MAX, why))
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the %s %s", what, why);
+	if (memchr(name.data, '/', name.size) != NULL)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the %s had a slash", what);
 	return HAPAX_OK;
 }
 
 static enum hapax_status parse_rule(
-	struct hx_key_scope_rule *rule, const char *what, bool is_tenant, const char *text,
-	const char *from, bool relative, struct hapax_error *err)
+	struct hx_key_scope_rule *rule, const char *what, const char *text, const char *from,
+	bool relative, struct hapax_error *err)
 {
 	struct hapax_bytes name = hapax_bytes_from_text(text != NULL ? text : "default");
 	enum hapax_status status = HAPAX_OK;
 
 	if (text != NULL || from == NULL) {
-		status = check_name(what, is_tenant, name, err);
+		status = check_name(what, name, err);
 		if (status != HAPAX_OK)
 			return status;
 		memcpy(rule->text, name.data, name.size);
@@ -60,14 +56,12 @@ enum hapax_status hx_key_scope_parse(
 {
 	bool relative = (strategy->flags & HAPAX_KEY_RELATIVE) != 0;
 	enum hapax_status status = parse_rule(
-		&strategy->tenant, "tenant", true, options->tenant, options->tenant_from, relative,
-		err);
+		&strategy->tenant, "tenant", options->tenant, options->tenant_from, relative, err);
 
 	if (status != HAPAX_OK)
 		return status;
 	return parse_rule(
-		&strategy->group, "group", false, options->group, options->group_from, relative,
-		err);
+		&strategy->group, "group", options->group, options->group_from, relative, err);
 }
 
 static void set_name(struct hapax_bytes name, char *out, size_t *ret_size)
@@ -78,8 +72,8 @@ static void set_name(struct hapax_bytes name, char *out, size_t *ret_size)
 }
 
 static enum hapax_status make_name(
-	const struct hx_key_scope_rule *rule, const char *what, bool is_tenant,
-	struct hx_key_view *view, char *out, size_t *ret_size, struct hapax_error *err)
+	const struct hx_key_scope_rule *rule, const char *what, struct hx_key_view *view, char *out,
+	size_t *ret_size, struct hapax_error *err)
 {
 	struct hapax_bytes name = hx_bytes(rule->text, rule->text_size);
 	struct hapax_error why = {HAPAX_OK, 0, ""};
@@ -94,10 +88,10 @@ static enum hapax_status make_name(
 	made = hx_view_part(view, rule->from, &part, &why);
 	if (made == HX_KEY_MADE)
 		made = hx_part_text(view, rule->from, &part, &name, &why);
-	if (made == HX_KEY_FAILED || (made == HX_KEY_MISSING && rule->text_size == 0))
+	if (made != HX_KEY_MADE && (made != HX_KEY_ABSENT || rule->text_size == 0))
 		return hx_error_set(
 			err, why.status, 0, "the %s was not known: %s", what, why.message);
-	status = check_name(what, is_tenant, name, err);
+	status = check_name(what, name, err);
 	if (status == HAPAX_OK)
 		set_name(name, out, ret_size);
 	return status;
@@ -107,10 +101,10 @@ enum hapax_status hx_key_scope_make(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
 	struct hapax_error *err)
 {
-	enum hapax_status status = make_name(
-		&strategy->tenant, "tenant", true, view, ret->tenant, &ret->tenant_size, err);
+	enum hapax_status status =
+		make_name(&strategy->tenant, "tenant", view, ret->tenant, &ret->tenant_size, err);
 
 	if (status != HAPAX_OK)
 		return status;
-	return make_name(&strategy->group, "group", false, view, ret->group, &ret->group_size, err);
+	return make_name(&strategy->group, "group", view, ret->group, &ret->group_size, err);
 }

@@ -4,52 +4,29 @@
  */
 #include <hapax/key.h>
 
-#include <string.h>
-
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "wire/utf8.h"
+#include "base/hex.h"
+#include "base/utf8.h"
+#include "key/part.h"
 
 enum hapax_status hapax_key_check_text(
 	struct hapax_bytes key, size_t size_max, struct hapax_error *err)
 {
-	const unsigned char *at = key.data;
-	size_t done = 0;
+	char why[HX_UTF8_FAULT_SIZE];
 
-	if (key.size == 0)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the key was empty");
-	if (key.size > size_max) {
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the key had %zu bytes; at most %zu are allowed",
-			key.size, size_max);
-	}
-	while (done < key.size) {
-		uint32_t code = 0;
-		size_t size = hx_utf8_size(hx_bytes(at + done, key.size - done), &code);
-
-		if (size == 0) {
-			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "the key was not UTF-8 at byte %zu",
-				done + 1);
-		}
-		if (hx_utf8_is_control(code)) {
-			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0,
-				"the key held a control character at byte %zu", done + 1);
-		}
-		done += size;
-	}
+	if (hx_utf8_fault(key, size_max, why))
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the key %s", why);
 	return HAPAX_OK;
 }
 
+/* Escapes have capital letters, as part.c writes them. */
 static int hex_digit(unsigned char byte)
 {
-	if (byte >= '0' && byte <= '9')
-		return byte - '0';
 	if (byte >= 'A' && byte <= 'F')
-		return byte - 'A' + 10;
-	return -1;
+		return hx_hex_digit(byte | 0x20);
+	return byte >= 'a' ? -1 : hx_hex_digit(byte);
 }
 
 /* The byte at *at, decoded; -1: not as we write it. */
@@ -66,14 +43,6 @@ static int decode(const unsigned char *key, size_t size, size_t *at)
 	low = hex_digit(key[*at + 2]);
 	*at += 3;
 	return high < 0 || low < 0 ? -1 : high * 16 + low;
-}
-
-static bool is_hashed(struct hapax_bytes key)
-{
-	static const char prefix[] = "sha256:";
-	size_t prefix_size = sizeof(prefix) - 1;
-
-	return key.size == prefix_size + 64 && memcmp(key.data, prefix, prefix_size) == 0;
 }
 
 /*
@@ -125,7 +94,7 @@ enum hapax_status hapax_key_split(
 	status = hapax_key_check_text(key, HAPAX_KEY_SIZE_MAX, err);
 	if (status != HAPAX_OK)
 		return status;
-	if (is_hashed(key)) {
+	if (hx_key_is_digest(key)) {
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
 			"the key was hashed; its parts are not in it");

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "key/key.h"
 
 static enum hapax_status no_memory(struct hapax_error *err)
@@ -180,6 +181,25 @@ static enum hapax_status check_selected(
 	return HAPAX_OK;
 }
 
+/* A path without a name in it would leave nothing, or nobody knows what. */
+static enum hapax_status check_excluded(
+	const struct hx_key_path *paths, size_t count, struct hapax_error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t named = 0;
+
+		for (size_t step = 0; step < paths[i].json.step_count; step++)
+			named += paths[i].json.steps[step].kind == HX_JSON_STEP_NAME;
+		if (named == 0) {
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0,
+				"path '%s' excluded everything, whatever it is called",
+				paths[i].text);
+		}
+	}
+	return HAPAX_OK;
+}
+
 static enum hapax_status read_selection(
 	struct hapax_key_strategy *strategy, const struct hapax_key_options *options,
 	struct hapax_error *err)
@@ -206,6 +226,8 @@ static enum hapax_status read_selection(
 		status = check_selected(strategy->include, strategy->include_count, err);
 	if (status == HAPAX_OK)
 		status = check_selected(strategy->exclude, strategy->exclude_count, err);
+	if (status == HAPAX_OK)
+		status = check_excluded(strategy->exclude, strategy->exclude_count, err);
 	return status;
 }
 
@@ -214,7 +236,10 @@ static unsigned needs_of(const struct hapax_key_strategy *strategy)
 {
 	unsigned needs = strategy->needs;
 
-	if (hashes_content(strategy))
+	if (hashes_content(strategy) || !(strategy->flags & HAPAX_KEY_NO_FINGERPRINT))
+		needs |= HAPAX_KEY_NEEDS_DATA;
+	/* A document has its time in it. */
+	if ((needs & HAPAX_KEY_NEEDS_TIME) && (strategy->flags & HAPAX_KEY_RELATIVE))
 		needs |= HAPAX_KEY_NEEDS_DATA;
 	for (size_t i = 0; i < strategy->path_count; i++) {
 		if (strategy->paths[i].source == HX_KEY_DATA)
@@ -229,8 +254,6 @@ static unsigned needs_of(const struct hapax_key_strategy *strategy)
 static enum hapax_status check_options(
 	const char *text, const struct hapax_key_options *options, struct hapax_error *err)
 {
-	if (options->size != sizeof(*options))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the options were not initialised");
 	if ((unsigned)options->on_missing > HAPAX_ON_MISSING_CONTENT ||
 	    (unsigned)options->canonical > HAPAX_CANONICAL_PYTHON)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an option had no such value");
@@ -243,6 +266,8 @@ static enum hapax_status check_options(
 			"the strategy was %zu bytes long; at most %d are read", strlen(text),
 			HX_KEY_STRATEGY_SIZE_MAX - 1);
 	}
+	if (!hx_utf8_is_valid(hapax_bytes_from_text(text)))
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the strategy was not UTF-8");
 	return HAPAX_OK;
 }
 
@@ -275,22 +300,27 @@ enum hapax_status hapax_key_strategy_new(
 	const char *text, const struct hapax_key_options *options,
 	struct hapax_key_strategy **ret_strategy, struct hapax_error *err)
 {
-	static const struct hapax_key_options defaults = HAPAX_KEY_OPTIONS_INIT;
+	struct hapax_key_options complete = HAPAX_KEY_OPTIONS_INIT;
 	struct hapax_key_strategy *strategy;
 	struct hapax_error why = {HAPAX_OK, 0, ""};
 	enum hapax_status status;
 
 	if (text == NULL || ret_strategy == NULL)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an argument was NULL");
-	if (options == NULL)
-		options = &defaults;
-	status = check_options(text, options, err);
+	if (options != NULL) {
+		/* An older caller knows fewer members; a newer one than we are cannot be served. */
+		if (options->size < sizeof(options->size) || options->size > sizeof(complete))
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0, "the options were not initialised");
+		memcpy(&complete, options, options->size);
+	}
+	status = check_options(text, &complete, err);
 	if (status != HAPAX_OK)
 		return status;
 	strategy = hx_alloc_zero(1, sizeof(*strategy));
 	if (strategy == NULL)
 		return no_memory(err);
-	status = fill(strategy, text, options, &why);
+	status = fill(strategy, text, &complete, &why);
 	if (status != HAPAX_OK) {
 		hapax_key_strategy_free(strategy);
 		return hx_error_set(err, status, 0, "%s", why.message);
@@ -317,6 +347,11 @@ void hapax_key_strategy_free(struct hapax_key_strategy *strategy)
 const char *hapax_key_strategy_text(const struct hapax_key_strategy *strategy)
 {
 	return strategy->text;
+}
+
+int hapax_key_strategy_takes_include(const struct hapax_key_strategy *strategy)
+{
+	return hashes_content(strategy);
 }
 
 unsigned hapax_key_strategy_needs(const struct hapax_key_strategy *strategy)

@@ -3,7 +3,8 @@
  * strategy_aggregate_version.c - aggregate-version: type, id and version.
  *
  * A version that is missing is an error. Were it taken for 0, all events of an
- * aggregate would share a key and all but the first be lost.
+ * aggregate would share a key and all but the first be lost. So would they with an
+ * empty type or id.
  */
 #include "base/error.h"
 #include "key/key.h"
@@ -70,7 +71,8 @@ static enum hx_key_made make(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
 	struct hapax_error *err)
 {
-	enum hx_key_made made = hx_part_join(view, strategy->paths, PART_COUNT, ret, err);
+	enum hx_key_made made =
+		hx_part_join(view, strategy->paths, PART_COUNT, HX_PART_EMPTY_MISSING, ret, err);
 
 	return made == HX_KEY_MADE ? check_version(view, &strategy->paths[VERSION], err) : made;
 }
@@ -78,7 +80,7 @@ static enum hx_key_made make(
 const struct hx_key_type hx_key_aggregate_version = {
 	.name = "aggregate-version",
 	.syntax = "aggregate-version[:TYPE,ID,VERSION]",
-	.summary = "type, id and version of an aggregate",
+	.summary = "aggregateType, aggregateId and version, or these paths",
 	.parse = parse,
 	.make = make,
 };

@@ -15,7 +15,8 @@ static enum hx_key_made make(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
 	struct hapax_error *err)
 {
-	return hx_part_join(view, strategy->paths, strategy->path_count, ret, err);
+	return hx_part_join(
+		view, strategy->paths, strategy->path_count, HX_PART_EMPTY_ALLOWED, ret, err);
 }
 
 const struct hx_key_type hx_key_composite = {

@@ -6,7 +6,6 @@
  * the parts of a composite: the slashes and colons of a source cannot pass for the
  * separator.
  */
-#include "base/error.h"
 #include "key/key.h"
 #include "key/part.h"
 
@@ -31,20 +30,8 @@ static enum hx_key_made make(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
 	struct hapax_error *err)
 {
-	for (size_t i = 0; i < strategy->path_count; i++) {
-		struct hx_key_part part;
-		enum hx_key_made made = hx_view_part(view, &strategy->paths[i], &part, err);
-
-		if (made != HX_KEY_MADE)
-			return made;
-		if (hx_part_text_max(&part) == 0) {
-			(void)hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "'%s' was empty",
-				strategy->paths[i].text);
-			return HX_KEY_MISSING;
-		}
-	}
-	return hx_part_join(view, strategy->paths, strategy->path_count, ret, err);
+	return hx_part_join(
+		view, strategy->paths, strategy->path_count, HX_PART_EMPTY_MISSING, ret, err);
 }
 
 const struct hx_key_type hx_key_event_id = {

@@ -19,7 +19,7 @@ _Static_assert(
 enum {
 	/* Nodes and text begin at multiples of this. */
 	SCRATCH_ALIGN = 16,
-	/* How much scratch grows by when what is usual was not enough. */
+	/* How much the room for text grows by when what is usual was not enough. */
 	GROWTH = 4,
 };
 
@@ -30,47 +30,6 @@ void hx_view_init(
 	view->scratch = scratch;
 	view->state = HX_VIEW_UNREAD;
 	hx_buf_clear(scratch);
-}
-
-/* Make scratch size bytes large, or as large as it may be. */
-static enum hapax_status grow(struct hapax_buf *scratch, size_t size, struct hapax_error *err)
-{
-	enum hapax_status status;
-
-	if (size > scratch->size_max)
-		size = scratch->size_max;
-	status = hx_buf_reserve(scratch, size);
-	if (status != HAPAX_OK)
-		return hx_error_set(
-			err, status, 0, "scratch memory of %zu bytes was not to be had", size);
-	return HAPAX_OK;
-}
-
-/*
- * Read into what scratch there is, or is usual, and into more as long as that is too
- * little: no text needs more than max.
- */
-static enum hapax_status read_tree(
-	struct hx_key_view *view, bool *ret_short, struct hapax_error *err)
-{
-	struct hapax_bytes data = view->event->data;
-	struct hapax_buf *scratch = view->scratch;
-	size_t max = hx_json_tree_scratch_max(data.size);
-	size_t want = hx_json_tree_scratch_usual(data.size);
-	enum hapax_status status;
-
-	for (;;) {
-		*ret_short = true;
-		status = grow(scratch, want, err);
-		if (status != HAPAX_OK)
-			return status;
-		status = hx_json_tree_read(
-			&view->tree, data, scratch->data, scratch->capacity, ret_short, err);
-		if (!*ret_short || scratch->capacity >= max ||
-		    scratch->capacity >= scratch->size_max)
-			return status;
-		want = scratch->capacity * GROWTH;
-	}
 }
 
 /* The data was not JSON, now or when it was first asked for. */
@@ -96,14 +55,16 @@ enum hx_key_made hx_view_read(struct hx_key_view *view, struct hapax_error *err)
 		(void)snprintf(view->reason, sizeof(view->reason), "data was not JSON");
 		return not_json(view, err);
 	}
-	status = read_tree(view, &is_short, &why);
+	status = hx_json_tree_read_into(
+		&view->tree, view->event->data, view->scratch, &is_short, &why);
 	if (status != HAPAX_OK && is_short) {
 		(void)hx_error_set(err, status, 0, "%s", why.message);
 		return HX_KEY_FAILED;
 	}
 	if (status != HAPAX_OK) {
 		view->state = HX_VIEW_NOT_JSON;
-		(void)snprintf(view->reason, sizeof(view->reason), "data: %.240s", why.message);
+		(void)hx_error_set(&why, HAPAX_ERR_INVALID, 0, "data: %s", why.message);
+		memcpy(view->reason, why.message, sizeof(view->reason));
 		return not_json(view, err);
 	}
 	view->state = HX_VIEW_READ;
@@ -196,6 +157,13 @@ static enum hx_key_made missing(
 	return HX_KEY_MISSING;
 }
 
+static enum hx_key_made absent(
+	const struct hx_key_path *path, const char *why, struct hapax_error *err)
+{
+	(void)missing(path, why, err);
+	return HX_KEY_ABSENT;
+}
+
 static enum hx_key_made data_part(
 	struct hx_key_view *view, const struct hx_key_path *path, struct hx_key_part *ret,
 	struct hapax_error *err)
@@ -211,7 +179,7 @@ static enum hx_key_made data_part(
 	}
 	node = hx_json_path_find(&path->json, &view->tree);
 	if (node == NULL)
-		return missing(path, "was missing", err);
+		return absent(path, "was missing", err);
 	switch ((enum hx_json_type)node->token.type) {
 	case HX_JSON_STRING:
 		ret->kind = HX_PART_STRING;
@@ -226,7 +194,7 @@ static enum hx_key_made data_part(
 		ret->kind = HX_PART_BYTES;
 		ret->bytes = hx_json_node_text(&view->tree, node);
 		return HX_KEY_MADE;
-	case HX_JSON_NULL: return missing(path, "was null", err);
+	case HX_JSON_NULL: return absent(path, "was null", err);
 	case HX_JSON_OBJECT: return missing(path, "was an object, which is no part of a key", err);
 	case HX_JSON_ARRAY: return missing(path, "was an array, which is no part of a key", err);
 	case HX_JSON_END:
@@ -275,7 +243,7 @@ static enum hx_key_made field_part(
 			found = &fields[i];
 	}
 	if (found == NULL)
-		return missing(path, "was missing", err);
+		return absent(path, "was missing", err);
 	ret->kind = HX_PART_BYTES;
 	ret->bytes = found->value;
 	return HX_KEY_MADE;

@@ -18,10 +18,11 @@
 #include "wire/json_canonical.h"
 #include "wire/json_tree.h"
 
-/* How it went; in the latter two cases the caller's err says why. */
+/* How it went; but for MADE the caller's err says why. */
 enum hx_key_made {
 	HX_KEY_MADE,
 	HX_KEY_MISSING, /* the event lacks something: the policy decides */
+	HX_KEY_ABSENT,  /* as MISSING: there is nothing at all at the path, or null */
 	HX_KEY_FAILED,  /* scratch or memory: the event is not to blame */
 };
 
@@ -78,8 +79,8 @@ struct hx_key_part {
 };
 
 /*
- * The value at a path. MISSING: there is none, or it is null, an object or an array;
- * the message names the path.
+ * The value at a path. ABSENT: there is none, or it is null. MISSING: it is an object
+ * or an array, or there twice, or the data is not JSON. The message names the path.
  */
 enum hx_key_made hx_view_part(
 	struct hx_key_view *view, const struct hx_key_path *path, struct hx_key_part *ret,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * date.c - calendar arithmetic in UTC, by the proleptic Gregorian calendar.
+ * date.c - read RFC 3339, write dates by a format; in UTC.
  */
 #include "wire/date.h"
 
@@ -8,14 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/calendar.h"
 #include "base/error.h"
 
-enum { MS_PER_DAY = 24 * 3600 * 1000, DAYS_PER_ERA = 146097, EPOCH_DAY = 719468 };
+enum { MS_PER_DAY = 24 * 3600 * 1000 };
 
 struct civil {
-	int year;
-	int month;    /* 1 to 12 */
-	int day;      /* 1 to 31 */
+	struct hx_date date;
 	int year_day; /* 1 to 366 */
 	int week_day; /* 1, Monday, to 7 */
 	int hour;
@@ -23,37 +22,13 @@ struct civil {
 	int second;
 };
 
-/* Days since 1970-01-01. Years are counted from March, so that a leap day is the last. */
-static int64_t days_of(int year, int month, int day)
-{
-	int64_t y = month <= 2 ? year - 1 : year;
-	int64_t era = (y >= 0 ? y : y - 399) / 400;
-	int64_t year_of_era = y - era * 400;
-	int64_t month_from_march = (month + 9) % 12;
-	int64_t day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
-	int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-
-	return era * DAYS_PER_ERA + day_of_era - EPOCH_DAY;
-}
-
 static void civil_of(int64_t ms, struct civil *ret)
 {
 	int64_t days = ms / MS_PER_DAY - (ms % MS_PER_DAY < 0);
 	int64_t in_day = ms - days * MS_PER_DAY;
-	int64_t shifted = days + EPOCH_DAY;
-	int64_t era = (shifted >= 0 ? shifted : shifted - DAYS_PER_ERA + 1) / DAYS_PER_ERA;
-	int64_t day_of_era = shifted - era * DAYS_PER_ERA;
-	int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 -
-	                       day_of_era / (DAYS_PER_ERA - 1)) /
-		365;
-	int64_t day_of_year =
-		day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-	int64_t month_from_march = (5 * day_of_year + 2) / 153;
 
-	ret->day = (int)(day_of_year - (153 * month_from_march + 2) / 5 + 1);
-	ret->month = (int)(month_from_march < 10 ? month_from_march + 3 : month_from_march - 9);
-	ret->year = (int)(year_of_era + era * 400 + (ret->month <= 2));
-	ret->year_day = (int)(days - days_of(ret->year, 1, 1)) + 1;
+	ret->date = hx_calendar_date(days);
+	ret->year_day = (int)(days - hx_calendar_day((struct hx_date){ret->date.year, 1, 1})) + 1;
 	ret->week_day = (int)(((days + 3) % 7 + 7) % 7) + 1;
 	ret->hour = (int)(in_day / 3600000);
 	ret->minute = (int)(in_day / 60000 % 60);
@@ -63,12 +38,12 @@ static void civil_of(int64_t ms, struct civil *ret)
 /* The week that holds the year's first Thursday is its first (ISO 8601). */
 static void iso_week(const struct civil *civil, int *ret_year, int *ret_week)
 {
-	int64_t today = days_of(civil->year, civil->month, civil->day);
+	int64_t today = hx_calendar_day(civil->date);
 	int64_t thursday = today - civil->week_day + 4;
 	struct civil at;
 
 	civil_of(thursday * MS_PER_DAY, &at);
-	*ret_year = at.year;
+	*ret_year = at.date.year;
 	*ret_week = (at.year_day - 1) / 7 + 1;
 }
 
@@ -138,9 +113,9 @@ static void put_conversion(char letter, const struct civil *civil, char *to)
 
 	iso_week(civil, &iso_year, &week);
 	switch (letter) {
-	case 'Y': put_number(to, 4, civil->year); break;
-	case 'm': put_number(to, 2, civil->month); break;
-	case 'd': put_number(to, 2, civil->day); break;
+	case 'Y': put_number(to, 4, civil->date.year); break;
+	case 'm': put_number(to, 2, civil->date.month); break;
+	case 'd': put_number(to, 2, civil->date.day); break;
 	case 'H': put_number(to, 2, civil->hour); break;
 	case 'M': put_number(to, 2, civil->minute); break;
 	case 'S': put_number(to, 2, civil->second); break;
@@ -150,11 +125,11 @@ static void put_conversion(char letter, const struct civil *civil, char *to)
 	case 'V': put_number(to, 2, week); break;
 	case '%': *to = '%'; break;
 	case 'F':
-		put_number(to, 4, civil->year);
+		put_number(to, 4, civil->date.year);
 		to[4] = '-';
-		put_number(to + 5, 2, civil->month);
+		put_number(to + 5, 2, civil->date.month);
 		to[7] = '-';
-		put_number(to + 8, 2, civil->day);
+		put_number(to + 8, 2, civil->date.day);
 		break;
 	case 'T':
 		put_number(to, 2, civil->hour);
@@ -260,14 +235,15 @@ bool hx_date_parse(struct hapax_bytes bytes, int64_t *ret_ms)
 	size_t size = bytes.size;
 	size_t at = 0;
 	struct civil c = {0};
-	struct civil real;
 	int64_t days;
 	int fraction_ms;
 	int offset;
 
-	if (!read_number(text, size, &at, 4, 1, 9999, &c.year) ||
-	    !read_byte(text, size, &at, "-") || !read_number(text, size, &at, 2, 1, 12, &c.month) ||
-	    !read_byte(text, size, &at, "-") || !read_number(text, size, &at, 2, 1, 31, &c.day) ||
+	if (!read_number(text, size, &at, 4, 1, 9999, &c.date.year) ||
+	    !read_byte(text, size, &at, "-") ||
+	    !read_number(text, size, &at, 2, 1, 12, &c.date.month) ||
+	    !read_byte(text, size, &at, "-") ||
+	    !read_number(text, size, &at, 2, 1, 31, &c.date.day) ||
 	    !read_byte(text, size, &at, "Tt ") ||
 	    !read_number(text, size, &at, 2, 0, 23, &c.hour) || !read_byte(text, size, &at, ":") ||
 	    !read_number(text, size, &at, 2, 0, 59, &c.minute) ||
@@ -276,9 +252,8 @@ bool hx_date_parse(struct hapax_bytes bytes, int64_t *ret_ms)
 	    !read_fraction(text, size, &at, &fraction_ms) ||
 	    !read_offset(text, size, &at, &offset) || at != size)
 		return false;
-	days = days_of(c.year, c.month, c.day);
-	civil_of(days * MS_PER_DAY, &real);
-	if (real.day != c.day)
+	days = hx_calendar_day(c.date);
+	if (hx_calendar_date(days).day != c.date.day)
 		return false; /* 30 February */
 	*ret_ms = days * MS_PER_DAY + ((int64_t)c.hour * 60 + c.minute - offset) * 60000 +
 		(int64_t)c.second * 1000 + fraction_ms;

@@ -139,7 +139,7 @@ ALWAYS_INLINE unsigned char *put_number(
 	const unsigned char *limit, const char **ret_reason)
 {
 	if (python && form != 0)
-		return hx_json_python_float(text, to, ret_reason);
+		return hx_json_python_float(text, to);
 	if (python)
 		return hx_json_python_integer(text, to, ret_reason);
 	if (is_own_text(text.data, text.size, form))
@@ -331,4 +331,30 @@ enum hapax_status hx_json_canonical_write(
 	if (dialect == HX_JSON_PYTHON)
 		return write_all(&walk, true, root, all_kept, out, err);
 	return write_all(&walk, false, root, all_kept, out, err);
+}
+
+/* As the walk goes: what is dropped, or neither kept nor on the way there, is not seen. */
+static bool has_value(
+	const struct hx_json_tree *tree, uint32_t index, enum hx_json_select select, bool kept)
+{
+	const struct hx_json_node *node = &tree->nodes[index];
+	unsigned marks = node->token.marks;
+
+	if (select != HX_JSON_ALL && index != 0 &&
+	    ((marks & HX_JSON_DROPPED) != 0 ||
+	     (!kept && (marks & (HX_JSON_KEPT | HX_JSON_PART)) == 0)))
+		return false;
+	if (!is_container(node))
+		return true;
+	kept = kept || (marks & HX_JSON_KEPT) != 0;
+	for (uint32_t i = node->child; i != 0; i = tree->nodes[i].next) {
+		if (has_value(tree, i, select, kept))
+			return true;
+	}
+	return false;
+}
+
+bool hx_json_canonical_has_value(const struct hx_json_tree *tree, enum hx_json_select select)
+{
+	return has_value(tree, 0, select, select != HX_JSON_MARKED);
 }

@@ -4,15 +4,16 @@
  *
  * Two texts that differ in white space, order of members, escapes or the way a
  * number is written have the same canonical text; two that differ in anything else
- * never have. The text is JSON itself and its own canonical form.
+ * never have. The text is JSON itself and its own canonical form, but for Infinity.
  *
  * lossless: members in order of code points, no blanks, numbers as json_number.h
  * writes them, strings as UTF-8 with only ", \ and controls escaped.
  *
  * python: what json.dumps(json.loads(text), sort_keys=True) gives in Python 3.11,
  * for keys that were made by it. It is not lossless: Python reads 0.1 and
- * 0.1000000000000000055 as one number, and 1 and 1.0 as two. Numbers that Python
- * would print as Infinity, and integers that it refuses to read, are INVALID.
+ * 0.1000000000000000055 as one number, 1 and 1.0 as two, and 1e400 as Infinity, which
+ * is what it prints although that is not JSON. Integers that it refuses to read are
+ * INVALID.
  *
  * Unicode is not normalised: e with an accent in one character and in two are
  * different strings, as they are for every program that reads the data.
@@ -54,13 +55,16 @@ size_t hx_json_canonical_usual(size_t text_size, enum hx_json_dialect dialect);
 
 /*
  * Append the canonical text of node. LIMIT: it did not fit (out->is_short), or an
- * exponent was beyond all measure. INVALID: a number that Python cannot print.
+ * exponent was beyond all measure. INVALID: an integer that Python does not read.
  * Messages name line and column.
  */
 enum hapax_status hx_json_canonical_write(
 	const struct hx_json_tree *tree, const struct hx_json_node *node,
 	enum hx_json_dialect dialect, enum hx_json_select select, struct hx_json_target *out,
 	struct hapax_error *err);
+
+/* Whether that text would have a scalar in it, and not only names and brackets. */
+bool hx_json_canonical_has_value(const struct hx_json_tree *tree, enum hx_json_select select);
 
 /*
  * The two ways to write a scalar, into memory that is large enough: for a string
@@ -76,7 +80,6 @@ unsigned char *hx_json_lossless_number(
 	struct hapax_bytes text, unsigned char *to, const char **ret_reason);
 unsigned char *hx_json_python_integer(
 	struct hapax_bytes text, unsigned char *to, const char **ret_reason);
-unsigned char *hx_json_python_float(
-	struct hapax_bytes text, unsigned char *to, const char **ret_reason);
+unsigned char *hx_json_python_float(struct hapax_bytes text, unsigned char *to);
 
 #endif

@@ -185,6 +185,15 @@ static void exact(const struct hx_json_number *number, struct decimal *ret)
 	ret->point = ret->count + (int)number->exponent;
 }
 
+size_t hx_json_float_infinity(bool negative, unsigned char out[HX_JSON_FLOAT_TEXT_SIZE])
+{
+	static const char text[] = "-Infinity";
+	size_t skip = negative ? 0 : 1;
+
+	memcpy(out, text + skip, sizeof(text) - 1 - skip);
+	return sizeof(text) - 1 - skip;
+}
+
 size_t hx_json_float_write(
 	const struct hx_json_number *number, bool negative,
 	unsigned char out[HX_JSON_FLOAT_TEXT_SIZE])
@@ -200,7 +209,7 @@ size_t hx_json_float_write(
 		double value = to_double(number);
 
 		if (isinf(value))
-			return 0;
+			return hx_json_float_infinity(negative, out);
 		if (value > 0)
 			shortest(value, &decimal);
 	}

@@ -7,6 +7,7 @@
 #ifndef HX_JSON_FLOAT_H
 #define HX_JSON_FLOAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "wire/json_number.h"
@@ -15,10 +16,13 @@ enum { HX_JSON_FLOAT_TEXT_SIZE = 32 };
 
 /*
  * Write repr(float(number)) to out. negative is given apart, because -0.0 keeps its
- * sign in Python. Returns the size; 0: the double is infinite.
+ * sign in Python. Returns the size.
  */
 size_t hx_json_float_write(
 	const struct hx_json_number *number, bool negative,
 	unsigned char out[HX_JSON_FLOAT_TEXT_SIZE]);
+
+/* Infinity or -Infinity, as Python prints it; it is not JSON. Returns the size. */
+size_t hx_json_float_infinity(bool negative, unsigned char out[HX_JSON_FLOAT_TEXT_SIZE]);
 
 #endif

@@ -80,7 +80,7 @@ static enum hapax_status add_step(struct reader *reader, size_t begin, enum hx_j
 	return HAPAX_OK;
 }
 
-/* What a step without escapes stands for. */
+/* What a step stands for. text is as it was written: an escaped star is not one. */
 static enum hx_json_step_kind kind_of(const char *text, size_t size)
 {
 	if (size == 1 && text[0] == '*')
@@ -90,10 +90,29 @@ static enum hx_json_step_kind kind_of(const char *text, size_t size)
 	return HX_JSON_STEP_NAME;
 }
 
+/*
+ * End the step that was read from from on. A star in it that was not escaped must be
+ * all of it: user* would find nothing, and nobody would hear of it.
+ */
+static enum hapax_status end_step(struct reader *reader, size_t begin, size_t from, bool has_star)
+{
+	enum hx_json_step_kind kind = kind_of(reader->text + from, reader->at - from);
+
+	if (has_star && kind == HX_JSON_STEP_NAME) {
+		return refuse(
+			reader,
+			reader->text[0] == '/'
+				? "* stands for a whole step; in a name it is written ~2"
+				: "* stands for a whole step; in a name it is written \\*");
+	}
+	return add_step(reader, begin, kind);
+}
+
 static enum hapax_status read_pointer_step(struct reader *reader)
 {
 	size_t begin = reader->name_count;
 	size_t from = reader->at;
+	bool has_star = false;
 
 	while (reader->at < reader->size && reader->text[reader->at] != '/') {
 		char byte = reader->text[reader->at];
@@ -106,11 +125,13 @@ static enum hapax_status read_pointer_step(struct reader *reader)
 			case '2': byte = '*'; break;
 			default: return refuse(reader, "~ must be followed by 0, 1 or 2");
 			}
+		} else {
+			has_star |= byte == '*';
 		}
 		put_byte(reader, byte);
 		reader->at++;
 	}
-	return add_step(reader, begin, kind_of(reader->text + from, reader->at - from));
+	return end_step(reader, begin, from, has_star);
 }
 
 static enum hapax_status read_pointer(struct reader *reader)
@@ -148,6 +169,7 @@ static enum hapax_status read_dotted_step(struct reader *reader)
 {
 	size_t begin = reader->name_count;
 	size_t from = reader->at;
+	bool has_star = false;
 
 	while (reader->at < reader->size) {
 		char byte = reader->text[reader->at];
@@ -159,13 +181,15 @@ static enum hapax_status read_dotted_step(struct reader *reader)
 			if (reader->at == reader->size)
 				return refuse(reader, "nothing follows the backslash");
 			byte = reader->text[reader->at];
+		} else {
+			has_star |= byte == '*';
 		}
 		put_byte(reader, byte);
 		reader->at++;
 	}
 	if (reader->at == from)
 		return refuse(reader, "a name was expected");
-	return add_step(reader, begin, kind_of(reader->text + from, reader->at - from));
+	return end_step(reader, begin, from, has_star);
 }
 
 static enum hapax_status read_dotted(struct reader *reader)

@@ -10,6 +10,7 @@
  *
  * A name that holds a dot, a bracket, a star or a backslash is written with a
  * backslash before it; in a pointer ~0 is ~, ~1 is / and, our addition, ~2 is a star.
+ * A star that is neither escaped nor a whole step is refused.
  *
  * Threads: any; a path does not change after it was parsed.
  */

@@ -4,7 +4,7 @@
  *
  * Facts, from Python 3.11: a number without fraction and exponent is an integer of
  * any size and printed as it came, -0 as 0; every other number is a double, printed
- * by repr(). Everything outside of blank to tilde is escaped, in lower case, what
+ * by repr(), beyond its range as Infinity. Everything outside of blank to tilde is escaped, in lower case, what
  * lies above U+FFFF as two surrogates.
  */
 #include "wire/json_canonical.h"
@@ -17,6 +17,8 @@
 
 /* Where int() stops reading, since 3.10.7: its time grows with the square. */
 enum { PYTHON_INT_DIGITS_MAX = 4300 };
+
+enum { DEL = 0x7f };
 
 static size_t put_unit(unsigned char *out, uint32_t unit)
 {
@@ -55,6 +57,15 @@ static size_t put_code_point(unsigned char out[12], uint32_t code_point)
 	return 6 + put_unit(out + 6, 0xdc00 + (code_point & 0x3ff));
 }
 
+static unsigned char *put_plain(
+	unsigned char *to, const unsigned char *from, const unsigned char *end)
+{
+	size_t size = (size_t)(end - from);
+
+	memcpy(to, from, size);
+	return to + size;
+}
+
 unsigned char *hx_json_python_string(struct hx_json_string string, unsigned char *to)
 {
 	const unsigned char *at = string.data;
@@ -63,16 +74,18 @@ unsigned char *hx_json_python_string(struct hx_json_string string, unsigned char
 	*to++ = '"';
 	while (at < end) {
 		const unsigned char *plain = hx_json_skip_plain(at, end);
-		size_t run = (size_t)(plain - at);
+		const unsigned char *del;
 
 		/* DEL is plain in JSON, and escaped by Python. */
-		if (run > 0 && memchr(at, 0x7f, run) == NULL) {
-			memcpy(to, at, run);
-			to += run;
-			at = plain;
-		} else {
-			to += put_code_point(to, hx_json_string_code_point(&at, end));
+		while ((del = memchr(at, DEL, (size_t)(plain - at))) != NULL) {
+			to = put_plain(to, at, del);
+			to += put_code_point(to, DEL);
+			at = del + 1;
 		}
+		to = put_plain(to, at, plain);
+		at = plain;
+		if (at < end)
+			to += put_code_point(to, hx_json_string_code_point(&at, end));
 	}
 	*to++ = '"';
 	return to;
@@ -102,20 +115,13 @@ static bool is_tiny(struct hapax_bytes text)
 	return minus != NULL && minus != text.data;
 }
 
-unsigned char *hx_json_python_float(
-	struct hapax_bytes text, unsigned char *to, const char **ret_reason)
+unsigned char *hx_json_python_float(struct hapax_bytes text, unsigned char *to)
 {
 	const char *first = text.data;
 	struct hx_json_number number;
-	size_t size = 0;
 
 	assert(text.size > 0);
-	if (hx_json_number_read(text, &number) || is_tiny(text))
-		size = hx_json_float_write(&number, first[0] == '-', to);
-	if (size == 0) {
-		*ret_reason =
-			"too large for a double: Python would print Infinity, which is not JSON";
-		return NULL;
-	}
-	return to + size;
+	if (!hx_json_number_read(text, &number) && !is_tiny(text))
+		return to + hx_json_float_infinity(first[0] == '-', to);
+	return to + hx_json_float_write(&number, first[0] == '-', to);
 }

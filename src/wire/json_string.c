@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 static size_t utf8_size(const unsigned char *at, const unsigned char *end, uint32_t *ret_code)
 {

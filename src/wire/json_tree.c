@@ -14,6 +14,9 @@
 #include "base/error.h"
 #include "wire/json_next.h"
 
+/* How much scratch grows by when what is usual was not enough. */
+enum { GROWTH = 4 };
+
 enum { ENTRY_SIZE = sizeof(struct hx_json_node) + sizeof(struct hx_json_name) };
 
 _Static_assert(sizeof(struct hx_json_node) == 28, "no holes: a node is most of the scratch");
@@ -144,6 +147,33 @@ enum hapax_status hx_json_tree_read(
 	if (status != HAPAX_OK)
 		return status;
 	return read_nodes(&json, tree, (uint32_t)entries, ret_scratch_short, err);
+}
+
+enum hapax_status hx_json_tree_read_into(
+	struct hx_json_tree *tree, struct hapax_bytes text, struct hapax_buf *scratch,
+	bool *ret_scratch_short, struct hapax_error *err)
+{
+	size_t max = hx_json_tree_scratch_max(text.size);
+	size_t want = hx_json_tree_scratch_usual(text.size);
+	enum hapax_status status;
+
+	hx_buf_clear(scratch);
+	for (;;) {
+		*ret_scratch_short = true;
+		if (want > scratch->size_max)
+			want = scratch->size_max;
+		status = hx_buf_reserve(scratch, want);
+		if (status != HAPAX_OK)
+			return hx_error_set(
+				err, status, 0, "scratch memory of %zu bytes was not to be had",
+				want);
+		status = hx_json_tree_read(
+			tree, text, scratch->data, scratch->capacity, ret_scratch_short, err);
+		if (!*ret_scratch_short || scratch->capacity >= max ||
+		    scratch->capacity >= scratch->size_max)
+			return status;
+		want = scratch->capacity * GROWTH;
+	}
 }
 
 const struct hx_json_node *hx_json_tree_member(

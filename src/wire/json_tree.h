@@ -18,6 +18,7 @@
 #include <hapax/bytes.h>
 #include <hapax/error.h>
 
+#include "base/buf.h"
 #include "wire/json.h"
 #include "wire/json_string.h"
 
@@ -55,6 +56,14 @@ size_t hx_json_tree_scratch_usual(size_t text_size);
  */
 enum hapax_status hx_json_tree_read(
 	struct hx_json_tree *tree, struct hapax_bytes text, void *scratch, size_t scratch_size,
+	bool *ret_scratch_short, struct hapax_error *err);
+
+/*
+ * The same with a buffer, which is cleared and grows as far as it takes and may.
+ * LIMIT and NO_MEMORY with *ret_scratch_short: that was not far enough.
+ */
+enum hapax_status hx_json_tree_read_into(
+	struct hx_json_tree *tree, struct hapax_bytes text, struct hapax_buf *scratch,
 	bool *ret_scratch_short, struct hapax_error *err);
 
 /* The string that a node is, or the name that it has. */

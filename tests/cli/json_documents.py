@@ -1,8 +1,8 @@
 """json_documents.py - JSON texts at random, written in every way that the grammar allows.
 
 Numbers are drawn where readers differ: around powers of two and ten, half way between two doubles,
-denormals, integers beyond 64 bits; strings from all of Unicode, escaped in every way; member names
-that agree in their first bytes.
+denormals, integers beyond 64 bits and beyond what Python reads; strings from all of Unicode, escaped
+in every way, some of them long; member names that agree in their first bytes.
 """
 
 import random
@@ -42,7 +42,7 @@ class Documents:
         if kind == 6:
             return f"{r.randrange(-999, 999)}e{r.randrange(-320, 290)}"
         if kind == 7:
-            return r.choice(SPECIAL_NUMBERS)
+            return r.choice(SPECIAL_NUMBERS) if r.random() < 0.99 else "7" * r.randrange(4299, 4303)
         if kind == 8:
             return f"{2.0 ** r.randrange(-1074, 1023):.{r.randrange(15, 40)}e}"
         if kind == 9:
@@ -74,7 +74,11 @@ class Documents:
         return r.choice("abcXYZ019_")
 
     def string(self):
-        return "".join(self.character() for _ in range(self.random.choice([0, 1, 2, 5, 8, 9, 17])))
+        r = self.random
+        if r.random() < 0.001:  # one thing over and over, and something else now and then
+            unit = r.choice(["\x7f", "a\x7f", "x" * 63 + "\x7f", "\n", "é", "\U0001f600", "plain "])
+            return (unit * r.randrange(200) + self.character()) * r.randrange(1, 20)
+        return "".join(self.character() for _ in range(r.choice([0, 1, 2, 5, 8, 9, 17])))
 
     def escape(self, character):
         r = self.random

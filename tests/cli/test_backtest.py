@@ -41,7 +41,15 @@ def test_a_strategy_that_would_lose_events(cli):
 def test_a_constant_key(cli):
     result = backtest(cli, lines({"t": "x", "n": 1}, {"t": "x", "n": 2}), "-s", "field:t", code=1)["result"]
     expect(result["verdict"], "unsafe")
-    expect_in("Every event gets the same key", result["explanation"])
+    expect_in("The 2 events that have a key have one and the same", result["explanation"])
+
+
+def test_a_constant_key_that_few_events_have(cli):
+    events = lines(*({"n": n} for n in range(98)), {"t": "x", "n": 1}, {"t": "x", "n": 2})
+    result = backtest(cli, events, "-s", "field:t", code=1)["result"]
+    expect((result["verdict"], result["missing"]), ("unsafe", 98))
+    expect_in("The 2 events that have a key have one and the same", result["explanation"])
+    expect_in("98 of 100 events (98.00 %) have no key and would be rejected", result["explanation"])
 
 
 def test_missing_parts(cli):
@@ -53,19 +61,48 @@ def test_missing_parts(cli):
         [{"reason": "'id' was missing", "count": 2}, {"reason": "'id' was null", "count": 1}],
     )
     expect_in("3 of 5 events (60.00 %) have no key", result["explanation"])
-    result = backtest(cli, events, "-s", "field:id", "--on-missing", "pass")["result"]
-    expect((result["missing"], result["unprotected"], result["verdict"]), (0, 3, "unproven"))
+    result = backtest(cli, events, "-s", "field:id", "--on-missing", "pass", code=1)["result"]
+    expect((result["missing"], result["unprotected"], result["verdict"]), (0, 3, "incomplete"))
+    expect_in("3 of 5 events (60.00 %) have no key and would be let through unprotected", result["explanation"])
     result = backtest(cli, events, "-s", "field:id", "--on-missing", "content")["result"]
     expect((result["missing"], result["content_keys"], result["keys"]), (0, 3, 5))
+
+
+def test_reasons_that_are_not_listed_are_counted(cli):
+    events = lines(*({"id": 1, "t": "x" * (n + 129)} for n in range(20)), {"id": 1, "t": "a"})
+    answer = cli.run("backtest", "-s", "field:id", "--tenant-from", "t", "-o", "json", input=events, code=1).json["result"]
+    expect((len(answer["missing_parts"]), answer["missing_parts_other"], answer["missing"]), (16, 4, 20))
+    text = cli.run("backtest", "-s", "field:id", "--tenant-from", "t", input=events, code=1).out
+    expect_match(r"^ +4: for other reasons$", text)
+
+
+def test_an_event_too_large_for_its_key_is_counted(cli):
+    """64 parts of 8 MiB take more scratch than there is; the other events are judged."""
+    events = lines({"a": 1}, {"a": "x" * (8 << 20)}, {"a": 1})
+    result = cli.run("backtest", "-s", "composite:" + ",".join(["a"] * 64), "-o", "json", input=events, code=1)
+    answer = result.json["result"]
+    expect((answer["events"], answer["missing"], answer["would_drop"]), (3, 1, 1))
+    expect_in("scratch memory", answer["missing_parts"][0]["reason"])
+    expect(result.err, "")
 
 
 def test_a_key_that_changes_with_each_delivery(cli):
     events = lines({"id": 1, "n": 5, "at": 1}, {"id": 1, "n": 5, "at": 2}, {"id": 1, "n": 5, "at": 2.0})
     result = backtest(cli, events, "-s", "content")["result"]
     expect((result["would_drop"], result["same_payload_other_key"]), (1, 0))
-    result = backtest(cli, lines({"k": 1, "p": 1}, {"k": 2, "p": 1}), "-s", "field:k", "--exclude", "k")["result"]
-    expect((result["same_payload_other_key"], result["verdict"]), (1, "unproven"))
-    expect_in("which the equal payloads suggest", result["explanation"])
+    deliveries = [{"k": n, "p": n % 3} for n in range(9)] + [{"k": 0, "p": 0}]
+    result = backtest(cli, lines(*deliveries), "-s", "field:k", "--exclude", "k", code=1)["result"]
+    expect((result["same_payload_other_key"], result["would_drop"], result["verdict"]), (6, 1, "leaky"))
+    expect_in("6 events have a new key although their payload was there before, and 1 would be", result["explanation"])
+    result = backtest(cli, lines({"k": 1, "p": 1}, {"k": 2, "p": 1}), "-s", "field:k", "--exclude", "k", code=1)["result"]
+    expect((result["same_payload_other_key"], result["verdict"]), (1, "leaky"))
+    # As many found as escaped: it does more good than harm, and says so.
+    deliveries = [{"k": 1, "p": 1}, {"k": 1, "p": 1}, {"k": 2, "p": 1}]
+    result = backtest(cli, lines(*deliveries), "-s", "field:k", "--exclude", "k")["result"]
+    expect((result["same_payload_other_key"], result["verdict"]), (1, "fit"))
+    expect_in("1 others have a new key and a payload that was there before", result["explanation"])
+    result = backtest(cli, lines({"k": 1}, {"k": 2}), "-s", "field:k")["result"]
+    expect(result["verdict"], "unproven")
 
 
 def test_what_does_not_matter_is_no_difference(cli):
@@ -90,10 +127,11 @@ def test_two_strategies_are_compared(cli):
 
 def test_bad_lines_are_reported_and_do_not_stop_it(cli):
     events = b'{"id":1}\n{"id":2\n\n{"id":1}\n{"id":1,"id":2}\n\xff\n   \n{"id":3}\n' + b"[" * 129
-    result = cli.run("backtest", "-s", "field:id", "-o", "json", input=events)
+    result = cli.run("backtest", "-s", "field:id", "-o", "json", input=events, code=1)
     answer = result.json
     expect((answer["lines"], answer["bad_lines"], answer["result"]["events"]), (7, 4, 3))
-    expect(answer["result"]["would_drop"], 1)
+    expect((answer["result"]["would_drop"], answer["result"]["verdict"]), (1, "incomplete"))
+    expect_in("4 of 7 lines were no events and were not judged", answer["result"]["explanation"])
     expect_in("hapax: backtest: standard input:2: line 1, column 8: ", result.err)
     expect_in('standard input:5: line 1, column 9: member "id" occurs twice', result.err)
     expect_in("standard input:6: line 1, column 1: byte 0xff", result.err)
@@ -101,10 +139,37 @@ def test_bad_lines_are_reported_and_do_not_stop_it(cli):
 
 
 def test_many_bad_lines_are_counted(cli):
-    result = cli.run("backtest", "-s", "field:id", input=b"bad\n" * 25 + b'{"id":1}\n')
+    result = cli.run("backtest", "-s", "field:id", input=b"bad\n" * 25 + b'{"id":1}\n', code=1)
     expect(len(result.err.splitlines()), 11)
     expect_in("standard input: 15 more bad lines", result.err)
     expect_match(r"^bad lines +25 ", result.out)
+
+
+def test_a_line_that_is_too_long_is_a_bad_line(cli):
+    long = b'{"id":"' + b"x" * (64 << 20) + b'"}'
+    for events, line in ((b'{"id":1}\n' + long + b'\n{"id":1}\n', 2), (b'{"id":1}\n{"id":1}\n' + long, 3)):
+        result = cli.run("backtest", "-s", "field:id", "-o", "json", input=events, code=1)
+        answer = result.json
+        expect((answer["lines"], answer["bad_lines"], answer["result"]["would_drop"]), (3, 1, 1))
+        expect_in(f"standard input:{line}: the line was longer than 64 MiB", result.err)
+    result = cli.run("key", "-s", "field:id", "--lines", input=b'{"id":1}\n' + long + b'\n{"id":2}\n', code=65)
+    expect(result.out, "1\n\n2\n")
+
+
+def test_memory_is_bounded(cli):
+    """What was read before it ran out is judged, and that it is not all is said."""
+    events = b"".join(b'{"id":%d}\n' % (n // 2) for n in range(100_000))
+    result = cli.run("backtest", "-s", "field:id", "--memory", "1MiB", "-o", "json", input=events, code=1)
+    answer = result.json
+    expect((answer["complete"], answer["result"]["verdict"]), (False, "incomplete"))
+    assert 10_000 < answer["lines"] < 50_000, answer["lines"]
+    expect(answer["result"]["would_drop"], (answer["lines"] - 1) // 2)
+    expect_in("Memory ran out after", answer["result"]["explanation"])
+    expect_in("--memory allows more", result.err)
+    answer = cli.run("backtest", "-s", "field:id", "--memory", "16MiB", "-o", "json", input=events).json
+    expect((answer["complete"], answer["result"]["would_drop"]), (True, 50_000))
+    for bad in ("1", "1023KiB", "much", ""):
+        cli.run("backtest", "-s", "field:id", "--memory", bad, code=64).says("--memory: ")
 
 
 def test_nothing_to_judge_by(cli):
@@ -117,6 +182,9 @@ def test_scopes_are_kept_apart(cli):
     events = lines({"t": "a", "id": 1}, {"t": "b", "id": 1}, {"t": "a", "id": 1})
     expect(backtest(cli, events, "-s", "field:id", "--tenant-from", "t")["result"]["would_drop"], 1)
     expect(backtest(cli, events, "-s", "field:id", code=1)["result"]["would_drop"], 2)
+    # Nor does a payload of one tenant come again because another one has it.
+    answer = backtest(cli, events, "-s", "field:id", "--tenant-from", "t", "--exclude", "t")["result"]
+    expect((answer["same_payload_other_key"], answer["verdict"]), (0, "fit"))
 
 
 def test_cloudevents(cli):

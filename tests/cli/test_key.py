@@ -2,8 +2,12 @@
 
 import hashlib
 import json
+import os
+import pty
+import re
+import subprocess
 
-from harness import expect, expect_in, expect_match
+from harness import ROOT, expect, expect_in, expect_match
 
 DOCUMENT = json.dumps({
     "source": "https://shop/orders", "id": "17", "type": "order.placed", "time": "2026-11-15T23:30:00+00:00",
@@ -24,18 +28,15 @@ def test_strategies(cli):
     cases = {
         "event-id": "https%3A//shop/orders:17",
         "aggregate-version": "Order:o%3A1:3",
-        "aggregate-version:type,id,data.total": None,  # 12.5 is no version
         "field:id": "17",
         "field:data.lines.1.sku": "L",
         "field:/data/lines/0/sku": "K",
         "composite:aggregateId,data.total": "o%3A1:12.5",
         "template:{type}/{date:%Y-%m-%d}": "order.placed/2026-11-15",
-        "content": None,
+        "content": sha256(json.dumps(json.loads(DOCUMENT), sort_keys=True, separators=(",", ":"))),
     }
     for strategy, expected in cases.items():
-        result = key(cli, strategy, code=None)
-        if expected:
-            expect(result.out, expected + "\n", strategy)
+        expect(key(cli, strategy).out, expected + "\n", strategy)
     key(cli, "aggregate-version:type,id,data.total", code=65).says("'data.total' was not a whole number")
 
 
@@ -92,6 +93,33 @@ def test_policies_for_a_missing_part(cli):
     expect((answer["kind"], answer["key"]), ("none", None))
 
 
+def test_policy_content_when_what_is_included_is_missing(cli):
+    options = ["--include", "id", "--exclude", "ts", "--on-missing", "content"]
+    documents = [b'{"a":1,"b":2,"ts":1}', b'{"b":2.0,"a":1,"ts":1}', b'{"a":1,"b":2,"ts":9}']
+    found = {key(cli, "content", *options, document=document).out for document in documents}
+    expect(found, {"content:" + sha256('{"a":1,"b":2}') + "\n"})
+
+
+def test_nothing_left_is_no_key(cli):
+    key(cli, "content", "--exclude", "a", document=b'{"a":1}', code=65).says("there was nothing left")
+    key(cli, "content", "--include", "i.*.sku", document=b'{"id":1,"i":[]}', code=65).says("there was nothing left")
+    for path in ("*", "**", "/*"):
+        key(cli, "content", "--exclude", path, code=64).says("excluded everything")
+    key(cli, "content", "--exclude", "user*", code=64).says("* stands for a whole step")
+
+
+def test_text_that_is_not_utf8(cli):
+    """Refused where it is a setting; where it is data, output is still JSON."""
+    for strategy in (b"header:\xff", b"template:\xff{a}", b"field:a\xc3"):
+        key(cli, strategy, "-o", "json", code=64).says("the strategy was not UTF-8")
+        cli.run("backtest", "-s", strategy, "-o", "json", code=64).says("the strategy was not UTF-8")
+    # A path as long as it may be: the message about it ends within a character, and is cut before that.
+    for name in ("xxx" + "\U0001f600" * 63, "x" + "é" * 127, "€" * 85):
+        expect(len(name.encode()), 255)
+        answer = key(cli, "field:" + name, "--on-missing", "pass", "-o", "json").json
+        expect(answer["missing"], "'" + name[:-1])
+
+
 def test_json_output(cli):
     answer = key(cli, "hybrid", "-o", "json", document=b'{"b":1.0,"a":2}').json
     expect(sorted(answer), ["fingerprint", "key", "kind", "run_id", "scope", "strategy"])
@@ -117,8 +145,18 @@ def test_headers(cli):
 
 
 def test_dates_need_no_document(cli):
-    result = cli.run("key", "-s", "template:report-{date:%Y-%m-%d}", stdin=None, input=None)
-    expect_match(r"^report-20\d\d-\d\d-\d\d$", result.out)
+    daily = "template:report-{date:%Y-%m-%d}"
+    expect_match(r"^report-20\d\d-\d\d-\d\d$", cli.run("key", "-s", daily, stdin=subprocess.DEVNULL).out)
+    master, slave = pty.openpty()
+    expect_match(r"^report-20\d\d-\d\d-\d\d$", cli.run("key", "-s", daily, stdin=slave).out)
+    os.close(slave)
+    os.close(master)
+    # But one that is there counts: its day, and not today.
+    expect(key(cli, daily).out, "report-2026-11-15\n")
+    key(cli, daily, document=b'{"a":1}', code=65).says("'time' was missing")
+    key(cli, daily, "/dev/null", code=65).says("'time' was not found")
+    answer = key(cli, "header:X", "-H", "X: 1", "-o", "json", document=b'{"b":1.0,"a":2}').json
+    expect((answer["key"], answer["fingerprint"]), ("1", sha256('{"a":2,"b":1}')))
     result = cli.run("key", "-s", "template:w-{date:%G-W%V}", "--time", "2021-01-01T00:00:00Z")
     expect(result.out, "w-2020-W53\n")
     cli.run("key", "-s", "template:w-{date:%F}", "--time", "soon", code=64).says("'soon' was not a time")
@@ -139,6 +177,12 @@ def test_cloudevents(cli):
     expect(key(cli, "content", *cloud, document=binary).out, sha256("hello") + "\n")
     text = b'{"source":"/s","id":"1","datacontenttype":"text/plain","data":"he\\u006clo"}'
     expect(key(cli, "content", *cloud, document=text).out, sha256("hello") + "\n")
+    # null is unset, as for every attribute.
+    unset = b'{"source":"/s","id":"1","data_base64":null,"data":{"order":{"id":7},"b":1}}'
+    expect(key(cli, "content", *cloud, document=unset).out, sha256('{"b":1,"order":{"id":7}}') + "\n")
+    expect(key(cli, "content", *cloud, document=binary[:-1] + b',"data":null}').out, sha256("hello") + "\n")
+    key(cli, "content", *cloud, document=b'{"source":"/s","id":"1","data":null}', code=65).says("there was no data")
+    key(cli, "content", "--input", "envelope", document=b'{"data":null}', code=65).says("there was no data")
     for bad in (b'{"data_base64":"!"}', b'{"data":1,"data_base64":"aGk="}', b"[1]", b'{"id":{}}'):
         key(cli, "event-id", *cloud, document=bad, code=65)
 
@@ -195,10 +239,15 @@ def test_usage(cli):
     key(cli, "content", "a.json", "b.json", code=64).says("unexpected argument 'b.json'")
 
 
-def test_help_names_every_strategy(cli):
-    text = cli.run("help", "key").out
-    for name in ("event-id", "aggregate-version", "field:", "composite:", "header:", "template:", "content", "hybrid", "uuid7"):
-        expect_in(f"\n  {name}", text)
+def test_help_and_manual_name_every_strategy(cli):
+    """Help is made from the table of strategies; the manual is written by hand."""
+    listed = cli.run("help", "key").out.split("Strategies:\n")[1].split("\n\n")[0]
+    names = re.findall(r"^  (\S+)", listed, re.MULTILINE)
+    manual = (ROOT / "man/hapax.1").read_text(encoding="utf-8").replace("\\-", "-")
+    for name in ("event-id", "field:PATH", "composite:PATH,PATH...", "template:TEXT", "content", "uuid7"):
+        expect_in(name, names)
+    for name in names:
+        expect_match(rf"^\.B[IR]? {re.escape(re.split('[:[]', name)[0])}", manual)
 
 
 def test_large_documents(cli):

@@ -42,9 +42,9 @@ def refuse(text):
 
 
 def python_key(text):
-    """Document C's key; empty where Python prints what is not JSON, or refuses."""
+    """Document C's key; empty where Python refuses."""
     try:
-        return digest(json.dumps(json.loads(text, parse_constant=refuse), sort_keys=True, allow_nan=False))
+        return digest(json.dumps(json.loads(text, parse_constant=refuse), sort_keys=True))
     except (ValueError, Refused):
         return ""
 
@@ -110,7 +110,7 @@ def test_python_keys_are_those_of_python(cli):
     count = scaled(proof=1_000_000, usual=10_000)
     begin = time.monotonic()
     empty = compare(cli, "python", python_key, count, seed=20261115)
-    if not 0 < empty < count / 4:
+    if not 0 < empty < count / 50:
         raise AssertionError(f"{empty} of {count} documents had no key")
     print(f"# proof: documents, keys as Python makes them {count} {time.monotonic() - begin:.1f}s ok", flush=True)
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 
 static const enum hapax_status statuses[] = {
 	HAPAX_OK,          HAPAX_ERR_INVALID,     HAPAX_ERR_NO_MEMORY,
@@ -80,6 +81,33 @@ static void cuts_what_does_not_fit(void **state)
 	hx_error_set(&err, HAPAX_ERR_INVALID, EIO, "%s", text);
 	assert_int_equal(strlen(err.message), HAPAX_ERROR_MESSAGE_SIZE - 1);
 	assert_string_equal(err.message + HAPAX_ERROR_MESSAGE_SIZE - 1 - 4, ": In");
+}
+
+/* Whatever it quotes, a message can be put on a terminal and into a JSON text. */
+static void is_always_text(void **state)
+{
+	char text[2 * HAPAX_ERROR_MESSAGE_SIZE] = "";
+	struct hapax_error err;
+
+	(void)state;
+	hx_error_set(
+		&err, HAPAX_ERR_INVALID, 0, "'%s' %.2s|", "a\xff\xc3,\xc2\x85", "\xe2\x82\xac");
+	assert_string_equal(err.message, "'a??, ' ??|");
+	for (size_t before = 0; before < 8; before++) {
+		size_t size = before;
+
+		memset(text, 'x', before);
+		while (size + 4 < sizeof(text)) {
+			memcpy(text + size, "\xf0\x9f\x98\x80", 5);
+			size += 4;
+		}
+		hx_error_set(&err, HAPAX_ERR_INVALID, 0, "%s", text);
+		assert_true(hx_utf8_is_valid(hapax_bytes_from_text(err.message)));
+		assert_null(strchr(err.message, '?'));
+		assert_in_range(
+			strlen(err.message), HAPAX_ERROR_MESSAGE_SIZE - 4,
+			HAPAX_ERROR_MESSAGE_SIZE - 1);
+	}
 }
 
 static void may_quote_itself(void **state)
@@ -162,6 +190,7 @@ int main(void)
 		cmocka_unit_test(takes_no_error),
 		cmocka_unit_test(stays_on_one_line),
 		cmocka_unit_test(cuts_what_does_not_fit),
+		cmocka_unit_test(is_always_text),
 		cmocka_unit_test(may_quote_itself),
 		cmocka_unit_test(leaves_errno_and_allocates_nothing),
 		cmocka_unit_test(names_are_distinct_words),

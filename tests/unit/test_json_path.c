@@ -107,6 +107,7 @@ static const char *const refused[] = {
 	".",     "a.",    ".a",        "a..b",     "a[",    "a[]",   "a[x]",    "a[-1]",
 	"a[01]", "a[0]b", "a.[0]",     "a\\",      "/a~",   "/a~3",  "/~",      "[",
 	"[0",    "**.**", "a.**.b.**", "/**/x/**", "a[**]", "a[0].", "a[0]..b", "a[1234567890]",
+	"user*", "*.a*",  "a.*b",      "/a*",      "/*/b*", "***",   "**a",     "\\**",
 };
 
 static void what_is_no_path_is_refused(void **state)
@@ -122,6 +123,27 @@ static void what_is_no_path_is_refused(void **state)
 		assert_int_equal(err.status, HAPAX_ERR_INVALID);
 		assert_non_null(strstr(err.message, refused[i]));
 	}
+}
+
+/* A star that is only part of a step would be a name that no document has. */
+static void stars_in_names_are_escaped(void **state)
+{
+	struct hx_json_path path;
+	struct hapax_error err;
+
+	(void)state;
+	assert_int_equal(
+		hx_json_path_parse(&path, HX_BYTES_LIT("a.user*"), &err), HAPAX_ERR_INVALID);
+	assert_string_equal(
+		err.message,
+		"path 'a.user*', byte 8: * stands for a whole step; in a name it is written \\*");
+	assert_int_equal(
+		hx_json_path_parse(&path, HX_BYTES_LIT("/user*"), &err), HAPAX_ERR_INVALID);
+	assert_non_null(strstr(err.message, "in a name it is written ~2"));
+	assert_int_equal(hx_json_path_parse(&path, HX_BYTES_LIT("a.us\\*er"), &err), HAPAX_OK);
+	assert_true(path.is_single);
+	assert_int_equal(hx_json_path_parse(&path, HX_BYTES_LIT("/us~2er/*"), &err), HAPAX_OK);
+	assert_false(path.is_single);
 }
 
 static void length_and_steps_are_limits(void **state)
@@ -236,6 +258,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_lead_to_values),
 		cmocka_unit_test(what_is_no_path_is_refused),
+		cmocka_unit_test(stars_in_names_are_escaped),
 		cmocka_unit_test(length_and_steps_are_limits),
 		cmocka_unit_test(selections_keep_structure_and_names),
 	};

@@ -221,6 +221,98 @@ static void policies_for_what_is_missing(void **state)
 	hapax_key_strategy_free(strategy);
 }
 
+/* The content key of the rest when what is included is missing: canonical, and without
+ * what is excluded, as the policy says. */
+static void policy_content_without_what_is_included(void **state)
+{
+	static const char *const include[] = {"id"};
+	static const char *const exclude[] = {"ts"};
+	static const char *const texts[] = {
+		"{\"a\":1,\"b\":2,\"ts\":1}", "{\"b\":2.0,\"a\":1,\"ts\":1}",
+		"{\"a\":1,\"b\":2,\"ts\":9}", " {\"ts\":9, \"b\":20e-1,\"a\":1}"};
+	static const char *const strategies[] = {"content", "hybrid", "field:id"};
+
+	(void)state;
+	for (size_t s = 0; s < 3; s++) {
+		struct hapax_key_options options = key_case_relative();
+		struct hapax_key_strategy *strategy;
+		struct hapax_event event;
+		struct hapax_key key;
+		char digits[65] = "";
+
+		options.on_missing = HAPAX_ON_MISSING_CONTENT;
+		options.include = include;
+		options.include_count = 1;
+		options.exclude = exclude;
+		options.exclude_count = 1;
+		strategy = key_case_strategy(strategies[s], &options);
+		for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+			event = key_case_event(texts[i]);
+			assert_int_equal(key_case_make(strategy, &event, &key, NULL), HAPAX_OK);
+			assert_int_equal(key.kind, HAPAX_KEY_CONTENT);
+			assert_string_equal(key.missing, "'id' was missing");
+			assert_digest(key.fingerprint, "{\"a\":1,\"b\":2}");
+			hx_hex_encode(key.fingerprint, sizeof(key.fingerprint), digits);
+			assert_memory_equal(key.key, "content:", 8);
+			assert_string_equal(key.key + 8, digits);
+		}
+		/* What has no canonical form has its bytes. */
+		event = key_case_event("{\"a\":1e999999999999999999,\"ts\":1}");
+		assert_int_equal(key_case_make(strategy, &event, &key, NULL), HAPAX_OK);
+		assert_digest(key.fingerprint, "{\"a\":1e999999999999999999,\"ts\":1}");
+		hx_hex_encode(key.fingerprint, sizeof(key.fingerprint), digits);
+		assert_string_equal(key.key + 8, digits);
+		/* And what has nothing but what does not matter has nothing. */
+		event = key_case_event("{\"ts\":1}");
+		assert_int_equal(key_case_make(strategy, &event, &key, NULL), HAPAX_ERR_INVALID);
+		hapax_key_strategy_free(strategy);
+	}
+}
+
+/* Brackets and names alone are one key for all: that is no key. */
+static void a_key_is_made_of_values(void **state)
+{
+	static const struct {
+		const char *include;
+		const char *exclude;
+		const char *json;
+		bool is_made;
+	} cases[] = {
+		{NULL, "a", "{\"a\":1}", false},
+		{NULL, "a", "{\"a\":1,\"b\":{\"c\":[]}}", false},
+		{NULL, "**.a", "[{\"a\":1},{\"a\":2}]", false},
+		{NULL, "a", "{\"a\":1,\"b\":{\"c\":[null]}}", true},
+		{NULL, "a", "{}", true},
+		{NULL, "a", "{\"b\":[]}", true},
+		{"items.*.sku", NULL, "{\"id\":7,\"items\":[]}", false},
+		{"items.*.sku", NULL, "{\"id\":7,\"items\":[{\"sku\":{}}]}", false},
+		{"items.*.sku", NULL, "{\"id\":7,\"items\":[{\"sku\":0}]}", true},
+		{"items", "items.*.at", "{\"id\":7,\"items\":[{\"at\":0}]}", false},
+		{"items", NULL, "{\"items\":[]}", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hapax_key_options options = key_case_relative();
+		struct hapax_event event = key_case_event(cases[i].json);
+		struct hapax_error err = {HAPAX_OK, 0, ""};
+		struct hapax_key_strategy *strategy;
+		struct hapax_key key;
+
+		options.include = &cases[i].include;
+		options.include_count = cases[i].include != NULL;
+		options.exclude = &cases[i].exclude;
+		options.exclude_count = cases[i].exclude != NULL;
+		strategy = key_case_strategy("content", &options);
+		if ((key_case_make(strategy, &event, &key, &err) == HAPAX_OK) != cases[i].is_made)
+			fail_msg("%s: %s", cases[i].json, err.message);
+		if (!cases[i].is_made)
+			assert_string_equal(
+				err.message, "there was nothing left to make a key from");
+		hapax_key_strategy_free(strategy);
+	}
+}
+
 static void data_that_is_not_json(void **state)
 {
 	struct hapax_key_options options = key_case_relative();
@@ -378,6 +470,87 @@ static void scratch_is_a_limit_and_not_a_policy(void **state)
 	hapax_key_strategy_free(strategy);
 }
 
+static char *append(char *to, const char *text)
+{
+	size_t size = strlen(text);
+
+	memcpy(to, text, size + 1);
+	return to + size;
+}
+
+/* before, count times unit, after. */
+static char *text_of(const char *before, const char *unit, size_t count, const char *after)
+{
+	size_t size = strlen(before) + count * strlen(unit) + strlen(after);
+	char *text = malloc(size + 1);
+	char *at = text;
+
+	assert_non_null(text);
+	at = append(at, before);
+	for (size_t i = 0; i < count; i++)
+		at = append(at, unit);
+	(void)append(at, after);
+	return text;
+}
+
+/* What key.h says is enough in any case is enough. */
+static void scratch_that_is_promised_to_be_enough(void **state)
+{
+	static const char *const units[][3] = {
+		{"[1", ",1", "]"},        {"[1", ",1e20", "]"},
+		{"[1", ",1e15", "]"},     {"[{}", ",{}", "]"},
+		{"[\"", "\x7f", "\"]"},   {"[\"", "\xc3\xa9", "\"]"},
+		{"[\"\"", ",\"\"", "]"},  {"[\"", "\\n", "\"]"},
+		{"{\"a\":1.5", " ", "}"}, {"[[[[[[[[[1", ",1", "]]]]]]]]]"}};
+	static const size_t counts[] = {0, 1, 2, 100, 5000, 100000};
+
+	(void)state;
+	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++) {
+		for (size_t c = 0; c < 2 * sizeof(counts) / sizeof(counts[0]); c++) {
+			struct hapax_key_options options = key_case_relative();
+			char *text = text_of(units[u][0], units[u][1], counts[c / 2], units[u][2]);
+			struct hapax_buf *scratch = hapax_buf_new(27 * strlen(text) + 8192);
+			struct hapax_event event = key_case_event(text);
+			struct hapax_key key = HAPAX_KEY_INIT;
+			struct hapax_error err = {HAPAX_OK, 0, ""};
+			struct hapax_key_strategy *strategy;
+
+			options.canonical = (enum hapax_canonical)(c % 2);
+			strategy = key_case_strategy("content", &options);
+			if (hapax_key_make(strategy, &event, scratch, &key, &err) != HAPAX_OK)
+				fail_msg(
+					"%zu times %s: %s", counts[c / 2], units[u][1],
+					err.message);
+			hapax_key_strategy_free(strategy);
+			hapax_buf_free(scratch);
+			free(text);
+		}
+	}
+}
+
+/* A composite may name a large value again and again. */
+static void scratch_for_composites(void **state)
+{
+	enum { COUNT = 16, SIZE = 100000 };
+	struct hapax_key_options options = key_case_relative();
+	struct hapax_key_strategy *strategy =
+		key_case_strategy("composite:a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a", &options);
+	char *text = text_of("{\"a\":\"", ":", SIZE, "\"}");
+	struct hapax_buf *small = hapax_buf_new(27 * strlen(text) + 8192);
+	struct hapax_buf *enough = hapax_buf_new(27 * strlen(text) + 8192 + 4 * COUNT * SIZE);
+	struct hapax_event event = key_case_event(text);
+	struct hapax_key key = HAPAX_KEY_INIT;
+
+	(void)state;
+	assert_int_equal(hapax_key_make(strategy, &event, small, &key, NULL), HAPAX_ERR_LIMIT);
+	assert_int_equal(hapax_key_make(strategy, &event, enough, &key, NULL), HAPAX_OK);
+	assert_memory_equal(key.key, "sha256:", 7);
+	hapax_key_strategy_free(strategy);
+	hapax_buf_free(small);
+	hapax_buf_free(enough);
+	free(text);
+}
+
 /* Many values in few bytes need more than is usual; scratch grows, and stays. */
 static void scratch_grows_once(void **state)
 {
@@ -490,6 +663,42 @@ static void broken_contracts_are_refused(void **state)
 	hapax_key_strategy_free(strategy);
 }
 
+/* Structs of a caller that was built when they had fewer members. */
+static void older_callers_are_served(void **state)
+{
+	struct hapax_buf *scratch = hapax_buf_new(1 << 20);
+	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
+	struct hapax_event event = key_case_event("{\"id\":7}");
+	struct hapax_key_strategy *strategy;
+	struct hapax_key key;
+	struct hapax_error err;
+
+	(void)state;
+	options.flags = HAPAX_KEY_RELATIVE;
+	options.size = offsetof(struct hapax_key_options, tenant);
+	options.tenant = "/"; /* not there as far as this caller knows */
+	strategy = key_case_strategy("field:id", &options);
+	event.size = offsetof(struct hapax_event, time_ms);
+	memset(&key, 0x5a, sizeof(key));
+	key.size = offsetof(struct hapax_key, has_run_id);
+	assert_int_equal(hapax_key_make(strategy, &event, scratch, &key, &err), HAPAX_OK);
+	assert_string_equal(key.key, "7");
+	assert_string_equal(key.tenant, "default");
+	assert_int_equal(key.size, offsetof(struct hapax_key, has_run_id));
+	for (size_t i = key.size; i < sizeof(key); i++)
+		assert_int_equal(((unsigned char *)&key)[i], 0x5a);
+	/* A newer one than we are is told so. */
+	key.size = sizeof(key) + 1;
+	assert_int_equal(hapax_key_make(strategy, &event, scratch, &key, &err), HAPAX_ERR_INVALID);
+	key.size = sizeof(key);
+	event.size = sizeof(event) + 1;
+	assert_int_equal(hapax_key_make(strategy, &event, scratch, &key, &err), HAPAX_ERR_INVALID);
+	options.size = sizeof(options) + 1;
+	(void)key_case_refusal("content", &options);
+	hapax_key_strategy_free(strategy);
+	hapax_buf_free(scratch);
+}
+
 static void canonical_text_can_be_seen(void **state)
 {
 	struct hapax_key_options options = key_case_relative();
@@ -522,15 +731,20 @@ int main(void)
 		cmocka_unit_test(content_keys_know_that_they_are_the_fingerprint),
 		cmocka_unit_test(excluded_fields_are_not_in_the_fingerprint),
 		cmocka_unit_test(policies_for_what_is_missing),
+		cmocka_unit_test(policy_content_without_what_is_included),
+		cmocka_unit_test(a_key_is_made_of_values),
 		cmocka_unit_test(data_that_is_not_json),
 		cmocka_unit_test(parts_of_the_event_are_kept_apart),
 		cmocka_unit_test(hybrid_runs_take_their_time_from_the_clock),
 		cmocka_unit_test(producers_get_a_new_key_each_time),
 		cmocka_unit_test(scratch_is_a_limit_and_not_a_policy),
+		cmocka_unit_test(scratch_that_is_promised_to_be_enough),
+		cmocka_unit_test(scratch_for_composites),
 		cmocka_unit_test(scratch_grows_once),
 		cmocka_unit_test(every_allocation_may_fail),
 		cmocka_unit_test(memory_for_scratch_may_fail),
 		cmocka_unit_test(broken_contracts_are_refused),
+		cmocka_unit_test(older_callers_are_served),
 		cmocka_unit_test(canonical_text_can_be_seen),
 	};
 

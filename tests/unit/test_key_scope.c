@@ -101,6 +101,8 @@ static void a_missing_tenant_is_an_error(void **state)
 static void names_are_judged(void **state)
 {
 	static const char *const bad[] = {"", "a/b", "a\\nb", "\\u0085"};
+	static const char *const reasons[] = {
+		"the tenant was empty", "the tenant had a slash", "(U+000A)", "(U+0085)"};
 	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
 	char json[512];
 	struct hapax_error err;
@@ -114,7 +116,7 @@ static void names_are_judged(void **state)
 		(void)snprintf(json, sizeof(json), "{\"id\":1,\"t\":\"%s\"}", bad[i]);
 		event = key_case_event(json);
 		assert_int_equal(make(&options, &event, &key, &err), HAPAX_ERR_INVALID);
-		assert_non_null(strstr(err.message, "the tenant was not usable"));
+		assert_non_null(strstr(err.message, reasons[i]));
 	}
 	for (int size = 128; size <= 129; size++) {
 		struct hapax_event event;
@@ -125,15 +127,64 @@ static void names_are_judged(void **state)
 			make(&options, &event, &key, &err),
 			size == 128 ? HAPAX_OK : HAPAX_ERR_INVALID);
 	}
-	/* A group is what follows the first slash; it may have more of them. */
+	/* A scope is typed as TENANT/GROUP: a group that had a slash could not be. */
 	options.tenant_from = NULL;
-	options.group = "a/b";
+	options.group_from = "data.g";
 	{
-		struct hapax_event event = key_case_event("{\"id\":1}");
+		struct hapax_event event = key_case_event("{\"id\":1,\"g\":\"a/b\"}");
 
-		assert_int_equal(make(&options, &event, &key, &err), HAPAX_OK);
-		assert_string_equal(key.group, "a/b");
+		assert_int_equal(make(&options, &event, &key, &err), HAPAX_ERR_INVALID);
+		assert_string_equal(err.message, "the group had a slash");
 	}
+	options.group_from = NULL;
+	options.group = "a/b";
+	assert_string_equal(key_case_refusal("content", &options), "the group had a slash");
+}
+
+/* A value that is there, but cannot be a name, is nobody's: not the fallback's either. */
+static void what_is_ambiguous_does_not_fall_back(void **state)
+{
+	const struct hapax_field headers[] = {
+		{HX_BYTES_LIT("T"), HX_BYTES_LIT("acme")},
+		{HX_BYTES_LIT("t"), HX_BYTES_LIT("globex")}};
+	static const struct {
+		const char *json;
+		const char *message; /* NULL: the fallback is taken */
+	} cases[] = {
+		{"{\"id\":1}", NULL},
+		{"{\"id\":1,\"t\":null}", NULL},
+		{"{\"id\":1,\"t\":[\"acme\"]}", "'data.t' was an array"},
+		{"{\"id\":1,\"t\":{}}", "'data.t' was an object"},
+		{"{\"id\":1,\"t\":\"\"}", "the tenant was empty"},
+		{"{\"id\":1,\"t\":\"a\",\"t\":\"b\"}", "occurs twice"},
+	};
+	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
+	struct hapax_event event;
+	struct hapax_error err;
+	struct hapax_key key;
+
+	(void)state;
+	options.tenant = "other";
+	options.tenant_from = "data.t";
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		event = key_case_event(cases[i].json);
+		err.message[0] = '\0';
+		assert_int_equal(
+			make(&options, &event, &key, &err),
+			cases[i].message == NULL ? HAPAX_OK : HAPAX_ERR_INVALID);
+		if (cases[i].message == NULL)
+			assert_string_equal(key.tenant, "other");
+		else
+			assert_non_null(strstr(err.message, cases[i].message));
+	}
+	event = key_case_event("{\"id\":1}");
+	options.tenant_from = "header.t";
+	assert_int_equal(make(&options, &event, &key, &err), HAPAX_OK);
+	assert_string_equal(key.tenant, "other");
+	event.headers = headers;
+	event.header_count = 2;
+	assert_int_equal(make(&options, &event, &key, &err), HAPAX_ERR_INVALID);
+	assert_string_equal(err.message, "the tenant was not known: 'header.t' was there twice");
 }
 
 int main(void)
@@ -143,6 +194,7 @@ int main(void)
 		cmocka_unit_test(tenants_come_from_where_they_are_told_to),
 		cmocka_unit_test(a_missing_tenant_is_an_error),
 		cmocka_unit_test(names_are_judged),
+		cmocka_unit_test(what_is_ambiguous_does_not_fall_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

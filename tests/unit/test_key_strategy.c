@@ -63,6 +63,10 @@ static const struct refusal refusals[] = {
 	{"template:{date:%Q}", "had a conversion other than"},
 	{"template:{date:}", "between 1 and"},
 	{"template:{a}", "did not begin with"},
+	{"field:data.user*", "* stands for a whole step"},
+	{"header:\xff", "the strategy was not UTF-8"},
+	{"field:data.\xc3", "the strategy was not UTF-8"},
+	{"template:\xff{data.a}", "the strategy was not UTF-8"},
 };
 
 static void texts_that_are_no_strategy(void **state)
@@ -109,6 +113,8 @@ static void options_are_judged(void **state)
 	static const char *const header[] = {"header.X"};
 	static const char *const whole[] = {"data"};
 	static const char *const bad[] = {"data.["};
+	static const char *const all[] = {"data.*", "data.**", "data.**.*", "data/*/**"};
+	static const char *const not_text = "data.\xff";
 	static const char *const many[65] = {"data.a"};
 	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
 
@@ -130,6 +136,17 @@ static void options_are_judged(void **state)
 	options.include = NULL;
 	(void)key_case_refusal("content", &options);
 	options = (struct hapax_key_options)HAPAX_KEY_OPTIONS_INIT;
+	options.exclude_count = 1;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		options.exclude = &all[i];
+		assert_non_null(
+			strstr(key_case_refusal("content", &options), "excluded everything"));
+		assert_non_null(
+			strstr(key_case_refusal("event-id", &options), "excluded everything"));
+	}
+	options.exclude = &not_text;
+	assert_string_equal(key_case_refusal("content", &options), "a path was not UTF-8");
+	options = (struct hapax_key_options)HAPAX_KEY_OPTIONS_INIT;
 	options.exclude = header;
 	options.exclude_count = 1;
 	(void)key_case_refusal("event-id", &options);
@@ -141,8 +158,7 @@ static void options_are_judged(void **state)
 	(void)key_case_refusal("content", &options);
 	options = (struct hapax_key_options)HAPAX_KEY_OPTIONS_INIT;
 	options.tenant = "";
-	assert_non_null(
-		strstr(key_case_refusal("content", &options), "tenant was not usable: was empty"));
+	assert_non_null(strstr(key_case_refusal("content", &options), "the tenant was empty"));
 	options.tenant = "a/b";
 	assert_non_null(strstr(key_case_refusal("content", &options), "slash"));
 }
@@ -225,6 +241,7 @@ static void needs_are_known(void **state)
 	} cases[] = {
 		{"event-id", 0},
 		{"header:X", 0},
+		{"uuid7", 0},
 		{"composite:attr.a,meta.key", 0},
 		{"field:data.a", HAPAX_KEY_NEEDS_DATA},
 		{"content", HAPAX_KEY_NEEDS_DATA},
@@ -238,14 +255,50 @@ static void needs_are_known(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		strategy = key_case_strategy(cases[i].text, NULL);
+		options.flags = HAPAX_KEY_PRODUCER | HAPAX_KEY_NO_FINGERPRINT;
+		strategy = key_case_strategy(cases[i].text, &options);
 		assert_int_equal(hapax_key_strategy_needs(strategy), cases[i].needs);
 		hapax_key_strategy_free(strategy);
+		/* The fingerprint is made of the data, whatever the key is made of. */
+		options.flags = HAPAX_KEY_PRODUCER;
+		strategy = key_case_strategy(cases[i].text, &options);
+		assert_int_equal(
+			hapax_key_strategy_needs(strategy), cases[i].needs | HAPAX_KEY_NEEDS_DATA);
+		hapax_key_strategy_free(strategy);
 	}
+	options.flags = HAPAX_KEY_NO_FINGERPRINT;
 	options.tenant_from = "data.tenant";
 	strategy = key_case_strategy("header:X", &options);
 	assert_int_equal(hapax_key_strategy_needs(strategy), HAPAX_KEY_NEEDS_DATA);
 	hapax_key_strategy_free(strategy);
+	/* A document has its time in it. */
+	options.flags |= HAPAX_KEY_RELATIVE;
+	options.tenant_from = NULL;
+	strategy = key_case_strategy("template:{date:%F}", &options);
+	assert_int_equal(
+		hapax_key_strategy_needs(strategy), HAPAX_KEY_NEEDS_TIME | HAPAX_KEY_NEEDS_DATA);
+	hapax_key_strategy_free(strategy);
+}
+
+static void types_and_ids_are_not_empty(void **state)
+{
+	(void)state;
+	assert_string_equal(
+		key_case_of(
+			"aggregate-version",
+			"{\"aggregateType\":\"\",\"aggregateId\":\"\",\"version\":1}"),
+		"!'aggregateType' was empty");
+	assert_string_equal(
+		key_case_of(
+			"aggregate-version",
+			"{\"aggregateType\":\"T\",\"aggregateId\":\"\",\"version\":1}"),
+		"!'aggregateId' was empty");
+	assert_string_equal(
+		key_case_of("event-id", "{\"source\":\"/s\",\"id\":\"\"}"), "!'id' was empty");
+	assert_string_equal(
+		key_case_of("event-id", "{\"source\":\"\",\"id\":\"1\"}"), "!'source' was empty");
+	/* A part of a composite may be: it is a value like any other. */
+	assert_string_equal(key_case_of("composite:a,b", "{\"a\":\"\",\"b\":\"\"}"), ":");
 }
 
 /* Help is made from the table: every strategy is in it, with its argument. */
@@ -275,6 +328,7 @@ int main(void)
 		cmocka_unit_test(commas_in_paths_are_escaped),
 		cmocka_unit_test(strategies_by_example),
 		cmocka_unit_test(versions_are_whole_numbers),
+		cmocka_unit_test(types_and_ids_are_not_empty),
 		cmocka_unit_test(needs_are_known),
 		cmocka_unit_test(the_table_describes_itself),
 	};

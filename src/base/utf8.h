@@ -24,4 +24,13 @@ bool hx_utf8_is_control(uint32_t code);
 
 bool hx_utf8_is_valid(struct hapax_bytes text);
 
+enum { HX_UTF8_FAULT_SIZE = 96 };
+
+/*
+ * Whether text cannot stand where people type and read it, which takes 1 to size_max
+ * bytes without controls. why then says it of what was named before: "was empty",
+ * "was not UTF-8 at offset 2 (byte 0xff)".
+ */
+bool hx_utf8_fault(struct hapax_bytes text, size_t size_max, char why[HX_UTF8_FAULT_SIZE]);
+
 #endif

@@ -2,7 +2,9 @@
 /*
  * utf8.c - strict UTF-8.
  */
-#include "wire/utf8.h"
+#include "base/utf8.h"
+
+#include <stdio.h>
 
 static bool is_continuation(unsigned char byte)
 {
@@ -70,4 +72,41 @@ bool hx_utf8_is_valid(struct hapax_bytes text)
 		text.size -= size;
 	}
 	return true;
+}
+
+bool hx_utf8_fault(struct hapax_bytes text, size_t size_max, char why[HX_UTF8_FAULT_SIZE])
+{
+	const unsigned char *data = text.data;
+
+	if (text.size == 0) {
+		(void)snprintf(why, HX_UTF8_FAULT_SIZE, "was empty");
+		return true;
+	}
+	if (text.size > size_max) {
+		(void)snprintf(
+			why, HX_UTF8_FAULT_SIZE, "was %zu bytes long, at most %zu are allowed",
+			text.size, size_max);
+		return true;
+	}
+	for (size_t at = 0; at < text.size;) {
+		struct hapax_bytes rest = {data + at, text.size - at};
+		uint32_t code = 0;
+		size_t size = hx_utf8_size(rest, &code);
+
+		if (size == 0) {
+			(void)snprintf(
+				why, HX_UTF8_FAULT_SIZE,
+				"was not UTF-8 at offset %zu (byte 0x%02x)", at, data[at]);
+			return true;
+		}
+		if (hx_utf8_is_control(code)) {
+			(void)snprintf(
+				why, HX_UTF8_FAULT_SIZE,
+				"had a control character at offset %zu (U+%04X)", at,
+				(unsigned)code);
+			return true;
+		}
+		at += size;
+	}
+	return false;
 }
