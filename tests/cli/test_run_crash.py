@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from harness import ROOT, TIMEOUT_SECONDS, Skip, expect, expect_in, finish, scaled, until
+from harness import ROOT, TIMEOUT_SECONDS, Skip, expect, expect_in, finish, is_sanitized, scaled, until
 
 # Long enough not to end within a test that does not want it to.
 LEASE = "30s"
@@ -274,7 +274,7 @@ int rename(const char *source, const char *target)
 
 def start_stopped(cli):
     """A run that is stopped between its claim and its lock, past its lease."""
-    if any(name in os.environ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")):
+    if is_sanitized():
         raise Skip("a sanitizer does not want to be preloaded over")
     module = cli.folder / "stop.so"
     command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(module), "-ldl"]
@@ -399,7 +399,7 @@ def peak_kib(cli, *arguments):
 
 
 def test_output_without_end_in_flat_memory(cli):
-    if any(name in os.environ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")):
+    if is_sanitized():
         raise Skip("a sanitizer keeps freed memory")
     megabytes, begin = scaled(proof=10_000, usual=200), time.monotonic()
     small = peak_kib(cli, "run", "--key", "small", "--", "head", "-c", "200000", "/dev/zero")
