@@ -7,7 +7,7 @@ import pty
 import signal
 import subprocess
 
-from harness import PROGRAM, TIMEOUT_SECONDS, expect, expect_in, expect_match, finish, until
+from harness import PROGRAM, TIMEOUT_SECONDS, expect, expect_in, expect_match, finish, plain_user, public_program, until
 
 
 def lookup(cli, key="k"):
@@ -491,12 +491,21 @@ def test_a_store_that_is_not_there(cli):
     result.says("hapax: run: ")
 
 
+def test_closed_output(cli):
+    expect(cli.shell("hapax run --key k -- touch ran >&-").code, 125)
+    assert not (cli.folder / "ran").exists()
+    expect(cli.shell("hapax run --key k -- cat <&- 2>&-").code, 1)
+    cli.is_intact()
+
+
 def test_without_a_place_for_locks(cli):
+    program = public_program(cli)
+    os.chmod(cli.folder, 0o777)
     environment = {"HOME": None, "XDG_RUNTIME_DIR": "/proc/nowhere"}
-    result = cli.run("run", "--key", "k", "--", "echo", "hi", env=environment)
+    result = cli.run("run", "--key", "k", "--", "echo", "hi", env=environment, program=program, cwd="/", **plain_user())
     expect(result.out, "hi\n")
-    if os.geteuid() != 0:
-        expect_in("note: no lock file was made", result.err)
+    expect_in("note: no lock file was made", result.err)
+    expect_in("only the lease guards this run", result.err)
 
 
 def test_the_lock_file_is_there_while_it_runs(cli):
