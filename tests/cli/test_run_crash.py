@@ -374,6 +374,46 @@ def test_random_kills(cli):
     print(f"# proof: hapax run, kill -9 at random, kills {kills} {time.monotonic() - begin:.1f}s ok", flush=True)
 
 
+def kill_sessions(leaders):
+    """Kill whatever belongs to these sessions; was there anything?"""
+    leaders, found = set(leaders), False
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, session = path.read_text(encoding="utf-8").rpartition(")")[2].split()[:4]
+            if int(session) in leaders and state != "Z":
+                found = True
+                os.kill(int(path.parent.name), signal.SIGKILL)
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
+def test_random_reboots(cli):
+    """Everything on the host dies at some moment, lock files too; what comes after waits for the lease."""
+    seed = int(os.environ.get("HAPAX_TEST_SEED") or random.randrange(1 << 30))
+    print(f"# seed {seed}", flush=True)
+    source = random.Random(seed)
+    rounds, begin = scaled(proof=200, usual=4), time.monotonic()
+    log = Log(cli)
+    for number in range(rounds):
+        log.path.unlink(missing_ok=True)
+        command = ["run", "--key", f"k{number}", "--lease", "200ms", "--wait", "--"]
+        command += ["sh", "-c", RANDOM_COMMAND, "sh", str(source.randrange(5))]
+        crowd = [cli.start(*command, env=host(cli, "host"), start_new_session=True) for _ in range(2)]
+        time.sleep(source.random() * 0.08)
+        for process in crowd:
+            process.kill()
+        until(lambda: not kill_sessions(process.pid for process in crowd), "everything has died")
+        for process in crowd:
+            process.communicate(timeout=TIMEOUT_SECONDS)
+        for path in locks(cli, "host"):
+            path.unlink()
+        expect(cli.run(*command, env=host(cli, "host")).out, "done\n", f"seed {seed}, round {number}")
+        expect(log.count("overlap"), 0, f"seed {seed}, round {number}: {log.lines()}")
+        assert log.count("end") >= 1, log.lines()
+    print(f"# proof: hapax run, reboots at random, rounds {rounds} {time.monotonic() - begin:.1f}s ok", flush=True)
+
+
 def test_a_crowd_of_one_key(cli):
     size, begin = 100, time.monotonic()
     for number in range(scaled(proof=20, usual=1)):
