@@ -156,6 +156,8 @@ static int check(struct hx_invocation *inv, struct hapax_op *op)
 		else
 			print_text(&inv->out, op, hx_settings_now_ms(store));
 		code = exit_of(op->outcome);
+		if (op->outcome == HAPAX_OUTCOME_ACQUIRED)
+			hx_settings_tidy(store);
 	}
 	hapax_store_close(store);
 	hx_buf_done(&buf);

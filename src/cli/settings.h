@@ -55,6 +55,9 @@ enum hx_open {
  */
 int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_store **ret_store);
 
+/* After a record was added: remove a few that have expired. A store that only grows fills the disk. */
+void hx_settings_tidy(struct hapax_store *store);
+
 /* The store's clock, which decides about expiry; this machine's when it cannot be read. */
 int64_t hx_settings_now_ms(struct hapax_store *store);
 

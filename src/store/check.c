@@ -123,14 +123,18 @@ static enum hapax_status intern(struct hapax_store *store, struct hapax_op *op)
 	enum hapax_status status = HAPAX_OK;
 	struct hx_scope *scope;
 
-	if (is_default(op->tenant) && is_default(op->group))
-		scope = hx_scope_table_get(hx_store_scopes(store), 0);
-	else
+	if (is_default(op->tenant) && is_default(op->group)) {
+		op->private_scope = HX_SCOPE_DEFAULT;
+	} else {
+		if (!bytes_are_valid(op->tenant, HX_SCOPE_PART_SIZE_MAX) ||
+		    !bytes_are_valid(op->group, HX_SCOPE_PART_SIZE_MAX))
+			return HAPAX_ERR_INVALID;
 		scope = hx_scope_table_intern(
 			hx_store_scopes(store), op->tenant, op->group, &status);
-	if (scope == NULL)
-		return status;
-	op->private_scope = scope->id;
+		if (scope == NULL)
+			return status;
+		op->private_scope = scope->id;
+	}
 	if (op->tenant.size == 0)
 		op->tenant = default_name;
 	if (op->group.size == 0)
@@ -142,8 +146,6 @@ static enum hapax_status check_op(struct hapax_store *store, struct hapax_op *op
 {
 	reset_answer(op);
 	if (op->key.size == 0 || !bytes_are_valid(op->key, HX_KEY_SIZE_MAX) ||
-	    !bytes_are_valid(op->tenant, HX_SCOPE_PART_SIZE_MAX) ||
-	    !bytes_are_valid(op->group, HX_SCOPE_PART_SIZE_MAX) ||
 	    (op->record != NULL && op->buf == NULL) || !by_type_is_valid(op))
 		return HAPAX_ERR_INVALID;
 	if ((op->flags & group_flags) && !(hapax_store_capabilities(store) & HAPAX_STORE_MULTI_KEY))

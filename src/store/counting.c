@@ -15,33 +15,46 @@ enum { ROWS_AT_ONCE = 64 };
 /* The scopes beyond the counted ones share one row, under this name. */
 static const struct hapax_bytes other_name = {"other", 5};
 
+/* Does op count as its neighbour does? Then the decision need not be found again. */
+static bool counts_alike(const struct hapax_op *op, const struct hapax_op *neighbour)
+{
+	return op->type == neighbour->type && op->status == neighbour->status &&
+		op->outcome == neighbour->outcome && op->set_if == neighbour->set_if &&
+		op->private_scope == neighbour->private_scope &&
+		op->unverified == neighbour->unverified;
+}
+
+static _Atomic uint64_t *counter_of(struct hx_store_core *core, const struct hapax_op *op)
+{
+	int decision = hx_transition_decision(op);
+
+	if (decision < 0)
+		return NULL;
+	return &hx_scope_table_get(&core->scopes, op->private_scope)
+			->counts[op->unverified != 0][decision];
+}
+
+static void add(struct hx_store_core *core, _Atomic uint64_t *counter, uint64_t count)
+{
+	atomic_fetch_add_explicit(counter, count, memory_order_relaxed);
+	if (atomic_load_explicit(&core->is_dirty, memory_order_relaxed) == 0)
+		atomic_store_explicit(&core->is_dirty, 1, memory_order_release);
+}
+
 /* Neighbours that count alike, as a batch mostly has them, cost one addition. */
 void hx_counting_add(struct hapax_store *store, const struct hapax_op *ops, size_t count)
 {
-	struct hx_scope_table *scopes = &store->core->scopes;
-	_Atomic uint64_t *counter = NULL;
-	uint64_t run = 0;
+	struct hx_store_core *core = store->core;
 
-	for (size_t i = 0; i < count; i++) {
-		int decision = hx_transition_decision(&ops[i]);
-		_Atomic uint64_t *next;
+	for (size_t i = 0; i < count;) {
+		_Atomic uint64_t *counter = counter_of(core, &ops[i]);
+		size_t first = i++;
 
-		if (decision < 0)
-			continue;
-		next = &hx_scope_table_get(scopes, ops[i].private_scope)
-				->counts[ops[i].unverified != 0][decision];
-		if (next != counter && run != 0) {
-			atomic_fetch_add_explicit(counter, run, memory_order_relaxed);
-			run = 0;
-		}
-		counter = next;
-		run++;
+		while (i < count && counts_alike(&ops[i], &ops[first]))
+			i++;
+		if (counter != NULL)
+			add(core, counter, i - first);
 	}
-	if (run == 0)
-		return;
-	atomic_fetch_add_explicit(counter, run, memory_order_relaxed);
-	if (atomic_load_explicit(&store->core->is_dirty, memory_order_relaxed) == 0)
-		atomic_store_explicit(&store->core->is_dirty, 1, memory_order_release);
 }
 
 static uint64_t take_one(_Atomic uint64_t *counter)

@@ -42,6 +42,8 @@ struct hx_scope_table {
 enum hapax_status hx_scope_table_init(struct hx_scope_table *table);
 void hx_scope_table_done(struct hx_scope_table *table);
 
+enum { HX_SCOPE_DEFAULT = 0 }; /* the number of default/default */
+
 /*
  * The scope of these names; empty is "default". default/default is number 0.
  * NULL: no memory, or HX_SCOPES_MAX reached; *ret_status says which.

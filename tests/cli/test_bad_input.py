@@ -150,8 +150,12 @@ def test_a_damaged_database(cli):
     cli.path.write_bytes(data)
     for command in STORE_COMMANDS:
         result = cli.run(command, *OPERANDS.get(command, []), code=None)
+        # stats reads one row on the first page, which is whole; forget of what is not found is no damage.
         if command in ("check", "lookup", "keys"):
             expect(result.code, 74, f"{command}: {result.err}")
+        else:
+            assert result.code in (0, 1, 74), f"{command}: {result.code} {result.err}"
+        if result.code == 74:
             result.says(f"hapax: {command}: ")
 
 

@@ -35,7 +35,7 @@ static void begin(struct fixture *f, uint32_t count)
 	f->count = count;
 	f->hashes = calloc(count + 1, sizeof(*f->hashes));
 	assert_non_null(f->hashes);
-	assert_int_equal(hx_table_init(&f->table, count), HAPAX_OK);
+	assert_int_equal(hx_table_init(&f->table, count, 16), HAPAX_OK);
 }
 
 static void end(struct fixture *f)

@@ -128,6 +128,37 @@ static void twenty_bytes_unrolled(void **state)
 	}
 }
 
+static void lanes_are_as_one_by_one(void **state)
+{
+	struct hx_siphash_lanes lanes;
+	struct hx_prng prng;
+
+	(void)state;
+	hx_prng_seed(&prng, 12);
+	for (size_t count = 0; count <= HX_SIPHASH_LANES; count++) {
+		uint64_t key[2] = {hx_prng_next(&prng), hx_prng_next(&prng)};
+		uint64_t hashes[HX_SIPHASH_LANES] = {0};
+
+		for (size_t i = 0; i < HX_SIPHASH_LANES; i++) {
+			lanes.first[i] = hx_prng_next(&prng);
+			lanes.second[i] = hx_prng_next(&prng);
+			lanes.scope[i] = (uint32_t)hx_prng_next(&prng);
+		}
+		hx_siphash13_20_lanes(key, &lanes, count, hashes);
+		for (size_t i = 0; i < HX_SIPHASH_LANES; i++) {
+			unsigned char message[16];
+			uint64_t words[2] = {htole64(lanes.first[i]), htole64(lanes.second[i])};
+
+			memcpy(message, words, sizeof(message));
+			/* Beyond count nothing is written. */
+			assert_true(
+				hashes[i] ==
+				(i < count ? hx_siphash13_20(key, message, (uint32_t)lanes.scope[i])
+			                   : 0));
+		}
+	}
+}
+
 static void key_scope_and_size_matter(void **state)
 {
 	const uint64_t other_key[2] = {paper_key[0], paper_key[1] ^ 1};
@@ -148,6 +179,7 @@ int main(void)
 		cmocka_unit_test(reference_gives_published_vectors),
 		cmocka_unit_test(every_length_is_as_the_reference),
 		cmocka_unit_test(twenty_bytes_unrolled),
+		cmocka_unit_test(lanes_are_as_one_by_one),
 		cmocka_unit_test(key_scope_and_size_matter),
 	};
 

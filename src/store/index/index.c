@@ -21,6 +21,7 @@ enum {
 	/* Below these a store is small, and one shard knows best what to evict. */
 	SMALL_KEYS = 65536,
 	SMALL_BYTES = 64 * 1024 * 1024,
+	SMALL_BUCKETS = 16,
 };
 
 /* What 32 bits of even places reach. */
@@ -40,12 +41,17 @@ static uint64_t machine_memory(void)
 					  : UINT64_C(8) << 30;
 }
 
+static bool is_small(const struct hx_index_setup *setup)
+{
+	return (setup->keys_max != 0 && setup->keys_max < SMALL_KEYS) ||
+		(setup->bytes_max != 0 && setup->bytes_max < SMALL_BYTES);
+}
+
 static unsigned choose_shard_bits(const struct hx_index_setup *setup)
 {
 	unsigned bits = 0;
 
-	if ((setup->keys_max != 0 && setup->keys_max < SMALL_KEYS) ||
-	    (setup->bytes_max != 0 && setup->bytes_max < SMALL_BYTES))
+	if (is_small(setup))
 		return 0;
 	while ((1u << bits) < hx_cpu_count() && (1u << bits) < HX_SHARDS_MAX)
 		bits++;
@@ -91,6 +97,7 @@ enum hapax_status hx_index_new(const struct hx_index_setup *setup, struct hx_ind
 	status = hx_profile_table_init(&index->profiles, setup->scopes);
 	shard_setup = (struct hx_shard_setup){
 		.arena_bytes = choose_arena_bytes(setup, index->shard_bits),
+		.buckets = is_small(setup) ? SMALL_BUCKETS : HX_TABLE_BUCKETS_FAST,
 		.epoch = &index->epoch,
 		.profiles = &index->profiles,
 		.hash_key = index->hash_key,
@@ -118,41 +125,77 @@ void hx_index_free(struct hx_index *index)
 	hx_pages_release(index, INDEX_BYTES);
 }
 
-void hx_index_prefetch_bucket(const struct hx_index_key *key)
+void hx_index_keys_init(
+	struct hx_index *index, struct hx_index_key *keys, const struct hapax_op *ops, size_t count)
 {
-	const struct hx_table *table = &key->shard->table;
-	uint64_t count = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
+	struct hx_siphash_lanes lanes = {{0}, {0}, {0}};
+	uint64_t hashes[HX_SIPHASH_LANES];
+	bool are_uuids = true;
 
-	__builtin_prefetch(&table->buckets[hx_table_bucket_of(key->hash, count)]);
+	assert(count <= HX_SIPHASH_LANES);
+	for (size_t i = 0; i < count; i++) {
+		struct hx_packed_key *key = &keys[i].packed;
+
+		hx_packed_key_init(key, ops[i].private_scope, ops[i].key);
+		if (key->encoding != HX_KEY_UUID) {
+			are_uuids = false;
+			continue;
+		}
+		lanes.first[i] = hx_siphash_load(key->packed);
+		lanes.second[i] = hx_siphash_load(key->packed + 8);
+		lanes.scope[i] = hx_packed_key_suffix(key);
+	}
+	if (are_uuids)
+		hx_siphash13_20_lanes(index->hash_key, &lanes, count, hashes);
+	for (size_t i = 0; i < count; i++)
+		hx_index_key_locate(
+			index, &keys[i],
+			are_uuids ? hashes[i]
+				  : hx_packed_key_hash(&keys[i].packed, index->hash_key));
 }
 
-/* Only hints: a place that was just given up is fetched in vain, and no harm is done. */
-uint32_t hx_index_prefetch_record(const struct hx_index_key *key)
+/* A record that may be the key's. Its head and its key lie in two lines as often as not. */
+static void probe_place(struct hx_index_key *key, uint32_t place)
+{
+	const unsigned char *at = hx_arena_at(&key->shard->arena, place);
+
+	key->place = place;
+	__builtin_prefetch(at);
+	__builtin_prefetch(at + HX_PACKED_NARROW_SIZE + HX_UUID_SIZE - 1);
+}
+
+uint32_t hx_index_probe(struct hx_index_key *key)
 {
 	const struct hx_table *table = &key->shard->table;
-	uint64_t count = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
-	const struct hx_bucket *bucket = &table->buckets[hx_table_bucket_of(key->hash, count)];
-	unsigned candidates = hx_bucket_candidates(bucket, hx_table_tag(key->hash));
+	uint16_t tag = hx_table_tag(key->hash);
+	const struct hx_bucket *bucket;
+	unsigned candidates;
+	uint32_t number;
+	uint64_t count;
 
-	if (candidates != 0)
-		__builtin_prefetch(hx_arena_at(
-			&key->shard->arena,
-			hx_bucket_place(bucket, (unsigned)__builtin_ctz(candidates))));
-	if (candidates != 0 || !hx_bucket_overflows(bucket, hx_table_tag(key->hash)))
+	key->sequence = atomic_load_explicit(&table->sequence, memory_order_acquire);
+	if (key->sequence & 1)
 		return 0;
-	__builtin_prefetch(hx_table_overflow(table, hx_bucket_next(bucket)));
-	return hx_bucket_next(bucket);
+	count = atomic_load_explicit(&table->bucket_count, memory_order_acquire);
+	bucket = &table->buckets[hx_table_bucket_of(key->hash, count)];
+	candidates = hx_bucket_candidates(bucket, tag);
+	if (candidates != 0) {
+		probe_place(key, hx_bucket_place(bucket, (unsigned)__builtin_ctz(candidates)));
+		return 0;
+	}
+	/* A new key that finds its bucket full is put there, too; number 0 is fetched in vain. */
+	number = hx_bucket_next(bucket);
+	__builtin_prefetch(hx_table_overflow(table, number));
+	return hx_bucket_overflows(bucket, tag) ? number : 0;
 }
 
-void hx_index_prefetch_overflow(const struct hx_index_key *key, uint32_t number)
+void hx_index_probe_overflow(struct hx_index_key *key, uint32_t number)
 {
 	const struct hx_overflow *overflow = hx_table_overflow(&key->shard->table, number);
 	unsigned candidates = hx_overflow_candidates(overflow, hx_table_tag(key->hash));
 
 	if (candidates != 0)
-		__builtin_prefetch(hx_arena_at(
-			&key->shard->arena,
-			hx_overflow_place(overflow, (unsigned)__builtin_ctz(candidates))));
+		probe_place(key, hx_overflow_place(overflow, (unsigned)__builtin_ctz(candidates)));
 }
 
 /* Live bytes of records and buckets, of all shards; the others' as of a moment ago. */
@@ -231,12 +274,12 @@ enum hapax_status hx_index_admit_change(struct hx_index *index, bool from_reserv
 	return charged_bytes(index) > room ? HAPAX_ERR_LIMIT : HAPAX_OK;
 }
 
-uint64_t hx_index_take_token(struct hx_index *index)
+uint64_t hx_index_take_tokens(struct hx_index *index, unsigned count)
 {
-	uint64_t token = atomic_fetch_add_explicit(&index->token, 1, memory_order_relaxed) + 1;
+	uint64_t last = atomic_fetch_add_explicit(&index->token, count, memory_order_relaxed);
 
-	if (token <= HX_TOKEN_MAX)
-		return token;
+	if (last <= HX_TOKEN_MAX - count)
+		return last + 1;
 	atomic_store_explicit(&index->token, HX_TOKEN_MAX, memory_order_relaxed);
 	return 0;
 }

@@ -58,26 +58,56 @@ struct hx_index_key {
 	struct hx_packed_key packed;
 	uint64_t hash;
 	struct hx_shard *shard;
+	uint64_t sequence; /* the table's when it was probed, and */
+	uint32_t place; /* where a record was seen that may be the key's; 0: none, or not probed */
 };
+
+static inline void hx_index_key_locate(
+	struct hx_index *index, struct hx_index_key *key, uint64_t hash)
+{
+	key->hash = hash;
+	key->place = 0;
+	/* Shifting by 64 is not defined, so one shard is shifted in two steps. */
+	key->shard = &index->shards[hash >> 1 >> (63 - index->shard_bits)];
+}
 
 static inline void hx_index_key_init(
 	struct hx_index *index, struct hx_index_key *key, uint32_t scope_id,
 	struct hapax_bytes text)
 {
 	hx_packed_key_init(&key->packed, scope_id, text);
-	key->hash = hx_packed_key_hash(&key->packed, index->hash_key);
-	/* Shifting by 64 is not defined, so one shard is shifted in two steps. */
-	key->shard = &index->shards[key->hash >> 1 >> (63 - index->shard_bits)];
+	hx_index_key_locate(index, key, hx_packed_key_hash(&key->packed, index->hash_key));
 }
 
+/* The keys of operations, at most HX_SIPHASH_LANES of them: hashed side by side where that can be. */
+void hx_index_keys_init(
+	struct hx_index *index, struct hx_index_key *keys, const struct hapax_op *ops,
+	size_t count);
+
 /*
- * Begin to load what find and read will look at: first the bucket, later the
- * record. Where that is behind an overflow bucket, record returns its number, for
- * overflow; else 0.
+ * Begin to load what a search will look at: first the bucket, later the record.
+ * Where that is behind an overflow bucket, probe returns its number, for
+ * probe_overflow; else 0. Between enter and leave.
  */
-void hx_index_prefetch_bucket(const struct hx_index_key *key);
-uint32_t hx_index_prefetch_record(const struct hx_index_key *key);
-void hx_index_prefetch_overflow(const struct hx_index_key *key, uint32_t number);
+static inline void hx_index_prefetch_bucket(const struct hx_index_key *key)
+{
+	const struct hx_table *table = &key->shard->table;
+	uint64_t count = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
+
+	__builtin_prefetch(&table->buckets[hx_table_bucket_of(key->hash, count)]);
+}
+
+uint32_t hx_index_probe(struct hx_index_key *key);
+void hx_index_probe_overflow(struct hx_index_key *key, uint32_t number);
+
+/* Is what was probed the key's record, and is it so still? Else search. */
+static inline bool hx_index_probe_holds(const struct hx_index_key *key)
+{
+	return key->place != 0 &&
+		atomic_load_explicit(&key->shard->table.sequence, memory_order_relaxed) ==
+		key->sequence &&
+		hx_shard_is_at(key->shard, key->place, &key->packed);
+}
 
 /*
  * May one more key be put into the store? HAPAX_ERR_LIMIT: it is full. Counts the
@@ -108,8 +138,11 @@ uint64_t hx_index_count(struct hx_index *index);
  */
 enum hapax_status hx_index_admit_change(struct hx_index *index, bool from_reserve);
 
-/* The next token. 0: there are no more. Locks: the record's shard. */
-uint64_t hx_index_take_token(struct hx_index *index);
+/*
+ * The next tokens, of which the first is returned; nobody minds those that stay
+ * unused. 0: there are no more. Locks: the record's shard.
+ */
+uint64_t hx_index_take_tokens(struct hx_index *index, unsigned count);
 
 /* See hapax_store_scan(). */
 void hx_index_scan(

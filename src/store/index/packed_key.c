@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packed_key.c - keys that are no UUID, and how a key is written.
+ * packed_key.c - keys that are no UUID, in their packed form.
  */
 #include "store/index/packed_key.h"
 
@@ -43,16 +43,4 @@ uint64_t hx_packed_key_hash_other(const struct hx_packed_key *key, const uint64_
 	memcpy(message, key->data, key->size);
 	memcpy(message + key->size, &suffix, sizeof(suffix));
 	return hx_siphash13(hash_key, message, key->size + sizeof(suffix));
-}
-
-unsigned char *hx_packed_key_write(unsigned char *at, const struct hx_packed_key *key)
-{
-	if (key->encoding == HX_KEY_HEX) {
-		*at++ = (unsigned char)key->size;
-	} else if (key->encoding == HX_KEY_RAW) {
-		memcpy(at, &key->size, sizeof(key->size));
-		at += sizeof(key->size);
-	}
-	memcpy(at, key->data, key->size);
-	return at + key->size;
 }

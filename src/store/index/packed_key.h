@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <hapax/bytes.h>
 
@@ -74,6 +75,21 @@ static inline size_t hx_packed_key_part_size(const struct hx_packed_key *key)
 }
 
 /* Write that part; returns its end. */
-unsigned char *hx_packed_key_write(unsigned char *at, const struct hx_packed_key *key);
+static inline unsigned char *hx_packed_key_write(unsigned char *at, const struct hx_packed_key *key)
+{
+	/* A size that is known here is two moves rather than a call. */
+	if (key->encoding == HX_KEY_UUID) {
+		memcpy(at, key->data, HX_UUID_SIZE);
+		return at + HX_UUID_SIZE;
+	}
+	if (key->encoding == HX_KEY_HEX) {
+		*at++ = (unsigned char)key->size;
+	} else {
+		memcpy(at, &key->size, sizeof(key->size));
+		at += sizeof(key->size);
+	}
+	memcpy(at, key->data, key->size);
+	return at + key->size;
+}
 
 #endif

@@ -23,8 +23,6 @@ enum {
 	RECORD_SIZE_MIN = 16,
 };
 
-static const uint64_t gaps_allowed_bytes = 4 * (uint64_t)HX_CHUNK_SIZE;
-
 enum hapax_status hx_shard_init(struct hx_shard *shard, const struct hx_shard_setup *setup)
 {
 	enum hapax_status status;
@@ -35,7 +33,8 @@ enum hapax_status hx_shard_init(struct hx_shard *shard, const struct hx_shard_se
 	shard->hash_key = setup->hash_key;
 	status = hx_arena_init(&shard->arena, setup->arena_bytes, setup->epoch);
 	if (status == HAPAX_OK)
-		status = hx_table_init(&shard->table, setup->arena_bytes / RECORD_SIZE_MIN);
+		status = hx_table_init(
+			&shard->table, setup->arena_bytes / RECORD_SIZE_MIN, setup->buckets);
 	if (status != HAPAX_OK)
 		hx_shard_done(shard);
 	return status;
@@ -117,20 +116,22 @@ enum hapax_status hx_shard_stage(
 	return HAPAX_OK;
 }
 
-enum hapax_status hx_shard_stage_mark(
-	struct hx_shard *shard, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
-	int64_t now_ms, uint32_t *ret_place)
+uint32_t hx_shard_put_mark(
+	struct hx_shard *shard, const struct hx_packed_key *key, uint64_t hash,
+	const struct hx_packed_mark *mark, int64_t now_ms)
 {
-	enum hapax_status status = hx_table_reserve(&shard->table, 1, rehash, shard);
 	uint32_t place;
 
-	if (status != HAPAX_OK)
-		return status;
+	if (hx_table_reserve(&shard->table, 1, rehash, shard) != HAPAX_OK)
+		return 0;
 	place = hx_arena_write_mark(&shard->arena, key, mark, now_ms);
 	if (place == 0)
-		return HAPAX_ERR_NO_MEMORY;
-	*ret_place = place;
-	return HAPAX_OK;
+		return 0;
+	hx_table_begin(&shard->table);
+	hx_table_insert(&shard->table, hash, place);
+	hx_table_end(&shard->table);
+	shard->by_state[HAPAX_STATE_DONE]++;
+	return place;
 }
 
 void hx_shard_unstage(struct hx_shard *shard, uint32_t place)
@@ -220,15 +221,12 @@ static bool move_record(struct hx_shard *shard, uint32_t place, int64_t now_ms)
 	return true;
 }
 
-void hx_shard_tidy(struct hx_shard *shard, int64_t now_ms)
+void hx_shard_tidy_some(struct hx_shard *shard, int64_t now_ms)
 {
 	struct hx_arena *arena = &shard->arena;
 	unsigned copies = 0;
 
 	if (shard->tidy_chunk == 0) {
-		if (arena->used_bytes - arena->live_bytes <
-		    arena->used_bytes / 4 + gaps_allowed_bytes)
-			return;
 		shard->tidy_chunk = choose_chunk(shard);
 		shard->tidy_at = 0;
 		shard->tidy_generation = arena->chunks[shard->tidy_chunk].generation;

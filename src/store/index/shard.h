@@ -19,6 +19,9 @@
 /* Attempts to read between two writes before the lock is taken. */
 enum { HX_READ_TRIES = 4 };
 
+/* Bytes of gaps, beside a quarter of all, that are not worth the work. */
+enum { HX_SHARD_GAPS_ALLOWED = 4 * HX_CHUNK_SIZE };
+
 struct hx_shard {
 	alignas(64) struct hx_lock lock;
 	alignas(64) struct hx_table table;
@@ -40,6 +43,7 @@ struct hx_shard {
 
 struct hx_shard_setup {
 	uint64_t arena_bytes;
+	uint64_t buckets; /* to begin with */
 	struct hx_epoch *epoch;
 	struct hx_profile_table *profiles;
 	const uint64_t *hash_key;
@@ -125,10 +129,13 @@ enum hapax_status hx_shard_stage(
 	struct hx_shard *shard, const struct hapax_record *record, const struct hx_packed_key *key,
 	unsigned staged, int64_t now_ms, uint32_t *ret_place);
 
-/* The same for a mark; see hx_packed_write_mark(). */
-enum hapax_status hx_shard_stage_mark(
-	struct hx_shard *shard, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
-	int64_t now_ms, uint32_t *ret_place);
+/*
+ * Stage and publish a mark under a key that is not there. Returns its place, or 0:
+ * no memory, or a mark that needs the form for any record.
+ */
+uint32_t hx_shard_put_mark(
+	struct hx_shard *shard, const struct hx_packed_key *key, uint64_t hash,
+	const struct hx_packed_mark *mark, int64_t now_ms);
 
 /* hx_profile_intern() with a short memory: neighbours mostly ask for the same. */
 static inline uint32_t hx_shard_profile(struct hx_shard *shard, uint32_t scope_id, int64_t ttl_ms)
@@ -154,8 +161,18 @@ void hx_shard_publish(struct hx_shard *shard, uint64_t hash, uint32_t old, uint3
 /* Between table begin and end. */
 void hx_shard_remove(struct hx_shard *shard, uint64_t hash, uint32_t place);
 
-/* A little work against gaps, after a write: copies at most a few records. */
-void hx_shard_tidy(struct hx_shard *shard, int64_t now_ms);
+/* A little work against gaps: copies at most a few records. */
+void hx_shard_tidy_some(struct hx_shard *shard, int64_t now_ms);
+
+/* The same after a write, if there are gaps enough. */
+static inline void hx_shard_tidy(struct hx_shard *shard, int64_t now_ms)
+{
+	const struct hx_arena *arena = &shard->arena;
+
+	if (shard->tidy_chunk != 0 ||
+	    arena->used_bytes - arena->live_bytes >= arena->used_bytes / 4 + HX_SHARD_GAPS_ALLOWED)
+		hx_shard_tidy_some(shard, now_ms);
+}
 
 /*
  * Forget one DONE record that was not used lately. False: none was found nearby.

@@ -19,53 +19,14 @@
 #include "base/alloc.h"
 
 enum {
-	TAG_SHIFT = 13,
+	TAG_SHIFT = HX_TABLE_TAG_SHIFT,
 	TAG_BITS = 16,
-	BUCKETS_MIN = 16,
-	LOAD_NUMERATOR = 17, /* mean slots per bucket before a split: 8.5 */
-	LOAD_DENOMINATOR = 2,
 	HUGE_FROM_BYTES = HX_PAGES_HUGE_SIZE,
 };
 
 static uint64_t round_up(uint64_t bytes, uint64_t step)
 {
 	return (bytes + step - 1) / step * step;
-}
-
-enum hapax_status hx_table_init(struct hx_table *table, uint64_t records_max)
-{
-	uint64_t buckets = records_max * LOAD_DENOMINATOR / LOAD_NUMERATOR + BUCKETS_MIN;
-
-	memset(table, 0, sizeof(*table));
-	table->buckets_bytes = round_up(buckets * sizeof(struct hx_bucket), HX_PAGES_HUGE_SIZE);
-	table->overflow_bytes = round_up(table->buckets_bytes / 2, HX_PAGES_HUGE_SIZE);
-	table->buckets = hx_pages_reserve(table->buckets_bytes);
-	table->overflow = hx_pages_reserve(table->overflow_bytes);
-	if (table->buckets == NULL || table->overflow == NULL ||
-	    hx_pages_commit(table->buckets, HX_PAGES_STEP, 0) != 0) {
-		hx_table_done(table);
-		return HAPAX_ERR_NO_MEMORY;
-	}
-	table->buckets_committed = HX_PAGES_STEP;
-	table->overflow_count = 1;
-	atomic_store_explicit(&table->bucket_count, BUCKETS_MIN, memory_order_release);
-	return HAPAX_OK;
-}
-
-void hx_table_done(struct hx_table *table)
-{
-	if (table->buckets != NULL)
-		hx_pages_release(table->buckets, table->buckets_bytes);
-	if (table->overflow != NULL)
-		hx_pages_release(table->overflow, table->overflow_bytes);
-	memset(table, 0, sizeof(*table));
-}
-
-uint64_t hx_table_bytes(const struct hx_table *table)
-{
-	return atomic_load_explicit(&table->bucket_count, memory_order_relaxed) *
-		sizeof(struct hx_bucket) +
-		table->overflow_count * sizeof(struct hx_overflow);
 }
 
 /* Commit so that the first bytes are usable; huge pages once the table is large. */
@@ -85,12 +46,44 @@ static bool commit(void *memory, uint64_t bytes, uint64_t reserved, uint64_t *co
 	return true;
 }
 
-/* Slots, of buckets and of overflow. */
+enum hapax_status hx_table_init(struct hx_table *table, uint64_t records_max, uint64_t buckets)
+{
+	uint64_t buckets_max = records_max * HX_LOAD_DENOMINATOR / HX_LOAD_NUMERATOR + buckets;
 
-struct slot {
-	uint32_t place;
-	uint16_t tag;
-};
+	assert(buckets >= 1);
+	memset(table, 0, sizeof(*table));
+	table->buckets_bytes = round_up(buckets_max * sizeof(struct hx_bucket), HX_PAGES_HUGE_SIZE);
+	table->overflow_bytes = round_up(table->buckets_bytes / 2, HX_PAGES_HUGE_SIZE);
+	table->buckets = hx_pages_reserve(table->buckets_bytes);
+	table->overflow = hx_pages_reserve(table->overflow_bytes);
+	if (table->buckets == NULL || table->overflow == NULL ||
+	    !commit(table->buckets, buckets * sizeof(struct hx_bucket), table->buckets_bytes,
+	            &table->buckets_committed)) {
+		hx_table_done(table);
+		return HAPAX_ERR_NO_MEMORY;
+	}
+	table->overflow_count = 1;
+	atomic_store_explicit(&table->bucket_count, buckets, memory_order_release);
+	return HAPAX_OK;
+}
+
+void hx_table_done(struct hx_table *table)
+{
+	if (table->buckets != NULL)
+		hx_pages_release(table->buckets, table->buckets_bytes);
+	if (table->overflow != NULL)
+		hx_pages_release(table->overflow, table->overflow_bytes);
+	memset(table, 0, sizeof(*table));
+}
+
+uint64_t hx_table_bytes(const struct hx_table *table)
+{
+	return atomic_load_explicit(&table->bucket_count, memory_order_relaxed) *
+		sizeof(struct hx_bucket) +
+		table->overflow_count * sizeof(struct hx_overflow);
+}
+
+/* Slots, of buckets and of overflow. */
 
 /* Where a slot is. */
 struct slot_at {
@@ -99,68 +92,11 @@ struct slot_at {
 	unsigned slot;
 };
 
-static uint64_t lane_set(uint64_t word, unsigned lane, uint16_t tag)
-{
-	unsigned shift = lane * 16;
-
-	return (word & ~(UINT64_C(0xffff) << shift)) | (uint64_t)tag << shift;
-}
-
-static uint16_t bucket_tag(const struct hx_bucket *bucket, unsigned slot)
-{
-	uint64_t word = slot < 8
-		? atomic_load_explicit(&bucket->tags[slot / 4], memory_order_relaxed)
-		: atomic_load_explicit(&bucket->tags_last, memory_order_relaxed);
-
-	return (uint16_t)(word >> slot % 4 * 16);
-}
-
-static uint16_t overflow_tag(const struct hx_overflow *overflow, unsigned slot)
-{
-	return (uint16_t)(atomic_load_explicit(&overflow->tags, memory_order_relaxed) >> slot * 16);
-}
-
-static void bucket_set_tag(struct hx_bucket *bucket, unsigned slot, uint16_t tag)
-{
-	if (slot < 8) {
-		uint64_t word = atomic_load_explicit(&bucket->tags[slot / 4], memory_order_relaxed);
-
-		atomic_store_explicit(
-			&bucket->tags[slot / 4], lane_set(word, slot % 4, tag),
-			memory_order_release);
-	} else {
-		uint64_t word = atomic_load_explicit(&bucket->tags_last, memory_order_relaxed);
-
-		atomic_store_explicit(
-			&bucket->tags_last, (uint32_t)lane_set(word, slot % 4, tag),
-			memory_order_release);
-	}
-}
-
-static void set_tag(struct slot_at at, uint16_t tag)
-{
-	uint64_t word;
-
-	if (at.bucket != NULL) {
-		bucket_set_tag(at.bucket, at.slot, tag);
-		return;
-	}
-	word = atomic_load_explicit(&at.overflow->tags, memory_order_relaxed);
-	atomic_store_explicit(
-		&at.overflow->tags, lane_set(word, at.slot, tag), memory_order_release);
-}
-
 static void set_place(struct slot_at at, uint32_t place)
 {
 	_Atomic uint32_t *places = at.bucket != NULL ? at.bucket->places : at.overflow->places;
 
 	atomic_store_explicit(&places[at.slot], place, memory_order_release);
-}
-
-static void set_slot(struct slot_at at, const struct slot *slot)
-{
-	set_tag(at, slot->tag);
-	set_place(at, slot->place);
 }
 
 /* Chains. */
@@ -240,13 +176,11 @@ static bool chain_find(
 	return false;
 }
 
-void hx_table_insert(struct hx_table *table, uint64_t hash, uint32_t place)
+void hx_table_insert_overflow(
+	struct hx_table *table, struct hx_bucket *bucket, uint16_t tag, uint32_t place)
 {
-	const struct slot slot = {place, hx_table_tag(hash)};
-	struct hx_bucket *bucket = chain_of(table, hash);
 	struct slot_at at;
 
-	assert(place != 0);
 	if (!chain_find(table, bucket, 0, &at)) {
 		/* All full: a new one goes right behind the bucket. */
 		uint32_t number = take_overflow(table);
@@ -255,10 +189,15 @@ void hx_table_insert(struct hx_table *table, uint64_t hash, uint32_t place)
 		overflow_set_next(at.overflow, hx_bucket_next(bucket));
 		bucket_set_next(bucket, number);
 	}
-	if (at.bucket == NULL)
-		bucket_add_filter(bucket, slot.tag);
-	set_slot(at, &slot);
-	table->slot_count++;
+	assert(at.bucket == NULL);
+	bucket_add_filter(bucket, tag);
+	atomic_store_explicit(
+		&at.overflow->tags,
+		hx_lane_set(
+			atomic_load_explicit(&at.overflow->tags, memory_order_relaxed), at.slot,
+			tag),
+		memory_order_release);
+	set_place(at, place);
 }
 
 static void change(struct hx_table *table, uint64_t hash, uint32_t old, uint32_t place)
@@ -285,42 +224,60 @@ void hx_table_remove(struct hx_table *table, uint64_t hash, uint32_t place)
 
 /* Growth. */
 
-/* Every slot of a chain. False: more than fit. */
-static bool chain_slots(
-	const struct hx_table *table, const struct hx_bucket *bucket,
-	struct slot slots[HX_CHAIN_SLOTS_MAX], size_t *ret_count)
+/* The slots of a chain, taken out of it. */
+struct chain {
+	size_t count;
+	uint32_t places[HX_CHAIN_SLOTS_MAX];
+	uint16_t tags[HX_CHAIN_SLOTS_MAX];
+};
+
+/* Add the slot unless it is empty. */
+static void chain_add(struct chain *chain, uint32_t place, uint16_t tag)
 {
-	size_t count = 0;
+	chain->places[chain->count] = place;
+	chain->tags[chain->count] = tag;
+	chain->count += place != 0;
+}
 
-	for (unsigned i = 0; i < HX_BUCKET_SLOTS; i++) {
-		uint32_t place = hx_bucket_place(bucket, i);
+static void chain_add_four(struct chain *chain, const _Atomic uint32_t *places, uint64_t tags)
+{
+	for (unsigned i = 0; i < 4; i++)
+		chain_add(
+			chain, atomic_load_explicit(&places[i], memory_order_relaxed),
+			(uint16_t)(tags >> i * 16));
+}
 
-		if (place != 0)
-			slots[count++] = (struct slot){place, bucket_tag(bucket, i)};
-	}
+/* Every slot of a chain. False: more than fit. */
+static bool chain_read(
+	const struct hx_table *table, const struct hx_bucket *bucket, struct chain *ret_chain)
+{
+	uint32_t last = atomic_load_explicit(&bucket->tags_last, memory_order_relaxed);
+
+	ret_chain->count = 0;
+	for (unsigned i = 0; i < 2; i++)
+		chain_add_four(
+			ret_chain, bucket->places + (size_t)i * 4,
+			atomic_load_explicit(&bucket->tags[i], memory_order_relaxed));
+	for (unsigned i = 0; i < 2; i++)
+		chain_add(ret_chain, hx_bucket_place(bucket, 8 + i), (uint16_t)(last >> i * 16));
 	for (uint32_t number = hx_bucket_next(bucket); number != 0;) {
 		const struct hx_overflow *overflow = &table->overflow[number];
 
-		if (count + HX_OVERFLOW_SLOTS > HX_CHAIN_SLOTS_MAX)
+		if (ret_chain->count + HX_OVERFLOW_SLOTS >= HX_CHAIN_SLOTS_MAX)
 			return false;
-		for (unsigned i = 0; i < HX_OVERFLOW_SLOTS; i++) {
-			uint32_t place = hx_overflow_place(overflow, i);
-
-			if (place != 0)
-				slots[count++] = (struct slot){place, overflow_tag(overflow, i)};
-		}
+		chain_add_four(
+			ret_chain, overflow->places,
+			atomic_load_explicit(&overflow->tags, memory_order_relaxed));
 		number = hx_overflow_next(overflow);
 	}
-	*ret_count = count;
 	return true;
 }
 
-static void chain_clear(struct hx_table *table, struct hx_bucket *bucket)
+/* Give back what lies behind a bucket. */
+static void chain_cut(struct hx_table *table, struct hx_bucket *bucket)
 {
 	uint32_t number = hx_bucket_next(bucket);
 
-	for (unsigned slot = 0; slot < HX_BUCKET_SLOTS; slot++)
-		set_place((struct slot_at){bucket, NULL, slot}, 0);
 	atomic_store_explicit(&bucket->next, 0, memory_order_release);
 	while (number != 0) {
 		uint32_t next = hx_overflow_next(&table->overflow[number]);
@@ -330,38 +287,52 @@ static void chain_clear(struct hx_table *table, struct hx_bucket *bucket)
 	}
 }
 
-/* The bit of the hash that decides a split, from the tag when it is in there. */
-static bool goes_up(
-	const struct slot *slot, unsigned bit, hx_table_rehash_fn *rehash, void *context)
+/* Write at most slots slots from first on; those that are left are emptied. */
+static void write_slots(
+	const struct chain *chain, size_t first, unsigned slots, _Atomic uint32_t *places,
+	uint64_t ret_tags[3])
 {
-	if (bit >= TAG_SHIFT && bit < TAG_SHIFT + TAG_BITS)
-		return (slot->tag >> (bit - TAG_SHIFT)) & 1;
-	return (rehash(slot->place, context) >> bit) & 1;
+	for (unsigned i = 0; i < slots; i++) {
+		bool is_used = first + i < chain->count;
+
+		if (is_used)
+			ret_tags[i / 4] |= (uint64_t)chain->tags[first + i] << i % 4 * 16;
+		atomic_store_explicit(
+			&places[i], is_used ? chain->places[first + i] : 0, memory_order_release);
+	}
 }
 
-/* A chain that is being filled from its front. */
-struct chain_end {
-	struct hx_bucket *first;
-	struct slot_at next; /* the next free slot, or one past the last */
-};
-
-static void chain_append(struct hx_table *table, struct chain_end *end, const struct slot *slot)
+/* Fill a bucket that has no overflow with the slots of chain. */
+static void chain_write(struct hx_table *table, struct hx_bucket *bucket, const struct chain *chain)
 {
-	unsigned slots = end->next.bucket != NULL ? HX_BUCKET_SLOTS : HX_OVERFLOW_SLOTS;
+	uint64_t tags[3] = {0, 0, 0};
 
-	if (end->next.slot == slots) {
+	write_slots(chain, 0, HX_BUCKET_SLOTS, bucket->places, tags);
+	atomic_store_explicit(&bucket->tags[0], tags[0], memory_order_release);
+	atomic_store_explicit(&bucket->tags[1], tags[1], memory_order_release);
+	atomic_store_explicit(&bucket->tags_last, (uint32_t)tags[2], memory_order_release);
+	for (size_t first = HX_BUCKET_SLOTS; first < chain->count; first += HX_OVERFLOW_SLOTS) {
 		uint32_t number = take_overflow(table);
+		struct hx_overflow *overflow = &table->overflow[number];
+		uint64_t four_tags[3] = {0, 0, 0};
 
-		if (end->next.bucket != NULL)
-			bucket_set_next(end->first, number);
-		else
-			overflow_set_next(end->next.overflow, number);
-		end->next = (struct slot_at){NULL, &table->overflow[number], 0};
+		write_slots(chain, first, HX_OVERFLOW_SLOTS, overflow->places, four_tags);
+		atomic_store_explicit(&overflow->tags, four_tags[0], memory_order_release);
+		overflow_set_next(overflow, hx_bucket_next(bucket));
+		bucket_set_next(bucket, number);
 	}
-	if (end->next.bucket == NULL)
-		bucket_add_filter(end->first, slot->tag);
-	set_slot(end->next, slot);
-	end->next.slot++;
+	for (size_t i = HX_BUCKET_SLOTS; i < chain->count; i++)
+		bucket_add_filter(bucket, chain->tags[i]);
+}
+
+/* The bit of the hash that decides a split, from the tag when it is in there. */
+static bool goes_up(
+	const struct chain *chain, size_t slot, unsigned bit, hx_table_rehash_fn *rehash,
+	void *context)
+{
+	if (bit >= TAG_SHIFT && bit < TAG_SHIFT + TAG_BITS)
+		return (chain->tags[slot] >> (bit - TAG_SHIFT)) & 1;
+	return (rehash(chain->places[slot], context) >> bit) & 1;
 }
 
 /* Split the next bucket in turn. It needs no overflow that its chain does not give back. */
@@ -371,22 +342,36 @@ static void split(struct hx_table *table, hx_table_rehash_fn *rehash, void *cont
 	unsigned bit = 63u - (unsigned)__builtin_clzll(count);
 	struct hx_bucket *low = &table->buckets[count - (UINT64_C(1) << bit)];
 	struct hx_bucket *high = &table->buckets[count];
-	struct chain_end low_end = {low, {low, NULL, 0}};
-	struct chain_end high_end = {high, {high, NULL, 0}};
-	struct slot slots[HX_CHAIN_SLOTS_MAX];
-	size_t slot_count = 0;
+	struct chain chain;
+	struct chain up;
+	size_t stay = 0;
 
-	if (!chain_slots(table, low, slots, &slot_count))
+	if (!chain_read(table, low, &chain))
 		return;
-	hx_table_begin(table);
-	chain_clear(table, low);
-	for (size_t i = 0; i < slot_count; i++) {
-		bool up = goes_up(&slots[i], bit, rehash, context);
+	up.count = 0;
+	/* Half of them go up, no telling which: written to both, kept in one. */
+	for (size_t i = 0; i < chain.count; i++) {
+		bool is_up = goes_up(&chain, i, bit, rehash, context);
+		uint32_t place = chain.places[i];
+		uint16_t tag = chain.tags[i];
 
-		chain_append(table, up ? &high_end : &low_end, &slots[i]);
+		up.places[up.count] = place;
+		up.tags[up.count] = tag;
+		up.count += is_up;
+		chain.places[stay] = place;
+		chain.tags[stay] = tag;
+		stay += !is_up;
 	}
+	chain.count = stay;
+	hx_table_begin(table);
+	chain_cut(table, low);
+	chain_write(table, low, &chain);
+	chain_write(table, high, &up);
 	atomic_store_explicit(&table->bucket_count, count + 1, memory_order_release);
 	hx_table_end(table);
+	/* The next split comes in eight inserts or so: time for its lines to come. */
+	__builtin_prefetch(low + 1, 1);
+	__builtin_prefetch(high + 1, 1);
 }
 
 static bool add_spare(struct hx_table *table)
@@ -400,37 +385,38 @@ static bool add_spare(struct hx_table *table)
 	return true;
 }
 
-enum hapax_status hx_table_reserve(
+/* Let so many overflow buckets be free. */
+static bool add_spares(struct hx_table *table, unsigned count)
+{
+	while (table->overflow_spare < count) {
+		if (!add_spare(table))
+			return false;
+	}
+	return true;
+}
+
+enum hapax_status hx_table_grow(
 	struct hx_table *table, unsigned inserts, hx_table_rehash_fn *rehash, void *context)
 {
 	uint64_t count = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
 
 	/* A split may need one more bucket than it frees. */
-	while (table->overflow_spare < inserts + 1) {
-		if (!add_spare(table))
-			return HAPAX_ERR_NO_MEMORY;
-	}
-	if (table->slot_count * LOAD_DENOMINATOR > count * LOAD_NUMERATOR &&
+	if (!add_spares(table, inserts + 1))
+		return HAPAX_ERR_NO_MEMORY;
+	if (hx_table_is_loaded(table) &&
 	    commit(table->buckets, (count + 1) * sizeof(struct hx_bucket), table->buckets_bytes,
-	           &table->buckets_committed)) {
+	           &table->buckets_committed))
 		split(table, rehash, context);
-		while (table->overflow_spare < inserts + 1) {
-			if (!add_spare(table))
-				return HAPAX_ERR_NO_MEMORY;
-		}
-	}
-	return HAPAX_OK;
+	return add_spares(table, inserts + 1) ? HAPAX_OK : HAPAX_ERR_NO_MEMORY;
 }
 
 size_t hx_table_places(
 	const struct hx_table *table, uint64_t bucket, uint32_t ret_places[HX_CHAIN_SLOTS_MAX])
 {
-	struct slot slots[HX_CHAIN_SLOTS_MAX];
-	size_t count = 0;
+	struct chain chain;
 
-	if (!chain_slots(table, &table->buckets[bucket], slots, &count))
-		count = 0;
-	for (size_t i = 0; i < count; i++)
-		ret_places[i] = slots[i].place;
-	return count;
+	if (!chain_read(table, &table->buckets[bucket], &chain))
+		return 0;
+	memcpy(ret_places, chain.places, chain.count * sizeof(*ret_places));
+	return chain.count;
 }

@@ -17,10 +17,15 @@
 #ifndef HX_STORE_INDEX_TABLE_H
 #define HX_STORE_INDEX_TABLE_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include <hapax/error.h>
 
@@ -30,6 +35,10 @@ enum {
 	HX_OVERFLOW_BITS =
 		25, /* of an overflow bucket's number: as many as 8 GiB of records need */
 	HX_OVERFLOW_MASK = (1 << HX_OVERFLOW_BITS) - 1,
+	HX_TABLE_TAG_SHIFT = 13, /* the first bit of the hash that is in a tag */
+	HX_TABLE_BUCKETS_FAST = 1 << HX_TABLE_TAG_SHIFT,
+	HX_LOAD_NUMERATOR = 17, /* mean slots per bucket before a split: 8.5 */
+	HX_LOAD_DENOMINATOR = 2,
 	/* More candidates than any chain that a keyed hash can make. */
 	HX_CHAIN_SLOTS_MAX = 640,
 };
@@ -69,8 +78,11 @@ struct hx_table {
 	uint64_t slot_count;     /* in use */
 };
 
-/* records_max: how many records the table will never have to exceed. */
-enum hapax_status hx_table_init(struct hx_table *table, uint64_t records_max);
+/*
+ * records_max: how many records the table will never have to exceed. buckets: how
+ * many it begins with; splits of HX_TABLE_BUCKETS_FAST and more need no record.
+ */
+enum hapax_status hx_table_init(struct hx_table *table, uint64_t records_max, uint64_t buckets);
 void hx_table_done(struct hx_table *table);
 
 /* The bytes that buckets take. */
@@ -78,7 +90,7 @@ uint64_t hx_table_bytes(const struct hx_table *table);
 
 static inline uint16_t hx_table_tag(uint64_t hash)
 {
-	return (uint16_t)(hash >> 13);
+	return (uint16_t)(hash >> HX_TABLE_TAG_SHIFT);
 }
 
 /* The bucket of a hash when there are count of them. */
@@ -106,6 +118,27 @@ static inline unsigned hx_bucket_gather(uint64_t lanes)
 	return (unsigned)((lanes >> 15) * UINT64_C(0x0001000200040008) >> 48 & 0xf);
 }
 
+#if defined(__SSE2__)
+
+/* As hx_bucket_gather() of hx_bucket_lanes() for eight lanes, and exact. */
+static inline unsigned hx_bucket_eight(uint64_t low, uint64_t high, uint16_t tag)
+{
+	__m128i equal = _mm_cmpeq_epi16(
+		_mm_set_epi64x((int64_t)high, (int64_t)low), _mm_set1_epi16((short)tag));
+
+	return (unsigned)_mm_movemask_epi8(_mm_packs_epi16(equal, _mm_setzero_si128()));
+}
+
+#else
+
+static inline unsigned hx_bucket_eight(uint64_t low, uint64_t high, uint16_t tag)
+{
+	return hx_bucket_gather(hx_bucket_lanes(low, tag)) |
+		hx_bucket_gather(hx_bucket_lanes(high, tag)) << 4;
+}
+
+#endif
+
 /*
  * The slots of bucket that may hold tag, as bits 0 to 9. A bit too many is
  * possible and does no harm: candidates are compared by key.
@@ -114,11 +147,10 @@ static inline unsigned hx_bucket_candidates(const struct hx_bucket *bucket, uint
 {
 	uint64_t low = atomic_load_explicit(&bucket->tags[0], memory_order_acquire);
 	uint64_t high = atomic_load_explicit(&bucket->tags[1], memory_order_acquire);
-	uint64_t last = atomic_load_explicit(&bucket->tags_last, memory_order_acquire);
+	uint32_t last = atomic_load_explicit(&bucket->tags_last, memory_order_acquire);
 
-	return hx_bucket_gather(hx_bucket_lanes(low, tag)) |
-		hx_bucket_gather(hx_bucket_lanes(high, tag)) << 4 |
-		(hx_bucket_gather(hx_bucket_lanes(last, tag)) & 3) << 8;
+	return hx_bucket_eight(low, high, tag) | (unsigned)((uint16_t)last == tag) << 8 |
+		(unsigned)(last >> 16 == tag) << 9;
 }
 
 /* Acquire: what a place leads to was written before the place. */
@@ -194,11 +226,95 @@ static inline void hx_table_end(struct hx_table *table)
  * being able to grow is no failure. rehash gives the hash of the record at a place.
  */
 typedef uint64_t hx_table_rehash_fn(uint32_t place, void *context);
-enum hapax_status hx_table_reserve(
+enum hapax_status hx_table_grow(
 	struct hx_table *table, unsigned inserts, hx_table_rehash_fn *rehash, void *context);
 
+/* Does the load ask for another bucket? */
+static inline bool hx_table_is_loaded(const struct hx_table *table)
+{
+	uint64_t count = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
+
+	return table->slot_count * HX_LOAD_DENOMINATOR > count * HX_LOAD_NUMERATOR;
+}
+
+static inline enum hapax_status hx_table_reserve(
+	struct hx_table *table, unsigned inserts, hx_table_rehash_fn *rehash, void *context)
+{
+	if (table->overflow_spare > inserts && !hx_table_is_loaded(table))
+		return HAPAX_OK;
+	return hx_table_grow(table, inserts, rehash, context);
+}
+
+/* The first empty slot of a bucket, or HX_BUCKET_SLOTS. Writers are one at a time: nothing changes meanwhile. */
+static inline unsigned hx_bucket_empty_slot(const struct hx_bucket *bucket)
+{
+#if defined(__SSE2__)
+	const __m128i zero = _mm_setzero_si128();
+	const unsigned char *places =
+		(const unsigned char *)bucket + offsetof(struct hx_bucket, places);
+	__m128i four = _mm_cmpeq_epi32(_mm_loadu_si128((const void *)places), zero);
+	__m128i eight = _mm_cmpeq_epi32(_mm_loadu_si128((const void *)(places + 16)), zero);
+	__m128i ten = _mm_cmpeq_epi32(_mm_loadl_epi64((const void *)(places + 32)), zero);
+	__m128i bytes = _mm_packs_epi16(_mm_packs_epi32(four, eight), _mm_packs_epi32(ten, zero));
+	/* A bit beyond the last slot stops the search there. */
+	unsigned empty = ((unsigned)_mm_movemask_epi8(bytes) & ((1u << HX_BUCKET_SLOTS) - 1)) |
+		1u << HX_BUCKET_SLOTS;
+
+	return (unsigned)__builtin_ctz(empty);
+#else
+	unsigned slot = 0;
+
+	while (slot < HX_BUCKET_SLOTS && hx_bucket_place(bucket, slot) != 0)
+		slot++;
+	return slot;
+#endif
+}
+
+/* word with another tag in one of its lanes. */
+static inline uint64_t hx_lane_set(uint64_t word, unsigned lane, uint16_t tag)
+{
+	unsigned shift = lane * 16;
+
+	return (word & ~(UINT64_C(0xffff) << shift)) | (uint64_t)tag << shift;
+}
+
+static inline void hx_bucket_set_tag(struct hx_bucket *bucket, unsigned slot, uint16_t tag)
+{
+	if (slot < 8) {
+		uint64_t word = atomic_load_explicit(&bucket->tags[slot / 4], memory_order_relaxed);
+
+		atomic_store_explicit(
+			&bucket->tags[slot / 4], hx_lane_set(word, slot % 4, tag),
+			memory_order_release);
+	} else {
+		uint64_t word = atomic_load_explicit(&bucket->tags_last, memory_order_relaxed);
+
+		atomic_store_explicit(
+			&bucket->tags_last, (uint32_t)hx_lane_set(word, slot % 4, tag),
+			memory_order_release);
+	}
+}
+
+/* For a bucket that is full. */
+void hx_table_insert_overflow(
+	struct hx_table *table, struct hx_bucket *bucket, uint16_t tag, uint32_t place);
+
 /* Between begin and end; room was reserved. */
-void hx_table_insert(struct hx_table *table, uint64_t hash, uint32_t place);
+static inline void hx_table_insert(struct hx_table *table, uint64_t hash, uint32_t place)
+{
+	uint64_t count = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
+	struct hx_bucket *bucket = &table->buckets[hx_table_bucket_of(hash, count)];
+	unsigned slot = hx_bucket_empty_slot(bucket);
+
+	assert(place != 0);
+	if (slot < HX_BUCKET_SLOTS) {
+		hx_bucket_set_tag(bucket, slot, hx_table_tag(hash));
+		atomic_store_explicit(&bucket->places[slot], place, memory_order_release);
+	} else {
+		hx_table_insert_overflow(table, bucket, hx_table_tag(hash), place);
+	}
+	table->slot_count++;
+}
 
 /* Between begin and end: let the slot of hash that holds old hold place instead. */
 void hx_table_replace(struct hx_table *table, uint64_t hash, uint32_t old, uint32_t place);

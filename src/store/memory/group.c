@@ -95,7 +95,7 @@ static bool prepare_all(const struct hx_work_context *context, struct member *me
 		enum hapax_status status;
 
 		if (members[i].work.transition.takes_token && token == 0)
-			token = hx_index_take_token(context->index);
+			token = hx_index_take_tokens(context->index, 1);
 		status = hx_work_prepare(&members[i].work, context, token, (unsigned)i + 1, false);
 		if (status == HAPAX_OK)
 			continue;
@@ -114,7 +114,7 @@ static void prepare_each(
 {
 	for (size_t i = 0; i < count; i++) {
 		uint64_t token = members[i].work.transition.takes_token
-			? hx_index_take_token(context->index)
+			? hx_index_take_tokens(context->index, 1)
 			: 0;
 
 		if (hx_work_prepare(&members[i].work, context, token, (unsigned)i + 1, false) !=

@@ -47,33 +47,30 @@ static bool answer_marked(
 	return true;
 }
 
-/* Locks: the shard's. */
+/* Locks: the shard's. token may stay unused. */
 static bool put_mark(
-	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op)
+	const struct hx_work_context *context, const struct hx_index_key *key, uint64_t token,
+	struct hapax_op *op)
 {
 	struct hx_shard *shard = key->shard;
 	struct hx_packed_mark mark = {
 		.fingerprint = op->fingerprint,
 		.expires_ms = context->rules.now_ms + op->ttl_ms,
+		.token = token,
 		.profile_id = hx_shard_profile(shard, key->packed.scope_id, op->ttl_ms),
 	};
 	uint32_t place;
 
-	if (mark.profile_id == HX_PROFILE_NONE ||
+	if (token == 0 || mark.profile_id == HX_PROFILE_NONE ||
 	    hx_profile_get(shard->profiles, mark.profile_id)->ttl_ms != op->ttl_ms)
 		return false;
 	if (hx_index_admit(context->index, shard, context->rules.now_ms) != HAPAX_OK)
 		return false;
-	mark.token = hx_index_take_token(context->index);
-	if (mark.token == 0 ||
-	    hx_shard_stage_mark(shard, &key->packed, &mark, context->rules.now_ms, &place) !=
-	            HAPAX_OK) {
+	place = hx_shard_put_mark(shard, &key->packed, key->hash, &mark, context->rules.now_ms);
+	if (place == 0) {
 		hx_index_unadmit(context->index);
 		return false;
 	}
-	hx_table_begin(&shard->table);
-	hx_shard_publish(shard, key->hash, 0, place);
-	hx_table_end(&shard->table);
 	if (context->index->evict == HAPAX_EVICT_LRU)
 		hx_packed_raise_use(hx_arena_at(&shard->arena, place), 1);
 	hx_shard_tidy(shard, context->rules.now_ms);
@@ -91,8 +88,7 @@ bool hx_mark_run(
 	uint32_t place;
 	bool is_put = false;
 
-	if (op->type != HAPAX_OP_CHECK || op->record != NULL || op->ttl_ms == HAPAX_TTL_FOREVER ||
-	    !hx_shard_read(shard, &key->packed, key->hash, &place, &sequence))
+	if (!hx_mark_fits(op) || !hx_shard_read(shard, &key->packed, key->hash, &place, &sequence))
 		return false;
 	if (place != 0)
 		return answer_marked(context, key, place, op);
@@ -100,7 +96,73 @@ bool hx_mark_run(
 	/* Somebody may have put it since we looked. */
 	if (atomic_load_explicit(&shard->table.sequence, memory_order_relaxed) == sequence ||
 	    hx_shard_find(shard, &key->packed, key->hash) == 0)
-		is_put = put_mark(context, key, op);
+		is_put = put_mark(context, key, hx_index_take_tokens(context->index, 1), op);
 	hx_lock_release(&shard->lock);
 	return is_put;
+}
+
+/* Answer what is marked, without a lock. Returns the others, as bits. */
+static unsigned answer_all(
+	const struct hx_work_context *context, const struct hx_index_key *keys,
+	struct hapax_op *ops, unsigned count)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct hx_index_key *key = &keys[i];
+		uint32_t place = key->place;
+		uint64_t sequence;
+
+		/* Nothing was probed: it is new most likely. */
+		if (place != 0 && !hx_index_probe_holds(key) &&
+		    !hx_shard_read(key->shard, &key->packed, key->hash, &place, &sequence))
+			place = 0;
+		if (place == 0 || !answer_marked(context, key, place, &ops[i]))
+			left |= 1u << i;
+	}
+	return left;
+}
+
+/* Put those of one shard. Returns what is left of them. Locks: the shard's. */
+static unsigned put_all(
+	const struct hx_work_context *context, const struct hx_index_key *keys,
+	struct hapax_op *ops, unsigned todo)
+{
+	unsigned count = (unsigned)__builtin_popcount(todo);
+	uint64_t token = hx_index_take_tokens(context->index, count);
+	unsigned left = 0;
+
+	for (; todo != 0; todo &= todo - 1) {
+		unsigned i = (unsigned)__builtin_ctz(todo);
+		const struct hx_index_key *key = &keys[i];
+		uint32_t place = hx_shard_find(key->shard, &key->packed, key->hash);
+
+		if (place != 0 ? !answer_marked(context, key, place, &ops[i])
+		               : !put_mark(context, key, token, &ops[i]))
+			left |= 1u << i;
+		token += token != 0;
+	}
+	return left;
+}
+
+unsigned hx_mark_run_all(
+	const struct hx_work_context *context, const struct hx_index_key *keys,
+	struct hapax_op *ops, unsigned count)
+{
+	unsigned todo = answer_all(context, keys, ops, count);
+	unsigned left = 0;
+
+	while (todo != 0) {
+		struct hx_shard *shard = keys[__builtin_ctz(todo)].shard;
+		unsigned here = 0;
+
+		for (unsigned i = 0; i < count; i++)
+			here |= (unsigned)(keys[i].shard == shard) << i;
+		here &= todo;
+		hx_lock_acquire(&shard->lock);
+		left |= put_all(context, keys, ops, here);
+		hx_lock_release(&shard->lock);
+		todo &= ~here;
+	}
+	return left;
 }

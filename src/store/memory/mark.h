@@ -7,11 +7,26 @@
 
 #include "store/memory/work.h"
 
+/* Can op be answered from packed bytes, if its record is a mark or absent? */
+static inline bool hx_mark_fits(const struct hapax_op *op)
+{
+	return op->type == HAPAX_OP_CHECK && op->record == NULL && op->ttl_ms != HAPAX_TTL_FOREVER;
+}
+
 /*
- * Answer op if it is such a check, as hx_work would. False: nothing was done, go
- * the long way. Between hx_epoch_enter() and leave.
+ * Answer op as hx_work would. False: nothing was done, go the long way. Between
+ * hx_epoch_enter() and leave.
  */
 bool hx_mark_run(
 	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op);
+
+/*
+ * The same for several that all fit, at most 32, with keys that were probed. Each
+ * shard is locked once for all that are new. Returns as bits those for which
+ * nothing was done; they go the long way in their order.
+ */
+unsigned hx_mark_run_all(
+	const struct hx_work_context *context, const struct hx_index_key *keys,
+	struct hapax_op *ops, unsigned count);
 
 #endif
