@@ -149,6 +149,7 @@ enum hapax_status hapax_processor_new(
 		hx_free(processor);
 		return status;
 	}
+	assert(processor->options.random_bytes != NULL);
 	processor->options.random_bytes(
 		processor->lines.hash_key, sizeof(processor->lines.hash_key),
 		processor->options.random_context);
