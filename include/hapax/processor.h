@@ -262,7 +262,7 @@ struct hapax_processor_options {
 	int64_t poll_ms;
 	/* How long a claim that the store did not take is repeated; 0: 5 s. */
 	int64_t timeout_ms;
-	/* Fills in attempt ids and jitter; NULL: the kernel's randomness. */
+	/* Asked by new for what attempt ids and jitter are made from; NULL: the kernel's. */
 	void (*random_bytes)(void *out, size_t size, void *context);
 	void *random_context;
 	/*

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "processor/processor.h"
 #include "support/crowd.h"
@@ -238,6 +239,82 @@ static void bad_calls_are_refused(void **state)
 	assert_int_equal(
 		hapax_process(processor, &request, nonsense, NULL, &answer, buf, &err),
 		HAPAX_ERR_INVALID);
+}
+
+/* C3: a duplicate of what is done takes no lock and no run. */
+static void duplicates_take_the_fast_path(void **state)
+{
+	struct hapax_request request = request_for("k");
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	unsigned char other[HAPAX_FINGERPRINT_SIZE] = {1};
+	unsigned char mine[HAPAX_FINGERPRINT_SIZE] = {2};
+	uint64_t before;
+	int runs = 0;
+
+	(void)state;
+	request.fingerprint = mine;
+	assert_int_equal(
+		hapax_process(processor, &request, write_receipt, &runs, &answer, buf, NULL),
+		HAPAX_OK);
+	before = processor->sequence;
+	assert_int_equal(
+		hapax_process(processor, &request, write_receipt, &runs, &answer, buf, NULL),
+		HAPAX_OK);
+	assert_true(hapax_answer_was_replay(&answer));
+	assert_true(case_bytes_are(answer.result.body, "receipt", 7));
+	assert_int_equal(
+		hapax_process(processor, &request, write_receipt, &runs, NULL, NULL, NULL),
+		HAPAX_OK);
+	request.fingerprint = other;
+	assert_int_equal(
+		hapax_process(processor, &request, write_receipt, &runs, &answer, buf, NULL),
+		HAPAX_OK);
+	assert_int_equal(answer.outcome, HAPAX_OUTCOME_MISMATCH);
+	assert_int_equal(answer.result.body.size, 0);
+	assert_int_equal(answer.owner.size, 0);
+	assert_int_equal(processor->sequence, before);
+	assert_int_equal(runs, 1);
+}
+
+static enum hapax_run_outcome do_nothing(struct hapax_work *work, void *context)
+{
+	(void)work, (void)context;
+	return HAPAX_RUN_OK;
+}
+
+/* A claim that no run can be begun with is given back, not left to lapse. */
+static void without_memory_no_claim_is_left_behind(void **state)
+{
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	unsigned refused = 0;
+
+	(void)state;
+	for (uint64_t nth = 1; nth < 20; nth++) {
+		struct hapax_op lookup = {.type = HAPAX_OP_LOOKUP};
+		struct hapax_record record = {0};
+		struct hapax_request request;
+		enum hapax_status status;
+		char key[16];
+
+		/* A new one has no runs to spare. */
+		hapax_processor_free(processor);
+		assert_int_equal(hapax_processor_new(store, NULL, &processor, NULL), HAPAX_OK);
+		snprintf(key, sizeof(key), "k%llu", (unsigned long long)nth);
+		request = request_for(key);
+		hx_alloc_fail_at(nth, 0);
+		status = hapax_process(processor, &request, do_nothing, NULL, &answer, buf, NULL);
+		hx_alloc_fail_at(0, 0);
+		refused += status == HAPAX_ERR_NO_MEMORY;
+		lookup.key = request.key;
+		lookup.record = &record;
+		lookup.buf = buf;
+		assert_int_equal(hapax_store_run(store, &lookup, 1, NULL), HAPAX_OK);
+		if (status == HAPAX_OK)
+			assert_int_equal(record.state, HAPAX_STATE_DONE);
+		else
+			assert_true(record.state != HAPAX_STATE_CLAIMED);
+	}
+	assert_true(refused > 0);
 }
 
 /* A gate that opens when as many have come as are waited for. */
@@ -552,6 +629,8 @@ int main(void)
 		CASE(a_definitive_failure_is_replayed),
 		CASE(what_a_handler_returns_is_checked),
 		CASE(bad_calls_are_refused),
+		CASE(duplicates_take_the_fast_path),
+		CASE(without_memory_no_claim_is_left_behind),
 		CASE(a_hundred_threads_one_run),
 		CASE(failures_hand_on_to_one_waiter_each),
 		CASE(a_thousand_keys_in_parallel),
