@@ -71,6 +71,7 @@ extern const struct command hx_cmd_complete;
 extern const struct command hx_cmd_completion;
 extern const struct command hx_cmd_explain;
 extern const struct command hx_cmd_forget;
+extern const struct command hx_cmd_fsck;
 extern const struct command hx_cmd_gc;
 extern const struct command hx_cmd_help;
 extern const struct command hx_cmd_key;
@@ -82,6 +83,7 @@ extern const struct command hx_cmd_renew;
 extern const struct command hx_cmd_resolve;
 extern const struct command hx_cmd_run;
 extern const struct command hx_cmd_stats;
+extern const struct command hx_cmd_store;
 extern const struct command hx_cmd_uuid7;
 extern const struct command hx_cmd_version;
 

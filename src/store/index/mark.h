@@ -2,10 +2,10 @@
 /*
  * mark.h - the fast lane: checks of keys that are new, or marked already.
  */
-#ifndef HX_STORE_MEMORY_MARK_H
-#define HX_STORE_MEMORY_MARK_H
+#ifndef HX_STORE_INDEX_MARK_H
+#define HX_STORE_INDEX_MARK_H
 
-#include "store/memory/work.h"
+#include "store/index/work.h"
 
 /* Can op be answered from packed bytes, if its record is a mark or absent? */
 static inline bool hx_mark_fits(const struct hapax_op *op)
@@ -28,5 +28,9 @@ bool hx_mark_run(
 unsigned hx_mark_run_all(
 	const struct hx_work_context *context, const struct hx_index_key *keys,
 	struct hapax_op *ops, unsigned count);
+
+/* The same for what is marked already, and nothing else: nothing is ever written. */
+bool hx_mark_read(
+	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op);
 
 #endif

@@ -5,15 +5,18 @@
  *
  * Locks: the lock of the key's shard, from decide to commit or cancel.
  */
-#ifndef HX_STORE_MEMORY_WORK_H
-#define HX_STORE_MEMORY_WORK_H
+#ifndef HX_STORE_INDEX_WORK_H
+#define HX_STORE_INDEX_WORK_H
 
 #include "record/transition.h"
 #include "store/index/index.h"
 
+struct hx_journal;
+
 /* What the operations of a submit have in common. */
 struct hx_work_context {
 	struct hx_index *index;
+	struct hx_journal *journal; /* NULL: the index is all there is */
 	struct hx_transition_rules rules;
 	uint64_t parked_max;
 };
@@ -56,5 +59,13 @@ enum hapax_status hx_work_prepare(
 void hx_work_commit(struct hx_work *work, const struct hx_work_context *context);
 
 void hx_work_cancel(struct hx_work *work, const struct hx_work_context *context);
+
+/*
+ * Settle a claim that lapsed and that nobody took up, if that is still so. LIMIT and
+ * NO_MEMORY: not now. *ret_is_settled: it was. Takes the lock itself.
+ */
+enum hapax_status hx_work_settle(
+	const struct hx_work_context *context, const struct hx_index_key *key,
+	bool *ret_is_settled);
 
 #endif

@@ -2,12 +2,14 @@
 /*
  * work.c - one operation on the index, in steps.
  */
-#include "store/memory/work.h"
+#include "store/index/work.h"
 
 #include <assert.h>
 
+#include "base/bytes.h"
 #include "record/record.h"
 #include "store/core.h"
+#include "store/index/journal.h"
 
 void hx_work_bind(struct hx_work *work, const struct hx_index_key *key, struct hapax_op *op)
 {
@@ -134,12 +136,50 @@ static enum hapax_status stage(
 		work->transition.next.token = token;
 		work->op->token = token;
 	}
+	if (work->op->type == HAPAX_OP_LOAD)
+		hx_index_raise_token(context->index, work->transition.next.token);
 	status = give_record(work);
 	if (status != HAPAX_OK || work->transition.effect != HX_EFFECT_PUT)
 		return status;
 	return hx_shard_stage(
 		work->key->shard, &work->transition.next, &work->key->packed, staged,
 		context->rules.now_ms, &work->staged);
+}
+
+static struct hx_journal_change change_of(
+	const struct hx_work *work, const struct hx_work_context *context)
+{
+	enum hapax_op_type type = work->op->type;
+
+	return (struct hx_journal_change){
+		.key = work->key,
+		.next = work->transition.effect == HX_EFFECT_PUT ? &work->transition.next : NULL,
+		.replaced = work->transition.was_absent ? NULL : &work->record,
+		.now_ms = context->rules.now_ms,
+		.ends_claim = type == HAPAX_OP_RENEW || type == HAPAX_OP_COMPLETE ||
+			type == HAPAX_OP_RELEASE || type == HAPAX_OP_PARK ||
+			type == HAPAX_OP_FORGET,
+	};
+}
+
+static enum hapax_status reserve(struct hx_work *work, const struct hx_work_context *context)
+{
+	struct hx_journal_change change;
+
+	if (context->journal == NULL || work->transition.effect == HX_EFFECT_NONE)
+		return HAPAX_OK;
+	change = change_of(work, context);
+	return context->journal->reserve(context->journal, &change);
+}
+
+static void write_journal(struct hx_work *work, const struct hx_work_context *context)
+{
+	struct hx_journal_change change;
+
+	if (context->journal == NULL || work->transition.effect == HX_EFFECT_NONE)
+		return;
+	change = change_of(work, context);
+	context->journal->write(context->journal, &change);
 }
 
 enum hapax_status hx_work_prepare(
@@ -153,6 +193,8 @@ enum hapax_status hx_work_prepare(
 	status = admit(work, context, may_evict);
 	if (status == HAPAX_OK)
 		status = stage(work, context, token, staged);
+	if (status == HAPAX_OK)
+		status = reserve(work, context);
 	if (status != HAPAX_OK) {
 		hx_work_cancel(work, context);
 		hx_store_refuse(work->op, status);
@@ -162,6 +204,8 @@ enum hapax_status hx_work_prepare(
 
 void hx_work_commit(struct hx_work *work, const struct hx_work_context *context)
 {
+	/* First: who reads the new record must find that it is being written. */
+	write_journal(work, context);
 	switch (work->transition.effect) {
 	case HX_EFFECT_NONE: note_use(work, context, work->place, 2); break;
 	case HX_EFFECT_PUT:
@@ -184,4 +228,63 @@ void hx_work_cancel(struct hx_work *work, const struct hx_work_context *context)
 		hx_index_unadmit(context->index);
 	work->staged = 0;
 	work->is_admitted = false;
+}
+
+/* Locks: the shard's. */
+static enum hapax_status settle(
+	const struct hx_work_context *context, const struct hx_index_key *key, uint32_t place,
+	bool *ret_is_settled)
+{
+	struct hx_shard *shard = key->shard;
+	struct hapax_record record;
+	struct hx_transition transition;
+	struct hx_journal_change change = {
+		.key = key,
+		.next = &transition.next,
+		.replaced = &record,
+		.now_ms = context->rules.now_ms,
+		.ends_claim = true,
+	};
+	enum hapax_status status;
+	uint32_t settled;
+
+	hx_shard_unpack(shard, place, &record);
+	record.key = hx_bytes(key->packed.data, key->packed.size); /* decides nothing */
+	hx_transition_sweep(&record, &context->rules, &transition);
+	if (transition.effect != HX_EFFECT_PUT)
+		return HAPAX_OK;
+	status = hx_shard_stage(
+		shard, &transition.next, &key->packed, 0, context->rules.now_ms, &settled);
+	if (status != HAPAX_OK)
+		return status;
+	if (context->journal != NULL) {
+		status = context->journal->reserve(context->journal, &change);
+		if (status != HAPAX_OK) {
+			hx_shard_unstage(shard, settled);
+			return status;
+		}
+		context->journal->write(context->journal, &change);
+	}
+	hx_table_begin(&shard->table);
+	hx_shard_publish(shard, key->hash, place, settled);
+	hx_table_end(&shard->table);
+	*ret_is_settled = true;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_work_settle(
+	const struct hx_work_context *context, const struct hx_index_key *key, bool *ret_is_settled)
+{
+	struct hx_shard *shard = key->shard;
+	enum hapax_status status = HAPAX_OK;
+	uint32_t place;
+
+	*ret_is_settled = false;
+	hx_lock_acquire(&shard->lock);
+	place = hx_shard_find(shard, &key->packed, key->hash);
+	if (place != 0)
+		status = settle(context, key, place, ret_is_settled);
+	hx_shard_charge(shard);
+	hx_lock_release(&shard->lock);
+	return status;
 }

@@ -6,12 +6,13 @@
  * are bracketed together, so that a reader without a lock sees all of the group or
  * nothing of it.
  */
-#include "store/memory/group.h"
+#include "store/index/group.h"
 
 #include <assert.h>
 
 #include "base/alloc.h"
 #include "store/core.h"
+#include "store/index/journal.h"
 
 /* Groups up to this size need no allocation. */
 enum { MEMBERS_ON_STACK = 4 };
@@ -85,6 +86,14 @@ static void share_token(struct member *members, size_t count)
 	}
 }
 
+static void cancel_all(const struct hx_work_context *context, struct member *members, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		hx_work_cancel(&members[i].work, context);
+	if (context->journal != NULL)
+		context->journal->cancel(context->journal);
+}
+
 /* Prepare all, or take everything back and give all the status that stood in the way. */
 static bool prepare_all(const struct hx_work_context *context, struct member *members, size_t count)
 {
@@ -99,8 +108,7 @@ static bool prepare_all(const struct hx_work_context *context, struct member *me
 		status = hx_work_prepare(&members[i].work, context, token, (unsigned)i + 1, false);
 		if (status == HAPAX_OK)
 			continue;
-		for (size_t k = 0; k < i; k++)
-			hx_work_cancel(&members[k].work, context);
+		cancel_all(context, members, i);
 		for (size_t k = 0; k < count; k++)
 			hx_store_refuse(members[k].work.op, status);
 		return false;
@@ -147,12 +155,25 @@ static void make_room(const struct hx_work_context *context, struct member *memb
 			context->index, members[i].key.shard, more, context->rules.now_ms);
 }
 
-static void run(
+/* The journal is full: let nothing have happened. False: it is not. */
+static bool put_off(const struct hx_work_context *context, struct member *members, size_t count)
+{
+	if (context->journal == NULL || !context->journal->is_full)
+		return false;
+	cancel_all(context, members, count);
+	for (size_t i = 0; i < count; i++)
+		hx_store_refuse(members[i].work.op, HAPAX_OK);
+	return true;
+}
+
+/* False: put off. */
+static bool run(
 	const struct hx_work_context *context, struct member *members, size_t count,
 	bool all_or_nothing)
 {
 	uint32_t shards = shards_of(context, members, count);
 	bool goes = true;
+	bool is_put_off;
 
 	for_shards(context, shards, lock);
 	make_room(context, members, count);
@@ -167,27 +188,33 @@ static void run(
 	} else {
 		prepare_each(context, members, count);
 	}
-	if (goes) {
+	is_put_off = put_off(context, members, count);
+	if (goes && !is_put_off) {
 		for_shards(context, shards, begin);
 		for (size_t i = 0; i < count; i++)
 			hx_work_commit(&members[i].work, context);
 		for_shards(context, shards, end);
+		/* What was reserved for the worst case and not needed. */
+		if (context->journal != NULL)
+			context->journal->cancel(context->journal);
 	}
 	for_shards(context, shards, unlock);
+	return !is_put_off;
 }
 
-void hx_memory_group(const struct hx_work_context *context, struct hapax_op *ops, size_t count)
+bool hx_index_group(const struct hx_work_context *context, struct hapax_op *ops, size_t count)
 {
 	bool all_or_nothing = (ops[0].flags & HAPAX_OP_ALL_OR_NOTHING) != 0;
 	struct member on_stack[MEMBERS_ON_STACK];
 	struct member *members = on_stack;
 	size_t work_count = 0;
+	bool is_run = true;
 
 	if (count > MEMBERS_ON_STACK)
 		members = hx_alloc(count * sizeof(*members));
 	if (members == NULL) {
 		hx_store_fail(ops, count, HAPAX_ERR_NO_MEMORY);
-		return;
+		return true;
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct member *member = &members[work_count];
@@ -200,9 +227,10 @@ void hx_memory_group(const struct hx_work_context *context, struct hapax_op *ops
 	}
 	assert(!all_or_nothing || work_count == count || work_count == 0);
 	if (work_count != 0)
-		run(context, members, work_count, all_or_nothing);
-	if (all_or_nothing && work_count != 0 && !all_go(members, work_count))
+		is_run = run(context, members, work_count, all_or_nothing);
+	if (is_run && all_or_nothing && work_count != 0 && !all_go(members, work_count))
 		hx_store_skip_group(ops, 0, count);
 	if (members != on_stack)
 		hx_free(members);
+	return is_run;
 }

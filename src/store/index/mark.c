@@ -9,9 +9,11 @@
  * rules are those of transition.c, and the model in tests/conformance holds both
  * lanes to them.
  */
-#include "store/memory/mark.h"
+#include "store/index/mark.h"
 
 #include <string.h>
+
+#include "store/index/journal.h"
 
 static void answer(
 	struct hapax_op *op, enum hapax_outcome outcome, uint64_t token, int64_t first_seen_ms,
@@ -47,6 +49,31 @@ static bool answer_marked(
 	return true;
 }
 
+static struct hx_journal_change change_of(
+	const struct hx_work_context *context, const struct hx_index_key *key,
+	const struct hx_packed_mark *mark)
+{
+	return (struct hx_journal_change){
+		.key = key, .mark = mark, .now_ms = context->rules.now_ms};
+}
+
+/* Tell the journal, if there is one. False: it has no room. */
+static bool write_journal(
+	const struct hx_work_context *context, const struct hx_index_key *key,
+	const struct hx_packed_mark *mark)
+{
+	struct hx_journal *journal = context->journal;
+	struct hx_journal_change change;
+
+	if (journal == NULL)
+		return true;
+	change = change_of(context, key, mark);
+	if (journal->reserve(journal, &change) != HAPAX_OK)
+		return false;
+	journal->write(journal, &change);
+	return true;
+}
+
 /* Locks: the shard's. token may stay unused. */
 static bool put_mark(
 	const struct hx_work_context *context, const struct hx_index_key *key, uint64_t token,
@@ -66,11 +93,14 @@ static bool put_mark(
 		return false;
 	if (hx_index_admit(context->index, shard, context->rules.now_ms) != HAPAX_OK)
 		return false;
-	place = hx_shard_put_mark(shard, &key->packed, key->hash, &mark, context->rules.now_ms);
-	if (place == 0) {
+	place = hx_shard_stage_mark(shard, &key->packed, &mark, context->rules.now_ms);
+	if (place == 0 || !write_journal(context, key, &mark)) {
+		if (place != 0)
+			hx_shard_unstage(shard, place);
 		hx_index_unadmit(context->index);
 		return false;
 	}
+	hx_shard_publish_mark(shard, key->hash, place);
 	if (context->index->evict == HAPAX_EVICT_LRU)
 		hx_packed_raise_use(hx_arena_at(&shard->arena, place), 1);
 	hx_shard_tidy(shard, context->rules.now_ms);
@@ -78,6 +108,17 @@ static bool put_mark(
 		hx_shard_charge(shard);
 	answer(op, HAPAX_OUTCOME_ACQUIRED, mark.token, context->rules.now_ms, mark.expires_ms);
 	return true;
+}
+
+bool hx_mark_read(
+	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op)
+{
+	uint64_t sequence;
+	uint32_t place;
+
+	return hx_mark_fits(op) &&
+		hx_shard_read(key->shard, &key->packed, key->hash, &place, &sequence) &&
+		place != 0 && answer_marked(context, key, place, op);
 }
 
 bool hx_mark_run(
