@@ -1,5 +1,7 @@
 """claim, renew, complete, release, park, resolve: the holder's commands."""
 
+import re
+
 from harness import expect, expect_in, expect_match, until
 
 
@@ -175,13 +177,18 @@ def test_the_script_in_the_help_of_claim_works(cli):
     expect(state(cli, "order-18"), "failed")
 
 
+def timeless(text):
+    """Without spans: a second may pass between two looks."""
+    return re.sub(r"<?\b(\d+[dhms])+\b", "SPAN", text)
+
+
 def test_explain(cli):
     def told(key, code=0):
         text = cli.run("explain", key, code=code).out
         answer = cli.run("explain", key, "-o", "json", code=code).json
         expect_in(f"A claim with the same payload is told now: {answer['next_claim']}.", text)
         for sentence in answer["explanation"]:
-            expect_in(sentence, text)
+            expect_in(timeless(sentence), timeless(text))
         return answer["state"], answer["next_claim"], text
 
     cli.run("check", "marked")
