@@ -409,13 +409,13 @@ def test_ignored_signals_stay_ignored(cli):
 
 def test_timeout(cli):
     script = "trap 'echo stopped; exit 0' TERM; echo ready; while :; do sleep 0.01; done"
-    result = shell(cli, script, "--timeout", "200ms", code=125)
+    result = shell(cli, script, "--timeout", "1s", code=125)
     expect_in("timed out: the command was ended", result.err)
     expect(result.out, "ready\nstopped\n")
     found = lookup(cli)
     expect((found["state"], found["error"]), ("failed", "it took longer than --timeout and was ended"))
     shell(cli, "exec sleep 100", "--timeout", "50ms", key="t", code=143)
-    shell(cli, "trap '' TERM; while :; do sleep 0.01; done", "--timeout", "50ms", "--kill-after", "50ms", key="u", code=137)
+    shell(cli, "trap '' TERM; while :; do sleep 0.01; done", "--timeout", "1s", "--kill-after", "50ms", key="u", code=137)
 
 
 def test_timeout_parks(cli):
@@ -430,7 +430,7 @@ def test_timeout_parks(cli):
 
 def test_timeout_ends_descendants(cli):
     script = "sh -c 'trap \"\" TERM; echo $$ >\"$TMPDIR/pid\"; while :; do sleep 0.01; done' & exec sleep 100"
-    shell(cli, script, "--timeout", "300ms", "--kill-after", "50ms", code=143)
+    shell(cli, script, "--timeout", "1s", "--kill-after", "50ms", code=143)
     pid = int((cli.folder / "pid").read_text(encoding="ascii"))
     until(lambda: not is_running(pid), "the descendant has ended")
 
@@ -462,7 +462,7 @@ def test_a_reader_that_has_gone(cli):
 def test_a_slow_reader_does_not_cost_the_lease(cli):
     cli.run("check", "other")
     read, write = os.pipe()
-    process = cli.start("run", "--key", "k", "--lease", "300ms", "--", "seq", "100000", stdout=write)
+    process = cli.start("run", "--key", "k", "--lease", "2s", "--", "seq", "100000", stdout=write)
     os.close(write)
     # The pipe is full and nobody reads; the lease is renewed all the same.
     until(lambda: lookup(cli)["state"] == "claimed", "it runs")
