@@ -184,7 +184,8 @@ def test_the_status_as_json(cli):
     expect((done["key"], done["scope"], done["output_bytes"], done["exit_code"]), ("k", "default/default", 4, 0))
     replay = status_of(cli, *command)
     expect((replay["outcome"], replay["token"], replay["exit_code"]), ("replay", done["token"], 0))
-    assert "first_seen" in replay and "expires_at" in replay
+    expect((replay["first_seen"], replay["expires_at"]), (done["first_seen"], done["expires_at"]))
+    assert "expires_at" not in failed
     expect(status_of(cli, "--key", "k", "--", "true", code=65)["outcome"], "mismatch")
     killed = status_of(cli, "--key", "s", "--", "sh", "-c", "kill -KILL $$", code=137)
     expect((killed["verdict"], killed["signal"], killed["exit_code"]), ("transient", 9, 137))
