@@ -349,8 +349,9 @@ struct crowd_case {
 	_Atomic unsigned replays;
 	_Atomic unsigned failures;
 	_Atomic unsigned wrong;
-	_Atomic int64_t finished_ns;
-	_Atomic int64_t woken_ns_max;
+	_Atomic int64_t ready_ns;  /* when the handler was ready */
+	_Atomic int64_t stored_ns; /* when its caller knew that the result is stored */
+	_Atomic int64_t awake_ns;  /* when the last of the others had it */
 	unsigned waiting_wanted;
 	unsigned failing;
 };
@@ -378,17 +379,16 @@ static enum hapax_run_outcome slow(struct hapax_work *work, void *context)
 	if (c->failing == 0)
 		wait_for_waiters(c->waiting_wanted);
 	(void)hapax_work_write(work, "one result", 10);
-	atomic_store(&c->finished_ns, hx_clock_mono_ns());
+	atomic_store(&c->ready_ns, hx_clock_mono_ns());
 	return HAPAX_RUN_OK;
 }
 
-static void note_wake_up(struct crowd_case *c)
+static void note_later(_Atomic int64_t *at_ns)
 {
-	int64_t span_ns = hx_clock_mono_ns() - atomic_load(&c->finished_ns);
-	int64_t before = atomic_load(&c->woken_ns_max);
+	int64_t now_ns = hx_clock_mono_ns();
+	int64_t before = atomic_load(at_ns);
 
-	while (span_ns > before &&
-	       !atomic_compare_exchange_weak(&c->woken_ns_max, &before, span_ns))
+	while (now_ns > before && !atomic_compare_exchange_weak(at_ns, &before, now_ns))
 		;
 }
 
@@ -412,24 +412,55 @@ static void call_slow(size_t index, void *context)
 		atomic_fetch_add(&c->wrong, 1);
 	} else if (hapax_answer_was_replay(&answer)) {
 		atomic_fetch_add(&c->replays, 1);
-		note_wake_up(c);
+		note_later(&c->awake_ns);
+	} else {
+		note_later(&c->stored_ns);
 	}
 	hapax_buf_free(mine);
 }
 
-/* Must show: one run, 99 attached replays, woken and not polled. */
+enum { WAKE_ROUNDS_MAX = 100 };
+
+static int compare_spans(const void *a, const void *b)
+{
+	const int64_t *one = a;
+	const int64_t *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+/* A time is a matter of the machine: judged where figures are, and by the median round. */
+static void report_wakes(int64_t *spans_ns, size_t count, double begun)
+{
+	int64_t median_us;
+
+	qsort(spans_ns, count, sizeof(*spans_ns), compare_spans);
+	median_us = spans_ns[count / 2] / 1000;
+	printf("# the last of 99 had the result %lld us after it was stored (median of %zu rounds)\n",
+	       (long long)median_us, count);
+	if (scale_is_proof())
+		scale_report(
+			"last of 99 waiters awake, microseconds (goal 5,000)", (uint64_t)median_us,
+			scale_seconds() - begun, median_us <= 5000);
+}
+
+/* Must show: one run, 99 attached replays, woken and not polled. E18: the retry storm. */
 static void a_hundred_threads_one_run(void **state)
 {
 	struct crowd_case c = {.waiting_wanted = 99};
 	struct hapax_processor_stats stats = HAPAX_PROCESSOR_STATS_INIT;
-	uint64_t rounds = scale_count(100, 3);
+	uint64_t rounds = scale_count(WAKE_ROUNDS_MAX, 3);
+	int64_t spans_ns[WAKE_ROUNDS_MAX];
 	double begun = scale_seconds();
 	struct crowd crowd;
 
 	(void)state;
+	if (rounds > WAKE_ROUNDS_MAX)
+		rounds = WAKE_ROUNDS_MAX;
 	crowd_init(&crowd, 100);
 	for (uint64_t round = 1; round <= rounds; round++) {
 		struct hapax_op forget = {.type = HAPAX_OP_FORGET};
+		int64_t from_ns;
 
 		atomic_store(&c.runs, 0);
 		atomic_store(&c.replays, 0);
@@ -437,6 +468,10 @@ static void a_hundred_threads_one_run(void **state)
 		assert_int_equal(c.runs, 1);
 		assert_int_equal(c.replays, 99);
 		assert_int_equal(c.wrong, 0);
+		/* What the disk takes to store it is the disk's, not the waking's. */
+		from_ns = hapax_store_capabilities(store) & HAPAX_STORE_DURABLE ? c.stored_ns
+										: c.ready_ns;
+		spans_ns[round - 1] = c.awake_ns > from_ns ? c.awake_ns - from_ns : 0;
 		hapax_processor_stats(processor, &stats);
 		assert_int_equal(stats.attached, 99 * round);
 		assert_int_equal(stats.woken, 99 * round);
@@ -445,17 +480,10 @@ static void a_hundred_threads_one_run(void **state)
 		assert_int_equal(hapax_store_run(store, &forget, 1, NULL), HAPAX_OK);
 	}
 	crowd_done(&crowd);
-	printf("# the last of 99 was awake %lld us after the handler returned\n",
-	       (long long)c.woken_ns_max / 1000);
 	scale_report(
 		"rounds of 100 threads on one key, one run each", rounds, scale_seconds() - begun,
 		true);
-	/* A time is a matter of the machine: judged where figures are. */
-	if (scale_is_proof())
-		scale_report(
-			"last of 99 waiters awake, microseconds (goal 5,000)",
-			(uint64_t)c.woken_ns_max / 1000, scale_seconds() - begun,
-			c.woken_ns_max <= 5000000);
+	report_wakes(spans_ns, (size_t)rounds, begun);
 }
 
 /* Must show: a failing handler's error reaches its caller, and one waiter runs next. */
