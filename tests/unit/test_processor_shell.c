@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "processor/processor.h"
 #include "support/crowd.h"
+#include "support/held_store.h"
 #include "support/scale.h"
 #include "support/store_case.h"
 
@@ -220,6 +221,7 @@ static void what_a_handler_returns_is_checked(void **state)
 
 static void bad_calls_are_refused(void **state)
 {
+	struct hapax_run_options options = HAPAX_RUN_OPTIONS_INIT;
 	struct hapax_request request = request_for("");
 	struct hapax_answer answer = HAPAX_ANSWER_INIT;
 	struct hapax_error err;
@@ -234,6 +236,11 @@ static void bad_calls_are_refused(void **state)
 	request = request_for("k");
 	assert_int_equal(
 		hapax_process(processor, &request, NULL, NULL, &answer, buf, &err),
+		HAPAX_ERR_INVALID);
+	options.lease_ms = -1;
+	request.options = &options;
+	assert_int_equal(
+		hapax_process(processor, &request, nonsense, NULL, &answer, buf, &err),
 		HAPAX_ERR_INVALID);
 	answer.size = 3;
 	assert_int_equal(
@@ -315,6 +322,104 @@ static void without_memory_no_claim_is_left_behind(void **state)
 			assert_true(record.state != HAPAX_STATE_CLAIMED);
 	}
 	assert_true(refused > 0);
+}
+
+/* The store goes away while the handler runs. */
+struct outage {
+	struct held_store *held;
+	enum hapax_status status;
+};
+
+static enum hapax_run_outcome lose_store(struct hapax_work *work, void *context)
+{
+	const struct outage *outage = context;
+
+	(void)hapax_work_write(work, "receipt", 7);
+	outage->held->away = outage->status;
+	return HAPAX_RUN_OK;
+}
+
+static enum hapax_run_outcome lose_key(struct hapax_work *work, void *context)
+{
+	const struct outage *outage = context;
+	struct hapax_op forget = {.type = HAPAX_OP_FORGET, .flags = HAPAX_OP_FORCE};
+
+	forget.key = work->key;
+	(void)hapax_store_run(outage->held->inner, &forget, 1, NULL);
+	return HAPAX_RUN_OK;
+}
+
+static void expect_unstored(
+	hapax_handler_fn *handler, enum hapax_status status, enum hapax_status expected,
+	const char *text)
+{
+	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
+	struct hapax_processor *on_held = NULL;
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	struct hapax_request request = request_for("k");
+	struct hapax_error err = {0};
+	struct held_store held;
+	struct outage outage = {&held, status};
+
+	held_store_init(&held, store, NULL);
+	options.run.lease_ms = 20;
+	options.timeout_ms = 20;
+	assert_int_equal(hapax_processor_new(&held.base, &options, &on_held, NULL), HAPAX_OK);
+	if (handler == NULL)
+		held.away = status;
+	assert_int_equal(
+		hapax_process(
+			on_held, &request, handler == NULL ? nonsense : handler, &outage, &answer,
+			buf, &err),
+		expected);
+	assert_int_equal(answer.status, expected);
+	assert_non_null(strstr(err.message, text));
+	if (handler == lose_store) {
+		/* C6: it ran, the caller has its result, and knows that it is not kept. */
+		assert_int_equal(answer.outcome, HAPAX_OUTCOME_ACQUIRED);
+		assert_true(case_bytes_are(answer.result.body, "receipt", 7));
+	}
+	hapax_processor_free(on_held);
+	held_store_done(&held);
+}
+
+static void what_is_not_stored_is_reported(void **state)
+{
+	(void)state;
+	expect_unstored(
+		lose_store, HAPAX_ERR_LIMIT, HAPAX_ERR_LIMIT, "its result could not be kept");
+	expect_unstored(NULL, HAPAX_ERR_UNAVAILABLE, HAPAX_ERR_UNAVAILABLE, "nothing ran");
+	expect_unstored(NULL, HAPAX_ERR_UNCERTAIN, HAPAX_ERR_UNCERTAIN, "may be claimed");
+	expect_unstored(lose_key, HAPAX_OK, HAPAX_ERR_FENCED, "somebody else has the key");
+	expect_unstored(
+		lose_store, HAPAX_ERR_UNCERTAIN, HAPAX_ERR_UNCERTAIN, "nobody knows whether");
+}
+
+static enum hapax_run_outcome write_much(struct hapax_work *work, void *context)
+{
+	static char much[32 * 1024];
+
+	(void)context;
+	return hapax_work_write(work, much, sizeof(much)) == HAPAX_OK ? HAPAX_RUN_OK
+								      : HAPAX_RUN_AMBIGUOUS;
+}
+
+static void a_buffer_that_is_too_small_leaves_the_body_out(void **state)
+{
+	struct hapax_request request = request_for("k");
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	struct hapax_buf *small = hapax_buf_new(64);
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(
+			hapax_process(processor, &request, write_much, NULL, &answer, small, NULL),
+			HAPAX_OK);
+		assert_int_equal(hapax_answer_was_replay(&answer), i > 0);
+		assert_int_equal(answer.result.body.size, 0);
+		assert_int_equal(answer.result.omitted_bytes, 32 * 1024);
+	}
+	hapax_buf_free(small);
 }
 
 /* A gate that opens when as many have come as are waited for. */
@@ -659,6 +764,8 @@ int main(void)
 		CASE(bad_calls_are_refused),
 		CASE(duplicates_take_the_fast_path),
 		CASE(without_memory_no_claim_is_left_behind),
+		CASE(what_is_not_stored_is_reported),
+		CASE(a_buffer_that_is_too_small_leaves_the_body_out),
 		CASE(a_hundred_threads_one_run),
 		CASE(failures_hand_on_to_one_waiter_each),
 		CASE(a_thousand_keys_in_parallel),
