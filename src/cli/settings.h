@@ -36,7 +36,8 @@ struct hx_settings {
 	struct hapax_bytes tenant; /* "default" unless given */
 	struct hapax_bytes group;
 	bool scope_given;
-	int64_t ttl_ms; /* 0: the store's default */
+	int64_t ttl_ms;           /* 0: the store's default */
+	uint64_t result_size_max; /* 0: the store's default */
 	bool store_is_default;
 	char store_url[HX_STORE_URL_SIZE];
 };
