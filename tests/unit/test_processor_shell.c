@@ -442,7 +442,8 @@ static void gate_pass(struct gate *gate)
 {
 	pthread_mutex_lock(&gate->mutex);
 	gate->inside++;
-	pthread_cond_broadcast(&gate->changed);
+	if (gate->inside == gate->wanted)
+		pthread_cond_broadcast(&gate->changed);
 	while (gate->inside < gate->wanted)
 		pthread_cond_wait(&gate->changed, &gate->mutex);
 	pthread_mutex_unlock(&gate->mutex);
@@ -730,20 +731,31 @@ static void many_threads_on_many_keys(void **state)
 
 static struct temp_dir dir;
 
-static int begin_sqlite(void **state)
+static int begin_in(const char *scheme)
 {
 	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
 	char url[256];
 
-	(void)state;
 	temp_dir_init(&dir);
-	snprintf(url, sizeof(url), "sqlite:%s/hapax.db", dir.path);
+	snprintf(url, sizeof(url), "%s%s/store", scheme, dir.path);
 	options.poll_ms = INT64_C(3600) * 1000;
 	open_on(url, &options);
 	return 0;
 }
 
-static int end_sqlite(void **state)
+static int begin_sqlite(void **state)
+{
+	(void)state;
+	return begin_in("sqlite:");
+}
+
+static int begin_file(void **state)
+{
+	(void)state;
+	return begin_in("file:");
+}
+
+static int end_in_dir(void **state)
 {
 	int result = end(state);
 
@@ -752,7 +764,8 @@ static int end_sqlite(void **state)
 }
 
 #define CASE(name)        cmocka_unit_test_setup_teardown(name, begin, end)
-#define CASE_SQLITE(name) cmocka_unit_test_setup_teardown(name, begin_sqlite, end_sqlite)
+#define CASE_SQLITE(name) cmocka_unit_test_setup_teardown(name, begin_sqlite, end_in_dir)
+#define CASE_FILE(name)   cmocka_unit_test_setup_teardown(name, begin_file, end_in_dir)
 
 int main(void)
 {
@@ -771,6 +784,10 @@ int main(void)
 		CASE(a_thousand_keys_in_parallel),
 		CASE(the_lease_is_renewed_while_a_handler_runs),
 		CASE(many_threads_on_many_keys),
+		CASE_FILE(any_function_can_be_wrapped),
+		CASE_FILE(a_hundred_threads_one_run),
+		CASE_FILE(failures_hand_on_to_one_waiter_each),
+		CASE_FILE(many_threads_on_many_keys),
 #if HX_HAVE_SQLITE
 		CASE_SQLITE(any_function_can_be_wrapped),
 		CASE_SQLITE(a_hundred_threads_one_run),

@@ -346,16 +346,28 @@ static void leases_that_lapse_in_memory(void **state)
 	run_rounds("memory:", 1, scale_count(200, 4));
 }
 
-static void leases_that_lapse_on_a_store_with_a_thread(void **state)
+static void run_in(const char *scheme, uint64_t rounds)
 {
 	struct temp_dir dir;
 	char url[256];
 
-	(void)state;
 	temp_dir_init(&dir);
-	snprintf(url, sizeof(url), "sqlite:%s/hapax.db", dir.path);
-	run_rounds(url, 5, scale_count(10, 1));
+	snprintf(url, sizeof(url), "%s%s/store", scheme, dir.path);
+	run_rounds(url, 5, rounds);
 	temp_dir_done(&dir);
+}
+
+static void leases_that_lapse_on_a_log(void **state)
+{
+	(void)state;
+	run_in("file:", scale_count(10, 1));
+}
+
+/* The function is there without the store, too. */
+__attribute__((unused)) static void leases_that_lapse_in_a_database(void **state)
+{
+	(void)state;
+	run_in("sqlite:", scale_count(10, 1));
 }
 
 int main(void)
@@ -364,8 +376,9 @@ int main(void)
 		cmocka_unit_test(a_loop_and_threads_around_it),
 		cmocka_unit_test(long_leases_in_memory),
 		cmocka_unit_test(leases_that_lapse_in_memory),
+		cmocka_unit_test(leases_that_lapse_on_a_log),
 #if HX_HAVE_SQLITE
-		cmocka_unit_test(leases_that_lapse_on_a_store_with_a_thread),
+		cmocka_unit_test(leases_that_lapse_in_a_database),
 #endif
 	};
 
