@@ -24,8 +24,8 @@ echo "report of $1: mailed"
 REPORT
 chmod +x "$folder/report"
 
-# This is what stands in the crontab:
-#   0 2 * * *  hapax run --key-from 'template:report-{date:%Y-%m-%d}' --wait -- report
+# This is what stands in the crontab, where % is written \%:
+#   0 2 * * *  hapax run --key-from 'template:report-{date:\%F}' --wait -- report
 # Here the day is given, so that the example can go through several.
 job() {
 	hapax run --key "report-$1" --wait --ttl 7d -- "$folder/report" "$1"

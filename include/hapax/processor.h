@@ -262,7 +262,7 @@ struct hapax_processor_options {
 	int64_t poll_ms;
 	/* How long a claim that the store did not take is repeated; 0: 5 s. */
 	int64_t timeout_ms;
-	/* Fills in attempt ids and jitter; NULL: the kernel's randomness. */
+	/* Asked by new for what attempt ids and jitter are made from; NULL: the kernel's. */
 	void (*random_bytes)(void *out, size_t size, void *context);
 	void *random_context;
 	/*
@@ -289,7 +289,7 @@ HAPAX_API enum hapax_status hapax_processor_new(
 	struct hapax_store *store, const struct hapax_processor_options *options,
 	struct hapax_processor **ret_processor, struct hapax_error *err);
 
-/* NULL is allowed. Every run has ended: see hapax_processor_stats(). */
+/* NULL is allowed. Every run has ended: see hapax_processor_stats(). Not within a step. */
 HAPAX_API void hapax_processor_free(struct hapax_processor *processor);
 
 /*
@@ -343,8 +343,8 @@ HAPAX_API uint32_t hapax_run_attempt(const struct hapax_run *run);
 
 /*
  * Do what is due: renew, wake, repeat, give up, and tell steps that wait for it.
- * Returns when it must be called again, as boot_ms of the processor's clock, or
- * HAPAX_TIME_NEVER. One thread at a time; calling it too early does no harm.
+ * Returns when it must be called again, as boot_ms of the processor's clock; a time
+ * that has passed: at once; HAPAX_TIME_NEVER: when wake says so. One thread at a time; calling it too early does no harm.
  */
 HAPAX_API int64_t hapax_processor_tick(struct hapax_processor *processor);
 

@@ -59,6 +59,14 @@ static int run_option(const char *option)
 	return HX_EXIT_USAGE;
 }
 
+/* Does this command keep the usual codes for the program that it runs? */
+static bool is_wrapper(const char *name)
+{
+	const struct command *command = hx_command_find(name);
+
+	return command != NULL && (command->flags & COMMAND_WRAPPER) != 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
@@ -68,7 +76,7 @@ int main(int argc, char **argv)
 	hx_interrupt_ignore_writes();
 	code = guard_descriptors();
 	if (code != HX_EXIT_OK)
-		return code;
+		return argc > 1 && is_wrapper(argv[1]) ? HX_EXIT_WRAPPER : code;
 	if (argc < 2) {
 		hx_out_init(&err, stderr);
 		hx_help_overview(&err);

@@ -183,6 +183,8 @@ static void step(
 		ledger->end_status = answer->status;
 		if (ledger->run == NULL)
 			keep_answer(ledger, answer);
+		else
+			ledger->seen.expires_ms = answer->expires_ms;
 		break;
 	}
 }

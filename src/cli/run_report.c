@@ -18,12 +18,22 @@ static const char *verdict_name(const struct hx_run_report *report)
 	return hapax_run_outcome_name(report->verdict);
 }
 
-static void write_record(struct hx_json_out *json, const struct hapax_op *seen)
+/* Is there a result that stays for a while? */
+static bool is_kept(const struct hx_run_report *report)
 {
+	return report->outcome == HAPAX_OUTCOME_REPLAY ||
+		(report->is_stored && report->has_run &&
+	         (report->verdict == HAPAX_RUN_OK || report->verdict == HAPAX_RUN_DEFINITIVE));
+}
+
+static void write_record(struct hx_json_out *json, const struct hx_run_report *report)
+{
+	const struct hapax_op *seen = &report->ledger->seen;
+
 	hx_json_out_unsigned(json, "token", seen->token);
 	hx_json_out_unsigned(json, "attempt", seen->attempt);
 	hx_json_out_time(json, "first_seen", seen->first_seen_ms);
-	if (seen->outcome == HAPAX_OUTCOME_REPLAY)
+	if (is_kept(report))
 		hx_json_out_time(json, "expires_at", seen->expires_ms);
 	if (seen->outcome == HAPAX_OUTCOME_IN_PROGRESS) {
 		hx_json_out_bytes(json, "owner", seen->record->owner);
@@ -61,7 +71,7 @@ void hx_run_report_json(const struct hx_run_report *report, int fd)
 		&json, ledger->inv->settings.tenant, ledger->inv->settings.group,
 		ledger->plan->key);
 	if (report->outcome != HAPAX_OUTCOME_NONE)
-		write_record(&json, &ledger->seen);
+		write_record(&json, report);
 	if (report->has_run)
 		write_run(&json, report);
 	if (report->omitted_bytes > 0)

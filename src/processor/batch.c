@@ -99,6 +99,9 @@ static void fill_op(struct hapax_op *op, struct hx_run_key *key)
 		op->lease_ms = run->options.lease_ms;
 	else if (run->question == HAPAX_OP_COMPLETE)
 		op->result = &run->result;
+	else if (run->is_side_question)
+		/* Not run->error: the run may end, and say why, while this is on its way. */
+		op->error = HX_BYTES_LIT("the run took longer than it may");
 	else
 		op->error = hapax_buf_bytes(&run->error);
 }

@@ -145,6 +145,19 @@ static void set_off(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 		hx_claim_ask(pump, run, now_ms);
 }
 
+/* Begin with the answer. Nobody could have been told to wait for it: it holds the key. */
+static void take_over(
+	struct hx_pump *pump, struct hapax_run *run, const struct hx_early_claim *claim)
+{
+	struct hx_verdict verdict = {HAPAX_OK, HAPAX_OUTCOME_ACQUIRED, 0};
+
+	run->state = HX_RUN_CLAIMING;
+	run->question = HAPAX_OP_CLAIM;
+	run->sent_ms = claim->sent_ms;
+	memcpy(run->attempt_id, claim->op->attempt_id, sizeof(run->attempt_id));
+	hx_claim_answered(pump, run, verdict, claim->op);
+}
+
 /* Locks: the mutex is held. The runs stand in *ret_list in the order of the requests. */
 static enum hapax_status prepare_all(
 	struct hapax_processor *processor, const struct hapax_request *requests, size_t count,
@@ -204,7 +217,8 @@ static enum hapax_status check_all(
 
 static enum hapax_status begin(
 	struct hapax_processor *processor, const struct hapax_request *requests, size_t count,
-	const struct hx_run_origin *origin, struct hapax_error *err)
+	const struct hx_run_origin *origin, const struct hx_early_claim *claim,
+	struct hapax_error *err)
 {
 	enum hapax_status status;
 	struct hapax_run *list;
@@ -224,7 +238,10 @@ static enum hapax_status begin(
 		struct hapax_run *run = list;
 
 		list = run->list_next;
-		set_off(&pump, run, now_ms);
+		if (claim != NULL)
+			take_over(&pump, run, claim);
+		else
+			set_off(&pump, run, now_ms);
 	}
 	hx_pump_leave(&pump);
 	return status;
@@ -234,14 +251,15 @@ enum hapax_status hapax_processor_begin(
 	struct hapax_processor *processor, const struct hapax_request *requests, size_t count,
 	struct hapax_error *err)
 {
-	return begin(processor, requests, count, NULL, err);
+	return begin(processor, requests, count, NULL, NULL, err);
 }
 
 enum hapax_status hx_processor_begin_one(
 	struct hapax_processor *processor, const struct hapax_request *request,
-	const struct hx_run_origin *origin, struct hapax_error *err)
+	const struct hx_run_origin *origin, const struct hx_early_claim *claim,
+	struct hapax_error *err)
 {
-	return begin(processor, request, 1, origin, err);
+	return begin(processor, request, 1, origin, claim, err);
 }
 
 void hapax_run_leave(struct hapax_run *run)

@@ -33,7 +33,7 @@ int64_t hx_repeat_after(struct hapax_run *run, int64_t bound_ms)
 	enum { FIRST_MS = 10, DOUBLINGS_MAX = 12 };
 	unsigned doublings = run->repeats < DOUBLINGS_MAX ? run->repeats : DOUBLINGS_MAX;
 	int64_t span_ms = (int64_t)FIRST_MS << doublings;
-	uint32_t jitter;
+	uint64_t jitter = hx_processor_random(run->processor);
 
 	run->repeats++;
 	run->processor->stats.repeated++;
@@ -42,7 +42,6 @@ int64_t hx_repeat_after(struct hapax_run *run, int64_t bound_ms)
 	if (span_ms < 1)
 		span_ms = 1;
 	/* Half of it at random, so that those who failed together do not come back together. */
-	hx_processor_random(run->processor, &jitter, sizeof(jitter));
 	return span_ms / 2 + (int64_t)(jitter % (uint64_t)(span_ms - span_ms / 2 + 1));
 }
 
@@ -50,7 +49,7 @@ void hx_claim_ask(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
 	const struct hapax_processor_options *options = &run->processor->options;
 
-	hx_processor_random(run->processor, run->attempt_id, sizeof(run->attempt_id));
+	hx_processor_attempt_id(run->processor, run->attempt_id);
 	run->state = HX_RUN_CLAIMING;
 	run->question = HAPAX_OP_CLAIM;
 	run->is_uncertain = false;

@@ -102,16 +102,11 @@ void hx_lease_answered(struct hx_pump *pump, struct hapax_run *run, struct hx_ve
 
 static void overdue(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
-	static const char why[] = "the run took longer than it may";
-
 	run->is_overdue = true;
 	run->processor->stats.overdue++;
 	run->renew_at_ms = HAPAX_TIME_NEVER;
-	if (run->options.on_lapse == HAPAX_ON_LAPSE_PARK) {
-		/* Without the text it is parked all the same. */
-		(void)hx_buf_append(&run->error, why, sizeof(why) - 1);
+	if (run->options.on_lapse == HAPAX_ON_LAPSE_PARK)
 		run->renew_at_ms = now_ms;
-	}
 	hx_pump_tell(pump, run, HAPAX_STEP_OVERDUE);
 }
 

@@ -2,9 +2,11 @@
 /*
  * process.c - the core with a blocking shell: wrap any function.
  *
- * The caller's thread begins the run, sleeps until it is decided, works, finishes and
- * sleeps until the end. Steps are told on whatever thread brings them about; they
- * write into the call, which lives on the caller's stack, and set its events.
+ * A duplicate of what is done gets its answer without a lock and without a run, where
+ * the store answers at once (direct.c). Else the caller's thread begins the run,
+ * sleeps until it is decided, works, finishes and sleeps until the end. Steps are told
+ * on whatever thread brings them about; they write into the call, which lives on the
+ * caller's stack, and set its events.
  */
 #include "processor/process.h"
 
@@ -18,6 +20,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/thread.h"
+#include "processor/direct.h"
 #include "processor/processor.h"
 
 struct hapax_call {
@@ -192,6 +195,23 @@ static enum hapax_status conclude(
 	return mine->status == HAPAX_OK ? HAPAX_OK : describe_failure(mine, err);
 }
 
+/* Begin the run, with the claim if there is one already. */
+static enum hapax_status start(
+	struct hapax_processor *processor, const struct hapax_request *request,
+	const struct hx_run_origin *origin, const struct hx_direct *direct, struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	if (processor->options.wake == NULL && processor->has_lease)
+		status = hx_ticker_start(processor, err);
+	if (status == HAPAX_OK)
+		status = hx_processor_begin_one(
+			processor, request, origin, direct == NULL ? NULL : &direct->claim, err);
+	if (status != HAPAX_OK && direct != NULL)
+		hx_direct_release(processor, direct);
+	return status;
+}
+
 enum hapax_status hx_process(
 	struct hapax_processor *processor, const struct hapax_request *request,
 	const struct hx_run_origin *origin, hapax_handler_fn *handler, void *context,
@@ -199,7 +219,9 @@ enum hapax_status hx_process(
 {
 	struct hapax_call call = {.buf = buf};
 	struct hapax_request mine = HAPAX_REQUEST_INIT;
-	enum hapax_status status = HAPAX_OK;
+	enum hx_directly directly = HX_DIRECTLY_NOT;
+	struct hx_direct direct;
+	enum hapax_status status;
 
 	if (processor == NULL || request == NULL || handler == NULL ||
 	    request->size < sizeof(request->size) || request->size > sizeof(mine) ||
@@ -212,12 +234,15 @@ enum hapax_status hx_process(
 	mine.size = sizeof(mine);
 	mine.step = told;
 	mine.context = &call;
+	/* Without a buffer only who wants to know nothing else can do with less. */
+	if (buf != NULL || (answer == NULL && processor->options.decided == NULL))
+		directly = hx_direct_claim(processor, &mine, origin, &direct, &call.answer, buf);
+	if (directly == HX_DIRECTLY_ANSWERED)
+		return conclude(&call, answer, err);
 	if (buf != NULL)
 		hx_buf_clear(buf);
-	if (processor->options.wake == NULL && processor->has_lease)
-		status = hx_ticker_start(processor, err);
-	if (status == HAPAX_OK)
-		status = hx_processor_begin_one(processor, &mine, origin, err);
+	status = start(
+		processor, &mine, origin, directly == HX_DIRECTLY_ACQUIRED ? &direct : NULL, err);
 	if (status != HAPAX_OK)
 		return status;
 	hx_buf_init(&call.body, HX_RESULT_SIZE_LIMIT);

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "base/random.h"
+#include "base/siphash.h"
 #include "processor/batch.h"
 #include "processor/steps.h"
 
@@ -149,8 +150,12 @@ enum hapax_status hapax_processor_new(
 		hx_free(processor);
 		return status;
 	}
+	assert(processor->options.random_bytes != NULL);
 	processor->options.random_bytes(
 		processor->lines.hash_key, sizeof(processor->lines.hash_key),
+		processor->options.random_context);
+	processor->options.random_bytes(
+		processor->random_key, sizeof(processor->random_key),
 		processor->options.random_context);
 	hx_mutex_init(&processor->mutex);
 	hx_cond_init(&processor->idle);
@@ -192,22 +197,21 @@ void hx_processor_wake(struct hapax_processor *processor)
 		hx_ticker_wake(&processor->ticker);
 }
 
-void hx_processor_random(struct hapax_processor *processor, void *out, size_t size)
+uint64_t hx_processor_random(struct hapax_processor *processor)
 {
-	unsigned char *at;
+	uint64_t count =
+		atomic_fetch_add_explicit(&processor->random_count, 1, memory_order_relaxed);
 
-	assert(size <= 64);
-	if (processor->random_left < size) {
-		processor->options.random_bytes(
-			processor->random, sizeof(processor->random),
-			processor->options.random_context);
-		processor->random_left = sizeof(processor->random);
-	}
-	processor->random_left -= size;
-	at = &processor->random[processor->random_left];
-	memcpy(out, at, size);
-	/* Given out once. */
-	memset(at, 0, size);
+	return hx_siphash13(processor->random_key, &count, sizeof(count));
+}
+
+void hx_processor_attempt_id(
+	struct hapax_processor *processor, unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE])
+{
+	uint64_t words[2] = {hx_processor_random(processor), hx_processor_random(processor)};
+
+	_Static_assert(sizeof(words) == HAPAX_ATTEMPT_ID_SIZE, "all of it is filled");
+	memcpy(attempt_id, words, sizeof(words));
 }
 
 static struct hapax_run *run_of(struct hx_timer *timer)

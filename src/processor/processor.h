@@ -10,6 +10,7 @@
 #ifndef HX_PROCESSOR_H
 #define HX_PROCESSOR_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,6 +31,8 @@ struct hapax_processor {
 	struct hapax_processor_options options; /* complete */
 	char owner[HX_OWNER_SIZE_MAX + 1];
 	bool has_lease; /* claims outlive the caller's transaction */
+	uint64_t random_key[2];
+	_Atomic uint64_t random_count; /* numbers that were made */
 
 	struct hx_mutex mutex;
 	struct hx_lines lines;
@@ -44,10 +47,8 @@ struct hapax_processor {
 	int64_t tick_at_ms; /* what tick last said */
 	bool is_wake_due;   /* tick must come sooner than that */
 	bool is_ticking;
-	unsigned pumps;            /* that are at work */
-	struct hx_cond idle;       /* no pump is */
-	unsigned char random[512]; /* asked for together: one system call for many claims */
-	size_t random_left;
+	unsigned pumps;      /* that are at work */
+	struct hx_cond idle; /* no pump is */
 	struct hapax_processor_stats stats;
 
 	struct hx_ticker ticker;
@@ -67,8 +68,15 @@ static inline int64_t hx_time_after(int64_t from_ms, int64_t span_ms)
 	return __builtin_add_overflow(from_ms, span_ms, &at_ms) ? HAPAX_TIME_NEVER : at_ms;
 }
 
-/* Random bytes, at most 64. Locks: the mutex is held. */
-void hx_processor_random(struct hapax_processor *processor, void *out, size_t size);
+/*
+ * A number that nobody can guess or repeat without the key: a keyed hash of a count,
+ * because a system call for each claim would cost more than the claim. Locks: none
+ * needed.
+ */
+uint64_t hx_processor_random(struct hapax_processor *processor);
+
+void hx_processor_attempt_id(
+	struct hapax_processor *processor, unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE]);
 
 /* Let tick be called. Locks: the mutex is held. */
 void hx_processor_wake(struct hapax_processor *processor);
@@ -85,9 +93,19 @@ enum hapax_status hx_run_options_complete(
 	const struct hapax_processor *processor, const struct hapax_run_options *options,
 	struct hapax_run_options *ret_options, struct hapax_error *err);
 
-/* As hapax_processor_begin() for one request, which a registration may have made. */
+/* A claim that was answered before its run was begun. */
+struct hx_early_claim {
+	const struct hapax_op *op;
+	int64_t sent_ms;
+};
+
+/*
+ * As hapax_processor_begin() for one request, which a registration may have made, and
+ * whose claim may be answered already: ACQUIRED. origin and claim may be NULL.
+ */
 enum hapax_status hx_processor_begin_one(
 	struct hapax_processor *processor, const struct hapax_request *request,
-	const struct hx_run_origin *origin, struct hapax_error *err);
+	const struct hx_run_origin *origin, const struct hx_early_claim *claim,
+	struct hapax_error *err);
 
 #endif

@@ -202,8 +202,10 @@ enum hapax_status hapax_registry_new(
 	hx_mutex_init(&registry->mutex);
 	/* One more: the row without a type stands apart, behind the others. */
 	registry->rows = hx_alloc_zero(count + 1, sizeof(*registry->rows));
-	if (registry->rows == NULL)
-		status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+	if (registry->rows == NULL) {
+		hapax_registry_free(registry);
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+	}
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
 		status = add_row(registry, rows, i, &registry->rows[count], err);
 	if (status != HAPAX_OK) {
@@ -218,7 +220,7 @@ void hapax_registry_free(struct hapax_registry *registry)
 {
 	if (registry == NULL)
 		return;
-	for (size_t i = 0; i < registry->count; i++)
+	for (size_t i = 0; registry->rows != NULL && i < registry->count; i++)
 		free_row(&registry->rows[i]);
 	if (registry->rest != NULL)
 		free_row(registry->rest);

@@ -14,7 +14,7 @@ enum {
 	/* A record with the largest result, and its texts. */
 	RECORD_BYTES_MAX = HX_RESULT_SIZE_LIMIT + HX_RESULT_HEADERS_SIZE_MAX + 64 * 1024,
 	/* What a run in the pool may keep: thousands of them must fit in memory. */
-	KEPT_BYTES_MAX = 16 * 1024,
+	KEPT_BYTES_MAX = 4 * 1024,
 	TEXT_BYTES_MAX = 1024 * (HX_KEY_SIZE_MAX + 2 * HX_SCOPE_PART_SIZE_MAX) + HX_OWNER_SIZE_MAX,
 };
 

@@ -206,6 +206,12 @@ class Cli:
         expect(self.sql("PRAGMA integrity_check"), [("ok",)], "integrity_check")
 
 
+def is_sanitized():
+    """Was the program built with a sanitizer?"""
+    data = PROGRAM.read_bytes()
+    return b"__asan_init" in data or b"__tsan_init" in data
+
+
 def plain_user():
     """Options of subprocess that make a child a plain user, also when root runs the tests."""
     if os.geteuid() != 0:

@@ -1,5 +1,7 @@
 """claim, renew, complete, release, park, resolve: the holder's commands."""
 
+import re
+
 from harness import expect, expect_in, expect_match, until
 
 
@@ -73,7 +75,7 @@ def test_renew(cli):
     token = str(claim(cli, "k", "--lease", "5s"))
     answer = cli.run("renew", "k", "--token", token, "--lease", "1h", "-o", "json").json
     assert 3500_000 < answer["lease_left_ms"] <= 3600_000, answer
-    expect_match(r"^claimed  attempt 1, lease ends in 29s|30s$", cli.run("renew", "k", "--token", token).out)
+    expect_match(r"^claimed  attempt 1, lease ends in [23]\ds$", cli.run("renew", "k", "--token", token).out)
 
 
 def test_park_and_resolve(cli):
@@ -175,13 +177,18 @@ def test_the_script_in_the_help_of_claim_works(cli):
     expect(state(cli, "order-18"), "failed")
 
 
+def timeless(text):
+    """Without spans: a second may pass between two looks."""
+    return re.sub(r"<?\b(\d+[dhms])+\b", "SPAN", text)
+
+
 def test_explain(cli):
     def told(key, code=0):
         text = cli.run("explain", key, code=code).out
         answer = cli.run("explain", key, "-o", "json", code=code).json
         expect_in(f"A claim with the same payload is told now: {answer['next_claim']}.", text)
         for sentence in answer["explanation"]:
-            expect_in(sentence, text)
+            expect_in(timeless(sentence), timeless(text))
         return answer["state"], answer["next_claim"], text
 
     cli.run("check", "marked")

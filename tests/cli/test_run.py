@@ -7,7 +7,7 @@ import pty
 import signal
 import subprocess
 
-from harness import PROGRAM, TIMEOUT_SECONDS, expect, expect_in, expect_match, finish, until
+from harness import PROGRAM, TIMEOUT_SECONDS, expect, expect_in, expect_match, finish, plain_user, public_program, until
 
 
 def lookup(cli, key="k"):
@@ -184,7 +184,8 @@ def test_the_status_as_json(cli):
     expect((done["key"], done["scope"], done["output_bytes"], done["exit_code"]), ("k", "default/default", 4, 0))
     replay = status_of(cli, *command)
     expect((replay["outcome"], replay["token"], replay["exit_code"]), ("replay", done["token"], 0))
-    assert "first_seen" in replay and "expires_at" in replay
+    expect((replay["first_seen"], replay["expires_at"]), (done["first_seen"], done["expires_at"]))
+    assert "expires_at" not in failed
     expect(status_of(cli, "--key", "k", "--", "true", code=65)["outcome"], "mismatch")
     killed = status_of(cli, "--key", "s", "--", "sh", "-c", "kill -KILL $$", code=137)
     expect((killed["verdict"], killed["signal"], killed["exit_code"]), ("transient", 9, 137))
@@ -409,13 +410,13 @@ def test_ignored_signals_stay_ignored(cli):
 
 def test_timeout(cli):
     script = "trap 'echo stopped; exit 0' TERM; echo ready; while :; do sleep 0.01; done"
-    result = shell(cli, script, "--timeout", "200ms", code=125)
+    result = shell(cli, script, "--timeout", "1s", code=125)
     expect_in("timed out: the command was ended", result.err)
     expect(result.out, "ready\nstopped\n")
     found = lookup(cli)
     expect((found["state"], found["error"]), ("failed", "it took longer than --timeout and was ended"))
     shell(cli, "exec sleep 100", "--timeout", "50ms", key="t", code=143)
-    shell(cli, "trap '' TERM; while :; do sleep 0.01; done", "--timeout", "50ms", "--kill-after", "50ms", key="u", code=137)
+    shell(cli, "trap '' TERM; while :; do sleep 0.01; done", "--timeout", "1s", "--kill-after", "50ms", key="u", code=137)
 
 
 def test_timeout_parks(cli):
@@ -430,7 +431,7 @@ def test_timeout_parks(cli):
 
 def test_timeout_ends_descendants(cli):
     script = "sh -c 'trap \"\" TERM; echo $$ >\"$TMPDIR/pid\"; while :; do sleep 0.01; done' & exec sleep 100"
-    shell(cli, script, "--timeout", "300ms", "--kill-after", "50ms", code=143)
+    shell(cli, script, "--timeout", "1s", "--kill-after", "50ms", code=143)
     pid = int((cli.folder / "pid").read_text(encoding="ascii"))
     until(lambda: not is_running(pid), "the descendant has ended")
 
@@ -462,7 +463,7 @@ def test_a_reader_that_has_gone(cli):
 def test_a_slow_reader_does_not_cost_the_lease(cli):
     cli.run("check", "other")
     read, write = os.pipe()
-    process = cli.start("run", "--key", "k", "--lease", "300ms", "--", "seq", "100000", stdout=write)
+    process = cli.start("run", "--key", "k", "--lease", "2s", "--", "seq", "100000", stdout=write)
     os.close(write)
     # The pipe is full and nobody reads; the lease is renewed all the same.
     until(lambda: lookup(cli)["state"] == "claimed", "it runs")
@@ -491,12 +492,21 @@ def test_a_store_that_is_not_there(cli):
     result.says("hapax: run: ")
 
 
+def test_closed_output(cli):
+    expect(cli.shell("hapax run --key k -- touch ran >&-").code, 125)
+    assert not (cli.folder / "ran").exists()
+    expect(cli.shell("hapax run --key k -- cat <&- 2>&-").code, 1)
+    cli.is_intact()
+
+
 def test_without_a_place_for_locks(cli):
+    program = public_program(cli)
+    os.chmod(cli.folder, 0o777)
     environment = {"HOME": None, "XDG_RUNTIME_DIR": "/proc/nowhere"}
-    result = cli.run("run", "--key", "k", "--", "echo", "hi", env=environment)
+    result = cli.run("run", "--key", "k", "--", "echo", "hi", env=environment, program=program, cwd="/", **plain_user())
     expect(result.out, "hi\n")
-    if os.geteuid() != 0:
-        expect_in("note: no lock file was made", result.err)
+    expect_in("note: no lock file was made", result.err)
+    expect_in("only the lease guards this run", result.err)
 
 
 def test_the_lock_file_is_there_while_it_runs(cli):

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from harness import ROOT, TIMEOUT_SECONDS, Skip, expect, expect_in, finish, scaled, until
+from harness import ROOT, TIMEOUT_SECONDS, Skip, expect, expect_in, finish, is_sanitized, scaled, until
 
 # Long enough not to end within a test that does not want it to.
 LEASE = "30s"
@@ -274,7 +274,7 @@ int rename(const char *source, const char *target)
 
 def start_stopped(cli):
     """A run that is stopped between its claim and its lock, past its lease."""
-    if any(name in os.environ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")):
+    if is_sanitized():
         raise Skip("a sanitizer does not want to be preloaded over")
     module = cli.folder / "stop.so"
     command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(module), "-ldl"]
@@ -374,6 +374,46 @@ def test_random_kills(cli):
     print(f"# proof: hapax run, kill -9 at random, kills {kills} {time.monotonic() - begin:.1f}s ok", flush=True)
 
 
+def kill_sessions(leaders):
+    """Kill whatever belongs to these sessions; was there anything?"""
+    leaders, found = set(leaders), False
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, session = path.read_text(encoding="utf-8").rpartition(")")[2].split()[:4]
+            if int(session) in leaders and state != "Z":
+                found = True
+                os.kill(int(path.parent.name), signal.SIGKILL)
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
+def test_random_reboots(cli):
+    """Everything on the host dies at some moment, lock files too; what comes after waits for the lease."""
+    seed = int(os.environ.get("HAPAX_TEST_SEED") or random.randrange(1 << 30))
+    print(f"# seed {seed}", flush=True)
+    source = random.Random(seed)
+    rounds, begin = scaled(proof=200, usual=4), time.monotonic()
+    log = Log(cli)
+    for number in range(rounds):
+        log.path.unlink(missing_ok=True)
+        command = ["run", "--key", f"k{number}", "--lease", "200ms", "--wait", "--"]
+        command += ["sh", "-c", RANDOM_COMMAND, "sh", str(source.randrange(5))]
+        crowd = [cli.start(*command, env=host(cli, "host"), start_new_session=True) for _ in range(2)]
+        time.sleep(source.random() * 0.08)
+        for process in crowd:
+            process.kill()
+        until(lambda: not kill_sessions(process.pid for process in crowd), "everything has died")
+        for process in crowd:
+            process.communicate(timeout=TIMEOUT_SECONDS)
+        for path in locks(cli, "host"):
+            path.unlink()
+        expect(cli.run(*command, env=host(cli, "host")).out, "done\n", f"seed {seed}, round {number}")
+        expect(log.count("overlap"), 0, f"seed {seed}, round {number}: {log.lines()}")
+        assert log.count("end") >= 1, log.lines()
+    print(f"# proof: hapax run, reboots at random, rounds {rounds} {time.monotonic() - begin:.1f}s ok", flush=True)
+
+
 def test_a_crowd_of_one_key(cli):
     size, begin = 100, time.monotonic()
     for number in range(scaled(proof=20, usual=1)):
@@ -399,7 +439,7 @@ def peak_kib(cli, *arguments):
 
 
 def test_output_without_end_in_flat_memory(cli):
-    if any(name in os.environ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")):
+    if is_sanitized():
         raise Skip("a sanitizer keeps freed memory")
     megabytes, begin = scaled(proof=10_000, usual=200), time.monotonic()
     small = peak_kib(cli, "run", "--key", "small", "--", "head", "-c", "200000", "/dev/zero")

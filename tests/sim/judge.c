@@ -27,7 +27,11 @@ static unsigned number_of(const struct sim_world *world, const struct judge_key 
 
 static char letter_of(const struct hapax_op *op)
 {
-	return op->fingerprint ? (char)op->fingerprint[0] : 0;
+	char letter = '\0';
+
+	if (op->fingerprint)
+		letter = (char)op->fingerprint[0];
+	return letter;
 }
 
 static void fail(

@@ -208,9 +208,11 @@ static void settle(struct sim_world *world, const char *what)
 static void ask_for_every_key(struct sim_world *world)
 {
 	for (unsigned i = 0; i < world->shape.key_count && !world->has_failed; i++) {
-		struct judge_key *key = &world->judge.keys[i];
-		char letter = key->letter ? key->letter : 'A';
+		char letter = world->judge.keys[i].letter;
 		struct sim_call *call;
+
+		if (!letter)
+			letter = 'A';
 
 		world->shape.leave = 0;
 		call = sim_call_new(&world->processes[0], &i, 1, letter, patience(world) / 2);

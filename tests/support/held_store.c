@@ -81,7 +81,8 @@ void held_store_init(
 	options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
 	options.clock = clock;
 	held->inner = inner;
-	if (hapax_store_attach(&held->base, &held_ops, "held:", &options, NULL) != HAPAX_OK)
+	held->ops = held_ops;
+	if (hapax_store_attach(&held->base, &held->ops, "held:", &options, NULL) != HAPAX_OK)
 		abort();
 }
 

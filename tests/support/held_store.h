@@ -3,8 +3,8 @@
  * held_store.h - a store whose answers the test gives, one submit at a time.
  *
  * It stands before a real store. A submit is held until the test says what becomes of
- * it: it is done and answered, it is done and the answer is lost, or it is not done. By
- * itself, held_store_auto(), it answers at once, or later fails all of them in one way.
+ * it: it is done and answered, it is done and the answer is lost, or it is not done.
+ * Where nothing is held it passes everything on, or refuses everything in one way.
  */
 #ifndef TEST_SUPPORT_HELD_STORE_H
 #define TEST_SUPPORT_HELD_STORE_H
@@ -23,6 +23,7 @@ struct held_submit {
 
 struct held_store {
 	struct hapax_store base;
+	struct hapax_store_ops ops; /* its own: a test may take capabilities away */
 	struct hapax_store *inner;
 	bool holds;             /* hold every submit, else pass it on */
 	enum hapax_status away; /* not OK, and not held: answer every submit so, and do nothing */

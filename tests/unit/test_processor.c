@@ -331,6 +331,116 @@ static void a_missing_capability_is_found_at_construction(void **state)
 	assert_non_null(strstr(err.message, "held:"));
 }
 
+static void several_keys_need_a_store_that_can(void **state)
+{
+	struct call both;
+
+	(void)state;
+	c.held.ops.capabilities &= ~(unsigned)HAPAX_STORE_MULTI_KEY;
+	begin_two(&both, "a", "b", 0, HAPAX_ERR_UNSUPPORTED);
+	assert_int_equal(both.step_count, 0);
+}
+
+static void keys_have_a_limit(void **state)
+{
+	static struct hapax_request_key keys[1025];
+	static char names[1025][8];
+	struct call call = {0};
+	struct hapax_request request = call_request(&call, "");
+
+	(void)state;
+	/* In no order: they are sorted on the way. */
+	for (size_t i = 0; i < 1025; i++) {
+		snprintf(names[i], sizeof(names[i]), "%zu", i * 7919 % 1025);
+		keys[i] = (struct hapax_request_key){.key = hapax_bytes_from_text(names[i])};
+	}
+	request.keys = keys;
+	request.key_count = 1025;
+	assert_int_equal(hapax_processor_begin(c.processor, &request, 1, NULL), HAPAX_ERR_INVALID);
+	request.key_count = 1024;
+	assert_int_equal(hapax_processor_begin(c.processor, &request, 1, NULL), HAPAX_OK);
+	assert_true(call_was_told(&call, HAPAX_STEP_RUN));
+	call_finish_ok(&call, "all");
+	assert_int_equal(call.answer.status, HAPAX_OK);
+	for (size_t i = 0; i < 1024; i += 100)
+		assert_int_equal(case_state(&c.store, names[i]), HAPAX_STATE_DONE);
+}
+
+static void texts_for_people_are_cut(void **state)
+{
+	static char text[4096];
+	struct call call = {0};
+	struct hapax_request request = call_request(&call, "k");
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	request.owner = hapax_bytes_from_text(text);
+	assert_int_equal(hapax_processor_begin(c.processor, &request, 1, NULL), HAPAX_OK);
+	assert_int_equal(case_state(&c.store, "k"), HAPAX_STATE_CLAIMED);
+	assert_int_equal(c.store.record.owner.size, 128);
+	call_finish_failed(&call, HAPAX_RUN_TRANSIENT, text);
+	assert_int_equal(case_state(&c.store, "k"), HAPAX_STATE_FAILED);
+	assert_int_equal(c.store.record.error.size, 1024);
+}
+
+/* Two processors on one thread: what one tells sets the other off, and back. */
+struct relay {
+	struct hapax_processor *other;
+	struct hapax_run *first;
+	bool has_ended;
+};
+
+static void relay_second(
+	struct hapax_run *run, enum hapax_step step, const struct hapax_answer *answer,
+	void *context)
+{
+	struct relay *relay = context;
+	struct hapax_bytes none = {NULL, 0};
+
+	(void)answer;
+	if (step == HAPAX_STEP_RUN)
+		assert_int_equal(hapax_run_finish(run, HAPAX_RUN_OK, NULL, none, NULL), HAPAX_OK);
+	else if (step == HAPAX_STEP_END)
+		assert_int_equal(
+			hapax_run_finish(relay->first, HAPAX_RUN_OK, NULL, none, NULL), HAPAX_OK);
+}
+
+static void relay_first(
+	struct hapax_run *run, enum hapax_step step, const struct hapax_answer *answer,
+	void *context)
+{
+	struct relay *relay = context;
+	struct hapax_request request = HAPAX_REQUEST_INIT;
+
+	(void)answer;
+	relay->has_ended = step == HAPAX_STEP_END;
+	if (step != HAPAX_STEP_RUN)
+		return;
+	relay->first = run;
+	request.key = hapax_bytes_from_text("second");
+	request.step = relay_second;
+	request.context = relay;
+	assert_int_equal(hapax_processor_begin(relay->other, &request, 1, NULL), HAPAX_OK);
+}
+
+static void two_processors_on_one_thread(void **state)
+{
+	struct hapax_request request = HAPAX_REQUEST_INIT;
+	struct relay relay = {0};
+
+	(void)state;
+	assert_int_equal(
+		hapax_processor_new(&c.held.base, &c.options, &relay.other, NULL), HAPAX_OK);
+	request.key = hapax_bytes_from_text("first");
+	request.step = relay_first;
+	request.context = &relay;
+	assert_int_equal(hapax_processor_begin(c.processor, &request, 1, NULL), HAPAX_OK);
+	assert_true(relay.has_ended);
+	assert_int_equal(case_state(&c.store, "first"), HAPAX_STATE_DONE);
+	assert_int_equal(case_state(&c.store, "second"), HAPAX_STATE_DONE);
+	hapax_processor_free(relay.other);
+}
+
 static void only_what_runs_can_be_finished_and_once(void **state)
 {
 	struct hapax_result result = {.kind = HAPAX_RESULT_BYTES};
@@ -560,7 +670,10 @@ static void names_are_those_of_the_glossary(void **state)
 {
 	(void)state;
 	assert_string_equal(hapax_run_outcome_name(HAPAX_RUN_OK), "ok");
+	assert_string_equal(hapax_run_outcome_name(HAPAX_RUN_DEFINITIVE), "definitive");
+	assert_string_equal(hapax_run_outcome_name(HAPAX_RUN_TRANSIENT), "transient");
 	assert_string_equal(hapax_run_outcome_name(HAPAX_RUN_AMBIGUOUS), "ambiguous");
+	assert_string_equal(hapax_on_mismatch_name(HAPAX_ON_MISMATCH_REJECT), "reject");
 	assert_string_equal(hapax_run_outcome_name((enum hapax_run_outcome)9), "unknown");
 	assert_string_equal(hapax_on_mismatch_name(HAPAX_ON_MISMATCH_DUPLICATE), "duplicate");
 	assert_string_equal(hapax_on_mismatch_name((enum hapax_on_mismatch)9), "unknown");
@@ -587,6 +700,10 @@ int main(void)
 		CASE(bad_requests_are_refused_and_nothing_is_begun),
 		CASE(bad_options_are_refused),
 		CASE(a_missing_capability_is_found_at_construction),
+		CASE(several_keys_need_a_store_that_can),
+		CASE(keys_have_a_limit),
+		CASE(texts_for_people_are_cut),
+		CASE(two_processors_on_one_thread),
 		CASE(only_what_runs_can_be_finished_and_once),
 		CASE(a_request_from_the_future_is_refused),
 		CASE(steps_in_tick_come_with_the_tick),

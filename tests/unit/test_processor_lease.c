@@ -212,6 +212,31 @@ static void with_park_it_is_parked_and_its_complete_counts(void **state)
 	assert_int_equal(case_state(&c.store, "k"), HAPAX_STATE_DONE);
 }
 
+/* It ends while the park is on its way: both texts stay what they are. */
+static void it_may_end_while_it_is_being_parked(void **state)
+{
+	struct hapax_run_options options = c.options.run;
+	struct call call = {0};
+
+	(void)state;
+	options.max_run_ms = 100;
+	options.on_lapse = HAPAX_ON_LAPSE_PARK;
+	call_begin_with(&c, &call, "k", 'A', &options);
+	c.held.holds = true;
+	processor_case_pass(&c, 101);
+	assert_int_equal(c.held.count, 1);
+	call_finish_failed(&call, HAPAX_RUN_TRANSIENT, "the bank is closed");
+	assert_int_equal(c.held.count, 1);
+	assert_true(case_bytes_are(
+		c.held.submits[0].ops[0].error, "the run took longer than it may", 31));
+	held_store_pass(&c.held);
+	assert_int_equal(case_state(&c.store, "k"), HAPAX_STATE_PARKED);
+	held_store_pass(&c.held);
+	assert_true(call.has_ended);
+	assert_string_equal(call.error, "the bank is closed");
+	assert_int_equal(case_state(&c.store, "k"), HAPAX_STATE_FAILED);
+}
+
 static void a_complete_that_is_not_taken_is_repeated(void **state)
 {
 	struct call call;
@@ -402,6 +427,7 @@ int main(void)
 		CASE(a_lapsed_run_that_is_renewed_holds_again),
 		CASE(a_run_that_takes_too_long_is_no_longer_renewed),
 		CASE(with_park_it_is_parked_and_its_complete_counts),
+		CASE(it_may_end_while_it_is_being_parked),
 		CASE(a_complete_that_is_not_taken_is_repeated),
 		CASE(until_the_lease_ends_and_never_as_a_release),
 		CASE(once_an_answer_was_lost_the_end_is_uncertain),

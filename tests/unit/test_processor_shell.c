@@ -15,9 +15,11 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "processor/processor.h"
 #include "support/crowd.h"
+#include "support/held_store.h"
 #include "support/scale.h"
 #include "support/store_case.h"
 
@@ -219,6 +221,7 @@ static void what_a_handler_returns_is_checked(void **state)
 
 static void bad_calls_are_refused(void **state)
 {
+	struct hapax_run_options options = HAPAX_RUN_OPTIONS_INIT;
 	struct hapax_request request = request_for("");
 	struct hapax_answer answer = HAPAX_ANSWER_INIT;
 	struct hapax_error err;
@@ -234,10 +237,189 @@ static void bad_calls_are_refused(void **state)
 	assert_int_equal(
 		hapax_process(processor, &request, NULL, NULL, &answer, buf, &err),
 		HAPAX_ERR_INVALID);
+	options.lease_ms = -1;
+	request.options = &options;
+	assert_int_equal(
+		hapax_process(processor, &request, nonsense, NULL, &answer, buf, &err),
+		HAPAX_ERR_INVALID);
 	answer.size = 3;
 	assert_int_equal(
 		hapax_process(processor, &request, nonsense, NULL, &answer, buf, &err),
 		HAPAX_ERR_INVALID);
+}
+
+/* C3: a duplicate of what is done takes no lock and no run. */
+static void duplicates_take_the_fast_path(void **state)
+{
+	struct hapax_request request = request_for("k");
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	unsigned char other[HAPAX_FINGERPRINT_SIZE] = {1};
+	unsigned char mine[HAPAX_FINGERPRINT_SIZE] = {2};
+	uint64_t before;
+	int runs = 0;
+
+	(void)state;
+	request.fingerprint = mine;
+	assert_int_equal(
+		hapax_process(processor, &request, write_receipt, &runs, &answer, buf, NULL),
+		HAPAX_OK);
+	before = processor->sequence;
+	assert_int_equal(
+		hapax_process(processor, &request, write_receipt, &runs, &answer, buf, NULL),
+		HAPAX_OK);
+	assert_true(hapax_answer_was_replay(&answer));
+	assert_true(case_bytes_are(answer.result.body, "receipt", 7));
+	assert_int_equal(
+		hapax_process(processor, &request, write_receipt, &runs, NULL, NULL, NULL),
+		HAPAX_OK);
+	request.fingerprint = other;
+	assert_int_equal(
+		hapax_process(processor, &request, write_receipt, &runs, &answer, buf, NULL),
+		HAPAX_OK);
+	assert_int_equal(answer.outcome, HAPAX_OUTCOME_MISMATCH);
+	assert_int_equal(answer.result.body.size, 0);
+	assert_int_equal(answer.owner.size, 0);
+	assert_int_equal(processor->sequence, before);
+	assert_int_equal(runs, 1);
+}
+
+static enum hapax_run_outcome do_nothing(struct hapax_work *work, void *context)
+{
+	(void)work, (void)context;
+	return HAPAX_RUN_OK;
+}
+
+/* A claim that no run can be begun with is given back, not left to lapse. */
+static void without_memory_no_claim_is_left_behind(void **state)
+{
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	unsigned refused = 0;
+
+	(void)state;
+	for (uint64_t nth = 1; nth < 20; nth++) {
+		struct hapax_op lookup = {.type = HAPAX_OP_LOOKUP};
+		struct hapax_record record = {0};
+		struct hapax_request request;
+		enum hapax_status status;
+		char key[16];
+
+		/* A new one has no runs to spare. */
+		hapax_processor_free(processor);
+		assert_int_equal(hapax_processor_new(store, NULL, &processor, NULL), HAPAX_OK);
+		snprintf(key, sizeof(key), "k%llu", (unsigned long long)nth);
+		request = request_for(key);
+		hx_alloc_fail_at(nth, 0);
+		status = hapax_process(processor, &request, do_nothing, NULL, &answer, buf, NULL);
+		hx_alloc_fail_at(0, 0);
+		refused += status == HAPAX_ERR_NO_MEMORY;
+		lookup.key = request.key;
+		lookup.record = &record;
+		lookup.buf = buf;
+		assert_int_equal(hapax_store_run(store, &lookup, 1, NULL), HAPAX_OK);
+		if (status == HAPAX_OK)
+			assert_int_equal(record.state, HAPAX_STATE_DONE);
+		else
+			assert_true(record.state != HAPAX_STATE_CLAIMED);
+	}
+	assert_true(refused > 0);
+}
+
+/* The store goes away while the handler runs. */
+struct outage {
+	struct held_store *held;
+	enum hapax_status status;
+};
+
+static enum hapax_run_outcome lose_store(struct hapax_work *work, void *context)
+{
+	const struct outage *outage = context;
+
+	(void)hapax_work_write(work, "receipt", 7);
+	outage->held->away = outage->status;
+	return HAPAX_RUN_OK;
+}
+
+static enum hapax_run_outcome lose_key(struct hapax_work *work, void *context)
+{
+	const struct outage *outage = context;
+	struct hapax_op forget = {.type = HAPAX_OP_FORGET, .flags = HAPAX_OP_FORCE};
+
+	forget.key = work->key;
+	(void)hapax_store_run(outage->held->inner, &forget, 1, NULL);
+	return HAPAX_RUN_OK;
+}
+
+static void expect_unstored(
+	hapax_handler_fn *handler, enum hapax_status status, enum hapax_status expected,
+	const char *text)
+{
+	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
+	struct hapax_processor *on_held = NULL;
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	struct hapax_request request = request_for("k");
+	struct hapax_error err = {0};
+	struct held_store held;
+	struct outage outage = {&held, status};
+
+	held_store_init(&held, store, NULL);
+	options.run.lease_ms = 20;
+	options.timeout_ms = 20;
+	assert_int_equal(hapax_processor_new(&held.base, &options, &on_held, NULL), HAPAX_OK);
+	if (handler == NULL)
+		held.away = status;
+	assert_int_equal(
+		hapax_process(
+			on_held, &request, handler == NULL ? nonsense : handler, &outage, &answer,
+			buf, &err),
+		expected);
+	assert_int_equal(answer.status, expected);
+	assert_non_null(strstr(err.message, text));
+	if (handler == lose_store) {
+		/* C6: it ran, the caller has its result, and knows that it is not kept. */
+		assert_int_equal(answer.outcome, HAPAX_OUTCOME_ACQUIRED);
+		assert_true(case_bytes_are(answer.result.body, "receipt", 7));
+	}
+	hapax_processor_free(on_held);
+	held_store_done(&held);
+}
+
+static void what_is_not_stored_is_reported(void **state)
+{
+	(void)state;
+	expect_unstored(
+		lose_store, HAPAX_ERR_LIMIT, HAPAX_ERR_LIMIT, "its result could not be kept");
+	expect_unstored(NULL, HAPAX_ERR_UNAVAILABLE, HAPAX_ERR_UNAVAILABLE, "nothing ran");
+	expect_unstored(NULL, HAPAX_ERR_UNCERTAIN, HAPAX_ERR_UNCERTAIN, "may be claimed");
+	expect_unstored(lose_key, HAPAX_OK, HAPAX_ERR_FENCED, "somebody else has the key");
+	expect_unstored(
+		lose_store, HAPAX_ERR_UNCERTAIN, HAPAX_ERR_UNCERTAIN, "nobody knows whether");
+}
+
+static enum hapax_run_outcome write_much(struct hapax_work *work, void *context)
+{
+	static char much[32 * 1024];
+
+	(void)context;
+	return hapax_work_write(work, much, sizeof(much)) == HAPAX_OK ? HAPAX_RUN_OK
+								      : HAPAX_RUN_AMBIGUOUS;
+}
+
+static void a_buffer_that_is_too_small_leaves_the_body_out(void **state)
+{
+	struct hapax_request request = request_for("k");
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	struct hapax_buf *small = hapax_buf_new(64);
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(
+			hapax_process(processor, &request, write_much, NULL, &answer, small, NULL),
+			HAPAX_OK);
+		assert_int_equal(hapax_answer_was_replay(&answer), i > 0);
+		assert_int_equal(answer.result.body.size, 0);
+		assert_int_equal(answer.result.omitted_bytes, 32 * 1024);
+	}
+	hapax_buf_free(small);
 }
 
 /* A gate that opens when as many have come as are waited for. */
@@ -260,7 +442,8 @@ static void gate_pass(struct gate *gate)
 {
 	pthread_mutex_lock(&gate->mutex);
 	gate->inside++;
-	pthread_cond_broadcast(&gate->changed);
+	if (gate->inside == gate->wanted)
+		pthread_cond_broadcast(&gate->changed);
 	while (gate->inside < gate->wanted)
 		pthread_cond_wait(&gate->changed, &gate->mutex);
 	pthread_mutex_unlock(&gate->mutex);
@@ -272,8 +455,9 @@ struct crowd_case {
 	_Atomic unsigned replays;
 	_Atomic unsigned failures;
 	_Atomic unsigned wrong;
-	_Atomic int64_t finished_ns;
-	_Atomic int64_t woken_ns_max;
+	_Atomic int64_t ready_ns;  /* when the handler was ready */
+	_Atomic int64_t stored_ns; /* when its caller knew that the result is stored */
+	_Atomic int64_t awake_ns;  /* when the last of the others had it */
 	unsigned waiting_wanted;
 	unsigned failing;
 };
@@ -301,17 +485,16 @@ static enum hapax_run_outcome slow(struct hapax_work *work, void *context)
 	if (c->failing == 0)
 		wait_for_waiters(c->waiting_wanted);
 	(void)hapax_work_write(work, "one result", 10);
-	atomic_store(&c->finished_ns, hx_clock_mono_ns());
+	atomic_store(&c->ready_ns, hx_clock_mono_ns());
 	return HAPAX_RUN_OK;
 }
 
-static void note_wake_up(struct crowd_case *c)
+static void note_later(_Atomic int64_t *at_ns)
 {
-	int64_t span_ns = hx_clock_mono_ns() - atomic_load(&c->finished_ns);
-	int64_t before = atomic_load(&c->woken_ns_max);
+	int64_t now_ns = hx_clock_mono_ns();
+	int64_t before = atomic_load(at_ns);
 
-	while (span_ns > before &&
-	       !atomic_compare_exchange_weak(&c->woken_ns_max, &before, span_ns))
+	while (now_ns > before && !atomic_compare_exchange_weak(at_ns, &before, now_ns))
 		;
 }
 
@@ -335,24 +518,55 @@ static void call_slow(size_t index, void *context)
 		atomic_fetch_add(&c->wrong, 1);
 	} else if (hapax_answer_was_replay(&answer)) {
 		atomic_fetch_add(&c->replays, 1);
-		note_wake_up(c);
+		note_later(&c->awake_ns);
+	} else {
+		note_later(&c->stored_ns);
 	}
 	hapax_buf_free(mine);
 }
 
-/* Must show: one run, 99 attached replays, woken and not polled. */
+enum { WAKE_ROUNDS_MAX = 100 };
+
+static int compare_spans(const void *a, const void *b)
+{
+	const int64_t *one = a;
+	const int64_t *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+/* A time is a matter of the machine: judged where figures are, and by the median round. */
+static void report_wakes(int64_t *spans_ns, size_t count, double begun)
+{
+	int64_t median_us;
+
+	qsort(spans_ns, count, sizeof(*spans_ns), compare_spans);
+	median_us = spans_ns[count / 2] / 1000;
+	printf("# the last of 99 had the result %lld us after it was stored (median of %zu rounds)\n",
+	       (long long)median_us, count);
+	if (scale_is_proof())
+		scale_report(
+			"last of 99 waiters awake, microseconds (goal 5,000)", (uint64_t)median_us,
+			scale_seconds() - begun, median_us <= 5000);
+}
+
+/* Must show: one run, 99 attached replays, woken and not polled. E18: the retry storm. */
 static void a_hundred_threads_one_run(void **state)
 {
 	struct crowd_case c = {.waiting_wanted = 99};
 	struct hapax_processor_stats stats = HAPAX_PROCESSOR_STATS_INIT;
-	uint64_t rounds = scale_count(100, 3);
+	uint64_t rounds = scale_count(WAKE_ROUNDS_MAX, 3);
+	int64_t spans_ns[WAKE_ROUNDS_MAX];
 	double begun = scale_seconds();
 	struct crowd crowd;
 
 	(void)state;
+	if (rounds > WAKE_ROUNDS_MAX)
+		rounds = WAKE_ROUNDS_MAX;
 	crowd_init(&crowd, 100);
 	for (uint64_t round = 1; round <= rounds; round++) {
 		struct hapax_op forget = {.type = HAPAX_OP_FORGET};
+		int64_t from_ns;
 
 		atomic_store(&c.runs, 0);
 		atomic_store(&c.replays, 0);
@@ -360,6 +574,10 @@ static void a_hundred_threads_one_run(void **state)
 		assert_int_equal(c.runs, 1);
 		assert_int_equal(c.replays, 99);
 		assert_int_equal(c.wrong, 0);
+		/* What the disk takes to store it is the disk's, not the waking's. */
+		from_ns = hapax_store_capabilities(store) & HAPAX_STORE_DURABLE ? c.stored_ns
+										: c.ready_ns;
+		spans_ns[round - 1] = c.awake_ns > from_ns ? c.awake_ns - from_ns : 0;
 		hapax_processor_stats(processor, &stats);
 		assert_int_equal(stats.attached, 99 * round);
 		assert_int_equal(stats.woken, 99 * round);
@@ -368,17 +586,10 @@ static void a_hundred_threads_one_run(void **state)
 		assert_int_equal(hapax_store_run(store, &forget, 1, NULL), HAPAX_OK);
 	}
 	crowd_done(&crowd);
-	printf("# the last of 99 was awake %lld us after the handler returned\n",
-	       (long long)c.woken_ns_max / 1000);
 	scale_report(
 		"rounds of 100 threads on one key, one run each", rounds, scale_seconds() - begun,
 		true);
-	/* A time is a matter of the machine: judged where figures are. */
-	if (scale_is_proof())
-		scale_report(
-			"last of 99 waiters awake, microseconds (goal 5,000)",
-			(uint64_t)c.woken_ns_max / 1000, scale_seconds() - begun,
-			c.woken_ns_max <= 5000000);
+	report_wakes(spans_ns, (size_t)rounds, begun);
 }
 
 /* Must show: a failing handler's error reaches its caller, and one waiter runs next. */
@@ -520,20 +731,31 @@ static void many_threads_on_many_keys(void **state)
 
 static struct temp_dir dir;
 
-static int begin_sqlite(void **state)
+static int begin_in(const char *scheme)
 {
 	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
 	char url[256];
 
-	(void)state;
 	temp_dir_init(&dir);
-	snprintf(url, sizeof(url), "sqlite:%s/hapax.db", dir.path);
+	snprintf(url, sizeof(url), "%s%s/store", scheme, dir.path);
 	options.poll_ms = INT64_C(3600) * 1000;
 	open_on(url, &options);
 	return 0;
 }
 
-static int end_sqlite(void **state)
+static int begin_sqlite(void **state)
+{
+	(void)state;
+	return begin_in("sqlite:");
+}
+
+static int begin_file(void **state)
+{
+	(void)state;
+	return begin_in("file:");
+}
+
+static int end_in_dir(void **state)
 {
 	int result = end(state);
 
@@ -542,7 +764,8 @@ static int end_sqlite(void **state)
 }
 
 #define CASE(name)        cmocka_unit_test_setup_teardown(name, begin, end)
-#define CASE_SQLITE(name) cmocka_unit_test_setup_teardown(name, begin_sqlite, end_sqlite)
+#define CASE_SQLITE(name) cmocka_unit_test_setup_teardown(name, begin_sqlite, end_in_dir)
+#define CASE_FILE(name)   cmocka_unit_test_setup_teardown(name, begin_file, end_in_dir)
 
 int main(void)
 {
@@ -552,11 +775,19 @@ int main(void)
 		CASE(a_definitive_failure_is_replayed),
 		CASE(what_a_handler_returns_is_checked),
 		CASE(bad_calls_are_refused),
+		CASE(duplicates_take_the_fast_path),
+		CASE(without_memory_no_claim_is_left_behind),
+		CASE(what_is_not_stored_is_reported),
+		CASE(a_buffer_that_is_too_small_leaves_the_body_out),
 		CASE(a_hundred_threads_one_run),
 		CASE(failures_hand_on_to_one_waiter_each),
 		CASE(a_thousand_keys_in_parallel),
 		CASE(the_lease_is_renewed_while_a_handler_runs),
 		CASE(many_threads_on_many_keys),
+		CASE_FILE(any_function_can_be_wrapped),
+		CASE_FILE(a_hundred_threads_one_run),
+		CASE_FILE(failures_hand_on_to_one_waiter_each),
+		CASE_FILE(many_threads_on_many_keys),
 #if HX_HAVE_SQLITE
 		CASE_SQLITE(any_function_can_be_wrapped),
 		CASE_SQLITE(a_hundred_threads_one_run),

@@ -159,6 +159,181 @@ static void run_rounds(const char *url, int64_t lease_ms, uint64_t rounds)
 	assert_true(stress.runs > 0 && stress.replays > 0);
 }
 
+/*
+ * A loop as a server has it: steps are told by the thread that ticks, requests come
+ * from others, and the work is done by others.
+ */
+struct loop_call {
+	struct loop *loop;
+	struct hapax_run *run;
+	unsigned runs;
+	unsigned ends;
+	enum hapax_outcome outcome;
+	struct loop_call *next;
+};
+
+struct loop {
+	struct hx_mutex mutex;
+	struct hx_cond changed;
+	struct hapax_processor *processor;
+	bool is_due;
+	struct loop_call *work; /* told to run */
+	size_t open;
+};
+
+enum { LOOP_CALLS = 400, LOOP_KEYS = 40 };
+
+static void wake_loop(void *context)
+{
+	struct loop *loop = context;
+
+	hx_mutex_lock(&loop->mutex);
+	loop->is_due = true;
+	hx_cond_broadcast(&loop->changed);
+	hx_mutex_unlock(&loop->mutex);
+}
+
+static void told(
+	struct hapax_run *run, enum hapax_step step, const struct hapax_answer *answer,
+	void *context)
+{
+	struct loop_call *call = context;
+	struct loop *loop = call->loop;
+
+	hx_mutex_lock(&loop->mutex);
+	if (step == HAPAX_STEP_RUN) {
+		call->run = run;
+		call->runs++;
+		call->next = loop->work;
+		loop->work = call;
+	} else if (step == HAPAX_STEP_END) {
+		call->ends++;
+		call->outcome = answer->outcome;
+		loop->open--;
+	}
+	hx_cond_broadcast(&loop->changed);
+	hx_mutex_unlock(&loop->mutex);
+}
+
+static void tick_loop(struct loop *loop)
+{
+	hx_mutex_lock(&loop->mutex);
+	while (loop->open > 0) {
+		int64_t now_ms = hapax_clock_system()->boot_ms(hapax_clock_system()->context);
+		int64_t next_ms;
+
+		loop->is_due = false;
+		hx_mutex_unlock(&loop->mutex);
+		next_ms = hapax_processor_tick(loop->processor);
+		hx_mutex_lock(&loop->mutex);
+		if (next_ms > now_ms && !loop->is_due && loop->open > 0)
+			(void)hx_cond_wait_until_ns(
+				&loop->changed, &loop->mutex, hx_clock_mono_ns() + 1000000);
+	}
+	hx_mutex_unlock(&loop->mutex);
+}
+
+/* Do what is told to run until all have ended. Every third fails. */
+static void work_loop(struct loop *loop)
+{
+	unsigned count = 0;
+
+	hx_mutex_lock(&loop->mutex);
+	while (loop->open > 0) {
+		struct loop_call *call = loop->work;
+
+		if (call == NULL) {
+			hx_cond_wait(&loop->changed, &loop->mutex);
+			continue;
+		}
+		loop->work = call->next;
+		hx_mutex_unlock(&loop->mutex);
+		if (hapax_run_finish(
+			    call->run, ++count % 3 == 0 ? HAPAX_RUN_TRANSIENT : HAPAX_RUN_OK, NULL,
+			    (struct hapax_bytes){NULL, 0}, NULL) != HAPAX_OK)
+			abort();
+		hx_mutex_lock(&loop->mutex);
+	}
+	hx_mutex_unlock(&loop->mutex);
+}
+
+static struct loop_call loop_calls[LOOP_CALLS];
+
+static void begin_some(struct loop *loop, size_t first)
+{
+	struct hapax_run_options options = HAPAX_RUN_OPTIONS_INIT;
+
+	options.wait_ms = 600000;
+	for (size_t i = first; i < LOOP_CALLS; i += 2) {
+		struct hapax_request request = HAPAX_REQUEST_INIT;
+		char key[16];
+
+		snprintf(key, sizeof(key), "%zu", i % LOOP_KEYS);
+		request.key = hapax_bytes_from_text(key);
+		request.options = &options;
+		request.step = told;
+		request.context = &loop_calls[i];
+		if (hapax_processor_begin(loop->processor, &request, 1, NULL) != HAPAX_OK)
+			abort();
+	}
+}
+
+static void play_part(size_t index, void *context)
+{
+	struct loop *loop = context;
+
+	if (index == 0) {
+		tick_loop(loop);
+		return;
+	}
+	if (index <= 2)
+		begin_some(loop, index - 1);
+	work_loop(loop);
+}
+
+static void a_loop_and_threads_around_it(void **state)
+{
+	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
+	uint64_t rounds = scale_count(500, 10);
+	struct crowd crowd;
+
+	(void)state;
+	crowd_init(&crowd, 4);
+	for (uint64_t round = 0; round < rounds; round++) {
+		struct hapax_store *store = NULL;
+		struct loop loop = {.open = LOOP_CALLS};
+		unsigned successes[LOOP_KEYS] = {0};
+
+		hx_mutex_init(&loop.mutex);
+		hx_cond_init(&loop.changed);
+		memset(loop_calls, 0, sizeof(loop_calls));
+		for (size_t i = 0; i < LOOP_CALLS; i++)
+			loop_calls[i].loop = &loop;
+		options.flags = HAPAX_PROCESSOR_STEPS_IN_TICK;
+		options.wake = wake_loop;
+		options.wake_context = &loop;
+		assert_int_equal(hapax_store_open("memory:", NULL, &store, NULL), HAPAX_OK);
+		assert_int_equal(
+			hapax_processor_new(store, &options, &loop.processor, NULL), HAPAX_OK);
+		crowd_run(&crowd, play_part, &loop);
+		for (size_t i = 0; i < LOOP_CALLS; i++) {
+			assert_int_equal(loop_calls[i].ends, 1);
+			assert_true(loop_calls[i].runs <= 1);
+			/* Who does not run gets the result, for somebody succeeds. */
+			if (loop_calls[i].runs == 0)
+				assert_int_equal(loop_calls[i].outcome, HAPAX_OUTCOME_REPLAY);
+			successes[i % LOOP_KEYS] += loop_calls[i].outcome == HAPAX_OUTCOME_REPLAY;
+		}
+		for (size_t i = 0; i < LOOP_KEYS; i++)
+			assert_true(successes[i] < LOOP_CALLS / LOOP_KEYS);
+		hapax_processor_free(loop.processor);
+		hapax_store_close(store);
+		hx_cond_done(&loop.changed);
+		hx_mutex_done(&loop.mutex);
+	}
+	crowd_done(&crowd);
+}
+
 static void long_leases_in_memory(void **state)
 {
 	(void)state;
@@ -171,25 +346,39 @@ static void leases_that_lapse_in_memory(void **state)
 	run_rounds("memory:", 1, scale_count(200, 4));
 }
 
-static void leases_that_lapse_on_a_store_with_a_thread(void **state)
+static void run_in(const char *scheme, uint64_t rounds)
 {
 	struct temp_dir dir;
 	char url[256];
 
-	(void)state;
 	temp_dir_init(&dir);
-	snprintf(url, sizeof(url), "sqlite:%s/hapax.db", dir.path);
-	run_rounds(url, 5, scale_count(10, 1));
+	snprintf(url, sizeof(url), "%s%s/store", scheme, dir.path);
+	run_rounds(url, 5, rounds);
 	temp_dir_done(&dir);
+}
+
+static void leases_that_lapse_on_a_log(void **state)
+{
+	(void)state;
+	run_in("file:", scale_count(10, 1));
+}
+
+/* The function is there without the store, too. */
+__attribute__((unused)) static void leases_that_lapse_in_a_database(void **state)
+{
+	(void)state;
+	run_in("sqlite:", scale_count(10, 1));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_loop_and_threads_around_it),
 		cmocka_unit_test(long_leases_in_memory),
 		cmocka_unit_test(leases_that_lapse_in_memory),
+		cmocka_unit_test(leases_that_lapse_on_a_log),
 #if HX_HAVE_SQLITE
-		cmocka_unit_test(leases_that_lapse_on_a_store_with_a_thread),
+		cmocka_unit_test(leases_that_lapse_in_a_database),
 #endif
 	};
 

@@ -15,6 +15,7 @@
 
 #include <hapax/hapax.h>
 
+#include "base/alloc.h"
 #include "support/store_case.h"
 
 struct seen {
@@ -254,6 +255,70 @@ static void a_shadow_strategy_is_only_looked_at(void **state)
 	assert_int_equal(seen.runs, 2);
 }
 
+/* The fast path reports what it decides as every other does. */
+static void duplicates_are_reported_with_their_shadow(void **state)
+{
+	struct hapax_registration row = row_for("a", "field:data.id");
+	struct hapax_event event = event_of("{\"id\":1,\"order\":\"o-7\"}");
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	struct hapax_buf *buf = hapax_buf_new(4096);
+
+	(void)state;
+	row.shadow = "field:data.order";
+	make(&row, 1);
+	for (unsigned i = 1; i <= 3; i++) {
+		assert_int_equal(
+			hapax_registry_process(
+				registry, hapax_bytes_from_text("a"), &event, &answer, buf, NULL),
+			HAPAX_OK);
+		assert_int_equal(seen.decided, i);
+		assert_string_equal(seen.shadow, "o-7");
+		assert_int_equal(
+			seen.outcome, i == 1 ? HAPAX_OUTCOME_ACQUIRED : HAPAX_OUTCOME_REPLAY);
+		assert_true(case_bytes_are(answer.result.body, "ok", 2));
+	}
+	assert_int_equal(seen.runs, 1);
+	hapax_buf_free(buf);
+}
+
+static void without_a_type_it_is_for_nobody(void **state)
+{
+	struct hapax_registration row = row_for("a", "field:data.id");
+	struct hapax_event event = event_of("{\"id\":1}");
+	enum hapax_outcome outcome;
+
+	(void)state;
+	make(&row, 1);
+	assert_int_equal(process("", &event, &outcome, NULL), HAPAX_ERR_UNSUPPORTED);
+	assert_int_equal(seen.runs, 0);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+	struct hapax_registration rows[] = {
+		row_for("a", "field:data.id"), row_for(NULL, "content")};
+	struct hapax_event event = event_of("{\"id\":1}");
+	unsigned refused = 0;
+
+	(void)state;
+	rows[0].shadow = "content";
+	for (uint64_t nth = 1; nth < 60; nth++) {
+		enum hapax_outcome outcome;
+		enum hapax_status status;
+
+		hx_alloc_fail_at(nth, 0);
+		status = hapax_registry_new(processor, rows, 2, &registry, NULL);
+		if (status == HAPAX_OK)
+			status = process("a", &event, &outcome, NULL);
+		hx_alloc_fail_at(0, 0);
+		assert_true(status == HAPAX_OK || status == HAPAX_ERR_NO_MEMORY);
+		refused += status != HAPAX_OK;
+		hapax_registry_free(registry);
+		registry = NULL;
+	}
+	assert_true(refused > 3);
+}
+
 static void options_are_those_of_the_row(void **state)
 {
 	struct hapax_run_options off = HAPAX_RUN_OPTIONS_INIT;
@@ -276,13 +341,18 @@ static void bad_rows_are_refused(void **state)
 	struct hapax_error err;
 
 	(void)state;
-	for (int bad = 0; bad < 7; bad++) {
+	for (int bad = 0; bad < 9; bad++) {
 		struct hapax_run_options options = HAPAX_RUN_OPTIONS_INIT;
 		struct hapax_registration rows[] = {
 			row_for("a", "field:data.id"), row_for("b", "field:data.id")};
 
 		switch (bad) {
 		case 0: rows[1].type = "a"; break;
+		case 7:
+			rows[0].type = NULL;
+			rows[1].type = NULL;
+			break;
+		case 8: rows[1].size = 8; break;
 		case 1: rows[1].handler = NULL; break;
 		case 2: rows[1].strategy = NULL; break;
 		case 3: rows[1].strategy = "nonsense"; break;
@@ -318,6 +388,9 @@ int main(void)
 		CASE(the_check_can_be_skipped),
 		CASE(another_payload_under_the_same_key_is_a_mismatch),
 		CASE(a_shadow_strategy_is_only_looked_at),
+		CASE(duplicates_are_reported_with_their_shadow),
+		CASE(without_a_type_it_is_for_nobody),
+		CASE(every_allocation_may_fail),
 		CASE(options_are_those_of_the_row),
 		CASE(bad_rows_are_refused),
 	};
