@@ -313,7 +313,8 @@ enum hapax_status hx_log_recover(
 static bool is_in_use(const struct hx_log_walk_result *walk, const struct hx_log_listed *segment)
 {
 	if (segment->kind == HX_LOG_KIND_LOG)
-		return segment->id >= walk->log_first_id && segment->id <= walk->log_last_id;
+		return segment->id >= walk->log_first_id &&
+			segment->id <= walk->log_last_id + (walk->is_sealed ? 1 : 0);
 	for (uint32_t i = 0; i < walk->class_count; i++) {
 		if (walk->classes[i].kind == segment->kind && walk->classes[i].id == segment->id)
 			return true;

@@ -384,6 +384,7 @@ static void pass_frame(struct walk *walk, const struct hx_log_frame *frame)
 	result->chain = frame->crc;
 	result->next_lsn = frame->lsn + frame->entries;
 	result->is_closed = (frame->flags & HX_LOG_FRAME_CLOSE) != 0;
+	result->is_sealed = (frame->flags & HX_LOG_FRAME_SEAL) != 0;
 	result->clock = frame->clock;
 	result->has_clock = true;
 	if (frame->token > result->token)
@@ -399,8 +400,8 @@ static enum hapax_status end_log(
 	bool is_proven = false;
 	enum hapax_status status = HAPAX_OK;
 
-	/* After a clean close there is nothing to look for. */
-	if (!result->is_closed)
+	/* After a clean end there is nothing to look for. */
+	if (!result->is_closed && !result->is_sealed)
 		status = hx_log_reader_witness(&walk->reader, &is_proven, &witness, walk->err);
 	if (status != HAPAX_OK)
 		return status;
@@ -414,8 +415,8 @@ static enum hapax_status end_log(
 			witness.lsn > result->next_lsn ? witness.lsn - result->next_lsn : 0,
 			"acknowledged data is damaged: a later frame proves that it was durable");
 	/* What was there before has another chain: only a frame of ours is a torn one. */
-	if (found == HX_LOG_FOUND_DAMAGE && !result->is_closed && torn->chain == result->chain &&
-	    torn->lsn == result->next_lsn) {
+	if (found == HX_LOG_FOUND_DAMAGE && !result->is_closed && !result->is_sealed &&
+	    torn->chain == result->chain && torn->lsn == result->next_lsn) {
 		result->torn_bytes = torn->size;
 		return report(
 			walk,
@@ -571,6 +572,12 @@ static enum hapax_status walk_log(struct walk *walk)
 		return status;
 	if (result->log_first_id < first_id)
 		status = miss_segment(walk, first_id - 1);
+	if (status == HAPAX_OK && result->is_sealed &&
+	    !hx_log_listing_has(&walk->listing, HX_LOG_KIND_LOG, last_id + 1)) {
+		hx_log_name(walk->name, HX_LOG_KIND_LOG, last_id + 1, "");
+		status = damage(
+			walk, 0, result->next_lsn, 0, "the last segment of the log is missing");
+	}
 	return status != HAPAX_OK ? status : judge_stray(walk);
 }
 

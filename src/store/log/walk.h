@@ -68,9 +68,10 @@ struct hx_log_walk_result {
 	uint64_t log_top_id;   /* the highest id there is, in use or not */
 	uint64_t next_lsn;
 	uint64_t next_class_id;
-	uint64_t token;      /* the last frame's mark, or STORE's floor */
-	uint32_t chain;      /* CRC of the last frame */
-	bool is_closed;      /* the last frame says CLOSE: the log may go on behind it */
+	uint64_t token; /* the last frame's mark, or STORE's floor */
+	uint32_t chain; /* CRC of the last frame */
+	bool is_closed; /* the last frame says CLOSE: the log may go on behind it */
+	bool is_sealed; /* the last frame says SEAL: the log goes on in the next segment, which is empty */
 	uint64_t torn_bytes; /* behind log_end lies a frame that was not written whole; 0: none */
 	bool has_clock;
 	struct hx_clock_mark clock;           /* of the last frame */
