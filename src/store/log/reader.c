@@ -137,8 +137,11 @@ enum hapax_status hx_log_reader_open(
 	enum hapax_status status;
 	int failed;
 
-	memset(reader, 0, sizeof(*reader));
-	reader->io = io;
+	*reader = (struct hx_log_reader){
+		.io = io,
+		.window = reader->window,
+		.window_committed = reader->window_committed,
+	};
 	reader->file = open_file(reader, path);
 	if (reader->file < 0) {
 		failed = -reader->file;
@@ -156,7 +159,7 @@ enum hapax_status hx_log_reader_open(
 		status = read_header(reader, path, err);
 	}
 	if (status != HAPAX_OK) {
-		hx_log_reader_close(reader);
+		hx_log_reader_shut(reader);
 		return status;
 	}
 	reader->seed = hx_log_seed(&reader->header);
@@ -164,10 +167,17 @@ enum hapax_status hx_log_reader_open(
 	return HAPAX_OK;
 }
 
-void hx_log_reader_close(struct hx_log_reader *reader)
+void hx_log_reader_shut(struct hx_log_reader *reader)
 {
 	if (reader->io != NULL && reader->file >= 0)
 		(void)reader->io->ops->close(reader->io->context, reader->file);
+	reader->io = NULL;
+	reader->file = -1;
+}
+
+void hx_log_reader_close(struct hx_log_reader *reader)
+{
+	hx_log_reader_shut(reader);
 	if (reader->window != NULL)
 		hx_pages_release(reader->window, WINDOW_BYTES_MAX);
 	memset(reader, 0, sizeof(*reader));

@@ -132,7 +132,7 @@ static enum hapax_status open_segment(
 	char path[HX_LOG_PATH_SIZE];
 	enum hapax_status status;
 
-	hx_log_reader_close(&walk->reader);
+	hx_log_reader_shut(&walk->reader);
 	hx_log_scope_names_clear(&walk->scopes);
 	hx_log_name(walk->name, kind, id, "");
 	hx_log_path(&walk->directory, walk->name, path);
