@@ -33,7 +33,8 @@ struct walk {
 	char name[HX_LOG_NAME_SIZE]; /* of the segment in reader */
 	uint64_t bytes_done;
 	uint64_t bytes_total;
-	bool has_chain; /* result->chain and next_lsn are known */
+	bool has_expected; /* the visitor was told how much will come */
+	bool has_chain;    /* result->chain and next_lsn are known */
 	bool has_stray; /* an unused log segment cannot be read: harmless only after a clean close */
 	uint64_t stray_id;
 };
@@ -272,10 +273,58 @@ static enum hapax_status take_frame(
 	if (status != HAPAX_OK)
 		return damage_told(walk, frame->offset, entries.lsn, &why);
 	tell_progress(walk, frame->size);
-	return HAPAX_OK;
+	return walk->visitor->flush != NULL
+		? walk->visitor->flush(walk->visitor->context, walk->err)
+		: HAPAX_OK;
 }
 
 /* The log. */
+
+/* How many records the class segments of a manifest hold, as far as their seals can be read. */
+static uint64_t count_puts(
+	struct walk *walk, const struct hx_log_manifest_item *items, uint32_t count)
+{
+	uint64_t puts = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct hx_log_frame frame;
+		struct hx_log_entries entries;
+		struct hx_log_entry entry;
+		struct hapax_bytes bytes;
+		enum hx_log_found found;
+		enum hapax_status status;
+
+		if (open_segment(walk, items[i].kind, items[i].id, NULL) != HAPAX_OK)
+			continue;
+		walk->reader.offset = walk->reader.header.capacity - HX_LOG_BLOCK_SIZE;
+		if (hx_log_reader_next(&walk->reader, &found, &frame, &bytes, NULL) != HAPAX_OK ||
+		    found != HX_LOG_FOUND_FRAME)
+			continue;
+		hx_log_entries_begin(&entries, &frame, items[i].kind, bytes);
+		if (hx_log_entries_next(&entries, &entry, &status, NULL) &&
+		    entry.kind == HX_LOG_SEAL)
+			puts += entry.as.seal.puts;
+	}
+	return puts;
+}
+
+/* A hint for the visitor, from the manifest that the last segment begins with. */
+static enum hapax_status tell_expected(struct walk *walk, const struct hx_log_entry *manifest)
+{
+	uint32_t count = manifest->as.manifest.count;
+	struct hx_log_manifest_item *items;
+
+	if (walk->visitor->expect == NULL || count == 0)
+		return HAPAX_OK;
+	items = hx_alloc(count * sizeof(*items));
+	if (items == NULL)
+		return hx_error_set(walk->err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a manifest");
+	for (uint32_t i = 0; i < count; i++)
+		items[i] = hx_log_manifest_item(manifest, i);
+	walk->visitor->expect(walk->visitor->context, count_puts(walk, items, count));
+	hx_free(items);
+	return HAPAX_OK;
+}
 
 /* The BEGIN of the segment that is open in walk->reader. */
 static enum hapax_status peek_begin(
@@ -302,7 +351,7 @@ static enum hapax_status peek_begin(
 		manifest.kind == HX_LOG_MANIFEST;
 	if (*ret_found) {
 		*ret_log_first_id = manifest.as.manifest.log_first_id;
-		return HAPAX_OK;
+		return walk->has_expected ? HAPAX_OK : tell_expected(walk, &manifest);
 	}
 	return damage(walk, HX_LOG_BLOCK_SIZE, frame.lsn, 0, "the segment does not begin as one");
 }
@@ -352,6 +401,7 @@ static enum hapax_status find_last(struct walk *walk, uint64_t *ret_id, uint64_t
 			return status;
 		if (found) {
 			*ret_id = listed->id;
+			walk->has_expected = true;
 			return HAPAX_OK;
 		}
 	}

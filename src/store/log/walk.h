@@ -50,6 +50,13 @@ struct hx_log_visitor {
 		void *context, const struct hx_log_header *segment,
 		const struct hx_log_entry *entry, struct hx_log_walk_scope *scope,
 		struct hapax_error *err);
+	/* At least about so many PUTs will come; before the first. May be NULL. */
+	void (*expect)(void *context, uint64_t puts);
+	/*
+	 * The bytes of the entries that were handed out are about to go: what was put off
+	 * has to be done now. May be NULL.
+	 */
+	enum hapax_status (*flush)(void *context, struct hapax_error *err);
 	/* Each segment, before its entries. May be NULL. */
 	void (*segment)(void *context, const char *name, const struct hx_log_header *header);
 	/* May be NULL. Returns false to end the walk there. DAMAGE ends it after this segment. */
