@@ -183,7 +183,7 @@ static void an_undamaged_store_opens(void **state)
 	assert_true(judge(rot, image, "as it is", 0));
 	assert_int_equal(rot->harmless, 1);
 	printf("# %llu bytes\n", (unsigned long long)total);
-	assert_in_range(total, 48 * 1024, 256 * 1024);
+	assert_in_range(total, 48 * 1024, 320 * 1024);
 	sim_disk_free(image);
 }
 
@@ -313,12 +313,6 @@ static void every_exchange_is_noticed(void **state)
 			sim_disk_free(image);
 			done++;
 		}
-		/*
-		 * The end of the log is where nothing follows: without its last segment it
-		 * is the log of an earlier time. Every other segment is missed.
-		 */
-		if (!sim_disk_path(rot->disk, i + 1, &size))
-			continue;
 		image = sim_disk_clone(rot->disk);
 		assert_int_equal(
 			sim_disk_io(image)->ops->unlink(sim_disk_io(image)->context, path), 0);

@@ -34,6 +34,12 @@ static void raise_token(struct hx_index *index, uint64_t token)
 		atomic_store_explicit(&index->token, token, memory_order_relaxed);
 }
 
+void hx_index_expect(struct hx_index *index, uint64_t records)
+{
+	for (uint32_t i = 0; i < index->shard_count; i++)
+		hx_table_expect(&index->shards[i].table, records / index->shard_count);
+}
+
 enum hapax_status hx_index_load(
 	struct hx_index *index, const struct hx_index_key *key, const struct hapax_record *record,
 	bool only_if_absent, int64_t now_ms)

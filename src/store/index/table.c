@@ -85,6 +85,20 @@ static bool commit(void *memory, uint64_t bytes, uint64_t reserved, uint64_t *co
 	return true;
 }
 
+void hx_table_expect(struct hx_table *table, uint64_t records)
+{
+	uint64_t count = records * LOAD_DENOMINATOR / LOAD_NUMERATOR;
+	uint64_t bytes = count * sizeof(struct hx_bucket);
+	uint64_t small = bytes < HUGE_FROM_BYTES ? bytes : HUGE_FROM_BYTES;
+
+	assert(table->slot_count == 0);
+	if (count <= BUCKETS_MIN || bytes > table->buckets_bytes ||
+	    !commit(table->buckets, small, table->buckets_bytes, &table->buckets_committed) ||
+	    !commit(table->buckets, bytes, table->buckets_bytes, &table->buckets_committed))
+		return;
+	atomic_store_explicit(&table->bucket_count, count, memory_order_release);
+}
+
 /* Slots, of buckets and of overflow. */
 
 struct slot {

@@ -26,8 +26,18 @@ enum {
 	COPY_BYTES = HX_PAGES_STEP,
 };
 
+enum { AHEAD = 16 }; /* entries whose buckets are fetched before they are needed */
+
+struct waiting {
+	struct hx_log_entry entry;
+	struct hx_index_key key;
+	bool is_log;
+};
+
 struct load {
 	const struct hx_log_recovery *recovery;
+	struct waiting waiting[AHEAD]; /* in their order */
+	size_t waiting_count;
 	struct hx_log_walk_result *walk;
 	struct hx_log_kill_set kills;
 	bool has_now;
@@ -128,12 +138,36 @@ static enum hapax_status load_class_entry(
 	return HAPAX_OK;
 }
 
+static enum hapax_status flush(void *context, struct hapax_error *err)
+{
+	struct load *load = context;
+	enum hapax_status status = HAPAX_OK;
+
+	for (size_t i = 0; i < load->waiting_count; i++)
+		(void)hx_index_prefetch_record(&load->waiting[i].key);
+	for (size_t i = 0; i < load->waiting_count && status == HAPAX_OK; i++) {
+		const struct waiting *next = &load->waiting[i];
+
+		status = next->is_log ? load_log_entry(load, &next->entry, &next->key, err)
+				      : load_class_entry(load, &next->entry, &next->key, err);
+	}
+	load->waiting_count = 0;
+	return status;
+}
+
+static void expect(void *context, uint64_t puts)
+{
+	struct load *load = context;
+
+	hx_index_expect(load->recovery->index, puts);
+}
+
 static enum hapax_status load_entry(
 	void *context, const struct hx_log_header *segment, const struct hx_log_entry *entry,
 	struct hx_log_walk_scope *scope, struct hapax_error *err)
 {
 	struct load *load = context;
-	struct hx_index_key key;
+	struct waiting *next;
 	enum hapax_status status = find_scope(load, scope, err);
 
 	if (status != HAPAX_OK)
@@ -145,12 +179,14 @@ static enum hapax_status load_entry(
 			return no_memory(err);
 		return HAPAX_OK;
 	}
-	key_of(load, entry, scope->visitor_id, &key);
-	if (segment->kind == HX_LOG_KIND_LOG)
-		return load_log_entry(load, entry, &key, err);
-	if (!load->has_now)
+	if (segment->kind != HX_LOG_KIND_LOG && !load->has_now)
 		set_clock(load);
-	return load_class_entry(load, entry, &key, err);
+	next = &load->waiting[load->waiting_count++];
+	next->entry = *entry;
+	next->is_log = segment->kind == HX_LOG_KIND_LOG;
+	key_of(load, entry, scope->visitor_id, &next->key);
+	hx_index_prefetch_bucket(&next->key);
+	return load->waiting_count == AHEAD ? flush(load, err) : HAPAX_OK;
 }
 
 static void tell_progress(void *context, uint64_t bytes_done, uint64_t bytes_total)
@@ -287,6 +323,8 @@ enum hapax_status hx_log_recover(
 	struct hx_log_visitor visitor = {
 		.context = &load,
 		.entry = load_entry,
+		.expect = expect,
+		.flush = flush,
 		.problem = stop_at_damage,
 		.progress = tell_progress,
 	};
@@ -313,7 +351,8 @@ enum hapax_status hx_log_recover(
 static bool is_in_use(const struct hx_log_walk_result *walk, const struct hx_log_listed *segment)
 {
 	if (segment->kind == HX_LOG_KIND_LOG)
-		return segment->id >= walk->log_first_id && segment->id <= walk->log_last_id;
+		return segment->id >= walk->log_first_id &&
+			segment->id <= walk->log_last_id + (walk->is_sealed ? 1 : 0);
 	for (uint32_t i = 0; i < walk->class_count; i++) {
 		if (walk->classes[i].kind == segment->kind && walk->classes[i].id == segment->id)
 			return true;

@@ -41,9 +41,11 @@ static int open_for_writing(const struct hx_io *io, const char *path, unsigned f
 	int file = io->ops->open(
 		io->context, path, HX_IO_READ | HX_IO_WRITE | HX_IO_DIRECT | flags, MODE_FILE);
 
+	/* Who refuses that has made the file all the same. */
 	if (file == -EINVAL)
 		file = io->ops->open(
-			io->context, path, HX_IO_READ | HX_IO_WRITE | flags, MODE_FILE);
+			io->context, path,
+			HX_IO_READ | HX_IO_WRITE | (flags & ~(unsigned)HX_IO_EXCLUSIVE), MODE_FILE);
 	return file;
 }
 
@@ -157,7 +159,13 @@ static int open_tmp(
 	int file;
 
 	*ret_is_new = plan->reuse_id == 0 || take_used(directory, plan, tmp) != 0;
-	file = open_for_writing(io, tmp, *ret_is_new ? HX_IO_CREATE | HX_IO_TRUNCATE : 0);
+	/*
+	 * A new file, never one that was there: if its old name comes back with a power
+	 * cut, two names lead to it, and what is written under one is lost under the other.
+	 */
+	if (*ret_is_new)
+		(void)io->ops->unlink(io->context, tmp);
+	file = open_for_writing(io, tmp, *ret_is_new ? HX_IO_CREATE | HX_IO_EXCLUSIVE : 0);
 	*ret_capacity = plan->capacity;
 	if (file >= 0 && !*ret_is_new)
 		*ret_capacity = size_of_file(io, file) / HX_LOG_BLOCK_SIZE * HX_LOG_BLOCK_SIZE;

@@ -33,8 +33,9 @@ struct walk {
 	char name[HX_LOG_NAME_SIZE]; /* of the segment in reader */
 	uint64_t bytes_done;
 	uint64_t bytes_total;
-	bool has_chain; /* result->chain and next_lsn are known */
-	bool has_stray; /* a log segment behind the last one cannot be read */
+	bool has_expected; /* the visitor was told how much will come */
+	bool has_chain;    /* result->chain and next_lsn are known */
+	bool has_stray;    /* a log segment behind the last one cannot be read */
 	uint64_t stray_id;
 };
 
@@ -132,10 +133,11 @@ static enum hapax_status open_segment(
 	char path[HX_LOG_PATH_SIZE];
 	enum hapax_status status;
 
+	hx_log_reader_shut(&walk->reader);
 	hx_log_scope_names_clear(&walk->scopes);
 	hx_log_name(walk->name, kind, id, "");
 	hx_log_path(&walk->directory, walk->name, path);
-	status = hx_log_reader_reopen(&walk->reader, walk->directory.io, path, why);
+	status = hx_log_reader_open(&walk->reader, walk->directory.io, path, why);
 	if (status != HAPAX_OK)
 		return status;
 	if (memcmp(walk->reader.header.uuid, walk->directory.store.uuid, HX_LOG_UUID_SIZE) != 0)
@@ -271,10 +273,58 @@ static enum hapax_status take_frame(
 	if (status != HAPAX_OK)
 		return damage_told(walk, frame->offset, entries.lsn, &why);
 	tell_progress(walk, frame->size);
-	return HAPAX_OK;
+	return walk->visitor->flush != NULL
+		? walk->visitor->flush(walk->visitor->context, walk->err)
+		: HAPAX_OK;
 }
 
 /* The log. */
+
+/* How many records the class segments of a manifest hold, as far as their seals can be read. */
+static uint64_t count_puts(
+	struct walk *walk, const struct hx_log_manifest_item *items, uint32_t count)
+{
+	uint64_t puts = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct hx_log_frame frame;
+		struct hx_log_entries entries;
+		struct hx_log_entry entry;
+		struct hapax_bytes bytes;
+		enum hx_log_found found;
+		enum hapax_status status;
+
+		if (open_segment(walk, items[i].kind, items[i].id, NULL) != HAPAX_OK)
+			continue;
+		walk->reader.offset = walk->reader.header.capacity - HX_LOG_BLOCK_SIZE;
+		if (hx_log_reader_next(&walk->reader, &found, &frame, &bytes, NULL) != HAPAX_OK ||
+		    found != HX_LOG_FOUND_FRAME)
+			continue;
+		hx_log_entries_begin(&entries, &frame, items[i].kind, bytes);
+		if (hx_log_entries_next(&entries, &entry, &status, NULL) &&
+		    entry.kind == HX_LOG_SEAL)
+			puts += entry.as.seal.puts;
+	}
+	return puts;
+}
+
+/* A hint for the visitor, from the manifest that the last segment begins with. */
+static enum hapax_status tell_expected(struct walk *walk, const struct hx_log_entry *manifest)
+{
+	uint32_t count = manifest->as.manifest.count;
+	struct hx_log_manifest_item *items;
+
+	if (walk->visitor->expect == NULL || count == 0)
+		return HAPAX_OK;
+	items = hx_alloc(count * sizeof(*items));
+	if (items == NULL)
+		return hx_error_set(walk->err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a manifest");
+	for (uint32_t i = 0; i < count; i++)
+		items[i] = hx_log_manifest_item(manifest, i);
+	walk->visitor->expect(walk->visitor->context, count_puts(walk, items, count));
+	hx_free(items);
+	return HAPAX_OK;
+}
 
 /* The BEGIN of the segment that is open in walk->reader. */
 static enum hapax_status peek_begin(
@@ -301,7 +351,7 @@ static enum hapax_status peek_begin(
 		manifest.kind == HX_LOG_MANIFEST;
 	if (*ret_found) {
 		*ret_log_first_id = manifest.as.manifest.log_first_id;
-		return HAPAX_OK;
+		return walk->has_expected ? HAPAX_OK : tell_expected(walk, &manifest);
 	}
 	return damage(walk, HX_LOG_BLOCK_SIZE, frame.lsn, 0, "the segment does not begin as one");
 }
@@ -351,6 +401,7 @@ static enum hapax_status find_last(struct walk *walk, uint64_t *ret_id, uint64_t
 			return status;
 		if (found) {
 			*ret_id = listed->id;
+			walk->has_expected = true;
 			return HAPAX_OK;
 		}
 	}
@@ -383,6 +434,7 @@ static void pass_frame(struct walk *walk, const struct hx_log_frame *frame)
 	result->chain = frame->crc;
 	result->next_lsn = frame->lsn + frame->entries;
 	result->is_closed = (frame->flags & HX_LOG_FRAME_CLOSE) != 0;
+	result->is_sealed = (frame->flags & HX_LOG_FRAME_SEAL) != 0;
 	result->clock = frame->clock;
 	result->has_clock = true;
 	if (frame->token > result->token)
@@ -412,7 +464,7 @@ static enum hapax_status end_log(
 			witness.lsn > result->next_lsn ? witness.lsn - result->next_lsn : 0,
 			"acknowledged data is damaged: a later frame proves that it was durable");
 	/* What was there before has another chain: only a frame of ours is a torn one. */
-	if (found == HX_LOG_FOUND_DAMAGE && torn->chain == result->chain &&
+	if (found == HX_LOG_FOUND_DAMAGE && !result->is_sealed && torn->chain == result->chain &&
 	    torn->lsn == result->next_lsn) {
 		result->torn_bytes = torn->size;
 		result->is_closed = false;
@@ -573,6 +625,12 @@ static enum hapax_status walk_log(struct walk *walk)
 		return status;
 	if (result->log_first_id < first_id)
 		status = miss_segment(walk, first_id - 1);
+	if (status == HAPAX_OK && result->is_sealed &&
+	    !hx_log_listing_has(&walk->listing, HX_LOG_KIND_LOG, last_id + 1)) {
+		hx_log_name(walk->name, HX_LOG_KIND_LOG, last_id + 1, "");
+		status = damage(
+			walk, 0, result->next_lsn, 0, "the last segment of the log is missing");
+	}
 	return status != HAPAX_OK ? status : judge_stray(walk);
 }
 
