@@ -62,6 +62,7 @@ struct command {
 extern const struct command hx_cmd_backtest;
 extern const struct command hx_cmd_check;
 extern const struct command hx_cmd_forget;
+extern const struct command hx_cmd_fsck;
 extern const struct command hx_cmd_gc;
 extern const struct command hx_cmd_help;
 extern const struct command hx_cmd_key;

@@ -26,7 +26,7 @@ PROGRAM = pathlib.Path(os.environ.get("HAPAX_PROGRAM", ROOT / "build/hapax")).re
 # A test that hangs must end before Meson ends the whole run and hides which one it was.
 TIMEOUT_SECONDS = 60
 
-COMMANDS = ["check", "lookup", "forget", "keys", "stats", "gc", "store", "key", "uuid7", "backtest", "help", "version"]
+COMMANDS = ["check", "lookup", "forget", "keys", "stats", "gc", "store", "fsck", "key", "uuid7", "backtest", "help", "version"]
 STORE_COMMANDS = COMMANDS[:6]
 
 

@@ -9,7 +9,8 @@ static enum hapax_status open_log(
 {
 	struct hapax_store_options small = *options;
 
-	small.segment_bytes = LOG_SEGMENT_BYTES;
+	if (small.segment_bytes == 0)
+		small.segment_bytes = LOG_SEGMENT_BYTES;
 	return hx_log_open_on(io, "file:/store", path, &small, ret_store, err);
 }
 

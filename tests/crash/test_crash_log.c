@@ -25,7 +25,7 @@ static void run_until(const char *what, uint64_t images_wanted, bool with_faults
 
 	do {
 		struct run_plan plan = {
-			.seed = seed, .submits = 80, .images = 4, .with_faults = with_faults};
+			.seed = seed, .submits = 60, .images = 2, .with_faults = with_faults};
 		struct run_report report;
 
 		if (!crash_run(&log_subject, &plan, &report)) {
@@ -55,13 +55,13 @@ static void run_until(const char *what, uint64_t images_wanted, bool with_faults
 static void no_crash_breaks_a_promise(void **state)
 {
 	(void)state;
-	run_until("I2 I2b I9: crash images of file:", scale_count(9000000, 20000), false);
+	run_until("I2 I2b I9: crash images of file:", scale_count(9000000, 8000), false);
 }
 
 static void no_failing_call_breaks_a_promise(void **state)
 {
 	(void)state;
-	run_until("I2b I11: crash images of file: with faults", scale_count(1000000, 8000), true);
+	run_until("I2b I11: crash images of file: with faults", scale_count(1000000, 4000), true);
 }
 
 /* I15 */

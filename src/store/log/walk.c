@@ -39,7 +39,7 @@ struct walk {
 	uint64_t bytes_total;
 	bool has_expected; /* the visitor was told how much will come */
 	bool has_chain;    /* result->chain and next_lsn are known */
-	bool has_stray; /* an unused log segment cannot be read: harmless only after a clean close */
+	bool has_stray;    /* a log segment behind the last one cannot be read */
 	uint64_t stray_id;
 };
 
@@ -452,11 +452,10 @@ static enum hapax_status end_log(
 	struct hx_log_walk_result *result = walk->result;
 	struct hx_log_frame witness;
 	bool is_proven = false;
-	enum hapax_status status = HAPAX_OK;
+	/* Behind a clean close as well: the store may have been opened again since. */
+	enum hapax_status status =
+		hx_log_reader_witness(&walk->reader, &is_proven, &witness, walk->err);
 
-	/* After a clean end there is nothing to look for. */
-	if (!result->is_closed && !result->is_sealed)
-		status = hx_log_reader_witness(&walk->reader, &is_proven, &witness, walk->err);
 	if (status != HAPAX_OK)
 		return status;
 	result->log_end = walk->reader.offset;
@@ -469,9 +468,10 @@ static enum hapax_status end_log(
 			witness.lsn > result->next_lsn ? witness.lsn - result->next_lsn : 0,
 			"acknowledged data is damaged: a later frame proves that it was durable");
 	/* What was there before has another chain: only a frame of ours is a torn one. */
-	if (found == HX_LOG_FOUND_DAMAGE && !result->is_closed && !result->is_sealed &&
-	    torn->chain == result->chain && torn->lsn == result->next_lsn) {
+	if (found == HX_LOG_FOUND_DAMAGE && !result->is_sealed && torn->chain == result->chain &&
+	    torn->lsn == result->next_lsn) {
 		result->torn_bytes = torn->size;
+		result->is_closed = false;
 		return report(
 			walk,
 			(struct hx_log_problem){
@@ -566,14 +566,17 @@ static enum hapax_status read_log(struct walk *walk, uint64_t first_id, uint64_t
 	return HAPAX_OK;
 }
 
-/* A log segment behind the last one could not be read. */
+/*
+ * A log segment behind the last one could not be read. It may have been prepared and not
+ * used, but only its header could tell: a clean close before it proves nothing, since
+ * the store may have been opened again. No crash leaves such a file: a segment gets its
+ * name when its header is durable.
+ */
 static enum hapax_status judge_stray(struct walk *walk)
 {
 	if (!walk->has_stray)
 		return HAPAX_OK;
 	hx_log_name(walk->name, HX_LOG_KIND_LOG, walk->stray_id, "");
-	if (walk->result->is_closed && walk->stray_id > walk->result->log_last_id)
-		return note(walk, walk->name, "a damaged segment that was prepared and not used");
 	return damage(walk, 0, 0, 0, "the header of a log segment is damaged");
 }
 
