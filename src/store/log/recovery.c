@@ -134,10 +134,8 @@ static enum hapax_status load_class_entry(
 	if (entry->kind == HX_LOG_REMOVE)
 		return hx_log_kill_set_add(load->kills, key, entry->lsn) ? HAPAX_OK
 									 : no_memory(err);
-#if HX_PLANTED_BUG != 108
 	if (hx_log_kill_set_has(load->kills, key, entry->lsn))
 		return HAPAX_OK;
-#endif
 	if (hx_index_load(load->recovery->index, key, record, true, load->now_ms) != HAPAX_OK)
 		return no_memory(err);
 	return HAPAX_OK;

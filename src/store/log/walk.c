@@ -459,9 +459,6 @@ static enum hapax_status end_log(
 	if (status != HAPAX_OK)
 		return status;
 	result->log_end = walk->reader.offset;
-#if HX_PLANTED_BUG == 107
-	is_proven = false;
-#endif
 	if (is_proven)
 		return damage(
 			walk, walk->reader.offset, result->next_lsn,
