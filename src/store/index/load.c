@@ -30,8 +30,12 @@ static bool stage_mark(
 
 static void raise_token(struct hx_index *index, uint64_t token)
 {
-	if (token > atomic_load_explicit(&index->token, memory_order_relaxed))
-		atomic_store_explicit(&index->token, token, memory_order_relaxed);
+	uint64_t last = atomic_load_explicit(&index->token, memory_order_relaxed);
+
+	while (token > last &&
+	       !atomic_compare_exchange_weak_explicit(
+		       &index->token, &last, token, memory_order_relaxed, memory_order_relaxed))
+		;
 }
 
 void hx_index_expect(struct hx_index *index, uint64_t records)

@@ -136,11 +136,7 @@ static enum hapax_status find_log_segment(
 
 static bool is_expired(const struct pass *pass, const struct hx_log_manifest_item *item)
 {
-#if HX_PLANTED_BUG == 112
-	return item->seal.expires_ms_max <= pass->copy.now_ms + 3600 * 1000;
-#else
 	return item->seal.expires_ms_max <= pass->copy.now_ms;
-#endif
 }
 
 static bool is_small(const struct pass *pass, const struct hx_log_manifest_item *item)

@@ -29,12 +29,6 @@ static int open_file(struct hx_log_reader *reader, const char *path)
 	const struct hx_io *io = reader->io;
 	int file = io->ops->open(io->context, path, HX_IO_READ | HX_IO_DIRECT, 0);
 
-#if HX_PLANTED_BUG == 101
-	if (file >= 0) {
-		(void)io->ops->close(io->context, file);
-		file = -EINVAL;
-	}
-#endif
 	reader->is_direct = file >= 0;
 	if (file == -EINVAL)
 		file = io->ops->open(io->context, path, HX_IO_READ, 0);

@@ -26,7 +26,10 @@ enum {
 	COPY_BYTES = HX_PAGES_STEP,
 };
 
-enum { AHEAD = 16 }; /* entries whose buckets are fetched before they are needed */
+enum {
+	AHEAD = 16,      /* entries whose buckets are fetched before they are needed */
+	THREADS_MAX = 3, /* beside the one that opens */
+};
 
 struct waiting {
 	struct hx_log_entry entry;
@@ -39,15 +42,16 @@ struct load {
 	struct waiting waiting[AHEAD]; /* in their order */
 	size_t waiting_count;
 	struct hx_log_walk_result *walk;
-	struct hx_log_kill_set kills;
-	bool has_now;
-	int64_t now_ms; /* known when the log was read */
+	struct hx_log_kill_set *kills; /* shared; complete before there are threads */
+	int64_t now_ms;                /* known when the log was read */
+	struct load *threads;          /* of those beside the first one */
 	uint64_t told_bytes;
 };
 
 /* Where the store's clock goes on. */
-static void set_clock(struct load *load)
+static void set_clock(void *context)
 {
+	struct load *load = context;
 	const struct hapax_store_options *options = load->recovery->options;
 	struct hx_clock_mark *mark = load->recovery->mark;
 
@@ -59,7 +63,8 @@ static void set_clock(struct load *load)
 			hx_clock_mark_reboot(mark, options->clock, options->clock_step_ms_max);
 	}
 	load->now_ms = hx_clock_mark_now(mark, options->clock);
-	load->has_now = true;
+	for (unsigned i = 0; i < THREADS_MAX; i++)
+		load->threads[i].now_ms = load->now_ms;
 }
 
 static enum hapax_status no_memory(struct hapax_error *err)
@@ -109,7 +114,7 @@ static enum hapax_status load_log_entry(
 	if (entry->kind == HX_LOG_REMOVE) {
 		hx_index_unload(index, key);
 		if (record->expires_ms > record->changed_ms &&
-		    !hx_log_kill_set_add(&load->kills, key, entry->lsn))
+		    !hx_log_kill_set_add(load->kills, key, entry->lsn))
 			return no_memory(err);
 		return HAPAX_OK;
 	}
@@ -127,12 +132,10 @@ static enum hapax_status load_class_entry(
 	if (record->expires_ms <= load->now_ms)
 		return HAPAX_OK;
 	if (entry->kind == HX_LOG_REMOVE)
-		return hx_log_kill_set_add(&load->kills, key, entry->lsn) ? HAPAX_OK
-									  : no_memory(err);
-#if HX_PLANTED_BUG != 108
-	if (hx_log_kill_set_has(&load->kills, key, entry->lsn))
+		return hx_log_kill_set_add(load->kills, key, entry->lsn) ? HAPAX_OK
+									 : no_memory(err);
+	if (hx_log_kill_set_has(load->kills, key, entry->lsn))
 		return HAPAX_OK;
-#endif
 	if (hx_index_load(load->recovery->index, key, record, true, load->now_ms) != HAPAX_OK)
 		return no_memory(err);
 	return HAPAX_OK;
@@ -179,8 +182,6 @@ static enum hapax_status load_entry(
 			return no_memory(err);
 		return HAPAX_OK;
 	}
-	if (segment->kind != HX_LOG_KIND_LOG && !load->has_now)
-		set_clock(load);
 	next = &load->waiting[load->waiting_count++];
 	next->entry = *entry;
 	next->is_log = segment->kind == HX_LOG_KIND_LOG;
@@ -315,13 +316,30 @@ static enum hapax_status settle(struct hx_log_directory *directory, struct hapax
 	return status == HAPAX_OK ? hx_log_directory_sync(directory, err) : status;
 }
 
+/* Beside the one that opens; none where the store is to have no threads. */
+static unsigned count_threads(const struct hapax_store_options *options)
+{
+	unsigned count = hx_cpu_count() - 1;
+
+	if (options->flags & HAPAX_STORE_NO_HOUSEKEEPING)
+		return 0;
+	return count < THREADS_MAX ? count : THREADS_MAX;
+}
+
 enum hapax_status hx_log_recover(
 	const struct hx_log_recovery *recovery, struct hx_log_walk_result *ret_walk,
 	struct hapax_error *err)
 {
-	struct load load = {.recovery = recovery, .walk = ret_walk};
+	struct hx_log_kill_set kills;
+	struct load threads[THREADS_MAX];
+	void *contexts[THREADS_MAX];
+	struct load load = {
+		.recovery = recovery, .walk = ret_walk, .kills = &kills, .threads = threads};
 	struct hx_log_visitor visitor = {
 		.context = &load,
+		.thread_contexts = contexts,
+		.thread_count = count_threads(recovery->options),
+		.log_end = set_clock,
 		.entry = load_entry,
 		.expect = expect,
 		.flush = flush,
@@ -333,14 +351,16 @@ enum hapax_status hx_log_recover(
 
 	if (status != HAPAX_OK)
 		return status;
-	hx_log_kill_set_init(&load.kills);
+	for (unsigned i = 0; i < THREADS_MAX; i++) {
+		threads[i] = load;
+		contexts[i] = &threads[i];
+	}
+	hx_log_kill_set_init(&kills);
 	status = hx_log_walk(
 		recovery->directory->io, recovery->directory->path, &visitor, ret_walk, err);
-	hx_log_kill_set_done(&load.kills);
+	hx_log_kill_set_done(&kills);
 	if (status != HAPAX_OK)
 		return status;
-	if (!load.has_now)
-		set_clock(&load);
 	drop_expired(&load);
 	if (ret_walk->token > atomic_load_explicit(&index->token, memory_order_relaxed))
 		atomic_store_explicit(&index->token, ret_walk->token, memory_order_relaxed);

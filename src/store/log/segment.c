@@ -136,10 +136,8 @@ static int name_it(
 
 	path_of(directory, plan->kind, plan->id, "", path);
 	failed = io->ops->rename(io->context, tmp, path);
-#if HX_PLANTED_BUG != 104
 	if (failed == 0)
 		failed = io->ops->fsync_dir(io->context, directory->path);
-#endif
 	return failed;
 }
 
@@ -326,10 +324,8 @@ int hx_log_segment_finish(struct hx_log_segment *segment, struct hx_log_director
 	segment->header.capacity = segment->offset;
 	hx_log_header_encode(&segment->header, block);
 	failed = hx_io_write_full(io, segment->file, block, sizeof(block), 0);
-#if HX_PLANTED_BUG != 105
 	if (failed == 0)
 		failed = hx_log_segment_sync(segment);
-#endif
 	return failed != 0 ? failed : io->ops->rename(io->context, tmp, path);
 }
 

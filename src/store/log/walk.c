@@ -18,9 +18,13 @@
 #include "base/error.h"
 #include "base/io.h"
 #include "base/limits.h"
+#include "base/thread.h"
 #include "store/log/listing.h"
 #include "store/log/reader.h"
 #include "store/log/scope_names.h"
+
+/* From so many bytes on, class segments are read by several threads. */
+enum { THREADED_BYTES = 16 * 1024 * 1024 };
 
 struct walk {
 	struct hx_log_directory directory;
@@ -455,9 +459,6 @@ static enum hapax_status end_log(
 	if (status != HAPAX_OK)
 		return status;
 	result->log_end = walk->reader.offset;
-#if HX_PLANTED_BUG == 107
-	is_proven = false;
-#endif
 	if (is_proven)
 		return damage(
 			walk, walk->reader.offset, result->next_lsn,
@@ -749,32 +750,134 @@ static bool is_listed(const struct hx_log_walk_result *result, const struct hx_l
 	return false;
 }
 
-static enum hapax_status walk_classes(struct walk *walk)
+static void note_leftovers(struct walk *walk)
 {
-	static const enum taken passes[] = {TAKE_REMOVES, TAKE_PUTS};
-	struct hx_log_walk_result *result = walk->result;
-
 	for (size_t i = 0; i < walk->listing.count; i++) {
 		const struct hx_log_listed *segment = &walk->listing.segments[i];
 		char name[HX_LOG_NAME_SIZE];
 
-		if (segment->kind == HX_LOG_KIND_LOG || is_listed(result, segment))
+		if (segment->kind == HX_LOG_KIND_LOG || is_listed(walk->result, segment))
 			continue;
 		hx_log_name(name, segment->kind, segment->id, "");
 		(void)note(walk, name, "a segment of an interrupted pass, not in use");
 	}
+}
+
+/* Several threads share the class segments: who is free takes the next. */
+struct share {
+	_Atomic uint32_t next;
+	_Atomic uint32_t has_failed;
+};
+
+struct worker {
+	struct walk walk;
+	struct share *share;
+	struct hx_log_visitor visitor;
+	struct hapax_error err;
+	enum hapax_status status;
+	struct hx_thread thread;
+	bool runs;
+};
+
+static enum hapax_status read_share(struct walk *walk, struct share *share)
+{
+	struct hx_log_walk_result *result = walk->result;
+	enum hapax_status status = HAPAX_OK;
+
+	while (status == HAPAX_OK && atomic_load(&share->has_failed) == 0) {
+		uint32_t index = atomic_fetch_add(&share->next, 1);
+
+		if (index >= result->class_count)
+			return HAPAX_OK;
+		status = read_class(walk, &result->classes[index], TAKE_PUTS);
+	}
+	if (status != HAPAX_OK)
+		atomic_store(&share->has_failed, 1);
+	return status;
+}
+
+static void run_worker(void *arg)
+{
+	struct worker *worker = arg;
+
+	worker->status = read_share(&worker->walk, worker->share);
+}
+
+/* A walk of its own on what the threads share; the listing and the result are only read. */
+static void worker_start(
+	struct worker *worker, struct walk *walk, struct share *share, void *context)
+{
+	worker->visitor = *walk->visitor;
+	worker->visitor.context = context;
+	worker->visitor.progress = NULL;
+	worker->share = share;
+	worker->walk = (struct walk){
+		.directory = walk->directory,
+		.visitor = &worker->visitor,
+		.result = walk->result,
+		.err = &worker->err,
+		.listing = walk->listing,
+	};
+	worker->walk.reader.file = -1;
+	hx_log_scope_names_init(&worker->walk.scopes);
+	worker->status = HAPAX_OK;
+	/* If there are no more threads, the others do its share. */
+	worker->runs =
+		hx_thread_start(&worker->thread, run_worker, worker, "hapax-recovery", NULL) ==
+		HAPAX_OK;
+}
+
+static enum hapax_status worker_end(struct worker *worker, struct walk *walk)
+{
+	if (worker->runs)
+		hx_thread_join(&worker->thread);
+	hx_log_reader_close(&worker->walk.reader);
+	hx_log_scope_names_done(&worker->walk.scopes);
+	if (worker->status != HAPAX_OK && walk->err != NULL)
+		*walk->err = worker->err;
+	return worker->status;
+}
+
+static enum hapax_status read_puts(struct walk *walk)
+{
+	unsigned count = walk->visitor->thread_contexts != NULL ? walk->visitor->thread_count : 0;
+	struct worker *workers = NULL;
+	struct share share = {0};
+	enum hapax_status status;
+
+	/* A thread has to be worth its start. */
+	if (count != 0 && walk->bytes_total > THREADED_BYTES)
+		workers = hx_alloc_zero(count, sizeof(*workers));
+	if (workers == NULL)
+		return read_share(walk, &share);
+	for (unsigned i = 0; i < count; i++)
+		worker_start(&workers[i], walk, &share, walk->visitor->thread_contexts[i]);
+	status = read_share(walk, &share);
+	for (unsigned i = 0; i < count; i++) {
+		enum hapax_status ended = worker_end(&workers[i], walk);
+
+		status = status != HAPAX_OK ? status : ended;
+	}
+	hx_free(workers);
+	return status;
+}
+
+static enum hapax_status walk_classes(struct walk *walk)
+{
+	struct hx_log_walk_result *result = walk->result;
+
+	if (walk->visitor->log_end != NULL)
+		walk->visitor->log_end(walk->visitor->context);
+	note_leftovers(walk);
 	for (uint32_t i = 0; i < result->class_count; i++)
 		walk->bytes_total += result->classes[i].bytes;
-	for (size_t pass = 0; pass < 2; pass++) {
-		for (uint32_t i = 0; i < result->class_count; i++) {
-			enum hapax_status status =
-				read_class(walk, &result->classes[i], passes[pass]);
+	for (uint32_t i = 0; i < result->class_count; i++) {
+		enum hapax_status status = read_class(walk, &result->classes[i], TAKE_REMOVES);
 
-			if (status != HAPAX_OK)
-				return status;
-		}
+		if (status != HAPAX_OK)
+			return status;
 	}
-	return HAPAX_OK;
+	return read_puts(walk);
 }
 
 static enum hapax_status walk_all(struct walk *walk)

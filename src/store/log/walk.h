@@ -42,6 +42,13 @@ struct hx_log_walk_scope {
 struct hx_log_visitor {
 	void *context;
 	/*
+	 * Not NULL: the PUTs of class segments may come from threads beside this one, with
+	 * these in place of context. Problems, progress and segments then come from several
+	 * threads too.
+	 */
+	void *const *thread_contexts;
+	unsigned thread_count;
+	/*
 	 * PUT, REMOVE and COUNTS, with the names of their scope; the log first, in order, then the
 	 * class segments: all REMOVEs, then all PUTs. A status other than OK ends the walk.
 	 * May be NULL.
@@ -57,6 +64,8 @@ struct hx_log_visitor {
 	 * has to be done now. May be NULL.
 	 */
 	enum hapax_status (*flush)(void *context, struct hapax_error *err);
+	/* The log was read, and what the result says of it holds; class segments come. May be NULL. */
+	void (*log_end)(void *context);
 	/* Each segment, before its entries. May be NULL. */
 	void (*segment)(void *context, const char *name, const struct hx_log_header *header);
 	/* May be NULL. Returns false to end the walk there. DAMAGE ends it after this segment. */

@@ -391,9 +391,6 @@ enum hapax_status hx_log_writer_commit(struct hx_log_writer *writer)
 	size = hx_log_frame_size(writer->payload);
 	writer->payload = 0;
 	failed = hx_log_segment_write(&writer->active, writer->frame, size);
-#if HX_PLANTED_BUG == 106
-	failed = 0;
-#endif
 	if (failed != 0) {
 		hx_log_writer_latch(writer, -failed, "a write");
 		return HAPAX_ERR_UNCERTAIN;
