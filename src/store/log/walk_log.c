@@ -175,6 +175,30 @@ static void pass_frame(struct hx_walk *walk, const struct hx_log_frame *frame)
 		result->token = frame->token;
 }
 
+/*
+ * Is there a later frame that proves the one that is missing durable? Any, where each
+ * was written only when the one before it was; in unsafe mode, one that says so.
+ */
+static enum hapax_status find_proof(
+	struct hx_walk *walk, bool *ret_is_proven, struct hx_log_frame *ret_witness)
+{
+	uint64_t offset = walk->reader.offset;
+	enum hapax_status status;
+	bool found;
+
+	*ret_is_proven = false;
+	do {
+		status = hx_log_reader_witness(&walk->reader, &found, ret_witness, walk->err);
+		if (status != HAPAX_OK || !found)
+			break;
+		*ret_is_proven = !(ret_witness->flags & HX_LOG_FRAME_LOOSE) ||
+			ret_witness->durable_lsn > walk->result->next_lsn;
+		walk->reader.offset = ret_witness->offset;
+	} while (!*ret_is_proven);
+	walk->reader.offset = offset;
+	return status;
+}
+
 /* The log ends here, unless a later frame proves otherwise. */
 static enum hapax_status end_log(
 	struct hx_walk *walk, enum hx_log_found found, const struct hx_log_frame *torn)
@@ -183,8 +207,7 @@ static enum hapax_status end_log(
 	struct hx_log_frame witness;
 	bool is_proven = false;
 	/* Behind a clean close as well: the store may have been opened again since. */
-	enum hapax_status status =
-		hx_log_reader_witness(&walk->reader, &is_proven, &witness, walk->err);
+	enum hapax_status status = find_proof(walk, &is_proven, &witness);
 
 	if (status != HAPAX_OK)
 		return status;
