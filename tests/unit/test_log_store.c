@@ -431,6 +431,28 @@ static void unsafe_mode_is_not_durable(void **state)
 	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_REPLAY);
 }
 
+/* What is written to a directory that is gone would be gone as well: the store says so. */
+static void removed_directory_is_noticed(void **state)
+{
+	struct store_case *c = *state;
+	double begun = scale_seconds();
+	struct hapax_op op;
+	char command[600];
+
+	c->options.flags = 0;
+	store_case_reopen(c);
+	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
+	snprintf(command, sizeof(command), "rm -r '%s'", directory_of(c));
+	assert_int_equal(system(command), 0);
+	/* The keeper has a clock of its own: a second or so, a minute at worst. */
+	do {
+		op = case_op(c, HAPAX_OP_CHECK, "l");
+		assert_true(scale_seconds() - begun < 60);
+		hx_thread_yield();
+	} while (case_run(c, &op) == HAPAX_OK);
+	assert_int_equal(op.status, HAPAX_ERR_FAILED);
+}
+
 /* Threads: waiting callers, completions, passes and spares beside each other. */
 
 enum { THREADS = 6, OUTSTANDING = 8 };
@@ -554,6 +576,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(claims_move_with_the_log, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(open_tells_how_far_it_is, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unsafe_mode_is_not_durable, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(removed_directory_is_noticed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(threads_get_along, set_up, tear_down),
 	};
 

@@ -173,6 +173,9 @@ size_t hx_log_read(struct hx_log *log, struct hapax_op *ops, size_t count)
 		}
 	}
 	hx_epoch_leave(&log->index->epoch, seat);
+	/* Written only once a second: a line that everybody reads stays shared. */
+	if (i != 0 && atomic_load_explicit(&log->was_read, memory_order_relaxed) == 0)
+		atomic_store_explicit(&log->was_read, 1, memory_order_relaxed);
 	return i;
 }
 

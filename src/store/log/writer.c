@@ -368,6 +368,8 @@ static void fill_header(struct hx_log_writer *writer)
 		.offset = writer->active.offset,
 	};
 
+	if (writer->sync == HX_LOG_SYNC_LATER)
+		frame.flags |= HX_LOG_FRAME_LOOSE;
 	if (writer->sync == HX_LOG_SYNC_LATER && !(writer->flags & HX_LOG_FRAME_CLOSE))
 		frame.token =
 			token < HX_TOKEN_MAX - TOKENS_AHEAD ? token + TOKENS_AHEAD : HX_TOKEN_MAX;
