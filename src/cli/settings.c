@@ -26,8 +26,8 @@ enum { TIDY_COUNT = 16 };
 static const char *const formats[] = {"text", "json", NULL};
 
 const struct hx_option hx_common_options[] = {
-	{HX_OPTION_STORE, "store", 0, HX_OPTION_TEXT, "URL", "where the records are: sqlite:FILE",
-         NULL},
+	{HX_OPTION_STORE, "store", 0, HX_OPTION_TEXT, "URL",
+         "where the records are: sqlite:FILE, file:DIR", NULL},
 	{HX_OPTION_SCOPE, "scope", 0, HX_OPTION_TEXT, "TENANT/GROUP",
          "which keys are meant; TENANT alone is TENANT/default", NULL},
 	{HX_OPTION_TTL, "ttl", 0, HX_OPTION_TEXT, "D",

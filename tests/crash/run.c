@@ -420,7 +420,9 @@ static bool step(struct run *run)
 	case 0:
 	case 1: return restart(run);
 	case 2:
-	case 3: return sweep(run);
+	case 3:
+	case 4:
+	case 5: return sweep(run);
 	default: return submit_and_judge(run);
 	}
 }

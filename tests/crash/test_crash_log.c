@@ -25,7 +25,7 @@ static void run_until(const char *what, uint64_t images_wanted, bool with_faults
 
 	do {
 		struct run_plan plan = {
-			.seed = seed, .submits = 80, .images = 4, .with_faults = with_faults};
+			.seed = seed, .submits = 60, .images = 2, .with_faults = with_faults};
 		struct run_report report;
 
 		if (!crash_run(&log_subject, &plan, &report)) {

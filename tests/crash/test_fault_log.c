@@ -390,6 +390,31 @@ static void a_full_disk_recovers(void **state)
 	scale_report("I12: disks of 16 to 160 KiB fill up", done, scale_seconds() - begin, true);
 }
 
+/* I14: a second opener is told who holds it, and changes nothing. */
+static void a_second_opener_is_refused(void **state)
+{
+	struct hapax_error err = {0};
+	struct hapax_store *second = NULL;
+	struct trial trial;
+
+	(void)state;
+	trial_begin(&trial);
+	assert_int_equal(trial_open(&trial, &err), HAPAX_OK);
+	assert_int_equal(
+		log_subject.open(
+			sim_disk_io(trial.disk), IMAGE_PATH, &trial.options, &second, &err),
+		HAPAX_ERR_UNAVAILABLE);
+	assert_non_null(strstr(err.message, "in use by pid"));
+	run_steps(&trial);
+	hapax_store_close(trial.store);
+	assert_int_equal(
+		log_subject.open(
+			sim_disk_io(trial.disk), IMAGE_PATH, &trial.options, &second, &err),
+		HAPAX_OK);
+	hapax_store_close(second);
+	trial_end(&trial);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -400,6 +425,7 @@ int main(void)
 		cmocka_unit_test(reads_and_writes_are_short),
 		cmocka_unit_test(the_nth_allocation_fails),
 		cmocka_unit_test(a_full_disk_recovers),
+		cmocka_unit_test(a_second_opener_is_refused),
 	};
 
 	memset(body, 'r', sizeof(body));

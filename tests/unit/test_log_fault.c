@@ -59,10 +59,7 @@ static void judge(struct trial *trial, unsigned number, const struct hapax_op *o
 		if (trial->fates[number] == FATE_NONE)
 			trial->fates[number] = FATE_UNKNOWN;
 		break;
-	case HAPAX_ERR_FAILED:
-		if (!trial->has_latched)
-			trial->why = "FAILED, and nothing was ever uncertain";
-		break;
+	case HAPAX_ERR_FAILED: trial->has_latched = true; break;
 	case HAPAX_ERR_LIMIT:
 	case HAPAX_ERR_NO_MEMORY: break;
 	default: trial->why = "a status that nobody expects";

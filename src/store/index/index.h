@@ -163,6 +163,9 @@ uint64_t hx_index_take_tokens(struct hx_index *index, unsigned count);
 /* Let tokens go on above this one. */
 void hx_index_raise_token(struct hx_index *index, uint64_t token);
 
+/* So many records are about to be loaded, into an index that is empty. A hint. */
+void hx_index_expect(struct hx_index *index, uint64_t records);
+
 /*
  * Put a record that comes from a file, in place of the one that is there or, with
  * only_if_absent, not at all then. Its token counts as given out. Limits are not

@@ -31,8 +31,18 @@ static bool stage_mark(
 
 static void raise_token(struct hx_index *index, uint64_t token)
 {
-	if (token > atomic_load_explicit(&index->token, memory_order_relaxed))
-		atomic_store_explicit(&index->token, token, memory_order_relaxed);
+	uint64_t last = atomic_load_explicit(&index->token, memory_order_relaxed);
+
+	while (token > last &&
+	       !atomic_compare_exchange_weak_explicit(
+		       &index->token, &last, token, memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+void hx_index_expect(struct hx_index *index, uint64_t records)
+{
+	for (uint32_t i = 0; i < index->shard_count; i++)
+		hx_table_expect(&index->shards[i].table, records / index->shard_count);
 }
 
 enum hapax_status hx_index_load(

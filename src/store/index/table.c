@@ -83,6 +83,21 @@ uint64_t hx_table_bytes(const struct hx_table *table)
 		table->overflow_count * sizeof(struct hx_overflow);
 }
 
+void hx_table_expect(struct hx_table *table, uint64_t records)
+{
+	uint64_t count = records * HX_LOAD_DENOMINATOR / HX_LOAD_NUMERATOR;
+	uint64_t bytes = count * sizeof(struct hx_bucket);
+	uint64_t small = bytes < HUGE_FROM_BYTES ? bytes : HUGE_FROM_BYTES;
+
+	assert(table->slot_count == 0);
+	if (count <= atomic_load_explicit(&table->bucket_count, memory_order_relaxed) ||
+	    bytes > table->buckets_bytes ||
+	    !commit(table->buckets, small, table->buckets_bytes, &table->buckets_committed) ||
+	    !commit(table->buckets, bytes, table->buckets_bytes, &table->buckets_committed))
+		return;
+	atomic_store_explicit(&table->bucket_count, count, memory_order_release);
+}
+
 /* Slots, of buckets and of overflow. */
 
 /* Where a slot is. */

@@ -85,6 +85,12 @@ struct hx_table {
 enum hapax_status hx_table_init(struct hx_table *table, uint64_t records_max, uint64_t buckets);
 void hx_table_done(struct hx_table *table);
 
+/*
+ * So many records are about to come: begin with as many buckets as they will need, and
+ * spare the splits. The table is empty. Without memory nothing happens.
+ */
+void hx_table_expect(struct hx_table *table, uint64_t records);
+
 /* The bytes that buckets take. */
 uint64_t hx_table_bytes(const struct hx_table *table);
 

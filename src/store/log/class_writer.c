@@ -170,13 +170,8 @@ static void note(struct hx_log_class_writer *writer, uint64_t lsn, int64_t expir
 
 	seal->lsn_low = lsn < seal->lsn_low ? lsn : seal->lsn_low;
 	seal->lsn_high = lsn > seal->lsn_high ? lsn : seal->lsn_high;
-#if HX_PLANTED_BUG == 111
-	if (seal->puts + seal->removes <= 1)
-		seal->expires_ms_max = expires_ms;
-#else
 	if (expires_ms > seal->expires_ms_max)
 		seal->expires_ms_max = expires_ms;
-#endif
 }
 
 enum hapax_status hx_log_class_writer_put(

@@ -147,17 +147,21 @@ static enum hapax_status copy_keyed(
 	struct hx_log *log = source->copy->log;
 	struct hx_log_walk_scope *names =
 		hx_log_scope_names_get(&source->scopes, entry->as.put.scope);
-	enum hapax_status status = HAPAX_ERR_CORRUPT;
-	const struct hx_scope *scope;
 	struct hx_index_key key;
 
 	if (names == NULL)
 		return corrupt(source, "an entry in an unnamed scope", err);
-	scope = hx_scope_table_intern(
-		hx_store_scopes(&log->base), names->tenant, names->group, &status);
-	if (scope == NULL)
-		return hx_error_set(err, status, 0, "no memory for scopes");
-	key.packed.scope_id = scope->id;
+	if (!names->has_visitor_id) {
+		enum hapax_status status = HAPAX_ERR_NO_MEMORY;
+		const struct hx_scope *scope = hx_scope_table_intern(
+			hx_store_scopes(&log->base), names->tenant, names->group, &status);
+
+		if (scope == NULL)
+			return hx_error_set(err, status, 0, "no memory for scopes");
+		names->visitor_id = scope->id;
+		names->has_visitor_id = true;
+	}
+	key.packed.scope_id = names->visitor_id;
 	key.packed.encoding = entry->as.put.encoding;
 	key.packed.size = (uint16_t)entry->as.put.record.key.size;
 	key.packed.data = entry->as.put.record.key.data;

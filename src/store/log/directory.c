@@ -131,11 +131,7 @@ enum hapax_status hx_log_directory_lock(struct hx_log_directory *directory, stru
 	file = io->ops->open(io->context, path, HX_IO_READ | HX_IO_WRITE | HX_IO_CREATE, MODE_FILE);
 	if (file < 0)
 		return failed_at(err, file, "opened", path);
-#if HX_PLANTED_BUG == 102
-	failed = 0;
-#else
 	failed = io->ops->lock(io->context, file);
-#endif
 	if (failed != 0) {
 		enum hapax_status status = failed == -EAGAIN
 			? refuse_second(directory, file, err)
@@ -355,12 +351,7 @@ enum hapax_status hx_log_directory_clean(
 enum hapax_status hx_log_directory_sync(struct hx_log_directory *directory, struct hapax_error *err)
 {
 	const struct hx_io *io = directory->io;
-#if HX_PLANTED_BUG == 103
-	int failed = 0;
-	(void)io;
-#else
 	int failed = io->ops->fsync_dir(io->context, directory->path);
-#endif
 
 	if (failed != 0)
 		return failed_at(err, failed, "synced", directory->path);

@@ -450,14 +450,17 @@ static bool key_is_valid(unsigned encoding, size_t size)
 	}
 }
 
-/* Names of a scope are known elsewhere: a stand-in, so that the record can be judged. */
-static bool record_is_valid(const struct hapax_record *record)
+/* Names of a scope are known elsewhere: stand-ins, so that the record can be judged. */
+static bool record_is_valid(struct hapax_record *record)
 {
-	struct hapax_record named = *record;
+	bool is_valid;
 
-	named.tenant = HX_BYTES_LIT("t");
-	named.group = HX_BYTES_LIT("g");
-	return hx_record_is_valid(&named);
+	record->tenant = HX_BYTES_LIT("t");
+	record->group = HX_BYTES_LIT("g");
+	is_valid = hx_record_is_valid(record);
+	record->tenant = hx_bytes(NULL, 0);
+	record->group = hx_bytes(NULL, 0);
+	return is_valid;
 }
 
 static enum hapax_status decode_keyed(

@@ -146,6 +146,7 @@ enum hx_log_entry_flag {
 enum hx_log_frame_flag {
 	HX_LOG_FRAME_CLOSE = 1 << 0,
 	HX_LOG_FRAME_SEAL = 1 << 1,
+	HX_LOG_FRAME_LOOSE = 1 << 2, /* written without waiting for the one before it */
 };
 
 struct hx_log_header {

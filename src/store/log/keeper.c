@@ -5,12 +5,37 @@
  *
  * It measures its own intervals by the monotonic clock: they decide nothing.
  */
+#include <errno.h>
+
 #include "base/clock.h"
+#include "base/io.h"
 #include "store/core.h"
 #include "store/log/log.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define MS_NS     INT64_C(1000000)
+
+/* So far a clock may be behind, after a crash, what somebody was told (I8). */
+#define CLOCK_AGE_MS INT64_C(10000)
+
+/* Was somebody told a time that is much later than the last one in the log? */
+static bool clock_is_old(struct hx_log *log)
+{
+	if (hx_log_now(log) - log->writer.mark.store_ms < CLOCK_AGE_MS)
+		return false;
+	return atomic_exchange_explicit(&log->was_read, 0, memory_order_relaxed) != 0;
+}
+
+/* Somebody has removed the directory: what is written now is gone when the store is closed. */
+static bool directory_is_gone(struct hx_log *log)
+{
+	const struct hx_io *io = log->directory.io;
+	char path[HX_LOG_PATH_SIZE];
+	struct hx_io_stat st;
+
+	hx_log_path(&log->directory, "STORE", path);
+	return io->ops->stat_path(io->context, path, &st) == -ENOENT;
+}
 
 /* Once a second, by who leads: is the log idle, and does its last frame lack a witness? */
 struct tick_task {
@@ -26,11 +51,17 @@ static enum hapax_status run_tick(struct hx_log_task *task)
 	bool is_idle = tick->frame_count == writer->frame_count;
 
 	tick->frame_count = writer->frame_count;
+	if (directory_is_gone(tick->log)) {
+		hx_log_writer_latch(writer, ENOENT, "the directory");
+		return HAPAX_ERR_FAILED;
+	}
 	if (writer->sync == HX_LOG_SYNC_LATER)
 		return hx_log_writer_sync(writer);
-	if (!is_idle || writer->active.file < 0 || writer->witnessed_lsn == writer->next_lsn)
+	if (writer->active.file < 0)
 		return HAPAX_OK;
-	return hx_log_writer_force(writer, 0);
+	if ((is_idle && writer->witnessed_lsn != writer->next_lsn) || clock_is_old(tick->log))
+		return hx_log_writer_force(writer, 0);
+	return HAPAX_OK;
 }
 
 /* Wait until there is something to do, or the time has come. False: stop. */

@@ -112,20 +112,14 @@ void hx_log_lead(void *context, struct hx_log_request *requests, size_t count)
 			(void)hx_log_writer_make_room(writer);
 			continue;
 		}
-#if HX_PLANTED_BUG == 109
-		for (size_t i = ended; i < through; i++)
-			complete(log, &requests[i]);
-#endif
 		if (commit(log) != HAPAX_OK) {
 			fail(log, requests, count, ended);
 			return;
 		}
 		if (through < count)
 			requests[through].durable = requests[through].decided;
-#if HX_PLANTED_BUG != 109
 		for (size_t i = ended; i < through; i++)
 			complete(log, &requests[i]);
-#endif
 		ended = through;
 	}
 	if (hx_log_writer_wants_spare(writer))
@@ -154,11 +148,7 @@ static bool read_one(struct hx_log *log, const struct hx_work_context *context, 
 			return false;
 	}
 	/* After reading: see inflight.h. */
-#if HX_PLANTED_BUG == 110
-	return true;
-#else
 	return !hx_log_inflight_is_marked(&log->writer.inflight, key.hash);
-#endif
 }
 
 size_t hx_log_read(struct hx_log *log, struct hapax_op *ops, size_t count)
@@ -183,6 +173,9 @@ size_t hx_log_read(struct hx_log *log, struct hapax_op *ops, size_t count)
 		}
 	}
 	hx_epoch_leave(&log->index->epoch, seat);
+	/* Written only once a second: a line that everybody reads stays shared. */
+	if (i != 0 && atomic_load_explicit(&log->was_read, memory_order_relaxed) == 0)
+		atomic_store_explicit(&log->was_read, 1, memory_order_relaxed);
 	return i;
 }
 

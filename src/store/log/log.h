@@ -22,7 +22,9 @@ struct hx_log {
 	struct hx_log_counts counts;
 	struct hx_log_writer writer; /* the leader's */
 	struct hx_log_queue queue;
-	bool is_open; /* a clean close has something to say */
+	_Atomic uint32_t
+		was_read; /* something was answered beside the leader since the last tick */
+	bool is_open;     /* a clean close has something to say */
 
 	struct hx_mutex sweep_mutex; /* one sweep or pass at a time */
 	uint64_t held_bytes;         /* of claims, in the segment that was last copied out */

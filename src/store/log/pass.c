@@ -80,7 +80,7 @@ static enum hapax_status run_look(struct hx_log_task *task)
 static enum hapax_status read_end(
 	struct hx_log *log, uint64_t id, uint64_t *ret_end, struct hapax_error *err)
 {
-	struct hx_log_reader reader;
+	struct hx_log_reader reader = {0};
 	char name[HX_LOG_NAME_SIZE], path[HX_LOG_PATH_SIZE];
 	struct hx_log_entries entries;
 	struct hx_log_entry begin;
@@ -92,8 +92,10 @@ static enum hapax_status read_end(
 	hx_log_name(name, HX_LOG_KIND_LOG, id + 1, "");
 	hx_log_path(&log->directory, name, path);
 	status = hx_log_reader_open(&reader, log->directory.io, path, err);
-	if (status != HAPAX_OK)
+	if (status != HAPAX_OK) {
+		hx_log_reader_close(&reader);
 		return status;
+	}
 	status = hx_log_reader_next(&reader, &found, &frame, &bytes, err);
 	if (status == HAPAX_OK && found == HX_LOG_FOUND_FRAME) {
 		hx_log_entries_begin(&entries, &frame, HX_LOG_KIND_LOG, bytes);
@@ -134,11 +136,7 @@ static enum hapax_status find_log_segment(
 
 static bool is_expired(const struct pass *pass, const struct hx_log_manifest_item *item)
 {
-#if HX_PLANTED_BUG == 112
-	return item->seal.expires_ms_max <= pass->copy.now_ms + 3600 * 1000;
-#else
 	return item->seal.expires_ms_max <= pass->copy.now_ms;
-#endif
 }
 
 static bool is_small(const struct pass *pass, const struct hx_log_manifest_item *item)

@@ -29,12 +29,6 @@ static int open_file(struct hx_log_reader *reader, const char *path)
 	const struct hx_io *io = reader->io;
 	int file = io->ops->open(io->context, path, HX_IO_READ | HX_IO_DIRECT, 0);
 
-#if HX_PLANTED_BUG == 101
-	if (file >= 0) {
-		(void)io->ops->close(io->context, file);
-		file = -EINVAL;
-	}
-#endif
 	reader->is_direct = file >= 0;
 	if (file == -EINVAL)
 		file = io->ops->open(io->context, path, HX_IO_READ, 0);
@@ -129,34 +123,7 @@ static enum hapax_status read_header(
 	return HAPAX_OK;
 }
 
-/* All but the window, whose memory serves the next segment. */
-static void close_file(struct hx_log_reader *reader)
-{
-	unsigned char *window = reader->window;
-	size_t window_committed = reader->window_committed;
-
-	if (reader->io != NULL && reader->file >= 0)
-		(void)reader->io->ops->close(reader->io->context, reader->file);
-	memset(reader, 0, sizeof(*reader));
-	reader->file = -1;
-	reader->window = window;
-	reader->window_committed = window_committed;
-}
-
 enum hapax_status hx_log_reader_open(
-	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
-	struct hapax_error *err)
-{
-	enum hapax_status status;
-
-	memset(reader, 0, sizeof(*reader));
-	status = hx_log_reader_reopen(reader, io, path, err);
-	if (status != HAPAX_OK)
-		hx_log_reader_close(reader);
-	return status;
-}
-
-enum hapax_status hx_log_reader_reopen(
 	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
 	struct hapax_error *err)
 {
@@ -164,12 +131,16 @@ enum hapax_status hx_log_reader_reopen(
 	enum hapax_status status;
 	int failed;
 
-	close_file(reader);
-	reader->io = io;
+	*reader = (struct hx_log_reader){
+		.io = io,
+		.window = reader->window,
+		.window_committed = reader->window_committed,
+	};
 	reader->file = open_file(reader, path);
 	if (reader->file < 0) {
 		failed = -reader->file;
-		close_file(reader);
+		reader->file = -1;
+		reader->io = NULL;
 		return hx_error_set(
 			err, hx_status_from_errno(failed), failed, "\"%s\" was not opened", path);
 	}
@@ -182,7 +153,7 @@ enum hapax_status hx_log_reader_reopen(
 		status = read_header(reader, path, err);
 	}
 	if (status != HAPAX_OK) {
-		close_file(reader);
+		hx_log_reader_shut(reader);
 		return status;
 	}
 	reader->seed = hx_log_seed(&reader->header);
@@ -190,9 +161,17 @@ enum hapax_status hx_log_reader_reopen(
 	return HAPAX_OK;
 }
 
+void hx_log_reader_shut(struct hx_log_reader *reader)
+{
+	if (reader->io != NULL && reader->file >= 0)
+		(void)reader->io->ops->close(reader->io->context, reader->file);
+	reader->io = NULL;
+	reader->file = -1;
+}
+
 void hx_log_reader_close(struct hx_log_reader *reader)
 {
-	close_file(reader);
+	hx_log_reader_shut(reader);
 	if (reader->window != NULL)
 		hx_pages_release(reader->window, WINDOW_BYTES_MAX);
 	memset(reader, 0, sizeof(*reader));

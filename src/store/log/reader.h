@@ -37,7 +37,7 @@ enum hx_log_found {
 };
 
 /*
- * Open path and read its header. CORRUPT or UNSUPPORTED: see
+ * Open path and read its header; reader is zeroed, or was shut. CORRUPT or UNSUPPORTED: see
  * hx_log_header_decode(); CORRUPT also when the file is shorter than its capacity.
  * Messages name the file.
  */
@@ -45,13 +45,8 @@ enum hapax_status hx_log_reader_open(
 	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
 	struct hapax_error *err);
 
-/*
- * The same for one that was opened before, or is zeroed: what memory it has is used
- * again. Close it in the end, whatever this returns.
- */
-enum hapax_status hx_log_reader_reopen(
-	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
-	struct hapax_error *err);
+/* Close the file and keep the memory, for the next one. */
+void hx_log_reader_shut(struct hx_log_reader *reader);
 
 /* A reader that was not opened, zeroed, is allowed. */
 void hx_log_reader_close(struct hx_log_reader *reader);

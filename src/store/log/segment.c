@@ -41,9 +41,11 @@ static int open_for_writing(const struct hx_io *io, const char *path, unsigned f
 	int file = io->ops->open(
 		io->context, path, HX_IO_READ | HX_IO_WRITE | HX_IO_DIRECT | flags, MODE_FILE);
 
+	/* Who refuses that has made the file all the same. */
 	if (file == -EINVAL)
 		file = io->ops->open(
-			io->context, path, HX_IO_READ | HX_IO_WRITE | flags, MODE_FILE);
+			io->context, path,
+			HX_IO_READ | HX_IO_WRITE | (flags & ~(unsigned)HX_IO_EXCLUSIVE), MODE_FILE);
 	return file;
 }
 
@@ -134,10 +136,8 @@ static int name_it(
 
 	path_of(directory, plan->kind, plan->id, "", path);
 	failed = io->ops->rename(io->context, tmp, path);
-#if HX_PLANTED_BUG != 104
 	if (failed == 0)
 		failed = io->ops->fsync_dir(io->context, directory->path);
-#endif
 	return failed;
 }
 
@@ -157,7 +157,13 @@ static int open_tmp(
 	int file;
 
 	*ret_is_new = plan->reuse_id == 0 || take_used(directory, plan, tmp) != 0;
-	file = open_for_writing(io, tmp, *ret_is_new ? HX_IO_CREATE | HX_IO_TRUNCATE : 0);
+	/*
+	 * A new file, never one that was there: if its old name comes back with a power
+	 * cut, two names lead to it, and what is written under one is lost under the other.
+	 */
+	if (*ret_is_new)
+		(void)io->ops->unlink(io->context, tmp);
+	file = open_for_writing(io, tmp, *ret_is_new ? HX_IO_CREATE | HX_IO_EXCLUSIVE : 0);
 	*ret_capacity = plan->capacity;
 	if (file >= 0 && !*ret_is_new)
 		*ret_capacity = size_of_file(io, file) / HX_LOG_BLOCK_SIZE * HX_LOG_BLOCK_SIZE;
@@ -228,13 +234,25 @@ enum hapax_status hx_log_segment_make(
 	return HAPAX_OK;
 }
 
+/*
+ * A block for O_DIRECT on the stack, found by hand: under AddressSanitizer locals are
+ * not where alignas() wants them.
+ */
+enum { ALIGNED_SPACE = 2 * HX_LOG_BLOCK_SIZE };
+
+static unsigned char *align(unsigned char space[ALIGNED_SPACE])
+{
+	return space + -(uintptr_t)space % HX_LOG_BLOCK_SIZE;
+}
+
 enum hapax_status hx_log_segment_open(
 	struct hx_log_segment *segment, struct hx_log_directory *directory, uint64_t id,
 	enum hx_log_sync sync, uint64_t offset, struct hapax_error *err)
 {
 	const struct hx_io *io = directory->io;
 	char path[HX_LOG_PATH_SIZE];
-	_Alignas(HX_LOG_BLOCK_SIZE) unsigned char block[HX_LOG_BLOCK_SIZE];
+	unsigned char space[ALIGNED_SPACE];
+	unsigned char *block = align(space);
 	struct hx_log_header header;
 	enum hapax_status status;
 	ssize_t got;
@@ -245,8 +263,8 @@ enum hapax_status hx_log_segment_open(
 	if (file < 0)
 		return hx_error_set(
 			err, hx_status_from_errno(-file), -file, "\"%s\" was not opened", path);
-	got = hx_io_read_full(io, file, block, sizeof(block), 0);
-	status = got == (ssize_t)sizeof(block)
+	got = hx_io_read_full(io, file, block, HX_LOG_BLOCK_SIZE, 0);
+	status = got == HX_LOG_BLOCK_SIZE
 		? hx_log_header_decode(block, &header, err)
 		: hx_error_set(err, HAPAX_ERR_UNAVAILABLE, 0, "\"%s\" was not read", path);
 	if (status != HAPAX_OK) {
@@ -308,7 +326,8 @@ int hx_log_segment_sync(struct hx_log_segment *segment)
 int hx_log_segment_finish(struct hx_log_segment *segment, struct hx_log_directory *directory)
 {
 	const struct hx_io *io = segment->io;
-	_Alignas(HX_LOG_BLOCK_SIZE) unsigned char block[HX_LOG_BLOCK_SIZE];
+	unsigned char space[ALIGNED_SPACE];
+	unsigned char *block = align(space);
 	char tmp[HX_LOG_PATH_SIZE], path[HX_LOG_PATH_SIZE];
 	int failed;
 
@@ -317,11 +336,9 @@ int hx_log_segment_finish(struct hx_log_segment *segment, struct hx_log_director
 	/* Only now is its size known. */
 	segment->header.capacity = segment->offset;
 	hx_log_header_encode(&segment->header, block);
-	failed = hx_io_write_full(io, segment->file, block, sizeof(block), 0);
-#if HX_PLANTED_BUG != 105
+	failed = hx_io_write_full(io, segment->file, block, HX_LOG_BLOCK_SIZE, 0);
 	if (failed == 0)
 		failed = hx_log_segment_sync(segment);
-#endif
 	return failed != 0 ? failed : io->ops->rename(io->context, tmp, path);
 }
 

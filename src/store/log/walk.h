@@ -42,6 +42,13 @@ struct hx_log_walk_scope {
 struct hx_log_visitor {
 	void *context;
 	/*
+	 * Not NULL: the PUTs of class segments may come from threads beside this one, with
+	 * these in place of context. Problems, progress and segments then come from several
+	 * threads too.
+	 */
+	void *const *thread_contexts;
+	unsigned thread_count;
+	/*
 	 * PUT, REMOVE and COUNTS, with the names of their scope; the log first, in order, then the
 	 * class segments: all REMOVEs, then all PUTs. A status other than OK ends the walk.
 	 * May be NULL.
@@ -50,6 +57,15 @@ struct hx_log_visitor {
 		void *context, const struct hx_log_header *segment,
 		const struct hx_log_entry *entry, struct hx_log_walk_scope *scope,
 		struct hapax_error *err);
+	/* At least about so many PUTs will come; before the first. May be NULL. */
+	void (*expect)(void *context, uint64_t puts);
+	/*
+	 * The bytes of the entries that were handed out are about to go: what was put off
+	 * has to be done now. May be NULL.
+	 */
+	enum hapax_status (*flush)(void *context, struct hapax_error *err);
+	/* The log was read, and what the result says of it holds; class segments come. May be NULL. */
+	void (*log_end)(void *context);
 	/* Each segment, before its entries. May be NULL. */
 	void (*segment)(void *context, const char *name, const struct hx_log_header *header);
 	/* May be NULL. Returns false to end the walk there. DAMAGE ends it after this segment. */
@@ -68,9 +84,10 @@ struct hx_log_walk_result {
 	uint64_t log_top_id;   /* the highest id there is, in use or not */
 	uint64_t next_lsn;
 	uint64_t next_class_id;
-	uint64_t token;      /* the last frame's mark, or STORE's floor */
-	uint32_t chain;      /* CRC of the last frame */
-	bool is_closed;      /* the last frame says CLOSE: the log may go on behind it */
+	uint64_t token; /* the last frame's mark, or STORE's floor */
+	uint32_t chain; /* CRC of the last frame */
+	bool is_closed; /* the last frame says CLOSE: the log may go on behind it */
+	bool is_sealed; /* the last frame says SEAL: the log goes on in the next segment, which is empty */
 	uint64_t torn_bytes; /* behind log_end lies a frame that was not written whole; 0: none */
 	bool has_clock;
 	struct hx_clock_mark clock;           /* of the last frame */

@@ -63,9 +63,10 @@ static uint64_t room_in_active(const struct hx_log_writer *writer, bool may_take
 	uint64_t reserve = active->capacity / RESERVE_DIVISOR;
 	uint64_t room;
 
-	if (active->file < 0 || active->offset >= active->capacity)
+	/* The last block is the seal's. */
+	if (active->file < 0 || active->offset + HX_LOG_BLOCK_SIZE >= active->capacity)
 		return 0;
-	room = active->capacity - active->offset;
+	room = active->capacity - HX_LOG_BLOCK_SIZE - active->offset;
 	if (may_take_reserve)
 		return room;
 	if (has_spare(writer))
@@ -367,6 +368,8 @@ static void fill_header(struct hx_log_writer *writer)
 		.offset = writer->active.offset,
 	};
 
+	if (writer->sync == HX_LOG_SYNC_LATER)
+		frame.flags |= HX_LOG_FRAME_LOOSE;
 	if (writer->sync == HX_LOG_SYNC_LATER && !(writer->flags & HX_LOG_FRAME_CLOSE))
 		frame.token =
 			token < HX_TOKEN_MAX - TOKENS_AHEAD ? token + TOKENS_AHEAD : HX_TOKEN_MAX;
@@ -390,9 +393,6 @@ enum hapax_status hx_log_writer_commit(struct hx_log_writer *writer)
 	size = hx_log_frame_size(writer->payload);
 	writer->payload = 0;
 	failed = hx_log_segment_write(&writer->active, writer->frame, size);
-#if HX_PLANTED_BUG == 106
-	failed = 0;
-#endif
 	if (failed != 0) {
 		hx_log_writer_latch(writer, -failed, "a write");
 		return HAPAX_ERR_UNCERTAIN;
@@ -484,9 +484,22 @@ enum hapax_status hx_log_writer_make_spare_if_wanted(struct hx_log_writer *write
 	return hx_log_writer_make_spare(writer, NULL);
 }
 
+/* Say that the log goes on in the next segment, which is there: without it the log is not whole. */
+static enum hapax_status seal(struct hx_log_writer *writer)
+{
+	if (writer->active.file < 0 || writer->active.offset >= writer->active.capacity)
+		return HAPAX_OK;
+	hx_log_writer_begin(writer);
+	writer->is_forced = true;
+	writer->flags = HX_LOG_FRAME_SEAL;
+	return hx_log_writer_commit(writer) == HAPAX_OK ? HAPAX_OK : HAPAX_ERR_FAILED;
+}
+
 /* The spare becomes the active segment. */
 static enum hapax_status roll(struct hx_log_writer *writer)
 {
+	if (seal(writer) != HAPAX_OK)
+		return HAPAX_ERR_FAILED;
 	if (writer->sync == HX_LOG_SYNC_LATER) {
 		enum hapax_status status = hx_log_writer_sync(writer);
 
@@ -521,7 +534,8 @@ static enum hapax_status step(struct hx_log_writer *writer, uint64_t wanted)
 	}
 	/* In an empty segment more room can only come by making it larger. */
 	if (writer->active.file >= 0 && writer->active.offset == HX_LOG_BLOCK_SIZE)
-		return hx_log_segment_extend(&writer->active, writer->active.offset + wanted, NULL);
+		return hx_log_segment_extend(
+			&writer->active, writer->active.offset + wanted + HX_LOG_BLOCK_SIZE, NULL);
 	return roll(writer);
 }
 
@@ -648,7 +662,14 @@ enum hapax_status hx_log_writer_resume(
 		if (status != HAPAX_OK)
 			return hx_error_set(err, status, 0, "no memory to open a store");
 	}
-	/* Behind a clean end the log goes on; behind any other a new segment begins. */
+	/* Where a seal says that the log goes on, it goes on. */
+	if (walk->is_sealed) {
+		writer->needs_begin = true;
+		return hx_log_segment_open(
+			&writer->active, writer->directory, walk->log_last_id + 1, writer->sync,
+			HX_LOG_BLOCK_SIZE, err);
+	}
+	/* Behind a clean end too; behind any other a new segment begins. */
 	if (walk->log_last_id == 0 || !walk->is_closed)
 		return HAPAX_OK;
 	return hx_log_segment_open(

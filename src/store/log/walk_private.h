@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * walk_private.h - the insides of a walk, for walk.c, walk_log.c and walk_class.c.
+ */
+#ifndef HX_STORE_LOG_WALK_PRIVATE_H
+#define HX_STORE_LOG_WALK_PRIVATE_H
+
+#include "store/log/listing.h"
+#include "store/log/reader.h"
+#include "store/log/scope_names.h"
+#include "store/log/walk.h"
+
+struct hx_walk {
+	struct hx_log_directory directory;
+	const struct hx_log_visitor *visitor;
+	struct hx_log_walk_result *result;
+	struct hapax_error *err;
+	struct hx_log_listing listing;
+	struct hx_log_reader reader;
+	struct hx_log_scope_names scopes;
+	char name[HX_LOG_NAME_SIZE]; /* of the segment in reader */
+	uint64_t bytes_done;
+	uint64_t bytes_total;
+	bool has_expected; /* the visitor was told how much will come */
+	bool has_chain;    /* result->chain and next_lsn are known */
+	bool has_stray;    /* a log segment behind the last one cannot be read */
+	uint64_t stray_id;
+};
+
+/* Which entries of a frame are wanted. */
+enum hx_walk_taken {
+	HX_WALK_TAKE_ALL,
+	HX_WALK_TAKE_REMOVES,
+	HX_WALK_TAKE_PUTS,
+};
+
+/* Tell the visitor. OK: it wants to go on all the same. */
+enum hapax_status hx_walk_report(struct hx_walk *walk, struct hx_log_problem problem);
+enum hapax_status hx_walk_note(struct hx_walk *walk, const char *file, const char *what);
+enum hapax_status hx_walk_damage(
+	struct hx_walk *walk, uint64_t offset, uint64_t lsn, uint64_t keys_at_risk,
+	const char *what);
+
+/* The same for an entry or a header that says itself what is wrong. */
+enum hapax_status hx_walk_damage_told(
+	struct hx_walk *walk, uint64_t offset, uint64_t lsn, const struct hapax_error *why);
+
+/* Is this the status of a file that is not what it should be, rather than of a failure? */
+bool hx_walk_is_damage(enum hapax_status status);
+
+/* Open a segment into walk->reader. CORRUPT and its kind: it is not the one it should be. */
+enum hapax_status hx_walk_open(
+	struct hx_walk *walk, enum hx_log_kind kind, uint64_t id, struct hapax_error *why);
+
+void hx_walk_tell_segment(struct hx_walk *walk);
+
+/* Hand out the entries of a frame. */
+enum hapax_status hx_walk_take_frame(
+	struct hx_walk *walk, const struct hx_log_frame *frame, struct hapax_bytes bytes,
+	enum hx_walk_taken taken);
+
+/* The two parts. */
+enum hapax_status hx_walk_log(struct hx_walk *walk);
+enum hapax_status hx_walk_classes(struct hx_walk *walk);
+
+#endif

@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_log_store.c - what is special about file: one owner, directories that are not
+ * stores, threads, the disk that a store takes, memory and time of an open. Crashes
+ * and damage: tests/crash.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/thread.h"
+#include "support/crowd.h"
+#include "support/scale.h"
+#include "support/store_case.h"
+
+#define HOUR_MS INT64_C(3600000)
+
+static int set_up(void **state)
+{
+	struct store_case *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -1;
+	store_case_begin(c, "file:");
+	*state = c;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct store_case *c = *state;
+
+	store_case_done(c);
+	free(c);
+	return 0;
+}
+
+static const char *directory_of(const struct store_case *c)
+{
+	return c->url + strlen("file:");
+}
+
+static void close_store(struct store_case *c)
+{
+	hapax_store_close(c->store);
+	c->store = NULL;
+}
+
+static enum hapax_outcome check(struct store_case *c, const char *key)
+{
+	struct hapax_op op = case_op(c, HAPAX_OP_CHECK, key);
+
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	return op.outcome;
+}
+
+/* Bytes of all files, and how many names begin with prefix. */
+static uint64_t measure(const char *directory, const char *prefix, unsigned *ret_count)
+{
+	DIR *dir = opendir(directory);
+	uint64_t bytes = 0;
+
+	assert_non_null(dir);
+	*ret_count = 0;
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		char path[1024];
+		struct stat st;
+
+		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+		if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+			continue;
+		bytes += (uint64_t)st.st_size;
+		*ret_count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+	}
+	closedir(dir);
+	return bytes;
+}
+
+static void second_opener_is_told_who_owns_it(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_store *second = NULL;
+	struct hapax_error err = {0};
+	char pid[32];
+
+	snprintf(pid, sizeof(pid), "in use by pid %ld", (long)getpid());
+	assert_int_equal(
+		hapax_store_open(c->url, &c->options, &second, &err), HAPAX_ERR_UNAVAILABLE);
+	assert_non_null(strstr(err.message, pid));
+	assert_non_null(strstr(err.message, "--server"));
+	assert_null(second);
+	/* The owner is not disturbed, and a later opener is welcome. */
+	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
+	store_case_reopen(c);
+	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_REPLAY);
+}
+
+static void write_file(const char *directory, const char *name, const char *text)
+{
+	char path[1024];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(fputs(text, file) >= 0, 1);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void expect_refused(
+	struct store_case *c, const char *url, enum hapax_status status, const char *word)
+{
+	struct hapax_store *store = NULL;
+	struct hapax_error err = {0};
+
+	assert_int_equal(hapax_store_open(url, &c->options, &store, &err), status);
+	assert_null(store);
+	if (!strstr(err.message, word))
+		fail_msg("\"%s\" lacks \"%s\"", err.message, word);
+}
+
+/* Bad input: what is no store is left alone. */
+static void other_directories_are_refused(void **state)
+{
+	struct store_case *c = *state;
+	char url[768], path[512];
+	unsigned count;
+
+	snprintf(path, sizeof(path), "%s/other", c->dir.path);
+	snprintf(url, sizeof(url), "file:%s", path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	write_file(path, "letter.txt", "not yours");
+	expect_refused(c, url, HAPAX_ERR_INVALID, "other files");
+	measure(path, "letter", &count);
+	assert_int_equal(count, 1);
+	measure(path, "log-", &count);
+	assert_int_equal(count, 0);
+
+	write_file(c->dir.path, "file", "a file");
+	snprintf(url, sizeof(url), "file:%s/file", c->dir.path);
+	expect_refused(c, url, HAPAX_ERR_INVALID, "file");
+	expect_refused(c, "file:", HAPAX_ERR_INVALID, "directory");
+
+	/* Segments without STORE: parts of a backup. */
+	close_store(c);
+	snprintf(path, sizeof(path), "%s/STORE", directory_of(c));
+	assert_int_equal(unlink(path), 0);
+	expect_refused(c, c->url, HAPAX_ERR_CORRUPT, "STORE");
+	write_file(directory_of(c), "STORE", "garbage");
+	expect_refused(c, c->url, HAPAX_ERR_CORRUPT, "STORE");
+	/* So that tear down has something to close. */
+	snprintf(c->url, sizeof(c->url), "file:%s/new", c->dir.path);
+	store_case_open(c);
+}
+
+static void read_only_directory_is_refused(void **state)
+{
+	struct store_case *c = *state;
+
+	if (geteuid() == 0) {
+		/* Nothing is read-only to root; a missing directory it is, then. */
+		struct hapax_error err = {0};
+		struct hapax_store *store = NULL;
+
+		assert_true(
+			hapax_store_open("file:/proc/hapax", &c->options, &store, &err) !=
+			HAPAX_OK);
+		assert_true(err.message[0] != '\0');
+		return;
+	}
+	close_store(c);
+	assert_int_equal(chmod(directory_of(c), 0500), 0);
+	expect_refused(c, c->url, HAPAX_ERR_UNAVAILABLE, "LOCK");
+	assert_int_equal(chmod(directory_of(c), 0700), 0);
+	store_case_open(c);
+}
+
+/* A torn frame at the end, which nobody was told of, is cut, and kept for people. */
+static void torn_tail_is_cut(void **state)
+{
+	struct store_case *c = *state;
+	char path[512], copy[200], command[1200];
+	unsigned char byte;
+	unsigned count;
+
+	assert_int_equal(check(c, "first"), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(check(c, "second"), HAPAX_OUTCOME_ACQUIRED);
+	/* As a power cut would leave it: nothing of the end is written. */
+	snprintf(copy, sizeof(copy), "%.150s/copy", c->dir.path);
+	snprintf(command, sizeof(command), "cp -r '%s' '%s'", directory_of(c), copy);
+	assert_int_equal(system(command), 0);
+	snprintf(path, sizeof(path), "%s/log-0000000000000001.seg", copy);
+	int file = open(path, O_RDWR);
+	assert_true(file >= 0);
+	/* The second frame begins in the third block; its first entry lies 128 bytes behind. */
+	assert_int_equal(pread(file, &byte, 1, 2 * 4096 + 130), 1);
+	byte ^= 0x40;
+	assert_int_equal(pwrite(file, &byte, 1, 2 * 4096 + 130), 1);
+	assert_int_equal(close(file), 0);
+
+	close_store(c);
+	snprintf(c->url, sizeof(c->url), "file:%s", copy);
+	store_case_open(c);
+	measure(copy, "log-0000000000000001.seg.cut-", &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(case_state(c, "first"), HAPAX_STATE_DONE);
+	assert_int_equal(case_state(c, "second"), HAPAX_STATE_ABSENT);
+	assert_int_equal(check(c, "third"), HAPAX_OUTCOME_ACQUIRED);
+	measure(copy, "log-", &count);
+	assert_int_equal(count, 3); /* the old one, what was cut, the new one */
+	store_case_reopen(c);
+	assert_int_equal(case_state(c, "first"), HAPAX_STATE_DONE);
+	assert_int_equal(case_state(c, "third"), HAPAX_STATE_DONE);
+}
+
+/* The same damage with something behind it is damage, and says where. */
+static void damage_before_the_end_is_refused(void **state)
+{
+	struct store_case *c = *state;
+	char path[512];
+	unsigned char byte;
+
+	assert_int_equal(check(c, "first"), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(check(c, "second"), HAPAX_OUTCOME_ACQUIRED);
+	close_store(c);
+	snprintf(path, sizeof(path), "%s/log-0000000000000001.seg", directory_of(c));
+	int file = open(path, O_RDWR);
+	assert_true(file >= 0);
+	assert_int_equal(pread(file, &byte, 1, 2 * 4096 + 130), 1);
+	byte ^= 0x40;
+	assert_int_equal(pwrite(file, &byte, 1, 2 * 4096 + 130), 1);
+	expect_refused(c, c->url, HAPAX_ERR_CORRUPT, "log-0000000000000001.seg at offset 8192");
+	expect_refused(c, c->url, HAPAX_ERR_CORRUPT, "LSN");
+	expect_refused(c, c->url, HAPAX_ERR_CORRUPT, "keys are at risk");
+	byte ^= 0x40;
+	assert_int_equal(pwrite(file, &byte, 1, 2 * 4096 + 130), 1);
+	assert_int_equal(close(file), 0);
+	store_case_open(c);
+	assert_int_equal(check(c, "second"), HAPAX_OUTCOME_REPLAY);
+}
+
+static void fill(struct store_case *c, const char *prefix, unsigned count, int64_t ttl_ms)
+{
+	struct hapax_op ops[64];
+	char keys[64][40];
+
+	for (unsigned done = 0; done < count; done += 64) {
+		for (unsigned i = 0; i < 64; i++) {
+			snprintf(keys[i], sizeof(keys[i]), "%s %u", prefix, done + i);
+			ops[i] = case_op(c, HAPAX_OP_CHECK, keys[i]);
+			ops[i].ttl_ms = ttl_ms;
+		}
+		assert_int_equal(hapax_store_run(c->store, ops, 64, NULL), HAPAX_OK);
+	}
+}
+
+/* DESIGN 5: disk at most twice what lives and four segments, after a pass. A8: expiry gives it back. */
+static void disk_is_bounded_and_given_back(void **state)
+{
+	struct store_case *c = *state;
+	enum { SEGMENT = 65536, ENTRY = 80 };
+	unsigned count = (unsigned)scale_count(200000, 20000) / 64 * 64;
+	unsigned classes, logs;
+	uint64_t bytes;
+
+	/* In a new place: the first segment of the other one has the default size. */
+	close_store(c);
+	snprintf(c->url, sizeof(c->url), "file:%.150s/small", c->dir.path);
+	c->options.segment_bytes = SEGMENT;
+	store_case_open(c);
+	/* One at a time is the worst: a block for each key. */
+	for (unsigned i = 0; i < 500; i++) {
+		char key[32];
+
+		snprintf(key, sizeof(key), "lone %u", i);
+		assert_int_equal(check(c, key), HAPAX_OUTCOME_ACQUIRED);
+	}
+	fill(c, "day", count, 20 * HOUR_MS);
+	fill(c, "week", count, 6 * 24 * HOUR_MS);
+	case_sweep(c);
+	case_sweep(c);
+	bytes = measure(directory_of(c), "day-", &classes);
+	assert_true(bytes <= 2 * (uint64_t)(2 * count + 500) * ENTRY + 4 * SEGMENT + 3 * 4096);
+	assert_true(classes >= 1);
+	measure(directory_of(c), "log-", &logs);
+	assert_true(logs <= 3);
+
+	/* They leave as whole segments; the others stay. */
+	store_case_advance(c, 21 * HOUR_MS);
+	case_sweep(c);
+	case_sweep(c);
+	bytes = measure(directory_of(c), "day-", &classes);
+	assert_int_equal(classes, 0);
+	assert_true(bytes <= 2 * (uint64_t)count * ENTRY + 4 * SEGMENT + 3 * 4096);
+	store_case_reopen(c);
+	assert_int_equal(case_stats(c).keys, count);
+	assert_int_equal(case_state(c, "week 7"), HAPAX_STATE_DONE);
+	assert_int_equal(case_state(c, "day 7"), HAPAX_STATE_ABSENT);
+	store_case_advance(c, 6 * 24 * HOUR_MS);
+	case_sweep(c);
+	case_sweep(c);
+	bytes = measure(directory_of(c), "week-", &classes);
+	assert_int_equal(classes, 0);
+	assert_true(bytes <= 5 * SEGMENT);
+}
+
+/* A version that is gone does not come back when its successor has expired: passes, classes, reopening. */
+static void old_versions_stay_dead(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_result result = {
+		.kind = HAPAX_RESULT_BYTES, .body = hapax_bytes_from_text("old")};
+	struct hapax_op op;
+
+	c->options.segment_bytes = 16384;
+	store_case_reopen(c);
+	for (int i = 0; i < 3; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "k%d", i);
+		op = case_op(c, HAPAX_OP_SET, key);
+		op.ttl_ms = 30 * 24 * HOUR_MS;
+		op.result = &result;
+		assert_int_equal(case_run(c, &op), HAPAX_OK);
+	}
+	fill(c, "so that the segment fills", 640, HOUR_MS);
+	case_sweep(c);
+	/* Now they are in a class segment: one is forgotten, one expires early, one is replaced. */
+	op = case_op(c, HAPAX_OP_FORGET, "k0");
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	op = case_op(c, HAPAX_OP_EXPIRE, "k1");
+	op.ttl_ms = 2 * HOUR_MS;
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	op = case_op(c, HAPAX_OP_SET, "k2");
+	op.ttl_ms = 2 * HOUR_MS;
+	result.body = hapax_bytes_from_text("new");
+	op.result = &result;
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	fill(c, "and fills again", 640, HOUR_MS);
+	case_sweep(c);
+	store_case_reopen(c);
+	assert_int_equal(case_state(c, "k0"), HAPAX_STATE_ABSENT);
+	assert_int_equal(case_state(c, "k1"), HAPAX_STATE_DONE);
+	assert_int_equal(case_state(c, "k2"), HAPAX_STATE_DONE);
+	assert_true(case_bytes_are(c->record.result.body, "new", 3));
+	store_case_advance(c, 3 * HOUR_MS);
+	case_sweep(c);
+	fill(c, "a third time", 640, HOUR_MS);
+	case_sweep(c);
+	for (int i = 0; i < 2; i++) {
+		store_case_reopen(c);
+		assert_int_equal(case_state(c, "k0"), HAPAX_STATE_ABSENT);
+		assert_int_equal(case_state(c, "k1"), HAPAX_STATE_ABSENT);
+		assert_int_equal(case_state(c, "k2"), HAPAX_STATE_ABSENT);
+		store_case_advance(c, 2 * HOUR_MS);
+		case_sweep(c);
+	}
+}
+
+/* A claim outlives the segment that it was written to. */
+static void claims_move_with_the_log(void **state)
+{
+	struct store_case *c = *state;
+	uint64_t claimed, parked;
+
+	c->options.segment_bytes = 16384;
+	store_case_reopen(c);
+	assert_int_equal(case_claim(c, "claimed", &claimed), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(case_claim(c, "parked", &parked), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(case_park(c, "parked", parked), HAPAX_OK);
+	for (int i = 0; i < 5; i++) {
+		fill(c, "others", 640, 1000 * (i + 1));
+		case_sweep(c);
+		store_case_advance(c, 2000);
+		case_sweep(c);
+	}
+	store_case_reopen(c);
+	assert_int_equal(case_state(c, "claimed"), HAPAX_STATE_CLAIMED);
+	assert_int_equal(c->record.token, claimed);
+	assert_int_equal(case_state(c, "parked"), HAPAX_STATE_PARKED);
+	assert_int_equal(case_complete(c, "claimed", claimed), HAPAX_OK);
+	assert_int_equal(case_complete(c, "parked", parked), HAPAX_OK);
+}
+
+static void note_progress(uint64_t done, uint64_t total, void *context)
+{
+	uint64_t *calls = context;
+
+	assert_true(done <= total);
+	++*calls;
+}
+
+static void open_tells_how_far_it_is(void **state)
+{
+	struct store_case *c = *state;
+	uint64_t calls = 0;
+
+	fill(c, "key", 6400, HOUR_MS);
+	c->options.progress = note_progress;
+	c->options.progress_context = &calls;
+	store_case_reopen(c);
+	assert_true(calls > 0);
+}
+
+/* The mode says of itself that it keeps no promise. */
+static void unsafe_mode_is_not_durable(void **state)
+{
+	struct store_case *c = *state;
+
+	assert_true(store_case_is_durable(c));
+	c->options.unsafe_interval_ms = 1000;
+	store_case_reopen(c);
+	assert_false(store_case_is_durable(c));
+	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
+	store_case_reopen(c);
+	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_REPLAY);
+	c->options.unsafe_interval_ms = 0;
+	store_case_reopen(c);
+	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_REPLAY);
+}
+
+/* What is written to a directory that is gone would be gone as well: the store says so. */
+static void removed_directory_is_noticed(void **state)
+{
+	struct store_case *c = *state;
+	double begun = scale_seconds();
+	struct hapax_op op;
+	char command[600];
+
+	c->options.flags = 0;
+	store_case_reopen(c);
+	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
+	snprintf(command, sizeof(command), "rm -r '%s'", directory_of(c));
+	assert_int_equal(system(command), 0);
+	/* The keeper has a clock of its own: a second or so, a minute at worst. */
+	do {
+		op = case_op(c, HAPAX_OP_CHECK, "l");
+		assert_true(scale_seconds() - begun < 60);
+		hx_thread_yield();
+	} while (case_run(c, &op) == HAPAX_OK);
+	assert_int_equal(op.status, HAPAX_ERR_FAILED);
+}
+
+/* Threads: waiting callers, completions, passes and spares beside each other. */
+
+enum { THREADS = 6, OUTSTANDING = 8 };
+
+struct busy {
+	struct store_case *c;
+	uint64_t steps;
+	_Atomic uint64_t acquired;
+	_Atomic uint64_t failed;
+};
+
+struct flight {
+	struct busy *busy;
+	struct hapax_op op;
+	char key[40];
+	size_t index;
+	uint64_t step;
+	_Atomic uint32_t *left;
+	struct hx_event *done;
+};
+
+static void take_off(struct flight *flight);
+
+static void land(struct hapax_op *ops, size_t count, void *context)
+{
+	struct flight *flight = context;
+
+	(void)count;
+	if (ops->status != HAPAX_OK)
+		atomic_fetch_add(&flight->busy->failed, 1);
+	else if (ops->outcome == HAPAX_OUTCOME_ACQUIRED)
+		atomic_fetch_add(&flight->busy->acquired, 1);
+	flight->step += OUTSTANDING;
+	if (flight->step < flight->busy->steps)
+		take_off(flight);
+	else if (atomic_fetch_sub(flight->left, 1) == 1)
+		hx_event_set(flight->done);
+}
+
+static void take_off(struct flight *flight)
+{
+	/* Every key is asked for twice, by neighbours. */
+	int size = snprintf(
+		flight->key, sizeof(flight->key), "%zu/%llu", flight->index / 2,
+		(unsigned long long)flight->step);
+
+	flight->op = (struct hapax_op){
+		.type = HAPAX_OP_CHECK, .key = {flight->key, (size_t)size}, .ttl_ms = HOUR_MS};
+	hapax_store_submit(
+		flight->busy->c->store, &flight->op, 1, (struct hapax_completion){land, flight});
+}
+
+static void fly(struct busy *busy, size_t index)
+{
+	struct flight flights[OUTSTANDING];
+	_Atomic uint32_t left = OUTSTANDING;
+	struct hx_event done;
+
+	hx_event_init(&done);
+	for (size_t i = 0; i < OUTSTANDING; i++) {
+		flights[i] = (struct flight){
+			.busy = busy, .index = index, .step = i, .left = &left, .done = &done};
+		take_off(&flights[i]);
+	}
+	hx_event_wait(&done);
+}
+
+static void be_busy(size_t index, void *context)
+{
+	struct busy *busy = context;
+
+	if (index < 2) {
+		fly(busy, index);
+		return;
+	}
+	for (uint64_t step = 0; step < busy->steps; step++) {
+		char key[40];
+		int size =
+			snprintf(key, sizeof(key), "%zu/%llu", index / 2, (unsigned long long)step);
+		struct hapax_op op = {
+			.type = HAPAX_OP_CHECK, .key = {key, (size_t)size}, .ttl_ms = HOUR_MS};
+
+		if (hapax_store_run(busy->c->store, &op, 1, NULL) != HAPAX_OK)
+			atomic_fetch_add(&busy->failed, 1);
+		else if (op.outcome == HAPAX_OUTCOME_ACQUIRED)
+			atomic_fetch_add(&busy->acquired, 1);
+	}
+}
+
+static void threads_get_along(void **state)
+{
+	struct store_case *c = *state;
+	struct busy busy = {.c = c, .steps = scale_count(20000, 800) / OUTSTANDING * OUTSTANDING};
+	struct crowd crowd;
+
+	c->options.flags = 0;
+	c->options.segment_bytes = 65536;
+	c->options.sweep_interval_ms = 1;
+	store_case_reopen(c);
+	crowd_init(&crowd, THREADS);
+	crowd_run(&crowd, be_busy, &busy);
+	crowd_done(&crowd);
+	assert_int_equal(busy.failed, 0);
+	assert_int_equal(busy.acquired, busy.steps * THREADS / 2);
+	store_case_reopen(c);
+	assert_int_equal(case_stats(c).keys, busy.steps * THREADS / 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			second_opener_is_told_who_owns_it, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(other_directories_are_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(read_only_directory_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(torn_tail_is_cut, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			damage_before_the_end_is_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(disk_is_bounded_and_given_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(old_versions_stay_dead, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(claims_move_with_the_log, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(open_tells_how_far_it_is, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(unsafe_mode_is_not_durable, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(removed_directory_is_noticed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(threads_get_along, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
