@@ -41,7 +41,7 @@ tsan:
 	@HAPAX_TEST_SCALE=$${HAPAX_TEST_SCALE:-0.25} tools/suite tsan
 
 proof:
-	@tools/setup build test
+	@tools/setup build test proof
 	@tools/proof
 
 soak:

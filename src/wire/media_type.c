@@ -36,10 +36,11 @@ bool hx_media_type_is_valid(struct hapax_bytes value)
 bool hx_media_type_is_json(struct hapax_bytes value)
 {
 	struct hapax_bytes essence = hx_media_type_essence(value);
-	const unsigned char *end = (const unsigned char *)essence.data + essence.size;
+	const unsigned char *end;
 
 	if (essence.size < 6 || !hx_media_type_is_valid(essence))
 		return false;
+	end = (const unsigned char *)essence.data + essence.size;
 	return (end[-5] == '/' || end[-5] == '+') &&
 		hx_http1_text_equal(hx_bytes(end - 4, 4), HX_BYTES_LIT("json"));
 }

@@ -104,19 +104,18 @@ static size_t format_double(double value, char out[NUMBER_SIZE])
 		return (size_t)snprintf(out, NUMBER_SIZE, "NaN");
 	if (isinf(value))
 		return (size_t)snprintf(out, NUMBER_SIZE, value > 0 ? "+Inf" : "-Inf");
+	/* "10.0" rather than "1e+01". */
+	if (fabs(value) < 1e15 && value == (double)(int64_t)value)
+		return (size_t)snprintf(out, NUMBER_SIZE, "%lld.0", (long long)value);
 	for (int digits = 1; digits <= 17; digits++) {
 		size = snprintf(out, NUMBER_SIZE, "%.*g", digits, value);
 		if (strtod(out, NULL) == value)
 			break;
 	}
-	assert(size > 0 && size < NUMBER_SIZE - 2);
+	assert(size > 0 && size < NUMBER_SIZE);
 	for (int i = 0; i < size; i++) {
 		if (strchr("0123456789+-e", out[i]) == NULL)
 			out[i] = '.';
-	}
-	if (strpbrk(out, ".e") == NULL) {
-		memcpy(out + size, ".0", 3);
-		size += 2;
 	}
 	return (size_t)size;
 }
