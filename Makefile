@@ -42,7 +42,7 @@ tsan:
 	@HAPAX_TEST_SCALE=$${HAPAX_TEST_SCALE:-0.25} tools/suite tsan
 
 proof:
-	@tools/setup build test
+	@tools/setup build test proof
 	@tools/proof
 
 mutants:

@@ -86,9 +86,9 @@ static void every_wrong_store_is_caught(void **state)
 		uint64_t seed = 0;
 
 		bugs = planted[i].bug;
-		while (report.ok && seed < SEEDS_MAX) {
+		while (report.ok && seed++ < SEEDS_MAX) {
 			struct run_plan plan = {
-				.seed = ++seed,
+				.seed = seed,
 				.submits = 40,
 				.images = 2,
 				.with_faults = seed % 2};

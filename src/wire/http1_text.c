@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http1_text.c - which byte may stand where.
+ */
+#include "wire/http1_text.h"
+
+/* clang-format off */
+const unsigned char hx_http1_classes[256] = {
+	 0,  0,  0,  0,  0,  0,  0,  0,  0,  4,  0,  0,  0,  0,  0,  0,
+	 0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,
+	 4, 15,  4,  5, 15, 15, 15, 15, 14, 14, 15, 15, 14, 15, 15,  6,
+	15, 15, 15, 15, 15, 15, 15, 15, 15, 15,  6, 14,  4, 14,  4,  6,
+	 6, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,
+	15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,  6,  4,  6,  7, 15,
+	 7, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,
+	15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15,  6,  7,  6, 15,  0,
+	 4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,
+	 4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,
+	 4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,
+	 4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,
+	 4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,
+	 4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,
+	 4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,
+	 4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,  4,
+};
+/* clang-format on */
+
+static unsigned char lower(unsigned char byte)
+{
+	return byte >= 'A' && byte <= 'Z' ? (unsigned char)(byte + 32) : byte;
+}
+
+bool hx_http1_text_equal(struct hapax_bytes a, struct hapax_bytes b)
+{
+	const unsigned char *left = a.data;
+	const unsigned char *right = b.data;
+
+	if (a.size != b.size)
+		return false;
+	for (size_t i = 0; i < a.size; i++) {
+		if (left[i] != right[i] && lower(left[i]) != lower(right[i]))
+			return false;
+	}
+	return true;
+}
+
+bool hx_http1_is_token(struct hapax_bytes text)
+{
+	const unsigned char *at = text.data;
+
+	for (size_t i = 0; i < text.size; i++) {
+		if (!hx_http1_is(at[i], HX_HTTP1_TOKEN))
+			return false;
+	}
+	return text.size > 0;
+}
+
+struct hapax_bytes hx_http1_trim(struct hapax_bytes text)
+{
+	const unsigned char *at = text.data;
+	size_t begin = 0;
+	size_t end = text.size;
+
+	while (begin < end && hx_http1_is_blank(at[begin]))
+		begin++;
+	while (end > begin && hx_http1_is_blank(at[end - 1]))
+		end--;
+	return begin == end ? (struct hapax_bytes){text.data, 0}
+			    : (struct hapax_bytes){at + begin, end - begin};
+}
+
+bool hx_http1_list_next(struct hapax_bytes *list, struct hapax_bytes *ret)
+{
+	while (list->size > 0) {
+		const unsigned char *at = list->data;
+		const unsigned char *comma = memchr(at, ',', list->size);
+		size_t size = comma == NULL ? list->size : (size_t)(comma - at);
+
+		*ret = hx_http1_trim((struct hapax_bytes){at, size});
+		size += comma != NULL;
+		*list = (struct hapax_bytes){at + size, list->size - size};
+		if (ret->size > 0)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http1_text.h - the bytes of HTTP: which may stand where, names in either case, lists.
+ *
+ * Threads: any.
+ */
+#ifndef HX_HTTP1_TEXT_H
+#define HX_HTTP1_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include <hapax/bytes.h>
+
+enum hx_http1_class {
+	HX_HTTP1_TOKEN = 1 << 0, /* tchar: methods, names, codings */
+
+	/*
+	 * Visible ASCII without " # < > and \. RFC 3986 has fewer, but browsers send { | }
+	 * and ^ as they are, and nobody reads them two ways.
+	 */
+	HX_HTTP1_TARGET = 1 << 1,
+	HX_HTTP1_VALUE = 1 << 2,   /* visible, blank, tab, and all from 0x80 on */
+	HX_HTTP1_REGNAME = 1 << 3, /* of a host: unreserved, sub-delims and % */
+};
+
+extern const unsigned char hx_http1_classes[256];
+
+static inline bool hx_http1_is(unsigned char byte, unsigned classes)
+{
+	return (hx_http1_classes[byte] & classes) != 0;
+}
+
+static inline bool hx_http1_is_blank(unsigned char byte)
+{
+	return byte == ' ' || byte == '\t';
+}
+
+static inline bool hx_http1_is_digit(unsigned char byte)
+{
+	return byte >= '0' && byte <= '9';
+}
+
+/* The value of a hexadecimal digit, or -1. */
+static inline int hx_http1_hex(unsigned char byte)
+{
+	if (byte >= '0' && byte <= '9')
+		return byte - '0';
+	if (byte >= 'a' && byte <= 'f')
+		return byte - 'a' + 10;
+	if (byte >= 'A' && byte <= 'F')
+		return byte - 'A' + 10;
+	return -1;
+}
+
+/* The first byte from at on that cannot stand in a value; never past end. */
+static inline const unsigned char *hx_http1_skip_value(
+	const unsigned char *at, const unsigned char *end)
+{
+#if defined(__SSE2__)
+	while (end - at >= 16) {
+		__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+		__m128i limit = _mm_set1_epi8(0x1f);
+		__m128i low = _mm_cmpeq_epi8(_mm_min_epu8(bytes, limit), bytes);
+		__m128i tabs = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\t'));
+		__m128i deletes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x7f));
+		int found = _mm_movemask_epi8(_mm_or_si128(_mm_andnot_si128(tabs, low), deletes));
+
+		if (found != 0)
+			return at + __builtin_ctz((unsigned)found);
+		at += 16;
+	}
+#endif
+	while (at < end && hx_http1_is(*at, HX_HTTP1_VALUE))
+		at++;
+	return at;
+}
+
+/* Whether both are the same but for the case of ASCII letters. */
+bool hx_http1_text_equal(struct hapax_bytes a, struct hapax_bytes b);
+
+/* At least one byte, all of them tchar. */
+bool hx_http1_is_token(struct hapax_bytes text);
+
+/* Without blanks and tabs at both ends. */
+struct hapax_bytes hx_http1_trim(struct hapax_bytes text);
+
+/* Take the next element that is not empty off a list with commas. False: none is left. */
+bool hx_http1_list_next(struct hapax_bytes *list, struct hapax_bytes *ret);
+
+#endif

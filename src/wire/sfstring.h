@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sfstring.h - the value of a field such as Idempotency-Key.
+ *
+ * The draft says that it is a String of RFC 8941, in quotes: "8e03978e-…"; parameters
+ * may follow and are ignored. Most clients send it bare: 8e03978e-…. Both are taken as
+ * the same key. What a proxy in between may have joined from two fields is refused.
+ *
+ * Threads: any.
+ */
+#ifndef HX_SFSTRING_H
+#define HX_SFSTRING_H
+
+#include <stddef.h>
+
+#include <hapax/bytes.h>
+#include <hapax/error.h>
+
+enum {
+	/* What Stripe takes, and all who follow it. */
+	HX_SFSTRING_MAX = 255,
+};
+
+enum hx_sfstring_form {
+	HX_SFSTRING_ANY,    /* in quotes, or bare: visible ASCII without a comma */
+	HX_SFSTRING_QUOTED, /* as RFC 8941 has it and in no other way */
+};
+
+/*
+ * Write the key, 1 to 255 bytes of printable ASCII, to out, and its size to *ret_size.
+ * INVALID: it is none; the message begins with "byte N: ", from 0.
+ */
+enum hapax_status hx_sfstring_read(
+	struct hapax_bytes value, enum hx_sfstring_form form, char out[HX_SFSTRING_MAX],
+	size_t *ret_size, struct hapax_error *err);
+
+/* Append key in quotes. INVALID: it is not 1 to 255 bytes of printable ASCII. */
+enum hapax_status hx_sfstring_write(
+	struct hapax_buf *out, struct hapax_bytes key, struct hapax_error *err);
+
+#endif
