@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "wire/cloudevents.h"
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -13,7 +13,7 @@
 #include "wire/date.h"
 #include "wire/http1_text.h"
 #include "wire/media_type.h"
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 enum { SHOWN_MAX = 80 };
 

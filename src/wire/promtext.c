@@ -15,7 +15,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "wire/http1_text.h"
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 enum { NUMBER_SIZE = 40 };
 

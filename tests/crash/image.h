@@ -38,7 +38,7 @@ struct captures {
 };
 
 /* For sim_disk_observe(). */
-void captures_take(struct sim_disk *disk, enum sim_call call, void *captures);
+void captures_take(struct sim_disk *disk, enum sim_call call, void *context);
 void captures_drop(struct captures *captures);
 
 struct judge {

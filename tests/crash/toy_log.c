@@ -412,9 +412,12 @@ static int note_number(void *arg, const char *name)
 {
 	uint64_t *number = arg;
 	unsigned long long found;
-	char tail;
+	char *end;
 
-	if (sscanf(name, "log-%8llx%c", &found, &tail) == 1 && found > *number)
+	if (strncmp(name, "log-", 4) != 0)
+		return 0;
+	found = strtoull(name + 4, &end, 16);
+	if (end == name + 12 && *end == '\0' && found > *number)
 		*number = found;
 	return 0;
 }

@@ -44,8 +44,8 @@ int sim_disk_add_inode(struct sim_disk *disk, enum hx_io_kind kind, mode_t mode)
 	while (at < disk->inode_count && disk->inodes[at])
 		at++;
 	if (at == disk->inode_count) {
-		disk->inodes = sim_resize(disk->inodes, at + 8, sizeof(*disk->inodes));
-		memset(disk->inodes + at, 0, 8 * sizeof(*disk->inodes));
+		disk->inodes = sim_resize(disk->inodes, at + 8, sizeof(struct sim_inode *));
+		memset(disk->inodes + at, 0, 8 * sizeof(struct sim_inode *));
 		disk->inode_count = at + 8;
 	}
 	disk->inodes[at] = sim_inode_new(kind, mode, disk->next_number++);
@@ -76,7 +76,7 @@ struct sim_disk *sim_disk_clone(struct sim_disk *disk)
 	clone = sim_disk_new(hx_prng_next(&disk->prng));
 	sim_names_copy(&clone->names, &disk->names);
 	clone->inode_count = disk->inode_count;
-	clone->inodes = sim_allocate(disk->inode_count, sizeof(*clone->inodes));
+	clone->inodes = sim_allocate(disk->inode_count, sizeof(struct sim_inode *));
 	for (size_t i = 0; i < disk->inode_count; i++)
 		clone->inodes[i] = sim_inode_hold(disk->inodes[i]);
 	clone->next_number = disk->next_number;

@@ -751,8 +751,8 @@ static void an_image_is_cheap(void **state)
 	double begin = scale_seconds();
 	int file;
 
-	for (char name = 'a'; name < 'i'; name++)
-		make_durable(f->io, (char[]){'/', name, 0}, page_a, 2 * PAGE);
+	for (int i = 0; i < 8; i++)
+		make_durable(f->io, (char[]){'/', "abcdefgh"[i], 0}, page_a, 2 * PAGE);
 	file = open_file(f->io, "/a", HX_IO_DIRECT);
 	write_at(f->io, file, page_b, PAGE, 0);
 	(void)open_file(f->io, "/z", HX_IO_CREATE);

@@ -147,7 +147,7 @@ static enum hapax_status flush(void *context, struct hapax_error *err)
 	enum hapax_status status = HAPAX_OK;
 
 	for (size_t i = 0; i < load->waiting_count; i++)
-		(void)hx_index_prefetch_record(&load->waiting[i].key);
+		(void)hx_index_probe(&load->waiting[i].key);
 	for (size_t i = 0; i < load->waiting_count && status == HAPAX_OK; i++) {
 		const struct waiting *next = &load->waiting[i];
 
