@@ -172,7 +172,8 @@ struct hapax_op {
 
 	/* In, by type. */
 	const unsigned char *fingerprint;  /* claim, check: 32 bytes; NULL: none */
-	const unsigned char *attempt_id;   /* claim: 16 random bytes, new for each new call */
+	const unsigned char *attempt_id;   /* claim: 16 random bytes, new for each new call; all
+	                                      zeros, a forgotten hapax_attempt_id(), is refused */
 	const struct hapax_result *result; /* complete, set: NULL is kind none */
 	struct hapax_bytes owner;          /* claim: text for people, at most 128 bytes */
 	struct hapax_bytes error;          /* release, park: text for people, at most 1,024 bytes */
@@ -234,9 +235,9 @@ HAPAX_API enum hapax_status hapax_store_run(
 	struct hapax_store *store, struct hapax_op *ops, size_t count, struct hapax_error *err);
 
 /*
- * Claim several keys for one execution: all or nothing. ops[i].tenant, group, key
- * and fingerprint are read from the array, which is sorted by key; the rest of the
- * claim comes from ops[0]. *ret_index is the operation that decided the outcome:
+ * Claim several keys, at most 1,024, for one execution: all or nothing.
+ * ops[i].tenant, group, key and fingerprint are read from the array, which is
+ * sorted by key; the rest of the claim comes from ops[0]. *ret_index is the operation that decided the outcome:
  * the first MISMATCH, else the first that is not ACQUIRED.
  * HAPAX_ERR_UNSUPPORTED without HAPAX_STORE_MULTI_KEY.
  */
@@ -319,6 +320,7 @@ struct hapax_counters {
 	uint64_t counts[HAPAX_DECISION_COUNT];
 };
 
+/* Called for each row, which is borrowed. Must not use the store. Non-zero stops. */
 typedef int hapax_counters_fn(const struct hapax_counters *counters, void *context);
 
 struct hapax_stats {

@@ -199,6 +199,10 @@ enum hapax_status hapax_store_claim_all(
 	if (store == NULL || ops == NULL || count == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "a store and at least one key are needed");
+	if (count > HX_GROUP_OPS_MAX)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "%zu keys in one claim, at most %d are allowed",
+			count, HX_GROUP_OPS_MAX);
 	for (size_t i = 0; i < count; i++) {
 		ops[i].type = HAPAX_OP_CLAIM;
 		ops[i].attempt_id = ops[0].attempt_id;
@@ -234,9 +238,10 @@ enum hapax_status hapax_store_scan(
 				err, HAPAX_ERR_INVALID, 0, "the scan has an unknown size");
 		memcpy(&complete, scan, scan->size);
 	}
-	if (complete.tenant.size > HX_SCOPE_PART_SIZE_MAX ||
-	    complete.group.size > HX_SCOPE_PART_SIZE_MAX ||
-	    complete.prefix.size > HX_KEY_SIZE_MAX || (unsigned)complete.state > HAPAX_STATE_PARKED)
+	if (!hx_check_bytes(complete.tenant, HX_SCOPE_PART_SIZE_MAX) ||
+	    !hx_check_bytes(complete.group, HX_SCOPE_PART_SIZE_MAX) ||
+	    !hx_check_bytes(complete.prefix, HX_KEY_SIZE_MAX) ||
+	    (unsigned)complete.state > HAPAX_STATE_PARKED)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "the scan asks for what no record can have");
 	if (complete.count_max == 0)
