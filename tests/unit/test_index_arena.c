@@ -149,6 +149,28 @@ static void large_records_have_chunks_of_their_own(void **state)
 	free(body);
 }
 
+/* A mark that no chunk can hold in its short form opens none: 60 days do not fit 32 bits of ms. */
+static void mark_that_does_not_fit_opens_nothing(void **state)
+{
+	static struct fixture f; /* static: cache lines are not aligned on the stack under ASan */
+	struct hx_packed_mark mark = {.token = 1};
+	struct hx_packed_key key;
+
+	(void)state;
+	begin(&f);
+	hx_packed_key_init(&key, 0, HX_BYTES_LIT("key"));
+	for (int i = 0; i < 1000; i++) {
+		mark.expires_ms = CASE_EPOCH_MS + INT64_C(60) * 24 * 3600 * 1000;
+		mark.token++;
+		assert_int_equal(hx_arena_write_mark(&f.arena, &key, &mark, CASE_EPOCH_MS), 0);
+		/* One that fits stays in the chunk that is open. */
+		mark.expires_ms = CASE_EPOCH_MS + INT64_C(40) * 24 * 3600 * 1000;
+		assert_true(hx_arena_write_mark(&f.arena, &key, &mark, CASE_EPOCH_MS) != 0);
+		assert_int_equal(f.arena.chunk_count, 2);
+	}
+	end(&f);
+}
+
 /* What a reader has found stays readable until it leaves, whatever is written. */
 static void readers_keep_what_they_look_at(void **state)
 {
@@ -230,6 +252,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_are_kept_until_they_die),
 		cmocka_unit_test(large_records_have_chunks_of_their_own),
+		cmocka_unit_test(mark_that_does_not_fit_opens_nothing),
 		cmocka_unit_test(readers_keep_what_they_look_at),
 		cmocka_unit_test(epoch_waits_for_those_inside),
 		cmocka_unit_test(due_time_follows_the_state),

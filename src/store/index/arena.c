@@ -347,13 +347,14 @@ uint32_t hx_arena_write_mark(
 	if (number != 0)
 		size = hx_packed_mark_size(key, mark, &arena->chunks[number].base);
 	if (size == 0 || size > HX_CHUNK_SIZE - arena->chunks[number].used) {
-		number = open_next(arena, class_, now_ms, mark->token);
+		const struct hx_packed_base fresh = {now_ms, mark->token};
+
+		/* A chunk is opened only for a mark that will fit it. */
+		size = hx_packed_mark_size(key, mark, &fresh);
+		number = size != 0 ? open_next(arena, class_, now_ms, mark->token) : 0;
 		if (number == 0)
 			return 0;
-		size = hx_packed_mark_size(key, mark, &arena->chunks[number].base);
 	}
-	if (size == 0)
-		return 0;
 	hx_packed_write_mark(chunk_end(arena, number), key, mark, &arena->chunks[number].base);
 	return chunk_grow(arena, number, size, mark->expires_ms);
 }
