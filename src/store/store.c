@@ -316,10 +316,16 @@ size_t hx_store_group_end(const struct hapax_op *ops, size_t count, size_t first
 	return end + 1;
 }
 
+void hx_store_skip(struct hapax_op *op)
+{
+	if (!hx_transition_is_go(op))
+		return;
+	hx_store_refuse(op, HAPAX_OK);
+	op->outcome = HAPAX_OUTCOME_SKIPPED;
+}
+
 void hx_store_skip_group(struct hapax_op *ops, size_t first, size_t last)
 {
-	for (size_t i = first; i < last; i++) {
-		if (hx_transition_is_go(&ops[i]))
-			ops[i].outcome = HAPAX_OUTCOME_SKIPPED;
-	}
+	for (size_t i = first; i < last; i++)
+		hx_store_skip(&ops[i]);
 }

@@ -485,9 +485,19 @@ static bool compare(
 		return differ(
 			model, "outcome %s, expected %s", hapax_outcome_name(op->outcome),
 			hapax_outcome_name(expected->outcome));
-	if (op->status != HAPAX_OK || op->outcome == HAPAX_OUTCOME_SKIPPED)
+	if (op->status != HAPAX_OK)
 		return true;
-	if ((op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK) &&
+	if (op->outcome == HAPAX_OUTCOME_SKIPPED && !expected->has_record) {
+		bool has_token_in = op->type >= HAPAX_OP_RENEW && op->type <= HAPAX_OP_PARK;
+
+		/* Nothing leaks of what would have been. */
+		if ((!has_token_in && op->token) || op->attempt || op->lease_left_ms ||
+		    op->expires_ms != HAPAX_TIME_NEVER)
+			return differ(model, "a skipped operation tells of a record");
+		return true;
+	}
+	if (op->outcome != HAPAX_OUTCOME_SKIPPED &&
+	    (op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK) &&
 	    !op->unverified != !expected->unverified)
 		return differ(
 			model, "unverified %d, expected %d", op->unverified, expected->unverified);
@@ -516,7 +526,8 @@ static bool compare(
 		return differ(
 			model, "expires_ms %lld, expected %lld", (long long)op->expires_ms,
 			(long long)record->expires_ms);
-	if (op->outcome == HAPAX_OUTCOME_ACQUIRED && op->token != record->token)
+	if ((op->outcome == HAPAX_OUTCOME_ACQUIRED || op->outcome == HAPAX_OUTCOME_SKIPPED) &&
+	    op->token != record->token)
 		return differ(
 			model, "token %llu, expected %llu", (unsigned long long)op->token,
 			(unsigned long long)record->token);
@@ -615,6 +626,18 @@ static bool goes(const struct answer *answer)
 	         answer->outcome == HAPAX_OUTCOME_APPLIED);
 }
 
+/* The record as it stands, since nothing was done. */
+static void show_before(
+	const struct model *model, int64_t now_ms, const struct hapax_op *op, struct answer *answer)
+{
+	const struct model_record *record =
+		model_find(model, now_ms, op->tenant, op->group, op->key);
+
+	answer->has_record = record && answer->outcome != HAPAX_OUTCOME_ABSENT;
+	if (answer->has_record)
+		answer->shown = *record;
+}
+
 /* All or nothing: run it on a copy, keep the copy only if every operation goes. */
 static bool submit_together(
 	struct model *model, int64_t now_ms, const struct hapax_op *ops, size_t count)
@@ -639,7 +662,7 @@ static bool submit_together(
 			answers[i].outcome = HAPAX_OUTCOME_SKIPPED;
 		/* What a record would have become is not shown when nothing was done. */
 		if (!go)
-			answers[i].has_record = false;
+			show_before(model, now_ms, &ops[i], &answers[i]);
 		if (!compare(model, &ops[i], &answers[i], now_ms))
 			return false;
 		count_decision(model, &ops[i], &answers[i]);

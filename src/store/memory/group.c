@@ -85,7 +85,7 @@ static void share_token(struct member *members, size_t count)
 	}
 }
 
-/* Prepare all, or take everything back and give all the status that stood in the way. */
+/* Prepare all, or take everything back; who stood in the way has its status. */
 static bool prepare_all(const struct hx_work_context *context, struct member *members, size_t count)
 {
 	uint64_t token = 0;
@@ -101,8 +101,6 @@ static bool prepare_all(const struct hx_work_context *context, struct member *me
 			continue;
 		for (size_t k = 0; k < i; k++)
 			hx_work_cancel(&members[k].work, context);
-		for (size_t k = 0; k < count; k++)
-			hx_store_refuse(members[k].work.op, status);
 		return false;
 	}
 	return true;
@@ -147,6 +145,13 @@ static void make_room(const struct hx_work_context *context, struct member *memb
 			context->index, members[i].key.shard, more, context->rules.now_ms);
 }
 
+/* Nothing of the group happens: all are told how things stand. */
+static void skip_all(const struct hx_work_context *context, struct member *members, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		hx_work_skip(&members[i].work, context);
+}
+
 static void run(
 	const struct hx_work_context *context, struct member *members, size_t count,
 	bool all_or_nothing)
@@ -167,6 +172,8 @@ static void run(
 		for (size_t i = 0; i < count; i++)
 			hx_work_commit(&members[i].work, context);
 		for_shards(context, shards, end);
+	} else {
+		skip_all(context, members, count);
 	}
 	for_shards(context, shards, unlock);
 }
@@ -196,8 +203,6 @@ void hx_memory_group(const struct hx_work_context *context, struct hapax_op *ops
 	assert(!all_or_nothing || work_count == count || work_count == 0);
 	if (work_count != 0)
 		run(context, members, work_count, all_or_nothing);
-	if (all_or_nothing && work_count != 0 && !all_go(members, work_count))
-		hx_store_skip_group(ops, 0, count);
 	if (members != on_stack)
 		hx_free(members);
 }

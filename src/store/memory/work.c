@@ -165,6 +165,21 @@ void hx_work_commit(struct hx_work *work, const struct hx_work_context *context)
 	}
 }
 
+void hx_work_skip(struct hx_work *work, const struct hx_work_context *context)
+{
+	enum hapax_status status;
+
+	work->transition.effect = HX_EFFECT_NONE;
+	hx_store_skip(work->op);
+	if (work->op->status != HAPAX_OK)
+		return;
+	if (work->op->outcome == HAPAX_OUTCOME_SKIPPED && !work->transition.was_absent)
+		hx_transition_describe(&work->record, context->rules.now_ms, work->op);
+	status = give_record(work);
+	if (status != HAPAX_OK)
+		hx_store_refuse(work->op, status);
+}
+
 void hx_work_cancel(struct hx_work *work, const struct hx_work_context *context)
 {
 	if (work->staged != 0)

@@ -54,4 +54,7 @@ void hx_work_commit(struct hx_work *work, const struct hx_work_context *context)
 
 void hx_work_cancel(struct hx_work *work, const struct hx_work_context *context);
 
+/* After decide, or after cancel: let op have been part of a group that does not go. */
+void hx_work_skip(struct hx_work *work, const struct hx_work_context *context);
+
 #endif
