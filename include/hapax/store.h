@@ -57,7 +57,15 @@ enum hapax_store_flags {
 	HAPAX_STORE_MUST_EXIST = 1 << 1,      /* do not create what is not there */
 };
 
-/* Zero means the default in every field. */
+/*
+ * Zero means the default in every field.
+ *
+ * A store that is full answers HAPAX_ERR_LIMIT to what is new (claim, check, set);
+ * what ends a claim it never refuses, since the work was done. A renew, release,
+ * park or complete always goes; of a result that does not fit, the body is left out
+ * (result.omitted_bytes tells its size), and if the store is fuller than that, the
+ * headers and the text of an error, too.
+ */
 struct hapax_store_options {
 	size_t size;                     /* set by HAPAX_STORE_OPTIONS_INIT */
 	unsigned flags;                  /* enum hapax_store_flags */

@@ -127,22 +127,26 @@ static void prepare_each(
  */
 static void make_room(const struct hx_work_context *context, struct member *members, size_t count)
 {
-	uint64_t more = 0;
+	struct hx_admission admission = {.may_evict = true};
 
 	if (context->index->evict != HAPAX_EVICT_LRU)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		const struct hx_index_key *key = &members[i].key;
+		const struct hapax_op *op = members[i].work.op;
 		uint32_t place = hx_shard_find(key->shard, &key->packed, key->hash);
 
-		if (place == 0)
-			more++;
-		else
+		if (place != 0)
 			hx_packed_raise_use(hx_arena_at(&key->shard->arena, place), 2);
+		if (op->type == HAPAX_OP_LOOKUP || op->type == HAPAX_OP_FORGET)
+			continue;
+		admission.keys += place == 0;
+		admission.bytes += hx_work_bytes(op, context->rules.result_size_max);
 	}
-	for (size_t i = 0; i < count; i++)
-		hx_index_make_room(
-			context->index, members[i].key.shard, more, context->rules.now_ms);
+	for (size_t i = 0; i < count; i++) {
+		admission.shard = members[i].key.shard;
+		hx_index_make_room(context->index, &admission, context->rules.now_ms);
+	}
 }
 
 /* Nothing of the group happens: all are told how things stand. */
@@ -172,6 +176,8 @@ static void run(
 		for (size_t i = 0; i < count; i++)
 			hx_work_commit(&members[i].work, context);
 		for_shards(context, shards, end);
+		for (size_t i = 0; i < count; i++)
+			hx_shard_tidy(members[i].key.shard, context->rules.now_ms);
 	} else {
 		skip_all(context, members, count);
 	}

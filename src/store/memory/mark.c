@@ -64,7 +64,16 @@ static bool put_mark(
 	if (token == 0 || mark.profile_id == HX_PROFILE_NONE ||
 	    hx_profile_get(shard->profiles, mark.profile_id)->ttl_ms != op->ttl_ms)
 		return false;
-	if (hx_index_admit(context->index, shard, context->rules.now_ms) != HAPAX_OK)
+	if (hx_index_is_limited(context->index) &&
+	    hx_index_admit(
+		    context->index,
+		    &(struct hx_admission){
+			    .shard = shard,
+			    .keys = 1,
+			    .bytes = hx_work_bytes(op, 0),
+			    .may_evict = true,
+		    },
+		    context->rules.now_ms) != HAPAX_OK)
 		return false;
 	place = hx_shard_put_mark(shard, &key->packed, key->hash, &mark, context->rules.now_ms);
 	if (place == 0) {

@@ -40,10 +40,15 @@ bool hx_work_read(struct hx_work *work, const struct hx_work_context *context);
 /* Find the record and answer; limits are asked, nothing is written. */
 void hx_work_decide(struct hx_work *work, const struct hx_work_context *context);
 
+/* What the record of op takes, at most, with a result up to that size. */
+uint64_t hx_work_bytes(const struct hapax_op *op, uint64_t result_size_max);
+
 /*
  * Do all that can fail. token is used if one is taken; staged counts the records
  * of the group that are staged in the same shard, this one included. may_evict is
  * for an operation on its own. On failure op holds the status, and nothing is left.
+ * What ends a claim does not fail by a limit: of its record is left out what does
+ * not fit.
  */
 enum hapax_status hx_work_prepare(
 	struct hx_work *work, const struct hx_work_context *context, uint64_t token,
