@@ -26,23 +26,6 @@ struct answer {
 	struct model_record shown; /* before set and forget, after all others */
 };
 
-static bool text_is(const struct model_text *text, struct hapax_bytes bytes)
-{
-	return text->size == bytes.size &&
-		(bytes.size == 0 || memcmp(text->data, bytes.data, bytes.size) == 0);
-}
-
-/* Histories keep to what fits; a longer text is a mistake in the test. */
-static struct model_text text_of(struct hapax_bytes bytes)
-{
-	struct model_text text = {0};
-
-	text.size = bytes.size < MODEL_TEXT_MAX ? bytes.size : MODEL_TEXT_MAX;
-	if (text.size)
-		memcpy(text.data, bytes.data, text.size);
-	return text;
-}
-
 static struct hapax_bytes or_default(struct hapax_bytes name)
 {
 	return name.size ? name : (struct hapax_bytes){"default", 7};
@@ -100,15 +83,17 @@ static struct model_key *key_of(
 	for (size_t i = 0; i < model->count; i++) {
 		struct model_key *entry = &model->keys[i];
 
-		if (text_is(&entry->tenant, tenant) && text_is(&entry->group, group) &&
-		    text_is(&entry->key, key))
+		if (model_text_is(&entry->tenant, tenant) && model_text_is(&entry->group, group) &&
+		    model_text_is(&entry->key, key))
 			return entry;
 	}
 	if (model->count == MODEL_KEYS_MAX)
 		return NULL;
 	struct model_key *entry = &model->keys[model->count++];
 	*entry = (struct model_key){
-		.tenant = text_of(tenant), .group = text_of(group), .key = text_of(key)};
+		.tenant = model_text_of(tenant),
+		.group = model_text_of(group),
+		.key = model_text_of(key)};
 	return entry;
 }
 
@@ -147,7 +132,7 @@ static void keep_result(
 	record->result_class = result->result_class;
 	record->status = result->status;
 	record->omitted_bytes = result->omitted_bytes;
-	record->headers = text_of(result->headers);
+	record->headers = model_text_of(result->headers);
 	if (result->body.size > model->result_size_max) {
 		record->omitted_bytes = result->body.size;
 	} else if (result->body.size) {
@@ -179,7 +164,7 @@ static void begin(
 	}
 	record->origin = HAPAX_ORIGIN_CLAIM;
 	enter(record, HAPAX_STATE_CLAIMED, now_ms);
-	record->owner = text_of(op->owner);
+	record->owner = model_text_of(op->owner);
 	memcpy(record->attempt_id, op->attempt_id, sizeof(record->attempt_id));
 	record->lease_ends_ms = now_ms + lease_of(op);
 }
@@ -255,13 +240,13 @@ static void use_token(
 		/* Repeated: the stored result stays. */
 	} else if (op->type == HAPAX_OP_RELEASE && held) {
 		enter(record, HAPAX_STATE_FAILED, now_ms);
-		record->error = text_of(op->error);
+		record->error = model_text_of(op->error);
 		record->error_is_free = op->error.size == 0 || model->has_bytes_max;
 	} else if (op->type == HAPAX_OP_RELEASE && failed) {
 		/* Repeated. */
 	} else if (op->type == HAPAX_OP_PARK && state == HAPAX_STATE_CLAIMED) {
 		enter(record, HAPAX_STATE_PARKED, now_ms);
-		record->error = text_of(op->error);
+		record->error = model_text_of(op->error);
 		record->error_is_free = op->error.size == 0 || model->has_bytes_max;
 	} else if (op->type == HAPAX_OP_PARK && state == HAPAX_STATE_PARKED) {
 		/* Repeated. */
@@ -468,72 +453,6 @@ static void evict_if_gone(struct model *model, int64_t now_ms, const struct hapa
 
 /* ------------------------------------------------------------------ comparing */
 
-/* A store keeps no bytes of no fingerprint, and 16 or all 32 of one. */
-static bool is_kept_of(const struct hapax_record *record, const struct model_record *expected)
-{
-	static const unsigned char zero[HAPAX_FINGERPRINT_SIZE];
-	size_t size = record->fingerprint_size;
-
-	if (expected->has_fingerprint ? size != 16 && size != HAPAX_FINGERPRINT_SIZE : size != 0)
-		return false;
-	return memcmp(record->fingerprint, expected->fingerprint, size) == 0 &&
-		memcmp(record->fingerprint + size, zero, HAPAX_FINGERPRINT_SIZE - size) == 0;
-}
-
-static const char *record_difference(
-	const struct model_record *expected, const struct hapax_record *record)
-{
-	const struct hapax_result *result = &record->result;
-	/* Without its body, which it says, and with its headers or without. */
-	bool is_cut = expected->may_be_cut && result->body.size == 0 &&
-		result->omitted_bytes ==
-			(expected->body_size ? expected->body_size : expected->omitted_bytes) &&
-		(result->headers.size == 0 || text_is(&expected->headers, result->headers));
-
-	if (record->state != expected->state)
-		return "state";
-	if (record->origin != expected->origin)
-		return "origin";
-	if (record->on_lapse != expected->on_lapse)
-		return "on_lapse";
-	if (record->attempt != expected->attempt)
-		return "attempt";
-	if (record->token != expected->token)
-		return "token";
-	if (record->first_seen_ms != expected->first_seen_ms)
-		return "first_seen_ms";
-	if (record->changed_ms != expected->changed_ms)
-		return "changed_ms";
-	if (record->lease_ends_ms != expected->lease_ends_ms)
-		return "lease_ends_ms";
-	if (record->expires_ms != expected->expires_ms)
-		return "expires_ms";
-	if (record->ttl_ms != expected->ttl_ms)
-		return "ttl_ms";
-	if (!is_kept_of(record, expected))
-		return "fingerprint";
-	if (memcmp(record->attempt_id, expected->attempt_id, HAPAX_ATTEMPT_ID_SIZE) != 0)
-		return "attempt_id";
-	if (!text_is(&expected->owner, record->owner))
-		return "owner";
-	if (!expected->error_is_free && !text_is(&expected->error, record->error))
-		return "error";
-	if (result->kind != expected->kind || result->result_class != expected->result_class ||
-	    result->status != expected->status)
-		return "result's kind, class or status";
-	if (result->omitted_bytes != expected->omitted_bytes && !is_cut)
-		return "omitted_bytes";
-	if (!text_is(&expected->headers, result->headers) && !is_cut)
-		return "result's headers";
-	if (is_cut)
-		return NULL;
-	if (result->body.size != expected->body_size ||
-	    (expected->body_size &&
-	     memcmp(result->body.data, expected->body, expected->body_size) != 0))
-		return "result's body";
-	return NULL;
-}
-
 /* A token that is new in this submit; shared is one that the op's group has already. */
 static bool take_token(
 	struct model *model, struct model_key *entry, const struct hapax_op *op, uint64_t shared)
@@ -593,7 +512,7 @@ static bool compare(
 		/* I7: another payload never sees the result. */
 		if (op->outcome == HAPAX_OUTCOME_MISMATCH)
 			keep_result(model, &shown, NULL);
-		const char *field = record_difference(&shown, op->record);
+		const char *field = model_record_difference(&shown, op->record);
 
 		if (field)
 			return differ(model, "the record's %s", field);
@@ -828,7 +747,7 @@ bool model_scan_record(struct model *model, int64_t now_ms, const struct hapax_r
 
 	if (!entry || !is_there(&entry->record, now_ms))
 		return differ(model, "a scan showed a record that is not there");
-	const char *field = record_difference(&entry->record, record);
+	const char *field = model_record_difference(&entry->record, record);
 	if (field)
 		return differ(model, "a scan showed another %s", field);
 	entry->seen = true;
@@ -869,8 +788,9 @@ const struct model_record *model_find(
 	for (size_t i = 0; i < model->count; i++) {
 		const struct model_key *entry = &model->keys[i];
 
-		if (text_is(&entry->tenant, or_default(tenant)) &&
-		    text_is(&entry->group, or_default(group)) && text_is(&entry->key, key))
+		if (model_text_is(&entry->tenant, or_default(tenant)) &&
+		    model_text_is(&entry->group, or_default(group)) &&
+		    model_text_is(&entry->key, key))
 			return is_there(&entry->record, now_ms) ? &entry->record : NULL;
 	}
 	return NULL;

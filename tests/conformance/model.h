@@ -86,6 +86,15 @@ struct model {
 	char why[MODEL_WHY_SIZE]; /* what differed, when something did */
 };
 
+/* Histories keep to what fits; a longer text is a mistake in the test. */
+struct model_text model_text_of(struct hapax_bytes bytes);
+
+bool model_text_is(const struct model_text *text, struct hapax_bytes bytes);
+
+/* What of record is not as expected, by name, or NULL. Where the text leaves room, this does. */
+const char *model_record_difference(
+	const struct model_record *expected, const struct hapax_record *record);
+
 void model_init(struct model *model);
 
 /* Check the answers to one submit at now_ms. False: model->why says what differs. */
