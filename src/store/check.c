@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/limits.h"
+#include "record/record.h"
 #include "store/core.h"
 
 static const struct hapax_bytes default_name = {"default", 7};
@@ -87,6 +88,19 @@ static bool set_is_valid(struct hapax_op *op)
 		complete_ttl(op);
 }
 
+/* A record from anywhere, under the names of the operation. */
+static bool load_is_valid(const struct hapax_op *op)
+{
+	struct hapax_record record;
+
+	if (!flags_are_within(op, 0) || op->load == NULL)
+		return false;
+	record = *op->load;
+	record.tenant = record.group = default_name;
+	record.key = op->key;
+	return record.result.body.size <= HX_RESULT_SIZE_LIMIT && hx_record_is_valid(&record);
+}
+
 static bool by_type_is_valid(struct hapax_op *op)
 {
 	switch (op->type) {
@@ -104,6 +118,7 @@ static bool by_type_is_valid(struct hapax_op *op)
 	case HAPAX_OP_FORGET: return flags_are_within(op, HAPAX_OP_FORCE | HAPAX_OP_SET_ONLY);
 	case HAPAX_OP_SET: return set_is_valid(op);
 	case HAPAX_OP_EXPIRE: return flags_are_within(op, 0) && complete_ttl(op);
+	case HAPAX_OP_LOAD: return load_is_valid(op);
 	}
 	return false;
 }
@@ -124,7 +139,8 @@ static bool is_default(struct hapax_bytes name)
 /* Only these can write where no record is; all others find nothing in a scope nobody knows. */
 static bool may_begin(const struct hapax_op *op)
 {
-	return op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK || op->type == HAPAX_OP_SET;
+	return op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK ||
+		op->type == HAPAX_OP_SET || op->type == HAPAX_OP_LOAD;
 }
 
 /* The scope by number. Empty names are replaced by what they stand for. */

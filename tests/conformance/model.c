@@ -401,41 +401,6 @@ static bool is_refused(
 
 /* ------------------------------------------------------------------ eviction */
 
-/* Does the answer to op say that its DONE record was not there? When both could be: no. */
-static bool shows_absence(
-	const struct model *model, const struct hapax_op *op, const struct model_record *record)
-{
-	bool would_go = op->outcome == HAPAX_OUTCOME_APPLIED ||
-		op->outcome == HAPAX_OUTCOME_SKIPPED || op->status == HAPAX_ERR_LIMIT;
-
-	switch (op->type) {
-	case HAPAX_OP_CLAIM:
-	case HAPAX_OP_CHECK:
-		return op->outcome != HAPAX_OUTCOME_REPLAY && op->outcome != HAPAX_OUTCOME_MISMATCH;
-	case HAPAX_OP_COMPLETE: return op->status == HAPAX_ERR_FENCED && op->token == record->token;
-	case HAPAX_OP_LOOKUP:
-	case HAPAX_OP_FORGET:
-	case HAPAX_OP_EXPIRE: return op->outcome == HAPAX_OUTCOME_ABSENT;
-	case HAPAX_OP_SET:
-		/* Refused for its own size, whatever was there. */
-		if (op->result && op->result->body.size > model->result_size_max)
-			return false;
-		if (op->outcome == HAPAX_OUTCOME_NOT_MET || op->outcome == HAPAX_OUTCOME_SKIPPED)
-			return op->attempt == 0;
-		if (op->set_if == HAPAX_SET_IF_ABSENT || record->origin != HAPAX_ORIGIN_SET)
-			return would_go;
-		/* A value that is there may be refused for its bytes, not for its key. */
-		if (op->status == HAPAX_ERR_LIMIT)
-			return !model->has_bytes_max;
-		return op->outcome == HAPAX_OUTCOME_APPLIED && op->record &&
-			op->record->state == HAPAX_STATE_ABSENT;
-	case HAPAX_OP_RENEW:
-	case HAPAX_OP_RELEASE:
-	case HAPAX_OP_PARK: break;
-	}
-	return false;
-}
-
 static void evict(struct model *model, struct model_record *record)
 {
 	record->state = HAPAX_STATE_ABSENT;
@@ -447,7 +412,8 @@ static void evict_if_gone(struct model *model, int64_t now_ms, const struct hapa
 	struct model_key *entry = key_of(model, op->tenant, op->group, op->key);
 
 	if (model->evicts && entry && is_there(&entry->record, now_ms) &&
-	    entry->record.state == HAPAX_STATE_DONE && shows_absence(model, op, &entry->record))
+	    entry->record.state == HAPAX_STATE_DONE &&
+	    model_shows_absence(model, op, &entry->record))
 		evict(model, &entry->record);
 }
 
@@ -574,6 +540,7 @@ static bool apply(
 	case HAPAX_OP_FORGET: forget(&next, op, now_ms, answer); break;
 	case HAPAX_OP_SET: set(model, &next, op, now_ms, answer); break;
 	case HAPAX_OP_EXPIRE: expire(&next, op, now_ms, answer); break;
+	case HAPAX_OP_LOAD: return differ(model, "no history loads records");
 	}
 	if (answer->status == HAPAX_OK && answer->takes_token &&
 	    is_refused(model, entry, op, now_ms)) {
@@ -701,6 +668,21 @@ bool model_submit(struct model *model, int64_t now_ms, const struct hapax_op *op
 			count_decision(model, &ops[i], &answer);
 		}
 	}
+	model->token_max = model->token_high;
+	return true;
+}
+
+bool model_assume(struct model *model, int64_t now_ms, const struct hapax_op *op, uint64_t token)
+{
+	struct hapax_op answered = *op;
+	struct answer answer;
+
+	answered.status = HAPAX_OK;
+	answered.outcome = HAPAX_OUTCOME_NONE;
+	if (op->type < HAPAX_OP_RENEW || op->type > HAPAX_OP_PARK)
+		answered.token = token;
+	if (!apply(model, now_ms, &answered, 0, &answer))
+		return false;
 	model->token_max = model->token_high;
 	return true;
 }

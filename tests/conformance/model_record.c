@@ -87,3 +87,38 @@ const char *model_record_difference(
 		return "result's body";
 	return NULL;
 }
+
+bool model_shows_absence(
+	const struct model *model, const struct hapax_op *op, const struct model_record *record)
+{
+	bool would_go = op->outcome == HAPAX_OUTCOME_APPLIED ||
+		op->outcome == HAPAX_OUTCOME_SKIPPED || op->status == HAPAX_ERR_LIMIT;
+
+	switch (op->type) {
+	case HAPAX_OP_CLAIM:
+	case HAPAX_OP_CHECK:
+		return op->outcome != HAPAX_OUTCOME_REPLAY && op->outcome != HAPAX_OUTCOME_MISMATCH;
+	case HAPAX_OP_COMPLETE: return op->status == HAPAX_ERR_FENCED && op->token == record->token;
+	case HAPAX_OP_LOOKUP:
+	case HAPAX_OP_FORGET:
+	case HAPAX_OP_EXPIRE: return op->outcome == HAPAX_OUTCOME_ABSENT;
+	case HAPAX_OP_SET:
+		/* Refused for its own size, whatever was there. */
+		if (op->result && op->result->body.size > model->result_size_max)
+			return false;
+		if (op->outcome == HAPAX_OUTCOME_NOT_MET || op->outcome == HAPAX_OUTCOME_SKIPPED)
+			return op->attempt == 0;
+		if (op->set_if == HAPAX_SET_IF_ABSENT || record->origin != HAPAX_ORIGIN_SET)
+			return would_go;
+		/* A value that is there may be refused for its bytes, not for its key. */
+		if (op->status == HAPAX_ERR_LIMIT)
+			return !model->has_bytes_max;
+		return op->outcome == HAPAX_OUTCOME_APPLIED && op->record &&
+			op->record->state == HAPAX_STATE_ABSENT;
+	case HAPAX_OP_RENEW:
+	case HAPAX_OP_RELEASE:
+	case HAPAX_OP_PARK:
+	case HAPAX_OP_LOAD: break;
+	}
+	return false;
+}
