@@ -60,7 +60,15 @@ enum hapax_store_flags {
 /* How far an open has come; units are bytes. Called now and then, by the thread that opens. */
 typedef void hapax_store_progress_fn(uint64_t done, uint64_t total, void *context);
 
-/* Zero means the default in every field. */
+/*
+ * Zero means the default in every field.
+ *
+ * A store that is full answers HAPAX_ERR_LIMIT to what is new (claim, check, set);
+ * what ends a claim it never refuses, since the work was done. A renew, release,
+ * park or complete always goes; of a result that does not fit, the body is left out
+ * (result.omitted_bytes tells its size), and if the store is fuller than that, the
+ * headers and the text of an error, too.
+ */
 struct hapax_store_options {
 	size_t size;                     /* set by HAPAX_STORE_OPTIONS_INIT */
 	unsigned flags;                  /* enum hapax_store_flags */
@@ -185,7 +193,8 @@ struct hapax_op {
 
 	/* In, by type. */
 	const unsigned char *fingerprint;  /* claim, check: 32 bytes; NULL: none */
-	const unsigned char *attempt_id;   /* claim: 16 random bytes, new for each new call */
+	const unsigned char *attempt_id;   /* claim: 16 random bytes, new for each new call; all
+	                                      zeros, a forgotten hapax_attempt_id(), is refused */
 	const struct hapax_result *result; /* complete, set: NULL is kind none */
 	struct hapax_bytes owner;          /* claim: text for people, at most 128 bytes */
 	struct hapax_bytes error;          /* release, park: text for people, at most 1,024 bytes */
@@ -252,9 +261,9 @@ HAPAX_API enum hapax_status hapax_store_run(
 	struct hapax_store *store, struct hapax_op *ops, size_t count, struct hapax_error *err);
 
 /*
- * Claim several keys for one execution: all or nothing. ops[i].tenant, group, key
- * and fingerprint are read from the array, which is sorted by key; the rest of the
- * claim comes from ops[0]. *ret_index is the operation that decided the outcome:
+ * Claim several keys, at most 1,024, for one execution: all or nothing.
+ * ops[i].tenant, group, key and fingerprint are read from the array, which is
+ * sorted by key; the rest of the claim comes from ops[0]. *ret_index is the operation that decided the outcome:
  * the first MISMATCH, else the first that is not ACQUIRED.
  * HAPAX_ERR_UNSUPPORTED without HAPAX_STORE_MULTI_KEY.
  */
@@ -337,6 +346,7 @@ struct hapax_counters {
 	uint64_t counts[HAPAX_DECISION_COUNT];
 };
 
+/* Called for each row, which is borrowed. Must not use the store. Non-zero stops. */
 typedef int hapax_counters_fn(const struct hapax_counters *counters, void *context);
 
 struct hapax_stats {

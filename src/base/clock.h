@@ -3,10 +3,9 @@
  * clock.h - the clock seam: the system's clock, a virtual one, UTC text.
  *
  * Time reaches the library through struct hapax_clock only; this is the one place
- * that asks the kernel. hapax_clock_system()'s boot_ms is made for hot paths: it
- * never goes back and never runs ahead of CLOCK_BOOTTIME, but it may be late, by a
- * timer tick (1 to 10 ms) always and by the length of a suspend for up to a second
- * after waking. Late is the safe side: leases and records end late, never early.
+ * that asks the kernel. hapax_clock_system()'s boot_ms is CLOCK_BOOTTIME itself, so
+ * that all processes on a machine agree. For hot paths of a store that one process
+ * has alone there is hx_clock_cheap().
  *
  * Threads: any.
  */
@@ -34,8 +33,19 @@ bool hx_boot_id_equal(
 	const unsigned char a[HAPAX_BOOT_ID_SIZE], const unsigned char b[HAPAX_BOOT_ID_SIZE]);
 
 /*
- * The cheap boot clock behind hapax_clock_system(), apart so that tests can feed
- * it a suspend. offset_ns is at most BOOTTIME - MONOTONIC and only ever grows; both
+ * The clock to use in place of clock where a reading may cost next to nothing and
+ * nobody else's are compared with it: the system's with a cheap boot_ms, or clock
+ * itself if that is another one. The cheap boot_ms never goes back and never runs
+ * ahead of CLOCK_BOOTTIME, but it may be late, by a timer tick (1 to 10 ms) always
+ * and by the length of a suspend for up to a second after waking. Late is the safe
+ * side within one process: leases and records end late, never early. Written where
+ * others read them, such times would lie in the past for a process that is not late.
+ */
+const struct hapax_clock *hx_clock_cheap(const struct hapax_clock *clock);
+
+/*
+ * The cheap boot clock behind hx_clock_cheap(), apart so that tests can feed it a
+ * suspend. offset_ns is at most BOOTTIME - MONOTONIC and only ever grows; both
  * members begin as INT64_MIN.
  */
 typedef int64_t hx_clock_read_fn(clockid_t id);

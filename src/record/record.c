@@ -114,6 +114,14 @@ bool hx_record_is_lapsed(const struct hapax_record *record, int64_t now_ms)
 	return record->state == HAPAX_STATE_CLAIMED && record->lease_ends_ms <= now_ms;
 }
 
+void hx_result_omit_body(struct hapax_result *result)
+{
+	if (result->body.size == 0)
+		return;
+	result->omitted_bytes = result->body.size;
+	result->body = hx_bytes(NULL, 0);
+}
+
 /* Append one part and let it point at its copy. Room was reserved, so nothing moves. */
 static void copy_part(struct hapax_bytes *part, struct hapax_buf *buf)
 {

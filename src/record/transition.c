@@ -162,10 +162,8 @@ static void enter_done(
 	if (result == NULL)
 		return;
 	next->result = *result;
-	if (result->body.size > rules->result_size_max) {
-		next->result.omitted_bytes = result->body.size;
-		next->result.body = hx_bytes(NULL, 0);
-	}
+	if (result->body.size > rules->result_size_max)
+		hx_result_omit_body(&next->result);
 }
 
 /* The record of a key that begins anew with op. */

@@ -7,7 +7,6 @@
  */
 #include "store/check.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -15,14 +14,11 @@
 #include "record/record.h"
 #include "store/core.h"
 
-/* Groups are checked for repeated keys pair by pair, so they must be small. */
-enum { GROUP_OPS_MAX = 1024 };
-
 static const struct hapax_bytes default_name = {"default", 7};
 
 static const unsigned group_flags = HAPAX_OP_LINKED | HAPAX_OP_ALL_OR_NOTHING;
 
-static bool bytes_are_valid(struct hapax_bytes bytes, size_t size_max)
+bool hx_check_bytes(struct hapax_bytes bytes, size_t size_max)
 {
 	return bytes.size <= size_max && (bytes.size == 0 || bytes.data != NULL);
 }
@@ -54,8 +50,8 @@ static bool result_is_valid(const struct hapax_result *result)
 	return result == NULL ||
 		((unsigned)result->kind <= HAPAX_RESULT_EXEC &&
 	         (unsigned)result->result_class <= HAPAX_RESULT_DEFINITIVE &&
-	         bytes_are_valid(result->headers, HX_RESULT_HEADERS_SIZE_MAX) &&
-	         bytes_are_valid(result->body, SIZE_MAX) &&
+	         hx_check_bytes(result->headers, HX_RESULT_HEADERS_SIZE_MAX) &&
+	         hx_check_bytes(result->body, SIZE_MAX) &&
 	         (result->omitted_bytes == 0 || result->body.size == 0));
 }
 
@@ -69,9 +65,17 @@ static bool flags_are_within(const struct hapax_op *op, unsigned allowed)
 	return (op->flags & ~(allowed | group_flags)) == 0;
 }
 
+/* All zeros is what a caller has who forgot hapax_attempt_id(): two of them would share a claim. */
+static bool attempt_id_is_valid(const unsigned char *attempt_id)
+{
+	static const unsigned char zeros[HAPAX_ATTEMPT_ID_SIZE];
+
+	return attempt_id != NULL && memcmp(attempt_id, zeros, sizeof(zeros)) != 0;
+}
+
 static bool claim_is_valid(struct hapax_op *op)
 {
-	return flags_are_within(op, 0) && op->attempt_id != NULL &&
+	return flags_are_within(op, 0) && attempt_id_is_valid(op->attempt_id) &&
 		(unsigned)op->on_lapse <= HAPAX_ON_LAPSE_PARK &&
 		cut_text(&op->owner, HX_OWNER_SIZE_MAX) && complete_lease(op) && complete_ttl(op);
 }
@@ -80,7 +84,7 @@ static bool set_is_valid(struct hapax_op *op)
 {
 	return flags_are_within(op, HAPAX_OP_KEEP_TTL) &&
 		(unsigned)op->set_if <= HAPAX_SET_IF_EQUAL &&
-		bytes_are_valid(op->expected, SIZE_MAX) && result_is_valid(op->result) &&
+		hx_check_bytes(op->expected, SIZE_MAX) && result_is_valid(op->result) &&
 		complete_ttl(op);
 }
 
@@ -132,23 +136,32 @@ static bool is_default(struct hapax_bytes name)
 	return name.size == 0 || (name.data == default_name.data && name.size == default_name.size);
 }
 
-/* The scope by number. Empty names are replaced by what they stand for. */
-static enum hapax_status intern(struct hapax_store *store, struct hapax_op *op)
+/* Only these can write where no record is; all others find nothing in a scope nobody knows. */
+static bool may_begin(const struct hapax_op *op)
 {
+	return op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK ||
+		op->type == HAPAX_OP_SET || op->type == HAPAX_OP_LOAD;
+}
+
+/* The scope by number. Empty names are replaced by what they stand for. */
+static enum hapax_status find_scope(struct hapax_store *store, struct hapax_op *op)
+{
+	struct hx_scope_table *scopes = hx_store_scopes(store);
 	enum hapax_status status = HAPAX_OK;
 	struct hx_scope *scope;
 
 	if (is_default(op->tenant) && is_default(op->group)) {
 		op->private_scope = HX_SCOPE_DEFAULT;
 	} else {
-		if (!bytes_are_valid(op->tenant, HX_SCOPE_PART_SIZE_MAX) ||
-		    !bytes_are_valid(op->group, HX_SCOPE_PART_SIZE_MAX))
+		if (!hx_check_bytes(op->tenant, HX_SCOPE_PART_SIZE_MAX) ||
+		    !hx_check_bytes(op->group, HX_SCOPE_PART_SIZE_MAX))
 			return HAPAX_ERR_INVALID;
-		scope = hx_scope_table_intern(
-			hx_store_scopes(store), op->tenant, op->group, &status);
-		if (scope == NULL)
+		scope = may_begin(op)
+			? hx_scope_table_intern(scopes, op->tenant, op->group, &status)
+			: hx_scope_table_find(scopes, op->tenant, op->group);
+		if (status != HAPAX_OK)
 			return status;
-		op->private_scope = scope->id;
+		op->private_scope = scope != NULL ? scope->id : HX_SCOPE_NOWHERE;
 	}
 	if (op->tenant.size == 0)
 		op->tenant = default_name;
@@ -160,24 +173,27 @@ static enum hapax_status intern(struct hapax_store *store, struct hapax_op *op)
 static enum hapax_status check_op(struct hapax_store *store, struct hapax_op *op)
 {
 	reset_answer(op);
-	if (op->key.size == 0 || !bytes_are_valid(op->key, HX_KEY_SIZE_MAX) ||
+	if (op->key.size == 0 || !hx_check_bytes(op->key, HX_KEY_SIZE_MAX) ||
 	    (op->record != NULL && op->buf == NULL) || !by_type_is_valid(op))
 		return HAPAX_ERR_INVALID;
 	if ((op->flags & group_flags) && !(hapax_store_capabilities(store) & HAPAX_STORE_MULTI_KEY))
 		return HAPAX_ERR_UNSUPPORTED;
-	return intern(store, op);
+	return find_scope(store, op);
 }
 
+/* By name: scopes that nobody knows have no number of their own. */
 static bool same_key(const struct hapax_op *a, const struct hapax_op *b)
 {
-	return a->private_scope == b->private_scope && hx_bytes_equal(a->key, b->key);
+	return hx_bytes_equal(a->key, b->key) && hx_bytes_equal(a->tenant, b->tenant) &&
+		hx_bytes_equal(a->group, b->group);
 }
 
 static bool group_repeats_a_key(const struct hapax_op *ops, size_t first, size_t end)
 {
 	for (size_t i = first; i < end; i++) {
-		for (size_t k = first; k < i; k++) {
-			if (same_key(&ops[i], &ops[k]))
+		/* What was refused need not have a key that can be read. */
+		for (size_t k = first; k < i && ops[i].status == HAPAX_OK; k++) {
+			if (ops[k].status == HAPAX_OK && same_key(&ops[i], &ops[k]))
 				return true;
 		}
 	}
@@ -212,7 +228,7 @@ static enum hapax_status check_group(const struct hapax_op *ops, size_t first, s
 	}
 	if (end - first == 1)
 		return HAPAX_OK;
-	if (end - first > GROUP_OPS_MAX || group_repeats_a_key(ops, first, end))
+	if (end - first > HX_GROUP_OPS_MAX || group_repeats_a_key(ops, first, end))
 		return HAPAX_ERR_INVALID;
 	if (all_or_nothing && !claims_share_attempt(ops, first, end))
 		return HAPAX_ERR_INVALID;

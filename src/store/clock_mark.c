@@ -20,7 +20,7 @@ static int64_t boot_now(const struct hx_clock_mark *mark, const struct hapax_clo
 {
 	int64_t boot_ms = clock->boot_ms(clock->context);
 
-	/* Another process may have set the mark a moment ahead of a coarse reading here. */
+	/* A clock of the caller's own may read a moment behind that of another process. */
 	return boot_ms > mark->boot_ms ? boot_ms : mark->boot_ms;
 }
 

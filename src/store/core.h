@@ -53,9 +53,12 @@ static inline void hx_store_refuse(struct hapax_op *op, enum hapax_status status
 void hx_store_fail(struct hapax_op *ops, size_t count, enum hapax_status status);
 
 /*
- * End operations of group [first, last) as an all-or-nothing group that does not
- * go: those that would have been go become SKIPPED.
+ * End op as part of an all-or-nothing group that does not go: if it would have been
+ * go, it becomes SKIPPED, and what a decision wrote is reset.
  */
+void hx_store_skip(struct hapax_op *op);
+
+/* The same for all of group [first, last). */
 void hx_store_skip_group(struct hapax_op *ops, size_t first, size_t last);
 
 /* One past the last operation of the group that begins at first. */

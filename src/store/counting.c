@@ -18,10 +18,30 @@ static const struct hapax_bytes other_name = {"other", 5};
 /* Does op count as its neighbour does? Then the decision need not be found again. */
 static bool counts_alike(const struct hapax_op *op, const struct hapax_op *neighbour)
 {
-	return op->type == neighbour->type && op->status == neighbour->status &&
-		op->outcome == neighbour->outcome && op->set_if == neighbour->set_if &&
-		op->private_scope == neighbour->private_scope &&
+	return op->private_scope != HX_SCOPE_NOWHERE && op->type == neighbour->type &&
+		op->status == neighbour->status && op->outcome == neighbour->outcome &&
+		op->set_if == neighbour->set_if && op->private_scope == neighbour->private_scope &&
 		op->unverified == neighbour->unverified;
+}
+
+/* Has the scope a row of its own? */
+static bool is_counted(uint32_t scope_id)
+{
+	return scope_id < HX_COUNTED_SCOPES_MAX && scope_id != HX_SCOPE_NOWHERE;
+}
+
+/*
+ * Where a decision counts. A scope that was not known is interned only when the
+ * store, which others may write to as well, has shown that there is such a one.
+ */
+static struct hx_scope *scope_of(struct hx_store_core *core, const struct hapax_op *op)
+{
+	struct hx_scope *scope = NULL;
+	enum hapax_status status;
+
+	if (op->private_scope == HX_SCOPE_NOWHERE && op->status == HAPAX_OK)
+		scope = hx_scope_table_intern(&core->scopes, op->tenant, op->group, &status);
+	return scope != NULL ? scope : hx_scope_table_get(&core->scopes, op->private_scope);
 }
 
 static _Atomic uint64_t *counter_of(struct hx_store_core *core, const struct hapax_op *op)
@@ -30,8 +50,7 @@ static _Atomic uint64_t *counter_of(struct hx_store_core *core, const struct hap
 
 	if (decision < 0)
 		return NULL;
-	return &hx_scope_table_get(&core->scopes, op->private_scope)
-			->counts[op->unverified != 0][decision];
+	return &scope_of(core, op)->counts[op->unverified != 0][decision];
 }
 
 static void add(struct hx_store_core *core, _Atomic uint64_t *counter, uint64_t count)
@@ -103,8 +122,7 @@ static enum hapax_status keep(
 	hour_ms = hx_counting_hour_ms(hx_clock_mark_now(&core->mark, core->options.clock));
 	for (size_t i = 0; i < count; i++) {
 		*ret_kept = i;
-		uint32_t id =
-			scope_ids[i] < HX_COUNTED_SCOPES_MAX ? scope_ids[i] : HX_COUNTED_SCOPES_MAX;
+		uint32_t id = is_counted(scope_ids[i]) ? scope_ids[i] : HX_COUNTED_SCOPES_MAX;
 		enum hapax_status status =
 			hx_counter_book_add(&core->book, hour_ms, id, rows[i].counts);
 
@@ -142,13 +160,12 @@ static enum hapax_status flush_scopes(struct hapax_store *store, struct hapax_er
 
 	for (uint32_t id = 0; id < scope_count && status == HAPAX_OK; id++) {
 		struct hx_scope *scope = hx_scope_table_get(scopes, id);
-		bool is_counted = id < HX_COUNTED_SCOPES_MAX;
 
 		if (!take(scope, rows[count].counts))
 			continue;
 		scope_ids[count] = id;
-		rows[count].tenant = is_counted ? scope->tenant : other_name;
-		rows[count].group = is_counted ? scope->group : other_name;
+		rows[count].tenant = is_counted(id) ? scope->tenant : other_name;
+		rows[count].group = is_counted(id) ? scope->group : other_name;
 		rows[count].hour_ms = 0;
 		if (++count == ROWS_AT_ONCE) {
 			status = keep_or_give_back(store, scope_ids, rows, count, err);

@@ -31,6 +31,7 @@ struct hx_scope_slots {
 };
 
 static const struct hapax_bytes default_name = {"default", 7};
+static const struct hapax_bytes nobody = {"", 0};
 
 _Static_assert(HX_SCOPES_MAX <= (1u << 21) - 1, "by_id has a block for every scope");
 
@@ -163,29 +164,36 @@ static struct hx_scope *add(
 	return scope;
 }
 
-struct hx_scope *hx_scope_table_intern(
-	struct hx_scope_table *table, struct hapax_bytes tenant, struct hapax_bytes group,
-	enum hapax_status *ret_status)
+struct hx_scope *hx_scope_table_find(
+	struct hx_scope_table *table, struct hapax_bytes tenant, struct hapax_bytes group)
 {
-	struct hx_scope *scope;
-	uint64_t hash;
-
 	assert(tenant.size <= HX_SCOPE_PART_SIZE_MAX && group.size <= HX_SCOPE_PART_SIZE_MAX);
-	*ret_status = HAPAX_OK;
 	if (tenant.size == 0)
 		tenant = default_name;
 	if (group.size == 0)
 		group = default_name;
-	hash = hash_names(table, tenant, group);
-	scope = find(
-		atomic_load_explicit(&table->slots, memory_order_acquire), hash, tenant, group);
+	return find(
+		atomic_load_explicit(&table->slots, memory_order_acquire),
+		hash_names(table, tenant, group), tenant, group);
+}
+
+struct hx_scope *hx_scope_table_intern(
+	struct hx_scope_table *table, struct hapax_bytes tenant, struct hapax_bytes group,
+	enum hapax_status *ret_status)
+{
+	struct hx_scope *scope = hx_scope_table_find(table, tenant, group);
+
+	*ret_status = HAPAX_OK;
 	if (scope != NULL)
 		return scope;
+	if (tenant.size == 0)
+		tenant = default_name;
+	if (group.size == 0)
+		group = default_name;
 	hx_mutex_lock(&table->mutex);
-	scope = find(
-		atomic_load_explicit(&table->slots, memory_order_relaxed), hash, tenant, group);
+	scope = hx_scope_table_find(table, tenant, group);
 	if (scope == NULL)
-		scope = add(table, hash, tenant, group, ret_status);
+		scope = add(table, hash_names(table, tenant, group), tenant, group, ret_status);
 	hx_mutex_unlock(&table->mutex);
 	return scope;
 }
@@ -198,8 +206,10 @@ enum hapax_status hx_scope_table_init(struct hx_scope_table *table)
 	hx_mutex_init(&table->mutex);
 	hx_random_bytes(table->hash_key, sizeof(table->hash_key));
 	atomic_store_explicit(&table->slots, slots_new(SLOTS_MIN), memory_order_release);
+	/* No two names are empty, so nobody ever finds the second one by name. */
 	if (atomic_load_explicit(&table->slots, memory_order_relaxed) == NULL ||
-	    hx_scope_table_intern(table, default_name, default_name, &status) == NULL) {
+	    hx_scope_table_intern(table, default_name, default_name, &status) == NULL ||
+	    add(table, 0, nobody, nobody, &status) == NULL) {
 		hx_scope_table_done(table);
 		return HAPAX_ERR_NO_MEMORY;
 	}

@@ -42,7 +42,10 @@ struct hx_scope_table {
 enum hapax_status hx_scope_table_init(struct hx_scope_table *table);
 void hx_scope_table_done(struct hx_scope_table *table);
 
-enum { HX_SCOPE_DEFAULT = 0 }; /* the number of default/default */
+enum {
+	HX_SCOPE_DEFAULT = 0, /* the number of default/default */
+	HX_SCOPE_NOWHERE = 1, /* of a scope without names: nothing can be written there */
+};
 
 /*
  * The scope of these names; empty is "default". default/default is number 0.
@@ -51,6 +54,10 @@ enum { HX_SCOPE_DEFAULT = 0 }; /* the number of default/default */
 struct hx_scope *hx_scope_table_intern(
 	struct hx_scope_table *table, struct hapax_bytes tenant, struct hapax_bytes group,
 	enum hapax_status *ret_status);
+
+/* The same, or NULL if nobody has interned it: asking does not fill the table. */
+struct hx_scope *hx_scope_table_find(
+	struct hx_scope_table *table, struct hapax_bytes tenant, struct hapax_bytes group);
 
 /* id must have been given out. */
 static inline struct hx_scope *hx_scope_table_get(struct hx_scope_table *table, uint32_t id)

@@ -203,6 +203,10 @@ enum hapax_status hapax_store_claim_all(
 	if (store == NULL || ops == NULL || count == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "a store and at least one key are needed");
+	if (count > HX_GROUP_OPS_MAX)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "%zu keys in one claim, at most %d are allowed",
+			count, HX_GROUP_OPS_MAX);
 	for (size_t i = 0; i < count; i++) {
 		ops[i].type = HAPAX_OP_CLAIM;
 		ops[i].attempt_id = ops[0].attempt_id;
@@ -238,9 +242,10 @@ enum hapax_status hapax_store_scan(
 				err, HAPAX_ERR_INVALID, 0, "the scan has an unknown size");
 		memcpy(&complete, scan, scan->size);
 	}
-	if (complete.tenant.size > HX_SCOPE_PART_SIZE_MAX ||
-	    complete.group.size > HX_SCOPE_PART_SIZE_MAX ||
-	    complete.prefix.size > HX_KEY_SIZE_MAX || (unsigned)complete.state > HAPAX_STATE_PARKED)
+	if (!hx_check_bytes(complete.tenant, HX_SCOPE_PART_SIZE_MAX) ||
+	    !hx_check_bytes(complete.group, HX_SCOPE_PART_SIZE_MAX) ||
+	    !hx_check_bytes(complete.prefix, HX_KEY_SIZE_MAX) ||
+	    (unsigned)complete.state > HAPAX_STATE_PARKED)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "the scan asks for what no record can have");
 	if (complete.count_max == 0)
@@ -315,10 +320,16 @@ size_t hx_store_group_end(const struct hapax_op *ops, size_t count, size_t first
 	return end + 1;
 }
 
+void hx_store_skip(struct hapax_op *op)
+{
+	if (!hx_transition_is_go(op))
+		return;
+	hx_store_refuse(op, HAPAX_OK);
+	op->outcome = HAPAX_OUTCOME_SKIPPED;
+}
+
 void hx_store_skip_group(struct hapax_op *ops, size_t first, size_t last)
 {
-	for (size_t i = first; i < last; i++) {
-		if (hx_transition_is_go(&ops[i]))
-			ops[i].outcome = HAPAX_OUTCOME_SKIPPED;
-	}
+	for (size_t i = first; i < last; i++)
+		hx_store_skip(&ops[i]);
 }

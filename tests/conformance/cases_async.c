@@ -109,6 +109,7 @@ static void chain_next(struct hapax_op *ops, size_t count, void *context)
 	memset(&chain->op, 0, sizeof(chain->op));
 	if (claim) {
 		snprintf(chain->key, sizeof(chain->key), "%u", chain->step);
+		memset(chain->attempt_id, 1, sizeof(chain->attempt_id));
 		memcpy(chain->attempt_id, &chain->step, sizeof(chain->step));
 		chain->op.type = HAPAX_OP_CLAIM;
 		chain->op.attempt_id = chain->attempt_id;

@@ -2,6 +2,8 @@
 /* cases_group.c - several operations in one step, and several in one submit. */
 #include "conformance/cases.h"
 
+#include <string.h>
+
 /* Operations on one key take effect in array order. */
 static void array_order_counts_on_one_key(void **state)
 {
@@ -22,6 +24,79 @@ static void array_order_counts_on_one_key(void **state)
 	for (size_t i = 0; i < 7; i++)
 		assert_int_equal(ops[i].outcome, expected[i]);
 	assert_true(ops[5].token > ops[1].token);
+}
+
+/* Whatever the way that a check takes inside: no check on a key overtakes another. */
+static void array_order_counts_for_any_ttl(void **state)
+{
+	struct store_case *c = *state;
+	static const int64_t day_ms = INT64_C(24) * 3600 * 1000;
+	const int64_t ttls[] = {60 * day_ms, 1000, HAPAX_TTL_FOREVER, 40 * day_ms, 0};
+	enum { TTLS = sizeof(ttls) / sizeof(ttls[0]) };
+
+	for (int first = 0; first < TTLS; first++) {
+		struct hapax_op ops[2 * TTLS];
+		char key[16];
+
+		snprintf(key, sizeof(key), "k%d", first);
+		for (int i = 0; i < 2 * TTLS; i++) {
+			ops[i] = case_op(c, HAPAX_OP_CHECK, i % 2 ? "other" : key);
+			ops[i].ttl_ms = ttls[(first + i / 2) % TTLS];
+		}
+		assert_int_equal(hapax_store_run(c->store, ops, 2 * TTLS, NULL), HAPAX_OK);
+		for (int i = 0; i < 2 * TTLS; i += 2) {
+			assert_int_equal(
+				ops[i].outcome, i ? HAPAX_OUTCOME_REPLAY : HAPAX_OUTCOME_ACQUIRED);
+			assert_int_equal(ops[i].token, ops[0].token);
+		}
+	}
+}
+
+/* E1: whoever does not get the group is shown what stood in the way, with its result. */
+static void refused_group_shows_what_stood_in_the_way(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_result result = {.kind = HAPAX_RESULT_BYTES, .body = {"paid", 4}};
+	struct hapax_op op = case_op_token(c, HAPAX_OP_COMPLETE, "b done", must_claim(c, "b done"));
+	struct hapax_op ops[4];
+	struct hapax_record records[4];
+	struct hapax_buf *bufs[4];
+	enum hapax_outcome outcome = HAPAX_OUTCOME_NONE;
+	size_t index = 0;
+
+	op.result = &result;
+	must_run(c, &op, HAPAX_OUTCOME_APPLIED);
+	uint64_t held = must_claim(c, "c held");
+	uint64_t failed = must_claim(c, "d failed");
+	assert_int_equal(case_release(c, "d failed", failed), HAPAX_OK);
+	for (int i = 0; i < 4; i++) {
+		ops[i] =
+			case_op(c, HAPAX_OP_CLAIM,
+		                (const char *[]){"a new", "b done", "c held", "d failed"}[i]);
+		memset(&records[i], 0, sizeof(records[i]));
+		bufs[i] = hapax_buf_new(4096);
+		assert_non_null(bufs[i]);
+		ops[i].record = &records[i];
+		ops[i].buf = bufs[i];
+	}
+	assert_int_equal(hapax_store_claim_all(c->store, ops, 4, &outcome, &index, NULL), HAPAX_OK);
+	assert_int_equal(outcome, HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(index, 1);
+	assert_int_equal(records[1].state, HAPAX_STATE_DONE);
+	assert_true(case_bytes_are(records[1].result.body, "paid", 4));
+	assert_int_equal(ops[2].outcome, HAPAX_OUTCOME_IN_PROGRESS);
+	assert_int_equal(records[2].token, held);
+	/* Nothing of a claim that was not made: no token, no attempt. */
+	assert_int_equal(ops[0].outcome, HAPAX_OUTCOME_SKIPPED);
+	assert_int_equal(ops[0].token, 0);
+	assert_int_equal(ops[0].attempt, 0);
+	assert_int_equal(ops[0].lease_left_ms, 0);
+	assert_int_equal(ops[3].outcome, HAPAX_OUTCOME_SKIPPED);
+	assert_int_equal(ops[3].token, failed);
+	assert_int_equal(ops[3].attempt, 1);
+	assert_int_equal(records[3].state, HAPAX_STATE_FAILED);
+	for (int i = 0; i < 4; i++)
+		hapax_buf_free(bufs[i]);
 }
 
 /*
@@ -290,6 +365,9 @@ static void claim_all_says_what_decided(void **state)
 
 const struct conformance_case group_cases[] = {
 	{"E1: array order counts on one key", array_order_counts_on_one_key, NEEDS_NOTHING},
+	{"E1: array order counts for any ttl", array_order_counts_for_any_ttl, NEEDS_NOTHING},
+	{"E1: a refused group shows what stood in the way",
+         refused_group_shows_what_stood_in_the_way, NEEDS_NOTHING},
 	{"I1b: a group of free keys is acquired", group_of_free_keys_is_acquired, NEEDS_NOTHING},
 	{"I1b: a group with an obstacle does nothing", group_with_an_obstacle_does_nothing,
          NEEDS_NOTHING},

@@ -121,6 +121,8 @@ static void bad_operations_are_refused(void **state)
 	ops[count] = case_op(c, HAPAX_OP_CLAIM, "k");
 	ops[count++].attempt_id = NULL;
 	ops[count] = case_op(c, HAPAX_OP_CLAIM, "k");
+	ops[count++].attempt_id = (const unsigned char[HAPAX_ATTEMPT_ID_SIZE]){0};
+	ops[count] = case_op(c, HAPAX_OP_CLAIM, "k");
 	ops[count++].on_lapse = (enum hapax_on_lapse)2;
 	ops[count] = case_op(c, HAPAX_OP_CLAIM, "k");
 	ops[count++].flags = HAPAX_OP_FORCE;
@@ -299,6 +301,106 @@ static void missing_place_is_refused(void **state)
 	assert_null(store);
 }
 
+/* A group without all-or-nothing goes on beside a member that cannot even be read. */
+static void group_goes_on_beside_a_bad_key(void **state)
+{
+	struct store_case *c = *state;
+	static const struct hapax_bytes bad[] = {{NULL, 5}, {NULL, 1}, {NULL, 0}};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct hapax_op ops[3];
+
+		ops[0] = case_op(c, HAPAX_OP_CHECK, (const char *[]){"first", "f", "F"}[i]);
+		ops[1] = case_op(c, HAPAX_OP_CHECK, "");
+		ops[2] = case_op(c, HAPAX_OP_CHECK, (const char *[]){"third", "t", "T"}[i]);
+		ops[1].key = bad[i];
+		ops[0].flags = ops[1].flags = HAPAX_OP_LINKED;
+		assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_ERR_INVALID);
+		assert_int_equal(ops[0].outcome, HAPAX_OUTCOME_ACQUIRED);
+		assert_int_equal(ops[1].status, HAPAX_ERR_INVALID);
+		assert_int_equal(ops[2].outcome, HAPAX_OUTCOME_ACQUIRED);
+	}
+}
+
+static int stop_at_once(const struct hapax_record *record, void *context)
+{
+	(void)record;
+	(void)context;
+	return 1;
+}
+
+/* A length without data is refused, not followed. */
+static void scan_of_nothing_is_refused(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_op op = case_op(c, HAPAX_OP_CHECK, "k");
+
+	op.tenant = op.group = hapax_bytes_from_text("t");
+	must_run(c, &op, HAPAX_OUTCOME_ACQUIRED);
+	for (int i = 0; i < 3; i++) {
+		struct hapax_scan scan = HAPAX_SCAN_INIT;
+		struct hapax_cursor cursor = {0};
+
+		*(struct hapax_bytes *[]){&scan.tenant, &scan.group, &scan.prefix}[i] =
+			(struct hapax_bytes){NULL, 1};
+		assert_int_equal(
+			hapax_store_scan(c->store, &scan, &cursor, stop_at_once, NULL, NULL),
+			HAPAX_ERR_INVALID);
+	}
+}
+
+/* Too many keys for a group are refused before anybody sorts them. */
+static void claim_of_too_many_keys_is_refused(void **state)
+{
+	struct store_case *c = *state;
+	enum { COUNT = 1025 };
+	struct hapax_op *ops = calloc(COUNT, sizeof(*ops));
+	enum hapax_outcome outcome = HAPAX_OUTCOME_NONE;
+	struct hapax_error err = {0};
+	size_t index = 0;
+
+	assert_non_null(ops);
+	for (size_t i = 0; i < COUNT; i++)
+		ops[i] = case_op(c, HAPAX_OP_CLAIM, i ? "a" : "z");
+	assert_int_equal(
+		hapax_store_claim_all(c->store, ops, COUNT, &outcome, &index, &err),
+		HAPAX_ERR_INVALID);
+	assert_non_null(strstr(err.message, "1024"));
+	assert_true(case_bytes_are(ops[0].key, "z", 1));
+	free(ops);
+}
+
+/* Asking about scopes that nobody wrote to: nothing is there, and nothing is kept of it. */
+static void unknown_scopes_are_empty(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_op ops[4];
+	uint64_t fenced = case_stats(c).counts[HAPAX_DECISION_FENCED];
+
+	for (int i = 0; i < 4; i++) {
+		ops[i] = case_op_token(
+			c,
+			(enum hapax_op_type[]){
+				HAPAX_OP_LOOKUP, HAPAX_OP_FORGET, HAPAX_OP_EXPIRE,
+				HAPAX_OP_COMPLETE}[i],
+			"k", 1);
+		ops[i].tenant = hapax_bytes_from_text((const char *[]){"a", "b", "c", "d"}[i]);
+		ops[i].flags = i < 3 ? HAPAX_OP_LINKED : 0;
+	}
+	/* Four scopes: the same key is not the same record. */
+	assert_int_equal(hapax_store_run(c->store, ops, 4, NULL), HAPAX_ERR_FENCED);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(ops[i].outcome, HAPAX_OUTCOME_ABSENT);
+	assert_int_equal(ops[3].status, HAPAX_ERR_FENCED);
+	assert_int_equal(case_stats(c).counts[HAPAX_DECISION_FENCED], fenced + 1);
+	/* The same scope is met as soon as something is written there, in the same array too. */
+	ops[0] = case_op(c, HAPAX_OP_CHECK, "k");
+	ops[1] = case_op(c, HAPAX_OP_LOOKUP, "k");
+	ops[0].tenant = ops[1].tenant = hapax_bytes_from_text("a");
+	assert_int_equal(hapax_store_run(c->store, ops, 2, NULL), HAPAX_OK);
+	assert_int_equal(ops[1].outcome, HAPAX_OUTCOME_FOUND);
+}
+
 const struct conformance_case input_cases[] = {
 	{"I13: a key may be any bytes", key_may_be_any_bytes, NEEDS_NOTHING},
 	{"I13: a key has bounds", key_has_bounds, NEEDS_NOTHING},
@@ -310,5 +412,9 @@ const struct conformance_case input_cases[] = {
 	{"I13: bad URLs are refused", bad_urls_are_refused, NEEDS_NOTHING},
 	{"I13: bad options are refused", bad_options_are_refused, NEEDS_NOTHING},
 	{"I13: a missing place is refused", missing_place_is_refused, NEEDS_FILES},
+	{"a group goes on beside a bad key", group_goes_on_beside_a_bad_key, NEEDS_NOTHING},
+	{"a scan of nothing is refused", scan_of_nothing_is_refused, NEEDS_NOTHING},
+	{"a claim of too many keys is refused", claim_of_too_many_keys_is_refused, NEEDS_NOTHING},
+	{"unknown scopes are empty", unknown_scopes_are_empty, NEEDS_NOTHING},
 	{NULL, NULL, NEEDS_NOTHING},
 };

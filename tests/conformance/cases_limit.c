@@ -106,66 +106,221 @@ static void group_fits_or_does_not_begin(void **state)
 	assert_int_equal(case_stats(c).keys, 4);
 }
 
+enum { FULL_BYTES_MAX = 8 << 20 };
+
+/* Set keys with values of that size until the store is full; returns how many bytes went in. */
+static uint64_t fill_with_bytes(struct store_case *c, size_t size)
+{
+	enum { BATCH = 64 };
+	static char body[1000];
+	struct hapax_result result = {.kind = HAPAX_RESULT_BYTES, .body = {body, size}};
+	uint64_t filled = 0;
+
+	for (enum hapax_status status = HAPAX_OK; status == HAPAX_OK;
+	     filled += status == HAPAX_OK) {
+		struct hapax_op ops[BATCH];
+		char keys[BATCH][32];
+
+		for (int i = 0; i < BATCH; i++) {
+			snprintf(
+				keys[i], sizeof(keys[i]), "fill %zu/%llu/%d", size,
+				(unsigned long long)filled, i);
+			ops[i] = case_op(c, HAPAX_OP_SET, keys[i]);
+			ops[i].result = &result;
+		}
+		status = hapax_store_run(c->store, ops, BATCH, NULL);
+		if (status != HAPAX_OK)
+			assert_int_equal(status, HAPAX_ERR_LIMIT);
+		assert_true(filled < 1000);
+	}
+	return filled * BATCH * size;
+}
+
+static void complete_with(
+	struct store_case *c, const char *key, uint64_t token, const char *body, size_t size)
+{
+	struct hapax_result result = {.kind = HAPAX_RESULT_EXEC, .status = 7, .body = {body, size}};
+	struct hapax_op op = case_op_token(c, HAPAX_OP_COMPLETE, key, token);
+
+	op.result = &result;
+	must_run(c, &op, HAPAX_OUTCOME_APPLIED);
+	assert_int_equal(case_state(c, key), HAPAX_STATE_DONE);
+	assert_int_equal(c->record.result.status, 7);
+	/* Whole or not at all, and it says so. */
+	if (c->record.result.omitted_bytes == 0)
+		assert_true(case_bytes_are(c->record.result.body, body, size));
+	else
+		assert_int_equal(c->record.result.omitted_bytes, size);
+	assert_true(!c->record.result.omitted_bytes || c->record.result.body.size == 0);
+}
+
 /* I12: bytes_max is definite too, and live claims can still end. */
 static void full_of_bytes_lets_claims_end(void **state)
 {
 	struct store_case *c = *state;
-	enum { CLAIMS = 50, BODY = 1000 };
-	static char body[BODY];
+	enum { CLAIMS = 60 };
+	static char text[1024];
 	uint64_t tokens[CLAIMS];
-	struct hapax_result result = {.kind = HAPAX_RESULT_BYTES, .body = {body, BODY}};
-	struct hapax_result small = {.kind = HAPAX_RESULT_BYTES, .body = {body, 300}};
 	char key[64];
-	uint64_t filled = 0;
 
-	c->options.bytes_max = 8 << 20;
+	memset(text, 'e', sizeof(text));
+	c->options.bytes_max = FULL_BYTES_MAX;
 	store_case_reopen(c);
 	for (int i = 0; i < CLAIMS; i++) {
 		snprintf(key, sizeof(key), "claim %d", i);
 		tokens[i] = must_claim(c, key);
 	}
-	for (enum hapax_status status = HAPAX_OK; status == HAPAX_OK;
-	     filled += status == HAPAX_OK) {
-		struct hapax_op ops[64];
-		char keys[64][32];
-
-		for (int i = 0; i < 64; i++) {
-			snprintf(
-				keys[i], sizeof(keys[i]), "fill %llu/%d",
-				(unsigned long long)filled, i);
-			ops[i] = case_op(c, HAPAX_OP_SET, keys[i]);
-			ops[i].result = &result;
-		}
-		status = hapax_store_run(c->store, ops, 64, NULL);
-		if (status != HAPAX_OK)
-			assert_int_equal(status, HAPAX_ERR_LIMIT);
-		assert_true(filled < 1000);
-	}
 	/* Full, not tiny: most of the room was used. */
-	assert_true(filled * 64 * BODY > 8u << 18);
+	assert_true(fill_with_bytes(c, 1000) > FULL_BYTES_MAX / 4);
+	(void)fill_with_bytes(c, 0);
 	assert_int_equal(try_run(c, HAPAX_OP_CLAIM, "a new one"), HAPAX_ERR_LIMIT);
 	for (int i = 0; i < CLAIMS; i++) {
 		struct hapax_op op;
 
 		snprintf(key, sizeof(key), "claim %d", i);
-		op = case_op_token(
-			c, i % 3 == 2 ? HAPAX_OP_RELEASE : HAPAX_OP_COMPLETE, key, tokens[i]);
-		op.result = i % 3 == 1 ? &small : NULL;
-		op.error = hapax_bytes_from_text("failed while the store was full");
 		assert_int_equal(case_renew(c, key, tokens[i]), HAPAX_OK);
+		if (i % 3 == 0) {
+			complete_with(c, key, tokens[i], text, 300);
+			continue;
+		}
+		op = case_op_token(
+			c, i % 3 == 1 ? HAPAX_OP_PARK : HAPAX_OP_RELEASE, key, tokens[i]);
+		op.error = hapax_bytes_from_text("failed while the store was full");
 		must_run(c, &op, HAPAX_OUTCOME_APPLIED);
-		assert_int_equal(
-			case_state(c, key), i % 3 == 2 ? HAPAX_STATE_FAILED : HAPAX_STATE_DONE);
+		if (i % 3 == 1)
+			assert_int_equal(case_complete(c, key, tokens[i]), HAPAX_OK);
+		else
+			must_claim(c, key);
 	}
 	struct hapax_stats stats = case_stats(c);
-	assert_int_equal(stats.bytes_max, 8 << 20);
-	assert_true(stats.bytes <= 8 << 20);
+	assert_int_equal(stats.bytes_max, FULL_BYTES_MAX);
+	assert_true(stats.bytes <= FULL_BYTES_MAX);
 	assert_int_equal(stats.evicted, 0);
 
 	/* Expiry and the sweep make room again. */
 	store_case_advance(c, 60000);
 	case_sweep(c);
 	assert_int_equal(try_run(c, HAPAX_OP_CLAIM, "a new one"), HAPAX_OK);
+}
+
+/*
+ * I12: the reserve cannot hold what all claims bring. None of them is refused, or
+ * its work would run again: results become tombstones, texts for people are cut.
+ */
+static void end_claims_beyond_the_reserve(struct store_case *c)
+{
+	enum { CLAIMS = 200, BODY = 200 * 1000 };
+	uint64_t tokens[CLAIMS + 4];
+	char *body = malloc(BODY);
+	int omitted = 0;
+	char key[64];
+
+	assert_non_null(body);
+	memset(body, 'b', BODY);
+	for (int i = 0; i < CLAIMS + 4; i++) {
+		snprintf(key, sizeof(key), "claim %d", i);
+		tokens[i] = must_claim(c, key);
+	}
+	for (int i = 0; i < CLAIMS; i++) {
+		snprintf(key, sizeof(key), "claim %d", i);
+		complete_with(c, key, tokens[i], body, BODY);
+		omitted += c->record.result.omitted_bytes != 0;
+		assert_true(case_stats(c).bytes <= FULL_BYTES_MAX);
+	}
+	/* All together are five times what fits. */
+	if (c->options.evict == HAPAX_EVICT_NONE)
+		assert_in_range(omitted, CLAIMS / 2, CLAIMS - 1);
+	else
+		assert_int_equal(omitted, 0);
+	assert_int_equal(case_renew(c, "claim 200", tokens[CLAIMS]), HAPAX_OK);
+	assert_int_equal(case_complete(c, "claim 200", tokens[CLAIMS]), HAPAX_OK);
+	struct hapax_op op = case_op_token(c, HAPAX_OP_RELEASE, "claim 201", tokens[CLAIMS + 1]);
+	op.error = (struct hapax_bytes){body, 1024};
+	must_run(c, &op, HAPAX_OUTCOME_APPLIED);
+	op = case_op_token(c, HAPAX_OP_PARK, "claim 202", tokens[CLAIMS + 2]);
+	op.error = (struct hapax_bytes){body, 1024};
+	must_run(c, &op, HAPAX_OUTCOME_APPLIED);
+	complete_with(c, "claim 203", tokens[CLAIMS + 3], body, BODY);
+	/* What failed may be tried again. */
+	must_claim(c, "claim 201");
+	assert_true(case_stats(c).bytes <= FULL_BYTES_MAX);
+	free(body);
+}
+
+static void full_reserve_lets_claims_end(void **state)
+{
+	struct store_case *c = *state;
+
+	c->options.bytes_max = FULL_BYTES_MAX;
+	store_case_reopen(c);
+	end_claims_beyond_the_reserve(c);
+}
+
+static void lru_makes_room_for_results(void **state)
+{
+	struct store_case *c = *state;
+
+	c->options.bytes_max = FULL_BYTES_MAX;
+	c->options.evict = HAPAX_EVICT_LRU;
+	store_case_reopen(c);
+	end_claims_beyond_the_reserve(c);
+	assert_true(case_stats(c).evicted > 100);
+}
+
+/* D3: a full store makes room for keys that it has, too: a retry, a new value. */
+static void lru_makes_room_for_changes(void **state)
+{
+	struct store_case *c = *state;
+	static char body[3000];
+	char key[32];
+
+	c->options.bytes_max = FULL_BYTES_MAX;
+	c->options.evict = HAPAX_EVICT_LRU;
+	store_case_reopen(c);
+	for (int i = 0; i < 12000; i++) {
+		struct hapax_result result = {
+			.kind = HAPAX_RESULT_BYTES, .body = {body, (size_t)(i * 37 % 3000)}};
+		struct hapax_op op;
+
+		snprintf(key, sizeof(key), "set %d", i % 4000);
+		op = case_op(c, HAPAX_OP_SET, key);
+		op.result = &result;
+		must_run(c, &op, HAPAX_OUTCOME_APPLIED);
+		if (i % 10 == 0) {
+			snprintf(key, sizeof(key), "retried %d", i % 100);
+			uint64_t token = must_claim(c, key);
+			assert_int_equal(case_release(c, key, token), HAPAX_OK);
+		}
+	}
+	assert_true(case_stats(c).evicted > 0);
+	assert_int_equal(case_stats(c).failed, 10);
+	assert_true(case_stats(c).bytes <= FULL_BYTES_MAX);
+}
+
+/* I12: large values count for what they take: full is LIMIT, and before that it is room. */
+static void large_values_fill_the_store(void **state)
+{
+	struct store_case *c = *state;
+	enum { BODY = 40 * 1000 };
+	static char body[BODY];
+	struct hapax_result result = {.kind = HAPAX_RESULT_BYTES, .body = {body, BODY}};
+	enum hapax_status status = HAPAX_OK;
+	uint64_t count = 0;
+
+	c->options.bytes_max = 64 << 20;
+	store_case_reopen(c);
+	for (; status == HAPAX_OK && count < 3000; count++) {
+		char key[32];
+
+		snprintf(key, sizeof(key), "set %llu", (unsigned long long)count);
+		struct hapax_op op = case_op(c, HAPAX_OP_SET, key);
+		op.result = &result;
+		status = case_run(c, &op);
+	}
+	assert_int_equal(status, HAPAX_ERR_LIMIT);
+	/* Half of the room at least holds values. */
+	assert_true(count * BODY > 32 << 20);
+	assert_true(case_stats(c).bytes <= 64 << 20);
 }
 
 /* parked_max per scope: no new claims there, everything else goes on. */
@@ -406,9 +561,11 @@ static void lru_does_not_count_expired_records(void **state)
 	open_with_lru(c, 100);
 	check_many(c, "old", 100);
 	store_case_advance(c, 60000);
-	case_sweep(c);
+	/* Nobody swept: each new key finds a full store, and an old one to take. */
 	check_many(c, "new", 100);
 	assert_int_equal(case_stats(c).evicted, 0);
+	assert_int_equal(case_stats(c).swept, 100);
+	assert_int_equal(case_stats(c).keys, 100);
 }
 
 const struct conformance_case limit_cases[] = {
@@ -416,12 +573,16 @@ const struct conformance_case limit_cases[] = {
 	{"I12: expired keys make room", expired_keys_make_room, NEEDS_NOTHING},
 	{"I12: a group fits or does not begin", group_fits_or_does_not_begin, NEEDS_NOTHING},
 	{"I12: full of bytes lets claims end", full_of_bytes_lets_claims_end, NEEDS_NOTHING},
+	{"I12: a full reserve lets claims end", full_reserve_lets_claims_end, NEEDS_EVICTION},
+	{"I12: large values fill the store", large_values_fill_the_store, NEEDS_NOTHING},
 	{"I12: too many parked stop new claims", too_many_parked_stop_new_claims, NEEDS_NOTHING},
 	{"I12: churn does not grow the store", churn_does_not_grow_the_store, NEEDS_NOTHING},
 	{"D3: LRU takes done records only", lru_takes_done_records_only, NEEDS_EVICTION},
 	{"D3: LRU keeps what is used", lru_keeps_what_is_used, NEEDS_EVICTION},
 	{"D3: LRU of claims alone is full", lru_of_claims_alone_is_full, NEEDS_EVICTION},
 	{"D3: LRU makes room for bytes", lru_makes_room_for_bytes, NEEDS_EVICTION},
+	{"D3: LRU makes room for results", lru_makes_room_for_results, NEEDS_EVICTION},
+	{"D3: LRU makes room for changes", lru_makes_room_for_changes, NEEDS_EVICTION},
 	{"D3: LRU makes room for a group", lru_makes_room_for_a_group, NEEDS_EVICTION},
 	{"D3: LRU does not count expired records", lru_does_not_count_expired_records,
          NEEDS_EVICTION},

@@ -122,7 +122,7 @@ static enum hapax_op_type chase_type(uint64_t number)
 static void chase_keys(size_t index, void *context)
 {
 	struct chase *chase = context;
-	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {(unsigned char)index};
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {1, (unsigned char)index};
 	struct hapax_record record;
 	struct hapax_buf *buf = hapax_buf_new(4096);
 
@@ -234,7 +234,7 @@ static uint64_t value_of(const struct hapax_record *record)
 static void perform(
 	struct hot *hot, struct hot_key *key, struct checker_event *event, struct hapax_buf *buf)
 {
-	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {0};
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {[15] = 1};
 	struct hapax_record record = {.state = HAPAX_STATE_ABSENT};
 	struct hapax_result result = {
 		.kind = HAPAX_RESULT_BYTES, .body = {&event->value, sizeof(event->value)}};
@@ -505,7 +505,7 @@ static void disturb_bundle(struct bundle *bundle, size_t index, uint64_t step)
 static void use_bundle(size_t index, void *context)
 {
 	struct bundle *bundle = context;
-	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {0};
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {[15] = 1};
 
 	for (uint64_t step = 0; step < bundle->steps; step++) {
 		uint64_t number = step << 8 | index;

@@ -40,9 +40,14 @@ static const struct {
 	{{"acme", 4}, {"billing", 7}},
 };
 
-static const int64_t ttl_choices[] = {1, 3, 10, 40, 200, 5000, 0, HAPAX_TTL_FOREVER};
+#define DAY_MS INT64_C(86400000)
+
+/* 24 h is the default; above 49.7 d 32 bits of milliseconds are too few. */
+static const int64_t ttl_choices[] = {
+	1, 3, 10, 40, 200, 5000, 0, 2 * DAY_MS, 49 * DAY_MS, 60 * DAY_MS, HAPAX_TTL_FOREVER};
 static const int64_t lease_choices[] = {1, 2, 5, 20, 100, 0};
-static const int64_t step_choices[] = {0, 0, 1, 1, 2, 5, 19, 20, 100, 1000, 40000, 90000000};
+static const int64_t step_choices[] = {
+	0, 0, 1, 1, 2, 5, 19, 20, 100, 1000, 40000, 90000000, 30 * DAY_MS};
 
 /* What one operation points at, kept until the next submit. */
 struct slot {
@@ -139,6 +144,22 @@ static bool chance(struct history *h, unsigned percent)
 
 /* ------------------------------------------------------------------ the shape */
 
+/* Limits of every kind, alone and together; what only memory: has, only there. */
+static void choose_limits(struct history *h, struct hapax_store_options *options)
+{
+	bool memory = !h->c.has_dir;
+
+	if (choose(h, 6) == 0)
+		options->keys_max = 1 + choose(h, h->key_count * h->scope_count);
+	if (choose(h, 8) == 0)
+		options->parked_max = 1 + choose(h, 3);
+	/* So few that some of the records fit, buckets included. */
+	if (choose(h, 8) == 0 && memory)
+		options->bytes_max = 2048 + 1024 * choose(h, 8);
+	if (choose(h, 2) == 0 && memory && (options->keys_max || options->bytes_max))
+		options->evict = HAPAX_EVICT_LRU;
+}
+
 static void choose_shape(struct history *h)
 {
 	struct hapax_store_options *options = &h->c.options;
@@ -167,15 +188,7 @@ static void choose_shape(struct history *h)
 	h->body_max = (size_t[]){8, 100, 200, MODEL_BODY_MAX}[choose(h, 4)];
 
 	options->result_size_max = (uint64_t[]){16, 64, 180, 1024}[choose(h, 4)];
-	switch (choose(h, 8)) {
-	case 0: options->keys_max = 1 + choose(h, h->key_count * h->scope_count); break;
-	case 1: options->parked_max = 1 + choose(h, 3); break;
-	default: break;
-	}
-	if (options->keys_max || options->parked_max) {
-		h->batch_max = 1;
-		h->group_percent = 0;
-	}
+	choose_limits(h, options);
 	/* Small segments, so that old ones are copied out and merged while it goes on. */
 	if (strcmp(h->c.kind, "file:") == 0)
 		options->segment_bytes = (uint64_t[]){16384, 24576, 65536, 0}[choose(h, 4)];
@@ -252,8 +265,8 @@ static void fill_claim(struct history *h, struct hapax_op *op, struct slot *slot
 	op->owner = (struct hapax_bytes){slot->owner, choose(h, 4) ? (size_t)size : 0};
 	op->lease_ms = lease_choices[h->lease_first + choose(h, h->lease_count)];
 	op->ttl_ms = ttl_choices[h->ttl_first + choose(h, h->ttl_count)];
-	/* A store that is full may sweep by itself: then no claim may come due. */
-	if (h->c.options.keys_max)
+	/* A store with files that is full may sweep by itself: then no claim may come due. */
+	if (h->c.options.keys_max && h->c.has_dir)
 		op->ttl_ms = HAPAX_TTL_FOREVER;
 	op->on_lapse = chance(h, h->park_percent) ? HAPAX_ON_LAPSE_PARK : HAPAX_ON_LAPSE_RETRY;
 	memset(slot->attempt_id, 0xa7, sizeof(slot->attempt_id));
@@ -298,6 +311,8 @@ static void spoil_answer(struct hapax_op *op)
 	op->first_seen_ms = -77;
 	op->expires_ms = -78;
 	op->lease_left_ms = -79;
+	if (op->record)
+		op->record->state = HAPAX_STATE_ABSENT;
 }
 
 static void place_op(
@@ -360,7 +375,9 @@ static void fill_op(
 		op->ttl_ms = ttl_choices[h->ttl_first + choose(h, h->ttl_count)];
 		op->set_if = (enum hapax_set_if)choose(h, 4);
 		choose_body(h, slot->expected, &op->expected);
-		op->flags |= choose(h, 4) ? 0 : HAPAX_OP_KEEP_TTL;
+		/* Whether a value was there is not told, so what it would leave is not known. */
+		if (choose(h, 4) == 0 && h->c.options.evict == HAPAX_EVICT_NONE)
+			op->flags |= HAPAX_OP_KEEP_TTL;
 		break;
 	case HAPAX_OP_EXPIRE:
 		op->ttl_ms = ttl_choices[h->ttl_first + choose(h, h->ttl_count)];
@@ -437,11 +454,13 @@ static size_t fill_batch(struct history *h)
 	size_t count = 0;
 	/* Now and then all of it on one key, where array order decides. */
 	bool one_place = choose(h, 5) == 0;
+	/* And now and then checks alone, which a store may have a faster way for. */
+	bool checks = choose(h, 8) == 0;
 	unsigned scope = choose(h, h->scope_count);
 	unsigned key = choose(h, h->key_count);
 
 	while (count < wanted) {
-		if (wanted - count >= 2 && chance(h, h->group_percent)) {
+		if (wanted - count >= 2 && !checks && chance(h, h->group_percent)) {
 			count += fill_group(h, count, wanted - count);
 			continue;
 		}
@@ -449,7 +468,8 @@ static size_t fill_batch(struct history *h)
 			scope = choose(h, h->scope_count);
 			key = choose(h, h->key_count);
 		}
-		fill_op(h, &h->ops[count], &h->slots[count], choose_type(h), scope, key);
+		fill_op(h, &h->ops[count], &h->slots[count],
+		        checks ? HAPAX_OP_CHECK : choose_type(h), scope, key);
 		count++;
 	}
 	return count;
@@ -516,10 +536,11 @@ static bool fail(struct history *h, const char *what)
 
 	snprintf(h->report->why, sizeof(h->report->why), "%s: %s", what, h->model.why);
 	printf("# %s\n# keys %zu scopes %zu batch %zu result_size_max %" PRIu64 " keys_max %" PRIu64
-	       " parked_max %" PRIu64 " hours_may_go %d; the last operations:\n",
+	       " bytes_max %" PRIu64 " evict %d parked_max %" PRIu64
+	       " hours_may_go %d; the last operations:\n",
 	       h->report->why, h->key_count, h->scope_count, h->batch_max,
-	       h->c.options.result_size_max, h->c.options.keys_max, h->c.options.parked_max,
-	       h->hours_may_go);
+	       h->c.options.result_size_max, h->c.options.keys_max, h->c.options.bytes_max,
+	       (int)h->c.options.evict, h->c.options.parked_max, h->hours_may_go);
 	printf("# the model holds %zu claimed, %zu done, %zu failed, %zu parked\n",
 	       model_count(&h->model, now_ms(h), HAPAX_STATE_CLAIMED),
 	       model_count(&h->model, now_ms(h), HAPAX_STATE_DONE),
@@ -590,7 +611,11 @@ static bool check_stats(struct history *h)
 	if (stats.claimed != model_count(&h->model, now, HAPAX_STATE_CLAIMED) ||
 	    stats.parked != model_count(&h->model, now, HAPAX_STATE_PARKED))
 		return fail(h, "stats: claimed or parked");
-	if (stats.done < model_count(&h->model, now, HAPAX_STATE_DONE) ||
+	if (stats.evicted < h->model.evicted || (stats.evicted && !h->model.evicts))
+		return fail(h, "stats: evicted");
+	if (h->model.keys_max && stats.keys > h->model.keys_max)
+		return fail(h, "stats: more keys than keys_max");
+	if (stats.done + stats.evicted < model_count(&h->model, now, HAPAX_STATE_DONE) ||
 	    stats.failed < model_count(&h->model, now, HAPAX_STATE_FAILED))
 		return fail(h, "stats: done or failed");
 	if (stats.claimed + stats.parked + stats.done + stats.failed != stats.keys)
@@ -618,7 +643,9 @@ static bool sweep(struct history *h)
 	h->model.why[0] = '\0';
 	if (swept.lapsed != settled)
 		return fail(h, "sweep: lapsed claims settled");
-	if (swept.remaining != model_count(&h->model, now_ms(h), HAPAX_STATE_ABSENT))
+	if (h->model.evicts
+	            ? swept.remaining > model_count(&h->model, now_ms(h), HAPAX_STATE_ABSENT)
+	            : swept.remaining != model_count(&h->model, now_ms(h), HAPAX_STATE_ABSENT))
 		return fail(h, "sweep: remaining");
 	return true;
 }
@@ -683,6 +710,10 @@ bool history_run(
 	h->model.result_size_max = h->c.options.result_size_max;
 	h->model.keys_max = h->c.options.keys_max;
 	h->model.parked_max = h->c.options.parked_max;
+	h->model.has_bytes_max = h->c.options.bytes_max != 0;
+	h->model.evicts = h->c.options.evict == HAPAX_EVICT_LRU;
+	/* Which records share a bucket decides what is evicted first. */
+	hx_random_seed_for_tests(1 + choose(h, 65536));
 	store_case_open(&h->c);
 
 	while (ret_report->ok && ret_report->operations < operations && !choices_are_over(choices))
@@ -693,6 +724,7 @@ bool history_run(
 	for (size_t i = 0; i < BATCH_MAX; i++)
 		hapax_buf_free(h->slots[i].buf);
 	store_case_done(&h->c);
+	hx_random_seed_for_tests(0);
 	free(h);
 	return ret_report->ok;
 }

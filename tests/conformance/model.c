@@ -26,23 +26,6 @@ struct answer {
 	struct model_record shown; /* before set and forget, after all others */
 };
 
-static bool text_is(const struct model_text *text, struct hapax_bytes bytes)
-{
-	return text->size == bytes.size &&
-		(bytes.size == 0 || memcmp(text->data, bytes.data, bytes.size) == 0);
-}
-
-/* Histories keep to what fits; a longer text is a mistake in the test. */
-static struct model_text text_of(struct hapax_bytes bytes)
-{
-	struct model_text text = {0};
-
-	text.size = bytes.size < MODEL_TEXT_MAX ? bytes.size : MODEL_TEXT_MAX;
-	if (text.size)
-		memcpy(text.data, bytes.data, text.size);
-	return text;
-}
-
 static struct hapax_bytes or_default(struct hapax_bytes name)
 {
 	return name.size ? name : (struct hapax_bytes){"default", 7};
@@ -100,15 +83,17 @@ static struct model_key *key_of(
 	for (size_t i = 0; i < model->count; i++) {
 		struct model_key *entry = &model->keys[i];
 
-		if (text_is(&entry->tenant, tenant) && text_is(&entry->group, group) &&
-		    text_is(&entry->key, key))
+		if (model_text_is(&entry->tenant, tenant) && model_text_is(&entry->group, group) &&
+		    model_text_is(&entry->key, key))
 			return entry;
 	}
 	if (model->count == MODEL_KEYS_MAX)
 		return NULL;
 	struct model_key *entry = &model->keys[model->count++];
 	*entry = (struct model_key){
-		.tenant = text_of(tenant), .group = text_of(group), .key = text_of(key)};
+		.tenant = model_text_of(tenant),
+		.group = model_text_of(group),
+		.key = model_text_of(key)};
 	return entry;
 }
 
@@ -134,6 +119,7 @@ static void enter(struct model_record *record, enum hapax_state state, int64_t n
 static void keep_result(
 	const struct model *model, struct model_record *record, const struct hapax_result *result)
 {
+	record->may_be_cut = false;
 	record->kind = HAPAX_RESULT_NONE;
 	record->result_class = HAPAX_RESULT_OK;
 	record->status = 0;
@@ -146,7 +132,7 @@ static void keep_result(
 	record->result_class = result->result_class;
 	record->status = result->status;
 	record->omitted_bytes = result->omitted_bytes;
-	record->headers = text_of(result->headers);
+	record->headers = model_text_of(result->headers);
 	if (result->body.size > model->result_size_max) {
 		record->omitted_bytes = result->body.size;
 	} else if (result->body.size) {
@@ -178,7 +164,7 @@ static void begin(
 	}
 	record->origin = HAPAX_ORIGIN_CLAIM;
 	enter(record, HAPAX_STATE_CLAIMED, now_ms);
-	record->owner = text_of(op->owner);
+	record->owner = model_text_of(op->owner);
 	memcpy(record->attempt_id, op->attempt_id, sizeof(record->attempt_id));
 	record->lease_ends_ms = now_ms + lease_of(op);
 }
@@ -249,18 +235,19 @@ static void use_token(
 	} else if (op->type == HAPAX_OP_COMPLETE && (held || failed)) {
 		enter(record, HAPAX_STATE_DONE, now_ms);
 		keep_result(model, record, op->result);
+		record->may_be_cut = model->has_bytes_max;
 	} else if (op->type == HAPAX_OP_COMPLETE && state == HAPAX_STATE_DONE) {
 		/* Repeated: the stored result stays. */
 	} else if (op->type == HAPAX_OP_RELEASE && held) {
 		enter(record, HAPAX_STATE_FAILED, now_ms);
-		record->error = text_of(op->error);
-		record->error_is_free = op->error.size == 0;
+		record->error = model_text_of(op->error);
+		record->error_is_free = op->error.size == 0 || model->has_bytes_max;
 	} else if (op->type == HAPAX_OP_RELEASE && failed) {
 		/* Repeated. */
 	} else if (op->type == HAPAX_OP_PARK && state == HAPAX_STATE_CLAIMED) {
 		enter(record, HAPAX_STATE_PARKED, now_ms);
-		record->error = text_of(op->error);
-		record->error_is_free = op->error.size == 0;
+		record->error = model_text_of(op->error);
+		record->error_is_free = op->error.size == 0 || model->has_bytes_max;
 	} else if (op->type == HAPAX_OP_PARK && state == HAPAX_STATE_PARKED) {
 		/* Repeated. */
 	} else {
@@ -355,100 +342,82 @@ static void expire(
 
 /* ------------------------------------------------------------------ limits */
 
-/* Would op bring a key that is not held yet, and do the limits forbid it? */
-static bool is_refused(
-	struct model *model, const struct model_key *entry, const struct model_record *next,
-	const struct hapax_op *op, int64_t now_ms, enum hapax_status answered)
+static size_t count_parked(const struct model *model, const struct model_key *scope)
 {
-	bool was_there = is_there(&entry->record, now_ms);
+	size_t parked = 0;
+
+	for (size_t i = 0; i < model->count; i++)
+		parked += model->keys[i].record.state == HAPAX_STATE_PARKED &&
+			(!scope ||
+		         (memcmp(&model->keys[i].tenant, &scope->tenant, sizeof(scope->tenant)) ==
+		                  0 &&
+		          memcmp(&model->keys[i].group, &scope->group, sizeof(scope->group)) == 0));
+	return parked;
+}
+
+/* Expired ones too: they count until somebody removes them, and nobody says when. */
+static size_t count_held(const struct model *model)
+{
+	size_t held = 0;
+
+	for (size_t i = 0; i < model->count; i++)
+		held += model->keys[i].record.state != HAPAX_STATE_ABSENT;
+	return held;
+}
+
+/*
+ * Do the limits forbid op, which would take a token? Of one operation alone that is
+ * known, but for what has expired. Of several, different keys have no order, and a
+ * group is decided before any of it is done: then the answer is believed if all of
+ * them together could have met the limit.
+ */
+static bool is_refused(
+	const struct model *model, const struct model_key *entry, const struct hapax_op *op,
+	int64_t now_ms)
+{
+	bool alone = model->submitted == 1;
+	bool said_so = op->status == HAPAX_ERR_LIMIT;
+	size_t live = model_count(model, now_ms, HAPAX_STATE_ABSENT);
 
 	/* A claim that would begin a run is a new one, whatever stood there before. */
 	if (model->parked_max && op->type == HAPAX_OP_CLAIM) {
-		uint64_t parked = 0;
-
-		for (size_t i = 0; i < model->count; i++)
-			parked += model->keys[i].record.state == HAPAX_STATE_PARKED &&
-				model->keys[i].tenant.size == entry->tenant.size &&
-				memcmp(&model->keys[i].tenant, &entry->tenant,
-			               sizeof(entry->tenant)) == 0 &&
-				memcmp(&model->keys[i].group, &entry->group,
-			               sizeof(entry->group)) == 0;
-		if (parked >= model->parked_max)
+		if (alone && count_parked(model, entry) >= model->parked_max)
+			return true;
+		if (!alone && said_so &&
+		    model->parked_before + model->submitted > model->parked_max)
 			return true;
 	}
-	if (!model->keys_max || was_there || next->state == HAPAX_STATE_ABSENT)
-		return false;
-
-	/* Expired records count until somebody removes them, and nobody says when. */
-	uint64_t live = model_count(model, now_ms, HAPAX_STATE_ABSENT);
-	uint64_t held = 0;
-	for (size_t i = 0; i < model->count; i++)
-		held += model->keys[i].record.state != HAPAX_STATE_ABSENT;
-	if (live >= model->keys_max)
+	if (model->has_bytes_max && said_so)
 		return true;
-	return held >= model->keys_max && answered == HAPAX_ERR_LIMIT;
+	if (!model->keys_max || is_there(&entry->record, now_ms))
+		return false;
+	if (!alone)
+		return said_so && model->held_before + model->submitted > model->keys_max;
+	/* Only what is done can make room. */
+	if (model->evicts)
+		return live - model_count(model, now_ms, HAPAX_STATE_DONE) >= model->keys_max;
+	return live >= model->keys_max || (said_so && count_held(model) >= model->keys_max);
+}
+
+/* ------------------------------------------------------------------ eviction */
+
+static void evict(struct model *model, struct model_record *record)
+{
+	record->state = HAPAX_STATE_ABSENT;
+	model->evicted++;
+}
+
+static void evict_if_gone(struct model *model, int64_t now_ms, const struct hapax_op *op)
+{
+	struct model_key *entry = key_of(model, op->tenant, op->group, op->key);
+
+	if (model->evicts && entry && is_there(&entry->record, now_ms) &&
+	    entry->record.state == HAPAX_STATE_DONE &&
+	    model_shows_absence(model, op, &entry->record))
+		evict(model, &entry->record);
 }
 
 /* ------------------------------------------------------------------ comparing */
-
-/* A store keeps no bytes of no fingerprint, and 16 or all 32 of one. */
-static bool is_kept_of(const struct hapax_record *record, const struct model_record *expected)
-{
-	static const unsigned char zero[HAPAX_FINGERPRINT_SIZE];
-	size_t size = record->fingerprint_size;
-
-	if (expected->has_fingerprint ? size != 16 && size != HAPAX_FINGERPRINT_SIZE : size != 0)
-		return false;
-	return memcmp(record->fingerprint, expected->fingerprint, size) == 0 &&
-		memcmp(record->fingerprint + size, zero, HAPAX_FINGERPRINT_SIZE - size) == 0;
-}
-
-static const char *record_difference(
-	const struct model_record *expected, const struct hapax_record *record)
-{
-	const struct hapax_result *result = &record->result;
-
-	if (record->state != expected->state)
-		return "state";
-	if (record->origin != expected->origin)
-		return "origin";
-	if (record->on_lapse != expected->on_lapse)
-		return "on_lapse";
-	if (record->attempt != expected->attempt)
-		return "attempt";
-	if (record->token != expected->token)
-		return "token";
-	if (record->first_seen_ms != expected->first_seen_ms)
-		return "first_seen_ms";
-	if (record->changed_ms != expected->changed_ms)
-		return "changed_ms";
-	if (record->lease_ends_ms != expected->lease_ends_ms)
-		return "lease_ends_ms";
-	if (record->expires_ms != expected->expires_ms)
-		return "expires_ms";
-	if (record->ttl_ms != expected->ttl_ms)
-		return "ttl_ms";
-	if (!is_kept_of(record, expected))
-		return "fingerprint";
-	if (memcmp(record->attempt_id, expected->attempt_id, HAPAX_ATTEMPT_ID_SIZE) != 0)
-		return "attempt_id";
-	if (!text_is(&expected->owner, record->owner))
-		return "owner";
-	if (!expected->error_is_free && !text_is(&expected->error, record->error))
-		return "error";
-	if (result->kind != expected->kind || result->result_class != expected->result_class ||
-	    result->status != expected->status)
-		return "result's kind, class or status";
-	if (result->omitted_bytes != expected->omitted_bytes)
-		return "omitted_bytes";
-	if (!text_is(&expected->headers, result->headers))
-		return "result's headers";
-	if (result->body.size != expected->body_size ||
-	    (expected->body_size &&
-	     memcmp(result->body.data, expected->body, expected->body_size) != 0))
-		return "result's body";
-	return NULL;
-}
 
 /* A token that is new in this submit; shared is one that the op's group has already. */
 static bool take_token(
@@ -485,9 +454,19 @@ static bool compare(
 		return differ(
 			model, "outcome %s, expected %s", hapax_outcome_name(op->outcome),
 			hapax_outcome_name(expected->outcome));
-	if (op->status != HAPAX_OK || op->outcome == HAPAX_OUTCOME_SKIPPED)
+	if (op->status != HAPAX_OK)
 		return true;
-	if ((op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK) &&
+	if (op->outcome == HAPAX_OUTCOME_SKIPPED && !expected->has_record) {
+		bool has_token_in = op->type >= HAPAX_OP_RENEW && op->type <= HAPAX_OP_PARK;
+
+		/* Nothing leaks of what would have been. */
+		if ((!has_token_in && op->token) || op->attempt || op->lease_left_ms ||
+		    op->expires_ms != HAPAX_TIME_NEVER)
+			return differ(model, "a skipped operation tells of a record");
+		return true;
+	}
+	if (op->outcome != HAPAX_OUTCOME_SKIPPED &&
+	    (op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK) &&
 	    !op->unverified != !expected->unverified)
 		return differ(
 			model, "unverified %d, expected %d", op->unverified, expected->unverified);
@@ -499,7 +478,7 @@ static bool compare(
 		/* I7: another payload never sees the result. */
 		if (op->outcome == HAPAX_OUTCOME_MISMATCH)
 			keep_result(model, &shown, NULL);
-		const char *field = record_difference(&shown, op->record);
+		const char *field = model_record_difference(&shown, op->record);
 
 		if (field)
 			return differ(model, "the record's %s", field);
@@ -516,7 +495,8 @@ static bool compare(
 		return differ(
 			model, "expires_ms %lld, expected %lld", (long long)op->expires_ms,
 			(long long)record->expires_ms);
-	if (op->outcome == HAPAX_OUTCOME_ACQUIRED && op->token != record->token)
+	if ((op->outcome == HAPAX_OUTCOME_ACQUIRED || op->outcome == HAPAX_OUTCOME_SKIPPED) &&
+	    op->token != record->token)
 		return differ(
 			model, "token %llu, expected %llu", (unsigned long long)op->token,
 			(unsigned long long)record->token);
@@ -563,7 +543,7 @@ static bool apply(
 	case HAPAX_OP_LOAD: return differ(model, "no history loads records");
 	}
 	if (answer->status == HAPAX_OK && answer->takes_token &&
-	    is_refused(model, entry, &next, op, now_ms, op->status)) {
+	    is_refused(model, entry, op, now_ms)) {
 		*answer = (struct answer){.status = HAPAX_ERR_LIMIT};
 		return true;
 	}
@@ -616,6 +596,18 @@ static bool goes(const struct answer *answer)
 	         answer->outcome == HAPAX_OUTCOME_APPLIED);
 }
 
+/* The record as it stands, since nothing was done. */
+static void show_before(
+	const struct model *model, int64_t now_ms, const struct hapax_op *op, struct answer *answer)
+{
+	const struct model_record *record =
+		model_find(model, now_ms, op->tenant, op->group, op->key);
+
+	answer->has_record = record && answer->outcome != HAPAX_OUTCOME_ABSENT;
+	if (answer->has_record)
+		answer->shown = *record;
+}
+
 /* All or nothing: run it on a copy, keep the copy only if every operation goes. */
 static bool submit_together(
 	struct model *model, int64_t now_ms, const struct hapax_op *ops, size_t count)
@@ -625,6 +617,8 @@ static bool submit_together(
 	uint64_t shared_token = 0;
 	bool go = true;
 
+	for (size_t i = 0; i < count; i++)
+		evict_if_gone(model, now_ms, &ops[i]);
 	saved = *model;
 	for (size_t i = 0; i < count; i++) {
 		if (!apply(model, now_ms, &ops[i], shared_token, &answers[i]))
@@ -640,7 +634,7 @@ static bool submit_together(
 			answers[i].outcome = HAPAX_OUTCOME_SKIPPED;
 		/* What a record would have become is not shown when nothing was done. */
 		if (!go)
-			answers[i].has_record = false;
+			show_before(model, now_ms, &ops[i], &answers[i]);
 		if (!compare(model, &ops[i], &answers[i], now_ms))
 			return false;
 		count_decision(model, &ops[i], &answers[i]);
@@ -650,6 +644,9 @@ static bool submit_together(
 
 bool model_submit(struct model *model, int64_t now_ms, const struct hapax_op *ops, size_t count)
 {
+	model->submitted = count;
+	model->held_before = count_held(model);
+	model->parked_before = count_parked(model, NULL);
 	for (size_t i = 0; i < count;) {
 		size_t end = i + 1;
 
@@ -664,6 +661,7 @@ bool model_submit(struct model *model, int64_t now_ms, const struct hapax_op *op
 		for (; i < end; i++) {
 			struct answer answer;
 
+			evict_if_gone(model, now_ms, &ops[i]);
 			if (!apply(model, now_ms, &ops[i], 0, &answer) ||
 			    !compare(model, &ops[i], &answer, now_ms))
 				return false;
@@ -731,7 +729,7 @@ bool model_scan_record(struct model *model, int64_t now_ms, const struct hapax_r
 
 	if (!entry || !is_there(&entry->record, now_ms))
 		return differ(model, "a scan showed a record that is not there");
-	const char *field = record_difference(&entry->record, record);
+	const char *field = model_record_difference(&entry->record, record);
 	if (field)
 		return differ(model, "a scan showed another %s", field);
 	entry->seen = true;
@@ -740,9 +738,15 @@ bool model_scan_record(struct model *model, int64_t now_ms, const struct hapax_r
 
 bool model_scan_end(struct model *model, int64_t now_ms)
 {
-	for (size_t i = 0; i < model->count; i++)
-		if (is_there(&model->keys[i].record, now_ms) && !model->keys[i].seen)
+	for (size_t i = 0; i < model->count; i++) {
+		struct model_record *record = &model->keys[i].record;
+
+		if (!is_there(record, now_ms) || model->keys[i].seen)
+			continue;
+		if (!model->evicts || record->state != HAPAX_STATE_DONE)
 			return differ(model, "a scan left a record out");
+		evict(model, record);
+	}
 	return true;
 }
 
@@ -766,8 +770,9 @@ const struct model_record *model_find(
 	for (size_t i = 0; i < model->count; i++) {
 		const struct model_key *entry = &model->keys[i];
 
-		if (text_is(&entry->tenant, or_default(tenant)) &&
-		    text_is(&entry->group, or_default(group)) && text_is(&entry->key, key))
+		if (model_text_is(&entry->tenant, or_default(tenant)) &&
+		    model_text_is(&entry->group, or_default(group)) &&
+		    model_text_is(&entry->key, key))
 			return is_there(&entry->record, now_ms) ? &entry->record : NULL;
 	}
 	return NULL;

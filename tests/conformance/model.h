@@ -47,7 +47,8 @@ struct model_record {
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 	struct model_text owner;
 	struct model_text error;
-	bool error_is_free; /* the store chooses the words: nobody gave any */
+	bool error_is_free; /* the store chooses the words: nobody gave any, or it was full */
+	bool may_be_cut;    /* a full store may have left out headers and body */
 	enum hapax_result_kind kind;
 	enum hapax_result_class result_class;
 	int32_t status;
@@ -69,15 +70,34 @@ struct model_key {
 
 struct model {
 	uint64_t result_size_max;
-	uint64_t keys_max;   /* 0: no limit. With a limit, submit one operation at a time */
-	uint64_t parked_max; /* per tenant and group, as above */
-	uint64_t token_max;  /* the largest given out by submits that have ended */
-	uint64_t token_high; /* by the one that is being checked, too */
+	uint64_t keys_max;    /* 0: no limit */
+	uint64_t parked_max;  /* per tenant and group; 0: no limit */
+	bool has_bytes_max;   /* then anything new may be refused, and results cut */
+	bool evicts;          /* then DONE records may go, as far as answers show */
+	uint64_t evicted;     /* how many were seen to be gone */
+	size_t submitted;     /* operations in the submit that is being checked, */
+	size_t held_before;   /* and how many records, */
+	size_t parked_before; /* and parked ones, there were before it */
+	uint64_t token_max;   /* the largest given out by submits that have ended */
+	uint64_t token_high;  /* by the one that is being checked, too */
 	uint64_t counts[HAPAX_DECISION_COUNT];
 	size_t count;
 	struct model_key keys[MODEL_KEYS_MAX];
 	char why[MODEL_WHY_SIZE]; /* what differed, when something did */
 };
+
+/* Histories keep to what fits; a longer text is a mistake in the test. */
+struct model_text model_text_of(struct hapax_bytes bytes);
+
+bool model_text_is(const struct model_text *text, struct hapax_bytes bytes);
+
+/* What of record is not as expected, by name, or NULL. Where the text leaves room, this does. */
+const char *model_record_difference(
+	const struct model_record *expected, const struct hapax_record *record);
+
+/* Does the answer to op say that its DONE record was not there? When both could be: no. */
+bool model_shows_absence(
+	const struct model *model, const struct hapax_op *op, const struct model_record *record);
 
 void model_init(struct model *model);
 

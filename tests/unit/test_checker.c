@@ -26,7 +26,7 @@ enum { EVENTS = 40, LEASE = 10, TTL = 25 };
 static void record_call(
 	struct store_case *c, const char *key, struct checker_event *event, size_t at)
 {
-	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {0};
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {[15] = 1}; /* never all zeros */
 	struct hapax_result result = {
 		.kind = HAPAX_RESULT_BYTES, .body = {&event->value, sizeof(event->value)}};
 	struct hapax_op op = case_op(c, event->type, key);

@@ -149,6 +149,104 @@ static void large_records_have_chunks_of_their_own(void **state)
 	free(body);
 }
 
+/* Six records of 40 KB fit into a chunk and share it; what they take is what is counted. */
+static void large_records_share_chunks(void **state)
+{
+	enum { COUNT = 600, BODY = 40 * 1000 };
+	static unsigned char body[BODY];
+	static uint32_t places[COUNT];
+	struct hapax_record record = {
+		.state = HAPAX_STATE_DONE,
+		.attempt = 1,
+		.token = 9,
+		.first_seen_ms = CASE_EPOCH_MS,
+		.changed_ms = CASE_EPOCH_MS,
+		.expires_ms = CASE_EPOCH_MS + 1000,
+		.ttl_ms = 1000,
+		.result = {.kind = HAPAX_RESULT_BYTES, .body = {body, BODY}},
+		.key = HX_BYTES_LIT("large")};
+	static struct fixture f; /* static: cache lines are not aligned on the stack under ASan */
+
+	(void)state;
+	begin(&f);
+	for (size_t i = 0; i < COUNT; i++) {
+		body[0] = (unsigned char)i;
+		places[i] = write_record(&f, &record, CASE_EPOCH_MS);
+		assert_true(places[i] != 0);
+	}
+	assert_true(f.arena.chunk_count <= COUNT / 6 + 2);
+	assert_in_range(
+		f.arena.live_bytes, (uint64_t)COUNT / 6 * HX_CHUNK_SIZE * 99 / 100,
+		(uint64_t)COUNT / 6 * HX_CHUNK_SIZE);
+	for (size_t i = 0; i < COUNT; i++) {
+		body[0] = (unsigned char)i;
+		must_read(&f, places[i], &record);
+		hx_arena_kill(&f.arena, places[i]);
+	}
+	assert_int_equal(f.arena.live_bytes, 0);
+	end(&f);
+}
+
+/* What is taken is never less than the record, and never more than twice it. */
+static void room_is_counted_in_shares(void **state)
+{
+	(void)state;
+	for (size_t size = 16; size < 20 * HX_CHUNK_SIZE; size += size / 64 * 2 + 2) {
+		uint32_t room = hx_arena_room(size);
+
+		assert_true(room >= size && room % HX_PLACE_UNIT == 0);
+		assert_true(size > HX_CHUNK_RECORD_MAX ? room <= 2 * size : room == size);
+	}
+}
+
+/* Out of chunks is LIMIT, not a lack of memory. */
+static void full_arena_says_limit(void **state)
+{
+	static struct fixture f; /* static: cache lines are not aligned on the stack under ASan */
+	static unsigned char body[HX_CHUNK_SIZE];
+	struct hapax_record record = {
+		.state = HAPAX_STATE_DONE,
+		.attempt = 1,
+		.token = 9,
+		.first_seen_ms = CASE_EPOCH_MS,
+		.changed_ms = CASE_EPOCH_MS,
+		.expires_ms = CASE_EPOCH_MS + 1000,
+		.ttl_ms = 1000,
+		.result = {.kind = HAPAX_RESULT_BYTES, .body = {body, sizeof(body)}},
+		.key = HX_BYTES_LIT("large")};
+	int count = 0;
+
+	(void)state;
+	begin(&f);
+	while (write_record(&f, &record, CASE_EPOCH_MS) != 0)
+		assert_true(++count < 1000);
+	assert_int_equal(f.arena.failure, HAPAX_ERR_LIMIT);
+	assert_int_equal(count, (256 << 20) / HX_CHUNK_SIZE / 2 - 1);
+	end(&f);
+}
+
+/* A mark that no chunk can hold in its short form opens none: 60 days do not fit 32 bits of ms. */
+static void mark_that_does_not_fit_opens_nothing(void **state)
+{
+	static struct fixture f; /* static: cache lines are not aligned on the stack under ASan */
+	struct hx_packed_mark mark = {.token = 1};
+	struct hx_packed_key key;
+
+	(void)state;
+	begin(&f);
+	hx_packed_key_init(&key, 0, HX_BYTES_LIT("key"));
+	for (int i = 0; i < 1000; i++) {
+		mark.expires_ms = CASE_EPOCH_MS + INT64_C(60) * 24 * 3600 * 1000;
+		mark.token++;
+		assert_int_equal(hx_arena_write_mark(&f.arena, &key, &mark, CASE_EPOCH_MS), 0);
+		/* One that fits stays in the chunk that is open. */
+		mark.expires_ms = CASE_EPOCH_MS + INT64_C(40) * 24 * 3600 * 1000;
+		assert_true(hx_arena_write_mark(&f.arena, &key, &mark, CASE_EPOCH_MS) != 0);
+		assert_int_equal(f.arena.chunk_count, 2);
+	}
+	end(&f);
+}
+
 /* What a reader has found stays readable until it leaves, whatever is written. */
 static void readers_keep_what_they_look_at(void **state)
 {
@@ -230,6 +328,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_are_kept_until_they_die),
 		cmocka_unit_test(large_records_have_chunks_of_their_own),
+		cmocka_unit_test(large_records_share_chunks),
+		cmocka_unit_test(room_is_counted_in_shares),
+		cmocka_unit_test(full_arena_says_limit),
+		cmocka_unit_test(mark_that_does_not_fit_opens_nothing),
 		cmocka_unit_test(readers_keep_what_they_look_at),
 		cmocka_unit_test(epoch_waits_for_those_inside),
 		cmocka_unit_test(due_time_follows_the_state),

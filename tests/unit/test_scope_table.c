@@ -69,7 +69,7 @@ static void names_are_bytes(void **state)
 				hx_scope_table_intern(&table, names[i], names[k], &status);
 
 			assert_non_null(scope);
-			assert_int_equal(scope->id, 1 + i * 6 + k);
+			assert_int_equal(scope->id, HX_SCOPE_NOWHERE + 1 + i * 6 + k);
 			assert_true(hx_bytes_equal(scope->tenant, names[i]));
 			assert_true(hx_bytes_equal(scope->group, names[k]));
 		}
@@ -91,19 +91,19 @@ static void many_scopes_keep_their_numbers(void **state)
 
 	(void)state;
 	assert_int_equal(hx_scope_table_init(&table), HAPAX_OK);
-	struct hx_scope *early = intern(&table, "t1", "g");
-	for (uint32_t i = 1; i <= COUNT; i++) {
+	struct hx_scope *early = intern(&table, "t2", "g");
+	for (uint32_t i = HX_SCOPE_NOWHERE + 1; i <= COUNT; i++) {
 		snprintf(name, sizeof(name), "t%u", i);
 		assert_int_equal(intern(&table, name, "g")->id, i);
 	}
-	for (uint32_t i = COUNT; i >= 1; i--) {
+	for (uint32_t i = COUNT; i > HX_SCOPE_NOWHERE; i--) {
 		snprintf(name, sizeof(name), "t%u", i);
 		struct hx_scope *scope = intern(&table, name, "g");
 		assert_int_equal(scope->id, i);
 		assert_ptr_equal(hx_scope_table_get(&table, i), scope);
 	}
 	/* Nothing has moved. */
-	assert_ptr_equal(hx_scope_table_get(&table, 1), early);
+	assert_ptr_equal(hx_scope_table_get(&table, 2), early);
 	hx_scope_table_done(&table);
 }
 
@@ -115,7 +115,7 @@ static void full_table_says_limit(void **state)
 
 	(void)state;
 	assert_int_equal(hx_scope_table_init(&table), HAPAX_OK);
-	for (name = 1; name < HX_SCOPES_MAX; name++)
+	for (name = HX_SCOPE_NOWHERE + 1; name < HX_SCOPES_MAX; name++)
 		assert_non_null(hx_scope_table_intern(
 			&table, hx_bytes(&name, sizeof(name)), HX_BYTES_LIT("g"), &status));
 	assert_null(hx_scope_table_intern(
@@ -130,6 +130,25 @@ static void full_table_says_limit(void **state)
 	hx_scope_table_done(&table);
 }
 
+/* Whoever only asks adds nothing, and nobody finds the scope that is nowhere. */
+static void asking_does_not_fill_the_table(void **state)
+{
+	struct hx_scope_table table;
+
+	(void)state;
+	assert_int_equal(hx_scope_table_init(&table), HAPAX_OK);
+	uint32_t count = atomic_load(&table.count);
+	assert_null(hx_scope_table_find(&table, HX_BYTES_LIT("t"), HX_BYTES_LIT("g")));
+	assert_int_equal(atomic_load(&table.count), count);
+	struct hx_scope *scope = intern(&table, "t", "g");
+	assert_ptr_equal(hx_scope_table_find(&table, HX_BYTES_LIT("t"), HX_BYTES_LIT("g")), scope);
+	assert_int_equal(
+		hx_scope_table_find(&table, hx_bytes(NULL, 0), hx_bytes(NULL, 0))->id,
+		HX_SCOPE_DEFAULT);
+	assert_int_equal(hx_scope_table_get(&table, HX_SCOPE_NOWHERE)->tenant.size, 0);
+	hx_scope_table_done(&table);
+}
+
 /* The n-th allocation fails: the table is as before, and goes on when there is memory. */
 static void failed_allocations_do_no_harm(void **state)
 {
@@ -139,7 +158,7 @@ static void failed_allocations_do_no_harm(void **state)
 	for (uint64_t nth = 1; nth < 400; nth++) {
 		struct hx_scope_table table;
 		char name[32];
-		uint32_t expected = 1;
+		uint32_t expected = HX_SCOPE_NOWHERE + 1;
 
 		hx_alloc_fail_at(nth, 0);
 		enum hapax_status status = hx_scope_table_init(&table);
@@ -198,7 +217,7 @@ static void threads_agree_on_numbers(void **state)
 	crowd_init(&crowd, CROWD);
 	crowd_run(&crowd, intern_all, &meeting);
 	crowd_done(&crowd);
-	assert_int_equal(atomic_load(&meeting.table.count), SHARED_NAMES + 1);
+	assert_int_equal(atomic_load(&meeting.table.count), SHARED_NAMES + 2);
 	for (uint32_t i = 0; i < SHARED_NAMES; i++) {
 		struct hx_scope *scope = meeting.seen[0][i];
 
@@ -218,6 +237,7 @@ int main(void)
 		cmocka_unit_test(names_are_bytes),
 		cmocka_unit_test(many_scopes_keep_their_numbers),
 		cmocka_unit_test(full_table_says_limit),
+		cmocka_unit_test(asking_does_not_fill_the_table),
 		cmocka_unit_test(failed_allocations_do_no_harm),
 		cmocka_unit_test(threads_agree_on_numbers),
 	};

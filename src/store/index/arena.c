@@ -177,13 +177,15 @@ static bool chunk_table_commit(struct hx_arena *arena, uint32_t number)
 	return hx_pages_commit((unsigned char *)arena->chunks + step, HX_PAGES_STEP, 0) == 0;
 }
 
-/* Chunks that were never used, side by side. 0: the arena is full or memory is. */
+/* Chunks that were never used, side by side. 0: see arena->failure. */
 static uint32_t take_fresh(struct hx_arena *arena, uint32_t run)
 {
 	uint32_t first = arena->chunk_count;
 
+	arena->failure = HAPAX_ERR_LIMIT;
 	if (run > arena->chunk_count_max - first)
 		return 0;
+	arena->failure = HAPAX_ERR_NO_MEMORY;
 	for (uint32_t i = first; i < first + run; i++) {
 		if (!chunk_table_commit(arena, i) || !chunk_commit(arena, i))
 			return 0;
@@ -288,12 +290,11 @@ static uint32_t open_next(
 	return number;
 }
 
-/* A record with chunks of its own. */
-static uint32_t open_large(
-	struct hx_arena *arena, enum hx_expiry_class class_, size_t size, int64_t now_ms,
+/* Chunks for one record alone. */
+static uint32_t open_run(
+	struct hx_arena *arena, uint32_t run, enum hx_expiry_class class_, int64_t now_ms,
 	uint64_t token)
 {
-	uint32_t run = (uint32_t)((size + HX_CHUNK_SIZE - 1) / HX_CHUNK_SIZE);
 	uint32_t number;
 
 	reclaim(arena);
@@ -312,13 +313,13 @@ static unsigned char *chunk_end(const struct hx_arena *arena, uint32_t number)
 }
 
 /* Count size bytes, just written at the chunk's end, as a live record. Returns its place. */
-static uint32_t chunk_grow(struct hx_arena *arena, uint32_t number, size_t size, int64_t due_ms)
+static uint32_t chunk_grow(struct hx_arena *arena, uint32_t number, uint32_t size, int64_t due_ms)
 {
 	struct hx_chunk *chunk = &arena->chunks[number];
 	uint64_t at = (uint64_t)number * HX_CHUNK_SIZE + chunk->used;
 
-	chunk->used += (uint32_t)size;
-	chunk->live += (uint32_t)size;
+	chunk->used += size;
+	chunk->live += size;
 	arena->used_bytes += size;
 	arena->live_bytes += size;
 	if (due_ms < chunk->due_ms)
@@ -333,7 +334,7 @@ static uint32_t append(
 	hx_packed_write(
 		chunk_end(arena, number), record, key, &arena->chunks[number].base, profile_id,
 		shape);
-	return chunk_grow(arena, number, shape.size, hx_arena_due(record));
+	return chunk_grow(arena, number, hx_arena_room(shape.size), hx_arena_due(record));
 }
 
 uint32_t hx_arena_write_mark(
@@ -347,15 +348,47 @@ uint32_t hx_arena_write_mark(
 	if (number != 0)
 		size = hx_packed_mark_size(key, mark, &arena->chunks[number].base);
 	if (size == 0 || size > HX_CHUNK_SIZE - arena->chunks[number].used) {
-		number = open_next(arena, class_, now_ms, mark->token);
+		const struct hx_packed_base fresh = {now_ms, mark->token};
+
+		/* A chunk is opened only for a mark that will fit it. */
+		size = hx_packed_mark_size(key, mark, &fresh);
+		number = size != 0 ? open_next(arena, class_, now_ms, mark->token) : 0;
 		if (number == 0)
 			return 0;
-		size = hx_packed_mark_size(key, mark, &arena->chunks[number].base);
 	}
-	if (size == 0)
-		return 0;
 	hx_packed_write_mark(chunk_end(arena, number), key, mark, &arena->chunks[number].base);
-	return chunk_grow(arena, number, size, mark->expires_ms);
+	return chunk_grow(arena, number, (uint32_t)size, mark->expires_ms);
+}
+
+static uint32_t write_large(
+	struct hx_arena *arena, const struct hapax_record *record, const struct hx_packed_key *key,
+	uint32_t profile_id, bool ttl_is_own, int64_t now_ms)
+{
+	const struct hx_packed_base fresh = {now_ms, record->token};
+	uint32_t number = arena->open[HX_CLASS_LARGE];
+	struct hx_packed_shape shape;
+	uint32_t place;
+
+	if (number != 0) {
+		const struct hx_chunk *chunk = &arena->chunks[number];
+
+		shape = hx_packed_shape(record, key, &chunk->base, profile_id, ttl_is_own);
+		if (hx_arena_room(shape.size) <= HX_CHUNK_SIZE - chunk->used)
+			return append(arena, number, shape, record, key, profile_id);
+	}
+	shape = hx_packed_shape(record, key, &fresh, profile_id, ttl_is_own);
+	if (shape.size <= HX_CHUNK_SIZE / 2) {
+		number = open_next(arena, HX_CLASS_LARGE, now_ms, record->token);
+		return number == 0 ? 0 : append(arena, number, shape, record, key, profile_id);
+	}
+	number = open_run(
+		arena, hx_arena_room(shape.size) / HX_CHUNK_SIZE, HX_CLASS_LARGE, now_ms,
+		record->token);
+	if (number == 0)
+		return 0;
+	place = append(arena, number, shape, record, key, profile_id);
+	seal(arena, number);
+	return place;
 }
 
 uint32_t hx_arena_write(
@@ -366,24 +399,17 @@ uint32_t hx_arena_write(
 	enum hx_expiry_class class_ = hx_arena_class(record, now_ms);
 	uint32_t number = arena->open[class_];
 	struct hx_packed_shape shape;
-	uint32_t place;
 
 	if (number != 0) {
-		struct hx_chunk *chunk = &arena->chunks[number];
+		const struct hx_chunk *chunk = &arena->chunks[number];
 
 		shape = hx_packed_shape(record, key, &chunk->base, profile_id, ttl_is_own);
 		if (shape.size <= HX_CHUNK_SIZE - chunk->used && shape.size <= HX_CHUNK_RECORD_MAX)
 			return append(arena, number, shape, record, key, profile_id);
 	}
 	shape = hx_packed_shape(record, key, &fresh, profile_id, ttl_is_own);
-	if (shape.size > HX_CHUNK_RECORD_MAX) {
-		number = open_large(arena, class_, shape.size, now_ms, record->token);
-		if (number == 0)
-			return 0;
-		place = append(arena, number, shape, record, key, profile_id);
-		seal(arena, number);
-		return place;
-	}
+	if (shape.size > HX_CHUNK_RECORD_MAX)
+		return write_large(arena, record, key, profile_id, ttl_is_own, now_ms);
 	number = open_next(arena, class_, now_ms, record->token);
 	return number == 0 ? 0 : append(arena, number, shape, record, key, profile_id);
 }
@@ -393,11 +419,11 @@ void hx_arena_kill(struct hx_arena *arena, uint32_t place)
 	uint32_t number = hx_arena_chunk_of(place);
 	struct hx_chunk *chunk = &arena->chunks[number];
 	unsigned char *at = hx_arena_at(arena, place);
-	size_t size = hx_packed_read_size(at);
+	uint32_t size = hx_arena_room_at(at);
 
 	assert(!hx_packed_is_dead(at) && chunk->live >= size);
 	hx_packed_set_dead(at);
-	chunk->live -= (uint32_t)size;
+	chunk->live -= size;
 	arena->live_bytes -= size;
 	if (chunk->live == 0 && chunk->state == HX_CHUNK_SEALED)
 		chunk_retire(arena, number);

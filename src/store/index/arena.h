@@ -6,7 +6,8 @@
  * together. A chunk is open while it is being filled, then sealed. Records that
  * die leave a gap; when the last one is dead the chunk is retired, and used again
  * when no reader can still look at it. Chunks that stay half empty are emptied by
- * copying what is left (shard.c).
+ * copying what is left (shard.c). Large records share chunks with each other as
+ * long as two fit into one; above that they have chunks of their own.
  *
  * Locks: one thread at a time, under the shard's lock; readers only follow
  * hx_arena_at() and hx_arena_base().
@@ -23,7 +24,7 @@
 
 enum {
 	HX_CHUNK_SIZE = 256 * 1024,
-	/* A larger record has chunks of its own, so that sealing never wastes more than this. */
+	/* A larger record is kept apart, so that sealing never wastes more than this. */
 	HX_CHUNK_RECORD_MAX = HX_CHUNK_SIZE / 8,
 	/* Records begin at even addresses: a 32-bit place reaches 8 GiB. */
 	HX_PLACE_UNIT = 2,
@@ -36,8 +37,9 @@ enum hx_expiry_class {
 	HX_CLASS_WEEK,
 	HX_CLASS_MONTH,
 	HX_CLASS_EVER,
+	HX_CLASS_LARGE, /* above HX_CHUNK_RECORD_MAX, whenever it expires */
 };
-enum { HX_CLASS_COUNT = HX_CLASS_EVER + 1 };
+enum { HX_CLASS_COUNT = HX_CLASS_LARGE + 1 };
 
 enum hx_chunk_state {
 	HX_CHUNK_FREE,
@@ -74,7 +76,8 @@ struct hx_arena {
 	uint32_t retired_first;
 	uint32_t retired_last;
 	uint64_t live_bytes;
-	uint64_t used_bytes; /* live and dead, in open and sealed chunks */
+	uint64_t used_bytes;       /* live and dead, in open and sealed chunks */
+	enum hapax_status failure; /* why a write returned 0 */
 	struct hx_epoch *epoch;
 };
 
@@ -84,17 +87,37 @@ void hx_arena_done(struct hx_arena *arena);
 /* When a sweep has something to do for record: it expires, or its claim is given up. */
 int64_t hx_arena_due(const struct hapax_record *record);
 
+/*
+ * What a record of that size takes of its chunk. A large one takes an even share,
+ * or whole chunks, so that what nobody can use beside it counts as used.
+ */
+static inline uint32_t hx_arena_room(size_t size)
+{
+	if (size <= HX_CHUNK_RECORD_MAX)
+		return (uint32_t)size;
+	if (size <= HX_CHUNK_SIZE / 2)
+		return (uint32_t)(HX_CHUNK_SIZE / (HX_CHUNK_SIZE / size)) & ~1u;
+	return (uint32_t)((size + HX_CHUNK_SIZE - 1) / HX_CHUNK_SIZE * HX_CHUNK_SIZE);
+}
+
+/* The same of the record at at: the next one begins behind it. */
+static inline uint32_t hx_arena_room_at(const unsigned char *at)
+{
+	return hx_arena_room(hx_packed_read_size(at));
+}
+
 enum hx_expiry_class hx_arena_class(const struct hapax_record *record, int64_t now_ms);
 
 /*
  * Write record behind what its class's open chunk holds, or into a new chunk.
- * Returns its place, or 0: no memory. now_ms and token are the base of a new chunk.
+ * Returns its place, or 0: arena->failure is HAPAX_ERR_NO_MEMORY, or HAPAX_ERR_LIMIT
+ * when all chunks are taken. now_ms and token are the base of a new chunk.
  */
 uint32_t hx_arena_write(
 	struct hx_arena *arena, const struct hapax_record *record, const struct hx_packed_key *key,
 	uint32_t profile_id, bool ttl_is_own, int64_t now_ms);
 
-/* The same for a mark. 0: no memory, or a mark that needs the form for any record. */
+/* The same for a mark. 0: no room, or a mark that needs the form for any record. */
 uint32_t hx_arena_write_mark(
 	struct hx_arena *arena, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
 	int64_t now_ms);

@@ -38,9 +38,11 @@ static inline void hx_epoch_init(struct hx_epoch *epoch)
 }
 
 /*
- * Take a seat; returns its number for leave. The exchange is a full barrier: what
- * the reader loads afterwards is no older than what a writer that found the seat
- * empty had already made unreachable.
+ * Take a seat; returns its number for leave. What the reader loads afterwards is no
+ * older than what a writer had made unreachable that found the seat empty, or a
+ * later time in it: such a writer raised now before (retire), the last load here
+ * comes after that in the order of sequentially consistent operations, so it reads
+ * what retire wrote or something later, and with it all that came before.
  */
 static inline unsigned hx_epoch_enter(struct hx_epoch *epoch)
 {
@@ -52,8 +54,10 @@ static inline unsigned hx_epoch_enter(struct hx_epoch *epoch)
 
 		if (atomic_compare_exchange_strong_explicit(
 			    &epoch->seats[seat].since, &empty, now, memory_order_seq_cst,
-			    memory_order_relaxed))
+			    memory_order_relaxed)) {
+			(void)atomic_load_explicit(&epoch->now, memory_order_seq_cst);
 			return seat;
+		}
 		seat = (seat + 1) % HX_EPOCH_SEATS;
 	}
 }

@@ -94,7 +94,7 @@ static void cancel_all(const struct hx_work_context *context, struct member *mem
 		context->journal->cancel(context->journal);
 }
 
-/* Prepare all, or take everything back and give all the status that stood in the way. */
+/* Prepare all, or take everything back; who stood in the way has its status. */
 static bool prepare_all(const struct hx_work_context *context, struct member *members, size_t count)
 {
 	uint64_t token = 0;
@@ -109,8 +109,6 @@ static bool prepare_all(const struct hx_work_context *context, struct member *me
 		if (status == HAPAX_OK)
 			continue;
 		cancel_all(context, members, i);
-		for (size_t k = 0; k < count; k++)
-			hx_store_refuse(members[k].work.op, status);
 		return false;
 	}
 	return true;
@@ -137,22 +135,26 @@ static void prepare_each(
  */
 static void make_room(const struct hx_work_context *context, struct member *members, size_t count)
 {
-	uint64_t more = 0;
+	struct hx_admission admission = {.may_evict = true};
 
 	if (context->index->evict != HAPAX_EVICT_LRU)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		const struct hx_index_key *key = &members[i].key;
+		const struct hapax_op *op = members[i].work.op;
 		uint32_t place = hx_shard_find(key->shard, &key->packed, key->hash);
 
-		if (place == 0)
-			more++;
-		else
+		if (place != 0)
 			hx_packed_raise_use(hx_arena_at(&key->shard->arena, place), 2);
+		if (op->type == HAPAX_OP_LOOKUP || op->type == HAPAX_OP_FORGET)
+			continue;
+		admission.keys += place == 0;
+		admission.bytes += hx_work_bytes(op, context->rules.result_size_max);
 	}
-	for (size_t i = 0; i < count; i++)
-		hx_index_make_room(
-			context->index, members[i].key.shard, more, context->rules.now_ms);
+	for (size_t i = 0; i < count; i++) {
+		admission.shard = members[i].key.shard;
+		hx_index_make_room(context->index, &admission, context->rules.now_ms);
+	}
 }
 
 /* The journal is full: let nothing have happened. False: it is not. */
@@ -179,15 +181,10 @@ static bool run(
 	make_room(context, members, count);
 	for (size_t i = 0; i < count; i++)
 		hx_work_decide(&members[i].work, context);
-	if (all_or_nothing && !all_go(members, count)) {
-		goes = false;
-		for (size_t i = 0; i < count; i++)
-			hx_work_show(&members[i].work);
-	} else if (all_or_nothing) {
-		goes = prepare_all(context, members, count);
-	} else {
+	if (all_or_nothing)
+		goes = all_go(members, count) && prepare_all(context, members, count);
+	else
 		prepare_each(context, members, count);
-	}
 	is_put_off = put_off(context, members, count);
 	if (goes && !is_put_off) {
 		for_shards(context, shards, begin);
@@ -197,6 +194,11 @@ static bool run(
 		/* What was reserved for the worst case and not needed. */
 		if (context->journal != NULL)
 			context->journal->cancel(context->journal);
+		for (size_t i = 0; i < count; i++)
+			hx_shard_tidy(members[i].key.shard, context->rules.now_ms);
+	} else if (!is_put_off) {
+		for (size_t i = 0; i < count; i++)
+			hx_work_skip(&members[i].work, context);
 	}
 	for_shards(context, shards, unlock);
 	return !is_put_off;
@@ -228,8 +230,6 @@ bool hx_index_group(const struct hx_work_context *context, struct hapax_op *ops,
 	assert(!all_or_nothing || work_count == count || work_count == 0);
 	if (work_count != 0)
 		is_run = run(context, members, work_count, all_or_nothing);
-	if (is_run && all_or_nothing && work_count != 0 && !all_go(members, work_count))
-		hx_store_skip_group(ops, 0, count);
 	if (members != on_stack)
 		hx_free(members);
 	return is_run;

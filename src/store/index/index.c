@@ -4,8 +4,9 @@
  *
  * What bytes_max allows is divided so that the whole stays below it: three
  * quarters for live records and buckets, and of these a twelfth is kept back for
- * changes of records that are there, so that a claim can always be completed or
- * released; the last quarter is for gaps, which tidying keeps that small.
+ * the results of claims that are held; the last quarter is for gaps, which tidying
+ * keeps that small. What finds the reserve used up is not refused if it ends a
+ * claim: work.c leaves out what does not fit.
  */
 #include "store/index/index.h"
 
@@ -211,52 +212,70 @@ static uint64_t charged_bytes(struct hx_index *index)
 	return bytes;
 }
 
-static bool is_full(struct hx_index *index, uint64_t keys)
+/* What of bytes_max live records and buckets may take. */
+static uint64_t bytes_for(const struct hx_index *index, const struct hx_admission *admission)
 {
 	uint64_t room = index->bytes_max / 4 * 3;
 
-	if (index->keys_max != 0 && keys > index->keys_max)
-		return true;
-	return index->bytes_max != 0 && charged_bytes(index) > room - room / 12;
+	return admission->from_reserve ? room : room - room / 12;
 }
 
-/* Evict until more keys fit. False: nothing is left that may go. */
-static bool make_room(struct hx_index *index, struct hx_shard *shard, uint64_t more, int64_t now_ms)
+/* What the record at place gives back when it is replaced. */
+static uint64_t bytes_at(const struct hx_admission *admission)
 {
-	while (is_full(index, atomic_load_explicit(&index->keys, memory_order_relaxed) + more)) {
-		bool was_expired;
+	return admission->place == 0
+		? 0
+		: hx_arena_room_at(hx_arena_at(&admission->shard->arena, admission->place));
+}
 
-		if (index->evict != HAPAX_EVICT_LRU || !hx_shard_evict(shard, now_ms, &was_expired))
-			return false;
-		hx_index_unadmit(index);
-		hx_shard_charge(shard);
-		atomic_fetch_add_explicit(
-			was_expired ? &index->swept : &index->evicted, 1, memory_order_relaxed);
-	}
+static bool is_full(struct hx_index *index, const struct hx_admission *admission, uint64_t keys)
+{
+	if (admission->keys != 0 && index->keys_max != 0 && keys > index->keys_max)
+		return true;
+	return index->bytes_max != 0 &&
+		charged_bytes(index) + admission->bytes >
+		bytes_for(index, admission) + bytes_at(admission);
+}
+
+static bool can_evict_for(const struct hx_index *index, const struct hx_admission *admission)
+{
+	/* What would not even fit an empty store shall not empty it. */
+	return admission->may_evict && index->evict == HAPAX_EVICT_LRU &&
+		(index->bytes_max == 0 || admission->bytes <= bytes_for(index, admission));
+}
+
+static bool evict_one(struct hx_index *index, const struct hx_admission *admission, int64_t now_ms)
+{
+	bool was_expired;
+
+	if (!hx_shard_evict(admission->shard, admission->place, now_ms, &was_expired))
+		return false;
+	hx_index_unadmit(index);
+	hx_shard_charge(admission->shard);
+	atomic_fetch_add_explicit(
+		was_expired ? &index->swept : &index->evicted, 1, memory_order_relaxed);
 	return true;
 }
 
-void hx_index_make_room(
-	struct hx_index *index, struct hx_shard *shard, uint64_t more, int64_t now_ms)
-{
-	if (index->evict == HAPAX_EVICT_LRU && hx_index_is_limited(index))
-		(void)make_room(index, shard, more, now_ms);
-}
-
 enum hapax_status hx_index_admit(
-	struct hx_index *index, struct hx_shard *evict_from, int64_t now_ms)
+	struct hx_index *index, const struct hx_admission *admission, int64_t now_ms)
 {
 	uint64_t keys;
 
 	if (!hx_index_is_limited(index))
 		return HAPAX_OK;
 	/* Counted in first: two who ask at once do not both get the last place. */
-	keys = atomic_fetch_add_explicit(&index->keys, 1, memory_order_relaxed) + 1;
-	if (!is_full(index, keys) ||
-	    (evict_from != NULL && make_room(index, evict_from, 0, now_ms)))
-		return HAPAX_OK;
-	hx_index_unadmit(index);
-	return HAPAX_ERR_LIMIT;
+	keys = admission->keys +
+		atomic_fetch_add_explicit(&index->keys, admission->keys, memory_order_relaxed);
+	while (is_full(index, admission, keys)) {
+		if (!can_evict_for(index, admission) || !evict_one(index, admission, now_ms)) {
+			atomic_fetch_sub_explicit(
+				&index->keys, admission->keys, memory_order_relaxed);
+			return HAPAX_ERR_LIMIT;
+		}
+		keys = atomic_load_explicit(&index->keys, memory_order_relaxed);
+	}
+	return HAPAX_OK;
 }
 
 void hx_index_unadmit(struct hx_index *index)
@@ -265,15 +284,12 @@ void hx_index_unadmit(struct hx_index *index)
 		atomic_fetch_sub_explicit(&index->keys, 1, memory_order_relaxed);
 }
 
-enum hapax_status hx_index_admit_change(struct hx_index *index, bool from_reserve)
+void hx_index_make_room(
+	struct hx_index *index, const struct hx_admission *admission, int64_t now_ms)
 {
-	uint64_t room = index->bytes_max / 4 * 3;
-
-	if (index->bytes_max == 0)
-		return HAPAX_OK;
-	if (!from_reserve)
-		room -= room / 12;
-	return charged_bytes(index) > room ? HAPAX_ERR_LIMIT : HAPAX_OK;
+	if (hx_index_is_limited(index) && can_evict_for(index, admission) &&
+	    hx_index_admit(index, admission, now_ms) == HAPAX_OK)
+		atomic_fetch_sub_explicit(&index->keys, admission->keys, memory_order_relaxed);
 }
 
 void hx_index_raise_token(struct hx_index *index, uint64_t token)

@@ -125,19 +125,28 @@ static inline bool hx_index_probe_holds(const struct hx_index_key *key)
 		hx_shard_is_at(key->shard, key->place, &key->packed);
 }
 
+/* What is to be written, for the limits. */
+struct hx_admission {
+	struct hx_shard *shard; /* where it goes */
+	uint32_t place;         /* of the record that it replaces; 0: none */
+	uint32_t keys;          /* how many keys are new */
+	uint64_t bytes;         /* at most these */
+	bool from_reserve;      /* of bytes, as what ends a claim may take them */
+	bool may_evict;         /* in shard, but not the record at place. Locks: the shard's */
+};
+
 /*
- * May one more key be put into the store? HAPAX_ERR_LIMIT: it is full. Counts the
- * key in; hx_index_unadmit() counts it out when it is removed, or was not put
- * after all. With a shard (whose lock is held) and eviction on, room is made there
- * if need be.
+ * May that be put into the store? HAPAX_ERR_LIMIT: it is full, and no room could be
+ * made. Counts the keys in; hx_index_unadmit() counts one out when it is removed, or
+ * was not put after all.
  */
 enum hapax_status hx_index_admit(
-	struct hx_index *index, struct hx_shard *evict_from, int64_t now_ms);
+	struct hx_index *index, const struct hx_admission *admission, int64_t now_ms);
 void hx_index_unadmit(struct hx_index *index);
 
-/* Where eviction is on, let more keys fit, as far as shard has any to give up. Locks: the shard's. */
+/* The same without counting in: evict what stands in the way, as far as that can be done. */
 void hx_index_make_room(
-	struct hx_index *index, struct hx_shard *shard, uint64_t more, int64_t now_ms);
+	struct hx_index *index, const struct hx_admission *admission, int64_t now_ms);
 
 /* Is there any limit to admit by? */
 static inline bool hx_index_is_limited(const struct hx_index *index)
@@ -147,12 +156,6 @@ static inline bool hx_index_is_limited(const struct hx_index *index)
 
 /* Records in all shards, expired ones included; each shard's as of a moment ago. */
 uint64_t hx_index_count(struct hx_index *index);
-
-/*
- * May a record that is there be replaced by another one? What ends a claim may
- * take from the reserve.
- */
-enum hapax_status hx_index_admit_change(struct hx_index *index, bool from_reserve);
 
 /*
  * The next tokens, of which the first is returned; nobody minds those that stay

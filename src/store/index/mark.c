@@ -91,7 +91,16 @@ static bool put_mark(
 	if (token == 0 || mark.profile_id == HX_PROFILE_NONE ||
 	    hx_profile_get(shard->profiles, mark.profile_id)->ttl_ms != op->ttl_ms)
 		return false;
-	if (hx_index_admit(context->index, shard, context->rules.now_ms) != HAPAX_OK)
+	if (hx_index_is_limited(context->index) &&
+	    hx_index_admit(
+		    context->index,
+		    &(struct hx_admission){
+			    .shard = shard,
+			    .keys = 1,
+			    .bytes = hx_work_bytes(op, 0),
+			    .may_evict = true,
+		    },
+		    context->rules.now_ms) != HAPAX_OK)
 		return false;
 	place = hx_shard_stage_mark(shard, &key->packed, &mark, context->rules.now_ms);
 	if (place == 0 || !write_journal(context, key, &mark)) {
@@ -142,6 +151,16 @@ bool hx_mark_run(
 	return is_put;
 }
 
+/* Is the key of number i among those that are left? By hash: one too many does no harm. */
+static bool follows(const struct hx_index_key *keys, unsigned left, unsigned i)
+{
+	for (; left != 0; left &= left - 1) {
+		if (keys[__builtin_ctz(left)].hash == keys[i].hash)
+			return true;
+	}
+	return false;
+}
+
 /* Answer what is marked, without a lock. Returns the others, as bits. */
 static unsigned answer_all(
 	const struct hx_work_context *context, const struct hx_index_key *keys,
@@ -158,7 +177,8 @@ static unsigned answer_all(
 		if (place != 0 && !hx_index_probe_holds(key) &&
 		    !hx_shard_read(key->shard, &key->packed, key->hash, &place, &sequence))
 			place = 0;
-		if (place == 0 || !answer_marked(context, key, place, &ops[i]))
+		if (place == 0 || follows(keys, left, i) ||
+		    !answer_marked(context, key, place, &ops[i]))
 			left |= 1u << i;
 	}
 	return left;
@@ -178,8 +198,10 @@ static unsigned put_all(
 		const struct hx_index_key *key = &keys[i];
 		uint32_t place = hx_shard_find(key->shard, &key->packed, key->hash);
 
-		if (place != 0 ? !answer_marked(context, key, place, &ops[i])
-		               : !put_mark(context, key, token, &ops[i]))
+		/* What comes after one that is left over must not overtake it. */
+		if (follows(keys, left, i) ||
+		    (place != 0 ? !answer_marked(context, key, place, &ops[i])
+		                : !put_mark(context, key, token, &ops[i])))
 			left |= 1u << i;
 		token += token != 0;
 	}

@@ -23,7 +23,8 @@ bool hx_mark_run(
 /*
  * The same for several that all fit, at most 32, with keys that were probed. Each
  * shard is locked once for all that are new. Returns as bits those for which
- * nothing was done; they go the long way in their order.
+ * nothing was done, and with each all that follow on its key; they go the long way
+ * in their order.
  */
 unsigned hx_mark_run_all(
 	const struct hx_work_context *context, const struct hx_index_key *keys,

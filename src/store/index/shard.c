@@ -111,7 +111,7 @@ enum hapax_status hx_shard_stage(
 		&shard->arena, record, key, profile_id,
 		hx_profile_get(shard->profiles, profile_id)->ttl_ms == 0, now_ms);
 	if (place == 0)
-		return HAPAX_ERR_NO_MEMORY;
+		return shard->arena.failure;
 	*ret_place = place;
 	return HAPAX_OK;
 }
@@ -237,7 +237,7 @@ void hx_shard_tidy_some(struct hx_shard *shard, int64_t now_ms)
 		if (!hx_packed_is_dead(at) &&
 		    (copies++ >= TIDY_COPIES || !move_record(shard, place, now_ms)))
 			return;
-		shard->tidy_at += (uint32_t)hx_packed_read_size(at);
+		shard->tidy_at += hx_arena_room_at(at);
 	}
 }
 
@@ -269,7 +269,7 @@ static bool evict_place(
 
 /* Move the hand over some buckets, until a record is evicted. */
 static bool turn_hand(
-	struct hx_shard *shard, uint64_t buckets, int64_t now_ms, bool spare_used,
+	struct hx_shard *shard, uint64_t buckets, uint32_t spare, int64_t now_ms, bool spare_used,
 	bool *ret_was_expired)
 {
 	uint64_t count = atomic_load_explicit(&shard->table.bucket_count, memory_order_relaxed);
@@ -281,7 +281,8 @@ static bool turn_hand(
 		/* What follows an evicted record takes its number. */
 		for (size_t k = shard->evict_index; k < found; k++) {
 			shard->evict_index = k;
-			if (evict_place(shard, places[k], now_ms, spare_used, ret_was_expired))
+			if (places[k] != spare &&
+			    evict_place(shard, places[k], now_ms, spare_used, ret_was_expired))
 				return true;
 		}
 		shard->evict_index = 0;
@@ -290,14 +291,14 @@ static bool turn_hand(
 	return false;
 }
 
-bool hx_shard_evict(struct hx_shard *shard, int64_t now_ms, bool *ret_was_expired)
+bool hx_shard_evict(struct hx_shard *shard, uint32_t spare, int64_t now_ms, bool *ret_was_expired)
 {
 	uint64_t count = atomic_load_explicit(&shard->table.bucket_count, memory_order_relaxed);
 	uint64_t buckets = count + 1 < EVICT_BUCKETS ? count + 1 : EVICT_BUCKETS;
 
 	/* Where all are in use, the hand would go far: then the next one has to go. */
-	return turn_hand(shard, buckets, now_ms, true, ret_was_expired) ||
-		turn_hand(shard, buckets, now_ms, false, ret_was_expired);
+	return turn_hand(shard, buckets, spare, now_ms, true, ret_was_expired) ||
+		turn_hand(shard, buckets, spare, now_ms, false, ret_was_expired);
 }
 
 void hx_shard_charge(struct hx_shard *shard)

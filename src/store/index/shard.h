@@ -123,7 +123,7 @@ void hx_shard_unpack_all(
 
 /*
  * Write record and make room in the table for as many inserts as are staged.
- * HAPAX_ERR_NO_MEMORY: nothing was staged.
+ * HAPAX_ERR_NO_MEMORY, HAPAX_ERR_LIMIT: nothing was staged.
  */
 enum hapax_status hx_shard_stage(
 	struct hx_shard *shard, const struct hapax_record *record, const struct hx_packed_key *key,
@@ -181,10 +181,10 @@ static inline void hx_shard_tidy(struct hx_shard *shard, int64_t now_ms)
 }
 
 /*
- * Forget one DONE record that was not used lately. False: none was found nearby.
- * *ret_was_expired: it would have gone anyway.
+ * Forget one DONE record that was not used lately, but not the one at spare. False:
+ * none was found nearby. *ret_was_expired: it would have gone anyway.
  */
-bool hx_shard_evict(struct hx_shard *shard, int64_t now_ms, bool *ret_was_expired);
+bool hx_shard_evict(struct hx_shard *shard, uint32_t spare, int64_t now_ms, bool *ret_was_expired);
 
 /* Say how much is in use, after writing. */
 void hx_shard_charge(struct hx_shard *shard);

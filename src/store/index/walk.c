@@ -89,13 +89,13 @@ static bool sweep_slice(
 		uint32_t place =
 			walk->chunk * (HX_CHUNK_SIZE / HX_PLACE_UNIT) + walk->at / HX_PLACE_UNIT;
 		const unsigned char *at = hx_arena_at(&shard->arena, place);
-		size_t size;
+		uint32_t size;
 
 		/* Retired under our hands, perhaps used anew: nothing of what we saw is left. */
 		if (chunk->generation != walk->generation || chunk->state == HX_CHUNK_RETIRED ||
 		    chunk->state == HX_CHUNK_FREE || walk->at >= chunk->used)
 			return true;
-		size = hx_packed_read_size(at);
+		size = hx_arena_room_at(at);
 		sweep->looked++;
 		if (!hx_packed_is_dead(at)) {
 			int64_t due_ms = settle(index, shard, place, now_ms, sweep);
@@ -103,7 +103,7 @@ static bool sweep_slice(
 			if (due_ms < chunk->due_ms)
 				chunk->due_ms = due_ms;
 		}
-		walk->at += (uint32_t)size;
+		walk->at += size;
 	}
 	return false;
 }
@@ -151,7 +151,7 @@ static uint64_t count_expired(const struct hx_shard *shard, uint32_t number, int
 
 	while (at < end) {
 		count += !hx_packed_is_dead(at) && hx_packed_expires_ms(at, &chunk->base) <= now_ms;
-		at += hx_packed_read_size(at);
+		at += hx_arena_room_at(at);
 	}
 	return count;
 }

@@ -11,6 +11,9 @@
 #include "store/core.h"
 #include "store/index/journal.h"
 
+/* What a record takes beside the bytes that a caller gave. */
+enum { RECORD_BYTES = 96 };
+
 void hx_work_bind(struct hx_work *work, const struct hx_index_key *key, struct hapax_op *op)
 {
 	work->op = op;
@@ -32,17 +35,6 @@ static enum hapax_status give_record(struct hx_work *work)
 		return hx_record_copy(&work->transition.next, op->record, op->buf);
 	return work->transition.was_absent ? HAPAX_OK
 					   : hx_record_copy(&work->record, op->record, op->buf);
-}
-
-void hx_work_show(struct hx_work *work)
-{
-	struct hapax_op *op = work->op;
-	enum hapax_status status = HAPAX_OK;
-
-	if (op->record != NULL && op->status == HAPAX_OK && !work->transition.was_absent)
-		status = hx_record_copy(&work->record, op->record, op->buf);
-	if (status != HAPAX_OK)
-		hx_store_refuse(op, status);
 }
 
 static void transit(struct hx_work *work, const struct hx_work_context *context)
@@ -106,21 +98,85 @@ void hx_work_decide(struct hx_work *work, const struct hx_work_context *context)
 	}
 }
 
+uint64_t hx_work_bytes(const struct hapax_op *op, uint64_t result_size_max)
+{
+	uint64_t size = RECORD_BYTES + op->key.size;
+
+	if (op->type == HAPAX_OP_CLAIM)
+		size += op->owner.size;
+	if (op->type == HAPAX_OP_RELEASE || op->type == HAPAX_OP_PARK)
+		size += op->error.size;
+	if ((op->type == HAPAX_OP_COMPLETE || op->type == HAPAX_OP_SET) && op->result != NULL) {
+		size += op->result->headers.size;
+		if (op->result->body.size <= result_size_max)
+			size += op->result->body.size;
+	}
+	if (op->type == HAPAX_OP_LOAD)
+		size += op->load->owner.size + op->load->error.size +
+			op->load->result.headers.size + op->load->result.body.size;
+	return hx_arena_room(size);
+}
+
+/* Renew, complete, release, park: the work was done, or is being done. */
+static bool ends_a_claim(const struct hapax_op *op)
+{
+	return op->type >= HAPAX_OP_RENEW && op->type <= HAPAX_OP_PARK;
+}
+
+static void leave_out_all(struct hapax_record *next)
+{
+	hx_result_omit_body(&next->result);
+	next->result.headers = hx_bytes(NULL, 0);
+	next->error = hx_bytes(NULL, 0);
+}
+
+/* Never refused, or the work would run again: first the body goes, then all that may go. */
+static void admit_end(
+	struct hx_work *work, const struct hx_work_context *context, struct hx_admission *admission)
+{
+	if (hx_index_admit(context->index, admission, context->rules.now_ms) == HAPAX_OK)
+		return;
+	hx_result_omit_body(&work->transition.next.result);
+	admission->bytes = hx_work_bytes(work->op, 0);
+	if (hx_index_admit(context->index, admission, context->rules.now_ms) != HAPAX_OK)
+		leave_out_all(&work->transition.next);
+}
+
 static enum hapax_status admit(
 	struct hx_work *work, const struct hx_work_context *context, bool may_evict)
 {
-	enum hapax_op_type type = work->op->type;
+	struct hx_admission admission = {
+		.shard = work->key->shard,
+		.place = work->place,
+		.keys = work->place == 0,
+		.bytes = hx_work_bytes(work->op, context->rules.result_size_max),
+		.from_reserve = work->place != 0 && work->op->type != HAPAX_OP_SET,
+		.may_evict = may_evict,
+	};
 	enum hapax_status status;
 
-	if (work->transition.effect != HX_EFFECT_PUT)
+	if (work->transition.effect != HX_EFFECT_PUT || !hx_index_is_limited(context->index))
 		return HAPAX_OK;
-	if (work->place != 0)
-		return hx_index_admit_change(
-			context->index,
-			type != HAPAX_OP_CLAIM && type != HAPAX_OP_CHECK && type != HAPAX_OP_SET);
-	status = hx_index_admit(
-		context->index, may_evict ? work->key->shard : NULL, context->rules.now_ms);
-	work->is_admitted = status == HAPAX_OK;
+	if (ends_a_claim(work->op)) {
+		admit_end(work, context, &admission);
+		return HAPAX_OK;
+	}
+	status = hx_index_admit(context->index, &admission, context->rules.now_ms);
+	work->is_admitted = status == HAPAX_OK && work->place == 0;
+	return status;
+}
+
+/* Write the record that is to be. */
+static enum hapax_status put(
+	struct hx_work *work, const struct hx_work_context *context, unsigned staged)
+{
+	enum hapax_status status = hx_shard_stage(
+		work->key->shard, &work->transition.next, &work->key->packed, staged,
+		context->rules.now_ms, &work->staged);
+
+	/* The next one of the group shall know. */
+	if (status == HAPAX_OK && hx_index_is_limited(context->index))
+		hx_shard_charge(work->key->shard);
 	return status;
 }
 
@@ -128,7 +184,7 @@ static enum hapax_status stage(
 	struct hx_work *work, const struct hx_work_context *context, uint64_t token,
 	unsigned staged)
 {
-	enum hapax_status status;
+	enum hapax_status status = HAPAX_OK;
 
 	if (work->transition.takes_token) {
 		if (token == 0)
@@ -138,12 +194,14 @@ static enum hapax_status stage(
 	}
 	if (work->op->type == HAPAX_OP_LOAD)
 		hx_index_raise_token(context->index, work->transition.next.token);
-	status = give_record(work);
-	if (status != HAPAX_OK || work->transition.effect != HX_EFFECT_PUT)
-		return status;
-	return hx_shard_stage(
-		work->key->shard, &work->transition.next, &work->key->packed, staged,
-		context->rules.now_ms, &work->staged);
+	if (work->transition.effect == HX_EFFECT_PUT) {
+		status = put(work, context, staged);
+		if (status == HAPAX_ERR_LIMIT && ends_a_claim(work->op)) {
+			leave_out_all(&work->transition.next);
+			status = put(work, context, staged);
+		}
+	}
+	return status == HAPAX_OK ? give_record(work) : status;
 }
 
 static struct hx_journal_change change_of(
@@ -218,6 +276,21 @@ void hx_work_commit(struct hx_work *work, const struct hx_work_context *context)
 		hx_index_unadmit(context->index);
 		break;
 	}
+}
+
+void hx_work_skip(struct hx_work *work, const struct hx_work_context *context)
+{
+	enum hapax_status status;
+
+	work->transition.effect = HX_EFFECT_NONE;
+	hx_store_skip(work->op);
+	if (work->op->status != HAPAX_OK)
+		return;
+	if (work->op->outcome == HAPAX_OUTCOME_SKIPPED && !work->transition.was_absent)
+		hx_transition_describe(&work->record, context->rules.now_ms, work->op);
+	status = give_record(work);
+	if (status != HAPAX_OK)
+		hx_store_refuse(work->op, status);
 }
 
 void hx_work_cancel(struct hx_work *work, const struct hx_work_context *context)

@@ -43,13 +43,15 @@ bool hx_work_read(struct hx_work *work, const struct hx_work_context *context);
 /* Find the record and answer; limits are asked, nothing is written. */
 void hx_work_decide(struct hx_work *work, const struct hx_work_context *context);
 
-/* Give the record as it stands: the operation is decided and will not be done. */
-void hx_work_show(struct hx_work *work);
+/* What the record of op takes, at most, with a result up to that size. */
+uint64_t hx_work_bytes(const struct hapax_op *op, uint64_t result_size_max);
 
 /*
  * Do all that can fail. token is used if one is taken; staged counts the records
  * of the group that are staged in the same shard, this one included. may_evict is
  * for an operation on its own. On failure op holds the status, and nothing is left.
+ * What ends a claim does not fail by a limit: of its record is left out what does
+ * not fit.
  */
 enum hapax_status hx_work_prepare(
 	struct hx_work *work, const struct hx_work_context *context, uint64_t token,
@@ -59,6 +61,9 @@ enum hapax_status hx_work_prepare(
 void hx_work_commit(struct hx_work *work, const struct hx_work_context *context);
 
 void hx_work_cancel(struct hx_work *work, const struct hx_work_context *context);
+
+/* After decide, or after cancel: let op have been part of a group that does not go. */
+void hx_work_skip(struct hx_work *work, const struct hx_work_context *context);
 
 /*
  * Settle a claim that lapsed and that nobody took up, if that is still so. LIMIT and

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "store/clock_mark.h"
@@ -38,6 +39,7 @@ static const struct hapax_store_ops memory_ops = {
 struct memory_store {
 	struct hapax_store base;
 	struct hx_index *index;
+	const struct hapax_clock *clock; /* this process's own, so a cheap one will do */
 	struct hx_clock_mark mark;
 };
 
@@ -49,7 +51,7 @@ static struct memory_store *memory_of(struct hapax_store *store)
 
 static int64_t now_of(struct memory_store *memory)
 {
-	return hx_clock_mark_now(&memory->mark, hx_store_options(&memory->base)->clock);
+	return hx_clock_mark_now(&memory->mark, memory->clock);
 }
 
 static struct hx_work_context context_of(struct memory_store *memory)
@@ -111,13 +113,12 @@ static enum hapax_status memory_stats(
 	void *context, struct hapax_error *err)
 {
 	struct memory_store *memory = memory_of(store);
-	const struct hapax_clock *clock = hx_store_options(store)->clock;
 
 	(void)each; /* the rows are kept by the core, since the table has no count */
 	(void)context;
 	(void)err;
 	stats->now_ms = now_of(memory);
-	stats->skew_ms = stats->now_ms - clock->wall_ms(clock->context);
+	stats->skew_ms = stats->now_ms - memory->clock->wall_ms(memory->clock->context);
 	hx_index_stats(memory->index, stats, stats->now_ms);
 	return HAPAX_OK;
 }
@@ -143,7 +144,8 @@ static void memory_close(struct hapax_store *store)
 
 /*
  * Tokens begin at the time in microseconds: whoever keeps the largest token he has
- * seen is not fooled by a store that began anew.
+ * seen is not fooled by a store that began anew, as long as the wall clock has not
+ * gone back and fewer than a million tokens a second were given out.
  */
 static uint64_t first_token(const struct hapax_clock *clock)
 {
@@ -175,7 +177,8 @@ enum hapax_status hx_memory_open(
 		return status;
 	}
 	complete = hx_store_options(&memory->base);
-	hx_clock_mark_init(&memory->mark, complete->clock);
+	memory->clock = hx_clock_cheap(complete->clock);
+	hx_clock_mark_init(&memory->mark, memory->clock);
 	status = hx_index_new(
 		&(struct hx_index_setup){
 			.scopes = hx_store_scopes(&memory->base),
