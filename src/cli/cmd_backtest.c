@@ -247,20 +247,23 @@ static int setup(struct tester *tester)
 {
 	struct hx_invocation *inv = tester->inv;
 	const struct hx_option_value *against = hx_options_get(&inv->options, OPTION_AGAINST);
-	const char *texts[2] = {hx_key_setup_strategy(inv), against == NULL ? NULL : against->text};
+	const char *texts[2] = {hx_key_setup_strategy(inv), NULL};
 	bool has_include = hx_options_get(&inv->options, HX_KEY_OPTION_INCLUDE) != NULL;
 	bool any_takes = false;
 	uint64_t memory_max = 0;
+	size_t count = 1;
 	int code = texts[0] == NULL ? HX_EXIT_USAGE : read_memory(inv, &memory_max);
 
-	tester->test_count = against == NULL ? 1 : 2;
-	for (size_t i = 0; code == HX_EXIT_OK && i < tester->test_count; i++) {
-		hx_backtest_init(&tester->tests[i], (size_t)memory_max / tester->test_count);
+	if (against != NULL)
+		texts[count++] = against->text;
+	tester->test_count = count;
+	for (size_t i = 0; code == HX_EXIT_OK && i < count; i++) {
+		hx_backtest_init(&tester->tests[i], (size_t)memory_max / count);
 		code = hx_key_setup(inv, texts[i], 0, false, &tester->tests[i].strategy);
 		any_takes |= code == HX_EXIT_OK &&
 			hapax_key_strategy_takes_include(tester->tests[i].strategy);
 	}
-	for (size_t i = 0; code == HX_EXIT_OK && has_include && i < tester->test_count; i++) {
+	for (size_t i = 0; code == HX_EXIT_OK && has_include && i < count; i++) {
 		struct hapax_key_strategy **strategy = &tester->tests[i].strategy;
 
 		if (any_takes && !hapax_key_strategy_takes_include(*strategy))

@@ -140,7 +140,7 @@ int hx_input_line(struct hx_input *input, struct hapax_bytes *ret, enum hx_input
 			input->line++;
 			is_long |= ret->size > HX_INPUT_SIZE_MAX;
 			*ret_kind = is_long ? HX_INPUT_LINE_TOO_LONG : HX_INPUT_LINE;
-			if (ret->size > 0 && begin[ret->size - 1] == '\r')
+			if (begin != NULL && ret->size > 0 && begin[ret->size - 1] == '\r')
 				ret->size--;
 			return HX_EXIT_OK;
 		}
