@@ -278,7 +278,7 @@ static int run_planned(struct hx_invocation *inv)
 	}
 	if (run_state.plan.status_fd >= 0)
 		hx_run_report_json(&report, run_state.plan.status_fd);
-	if (report.is_stored)
+	if (report.is_stored && ledger->store != NULL)
 		hx_settings_tidy(ledger->store);
 	hx_run_ledger_close(ledger);
 	return report.exit_code;

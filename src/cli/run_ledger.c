@@ -83,7 +83,6 @@ void hx_run_ledger_close(struct hx_run_ledger *ledger)
 		return;
 	hapax_processor_free(ledger->processor);
 	hapax_store_close(ledger->store);
-	hapax_store_close(ledger->second);
 	hx_buf_done(&ledger->buf);
 	hx_stream_close(ledger->wake[0]);
 	hx_stream_close(ledger->wake[1]);
@@ -279,17 +278,22 @@ enum hapax_status hx_run_ledger_confirm(struct hx_run_ledger *ledger, struct hap
 	return read_claim(ledger, err);
 }
 
-/* A handle that saw an I/O error answers nothing any more; a new one may. */
-static struct hapax_store *open_second(struct hx_run_ledger *ledger)
+/*
+ * A handle that saw an I/O error answers nothing any more; a new one may. The old one
+ * goes first: some stores have one owner. Our run has ended, so the core can go, too.
+ */
+static struct hapax_store *reopen(struct hx_run_ledger *ledger)
 {
 	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
 
-	hapax_store_close(ledger->second);
-	ledger->second = NULL;
+	hapax_processor_free(ledger->processor);
+	hapax_store_close(ledger->store);
+	ledger->processor = NULL;
+	ledger->store = NULL;
 	options.flags = HAPAX_STORE_NO_HOUSEKEEPING | HAPAX_STORE_MUST_EXIST;
 	options.result_size_max = ledger->inv->settings.result_size_max;
-	(void)hapax_store_open(ledger->inv->settings.store_url, &options, &ledger->second, NULL);
-	return ledger->second;
+	(void)hapax_store_open(ledger->inv->settings.store_url, &options, &ledger->store, NULL);
+	return ledger->store;
 }
 
 static enum hapax_op_type type_of(
@@ -338,7 +342,7 @@ static enum hapax_status settle(
 	struct hx_run_ledger *ledger, struct hapax_op *op, enum hapax_status status,
 	struct hapax_error *err)
 {
-	struct hapax_store *store = open_second(ledger);
+	struct hapax_store *store = reopen(ledger);
 	int64_t end_ns = lease_end_ns(ledger, store);
 
 	for (;;) {
@@ -346,7 +350,7 @@ static enum hapax_status settle(
 			status = hapax_store_run(store, op, 1, err);
 		if (is_settled(status) || !may_repeat(ledger, end_ns))
 			return status;
-		store = open_second(ledger);
+		store = reopen(ledger);
 	}
 }
 

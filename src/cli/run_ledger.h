@@ -30,8 +30,7 @@
 struct hx_run_ledger {
 	struct hx_invocation *inv;
 	const struct hx_run_plan *plan;
-	struct hapax_store *store;
-	struct hapax_store *second; /* opened because the first one failed; or NULL */
+	struct hapax_store *store; /* NULL: it failed and could not be opened again */
 	struct hapax_processor *processor;
 	int signal_fd; /* readable: whoever waits for the store may be asked to stop */
 	int wake[2];   /* readable: tick must be called */
