@@ -216,7 +216,8 @@ static int write_frame(struct toy_log *toy, int file, uint64_t number, uint64_t 
 
 	assert(room <= TOY_FRAME_MAX);
 	memset(toy->frame, 0, (size_t)room);
-	memcpy(toy->frame + sizeof(head), toy->payload->data, toy->payload->size);
+	if (toy->payload->size)
+		memcpy(toy->frame + sizeof(head), toy->payload->data, toy->payload->size);
 	head.crc = crc_of(toy->frame, &head, number);
 	memcpy(toy->frame, &head, sizeof(head));
 	if (has_bug(toy, TOY_SHORT_WRITE))
