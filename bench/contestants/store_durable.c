@@ -5,7 +5,7 @@
  *	--store KIND    file or sqlite
  *	--folder DIR    where the store is made, anew for each round
  *	--mode MODE     threads: W threads, one blocking check at a time each
- *	                async: one thread that keeps W checks outstanding
+ *	                async: one thread that keeps W checks outstanding, in four submits
  *	                batch: one thread, W checks in a submit, then it waits
  *	--width W
  *	--operations N
@@ -87,105 +87,115 @@ static void run_threads(const struct durable_contest *contest)
 
 /* ------------------------------------------------------------------ async */
 
-/* An operation that is outstanding, or free. */
-struct slot {
-	struct hapax_op op;
-	char text[KEY_TEXT_SIZE];
-	struct slot *next; /* of those that are free */
+/*
+ * As an event loop does it: what came in during one turn goes out in one submit. The
+ * outstanding operations are spread over a few of those; each is filled anew when it has
+ * been answered.
+ */
+enum { FLIGHTS = 4 };
+
+struct flight {
+	struct hapax_op *ops;
+	char (*texts)[KEY_TEXT_SIZE];
+	uint64_t count; /* 0: not in the air */
+	struct flight *next;
 };
 
 struct window {
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
-	struct slot *free;
-	uint64_t free_count;
-	uint64_t wanted; /* the submitter sleeps until so many are free; 0: it does not */
-	struct slot *slots;
+	struct flight *landed;
+	bool is_asleep; /* the submitter waits for one to land */
+	struct flight flights[FLIGHTS];
 };
 
-static void slot_done(struct hapax_op *ops, size_t count, void *context)
+static void flight_done(struct hapax_op *ops, size_t count, void *context)
 {
 	struct window *window = context;
-	struct slot *slot = ops->context;
+	struct flight *flight = ops->context;
 
-	(void)count;
-	must_be(ops, HAPAX_OUTCOME_ACQUIRED);
+	for (size_t i = 0; i < count; i++)
+		must_be(&ops[i], HAPAX_OUTCOME_ACQUIRED);
 	pthread_mutex_lock(&window->mutex);
-	slot->next = window->free;
-	window->free = slot;
-	window->free_count++;
-	if (window->wanted != 0 && window->free_count >= window->wanted) {
-		window->wanted = 0;
+	flight->count = 0;
+	flight->next = window->landed;
+	window->landed = flight;
+	if (window->is_asleep) {
+		window->is_asleep = false;
 		pthread_cond_signal(&window->wake);
 	}
 	pthread_mutex_unlock(&window->mutex);
 }
 
-/* All that are free; sleeps until at least so many are. */
-static struct slot *take_free(struct window *window, uint64_t wanted)
+static struct flight *take_landed(struct window *window)
 {
-	struct slot *slots;
+	struct flight *flight;
 
 	pthread_mutex_lock(&window->mutex);
-	while (window->free_count < wanted) {
-		window->wanted = wanted;
+	while (window->landed == NULL) {
+		window->is_asleep = true;
 		pthread_cond_wait(&window->wake, &window->mutex);
 	}
-	slots = window->free;
-	window->free = NULL;
-	window->free_count = 0;
+	flight = window->landed;
+	window->landed = flight->next;
 	pthread_mutex_unlock(&window->mutex);
-	return slots;
+	return flight;
+}
+
+static void window_init(struct window *window, uint64_t width)
+{
+	*window = (struct window){.is_asleep = false};
+	pthread_mutex_init(&window->mutex, NULL);
+	pthread_cond_init(&window->wake, NULL);
+	for (size_t i = 0; i < FLIGHTS; i++) {
+		struct flight *flight = &window->flights[i];
+
+		flight->ops = calloc(width, sizeof(*flight->ops));
+		flight->texts = calloc(width, sizeof(*flight->texts));
+		if (flight->ops == NULL || flight->texts == NULL)
+			contest_fail("no memory");
+		flight->next = window->landed;
+		window->landed = flight;
+	}
+}
+
+/* Wait until all have landed. */
+static void window_done(struct window *window)
+{
+	for (size_t i = 0; i < FLIGHTS; i++) {
+		struct flight *flight = take_landed(window);
+
+		free(flight->ops);
+		free(flight->texts);
+	}
+	pthread_mutex_destroy(&window->mutex);
+	pthread_cond_destroy(&window->wake);
 }
 
 static void run_async(const struct durable_contest *contest)
 {
-	struct window window = {.wanted = 0};
-	struct hapax_completion completion = {slot_done, &window};
+	uint64_t width = contest->width / FLIGHTS > 0 ? contest->width / FLIGHTS : 1;
+	struct window window;
 	uint64_t at = 0;
 
-	pthread_mutex_init(&window.mutex, NULL);
-	pthread_cond_init(&window.wake, NULL);
-	window.slots = calloc(contest->width, sizeof(*window.slots));
-	if (window.slots == NULL)
-		contest_fail("no memory");
-	for (uint64_t i = 0; i < contest->width; i++) {
-		window.slots[i].next = window.free;
-		window.free = &window.slots[i];
-	}
-	window.free_count = contest->width;
+	window_init(&window, width);
 	while (at < contest->operations) {
-		struct slot *slot = take_free(&window, 1);
+		struct flight *flight = take_landed(&window);
+		uint64_t left = contest->operations - at;
 
-		while (slot != NULL) {
-			struct slot *next = slot->next;
-
-			key_text(contest->seed, at++, slot->text);
-			slot->op = (struct hapax_op){
+		flight->count = left < width ? left : width;
+		for (uint64_t i = 0; i < flight->count; i++) {
+			key_text(contest->seed, at++, flight->texts[i]);
+			flight->ops[i] = (struct hapax_op){
 				.type = HAPAX_OP_CHECK,
-				.key = {slot->text, KEY_TEXT_SIZE},
-				.context = slot};
-			hapax_store_submit(contest->store, &slot->op, 1, completion);
-			slot = next;
-			if (at == contest->operations)
-				break;
+				.key = {flight->texts[i], KEY_TEXT_SIZE},
+				.context = flight};
 		}
-		/* What was not used goes back. */
-		pthread_mutex_lock(&window.mutex);
-		while (slot != NULL) {
-			struct slot *next = slot->next;
-
-			slot->next = window.free;
-			window.free = slot;
-			window.free_count++;
-			slot = next;
-		}
-		pthread_mutex_unlock(&window.mutex);
+		hapax_store_submit(
+			contest->store, flight->ops, flight->count,
+			(struct hapax_completion){flight_done, &window});
 	}
-	(void)take_free(&window, contest->width);
-	free(window.slots);
-	pthread_mutex_destroy(&window.mutex);
-	pthread_cond_destroy(&window.wake);
+	window_done(&window);
 }
 
 /* ------------------------------------------------------------------ batches */

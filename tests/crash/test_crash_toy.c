@@ -86,13 +86,11 @@ static void every_wrong_store_is_caught(void **state)
 		uint64_t seed = 0;
 
 		bugs = planted[i].bug;
-		while (report.ok && seed++ < SEEDS_MAX) {
-			struct run_plan plan = {
-				.seed = seed,
-				.submits = 40,
-				.images = 2,
-				.with_faults = seed % 2};
+		while (report.ok && seed < SEEDS_MAX) {
+			struct run_plan plan = {.submits = 40, .images = 2};
 
+			plan.seed = ++seed;
+			plan.with_faults = seed % 2;
 			(void)crash_run(&subject, &plan, &report);
 		}
 		printf("# %-28s %s, seed %llu: %.120s\n", planted[i].name,

@@ -317,6 +317,30 @@ static void other_entries_come_back(void **state)
 		HAPAX_OK);
 }
 
+/* Each kind, each size: what is too short is refused before it is read (ASan watches). */
+static void short_entries_are_refused(void **state)
+{
+	(void)state;
+	for (unsigned kind = 0; kind < 256; kind++) {
+		for (size_t size = 16; size < 128; size += 8) {
+			unsigned char *at = calloc(1, size);
+			struct hx_log_entry entry;
+
+			assert_non_null(at);
+			at[HX_LOG_ENTRY_KIND] = (unsigned char)kind;
+			at[HX_LOG_ENTRY_SIZE] = (unsigned char)size;
+			at[HX_LOG_ENTRY_KEY_SIZE] = 1;
+			(void)hx_log_entry_decode((struct hapax_bytes){at, size}, &entry, NULL);
+			if (kind == HX_LOG_PUT && size < HX_LOG_RECORD_HEAD_SIZE)
+				assert_int_equal(
+					hx_log_entry_decode(
+						(struct hapax_bytes){at, size}, &entry, NULL),
+					HAPAX_ERR_CORRUPT);
+			free(at);
+		}
+	}
+}
+
 static void names_come_back(void **state)
 {
 	static const char *const foreign[] = {
@@ -356,6 +380,7 @@ int main(void)
 		cmocka_unit_test(random_records_come_back),
 		cmocka_unit_test(mark_is_the_put_of_its_record),
 		cmocka_unit_test(other_entries_come_back),
+		cmocka_unit_test(short_entries_are_refused),
 		cmocka_unit_test(names_come_back),
 	};
 

@@ -473,8 +473,6 @@ static enum hapax_status decode_keyed(
 	struct rest rest = {at + HX_LOG_RECORD_HEAD_SIZE, 0, false};
 
 	memset(record, 0, sizeof(*record));
-	if (entry->size < HX_LOG_RECORD_HEAD_SIZE)
-		return corrupt(err, "it is too short");
 	rest.size = entry->size - HX_LOG_RECORD_HEAD_SIZE;
 	entry->as.put.scope = hx_get32(at + HX_LOG_ENTRY_SCOPE);
 	entry->as.put.encoding = (uint8_t)(bits >> BITS_ENCODING_SHIFT);
@@ -506,8 +504,6 @@ static enum hapax_status decode_scope(
 	size_t tenant_size = hx_get16(at + 20);
 	size_t group_size = hx_get16(at + 22);
 
-	if (entry->size < HX_LOG_SCOPE_HEAD_SIZE)
-		return corrupt(err, "it is too short");
 	rest.size = entry->size - HX_LOG_SCOPE_HEAD_SIZE;
 	entry->as.scope.number = hx_get32(at + 16);
 	entry->as.scope.tenant = take_bytes(&rest, tenant_size);
@@ -522,8 +518,6 @@ static enum hapax_status decode_scope(
 static enum hapax_status decode_manifest(
 	const unsigned char *at, struct hx_log_entry *entry, struct hapax_error *err)
 {
-	if (entry->size < HX_LOG_MANIFEST_HEAD_SIZE)
-		return corrupt(err, "it is too short");
 	entry->as.manifest.log_first_id = hx_get64(at + 16);
 	entry->as.manifest.next_class_id = hx_get64(at + 24);
 	entry->as.manifest.count = hx_get32(at + 32);
@@ -572,9 +566,23 @@ static void decode_seal(const unsigned char *at, struct hx_log_seal *seal)
 	seal->put_bytes = hx_get64(at + 64);
 }
 
+/* The fixed part of an entry of this kind: nothing of it is read before it is known to be there. */
+static size_t head_size(uint8_t kind)
+{
+	switch (kind) {
+	case HX_LOG_PUT:
+	case HX_LOG_REMOVE: return HX_LOG_RECORD_HEAD_SIZE;
+	case HX_LOG_SCOPE: return HX_LOG_SCOPE_HEAD_SIZE;
+	case HX_LOG_MANIFEST: return HX_LOG_MANIFEST_HEAD_SIZE;
+	default: return HX_LOG_ENTRY_HEAD_SIZE;
+	}
+}
+
 static enum hapax_status decode_body(
 	const unsigned char *at, struct hx_log_entry *entry, struct hapax_error *err)
 {
+	if (entry->size < head_size(entry->kind))
+		return corrupt(err, "it is too short");
 	switch (entry->kind) {
 	case HX_LOG_PUT:
 	case HX_LOG_REMOVE: return decode_keyed(at, entry, err);

@@ -68,6 +68,9 @@ static enum hapax_status run_look(struct hx_log_task *task)
 		look->until_id = last_id;
 	if (first_id > last_id || first_id > look->until_id || last_id == 0)
 		return HAPAX_OK;
+	/* A little is not worth the syncs: it is read at the next open, and that is all. */
+	if (writer->left_bytes < writer->segment_bytes / 2)
+		return HAPAX_OK;
 	/* Claims that live long would only be moved in a circle. */
 	if (last_id - first_id < 2 * look->log->held_bytes / writer->segment_bytes)
 		return HAPAX_OK;
@@ -288,6 +291,8 @@ static enum hapax_status write_manifest(struct pass *pass)
 		pass->next.count, lsn);
 	writer->manifest = pass->next;
 	pass->next = before;
+	writer->left_bytes -=
+		writer->left_bytes < pass->log_end ? writer->left_bytes : pass->log_end;
 	return HAPAX_OK;
 }
 

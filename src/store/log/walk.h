@@ -82,6 +82,7 @@ struct hx_log_walk_result {
 	uint64_t log_end;      /* where its frames end */
 	uint64_t log_run_id;   /* the first segment that was read */
 	uint64_t log_top_id;   /* the highest id there is, in use or not */
+	uint64_t log_bytes;    /* of frames in all of the log */
 	uint64_t next_lsn;
 	uint64_t next_class_id;
 	uint64_t token; /* the last frame's mark, or STORE's floor */

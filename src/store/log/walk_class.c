@@ -248,6 +248,7 @@ enum hapax_status hx_walk_classes(struct hx_walk *walk)
 {
 	struct hx_log_walk_result *result = walk->result;
 
+	result->log_bytes = walk->bytes_done;
 	if (walk->visitor->log_end != NULL)
 		walk->visitor->log_end(walk->visitor->context);
 	note_leftovers(walk);

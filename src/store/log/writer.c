@@ -20,7 +20,9 @@
 enum {
 	/* A frame of this size is written before more is added: bounds the wait. */
 	FRAME_BYTES_SOFT = 1024 * 1024,
+	/* A small store is small, and a busy one soon has segments of full size. */
 	SEGMENT_BYTES_FIRST = 1024 * 1024,
+	SEGMENT_GROWTH = 4,
 	/* Of a segment, for what ends claims, as long as the next one is not there. */
 	RESERVE_DIVISOR = 4,
 	/* In unsafe mode tokens are given out before they are durable. */
@@ -432,7 +434,7 @@ enum hapax_status hx_log_writer_sync(struct hx_log_writer *writer)
 
 static uint64_t next_size(const struct hx_log_writer *writer, uint64_t bytes)
 {
-	uint64_t next = bytes == 0 ? SEGMENT_BYTES_FIRST : bytes * 2;
+	uint64_t next = bytes == 0 ? SEGMENT_BYTES_FIRST : bytes * SEGMENT_GROWTH;
 
 	return next < writer->segment_bytes ? next : writer->segment_bytes;
 }
@@ -509,6 +511,7 @@ static enum hapax_status roll(struct hx_log_writer *writer)
 	if (writer->active.file >= 0) {
 		writer->begin_id = writer->active.header.id;
 		writer->begin_end = writer->active.offset;
+		writer->left_bytes += writer->active.offset;
 	}
 	hx_log_segment_close(&writer->active);
 	hx_mutex_lock(&writer->spare_mutex);
@@ -652,6 +655,7 @@ enum hapax_status hx_log_writer_resume(
 	writer->last_id = walk->log_last_id;
 	writer->begin_id = walk->log_last_id;
 	writer->begin_end = walk->log_end;
+	writer->left_bytes = walk->log_bytes;
 	writer->manifest.log_first_id = walk->log_first_id;
 	writer->manifest.next_class_id = walk->next_class_id;
 	writer->segment_count = 1;

@@ -67,6 +67,7 @@ struct hx_log_writer {
 	struct hx_log_segment active; /* closed: none yet */
 	uint64_t last_id;             /* of the last segment that has frames */
 	struct hx_log_manifest manifest;
+	uint64_t left_bytes; /* about: of log segments that are not written any more */
 
 	struct hx_mutex spare_mutex; /* guards what follows */
 	_Atomic uint32_t has_spare;  /* also read without it */
