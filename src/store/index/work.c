@@ -142,7 +142,7 @@ static void admit_end(
 		leave_out_all(&work->transition.next);
 }
 
-static enum hapax_status admit(
+static enum hapax_status admit_limited(
 	struct hx_work *work, const struct hx_work_context *context, bool may_evict)
 {
 	struct hx_admission admission = {
@@ -155,8 +155,6 @@ static enum hapax_status admit(
 	};
 	enum hapax_status status;
 
-	if (work->transition.effect != HX_EFFECT_PUT || !hx_index_is_limited(context->index))
-		return HAPAX_OK;
 	if (ends_a_claim(work->op)) {
 		admit_end(work, context, &admission);
 		return HAPAX_OK;
@@ -164,6 +162,14 @@ static enum hapax_status admit(
 	status = hx_index_admit(context->index, &admission, context->rules.now_ms);
 	work->is_admitted = status == HAPAX_OK && work->place == 0;
 	return status;
+}
+
+static enum hapax_status admit(
+	struct hx_work *work, const struct hx_work_context *context, bool may_evict)
+{
+	if (work->transition.effect != HX_EFFECT_PUT || !hx_index_is_limited(context->index))
+		return HAPAX_OK;
+	return admit_limited(work, context, may_evict);
 }
 
 /* Write the record that is to be. */
