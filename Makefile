@@ -6,13 +6,14 @@
 #   make asan    every test under AddressSanitizer and UBSan; make tsan: under ThreadSanitizer
 #   make lint    what a machine can say about the source; make fmt: lay it out
 #   make proof   the full counts; the table goes to build/proof.txt. Takes long.
+#   make mutants known bugs, planted one at a time: the tests must catch each of them
 #   make soak    random seeds until stopped or until one fails
 #   make bench   figures against peers, into bench/results/
 #   make install DESTDIR and PREFIX as usual; make clean
 
 PREFIX ?= /usr/local
 
-.PHONY: all run test proof soak bench lint fmt asan tsan install clean
+.PHONY: all run test proof mutants soak bench lint fmt asan tsan install clean
 # build/ is shared by the targets; parallelism is ninja's.
 .NOTPARALLEL:
 
@@ -43,6 +44,10 @@ tsan:
 proof:
 	@tools/setup build test
 	@tools/proof
+
+mutants:
+	@tools/setup build test
+	@tools/mutants $(BUG)
 
 soak:
 	@tools/setup build test

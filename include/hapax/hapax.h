@@ -27,6 +27,7 @@
 #include <hapax/clock.h>
 #include <hapax/error.h>
 #include <hapax/key.h>
+#include <hapax/processor.h>
 #include <hapax/record.h>
 #include <hapax/store.h>
 

@@ -16,6 +16,9 @@
  * - An answer is durable only when the caller's COMMIT has returned, and only as
  *   far as the connection's own journal_mode and synchronous promise. So is a
  *   token: the number of a claim that was rolled back may be given to another.
+ * - SQLite may end the caller's transaction by itself, as when the disk is full
+ *   (sqlite3_get_autocommit() tells). The operation then fails, and every later one
+ *   with HAPAX_ERR_FAILED until the caller joins again.
  * - Counters of decisions live in this process only.
  */
 #ifndef HAPAX_SQLITE_H

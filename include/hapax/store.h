@@ -57,6 +57,9 @@ enum hapax_store_flags {
 	HAPAX_STORE_MUST_EXIST = 1 << 1,      /* do not create what is not there */
 };
 
+/* How far an open has come; units are bytes. Called now and then, by the thread that opens. */
+typedef void hapax_store_progress_fn(uint64_t done, uint64_t total, void *context);
+
 /* Zero means the default in every field. */
 struct hapax_store_options {
 	size_t size;                     /* set by HAPAX_STORE_OPTIONS_INIT */
@@ -70,15 +73,24 @@ struct hapax_store_options {
 	int64_t clock_step_ms_max;       /* 0: 7 days; how far a restart may jump ahead */
 	int64_t sweep_interval_ms;       /* 0: 5 minutes */
 	int64_t timeout_ms;              /* 0: 5 seconds; how long a call waits for a busy store */
+	uint64_t segment_bytes;          /* file: only; 0: 64 MiB; at least 16 KiB */
+	/*
+	 * file: only. 0: every answer is durable. Otherwise unsafe: answers are given
+	 * before they are, and a crash may take back as many milliseconds of them.
+	 */
+	int64_t unsafe_interval_ms;
+	hapax_store_progress_fn *progress; /* NULL: nobody wants to know */
+	void *progress_context;
 };
 
-#define HAPAX_STORE_OPTIONS_INIT                                                                   \
-	{                                                                                          \
-		sizeof(struct hapax_store_options), 0, HAPAX_EVICT_NONE, NULL, 0, 0, 0, 0, 0, 0, 0 \
+#define HAPAX_STORE_OPTIONS_INIT                                                                 \
+	{                                                                                        \
+		sizeof(struct hapax_store_options), 0, HAPAX_EVICT_NONE, NULL, 0, 0, 0, 0, 0, 0, \
+			0, 0, 0, NULL, NULL                                                      \
 	}
 
 /*
- * Open a store by URL: "memory:", "sqlite:FILE". An unknown scheme is
+ * Open a store by URL: "memory:", "sqlite:FILE", "file:DIR". An unknown scheme is
  * HAPAX_ERR_UNSUPPORTED, and the message lists the known ones. options may be NULL.
  *
  * Owned: *ret_store, by the caller; see hapax_store_close(). Blocks on files.
@@ -110,6 +122,7 @@ enum hapax_op_type {
 	HAPAX_OP_FORGET = 8,   /* remove a DONE or FAILED record */
 	HAPAX_OP_SET = 9,      /* write a DONE record with a value, as Redis SET does */
 	HAPAX_OP_EXPIRE = 10,  /* change the expiry of a record made by set */
+	HAPAX_OP_LOAD = 11,    /* write a record as it is; for copies (copy.h), decides nothing */
 };
 
 enum hapax_op_flags {
@@ -177,10 +190,15 @@ struct hapax_op {
 	struct hapax_bytes owner;          /* claim: text for people, at most 128 bytes */
 	struct hapax_bytes error;          /* release, park: text for people, at most 1,024 bytes */
 	struct hapax_bytes expected;       /* set: for HAPAX_SET_IF_EQUAL */
-	int64_t lease_ms;                  /* claim, renew: 0 is 30 s; at most 7 d */
-	int64_t ttl_ms;                    /* claim, check, set, expire: 0 is 24 h */
-	enum hapax_on_lapse on_lapse;      /* claim */
-	enum hapax_set_if set_if;          /* set */
+	/*
+	 * load: the record to write in place of what the key has, with its token and
+	 * times; its own names are not read. Tokens go on above its token.
+	 */
+	const struct hapax_record *load;
+	int64_t lease_ms;             /* claim, renew: 0 is 30 s; at most 7 d */
+	int64_t ttl_ms;               /* claim, check, set, expire: 0 is 24 h */
+	enum hapax_on_lapse on_lapse; /* claim */
+	enum hapax_set_if set_if;     /* set */
 
 	/* In for renew, complete, release, park. Out for every other. */
 	uint64_t token;

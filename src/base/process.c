@@ -9,10 +9,12 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 
 pid_t hx_process_id(void)
@@ -25,7 +27,7 @@ static int add_descriptor(posix_spawn_file_actions_t *actions, int fd, int child
 	return fd < 0 ? 0 : posix_spawn_file_actions_adddup2(actions, fd, child_fd);
 }
 
-static int add_descriptors(posix_spawn_file_actions_t *actions, int stdout_fd, int stderr_fd)
+static int add_outputs(posix_spawn_file_actions_t *actions, int stdout_fd, int stderr_fd)
 {
 	int failed;
 
@@ -39,18 +41,39 @@ static int add_descriptors(posix_spawn_file_actions_t *actions, int stdout_fd, i
 	return failed ? failed : add_descriptor(actions, stderr_fd, STDERR_FILENO);
 }
 
-/* Our threads block signals; a child that inherited that could not be stopped. */
-static int unblock_signals(posix_spawnattr_t *attributes)
+static int add_descriptors(posix_spawn_file_actions_t *actions, const struct hx_process_plan *plan)
 {
+	int failed = add_outputs(actions, plan->stdout_fd, plan->stderr_fd);
+
+	if (!failed)
+		failed = add_descriptor(actions, plan->stdin_fd, STDIN_FILENO);
+	/* A copy onto itself is how a spawn says "do not close this one". */
+	if (!failed)
+		failed = add_descriptor(actions, plan->kept_fd, plan->kept_fd);
+	return failed;
+}
+
+/* Our threads block signals; a child that inherited that could not be stopped. */
+static int set_attributes(posix_spawnattr_t *attributes, const struct hx_process_plan *plan)
+{
+	unsigned flags = POSIX_SPAWN_SETSIGMASK;
 	sigset_t none;
 	int failed;
 
 	(void)sigemptyset(&none);
 	failed = posix_spawnattr_setsigmask(attributes, &none);
-	return failed ? failed : posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK);
+	if (!failed && plan->defaults != NULL) {
+		flags |= POSIX_SPAWN_SETSIGDEF;
+		failed = posix_spawnattr_setsigdefault(attributes, plan->defaults);
+	}
+	if (!failed && (plan->flags & HX_PROCESS_GROUP)) {
+		flags |= POSIX_SPAWN_SETPGROUP;
+		failed = posix_spawnattr_setpgroup(attributes, 0);
+	}
+	return failed ? failed : posix_spawnattr_setflags(attributes, (short)flags);
 }
 
-static int spawn(const char *const argv[], int stdout_fd, int stderr_fd, pid_t *ret_pid)
+static int spawn(const struct hx_process_plan *plan, const char *const *env, pid_t *ret_pid)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -62,30 +85,69 @@ static int spawn(const char *const argv[], int stdout_fd, int stderr_fd, pid_t *
 	failed = posix_spawnattr_init(&attributes);
 	if (failed)
 		goto out_actions;
-	failed = unblock_signals(&attributes);
+	failed = set_attributes(&attributes, plan);
 	if (!failed)
-		failed = add_descriptors(&actions, stdout_fd, stderr_fd);
-	/* POSIX promises that argv is not written, but its type cannot say so. */
+		failed = add_descriptors(&actions, plan);
+	/* POSIX promises that neither array is written, but its types cannot say so. */
 	if (!failed)
 		failed = posix_spawnp(
-			ret_pid, argv[0], &actions, &attributes, (char *const *)(uintptr_t)argv,
-			environ);
+			ret_pid, plan->argv[0], &actions, &attributes,
+			(char *const *)(uintptr_t)plan->argv, (char *const *)(uintptr_t)env);
 	(void)posix_spawnattr_destroy(&attributes);
 out_actions:
 	(void)posix_spawn_file_actions_destroy(&actions);
 	return failed;
 }
 
-enum hapax_status hx_process_spawn(
-	const char *const argv[], int stdout_fd, int stderr_fd, pid_t *ret_pid,
-	struct hapax_error *err)
+/* Is variable, NAME=VALUE, one of those that are set anew? */
+static bool is_replaced(const char *variable, const char *const *set)
 {
+	size_t size = strcspn(variable, "=");
+
+	for (; *set != NULL; set++)
+		if (strncmp(variable, *set, size) == 0 && (*set)[size] == '=')
+			return true;
+	return false;
+}
+
+/* Our environment with set in it, to be freed; NULL: no memory. */
+static const char **make_environment(const char *const *set)
+{
+	size_t count = 0, used = 0;
+	const char **env;
+
+	while (environ[count] != NULL)
+		count++;
+	for (size_t i = 0; set[i] != NULL; i++)
+		count++;
+	env = hx_alloc_zero(count + 1, sizeof(*env));
+	if (env == NULL)
+		return NULL;
+	for (char **at = environ; *at != NULL; at++)
+		if (!is_replaced(*at, set))
+			env[used++] = *at;
+	for (; *set != NULL; set++)
+		env[used++] = *set;
+	assert(used <= count);
+	return env;
+}
+
+enum hapax_status hx_process_start(
+	const struct hx_process_plan *plan, pid_t *ret_pid, struct hapax_error *err)
+{
+	const char *const *env = (const char *const *)(uintptr_t)environ;
+	const char **made = NULL;
 	enum hapax_status status;
 	pid_t pid;
 	int failed;
 
-	assert(argv[0] != NULL);
-	failed = spawn(argv, stdout_fd, stderr_fd, &pid);
+	assert(plan->argv[0] != NULL);
+	if (plan->set != NULL) {
+		made = make_environment(plan->set);
+		env = made;
+	}
+	failed = env != NULL ? spawn(plan, env, &pid) : ENOMEM;
+	hx_free(made);
 	if (!failed) {
 		*ret_pid = pid;
 		return HAPAX_OK;
@@ -93,37 +155,102 @@ enum hapax_status hx_process_spawn(
 	status = failed == ENOENT || failed == EACCES || failed == ENOEXEC
 		? HAPAX_ERR_INVALID
 		: hx_status_from_errno(failed);
-	return hx_error_set(err, status, failed, "program \"%s\" did not start", argv[0]);
+	return hx_error_set(err, status, failed, "program \"%s\" did not start", plan->argv[0]);
+}
+
+enum hapax_status hx_process_spawn(
+	const char *const argv[], int stdout_fd, int stderr_fd, pid_t *ret_pid,
+	struct hapax_error *err)
+{
+	struct hx_process_plan plan = HX_PROCESS_PLAN_INIT;
+
+	plan.argv = argv;
+	plan.stdout_fd = stdout_fd;
+	plan.stderr_fd = stderr_fd;
+	return hx_process_start(&plan, ret_pid, err);
+}
+
+bool hx_process_signal(pid_t pid, int number, unsigned flags)
+{
+	assert(pid > 1);
+	return kill(flags & HX_PROCESS_GROUP ? -pid : pid, number) == 0;
+}
+
+static struct hx_process_end end_of(int wait_status)
+{
+	if (WIFEXITED(wait_status))
+		return (struct hx_process_end){.exit_code = WEXITSTATUS(wait_status)};
+	return (struct hx_process_end){.exit_code = -1, .signal = WTERMSIG(wait_status)};
+}
+
+/* What waitpid() says; -1 with errno set. */
+static pid_t wait_for(pid_t pid, int options, int *ret_wait_status)
+{
+	pid_t waited;
+
+	assert(pid > 0);
+	do
+		waited = waitpid(pid, ret_wait_status, options);
+	while (waited < 0 && errno == EINTR);
+	return waited;
+}
+
+static enum hapax_status not_waited(pid_t pid, struct hapax_error *err)
+{
+	return hx_error_set(
+		err, hx_status_from_errno(errno), errno, "process %d was not waited for", (int)pid);
+}
+
+enum hapax_status hx_process_poll(
+	pid_t pid, bool *ret_has_ended, struct hx_process_end *ret_end, struct hapax_error *err)
+{
+	int wait_status;
+	pid_t waited = wait_for(pid, WNOHANG, &wait_status);
+
+	if (waited < 0)
+		return not_waited(pid, err);
+	*ret_has_ended = waited == pid;
+	if (waited == pid)
+		*ret_end = end_of(wait_status);
+	return HAPAX_OK;
 }
 
 enum hapax_status hx_process_wait(
 	pid_t pid, struct hx_process_end *ret_end, struct hapax_error *err)
 {
 	int wait_status;
-	pid_t waited;
 
-	assert(pid > 0);
-	do
-		waited = waitpid(pid, &wait_status, 0);
-	while (waited < 0 && errno == EINTR);
-	if (waited < 0)
-		return hx_error_set(
-			err, hx_status_from_errno(errno), errno, "process %d was not waited for",
-			(int)pid);
-	if (WIFEXITED(wait_status))
-		*ret_end = (struct hx_process_end){.exit_code = WEXITSTATUS(wait_status)};
-	else
-		*ret_end =
-			(struct hx_process_end){.exit_code = -1, .signal = WTERMSIG(wait_status)};
+	if (wait_for(pid, 0, &wait_status) < 0)
+		return not_waited(pid, err);
+	*ret_end = end_of(wait_status);
 	return HAPAX_OK;
 }
 
-bool hx_file_lock(int fd)
+/* flock() without waiting; 0, or -1 with errno set. */
+static int try_lock(int fd, int kind)
 {
 	int failed;
 
 	do
-		failed = flock(fd, LOCK_EX | LOCK_NB);
+		failed = flock(fd, kind | LOCK_NB);
 	while (failed && errno == EINTR);
-	return !failed;
+	return failed;
+}
+
+bool hx_file_lock(int fd)
+{
+	return try_lock(fd, LOCK_EX) == 0;
+}
+
+bool hx_file_is_locked(int fd)
+{
+	if (try_lock(fd, LOCK_SH) == 0) {
+		(void)flock(fd, LOCK_UN);
+		errno = 0;
+		return false;
+	}
+	if (errno != EWOULDBLOCK)
+		return false;
+	errno = 0;
+	return true;
 }

@@ -7,6 +7,7 @@
 #ifndef HX_PROCESS_H
 #define HX_PROCESS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -30,6 +31,47 @@ enum hapax_status hx_process_spawn(
 	const char *const argv[], int stdout_fd, int stderr_fd, pid_t *ret_pid,
 	struct hapax_error *err);
 
+enum hx_process_flag {
+	HX_PROCESS_GROUP = 1 << 0, /* the child leads a process group of its own */
+};
+
+/* What to start, and with what. Begin with HX_PROCESS_PLAN_INIT. */
+struct hx_process_plan {
+	const char *const *argv; /* ends with NULL; argv[0] is found along PATH */
+	const char *const *set;  /* NAME=VALUE, over what our environment has; ends with NULL */
+	int stdin_fd;            /* the child's 0, 1 and 2; -1 leaves ours */
+	int stdout_fd;
+	int stderr_fd;
+	int kept_fd;              /* stays open in the child under its own number; -1: none */
+	unsigned flags;           /* enum hx_process_flag */
+	const sigset_t *defaults; /* signals that the child must not ignore; NULL: as we do */
+};
+
+#define HX_PROCESS_PLAN_INIT                        \
+	{                                           \
+		NULL, NULL, -1, -1, -1, -1, 0, NULL \
+	}
+
+/*
+ * As hx_process_spawn(). err->os_errno tells ENOENT, no such program, from what else
+ * kept it from starting.
+ */
+enum hapax_status hx_process_start(
+	const struct hx_process_plan *plan, pid_t *ret_pid, struct hapax_error *err);
+
+/*
+ * Send a signal, 0 for none, to pid or, with HX_PROCESS_GROUP in flags, to its group.
+ * False: there is nobody to get it, or we may not.
+ */
+bool hx_process_signal(pid_t pid, int number, unsigned flags);
+
+/*
+ * Has pid, our child, ended? Never blocks. *ret_end is set when it has, and then the
+ * child was waited for.
+ */
+enum hapax_status hx_process_poll(
+	pid_t pid, bool *ret_has_ended, struct hx_process_end *ret_end, struct hapax_error *err);
+
 /* Blocks until pid, our child, has ended. */
 enum hapax_status hx_process_wait(
 	pid_t pid, struct hx_process_end *ret_end, struct hapax_error *err);
@@ -40,5 +82,11 @@ enum hapax_status hx_process_wait(
  * errno EWOULDBLOCK: somebody else holds it.
  */
 bool hx_file_lock(int fd);
+
+/*
+ * Does somebody hold that lock? Asking disturbs nobody who asks at the same time. On
+ * failure false with errno set, else errno is 0.
+ */
+bool hx_file_is_locked(int fd);
 
 #endif

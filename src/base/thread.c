@@ -272,3 +272,22 @@ bool hx_event_wait_slow(struct hx_event *event, int64_t deadline_ns)
 			return hx_event_is_set(event);
 	}
 }
+
+void hx_ratchet_wake(struct hx_ratchet *ratchet)
+{
+	futex_wake(&ratchet->value, INT_MAX);
+}
+
+void hx_ratchet_wait_slow(struct hx_ratchet *ratchet, uint32_t value)
+{
+	/* Before the value is read: who raises it after that sees a sleeper. */
+	atomic_fetch_add_explicit(&ratchet->sleepers, 1, memory_order_seq_cst);
+	for (;;) {
+		uint32_t seen = atomic_load_explicit(&ratchet->value, memory_order_seq_cst);
+
+		if ((int32_t)(seen - value) >= 0)
+			break;
+		(void)futex_wait(&ratchet->value, seen, INT64_MAX);
+	}
+	atomic_fetch_sub_explicit(&ratchet->sleepers, 1, memory_order_relaxed);
+}

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * thread.h - the thread seam: threads, and four ways to wait for one.
+ * thread.h - the thread seam: threads, and five ways to wait for one.
  *
  * struct hx_mutex and struct hx_cond are for state that is held while something
  * slow happens. struct hx_lock is four bytes for critical sections of a few dozen
  * instructions: spinning pays there, and a sleep is the exception. struct hx_event
- * happens once; waiting for what has happened already costs no system call.
+ * happens once; waiting for what has happened already costs no system call. struct
+ * hx_ratchet is a number that rises; one call wakes all who wait for it.
  *
  * A struct of zeros is an unlocked hx_lock and an unset hx_event. None of these is
  * recursive. Deadlines are hx_clock_mono_ns() values.
@@ -186,6 +187,42 @@ static inline void hx_event_wait(struct hx_event *event)
 static inline bool hx_event_wait_until_ns(struct hx_event *event, int64_t deadline_ns)
 {
 	return hx_event_is_set(event) || hx_event_wait_slow(event, deadline_ns);
+}
+
+struct hx_ratchet {
+	_Atomic uint32_t value;
+	_Atomic uint32_t sleepers;
+};
+
+/* The slow half of wait; not for callers. */
+void hx_ratchet_wait_slow(struct hx_ratchet *ratchet, uint32_t value);
+void hx_ratchet_wake(struct hx_ratchet *ratchet);
+
+static inline void hx_ratchet_init(struct hx_ratchet *ratchet, uint32_t value)
+{
+	atomic_init(&ratchet->value, value);
+	atomic_init(&ratchet->sleepers, 0);
+}
+
+/* Numbers wrap around; two that are compared are less than 2^31 apart. */
+static inline bool hx_ratchet_has(const struct hx_ratchet *ratchet, uint32_t value)
+{
+	return (int32_t)(atomic_load_explicit(&ratchet->value, memory_order_acquire) - value) >= 0;
+}
+
+/* Wait until it has come to value. What was written before raise is seen after wait. */
+static inline void hx_ratchet_wait(struct hx_ratchet *ratchet, uint32_t value)
+{
+	if (!hx_ratchet_has(ratchet, value))
+		hx_ratchet_wait_slow(ratchet, value);
+}
+
+/* One thread at a time; never back. */
+static inline void hx_ratchet_raise(struct hx_ratchet *ratchet, uint32_t value)
+{
+	atomic_store_explicit(&ratchet->value, value, memory_order_seq_cst);
+	if (atomic_load_explicit(&ratchet->sleepers, memory_order_seq_cst) != 0)
+		hx_ratchet_wake(ratchet);
 }
 
 #endif

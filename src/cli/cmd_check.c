@@ -7,10 +7,10 @@
 #include "base/buf.h"
 #include "cli/command.h"
 #include "cli/key_text.h"
+#include "cli/outcome_out.h"
 #include "cli/payload.h"
 #include "cli/record_out.h"
 #include "cli/report.h"
-#include "cli/text.h"
 
 enum { OPTION_PAYLOAD = 1 };
 
@@ -20,116 +20,9 @@ static const struct hx_option options[] = {
 	{.name = NULL},
 };
 
-static int exit_of(enum hapax_outcome outcome)
-{
-	switch (outcome) {
-	case HAPAX_OUTCOME_ACQUIRED: return HX_EXIT_OK;
-	case HAPAX_OUTCOME_REPLAY: return HX_EXIT_NO;
-	case HAPAX_OUTCOME_IN_PROGRESS:
-	case HAPAX_OUTCOME_PARKED: return HX_EXIT_BUSY;
-	case HAPAX_OUTCOME_MISMATCH: return HX_EXIT_MISMATCH;
-	case HAPAX_OUTCOME_NONE:
-	case HAPAX_OUTCOME_APPLIED:
-	case HAPAX_OUTCOME_FOUND:
-	case HAPAX_OUTCOME_ABSENT:
-	case HAPAX_OUTCOME_BUSY:
-	case HAPAX_OUTCOME_NOT_MET:
-	case HAPAX_OUTCOME_SKIPPED: break;
-	}
-	return HX_EXIT_SOFTWARE;
-}
-
-static void print_json(struct hx_out *out, const struct hapax_op *op)
-{
-	struct hx_json_out json;
-
-	hx_json_out_init(&json, out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_text(&json, "outcome", hapax_outcome_name(op->outcome));
-	hx_record_out_name(&json, op->tenant, op->group, op->key);
-	hx_json_out_unsigned(&json, "token", op->token);
-	hx_json_out_unsigned(&json, "attempt", op->attempt);
-	hx_json_out_time(&json, "first_seen", op->first_seen_ms);
-	hx_json_out_time(&json, "expires_at", op->expires_ms);
-	hx_json_out_object_end(&json);
-}
-
-static void print_first_seen(struct hx_out *out, int64_t first_seen_ms, int64_t now_ms)
-{
-	char time[HX_TEXT_SIZE], span[HX_TEXT_SIZE];
-
-	hx_text_time(first_seen_ms, time);
-	hx_text_span(now_ms - first_seen_ms, span);
-	hx_out_printf(out, "  first seen %s (%s ago)", time, span);
-}
-
-static void print_expiry(struct hx_out *out, int64_t expires_ms, int64_t now_ms)
-{
-	char time[HX_TEXT_SIZE], span[HX_TEXT_SIZE];
-
-	if (expires_ms == HAPAX_TIME_NEVER) {
-		hx_out_text(out, ", never expires");
-		return;
-	}
-	hx_text_time(expires_ms, time);
-	hx_text_span(expires_ms - now_ms, span);
-	hx_out_printf(out, ", expires %s (in %s)", time, span);
-}
-
-static void print_holder(struct hx_out *out, const struct hapax_op *op)
-{
-	char span[HX_TEXT_SIZE];
-
-	hx_out_printf(out, "  attempt %u", (unsigned)op->attempt);
-	if (op->record->owner.size > 0) {
-		hx_out_text(out, " by ");
-		hx_out_escaped(out, op->record->owner);
-	}
-	hx_text_span(op->lease_left_ms, span);
-	hx_out_printf(out, ", lease ends in %s", span);
-}
-
 static void print_first(struct hx_out *out)
 {
 	hx_out_coloured(out, HX_COLOUR_GREEN, "first");
-	hx_out_text(out, "\n");
-}
-
-/* What keeps the caller from going on, in one line. */
-static void print_text(struct hx_out *out, const struct hapax_op *op, int64_t now_ms)
-{
-	switch (op->outcome) {
-	case HAPAX_OUTCOME_REPLAY:
-		hx_out_coloured(out, HX_COLOUR_YELLOW, "duplicate");
-		print_first_seen(out, op->first_seen_ms, now_ms);
-		print_expiry(out, op->expires_ms, now_ms);
-		break;
-	case HAPAX_OUTCOME_IN_PROGRESS:
-		hx_out_coloured(out, HX_COLOUR_BLUE, "in progress");
-		print_holder(out, op);
-		break;
-	case HAPAX_OUTCOME_MISMATCH:
-		hx_out_coloured(out, HX_COLOUR_RED, "mismatch");
-		print_first_seen(out, op->first_seen_ms, now_ms);
-		hx_out_text(out, " with another payload");
-		break;
-	case HAPAX_OUTCOME_PARKED:
-		hx_out_coloured(out, HX_COLOUR_YELLOW, "parked");
-		print_first_seen(out, op->first_seen_ms, now_ms);
-		if (op->record->error.size > 0) {
-			hx_out_text(out, ": ");
-			hx_out_escaped(out, op->record->error);
-		}
-		break;
-	case HAPAX_OUTCOME_NONE:
-	case HAPAX_OUTCOME_ACQUIRED:
-	case HAPAX_OUTCOME_APPLIED:
-	case HAPAX_OUTCOME_FOUND:
-	case HAPAX_OUTCOME_ABSENT:
-	case HAPAX_OUTCOME_BUSY:
-	case HAPAX_OUTCOME_NOT_MET:
-	case HAPAX_OUTCOME_SKIPPED: return;
-	}
 	hx_out_text(out, "\n");
 }
 
@@ -150,12 +43,14 @@ static int check(struct hx_invocation *inv, struct hapax_op *op)
 		code = hx_report_error(inv->command->name, &err);
 	} else {
 		if (inv->settings.format == HX_FORMAT_JSON)
-			print_json(&inv->out, op);
+			hx_outcome_json(&inv->out, op);
 		else if (op->outcome == HAPAX_OUTCOME_ACQUIRED)
 			print_first(&inv->out);
 		else
-			print_text(&inv->out, op, hx_settings_now_ms(store));
-		code = exit_of(op->outcome);
+			hx_outcome_text(&inv->out, op, hx_settings_now_ms(store));
+		code = hx_outcome_exit(op->outcome);
+		if (op->outcome == HAPAX_OUTCOME_ACQUIRED)
+			hx_settings_tidy(store);
 	}
 	hapax_store_close(store);
 	hx_buf_done(&buf);

@@ -6,20 +6,14 @@
  * store get their turn, and a signal is heard.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include <hapax/hapax.h>
 
-#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/json_out.h"
+#include "cli/progress.h"
 #include "cli/report.h"
-
-/* Shorter work is over before anybody has read the line. */
-#define PROGRESS_AFTER_NS    INT64_C(1000000000)
-#define PROGRESS_INTERVAL_NS INT64_C(200000000)
 
 struct total {
 	uint64_t looked;
@@ -29,51 +23,18 @@ struct total {
 	bool is_done;
 };
 
-struct progress {
-	bool is_terminal;
-	bool is_shown;
-	int64_t next_ns;
-};
-
-static void progress_init(struct progress *progress)
-{
-	*progress = (struct progress){
-		.is_terminal = isatty(STDERR_FILENO) != 0,
-		.next_ns = hx_clock_mono_ns() + PROGRESS_AFTER_NS,
-	};
-}
-
-static void progress_show(struct progress *progress, const struct total *total)
-{
-	if (!progress->is_terminal || hx_clock_mono_ns() < progress->next_ns)
-		return;
-	/* Back to the left, and what a longer line left there is wiped. */
-	(void)fprintf(
-		stderr, "\r%" PRIu64 " looked at, %" PRIu64 " removed\033[K", total->looked,
-		total->removed);
-	(void)fflush(stderr);
-	progress->is_shown = true;
-	progress->next_ns = hx_clock_mono_ns() + PROGRESS_INTERVAL_NS;
-}
-
-static void progress_done(struct progress *progress)
-{
-	if (progress->is_shown)
-		(void)fputs("\r\033[K", stderr);
-}
-
 static int sweep_all(struct hx_invocation *inv, struct hapax_store *store, struct total *total)
 {
-	struct progress progress;
+	struct hx_progress progress;
 	struct hapax_error err;
 	int code = HX_EXIT_OK;
 
-	progress_init(&progress);
+	hx_progress_init(&progress);
 	while (code == HX_EXIT_OK && !total->is_done) {
 		struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
 
 		if (hapax_store_sweep(store, &sweep, &err) != HAPAX_OK) {
-			progress_done(&progress);
+			hx_progress_done(&progress);
 			return hx_report_error(inv->command->name, &err);
 		}
 		total->looked += sweep.looked;
@@ -83,9 +44,11 @@ static int sweep_all(struct hx_invocation *inv, struct hapax_store *store, struc
 		total->is_done = sweep.done != 0;
 		if (hx_interrupt_signal() != 0)
 			code = HX_EXIT_SIGNAL + hx_interrupt_signal();
-		progress_show(&progress, total);
+		hx_progress_show(
+			&progress, "%" PRIu64 " looked at, %" PRIu64 " removed", total->looked,
+			total->removed);
 	}
-	progress_done(&progress);
+	hx_progress_done(&progress);
 	return code;
 }
 

@@ -19,6 +19,8 @@ static const struct command_exit common_exits[] = {
 	{0, NULL},
 };
 
+static const struct command_exit no_exits[] = {{0, NULL}};
+
 void hx_help_item(struct hx_out *out, const char *name, const char *summary)
 {
 	size_t columns = 2 + hx_text_columns(name);
@@ -39,9 +41,14 @@ static void list_option(struct hx_out *out, const struct hx_option *option)
 
 	if (option->letter != 0)
 		(void)snprintf(letter, sizeof(letter), "-%c, ", option->letter);
-	(void)snprintf(
-		name, sizeof(name), "%s--%s%s%s", letter, option->name,
-		option->value != NULL ? " " : "", option->value != NULL ? option->value : "");
+	if (option->kind == HX_OPTION_MAYBE)
+		(void)snprintf(
+			name, sizeof(name), "%s--%s[=%s]", letter, option->name, option->value);
+	else
+		(void)snprintf(
+			name, sizeof(name), "%s--%s%s%s", letter, option->name,
+			option->value != NULL ? " " : "",
+			option->value != NULL ? option->value : "");
 	hx_help_item(out, name, option->summary);
 }
 
@@ -82,7 +89,9 @@ void hx_help_command(struct hx_out *out, const struct command *command)
 		command->list(out);
 	list_options(out, command);
 	if (command->exits != NULL)
-		list_exits(out, command->exits, common_exits);
+		list_exits(
+			out, command->exits,
+			command->flags & COMMAND_WRAPPER ? no_exits : common_exits);
 	hx_out_text(out, "\nExamples:\n");
 	for (const struct command_example *e = command->examples; e->line != NULL; e++)
 		hx_out_printf(out, "  %s\n      %s\n", e->line, e->summary);
@@ -98,7 +107,7 @@ void hx_help_overview(struct hx_out *out)
 		"\n"
 		"Commands:\n");
 	for (size_t i = 0; hx_commands[i] != NULL; i++)
-		hx_out_printf(out, "  %-10s%s\n", hx_commands[i]->name, hx_commands[i]->summary);
+		hx_out_printf(out, "  %-12s%s\n", hx_commands[i]->name, hx_commands[i]->summary);
 	hx_out_text(out, "\nOptions of every command that uses a store:\n");
 	for (const struct hx_option *o = hx_common_options; o->name != NULL; o++)
 		list_option(out, o);
@@ -110,6 +119,7 @@ void hx_help_overview(struct hx_out *out)
 		"                            sqlite:$XDG_STATE_HOME/hapax/hapax.db is used\n"
 		"  HAPAX_TTL                 the TTL, where --ttl is not given; then\n"
 		"  IDEMPOTENCY_TTL           this one; without any of them it is 24h\n"
+		"  HAPAX_TOKEN               the token, where --token is not given; run sets it\n"
 		"  NO_COLOR                  no colours, not even on a terminal\n"
 		"\n"
 		"'hapax help COMMAND' tells more, with examples. See also: man hapax\n");

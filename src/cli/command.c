@@ -4,14 +4,18 @@
  */
 #include "cli/command.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "cli/report.h"
 #include "cli/suggest.h"
 
 const struct command *const hx_commands[] = {
-	&hx_cmd_check, &hx_cmd_lookup, &hx_cmd_forget,   &hx_cmd_keys, &hx_cmd_stats,   &hx_cmd_gc,
-	&hx_cmd_key,   &hx_cmd_uuid7,  &hx_cmd_backtest, &hx_cmd_help, &hx_cmd_version, NULL,
+	&hx_cmd_run,    &hx_cmd_claim,   &hx_cmd_renew, &hx_cmd_complete, &hx_cmd_release,
+	&hx_cmd_park,   &hx_cmd_resolve, &hx_cmd_check, &hx_cmd_lookup,   &hx_cmd_explain,
+	&hx_cmd_forget, &hx_cmd_keys,    &hx_cmd_stats, &hx_cmd_gc,       &hx_cmd_store,
+	&hx_cmd_fsck,   &hx_cmd_key,     &hx_cmd_uuid7, &hx_cmd_backtest, &hx_cmd_completion,
+	&hx_cmd_help,   &hx_cmd_version, NULL,
 };
 
 const struct command *hx_command_find(const char *name)
@@ -56,6 +60,7 @@ static int check_operands(const struct hx_invocation *inv)
 
 int hx_command_run(const struct command *command, int argc, char **argv)
 {
+	bool is_wrapper = (command->flags & COMMAND_WRAPPER) != 0;
 	const struct hx_option *common = NULL;
 	struct hx_invocation inv = {.command = command};
 	int code;
@@ -63,7 +68,9 @@ int hx_command_run(const struct command *command, int argc, char **argv)
 	hx_out_init(&inv.out, stdout);
 	if (command->flags & COMMAND_STORE)
 		common = hx_common_options;
-	code = hx_options_parse(command->name, command->options, common, argc, argv, &inv.options);
+	code = hx_options_parse(
+		command->name, command->options, common, is_wrapper ? HX_OPTIONS_END_AT_OPERAND : 0,
+		argc, argv, &inv.options);
 	if (code == HX_EXIT_OK && inv.options.help) {
 		hx_help_command(&inv.out, command);
 		return hx_out_finish(&inv.out, command->name, HX_EXIT_OK);
@@ -74,5 +81,7 @@ int hx_command_run(const struct command *command, int argc, char **argv)
 		code = hx_settings_read(&inv);
 	if (code == HX_EXIT_OK)
 		code = command->run(&inv);
+	else if (is_wrapper)
+		code = HX_EXIT_WRAPPER;
 	return hx_out_finish(&inv.out, command->name, code);
 }

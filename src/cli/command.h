@@ -29,6 +29,11 @@ enum command_flags {
 	COMMAND_STORE = 1 << 0, /* takes the common options; settings are read */
 	COMMAND_SCOPE = 1 << 1, /* --scope means something here */
 	COMMAND_TTL = 1 << 2,   /* so does --ttl */
+	/*
+	 * Its operands are another program, whose exit status it passes on: they end the
+	 * options, and every failure of our own is HX_EXIT_WRAPPER.
+	 */
+	COMMAND_WRAPPER = 1 << 3,
 };
 
 /* A line that works as it stands; tests run every one of them. */
@@ -65,13 +70,24 @@ struct command {
 
 extern const struct command hx_cmd_backtest;
 extern const struct command hx_cmd_check;
+extern const struct command hx_cmd_claim;
+extern const struct command hx_cmd_complete;
+extern const struct command hx_cmd_completion;
+extern const struct command hx_cmd_explain;
 extern const struct command hx_cmd_forget;
+extern const struct command hx_cmd_fsck;
 extern const struct command hx_cmd_gc;
 extern const struct command hx_cmd_help;
 extern const struct command hx_cmd_key;
 extern const struct command hx_cmd_keys;
 extern const struct command hx_cmd_lookup;
+extern const struct command hx_cmd_park;
+extern const struct command hx_cmd_release;
+extern const struct command hx_cmd_renew;
+extern const struct command hx_cmd_resolve;
+extern const struct command hx_cmd_run;
 extern const struct command hx_cmd_stats;
+extern const struct command hx_cmd_store;
 extern const struct command hx_cmd_uuid7;
 extern const struct command hx_cmd_version;
 

@@ -5,9 +5,15 @@
 #include "cli/interrupt.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 static volatile sig_atomic_t caught;
+
+static const int write_signals[] = {SIGPIPE, SIGXFSZ};
+
+/* In the order of write_signals: it was not ignored when we were started. */
+static bool was_default[sizeof(write_signals) / sizeof(write_signals[0])];
 
 static void remember(int number)
 {
@@ -19,8 +25,20 @@ void hx_interrupt_ignore_writes(void)
 	struct sigaction action = {.sa_handler = SIG_IGN};
 
 	(void)sigemptyset(&action.sa_mask);
-	(void)sigaction(SIGPIPE, &action, NULL);
-	(void)sigaction(SIGXFSZ, &action, NULL);
+	for (size_t i = 0; i < sizeof(write_signals) / sizeof(write_signals[0]); i++) {
+		struct sigaction before = {.sa_handler = SIG_IGN};
+
+		(void)sigaction(write_signals[i], &action, &before);
+		was_default[i] = before.sa_handler != SIG_IGN;
+	}
+}
+
+void hx_interrupt_child_defaults(sigset_t *ret)
+{
+	(void)sigemptyset(ret);
+	for (size_t i = 0; i < sizeof(write_signals) / sizeof(write_signals[0]); i++)
+		if (was_default[i])
+			(void)sigaddset(ret, write_signals[i]);
 }
 
 void hx_interrupt_watch(void)

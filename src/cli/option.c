@@ -119,7 +119,8 @@ static int keep(const struct parser *parser, const struct hx_option *option, con
 	*value = (struct hx_option_value){.option = option, .text = text};
 	switch (option->kind) {
 	case HX_OPTION_FLAG:
-	case HX_OPTION_TEXT: return HX_EXIT_OK;
+	case HX_OPTION_TEXT:
+	case HX_OPTION_MAYBE: return HX_EXIT_OK;
 	case HX_OPTION_CHOICE: return read_choice(parser, value);
 	case HX_OPTION_COUNT: return read_count(parser, value);
 	}
@@ -154,6 +155,8 @@ static int read_long(struct parser *parser, const char *argument)
 				parser->command, "--%s takes no value", option->name);
 		return keep(parser, option, NULL);
 	}
+	if (option->kind == HX_OPTION_MAYBE)
+		return keep(parser, option, value);
 	return value != NULL ? keep(parser, option, value) : keep_next(parser, option);
 }
 
@@ -176,7 +179,7 @@ static int read_letters(struct parser *parser, const char *letters)
 				parser->command);
 			return HX_EXIT_USAGE;
 		}
-		if (option->kind == HX_OPTION_FLAG)
+		if (option->kind == HX_OPTION_FLAG || option->kind == HX_OPTION_MAYBE)
 			code = keep(parser, option, NULL);
 		else if (letters[1] != '\0')
 			return keep(parser, option, letters + 1);
@@ -187,8 +190,8 @@ static int read_letters(struct parser *parser, const char *letters)
 }
 
 int hx_options_parse(
-	const char *command, const struct hx_option *own, const struct hx_option *common, int argc,
-	char **argv, struct hx_options *ret)
+	const char *command, const struct hx_option *own, const struct hx_option *common,
+	unsigned flags, int argc, char **argv, struct hx_options *ret)
 {
 	struct parser parser = {
 		.command = command,
@@ -205,14 +208,16 @@ int hx_options_parse(
 		char *argument = argv[parser.index++];
 
 		/* Operands move to the front, over arguments that have been read. */
-		if (is_ended || argument[0] != '-' || argument[1] == '\0')
+		if (is_ended || argument[0] != '-' || argument[1] == '\0') {
 			argv[ret->operand_count++] = argument;
-		else if (strcmp(argument, "--") == 0)
+			is_ended = is_ended || (flags & HX_OPTIONS_END_AT_OPERAND) != 0;
+		} else if (strcmp(argument, "--") == 0) {
 			is_ended = true;
-		else if (argument[1] == '-')
+		} else if (argument[1] == '-') {
 			code = read_long(&parser, argument);
-		else
+		} else {
 			code = read_letters(&parser, argument + 1);
+		}
 	}
 	assert(ret->operand_count <= (size_t)argc);
 	return code;

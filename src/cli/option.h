@@ -18,6 +18,7 @@ enum hx_option_kind {
 	HX_OPTION_TEXT,   /* any value; the command judges it */
 	HX_OPTION_CHOICE, /* one of choices */
 	HX_OPTION_COUNT,  /* a whole number above 0 */
+	HX_OPTION_MAYBE,  /* a value or none; one is given as --name=VALUE only */
 };
 
 struct hx_option {
@@ -38,7 +39,7 @@ enum { HX_OPTION_VALUES_MAX = 256 };
 
 struct hx_option_value {
 	const struct hx_option *option;
-	const char *text; /* NULL for a flag; borrowed from argv */
+	const char *text; /* NULL for a flag and a MAYBE without value; borrowed from argv */
 	int64_t number;   /* of a COUNT; of a CHOICE its index */
 };
 
@@ -50,14 +51,19 @@ struct hx_options {
 	int help; /* -h or --help was seen; parsing stopped there */
 };
 
+enum hx_options_flag {
+	/* The first operand ends the options: what follows belongs to another program. */
+	HX_OPTIONS_END_AT_OPERAND = 1 << 0,
+};
+
 /*
  * Parse argv, whose first element is the first argument, by two tables; common may
  * be NULL. Returns HX_EXIT_OK, or HX_EXIT_USAGE after saying what was wrong with
  * it, under the name of command.
  */
 int hx_options_parse(
-	const char *command, const struct hx_option *own, const struct hx_option *common, int argc,
-	char **argv, struct hx_options *ret);
+	const char *command, const struct hx_option *own, const struct hx_option *common,
+	unsigned flags, int argc, char **argv, struct hx_options *ret);
 
 /* The last value of the option with this id, or NULL when it was not given. */
 const struct hx_option_value *hx_options_get(const struct hx_options *options, int id);

@@ -53,7 +53,7 @@ static void write_hex(
 	hx_json_out_text(json, name, text);
 }
 
-static void write_result(struct hx_json_out *json, const struct hapax_result *result)
+void hx_record_out_result(struct hx_json_out *json, const struct hapax_result *result)
 {
 	if (result->kind == HAPAX_RESULT_NONE) {
 		hx_json_out_null(json, "result");
@@ -100,7 +100,7 @@ void hx_record_out_json(
 	if (record->error.size > 0)
 		hx_json_out_bytes(json, "error", record->error);
 	if (with_result)
-		write_result(json, &record->result);
+		hx_record_out_result(json, &record->result);
 }
 
 enum hx_colour hx_record_out_colour(enum hapax_state state)

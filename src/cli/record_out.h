@@ -31,6 +31,9 @@ void hx_record_out_name(
 void hx_record_out_json(
 	struct hx_json_out *json, const struct hapax_record *record, bool with_result);
 
+/* The member result: an object, or null when there is none. */
+void hx_record_out_result(struct hx_json_out *json, const struct hapax_result *result);
+
 enum hx_colour hx_record_out_colour(enum hapax_state state);
 
 #endif

@@ -20,6 +20,9 @@
 #include "cli/report.h"
 
 /* In the order of enum hx_format. */
+/* Expired records that go for each one that comes: a backlog melts, and nobody waits for it. */
+enum { TIDY_COUNT = 16 };
+
 static const char *const formats[] = {"text", "json", NULL};
 
 const struct hx_option hx_common_options[] = {
@@ -240,6 +243,7 @@ int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_
 	int code = HX_EXIT_OK;
 
 	options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
+	options.result_size_max = inv->settings.result_size_max;
 	if (mode == HX_OPEN_EXISTING)
 		options.flags |= HAPAX_STORE_MUST_EXIST;
 	else if (inv->settings.store_is_default)
@@ -253,6 +257,15 @@ int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_
 			inv->command->name,
 			"note: memory: ends with this command, nothing is remembered");
 	return HX_EXIT_OK;
+}
+
+/* Commands have no housekeeping: whoever adds a record takes some of those away that are due. */
+void hx_settings_tidy(struct hapax_store *store)
+{
+	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
+
+	sweep.count_max = TIDY_COUNT;
+	(void)hapax_store_sweep(store, &sweep, NULL);
 }
 
 int64_t hx_settings_now_ms(struct hapax_store *store)

@@ -36,7 +36,8 @@ struct hx_settings {
 	struct hapax_bytes tenant; /* "default" unless given */
 	struct hapax_bytes group;
 	bool scope_given;
-	int64_t ttl_ms; /* 0: the store's default */
+	int64_t ttl_ms;           /* 0: the store's default */
+	uint64_t result_size_max; /* 0: the store's default */
 	bool store_is_default;
 	char store_url[HX_STORE_URL_SIZE];
 };
@@ -54,6 +55,9 @@ enum hx_open {
  * HX_EXIT_OK, or another code after saying why. Owned: *ret_store, by the caller.
  */
 int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_store **ret_store);
+
+/* After a record was added: remove a few that have expired. A store that only grows fills the disk. */
+void hx_settings_tidy(struct hapax_store *store);
 
 /* The store's clock, which decides about expiry; this machine's when it cannot be read. */
 int64_t hx_settings_now_ms(struct hapax_store *store);

@@ -52,7 +52,7 @@ const char *hapax_op_type_name(enum hapax_op_type type)
 {
 	static const char *const words[] = {
 		NULL,    "claim",  "renew",  "complete", "release", "park",
-		"check", "lookup", "forget", "set",      "expire",
+		"check", "lookup", "forget", "set",      "expire",  "load",
 	};
 
 	return WORD_OF(words, type);

@@ -404,6 +404,18 @@ static void lookup(const struct hapax_record *old, struct hapax_op *op, int64_t 
 		answer_record(op, HAPAX_OUTCOME_FOUND, old, now_ms);
 }
 
+/* What stood there does not matter. The check has seen that the record is a valid one. */
+static void load(
+	struct hapax_op *op, const struct hx_transition_rules *rules, struct hx_transition *ret)
+{
+	ret->next = *op->load;
+	ret->next.tenant = op->tenant;
+	ret->next.group = op->group;
+	ret->next.key = op->key;
+	ret->effect = HX_EFFECT_PUT;
+	answer_record(op, HAPAX_OUTCOME_APPLIED, &ret->next, rules->now_ms);
+}
+
 /* Dispatch; old is NULL unless it counts. */
 static void transit(
 	const struct hapax_record *old, struct hapax_op *op,
@@ -420,6 +432,7 @@ static void transit(
 	case HAPAX_OP_FORGET: forget(old, op, rules, ret); break;
 	case HAPAX_OP_SET: set(old, op, rules, ret); break;
 	case HAPAX_OP_EXPIRE: expire(old, op, rules, ret); break;
+	case HAPAX_OP_LOAD: load(op, rules, ret); break;
 	}
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/limits.h"
+#include "record/record.h"
 #include "store/core.h"
 
 /* Groups are checked for repeated keys pair by pair, so they must be small. */
@@ -83,6 +84,19 @@ static bool set_is_valid(struct hapax_op *op)
 		complete_ttl(op);
 }
 
+/* A record from anywhere, under the names of the operation. */
+static bool load_is_valid(const struct hapax_op *op)
+{
+	struct hapax_record record;
+
+	if (!flags_are_within(op, 0) || op->load == NULL)
+		return false;
+	record = *op->load;
+	record.tenant = record.group = default_name;
+	record.key = op->key;
+	return record.result.body.size <= HX_RESULT_SIZE_LIMIT && hx_record_is_valid(&record);
+}
+
 static bool by_type_is_valid(struct hapax_op *op)
 {
 	switch (op->type) {
@@ -100,6 +114,7 @@ static bool by_type_is_valid(struct hapax_op *op)
 	case HAPAX_OP_FORGET: return flags_are_within(op, HAPAX_OP_FORCE | HAPAX_OP_SET_ONLY);
 	case HAPAX_OP_SET: return set_is_valid(op);
 	case HAPAX_OP_EXPIRE: return flags_are_within(op, 0) && complete_ttl(op);
+	case HAPAX_OP_LOAD: return load_is_valid(op);
 	}
 	return false;
 }

@@ -16,6 +16,11 @@
 #define SWEEP_INTERVAL_MS_DEFAULT (INT64_C(5) * 60 * 1000)
 #define TIMEOUT_MS_DEFAULT        INT64_C(5000)
 
+/* Large enough that the work at each end of one is seldom. */
+#define SEGMENT_BYTES_DEFAULT (UINT64_C(64) << 20)
+#define SEGMENT_BYTES_MIN     (UINT64_C(16) << 10)
+#define SEGMENT_BYTES_MAX     (UINT64_C(1) << 30)
+
 /* Any span above this is a mistake in units. */
 #define INTERVAL_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
 
@@ -48,6 +53,8 @@ static void fill_defaults(struct hapax_store_options *options)
 		options->sweep_interval_ms = SWEEP_INTERVAL_MS_DEFAULT;
 	if (options->timeout_ms == 0)
 		options->timeout_ms = TIMEOUT_MS_DEFAULT;
+	if (options->segment_bytes == 0)
+		options->segment_bytes = SEGMENT_BYTES_DEFAULT;
 }
 
 enum hapax_status hx_store_options_complete(
@@ -73,6 +80,14 @@ enum hapax_status hx_store_options_complete(
 			"an interval in the store options is negative or above a year");
 	if (complete.evict != HAPAX_EVICT_NONE && complete.evict != HAPAX_EVICT_LRU)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "unknown eviction policy");
+	if (complete.segment_bytes < SEGMENT_BYTES_MIN ||
+	    complete.segment_bytes > SEGMENT_BYTES_MAX)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "segment_bytes is below 16 KiB or above 1 GiB");
+	if (complete.unsafe_interval_ms < 0 || complete.unsafe_interval_ms > INTERVAL_MS_MAX)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"unsafe_interval_ms is negative or above a year");
 	*ret_options = complete;
 	return HAPAX_OK;
 }

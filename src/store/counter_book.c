@@ -71,9 +71,9 @@ static bool make_room(struct hx_counter_book *book)
 	return true;
 }
 
-enum hapax_status hx_counter_book_add(
-	struct hx_counter_book *book, int64_t hour_ms, uint32_t scope_id,
-	const uint64_t counts[HAPAX_DECISION_COUNT])
+/* The row for this hour and scope, made if it is not there. NULL: no memory. */
+static struct hx_counter_row *row_for(
+	struct hx_counter_book *book, int64_t hour_ms, uint32_t scope_id)
 {
 	struct hx_counter_row *row;
 	size_t at;
@@ -84,7 +84,7 @@ enum hapax_status hx_counter_book_add(
 	row = at < book->count ? &book->rows[at] : NULL;
 	if (row == NULL || row->hour_ms != hour_ms || row->scope_id != scope_id) {
 		if (!make_room(book))
-			return HAPAX_ERR_NO_MEMORY;
+			return NULL;
 		assert(book->rows != NULL);
 		row = &book->rows[at];
 		memmove(row + 1, row, (book->count - at) * sizeof(*row));
@@ -93,8 +93,33 @@ enum hapax_status hx_counter_book_add(
 		row->scope_id = scope_id;
 		book->count++;
 	}
+	assert(book->count <= book->capacity);
+	return row;
+}
+
+enum hapax_status hx_counter_book_add(
+	struct hx_counter_book *book, int64_t hour_ms, uint32_t scope_id,
+	const uint64_t counts[HAPAX_DECISION_COUNT])
+{
+	struct hx_counter_row *row = row_for(book, hour_ms, scope_id);
+
+	if (row == NULL)
+		return HAPAX_ERR_NO_MEMORY;
 	for (size_t i = 0; i < HAPAX_DECISION_COUNT; i++)
 		row->counts[i] += counts[i];
-	assert(book->count <= book->capacity);
+	row->kept_in = 0;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_counter_book_set(
+	struct hx_counter_book *book, int64_t hour_ms, uint32_t scope_id,
+	const uint64_t counts[HAPAX_DECISION_COUNT], uint64_t kept_in)
+{
+	struct hx_counter_row *row = row_for(book, hour_ms, scope_id);
+
+	if (row == NULL)
+		return HAPAX_ERR_NO_MEMORY;
+	memcpy(row->counts, counts, sizeof(row->counts));
+	row->kept_in = kept_in;
 	return HAPAX_OK;
 }

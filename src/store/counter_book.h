@@ -14,6 +14,7 @@ struct hx_counter_row {
 	int64_t hour_ms;
 	uint32_t scope_id;
 	uint64_t counts[HAPAX_DECISION_COUNT];
+	uint64_t kept_in; /* for the store: where it has written this row; every change sets 0 */
 };
 
 struct hx_counter_book {
@@ -29,5 +30,10 @@ void hx_counter_book_done(struct hx_counter_book *book);
 enum hapax_status hx_counter_book_add(
 	struct hx_counter_book *book, int64_t hour_ms, uint32_t scope_id,
 	const uint64_t counts[HAPAX_DECISION_COUNT]);
+
+/* Let a row have these counts, whatever it had; it is kept in kept_in. */
+enum hapax_status hx_counter_book_set(
+	struct hx_counter_book *book, int64_t hour_ms, uint32_t scope_id,
+	const uint64_t counts[HAPAX_DECISION_COUNT], uint64_t kept_in);
 
 #endif

@@ -116,7 +116,11 @@ enum hapax_status hapax_store_run(
 			err, HAPAX_ERR_INVALID, 0,
 			"%zu operations in one submit, at most %d are allowed", count,
 			HX_SUBMIT_OPS_MAX);
-	if (store->ops->is_synchronous) {
+	if (store->ops->run != NULL && count != 0) {
+		if (hx_check_ops(store, ops, count) != 0)
+			store->ops->run(store, ops, count);
+		hapax_store_complete(store, ops, count, (struct hapax_completion){ignore, NULL});
+	} else if (store->ops->is_synchronous) {
 		hapax_store_submit(store, ops, count, (struct hapax_completion){ignore, NULL});
 	} else {
 		hx_event_init(&done);

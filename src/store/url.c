@@ -7,6 +7,7 @@
 #include <hapax/store.h>
 
 #include "base/error.h"
+#include "store/log/log_store.h"
 #include "store/memory/memory_store.h"
 #include "store/sqlite/sqlite_store.h"
 
@@ -20,15 +21,16 @@ static const struct {
 	open_fn *open;
 } schemes[] = {
 	{"memory:", hx_memory_open},
+	{"file:", hx_log_open},
 #if HX_HAVE_SQLITE
 	{"sqlite:", hx_sqlite_open},
 #endif
 };
 
 #if HX_HAVE_SQLITE
-static const char known[] = "memory:, sqlite:FILE";
+static const char known[] = "memory:, file:DIR, sqlite:FILE";
 #else
-static const char known[] = "memory:";
+static const char known[] = "memory:, file:DIR";
 #endif
 
 enum hapax_status hapax_store_open(

@@ -26,8 +26,18 @@ PROGRAM = pathlib.Path(os.environ.get("HAPAX_PROGRAM", ROOT / "build/hapax")).re
 # A test that hangs must end before Meson ends the whole run and hides which one it was.
 TIMEOUT_SECONDS = 60
 
-COMMANDS = ["check", "lookup", "forget", "keys", "stats", "gc", "key", "uuid7", "backtest", "help", "version"]
-STORE_COMMANDS = COMMANDS[:6]
+COMMANDS = ["run", "claim", "renew", "complete", "release", "park", "resolve", "check", "lookup", "explain", "forget"]
+COMMANDS += ["keys", "stats", "gc", "store", "fsck", "key", "uuid7", "backtest", "completion", "help", "version"]
+
+# Those that use a store and have exit codes of their own; run passes on those of its command.
+STORE_COMMANDS = ["check", "lookup", "forget", "keys", "stats", "gc", "claim", "explain", "resolve"]
+STORE_COMMANDS += ["renew", "complete", "release", "park"]
+MAKERS = ["check", "claim"]
+
+# What each of them needs on its command line.
+OPERANDS = {"check": ["k"], "lookup": ["k"], "forget": ["k"], "claim": ["k"], "explain": ["k"]}
+OPERANDS["resolve"] = ["k", "--retry"]
+OPERANDS.update({command: ["k", "--token", "1"] for command in ("renew", "complete", "release", "park")})
 
 
 class Skip(Exception):

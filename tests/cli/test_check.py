@@ -37,6 +37,15 @@ def test_json_has_exactly_these_members(cli):
         expect(again[name], first[name], name)
 
 
+def test_expired_records_go_as_new_ones_come(cli):
+    """Nobody runs gc: a job that checks for years must not fill the disk."""
+    cli.seed("many", "old-", 40, 1)
+    for i in range(5):
+        expect(cli.run("check", f"new-{i}").out, "first\n")
+    expect(cli.sql("SELECT count(*) FROM hapax_record"), [(5,)])
+    cli.is_intact()
+
+
 def test_tokens_rise(cli):
     tokens = [cli.run("check", f"k{n}", "-o", "json").json["token"] for n in range(5)]
     expect(tokens, sorted(set(tokens)))

@@ -1,6 +1,7 @@
 """tools/demo, which `make run` shows, and the example of the README."""
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -24,6 +25,8 @@ def test_the_demo_shows_what_it_claims(cli):
     parts = ["$ hapax check order-17\nfirst\n", "\nduplicate ", "\nmismatch ", "\nforgotten ", "export HAPAX_STORE="]
     for part in parts:
         expect_in(part, text)
+    sent = re.findall(r"^report sent by process \d+$", text, re.MULTILINE)
+    expect((len(sent), len(set(sent))), (2, 1), "runs and their outputs")
     assert "\x1b" not in text
     expect(sorted(path.name for path in cli.folder.iterdir()), ["home"], "what it left behind")
     expect(list(cli.home.iterdir()), [])

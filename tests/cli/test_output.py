@@ -5,11 +5,13 @@ import pty
 import re
 import subprocess
 
-from harness import PROGRAM, STORE_COMMANDS, TIMEOUT_SECONDS, expect, expect_in
+from harness import PROGRAM, TIMEOUT_SECONDS, expect, expect_in
 
 ARGUMENTS = {
     "check": ["new"], "lookup": ["order-17"], "forget": ["order-17"], "keys": [], "stats": [], "gc": [],
+    "claim": ["order-17"], "explain": ["order-17"],
 }
+STORE_COMMANDS = list(ARGUMENTS)
 
 
 def on_a_terminal(cli, *arguments, **env):

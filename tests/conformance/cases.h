@@ -25,6 +25,7 @@ enum conformance_need {
 	NEEDS_EVICTION = 1, /* memory: alone has it */
 	NEEDS_DURABLE = 2,  /* what was answered survives closing */
 	NEEDS_FILES = 3,    /* lives somewhere */
+	NEEDS_SHARING = 4,  /* several may have it open: not file:, which one process owns */
 };
 
 struct conformance_case {
@@ -39,6 +40,7 @@ extern const struct conformance_case fingerprint_cases[];
 extern const struct conformance_case group_cases[];
 extern const struct conformance_case input_cases[];
 extern const struct conformance_case limit_cases[];
+extern const struct conformance_case load_cases[];
 extern const struct conformance_case memory_failure_cases[];
 extern const struct conformance_case result_cases[];
 extern const struct conformance_case scan_cases[];

@@ -326,7 +326,7 @@ const struct conformance_case claim_cases[] = {
 	{"A2: plain check says first then duplicate", plain_check_says_first_then_duplicate,
          NEEDS_NOTHING},
 	{"I7 B1: scopes are apart", scopes_are_apart, NEEDS_NOTHING},
-	{"C7: two openers share one ledger", two_openers_share_one_ledger, NEEDS_FILES},
+	{"C7: two openers share one ledger", two_openers_share_one_ledger, NEEDS_SHARING},
 	{"C7: a store says what it is", store_says_what_it_is, NEEDS_NOTHING},
 	{NULL, NULL, NEEDS_NOTHING},
 };

@@ -122,6 +122,35 @@ static void group_with_an_obstacle_does_nothing(void **state)
 	assert_int_equal(case_state(c, "b"), HAPAX_STATE_CLAIMED);
 }
 
+/* What stood in the way is shown: the result of the one that is done already. */
+static void group_with_an_obstacle_gives_out_records(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_result result = {.kind = HAPAX_RESULT_BYTES};
+	struct hapax_record records[3] = {{0}};
+	struct hapax_buf *bufs[3];
+	struct hapax_op ops[3];
+	struct hapax_op complete = case_op_token(c, HAPAX_OP_COMPLETE, "b", must_claim(c, "b"));
+
+	result.body = hapax_bytes_from_text("receipt");
+	complete.result = &result;
+	must_run(c, &complete, HAPAX_OUTCOME_APPLIED);
+	make_group(c, ops, 1);
+	for (int i = 0; i < 3; i++) {
+		bufs[i] = hapax_buf_new(4096);
+		ops[i].record = &records[i];
+		ops[i].buf = bufs[i];
+	}
+	assert_int_equal(hapax_store_run(c->store, ops, 3, NULL), HAPAX_OK);
+	assert_int_equal(ops[1].outcome, HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(records[1].state, HAPAX_STATE_DONE);
+	assert_true(case_bytes_are(records[1].result.body, "receipt", 7));
+	assert_int_equal(records[0].state, HAPAX_STATE_ABSENT);
+	assert_int_equal(records[2].state, HAPAX_STATE_ABSENT);
+	for (int i = 0; i < 3; i++)
+		hapax_buf_free(bufs[i]);
+}
+
 /* Nothing is done means that a lapse is not settled either. */
 static void skipped_group_does_not_park(void **state)
 {
@@ -263,6 +292,8 @@ const struct conformance_case group_cases[] = {
 	{"E1: array order counts on one key", array_order_counts_on_one_key, NEEDS_NOTHING},
 	{"I1b: a group of free keys is acquired", group_of_free_keys_is_acquired, NEEDS_NOTHING},
 	{"I1b: a group with an obstacle does nothing", group_with_an_obstacle_does_nothing,
+         NEEDS_NOTHING},
+	{"B5: a group with an obstacle gives out records", group_with_an_obstacle_gives_out_records,
          NEEDS_NOTHING},
 	{"I1b: a skipped group does not park", skipped_group_does_not_park, NEEDS_NOTHING},
 	{"I1b: linked operations stand for themselves", linked_operations_stand_for_themselves,

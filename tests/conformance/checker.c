@@ -177,7 +177,8 @@ static bool take_step(struct key_state *key, const struct checker_event *event, 
 			*key = absent_key(key->token_max);
 		return event->outcome == (there ? HAPAX_OUTCOME_APPLIED : HAPAX_OUTCOME_ABSENT);
 	case HAPAX_OP_SET:
-	case HAPAX_OP_EXPIRE: return false;
+	case HAPAX_OP_EXPIRE:
+	case HAPAX_OP_LOAD: return false;
 	}
 	return false;
 }

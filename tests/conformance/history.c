@@ -176,6 +176,9 @@ static void choose_shape(struct history *h)
 		h->batch_max = 1;
 		h->group_percent = 0;
 	}
+	/* Small segments, so that old ones are copied out and merged while it goes on. */
+	if (strcmp(h->c.kind, "file:") == 0)
+		options->segment_bytes = (uint64_t[]){16384, 24576, 65536, 0}[choose(h, 4)];
 }
 
 /* ------------------------------------------------------------------ one operation */
@@ -362,6 +365,7 @@ static void fill_op(
 	case HAPAX_OP_EXPIRE:
 		op->ttl_ms = ttl_choices[h->ttl_first + choose(h, h->ttl_count)];
 		break;
+	case HAPAX_OP_LOAD: break;
 	}
 	op->context = slot;
 	if (chance(h, h->record_percent)) {

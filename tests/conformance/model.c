@@ -560,6 +560,7 @@ static bool apply(
 	case HAPAX_OP_FORGET: forget(&next, op, now_ms, answer); break;
 	case HAPAX_OP_SET: set(model, &next, op, now_ms, answer); break;
 	case HAPAX_OP_EXPIRE: expire(&next, op, now_ms, answer); break;
+	case HAPAX_OP_LOAD: return differ(model, "no history loads records");
 	}
 	if (answer->status == HAPAX_OK && answer->takes_token &&
 	    is_refused(model, entry, &next, op, now_ms, op->status)) {
@@ -669,6 +670,21 @@ bool model_submit(struct model *model, int64_t now_ms, const struct hapax_op *op
 			count_decision(model, &ops[i], &answer);
 		}
 	}
+	model->token_max = model->token_high;
+	return true;
+}
+
+bool model_assume(struct model *model, int64_t now_ms, const struct hapax_op *op, uint64_t token)
+{
+	struct hapax_op answered = *op;
+	struct answer answer;
+
+	answered.status = HAPAX_OK;
+	answered.outcome = HAPAX_OUTCOME_NONE;
+	if (op->type < HAPAX_OP_RENEW || op->type > HAPAX_OP_PARK)
+		answered.token = token;
+	if (!apply(model, now_ms, &answered, 0, &answer))
+		return false;
 	model->token_max = model->token_high;
 	return true;
 }

@@ -84,6 +84,12 @@ void model_init(struct model *model);
 /* Check the answers to one submit at now_ms. False: model->why says what differs. */
 bool model_submit(struct model *model, int64_t now_ms, const struct hapax_op *ops, size_t count);
 
+/*
+ * Nobody knows the answer to op, but it took effect: token is what a claim, check or
+ * set was given. False: model->why says why that cannot be.
+ */
+bool model_assume(struct model *model, int64_t now_ms, const struct hapax_op *op, uint64_t token);
+
 /* A sweep ran until it was done: returns how many lapsed claims it had to settle. */
 size_t model_sweep(struct model *model, int64_t now_ms);
 

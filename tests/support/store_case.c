@@ -118,7 +118,8 @@ struct hapax_op case_op(struct store_case *c, enum hapax_op_type type, const cha
 	case HAPAX_OP_RELEASE:
 	case HAPAX_OP_PARK:
 	case HAPAX_OP_LOOKUP:
-	case HAPAX_OP_FORGET: break;
+	case HAPAX_OP_FORGET:
+	case HAPAX_OP_LOAD: break;
 	}
 	return op;
 }

@@ -12,9 +12,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/thread.h"
 #include "support/temp_dir.h"
 
@@ -238,6 +240,168 @@ static void a_file_lock_is_exclusive(void **state)
 	temp_dir_done(&dir);
 }
 
+/* Start a shell by plan, and read what it says. */
+static struct hx_process_end start_shell(
+	struct hx_process_plan plan, const char *script, char *text, size_t size)
+{
+	const char *const argv[] = {"sh", "-c", script, NULL};
+	struct hx_process_end end;
+	struct hapax_error err;
+	int out[2];
+	pid_t pid;
+
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	plan.argv = argv;
+	plan.stdout_fd = out[1];
+	assert_int_equal(hx_process_start(&plan, &pid, &err), HAPAX_OK);
+	(void)close(out[1]);
+	read_pipe(out[0], text, size);
+	(void)close(out[0]);
+	assert_int_equal(hx_process_wait(pid, &end, &err), HAPAX_OK);
+	return end;
+}
+
+static void variables_are_set_over_ours(void **state)
+{
+	static const char *const set[] = {"HAPAX_TEST_A=new", "HAPAX_TEST_B=b", NULL};
+	struct hx_process_plan plan = HX_PROCESS_PLAN_INIT;
+	char text[100];
+
+	(void)state;
+	assert_int_equal(setenv("HAPAX_TEST_A", "old", 1), 0);
+	assert_int_equal(setenv("HAPAX_TEST_AB", "other", 1), 0);
+	plan.set = set;
+	(void)start_shell(
+		plan, "echo $HAPAX_TEST_A $HAPAX_TEST_B $HAPAX_TEST_AB", text, sizeof(text));
+	assert_string_equal(text, "new b other\n");
+	(void)unsetenv("HAPAX_TEST_A");
+	(void)unsetenv("HAPAX_TEST_AB");
+}
+
+static void input_comes_from_where_it_is_said(void **state)
+{
+	struct hx_process_plan plan = HX_PROCESS_PLAN_INIT;
+	char text[100];
+	int in[2];
+
+	(void)state;
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(write(in[1], "hello\n", 6), 6);
+	(void)close(in[1]);
+	plan.stdin_fd = in[0];
+	(void)start_shell(plan, "cat", text, sizeof(text));
+	assert_string_equal(text, "hello\n");
+	(void)close(in[0]);
+}
+
+static void ignored_signals_can_be_given_back(void **state)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+	struct hx_process_plan plan = HX_PROCESS_PLAN_INIT;
+	sigset_t defaults;
+	char text[100];
+
+	(void)state;
+	assert_int_equal(sigaction(SIGPIPE, &ignore, &before), 0);
+	assert_int_equal(start_shell(plan, "kill -PIPE $$", text, sizeof(text)).signal, 0);
+	(void)sigemptyset(&defaults);
+	(void)sigaddset(&defaults, SIGPIPE);
+	plan.defaults = &defaults;
+	assert_int_equal(start_shell(plan, "kill -PIPE $$", text, sizeof(text)).signal, SIGPIPE);
+	(void)sigaction(SIGPIPE, &before, NULL);
+}
+
+/* The lock lives as long as somebody who inherited it. */
+static void a_kept_descriptor_keeps_its_lock(void **state)
+{
+	struct hx_process_plan plan = HX_PROCESS_PLAN_INIT;
+	const char *const argv[] = {"sh", "-c", "read line", NULL};
+	struct hx_process_end end;
+	struct temp_dir dir;
+	char path[256];
+	int lock, probe, in[2];
+	pid_t pid;
+
+	(void)state;
+	temp_dir_init(&dir);
+	(void)snprintf(path, sizeof(path), "%s/lock", dir.path);
+	lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	probe = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(lock >= 0 && probe >= 0);
+	assert_false(hx_file_is_locked(probe));
+	assert_int_equal(errno, 0);
+	assert_true(hx_file_lock(lock));
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	plan.argv = argv;
+	plan.stdin_fd = in[0];
+	plan.kept_fd = lock;
+	assert_int_equal(hx_process_start(&plan, &pid, NULL), HAPAX_OK);
+	(void)close(lock);
+	assert_true(hx_file_is_locked(probe));
+	(void)close(in[1]);
+	(void)close(in[0]);
+	assert_int_equal(hx_process_wait(pid, &end, NULL), HAPAX_OK);
+	assert_false(hx_file_is_locked(probe));
+	assert_int_equal(errno, 0);
+	(void)close(probe);
+	assert_false(hx_file_is_locked(probe));
+	assert_int_equal(errno, EBADF);
+	temp_dir_done(&dir);
+}
+
+static void a_group_is_signalled_as_a_whole(void **state)
+{
+	struct hx_process_plan plan = HX_PROCESS_PLAN_INIT;
+	const char *const argv[] = {"sh", "-c", "sh -c 'echo; exec sleep 100' & wait", NULL};
+	struct hx_process_end end = {.exit_code = 77};
+	bool has_ended = true;
+	char text[16];
+	int in[2], out[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	plan.argv = argv;
+	plan.stdin_fd = in[0];
+	plan.stdout_fd = out[1];
+	plan.flags = HX_PROCESS_GROUP;
+	assert_int_equal(hx_process_start(&plan, &pid, NULL), HAPAX_OK);
+	(void)close(out[1]);
+	assert_int_equal(read(out[0], text, 1), 1);
+	assert_int_equal(hx_process_poll(pid, &has_ended, &end, NULL), HAPAX_OK);
+	assert_false(has_ended);
+	assert_int_equal(end.exit_code, 77);
+	assert_true(hx_process_signal(pid, 0, HX_PROCESS_GROUP));
+	assert_true(hx_process_signal(pid, SIGKILL, HX_PROCESS_GROUP));
+	/* Both have ended when nobody holds the pipe any more. */
+	assert_int_equal(read(out[0], text, 1), 0);
+	while (!has_ended)
+		assert_int_equal(hx_process_poll(pid, &has_ended, &end, NULL), HAPAX_OK);
+	assert_int_equal(end.signal, SIGKILL);
+	assert_false(hx_process_signal(pid, 0, 0));
+	assert_int_equal(hx_process_poll(pid, &has_ended, &end, NULL), HAPAX_ERR_INVALID);
+	(void)close(out[0]);
+	(void)close(in[0]);
+	(void)close(in[1]);
+}
+
+static void no_memory_no_child(void **state)
+{
+	static const char *const set[] = {"HAPAX_TEST_A=new", NULL};
+	const char *const argv[] = {"true", NULL};
+	struct hx_process_plan plan = HX_PROCESS_PLAN_INIT;
+	pid_t pid = 77;
+
+	(void)state;
+	plan.argv = argv;
+	plan.set = set;
+	hx_alloc_fail_at(1, 0);
+	assert_int_equal(hx_process_start(&plan, &pid, NULL), HAPAX_ERR_NO_MEMORY);
+	hx_alloc_fail_at(0, 0);
+	assert_int_equal(pid, 77);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +416,12 @@ int main(void)
 		cmocka_unit_test(others_are_not_waited_for),
 		cmocka_unit_test(children_of_threads_can_be_stopped),
 		cmocka_unit_test(a_file_lock_is_exclusive),
+		cmocka_unit_test(variables_are_set_over_ours),
+		cmocka_unit_test(input_comes_from_where_it_is_said),
+		cmocka_unit_test(ignored_signals_can_be_given_back),
+		cmocka_unit_test(a_kept_descriptor_keeps_its_lock),
+		cmocka_unit_test(a_group_is_signalled_as_a_whole),
+		cmocka_unit_test(no_memory_no_child),
 	};
 
 	return cmocka_run_group_tests_name("process", tests, NULL, NULL);

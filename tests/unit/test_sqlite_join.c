@@ -236,6 +236,35 @@ static void a_failed_submit_is_undone_alone(void **state)
 	assert_int_equal(number(j->db, "SELECT claimed FROM hapax_meta"), 1);
 }
 
+/*
+ * When the disk is full SQLite may end the caller's transaction. He must not be told
+ * FENCED, as if another had taken over, and must not go on as if he still had it.
+ */
+static void a_transaction_that_sqlite_ended_is_not_gone_on_with(void **state)
+{
+	struct joined *j = *state;
+	char body[65536];
+	struct hapax_result result = {.kind = HAPAX_RESULT_BYTES, .body = {body, sizeof(body)}};
+	struct hapax_op op;
+	uint64_t token;
+
+	memset(body, 'x', sizeof(body));
+	exec(j->db, "PRAGMA max_page_count = 1");
+	exec(j->db, "BEGIN IMMEDIATE");
+	exec(j->db, "UPDATE account SET balance = 55 WHERE id = 1");
+	assert_int_equal(case_claim(&j->c, "k", &token), HAPAX_OUTCOME_ACQUIRED);
+	op = case_op_token(&j->c, HAPAX_OP_COMPLETE, "k", token);
+	op.result = &result;
+	assert_int_equal(case_run(&j->c, &op), HAPAX_ERR_LIMIT);
+	assert_int_equal(sqlite3_get_autocommit(j->db), 1);
+	assert_int_equal(case_complete(&j->c, "k", token), HAPAX_ERR_FAILED);
+	hapax_store_close(j->c.store);
+	exec(j->db, "PRAGMA max_page_count = 1000000");
+	join(j);
+	assert_int_equal(case_state(&j->c, "k"), HAPAX_STATE_ABSENT);
+	assert_int_equal(balance(j), 100);
+}
+
 /* A transaction that began by reading may not be able to write: nothing was done. */
 static void a_stale_snapshot_is_unavailable(void **state)
 {
@@ -413,6 +442,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			outside_each_submit_is_a_transaction, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_failed_submit_is_undone_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_transaction_that_sqlite_ended_is_not_gone_on_with, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_stale_snapshot_is_unavailable, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tokens_rise_over_joins, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_callers_settings_stay, set_up, tear_down),

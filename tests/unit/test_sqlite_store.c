@@ -24,6 +24,8 @@
 #include "base/thread.h"
 #include "store/core.h"
 #include "store/sqlite/batch.h"
+#include "store/sqlite/counter.h"
+#include "store/sqlite/sweep.h"
 #include "support/crowd.h"
 #include "support/store_case.h"
 
@@ -280,6 +282,94 @@ static void an_unknown_boot_does_not_make_readers_write(void **state)
 	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_IN_PROGRESS);
 	hapax_store_close(c->store);
 	c->store = NULL;
+}
+
+static int64_t second_ms(void *context)
+{
+	return ((const int64_t *)context)[1];
+}
+
+/*
+ * I8: there the wall clock is believed once, when the store is opened, and not each
+ * time that somebody sets it; and the mark of those who know their boot stays theirs.
+ */
+static void an_unknown_boot_believes_the_wall_clock_once(void **state)
+{
+	struct store_case *c = *state;
+	const int64_t day = INT64_C(86400) * 1000;
+	int64_t times_ms[2] = {CASE_EPOCH_MS, 1000};
+	struct hapax_clock clock = {fixed_ms, second_ms, no_boot_id, times_ms};
+	struct hapax_op op = case_op(c, HAPAX_OP_CHECK, "k");
+	sqlite3 *db = open_beside(c);
+	int64_t boot_ids;
+
+	op.ttl_ms = day;
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	boot_ids = number(db, "SELECT count(*) FROM hapax_meta WHERE boot_id <> zeroblob(16)");
+	assert_int_equal(boot_ids, 1);
+	c->options.clock = &clock;
+	store_case_reopen(c);
+	op = case_op(c, HAPAX_OP_CHECK, "k2");
+	op.ttl_ms = day;
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	times_ms[0] += 2 * day;
+	times_ms[1] += 1000;
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	assert_int_equal(op.outcome, HAPAX_OUTCOME_REPLAY);
+	times_ms[1] += 60 * 1000;
+	assert_int_equal(case_claim(c, "other", NULL), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(
+		number(db, "SELECT count(*) FROM hapax_meta WHERE boot_id <> zeroblob(16)"), 1);
+	assert_int_equal(store_case_now(c), CASE_EPOCH_MS + 61 * 1000);
+	sqlite3_close(db);
+	hapax_store_close(c->store);
+	c->store = NULL;
+}
+
+/* Counting waits for nobody: whoever holds the lock for long does not hold up a duplicate. */
+static void counters_do_not_wait_for_the_lock(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_op op = case_op(c, HAPAX_OP_CHECK, "k");
+	sqlite3 *db = open_beside(c);
+	int64_t begin_ns;
+
+	c->options.timeout_ms = 60 * 1000;
+	store_case_reopen(c);
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	exec(db, "BEGIN IMMEDIATE");
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	assert_int_equal(op.outcome, HAPAX_OUTCOME_REPLAY);
+	begin_ns = hx_clock_mono_ns();
+	(void)case_stats(c);
+	hapax_store_close(c->store);
+	c->store = NULL;
+	/* Half of the store's own timeout: only to tell the two apart. */
+	assert_true(hx_clock_mono_ns() - begin_ns < INT64_C(30000000000));
+	exec(db, "COMMIT");
+	sqlite3_close(db);
+}
+
+/* I2b: what a sweep has settled others act on, so it is synced, also after counters were not. */
+static void a_sweep_after_counting_is_synced(void **state)
+{
+	struct store_case *c = *state;
+	struct hx_sqlite_connection connection;
+	_Atomic uint32_t is_failed = 0;
+
+	hx_sqlite_connection_init(&connection, c->url + strlen("sqlite:"), &is_failed);
+	hx_sqlite_connection_set_timeout(&connection, 1000);
+	assert_int_equal(hx_sqlite_connection_open(&connection, 0, NULL), HAPAX_OK);
+	assert_int_equal(hx_sqlite_connection_accept(&connection, false, NULL), HAPAX_OK);
+	assert_int_equal(hx_sqlite_counter_add(&connection, &c->options, NULL, 0, NULL), HAPAX_OK);
+	assert_int_equal(number(connection.db, "PRAGMA main.synchronous"), 1);
+	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_ACQUIRED);
+	store_case_advance(c, INT64_C(3600000));
+	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
+	sweep.count_max = 10;
+	assert_int_equal(hx_sqlite_sweep(&connection, &c->options, &sweep, NULL), HAPAX_OK);
+	assert_int_equal(number(connection.db, "PRAGMA main.synchronous"), 3);
+	hx_sqlite_connection_close(&connection);
 }
 
 /* Counters: kept in the file, added up over openings and stores, for 30 days. */
@@ -597,6 +687,12 @@ int main(void)
 			the_clock_mark_survives_a_reboot, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			an_unknown_boot_does_not_make_readers_write, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			an_unknown_boot_believes_the_wall_clock_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			counters_do_not_wait_for_the_lock, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_sweep_after_counting_is_synced, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(counters_are_kept_by_the_hour, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_sweep_comes_in_pieces, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_full_store_makes_room, set_up, tear_down),

@@ -37,6 +37,12 @@ typedef void hapax_store_submit_fn(
 	struct hapax_store *store, struct hapax_op *ops, size_t count,
 	struct hapax_completion completion);
 
+/*
+ * The same for a caller that waits: returns when every result is decided and
+ * synced. A backend does no more than that: no completion, no hapax_store_complete().
+ */
+typedef void hapax_store_run_fn(struct hapax_store *store, struct hapax_op *ops, size_t count);
+
 /* As hapax_store_scan(); scan is complete, with count_max set. Blocks. */
 typedef enum hapax_status hapax_store_scan_fn(
 	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
@@ -78,6 +84,7 @@ struct hapax_store_ops {
 	hapax_store_close_fn *close;   /* required */
 	hapax_store_count_fn *count;   /* NULL: counters live in this process only */
 	int is_synchronous;            /* every submit completes before it returns */
+	hapax_store_run_fn *run;       /* NULL: submit and wait */
 };
 
 struct hx_store_core;

@@ -90,6 +90,8 @@ enum hapax_status hx_index_new(const struct hx_index_setup *setup, struct hx_ind
 	index->bytes_max = setup->bytes_max;
 	index->keys_max = setup->keys_max;
 	index->evict = setup->evict;
+	index->lapse = setup->lapse;
+	index->lapse_context = setup->lapse_context;
 	index->shard_bits = choose_shard_bits(setup);
 	atomic_store_explicit(&index->token, setup->token, memory_order_relaxed);
 	hx_mutex_init(&index->sweep_mutex);
@@ -272,6 +274,16 @@ enum hapax_status hx_index_admit_change(struct hx_index *index, bool from_reserv
 	if (!from_reserve)
 		room -= room / 12;
 	return charged_bytes(index) > room ? HAPAX_ERR_LIMIT : HAPAX_OK;
+}
+
+void hx_index_raise_token(struct hx_index *index, uint64_t token)
+{
+	uint64_t last = atomic_load_explicit(&index->token, memory_order_relaxed);
+
+	while (last < token &&
+	       !atomic_compare_exchange_weak_explicit(
+		       &index->token, &last, token, memory_order_relaxed, memory_order_relaxed))
+		continue;
 }
 
 uint64_t hx_index_take_tokens(struct hx_index *index, unsigned count)

@@ -18,6 +18,12 @@
 
 enum { HX_SHARDS_MAX = 16 };
 
+/*
+ * A sweep has met a claim that lapsed and that nobody took up for its ttl. record is
+ * valid during the call. Locks: the shard's.
+ */
+typedef void hx_index_lapse_fn(const struct hapax_record *record, void *context);
+
 struct hx_index {
 	uint64_t hash_key[2];
 	struct hx_scope_table *scopes;
@@ -25,6 +31,8 @@ struct hx_index {
 	uint64_t bytes_max; /* 0: none */
 	uint64_t keys_max;  /* 0: none */
 	enum hapax_evict evict;
+	hx_index_lapse_fn *lapse; /* NULL: the sweep settles such claims itself */
+	void *lapse_context;
 	unsigned shard_bits;
 	uint32_t shard_count;
 	struct hx_mutex sweep_mutex;
@@ -48,6 +56,8 @@ struct hx_index_setup {
 	uint64_t keys_max;
 	enum hapax_evict evict;
 	uint64_t token; /* tokens begin above this */
+	hx_index_lapse_fn *lapse;
+	void *lapse_context;
 };
 
 enum hapax_status hx_index_new(const struct hx_index_setup *setup, struct hx_index **ret_index);
@@ -71,12 +81,18 @@ static inline void hx_index_key_locate(
 	key->shard = &index->shards[hash >> 1 >> (63 - index->shard_bits)];
 }
 
+/* With packed set: hash and shard. */
+static inline void hx_index_key_finish(struct hx_index *index, struct hx_index_key *key)
+{
+	hx_index_key_locate(index, key, hx_packed_key_hash(&key->packed, index->hash_key));
+}
+
 static inline void hx_index_key_init(
 	struct hx_index *index, struct hx_index_key *key, uint32_t scope_id,
 	struct hapax_bytes text)
 {
 	hx_packed_key_init(&key->packed, scope_id, text);
-	hx_index_key_locate(index, key, hx_packed_key_hash(&key->packed, index->hash_key));
+	hx_index_key_finish(index, key);
 }
 
 /* The keys of operations, at most HX_SIPHASH_LANES of them: hashed side by side where that can be. */
@@ -143,6 +159,21 @@ enum hapax_status hx_index_admit_change(struct hx_index *index, bool from_reserv
  * unused. 0: there are no more. Locks: the record's shard.
  */
 uint64_t hx_index_take_tokens(struct hx_index *index, unsigned count);
+
+/* Let tokens go on above this one. */
+void hx_index_raise_token(struct hx_index *index, uint64_t token);
+
+/*
+ * Put a record that comes from a file, in place of the one that is there or, with
+ * only_if_absent, not at all then. Its token counts as given out. Limits are not
+ * asked. HAPAX_ERR_NO_MEMORY: nothing was done.
+ */
+enum hapax_status hx_index_load(
+	struct hx_index *index, const struct hx_index_key *key, const struct hapax_record *record,
+	bool only_if_absent, int64_t now_ms);
+
+/* Remove the record of key, if there is one. */
+void hx_index_unload(struct hx_index *index, const struct hx_index_key *key);
 
 /* See hapax_store_scan(). */
 void hx_index_scan(

@@ -116,22 +116,13 @@ enum hapax_status hx_shard_stage(
 	return HAPAX_OK;
 }
 
-uint32_t hx_shard_put_mark(
-	struct hx_shard *shard, const struct hx_packed_key *key, uint64_t hash,
-	const struct hx_packed_mark *mark, int64_t now_ms)
+uint32_t hx_shard_stage_mark(
+	struct hx_shard *shard, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
+	int64_t now_ms)
 {
-	uint32_t place;
-
 	if (hx_table_reserve(&shard->table, 1, rehash, shard) != HAPAX_OK)
 		return 0;
-	place = hx_arena_write_mark(&shard->arena, key, mark, now_ms);
-	if (place == 0)
-		return 0;
-	hx_table_begin(&shard->table);
-	hx_table_insert(&shard->table, hash, place);
-	hx_table_end(&shard->table);
-	shard->by_state[HAPAX_STATE_DONE]++;
-	return place;
+	return hx_arena_write_mark(&shard->arena, key, mark, now_ms);
 }
 
 void hx_shard_unstage(struct hx_shard *shard, uint32_t place)

@@ -129,13 +129,19 @@ enum hapax_status hx_shard_stage(
 	struct hx_shard *shard, const struct hapax_record *record, const struct hx_packed_key *key,
 	unsigned staged, int64_t now_ms, uint32_t *ret_place);
 
-/*
- * Stage and publish a mark under a key that is not there. Returns its place, or 0:
- * no memory, or a mark that needs the form for any record.
- */
-uint32_t hx_shard_put_mark(
-	struct hx_shard *shard, const struct hx_packed_key *key, uint64_t hash,
-	const struct hx_packed_mark *mark, int64_t now_ms);
+/* The same for a mark. Returns its place, or 0: no memory, or it needs the form for any record. */
+uint32_t hx_shard_stage_mark(
+	struct hx_shard *shard, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
+	int64_t now_ms);
+
+/* Let the index point at a mark that was staged, under a key that is not there. */
+static inline void hx_shard_publish_mark(struct hx_shard *shard, uint64_t hash, uint32_t place)
+{
+	hx_table_begin(&shard->table);
+	hx_table_insert(&shard->table, hash, place);
+	hx_table_end(&shard->table);
+	shard->by_state[HAPAX_STATE_DONE]++;
+}
 
 /* hx_profile_intern() with a short memory: neighbours mostly ask for the same. */
 static inline uint32_t hx_shard_profile(struct hx_shard *shard, uint32_t scope_id, int64_t ttl_ms)

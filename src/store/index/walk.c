@@ -46,6 +46,10 @@ static int64_t settle(
 		sweep->removed++;
 		return HAPAX_TIME_NEVER;
 	}
+	if (index->lapse != NULL) {
+		index->lapse(&record, index->lapse_context);
+		return hx_arena_due(&record);
+	}
 	hx_transition_sweep(&record, &rules, &transition);
 	assert(transition.effect == HX_EFFECT_PUT);
 	hx_packed_read_key(hx_arena_at(&shard->arena, place), shard->profiles, &key);

@@ -2,10 +2,8 @@
 /*
  * memory_store.c - "memory:", the index without files.
  *
- * Every operation is decided on the caller's thread before submit returns. What
- * only reads (a duplicate, a lookup) takes no lock; what writes holds the lock of
- * its key's shard. Of a batch, buckets and records are fetched ahead, so that the
- * cache misses of many keys overlap.
+ * Every operation is decided on the caller's thread before submit returns
+ * (index/run.c).
  */
 #include "store/memory/memory_store.h"
 
@@ -17,9 +15,7 @@
 #include "base/limits.h"
 #include "store/clock_mark.h"
 #include "store/core.h"
-#include "store/memory/group.h"
-#include "store/memory/mark.h"
-#include "store/memory/work.h"
+#include "store/index/run.h"
 
 static hapax_store_submit_fn memory_submit;
 static hapax_store_scan_fn memory_scan;
@@ -39,12 +35,6 @@ static const struct hapax_store_ops memory_ops = {
 	.is_synchronous = 1,
 };
 
-/*
- * As many keys as are fetched ahead at a time: what the caches have in flight. More
- * would push out of the first cache what was fetched, before it is used.
- */
-enum { AHEAD = HX_SIPHASH_LANES };
-
 struct memory_store {
 	struct hapax_store base;
 	struct hx_index *index;
@@ -60,135 +50,6 @@ static struct memory_store *memory_of(struct hapax_store *store)
 static int64_t now_of(struct memory_store *memory)
 {
 	return hx_clock_mark_now(&memory->mark, hx_store_options(&memory->base)->clock);
-}
-
-/* Under the lock of the key's shard. */
-static void write_one(struct hx_work *work, const struct hx_work_context *context)
-{
-	struct hx_shard *shard = work->key->shard;
-	uint64_t token = 0;
-
-	hx_lock_acquire(&shard->lock);
-	hx_work_decide(work, context);
-	if (work->transition.takes_token && work->op->status == HAPAX_OK)
-		token = hx_index_take_tokens(context->index, 1);
-	if (hx_work_prepare(work, context, token, 1, true) == HAPAX_OK) {
-		hx_table_begin(&shard->table);
-		hx_work_commit(work, context);
-		hx_table_end(&shard->table);
-		hx_shard_tidy(shard, context->rules.now_ms);
-		hx_shard_charge(shard);
-	}
-	hx_lock_release(&shard->lock);
-}
-
-/* Between enter and leave. */
-static void run_slowly(
-	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op)
-{
-	struct hx_work work;
-
-	hx_work_bind(&work, key, op);
-	if (!hx_work_read(&work, context))
-		write_one(&work, context);
-}
-
-/* Operations on their own, at most AHEAD of them, begun to be loaded. Between enter and leave. */
-static void run_some(
-	const struct hx_work_context *context, const struct hx_index_key *keys,
-	struct hapax_op *ops, unsigned count)
-{
-	bool are_checks = true;
-	unsigned left = 0;
-
-	for (unsigned i = 0; i < count; i++)
-		are_checks &= hx_mark_fits(&ops[i]);
-	/* A mix goes one by one: operations on one key take effect in their order. */
-	if (are_checks)
-		left = hx_mark_run_all(context, keys, ops, count);
-	for (unsigned i = 0; i < count; i++) {
-		if (are_checks ? (left >> i & 1) != 0 : !hx_mark_run(context, &keys[i], &ops[i]))
-			run_slowly(context, &keys[i], &ops[i]);
-	}
-}
-
-/* Make keys ready, and let their buckets come. */
-static void begin_some(
-	const struct hx_work_context *context, struct hx_index_key *keys,
-	const struct hapax_op *ops, size_t count)
-{
-	hx_index_keys_init(context->index, keys, ops, count);
-	for (size_t i = 0; i < count; i++)
-		hx_index_prefetch_bucket(&keys[i]);
-}
-
-static size_t min_size(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/*
- * Operations on their own, AHEAD at a time: while the records of these come, the
- * next ones are made ready, whose buckets come while these are run.
- */
-static void run_ahead(const struct hx_work_context *context, struct hapax_op *ops, size_t count)
-{
-	struct hx_index_key keys[2][AHEAD];
-	struct hx_index_key *behind[AHEAD]; /* whose bucket overflows */
-	uint32_t overflow[AHEAD];
-	size_t here = min_size(count, AHEAD);
-	size_t next;
-	unsigned turn = 0;
-
-	begin_some(context, keys[0], ops, here);
-	for (size_t first = 0; first < count; first += here, here = next, turn ^= 1) {
-		unsigned seat = hx_epoch_enter(&context->index->epoch);
-		size_t count_behind = 0;
-
-		next = min_size(count - first - here, AHEAD);
-		for (size_t i = 0; i < here; i++) {
-			overflow[count_behind] = hx_index_probe(&keys[turn][i]);
-			behind[count_behind] = &keys[turn][i];
-			count_behind += overflow[count_behind] != 0;
-		}
-		begin_some(context, keys[turn ^ 1], ops + first + here, next);
-		for (size_t i = 0; i < count_behind; i++)
-			hx_index_probe_overflow(behind[i], overflow[i]);
-		run_some(context, keys[turn], ops + first, (unsigned)here);
-		hx_epoch_leave(&context->index->epoch, seat);
-	}
-}
-
-/* How many operations from first on stand on their own and are not refused. */
-static size_t count_plain(const struct hapax_op *ops, size_t count, size_t first)
-{
-	size_t end = first;
-
-	while (end < count && ops[end].status == HAPAX_OK &&
-	       !(ops[end].flags & (HAPAX_OP_LINKED | HAPAX_OP_ALL_OR_NOTHING)))
-		end++;
-	return end - first;
-}
-
-static void run_all(const struct hx_work_context *context, struct hapax_op *ops, size_t count)
-{
-	size_t i = 0;
-
-	while (i < count) {
-		size_t plain = count_plain(ops, count, i);
-
-		if (plain != 0) {
-			run_ahead(context, ops + i, plain);
-			i += plain;
-		} else if (ops[i].flags & (HAPAX_OP_LINKED | HAPAX_OP_ALL_OR_NOTHING)) {
-			size_t end = hx_store_group_end(ops, count, i);
-
-			hx_memory_group(context, ops + i, end - i);
-			i = end;
-		} else {
-			i++; /* refused by the check */
-		}
-	}
 }
 
 static struct hx_work_context context_of(struct memory_store *memory)
@@ -226,11 +87,10 @@ static void memory_submit(
 	if (is_single) {
 		unsigned seat = hx_epoch_enter(&memory->index->epoch);
 
-		if (!hx_mark_run(&context, &key, ops))
-			run_slowly(&context, &key, ops);
+		hx_run_one(&context, &key, ops);
 		hx_epoch_leave(&memory->index->epoch, seat);
 	} else {
-		run_all(&context, ops, count);
+		(void)hx_run_all(&context, ops, count);
 	}
 	hapax_store_complete(store, ops, count, completion);
 }

@@ -140,6 +140,7 @@ static struct hx_sqlite_request *cut_off_unexpired(struct hx_sqlite_request *req
 struct hx_sqlite_request *hx_sqlite_batch_run(
 	struct hx_sqlite_batch *batch, struct hx_sqlite_request *requests)
 {
+	bool is_nested = sqlite3_get_autocommit(batch->connection->db) == 0;
 	struct hx_sqlite_request *rest = NULL;
 	struct attempt attempt = {.status = HAPAX_ERR_FAILED};
 
@@ -147,10 +148,18 @@ struct hx_sqlite_request *hx_sqlite_batch_run(
 	hx_sqlite_connection_set_deadline(batch->connection, requests->deadline_ns);
 	if (!hx_sqlite_connection_is_failed(batch->connection))
 		attempt = try_to_apply(batch, requests);
-	if (attempt.status == HAPAX_ERR_UNAVAILABLE)
-		rest = cut_off_unexpired(requests);
-	if (attempt.status == HAPAX_ERR_UNAVAILABLE || attempt.status == HAPAX_ERR_LIMIT)
+	if (is_nested && sqlite3_get_autocommit(batch->connection->db) != 0) {
+		/*
+		 * SQLite has ended the caller's transaction, with his changes and our
+		 * claims, as it may when the disk is full. What he does next would be
+		 * committed by itself: he must not be told to go on.
+		 */
+		atomic_store(batch->connection->is_failed, 1);
+	} else if (attempt.status == HAPAX_ERR_UNAVAILABLE || attempt.status == HAPAX_ERR_LIMIT) {
+		if (attempt.status == HAPAX_ERR_UNAVAILABLE)
+			rest = cut_off_unexpired(requests);
 		attempt = try(batch, requests, HX_SQLITE_WRITE_REFUSE, attempt.status);
+	}
 	if (attempt.status != HAPAX_OK)
 		fail_all(requests, attempt.status);
 	hx_sqlite_workspace_trim(&batch->workspace);

@@ -247,36 +247,41 @@ enum hapax_status hx_sqlite_connection_open(
 	return HAPAX_OK;
 }
 
+/* Ask for or switch the journal mode. The answer is the mode that holds afterwards. */
+static int journal_mode(struct hx_sqlite_connection *connection, const char *sql)
+{
+	sqlite3_stmt *statement = NULL;
+	int code = sqlite3_prepare_v2(connection->db, sql, -1, &statement, NULL);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_step(statement);
+	if (code == SQLITE_ROW) {
+		const unsigned char *mode = sqlite3_column_text(statement, 0);
+
+		connection->is_wal = mode != NULL && strcmp((const char *)mode, "wal") == 0;
+		code = SQLITE_OK;
+	}
+	(void)sqlite3_finalize(statement);
+	return code;
+}
+
 /*
- * The answer is the mode that holds afterwards. The switch needs the file for itself
- * and does not call the busy handler: processes that open it at once take turns here.
+ * The switch needs the file for itself and does not call the busy handler: processes
+ * that open it at once take turns here.
  */
 static enum hapax_status switch_to_wal(
 	struct hx_sqlite_connection *connection, struct hapax_error *err)
 {
-	sqlite3_stmt *statement = NULL;
-	bool is_wal = false;
 	int code;
 
 	do {
-		code = sqlite3_prepare_v2(
-			connection->db, "PRAGMA main.journal_mode = WAL", -1, &statement, NULL);
-		if (code == SQLITE_OK)
-			code = sqlite3_step(statement);
-		if (code == SQLITE_ROW) {
-			const unsigned char *mode = sqlite3_column_text(statement, 0);
-
-			is_wal = mode != NULL && strcmp((const char *)mode, "wal") == 0;
-			code = SQLITE_OK;
-		}
-		(void)sqlite3_finalize(statement);
-		statement = NULL;
+		code = journal_mode(connection, "PRAGMA main.journal_mode = WAL");
 	} while (hx_sqlite_is_busy(code) && hx_sqlite_connection_wait(connection));
 	if (code != SQLITE_OK)
 		return hx_sqlite_connection_fail(
 			connection, code, HX_SQLITE_BEFORE_COMMIT,
 			"write-ahead logging was not switched on", err);
-	if (!is_wal)
+	if (!connection->is_wal)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
 			"'%s' lies on a file system without shared memory, which the write-ahead log needs",
@@ -306,11 +311,29 @@ enum hapax_status hx_sqlite_connection_accept(
 		"PRAGMA main.secure_delete = FAST; PRAGMA main.journal_size_limit = 67108864;");
 	if (code == SQLITE_OK)
 		code = sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+	if (code == SQLITE_OK && !switch_mode)
+		code = journal_mode(connection, "PRAGMA main.journal_mode");
 	if (code != SQLITE_OK)
 		return hx_sqlite_connection_fail(
 			connection, code, HX_SQLITE_BEFORE_COMMIT, "the database was not set up",
 			err);
 	return HAPAX_OK;
+}
+
+int hx_sqlite_connection_relax(struct hx_sqlite_connection *connection, bool is_relaxed)
+{
+	int code;
+
+	is_relaxed = is_relaxed && connection->is_wal;
+	if (connection->is_joined || connection->is_relaxed == is_relaxed)
+		return SQLITE_OK;
+	code = hx_sqlite_exec(
+		connection,
+		is_relaxed ? "PRAGMA main.synchronous = NORMAL"
+			   : "PRAGMA main.synchronous = EXTRA");
+	if (code == SQLITE_OK)
+		connection->is_relaxed = is_relaxed;
+	return code;
 }
 
 void hx_sqlite_connection_join(struct hx_sqlite_connection *connection, sqlite3 *db)

@@ -23,6 +23,7 @@
 #include <hapax/error.h>
 
 #include "base/random.h"
+#include "store/clock_mark.h"
 #include "store/sqlite/fault.h"
 #include "store/sqlite/statement.h"
 
@@ -35,6 +36,10 @@ struct hx_sqlite_connection {
 	int wal_frames;              /* how long the write-ahead log was after our last commit */
 	int checkpoint_frames;       /* and at our last checkpoint; 0 when it has begun anew */
 	bool is_joined;              /* the caller's connection */
+	bool is_wal;                 /* after accept: write-ahead logged */
+	bool is_relaxed;             /* commits are not synced */
+	bool has_own_mark;
+	struct hx_clock_mark own_mark; /* the time by this process, where the boot is not known */
 	struct hx_prng jitter;
 	sqlite3_stmt *statements[HX_SQLITE_STATEMENT_COUNT];
 };
@@ -61,6 +66,13 @@ enum hapax_status hx_sqlite_connection_open(
  */
 enum hapax_status hx_sqlite_connection_accept(
 	struct hx_sqlite_connection *connection, bool switch_mode, struct hapax_error *err);
+
+/*
+ * Whether commits need not be synced from now on: for what may be lost in a power
+ * cut. Only in write-ahead mode; with a rollback journal an unsynced commit may
+ * cost the database. A joined connection stays as its owner made it.
+ */
+int hx_sqlite_connection_relax(struct hx_sqlite_connection *connection, bool is_relaxed);
 
 /* Use the caller's connection. */
 void hx_sqlite_connection_join(struct hx_sqlite_connection *connection, sqlite3 *db);

@@ -20,7 +20,7 @@
 /* Parameters of HX_SQLITE_COUNTER_ADD. The columns of COUNTER_LIST are one less. */
 enum { ADD_HOUR_MS = 1, ADD_TENANT, ADD_GROUP, ADD_COUNTS };
 
-enum { PAGE_ROWS = 64 };
+enum { PAGE_ROWS = 64, WAIT_MS_MAX = 250 };
 
 /* A row of a page, with its names. */
 struct listed {
@@ -63,6 +63,12 @@ static int drop_old(struct hx_sqlite_transaction *transaction)
 	return code == SQLITE_OK ? hx_sqlite_finish(statement) : code;
 }
 
+/* Nobody waits for counts: who cannot keep them now tries again, and who closes goes without. */
+static int64_t wait_ms(const struct hapax_store_options *options)
+{
+	return options->timeout_ms < WAIT_MS_MAX ? options->timeout_ms : WAIT_MS_MAX;
+}
+
 /*
  * NORMAL leaves the log unsynced after a commit, and still syncs it before a
  * checkpoint: a power cut may lose the last counts and a reading of the clock, for
@@ -75,8 +81,8 @@ enum hapax_status hx_sqlite_counter_add(
 	struct hx_sqlite_transaction transaction = {.stage = HX_SQLITE_BEFORE_COMMIT};
 	int code;
 
-	hx_sqlite_connection_set_timeout(connection, options->timeout_ms);
-	code = hx_sqlite_exec(connection, "PRAGMA main.synchronous = NORMAL");
+	hx_sqlite_connection_set_timeout(connection, wait_ms(options));
+	code = hx_sqlite_connection_relax(connection, true);
 	if (code == SQLITE_OK)
 		code = hx_sqlite_transaction_begin(
 			&transaction, connection, options, HX_SQLITE_WRITE);

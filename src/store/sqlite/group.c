@@ -254,6 +254,8 @@ static void decide_all(
 		hx_transition(
 			slot->has_row ? &slot->old : NULL, &group->ops[i], &rules,
 			&slot->transition);
+		if (group->ops[i].type == HAPAX_OP_LOAD && *token < slot->transition.next.token)
+			*token = slot->transition.next.token;
 		if (!slot->transition.takes_token)
 			continue;
 		if (is_exhausted) {

@@ -262,8 +262,7 @@ static void keep_clock(struct sqlite_store *store)
 		return;
 	is_old = !transaction.needs_write && hx_sqlite_transaction_has_old_mark(&transaction);
 	hx_sqlite_transaction_abort(&transaction);
-	if (!is_old ||
-	    hx_sqlite_exec(&store->io, "PRAGMA main.synchronous = NORMAL") != SQLITE_OK ||
+	if (!is_old || hx_sqlite_connection_relax(&store->io, true) != SQLITE_OK ||
 	    hx_sqlite_transaction_begin(
 		    &transaction, &store->io, &store->options, HX_SQLITE_WRITE) != SQLITE_OK)
 		return;
@@ -357,7 +356,12 @@ static enum hapax_status open_ledger(struct sqlite_store *store, struct hapax_er
 	if (status == HAPAX_OK && schema.version != (int64_t)migrations.count)
 		status = hx_sqlite_schema_migrate(
 			&store->io, migrations, true, store->options.clock, err);
-	return status == HAPAX_OK ? renew_clock_mark(store, err) : status;
+	if (status == HAPAX_OK)
+		status = renew_clock_mark(store, err);
+	/* Both connections go by one clock. */
+	store->side.has_own_mark = store->io.has_own_mark;
+	store->side.own_mark = store->io.own_mark;
+	return status;
 }
 
 static enum hapax_status start(struct sqlite_store *store, struct hapax_error *err)

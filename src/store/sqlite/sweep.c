@@ -149,7 +149,11 @@ static int sweep_chunk(
 	int code;
 
 	hx_sqlite_connection_set_timeout(connection, options->timeout_ms);
-	code = hx_sqlite_transaction_begin(transaction, connection, options, HX_SQLITE_WRITE);
+	/* Others act on what they find settled: it must survive a power cut (I2b). */
+	code = hx_sqlite_connection_relax(connection, false);
+	if (code == SQLITE_OK)
+		code = hx_sqlite_transaction_begin(
+			transaction, connection, options, HX_SQLITE_WRITE);
 	if (code != SQLITE_OK)
 		return code;
 	code = hx_sqlite_sweep_some(transaction, count_max, &work);

@@ -23,22 +23,50 @@ static bool boot_is_known(const struct hapax_clock *clock)
 }
 
 /*
+ * Where the boot cannot be told, no mark is ever current. The wall clock is then
+ * believed once, when the ledger is first read; from there on this process goes by
+ * its own boot time, but never behind what others have written. A mark of those who
+ * know their boot is theirs to keep.
+ */
+static void read_own_clock(struct hx_sqlite_transaction *transaction)
+{
+	struct hx_sqlite_connection *connection = transaction->connection;
+	const struct hapax_clock *clock = transaction->options->clock;
+	struct hx_clock_mark *own = &connection->own_mark;
+	struct hx_clock_mark *mark = &transaction->meta.mark;
+	int64_t behind_ms;
+
+	if (!connection->has_own_mark) {
+		*own = *mark;
+		hx_clock_mark_reboot(own, clock, transaction->options->clock_step_ms_max);
+		connection->has_own_mark = true;
+	}
+	behind_ms = mark->store_ms - hx_clock_mark_now(own, clock);
+	if (behind_ms > 0)
+		own->store_ms += behind_ms;
+	transaction->now_ms = hx_clock_mark_now(own, clock);
+	transaction->is_mark_foreign = hx_boot_id_is_known(mark->boot_id);
+	if (!transaction->is_mark_foreign)
+		*mark = *own;
+}
+
+/*
  * What time it is. A mark of an earlier boot is made current, and must be written
- * for others to compute the same time: a transaction that only reads cannot. Where
- * the boot is never known, no mark is ever current; readers then make do with a
- * time of their own, or each lookup would have to write.
+ * for others to compute the same time: a transaction that only reads cannot.
  */
 static void read_clock(struct hx_sqlite_transaction *transaction)
 {
 	const struct hapax_clock *clock = transaction->options->clock;
 	struct hx_clock_mark *mark = &transaction->meta.mark;
 
+	if (!boot_is_known(clock)) {
+		read_own_clock(transaction);
+		return;
+	}
 	if (!hx_clock_mark_is_current(mark, clock)) {
 		hx_clock_mark_reboot(mark, clock, transaction->options->clock_step_ms_max);
-		if (boot_is_known(clock)) {
-			transaction->needs_write = transaction->access == HX_SQLITE_READ;
-			transaction->is_dirty = transaction->access == HX_SQLITE_WRITE;
-		}
+		transaction->needs_write = transaction->access == HX_SQLITE_READ;
+		transaction->is_dirty = transaction->access == HX_SQLITE_WRITE;
 	}
 	transaction->now_ms = hx_clock_mark_now(mark, clock);
 }
@@ -136,7 +164,8 @@ void hx_sqlite_transaction_abort(struct hx_sqlite_transaction *transaction)
 
 bool hx_sqlite_transaction_has_old_mark(const struct hx_sqlite_transaction *transaction)
 {
-	return transaction->now_ms - transaction->meta.mark.store_ms > MARK_AGE_MS_MAX;
+	return !transaction->is_mark_foreign &&
+		transaction->now_ms - transaction->meta.mark.store_ms > MARK_AGE_MS_MAX;
 }
 
 static int save_ledger(struct hx_sqlite_transaction *transaction)

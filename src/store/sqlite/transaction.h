@@ -31,9 +31,10 @@ struct hx_sqlite_transaction {
 	const struct hapax_store_options *options;
 	enum hx_sqlite_access access;
 	enum hx_sqlite_stage stage;
-	bool is_nested;   /* a savepoint in the caller's transaction */
-	bool is_dirty;    /* meta must be written back */
-	bool needs_write; /* reading is not enough: the clock mark is of an earlier boot */
+	bool is_nested;       /* a savepoint in the caller's transaction */
+	bool is_dirty;        /* meta must be written back */
+	bool needs_write;     /* reading is not enough: the clock mark is of an earlier boot */
+	bool is_mark_foreign; /* of processes that know their boot, which this one does not */
 	int64_t now_ms;
 	uint64_t removed; /* expired records removed on the way */
 	struct hx_sqlite_meta meta;

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_child.h - the command while it runs: its output, its signals, its end.
+ *
+ * What it writes is passed on as it comes and recorded beside that. Nothing here waits
+ * for one thing only: a reader that does not read holds up the output, not the lease.
+ */
+#ifndef HX_CLI_RUN_CHILD_H
+#define HX_CLI_RUN_CHILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/process.h"
+#include "cli/run_ledger.h"
+#include "cli/run_plan.h"
+#include "wire/exec_result.h"
+
+enum { HX_RUN_CHUNK_SIZE = 64 * 1024 };
+
+/* One of its two outputs, on the way to ours. */
+struct hx_run_stream {
+	enum hx_exec_stream name;
+	int from;      /* -1: at its end */
+	int to;        /* 1 or 2 */
+	bool is_file;  /* ours: a write never waits */
+	int os_errno;  /* ours could not be written: what comes is only recorded; else 0 */
+	size_t at;     /* data before this was passed on */
+	size_t size;   /* of data */
+	uint64_t late; /* bytes that came after the command had ended */
+	unsigned char data[HX_RUN_CHUNK_SIZE];
+};
+
+/* Why we ended it ourselves. */
+enum hx_run_stop {
+	HX_RUN_STOP_NONE,
+	HX_RUN_STOP_TIMEOUT,
+	HX_RUN_STOP_FENCED,
+};
+
+struct hx_run_child {
+	const struct hx_run_plan *plan;
+	struct hx_run_ledger *ledger;
+	pid_t pid;
+	unsigned group; /* HX_PROCESS_GROUP, or 0 when it shares ours, and the terminal */
+	bool has_ended;
+	bool is_lost; /* nobody can tell how it ended */
+	struct hx_process_end end;
+	enum hx_run_stop stop;
+	int asked; /* the last signal that asked it to end and came through us, or 0 */
+	int64_t timeout_at_ns;
+	int64_t kill_at_ns;
+	int64_t drain_until_ns;
+	struct hx_run_stream streams[2];
+	struct hx_exec_recorder recorder;
+};
+
+/* Allocates nothing. */
+void hx_run_child_init(struct hx_run_child *child, struct hx_run_ledger *ledger);
+
+/*
+ * Start the command, with lock_fd inherited. os_errno in err tells why it did not
+ * start; nothing ran then.
+ */
+enum hapax_status hx_run_child_start(
+	struct hx_run_child *child, struct hx_run_ledger *ledger, int lock_fd,
+	struct hapax_error *err);
+
+/* Run it to its end. Blocks; see the top. */
+void hx_run_child_run(struct hx_run_child *child);
+
+void hx_run_child_done(struct hx_run_child *child);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * begin.c - requests as callers hand them in: checked, copied, and on their way.
+ *
+ * All or none: what can fail comes before the first claim is sent.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/limits.h"
+#include "processor/processor.h"
+#include "processor/steps.h"
+
+enum { KEYS_MAX = 1024 };
+
+/* A request of another version of the header: what it does not know is zero. */
+static bool read_request(
+	const struct hapax_request *requests, size_t index, struct hapax_request *ret)
+{
+	size_t size = requests->size;
+	const unsigned char *at = (const unsigned char *)requests + index * size;
+
+	*ret = (struct hapax_request)HAPAX_REQUEST_INIT;
+	if (size < sizeof(size) || size > sizeof(*ret))
+		return false;
+	memcpy(ret, at, size);
+	return ret->size == size;
+}
+
+static bool is_within(struct hapax_bytes bytes, size_t size_max)
+{
+	return bytes.size <= size_max && (bytes.size == 0 || bytes.data != NULL);
+}
+
+static const char *what_is_wrong_with_key(const struct hapax_request_key *key)
+{
+	if (key->key.size == 0 || !is_within(key->key, HX_KEY_SIZE_MAX))
+		return "the key is empty or longer than 1,024 bytes";
+	if (!is_within(key->tenant, HX_SCOPE_PART_SIZE_MAX) ||
+	    !is_within(key->group, HX_SCOPE_PART_SIZE_MAX))
+		return "the tenant or group is longer than 128 bytes";
+	return NULL;
+}
+
+/* The keys of a request as a list; one is where a single key is put. */
+static const struct hapax_request_key *keys_of(
+	const struct hapax_request *request, struct hapax_request_key *one, size_t *ret_count)
+{
+	if (request->key_count != 0) {
+		*ret_count = request->key_count;
+		return request->keys;
+	}
+	*one = (struct hapax_request_key){
+		request->tenant, request->group, request->key, request->fingerprint};
+	*ret_count = 1;
+	return one;
+}
+
+static const char *what_is_wrong(const struct hapax_request *request, bool is_disabled)
+{
+	const struct hapax_request_key *keys;
+	struct hapax_request_key one;
+	const char *wrong = NULL;
+	size_t count;
+
+	if (request->step == NULL)
+		return "there is no function to tell its steps";
+	if (request->key_count > KEYS_MAX)
+		return "there are more than 1,024 keys";
+	if ((request->key_count != 0 && request->keys == NULL) ||
+	    !is_within(request->owner, SIZE_MAX))
+		return "a size is given, and nothing that has it";
+	/* Where nothing is asked, no key is needed. */
+	if (is_disabled)
+		return NULL;
+	keys = keys_of(request, &one, &count);
+	for (size_t i = 0; i < count && wrong == NULL; i++)
+		wrong = what_is_wrong_with_key(&keys[i]);
+	return wrong;
+}
+
+static enum hapax_status prepare(
+	struct hapax_processor *processor, const struct hapax_request *request,
+	struct hapax_run **ret_run, struct hapax_error *err)
+{
+	struct hapax_bytes owner = request->owner;
+	const struct hapax_request_key *keys;
+	struct hapax_run_options options;
+	struct hapax_request_key one;
+	enum hapax_status status;
+	struct hapax_run *run;
+	size_t count;
+
+	status = hx_run_options_complete(processor, request->options, &options, err);
+	if (status != HAPAX_OK)
+		return status;
+	keys = keys_of(request, &one, &count);
+	run = hx_run_take(processor, options.is_disabled ? 0 : count);
+	if (run == NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "out of memory; nothing was begun");
+	if (owner.size == 0)
+		owner = hapax_bytes_from_text(processor->owner);
+	if (owner.size > HX_OWNER_SIZE_MAX)
+		owner.size = HX_OWNER_SIZE_MAX;
+	run->options = options;
+	run->step = request->step;
+	run->context = request->context;
+	status = hx_run_fill(run, keys, owner, err);
+	for (size_t i = 0; i < run->key_count && status == HAPAX_OK; i++) {
+		if (!hx_lines_join(&processor->lines, &processor->timers, &run->keys[i]))
+			status = hx_error_set(
+				err, HAPAX_ERR_NO_MEMORY, 0, "out of memory; nothing was begun");
+	}
+	*ret_run = run;
+	return status;
+}
+
+static void take_back(struct hapax_processor *processor, struct hapax_run *list)
+{
+	while (list != NULL) {
+		struct hapax_run *run = list;
+
+		list = run->list_next;
+		for (size_t i = 0; i < run->key_count; i++)
+			hx_lines_quit(&processor->lines, &processor->timers, &run->keys[i]);
+		hx_run_give(run);
+	}
+}
+
+static void set_off(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
+{
+	if (run->key_count == 0) {
+		run->state = HX_RUN_RUNNING;
+		run->attempt = 1;
+		run->answer.attempt = 1;
+		run->answer.outcome = HAPAX_OUTCOME_ACQUIRED;
+		run->answer.flags |= HAPAX_ANSWER_UNPROTECTED;
+		pump->processor->stats.running++;
+		hx_pump_tell(pump, run, HAPAX_STEP_RUN);
+		return;
+	}
+	run->wait_ends_ms = hx_time_after(now_ms, run->options.wait_ms);
+	if (!hx_claim_attach(pump, run, now_ms))
+		hx_claim_ask(pump, run, now_ms);
+}
+
+/* Locks: the mutex is held. The runs stand in *ret_list in the order of the requests. */
+static enum hapax_status prepare_all(
+	struct hapax_processor *processor, const struct hapax_request *requests, size_t count,
+	const struct hx_run_origin *origin, struct hapax_run **ret_list, struct hapax_error *err)
+{
+	struct hapax_run **last = ret_list;
+	enum hapax_status status = HAPAX_OK;
+
+	*ret_list = NULL;
+	for (size_t i = 0; i < count && status == HAPAX_OK; i++) {
+		struct hapax_request request;
+		struct hapax_run *run = NULL;
+
+		(void)read_request(requests, i, &request);
+		status = prepare(processor, &request, &run, err);
+		if (run == NULL)
+			break;
+		run->origin = origin;
+		*last = run;
+		last = &run->list_next;
+	}
+	if (status == HAPAX_OK)
+		return HAPAX_OK;
+	take_back(processor, *ret_list);
+	return status;
+}
+
+static enum hapax_status check_all(
+	const struct hapax_processor *processor, const struct hapax_request *requests, size_t count,
+	struct hapax_error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *wrong = "it has an unknown size";
+		struct hapax_run_options options;
+		struct hapax_request request;
+		struct hapax_error inner;
+
+		if (read_request(requests, i, &request)) {
+			wrong = inner.message;
+			if (hx_run_options_complete(processor, request.options, &options, &inner) ==
+			    HAPAX_OK)
+				wrong = what_is_wrong(&request, options.is_disabled);
+		}
+		if (wrong != NULL)
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0, "request %zu: %s; nothing was begun", i,
+				wrong);
+		if (request.key_count > 1 &&
+		    !(hapax_store_capabilities(processor->store) & HAPAX_STORE_MULTI_KEY))
+			return hx_error_set(
+				err, HAPAX_ERR_UNSUPPORTED, 0,
+				"request %zu has several keys, which %s: cannot claim in one step",
+				i, hapax_store_name(processor->store));
+	}
+	return HAPAX_OK;
+}
+
+static enum hapax_status begin(
+	struct hapax_processor *processor, const struct hapax_request *requests, size_t count,
+	const struct hx_run_origin *origin, struct hapax_error *err)
+{
+	enum hapax_status status;
+	struct hapax_run *list;
+	struct hx_pump pump;
+	int64_t now_ms;
+
+	if (processor == NULL || (requests == NULL && count != 0))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "a processor and requests are needed");
+	status = check_all(processor, requests, count, err);
+	if (status != HAPAX_OK)
+		return status;
+	now_ms = hx_processor_now(processor);
+	hx_pump_enter(&pump, processor);
+	status = prepare_all(processor, requests, count, origin, &list, err);
+	while (status == HAPAX_OK && list != NULL) {
+		struct hapax_run *run = list;
+
+		list = run->list_next;
+		set_off(&pump, run, now_ms);
+	}
+	hx_pump_leave(&pump);
+	return status;
+}
+
+enum hapax_status hapax_processor_begin(
+	struct hapax_processor *processor, const struct hapax_request *requests, size_t count,
+	struct hapax_error *err)
+{
+	return begin(processor, requests, count, NULL, err);
+}
+
+enum hapax_status hx_processor_begin_one(
+	struct hapax_processor *processor, const struct hapax_request *request,
+	const struct hx_run_origin *origin, struct hapax_error *err)
+{
+	return begin(processor, request, 1, origin, err);
+}
+
+void hapax_run_leave(struct hapax_run *run)
+{
+	struct hx_pump pump;
+
+	hx_pump_enter(&pump, run->processor);
+	hx_claim_leave(&pump, run);
+	hx_pump_leave(&pump);
+}

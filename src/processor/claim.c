@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * claim.c - from the request to the right to run, or to the answer why not.
+ *
+ * The store alone decides. A run that is told IN_PROGRESS and may wait stands in its
+ * key's line, and asks again, with a new attempt_id, when there is a reason to:
+ *
+ *	a run of this process         who asks                 then
+ *	completed, or parked          all that wait            REPLAY, PARKED
+ *	released                      the oldest               runs, or waits on
+ *	lost the key, or lapsed       the oldest               as the store says
+ *	holds and renews it           nobody
+ *	none: it is another process   the oldest, by timer     as the store says
+ *
+ * Between a claim and its answer the key may change hands in this process; the count
+ * of turns in the line tells, and then the claim is simply sent again.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "processor/processor.h"
+#include "processor/steps.h"
+
+bool hx_is_worth_repeating(enum hapax_status status)
+{
+	return status == HAPAX_ERR_UNAVAILABLE || status == HAPAX_ERR_UNCERTAIN ||
+		status == HAPAX_ERR_NO_MEMORY;
+}
+
+int64_t hx_repeat_after(struct hapax_run *run, int64_t bound_ms)
+{
+	enum { FIRST_MS = 10, DOUBLINGS_MAX = 12 };
+	unsigned doublings = run->repeats < DOUBLINGS_MAX ? run->repeats : DOUBLINGS_MAX;
+	int64_t span_ms = (int64_t)FIRST_MS << doublings;
+	uint32_t jitter;
+
+	run->repeats++;
+	run->processor->stats.repeated++;
+	if (span_ms > bound_ms)
+		span_ms = bound_ms;
+	if (span_ms < 1)
+		span_ms = 1;
+	/* Half of it at random, so that those who failed together do not come back together. */
+	hx_processor_random(run->processor, &jitter, sizeof(jitter));
+	return span_ms / 2 + (int64_t)(jitter % (uint64_t)(span_ms - span_ms / 2 + 1));
+}
+
+void hx_claim_ask(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
+{
+	const struct hapax_processor_options *options = &run->processor->options;
+
+	hx_processor_random(run->processor, run->attempt_id, sizeof(run->attempt_id));
+	run->state = HX_RUN_CLAIMING;
+	run->question = HAPAX_OP_CLAIM;
+	run->is_uncertain = false;
+	run->repeats = 0;
+	run->give_up_at_ms = hx_time_after(now_ms, options->timeout_ms);
+	hx_pump_ask(pump, run);
+	hx_run_arm(run);
+}
+
+/* Out of the line, and ask. */
+static void wake(struct hx_pump *pump, struct hx_line *line, struct hapax_run *run)
+{
+	hx_line_step_out(line, run);
+	run->processor->stats.waiting--;
+	hx_claim_ask(pump, run, hx_processor_now(run->processor));
+}
+
+void hx_line_wake_one(struct hx_pump *pump, struct hx_line *line)
+{
+	struct hapax_run *run = line->first;
+
+	if (run == NULL || line->scout != NULL)
+		return;
+	hx_timers_clear(&pump->processor->timers, &line->timer);
+	line->scout = run;
+	wake(pump, line, run);
+}
+
+void hx_line_wake_all(struct hx_pump *pump, struct hx_line *line)
+{
+	hx_timers_clear(&pump->processor->timers, &line->timer);
+	while (line->first != NULL) {
+		pump->processor->stats.woken++;
+		wake(pump, line, line->first);
+	}
+}
+
+void hx_line_watch(struct hx_pump *pump, struct hx_line *line, int64_t at_ms)
+{
+	if (line->first == NULL || line->holder != NULL || line->scout != NULL)
+		return;
+	if (line->timer.place == 0 || at_ms < line->timer.at_ms)
+		hx_timers_set(&pump->processor->timers, &line->timer, at_ms);
+}
+
+void hx_line_due(struct hx_pump *pump, struct hx_line *line)
+{
+	if (line->holder != NULL || line->scout != NULL || line->first == NULL)
+		return;
+	pump->processor->stats.polled++;
+	hx_line_wake_one(pump, line);
+}
+
+/* When to ask again about a key that another process holds. */
+static int64_t next_look(const struct hapax_processor *processor, int64_t lease_left_ms)
+{
+	int64_t span_ms = processor->options.poll_ms;
+
+	/* One more than is left: the store's milliseconds and ours do not end together. */
+	if (lease_left_ms > 0 && lease_left_ms < span_ms)
+		span_ms = lease_left_ms + 1;
+	return hx_time_after(hx_processor_now(processor), span_ms);
+}
+
+void hx_claim_part(struct hx_pump *pump, struct hapax_run *run, enum hx_parting parting)
+{
+	int64_t soon_ms = hx_time_after(hx_processor_now(run->processor), 1);
+
+	for (size_t i = 0; i < run->key_count; i++) {
+		struct hx_line *line = run->keys[i].line;
+
+		if (line->holder == run)
+			line->holder = NULL;
+		line->turns++;
+		if (parting == HX_PARTING_SETTLED) {
+			hx_line_wake_all(pump, line);
+		} else if (parting == HX_PARTING_FREE) {
+			pump->processor->stats.woken += line->first != NULL && line->scout == NULL;
+			hx_line_wake_one(pump, line);
+		} else {
+			hx_line_watch(pump, line, soon_ms);
+		}
+	}
+}
+
+/*
+ * The scout of a line has its answer. Whoever waits in a line other than the one that
+ * decided has learned nothing, and sends the next.
+ */
+static void return_scout(struct hx_pump *pump, struct hapax_run *run, const struct hx_line *decided)
+{
+	for (size_t i = 0; i < run->key_count; i++) {
+		struct hx_line *line = run->keys[i].line;
+
+		if (line->scout != run)
+			continue;
+		line->scout = NULL;
+		if (line != decided)
+			hx_line_wake_one(pump, line);
+	}
+}
+
+static void note_holder(struct hapax_run *run, struct hapax_bytes owner)
+{
+	size_t size = owner.size < sizeof(run->holder) ? owner.size : sizeof(run->holder);
+
+	if (size > 0)
+		memcpy(run->holder, owner.data, size);
+	run->answer.owner = hx_bytes(run->holder, size);
+}
+
+/* What the store said, as far as it is for the caller. */
+static void note(struct hapax_run *run, const struct hapax_op *op, size_t index)
+{
+	struct hapax_answer *answer = &run->answer;
+	const struct hx_run_key *key = &run->keys[index];
+
+	answer->outcome = op->outcome;
+	answer->token = op->token;
+	answer->attempt = op->attempt;
+	answer->key_index = key->index;
+	answer->first_seen_ms = op->first_seen_ms;
+	answer->expires_ms = op->expires_ms;
+	answer->lease_left_ms = op->lease_left_ms;
+	note_holder(run, key->record.owner);
+	answer->error = key->record.error;
+	memset(&answer->result, 0, sizeof(answer->result));
+	answer->flags &= ~(unsigned)(HAPAX_ANSWER_UNVERIFIED | HAPAX_ANSWER_MISMATCH);
+	if (op->unverified)
+		answer->flags |= HAPAX_ANSWER_UNVERIFIED;
+}
+
+static void acquired(struct hx_pump *pump, struct hapax_run *run)
+{
+	run->token = run->answer.token;
+	run->attempt = run->answer.attempt;
+	run->answer.owner = hx_bytes(NULL, 0);
+	run->answer.error = hx_bytes(NULL, 0);
+	for (size_t i = 0; i < run->key_count; i++) {
+		struct hx_line *line = run->keys[i].line;
+
+		if (line->scout == run)
+			line->scout = NULL;
+		line->holder = run;
+		hx_timers_clear(&pump->processor->timers, &line->timer);
+	}
+	hx_lease_begin(run);
+	if (run->has_left) {
+		hx_finish_give_back(pump, run);
+		return;
+	}
+	run->state = HX_RUN_RUNNING;
+	pump->processor->stats.running++;
+	hx_run_arm(run);
+	hx_pump_tell(pump, run, HAPAX_STEP_RUN);
+}
+
+static void stand_in_line(struct hx_pump *pump, struct hapax_run *run, size_t index)
+{
+	struct hx_line *line = run->keys[index].line;
+
+	run->state = HX_RUN_WAITING;
+	run->wait_index = index;
+	hx_line_wait(line, run);
+	run->processor->stats.waiting++;
+	hx_run_arm(run);
+	if (!run->has_waited) {
+		run->has_waited = true;
+		run->answer.flags |= HAPAX_ANSWER_WAITED;
+		run->processor->stats.attached++;
+		hx_pump_tell(pump, run, HAPAX_STEP_WAIT);
+	}
+	hx_line_watch(pump, line, next_look(run->processor, run->answer.lease_left_ms));
+}
+
+static void in_progress(struct hx_pump *pump, struct hapax_run *run, size_t index)
+{
+	struct hx_line *line = run->keys[index].line;
+	int64_t now_ms = hx_processor_now(run->processor);
+	bool may_wait = !run->has_left && now_ms < run->wait_ends_ms;
+
+	run->answer.outcome = HAPAX_OUTCOME_IN_PROGRESS;
+	if (may_wait && line->turns != run->keys[index].turns_seen) {
+		/* Whatever it was the scout of, it still is. */
+		hx_claim_ask(pump, run, now_ms);
+		return;
+	}
+	return_scout(pump, run, line);
+	if (may_wait) {
+		stand_in_line(pump, run, index);
+	} else {
+		hx_line_watch(pump, line, next_look(run->processor, run->answer.lease_left_ms));
+		hx_run_end(pump, run, HAPAX_OK);
+	}
+}
+
+/* The key is done or parked: so it is for all who wait. */
+static void settled(struct hx_pump *pump, struct hapax_run *run, size_t index)
+{
+	struct hx_line *line = run->keys[index].line;
+
+	if (run->answer.outcome == HAPAX_OUTCOME_REPLAY)
+		run->answer.result = run->keys[index].record.result;
+	return_scout(pump, run, line);
+	hx_line_wake_all(pump, line);
+	hx_run_end(pump, run, HAPAX_OK);
+}
+
+static void mismatched(struct hx_pump *pump, struct hapax_run *run, size_t index)
+{
+	enum hapax_state state = run->keys[index].record.state;
+
+	if (run->options.on_mismatch == HAPAX_ON_MISMATCH_REJECT) {
+		/* Another payload's owner and error are nobody's business. */
+		run->answer.owner = hx_bytes(NULL, 0);
+		run->answer.error = hx_bytes(NULL, 0);
+	} else {
+		run->answer.flags |= HAPAX_ANSWER_MISMATCH;
+		if (state == HAPAX_STATE_CLAIMED) {
+			in_progress(pump, run, index);
+			return;
+		}
+		run->answer.outcome =
+			state == HAPAX_STATE_PARKED ? HAPAX_OUTCOME_PARKED : HAPAX_OUTCOME_REPLAY;
+	}
+	return_scout(pump, run, NULL);
+	hx_run_end(pump, run, HAPAX_OK);
+}
+
+static void failed(struct hx_pump *pump, struct hapax_run *run, enum hapax_status status)
+{
+	int64_t now_ms = hx_processor_now(run->processor);
+
+	if (!run->has_left && hx_is_worth_repeating(status) && now_ms < run->give_up_at_ms &&
+	    run->processor->has_lease) {
+		run->repeat_at_ms =
+			now_ms + hx_repeat_after(run, run->processor->options.timeout_ms / 4);
+		hx_run_arm(run);
+		return;
+	}
+	for (size_t i = 0; i < run->key_count; i++) {
+		struct hx_line *line = run->keys[i].line;
+
+		if (line->scout == run)
+			line->scout = NULL;
+		hx_line_watch(pump, line, next_look(run->processor, 0));
+	}
+	if (run->has_left && !run->is_uncertain)
+		status = HAPAX_OK;
+	else
+		run->answer.outcome = HAPAX_OUTCOME_NONE;
+	hx_run_end(pump, run, hx_final_status(run, status));
+}
+
+void hx_claim_answered(
+	struct hx_pump *pump, struct hapax_run *run, struct hx_verdict verdict,
+	const struct hapax_op *op)
+{
+	assert(run->state == HX_RUN_CLAIMING);
+	if (verdict.status != HAPAX_OK) {
+		failed(pump, run, verdict.status);
+		return;
+	}
+	note(run, op, verdict.index);
+	switch (verdict.outcome) {
+	case HAPAX_OUTCOME_ACQUIRED: acquired(pump, run); return;
+	case HAPAX_OUTCOME_IN_PROGRESS: in_progress(pump, run, verdict.index); return;
+	case HAPAX_OUTCOME_REPLAY:
+	case HAPAX_OUTCOME_PARKED: settled(pump, run, verdict.index); return;
+	case HAPAX_OUTCOME_MISMATCH: mismatched(pump, run, verdict.index); return;
+	case HAPAX_OUTCOME_NONE:
+	case HAPAX_OUTCOME_APPLIED:
+	case HAPAX_OUTCOME_FOUND:
+	case HAPAX_OUTCOME_ABSENT:
+	case HAPAX_OUTCOME_BUSY:
+	case HAPAX_OUTCOME_NOT_MET:
+	case HAPAX_OUTCOME_SKIPPED: break;
+	}
+	assert(false && "no answer to a claim");
+}
+
+static bool is_same_payload(const struct hx_run_key *a, const struct hx_run_key *b)
+{
+	return !a->has_fingerprint || !b->has_fingerprint ||
+		memcmp(a->fingerprint, b->fingerprint, sizeof(a->fingerprint)) == 0;
+}
+
+bool hx_claim_attach(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
+{
+	struct hx_line *line = run->keys[0].line;
+	const struct hapax_run *holder = line->holder;
+	struct hapax_answer *answer = &run->answer;
+
+	/* With several keys on either side it takes more than a look to compare payloads. */
+	if (holder == NULL || holder->key_count != 1 || run->key_count != 1 ||
+	    now_ms >= run->wait_ends_ms || !is_same_payload(&run->keys[0], &holder->keys[0]))
+		return false;
+	answer->outcome = HAPAX_OUTCOME_IN_PROGRESS;
+	answer->token = holder->token;
+	answer->attempt = holder->attempt;
+	answer->first_seen_ms = holder->answer.first_seen_ms;
+	note_holder(run, holder->owner);
+	if (holder->lease_ends_ms > now_ms)
+		answer->lease_left_ms = holder->lease_ends_ms - now_ms;
+	stand_in_line(pump, run, 0);
+	return true;
+}
+
+static void stop_waiting(struct hx_pump *pump, struct hapax_run *run)
+{
+	hx_line_step_out(run->keys[run->wait_index].line, run);
+	run->processor->stats.waiting--;
+	hx_run_end(pump, run, HAPAX_OK);
+}
+
+void hx_claim_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
+{
+	if (run->state == HX_RUN_WAITING && now_ms >= run->wait_ends_ms)
+		stop_waiting(pump, run);
+	else if (run->state == HX_RUN_CLAIMING && now_ms >= run->repeat_at_ms && !run->is_listed)
+		hx_pump_ask(pump, run);
+	else
+		hx_run_arm(run);
+}
+
+void hx_claim_leave(struct hx_pump *pump, struct hapax_run *run)
+{
+	if (run->state == HX_RUN_WAITING) {
+		stop_waiting(pump, run);
+	} else if (run->state == HX_RUN_CLAIMING) {
+		run->has_left = true;
+		/* Nothing is with the store: it waits to repeat its claim. */
+		if (!run->is_asking && !run->is_listed)
+			failed(pump, run, HAPAX_ERR_UNAVAILABLE);
+	} else if (
+		run->state == HX_RUN_RUNNING && (run->steps & hx_step_bit(HAPAX_STEP_RUN)) != 0) {
+		/* It has the claim and has not been told yet: it need not be. */
+		run->has_left = true;
+		run->steps = 0;
+		run->processor->stats.running--;
+		hx_finish_give_back(pump, run);
+	}
+}

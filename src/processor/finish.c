@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * finish.c - from the end of the work to the end of the run.
+ *
+ *	outcome of the run                    asked of the store
+ *	ok, definitive                        complete
+ *	transient                             release
+ *	ambiguous, on_lapse retry             release
+ *	ambiguous, on_lapse park              park
+ *
+ * What the store does not take is repeated until the lease ends by our count; with
+ * the same token that does no harm. A complete is never turned into a release: the
+ * work was done. Once an answer was lost, nothing but a success settles it, and the
+ * end says UNCERTAIN.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "processor/processor.h"
+#include "processor/steps.h"
+
+static enum hapax_op_type question_of(const struct hapax_run *run)
+{
+	switch (run->answer.run_outcome) {
+	case HAPAX_RUN_OK:
+	case HAPAX_RUN_DEFINITIVE: return HAPAX_OP_COMPLETE;
+	case HAPAX_RUN_TRANSIENT: break;
+	case HAPAX_RUN_AMBIGUOUS:
+		if (run->options.on_lapse == HAPAX_ON_LAPSE_PARK)
+			return HAPAX_OP_PARK;
+		break;
+	}
+	return HAPAX_OP_RELEASE;
+}
+
+void hx_finish_ask(struct hx_pump *pump, struct hapax_run *run)
+{
+	run->state = HX_RUN_FINISHING;
+	hx_run_arm(run);
+	/*
+	 * A renewal on its way could come after a park and undo it: wait for its answer,
+	 * which leads back here.
+	 */
+	if (run->is_asking || run->is_listed)
+		return;
+	run->question = question_of(run);
+	run->is_uncertain = false;
+	run->repeats = 0;
+	hx_pump_ask(pump, run);
+}
+
+void hx_finish_give_back(struct hx_pump *pump, struct hapax_run *run)
+{
+	static const char why[] = "the caller did not wait for it";
+
+	run->answer.run_outcome = HAPAX_RUN_TRANSIENT;
+	hx_buf_clear(&run->error);
+	(void)hx_buf_append(&run->error, why, sizeof(why) - 1);
+	hx_finish_ask(pump, run);
+}
+
+void hx_run_end(struct hx_pump *pump, struct hapax_run *run, enum hapax_status status)
+{
+	struct hapax_processor *processor = run->processor;
+
+	run->state = HX_RUN_ENDED;
+	run->answer.status = status;
+	hx_run_arm(run);
+	for (size_t i = 0; i < run->key_count; i++) {
+		assert(run->keys[i].line->holder != run && run->keys[i].line->scout != run);
+		hx_lines_quit(&processor->lines, &processor->timers, &run->keys[i]);
+	}
+	hx_pump_tell(pump, run, HAPAX_STEP_END);
+}
+
+static void end(
+	struct hx_pump *pump, struct hapax_run *run, enum hx_parting parting,
+	enum hapax_status status)
+{
+	status = hx_final_status(run, status);
+	hx_claim_part(pump, run, parting);
+	if (run->has_left) {
+		run->answer.outcome = HAPAX_OUTCOME_IN_PROGRESS;
+		status = HAPAX_OK;
+	}
+	if (status == HAPAX_ERR_FENCED && !run->is_fenced)
+		run->processor->stats.fenced++;
+	run->processor->stats.unstored += status != HAPAX_OK;
+	hx_run_end(pump, run, status);
+}
+
+void hx_finish_answered(
+	struct hx_pump *pump, struct hapax_run *run, struct hx_verdict verdict,
+	const struct hapax_op *op)
+{
+	int64_t now_ms = hx_processor_now(run->processor);
+
+	assert(run->state == HX_RUN_FINISHING);
+	if (verdict.status == HAPAX_OK) {
+		run->answer.expires_ms = op->expires_ms;
+		end(pump, run,
+		    run->question == HAPAX_OP_RELEASE ? HX_PARTING_FREE : HX_PARTING_SETTLED,
+		    HAPAX_OK);
+		return;
+	}
+	/* Full now is not full for ever: a result is worth waiting for. */
+	if ((hx_is_worth_repeating(verdict.status) || verdict.status == HAPAX_ERR_LIMIT) &&
+	    run->processor->has_lease && now_ms < run->lease_ends_ms) {
+		run->repeat_at_ms = now_ms + hx_repeat_after(run, run->options.lease_ms / 10);
+		if (!run->is_unstored && !run->has_left)
+			hx_pump_tell(pump, run, HAPAX_STEP_UNSTORED);
+		run->is_unstored = true;
+		hx_run_arm(run);
+		return;
+	}
+	end(pump, run, HX_PARTING_LOST, verdict.status);
+}
+
+void hx_finish_due(struct hx_pump *pump, struct hapax_run *run)
+{
+	if (!run->is_asking && !run->is_listed)
+		hx_pump_ask(pump, run);
+}
+
+/* Copy what may be kept of the result. */
+static void take_result(struct hapax_run *run, const struct hapax_result *result)
+{
+	memset(&run->result, 0, sizeof(run->result));
+	if (result != NULL)
+		run->result = *result;
+	run->result.result_class = run->answer.run_outcome == HAPAX_RUN_DEFINITIVE
+		? HAPAX_RESULT_DEFINITIVE
+		: HAPAX_RESULT_OK;
+	/* The caller gets the whole of it at the end, later ones what is kept. */
+	run->answer.result = run->result;
+	if (run->options.result_size_max != 0 &&
+	    run->result.body.size > run->options.result_size_max) {
+		run->result.omitted_bytes = run->result.body.size;
+		run->result.body = hx_bytes(NULL, 0);
+	}
+}
+
+static bool is_done(enum hapax_run_outcome outcome)
+{
+	return outcome == HAPAX_RUN_OK || outcome == HAPAX_RUN_DEFINITIVE;
+}
+
+static void finish(struct hx_pump *pump, const struct hapax_finish *finish)
+{
+	struct hapax_run *run = finish->run;
+	struct hapax_bytes error = finish->error;
+
+	run->answer.run_outcome = finish->outcome;
+	run->processor->stats.running--;
+	if (is_done(finish->outcome)) {
+		take_result(run, finish->result);
+	} else {
+		hx_buf_clear(&run->error);
+		if (error.size > HX_ERROR_TEXT_SIZE_MAX)
+			error.size = HX_ERROR_TEXT_SIZE_MAX;
+		/* A failure without its text is a failure all the same. */
+		(void)hx_buf_append(&run->error, error.data, error.size);
+		run->answer.error = hapax_buf_bytes(&run->error);
+	}
+	if (run->key_count == 0)
+		hx_run_end(pump, run, HAPAX_OK);
+	else
+		hx_finish_ask(pump, run);
+}
+
+static bool result_is_valid(const struct hapax_result *result)
+{
+	return result == NULL ||
+		((unsigned)result->kind <= HAPAX_RESULT_EXEC &&
+	         result->headers.size <= HX_RESULT_HEADERS_SIZE_MAX &&
+	         (result->headers.size == 0 || result->headers.data != NULL) &&
+	         (result->body.size == 0 || result->body.data != NULL) &&
+	         (result->omitted_bytes == 0 || result->body.size == 0));
+}
+
+/* Locks: the mutex is held. */
+static const char *what_is_wrong(
+	const struct hapax_processor *processor, const struct hapax_finish *finish)
+{
+	if (finish->run == NULL || finish->run->processor != processor)
+		return "it is not a run of this processor";
+	if (finish->run->state != HX_RUN_RUNNING ||
+	    (finish->run->steps & hx_step_bit(HAPAX_STEP_RUN)))
+		return "it is not running";
+	if (finish->run->is_named)
+		return "it is named twice";
+	if ((unsigned)finish->outcome > HAPAX_RUN_AMBIGUOUS)
+		return "it ended in no way that is known";
+	if (is_done(finish->outcome) && !result_is_valid(finish->result))
+		return "its result is not well formed, or its headers are longer than 64 KiB";
+	if (finish->error.size > 0 && finish->error.data == NULL)
+		return "its error has no text";
+	return NULL;
+}
+
+enum hapax_status hapax_run_finish_all(
+	struct hapax_processor *processor, const struct hapax_finish *finishes, size_t count,
+	struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+	struct hx_pump pump;
+	size_t named = 0;
+
+	if (processor == NULL || (finishes == NULL && count != 0))
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a processor and runs are needed");
+	hx_pump_enter(&pump, processor);
+	for (size_t i = 0; i < count && status == HAPAX_OK; i++) {
+		const char *wrong = what_is_wrong(processor, &finishes[i]);
+
+		if (wrong != NULL)
+			status = hx_error_set(
+				err, HAPAX_ERR_INVALID, 0, "run %zu: %s; nothing was done", i,
+				wrong);
+		else
+			finishes[named++].run->is_named = true;
+	}
+	for (size_t i = 0; i < named; i++)
+		finishes[i].run->is_named = false;
+	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
+		finish(&pump, &finishes[i]);
+	hx_pump_leave(&pump);
+	return status;
+}
+
+enum hapax_status hapax_run_finish(
+	struct hapax_run *run, enum hapax_run_outcome outcome, const struct hapax_result *result,
+	struct hapax_bytes error, struct hapax_error *err)
+{
+	struct hapax_finish finish = {run, outcome, result, error};
+
+	if (run == NULL)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a run is needed");
+	return hapax_run_finish_all(run->processor, &finish, 1, err);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lease.c - while a run works: renew, notice that the claim is lost, end its time.
+ *
+ * The lease is renewed at a third of its length rather than near its end: two
+ * renewals may be lost before the lease is, and a process that was paused learns
+ * that it was fenced while it can still stop. A renewal whose answer was lost counts
+ * as not made. A run is lapsed by its own count before it is by the store's, and one
+ * that lapsed may still be renewed as long as nobody took over.
+ */
+#include <assert.h>
+
+#include "processor/processor.h"
+#include "processor/steps.h"
+
+enum { RENEWALS_PER_LEASE = 3 };
+
+static int64_t span_to_renewal(const struct hapax_run *run)
+{
+	int64_t span_ms = run->options.lease_ms / RENEWALS_PER_LEASE;
+
+	return span_ms < 1 ? 1 : span_ms;
+}
+
+void hx_lease_begin(struct hapax_run *run)
+{
+	if (!run->processor->has_lease)
+		return;
+	run->lease_ends_ms = hx_time_after(run->sent_ms, run->options.lease_ms);
+	run->renew_at_ms = hx_time_after(run->sent_ms, span_to_renewal(run));
+	run->overdue_at_ms = hx_time_after(run->sent_ms, run->options.max_run_ms);
+}
+
+static void hold_again(struct hx_pump *pump, struct hapax_run *run)
+{
+	run->is_lapsed = false;
+	for (size_t i = 0; i < run->key_count; i++) {
+		struct hx_line *line = run->keys[i].line;
+
+		if (line->holder != NULL)
+			continue;
+		line->holder = run;
+		hx_timers_clear(&pump->processor->timers, &line->timer);
+	}
+}
+
+static void renewed(struct hx_pump *pump, struct hapax_run *run)
+{
+	run->processor->stats.renewed++;
+	run->repeats = 0;
+	run->lease_ends_ms = hx_time_after(run->sent_ms, run->options.lease_ms);
+	if (!run->is_overdue)
+		run->renew_at_ms = hx_time_after(run->sent_ms, span_to_renewal(run));
+	if (run->is_lapsed)
+		hold_again(pump, run);
+}
+
+static void parked(struct hx_pump *pump, struct hapax_run *run)
+{
+	run->is_parked = true;
+	run->renew_at_ms = HAPAX_TIME_NEVER;
+	hx_claim_part(pump, run, HX_PARTING_SETTLED);
+}
+
+static void fenced(struct hx_pump *pump, struct hapax_run *run)
+{
+	run->is_fenced = true;
+	run->renew_at_ms = HAPAX_TIME_NEVER;
+	run->processor->stats.fenced++;
+	hx_claim_part(pump, run, HX_PARTING_LOST);
+	if (run->state == HX_RUN_RUNNING)
+		hx_pump_tell(pump, run, HAPAX_STEP_FENCED);
+}
+
+static void not_renewed(struct hapax_run *run)
+{
+	int64_t now_ms = hx_processor_now(run->processor);
+
+	/* Overdue while the renewal was on its way: there is nothing left to ask for. */
+	if (run->is_overdue && run->options.on_lapse != HAPAX_ON_LAPSE_PARK)
+		return;
+	run->renew_at_ms = now_ms + hx_repeat_after(run, run->options.lease_ms / 10);
+}
+
+void hx_lease_answered(struct hx_pump *pump, struct hapax_run *run, struct hx_verdict verdict)
+{
+	run->is_side_question = false;
+	if (verdict.status == HAPAX_ERR_FENCED)
+		fenced(pump, run);
+	else if (verdict.status != HAPAX_OK)
+		not_renewed(run);
+	else if (run->question == HAPAX_OP_PARK)
+		parked(pump, run);
+	else
+		renewed(pump, run);
+	/* The work ended while we asked. */
+	if (run->state == HX_RUN_FINISHING)
+		hx_finish_ask(pump, run);
+	else
+		hx_run_arm(run);
+}
+
+static void overdue(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
+{
+	static const char why[] = "the run took longer than it may";
+
+	run->is_overdue = true;
+	run->processor->stats.overdue++;
+	run->renew_at_ms = HAPAX_TIME_NEVER;
+	if (run->options.on_lapse == HAPAX_ON_LAPSE_PARK) {
+		/* Without the text it is parked all the same. */
+		(void)hx_buf_append(&run->error, why, sizeof(why) - 1);
+		run->renew_at_ms = now_ms;
+	}
+	hx_pump_tell(pump, run, HAPAX_STEP_OVERDUE);
+}
+
+static void lapsed(struct hx_pump *pump, struct hapax_run *run)
+{
+	run->is_lapsed = true;
+	run->processor->stats.lapsed++;
+	hx_claim_part(pump, run, HX_PARTING_LOST);
+	hx_pump_tell(pump, run, HAPAX_STEP_LAPSED);
+}
+
+void hx_lease_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
+{
+	assert(run->state == HX_RUN_RUNNING);
+	if (!run->is_overdue && !run->is_fenced && now_ms >= run->overdue_at_ms)
+		overdue(pump, run, now_ms);
+	if (!run->is_lapsed && !run->is_fenced && !run->is_parked && now_ms >= run->lease_ends_ms)
+		lapsed(pump, run);
+	if (!run->is_asking && !run->is_listed && now_ms >= run->renew_at_ms) {
+		run->question = run->is_overdue ? HAPAX_OP_PARK : HAPAX_OP_RENEW;
+		run->is_side_question = true;
+		hx_pump_ask(pump, run);
+	}
+	hx_run_arm(run);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process.c - the core with a blocking shell: wrap any function.
+ *
+ * The caller's thread begins the run, sleeps until it is decided, works, finishes and
+ * sleeps until the end. Steps are told on whatever thread brings them about; they
+ * write into the call, which lives on the caller's stack, and set its events.
+ */
+#include "processor/process.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "base/thread.h"
+#include "processor/processor.h"
+
+struct hapax_call {
+	struct hx_event decided; /* told RUN, or END without it */
+	struct hx_event ended;   /* told END after RUN */
+	bool is_over;            /* decided by END */
+	_Atomic bool is_fenced;
+	struct hapax_run *run;
+	struct hapax_answer answer; /* its bytes are in buf */
+	struct hapax_buf *buf;      /* the caller's, or NULL */
+	struct hapax_work work;
+	struct hapax_buf body;
+	char error[HAPAX_ERROR_MESSAGE_SIZE];
+};
+
+/* Copy into buf, which has the room. */
+static struct hapax_bytes keep(struct hapax_buf *buf, struct hapax_bytes bytes)
+{
+	struct hapax_bytes copy = {buf->data + buf->size, bytes.size};
+
+	if (bytes.size == 0)
+		return hx_bytes(NULL, 0);
+	if (hx_buf_append(buf, bytes.data, bytes.size) != HAPAX_OK)
+		return hx_bytes(NULL, 0);
+	return copy;
+}
+
+static void leave_out(struct hapax_answer *answer)
+{
+	answer->owner = hx_bytes(NULL, 0);
+	answer->error = hx_bytes(NULL, 0);
+	answer->result.omitted_bytes += answer->result.body.size;
+	answer->result.headers = hx_bytes(NULL, 0);
+	answer->result.body = hx_bytes(NULL, 0);
+}
+
+/* What answer points at goes with the run: copy it, or leave it out where there is no room. */
+static void keep_answer(struct hapax_call *call, const struct hapax_answer *answer)
+{
+	struct hapax_answer *kept = &call->answer;
+	size_t size = answer->owner.size + answer->error.size + answer->result.headers.size +
+		answer->result.body.size;
+
+	*kept = *answer;
+	if (call->buf == NULL || hx_buf_reserve(call->buf, size) != HAPAX_OK) {
+		leave_out(kept);
+		return;
+	}
+	kept->owner = keep(call->buf, answer->owner);
+	kept->error = keep(call->buf, answer->error);
+	kept->result.headers = keep(call->buf, answer->result.headers);
+	kept->result.body = keep(call->buf, answer->result.body);
+}
+
+static void told(
+	struct hapax_run *run, enum hapax_step step, const struct hapax_answer *answer,
+	void *context)
+{
+	struct hapax_call *call = context;
+
+	switch (step) {
+	case HAPAX_STEP_RUN:
+		call->run = run;
+		hx_event_set(&call->decided);
+		return;
+	case HAPAX_STEP_FENCED: atomic_store(&call->is_fenced, true); return;
+	case HAPAX_STEP_END:
+		keep_answer(call, answer);
+		/* The call may be gone as soon as its event is set. */
+		if (call->run != NULL) {
+			hx_event_set(&call->ended);
+		} else {
+			call->is_over = true;
+			hx_event_set(&call->decided);
+		}
+		return;
+	case HAPAX_STEP_WAIT:
+	case HAPAX_STEP_LAPSED:
+	case HAPAX_STEP_OVERDUE:
+	case HAPAX_STEP_UNSTORED: return;
+	}
+}
+
+static void fill_work(struct hapax_call *call, const struct hx_run_origin *origin)
+{
+	struct hapax_work *work = &call->work;
+	const struct hapax_run *run = call->run;
+
+	memset(work, 0, sizeof(*work));
+	if (run->key_count > 0) {
+		work->tenant = run->keys[0].tenant;
+		work->group = run->keys[0].group;
+		work->key = run->keys[0].key;
+	}
+	work->token = run->token;
+	work->attempt = run->attempt;
+	work->event = origin == NULL ? NULL : origin->event;
+	work->private_call = call;
+}
+
+/* Run the handler, and finish with what it left. */
+static void work(
+	struct hapax_call *call, const struct hx_run_origin *origin, hapax_handler_fn *handler,
+	void *context)
+{
+	enum hapax_run_outcome outcome;
+	struct hapax_error err;
+
+	fill_work(call, origin);
+	outcome = handler(&call->work, context);
+	if ((unsigned)outcome > HAPAX_RUN_AMBIGUOUS)
+		outcome = hapax_work_fail(
+			&call->work, HAPAX_RUN_AMBIGUOUS, "the handler returned no known outcome");
+	if (call->work.result.body.data == NULL)
+		call->work.result.body = hapax_buf_bytes(&call->body);
+	if (hapax_run_finish(call->run, outcome, &call->work.result, call->work.error, &err) ==
+	    HAPAX_OK)
+		return;
+	/*
+	 * The result, or the error's text, cannot be kept as it is. The work was done all the same: keep that it
+	 * was, and what it weighed.
+	 */
+	memset(&call->work.result, 0, sizeof(call->work.result));
+	call->work.error = hx_bytes(NULL, 0);
+	if (hapax_run_finish(call->run, outcome, NULL, hx_bytes(NULL, 0), &err) != HAPAX_OK)
+		assert(false && "a run that was told RUN can be finished");
+}
+
+static enum hapax_status describe_failure(
+	const struct hapax_answer *answer, struct hapax_error *err)
+{
+	const char *text = "nothing ran";
+
+	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED) {
+		if (answer->status == HAPAX_ERR_FENCED)
+			text = "the work ran, but somebody else has the key by now, and its result is not kept";
+		else if (answer->status == HAPAX_ERR_UNCERTAIN)
+			text = "the work ran, but nobody knows whether its result is kept";
+		else
+			text = "the work ran, but its result could not be kept";
+	} else if (answer->status == HAPAX_ERR_UNCERTAIN) {
+		text = "nothing ran, but the key may be claimed until the lease ends";
+	}
+	return hx_error_set(
+		err, answer->status, 0, "%s (%s)", text, hapax_status_name(answer->status));
+}
+
+static enum hapax_status conclude(
+	const struct hapax_call *call, struct hapax_answer *answer, struct hapax_error *err)
+{
+	const struct hapax_answer *mine = &call->answer;
+	bool has_failed = mine->outcome == HAPAX_OUTCOME_ACQUIRED &&
+		(mine->run_outcome == HAPAX_RUN_TRANSIENT ||
+	         mine->run_outcome == HAPAX_RUN_AMBIGUOUS);
+
+	if (answer != NULL) {
+		size_t size = answer->size;
+
+		memcpy(answer, mine, size);
+		answer->size = size;
+	}
+	/* From the handler itself: where there is no buffer, the answer has no text. */
+	if (has_failed && call->work.error.size > 0)
+		return hx_error_set(
+			err, HAPAX_ERR_HANDLER, 0, "%.*s",
+			call->work.error.size < HAPAX_ERROR_MESSAGE_SIZE
+				? (int)call->work.error.size
+				: HAPAX_ERROR_MESSAGE_SIZE,
+			(const char *)call->work.error.data);
+	if (has_failed)
+		return hx_error_set(err, HAPAX_ERR_HANDLER, 0, "the handler failed");
+	return mine->status == HAPAX_OK ? HAPAX_OK : describe_failure(mine, err);
+}
+
+enum hapax_status hx_process(
+	struct hapax_processor *processor, const struct hapax_request *request,
+	const struct hx_run_origin *origin, hapax_handler_fn *handler, void *context,
+	struct hapax_answer *answer, struct hapax_buf *buf, struct hapax_error *err)
+{
+	struct hapax_call call = {.buf = buf};
+	struct hapax_request mine = HAPAX_REQUEST_INIT;
+	enum hapax_status status = HAPAX_OK;
+
+	if (processor == NULL || request == NULL || handler == NULL ||
+	    request->size < sizeof(request->size) || request->size > sizeof(mine) ||
+	    (answer != NULL &&
+	     (answer->size < sizeof(answer->size) || answer->size > sizeof(*answer))))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"a processor, a request and an answer of known size, and a handler are needed");
+	memcpy(&mine, request, request->size);
+	mine.size = sizeof(mine);
+	mine.step = told;
+	mine.context = &call;
+	if (buf != NULL)
+		hx_buf_clear(buf);
+	if (processor->options.wake == NULL && processor->has_lease)
+		status = hx_ticker_start(processor, err);
+	if (status == HAPAX_OK)
+		status = hx_processor_begin_one(processor, &mine, origin, err);
+	if (status != HAPAX_OK)
+		return status;
+	hx_buf_init(&call.body, HX_RESULT_SIZE_LIMIT);
+	hx_event_wait(&call.decided);
+	if (!call.is_over) {
+		work(&call, origin, handler, context);
+		hx_event_wait(&call.ended);
+	}
+	hx_buf_done(&call.body);
+	return conclude(&call, answer, err);
+}
+
+enum hapax_status hapax_process(
+	struct hapax_processor *processor, const struct hapax_request *request,
+	hapax_handler_fn *handler, void *context, struct hapax_answer *answer,
+	struct hapax_buf *buf, struct hapax_error *err)
+{
+	return hx_process(processor, request, NULL, handler, context, answer, buf, err);
+}
+
+enum hapax_status hapax_work_write(struct hapax_work *work, const void *data, size_t size)
+{
+	if (work->result.kind == HAPAX_RESULT_NONE)
+		work->result.kind = HAPAX_RESULT_BYTES;
+	return hx_buf_append(&work->private_call->body, data, size);
+}
+
+enum hapax_run_outcome hapax_work_fail(
+	struct hapax_work *work, enum hapax_run_outcome outcome, const char *text)
+{
+	char *error = work->private_call->error;
+	int size = snprintf(error, HAPAX_ERROR_MESSAGE_SIZE, "%s", text == NULL ? "" : text);
+
+	if (size >= HAPAX_ERROR_MESSAGE_SIZE)
+		size = HAPAX_ERROR_MESSAGE_SIZE - 1;
+	work->error = hx_bytes(error, size < 0 ? 0 : (size_t)size);
+	return outcome;
+}
+
+int hapax_work_is_fenced(const struct hapax_work *work)
+{
+	return atomic_load(&work->private_call->is_fenced);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * processor.c - making and freeing, options, and the passing of time.
+ */
+#include "processor/processor.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/process.h"
+#include "base/random.h"
+#include "processor/batch.h"
+#include "processor/steps.h"
+
+#define POLL_MS_DEFAULT    100
+#define TIMEOUT_MS_DEFAULT 5000
+
+/* Long enough for what people call slow, short enough that a hung run is noticed. */
+#define MAX_RUN_MS_DEFAULT (INT64_C(15) * 60 * 1000)
+
+/* Consumers that share a transaction see redeliveries from as long as brokers keep messages. */
+#define TTL_MS_TRANSACTION (INT64_C(7) * 24 * 3600 * 1000)
+
+static bool span_is_valid(int64_t span_ms, int64_t span_ms_max, int64_t open_end)
+{
+	return span_ms >= 0 && (span_ms <= span_ms_max || span_ms == open_end);
+}
+
+static const char *what_is_wrong(const struct hapax_run_options *options)
+{
+	if (!span_is_valid(options->lease_ms, HX_LEASE_MS_MAX, 0))
+		return "the lease is negative or longer than 7 days";
+	if (!span_is_valid(options->ttl_ms, HX_TTL_MS_MAX, HAPAX_TTL_FOREVER))
+		return "the time to live is negative or longer than 100 years";
+	if (options->wait_ms < 0 || options->max_run_ms < 0)
+		return "a time is negative";
+	if (options->result_size_max > HX_RESULT_SIZE_LIMIT)
+		return "a result may not be larger than 16 MiB";
+	if ((unsigned)options->on_lapse > HAPAX_ON_LAPSE_PARK ||
+	    (unsigned)options->on_mismatch > HAPAX_ON_MISMATCH_DUPLICATE)
+		return "a policy has no known value";
+	return NULL;
+}
+
+enum hapax_status hx_run_options_complete(
+	const struct hapax_processor *processor, const struct hapax_run_options *options,
+	struct hapax_run_options *ret_options, struct hapax_error *err)
+{
+	struct hapax_run_options complete = HAPAX_RUN_OPTIONS_INIT;
+	const char *wrong;
+
+	if (options == NULL) {
+		*ret_options = processor->options.run;
+		return HAPAX_OK;
+	}
+	if (options->size < sizeof(options->size) || options->size > sizeof(complete))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the options of a run have an unknown size");
+	memcpy(&complete, options, options->size);
+	complete.size = sizeof(complete);
+	wrong = what_is_wrong(&complete);
+	if (wrong != NULL)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "%s", wrong);
+	if (complete.lease_ms == 0)
+		complete.lease_ms = HX_LEASE_MS_DEFAULT;
+	if (complete.ttl_ms == 0)
+		complete.ttl_ms = processor->has_lease ? HX_TTL_MS_DEFAULT : TTL_MS_TRANSACTION;
+	if (complete.max_run_ms == 0)
+		complete.max_run_ms = MAX_RUN_MS_DEFAULT;
+	/* What waits for a transaction of its own thread waits for ever. */
+	if (!processor->has_lease)
+		complete.wait_ms = 0;
+	*ret_options = complete;
+	return HAPAX_OK;
+}
+
+static void system_random(void *out, size_t size, void *context)
+{
+	(void)context;
+	hx_random_bytes(out, size);
+}
+
+static enum hapax_status take_options(
+	struct hapax_processor *processor, const struct hapax_processor_options *options,
+	struct hapax_error *err)
+{
+	struct hapax_processor_options *mine = &processor->options;
+	struct hapax_run_options run;
+
+	*mine = (struct hapax_processor_options)HAPAX_PROCESSOR_OPTIONS_INIT;
+	if (options != NULL) {
+		if (options->size < sizeof(options->size) || options->size > sizeof(*mine))
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0,
+				"the options of the processor have an unknown size");
+		memcpy(mine, options, options->size);
+		mine->size = sizeof(*mine);
+	}
+	if (mine->poll_ms < 0 || mine->timeout_ms < 0)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a time is negative");
+	if (mine->clock == NULL)
+		mine->clock = hapax_clock_system();
+	if (mine->random_bytes == NULL)
+		mine->random_bytes = system_random;
+	if (mine->poll_ms == 0)
+		mine->poll_ms = POLL_MS_DEFAULT;
+	if (mine->timeout_ms == 0)
+		mine->timeout_ms = TIMEOUT_MS_DEFAULT;
+	if (mine->owner != NULL)
+		(void)snprintf(processor->owner, sizeof(processor->owner), "%s", mine->owner);
+	else
+		(void)snprintf(
+			processor->owner, sizeof(processor->owner), "pid %ld",
+			(long)hx_process_id());
+	mine->owner = processor->owner;
+	run = mine->run;
+	return hx_run_options_complete(processor, &run, &mine->run, err);
+}
+
+enum hapax_status hapax_processor_new(
+	struct hapax_store *store, const struct hapax_processor_options *options,
+	struct hapax_processor **ret_processor, struct hapax_error *err)
+{
+	struct hapax_processor *processor;
+	enum hapax_status status;
+	unsigned missing;
+
+	if (store == NULL || ret_processor == NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"a store and a place for the processor are needed");
+	processor = hx_alloc_zero(1, sizeof(*processor));
+	if (processor == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+	processor->store = store;
+	processor->has_lease = !(hapax_store_capabilities(store) & HAPAX_STORE_TRANSACTIONS);
+	processor->tick_at_ms = HAPAX_TIME_NEVER;
+	status = take_options(processor, options, err);
+	missing = processor->options.needs & ~hapax_store_capabilities(store);
+	if (status == HAPAX_OK && missing != 0)
+		status = hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"the store '%s' lacks capabilities that are needed (0x%x)",
+			hapax_store_url(store), missing);
+	if (status != HAPAX_OK) {
+		hx_free(processor);
+		return status;
+	}
+	processor->options.random_bytes(
+		processor->lines.hash_key, sizeof(processor->lines.hash_key),
+		processor->options.random_context);
+	hx_mutex_init(&processor->mutex);
+	hx_cond_init(&processor->idle);
+	hx_ticker_init(&processor->ticker);
+	*ret_processor = processor;
+	return HAPAX_OK;
+}
+
+void hx_processor_abandon(struct hapax_processor *processor)
+{
+	hx_ticker_done(&processor->ticker);
+	hx_runs_free(processor);
+	hx_batches_free(processor);
+	hx_lines_done(&processor->lines);
+	hx_timers_done(&processor->timers);
+	hx_cond_done(&processor->idle);
+	hx_mutex_done(&processor->mutex);
+	hx_free(processor);
+}
+
+void hapax_processor_free(struct hapax_processor *processor)
+{
+	if (processor == NULL)
+		return;
+	hx_mutex_lock(&processor->mutex);
+	/* The thread that told the last END may still be on its way out. */
+	while (processor->pumps > 0)
+		hx_cond_wait(&processor->idle, &processor->mutex);
+	assert(processor->stats.open == 0 && "freed while runs were open");
+	hx_mutex_unlock(&processor->mutex);
+	hx_processor_abandon(processor);
+}
+
+void hx_processor_wake(struct hapax_processor *processor)
+{
+	if (processor->options.wake != NULL)
+		processor->options.wake(processor->options.wake_context);
+	else
+		hx_ticker_wake(&processor->ticker);
+}
+
+void hx_processor_random(struct hapax_processor *processor, void *out, size_t size)
+{
+	unsigned char *at;
+
+	assert(size <= 64);
+	if (processor->random_left < size) {
+		processor->options.random_bytes(
+			processor->random, sizeof(processor->random),
+			processor->options.random_context);
+		processor->random_left = sizeof(processor->random);
+	}
+	processor->random_left -= size;
+	at = &processor->random[processor->random_left];
+	memcpy(out, at, size);
+	/* Given out once. */
+	memset(at, 0, size);
+}
+
+static struct hapax_run *run_of(struct hx_timer *timer)
+{
+	return (struct hapax_run *)((char *)timer - offsetof(struct hapax_run, timer));
+}
+
+static struct hx_line *line_of(struct hx_timer *timer)
+{
+	return (struct hx_line *)((char *)timer - offsetof(struct hx_line, timer));
+}
+
+static void run_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
+{
+	switch (run->state) {
+	case HX_RUN_CLAIMING:
+	case HX_RUN_WAITING: hx_claim_due(pump, run, now_ms); return;
+	case HX_RUN_RUNNING: hx_lease_due(pump, run, now_ms); return;
+	case HX_RUN_FINISHING: hx_finish_due(pump, run); return;
+	case HX_RUN_ENDED: break;
+	}
+	assert(false && "a run that has ended has no timer");
+}
+
+static void do_what_is_due(struct hx_pump *pump, int64_t now_ms)
+{
+	struct hapax_processor *processor = pump->processor;
+	struct hx_timer *timer;
+
+	while ((timer = hx_timers_due(&processor->timers, now_ms)) != NULL) {
+		if (timer->owner == HX_TIMER_RUN)
+			run_due(pump, run_of(timer), now_ms);
+		else
+			hx_line_due(pump, line_of(timer));
+	}
+	hx_pump_tell_waiting(pump);
+}
+
+int64_t hapax_processor_tick(struct hapax_processor *processor)
+{
+	/* Steps bring about steps; after so many rounds the caller's loop gets a turn. */
+	enum { ROUNDS_MAX = 16 };
+	struct hx_pump pump;
+	int64_t next_ms;
+
+	for (int round = 0;; round++) {
+		int64_t now_ms = hx_processor_now(processor);
+
+		hx_pump_enter(&pump, processor);
+		assert((round > 0 || !processor->is_ticking) && "one tick at a time");
+		processor->is_ticking = true;
+		do_what_is_due(&pump, now_ms);
+		hx_pump_leave(&pump);
+
+		hx_mutex_lock(&processor->mutex);
+		if (processor->tell_first == NULL || round == ROUNDS_MAX)
+			break;
+		hx_mutex_unlock(&processor->mutex);
+	}
+	next_ms = processor->tell_first != NULL ? INT64_MIN : hx_timers_next(&processor->timers);
+	processor->is_ticking = false;
+	processor->is_wake_due = false;
+	processor->tick_at_ms = next_ms;
+	hx_mutex_unlock(&processor->mutex);
+	return next_ms;
+}
+
+void hapax_processor_stats(
+	struct hapax_processor *processor, struct hapax_processor_stats *ret_stats)
+{
+	struct hapax_processor_stats stats;
+	size_t size = ret_stats->size;
+
+	assert(size >= sizeof(size) && size <= sizeof(stats));
+	hx_mutex_lock(&processor->mutex);
+	stats = processor->stats;
+	hx_mutex_unlock(&processor->mutex);
+	stats.size = size;
+	memcpy(ret_stats, &stats, size);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "processor/pump.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "processor/batch.h"
+#include "processor/processor.h"
+#include "processor/run.h"
+
+/* The innermost pump that this thread is in. */
+static _Thread_local struct hx_pump *current;
+
+static struct hx_pump *outer_of(const struct hapax_processor *processor)
+{
+	struct hx_pump *pump = current;
+
+	while (pump != NULL && pump->processor != processor)
+		pump = pump->outer;
+	return pump;
+}
+
+void hx_pump_enter(struct hx_pump *pump, struct hapax_processor *processor)
+{
+	*pump = (struct hx_pump){.processor = processor, .outer = current};
+	pump->target = outer_of(processor);
+	if (pump->target == NULL) {
+		pump->target = pump;
+		current = pump;
+	}
+	hx_mutex_lock(&processor->mutex);
+	processor->pumps++;
+}
+
+void hx_pump_ask(struct hx_pump *pump, struct hapax_run *run)
+{
+	struct hx_pump *target = pump->target;
+
+	assert(!run->is_listed && !run->is_asking);
+	run->is_listed = true;
+	run->list_next = NULL;
+	if (target->list_first == NULL)
+		target->list_first = run;
+	else
+		target->list_last->list_next = run;
+	target->list_last = run;
+}
+
+static void list_for_tick(struct hapax_processor *processor, struct hapax_run *run)
+{
+	if (processor->tell_first == NULL)
+		processor->tell_first = run;
+	else
+		processor->tell_last->tell_next = run;
+	processor->tell_last = run;
+	processor->is_wake_due = true;
+}
+
+void hx_pump_tell(struct hx_pump *pump, struct hapax_run *run, enum hapax_step step)
+{
+	struct hx_pump *target = pump->target;
+
+	/* Who runs or has ended need not be told any more that it waited, or what it lost. */
+	if (step == HAPAX_STEP_END)
+		run->steps = 0;
+	if (step == HAPAX_STEP_RUN)
+		run->steps &= ~hx_step_bit(HAPAX_STEP_WAIT);
+	run->steps |= hx_step_bit(step);
+	if (run->is_telling)
+		return;
+	run->is_telling = true;
+	run->tell_next = NULL;
+	if (pump->processor->options.flags & HAPAX_PROCESSOR_STEPS_IN_TICK) {
+		list_for_tick(pump->processor, run);
+		return;
+	}
+	if (target->tell_first == NULL)
+		target->tell_first = run;
+	else
+		target->tell_last->tell_next = run;
+	target->tell_last = run;
+}
+
+/* The first step that is to be told, taken off, or 0. */
+static enum hapax_step take_step(struct hapax_run *run)
+{
+	for (enum hapax_step step = HAPAX_STEP_WAIT; step <= HAPAX_STEP_END; step++) {
+		if (run->steps & hx_step_bit(step)) {
+			run->steps &= ~hx_step_bit(step);
+			return step;
+		}
+	}
+	return 0;
+}
+
+static bool is_decision(enum hapax_step step, const struct hapax_answer *answer)
+{
+	return step == HAPAX_STEP_RUN ||
+		(step == HAPAX_STEP_END && answer->outcome != HAPAX_OUTCOME_ACQUIRED);
+}
+
+static void report_decision(const struct hapax_run *run, const struct hapax_answer *answer)
+{
+	const struct hapax_processor_options *options = &run->processor->options;
+	struct hapax_decided decided = {.answer = answer};
+
+	if (run->key_count > 0) {
+		decided.tenant = run->keys[0].tenant;
+		decided.group = run->keys[0].group;
+		decided.key = run->keys[0].key;
+	}
+	if (run->origin != NULL) {
+		decided.shadow = run->origin->shadow;
+		decided.event = run->origin->event;
+	}
+	options->decided(&decided, options->decided_context);
+}
+
+/*
+ * Locks: the mutex is held, but not while the step is told. While it is told the run
+ * may go on, and its claim be asked for anew; so what is told before the end carries
+ * a copy of the one text it needs, and no other.
+ */
+static void tell_step(struct hapax_run *run, enum hapax_step step)
+{
+	struct hapax_processor *processor = run->processor;
+	struct hapax_answer answer = run->answer;
+	unsigned char holder[HX_OWNER_SIZE_MAX];
+
+	if (step != HAPAX_STEP_END) {
+		memset(&answer.result, 0, sizeof(answer.result));
+		answer.error = hx_bytes(NULL, 0);
+		memcpy(holder, run->holder, sizeof(holder));
+		answer.owner.data = holder;
+	}
+	hx_mutex_unlock(&processor->mutex);
+	if (processor->options.decided != NULL && is_decision(step, &answer))
+		report_decision(run, &answer);
+	run->step(run, step, &answer, run->context);
+	hx_mutex_lock(&processor->mutex);
+}
+
+static void tell(struct hapax_run *run)
+{
+	enum hapax_step step;
+
+	assert(run->is_telling);
+	while ((step = take_step(run)) != 0) {
+		tell_step(run, step);
+		if (step == HAPAX_STEP_END) {
+			hx_run_give(run);
+			return;
+		}
+	}
+	run->is_telling = false;
+}
+
+void hx_pump_tell_waiting(struct hx_pump *pump)
+{
+	struct hapax_processor *processor = pump->processor;
+
+	while (processor->tell_first != NULL) {
+		struct hapax_run *run = processor->tell_first;
+
+		processor->tell_first = run->tell_next;
+		tell(run);
+	}
+}
+
+/* Questions first: what they bring about is told together. */
+static void work_off(struct hx_pump *pump)
+{
+	struct hapax_processor *processor = pump->processor;
+
+	for (;;) {
+		struct hapax_run *run;
+
+		if (pump->list_first != NULL) {
+			run = pump->list_first;
+			pump->list_first = NULL;
+			hx_mutex_unlock(&processor->mutex);
+			hx_batch_submit(processor, run);
+			hx_mutex_lock(&processor->mutex);
+		} else if (pump->tell_first != NULL) {
+			run = pump->tell_first;
+			pump->tell_first = run->tell_next;
+			tell(run);
+		} else {
+			return;
+		}
+	}
+}
+
+void hx_pump_leave(struct hx_pump *pump)
+{
+	struct hapax_processor *processor = pump->processor;
+	bool wakes;
+
+	if (pump->target == pump) {
+		work_off(pump);
+		assert(current == pump);
+		current = pump->outer;
+	}
+	if (hx_timers_next(&processor->timers) < processor->tick_at_ms)
+		processor->is_wake_due = true;
+	wakes = processor->is_wake_due && !processor->is_ticking;
+	if (wakes) {
+		/* Once is enough until it has come. */
+		processor->is_wake_due = false;
+		processor->tick_at_ms = INT64_MIN;
+	}
+	if (wakes)
+		hx_processor_wake(processor);
+	processor->pumps--;
+	if (processor->pumps == 0)
+		hx_cond_broadcast(&processor->idle);
+	hx_mutex_unlock(&processor->mutex);
+}

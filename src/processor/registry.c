@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * registry.c - a table of handlers by the type of the event, each with its key
+ * strategy and options: what others write as a decorator.
+ *
+ * The rows are copied, sorted by type, and do not change afterwards. Scratch buffers
+ * for making keys are kept for the next call.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include "processor/process.h"
+#include "processor/processor.h"
+
+enum {
+	/* As many rows as anybody writes; found by halving. */
+	ROWS_MAX = 65536,
+	/* 40 times the largest body that doors take, which is always enough. */
+	SCRATCH_BYTES_MAX = 40 * 16 * 1024 * 1024,
+	SPARE_MAX = 64,
+};
+
+struct row {
+	char *type; /* NULL: every type that has no row of its own; the last one then */
+	unsigned flags;
+	struct hapax_key_strategy *strategy; /* NULL: unprotected */
+	struct hapax_key_strategy *shadow;
+	struct hapax_run_options options; /* complete */
+	hapax_handler_fn *handler;
+	void *context;
+};
+
+struct hapax_registry {
+	struct hapax_processor *processor;
+	struct row *rows;
+	size_t count; /* of rows with a type */
+	struct row *rest;
+	struct hx_mutex mutex;
+	struct hapax_buf *spare[SPARE_MAX]; /* Locks: mutex */
+	size_t spare_count;
+};
+
+static struct hapax_bytes type_of(const struct row *row)
+{
+	return hapax_bytes_from_text(row->type);
+}
+
+static enum hapax_status copy_type(struct row *row, const char *type, struct hapax_error *err)
+{
+	size_t size;
+
+	if (type == NULL)
+		return HAPAX_OK;
+	size = strlen(type) + 1;
+	row->type = hx_alloc(size);
+	if (row->type == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+	memcpy(row->type, type, size);
+	return HAPAX_OK;
+}
+
+static const char *what_is_wrong(const struct hapax_registration *from)
+{
+	bool is_protected = !(from->flags & HAPAX_REGISTRATION_UNPROTECTED);
+
+	if (from->handler == NULL)
+		return "it has no handler";
+	if (from->type != NULL && from->type[0] == '\0')
+		return "its type is empty";
+	if (is_protected && from->strategy == NULL)
+		return "it has no key strategy";
+	return NULL;
+}
+
+static enum hapax_status make_row(
+	struct hapax_registry *registry, const struct hapax_registration *from, struct row *row,
+	struct hapax_error *err)
+{
+	bool is_protected = !(from->flags & HAPAX_REGISTRATION_UNPROTECTED);
+	enum hapax_status status = copy_type(row, from->type, err);
+
+	row->flags = from->flags;
+	row->handler = from->handler;
+	row->context = from->context;
+	if (status == HAPAX_OK && is_protected)
+		status = hapax_key_strategy_new(
+			from->strategy, from->key_options, &row->strategy, err);
+	if (status == HAPAX_OK && from->shadow != NULL)
+		status = hapax_key_strategy_new(from->shadow, from->key_options, &row->shadow, err);
+	if (status == HAPAX_OK)
+		status = hx_run_options_complete(
+			registry->processor, from->options, &row->options, err);
+	if (status == HAPAX_OK && !is_protected)
+		row->options.is_disabled = 1;
+	return status;
+}
+
+static bool read_row(
+	const struct hapax_registration *rows, size_t index, struct hapax_registration *ret)
+{
+	size_t size = rows->size;
+
+	*ret = (struct hapax_registration)HAPAX_REGISTRATION_INIT;
+	if (size < sizeof(size) || size > sizeof(*ret))
+		return false;
+	memcpy(ret, (const unsigned char *)rows + index * size, size);
+	return ret->size == size;
+}
+
+/* Where a type stands, or would: the first row that is not below it. */
+static size_t find_place(const struct hapax_registry *registry, struct hapax_bytes type)
+{
+	size_t low = 0;
+	size_t high = registry->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (hx_bytes_compare(type_of(&registry->rows[middle]), type) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Put a row that was made to its place. False: there is one of that type already. */
+static bool insert(struct hapax_registry *registry, struct row *room, struct row row)
+{
+	size_t place;
+
+	if (row.type == NULL) {
+		if (registry->rest != NULL)
+			return false;
+		registry->rest = room;
+		*room = row;
+		return true;
+	}
+	place = find_place(registry, type_of(&row));
+	if (place < registry->count &&
+	    hx_bytes_equal(type_of(&registry->rows[place]), type_of(&row)))
+		return false;
+	memmove(&registry->rows[place + 1], &registry->rows[place],
+	        (registry->count - place) * sizeof(row));
+	registry->rows[place] = row;
+	registry->count++;
+	return true;
+}
+
+static void free_row(struct row *row)
+{
+	hx_free(row->type);
+	hapax_key_strategy_free(row->strategy);
+	hapax_key_strategy_free(row->shadow);
+}
+
+static enum hapax_status add_row(
+	struct hapax_registry *registry, const struct hapax_registration *rows, size_t index,
+	struct row *room, struct hapax_error *err)
+{
+	struct hapax_registration from;
+	const char *wrong = "it has an unknown size";
+	struct hapax_error inner;
+	enum hapax_status status;
+	struct row row = {0};
+
+	if (read_row(rows, index, &from))
+		wrong = what_is_wrong(&from);
+	if (wrong != NULL)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "row %zu: %s", index, wrong);
+	status = make_row(registry, &from, &row, &inner);
+	if (status != HAPAX_OK)
+		(void)hx_error_set(err, status, 0, "row %zu: %s", index, inner.message);
+	else if (!insert(registry, room, row))
+		status = hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "row %zu: type '%s' has a row already", index,
+			from.type == NULL ? "" : from.type);
+	if (status != HAPAX_OK)
+		free_row(&row);
+	return status;
+}
+
+enum hapax_status hapax_registry_new(
+	struct hapax_processor *processor, const struct hapax_registration *rows, size_t count,
+	struct hapax_registry **ret_registry, struct hapax_error *err)
+{
+	struct hapax_registry *registry;
+	enum hapax_status status = HAPAX_OK;
+
+	if (processor == NULL || rows == NULL || count == 0 || count > ROWS_MAX)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"a processor and 1 to %d registrations are needed", ROWS_MAX);
+	registry = hx_alloc_zero(1, sizeof(*registry));
+	if (registry == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+	registry->processor = processor;
+	hx_mutex_init(&registry->mutex);
+	/* One more: the row without a type stands apart, behind the others. */
+	registry->rows = hx_alloc_zero(count + 1, sizeof(*registry->rows));
+	if (registry->rows == NULL)
+		status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
+		status = add_row(registry, rows, i, &registry->rows[count], err);
+	if (status != HAPAX_OK) {
+		hapax_registry_free(registry);
+		return status;
+	}
+	*ret_registry = registry;
+	return HAPAX_OK;
+}
+
+void hapax_registry_free(struct hapax_registry *registry)
+{
+	if (registry == NULL)
+		return;
+	for (size_t i = 0; i < registry->count; i++)
+		free_row(&registry->rows[i]);
+	if (registry->rest != NULL)
+		free_row(registry->rest);
+	for (size_t i = 0; i < registry->spare_count; i++)
+		hapax_buf_free(registry->spare[i]);
+	hx_mutex_done(&registry->mutex);
+	hx_free(registry->rows);
+	hx_free(registry);
+}
+
+static struct hapax_buf *take_scratch(struct hapax_registry *registry)
+{
+	struct hapax_buf *scratch = NULL;
+
+	hx_mutex_lock(&registry->mutex);
+	if (registry->spare_count > 0)
+		scratch = registry->spare[--registry->spare_count];
+	hx_mutex_unlock(&registry->mutex);
+	return scratch != NULL ? scratch : hapax_buf_new(SCRATCH_BYTES_MAX);
+}
+
+static void give_scratch(struct hapax_registry *registry, struct hapax_buf *scratch)
+{
+	hx_mutex_lock(&registry->mutex);
+	if (registry->spare_count < SPARE_MAX) {
+		registry->spare[registry->spare_count++] = scratch;
+		scratch = NULL;
+	}
+	hx_mutex_unlock(&registry->mutex);
+	hapax_buf_free(scratch);
+}
+
+static struct hapax_bytes own_type(const struct hapax_event *event)
+{
+	for (size_t i = 0; i < event->attribute_count; i++) {
+		if (hx_bytes_equal(event->attributes[i].name, HX_BYTES_LIT("type")))
+			return event->attributes[i].value;
+	}
+	return hx_bytes(NULL, 0);
+}
+
+static const struct row *find_row(const struct hapax_registry *registry, struct hapax_bytes type)
+{
+	size_t place = find_place(registry, type);
+
+	if (place < registry->count && hx_bytes_equal(type_of(&registry->rows[place]), type))
+		return &registry->rows[place];
+	return registry->rest;
+}
+
+/* The keys of the event: the row's, and what its shadow would make of it. */
+struct keys {
+	struct hapax_key key;
+	struct hapax_key shadow;
+	bool has_shadow;
+};
+
+static enum hapax_status make_keys(
+	struct hapax_registry *registry, const struct row *row, const struct hapax_event *event,
+	struct keys *keys, struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+	struct hapax_buf *scratch;
+
+	keys->key = (struct hapax_key)HAPAX_KEY_INIT;
+	keys->shadow = (struct hapax_key)HAPAX_KEY_INIT;
+	keys->has_shadow = false;
+	if (row->strategy == NULL && row->shadow == NULL)
+		return HAPAX_OK;
+	scratch = take_scratch(registry);
+	if (scratch == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory; nothing ran");
+	if (row->strategy != NULL)
+		status = hapax_key_make(row->strategy, event, scratch, &keys->key, err);
+	/* A shadow that fails says nothing; it must never be why an event is refused. */
+	if (status == HAPAX_OK && row->shadow != NULL)
+		keys->has_shadow =
+			hapax_key_make(row->shadow, event, scratch, &keys->shadow, NULL) ==
+			HAPAX_OK;
+	give_scratch(registry, scratch);
+	return status;
+}
+
+enum hapax_status hapax_registry_process(
+	struct hapax_registry *registry, struct hapax_bytes type, const struct hapax_event *event,
+	struct hapax_answer *answer, struct hapax_buf *buf, struct hapax_error *err)
+{
+	struct hapax_request request = HAPAX_REQUEST_INIT;
+	struct hx_run_origin origin = {.event = event};
+	struct hapax_run_options options;
+	enum hapax_status status;
+	const struct row *row;
+	struct keys keys;
+
+	if (registry == NULL || event == NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "a registry and an event are needed");
+	if (type.size == 0)
+		type = own_type(event);
+	row = find_row(registry, type);
+	if (row == NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0, "no handler is registered for type '%.*s'",
+			(int)(type.size > 128 ? 128 : type.size), (const char *)type.data);
+	status = make_keys(registry, row, event, &keys, err);
+	if (status != HAPAX_OK)
+		return status;
+	options = row->options;
+	/* A part was missing, and the strategy says pass: it runs, and is told that nothing protects it. */
+	if (keys.key.kind == HAPAX_KEY_NONE)
+		options.is_disabled = 1;
+	request.tenant = hx_bytes(keys.key.tenant, keys.key.tenant_size);
+	request.group = hx_bytes(keys.key.group, keys.key.group_size);
+	request.key = hx_bytes(keys.key.key, keys.key.key_size);
+	if (keys.key.has_fingerprint && !keys.key.is_fingerprint)
+		request.fingerprint = keys.key.fingerprint;
+	request.options = &options;
+	if (keys.has_shadow)
+		origin.shadow = &keys.shadow;
+	return hx_process(
+		registry->processor, &request, &origin, row->handler, row->context, answer, buf,
+		err);
+}

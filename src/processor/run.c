@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "processor/run.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "processor/processor.h"
+
+enum {
+	/* A record with the largest result, and its texts. */
+	RECORD_BYTES_MAX = HX_RESULT_SIZE_LIMIT + HX_RESULT_HEADERS_SIZE_MAX + 64 * 1024,
+	/* What a run in the pool may keep: thousands of them must fit in memory. */
+	KEPT_BYTES_MAX = 16 * 1024,
+	TEXT_BYTES_MAX = 1024 * (HX_KEY_SIZE_MAX + 2 * HX_SCOPE_PART_SIZE_MAX) + HX_OWNER_SIZE_MAX,
+};
+
+static const struct hapax_bytes default_name = {"default", 7};
+
+static struct hapax_run *new_run(struct hapax_processor *processor)
+{
+	struct hapax_run *run = hx_alloc_zero(1, sizeof(*run));
+
+	if (run == NULL)
+		return NULL;
+	if (!hx_timers_reserve(&processor->timers)) {
+		hx_free(run);
+		return NULL;
+	}
+	run->processor = processor;
+	hx_buf_init(&run->text, TEXT_BYTES_MAX);
+	hx_buf_init(&run->error, HX_ERROR_TEXT_SIZE_MAX);
+	run->all_next = processor->all;
+	processor->all = run;
+	return run;
+}
+
+static bool make_room(struct hapax_run *run, size_t key_count)
+{
+	struct hx_run_key *keys;
+
+	if (key_count <= run->key_capacity)
+		return true;
+	keys = hx_realloc(run->keys, key_count * sizeof(*keys));
+	if (keys == NULL)
+		return false;
+	run->keys = keys;
+	for (size_t i = run->key_capacity; i < key_count; i++) {
+		memset(&keys[i], 0, sizeof(keys[i]));
+		hx_buf_init(&keys[i].buf, RECORD_BYTES_MAX);
+	}
+	run->key_capacity = key_count;
+	return true;
+}
+
+/* Everything but what it owns and where it is kept. */
+static void reset(struct hapax_run *run)
+{
+	struct hapax_run kept = *run;
+
+	memset(run, 0, sizeof(*run));
+	run->processor = kept.processor;
+	run->keys = kept.keys;
+	run->key_capacity = kept.key_capacity;
+	run->text = kept.text;
+	run->error = kept.error;
+	run->all_next = kept.all_next;
+	run->timer.owner = HX_TIMER_RUN;
+	run->repeat_at_ms = HAPAX_TIME_NEVER;
+	run->renew_at_ms = HAPAX_TIME_NEVER;
+	run->overdue_at_ms = HAPAX_TIME_NEVER;
+	run->lease_ends_ms = HAPAX_TIME_NEVER;
+	run->answer = (struct hapax_answer)HAPAX_ANSWER_INIT;
+	hx_buf_clear(&run->text);
+	hx_buf_clear(&run->error);
+}
+
+struct hapax_run *hx_run_take(struct hapax_processor *processor, size_t key_count)
+{
+	struct hapax_run *run = processor->pool;
+
+	if (run != NULL)
+		processor->pool = run->pool_next;
+	else
+		run = new_run(processor);
+	if (run == NULL)
+		return NULL;
+	reset(run);
+	if (!make_room(run, key_count)) {
+		run->pool_next = processor->pool;
+		processor->pool = run;
+		return NULL;
+	}
+	run->key_count = key_count;
+	run->sequence = ++processor->sequence;
+	processor->stats.open++;
+	return run;
+}
+
+void hx_run_give(struct hapax_run *run)
+{
+	struct hapax_processor *processor = run->processor;
+
+	assert(!run->is_asking && !run->is_listed && run->timer.place == 0);
+	for (size_t i = 0; i < run->key_count; i++) {
+		assert(run->keys[i].line == NULL);
+		if (run->keys[i].buf.capacity > KEPT_BYTES_MAX)
+			hx_buf_done(&run->keys[i].buf);
+	}
+	processor->stats.open--;
+	run->pool_next = processor->pool;
+	processor->pool = run;
+}
+
+void hx_runs_free(struct hapax_processor *processor)
+{
+	while (processor->all != NULL) {
+		struct hapax_run *run = processor->all;
+
+		processor->all = run->all_next;
+		for (size_t i = 0; i < run->key_capacity; i++)
+			hx_buf_done(&run->keys[i].buf);
+		hx_free(run->keys);
+		hx_buf_done(&run->text);
+		hx_buf_done(&run->error);
+		hx_free(run);
+	}
+	processor->pool = NULL;
+}
+
+/* Append to the reserved text, and return where it lies now. */
+static struct hapax_bytes copy_text(struct hapax_run *run, struct hapax_bytes bytes)
+{
+	struct hapax_bytes copy = {run->text.data + run->text.size, bytes.size};
+	enum hapax_status status = hx_buf_append(&run->text, bytes.data, bytes.size);
+
+	assert(status == HAPAX_OK);
+	(void)status;
+	return copy;
+}
+
+static struct hapax_bytes copy_name(struct hapax_run *run, struct hapax_bytes name)
+{
+	return name.size == 0 ? default_name : copy_text(run, name);
+}
+
+static void copy_key(
+	struct hapax_run *run, struct hx_run_key *to, const struct hapax_request_key *from,
+	size_t index)
+{
+	to->run = run;
+	to->tenant = copy_name(run, from->tenant);
+	to->group = copy_name(run, from->group);
+	to->key = copy_text(run, from->key);
+	to->has_fingerprint = from->fingerprint != NULL;
+	if (from->fingerprint != NULL)
+		memcpy(to->fingerprint, from->fingerprint, sizeof(to->fingerprint));
+	to->index = index;
+	to->line = NULL;
+	memset(&to->record, 0, sizeof(to->record));
+}
+
+static int compare(const struct hx_run_key *a, const struct hx_run_key *b)
+{
+	int order = hx_bytes_compare(a->tenant, b->tenant);
+
+	if (order == 0)
+		order = hx_bytes_compare(a->group, b->group);
+	return order != 0 ? order : hx_bytes_compare(a->key, b->key);
+}
+
+static void swap(struct hx_run_key *a, struct hx_run_key *b)
+{
+	struct hx_run_key kept = *a;
+
+	*a = *b;
+	*b = kept;
+}
+
+static void sift_down(struct hx_run_key *keys, size_t at, size_t count)
+{
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child >= count)
+			return;
+		if (child + 1 < count && compare(&keys[child], &keys[child + 1]) < 0)
+			child++;
+		if (compare(&keys[at], &keys[child]) >= 0)
+			return;
+		swap(&keys[at], &keys[child]);
+		at = child;
+	}
+}
+
+/* Heapsort: qsort() may allocate, and a thousand keys are too many for pairs. */
+static void sort(struct hx_run_key *keys, size_t count)
+{
+	for (size_t i = count / 2; i > 0; i--)
+		sift_down(keys, i - 1, count);
+	for (size_t left = count; left > 1; left--) {
+		swap(&keys[0], &keys[left - 1]);
+		sift_down(keys, 0, left - 1);
+	}
+}
+
+enum hapax_status hx_run_fill(
+	struct hapax_run *run, const struct hapax_request_key *keys, struct hapax_bytes owner,
+	struct hapax_error *err)
+{
+	size_t size = owner.size;
+	enum hapax_status status;
+
+	for (size_t i = 0; i < run->key_count; i++)
+		size += keys[i].tenant.size + keys[i].group.size + keys[i].key.size;
+	status = hx_buf_reserve(&run->text, size);
+	if (status != HAPAX_OK)
+		return hx_error_set(err, status, 0, "out of memory; nothing was begun");
+	run->owner = copy_text(run, owner);
+	for (size_t i = 0; i < run->key_count; i++)
+		copy_key(run, &run->keys[i], &keys[i], i);
+	sort(run->keys, run->key_count);
+	for (size_t i = 1; i < run->key_count; i++) {
+		if (compare(&run->keys[i - 1], &run->keys[i]) == 0)
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0, "a request names the same key twice");
+	}
+	return HAPAX_OK;
+}
+
+static int64_t earlier(int64_t a_ms, int64_t b_ms)
+{
+	return a_ms < b_ms ? a_ms : b_ms;
+}
+
+static int64_t next_while_running(const struct hapax_run *run)
+{
+	int64_t at_ms = HAPAX_TIME_NEVER;
+
+	if (run->is_fenced)
+		return HAPAX_TIME_NEVER;
+	if (!run->is_asking && !run->is_listed)
+		at_ms = earlier(at_ms, run->renew_at_ms);
+	if (!run->is_overdue)
+		at_ms = earlier(at_ms, run->overdue_at_ms);
+	if (!run->is_lapsed && !run->is_parked)
+		at_ms = earlier(at_ms, run->lease_ends_ms);
+	return at_ms;
+}
+
+void hx_run_arm(struct hapax_run *run)
+{
+	struct hx_timers *timers = &run->processor->timers;
+	int64_t at_ms = HAPAX_TIME_NEVER;
+
+	switch (run->state) {
+	case HX_RUN_CLAIMING:
+	case HX_RUN_FINISHING:
+		if (!run->is_asking && !run->is_listed)
+			at_ms = run->repeat_at_ms;
+		break;
+	case HX_RUN_WAITING: at_ms = run->wait_ends_ms; break;
+	case HX_RUN_RUNNING: at_ms = next_while_running(run); break;
+	case HX_RUN_ENDED: break;
+	}
+	if (at_ms == HAPAX_TIME_NEVER)
+		hx_timers_clear(timers, &run->timer);
+	else
+		hx_timers_set(timers, &run->timer, at_ms);
+}
+
+struct hapax_bytes hapax_run_key(const struct hapax_run *run)
+{
+	return run->key_count == 0 ? hx_bytes(NULL, 0) : run->keys[0].key;
+}
+
+uint64_t hapax_run_token(const struct hapax_run *run)
+{
+	return run->token;
+}
+
+uint32_t hapax_run_attempt(const struct hapax_run *run)
+{
+	return run->attempt;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run.h - one request on its way through the processor.
+ *
+ *	CLAIMING ──► RUNNING ──► FINISHING ──► ENDED
+ *	  │  ▲
+ *	  ▼  │ woken, or the holder's lease may have ended
+ *	WAITING
+ *
+ *  (1) At most one group of operations of a run is with the store at a time
+ *      (is_asking). What it asks depends on the state: claim; renew or, when
+ *      overdue, park; complete, release or park.
+ *  (2) A step is told by one thread at a time (is_telling), without the mutex, the
+ *      steps in the order of their numbers. END is the last, and frees the run.
+ *  (3) attempt_id is new for each question, and kept for its repetitions.
+ *  (4) What is copied from the request does not move while the run lives.
+ *
+ * Threads: the processor's mutex is held, except in the tell of pump.c.
+ */
+#ifndef HX_PROCESSOR_RUN_H
+#define HX_PROCESSOR_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hapax/processor.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "processor/timer.h"
+
+struct hx_line;
+
+enum hx_run_state {
+	HX_RUN_CLAIMING,
+	HX_RUN_WAITING,
+	HX_RUN_RUNNING,
+	HX_RUN_FINISHING,
+	HX_RUN_ENDED,
+};
+
+/* A key of a run. Most runs have one. */
+struct hx_run_key {
+	struct hapax_run *run;
+	struct hapax_bytes tenant;
+	struct hapax_bytes group;
+	struct hapax_bytes key;
+	bool has_fingerprint;
+	unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE];
+	size_t index; /* in the request: they are sorted here */
+
+	struct hx_line *line; /* of which it is a member, or NULL */
+	struct hx_run_key *member_next;
+	struct hx_run_key *member_back;
+	uint64_t turns_seen; /* of the line, when the claim was sent */
+
+	struct hapax_record record; /* as the last claim found it */
+	struct hapax_buf buf;       /* its bytes */
+};
+
+/* What a decision is reported with, when a registration made the request. */
+struct hx_run_origin {
+	const struct hapax_event *event;
+	const struct hapax_key *shadow;
+};
+
+struct hapax_run {
+	struct hapax_processor *processor;
+	uint64_t sequence; /* age: smaller is older */
+	enum hx_run_state state;
+	struct hapax_run_options options; /* complete */
+	hapax_step_fn *step;
+	void *context;
+	const struct hx_run_origin *origin;
+	struct hapax_bytes owner;
+	struct hx_run_key *keys;
+	size_t key_count; /* 0: unprotected */
+	size_t key_capacity;
+	struct hapax_buf text; /* tenant, group, key and owner */
+
+	unsigned steps; /* 1 << enum hapax_step: to be told */
+	bool is_telling;
+	bool is_asking;
+	bool is_listed;        /* in a pump's list of questions */
+	bool is_side_question; /* it is the lease that is asked about */
+	bool is_named;         /* seen in a list of runs that is being checked */
+
+	bool has_waited;
+	bool has_left;
+	bool is_uncertain; /* an answer to the current question was lost */
+	bool is_overdue;
+	bool is_lapsed;
+	bool is_fenced;
+	bool is_parked; /* because it is overdue */
+	bool is_unstored;
+
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
+	uint64_t token;
+	uint32_t attempt;
+	enum hapax_op_type question; /* to ask, or being asked */
+	size_t wait_index;           /* WAITING: the key in whose line it stands */
+	unsigned repeats;            /* of the current question */
+	int64_t sent_ms;             /* when the current question was last sent */
+
+	struct hx_timer timer;
+	int64_t repeat_at_ms;  /* the current question; or NEVER */
+	int64_t give_up_at_ms; /* CLAIMING: no repetition after it */
+	int64_t wait_ends_ms;  /* CLAIMING and WAITING */
+	int64_t lease_ends_ms; /* RUNNING and FINISHING */
+	int64_t renew_at_ms;   /* RUNNING; or NEVER */
+	int64_t overdue_at_ms; /* RUNNING; or NEVER */
+
+	/*
+	 * A copy: a new claim may be on its way, and write into the record, while the
+	 * step that names the holder is still to be told.
+	 */
+	unsigned char holder[HX_OWNER_SIZE_MAX];
+	struct hapax_answer answer;
+	struct hapax_result result; /* finish: with class, and without what is too large */
+	struct hapax_buf error;
+
+	struct hapax_run *list_next; /* in a pump's list of questions */
+	struct hapax_run *tell_next; /* in a pump's or the processor's list of steps */
+	struct hapax_run *wait_next;
+	struct hapax_run *wait_back;
+	struct hapax_run *pool_next; /* among the free ones */
+	struct hapax_run *all_next;  /* every run there is */
+};
+
+static inline unsigned hx_step_bit(enum hapax_step step)
+{
+	return 1U << (unsigned)step;
+}
+
+/* A run from the pool, with room for key_count keys, or NULL: no memory. */
+struct hapax_run *hx_run_take(struct hapax_processor *processor, size_t key_count);
+
+/* Back to the pool; its keys have quit their lines. */
+void hx_run_give(struct hapax_run *run);
+
+/* Free all there are. */
+void hx_runs_free(struct hapax_processor *processor);
+
+/* Copy keys, as many as the run has room for, and owner. NO_MEMORY, or INVALID: a key twice. */
+enum hapax_status hx_run_fill(
+	struct hapax_run *run, const struct hapax_request_key *keys, struct hapax_bytes owner,
+	struct hapax_error *err);
+
+/* Arm the run's timer for the next thing that is due in its state. */
+void hx_run_arm(struct hapax_run *run);
+
+#endif

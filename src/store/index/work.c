@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work.c - one operation on the index, in steps.
+ */
+#include "store/index/work.h"
+
+#include <assert.h>
+
+#include "base/bytes.h"
+#include "record/record.h"
+#include "store/core.h"
+#include "store/index/journal.h"
+
+void hx_work_bind(struct hx_work *work, const struct hx_index_key *key, struct hapax_op *op)
+{
+	work->op = op;
+	work->key = key;
+	work->place = 0;
+	work->staged = 0;
+	work->is_admitted = false;
+}
+
+/* The record that op asks for: as it was for set and forget, as it will be for all others. */
+static enum hapax_status give_record(struct hx_work *work)
+{
+	struct hapax_op *op = work->op;
+	bool wants_old = op->type == HAPAX_OP_SET || op->type == HAPAX_OP_FORGET;
+
+	if (op->record == NULL)
+		return HAPAX_OK;
+	if (!wants_old && work->transition.effect == HX_EFFECT_PUT)
+		return hx_record_copy(&work->transition.next, op->record, op->buf);
+	return work->transition.was_absent ? HAPAX_OK
+					   : hx_record_copy(&work->record, op->record, op->buf);
+}
+
+void hx_work_show(struct hx_work *work)
+{
+	struct hapax_op *op = work->op;
+	enum hapax_status status = HAPAX_OK;
+
+	if (op->record != NULL && op->status == HAPAX_OK && !work->transition.was_absent)
+		status = hx_record_copy(&work->record, op->record, op->buf);
+	if (status != HAPAX_OK)
+		hx_store_refuse(op, status);
+}
+
+static void transit(struct hx_work *work, const struct hx_work_context *context)
+{
+	if (work->place != 0) {
+		hx_shard_unpack(work->key->shard, work->place, &work->record);
+		work->record.key = work->op->key;
+	}
+	hx_transition(
+		work->place != 0 ? &work->record : NULL, work->op, &context->rules,
+		&work->transition);
+}
+
+static void note_use(
+	struct hx_work *work, const struct hx_work_context *context, uint32_t place, unsigned use)
+{
+	if (context->index->evict == HAPAX_EVICT_LRU && place != 0)
+		hx_packed_raise_use(hx_arena_at(&work->key->shard->arena, place), use);
+}
+
+bool hx_work_read(struct hx_work *work, const struct hx_work_context *context)
+{
+	enum hapax_op_type type = work->op->type;
+	enum hapax_status status;
+	uint64_t sequence;
+
+	if (type != HAPAX_OP_CHECK && type != HAPAX_OP_CLAIM && type != HAPAX_OP_LOOKUP)
+		return false;
+	if (!hx_shard_read(
+		    work->key->shard, &work->key->packed, work->key->hash, &work->place, &sequence))
+		return false;
+	if (work->place == 0 && type != HAPAX_OP_LOOKUP)
+		return false;
+	transit(work, context);
+	if (work->transition.effect != HX_EFFECT_NONE)
+		return false;
+	note_use(work, context, work->place, 2);
+	status = give_record(work);
+	if (status != HAPAX_OK)
+		hx_store_refuse(work->op, status);
+	return true;
+}
+
+/* Who waits for a person must not pile up without bound: no new claims, then. */
+static bool parks_too_many(const struct hx_work *work, const struct hx_work_context *context)
+{
+	return work->op->type == HAPAX_OP_CLAIM && work->transition.takes_token &&
+		atomic_load_explicit(
+			&hx_scope_table_get(context->index->scopes, work->op->private_scope)
+				 ->parked,
+			memory_order_relaxed) >= context->parked_max;
+}
+
+void hx_work_decide(struct hx_work *work, const struct hx_work_context *context)
+{
+	work->place = hx_shard_find(work->key->shard, &work->key->packed, work->key->hash);
+	transit(work, context);
+	if (parks_too_many(work, context)) {
+		work->transition.effect = HX_EFFECT_NONE;
+		hx_store_refuse(work->op, HAPAX_ERR_LIMIT);
+	}
+}
+
+static enum hapax_status admit(
+	struct hx_work *work, const struct hx_work_context *context, bool may_evict)
+{
+	enum hapax_op_type type = work->op->type;
+	enum hapax_status status;
+
+	if (work->transition.effect != HX_EFFECT_PUT)
+		return HAPAX_OK;
+	if (work->place != 0)
+		return hx_index_admit_change(
+			context->index,
+			type != HAPAX_OP_CLAIM && type != HAPAX_OP_CHECK && type != HAPAX_OP_SET);
+	status = hx_index_admit(
+		context->index, may_evict ? work->key->shard : NULL, context->rules.now_ms);
+	work->is_admitted = status == HAPAX_OK;
+	return status;
+}
+
+static enum hapax_status stage(
+	struct hx_work *work, const struct hx_work_context *context, uint64_t token,
+	unsigned staged)
+{
+	enum hapax_status status;
+
+	if (work->transition.takes_token) {
+		if (token == 0)
+			return HAPAX_ERR_LIMIT;
+		work->transition.next.token = token;
+		work->op->token = token;
+	}
+	if (work->op->type == HAPAX_OP_LOAD)
+		hx_index_raise_token(context->index, work->transition.next.token);
+	status = give_record(work);
+	if (status != HAPAX_OK || work->transition.effect != HX_EFFECT_PUT)
+		return status;
+	return hx_shard_stage(
+		work->key->shard, &work->transition.next, &work->key->packed, staged,
+		context->rules.now_ms, &work->staged);
+}
+
+static struct hx_journal_change change_of(
+	const struct hx_work *work, const struct hx_work_context *context)
+{
+	enum hapax_op_type type = work->op->type;
+
+	return (struct hx_journal_change){
+		.key = work->key,
+		.next = work->transition.effect == HX_EFFECT_PUT ? &work->transition.next : NULL,
+		.replaced = work->transition.was_absent ? NULL : &work->record,
+		.now_ms = context->rules.now_ms,
+		.ends_claim = type == HAPAX_OP_RENEW || type == HAPAX_OP_COMPLETE ||
+			type == HAPAX_OP_RELEASE || type == HAPAX_OP_PARK ||
+			type == HAPAX_OP_FORGET,
+	};
+}
+
+static enum hapax_status reserve(struct hx_work *work, const struct hx_work_context *context)
+{
+	struct hx_journal_change change;
+
+	if (context->journal == NULL || work->transition.effect == HX_EFFECT_NONE)
+		return HAPAX_OK;
+	change = change_of(work, context);
+	return context->journal->reserve(context->journal, &change);
+}
+
+static void write_journal(struct hx_work *work, const struct hx_work_context *context)
+{
+	struct hx_journal_change change;
+
+	if (context->journal == NULL || work->transition.effect == HX_EFFECT_NONE)
+		return;
+	change = change_of(work, context);
+	context->journal->write(context->journal, &change);
+}
+
+enum hapax_status hx_work_prepare(
+	struct hx_work *work, const struct hx_work_context *context, uint64_t token,
+	unsigned staged, bool may_evict)
+{
+	enum hapax_status status = work->op->status;
+
+	if (status != HAPAX_OK)
+		return status;
+	status = admit(work, context, may_evict);
+	if (status == HAPAX_OK)
+		status = stage(work, context, token, staged);
+	if (status == HAPAX_OK)
+		status = reserve(work, context);
+	if (status != HAPAX_OK) {
+		hx_work_cancel(work, context);
+		hx_store_refuse(work->op, status);
+	}
+	return status;
+}
+
+void hx_work_commit(struct hx_work *work, const struct hx_work_context *context)
+{
+	/* First: who reads the new record must find that it is being written. */
+	write_journal(work, context);
+	switch (work->transition.effect) {
+	case HX_EFFECT_NONE: note_use(work, context, work->place, 2); break;
+	case HX_EFFECT_PUT:
+		assert(work->staged != 0);
+		hx_shard_publish(work->key->shard, work->key->hash, work->place, work->staged);
+		note_use(work, context, work->staged, 1);
+		break;
+	case HX_EFFECT_REMOVE:
+		hx_shard_remove(work->key->shard, work->key->hash, work->place);
+		hx_index_unadmit(context->index);
+		break;
+	}
+}
+
+void hx_work_cancel(struct hx_work *work, const struct hx_work_context *context)
+{
+	if (work->staged != 0)
+		hx_shard_unstage(work->key->shard, work->staged);
+	if (work->is_admitted)
+		hx_index_unadmit(context->index);
+	work->staged = 0;
+	work->is_admitted = false;
+}
+
+/* Locks: the shard's. */
+static enum hapax_status settle(
+	const struct hx_work_context *context, const struct hx_index_key *key, uint32_t place,
+	bool *ret_is_settled)
+{
+	struct hx_shard *shard = key->shard;
+	struct hapax_record record;
+	struct hx_transition transition;
+	struct hx_journal_change change = {
+		.key = key,
+		.next = &transition.next,
+		.replaced = &record,
+		.now_ms = context->rules.now_ms,
+		.ends_claim = true,
+	};
+	enum hapax_status status;
+	uint32_t settled;
+
+	hx_shard_unpack(shard, place, &record);
+	record.key = hx_bytes(key->packed.data, key->packed.size); /* decides nothing */
+	hx_transition_sweep(&record, &context->rules, &transition);
+	if (transition.effect != HX_EFFECT_PUT)
+		return HAPAX_OK;
+	status = hx_shard_stage(
+		shard, &transition.next, &key->packed, 0, context->rules.now_ms, &settled);
+	if (status != HAPAX_OK)
+		return status;
+	if (context->journal != NULL) {
+		status = context->journal->reserve(context->journal, &change);
+		if (status != HAPAX_OK) {
+			hx_shard_unstage(shard, settled);
+			return status;
+		}
+		context->journal->write(context->journal, &change);
+	}
+	hx_table_begin(&shard->table);
+	hx_shard_publish(shard, key->hash, place, settled);
+	hx_table_end(&shard->table);
+	*ret_is_settled = true;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_work_settle(
+	const struct hx_work_context *context, const struct hx_index_key *key, bool *ret_is_settled)
+{
+	struct hx_shard *shard = key->shard;
+	enum hapax_status status = HAPAX_OK;
+	uint32_t place;
+
+	*ret_is_settled = false;
+	hx_lock_acquire(&shard->lock);
+	place = hx_shard_find(shard, &key->packed, key->hash);
+	if (place != 0)
+		status = settle(context, key, place, ret_is_settled);
+	hx_shard_charge(shard);
+	hx_lock_release(&shard->lock);
+	return status;
+}

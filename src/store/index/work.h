@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work.h - one operation on the index, in steps: decide, prepare, then commit or
+ * cancel. A group runs each step for all of its operations before the next.
+ *
+ * Locks: the lock of the key's shard, from decide to commit or cancel.
+ */
+#ifndef HX_STORE_INDEX_WORK_H
+#define HX_STORE_INDEX_WORK_H
+
+#include "record/transition.h"
+#include "store/index/index.h"
+
+struct hx_journal;
+
+/* What the operations of a submit have in common. */
+struct hx_work_context {
+	struct hx_index *index;
+	struct hx_journal *journal; /* NULL: the index is all there is */
+	struct hx_transition_rules rules;
+	uint64_t parked_max;
+};
+
+struct hx_work {
+	struct hapax_op *op;
+	const struct hx_index_key *key;
+	uint32_t place;  /* of the record that was found; 0: none */
+	uint32_t staged; /* of the record that is to be; 0: none */
+	bool is_admitted;
+	struct hapax_record record; /* at place */
+	struct hx_transition transition;
+};
+
+/* Bind op and its key to work. */
+void hx_work_bind(struct hx_work *work, const struct hx_index_key *key, struct hapax_op *op);
+
+/*
+ * Try to answer without a lock, which is possible when nothing has to be written.
+ * Between hx_epoch_enter() and leave.
+ */
+bool hx_work_read(struct hx_work *work, const struct hx_work_context *context);
+
+/* Find the record and answer; limits are asked, nothing is written. */
+void hx_work_decide(struct hx_work *work, const struct hx_work_context *context);
+
+/* Give the record as it stands: the operation is decided and will not be done. */
+void hx_work_show(struct hx_work *work);
+
+/*
+ * Do all that can fail. token is used if one is taken; staged counts the records
+ * of the group that are staged in the same shard, this one included. may_evict is
+ * for an operation on its own. On failure op holds the status, and nothing is left.
+ */
+enum hapax_status hx_work_prepare(
+	struct hx_work *work, const struct hx_work_context *context, uint64_t token,
+	unsigned staged, bool may_evict);
+
+/* Between begin and end of the shard's table. */
+void hx_work_commit(struct hx_work *work, const struct hx_work_context *context);
+
+void hx_work_cancel(struct hx_work *work, const struct hx_work_context *context);
+
+/*
+ * Settle a claim that lapsed and that nobody took up, if that is still so. LIMIT and
+ * NO_MEMORY: not now. *ret_is_settled: it was. Takes the lock itself.
+ */
+enum hapax_status hx_work_settle(
+	const struct hx_work_context *context, const struct hx_index_key *key,
+	bool *ret_is_settled);
+
+#endif

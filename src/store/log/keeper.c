@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * keeper.c - the thread that looks after the files while nobody waits for it:
+ * segments ahead of need, passes over old ones, a last frame when the log is idle.
+ *
+ * It measures its own intervals by the monotonic clock: they decide nothing.
+ */
+#include "base/clock.h"
+#include "store/core.h"
+#include "store/log/log.h"
+
+#define SECOND_NS INT64_C(1000000000)
+#define MS_NS     INT64_C(1000000)
+
+/* Once a second, by who leads: is the log idle, and does its last frame lack a witness? */
+struct tick_task {
+	struct hx_log_task task;
+	struct hx_log *log;
+	uint64_t frame_count; /* at the last tick */
+};
+
+static enum hapax_status run_tick(struct hx_log_task *task)
+{
+	struct tick_task *tick = task->context;
+	struct hx_log_writer *writer = &tick->log->writer;
+	bool is_idle = tick->frame_count == writer->frame_count;
+
+	tick->frame_count = writer->frame_count;
+	if (writer->sync == HX_LOG_SYNC_LATER)
+		return hx_log_writer_sync(writer);
+	if (!is_idle || writer->active.file < 0 || writer->witnessed_lsn == writer->next_lsn)
+		return HAPAX_OK;
+	return hx_log_writer_force(writer, 0);
+}
+
+/* Wait until there is something to do, or the time has come. False: stop. */
+static bool wait_for_work(struct hx_log *log, int64_t deadline_ns)
+{
+	bool goes_on;
+
+	hx_mutex_lock(&log->keeper_mutex);
+	while (!log->keeper_stops && !log->keeper_is_called) {
+		if (!hx_cond_wait_until_ns(&log->keeper_wake, &log->keeper_mutex, deadline_ns))
+			break;
+	}
+	log->keeper_is_called = false;
+	goes_on = !log->keeper_stops;
+	hx_mutex_unlock(&log->keeper_mutex);
+	return goes_on;
+}
+
+static bool must_stop(struct hx_log *log)
+{
+	bool stops;
+
+	hx_mutex_lock(&log->keeper_mutex);
+	stops = log->keeper_stops;
+	hx_mutex_unlock(&log->keeper_mutex);
+	return stops;
+}
+
+/* Errors are not reported here: the operations that meet them report them. */
+static void run_passes(struct hx_log *log)
+{
+	uint64_t until_id = 0;
+	bool more = true;
+
+	while (more && !must_stop(log) && !hx_log_writer_is_latched(&log->writer)) {
+		enum hapax_status status;
+
+		hx_mutex_lock(&log->sweep_mutex);
+		status = hx_log_pass(log, &until_id, &more, NULL);
+		hx_mutex_unlock(&log->sweep_mutex);
+		if (status != HAPAX_OK)
+			return;
+	}
+}
+
+static void keeper_run(void *arg)
+{
+	struct hx_log *log = arg;
+	struct tick_task tick = {.task = {.run = run_tick}, .log = log};
+	int64_t unsafe_ms = hx_store_options(&log->base)->unsafe_interval_ms;
+	int64_t interval_ns =
+		unsafe_ms != 0 && unsafe_ms * MS_NS < SECOND_NS ? unsafe_ms * MS_NS : SECOND_NS;
+	int64_t tick_at_ns = hx_clock_mono_ns() + interval_ns;
+
+	tick.task.context = &tick;
+	while (wait_for_work(log, tick_at_ns)) {
+		(void)hx_log_writer_make_spare_if_wanted(&log->writer);
+		if (hx_clock_mono_ns() >= tick_at_ns) {
+			(void)hx_log_queue_task(&log->queue, &tick.task);
+			tick_at_ns = hx_clock_mono_ns() + interval_ns;
+		}
+		run_passes(log);
+	}
+}
+
+enum hapax_status hx_log_keeper_start(struct hx_log *log, struct hapax_error *err)
+{
+	enum hapax_status status = hx_thread_start(&log->keeper, keeper_run, log, "hapax-log", err);
+
+	log->keeper_runs = status == HAPAX_OK;
+	return status;
+}
+
+void hx_log_keeper_call(struct hx_log *log)
+{
+	if (!log->keeper_runs)
+		return;
+	hx_mutex_lock(&log->keeper_mutex);
+	log->keeper_is_called = true;
+	hx_cond_signal(&log->keeper_wake);
+	hx_mutex_unlock(&log->keeper_mutex);
+}
+
+void hx_log_keeper_stop(struct hx_log *log)
+{
+	if (!log->keeper_runs)
+		return;
+	hx_mutex_lock(&log->keeper_mutex);
+	log->keeper_stops = true;
+	hx_cond_signal(&log->keeper_wake);
+	hx_mutex_unlock(&log->keeper_mutex);
+	hx_thread_join(&log->keeper);
+	log->keeper_runs = false;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * log.h - the insides of a log store, for the files of this folder alone.
+ */
+#ifndef HX_STORE_LOG_LOG_H
+#define HX_STORE_LOG_LOG_H
+
+#include <hapax/ext/store_ops.h>
+
+#include "base/buf.h"
+#include "store/clock_mark.h"
+#include "store/index/work.h"
+#include "store/log/counts.h"
+#include "store/log/queue.h"
+#include "store/log/writer.h"
+
+struct hx_log {
+	struct hapax_store base;
+	struct hx_log_directory directory;
+	struct hx_index *index;
+	struct hx_clock_mark mark; /* set at open */
+	struct hx_log_counts counts;
+	struct hx_log_writer writer; /* the leader's */
+	struct hx_log_queue queue;
+	bool is_open; /* a clean close has something to say */
+
+	struct hx_mutex sweep_mutex; /* one sweep or pass at a time */
+	uint64_t held_bytes;         /* of claims, in the segment that was last copied out */
+	uint32_t rewrite_pause;      /* passes that do not rewrite for space */
+	struct hapax_buf lapsed;     /* keys of claims that a sweep has to settle */
+
+	/* The keeper: spares, passes, marks (keeper.c). */
+	struct hx_mutex keeper_mutex;
+	struct hx_cond keeper_wake;
+	struct hx_thread keeper;
+	bool keeper_runs;
+	bool keeper_stops; /* Locks: keeper_mutex */
+	bool keeper_is_called;
+};
+
+static inline int64_t hx_log_now(const struct hx_log *log)
+{
+	return hx_clock_mark_now(&log->mark, log->writer.clock);
+}
+
+/* What operations that are decided now have in common. */
+struct hx_work_context hx_log_context(struct hx_log *log);
+
+/* See hx_log_lead_fn; context is the struct hx_log. */
+hx_log_lead_fn hx_log_lead;
+
+/*
+ * Answer operations from the front that need no writing and touch nothing that is
+ * not durable. Returns how many.
+ */
+size_t hx_log_read(struct hx_log *log, struct hapax_op *ops, size_t count);
+
+/* A frame with these flags, and the counters that are not in the log. */
+enum hapax_status hx_log_mark_frame(struct hx_log *log, uint32_t flags);
+
+/* See hapax_store_sweep_fn. */
+hapax_store_sweep_fn hx_log_sweep;
+
+/* See hx_index_lapse_fn; context is the struct hx_log. */
+hx_index_lapse_fn hx_log_lapse;
+
+/*
+ * One step of tidying the files; see pass.c. *until_id bounds a round: 0 begins one, which
+ * ends with the segments of the log that are there then. *ret_more: call again.
+ */
+enum hapax_status hx_log_pass(
+	struct hx_log *log, uint64_t *until_id, bool *ret_more, struct hapax_error *err);
+
+enum hapax_status hx_log_keeper_start(struct hx_log *log, struct hapax_error *err);
+void hx_log_keeper_stop(struct hx_log *log);
+
+/* There is something to do. Threads: any; cheap. */
+void hx_log_keeper_call(struct hx_log *log);
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * log_store.c - "file:DIR": open, close, and the table of operations.
+ *
+ * What only reads durable state is answered on the caller's thread. Everything else
+ * goes through the queue to who leads (lead.c).
+ */
+#include "store/log/log_store.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/io.h"
+#include "base/limits.h"
+#include "base/random.h"
+#include "store/core.h"
+#include "store/log/log.h"
+#include "store/log/recovery.h"
+
+static hapax_store_submit_fn log_submit;
+static hapax_store_run_fn log_run;
+static hapax_store_scan_fn log_scan;
+static hapax_store_stats_fn log_stats;
+static hapax_store_count_fn log_count;
+static hapax_store_close_fn log_close;
+
+static const struct hapax_store_ops log_ops = {
+	.version = HAPAX_STORE_OPS_VERSION,
+	.name = "file",
+	.capabilities = HAPAX_STORE_DURABLE | HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY |
+		HAPAX_STORE_CLOCK,
+	.submit = log_submit,
+	.scan = log_scan,
+	.stats = log_stats,
+	.sweep = hx_log_sweep,
+	.close = log_close,
+	.count = log_count,
+	.run = log_run,
+};
+
+/* In a mode that may take answers back, nothing is promised to survive. */
+static const struct hapax_store_ops unsafe_ops = {
+	.version = HAPAX_STORE_OPS_VERSION,
+	.name = "file",
+	.capabilities = HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK,
+	.submit = log_submit,
+	.scan = log_scan,
+	.stats = log_stats,
+	.sweep = hx_log_sweep,
+	.close = log_close,
+	.count = log_count,
+	.run = log_run,
+};
+
+enum { LAPSED_BYTES_MAX = 16 * 1024 * 1024 };
+
+static struct hx_log *log_of(struct hapax_store *store)
+{
+	assert(store->ops == &log_ops || store->ops == &unsafe_ops);
+	return (struct hx_log *)store;
+}
+
+static void log_submit(
+	struct hapax_store *store, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion)
+{
+	struct hx_log *log = log_of(store);
+	size_t done = hx_log_read(log, ops, count);
+	struct hx_log_request request = {
+		.ops = ops,
+		.count = count,
+		.decided = done,
+		.durable = done,
+		.completion = completion,
+	};
+
+	if (done < count && hx_log_queue_submit(&log->queue, &request))
+		return;
+	hx_store_fail(ops + done, count - done, HAPAX_ERR_NO_MEMORY);
+	hapax_store_complete(store, ops, count, completion);
+}
+
+static void log_run(struct hapax_store *store, struct hapax_op *ops, size_t count)
+{
+	struct hx_log *log = log_of(store);
+	size_t done = hx_log_read(log, ops, count);
+	struct hx_log_request request = {
+		.ops = ops, .count = count, .decided = done, .durable = done};
+
+	if (done < count && !hx_log_queue_run(&log->queue, &request))
+		hx_store_fail(ops + done, count - done, HAPAX_ERR_NO_MEMORY);
+}
+
+static enum hapax_status refuse_latched(struct hx_log *log, struct hapax_error *err)
+{
+	if (err != NULL)
+		*err = log->writer.fault;
+	return HAPAX_ERR_FAILED;
+}
+
+/*
+ * What is handed out is durable: the frame that is being written is waited for, if
+ * it may hold what was read.
+ */
+static enum hapax_status wait_for_frame(struct hx_log *log, struct hapax_error *err)
+{
+	struct hapax_op none;
+	struct hx_log_request nothing = {.ops = &none};
+
+	if (!hx_log_queue_run(&log->queue, &nothing))
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to wait");
+	return hx_log_writer_is_latched(&log->writer) ? refuse_latched(log, err) : HAPAX_OK;
+}
+
+static enum hapax_status log_scan(
+	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
+	hapax_scan_fn *each, void *context, struct hapax_error *err)
+{
+	struct hx_log *log = log_of(store);
+
+	if (hx_log_writer_is_latched(&log->writer))
+		return refuse_latched(log, err);
+	hx_index_scan(log->index, scan, cursor, hx_log_now(log), each, context);
+	return wait_for_frame(log, err);
+}
+
+static enum hapax_status log_stats(
+	struct hapax_store *store, struct hapax_stats *stats, hapax_counters_fn *each,
+	void *context, struct hapax_error *err)
+{
+	struct hx_log *log = log_of(store);
+
+	if (hx_log_writer_is_latched(&log->writer))
+		return refuse_latched(log, err);
+	stats->now_ms = hx_log_now(log);
+	stats->skew_ms = stats->now_ms - log->writer.clock->wall_ms(log->writer.clock->context);
+	hx_index_stats(log->index, stats, stats->now_ms);
+	hx_log_counts_report(&log->counts, stats, each, context);
+	return HAPAX_OK;
+}
+
+static enum hapax_status log_count(
+	struct hapax_store *store, const struct hapax_counters *rows, size_t count,
+	struct hapax_error *err)
+{
+	struct hx_log *log = log_of(store);
+	enum hapax_status status = hx_log_counts_add(&log->counts, rows, count, hx_log_now(log));
+
+	if (status != HAPAX_OK)
+		hx_error_set(err, status, 0, "no memory for counters");
+	return status;
+}
+
+static void log_close(struct hapax_store *store)
+{
+	struct hx_log *log = (struct hx_log *)store;
+
+	hx_log_keeper_stop(log);
+	/* If it cannot be said that this is the end, the next open takes a closer look. */
+	if (log->is_open && !hx_log_writer_is_latched(&log->writer))
+		(void)hx_log_mark_frame(log, HX_LOG_FRAME_CLOSE);
+	if (log->is_open && log->writer.sync == HX_LOG_SYNC_LATER)
+		(void)hx_log_writer_sync(&log->writer);
+	hx_log_queue_stop(&log->queue);
+	hx_log_queue_done(&log->queue);
+	hx_log_writer_done(&log->writer);
+	hx_log_counts_done(&log->counts);
+	hx_index_free(log->index);
+	hapax_store_detach(store);
+	hx_log_directory_done(&log->directory);
+	hx_buf_done(&log->lapsed);
+	hx_mutex_done(&log->sweep_mutex);
+	hx_mutex_done(&log->keeper_mutex);
+	hx_cond_done(&log->keeper_wake);
+	hx_free(log);
+}
+
+/* Opening. */
+
+static enum hapax_status create(struct hx_log *log, struct hapax_error *err)
+{
+	const struct hapax_clock *clock = hx_store_options(&log->base)->clock;
+	struct hx_log_store_file *file = &log->directory.store;
+
+	memset(file, 0, sizeof(*file));
+	hx_random_bytes(file->uuid, sizeof(file->uuid));
+	file->created_ms = clock->wall_ms(clock->context);
+	/*
+	 * Tokens begin at the time in microseconds: whoever keeps the largest token he
+	 * has seen is not fooled by a store that began anew.
+	 */
+	if (file->created_ms > 0 && file->created_ms < (int64_t)(HX_TOKEN_MAX / 2000))
+		file->token_floor = (uint64_t)file->created_ms * 1000;
+	return hx_log_directory_write(&log->directory, err);
+}
+
+/* Is there a store to open? Asked without a lock, so that nothing is made by asking. */
+static enum hapax_status must_exist(struct hx_log *log, struct hapax_error *err)
+{
+	const struct hx_io *io = log->directory.io;
+	struct hx_io_stat st;
+	char path[HX_LOG_PATH_SIZE];
+
+	hx_log_path(&log->directory, "STORE", path);
+	if (io->ops->stat_path(io->context, path, &st) == 0)
+		return HAPAX_OK;
+	return hx_error_set(
+		err, HAPAX_ERR_UNAVAILABLE, 0, "there is no store in \"%.128s\"",
+		log->directory.path);
+}
+
+static enum hapax_status enter_directory(struct hx_log *log, struct hapax_error *err)
+{
+	const struct hapax_store_options *options = hx_store_options(&log->base);
+	enum hapax_status status;
+	bool found = false;
+
+	if (options->flags & HAPAX_STORE_MUST_EXIST)
+		status = must_exist(log, err);
+	else
+		status = hx_log_directory_make(&log->directory, err);
+	if (status == HAPAX_OK)
+		status = hx_log_directory_lock(&log->directory, err);
+	if (status == HAPAX_OK)
+		status = hx_log_directory_read(&log->directory, &found, err);
+	if (status == HAPAX_OK && !found)
+		status = create(log, err);
+	return status;
+}
+
+/* Everything in memory, empty. */
+static enum hapax_status build(struct hx_log *log, struct hapax_error *err)
+{
+	const struct hapax_store_options *options = hx_store_options(&log->base);
+	struct hx_log_writer_setup setup = {
+		.directory = &log->directory,
+		.clock = options->clock,
+		.sync = options->unsafe_interval_ms != 0 ? HX_LOG_SYNC_LATER : HX_LOG_SYNC_ALWAYS,
+		.segment_bytes = options->segment_bytes / HX_LOG_BLOCK_SIZE * HX_LOG_BLOCK_SIZE,
+	};
+	enum hapax_status status = hx_index_new(
+		&(struct hx_index_setup){
+			.scopes = hx_store_scopes(&log->base),
+			.bytes_max = options->bytes_max,
+			.keys_max = options->keys_max,
+			.token = log->directory.store.token_floor,
+			.lapse = hx_log_lapse,
+			.lapse_context = log,
+		},
+		&log->index);
+
+	if (status != HAPAX_OK)
+		return hx_error_set(err, status, 0, "no memory to open a store");
+	hx_log_counts_init(&log->counts, hx_store_scopes(&log->base));
+	hx_log_queue_init(&log->queue, hx_log_lead, log);
+	setup.index = log->index;
+	return hx_log_writer_init(&log->writer, &setup, err);
+}
+
+static enum hapax_status recover(struct hx_log *log, struct hapax_error *err)
+{
+	struct hx_log_recovery recovery = {
+		.directory = &log->directory,
+		.index = log->index,
+		.counts = &log->counts,
+		.options = hx_store_options(&log->base),
+		.mark = &log->mark,
+	};
+	struct hx_log_walk_result walk;
+	enum hapax_status status = hx_log_recover(&recovery, &walk, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	status = hx_log_directory_clean(&log->directory, err);
+	if (status == HAPAX_OK)
+		status = hx_log_writer_resume(&log->writer, &walk, &log->mark, err);
+	if (status == HAPAX_OK)
+		hx_log_recover_clean(&log->directory, &walk, &log->writer.reuse_id);
+	hx_log_walk_result_done(&walk);
+	return status;
+}
+
+static enum hapax_status start_threads(struct hx_log *log, struct hapax_error *err)
+{
+	enum hapax_status status;
+
+	if (hx_store_options(&log->base)->flags & HAPAX_STORE_NO_HOUSEKEEPING)
+		return HAPAX_OK;
+	status = hx_log_queue_start(&log->queue, err);
+	if (status == HAPAX_OK)
+		status = hx_log_keeper_start(log, err);
+	return status != HAPAX_OK ? status : hx_store_start_housekeeping(&log->base, err);
+}
+
+static enum hapax_status open_all(
+	struct hx_log *log, const struct hx_io *io, const char *path, struct hapax_error *err)
+{
+	enum hapax_status status = hx_log_directory_init(&log->directory, io, path, err);
+
+	if (status == HAPAX_OK && hx_store_options(&log->base)->evict != HAPAX_EVICT_NONE)
+		status = hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"file: does not evict: it would forget what it promised to keep");
+	if (status == HAPAX_OK)
+		status = enter_directory(log, err);
+	if (status == HAPAX_OK)
+		status = build(log, err);
+	if (status == HAPAX_OK)
+		status = recover(log, err);
+	log->is_open = status == HAPAX_OK;
+	if (status == HAPAX_OK)
+		status = start_threads(log, err);
+	return status;
+}
+
+enum hapax_status hx_log_open_on(
+	const struct hx_io *io, const char *url, const char *path,
+	const struct hapax_store_options *options, struct hapax_store **ret_store,
+	struct hapax_error *err)
+{
+	struct hx_log *log = hx_alloc_zero(1, sizeof(*log));
+	bool is_unsafe = options != NULL &&
+		options->size >= offsetof(struct hapax_store_options, unsafe_interval_ms) +
+				sizeof(options->unsafe_interval_ms) &&
+		options->unsafe_interval_ms != 0;
+	enum hapax_status status;
+
+	if (log == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+	log->directory.lock_file = -1;
+	hx_mutex_init(&log->sweep_mutex);
+	hx_mutex_init(&log->keeper_mutex);
+	hx_cond_init(&log->keeper_wake);
+	hx_buf_init(&log->lapsed, LAPSED_BYTES_MAX);
+	status = hx_store_attach_quietly(
+		&log->base, is_unsafe ? &unsafe_ops : &log_ops, url, options, err);
+	if (status == HAPAX_OK)
+		status = open_all(log, io, path, err);
+	if (status != HAPAX_OK) {
+		log_close(&log->base);
+		return status;
+	}
+	*ret_store = &log->base;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_log_open(
+	const char *url, const char *path, const struct hapax_store_options *options,
+	struct hapax_store **ret_store, struct hapax_error *err)
+{
+	return hx_log_open_on(hx_io_system(), url, path, options, ret_store, err);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * queue.h - who waits for the log, and who writes it.
+ *
+ * Requests gather in a list while another list is worked off. Whoever works one off
+ * leads; there is one leader at a time. A caller that waits, and finds nobody
+ * leading, leads itself: no other thread has to wake up. Of those who wait for the
+ * next list the first is its captain, and is given the lead when the list's turn
+ * comes; all others are woken by one call when the list is done. Lists with
+ * requests that have a completion are led by the queue's own thread, so that
+ * completions run on the caller's or on the store's thread. Without a thread, the
+ * submitter leads.
+ *
+ * Threads: any.
+ */
+#ifndef HX_STORE_LOG_QUEUE_H
+#define HX_STORE_LOG_QUEUE_H
+
+#include <hapax/store.h>
+
+#include "base/thread.h"
+
+/*
+ * Something else than operations that has to be done by who leads. run adds to the
+ * frame; its status, unless OK, is the task's. When it finds journal.is_full it is
+ * run again, from where it left off.
+ */
+struct hx_log_task {
+	enum hapax_status (*run)(struct hx_log_task *task);
+	void *context;
+	enum hapax_status status; /* out */
+};
+
+struct hx_log_request {
+	struct hapax_op *ops; /* NULL: a task */
+	size_t count;
+	size_t decided;                     /* of count */
+	size_t durable;                     /* of these */
+	struct hapax_completion completion; /* fn is NULL: somebody waits */
+	struct hx_log_task *task;
+};
+
+/* Work off a list: every request ends. Completions are called, waiting callers are not woken. */
+typedef void hx_log_lead_fn(void *context, struct hx_log_request *requests, size_t count);
+
+struct hx_log_list {
+	struct hx_log_request *requests;
+	size_t count;
+	size_t capacity;
+};
+
+struct hx_log_captain;
+
+struct hx_log_queue {
+	hx_log_lead_fn *lead;
+	void *context;
+	struct hx_mutex mutex; /* guards what follows, but for working, which is the leader's */
+	struct hx_cond wake;   /* the thread */
+	struct hx_log_list filling;
+	struct hx_log_list working;
+	uint32_t number;    /* of the list that is being filled */
+	size_t completions; /* requests in it that have one */
+	struct hx_log_captain *captain;
+	bool is_led;
+	bool is_called; /* the thread is to lead */
+	bool stops;
+	bool has_thread;
+	struct hx_thread thread;
+	struct hx_ratchet finished[2]; /* the last list that is done, of even and odd ones */
+};
+
+void hx_log_queue_init(struct hx_log_queue *queue, hx_log_lead_fn *lead, void *context);
+
+enum hapax_status hx_log_queue_start(struct hx_log_queue *queue, struct hapax_error *err);
+
+/* End the thread, if there is one. Nothing is in the queue. */
+void hx_log_queue_stop(struct hx_log_queue *queue);
+
+void hx_log_queue_done(struct hx_log_queue *queue);
+
+/* False: no memory, and the request was not taken. With a thread, returns at once. */
+bool hx_log_queue_submit(struct hx_log_queue *queue, const struct hx_log_request *request);
+
+/* The same, and wait until it is done. Must not be called by who leads. */
+bool hx_log_queue_run(struct hx_log_queue *queue, const struct hx_log_request *request);
+
+/* Run a task and return its status, or NO_MEMORY. */
+enum hapax_status hx_log_queue_task(struct hx_log_queue *queue, struct hx_log_task *task);
+
+#endif

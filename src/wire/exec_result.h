@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exec_result.h - what a command wrote and how it ended, as a result of kind exec.
+ *
+ * The body is what came out of both streams, one piece behind the other as they were
+ * read; so a person who looks at the record sees what the command said. The headers
+ * say which bytes belong to which stream, and which signal ended the command.
+ *
+ * A recorder holds output up to a maximum. Beyond it, or when memory runs out, or when
+ * the streams alternate too often for the headers, it drops what it has and only
+ * counts: the result becomes a tombstone, and whoever streams need not stop.
+ *
+ * Threads: one at a time.
+ */
+#ifndef HX_EXEC_RESULT_H
+#define HX_EXEC_RESULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hapax/record.h>
+
+#include "base/buf.h"
+
+enum hx_exec_stream {
+	HX_EXEC_STDOUT = 0,
+	HX_EXEC_STDERR = 1,
+};
+
+struct hx_exec_recorder {
+	struct hapax_buf output;
+	struct hapax_buf runs; /* headers: lengths, without the last one */
+	enum hx_exec_stream stream;
+	uint64_t run_size; /* of the run that is not yet in runs */
+	uint64_t total;    /* bytes that came, kept or not */
+	bool is_omitted;
+};
+
+/* Keeps at most size_max bytes. Allocates nothing yet. */
+void hx_exec_recorder_init(struct hx_exec_recorder *recorder, size_t size_max);
+void hx_exec_recorder_done(struct hx_exec_recorder *recorder);
+
+/* data may be NULL when size is 0. Never fails: see above. */
+void hx_exec_recorder_add(
+	struct hx_exec_recorder *recorder, enum hx_exec_stream stream, const void *data,
+	size_t size);
+
+/*
+ * The result: status is the exit code, or 128 + signal when a signal other than 0 ended
+ * the command. Once; no add follows. *ret borrows from recorder.
+ */
+void hx_exec_recorder_finish(
+	struct hx_exec_recorder *recorder, int exit_code, int signal, struct hapax_result *ret);
+
+struct hx_exec_reader {
+	struct hapax_bytes runs; /* what is left of the headers */
+	struct hapax_bytes body; /* what is left of the body */
+	enum hx_exec_stream stream;
+	int signal; /* that ended the command, or 0 */
+};
+
+/*
+ * Read result, which must be of kind exec and outlive the reader. Headers that are
+ * empty say that all of it is standard output. CORRUPT: it is not what a recorder
+ * makes; nothing is to be replayed then.
+ */
+enum hapax_status hx_exec_reader_init(
+	struct hx_exec_reader *reader, const struct hapax_result *result, struct hapax_error *err);
+
+/* The next piece, never empty; false after the last. */
+bool hx_exec_reader_next(
+	struct hx_exec_reader *reader, enum hx_exec_stream *ret_stream,
+	struct hapax_bytes *ret_piece);
+
+#endif

@@ -1,0 +1,220 @@
+"""claim, renew, complete, release, park, resolve: the holder's commands."""
+
+from harness import expect, expect_in, expect_match, until
+
+
+def claim(cli, key="k", *options):
+    """Claim a key; its token."""
+    return int(cli.run("claim", key, *options).out)
+
+
+def state(cli, key="k"):
+    return cli.run("lookup", key, "-o", "json", code=None).json["state"]
+
+
+def test_claim_prints_the_token_alone(cli):
+    result = cli.run("claim", "k")
+    expect_match(r"\A[1-9][0-9]*\n\Z", result.out)
+    expect(result.err, "")
+    assert claim(cli, "k2") > int(result.out), "tokens rise"
+
+
+def test_of_many_one_acquires(cli):
+    first = cli.run("claim", "k", "-o", "json").json
+    expect((first["outcome"], first["attempt"], first["key"], first["scope"]), ("acquired", 1, "k", "default/default"))
+    assert 0 < first["lease_left_ms"] <= 30000
+    again = cli.run("claim", "k", "-o", "json", code=75).json
+    expect((again["outcome"], again["token"]), ("in_progress", first["token"]))
+    expect_in(" pid ", again["owner"])
+    expect_match(r"^in progress  attempt 1 by .* pid \d+, lease ends in \d+s$", cli.run("claim", "k", code=75).out)
+
+
+def test_complete_and_replay(cli):
+    token = claim(cli)
+    answer = cli.run("complete", "k", "--token", str(token), "--result", "-", "-o", "json", input=b"receipt\n").json
+    expect((answer["outcome"], answer["state"], answer["token"]), ("applied", "done", token))
+    replay = cli.run("claim", "k", "-o", "json", code=1).json
+    expect((replay["outcome"], replay["result"]["body"], replay["result"]["class"]), ("replay", "receipt\n", "ok"))
+    expect_match(r"^duplicate  first seen ", cli.run("claim", "k", code=1).out)
+    # Repeated it changes nothing: the first result stays.
+    cli.run("complete", "k", "--token", str(token), "--result", "-", input=b"other")
+    expect(cli.run("lookup", "k", "-o", "json").json["result"]["body"], "receipt\n")
+
+
+def test_a_result_from_a_file(cli):
+    path = cli.folder / "receipt"
+    path.write_bytes(b"\x00\xff")
+    cli.run("complete", "k", "--token", str(claim(cli)), "--result", str(path), "--definitive")
+    result = cli.run("lookup", "k", "-o", "json").json["result"]
+    expect((result["kind"], result["class"], result["body_base64"]), ("bytes", "definitive", "AP8="))
+    token = str(claim(cli, "k2"))
+    cli.run("complete", "k2", "--token", token, "--result", str(cli.folder / "missing"), code=66).says("missing")
+    expect(state(cli, "k2"), "claimed")
+
+
+def test_a_result_that_is_too_large_to_keep(cli):
+    token = str(claim(cli))
+    result = cli.run("complete", "k", "--token", token, "--result", "-", input=b"x" * 300_000)
+    expect_in("note: the result has 300000 bytes", result.err)
+    found = cli.run("lookup", "k", "-o", "json").json
+    expect((found["state"], found["result"]["body"], found["result"]["omitted_bytes"]), ("done", "", 300000))
+
+
+def test_release_lets_the_next_one_run(cli):
+    token = claim(cli)
+    expect_match(r"^failed  attempt 1, expires ", cli.run("release", "k", "--token", str(token), "--error", "no stock").out)
+    found = cli.run("lookup", "k", "-o", "json").json
+    expect((found["state"], found["error"]), ("failed", "no stock"))
+    again = cli.run("claim", "k", "-o", "json").json
+    expect((again["attempt"], again["token"] > token), (2, True))
+
+
+def test_renew(cli):
+    token = str(claim(cli, "k", "--lease", "5s"))
+    answer = cli.run("renew", "k", "--token", token, "--lease", "1h", "-o", "json").json
+    assert 3500_000 < answer["lease_left_ms"] <= 3600_000, answer
+    expect_match(r"^claimed  attempt 1, lease ends in 29s|30s$", cli.run("renew", "k", "--token", token).out)
+
+
+def test_park_and_resolve(cli):
+    for decision, expected in (("--done", "done"), ("--retry", "failed")):
+        key = f"k{decision}"
+        token = str(claim(cli, key))
+        cli.run("park", key, "--token", token, "--error", "no answer")
+        expect_match(r"^parked  .*: no answer$", cli.run("claim", key, code=75).out)
+        expect([line["key"] for line in cli.run("keys", "--state", "parked", "-o", "json").lines], [key])
+        cli.run("resolve", key, decision)
+        expect(state(cli, key), expected)
+    expect(cli.run("claim", "k--retry", "-o", "json").json["attempt"], 2)
+    cli.run("claim", "k--done", code=1)
+
+
+def test_resolve_with_a_result(cli):
+    cli.run("park", "k", "--token", str(claim(cli)))
+    cli.run("resolve", "k", "--done", "--result", "-", input=b"found it")
+    expect(cli.run("claim", "k", "-o", "json", code=1).json["result"]["body"], "found it")
+
+
+def test_resolve_leaves_a_live_claim_alone(cli):
+    token = str(claim(cli))
+    cli.run("resolve", "k", "--retry", code=75).says("is claimed, its lease ends in", "--force")
+    expect(state(cli), "claimed")
+    cli.run("resolve", "k", "--retry", "--force")
+    expect(state(cli), "failed")
+    # The holder can still complete: nobody ran since.
+    cli.run("complete", "k", "--token", token)
+    cli.run("resolve", "k", "--retry", code=77).says("fenced")
+    cli.run("resolve", "k", "--done")
+
+
+def test_resolve_needs_a_decision(cli):
+    cli.run("check", "k")
+    for arguments in ([], ["--done", "--retry"]):
+        cli.run("resolve", "k", *arguments, code=64).says("one of --done and --retry")
+    cli.run("resolve", "k", "--retry", "--result", "-", code=64).says("--result goes with --done only")
+    cli.run("resolve", "absent", "--done", code=1).says("no record of 'absent'")
+
+
+def test_a_late_holder_is_fenced(cli):
+    late = claim(cli, "k", "--lease", "1ms")
+    until(lambda: cli.run("explain", "k", "-o", "json").json["next_claim"] == "acquired", "the lease has lapsed")
+    token = claim(cli)
+    for command in ("renew", "complete", "release", "park"):
+        result = cli.run(command, "k", "--token", str(late), code=77)
+        result.says(f"fenced: token {late} does not hold 'k' any more")
+        answer = cli.run(command, "k", "--token", str(late), "-o", "json", code=77)
+        expect((answer.json["outcome"], answer.json["token"]), ("fenced", late))
+    found = cli.run("lookup", "k", "-o", "json").json
+    expect((found["state"], found["token"], found["attempt"]), ("claimed", token, 2))
+
+
+def test_a_lapsed_holder_can_complete_while_nobody_took_over(cli):
+    late = str(claim(cli, "k", "--lease", "1ms"))
+    until(lambda: cli.run("explain", "k", "-o", "json").json["next_claim"] == "acquired", "the lease has lapsed")
+    cli.run("complete", "k", "--token", late)
+    expect(state(cli), "done")
+
+
+def test_on_lapse_park(cli):
+    claim(cli, "k", "--lease", "1ms", "--on-lapse", "park")
+    until(lambda: cli.run("claim", "k", "-o", "json", code=75).json["outcome"] == "parked", "it is parked")
+    expect(state(cli), "parked")
+
+
+def test_the_payload_is_compared(cli):
+    cli.run("claim", "k", "--payload", "-", input=b"one")
+    expect_match("^mismatch  ", cli.run("claim", "k", "--payload", "-", input=b"two", code=65).out)
+    cli.run("claim", "k", "--payload", "-", input=b"one", code=75)
+
+
+def test_the_token_comes_from_the_environment_too(cli):
+    token = str(claim(cli))
+    cli.run("renew", "k", env={"HAPAX_TOKEN": token})
+    cli.run("renew", "k", env={"HAPAX_TOKEN": "x"}, code=64).says("HAPAX_TOKEN: 'x' is not a whole number")
+    cli.run("renew", "k", code=64).says("--token was missing")
+
+
+def test_wrong_tokens_and_leases(cli):
+    claim(cli)
+    for token in ("0", "-1", "x", "1x", "", "9" * 30, str(2**53)):
+        cli.run("complete", "k", f"--token={token}", code=64).says("--token")
+    for lease, message in [("0s", "0 is not allowed"), ("8d", "more than 1w"), ("soon", "expected"), ("5", "expected")]:
+        cli.run("claim", "k2", f"--lease={lease}", code=64).says("--lease: ", message)
+    expect(state(cli), "claimed")
+    expect(cli.run("lookup", "k2", code=1).out, "")
+
+
+def test_the_script_in_the_help_of_claim_works(cli):
+    text = cli.run("help", "claim").out
+    script = text[text.index('  token=$(hapax claim "$id"') : text.index("  esac\n") + 7]
+    work = "do_the_work() { echo worked; }; id=order-17\n" + script + "\nexit 0"
+    expect_in("worked\n", cli.shell(work).out)
+    assert "worked" not in cli.shell(work).out
+    fails = "do_the_work() { return 1; }; id=order-18\n" + script + "\nexit 0"
+    cli.shell(fails)
+    expect(state(cli, "order-18"), "failed")
+
+
+def test_explain(cli):
+    def told(key, code=0):
+        text = cli.run("explain", key, code=code).out
+        answer = cli.run("explain", key, "-o", "json", code=code).json
+        expect_in(f"A claim with the same payload is told now: {answer['next_claim']}.", text)
+        for sentence in answer["explanation"]:
+            expect_in(sentence, text)
+        return answer["state"], answer["next_claim"], text
+
+    cli.run("check", "marked")
+    expect(told("marked")[:2], ("done", "replay"))
+    expect_in("marked by 'hapax check'", told("marked")[2])
+    expect(told("absent", code=1)[:2], ("absent", "acquired"))
+    token = str(claim(cli, "k"))
+    expect(told("k")[:2], ("claimed", "in_progress"))
+    expect_in("for another ", told("k")[2])
+    cli.run("release", "k", "--token", token, "--error", "no stock")
+    expect(told("k")[:2], ("failed", "acquired"))
+    expect_in("The last run failed: no stock.", told("k")[2])
+    cli.run("park", "k", "--token", str(claim(cli, "k")), "--error", "no answer")
+    expect(told("k")[:2], ("parked", "parked"))
+    for part in ("no answer", "  hapax resolve k --done\n", "  hapax resolve k --retry\n", "2 runs were begun"):
+        expect_in(part, told("k")[2])
+    cli.run("resolve", "k", "--done", "--result", "-", input=b"hello")
+    expect(told("k")[:2], ("done", "replay"))
+    expect_in("(bytes, ok, status 0, 5 bytes)", told("k")[2])
+    claim(cli, "lapsed", "--lease", "1ms")
+    until(lambda: told("lapsed")[1] == "acquired", "the lease has lapsed")
+    expect_in("the next claim takes over", told("lapsed")[2])
+
+
+def test_what_explain_suggests_can_be_typed(cli):
+    for key, scope, shown in [("a b", [], "KEY"), ("-k", [], "KEY"), ("a:b/c", ["--scope", "acme/x"], "a:b/c")]:
+        token = cli.run("claim", *scope, "--", key).out.strip()
+        cli.run("park", *scope, "--token", token, "--", key)
+        text = cli.run("explain", *scope, "--", key).out
+        expect_in(f"  hapax resolve {shown} --done{' ' if scope else ''}{' '.join(scope)}\n", text)
+
+
+def test_explain_cannot_act_on_the_terminal(cli):
+    cli.run("release", "k", "--token", str(claim(cli)), "--error", "\x1b[31mred\x07")
+    text = cli.run("explain", "k").raw_out
+    assert b"\x1b" not in text and b"\x07" not in text, text

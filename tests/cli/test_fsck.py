@@ -1,0 +1,141 @@
+"""hapax fsck."""
+
+import fcntl
+import json
+import struct
+
+from harness import expect, expect_in, until
+
+BLOCK = 4096
+F_OFD_SETLK = 37  # of <fcntl.h>; Python 3.11 does not name it
+
+
+def fill(cli, count=6):
+    """A file: store with keys key-0 ..., each in a frame of its own; its folder."""
+    folder = cli.folder / "ledger"
+    for number in range(count):
+        cli.run("check", f"key-{number}", "--store", f"file:{folder}")
+    return folder
+
+
+def segment(folder):
+    """The log's first segment."""
+    return sorted(folder.glob("log-*.seg"))[0]
+
+
+def frame_of(folder, key):
+    """Where the frame with that key begins."""
+    at = segment(folder).read_bytes().index(key.encode())
+    return at // BLOCK * BLOCK
+
+
+def damage(folder, offset):
+    """Flip a bit."""
+    path = segment(folder)
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 0x10
+    path.write_bytes(data)
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "LOCK"}
+
+
+def test_a_sound_store(cli):
+    folder = fill(cli)
+    before = files(folder)
+    fields = cli.run("fsck", folder).fields()
+    expect((fields["verdict"], fields["closed"]), ("sound", "cleanly"))
+    answer = cli.run("fsck", f"file:{folder}", "-o", "json").json
+    expect((answer["verdict"], answer["problems"], answer["damages"], answer["closed"]), ("sound", [], 0, True))
+    assert answer["records"] >= 6, answer
+    expect(files(folder), before, "the files")
+
+
+def test_damage_is_explained(cli):
+    folder = fill(cli)
+    offset = frame_of(folder, "key-2")
+    damage(folder, offset + 200)
+    before = files(folder)
+    result = cli.run("fsck", folder, code=74)
+    expect_in("damage: log-", result.out)
+    expect_in(f"at offset {offset}", result.out)
+    result.says("damaged", "hint: put a backup back", "--repair --accept-loss")
+    answer = json.loads(cli.run("fsck", folder, "-o", "json", code=74).out)
+    expect((answer["verdict"], answer["problems"][0]["kind"]), ("damaged", "damage"))
+    expect(answer["problems"][0]["offset"], offset)
+    assert answer["problems"][0]["lsn"] > 0, answer
+    expect(files(folder), before, "the files")
+    # The store itself refuses, and names the place and the way out.
+    cli.run("check", "key-0", "--store", f"file:{folder}", code=74).says("log-", f"offset {offset}", "LSN", "hapax fsck")
+
+
+def test_repair_wants_both_words(cli):
+    folder = fill(cli)
+    damage(folder, frame_of(folder, "key-2") + 200)
+    before = files(folder)
+    cli.run("fsck", folder, "--repair", code=64).says("discards keys", "nothing was done")
+    cli.run("fsck", folder, "--accept-loss", code=64).says("without --repair")
+    expect(files(folder), before, "the files")
+
+
+def test_repair_keeps_what_can_be_read(cli):
+    folder = fill(cli)
+    token = cli.run("store", "info", f"file:{folder}", "-o", "json").json["token"]
+    damage(folder, frame_of(folder, "key-2") + 200)
+    before = files(folder)
+    result = cli.run("fsck", folder, "--repair", "--accept-loss")
+    fields = result.fields()
+    expect((fields["verdict"], fields["salvaged"]), ("repaired", "5 keys"))
+    damaged = cli.folder / "ledger.damaged-1"
+    expect(fields["damaged one"], str(damaged))
+    expect(files(damaged), before, "the damaged store")
+    expect(cli.run("fsck", folder).fields()["verdict"], "sound")
+    for number in (0, 1, 3, 4, 5):
+        cli.run("check", f"key-{number}", "--store", f"file:{folder}", code=1)
+    expect(cli.run("check", "key-2", "--store", f"file:{folder}").out, "first\n")
+    # Tokens of what was lost are not given out again.
+    assert cli.run("store", "info", f"file:{folder}", "-o", "json").json["token"] > token + 2**40
+
+
+def test_repair_of_a_sound_store_changes_nothing(cli):
+    folder = fill(cli)
+    before = files(folder)
+    expect(cli.run("fsck", folder, "--repair", "--accept-loss").fields()["verdict"], "sound")
+    expect(files(folder), before, "the files")
+    assert not (cli.folder / "ledger.damaged-1").exists()
+
+
+def test_a_header_that_cannot_be_read(cli):
+    folder = fill(cli)
+    damage(folder, 30)
+    expect_in("damage: ", cli.run("fsck", folder, code=74).out)
+    answer = cli.run("fsck", folder, "--repair", "--accept-loss", "-o", "json").json
+    expect((answer["salvaged"], answer["unread"]), (0, 1))
+
+
+def test_a_truncated_segment(cli):
+    folder = fill(cli)
+    path = segment(folder)
+    path.write_bytes(path.read_bytes()[: frame_of(folder, "key-4") + 100])
+    cli.run("fsck", folder, code=74).says("damaged")
+
+
+def test_a_store_in_use(cli):
+    folder = fill(cli)
+    with open(folder / "LOCK", "r+b") as lock:
+        # As the store does: a lock of the open file, not of the process.
+        fcntl.fcntl(lock, F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
+        cli.run("fsck", folder, code=69).says("in use")
+    until(lambda: cli.run("fsck", folder, code=None).code == 0, "the lock is free")
+
+
+def test_no_store(cli):
+    empty = cli.folder / "empty"
+    empty.mkdir()
+    result = cli.run("fsck", empty, code=None)
+    assert result.code in (64, 69), (result.code, result.err)
+    result = cli.run("fsck", cli.folder / "nowhere", code=None)
+    assert result.code in (64, 69), (result.code, result.err)
+    assert not (cli.folder / "nowhere").exists()
+    cli.run("fsck", code=64).says("an argument was missing")

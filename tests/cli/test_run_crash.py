@@ -1,0 +1,479 @@
+"""run when things die: never two commands at once on one host, and no work is lost.
+
+A runtime folder of its own stands for another host: lock files are looked for there and nowhere else.
+"""
+
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+
+from harness import ROOT, TIMEOUT_SECONDS, Skip, expect, expect_in, finish, scaled, until
+
+# Long enough not to end within a test that does not want it to.
+LEASE = "30s"
+
+
+def host(cli, name):
+    """The environment of a host: where its lock files are."""
+    folder = cli.folder / name
+    folder.mkdir(exist_ok=True)
+    return {"XDG_RUNTIME_DIR": str(folder)}
+
+
+def locks(cli, name):
+    folder = cli.folder / name / "hapax/run"
+    return [path for path in folder.iterdir() if not path.name.startswith(".")] if folder.exists() else []
+
+
+# The command: tells who it is, never runs beside another of its host, waits to be let go.
+COMMAND = """
+exec 8>>"$TMPDIR/busy.$1"
+flock -n 8 || echo overlap >>"$TMPDIR/log"
+echo begin $$ $HAPAX_TOKEN >>"$TMPDIR/log"
+: <"$TMPDIR/fifo"
+echo end $$ $HAPAX_TOKEN >>"$TMPDIR/log"
+echo "result of $HAPAX_TOKEN"
+"""
+
+
+class Log:
+    """What the commands wrote down."""
+
+    def __init__(self, cli):
+        self.path = cli.folder / "log"
+        self.fifo = cli.folder / "fifo"
+        if not self.fifo.exists():
+            os.mkfifo(self.fifo)
+
+    def lines(self):
+        return self.path.read_text(encoding="ascii").splitlines() if self.path.exists() else []
+
+    def count(self, word):
+        return sum(line.startswith(word) for line in self.lines())
+
+    def wait_for(self, word, number):
+        """The pid of the command that said word for the number-th time."""
+        until(lambda: self.count(word) >= number, f"{word} was said {number} times")
+        return int([line for line in self.lines() if line.startswith(word)][number - 1].split()[1])
+
+    def let_go(self):
+        """Every command that waits, and those to come, go on."""
+        return os.open(self.fifo, os.O_RDWR)
+
+
+def start(cli, name, *options, **more):
+    command = ["run", "--key", "k", "--lease", LEASE, *options, "--", "sh", "-c", COMMAND, "command", "shared"]
+    return cli.start(*command, env=host(cli, name), **more)
+
+
+def again(cli, name, *options, **more):
+    command = ["run", "--key", "k", "--lease", LEASE, *options, "--", "sh", "-c", COMMAND, "command", "shared"]
+    return cli.run(*command, env=host(cli, name), **more)
+
+
+def lookup(cli):
+    return cli.run("lookup", "k", "-o", "json", code=None).json
+
+
+def is_alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def has_lapsed(cli):
+    return cli.run("explain", "k", "-o", "json").json["next_claim"] == "acquired"
+
+
+def test_the_wrapper_is_killed(cli):
+    log = Log(cli)
+    wrapper = start(cli, "host")
+    command = log.wait_for("begin", 1)
+    wrapper.kill()
+    wrapper.wait(TIMEOUT_SECONDS)
+    # The command lives on: nobody runs beside it.
+    assert is_alive(command)
+    again(cli, "host", code=75).says("in progress")
+    waiter = start(cli, "host", "--wait")
+    expect(log.count("begin"), 1)
+    # When it ends, nobody knows how: the next one runs, at once and not after the lease.
+    begin = time.monotonic()
+    hold = log.let_go()
+    expect(finish(waiter, 0)[0], f"result of {lookup(cli)['token']}\n".encode())
+    os.close(hold)
+    assert time.monotonic() - begin < 25, "it waited for the lease"
+    expect((log.count("begin"), log.count("overlap"), lookup(cli)["attempt"]), (2, 0, 2))
+    expect(locks(cli, "host"), [])
+
+
+def test_the_command_is_killed(cli):
+    log = Log(cli)
+    wrapper = start(cli, "host")
+    os.kill(log.wait_for("begin", 1), signal.SIGKILL)
+    finish(wrapper, 137)
+    expect(lookup(cli)["state"], "failed")
+    hold = log.let_go()
+    again(cli, "host")
+    os.close(hold)
+    expect((log.count("begin"), log.count("overlap"), lookup(cli)["state"]), (2, 0, "done"))
+
+
+def kill_both(wrapper, command):
+    wrapper.kill()
+    os.kill(command, signal.SIGKILL)
+    wrapper.wait(TIMEOUT_SECONDS)
+    until(lambda: not is_alive(command), "the command has ended")
+
+
+def test_both_are_killed(cli):
+    log = Log(cli)
+    wrapper = start(cli, "host")
+    kill_both(wrapper, log.wait_for("begin", 1))
+    expect(len(locks(cli, "host")), 1)
+    expect_in("died on this host", cli.run("explain", "k", env=host(cli, "host")).out)
+    hold = log.let_go()
+    # Not --wait: the claim of the dead is given back, nobody waits for its lease.
+    again(cli, "host")
+    os.close(hold)
+    expect((log.count("begin"), log.count("overlap"), lookup(cli)["attempt"]), (2, 0, 2))
+    expect(locks(cli, "host"), [])
+
+
+def test_both_are_killed_and_a_person_decides(cli):
+    log = Log(cli)
+    wrapper = start(cli, "host", "--on-lapse", "park")
+    kill_both(wrapper, log.wait_for("begin", 1))
+    again(cli, "host", code=75).says("parked: ", "its process died before it could tell how it ended")
+    expect((lookup(cli)["state"], log.count("begin")), ("parked", 1))
+    cli.run("resolve", "k", "--retry")
+    hold = log.let_go()
+    again(cli, "host")
+    os.close(hold)
+
+
+def test_a_reboot(cli):
+    """Both are gone and the lock file too: only the lease decides."""
+    log = Log(cli)
+    wrapper = start(cli, "host", "--lease", "1s")
+    kill_both(wrapper, log.wait_for("begin", 1))
+    for path in locks(cli, "host"):
+        path.unlink()
+    waiter = start(cli, "host", "--wait")
+    hold = log.let_go()
+    finish(waiter, 0)
+    os.close(hold)
+    expect((log.count("begin"), log.count("overlap"), lookup(cli)["attempt"]), (2, 0, 2))
+
+
+def test_another_host_waits_for_the_lease(cli):
+    log = Log(cli)
+    wrapper = start(cli, "host")
+    kill_both(wrapper, log.wait_for("begin", 1))
+    again(cli, "other", code=75).says("in progress", "its lease ends in")
+    expect(log.count("begin"), 1)
+
+
+def test_a_stopped_wrapper_on_one_host(cli):
+    """SIGSTOP past the lease: nobody here takes over, and its complete counts."""
+    log = Log(cli)
+    wrapper = start(cli, "host", "--lease", "300ms")
+    command = log.wait_for("begin", 1)
+    wrapper.send_signal(signal.SIGSTOP)
+    until(lambda: has_lapsed(cli), "the lease has lapsed")
+    again(cli, "host", code=75).says("alive on this host though its lease is over")
+    expect_in("is alive on this host", cli.run("explain", "k", env=host(cli, "host")).out)
+    hold = log.let_go()
+    until(lambda: not is_alive(command), "the command has ended")
+    os.close(hold)
+    again(cli, "host", code=75).says("alive on this host")
+    wrapper.send_signal(signal.SIGCONT)
+    out, _ = finish(wrapper, 0)
+    found = lookup(cli)
+    expect((found["state"], found["attempt"], out), ("done", 1, f"result of {found['token']}\n".encode()))
+    expect(again(cli, "host").raw_out, out)
+    expect((log.count("begin"), log.count("overlap")), (1, 0))
+
+
+def take_over(cli, log, wrapper):
+    """The other host runs and completes; what it wrote."""
+    wrapper.send_signal(signal.SIGSTOP)
+    until(lambda: has_lapsed(cli), "the lease has lapsed")
+    command = ["run", "--key", "k", "--fingerprint", "none", "--", "sh", "-c", "echo of the other host $HAPAX_TOKEN"]
+    out = cli.run(*command, env=host(cli, "other")).raw_out
+    expect((lookup(cli)["state"], lookup(cli)["attempt"]), ("done", 2))
+    return out
+
+
+def check_fenced(cli, log, wrapper, out):
+    _, err = finish(wrapper, 125)
+    expect_in("fenced: another run has taken over", err.decode())
+    expect((lookup(cli)["result"]["body"], lookup(cli)["attempt"]), (out.decode(), 2))
+    expect(again(cli, "host", "--fingerprint", "none").raw_out, out)
+    expect(log.count("begin"), 1)
+
+
+def test_a_stopped_wrapper_is_fenced_by_another_host(cli):
+    log = Log(cli)
+    wrapper = start(cli, "host", "--lease", "300ms")
+    command = log.wait_for("begin", 1)
+    out = take_over(cli, log, wrapper)
+    wrapper.send_signal(signal.SIGCONT)
+    check_fenced(cli, log, wrapper, out)
+    expect((is_alive(command), log.count("end")), (False, 0), "the command")
+
+
+def test_a_command_that_ignores_term_is_killed(cli):
+    log = Log(cli)
+    script = "trap '' TERM; echo begin $$ >>\"$TMPDIR/log\"; while :; do sleep 0.01; done"
+    command = ["run", "--key", "k", "--lease", "300ms", "--kill-after", "100ms", "--", "sh", "-c", script]
+    wrapper = cli.start(*command, env=host(cli, "host"))
+    pid = log.wait_for("begin", 1)
+    out = take_over(cli, log, wrapper)
+    wrapper.send_signal(signal.SIGCONT)
+    _, err = finish(wrapper, 125)
+    expect_in("fenced: another run has taken over; the command is stopped", err.decode())
+    expect((is_alive(pid), lookup(cli)["result"]["body"]), (False, out.decode()))
+
+
+def test_a_late_result_is_not_kept(cli):
+    """The command ends while its wrapper is stopped and another host has taken over."""
+    log = Log(cli)
+    wrapper = start(cli, "host", "--lease", "300ms")
+    command = log.wait_for("begin", 1)
+    out = take_over(cli, log, wrapper)
+    hold = log.let_go()
+    until(lambda: not is_alive(command), "the command has ended")
+    os.close(hold)
+    wrapper.send_signal(signal.SIGCONT)
+    check_fenced(cli, log, wrapper, out)
+
+
+# Stops the program where it has its claim and not yet its lock, and only there.
+STOP_BEFORE_THE_LOCK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+int rename(const char *source, const char *target)
+{
+	int (*next)(const char *, const char *) = (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
+
+	unsetenv("LD_PRELOAD");
+	if (strstr(target, "/hapax/run/") != NULL)
+		raise(SIGSTOP);
+	return next(source, target);
+}
+"""
+
+
+def start_stopped(cli):
+    """A run that is stopped between its claim and its lock, past its lease."""
+    if any(name in os.environ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")):
+        raise Skip("a sanitizer does not want to be preloaded over")
+    module = cli.folder / "stop.so"
+    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(module), "-ldl"]
+    subprocess.run(command, input=STOP_BEFORE_THE_LOCK.encode(), check=True)
+    command = ["run", "--key", "k", "--lease", "300ms", "--", "sh", "-c", COMMAND, "command", "shared"]
+    wrapper = cli.start(*command, env={**host(cli, "host"), "LD_PRELOAD": str(module)})
+    status = pathlib.Path(f"/proc/{wrapper.pid}/status")
+    until(lambda: "T (stopped)" in status.read_text(encoding="utf-8"), "it is stopped")
+    expect(locks(cli, "host"), [])
+    until(lambda: has_lapsed(cli), "the lease has lapsed")
+    return wrapper
+
+
+def test_stopped_between_claim_and_lock(cli):
+    """Nobody on this host takes over from a run that is about to start; it goes on as if nothing was."""
+    log = Log(cli)
+    wrapper = start_stopped(cli)
+    again(cli, "host", code=75).says("in progress")
+    waiter = start(cli, "host", "--wait")
+    hold = log.let_go()
+    wrapper.send_signal(signal.SIGCONT)
+    out, _ = finish(wrapper, 0)
+    expect(finish(waiter, 0)[0], out)
+    os.close(hold)
+    expect((log.count("begin"), log.count("overlap"), lookup(cli)["attempt"]), (1, 0, 1))
+
+
+def test_stopped_between_claim_and_lock_and_overtaken(cli):
+    """Another host took over meanwhile: the command is not started at all."""
+    log = Log(cli)
+    wrapper = start_stopped(cli)
+    out = take_over(cli, log, wrapper)
+    wrapper.send_signal(signal.SIGCONT)
+    _, err = finish(wrapper, 125)
+    expect_in("another run took over before this one began", err.decode())
+    expect((log.count("begin"), lookup(cli)["result"]["body"], locks(cli, "host")), (0, out.decode(), []))
+
+
+def test_a_long_run_keeps_its_lease(cli):
+    log = Log(cli)
+    wrapper = start(cli, "host", "--lease", "300ms")
+    log.wait_for("begin", 1)
+    ends = set()
+    until(lambda: ends.add(lookup(cli)["lease_ends_at"]) or len(ends) > 8, "the lease was renewed eight times")
+    expect(lookup(cli)["attempt"], 1)
+    hold = log.let_go()
+    finish(wrapper, 0)
+    os.close(hold)
+
+
+RANDOM_COMMAND = """
+exec 8>>"$TMPDIR/busy"
+flock -n 8 || echo overlap >>"$TMPDIR/log"
+echo begin $$ >>"$TMPDIR/log"
+sleep 0.0$1
+echo end $$ >>"$TMPDIR/log"
+echo done
+"""
+
+
+def kill_at_random(source, wrapper, log, begun):
+    """Kill wrapper, command, or both, after a while; nothing may be there any more."""
+    time.sleep(source.random() * 0.06)
+    commands = [int(line.split()[1]) for line in log.lines() if line.startswith("begin")][begun:]
+    victims = source.choice([[wrapper.pid], commands[-1:], [wrapper.pid, *commands[-1:]]])
+    for victim in victims:
+        try:
+            os.kill(victim, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def test_random_kills(cli):
+    """Any number of deaths: never two at once, and in the end it is done, by one that ran to its end."""
+    seed = int(os.environ.get("HAPAX_TEST_SEED") or random.randrange(1 << 30))
+    print(f"# seed {seed}", flush=True)
+    source = random.Random(seed)
+    rounds, kills, begin = scaled(proof=300, usual=6), 0, time.monotonic()
+    for number in range(rounds):
+        log = Log(cli)
+        log.path.unlink(missing_ok=True)
+        command = ["run", "--key", f"k{number}", "--wait", "--", "sh", "-c", RANDOM_COMMAND, "sh", str(source.randrange(5))]
+        for _ in range(source.randrange(1, 6)):
+            begun = log.count("begin")
+            crowd = [cli.start(*command, env=host(cli, "host")) for _ in range(2)]
+            kill_at_random(source, crowd[0], log, begun)
+            kills += 1
+            for process in crowd[:1]:
+                process.communicate(timeout=TIMEOUT_SECONDS)
+            crowd[1].communicate(timeout=TIMEOUT_SECONDS)
+        result = cli.run(*command, env=host(cli, "host"))
+        expect(result.out, "done\n", f"seed {seed}, round {number}")
+        expect(log.count("overlap"), 0, f"seed {seed}, round {number}: {log.lines()}")
+        assert log.count("end") >= 1, log.lines()
+        expect(cli.run("lookup", f"k{number}", "-o", "json").json["state"], "done")
+    expect(locks(cli, "host"), [])
+    print(f"# proof: hapax run, kill -9 at random, kills {kills} {time.monotonic() - begin:.1f}s ok", flush=True)
+
+
+def test_a_crowd_of_one_key(cli):
+    size, begin = 100, time.monotonic()
+    for number in range(scaled(proof=20, usual=1)):
+        script = 'echo >>"$TMPDIR/runs"; sleep 0.2; echo out; echo err >&2; exit 7'
+        command = ["run", "--key", f"k{number}", "--wait", "--success-codes", "7", "--", "sh", "-c", script]
+        crowd = [cli.start(*command, env=host(cli, "host")) for _ in range(size)]
+        for process in crowd:
+            expect(process.communicate(timeout=120), (b"out\n", b"err\n"))
+            expect(process.returncode, 7)
+        expect((cli.folder / "runs").read_text(encoding="ascii"), "\n" * (number + 1), "runs")
+    stats = cli.run("stats", "-o", "json").json["decisions"]
+    expect((stats["acquired"], stats["completed"]), (number + 1, number + 1))
+    print(f"# proof: 100 processes of hapax run, rounds {number + 1} {time.monotonic() - begin:.1f}s ok", flush=True)
+
+
+def peak_kib(cli, *arguments):
+    """The largest memory of the program, not of its command."""
+    process = cli.start(*arguments, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    expect((process.returncode, process.stderr.read()), (0, b""))
+    return usage.ru_maxrss
+
+
+def test_output_without_end_in_flat_memory(cli):
+    if any(name in os.environ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")):
+        raise Skip("a sanitizer keeps freed memory")
+    megabytes, begin = scaled(proof=10_000, usual=200), time.monotonic()
+    small = peak_kib(cli, "run", "--key", "small", "--", "head", "-c", "200000", "/dev/zero")
+    large = peak_kib(cli, "run", "--key", "large", "--", "head", "-c", f"{megabytes}MB", "/dev/zero")
+    assert large < small + 2048, f"{small} KiB with little output, {large} KiB with {megabytes} MB"
+    found = cli.run("lookup", "large", "-o", "json").json
+    expect((found["state"], found["result"]["omitted_bytes"]), ("done", megabytes * 1_000_000))
+    print(f"# proof: hapax run, megabytes of output {megabytes} {time.monotonic() - begin:.1f}s ok", flush=True)
+
+
+# The command takes the disk away from its wrapper: no file may grow beyond this.
+NO_ROOM = "prlimit --pid $PPID --fsize=4096:unlimited || exit 99; "
+
+
+def test_no_room_for_the_outcome(cli):
+    cli.run("check", "other")
+    script = NO_ROOM + "echo out; exit 5"
+    command = ["run", "--key", "k", "--lease", "600ms", "--success-codes", "5", "--", "sh", "-c", script]
+    result = cli.run(*command, code=None)
+    if result.code == 99:
+        raise Skip("prlimit is not allowed here")
+    expect((result.code, result.out), (5, "out\n"), "the command's own status and output")
+    for part in ("the command ended with status 5, but that ", " stored: ", "it may run again"):
+        expect_in(part, result.err)
+    cli.is_intact()
+    # What could not be stored is never a release: only the lease's end lets the next one run.
+    assert lookup(cli)["state"] in ("claimed", "done"), lookup(cli)
+    cli.run("run", "--key", "k", "--wait", "--success-codes", "5", "--fingerprint", "none", "--", "sh", "-c", "exit 5", code=5)
+
+
+def test_room_comes_back_before_the_lease_ends(cli):
+    cli.run("check", "other")
+    script = NO_ROOM + "(sleep 0.5; prlimit --pid $1 --fsize=unlimited:unlimited) >/dev/null 2>&1 & echo out"
+    command = ["run", "--key", "k", "--lease", "20s", "--", "sh", "-c", 'exec sh -c "$0" sh $PPID', script]
+    result = cli.run(*command, code=None)
+    if result.code == 99:
+        raise Skip("prlimit is not allowed here")
+    expect((result.code, result.out, result.err), (0, "out\n", ""))
+    expect((lookup(cli)["state"], lookup(cli)["attempt"]), ("done", 1))
+
+
+def test_a_full_file_system(cli):
+    if os.geteuid() != 0:
+        raise Skip("only root can mount a small file system")
+    disk = cli.folder / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        raise Skip("mounting is not allowed here")
+    try:
+        url = f"sqlite:{disk}/x.db"
+        script = f"cat /dev/zero >{disk}/fill 2>/dev/null; echo out; exit 5"
+        command = ["run", "--key", "k", "--store", url, "--lease", "600ms", "--success-codes", "5", "--"]
+        result = cli.run(*command, "sh", "-c", script, code=5)
+        expect(result.out, "out\n")
+        expect_in("the command ended with status 5, but that was not stored: ", result.err)
+        (disk / "fill").unlink()
+        expect(cli.run(*command, "sh", "-c", script.replace("cat", ": ;:"), code=65).out, "")
+        again = cli.run("run", "--key", "k", "--store", url, "--wait", "--fingerprint", "none", "--", "echo", "hi")
+        expect(again.out, "hi\n")
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=False)
+
+
+def test_the_example_of_an_overlapping_job(cli):
+    """E18, scenario 4: examples/overlapping_job.sh shows it; here is what it must say."""
+    done = subprocess.run(
+        [str(ROOT / "examples/overlapping_job.sh")], env=cli.env(), capture_output=True, timeout=60, check=False
+    )
+    expect(done.returncode, 0, done.stderr.decode())
+    text = done.stdout.decode()
+    first, late, next_day, killed = text.split("\n==")[0:4]
+    expect(first.count("report of 2026-11-15: mailed"), 3, "each start got the output")
+    for part, count in ((first, 1), (late, 1), (next_day, 2), (killed, 3)):
+        expect_in(f"mailed {count} time(s)", part)
+    expect_in("report of 2026-11-17: mailed", killed)
+    expect(killed.count(" done "), 3, "keys that are done")

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "crash/run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "crash/workload.h"
+#include "support/store_case.h"
+
+struct run {
+	const struct run_plan *plan;
+	struct run_report *report;
+	struct workload workload;
+	struct judge judge;
+	struct captures captures;
+	struct sim_disk *disk;
+	struct hx_virtual_clock clock;
+	struct hapax_store *store;
+	struct model *model; /* everything that was acknowledged */
+	size_t op_count;     /* of the last submit */
+	int64_t op_ms;
+};
+
+static bool run_fail(struct run *run, const char *what, const char *detail)
+{
+	struct run_report *report = run->report;
+
+	snprintf(report->why, sizeof(report->why), "%s: %.900s", what, detail);
+	report->ok = false;
+	printf("# %s: seed %" PRIu64 " submit %" PRIu64 " image %" PRIu64 ": %s\n",
+	       run->judge.subject->name, run->plan->seed, report->submits, run->judge.images,
+	       report->why);
+	workload_print(run->workload.ops, run->op_count, run->op_ms);
+	return false;
+}
+
+static uint64_t below(struct run *run, uint64_t n)
+{
+	return hx_prng_below(&run->workload.prng, n);
+}
+
+static void mix(struct run *run, uint64_t value)
+{
+	run->report->trace = (run->report->trace ^ value) * UINT64_C(0x100000001b3);
+}
+
+static int64_t store_now(struct run *run)
+{
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+
+	return hapax_store_stats(run->store, &stats, NULL, NULL, NULL) == HAPAX_OK ? stats.now_ms
+										   : INT64_MIN;
+}
+
+/* One allowed state: the model. */
+static void allow_model(struct run *run)
+{
+	*run->judge.states[0] = *run->model;
+	run->judge.state_count = 1;
+	run->judge.is_between = false;
+}
+
+/* The states that a crash during the last submit may leave; the last is all of it. */
+static bool allow_submit(struct run *run)
+{
+	struct judge *judge = &run->judge;
+	const struct hapax_op *ops = run->workload.ops;
+
+	allow_model(run);
+	for (size_t end = 1; end <= run->op_count; end++) {
+		struct model *state = judge->states[judge->state_count];
+
+		/* A group is one step. */
+		if (end < run->op_count &&
+		    (ops[end - 1].flags & HAPAX_OP_LINKED || judge->subject->commits_whole))
+			continue;
+		*state = *run->model;
+		if (!model_submit(state, run->op_ms, ops, end))
+			return run_fail(run, "an answer is wrong", state->why);
+		judge->state_count++;
+	}
+	return true;
+}
+
+/* Crash at each change that was kept. */
+static bool judge_captures(struct run *run)
+{
+	bool ok = true;
+
+	for (size_t i = 0; ok && i < run->captures.count; i++)
+		for (unsigned k = 0; ok && k < run->plan->images; k++) {
+			struct sim_disk *image = sim_disk_clone(run->captures.disks[i]);
+
+			ok = judge_crash(&run->judge, image, &run->clock);
+			sim_disk_free(image);
+		}
+	captures_drop(&run->captures);
+	return ok || run_fail(run, "after a crash", run->judge.why);
+}
+
+static bool is_open_failed(struct run *run, bool ok, const char *what)
+{
+	return ok || run_fail(run, what, run->judge.why);
+}
+
+/* Open the store that the history goes on with. */
+static bool open_store(struct run *run, const char *what)
+{
+	size_t state = 0;
+
+	sim_disk_observe(run->disk, captures_take, &run->captures);
+	if (!is_open_failed(
+		    run, judge_open(&run->judge, run->disk, &run->clock, &run->store, &state),
+		    what))
+		return false;
+	if (!run->judge.is_between)
+		*run->model = *run->judge.states[state];
+	/* The store may know of tokens that nobody was given. */
+	if (run->judge.content->token > run->model->token_max)
+		run->model->token_max = run->model->token_high = run->judge.content->token;
+	return true;
+}
+
+static bool close_store(struct run *run)
+{
+	hapax_store_close(run->store);
+	run->store = NULL;
+	/* A crash in the middle of a clean close loses nothing. */
+	allow_model(run);
+	return judge_captures(run);
+}
+
+/*
+ * The power goes now. What the store does when it is closed afterwards it does to a
+ * disk that nobody looks at any more.
+ */
+static void cut_power(struct run *run)
+{
+	struct sim_disk *left = sim_disk_clone(run->disk);
+	struct hx_virtual_clock before = run->clock;
+	struct sim_fates fates;
+
+	sim_disk_observe(run->disk, NULL, NULL);
+	hapax_store_close(run->store);
+	run->store = NULL;
+	sim_disk_free(run->disk);
+	run->disk = left;
+	judge_draw(&run->judge, &fates);
+	sim_disk_crash(run->disk, &fates, &run->judge.prng);
+	clock_after_reboot(&run->clock, &before, (int64_t)below(run, 5000));
+}
+
+/* The process is killed: the cache stays, ghosts too. */
+static void kill_process(struct run *run)
+{
+	struct sim_disk *left = sim_disk_clone(run->disk);
+
+	sim_disk_observe(run->disk, NULL, NULL);
+	hapax_store_close(run->store);
+	run->store = NULL;
+	sim_disk_free(run->disk);
+	run->disk = left;
+}
+
+static bool restart(struct run *run)
+{
+	run->report->restarts++;
+	allow_model(run);
+	switch (below(run, 3)) {
+	case 0:
+		if (!close_store(run))
+			return false;
+		break;
+	case 1: kill_process(run); break;
+	default: cut_power(run); break;
+	}
+	allow_model(run);
+	if (!open_store(run, "after a restart"))
+		return false;
+	/* Opening changed the disk as well: crash in each of its steps. */
+	allow_model(run);
+	return judge_captures(run);
+}
+
+static bool sweep(struct run *run)
+{
+	struct hapax_error err = {0};
+	int64_t now_ms = store_now(run);
+	bool is_done = false;
+
+	run->op_count = 0;
+	while (!is_done) {
+		struct hapax_sweep piece = HAPAX_SWEEP_INIT;
+
+		if (hapax_store_sweep(run->store, &piece, &err) != HAPAX_OK)
+			return run_fail(run, "sweep", err.message);
+		is_done = piece.done;
+	}
+	*run->judge.states[0] = *run->model;
+	(void)model_sweep(run->model, now_ms);
+	*run->judge.states[1] = *run->model;
+	run->judge.state_count = 2;
+	run->judge.is_between = true;
+	return judge_captures(run);
+}
+
+static void submit(struct run *run)
+{
+	run->op_ms = store_now(run);
+	run->op_count = workload_fill(&run->workload, run->model, run->op_ms);
+	(void)hapax_store_run(run->store, run->workload.ops, run->op_count, NULL);
+	workload_restore(&run->workload, run->op_count);
+	run->report->submits++;
+	for (size_t i = 0; i < run->op_count; i++) {
+		mix(run, (uint64_t)run->workload.ops[i].status);
+		mix(run, run->workload.ops[i].outcome);
+		mix(run, run->workload.ops[i].token);
+	}
+}
+
+/* Something was changed, so its time must not come again. */
+static void note_commit(struct run *run)
+{
+	for (size_t i = 0; i < run->op_count; i++) {
+		const struct hapax_op *op = &run->workload.ops[i];
+
+		if (op->status == HAPAX_OK &&
+		    (op->outcome == HAPAX_OUTCOME_ACQUIRED || op->outcome == HAPAX_OUTCOME_APPLIED))
+			run->judge.committed_ms = run->op_ms;
+	}
+	run->judge.token = run->model->token_max;
+}
+
+static bool submit_and_judge(struct run *run)
+{
+	submit(run);
+	if (!allow_submit(run) || !judge_captures(run))
+		return false;
+	*run->model = *run->judge.states[run->judge.state_count - 1];
+	note_commit(run);
+	/* Now it is acknowledged, and nothing is on its way but what follows. */
+	return true;
+}
+
+/* ------------------------------------------------------------------ faults */
+
+/* What a fault may leave: what was answered OK, and a beginning of what nobody knows. */
+static bool allow_after_fault(struct run *run)
+{
+	struct judge *judge = &run->judge;
+
+	judge->is_between = false;
+	judge->state_count = 0;
+	*judge->states[judge->state_count++] = *run->model;
+	for (size_t i = 0; i < run->op_count; i++) {
+		const struct hapax_op *op = &run->workload.ops[i];
+		const struct hapax_record *record = content_find(judge->content, op);
+		struct model *state = judge->states[judge->state_count];
+
+		if (op->status != HAPAX_ERR_UNCERTAIN)
+			continue;
+		*state = *judge->states[judge->state_count - 1];
+		/* A record that is gone again had a token that nobody will see. */
+		if (model_assume(
+			    state, run->op_ms, op, record ? record->token : state->token_max + 1))
+			judge->state_count++;
+	}
+	return true;
+}
+
+/* The answers of a submit in which a fault may have struck, one by one. */
+static bool take_answers(struct run *run, bool *ret_uncertain)
+{
+	*ret_uncertain = false;
+	for (size_t i = 0; i < run->op_count; i++) {
+		const struct hapax_op *op = &run->workload.ops[i];
+
+		if (op->status == HAPAX_ERR_UNCERTAIN)
+			*ret_uncertain = true;
+		if (op->status != HAPAX_OK && op->status != HAPAX_ERR_FENCED)
+			continue;
+		if (!model_submit(run->model, run->op_ms, op, 1))
+			return run_fail(run, "an answer is wrong", run->model->why);
+	}
+	note_commit(run);
+	return true;
+}
+
+/* I11: after the first failure nothing that changes is answered OK. */
+static bool probe_latch(struct run *run)
+{
+	struct hapax_op op = case_op(&(struct store_case){.attempts = 7}, HAPAX_OP_CHECK, "probe");
+
+	(void)hapax_store_run(run->store, &op, 1, NULL);
+	if (op.status == HAPAX_OK && op.outcome == HAPAX_OUTCOME_ACQUIRED)
+		return run_fail(run, "I11", "a mark was taken after a failure");
+	if (op.status == HAPAX_ERR_UNCERTAIN)
+		return run_fail(run, "I11", "UNCERTAIN again after a failure, not FAILED");
+	run->report->latched++;
+	return true;
+}
+
+/*
+ * Look at what recovery made of it, once without power cut, where the cache may lie,
+ * then again after one: what was seen must still be there.
+ */
+static bool reopen_after_fault(struct run *run)
+{
+	struct judge *judge = &run->judge;
+	struct hapax_error err = {0};
+	struct sim_disk *image;
+	size_t state;
+	bool ok;
+
+	if (below(run, 2))
+		kill_process(run);
+	else
+		cut_power(run);
+	run->judge.options.clock = &run->clock.clock;
+	if (judge->subject->open(
+		    sim_disk_io(run->disk), IMAGE_PATH, &judge->options, &run->store, &err) !=
+	    HAPAX_OK)
+		return run_fail(run, "does not open after a fault", err.message);
+	/* Tokens of what nobody knows are read from what is there. */
+	if (!content_read(judge->content, run->store))
+		return run_fail(run, "reading after a fault", judge->content->why);
+	(void)allow_after_fault(run);
+	hapax_store_close(run->store);
+	run->store = NULL;
+	ok = judge_open(judge, run->disk, &run->clock, &run->store, &state);
+	if (!ok)
+		return run_fail(run, "after a fault", judge->why);
+	*run->model = *judge->states[state];
+	judge_settle_tokens(judge, run->model);
+	allow_model(run);
+	image = sim_disk_clone(run->disk);
+	ok = judge_crash(judge, image, &run->clock);
+	sim_disk_free(image);
+	sim_disk_observe(run->disk, captures_take, &run->captures);
+	return ok || run_fail(run, "a power cut after a fault", judge->why);
+}
+
+static void arm(struct run *run)
+{
+	static const int errors[] = {EIO, EIO, ENOSPC, EROFS, SIM_SHORT, SIM_SHORT};
+	static const unsigned calls[] = {SIM_ANY,       SIM_CHANGING,  SIM_PWRITE,
+	                                 SIM_FDATASYNC, SIM_FSYNC_DIR, SIM_PWRITE | SIM_FDATASYNC};
+	unsigned mask = calls[below(run, sizeof(calls) / sizeof(calls[0]))];
+	int error = errors[below(run, sizeof(errors) / sizeof(errors[0]))];
+
+	if (error == SIM_SHORT)
+		mask = SIM_PWRITE | SIM_PREAD;
+	sim_disk_fail_at(run->disk, mask, 1 + below(run, 8), below(run, 2), error);
+}
+
+/* A sweep that changes nothing that can be seen: it may fail and leave no question. */
+static void sweep_unseen(struct run *run)
+{
+	struct hapax_sweep piece = HAPAX_SWEEP_INIT;
+
+	*run->judge.scratch = *run->model;
+	if (model_sweep(run->judge.scratch, run->op_ms) == 0)
+		(void)hapax_store_sweep(run->store, &piece, NULL);
+}
+
+/* A few submits and a sweep with a call that fails somewhere in between. */
+static bool fault(struct run *run)
+{
+	bool is_uncertain = false;
+	bool ok = true;
+
+	arm(run);
+	sim_disk_observe(run->disk, NULL, NULL);
+	for (int i = 0; ok && i < 4 && !is_uncertain && sim_disk_failures(run->disk) == 0; i++) {
+		submit(run);
+		ok = take_answers(run, &is_uncertain);
+		if (ok && i == 2 && !is_uncertain)
+			sweep_unseen(run);
+	}
+	run->report->faults += sim_disk_failures(run->disk);
+	if (ok && is_uncertain)
+		ok = probe_latch(run);
+	sim_disk_fail_at(run->disk, SIM_ANY, 0, false, 0);
+	if (ok && is_uncertain)
+		ok = probe_latch(run);
+	return ok && reopen_after_fault(run);
+}
+
+/* ------------------------------------------------------------------ the history */
+
+static bool begin(struct run *run)
+{
+	const struct run_plan *plan = run->plan;
+	uint64_t seed = plan->seed * UINT64_C(0x9e3779b97f4a7c15);
+
+	workload_init(&run->workload, seed + 1);
+	run->workload.keys_are_distinct = plan->with_faults;
+	hx_prng_seed(&run->captures.prng, seed + 3);
+	hx_random_seed_for_tests(seed + 4);
+	run->disk = sim_disk_new(seed + 5);
+	hx_virtual_clock_init(&run->clock, CASE_EPOCH_MS);
+	model_init(run->model);
+	allow_model(run);
+	/* Whatever is cut short here, nothing was promised yet: it opens, empty. */
+	if (!open_store(run, "a new store"))
+		return false;
+	allow_model(run);
+	return judge_captures(run);
+}
+
+static bool step(struct run *run)
+{
+	hx_virtual_clock_advance(&run->clock, workload_step_ms(&run->workload));
+	if (run->plan->with_faults && below(run, 8) == 0)
+		return fault(run);
+	switch (below(run, 40)) {
+	case 0:
+	case 1: return restart(run);
+	case 2:
+	case 3: return sweep(run);
+	default: return submit_and_judge(run);
+	}
+}
+
+bool crash_run(
+	const struct crash_subject *subject, const struct run_plan *plan,
+	struct run_report *ret_report)
+{
+	struct run *run = calloc(1, sizeof(*run));
+	bool ok;
+
+	*ret_report = (struct run_report){.ok = true, .trace = UINT64_C(0xcbf29ce484222325)};
+	if (!run)
+		abort();
+	run->plan = plan;
+	run->report = ret_report;
+	run->model = calloc(1, sizeof(*run->model));
+	if (!run->model || !judge_init(&run->judge, subject, plan->seed))
+		abort();
+	ok = begin(run);
+	for (uint64_t i = 0; ok && i < plan->submits; i++)
+		ok = step(run);
+	if (ok)
+		ok = close_store(run);
+	hapax_store_close(run->store);
+	sim_disk_free(run->disk);
+	captures_drop(&run->captures);
+	ret_report->images = run->judge.images;
+	ret_report->recoveries_cut = run->judge.recoveries_cut;
+	hx_random_seed_for_tests(0);
+	judge_done(&run->judge);
+	free(run->model);
+	free(run);
+	return ok;
+}

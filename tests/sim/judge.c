@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * judge.c - what was applied and what was told, against the invariants.
+ *
+ * The judge keeps each key as it must be by the operations that the store says it
+ * applied. It is written from the text of the invariants, not from the processor.
+ * Times are the store's, counted from the beginning: milliseconds since boot.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "processor/run.h"
+#include "sim/sim.h"
+
+static struct judge_key *key_of(struct sim_world *world, const struct hapax_op *op)
+{
+	const char *name = op->key.data;
+
+	return &world->judge.keys[name[1] - '0'];
+}
+
+static unsigned number_of(const struct sim_world *world, const struct judge_key *key)
+{
+	return (unsigned)(key - world->judge.keys);
+}
+
+static char letter_of(const struct hapax_op *op)
+{
+	return op->fingerprint ? (char)op->fingerprint[0] : 0;
+}
+
+static void fail(
+	struct sim_world *world, const char *invariant, const struct judge_key *key,
+	const struct hapax_op *op, const char *what)
+{
+	sim_fail(
+		world, "%s: k%u, %s with token %llu: %s (key: %s, token %llu)", invariant,
+		number_of(world, key), hapax_op_type_name(op->type), (unsigned long long)op->token,
+		what, hapax_state_name(key->state), (unsigned long long)key->token);
+}
+
+static bool is_lapsed(const struct sim_world *world, const struct judge_key *key)
+{
+	return key->state == HAPAX_STATE_CLAIMED && key->lease_ends_ms <= sim_now(world);
+}
+
+static bool is_expired(const struct sim_world *world, const struct judge_key *key)
+{
+	return (key->state == HAPAX_STATE_DONE || key->state == HAPAX_STATE_FAILED) &&
+		key->expires_ms <= sim_now(world);
+}
+
+/*
+ * Somebody takes over: whoever held the key before must not think that it still does.
+ * A process that is paused or gone thinks nothing.
+ */
+static void check_belief(struct sim_world *world, struct judge_key *key, const struct hapax_op *op)
+{
+	const struct sim_call *holder = key->holder;
+
+	if (!holder || holder->life != holder->process->life || holder->has_ended ||
+	    !(holder->told & (1U << HAPAX_STEP_RUN)))
+		return;
+	if (holder->run->token == key->token && holder->run->state == HX_RUN_RUNNING &&
+	    !holder->run->is_lapsed && holder->run->lease_ends_ms > sim_now(world))
+		fail(world, "I1b", key, op, "taken over while its holder believed in its lease");
+}
+
+static void check_token(struct sim_world *world, struct judge_key *key, const struct hapax_op *op)
+{
+	struct judge *judge = &world->judge;
+
+	if (op->token == judge->token_max && judge->submit_of_token == world->submits)
+		return;
+	if (op->token <= judge->token_max)
+		fail(world, "I5", key, op, "a token that does not rise");
+	judge->token_max = op->token;
+	judge->submit_of_token = world->submits;
+}
+
+static void granted(
+	struct sim_world *world, struct judge_key *key, const struct hapax_op *op,
+	struct sim_call *call)
+{
+	int64_t now_ms = sim_now(world);
+
+	if (key->state == HAPAX_STATE_CLAIMED && op->token == key->token) {
+		/* The same call, repeated. */
+		if (key->holder != call)
+			fail(world, "I1b", key, op, "one token for two calls");
+		key->lease_ends_ms = now_ms + op->lease_ms;
+		return;
+	}
+	check_token(world, key, op);
+	if (key->state == HAPAX_STATE_PARKED)
+		fail(world, "I1b", key, op, "a parked key was given out");
+	if (key->state == HAPAX_STATE_CLAIMED && !is_lapsed(world, key))
+		fail(world, "I1b", key, op, "a second live claim");
+	if (key->state == HAPAX_STATE_CLAIMED)
+		check_belief(world, key, op);
+	if (key->state == HAPAX_STATE_DONE && !is_expired(world, key))
+		fail(world, "I8", key, op, "a result expired early");
+	key->state = HAPAX_STATE_CLAIMED;
+	key->token = op->token;
+	key->letter = letter_of(op);
+	key->lease_ms = op->lease_ms;
+	key->ttl_ms = op->ttl_ms;
+	key->lease_ends_ms = now_ms + op->lease_ms;
+	key->holder = call;
+	call->granted = op->token;
+}
+
+static bool is_other_payload(const struct judge_key *key, const struct hapax_op *op)
+{
+	return key->letter && letter_of(op) && key->letter != letter_of(op);
+}
+
+static void claimed(
+	struct sim_world *world, struct judge_key *key, const struct hapax_op *op,
+	struct sim_call *call, bool is_grouped)
+{
+	switch (op->outcome) {
+	case HAPAX_OUTCOME_ACQUIRED: granted(world, key, op, call); return;
+	case HAPAX_OUTCOME_REPLAY:
+		if (key->state != HAPAX_STATE_DONE || is_expired(world, key))
+			fail(world, "I1", key, op, "a replay of what is not done");
+		if (is_other_payload(key, op))
+			fail(world, "I7", key, op, "a replay to another payload");
+		return;
+	case HAPAX_OUTCOME_IN_PROGRESS:
+		if (key->state != HAPAX_STATE_CLAIMED || is_lapsed(world, key))
+			fail(world, "I3", key, op, "in progress, and nobody holds it");
+		return;
+	case HAPAX_OUTCOME_MISMATCH:
+		if (!is_other_payload(key, op))
+			fail(world, "I7", key, op, "a mismatch of the same payload");
+		return;
+	case HAPAX_OUTCOME_PARKED:
+		/* A group that is held up by one changes nothing: it stays lapsed, and to be parked. */
+		if (is_lapsed(world, key) && world->shape.on_lapse == HAPAX_ON_LAPSE_PARK) {
+			check_belief(world, key, op);
+			if (is_grouped)
+				return;
+			key->state = HAPAX_STATE_PARKED;
+		}
+		if (key->state != HAPAX_STATE_PARKED)
+			fail(world, "I3", key, op, "parked, and nobody parked it");
+		return;
+	case HAPAX_OUTCOME_SKIPPED: return;
+	default: fail(world, "I13", key, op, "no answer to a claim");
+	}
+}
+
+static void completed(struct sim_world *world, struct judge_key *key, const struct hapax_op *op)
+{
+	int64_t now_ms = sim_now(world);
+
+	if (key->state == HAPAX_STATE_DONE)
+		return;
+	world->judge.successes++;
+	key->state = HAPAX_STATE_DONE;
+	key->expires_ms = now_ms + key->ttl_ms;
+	key->free_since_ms = now_ms;
+	snprintf(
+		key->body, sizeof(key->body), "%.*s", (int)op->result->body.size,
+		(const char *)op->result->body.data);
+}
+
+static void released(struct sim_world *world, struct judge_key *key)
+{
+	key->state = HAPAX_STATE_FAILED;
+	key->expires_ms = sim_now(world) + key->ttl_ms;
+	key->free_since_ms = sim_now(world);
+}
+
+/* Where the table of DESIGN 3 says FENCED for the right token. */
+static bool is_too_late(const struct judge_key *key, enum hapax_op_type type)
+{
+	if (type == HAPAX_OP_COMPLETE)
+		return false;
+	if (type == HAPAX_OP_RELEASE)
+		return key->state == HAPAX_STATE_DONE;
+	return key->state == HAPAX_STATE_DONE || key->state == HAPAX_STATE_FAILED;
+}
+
+static void with_token(struct sim_world *world, struct judge_key *key, const struct hapax_op *op)
+{
+	bool is_current = op->token == key->token && key->state != HAPAX_STATE_ABSENT &&
+		!is_expired(world, key);
+
+	if (op->outcome == HAPAX_OUTCOME_SKIPPED)
+		return;
+	if (op->status == HAPAX_ERR_FENCED) {
+		if (is_current && !is_too_late(key, op->type))
+			fail(world, "I5", key, op, "fenced in spite of the right token");
+		return;
+	}
+	if (!is_current || is_too_late(key, op->type)) {
+		fail(world, "I5", key, op, "took effect with a token that is not the key's");
+		return;
+	}
+	switch (op->type) {
+	case HAPAX_OP_RENEW:
+		key->state = HAPAX_STATE_CLAIMED;
+		key->lease_ends_ms = sim_now(world) + op->lease_ms;
+		return;
+	case HAPAX_OP_COMPLETE: completed(world, key, op); return;
+	case HAPAX_OP_RELEASE:
+		if (key->state != HAPAX_STATE_FAILED)
+			released(world, key);
+		return;
+	case HAPAX_OP_PARK:
+		key->state = HAPAX_STATE_PARKED;
+		key->free_since_ms = sim_now(world);
+		return;
+	default: fail(world, "I13", key, op, "an operation that no processor asks for");
+	}
+}
+
+void judge_applied(
+	struct sim_world *world, const struct hapax_op *op, struct sim_call *call, bool is_grouped)
+{
+	struct judge_key *key = key_of(world, op);
+
+	sim_log(world, "store: %s k%u of c%llu token %llu: %s %s", hapax_op_type_name(op->type),
+	        number_of(world, key), (unsigned long long)call->number,
+	        (unsigned long long)op->token, hapax_outcome_name(op->outcome),
+	        hapax_status_name(op->status));
+	if (op->status != HAPAX_OK && op->status != HAPAX_ERR_FENCED) {
+		fail(world, "I13", key, op, "the store itself failed");
+		return;
+	}
+	if (op->type == HAPAX_OP_CLAIM)
+		claimed(world, key, op, call, is_grouped);
+	else
+		with_token(world, key, op);
+}
+
+static void fail_call(
+	struct sim_world *world, const struct sim_call *call, const char *invariant,
+	const char *what)
+{
+	sim_fail(
+		world, "%s: c%llu on k%u: %s", invariant, (unsigned long long)call->number,
+		call->keys[0], what);
+}
+
+/* Does the call still hold a claim, and keeps others from it, by what the store applied? */
+static bool holds(const struct sim_world *world, const struct sim_call *call)
+{
+	for (size_t i = 0; i < call->key_count && !call->has_late; i++) {
+		const struct judge_key *key = &world->judge.keys[call->keys[i]];
+
+		if (key->state == HAPAX_STATE_CLAIMED && key->holder == call &&
+		    key->token == call->granted && !is_lapsed(world, key))
+			return true;
+	}
+	return false;
+}
+
+static void check_own_run(
+	struct sim_world *world, const struct sim_call *call, const struct hapax_answer *answer)
+{
+	const struct judge_key *key = &world->judge.keys[call->keys[0]];
+	bool is_done = key->state == HAPAX_STATE_DONE && key->token == answer->token;
+
+	if (!(call->told & (1U << HAPAX_STEP_RUN)))
+		fail_call(world, call, "I13", "it ended as run, and was never told to run");
+	if (answer->token != call->granted && !call->has_late)
+		fail_call(world, call, "I5", "told another token than it was given");
+	if (answer->status == HAPAX_OK) {
+		if (call->outcome == HAPAX_RUN_OK && !is_done && !is_expired(world, key) &&
+		    key->token == answer->token)
+			fail_call(world, call, "I13", "told that it is stored, and it is not");
+		if (call->outcome != HAPAX_RUN_OK && is_done)
+			fail_call(world, call, "I3", "a failure was kept as a success");
+		if (call->outcome != HAPAX_RUN_OK && holds(world, call))
+			fail_call(world, call, "I3", "told that it is released, and it is not");
+	} else if (answer->status == HAPAX_ERR_UNCERTAIN) {
+		world->counts[SIM_UNCERTAIN]++;
+	} else if (call->outcome == HAPAX_RUN_OK && is_done) {
+		fail_call(world, call, "I13", "told that it is not stored, and it is");
+	}
+}
+
+static void check_replay(
+	struct sim_world *world, const struct sim_call *call, const struct hapax_answer *answer)
+{
+	char text[SIM_BODY_MAX];
+
+	world->counts[SIM_REPLAYS]++;
+	if (answer->flags & HAPAX_ANSWER_MISMATCH) {
+		if (answer->result.body.size != 0 || answer->result.kind != HAPAX_RESULT_NONE)
+			fail_call(world, call, "I7", "another payload got the stored result");
+		return;
+	}
+	/* "A of 0 by 7": whose result it is stands in it. */
+	snprintf(
+		text, sizeof(text), "%.*s", (int)answer->result.body.size,
+		(const char *)answer->result.body.data);
+	if (text[0] != call->letter)
+		fail_call(world, call, "I7", "got the result of another payload");
+	if (strstr(text, " by ") == NULL ||
+	    (unsigned long long)answer->token != strtoull(strstr(text, " by ") + 4, NULL, 10))
+		fail_call(world, call, "I2", "got a result that is not the key's");
+}
+
+/*
+ * In a calm world every change is known where it is waited for: who is told "in
+ * progress" at the end of its wait was told so while the key was held, but for what
+ * is still on its way.
+ */
+static void check_in_progress(struct sim_world *world, const struct sim_call *call)
+{
+	int64_t slack_ms = 4 * world->shape.delay_ms_max + 4;
+
+	const struct judge_key *key = &world->judge.keys[call->keys[0]];
+
+	/* Those with several keys ask in turn, and find other keys taken, before it is our turn. */
+	if (!world->shape.is_calm || call->has_left || world->shape.several > 0)
+		return;
+	if (key->state != HAPAX_STATE_CLAIMED && call->wait_ms > slack_ms &&
+	    sim_now(world) - key->free_since_ms > slack_ms)
+		fail_call(world, call, "I14", "it waited on although the key was free");
+}
+
+static void check_end(
+	struct sim_world *world, struct sim_call *call, const struct hapax_answer *answer)
+{
+	bool is_certain = answer->status != HAPAX_ERR_UNCERTAIN;
+
+	if (call->told & (1U << HAPAX_STEP_END))
+		fail_call(world, call, "I14", "it ended twice");
+	if ((call->told & (1U << HAPAX_STEP_RUN)) && answer->outcome != HAPAX_OUTCOME_ACQUIRED)
+		fail_call(world, call, "I13", "it ran, and ended as if it had not");
+	if (answer->status == HAPAX_ERR_FENCED)
+		world->counts[SIM_FENCED]++;
+	if (answer->outcome != HAPAX_OUTCOME_ACQUIRED && is_certain && holds(world, call))
+		/* Unless giving it back was lost on the way, which a call that left is not told. */
+		if (!call->has_left || world->shape.is_calm)
+			fail_call(world, call, "I13", "it ended without the claim that it holds");
+	switch (answer->outcome) {
+	case HAPAX_OUTCOME_ACQUIRED: check_own_run(world, call, answer); return;
+	case HAPAX_OUTCOME_REPLAY: check_replay(world, call, answer); return;
+	case HAPAX_OUTCOME_IN_PROGRESS: check_in_progress(world, call); return;
+	case HAPAX_OUTCOME_PARKED: world->counts[SIM_PARKED]++; return;
+	case HAPAX_OUTCOME_MISMATCH:
+		if (answer->result.body.size != 0 || answer->owner.size != 0)
+			fail_call(world, call, "I7", "a mismatch was told what is not its own");
+		return;
+	case HAPAX_OUTCOME_NONE:
+		if (answer->status == HAPAX_OK)
+			fail_call(world, call, "I13", "no outcome and no error");
+		if (answer->status == HAPAX_ERR_UNCERTAIN)
+			world->counts[SIM_UNCERTAIN]++;
+		return;
+	default: fail_call(world, call, "I13", "an outcome that no request has");
+	}
+}
+
+void judge_told(
+	struct sim_world *world, struct sim_call *call, enum hapax_step step,
+	const struct hapax_answer *answer)
+{
+	if (call->life != call->process->life)
+		fail_call(world, call, "I14", "a process that crashed was told something");
+	if (call->told & (1U << HAPAX_STEP_END))
+		fail_call(world, call, "I14", "told something after the end");
+	switch (step) {
+	case HAPAX_STEP_WAIT:
+		world->counts[SIM_WAITS]++;
+		if (call->told != 0)
+			fail_call(
+				world, call, "I14", "told to wait when it was not the first word");
+		return;
+	case HAPAX_STEP_RUN:
+		world->counts[SIM_RUNS]++;
+		if (call->told & (1U << HAPAX_STEP_RUN))
+			fail_call(world, call, "I14", "told to run twice");
+		if (answer->token != call->granted && !call->has_late)
+			fail_call(world, call, "I5", "told to run with a token it was not given");
+		if (call->has_left)
+			fail_call(world, call, "I13", "told to run after it had left");
+		return;
+	case HAPAX_STEP_LAPSED: world->counts[SIM_LAPSED]++; return;
+	case HAPAX_STEP_OVERDUE:
+	case HAPAX_STEP_FENCED:
+	case HAPAX_STEP_UNSTORED: return;
+	case HAPAX_STEP_END: check_end(world, call, answer); return;
+	}
+}
+
+void judge_content(struct sim_world *world)
+{
+	for (unsigned i = 0; i < world->shape.key_count; i++) {
+		const struct judge_key *key = &world->judge.keys[i];
+		enum hapax_state expected =
+			is_expired(world, key) ? HAPAX_STATE_ABSENT : key->state;
+		char name[] = {'k', (char)('0' + i), '\0'};
+		enum hapax_state found = case_state(&world->store, name);
+
+		if (found != expected)
+			sim_fail(
+				world, "I2: k%u is %s in the store, and should be %s", i,
+				hapax_state_name(found), hapax_state_name(expected));
+		if (found != HAPAX_STATE_ABSENT && world->store.record.token != key->token)
+			sim_fail(world, "I5: k%u has a token that nobody was given", i);
+	}
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/held_store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void answer(struct held_store *held, struct held_submit submit, enum hapax_status status)
+{
+	for (size_t i = 0; i < submit.count && status != HAPAX_OK; i++) {
+		submit.ops[i].status = status;
+		submit.ops[i].outcome = HAPAX_OUTCOME_NONE;
+	}
+	hapax_store_complete(&held->base, submit.ops, submit.count, submit.completion);
+}
+
+static void held_submit(
+	struct hapax_store *store, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion)
+{
+	struct held_store *held = (struct held_store *)store;
+	struct held_submit submit = {ops, count, completion};
+
+	held->total++;
+	if (held->holds) {
+		if (held->count == HELD_SUBMITS_MAX)
+			abort();
+		held->submits[held->count++] = submit;
+	} else if (held->away != HAPAX_OK) {
+		answer(held, submit, held->away);
+	} else {
+		(void)hapax_store_run(held->inner, ops, count, NULL);
+		answer(held, submit, HAPAX_OK);
+	}
+}
+
+static enum hapax_status no_scan(
+	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
+	hapax_scan_fn *each, void *context, struct hapax_error *err)
+{
+	(void)store, (void)scan, (void)cursor, (void)each, (void)context, (void)err;
+	return HAPAX_ERR_UNSUPPORTED;
+}
+
+static enum hapax_status no_stats(
+	struct hapax_store *store, struct hapax_stats *stats, hapax_counters_fn *each,
+	void *context, struct hapax_error *err)
+{
+	(void)store, (void)stats, (void)each, (void)context, (void)err;
+	return HAPAX_ERR_UNSUPPORTED;
+}
+
+static enum hapax_status no_sweep(
+	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err)
+{
+	(void)store, (void)sweep, (void)err;
+	return HAPAX_ERR_UNSUPPORTED;
+}
+
+static void held_close(struct hapax_store *store)
+{
+	hapax_store_detach(store);
+}
+
+static const struct hapax_store_ops held_ops = {
+	.version = HAPAX_STORE_OPS_VERSION,
+	.name = "held",
+	.capabilities = HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK,
+	.submit = held_submit,
+	.scan = no_scan,
+	.stats = no_stats,
+	.sweep = no_sweep,
+	.close = held_close,
+};
+
+void held_store_init(
+	struct held_store *held, struct hapax_store *inner, const struct hapax_clock *clock)
+{
+	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+
+	memset(held, 0, sizeof(*held));
+	options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
+	options.clock = clock;
+	held->inner = inner;
+	if (hapax_store_attach(&held->base, &held_ops, "held:", &options, NULL) != HAPAX_OK)
+		abort();
+}
+
+void held_store_done(struct held_store *held)
+{
+	hapax_store_close(&held->base);
+}
+
+static struct held_submit take(struct held_store *held)
+{
+	struct held_submit submit = held->submits[0];
+
+	if (held->count == 0)
+		abort();
+	held->count--;
+	memmove(&held->submits[0], &held->submits[1], held->count * sizeof(submit));
+	return submit;
+}
+
+void held_store_pass(struct held_store *held)
+{
+	struct held_submit submit = take(held);
+
+	(void)hapax_store_run(held->inner, submit.ops, submit.count, NULL);
+	answer(held, submit, HAPAX_OK);
+}
+
+void held_store_lose_answer(struct held_store *held)
+{
+	struct held_submit submit = take(held);
+
+	(void)hapax_store_run(held->inner, submit.ops, submit.count, NULL);
+	answer(held, submit, HAPAX_ERR_UNCERTAIN);
+}
+
+void held_store_refuse(struct held_store *held, enum hapax_status status)
+{
+	answer(held, take(held), status);
+}

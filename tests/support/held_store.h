@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * held_store.h - a store whose answers the test gives, one submit at a time.
+ *
+ * It stands before a real store. A submit is held until the test says what becomes of
+ * it: it is done and answered, it is done and the answer is lost, or it is not done. By
+ * itself, held_store_auto(), it answers at once, or later fails all of them in one way.
+ */
+#ifndef TEST_SUPPORT_HELD_STORE_H
+#define TEST_SUPPORT_HELD_STORE_H
+
+#include <stdbool.h>
+
+#include <hapax/ext/store_ops.h>
+
+enum { HELD_SUBMITS_MAX = 64 };
+
+struct held_submit {
+	struct hapax_op *ops;
+	size_t count;
+	struct hapax_completion completion;
+};
+
+struct held_store {
+	struct hapax_store base;
+	struct hapax_store *inner;
+	bool holds;             /* hold every submit, else pass it on */
+	enum hapax_status away; /* not OK, and not held: answer every submit so, and do nothing */
+	struct held_submit submits[HELD_SUBMITS_MAX];
+	size_t count;
+	size_t total; /* submits since the beginning */
+};
+
+/* inner must outlive it. clock: as for inner. */
+void held_store_init(
+	struct held_store *held, struct hapax_store *inner, const struct hapax_clock *clock);
+void held_store_done(struct held_store *held);
+
+/* The oldest submit that is held: do it and answer; do it and say UNCERTAIN; do nothing. */
+void held_store_pass(struct held_store *held);
+void held_store_lose_answer(struct held_store *held);
+void held_store_refuse(struct held_store *held, enum hapax_status status);
+
+#endif

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_processor_shell.c - hapax_process(): any function, wrapped, with real threads.
+ * Requirements: C2, C3, C4, C5, B5, B6.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "processor/processor.h"
+#include "support/crowd.h"
+#include "support/scale.h"
+#include "support/store_case.h"
+
+static struct hapax_store *store;
+static struct hapax_processor *processor;
+static struct hapax_buf *buf;
+
+static void open_on(const char *url, const struct hapax_processor_options *options)
+{
+	struct hapax_error err = {0};
+
+	if (hapax_store_open(url, NULL, &store, &err) != HAPAX_OK ||
+	    hapax_processor_new(store, options, &processor, &err) != HAPAX_OK) {
+		printf("# %s\n", err.message);
+		abort();
+	}
+	buf = hapax_buf_new(1 << 20);
+}
+
+static int begin(void **state)
+{
+	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
+
+	(void)state;
+	/* Who is woken must not be helped by asking now and then. */
+	options.poll_ms = INT64_C(3600) * 1000;
+	open_on("memory:", &options);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	hapax_processor_free(processor);
+	hapax_store_close(store);
+	hapax_buf_free(buf);
+	return 0;
+}
+
+static struct hapax_request request_for(const char *key)
+{
+	struct hapax_request request = HAPAX_REQUEST_INIT;
+
+	request.key = hapax_bytes_from_text(key);
+	return request;
+}
+
+static enum hapax_run_outcome write_receipt(struct hapax_work *work, void *context)
+{
+	int *runs = context;
+
+	++*runs;
+	assert_true(work->token > 0);
+	assert_true(case_bytes_are(work->key, "k", 1));
+	assert_true(case_bytes_are(work->tenant, "default", 7));
+	assert_null(work->event);
+	assert_false(hapax_work_is_fenced(work));
+	assert_int_equal(hapax_work_write(work, "rec", 3), HAPAX_OK);
+	assert_int_equal(hapax_work_write(work, "eipt", 4), HAPAX_OK);
+	return HAPAX_RUN_OK;
+}
+
+static void any_function_can_be_wrapped(void **state)
+{
+	struct hapax_request request = request_for("k");
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	int runs = 0;
+
+	(void)state;
+	assert_int_equal(
+		hapax_process(processor, &request, write_receipt, &runs, &answer, buf, NULL),
+		HAPAX_OK);
+	assert_int_equal(answer.outcome, HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(answer.result.kind, HAPAX_RESULT_BYTES);
+	assert_true(case_bytes_are(answer.result.body, "receipt", 7));
+	assert_int_equal(
+		hapax_process(processor, &request, write_receipt, &runs, &answer, buf, NULL),
+		HAPAX_OK);
+	assert_true(hapax_answer_was_replay(&answer));
+	assert_true(case_bytes_are(answer.result.body, "receipt", 7));
+	assert_int_equal(runs, 1);
+	/* Without a buffer the bytes are left out, and it says how many. */
+	assert_int_equal(
+		hapax_process(processor, &request, write_receipt, &runs, &answer, NULL, NULL),
+		HAPAX_OK);
+	assert_int_equal(answer.result.omitted_bytes, 7);
+	assert_int_equal(
+		hapax_process(processor, &request, write_receipt, &runs, NULL, NULL, NULL),
+		HAPAX_OK);
+	assert_int_equal(runs, 1);
+}
+
+static enum hapax_run_outcome fail_twice(struct hapax_work *work, void *context)
+{
+	int *runs = context;
+
+	++*runs;
+	assert_int_equal(work->attempt, *runs);
+	if (*runs == 1)
+		return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, "the bank is closed");
+	if (*runs == 2)
+		return HAPAX_RUN_AMBIGUOUS;
+	return HAPAX_RUN_OK;
+}
+
+/* C5: nothing is kept, and the error reaches the caller. */
+static void a_failure_reaches_its_caller(void **state)
+{
+	struct hapax_request request = request_for("k");
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	struct hapax_error err = {0};
+	int runs = 0;
+
+	(void)state;
+	assert_int_equal(
+		hapax_process(processor, &request, fail_twice, &runs, &answer, buf, &err),
+		HAPAX_ERR_HANDLER);
+	assert_string_equal(err.message, "the bank is closed");
+	assert_int_equal(answer.run_outcome, HAPAX_RUN_TRANSIENT);
+	assert_int_equal(answer.status, HAPAX_OK);
+	assert_int_equal(
+		hapax_process(processor, &request, fail_twice, &runs, &answer, buf, &err),
+		HAPAX_ERR_HANDLER);
+	assert_string_equal(err.message, "the handler failed");
+	assert_int_equal(
+		hapax_process(processor, &request, fail_twice, &runs, &answer, buf, &err),
+		HAPAX_OK);
+	assert_int_equal(answer.attempt, 3);
+	assert_int_equal(runs, 3);
+}
+
+static enum hapax_run_outcome refuse_card(struct hapax_work *work, void *context)
+{
+	static const char headers[] = "Reason: card";
+
+	(void)context;
+	work->result.kind = HAPAX_RESULT_HTTP;
+	work->result.status = 402;
+	work->result.headers = hapax_bytes_from_text(headers);
+	work->result.body = hapax_bytes_from_text("no");
+	return HAPAX_RUN_DEFINITIVE;
+}
+
+static void a_definitive_failure_is_replayed(void **state)
+{
+	struct hapax_request request = request_for("k");
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(
+			hapax_process(processor, &request, refuse_card, NULL, &answer, buf, NULL),
+			HAPAX_OK);
+		assert_int_equal(hapax_answer_was_replay(&answer), i);
+		assert_int_equal(answer.result.result_class, HAPAX_RESULT_DEFINITIVE);
+		assert_int_equal(answer.result.status, 402);
+		assert_true(case_bytes_are(answer.result.headers, "Reason: card", 12));
+		assert_true(case_bytes_are(answer.result.body, "no", 2));
+	}
+}
+
+static enum hapax_run_outcome nonsense(struct hapax_work *work, void *context)
+{
+	(void)work, (void)context;
+	return (enum hapax_run_outcome)77;
+}
+
+static enum hapax_run_outcome too_many_headers(struct hapax_work *work, void *context)
+{
+	static char headers[65 * 1024];
+
+	(void)context;
+	work->result.headers = (struct hapax_bytes){headers, sizeof(headers)};
+	return HAPAX_RUN_OK;
+}
+
+/* What a handler returns is input like any other. */
+static void what_a_handler_returns_is_checked(void **state)
+{
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	struct hapax_request request = request_for("k");
+	struct hapax_error err = {0};
+
+	(void)state;
+	assert_int_equal(
+		hapax_process(processor, &request, nonsense, NULL, &answer, buf, &err),
+		HAPAX_ERR_HANDLER);
+	assert_int_equal(answer.run_outcome, HAPAX_RUN_AMBIGUOUS);
+	assert_non_null(strstr(err.message, "no known outcome"));
+	/* The work was done; that its headers cannot be kept does not undo it. */
+	assert_int_equal(
+		hapax_process(processor, &request, too_many_headers, NULL, &answer, buf, &err),
+		HAPAX_OK);
+	assert_int_equal(
+		hapax_process(processor, &request, too_many_headers, NULL, &answer, buf, &err),
+		HAPAX_OK);
+	assert_true(hapax_answer_was_replay(&answer));
+}
+
+static void bad_calls_are_refused(void **state)
+{
+	struct hapax_request request = request_for("");
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	struct hapax_error err;
+
+	(void)state;
+	assert_int_equal(
+		hapax_process(NULL, &request, nonsense, NULL, &answer, buf, &err),
+		HAPAX_ERR_INVALID);
+	assert_int_equal(
+		hapax_process(processor, &request, nonsense, NULL, &answer, buf, &err),
+		HAPAX_ERR_INVALID);
+	request = request_for("k");
+	assert_int_equal(
+		hapax_process(processor, &request, NULL, NULL, &answer, buf, &err),
+		HAPAX_ERR_INVALID);
+	answer.size = 3;
+	assert_int_equal(
+		hapax_process(processor, &request, nonsense, NULL, &answer, buf, &err),
+		HAPAX_ERR_INVALID);
+}
+
+/* A gate that opens when as many have come as are waited for. */
+struct gate {
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	size_t inside;
+	size_t wanted;
+};
+
+static void gate_init(struct gate *gate, size_t wanted)
+{
+	pthread_mutex_init(&gate->mutex, NULL);
+	pthread_cond_init(&gate->changed, NULL);
+	gate->inside = 0;
+	gate->wanted = wanted;
+}
+
+static void gate_pass(struct gate *gate)
+{
+	pthread_mutex_lock(&gate->mutex);
+	gate->inside++;
+	pthread_cond_broadcast(&gate->changed);
+	while (gate->inside < gate->wanted)
+		pthread_cond_wait(&gate->changed, &gate->mutex);
+	pthread_mutex_unlock(&gate->mutex);
+}
+
+struct crowd_case {
+	struct gate gate;
+	_Atomic unsigned runs;
+	_Atomic unsigned replays;
+	_Atomic unsigned failures;
+	_Atomic unsigned wrong;
+	_Atomic int64_t finished_ns;
+	_Atomic int64_t woken_ns_max;
+	unsigned waiting_wanted;
+	unsigned failing;
+};
+
+static void wait_for_waiters(unsigned wanted)
+{
+	struct hapax_processor_stats stats = HAPAX_PROCESSOR_STATS_INIT;
+
+	/* The handler is slow in that it lets everybody come first. */
+	do {
+		hx_thread_yield();
+		hapax_processor_stats(processor, &stats);
+	} while (stats.waiting < wanted);
+}
+
+static enum hapax_run_outcome slow(struct hapax_work *work, void *context)
+{
+	struct crowd_case *c = context;
+	unsigned run = atomic_fetch_add(&c->runs, 1) + 1;
+
+	if (run <= c->failing) {
+		wait_for_waiters(c->waiting_wanted - (run - 1));
+		return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, "not yet");
+	}
+	if (c->failing == 0)
+		wait_for_waiters(c->waiting_wanted);
+	(void)hapax_work_write(work, "one result", 10);
+	atomic_store(&c->finished_ns, hx_clock_mono_ns());
+	return HAPAX_RUN_OK;
+}
+
+static void note_wake_up(struct crowd_case *c)
+{
+	int64_t span_ns = hx_clock_mono_ns() - atomic_load(&c->finished_ns);
+	int64_t before = atomic_load(&c->woken_ns_max);
+
+	while (span_ns > before &&
+	       !atomic_compare_exchange_weak(&c->woken_ns_max, &before, span_ns))
+		;
+}
+
+static void call_slow(size_t index, void *context)
+{
+	struct hapax_run_options options = HAPAX_RUN_OPTIONS_INIT;
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	struct hapax_request request = request_for("k");
+	struct hapax_buf *mine = hapax_buf_new(1024);
+	struct crowd_case *c = context;
+	enum hapax_status status;
+	struct hapax_error err;
+
+	(void)index;
+	options.wait_ms = 600000;
+	request.options = &options;
+	status = hapax_process(processor, &request, slow, c, &answer, mine, &err);
+	if (status == HAPAX_ERR_HANDLER && strcmp(err.message, "not yet") == 0) {
+		atomic_fetch_add(&c->failures, 1);
+	} else if (status != HAPAX_OK || !case_bytes_are(answer.result.body, "one result", 10)) {
+		atomic_fetch_add(&c->wrong, 1);
+	} else if (hapax_answer_was_replay(&answer)) {
+		atomic_fetch_add(&c->replays, 1);
+		note_wake_up(c);
+	}
+	hapax_buf_free(mine);
+}
+
+/* Must show: one run, 99 attached replays, woken and not polled. */
+static void a_hundred_threads_one_run(void **state)
+{
+	struct crowd_case c = {.waiting_wanted = 99};
+	struct hapax_processor_stats stats = HAPAX_PROCESSOR_STATS_INIT;
+	uint64_t rounds = scale_count(100, 3);
+	double begun = scale_seconds();
+	struct crowd crowd;
+
+	(void)state;
+	crowd_init(&crowd, 100);
+	for (uint64_t round = 1; round <= rounds; round++) {
+		struct hapax_op forget = {.type = HAPAX_OP_FORGET};
+
+		atomic_store(&c.runs, 0);
+		atomic_store(&c.replays, 0);
+		crowd_run(&crowd, call_slow, &c);
+		assert_int_equal(c.runs, 1);
+		assert_int_equal(c.replays, 99);
+		assert_int_equal(c.wrong, 0);
+		hapax_processor_stats(processor, &stats);
+		assert_int_equal(stats.attached, 99 * round);
+		assert_int_equal(stats.woken, 99 * round);
+		assert_int_equal(stats.polled, 0);
+		forget.key = hapax_bytes_from_text("k");
+		assert_int_equal(hapax_store_run(store, &forget, 1, NULL), HAPAX_OK);
+	}
+	crowd_done(&crowd);
+	printf("# the last of 99 was awake %lld us after the handler returned\n",
+	       (long long)c.woken_ns_max / 1000);
+	scale_report(
+		"rounds of 100 threads on one key, one run each", rounds, scale_seconds() - begun,
+		true);
+	/* A time is a matter of the machine: judged where figures are. */
+	if (scale_is_proof())
+		scale_report(
+			"last of 99 waiters awake, microseconds (goal 5,000)",
+			(uint64_t)c.woken_ns_max / 1000, scale_seconds() - begun,
+			c.woken_ns_max <= 5000000);
+}
+
+/* Must show: a failing handler's error reaches its caller, and one waiter runs next. */
+static void failures_hand_on_to_one_waiter_each(void **state)
+{
+	struct crowd_case c = {.waiting_wanted = 99, .failing = 5};
+	struct hapax_processor_stats stats = HAPAX_PROCESSOR_STATS_INIT;
+	struct crowd crowd;
+
+	(void)state;
+	crowd_init(&crowd, 100);
+	crowd_run(&crowd, call_slow, &c);
+	crowd_done(&crowd);
+	assert_int_equal(c.wrong, 0);
+	assert_int_equal(c.failures, 5);
+	assert_int_equal(c.runs, 6);
+	assert_int_equal(c.replays, 94);
+	hapax_processor_stats(processor, &stats);
+	assert_int_equal(stats.polled, 0);
+}
+
+static enum hapax_run_outcome meet(struct hapax_work *work, void *context)
+{
+	struct crowd_case *c = context;
+
+	(void)work;
+	atomic_fetch_add(&c->runs, 1);
+	/* Returns only when every other handler is running, too. */
+	gate_pass(&c->gate);
+	return HAPAX_RUN_OK;
+}
+
+static void call_meet(size_t index, void *context)
+{
+	struct hapax_request request;
+	struct crowd_case *c = context;
+	char key[32];
+
+	snprintf(key, sizeof(key), "key-%zu", index);
+	request = request_for(key);
+	if (hapax_process(processor, &request, meet, c, NULL, NULL, NULL) != HAPAX_OK)
+		atomic_fetch_add(&c->wrong, 1);
+}
+
+/* Must show: 1,000 different keys at the same time. If one waited for another, none would end. */
+static void a_thousand_keys_in_parallel(void **state)
+{
+	size_t count = (size_t)scale_count(1000, 1000);
+	struct crowd_case c = {0};
+	double begun = scale_seconds();
+	struct crowd crowd;
+
+	(void)state;
+	gate_init(&c.gate, count);
+	crowd_init(&crowd, count);
+	crowd_run(&crowd, call_meet, &c);
+	crowd_done(&crowd);
+	assert_int_equal(c.runs, count);
+	assert_int_equal(c.wrong, 0);
+	scale_report("different keys running at once", count, scale_seconds() - begun, true);
+}
+
+static enum hapax_run_outcome outlive_lease(struct hapax_work *work, void *context)
+{
+	struct hapax_processor_stats stats = HAPAX_PROCESSOR_STATS_INIT;
+
+	(void)work, (void)context;
+	/* However long that takes: the thread for timers renews. */
+	do {
+		hx_thread_yield();
+		hapax_processor_stats(processor, &stats);
+	} while (stats.renewed < 3);
+	return HAPAX_RUN_OK;
+}
+
+static void the_lease_is_renewed_while_a_handler_runs(void **state)
+{
+	struct hapax_run_options options = HAPAX_RUN_OPTIONS_INIT;
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	struct hapax_request request = request_for("k");
+
+	(void)state;
+	options.lease_ms = 3000;
+	options.lease_ms = scale_is_proof() ? 3000 : 300;
+	request.options = &options;
+	assert_int_equal(
+		hapax_process(processor, &request, outlive_lease, NULL, &answer, buf, NULL),
+		HAPAX_OK);
+	assert_int_equal(answer.outcome, HAPAX_OUTCOME_ACQUIRED);
+}
+
+static enum hapax_run_outcome count_run(struct hapax_work *work, void *context)
+{
+	(void)work;
+	atomic_fetch_add((_Atomic unsigned *)context, 1);
+	return HAPAX_RUN_OK;
+}
+
+struct many {
+	_Atomic unsigned runs[64];
+	_Atomic unsigned wrong;
+};
+
+static void call_many(size_t index, void *context)
+{
+	struct hapax_run_options options = HAPAX_RUN_OPTIONS_INIT;
+	struct many *many = context;
+
+	options.wait_ms = 600000;
+	for (size_t i = 0; i < 64; i++) {
+		size_t number = (i * 7 + index * 13) % 64;
+		struct hapax_request request;
+		char key[32];
+
+		snprintf(key, sizeof(key), "many-%zu", number);
+		request = request_for(key);
+		request.options = &options;
+		if (hapax_process(
+			    processor, &request, count_run, &many->runs[number], NULL, NULL,
+			    NULL) != HAPAX_OK)
+			atomic_fetch_add(&many->wrong, 1);
+	}
+}
+
+/* On a store with a thread of its own: steps come from it while callers come and go. */
+static void many_threads_on_many_keys(void **state)
+{
+	struct many many = {0};
+	struct crowd crowd;
+
+	(void)state;
+	crowd_init(&crowd, 8);
+	crowd_run(&crowd, call_many, &many);
+	crowd_done(&crowd);
+	assert_int_equal(many.wrong, 0);
+	for (size_t i = 0; i < 64; i++)
+		assert_int_equal(many.runs[i], 1);
+}
+
+static struct temp_dir dir;
+
+static int begin_sqlite(void **state)
+{
+	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
+	char url[256];
+
+	(void)state;
+	temp_dir_init(&dir);
+	snprintf(url, sizeof(url), "sqlite:%s/hapax.db", dir.path);
+	options.poll_ms = INT64_C(3600) * 1000;
+	open_on(url, &options);
+	return 0;
+}
+
+static int end_sqlite(void **state)
+{
+	int result = end(state);
+
+	temp_dir_done(&dir);
+	return result;
+}
+
+#define CASE(name)        cmocka_unit_test_setup_teardown(name, begin, end)
+#define CASE_SQLITE(name) cmocka_unit_test_setup_teardown(name, begin_sqlite, end_sqlite)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(any_function_can_be_wrapped),
+		CASE(a_failure_reaches_its_caller),
+		CASE(a_definitive_failure_is_replayed),
+		CASE(what_a_handler_returns_is_checked),
+		CASE(bad_calls_are_refused),
+		CASE(a_hundred_threads_one_run),
+		CASE(failures_hand_on_to_one_waiter_each),
+		CASE(a_thousand_keys_in_parallel),
+		CASE(the_lease_is_renewed_while_a_handler_runs),
+		CASE(many_threads_on_many_keys),
+#if HX_HAVE_SQLITE
+		CASE_SQLITE(any_function_can_be_wrapped),
+		CASE_SQLITE(a_hundred_threads_one_run),
+		CASE_SQLITE(failures_hand_on_to_one_waiter_each),
+		CASE_SQLITE(many_threads_on_many_keys),
+#endif
+	};
+
+	return cmocka_run_group_tests_name("processor_shell", tests, NULL, NULL);
+}
