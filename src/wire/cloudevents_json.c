@@ -311,7 +311,7 @@ static enum hapax_status batch_read(
 		.text = batch->text,
 		.scratch = batch->scratch,
 		.event = event};
-	struct hx_json_token token;
+	struct hx_json_token token = {0};
 	enum hapax_status status = hx_json_next(&batch->json, &token, err);
 
 	*ret_last = status == HAPAX_OK && token.type == HX_JSON_ARRAY_END;
