@@ -416,8 +416,9 @@ HAPAX_API int hapax_work_is_fenced(const struct hapax_work *work);
  * or ambiguous; err has its text, and the next request runs. Any other status: as
  * struct hapax_answer says; answer is filled in then, too.
  *
- * Unless options name a wake, the first call starts a thread for timers, which ends
- * with the processor. Blocks; not to be called from a step or a completion.
+ * Unless options name a wake, the first call that runs or waits starts a thread for
+ * timers, which ends with the processor; with a wake, another thread must tick. Blocks;
+ * not to be called from a step or a completion.
  */
 HAPAX_API enum hapax_status hapax_process(
 	struct hapax_processor *processor, const struct hapax_request *request,

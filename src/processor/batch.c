@@ -15,6 +15,8 @@
 #include "processor/processor.h"
 #include "processor/steps.h"
 
+enum { KEPT_OPS_MAX = 4096 };
+
 static struct hx_batch *take_batch(struct hapax_processor *processor)
 {
 	struct hx_batch *batch = processor->batches;
@@ -34,6 +36,12 @@ static struct hx_batch *take_batch(struct hapax_processor *processor)
 
 static void give_batch(struct hx_batch *batch)
 {
+	/* A large one is rare, and need not be kept for the next. */
+	if (batch->capacity > KEPT_OPS_MAX) {
+		hx_free(batch->ops);
+		batch->ops = NULL;
+		batch->capacity = 0;
+	}
 	batch->next = batch->processor->batches;
 	batch->processor->batches = batch;
 }

@@ -9,7 +9,11 @@
 #include "base/siphash.h"
 #include "processor/run.h"
 
-enum { BUCKETS_FIRST = 64 };
+enum {
+	BUCKETS_FIRST = 64,
+	/* As many as are kept for the next ones: a crowd that has gone gives its memory back. */
+	SPARE_MAX = 4096,
+};
 
 uint64_t hx_lines_hash(const struct hx_lines *lines, const struct hx_run_key *key)
 {
@@ -67,6 +71,7 @@ static struct hx_line *take_spare(struct hx_lines *lines, struct hx_timers *time
 
 	if (line != NULL) {
 		lines->spare = line->next;
+		lines->spare_count--;
 		return line;
 	}
 	line = hx_alloc_zero(1, sizeof(*line));
@@ -97,6 +102,7 @@ void hx_lines_done(struct hx_lines *lines)
 	hx_free(lines->buckets);
 	lines->buckets = NULL;
 	lines->spare = NULL;
+	lines->spare_count = 0;
 	lines->bucket_count = 0;
 	lines->count = 0;
 }
@@ -150,8 +156,14 @@ static void drop(struct hx_lines *lines, struct hx_timers *timers, struct hx_lin
 	*at = line->next;
 	hx_timers_clear(timers, &line->timer);
 	lines->count--;
+	if (lines->spare_count == SPARE_MAX) {
+		hx_timers_unreserve(timers);
+		hx_free(line);
+		return;
+	}
 	line->next = lines->spare;
 	lines->spare = line;
+	lines->spare_count++;
 }
 
 void hx_lines_quit(struct hx_lines *lines, struct hx_timers *timers, struct hx_run_key *key)

@@ -46,6 +46,7 @@ struct hx_lines {
 	size_t bucket_count; /* a power of two, or 0 */
 	size_t count;
 	struct hx_line *spare;
+	size_t spare_count;
 	uint64_t hash_key[2];
 };
 

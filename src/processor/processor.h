@@ -37,8 +37,9 @@ struct hapax_processor {
 	struct hx_mutex mutex;
 	struct hx_lines lines;
 	struct hx_timers timers;
-	struct hapax_run *pool;
-	struct hapax_run *all;
+	struct hapax_run *pool; /* runs for the next requests */
+	size_t pool_count;
+	struct hapax_run *all;        /* every run there is */
 	struct hx_batch *batches;     /* free ones */
 	struct hx_batch *all_batches; /* every batch there is */
 	struct hapax_run *tell_first; /* with STEPS_IN_TICK: runs whose steps wait for it */

@@ -15,6 +15,8 @@ enum {
 	RECORD_BYTES_MAX = HX_RESULT_SIZE_LIMIT + HX_RESULT_HEADERS_SIZE_MAX + 64 * 1024,
 	/* What a run in the pool may keep: thousands of them must fit in memory. */
 	KEPT_BYTES_MAX = 4 * 1024,
+	/* And so many runs: a crowd that has gone gives its memory back. */
+	POOL_MAX = 4096,
 	TEXT_BYTES_MAX = 1024 * (HX_KEY_SIZE_MAX + 2 * HX_SCOPE_PART_SIZE_MAX) + HX_OWNER_SIZE_MAX,
 };
 
@@ -34,6 +36,8 @@ static struct hapax_run *new_run(struct hapax_processor *processor)
 	hx_buf_init(&run->text, TEXT_BYTES_MAX);
 	hx_buf_init(&run->error, HX_ERROR_TEXT_SIZE_MAX);
 	run->all_next = processor->all;
+	if (processor->all != NULL)
+		processor->all->all_back = run;
 	processor->all = run;
 	return run;
 }
@@ -68,6 +72,7 @@ static void reset(struct hapax_run *run)
 	run->text = kept.text;
 	run->error = kept.error;
 	run->all_next = kept.all_next;
+	run->all_back = kept.all_back;
 	run->timer.owner = HX_TIMER_RUN;
 	run->repeat_at_ms = HAPAX_TIME_NEVER;
 	run->renew_at_ms = HAPAX_TIME_NEVER;
@@ -78,20 +83,56 @@ static void reset(struct hapax_run *run)
 	hx_buf_clear(&run->error);
 }
 
+static void free_run(struct hapax_run *run)
+{
+	for (size_t i = 0; i < run->key_capacity; i++)
+		hx_buf_done(&run->keys[i].buf);
+	hx_free(run->keys);
+	hx_buf_done(&run->text);
+	hx_buf_done(&run->error);
+	hx_free(run);
+}
+
+static void unlink_run(struct hapax_run *run)
+{
+	if (run->all_back != NULL)
+		run->all_back->all_next = run->all_next;
+	else
+		run->processor->all = run->all_next;
+	if (run->all_next != NULL)
+		run->all_next->all_back = run->all_back;
+}
+
+static void put_back(struct hapax_run *run)
+{
+	struct hapax_processor *processor = run->processor;
+
+	if (processor->pool_count == POOL_MAX) {
+		unlink_run(run);
+		hx_timers_unreserve(&processor->timers);
+		free_run(run);
+		return;
+	}
+	run->pool_next = processor->pool;
+	processor->pool = run;
+	processor->pool_count++;
+}
+
 struct hapax_run *hx_run_take(struct hapax_processor *processor, size_t key_count)
 {
 	struct hapax_run *run = processor->pool;
 
-	if (run != NULL)
+	if (run != NULL) {
 		processor->pool = run->pool_next;
-	else
+		processor->pool_count--;
+	} else {
 		run = new_run(processor);
+	}
 	if (run == NULL)
 		return NULL;
 	reset(run);
 	if (!make_room(run, key_count)) {
-		run->pool_next = processor->pool;
-		processor->pool = run;
+		put_back(run);
 		return NULL;
 	}
 	run->key_count = key_count;
@@ -110,9 +151,10 @@ void hx_run_give(struct hapax_run *run)
 		if (run->keys[i].buf.capacity > KEPT_BYTES_MAX)
 			hx_buf_done(&run->keys[i].buf);
 	}
+	if (run->text.capacity > KEPT_BYTES_MAX)
+		hx_buf_done(&run->text);
 	processor->stats.open--;
-	run->pool_next = processor->pool;
-	processor->pool = run;
+	put_back(run);
 }
 
 void hx_runs_free(struct hapax_processor *processor)
@@ -121,14 +163,10 @@ void hx_runs_free(struct hapax_processor *processor)
 		struct hapax_run *run = processor->all;
 
 		processor->all = run->all_next;
-		for (size_t i = 0; i < run->key_capacity; i++)
-			hx_buf_done(&run->keys[i].buf);
-		hx_free(run->keys);
-		hx_buf_done(&run->text);
-		hx_buf_done(&run->error);
-		hx_free(run);
+		free_run(run);
 	}
 	processor->pool = NULL;
+	processor->pool_count = 0;
 }
 
 /* Append to the reserved text, and return where it lies now. */

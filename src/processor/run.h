@@ -126,6 +126,7 @@ struct hapax_run {
 	struct hapax_run *wait_back;
 	struct hapax_run *pool_next; /* among the free ones */
 	struct hapax_run *all_next;  /* every run there is */
+	struct hapax_run *all_back;
 };
 
 static inline unsigned hx_step_bit(enum hapax_step step)
@@ -136,7 +137,7 @@ static inline unsigned hx_step_bit(enum hapax_step step)
 /* A run from the pool, with room for key_count keys, or NULL: no memory. */
 struct hapax_run *hx_run_take(struct hapax_processor *processor, size_t key_count);
 
-/* Back to the pool; its keys have quit their lines. */
+/* Back to the pool, or freed when that is full; its keys have quit their lines. */
 void hx_run_give(struct hapax_run *run);
 
 /* Free all there are. */

@@ -27,6 +27,12 @@ bool hx_timers_reserve(struct hx_timers *timers)
 	return true;
 }
 
+void hx_timers_unreserve(struct hx_timers *timers)
+{
+	assert(timers->users > timers->count);
+	timers->users--;
+}
+
 void hx_timers_done(struct hx_timers *timers)
 {
 	hx_free(timers->heap);

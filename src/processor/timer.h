@@ -38,6 +38,9 @@ struct hx_timers {
 /* One more timer will be used. False: no memory. */
 bool hx_timers_reserve(struct hx_timers *timers);
 
+/* One of them, which is not armed, will not be used any more. */
+void hx_timers_unreserve(struct hx_timers *timers);
+
 void hx_timers_done(struct hx_timers *timers);
 
 /* Arm it, or arm it anew. */

@@ -666,6 +666,34 @@ static void requests_allocate_nothing(void **state)
 	assert_int_equal(hx_alloc_count(), before);
 }
 
+/* What a crowd needed is given back when it has gone, but for what the next one will need. */
+static void a_crowd_that_has_gone_leaves_little_behind(void **state)
+{
+	enum { COUNT = 20000 };
+	struct call *calls = calloc(COUNT, sizeof(*calls));
+	struct hapax_run_options options = c.options.run;
+	static char keys[COUNT][12];
+	int64_t live;
+
+	(void)state;
+	assert_non_null(calls);
+	options.wait_ms = 5000;
+	for (int round = 0; round < 2; round++) {
+		memset(calls, 0, COUNT * sizeof(*calls));
+		for (size_t i = 0; i < COUNT; i++) {
+			snprintf(keys[i], sizeof(keys[i]), "%zu", i);
+			call_begin_with(&c, &calls[i], keys[i], 'A', &options);
+		}
+		live = hx_alloc_live();
+		for (size_t i = 0; i < COUNT; i++)
+			call_finish_failed(&calls[i], HAPAX_RUN_TRANSIENT, "");
+		/* Each had at least itself, its key, its text and its line. */
+		assert_true(hx_alloc_live() < live - 4 * (COUNT - 5000));
+		assert_int_equal(hapax_processor_tick(c.processor), HAPAX_TIME_NEVER);
+	}
+	free(calls);
+}
+
 static void names_are_those_of_the_glossary(void **state)
 {
 	(void)state;
@@ -712,6 +740,7 @@ int main(void)
 		CASE(every_decision_is_reported_once),
 		CASE(every_allocation_may_fail),
 		CASE(requests_allocate_nothing),
+		CASE(a_crowd_that_has_gone_leaves_little_behind),
 		CASE(names_are_those_of_the_glossary),
 	};
 
