@@ -369,6 +369,8 @@ static const struct http1_case requests[] = {
 	REFUSED(USUAL, 400, "", "TRACE / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
 	REFUSED(SMALL, 413, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ", "17\r\n\r\n"),
 	REFUSED(SMALL, 413, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ", "99999999999999999999\r\n\r\n"),
+	REFUSED(USUAL, 413, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ", "99999999999999999999\r\n\r\n"),
+	REFUSED(USUAL, 413, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ", "18446744073709551615\r\n\r\n"),
 	REFUSED(SMALL, 413, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ", "18446744073709551616\r\n\r\n"),
 	REFUSED(SMALL, 413, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ", "9223372036854775808\r\n\r\n"),
 	TAKEN(SMALL, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 16\r\n\r\n0123456789abcdef", "POST / keep |0123456789abcdef|"),
