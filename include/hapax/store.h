@@ -67,8 +67,7 @@ typedef void hapax_store_progress_fn(uint64_t done, uint64_t total, void *contex
  * what ends a claim it never refuses, since the work was done. A renew, release,
  * park or complete always goes; of a result that does not fit, the body is left out
  * (result.omitted_bytes tells its size), and if the store is fuller than that, the
- * headers and the text of an error, too. "sqlite:" answers HAPAX_ERR_LIMIT to such a
- * result instead; the complete without it goes there, too.
+ * headers and the text of an error, too.
  */
 struct hapax_store_options {
 	size_t size;                     /* set by HAPAX_STORE_OPTIONS_INIT */

@@ -251,9 +251,6 @@ static void full_reserve_lets_claims_end(void **state)
 {
 	struct store_case *c = *state;
 
-	/* It answers LIMIT there, see GUARANTEES.md I12. */
-	if (strcmp(c->kind, "sqlite:") == 0)
-		skip();
 	c->options.bytes_max = FULL_BYTES_MAX;
 	store_case_reopen(c);
 	end_claims_beyond_the_reserve(c);

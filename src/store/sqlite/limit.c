@@ -5,12 +5,14 @@
  *  (1) What is refused is new: a record that exists may always be released, parked
  *      or renewed, for that takes no more room than it has.
  *  (2) New records leave a sixteenth of bytes_max free, so that claims which are
- *      held can be completed, with their results, when the store is full.
+ *      held can be completed, with their results, when the store is full; beyond
+ *      that, without them.
  *  (3) What has expired goes before anything is refused, a bounded number at a time.
  */
 #include "store/sqlite/limit.h"
 
 #include "record/codec.h"
+#include "record/record.h"
 #include "store/sqlite/sweep.h"
 
 enum {
@@ -35,7 +37,7 @@ static uint64_t size_of(const struct hapax_record *record)
 
 static int check_bytes(
 	struct hx_sqlite_transaction *transaction, const struct hapax_op *op,
-	const struct hx_transition *transition, bool has_row, struct hx_sqlite_growth *growth,
+	struct hx_transition *transition, bool has_row, struct hx_sqlite_growth *growth,
 	bool *ret_over)
 {
 	const struct hapax_store_options *options = transaction->options;
@@ -53,6 +55,12 @@ static int check_bytes(
 		return code;
 	used += growth->bytes;
 	*ret_over = used > room || size > room - used;
+	if (*ret_over && op->type == HAPAX_OP_COMPLETE) {
+		/* What was done stays done, as a tombstone. */
+		hx_result_omit_body(&transition->next.result);
+		size = size_of(&transition->next);
+		*ret_over = false;
+	}
 	growth->bytes += size;
 	return SQLITE_OK;
 }
@@ -96,7 +104,7 @@ static int check_parked(
 
 int hx_sqlite_limit_check(
 	struct hx_sqlite_transaction *transaction, const struct hapax_op *op,
-	const struct hx_transition *transition, bool has_row, struct hx_sqlite_growth *growth,
+	struct hx_transition *transition, bool has_row, struct hx_sqlite_growth *growth,
 	bool *ret_over)
 {
 	uint64_t keys_max = transaction->options->keys_max;

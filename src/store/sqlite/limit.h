@@ -20,11 +20,12 @@ struct hx_sqlite_growth {
 
 /*
  * Does writing transition->next go beyond a limit? If not, it is added to growth.
- * has_row says that it takes the place of a row, perhaps an expired one.
+ * has_row says that it takes the place of a row, perhaps an expired one. What
+ * completes a claim is never over: a body that does not fit is left out of next.
  */
 int hx_sqlite_limit_check(
 	struct hx_sqlite_transaction *transaction, const struct hapax_op *op,
-	const struct hx_transition *transition, bool has_row, struct hx_sqlite_growth *growth,
+	struct hx_transition *transition, bool has_row, struct hx_sqlite_growth *growth,
 	bool *ret_over);
 
 /* If count more records would not fit, let go of some that have expired. */
