@@ -39,25 +39,19 @@ static void write_one(struct hx_work *work, const struct hx_work_context *contex
 	hx_lock_release(&shard->lock);
 }
 
-/* Apart, so that the fast lane does not pay for the stack of the slow one. */
-__attribute__((noinline)) static void run_slowly(
+void hx_run_one(
 	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op)
 {
 	struct hx_work work;
 
+	if (hx_mark_run(context, key, op))
+		return;
 	/* The journal is full: what was tried is tried again. */
 	if (context->journal != NULL && context->journal->is_full)
 		return;
 	hx_work_bind(&work, key, op);
 	if (!hx_work_read(&work, context))
 		write_one(&work, context);
-}
-
-void hx_run_one(
-	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op)
-{
-	if (!hx_mark_run(context, key, op))
-		run_slowly(context, key, op);
 }
 
 static bool is_full(const struct hx_work_context *context)
