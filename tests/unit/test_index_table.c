@@ -109,6 +109,29 @@ static void what_was_inserted_is_found(void **state)
 	end(&f);
 }
 
+/* A table that was told how much comes finds the same, and goes on growing. */
+static void expected_records_are_found(void **state)
+{
+	static const uint32_t expected[] = {1, 100, 5000, 20000, 100000};
+	struct hx_prng prng;
+	struct fixture f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		hx_prng_seed(&prng, i);
+		begin(&f, 20000);
+		hx_table_expect(&f.table, expected[i]);
+		for (uint32_t place = 1; place <= f.count; place++) {
+			f.hashes[place] = hx_prng_next(&prng);
+			add(&f, place);
+		}
+		for (uint32_t place = 1; place <= f.count; place++)
+			assert_true(is_found(&f, f.hashes[place], place));
+		assert_int_equal(f.table.slot_count, f.count);
+		end(&f);
+	}
+}
+
 /* Equal hashes, equal tags, equal buckets: chains grow, and nothing is lost. */
 static void chains_hold_what_collides(void **state)
 {
@@ -256,6 +279,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_inserted_is_found),
+		cmocka_unit_test(expected_records_are_found),
 		cmocka_unit_test(chains_hold_what_collides),
 		cmocka_unit_test(random_changes_match_an_array),
 		cmocka_unit_test(walk_meets_what_stays),

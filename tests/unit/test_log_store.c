@@ -414,6 +414,43 @@ static void open_tells_how_far_it_is(void **state)
 	assert_true(calls > 0);
 }
 
+/* In unsafe mode frames are lost in any order: a later one proves nothing, and the log ends before it. */
+static void unsafe_log_ends_where_a_frame_is_missing(void **state)
+{
+	struct store_case *c = *state;
+	char path[512], copy[200], command[1200];
+	unsigned char byte;
+
+	close_store(c);
+	snprintf(c->url, sizeof(c->url), "file:%.150s/unsafe", c->dir.path);
+	c->options.unsafe_interval_ms = 1000;
+	store_case_open(c);
+	assert_int_equal(check(c, "first"), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(check(c, "second"), HAPAX_OUTCOME_ACQUIRED);
+	uint64_t token = 0;
+	assert_int_equal(case_claim(c, "third", &token), HAPAX_OUTCOME_ACQUIRED);
+	snprintf(copy, sizeof(copy), "%.150s/copy", c->dir.path);
+	snprintf(command, sizeof(command), "cp -r '%s' '%s'", directory_of(c), copy);
+	assert_int_equal(system(command), 0);
+	snprintf(path, sizeof(path), "%s/log-0000000000000001.seg", copy);
+	int file = open(path, O_RDWR);
+	assert_true(file >= 0);
+	assert_int_equal(pread(file, &byte, 1, 2 * 4096 + 130), 1);
+	byte ^= 0x40;
+	assert_int_equal(pwrite(file, &byte, 1, 2 * 4096 + 130), 1);
+	assert_int_equal(close(file), 0);
+	close_store(c);
+	snprintf(c->url, sizeof(c->url), "file:%s", copy);
+	store_case_open(c);
+	assert_int_equal(case_state(c, "first"), HAPAX_STATE_DONE);
+	assert_int_equal(case_state(c, "second"), HAPAX_STATE_ABSENT);
+	assert_int_equal(case_state(c, "third"), HAPAX_STATE_ABSENT);
+	/* I5: the token that was given out for it is not given out again. */
+	uint64_t next = 0;
+	assert_int_equal(case_claim(c, "third", &next), HAPAX_OUTCOME_ACQUIRED);
+	assert_true(next > token);
+}
+
 /* The mode says of itself that it keeps no promise. */
 static void unsafe_mode_is_not_durable(void **state)
 {
@@ -575,6 +612,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(old_versions_stay_dead, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(claims_move_with_the_log, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(open_tells_how_far_it_is, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			unsafe_log_ends_where_a_frame_is_missing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unsafe_mode_is_not_durable, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(removed_directory_is_noticed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(threads_get_along, set_up, tear_down),

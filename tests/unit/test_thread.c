@@ -392,6 +392,48 @@ static void once_is_once(void **state)
 	assert_int_equal(atomic_load(&shared.seen), THREADS);
 }
 
+enum { RATCHET_STEPS = 2000 };
+
+struct climb {
+	struct hx_ratchet ratchet;
+	uint32_t published[RATCHET_STEPS + 1]; /* written before the number is raised */
+	_Atomic uint32_t wrong;
+};
+
+static void climb(void *arg)
+{
+	struct climb *shared = arg;
+
+	for (uint32_t step = 1; step <= RATCHET_STEPS; step++) {
+		hx_ratchet_wait(&shared->ratchet, UINT32_MAX - 1000 + step);
+		if (shared->published[step] != step)
+			atomic_fetch_add(&shared->wrong, 1);
+	}
+}
+
+/* Over the end of 32 bits, too. */
+static void ratchet_wakes_all_and_publishes(void **state)
+{
+	static struct climb shared;
+	struct hx_thread threads[THREADS];
+
+	(void)state;
+	hx_ratchet_init(&shared.ratchet, UINT32_MAX - 1000);
+	assert_true(hx_ratchet_has(&shared.ratchet, UINT32_MAX - 1000));
+	assert_true(hx_ratchet_has(&shared.ratchet, UINT32_MAX - 1001));
+	assert_false(hx_ratchet_has(&shared.ratchet, UINT32_MAX - 999));
+	start_all(threads, climb, &shared);
+	for (uint32_t step = 1; step <= RATCHET_STEPS; step++) {
+		shared.published[step] = step;
+		hx_ratchet_raise(&shared.ratchet, UINT32_MAX - 1000 + step);
+		if (step % 16 == 0)
+			hx_thread_yield();
+	}
+	join_all(threads);
+	assert_int_equal(atomic_load(&shared.wrong), 0);
+	assert_int_equal(atomic_load(&shared.ratchet.sleepers), 0);
+}
+
 static void cpus_are_those_we_may_use(void **state)
 {
 	cpu_set_t before, one;
@@ -425,6 +467,7 @@ int main(void)
 		cmocka_unit_test(threads_have_names_and_block_signals),
 		cmocka_unit_test(thread_ids_are_small_and_distinct),
 		cmocka_unit_test(once_is_once),
+		cmocka_unit_test(ratchet_wakes_all_and_publishes),
 		cmocka_unit_test(cpus_are_those_we_may_use),
 	};
 
