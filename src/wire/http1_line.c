@@ -31,7 +31,7 @@ enum hx_http1_line hx_http1_line_end(struct hx_http1_cursor *cursor, struct hx_h
 static enum hx_http1_line read_version(
 	struct hx_http1_cursor *cursor, uint8_t *ret_minor, struct hx_http1_fault *fault)
 {
-	static const char form[] = "HTTP/d.d";
+	static const unsigned char form[] = "HTTP/d.d";
 	const unsigned char *begin = cursor->at;
 
 	for (size_t i = 0; i < sizeof(form) - 1; i++) {
