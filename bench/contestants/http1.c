@@ -162,7 +162,7 @@ static void time_event(struct http1_contest *contest)
 	struct contest_time time = {0, 0};
 	const char *message = contest->messages[0];
 	size_t body = read_message(contest, message);
-	struct hx_cloudevent event;
+	struct hx_cloudevent event = {.attribute_count = 0};
 
 	contest_start(&time);
 	for (uint64_t i = 0; i < contest->operations; i++) {

@@ -22,7 +22,9 @@ enum { SHOWN_MAX = 64 };
 
 static bool is_attribute(struct hapax_bytes name)
 {
-	return name.size >= 3 && hx_http1_text_equal(hx_bytes(name.data, 3), HX_BYTES_LIT("ce-"));
+	const unsigned char *at = name.data;
+
+	return name.size >= 3 && (at[0] | 0x20) == 'c' && (at[1] | 0x20) == 'e' && at[2] == '-';
 }
 
 static enum hapax_status refuse(

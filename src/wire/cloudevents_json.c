@@ -159,7 +159,7 @@ static enum hapax_status note_name(
 static enum hapax_status read_member(
 	struct reader *reader, const struct hx_json_token *token, struct hapax_error *err)
 {
-	struct hapax_bytes name;
+	struct hapax_bytes name = {NULL, 0};
 	enum hapax_status status =
 		take_string(reader, token->name, token->name_size, token->name_escaped, &name, err);
 

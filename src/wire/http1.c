@@ -232,8 +232,7 @@ static bool understand(
 		return false;
 	/* What does not fit into 64 bits is over the limit even where there is none. */
 	if (head->body == HX_HTTP1_BODY_LENGTH &&
-	    (head->content_length > http->limits.body_max ||
-	     head->content_length == UINT64_MAX)) {
+	    (head->content_length > http->limits.body_max || head->content_length == UINT64_MAX)) {
 		struct hapax_field *field = &head->fields[head->known[HX_HTTP1_CONTENT_LENGTH] - 1];
 
 		(void)hx_http1_bad(

@@ -295,6 +295,13 @@ static void run_group(struct toy_log *toy, struct hapax_op *ops, size_t count)
 	decide(toy, ops, count, transitions);
 	if (ops[0].flags & HAPAX_OP_ALL_OR_NOTHING && !all_go(ops, count)) {
 		hx_store_skip_group(ops, 0, count);
+		for (size_t i = 0; i < count; i++) {
+			const struct toy_slot *old =
+				find(toy, ops[i].tenant, ops[i].group, ops[i].key);
+
+			if (ops[i].outcome == HAPAX_OUTCOME_SKIPPED && !transitions[i].was_absent)
+				hx_transition_describe(&old->record, now_of(toy), &ops[i]);
+		}
 		free(transitions);
 		return;
 	}

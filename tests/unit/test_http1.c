@@ -125,9 +125,11 @@ static size_t feed(struct reading *reading, const char *data, size_t size)
 			    &reading->http, hx_bytes(copy + 1 + used, size - used), &reading->head,
 			    &event, &err) != HAPAX_OK) {
 			unsigned long long offset = 0;
+			char *rest = NULL;
 
 			assert_int_equal(strncmp(err.message, "byte ", 5), 0);
-			offset = strtoull(err.message + 5, NULL, 10);
+			offset = strtoull(err.message + 5, &rest, 10);
+			assert_true(rest > err.message + 5 && (*rest == ':' || *rest == ','));
 			say(reading, "%s%u@%llu", reading->text_size > 0 ? " " : "",
 			    hx_http1_reply_status(&reading->http), offset);
 			memcpy(reading->message, err.message, sizeof(err.message));

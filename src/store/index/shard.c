@@ -197,7 +197,7 @@ static bool move_record(struct hx_shard *shard, uint32_t place, int64_t now_ms)
 	struct hapax_record record;
 	struct hx_packed_key key;
 	uint64_t hash = hx_shard_hash(shard, place);
-	uint32_t moved;
+	uint32_t moved = 0;
 
 	hx_shard_unpack(shard, place, &record);
 	hx_packed_read_key(hx_arena_at(&shard->arena, place), shard->profiles, &key);
