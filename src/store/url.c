@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "store/memory/memory_store.h"
+#include "store/redis/redis_store.h"
 #include "store/sqlite/sqlite_store.h"
 
 /* path is what follows the scheme's colon. */
@@ -20,15 +21,18 @@ static const struct {
 	open_fn *open;
 } schemes[] = {
 	{"memory:", hx_memory_open},
+	{"redis:", hx_redis_open},
+	{"rediss:", hx_redis_open},
+	{"redis+unix:", hx_redis_open},
 #if HX_HAVE_SQLITE
 	{"sqlite:", hx_sqlite_open},
 #endif
 };
 
 #if HX_HAVE_SQLITE
-static const char known[] = "memory:, sqlite:FILE";
+static const char known[] = "memory:, sqlite:FILE, redis://HOST";
 #else
-static const char known[] = "memory:";
+static const char known[] = "memory:, redis://HOST";
 #endif
 
 enum hapax_status hapax_store_open(

@@ -22,9 +22,10 @@
 /* Which stores a case is for. */
 enum conformance_need {
 	NEEDS_NOTHING = 0,
-	NEEDS_EVICTION = 1, /* memory: alone has it */
-	NEEDS_DURABLE = 2,  /* what was answered survives closing */
-	NEEDS_FILES = 3,    /* lives somewhere */
+	NEEDS_EVICTION = 1,  /* memory: alone has it */
+	NEEDS_DURABLE = 2,   /* what was answered survives closing */
+	NEEDS_FILES = 3,     /* lives somewhere */
+	NEEDS_OWN_CLOCK = 4, /* keeps its time over restarts, instead of asking a server */
 };
 
 struct conformance_case {
