@@ -49,8 +49,9 @@ static void try_to_connect(struct hx_redis_client *client);
 
 int64_t hx_redis_client_now_ms(const struct hx_redis_client *client)
 {
-	return client->has_own_clock ? hx_clock_mark_now(&client->mark, client->options->clock)
-				     : -1;
+	const struct hapax_clock *clock = client->session.clock;
+
+	return clock == NULL ? -1 : client->session.epoch_ms + clock->boot_ms(clock->context);
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -140,19 +141,35 @@ static struct hx_redis_unit *unit_at(struct hx_redis_client *client, size_t inde
 	return &client->units[(client->unit_first + index) % HX_REDIS_UNITS_MAX];
 }
 
+/*
+ * When to give up on the first command without reply. A submit of many commands may take
+ * longer than one of them as long as the server answers.
+ */
+static int64_t give_up_ns(struct hx_redis_client *client)
+{
+	struct hx_redis_unit *unit = unit_at(client, 0);
+	int64_t silent_ns = client->answered_ns + client->options->timeout_ms * MS_NS;
+	int64_t deadline_ns = unit->request->deadline_ns;
+
+	return unit->count == unit->request->count || silent_ns < deadline_ns ? deadline_ns
+									      : silent_ns;
+}
+
 static void update_deadline(struct hx_redis_client *client)
 {
 	int64_t at_ns = INT64_MAX;
 
 	if (client->unit_count > 0)
-		at_ns = unit_at(client, 0)->request->deadline_ns;
+		at_ns = give_up_ns(client);
 	for (struct hx_redis_request *request = client->pending; request != NULL;
 	     request = request->next) {
+		/* One that is under way lives as long as its commands are answered. */
+		if (request->in_flight > 0)
+			continue;
 		if (request->deadline_ns < at_ns)
 			at_ns = request->deadline_ns;
 		/* Those behind it came later: they have time. */
-		if (request->sent == 0)
-			break;
+		break;
 	}
 	if (at_ns == INT64_MAX)
 		hx_timer_clear(&client->reactor.timers, &client->deadline);
@@ -179,7 +196,7 @@ static void on_deadline(struct hx_timer *timer)
 		fail_undecided(late, late->sent, late->count - late->sent, HAPAX_ERR_UNAVAILABLE);
 		complete(client, late);
 	}
-	if (client->unit_count > 0 && unit_at(client, 0)->request->deadline_ns <= now_ns) {
+	if (client->unit_count > 0 && give_up_ns(client) <= now_ns) {
 		/* Whatever comes now comes too late, and nothing can be skipped in a stream. */
 		(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "Redis did not answer in time");
 		hx_connection_close(&client->connection, &err);
@@ -400,6 +417,7 @@ static bool take_reply(struct hx_redis_client *client, struct hapax_bytes reply)
 	client->unit_first = (client->unit_first + 1) % HX_REDIS_UNITS_MAX;
 	client->unit_count--;
 	client->expected_bytes -= unit.reply_size;
+	client->answered_ns = hx_reactor_now_ns(&client->reactor);
 	request->in_flight--;
 	if (request->in_flight == 0)
 		settle(client, request);
@@ -794,8 +812,6 @@ enum hapax_status hx_redis_client_open(
 	client->place = place;
 	client->options = options;
 	client->net = net;
-	client->has_own_clock = options->clock != hapax_clock_system();
-	hx_clock_mark_init(&client->mark, options->clock);
 	client->arrived = (struct hx_task){.fn = on_arrived, .context = client};
 	client->stop = (struct hx_task){.fn = on_stop, .context = client};
 	client->session = (struct hx_redis_session){
@@ -803,6 +819,7 @@ enum hapax_status hx_redis_client_open(
 		.scripts = &client->scripts,
 		.must_exist = (options->flags & HAPAX_STORE_MUST_EXIST) != 0,
 		.must_be_durable = place->requires_durable,
+		.clock = options->clock == hapax_clock_system() ? NULL : options->clock,
 	};
 	client->encoder = (struct hx_redis_encoder){
 		.place = place, .scripts = &client->scripts, .options = options};

@@ -27,7 +27,6 @@
 #include "net/dial.h"
 #include "net/resolver.h"
 #include "net/tls.h"
-#include "store/clock_mark.h"
 #include "store/redis/operation.h"
 #include "store/redis/place.h"
 #include "store/redis/request.h"
@@ -59,8 +58,6 @@ struct hx_redis_client {
 	const struct hx_redis_place *place;
 	const struct hapax_store_options *options; /* complete */
 	const struct hx_net *net;
-	struct hx_clock_mark mark; /* of a clock that a test drives */
-	bool has_own_clock;
 	_Atomic uint64_t removed; /* expired records that made room */
 
 	struct hx_redis_request_queue queue;
@@ -98,6 +95,7 @@ struct hx_redis_client {
 	size_t unit_first;
 	size_t unit_count;
 	size_t expected_bytes; /* of replies */
+	int64_t answered_ns;   /* when the server last answered */
 };
 
 /*

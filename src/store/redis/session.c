@@ -21,6 +21,8 @@ enum step {
 	STEP_REWRITE,
 	STEP_VERSION,
 	STEP_CREATE,
+	STEP_SET_EPOCH,
+	STEP_GET_EPOCH,
 	STEP_SCRIPT, /* and those behind it, in the order of enum hx_redis_script */
 };
 
@@ -46,7 +48,9 @@ static enum hapax_status say_step(
 	const struct hx_redis_session *session, struct hapax_buf *buf, unsigned step)
 {
 	const struct hx_redis_place *place = session->place;
+	const struct hapax_clock *clock = session->clock;
 	char text[HX_REDIS_PREFIX_SIZE_MAX + 16];
+	char epoch[24];
 
 	(void)snprintf(text, sizeof(text), "%s:meta", place->prefix);
 	switch (step) {
@@ -63,6 +67,12 @@ static enum hapax_status say_step(
 	case STEP_REWRITE: return SAY(buf, "CONFIG", "GET", "no-appendfsync-on-rewrite");
 	case STEP_VERSION: return SAY(buf, "HGET", text, "version");
 	case STEP_CREATE: return SAY(buf, "HSETNX", text, "version", "1");
+	case STEP_SET_EPOCH:
+		(void)snprintf(
+			epoch, sizeof(epoch), "%lld",
+			(long long)(clock->wall_ms(clock->context) - clock->boot_ms(clock->context)));
+		return SAY(buf, "HSETNX", text, "epoch", epoch);
+	case STEP_GET_EPOCH: return SAY(buf, "HGET", text, "epoch");
 	default: return hx_redis_script_load(buf, (enum hx_redis_script)(step - STEP_SCRIPT));
 	}
 }
@@ -102,6 +112,10 @@ enum hapax_status hx_redis_session_begin(struct hx_redis_session *session, struc
 		status = add_step(session, buf, steps[i]);
 	if (status == HAPAX_OK)
 		status = add_scripts(session, buf);
+	if (status == HAPAX_OK && session->clock != NULL)
+		status = add_step(session, buf, STEP_SET_EPOCH);
+	if (status == HAPAX_OK && session->clock != NULL)
+		status = add_step(session, buf, STEP_GET_EPOCH);
 	return status == HAPAX_OK ? add_step(session, buf, STEP_VERSION) : status;
 }
 
@@ -383,10 +397,15 @@ static enum hx_redis_session_result take(
 	case STEP_REWRITE:
 		session->server.skips_sync = !setting_is(reply, "no");
 		return judge(session, err);
+	case STEP_GET_EPOCH:
+		if (!hx_resp_integer(&value, &session->epoch_ms))
+			return refuse_reply(err);
+		return HX_REDIS_SESSION_MORE;
 	case STEP_VERSION: return take_version(session, &value, buf, err);
 	case STEP_AUTH:
 	case STEP_SELECT:
 	case STEP_NAME:
+	case STEP_SET_EPOCH:
 	case STEP_CREATE: return HX_REDIS_SESSION_MORE;
 	default: return take_script(session, step, &value, err);
 	}

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <hapax/clock.h>
 #include <hapax/error.h>
 
 #include "base/buf.h"
@@ -39,6 +40,12 @@ struct hx_redis_session {
 	struct hx_redis_scripts *scripts;
 	bool must_exist;
 	bool must_be_durable; /* required, or promised before */
+	/*
+	 * A clock that a test drives stands in for the server's: its time is epoch_ms, which
+	 * the ledger keeps, plus the time since boot. NULL: the server's own.
+	 */
+	const struct hapax_clock *clock;
+	int64_t epoch_ms;
 	struct hx_redis_server server;
 	bool is_durable;
 	char guarantee[HX_REDIS_GUARANTEE_SIZE];
