@@ -16,14 +16,24 @@ static int64_t fault_now_ns(void *context)
 static ssize_t fault_recv(void *context, int fd, void *data, size_t size)
 {
 	struct fault_net *fault = context;
+	int64_t left = atomic_load(&fault->recv_bytes_left);
 
 	if (fault->recv_errno)
 		return -fault->recv_errno;
+	if (left == 0) {
+		atomic_store(&fault->recv_bytes_left, -1);
+		return -ECONNRESET;
+	}
 	if (fault->refuses_every_second && ++fault->calls % 2)
 		return -EAGAIN;
 	if (fault->recv_size_max && size > fault->recv_size_max)
 		size = fault->recv_size_max;
-	return hx_net_system()->ops->recv(NULL, fd, data, size);
+	if (left > 0 && (int64_t)size > left)
+		size = (size_t)left;
+	ssize_t count = hx_net_system()->ops->recv(NULL, fd, data, size);
+	if (left > 0 && count > 0)
+		atomic_store(&fault->recv_bytes_left, left - count);
+	return count;
 }
 
 static ssize_t fault_send(void *context, int fd, const void *data, size_t size)
@@ -34,8 +44,10 @@ static ssize_t fault_send(void *context, int fd, const void *data, size_t size)
 	fault->sends++;
 	if (fault->send_errno)
 		return -fault->send_errno;
-	if (left == 0)
+	if (left == 0) {
+		atomic_store(&fault->send_bytes_left, -1);
 		return -ECONNRESET;
+	}
 	if (fault->refuses_every_second && ++fault->calls % 2)
 		return -EAGAIN;
 	if (fault->send_size_max && size > fault->send_size_max)
@@ -61,6 +73,7 @@ void fault_net_init(struct fault_net *fault)
 {
 	*fault = (struct fault_net){.ops = *hx_net_system()->ops};
 	atomic_store(&fault->send_bytes_left, -1);
+	atomic_store(&fault->recv_bytes_left, -1);
 	fault->ops.now_ns = fault_now_ns;
 	fault->ops.recv = fault_recv;
 	fault->ops.send = fault_send;

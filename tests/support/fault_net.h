@@ -21,8 +21,13 @@ struct fault_net {
 	size_t recv_size_max;
 	bool refuses_every_second; /* -EAGAIN between two calls */
 	unsigned calls;
-	_Atomic int64_t send_bytes_left; /* then sends fail with -ECONNRESET; negative: never */
-	int send_errno;                  /* 0, or what every send fails with */
+	/*
+	 * So many bytes go through, then one call fails with -ECONNRESET and all is well
+	 * again; negative: never.
+	 */
+	_Atomic int64_t send_bytes_left;
+	_Atomic int64_t recv_bytes_left;
+	int send_errno; /* 0, or what every send fails with */
 	int recv_errno;
 	int accept_errno;
 	unsigned sends;
