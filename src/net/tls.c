@@ -195,13 +195,15 @@ void hx_tls_context_free(struct hx_tls_context *context)
 static bool expect(SSL *ssl, const char *host)
 {
 	X509_VERIFY_PARAM *parameters = SSL_get0_param(ssl);
+	char name[HX_HOST_SIZE_MAX + 1]; /* OpenSSL copies it, but will not have it const */
 
 	X509_VERIFY_PARAM_set_hostflags(parameters, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
 	/* Digits: an address, which has no name to announce. */
 	if (X509_VERIFY_PARAM_set1_ip_asc(parameters, host) == 1)
 		return true;
 	ERR_clear_error();
-	return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+	(void)snprintf(name, sizeof(name), "%s", host);
+	return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
 }
 
 enum hapax_status hx_tls_new(

@@ -464,6 +464,8 @@ static void foreign_data_is_refused(void **state)
 
 /* ---------------------------------------------------------------- a server that is none */
 
+#define LIT(text) text, sizeof(text) - 1
+
 struct impostor {
 	int listener;
 	const char *says;
@@ -491,15 +493,14 @@ static void hostile_replies_are_refused(void **state)
 		const char *says;
 		size_t size;
 	} cases[] = {
-		{"HTTP/1.1 400 Bad Request\r\n\r\n", 28},
-		{"$99999999999\r\n", 14},
-		{"*99999999\r\n", 11},
-		{":1\r\n:2\r\n:3\r\n:4\r\n:5\r\n", 20},
-		{"-ERR go away\r\n-ERR\r\n", 20},
-		{"+OK\r\n$4\r\nxxxx\r\n*0\r\n*0\r\n$1\r\nx\r\n", 32},
+		{LIT("HTTP/1.1 400 Bad Request\r\n\r\n")},
+		{LIT("$99999999999\r\n")},
+		{LIT("*99999999\r\n")},
+		{LIT(":1\r\n:2\r\n:3\r\n:4\r\n:5\r\n")},
+		{LIT("-ERR go away\r\n-ERR\r\n")},
+		{LIT("+OK\r\n$4\r\nxxxx\r\n*0\r\n*0\r\n$1\r\nx\r\n")},
+		{LIT("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n")},
 		{endless, sizeof(endless)},
-		{"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n",
-	         68},
 	};
 	struct temp_dir dir;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};

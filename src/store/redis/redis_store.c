@@ -14,6 +14,7 @@
 #include <hapax/ext/store_ops.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "store/core.h"
 #include "store/redis/client.h"
@@ -130,6 +131,7 @@ enum hapax_status hx_redis_open_on(
 {
 	struct hapax_store_options complete;
 	struct redis_store *store;
+	struct hapax_buf hidden;
 	enum hapax_status status = hx_store_options_complete(options, &complete, err);
 
 	if (status != HAPAX_OK)
@@ -151,8 +153,15 @@ enum hapax_status hx_redis_open_on(
 		return status;
 	}
 	memcpy(store->guarantee, store->client.session.guarantee, sizeof(store->guarantee));
-	status = hapax_store_attach(
-		&store->base, &redis_ops[store->client.session.is_durable], url, &complete, err);
+	hx_buf_init(&hidden, SIZE_MAX);
+	status = hx_redis_url_hide(url, &hidden);
+	if (status != HAPAX_OK)
+		(void)hx_error_set(err, status, 0, "no memory to open a store");
+	else
+		status = hapax_store_attach(
+			&store->base, &redis_ops[store->client.session.is_durable],
+			(const char *)hidden.data, &complete, err);
+	hx_buf_done(&hidden);
 	if (status != HAPAX_OK) {
 		hx_redis_client_close(&store->client);
 		store_free(store);
