@@ -275,11 +275,13 @@ static void read_input(struct hx_connection *connection)
 static void on_ready(struct hx_watch *watch, unsigned ready)
 {
 	struct hx_connection *connection = watch->context;
+	bool shakes_hands = connection->tls != NULL && !connection->is_secured;
 
-	/* The handshake may wait for either, whatever is asked of it. */
-	if ((ready & HX_READY_OUT) || (connection->tls != NULL && !connection->is_secured))
+	/* A handshake may wait for either, whatever is asked of it; reading moves it on. */
+	if ((ready & HX_READY_OUT) || shakes_hands)
 		send_output(connection);
-	if (is_live(connection) && (ready & (HX_READY_IN | HX_READY_END | HX_READY_ERROR)))
+	if (is_live(connection) &&
+	    (shakes_hands || (ready & (HX_READY_IN | HX_READY_END | HX_READY_ERROR))))
 		read_input(connection);
 	/* Nobody reads, so nobody else would notice that the connection is dead. */
 	if (is_live(connection) && (ready & HX_READY_ERROR) && !may_read(connection))

@@ -20,10 +20,8 @@ static const struct {
 	const char *scheme; /* with its colon */
 	open_fn *open;
 } schemes[] = {
-	{"memory:", hx_memory_open},
-	{"redis:", hx_redis_open},
-	{"rediss:", hx_redis_open},
-	{"redis+unix:", hx_redis_open},
+	{"memory:", hx_memory_open}, {"redis:", hx_redis_open},
+	{"rediss:", hx_redis_open},  {"redis+unix:", hx_redis_open},
 #if HX_HAVE_SQLITE
 	{"sqlite:", hx_sqlite_open},
 #endif
