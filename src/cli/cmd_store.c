@@ -16,24 +16,6 @@
 #include "cli/report.h"
 #include "cli/text.h"
 
-/* The store that an operand names, in place of the one of the settings. */
-static int open_named(
-	struct hx_invocation *inv, const char *url, enum hx_open mode,
-	struct hapax_store **ret_store)
-{
-	struct hx_settings *settings = &inv->settings;
-
-	if (url != NULL) {
-		if (strlen(url) >= sizeof(settings->store_url))
-			return hx_report_usage(
-				inv->command->name, "the store's URL was longer than %zu bytes",
-				sizeof(settings->store_url) - 1);
-		memcpy(settings->store_url, url, strlen(url) + 1);
-		settings->store_is_default = false;
-	}
-	return hx_settings_open(inv, mode, ret_store);
-}
-
 /* ------------------------------------------------------------------ info */
 
 static const struct {
@@ -114,7 +96,8 @@ static int run_info(struct hx_invocation *inv, char **operands, size_t count)
 	struct hapax_stats stats = HAPAX_STATS_INIT;
 	struct hapax_store *store = NULL;
 	struct hapax_error err;
-	int code = open_named(inv, count > 0 ? operands[0] : NULL, HX_OPEN_EXISTING, &store);
+	int code =
+		hx_settings_open_url(inv, count > 0 ? operands[0] : NULL, HX_OPEN_EXISTING, &store);
 
 	if (code != HX_EXIT_OK)
 		return code;
@@ -192,9 +175,9 @@ static int run_copy(struct hx_invocation *inv, char **operands, size_t count)
 	(void)count;
 	if (strcmp(operands[0], operands[1]) == 0)
 		return hx_report_usage(inv->command->name, "source and target were the same store");
-	code = open_named(inv, operands[0], HX_OPEN_EXISTING, &source);
+	code = hx_settings_open_url(inv, operands[0], HX_OPEN_EXISTING, &source);
 	if (code == HX_EXIT_OK)
-		code = open_named(inv, operands[1], HX_OPEN_CREATE, &target);
+		code = hx_settings_open_url(inv, operands[1], HX_OPEN_CREATE, &target);
 	if (code == HX_EXIT_OK)
 		code = copy_records(inv, source, target);
 	hapax_store_close(target);
@@ -210,7 +193,8 @@ static int run_restored(struct hx_invocation *inv, char **operands, size_t count
 	struct hx_json_out json;
 	struct hapax_error err;
 	uint64_t token = 0;
-	int code = open_named(inv, count > 0 ? operands[0] : NULL, HX_OPEN_EXISTING, &store);
+	int code =
+		hx_settings_open_url(inv, count > 0 ? operands[0] : NULL, HX_OPEN_EXISTING, &store);
 
 	if (code != HX_EXIT_OK)
 		return code;

@@ -27,7 +27,7 @@ PROGRAM = pathlib.Path(os.environ.get("HAPAX_PROGRAM", ROOT / "build/hapax")).re
 TIMEOUT_SECONDS = 60
 
 COMMANDS = ["run", "claim", "renew", "complete", "release", "park", "resolve", "check", "lookup", "explain", "forget"]
-COMMANDS += ["keys", "stats", "gc", "store", "fsck", "key", "uuid7", "backtest", "completion", "help", "version"]
+COMMANDS += ["keys", "stats", "gc", "store", "fsck", "journal", "key", "uuid7", "backtest", "completion", "help", "version"]
 
 # Those that use a store and have exit codes of their own; run passes on those of its command.
 STORE_COMMANDS = ["check", "lookup", "forget", "keys", "stats", "gc", "claim", "explain", "resolve"]
@@ -179,12 +179,12 @@ class Cli:
         )
         return Result([line], done.returncode, done.stdout, done.stderr)
 
-    def seed(self, command, key, *arguments):
+    def seed(self, command, key, *arguments, store=None):
         """tests/cli/seed.c; key and a body are bytes or text."""
         hexed = [a.hex() if isinstance(a, bytes) else str(a) for a in arguments]
         key = key if isinstance(key, bytes) else key.encode()
         done = subprocess.run(
-            [seed_program(), self.store, command, key.hex(), *hexed],
+            [seed_program(), store or self.store, command, key.hex(), *hexed],
             env=self.env(),
             timeout=TIMEOUT_SECONDS,
             capture_output=True,
@@ -255,7 +255,7 @@ def compiled(name, source):
     target = pathlib.Path(tempfile.gettempdir()) / f"hapax-{os.getpid()}-{source.stem}"
     if not target.exists():
         command = ["cc", "-std=c11", f"-I{ROOT}/include", str(source), "-o", str(target)]
-        command += [str(PROGRAM.parent / "libhapax.a"), "-lcrypto", "-lsqlite3", "-lpthread"]
+        command += [str(PROGRAM.parent / "libhapax.a"), "-lssl", "-lcrypto", "-lsqlite3", "-lpthread"]
         command += os.environ.get("HAPAX_CFLAGS", "").split()
         subprocess.run(command, check=True)
         _made.append(target)
