@@ -5,6 +5,7 @@
 #include "store/redis/operation.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -79,11 +80,9 @@ bool hx_redis_group_only_reads(const struct hapax_op *ops, size_t count)
 }
 
 /* The body that will be stored: one that is too large leaves a tombstone. */
-static struct hapax_bytes body_to_store(const struct hapax_op *op, uint64_t result_size_max)
+static struct hapax_bytes body_to_store(const struct hapax_result *result, uint64_t size_max)
 {
-	if (op->result == NULL || op->result->body.size > result_size_max)
-		return hx_bytes(NULL, 0);
-	return op->result->body;
+	return result->body.size > size_max ? hx_bytes(NULL, 0) : result->body;
 }
 
 static size_t result_size(const struct hapax_op *op)
@@ -98,6 +97,9 @@ static size_t room_wanted(const struct hapax_op *op)
 		return ROOM_FIRST;
 	if (op->type == HAPAX_OP_COMPLETE)
 		return base_size(op) + result_size(op);
+	if (op->type == HAPAX_OP_LOAD)
+		return base_size(op) + PEOPLE_SIZE_MAX + op->load->result.headers.size +
+			op->load->result.body.size;
 	return op->type == HAPAX_OP_LOOKUP ? 0 : base_size(op) + PEOPLE_SIZE_MAX;
 }
 
@@ -150,7 +152,8 @@ static char *letters(const struct hapax_op *op, uint64_t result_size_max, char *
 		*at++ = 'w';
 	if (op->private_state & ROOM_IS_ALL)
 		*at++ = 'l';
-	if (op->type == HAPAX_OP_CLAIM && op->on_lapse == HAPAX_ON_LAPSE_PARK)
+	if ((op->type == HAPAX_OP_CLAIM && op->on_lapse == HAPAX_ON_LAPSE_PARK) ||
+	    (op->type == HAPAX_OP_LOAD && op->load->on_lapse == HAPAX_ON_LAPSE_PARK))
 		*at++ = 'p';
 	if (op->flags & HAPAX_OP_FORCE)
 		*at++ = 'f';
@@ -184,11 +187,9 @@ static enum hapax_status put_span(struct hapax_buf *buf, int64_t span_ms)
 }
 
 static enum hapax_status put_result(
-	struct hapax_buf *buf, const struct hapax_op *op, uint64_t result_size_max)
+	struct hapax_buf *buf, const struct hapax_result *result, uint64_t result_size_max)
 {
-	static const struct hapax_result none = {0};
-	const struct hapax_result *result = op->result == NULL ? &none : op->result;
-	struct hapax_bytes body = body_to_store(op, result_size_max);
+	struct hapax_bytes body = body_to_store(result, result_size_max);
 	uint64_t omitted =
 		body.size == result->body.size ? result->omitted_bytes : result->body.size;
 	enum hapax_status status = hx_resp_put_text(
@@ -212,16 +213,84 @@ static enum hapax_status put_result(
 	return status == HAPAX_OK ? hx_resp_put_bulk(buf, body) : status;
 }
 
-static enum hapax_status put_op(
-	const struct hx_redis_encoder *encoder, struct hapax_buf *buf, const struct hapax_op *op)
+/* What an operation says beside its type, flags and room. */
+struct arguments {
+	int64_t lease_ms;
+	int64_t ttl_ms;
+	const unsigned char *fingerprint; /* NULL: none */
+	size_t fingerprint_size;
+	const unsigned char *attempt_id; /* NULL: none */
+	struct hapax_bytes owner;
+	struct hapax_bytes error;
+	uint64_t token;
+	struct hapax_bytes expected;
+	const struct hapax_result *result;
+	char head[192]; /* of a record to load */
+};
+
+static const struct hapax_result no_result;
+
+static void gather(const struct hapax_op *op, struct arguments *out)
 {
 	bool is_claim = op->type == HAPAX_OP_CLAIM;
 	bool has_print = is_claim || op->type == HAPAX_OP_CHECK;
+
+	*out = (struct arguments){
+		.lease_ms = op->lease_ms,
+		.ttl_ms = op->ttl_ms,
+		.fingerprint = has_print ? op->fingerprint : NULL,
+		.fingerprint_size = HAPAX_FINGERPRINT_SIZE,
+		.attempt_id = is_claim ? op->attempt_id : NULL,
+		.owner = is_claim ? op->owner : hx_bytes(NULL, 0),
+		.error = op->error,
+		.token = op->token,
+		.expected = op->expected,
+		.result = op->result == NULL ? &no_result : op->result,
+	};
+}
+
+/* The same of a record to load; see operate.lua. */
+static void gather_load(const struct hapax_record *record, struct arguments *out)
+{
+	bool has_id = record->state == HAPAX_STATE_CLAIMED || record->state == HAPAX_STATE_PARKED;
+	char expires[24] = "-";
+	int size;
+
+	*out = (struct arguments){
+		.lease_ms = record->lease_ends_ms,
+		.ttl_ms = record->ttl_ms,
+		.fingerprint = record->fingerprint_size == 0 ? NULL : record->fingerprint,
+		.fingerprint_size = record->fingerprint_size,
+		.attempt_id = has_id ? record->attempt_id : NULL,
+		.owner = record->owner,
+		.error = record->error,
+		.token = record->token,
+		.result = &record->result,
+	};
+	if (record->expires_ms != HAPAX_TIME_NEVER)
+		(void)snprintf(expires, sizeof(expires), "%lld", (long long)record->expires_ms);
+	size = snprintf(
+		out->head, sizeof(out->head), "%s %u %lld %lld %s %s",
+		hapax_state_name(record->state), (unsigned)record->attempt,
+		(long long)record->first_seen_ms, (long long)record->changed_ms, expires,
+		hapax_origin_name(record->origin));
+	assert(size > 0 && (size_t)size < sizeof(out->head));
+	out->expected = hx_bytes(out->head, (size_t)size);
+}
+
+static enum hapax_status put_op(
+	const struct hx_redis_encoder *encoder, struct hapax_buf *buf, const struct hapax_op *op)
+{
+	struct arguments arguments;
 	char flags[16];
 	char *end = letters(op, encoder->options->result_size_max, flags);
 	size_t room = op->record == NULL ? 0 : op->buf->capacity;
 	enum hapax_status status = hx_resp_put_text(buf, hapax_op_type_name(op->type));
 
+	if (op->type == HAPAX_OP_LOAD)
+		gather_load(op->load, &arguments);
+	else
+		gather(op, &arguments);
 	if (op->private_state & ROOM_IS_ALL && room > op->buf->size_max)
 		room = op->buf->size_max;
 	if (status == HAPAX_OK)
@@ -231,22 +300,26 @@ static enum hapax_status put_op(
 	if (status == HAPAX_OK)
 		status = hx_resp_put_bulk_integer(buf, (int64_t)base_size(op));
 	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk_integer(buf, op->lease_ms);
+		status = arguments.lease_ms == 0
+			? hx_resp_put_text(buf, "")
+			: hx_resp_put_bulk_integer(buf, arguments.lease_ms);
 	if (status == HAPAX_OK)
-		status = put_span(buf, op->ttl_ms);
+		status = put_span(buf, arguments.ttl_ms);
 	if (status == HAPAX_OK)
-		status = put_hex(buf, has_print ? op->fingerprint : NULL, HAPAX_FINGERPRINT_SIZE);
+		status = put_hex(buf, arguments.fingerprint, arguments.fingerprint_size);
 	if (status == HAPAX_OK)
-		status = put_hex(buf, is_claim ? op->attempt_id : NULL, HAPAX_ATTEMPT_ID_SIZE);
+		status = put_hex(buf, arguments.attempt_id, HAPAX_ATTEMPT_ID_SIZE);
 	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk(buf, is_claim ? op->owner : hx_bytes(NULL, 0));
+		status = hx_resp_put_bulk(buf, arguments.owner);
 	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk(buf, op->error);
+		status = hx_resp_put_bulk(buf, arguments.error);
 	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk_integer(buf, (int64_t)op->token);
+		status = hx_resp_put_bulk_integer(buf, (int64_t)arguments.token);
 	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk(buf, op->expected);
-	return status == HAPAX_OK ? put_result(buf, op, encoder->options->result_size_max) : status;
+		status = hx_resp_put_bulk(buf, arguments.expected);
+	if (status != HAPAX_OK)
+		return status;
+	return put_result(buf, arguments.result, encoder->options->result_size_max);
 }
 
 static enum hapax_status put_names(
@@ -431,14 +504,19 @@ static bool next_word(
 	return *ret_number >= 0;
 }
 
-static bool next_hex(struct hapax_bytes *rest, unsigned char *out, size_t size, bool *ret_present)
+/* Of one of the two sizes, or none. */
+static bool next_hex(
+	struct hapax_bytes *rest, unsigned char *out, size_t size, size_t short_size,
+	uint32_t *ret_size)
 {
 	struct hapax_bytes text;
 
 	if (!next_text(rest, &text))
 		return false;
-	*ret_present = text.size != 0;
-	return text.size == 0 || (text.size == 2 * size && hx_hex_decode(text, out));
+	*ret_size = (uint32_t)(text.size / 2);
+	return text.size == 0 ||
+		((text.size == 2 * size || text.size == 2 * short_size) &&
+	         hx_hex_decode(text, out));
 }
 
 static bool read_result(struct hapax_bytes *rest, struct hapax_result *ret_result)
@@ -463,7 +541,7 @@ static bool read_head(struct hapax_bytes *rest, struct hapax_record *record)
 {
 	int state = 0, lapse = 0, origin = 0;
 	int64_t token = 0, attempt = 0;
-	bool has_print = false, has_attempt_id = false;
+	uint32_t attempt_id_size = 0;
 
 	if (!next_word(rest, state_name, HAPAX_STATE_PARKED + 1, &state) ||
 	    !next_integer(rest, &token) || !next_integer(rest, &attempt) ||
@@ -473,8 +551,12 @@ static bool read_head(struct hapax_bytes *rest, struct hapax_record *record)
 	    !next_or(rest, HAPAX_TTL_FOREVER, &record->ttl_ms) ||
 	    !next_word(rest, lapse_name, HAPAX_ON_LAPSE_PARK + 1, &lapse) ||
 	    !next_word(rest, origin_name, HAPAX_ORIGIN_SET + 1, &origin) ||
-	    !next_hex(rest, record->fingerprint, HAPAX_FINGERPRINT_SIZE, &has_print) ||
-	    !next_hex(rest, record->attempt_id, HAPAX_ATTEMPT_ID_SIZE, &has_attempt_id) ||
+	    !next_hex(
+		    rest, record->fingerprint, HAPAX_FINGERPRINT_SIZE, HAPAX_FINGERPRINT_SHORT_SIZE,
+		    &record->fingerprint_size) ||
+	    !next_hex(
+		    rest, record->attempt_id, HAPAX_ATTEMPT_ID_SIZE, HAPAX_ATTEMPT_ID_SIZE,
+		    &attempt_id_size) ||
 	    !next_text(rest, &record->owner) || !next_text(rest, &record->error) || token < 0 ||
 	    attempt < 0 || attempt > UINT32_MAX)
 		return false;
@@ -483,7 +565,6 @@ static bool read_head(struct hapax_bytes *rest, struct hapax_record *record)
 	record->origin = (enum hapax_origin)origin;
 	record->token = (uint64_t)token;
 	record->attempt = (uint32_t)attempt;
-	record->fingerprint_size = has_print ? HAPAX_FINGERPRINT_SIZE : 0;
 	return true;
 }
 
