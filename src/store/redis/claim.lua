@@ -7,6 +7,7 @@
 do
 	local call = redis.call
 	local name = KEYS[5]
+	local format = string.format
 	local books, now, micros
 
 	local function look()
@@ -29,6 +30,8 @@ do
 		if not is_check and tonumber(books[6] or 0) >= tonumber(parked_max) then
 			return nil
 		end
+		-- Whole numbers as text: the server would write them as fractions, which is slow.
+		local number, time = format('%d', token), format('%d', now)
 		local print, ttl = ARGV[9], ARGV[8]
 		local member = string.sub(name, #ARGV[2] + 2)
 		local size = 600 + 4 * #member + #print
@@ -38,7 +41,7 @@ do
 			ends = now + tonumber(ARGV[7])
 		end
 		if ttl ~= '' then
-			due = (ends or now) + tonumber(ttl)
+			due = format('%d', (ends or now) + tonumber(ttl))
 			more[1], more[2] = 'ttl', ttl
 		end
 		if print ~= '' then
@@ -50,8 +53,8 @@ do
 				more[#more + 1] = 'expires'
 				more[#more + 1] = due
 			end
-			call('HSET', name, 'state', 'done', 'token', token, 'attempt', 1, 'seen', now, 'changed', now,
-				'origin', 'check', 'bytes', size, unpack(more))
+			call('HSET', name, 'state', 'done', 'token', number, 'attempt', '1', 'seen', time, 'changed',
+				time, 'origin', 'check', 'bytes', format('%d', size), unpack(more))
 			call('PUBLISH', ARGV[2] .. ':events', 'done ' .. member)
 		else
 			if ARGV[11] ~= '' then
@@ -62,15 +65,16 @@ do
 				more[#more + 1] = 'lapse'
 				more[#more + 1] = 'park'
 			end
-			call('HSET', name, 'state', 'claimed', 'token', token, 'attempt', 1, 'seen', now, 'changed', now,
-				'lease', ends, 'origin', 'claim', 'by', ARGV[10], 'bytes', size, unpack(more))
+			call('HSET', name, 'state', 'claimed', 'token', number, 'attempt', '1', 'seen', time, 'changed',
+				time, 'lease', format('%d', ends), 'origin', 'claim', 'by', ARGV[10], 'bytes',
+				format('%d', size), unpack(more))
 		end
 		if due then
 			call('ZADD', KEYS[2], due, member)
 		end
-		call('ZADD', KEYS[3], 0, member)
-		call('HSET', KEYS[1], 'now', now, 'token', token, 'bytes', tonumber(books[3] or 0) + size,
-			is_check and 'done' or 'claimed', tonumber(books[is_check and 5 or 4] or 0) + 1)
+		call('ZADD', KEYS[3], '0', member)
+		call('HSET', KEYS[1], 'now', time, 'token', number, 'bytes', format('%d', (books[3] or 0) + size),
+			is_check and 'done' or 'claimed', format('%d', (books[is_check and 5 or 4] or 0) + 1))
 		return {'took', token, now}
 	end
 

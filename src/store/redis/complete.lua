@@ -6,6 +6,7 @@
 -- Answers {'ended', attempt, seen, when it expires or -1} for a claim, else as operate.lua does.
 do
 	local call = redis.call
+	local format = string.format
 	local name = KEYS[5]
 
 	local function finish(row)
@@ -24,7 +25,7 @@ do
 		end
 		if row[5] then
 			expires = now + tonumber(row[5])
-			more[1], more[2] = 'expires', expires
+			more[1], more[2] = 'expires', format('%d', expires)
 		end
 		if ARGV[7] then
 			local names = {'kind', 'class', 'status', 'omitted', 'headers', 'body'}
@@ -36,14 +37,16 @@ do
 				end
 			end
 		end
+		-- Whole numbers as text: the server would write them as fractions, which is slow.
+		local time = format('%d', now)
 		-- First, because it needs no memory: what follows may then be written although the server is full.
 		call('HDEL', name, 'lease', 'by', 'owner', 'error')
-		call('HSET', name, 'state', 'done', 'changed', now, 'bytes', size, unpack(more))
+		call('HSET', name, 'state', 'done', 'changed', time, 'bytes', format('%d', size), unpack(more))
 		if row[5] then
-			call('ZADD', KEYS[2], expires, member)
+			call('ZADD', KEYS[2], more[2], member)
 		end
-		call('HSET', KEYS[1], 'now', now, 'bytes', tonumber(books[2] or 0) + size - tonumber(row[6] or 0),
-			'claimed', tonumber(books[3] or 0) - 1, 'done', tonumber(books[4] or 0) + 1)
+		call('HSET', KEYS[1], 'now', time, 'bytes', format('%d', (books[2] or 0) + size - (row[6] or 0)),
+			'claimed', format('%d', (books[3] or 0) - 1), 'done', format('%d', (books[4] or 0) + 1))
 		call('PUBLISH', ARGV[2] .. ':events', 'done ' .. member)
 		return {'ended', tonumber(row[3]), tonumber(row[4]), expires}
 	end
