@@ -12,16 +12,26 @@
 /* Made from the .lua files beside this one. */
 extern const char hx_redis_prelude_lua[];
 extern const char hx_redis_operate_lua[];
+extern const char hx_redis_claim_lua[];
+extern const char hx_redis_complete_lua[];
 extern const char hx_redis_sweep_lua[];
 extern const char hx_redis_scan_lua[];
 extern const char hx_redis_stats_lua[];
 extern const char hx_redis_count_lua[];
 extern const char hx_redis_hours_lua[];
 
-static const char *const bodies[HX_REDIS_SCRIPT_COUNT] = {
-	[HX_REDIS_OPERATE] = hx_redis_operate_lua, [HX_REDIS_SWEEP] = hx_redis_sweep_lua,
-	[HX_REDIS_SCAN] = hx_redis_scan_lua,       [HX_REDIS_STATS] = hx_redis_stats_lua,
-	[HX_REDIS_COUNT] = hx_redis_count_lua,     [HX_REDIS_HOURS] = hx_redis_hours_lua,
+enum { PARTS = 3 };
+
+/* The parts of each script, in order. */
+static const char *const texts[HX_REDIS_SCRIPT_COUNT][PARTS] = {
+	[HX_REDIS_OPERATE] = {"", hx_redis_prelude_lua, hx_redis_operate_lua},
+	[HX_REDIS_CLAIM] = {hx_redis_claim_lua, hx_redis_prelude_lua, hx_redis_operate_lua},
+	[HX_REDIS_COMPLETE] = {hx_redis_complete_lua, hx_redis_prelude_lua, hx_redis_operate_lua},
+	[HX_REDIS_SWEEP] = {"", hx_redis_prelude_lua, hx_redis_sweep_lua},
+	[HX_REDIS_SCAN] = {"", hx_redis_prelude_lua, hx_redis_scan_lua},
+	[HX_REDIS_STATS] = {"", hx_redis_prelude_lua, hx_redis_stats_lua},
+	[HX_REDIS_COUNT] = {"", hx_redis_prelude_lua, hx_redis_count_lua},
+	[HX_REDIS_HOURS] = {"", hx_redis_prelude_lua, hx_redis_hours_lua},
 };
 
 /* In the order in which prelude.lua has them. */
@@ -29,20 +39,19 @@ static const char *const books[HX_REDIS_BOOKS] = {"meta", "due", "keys", "parked
 
 enum hapax_status hx_redis_script_load(struct hapax_buf *buf, enum hx_redis_script script)
 {
-	size_t prelude_size = strlen(hx_redis_prelude_lua);
-	size_t body_size = strlen(bodies[script]);
+	size_t size = 0;
 	enum hapax_status status = hx_resp_put_array(buf, 3);
 
+	for (int i = 0; i < PARTS; i++)
+		size += strlen(texts[script][i]);
 	if (status == HAPAX_OK)
 		status = hx_resp_put_text(buf, "SCRIPT");
 	if (status == HAPAX_OK)
 		status = hx_resp_put_text(buf, "LOAD");
 	if (status == HAPAX_OK)
-		status = hx_buf_printf(buf, "$%zu\r\n", prelude_size + body_size);
-	if (status == HAPAX_OK)
-		status = hx_buf_append(buf, hx_redis_prelude_lua, prelude_size);
-	if (status == HAPAX_OK)
-		status = hx_buf_append(buf, bodies[script], body_size);
+		status = hx_buf_printf(buf, "$%zu\r\n", size);
+	for (int i = 0; i < PARTS && status == HAPAX_OK; i++)
+		status = hx_buf_append(buf, texts[script][i], strlen(texts[script][i]));
 	return status == HAPAX_OK ? hx_buf_append(buf, "\r\n", 2) : status;
 }
 

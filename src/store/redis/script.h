@@ -2,7 +2,8 @@
 /*
  * script.h - the Lua scripts that run in the server, and the commands that run them.
  *
- * Every script begins with prelude.lua. The server names a script by the SHA-1 of its
+ * Every script has prelude.lua in front; those of the usual operations also operate.lua behind it,
+ * and their own part before both. The server names a script by the SHA-1 of its
  * text, which it tells when the script is loaded.
  */
 #ifndef HX_STORE_REDIS_SCRIPT_H
@@ -17,13 +18,15 @@
 
 enum hx_redis_script {
 	HX_REDIS_OPERATE,
+	HX_REDIS_CLAIM,
+	HX_REDIS_COMPLETE,
 	HX_REDIS_SWEEP,
 	HX_REDIS_SCAN,
 	HX_REDIS_STATS,
 	HX_REDIS_COUNT,
 	HX_REDIS_HOURS,
 };
-enum { HX_REDIS_SCRIPT_COUNT = 6, HX_REDIS_SHA_SIZE = 40, HX_REDIS_BOOKS = 4 };
+enum { HX_REDIS_SCRIPT_COUNT = 8, HX_REDIS_SHA_SIZE = 40, HX_REDIS_BOOKS = 4 };
 
 struct hx_redis_scripts {
 	char sha[HX_REDIS_SCRIPT_COUNT][HX_REDIS_SHA_SIZE + 1];

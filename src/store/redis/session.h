@@ -50,7 +50,7 @@ struct hx_redis_session {
 	bool is_durable;
 	char guarantee[HX_REDIS_GUARANTEE_SIZE];
 	/* Private: which replies are still to come. */
-	unsigned steps[16];
+	unsigned steps[24];
 	unsigned step_count;
 	unsigned step_next;
 };
