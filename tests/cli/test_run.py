@@ -245,7 +245,7 @@ def test_wrong_use(cli):
         (["--key", "k", "--status-fd", "1", "true"], "--status-fd: 1 is the command's own"),
         (["--key", "k", "--status-fd", "99", "true"], "descriptor 99 is not open"),
         (["--key", "k", "--scope", "a/b/c", "true"], "two slashes"),
-        (["--key", "k", "--store", "redis://x", "true"], "redis"),
+        (["--key", "k", "--store", "etcd://x", "true"], "etcd"),
     ]
     for arguments, message in wrong:
         result = cli.run("run", *arguments, code=125).says("hapax: run: ", message)
