@@ -252,43 +252,52 @@ def test_a_late_result_is_not_kept(cli):
     check_fenced(cli, log, wrapper, out)
 
 
-# Stops the program where it has its claim and not yet its lock, and only there.
-STOP_BEFORE_THE_LOCK = r"""
+# Stops the program where it has its claim and has not yet noted it in its lock, and only there.
+STOP_BEFORE_THE_NOTE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-int rename(const char *source, const char *target)
+int ftruncate64(int fd, off64_t size)
 {
-	int (*next)(const char *, const char *) = (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
+	int (*next)(int, off64_t) = (int (*)(int, off64_t))dlsym(RTLD_NEXT, "ftruncate64");
+	char name[64], path[4096] = "";
 
-	unsetenv("LD_PRELOAD");
-	if (strstr(target, "/hapax/run/") != NULL)
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	if (readlink(name, path, sizeof(path) - 1) > 0 && strstr(path, "/hapax/run/") != NULL) {
+		unsetenv("LD_PRELOAD");
 		raise(SIGSTOP);
-	return next(source, target);
+	}
+	return next(fd, size);
 }
 """
 
 
-def start_stopped(cli):
-    """A run that is stopped between its claim and its lock, past its lease."""
+def preload(cli, source):
+    """A module that is loaded before the C library and stands in for some of its functions."""
     if is_sanitized():
         raise Skip("a sanitizer does not want to be preloaded over")
-    module = cli.folder / "stop.so"
+    module = cli.folder / "preload.so"
     command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(module), "-ldl"]
-    subprocess.run(command, input=STOP_BEFORE_THE_LOCK.encode(), check=True)
+    subprocess.run(command, input=source.encode(), check=True)
+    return {"LD_PRELOAD": str(module)}
+
+
+def start_stopped(cli):
+    """A run that is stopped between its claim and its command, past its lease."""
     command = ["run", "--key", "k", "--lease", "300ms", "--", "sh", "-c", COMMAND, "command", "shared"]
-    wrapper = cli.start(*command, env={**host(cli, "host"), "LD_PRELOAD": str(module)})
+    wrapper = cli.start(*command, env={**host(cli, "host"), **preload(cli, STOP_BEFORE_THE_NOTE)})
     status = pathlib.Path(f"/proc/{wrapper.pid}/status")
     until(lambda: "T (stopped)" in status.read_text(encoding="utf-8"), "it is stopped")
-    expect(locks(cli, "host"), [])
     until(lambda: has_lapsed(cli), "the lease has lapsed")
     return wrapper
 
 
-def test_stopped_between_claim_and_lock(cli):
+def test_stopped_between_claim_and_command(cli):
     """Nobody on this host takes over from a run that is about to start; it goes on as if nothing was."""
     log = Log(cli)
     wrapper = start_stopped(cli)
@@ -302,7 +311,7 @@ def test_stopped_between_claim_and_lock(cli):
     expect((log.count("begin"), log.count("overlap"), lookup(cli)["attempt"]), (1, 0, 1))
 
 
-def test_stopped_between_claim_and_lock_and_overtaken(cli):
+def test_stopped_between_claim_and_command_and_overtaken(cli):
     """Another host took over meanwhile: the command is not started at all."""
     log = Log(cli)
     wrapper = start_stopped(cli)
