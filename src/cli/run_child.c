@@ -125,6 +125,7 @@ void hx_run_child_init(struct hx_run_child *child, struct hx_run_ledger *ledger)
 	/* On a terminal the command must stay in the foreground, where we are. */
 	child->group = isatty(STDIN_FILENO) || hx_process_in_foreground() ? 0 : HX_PROCESS_GROUP;
 	child->has_ended = false;
+	child->was_stopped = false;
 	child->is_lost = false;
 	child->stop = HX_RUN_STOP_NONE;
 	child->asked = 0;
@@ -263,6 +264,7 @@ static void look_for_stop(struct hx_run_child *child)
 {
 	int number = child->has_ended ? 0 : hx_process_stopped(child->pid);
 
+	child->was_stopped = child->was_stopped || number != 0;
 	if ((number == SIGTTIN || number == SIGTTOU) && !(child->notes & NOTE_TERMINAL_SAID))
 		child->notes |= NOTE_TERMINAL | NOTE_TERMINAL_SAID;
 }
@@ -287,6 +289,8 @@ static void take_signals(struct hx_run_child *child)
 		/* The terminal has told everybody in its foreground group. */
 		if (child->group != 0 || !signal.is_from_terminal)
 			signal_child(child, signal.number);
+		if (child->was_stopped && hx_run_signal_is_end(signal.number))
+			signal_child(child, SIGCONT);
 	}
 }
 

@@ -146,6 +146,8 @@ class Cli:
         command = [str(program or PROGRAM), *arguments]
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
+        # Without the terminal of whoever runs the tests.
+        options.setdefault("start_new_session", True)
         if "stdin" not in options:
             options["input"] = input
         done = subprocess.run(
@@ -164,6 +166,7 @@ class Cli:
     def start(self, *arguments, env=None, **options):
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
+        options.setdefault("start_new_session", True)
         return subprocess.Popen([str(PROGRAM), *arguments], env=self.env(**(env or {})), **options)
 
     def shell(self, line, **options):
@@ -174,6 +177,7 @@ class Cli:
             cwd=self.folder,
             timeout=TIMEOUT_SECONDS,
             capture_output=True,
+            start_new_session=True,
             check=False,
             **options,
         )
