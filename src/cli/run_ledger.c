@@ -463,7 +463,7 @@ enum hapax_status hx_run_ledger_finish(
 		return describe(HAPAX_ERR_UNCERTAIN, err);
 	status = describe(ledger->end_status, err);
 	if (status == HAPAX_ERR_LIMIT && op.result != NULL)
-		return complete_without_body(ledger, &op, err);
+		status = complete_without_body(ledger, &op, err);
 	if (status == HAPAX_ERR_FAILED || status == HAPAX_ERR_UNCERTAIN)
 		return settle(ledger, &op, status, err);
 	return status;

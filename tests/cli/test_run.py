@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pty
+import select
 import signal
 import subprocess
 
@@ -413,6 +414,8 @@ def on_a_terminal(cli, *arguments):
 def read_until(terminal, text):
     shown = b""
     while text not in shown:
+        if not select.select([terminal], [], [], TIMEOUT_SECONDS)[0]:
+            raise AssertionError(f"timed out waiting for {text!r}; there is {shown!r}")
         shown += os.read(terminal, 4096)
     return shown
 
