@@ -146,6 +146,8 @@ class Cli:
         command = [str(program or PROGRAM), *arguments]
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
+        # Without the terminal of whoever runs the tests.
+        options.setdefault("start_new_session", True)
         if "stdin" not in options:
             options["input"] = input
         done = subprocess.run(
@@ -164,6 +166,7 @@ class Cli:
     def start(self, *arguments, env=None, **options):
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
+        options.setdefault("start_new_session", True)
         return subprocess.Popen([str(PROGRAM), *arguments], env=self.env(**(env or {})), **options)
 
     def shell(self, line, **options):
@@ -174,6 +177,7 @@ class Cli:
             cwd=self.folder,
             timeout=TIMEOUT_SECONDS,
             capture_output=True,
+            start_new_session=True,
             check=False,
             **options,
         )
@@ -228,6 +232,17 @@ def public_program(cli):
         shutil.copy(PROGRAM, target / "hapax")
     os.chmod(cli.folder, 0o755)
     return target / "hapax"
+
+
+def kill_left(folder):
+    """Kill what a test that failed has left: whatever has its folder in its environment."""
+    mark = f"TMPDIR={folder}\0".encode()
+    for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark in path.read_bytes():
+                os.kill(int(path.parent.name), signal.SIGKILL)
+        except OSError:
+            pass
 
 
 def catches(process, number):
