@@ -202,7 +202,10 @@ static enum hapax_status start(
 {
 	enum hapax_status status = HAPAX_OK;
 
-	if (processor->options.wake == NULL && processor->has_lease)
+	/* In a caller's transaction nothing is ever due; but steps that wait for a tick need one. */
+	if (processor->options.wake == NULL &&
+	    (processor->has_lease ||
+	     (processor->options.flags & HAPAX_PROCESSOR_STEPS_IN_TICK) != 0))
 		status = hx_ticker_start(processor, err);
 	if (status == HAPAX_OK)
 		status = hx_processor_begin_one(
