@@ -213,10 +213,11 @@ static bool is_too_late(const struct judge_key *key, enum hapax_op_type type)
 }
 
 static void with_token(
-	struct sim_world *world, struct judge_key *key, const struct hapax_op *op,
-	struct sim_call *call)
+	struct sim_world *world, struct judge_key *key, const struct sim_applied *applied)
 {
-	bool is_current = op->token == key->token && key->state != HAPAX_STATE_ABSENT &&
+	const struct hapax_op *op = applied->op;
+	struct sim_call *call = applied->call;
+	bool is_current = applied->token == key->token && key->state != HAPAX_STATE_ABSENT &&
 		!is_expired(world, key);
 
 	if (op->outcome == HAPAX_OUTCOME_SKIPPED)
@@ -251,13 +252,13 @@ static void with_token(
 	}
 }
 
-void judge_applied(
-	struct sim_world *world, const struct hapax_op *op, struct sim_call *call, bool is_grouped)
+void judge_applied(struct sim_world *world, const struct sim_applied *applied)
 {
+	const struct hapax_op *op = applied->op;
 	struct judge_key *key = key_of(world, op);
 
 	sim_log(world, "store: %s k%u of c%llu token %llu: %s %s", hapax_op_type_name(op->type),
-	        number_of(world, key), (unsigned long long)call->number,
+	        number_of(world, key), (unsigned long long)applied->call->number,
 	        (unsigned long long)op->token, hapax_outcome_name(op->outcome),
 	        hapax_status_name(op->status));
 	if (op->status != HAPAX_OK && op->status != HAPAX_ERR_FENCED) {
@@ -265,9 +266,9 @@ void judge_applied(
 		return;
 	}
 	if (op->type == HAPAX_OP_CLAIM)
-		claimed(world, key, op, call, is_grouped);
+		claimed(world, key, op, applied->call, applied->is_grouped);
 	else
-		with_token(world, key, op, call);
+		with_token(world, key, applied);
 }
 
 void judge_group(struct sim_world *world, const struct hapax_op *ops, size_t count)

@@ -259,8 +259,13 @@ struct sim_call *sim_call_new(
 void sim_calls_begin(struct sim_process *process, struct sim_call *const *calls, size_t count);
 
 /* judge.c */
-void judge_applied(
-	struct sim_world *world, const struct hapax_op *op, struct sim_call *call, bool is_grouped);
+struct sim_applied {
+	const struct hapax_op *op; /* as the store answered it */
+	struct sim_call *call;
+	uint64_t token; /* that it was sent with: the answer may write another over it */
+	bool is_grouped;
+};
+void judge_applied(struct sim_world *world, const struct sim_applied *applied);
 /* All operations of a group took effect, or none. */
 void judge_group(struct sim_world *world, const struct hapax_op *ops, size_t count);
 /* The store was swept until it was done, and says that it gave up so many claims. */

@@ -45,14 +45,21 @@ static size_t group_end(const struct hapax_op *ops, size_t first)
 /* Let the real store do it, and let the judge see it. */
 static void apply(struct sim_world *world, struct hapax_op *ops, size_t count)
 {
+	uint64_t *tokens = sim_alloc(world, count * sizeof(*tokens));
 	size_t end;
 
 	world->submits++;
+	for (size_t i = 0; i < count; i++)
+		tokens[i] = ops[i].token;
 	(void)hapax_store_run(world->store.store, ops, count, NULL);
 	for (size_t first = 0; first < count; first = end) {
 		end = group_end(ops, first);
-		for (size_t i = first; i < end; i++)
-			judge_applied(world, &ops[i], call_of(&ops[i]), end - first > 1);
+		for (size_t i = first; i < end; i++) {
+			struct sim_applied applied = {
+				&ops[i], call_of(&ops[i]), tokens[i], end - first > 1};
+
+			judge_applied(world, &applied);
+		}
 		judge_group(world, &ops[first], end - first);
 	}
 }
