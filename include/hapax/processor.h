@@ -343,8 +343,9 @@ HAPAX_API uint32_t hapax_run_attempt(const struct hapax_run *run);
 
 /*
  * Do what is due: renew, wake, repeat, give up, and tell steps that wait for it.
- * Returns when it must be called again, as boot_ms of the processor's clock; a time
- * that has passed: at once; HAPAX_TIME_NEVER: when wake says so. One thread at a time; calling it too early does no harm.
+ * Returns when it must be called again, as boot_ms of the processor's clock; the
+ * present, or a time that has passed: at once; HAPAX_TIME_NEVER: when wake says so.
+ * One thread at a time; calling it too early does no harm.
  */
 HAPAX_API int64_t hapax_processor_tick(struct hapax_processor *processor);
 

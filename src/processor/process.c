@@ -6,7 +6,8 @@
  * the store answers at once (direct.c). Else the caller's thread begins the run,
  * sleeps until it is decided, works, finishes and sleeps until the end. Steps are told
  * on whatever thread brings them about; they write into the call, which lives on the
- * caller's stack, and set its events.
+ * caller's stack, and set its events. On a store that shares the caller's transaction
+ * all of it is bracketed (tx.h).
  */
 #include "processor/process.h"
 
@@ -22,6 +23,7 @@
 #include "base/thread.h"
 #include "processor/direct.h"
 #include "processor/processor.h"
+#include "processor/tx.h"
 
 struct hapax_call {
 	struct hx_event decided; /* told RUN, or END without it */
@@ -34,6 +36,7 @@ struct hapax_call {
 	struct hapax_work work;
 	struct hapax_buf body;
 	char error[HAPAX_ERROR_MESSAGE_SIZE];
+	struct hx_tx tx;
 };
 
 /* Copy into buf, which has the room. */
@@ -130,7 +133,7 @@ static void work(
 	struct hapax_error err;
 
 	fill_work(call, origin);
-	outcome = handler(&call->work, context);
+	outcome = hx_tx_handle(&call->tx, &call->work, handler, context);
 	if ((unsigned)outcome > HAPAX_RUN_AMBIGUOUS)
 		outcome = hapax_work_fail(
 			&call->work, HAPAX_RUN_AMBIGUOUS, "the handler returned no known outcome");
@@ -149,13 +152,15 @@ static void work(
 		assert(false && "a run that was told RUN can be finished");
 }
 
-static enum hapax_status describe_failure(
-	const struct hapax_answer *answer, struct hapax_error *err)
+static enum hapax_status describe_failure(const struct hapax_call *call, struct hapax_error *err)
 {
+	const struct hapax_answer *answer = &call->answer;
 	const char *text = "nothing ran";
 
 	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED) {
-		if (answer->status == HAPAX_ERR_FENCED)
+		if (call->tx.store != NULL)
+			text = "the work was undone, because its result could not be kept";
+		else if (answer->status == HAPAX_ERR_FENCED)
 			text = "the work ran, but somebody else has the key by now, and its result is not kept";
 		else if (answer->status == HAPAX_ERR_UNCERTAIN)
 			text = "the work ran, but nobody knows whether its result is kept";
@@ -182,6 +187,11 @@ static enum hapax_status conclude(
 		memcpy(answer, mine, size);
 		answer->size = size;
 	}
+	if (call->tx.failure.status != HAPAX_OK) {
+		if (err != NULL)
+			*err = call->tx.failure;
+		return call->tx.failure.status;
+	}
 	/* From the handler itself: where there is no buffer, the answer has no text. */
 	if (has_failed && call->work.error.size > 0)
 		return hx_error_set(
@@ -192,7 +202,7 @@ static enum hapax_status conclude(
 			(const char *)call->work.error.data);
 	if (has_failed)
 		return hx_error_set(err, HAPAX_ERR_HANDLER, 0, "the handler failed");
-	return mine->status == HAPAX_OK ? HAPAX_OK : describe_failure(mine, err);
+	return mine->status == HAPAX_OK ? HAPAX_OK : describe_failure(call, err);
 }
 
 /* Begin the run, with the claim if there is one already. */
@@ -202,7 +212,10 @@ static enum hapax_status start(
 {
 	enum hapax_status status = HAPAX_OK;
 
-	if (processor->options.wake == NULL && processor->has_lease)
+	/* In a caller's transaction nothing is ever due; but steps that wait for a tick need one. */
+	if (processor->options.wake == NULL &&
+	    (processor->has_lease ||
+	     (processor->options.flags & HAPAX_PROCESSOR_STEPS_IN_TICK) != 0))
 		status = hx_ticker_start(processor, err);
 	if (status == HAPAX_OK)
 		status = hx_processor_begin_one(
@@ -241,10 +254,15 @@ enum hapax_status hx_process(
 		return conclude(&call, answer, err);
 	if (buf != NULL)
 		hx_buf_clear(buf);
-	status = start(
-		processor, &mine, origin, directly == HX_DIRECTLY_ACQUIRED ? &direct : NULL, err);
+	status = hx_tx_begin(&call.tx, processor->store, err);
 	if (status != HAPAX_OK)
 		return status;
+	status = start(
+		processor, &mine, origin, directly == HX_DIRECTLY_ACQUIRED ? &direct : NULL, err);
+	if (status != HAPAX_OK) {
+		hx_tx_cancel(&call.tx);
+		return status;
+	}
 	hx_buf_init(&call.body, HX_RESULT_SIZE_LIMIT);
 	hx_event_wait(&call.decided);
 	if (!call.is_over) {
@@ -252,6 +270,7 @@ enum hapax_status hx_process(
 		hx_event_wait(&call.ended);
 	}
 	hx_buf_done(&call.body);
+	hx_tx_end(&call.tx, &call.answer);
 	return conclude(&call, answer, err);
 }
 
