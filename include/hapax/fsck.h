@@ -40,9 +40,9 @@ struct hapax_fsck_problem {
 	enum hapax_fsck_kind kind;
 	const char *file; /* its name in the directory; "" for the whole */
 	uint64_t offset;
-	uint64_t lsn;          /* the first that is lost; 0: not known */
-	uint64_t keys_at_risk; /* as far as known */
-	const char *what;      /* a sentence */
+	uint64_t lsn;              /* the first that is lost; 0: not known */
+	uint64_t keys_at_risk_max; /* of damage: at most so many; 0: not known */
+	const char *what;          /* a sentence */
 };
 
 /* Borrowed for the length of the call. */

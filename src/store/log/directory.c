@@ -293,6 +293,21 @@ enum hapax_status hx_log_directory_write(
 	return hx_log_directory_sync(directory, err);
 }
 
+enum hapax_status hx_log_directory_vouch(
+	struct hx_log_directory *directory, uint64_t id, struct hapax_error *err)
+{
+	uint64_t before = directory->store.log_id;
+	enum hapax_status status;
+
+	if (id <= before)
+		return HAPAX_OK;
+	directory->store.log_id = id;
+	status = hx_log_directory_write(directory, err);
+	if (status != HAPAX_OK)
+		directory->store.log_id = before;
+	return status;
+}
+
 /* The directory that holds this one. */
 static void parent_of(const struct hx_log_directory *directory, char ret_path[HX_LOG_PATH_SIZE])
 {

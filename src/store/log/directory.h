@@ -60,6 +60,13 @@ enum hapax_status hx_log_directory_read(
 enum hapax_status hx_log_directory_write(
 	struct hx_log_directory *directory, struct hapax_error *err);
 
+/*
+ * Let STORE say that log segment id has frames that are durable. Nothing is written if it says
+ * so already.
+ */
+enum hapax_status hx_log_directory_vouch(
+	struct hx_log_directory *directory, uint64_t id, struct hapax_error *err);
+
 /* Make the directory itself, and its name durable. Present is fine. */
 enum hapax_status hx_log_directory_make(
 	struct hx_log_directory *directory, struct hapax_error *err);

@@ -64,7 +64,7 @@ static bool note_problem(void *context, const struct hx_log_problem *problem)
 		.file = problem->file,
 		.offset = problem->offset,
 		.lsn = problem->lsn,
-		.keys_at_risk = problem->keys_at_risk,
+		.keys_at_risk_max = problem->keys_max,
 		.what = problem->what,
 	};
 

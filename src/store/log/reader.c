@@ -240,26 +240,16 @@ enum hapax_status hx_log_reader_witness(
 	return HAPAX_OK;
 }
 
-enum hapax_status hx_log_reader_is_zero(
-	struct hx_log_reader *reader, bool *ret_is_zero, struct hapax_error *err)
+enum hapax_status hx_log_reader_probe(
+	struct hx_log_reader *reader, uint64_t offset, enum hx_log_found *ret_found,
+	struct hx_log_frame *ret_frame, bool *ret_is_zero, struct hapax_error *err)
 {
 	static const unsigned char zeros[HX_LOG_BLOCK_SIZE];
+	enum hapax_status status = look(reader, offset, ret_found, ret_frame, err);
 
-	*ret_is_zero = true;
-	for (uint64_t offset = reader->offset; offset < reader->file_bytes;
-	     offset += HX_LOG_BLOCK_SIZE) {
-		enum hapax_status status = load(reader, offset, HX_LOG_BLOCK_SIZE, err);
-
-		if (status != HAPAX_OK)
-			return status;
-		if (!is_loaded(reader, offset, HX_LOG_BLOCK_SIZE))
-			break;
-		if (memcmp(at_offset(reader, offset), zeros, sizeof(zeros)) != 0) {
-			*ret_is_zero = false;
-			return HAPAX_OK;
-		}
-	}
-	return HAPAX_OK;
+	*ret_is_zero = status == HAPAX_OK && *ret_found == HX_LOG_FOUND_NOTHING &&
+		memcmp(at_offset(reader, offset), zeros, sizeof(zeros)) == 0;
+	return status;
 }
 
 void hx_log_entries_begin(

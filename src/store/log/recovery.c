@@ -232,20 +232,20 @@ static void save_tail(struct hx_log_directory *directory, const struct hx_log_wa
 	char path[HX_LOG_PATH_SIZE];
 	int source, target;
 
-	if (walk->torn_bytes == 0)
+	if (walk->cut_bytes == 0)
 		return;
-	hx_log_name(name, HX_LOG_KIND_LOG, walk->log_last_id, "");
+	hx_log_name(name, HX_LOG_KIND_LOG, walk->cut_id, "");
 	hx_log_path(directory, name, path);
 	source = io->ops->open(io->context, path, HX_IO_READ, 0);
 	if (source < 0)
 		return;
 	snprintf(suffix, sizeof(suffix), ".cut-%" PRIu64, walk->next_lsn);
-	hx_log_name(name, HX_LOG_KIND_LOG, walk->log_last_id, suffix);
+	hx_log_name(name, HX_LOG_KIND_LOG, walk->cut_id, suffix);
 	hx_log_path(directory, name, path);
 	target = io->ops->open(
 		io->context, path, HX_IO_WRITE | HX_IO_CREATE | HX_IO_TRUNCATE, MODE_FILE);
 	if (target >= 0) {
-		copy_tail(io, source, target, walk->log_end, walk->torn_bytes);
+		copy_tail(io, source, target, walk->cut_offset, walk->cut_bytes);
 		(void)io->ops->close(io->context, target);
 	}
 	(void)io->ops->close(io->context, source);
@@ -365,6 +365,13 @@ enum hapax_status hx_log_recover(
 	if (ret_walk->token > atomic_load_explicit(&index->token, memory_order_relaxed))
 		atomic_store_explicit(&index->token, ret_walk->token, memory_order_relaxed);
 	save_tail(recovery->directory, ret_walk);
+	/*
+	 * Scopes are numbered as they are met. Where the last segment has other numbers it is
+	 * not continued: one number for two scopes would let records change tenants, once the
+	 * frame between them is lost (I7).
+	 */
+	if (ret_walk->scopes_differ)
+		ret_walk->is_closed = false;
 	return HAPAX_OK;
 }
 
