@@ -159,6 +159,12 @@ static void print_summary(
 		return;
 	hx_out_field(out, "salvaged");
 	hx_out_printf(out, "%" PRIu64 " keys\n", fsck->salvaged);
+	if (fsck->unread > 0) {
+		hx_out_field(out, "left out");
+		hx_out_printf(
+			out, "%" PRIu64 " segments, unreadable or of another store\n",
+			fsck->unread);
+	}
 	hx_out_field(out, "damaged one");
 	hx_out_escaped(out, hapax_bytes_from_text(fsck->damaged_path));
 	hx_out_text(out, "\n");

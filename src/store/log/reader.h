@@ -45,6 +45,11 @@ enum hapax_status hx_log_reader_open(
 	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
 	struct hapax_error *err);
 
+/* The same for a file that may be shorter: it is read as far as it goes. */
+enum hapax_status hx_log_reader_open_short(
+	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
+	struct hapax_error *err);
+
 /* Close the file and keep the memory, for the next one. */
 void hx_log_reader_shut(struct hx_log_reader *reader);
 

@@ -55,10 +55,13 @@ static void set_clock(void *context)
 	const struct hapax_store_options *options = load->recovery->options;
 	struct hx_clock_mark *mark = load->recovery->mark;
 
-	if (!load->walk->has_clock) {
+	const struct hx_clock_mark *before =
+		load->walk->has_clock ? &load->walk->clock : load->recovery->first_mark;
+
+	if (before == NULL) {
 		hx_clock_mark_init(mark, options->clock);
 	} else {
-		*mark = load->walk->clock;
+		*mark = *before;
 		if (!hx_clock_mark_is_current(mark, options->clock))
 			hx_clock_mark_reboot(mark, options->clock, options->clock_step_ms_max);
 	}
@@ -387,6 +390,30 @@ static bool is_in_use(const struct hx_log_walk_result *walk, const struct hx_log
 	return false;
 }
 
+/* Somebody has put it here: it is not ours to remove. */
+static bool is_foreign(
+	const struct hx_log_directory *directory, const struct hx_log_listed *segment)
+{
+	const struct hx_io *io = directory->io;
+	unsigned char block[HX_LOG_BLOCK_SIZE];
+	struct hx_log_header header;
+	char name[HX_LOG_NAME_SIZE];
+	char path[HX_LOG_PATH_SIZE];
+	ssize_t size;
+	int file;
+
+	hx_log_name(name, segment->kind, segment->id, "");
+	hx_log_path(directory, name, path);
+	file = io->ops->open(io->context, path, HX_IO_READ, 0);
+	if (file < 0)
+		return true;
+	size = hx_io_read_full(io, file, block, sizeof(block), 0);
+	(void)io->ops->close(io->context, file);
+	return size != (ssize_t)sizeof(block) ||
+		(hx_log_header_decode(block, &header, NULL) == HAPAX_OK &&
+	         memcmp(header.uuid, directory->store.uuid, HX_LOG_UUID_SIZE) != 0);
+}
+
 void hx_log_recover_clean(
 	struct hx_log_directory *directory, const struct hx_log_walk_result *walk,
 	uint64_t *ret_reuse_id)
@@ -401,7 +428,7 @@ void hx_log_recover_clean(
 	for (size_t i = 0; i < listing.count; i++) {
 		const struct hx_log_listed *segment = &listing.segments[i];
 
-		if (is_in_use(walk, segment))
+		if (is_in_use(walk, segment) || is_foreign(directory, segment))
 			continue;
 		if (segment->kind == HX_LOG_KIND_LOG && *ret_reuse_id == 0)
 			*ret_reuse_id = segment->id;
