@@ -7,6 +7,7 @@
 #include <hapax/store.h>
 
 #include "base/error.h"
+#include "store/copy.h"
 #include "store/log/log_store.h"
 #include "store/memory/memory_store.h"
 #include "store/redis/redis_store.h"
@@ -37,6 +38,25 @@ static const char known[] = "memory:, file:DIR, sqlite:FILE, redis://HOST";
 static const char known[] = "memory:, file:DIR, redis://HOST";
 #endif
 
+/* Open it, unless it holds a part of a copy. */
+static enum hapax_status open_whole(
+	open_fn *open, const char *url, const char *path, const struct hapax_store_options *options,
+	struct hapax_store **ret_store, struct hapax_error *err)
+{
+	struct hapax_store *store = NULL;
+	enum hapax_status status = open(url, path, options, &store, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	status = hx_store_refuse_part(store, err);
+	if (status != HAPAX_OK) {
+		hapax_store_close(store);
+		return status;
+	}
+	*ret_store = store;
+	return HAPAX_OK;
+}
+
 enum hapax_status hapax_store_open(
 	const char *url, const struct hapax_store_options *options, struct hapax_store **ret_store,
 	struct hapax_error *err)
@@ -50,7 +70,8 @@ enum hapax_status hapax_store_open(
 		size_t size = strlen(schemes[i].scheme);
 
 		if (strncmp(url, schemes[i].scheme, size) == 0)
-			return schemes[i].open(url, url + size, options, ret_store, err);
+			return open_whole(
+				schemes[i].open, url, url + size, options, ret_store, err);
 	}
 	colon = strchr(url, ':');
 	if (colon == NULL)

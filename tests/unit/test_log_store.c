@@ -20,6 +20,8 @@
 
 #include <cmocka.h>
 
+#include <hapax/fsck.h>
+
 #include "base/thread.h"
 #include "support/crowd.h"
 #include "support/scale.h"
@@ -129,6 +131,92 @@ static void expect_refused(
 	assert_null(store);
 	if (!strstr(err.message, word))
 		fail_msg("\"%s\" lacks \"%s\"", err.message, word);
+}
+
+static void file_holds(const char *directory, const char *name, const char *text)
+{
+	char path[1024], found[64] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(found, sizeof(found), file));
+	assert_int_equal(fclose(file), 0);
+	assert_string_equal(found, text);
+}
+
+/* Bad input: a LOCK of somebody else is his, and where there is none, none is made. */
+static void locks_of_others_are_left_alone(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_fsck fsck = HAPAX_FSCK_INIT;
+	char url[768], path[512];
+	unsigned count;
+
+	snprintf(path, sizeof(path), "%s/other", c->dir.path);
+	snprintf(url, sizeof(url), "file:%s", path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	write_file(path, "LOCK", "not yours");
+	/* Alone, too, it is no store in the making. */
+	expect_refused(c, url, HAPAX_ERR_INVALID, "other files");
+	assert_int_equal(hapax_fsck(path, &fsck, NULL), HAPAX_ERR_INVALID);
+	file_holds(path, "LOCK", "not yours");
+	write_file(path, "letter.txt", "not yours");
+	write_file(path, "LOCK", "123\n");
+	expect_refused(c, url, HAPAX_ERR_INVALID, "other files");
+	assert_int_equal(hapax_fsck(path, &fsck, NULL), HAPAX_ERR_INVALID);
+	file_holds(path, "LOCK", "123\n");
+
+	snprintf(path, sizeof(path), "%s/bare", c->dir.path);
+	snprintf(url, sizeof(url), "file:%s", path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	write_file(path, "letter.txt", "not yours");
+	expect_refused(c, url, HAPAX_ERR_INVALID, "other files");
+	assert_int_equal(hapax_fsck(path, &fsck, NULL), HAPAX_ERR_INVALID);
+	measure(path, "LOCK", &count);
+	assert_int_equal(count, 0);
+}
+
+/* The process changes its working directory: the store stays where it is. */
+static void relative_directory_stays_where_it_is(void **state)
+{
+	struct store_case *c = *state;
+	char *before = getcwd(NULL, 0);
+	char other[400];
+	unsigned count;
+
+	assert_non_null(before);
+	close_store(c);
+	assert_int_equal(chdir(c->dir.path), 0);
+	snprintf(c->url, sizeof(c->url), "file:relative");
+	c->options.segment_bytes = 16384;
+	store_case_open(c);
+	/* Another store of that name, where the process goes. */
+	snprintf(other, sizeof(other), "%s/elsewhere", c->dir.path);
+	assert_int_equal(mkdir(other, 0700), 0);
+	assert_int_equal(chdir(other), 0);
+	assert_int_equal(mkdir("relative", 0700), 0);
+	write_file("relative", "log-0000000000000001.seg", "not yours");
+	for (unsigned i = 0; i < 12; i++) {
+		char key[24];
+
+		snprintf(key, sizeof(key), "key %u", i);
+		assert_int_equal(check(c, key), HAPAX_OUTCOME_ACQUIRED);
+	}
+	case_sweep(c);
+	file_holds("relative", "log-0000000000000001.seg", "not yours");
+	measure("relative", "", &count);
+	assert_int_equal(count, 1);
+	close_store(c);
+	assert_int_equal(chdir(c->dir.path), 0);
+	store_case_open(c);
+	assert_int_equal(check(c, "key 11"), HAPAX_OUTCOME_REPLAY);
+	close_store(c);
+	assert_int_equal(chdir(before), 0);
+	snprintf(c->url, sizeof(c->url), "file:%.150s/relative", c->dir.path);
+	store_case_open(c);
+	free(before);
 }
 
 /* Bad input: what is no store is left alone. */
@@ -490,6 +578,31 @@ static void removed_directory_is_noticed(void **state)
 	assert_int_equal(op.status, HAPAX_ERR_FAILED);
 }
 
+/* Nor is another directory of the same name, store or not, the one that was opened. */
+static void exchanged_directory_is_noticed(void **state)
+{
+	struct store_case *c = *state;
+	double begun = scale_seconds();
+	struct hapax_op op;
+	char command[2000];
+
+	c->options.flags = 0;
+	store_case_reopen(c);
+	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
+	snprintf(
+		command, sizeof(command),
+		"cp -r '%s' '%s.new' && mv '%s' '%s.old' && mv '%s.new' '%s'", directory_of(c),
+		directory_of(c), directory_of(c), directory_of(c), directory_of(c),
+		directory_of(c));
+	assert_int_equal(system(command), 0);
+	do {
+		op = case_op(c, HAPAX_OP_CHECK, "l");
+		assert_true(scale_seconds() - begun < 60);
+		hx_thread_yield();
+	} while (case_run(c, &op) == HAPAX_OK);
+	assert_int_equal(op.status, HAPAX_ERR_FAILED);
+}
+
 /* Threads: waiting callers, completions, passes and spares beside each other. */
 
 enum { THREADS = 6, OUTSTANDING = 8 };
@@ -604,6 +717,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			second_opener_is_told_who_owns_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(other_directories_are_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(locks_of_others_are_left_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			relative_directory_stays_where_it_is, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(read_only_directory_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(torn_tail_is_cut, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
@@ -616,6 +732,7 @@ int main(void)
 			unsafe_log_ends_where_a_frame_is_missing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unsafe_mode_is_not_durable, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(removed_directory_is_noticed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(exchanged_directory_is_noticed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(threads_get_along, set_up, tear_down),
 	};
 

@@ -26,17 +26,6 @@ static bool clock_is_old(struct hx_log *log)
 	return atomic_exchange_explicit(&log->was_read, 0, memory_order_relaxed) != 0;
 }
 
-/* Somebody has removed the directory: what is written now is gone when the store is closed. */
-static bool directory_is_gone(struct hx_log *log)
-{
-	const struct hx_io *io = log->directory.io;
-	char path[HX_LOG_PATH_SIZE];
-	struct hx_io_stat st;
-
-	hx_log_path(&log->directory, "STORE", path);
-	return io->ops->stat_path(io->context, path, &st) == -ENOENT;
-}
-
 /* Once a second, by who leads: is the log idle, and does its last frame lack a witness? */
 struct tick_task {
 	struct hx_log_task task;
@@ -51,7 +40,8 @@ static enum hapax_status run_tick(struct hx_log_task *task)
 	bool is_idle = tick->frame_count == writer->frame_count;
 
 	tick->frame_count = writer->frame_count;
-	if (directory_is_gone(tick->log)) {
+	/* What is written now would be gone when the store is closed, or in another one. */
+	if (hx_log_directory_is_gone(&tick->log->directory)) {
 		hx_log_writer_latch(writer, ENOENT, "the directory");
 		return HAPAX_ERR_FAILED;
 	}

@@ -18,6 +18,8 @@ struct hx_log {
 	struct hapax_store base;
 	struct hx_log_directory directory;
 	struct hx_index *index;
+	const struct hx_clock_mark
+		*first_mark;       /* while it is opened: a new store's clock, or NULL */
 	struct hx_clock_mark mark; /* set at open */
 	struct hx_log_counts counts;
 	struct hx_log_writer writer; /* the leader's */

@@ -383,6 +383,19 @@ static void fill_header(struct hx_log_writer *writer)
 	writer->chain = frame.crc;
 }
 
+/*
+ * What was written is durable. STORE vouches for the first segment that an open has begun or
+ * gone on with, before anybody is answered from it; the ones after it are vouched for by seals.
+ * If STORE cannot be written the next frame tries again: it only adds to what is noticed.
+ */
+static void note_durable(struct hx_log_writer *writer)
+{
+	writer->durable_lsn = writer->next_lsn;
+	if (writer->must_vouch &&
+	    hx_log_directory_vouch(writer->directory, writer->last_id, NULL) == HAPAX_OK)
+		writer->must_vouch = false;
+}
+
 enum hapax_status hx_log_writer_commit(struct hx_log_writer *writer)
 {
 	uint32_t size;
@@ -403,7 +416,7 @@ enum hapax_status hx_log_writer_commit(struct hx_log_writer *writer)
 	writer->witnessed_lsn = writer->durable_lsn;
 	writer->frame_count++;
 	if (writer->sync == HX_LOG_SYNC_ALWAYS)
-		writer->durable_lsn = writer->next_lsn;
+		note_durable(writer);
 	hx_log_inflight_clear(&writer->inflight);
 	/* One large result need not hold its memory for ever. */
 	if (writer->frame_committed > 2 * FRAME_BYTES_SOFT) {
@@ -426,7 +439,7 @@ enum hapax_status hx_log_writer_sync(struct hx_log_writer *writer)
 		hx_log_writer_latch(writer, -failed, "a sync");
 		return HAPAX_ERR_FAILED;
 	}
-	writer->durable_lsn = writer->next_lsn;
+	note_durable(writer);
 	return HAPAX_OK;
 }
 
@@ -659,6 +672,7 @@ enum hapax_status hx_log_writer_resume(
 	writer->manifest.log_first_id = walk->log_first_id;
 	writer->manifest.next_class_id = walk->next_class_id;
 	writer->segment_count = 1;
+	writer->must_vouch = true;
 	for (uint32_t i = 0; i < walk->class_count; i++) {
 		enum hapax_status status =
 			hx_log_manifest_add(&writer->manifest, &walk->classes[i]);
@@ -667,14 +681,14 @@ enum hapax_status hx_log_writer_resume(
 			return hx_error_set(err, status, 0, "no memory to open a store");
 	}
 	/* Where a seal says that the log goes on, it goes on. */
-	if (walk->is_sealed) {
+	if (walk->is_sealed && !walk->next_is_used) {
 		writer->needs_begin = true;
 		return hx_log_segment_open(
 			&writer->active, writer->directory, walk->log_last_id + 1, writer->sync,
 			HX_LOG_BLOCK_SIZE, err);
 	}
 	/* Behind a clean end too; behind any other a new segment begins. */
-	if (walk->log_last_id == 0 || !walk->is_closed)
+	if (walk->log_last_id == 0 || !walk->is_closed || walk->is_sealed)
 		return HAPAX_OK;
 	return hx_log_segment_open(
 		&writer->active, writer->directory, walk->log_last_id, writer->sync, walk->log_end,

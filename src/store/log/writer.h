@@ -66,6 +66,7 @@ struct hx_log_writer {
 
 	struct hx_log_segment active; /* closed: none yet */
 	uint64_t last_id;             /* of the last segment that has frames */
+	bool must_vouch;              /* STORE does not say yet that it has */
 	struct hx_log_manifest manifest;
 	uint64_t left_bytes; /* about: of log segments that are not written any more */
 
