@@ -93,14 +93,14 @@ static bool must_stop(struct hx_log *log)
 /* Errors are not reported here: the operations that meet them report them. */
 static void run_passes(struct hx_log *log)
 {
-	uint64_t until_id = 0;
+	struct hx_log_round round = {0};
 	bool more = true;
 
 	while (more && !must_stop(log) && !hx_log_writer_is_latched(&log->writer)) {
 		enum hapax_status status;
 
 		hx_mutex_lock(&log->sweep_mutex);
-		status = hx_log_pass(log, &until_id, &more, NULL);
+		status = hx_log_pass(log, &round, &more, NULL);
 		hx_mutex_unlock(&log->sweep_mutex);
 		if (status != HAPAX_OK)
 			return;

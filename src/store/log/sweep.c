@@ -78,11 +78,11 @@ enum hapax_status hx_log_sweep(
 	sweep->lapsed += settle.settled;
 	/* Without a keeper nobody else looks after old segments. */
 	if (status == HAPAX_OK && sweep->done && !log->keeper_runs) {
-		uint64_t until_id = 0;
+		struct hx_log_round round = {0};
 		bool more = true;
 
 		while (more && status == HAPAX_OK)
-			status = hx_log_pass(log, &until_id, &more, err);
+			status = hx_log_pass(log, &round, &more, err);
 	}
 	hx_mutex_unlock(&log->sweep_mutex);
 	if (status == HAPAX_ERR_FAILED && err != NULL)
