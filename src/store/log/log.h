@@ -35,8 +35,10 @@ struct hx_log {
 	struct hx_cond keeper_wake;
 	struct hx_thread keeper;
 	bool keeper_runs;
-	bool keeper_stops; /* Locks: keeper_mutex */
+	bool keeper_stops; /* Locks: keeper_mutex, as of all that follows */
 	bool keeper_is_called;
+	uint64_t pass_failures;        /* of passes, since the last that went well */
+	struct hapax_error pass_error; /* of the last of them */
 };
 
 static inline int64_t hx_log_now(const struct hx_log *log)
@@ -59,6 +61,9 @@ size_t hx_log_read(struct hx_log *log, struct hapax_op *ops, size_t count);
 /* A frame with these flags, and the counters that are not in the log. */
 enum hapax_status hx_log_mark_frame(struct hx_log *log, uint32_t flags);
 
+/* What was written in unsafe mode is durable when this returns OK; FAILED: latched. */
+enum hapax_status hx_log_sync(struct hx_log *log);
+
 /* See hapax_store_sweep_fn. */
 hapax_store_sweep_fn hx_log_sweep;
 
@@ -77,6 +82,9 @@ enum hapax_status hx_log_pass(
 
 enum hapax_status hx_log_keeper_start(struct hx_log *log, struct hapax_error *err);
 void hx_log_keeper_stop(struct hx_log *log);
+
+/* How often passes have failed in a row; err, which may be NULL, says why the last one did. */
+uint64_t hx_log_keeper_failures(struct hx_log *log, struct hapax_error *err);
 
 /* There is something to do. Threads: any; cheap. */
 void hx_log_keeper_call(struct hx_log *log);

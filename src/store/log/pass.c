@@ -398,6 +398,8 @@ static enum hapax_status run(struct pass *pass, struct hapax_error *err)
 	if (pass->log_id != 0)
 		hx_log_counts_renew(&pass->log->counts, pass->log_id);
 	status = hx_log_queue_task(&pass->log->queue, &commit.task);
+	if (status == HAPAX_OK)
+		status = hx_log_sync(pass->log);
 	/* Latched, its fate is open: the next recovery finds out. */
 	if (status == HAPAX_OK)
 		remove_gone(pass);
