@@ -490,6 +490,9 @@ static void who_waits_too_long_is_told(void **state)
 	assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
 	assert_int_equal(process(&plan, &answer), HAPAX_ERR_UNAVAILABLE);
+	assert_int_equal(answer.status, HAPAX_ERR_UNAVAILABLE);
+	assert_int_equal(answer.outcome, HAPAX_OUTCOME_NONE);
+	assert_non_null(strstr(err.message, "locked"));
 	assert_int_equal(plan.runs, 0);
 	assert_false(is_in_transaction());
 	assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
