@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "processor/tx.h"
 
-#include <string.h>
-
 #include <hapax/tx.h>
 
 #include "base/error.h"
@@ -12,7 +10,6 @@
 
 enum hapax_status hx_tx_begin(struct hx_tx *tx, struct hapax_store *store, struct hapax_error *err)
 {
-	memset(tx, 0, sizeof(*tx));
 	if (!hx_store_has_brackets(store))
 		return HAPAX_OK;
 	tx->store = store;

@@ -24,6 +24,13 @@ struct hx_tx {
 	struct hapax_error failure; /* status OK: none; else why a bracket could not be ended */
 };
 
+/* Not all of it is written: most calls need no more than this. */
+static inline void hx_tx_init(struct hx_tx *tx)
+{
+	tx->store = NULL;
+	tx->failure.status = HAPAX_OK;
+}
+
 /* On an error nothing is open. */
 enum hapax_status hx_tx_begin(struct hx_tx *tx, struct hapax_store *store, struct hapax_error *err);
 

@@ -157,8 +157,12 @@ enum hapax_status hx_sqlite_bracket(
 	brackets->depth--;
 	if (is_own)
 		brackets->own_depth = 0;
-	if (brackets->is_lost || !is_in_transaction(brackets))
+	if (brackets->is_lost || !is_in_transaction(brackets)) {
+		/* None was open when it began, and none is when it has ended. */
+		if (is_own)
+			roll_back(brackets);
 		return lose(brackets, err);
+	}
 	return bracket == HAPAX_BRACKET_KEEP ? keep(brackets, depth, is_own, err)
 					     : undo(brackets, depth, is_own, err);
 }

@@ -4,9 +4,10 @@
  *
  *  (1) A bracket is a savepoint named by its depth, or, if no transaction was open, the
  *      transaction itself, which is then ours to commit.
- *  (2) When a savepoint of ours is gone, the transaction around it is, too: it was ended
- *      behind our back, by the caller's own SQL or by SQLite. From then on nothing is
- *      ours to end, and the store is latched.
+ *  (2) When one of ours is gone, the transaction was ended or cut back behind our back,
+ *      by the caller's own SQL or by SQLite. From then on the store is latched, and
+ *      nothing is kept.
+ *  (3) If no transaction was open when the first began, none is when it has ended.
  *
  * Threads: the one that uses the connection.
  */
