@@ -432,13 +432,15 @@ enum hapax_status hx_log_writer_sync(struct hx_log_writer *writer)
 {
 	int failed;
 
-	if (writer->active.file < 0 || writer->durable_lsn == writer->next_lsn)
+	/* By frames, not LSNs: a seal is empty, and the next segment counts on it. */
+	if (writer->active.file < 0 || writer->synced_count == writer->frame_count)
 		return HAPAX_OK;
 	failed = hx_log_segment_sync(&writer->active);
 	if (failed != 0) {
 		hx_log_writer_latch(writer, -failed, "a sync");
 		return HAPAX_ERR_FAILED;
 	}
+	writer->synced_count = writer->frame_count;
 	note_durable(writer);
 	return HAPAX_OK;
 }

@@ -52,6 +52,7 @@ struct hx_log_writer {
 	uint64_t durable_lsn;
 	uint64_t witnessed_lsn; /* what the last frame says is durable */
 	uint64_t frame_count;   /* frames written since open */
+	uint64_t synced_count;  /* in unsafe mode: of those, synced */
 	bool is_forced;         /* the frame goes out even if it is empty, */
 	uint32_t flags;         /* with these flags */
 	uint32_t chain;
