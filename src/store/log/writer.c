@@ -442,6 +442,7 @@ enum hapax_status hx_log_writer_sync(struct hx_log_writer *writer)
 	uint64_t written_lsn = writer->next_lsn - (writer->payload != 0 ? writer->entries : 0);
 	int failed;
 
+	/* By frames, not LSNs: a seal is empty, and the next segment counts on it. */
 	if (!writer->is_unsynced)
 		return HAPAX_OK;
 	failed = hx_log_segment_sync(&writer->active);
