@@ -119,6 +119,12 @@ HAPAX_API const char *hapax_store_name(const struct hapax_store *store);
 /* enum hapax_store_capability, or-ed. */
 HAPAX_API unsigned hapax_store_capabilities(const struct hapax_store *store);
 
+/*
+ * What an answer survives, in a sentence for people, cut at size. On a server it
+ * follows from its settings, and may be another after a reconnect.
+ */
+HAPAX_API void hapax_store_guarantee(struct hapax_store *store, char *ret_text, size_t size);
+
 enum hapax_op_type {
 	HAPAX_OP_CLAIM = 1,    /* ask for the right to run */
 	HAPAX_OP_RENEW = 2,    /* token: restart the lease */

@@ -29,12 +29,14 @@ static const struct {
 	{HAPAX_STORE_MULTI_KEY, "multi_key", "several keys in one step"},
 	{HAPAX_STORE_CLOCK, "store_clock", "all users share the store's clock"},
 };
+enum { GUARANTEE_SIZE = 512 };
 enum { CAPABILITIES = sizeof(capabilities) / sizeof(capabilities[0]) };
 
 static void info_json(
-	struct hx_out *out, const struct hapax_store *store, const struct hapax_stats *stats)
+	struct hx_out *out, struct hapax_store *store, const struct hapax_stats *stats)
 {
 	struct hx_json_out json;
+	char guarantee[GUARANTEE_SIZE];
 
 	hx_json_out_init(&json, out);
 	hx_json_out_object_begin(&json, NULL);
@@ -45,6 +47,8 @@ static void info_json(
 		if (hapax_store_capabilities(store) & capabilities[i].capability)
 			hx_json_out_text(&json, NULL, capabilities[i].name);
 	hx_json_out_array_end(&json);
+	hapax_store_guarantee(store, guarantee, sizeof(guarantee));
+	hx_json_out_text(&json, "guarantee", guarantee);
 	hx_json_out_unsigned(&json, "keys", stats->keys);
 	hx_json_out_unsigned(&json, "claimed", stats->claimed);
 	hx_json_out_unsigned(&json, "done", stats->done);
@@ -58,9 +62,10 @@ static void info_json(
 }
 
 static void info_text(
-	struct hx_out *out, const struct hapax_store *store, const struct hapax_stats *stats)
+	struct hx_out *out, struct hapax_store *store, const struct hapax_stats *stats)
 {
 	char text[HX_TEXT_SIZE];
+	char guarantee[GUARANTEE_SIZE];
 	bool is_first = true;
 
 	hx_out_field(out, "store");
@@ -68,8 +73,12 @@ static void info_text(
 	hx_out_text(out, "\n");
 	hx_out_field(out, "kind");
 	hx_out_printf(out, "%s\n", hapax_store_name(store));
+	hapax_store_guarantee(store, guarantee, sizeof(guarantee));
+	hx_out_field(out, "guarantee");
+	hx_out_printf(out, "%s\n", guarantee);
 	for (size_t i = 0; i < CAPABILITIES; i++) {
-		if (!(hapax_store_capabilities(store) & capabilities[i].capability))
+		if (!(hapax_store_capabilities(store) & capabilities[i].capability) ||
+		    capabilities[i].capability == HAPAX_STORE_DURABLE)
 			continue;
 		hx_out_field(out, is_first ? "promises" : "");
 		hx_out_printf(out, "%s\n", capabilities[i].meaning);

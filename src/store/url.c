@@ -27,6 +27,8 @@ static const struct {
 	{"redis:", hx_redis_open},
 	{"rediss:", hx_redis_open},
 	{"redis+unix:", hx_redis_open},
+	{"redis+cluster:", hx_redis_open},
+	{"rediss+cluster:", hx_redis_open},
 #if HX_HAVE_SQLITE
 	{"sqlite:", hx_sqlite_open},
 #endif

@@ -263,8 +263,7 @@ static void first_frame_of_a_segment_is_missed(void **state)
 	assert_non_null(strstr(err.message, "up to 4 keys are at risk"));
 }
 
-/* Behind a clean close a frame is lost, and later ones are not: they must not follow a new one. */
-/* A power cut in unsafe mode keeps the second frame and not the first, which gave out no token. */
+/* Behind a clean close a frame is lost, which gave out no token, and not the next one. */
 static void unsafe_log_may_lose_a_frame_behind_a_close(void **state)
 {
 	struct tail_case *t = *state;

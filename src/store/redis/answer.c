@@ -417,6 +417,17 @@ static enum hx_redis_verdict take_short(
 
 /* ---------------------------------------------------------------- whole replies */
 
+bool hx_redis_error_is_elsewhere(const struct hx_resp_value *error)
+{
+	static const char *const codes[] = {"MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		if (hx_resp_is_error(error, codes[i]))
+			return true;
+	}
+	return false;
+}
+
 enum hapax_status hx_redis_error_status(const struct hx_resp_value *error, bool *ret_is_gone)
 {
 	static const struct {
@@ -466,6 +477,8 @@ enum hx_redis_verdict hx_redis_group_decode(
 		return HX_REDIS_BROKEN;
 	if (hx_resp_is_error(&value, "NOSCRIPT"))
 		return HX_REDIS_NO_SCRIPT;
+	if (hx_redis_error_is_elsewhere(&value))
+		return HX_REDIS_ELSEWHERE;
 	if (value.type == HX_RESP_ERROR || value.type == HX_RESP_BULK_ERROR) {
 		enum hapax_status status = hx_redis_error_status(&value, &is_gone);
 

@@ -336,8 +336,7 @@ static enum hapax_status put_names(
 		if (ops[i].status != HAPAX_OK)
 			continue;
 		hx_buf_clear(member);
-		status = hx_buf_append(
-			member, encoder->place->prefix, strlen(encoder->place->prefix));
+		status = hx_buf_append(member, encoder->prefix.data, encoder->prefix.size);
 		if (status == HAPAX_OK)
 			status = hx_buf_append_byte(member, ':');
 		if (status == HAPAX_OK)
@@ -421,12 +420,12 @@ static enum hapax_status put_single(
 	size_t argument_count = is_complete ? 4 + (op->result == NULL ? 0 : 6) : 9;
 	enum hapax_status status = hx_redis_script_begin(
 		buf, encoder->scripts, is_complete ? HX_REDIS_COMPLETE : HX_REDIS_CLAIM,
-		encoder->place, 1, argument_count);
+		encoder->prefix, 1, argument_count);
 
 	if (status == HAPAX_OK)
 		status = put_names(encoder, buf, op, 1);
 	if (status == HAPAX_OK)
-		status = hx_redis_script_arguments(buf, encoder->place, now_ms);
+		status = hx_redis_script_arguments(buf, encoder->prefix, now_ms);
 	if (status == HAPAX_OK)
 		status = put_limits(buf, encoder->options);
 	if (status != HAPAX_OK)
@@ -447,13 +446,13 @@ static enum hapax_status put_group(
 	const struct hapax_store_options *options = encoder->options;
 	size_t left = hx_redis_group_count(ops, count);
 	enum hapax_status status = hx_redis_script_begin(
-		buf, encoder->scripts, HX_REDIS_OPERATE, encoder->place, left,
+		buf, encoder->scripts, HX_REDIS_OPERATE, encoder->prefix, left,
 		ARGUMENTS + left * OP_ARGUMENTS);
 
 	if (status == HAPAX_OK)
 		status = put_names(encoder, buf, ops, count);
 	if (status == HAPAX_OK)
-		status = hx_redis_script_arguments(buf, encoder->place, now_ms);
+		status = hx_redis_script_arguments(buf, encoder->prefix, now_ms);
 	if (status == HAPAX_OK)
 		status = hx_resp_put_text(buf, (ops[0].flags & HAPAX_OP_ALL_OR_NOTHING) ? "1" : "");
 	if (status == HAPAX_OK)
@@ -471,10 +470,14 @@ static enum hapax_status put_group(
 
 enum hapax_status hx_redis_group_encode(
 	struct hx_redis_encoder *encoder, struct hapax_buf *buf, struct hapax_op *ops, size_t count,
-	int64_t now_ms)
+	unsigned partition, int64_t now_ms)
 {
 	size_t before = buf->size;
 	enum hapax_status status = HAPAX_OK;
+
+	encoder->prefix.data = encoder->prefix_text;
+	encoder->prefix.size =
+		hx_redis_partition_prefix(encoder->place, partition, encoder->prefix_text);
 
 	for (size_t i = 0; i < count; i++) {
 		enum hapax_status room = HAPAX_OK;

@@ -14,7 +14,6 @@
 #include <hapax/error.h>
 
 #include "base/buf.h"
-#include "store/redis/place.h"
 
 enum hx_redis_script {
 	HX_REDIS_OPERATE,
@@ -36,17 +35,17 @@ struct hx_redis_scripts {
 enum hapax_status hx_redis_script_load(struct hapax_buf *buf, enum hx_redis_script script);
 
 /*
- * Begin EVALSHA: the books of the ledger as its first keys, then record_count keys and,
+ * Begin EVALSHA: the books under prefix as its first keys, then record_count keys and,
  * with the time and the prefix, argument_count arguments are to follow. The time is now_ms,
  * or the server's when that is negative; it and the prefix come behind the keys: see
  * hx_redis_script_arguments().
  */
 enum hapax_status hx_redis_script_begin(
 	struct hapax_buf *buf, const struct hx_redis_scripts *scripts, enum hx_redis_script script,
-	const struct hx_redis_place *place, size_t record_count, size_t argument_count);
+	struct hapax_bytes prefix, size_t record_count, size_t argument_count);
 
 /* The first two arguments. */
 enum hapax_status hx_redis_script_arguments(
-	struct hapax_buf *buf, const struct hx_redis_place *place, int64_t now_ms);
+	struct hapax_buf *buf, struct hapax_bytes prefix, int64_t now_ms);
 
 #endif
