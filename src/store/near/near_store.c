@@ -186,6 +186,11 @@ static enum hapax_status near_count(
 	return inner->ops->count(inner, rows, count, err);
 }
 
+static void near_guarantee(struct hapax_store *store, char *ret_text, size_t size)
+{
+	hapax_store_guarantee(near_of(store)->store, ret_text, size);
+}
+
 static void near_close(struct hapax_store *store)
 {
 	struct near_store *near = near_of(store);
@@ -245,6 +250,7 @@ static void fill_ops(struct near_store *near)
 		.sweep = near_sweep,
 		.close = near_close,
 		.count = near_count,
+		.guarantee = near_guarantee,
 	};
 }
 

@@ -262,6 +262,11 @@ static enum hapax_status guard_count(
 	return HAPAX_OK;
 }
 
+static void guard_guarantee(struct hapax_store *store, char *ret_text, size_t size)
+{
+	hapax_store_guarantee(guard_of(store)->store, ret_text, size);
+}
+
 static void guard_close(struct hapax_store *store)
 {
 	struct hx_guard *guard = guard_of(store);
@@ -355,6 +360,7 @@ static void fill_ops(struct hx_guard *guard)
 		.sweep = guard_sweep,
 		.close = guard_close,
 		.count = guard_count,
+		.guarantee = guard_guarantee,
 	};
 }
 
