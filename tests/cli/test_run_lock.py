@@ -113,6 +113,24 @@ def test_a_result_expires_while_its_command_lives(cli):
     expect(log.count("begin"), 1)
 
 
+def test_an_old_note_says_nothing_about_another_host(cli):
+    """A run died here, another host has taken over: its claim is not ours to give back."""
+    log = Log(cli)
+    wrapper = start(cli, "host", "--lease", "300ms")
+    kill_both(wrapper, log.wait_for("begin", 1))
+    until(lambda: has_lapsed(cli), "the lease has lapsed")
+    other = start(cli, "other")
+    log.wait_for("begin", 2)
+    again(cli, "host", code=75).says("in progress", "its lease ends in")
+    expect((lookup(cli)["state"], lookup(cli)["attempt"], log.count("overlap")), ("claimed", 2, 0))
+    # And the note has gone: it had nothing more to tell.
+    expect(locks(cli, "host"), [])
+    hold = log.let_go()
+    finish(other, 0)
+    os.close(hold)
+    expect(log.count("begin"), 2)
+
+
 def test_resolve_refuses_while_the_command_lives(cli):
     log = Log(cli)
     command = orphan(cli, log, "--lease", "300ms")
