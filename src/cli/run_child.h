@@ -53,7 +53,7 @@ struct hx_run_child {
 	unsigned group; /* HX_PROCESS_GROUP, or 0 when it shares ours, and the terminal */
 	bool has_ended;
 	bool was_stopped; /* once at least; only CONT lets it see another signal then */
-	bool is_lost; /* nobody can tell how it ended */
+	bool is_lost;     /* nobody can tell how it ended */
 	struct hx_process_end end;
 	enum hx_run_stop stop;
 	int asked;           /* the last signal that asked it to end and came through us, or 0 */

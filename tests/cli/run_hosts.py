@@ -62,9 +62,9 @@ class Log:
         return os.open(self.fifo, os.O_RDWR)
 
 
-def start(cli, name, *options, **more):
+def start(cli, name, *options, preloaded=None, **more):
     command = ["run", "--key", "k", "--lease", LEASE, *options, "--", "sh", "-c", COMMAND, "command", "shared"]
-    return cli.start(*command, env=host(cli, name), **more)
+    return cli.start(*command, env={**host(cli, name), **(preloaded or {})}, **more)
 
 
 def again(cli, name, *options, **more):

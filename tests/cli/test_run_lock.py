@@ -113,6 +113,24 @@ def test_a_result_expires_while_its_command_lives(cli):
     expect(log.count("begin"), 1)
 
 
+def test_an_old_note_says_nothing_about_another_host(cli):
+    """A run died here, another host has taken over: its claim is not ours to give back."""
+    log = Log(cli)
+    wrapper = start(cli, "host", "--lease", "300ms")
+    kill_both(wrapper, log.wait_for("begin", 1))
+    until(lambda: has_lapsed(cli), "the lease has lapsed")
+    other = start(cli, "other")
+    log.wait_for("begin", 2)
+    again(cli, "host", code=75).says("in progress", "its lease ends in")
+    expect((lookup(cli)["state"], lookup(cli)["attempt"], log.count("overlap")), ("claimed", 2, 0))
+    # And the note has gone: it had nothing more to tell.
+    expect(locks(cli, "host"), [])
+    hold = log.let_go()
+    finish(other, 0)
+    os.close(hold)
+    expect(log.count("begin"), 2)
+
+
 def test_resolve_refuses_while_the_command_lives(cli):
     log = Log(cli)
     command = orphan(cli, log, "--lease", "300ms")
@@ -222,7 +240,7 @@ def test_one_after_the_other(cli):
     expect(locks(cli, "host"), [])
 
 
-# Ends the program with KILL at a place that HAPAX_TEST_AT names.
+# Ends the program with KILL at a place that HAPAX_TEST_AT names, or stops it there, once.
 KILL_AT = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -239,13 +257,19 @@ static void reached(const char *place)
 
 	if (at != NULL && strcmp(at, place) == 0)
 		raise(SIGKILL);
+	if (at == NULL || strncmp(at, "stop ", 5) != 0 || strcmp(at + 5, place) != 0)
+		return;
+	unsetenv("HAPAX_TEST_AT");
+	raise(SIGSTOP);
 }
 
 int flock(int fd, int kind)
 {
 	int (*next)(int, int) = (int (*)(int, int))dlsym(RTLD_NEXT, "flock");
-	int failed = next(fd, kind);
+	int failed;
 
+	reached("opened");
+	failed = next(fd, kind);
 	reached("locked");
 	return failed;
 }
@@ -300,7 +324,7 @@ def test_killed_between_any_two_steps(cli):
     module = preload(cli, KILL_AT)
     script = 'exec 8>>"$TMPDIR/busy"; flock 8; echo begin $$ >>"$TMPDIR/log"; echo out'
     #         place       runs when the next one asks, by its lease or at once
-    places = {"locked": 0, "claimed": 0, "noting": 0, "noted": 0, "started": 1, "stored": 1, "unlinked": 1}
+    places = {"opened": 0, "locked": 0, "claimed": 0, "noting": 0, "noted": 0, "started": 1, "stored": 1, "unlinked": 1}
     for place, runs in places.items():
         log = Log(cli)
         log.path.unlink(missing_ok=True)
@@ -320,6 +344,31 @@ def test_killed_between_any_two_steps(cli):
         expect(log.count("begin"), expected, place)
     expect(cli.run("gc", env=host(cli, "host"), code=0).fields()["locks"], "1", "that of stored")
     expect(locks(cli, "host"), [])
+
+
+def is_stopped(process):
+    return "T (stopped)" in pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+
+
+def test_a_lock_file_is_removed_between_open_and_lock(cli):
+    """Rule 1: who locks a file that has lost its name does not hold the lock."""
+    log = Log(cli)
+    slow = start(cli, "host", preloaded={**preload(cli, KILL_AT), "HAPAX_TEST_AT": "stop opened"})
+    until(lambda: is_stopped(slow), "it has opened its file, and not locked it")
+    expect(cli.run("gc", env=host(cli, "host")).fields()["locks"], "1")
+    # Another one makes its own, runs, and is stopped past its lease: only its lock guards it.
+    first = start(cli, "host", "--lease", "300ms")
+    command = log.wait_for("begin", 1)
+    first.send_signal(signal.SIGSTOP)
+    until(lambda: has_lapsed(cli), "the lease has lapsed")
+    slow.send_signal(signal.SIGCONT)
+    _, err = finish(slow, 75)
+    expect_in("alive on this host", err.decode())
+    first.send_signal(signal.SIGCONT)
+    hold = end(log, command)
+    finish(first, 0)
+    os.close(hold)
+    expect((log.count("begin"), log.count("overlap")), (1, 0))
 
 
 def test_gc_removes_what_has_nothing_more_to_tell(cli):

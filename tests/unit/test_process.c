@@ -349,6 +349,31 @@ static void a_kept_descriptor_keeps_its_lock(void **state)
 	temp_dir_done(&dir);
 }
 
+/* Told once, and the end is still told after it. */
+static void a_child_that_was_stopped(void **state)
+{
+	const char *const argv[] = {"sh", "-c", "kill -STOP $$; exit 3", NULL};
+	struct hx_process_end end = {.exit_code = 77};
+	bool has_ended = true;
+	pid_t pid;
+	int number;
+
+	(void)state;
+	assert_int_equal(hx_process_stopped(1), 0);
+	assert_int_equal(hx_process_spawn(argv, -1, -1, &pid, NULL), HAPAX_OK);
+	do
+		number = hx_process_stopped(pid);
+	while (number == 0);
+	assert_int_equal(number, SIGSTOP);
+	assert_int_equal(hx_process_stopped(pid), 0);
+	assert_int_equal(hx_process_poll(pid, &has_ended, &end, NULL), HAPAX_OK);
+	assert_false(has_ended);
+	assert_true(hx_process_signal(pid, SIGCONT, 0));
+	assert_int_equal(hx_process_wait(pid, &end, NULL), HAPAX_OK);
+	assert_int_equal(end.exit_code, 3);
+	assert_int_equal(hx_process_stopped(pid), 0);
+}
+
 static void a_group_is_signalled_as_a_whole(void **state)
 {
 	struct hx_process_plan plan = HX_PROCESS_PLAN_INIT;
@@ -420,6 +445,7 @@ int main(void)
 		cmocka_unit_test(input_comes_from_where_it_is_said),
 		cmocka_unit_test(ignored_signals_can_be_given_back),
 		cmocka_unit_test(a_kept_descriptor_keeps_its_lock),
+		cmocka_unit_test(a_child_that_was_stopped),
 		cmocka_unit_test(a_group_is_signalled_as_a_whole),
 		cmocka_unit_test(no_memory_no_child),
 	};
