@@ -68,9 +68,18 @@ struct told {
 	char message[HAPAX_ERROR_MESSAGE_SIZE];
 };
 
+/* How often each was told, to see that the trials reach what they are for. */
+static struct {
+	unsigned paid, undone, uncertain;
+} counts;
+
 static struct told tell(const struct bank *bank, enum hapax_outcome outcome)
 {
 	struct told told = {outcome, bank->err.status, ""};
+
+	counts.paid += outcome == HAPAX_OUTCOME_ACQUIRED;
+	counts.uncertain += outcome == HAPAX_OUTCOME_NONE && told.status == HAPAX_ERR_UNCERTAIN;
+	counts.undone += outcome == HAPAX_OUTCOME_NONE && told.status != HAPAX_ERR_UNCERTAIN;
 
 	snprintf(told.message, sizeof(told.message), "%s", bank->err.message);
 	return told;
@@ -183,6 +192,11 @@ static void every_call_to_the_system_may_fail(void **state)
 		(void)end(state);
 		(void)begin(state);
 	}
+	printf("# told: %u paid, %u undone, %u uncertain\n", counts.paid, counts.undone,
+	       counts.uncertain);
+	assert_true(counts.paid > 0);
+	assert_true(counts.undone > 0);
+	assert_true(counts.uncertain > 0);
 	scale_report(
 		"I13: a call fails in a transaction", (uint64_t)trials, scale_seconds() - begun,
 		true);
