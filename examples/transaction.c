@@ -4,6 +4,7 @@
  * SQLite database, and claim, booking, completion and receipt are one transaction.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <hapax/hapax.h>
 #include <hapax/sqlite.h>
@@ -94,8 +95,8 @@ int main(int argc, char **argv)
 	struct hapax_error err;
 	int status = 1;
 
-	if (argc > 2 && sscanf(argv[2], "%d", &transfer.amount) != 1)
-		return 64;
+	if (argc > 2)
+		transfer.amount = (int)strtol(argv[2], NULL, 10);
 	transfer.db = open_bank(argc > 3 ? argv[3] : "bank.db");
 	if (transfer.db == NULL)
 		return 1;

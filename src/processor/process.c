@@ -42,13 +42,11 @@ struct hapax_call {
 /* Copy into buf, which has the room. */
 static struct hapax_bytes keep(struct hapax_buf *buf, struct hapax_bytes bytes)
 {
-	struct hapax_bytes copy = {buf->data + buf->size, bytes.size};
+	size_t place = buf->size;
 
-	if (bytes.size == 0)
+	if (bytes.size == 0 || hx_buf_append(buf, bytes.data, bytes.size) != HAPAX_OK)
 		return hx_bytes(NULL, 0);
-	if (hx_buf_append(buf, bytes.data, bytes.size) != HAPAX_OK)
-		return hx_bytes(NULL, 0);
-	return copy;
+	return hx_bytes(buf->data + place, bytes.size);
 }
 
 static void leave_out(struct hapax_answer *answer)

@@ -4,9 +4,7 @@
  * by one that is killed at every step: never two effects, never one that is lost.
  *
  * Issue 6: two processes, one key, exactly one business row, 10,000 rounds in proof;
- * kill -9 at every step. A step is a call of SQLite's to the system, or the beginning or
- * end of an SQL statement: between two of them nothing changes that anybody else can see.
- * Children are forked while this process has no connection.
+ * kill -9 at every step (bank.h says what a step is). Children are forked while this process has no connection.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,22 +13,16 @@
 
 #include <cmocka.h>
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <sqlite3.h>
-
-#include <hapax/hapax.h>
-#include <hapax/sqlite.h>
-
+#include "support/bank.h"
 #include "support/scale.h"
 #include "support/temp_dir.h"
 
@@ -52,114 +44,6 @@ static int end(void **state)
 	(void)state;
 	temp_dir_done(&dir);
 	return 0;
-}
-
-/* A bank: an account, its payments, and the ledger beside them. */
-struct bank {
-	sqlite3 *db;
-	struct hapax_store *store;
-	struct hapax_processor *processor;
-	struct hapax_buf *buf;
-	const char *key; /* of the order that is being paid */
-};
-
-static bool execute(struct bank *bank, const char *sql)
-{
-	char *message = NULL;
-	bool ok = sqlite3_exec(bank->db, sql, NULL, NULL, &message) == SQLITE_OK;
-
-	if (!ok)
-		fprintf(stderr, "# %s: %s\n", sql, message);
-	sqlite3_free(message);
-	return ok;
-}
-
-static void give_up(const char *what, const struct hapax_error *err)
-{
-	fprintf(stderr, "# %s: %s\n", what, err->message);
-	abort();
-}
-
-static void bank_open(struct bank *bank, const char *journal)
-{
-	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
-	struct hapax_error err = {.message = "SQLite refused"};
-	char mode[64];
-
-	memset(bank, 0, sizeof(*bank));
-	snprintf(mode, sizeof(mode), "PRAGMA journal_mode = %s", journal);
-	options.timeout_ms = 60000;
-	bank->buf = hapax_buf_new(1 << 16);
-	/* No machine crashes here: what is written need not reach a disk. */
-	if (sqlite3_open(path, &bank->db) != SQLITE_OK ||
-	    sqlite3_busy_timeout(bank->db, 60000) != SQLITE_OK || !execute(bank, mode) ||
-	    !execute(bank, "PRAGMA synchronous = OFF") ||
-	    !execute(
-		    bank,
-		    "CREATE TABLE IF NOT EXISTS payment (key TEXT, payer INTEGER);"
-		    "CREATE TABLE IF NOT EXISTS account (balance INTEGER)") ||
-	    hapax_sqlite_join(bank->db, &options, &bank->store, &err) != HAPAX_OK ||
-	    hapax_processor_new(bank->store, NULL, &bank->processor, &err) != HAPAX_OK)
-		give_up("open", &err);
-}
-
-static void bank_close(struct bank *bank)
-{
-	hapax_processor_free(bank->processor);
-	hapax_store_close(bank->store);
-	if (sqlite3_close(bank->db) != SQLITE_OK)
-		abort();
-	hapax_buf_free(bank->buf);
-}
-
-static int64_t number(struct bank *bank, const char *sql)
-{
-	sqlite3_stmt *statement = NULL;
-	int64_t result = -1;
-
-	if (sqlite3_prepare_v2(bank->db, sql, -1, &statement, NULL) == SQLITE_OK &&
-	    sqlite3_step(statement) == SQLITE_ROW)
-		result = sqlite3_column_int64(statement, 0);
-	sqlite3_finalize(statement);
-	return result;
-}
-
-/* Two changes, so that half of them is possible. */
-static enum hapax_run_outcome pay(struct hapax_work *work, void *context)
-{
-	struct bank *bank = context;
-	char sql[128];
-
-	snprintf(sql, sizeof(sql), "INSERT INTO payment VALUES ('%s', %d)", bank->key, getpid());
-	if (!execute(bank, sql) || !execute(bank, "UPDATE account SET balance = balance - 10"))
-		return HAPAX_RUN_TRANSIENT;
-	snprintf(sql, sizeof(sql), "paid by %d", getpid());
-	if (hapax_work_write(work, sql, strlen(sql)) != HAPAX_OK)
-		return HAPAX_RUN_TRANSIENT;
-	return HAPAX_RUN_OK;
-}
-
-static enum hapax_outcome bank_pay(struct bank *bank, const char *key, bool is_in_ours)
-{
-	struct hapax_request request = HAPAX_REQUEST_INIT;
-	struct hapax_answer answer = HAPAX_ANSWER_INIT;
-	struct hapax_error err;
-
-	bank->key = key;
-	request.key = hapax_bytes_from_text(key);
-	if (is_in_ours && !execute(bank, "BEGIN IMMEDIATE"))
-		return HAPAX_OUTCOME_NONE;
-	if (hapax_tx_process(bank->processor, &request, pay, bank, &answer, bank->buf, &err) !=
-	    HAPAX_OK) {
-		fprintf(stderr, "# %s: %s\n", key, err.message);
-		return HAPAX_OUTCOME_NONE;
-	}
-	if (is_in_ours && !execute(bank, "COMMIT"))
-		return HAPAX_OUTCOME_NONE;
-	/* B5: whoever ran, its pid is in the result. */
-	if (answer.result.body.size < 9 || memcmp(answer.result.body.data, "paid by ", 8) != 0)
-		return HAPAX_OUTCOME_NONE;
-	return answer.outcome;
 }
 
 /* Two processes that do each round at the same moment. */
@@ -188,7 +72,7 @@ static void run_race(struct race *race, uint64_t rounds)
 {
 	struct bank bank;
 
-	bank_open(&bank, "WAL");
+	bank_open(&bank, path, "WAL", 60000);
 	for (uint64_t round = 0; round < rounds; round++) {
 		enum hapax_outcome outcome;
 		char key[32];
@@ -214,15 +98,6 @@ static int status_of(pid_t pid)
 	return status;
 }
 
-static void make_bank(const char *journal)
-{
-	struct bank bank;
-
-	bank_open(&bank, journal);
-	assert_true(execute(&bank, "INSERT INTO account VALUES (0)"));
-	bank_close(&bank);
-}
-
 /* B6: exactly one row for each key, whoever comes first; the other waits, then replays. */
 static void two_processes_one_row(void **state)
 {
@@ -233,7 +108,8 @@ static void two_processes_one_row(void **state)
 	pid_t pids[2];
 
 	(void)state;
-	make_bank("WAL");
+	bank_open(&bank, path, "WAL", 60000);
+	bank_close(&bank);
 	for (int i = 0; i < 2; i++) {
 		pids[i] = fork();
 		assert_true(pids[i] >= 0);
@@ -247,12 +123,12 @@ static void two_processes_one_row(void **state)
 	assert_int_equal(race->wrong, 0);
 	assert_int_equal(race->acquired, rounds);
 	assert_int_equal(race->replayed, rounds);
-	bank_open(&bank, "WAL");
-	assert_int_equal(number(&bank, "SELECT count(*) FROM payment"), rounds);
-	assert_int_equal(number(&bank, "SELECT count(DISTINCT key) FROM payment"), rounds);
-	assert_int_equal(number(&bank, "SELECT balance FROM account"), -10 * (int64_t)rounds);
+	bank_open(&bank, path, "WAL", 60000);
+	assert_int_equal(bank_number(&bank, "SELECT count(*) FROM payment"), rounds);
+	assert_int_equal(bank_number(&bank, "SELECT count(DISTINCT key) FROM payment"), rounds);
+	assert_int_equal(bank_balance(&bank), -10 * (int64_t)rounds);
 	/* Both have run: else it was no race. */
-	assert_int_equal(number(&bank, "SELECT count(DISTINCT payer) FROM payment"), 2);
+	assert_int_equal(bank_number(&bank, "SELECT count(DISTINCT payer) FROM payment"), 2);
 	bank_close(&bank);
 	munmap(race, sizeof(*race));
 	scale_report(
@@ -263,122 +139,26 @@ static void two_processes_one_row(void **state)
 /* The death of a process, so many steps from now. */
 static long steps_left;
 
-static void step(void)
+static int die_in_time(void)
 {
 	if (steps_left > 0 && --steps_left == 0)
 		kill(getpid(), SIGKILL);
-}
-
-static ssize_t dying_pwrite(int fd, const void *data, size_t size, off_t offset)
-{
-	step();
-	return pwrite(fd, data, size, offset);
-}
-
-static ssize_t dying_write(int fd, const void *data, size_t size)
-{
-	step();
-	return write(fd, data, size);
-}
-
-static int dying_ftruncate(int fd, off_t size)
-{
-	step();
-	return ftruncate(fd, size);
-}
-
-static int dying_unlink(const char *name)
-{
-	step();
-	return unlink(name);
-}
-
-static int dying_fsync(int fd)
-{
-	step();
-	return fsync(fd);
-}
-
-/* Locks, mostly. */
-static int dying_fcntl(int fd, int command, ...)
-{
-	va_list arguments;
-	void *argument;
-
-	va_start(arguments, command);
-	argument = va_arg(arguments, void *);
-	va_end(arguments);
-	step();
-	return fcntl(fd, command, argument);
-}
-
-static int on_statement(unsigned kind, void *context, void *statement, void *more)
-{
-	(void)kind, (void)context, (void)statement, (void)more;
-	step();
 	return 0;
-}
-
-static void die_at(struct bank *bank, long steps)
-{
-	static const struct {
-		const char *name;
-		sqlite3_syscall_ptr call;
-	} calls[] = {
-		{"write", (sqlite3_syscall_ptr)dying_write},
-		{"pwrite", (sqlite3_syscall_ptr)dying_pwrite},
-		{"pwrite64", (sqlite3_syscall_ptr)dying_pwrite},
-		{"ftruncate", (sqlite3_syscall_ptr)dying_ftruncate},
-		{"unlink", (sqlite3_syscall_ptr)dying_unlink},
-		{"fsync", (sqlite3_syscall_ptr)dying_fsync},
-		{"fcntl", (sqlite3_syscall_ptr)dying_fcntl},
-	};
-	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
-
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		if (vfs->xGetSystemCall(vfs, calls[i].name))
-			(void)vfs->xSetSystemCall(vfs, calls[i].name, calls[i].call);
-	}
-	(void)sqlite3_trace_v2(
-		bank->db, SQLITE_TRACE_STMT | SQLITE_TRACE_PROFILE, on_statement, NULL);
-	steps_left = steps;
 }
 
 static void victim(const char *journal, const char *key, bool is_in_ours, long steps, int said)
 {
 	struct bank bank;
 
-	bank_open(&bank, journal);
-	die_at(&bank, steps);
+	bank_open(&bank, path, journal, 60000);
+	steps_left = steps;
+	bank_step_by(&bank, die_in_time);
 	if (bank_pay(&bank, key, is_in_ours) == HAPAX_OUTCOME_NONE)
 		_exit(CHILD_ERROR);
 	/* Acknowledged from here on. */
 	if (write(said, "!", 1) != 1)
 		_exit(CHILD_ERROR);
-	steps_left = 0;
 	_exit(CHILD_OK);
-}
-
-static int64_t rows_of(struct bank *bank, const char *key)
-{
-	char sql[128];
-
-	snprintf(sql, sizeof(sql), "SELECT count(*) FROM payment WHERE key = '%s'", key);
-	return number(bank, sql);
-}
-
-static bool is_done(struct bank *bank, const char *key)
-{
-	struct hapax_record record = {0};
-	struct hapax_op op = {.type = HAPAX_OP_LOOKUP, .key = hapax_bytes_from_text(key)};
-
-	op.record = &record;
-	op.buf = bank->buf;
-	assert_int_equal(hapax_store_run(bank->store, &op, 1, NULL), HAPAX_OK);
-	/* Half a run is seen by nobody. */
-	if (op.outcome == HAPAX_OUTCOME_FOUND)
-		assert_int_equal(record.state, HAPAX_STATE_DONE);
-	return op.outcome == HAPAX_OUTCOME_FOUND;
 }
 
 /* What a death left behind, and what the next delivery makes of it. */
@@ -388,17 +168,18 @@ static void expect_all_or_nothing(
 	struct bank bank;
 	int64_t rows;
 
-	bank_open(&bank, journal);
-	rows = rows_of(&bank, key);
+	bank_open(&bank, path, journal, 60000);
+	rows = bank_payments(&bank, key);
 	assert_in_range(rows, was_acknowledged ? 1 : 0, 1);
-	assert_int_equal(is_done(&bank, key), rows == 1);
-	assert_int_equal(number(&bank, "SELECT balance FROM account"), *balance - 10 * rows);
+	/* Half a run is seen by nobody. */
+	assert_int_equal(bank_state(&bank, key), rows == 1 ? HAPAX_STATE_DONE : HAPAX_STATE_ABSENT);
+	assert_int_equal(bank_balance(&bank), *balance - 10 * rows);
 	assert_int_equal(
 		bank_pay(&bank, key, false),
 		rows == 1 ? HAPAX_OUTCOME_REPLAY : HAPAX_OUTCOME_ACQUIRED);
-	assert_int_equal(rows_of(&bank, key), 1);
+	assert_int_equal(bank_payments(&bank, key), 1);
 	*balance -= 10;
-	assert_int_equal(number(&bank, "SELECT balance FROM account"), *balance);
+	assert_int_equal(bank_balance(&bank), *balance);
 	bank_close(&bank);
 }
 
@@ -409,7 +190,6 @@ static long kill_at_every_step(const char *journal, bool is_in_ours)
 	long deaths = 0;
 	int status;
 
-	make_bank(journal);
 	do {
 		char key[32];
 		int said[2];
