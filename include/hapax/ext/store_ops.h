@@ -70,6 +70,10 @@ typedef enum hapax_status hapax_store_count_fn(
 	struct hapax_store *store, const struct hapax_counters *rows, size_t count,
 	struct hapax_error *err);
 
+/* As hapax_store_files(); *files is zero but for its size. Blocks. */
+typedef enum hapax_status hapax_store_files_fn(
+	struct hapax_store *store, struct hapax_files *files, struct hapax_error *err);
+
 /* Free everything, the store itself included. No submit is in flight. */
 typedef void hapax_store_close_fn(struct hapax_store *store);
 
@@ -85,6 +89,7 @@ struct hapax_store_ops {
 	hapax_store_count_fn *count;   /* NULL: counters live in this process only */
 	int is_synchronous;            /* every submit completes before it returns */
 	hapax_store_run_fn *run;       /* NULL: submit and wait */
+	hapax_store_files_fn *files;   /* NULL: it has no segments */
 };
 
 struct hx_store_core;

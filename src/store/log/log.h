@@ -27,6 +27,7 @@ struct hx_log {
 	_Atomic uint32_t
 		was_read; /* something was answered beside the leader since the last tick */
 	bool is_open;     /* a clean close has something to say */
+	bool was_closed;  /* it was closed before, or is new */
 
 	struct hx_mutex sweep_mutex; /* one sweep or pass at a time */
 	uint64_t held_bytes;         /* of claims, in the segment that was last copied out */
@@ -64,6 +65,9 @@ enum hapax_status hx_log_mark_frame(struct hx_log *log, uint32_t flags);
 
 /* See hapax_store_sweep_fn. */
 hapax_store_sweep_fn hx_log_sweep;
+
+/* See hapax_store_files_fn. */
+hapax_store_files_fn hx_log_files;
 
 /* See hx_index_lapse_fn; context is the struct hx_log. */
 hx_index_lapse_fn hx_log_lapse;
