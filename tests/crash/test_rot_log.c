@@ -504,7 +504,7 @@ static void files_of_an_earlier_time_change_nothing(void **state)
 #name " of a young store", name, set_up_young, tear_down, NULL \
 	}
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		ROT_TEST(an_undamaged_store_opens),
@@ -519,6 +519,9 @@ int main(void)
 		ROT_TEST(files_of_an_earlier_time_change_nothing),
 	};
 
+	/* A pattern: only tests of that name. */
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	return cmocka_run_group_tests_name("rot_log", tests, NULL, NULL);
 }
