@@ -386,6 +386,32 @@ HAPAX_API enum hapax_status hapax_store_stats(
 	struct hapax_store *store, struct hapax_stats *ret_stats, hapax_counters_fn *each,
 	void *context, struct hapax_error *err);
 
+/* What a store of segments has on disk. */
+struct hapax_files {
+	size_t size;             /* set by HAPAX_FILES_INIT */
+	uint64_t log_segments;   /* of the log, those prepared ahead included */
+	uint64_t log_bytes;      /* as large as they are, room ahead included */
+	uint64_t class_segments; /* dense ones, by expiry */
+	uint64_t class_bytes;
+	uint64_t live_bytes;  /* about what the records that have not expired take of these */
+	uint64_t lsn;         /* of the next entry of the log */
+	uint64_t durable_lsn; /* all below it is synced */
+	int64_t owed_ms;      /* by which its clock is still behind the wall clock after a reboot */
+	int was_closed;       /* it was closed before it was opened, or is new; 0: it recovered */
+};
+
+#define HAPAX_FILES_INIT                                              \
+	{                                                             \
+		sizeof(struct hapax_files), 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+	}
+
+/*
+ * ret_files->size must be set. UNSUPPORTED: the store has no segments. Looks at every record.
+ * Blocks.
+ */
+HAPAX_API enum hapax_status hapax_store_files(
+	struct hapax_store *store, struct hapax_files *ret_files, struct hapax_error *err);
+
 struct hapax_sweep {
 	size_t size;        /* set by HAPAX_SWEEP_INIT */
 	size_t count_max;   /* in: records to look at in this call; 0: 10,000 */

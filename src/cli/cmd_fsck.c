@@ -234,7 +234,7 @@ static int run(struct hx_invocation *inv)
 	hx_progress_done(&checker.progress);
 	if (checker.as_json)
 		print_summary_json(&checker, &fsck, status);
-	else if (fsck.segments > 0)
+	else if (fsck.segments > 0 || fsck.damages > 0)
 		print_summary(&checker, &fsck, status);
 	hx_out_flush(&inv->out);
 	return report_end(inv, status, &err, repair);

@@ -32,8 +32,67 @@ static const struct {
 enum { GUARANTEE_SIZE = 512 };
 enum { CAPABILITIES = sizeof(capabilities) / sizeof(capabilities[0]) };
 
+/* How much of the files lives, in percent. */
+static unsigned live_percent(const struct hapax_files *files)
+{
+	uint64_t bytes = files->log_bytes + files->class_bytes;
+
+	return bytes == 0 ? 0 : (unsigned)(100.0 * (double)files->live_bytes / (double)bytes);
+}
+
+static const char *state_of(const struct hapax_files *files)
+{
+	return files->was_closed ? "closed" : "recovered";
+}
+
+static void files_json(struct hx_json_out *json, const struct hapax_files *files)
+{
+	if (files->size == 0)
+		return;
+	hx_json_out_object_begin(json, "files");
+	hx_json_out_text(json, "state", state_of(files));
+	hx_json_out_unsigned(json, "log_segments", files->log_segments);
+	hx_json_out_unsigned(json, "log_bytes", files->log_bytes);
+	hx_json_out_unsigned(json, "class_segments", files->class_segments);
+	hx_json_out_unsigned(json, "class_bytes", files->class_bytes);
+	hx_json_out_unsigned(json, "live_bytes", files->live_bytes);
+	hx_json_out_unsigned(json, "live_percent", live_percent(files));
+	hx_json_out_unsigned(json, "lsn", files->lsn);
+	hx_json_out_unsigned(json, "durable_lsn", files->durable_lsn);
+	hx_json_out_signed(json, "owed_ms", files->owed_ms);
+	hx_json_out_object_end(json);
+}
+
+static void files_text(struct hx_out *out, const struct hapax_files *files)
+{
+	char log[HX_TEXT_SIZE], classes[HX_TEXT_SIZE], live[HX_TEXT_SIZE];
+
+	if (files->size == 0)
+		return;
+	hx_text_bytes(files->log_bytes, log);
+	hx_text_bytes(files->class_bytes, classes);
+	hx_text_bytes(files->live_bytes, live);
+	hx_out_field(out, "segments");
+	hx_out_printf(
+		out, "%" PRIu64 " of the log, %s; %" PRIu64 " by expiry, %s\n", files->log_segments,
+		log, files->class_segments, classes);
+	hx_out_field(out, "live");
+	hx_out_printf(out, "%s, %u %% of the files\n", live, live_percent(files));
+	hx_out_field(out, "next LSN");
+	hx_out_printf(
+		out, "%" PRIu64 ", all below %" PRIu64 " synced\n", files->lsn, files->durable_lsn);
+	hx_out_field(out, "clock owes");
+	hx_out_printf(out, "%" PRId64 " ms\n", files->owed_ms);
+	hx_out_field(out, "state");
+	hx_out_text(
+		out,
+		files->was_closed ? "sound; was closed cleanly\n"
+				  : "sound; recovered, the last process had not closed it\n");
+}
+
 static void info_json(
-	struct hx_out *out, struct hapax_store *store, const struct hapax_stats *stats)
+	struct hx_out *out, struct hapax_store *store, const struct hapax_stats *stats,
+	const struct hapax_files *files)
 {
 	struct hx_json_out json;
 	char guarantee[GUARANTEE_SIZE];
@@ -58,11 +117,13 @@ static void info_json(
 	hx_json_out_unsigned(&json, "token", stats->token);
 	hx_json_out_time(&json, "now", stats->now_ms);
 	hx_json_out_signed(&json, "skew_ms", stats->skew_ms);
+	files_json(&json, files);
 	hx_json_out_object_end(&json);
 }
 
 static void info_text(
-	struct hx_out *out, struct hapax_store *store, const struct hapax_stats *stats)
+	struct hx_out *out, struct hapax_store *store, const struct hapax_stats *stats,
+	const struct hapax_files *files)
 {
 	char text[HX_TEXT_SIZE];
 	char guarantee[GUARANTEE_SIZE];
@@ -98,24 +159,35 @@ static void info_text(
 	hx_text_time(stats->now_ms, text);
 	hx_out_field(out, "clock");
 	hx_out_printf(out, "%s (%+" PRId64 " ms)\n", text, stats->skew_ms);
+	files_text(out, files);
 }
 
 static int run_info(struct hx_invocation *inv, char **operands, size_t count)
 {
 	struct hapax_stats stats = HAPAX_STATS_INIT;
+	struct hapax_files files = HAPAX_FILES_INIT;
 	struct hapax_store *store = NULL;
 	struct hapax_error err;
+	enum hapax_status status;
 	int code =
 		hx_settings_open_url(inv, count > 0 ? operands[0] : NULL, HX_OPEN_EXISTING, &store);
 
 	if (code != HX_EXIT_OK)
 		return code;
-	if (hapax_store_stats(store, &stats, NULL, NULL, &err) != HAPAX_OK)
+	status = hapax_store_stats(store, &stats, NULL, NULL, &err);
+	if (status == HAPAX_OK)
+		status = hapax_store_files(store, &files, &err);
+	/* Not every store has segments to speak of. */
+	if (status == HAPAX_ERR_UNSUPPORTED) {
+		files.size = 0;
+		status = HAPAX_OK;
+	}
+	if (status != HAPAX_OK)
 		code = hx_report_error(inv->command->name, &err);
 	else if (inv->settings.format == HX_FORMAT_JSON)
-		info_json(&inv->out, store, &stats);
+		info_json(&inv->out, store, &stats, &files);
 	else
-		info_text(&inv->out, store, &stats);
+		info_text(&inv->out, store, &stats, &files);
 	hapax_store_close(store);
 	return code;
 }
@@ -276,7 +348,9 @@ const struct command hx_cmd_store = {
 	.summary = "show a store, copy it, or take note that a backup was restored",
 	.usage = "info [URL] | copy SOURCE TARGET | restored [URL]",
 	.description =
-		"info shows what kind of store it is, what it promises and how much it holds.\n"
+		"info shows what kind of store it is, what it promises and how much it holds; of a\n"
+		"file: store also its segments, how much of them lives, its marks, and how it was\n"
+		"left. A damaged one does not open: see hapax fsck.\n"
 		"\n"
 		"copy writes every record that has not expired into another store, of any kind,\n"
 		"which must be empty. Records keep their tokens, so that work in progress can be\n"

@@ -293,6 +293,24 @@ enum hapax_status hapax_store_stats(
 	return HAPAX_OK;
 }
 
+enum hapax_status hapax_store_files(
+	struct hapax_store *store, struct hapax_files *ret_files, struct hapax_error *err)
+{
+	struct hapax_files files = HAPAX_FILES_INIT;
+	enum hapax_status status;
+
+	if (store == NULL || ret_files == NULL || ret_files->size != sizeof(files))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "a store and files of a known size are needed");
+	if (store->ops->files == NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0, "%s: has no segments", store->ops->name);
+	status = store->ops->files(store, &files, err);
+	if (status == HAPAX_OK)
+		*ret_files = files;
+	return status;
+}
+
 enum hapax_status hapax_store_sweep(
 	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err)
 {

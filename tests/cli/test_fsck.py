@@ -139,3 +139,42 @@ def test_no_store(cli):
     assert result.code in (64, 69), (result.code, result.err)
     assert not (cli.folder / "nowhere").exists()
     cli.run("fsck", code=64).says("an argument was missing")
+
+
+def test_a_missing_log(cli):
+    folder = fill(cli)
+    for path in folder.glob("log-*.seg"):
+        path.unlink()
+    before = files(folder)
+    result = cli.run("fsck", folder, code=74)
+    expect_in("damage: log-0000000000000001.seg", result.out)
+    expect_in("a segment of the log is missing", result.out)
+    expect_in("how many keys are at risk is not known", result.out)
+    cli.run("check", "key-0", "--store", f"file:{folder}", code=74).says("is missing", "hapax fsck")
+    expect(files(folder), before, "the files")
+
+
+def test_a_damaged_store_file(cli):
+    folder = fill(cli)
+    (folder / "STORE").write_bytes(b"nothing")
+    expect_in("damage: STORE: ", cli.run("fsck", folder, code=74).out)
+    fields = cli.run("fsck", folder, "--repair", "--accept-loss").fields()
+    expect((fields["verdict"], fields["salvaged"]), ("repaired", "6 keys"))
+    cli.run("check", "key-5", "--store", f"file:{folder}", code=1)
+
+
+def test_nothing_is_made_where_no_store_is(cli):
+    folder = cli.folder / "letters"
+    folder.mkdir()
+    (folder / "LOCK").write_text("mine")
+    cli.run("fsck", folder, code=64).says("other files")
+    cli.run("check", "key", "--store", f"file:{folder}", code=None).says("other files")
+    expect({path.name: path.read_text() for path in folder.iterdir()}, {"LOCK": "mine"})
+
+
+def test_a_relative_directory(cli):
+    folder = fill(cli)
+    damage(folder, frame_of(folder, "key-2") + 200)
+    result = cli.run("fsck", ".", "--repair", "--accept-loss", cwd=folder)
+    expect(result.fields()["damaged one"], f"{folder}.damaged-1")
+    expect(cli.run("fsck", folder).fields()["verdict"], "sound")

@@ -134,3 +134,60 @@ def test_progress_is_shown_on_a_terminal_only(cli):
         expect_in(b"] ", seen)
         assert seen.endswith(b"\r\x1b[K"), seen
     until(lambda: cli.run("store", "info", target, "-o", "json").json["done"] == 60000, "all are there")
+
+
+def test_info_of_segments(cli):
+    store = f"file:{cli.folder / 'ledger'}"
+    cli.run("check", "one", "--store", store)
+    cli.run("check", "two", "--store", store)
+    fields = cli.run("store", "info", store).fields()
+    expect_match(r"1 of the log, 1\.0 MiB; 0 by expiry", fields["segments"])
+    expect_match(r"\d+ B, \d+ % of the files", fields["live"])
+    expect_match(r"(\d+), all below \1 synced", fields["next LSN"])
+    expect(fields["clock owes"], "0 ms")
+    expect(fields["state"], "sound; was closed cleanly")
+    files = cli.run("store", "info", store, "-o", "json").json["files"]
+    expect((files["state"], files["log_segments"], files["log_bytes"]), ("closed", 1, 2**20))
+    assert files["live_bytes"] >= 2 * 48, files
+    assert files["durable_lsn"] == files["lsn"] > 2, files
+    # Other stores have none.
+    cli.run("check", "one")
+    assert "files" not in cli.run("store", "info", "-o", "json").json
+
+
+def test_info_after_a_crash(cli):
+    folder = cli.folder / "ledger"
+    store = f"file:{folder}"
+    cli.run("check", "one", "--store", store)
+    segment = next(folder.glob("log-*.seg"))
+    data = bytearray(segment.read_bytes())
+    # Without the frame of the clean close, which is the last one.
+    last = max(at for at in range(4096, len(data), 4096) if data[at : at + 4] == b"HXFR")
+    data[last : last + 4096] = bytes(4096)
+    segment.write_bytes(data)
+    expect(cli.run("store", "info", store, "-o", "json").json["files"]["state"], "recovered")
+    expect(cli.run("store", "info", store, "-o", "json").json["files"]["state"], "closed")
+
+
+def test_part_of_a_copy_is_refused(cli):
+    cli.seed("many", "key-", 100000, 3600000)
+    for target in (f"sqlite:{cli.folder / 'copy.db'}", f"file:{cli.folder / 'copy'}"):
+        process = cli.start("store", "copy", cli.store, target)
+        path = cli.folder / target.partition(":")[2]
+        until(lambda: path.exists(), "the target is there")
+        until(lambda: process.poll() is not None or part_is_there(path), "something was copied")
+        process.kill()
+        process.wait()
+        result = cli.run("store", "info", target, code=None)
+        # It may have been faster than we.
+        if result.code == 0 and result.fields()["keys"].startswith(("100000 ", "0 ")):
+            continue
+        expect(result.code, 64, result.err)
+        result.says("part of a copy", "remove it")
+        cli.run("check", "key-1", "--store", target, code=64).says("part of a copy")
+
+
+def part_is_there(path):
+    """More than an empty store: a few batches."""
+    names = [path, path.with_name(path.name + "-wal")] if path.is_file() else list(path.glob("log-*"))
+    return sum(name.stat().st_size for name in names if name.exists()) > 2 * 2**20

@@ -145,6 +145,9 @@ static bool open_store(struct run *run, const char *what)
 		return false;
 	if (!run->judge.is_between)
 		*run->model = *run->judge.states[state];
+	/* In unsafe mode, tokens are lost with what they were given for. */
+	if (run->plan->is_unsafe)
+		judge_settle_tokens(&run->judge, run->model);
 	/* The store may know of tokens that nobody was given. */
 	if (run->judge.content->token > run->model->token_max)
 		run->model->token_max = run->model->token_high = run->judge.content->token;

@@ -21,6 +21,7 @@
 #include "crash/image.h"
 #include "crash/log_subject.h"
 #include "crash/workload.h"
+#include "store/log/format.h"
 #include "support/scale.h"
 #include "support/store_case.h"
 
@@ -416,6 +417,42 @@ static void every_combination_of_missing_files_is_noticed(void **state)
 	assert_true(rot->refused > 0);
 }
 
+/* STORE as it was before it named a log segment. */
+static void forget_vouched(struct sim_disk *disk)
+{
+	const struct hx_io *io = sim_disk_io(disk);
+	int file = io->ops->open(io->context, IMAGE_PATH "/STORE", HX_IO_READ | HX_IO_WRITE, 0);
+	unsigned char block[HX_LOG_BLOCK_SIZE];
+	struct hx_log_store_file store;
+
+	assert_true(file >= 0);
+	assert_int_equal(hx_io_read_full(io, file, block, sizeof(block), 0), sizeof(block));
+	assert_int_equal(hx_log_store_decode(block, &store, NULL), HAPAX_OK);
+	assert_true(store.log_id != 0);
+	store.log_id = 0;
+	hx_log_store_encode(&store, block);
+	assert_int_equal(hx_io_write_full(io, file, block, sizeof(block), 0), 0);
+	assert_int_equal(io->ops->close(io->context, file), 0);
+}
+
+static void class_segments_alone_are_no_new_store(void **state)
+{
+	struct rot *rot = *state;
+	struct sim_disk *image = sim_disk_clone(rot->disk);
+	const struct hx_io *io = sim_disk_io(image);
+	char paths[FILES_MAX][SIM_PATH_SIZE];
+	bool are_segments[FILES_MAX];
+	size_t count = list_files(rot, paths, are_segments);
+
+	forget_vouched(image);
+	for (size_t i = 0; i < count; i++)
+		if (strstr(paths[i], "/log-"))
+			assert_int_equal(io->ops->unlink(io->context, paths[i]), 0);
+	assert_true(judge(rot, image, "without a log", 0));
+	assert_int_equal(rot->refused, 1);
+	sim_disk_free(image);
+}
+
 /* Write a file of one disk over that of another. */
 static void copy_file(struct sim_disk *from, struct sim_disk *to, const char *path)
 {
@@ -467,7 +504,7 @@ static void files_of_an_earlier_time_change_nothing(void **state)
 #name " of a young store", name, set_up_young, tear_down, NULL \
 	}
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		ROT_TEST(an_undamaged_store_opens),
@@ -478,9 +515,13 @@ int main(void)
 		ROT_TEST(every_combination_of_missing_files_is_noticed),
 		ROT_TEST_KILLED(every_combination_of_missing_files_is_noticed),
 		ROT_TEST_YOUNG(every_combination_of_missing_files_is_noticed),
+		ROT_TEST(class_segments_alone_are_no_new_store),
 		ROT_TEST(files_of_an_earlier_time_change_nothing),
 	};
 
+	/* A pattern: only tests of that name. */
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	return cmocka_run_group_tests_name("rot_log", tests, NULL, NULL);
 }

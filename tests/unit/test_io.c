@@ -201,6 +201,58 @@ static void names_change(void **state)
 	assert_int_equal(io->ops->fsync_dir(io->context, "/dev/null"), -ENOTDIR);
 }
 
+/* Two directories change their names in one step. */
+static void names_change_places(void **state)
+{
+	const struct hx_io *io = hx_io_system();
+	int failed;
+
+	(void)state;
+	assert_int_equal(io->ops->mkdir(io->context, path_of("a"), 0700), 0);
+	assert_int_equal(io->ops->mkdir(io->context, path_of("b"), 0700), 0);
+	write_file(path_of("a/of a"), "A", 1);
+	failed = io->ops->exchange(io->context, path_of("a"), path_of("b"));
+	if (failed == -EINVAL || failed == -ENOSYS)
+		skip();
+	assert_int_equal(failed, 0);
+	assert_int_equal(open_file(path_of("a/of a"), HX_IO_READ), -ENOENT);
+	close_file(open_file(path_of("b/of a"), HX_IO_READ));
+	assert_int_equal(io->ops->exchange(io->context, path_of("a"), path_of("none")), -ENOENT);
+}
+
+static void paths_become_absolute(void **state)
+{
+	struct hapax_error err = {0};
+	char path[512], small[8], expected[512];
+	char *before = getcwd(NULL, 0);
+
+	(void)state;
+	assert_non_null(before);
+	assert_int_equal(chdir(dir.path), 0);
+	assert_int_equal(
+		hx_path_absolute((struct hapax_bytes){"a/b", 3}, path, sizeof(path), &err),
+		HAPAX_OK);
+	snprintf(expected, sizeof(expected), "%s/a/b", dir.path);
+	assert_string_equal(path, expected);
+	assert_int_equal(
+		hx_path_absolute((struct hapax_bytes){"/a/bc", 4}, path, sizeof(path), &err),
+		HAPAX_OK);
+	assert_string_equal(path, "/a/b");
+	/* Too long, alone or together. */
+	assert_int_equal(
+		hx_path_absolute((struct hapax_bytes){"/a/bcdefg", 8}, small, 8, &err),
+		HAPAX_ERR_INVALID);
+	assert_int_equal(
+		hx_path_absolute((struct hapax_bytes){"/a/bcdefg", 7}, small, 8, &err), HAPAX_OK);
+	assert_int_equal(
+		hx_path_absolute((struct hapax_bytes){"a", 1}, small, 8, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(hx_path_absolute((struct hapax_bytes){"a", 1}, small, 8, &err), HAPAX_OK);
+	assert_string_equal(small, "/a");
+	assert_int_equal(chdir(before), 0);
+	free(before);
+}
+
 struct listing {
 	unsigned seen; /* bit n for name "n" */
 	unsigned calls;
@@ -513,6 +565,8 @@ int main(void)
 		IO_TEST(a_bad_file_is_an_error_everywhere),
 		IO_TEST(sizes_change),
 		IO_TEST(names_change),
+		IO_TEST(names_change_places),
+		IO_TEST(paths_become_absolute),
 		IO_TEST(lists),
 		IO_TEST(a_lock_keeps_the_second_opener_out),
 		IO_TEST(direct_wants_alignment),

@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include <hapax/copy.h>
+
 #include "store/log/fsck.h"
 #include "support/fault_io.h"
 #include "support/scale.h"
@@ -303,6 +305,23 @@ static void repaired_store_keeps_its_clock(void **state)
 	assert_true(stats.now_ms >= now_ms);
 	assert_true(stats.now_ms <= now_ms + 8 * 24 * HOUR_MS);
 	assert_int_equal(stats.keys - stats.expired, 3);
+}
+
+/* I5: tokens are given out above all that the damaged store knew, wherever they came to be. */
+static void repaired_store_keeps_its_tokens(void **state)
+{
+	struct store_case *c = *state;
+	uint64_t last = 0, token = 0;
+
+	assert_int_equal(hapax_store_restored(c->store, &last, NULL), HAPAX_OK);
+	assert_int_equal(hapax_store_restored(c->store, &last, NULL), HAPAX_OK);
+	fill(c, "damaged", 2, HOUR_MS);
+	close_store(c);
+	damage_log(c, "damaged 0");
+	(void)repair(c);
+	store_case_open(c);
+	assert_int_equal(case_claim(c, "next", &token), HAPAX_OUTCOME_ACQUIRED);
+	assert_true(token > last + (UINT64_C(1) << 40));
 }
 
 /* Another store beside: keys with the same names, and higher LSNs. */
@@ -609,6 +628,7 @@ int main(void)
 		FSCK_TEST(records_that_replaced_others_are_kept),
 		FSCK_TEST(repaired_store_is_dense),
 		FSCK_TEST(repaired_store_keeps_its_clock),
+		FSCK_TEST(repaired_store_keeps_its_tokens),
 		FSCK_TEST(segments_of_other_stores_are_left_out),
 		FSCK_TEST(leftovers_of_other_stores_stay),
 		FSCK_TEST(records_stay_in_their_scopes),

@@ -99,6 +99,10 @@ typedef enum hapax_status hapax_store_bracket_fn(
 /* As hapax_store_guarantee(). Does not block. Threads: any. */
 typedef void hapax_store_guarantee_fn(struct hapax_store *store, char *ret_text, size_t size);
 
+/* As hapax_store_files(); *files is zero but for its size. Blocks. */
+typedef enum hapax_status hapax_store_files_fn(
+	struct hapax_store *store, struct hapax_files *files, struct hapax_error *err);
+
 /* Free everything, the store itself included. No submit is in flight. */
 typedef void hapax_store_close_fn(struct hapax_store *store);
 
@@ -116,6 +120,7 @@ struct hapax_store_ops {
 	hapax_store_run_fn *run;         /* NULL: submit and wait */
 	hapax_store_bracket_fn *bracket; /* NULL: hapax_tx_process() is not for it */
 	hapax_store_guarantee_fn *guarantee; /* NULL: as the capabilities say */
+	hapax_store_files_fn *files;         /* NULL: it has no segments */
 };
 
 struct hx_store_core;

@@ -108,7 +108,7 @@ static enum hapax_status verify(
 	fsck->created_ms = result.store.created_ms;
 	fsck->token = result.token;
 	fsck->lsn = result.next_lsn;
-	fsck->is_closed = result.is_closed;
+	fsck->is_closed = result.was_closed;
 	hx_log_walk_result_done(&result);
 	/* It came no further than STORE. */
 	if (status == HAPAX_ERR_CORRUPT && fsck->damages == 0)

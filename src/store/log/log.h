@@ -27,6 +27,7 @@ struct hx_log {
 	_Atomic uint32_t
 		was_read; /* something was answered beside the leader since the last tick */
 	bool is_open;     /* a clean close has something to say */
+	bool was_closed;  /* it was closed before, or is new */
 
 	struct hx_mutex sweep_mutex; /* one sweep or pass at a time */
 	uint64_t held_bytes;         /* of claims, in the segment that was last copied out */
@@ -68,6 +69,9 @@ enum hapax_status hx_log_sync(struct hx_log *log);
 
 /* See hapax_store_sweep_fn. */
 hapax_store_sweep_fn hx_log_sweep;
+
+/* See hapax_store_files_fn. */
+hapax_store_files_fn hx_log_files;
 
 /* See hx_index_lapse_fn; context is the struct hx_log. */
 hx_index_lapse_fn hx_log_lapse;

@@ -38,6 +38,7 @@ static const struct hapax_store_ops log_ops = {
 	.close = log_close,
 	.count = log_count,
 	.run = log_run,
+	.files = hx_log_files,
 };
 
 /* In a mode that may take answers back, nothing is promised to survive. */
@@ -52,6 +53,7 @@ static const struct hapax_store_ops unsafe_ops = {
 	.close = log_close,
 	.count = log_count,
 	.run = log_run,
+	.files = hx_log_files,
 };
 
 enum { LAPSED_BYTES_MAX = 16 * 1024 * 1024 };
@@ -281,6 +283,7 @@ static enum hapax_status recover(struct hx_log *log, struct hapax_error *err)
 
 	if (status != HAPAX_OK)
 		return status;
+	log->was_closed = walk.was_closed || walk.log_last_id == 0;
 	status = hx_log_directory_clean(&log->directory, err);
 	if (status == HAPAX_OK)
 		status = hx_log_writer_resume(&log->writer, &walk, &log->mark, err);

@@ -86,9 +86,10 @@ struct hx_log_walk_result {
 	uint64_t log_bytes;    /* of frames in all of the log */
 	uint64_t next_lsn;
 	uint64_t next_class_id;
-	uint64_t token; /* the last frame's mark, or STORE's floor */
-	uint32_t chain; /* CRC of the last frame */
-	bool is_closed; /* the last frame says CLOSE: the log may go on behind it */
+	uint64_t token;  /* the last frame's mark, or STORE's floor */
+	uint32_t chain;  /* CRC of the last frame */
+	bool was_closed; /* the last frame says CLOSE, and nothing lies behind it */
+	bool is_closed;  /* and the log may go on there */
 	bool is_sealed; /* the last frame says SEAL: the log goes on in the next segment, which is empty */
 	bool next_is_used;  /* that one has frames which do not count: it must be made anew */
 	bool scopes_differ; /* the last segment has other numbers for scopes than the visitor */

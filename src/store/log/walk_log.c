@@ -473,6 +473,7 @@ enum hapax_status hx_walk_log(struct hx_walk *walk)
 	status = read_log(walk, first_id, last_id);
 	if (status != HAPAX_OK)
 		return status;
+	result->was_closed = result->is_closed;
 	result->scopes_differ = !hx_log_scope_names_fit(&walk->scopes);
 	return judge_log(walk, first_id, last_id);
 }
