@@ -98,14 +98,28 @@ struct hapax_store_options {
 	}
 
 /*
- * Open a store by URL: "memory:", "sqlite:FILE", "file:DIR", "redis://HOST". An unknown scheme is
- * HAPAX_ERR_UNSUPPORTED, and the message lists the known ones. options may be NULL.
+ * Open a store by URL: "memory:", "sqlite:FILE", "file:DIR", "redis://HOST",
+ * "postgres://HOST/DATABASE". An unknown scheme is HAPAX_ERR_UNSUPPORTED, and the message lists the known ones. options may be NULL.
  *
  * Owned: *ret_store, by the caller; see hapax_store_close(). Blocks on files.
  */
 HAPAX_API enum hapax_status hapax_store_open(
 	const char *url, const struct hapax_store_options *options, struct hapax_store **ret_store,
 	struct hapax_error *err);
+
+/* Versions of a ledger's tables; both zero where opening takes care of it. */
+struct hapax_migration {
+	int64_t from; /* 0: there was none */
+	int64_t to;
+};
+
+/*
+ * Make the ledger's tables, or bring them up to date: where a database belongs to others
+ * too (postgres://), opening a store does not change it. In one step: it is done, or the
+ * ledger is as before. Repeating it does no harm. ret_migration may be NULL. Blocks.
+ */
+HAPAX_API enum hapax_status hapax_store_migrate(
+	const char *url, struct hapax_migration *ret_migration, struct hapax_error *err);
 
 /* Flush counters, release everything. NULL is allowed. No submit may be in flight. */
 HAPAX_API void hapax_store_close(struct hapax_store *store);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_store.c - hapax store: what a store is, a copy of it, and what to do after a
- * backup was restored.
+ * cmd_store.c - hapax store: what a store is, a copy of it, its tables, and what to do
+ * after a backup was restored.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -294,6 +294,36 @@ static int run_restored(struct hx_invocation *inv, char **operands, size_t count
 	return code;
 }
 
+/* ------------------------------------------------------------------ migrate */
+
+static int run_migrate(struct hx_invocation *inv, char **operands, size_t count)
+{
+	const char *url = count > 0 ? operands[0] : inv->settings.store_url;
+	struct hapax_migration migration = {0, 0};
+	struct hx_json_out json;
+	struct hapax_error err;
+
+	if (hapax_store_migrate(url, &migration, &err) != HAPAX_OK)
+		return hx_report_error(inv->command->name, &err);
+	if (inv->settings.format == HX_FORMAT_JSON) {
+		hx_json_out_init(&json, &inv->out);
+		hx_json_out_object_begin(&json, NULL);
+		hx_json_out_signed(&json, "from", migration.from);
+		hx_json_out_signed(&json, "to", migration.to);
+		hx_json_out_object_end(&json);
+	} else if (migration.to == 0) {
+		hx_out_text(&inv->out, "nothing to do: this store migrates when it is opened\n");
+	} else if (migration.from == migration.to) {
+		hx_out_printf(
+			&inv->out, "the ledger is up to date: version %" PRId64 "\n", migration.to);
+	} else {
+		hx_out_printf(
+			&inv->out, "migrated from version %" PRId64 " to %" PRId64 "\n",
+			migration.from, migration.to);
+	}
+	return HX_EXIT_OK;
+}
+
 /* ------------------------------------------------------------------ the command */
 
 static const struct {
@@ -305,6 +335,7 @@ static const struct {
 } actions[] = {
 	{"info", "info [URL]", 0, 1, run_info},
 	{"copy", "copy SOURCE TARGET", 2, 2, run_copy},
+	{"migrate", "migrate [URL]", 0, 1, run_migrate},
 	{"restored", "restored [URL]", 0, 1, run_restored},
 };
 
@@ -326,12 +357,12 @@ static int run(struct hx_invocation *inv)
 		return HX_EXIT_USAGE;
 	}
 	(void)hx_report_usage(inv->command->name, "unknown action '%s'", name);
-	hx_report_hint("there are info, copy and restored");
+	hx_report_hint("there are info, copy, migrate and restored");
 	return HX_EXIT_USAGE;
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "it was shown, copied, noted"},
+	{HX_EXIT_OK, "it was shown, copied, migrated, noted"},
 	{HX_EXIT_SIGNAL, "and above: a signal ended the copy (130 INT, 143 TERM)"},
 	{0, NULL},
 };
@@ -339,14 +370,15 @@ static const struct command_exit exits[] = {
 static const struct command_example examples[] = {
 	{"hapax store info", "what the store is, holds and promises"},
 	{"hapax store copy \"$HAPAX_STORE\" sqlite:copy.db", "all records into a new store"},
+	{"hapax store migrate postgres://localhost/app", "make the ledger's tables, or renew them"},
 	{"hapax store restored", "after a backup was put back"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_store = {
 	.name = "store",
-	.summary = "show a store, copy it, or take note that a backup was restored",
-	.usage = "info [URL] | copy SOURCE TARGET | restored [URL]",
+	.summary = "show a store, copy it, migrate it, or take note that a backup was restored",
+	.usage = "info [URL] | copy SOURCE TARGET | migrate [URL] | restored [URL]",
 	.description =
 		"info shows what kind of store it is, what it promises and how much it holds; of a\n"
 		"file: store also its segments, how much of them lives, its marks, and how it was\n"
@@ -355,6 +387,10 @@ const struct command hx_cmd_store = {
 		"copy writes every record that has not expired into another store, of any kind,\n"
 		"which must be empty. Records keep their tokens, so that work in progress can be\n"
 		"completed there; new tokens begin 2^40 above. Stop the users of the source first.\n"
+		"\n"
+		"migrate makes the ledger's tables in a PostgreSQL database, or brings them up to\n"
+		"date, in one transaction. Opening a store does not change somebody's database. Run\n"
+		"it as the role that shall own them.\n"
 		"\n"
 		"restored lets tokens go on 2^40 above the last one. A restored backup has forgotten\n"
 		"the tokens that were given out since: without this they would be given out again.\n",

@@ -151,6 +151,8 @@ static void choose_limits(struct history *h, struct hapax_store_options *options
 
 	if (choose(h, 6) == 0)
 		options->keys_max = 1 + choose(h, h->key_count * h->scope_count);
+	if (!store_case_has_limits(&h->c))
+		options->keys_max = 0;
 	if (choose(h, 8) == 0)
 		options->parked_max = 1 + choose(h, 3);
 	/* So few that some of the records fit, buckets included. */

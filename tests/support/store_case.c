@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if HX_HAVE_POSTGRES
+#include <libpq-fe.h>
+#endif
+
 #include "base/limits.h"
 
 enum { ATTEMPT_IDS_MAX = 65536 };
@@ -15,6 +19,77 @@ static void give_up(const char *what, const struct hapax_error *err)
 	fflush(stdout);
 	abort();
 }
+
+#if HX_HAVE_POSTGRES
+/*
+ * A schema of its own in the server that tests/postgres/with_postgres has started. Making one takes a
+ * hundred times as long as emptying one, so those of cases that are over are used again.
+ */
+enum { SCHEMAS_KEPT = 8, SCHEMA_NAME_SIZE = 64 };
+static char kept_schemas[SCHEMAS_KEPT][SCHEMA_NAME_SIZE];
+static size_t kept_count;
+
+static void empty_schema(const char *schema)
+{
+	const char *place = getenv("HAPAX_TEST_POSTGRES");
+	char url[256], sql[1024];
+	PGconn *conn;
+	PGresult *result;
+
+	snprintf(url, sizeof(url), "postgres:///postgres%s", place ? place : "");
+	snprintf(
+		sql, sizeof(sql),
+		"TRUNCATE \"%s\".hapax_record, \"%s\".hapax_result, \"%s\".hapax_scope, \"%s\".hapax_counter;"
+		" ALTER SEQUENCE \"%s\".hapax_token RESTART; UPDATE \"%s\".hapax_meta SET epoch_ms = NULL",
+		schema, schema, schema, schema, schema, schema);
+	conn = PQconnectdb(url);
+	result = PQexec(conn, sql);
+	if (PQresultStatus(result) != PGRES_COMMAND_OK) {
+		printf("# %s: %s\n", schema, PQerrorMessage(conn));
+		abort();
+	}
+	PQclear(result);
+	PQfinish(conn);
+}
+
+static void begin_postgres(struct store_case *c)
+{
+	const char *place = getenv("HAPAX_TEST_POSTGRES");
+	const char *schema = strrchr(c->dir.path, '/') + 1;
+	struct hapax_error err = {0};
+
+	if (kept_count > 0) {
+		schema = kept_schemas[--kept_count];
+		empty_schema(schema);
+	}
+	snprintf(
+		c->url, sizeof(c->url), "postgres:///postgres%s&schema=%s", place ? place : "",
+		schema);
+	if (schema != kept_schemas[kept_count] &&
+	    hapax_store_migrate(c->url, NULL, &err) != HAPAX_OK)
+		give_up(c->url, &err);
+}
+
+static void end_postgres(struct store_case *c)
+{
+	const char *schema = strstr(c->url, "schema=");
+
+	if (schema != NULL && kept_count < SCHEMAS_KEPT)
+		snprintf(
+			kept_schemas[kept_count++], SCHEMA_NAME_SIZE, "%s",
+			schema + strlen("schema="));
+}
+#else
+static void begin_postgres(struct store_case *c)
+{
+	(void)c;
+}
+
+static void end_postgres(struct store_case *c)
+{
+	(void)c;
+}
+#endif
 
 void store_case_init(struct store_case *c, const char *kind)
 {
@@ -29,6 +104,8 @@ void store_case_init(struct store_case *c, const char *kind)
 		snprintf(
 			c->url, sizeof(c->url), "%s%s?prefix=%s", kind, socket ? socket : "",
 			strrchr(c->dir.path, '/') + 1);
+	} else if (strcmp(kind, "postgres:") == 0) {
+		begin_postgres(c);
 	} else if (c->has_dir) {
 		snprintf(c->url, sizeof(c->url), "%s%s/hapax.db", kind, c->dir.path);
 	} else {
@@ -61,6 +138,7 @@ void store_case_done(struct store_case *c)
 {
 	hapax_store_close(c->store);
 	hapax_buf_free(c->buf);
+	end_postgres(c);
 	if (c->has_dir)
 		temp_dir_done(&c->dir);
 	*c = (struct store_case){0};
@@ -75,7 +153,12 @@ void store_case_reopen(struct store_case *c)
 
 bool store_case_has_own_clock(const struct store_case *c)
 {
-	return strncmp(c->kind, "redis", 5) != 0;
+	return strncmp(c->kind, "redis", 5) != 0 && strcmp(c->kind, "postgres:") != 0;
+}
+
+bool store_case_has_limits(const struct store_case *c)
+{
+	return strcmp(c->kind, "postgres:") != 0;
 }
 
 bool store_case_is_durable(const struct store_case *c)

@@ -53,6 +53,9 @@ bool store_case_is_durable(const struct store_case *c);
 /* It keeps its clock itself, over restarts; others take a server's word for it. */
 bool store_case_has_own_clock(const struct store_case *c);
 
+/* It can be opened with keys_max and bytes_max. */
+bool store_case_has_limits(const struct store_case *c);
+
 /* Time passes. */
 void store_case_advance(struct store_case *c, int64_t ms);
 

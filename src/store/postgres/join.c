@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * join.c - the ledger inside the caller's own transaction.
+ *
+ * The same functions as behind the URL, called on the caller's connection and thread.
+ * hapax_join() in operate.sql is the savepoint: an error in it comes back as a row, so that
+ * the caller's transaction is not aborted by what hapax was asked.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <libpq-fe.h>
+
+#include <hapax/ext/store_ops.h>
+#include <hapax/postgres.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "store/core.h"
+#include "store/postgres/fault.h"
+#include "store/postgres/operation.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/walk.h"
+
+static hapax_store_submit_fn join_submit;
+static hapax_store_scan_fn join_scan;
+static hapax_store_stats_fn join_stats;
+static hapax_store_sweep_fn join_sweep;
+static hapax_store_close_fn join_close;
+
+/*
+ * Not DURABLE: that is the caller's COMMIT. count is missing, since a close must not write
+ * into a transaction that the caller has not ended.
+ */
+static const struct hapax_store_ops join_ops = {
+	.version = HAPAX_STORE_OPS_VERSION,
+	.name = "postgres",
+	.capabilities = HAPAX_STORE_TRANSACTIONS | HAPAX_STORE_TOKEN_GLOBAL |
+		HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK,
+	.submit = join_submit,
+	.scan = join_scan,
+	.stats = join_stats,
+	.sweep = join_sweep,
+	.close = join_close,
+	.is_synchronous = 1,
+};
+
+enum {
+	BATCH_OPS = 256,
+	ARGUMENTS = 1 + HX_POSTGRES_ARGUMENTS,
+	REPEATS_MAX = 8, /* for more room */
+
+	TYPE_INT8 = 20,
+	ANSWER_PLACE = 0,
+	ANSWER_CODE = 21,
+	ANSWER_DETAIL = 22,
+};
+
+#define JOIN_STATEMENT "hapax_join"
+
+struct joined_store {
+	struct hapax_store base;
+	struct hapax_store_options options; /* complete */
+	PGconn *conn;
+	struct hx_postgres_place place; /* of which only the schema is known */
+	struct hx_postgres_session session;
+	struct hx_postgres_arguments arguments;
+	struct hapax_op *ops[HX_POSTGRES_OPS_MAX];
+	size_t count;
+	uint64_t swept;
+};
+
+static struct joined_store *downcast(struct hapax_store *store)
+{
+	assert(store->ops == &join_ops);
+	return (struct joined_store *)store;
+}
+
+/* ---------------------------------------------------------------- operations */
+
+static void fail_all(struct hapax_op *const *ops, size_t count, enum hapax_status status)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (ops[i]->status == HAPAX_OK && ops[i]->outcome == HAPAX_OUTCOME_NONE)
+			hx_store_refuse(ops[i], status);
+	}
+}
+
+static PGresult *exec_operate(
+	struct joined_store *store, struct hapax_op *const *ops, size_t count,
+	enum hx_postgres_group kind, enum hapax_status *ret_status)
+{
+	struct hx_postgres_arguments *arguments = &store->arguments;
+	const struct hx_postgres_rules rules = {
+		.now_ms = hx_postgres_session_now_ms(&store->session),
+		.parked_max = store->options.parked_max,
+		.result_size_max = store->options.result_size_max,
+		.is_joined = true,
+	};
+	unsigned char wait[8];
+	const char *values[ARGUMENTS];
+	int lengths[ARGUMENTS];
+	int formats[ARGUMENTS];
+
+	*ret_status = hx_postgres_arguments_encode(arguments, ops, count, kind, &rules);
+	if (*ret_status != HAPAX_OK)
+		return NULL;
+	hx_postgres_put_i64(wait, store->options.timeout_ms);
+	values[0] = (const char *)wait;
+	lengths[0] = sizeof(wait);
+	formats[0] = 1;
+	memcpy(values + 1, arguments->values, sizeof(arguments->values));
+	memcpy(lengths + 1, arguments->lengths, sizeof(arguments->lengths));
+	memcpy(formats + 1, arguments->formats, sizeof(arguments->formats));
+	return PQexecPrepared(store->conn, JOIN_STATEMENT, ARGUMENTS, values, lengths, formats, 1);
+}
+
+/* An error came back as a row; its code, and what it says beside. False: these are answers. */
+static bool read_fault(
+	const PGresult *result, enum hx_postgres_fault *ret_fault, char *detail, size_t detail_size)
+{
+	struct hapax_bytes code, text;
+	char sqlstate[6] = "";
+	int64_t place = 0;
+
+	if (PQntuples(result) != 1 || !hx_postgres_get_number(result, 0, ANSWER_PLACE, &place) ||
+	    place != -1)
+		return false;
+	code = hx_postgres_get_bytes(result, 0, ANSWER_CODE);
+	text = hx_postgres_get_bytes(result, 0, ANSWER_DETAIL);
+	(void)snprintf(
+		sqlstate, sizeof(sqlstate), "%.*s", (int)code.size,
+		code.size == 0 ? "" : (const char *)code.data);
+	(void)snprintf(
+		detail, detail_size, "%.*s", (int)text.size,
+		text.size == 0 ? "" : (const char *)text.data);
+	*ret_fault = hx_postgres_fault_of_code(sqlstate);
+	return true;
+}
+
+/* What a statement that failed as a whole means for its operations. */
+static enum hapax_status status_of_error(
+	const struct joined_store *store, const PGresult *result, bool was_nested)
+{
+	enum hx_postgres_fault fault = hx_postgres_fault(result);
+
+	if (PQstatus(store->conn) != CONNECTION_BAD && fault != HX_POSTGRES_FAULT_LOST)
+		return hx_postgres_fault_status(fault);
+	/* A transaction that was not committed is gone, and with it what was done in it. */
+	return was_nested ? HAPAX_ERR_UNAVAILABLE : HAPAX_ERR_UNCERTAIN;
+}
+
+enum verdict { VERDICT_DONE, VERDICT_AGAIN, VERDICT_SPLIT };
+
+static enum verdict judge_fault(
+	enum hx_postgres_fault fault, const char *detail, struct hapax_op *const *ops, size_t count,
+	enum hx_postgres_group kind)
+{
+	if (fault == HX_POSTGRES_FAULT_ROOM && hx_postgres_op_make_room(ops, count, detail))
+		return VERDICT_AGAIN;
+	if (count > 1 && kind == HX_POSTGRES_APART)
+		return VERDICT_SPLIT;
+	/* Another transaction holds the key: it is in progress, whoever that is. */
+	if (fault == HX_POSTGRES_FAULT_LOCKED && kind == HX_POSTGRES_APART &&
+	    (ops[0]->type == HAPAX_OP_CLAIM || ops[0]->type == HAPAX_OP_CHECK)) {
+		hx_store_refuse(ops[0], HAPAX_OK);
+		ops[0]->outcome = HAPAX_OUTCOME_IN_PROGRESS;
+		return VERDICT_DONE;
+	}
+	fail_all(
+		ops, count,
+		fault == HX_POSTGRES_FAULT_LOST ? HAPAX_ERR_UNAVAILABLE
+						: hx_postgres_fault_status(fault));
+	return VERDICT_DONE;
+}
+
+static enum verdict operate_once(
+	struct joined_store *store, struct hapax_op *const *ops, size_t count,
+	enum hx_postgres_group kind)
+{
+	bool was_nested = PQtransactionStatus(store->conn) != PQTRANS_IDLE;
+	enum verdict verdict = VERDICT_DONE;
+	enum hx_postgres_fault fault;
+	enum hapax_status status;
+	char detail[64];
+	PGresult *result = exec_operate(store, ops, count, kind, &status);
+
+	if (status != HAPAX_OK)
+		fail_all(ops, count, status);
+	else if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		fail_all(ops, count, status_of_error(store, result, was_nested));
+	else if (read_fault(result, &fault, detail, sizeof(detail)))
+		verdict = judge_fault(fault, detail, ops, count, kind);
+	else if (!hx_postgres_answers_decode(result, ops, count))
+		fail_all(ops, count, HAPAX_ERR_UNCERTAIN);
+	PQclear(result);
+	return verdict;
+}
+
+static void operate(
+	struct joined_store *store, struct hapax_op *const *ops, size_t count,
+	enum hx_postgres_group kind)
+{
+	enum verdict verdict = VERDICT_AGAIN;
+
+	for (unsigned i = 0; i < REPEATS_MAX * count && verdict == VERDICT_AGAIN; i++)
+		verdict = operate_once(store, ops, count, kind);
+	if (verdict == VERDICT_AGAIN)
+		fail_all(ops, count, HAPAX_ERR_UNAVAILABLE);
+	for (size_t i = 0; i < count && verdict == VERDICT_SPLIT; i++)
+		operate(store, ops + i, 1, kind);
+}
+
+/* One group, or what stands between two; where it ends. */
+static size_t run_segment(
+	struct joined_store *store, struct hapax_op *ops, size_t count, size_t first)
+{
+	enum hx_postgres_group kind = HX_POSTGRES_APART;
+	enum hapax_status refused = HAPAX_OK;
+	size_t end = first;
+
+	if (ops[first].flags & HAPAX_OP_LINKED)
+		kind = HX_POSTGRES_TOGETHER;
+	if (ops[first].flags & HAPAX_OP_ALL_OR_NOTHING)
+		kind = HX_POSTGRES_ALL_OR_NOTHING;
+	if (kind != HX_POSTGRES_APART)
+		end = hx_store_group_end(ops, count, first);
+	else
+		while (end < count && end - first < BATCH_OPS &&
+		       !(ops[end].flags & HAPAX_OP_LINKED))
+			end++;
+	store->count = 0;
+	for (size_t i = first; i < end; i++) {
+		enum hapax_status status;
+
+		ops[i].private_state = 0;
+		if (ops[i].status != HAPAX_OK)
+			continue;
+		status = hx_postgres_op_reserve(&ops[i]);
+		if (status == HAPAX_OK)
+			store->ops[store->count++] = &ops[i];
+		else
+			refused = status;
+	}
+	if (refused != HAPAX_OK && kind == HX_POSTGRES_ALL_OR_NOTHING) {
+		fail_all(store->ops, store->count, refused);
+		store->count = 0;
+	}
+	hx_postgres_ops_sort(store->ops, store->count);
+	if (store->count > 0)
+		operate(store, store->ops, store->count, kind);
+	return end;
+}
+
+static bool is_usable(const struct joined_store *store)
+{
+	PGTransactionStatusType status = PQtransactionStatus(store->conn);
+
+	return (status == PQTRANS_IDLE || status == PQTRANS_INTRANS) &&
+		PQpipelineStatus(store->conn) == PQ_PIPELINE_OFF;
+}
+
+static void join_submit(
+	struct hapax_store *base, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion)
+{
+	struct joined_store *store = downcast(base);
+
+	/* In a transaction that has failed, nothing can be done any more. */
+	if (!is_usable(store))
+		hx_store_fail(ops, count, HAPAX_ERR_UNAVAILABLE);
+	else
+		for (size_t first = 0; first < count;)
+			first = run_segment(store, ops, count, first);
+	hapax_store_complete(base, ops, count, completion);
+}
+
+/* ---------------------------------------------------------------- the ledger as a whole */
+
+static enum hapax_status run_call(
+	void *context, struct hx_postgres_call *call, struct hapax_error *err)
+{
+	static const int formats[HX_POSTGRES_CALL_ARGUMENTS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1};
+	struct joined_store *store = context;
+	enum hapax_status status;
+
+	if (!is_usable(store))
+		return hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, 0,
+			"the connection is busy, or its transaction has failed: roll back first");
+	call->result = PQexecParams(
+		store->conn, call->sql, call->argument_count, call->types, call->values,
+		call->lengths, formats, 1);
+	if (PQresultStatus(call->result) == PGRES_TUPLES_OK)
+		return HAPAX_OK;
+	status = hx_postgres_result_error(call->result, "PostgreSQL refused", err);
+	PQclear(call->result);
+	call->result = NULL;
+	return status;
+}
+
+static struct hx_postgres_walk walk_of(struct joined_store *store)
+{
+	return (struct hx_postgres_walk){
+		.run = run_call,
+		.context = store,
+		.session = &store->session,
+		.options = &store->options,
+		.schema = store->place.schema,
+	};
+}
+
+static enum hapax_status join_scan(
+	struct hapax_store *base, const struct hapax_scan *scan, struct hapax_cursor *cursor,
+	hapax_scan_fn *each, void *context, struct hapax_error *err)
+{
+	struct hx_postgres_walk walk = walk_of(downcast(base));
+
+	return hx_postgres_scan(&walk, scan, cursor, each, context, err);
+}
+
+static enum hapax_status join_stats(
+	struct hapax_store *base, struct hapax_stats *stats, hapax_counters_fn *each, void *context,
+	struct hapax_error *err)
+{
+	struct joined_store *store = downcast(base);
+	struct hx_postgres_walk walk = walk_of(store);
+	enum hapax_status status = hx_postgres_stats(&walk, stats, NULL, NULL, err);
+
+	/* store.c adds the counters of this process; those in the database are others'. */
+	(void)each;
+	(void)context;
+	memset(stats->counts, 0, sizeof(stats->counts));
+	stats->swept = store->swept;
+	return status;
+}
+
+static enum hapax_status join_sweep(
+	struct hapax_store *base, struct hapax_sweep *sweep, struct hapax_error *err)
+{
+	struct joined_store *store = downcast(base);
+	struct hx_postgres_walk walk = walk_of(store);
+	enum hapax_status status = hx_postgres_sweep(&walk, sweep, err);
+
+	store->swept += sweep->removed;
+	return status;
+}
+
+/* ---------------------------------------------------------------- life */
+
+static void store_free(struct joined_store *store)
+{
+	hx_postgres_arguments_done(&store->arguments);
+	hx_postgres_session_done(&store->session);
+	hx_free(store);
+}
+
+static void join_close(struct hapax_store *base)
+{
+	hapax_store_detach(base);
+	store_free(downcast(base));
+}
+
+/* The schema of the ledger that the connection's search_path finds first. */
+static enum hapax_status find_ledger(struct joined_store *store, struct hapax_error *err)
+{
+	PGresult *result = PQexec(
+		store->conn,
+		"SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+		" WHERE c.oid = to_regclass('hapax_meta')");
+	enum hapax_status status = HAPAX_OK;
+
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		status = hx_postgres_result_error(result, "the ledger was not found", err);
+	else if (PQntuples(result) != 1)
+		status = hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, 0,
+			"there is no ledger in the search_path of this connection; run 'hapax store"
+			" migrate URL', or set search_path");
+	else
+		(void)snprintf(
+			store->place.schema, sizeof(store->place.schema), "%s",
+			PQgetvalue(result, 0, 0));
+	PQclear(result);
+	return status;
+}
+
+static enum hapax_status run_text(
+	struct joined_store *store, const char *text, PGresult **ret_result,
+	struct hapax_error *err)
+{
+	struct hapax_buf *sql = &store->session.sql;
+	enum hapax_status status;
+	PGresult *result;
+
+	hx_buf_clear(sql);
+	status = hx_postgres_sql_append(sql, store->place.schema, text);
+	if (status != HAPAX_OK)
+		return hx_error_set(err, status, 0, "no memory to join a database");
+	result = PQexec(store->conn, (const char *)sql->data);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK) {
+		status = hx_postgres_result_error(result, "the ledger was not read", err);
+		PQclear(result);
+		return status;
+	}
+	*ret_result = result;
+	return HAPAX_OK;
+}
+
+/* Its version, and the clock of tests. */
+static enum hapax_status read_ledger(struct joined_store *store, struct hapax_error *err)
+{
+	const struct hapax_clock *clock = store->session.clock;
+	char text[160];
+	PGresult *result = NULL;
+	int64_t version;
+	enum hapax_status status;
+
+	(void)snprintf(text, sizeof(text), "SELECT version, epoch_ms FROM @@hapax_meta");
+	if (clock != NULL)
+		(void)snprintf(
+			text, sizeof(text),
+			"UPDATE @@hapax_meta SET epoch_ms = coalesce(epoch_ms, %" PRId64
+			") RETURNING version, epoch_ms",
+			clock->wall_ms(clock->context) - clock->boot_ms(clock->context));
+	status = run_text(store, text, &result, err);
+	if (status != HAPAX_OK)
+		return status;
+	version = PQntuples(result) == 1 ? strtoll(PQgetvalue(result, 0, 0), NULL, 10) : -1;
+	if (clock != NULL && PQntuples(result) == 1)
+		store->session.epoch_ms = strtoll(PQgetvalue(result, 0, 1), NULL, 10);
+	PQclear(result);
+	if (version != HX_POSTGRES_VERSION)
+		return hx_postgres_version_error(version, store->place.schema, err);
+	return HAPAX_OK;
+}
+
+/* Once for each connection: a second join finds the statement there. */
+static enum hapax_status prepare(struct joined_store *store, struct hapax_error *err)
+{
+	struct hapax_buf *sql = &store->session.sql;
+	Oid types[ARGUMENTS] = {TYPE_INT8};
+	PGresult *result =
+		PQexec(store->conn,
+	               "SELECT 1 FROM pg_prepared_statements WHERE name = '" JOIN_STATEMENT "'");
+	bool is_there = PQntuples(result) == 1;
+	enum hapax_status status;
+
+	PQclear(result);
+	if (is_there)
+		PQclear(PQexec(store->conn, "DEALLOCATE " JOIN_STATEMENT));
+	memcpy(types + 1, hx_postgres_argument_types, sizeof(hx_postgres_argument_types));
+	hx_buf_clear(sql);
+	status = hx_postgres_call_append(sql, store->place.schema, "hapax_join", 1);
+	if (status != HAPAX_OK)
+		return hx_error_set(err, status, 0, "no memory to join a database");
+	result = PQprepare(store->conn, JOIN_STATEMENT, (const char *)sql->data, ARGUMENTS, types);
+	if (PQresultStatus(result) != PGRES_COMMAND_OK)
+		status = hx_postgres_result_error(result, "the ledger was not joined", err);
+	PQclear(result);
+	return status;
+}
+
+enum hapax_status hapax_postgres_join(
+	struct pg_conn *conn, const struct hapax_store_options *options,
+	struct hapax_store **ret_store, struct hapax_error *err)
+{
+	struct hapax_store_options complete;
+	struct joined_store *store;
+	enum hapax_status status;
+
+	if (conn == NULL || ret_store == NULL || PQstatus(conn) != CONNECTION_OK)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an open connection is needed");
+	status = hx_store_options_complete(options, &complete, err);
+	if (status == HAPAX_OK)
+		status = hx_postgres_refuse_options(&complete, err);
+	if (status != HAPAX_OK)
+		return status;
+	complete.flags |= HAPAX_STORE_NO_HOUSEKEEPING;
+	store = hx_alloc_zero(1, sizeof(*store));
+	if (store == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to join a database");
+	store->options = complete;
+	store->conn = conn;
+	hx_postgres_arguments_init(&store->arguments);
+	hx_postgres_session_init(
+		&store->session, &store->place, complete.timeout_ms, complete.clock);
+	status = is_usable(store)
+		? find_ledger(store, err)
+		: hx_error_set(
+			  err, HAPAX_ERR_INVALID, 0,
+			  "the connection is busy, or its transaction has failed");
+	if (status == HAPAX_OK)
+		status = read_ledger(store, err);
+	if (status == HAPAX_OK)
+		status = prepare(store, err);
+	if (status == HAPAX_OK)
+		status = hapax_store_attach(
+			&store->base, &join_ops, "postgres:(joined)", &complete, err);
+	if (status != HAPAX_OK) {
+		store_free(store);
+		return status;
+	}
+	*ret_store = &store->base;
+	return HAPAX_OK;
+}

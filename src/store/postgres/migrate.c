@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * migrate.c - the ledger's tables and functions.
+ */
+#include "store/postgres/migrate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "store/postgres/fault.h"
+#include "store/postgres/place.h"
+#include "store/postgres/session.h"
+
+extern const char hx_postgres_schema_sql[];
+extern const char hx_postgres_operate_sql[];
+extern const char hx_postgres_walk_sql[];
+extern const char hx_postgres_functions_sql[];
+
+/* From version i to i + 1. */
+static const char *const versions[HX_POSTGRES_VERSION] = {hx_postgres_schema_sql};
+
+static const char *const functions[] = {
+	hx_postgres_operate_sql, hx_postgres_walk_sql, hx_postgres_functions_sql};
+
+struct migrator {
+	PGconn *conn;
+	const char *schema;
+	struct hapax_buf sql;
+};
+
+/* Run SQL text, which may be several statements. *ret_result, if wanted, is the last one's. */
+static enum hapax_status run(
+	struct migrator *migrator, const char *text, PGresult **ret_result, struct hapax_error *err)
+{
+	PGresult *result;
+	ExecStatusType kind;
+	enum hapax_status status;
+
+	hx_buf_clear(&migrator->sql);
+	status = hx_postgres_sql_append(&migrator->sql, migrator->schema, text);
+	if (status != HAPAX_OK)
+		return hx_error_set(err, status, 0, "no memory to migrate");
+	result = PQexec(migrator->conn, (const char *)migrator->sql.data);
+	kind = PQresultStatus(result);
+	if (kind != PGRES_COMMAND_OK && kind != PGRES_TUPLES_OK)
+		status = hx_postgres_result_error(
+			result, "the ledger was not migrated, and is as before", err);
+	if (status == HAPAX_OK && ret_result != NULL)
+		*ret_result = result;
+	else
+		PQclear(result);
+	return status;
+}
+
+/* 0: there is no ledger. */
+static enum hapax_status read_version(
+	struct migrator *migrator, int64_t *ret_version, struct hapax_error *err)
+{
+	PGresult *result;
+	bool has_ledger;
+	enum hapax_status status =
+		run(migrator, "SELECT to_regclass('@@hapax_meta') IS NOT NULL", &result, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	has_ledger = strcmp(PQgetvalue(result, 0, 0), "t") == 0;
+	PQclear(result);
+	*ret_version = 0;
+	if (!has_ledger)
+		return HAPAX_OK;
+	status = run(migrator, "SELECT version FROM @@hapax_meta", &result, err);
+	if (status != HAPAX_OK)
+		return status;
+	if (PQntuples(result) == 1)
+		*ret_version = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+	PQclear(result);
+	return HAPAX_OK;
+}
+
+/* Within a transaction that holds the lock of all who migrate this database. */
+static enum hapax_status bring_up(
+	struct migrator *migrator, struct hapax_migration *migration, struct hapax_error *err)
+{
+	char text[80];
+	int64_t version = 0;
+	enum hapax_status status = read_version(migrator, &version, err);
+
+	if (status == HAPAX_OK && version > HX_POSTGRES_VERSION)
+		return hx_postgres_version_error(version, migrator->schema, err);
+	migration->from = version;
+	migration->to = HX_POSTGRES_VERSION;
+	for (int64_t i = version; i < HX_POSTGRES_VERSION && status == HAPAX_OK; i++)
+		status = run(migrator, versions[i], NULL, err);
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && status == HAPAX_OK; i++)
+		status = run(migrator, functions[i], NULL, err);
+	(void)snprintf(
+		text, sizeof(text), "UPDATE @@hapax_meta SET version = %d", HX_POSTGRES_VERSION);
+	if (status == HAPAX_OK)
+		status = run(migrator, text, NULL, err);
+	if (status == HAPAX_OK)
+		status = run(migrator, "SELECT @@hapax_months(@@hapax_now())", NULL, err);
+	return status;
+}
+
+static enum hapax_status make_schema(struct migrator *migrator, struct hapax_error *err)
+{
+	/* A role without the right to make schemas may have been given one. */
+	return run(
+		migrator,
+		"DO $do$ DECLARE v_name text := (parse_ident('@@hapax_meta'))[1]; BEGIN"
+		" IF to_regnamespace(quote_ident(v_name)) IS NULL THEN"
+		" EXECUTE format('CREATE SCHEMA %I', v_name); END IF; END $do$",
+		NULL, err);
+}
+
+static enum hapax_status migrate(
+	struct migrator *migrator, struct hapax_migration *migration, struct hapax_error *err)
+{
+	enum hapax_status status = run(
+		migrator, "BEGIN; SELECT pg_advisory_xact_lock(7522537949364842850)", NULL, err);
+
+	if (status == HAPAX_OK)
+		status = make_schema(migrator, err);
+	if (status == HAPAX_OK)
+		status = bring_up(migrator, migration, err);
+	if (status == HAPAX_OK)
+		return run(migrator, "COMMIT", NULL, err);
+	(void)run(migrator, "ROLLBACK", NULL, NULL);
+	return status;
+}
+
+static void ignore_notice(void *context, const PGresult *result)
+{
+	(void)context;
+	(void)result;
+}
+
+enum hapax_status hx_postgres_migrate(
+	const char *url, struct hapax_migration *ret_migration, struct hapax_error *err)
+{
+	struct hapax_migration migration = {0, 0};
+	struct hx_postgres_place place;
+	struct migrator migrator = {0};
+	enum hapax_status status = hx_postgres_place_parse(url, &place, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	migrator.schema = place.schema;
+	hx_buf_init(&migrator.sql, 1 << 20);
+	migrator.conn = PQconnectdb(place.url);
+	if (PQstatus(migrator.conn) != CONNECTION_OK) {
+		status = hx_postgres_connect_error(migrator.conn, err);
+	} else {
+		(void)PQsetNoticeReceiver(migrator.conn, ignore_notice, NULL);
+		status = migrate(&migrator, &migration, err);
+	}
+	PQfinish(migrator.conn);
+	hx_buf_done(&migrator.sql);
+	explicit_bzero(&place, sizeof(place));
+	if (status == HAPAX_OK && ret_migration != NULL)
+		*ret_migration = migration;
+	return status;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session.c - what is said to a server before the first operation.
+ */
+#include "store/postgres/session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "store/postgres/fault.h"
+#include "store/postgres/operation.h"
+
+enum { SERVER_VERSION_MIN = 140000 };
+
+enum step {
+	STEP_SERVER, /* settings of the session; what the server is; is there a ledger? */
+	STEP_LEDGER, /* its version, and the clock of tests */
+	STEP_PREPARE,
+};
+
+/* Columns of STEP_SERVER. */
+enum server {
+	SERVER_VERSION,
+	SERVER_IS_STANDBY,
+	SERVER_SYNCS,
+	SERVER_HAS_LEDGER,
+	SERVER_SEES_ALL,
+	SERVER_ROLE,
+};
+
+/*
+ * A session of ours commits durably whatever the default is, reads what is committed, and
+ * waits for nobody longer than its caller does. Plans are made once: the planner does not see
+ * that a generic plan prunes partitions when it runs, and would plan anew for every call. Another transaction that holds a record may
+ * take a while; a quarter of the time is enough to tell.
+ */
+static const char server_sql[] =
+	"SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),"
+	" current_setting('fsync') = 'on',"
+	" to_regclass($1) IS NOT NULL,"
+	" coalesce((SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.oid = to_regclass($1)), false)"
+	" OR (SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user),"
+	" current_user::text,"
+	" set_config('hapax.tenant', $2, false), set_config('lock_timeout', $3, false),"
+	" set_config('statement_timeout', $4, false),"
+	" set_config('default_transaction_isolation', 'read committed', false),"
+	" set_config('plan_cache_mode', 'force_generic_plan', false),"
+	" CASE WHEN current_setting('synchronous_commit') = 'off'"
+	" THEN set_config('synchronous_commit', 'on', false) END";
+
+void hx_postgres_session_init(
+	struct hx_postgres_session *session, const struct hx_postgres_place *place,
+	int64_t timeout_ms, const struct hapax_clock *clock)
+{
+	memset(session, 0, sizeof(*session));
+	session->place = place;
+	session->timeout_ms = timeout_ms;
+	session->must_be_durable = place->requires_durable;
+	session->clock = clock == hapax_clock_system() ? NULL : clock;
+	hx_buf_init(&session->sql, 64 * 1024);
+}
+
+void hx_postgres_session_done(struct hx_postgres_session *session)
+{
+	hx_buf_done(&session->sql);
+}
+
+int64_t hx_postgres_session_now_ms(const struct hx_postgres_session *session)
+{
+	const struct hapax_clock *clock = session->clock;
+
+	return clock == NULL ? -1 : session->epoch_ms + clock->boot_ms(clock->context);
+}
+
+static enum hapax_status no_memory(struct hapax_error *err)
+{
+	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to greet PostgreSQL");
+}
+
+static bool say_server(struct hx_postgres_session *session, PGconn *conn)
+{
+	const struct hx_postgres_place *place = session->place;
+	char lock_ms[24], statement_ms[24];
+	const char *values[4] = {NULL, place->tenant, lock_ms, statement_ms};
+	int64_t wait_ms = session->timeout_ms / 4;
+
+	if (hx_postgres_sql_append(&session->sql, place->schema, "@@hapax_meta") != HAPAX_OK)
+		return false;
+	values[0] = (const char *)session->sql.data;
+	if (place->tenant[0] == '\0')
+		values[1] = "*";
+	(void)snprintf(lock_ms, sizeof(lock_ms), "%" PRId64, wait_ms < 1 ? 1 : wait_ms);
+	(void)snprintf(statement_ms, sizeof(statement_ms), "%" PRId64, session->timeout_ms);
+	return PQsendQueryParams(conn, server_sql, 4, NULL, values, NULL, NULL, 0) == 1;
+}
+
+static bool say_ledger(struct hx_postgres_session *session, PGconn *conn)
+{
+	const struct hapax_clock *clock = session->clock;
+	char epoch[24];
+	const char *values[1] = {epoch};
+
+	if (clock == NULL) {
+		if (hx_postgres_sql_append(
+			    &session->sql, session->place->schema,
+			    "SELECT version, epoch_ms FROM @@hapax_meta") != HAPAX_OK)
+			return false;
+		return PQsendQueryParams(
+			       conn, (const char *)session->sql.data, 0, NULL, NULL, NULL, NULL,
+			       0) == 1;
+	}
+	(void)snprintf(
+		epoch, sizeof(epoch), "%" PRId64,
+		clock->wall_ms(clock->context) - clock->boot_ms(clock->context));
+	if (hx_postgres_sql_append(
+		    &session->sql, session->place->schema,
+		    "UPDATE @@hapax_meta SET epoch_ms = coalesce(epoch_ms, $1)"
+		    " RETURNING version, epoch_ms") != HAPAX_OK)
+		return false;
+	return PQsendQueryParams(
+		       conn, (const char *)session->sql.data, 1, NULL, values, NULL, NULL, 0) == 1;
+}
+
+static bool say_prepare(struct hx_postgres_session *session, PGconn *conn)
+{
+	if (hx_postgres_call_append(&session->sql, session->place->schema, "hapax_operate", 0) !=
+	    HAPAX_OK)
+		return false;
+	return PQsendPrepare(
+		       conn, HX_POSTGRES_OPERATE, (const char *)session->sql.data,
+		       HX_POSTGRES_ARGUMENTS, hx_postgres_argument_types) == 1;
+}
+
+enum hapax_status hx_postgres_session_say(
+	struct hx_postgres_session *session, PGconn *conn, unsigned step, struct hapax_error *err)
+{
+	bool is_said = false;
+
+	hx_buf_clear(&session->sql);
+	switch ((enum step)step) {
+	case STEP_SERVER: is_said = say_server(session, conn); break;
+	case STEP_LEDGER: is_said = say_ledger(session, conn); break;
+	case STEP_PREPARE: is_said = say_prepare(session, conn); break;
+	}
+	return is_said ? HAPAX_OK : no_memory(err);
+}
+
+static bool is_true(const PGresult *result, enum server column)
+{
+	return strcmp(PQgetvalue(result, 0, (int)column), "t") == 0;
+}
+
+enum hapax_status hx_postgres_version_error(
+	int64_t version, const char *schema, struct hapax_error *err)
+{
+	if (version == 0)
+		return hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, 0,
+			"there is no ledger in schema '%s' of this database; run 'hapax store migrate URL'",
+			schema);
+	if (version < HX_POSTGRES_VERSION)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"the ledger has version %" PRId64
+			" and this hapax needs %d; run 'hapax store migrate URL'",
+			version, HX_POSTGRES_VERSION);
+	return hx_error_set(
+		err, HAPAX_ERR_UNSUPPORTED, 0,
+		"the ledger has version %" PRId64
+		" and this hapax knows versions up to %d: use a newer hapax",
+		version, HX_POSTGRES_VERSION);
+}
+
+static enum hapax_status take_server(
+	struct hx_postgres_session *session, const PGresult *result, struct hapax_error *err)
+{
+	if (strtol(PQgetvalue(result, 0, SERVER_VERSION), NULL, 10) < SERVER_VERSION_MIN)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"the server is older than PostgreSQL 14; use a newer one");
+	if (is_true(result, SERVER_IS_STANDBY))
+		return hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, 0,
+			"the server is a standby: name the primary, or add"
+			" ?target_session_attrs=read-write");
+	session->is_durable = is_true(result, SERVER_SYNCS);
+	if (session->must_be_durable && !session->is_durable)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"the server does not sync (fsync = off), and a durable store was promised");
+	if (!is_true(result, SERVER_HAS_LEDGER))
+		return hx_postgres_version_error(0, session->place->schema, err);
+	if (session->place->tenant[0] == '\0' && !is_true(result, SERVER_SEES_ALL))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"role '%.63s' is not the ledger's owner and sees one tenant at a time; add"
+			" ?tenant=NAME to the URL, or GRANT it the owner's role",
+			PQgetvalue(result, 0, SERVER_ROLE));
+	return HAPAX_OK;
+}
+
+static enum hapax_status take_ledger(
+	struct hx_postgres_session *session, const PGresult *result, struct hapax_error *err)
+{
+	int64_t version = PQntuples(result) == 1 ? strtoll(PQgetvalue(result, 0, 0), NULL, 10) : -1;
+
+	if (version != HX_POSTGRES_VERSION)
+		return hx_postgres_version_error(version, session->place->schema, err);
+	if (session->clock != NULL)
+		session->epoch_ms = strtoll(PQgetvalue(result, 0, 1), NULL, 10);
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_postgres_session_reply(
+	struct hx_postgres_session *session, const PGresult *result, unsigned step,
+	struct hapax_error *err)
+{
+	ExecStatusType kind = PQresultStatus(result);
+
+	if (kind != PGRES_TUPLES_OK && kind != PGRES_COMMAND_OK)
+		return hx_postgres_result_error(result, "the ledger was not opened", err);
+	switch ((enum step)step) {
+	case STEP_SERVER: return take_server(session, result, err);
+	case STEP_LEDGER: return take_ledger(session, result, err);
+	case STEP_PREPARE: break;
+	}
+	return HAPAX_OK;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session.h - what is said to a server before the first operation: our settings, what it
+ * is, which ledger it has, and what can be promised on it.
+ *
+ * In steps of one statement each. The same is said after every reconnect, because another
+ * server may answer then.
+ */
+#ifndef HX_STORE_POSTGRES_SESSION_H
+#define HX_STORE_POSTGRES_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <libpq-fe.h>
+
+#include <hapax/clock.h>
+#include <hapax/error.h>
+
+#include "base/buf.h"
+#include "store/postgres/place.h"
+
+enum { HX_POSTGRES_SESSION_STEPS = 3 };
+
+/* The version of the ledger that this program reads and writes. */
+enum { HX_POSTGRES_VERSION = 1 };
+
+/* The prepared statement of hapax_operate(). */
+#define HX_POSTGRES_OPERATE "hapax_operate"
+
+struct hx_postgres_session {
+	const struct hx_postgres_place *place;
+	int64_t timeout_ms;
+	bool must_be_durable; /* required, or promised before */
+	/*
+	 * A clock that a test drives stands in for the server's: its time is epoch_ms, which
+	 * the ledger keeps, plus the time since boot. NULL: the server's own.
+	 */
+	const struct hapax_clock *clock;
+	int64_t epoch_ms;
+	bool is_durable;
+	struct hapax_buf sql; /* scratch */
+};
+
+void hx_postgres_session_init(
+	struct hx_postgres_session *session, const struct hx_postgres_place *place,
+	int64_t timeout_ms, const struct hapax_clock *clock);
+void hx_postgres_session_done(struct hx_postgres_session *session);
+
+/* Give libpq the statement of a step. */
+enum hapax_status hx_postgres_session_say(
+	struct hx_postgres_session *session, PGconn *conn, unsigned step, struct hapax_error *err);
+
+/* Its answer. Not OK: this server is not to be used, and err says why. */
+enum hapax_status hx_postgres_session_reply(
+	struct hx_postgres_session *session, const PGresult *result, unsigned step,
+	struct hapax_error *err);
+
+/* A ledger of another version: what to do about it. 0: there is none. */
+enum hapax_status hx_postgres_version_error(
+	int64_t version, const char *schema, struct hapax_error *err);
+
+/* The time to send along: -1 for the server's own. */
+int64_t hx_postgres_session_now_ms(const struct hx_postgres_session *session);
+
+#endif

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ledger inside the caller's own transaction: two processes and one key, with the
+ * statements of document B beside; savepoints; who waits; who is killed at which step.
+ *
+ * Children are forked while this process has no store and no thread, and end with _exit().
+ */
+#include <hapax/postgres.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <hapax/hapax.h>
+
+#include "support/postgres_case.h"
+#include "support/scale.h"
+
+enum { CHILD_GOOD = 0, CHILD_BAD = 1 };
+
+static const char tables[] =
+	"DROP SCHEMA IF EXISTS work CASCADE; CREATE SCHEMA work;"
+	" CREATE TABLE work.trade (key text NOT NULL, pid integer NOT NULL);"
+	" CREATE TABLE work.processed_events (id uuid PRIMARY KEY DEFAULT gen_random_uuid(),"
+	" idempotency_key varchar(255) NOT NULL, consumer_group varchar(100) NOT NULL,"
+	" processed_at timestamptz NOT NULL DEFAULT now(),"
+	" CONSTRAINT uq UNIQUE (idempotency_key, consumer_group))";
+
+/* A ledger of its own in schema "ledger", and tables of a business in "work". */
+static void begin_ledger(PGconn *conn)
+{
+	char url[256];
+	struct hapax_error err;
+
+	postgres_case_query(conn, "DROP SCHEMA IF EXISTS ledger CASCADE");
+	postgres_case_query(conn, "%s", tables);
+	postgres_case_url(url, sizeof(url), "&schema=ledger");
+	assert_int_equal(hapax_store_migrate(url, NULL, &err), HAPAX_OK);
+}
+
+static struct hapax_store *join(PGconn *conn, int64_t timeout_ms)
+{
+	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+	struct hapax_store *store = NULL;
+	struct hapax_error err;
+
+	options.timeout_ms = timeout_ms;
+	postgres_case_query(conn, "SET search_path = ledger");
+	if (hapax_postgres_join(conn, &options, &store, &err) != HAPAX_OK) {
+		printf("# join: %s\n", err.message);
+		abort();
+	}
+	return store;
+}
+
+static int set_up(void **state)
+{
+	PGconn *conn = postgres_case_connect();
+
+	begin_ledger(conn);
+	*state = conn;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	PQfinish(*state);
+	return 0;
+}
+
+static struct hapax_op claim_of(const char *key, unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE])
+{
+	hapax_attempt_id(attempt_id);
+	return (struct hapax_op){
+		.type = HAPAX_OP_CLAIM,
+		.key = hapax_bytes_from_text(key),
+		.attempt_id = attempt_id,
+	};
+}
+
+static enum hapax_outcome claim(struct hapax_store *store, const char *key, uint64_t *ret_token)
+{
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
+	struct hapax_op op = claim_of(key, attempt_id);
+
+	if (hapax_store_run(store, &op, 1, NULL) != HAPAX_OK)
+		return HAPAX_OUTCOME_NONE;
+	*ret_token = op.token;
+	return op.outcome;
+}
+
+static enum hapax_status complete(struct hapax_store *store, const char *key, uint64_t token)
+{
+	struct hapax_result result = {
+		.kind = HAPAX_RESULT_BYTES, .body = hapax_bytes_from_text("traded")};
+	struct hapax_op op = {
+		.type = HAPAX_OP_COMPLETE,
+		.key = hapax_bytes_from_text(key),
+		.token = token,
+		.result = &result,
+	};
+
+	return hapax_store_run(store, &op, 1, NULL);
+}
+
+/* ---------------------------------------------------------------- two processes, one key */
+
+struct meeting {
+	pthread_barrier_t barrier;
+	_Atomic uint64_t acquired;
+	_Atomic uint64_t replayed;
+};
+
+typedef bool round_fn(
+	PGconn *conn, struct hapax_store *store, struct meeting *meeting, const char *key);
+
+static bool trade_with_hapax(
+	PGconn *conn, struct hapax_store *store, struct meeting *meeting, const char *key)
+{
+	uint64_t token = 0;
+	enum hapax_outcome outcome;
+
+	postgres_case_query(conn, "BEGIN");
+	outcome = claim(store, key, &token);
+	if (outcome == HAPAX_OUTCOME_ACQUIRED) {
+		postgres_case_query(
+			conn, "INSERT INTO work.trade VALUES ('%s', %d)", key, (int)getpid());
+		if (complete(store, key, token) != HAPAX_OK)
+			return false;
+		meeting->acquired++;
+	} else if (outcome == HAPAX_OUTCOME_REPLAY) {
+		meeting->replayed++;
+	} else {
+		printf("# %s: %s\n", key, hapax_outcome_name(outcome));
+		return false;
+	}
+	postgres_case_query(conn, "COMMIT");
+	return true;
+}
+
+/* As document B has them; tenant and metadata are left out, which changes no lock. */
+static bool trade_as_document_b(
+	PGconn *conn, struct hapax_store *store, struct meeting *meeting, const char *key)
+{
+	(void)store;
+	postgres_case_query(conn, "BEGIN");
+	if (postgres_case_query(
+		    conn,
+		    "SELECT 1 FROM work.processed_events WHERE idempotency_key = '%s'"
+		    " AND consumer_group = 'g' FOR UPDATE SKIP LOCKED",
+		    key)[0] != '\0') {
+		postgres_case_query(conn, "ROLLBACK");
+		return true;
+	}
+	postgres_case_query(conn, "INSERT INTO work.trade VALUES ('%s', %d)", key, (int)getpid());
+	postgres_case_query(
+		conn,
+		"INSERT INTO work.processed_events (idempotency_key, consumer_group) VALUES ('%s', 'g')"
+		" ON CONFLICT (idempotency_key, consumer_group) DO NOTHING",
+		key);
+	postgres_case_query(conn, "COMMIT");
+	meeting->acquired++;
+	return true;
+}
+
+static void run_rounds(struct meeting *meeting, uint64_t rounds, round_fn *trade)
+{
+	PGconn *conn = postgres_case_connect();
+	struct hapax_store *store = join(conn, 60000);
+	bool is_good = true;
+
+	for (uint64_t i = 0; i < rounds; i++) {
+		char key[32];
+
+		snprintf(key, sizeof(key), "order %llu", (unsigned long long)i);
+		pthread_barrier_wait(&meeting->barrier);
+		is_good = is_good && trade(conn, store, meeting, key);
+	}
+	hapax_store_close(store);
+	PQfinish(conn);
+	fflush(stdout);
+	_exit(is_good ? CHILD_GOOD : CHILD_BAD);
+}
+
+static void run_two(struct meeting *meeting, uint64_t rounds, round_fn *trade)
+{
+	pthread_barrierattr_t attributes;
+	pid_t children[2];
+
+	pthread_barrierattr_init(&attributes);
+	pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(&meeting->barrier, &attributes, 2);
+	fflush(stdout);
+	for (int i = 0; i < 2; i++) {
+		children[i] = fork();
+		assert_true(children[i] >= 0);
+		if (children[i] == 0)
+			run_rounds(meeting, rounds, trade);
+	}
+	for (int i = 0; i < 2; i++) {
+		int status = -1;
+
+		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == CHILD_GOOD);
+	}
+	pthread_barrier_destroy(&meeting->barrier);
+}
+
+/* B4 to B6: exactly one business row for each key; the statements of document B make two. */
+static void two_processes_trade_once(void **state)
+{
+	PGconn *conn = *state;
+	uint64_t rounds = scale_count(10000, 1000);
+	struct meeting *meeting = mmap(
+		NULL, sizeof(*meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	double begun = scale_seconds();
+	long long rows, keys;
+	bool is_good;
+
+	assert_true(meeting != MAP_FAILED);
+	run_two(meeting, rounds, trade_with_hapax);
+	rows = postgres_case_number(conn, "SELECT count(*) FROM work.trade");
+	keys = postgres_case_number(conn, "SELECT count(DISTINCT key) FROM work.trade");
+	is_good = rows == (long long)rounds && keys == rows;
+	scale_report(
+		"two processes, one key: rounds with one business row", rounds,
+		scale_seconds() - begun, is_good);
+	assert_int_equal(rows, rounds);
+	assert_int_equal(keys, rounds);
+	assert_int_equal(meeting->acquired, rounds);
+	assert_int_equal(meeting->replayed, rounds);
+
+	postgres_case_query(conn, "TRUNCATE work.trade");
+	meeting->acquired = 0;
+	rounds = rounds < 500 ? rounds : 500;
+	run_two(meeting, rounds, trade_as_document_b);
+	rows = postgres_case_number(conn, "SELECT count(*) FROM work.trade");
+	printf("# document B's statements: %lld rows for %llu keys\n", rows,
+	       (unsigned long long)rounds);
+	assert_true(rows > (long long)rounds);
+	munmap(meeting, sizeof(*meeting));
+}
+
+/* ---------------------------------------------------------------- one transaction */
+
+/* A rollback takes claim, completion and business row; the next one runs. */
+static void rollback_undoes_both(void **state)
+{
+	PGconn *conn = *state;
+	struct hapax_store *store = join(conn, 1000);
+	uint64_t token = 0, later = 0;
+
+	postgres_case_query(conn, "BEGIN");
+	assert_int_equal(claim(store, "order", &token), HAPAX_OUTCOME_ACQUIRED);
+	postgres_case_query(conn, "INSERT INTO work.trade VALUES ('order', 1)");
+	assert_int_equal(complete(store, "order", token), HAPAX_OK);
+	postgres_case_query(conn, "ROLLBACK");
+	assert_int_equal(postgres_case_number(conn, "SELECT count(*) FROM work.trade"), 0);
+	postgres_case_query(conn, "BEGIN");
+	assert_int_equal(claim(store, "order", &later), HAPAX_OUTCOME_ACQUIRED);
+	assert_true(later > token);
+	assert_int_equal(complete(store, "order", token), HAPAX_ERR_FENCED);
+	assert_int_equal(complete(store, "order", later), HAPAX_OK);
+	postgres_case_query(conn, "COMMIT");
+	assert_int_equal(claim(store, "order", &token), HAPAX_OUTCOME_REPLAY);
+	assert_true(hapax_store_capabilities(store) & HAPAX_STORE_TRANSACTIONS);
+	hapax_store_close(store);
+}
+
+/* Whoever waits longer than it is to is told that the key is in progress; its changes stay. */
+static void waiting_ends(void **state)
+{
+	PGconn *conn = *state;
+	PGconn *other = postgres_case_connect();
+	struct hapax_store *first = join(conn, 60000);
+	struct hapax_store *second = join(other, 50);
+	uint64_t token = 0, none = 0;
+
+	postgres_case_query(conn, "BEGIN");
+	assert_int_equal(claim(first, "order", &token), HAPAX_OUTCOME_ACQUIRED);
+	postgres_case_query(other, "SET lock_timeout = '77s'; BEGIN");
+	postgres_case_query(other, "INSERT INTO work.trade VALUES ('before', 1)");
+	assert_int_equal(claim(second, "order", &none), HAPAX_OUTCOME_IN_PROGRESS);
+	/* Neither the transaction nor its settings suffered. */
+	assert_string_equal(postgres_case_query(other, "SHOW lock_timeout"), "77s");
+	assert_int_equal(claim(second, "another", &none), HAPAX_OUTCOME_ACQUIRED);
+	postgres_case_query(other, "COMMIT");
+	assert_int_equal(complete(first, "order", token), HAPAX_OK);
+	postgres_case_query(conn, "COMMIT");
+	assert_int_equal(postgres_case_number(conn, "SELECT count(*) FROM work.trade"), 1);
+	assert_int_equal(claim(second, "order", &none), HAPAX_OUTCOME_REPLAY);
+	/* A claim that was committed and not completed has lapsed. */
+	assert_int_equal(claim(first, "another", &none), HAPAX_OUTCOME_ACQUIRED);
+	hapax_store_close(second);
+	hapax_store_close(first);
+	PQfinish(other);
+}
+
+/* I5: one that waited for a claim that came to nothing has the larger token. */
+static void token_is_taken_when_the_key_is_held(void **state)
+{
+	PGconn *conn = *state;
+	struct hapax_store *store = join(conn, 60000);
+	uint64_t token = 0;
+	int pipes[2];
+	pid_t child;
+
+	postgres_case_query(conn, "BEGIN");
+	assert_int_equal(claim(store, "order", &token), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(pipe(pipes), 0);
+	fflush(stdout);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		PGconn *own = postgres_case_connect();
+		struct hapax_store *joined = join(own, 60000);
+		uint64_t mine = 0;
+
+		if (claim(joined, "order", &mine) != HAPAX_OUTCOME_ACQUIRED)
+			mine = 0;
+		(void)!write(pipes[1], &mine, sizeof(mine));
+		_exit(0);
+	}
+	/* Until it waits for us. */
+	while (postgres_case_number(
+		       conn,
+		       "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'") ==
+	       0)
+		usleep(1000);
+	/* Tokens go on meanwhile, as other keys are claimed; ours grows too, and is then taken back. */
+	uint64_t next = 0;
+	assert_int_equal(claim(store, "second", &next), HAPAX_OUTCOME_ACQUIRED);
+	postgres_case_query(conn, "ROLLBACK");
+	uint64_t theirs = 0;
+	assert_int_equal(read(pipes[0], &theirs, sizeof(theirs)), sizeof(theirs));
+	assert_true(theirs > next);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(pipes[0]);
+	close(pipes[1]);
+	hapax_store_close(store);
+}
+
+/* A transaction that has failed, a busy connection, a ledger that is not there. */
+static void unusable_connections_are_refused(void **state)
+{
+	PGconn *conn = *state;
+	struct hapax_store *store = join(conn, 1000);
+	struct hapax_store *none = NULL;
+	struct hapax_error err = {0};
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
+	struct hapax_op op = claim_of("order", attempt_id);
+
+	postgres_case_query(conn, "BEGIN");
+	PQclear(PQexec(conn, "SELECT nonsense"));
+	assert_int_equal(hapax_store_run(store, &op, 1, &err), HAPAX_ERR_UNAVAILABLE);
+	postgres_case_query(conn, "ROLLBACK");
+	assert_int_equal(hapax_store_run(store, &op, 1, &err), HAPAX_OK);
+	hapax_store_close(store);
+	postgres_case_query(conn, "SET search_path = work");
+	assert_int_equal(hapax_postgres_join(conn, NULL, &none, &err), HAPAX_ERR_UNAVAILABLE);
+	assert_non_null(strstr(err.message, "hapax store migrate"));
+	assert_int_equal(hapax_postgres_join(NULL, NULL, &none, &err), HAPAX_ERR_INVALID);
+}
+
+/* ---------------------------------------------------------------- killed at every step */
+
+enum { STEPS = 6 };
+
+/* A child that trades one key and stands still before a step, until it is told to go on. */
+static void trade_in_steps(int orders, int steps, const char *key)
+{
+	PGconn *conn = postgres_case_connect();
+	struct hapax_store *store = join(conn, 60000);
+	uint64_t token = 0;
+
+	for (int step = 0; step < STEPS; step++) {
+		char byte = (char)step;
+		int pid = PQbackendPID(conn);
+
+		(void)!write(steps, &pid, sizeof(pid));
+		if (read(orders, &byte, 1) != 1)
+			_exit(CHILD_BAD);
+		switch (step) {
+		case 0: PQclear(PQexec(conn, "BEGIN")); break;
+		case 1: (void)claim(store, key, &token); break;
+		case 2:
+			PQclear(
+				PQexec(conn,
+			               "INSERT INTO work.trade SELECT key, pg_backend_pid() FROM"
+			               " (VALUES (current_setting('work.key'))) v (key)"));
+			break;
+		case 3: (void)complete(store, key, token); break;
+		case 4: PQclear(PQexec(conn, "COMMIT")); break;
+		default: break;
+		}
+		if (step == 0) {
+			char sql[96];
+
+			snprintf(sql, sizeof(sql), "SET LOCAL work.key = '%s'", key);
+			PQclear(PQexec(conn, sql));
+		}
+	}
+	_exit(CHILD_GOOD);
+}
+
+/* Kill the child, or its session, before step; then trade again. */
+static void kill_at(PGconn *conn, int step, bool kills_session, const char *key)
+{
+	struct meeting meeting = {.acquired = 0};
+	struct hapax_store *store;
+	int orders[2], steps[2];
+	int session = 0;
+	char sql[128];
+	pid_t child;
+
+	assert_int_equal(pipe(orders), 0);
+	assert_int_equal(pipe(steps), 0);
+	fflush(stdout);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		close(orders[1]);
+		trade_in_steps(orders[0], steps[1], key);
+	}
+	for (int i = 0; i <= step; i++) {
+		assert_int_equal(read(steps[0], &session, sizeof(session)), sizeof(session));
+		if (i < step)
+			assert_int_equal(write(orders[1], "", 1), 1);
+	}
+	snprintf(sql, sizeof(sql), "SELECT pg_terminate_backend(%d)", session);
+	if (kills_session)
+		postgres_case_query(conn, "%s", sql);
+	else
+		kill(child, SIGKILL);
+	close(orders[1]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	/* The retry waits for what is left of the session. */
+	store = join(conn, 60000);
+	assert_true(trade_with_hapax(conn, store, &meeting, key));
+	hapax_store_close(store);
+	close(orders[0]);
+	close(steps[0]);
+	close(steps[1]);
+}
+
+/* kill -9 and pg_terminate_backend before every step: never two, never lost. */
+static void killed_at_every_step(void **state)
+{
+	PGconn *conn = *state;
+	uint64_t rounds = scale_count(50, 2);
+	double begun = scale_seconds();
+	long long expected = 0;
+
+	for (uint64_t round = 0; round < rounds; round++) {
+		for (int step = 0; step < STEPS; step++) {
+			for (int kind = 0; kind < 2; kind++) {
+				char key[48];
+
+				snprintf(
+					key, sizeof(key), "kill %llu/%d/%d",
+					(unsigned long long)round, step, kind);
+				kill_at(conn, step, kind == 0, key);
+				expected++;
+			}
+		}
+	}
+	assert_int_equal(
+		postgres_case_number(conn, "SELECT count(DISTINCT key) FROM work.trade"), expected);
+	assert_int_equal(postgres_case_number(conn, "SELECT count(*) FROM work.trade"), expected);
+	scale_report(
+		"trades killed at every step, retried: one row each", (uint64_t)expected,
+		scale_seconds() - begun, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(two_processes_trade_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(rollback_undoes_both, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(waiting_ends, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			token_is_taken_when_the_key_is_held, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			unusable_connections_are_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(killed_at_every_step, set_up, tear_down),
+	};
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

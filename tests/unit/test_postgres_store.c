@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a ledger in PostgreSQL says when something is wrong, what it keeps apart, and what it knows
+ * when a connection is lost.
+ */
+#include "store/postgres/postgres_store.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hapax/hapax.h>
+
+#include "base/buf.h"
+#include "store/postgres/place.h"
+#include "support/cut_proxy.h"
+#include "support/postgres_case.h"
+#include "support/scale.h"
+#include "support/store_case.h"
+
+static struct hapax_store *open_url(const char *url, struct hapax_error *err)
+{
+	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+	struct hapax_store *store = NULL;
+
+	options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
+	return hapax_store_open(url, &options, &store, err) == HAPAX_OK ? store : NULL;
+}
+
+/* It does not open, with that status, and the message says what to do. */
+static void must_refuse(const char *url, enum hapax_status status, const char *hint)
+{
+	struct hapax_error err = {0};
+	struct hapax_store *store = open_url(url, &err);
+
+	if (store != NULL || err.status != status || strstr(err.message, hint) == NULL)
+		printf("# %s: %s: %s\n", url, hapax_status_name(err.status), err.message);
+	assert_null(store);
+	assert_int_equal(err.status, status);
+	assert_non_null(strstr(err.message, hint));
+	assert_null(strstr(err.message, "secret"));
+}
+
+static void migrate(const char *options)
+{
+	char url[512];
+	struct hapax_error err = {0};
+
+	postgres_case_url(url, sizeof(url), options);
+	if (hapax_store_migrate(url, NULL, &err) != HAPAX_OK)
+		printf("# %s: %s\n", url, err.message);
+	assert_int_equal(err.status, HAPAX_OK);
+}
+
+/* ---------------------------------------------------------------- bad input */
+
+static void bad_urls_are_refused(void **state)
+{
+	(void)state;
+	must_refuse("postgres://[", HAPAX_ERR_INVALID, "postgres://user@host");
+	must_refuse("postgres://u:secret@[", HAPAX_ERR_INVALID, "percent-encode");
+	must_refuse("postgres:///x?pool=0", HAPAX_ERR_INVALID, "pool=1..64");
+	must_refuse("postgres:///x?pool=65", HAPAX_ERR_INVALID, "pool=1..64");
+	must_refuse("postgres:///x?schema=", HAPAX_ERR_INVALID, "schema=NAME");
+	must_refuse("postgres:///x?tenant=*", HAPAX_ERR_INVALID, "tenant=NAME");
+	must_refuse("postgres:///x?require=luck", HAPAX_ERR_INVALID, "require=durable");
+	must_refuse("postgres:///x?nonsense=1", HAPAX_ERR_INVALID, "postgres://user@host");
+}
+
+static void passwords_are_hidden(void **state)
+{
+	static const char *const urls[][2] = {
+		{"postgres://u:secret@h/d", "postgres://u:***@h/d"},
+		{"postgres://u@h/d", "postgres://u@h/d"},
+		{"postgres://h/d?x=1&password=secret&y=2", "postgres://h/d?x=1&password=***&y=2"},
+		{"postgres:///d?password=secret", "postgres:///d?password=***"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+		struct hapax_buf buf;
+
+		hx_buf_init(&buf, 1024);
+		assert_int_equal(hx_postgres_url_hide(urls[i][0], &buf), HAPAX_OK);
+		assert_string_equal((const char *)buf.data, urls[i][1]);
+		hx_buf_done(&buf);
+	}
+}
+
+/* Wrong password, role, database, place; too many connections. */
+static void what_is_wrong_is_said(void **state)
+{
+	PGconn *conn = postgres_case_connect();
+	const char *port = getenv("HAPAX_TEST_POSTGRES_PORT");
+	char url[256];
+
+	(void)state;
+	postgres_case_query(conn, "DROP ROLE IF EXISTS app");
+	postgres_case_query(conn, "CREATE ROLE app LOGIN PASSWORD 'right'");
+	snprintf(url, sizeof(url), "postgres://app:secret@127.0.0.1:%s/postgres", port);
+	must_refuse(url, HAPAX_ERR_UNAVAILABLE, "check user and password");
+	snprintf(url, sizeof(url), "postgres://app@127.0.0.1:%s/postgres", port);
+	must_refuse(url, HAPAX_ERR_UNAVAILABLE, "PGPASSWORD or ~/.pgpass");
+	snprintf(url, sizeof(url), "postgres://app:right@127.0.0.1:%s/nowhere", port);
+	must_refuse(url, HAPAX_ERR_UNAVAILABLE, "createdb");
+	must_refuse(
+		"postgres://127.0.0.1:1/postgres", HAPAX_ERR_UNAVAILABLE, "is the server running");
+	must_refuse("postgres:///x?host=/nowhere", HAPAX_ERR_UNAVAILABLE, "is the server running");
+	PQfinish(conn);
+}
+
+/* No ledger, an older one, a newer one: what to do. A migration leaves a newer one alone. */
+static void versions_are_checked(void **state)
+{
+	PGconn *conn = postgres_case_connect();
+	char url[512];
+	struct hapax_migration migration;
+	struct hapax_error err = {0};
+	struct hapax_store *store;
+
+	(void)state;
+	postgres_case_query(conn, "DROP SCHEMA IF EXISTS \"odd \"\"name\" CASCADE");
+	postgres_case_url(url, sizeof(url), "&schema=odd%20%22name");
+	must_refuse(url, HAPAX_ERR_UNAVAILABLE, "hapax store migrate");
+	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_OK);
+	assert_int_equal(migration.from, 0);
+	assert_int_equal(migration.to, 1);
+	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_OK);
+	assert_int_equal(migration.from, 1);
+	store = open_url(url, &err);
+	assert_non_null(store);
+	hapax_store_close(store);
+	postgres_case_query(conn, "UPDATE \"odd \"\"name\".hapax_meta SET version = 99");
+	must_refuse(url, HAPAX_ERR_UNSUPPORTED, "use a newer hapax");
+	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_ERR_UNSUPPORTED);
+	assert_int_equal(
+		postgres_case_number(conn, "SELECT version FROM \"odd \"\"name\".hapax_meta"), 99);
+	postgres_case_query(conn, "UPDATE \"odd \"\"name\".hapax_meta SET version = -1");
+	must_refuse(url, HAPAX_ERR_UNSUPPORTED, "run 'hapax store migrate URL'");
+	PQfinish(conn);
+}
+
+static void limits_are_refused(void **state)
+{
+	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+	struct hapax_store *store = NULL;
+	struct hapax_error err = {0};
+	char url[256];
+
+	(void)state;
+	postgres_case_url(url, sizeof(url), "");
+	options.keys_max = 5;
+	assert_int_equal(hapax_store_open(url, &options, &store, &err), HAPAX_ERR_UNSUPPORTED);
+	assert_non_null(strstr(err.message, "tablespace"));
+	options.keys_max = 0;
+	options.evict = HAPAX_EVICT_LRU;
+	assert_int_equal(hapax_store_open(url, &options, &store, &err), HAPAX_ERR_UNSUPPORTED);
+}
+
+/* ---------------------------------------------------------------- tenants */
+
+static enum hapax_status check(
+	struct hapax_store *store, const char *tenant, const char *key, enum hapax_outcome *ret)
+{
+	struct hapax_op op = {
+		.type = HAPAX_OP_CHECK,
+		.tenant = hapax_bytes_from_text(tenant),
+		.key = hapax_bytes_from_text(key),
+	};
+	enum hapax_status status = hapax_store_run(store, &op, 1, NULL);
+
+	*ret = op.outcome;
+	return status;
+}
+
+/* B12: a role that is not the owner sees the rows of its tenant, whoever asks and however. */
+static void tenants_are_apart(void **state)
+{
+	PGconn *conn = postgres_case_connect();
+	const char *port = getenv("HAPAX_TEST_POSTGRES_PORT");
+	char url[512];
+	struct hapax_error err = {0};
+	struct hapax_store *all, *acme;
+	enum hapax_outcome outcome;
+	PGresult *result;
+
+	(void)state;
+	postgres_case_query(conn, "DROP SCHEMA IF EXISTS rls CASCADE");
+	migrate("&schema=rls");
+	postgres_case_query(conn, "SELECT rls.hapax_grant('app')");
+	postgres_case_url(url, sizeof(url), "&schema=rls");
+	all = open_url(url, &err);
+	assert_non_null(all);
+	assert_int_equal(check(all, "other", "key", &outcome), HAPAX_OK);
+
+	snprintf(url, sizeof(url), "postgres://app:right@127.0.0.1:%s/postgres?schema=rls", port);
+	must_refuse(url, HAPAX_ERR_INVALID, "?tenant=NAME");
+	snprintf(
+		url, sizeof(url),
+		"postgres://app:right@127.0.0.1:%s/postgres?schema=rls&tenant=acme", port);
+	acme = open_url(url, &err);
+	if (acme == NULL)
+		printf("# %s\n", err.message);
+	assert_non_null(acme);
+	assert_int_equal(check(acme, "other", "key", &outcome), HAPAX_ERR_INVALID);
+	assert_int_equal(check(acme, "acme", "key", &outcome), HAPAX_OK);
+	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(check(acme, "acme", "key", &outcome), HAPAX_OK);
+	assert_int_equal(outcome, HAPAX_OUTCOME_REPLAY);
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	assert_int_equal(hapax_store_stats(acme, &stats, NULL, NULL, &err), HAPAX_OK);
+	assert_int_equal(stats.keys, 1);
+	assert_int_equal(hapax_store_stats(all, &stats, NULL, NULL, &err), HAPAX_OK);
+	assert_int_equal(stats.keys, 2);
+
+	/* The same by SQL; and no tenant at all is said, not guessed. */
+	postgres_case_query(conn, "SET ROLE app; SET search_path = rls; SET hapax.tenant = 'acme'");
+	assert_int_equal(postgres_case_number(conn, "SELECT count(*) FROM hapax_record"), 1);
+	assert_string_equal(postgres_case_query(conn, "SELECT hapax_check('key')"), "replay");
+	/* '*' is the owner's. */
+	postgres_case_query(conn, "SET hapax.tenant = '*'");
+	assert_int_equal(postgres_case_number(conn, "SELECT count(*) FROM hapax_record"), 0);
+	postgres_case_query(conn, "RESET hapax.tenant");
+	result = PQexec(conn, "SELECT hapax_check('key')");
+	assert_string_equal(PQresultErrorField(result, PG_DIAG_SQLSTATE), "HX005");
+	assert_non_null(
+		strstr(PQresultErrorField(result, PG_DIAG_MESSAGE_HINT), "SET hapax.tenant"));
+	PQclear(result);
+	result = PQexec(conn, "SELECT hapax_check('key', p_tenant => 'other')");
+	assert_int_equal(PQresultStatus(result), PGRES_FATAL_ERROR);
+	PQclear(result);
+	hapax_store_close(acme);
+	hapax_store_close(all);
+	PQfinish(conn);
+}
+
+/* ---------------------------------------------------------------- months */
+
+/* Large results lie in the month of their expiry, and go with it. */
+static void results_go_with_their_month(void **state)
+{
+	static char body[4000];
+	PGconn *conn = postgres_case_connect();
+	struct store_case c;
+	struct hapax_result result = {.kind = HAPAX_RESULT_BYTES, .body = {body, sizeof(body)}};
+	char sql[256];
+
+	(void)state;
+	memset(body, 'x', sizeof(body));
+	store_case_begin(&c, "postgres:");
+	case_sweep(&c); /* makes the months of the virtual clock */
+	snprintf(
+		sql, sizeof(sql), "SELECT count(*) FROM \"%s\".hapax_result_202601",
+		strstr(c.url, "schema=") + 7);
+	struct hapax_op op = case_op(&c, HAPAX_OP_SET, "large");
+	op.result = &result;
+	assert_int_equal(case_run(&c, &op), HAPAX_OK);
+	assert_int_equal(postgres_case_number(conn, sql), 1);
+	assert_int_equal(case_state(&c, "large"), HAPAX_STATE_DONE);
+	assert_int_equal(c.record.result.body.size, sizeof(body));
+	assert_memory_equal(c.record.result.body.data, body, sizeof(body));
+	store_case_advance(&c, INT64_C(40) * 86400 * 1000);
+	assert_int_equal(case_sweep(&c).removed, 1);
+	snprintf(
+		sql, sizeof(sql), "SELECT to_regclass('\"%s\".hapax_result_202601') IS NULL",
+		strstr(c.url, "schema=") + 7);
+	assert_string_equal(postgres_case_query(conn, "%s", sql), "t");
+	store_case_done(&c);
+	PQfinish(conn);
+}
+
+/* ---------------------------------------------------------------- lost connections */
+
+/* What an operation said is true, or it said that it does not know. */
+static void judge_claim(
+	struct hapax_store *truth, const struct hapax_op *said, const unsigned char *attempt_id,
+	uint64_t *uncertain)
+{
+	struct hapax_op look = {.type = HAPAX_OP_LOOKUP, .key = said->key};
+	struct hapax_op again = {
+		.type = HAPAX_OP_CLAIM, .key = said->key, .attempt_id = attempt_id};
+	bool is_there;
+
+	assert_int_equal(hapax_store_run(truth, &look, 1, NULL), HAPAX_OK);
+	is_there = look.outcome == HAPAX_OUTCOME_FOUND;
+	switch (said->status) {
+	case HAPAX_OK:
+		assert_true(is_there);
+		assert_int_equal(look.token, said->token);
+		break;
+	case HAPAX_ERR_UNAVAILABLE: assert_false(is_there); break;
+	case HAPAX_ERR_UNCERTAIN: ++*uncertain; break;
+	default: fail_msg("%s", hapax_status_name(said->status));
+	}
+	/* Settled by the same attempt_id: the claim is ours, and there is one. */
+	assert_int_equal(hapax_store_run(truth, &again, 1, NULL), HAPAX_OK);
+	assert_int_equal(again.outcome, HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(again.attempt, 1);
+	if (is_there)
+		assert_int_equal(again.token, look.token);
+}
+
+/* T11: the exchange of a claim cut at every byte, both ways. */
+static void cut_at_every_byte(void **state)
+{
+	const char *port = getenv("HAPAX_TEST_POSTGRES_PORT");
+	PGconn *conn = postgres_case_connect();
+	char url[256], truth_url[256];
+	struct cut_proxy proxy;
+	struct hapax_store *store, *truth;
+	struct hapax_error err = {0};
+	uint64_t cuts = 0, uncertain = 0;
+	double begun = scale_seconds();
+	int64_t step = scale_is_proof() ? 1 : 23;
+
+	(void)state;
+	postgres_case_query(conn, "DROP SCHEMA IF EXISTS cut CASCADE");
+	migrate("&schema=cut");
+	postgres_case_query(conn, "ALTER ROLE postgres PASSWORD 'right'");
+	postgres_case_url(truth_url, sizeof(truth_url), "&schema=cut");
+	truth = open_url(truth_url, &err);
+	assert_non_null(truth);
+	cut_proxy_start(&proxy, (int)strtol(port, NULL, 10));
+	snprintf(
+		url, sizeof(url),
+		"postgres://postgres:right@127.0.0.1:%d/postgres?schema=cut&pool=1"
+		"&sslmode=disable&gssencmode=disable",
+		proxy.port);
+	store = open_url(url, &err);
+	if (store == NULL)
+		printf("# %s\n", err.message);
+	assert_non_null(store);
+	for (int way = CUT_TO_SERVER; way <= CUT_TO_CLIENT; way++) {
+		bool is_whole = false;
+
+		for (int64_t bytes = 0; !is_whole; bytes += step) {
+			unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
+			char key[32];
+			struct hapax_op op = {.type = HAPAX_OP_CLAIM, .attempt_id = attempt_id};
+
+			snprintf(key, sizeof(key), "cut %d/%lld", way, (long long)bytes);
+			hapax_attempt_id(attempt_id);
+			op.key = hapax_bytes_from_text(key);
+			/* Something goes through first, so that the line is up. */
+			struct hapax_op ping = {.type = HAPAX_OP_LOOKUP, .key = op.key};
+			assert_int_equal(hapax_store_run(store, &ping, 1, NULL), HAPAX_OK);
+			cut_proxy_arm(&proxy, (enum cut_way)way, bytes);
+			(void)hapax_store_run(store, &op, 1, NULL);
+			/* Nothing was cut: this way is done. */
+			is_whole = atomic_load(&proxy.left[way]) >= 0;
+			cut_proxy_disarm(&proxy);
+			judge_claim(truth, &op, attempt_id, &uncertain);
+			cuts += !is_whole;
+		}
+	}
+	scale_report("exchanges with PostgreSQL cut", cuts, scale_seconds() - begun, true);
+	printf("# %llu of them uncertain\n", (unsigned long long)uncertain);
+	assert_true(cuts > 10);
+	assert_true(uncertain > 0);
+	hapax_store_close(store);
+	hapax_store_close(truth);
+	cut_proxy_stop(&proxy);
+	PQfinish(conn);
+}
+
+/* All sessions of the store ended again and again under load; once, the server crashes. */
+static void sessions_end_under_load(void **state)
+{
+	PGconn *conn = postgres_case_connect();
+	const char *restart = getenv("HAPAX_TEST_POSTGRES_RESTART");
+	uint64_t rounds = scale_count(2000, 60);
+	char url[256];
+	struct hapax_store *store;
+	struct hapax_error err = {0};
+	uint64_t uncertain = 0;
+	double begun = scale_seconds();
+
+	(void)state;
+	postgres_case_query(conn, "DROP SCHEMA IF EXISTS ended CASCADE");
+	migrate("&schema=ended");
+	postgres_case_url(url, sizeof(url), "&schema=ended&application_name=victim");
+	store = open_url(url, &err);
+	assert_non_null(store);
+	for (uint64_t round = 0; round < rounds; round++) {
+		unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
+		char key[32];
+		struct hapax_op op = {.type = HAPAX_OP_CLAIM, .attempt_id = attempt_id};
+		enum hapax_status status;
+
+		snprintf(key, sizeof(key), "ended %llu", (unsigned long long)round);
+		hapax_attempt_id(attempt_id);
+		op.key = hapax_bytes_from_text(key);
+		if (round == rounds / 2) {
+			PQfinish(conn);
+			assert_int_equal(system(restart), 0);
+			conn = postgres_case_connect();
+		} else {
+			/* Sent without waiting: it meets the claim somewhere. */
+			PQsendQuery(
+				conn,
+				"SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+				" WHERE application_name = 'victim'");
+		}
+		do {
+			status = hapax_store_run(store, &op, 1, NULL);
+			uncertain += status == HAPAX_ERR_UNCERTAIN;
+			assert_true(
+				status == HAPAX_OK || status == HAPAX_ERR_UNCERTAIN ||
+				status == HAPAX_ERR_UNAVAILABLE);
+		} while (status != HAPAX_OK);
+		assert_int_equal(op.outcome, HAPAX_OUTCOME_ACQUIRED);
+		assert_int_equal(op.attempt, 1);
+		for (PGresult *result; (result = PQgetResult(conn)) != NULL;)
+			PQclear(result);
+	}
+	scale_report(
+		"claims while sessions end, settled by attempt_id", rounds, scale_seconds() - begun,
+		true);
+	printf("# %llu answers uncertain on the way\n", (unsigned long long)uncertain);
+	assert_int_equal(
+		postgres_case_number(
+			conn, "SELECT count(*) FROM ended.hapax_record WHERE attempt = 1"),
+		rounds);
+	hapax_store_close(store);
+	PQfinish(conn);
+}
+
+/* The ledger taken away while it is open: nothing was done, and it comes back. */
+static void ledger_goes_and_comes_back(void **state)
+{
+	PGconn *conn = postgres_case_connect();
+	char url[256];
+	struct hapax_store *store;
+	struct hapax_error err = {0};
+	enum hapax_outcome outcome;
+	enum hapax_status status;
+
+	(void)state;
+	migrate("&schema=gone");
+	postgres_case_url(url, sizeof(url), "&schema=gone");
+	store = open_url(url, &err);
+	assert_non_null(store);
+	postgres_case_query(conn, "DROP SCHEMA gone CASCADE");
+	status = check(store, "t", "key", &outcome);
+	assert_int_equal(status, HAPAX_ERR_UNAVAILABLE);
+	migrate("&schema=gone");
+	for (int i = 0; i < 100 && status != HAPAX_OK; i++)
+		status = check(store, "t", "key", &outcome);
+	assert_int_equal(status, HAPAX_OK);
+	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
+	hapax_store_close(store);
+	PQfinish(conn);
+}
+
+/* A key that an application's transaction holds is in progress; others go on. */
+static void held_key_is_in_progress(void **state)
+{
+	PGconn *conn = postgres_case_connect();
+	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+	char url[256];
+	struct hapax_store *store = NULL;
+	struct hapax_op ops[3];
+
+	(void)state;
+	postgres_case_query(conn, "DROP SCHEMA IF EXISTS held CASCADE");
+	migrate("&schema=held");
+	postgres_case_url(url, sizeof(url), "&schema=held");
+	options.timeout_ms = 400;
+	assert_int_equal(hapax_store_open(url, &options, &store, NULL), HAPAX_OK);
+	postgres_case_query(conn, "SET search_path = held; BEGIN");
+	postgres_case_query(conn, "SELECT hapax_check('b')");
+	for (int i = 0; i < 3; i++)
+		ops[i] = (struct hapax_op){
+			.type = HAPAX_OP_CHECK,
+			.key = hapax_bytes_from_text((const char *[]){"a", "b", "c"}[i])};
+	(void)hapax_store_run(store, ops, 3, NULL);
+	assert_int_equal(ops[0].outcome, HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(ops[1].outcome, HAPAX_OUTCOME_IN_PROGRESS);
+	assert_int_equal(ops[2].outcome, HAPAX_OUTCOME_ACQUIRED);
+	postgres_case_query(conn, "ROLLBACK");
+	assert_int_equal(hapax_store_run(store, &ops[1], 1, NULL), HAPAX_OK);
+	assert_int_equal(ops[1].outcome, HAPAX_OUTCOME_ACQUIRED);
+	hapax_store_close(store);
+	PQfinish(conn);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bad_urls_are_refused),
+		cmocka_unit_test(passwords_are_hidden),
+		cmocka_unit_test(what_is_wrong_is_said),
+		cmocka_unit_test(versions_are_checked),
+		cmocka_unit_test(limits_are_refused),
+		cmocka_unit_test(tenants_are_apart),
+		cmocka_unit_test(results_go_with_their_month),
+		cmocka_unit_test(cut_at_every_byte),
+		cmocka_unit_test(sessions_end_under_load),
+		cmocka_unit_test(ledger_goes_and_comes_back),
+		cmocka_unit_test(held_key_is_in_progress),
+	};
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
