@@ -7,8 +7,10 @@
 #include <hapax/store.h>
 
 #include "base/error.h"
+#include "store/copy.h"
 #include "store/log/log_store.h"
 #include "store/memory/memory_store.h"
+#include "store/redis/redis_store.h"
 #include "store/sqlite/sqlite_store.h"
 
 /* path is what follows the scheme's colon. */
@@ -22,16 +24,40 @@ static const struct {
 } schemes[] = {
 	{"memory:", hx_memory_open},
 	{"file:", hx_log_open},
+	{"redis:", hx_redis_open},
+	{"rediss:", hx_redis_open},
+	{"redis+unix:", hx_redis_open},
+	{"redis+cluster:", hx_redis_open},
+	{"rediss+cluster:", hx_redis_open},
 #if HX_HAVE_SQLITE
 	{"sqlite:", hx_sqlite_open},
 #endif
 };
 
 #if HX_HAVE_SQLITE
-static const char known[] = "memory:, file:DIR, sqlite:FILE";
+static const char known[] = "memory:, file:DIR, sqlite:FILE, redis://HOST";
 #else
-static const char known[] = "memory:, file:DIR";
+static const char known[] = "memory:, file:DIR, redis://HOST";
 #endif
+
+/* Open it, unless it holds a part of a copy. */
+static enum hapax_status open_whole(
+	open_fn *open, const char *url, const char *path, const struct hapax_store_options *options,
+	struct hapax_store **ret_store, struct hapax_error *err)
+{
+	struct hapax_store *store = NULL;
+	enum hapax_status status = open(url, path, options, &store, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	status = hx_store_refuse_part(store, err);
+	if (status != HAPAX_OK) {
+		hapax_store_close(store);
+		return status;
+	}
+	*ret_store = store;
+	return HAPAX_OK;
+}
 
 enum hapax_status hapax_store_open(
 	const char *url, const struct hapax_store_options *options, struct hapax_store **ret_store,
@@ -46,7 +72,8 @@ enum hapax_status hapax_store_open(
 		size_t size = strlen(schemes[i].scheme);
 
 		if (strncmp(url, schemes[i].scheme, size) == 0)
-			return schemes[i].open(url, url + size, options, ret_store, err);
+			return open_whole(
+				schemes[i].open, url, url + size, options, ret_store, err);
 	}
 	colon = strchr(url, ':');
 	if (colon == NULL)

@@ -96,6 +96,9 @@ enum hapax_bracket {
 typedef enum hapax_status hapax_store_bracket_fn(
 	struct hapax_store *store, enum hapax_bracket bracket, struct hapax_error *err);
 
+/* As hapax_store_guarantee(). Does not block. Threads: any. */
+typedef void hapax_store_guarantee_fn(struct hapax_store *store, char *ret_text, size_t size);
+
 /* Free everything, the store itself included. No submit is in flight. */
 typedef void hapax_store_close_fn(struct hapax_store *store);
 
@@ -112,6 +115,7 @@ struct hapax_store_ops {
 	int is_synchronous;              /* every submit completes before it returns */
 	hapax_store_run_fn *run;         /* NULL: submit and wait */
 	hapax_store_bracket_fn *bracket; /* NULL: hapax_tx_process() is not for it */
+	hapax_store_guarantee_fn *guarantee; /* NULL: as the capabilities say */
 };
 
 struct hx_store_core;
