@@ -51,6 +51,8 @@ static void answer_held(struct hx_run_claim *claim)
 		ledger->seen.outcome = HAPAX_OUTCOME_MISMATCH;
 		return;
 	}
+	if (ledger->seen.outcome != HAPAX_OUTCOME_FOUND)
+		ledger->record = (struct hapax_record){.token = 0};
 	/* Of an earlier claim, whose record is gone or has failed, nothing more is known. */
 	if (!is_claimed(ledger)) {
 		ledger->seen.lease_left_ms = 0;

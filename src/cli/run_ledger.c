@@ -209,7 +209,7 @@ void hx_run_ledger_tick(struct hx_run_ledger *ledger)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
 	char bytes[16];
-	int64_t due_ms, left_ms;
+	int64_t due_ms, now_ms;
 
 	while (hx_stream_read(ledger->wake[0], bytes, sizeof(bytes)) > 0)
 		;
@@ -218,8 +218,8 @@ void hx_run_ledger_tick(struct hx_run_ledger *ledger)
 		ledger->due_ns = INT64_MAX;
 		return;
 	}
-	left_ms = due_ms - clock->boot_ms(clock->context);
-	ledger->due_ns = after_ms(left_ms > 0 ? left_ms : 1);
+	now_ms = clock->boot_ms(clock->context);
+	ledger->due_ns = after_ms(due_ms > now_ms ? due_ms - now_ms : 1);
 }
 
 /* Did a signal come that asks us to end? */

@@ -350,13 +350,37 @@ def is_stopped(process):
     return "T (stopped)" in pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
 
 
-def test_a_lock_file_is_removed_between_open_and_lock(cli):
-    """Rule 1: who locks a file that has lost its name does not hold the lock."""
-    log = Log(cli)
-    slow = start(cli, "host", preloaded={**preload(cli, KILL_AT), "HAPAX_TEST_AT": "stop opened"})
+def start_slow(cli):
+    """A run that has opened its lock file, and lost it before it locked it."""
+    preloaded = {**preload(cli, KILL_AT), "HAPAX_TEST_AT": "stop opened"}
+    slow = start(cli, "host", "--lease", "300ms", preloaded=preloaded)
     until(lambda: is_stopped(slow), "it has opened its file, and not locked it")
     expect(cli.run("gc", env=host(cli, "host")).fields()["locks"], "1")
-    # Another one makes its own, runs, and is stopped past its lease: only its lock guards it.
+    expect(locks(cli, "host"), [])
+    return slow
+
+
+def test_a_lock_file_is_removed_between_open_and_lock(cli):
+    """Rule 1: who locks a file that has lost its name makes another one, which others see."""
+    log = Log(cli)
+    slow = start_slow(cli)
+    slow.send_signal(signal.SIGCONT)
+    command = log.wait_for("begin", 1)
+    expect(len(locks(cli, "host")), 1)
+    slow.send_signal(signal.SIGSTOP)
+    until(lambda: has_lapsed(cli), "the lease has lapsed")
+    again(cli, "host", code=75).says("alive on this host")
+    slow.send_signal(signal.SIGCONT)
+    hold = end(log, command)
+    finish(slow, 0)
+    os.close(hold)
+    expect((log.count("begin"), log.count("overlap")), (1, 0))
+
+
+def test_another_lock_file_is_made_between_open_and_lock(cli):
+    """The same, and somebody else was faster."""
+    log = Log(cli)
+    slow = start_slow(cli)
     first = start(cli, "host", "--lease", "300ms")
     command = log.wait_for("begin", 1)
     first.send_signal(signal.SIGSTOP)
