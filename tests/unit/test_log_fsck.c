@@ -419,14 +419,18 @@ static void records_stay_in_their_scopes(void **state)
 	struct store_case *c = *state;
 	static const char *const keys[] = {"alpha", "beta", "gamma", "delta"};
 
-	/* "first" is number 1, "second" 2, and the log then begins with "second". */
+	close_store(c);
+	snprintf(c->url, sizeof(c->url), "file:%.150s/scopes", c->dir.path);
+	c->options.segment_bytes = 4 * SEGMENT;
+	store_case_open(c);
+	/* "first" comes before "second", until the log begins anew: then it is the other way. */
 	set(c, "first", "alpha", "of the first");
 	set(c, "second", "alpha", "of the second");
-	fill(c, "filler", 30, HOUR_MS);
+	fill(c, "filler", 35, HOUR_MS);
+	case_sweep(c);
+	case_sweep(c);
 	set(c, "second", "beta", "of the second");
 	set(c, "first", "beta", "of the first");
-	case_sweep(c);
-	case_sweep(c);
 	store_case_reopen(c);
 	/* These name the scopes anew, and are lost. */
 	set(c, "first", "gamma", "of the first");
