@@ -18,8 +18,6 @@
 
 #include <cmocka.h>
 
-#include <hapax/copy.h>
-
 #include "store/log/fsck.h"
 #include "support/fault_io.h"
 #include "support/scale.h"
@@ -311,10 +309,23 @@ static void repaired_store_keeps_its_clock(void **state)
 static void repaired_store_keeps_its_tokens(void **state)
 {
 	struct store_case *c = *state;
-	uint64_t last = 0, token = 0;
+	/* Far above the time in microseconds, at which new stores begin. */
+	const uint64_t last = UINT64_C(5000000000000000);
+	struct hapax_record record = {
+		.state = HAPAX_STATE_FAILED,
+		.origin = HAPAX_ORIGIN_CLAIM,
+		.attempt = 1,
+		.token = last,
+		.first_seen_ms = CASE_EPOCH_MS,
+		.changed_ms = CASE_EPOCH_MS,
+		.expires_ms = CASE_EPOCH_MS + 1000,
+		.ttl_ms = 1000,
+	};
+	struct hapax_op op = {
+		.type = HAPAX_OP_LOAD, .key = hapax_bytes_from_text("k"), .load = &record};
+	uint64_t token = 0;
 
-	assert_int_equal(hapax_store_restored(c->store, &last, NULL), HAPAX_OK);
-	assert_int_equal(hapax_store_restored(c->store, &last, NULL), HAPAX_OK);
+	assert_int_equal(hapax_store_run(c->store, &op, 1, NULL), HAPAX_OK);
 	fill(c, "damaged", 2, HOUR_MS);
 	close_store(c);
 	damage_log(c, "damaged 0");
