@@ -10,6 +10,7 @@
 #include "store/copy.h"
 #include "store/log/log_store.h"
 #include "store/memory/memory_store.h"
+#include "store/redis/redis_store.h"
 #include "store/sqlite/sqlite_store.h"
 
 /* path is what follows the scheme's colon. */
@@ -23,15 +24,20 @@ static const struct {
 } schemes[] = {
 	{"memory:", hx_memory_open},
 	{"file:", hx_log_open},
+	{"redis:", hx_redis_open},
+	{"rediss:", hx_redis_open},
+	{"redis+unix:", hx_redis_open},
+	{"redis+cluster:", hx_redis_open},
+	{"rediss+cluster:", hx_redis_open},
 #if HX_HAVE_SQLITE
 	{"sqlite:", hx_sqlite_open},
 #endif
 };
 
 #if HX_HAVE_SQLITE
-static const char known[] = "memory:, file:DIR, sqlite:FILE";
+static const char known[] = "memory:, file:DIR, sqlite:FILE, redis://HOST";
 #else
-static const char known[] = "memory:, file:DIR";
+static const char known[] = "memory:, file:DIR, redis://HOST";
 #endif
 
 /* Open it, unless it holds a part of a copy. */

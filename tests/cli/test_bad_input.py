@@ -96,7 +96,7 @@ def test_ttls(cli):
 def test_store_urls(cli):
     for command in STORE_COMMANDS:
         arguments = [command, *OPERANDS.get(command, [])]
-        cli.run(*arguments, "--store", "redis://host", code=69).says("redis", "memory:, file:DIR, sqlite:FILE")
+        cli.run(*arguments, "--store", "etcd://host", code=69).says("etcd", "memory:, file:DIR, sqlite:FILE")
         cli.run(*arguments, "--store", "orders.db", code=69).says("hint: did you mean 'sqlite:orders.db'?")
         cli.run(*arguments, "--store", "", code=69).says("not a store URL")
         cli.run(*arguments, "--store", "sqlite:" + "x" * 9000, code=64).says("longer than")

@@ -26,6 +26,7 @@ enum conformance_need {
 	NEEDS_DURABLE = 2,  /* what was answered survives closing */
 	NEEDS_FILES = 3,    /* lives somewhere */
 	NEEDS_SHARING = 4,  /* several may have it open: not file:, which one process owns */
+	NEEDS_OWN_CLOCK = 5, /* keeps its time over restarts, instead of asking a server */
 };
 
 struct conformance_case {

@@ -20,8 +20,16 @@ void store_case_init(struct store_case *c, const char *kind)
 {
 	*c = (struct store_case){.kind = kind};
 	c->has_dir = strcmp(kind, "memory:") != 0;
-	if (c->has_dir) {
+	if (c->has_dir)
 		temp_dir_init(&c->dir);
+	if (strcmp(kind, "redis+unix:") == 0) {
+		/* A ledger of its own in the server that tests/redis/with_redis has started. */
+		const char *socket = getenv("HAPAX_TEST_REDIS");
+
+		snprintf(
+			c->url, sizeof(c->url), "%s%s?prefix=%s", kind, socket ? socket : "",
+			strrchr(c->dir.path, '/') + 1);
+	} else if (c->has_dir) {
 		snprintf(c->url, sizeof(c->url), "%s%s/hapax.db", kind, c->dir.path);
 	} else {
 		snprintf(c->url, sizeof(c->url), "%s", kind);
@@ -63,6 +71,11 @@ void store_case_reopen(struct store_case *c)
 	hapax_store_close(c->store);
 	c->store = NULL;
 	store_case_open(c);
+}
+
+bool store_case_has_own_clock(const struct store_case *c)
+{
+	return strncmp(c->kind, "redis", 5) != 0;
 }
 
 bool store_case_is_durable(const struct store_case *c)

@@ -3,7 +3,7 @@
  * store_case.h - a fresh store of the kind under test, on a clock that the test
  * moves, and short ways to ask it things.
  *
- * A kind is a store URL without its place: "memory:", "sqlite:". Nothing runs in
+ * A kind is a store URL without its place: "memory:", "sqlite:", "redis+unix:". Nothing runs in
  * the background: the test sweeps. The functions that return an operation fill in
  * what its type needs; case_run() submits it and waits.
  *
@@ -49,6 +49,9 @@ void store_case_open(struct store_case *c);
 void store_case_reopen(struct store_case *c);
 
 bool store_case_is_durable(const struct store_case *c);
+
+/* It keeps its clock itself, over restarts; others take a server's word for it. */
+bool store_case_has_own_clock(const struct store_case *c);
 
 /* Time passes. */
 void store_case_advance(struct store_case *c, int64_t ms);

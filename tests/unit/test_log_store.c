@@ -404,6 +404,69 @@ static void disk_is_bounded_and_given_back(void **state)
 	assert_true(bytes <= 5 * SEGMENT);
 }
 
+/* Each key of a row is set, or forgotten, for ever and without company: a frame of its own. */
+static void churn(struct store_case *c, enum hapax_op_type type, unsigned first, unsigned count)
+{
+	struct hapax_result result = {
+		.kind = HAPAX_RESULT_BYTES, .body = hapax_bytes_from_text("value")};
+
+	for (unsigned i = first; i < first + count; i++) {
+		struct hapax_op op;
+		char key[32];
+
+		snprintf(key, sizeof(key), "churn %u", i);
+		op = case_op(c, type, key);
+		op.ttl_ms = HAPAX_TTL_FOREVER;
+		op.result = type == HAPAX_OP_SET ? &result : NULL;
+		assert_int_equal(case_run(c, &op), HAPAX_OK);
+		assert_int_equal(op.outcome, HAPAX_OUTCOME_APPLIED);
+	}
+}
+
+/*
+ * The same bound where nothing ever expires: what was forgotten or replaced leaves a REMOVE,
+ * and that goes when there is nothing left that it could hold back. The old keys that live, in
+ * the oldest class segments, must not keep them all.
+ */
+static void disk_is_bounded_when_nothing_expires(void **state)
+{
+	struct store_case *c = *state;
+	enum { SEGMENT = 65536, ENTRY = 88, OLD = 320, EACH = 40, OVER = 20 };
+	unsigned rounds = (unsigned)scale_count(400, 40);
+	uint64_t allowed = 2 * (uint64_t)(OLD + OVER) * ENTRY + 4 * SEGMENT + 3 * 4096;
+	unsigned classes;
+
+	close_store(c);
+	snprintf(c->url, sizeof(c->url), "file:%.150s/small", c->dir.path);
+	c->options.segment_bytes = SEGMENT;
+	store_case_open(c);
+	fill(c, "old", OLD, HAPAX_TTL_FOREVER);
+	for (unsigned round = 0; round < rounds; round++) {
+		unsigned first = OVER + round * EACH;
+
+		/* Copied, then removed: the sweep between them sees a full segment. */
+		churn(c, HAPAX_OP_SET, first, EACH);
+		churn(c, HAPAX_OP_SET, 0, OVER);
+		case_sweep(c);
+		churn(c, HAPAX_OP_FORGET, first, EACH);
+		case_sweep(c);
+		if (round % 8 == 7)
+			store_case_reopen(c);
+		if (measure(directory_of(c), "ever-", &classes) > allowed)
+			fail_msg(
+				"round %u: %llu bytes, allowed %llu", round,
+				(unsigned long long)measure(directory_of(c), "ever-", &classes),
+				(unsigned long long)allowed);
+	}
+	/* It was put to the test: records were copied, and what was forgotten stays so. */
+	assert_true(classes >= 1);
+	store_case_reopen(c);
+	assert_int_equal(case_stats(c).keys, OLD + OVER);
+	assert_int_equal(case_state(c, "old 7"), HAPAX_STATE_DONE);
+	assert_int_equal(case_state(c, "churn 7"), HAPAX_STATE_DONE);
+	assert_int_equal(case_state(c, "churn 27"), HAPAX_STATE_ABSENT);
+}
+
 /* A version that is gone does not come back when its successor has expired: passes, classes, reopening. */
 static void old_versions_stay_dead(void **state)
 {
@@ -725,6 +788,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			damage_before_the_end_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(disk_is_bounded_and_given_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			disk_is_bounded_when_nothing_expires, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(old_versions_stay_dead, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(claims_move_with_the_log, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(open_tells_how_far_it_is, set_up, tear_down),

@@ -234,7 +234,7 @@ struct hx_log_seal {
 	uint64_t removes;
 	uint64_t removes_offset;
 	uint64_t lsn_low;
-	uint64_t lsn_high;
+	uint64_t made_lsn; /* its PUTs were live when the log had come to this LSN, or further */
 	int64_t expires_ms_max;
 	uint64_t put_bytes;
 };

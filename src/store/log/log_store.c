@@ -139,6 +139,7 @@ static enum hapax_status log_stats(
 	stats->now_ms = hx_log_now(log);
 	stats->skew_ms = stats->now_ms - log->writer.clock->wall_ms(log->writer.clock->context);
 	hx_index_stats(log->index, stats, stats->now_ms);
+	stats->tidy_failures = hx_log_keeper_failures(log, NULL);
 	hx_log_counts_report(&log->counts, stats, each, context);
 	return HAPAX_OK;
 }

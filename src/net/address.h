@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * address.h - where to listen or connect: host and port, or the path of a unix socket.
+ *
+ * struct hx_endpoint is what people write ("127.0.0.1:8080", "[::1]:0", "localhost:6379",
+ * "unix:/run/hapax.sock"); struct hx_address is what the kernel takes. A host that
+ * is a name becomes addresses through the resolver.
+ *
+ * Threads: any; the functions keep nothing.
+ */
+#ifndef HX_NET_ADDRESS_H
+#define HX_NET_ADDRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include <hapax/bytes.h>
+#include <hapax/error.h>
+
+enum {
+	HX_HOST_SIZE_MAX = 255,      /* RFC 1035 */
+	HX_UNIX_PATH_SIZE_MAX = 107, /* sockaddr_un, without its NUL */
+	HX_ADDRESS_TEXT_SIZE = 128,  /* room for any address as text */
+};
+
+struct hx_address {
+	struct sockaddr_storage storage;
+	socklen_t size; /* 0: none */
+};
+
+struct hx_endpoint {
+	bool is_unix;
+	uint16_t port;                   /* not for a unix socket */
+	char host[HX_HOST_SIZE_MAX + 1]; /* without brackets, or the path */
+};
+
+/*
+ * Read "host:port", "[v6]:port" or "unix:PATH". A missing port is port_default, or
+ * refused when that is negative. INVALID with what is wrong.
+ */
+enum hapax_status hx_endpoint_parse(
+	struct hapax_bytes text, int port_default, struct hx_endpoint *ret_endpoint,
+	struct hapax_error *err);
+
+/* The address of an endpoint that needs no resolver: a path, or a host in digits. */
+bool hx_endpoint_address(const struct hx_endpoint *endpoint, struct hx_address *ret_address);
+
+/* "127.0.0.1:80", "[::1]:80", "unix:/path"; always ends with a NUL. */
+void hx_address_format(const struct hx_address *address, char text[HX_ADDRESS_TEXT_SIZE]);
+
+/* The same for what people wrote. */
+void hx_endpoint_format(const struct hx_endpoint *endpoint, char *text, size_t size);
+
+/* Reachable from other machines: neither loopback nor a unix socket. */
+bool hx_address_is_public(const struct hx_address *address);
+
+#endif

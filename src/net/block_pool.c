@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block_pool.c - blocks that are lent and come back; byte queues.
+ *
+ * A queue of up to HX_BLOCK_SIZE bytes lies in a block of the pool, a larger one in
+ * memory of its own.
+ */
+#include "net/block_pool.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/checked.h"
+
+struct hx_block {
+	struct hx_block *next;
+};
+
+void hx_block_pool_init(struct hx_block_pool *pool)
+{
+	memset(pool, 0, sizeof(*pool));
+}
+
+void hx_block_pool_done(struct hx_block_pool *pool)
+{
+	assert(pool->lent_count == 0);
+	while (pool->free != NULL) {
+		struct hx_block *block = pool->free;
+
+		pool->free = block->next;
+		hx_free(block);
+	}
+	pool->free_count = 0;
+}
+
+static unsigned char *lend(struct hx_block_pool *pool)
+{
+	struct hx_block *block = pool->free;
+
+	if (block != NULL) {
+		pool->free = block->next;
+		pool->free_count--;
+	} else {
+		block = hx_alloc(HX_BLOCK_SIZE);
+	}
+	pool->lent_count += block != NULL;
+	return (unsigned char *)block;
+}
+
+static void take_back(struct hx_block_pool *pool, unsigned char *data)
+{
+	struct hx_block *block = (struct hx_block *)(void *)data;
+
+	assert(pool->lent_count > 0);
+	pool->lent_count--;
+	if (pool->free_count >= HX_BLOCKS_KEPT_MAX) {
+		hx_free(block);
+		return;
+	}
+	block->next = pool->free;
+	pool->free = block;
+	pool->free_count++;
+}
+
+void hx_byte_queue_init(struct hx_byte_queue *queue, struct hx_block_pool *pool, size_t size_max)
+{
+	*queue = (struct hx_byte_queue){.pool = pool, .size_max = size_max};
+}
+
+static void drop_memory(struct hx_byte_queue *queue)
+{
+	if (queue->data == NULL)
+		return;
+	if (queue->capacity == HX_BLOCK_SIZE)
+		take_back(queue->pool, queue->data);
+	else
+		hx_free(queue->data);
+	queue->data = NULL;
+	queue->capacity = 0;
+}
+
+void hx_byte_queue_done(struct hx_byte_queue *queue)
+{
+	drop_memory(queue);
+	queue->begin = 0;
+	queue->end = 0;
+}
+
+/* Memory for capacity bytes; a block's worth comes from the pool. */
+static unsigned char *get_memory(struct hx_byte_queue *queue, size_t capacity)
+{
+	return capacity == HX_BLOCK_SIZE ? lend(queue->pool) : hx_alloc(capacity);
+}
+
+static enum hapax_status move_to(struct hx_byte_queue *queue, size_t capacity)
+{
+	unsigned char *data = get_memory(queue, capacity);
+	size_t size = hx_byte_queue_size(queue);
+
+	if (data == NULL)
+		return HAPAX_ERR_NO_MEMORY;
+	if (size > 0)
+		memcpy(data, queue->data + queue->begin, size);
+	drop_memory(queue);
+	queue->data = data;
+	queue->capacity = capacity;
+	queue->begin = 0;
+	queue->end = size;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_byte_queue_reserve(struct hx_byte_queue *queue, size_t size)
+{
+	size_t capacity = HX_BLOCK_SIZE;
+	size_t held = hx_byte_queue_size(queue);
+	size_t needed;
+
+	if (hx_add_size(held, size, &needed) || needed > queue->size_max)
+		return HAPAX_ERR_LIMIT;
+	if (size <= queue->capacity - queue->end)
+		return HAPAX_OK;
+	/* Moving to the front pays when at most half of the memory has to be moved. */
+	if (needed <= queue->capacity && held <= queue->capacity / 2) {
+		memmove(queue->data, queue->data + queue->begin, held);
+		queue->begin = 0;
+		queue->end = held;
+		return HAPAX_OK;
+	}
+	while (capacity < needed || capacity <= queue->capacity)
+		capacity *= 2;
+	return move_to(queue, capacity);
+}
+
+unsigned char *hx_byte_queue_space(const struct hx_byte_queue *queue, size_t *ret_size)
+{
+	size_t left = queue->size_max - hx_byte_queue_size(queue);
+
+	*ret_size = queue->capacity - queue->end;
+	if (*ret_size > left)
+		*ret_size = left;
+	return queue->data + queue->end;
+}
+
+void hx_byte_queue_grow(struct hx_byte_queue *queue, size_t size)
+{
+	assert(size <= queue->capacity - queue->end);
+	queue->end += size;
+}
+
+enum hapax_status hx_byte_queue_append(struct hx_byte_queue *queue, const void *data, size_t size)
+{
+	enum hapax_status status;
+
+	if (size == 0)
+		return HAPAX_OK;
+	status = hx_byte_queue_reserve(queue, size);
+	if (status != HAPAX_OK)
+		return status;
+	memcpy(queue->data + queue->end, data, size);
+	queue->end += size;
+	return HAPAX_OK;
+}
+
+static void rewind_if_empty(struct hx_byte_queue *queue)
+{
+	if (queue->begin != queue->end)
+		return;
+	queue->begin = 0;
+	queue->end = 0;
+	if (queue->capacity > queue->keep_size)
+		drop_memory(queue);
+}
+
+void hx_byte_queue_consume(struct hx_byte_queue *queue, size_t size)
+{
+	assert(size <= hx_byte_queue_size(queue));
+	queue->begin += size;
+	rewind_if_empty(queue);
+}
+
+void hx_byte_queue_cut(struct hx_byte_queue *queue, size_t size)
+{
+	assert(size <= hx_byte_queue_size(queue));
+	queue->end -= size;
+	rewind_if_empty(queue);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block_pool.h - blocks of memory that connections borrow while they have something
+ * to hold, and byte queues made of them.
+ *
+ * A connection that waits holds nothing; a busy one holds a block each way, which is
+ * returned as soon as it is empty. So ten thousand idle connections cost what their
+ * descriptors cost.
+ *
+ * Threads: one at a time; a pool belongs to a reactor.
+ */
+#ifndef HX_NET_BLOCK_POOL_H
+#define HX_NET_BLOCK_POOL_H
+
+#include <stddef.h>
+
+#include <hapax/bytes.h>
+#include <hapax/error.h>
+
+enum {
+	/* A pipelined batch of small requests, or most of an HTTP message. */
+	HX_BLOCK_SIZE = 16 * 1024,
+	/* Kept for the next busy moment; more are given back to the system. */
+	HX_BLOCKS_KEPT_MAX = 256,
+};
+
+struct hx_block;
+
+struct hx_block_pool {
+	struct hx_block *free;
+	size_t free_count;
+	size_t lent_count;
+};
+
+void hx_block_pool_init(struct hx_block_pool *pool);
+
+/* Every block has been returned. */
+void hx_block_pool_done(struct hx_block_pool *pool);
+
+/* Bytes in at the end, out at the front; contiguous, and at most size_max of them. */
+struct hx_byte_queue {
+	struct hx_block_pool *pool;
+	unsigned char *data; /* NULL while empty */
+	size_t begin;
+	size_t end;
+	size_t capacity;
+	size_t size_max;
+	size_t keep_size; /* memory up to this is not returned when empty */
+};
+
+/* Allocates nothing. */
+void hx_byte_queue_init(struct hx_byte_queue *queue, struct hx_block_pool *pool, size_t size_max);
+void hx_byte_queue_done(struct hx_byte_queue *queue);
+
+static inline struct hapax_bytes hx_byte_queue_bytes(const struct hx_byte_queue *queue)
+{
+	return (struct hapax_bytes){
+		queue->data == NULL ? NULL : queue->data + queue->begin, queue->end - queue->begin};
+}
+
+static inline size_t hx_byte_queue_size(const struct hx_byte_queue *queue)
+{
+	return queue->end - queue->begin;
+}
+
+/* Have room for size more bytes behind the end. LIMIT above size_max, or NO_MEMORY. */
+enum hapax_status hx_byte_queue_reserve(struct hx_byte_queue *queue, size_t size);
+
+/*
+ * Where to write, and how much fits there: at least one byte after a reserve that
+ * succeeded. Then say how many were written.
+ */
+unsigned char *hx_byte_queue_space(const struct hx_byte_queue *queue, size_t *ret_size);
+void hx_byte_queue_grow(struct hx_byte_queue *queue, size_t size);
+
+/* As a whole or not at all. */
+enum hapax_status hx_byte_queue_append(struct hx_byte_queue *queue, const void *data, size_t size);
+
+/* Take size bytes from the front; the memory goes back when nothing is left. */
+void hx_byte_queue_consume(struct hx_byte_queue *queue, size_t size);
+
+/* Take the last size bytes back. */
+void hx_byte_queue_cut(struct hx_byte_queue *queue, size_t size);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * listener.c - accepts connections on one reactor.
+ */
+#include "net/listener.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum {
+	BACKLOG = 1024,
+
+	/* Connections accepted in one turn: those that are open want their turn too. */
+	ACCEPTS_PER_TURN = 64,
+
+	/* Out of descriptors: somebody has to close one first. */
+	RETRY_MS = 50,
+};
+
+#define MS_NS INT64_C(1000000)
+
+static bool is_full(const struct hx_listener *listener)
+{
+	return listener->open_max != 0 && listener->open_count >= listener->open_max;
+}
+
+static void update_watch(struct hx_listener *listener)
+{
+	bool waits = is_full(listener) || hx_timer_is_set(&listener->retry);
+
+	hx_reactor_rewatch(listener->reactor, &listener->watch, waits ? 0 : HX_READY_IN);
+}
+
+static void on_retry(struct hx_timer *timer)
+{
+	update_watch(timer->context);
+}
+
+static void on_ready(struct hx_watch *watch, unsigned ready)
+{
+	struct hx_listener *listener = watch->context;
+	const struct hx_net *net = listener->reactor->net;
+
+	(void)ready;
+	for (int i = 0; i < ACCEPTS_PER_TURN && !is_full(listener); i++) {
+		struct hx_address peer;
+		int fd = net->ops->accept(net->context, watch->fd, &peer);
+
+		if (fd == -EAGAIN)
+			break;
+		if (fd < 0) {
+			listener->refused++;
+			hx_timer_set(
+				&listener->reactor->timers, &listener->retry,
+				hx_reactor_now_ns(listener->reactor) + RETRY_MS * MS_NS);
+			break;
+		}
+		if (peer.storage.ss_family != AF_UNIX)
+			(void)net->ops->set_option(net->context, fd, HX_NET_NODELAY, 1);
+		listener->accepted++;
+		listener->open_count++;
+		listener->fn(listener, fd, &peer);
+		/* The function may have closed the listener. */
+		if (listener->watch.fd < 0)
+			return;
+	}
+	update_watch(listener);
+}
+
+/* A name that is left over from a process that died: nobody answers there. */
+static bool is_abandoned(const struct hx_net *net, const struct hx_address *address)
+{
+	int fd = net->ops->socket(net->context, AF_UNIX);
+	int code;
+
+	if (fd < 0)
+		return false;
+	code = net->ops->connect(net->context, fd, address);
+	net->ops->close(net->context, fd);
+	return code == -ECONNREFUSED;
+}
+
+static int bind_to(
+	const struct hx_net *net, int fd, const struct hx_address *address, bool shares_port)
+{
+	bool is_unix = address->storage.ss_family == AF_UNIX;
+	int code = 0;
+
+	if (!is_unix)
+		code = net->ops->set_option(net->context, fd, HX_NET_REUSE_ADDRESS, 1);
+	if (code == 0 && shares_port && !is_unix)
+		code = net->ops->set_option(net->context, fd, HX_NET_REUSE_PORT, 1);
+	if (code == 0 && address->storage.ss_family == AF_INET6)
+		code = net->ops->set_option(net->context, fd, HX_NET_IPV6_ONLY, 1);
+	if (code == 0)
+		code = net->ops->bind(net->context, fd, address);
+	return code;
+}
+
+static enum hapax_status refuse(struct hapax_error *err, int code, const struct hx_address *address)
+{
+	char text[HX_ADDRESS_TEXT_SIZE];
+
+	hx_address_format(address, text);
+	if (code == -EADDRINUSE)
+		return hx_error_set(
+			err, HAPAX_ERR_LIMIT, 0,
+			"%s is in use by another process; stop it or choose another address", text);
+	return hx_error_set(
+		err, hx_status_from_errno(-code), -code, "could not listen on %s", text);
+}
+
+static int open_socket(
+	struct hx_listener *listener, const struct hx_address *address, bool shares_port,
+	int *ret_fd)
+{
+	const struct hx_net *net = listener->reactor->net;
+	struct hx_address unnamed;
+	int fd = net->ops->socket(net->context, address->storage.ss_family);
+	int code;
+
+	if (fd < 0)
+		return fd;
+	code = bind_to(net, fd, address, shares_port);
+	if (code == -EADDRINUSE && listener->path[0] != '\0' && is_abandoned(net, address)) {
+		code = net->ops->unlink(net->context, listener->path);
+		if (code == 0)
+			code = net->ops->bind(net->context, fd, address);
+	}
+	if (code == 0)
+		code = net->ops->listen(net->context, fd, BACKLOG);
+	if (code == 0)
+		code = net->ops->local_address(net->context, fd, &unnamed);
+	if (code != 0) {
+		net->ops->close(net->context, fd);
+		return code;
+	}
+	listener->address = listener->path[0] == '\0' ? unnamed : *address;
+	*ret_fd = fd;
+	return 0;
+}
+
+enum hapax_status hx_listener_open(
+	struct hx_listener *listener, struct hx_reactor *reactor, const struct hx_address *address,
+	bool shares_port, hx_accept_fn *fn, void *context, struct hapax_error *err)
+{
+	size_t open_max = listener->open_max;
+	enum hapax_status status;
+	int fd = -1;
+	int code;
+
+	memset(listener, 0, sizeof(*listener));
+	listener->reactor = reactor;
+	listener->open_max = open_max;
+	listener->fn = fn;
+	listener->context = context;
+	listener->watch.fd = -1;
+	if (address->storage.ss_family == AF_UNIX) {
+		char text[HX_ADDRESS_TEXT_SIZE];
+
+		hx_address_format(address, text);
+		memcpy(listener->path, text + strlen("unix:"), strlen(text + strlen("unix:")));
+	}
+	code = open_socket(listener, address, shares_port, &fd);
+	if (code != 0) {
+		listener->reactor = NULL;
+		return refuse(err, code, address);
+	}
+	listener->watch = (struct hx_watch){.fd = fd, .fn = on_ready, .context = listener};
+	status = hx_timer_introduce(&reactor->timers, &listener->retry, on_retry, listener);
+	if (status != HAPAX_OK)
+		(void)hx_error_set(err, status, 0, "no memory for a listener");
+	else
+		status = hx_reactor_watch(reactor, &listener->watch, HX_READY_IN, err);
+	if (status != HAPAX_OK) {
+		hx_timer_retire(&reactor->timers, &listener->retry);
+		reactor->net->ops->close(reactor->net->context, fd);
+		listener->reactor = NULL;
+	}
+	return status;
+}
+
+void hx_listener_close(struct hx_listener *listener)
+{
+	const struct hx_net *net;
+
+	if (listener->reactor == NULL || listener->watch.fd < 0)
+		return;
+	net = listener->reactor->net;
+	hx_reactor_unwatch(listener->reactor, &listener->watch);
+	hx_timer_retire(&listener->reactor->timers, &listener->retry);
+	if (listener->path[0] != '\0')
+		(void)net->ops->unlink(net->context, listener->path);
+	net->ops->close(net->context, listener->watch.fd);
+	listener->watch.fd = -1;
+}
+
+void hx_listener_ended(struct hx_listener *listener)
+{
+	listener->open_count--;
+	if (listener->watch.fd >= 0)
+		update_watch(listener);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * listener.h - accepts connections on one reactor.
+ *
+ * With SO_REUSEPORT each reactor has a listener of its own on the same port and the
+ * kernel spreads connections. A listener stops accepting at its limit, and for a
+ * moment when the process is out of descriptors, instead of spinning.
+ *
+ * Threads: the reactor's thread.
+ */
+#ifndef HX_NET_LISTENER_H
+#define HX_NET_LISTENER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <hapax/error.h>
+
+#include "net/address.h"
+#include "net/reactor.h"
+
+struct hx_listener;
+
+/*
+ * A connection has come. fd is the callee's from now on: it opens a connection on it
+ * or closes it. Whoever keeps it calls hx_listener_ended() when it ends.
+ */
+typedef void hx_accept_fn(struct hx_listener *listener, int fd, const struct hx_address *peer);
+
+struct hx_listener {
+	struct hx_reactor *reactor;
+	struct hx_watch watch;
+	struct hx_timer retry;
+	struct hx_address address; /* as bound: port 0 has become a real one */
+	char path[HX_UNIX_PATH_SIZE_MAX + 1];
+	hx_accept_fn *fn;
+	void *context;
+	size_t open_count;
+	size_t open_max; /* 0: no limit */
+	uint64_t accepted;
+	uint64_t refused; /* accept failed for want of descriptors or memory */
+};
+
+/*
+ * Bind and listen. shares_port: others may listen on the same port (give port 0 only
+ * to the first, and its address to the rest). A unix socket that nobody listens on is
+ * replaced; one that is in use is LIMIT, as is a port.
+ */
+enum hapax_status hx_listener_open(
+	struct hx_listener *listener, struct hx_reactor *reactor, const struct hx_address *address,
+	bool shares_port, hx_accept_fn *fn, void *context, struct hapax_error *err);
+
+/* Stop listening, remove a unix socket. Accepted connections live on. Does nothing for zeros. */
+void hx_listener_close(struct hx_listener *listener);
+
+/* A connection that was accepted here has ended. */
+void hx_listener_ended(struct hx_listener *listener);
+
+#endif

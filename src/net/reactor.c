@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reactor.c - wait, run what is ready, again.
+ *
+ *  (1) A task is in at most one list: is_posted says so.
+ *  (2) events[event_next .. event_count) are not handed out yet; one whose watch was
+ *      removed has data NULL.
+ */
+#include "net/reactor.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static void waker_ready(struct hx_watch *watch, unsigned ready)
+{
+	struct hx_reactor *reactor = watch->context;
+
+	(void)ready;
+	reactor->net->ops->waker_clear(reactor->net->context, watch->fd);
+}
+
+enum hapax_status hx_reactor_init(
+	struct hx_reactor *reactor, const struct hx_net *net, struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+	int waker;
+
+	memset(reactor, 0, sizeof(*reactor));
+	reactor->net = net;
+	reactor->waker.fd = -1;
+	hx_lock_init(&reactor->post_lock);
+	hx_timer_heap_init(&reactor->timers);
+	hx_block_pool_init(&reactor->blocks);
+	reactor->now_ns = net->ops->now_ns(net->context);
+	reactor->poller = net->ops->poller_open(net->context);
+	if (reactor->poller < 0)
+		return hx_error_set(
+			err, hx_status_from_errno(-reactor->poller), -reactor->poller,
+			"no poller was made");
+	waker = net->ops->waker_open(net->context);
+	if (waker < 0)
+		status = hx_error_set(
+			err, hx_status_from_errno(-waker), -waker, "no waker was made");
+	reactor->waker = (struct hx_watch){.fd = waker, .fn = waker_ready, .context = reactor};
+	if (status == HAPAX_OK)
+		status = hx_reactor_watch(reactor, &reactor->waker, HX_READY_IN, err);
+	if (status != HAPAX_OK) {
+		if (waker >= 0)
+			net->ops->close(net->context, waker);
+		net->ops->close(net->context, reactor->poller);
+	}
+	return status;
+}
+
+void hx_reactor_done(struct hx_reactor *reactor)
+{
+	hx_reactor_unwatch(reactor, &reactor->waker);
+	reactor->net->ops->close(reactor->net->context, reactor->waker.fd);
+	reactor->net->ops->close(reactor->net->context, reactor->poller);
+	hx_timer_heap_done(&reactor->timers);
+	hx_block_pool_done(&reactor->blocks);
+}
+
+static void append(struct hx_task **first, struct hx_task **last, struct hx_task *task)
+{
+	task->next = NULL;
+	if (*first == NULL)
+		*first = task;
+	else
+		(*last)->next = task;
+	*last = task;
+}
+
+static bool remove_from(struct hx_task **first, struct hx_task **last, struct hx_task *task)
+{
+	struct hx_task *before = NULL;
+
+	for (struct hx_task *item = *first; item != NULL; before = item, item = item->next) {
+		if (item != task)
+			continue;
+		if (before == NULL)
+			*first = item->next;
+		else
+			before->next = item->next;
+		if (*last == item)
+			*last = before;
+		return true;
+	}
+	return false;
+}
+
+void hx_reactor_post(struct hx_reactor *reactor, struct hx_task *task)
+{
+	if (atomic_exchange(&task->is_posted, 1) != 0)
+		return;
+	hx_lock_acquire(&reactor->post_lock);
+	append(&reactor->posted, &reactor->posted_last, task);
+	hx_lock_release(&reactor->post_lock);
+	if (atomic_exchange(&reactor->is_asleep, 0) != 0)
+		reactor->net->ops->waker_set(reactor->net->context, reactor->waker.fd);
+}
+
+void hx_reactor_defer(struct hx_reactor *reactor, struct hx_task *task)
+{
+	if (atomic_exchange_explicit(&task->is_posted, 1, memory_order_relaxed) != 0)
+		return;
+	append(&reactor->deferred, &reactor->deferred_last, task);
+}
+
+void hx_reactor_cancel(struct hx_reactor *reactor, struct hx_task *task)
+{
+	bool found;
+
+	if (atomic_load(&task->is_posted) == 0)
+		return;
+	found = remove_from(&reactor->deferred, &reactor->deferred_last, task);
+	if (!found) {
+		hx_lock_acquire(&reactor->post_lock);
+		found = remove_from(&reactor->posted, &reactor->posted_last, task);
+		hx_lock_release(&reactor->post_lock);
+	}
+	if (found)
+		atomic_store(&task->is_posted, 0);
+}
+
+static struct hx_task *pop_posted(struct hx_reactor *reactor)
+{
+	struct hx_task *task;
+
+	hx_lock_acquire(&reactor->post_lock);
+	task = reactor->posted;
+	if (task != NULL)
+		reactor->posted = task->next;
+	hx_lock_release(&reactor->post_lock);
+	return task;
+}
+
+/* One by one from the head, so that a task may cancel another. Those posted meanwhile wait. */
+static void run_posted(struct hx_reactor *reactor)
+{
+	struct hx_task *last;
+	struct hx_task *task;
+
+	hx_lock_acquire(&reactor->post_lock);
+	last = reactor->posted == NULL ? NULL : reactor->posted_last;
+	hx_lock_release(&reactor->post_lock);
+	if (last == NULL)
+		return;
+	while ((task = pop_posted(reactor)) != NULL) {
+		bool is_last = task == last;
+
+		atomic_store(&task->is_posted, 0);
+		task->fn(task);
+		if (is_last)
+			return;
+	}
+}
+
+/* Deferring leads to more deferring (a close after a flush), which ends by itself. */
+static void run_deferred(struct hx_reactor *reactor)
+{
+	struct hx_task *task;
+
+	while ((task = reactor->deferred) != NULL) {
+		reactor->deferred = task->next;
+		atomic_store_explicit(&task->is_posted, 0, memory_order_relaxed);
+		task->fn(task);
+	}
+}
+
+static bool has_posted(struct hx_reactor *reactor)
+{
+	bool any;
+
+	hx_lock_acquire(&reactor->post_lock);
+	any = reactor->posted != NULL;
+	hx_lock_release(&reactor->post_lock);
+	return any;
+}
+
+/* Until the first timer, but not longer than wait_ns. */
+static int64_t time_to_wait(const struct hx_reactor *reactor, int64_t wait_ns)
+{
+	int64_t next_ns = hx_timer_heap_next_ns(&reactor->timers);
+	int64_t now_ns;
+
+	if (next_ns == INT64_MAX)
+		return wait_ns;
+	now_ns = reactor->net->ops->now_ns(reactor->net->context);
+	if (next_ns <= now_ns)
+		return 0;
+	return wait_ns < 0 || next_ns - now_ns < wait_ns ? next_ns - now_ns : wait_ns;
+}
+
+static void wait_for_events(struct hx_reactor *reactor, int64_t wait_ns)
+{
+	const struct hx_net *net = reactor->net;
+	int count;
+
+	/* First asleep, then look: whoever posts after the look sees that it has to wake. */
+	atomic_store(&reactor->is_asleep, 1);
+	if (has_posted(reactor) || reactor->deferred != NULL ||
+	    atomic_load(&reactor->is_stopped) != 0)
+		wait_ns = 0;
+	count = net->ops->poller_wait(
+		net->context, reactor->poller, reactor->events, HX_REACTOR_EVENTS_MAX,
+		time_to_wait(reactor, wait_ns));
+	atomic_store(&reactor->is_asleep, 0);
+	/* The only errors are those of a wrong descriptor or address. */
+	assert(count >= 0);
+	reactor->event_next = 0;
+	reactor->event_count = count;
+	reactor->now_ns = net->ops->now_ns(net->context);
+}
+
+static void run_events(struct hx_reactor *reactor)
+{
+	while (reactor->event_next < reactor->event_count) {
+		struct hx_ready_event event = reactor->events[reactor->event_next++];
+		struct hx_watch *watch = event.data;
+
+		if (watch != NULL)
+			watch->fn(watch, event.ready);
+	}
+}
+
+void hx_reactor_turn(struct hx_reactor *reactor, int64_t wait_ns)
+{
+	wait_for_events(reactor, wait_ns);
+	run_events(reactor);
+	run_posted(reactor);
+	hx_timer_heap_run(&reactor->timers, reactor->now_ns);
+	run_deferred(reactor);
+}
+
+void hx_reactor_run(struct hx_reactor *reactor)
+{
+	while (atomic_load(&reactor->is_stopped) == 0)
+		hx_reactor_turn(reactor, -1);
+}
+
+void hx_reactor_stop(struct hx_reactor *reactor)
+{
+	atomic_store(&reactor->is_stopped, 1);
+	if (atomic_exchange(&reactor->is_asleep, 0) != 0)
+		reactor->net->ops->waker_set(reactor->net->context, reactor->waker.fd);
+}
+
+enum hapax_status hx_reactor_watch(
+	struct hx_reactor *reactor, struct hx_watch *watch, unsigned ready, struct hapax_error *err)
+{
+	int code;
+
+	assert(watch->fd >= 0 && watch->fn != NULL);
+	code = reactor->net->ops->poller_add(
+		reactor->net->context, reactor->poller, watch->fd, ready, watch);
+	if (code < 0)
+		return hx_error_set(
+			err, hx_status_from_errno(-code), -code, "a descriptor was not watched");
+	watch->ready = ready;
+	return HAPAX_OK;
+}
+
+void hx_reactor_rewatch(struct hx_reactor *reactor, struct hx_watch *watch, unsigned ready)
+{
+	int code;
+
+	if (watch->ready == ready)
+		return;
+	code = reactor->net->ops->poller_change(
+		reactor->net->context, reactor->poller, watch->fd, ready, watch);
+	assert(code == 0);
+	(void)code;
+	watch->ready = ready;
+}
+
+void hx_reactor_unwatch(struct hx_reactor *reactor, struct hx_watch *watch)
+{
+	(void)reactor->net->ops->poller_remove(reactor->net->context, reactor->poller, watch->fd);
+	for (int i = reactor->event_next; i < reactor->event_count; i++) {
+		if (reactor->events[i].data == watch)
+			reactor->events[i].data = NULL;
+	}
+}

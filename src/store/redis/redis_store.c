@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * redis_store.c - "redis://", one ledger for many machines.
+ *
+ * Thin: submits go to the client (client.c), which speaks to the server on a thread of
+ * its own; the rules run there, as scripts. What is asked of the ledger as a whole
+ * blocks the caller (walk.c).
+ */
+#include "store/redis/redis_store.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include <hapax/ext/store_ops.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "store/core.h"
+#include "store/redis/client.h"
+#include "store/redis/walk.h"
+
+static hapax_store_submit_fn redis_submit;
+static hapax_store_scan_fn redis_scan;
+static hapax_store_stats_fn redis_stats;
+static hapax_store_sweep_fn redis_sweep;
+static hapax_store_count_fn redis_count;
+static hapax_store_close_fn redis_close;
+static hapax_store_guarantee_fn redis_guarantee;
+
+#define REDIS_OPS(flags)                                                                      \
+	{                                                                                     \
+		.version = HAPAX_STORE_OPS_VERSION, .name = "redis", .capabilities = (flags), \
+		.submit = redis_submit, .scan = redis_scan, .stats = redis_stats,             \
+		.sweep = redis_sweep, .count = redis_count, .close = redis_close,             \
+		.guarantee = redis_guarantee,                                                 \
+	}
+
+/*
+ * Whether answers survive a power cut depends on the server's settings. In a Cluster records
+ * share neither a counter of tokens nor a server.
+ */
+enum { ONE_SERVER = HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY };
+
+static const struct hapax_store_ops redis_ops[2][2] = {
+	{REDIS_OPS(HAPAX_STORE_CLOCK | ONE_SERVER),
+         REDIS_OPS(HAPAX_STORE_CLOCK | ONE_SERVER | HAPAX_STORE_DURABLE)},
+	{REDIS_OPS(HAPAX_STORE_CLOCK), REDIS_OPS(HAPAX_STORE_CLOCK | HAPAX_STORE_DURABLE)},
+};
+
+struct redis_store {
+	struct hapax_store base;
+	struct hapax_store_options options; /* complete */
+	struct hx_redis_place place;
+	struct hx_redis_client client;
+};
+
+static struct redis_store *downcast(struct hapax_store *store)
+{
+	assert(store->ops->submit == redis_submit);
+	return (struct redis_store *)store;
+}
+
+static void redis_submit(
+	struct hapax_store *base, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion)
+{
+	hx_redis_client_submit(&downcast(base)->client, ops, count, completion);
+}
+
+static enum hapax_status redis_scan(
+	struct hapax_store *base, const struct hapax_scan *scan, struct hapax_cursor *cursor,
+	hapax_scan_fn *each, void *context, struct hapax_error *err)
+{
+	return hx_redis_scan(&downcast(base)->client, scan, cursor, each, context, err);
+}
+
+static enum hapax_status redis_stats(
+	struct hapax_store *base, struct hapax_stats *stats, hapax_counters_fn *each, void *context,
+	struct hapax_error *err)
+{
+	return hx_redis_stats(&downcast(base)->client, stats, each, context, err);
+}
+
+static enum hapax_status redis_sweep(
+	struct hapax_store *base, struct hapax_sweep *sweep, struct hapax_error *err)
+{
+	return hx_redis_sweep(&downcast(base)->client, sweep, err);
+}
+
+static enum hapax_status redis_count(
+	struct hapax_store *base, const struct hapax_counters *rows, size_t count,
+	struct hapax_error *err)
+{
+	return hx_redis_count(&downcast(base)->client, rows, count, err);
+}
+
+static void store_free(struct redis_store *store)
+{
+	/* It holds a password. */
+	explicit_bzero(&store->place, sizeof(store->place));
+	hx_free(store);
+}
+
+static void redis_close(struct hapax_store *base)
+{
+	struct redis_store *store = downcast(base);
+
+	hapax_store_detach(base);
+	hx_redis_client_close(&store->client);
+	store_free(store);
+}
+
+static void redis_guarantee(struct hapax_store *base, char *ret_text, size_t size)
+{
+	hx_redis_client_guarantee(&downcast(base)->client, ret_text, size);
+}
+
+enum hapax_status hx_redis_open_on(
+	const struct hx_net *net, const char *url, const struct hapax_store_options *options,
+	struct hapax_store **ret_store, struct hapax_error *err)
+{
+	struct hapax_store_options complete;
+	struct redis_store *store;
+	struct hapax_buf hidden;
+	enum hapax_status status = hx_store_options_complete(options, &complete, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	if (complete.evict != HAPAX_EVICT_NONE)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"a Redis store evicts nothing: use 'memory:', or no eviction");
+	store = hx_alloc_zero(1, sizeof(*store));
+	if (store == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+	store->options = complete;
+	status = hx_redis_place_parse(url, &store->place, err);
+	if (status == HAPAX_OK)
+		status = hx_redis_client_open(
+			&store->client, &store->base, &store->place, &store->options, net, err);
+	if (status != HAPAX_OK) {
+		store_free(store);
+		return status;
+	}
+	hx_buf_init(&hidden, SIZE_MAX);
+	status = hx_redis_url_hide(url, &hidden);
+	if (status != HAPAX_OK)
+		(void)hx_error_set(err, status, 0, "no memory to open a store");
+	else
+		status = hapax_store_attach(
+			&store->base, &redis_ops[store->place.is_cluster][store->client.is_durable],
+			(const char *)hidden.data, &complete, err);
+	hx_buf_done(&hidden);
+	if (status != HAPAX_OK) {
+		hx_redis_client_close(&store->client);
+		store_free(store);
+		return status;
+	}
+	*ret_store = &store->base;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_redis_open(
+	const char *url, const char *path, const struct hapax_store_options *options,
+	struct hapax_store **ret_store, struct hapax_error *err)
+{
+	(void)path;
+	return hx_redis_open_on(hx_net_system(), url, options, ret_store, err);
+}

@@ -1,0 +1,7 @@
+-- sweep.lua - a piece of housekeeping. ARGV[3]: how many records to look at.
+-- Answers {looked, removed, lapsed, records left}.
+local looked, removed, lapsed = sweep(tonumber(ARGV[3]))
+if looked > 0 then
+	keep_books()
+end
+return {looked, removed, lapsed, text(total())}

@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <hapax/hapax.h>
+
+#include "base/bytes.h"
+#include "base/thread.h"
+#include "store/redis/redis_store.h"
+#include "support/fault_net.h"
+#include "support/scale.h"
+#include "support/temp_dir.h"
+
+/*
+ * test_redis_store.c - a real server, whose socket is in HAPAX_TEST_REDIS (see
+ * tests/redis/with_redis), and the network between it and us going wrong.
+ */
+
+enum { SCENE_TIMEOUT_MS = 20000 };
+
+struct scene {
+	struct fault_net fault;
+	struct hapax_store *faulty; /* over fault */
+	struct hapax_store *sound;  /* the same ledger over the real network */
+	char url[300];
+	uint64_t number; /* of the key in use */
+};
+
+static char prefix[64];
+
+static void make_url(char *url, size_t size, const char *more)
+{
+	(void)snprintf(
+		url, size, "redis+unix:%s?prefix=%s%s", getenv("HAPAX_TEST_REDIS"), prefix, more);
+}
+
+static struct hapax_store_options plain_options(void)
+{
+	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+
+	options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
+	options.timeout_ms = SCENE_TIMEOUT_MS;
+	return options;
+}
+
+static int set_up(void **state)
+{
+	static unsigned scenes;
+	struct scene *scene = test_calloc(1, sizeof(*scene));
+	struct hapax_store_options options = plain_options();
+	struct hapax_error err = {0};
+
+	(void)snprintf(prefix, sizeof(prefix), "test-%u", scenes++);
+	make_url(scene->url, sizeof(scene->url), "");
+	fault_net_init(&scene->fault);
+	*state = scene;
+	if (hx_redis_open_on(&scene->fault.net, scene->url, &options, &scene->faulty, &err) ||
+	    hapax_store_open(scene->url, &options, &scene->sound, &err)) {
+		printf("# %s\n", err.message);
+		return -1;
+	}
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct scene *scene = *state;
+
+	hapax_store_close(scene->faulty);
+	hapax_store_close(scene->sound);
+	test_free(scene);
+	return 0;
+}
+
+/* Say something to the server that is none of our business otherwise; true: no error. */
+static bool say(const char *command)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char reply[64] = "";
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	size_t size = strlen(command);
+	ssize_t count;
+
+	(void)snprintf(
+		address.sun_path, sizeof(address.sun_path), "%s", getenv("HAPAX_TEST_REDIS"));
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(write(fd, command, size), size);
+	assert_int_equal(write(fd, "\r\n", 2), 2);
+	count = read(fd, reply, sizeof(reply) - 1);
+	close(fd);
+	if (reply[0] == '-')
+		printf("# %s: %.*s\n", command, (int)strcspn(reply, "\r"), reply);
+	return count > 0 && reply[0] != '-';
+}
+
+/* ---------------------------------------------------------------- the network fails */
+
+static const unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {7};
+
+static struct hapax_op make_op(enum hapax_op_type type, char *key, uint64_t number)
+{
+	int size = snprintf(key, 32, "key %llu", (unsigned long long)number);
+
+	return (struct hapax_op){
+		.type = type, .key = {key, (size_t)size}, .attempt_id = attempt_id};
+}
+
+static enum hapax_status run(struct hapax_store *store, struct hapax_op *op)
+{
+	return hapax_store_run(store, op, 1, NULL);
+}
+
+/* What the ledger really holds. */
+static enum hapax_state truth(struct scene *scene)
+{
+	char key[32];
+	struct hapax_op op = make_op(HAPAX_OP_LOOKUP, key, scene->number);
+	struct hapax_record record = {.state = HAPAX_STATE_ABSENT};
+	struct hapax_buf *buf = hapax_buf_new(65536);
+
+	op.record = &record;
+	op.buf = buf;
+	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
+	hapax_buf_free(buf);
+	return op.outcome == HAPAX_OUTCOME_FOUND ? record.state : HAPAX_STATE_ABSENT;
+}
+
+/* Be connected, so that what is cut is not the greeting. */
+static void connect_again(struct scene *scene)
+{
+	char key[32];
+	struct hapax_op op = make_op(HAPAX_OP_LOOKUP, key, 0);
+
+	assert_int_equal(run(scene->faulty, &op), HAPAX_OK);
+}
+
+/*
+ * One operation while the connection is cut at one byte. What is reported must be true:
+ * OK was done, UNAVAILABLE was not, and UNCERTAIN is settled by the same call again.
+ */
+static enum hapax_status cut_once(
+	struct scene *scene, enum hapax_op_type type, _Atomic int64_t *left, int64_t at)
+{
+	enum hapax_state before = HAPAX_STATE_ABSENT;
+	enum hapax_state after = HAPAX_STATE_CLAIMED;
+	char key[32];
+	struct hapax_op op = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
+	enum hapax_status status;
+	enum hapax_state found;
+
+	if (type == HAPAX_OP_COMPLETE || type == HAPAX_OP_RELEASE) {
+		assert_int_equal(run(scene->sound, &op), HAPAX_OK);
+		before = HAPAX_STATE_CLAIMED;
+		after = type == HAPAX_OP_COMPLETE ? HAPAX_STATE_DONE : HAPAX_STATE_FAILED;
+	}
+	if (type == HAPAX_OP_CHECK)
+		after = HAPAX_STATE_DONE;
+	op.type = type;
+	connect_again(scene);
+	atomic_store(left, at);
+	status = run(scene->faulty, &op);
+	atomic_store(left, -1);
+	found = truth(scene);
+	switch (status) {
+	case HAPAX_OK: assert_int_equal(found, after); break;
+	case HAPAX_ERR_UNAVAILABLE: assert_int_equal(found, before); break;
+	case HAPAX_ERR_UNCERTAIN:
+		assert_true(found == before || found == after);
+		op.token = type == HAPAX_OP_CLAIM || type == HAPAX_OP_CHECK ? 0 : op.token;
+		assert_int_equal(run(scene->faulty, &op), HAPAX_OK);
+		if (type != HAPAX_OP_CHECK)
+			assert_int_equal(
+				op.outcome,
+				type == HAPAX_OP_CLAIM ? HAPAX_OUTCOME_ACQUIRED
+						       : HAPAX_OUTCOME_APPLIED);
+		assert_int_equal(truth(scene), after);
+		break;
+	default: fail_msg("status %s", hapax_status_name(status));
+	}
+	return status;
+}
+
+/* I13: cut before, during and after every message, in both directions. */
+static void cuts_are_reported_truly(void **state)
+{
+	static const enum hapax_op_type types[] = {
+		HAPAX_OP_CLAIM, HAPAX_OP_COMPLETE, HAPAX_OP_RELEASE, HAPAX_OP_CHECK};
+	struct scene *scene = *state;
+	int64_t step = scale_is_proof() ? 1 : 61;
+	uint64_t trials = 0, uncertain = 0, unavailable = 0;
+	double begun = scale_seconds();
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		for (int direction = 0; direction < 2; direction++) {
+			_Atomic int64_t *left = direction == 0 ? &scene->fault.send_bytes_left
+							       : &scene->fault.recv_bytes_left;
+			enum hapax_status status = HAPAX_ERR_UNAVAILABLE;
+
+			/* Ends when the cut lies behind the message: then nothing is cut. */
+			for (int64_t at = 0; status != HAPAX_OK;
+			     at += direction ? (step + 6) / 7 : step) {
+				status = cut_once(scene, types[i], left, at);
+				uncertain += status == HAPAX_ERR_UNCERTAIN;
+				unavailable += status == HAPAX_ERR_UNAVAILABLE;
+				trials++;
+				assert_true(at < 100000);
+				/* What could not be sent was not done; what has no answer is unknown. */
+				if (status != HAPAX_OK)
+					assert_int_equal(
+						status,
+						direction == 0 ? HAPAX_ERR_UNAVAILABLE
+							       : HAPAX_ERR_UNCERTAIN);
+			}
+		}
+	}
+	printf("# %llu cuts: %llu uncertain, %llu not done\n", (unsigned long long)trials,
+	       (unsigned long long)uncertain, (unsigned long long)unavailable);
+	scale_report("cuts of an exchange with Redis", trials, scale_seconds() - begun, true);
+	assert_true(uncertain > 10 && unavailable > 10);
+}
+
+/* A greeting that is cut is said again, and what waited is done once, in time. */
+static void cut_greetings_are_repeated(void **state)
+{
+	struct scene *scene = *state;
+	int64_t step = scale_is_proof() ? 17 : 1009;
+
+	for (int direction = 0; direction < 2; direction++) {
+		_Atomic int64_t *left = direction == 0 ? &scene->fault.send_bytes_left
+						       : &scene->fault.recv_bytes_left;
+
+		for (int64_t at = 1; at < 22000; at += step) {
+			char key[32];
+			struct hapax_op op = make_op(HAPAX_OP_LOOKUP, key, 0);
+
+			/* Lose the connection, then cut what is said on the next. */
+			atomic_store(left, 0);
+			(void)run(scene->faulty, &op);
+			atomic_store(left, at);
+			op = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
+			enum hapax_status status = run(scene->faulty, &op);
+			atomic_store(left, -1);
+			/* The cut may have lain behind the greeting, in the claim itself. */
+			if (status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_UNAVAILABLE)
+				status = run(scene->faulty, &op);
+			assert_int_equal(status, HAPAX_OK);
+			assert_int_equal(op.outcome, HAPAX_OUTCOME_ACQUIRED);
+			assert_int_equal(op.attempt, 1);
+			assert_int_equal(truth(scene), HAPAX_STATE_CLAIMED);
+		}
+	}
+}
+
+/* Batches: everything that was answered is true, and no operation overtakes another. */
+static void cut_batches_are_reported_truly(void **state)
+{
+	enum { BATCH = 40 };
+	struct scene *scene = *state;
+	uint64_t rounds = scale_count(2000, 30);
+	uint64_t uncertain = 0;
+
+	for (uint64_t round = 0; round < rounds; round++) {
+		_Atomic int64_t *left =
+			round % 2 ? &scene->fault.send_bytes_left : &scene->fault.recv_bytes_left;
+		struct hapax_op ops[BATCH];
+		char keys[BATCH][32];
+		uint64_t first = scene->number + 1;
+
+		for (size_t i = 0; i < BATCH; i++)
+			ops[i] = make_op(HAPAX_OP_CHECK, keys[i], ++scene->number);
+		connect_again(scene);
+		atomic_store(left, (int64_t)(round * 7919 % (round % 2 ? 26000 : 2600)));
+		(void)hapax_store_run(scene->faulty, ops, BATCH, NULL);
+		atomic_store(left, -1);
+		for (size_t i = 0; i < BATCH; i++) {
+			scene->number = first + i;
+			enum hapax_state found = truth(scene);
+
+			if (ops[i].status == HAPAX_OK)
+				assert_int_equal(found, HAPAX_STATE_DONE);
+			else if (ops[i].status == HAPAX_ERR_UNAVAILABLE)
+				assert_int_equal(found, HAPAX_STATE_ABSENT);
+			else
+				assert_int_equal(ops[i].status, HAPAX_ERR_UNCERTAIN);
+			uncertain += ops[i].status == HAPAX_ERR_UNCERTAIN;
+		}
+	}
+	assert_true(uncertain > 0);
+}
+
+/* A server that stands still: UNCERTAIN in time; when it goes on, so do we. */
+static void stopped_server_is_uncertain(void **state)
+{
+	struct scene *scene = *state;
+	struct hapax_store_options options = plain_options();
+	struct hapax_store *store = NULL;
+	pid_t server = (pid_t)strtol(getenv("HAPAX_TEST_REDIS_PID"), NULL, 10);
+	char key[32];
+	struct hapax_op op = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
+	enum hapax_status status;
+
+	assert_true(server > 1);
+	options.timeout_ms = 200;
+	assert_int_equal(hapax_store_open(scene->url, &options, &store, NULL), HAPAX_OK);
+	assert_int_equal(kill(server, SIGSTOP), 0);
+	status = run(store, &op);
+	struct hapax_op lookup = make_op(HAPAX_OP_LOOKUP, key, scene->number);
+	enum hapax_status reading = run(store, &lookup);
+	assert_int_equal(kill(server, SIGCONT), 0);
+	assert_int_equal(status, HAPAX_ERR_UNCERTAIN);
+	assert_int_equal(reading, HAPAX_ERR_UNAVAILABLE);
+	hapax_store_close(store);
+	/* The same call settles it. */
+	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
+	assert_int_equal(op.outcome, HAPAX_OUTCOME_ACQUIRED);
+}
+
+/* ---------------------------------------------------------------- the server is not as it should be */
+
+static void forgotten_scripts_are_loaded_again(void **state)
+{
+	struct scene *scene = *state;
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	struct hapax_op ops[20];
+	char keys[20][32];
+
+	for (int round = 0; round < 5; round++) {
+		assert_true(say("SCRIPT FLUSH"));
+		for (size_t i = 0; i < 20; i++)
+			ops[i] = make_op(HAPAX_OP_CHECK, keys[i], ++scene->number);
+		assert_int_equal(hapax_store_run(scene->faulty, ops, 20, NULL), HAPAX_OK);
+		for (size_t i = 0; i < 20; i++)
+			assert_int_equal(ops[i].outcome, HAPAX_OUTCOME_ACQUIRED);
+		assert_true(say("SCRIPT FLUSH"));
+		assert_int_equal(
+			hapax_store_stats(scene->faulty, &stats, NULL, NULL, NULL), HAPAX_OK);
+		assert_int_equal(stats.keys, 20 * (round + 1));
+	}
+}
+
+static void full_server_lets_claims_end(void **state)
+{
+	struct scene *scene = *state;
+	char key[32];
+	struct hapax_op op = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
+	struct hapax_op other;
+	char more[32];
+
+	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
+	assert_true(say("CONFIG SET maxmemory 1"));
+	other = make_op(HAPAX_OP_CLAIM, more, scene->number + 1);
+	assert_int_equal(run(scene->sound, &other), HAPAX_ERR_LIMIT);
+	op.type = HAPAX_OP_RENEW;
+	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
+	op.type = HAPAX_OP_COMPLETE;
+	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
+	op.type = HAPAX_OP_FORGET;
+	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
+	assert_int_equal(op.outcome, HAPAX_OUTCOME_APPLIED);
+	assert_true(say("CONFIG SET maxmemory 0"));
+	assert_int_equal(run(scene->sound, &other), HAPAX_OK);
+}
+
+/* A master that becomes a replica serves nobody; when it is master again, all goes on. */
+static void replica_is_not_written(void **state)
+{
+	struct scene *scene = *state;
+	struct hapax_store_options options = plain_options();
+	struct hapax_store *store = NULL;
+	struct hapax_error err = {0};
+	char key[32];
+	struct hapax_op op = make_op(HAPAX_OP_CHECK, key, ++scene->number);
+
+	options.timeout_ms = 200;
+	assert_int_equal(hapax_store_open(scene->url, &options, &store, NULL), HAPAX_OK);
+	assert_true(say("REPLICAOF 127.0.0.1 1"));
+	assert_int_equal(run(store, &op), HAPAX_ERR_UNAVAILABLE);
+	assert_int_equal(
+		hapax_store_open(scene->url, &options, &store, &err), HAPAX_ERR_UNAVAILABLE);
+	assert_non_null(strstr(err.message, "replica"));
+	assert_true(say("REPLICAOF NO ONE"));
+	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
+	assert_int_equal(op.outcome, HAPAX_OUTCOME_ACQUIRED);
+	op = make_op(HAPAX_OP_CHECK, key, ++scene->number);
+	/* The store that was refused comes back by itself. */
+	for (int i = 0; run(store, &op) != HAPAX_OK; i++)
+		assert_true(i < 100);
+	hapax_store_close(store);
+}
+
+static void refused(const char *more, enum hapax_status status, const char *hint)
+{
+	struct hapax_store_options options = plain_options();
+	struct hapax_store *store = NULL;
+	struct hapax_error err = {0};
+	char url[400];
+
+	make_url(url, sizeof(url), more);
+	assert_int_equal(hapax_store_open(url, &options, &store, &err), status);
+	assert_null(store);
+	if (!strstr(err.message, hint))
+		printf("# %s\n", err.message);
+	assert_non_null(strstr(err.message, hint));
+}
+
+static void accepted(const char *more)
+{
+	struct hapax_store_options options = plain_options();
+	struct hapax_store *store = NULL;
+	struct hapax_error err = {0};
+	char url[400];
+
+	make_url(url, sizeof(url), more);
+	if (hapax_store_open(url, &options, &store, &err) != HAPAX_OK)
+		fail_msg("%s", err.message);
+	hapax_store_close(store);
+}
+
+static void settings_are_checked(void **state)
+{
+	struct scene *scene = *state;
+	char text[256];
+
+	assert_true(hapax_store_capabilities(scene->sound) & HAPAX_STORE_DURABLE);
+	hapax_store_guarantee(scene->sound, text, sizeof(text));
+	assert_string_equal(text, "answers survive a power cut");
+	accepted("&require=durable");
+	assert_true(say("CONFIG SET appendfsync everysec"));
+	refused("&require=durable", HAPAX_ERR_UNSUPPORTED, "appendfsync always");
+	accepted("");
+	assert_true(say("CONFIG SET appendfsync always"));
+	assert_true(say("CONFIG SET maxmemory 1gb"));
+	assert_true(say("CONFIG SET maxmemory-policy allkeys-lru"));
+	refused("", HAPAX_ERR_UNSUPPORTED, "noeviction");
+	accepted("&allow=eviction");
+	assert_true(say("CONFIG SET maxmemory-policy volatile-lru"));
+	accepted("");
+	assert_true(say("CONFIG SET maxmemory-policy noeviction"));
+	assert_true(say("CONFIG SET maxmemory 0"));
+	refused("&db=4711", HAPAX_ERR_INVALID, "no database 4711");
+}
+
+static void passwords_are_checked(void **state)
+{
+	struct hapax_store_options options = plain_options();
+	struct hapax_store *store = NULL;
+	struct hapax_error err = {0};
+	char url[300];
+
+	(void)state;
+	(void)snprintf(
+		url, sizeof(url), "redis+unix:%s?prefix=%s", getenv("HAPAX_TEST_REDIS"), prefix);
+	assert_true(say("CONFIG SET requirepass hush"));
+	assert_int_equal(hapax_store_open(url, &options, &store, &err), HAPAX_ERR_INVALID);
+	assert_non_null(strstr(err.message, "password"));
+	assert_true(say("AUTH hush\r\nCONFIG SET requirepass \"\""));
+	accepted("");
+}
+
+static void foreign_data_is_refused(void **state)
+{
+	struct scene *scene = *state;
+	char key[32];
+	char command[200];
+	struct hapax_op op = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
+
+	(void)snprintf(
+		command, sizeof(command), "SET \"%s:default/default:key %llu\" x", prefix,
+		(unsigned long long)scene->number);
+	assert_true(say(command));
+	assert_int_equal(run(scene->sound, &op), HAPAX_ERR_CORRUPT);
+	op = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
+	(void)snprintf(
+		command, sizeof(command), "HSET \"%s:default/default:key %llu\" state odd", prefix,
+		(unsigned long long)scene->number);
+	assert_true(say(command));
+	assert_int_equal(run(scene->sound, &op), HAPAX_ERR_CORRUPT);
+	(void)snprintf(command, sizeof(command), "HSET %s:meta version 2", prefix);
+	assert_true(say(command));
+	refused("", HAPAX_ERR_UNSUPPORTED, "newer");
+	(void)snprintf(command, sizeof(command), "HSET %s:meta version x", prefix);
+	assert_true(say(command));
+	refused("", HAPAX_ERR_CORRUPT, "no ledger");
+}
+
+/* ---------------------------------------------------------------- a server that is none */
+
+#define LIT(text) text, sizeof(text) - 1
+
+struct impostor {
+	int listener;
+	const char *says;
+	size_t size;
+	struct hx_thread thread;
+};
+
+static void pretend(void *arg)
+{
+	struct impostor *impostor = arg;
+	int fd = accept(impostor->listener, NULL, NULL);
+	char sink[4096];
+
+	/* Until the client has had enough: it is it that closes. */
+	(void)!write(fd, impostor->says, impostor->size);
+	while (read(fd, sink, sizeof(sink)) > 0)
+		continue;
+	close(fd);
+}
+
+static void hostile_replies_are_refused(void **state)
+{
+	static char endless[100000];
+	struct {
+		const char *says;
+		size_t size;
+	} cases[] = {
+		{LIT("HTTP/1.1 400 Bad Request\r\n\r\n")},
+		{LIT("$99999999999\r\n")},
+		{LIT("*99999999\r\n")},
+		{LIT(":1\r\n:2\r\n:3\r\n:4\r\n:5\r\n")},
+		{LIT("-ERR go away\r\n-ERR\r\n")},
+		{LIT("+OK\r\n$4\r\nxxxx\r\n*0\r\n*0\r\n$1\r\nx\r\n")},
+		{LIT("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n")},
+		{endless, sizeof(endless)},
+	};
+	struct temp_dir dir;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char url[300];
+
+	(void)state;
+	memset(endless, 'x', sizeof(endless));
+	endless[0] = '+';
+	temp_dir_init(&dir);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/s", dir.path);
+	(void)snprintf(url, sizeof(url), "redis+unix:%s", address.sun_path);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hapax_store_options options = plain_options();
+		struct hapax_store *store = NULL;
+		struct hapax_error err = {0};
+		struct impostor impostor = {
+			socket(AF_UNIX, SOCK_STREAM, 0), cases[i].says, cases[i].size, {0}};
+
+		(void)unlink(address.sun_path);
+		assert_int_equal(
+			bind(impostor.listener, (struct sockaddr *)&address, sizeof(address)), 0);
+		assert_int_equal(listen(impostor.listener, 1), 0);
+		assert_int_equal(
+			hx_thread_start(&impostor.thread, pretend, &impostor, "impostor", NULL),
+			HAPAX_OK);
+		assert_int_not_equal(hapax_store_open(url, &options, &store, &err), HAPAX_OK);
+		assert_null(store);
+		assert_true(err.message[0] != '\0');
+		hx_thread_join(&impostor.thread);
+		close(impostor.listener);
+	}
+	temp_dir_done(&dir);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(cuts_are_reported_truly),
+		CASE(cut_greetings_are_repeated),
+		CASE(cut_batches_are_reported_truly),
+		CASE(stopped_server_is_uncertain),
+		CASE(forgotten_scripts_are_loaded_again),
+		CASE(full_server_lets_claims_end),
+		CASE(replica_is_not_written),
+		CASE(settings_are_checked),
+		CASE(passwords_are_checked),
+		CASE(foreign_data_is_refused),
+		CASE(hostile_replies_are_refused),
+	};
+
+	return cmocka_run_group_tests_name("redis_store", tests, NULL, NULL);
+}
