@@ -18,8 +18,6 @@
 
 #include <cmocka.h>
 
-#include <hapax/copy.h>
-
 #include "store/log/fsck.h"
 #include "support/fault_io.h"
 #include "support/scale.h"
@@ -311,10 +309,23 @@ static void repaired_store_keeps_its_clock(void **state)
 static void repaired_store_keeps_its_tokens(void **state)
 {
 	struct store_case *c = *state;
-	uint64_t last = 0, token = 0;
+	/* Far above the time in microseconds, at which new stores begin. */
+	const uint64_t last = UINT64_C(5000000000000000);
+	struct hapax_record record = {
+		.state = HAPAX_STATE_FAILED,
+		.origin = HAPAX_ORIGIN_CLAIM,
+		.attempt = 1,
+		.token = last,
+		.first_seen_ms = CASE_EPOCH_MS,
+		.changed_ms = CASE_EPOCH_MS,
+		.expires_ms = CASE_EPOCH_MS + 1000,
+		.ttl_ms = 1000,
+	};
+	struct hapax_op op = {
+		.type = HAPAX_OP_LOAD, .key = hapax_bytes_from_text("k"), .load = &record};
+	uint64_t token = 0;
 
-	assert_int_equal(hapax_store_restored(c->store, &last, NULL), HAPAX_OK);
-	assert_int_equal(hapax_store_restored(c->store, &last, NULL), HAPAX_OK);
+	assert_int_equal(hapax_store_run(c->store, &op, 1, NULL), HAPAX_OK);
 	fill(c, "damaged", 2, HOUR_MS);
 	close_store(c);
 	damage_log(c, "damaged 0");
@@ -419,14 +430,19 @@ static void records_stay_in_their_scopes(void **state)
 	struct store_case *c = *state;
 	static const char *const keys[] = {"alpha", "beta", "gamma", "delta"};
 
-	/* "first" is number 1, "second" 2, and the log then begins with "second". */
+	close_store(c);
+	snprintf(c->url, sizeof(c->url), "file:%.150s/scopes", c->dir.path);
+	c->options.segment_bytes = 4 * SEGMENT;
+	store_case_open(c);
+	/* "first" comes before "second", until the log begins anew: then it is the other way. */
 	set(c, "first", "alpha", "of the first");
 	set(c, "second", "alpha", "of the second");
-	fill(c, "filler", 30, HOUR_MS);
+	fill(c, "filler", 35, HOUR_MS);
+	case_sweep(c);
+	/* The first segment is used again, and what it held is in class segments, read last. */
+	fill(c, "more filler", 35, HOUR_MS);
 	set(c, "second", "beta", "of the second");
 	set(c, "first", "beta", "of the first");
-	case_sweep(c);
-	case_sweep(c);
 	store_case_reopen(c);
 	/* These name the scopes anew, and are lost. */
 	set(c, "first", "gamma", "of the first");

@@ -263,6 +263,27 @@ static void first_frame_of_a_segment_is_missed(void **state)
 	assert_non_null(strstr(err.message, "up to 4 keys are at risk"));
 }
 
+/* STORE names the first segment of a life: the others are named by the seal of the one before. */
+static void last_segment_is_missed(void **state)
+{
+	struct tail_case *t = *state;
+	const struct hx_io *io;
+	struct hapax_error err = {0};
+	char keys[2][32];
+
+	open_safe(t);
+	roll_to(t, 2, keys);
+	kill_it(t);
+	io = sim_disk_io(t->disk);
+	for (unsigned id = 2; id < 5; id++)
+		(void)io->ops->unlink(io->context, log_path(id));
+	assert_int_equal(
+		hx_log_open_on(io, "file:/store", "/store", &t->c.options, &t->c.store, &err),
+		HAPAX_ERR_CORRUPT);
+	assert_non_null(strstr(err.message, "log-0000000000000002.seg"));
+	assert_non_null(strstr(err.message, "the last segment of the log is missing"));
+}
+
 /* Behind a clean close a frame is lost, which gave out no token, and not the next one. */
 static void unsafe_log_may_lose_a_frame_behind_a_close(void **state)
 {
@@ -378,6 +399,7 @@ int main(void)
 		TAIL_TEST(very_first_frame_is_synced_in_any_mode),
 		TAIL_TEST(unsafe_log_may_lose_the_first_frame_of_a_segment),
 		TAIL_TEST(first_frame_of_a_segment_is_missed),
+		TAIL_TEST(last_segment_is_missed),
 		TAIL_TEST(unsafe_log_may_lose_a_frame_behind_a_close),
 		TAIL_TEST(tokens_of_lost_frames_do_not_come_back),
 		TAIL_TEST(tail_without_its_header_is_kept),

@@ -378,11 +378,28 @@ static enum hapax_status choose_uuid(
 		salvage->directory->path);
 }
 
+/* What the headers of the segments say. */
+static enum hapax_status read_uuids(
+	struct hx_log_salvage *salvage, unsigned char (*uuids)[HX_LOG_UUID_SIZE],
+	bool *are_readable)
+{
+	for (size_t i = 0; i < salvage->listing.count; i++) {
+		enum hapax_status status =
+			open_segment(salvage, &salvage->listing.segments[i], &are_readable[i]);
+
+		if (status != HAPAX_OK)
+			return status;
+		memcpy(uuids[i], salvage->reader.header.uuid, HX_LOG_UUID_SIZE);
+		hx_log_reader_shut(&salvage->reader);
+	}
+	return choose_uuid(salvage, (const unsigned char(*)[HX_LOG_UUID_SIZE])uuids, are_readable);
+}
+
 /* STORE says whose segments count; if it cannot be read, most of the segments do. */
 static enum hapax_status find_uuid(struct hx_log_salvage *salvage)
 {
 	struct hx_log_directory directory = *salvage->directory;
-	size_t count = salvage->listing.count;
+	size_t count = salvage->listing.count + 1;
 	unsigned char(*uuids)[HX_LOG_UUID_SIZE];
 	bool *are_readable;
 	bool found = false;
@@ -392,17 +409,12 @@ static enum hapax_status find_uuid(struct hx_log_salvage *salvage)
 		memcpy(salvage->uuid, directory.store.uuid, HX_LOG_UUID_SIZE);
 		return HAPAX_OK;
 	}
-	uuids = hx_alloc_zero(count + 1, sizeof(*uuids));
-	are_readable = hx_alloc_zero(count + 1, sizeof(*are_readable));
-	status = uuids != NULL && are_readable != NULL ? HAPAX_OK : no_memory(salvage->err);
-	for (size_t i = 0; status == HAPAX_OK && i < count; i++) {
-		status = open_segment(salvage, &salvage->listing.segments[i], &are_readable[i]);
-		memcpy(uuids[i], salvage->reader.header.uuid, HX_LOG_UUID_SIZE);
-		hx_log_reader_shut(&salvage->reader);
-	}
-	if (status == HAPAX_OK)
-		status = choose_uuid(
-			salvage, (const unsigned char(*)[HX_LOG_UUID_SIZE])uuids, are_readable);
+	uuids = hx_alloc_zero(count, sizeof(*uuids));
+	are_readable = hx_alloc_zero(count, sizeof(*are_readable));
+	if (uuids == NULL || are_readable == NULL)
+		status = no_memory(salvage->err);
+	else
+		status = read_uuids(salvage, uuids, are_readable);
 	hx_free(uuids);
 	hx_free(are_readable);
 	return status;
