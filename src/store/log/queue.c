@@ -70,27 +70,33 @@ static bool push(struct hx_log_list *list, const struct hx_log_request *request)
 }
 
 /*
- * Let the list grow. With n requests in it, a moment more delays all of them by that moment
- * and saves the next one a list's time, so the next one is waited for as long as
- * lead_ns / n; the first one has to wake up, too. Nobody sleeps: the wait is shorter than that.
+ * Let the list grow. While a list is written the other requests gather anyway, and those that
+ * were just answered come again one by one: to wait for one more of N in all delays everybody
+ * by its gap, and saves an N-th of a list's time. So it is waited for as long as that; longer
+ * below half of them, and for the first one, who has to wake up. Nobody sleeps: it would take as long.
  */
 static void gather(struct hx_log_queue *queue)
 {
 	uint32_t count = atomic_load_explicit(&queue->filled, memory_order_relaxed);
-	int64_t begin_ns, last_ns, patience_ns;
+	uint32_t outstanding = queue->outstanding;
+	int64_t patience_ns = queue->lead_ns / GATHER_DIVISOR;
+	int64_t begin_ns, last_ns;
 
-	if (!queue->has_thread || count >= queue->outstanding)
+	if (!queue->has_thread || count >= outstanding)
 		return;
 	begin_ns = last_ns = hx_clock_mono_ns();
-	patience_ns = queue->lead_ns / GATHER_DIVISOR;
-	while (count < queue->outstanding) {
+	for (;;) {
 		int64_t now_ns = hx_clock_mono_ns();
 		uint32_t now = atomic_load_explicit(&queue->filled, memory_order_relaxed);
 
 		if (now != count) {
 			count = now;
 			last_ns = now_ns;
-			patience_ns = queue->lead_ns / count;
+			/* Beyond those that are known: only if they come in one go. */
+			if (count >= outstanding)
+				patience_ns = queue->lead_ns / outstanding / GATHER_DIVISOR;
+			else if (count >= outstanding / 2)
+				patience_ns = queue->lead_ns / outstanding;
 		}
 		if (now_ns - last_ns > patience_ns || now_ns - begin_ns > queue->lead_ns / 2 ||
 		    now_ns - begin_ns > GATHER_NS_MAX)
@@ -99,52 +105,72 @@ static void gather(struct hx_log_queue *queue)
 	}
 }
 
+/*
+ * The thread, when it has answered: a moment for those who come again. To fall asleep and be
+ * woken at once costs both sides more.
+ */
+static void linger(struct hx_log_queue *queue)
+{
+	int64_t end_ns = hx_clock_mono_ns() + queue->lead_ns / GATHER_DIVISOR;
+
+	while (atomic_load_explicit(&queue->filled, memory_order_relaxed) == 0 &&
+	       hx_clock_mono_ns() < end_ns)
+		hx_thread_yield();
+}
+
 /* After is_called was set, without the mutex: who wakes up wants it. */
 static void call_thread(struct hx_log_queue *queue)
 {
 	hx_cond_signal(&queue->wake);
 }
 
-/*
- * Work off the list that has gathered. own: the captain's own event, which nobody need set.
- * False: there are completions in it, and they are the thread's; it was called.
- */
-static bool lead_list(struct hx_log_queue *queue, bool is_thread, const struct hx_log_captain *own)
-{
-	struct hx_log_captain *captain;
+/* A list that is being worked off. */
+struct turn {
 	struct hx_log_list list;
-	int64_t begin_ns;
+	struct hx_log_captain *captain; /* who waits for its end on his own event; or NULL */
 	uint32_t number;
+};
 
+/*
+ * Take the list that has gathered. False: there are completions in it, and they are the
+ * thread's; it was called, and nobody is captain whose event is own.
+ */
+static bool take_list(
+	struct hx_log_queue *queue, bool is_thread, const struct hx_log_captain *own,
+	struct turn *ret_turn)
+{
 	gather(queue);
 	hx_mutex_lock(&queue->mutex);
+	if (queue->captain == own)
+		queue->captain = NULL;
 	if (queue->completions != 0 && queue->has_thread && !is_thread) {
-		if (queue->captain == own)
-			queue->captain = NULL;
 		queue->is_called = true;
 		hx_mutex_unlock(&queue->mutex);
 		call_thread(queue);
 		return false;
 	}
-	list = queue->filling;
+	*ret_turn = (struct turn){
+		.list = queue->filling, .captain = queue->captain, .number = queue->number++};
 	queue->filling = queue->working;
 	queue->filling.count = 0;
-	queue->working = list;
-	number = queue->number++;
-	captain = queue->captain;
+	queue->working = ret_turn->list;
 	queue->captain = NULL;
 	queue->completions = 0;
 	atomic_store_explicit(&queue->filled, 0, memory_order_relaxed);
 	hx_mutex_unlock(&queue->mutex);
-	begin_ns = hx_clock_mono_ns();
-	queue->lead(queue->context, list.requests, list.count);
-	queue->lead_ns += (hx_clock_mono_ns() - begin_ns - queue->lead_ns) / LEAD_SMOOTHING;
-	queue->outstanding =
-		(uint32_t)list.count + atomic_load_explicit(&queue->filled, memory_order_relaxed);
-	hx_ratchet_raise(&queue->finished[number & 1], number);
-	if (captain != NULL && captain != own)
-		hx_event_set(&captain->event);
 	return true;
+}
+
+static void work_off(struct hx_log_queue *queue, const struct turn *turn)
+{
+	int64_t begin_ns = hx_clock_mono_ns();
+
+	queue->lead(queue->context, turn->list.requests, turn->list.count);
+	queue->lead_ns += (hx_clock_mono_ns() - begin_ns - queue->lead_ns) / LEAD_SMOOTHING;
+	/* Who was answered may have come again already, so they are not added up. */
+	queue->outstanding = atomic_load_explicit(&queue->filled, memory_order_relaxed);
+	if (queue->outstanding < turn->list.count)
+		queue->outstanding = (uint32_t)turn->list.count;
 }
 
 /* Give the lead away. True: the caller has to go on. */
@@ -174,13 +200,34 @@ static bool pass_on(struct hx_log_queue *queue, bool is_thread)
 	return goes_on;
 }
 
+/* Those who wait for the list. */
+static void wake_waiters(struct hx_log_queue *queue, const struct turn *turn)
+{
+	hx_ratchet_raise(&queue->finished[turn->number & 1], turn->number);
+	if (turn->captain != NULL)
+		hx_event_set(&turn->captain->event);
+}
+
 /* False: the first list was left to the thread. */
 static bool lead(struct hx_log_queue *queue, bool is_thread, const struct hx_log_captain *own)
 {
-	do {
-		if (!lead_list(queue, is_thread, own))
+	bool goes_on = true;
+
+	while (goes_on) {
+		struct turn turn;
+
+		if (!take_list(queue, is_thread, own, &turn))
 			return false;
-	} while (pass_on(queue, is_thread));
+		work_off(queue, &turn);
+		if (is_thread) {
+			wake_waiters(queue, &turn);
+			linger(queue);
+		}
+		goes_on = pass_on(queue, is_thread);
+		/* After the next list is on its way: to wake many takes as long as a write. */
+		if (!is_thread)
+			wake_waiters(queue, &turn);
+	}
 	return true;
 }
 
