@@ -210,6 +210,11 @@ static inline bool hx_ratchet_has(const struct hx_ratchet *ratchet, uint32_t val
 	return (int32_t)(atomic_load_explicit(&ratchet->value, memory_order_acquire) - value) >= 0;
 }
 
+static inline uint32_t hx_ratchet_value(const struct hx_ratchet *ratchet)
+{
+	return atomic_load_explicit(&ratchet->value, memory_order_relaxed);
+}
+
 /* Wait until it has come to value. What was written before raise is seen after wait. */
 static inline void hx_ratchet_wait(struct hx_ratchet *ratchet, uint32_t value)
 {
