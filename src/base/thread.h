@@ -210,6 +210,11 @@ static inline bool hx_ratchet_has(const struct hx_ratchet *ratchet, uint32_t val
 	return (int32_t)(atomic_load_explicit(&ratchet->value, memory_order_acquire) - value) >= 0;
 }
 
+static inline uint32_t hx_ratchet_value(const struct hx_ratchet *ratchet)
+{
+	return atomic_load_explicit(&ratchet->value, memory_order_relaxed);
+}
+
 /* Wait until it has come to value. What was written before raise is seen after wait. */
 static inline void hx_ratchet_wait(struct hx_ratchet *ratchet, uint32_t value)
 {
@@ -217,10 +222,16 @@ static inline void hx_ratchet_wait(struct hx_ratchet *ratchet, uint32_t value)
 		hx_ratchet_wait_slow(ratchet, value);
 }
 
-/* One thread at a time; never back. */
+/* Any thread; never back: where it is at value or above already, nothing happens. */
 static inline void hx_ratchet_raise(struct hx_ratchet *ratchet, uint32_t value)
 {
-	atomic_store_explicit(&ratchet->value, value, memory_order_seq_cst);
+	uint32_t before = atomic_load_explicit(&ratchet->value, memory_order_relaxed);
+
+	do {
+		if ((int32_t)(before - value) >= 0)
+			return;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&ratchet->value, &before, value, memory_order_seq_cst, memory_order_relaxed));
 	if (atomic_load_explicit(&ratchet->sleepers, memory_order_seq_cst) != 0)
 		hx_ratchet_wake(ratchet);
 }

@@ -21,6 +21,7 @@ enum { WAITERS = 3, SUBMITTERS = 2, WINDOW = 8 };
 struct scene {
 	struct hx_log_queue queue;
 	_Atomic uint64_t lists;
+	_Atomic uint64_t grown;          /* requests that came while one was worked off */
 	_Atomic uint64_t led_by_waiters; /* lists without a completion */
 	_Atomic uint64_t tasks;
 	_Atomic uint64_t completed;
@@ -44,9 +45,12 @@ static void complete(struct hapax_op *ops, size_t count, void *context)
 static void lead(void *context, struct hx_log_request *requests, size_t count)
 {
 	struct scene *scene = context;
+	size_t first = count;
 
 	scene->lists++;
 	scene->led_by_waiters += is_waiter;
+	while (hx_log_queue_grow(&scene->queue, &requests, &count))
+		scene->grown += count - first;
 	for (size_t i = 0; i < count; i++) {
 		if (requests[i].completion.fn == NULL) {
 			scene->tasks++;
@@ -117,6 +121,7 @@ static void completions_run_on_the_thread(void **state)
 	/* It was put to the test: those who wait have led, too. */
 	assert_true(scene.tasks > 0);
 	assert_true(scene.led_by_waiters > 0);
+	assert_true(scene.grown > 0);
 }
 
 /* Without others nobody else is needed: the caller leads each list itself. */

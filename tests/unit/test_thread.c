@@ -432,6 +432,9 @@ static void ratchet_wakes_all_and_publishes(void **state)
 	join_all(threads);
 	assert_int_equal(atomic_load(&shared.wrong), 0);
 	assert_int_equal(atomic_load(&shared.ratchet.sleepers), 0);
+	/* Who comes too late does not turn it back. */
+	hx_ratchet_raise(&shared.ratchet, UINT32_MAX - 1000 + RATCHET_STEPS / 2);
+	assert_int_equal(hx_ratchet_value(&shared.ratchet), UINT32_MAX - 1000 + RATCHET_STEPS);
 }
 
 static void cpus_are_those_we_may_use(void **state)

@@ -107,6 +107,9 @@ void hx_log_lead(void *context, struct hx_log_request *requests, size_t count)
 		}
 		hx_log_writer_begin(writer);
 		through = decide(log, requests, count, ended);
+		while (through == count && writer->payload != 0 &&
+		       hx_log_queue_grow(&log->queue, &requests, &count))
+			through = decide(log, requests, count, through);
 		if (writer->journal.is_full && writer->payload == 0) {
 			/* Whatever comes of it, the next round goes on: with room, or refusing. */
 			(void)hx_log_writer_make_room(writer);

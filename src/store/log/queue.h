@@ -12,8 +12,8 @@
  * thread, the submitter leads.
  *
  * Those who were just answered come again in a moment, and one frame for all of them
- * costs little more than one for the first. So before a list is taken it is given that
- * moment, as long as it grows (see gather() in queue.c). A lone caller never waits.
+ * costs little more than one for the first. So whoever leads takes in what comes while
+ * he decides, and gives it a moment more (hx_log_queue_grow()). A lone caller never waits.
  *
  * Threads: any.
  */
@@ -55,19 +55,32 @@ struct hx_log_list {
 
 struct hx_log_captain;
 
+/* A list that is being worked off, with those that were taken in. */
+struct hx_log_turn {
+	struct hx_log_list list;
+	struct hx_log_captain *captains; /* who wait for its end on events of their own */
+	uint32_t first;                  /* numbers of its lists */
+	uint32_t last;
+	bool is_thread; /* the queue's thread leads */
+	bool has_grown;
+	int64_t begin_ns;
+	int64_t grown_ns;  /* when it last grew */
+	int64_t closed_ns; /* when it was clear that it does not grow any more */
+};
+
 struct hx_log_queue {
 	hx_log_lead_fn *lead;
 	void *context;
-	struct hx_mutex mutex; /* guards what follows, but for working, which is the leader's */
-	struct hx_cond wake;   /* the thread */
+	struct hx_ratchet calls; /* how often the thread was given the lead, or told to end */
+	_Atomic uint32_t stops;
+	struct hx_lock lock; /* guards what follows, but for what is the leader's */
 	struct hx_log_list filling;
-	struct hx_log_list working;
-	uint32_t number;    /* of the list that is being filled */
-	size_t completions; /* requests in it that have one */
+	struct hx_log_list working; /* the leader's */
+	struct hx_log_turn turn;    /* the leader's */
+	uint32_t number;            /* of the list that is being filled */
+	size_t completions;         /* requests in it that have one */
 	struct hx_log_captain *captain;
 	bool is_led;
-	bool is_called; /* the thread is to lead */
-	bool stops;
 	bool has_thread;
 	struct hx_thread thread;
 	struct hx_ratchet finished[2]; /* the last list that is done, of even and odd ones */
@@ -90,6 +103,13 @@ bool hx_log_queue_submit(struct hx_log_queue *queue, const struct hx_log_request
 
 /* The same, and wait until it is done. Must not be called by who leads, nor by a completion. */
 bool hx_log_queue_run(struct hx_log_queue *queue, const struct hx_log_request *request);
+
+/*
+ * For who leads, while he has decided on all of the requests and written nothing: wait for
+ * more if that is worth while, and take them in at the end. The requests may move. False:
+ * there are no more, and the list is what it is.
+ */
+bool hx_log_queue_grow(struct hx_log_queue *queue, struct hx_log_request **requests, size_t *count);
 
 /* Run a task and return its status, or NO_MEMORY. */
 enum hapax_status hx_log_queue_task(struct hx_log_queue *queue, struct hx_log_task *task);
