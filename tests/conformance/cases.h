@@ -22,11 +22,12 @@
 /* Which stores a case is for. */
 enum conformance_need {
 	NEEDS_NOTHING = 0,
-	NEEDS_EVICTION = 1, /* memory: alone has it */
-	NEEDS_DURABLE = 2,  /* what was answered survives closing */
-	NEEDS_FILES = 3,    /* lives somewhere */
-	NEEDS_SHARING = 4,  /* several may have it open: not file:, which one process owns */
+	NEEDS_EVICTION = 1,  /* memory: alone has it */
+	NEEDS_DURABLE = 2,   /* what was answered survives closing */
+	NEEDS_FILES = 3,     /* lives somewhere */
+	NEEDS_SHARING = 4,   /* several may have it open: not file:, which one process owns */
 	NEEDS_OWN_CLOCK = 5, /* keeps its time over restarts, instead of asking a server */
+	NEEDS_WHOLE = 6,     /* tokens, groups and limits over all keys: no Redis Cluster */
 };
 
 struct conformance_case {

@@ -29,6 +29,12 @@ void store_case_init(struct store_case *c, const char *kind)
 		snprintf(
 			c->url, sizeof(c->url), "%s%s?prefix=%s", kind, socket ? socket : "",
 			strrchr(c->dir.path, '/') + 1);
+	} else if (strcmp(kind, "redis+cluster:") == 0) {
+		const char *servers = getenv("HAPAX_TEST_CLUSTER");
+
+		snprintf(
+			c->url, sizeof(c->url), "%s//%s?prefix=%s", kind, servers ? servers : "",
+			strrchr(c->dir.path, '/') + 1);
 	} else if (c->has_dir) {
 		snprintf(c->url, sizeof(c->url), "%s%s/hapax.db", kind, c->dir.path);
 	} else {
@@ -76,6 +82,11 @@ void store_case_reopen(struct store_case *c)
 bool store_case_has_own_clock(const struct store_case *c)
 {
 	return strncmp(c->kind, "redis", 5) != 0;
+}
+
+bool store_case_is_whole(const struct store_case *c)
+{
+	return hapax_store_capabilities(c->store) & HAPAX_STORE_TOKEN_GLOBAL;
 }
 
 bool store_case_is_durable(const struct store_case *c)
