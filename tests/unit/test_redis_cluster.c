@@ -158,8 +158,10 @@ static void work(void *arg)
 			atomic_fetch_add(&load->unknown, 1);
 		else if (op.status == HAPAX_ERR_FENCED)
 			atomic_fetch_add(&load->fenced, 1);
-		else
-			atomic_fetch_add(&load->wrong, 1);
+		else if (atomic_fetch_add(&load->wrong, 1) == 0)
+			printf("# key %llu: %s ended %s, %s\n", (unsigned long long)number,
+			       hapax_op_type_name(op.type), hapax_status_name(op.status),
+			       hapax_outcome_name(op.outcome));
 	}
 }
 
