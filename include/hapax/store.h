@@ -98,7 +98,7 @@ struct hapax_store_options {
 	}
 
 /*
- * Open a store by URL: "memory:", "sqlite:FILE", "file:DIR", "redis://HOST". An unknown scheme is
+ * Open a store by URL: "memory:", "sqlite:FILE", "file:DIR", "redis://HOST", "redis+cluster://HOST". An unknown scheme is
  * HAPAX_ERR_UNSUPPORTED, and the message lists the known ones. options may be NULL.
  *
  * Owned: *ret_store, by the caller; see hapax_store_close(). Blocks on files.
