@@ -99,7 +99,8 @@ struct hapax_store_options {
 
 /*
  * Open a store by URL: "memory:", "sqlite:FILE", "file:DIR", "redis://HOST",
- * "postgres://HOST/DATABASE". An unknown scheme is HAPAX_ERR_UNSUPPORTED, and the message lists the known ones. options may be NULL.
+ * "redis+cluster://HOST", "postgres://HOST/DATABASE". An unknown scheme is
+ * HAPAX_ERR_UNSUPPORTED, and the message lists the known ones. options may be NULL.
  *
  * Owned: *ret_store, by the caller; see hapax_store_close(). Blocks on files.
  */

@@ -27,7 +27,8 @@ enum conformance_need {
 	NEEDS_FILES = 3,     /* lives somewhere */
 	NEEDS_SHARING = 4,   /* several may have it open: not file:, which one process owns */
 	NEEDS_OWN_CLOCK = 5, /* keeps its time over restarts, instead of asking a server */
-	NEEDS_LIMITS = 6,    /* keys_max and bytes_max: not in a database that others fill too */
+	NEEDS_LIMITS = 6,    /* keys_max and bytes_max: not where others fill it too */
+	NEEDS_WHOLE = 7,     /* tokens and groups over all keys: no Redis Cluster */
 };
 
 struct conformance_case {

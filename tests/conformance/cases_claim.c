@@ -282,9 +282,9 @@ static void two_openers_share_one_ledger(void **state)
 	c->store = other;
 	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_IN_PROGRESS);
 	uint64_t second = must_claim(c, "l");
-	assert_true(second > token);
+	assert_true(!store_case_is_whole(c) || second > token);
 	c->store = mine;
-	assert_true(must_claim(c, "m") > second);
+	assert_true(must_claim(c, "m") > second || !store_case_is_whole(c));
 	assert_int_equal(case_complete(c, "l", second), HAPAX_OK);
 	c->store = other;
 	assert_int_equal(case_claim(c, "l", NULL), HAPAX_OUTCOME_REPLAY);
@@ -304,8 +304,10 @@ static void store_says_what_it_is(void **state)
 	assert_int_equal(strlen(hapax_store_name(c->store)), size);
 	assert_memory_equal(hapax_store_name(c->store), c->kind, size);
 	assert_string_equal(hapax_store_url(c->store), c->url);
-	assert_true(hapax_store_capabilities(c->store) & HAPAX_STORE_TOKEN_GLOBAL);
-	assert_true(hapax_store_capabilities(c->store) & HAPAX_STORE_MULTI_KEY);
+	bool is_cluster = strcmp(c->kind, "redis+cluster:") == 0;
+	unsigned whole = HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY;
+
+	assert_int_equal(hapax_store_capabilities(c->store) & whole, is_cluster ? 0 : whole);
 }
 
 const struct conformance_case claim_cases[] = {

@@ -72,6 +72,8 @@ static bool meets(enum conformance_need need)
 		answer = c.has_dir;
 	if (need == NEEDS_SHARING)
 		answer = c.has_dir && strcmp(kind, "file:") != 0;
+	if (need == NEEDS_WHOLE)
+		answer = store_case_is_whole(&c);
 	if (need == NEEDS_OWN_CLOCK)
 		answer = store_case_is_durable(&c) && store_case_has_own_clock(&c);
 	if (need == NEEDS_LIMITS)

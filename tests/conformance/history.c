@@ -79,6 +79,7 @@ struct history {
 	struct history_report *report;
 
 	/* The shape. */
+	bool is_cluster; /* no groups, no limits, tokens for each key */
 	size_t key_count;
 	size_t scope_count;
 	size_t batch_max;
@@ -149,6 +150,9 @@ static void choose_limits(struct history *h, struct hapax_store_options *options
 {
 	bool memory = !h->c.has_dir;
 
+	/* Its keys are counted apart. */
+	if (h->is_cluster)
+		return;
 	if (choose(h, 6) == 0)
 		options->keys_max = 1 + choose(h, h->key_count * h->scope_count);
 	if (!store_case_has_limits(&h->c))
@@ -462,7 +466,8 @@ static size_t fill_batch(struct history *h)
 	unsigned key = choose(h, h->key_count);
 
 	while (count < wanted) {
-		if (wanted - count >= 2 && !checks && chance(h, h->group_percent)) {
+		if (wanted - count >= 2 && !checks && !h->is_cluster &&
+		    chance(h, h->group_percent)) {
 			count += fill_group(h, count, wanted - count);
 			continue;
 		}
@@ -702,6 +707,7 @@ bool history_run(
 	h->report = ret_report;
 	*ret_report = (struct history_report){.ok = true, .trace = UINT64_C(0xcbf29ce484222325)};
 	store_case_init(&h->c, kind);
+	h->is_cluster = strcmp(kind, "redis+cluster:") == 0;
 	choose_shape(h);
 	for (size_t i = 0; i < BATCH_MAX; i++) {
 		h->slots[i].buf = hapax_buf_new(65536);
@@ -709,6 +715,7 @@ bool history_run(
 			abort();
 	}
 	model_init(&h->model);
+	h->model.tokens_per_key = h->is_cluster;
 	h->model.result_size_max = h->c.options.result_size_max;
 	h->model.keys_max = h->c.options.keys_max;
 	h->model.parked_max = h->c.options.parked_max;

@@ -423,15 +423,16 @@ static void evict_if_gone(struct model *model, int64_t now_ms, const struct hapa
 static bool take_token(
 	struct model *model, struct model_key *entry, const struct hapax_op *op, uint64_t shared)
 {
-	if (op->token <= model->token_max || op->token <= entry->token_max ||
-	    op->token > HX_TOKEN_MAX)
+	bool is_old = op->token <= model->token_max && !model->tokens_per_key;
+
+	if (is_old || op->token <= entry->token_max || op->token > HX_TOKEN_MAX)
 		return differ(
 			model, "token %llu, after %llu of the store and %llu of the key",
 			(unsigned long long)op->token, (unsigned long long)model->token_max,
 			(unsigned long long)entry->token_max);
 	if (shared && op->token != shared)
 		return differ(model, "the claims of a group have different tokens");
-	for (size_t i = 0; !shared && i < model->count; i++)
+	for (size_t i = 0; !shared && !model->tokens_per_key && i < model->count; i++)
 		if (model->keys[i].token_max == op->token)
 			return differ(model, "token %llu twice", (unsigned long long)op->token);
 	entry->token_max = op->token;

@@ -78,6 +78,7 @@ struct model {
 	size_t submitted;     /* operations in the submit that is being checked, */
 	size_t held_before;   /* and how many records, */
 	size_t parked_before; /* and parked ones, there were before it */
+	bool tokens_per_key;  /* they rise for each key, not over all: a Redis Cluster */
 	uint64_t token_max;   /* the largest given out by submits that have ended */
 	uint64_t token_high;  /* by the one that is being checked, too */
 	uint64_t counts[HAPAX_DECISION_COUNT];

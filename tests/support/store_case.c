@@ -106,6 +106,12 @@ void store_case_init(struct store_case *c, const char *kind)
 			strrchr(c->dir.path, '/') + 1);
 	} else if (strcmp(kind, "postgres:") == 0) {
 		begin_postgres(c);
+	} else if (strcmp(kind, "redis+cluster:") == 0) {
+		const char *servers = getenv("HAPAX_TEST_CLUSTER");
+
+		snprintf(
+			c->url, sizeof(c->url), "%s//%s?prefix=%s", kind, servers ? servers : "",
+			strrchr(c->dir.path, '/') + 1);
 	} else if (c->has_dir) {
 		snprintf(c->url, sizeof(c->url), "%s%s/hapax.db", kind, c->dir.path);
 	} else {
@@ -158,7 +164,12 @@ bool store_case_has_own_clock(const struct store_case *c)
 
 bool store_case_has_limits(const struct store_case *c)
 {
-	return strcmp(c->kind, "postgres:") != 0;
+	return strcmp(c->kind, "postgres:") != 0 && strcmp(c->kind, "redis+cluster:") != 0;
+}
+
+bool store_case_is_whole(const struct store_case *c)
+{
+	return hapax_store_capabilities(c->store) & HAPAX_STORE_TOKEN_GLOBAL;
 }
 
 bool store_case_is_durable(const struct store_case *c)

@@ -50,6 +50,9 @@ void store_case_reopen(struct store_case *c);
 
 bool store_case_is_durable(const struct store_case *c);
 
+/* One counter of tokens, and groups and limits over all keys. */
+bool store_case_is_whole(const struct store_case *c);
+
 /* It keeps its clock itself, over restarts; others take a server's word for it. */
 bool store_case_has_own_clock(const struct store_case *c);
 

@@ -231,6 +231,62 @@ static void cuts_are_reported_truly(void **state)
 	assert_true(uncertain > 10 && unavailable > 10);
 }
 
+/* A claim, and when it is answered a lookup, submitted by its completion. */
+struct chase {
+	struct hapax_store *store;
+	struct hapax_op claim;
+	struct hapax_op lookup;
+	struct hx_event done;
+};
+
+static void chase_done(struct hapax_op *ops, size_t count, void *context)
+{
+	struct chase *chase = context;
+
+	(void)ops;
+	(void)count;
+	hx_event_set(&chase->done);
+}
+
+static void chase_on(struct hapax_op *ops, size_t count, void *context)
+{
+	struct chase *chase = context;
+
+	(void)ops;
+	(void)count;
+	hapax_store_submit(
+		chase->store, &chase->lookup, 1, (struct hapax_completion){chase_done, chase});
+}
+
+/* What is submitted between the end of a connection and the news of it waits for the next one. */
+static void submits_at_the_end_go_on(void **state)
+{
+	struct scene *scene = *state;
+
+	for (int64_t at = 1; at < 80; at++) {
+		struct chase chase = {.store = scene->faulty};
+		char key[32];
+
+		chase.claim = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
+		chase.lookup = make_op(HAPAX_OP_LOOKUP, key, scene->number);
+		hx_event_init(&chase.done);
+		connect_again(scene);
+		atomic_store(&scene->fault.recv_bytes_left, at);
+		hapax_store_submit(
+			scene->faulty, &chase.claim, 1,
+			(struct hapax_completion){chase_on, &chase});
+		hx_event_wait(&chase.done);
+		atomic_store(&scene->fault.recv_bytes_left, -1);
+		assert_true(
+			chase.claim.status == HAPAX_OK ||
+			chase.claim.status == HAPAX_ERR_UNCERTAIN);
+		/* A cut in its own answer: it only reads. */
+		assert_true(
+			chase.lookup.status == HAPAX_OK ||
+			chase.lookup.status == HAPAX_ERR_UNAVAILABLE);
+	}
+}
+
 /* A greeting that is cut is said again, and what waited is done once, in time. */
 static void cut_greetings_are_repeated(void **state)
 {
@@ -573,17 +629,12 @@ static void hostile_replies_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(cuts_are_reported_truly),
-		CASE(cut_greetings_are_repeated),
-		CASE(cut_batches_are_reported_truly),
-		CASE(stopped_server_is_uncertain),
-		CASE(forgotten_scripts_are_loaded_again),
-		CASE(full_server_lets_claims_end),
-		CASE(replica_is_not_written),
-		CASE(settings_are_checked),
-		CASE(passwords_are_checked),
-		CASE(foreign_data_is_refused),
-		CASE(hostile_replies_are_refused),
+		CASE(cuts_are_reported_truly),     CASE(submits_at_the_end_go_on),
+		CASE(cut_greetings_are_repeated),  CASE(cut_batches_are_reported_truly),
+		CASE(stopped_server_is_uncertain), CASE(forgotten_scripts_are_loaded_again),
+		CASE(full_server_lets_claims_end), CASE(replica_is_not_written),
+		CASE(settings_are_checked),        CASE(passwords_are_checked),
+		CASE(foreign_data_is_refused),     CASE(hostile_replies_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("redis_store", tests, NULL, NULL);

@@ -355,13 +355,11 @@ void hx_redis_client_submit(
 	hapax_store_complete(client->store, ops, count, completion);
 }
 
-enum hapax_status hx_redis_client_call(
-	struct hx_redis_client *client, unsigned partition, struct hapax_bytes command,
-	struct hapax_buf *reply, struct hapax_error *err)
+void hx_redis_client_call_begin(
+	struct hx_redis_client *client, unsigned partition, struct hx_redis_call *call)
 {
-	struct hx_redis_call call = {.command = command, .reply = reply};
 	struct hx_redis_request request = {
-		.call = &call,
+		.call = call,
 		.count = 1,
 		.partition = (int)partition,
 		.deadline_ns = deadline_ns(client),
@@ -369,16 +367,31 @@ enum hapax_status hx_redis_client_call(
 	};
 	enum hapax_status status;
 
-	hx_event_init(&call.done);
+	hx_event_init(&call->done);
 	status = enqueue(client, &request);
-	if (status == HAPAX_OK) {
-		hx_event_wait(&call.done);
-		status = call.status;
-	}
 	if (status == HAPAX_OK)
+		return;
+	call->status = status;
+	hx_event_set(&call->done);
+}
+
+enum hapax_status hx_redis_client_call_wait(struct hx_redis_call *call, struct hapax_error *err)
+{
+	hx_event_wait(&call->done);
+	if (call->status == HAPAX_OK)
 		return HAPAX_OK;
 	return hx_error_set(
-		err, status, 0,
-		status == HAPAX_ERR_NO_MEMORY ? "no memory to talk to Redis"
-					      : "Redis was not reached or did not answer");
+		err, call->status, 0,
+		call->status == HAPAX_ERR_NO_MEMORY ? "no memory to talk to Redis"
+						    : "Redis was not reached or did not answer");
+}
+
+enum hapax_status hx_redis_client_call(
+	struct hx_redis_client *client, unsigned partition, struct hapax_bytes command,
+	struct hapax_buf *reply, struct hapax_error *err)
+{
+	struct hx_redis_call call = {.command = command, .reply = reply};
+
+	hx_redis_client_call_begin(client, partition, &call);
+	return hx_redis_client_call_wait(&call, err);
 }

@@ -90,6 +90,14 @@ enum hapax_status hx_redis_client_call(
 	struct hx_redis_client *client, unsigned partition, struct hapax_bytes command,
 	struct hapax_buf *reply, struct hapax_error *err);
 
+/*
+ * The same in two steps, so that many servers can be asked at once: command and reply of call
+ * are set, and it stays where it is until it was waited for.
+ */
+void hx_redis_client_call_begin(
+	struct hx_redis_client *client, unsigned partition, struct hx_redis_call *call);
+enum hapax_status hx_redis_client_call_wait(struct hx_redis_call *call, struct hapax_error *err);
+
 /* See hapax_store_guarantee(). */
 void hx_redis_client_guarantee(struct hx_redis_client *client, char *ret_text, size_t size);
 

@@ -2,20 +2,22 @@
 /*
  * cluster.c - which server of a Redis Cluster an operation goes to.
  *
- *  (1) Every request that is not with a link is in `waiting`, or follows another one of the
- *      same submit: operations on one key are sent one after the other.
- *  (2) owners[] is the map as last heard; -1 is a partition that nobody serves.
+ *  (1) Every request is with a link, in `waiting`, or held for the sake of tokens (floor.c).
+ *  (2) Operations on one key go in order: over one link, or through the one list, and while
+ *      there is one in the list, those that come back from a server go behind it. When one
+ *      is uncertain, those behind it are not sent any more.
+ *  (3) owners[] is the map as last heard; -1 is a partition that nobody serves.
  */
 #include "store/redis/cluster.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "store/core.h"
+#include "store/redis/floor.h"
 #include "store/redis/pipeline.h"
 #include "store/redis/slot.h"
 #include "wire/resp_reply.h"
@@ -68,8 +70,10 @@ struct hx_redis_cluster {
 	struct hx_timer tick;
 	struct hx_redis_request *waiting;
 	struct hx_redis_request *waiting_last;
+	unsigned waiting_of[HX_REDIS_PARTITIONS]; /* how many of each */
 	struct chain chains[CHAINS];
 	uint64_t stamp;
+	struct hx_redis_floor *floor;
 };
 
 static void update(struct hx_redis_client *client);
@@ -125,6 +129,7 @@ static bool is_owner(const struct hx_redis_client *client, const struct hx_redis
 static void wait_for_tick(struct hx_redis_cluster *cluster, struct hx_redis_request *request)
 {
 	request->next = NULL;
+	cluster->waiting_of[request->partition]++;
 	if (cluster->waiting == NULL)
 		cluster->waiting = request;
 	else
@@ -132,8 +137,7 @@ static void wait_for_tick(struct hx_redis_cluster *cluster, struct hx_redis_requ
 	cluster->waiting_last = request;
 }
 
-/* To the server that should have it, or to those who wait. */
-static void dispatch(struct hx_redis_client *client, struct hx_redis_request *request)
+void hx_redis_cluster_dispatch(struct hx_redis_client *client, struct hx_redis_request *request)
 {
 	struct hx_redis_cluster *cluster = client->cluster;
 	int owner = cluster->owners[request->partition];
@@ -168,6 +172,18 @@ static struct hx_redis_request *make_child(
 	return child;
 }
 
+/* Send it; a record to load may have to wait for the tokens, and those behind it with it. */
+static void begin_child(struct hx_redis_client *client, struct hx_redis_request *child)
+{
+	struct hx_redis_floor *floor = client->cluster->floor;
+
+	if (hx_redis_floor_is_below(floor, child->ops) ||
+	    (child->leader != NULL && child->leader->is_held))
+		hx_redis_floor_hold(floor, child);
+	else
+		hx_redis_cluster_dispatch(client, child);
+}
+
 /* Operation by operation. */
 static void split(struct hx_redis_client *client, struct hx_redis_request *parent)
 {
@@ -197,11 +213,12 @@ static void split(struct hx_redis_client *client, struct hx_redis_request *paren
 		child->partition = (int)(slot % HX_REDIS_PARTITIONS);
 		chain = &cluster->chains[slot % CHAINS];
 		parent->in_flight++;
-		if (chain->stamp == cluster->stamp)
+		if (chain->stamp == cluster->stamp) {
+			child->leader = chain->last;
 			chain->last->follower = child;
-		else
-			dispatch(client, child);
+		}
 		*chain = (struct chain){cluster->stamp, child};
+		begin_child(client, child);
 	}
 	parent_step(client, parent);
 }
@@ -209,35 +226,26 @@ static void split(struct hx_redis_client *client, struct hx_redis_request *paren
 void hx_redis_cluster_add(struct hx_redis_client *client, struct hx_redis_request *request)
 {
 	if (request->call != NULL)
-		dispatch(client, request);
+		hx_redis_cluster_dispatch(client, request);
 	else
 		split(client, request);
 }
 
 void hx_redis_cluster_child_done(struct hx_redis_client *client, struct hx_redis_request *child)
 {
-	while (child != NULL) {
-		struct hx_redis_request *parent = child->parent;
-		struct hx_redis_request *follower = child->follower;
-		bool is_uncertain = child->ops->status == HAPAX_ERR_UNCERTAIN;
+	struct hx_redis_request *parent = child->parent;
 
-		hx_redis_request_give_back(&client->queue, child);
-		child = NULL;
-		if (follower != NULL && is_uncertain) {
-			/* It must not overtake what may still happen; and nor must those behind it. */
-			hx_redis_request_fail(follower, HAPAX_ERR_UNAVAILABLE);
-			child = follower;
-			if (follower->follower != NULL)
-				hx_redis_request_fail(follower->follower, HAPAX_ERR_UNAVAILABLE);
-		} else if (follower != NULL && follower->ops->status != HAPAX_OK) {
-			child = follower;
-			if (follower->follower != NULL)
-				hx_redis_request_fail(follower->follower, HAPAX_ERR_UNAVAILABLE);
-		} else if (follower != NULL) {
-			dispatch(client, follower);
-		}
-		parent_step(client, parent);
+	if (child->ops->status == HAPAX_ERR_UNCERTAIN) {
+		for (struct hx_redis_request *item = child->follower; item != NULL;
+		     item = item->follower)
+			item->is_doomed |= item->in_flight == 0;
 	}
+	if (child->leader != NULL)
+		child->leader->follower = child->follower;
+	if (child->follower != NULL)
+		child->follower->leader = child->leader;
+	hx_redis_request_give_back(&client->queue, child);
+	parent_step(client, parent);
 }
 
 void hx_redis_cluster_pump(struct hx_redis_client *client)
@@ -298,7 +306,8 @@ void hx_redis_cluster_redirect(
 		return;
 	}
 	cluster->wants_map |= !is_asked;
-	if (target != NULL && request->hops <= HOPS_MAX) {
+	if (target != NULL && request->hops <= HOPS_MAX &&
+	    cluster->waiting_of[request->partition] == 0) {
 		request->asks = is_asked;
 		if (!is_asked)
 			cluster->owners[request->partition] = number_of(client, target);
@@ -329,7 +338,7 @@ static void reroute(struct hx_redis_client *client)
 			    request->asks || cluster->owners[request->partition] == (int)i)
 				continue;
 			hx_redis_pipeline_withdraw(client->links[i], request);
-			dispatch(client, request);
+			hx_redis_cluster_dispatch(client, request);
 		}
 	}
 }
@@ -362,6 +371,8 @@ static bool read_range(struct ask *ask, struct hapax_bytes *rest, int64_t size)
 		hx_resp_skip(rest, &value);
 	}
 	link = link_to(client, ask->link, host, port);
+	if (link == NULL)
+		ask->call.status = HAPAX_ERR_NO_MEMORY;
 	for (size_t i = 0; link != NULL && i < HX_REDIS_PARTITIONS; i++) {
 		if (cluster->slots[i] >= first && cluster->slots[i] <= last)
 			cluster->owners[i] = number_of(client, link);
@@ -445,9 +456,12 @@ static void on_map(struct hx_redis_call *call, void *context)
 		reroute(client);
 	}
 	if (!client->is_opened && !is_read) {
-		(void)hx_error_set(
-			&err, HAPAX_ERR_UNAVAILABLE, 0,
-			"the server did not tell the slots of its Cluster");
+		if (call->status == HAPAX_ERR_NO_MEMORY)
+			(void)hx_error_set(&err, call->status, 0, "no memory to open a store");
+		else
+			(void)hx_error_set(
+				&err, HAPAX_ERR_UNAVAILABLE, 0,
+				"the server did not tell the slots of its Cluster");
 		hx_redis_client_opened(client, &err);
 	}
 	go_on_opening(client);
@@ -495,6 +509,16 @@ static void find_link(struct hx_redis_client *client)
 	}
 }
 
+/* Later there is another chance; at open there is not. */
+static void refuse_to_open(struct hx_redis_client *client)
+{
+	struct hapax_error err;
+
+	(void)hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+	if (!client->is_opened)
+		hx_redis_client_opened(client, &err);
+}
+
 static void ask_for_map(struct hx_redis_client *client)
 {
 	static const char command[] = "*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n";
@@ -514,8 +538,10 @@ static void ask_for_map(struct hx_redis_client *client)
 	if (link == NULL || ask == NULL)
 		return;
 	request = hx_redis_request_borrow(&client->queue);
-	if (request == NULL)
+	if (request == NULL) {
+		refuse_to_open(client);
 		return;
+	}
 	ask->link = link;
 	ask->call = (struct hx_redis_call){
 		.command = {command, sizeof(command) - 1},
@@ -578,13 +604,14 @@ static void on_tick(struct hx_timer *timer)
 
 	cluster->waiting = NULL;
 	cluster->waiting_last = NULL;
+	memset(cluster->waiting_of, 0, sizeof(cluster->waiting_of));
 	while (request != NULL) {
 		struct hx_redis_request *next = request->next;
 
 		if (request->deadline_ns <= now_ns)
 			give_up(client, request);
 		else
-			dispatch(client, request);
+			hx_redis_cluster_dispatch(client, request);
 		request = next;
 	}
 	for (size_t i = 0; i < client->link_count; i++) {
@@ -643,106 +670,6 @@ void hx_redis_cluster_lost(struct hx_redis_client *client)
 	update(client);
 }
 
-/* ---------------------------------------------------------------- the ledger */
-
-static enum hapax_status ask_meta(
-	struct hx_redis_client *client, const char *command, const char *field, const char *value,
-	struct hapax_buf *reply, struct hx_resp_value *ret_value, struct hapax_error *err)
-{
-	char name[HX_REDIS_PARTITION_PREFIX_SIZE + 8];
-	size_t size = hx_redis_partition_prefix(client->place, 0, name);
-	struct hapax_buf text;
-	struct hapax_bytes rest;
-	enum hapax_status status;
-
-	memcpy(name + size, ":meta", 6);
-	hx_buf_init(&text, 1024);
-	status = hx_resp_put_array(&text, value == NULL ? 3 : 4);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(&text, command);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(&text, name);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(&text, field);
-	if (status == HAPAX_OK && value != NULL)
-		status = hx_resp_put_text(&text, value);
-	if (status != HAPAX_OK)
-		(void)hx_error_set(err, status, 0, "no memory to open a store");
-	else
-		status =
-			hx_redis_client_call(client, 0, hx_bytes(text.data, text.size), reply, err);
-	hx_buf_done(&text);
-	if (status != HAPAX_OK)
-		return status;
-	rest = hx_bytes(reply->data, reply->size);
-	if (!hx_resp_next(&rest, ret_value) || ret_value->type == HX_RESP_ERROR)
-		return hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, 0, "the Redis Cluster did not take '%s'",
-			command);
-	return HAPAX_OK;
-}
-
-static enum hapax_status find_ledger(
-	struct hx_redis_client *client, struct hapax_buf *reply, struct hapax_error *err)
-{
-	struct hx_resp_value value;
-	int64_t version = 0;
-	enum hapax_status status = ask_meta(client, "HGET", "version", NULL, reply, &value, err);
-
-	if (status != HAPAX_OK)
-		return status;
-	if (value.type == HX_RESP_NULL) {
-		if (client->options->flags & HAPAX_STORE_MUST_EXIST)
-			return hx_error_set(
-				err, HAPAX_ERR_UNAVAILABLE, 0,
-				"this Redis Cluster holds no ledger under '%s'",
-				client->place->prefix);
-		return ask_meta(client, "HSETNX", "version", "1", reply, &value, err);
-	}
-	if (!hx_resp_integer(&value, &version) || version < 1)
-		return hx_error_set(
-			err, HAPAX_ERR_CORRUPT, 0, "'%s:{00}:meta' is no ledger of hapax",
-			client->place->prefix);
-	if (version > HX_REDIS_FORMAT)
-		return hx_error_set(
-			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"the ledger has format %lld, written by a newer hapax; this one knows %d",
-			(long long)version, HX_REDIS_FORMAT);
-	return HAPAX_OK;
-}
-
-static enum hapax_status find_epoch(
-	struct hx_redis_client *client, struct hapax_buf *reply, struct hapax_error *err)
-{
-	const struct hapax_clock *clock = client->clock;
-	struct hx_resp_value value;
-	char epoch[24];
-	enum hapax_status status;
-
-	(void)snprintf(
-		epoch, sizeof(epoch), "%lld",
-		(long long)(clock->wall_ms(clock->context) - clock->boot_ms(clock->context)));
-	status = ask_meta(client, "HSETNX", "epoch", epoch, reply, &value, err);
-	if (status == HAPAX_OK)
-		status = ask_meta(client, "HGET", "epoch", NULL, reply, &value, err);
-	if (status == HAPAX_OK && !hx_resp_integer(&value, &client->epoch_ms))
-		status = hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "the ledger's epoch is no number");
-	return status;
-}
-
-enum hapax_status hx_redis_cluster_found(struct hx_redis_client *client, struct hapax_error *err)
-{
-	struct hapax_buf reply;
-	enum hapax_status status;
-
-	hx_buf_init(&reply, 4096);
-	status = find_ledger(client, &reply, err);
-	if (status == HAPAX_OK && client->clock != NULL)
-		status = find_epoch(client, &reply, err);
-	hx_buf_done(&reply);
-	return status;
-}
-
 /* ---------------------------------------------------------------- life */
 
 enum hapax_status hx_redis_cluster_new(struct hx_redis_client *client)
@@ -752,8 +679,12 @@ enum hapax_status hx_redis_cluster_new(struct hx_redis_client *client)
 
 	if (cluster == NULL)
 		return HAPAX_ERR_NO_MEMORY;
-	status = hx_timer_introduce(&client->reactor.timers, &cluster->tick, on_tick, client);
+	cluster->floor = hx_redis_floor_new(client);
+	status = cluster->floor == NULL
+		? HAPAX_ERR_NO_MEMORY
+		: hx_timer_introduce(&client->reactor.timers, &cluster->tick, on_tick, client);
 	if (status != HAPAX_OK) {
+		hx_redis_floor_free(cluster->floor);
 		hx_free(cluster);
 		return status;
 	}
@@ -781,6 +712,7 @@ void hx_redis_cluster_free(struct hx_redis_client *client)
 	hx_timer_retire(&client->reactor.timers, &cluster->tick);
 	for (size_t i = 0; i < ASKS; i++)
 		hx_buf_done(&cluster->asks[i].reply);
+	hx_redis_floor_free(cluster->floor);
 	hx_free(cluster);
 	client->cluster = NULL;
 }

@@ -31,6 +31,9 @@ enum hapax_status hx_redis_cluster_found(struct hx_redis_client *client, struct 
 /* A request has come. */
 void hx_redis_cluster_add(struct hx_redis_client *client, struct hx_redis_request *request);
 
+/* Send a call or a single operation to the server of its partition, or let it wait for one. */
+void hx_redis_cluster_dispatch(struct hx_redis_client *client, struct hx_redis_request *request);
+
 /* Send what can be sent. */
 void hx_redis_cluster_pump(struct hx_redis_client *client);
 

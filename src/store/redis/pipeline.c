@@ -204,6 +204,9 @@ void hx_redis_pipeline_deadline(struct hx_timer *timer)
 
 static bool has_room(const struct hx_redis_link *link, size_t reply_size)
 {
+	/* It may be closed and not yet have said so. */
+	if (link->connection.state != HX_CONNECTION_OPEN)
+		return false;
 	return link->unit_count + 1 < HX_REDIS_UNITS_MAX &&
 		(link->unit_count == 0 || link->expected_bytes + reply_size <= REPLY_WINDOW);
 }
@@ -259,6 +262,11 @@ static bool send_next(struct hx_redis_link *link, struct hx_redis_request *reque
 	size_t expected = reply_size(request, count);
 	enum hapax_status status;
 
+	if (request->is_doomed) {
+		fail_undecided(request, 0, request->count, HAPAX_ERR_UNAVAILABLE);
+		request->sent = request->count;
+		return true;
+	}
 	if (!has_room(link, expected))
 		return false;
 	status = encode(link, request, count);
@@ -304,7 +312,8 @@ void hx_redis_pipeline_pump(struct hx_redis_link *link)
 
 	if (link->state == HX_REDIS_LINK_IDLE && link->pending != NULL)
 		hx_redis_link_connect(link);
-	if (link->state == HX_REDIS_LINK_READY && link->needs_scripts && link->unit_count == 0)
+	if (link->state == HX_REDIS_LINK_READY && link->needs_scripts && link->unit_count == 0 &&
+	    link->connection.state == HX_CONNECTION_OPEN)
 		load_scripts(link);
 	if (link->state == HX_REDIS_LINK_READY && !link->needs_scripts) {
 		for (struct hx_redis_request *request = link->pending; request != NULL;) {

@@ -116,6 +116,19 @@ static void redis_guarantee(struct hapax_store *base, char *ret_text, size_t siz
 	hx_redis_client_guarantee(&downcast(base)->client, ret_text, size);
 }
 
+/* What is counted by partitions cannot be limited over all of them. */
+static enum hapax_status fit_cluster(struct hapax_store_options *options, struct hapax_error *err)
+{
+	if (options->keys_max != 0 || options->bytes_max != 0)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"a Redis Cluster has no limit of keys or bytes over all of its servers: give"
+			" none, and set maxmemory");
+	/* Twice its share: names are not spread evenly, and too late is better than too early. */
+	options->parked_max = options->parked_max / (HX_REDIS_PARTITIONS / 2) + 1;
+	return HAPAX_OK;
+}
+
 enum hapax_status hx_redis_open_on(
 	const struct hx_net *net, const char *url, const struct hapax_store_options *options,
 	struct hapax_store **ret_store, struct hapax_error *err)
@@ -136,6 +149,8 @@ enum hapax_status hx_redis_open_on(
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
 	store->options = complete;
 	status = hx_redis_place_parse(url, &store->place, err);
+	if (status == HAPAX_OK && store->place.is_cluster)
+		status = fit_cluster(&store->options, err);
 	if (status == HAPAX_OK)
 		status = hx_redis_client_open(
 			&store->client, &store->base, &store->place, &store->options, net, err);

@@ -20,6 +20,7 @@ extern const char hx_redis_scan_lua[];
 extern const char hx_redis_stats_lua[];
 extern const char hx_redis_count_lua[];
 extern const char hx_redis_hours_lua[];
+extern const char hx_redis_raise_lua[];
 
 enum { PARTS = 3, PREFIX_SIZE_MAX = 80 };
 
@@ -33,6 +34,7 @@ static const char *const texts[HX_REDIS_SCRIPT_COUNT][PARTS] = {
 	[HX_REDIS_STATS] = {"", hx_redis_prelude_lua, hx_redis_stats_lua},
 	[HX_REDIS_COUNT] = {"", hx_redis_prelude_lua, hx_redis_count_lua},
 	[HX_REDIS_HOURS] = {"", hx_redis_prelude_lua, hx_redis_hours_lua},
+	[HX_REDIS_RAISE] = {"", hx_redis_prelude_lua, hx_redis_raise_lua},
 };
 
 /* In the order in which prelude.lua has them. */

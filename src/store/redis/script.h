@@ -24,8 +24,9 @@ enum hx_redis_script {
 	HX_REDIS_STATS,
 	HX_REDIS_COUNT,
 	HX_REDIS_HOURS,
+	HX_REDIS_RAISE,
 };
-enum { HX_REDIS_SCRIPT_COUNT = 8, HX_REDIS_SHA_SIZE = 40, HX_REDIS_BOOKS = 4 };
+enum { HX_REDIS_SCRIPT_COUNT = 9, HX_REDIS_SHA_SIZE = 40, HX_REDIS_BOOKS = 4 };
 
 struct hx_redis_scripts {
 	char sha[HX_REDIS_SCRIPT_COUNT][HX_REDIS_SHA_SIZE + 1];

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_redis_cluster.c - a ledger in a Redis Cluster of three masters with a replica each
+ * (tests/redis/with_cluster), while slots move, scripts are forgotten, connections are cut and
+ * masters fail.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <hapax/hapax.h>
+
+#include "base/bytes.h"
+#include "base/thread.h"
+#include "store/redis/redis_store.h"
+#include "store/redis/slot.h"
+#include "support/fault_net.h"
+#include "support/scale.h"
+
+enum { TIMEOUT_MS = 20000, WORKERS = 4, PIDS_MAX = 8 };
+
+static const unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {7};
+
+struct scene {
+	struct hapax_store *store;
+	char url[400];
+};
+
+static char servers[200]; /* host:port,host:port,... of the masters */
+static pid_t pids[PIDS_MAX];
+
+static struct hapax_store_options plain_options(void)
+{
+	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+
+	options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
+	options.timeout_ms = TIMEOUT_MS;
+	return options;
+}
+
+static int set_up(void **state)
+{
+	static unsigned scenes;
+	struct scene *scene = test_calloc(1, sizeof(*scene));
+	struct hapax_store_options options = plain_options();
+	struct hapax_error err = {0};
+
+	*state = scene;
+	snprintf(
+		scene->url, sizeof(scene->url), "redis+cluster://%s?prefix=test-%u", servers,
+		scenes++);
+	if (hapax_store_open(scene->url, &options, &scene->store, &err) == HAPAX_OK)
+		return 0;
+	printf("# %s\n", err.message);
+	return -1;
+}
+
+static int tear_down(void **state)
+{
+	struct scene *scene = *state;
+
+	hapax_store_close(scene->store);
+	test_free(scene);
+	return 0;
+}
+
+static struct hapax_op make_op(enum hapax_op_type type, char *key, uint64_t number)
+{
+	int size = snprintf(key, 32, "key %llu", (unsigned long long)number);
+
+	return (struct hapax_op){
+		.type = type, .key = {key, (size_t)size}, .attempt_id = attempt_id};
+}
+
+static enum hapax_status run(struct hapax_store *store, struct hapax_op *op)
+{
+	return hapax_store_run(store, op, 1, NULL);
+}
+
+/* "port" of the master with that number. */
+static void port_of(int number, char *port)
+{
+	const char *at = servers;
+
+	for (int i = 0; i < number; i++)
+		at = strchr(at, ',') + 1;
+	at = strchr(at, ':') + 1;
+	snprintf(port, 8, "%.*s", (int)strspn(at, "0123456789"), at);
+}
+
+/* Run redis-cli against a master; what it prints goes to out. */
+static void ask_master(int number, const char *command, char *out, size_t size)
+{
+	char port[8], line[300];
+	FILE *pipe;
+	size_t count;
+
+	port_of(number, port);
+	snprintf(line, sizeof(line), "redis-cli -p %s %s 2>&1", port, command);
+	pipe = popen(line, "r");
+	assert_non_null(pipe);
+	count = fread(out, 1, size - 1, pipe);
+	out[count] = '\0';
+	(void)pclose(pipe);
+}
+
+/* ---------------------------------------------------------------- load */
+
+/* Threads that claim and complete one new key after the other until they are told to stop. */
+struct load {
+	struct hapax_store *store;
+	_Atomic bool stops;
+	_Atomic uint64_t pairs;
+	_Atomic uint64_t unknown; /* ended UNCERTAIN or UNAVAILABLE */
+	_Atomic uint64_t fenced;  /* a claim that the server has forgotten */
+	_Atomic uint64_t wrong;   /* anything else than these, and than what is right */
+	struct hx_thread threads[WORKERS];
+	_Atomic unsigned started;
+};
+
+static bool is_unknown(enum hapax_status status)
+{
+	return status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_UNAVAILABLE;
+}
+
+static void work(void *arg)
+{
+	struct load *load = arg;
+	uint64_t number = (uint64_t)(atomic_fetch_add(&load->started, 1) + 1) << 32;
+
+	for (; !atomic_load(&load->stops); number++) {
+		char key[32];
+		struct hapax_op op = make_op(HAPAX_OP_CLAIM, key, number);
+		bool is_right;
+
+		(void)run(load->store, &op);
+		is_right = op.status == HAPAX_OK && op.outcome == HAPAX_OUTCOME_ACQUIRED;
+		if (is_right) {
+			op = (struct hapax_op){
+				.type = HAPAX_OP_COMPLETE, .key = op.key, .token = op.token};
+			(void)run(load->store, &op);
+			is_right = op.status == HAPAX_OK && op.outcome == HAPAX_OUTCOME_APPLIED;
+		}
+		if (is_right)
+			atomic_fetch_add(&load->pairs, 1);
+		else if (is_unknown(op.status))
+			atomic_fetch_add(&load->unknown, 1);
+		else if (op.status == HAPAX_ERR_FENCED)
+			atomic_fetch_add(&load->fenced, 1);
+		else if (atomic_fetch_add(&load->wrong, 1) == 0)
+			printf("# key %llu: %s ended %s, %s\n", (unsigned long long)number,
+			       hapax_op_type_name(op.type), hapax_status_name(op.status),
+			       hapax_outcome_name(op.outcome));
+	}
+}
+
+static void load_begin(struct load *load, struct hapax_store *store)
+{
+	*load = (struct load){.store = store};
+	for (int i = 0; i < WORKERS; i++)
+		assert_int_equal(
+			hx_thread_start(&load->threads[i], work, load, "load", NULL), HAPAX_OK);
+}
+
+static void load_end(struct load *load)
+{
+	atomic_store(&load->stops, true);
+	for (int i = 0; i < WORKERS; i++)
+		hx_thread_join(&load->threads[i]);
+}
+
+static uint64_t count_done(struct hapax_store *store)
+{
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+
+	assert_int_equal(hapax_store_stats(store, &stats, NULL, NULL, NULL), HAPAX_OK);
+	return stats.done;
+}
+
+/* Until every one of many keys, in all partitions, is answered: true. */
+static bool all_answer(struct hapax_store *store)
+{
+	enum { KEYS = 600 };
+	static struct hapax_op ops[KEYS];
+	static char keys[KEYS][32];
+
+	for (int tries = 0; tries < 40; tries++) {
+		size_t bad = 0;
+
+		for (size_t i = 0; i < KEYS; i++)
+			ops[i] = make_op(HAPAX_OP_LOOKUP, keys[i], i);
+		(void)hapax_store_run(store, ops, KEYS, NULL);
+		for (size_t i = 0; i < KEYS; i++)
+			bad += ops[i].status != HAPAX_OK;
+		if (bad == 0)
+			return true;
+	}
+	return false;
+}
+
+/* ---------------------------------------------------------------- cases */
+
+/* Slots as Redis counts them: the examples of the Cluster specification. */
+static void names_have_slots(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned slot;
+	} cases[] = {{"123456789", 12739},    {"{user1000}.following", 3443}, {"foo{}{bar}", 8363},
+	             {"foo{{bar}}zap", 4015}, {"foo{bar}{zap}", 5061},        {"", 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(
+			hx_redis_slot(hapax_bytes_from_text(cases[i].name)), cases[i].slot);
+}
+
+/* What a Cluster cannot do is refused, and what it promises is said. */
+static void limits_are_said(void **state)
+{
+	struct scene *scene = *state;
+	struct hapax_store_options options = plain_options();
+	struct hapax_store *store = NULL;
+	struct hapax_error err = {0};
+	enum hapax_outcome outcome;
+	struct hapax_op ops[2];
+	char keys[2][32], text[256], url[100];
+	size_t index;
+
+	hapax_store_guarantee(scene->store, text, sizeof(text));
+	assert_non_null(strstr(text, "answers survive a power cut"));
+	assert_non_null(strstr(text, "a failover may lose"));
+	for (size_t i = 0; i < 2; i++)
+		ops[i] = make_op(HAPAX_OP_CLAIM, keys[i], i);
+	assert_int_equal(
+		hapax_store_claim_all(scene->store, ops, 2, &outcome, &index, &err),
+		HAPAX_ERR_UNSUPPORTED);
+	options.keys_max = 10;
+	assert_int_equal(
+		hapax_store_open(scene->url, &options, &store, &err), HAPAX_ERR_UNSUPPORTED);
+	assert_non_null(strstr(err.message, "maxmemory"));
+	options.keys_max = 0;
+	snprintf(url, sizeof(url), "redis://%.*s", (int)strcspn(servers, ","), servers);
+	assert_int_equal(hapax_store_open(url, &options, &store, &err), HAPAX_ERR_UNSUPPORTED);
+	assert_non_null(strstr(err.message, "redis+cluster://"));
+}
+
+/* A server of the URL that is down is not missed; one that is all there is, is. */
+static void dead_servers_are_passed_over(void **state)
+{
+	struct scene *scene = *state;
+	struct hapax_store_options options = plain_options();
+	struct hapax_store *store = NULL;
+	struct hapax_error err = {0};
+	char url[400];
+
+	snprintf(url, sizeof(url), "redis+cluster://127.0.0.1:1,%s", strchr(scene->url, '/') + 2);
+	assert_int_equal(hapax_store_open(url, &options, &store, &err), HAPAX_OK);
+	assert_true(all_answer(store));
+	hapax_store_close(store);
+	store = NULL;
+	assert_int_equal(
+		hapax_store_open("redis+cluster://127.0.0.1:1", &options, &store, &err),
+		HAPAX_ERR_UNAVAILABLE);
+	assert_null(store);
+}
+
+static void forgotten_scripts_are_loaded_again(void **state)
+{
+	struct scene *scene = *state;
+	struct load load;
+	char out[100];
+
+	load_begin(&load, scene->store);
+	for (int i = 0; i < 9; i++)
+		ask_master(i % 3, "script flush", out, sizeof(out));
+	load_end(&load);
+	assert_int_equal(load.wrong, 0);
+	assert_int_equal(load.unknown + load.fenced, 0);
+	assert_true(load.pairs > 0);
+	assert_int_equal(count_done(scene->store), load.pairs);
+}
+
+/* Every partition of a master goes to the next one and back, key by key, under load: nothing shows. */
+static void slots_move_under_load(void **state)
+{
+	struct scene *scene = *state;
+	char ids[3][64], command[300], port[8];
+	static char out[1 << 20];
+	struct load load;
+
+	for (int i = 0; i < 3; i++) {
+		ask_master(i, "cluster myid", ids[i], sizeof(ids[i]));
+		ids[i][strcspn(ids[i], "\r\n")] = '\0';
+	}
+	port_of(0, port);
+	load_begin(&load, scene->store);
+	for (int i = 0; i < 2; i++) {
+		snprintf(
+			command, sizeof(command),
+			"--cluster reshard 127.0.0.1:%s --cluster-from %s --cluster-to %s"
+			" --cluster-slots 400 --cluster-yes",
+			port, ids[i], ids[1 - i]);
+		ask_master(0, command, out, sizeof(out));
+		assert_non_null(strstr(out, "Moving slot"));
+	}
+	load_end(&load);
+	printf("# %llu pairs while 800 slots moved\n", (unsigned long long)load.pairs);
+	assert_int_equal(load.wrong, 0);
+	assert_int_equal(load.unknown + load.fenced, 0);
+	assert_true(load.pairs > 0);
+	/* I1: all that was acknowledged is there, once. */
+	assert_int_equal(count_done(scene->store), load.pairs);
+}
+
+static enum hapax_state truth(struct scene *scene, uint64_t number)
+{
+	char key[32];
+	struct hapax_op op = make_op(HAPAX_OP_LOOKUP, key, number);
+	struct hapax_record record = {.state = HAPAX_STATE_ABSENT};
+	struct hapax_buf *buf = hapax_buf_new(65536);
+
+	op.record = &record;
+	op.buf = buf;
+	assert_int_equal(run(scene->store, &op), HAPAX_OK);
+	hapax_buf_free(buf);
+	return op.outcome == HAPAX_OUTCOME_FOUND ? record.state : HAPAX_STATE_ABSENT;
+}
+
+/* I13: cut before, during and after every message: what is reported is true. */
+static void cuts_are_reported_truly(void **state)
+{
+	struct scene *scene = *state;
+	struct hapax_store_options options = plain_options();
+	int64_t step = scale_is_proof() ? 1 : 53;
+	struct hapax_store *faulty = NULL;
+	uint64_t number = 0, uncertain = 0, unavailable = 0;
+	struct fault_net fault;
+
+	fault_net_init(&fault);
+	assert_int_equal(
+		hx_redis_open_on(&fault.net, scene->url, &options, &faulty, NULL), HAPAX_OK);
+	for (int direction = 0; direction < 2; direction++) {
+		_Atomic int64_t *left =
+			direction == 0 ? &fault.send_bytes_left : &fault.recv_bytes_left;
+		enum hapax_status status = HAPAX_ERR_UNAVAILABLE;
+
+		for (int64_t at = 0; status != HAPAX_OK; at += direction ? 1 + step / 9 : step) {
+			char key[32];
+			struct hapax_op op = make_op(HAPAX_OP_CLAIM, key, ++number);
+			enum hapax_state found;
+
+			assert_true(all_answer(faulty));
+			atomic_store(left, at);
+			status = run(faulty, &op);
+			atomic_store(left, -1);
+			found = truth(scene, number);
+			uncertain += status == HAPAX_ERR_UNCERTAIN;
+			unavailable += status == HAPAX_ERR_UNAVAILABLE;
+			if (status == HAPAX_OK)
+				assert_int_equal(found, HAPAX_STATE_CLAIMED);
+			else if (status == HAPAX_ERR_UNAVAILABLE)
+				assert_int_equal(found, HAPAX_STATE_ABSENT);
+			else
+				assert_int_equal(status, HAPAX_ERR_UNCERTAIN);
+			if (status != HAPAX_OK) {
+				assert_int_equal(run(faulty, &op), HAPAX_OK);
+				assert_int_equal(op.outcome, HAPAX_OUTCOME_ACQUIRED);
+				assert_int_equal(op.attempt, 1);
+			}
+		}
+	}
+	hapax_store_close(faulty);
+	scale_report("cuts of an exchange with a Redis Cluster", number, 0, true);
+	assert_true(uncertain > 3 && unavailable > 3);
+}
+
+/* I5: a token of each of many keys; all larger than the last ones. */
+struct tokens {
+	uint64_t last[200];
+};
+
+static void tokens_rise(struct hapax_store *store, struct tokens *tokens)
+{
+	for (size_t i = 0; i < 200; i++) {
+		char key[32];
+		struct hapax_op op = make_op(HAPAX_OP_FORGET, key, 1000000 + i);
+
+		op.flags = HAPAX_OP_FORCE;
+		assert_int_equal(run(store, &op), HAPAX_OK);
+		op = make_op(HAPAX_OP_CLAIM, key, 1000000 + i);
+		assert_int_equal(run(store, &op), HAPAX_OK);
+		assert_int_equal(op.outcome, HAPAX_OUTCOME_ACQUIRED);
+		assert_true(op.token > tokens->last[i]);
+		tokens->last[i] = op.token;
+	}
+}
+
+/* Wait until a server says that it is a master, or a replica. */
+static void wait_for_role(int number, const char *role)
+{
+	char out[400];
+
+	for (int i = 0; i < 600; i++) {
+		const struct timespec pause = {.tv_nsec = 50000000};
+
+		ask_master(number, "info replication", out, sizeof(out));
+		if (strstr(out, role))
+			return;
+		nanosleep(&pause, NULL);
+	}
+	fail_msg("no server became %s", role);
+}
+
+/*
+ * A master stops, its replica takes over, the old master comes back as a replica. Every
+ * operation ends; afterwards all partitions answer and tokens have gone on rising (I5). What the
+ * old master had acknowledged and not replicated may be lost, and the guarantee says so.
+ */
+static void masters_fail_over_under_load(void **state)
+{
+	struct scene *scene = *state;
+	struct hapax_store_options options = plain_options();
+	struct hapax_store *store = NULL;
+	struct tokens tokens = {{0}};
+	struct load load;
+
+	options.timeout_ms = 3000;
+	assert_int_equal(hapax_store_open(scene->url, &options, &store, NULL), HAPAX_OK);
+	tokens_rise(store, &tokens);
+	load_begin(&load, store);
+	assert_int_equal(kill(pids[0], SIGSTOP), 0);
+	/* Lookups in all partitions are answered only when another serves those of the stopped one. */
+	assert_true(all_answer(store));
+	load_end(&load);
+	printf("# %llu pairs, %llu without a certain answer, %llu claims lost by the failover\n",
+	       (unsigned long long)load.pairs, (unsigned long long)load.unknown,
+	       (unsigned long long)load.fenced);
+	assert_int_equal(load.wrong, 0);
+	tokens_rise(store, &tokens);
+	assert_int_equal(kill(pids[0], SIGCONT), 0);
+	wait_for_role(0, "role:slave");
+	assert_true(all_answer(store));
+	tokens_rise(store, &tokens);
+	hapax_store_close(store);
+}
+
+/* A master dies for good: the same. */
+static void dead_master_is_replaced(void **state)
+{
+	struct scene *scene = *state;
+	struct load load;
+
+	load_begin(&load, scene->store);
+	assert_int_equal(kill(pids[1], SIGKILL), 0);
+	assert_true(all_answer(scene->store));
+	load_end(&load);
+	printf("# %llu pairs, %llu without a certain answer, %llu claims lost by the failover\n",
+	       (unsigned long long)load.pairs, (unsigned long long)load.unknown,
+	       (unsigned long long)load.fenced);
+	assert_int_equal(load.wrong, 0);
+	assert_true(load.pairs > 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_have_slots),
+		CASE(limits_are_said),
+		CASE(dead_servers_are_passed_over),
+		CASE(forgotten_scripts_are_loaded_again),
+		CASE(slots_move_under_load),
+		CASE(cuts_are_reported_truly),
+		/* The last two leave the Cluster another one. */
+		CASE(masters_fail_over_under_load),
+		CASE(dead_master_is_replaced),
+	};
+	const char *found = getenv("HAPAX_TEST_CLUSTER");
+	const char *numbers = getenv("HAPAX_TEST_CLUSTER_PIDS");
+
+	snprintf(servers, sizeof(servers), "%s", found ? found : "");
+	for (int i = 0; numbers && *numbers && i < PIDS_MAX; i++) {
+		char *end = NULL;
+
+		pids[i] = (pid_t)strtol(numbers, &end, 10);
+		numbers = end;
+	}
+	return cmocka_run_group_tests_name("redis_cluster", tests, NULL, NULL);
+}
