@@ -108,7 +108,7 @@ def test_restored(cli):
 
 def test_wrong_arguments(cli):
     cli.run("store", code=64).says("an argument was missing", "hint: usage: hapax store info")
-    cli.run("store", "move", code=64).says("unknown action 'move'", "info, copy and restored")
+    cli.run("store", "move", code=64).says("unknown action 'move'", "info, copy, migrate and restored")
     cli.run("store", "copy", cli.store, code=64).says("an argument was missing", "copy SOURCE TARGET")
     cli.run("store", "info", "a", "b", code=64).says("too many", "info [URL]")
     assert not cli.path.exists()
