@@ -39,6 +39,7 @@ static void open_one(struct hx_postgres_client *client)
 {
 	struct hx_postgres_lane *closed = NULL;
 
+	assert(client->lanes != NULL);
 	if (hx_timer_is_set(&client->retry))
 		return;
 	for (unsigned i = 0; i < client->lane_count; i++) {

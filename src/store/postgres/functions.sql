@@ -94,7 +94,9 @@ BEGIN
 		RAISE EXCEPTION 'a lease is above 0 and at most 7 days' USING ERRCODE = 'HX004';
 	END IF;
 	a := @@hapax_one(o, NULL, 10000, p_lease IS NULL);
-	PERFORM @@hapax_refuse(a, p_key);
+	IF a.outcome < 0 THEN
+		PERFORM @@hapax_refuse(a, p_key);
+	END IF;
 	outcome := @@hapax_outcome(a.outcome);
 	token := a.token;
 	attempt := a.attempt;
@@ -140,7 +142,9 @@ BEGIN
 	END IF;
 	PERFORM @@hapax_check_input(o.key, o.grp, o.tenant, NULL, 1);
 	a := @@hapax_one(o, NULL, 10000, false);
-	PERFORM @@hapax_refuse(a, p_key);
+	IF a.outcome < 0 THEN
+		PERFORM @@hapax_refuse(a, p_key);
+	END IF;
 END
 $$;
 

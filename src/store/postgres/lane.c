@@ -241,6 +241,7 @@ static void next(struct hx_postgres_lane *lane)
 		lane->count = 0;
 		lane->is_split = false;
 		lane->repeats = 0;
+		assert(lane->requests != NULL);
 		if (lane->requests->has_group)
 			add_segment(lane, lane->requests);
 		else

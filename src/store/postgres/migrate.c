@@ -58,7 +58,7 @@ static enum hapax_status run(
 static enum hapax_status read_version(
 	struct migrator *migrator, int64_t *ret_version, struct hapax_error *err)
 {
-	PGresult *result;
+	PGresult *result = NULL;
 	bool has_ledger;
 	enum hapax_status status =
 		run(migrator, "SELECT to_regclass('@@hapax_meta') IS NOT NULL", &result, err);

@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""test_postgres_sql HAPAX EXAMPLES - the ledger by SQL and by command, on the server of with_postgres, as TAP.
+
+psql stands for every language; with HAPAX_PROOF=1 Node's `pg` does too, if the registry can be reached.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HAPAX, EXAMPLES = map(os.path.abspath, sys.argv[1:3])
+URL = "postgres:///postgres" + os.environ["HAPAX_TEST_POSTGRES"]
+PROOF = os.environ.get("HAPAX_PROOF", "0") not in ("", "0")
+CASES = []
+
+
+class Skip(Exception):
+    pass
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+def expect(actual, expected):
+    if actual != expected:
+        raise AssertionError(f"expected {expected!r}, got {actual!r}")
+
+
+def psql(text, code=0):
+    """The rows as text; with another code, what was said instead."""
+    done = subprocess.run(
+        ["psql", "-XqAt", "-v", "ON_ERROR_STOP=1"], input=text, capture_output=True, text=True, timeout=60, check=False
+    )
+    if done.returncode != code:
+        raise AssertionError(f"{text}: {done.stderr}")
+    return done.stdout.strip() if code == 0 else done.stderr
+
+
+def hapax(*arguments, code=0):
+    done = subprocess.run(
+        [HAPAX, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+    if done.returncode != code:
+        raise AssertionError(f"hapax {arguments}: exit {done.returncode}: {done.stderr}")
+    return done.stdout if code == 0 else done.stderr
+
+
+def fails(text, state, *words):
+    said = psql(r"\set VERBOSITY verbose" + "\n" + text, code=3)
+    for word in (state, *words):
+        if word not in said:
+            raise AssertionError(f"no {word!r} in {said!r}")
+
+
+@case
+def a_database_is_migrated_by_command():
+    said = hapax("check", "k", "--store", URL, code=69)
+    if "hapax store migrate" not in said:
+        raise AssertionError(said)
+    expect(hapax("store", "migrate", URL), "migrated from version 0 to 1\n")
+    expect(hapax("store", "migrate", URL), "the ledger is up to date: version 1\n")
+    expect(json.loads(hapax("store", "migrate", URL, "-o", "json")), {"from": 1, "to": 1})
+    expect(hapax("store", "migrate", "memory:"), "nothing to do: this store migrates when it is opened\n")
+
+
+@case
+def commands_and_sql_share_one_ledger():
+    hapax("check", "shared", "--store", URL)
+    hapax("check", "shared", "--store", URL, code=1)
+    expect(psql("SELECT hapax_check('shared')"), "replay")
+    expect(psql("SELECT hapax_check('from sql')"), "acquired")
+    hapax("check", "from sql", "--store", URL, code=1)
+    expect(json.loads(hapax("stats", "--store", URL, "-o", "json"))["keys"], 2)
+    expect(json.loads(hapax("store", "info", URL, "-o", "json"))["kind"], "postgres")
+
+
+@case
+def claim_complete_replay():
+    token = psql("SELECT token FROM hapax_claim('order')")
+    psql(f"SELECT hapax_complete('order', {token}, 'traded', p_status => 7)")
+    expect(
+        psql("SELECT outcome, attempt, result_class, result_status, convert_from(body, 'UTF8') FROM hapax_claim('order')"),
+        "replay|1|ok|7|traded",
+    )
+    # Completed again: as before. By another token: an error, which takes the transaction with it.
+    psql(f"SELECT hapax_complete('order', {token}, 'other')")
+    expect(psql("SELECT convert_from(body, 'UTF8') FROM hapax_claim('order')"), "traded")
+    fails(f"SELECT hapax_complete('order', {token} + 1)", "HX006", "Roll back")
+
+
+@case
+def a_large_result_comes_back_whole():
+    psql("SELECT hapax_complete('large', token, convert_to(repeat('x', 100000), 'UTF8')) FROM hapax_claim('large')")
+    expect(psql("SELECT length(body), body = convert_to(repeat('x', 100000), 'UTF8') FROM hapax_claim('large')"), "100000|t")
+
+
+@case
+def release_park_renew():
+    token = psql("SELECT token FROM hapax_claim('work', p_lease => '10 minutes', p_owner => 'psql')")
+    expect(psql("SELECT outcome, lease_left > '9 minutes' FROM hapax_claim('work')"), "in_progress|t")
+    psql(f"SELECT hapax_renew('work', {token}, '20 minutes')")
+    expect(psql("SELECT lease_left > '19 minutes' FROM hapax_claim('work')"), "t")
+    psql(f"SELECT hapax_park('work', {token}, 'who knows')")
+    expect(psql("SELECT outcome FROM hapax_claim('work')"), "parked")
+    psql(f"SELECT hapax_release('work', {token}, 'not done')")
+    later = psql("SELECT outcome, attempt, token FROM hapax_claim('work')").split("|")
+    expect(later[:2], ["acquired", "2"])
+    if int(later[2]) <= int(token):
+        raise AssertionError("the token did not rise")
+
+
+@case
+def without_lease_a_claim_lives_in_its_transaction():
+    expect(psql("BEGIN; SELECT outcome FROM hapax_claim('tx'); ROLLBACK; SELECT count(*) FROM hapax_record "
+                "WHERE key = 'tx'"), "acquired\n0")
+    # The same attempt again is the same claim; another one takes over what was committed without an end.
+    psql("SELECT outcome FROM hapax_claim('tx')")
+    expect(psql("SELECT outcome, attempt FROM hapax_claim('tx')"), "acquired|2")
+
+
+@case
+def another_payload_is_a_mismatch():
+    psql("SELECT hapax_check('paid', sha256('a'))")
+    expect(psql("SELECT hapax_check('paid', sha256('b'))"), "mismatch")
+    expect(psql("SELECT outcome, body IS NULL FROM hapax_claim('paid', sha256('b'))"), "mismatch|t")
+
+
+@case
+def a_duplicate_raises_when_asked_to():
+    psql("CREATE TABLE trade (key text)")
+    once = "BEGIN; SELECT hapax_check('once', p_raise => true); INSERT INTO trade VALUES ('once'); COMMIT;"
+    psql(once)
+    fails(once, "HX002", "replay")
+    expect(psql("SELECT count(*) FROM trade"), "1")
+
+
+@case
+def many_keys_at_once():
+    expect(psql("SELECT count(*) FROM hapax_check_all(ARRAY['m1', 'm2', 'm3', 'm2'])"), "3")
+    expect(psql("SELECT * FROM hapax_check_all(ARRAY['m3', 'm4'])"), "m4")
+    psql("SELECT hapax_release('m5', token, 'failed') FROM hapax_claim('m5')")
+    expect(psql("SELECT * FROM hapax_check_all(ARRAY['m4', 'm5'])"), "m5")
+
+
+@case
+def bad_input_is_refused():
+    fails("SELECT hapax_claim('')", "HX004", "1 to 1,024 bytes")
+    fails("SELECT hapax_claim(NULL)", "HX004", "1 to 1,024 bytes")
+    fails("SELECT hapax_claim(repeat('x', 1025))", "HX004")
+    fails("SELECT hapax_claim('k', p_group => repeat('x', 129))", "HX004", "1 to 128")
+    fails("SELECT hapax_claim('k', 'short')", "HX004", "SHA-256")
+    fails("SELECT hapax_claim('k', p_ttl => '0 s')", "HX004", "time to live")
+    fails("SELECT hapax_claim('k', p_lease => '8 days')", "HX004", "7 days")
+    fails("SELECT hapax_claim('k', p_on_lapse => 'hope')", "HX004", "retry")
+    fails("SELECT hapax_complete('k', 1, p_class => 'fine')", "HX004", "definitive")
+    fails("SELECT hapax_complete('k', NULL)", "HX006")
+    expect(psql("SELECT count(*) FROM hapax_record WHERE key = 'k'"), "0")
+
+
+@case
+def the_owner_sees_one_tenant_at_a_time():
+    """B12: FORCE, so that the owner's own mistakes are bounded too."""
+    psql("CREATE ROLE ledger LOGIN; CREATE SCHEMA owned AUTHORIZATION ledger;")
+    url = URL.replace("user=postgres", "user=ledger") + "&schema=owned"
+    hapax("store", "migrate", url)
+    hapax("check", "k", "--scope", "acme/g", "--store", url)
+    hapax("check", "k", "--scope", "evil/g", "--store", url)
+    count = "SET search_path = owned; SET ROLE ledger; {} SELECT count(*) FROM hapax_record"
+    expect(psql(count.format("")), "0")
+    expect(psql(count.format("SET hapax.tenant = 'acme';")), "1")
+    expect(psql(count.format("SET hapax.tenant = '*';")), "2")
+    fails("SET search_path = owned; SET ROLE ledger; SELECT hapax_claim('k')", "HX005", "SET hapax.tenant")
+    fails("SET search_path = owned; SET ROLE ledger; SET hapax.tenant = 'acme'; "
+          "SELECT hapax_claim('x', p_tenant => 'evil')", "42501")
+    expect(psql("SELECT count(*) FROM owned.hapax_record"), "2")
+
+
+@case
+def the_example_in_sql():
+    script = pathlib.Path(EXAMPLES, "consume_postgres.sql").read_text(encoding="utf-8")
+    expect(psql(script), "charged: receipt 4711")
+    expect(psql(script), "replay: receipt 4711")
+    expect(psql("SELECT count(*) FROM payment"), "1")
+
+
+@case
+def the_example_in_node():
+    if not PROOF:
+        raise Skip("only with HAPAX_PROOF=1")
+    if not shutil.which("npm"):
+        raise Skip("npm is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(os.path.join(EXAMPLES, "consume_postgres.mjs"), folder)
+        done = subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "pg@8"], cwd=folder, timeout=120,
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Skip("the npm registry was not reached")
+        command = ["node", "consume_postgres.mjs", "postgres:///postgres", "order-18"]
+        runs = [subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+        outputs = sorted(run.communicate(timeout=60)[0] for run in runs)
+    expect(outputs, ['acquired {"receipt":4711}\n'] + ['replay {"receipt":4711}\n'] * 3)
+    expect(psql("SELECT count(*) FROM payment WHERE order_id = 'order-18'"), "1")
+
+
+def main():
+    failed = 0
+    print(f"1..{len(CASES)}")
+    for number, function in enumerate(CASES, 1):
+        try:
+            function()
+            print(f"ok {number} - {function.__name__}")
+        except Skip as skip:
+            print(f"ok {number} - {function.__name__} # SKIP {skip}")
+        except Exception as error:
+            failed += 1
+            print(f"not ok {number} - {function.__name__}")
+            print("# " + str(error).replace("\n", "\n# "))
+        sys.stdout.flush()
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
