@@ -203,13 +203,12 @@ static void put(struct text *text, const struct hx_log_field *field, enum hx_log
 
 size_t hx_log_line_format(const struct hx_log_line *line, char out[HX_LOG_LINE_MAX])
 {
-	struct text text = {
-		.buf = {.data = (unsigned char *)out,
-	                .capacity = HX_LOG_LINE_MAX,
-	                .size_max = HX_LOG_LINE_MAX - TAIL_SIZE},
-		.format = line->format};
+	struct text text = {.format = line->format};
 	char time[32];
 
+	/* The caller's memory, which never grows: there is no room beyond capacity. */
+	text.buf.data = (unsigned char *)out;
+	text.buf.capacity = text.buf.size_max = HX_LOG_LINE_MAX - TAIL_SIZE;
 	if (line->has_priority)
 		(void)hx_buf_printf(&text.buf, "<%c>", priority(line->level));
 	hx_clock_format_utc(line->wall_ms, time);
@@ -220,7 +219,7 @@ size_t hx_log_line_format(const struct hx_log_line *line, char out[HX_LOG_LINE_M
 		if (line->fields[i].name != NULL)
 			put(&text, &line->fields[i], line->keys);
 	}
-	text.buf.size_max = HX_LOG_LINE_MAX;
+	text.buf.capacity = text.buf.size_max = HX_LOG_LINE_MAX;
 	if (text.is_cut)
 		put_field(&text, "cut", HX_BYTES_LIT("true"), false);
 	if (line->suppressed > 0)
