@@ -2,8 +2,10 @@
 
 import json
 import re
+import shutil
+import subprocess
 
-from harness import ROOT, expect, expect_in, expect_match
+from harness import ROOT, Skip, expect, expect_in, expect_match
 
 MANUAL = (ROOT / "hapax.yaml").read_text(encoding="utf-8")
 
@@ -184,3 +186,31 @@ def test_usage(cli):
     cli.run("config", "dump", "--set", "listen.x=1", code=64).says("there is no setting 'listen.x'")
     cli.run("config", "dump", "--set", "gateway.routes=1", code=64).says("there is no setting")
     cli.run("config", "dump", "--set", "listen=1", code=64).says("there is no setting")
+
+
+def test_the_page_of_the_manual_has_every_setting(cli):
+    page = (ROOT / "man/hapax.yaml.5").read_text(encoding="utf-8").replace("\\-", "-")
+    for path, setting in settings(cli.run("config", "schema").json):
+        section, _, name = path.replace("[]", "").rpartition(".")
+        if "properties" in setting or "properties" in setting.get("items", {}):
+            expect_in(f".SS {path}" if section != "scopes" else ".SS defaults.types", page)
+            continue
+        # What defaults and scopes have in common stands once.
+        section = "defaults.types" if section == "scopes.types" else section
+        section = "defaults" if section == "scopes" and name != "scope" else section
+        block = page.split(f".SS {section or 'At the top'}\n")[1].split("\n.S")[0]
+        default = setting.get("default", [] if "array" in setting.get("type", "") else None)
+        text = "empty" if default == "" else json.dumps(default).strip('"')
+        expect_in(f".B {name}\\fR" + ("" if default is None else f" ({text})") + "\n", block, path)
+
+
+def test_the_page_is_well_formed(cli):
+    if shutil.which("groff") is None:
+        raise Skip("groff is not installed")
+    done = subprocess.run(
+        ["groff", "-man", "-t", "-ww", "-z", str(ROOT / "man/hapax.yaml.5")],
+        capture_output=True,
+        check=True,
+        env=cli.env(),
+    )
+    expect(done.stderr, b"")
