@@ -184,7 +184,7 @@ static void log_free(struct hx_log *log)
 	hx_free(log);
 }
 
-enum hapax_status hx_log_open(
+enum hapax_status hx_log_new(
 	int file, const struct hx_log_options *options, struct hx_log **ret_log,
 	struct hapax_error *err)
 {
