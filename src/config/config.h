@@ -197,7 +197,8 @@ struct hx_config_log {
 	enum hx_config_log_format format;
 	int level;
 	int keys;
-	uint64_t rate; /* lines a second of one kind; 0: no limit */
+	uint64_t rate;              /* lines a second of one kind; 0: no limit */
+	uint64_t duplicate_percent; /* duplicate_watch.h; 0: never */
 };
 
 struct hx_config_metrics {

@@ -588,6 +588,13 @@ static const struct hx_setting log_settings[] = {
          .fallback = "20",
          .max = MANY,
          .doc = "lines a second of one kind; the rest is counted"},
+	{.name = "duplicate_percent",
+         .type = HX_SETTING_COUNT,
+         .flags = HX_SETTING_NONE_IS_0,
+         AT(duplicate_percent),
+         .fallback = "20",
+         .max = 100,
+         .doc = "a scope with more duplicates in a minute gets a warning"},
 	{.name = NULL},
 };
 #undef AT
