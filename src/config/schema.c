@@ -4,6 +4,7 @@
  */
 #include "config/schema.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -55,7 +56,7 @@ static const struct hx_section listen_section = {
 static const struct hx_setting store_settings[] = {
 	{.name = "url",
          .type = HX_SETTING_TEXT,
-         .flags = HX_SETTING_RESTART,
+         .flags = HX_SETTING_RESTART | HX_SETTING_SECRET,
          AT(url),
          .fallback = "",
          .max = TEXT_MAX,
@@ -750,9 +751,10 @@ void hx_setting_variable(const char *path, char name[HX_SETTING_PATH_SIZE])
 
 	memcpy(name, prefix, used);
 	for (; *path != '\0' && used < HX_SETTING_PATH_SIZE - 1; path++) {
-		char c = *path;
-
-		name[used++] = c == '.' ? '_' : (c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c);
+		if (*path == '.')
+			name[used++] = '_';
+		else
+			name[used++] = (char)toupper((unsigned char)*path);
 	}
 	name[used] = '\0';
 }
