@@ -16,7 +16,6 @@ static const char *const evicts[] = {"none", "lru", NULL};
 static const char *const syncs[] = {"always", "unsafe-interval", NULL};
 static const char *const on_lapses[] = {"retry", "park", NULL};
 static const char *const on_mismatches[] = {"reject", "duplicate", NULL};
-static const char *const on_store_failures[] = {"refuse", "continue", NULL};
 static const char *const on_missings[] = {"reject", "pass", "content", NULL};
 static const char *const canonicals[] = {"lossless", "python", NULL};
 static const char *const fingerprints[] = {"data", "none", NULL};
@@ -377,12 +376,6 @@ static const struct hx_setting default_settings[] = {
          .fallback = "reject",
          .choices = on_mismatches,
          .doc = "the same key with another payload"},
-	{.name = "on_store_failure",
-         .type = HX_SETTING_CHOICE,
-         AT(on_store_failure),
-         .fallback = "continue",
-         .choices = on_store_failures,
-         .doc = "while the store cannot be asked: let events through, or refuse them"},
 	{.name = "on_missing",
          .type = HX_SETTING_CHOICE,
          AT(on_missing),
