@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/report.h"
-#include "cli/suggest.h"
+#include "base/suggest.h"
 
 const struct command *const hx_commands[] = {
 	&hx_cmd_run,        &hx_cmd_claim,   &hx_cmd_renew,   &hx_cmd_complete,
@@ -16,6 +16,9 @@ const struct command *const hx_commands[] = {
 	&hx_cmd_lookup,     &hx_cmd_explain, &hx_cmd_forget,  &hx_cmd_keys,
 	&hx_cmd_stats,      &hx_cmd_gc,      &hx_cmd_store,   &hx_cmd_fsck,
 	&hx_cmd_journal,    &hx_cmd_key,     &hx_cmd_uuid7,   &hx_cmd_backtest,
+#if HX_HAVE_DAEMON
+	&hx_cmd_config,
+#endif
 	&hx_cmd_completion, &hx_cmd_help,    &hx_cmd_version, NULL,
 };
 
