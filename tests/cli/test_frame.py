@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 
-from harness import COMMANDS, MAKERS, OPERANDS, ROOT, STORE_COMMANDS, Skip, expect, expect_in, expect_match
+from harness import COMMANDS, DAEMONS, MAKERS, OPERANDS, ROOT, STORE_COMMANDS, Skip, expect, expect_in, expect_match
 
 
 def test_without_a_command_shows_help_as_an_error(cli):
@@ -60,7 +60,8 @@ def test_every_example_runs(cli):
         for line in lines:
             expect_in(f"hapax {command}", line)
             cli.run("check", "order-17", code=None)
-            result = cli.shell(line)
+            ending = "timeout --preserve-status 0.3 " if command in DAEMONS else ""
+            result = cli.shell(ending + line)
             if result.code not in statuses(cli, command) - {64, 69, 74, 125}:
                 raise AssertionError(f"{line}: exit {result.code}, {result.err}")
 
