@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config.h - what the daemon was told to do, read once and never changed.
+ *
+ * A setting comes from the first of: an option of the command line, the environment
+ * (HAPAX_LISTEN_GATEWAY, IDEMPOTENCY_TTL), the files, the default. Files are YAML:
+ * the one that was named, then conf.d/NAME.yaml beside it in the order of the names;
+ * of a setting that several have the last one counts, routes and scopes add up. What
+ * can be set, with type, range, default and meaning, is one table (schema.h), from
+ * which the reader, `hapax config dump` and `hapax config schema` are made.
+ *
+ * A config is whole or it is not there: what is unknown, twice or out of range is
+ * refused with its place, and a reload that fails leaves the old one in force.
+ *
+ *	struct hx_config_source source = {.path = "hapax.yaml", .variable = getenv_fn};
+ *
+ *	if (hx_config_load(&source, &config, faults, &err) != HAPAX_OK)
+ *		return refuse(err.message);          "hapax.yaml:3:5: unknown key 'tll' ..."
+ *	route = hx_config_route_find(config, path, type, source_attribute);
+ *	scope = hx_config_scope_find(config, tenant, group);
+ *
+ * Threads: a config is immutable, and any number of threads may read it; keep and
+ * release from any thread. Everything that it points at lives as long as it does.
+ */
+#ifndef HX_CONFIG_H
+#define HX_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hapax/bytes.h>
+#include <hapax/error.h>
+#include <hapax/key.h>
+#include <hapax/processor.h>
+#include <hapax/record.h>
+#include <hapax/store.h>
+
+#include "base/thread.h"
+#include "net/address.h"
+
+struct hx_io;
+
+/* What happens to a delivery while the store cannot be asked. */
+enum hx_on_store_failure {
+	HX_ON_STORE_FAILURE_REFUSE = 0,   /* it is refused; the sender comes again */
+	HX_ON_STORE_FAILURE_CONTINUE = 1, /* it runs, is counted and written into the journal */
+};
+
+/* Where a door listens. */
+struct hx_config_door {
+	bool is_off;
+	struct hx_endpoint endpoint;
+	const char *text; /* as it was written */
+};
+
+struct hx_config_listen {
+	struct hx_config_door gateway;
+	struct hx_config_door admin;
+};
+
+enum hx_config_sync {
+	HX_CONFIG_SYNC_ALWAYS = 0,
+	HX_CONFIG_SYNC_UNSAFE_INTERVAL = 1,
+};
+
+struct hx_config_store {
+	const char *url;    /* never empty */
+	bool is_default;    /* nobody named it: its folder may have to be made */
+	uint64_t max_bytes; /* 0: no limit, as the next one */
+	uint64_t max_keys;
+	uint64_t max_result;
+	uint64_t parked_max;
+	uint64_t segment_bytes;
+	enum hapax_evict evict;
+	enum hx_config_sync sync;
+	int64_t unsafe_interval_ms; /* counts only with sync UNSAFE_INTERVAL */
+	int64_t max_clock_step_ms;
+	int64_t timeout_ms;
+	int64_t cleanup_interval_ms;
+};
+
+/* Where requests go, and how connections to it are kept. */
+struct hx_config_upstream {
+	const char *url; /* of routes that name none; "": there is none */
+	int64_t connect_timeout_ms;
+	int64_t idle_timeout_ms;  /* a pooled connection that nobody uses is closed */
+	uint64_t max_connections; /* to one upstream, by all loops together; 0: no limit */
+	uint64_t max_idle;        /* of them, kept open by each loop while idle */
+};
+
+/* Limits of every HTTP door. Sizes in bytes; a count of 0 is no limit. */
+struct hx_config_http {
+	uint64_t max_connections;             /* of all doors together */
+	uint64_t max_connections_per_address; /* of the peer */
+	uint64_t max_requests_per_tenant;     /* in progress at a time */
+	uint64_t max_line;                    /* the request line */
+	uint64_t max_head;                    /* the request line and all fields */
+	uint64_t max_fields;
+	uint64_t max_body;
+	uint64_t max_body_memory; /* of a body above this the rest goes to a temporary file */
+	uint64_t max_batch;       /* events in one request */
+	int64_t head_timeout_ms;  /* from the first byte to the end of the head */
+	int64_t body_timeout_ms;  /* without any byte of the body */
+	int64_t send_timeout_ms;  /* without any byte of the reply taken */
+	int64_t idle_timeout_ms;  /* of a connection between two requests */
+};
+
+/* How long keys of a type of events are kept; the first row that matches counts. */
+struct hx_config_type {
+	const char *type; /* exact, or a prefix that ends with '*' */
+	int64_t ttl_ms;
+};
+
+/* Settings of a scope, complete: what was not given is from `defaults`. */
+struct hx_config_scope {
+	const char *tenant; /* "*": any */
+	const char *group;
+	bool enabled;   /* false: everything runs, nothing is asked or kept (D7) */
+	int64_t ttl_ms; /* or HAPAX_TTL_FOREVER */
+	int64_t lease_ms;
+	int64_t max_run_ms; /* of HTTP doors: how long an upstream may take */
+	int64_t wait_ms;
+	enum hapax_on_lapse on_lapse;
+	enum hapax_on_mismatch on_mismatch;
+	enum hx_on_store_failure on_store_failure;
+	enum hapax_on_missing on_missing;
+	const struct hx_config_type *types;
+	size_t type_count;
+};
+
+/* An upstream's URL, taken apart. */
+struct hx_config_target {
+	bool is_tls;
+	struct hx_endpoint endpoint; /* with the scheme's port if none was given */
+	const char *authority;       /* for Host */
+	const char *path;            /* prepended to paths; "" or "/base", never ends with '/' */
+};
+
+enum hx_config_fingerprint {
+	HX_CONFIG_FINGERPRINT_DATA = 0, /* SHA-256 of the data */
+	HX_CONFIG_FINGERPRINT_NONE = 1, /* a changed payload is not noticed */
+};
+
+/* What the gateway does with events of some kind. The first route that matches counts. */
+struct hx_config_route {
+	const char *name;         /* for metrics and logs; unique */
+	const char *path;         /* prefix, by whole segments; begins with '/' */
+	const char *const *types; /* exact, or a prefix that ends with '*'; none: every type */
+	size_t type_count;
+	const char *const *sources; /* the same of the event's source */
+	size_t source_count;
+	const char *upstream; /* URL; that of `upstream` if it has none of its own */
+	struct hx_config_target target;
+	const char *key; /* the strategy's text */
+	const char *const *include;
+	size_t include_count;
+	const char *const *exclude;
+	size_t exclude_count;
+	enum hapax_canonical canonical;
+	enum hx_config_fingerprint fingerprint;
+	const char *tenant;      /* "": "default", as group */
+	const char *tenant_from; /* "": not from the event, as group_from */
+	const char *group;
+	const char *group_from;
+	/* Made of the above and of the scope's on_missing; thread-safe. */
+	const struct hapax_key_strategy *strategy;
+	/* The scope of every event of the route, or NULL: it comes from the event. */
+	const struct hx_config_scope *scope;
+};
+
+/* The answer to the OPTIONS handshake of the webhook specification. */
+struct hx_config_webhook {
+	const char *const *allowed_origins; /* "*": any; none: no consent is given */
+	size_t allowed_origin_count;
+	uint64_t allowed_rate; /* requests a minute; 0: "*" */
+};
+
+struct hx_config_gateway {
+	struct hx_config_webhook webhook;
+	const struct hx_config_route *routes; /* with `upstream.url` and no routes: one for "/" */
+	size_t route_count;
+};
+
+enum hx_config_log_format {
+	HX_CONFIG_LOG_AUTO = 0, /* logfmt on a terminal, else JSON */
+	HX_CONFIG_LOG_JSON = 1,
+	HX_CONFIG_LOG_LOGFMT = 2,
+};
+
+/* In the order of enum hx_log_level and enum hx_log_keys (observe/log.h). */
+struct hx_config_log {
+	enum hx_config_log_format format;
+	int level;
+	int keys;
+	uint64_t rate; /* lines a second of one kind; 0: no limit */
+};
+
+struct hx_config_metrics {
+	bool aliases;        /* the documents' own names, too */
+	uint64_t max_scopes; /* with a label of their own; the rest is "other" */
+	uint64_t max_event_types;
+};
+
+struct hx_config_drain {
+	int64_t delay_ms;   /* not ready any more, but still serving */
+	int64_t timeout_ms; /* then requests in progress are given up */
+};
+
+/* Lists end in order of the files; see each struct. */
+struct hx_config {
+	bool enabled;   /* false: every scope is as if it were not enabled */
+	uint64_t loops; /* 0: one for each processor */
+	struct hx_config_listen listen;
+	struct hx_config_store store;
+	struct hx_config_upstream upstream;
+	struct hx_config_http http;
+	struct hx_config_scope defaults;
+	const struct hx_config_scope *scopes;
+	size_t scope_count;
+	struct hx_config_gateway gateway;
+	struct hx_config_log log;
+	struct hx_config_metrics metrics;
+	struct hx_config_drain drain;
+};
+
+/* An option of the command line that stands for a setting. */
+struct hx_config_option {
+	const char *setting; /* "listen.gateway" */
+	const char *value;
+	const char *name; /* as the user knows it, for messages: "--gateway" */
+};
+
+/* The value of a variable, or NULL. */
+typedef const char *hx_config_variable_fn(const char *name);
+
+/* Where settings come from. A struct of zeros: from nowhere, all are defaults. */
+struct hx_config_source {
+	const char *path;                /* NULL: no file; conf.d is looked for beside it */
+	const struct hx_io *io;          /* NULL: the system's */
+	hx_config_variable_fn *variable; /* NULL: no environment; an empty one is absent */
+	const struct hx_config_option *options;
+	size_t option_count;
+};
+
+/*
+ * Read, check and complete a config. INVALID: something is wrong with it; err has the
+ * first fault, and faults, unless NULL, one line for each as far as they fit, as
+ * "FILE:LINE:COLUMN: TEXT". UNAVAILABLE: a file could not be read. Blocks on files.
+ *
+ * Owned: *ret_config, by the caller, who releases it.
+ */
+enum hapax_status hx_config_load(
+	const struct hx_config_source *source, struct hx_config **ret_config,
+	struct hapax_buf *faults, struct hapax_error *err);
+
+/* One more owner. Returns config. */
+struct hx_config *hx_config_keep(struct hx_config *config);
+
+/* One owner less; the last one frees it. NULL is allowed. */
+void hx_config_release(struct hx_config *config);
+
+/*
+ * Which file to read when none is named: the first that exists of
+ * $CONFIGURATION_DIRECTORY, $XDG_CONFIG_HOME/hapax (~/.config/hapax) and /etc/hapax, in
+ * each hapax.yaml. False: there is none. path has HX_CONFIG_PATH_SIZE bytes.
+ */
+enum { HX_CONFIG_PATH_SIZE = 4096 };
+bool hx_config_find(
+	const struct hx_io *io, hx_config_variable_fn *variable, char path[HX_CONFIG_PATH_SIZE]);
+
+/* The first route that matches, or NULL. path is that of the request, without its query. */
+const struct hx_config_route *hx_config_route_find(
+	const struct hx_config *config, struct hapax_bytes path, struct hapax_bytes type,
+	struct hapax_bytes source);
+
+/* The settings of a scope: the first row whose names match, else `defaults`. Never NULL. */
+const struct hx_config_scope *hx_config_scope_find(
+	const struct hx_config *config, struct hapax_bytes tenant, struct hapax_bytes group);
+
+/* How long keys of events of this type are kept there. */
+int64_t hx_config_ttl_ms(const struct hx_config_scope *scope, struct hapax_bytes type);
+
+/* What the processor needs to know for an event of this type; max_result is the store's. */
+void hx_config_run_options(
+	const struct hx_config *config, const struct hx_config_scope *scope,
+	struct hapax_bytes type, struct hapax_run_options *ret_options);
+
+/* What hapax_store_open() needs to know. */
+void hx_config_store_options(
+	const struct hx_config *config, struct hapax_store_options *ret_options);
+
+/*
+ * Whether a and b differ in what only a restart changes (doors, store, loops). setting,
+ * unless NULL, is then the first one: "listen.gateway".
+ */
+bool hx_config_needs_restart(
+	const struct hx_config *a, const struct hx_config *b, const char **ret_setting);
+
+/*
+ * The config that is in force. Each loop keeps one of its own and asks
+ * hx_config_current_is() now and then, which costs a load; runs that have begun keep the
+ * one that they began with.
+ */
+struct hx_config_current {
+	struct hx_lock lock;
+	_Atomic(struct hx_config *) config;
+};
+
+/* Takes over the caller's ownership of config. */
+void hx_config_current_init(struct hx_config_current *current, struct hx_config *config);
+void hx_config_current_done(struct hx_config_current *current);
+
+/* Whether config, which the caller keeps, is in force still. */
+static inline bool hx_config_current_is(
+	const struct hx_config_current *current, const struct hx_config *config)
+{
+	return atomic_load_explicit(&current->config, memory_order_relaxed) == config;
+}
+
+/* The one in force, kept for the caller, who releases it. */
+struct hx_config *hx_config_current_keep(struct hx_config_current *current);
+
+/* Put config, whose ownership goes over, in the place of what was in force. */
+void hx_config_current_swap(struct hx_config_current *current, struct hx_config *config);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * metrics.h - what happened, counted by those who did it, added up when somebody asks.
+ *
+ * Every loop, and every other thread that counts, has cells of its own: to count is a
+ * plain load and store in memory that nobody else writes. A scrape adds up the cells of
+ * all. Families, their labels and buckets are the data of family.c.
+ *
+ * Labels are bounded. Some have a fixed set of values (door, decision, reason). Others
+ * (scope, event type, route) are numbered as they are met, up to a limit; all that come
+ * after it are number 0, "other". Numbers are those of the whole process:
+ *
+ *	uint32_t scope = hx_metrics_scope(cells, tenant, group);
+ *
+ *	hx_metrics_decision(cells, HX_DOOR_GATEWAY, scope, HAPAX_DECISION_REPLAY);
+ *	hx_metrics_observe_ns(cells, HX_METRIC_CHECK_DURATION, 0, HX_DOOR_GATEWAY, took_ns);
+ *
+ * Counting never fails: without memory for a new label's cells it is not counted, which
+ * hapax_metrics_lost_total tells.
+ *
+ * Threads: struct hx_metrics any; struct hx_cells its own thread only.
+ */
+#ifndef HX_METRICS_H
+#define HX_METRICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hapax/bytes.h>
+#include <hapax/error.h>
+#include <hapax/processor.h>
+#include <hapax/store.h>
+
+#include "wire/promtext.h"
+
+struct hx_io;
+struct hx_metrics;
+struct hx_cells;
+
+/* Label door. */
+enum hx_door {
+	HX_DOOR_GATEWAY,
+	HX_DOOR_ADMIN,
+	HX_DOOR_COUNT,
+};
+
+/* Label reason of HX_METRIC_CHECK_ERRORS: what the store said instead of an answer. */
+enum hx_check_error {
+	HX_CHECK_ERROR_CHECK_FAILED, /* not reached: nothing was done */
+	HX_CHECK_ERROR_UNCERTAIN,
+	HX_CHECK_ERROR_LIMIT,
+	HX_CHECK_ERROR_OTHER,
+	HX_CHECK_ERROR_COUNT,
+};
+
+/* Which reason a status other than HAPAX_OK is. */
+enum hx_check_error hx_check_error_of(enum hapax_status status);
+
+/* Label reason of HX_METRIC_UNPROTECTED: what ran without a claim. */
+enum hx_unprotected {
+	HX_UNPROTECTED_STORE_FAILURE, /* on_store_failure is continue (A6) */
+	HX_UNPROTECTED_NO_KEY,        /* on_missing is pass (E21) */
+	HX_UNPROTECTED_DISABLED,      /* enabled is false (D7) */
+	HX_UNPROTECTED_COUNT,
+};
+
+/* Label outcome of HX_METRIC_RUNS: enum hapax_run_outcome, or never stored. */
+enum { HX_RUN_UNSTORED = HAPAX_RUN_AMBIGUOUS + 1, HX_RUN_COUNT };
+
+/* Label reason of HX_METRIC_REFUSED: connections and requests that a limit turned away. */
+enum hx_refused {
+	HX_REFUSED_CONNECTIONS,
+	HX_REFUSED_ADDRESS,
+	HX_REFUSED_TENANT,
+	HX_REFUSED_HEAD_TIMEOUT,
+	HX_REFUSED_BODY_TIMEOUT,
+	HX_REFUSED_SEND_TIMEOUT,
+	HX_REFUSED_DRAINING,
+	HX_REFUSED_COUNT,
+};
+
+/*
+ * Counters, gauges and histograms that are counted here. "by" is what the argument
+ * numbered means, "of" what the argument fixed means; 0 where there is none.
+ */
+enum hx_metric {
+	HX_METRIC_DECISIONS,      /* counter by scope; see hx_metrics_decision() */
+	HX_METRIC_DUPLICATES,     /* counter by event type: skipped (A9) */
+	HX_METRIC_CHECK_DURATION, /* histogram of enum hx_door: from question to answer */
+	HX_METRIC_CHECK_ERRORS,   /* counter of enum hx_check_error */
+	HX_METRIC_UNPROTECTED,    /* counter by scope of enum hx_unprotected */
+	HX_METRIC_UNVERIFIED,     /* counter by scope: nothing to compare the payload with */
+	HX_METRIC_RUNS,           /* counter by scope of enum hapax_run_outcome, HX_RUN_UNSTORED */
+	HX_METRIC_OPERATIONS,     /* counter of enum hapax_op_type, claim to expire */
+	HX_METRIC_KEY_DURATION,   /* histogram: to make a key */
+	HX_METRIC_KEY_TTL,        /* histogram: of keys that were claimed */
+	HX_METRIC_UPSTREAM_DURATION, /* histogram by route: until the whole reply is there */
+	HX_METRIC_UPSTREAM_FAILURES, /* counter by route of hx_metrics_code() */
+	HX_METRIC_INVALID_EVENTS,    /* counter of enum hx_door: refused before any claim */
+	HX_METRIC_REQUESTS,          /* counter of hx_metrics_request(): door and code */
+	HX_METRIC_REQUEST_DURATION,  /* histogram of enum hx_door */
+	HX_METRIC_CONNECTIONS,       /* gauge of enum hx_door: open now */
+	HX_METRIC_REFUSED,           /* counter of enum hx_refused */
+	HX_METRIC_IN_PROGRESS,       /* gauge of enum hx_door: requests now */
+	HX_METRIC_COUNT,
+};
+
+/* Zero means the default in every field. */
+struct hx_metrics_options {
+	size_t writers;      /* 1; how many struct hx_cells there are */
+	uint64_t scopes_max; /* 1,000 */
+	uint64_t types_max;  /* 100 */
+	uint64_t routes_max; /* 1,000 */
+	bool no_aliases;     /* leave the documents' own names out */
+};
+
+/* Owned: *ret_metrics, by the caller. */
+enum hapax_status hx_metrics_new(
+	const struct hx_metrics_options *options, struct hx_metrics **ret_metrics,
+	struct hapax_error *err);
+
+/* No cells may be in use. NULL is allowed. */
+void hx_metrics_free(struct hx_metrics *metrics);
+
+/* The cells of one writer, below options.writers. Borrowed. */
+struct hx_cells *hx_metrics_cells(struct hx_metrics *metrics, size_t writer);
+
+/* The number of a label's value; 0: other. The same for all writers, and for ever. */
+uint32_t hx_metrics_scope(
+	struct hx_cells *cells, struct hapax_bytes tenant, struct hapax_bytes group);
+uint32_t hx_metrics_type(struct hx_cells *cells, struct hapax_bytes type);
+uint32_t hx_metrics_route(struct hx_cells *cells, const char *name);
+
+/* Where the status code of an upstream's reply is counted, 0: there was none. */
+unsigned hx_metrics_code(unsigned status);
+
+/* Where a request is counted that was answered with this status. */
+unsigned hx_metrics_request(enum hx_door door, unsigned status);
+
+/* Count: of a gauge up or down, of a counter up only. */
+void hx_metrics_add(
+	struct hx_cells *cells, enum hx_metric metric, uint32_t numbered, unsigned fixed,
+	int64_t amount);
+
+/* A door decided: decisions beyond FENCED are not counted here. */
+void hx_metrics_decision(
+	struct hx_cells *cells, enum hx_door door, uint32_t scope, enum hapax_decision decision);
+
+/* A histogram: one observation in nanoseconds; of KEY_TTL, HAPAX_TTL_FOREVER is +Inf. */
+void hx_metrics_observe_ns(
+	struct hx_cells *cells, enum hx_metric metric, uint32_t numbered, unsigned fixed,
+	int64_t value_ns);
+
+/* What is known elsewhere and asked for at a scrape. Zero and NULL: left out. */
+struct hx_metrics_facts {
+	const char *version;
+	const char *revision;
+	const char *store;               /* hapax_store_name() */
+	const struct hapax_stats *stats; /* of the store, not too old */
+	const struct hapax_processor_stats *processor;
+	uint64_t cleanups; /* sweeps, how long they took, and how many failed */
+	double cleanup_seconds;
+	uint64_t cleanup_errors;
+	uint64_t reloads; /* of the configuration */
+	uint64_t reload_failures;
+	int64_t reloaded_ms;     /* the last that worked; since 1970 */
+	uint64_t log_suppressed; /* hx_log_suppressed() */
+	uint64_t log_lost;
+	bool is_ready;
+	const struct hx_io *process_io; /* to read /proc/self for process_*; NULL: leave it out */
+	int64_t now_ms;                 /* since 1970, for process_start_time_seconds */
+};
+
+/*
+ * Append everything that is known to out. LIMIT or NO_MEMORY: out is as it was.
+ * INVALID is a fault of family.c. Blocks on /proc only.
+ */
+enum hapax_status hx_metrics_render(
+	struct hx_metrics *metrics, const struct hx_metrics_facts *facts,
+	enum hx_promtext_format format, struct hapax_buf *out, struct hapax_error *err);
+
+/* The sum over all writers of a counter or gauge. For tests and health. */
+int64_t hx_metrics_sum(
+	struct hx_metrics *metrics, enum hx_metric metric, uint32_t numbered, unsigned fixed);
+
+#endif
