@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/report.h"
-#include "cli/suggest.h"
+#include "base/suggest.h"
 
 static const struct {
 	const char *name;

@@ -13,7 +13,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/report.h"
-#include "cli/suggest.h"
+#include "base/suggest.h"
 
 static const struct hx_option no_options[] = {{.name = NULL}};
 

@@ -37,6 +37,7 @@
 #include <hapax/store.h>
 
 #include "base/thread.h"
+#include "config/fault.h"
 #include "net/address.h"
 
 struct hx_io;
@@ -114,6 +115,7 @@ struct hx_config_type {
 
 /* Settings of a scope, complete: what was not given is from `defaults`. */
 struct hx_config_scope {
+	const char *scope;  /* as it was written: "acme/payments" */
 	const char *tenant; /* "*": any */
 	const char *group;
 	bool enabled;   /* false: everything runs, nothing is asked or kept (D7) */
@@ -127,6 +129,7 @@ struct hx_config_scope {
 	enum hapax_on_missing on_missing;
 	const struct hx_config_type *types;
 	size_t type_count;
+	struct hx_place place; /* where it is written; of `defaults` nowhere */
 };
 
 /* An upstream's URL, taken apart. */
@@ -167,6 +170,7 @@ struct hx_config_route {
 	const struct hapax_key_strategy *strategy;
 	/* The scope of every event of the route, or NULL: it comes from the event. */
 	const struct hx_config_scope *scope;
+	struct hx_place place; /* where it is written; line 0: it was made of `upstream` */
 };
 
 /* The answer to the OPTIONS handshake of the webhook specification. */
@@ -254,6 +258,9 @@ enum hapax_status hx_config_load(
 	const struct hx_config_source *source, struct hx_config **ret_config,
 	struct hapax_buf *faults, struct hapax_error *err);
 
+/* Whether there is a setting "listen.gateway" that an option can stand for. */
+bool hx_config_has_setting(const char *setting);
+
 /* One more owner. Returns config. */
 struct hx_config *hx_config_keep(struct hx_config *config);
 
@@ -274,7 +281,10 @@ const struct hx_config_route *hx_config_route_find(
 	const struct hx_config *config, struct hapax_bytes path, struct hapax_bytes type,
 	struct hapax_bytes source);
 
-/* The settings of a scope: the first row whose names match, else `defaults`. Never NULL. */
+/*
+ * The settings of a scope, whose names are not empty: the first row that matches, else
+ * `defaults`. Never NULL.
+ */
 const struct hx_config_scope *hx_config_scope_find(
 	const struct hx_config *config, struct hapax_bytes tenant, struct hapax_bytes group);
 
@@ -291,11 +301,12 @@ void hx_config_store_options(
 	const struct hx_config *config, struct hapax_store_options *ret_options);
 
 /*
- * Whether a and b differ in what only a restart changes (doors, store, loops). setting,
- * unless NULL, is then the first one: "listen.gateway".
+ * Whether a and b differ in what only a restart changes (doors, store, loops). setting is
+ * then the first one: "listen.gateway".
  */
+enum { HX_CONFIG_SETTING_SIZE = 96 };
 bool hx_config_needs_restart(
-	const struct hx_config *a, const struct hx_config *b, const char **ret_setting);
+	const struct hx_config *a, const struct hx_config *b, char setting[HX_CONFIG_SETTING_SIZE]);
 
 /*
  * The config that is in force. Each loop keeps one of its own and asks

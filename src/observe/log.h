@@ -127,7 +127,7 @@ struct hx_log_field {
 	}
 
 /* A log that writes to file, which stays the caller's. Starts the thread that writes. */
-enum hapax_status hx_log_open(
+enum hapax_status hx_log_new(
 	int file, const struct hx_log_options *options, struct hx_log **ret_log,
 	struct hapax_error *err);
 

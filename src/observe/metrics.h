@@ -92,7 +92,7 @@ enum hx_metric {
 	HX_METRIC_UNPROTECTED,    /* counter by scope of enum hx_unprotected */
 	HX_METRIC_UNVERIFIED,     /* counter by scope: nothing to compare the payload with */
 	HX_METRIC_RUNS,           /* counter by scope of enum hapax_run_outcome, HX_RUN_UNSTORED */
-	HX_METRIC_OPERATIONS,     /* counter of enum hapax_op_type, claim to expire */
+	HX_METRIC_OPERATIONS,     /* counter; see hx_metrics_operation() */
 	HX_METRIC_KEY_DURATION,   /* histogram: to make a key */
 	HX_METRIC_KEY_TTL,        /* histogram: of keys that were claimed */
 	HX_METRIC_UPSTREAM_DURATION, /* histogram by route: until the whole reply is there */
@@ -147,6 +147,10 @@ void hx_metrics_add(
 void hx_metrics_decision(
 	struct hx_cells *cells, enum hx_door door, uint32_t scope, enum hapax_decision decision);
 
+/* The store was asked for something, and answered with status. */
+void hx_metrics_operation(
+	struct hx_cells *cells, enum hapax_op_type type, enum hapax_status status);
+
 /* A histogram: one observation in nanoseconds; of KEY_TTL, HAPAX_TTL_FOREVER is +Inf. */
 void hx_metrics_observe_ns(
 	struct hx_cells *cells, enum hx_metric metric, uint32_t numbered, unsigned fixed,
@@ -169,7 +173,6 @@ struct hx_metrics_facts {
 	uint64_t log_lost;
 	bool is_ready;
 	const struct hx_io *process_io; /* to read /proc/self for process_*; NULL: leave it out */
-	int64_t now_ms;                 /* since 1970, for process_start_time_seconds */
 };
 
 /*

@@ -27,7 +27,8 @@ PROGRAM = pathlib.Path(os.environ.get("HAPAX_PROGRAM", ROOT / "build/hapax")).re
 TIMEOUT_SECONDS = 60
 
 COMMANDS = ["run", "claim", "renew", "complete", "release", "park", "resolve", "check", "lookup", "explain", "forget"]
-COMMANDS += ["keys", "stats", "gc", "store", "fsck", "key", "uuid7", "backtest", "demo-upstream", "completion", "help", "version"]
+COMMANDS += ["keys", "stats", "gc", "store", "fsck", "key", "uuid7", "backtest", "config", "demo-upstream"]
+COMMANDS += ["completion", "help", "version"]
 
 # Those that go on until a signal ends them.
 DAEMONS = ["demo-upstream"]

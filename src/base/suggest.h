@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * suggest.h - which of the known words did somebody mean?
+ *
+ * Threads: any.
  */
-#ifndef HX_CLI_SUGGEST_H
-#define HX_CLI_SUGGEST_H
+#ifndef HX_SUGGEST_H
+#define HX_SUGGEST_H
 
 #include <stddef.h>
 

@@ -6,12 +6,12 @@
  * (optimal string alignment): the four slips of a typing hand. A word may be off by
  * one, and by one more for every four letters; beyond that a suggestion is noise.
  */
-#include "cli/suggest.h"
+#include "base/suggest.h"
 
 #include <stdint.h>
 #include <string.h>
 
-/* Longer than every command and option. */
+/* Longer than every command, option and setting. */
 enum { WORD_SIZE_MAX = 32 };
 
 static size_t min_size(size_t a, size_t b)

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bind.c - from trees, variables and options to structs, by the schema.
+ *
+ * A value is read from every place that has it, the weakest first: what is overruled
+ * must be right, too, or it would surprise whoever takes the stronger one away. Settings
+ * are bound in the order of the table and not of the files, so that `defaults` are known
+ * before the first scope.
+ */
+#include "config/bind.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/suggest.h"
+#include "config/value.h"
+
+/* A section that is being bound. */
+struct frame {
+	const struct hx_bind *bind;
+	const struct hx_section *section;
+	void *object;
+	const char *path;                       /* "listen."; "" at the top */
+	const struct hx_yaml_node *const *maps; /* what the files have of it */
+	size_t map_count;
+	const void *defaults; /* for lists that inherit */
+	bool is_item;         /* of a list: neither variables nor options speak of it */
+	bool is_filled;       /* what is not given stays as it is */
+};
+
+static void bind_section(const struct frame *frame);
+
+static void fault_memory(const struct frame *frame, const struct hx_place *place)
+{
+	hx_fault(
+		frame->bind->faults, HAPAX_ERR_NO_MEMORY, place,
+		"there was no memory for all of it");
+}
+
+/* ------------------------------------------------------------------ names */
+
+static void refuse_name(const struct frame *frame, const struct hx_yaml_node *key)
+{
+	const struct hx_setting *setting;
+	struct hx_suggest suggest;
+
+	hx_suggest_init(&suggest, key->text.data);
+	for (size_t i = 0; (setting = hx_section_setting(frame->section, i)) != NULL; i++)
+		hx_suggest_consider(&suggest, setting->name);
+	if (suggest.best != NULL)
+		hx_fault(
+			frame->bind->faults, HAPAX_ERR_INVALID, &key->place,
+			"unknown key '%.64s' (did you mean '%s'?)", (const char *)key->text.data,
+			suggest.best);
+	else
+		hx_fault(
+			frame->bind->faults, HAPAX_ERR_INVALID, &key->place,
+			"unknown key '%.64s' in %s", (const char *)key->text.data,
+			frame->section->name);
+}
+
+static void check_names(const struct frame *frame, const struct hx_yaml_node *map)
+{
+	for (const struct hx_yaml_entry *entry = map->first; entry != NULL; entry = entry->next) {
+		const struct hx_setting *setting;
+		bool is_known = false;
+
+		for (size_t i = 0; (setting = hx_section_setting(frame->section, i)) != NULL; i++) {
+			if (hx_bytes_equal(entry->key->text, hapax_bytes_from_text(setting->name)))
+				is_known = true;
+		}
+		if (!is_known)
+			refuse_name(frame, entry->key);
+	}
+}
+
+/* Whether node is of the kind that the setting takes; false after saying so. */
+static bool check_kind(
+	const struct frame *frame, const struct hx_setting *setting,
+	const struct hx_yaml_node *node, enum hx_yaml_kind kind)
+{
+	char expected[HX_SETTING_WHY_SIZE];
+
+	if (node->kind == kind && !(kind == HX_YAML_SCALAR && hx_yaml_is_null(node)))
+		return true;
+	/* All lines of a map or list may be comments. */
+	if (kind != HX_YAML_SCALAR && hx_yaml_is_null(node))
+		return false;
+	hx_value_describe(setting, expected);
+	hx_fault(
+		frame->bind->faults, HAPAX_ERR_INVALID, &node->place, "'%s' needs %s",
+		setting->name, expected);
+	return false;
+}
+
+/* ------------------------------------------------------------------ single values */
+
+static void read_value(
+	const struct frame *frame, const struct hx_setting *setting, struct hapax_bytes text,
+	const struct hx_place *place, void *object)
+{
+	char why[HX_SETTING_WHY_SIZE] = "";
+	enum hapax_status status = hx_value_read(setting, text, object, frame->bind->arena, why);
+
+	if (status == HAPAX_ERR_NO_MEMORY)
+		fault_memory(frame, place);
+	else if (status != HAPAX_OK)
+		hx_fault(frame->bind->faults, status, place, "%s: %s", setting->name, why);
+}
+
+/* a,b,c: how a list is written in a variable. */
+static void read_texts(
+	const struct frame *frame, const struct hx_setting *setting, const char *value,
+	const struct hx_place *place)
+{
+	unsigned char *object = frame->object;
+	const char **texts;
+	size_t count = value[0] == '\0' ? 0 : 1;
+	size_t index = 0;
+
+	for (const char *at = value; *at != '\0'; at++)
+		count += *at == ',';
+	if (count > (size_t)setting->max) {
+		hx_fault(frame->bind->faults, HAPAX_ERR_LIMIT, place, "there are too many");
+		return;
+	}
+	texts = hx_config_arena_alloc(frame->bind->arena, count + 1, sizeof(*texts));
+	if (texts == NULL) {
+		fault_memory(frame, place);
+		return;
+	}
+	for (; index < count; index++) {
+		size_t size = strcspn(value, ",");
+
+		read_value(frame, setting, hx_bytes(value, size), place, &texts[index]);
+		value += size + 1;
+	}
+	memcpy(object + setting->offset, &texts, sizeof(texts));
+	memcpy(object + setting->count_offset, &count, sizeof(count));
+}
+
+static void read_given(
+	const struct frame *frame, const struct hx_setting *setting, const char *value,
+	const char *name)
+{
+	struct hx_place place = {.name = name};
+
+	if (setting->type == HX_SETTING_TEXTS)
+		read_texts(frame, setting, value, &place);
+	else
+		read_value(frame, setting, hapax_bytes_from_text(value), &place, frame->object);
+}
+
+/* The documents' own name is the weakest, the one that names section and key the strongest. */
+static void read_variables(const struct frame *frame, const struct hx_setting *setting)
+{
+	char path[HX_SETTING_PATH_SIZE];
+	char full[HX_SETTING_PATH_SIZE];
+	const char *names[3] = {setting->document_variable, setting->variable, full};
+
+	if (frame->bind->variable == NULL)
+		return;
+	(void)snprintf(path, sizeof(path), "%s%s", frame->path, setting->name);
+	hx_setting_variable(path, full);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = names[i] == NULL ? NULL : frame->bind->variable(names[i]);
+
+		if (value != NULL && value[0] != '\0')
+			read_given(frame, setting, value, names[i]);
+	}
+}
+
+static void read_options(const struct frame *frame, const struct hx_setting *setting)
+{
+	size_t prefix = strlen(frame->path);
+
+	for (size_t i = 0; i < frame->bind->option_count; i++) {
+		const struct hx_config_option *option = &frame->bind->options[i];
+
+		if (strncmp(option->setting, frame->path, prefix) == 0 &&
+		    strcmp(option->setting + prefix, setting->name) == 0)
+			read_given(frame, setting, option->value, option->name);
+	}
+}
+
+static void bind_value(const struct frame *frame, const struct hx_setting *setting)
+{
+	static const struct hx_place table = {.name = "default"};
+	bool is_given = false;
+
+	if (!frame->is_filled && setting->fallback != NULL)
+		read_value(
+			frame, setting, hapax_bytes_from_text(setting->fallback), &table,
+			frame->object);
+	for (size_t i = 0; i < frame->map_count; i++) {
+		const struct hx_yaml_node *node = hx_yaml_member(frame->maps[i], setting->name);
+
+		if (node == NULL)
+			continue;
+		is_given = true;
+		if (check_kind(frame, setting, node, HX_YAML_SCALAR))
+			read_value(frame, setting, node->text, &node->place, frame->object);
+	}
+	if ((setting->flags & HX_SETTING_REQUIRED) && !is_given)
+		hx_fault(
+			frame->bind->faults, HAPAX_ERR_INVALID, &frame->maps[0]->place,
+			"%s needs '%s'", frame->section->name, setting->name);
+	if (frame->is_item)
+		return;
+	read_variables(frame, setting);
+	read_options(frame, setting);
+}
+
+/* ------------------------------------------------------------------ lists */
+
+/* Of texts: the last file that has it counts. */
+static void bind_texts(const struct frame *frame, const struct hx_setting *setting)
+{
+	unsigned char *object = frame->object;
+	const struct hx_yaml_node *list = NULL;
+	const char **texts;
+	size_t count = 0;
+
+	for (size_t i = 0; i < frame->map_count; i++) {
+		const struct hx_yaml_node *node = hx_yaml_member(frame->maps[i], setting->name);
+
+		if (node != NULL && check_kind(frame, setting, node, HX_YAML_LIST))
+			list = node;
+	}
+	if (list != NULL && list->count > (size_t)setting->max) {
+		hx_fault(frame->bind->faults, HAPAX_ERR_LIMIT, &list->place, "there are too many");
+		return;
+	}
+	if (list != NULL) {
+		texts = hx_config_arena_alloc(frame->bind->arena, list->count + 1, sizeof(*texts));
+		if (texts == NULL) {
+			fault_memory(frame, &list->place);
+			return;
+		}
+		for (const struct hx_yaml_entry *at = list->first; at != NULL; at = at->next) {
+			if (check_kind(frame, setting, at->value, HX_YAML_SCALAR))
+				read_value(
+					frame, setting, at->value->text, &at->value->place,
+					&texts[count++]);
+		}
+		memcpy(object + setting->offset, &texts, sizeof(texts));
+		memcpy(object + setting->count_offset, &count, sizeof(count));
+	}
+	if (frame->is_item)
+		return;
+	read_variables(frame, setting);
+	read_options(frame, setting);
+}
+
+static void bind_item(
+	const struct frame *frame, const struct hx_setting *setting,
+	const struct hx_yaml_node *node, unsigned char *item)
+{
+	struct frame inner = {
+		.bind = frame->bind,
+		.section = setting->section,
+		.object = item,
+		.path = "",
+		.maps = &node,
+		.map_count = 1,
+		.is_item = true,
+		.is_filled = setting->flags & HX_SETTING_INHERITS};
+
+	if (inner.is_filled)
+		memcpy(item, frame->defaults, setting->section->size);
+	bind_section(&inner);
+	if (setting->section->place_offset > 0)
+		memcpy(item + setting->section->place_offset, &node->place, sizeof(node->place));
+}
+
+/* Of maps: those of all files, one after the other; of an item that inherits, its own or none. */
+static void bind_list(const struct frame *frame, const struct hx_setting *setting)
+{
+	const struct hx_yaml_node *lists[HX_BIND_TREES_MAX];
+	unsigned char *object = frame->object;
+	size_t list_count = 0, item_count = 0, index = 0;
+	unsigned char *items;
+
+	for (size_t i = 0; i < frame->map_count; i++) {
+		const struct hx_yaml_node *node = hx_yaml_member(frame->maps[i], setting->name);
+
+		if (node == NULL || !check_kind(frame, setting, node, HX_YAML_LIST))
+			continue;
+		lists[list_count++] = node;
+		item_count += node->count;
+		if (item_count > (size_t)setting->max) {
+			hx_fault(
+				frame->bind->faults, HAPAX_ERR_LIMIT, &node->place,
+				"there are too many");
+			return;
+		}
+	}
+	if (list_count == 0)
+		return;
+	items = hx_config_arena_alloc(frame->bind->arena, item_count + 1, setting->section->size);
+	if (items == NULL) {
+		fault_memory(frame, &lists[0]->place);
+		return;
+	}
+	for (size_t i = 0; i < list_count; i++) {
+		for (const struct hx_yaml_entry *at = lists[i]->first; at != NULL; at = at->next) {
+			if (check_kind(frame, setting, at->value, HX_YAML_MAP))
+				bind_item(
+					frame, setting, at->value,
+					items + setting->section->size * index++);
+		}
+	}
+	memcpy(object + setting->offset, &items, sizeof(items));
+	memcpy(object + setting->count_offset, &index, sizeof(index));
+}
+
+/* ------------------------------------------------------------------ sections */
+
+static void bind_inner(const struct frame *frame, const struct hx_setting *setting)
+{
+	const struct hx_yaml_node *maps[HX_BIND_TREES_MAX];
+	char path[HX_SETTING_PATH_SIZE];
+	struct frame inner = *frame;
+
+	inner.section = setting->section;
+	inner.object = (unsigned char *)frame->object + setting->offset;
+	inner.maps = maps;
+	inner.map_count = 0;
+	inner.path = path;
+	(void)snprintf(path, sizeof(path), "%s%s.", frame->path, setting->name);
+	for (size_t i = 0; i < frame->map_count; i++) {
+		const struct hx_yaml_node *node = hx_yaml_member(frame->maps[i], setting->name);
+
+		if (node != NULL && check_kind(frame, setting, node, HX_YAML_MAP))
+			maps[inner.map_count++] = node;
+	}
+	bind_section(&inner);
+}
+
+static void bind_section(const struct frame *frame)
+{
+	const struct hx_setting *setting;
+
+	assert(frame->map_count <= HX_BIND_TREES_MAX);
+	for (size_t i = 0; i < frame->map_count; i++)
+		check_names(frame, frame->maps[i]);
+	for (size_t i = 0; (setting = hx_section_setting(frame->section, i)) != NULL; i++) {
+		switch (setting->type) {
+		case HX_SETTING_SECTION: bind_inner(frame, setting); break;
+		case HX_SETTING_LIST: bind_list(frame, setting); break;
+		case HX_SETTING_TEXTS: bind_texts(frame, setting); break;
+		case HX_SETTING_TEXT:
+		case HX_SETTING_BOOLEAN:
+		case HX_SETTING_COUNT:
+		case HX_SETTING_SIZE:
+		case HX_SETTING_DURATION:
+		case HX_SETTING_CHOICE:
+		case HX_SETTING_ADDRESS: bind_value(frame, setting); break;
+		}
+	}
+}
+
+void hx_bind_run(const struct hx_bind *bind, struct hx_config *config)
+{
+	const struct hx_yaml_node *maps[HX_BIND_TREES_MAX];
+	struct frame frame = {
+		.bind = bind,
+		.section = &hx_config_schema,
+		.object = config,
+		.path = "",
+		.maps = maps,
+		.defaults = &config->defaults};
+
+	for (size_t i = 0; i < bind->tree_count; i++) {
+		const struct hx_yaml_node *tree = bind->trees[i];
+
+		if (tree->kind == HX_YAML_MAP)
+			maps[frame.map_count++] = tree;
+		else if (!hx_yaml_is_null(tree))
+			hx_fault(
+				bind->faults, HAPAX_ERR_INVALID, &tree->place,
+				"a configuration is a map of settings");
+	}
+	bind_section(&frame);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * check.h - what single texts of a config must look like (schema.c names who is asked).
+ *
+ * Each returns whether the text can stand, or writes why it cannot, in words that follow
+ * "'TEXT' ". An empty text is fine wherever the schema allows one.
+ *
+ * Threads: any.
+ */
+#ifndef HX_CONFIG_CHECK_H
+#define HX_CONFIG_CHECK_H
+
+#include "config/schema.h"
+
+hx_setting_check_fn hx_check_name;       /* UTF-8 without controls */
+hx_setting_check_fn hx_check_path;       /* begins with a slash; nothing that is decoded */
+hx_setting_check_fn hx_check_pattern;    /* a name, perhaps with * at its end */
+hx_setting_check_fn hx_check_scope;      /* TENANT/GROUP */
+hx_setting_check_fn hx_check_scope_part; /* a tenant or group */
+hx_setting_check_fn hx_check_strategy;   /* of keys, for what receives */
+hx_setting_check_fn hx_check_url;        /* of an upstream */
+
+/* Whether text is what a pattern means. */
+bool hx_pattern_matches(const char *pattern, struct hapax_bytes text);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * complete.c - what a config has beyond the values that were written.
+ */
+#include "config/complete.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "config/target.h"
+
+static void fault_memory(struct hx_complete *complete, const struct hx_place *place)
+{
+	hx_fault(complete->faults, HAPAX_ERR_NO_MEMORY, place, "there was no memory for all of it");
+}
+
+static const char *text_of(
+	struct hx_complete *complete, const struct hx_place *place, struct hapax_bytes text)
+{
+	const char *copy = hx_config_arena_text(complete->arena, text);
+
+	if (copy == NULL) {
+		fault_memory(complete, place);
+		return "";
+	}
+	return copy;
+}
+
+/* ------------------------------------------------------------------ the store */
+
+static const char *variable(const struct hx_complete *complete, const char *name)
+{
+	const char *value = complete->variable == NULL ? NULL : complete->variable(name);
+
+	return value == NULL || value[0] == '\0' ? NULL : value;
+}
+
+/* The daemon's: $STATE_DIRECTORY/store, else $XDG_STATE_HOME/hapax/store. */
+static void complete_store(struct hx_complete *complete, struct hx_config_store *store)
+{
+	static const struct hx_place place = {.name = "store.url"};
+	const char *state = variable(complete, "STATE_DIRECTORY");
+	const char *xdg = variable(complete, "XDG_STATE_HOME");
+	const char *home = variable(complete, "HOME");
+	char url[HX_CONFIG_PATH_SIZE + 8];
+	int size;
+
+	if (store->url[0] != '\0')
+		return;
+	store->is_default = true;
+	if (state != NULL && state[0] == '/')
+		/* systemd gives a list when there are several; the first one is ours. */
+		size = snprintf(
+			url, sizeof(url), "file:%.*s/store", (int)strcspn(state, ":"), state);
+	else if (xdg != NULL && xdg[0] == '/')
+		size = snprintf(url, sizeof(url), "file:%s/hapax/store", xdg);
+	else if (home != NULL)
+		size = snprintf(url, sizeof(url), "file:%s/.local/state/hapax/store", home);
+	else
+		size = snprintf(url, sizeof(url), "file:/var/lib/hapax/store");
+	if (size < 0 || (size_t)size >= sizeof(url)) {
+		hx_fault(
+			complete->faults, HAPAX_ERR_INVALID, &place,
+			"the path of the default store is too long");
+		return;
+	}
+	store->url = text_of(complete, &place, hx_bytes(url, (size_t)size));
+}
+
+/* ------------------------------------------------------------------ scopes */
+
+static void complete_scope(struct hx_complete *complete, struct hx_config_scope *scope)
+{
+	const char *slash = strchr(scope->scope, '/');
+
+	scope->tenant = text_of(
+		complete, &scope->place, hx_bytes(scope->scope, (size_t)(slash - scope->scope)));
+	scope->group = slash + 1;
+}
+
+static void complete_scopes(struct hx_complete *complete, struct hx_config *config)
+{
+	struct hx_config_scope *scopes =
+		hx_config_arena_alloc(complete->arena, config->scope_count + 1, sizeof(*scopes));
+
+	config->defaults.scope = "*/*";
+	config->defaults.tenant = "*";
+	config->defaults.group = "*";
+	if (scopes == NULL) {
+		fault_memory(complete, &config->defaults.place);
+		return;
+	}
+	for (size_t i = 0; i < config->scope_count; i++) {
+		scopes[i] = config->scopes[i];
+		complete_scope(complete, &scopes[i]);
+		for (size_t k = 0; k < i; k++) {
+			if (strcmp(scopes[k].scope, scopes[i].scope) == 0)
+				hx_fault(
+					complete->faults, HAPAX_ERR_INVALID, &scopes[i].place,
+					"scope '%.64s' occurs twice", scopes[i].scope);
+		}
+	}
+	config->scopes = scopes;
+}
+
+/* ------------------------------------------------------------------ routes */
+
+static void complete_target(struct hx_complete *complete, struct hx_config_route *route)
+{
+	char why[HX_SETTING_WHY_SIZE];
+	struct hx_url url;
+
+	if (route->upstream[0] == '\0') {
+		hx_fault(
+			complete->faults, HAPAX_ERR_INVALID, &route->place,
+			"route '%.64s' has no upstream, and upstream.url is empty", route->name);
+		return;
+	}
+	if (!hx_url_parse(route->upstream, &url, why))
+		/* It was checked where it was written. */
+		return;
+	route->target.is_tls = url.is_tls;
+	route->target.endpoint = url.endpoint;
+	route->target.authority = text_of(complete, &route->place, url.authority);
+	route->target.path = text_of(complete, &route->place, url.path);
+}
+
+/* A part that comes from the event is matched only by a scope that takes any. */
+static struct hapax_bytes static_part(const char *fixed, const char *from)
+{
+	if (from[0] != '\0')
+		return HX_BYTES_LIT("");
+	return hapax_bytes_from_text(fixed[0] == '\0' ? "default" : fixed);
+}
+
+static void complete_strategy(
+	struct hx_complete *complete, const struct hx_config *config, struct hx_config_route *route)
+{
+	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
+	const struct hx_config_scope *scope = hx_config_scope_find(
+		config, static_part(route->tenant, route->tenant_from),
+		static_part(route->group, route->group_from));
+	struct hapax_key_strategy *strategy = NULL;
+	struct hapax_error err;
+	enum hapax_status status;
+
+	options.on_missing = scope->on_missing;
+	options.canonical = route->canonical;
+	options.include = route->include;
+	options.include_count = route->include_count;
+	options.exclude = route->exclude;
+	options.exclude_count = route->exclude_count;
+	options.tenant = route->tenant[0] == '\0' ? NULL : route->tenant;
+	options.tenant_from = route->tenant_from[0] == '\0' ? NULL : route->tenant_from;
+	options.group = route->group[0] == '\0' ? NULL : route->group;
+	options.group_from = route->group_from[0] == '\0' ? NULL : route->group_from;
+	if (route->fingerprint == HX_CONFIG_FINGERPRINT_NONE)
+		options.flags |= HAPAX_KEY_NO_FINGERPRINT;
+	status = hapax_key_strategy_new(route->key, &options, &strategy, &err);
+	if (status != HAPAX_OK) {
+		hx_fault(
+			complete->faults, status, &route->place, "route '%.64s': %s", route->name,
+			err.message);
+		return;
+	}
+	complete->strategies[complete->strategy_count++] = strategy;
+	route->strategy = strategy;
+	if (route->tenant_from[0] == '\0' && route->group_from[0] == '\0')
+		route->scope = scope;
+}
+
+static void complete_name(
+	struct hx_complete *complete, struct hx_config_route *routes, size_t index)
+{
+	struct hx_config_route *route = &routes[index];
+	char name[32];
+
+	if (route->name[0] == '\0') {
+		(void)snprintf(name, sizeof(name), "route-%zu", index + 1);
+		route->name = text_of(complete, &route->place, hapax_bytes_from_text(name));
+	}
+	for (size_t i = 0; i < index; i++) {
+		if (strcmp(routes[i].name, route->name) == 0)
+			hx_fault(
+				complete->faults, HAPAX_ERR_INVALID, &route->place,
+				"route '%.64s' occurs twice", route->name);
+	}
+}
+
+/* With an upstream and no routes there is one for everything. */
+static const struct hx_config_route everything = {
+	.name = "default",
+	.path = "/",
+	.upstream = "",
+	.key = "event-id",
+	.tenant = "",
+	.tenant_from = "",
+	.group = "",
+	.group_from = "",
+	.place = {.name = "upstream.url"},
+};
+
+static void complete_routes(struct hx_complete *complete, struct hx_config *config)
+{
+	static const struct hx_place nowhere = {.name = "gateway.routes"};
+	bool has_none = config->gateway.route_count == 0;
+	size_t count =
+		has_none && config->upstream.url[0] != '\0' ? 1 : config->gateway.route_count;
+	struct hx_config_route *routes =
+		hx_config_arena_alloc(complete->arena, count + 1, sizeof(*routes));
+
+	complete->strategies = hx_config_arena_alloc(
+		complete->arena, count + 1, sizeof(struct hapax_key_strategy *));
+	if (routes == NULL || complete->strategies == NULL) {
+		fault_memory(complete, &nowhere);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		routes[i] = has_none ? everything : config->gateway.routes[i];
+		complete_name(complete, routes, i);
+		if (routes[i].upstream[0] == '\0')
+			routes[i].upstream = config->upstream.url;
+		complete_target(complete, &routes[i]);
+		complete_strategy(complete, config, &routes[i]);
+	}
+	config->gateway.routes = routes;
+	config->gateway.route_count = count;
+}
+
+void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
+{
+	complete_store(complete, &config->store);
+	complete_scopes(complete, config);
+	if (complete->faults->count == 0)
+		complete_routes(complete, config);
+	if (config->http.max_line > config->http.max_head) {
+		static const struct hx_place place = {.name = "http.max_line"};
+
+		hx_fault(
+			complete->faults, HAPAX_ERR_INVALID, &place,
+			"it is larger than http.max_head, which includes it");
+	}
+}

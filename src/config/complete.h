@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * complete.h - what a config has beyond the values that were written: names of scopes,
+ * routes with their upstreams and strategies, the store's default.
+ *
+ * Threads: one at a time.
+ */
+#ifndef HX_CONFIG_COMPLETE_H
+#define HX_CONFIG_COMPLETE_H
+
+#include "config/arena.h"
+#include "config/config.h"
+
+struct hx_complete {
+	struct hx_config_arena *arena;
+	struct hx_faults *faults;
+	hx_config_variable_fn *variable; /* or NULL */
+	/* Out, in arena: the strategies of all routes, to be freed. */
+	struct hapax_key_strategy **strategies;
+	size_t strategy_count;
+};
+
+/* What does not fit together is told to faults. strategies are the caller's in any case. */
+void hx_complete_run(struct hx_complete *complete, struct hx_config *config);
+
+#endif

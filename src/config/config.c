@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config.c - a config: made of files, variables and options, shared, released.
+ */
+#include "config/config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/io.h"
+#include "config/bind.h"
+#include "config/complete.h"
+#include "config/yaml.h"
+
+/* What a struct hx_config is part of. */
+struct owned {
+	struct hx_config config; /* first: a pointer to one is a pointer to the other */
+	_Atomic uint32_t owners;
+	struct hx_config_arena arena;
+	struct hapax_key_strategy **strategies; /* in arena */
+	size_t strategy_count;
+};
+
+static struct owned *owned_of(struct hx_config *config)
+{
+	return (struct owned *)config;
+}
+
+static void owned_free(struct owned *owned)
+{
+	for (size_t i = 0; i < owned->strategy_count; i++)
+		hapax_key_strategy_free(owned->strategies[i]);
+	hx_config_arena_done(&owned->arena);
+	hx_free(owned);
+}
+
+/* ------------------------------------------------------------------ files */
+
+struct files {
+	const struct hx_io *io;
+	struct hx_config_arena *arena;
+	struct hx_faults *faults;
+	const struct hx_yaml_node *trees[HX_BIND_TREES_MAX];
+	size_t tree_count;
+	const char *names[HX_BIND_TREES_MAX]; /* of conf.d */
+	size_t name_count;
+	bool is_full;
+};
+
+static void read_file(struct files *files, const char *path)
+{
+	struct hx_place place = {
+		.name = hx_config_arena_text(files->arena, hapax_bytes_from_text(path))};
+	const struct hx_yaml_node *tree = NULL;
+	struct hapax_error err;
+	enum hapax_status status;
+	struct hapax_buf text;
+
+	if (place.name == NULL) {
+		place.name = "";
+		hx_fault(files->faults, HAPAX_ERR_NO_MEMORY, &place, "there was no memory");
+		return;
+	}
+	hx_buf_init(&text, HX_YAML_SIZE_MAX);
+	status = hx_file_read_all(files->io, path, HX_YAML_SIZE_MAX, &text, &err);
+	if (status != HAPAX_OK)
+		hx_fault(files->faults, status, &place, "%s", err.message);
+	else
+		tree = hx_yaml_read(
+			hx_bytes(text.data, text.size), place.name, files->arena, files->faults);
+	hx_buf_done(&text);
+	if (tree != NULL)
+		files->trees[files->tree_count++] = tree;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_config_name(const char *name)
+{
+	static const char suffix[] = ".yaml";
+	size_t size = strlen(name);
+
+	/* Names that begin with a dot are editors' and package managers' leftovers. */
+	return size >= sizeof(suffix) && name[0] != '.' &&
+		strcmp(name + size - strlen(suffix), suffix) == 0;
+}
+
+static int note_name(void *arg, const char *name)
+{
+	struct files *files = arg;
+
+	if (!is_config_name(name))
+		return 0;
+	/* One place is that of the file itself. */
+	if (files->name_count == HX_BIND_TREES_MAX - 1) {
+		files->is_full = true;
+		return 1;
+	}
+	files->names[files->name_count] =
+		hx_config_arena_text(files->arena, hapax_bytes_from_text(name));
+	if (files->names[files->name_count] == NULL)
+		return -ENOMEM;
+	files->name_count++;
+	return 0;
+}
+
+/* conf.d beside the file: in order of the names, so that 99-runtime.yaml has the last word. */
+static void read_folder(struct files *files, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[HX_CONFIG_PATH_SIZE];
+	char name[HX_CONFIG_PATH_SIZE + 256];
+	struct hx_place place = {.name = folder};
+	int result = snprintf(
+		folder, sizeof(folder), "%.*sconf.d", slash == NULL ? 0 : (int)(slash - path + 1),
+		path);
+
+	if (result < 0 || (size_t)result >= sizeof(folder))
+		return;
+	result = files->io->ops->list(files->io->context, folder, note_name, files);
+	if (result == -ENOENT || result == -ENOTDIR)
+		return;
+	if (result < 0)
+		hx_fault(
+			files->faults, hx_status_from_errno(-result), &place,
+			"the folder could not be read (error %d)", -result);
+	if (files->is_full)
+		hx_fault(
+			files->faults, HAPAX_ERR_LIMIT, &place, "there are more than %d files",
+			HX_BIND_TREES_MAX - 1);
+	qsort(files->names, files->name_count, sizeof(files->names[0]), compare_names);
+	for (size_t i = 0; i < files->name_count; i++) {
+		(void)snprintf(name, sizeof(name), "%s/%s", folder, files->names[i]);
+		read_file(files, name);
+	}
+}
+
+/* ------------------------------------------------------------------ load */
+
+static void load(
+	const struct hx_config_source *source, struct owned *owned, struct files *files,
+	struct hx_faults *faults)
+{
+	struct hx_complete complete = {
+		.arena = &owned->arena, .faults = faults, .variable = source->variable};
+
+	if (source->path != NULL) {
+		read_file(files, source->path);
+		read_folder(files, source->path);
+	}
+	struct hx_bind bind = {
+		.arena = &owned->arena,
+		.faults = faults,
+		.trees = files->trees,
+		.tree_count = files->tree_count,
+		.variable = source->variable,
+		.options = source->options,
+		.option_count = source->option_count};
+
+	/* Of a file that is no YAML the rest is worth checking all the same. */
+	hx_bind_run(&bind, &owned->config);
+	if (faults->count > 0)
+		return;
+	hx_complete_run(&complete, &owned->config);
+	owned->strategies = complete.strategies;
+	owned->strategy_count = complete.strategy_count;
+}
+
+enum hapax_status hx_config_load(
+	const struct hx_config_source *source, struct hx_config **ret_config,
+	struct hapax_buf *lines, struct hapax_error *err)
+{
+	struct hx_faults faults = {.lines = lines, .err = err};
+	struct owned *owned = hx_alloc_zero(1, sizeof(*owned));
+	struct files *files = hx_alloc_zero(1, sizeof(*files));
+
+	if (owned == NULL || files == NULL) {
+		hx_free(owned);
+		hx_free(files);
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a configuration");
+	}
+	atomic_init(&owned->owners, 1);
+	files->io = source->io == NULL ? hx_io_system() : source->io;
+	files->arena = &owned->arena;
+	files->faults = &faults;
+	load(source, owned, files, &faults);
+	hx_free(files);
+	if (faults.count > 0) {
+		owned_free(owned);
+		return faults.status;
+	}
+	*ret_config = &owned->config;
+	return HAPAX_OK;
+}
+
+struct hx_config *hx_config_keep(struct hx_config *config)
+{
+	uint32_t before =
+		atomic_fetch_add_explicit(&owned_of(config)->owners, 1, memory_order_relaxed);
+
+	assert(before > 0 && before < UINT32_MAX);
+	return config;
+}
+
+void hx_config_release(struct hx_config *config)
+{
+	uint32_t before;
+
+	if (config == NULL)
+		return;
+	before = atomic_fetch_sub_explicit(&owned_of(config)->owners, 1, memory_order_acq_rel);
+	assert(before > 0);
+	if (before == 1)
+		owned_free(owned_of(config));
+}
+
+/* ------------------------------------------------------------------ which file */
+
+static bool is_file(const struct hx_io *io, const char *path)
+{
+	struct hx_io_stat stat;
+
+	return io->ops->stat_path(io->context, path, &stat) == 0 && stat.kind == HX_IO_FILE;
+}
+
+bool hx_config_find(
+	const struct hx_io *io, hx_config_variable_fn *variable, char path[HX_CONFIG_PATH_SIZE])
+{
+	static const struct {
+		const char *variable; /* NULL: the folder itself */
+		const char *folder;
+	} places[] = {
+		{"CONFIGURATION_DIRECTORY", ""},
+		{"XDG_CONFIG_HOME", "/hapax"},
+		{"HOME", "/.config/hapax"},
+		{NULL, "/etc/hapax"},
+	};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		const char *begin = places[i].variable == NULL ? "" : variable(places[i].variable);
+		int size;
+
+		/* A folder that is not absolute counts for nothing (XDG Base Directory). */
+		if (begin == NULL || (places[i].variable != NULL && begin[0] != '/'))
+			continue;
+		size = snprintf(
+			path, HX_CONFIG_PATH_SIZE, "%.*s%s/hapax.yaml", (int)strcspn(begin, ":"),
+			begin, places[i].folder);
+		if (size > 0 && size < HX_CONFIG_PATH_SIZE && is_file(io, path))
+			return true;
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------ in force */
+
+void hx_config_current_init(struct hx_config_current *current, struct hx_config *config)
+{
+	hx_lock_init(&current->lock);
+	atomic_init(&current->config, config);
+}
+
+void hx_config_current_done(struct hx_config_current *current)
+{
+	hx_config_release(atomic_load_explicit(&current->config, memory_order_relaxed));
+	atomic_store_explicit(&current->config, NULL, memory_order_relaxed);
+}
+
+struct hx_config *hx_config_current_keep(struct hx_config_current *current)
+{
+	struct hx_config *config;
+
+	/* Under the lock nobody can release the last owner between load and keep. */
+	hx_lock_acquire(&current->lock);
+	config = hx_config_keep(atomic_load_explicit(&current->config, memory_order_relaxed));
+	hx_lock_release(&current->lock);
+	return config;
+}
+
+void hx_config_current_swap(struct hx_config_current *current, struct hx_config *config)
+{
+	struct hx_config *before;
+
+	hx_lock_acquire(&current->lock);
+	before = atomic_exchange_explicit(&current->config, config, memory_order_relaxed);
+	hx_lock_release(&current->lock);
+	hx_config_release(before);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dump.c - a config as text, by the schema.
+ */
+#include "config/dump.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "config/schema.h"
+#include "config/value.h"
+#include "wire/json_write.h"
+
+enum { VALUE_SIZE_MAX = 8192 };
+
+/* The password in scheme://user:password@host, if there is one. */
+static bool find_password(struct hapax_bytes url, size_t *ret_begin, size_t *ret_end)
+{
+	const char *data = url.data;
+	const char *authority = memmem(data, url.size, "://", 3);
+	const char *end, *at = NULL, *colon;
+
+	if (authority == NULL)
+		return false;
+	authority += 3;
+	end = memchr(authority, '/', url.size - (size_t)(authority - data));
+	if (end == NULL)
+		end = data + url.size;
+	for (const char *c = authority; c < end; c++)
+		at = *c == '@' ? c : at;
+	if (at == NULL)
+		return false;
+	colon = memchr(authority, ':', (size_t)(at - authority));
+	if (colon == NULL)
+		return false;
+	*ret_begin = (size_t)(colon + 1 - data);
+	*ret_end = (size_t)(at - data);
+	return true;
+}
+
+/* The text of a value, with a password hidden. */
+static enum hapax_status text_of(
+	const struct hx_setting *setting, const void *object, struct hapax_buf *out)
+{
+	enum hapax_status status;
+	size_t begin, end;
+
+	hx_buf_clear(out);
+	status = hx_value_write(setting, object, out);
+	if (status == HAPAX_OK && setting->type == HX_SETTING_TEXT &&
+	    find_password(hx_bytes(out->data, out->size), &begin, &end) && end - begin >= 3) {
+		memcpy(out->data + begin, "***", 3);
+		memmove(out->data + begin + 3, out->data + end, out->size - end);
+		out->size -= end - begin - 3;
+	}
+	return status;
+}
+
+static size_t list_count(const struct hx_setting *setting, const void *object)
+{
+	size_t count;
+
+	memcpy(&count, (const unsigned char *)object + setting->count_offset, sizeof(count));
+	return count;
+}
+
+static const unsigned char *list_items(const struct hx_setting *setting, const void *object)
+{
+	const unsigned char *items;
+
+	memcpy(&items, (const unsigned char *)object + setting->offset, sizeof(items));
+	return items;
+}
+
+static const char *text_item(const struct hx_setting *setting, const void *object, size_t index)
+{
+	const char *text;
+
+	memcpy(&text, list_items(setting, object) + index * sizeof(text), sizeof(text));
+	return text;
+}
+
+/* ------------------------------------------------------------------ YAML */
+
+struct yaml {
+	struct hapax_buf *out;
+	struct hapax_buf text; /* of one value */
+	enum hapax_status status;
+};
+
+static void put(struct yaml *yaml, const void *data, size_t size)
+{
+	if (yaml->status == HAPAX_OK)
+		yaml->status = hx_buf_append(yaml->out, data, size);
+}
+
+static void put_text(struct yaml *yaml, const char *text)
+{
+	put(yaml, text, strlen(text));
+}
+
+static void put_indent(struct yaml *yaml, unsigned depth)
+{
+	for (unsigned i = 0; i < depth; i++)
+		put(yaml, "  ", 2);
+}
+
+/* Quotes are left away where no reader can need them. */
+static bool is_plain(struct hapax_bytes text)
+{
+	static const char inside[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:-";
+	const char *at = text.data;
+
+	if (text.size == 0 || memchr("_.:-", at[0], 4) != NULL || at[text.size - 1] == ':' ||
+	    (text.size == 4 && strncasecmp(at, "null", 4) == 0))
+		return false;
+	for (size_t i = 0; i < text.size; i++) {
+		if (memchr(inside, at[i], strlen(inside)) == NULL)
+			return false;
+	}
+	return true;
+}
+
+static void put_scalar(struct yaml *yaml, struct hapax_bytes text)
+{
+	if (is_plain(text))
+		put(yaml, text.data, text.size);
+	else if (yaml->status == HAPAX_OK)
+		yaml->status = hx_json_write_string(yaml->out, text);
+}
+
+static void put_value(struct yaml *yaml, const struct hx_setting *setting, const void *object)
+{
+	enum hapax_status status = text_of(setting, object, &yaml->text);
+
+	if (yaml->status == HAPAX_OK)
+		yaml->status = status;
+	put_scalar(yaml, hx_bytes(yaml->text.data, yaml->text.size));
+}
+
+static void put_section(
+	struct yaml *yaml, const struct hx_section *section, const void *object, unsigned depth,
+	bool is_item);
+
+static void put_texts(struct yaml *yaml, const struct hx_setting *setting, const void *object)
+{
+	put_text(yaml, " [");
+	for (size_t i = 0; i < list_count(setting, object); i++) {
+		if (i > 0)
+			put_text(yaml, ", ");
+		put_scalar(yaml, hapax_bytes_from_text(text_item(setting, object, i)));
+	}
+	put_text(yaml, "]\n");
+}
+
+static void put_list(
+	struct yaml *yaml, const struct hx_setting *setting, const void *object, unsigned depth)
+{
+	size_t count = list_count(setting, object);
+
+	put_text(yaml, count == 0 ? " []\n" : "\n");
+	for (size_t i = 0; i < count; i++)
+		put_section(
+			yaml, setting->section,
+			list_items(setting, object) + i * setting->section->size, depth + 1, true);
+}
+
+static void put_section(
+	struct yaml *yaml, const struct hx_section *section, const void *object, unsigned depth,
+	bool is_item)
+{
+	const struct hx_setting *setting;
+
+	for (size_t i = 0; (setting = hx_section_setting(section, i)) != NULL; i++) {
+		put_indent(yaml, depth);
+		if (is_item)
+			put_text(yaml, i == 0 ? "- " : "  ");
+		put_text(yaml, setting->name);
+		put_text(yaml, ":");
+		switch (setting->type) {
+		case HX_SETTING_SECTION:
+			put_text(yaml, "\n");
+			put_section(
+				yaml, setting->section,
+				(const unsigned char *)object + setting->offset, depth + 1, false);
+			break;
+		case HX_SETTING_LIST:
+			put_list(yaml, setting, object, depth + (is_item ? 1 : 0));
+			break;
+		case HX_SETTING_TEXTS: put_texts(yaml, setting, object); break;
+		case HX_SETTING_TEXT:
+		case HX_SETTING_BOOLEAN:
+		case HX_SETTING_COUNT:
+		case HX_SETTING_SIZE:
+		case HX_SETTING_DURATION:
+		case HX_SETTING_CHOICE:
+		case HX_SETTING_ADDRESS:
+			put_text(yaml, " ");
+			put_value(yaml, setting, object);
+			put_text(yaml, "\n");
+			break;
+		}
+	}
+}
+
+enum hapax_status hx_config_dump(const struct hx_config *config, struct hapax_buf *out)
+{
+	struct yaml yaml = {.out = out, .status = HAPAX_OK};
+	size_t begin = out->size;
+
+	hx_buf_init(&yaml.text, VALUE_SIZE_MAX);
+	put_section(&yaml, &hx_config_schema, config, 0, false);
+	hx_buf_done(&yaml.text);
+	if (yaml.status != HAPAX_OK)
+		out->size = begin;
+	return yaml.status;
+}
+
+/* ------------------------------------------------------------------ JSON */
+
+static void write_section(
+	struct hx_json_write *json, const char *name, const struct hx_section *section,
+	const void *object, struct hapax_buf *text);
+
+static void write_value(
+	struct hx_json_write *json, const struct hx_setting *setting, const void *object,
+	struct hapax_buf *text)
+{
+	enum hapax_status status = text_of(setting, object, text);
+
+	if (status != HAPAX_OK && json->status == HAPAX_OK)
+		json->status = status;
+	if (json->status != HAPAX_OK)
+		return;
+	if (hx_value_is_bare(setting, object)) {
+		hx_json_write_name(json, setting->name);
+		json->status = hx_buf_append(json->out, text->data, text->size);
+	} else {
+		hx_json_write_bytes(json, setting->name, hx_bytes(text->data, text->size));
+	}
+}
+
+static void write_list(
+	struct hx_json_write *json, const struct hx_setting *setting, const void *object,
+	struct hapax_buf *text)
+{
+	hx_json_write_begin(json, setting->name, '[');
+	for (size_t i = 0; i < list_count(setting, object); i++) {
+		if (setting->type == HX_SETTING_TEXTS)
+			hx_json_write_text(json, NULL, text_item(setting, object, i));
+		else
+			write_section(
+				json, NULL, setting->section,
+				list_items(setting, object) + i * setting->section->size, text);
+	}
+	hx_json_write_end(json, ']');
+}
+
+static void write_section(
+	struct hx_json_write *json, const char *name, const struct hx_section *section,
+	const void *object, struct hapax_buf *text)
+{
+	const struct hx_setting *setting;
+
+	hx_json_write_begin(json, name, '{');
+	for (size_t i = 0; (setting = hx_section_setting(section, i)) != NULL; i++) {
+		if (setting->type == HX_SETTING_SECTION)
+			write_section(
+				json, setting->name, setting->section,
+				(const unsigned char *)object + setting->offset, text);
+		else if (setting->type == HX_SETTING_LIST || setting->type == HX_SETTING_TEXTS)
+			write_list(json, setting, object, text);
+		else
+			write_value(json, setting, object, text);
+	}
+	hx_json_write_end(json, '}');
+}
+
+enum hapax_status hx_config_dump_json(const struct hx_config *config, struct hapax_buf *out)
+{
+	struct hx_json_write json;
+	struct hapax_buf text;
+	size_t begin = out->size;
+
+	hx_buf_init(&text, VALUE_SIZE_MAX);
+	hx_json_write_init(&json, out);
+	write_section(&json, NULL, &hx_config_schema, config, &text);
+	if (json.status == HAPAX_OK)
+		json.status = hx_buf_append_byte(out, '\n');
+	hx_buf_done(&text);
+	if (json.status != HAPAX_OK)
+		out->size = begin;
+	return json.status;
+}

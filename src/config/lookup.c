@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lookup.c - what a config says about an event: its route, its scope, how long.
+ *
+ * Rows are walked from the first to the last. A config with so many that this shows has
+ * them in a map of its own first.
+ */
+#include <string.h>
+
+#include "base/bytes.h"
+#include "config/check.h"
+#include "config/config.h"
+
+/* "/orders" is the beginning of "/orders" and "/orders/17", not of "/orders2". */
+static bool path_matches(const char *prefix, struct hapax_bytes path)
+{
+	const char *at = path.data;
+	size_t size = strlen(prefix);
+
+	while (size > 0 && prefix[size - 1] == '/')
+		size--;
+	if (path.size < size || (size > 0 && memcmp(at, prefix, size) != 0))
+		return false;
+	return path.size == size || at[size] == '/';
+}
+
+static bool list_matches(const char *const *patterns, size_t count, struct hapax_bytes text)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (hx_pattern_matches(patterns[i], text))
+			return true;
+	}
+	return count == 0;
+}
+
+const struct hx_config_route *hx_config_route_find(
+	const struct hx_config *config, struct hapax_bytes path, struct hapax_bytes type,
+	struct hapax_bytes source)
+{
+	for (size_t i = 0; i < config->gateway.route_count; i++) {
+		const struct hx_config_route *route = &config->gateway.routes[i];
+
+		if (path_matches(route->path, path) &&
+		    list_matches(route->types, route->type_count, type) &&
+		    list_matches(route->sources, route->source_count, source))
+			return route;
+	}
+	return NULL;
+}
+
+static bool name_matches(const char *name, struct hapax_bytes text)
+{
+	return strcmp(name, "*") == 0 || hx_bytes_equal(hapax_bytes_from_text(name), text);
+}
+
+const struct hx_config_scope *hx_config_scope_find(
+	const struct hx_config *config, struct hapax_bytes tenant, struct hapax_bytes group)
+{
+	for (size_t i = 0; i < config->scope_count; i++) {
+		const struct hx_config_scope *scope = &config->scopes[i];
+
+		if (name_matches(scope->tenant, tenant) && name_matches(scope->group, group))
+			return scope;
+	}
+	return &config->defaults;
+}
+
+int64_t hx_config_ttl_ms(const struct hx_config_scope *scope, struct hapax_bytes type)
+{
+	for (size_t i = 0; i < scope->type_count; i++) {
+		if (hx_pattern_matches(scope->types[i].type, type))
+			return scope->types[i].ttl_ms;
+	}
+	return scope->ttl_ms;
+}
+
+void hx_config_run_options(
+	const struct hx_config *config, const struct hx_config_scope *scope,
+	struct hapax_bytes type, struct hapax_run_options *ret_options)
+{
+	struct hapax_run_options options = HAPAX_RUN_OPTIONS_INIT;
+
+	options.lease_ms = scope->lease_ms;
+	options.ttl_ms = hx_config_ttl_ms(scope, type);
+	options.wait_ms = scope->wait_ms;
+	options.max_run_ms = scope->max_run_ms;
+	options.result_size_max = config->store.max_result;
+	options.on_lapse = scope->on_lapse;
+	options.on_mismatch = scope->on_mismatch;
+	options.is_disabled = !config->enabled || !scope->enabled;
+	*ret_options = options;
+}
+
+void hx_config_store_options(
+	const struct hx_config *config, struct hapax_store_options *ret_options)
+{
+	const struct hx_config_store *store = &config->store;
+	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+
+	options.evict = store->evict;
+	options.bytes_max = store->max_bytes;
+	options.keys_max = store->max_keys;
+	options.parked_max = store->parked_max;
+	options.result_size_max = store->max_result;
+	options.clock_step_ms_max = store->max_clock_step_ms;
+	options.sweep_interval_ms = store->cleanup_interval_ms;
+	options.timeout_ms = store->timeout_ms;
+	options.segment_bytes = store->segment_bytes;
+	if (store->sync == HX_CONFIG_SYNC_UNSAFE_INTERVAL)
+		options.unsafe_interval_ms = store->unsafe_interval_ms;
+	*ret_options = options;
+}

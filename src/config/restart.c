@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * restart.c - what a reload cannot change.
+ *
+ * Doors are open, the store is, and loops run: their settings are flagged in the schema,
+ * and compared here by what would be written of them.
+ */
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "config/config.h"
+#include "config/schema.h"
+#include "config/value.h"
+
+enum { VALUE_SIZE_MAX = 8192 };
+
+struct comparison {
+	struct hapax_buf texts[2];
+	char *path; /* HX_SETTING_PATH_SIZE bytes */
+};
+
+static bool is_same(
+	struct comparison *comparison, const struct hx_setting *setting, const void *a,
+	const void *b)
+{
+	const void *objects[2] = {a, b};
+
+	for (size_t i = 0; i < 2; i++) {
+		hx_buf_clear(&comparison->texts[i]);
+		/* Without memory it counts as changed, which is only said and does no harm. */
+		if (hx_value_write(setting, objects[i], &comparison->texts[i]) != HAPAX_OK)
+			return false;
+	}
+	return hx_bytes_equal(
+		hx_bytes(comparison->texts[0].data, comparison->texts[0].size),
+		hx_bytes(comparison->texts[1].data, comparison->texts[1].size));
+}
+
+/* Whether nothing differs; else path is that of what does. */
+static bool compare(
+	struct comparison *comparison, const struct hx_section *section, const void *a,
+	const void *b, const char *prefix)
+{
+	const struct hx_setting *setting;
+
+	for (size_t i = 0; (setting = hx_section_setting(section, i)) != NULL; i++) {
+		char path[HX_SETTING_PATH_SIZE];
+		const unsigned char *inner_a = a, *inner_b = b;
+
+		if (setting->type == HX_SETTING_SECTION) {
+			(void)snprintf(path, sizeof(path), "%s%s.", prefix, setting->name);
+			if (!compare(
+				    comparison, setting->section, inner_a + setting->offset,
+				    inner_b + setting->offset, path))
+				return false;
+		} else if (
+			(setting->flags & HX_SETTING_RESTART) &&
+			!is_same(comparison, setting, a, b)) {
+			(void)snprintf(
+				comparison->path, HX_SETTING_PATH_SIZE, "%s%s", prefix,
+				setting->name);
+			return false;
+		}
+	}
+	return true;
+}
+
+bool hx_config_needs_restart(
+	const struct hx_config *a, const struct hx_config *b, char path[HX_CONFIG_SETTING_SIZE])
+{
+	struct comparison comparison = {.path = path};
+	bool is_equal;
+
+	_Static_assert(
+		(int)HX_CONFIG_SETTING_SIZE == (int)HX_SETTING_PATH_SIZE, "room for any path");
+	for (size_t i = 0; i < 2; i++)
+		hx_buf_init(&comparison.texts[i], VALUE_SIZE_MAX);
+	is_equal = compare(&comparison, &hx_config_schema, a, b, "");
+	for (size_t i = 0; i < 2; i++)
+		hx_buf_done(&comparison.texts[i]);
+	return !is_equal;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * target.c - an upstream's URL, taken apart.
+ */
+#include "config/target.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/bytes.h"
+
+static bool fail(char why[HX_SETTING_WHY_SIZE], const char *text)
+{
+	(void)snprintf(why, HX_SETTING_WHY_SIZE, "%s", text);
+	return false;
+}
+
+static bool begins(const char *text, const char *scheme)
+{
+	return strncasecmp(text, scheme, strlen(scheme)) == 0;
+}
+
+static bool parse_scheme(
+	const char *text, struct hx_url *url, const char **ret_rest, char why[HX_SETTING_WHY_SIZE])
+{
+	if (begins(text, "http://")) {
+		*ret_rest = text + strlen("http://");
+		return true;
+	}
+	if (!begins(text, "https://"))
+		return fail(why, "does not begin with http:// or https://");
+	url->is_tls = true;
+	*ret_rest = text + strlen("https://");
+	return HX_HAVE_TLS || fail(why, "needs TLS, which is not built in");
+}
+
+bool hx_url_parse(const char *text, struct hx_url *ret_url, char why[HX_SETTING_WHY_SIZE])
+{
+	struct hx_url url = {.is_tls = false};
+	struct hapax_error err;
+	const char *rest;
+	size_t size;
+
+	for (const char *at = text; *at != '\0'; at++) {
+		if (*at <= ' ' || *at >= 0x7f)
+			return fail(why, "has a character that a URL cannot have; use %XX");
+	}
+	if (!parse_scheme(text, &url, &rest, why))
+		return false;
+	if (strpbrk(rest, "?#") != NULL)
+		return fail(why, "has a query or a fragment");
+	size = strcspn(rest, "/");
+	if (memchr(rest, '@', size) != NULL)
+		return fail(why, "has a user, which is not sent to an upstream");
+	url.authority = hx_bytes(rest, size);
+	url.path = hapax_bytes_from_text(rest + size);
+	while (url.path.size > 0 && rest[size + url.path.size - 1] == '/')
+		url.path.size--;
+	if (hx_endpoint_parse(url.authority, url.is_tls ? 443 : 80, &url.endpoint, &err) !=
+	    HAPAX_OK) {
+		(void)snprintf(
+			why, HX_SETTING_WHY_SIZE, "has no host to connect to: %.200s", err.message);
+		return false;
+	}
+	if (url.endpoint.is_unix || url.endpoint.port == 0)
+		return fail(why, "has no host and port to connect to");
+	*ret_url = url;
+	return true;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * value.h - one value of a config: from its text into its place, and back.
+ *
+ * Threads: any.
+ */
+#ifndef HX_CONFIG_VALUE_H
+#define HX_CONFIG_VALUE_H
+
+#include <hapax/error.h>
+
+#include "config/arena.h"
+#include "config/schema.h"
+
+struct hapax_buf;
+
+/*
+ * Read text as the setting, which is neither a list nor a section, and store it in
+ * object. INVALID after writing why it cannot be; NO_MEMORY.
+ */
+enum hapax_status hx_value_read(
+	const struct hx_setting *setting, struct hapax_bytes text, void *object,
+	struct hx_config_arena *arena, char why[HX_SETTING_WHY_SIZE]);
+
+/* Append the text of what object has, in the form that is read. */
+enum hapax_status hx_value_write(
+	const struct hx_setting *setting, const void *object, struct hapax_buf *out);
+
+/* Whether that text is a number or a word that JSON has, and not a string. */
+bool hx_value_is_bare(const struct hx_setting *setting, const void *object);
+
+/* "a duration such as 30s, 5m or 24h": what may stand there. */
+void hx_value_describe(const struct hx_setting *setting, char text[HX_SETTING_WHY_SIZE]);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * label_table.h - values of a label, numbered from 1 on as they are met, up to a limit.
+ *
+ * What comes after the limit is 0. To find a value takes no lock; a new one takes a
+ * short one. The hash is keyed: values come from outside.
+ *
+ * Threads: any.
+ */
+#ifndef HX_LABEL_TABLE_H
+#define HX_LABEL_TABLE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hapax/bytes.h>
+#include <hapax/error.h>
+
+#include "base/thread.h"
+
+/* A value, or two that belong together. */
+struct hx_label_entry {
+	size_t first_size;
+	size_t second_size;
+	unsigned char text[]; /* the first, then the second */
+};
+
+struct hx_label_table {
+	struct hx_lock lock;
+	_Atomic uint32_t count;
+	uint32_t count_max;
+	uint32_t slot_mask;
+	uint64_t hash_key[2];
+	_Atomic uint32_t *slots;         /* numbers; 0: free */
+	struct hx_label_entry **entries; /* [number - 1]; written before its slot */
+};
+
+enum hapax_status hx_label_table_init(struct hx_label_table *table, uint64_t count_max);
+
+/* Works on a struct of zeros. */
+void hx_label_table_done(struct hx_label_table *table);
+
+uint32_t hx_label_table_number(
+	struct hx_label_table *table, struct hapax_bytes first, struct hapax_bytes second);
+
+/* Numbers up to this one are in use. */
+uint32_t hx_label_table_count(const struct hx_label_table *table);
+
+/* Of a number from 1 to count. */
+const struct hx_label_entry *hx_label_table_entry(
+	const struct hx_label_table *table, uint32_t number);
+
+#endif
