@@ -16,7 +16,7 @@ const struct command *const hx_commands[] = {
 	&hx_cmd_forget,        &hx_cmd_keys,       &hx_cmd_stats, &hx_cmd_gc,       &hx_cmd_store,
 	&hx_cmd_fsck,          &hx_cmd_key,        &hx_cmd_uuid7, &hx_cmd_backtest,
 #if HX_HAVE_DAEMON
-	&hx_cmd_config,
+	&hx_cmd_serve,         &hx_cmd_config,
 #endif
 	&hx_cmd_demo_upstream, &hx_cmd_completion, &hx_cmd_help,  &hx_cmd_version,  NULL,
 };

@@ -88,6 +88,7 @@ extern const struct command hx_cmd_release;
 extern const struct command hx_cmd_renew;
 extern const struct command hx_cmd_resolve;
 extern const struct command hx_cmd_run;
+extern const struct command hx_cmd_serve;
 extern const struct command hx_cmd_stats;
 extern const struct command hx_cmd_store;
 extern const struct command hx_cmd_uuid7;
