@@ -124,7 +124,7 @@ static int load(
 		code = hx_report_error(inv->command->name, &err);
 	} else if (status != HAPAX_OK) {
 		report_faults(&faults);
-		code = HX_EXIT_CONFIG;
+		code = status == HAPAX_ERR_UNAVAILABLE ? HX_EXIT_NO_INPUT : HX_EXIT_CONFIG;
 	}
 	hx_buf_done(&faults);
 	return code;
@@ -221,6 +221,7 @@ static int run(struct hx_invocation *inv)
 
 static const struct command_exit exits[] = {
 	{HX_EXIT_OK, "it is right; it was printed"},
+	{HX_EXIT_NO_INPUT, "a file could not be read"},
 	{HX_EXIT_CONFIG, "it is not, and each fault was named with its place"},
 	{0, NULL},
 };

@@ -54,30 +54,48 @@ struct files {
 	bool is_full;
 };
 
+static void read_text(struct files *files, const char *path, struct hapax_bytes text)
+{
+	struct hx_place place = {.name = path};
+	const char *name = hx_config_arena_text(files->arena, hapax_bytes_from_text(path));
+	const struct hx_yaml_node *tree;
+
+	if (name == NULL) {
+		hx_fault(files->faults, HAPAX_ERR_NO_MEMORY, &place, "there was no memory for it");
+		return;
+	}
+	tree = hx_yaml_read(text, name, files->arena, files->faults);
+	if (tree != NULL)
+		files->trees[files->tree_count++] = tree;
+}
+
+/* What an error of a file says beside its name, which the place has already. */
+static const char *without_name(const char *message, const char *path)
+{
+	size_t size = strlen(path);
+
+	if (message[0] == '"' && strncmp(message + 1, path, size) == 0 &&
+	    strncmp(message + 1 + size, "\" ", 2) == 0)
+		return message + size + 3;
+	return message;
+}
+
 static void read_file(struct files *files, const char *path)
 {
-	struct hx_place place = {
-		.name = hx_config_arena_text(files->arena, hapax_bytes_from_text(path))};
-	const struct hx_yaml_node *tree = NULL;
+	struct hx_place place = {.name = path};
 	struct hapax_error err;
 	enum hapax_status status;
 	struct hapax_buf text;
 
-	if (place.name == NULL) {
-		place.name = "";
-		hx_fault(files->faults, HAPAX_ERR_NO_MEMORY, &place, "there was no memory");
-		return;
-	}
 	hx_buf_init(&text, HX_YAML_SIZE_MAX);
 	status = hx_file_read_all(files->io, path, HX_YAML_SIZE_MAX, &text, &err);
-	if (status != HAPAX_OK)
-		hx_fault(files->faults, status, &place, "%s", err.message);
+	if (status == HAPAX_OK)
+		read_text(files, path, hx_bytes(text.data, text.size));
 	else
-		tree = hx_yaml_read(
-			hx_bytes(text.data, text.size), place.name, files->arena, files->faults);
+		hx_fault(
+			files->faults, status, &place, "the file %s",
+			without_name(err.message, path));
 	hx_buf_done(&text);
-	if (tree != NULL)
-		files->trees[files->tree_count++] = tree;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -154,18 +172,21 @@ static void load(
 	struct hx_complete complete = {
 		.arena = &owned->arena, .faults = faults, .variable = source->variable};
 
-	if (source->path != NULL) {
-		read_file(files, source->path);
-		read_folder(files, source->path);
-	}
 	struct hx_bind bind = {
 		.arena = &owned->arena,
 		.faults = faults,
-		.trees = files->trees,
-		.tree_count = files->tree_count,
 		.variable = source->variable,
 		.options = source->options,
 		.option_count = source->option_count};
+
+	if (source->text != NULL) {
+		read_text(files, source->path == NULL ? "text" : source->path, *source->text);
+	} else if (source->path != NULL) {
+		read_file(files, source->path);
+		read_folder(files, source->path);
+	}
+	bind.trees = files->trees;
+	bind.tree_count = files->tree_count;
 
 	/* Of a file that is no YAML the rest is worth checking all the same. */
 	hx_bind_run(&bind, &owned->config);

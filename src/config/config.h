@@ -240,7 +240,9 @@ typedef const char *hx_config_variable_fn(const char *name);
 
 /* Where settings come from. A struct of zeros: from nowhere, all are defaults. */
 struct hx_config_source {
-	const char *path;                /* NULL: no file; conf.d is looked for beside it */
+	const char *path; /* NULL: no file; conf.d is looked for beside it */
+	/* In place of what the file has, which is not opened then; nor is conf.d. */
+	const struct hapax_bytes *text;
 	const struct hx_io *io;          /* NULL: the system's */
 	hx_config_variable_fn *variable; /* NULL: no environment; an empty one is absent */
 	const struct hx_config_option *options;

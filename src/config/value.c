@@ -189,9 +189,7 @@ static enum hapax_status read_address(
 	struct hapax_error err;
 
 	if (!read.is_off && hx_endpoint_parse(text, -1, &read.endpoint, &err) != HAPAX_OK)
-		return fail(
-			why, "'%.*s' is no address: %.150s", (int)(text.size > 64 ? 64 : text.size),
-			text.size == 0 ? "" : (const char *)text.data, err.message);
+		return fail(why, "%s", err.message);
 	read.text = hx_config_arena_text(arena, text);
 	if (read.text == NULL)
 		return HAPAX_ERR_NO_MEMORY;
