@@ -2,13 +2,15 @@
 
 import http.client
 import os
+import shutil
 import signal
 import socket
+import subprocess
 import threading
 import time
 
 from daemon import EVENT, Process, Serve, demo, get, log_line, post, raw, request, serve, upstream
-from harness import TIMEOUT_SECONDS, expect, expect_in, until
+from harness import PROGRAM, ROOT, TIMEOUT_SECONDS, Skip, expect, expect_in, until
 
 
 def event(event_id, extra=b"", body=b"x"):
@@ -198,6 +200,34 @@ def test_the_default_store(cli):
         expect(os.stat(folder).st_mode & 0o777, 0o700)
         cli.run("serve", *arguments, env=env, code=69).says("in use", str(daemon.process.pid))
         daemon.end()
+
+
+def test_make_run(cli):
+    """tools/run without a terminal: the three commands, tried and compared."""
+    if shutil.which("curl") is None:
+        raise Skip("curl is not installed")
+    done = subprocess.run(
+        [str(ROOT / "tools/run")], env=cli.env(HAPAX_PROGRAM=str(PROGRAM)), stdin=subprocess.DEVNULL, capture_output=True,
+        timeout=TIMEOUT_SECONDS, check=False,
+    )
+    expect((done.returncode, done.stderr), (0, b""))
+    expect(done.stdout.count(b"   curl "), 3, "commands to try")
+    expect_in(b"all three were tried", done.stdout)
+    expect(sorted(path.name for path in cli.folder.iterdir()), ["home"], "what it left behind")
+
+
+def test_the_example_of_a_repeated_webhook(cli):
+    """E18, scenario 3: examples/repeated_webhook.sh shows it; here is what it must say."""
+    if shutil.which("curl") is None:
+        raise Skip("curl is not installed")
+    done = subprocess.run(
+        [str(ROOT / "examples/repeated_webhook.sh")], env=cli.env(HAPAX_STORE=None), capture_output=True,
+        timeout=TIMEOUT_SECONDS, check=False,
+    )
+    expect((done.returncode, done.stderr), (0, b""))
+    lines = [line for line in done.stdout.decode().splitlines() if not line.startswith(("==", "answers"))]
+    ran = "the service ran it {} time(s)".format
+    expect(lines, ["500 acquired", ran(0), "200 acquired", ran(1), "200 replay", "200 replay", ran(1), ran(2)])
 
 
 def test_time_passes_in_the_date(cli):
