@@ -12,10 +12,10 @@
 
 enum { PATH_SIZE = 4096 };
 
-void hx_http_body_init(struct hx_http_body *body, const char *folder)
+void hx_http_body_init(struct hx_http_body *body, const char *folder, size_t memory_max)
 {
 	body->folder = folder;
-	hx_buf_init(&body->memory, HX_HTTP_BODY_MEMORY_MAX);
+	hx_buf_init(&body->memory, memory_max);
 	body->file = -1;
 	body->size = 0;
 }
@@ -105,7 +105,7 @@ enum hapax_status hx_http_body_add(
 {
 	enum hapax_status status = HAPAX_OK;
 
-	if (body->file < 0 && data.size <= HX_HTTP_BODY_MEMORY_MAX - body->memory.size) {
+	if (body->file < 0 && data.size <= body->memory.size_max - body->memory.size) {
 		status = hx_buf_append(&body->memory, data.data, data.size);
 		if (status != HAPAX_OK)
 			return hx_error_set(err, status, 0, "no memory for a message");

@@ -34,8 +34,8 @@ struct hx_http_body {
 	uint64_t size;
 };
 
-/* Allocates nothing. folder is where a file is made if it takes one. */
-void hx_http_body_init(struct hx_http_body *body, const char *folder);
+/* Allocates nothing. More than memory_max goes into a file in folder. */
+void hx_http_body_init(struct hx_http_body *body, const char *folder, size_t memory_max);
 
 /* Also ready for the next message, as init; keeps a little memory. */
 void hx_http_body_clear(struct hx_http_body *body);

@@ -73,7 +73,7 @@ static void write_refusal(struct hx_http_peer *peer, unsigned status, const char
 	hx_http1_write_response(&writer, out, status);
 	hx_http1_write_field(
 		&writer, HX_BYTES_LIT("Content-Type"), HX_BYTES_LIT(HX_HTTP_PROBLEM_CONTENT_TYPE));
-	if (status == 503)
+	if (status == 503 || status == 429)
 		hx_http1_write_field(&writer, HX_BYTES_LIT("Retry-After"), HX_BYTES_LIT("1"));
 	hx_http1_write_length(&writer, body.size);
 	hx_http1_write_close(&writer);
@@ -298,6 +298,8 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 	if (peer->next != NULL)
 		peer->next->back = peer->back;
 	server->peer_count--;
+	if (peer->is_admitted && server->options.left != NULL)
+		server->options.left(server, peer->client);
 	hx_listener_ended(&server->listener);
 	hx_free(peer);
 	if (server->is_draining && server->peer_count == 0 && server->drained != NULL)
@@ -332,13 +334,16 @@ static void note_client(struct hx_http_peer *peer, const struct hx_address *addr
 
 static enum hapax_status open_peer(struct hx_http_peer *peer, int fd)
 {
-	const struct hx_connection_limits limits = {
-		.input_size_max = INPUT_SIZE_MAX, .output_size_max = OUTPUT_SIZE_MAX};
 	struct hx_http_server *server = peer->server;
-	const struct hx_http1_limits http_limits = {.body_max = server->options.body_max};
+	const struct hx_connection_limits limits = {
+		.input_size_max = INPUT_SIZE_MAX,
+		.output_size_max = OUTPUT_SIZE_MAX,
+		.stall_ms_max = server->options.stall_ms};
+	struct hx_http1_limits http_limits = server->options.limits;
 	struct hx_tls *tls = NULL;
 	enum hapax_status status = HAPAX_OK;
 
+	http_limits.body_max = server->options.body_max;
 	hx_http1_init(&peer->http, HX_HTTP1_SERVER, &http_limits);
 	if (server->options.tls != NULL)
 		status = hx_tls_new(server->options.tls, NULL, &tls, NULL);
@@ -376,5 +381,10 @@ void hx_http_peer_accept(struct hx_listener *listener, int fd, const struct hx_a
 	server->peers = peer;
 	server->peer_count++;
 	server->stats.connections++;
-	await_request(peer);
+	peer->is_admitted =
+		server->options.admit == NULL || server->options.admit(server, peer->client);
+	if (peer->is_admitted)
+		await_request(peer);
+	else
+		hx_http_peer_refuse(peer, 429, "too many connections from this address");
 }

@@ -44,6 +44,8 @@ static struct hx_http_server_options complete(const struct hx_http_server_option
 		complete.connections_max = CONNECTIONS_MAX_DEFAULT;
 	if (complete.exchanges_max == 0)
 		complete.exchanges_max = EXCHANGES_MAX_DEFAULT;
+	if (complete.body_memory_max == 0)
+		complete.body_memory_max = HX_HTTP_BODY_MEMORY_MAX;
 	if (complete.folder == NULL)
 		complete.folder = "/tmp";
 	if (complete.clock == NULL)
@@ -131,7 +133,8 @@ struct hx_http_exchange *hx_http_exchange_take(struct hx_http_server *server)
 			return NULL;
 		exchange->server = server;
 		hx_buf_init(&exchange->text, HX_HTTP1_HEAD_MAX);
-		hx_http_body_init(&exchange->body, server->options.folder);
+		hx_http_body_init(
+			&exchange->body, server->options.folder, server->options.body_memory_max);
 	}
 	server->exchange_count++;
 	exchange->is_handed_over = false;

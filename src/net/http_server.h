@@ -51,15 +51,25 @@ typedef void hx_http_drained_fn(struct hx_http_server *server);
 
 /* Zero means the default. */
 struct hx_http_server_options {
-	int64_t idle_ms;            /* 0: 60 s; between two requests */
-	int64_t head_ms;            /* 0: 5 s; from the first byte of a request to its body */
-	int64_t body_ms;            /* 0: 10 s; for a body, and a second for each 4 KiB of it */
-	uint64_t body_max;          /* 0: 16 MiB */
-	size_t connections_max;     /* 0: 10,000 */
-	size_t exchanges_max;       /* 0: 4,096; requests that wait for their reply */
-	const char *folder;         /* NULL: /tmp; for large bodies. Borrowed */
-	struct hx_tls_context *tls; /* NULL: plain. Borrowed */
+	int64_t idle_ms;               /* 0: 60 s; between two requests */
+	int64_t head_ms;               /* 0: 5 s; from the first byte of a request to its body */
+	int64_t body_ms;               /* 0: 10 s; for a body, and a second for each 4 KiB of it */
+	uint64_t body_max;             /* 0: 16 MiB */
+	size_t connections_max;        /* 0: 10,000 */
+	size_t exchanges_max;          /* 0: 4,096; requests that wait for their reply */
+	struct hx_http1_limits limits; /* of requests; its body_max is not read */
+	int64_t stall_ms;              /* 0: 30 s; how long a client may take nothing of a reply */
+	size_t body_memory_max;        /* 0: 256 KiB; more of a body goes into a file */
+	const char *folder;            /* NULL: /tmp; for large bodies. Borrowed */
+	struct hx_tls_context *tls;    /* NULL: plain. Borrowed */
 	const struct hapax_clock *clock; /* NULL: the system's; for Date */
+
+	/*
+	 * A connection has come from client, and one has gone; NULL: nobody wants to know.
+	 * admit returning false: it is told so (429) and closed, and left is not called.
+	 */
+	bool (*admit)(struct hx_http_server *server, const char *client);
+	void (*left)(struct hx_http_server *server, const char *client);
 };
 
 struct hx_http_server_stats {

@@ -69,6 +69,9 @@ static void count_request(struct hx_delivery *delivery, unsigned status)
 	hx_metrics_add(
 		delivery->loop->cells, HX_METRIC_REQUESTS, 0,
 		hx_metrics_request(HX_DOOR_GATEWAY, status), 1);
+	hx_metrics_observe_ns(
+		delivery->loop->cells, HX_METRIC_REQUEST_DURATION, 0, HX_DOOR_GATEWAY,
+		hx_reactor_now_ns(&delivery->loop->reactor) - delivery->came_ns);
 }
 
 static void send_draft(struct hx_delivery *delivery, struct draft *draft)
@@ -120,13 +123,15 @@ void hx_delivery_refuse(
 	const struct hx_http_problem problem = {
 		.status = status, .type = type, .title = title, .detail = detail};
 
-	if (status < 500)
+	if (status < 500 && status != 429)
 		hx_metrics_add(
 			delivery->loop->cells, HX_METRIC_INVALID_EVENTS, 0, HX_DOOR_GATEWAY, 1);
 	if (is_one_of_many(
-		    delivery, status >= 500 ? HX_CONCLUSION_UNFINISHED : HX_CONCLUSION_REJECTED))
+		    delivery,
+		    status >= 500 || status == 429 ? HX_CONCLUSION_UNFINISHED
+						   : HX_CONCLUSION_REJECTED))
 		return;
-	send_problem(delivery, &problem, NULL, status == 503);
+	send_problem(delivery, &problem, NULL, status == 503 || status == 429);
 }
 
 /* There is no response: nobody was reached, or nobody knows. */

@@ -19,6 +19,7 @@
 #include "net/resolver.h"
 #include "net/signals.h"
 #include "serve/loop.h"
+#include "serve/quota.h"
 #include "serve/serve.h"
 
 struct hx_log;
@@ -29,6 +30,7 @@ enum { HX_LOOPS_MAX = 256 };
 
 struct hx_serve {
 	const struct hx_config_source *source;
+	const char *folder; /* for large bodies; NULL: /tmp */
 	struct hx_config_current current;
 	struct hx_config *config; /* the control loop's own; kept */
 	struct hapax_store *store;
@@ -52,6 +54,8 @@ struct hx_serve {
 	struct hx_task latch_task;
 	struct hx_timer tick_timer; /* of the first loop */
 	struct hx_task tick_task;
+	struct hx_quota tenants;   /* requests in progress */
+	struct hx_quota addresses; /* connections */
 	_Atomic unsigned idle_loops;
 	_Atomic unsigned is_latched;
 	_Atomic unsigned is_draining;

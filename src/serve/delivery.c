@@ -81,7 +81,10 @@ struct hx_delivery *hx_delivery_take(struct hx_loop *loop)
 	delivery->exchange = NULL;
 	delivery->run = NULL;
 	delivery->batch = NULL;
+	delivery->is_counted = false;
+	delivery->came_ns = hx_reactor_now_ns(&loop->reactor);
 	delivery->next = NULL;
+	hx_metrics_add(loop->cells, HX_METRIC_IN_PROGRESS, 0, HX_DOOR_GATEWAY, 1);
 	loop->delivery_count++;
 	return delivery;
 }
@@ -103,6 +106,9 @@ void hx_delivery_give(struct hx_delivery *delivery)
 		hx_free(delivery->batch);
 		delivery->batch = NULL;
 	}
+	if (delivery->is_counted)
+		hx_quota_give(&loop->serve->tenants, hapax_bytes_from_text(delivery->tenant));
+	hx_metrics_add(loop->cells, HX_METRIC_IN_PROGRESS, 0, HX_DOOR_GATEWAY, -1);
 	hx_loop_config_give(loop, delivery->config);
 	delivery->config = NULL;
 	clear_buf(&delivery->request);
@@ -385,6 +391,28 @@ static bool identify(struct hx_delivery *delivery)
 	return true;
 }
 
+/* One more request of the tenant; the events of a batch are one. False: it was refused. */
+static bool count_in(struct hx_delivery *delivery)
+{
+	struct hx_loop *loop = delivery->loop;
+	const struct hapax_key *key = &delivery->key;
+	uint64_t max = delivery->config->config->http.max_requests_per_tenant;
+
+	if (max == 0 || delivery->is_counted)
+		return true;
+	delivery->is_counted =
+		hx_quota_take(&loop->serve->tenants, hx_bytes(key->tenant, key->tenant_size), max);
+	if (delivery->is_counted) {
+		memcpy(delivery->tenant, key->tenant, key->tenant_size + 1);
+		return true;
+	}
+	hx_metrics_add(loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_TENANT, 1);
+	hx_delivery_refuse(
+		delivery, 429, "urn:hapax:problem:too-many", "Too many requests of this tenant",
+		"max_requests_per_tenant are in progress; come again");
+	return false;
+}
+
 bool hx_delivery_claim(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
@@ -402,7 +430,7 @@ bool hx_delivery_claim(struct hx_delivery *delivery)
 			"neither the path nor the type or source is named by a route");
 		return false;
 	}
-	if (!identify(delivery))
+	if (!identify(delivery) || !count_in(delivery))
 		return false;
 	keep_text(delivery->type, sizeof(delivery->type), event->type);
 	keep_text(delivery->source, sizeof(delivery->source), event->source);

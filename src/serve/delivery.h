@@ -54,6 +54,7 @@ struct hx_delivery {
 	struct hx_delivery_batch *batch; /* NULL: it is one event */
 	uint32_t type_number;            /* for metrics */
 	uint32_t scope_number;
+	int64_t came_ns;
 	int64_t asked_ns;
 	int64_t sent_ns;
 
@@ -68,12 +69,14 @@ struct hx_delivery {
 	struct hapax_result result;
 	struct hapax_error failure; /* when there is no response: why */
 	bool is_late;
+	bool is_counted; /* among the requests of its tenant */
 
 	_Atomic unsigned steps;
 	struct hx_task task;
 	struct hapax_answer answer; /* of END on another thread, with its bytes: */
 	struct hapax_buf answer_text;
 
+	char tenant[HAPAX_SCOPE_SIZE_MAX + 1]; /* of the first event, when is_counted */
 	/* For logs: what the event says it is. */
 	char type[128];
 	char source[256];

@@ -72,6 +72,35 @@ enum hapax_status hx_loop_init(
 	return HAPAX_OK;
 }
 
+/* The limit that is in force now; connections that are there already stay. */
+static bool admit(struct hx_http_server *server, const char *client)
+{
+	struct hx_loop *loop = server->context;
+	struct hx_serve *serve = loop->serve;
+	struct hx_loop_config *config = hx_loop_config_use(loop);
+	uint64_t max = UINT64_MAX;
+
+	if (config == NULL)
+		return false;
+	if (config->config->http.max_connections_per_address != 0)
+		max = config->config->http.max_connections_per_address;
+	hx_loop_config_give(loop, config);
+	if (!hx_quota_take(&serve->addresses, hapax_bytes_from_text(client), max)) {
+		hx_metrics_add(loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_ADDRESS, 1);
+		return false;
+	}
+	hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_GATEWAY, 1);
+	return true;
+}
+
+static void left(struct hx_http_server *server, const char *client)
+{
+	struct hx_loop *loop = server->context;
+
+	hx_quota_give(&loop->serve->addresses, hapax_bytes_from_text(client));
+	hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_GATEWAY, -1);
+}
+
 enum hapax_status hx_loop_listen(
 	struct hx_loop *loop, const struct hx_address *address, struct hapax_error *err)
 {
@@ -81,6 +110,15 @@ enum hapax_status hx_loop_listen(
 		.head_ms = http->head_timeout_ms,
 		.body_ms = http->body_timeout_ms,
 		.body_max = http->max_body,
+		.limits =
+			{.line_max = (uint32_t)http->max_line,
+	                 .head_max = (uint32_t)http->max_head,
+	                 .field_max = (uint32_t)http->max_fields},
+		.stall_ms = http->send_timeout_ms,
+		.body_memory_max = (size_t)http->max_body_memory,
+		.folder = loop->serve->folder,
+		.admit = admit,
+		.left = left,
 		.connections_max =
 			(size_t)(http->max_connections / loop->serve->loop_count +
 	                         (http->max_connections % loop->serve->loop_count != 0)),

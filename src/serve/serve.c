@@ -431,6 +431,8 @@ static void close_all(struct hx_serve *serve)
 	hx_metrics_free(serve->metrics);
 	hx_config_release(serve->config);
 	hx_config_current_done(&serve->current);
+	hx_quota_done(&serve->tenants);
+	hx_quota_done(&serve->addresses);
 	hx_buf_done(&serve->page);
 	hx_free(serve->loops);
 }
@@ -463,6 +465,8 @@ enum hx_serve_end hx_serve_run(
 	struct hx_serve *serve = &whole;
 
 	serve->source = source;
+	if (source->variable != NULL)
+		serve->folder = source->variable("TMPDIR");
 	serve->config = hx_config_keep(config);
 	serve->loop_count = loop_count(config);
 	serve->idle_task = (struct hx_task){.fn = all_idle, .context = serve};
@@ -470,6 +474,8 @@ enum hx_serve_end hx_serve_run(
 	serve->tick_task = (struct hx_task){.fn = tick, .context = serve};
 	hx_config_current_init(&serve->current, config);
 	hx_resolver_init(&serve->resolver, hx_net_system());
+	hx_quota_init(&serve->tenants);
+	hx_quota_init(&serve->addresses);
 	hx_buf_init(&serve->page, PAGE_MAX);
 	if (start(serve, err) != HAPAX_OK) {
 		/* The process ends with what is left. */

@@ -90,6 +90,30 @@ def test_clients_that_are_too_slow(cli):
         expect(service.requests, [])
 
 
+def test_limits_of_a_tenant_and_an_address(cli):
+    """429, Retry-After; what was there before goes on."""
+    config = "http:\n  max_requests_per_tenant: 1\n  max_connections_per_address: 3\n"
+    with upstream() as service, serve(cli, service.url, config=config) as daemon:
+        replies = []
+        thread = threading.Thread(target=lambda: replies.append(post(daemon.gateway, "1", path="/hold")))
+        thread.start()
+        service.arrived.acquire()
+        reply = post(daemon.gateway, "2").is_problem(429, "tenant")
+        expect(reply.headers["retry-after"], "1")
+        kept = [socket.create_connection(daemon.gateway, timeout=TIMEOUT_SECONDS) for _ in range(2)]
+        for connection in kept:
+            connection.sendall(b"OPTIONS / HTTP/1.1\r\nHost: x\r\n\r\n")
+            expect_in(b" 200 OK", connection.recv(4096))
+        expect_in(b" 429 Too Many Requests", raw(daemon.gateway, b"", shut=False))
+        service.release.set()
+        thread.join()
+        expect(replies[0].status, 200)
+        for connection in kept:
+            connection.close()
+        until(lambda: post(daemon.gateway, "2").status == 200, "there is room again")
+        expect(len(service.requests), 2)
+
+
 def test_unix_sockets(cli):
     path = cli.folder / "gateway.sock"
     with demo(cli) as service:
