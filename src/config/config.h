@@ -102,7 +102,7 @@ struct hx_config_http {
 	uint64_t max_body_memory; /* of a body above this the rest goes to a temporary file */
 	uint64_t max_batch;       /* events in one request */
 	int64_t head_timeout_ms;  /* from the first byte to the end of the head */
-	int64_t body_timeout_ms;  /* without any byte of the body */
+	int64_t body_timeout_ms;  /* for a body, and 1 s more for each 4 KiB of it */
 	int64_t send_timeout_ms;  /* without any byte of the reply taken */
 	int64_t idle_timeout_ms;  /* of a connection between two requests */
 };
@@ -197,7 +197,8 @@ struct hx_config_log {
 	enum hx_config_log_format format;
 	int level;
 	int keys;
-	uint64_t rate; /* lines a second of one kind; 0: no limit */
+	uint64_t rate;              /* lines a second of one kind; 0: no limit */
+	uint64_t duplicate_percent; /* duplicate_watch.h; 0: never */
 };
 
 struct hx_config_metrics {

@@ -31,8 +31,6 @@ enum { KIB = 1024, MIB = 1024 * KIB, LIST_MAX = 1000, NAME_MAX_SIZE = 128, TEXT_
 #define DAY    (24 * HOUR)
 #define MANY   INT64_C(1000000000)
 
-/* clang-format off: a row is a paragraph. */
-
 #define AT(member) .offset = offsetof(struct hx_config_listen, member)
 static const struct hx_setting listen_settings[] = {
 	{.name = "gateway",
@@ -174,7 +172,7 @@ static const struct hx_setting upstream_settings[] = {
 	{.name = "idle_timeout",
          .type = HX_SETTING_DURATION,
          AT(idle_timeout_ms),
-         .fallback = "55s",
+         .fallback = "4s",
          .min = 1,
          .max = DAY,
          .doc = "a connection that was not used that long is closed"},
@@ -277,7 +275,7 @@ static const struct hx_setting http_settings[] = {
          .fallback = "30s",
          .min = 1,
          .max = HOUR,
-         .doc = "without a byte of the body; above it 408"},
+         .doc = "for a body, and a second more for each 4 KiB of it; above it 408"},
 	{.name = "send_timeout",
          .type = HX_SETTING_DURATION,
          AT(send_timeout_ms),
@@ -590,6 +588,13 @@ static const struct hx_setting log_settings[] = {
          .fallback = "20",
          .max = MANY,
          .doc = "lines a second of one kind; the rest is counted"},
+	{.name = "duplicate_percent",
+         .type = HX_SETTING_COUNT,
+         .flags = HX_SETTING_NONE_IS_0,
+         AT(duplicate_percent),
+         .fallback = "20",
+         .max = 100,
+         .doc = "a scope with more duplicates in a minute gets a warning"},
 	{.name = NULL},
 };
 #undef AT
@@ -716,7 +721,6 @@ static const struct hx_setting settings[] = {
 	{.name = NULL},
 };
 #undef AT
-/* clang-format on */
 
 const struct hx_section hx_config_schema = {
 	.name = "the file", .settings = settings, .size = sizeof(struct hx_config)};

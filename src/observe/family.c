@@ -49,7 +49,6 @@ static const int64_t request_bounds[] = {100 * US,   500 * US,   1 * MS,      5 
 static const int64_t ttl_bounds[] = {
 	MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY};
 
-/* clang-format off: a row is a paragraph. */
 const struct hx_family hx_families[HX_METRIC_COUNT] = {
 	[HX_METRIC_DECISIONS] =
 		{.name = "hapax_decisions",
@@ -166,7 +165,6 @@ const struct hx_family hx_families[HX_METRIC_COUNT] = {
                  .help = "Requests that are being answered.",
                  .fixed = {{"door", doors, COUNT(doors)}}},
 };
-/* clang-format on */
 
 size_t hx_family_fixed_count(const struct hx_family *family)
 {

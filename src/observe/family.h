@@ -2,8 +2,7 @@
 /*
  * family.h - the families of metrics that are counted in cells, as data.
  *
- * To add one: a value of enum hx_metric, its row in family.c, a line in
- * docs of hapax-metrics. Names, units and labels follow Prometheus' conventions; promtool
+ * To add one: a value of enum hx_metric, its row in family.c, a line in README.md. Names, units and labels follow Prometheus' conventions; promtool
  * checks what is rendered.
  *
  * Threads: any; it is constant.

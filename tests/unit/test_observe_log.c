@@ -52,7 +52,7 @@ static void pipe_open(struct pipe_log *pipe, struct hx_log_options options)
 	options.clock = hx_virtual_clock_clock(&pipe->clock);
 	pipe->options = options;
 	assert_int_equal(hx_stream_pipe(pipe->ends, 0), 0);
-	assert_int_equal(hx_log_open(pipe->ends[1], &options, &pipe->log, NULL), HAPAX_OK);
+	assert_int_equal(hx_log_new(pipe->ends[1], &options, &pipe->log, NULL), HAPAX_OK);
 }
 
 /* What was written since the last time, as text. */
@@ -450,7 +450,7 @@ static void without_memory_there_is_no_log(void **state)
 
 	(void)state;
 	hx_alloc_fail_at(1, 0);
-	assert_int_equal(hx_log_open(2, &options, &log, NULL), HAPAX_ERR_NO_MEMORY);
+	assert_int_equal(hx_log_new(2, &options, &log, NULL), HAPAX_ERR_NO_MEMORY);
 	hx_alloc_fail_at(0, 0);
 	assert_int_equal(hx_alloc_live(), live);
 	hx_log_close(NULL, 0);
