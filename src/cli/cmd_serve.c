@@ -123,6 +123,8 @@ static int run(struct hx_invocation *inv)
 	source.option_count = read_options(inv, settings);
 	if (file != NULL)
 		source.path = file->text;
+	else if (hx_environment("HAPAX_CONFIG") != NULL)
+		source.path = hx_environment("HAPAX_CONFIG");
 	else if (hx_config_find(hx_io_system(), hx_environment, path))
 		source.path = path;
 	return serve(inv, &source);

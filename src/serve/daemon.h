@@ -22,6 +22,7 @@
 #include "serve/quota.h"
 #include "serve/serve.h"
 
+struct hx_duplicate_watch;
 struct hx_log;
 struct hx_metrics;
 struct hx_tls_context;
@@ -50,8 +51,11 @@ struct hx_serve {
 	struct hx_http_server admin;
 	struct hapax_buf page; /* what the admin door is about to say */
 	struct hx_timer drain_timer;
+	struct hx_timer chore_timer; /* once a second */
+	struct hx_duplicate_watch *watch;
+	unsigned chores; /* seconds that were counted */
 	struct hx_task idle_task;
-	struct hx_task latch_task;
+	struct hx_task suspect_task;
 	struct hx_timer tick_timer; /* of the first loop */
 	struct hx_task tick_task;
 	struct hx_quota tenants;   /* requests in progress */
@@ -69,8 +73,11 @@ struct hx_serve {
 /* A loop has drained. Threads: any. */
 void hx_serve_loop_idle(struct hx_serve *serve);
 
-/* The store has failed for good. Threads: any. */
-void hx_serve_latched(struct hx_serve *serve);
+/*
+ * The store did not say what it did: has it failed for good? Then the daemon drains and
+ * ends, because only a new start finds out. Threads: any.
+ */
+void hx_serve_suspect(struct hx_serve *serve);
 
 /* The admin door's handler. */
 void hx_admin_handle(struct hx_http_exchange *exchange);

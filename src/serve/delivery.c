@@ -146,8 +146,8 @@ static void ended(struct hx_delivery *delivery, const struct hapax_answer *answe
 	delivery->run = NULL;
 	hx_reactor_cancel(&loop->reactor, &delivery->task);
 	atomic_store_explicit(&delivery->steps, 0, memory_order_relaxed);
-	if (answer->status == HAPAX_ERR_FAILED)
-		hx_serve_latched(loop->serve);
+	if (answer->status == HAPAX_ERR_FAILED || answer->status == HAPAX_ERR_UNCERTAIN)
+		hx_serve_suspect(loop->serve);
 	if (delivery->exchange == NULL)
 		hx_delivery_give(delivery);
 	else

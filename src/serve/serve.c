@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
@@ -21,6 +22,7 @@
 #include "base/error.h"
 #include "base/io.h"
 #include "net/tls.h"
+#include "observe/duplicate_watch.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "serve/daemon.h"
@@ -34,13 +36,26 @@ enum {
 	LAST_TURNS_MAX = 1000,
 };
 
-static struct hx_log_options log_options(const struct hx_config *config)
+/* People read a terminal, programs the rest. */
+static enum hx_log_format log_format(const struct hx_config *config)
 {
+	if (config->log.format == HX_CONFIG_LOG_AUTO)
+		return isatty(STDERR_FILENO) ? HX_LOG_LOGFMT : HX_LOG_JSON;
+	return config->log.format == HX_CONFIG_LOG_LOGFMT ? HX_LOG_LOGFMT : HX_LOG_JSON;
+}
+
+static struct hx_log_options log_options(const struct hx_serve *serve)
+{
+	const struct hx_config_log *log = &serve->config->log;
+	hx_config_variable_fn *variable = serve->source->variable;
+
 	return (struct hx_log_options){
-		.level = (enum hx_log_level)config->log.level,
-		.format = config->log.format == HX_CONFIG_LOG_LOGFMT ? HX_LOG_LOGFMT : HX_LOG_JSON,
-		.keys = (enum hx_log_keys)config->log.keys,
-		.rate = config->log.rate,
+		.level = (enum hx_log_level)log->level,
+		.format = log_format(serve->config),
+		.keys = (enum hx_log_keys)log->keys,
+		.rate = log->rate,
+		.has_priority = variable != NULL &&
+			hx_log_is_journal(STDERR_FILENO, variable("JOURNAL_STREAM")),
 	};
 }
 
@@ -95,6 +110,21 @@ static void on_drain_timer(struct hx_timer *timer)
 	stop_loops(serve);
 }
 
+/* What nobody waits for. */
+static void on_chore_timer(struct hx_timer *timer)
+{
+	enum { SECONDS_MAX = 60 };
+	struct hx_serve *serve = timer->context;
+
+	hx_log_tick(serve->log);
+	serve->chores++;
+	if (serve->chores % SECONDS_MAX == 0)
+		(void)hx_duplicate_watch_look(
+			serve->watch, serve->log, serve->config->log.duplicate_percent);
+	hx_timer_set(
+		&serve->reactor.timers, timer, hx_reactor_now_ns(&serve->reactor) + 1000 * MS_NS);
+}
+
 static void begin_drain(struct hx_serve *serve, const char *reason)
 {
 	if (atomic_load(&serve->is_draining) != 0)
@@ -106,19 +136,25 @@ static void begin_drain(struct hx_serve *serve, const char *reason)
 		hx_reactor_now_ns(&serve->reactor) + serve->config->drain.delay_ms * MS_NS);
 }
 
-static void on_latched(struct hx_task *task)
+static void on_suspicion(struct hx_task *task)
 {
-	begin_drain(task->context, "the store failed");
-}
+	struct hx_serve *serve = task->context;
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	struct hapax_error err;
 
-void hx_serve_latched(struct hx_serve *serve)
-{
-	if (atomic_exchange(&serve->is_latched, 1) != 0)
+	if (atomic_load(&serve->is_latched) != 0 ||
+	    hapax_store_stats(serve->store, &stats, NULL, NULL, &err) != HAPAX_ERR_FAILED)
 		return;
+	atomic_store(&serve->is_latched, 1);
 	log_text(
 		serve, HX_LOG_ERROR, "the store failed; start again to find out what is in it",
-		"store", hapax_store_url(serve->store));
-	hx_reactor_post(&serve->reactor, &serve->latch_task);
+		"error", err.message);
+	begin_drain(serve, "the store failed");
+}
+
+void hx_serve_suspect(struct hx_serve *serve)
+{
+	hx_reactor_post(&serve->reactor, &serve->suspect_task);
 }
 
 /* Connections are made with it for as long as the process lives. */
@@ -160,7 +196,7 @@ static void reload(struct hx_serve *serve)
 	serve->reloads++;
 	serve->reloaded_ms = clock->wall_ms(clock->context);
 	{
-		struct hx_log_options options = log_options(serve->config);
+		struct hx_log_options options = log_options(serve);
 
 		hx_log_configure(serve->log, &options);
 	}
@@ -316,6 +352,9 @@ static enum hapax_status open_loops(struct hx_serve *serve, struct hapax_error *
 	status = hx_metrics_new(&options, &serve->metrics, err);
 	if (status != HAPAX_OK)
 		return status;
+	status = hx_duplicate_watch_new(serve->metrics, &serve->watch, err);
+	if (status != HAPAX_OK)
+		return status;
 	serve->cells = hx_metrics_cells(serve->metrics, count);
 	serve->loops = hx_alloc_zero(count, sizeof(*serve->loops));
 	if (serve->loops == NULL)
@@ -339,6 +378,9 @@ static enum hapax_status open_control(struct hx_serve *serve, struct hapax_error
 	if (status == HAPAX_OK)
 		status = hx_timer_introduce(
 			&serve->reactor.timers, &serve->drain_timer, on_drain_timer, serve);
+	if (status == HAPAX_OK)
+		status = hx_timer_introduce(
+			&serve->reactor.timers, &serve->chore_timer, on_chore_timer, serve);
 	return status;
 }
 
@@ -386,7 +428,7 @@ static void say_ready(struct hx_serve *serve)
 
 static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 {
-	struct hx_log_options options = log_options(serve->config);
+	struct hx_log_options options = log_options(serve);
 	enum hapax_status status = open_control(serve, err);
 
 	if (status == HAPAX_OK)
@@ -414,6 +456,7 @@ static void close_control(struct hx_serve *serve)
 	hx_http_server_done(&serve->admin);
 	hx_signals_close(&serve->signals);
 	hx_timer_retire(&serve->reactor.timers, &serve->drain_timer);
+	hx_timer_retire(&serve->reactor.timers, &serve->chore_timer);
 	hx_reactor_done(&serve->reactor);
 }
 
@@ -428,6 +471,7 @@ static void close_all(struct hx_serve *serve)
 	close_control(serve);
 	hapax_store_close(serve->store);
 	hx_tls_context_free(serve->tls);
+	hx_duplicate_watch_free(serve->watch);
 	hx_metrics_free(serve->metrics);
 	hx_config_release(serve->config);
 	hx_config_current_done(&serve->current);
@@ -470,7 +514,7 @@ enum hx_serve_end hx_serve_run(
 	serve->config = hx_config_keep(config);
 	serve->loop_count = loop_count(config);
 	serve->idle_task = (struct hx_task){.fn = all_idle, .context = serve};
-	serve->latch_task = (struct hx_task){.fn = on_latched, .context = serve};
+	serve->suspect_task = (struct hx_task){.fn = on_suspicion, .context = serve};
 	serve->tick_task = (struct hx_task){.fn = tick, .context = serve};
 	hx_config_current_init(&serve->current, config);
 	hx_resolver_init(&serve->resolver, hx_net_system());
@@ -485,6 +529,7 @@ enum hx_serve_end hx_serve_run(
 	}
 	serve->is_started = true;
 	say_ready(serve);
+	on_chore_timer(&serve->chore_timer);
 	hx_reactor_run(&serve->reactor);
 	join_loops(serve);
 	log_text(serve, HX_LOG_INFO, "stopped", NULL, NULL);

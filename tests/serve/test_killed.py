@@ -1,6 +1,8 @@
 """Either side killed in the middle of a request: nothing is lost, and nothing runs twice beyond the policy."""
 
 import http.client
+import resource
+import signal
 import socket
 import threading
 
@@ -112,3 +114,25 @@ def test_a_client_that_leaves_cancels_nothing(cli):
             until(lambda: service.count()["received"] == 1, "it was forwarded")
         until(lambda: post(daemon.gateway, "1").decision == "replay", "it is done")
         expect(service.count(), {"received": 1, "executed": 1, "keys": 1})
+
+
+def test_a_store_that_fails_for_good(cli):
+    """A write that fails latches file:. Nobody is told that it was done; the daemon ends with 74, and a new one knows."""
+    store = f"file:{cli.folder}/store"
+    with demo(cli) as service:
+        # The signal would end the process before the write could fail.
+        previous = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        try:
+            daemon = Serve(cli, service.url, store=store, config=QUICK)
+        finally:
+            signal.signal(signal.SIGXFSZ, previous)
+        expect(post(daemon.gateway, "before").decision, "acquired")
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (1, 1))
+        post(daemon.gateway, "1").is_problem(503, "uncertain")
+        expect(daemon.process.wait(timeout=60), 74, "exit status")
+        assert any("the store failed" in line for line in daemon.lines)
+        expect(service.count()["received"], 1)
+        with serve(cli, service.url, store=store, config=QUICK) as daemon:
+            expect(post(daemon.gateway, "before").decision, "replay")
+            until(lambda: post(daemon.gateway, "1").status == 200, "it ran")
+            expect(service.count(), {"received": 2, "executed": 2, "keys": 2})
