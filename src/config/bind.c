@@ -203,7 +203,8 @@ static void bind_value(const struct frame *frame, const struct hx_setting *setti
 		if (check_kind(frame, setting, node, HX_YAML_SCALAR))
 			read_value(frame, setting, node->text, &node->place, frame->object);
 	}
-	if ((setting->flags & HX_SETTING_REQUIRED) && !is_given)
+	/* Only items have such settings, and an item is a map. */
+	if ((setting->flags & HX_SETTING_REQUIRED) && !is_given && frame->map_count > 0)
 		hx_fault(
 			frame->bind->faults, HAPAX_ERR_INVALID, &frame->maps[0]->place,
 			"%s needs '%s'", frame->section->name, setting->name);

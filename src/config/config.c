@@ -199,9 +199,9 @@ static void load(
 
 enum hapax_status hx_config_load(
 	const struct hx_config_source *source, struct hx_config **ret_config,
-	struct hapax_buf *lines, struct hapax_error *err)
+	struct hapax_buf *faults, struct hapax_error *err)
 {
-	struct hx_faults faults = {.lines = lines, .err = err};
+	struct hx_faults found = {.lines = faults, .err = err};
 	struct owned *owned = hx_alloc_zero(1, sizeof(*owned));
 	struct files *files = hx_alloc_zero(1, sizeof(*files));
 
@@ -213,12 +213,12 @@ enum hapax_status hx_config_load(
 	atomic_init(&owned->owners, 1);
 	files->io = source->io == NULL ? hx_io_system() : source->io;
 	files->arena = &owned->arena;
-	files->faults = &faults;
-	load(source, owned, files, &faults);
+	files->faults = &found;
+	load(source, owned, files, &found);
 	hx_free(files);
-	if (faults.count > 0) {
+	if (found.count > 0) {
 		owned_free(owned);
-		return faults.status;
+		return found.status;
 	}
 	*ret_config = &owned->config;
 	return HAPAX_OK;

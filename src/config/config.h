@@ -42,12 +42,6 @@
 
 struct hx_io;
 
-/* What happens to a delivery while the store cannot be asked. */
-enum hx_on_store_failure {
-	HX_ON_STORE_FAILURE_REFUSE = 0,   /* it is refused; the sender comes again */
-	HX_ON_STORE_FAILURE_CONTINUE = 1, /* it runs, is counted and written into the journal */
-};
-
 /* Where a door listens. */
 struct hx_config_door {
 	bool is_off;
@@ -125,7 +119,6 @@ struct hx_config_scope {
 	int64_t wait_ms;
 	enum hapax_on_lapse on_lapse;
 	enum hapax_on_mismatch on_mismatch;
-	enum hx_on_store_failure on_store_failure;
 	enum hapax_on_missing on_missing;
 	const struct hx_config_type *types;
 	size_t type_count;

@@ -73,7 +73,7 @@ static enum hapax_status text_of(
 
 	hx_buf_clear(out);
 	status = hx_value_write(setting, object, out);
-	if (status == HAPAX_OK && setting->type == HX_SETTING_TEXT)
+	if (status == HAPAX_OK && (setting->flags & HX_SETTING_SECRET))
 		status = hide_passwords(out);
 	return status;
 }

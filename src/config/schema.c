@@ -4,6 +4,7 @@
  */
 #include "config/schema.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -15,7 +16,6 @@ static const char *const evicts[] = {"none", "lru", NULL};
 static const char *const syncs[] = {"always", "unsafe-interval", NULL};
 static const char *const on_lapses[] = {"retry", "park", NULL};
 static const char *const on_mismatches[] = {"reject", "duplicate", NULL};
-static const char *const on_store_failures[] = {"refuse", "continue", NULL};
 static const char *const on_missings[] = {"reject", "pass", "content", NULL};
 static const char *const canonicals[] = {"lossless", "python", NULL};
 static const char *const fingerprints[] = {"data", "none", NULL};
@@ -55,7 +55,7 @@ static const struct hx_section listen_section = {
 static const struct hx_setting store_settings[] = {
 	{.name = "url",
          .type = HX_SETTING_TEXT,
-         .flags = HX_SETTING_RESTART,
+         .flags = HX_SETTING_RESTART | HX_SETTING_SECRET,
          AT(url),
          .fallback = "",
          .max = TEXT_MAX,
@@ -376,12 +376,6 @@ static const struct hx_setting default_settings[] = {
          .fallback = "reject",
          .choices = on_mismatches,
          .doc = "the same key with another payload"},
-	{.name = "on_store_failure",
-         .type = HX_SETTING_CHOICE,
-         AT(on_store_failure),
-         .fallback = "continue",
-         .choices = on_store_failures,
-         .doc = "while the store cannot be asked: let events through, or refuse them"},
 	{.name = "on_missing",
          .type = HX_SETTING_CHOICE,
          AT(on_missing),
@@ -750,9 +744,10 @@ void hx_setting_variable(const char *path, char name[HX_SETTING_PATH_SIZE])
 
 	memcpy(name, prefix, used);
 	for (; *path != '\0' && used < HX_SETTING_PATH_SIZE - 1; path++) {
-		char c = *path;
-
-		name[used++] = c == '.' ? '_' : (c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c);
+		if (*path == '.')
+			name[used++] = '_';
+		else
+			name[used++] = (char)toupper((unsigned char)*path);
 	}
 	name[used] = '\0';
 }

@@ -38,6 +38,7 @@ enum hx_setting_flag {
 	HX_SETTING_REQUIRED = 1 << 3,  /* there is no default */
 	/* LIST: what an item does not say is as in `defaults`, not as in the table. */
 	HX_SETTING_INHERITS = 1 << 4,
+	HX_SETTING_SECRET = 1 << 5, /* TEXT: a URL that may have a password, which is not shown */
 };
 
 enum { HX_SETTING_WHY_SIZE = 256 };

@@ -223,6 +223,7 @@ enum hapax_status hx_value_read(
 	const struct hx_setting *setting, struct hapax_bytes text, void *object,
 	struct hx_config_arena *arena, char why[HX_SETTING_WHY_SIZE])
 {
+	assert(setting->type != HX_SETTING_SECTION && setting->type != HX_SETTING_LIST);
 	switch (setting->type) {
 	/* Of TEXTS, one; object is then where it goes. */
 	case HX_SETTING_TEXTS: return read_text(setting, text, arena, object, why);
@@ -240,7 +241,6 @@ enum hapax_status hx_value_read(
 	case HX_SETTING_SECTION:
 	case HX_SETTING_LIST: break;
 	}
-	assert(!"neither a list nor a section");
 	return HAPAX_ERR_INVALID;
 }
 
@@ -263,6 +263,8 @@ enum hapax_status hx_value_write(
 	const void *at = const_member(setting, object);
 	const char *text = "";
 
+	/* A list or a section has no one text. */
+	assert(setting->type < HX_SETTING_TEXTS);
 	switch (setting->type) {
 	case HX_SETTING_COUNT:
 	case HX_SETTING_SIZE: return write_number(setting, (int64_t) * (const uint64_t *)at, out);
@@ -273,7 +275,7 @@ enum hapax_status hx_value_write(
 	case HX_SETTING_ADDRESS: text = ((const struct hx_config_door *)at)->text; break;
 	case HX_SETTING_TEXTS:
 	case HX_SETTING_SECTION:
-	case HX_SETTING_LIST: assert(!"a list or a section has no one text"); break;
+	case HX_SETTING_LIST: break;
 	}
 	return hx_buf_append(out, text, strlen(text));
 }

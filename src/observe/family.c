@@ -21,8 +21,7 @@ static const char *const decisions[] = {
 static const char *const check_errors[HX_CHECK_ERROR_COUNT] = {
 	"check_failed", "uncertain", "limit", "other"};
 
-static const char *const unprotected[HX_UNPROTECTED_COUNT] = {
-	"store_failure", "no_key", "disabled"};
+static const char *const unprotected[HX_UNPROTECTED_COUNT] = {"no_key", "disabled"};
 
 static const char *const runs[HX_RUN_COUNT] = {
 	"ok", "definitive", "transient", "ambiguous", "unstored"};

@@ -36,7 +36,7 @@ enum hapax_status hx_label_table_init(struct hx_label_table *table, uint64_t cou
 
 void hx_label_table_done(struct hx_label_table *table)
 {
-	for (uint32_t i = 0; i < table->count; i++)
+	for (uint32_t i = 0; table->entries != NULL && i < table->count; i++)
 		hx_free(table->entries[i]);
 	hx_free(table->slots);
 	hx_free(table->entries);

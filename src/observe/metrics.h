@@ -59,9 +59,8 @@ enum hx_check_error hx_check_error_of(enum hapax_status status);
 
 /* Label reason of HX_METRIC_UNPROTECTED: what ran without a claim. */
 enum hx_unprotected {
-	HX_UNPROTECTED_STORE_FAILURE, /* on_store_failure is continue (A6) */
-	HX_UNPROTECTED_NO_KEY,        /* on_missing is pass (E21) */
-	HX_UNPROTECTED_DISABLED,      /* enabled is false (D7) */
+	HX_UNPROTECTED_NO_KEY,   /* on_missing is pass (E21) */
+	HX_UNPROTECTED_DISABLED, /* enabled is false (D7) */
 	HX_UNPROTECTED_COUNT,
 };
 

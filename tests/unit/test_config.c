@@ -89,7 +89,6 @@ static void defaults_are_those_of_the_design(void **state)
 	assert_int_equal(config->defaults.wait_ms, 0);
 	assert_int_equal(config->defaults.on_lapse, HAPAX_ON_LAPSE_RETRY);
 	assert_int_equal(config->defaults.on_mismatch, HAPAX_ON_MISMATCH_REJECT);
-	assert_int_equal(config->defaults.on_store_failure, HX_ON_STORE_FAILURE_CONTINUE);
 	assert_int_equal(config->defaults.on_missing, HAPAX_ON_MISSING_REJECT);
 	assert_int_equal(config->store.cleanup_interval_ms, 5 * 60 * 1000);
 	assert_int_equal(config->store.max_result, 256 * 1024);
