@@ -1,7 +1,8 @@
 # Thin: each target is a few words to meson, ninja or a script in tools/.
 #
 #   make         build/hapax, build/libhapax.so, build/libhapax.a
-#   make run     install what is missing, build, and show the program at work
+#   make run     install what is missing, build, start a service and hapax in front of it
+#   make demo    show the commands at work
 #   make test    install what is missing, build, run every test
 #   make asan    every test under AddressSanitizer and UBSan; make tsan: under ThreadSanitizer
 #   make lint    what a machine can say about the source; make fmt: lay it out
@@ -13,7 +14,7 @@
 
 PREFIX ?= /usr/local
 
-.PHONY: all run test proof mutants soak bench lint fmt asan tsan install clean
+.PHONY: all run demo test proof mutants soak bench lint fmt asan tsan install clean
 # build/ is shared by the targets; parallelism is ninja's.
 .NOTPARALLEL:
 
@@ -25,6 +26,11 @@ build/build.ninja:
 	@tools/configure build --prefix='$(PREFIX)'
 
 run:
+	@tools/setup build run
+	@$(MAKE) --no-print-directory all
+	@tools/run
+
+demo:
 	@tools/setup build
 	@$(MAKE) --no-print-directory all
 	@tools/demo

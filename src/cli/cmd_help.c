@@ -107,7 +107,7 @@ void hx_help_overview(struct hx_out *out)
 		"\n"
 		"Commands:\n");
 	for (size_t i = 0; hx_commands[i] != NULL; i++)
-		hx_out_printf(out, "  %-12s%s\n", hx_commands[i]->name, hx_commands[i]->summary);
+		hx_out_printf(out, "  %-15s%s\n", hx_commands[i]->name, hx_commands[i]->summary);
 	hx_out_text(out, "\nOptions of every command that uses a store:\n");
 	for (const struct hx_option *o = hx_common_options; o->name != NULL; o++)
 		list_option(out, o);

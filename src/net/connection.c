@@ -6,7 +6,8 @@
  *	  └───────────────────close, error, deadline, stall──────────────────▶ CLOSING
  *	CLOSING ──end of the turn──▶ on_close
  *
- *  (1) OUT is waited for only while the kernel has refused bytes.
+ *  (1) OUT is waited for only while the kernel has refused bytes; IN is given up only
+ *      when it comes during a pause, so that a pause between two messages costs nothing.
  *  (2) An empty queue holds no memory.
  *  (3) Once CLOSING, nothing of the owner's is called but on_close, once.
  */
@@ -90,7 +91,7 @@ static bool tls_wants_out(const struct hx_connection *connection)
 static void update_watch(struct hx_connection *connection)
 {
 	bool reads = !connection->is_ended &&
-		(!connection->is_paused || connection->state == HX_CONNECTION_FINISHING);
+		(!connection->is_held || connection->state == HX_CONNECTION_FINISHING);
 	unsigned ready = 0;
 
 	if (!is_live(connection))
@@ -277,6 +278,9 @@ static void on_ready(struct hx_watch *watch, unsigned ready)
 	struct hx_connection *connection = watch->context;
 	bool shakes_hands = connection->tls != NULL && !connection->is_secured;
 
+	/* It would be told again and again of what it does not want to read now. */
+	if (connection->is_paused && (ready & (HX_READY_IN | HX_READY_END)))
+		connection->is_held = true;
 	/* A handshake may wait for either, whatever is asked of it; reading moves it on. */
 	if ((ready & HX_READY_OUT) || shakes_hands)
 		send_output(connection);
@@ -440,7 +444,6 @@ void hx_connection_flush(struct hx_connection *connection)
 void hx_connection_pause(struct hx_connection *connection)
 {
 	connection->is_paused = true;
-	update_watch(connection);
 }
 
 void hx_connection_resume(struct hx_connection *connection)
@@ -448,6 +451,7 @@ void hx_connection_resume(struct hx_connection *connection)
 	if (!connection->is_paused)
 		return;
 	connection->is_paused = false;
+	connection->is_held = false;
 	connection->is_input_due = true;
 	update_watch(connection);
 	if (is_live(connection))

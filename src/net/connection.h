@@ -73,6 +73,7 @@ struct hx_connection {
 
 	enum hx_connection_state state;
 	bool is_paused;
+	bool is_held;      /* something came during the pause: it is not watched for */
 	bool is_ended;     /* the peer sends no more */
 	bool is_in_input;  /* on_input runs */
 	bool wants_out;    /* the kernel did not take everything */

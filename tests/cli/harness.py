@@ -27,8 +27,11 @@ PROGRAM = pathlib.Path(os.environ.get("HAPAX_PROGRAM", ROOT / "build/hapax")).re
 TIMEOUT_SECONDS = 60
 
 COMMANDS = ["run", "claim", "renew", "complete", "release", "park", "resolve", "check", "lookup", "explain", "forget"]
-COMMANDS += ["keys", "stats", "gc", "store", "fsck", "journal", "key", "uuid7", "backtest", "config", "completion"]
-COMMANDS += ["help", "version"]
+COMMANDS += ["keys", "stats", "gc", "store", "fsck", "journal", "key", "uuid7", "backtest", "serve", "config"]
+COMMANDS += ["demo-upstream", "completion", "help", "version"]
+
+# Those that go on until a signal ends them.
+DAEMONS = ["serve", "demo-upstream"]
 
 # Those that use a store and have exit codes of their own; run passes on those of its command.
 STORE_COMMANDS = ["check", "lookup", "forget", "keys", "stats", "gc", "claim", "explain", "resolve"]

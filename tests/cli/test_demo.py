@@ -1,4 +1,4 @@
-"""tools/demo, which `make run` shows, and the example of the README."""
+"""tools/demo, which `make demo` shows, and the example of the README."""
 
 import os
 import re

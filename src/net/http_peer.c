@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/http_peer.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "net/tls.h"
+#include "wire/http1_write.h"
+
+enum {
+	/* A head as a whole, and room for what a client sends ahead. */
+	INPUT_SIZE_MAX = 64 * 1024,
+
+	/* The largest result with its head. */
+	OUTPUT_SIZE_MAX = 17 * 1024 * 1024,
+
+	/* A client that has so much to read gets no more replies until it has. */
+	UNREAD_MAX = 64 * 1024,
+
+	/* A body may come as slowly as this, after its first seconds. */
+	BODY_BYTES_PER_MS = 4,
+};
+
+#define MS_NS INT64_C(1000000)
+
+static int64_t now_ns(const struct hx_http_peer *peer)
+{
+	return hx_reactor_now_ns(peer->connection.reactor);
+}
+
+/* Most deadlines are moved on before they come: the timer is touched only to come sooner. */
+static void set_deadline(struct hx_http_peer *peer, int64_t at_ns)
+{
+	peer->deadline_ns = at_ns;
+	if (at_ns == INT64_MAX)
+		return;
+	if (!hx_timer_is_set(&peer->timer) || at_ns < peer->timer.at_ns)
+		hx_timer_set(&peer->connection.reactor->timers, &peer->timer, at_ns);
+}
+
+static void await_request(struct hx_http_peer *peer)
+{
+	set_deadline(peer, now_ns(peer) + peer->server->options.idle_ms * MS_NS);
+}
+
+bool hx_http_peer_is_idle(const struct hx_http_peer *peer)
+{
+	return peer->exchange == NULL || !peer->exchange->is_handed_over;
+}
+
+static void drop_exchange(struct hx_http_peer *peer)
+{
+	if (peer->exchange == NULL)
+		return;
+	peer->exchange->peer = NULL;
+	if (!peer->exchange->is_handed_over)
+		hx_http_exchange_give(peer->exchange);
+	peer->exchange = NULL;
+}
+
+static void write_refusal(struct hx_http_peer *peer, unsigned status, const char *detail)
+{
+	struct hx_http_problem problem = {.status = status, .detail = detail};
+	struct hapax_buf *out = &peer->server->out;
+	struct hx_http1_writer writer;
+	unsigned char body_space[1024];
+	struct hapax_buf body = {body_space, 0, sizeof(body_space), sizeof(body_space)};
+
+	hx_buf_clear(out);
+	(void)hx_http_problem_write(&problem, &body);
+	hx_http1_write_response(&writer, out, status);
+	hx_http1_write_field(
+		&writer, HX_BYTES_LIT("Content-Type"), HX_BYTES_LIT(HX_HTTP_PROBLEM_CONTENT_TYPE));
+	if (status == 503 || status == 429)
+		hx_http1_write_field(&writer, HX_BYTES_LIT("Retry-After"), HX_BYTES_LIT("1"));
+	hx_http1_write_length(&writer, body.size);
+	hx_http1_write_close(&writer);
+	if (hx_http1_write_end(&writer, NULL) != HAPAX_OK ||
+	    hx_buf_append(out, body.data, body.size) != HAPAX_OK)
+		return;
+	(void)hx_connection_write(&peer->connection, out->data, out->size);
+}
+
+void hx_http_peer_refuse(struct hx_http_peer *peer, unsigned status, const char *detail)
+{
+	peer->server->stats.refused++;
+	drop_exchange(peer);
+	write_refusal(peer, status, detail);
+	set_deadline(peer, INT64_MAX);
+	hx_connection_finish(&peer->connection);
+}
+
+static void on_timer(struct hx_timer *timer)
+{
+	struct hx_http_peer *peer = timer->context;
+	unsigned status;
+
+	if (peer->deadline_ns == INT64_MAX)
+		return;
+	if (now_ns(peer) < peer->deadline_ns) {
+		hx_timer_set(&peer->connection.reactor->timers, timer, peer->deadline_ns);
+		return;
+	}
+	peer->deadline_ns = INT64_MAX;
+	status = hx_http1_timeout_status(&peer->http);
+	if (status == 0)
+		hx_connection_finish(&peer->connection);
+	else
+		hx_http_peer_refuse(peer, status, "the request took too long to come");
+}
+
+/* The head again, in memory that stays where it is: every pointer moves with it. */
+static enum hapax_status keep_head(
+	struct hx_http_exchange *exchange, const struct hx_http1_head *head,
+	struct hapax_bytes bytes)
+{
+	struct hx_http1_head *kept = &exchange->head;
+	enum hapax_status status = hx_buf_append(&exchange->text, bytes.data, bytes.size);
+	const unsigned char *from = bytes.data;
+	struct hapax_bytes *parts[] = {
+		&kept->method, &kept->target, &kept->path, &kept->authority, &kept->reason};
+
+	if (status != HAPAX_OK)
+		return status;
+	memcpy(kept, head,
+	       offsetof(struct hx_http1_head, fields) +
+	               head->field_count * sizeof(head->fields[0]));
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (parts[i]->size > 0)
+			parts[i]->data = exchange->text.data +
+				((const unsigned char *)parts[i]->data - from);
+	}
+	for (size_t i = 0; i < kept->field_count; i++) {
+		struct hapax_field *field = &kept->fields[i];
+
+		field->name.data =
+			exchange->text.data + ((const unsigned char *)field->name.data - from);
+		if (field->value.size > 0)
+			field->value.data = exchange->text.data +
+				((const unsigned char *)field->value.data - from);
+	}
+	return HAPAX_OK;
+}
+
+/* The head is there. False: it was refused. */
+static bool begin_exchange(struct hx_http_peer *peer, struct hapax_bytes head)
+{
+	struct hx_http_server *server = peer->server;
+	struct hx_http_exchange *exchange = hx_http_exchange_take(server);
+	struct hapax_bytes go_on = hx_http1_continue();
+
+	if (exchange == NULL) {
+		hx_http_peer_refuse(peer, 503, "too many requests wait for their reply");
+		return false;
+	}
+	peer->exchange = exchange;
+	exchange->peer = peer;
+	memcpy(exchange->client, peer->client, sizeof(exchange->client));
+	if (keep_head(exchange, &server->head, head) != HAPAX_OK) {
+		hx_http_peer_refuse(peer, 503, "no memory for a request");
+		return false;
+	}
+	peer->body_began_ns = now_ns(peer);
+	if (exchange->head.expects_continue && exchange->head.body != HX_HTTP1_BODY_NONE)
+		(void)hx_connection_write(&peer->connection, go_on.data, go_on.size);
+	return true;
+}
+
+static bool add_data(struct hx_http_peer *peer, struct hapax_bytes data)
+{
+	struct hapax_error err;
+
+	if (hx_http_body_add(&peer->exchange->body, data, &err) == HAPAX_OK)
+		return true;
+	hx_http_peer_refuse(peer, 503, err.message);
+	return false;
+}
+
+/* The request is whole. False: read no more until it is answered. */
+static bool hand_over(struct hx_http_peer *peer)
+{
+	struct hx_http_exchange *exchange = peer->exchange;
+
+	hx_http1_reset(&peer->http);
+	peer->deadline_ns = INT64_MAX;
+	exchange->is_handed_over = true;
+	peer->server->stats.requests++;
+	peer->server->handle(exchange);
+	if (peer->exchange != NULL) {
+		hx_connection_pause(&peer->connection);
+		return false;
+	}
+	return peer->connection.state == HX_CONNECTION_OPEN && !peer->is_waiting;
+}
+
+/* What came is not enough: how long may the rest take? */
+static void await_rest(struct hx_http_peer *peer)
+{
+	const struct hx_http_server_options *options = &peer->server->options;
+
+	if (peer->exchange != NULL)
+		set_deadline(
+			peer,
+			peer->body_began_ns +
+				(options->body_ms +
+		                 (int64_t)(peer->exchange->body.size / BODY_BYTES_PER_MS)) *
+					MS_NS);
+	else if (peer->body_began_ns == 0) {
+		peer->body_began_ns = now_ns(peer);
+		set_deadline(peer, peer->body_began_ns + options->head_ms * MS_NS);
+	}
+}
+
+/* One thing that stands at the front of input. False: no more of it now. */
+static bool take_event(struct hx_http_peer *peer, struct hapax_bytes input, size_t *ret_used)
+{
+	struct hx_http1_event event;
+	struct hapax_error err;
+
+	*ret_used = 0;
+	if (hx_http1_next(&peer->http, input, &peer->server->head, &event, &err) != HAPAX_OK) {
+		hx_http_peer_refuse(peer, hx_http1_reply_status(&peer->http), err.message);
+		return false;
+	}
+	*ret_used = event.used;
+	switch (event.type) {
+	case HX_HTTP1_HEAD: return begin_exchange(peer, hx_bytes(input.data, event.used));
+	case HX_HTTP1_DATA: return add_data(peer, event.data);
+	case HX_HTTP1_END: return hand_over(peer);
+	case HX_HTTP1_MORE:
+	case HX_HTTP1_IDLE: break;
+	}
+	if (input.size > event.used || peer->exchange != NULL)
+		await_rest(peer);
+	return false;
+}
+
+static size_t on_input(struct hx_connection *connection, struct hapax_bytes input, bool is_end)
+{
+	struct hx_http_peer *peer = (struct hx_http_peer *)connection;
+	const unsigned char *data = input.data;
+	size_t used = 0;
+	size_t step;
+	bool goes_on = true;
+
+	(void)is_end;
+	peer->is_in_input = true;
+	/* The end of a message may need no more bytes. */
+	while (goes_on && (used < input.size || peer->exchange != NULL)) {
+		goes_on = take_event(peer, hx_bytes(data + used, input.size - used), &step);
+		used += step;
+	}
+	peer->is_in_input = false;
+	return used;
+}
+
+static void on_drained(struct hx_connection *connection)
+{
+	struct hx_http_peer *peer = (struct hx_http_peer *)connection;
+
+	if (!peer->is_waiting)
+		return;
+	peer->is_waiting = false;
+	hx_connection_resume(connection);
+}
+
+void hx_http_peer_answered(struct hx_http_peer *peer, bool is_last)
+{
+	peer->exchange = NULL;
+	peer->body_began_ns = 0;
+	if (is_last) {
+		hx_connection_finish(&peer->connection);
+		return;
+	}
+	await_request(peer);
+	if (hx_connection_unsent(&peer->connection) > UNREAD_MAX) {
+		peer->is_waiting = true;
+		hx_connection_pause(&peer->connection);
+	} else if (!peer->is_in_input) {
+		hx_connection_resume(&peer->connection);
+	}
+}
+
+static void on_close(struct hx_connection *connection, const struct hapax_error *why)
+{
+	struct hx_http_peer *peer = (struct hx_http_peer *)connection;
+	struct hx_http_server *server = peer->server;
+
+	(void)why;
+	drop_exchange(peer);
+	hx_timer_retire(&server->reactor->timers, &peer->timer);
+	if (peer->back != NULL)
+		peer->back->next = peer->next;
+	else
+		server->peers = peer->next;
+	if (peer->next != NULL)
+		peer->next->back = peer->back;
+	server->peer_count--;
+	if (peer->is_admitted && server->options.left != NULL)
+		server->options.left(server, peer->client);
+	hx_listener_ended(&server->listener);
+	hx_free(peer);
+	if (server->is_draining && server->peer_count == 0 && server->drained != NULL)
+		server->drained(server);
+}
+
+static const struct hx_connection_ops ops = {
+	.on_input = on_input,
+	.on_drained = on_drained,
+	.on_close = on_close,
+};
+
+/* "[::1]:80" as "::1": nobody wants to know the port. */
+static void note_client(struct hx_http_peer *peer, const struct hx_address *address)
+{
+	char text[HX_ADDRESS_TEXT_SIZE];
+	const char *begin = text;
+	const char *end;
+
+	if (address->storage.ss_family == AF_UNIX)
+		return;
+	hx_address_format(address, text);
+	end = strrchr(text, ':');
+	if (text[0] == '[') {
+		begin = text + 1;
+		end = strrchr(text, ']');
+	}
+	if (end == NULL || (size_t)(end - begin) >= sizeof(peer->client))
+		return;
+	memcpy(peer->client, begin, (size_t)(end - begin));
+}
+
+static enum hapax_status open_peer(struct hx_http_peer *peer, int fd)
+{
+	struct hx_http_server *server = peer->server;
+	const struct hx_connection_limits limits = {
+		.input_size_max = INPUT_SIZE_MAX,
+		.output_size_max = OUTPUT_SIZE_MAX,
+		.stall_ms_max = server->options.stall_ms};
+	struct hx_http1_limits http_limits = server->options.limits;
+	struct hx_tls *tls = NULL;
+	enum hapax_status status = HAPAX_OK;
+
+	http_limits.body_max = server->options.body_max;
+	hx_http1_init(&peer->http, HX_HTTP1_SERVER, &http_limits);
+	if (server->options.tls != NULL)
+		status = hx_tls_new(server->options.tls, NULL, &tls, NULL);
+	if (status == HAPAX_OK)
+		status = hx_timer_introduce(&server->reactor->timers, &peer->timer, on_timer, peer);
+	if (status == HAPAX_OK)
+		status = hx_connection_open(
+			&peer->connection, server->reactor, fd, tls, &ops, &limits, NULL);
+	if (status != HAPAX_OK) {
+		hx_timer_retire(&server->reactor->timers, &peer->timer);
+		hx_tls_free(tls);
+	}
+	return status;
+}
+
+void hx_http_peer_accept(struct hx_listener *listener, int fd, const struct hx_address *address)
+{
+	struct hx_http_server *server = listener->context;
+	const struct hx_net *net = server->reactor->net;
+	struct hx_http_peer *peer = hx_alloc_zero(1, sizeof(*peer));
+
+	if (peer != NULL) {
+		peer->server = server;
+		note_client(peer, address);
+	}
+	if (peer == NULL || open_peer(peer, fd) != HAPAX_OK) {
+		hx_free(peer);
+		net->ops->close(net->context, fd);
+		hx_listener_ended(listener);
+		return;
+	}
+	peer->next = server->peers;
+	if (server->peers != NULL)
+		server->peers->back = peer;
+	server->peers = peer;
+	server->peer_count++;
+	server->stats.connections++;
+	peer->is_admitted =
+		server->options.admit == NULL || server->options.admit(server, peer->client);
+	if (peer->is_admitted)
+		await_request(peer);
+	else
+		hx_http_peer_refuse(peer, 429, "too many connections from this address");
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http_server.h - an HTTP/1.1 door on one reactor: requests in, replies out, in order.
+ *
+ * A request is handed over when all of it has come. Whoever gets it owes it one reply,
+ * at any time later; meanwhile nothing more is read from its connection, so requests
+ * that a client sends ahead wait there and are answered in order. A client that goes
+ * away cancels nothing: the reply is simply not sent.
+ *
+ * What is not a request is answered here, with a problem document, and the connection
+ * is closed: where the next message would begin is not known. So is a client that is
+ * too slow to send (408), or that sends too much (413, 414, 431); one that does not
+ * read is dropped.
+ *
+ * Between requests a connection holds no memory but its own struct.
+ *
+ * Threads: the reactor's thread.
+ */
+#ifndef HX_NET_HTTP_SERVER_H
+#define HX_NET_HTTP_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hapax/bytes.h>
+#include <hapax/clock.h>
+#include <hapax/error.h>
+#include <hapax/key.h>
+
+#include "base/buf.h"
+#include "net/connection.h"
+#include "net/http_body.h"
+#include "net/http_problem.h"
+#include "net/listener.h"
+#include "wire/http1.h"
+
+/* An IPv6 address in digits with a zone. */
+enum { HX_HTTP_CLIENT_SIZE = 64 };
+
+struct hx_http_exchange;
+struct hx_http_peer;
+struct hx_http_server;
+struct hx_tls_context;
+
+/* A whole request; a reply is owed. */
+typedef void hx_http_handle_fn(struct hx_http_exchange *exchange);
+
+/* The last connection has ended after hx_http_server_drain(). */
+typedef void hx_http_drained_fn(struct hx_http_server *server);
+
+/* Zero means the default. */
+struct hx_http_server_options {
+	int64_t idle_ms;               /* 0: 60 s; between two requests */
+	int64_t head_ms;               /* 0: 5 s; from the first byte of a request to its body */
+	int64_t body_ms;               /* 0: 10 s; for a body, and a second for each 4 KiB of it */
+	uint64_t body_max;             /* 0: 16 MiB */
+	size_t connections_max;        /* 0: 10,000 */
+	size_t exchanges_max;          /* 0: 4,096; requests that wait for their reply */
+	struct hx_http1_limits limits; /* of requests; its body_max is not read */
+	int64_t stall_ms;              /* 0: 30 s; how long a client may take nothing of a reply */
+	size_t body_memory_max;        /* 0: 256 KiB; more of a body goes into a file */
+	const char *folder;            /* NULL: /tmp; for large bodies. Borrowed */
+	struct hx_tls_context *tls;    /* NULL: plain. Borrowed */
+	const struct hapax_clock *clock; /* NULL: the system's; for Date */
+
+	/*
+	 * A connection has come from client, and one has gone; NULL: nobody wants to know.
+	 * admit returning false: it is told so (429) and closed, and left is not called.
+	 */
+	bool (*admit)(struct hx_http_server *server, const char *client);
+	void (*left)(struct hx_http_server *server, const char *client);
+};
+
+struct hx_http_server_stats {
+	uint64_t requests; /* that were handed over */
+	uint64_t refused;  /* answered here: not a request, too large, too slow, too many */
+	uint64_t connections;
+};
+
+struct hx_http_server {
+	struct hx_reactor *reactor;
+	struct hx_http_server_options options; /* complete */
+	struct hx_listener listener;
+	hx_http_handle_fn *handle;
+	hx_http_drained_fn *drained;
+	void *context;
+
+	struct hx_http_peer *peers; /* every connection */
+	size_t peer_count;
+	struct hx_http_exchange *spare; /* for the next requests */
+	size_t spare_count;
+	size_t exchange_count; /* in use */
+	bool is_draining;
+	struct hx_http1_head head; /* of the message that is being read */
+	struct hapax_buf out;      /* the head of the reply that is being written */
+	int64_t date_second;
+	char date[32];
+	struct hx_http_server_stats stats;
+};
+
+/* A request and the reply that it is owed. */
+struct hx_http_exchange {
+	struct hx_http_server *server;
+	struct hx_http_peer *peer; /* NULL: the client has gone */
+	struct hx_http1_head head; /* points into text */
+	struct hapax_buf text;     /* the head as it came */
+	struct hx_http_body body;
+	bool is_handed_over;
+	char client[HX_HTTP_CLIENT_SIZE]; /* its address in digits; empty: it has none */
+	void *context;                    /* whoever handles it */
+	struct hx_http_exchange *next;    /* among the spare ones */
+};
+
+struct hx_http_reply {
+	unsigned status;
+	const struct hapax_field *fields;
+	size_t field_count;
+	/* More fields, as "Name: value\r\n" each; or empty. */
+	struct hapax_bytes field_lines;
+	struct hapax_bytes body;
+};
+
+/*
+ * Open a server on an address that was given, see hx_listener_open(). drained may be
+ * NULL, as may options. server must be zeros.
+ */
+enum hapax_status hx_http_server_open(
+	struct hx_http_server *server, struct hx_reactor *reactor, const struct hx_address *address,
+	bool shares_port, const struct hx_http_server_options *options, hx_http_handle_fn *handle,
+	hx_http_drained_fn *drained, void *context, struct hapax_error *err);
+
+/*
+ * Stop accepting, close connections without a request, and the others after their
+ * reply, which says so. Then drained is called, at the end of this turn at the
+ * earliest.
+ */
+void hx_http_server_drain(struct hx_http_server *server);
+
+/* Close what is left at once; the reactor has to turn once more before done. */
+void hx_http_server_close(struct hx_http_server *server);
+
+/* Every connection has ended, every reply was given. Does nothing for zeros. */
+void hx_http_server_done(struct hx_http_server *server);
+
+/* The reply; the exchange is gone afterwards. Never fails: what cannot be sent ends the connection. */
+void hx_http_reply(struct hx_http_exchange *exchange, const struct hx_http_reply *reply);
+
+/* A problem as the reply, with up to one more field; fields may be NULL. */
+void hx_http_reply_problem(
+	struct hx_http_exchange *exchange, const struct hx_http_problem *problem,
+	const struct hapax_field *fields, size_t field_count);
+
+#endif

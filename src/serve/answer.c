@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * answer.c - what the sender of an event is told.
+ *
+ *	it ran here                    the upstream's reply
+ *	done before                    the reply that was kept; else 200, empty
+ *	in progress                    409, Retry-After
+ *	parked                         409
+ *	same key, other payload        422
+ *	the store was not asked, full  503, Retry-After
+ *
+ * A duplicate without a kept reply gets an empty body, because senders such as Knative
+ * take any other for a reply of their own; those that ask for JSON get it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "observe/log.h"
+#include "observe/log_line.h"
+#include "observe/metrics.h"
+#include "serve/daemon.h"
+#include "serve/delivery.h"
+#include "serve/outcome.h"
+#include "wire/http1_write.h"
+#include "wire/json_write.h"
+
+#define PROBLEM(name) "urn:hapax:problem:" name
+
+enum { FIELDS_MAX = 8 };
+
+/* A reply as it is put together. */
+struct draft {
+	struct hx_http_reply reply;
+	struct hapax_field fields[FIELDS_MAX];
+	char omitted[24];
+};
+
+static void add_field(struct draft *draft, struct hapax_bytes name, struct hapax_bytes value)
+{
+	draft->fields[draft->reply.field_count++] = (struct hapax_field){name, value};
+}
+
+static void add_decision(struct draft *draft, const char *decision)
+{
+	add_field(draft, HX_BYTES_LIT("Hapax-Decision"), hapax_bytes_from_text(decision));
+}
+
+static void add_omitted(struct draft *draft, uint64_t bytes)
+{
+	int size = snprintf(draft->omitted, sizeof(draft->omitted), "%" PRIu64, bytes);
+
+	add_field(
+		draft, HX_BYTES_LIT("Hapax-Body-Omitted"), hx_bytes(draft->omitted, (size_t)size));
+}
+
+/* The exchange has its reply; the delivery is gone, unless its run goes on. */
+static void release(struct hx_delivery *delivery)
+{
+	delivery->exchange = NULL;
+	if (delivery->run == NULL)
+		hx_delivery_give(delivery);
+}
+
+static void count_request(struct hx_delivery *delivery, unsigned status)
+{
+	hx_metrics_add(
+		delivery->loop->cells, HX_METRIC_REQUESTS, 0,
+		hx_metrics_request(HX_DOOR_GATEWAY, status), 1);
+	hx_metrics_observe_ns(
+		delivery->loop->cells, HX_METRIC_REQUEST_DURATION, 0, HX_DOOR_GATEWAY,
+		hx_reactor_now_ns(&delivery->loop->reactor) - delivery->came_ns);
+}
+
+static void send_draft(struct hx_delivery *delivery, struct draft *draft)
+{
+	struct hx_http_exchange *exchange = delivery->exchange;
+
+	draft->reply.fields = draft->fields;
+	count_request(delivery, draft->reply.status);
+	hx_http_reply(exchange, &draft->reply);
+	release(delivery);
+}
+
+static void send_problem(
+	struct hx_delivery *delivery, const struct hx_http_problem *problem, const char *decision,
+	bool comes_again)
+{
+	struct hapax_field fields[2];
+	size_t count = 0;
+
+	if (decision != NULL)
+		fields[count++] = (struct hapax_field){
+			HX_BYTES_LIT("Hapax-Decision"), hapax_bytes_from_text(decision)};
+	if (comes_again)
+		fields[count++] =
+			(struct hapax_field){HX_BYTES_LIT("Retry-After"), HX_BYTES_LIT("1")};
+	count_request(delivery, problem->status);
+	hx_http_reply_problem(delivery->exchange, problem, fields, count);
+	release(delivery);
+}
+
+/* Of a batch the reply waits for the other events. */
+static bool is_one_of_many(struct hx_delivery *delivery, enum hx_conclusion conclusion)
+{
+	struct hx_delivery_batch *batch = delivery->batch;
+
+	if (batch == NULL)
+		return false;
+	if (conclusion > batch->worst)
+		batch->worst = conclusion;
+	if (delivery->run == NULL && !batch->is_claiming)
+		hx_delivery_next(delivery);
+	return true;
+}
+
+void hx_delivery_refuse(
+	struct hx_delivery *delivery, unsigned status, const char *type, const char *title,
+	const char *detail)
+{
+	const struct hx_http_problem problem = {
+		.status = status, .type = type, .title = title, .detail = detail};
+
+	if (status < 500 && status != 429)
+		hx_metrics_add(
+			delivery->loop->cells, HX_METRIC_INVALID_EVENTS, 0, HX_DOOR_GATEWAY, 1);
+	if (is_one_of_many(
+		    delivery,
+		    status >= 500 || status == 429 ? HX_CONCLUSION_UNFINISHED
+						   : HX_CONCLUSION_REJECTED))
+		return;
+	send_problem(delivery, &problem, NULL, status == 503 || status == 429);
+}
+
+/* There is no response: nobody was reached, or nobody knows. */
+static void answer_failure(struct hx_delivery *delivery)
+{
+	bool is_lost = delivery->outcome == HAPAX_RUN_AMBIGUOUS;
+	struct hx_http_problem problem = {
+		.status = delivery->is_late ? 504 : 502,
+		.type = is_lost ? PROBLEM("upstream-lost") : PROBLEM("upstream-unreachable"),
+		.title =
+			is_lost ? "The upstream's answer was lost" : "The upstream was not reached",
+		.detail = delivery->failure.message};
+
+	if (is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
+		return;
+	if (delivery->failure.status == HAPAX_ERR_LIMIT)
+		problem.status = 503;
+	send_problem(delivery, &problem, "acquired", problem.status == 503);
+}
+
+static enum hx_conclusion conclusion_of(const struct hx_delivery *delivery)
+{
+	switch (delivery->outcome) {
+	case HAPAX_RUN_OK: return HX_CONCLUSION_DONE;
+	case HAPAX_RUN_DEFINITIVE: return HX_CONCLUSION_REJECTED;
+	case HAPAX_RUN_TRANSIENT:
+	case HAPAX_RUN_AMBIGUOUS: break;
+	}
+	return HX_CONCLUSION_UNFINISHED;
+}
+
+/* What the upstream said. A redirection is not for senders of events. */
+static void answer_response(struct hx_delivery *delivery, bool is_stored)
+{
+	struct draft draft = {.reply = {.status = delivery->status}};
+
+	if (is_one_of_many(
+		    delivery, is_stored ? conclusion_of(delivery) : HX_CONCLUSION_UNFINISHED))
+		return;
+	if (delivery->status < 400 && delivery->status >= 300) {
+		const struct hx_http_problem problem = {
+			.status = 502,
+			.type = PROBLEM("upstream-redirect"),
+			.title = "The upstream answered with a redirection",
+			.detail = delivery->failure.message};
+
+		send_problem(delivery, &problem, "acquired", false);
+		return;
+	}
+	add_decision(&draft, "acquired");
+	if (!is_stored)
+		add_field(&draft, HX_BYTES_LIT("Hapax-Stored"), HX_BYTES_LIT("no"));
+	if (delivery->body_size > delivery->body.size)
+		add_omitted(&draft, delivery->body_size);
+	draft.reply.field_lines = hapax_buf_bytes(&delivery->headers);
+	draft.reply.body = hapax_buf_bytes(&delivery->body);
+	send_draft(delivery, &draft);
+}
+
+void hx_delivery_answer_unstored(struct hx_delivery *delivery)
+{
+	/* Of a failure nothing is to be kept but the failure: that can wait. */
+	if (delivery->status != 0 && delivery->batch == NULL)
+		answer_response(delivery, false);
+}
+
+/* {"status":"skipped","message":"Duplicate event","eventId":"..."} */
+static void write_skipped(struct hx_delivery *delivery, struct hapax_buf *out)
+{
+	struct hx_json_write json;
+
+	hx_json_write_init(&json, out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(&json, "status", "skipped");
+	hx_json_write_text(&json, "message", "Duplicate event");
+	hx_json_write_text(&json, "eventId", delivery->id);
+	hx_json_write_end(&json, '}');
+}
+
+/* Nothing was kept that this door could say again. */
+static void answer_skipped(struct hx_delivery *delivery)
+{
+	static const struct hapax_bytes accept = HX_BYTES_LIT("Accept");
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	unsigned char space[2048];
+	struct hapax_buf body = {space, 0, sizeof(space), sizeof(space)};
+	struct draft draft = {.reply = {.status = 200}};
+	bool wants_json = false;
+
+	for (size_t i = hx_http1_find(head, accept, 0); i < head->field_count;
+	     i = hx_http1_find(head, accept, i + 1))
+		wants_json = wants_json || hx_accept_names_json(head->fields[i].value);
+	add_decision(&draft, "replay");
+	if (wants_json) {
+		write_skipped(delivery, &body);
+		add_field(&draft, HX_BYTES_LIT("Content-Type"), HX_BYTES_LIT("application/json"));
+	}
+	draft.reply.body = hapax_buf_bytes(&body);
+	send_draft(delivery, &draft);
+}
+
+static void log_duplicate(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+	const struct hapax_key *key = &delivery->key;
+	const struct hx_log_duplicate duplicate = {
+		.tenant = hx_bytes(key->tenant, key->tenant_size),
+		.group = hx_bytes(key->group, key->group_size),
+		.key = hx_bytes(key->key, key->key_size),
+		.event_id = hapax_bytes_from_text(delivery->id),
+		.event_type = hapax_bytes_from_text(delivery->type),
+		.event_source = hapax_bytes_from_text(delivery->source),
+		.route = delivery->route->name,
+		.original_token = answer->token,
+		.first_seen_ms = answer->first_seen_ms,
+		.ttl_left_ms = answer->expires_ms == HAPAX_TIME_NEVER
+			? INT64_MAX
+			: answer->expires_ms - clock->wall_ms(clock->context),
+	};
+
+	hx_log_duplicate(delivery->loop->serve->log, &duplicate);
+}
+
+static void answer_replay(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	const struct hapax_result *result = &answer->result;
+	bool is_definitive = result->result_class == HAPAX_RESULT_DEFINITIVE;
+	struct draft draft = {.reply = {.status = (unsigned)result->status}};
+
+	log_duplicate(delivery, answer);
+	if (is_one_of_many(delivery, is_definitive ? HX_CONCLUSION_REJECTED : HX_CONCLUSION_DONE))
+		return;
+	if (result->kind != HAPAX_RESULT_HTTP && is_definitive) {
+		const struct hx_http_problem problem = {
+			.status = 422,
+			.type = PROBLEM("failed-elsewhere"),
+			.title = "The event failed for good, by another way in"};
+
+		send_problem(delivery, &problem, "replay", false);
+		return;
+	}
+	if (result->kind != HAPAX_RESULT_HTTP || result->status < 200 || result->status > 599) {
+		answer_skipped(delivery);
+		return;
+	}
+	add_decision(&draft, "replay");
+	add_field(&draft, HX_BYTES_LIT("Idempotent-Replayed"), HX_BYTES_LIT("true"));
+	if (result->omitted_bytes > 0)
+		add_omitted(&draft, result->omitted_bytes);
+	draft.reply.field_lines = result->headers;
+	draft.reply.body = result->body;
+	send_draft(delivery, &draft);
+}
+
+static void answer_in_progress(struct hx_delivery *delivery)
+{
+	const struct hx_http_problem problem = {
+		.status = 409,
+		.type = PROBLEM("in-progress"),
+		.title = "The event is being processed",
+		.detail = "its first delivery has not ended yet; come again"};
+
+	if (!is_one_of_many(delivery, HX_CONCLUSION_BUSY))
+		send_problem(delivery, &problem, "in_progress", true);
+}
+
+static void answer_parked(struct hx_delivery *delivery)
+{
+	const struct hx_http_problem problem = {
+		.status = 409,
+		.type = PROBLEM("parked"),
+		.title = "Nobody knows whether the event was processed",
+		.detail = "a person has to decide: hapax resolve"};
+
+	if (!is_one_of_many(delivery, HX_CONCLUSION_BUSY))
+		send_problem(delivery, &problem, "parked", false);
+}
+
+static void answer_mismatch(struct hx_delivery *delivery)
+{
+	const struct hapax_key *key = &delivery->key;
+	const struct hx_log_field fields[] = {
+		HX_LOG_KEY("idempotency_key", hx_bytes(key->key, key->key_size)),
+		HX_LOG_TEXT("event_id", delivery->id),
+		HX_LOG_TEXT("event_type", delivery->type),
+		HX_LOG_TEXT("event_source", delivery->source),
+	};
+	const struct hx_http_problem problem = {
+		.status = 422,
+		.type = PROBLEM("mismatch"),
+		.title = "The same event came with other data",
+		.detail = "source and id are those of an event whose data was not the same"};
+
+	hx_log(delivery->loop->serve->log, HX_LOG_WARN, "payload mismatch", fields,
+	       sizeof(fields) / sizeof(fields[0]));
+	if (!is_one_of_many(delivery, HX_CONCLUSION_REJECTED))
+		send_problem(delivery, &problem, "mismatch", false);
+}
+
+/* The store gave no answer. */
+static void answer_error(struct hx_delivery *delivery, enum hapax_status status)
+{
+	bool is_uncertain = status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_FAILED;
+	struct hx_http_problem problem = {.status = 503};
+
+	hx_metrics_add(
+		delivery->loop->cells, HX_METRIC_CHECK_ERRORS, 0, hx_check_error_of(status), 1);
+	if (is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
+		return;
+	if (is_uncertain) {
+		problem.type = PROBLEM("uncertain");
+		problem.title = "Nobody knows whether the event was taken";
+	} else if (status == HAPAX_ERR_LIMIT) {
+		problem.type = PROBLEM("store-full");
+		problem.title = "The store is full";
+	} else {
+		problem.type = PROBLEM("store-unavailable");
+		problem.title = "The store was not reached";
+	}
+	problem.detail = "nothing was forwarded; come again";
+	send_problem(delivery, &problem, NULL, true);
+}
+
+static void count_decision(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	static const int decisions[] = {
+		[HAPAX_OUTCOME_ACQUIRED] = HAPAX_DECISION_ACQUIRED,
+		[HAPAX_OUTCOME_REPLAY] = HAPAX_DECISION_REPLAY,
+		[HAPAX_OUTCOME_IN_PROGRESS] = HAPAX_DECISION_IN_PROGRESS,
+		[HAPAX_OUTCOME_MISMATCH] = HAPAX_DECISION_MISMATCH,
+		[HAPAX_OUTCOME_PARKED] = HAPAX_DECISION_PARKED,
+	};
+	struct hx_cells *cells = delivery->loop->cells;
+
+	if (answer->outcome == HAPAX_OUTCOME_NONE || (answer->flags & HAPAX_ANSWER_UNPROTECTED))
+		return;
+	hx_metrics_decision(
+		cells, HX_DOOR_GATEWAY, delivery->scope_number,
+		(enum hapax_decision)decisions[answer->outcome]);
+	if (answer->outcome == HAPAX_OUTCOME_REPLAY)
+		hx_metrics_add(
+			cells, HX_METRIC_DUPLICATES,
+			hx_metrics_type(cells, hapax_bytes_from_text(delivery->type)), 0, 1);
+	if (answer->flags & HAPAX_ANSWER_UNVERIFIED)
+		hx_metrics_add(cells, HX_METRIC_UNVERIFIED, delivery->scope_number, 0, 1);
+	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED)
+		hx_metrics_add(
+			cells, HX_METRIC_RUNS, delivery->scope_number,
+			answer->status == HAPAX_OK ? (unsigned)answer->run_outcome
+						   : (unsigned)HX_RUN_UNSTORED,
+			1);
+	else
+		hx_metrics_observe_ns(
+			cells, HX_METRIC_CHECK_DURATION, 0, HX_DOOR_GATEWAY,
+			hx_reactor_now_ns(&delivery->loop->reactor) - delivery->asked_ns);
+}
+
+void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	count_decision(delivery, answer);
+	switch (answer->outcome) {
+	case HAPAX_OUTCOME_ACQUIRED:
+		if (delivery->status == 0)
+			answer_failure(delivery);
+		else
+			answer_response(delivery, answer->status == HAPAX_OK);
+		return;
+	case HAPAX_OUTCOME_REPLAY: answer_replay(delivery, answer); return;
+	case HAPAX_OUTCOME_IN_PROGRESS: answer_in_progress(delivery); return;
+	case HAPAX_OUTCOME_MISMATCH: answer_mismatch(delivery); return;
+	case HAPAX_OUTCOME_PARKED: answer_parked(delivery); return;
+	case HAPAX_OUTCOME_NONE:
+	case HAPAX_OUTCOME_APPLIED:
+	case HAPAX_OUTCOME_FOUND:
+	case HAPAX_OUTCOME_ABSENT:
+	case HAPAX_OUTCOME_BUSY:
+	case HAPAX_OUTCOME_NOT_MET:
+	case HAPAX_OUTCOME_SKIPPED: break;
+	}
+	answer_error(delivery, answer->status);
+}

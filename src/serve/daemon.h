@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * daemon.h - what the parts of the daemon share; for serve/ only.
+ *
+ * The control loop, on the main thread, has the admin door, signals and reloads: what
+ * may take a moment there holds no event up. Leases are looked after by the first of
+ * the gateway's loops, which never blocks.
+ */
+#ifndef HX_SERVE_DAEMON_H
+#define HX_SERVE_DAEMON_H
+
+#include <stdatomic.h>
+
+#include <hapax/processor.h>
+#include <hapax/store.h>
+
+#include "base/buf.h"
+#include "net/http_server.h"
+#include "net/resolver.h"
+#include "net/signals.h"
+#include "serve/loop.h"
+#include "serve/quota.h"
+#include "serve/serve.h"
+
+struct hx_duplicate_watch;
+struct hx_log;
+struct hx_metrics;
+struct hx_tls_context;
+
+enum { HX_LOOPS_MAX = 256 };
+
+struct hx_serve {
+	const struct hx_config_source *source;
+	const char *folder; /* for large bodies; NULL: /tmp */
+	struct hx_config_current current;
+	struct hx_config *config; /* the control loop's own; kept */
+	struct hapax_store *store;
+	struct hapax_processor *processor;
+	struct hx_log *log;
+	struct hx_metrics *metrics;
+	struct hx_cells *cells; /* of the control loop */
+	struct hx_resolver resolver;
+	struct hx_tls_context *tls; /* of upstreams; NULL while none needs it */
+
+	struct hx_loop *loops;
+	size_t loop_count;
+	size_t running_count; /* threads that were started */
+
+	struct hx_reactor reactor; /* the control loop's */
+	struct hx_signals signals;
+	struct hx_http_server admin;
+	struct hapax_buf page; /* what the admin door is about to say */
+	struct hx_timer drain_timer;
+	struct hx_timer chore_timer; /* once a second */
+	struct hx_duplicate_watch *watch;
+	unsigned chores; /* seconds that were counted */
+	struct hx_task idle_task;
+	struct hx_task suspect_task;
+	struct hx_timer tick_timer; /* of the first loop */
+	struct hx_task tick_task;
+	struct hx_quota tenants;   /* requests in progress */
+	struct hx_quota addresses; /* connections */
+	_Atomic unsigned idle_loops;
+	_Atomic unsigned is_latched;
+	_Atomic unsigned is_draining;
+	bool is_started;
+	bool is_cut;
+	uint64_t reloads;
+	uint64_t reload_failures;
+	int64_t reloaded_ms;
+};
+
+/* A loop has drained. Threads: any. */
+void hx_serve_loop_idle(struct hx_serve *serve);
+
+/*
+ * The store did not say what it did: has it failed for good? Then the daemon drains and
+ * ends, because only a new start finds out. Threads: any.
+ */
+void hx_serve_suspect(struct hx_serve *serve);
+
+/* The admin door's handler. */
+void hx_admin_handle(struct hx_http_exchange *exchange);
+
+#endif

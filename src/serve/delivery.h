@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * delivery.h - an event on its way: claimed, forwarded, completed, answered.
+ *
+ *	request ──▶ claim ──RUN──▶ forward ──▶ finish ──END──▶ reply
+ *	              └─────────────END, without a run────────────┘
+ *
+ * A request is one delivery; the events of a batch go through it one after the other.
+ *
+ *  (1) The exchange lives until the reply; the delivery until the run has ended, too.
+ *  (2) What the run's result points at is the delivery's, and stays until END.
+ *  (3) Steps that come on another thread leave a bit in steps and, at END, a copy of the
+ *      answer; the loop takes them up in task.
+ *
+ * Threads: the loop's, but for the step function.
+ */
+#ifndef HX_SERVE_DELIVERY_H
+#define HX_SERVE_DELIVERY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hapax/processor.h>
+
+#include "net/http_client.h"
+#include "serve/loop.h"
+
+/* How an event came out, as far as its sender is concerned; the largest decides a batch. */
+enum hx_conclusion {
+	HX_CONCLUSION_DONE,       /* 200 */
+	HX_CONCLUSION_REJECTED,   /* 422: it will not get better */
+	HX_CONCLUSION_BUSY,       /* 409: somebody has it */
+	HX_CONCLUSION_UNFINISHED, /* 503: come again */
+};
+
+/* A batch on its way. */
+struct hx_delivery_batch {
+	struct hx_cloudevents_batch reader;
+	struct hapax_buf text;    /* the body, if it was in a file */
+	struct hapax_bytes event; /* the JSON object that is on its way */
+	enum hx_conclusion worst;
+	bool is_claiming; /* who calls goes on with the next event, if this one is refused */
+};
+
+struct hx_delivery {
+	struct hx_loop *loop;
+	struct hx_loop_config *config;
+	struct hx_http_exchange *exchange; /* NULL: it is answered */
+	const struct hx_config_route *route;
+	struct hapax_key key;
+	struct hapax_run_options options;
+	struct hapax_run *run;           /* from RUN to END */
+	struct hx_delivery_batch *batch; /* NULL: it is one event */
+	uint32_t type_number;            /* for metrics */
+	uint32_t scope_number;
+	int64_t came_ns;
+	int64_t asked_ns;
+	int64_t sent_ns;
+
+	struct hx_http_call call;
+	struct hapax_buf request; /* head */
+	unsigned status;          /* of the upstream's response; 0: there is none */
+	struct hapax_buf headers; /* its fields, as "Name: value\r\n" */
+	size_t headers_kept;      /* of them, that are stored: the rest is for the first only */
+	struct hapax_buf body;
+	uint64_t body_size; /* all of it; more than body holds: it was too large */
+	enum hapax_run_outcome outcome;
+	struct hapax_result result;
+	struct hapax_error failure; /* when there is no response: why */
+	bool is_late;
+	bool is_counted; /* among the requests of its tenant */
+
+	_Atomic unsigned steps;
+	struct hx_task task;
+	struct hapax_answer answer; /* of END on another thread, with its bytes: */
+	struct hapax_buf answer_text;
+
+	char tenant[HAPAX_SCOPE_SIZE_MAX + 1]; /* of the first event, when is_counted */
+	/* For logs: what the event says it is. */
+	char type[128];
+	char source[256];
+	char id[256];
+
+	struct hx_delivery *next; /* in a list of the loop */
+};
+
+/* Take up a request that is an event, or several. */
+void hx_delivery_handle(struct hx_http_exchange *exchange);
+
+/* From the loop's pool; NULL: no memory. And back. */
+struct hx_delivery *hx_delivery_take(struct hx_loop *loop);
+void hx_delivery_give(struct hx_delivery *delivery);
+void hx_deliveries_free(struct hx_loop *loop);
+
+/*
+ * Claim the event that is in loop->event. False: it was refused, and the delivery is
+ * gone unless it is a batch.
+ */
+bool hx_delivery_claim(struct hx_delivery *delivery);
+
+/* The right to run is ours: send it. */
+void hx_delivery_forward(struct hx_delivery *delivery, const struct hapax_answer *answer);
+
+/* The end of a turn: claim and complete what has come together. */
+void hx_delivery_begin_all(struct hx_task *task);
+void hx_delivery_finish_all(struct hx_task *task);
+
+/* Have it completed at the end of the turn. */
+void hx_delivery_finish(struct hx_delivery *delivery);
+
+/* What happened, for the client; of a batch, on with the next event. */
+void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer *answer);
+
+/* The upstream's reply, although it is not known to be stored. */
+void hx_delivery_answer_unstored(struct hx_delivery *delivery);
+
+/* A problem instead of a reply; the delivery goes on if its run does. */
+void hx_delivery_refuse(
+	struct hx_delivery *delivery, unsigned status, const char *type, const char *title,
+	const char *detail);
+
+/* The next event of a batch, or the reply to all of them. Gives the delivery back at the end. */
+void hx_delivery_next(struct hx_delivery *delivery);
+
+extern const struct hx_http_call_ops hx_delivery_call_ops;
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * forward.c - an event to its upstream, and what becomes of the response.
+ *
+ * Requests are written anew from what was read, never passed on as they came. Fields
+ * that belong to a connection stay behind, and so does everything that begins with
+ * Hapax-: only hapax writes these, so an upstream may believe them.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "observe/metrics.h"
+#include "serve/daemon.h"
+#include "serve/delivery.h"
+#include "serve/outcome.h"
+#include "wire/http1_text.h"
+#include "wire/http1_write.h"
+
+#define MS_NS INT64_C(1000000)
+
+static bool begins_with(struct hapax_bytes name, struct hapax_bytes prefix)
+{
+	return name.size >= prefix.size &&
+		hx_http1_text_equal(hx_bytes(name.data, prefix.size), prefix);
+}
+
+static bool is(struct hapax_bytes name, struct hapax_bytes other)
+{
+	return name.size == other.size && hx_http1_text_equal(name, other);
+}
+
+/* Of a request: does it go no further? */
+static bool stays(const struct hx_http1_head *head, struct hapax_bytes name, bool is_batch)
+{
+	return begins_with(name, HX_BYTES_LIT("Hapax-")) || is(name, HX_BYTES_LIT("Host")) ||
+		is(name, HX_BYTES_LIT("Expect")) || is(name, HX_BYTES_LIT("X-Forwarded-For")) ||
+		(is_batch &&
+	         (is(name, HX_BYTES_LIT("Content-Type")) ||
+	          begins_with(name, HX_BYTES_LIT("ce-")))) ||
+		hx_http1_is_hop(head, name);
+}
+
+static void write_number(struct hx_http1_writer *writer, struct hapax_bytes name, uint64_t number)
+{
+	char text[24];
+	int size = snprintf(text, sizeof(text), "%" PRIu64, number);
+
+	hx_http1_write_field(writer, name, hx_bytes(text, (size_t)size));
+}
+
+/* Who asked: those before us, and who asked us. */
+static void write_forwarded(struct hx_http1_writer *writer, const struct hx_http_exchange *exchange)
+{
+	static const struct hapax_bytes name = HX_BYTES_LIT("X-Forwarded-For");
+	const struct hx_http1_head *head = &exchange->head;
+
+	for (size_t i = hx_http1_find(head, name, 0); i < head->field_count;
+	     i = hx_http1_find(head, name, i + 1))
+		hx_http1_write_field(writer, name, head->fields[i].value);
+	if (exchange->client[0] != '\0')
+		hx_http1_write_field(writer, name, hapax_bytes_from_text(exchange->client));
+}
+
+static enum hapax_status write_head(
+	struct hx_delivery *delivery, const struct hapax_answer *answer, uint64_t body_size,
+	struct hapax_error *err)
+{
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	const struct hx_config_target *target = &delivery->route->target;
+	struct hapax_buf *out = &delivery->request;
+	struct hx_http1_writer writer;
+	char path[HX_HTTP1_LINE_MAX];
+	size_t prefix_size = strlen(target->path);
+
+	if (prefix_size + head->path.size > sizeof(path))
+		return hx_error_set(err, HAPAX_ERR_LIMIT, 0, "the path was too long");
+	memcpy(path, target->path, prefix_size);
+	memcpy(path + prefix_size, head->path.data, head->path.size);
+	hx_buf_clear(out);
+	hx_http1_write_request(
+		&writer, out, HX_BYTES_LIT("POST"), hx_bytes(path, prefix_size + head->path.size));
+	hx_http1_write_field(
+		&writer, HX_BYTES_LIT("Host"), hapax_bytes_from_text(target->authority));
+	for (size_t i = 0; i < head->field_count; i++) {
+		if (!stays(head, head->fields[i].name, delivery->batch != NULL))
+			hx_http1_write_field(&writer, head->fields[i].name, head->fields[i].value);
+	}
+	if (delivery->batch != NULL)
+		hx_http1_write_field(
+			&writer, HX_BYTES_LIT("Content-Type"),
+			HX_BYTES_LIT("application/cloudevents+json"));
+	write_forwarded(&writer, delivery->exchange);
+	hx_http1_write_field(&writer, HX_BYTES_LIT("Via"), HX_BYTES_LIT("1.1 hapax"));
+	if (!(answer->flags & HAPAX_ANSWER_UNPROTECTED)) {
+		write_number(&writer, HX_BYTES_LIT("Hapax-Token"), answer->token);
+		write_number(&writer, HX_BYTES_LIT("Hapax-Attempt"), answer->attempt);
+	}
+	hx_http1_write_length(&writer, body_size);
+	return hx_http1_write_end(&writer, err);
+}
+
+/* Nothing was sent, and nothing will be. */
+static void fail(struct hx_delivery *delivery, const struct hapax_error *err)
+{
+	delivery->status = 0;
+	delivery->is_late = false;
+	delivery->outcome = HAPAX_RUN_TRANSIENT;
+	delivery->failure = *err;
+	hx_delivery_finish(delivery);
+}
+
+void hx_delivery_forward(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	struct hx_loop *loop = delivery->loop;
+	struct hx_http_exchange *exchange = delivery->exchange;
+	struct hx_http_call *call = &delivery->call;
+	size_t route = (size_t)(delivery->route - delivery->config->config->gateway.routes);
+	struct hx_upstream *upstream = delivery->config->upstreams[route];
+	enum hapax_status status;
+	struct hapax_error err;
+
+	call->file = NULL;
+	call->body = hx_bytes(NULL, 0);
+	if (delivery->batch != NULL)
+		call->body = delivery->batch->event;
+	else if (hx_http_body_is_in_memory(&exchange->body))
+		call->body = hapax_buf_bytes(&exchange->body.memory);
+	else
+		call->file = &exchange->body;
+	delivery->status = 0;
+	delivery->body_size = 0;
+	delivery->headers_kept = 0;
+	delivery->is_late = false;
+	hx_buf_clear(&delivery->headers);
+	hx_buf_clear(&delivery->body);
+	delivery->sent_ns = hx_reactor_now_ns(&loop->reactor);
+	status = write_head(
+		delivery, answer, call->file != NULL ? call->file->size : call->body.size, &err);
+	if (status == HAPAX_OK) {
+		call->head = hapax_buf_bytes(&delivery->request);
+		status = hx_http_call_begin(
+			call, &upstream->client,
+			delivery->sent_ns + delivery->options.max_run_ms * MS_NS, &err);
+	}
+	if (status != HAPAX_OK)
+		fail(delivery, &err);
+}
+
+/* Of a response: is it none of the client's business? */
+static bool is_private(const struct hx_http1_head *head, struct hapax_bytes name)
+{
+	return is(name, HX_BYTES_LIT("Date")) || begins_with(name, HX_BYTES_LIT("Hapax-")) ||
+		hx_http1_is_hop(head, name);
+}
+
+static enum hapax_status keep_field(struct hapax_buf *out, const struct hapax_field *field)
+{
+	enum hapax_status status = hx_buf_append(out, field->name.data, field->name.size);
+
+	if (status == HAPAX_OK)
+		status = hx_buf_append(out, ": ", 2);
+	if (status == HAPAX_OK)
+		status = hx_buf_append(out, field->value.data, field->value.size);
+	return status == HAPAX_OK ? hx_buf_append(out, "\r\n", 2) : status;
+}
+
+/* Cookies are for who gets the response first, and for nobody who gets it again. */
+static void keep_fields(struct hx_delivery *delivery, const struct hx_http1_head *head)
+{
+	static const struct hapax_bytes cookie = HX_BYTES_LIT("Set-Cookie");
+	struct hapax_buf *out = &delivery->headers;
+
+	for (size_t i = 0; i < head->field_count; i++) {
+		struct hapax_bytes name = head->fields[i].name;
+
+		/* A head is smaller than the buffer; without memory a field is left out. */
+		if (!is(name, cookie) && !is_private(head, name))
+			(void)keep_field(out, &head->fields[i]);
+	}
+	delivery->headers_kept = out->size;
+	for (size_t i = 0; i < head->field_count; i++) {
+		if (is(head->fields[i].name, cookie))
+			(void)keep_field(out, &head->fields[i]);
+	}
+}
+
+static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
+{
+	struct hx_delivery *delivery = call->context;
+
+	delivery->status = head->status;
+	keep_fields(delivery, head);
+}
+
+/* As much as may be kept; of what is larger only its size is known in the end. */
+static void on_data(struct hx_http_call *call, struct hapax_bytes data)
+{
+	struct hx_delivery *delivery = call->context;
+
+	delivery->body_size += data.size;
+	if (delivery->body_size - data.size != delivery->body.size)
+		return;
+	if (hx_buf_append(&delivery->body, data.data, data.size) != HAPAX_OK)
+		hx_buf_done(&delivery->body);
+}
+
+static void on_end(
+	struct hx_http_call *call, enum hx_http_call_end end, const struct hapax_error *err)
+{
+	struct hx_delivery *delivery = call->context;
+	struct hx_loop *loop = delivery->loop;
+	uint32_t route = hx_metrics_route(loop->cells, delivery->route->name);
+
+	delivery->is_late = call->is_late;
+	if (end == HX_HTTP_CALL_COMPLETE) {
+		delivery->outcome = hx_outcome_of_status(delivery->status);
+		(void)snprintf(
+			delivery->failure.message, sizeof(delivery->failure.message),
+			"the upstream answered with status %u", delivery->status);
+		delivery->failure.status = HAPAX_OK;
+	} else {
+		delivery->status = 0;
+		delivery->outcome =
+			end == HX_HTTP_CALL_UNSENT ? HAPAX_RUN_TRANSIENT : HAPAX_RUN_AMBIGUOUS;
+		delivery->failure = *err;
+	}
+	hx_metrics_observe_ns(
+		loop->cells, HX_METRIC_UPSTREAM_DURATION, route, 0,
+		hx_reactor_now_ns(&loop->reactor) - delivery->sent_ns);
+	if (delivery->outcome != HAPAX_RUN_OK)
+		hx_metrics_add(
+			loop->cells, HX_METRIC_UPSTREAM_FAILURES, route,
+			hx_metrics_code(delivery->status), 1);
+	hx_delivery_finish(delivery);
+}
+
+const struct hx_http_call_ops hx_delivery_call_ops = {
+	.on_head = on_head,
+	.on_data = on_data,
+	.on_end = on_end,
+};

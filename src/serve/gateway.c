@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gateway.c - requests as they come: events, batches of them, and the handshake of
+ * senders of webhooks.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "serve/daemon.h"
+#include "serve/delivery.h"
+#include "wire/http1_text.h"
+
+#define PROBLEM(name) "urn:hapax:problem:" name
+
+static const struct hapax_field allow = {HX_BYTES_LIT("Allow"), HX_BYTES_LIT("OPTIONS, POST")};
+
+static bool is_allowed(const struct hx_config_webhook *webhook, struct hapax_bytes origin)
+{
+	for (size_t i = 0; i < webhook->allowed_origin_count; i++) {
+		struct hapax_bytes name = hapax_bytes_from_text(webhook->allowed_origins[i]);
+
+		if (hx_bytes_equal(name, HX_BYTES_LIT("*")) || hx_http1_text_equal(name, origin))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * May this sender deliver here? (CloudEvents webhooks, 4.) Consent are the two fields;
+ * without them the status means nothing.
+ */
+static void shake_hands(struct hx_http_exchange *exchange, const struct hx_config *config)
+{
+	const struct hx_config_webhook *webhook = &config->gateway.webhook;
+	size_t index = hx_http1_find(&exchange->head, HX_BYTES_LIT("WebHook-Request-Origin"), 0);
+	struct hapax_field fields[3] = {allow};
+	size_t count = 1;
+	char rate[24] = "*";
+
+	if (index < exchange->head.field_count &&
+	    is_allowed(webhook, exchange->head.fields[index].value)) {
+		if (webhook->allowed_rate != 0)
+			(void)snprintf(rate, sizeof(rate), "%" PRIu64, webhook->allowed_rate);
+		fields[count++] = (struct hapax_field){
+			HX_BYTES_LIT("WebHook-Allowed-Origin"), exchange->head.fields[index].value};
+		fields[count++] = (struct hapax_field){
+			HX_BYTES_LIT("WebHook-Allowed-Rate"), hapax_bytes_from_text(rate)};
+	}
+	hx_http_reply(
+		exchange,
+		&(struct hx_http_reply){.status = 200, .fields = fields, .field_count = count});
+}
+
+static unsigned status_of(enum hapax_status status)
+{
+	switch (status) {
+	case HAPAX_ERR_UNSUPPORTED: return 415;
+	case HAPAX_ERR_LIMIT: return 413;
+	case HAPAX_ERR_INVALID: return 400;
+	case HAPAX_OK:
+	case HAPAX_ERR_NO_MEMORY:
+	case HAPAX_ERR_UNAVAILABLE:
+	case HAPAX_ERR_UNCERTAIN:
+	case HAPAX_ERR_FENCED:
+	case HAPAX_ERR_CORRUPT:
+	case HAPAX_ERR_HANDLER:
+	case HAPAX_ERR_FAILED: break;
+	}
+	return 503;
+}
+
+static void refuse(
+	struct hx_delivery *delivery, enum hapax_status status, const struct hapax_error *err)
+{
+	hx_delivery_refuse(
+		delivery, status_of(status), PROBLEM("not-an-event"),
+		"The request is not a CloudEvent that can be read here", err->message);
+}
+
+/* Read all events once, so that what is wrong with the last is told before the first runs. */
+static enum hapax_status open_batch(struct hx_delivery *delivery, struct hapax_error *err)
+{
+	struct hx_loop *loop = delivery->loop;
+	const struct hx_config *config = delivery->config->config;
+	struct hx_delivery_batch *batch = hx_alloc_zero(1, sizeof(*batch));
+	struct hapax_bytes text;
+	enum hapax_status status;
+
+	if (batch == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a batch");
+	hx_buf_init(&batch->text, (size_t)config->http.max_body);
+	delivery->batch = batch;
+	status = hx_http_body_whole(&delivery->exchange->body, &batch->text, &text, err);
+	if (status == HAPAX_OK)
+		status = hx_cloudevents_batch_init(
+			&batch->reader, text,
+			config->http.max_batch != 0 ? (size_t)config->http.max_batch
+						    : HX_CLOUDEVENTS_BATCH_MAX,
+			&loop->event_text, err);
+	return status;
+}
+
+/* The first that applies of 503, 409, 422, 200: who comes again finds what is left. */
+static void answer_batch(struct hx_delivery *delivery)
+{
+	static const unsigned statuses[] = {
+		[HX_CONCLUSION_DONE] = 200,
+		[HX_CONCLUSION_REJECTED] = 422,
+		[HX_CONCLUSION_BUSY] = 409,
+		[HX_CONCLUSION_UNFINISHED] = 503,
+	};
+	struct hx_http_exchange *exchange = delivery->exchange;
+	enum hx_conclusion worst = delivery->batch->worst;
+	const struct hapax_field again = {HX_BYTES_LIT("Retry-After"), HX_BYTES_LIT("1")};
+	struct hx_http_problem problem = {.status = statuses[worst], .type = PROBLEM("batch")};
+
+	delivery->exchange = NULL;
+	if (worst == HX_CONCLUSION_DONE) {
+		hx_http_reply(exchange, &(struct hx_http_reply){.status = 200});
+	} else {
+		problem.title = worst == HX_CONCLUSION_REJECTED
+			? "Events of the batch failed for good, or came with other data"
+			: "Events of the batch are not done yet";
+		hx_http_reply_problem(
+			exchange, &problem, &again, worst > HX_CONCLUSION_REJECTED ? 1 : 0);
+	}
+	hx_delivery_give(delivery);
+}
+
+void hx_delivery_next(struct hx_delivery *delivery)
+{
+	struct hx_loop *loop = delivery->loop;
+	struct hx_delivery_batch *batch = delivery->batch;
+
+	bool is_claimed = false;
+
+	/* If nobody waits for the rest, it comes again. */
+	while (!is_claimed && delivery->exchange->peer != NULL &&
+	       hx_cloudevents_batch_next(&batch->reader, &loop->event)) {
+		batch->event = loop->event.text;
+		batch->is_claiming = true;
+		is_claimed = hx_delivery_claim(delivery);
+		batch->is_claiming = false;
+	}
+	if (!is_claimed)
+		answer_batch(delivery);
+}
+
+static enum hapax_status read_one(
+	struct hx_delivery *delivery, enum hx_cloudevents_mode mode,
+	struct hapax_bytes content_type, struct hapax_error *err)
+{
+	struct hx_loop *loop = delivery->loop;
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	struct hapax_bytes body;
+	enum hapax_status status =
+		hx_http_body_whole(&delivery->exchange->body, &loop->body_text, &body, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	if (mode == HX_CLOUDEVENTS_BINARY)
+		return hx_cloudevent_read_binary(
+			&loop->event, head->fields, head->field_count, content_type, body,
+			&loop->event_text, err);
+	return hx_cloudevent_read_structured(&loop->event, body, &loop->event_text, err);
+}
+
+/* What a large event needed is not kept for the next small one. */
+static void tidy(struct hx_loop *loop)
+{
+	enum { KEPT_MAX = 1024 * 1024 };
+
+	if (loop->event_text.capacity > KEPT_MAX)
+		hx_buf_done(&loop->event_text);
+	if (loop->key_scratch.capacity > KEPT_MAX)
+		hx_buf_done(&loop->key_scratch);
+	if (loop->body_text.capacity > KEPT_MAX)
+		hx_buf_done(&loop->body_text);
+}
+
+static void take_up(struct hx_delivery *delivery)
+{
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	struct hapax_bytes content_type = hx_http1_known(head, HX_HTTP1_CONTENT_TYPE);
+	enum hx_cloudevents_mode mode = HX_CLOUDEVENTS_BINARY;
+	struct hapax_error err = {.status = HAPAX_OK};
+	enum hapax_status status = HAPAX_OK;
+
+	if (head->repeated & 1U << HX_HTTP1_CONTENT_TYPE)
+		status = hx_error_set(
+			&err, HAPAX_ERR_INVALID, 0, "field 'Content-Type': it occurs twice");
+	if (status == HAPAX_OK)
+		status = hx_cloudevents_detect(content_type, &mode, &err);
+	if (status == HAPAX_OK && mode == HX_CLOUDEVENTS_BATCHED)
+		status = open_batch(delivery, &err);
+	else if (status == HAPAX_OK)
+		status = read_one(delivery, mode, content_type, &err);
+	if (status != HAPAX_OK) {
+		/* As a whole: no event of it was looked at. */
+		if (delivery->batch != NULL) {
+			hx_buf_done(&delivery->batch->text);
+			hx_free(delivery->batch);
+			delivery->batch = NULL;
+		}
+		refuse(delivery, status, &err);
+	} else if (mode == HX_CLOUDEVENTS_BATCHED) {
+		hx_delivery_next(delivery);
+	} else {
+		(void)hx_delivery_claim(delivery);
+	}
+}
+
+void hx_delivery_handle(struct hx_http_exchange *exchange)
+{
+	struct hx_loop *loop = exchange->server->context;
+	struct hx_delivery *delivery;
+
+	if (hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("OPTIONS"))) {
+		struct hx_loop_config *config = hx_loop_config_use(loop);
+
+		if (config == NULL) {
+			hx_http_reply_problem(
+				exchange, &(struct hx_http_problem){.status = 503}, NULL, 0);
+			return;
+		}
+		shake_hands(exchange, config->config);
+		hx_loop_config_give(loop, config);
+		return;
+	}
+	if (!hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("POST"))) {
+		hx_http_reply_problem(
+			exchange,
+			&(struct hx_http_problem){
+				.status = 405, .detail = "events are sent by POST"},
+			&allow, 1);
+		return;
+	}
+	delivery = hx_delivery_take(loop);
+	if (delivery == NULL) {
+		hx_http_reply_problem(
+			exchange,
+			&(struct hx_http_problem){
+				.status = 503, .detail = "no memory for an event"},
+			NULL, 0);
+		return;
+	}
+	delivery->exchange = exchange;
+	exchange->context = delivery;
+	take_up(delivery);
+	tidy(loop);
+}

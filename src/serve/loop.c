@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/loop.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "observe/metrics.h"
+#include "serve/daemon.h"
+#include "serve/delivery.h"
+
+enum {
+	EVENT_TEXT_MAX = 64 * 1024 * 1024,
+
+	/*
+	 * To compare the data of an event it is read as JSON, which takes 16 times its size
+	 * as a rule: that is enough for 8 MiB. What is larger is refused.
+	 */
+	KEY_SCRATCH_MAX = 128 * 1024 * 1024,
+
+	/* Turns until everything that was closed has gone. */
+	LAST_TURNS_MAX = 1000,
+};
+
+static void on_drained(struct hx_http_server *server)
+{
+	hx_loop_check_idle(server->context);
+}
+
+static void drain(struct hx_task *task)
+{
+	struct hx_loop *loop = task->context;
+
+	loop->is_draining = true;
+	if (loop->gateway.reactor != NULL)
+		hx_http_server_drain(&loop->gateway);
+	hx_loop_check_idle(loop);
+}
+
+void hx_loop_drain(struct hx_loop *loop)
+{
+	hx_reactor_post(&loop->reactor, &loop->drain_task);
+}
+
+void hx_loop_check_idle(struct hx_loop *loop)
+{
+	if (!loop->is_draining || loop->is_idle || loop->delivery_count > 0 ||
+	    (loop->gateway.reactor != NULL && loop->gateway.peer_count > 0))
+		return;
+	loop->is_idle = true;
+	hx_serve_loop_idle(loop->serve);
+}
+
+enum hapax_status hx_loop_init(
+	struct hx_loop *loop, struct hx_serve *serve, size_t index, struct hapax_error *err)
+{
+	enum hapax_status status = hx_reactor_init(&loop->reactor, hx_net_system(), err);
+
+	if (status != HAPAX_OK)
+		return status;
+	loop->serve = serve;
+	loop->index = index;
+	loop->cells = hx_metrics_cells(serve->metrics, index);
+	loop->begin_task = (struct hx_task){.fn = hx_delivery_begin_all, .context = loop};
+	loop->finish_task = (struct hx_task){.fn = hx_delivery_finish_all, .context = loop};
+	loop->drain_task = (struct hx_task){.fn = drain, .context = loop};
+	hx_buf_init(&loop->event_text, EVENT_TEXT_MAX);
+	hx_buf_init(&loop->key_scratch, KEY_SCRATCH_MAX);
+	hx_buf_init(&loop->body_text, HX_RESULT_SIZE_LIMIT * 4);
+	return HAPAX_OK;
+}
+
+/* The limit that is in force now; connections that are there already stay. */
+static bool admit(struct hx_http_server *server, const char *client)
+{
+	struct hx_loop *loop = server->context;
+	struct hx_serve *serve = loop->serve;
+	struct hx_loop_config *config = hx_loop_config_use(loop);
+	uint64_t max = UINT64_MAX;
+
+	if (config == NULL)
+		return false;
+	if (config->config->http.max_connections_per_address != 0)
+		max = config->config->http.max_connections_per_address;
+	hx_loop_config_give(loop, config);
+	if (!hx_quota_take(&serve->addresses, hapax_bytes_from_text(client), max)) {
+		hx_metrics_add(loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_ADDRESS, 1);
+		return false;
+	}
+	hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_GATEWAY, 1);
+	return true;
+}
+
+static void left(struct hx_http_server *server, const char *client)
+{
+	struct hx_loop *loop = server->context;
+
+	hx_quota_give(&loop->serve->addresses, hapax_bytes_from_text(client));
+	hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_GATEWAY, -1);
+}
+
+enum hapax_status hx_loop_listen(
+	struct hx_loop *loop, const struct hx_address *address, struct hapax_error *err)
+{
+	const struct hx_config_http *http = &loop->serve->config->http;
+	const struct hx_http_server_options options = {
+		.idle_ms = http->idle_timeout_ms,
+		.head_ms = http->head_timeout_ms,
+		.body_ms = http->body_timeout_ms,
+		.body_max = http->max_body,
+		.limits =
+			{.line_max = (uint32_t)http->max_line,
+	                 .head_max = (uint32_t)http->max_head,
+	                 .field_max = (uint32_t)http->max_fields},
+		.stall_ms = http->send_timeout_ms,
+		.body_memory_max = (size_t)http->max_body_memory,
+		.folder = loop->serve->folder,
+		.admit = admit,
+		.left = left,
+		.connections_max =
+			(size_t)(http->max_connections / loop->serve->loop_count +
+	                         (http->max_connections % loop->serve->loop_count != 0)),
+	};
+
+	return hx_http_server_open(
+		&loop->gateway, &loop->reactor, address, loop->serve->loop_count > 1, &options,
+		hx_delivery_handle, on_drained, loop, err);
+}
+
+static bool is_same(const struct hx_upstream *upstream, const struct hx_config_target *target)
+{
+	const struct hx_endpoint *a = &upstream->client.endpoint;
+	const struct hx_endpoint *b = &target->endpoint;
+
+	return upstream->is_tls == target->is_tls && a->is_unix == b->is_unix &&
+		a->port == b->port && strcmp(a->host, b->host) == 0;
+}
+
+/* Connections are kept when the configuration changes. NULL: no memory. */
+static struct hx_upstream *find_upstream(
+	struct hx_loop *loop, const struct hx_config *config, const struct hx_config_target *target)
+{
+	const struct hx_http_client_options options = {
+		.connect_ms = config->upstream.connect_timeout_ms,
+		.idle_ms = config->upstream.idle_timeout_ms,
+		.connections_max =
+			(size_t)(config->upstream.max_connections / loop->serve->loop_count),
+		.tls = target->is_tls ? loop->serve->tls : NULL,
+	};
+	struct hx_upstream *upstream = loop->upstreams;
+
+	while (upstream != NULL && !is_same(upstream, target))
+		upstream = upstream->next;
+	if (upstream != NULL)
+		return upstream;
+	upstream = hx_alloc_zero(1, sizeof(*upstream));
+	if (upstream == NULL)
+		return NULL;
+	hx_http_client_init(
+		&upstream->client, &loop->reactor, &loop->serve->resolver, &target->endpoint,
+		&options);
+	upstream->is_tls = target->is_tls;
+	upstream->next = loop->upstreams;
+	loop->upstreams = upstream;
+	return upstream;
+}
+
+static void free_config(struct hx_loop_config *config)
+{
+	if (config == NULL)
+		return;
+	hx_config_release(config->config);
+	hx_free(config->upstreams);
+	hx_free(config);
+}
+
+static struct hx_loop_config *adopt(struct hx_loop *loop)
+{
+	struct hx_loop_config *config = hx_alloc_zero(1, sizeof(*config));
+	size_t count;
+
+	if (config == NULL)
+		return NULL;
+	config->config = hx_config_current_keep(&loop->serve->current);
+	count = config->config->gateway.route_count;
+	config->upstreams = hx_alloc_zero(count + 1, sizeof(struct hx_upstream *));
+	for (size_t i = 0; i < count && config->upstreams != NULL; i++) {
+		config->upstreams[i] = find_upstream(
+			loop, config->config, &config->config->gateway.routes[i].target);
+		if (config->upstreams[i] == NULL) {
+			free_config(config);
+			return NULL;
+		}
+	}
+	if (config->upstreams == NULL) {
+		free_config(config);
+		return NULL;
+	}
+	config->next = loop->config;
+	loop->config = config;
+	return config;
+}
+
+/* Those that nobody goes by any more. */
+static void drop_unused(struct hx_loop *loop)
+{
+	struct hx_loop_config **at = &loop->config;
+
+	while (*at != NULL) {
+		struct hx_loop_config *config = *at;
+
+		if (config->users > 0 || config == loop->config) {
+			at = &config->next;
+			continue;
+		}
+		*at = config->next;
+		free_config(config);
+	}
+}
+
+struct hx_loop_config *hx_loop_config_use(struct hx_loop *loop)
+{
+	struct hx_loop_config *config = loop->config;
+
+	if (config == NULL || !hx_config_current_is(&loop->serve->current, config->config)) {
+		config = adopt(loop);
+		if (config == NULL)
+			return NULL;
+		drop_unused(loop);
+	}
+	config->users++;
+	return config;
+}
+
+void hx_loop_config_give(struct hx_loop *loop, struct hx_loop_config *config)
+{
+	config->users--;
+	if (config->users == 0 && config != loop->config)
+		drop_unused(loop);
+}
+
+void hx_loop_run(struct hx_loop *loop)
+{
+	loop->thread_id = hx_thread_id();
+	hx_reactor_run(&loop->reactor);
+}
+
+static bool has_gone(const struct hx_loop *loop)
+{
+	for (const struct hx_upstream *upstream = loop->upstreams; upstream != NULL;
+	     upstream = upstream->next) {
+		if (upstream->client.line_count > 0)
+			return false;
+	}
+	return loop->gateway.reactor == NULL || loop->gateway.peer_count == 0;
+}
+
+void hx_loop_done(struct hx_loop *loop)
+{
+	assert(loop->delivery_count == 0);
+	hx_http_server_close(&loop->gateway);
+	for (struct hx_upstream *upstream = loop->upstreams; upstream != NULL;
+	     upstream = upstream->next)
+		hx_http_client_close(&upstream->client);
+	for (int i = 0; i < LAST_TURNS_MAX && !has_gone(loop); i++)
+		hx_reactor_turn(&loop->reactor, 0);
+	hx_http_server_done(&loop->gateway);
+	hx_deliveries_free(loop);
+	while (loop->upstreams != NULL) {
+		struct hx_upstream *upstream = loop->upstreams;
+
+		loop->upstreams = upstream->next;
+		hx_http_client_done(&upstream->client);
+		hx_free(upstream);
+	}
+	while (loop->config != NULL) {
+		struct hx_loop_config *config = loop->config;
+
+		loop->config = config->next;
+		free_config(config);
+	}
+	hx_buf_done(&loop->event_text);
+	hx_buf_done(&loop->key_scratch);
+	hx_buf_done(&loop->body_text);
+	hx_reactor_done(&loop->reactor);
+}

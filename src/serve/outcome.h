@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * outcome.h - what a response means for the run, and what a request may be answered with.
+ *
+ * Threads: any.
+ */
+#ifndef HX_SERVE_OUTCOME_H
+#define HX_SERVE_OUTCOME_H
+
+#include <stdbool.h>
+
+#include <hapax/bytes.h>
+#include <hapax/processor.h>
+
+/*
+ * 2xx is done. What a repeat may cure is transient: 5xx, what asks for another time or
+ * another place (408 421 425 429, 3xx), what an administrator will put right (401 403 404),
+ * and 409. All other 4xx would be the same again.
+ */
+enum hapax_run_outcome hx_outcome_of_status(unsigned status);
+
+/* Whether the value of Accept names JSON; a wildcard does not. */
+bool hx_accept_names_json(struct hapax_bytes accept);
+
+#endif

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve.c - the daemon from its start to its end.
+ *
+ *	start: log, store, processor, loops, doors ──▶ ready
+ *	TERM: not ready ──delay──▶ doors close, requests end ──▶ all loops idle ──▶ end
+ *	                                   └──timeout, second TERM──▶ end at once
+ *
+ * An end at once leaves everything as it is, which is what a crash does, too: claims
+ * lapse, and whoever comes again runs.
+ */
+#include "serve/serve.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/io.h"
+#include "net/tls.h"
+#include "observe/duplicate_watch.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+#include "serve/daemon.h"
+#include "serve/delivery.h"
+
+#define MS_NS INT64_C(1000000)
+
+enum {
+	LOG_WAIT_MS = 2000,
+	PAGE_MAX = 64 * 1024 * 1024,
+	LAST_TURNS_MAX = 1000,
+};
+
+/* People read a terminal, programs the rest. */
+static enum hx_log_format log_format(const struct hx_config *config)
+{
+	if (config->log.format == HX_CONFIG_LOG_AUTO)
+		return isatty(STDERR_FILENO) ? HX_LOG_LOGFMT : HX_LOG_JSON;
+	return config->log.format == HX_CONFIG_LOG_LOGFMT ? HX_LOG_LOGFMT : HX_LOG_JSON;
+}
+
+static struct hx_log_options log_options(const struct hx_serve *serve)
+{
+	const struct hx_config_log *log = &serve->config->log;
+	hx_config_variable_fn *variable = serve->source->variable;
+
+	return (struct hx_log_options){
+		.level = (enum hx_log_level)log->level,
+		.format = log_format(serve->config),
+		.keys = (enum hx_log_keys)log->keys,
+		.rate = log->rate,
+		.has_priority = variable != NULL &&
+			hx_log_is_journal(STDERR_FILENO, variable("JOURNAL_STREAM")),
+	};
+}
+
+static void log_text(
+	struct hx_serve *serve, enum hx_log_level level, const char *msg, const char *name,
+	const char *value)
+{
+	const struct hx_log_field field = HX_LOG_TEXT(name, value);
+
+	hx_log(serve->log, level, msg, &field, value != NULL ? 1 : 0);
+}
+
+static void stop_loops(struct hx_serve *serve)
+{
+	for (size_t i = 0; i < serve->loop_count; i++)
+		hx_reactor_stop(&serve->loops[i].reactor);
+	hx_reactor_stop(&serve->reactor);
+}
+
+static void all_idle(struct hx_task *task)
+{
+	stop_loops(task->context);
+}
+
+void hx_serve_loop_idle(struct hx_serve *serve)
+{
+	if (atomic_fetch_add(&serve->idle_loops, 1) + 1 == serve->loop_count)
+		hx_reactor_post(&serve->reactor, &serve->idle_task);
+}
+
+static void close_doors(struct hx_serve *serve)
+{
+	for (size_t i = 0; i < serve->loop_count; i++)
+		hx_loop_drain(&serve->loops[i]);
+	hx_timer_set(
+		&serve->reactor.timers, &serve->drain_timer,
+		hx_reactor_now_ns(&serve->reactor) + serve->config->drain.timeout_ms * MS_NS);
+}
+
+/* First the time to be taken out of rotation, then that for what is in progress. */
+static void on_drain_timer(struct hx_timer *timer)
+{
+	struct hx_serve *serve = timer->context;
+
+	if (atomic_load(&serve->is_draining) == 1) {
+		atomic_store(&serve->is_draining, 2);
+		close_doors(serve);
+		return;
+	}
+	log_text(serve, HX_LOG_WARN, "gave up requests in progress", NULL, NULL);
+	serve->is_cut = true;
+	stop_loops(serve);
+}
+
+/* What nobody waits for. */
+static void on_chore_timer(struct hx_timer *timer)
+{
+	enum { SECONDS_MAX = 60 };
+	struct hx_serve *serve = timer->context;
+
+	hx_log_tick(serve->log);
+	serve->chores++;
+	if (serve->chores % SECONDS_MAX == 0)
+		(void)hx_duplicate_watch_look(
+			serve->watch, serve->log, serve->config->log.duplicate_percent);
+	hx_timer_set(
+		&serve->reactor.timers, timer, hx_reactor_now_ns(&serve->reactor) + 1000 * MS_NS);
+}
+
+static void begin_drain(struct hx_serve *serve, const char *reason)
+{
+	if (atomic_load(&serve->is_draining) != 0)
+		return;
+	log_text(serve, HX_LOG_INFO, "draining", "reason", reason);
+	atomic_store(&serve->is_draining, 1);
+	hx_timer_set(
+		&serve->reactor.timers, &serve->drain_timer,
+		hx_reactor_now_ns(&serve->reactor) + serve->config->drain.delay_ms * MS_NS);
+}
+
+static void on_suspicion(struct hx_task *task)
+{
+	struct hx_serve *serve = task->context;
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	struct hapax_error err;
+
+	if (atomic_load(&serve->is_latched) != 0 ||
+	    hapax_store_stats(serve->store, &stats, NULL, NULL, &err) != HAPAX_ERR_FAILED)
+		return;
+	atomic_store(&serve->is_latched, 1);
+	log_text(
+		serve, HX_LOG_ERROR, "the store failed; start again to find out what is in it",
+		"error", err.message);
+	begin_drain(serve, "the store failed");
+}
+
+void hx_serve_suspect(struct hx_serve *serve)
+{
+	hx_reactor_post(&serve->reactor, &serve->suspect_task);
+}
+
+/* Connections are made with it for as long as the process lives. */
+static enum hapax_status prepare_tls(
+	struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err)
+{
+	const struct hx_tls_options options = {NULL, NULL, NULL};
+
+	for (size_t i = 0; i < config->gateway.route_count && serve->tls == NULL; i++) {
+		if (config->gateway.routes[i].target.is_tls)
+			return hx_tls_client_context_new(&options, &serve->tls, err);
+	}
+	return HAPAX_OK;
+}
+
+static void reload(struct hx_serve *serve)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+	struct hx_config *config = NULL;
+	char setting[HX_CONFIG_SETTING_SIZE];
+	struct hapax_error err;
+
+	if (hx_config_load(serve->source, &config, NULL, &err) != HAPAX_OK ||
+	    prepare_tls(serve, config, &err) != HAPAX_OK) {
+		serve->reload_failures++;
+		log_text(
+			serve, HX_LOG_ERROR, "the configuration stays as it was", "error",
+			err.message);
+		hx_config_release(config);
+		return;
+	}
+	if (hx_config_needs_restart(serve->config, config, setting))
+		log_text(
+			serve, HX_LOG_WARN, "a setting changes at the next start", "setting",
+			setting);
+	hx_config_release(serve->config);
+	serve->config = hx_config_keep(config);
+	hx_config_current_swap(&serve->current, config);
+	serve->reloads++;
+	serve->reloaded_ms = clock->wall_ms(clock->context);
+	{
+		struct hx_log_options options = log_options(serve);
+
+		hx_log_configure(serve->log, &options);
+	}
+	log_text(serve, HX_LOG_INFO, "the configuration was read again", NULL, NULL);
+}
+
+static void on_signal(struct hx_signals *signals, int number)
+{
+	struct hx_serve *serve = signals->context;
+
+	if (number == SIGHUP) {
+		reload(serve);
+		return;
+	}
+	if (atomic_load(&serve->is_draining) != 0) {
+		serve->is_cut = true;
+		stop_loops(serve);
+		return;
+	}
+	begin_drain(serve, number == SIGINT ? "INT" : "TERM");
+}
+
+/* Leases and waiting, on the first loop. */
+static void tick(struct hx_task *task)
+{
+	struct hx_serve *serve = task->context;
+	struct hx_loop *loop = &serve->loops[0];
+	const struct hapax_clock *clock = hapax_clock_system();
+	int64_t next_ms = hapax_processor_tick(serve->processor);
+	int64_t now_ms = clock->boot_ms(clock->context);
+
+	if (next_ms == HAPAX_TIME_NEVER)
+		hx_timer_clear(&loop->reactor.timers, &serve->tick_timer);
+	else
+		hx_timer_set(
+			&loop->reactor.timers, &serve->tick_timer,
+			hx_reactor_now_ns(&loop->reactor) +
+				(next_ms > now_ms ? next_ms - now_ms : 0) * MS_NS);
+}
+
+static void on_tick_timer(struct hx_timer *timer)
+{
+	struct hx_serve *serve = timer->context;
+
+	tick(&serve->tick_task);
+}
+
+/* Threads: any. */
+static void on_wake(void *context)
+{
+	struct hx_serve *serve = context;
+
+	hx_reactor_post(&serve->loops[0].reactor, &serve->tick_task);
+}
+
+static enum hapax_status make_folder(const struct hx_config *config, struct hapax_error *err)
+{
+	static const char scheme[] = "file:";
+	const char *path = config->store.url;
+
+	if (!config->store.is_default || strncmp(path, scheme, sizeof(scheme) - 1) != 0)
+		return HAPAX_OK;
+	return hx_dir_make_all(hx_io_system(), path + sizeof(scheme) - 1, 0700, err);
+}
+
+static enum hapax_status open_store(struct hx_serve *serve, struct hapax_error *err)
+{
+	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
+	struct hapax_store_options store_options = HAPAX_STORE_OPTIONS_INIT;
+	enum hapax_status status = make_folder(serve->config, err);
+
+	hx_config_store_options(serve->config, &store_options);
+	if (status == HAPAX_OK)
+		status = hapax_store_open(
+			serve->config->store.url, &store_options, &serve->store, err);
+	options.wake = on_wake;
+	options.wake_context = serve;
+	if (status == HAPAX_OK)
+		status = hapax_processor_new(serve->store, &options, &serve->processor, err);
+	return status;
+}
+
+static enum hapax_status find_address(
+	const struct hx_config_door *door, const char *setting, struct hx_address *ret_address,
+	struct hapax_error *err)
+{
+	if (hx_endpoint_address(&door->endpoint, ret_address))
+		return HAPAX_OK;
+	/* A door is opened once; waiting for a name server here holds nobody up. */
+	if (hx_net_system()->ops->resolve(
+		    hx_net_system()->context, door->endpoint.host, door->endpoint.port, ret_address,
+		    1) == 1)
+		return HAPAX_OK;
+	return hx_error_set(
+		err, HAPAX_ERR_INVALID, 0, "%s: '%s' is not an address", setting, door->text);
+}
+
+static enum hapax_status open_gateway(struct hx_serve *serve, struct hapax_error *err)
+{
+	const struct hx_config_door *door = &serve->config->listen.gateway;
+	struct hx_address address;
+	enum hapax_status status;
+
+	if (door->is_off)
+		return HAPAX_OK;
+	status = find_address(door, "listen.gateway", &address, err);
+	for (size_t i = 0; i < serve->loop_count && status == HAPAX_OK; i++) {
+		/* A path has one listener. */
+		if (i > 0 && door->endpoint.is_unix)
+			break;
+		status = hx_loop_listen(&serve->loops[i], &address, err);
+		address = serve->loops[0].gateway.listener.address;
+	}
+	if (status == HAPAX_OK && hx_address_is_public(&address))
+		log_text(
+			serve, HX_LOG_WARN, "the gateway is open to other machines, without TLS",
+			"listen", door->text);
+	return status;
+}
+
+static enum hapax_status open_admin(struct hx_serve *serve, struct hapax_error *err)
+{
+	const struct hx_config_door *door = &serve->config->listen.admin;
+	const struct hx_http_server_options options = {.body_max = 1024 * 1024};
+	struct hx_address address;
+	enum hapax_status status;
+
+	if (door->is_off)
+		return HAPAX_OK;
+	status = find_address(door, "listen.admin", &address, err);
+	if (status == HAPAX_OK && hx_address_is_public(&address))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"listen.admin: %s can be reached from other machines, and the admin door asks "
+			"nobody who they are; use 127.0.0.1 or unix:PATH",
+			door->text);
+	if (status == HAPAX_OK)
+		status = hx_http_server_open(
+			&serve->admin, &serve->reactor, &address, false, &options, hx_admin_handle,
+			NULL, serve, err);
+	return status;
+}
+
+static enum hapax_status open_loops(struct hx_serve *serve, struct hapax_error *err)
+{
+	struct hx_metrics_options options = {.writers = serve->loop_count + 1};
+	enum hapax_status status;
+	size_t count = serve->loop_count;
+
+	options.scopes_max = serve->config->metrics.max_scopes;
+	options.types_max = serve->config->metrics.max_event_types;
+	options.no_aliases = !serve->config->metrics.aliases;
+	status = hx_metrics_new(&options, &serve->metrics, err);
+	if (status != HAPAX_OK)
+		return status;
+	status = hx_duplicate_watch_new(serve->metrics, &serve->watch, err);
+	if (status != HAPAX_OK)
+		return status;
+	serve->cells = hx_metrics_cells(serve->metrics, count);
+	serve->loops = hx_alloc_zero(count, sizeof(*serve->loops));
+	if (serve->loops == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for the loops");
+	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
+		status = hx_loop_init(&serve->loops[i], serve, i, err);
+	if (status == HAPAX_OK)
+		status = hx_timer_introduce(
+			&serve->loops[0].reactor.timers, &serve->tick_timer, on_tick_timer, serve);
+	return status;
+}
+
+static enum hapax_status open_control(struct hx_serve *serve, struct hapax_error *err)
+{
+	static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, 0};
+	enum hapax_status status = hx_reactor_init(&serve->reactor, hx_net_system(), err);
+
+	if (status == HAPAX_OK)
+		status = hx_signals_open(
+			&serve->signals, &serve->reactor, wanted, on_signal, serve, err);
+	if (status == HAPAX_OK)
+		status = hx_timer_introduce(
+			&serve->reactor.timers, &serve->drain_timer, on_drain_timer, serve);
+	if (status == HAPAX_OK)
+		status = hx_timer_introduce(
+			&serve->reactor.timers, &serve->chore_timer, on_chore_timer, serve);
+	return status;
+}
+
+static void run_loop(void *arg)
+{
+	hx_loop_run(arg);
+}
+
+static enum hapax_status start_loops(struct hx_serve *serve, struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	for (size_t i = 0; i < serve->loop_count && status == HAPAX_OK; i++) {
+		char name[40];
+
+		(void)snprintf(name, sizeof(name), "hapax-loop-%zu", i);
+		status = hx_thread_start(
+			&serve->loops[i].thread, run_loop, &serve->loops[i], name, err);
+		serve->running_count += status == HAPAX_OK;
+	}
+	return status;
+}
+
+static void say_ready(struct hx_serve *serve)
+{
+	char gateway[HX_ADDRESS_TEXT_SIZE] = "off";
+	char admin[HX_ADDRESS_TEXT_SIZE] = "off";
+
+	if (serve->loops[0].gateway.reactor != NULL)
+		hx_address_format(&serve->loops[0].gateway.listener.address, gateway);
+	if (serve->admin.reactor != NULL)
+		hx_address_format(&serve->admin.listener.address, admin);
+	{
+		const struct hx_log_field fields[] = {
+			HX_LOG_TEXT("gateway", gateway),
+			HX_LOG_TEXT("admin", admin),
+			HX_LOG_TEXT("store", hapax_store_url(serve->store)),
+			HX_LOG_UNSIGNED("loops", serve->loop_count),
+		};
+
+		hx_log(serve->log, HX_LOG_INFO, "ready", fields,
+		       sizeof(fields) / sizeof(fields[0]));
+	}
+}
+
+static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
+{
+	struct hx_log_options options = log_options(serve);
+	enum hapax_status status = open_control(serve, err);
+
+	if (status == HAPAX_OK)
+		status = hx_log_new(2, &options, &serve->log, err);
+	if (status == HAPAX_OK)
+		status = prepare_tls(serve, serve->config, err);
+	if (status == HAPAX_OK)
+		status = open_loops(serve, err);
+	if (status == HAPAX_OK)
+		status = open_store(serve, err);
+	if (status == HAPAX_OK)
+		status = open_gateway(serve, err);
+	if (status == HAPAX_OK)
+		status = open_admin(serve, err);
+	if (status == HAPAX_OK)
+		status = start_loops(serve, err);
+	return status;
+}
+
+static void close_control(struct hx_serve *serve)
+{
+	hx_http_server_close(&serve->admin);
+	for (int i = 0; i < LAST_TURNS_MAX && serve->admin.peer_count > 0; i++)
+		hx_reactor_turn(&serve->reactor, 0);
+	hx_http_server_done(&serve->admin);
+	hx_signals_close(&serve->signals);
+	hx_timer_retire(&serve->reactor.timers, &serve->drain_timer);
+	hx_timer_retire(&serve->reactor.timers, &serve->chore_timer);
+	hx_reactor_done(&serve->reactor);
+}
+
+/* Everything that was begun has ended: leave nothing behind. */
+static void close_all(struct hx_serve *serve)
+{
+	hapax_processor_free(serve->processor);
+	hx_timer_retire(&serve->loops[0].reactor.timers, &serve->tick_timer);
+	hx_resolver_done(&serve->resolver);
+	for (size_t i = 0; i < serve->loop_count; i++)
+		hx_loop_done(&serve->loops[i]);
+	close_control(serve);
+	hapax_store_close(serve->store);
+	hx_tls_context_free(serve->tls);
+	hx_duplicate_watch_free(serve->watch);
+	hx_metrics_free(serve->metrics);
+	hx_config_release(serve->config);
+	hx_config_current_done(&serve->current);
+	hx_quota_done(&serve->tenants);
+	hx_quota_done(&serve->addresses);
+	hx_buf_done(&serve->page);
+	hx_free(serve->loops);
+}
+
+/* Names of unix sockets are all that would outlive the process. */
+static void close_listeners(struct hx_serve *serve)
+{
+	for (size_t i = 0; i < serve->loop_count && serve->loops != NULL; i++)
+		hx_listener_close(&serve->loops[i].gateway.listener);
+	hx_listener_close(&serve->admin.listener);
+}
+
+static size_t loop_count(const struct hx_config *config)
+{
+	uint64_t count = config->loops != 0 ? config->loops : hx_cpu_count();
+
+	return count < HX_LOOPS_MAX ? (size_t)count : HX_LOOPS_MAX;
+}
+
+static void join_loops(struct hx_serve *serve)
+{
+	for (size_t i = 0; i < serve->running_count; i++)
+		hx_thread_join(&serve->loops[i].thread);
+}
+
+enum hx_serve_end hx_serve_run(
+	struct hx_config *config, const struct hx_config_source *source, struct hapax_error *err)
+{
+	static struct hx_serve whole;
+	struct hx_serve *serve = &whole;
+
+	serve->source = source;
+	if (source->variable != NULL)
+		serve->folder = source->variable("TMPDIR");
+	serve->config = hx_config_keep(config);
+	serve->loop_count = loop_count(config);
+	serve->idle_task = (struct hx_task){.fn = all_idle, .context = serve};
+	serve->suspect_task = (struct hx_task){.fn = on_suspicion, .context = serve};
+	serve->tick_task = (struct hx_task){.fn = tick, .context = serve};
+	hx_config_current_init(&serve->current, config);
+	hx_resolver_init(&serve->resolver, hx_net_system());
+	hx_quota_init(&serve->tenants);
+	hx_quota_init(&serve->addresses);
+	hx_buf_init(&serve->page, PAGE_MAX);
+	if (start(serve, err) != HAPAX_OK) {
+		/* The process ends with what is left. */
+		close_listeners(serve);
+		hx_log_close(serve->log, LOG_WAIT_MS);
+		return HX_SERVE_FAILED;
+	}
+	serve->is_started = true;
+	say_ready(serve);
+	on_chore_timer(&serve->chore_timer);
+	hx_reactor_run(&serve->reactor);
+	join_loops(serve);
+	log_text(serve, HX_LOG_INFO, "stopped", NULL, NULL);
+	if (serve->is_cut)
+		close_listeners(serve);
+	else
+		close_all(serve);
+	hx_log_close(serve->log, LOG_WAIT_MS);
+	if (atomic_load(&serve->is_latched) != 0)
+		return HX_SERVE_LATCHED;
+	return serve->is_cut ? HX_SERVE_CUT : HX_SERVE_STOPPED;
+}

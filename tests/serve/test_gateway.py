@@ -1,0 +1,257 @@
+"""The CloudEvents gateway: A1 to A5, A10, and the replies that senders rely on."""
+
+import json
+import threading
+
+from daemon import dead_address, demo, post, post_batch, post_structured, request, serve, structured, upstream
+from harness import expect, expect_in, until
+
+
+def test_three_modes_are_one_event(cli):
+    """A1: source and id make it the same, however it is written."""
+    with demo(cli) as service, serve(cli, service.url) as daemon:
+        first = post(daemon.gateway, "1")
+        expect((first.status, first.decision, first.json), (200, "acquired", {"executed": 1}))
+        again = post(daemon.gateway, "1", b'{ "total" : 42.0 }')
+        expect((again.status, again.decision, again.body), (200, "replay", first.body))
+        expect(again.headers["idempotent-replayed"], "true")
+        expect(again.headers["content-type"], first.headers["content-type"])
+        again = post_structured(daemon.gateway, structured("1"))
+        expect((again.status, again.decision, again.body), (200, "replay", first.body))
+        batch = post_batch(daemon.gateway, [structured("1"), structured("2"), structured("2"), structured("1")])
+        expect((batch.status, batch.body), (200, b""))
+        expect(post_batch(daemon.gateway, []).status, 200)
+        expect(post(daemon.gateway, "1", ce_source="/other").decision, "acquired")
+        expect(post(daemon.gateway, "2").decision, "replay")
+        expect(service.count(), {"received": 3, "executed": 3, "keys": 3})
+
+
+def test_other_data_is_a_mismatch(cli):
+    with demo(cli) as service, serve(cli, service.url) as daemon:
+        post(daemon.gateway, "1")
+        reply = post(daemon.gateway, "1", b'{"total":99}').is_problem(422, "mismatch")
+        expect(reply.decision, "mismatch")
+        post_structured(daemon.gateway, structured("1", {"total": 99})).is_problem(422)
+        expect(post_batch(daemon.gateway, [structured("1", {"total": 99}), structured("9")]).status, 422)
+        expect(post(daemon.gateway, "9").decision, "replay")
+        expect(service.count()["executed"], 2)
+        daemon.wait_for(lambda line: "payload mismatch" in line)
+
+
+def test_what_an_upstream_gets(cli):
+    """Token and attempt from us alone; fields of the connection stay behind."""
+    with upstream() as service, serve(cli, service.url + "/base") as daemon:
+        post(
+            daemon.gateway,
+            "1",
+            path="/in/box?x=1",
+            Hapax_Token="7",
+            hapax_attempt="9",
+            Hapax_Anything="x",
+            X_Mine="kept",
+            Connection="keep-alive, X-Hop",
+            X_Hop="gone",
+            Keep_Alive="timeout=5",
+            traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        )
+        path, headers, body = service.requests[0]
+        names = [name.lower() for name in headers]
+        expect((path, body), ("/base/in/box?x=1", b'{"total":42}'))
+        expect(headers["Hapax-Attempt"], "1")
+        assert int(headers["Hapax-Token"]) > 7
+        expect(headers["X-Mine"], "kept")
+        expect(headers["ce-id"], "1")
+        expect(headers["Host"], service.url[7:])
+        expect(headers["X-Forwarded-For"], "127.0.0.1")
+        expect(headers["Via"], "1.1 hapax")
+        assert headers["traceparent"].startswith("00-")
+        for gone in ("hapax-anything", "x-hop", "keep-alive", "connection", "transfer-encoding"):
+            assert gone not in names, gone
+        expect([names.count(name) for name in ("hapax-token", "host", "content-length")], [1, 1, 1])
+
+
+def test_what_a_client_gets(cli):
+    with upstream() as service, serve(cli, service.url) as daemon:
+        first = post(daemon.gateway, "1", path="/status/201")
+        expect((first.status, first.decision, first.body), (201, "acquired", b"run 1"))
+        expect((first.headers["x-kept"], first.headers["set-cookie"]), ("yes", "a=b"))
+        again = post(daemon.gateway, "1", path="/status/201")
+        expect((again.status, again.decision, again.body), (201, "replay", b"run 1"))
+        expect(again.headers["x-kept"], "yes")
+        assert "set-cookie" not in again.headers
+        expect(post(daemon.gateway, "2", path="/status/204").body, b"")
+        expect(post(daemon.gateway, "2", path="/status/204").status, 204)
+
+
+def test_outcomes_of_an_upstream(cli):
+    """DESIGN 3: what is done, what failed for good, and what the next delivery runs again (A5)."""
+    with upstream() as service, serve(cli, service.url) as daemon:
+        for status in (200, 202, 400, 402, 405, 410, 413, 415, 422, 499):
+            expect(post(daemon.gateway, f"kept-{status}", path=f"/status/{status}").decision, "acquired", str(status))
+            again = post(daemon.gateway, f"kept-{status}", path=f"/status/{status}")
+            expect((again.status, again.decision), (status, "replay"), str(status))
+        for status in (401, 403, 404, 408, 409, 421, 425, 429, 500, 501, 502, 503, 504):
+            for attempt in (1, 2):
+                reply = post(daemon.gateway, f"again-{status}", path=f"/status/{status}")
+                expect((reply.status, reply.decision), (status, "acquired"), str(status))
+                expect(service.requests[-1][1]["Hapax-Attempt"], str(attempt), str(status))
+        for status in (301, 302, 304, 307):
+            post(daemon.gateway, f"moved-{status}", path=f"/status/{status}").is_problem(502, "redirect")
+            expect(post(daemon.gateway, f"moved-{status}").decision, "acquired")
+
+
+def test_an_answer_that_is_lost(cli):
+    """Sent, and no answer: nobody knows. The default is that the next delivery runs."""
+    with upstream() as service, serve(cli, service.url) as daemon:
+        post(daemon.gateway, "1", path="/drop").is_problem(502, "upstream-lost")
+        expect(post(daemon.gateway, "1").decision, "acquired")
+        expect(service.requests[-1][1]["Hapax-Attempt"], "2")
+
+
+def test_an_answer_that_is_lost_is_parked(cli):
+    config = "defaults:\n  on_lapse: park\n"
+    with upstream() as service, serve(cli, service.url, config=config) as daemon:
+        post(daemon.gateway, "1", path="/drop").is_problem(502, "upstream-lost")
+        reply = post(daemon.gateway, "1").is_problem(409, "parked")
+        expect((reply.decision, "retry-after" in reply.headers), ("parked", False))
+        expect(len(service.requests), 1)
+
+
+def test_an_upstream_that_takes_too_long(cli):
+    with upstream() as service, serve(cli, service.url, config="defaults:\n  max_run: 200ms\n") as daemon:
+        post(daemon.gateway, "1", path="/hold").is_problem(504, "upstream-lost")
+        service.release.set()
+        expect(post(daemon.gateway, "1").decision, "acquired")
+
+
+def test_an_upstream_that_is_not_there(cli):
+    with serve(cli, dead_address()) as daemon:
+        post(daemon.gateway, "1").is_problem(502, "upstream-unreachable")
+        post(daemon.gateway, "1").is_problem(502, "upstream-unreachable")
+        expect(post_batch(daemon.gateway, [structured("1")]).status, 503)
+
+
+def test_a_duplicate_while_the_first_runs(cli):
+    """A3: 409 with Retry-After; with a wait it attaches, and gets the reply."""
+    with upstream() as service:
+        config = "scopes:\n  - scope: default/patient\n    wait: 30s\n"
+        config += "gateway:\n  routes:\n    - name: patient\n      path: /hold/patient\n      group: patient\n"
+        config += "    - name: rest\n      path: /\n"
+        with serve(cli, service.url, config=config) as daemon:
+            replies = {}
+
+            def send(name, path):
+                replies[name] = post(daemon.gateway, "1", path=path)
+
+            threads = [threading.Thread(target=send, args=("first", "/hold"))]
+            threads[0].start()
+            service.arrived.acquire()
+            reply = post(daemon.gateway, "1", path="/hold").is_problem(409, "in-progress")
+            expect((reply.decision, reply.headers["retry-after"]), ("in_progress", "1"))
+            expect(post_batch(daemon.gateway, [structured("1")]).status, 409)
+            threads.append(threading.Thread(target=send, args=("patient", "/hold/patient")))
+            threads[1].start()
+            service.arrived.acquire()
+            for number in range(4):
+                threads.append(threading.Thread(target=send, args=(f"waits-{number}", "/hold/patient")))
+                threads[-1].start()
+            service.release.set()
+            for thread in threads:
+                thread.join()
+            expect({reply.status for reply in replies.values()}, {200})
+            expect({reply.body for name, reply in replies.items() if name != "first"}, {replies["patient"].body})
+            expect(len(service.requests), 2)
+
+
+def test_a_duplicate_without_a_kept_reply(cli):
+    """A3: 200 with an empty body, which Knative takes; JSON for those that ask for it by name."""
+    path = cli.folder / "marks.db"
+    cli.run("check", "/shop:marked", "--store", f"sqlite:{path}")
+    with demo(cli) as service, serve(cli, service.url, store=f"sqlite:{path}") as daemon:
+        for accept in (None, "*/*", "application/*", "text/html", "application/json;q=0", "application/cloudevents+json"):
+            reply = post(daemon.gateway, "marked", Accept=accept)
+            expect((reply.status, reply.body, reply.decision), (200, b"", "replay"), str(accept))
+        for accept in ("application/json", "text/html, application/json;q=0.5", "Application/JSON; charset=utf-8"):
+            reply = post(daemon.gateway, "marked", Accept=accept)
+            expect(reply.json, {"status": "skipped", "message": "Duplicate event", "eventId": "marked"}, accept)
+        expect(service.count()["received"], 0)
+
+
+def test_a_result_that_is_too_large_to_keep(cli):
+    with upstream() as service, serve(cli, service.url, config="store:\n  max_result: 1KiB\n") as daemon:
+        expect(post(daemon.gateway, "1", path="/size/1024").body, b"x" * 1024)
+        expect(post(daemon.gateway, "1", path="/size/1024").body, b"x" * 1024)
+        expect(len(post(daemon.gateway, "2", path="/size/500000").body), 500000)
+        again = post(daemon.gateway, "2", path="/size/500000")
+        expect((again.status, again.body, again.headers["hapax-body-omitted"]), (200, b"", "500000"))
+        expect(len(service.requests), 2)
+
+
+def test_large_events(cli):
+    """In memory, in a temporary file, and too large."""
+    with upstream() as service, serve(cli, service.url) as daemon:
+        for size in (0, 1, 256 * 1024, 256 * 1024 + 1, 5 * 1024 * 1024, 16 * 1024 * 1024):
+            data = bytes(index % 251 for index in range(1000)) * (size // 1000 + 1)
+            reply = post(daemon.gateway, f"{size}", data[:size], Content_Type="application/octet-stream")
+            expect((reply.status, reply.decision), (200, "acquired"), str(size))
+            assert service.requests[-1][2] == data[:size], size
+            expect(post(daemon.gateway, f"{size}", data[:size], Content_Type="application/octet-stream").decision, "replay")
+        count = len(service.requests)
+        reply = post(daemon.gateway, "more", b"x" * (16 * 1024 * 1024 + 1), Content_Type="text/plain")
+        reply.is_problem(413)
+        expect(len(service.requests), count)
+
+
+def test_an_event_without_data(cli):
+    with upstream() as service, serve(cli, service.url) as daemon:
+        expect(post(daemon.gateway, "1", None, Content_Type=None).status, 200)
+        expect(post(daemon.gateway, "1", None, Content_Type=None).decision, "replay")
+        expect(service.requests[0][1]["Content-Length"], "0")
+
+
+def test_the_handshake_of_webhooks(cli):
+    config = "gateway:\n  webhook:\n    allowed_origins: [shop.example]\n    allowed_rate: 120\n"
+    with upstream() as service, serve(cli, service.url, config=config) as daemon:
+        reply = request(daemon.gateway, "OPTIONS", "/", {"WebHook-Request-Origin": "shop.example"})
+        expect(reply.headers["webhook-allowed-origin"], "shop.example")
+        expect(reply.headers["webhook-allowed-rate"], "120")
+        expect_in("POST", reply.headers["allow"])
+        for headers in ({"WebHook-Request-Origin": "evil.example"}, {}):
+            reply = request(daemon.gateway, "OPTIONS", "/", headers)
+            assert "webhook-allowed-origin" not in reply.headers
+        expect(service.requests, [])
+
+
+def test_ttl_by_type(cli):
+    config = "defaults:\n  ttl: 1h\n  types:\n    - {type: 'short.*', ttl: 1ms}\n"
+    with demo(cli) as service, serve(cli, service.url, config=config) as daemon:
+        expect(post(daemon.gateway, "1", ce_type="short.lived").decision, "acquired")
+        until(lambda: post(daemon.gateway, "1", ce_type="short.lived").decision == "acquired", "it has expired")
+        expect(post(daemon.gateway, "2").decision, "acquired")
+        expect(post(daemon.gateway, "2").decision, "replay")
+
+
+def test_routes(cli):
+    with upstream() as one, upstream() as two:
+        config = f"""
+gateway:
+  routes:
+    - {{name: audit, path: /, types: ["audit.*"], upstream: "{one.url}", group: audit}}
+    - {{name: orders, path: /orders, upstream: "{two.url}"}}
+"""
+        with serve(cli, None, config=config) as daemon:
+            expect(post(daemon.gateway, "1", ce_type="audit.login").decision, "acquired")
+            expect(post(daemon.gateway, "1", path="/orders/eu").decision, "acquired")
+            post(daemon.gateway, "1", path="/elsewhere").is_problem(404, "no-route")
+            expect((len(one.requests), len(two.requests)), (1, 1))
+
+
+def test_duplicates_are_logged(cli):
+    """A10, E12."""
+    with demo(cli) as service, serve(cli, service.url) as daemon:
+        post(daemon.gateway, "1")
+        post(daemon.gateway, "1")
+        line = json.loads(daemon.wait_for(lambda text: text if "duplicate" in text else None))
+        expect((line["event_id"], line["event_type"], line["event_source"]), ("1", "order.paid", "/shop"))
+        for name in ("idempotency_key", "job_id", "queue", "original_job_id", "ttl_remaining", "first_seen"):
+            assert line[name], name

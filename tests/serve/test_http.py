@@ -1,0 +1,260 @@
+"""The door itself: connections that are kept, requests sent ahead, slow clients, draining, reloading."""
+
+import http.client
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+from daemon import EVENT, Process, Serve, demo, get, log_line, post, raw, request, serve, upstream
+from harness import PROGRAM, ROOT, TIMEOUT_SECONDS, Skip, expect, expect_in, until
+
+
+def event(event_id, extra=b"", body=b"x"):
+    return (
+        b"POST / HTTP/1.1\r\nHost: x\r\nce-specversion: 1.0\r\nce-id: %s\r\nce-source: /shop\r\nce-type: t\r\n"
+        b"Content-Type: text/plain\r\n%sContent-Length: %d\r\n\r\n%s" % (event_id, extra, len(body), body)
+    )
+
+
+def test_a_connection_is_kept(cli):
+    with demo(cli) as service, serve(cli, service.url) as daemon:
+        connection = http.client.HTTPConnection(*daemon.gateway, timeout=TIMEOUT_SECONDS)
+        for number in range(10):
+            headers = {**EVENT, "ce-id": str(number)}
+            expect(request(None, "POST", "/", headers, b"{}", connection).status, 200)
+            if number == 0:
+                port = connection.sock.getsockname()[1]
+            expect(connection.sock.getsockname()[1], port)
+        connection.close()
+
+
+def test_requests_sent_ahead_are_answered_in_order(cli):
+    with upstream() as service, serve(cli, service.url) as daemon:
+        count = 30
+        answer = raw(daemon.gateway, b"".join(event(b"%d" % (number // 2)) for number in range(count)))
+        bodies = [part.split(b"\r\n\r\n", 1)[1] for part in answer.split(b"HTTP/1.1 ")[1:]]
+        expect(bodies, [b"run %d" % (number // 2 + 1) for number in range(count)])
+
+
+def test_bytes_that_come_one_by_one(cli):
+    with upstream() as service, serve(cli, service.url) as daemon:
+        data = event(b"1", body=b"hello") + event(b"1", body=b"hello")
+        with socket.create_connection(daemon.gateway, timeout=TIMEOUT_SECONDS) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for index in range(len(data)):
+                connection.sendall(data[index : index + 1])
+            connection.shutdown(socket.SHUT_WR)
+            answer = b""
+            while piece := connection.recv(65536):
+                answer += piece
+        expect(answer.count(b"HTTP/1.1 200 OK"), 2)
+        expect(len(service.requests), 1)
+
+
+def test_http_1_0_and_connection_close(cli):
+    with upstream() as service, serve(cli, service.url) as daemon:
+        answer = raw(daemon.gateway, event(b"1").replace(b"HTTP/1.1", b"HTTP/1.0"), shut=False)
+        expect_in(b"HTTP/1.1 200 OK", answer)
+        answer = raw(daemon.gateway, event(b"2", b"Connection: close\r\n"), shut=False)
+        expect_in(b"Connection: close", answer)
+        expect(len(service.requests), 2)
+
+
+def test_100_continue(cli):
+    with upstream() as service, serve(cli, service.url) as daemon:
+        head, body = event(b"1", b"Expect: 100-continue\r\n", b"hello").split(b"\r\n\r\n")
+        with socket.create_connection(daemon.gateway, timeout=TIMEOUT_SECONDS) as connection:
+            connection.sendall(head + b"\r\n\r\n")
+            expect_in(b"HTTP/1.1 100 Continue\r\n\r\n", connection.recv(65536))
+            expect(service.requests, [])
+            connection.sendall(body)
+            expect_in(b"HTTP/1.1 200 OK", connection.recv(65536))
+        head = head.replace(b"Content-Length: 5", b"Content-Length: 99999999999")
+        answer = raw(daemon.gateway, head + b"\r\n\r\n", shut=False)
+        assert answer.startswith(b"HTTP/1.1 413 "), answer
+
+
+def test_clients_that_are_too_slow(cli):
+    config = "http:\n  head_timeout: 100ms\n  body_timeout: 100ms\n  idle_timeout: 100ms\n"
+    with upstream() as service, serve(cli, service.url, config=config) as daemon:
+        expect(raw(daemon.gateway, b"", shut=False), b"", "an idle connection")
+        answer = raw(daemon.gateway, b"POST / HTTP/1.1\r\nHost:", shut=False)
+        expect_in(b"HTTP/1.1 408 Request Timeout", answer)
+        answer = raw(daemon.gateway, event(b"1", body=b"hello")[:-1], shut=False)
+        expect_in(b"HTTP/1.1 408 Request Timeout", answer)
+        expect_in(b"application/problem+json", answer)
+        expect(service.requests, [])
+
+
+def test_limits_of_a_tenant_and_an_address(cli):
+    """429, Retry-After; what was there before goes on."""
+    config = "http:\n  max_requests_per_tenant: 1\n  max_connections_per_address: 3\n"
+    with upstream() as service, serve(cli, service.url, config=config) as daemon:
+        replies = []
+        thread = threading.Thread(target=lambda: replies.append(post(daemon.gateway, "1", path="/hold")))
+        thread.start()
+        service.arrived.acquire()
+        reply = post(daemon.gateway, "2").is_problem(429, "tenant")
+        expect(reply.headers["retry-after"], "1")
+        kept = [socket.create_connection(daemon.gateway, timeout=TIMEOUT_SECONDS) for _ in range(2)]
+        for connection in kept:
+            connection.sendall(b"OPTIONS / HTTP/1.1\r\nHost: x\r\n\r\n")
+            expect_in(b" 200 OK", connection.recv(4096))
+        expect_in(b" 429 Too Many Requests", raw(daemon.gateway, b"", shut=False))
+        service.release.set()
+        thread.join()
+        expect(replies[0].status, 200)
+        for connection in kept:
+            connection.close()
+        until(lambda: post(daemon.gateway, "2").status == 200, "there is room again")
+        expect(len(service.requests), 2)
+
+
+def test_unix_sockets(cli):
+    path = cli.folder / "gateway.sock"
+    with demo(cli) as service:
+        daemon = Serve(cli, service.url, "--gateway", f"unix:{path}", "--admin", "off", store="memory:")
+        expect(os.stat(path).st_mode & 0o777, 0o600)
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(path))
+            connection.sendall(event(b"1"))
+            expect_in(b"HTTP/1.1 200 OK", connection.recv(65536))
+        daemon.end()
+        assert not path.exists()
+
+
+def test_drain(cli):
+    """TERM: not ready, no new connections, what runs ends with Connection: close, exit 0."""
+    with upstream() as service:
+        daemon = Serve(cli, service.url, config="drain:\n  delay: 0s\n  timeout: 60s\n")
+        replies = []
+        idle = http.client.HTTPConnection(*daemon.gateway, timeout=TIMEOUT_SECONDS)
+        request(None, "POST", "/", {**EVENT, "ce-id": "idle"}, b"{}", idle)
+        service.arrived.acquire()
+        thread = threading.Thread(target=lambda: replies.append(post(daemon.gateway, "1", path="/hold")))
+        thread.start()
+        service.arrived.acquire()
+        daemon.process.send_signal(signal.SIGTERM)
+        daemon.wait_for(lambda line: "draining" in line)
+        until(lambda: refuses(daemon.gateway), "nobody is let in")
+        expect(get(daemon.admin, "/readyz").status, 503)
+        expect(get(daemon.admin, "/livez").status, 200)
+        expect(daemon.process.poll(), None)
+        expect(idle.sock.recv(1), b"", "the idle connection")
+        service.release.set()
+        thread.join()
+        expect((replies[0].status, replies[0].headers["connection"]), (200, "close"))
+        daemon.end()
+
+
+def refuses(to):
+    try:
+        with socket.create_connection(to, timeout=1) as connection:
+            connection.sendall(b"OPTIONS / HTTP/1.1\r\nHost: x\r\n\r\n")
+            return connection.recv(1) == b""
+    except OSError:
+        return True
+
+
+def test_a_second_signal_does_not_wait(cli):
+    with upstream() as service:
+        daemon = Serve(cli, service.url)
+        thread = threading.Thread(target=swallow, args=(daemon.gateway,))
+        thread.start()
+        service.arrived.acquire()
+        daemon.process.send_signal(signal.SIGTERM)
+        daemon.wait_for(lambda line: "draining" in line)
+        daemon.end(how=signal.SIGINT)
+        thread.join()
+
+
+def swallow(to):
+    try:
+        post(to, "1", path="/hold")
+    except (OSError, http.client.HTTPException):
+        pass
+
+
+def test_reload(cli):
+    """HUP: a good configuration is taken, a bad one is not, and says so."""
+    with upstream() as one, upstream() as two:
+        with serve(cli, None, config=f'upstream: {{url: "{one.url}"}}\n') as daemon:
+            post(daemon.gateway, "1")
+            daemon.config.write_text(f'upstream: {{url: "{two.url}"}}\n', encoding="utf-8")
+            daemon.process.send_signal(signal.SIGHUP)
+            daemon.wait_for(lambda line: "read again" in line)
+            post(daemon.gateway, "2")
+            expect(post(daemon.gateway, "1").decision, "replay")
+            daemon.config.write_text("upstream: {yurl: x}\n", encoding="utf-8")
+            daemon.process.send_signal(signal.SIGHUP)
+            line = daemon.wait_for(lambda text: log_line(text) if "stays as it was" in text else None)
+            expect_in("did you mean 'url'", line["error"])
+            post(daemon.gateway, "3")
+            expect((len(one.requests), len(two.requests)), (1, 2))
+
+
+def test_the_admin_door(cli):
+    with demo(cli) as service, serve(cli, service.url) as daemon:
+        for path in ("/livez", "/readyz", "/healthz", "/startupz"):
+            expect(get(daemon.admin, path).status, 200, path)
+            expect(request(daemon.admin, "HEAD", path).body, b"", path)
+        expect_in(b"[+]store ok", get(daemon.admin, "/readyz?verbose").body)
+        post(daemon.gateway, "1")
+        post(daemon.gateway, "1")
+        figures = get(daemon.admin, "/actuator/deduplication").json
+        expect(figures, {"requestCount": 2, "hitCount": 1, "missCount": 1, "hitRate": 0.5, "evictionCount": 0})
+        text = get(daemon.admin, "/metrics").body.decode()
+        expect_in('hapax_decisions_total{tenant="default",group="default",door="gateway",decision="replay"} 1\n', text)
+        expect_in('duplicate_events_skipped_total{event_type="order.paid"} 1\n', text)
+        get(daemon.admin, "/nowhere").is_problem(404, "/metrics")
+        request(daemon.admin, "POST", "/metrics").is_problem(405)
+
+
+def test_the_default_store(cli):
+    """file: under the state directory, for its owner alone; a second daemon is refused."""
+    with demo(cli) as service:
+        arguments = ["--gateway", "127.0.0.1:0", "--admin", "off", "--upstream", service.url]
+        env = {"HAPAX_STORE": None, "XDG_STATE_HOME": str(cli.folder / "state")}
+        daemon = Process(["serve", *arguments], cli.env(**env), lambda line: log_line(line).get("msg") == "ready")
+        folder = cli.folder / "state/hapax/store"
+        expect(os.stat(folder).st_mode & 0o777, 0o700)
+        cli.run("serve", *arguments, env=env, code=69).says("in use", str(daemon.process.pid))
+        daemon.end()
+
+
+def test_make_run(cli):
+    """tools/run without a terminal: the three commands, tried and compared."""
+    if shutil.which("curl") is None:
+        raise Skip("curl is not installed")
+    done = subprocess.run(
+        [str(ROOT / "tools/run")], env=cli.env(HAPAX_PROGRAM=str(PROGRAM)), stdin=subprocess.DEVNULL, capture_output=True,
+        timeout=TIMEOUT_SECONDS, check=False,
+    )
+    expect((done.returncode, done.stderr), (0, b""))
+    expect(done.stdout.count(b"   curl "), 3, "commands to try")
+    expect_in(b"all three were tried", done.stdout)
+    expect(sorted(path.name for path in cli.folder.iterdir()), ["home"], "what it left behind")
+
+
+def test_the_example_of_a_repeated_webhook(cli):
+    """E18, scenario 3: examples/repeated_webhook.sh shows it; here is what it must say."""
+    if shutil.which("curl") is None:
+        raise Skip("curl is not installed")
+    done = subprocess.run(
+        [str(ROOT / "examples/repeated_webhook.sh")], env=cli.env(HAPAX_STORE=None), capture_output=True,
+        timeout=TIMEOUT_SECONDS, check=False,
+    )
+    expect((done.returncode, done.stderr), (0, b""))
+    lines = [line for line in done.stdout.decode().splitlines() if not line.startswith(("==", "answers"))]
+    ran = "the service ran it {} time(s)".format
+    expect(lines, ["500 acquired", ran(0), "200 acquired", ran(1), "200 replay", "200 replay", ran(1), ran(2)])
+
+
+def test_time_passes_in_the_date(cli):
+    with demo(cli) as service, serve(cli, service.url) as daemon:
+        date = time.strptime(post(daemon.gateway, "1").headers["date"], "%a, %d %b %Y %H:%M:%S GMT")
+        assert abs(time.mktime(date) - time.mktime(time.gmtime())) < 60

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "net/http_client.h"
+#include "support/fault_net.h"
+
+enum { TURNS_MAX = 100000, SECOND_MS = 1000 };
+
+#define MS_NS INT64_C(1000000)
+
+/* A server of the test's own, and a call. */
+struct bench {
+	struct fault_net fault;
+	struct hx_reactor reactor;
+	struct hx_http_client client;
+	struct hx_http_call call;
+	int listener;
+	int peer; /* the connection that was accepted last */
+	unsigned heads;
+	unsigned status;
+	unsigned ends;
+	enum hx_http_call_end end;
+	char body[64];
+	size_t body_size;
+};
+
+static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
+{
+	struct bench *bench = call->context;
+
+	bench->heads++;
+	bench->status = head->status;
+}
+
+static void on_data(struct hx_http_call *call, struct hapax_bytes data)
+{
+	struct bench *bench = call->context;
+
+	assert_true(bench->body_size + data.size < sizeof(bench->body));
+	memcpy(bench->body + bench->body_size, data.data, data.size);
+	bench->body_size += data.size;
+}
+
+static void on_end(
+	struct hx_http_call *call, enum hx_http_call_end end, const struct hapax_error *err)
+{
+	struct bench *bench = call->context;
+
+	assert_true((err == NULL) == (end == HX_HTTP_CALL_COMPLETE));
+	bench->ends++;
+	bench->end = end;
+}
+
+static const struct hx_http_call_ops ops = {
+	.on_head = on_head, .on_data = on_data, .on_end = on_end};
+
+static uint16_t listen_on_any(struct bench *bench)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	socklen_t size = sizeof(address);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	bench->listener = socket(AF_INET, SOCK_STREAM, 0);
+	assert_true(bench->listener >= 0);
+	assert_int_equal(bind(bench->listener, (struct sockaddr *)&address, size), 0);
+	assert_int_equal(listen(bench->listener, 8), 0);
+	assert_int_equal(fcntl(bench->listener, F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(getsockname(bench->listener, (struct sockaddr *)&address, &size), 0);
+	return ntohs(address.sin_port);
+}
+
+static int set_up(void **state)
+{
+	struct bench *bench = test_calloc(1, sizeof(*bench));
+	struct hx_endpoint endpoint = {.host = "127.0.0.1"};
+
+	fault_net_init(&bench->fault);
+	bench->peer = -1;
+	endpoint.port = listen_on_any(bench);
+	*state = bench;
+	if (hx_reactor_init(&bench->reactor, &bench->fault.net, NULL) != HAPAX_OK)
+		return -1;
+	hx_http_client_init(&bench->client, &bench->reactor, NULL, &endpoint, NULL);
+	return hx_http_call_init(&bench->call, &bench->reactor, &ops, bench);
+}
+
+static void close_peer(struct bench *bench)
+{
+	if (bench->peer >= 0)
+		close(bench->peer);
+	bench->peer = -1;
+}
+
+static int tear_down(void **state)
+{
+	struct bench *bench = *state;
+
+	hx_http_call_done(&bench->call, &bench->reactor);
+	hx_http_client_close(&bench->client);
+	for (int i = 0; i < TURNS_MAX && bench->client.line_count > 0; i++)
+		hx_reactor_turn(&bench->reactor, 0);
+	hx_http_client_done(&bench->client);
+	hx_reactor_done(&bench->reactor);
+	close_peer(bench);
+	close(bench->listener);
+	test_free(bench);
+	return 0;
+}
+
+static void begin(struct bench *bench, const char *body)
+{
+	static char head[128];
+
+	snprintf(
+		head, sizeof(head), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n",
+		strlen(body));
+	bench->ends = 0;
+	bench->heads = 0;
+	bench->body_size = 0;
+	bench->call.head = hapax_bytes_from_text(head);
+	bench->call.body = hapax_bytes_from_text(body);
+	bench->call.file = NULL;
+	assert_int_equal(
+		hx_http_call_begin(
+			&bench->call, &bench->client,
+			hx_reactor_now_ns(&bench->reactor) + SECOND_MS * MS_NS, NULL),
+		HAPAX_OK);
+}
+
+/* Turn until the connection is there. */
+static void accept_one(struct bench *bench)
+{
+	close_peer(bench);
+	for (int i = 0; bench->peer < 0 && i < TURNS_MAX; i++) {
+		hx_reactor_turn(&bench->reactor, 0);
+		bench->peer = accept(bench->listener, NULL, NULL);
+	}
+	assert_true(bench->peer >= 0);
+	assert_int_equal(fcntl(bench->peer, F_SETFL, O_NONBLOCK), 0);
+}
+
+/* Turn until the request has come whole. */
+static void receive(struct bench *bench, const char *body)
+{
+	char text[1024];
+	size_t size = 0;
+
+	for (int i = 0; i < TURNS_MAX; i++) {
+		ssize_t count = read(bench->peer, text + size, sizeof(text) - 1 - size);
+
+		if (count > 0)
+			size += (size_t)count;
+		text[size] = '\0';
+		if (strstr(text, "\r\n\r\n") != NULL &&
+		    strcmp(strstr(text, "\r\n\r\n") + 4, body) == 0)
+			return;
+		hx_reactor_turn(&bench->reactor, 0);
+	}
+	fail_msg("the request did not come: '%s'", text);
+}
+
+static void send_text(struct bench *bench, const char *text)
+{
+	assert_int_equal(write(bench->peer, text, strlen(text)), strlen(text));
+}
+
+static void expect_end(struct bench *bench, enum hx_http_call_end end)
+{
+	for (int i = 0; bench->ends == 0 && i < TURNS_MAX; i++)
+		hx_reactor_turn(&bench->reactor, 0);
+	assert_int_equal(bench->ends, 1);
+	assert_int_equal(bench->end, end);
+}
+
+static void expect_body(const struct bench *bench, const char *body)
+{
+	assert_int_equal(bench->body_size, strlen(body));
+	assert_memory_equal(bench->body, body, bench->body_size);
+}
+
+static void do_one(struct bench *bench)
+{
+	begin(bench, "hello");
+	accept_one(bench);
+	receive(bench, "hello");
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+	expect_end(bench, HX_HTTP_CALL_COMPLETE);
+	assert_int_equal(bench->status, 200);
+	expect_body(bench, "ok");
+}
+
+static void a_connection_is_used_again(void **state)
+{
+	struct bench *bench = *state;
+
+	do_one(bench);
+	begin(bench, "again");
+	receive(bench, "again");
+	send_text(bench, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n");
+	expect_end(bench, HX_HTTP_CALL_COMPLETE);
+	assert_int_equal(bench->heads, 1);
+	assert_int_equal(bench->status, 204);
+	assert_int_equal(bench->client.dialed, 1);
+	assert_int_equal(bench->client.reused, 1);
+}
+
+/* Nothing was sent on it: begun again on a new one, once. */
+static void a_kept_connection_that_was_closed(void **state)
+{
+	struct bench *bench = *state;
+
+	do_one(bench);
+	close_peer(bench);
+	begin(bench, "again");
+	accept_one(bench);
+	receive(bench, "again");
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+	expect_end(bench, HX_HTTP_CALL_COMPLETE);
+	assert_int_equal(bench->client.dialed, 2);
+}
+
+/* Something was sent, on a new connection or a kept one: nobody knows, and nobody asks again. */
+static void an_answer_that_does_not_come_is_lost(void **state)
+{
+	struct bench *bench = *state;
+
+	begin(bench, "hello");
+	accept_one(bench);
+	receive(bench, "hello");
+	close_peer(bench);
+	expect_end(bench, HX_HTTP_CALL_LOST);
+	do_one(bench);
+	begin(bench, "again");
+	receive(bench, "again");
+	close_peer(bench);
+	expect_end(bench, HX_HTTP_CALL_LOST);
+	assert_int_equal(bench->client.dialed, 2);
+}
+
+static void half_an_answer_is_lost(void **state)
+{
+	static const char *const answers[] = {
+		"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n",
+		"HTTP/1.1 200 OK\r\nConte",
+		"nonsense\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok",
+	};
+	struct bench *bench = *state;
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		begin(bench, "hello");
+		accept_one(bench);
+		receive(bench, "hello");
+		send_text(bench, answers[i]);
+		close_peer(bench);
+		expect_end(bench, HX_HTTP_CALL_LOST);
+	}
+	assert_int_equal(bench->client.reused, 0);
+}
+
+static void an_answer_may_end_with_the_connection(void **state)
+{
+	struct bench *bench = *state;
+
+	begin(bench, "hello");
+	accept_one(bench);
+	receive(bench, "hello");
+	send_text(bench, "HTTP/1.1 200 OK\r\n\r\nall there is");
+	close_peer(bench);
+	expect_end(bench, HX_HTTP_CALL_COMPLETE);
+	expect_body(bench, "all there is");
+}
+
+static void bytes_behind_an_answer_end_the_connection(void **state)
+{
+	struct bench *bench = *state;
+
+	begin(bench, "hello");
+	accept_one(bench);
+	receive(bench, "hello");
+	send_text(bench, "HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n");
+	expect_end(bench, HX_HTTP_CALL_COMPLETE);
+	do_one(bench);
+	assert_int_equal(bench->client.dialed, 2);
+}
+
+static void nobody_listens(void **state)
+{
+	struct bench *bench = *state;
+
+	close(bench->listener);
+	bench->listener = -1;
+	begin(bench, "hello");
+	expect_end(bench, HX_HTTP_CALL_UNSENT);
+	assert_false(bench->call.is_late);
+	assert_int_equal(bench->client.line_count, 0);
+}
+
+static void time_is_up(void **state)
+{
+	struct bench *bench = *state;
+
+	begin(bench, "hello");
+	accept_one(bench);
+	receive(bench, "hello");
+	fault_net_advance(&bench->fault, SECOND_MS + 1);
+	expect_end(bench, HX_HTTP_CALL_LOST);
+	assert_true(bench->call.is_late);
+	/* Who waits for a connection has sent nothing. */
+	bench->client.options.connections_max = bench->client.line_count;
+	begin(bench, "hello");
+	fault_net_advance(&bench->fault, SECOND_MS + 1);
+	expect_end(bench, HX_HTTP_CALL_UNSENT);
+	assert_true(bench->call.is_late);
+}
+
+static void a_kept_connection_is_not_kept_for_ever(void **state)
+{
+	struct bench *bench = *state;
+
+	do_one(bench);
+	fault_net_advance(&bench->fault, 4 * SECOND_MS + 1);
+	for (int i = 0; bench->client.line_count > 0 && i < TURNS_MAX; i++)
+		hx_reactor_turn(&bench->reactor, 0);
+	assert_int_equal(bench->client.line_count, 0);
+}
+
+static void sends_in_small_pieces(void **state)
+{
+	struct bench *bench = *state;
+
+	bench->fault.send_size_max = 1;
+	bench->fault.recv_size_max = 1;
+	bench->fault.refuses_every_second = true;
+	do_one(bench);
+	begin(bench, "again");
+	receive(bench, "again");
+	send_text(
+		bench, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n");
+	expect_end(bench, HX_HTTP_CALL_COMPLETE);
+	expect_body(bench, "ok");
+	assert_int_equal(bench->client.dialed, 1);
+}
+
+static void a_body_from_a_file(void **state)
+{
+	struct bench *bench = *state;
+	struct hx_http_body body;
+
+	hx_http_body_init(&body, "/tmp", 4);
+	assert_int_equal(hx_http_body_add(&body, HX_BYTES_LIT("hel"), NULL), HAPAX_OK);
+	assert_true(hx_http_body_is_in_memory(&body));
+	assert_int_equal(hx_http_body_add(&body, HX_BYTES_LIT("lo"), NULL), HAPAX_OK);
+	assert_false(hx_http_body_is_in_memory(&body));
+	begin(bench, "");
+	bench->call.file = &body;
+	accept_one(bench);
+	receive(bench, "hello");
+	send_text(bench, "HTTP/1.1 204 No Content\r\n\r\n");
+	expect_end(bench, HX_HTTP_CALL_COMPLETE);
+	hx_http_body_done(&body);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		CASE(a_connection_is_used_again),
+		CASE(a_kept_connection_that_was_closed),
+		CASE(an_answer_that_does_not_come_is_lost),
+		CASE(half_an_answer_is_lost),
+		CASE(an_answer_may_end_with_the_connection),
+		CASE(bytes_behind_an_answer_end_the_connection),
+		CASE(nobody_listens),
+		CASE(time_is_up),
+		CASE(a_kept_connection_is_not_kept_for_ever),
+		CASE(sends_in_small_pieces),
+		CASE(a_body_from_a_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
