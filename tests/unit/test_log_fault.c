@@ -88,7 +88,7 @@ static void mark_keys(struct trial *trial, unsigned round)
 static enum hapax_status open_store(struct trial *trial, const struct hx_io *io)
 {
 	struct hapax_error err = {0};
-	enum hapax_status status = hx_log_new_on(
+	enum hapax_status status = hx_log_open_on(
 		io, trial->c.url, trial->path, &trial->c.options, &trial->store, &err);
 
 	if (status != HAPAX_OK && err.message[0] == '\0')
