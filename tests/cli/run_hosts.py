@@ -28,8 +28,8 @@ def locks(cli, name):
 
 # The command: tells who it is, never runs beside another of its host, waits to be let go.
 COMMAND = """
-exec 8>>"$TMPDIR/busy.$1"
-flock -n 8 || echo overlap >>"$TMPDIR/log"
+exec 3>>"$TMPDIR/busy.$1"
+flock -n 3 || echo overlap >>"$TMPDIR/log"
 echo begin $$ $HAPAX_TOKEN >>"$TMPDIR/log"
 : <"$TMPDIR/fifo"
 echo end $$ $HAPAX_TOKEN >>"$TMPDIR/log"

@@ -216,7 +216,7 @@ def test_a_shell_sees_a_job_of_cron(cli):
 def test_shells_and_cron_at_once(cli):
     log = Log(cli)
     os.close(log.let_go())
-    script = 'exec 8>>"$TMPDIR/busy"; flock -n 8 || echo overlap >>"$TMPDIR/log"; echo begin $$ >>"$TMPDIR/log"'
+    script = 'exec 3>>"$TMPDIR/busy"; flock -n 3 || echo overlap >>"$TMPDIR/log"; echo begin $$ >>"$TMPDIR/log"'
     for number in range(scaled(proof=50, usual=3)):
         command = ["run", "--key", f"k{number}", "--wait", "--", "sh", "-c", script]
         crowd = [cli.start(*command, env=host(cli, "host") if index % 2 else cron(cli)) for index in range(12)]
@@ -228,7 +228,7 @@ def test_shells_and_cron_at_once(cli):
 def test_one_after_the_other(cli):
     """Rule 1: a crowd whose commands fail; each runs, none beside another, through many lock files."""
     log = Log(cli)
-    script = 'exec 8>>"$TMPDIR/busy"; flock -n 8 || echo overlap >>"$TMPDIR/log"; echo begin $$ >>"$TMPDIR/log"; exit 3'
+    script = 'exec 3>>"$TMPDIR/busy"; flock -n 3 || echo overlap >>"$TMPDIR/log"; echo begin $$ >>"$TMPDIR/log"; exit 3'
     size = scaled(proof=100, usual=30)
     for _ in range(scaled(proof=20, usual=2)):
         log.path.unlink(missing_ok=True)
@@ -322,7 +322,7 @@ int unlink(const char *path)
 def test_killed_between_any_two_steps(cli):
     """The next one runs, at once if it can be known that nobody lives, else after the lease; or replays."""
     module = preload(cli, KILL_AT)
-    script = 'exec 8>>"$TMPDIR/busy"; flock 8; echo begin $$ >>"$TMPDIR/log"; echo out'
+    script = 'exec 3>>"$TMPDIR/busy"; flock 3; echo begin $$ >>"$TMPDIR/log"; echo out'
     #         place       runs when the next one asks, by its lease or at once
     places = {"opened": 0, "locked": 0, "claimed": 0, "noting": 0, "noted": 0, "started": 1, "stored": 1, "unlinked": 1}
     for place, runs in places.items():
