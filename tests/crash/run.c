@@ -292,8 +292,7 @@ static void note_commit(struct run *run)
 		if (op->status == HAPAX_OK &&
 		    (op->outcome == HAPAX_OUTCOME_ACQUIRED || op->outcome == HAPAX_OUTCOME_APPLIED))
 			run->judge.committed_ms = run->op_ms;
-		if (op->outcome == HAPAX_OUTCOME_ACQUIRED && !run->is_loose &&
-		    op->token > run->judge.token)
+		if (op->outcome == HAPAX_OUTCOME_ACQUIRED && op->token > run->judge.token)
 			run->judge.token = op->token;
 	}
 	/* Around unsafe mode, marks that nobody was given a token of may be lost. */
@@ -484,15 +483,45 @@ static bool begin(struct run *run)
 	return true;
 }
 
+/* A sweep that changes nothing that can be seen tidies the files all the same. */
+static bool tidy(struct run *run)
+{
+	struct hapax_error err = {0};
+	bool is_done = false;
+
+	run->op_count = 0;
+	*run->judge.scratch = *run->model;
+	if (model_sweep(run->judge.scratch, store_now(run)) != 0)
+		return true;
+	while (!is_done) {
+		struct hapax_sweep piece = HAPAX_SWEEP_INIT;
+
+		if (hapax_store_sweep(run->store, &piece, &err) != HAPAX_OK)
+			return run_fail(run, "sweep", err.message);
+		is_done = piece.done;
+	}
+	allow_life(run);
+	return judge_captures(run);
+}
+
+static bool step_unsafe(struct run *run)
+{
+	if (run->life_submits >= LIFE_SUBMITS_MAX)
+		return restart(run);
+	switch (below(run, 8)) {
+	case 0: return restart(run);
+	case 1: return tidy(run);
+	default: return submit_and_judge(run);
+	}
+}
+
 static bool step(struct run *run)
 {
 	hx_virtual_clock_advance(&run->clock, workload_step_ms(&run->workload));
 	if (run->plan->with_faults && below(run, 8) == 0)
 		return fault(run);
 	if (run->plan->is_unsafe)
-		return run->life_submits >= LIFE_SUBMITS_MAX || below(run, 8) == 0
-			? restart(run)
-			: submit_and_judge(run);
+		return step_unsafe(run);
 	switch (below(run, 40)) {
 	case 0:
 	case 1: return restart(run);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_log_store.c - what is special about file: one owner, directories that are not
- * stores, threads, the disk that a store takes, memory and time of an open. Crashes
- * and damage: tests/crash.
+ * test_log_store.c - what is special about file: threads, the disk that a store takes,
+ * memory and time of an open. Its directory: test_log_directory.c; crashes and damage:
+ * tests/crash.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,8 +19,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-#include <hapax/fsck.h>
 
 #include "base/thread.h"
 #include "support/crowd.h"
@@ -90,37 +88,6 @@ static uint64_t measure(const char *directory, const char *prefix, unsigned *ret
 	return bytes;
 }
 
-static void second_opener_is_told_who_owns_it(void **state)
-{
-	struct store_case *c = *state;
-	struct hapax_store *second = NULL;
-	struct hapax_error err = {0};
-	char pid[32];
-
-	snprintf(pid, sizeof(pid), "in use by pid %ld", (long)getpid());
-	assert_int_equal(
-		hapax_store_open(c->url, &c->options, &second, &err), HAPAX_ERR_UNAVAILABLE);
-	assert_non_null(strstr(err.message, pid));
-	assert_non_null(strstr(err.message, "--server"));
-	assert_null(second);
-	/* The owner is not disturbed, and a later opener is welcome. */
-	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
-	store_case_reopen(c);
-	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_REPLAY);
-}
-
-static void write_file(const char *directory, const char *name, const char *text)
-{
-	char path[1024];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	assert_int_equal(fputs(text, file) >= 0, 1);
-	assert_int_equal(fclose(file), 0);
-}
-
 static void expect_refused(
 	struct store_case *c, const char *url, enum hapax_status status, const char *word)
 {
@@ -131,148 +98,6 @@ static void expect_refused(
 	assert_null(store);
 	if (!strstr(err.message, word))
 		fail_msg("\"%s\" lacks \"%s\"", err.message, word);
-}
-
-static void file_holds(const char *directory, const char *name, const char *text)
-{
-	char path[1024], found[64] = "";
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	file = fopen(path, "r");
-	assert_non_null(file);
-	assert_non_null(fgets(found, sizeof(found), file));
-	assert_int_equal(fclose(file), 0);
-	assert_string_equal(found, text);
-}
-
-/* Bad input: a LOCK of somebody else is his, and where there is none, none is made. */
-static void locks_of_others_are_left_alone(void **state)
-{
-	struct store_case *c = *state;
-	struct hapax_fsck fsck = HAPAX_FSCK_INIT;
-	char url[768], path[512];
-	unsigned count;
-
-	snprintf(path, sizeof(path), "%s/other", c->dir.path);
-	snprintf(url, sizeof(url), "file:%s", path);
-	assert_int_equal(mkdir(path, 0700), 0);
-	write_file(path, "LOCK", "not yours");
-	/* Alone, too, it is no store in the making. */
-	expect_refused(c, url, HAPAX_ERR_INVALID, "other files");
-	assert_int_equal(hapax_fsck(path, &fsck, NULL), HAPAX_ERR_INVALID);
-	file_holds(path, "LOCK", "not yours");
-	write_file(path, "letter.txt", "not yours");
-	write_file(path, "LOCK", "123\n");
-	expect_refused(c, url, HAPAX_ERR_INVALID, "other files");
-	assert_int_equal(hapax_fsck(path, &fsck, NULL), HAPAX_ERR_INVALID);
-	file_holds(path, "LOCK", "123\n");
-
-	snprintf(path, sizeof(path), "%s/bare", c->dir.path);
-	snprintf(url, sizeof(url), "file:%s", path);
-	assert_int_equal(mkdir(path, 0700), 0);
-	write_file(path, "letter.txt", "not yours");
-	expect_refused(c, url, HAPAX_ERR_INVALID, "other files");
-	assert_int_equal(hapax_fsck(path, &fsck, NULL), HAPAX_ERR_INVALID);
-	measure(path, "LOCK", &count);
-	assert_int_equal(count, 0);
-}
-
-/* The process changes its working directory: the store stays where it is. */
-static void relative_directory_stays_where_it_is(void **state)
-{
-	struct store_case *c = *state;
-	char *before = getcwd(NULL, 0);
-	char other[400];
-	unsigned count;
-
-	assert_non_null(before);
-	close_store(c);
-	assert_int_equal(chdir(c->dir.path), 0);
-	snprintf(c->url, sizeof(c->url), "file:relative");
-	c->options.segment_bytes = 16384;
-	store_case_open(c);
-	/* Another store of that name, where the process goes. */
-	snprintf(other, sizeof(other), "%s/elsewhere", c->dir.path);
-	assert_int_equal(mkdir(other, 0700), 0);
-	assert_int_equal(chdir(other), 0);
-	assert_int_equal(mkdir("relative", 0700), 0);
-	write_file("relative", "log-0000000000000001.seg", "not yours");
-	for (unsigned i = 0; i < 12; i++) {
-		char key[24];
-
-		snprintf(key, sizeof(key), "key %u", i);
-		assert_int_equal(check(c, key), HAPAX_OUTCOME_ACQUIRED);
-	}
-	case_sweep(c);
-	file_holds("relative", "log-0000000000000001.seg", "not yours");
-	measure("relative", "", &count);
-	assert_int_equal(count, 1);
-	close_store(c);
-	assert_int_equal(chdir(c->dir.path), 0);
-	store_case_open(c);
-	assert_int_equal(check(c, "key 11"), HAPAX_OUTCOME_REPLAY);
-	close_store(c);
-	assert_int_equal(chdir(before), 0);
-	snprintf(c->url, sizeof(c->url), "file:%.150s/relative", c->dir.path);
-	store_case_open(c);
-	free(before);
-}
-
-/* Bad input: what is no store is left alone. */
-static void other_directories_are_refused(void **state)
-{
-	struct store_case *c = *state;
-	char url[768], path[512];
-	unsigned count;
-
-	snprintf(path, sizeof(path), "%s/other", c->dir.path);
-	snprintf(url, sizeof(url), "file:%s", path);
-	assert_int_equal(mkdir(path, 0700), 0);
-	write_file(path, "letter.txt", "not yours");
-	expect_refused(c, url, HAPAX_ERR_INVALID, "other files");
-	measure(path, "letter", &count);
-	assert_int_equal(count, 1);
-	measure(path, "log-", &count);
-	assert_int_equal(count, 0);
-
-	write_file(c->dir.path, "file", "a file");
-	snprintf(url, sizeof(url), "file:%s/file", c->dir.path);
-	expect_refused(c, url, HAPAX_ERR_INVALID, "file");
-	expect_refused(c, "file:", HAPAX_ERR_INVALID, "directory");
-
-	/* Segments without STORE: parts of a backup. */
-	close_store(c);
-	snprintf(path, sizeof(path), "%s/STORE", directory_of(c));
-	assert_int_equal(unlink(path), 0);
-	expect_refused(c, c->url, HAPAX_ERR_CORRUPT, "STORE");
-	write_file(directory_of(c), "STORE", "garbage");
-	expect_refused(c, c->url, HAPAX_ERR_CORRUPT, "STORE");
-	/* So that tear down has something to close. */
-	snprintf(c->url, sizeof(c->url), "file:%s/new", c->dir.path);
-	store_case_open(c);
-}
-
-static void read_only_directory_is_refused(void **state)
-{
-	struct store_case *c = *state;
-
-	if (geteuid() == 0) {
-		/* Nothing is read-only to root; a missing directory it is, then. */
-		struct hapax_error err = {0};
-		struct hapax_store *store = NULL;
-
-		assert_true(
-			hapax_store_open("file:/proc/hapax", &c->options, &store, &err) !=
-			HAPAX_OK);
-		assert_true(err.message[0] != '\0');
-		return;
-	}
-	close_store(c);
-	assert_int_equal(chmod(directory_of(c), 0500), 0);
-	expect_refused(c, c->url, HAPAX_ERR_UNAVAILABLE, "LOCK");
-	assert_int_equal(chmod(directory_of(c), 0700), 0);
-	store_case_open(c);
 }
 
 /* A torn frame at the end, which nobody was told of, is cut, and kept for people. */
@@ -619,53 +444,6 @@ static void unsafe_mode_is_not_durable(void **state)
 	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_REPLAY);
 }
 
-/* What is written to a directory that is gone would be gone as well: the store says so. */
-static void removed_directory_is_noticed(void **state)
-{
-	struct store_case *c = *state;
-	double begun = scale_seconds();
-	struct hapax_op op;
-	char command[600];
-
-	c->options.flags = 0;
-	store_case_reopen(c);
-	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
-	snprintf(command, sizeof(command), "rm -r '%s'", directory_of(c));
-	assert_int_equal(system(command), 0);
-	/* The keeper has a clock of its own: a second or so, a minute at worst. */
-	do {
-		op = case_op(c, HAPAX_OP_CHECK, "l");
-		assert_true(scale_seconds() - begun < 60);
-		hx_thread_yield();
-	} while (case_run(c, &op) == HAPAX_OK);
-	assert_int_equal(op.status, HAPAX_ERR_FAILED);
-}
-
-/* Nor is another directory of the same name, store or not, the one that was opened. */
-static void exchanged_directory_is_noticed(void **state)
-{
-	struct store_case *c = *state;
-	double begun = scale_seconds();
-	struct hapax_op op;
-	char command[2000];
-
-	c->options.flags = 0;
-	store_case_reopen(c);
-	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
-	snprintf(
-		command, sizeof(command),
-		"cp -r '%s' '%s.new' && mv '%s' '%s.old' && mv '%s.new' '%s'", directory_of(c),
-		directory_of(c), directory_of(c), directory_of(c), directory_of(c),
-		directory_of(c));
-	assert_int_equal(system(command), 0);
-	do {
-		op = case_op(c, HAPAX_OP_CHECK, "l");
-		assert_true(scale_seconds() - begun < 60);
-		hx_thread_yield();
-	} while (case_run(c, &op) == HAPAX_OK);
-	assert_int_equal(op.status, HAPAX_ERR_FAILED);
-}
-
 /* Threads: waiting callers, completions, passes and spares beside each other. */
 
 enum { THREADS = 6, OUTSTANDING = 8 };
@@ -777,13 +555,6 @@ static void threads_get_along(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			second_opener_is_told_who_owns_it, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(other_directories_are_refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(locks_of_others_are_left_alone, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			relative_directory_stays_where_it_is, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(read_only_directory_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(torn_tail_is_cut, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			damage_before_the_end_is_refused, set_up, tear_down),
@@ -796,8 +567,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			unsafe_log_ends_where_a_frame_is_missing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unsafe_mode_is_not_durable, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(removed_directory_is_noticed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(exchanged_directory_is_noticed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(threads_get_along, set_up, tear_down),
 	};
 

@@ -94,6 +94,17 @@ static void mark(struct tail_case *t, const char *key)
 	assert_int_equal(op.outcome, HAPAX_OUTCOME_ACQUIRED);
 }
 
+/* Further frames, more than are written after the crash. */
+static void mark_more(struct tail_case *t)
+{
+	for (unsigned i = 0; i < 5; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "more %u", i);
+		mark(t, key);
+	}
+}
+
 static void is_there(struct tail_case *t, const char *key)
 {
 	assert_int_equal(case_state(&t->c, key), HAPAX_STATE_DONE);
@@ -195,6 +206,7 @@ static void very_first_frame_is_synced_in_any_mode(void **state)
 	open_unsafe(t);
 	mark(t, "first");
 	mark(t, "second");
+	mark_more(t);
 	kill_it(t);
 	lose_block(t, 1, 1);
 	assert_int_equal(
@@ -227,6 +239,7 @@ static void unsafe_log_may_lose_the_first_frame_of_a_segment(void **state)
 
 	open_unsafe(t);
 	roll_to(t, 2, keys);
+	mark_more(t);
 	kill_it(t);
 	assert_int_equal(find_block(t, 2, keys[0]), 1);
 	assert_int_equal(find_block(t, 2, keys[1]), 2);
