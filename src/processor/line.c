@@ -117,6 +117,11 @@ static struct hx_line *find(
 	return line;
 }
 
+struct hx_line *hx_lines_find(const struct hx_lines *lines, const struct hx_run_key *key)
+{
+	return lines->count == 0 ? NULL : find(lines, hx_lines_hash(lines, key), key);
+}
+
 bool hx_lines_join(struct hx_lines *lines, struct hx_timers *timers, struct hx_run_key *key)
 {
 	uint64_t hash = hx_lines_hash(lines, key);

@@ -63,6 +63,9 @@ bool hx_lines_join(struct hx_lines *lines, struct hx_timers *timers, struct hx_r
 /* Undo it. The line goes with its last member. */
 void hx_lines_quit(struct hx_lines *lines, struct hx_timers *timers, struct hx_run_key *key);
 
+/* The line of a key; NULL: there is none. */
+struct hx_line *hx_lines_find(const struct hx_lines *lines, const struct hx_run_key *key);
+
 /* Stand in line, by age; and step out of it. */
 void hx_line_wait(struct hx_line *line, struct hapax_run *run);
 void hx_line_step_out(struct hx_line *line, struct hapax_run *run);

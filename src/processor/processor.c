@@ -121,6 +121,35 @@ static enum hapax_status take_options(
 	return hx_run_options_complete(processor, &run, &mine->run, err);
 }
 
+/* The store says that a record came to an end, perhaps by another process. */
+static void on_event(
+	struct hapax_bytes tenant, struct hapax_bytes group, struct hapax_bytes key, void *context)
+{
+	struct hapax_processor *processor = context;
+	const struct hx_run_key name = {.tenant = tenant, .group = group, .key = key};
+	struct hx_line *line;
+	int64_t now_ms;
+
+	hx_mutex_lock(&processor->mutex);
+	now_ms = hx_processor_now(processor);
+	line = hx_lines_find(&processor->lines, &name);
+	/* Who is about to wait asks again; who waits is woken as by its timer. */
+	if (line != NULL)
+		line->turns++;
+	if (line != NULL && line->first != NULL && line->holder == NULL && line->scout == NULL &&
+	    (line->timer.place == 0 || now_ms < line->timer.at_ms)) {
+		hx_timers_set(&processor->timers, &line->timer, now_ms);
+		if (!processor->is_ticking) {
+			processor->is_wake_due = false;
+			processor->tick_at_ms = INT64_MIN;
+			hx_processor_wake(processor);
+		} else {
+			processor->is_wake_due = true;
+		}
+	}
+	hx_mutex_unlock(&processor->mutex);
+}
+
 enum hapax_status hapax_processor_new(
 	struct hapax_store *store, const struct hapax_processor_options *options,
 	struct hapax_processor **ret_processor, struct hapax_error *err)
@@ -160,12 +189,15 @@ enum hapax_status hapax_processor_new(
 	hx_mutex_init(&processor->mutex);
 	hx_cond_init(&processor->idle);
 	hx_ticker_init(&processor->ticker);
+	processor->watcher = (struct hapax_watcher){.fn = on_event, .context = processor};
+	hapax_store_watch(store, &processor->watcher);
 	*ret_processor = processor;
 	return HAPAX_OK;
 }
 
 void hx_processor_abandon(struct hapax_processor *processor)
 {
+	hapax_store_unwatch(processor->store, &processor->watcher);
 	hx_ticker_done(&processor->ticker);
 	hx_runs_free(processor);
 	hx_batches_free(processor);

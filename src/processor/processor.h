@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <hapax/ext/store_ops.h>
 #include <hapax/processor.h>
 
 #include "base/limits.h"
@@ -28,6 +29,7 @@ struct hx_run_origin;
 
 struct hapax_processor {
 	struct hapax_store *store;
+	struct hapax_watcher watcher;
 	struct hapax_processor_options options; /* complete */
 	char owner[HX_OWNER_SIZE_MAX + 1];
 	bool has_lease; /* claims outlive the caller's transaction */

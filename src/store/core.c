@@ -97,6 +97,7 @@ static void core_free(struct hx_store_core *core)
 {
 	hx_scope_table_done(&core->scopes);
 	hx_counter_book_done(&core->book);
+	hx_mutex_done(&core->watch_mutex);
 	hx_mutex_done(&core->flush_mutex);
 	hx_mutex_done(&core->keeper_mutex);
 	hx_cond_done(&core->keeper_wake);
@@ -122,6 +123,7 @@ static struct hx_store_core *core_new(const char *url, const struct hapax_store_
 	hx_clock_mark_init(&core->mark, options->clock);
 	hx_counter_book_init(&core->book);
 	hx_mutex_init(&core->flush_mutex);
+	hx_mutex_init(&core->watch_mutex);
 	hx_mutex_init(&core->keeper_mutex);
 	hx_cond_init(&core->keeper_wake);
 	return core;
@@ -214,4 +216,45 @@ void hapax_store_guarantee(struct hapax_store *store, char *ret_text, size_t siz
 			ret_text, size, "%s",
 			is_durable ? "answers survive a power cut"
 				   : "answers do not survive a power cut");
+}
+
+void hapax_store_watch(struct hapax_store *store, struct hapax_watcher *watcher)
+{
+	struct hx_store_core *core = store->core;
+
+	if (store->ops->watch == NULL)
+		return;
+	hx_mutex_lock(&core->watch_mutex);
+	watcher->next = core->watchers;
+	core->watchers = watcher;
+	hx_mutex_unlock(&core->watch_mutex);
+	store->ops->watch(store);
+}
+
+void hapax_store_unwatch(struct hapax_store *store, struct hapax_watcher *watcher)
+{
+	struct hx_store_core *core = store->core;
+
+	if (store->ops->watch == NULL)
+		return;
+	hx_mutex_lock(&core->watch_mutex);
+	for (struct hapax_watcher **at = &core->watchers; *at != NULL; at = &(*at)->next) {
+		if (*at == watcher) {
+			*at = watcher->next;
+			break;
+		}
+	}
+	hx_mutex_unlock(&core->watch_mutex);
+}
+
+void hapax_store_announce(
+	struct hapax_store *store, struct hapax_bytes tenant, struct hapax_bytes group,
+	struct hapax_bytes key)
+{
+	struct hx_store_core *core = store->core;
+
+	hx_mutex_lock(&core->watch_mutex);
+	for (struct hapax_watcher *item = core->watchers; item != NULL; item = item->next)
+		item->fn(tenant, group, key, item->context);
+	hx_mutex_unlock(&core->watch_mutex);
 }

@@ -21,6 +21,9 @@ struct hx_store_core {
 	struct hx_counter_book book; /* for stores without count */
 	_Atomic uint32_t is_dirty;   /* something was counted since the last flush */
 
+	struct hx_mutex watch_mutex;
+	struct hapax_watcher *watchers; /* Locks: watch_mutex */
+
 	/* The housekeeper; see housekeeper.c. */
 	struct hx_mutex keeper_mutex;
 	struct hx_cond keeper_wake;

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <hapax/ext/store_ops.h>
 #include <hapax/hapax.h>
 
 #include "base/bytes.h"
@@ -276,6 +277,33 @@ static void dead_servers_are_passed_over(void **state)
 	assert_null(store);
 }
 
+static void hear(
+	struct hapax_bytes tenant, struct hapax_bytes group, struct hapax_bytes key, void *context)
+{
+	_Atomic uint64_t *heard = context;
+
+	if (tenant.size == 7 && group.size == 7 && key.size > 4 && memcmp(key.data, "key ", 4) == 0)
+		atomic_fetch_add(heard, 1);
+}
+
+/* Ends are told, whichever server they are on and whichever one tells. */
+static void ends_are_announced(void **state)
+{
+	struct scene *scene = *state;
+	_Atomic uint64_t heard = 0;
+	struct hapax_watcher watcher = {.fn = hear, .context = &heard};
+
+	hapax_store_watch(scene->store, &watcher);
+	/* What happens before the servers know that somebody listens is not told. */
+	for (uint64_t number = 0; atomic_load(&heard) < 300; number++) {
+		char key[32];
+		struct hapax_op op = make_op(HAPAX_OP_CHECK, key, number);
+
+		assert_int_equal(run(scene->store, &op), HAPAX_OK);
+	}
+	hapax_store_unwatch(scene->store, &watcher);
+}
+
 static void forgotten_scripts_are_loaded_again(void **state)
 {
 	struct scene *scene = *state;
@@ -481,6 +509,7 @@ int main(void)
 		cmocka_unit_test(names_have_slots),
 		CASE(limits_are_said),
 		CASE(dead_servers_are_passed_over),
+		CASE(ends_are_announced),
 		CASE(forgotten_scripts_are_loaded_again),
 		CASE(slots_move_under_load),
 		CASE(cuts_are_reported_truly),

@@ -103,6 +103,12 @@ typedef void hapax_store_guarantee_fn(struct hapax_store *store, char *ret_text,
 typedef enum hapax_status hapax_store_files_fn(
 	struct hapax_store *store, struct hapax_files *files, struct hapax_error *err);
 
+/*
+ * From now on somebody wants to be told when a record becomes DONE, FAILED or PARKED, by
+ * whomever: call hapax_store_announce() then, as far as it is known. Does not block.
+ */
+typedef void hapax_store_watch_fn(struct hapax_store *store);
+
 /* Free everything, the store itself included. No submit is in flight. */
 typedef void hapax_store_close_fn(struct hapax_store *store);
 
@@ -121,6 +127,21 @@ struct hapax_store_ops {
 	hapax_store_bracket_fn *bracket; /* NULL: hapax_tx_process() is not for it */
 	hapax_store_guarantee_fn *guarantee; /* NULL: as the capabilities say */
 	hapax_store_files_fn *files;         /* NULL: it has no segments */
+	hapax_store_watch_fn *watch;         /* NULL: nothing is ever announced */
+};
+
+/*
+ * Somebody who wants to be told that records came to an end; on most stores nobody is ever
+ * told, on others not always. fn runs on the store's thread; it must not block, use the
+ * store or call unwatch.
+ */
+typedef void hapax_store_event_fn(
+	struct hapax_bytes tenant, struct hapax_bytes group, struct hapax_bytes key, void *context);
+
+struct hapax_watcher {
+	hapax_store_event_fn *fn;
+	void *context;
+	struct hapax_watcher *next; /* the store's */
 };
 
 struct hx_store_core;
@@ -143,6 +164,15 @@ HAPAX_API enum hapax_status hapax_store_attach(
 
 /* NULL core is allowed. */
 HAPAX_API void hapax_store_detach(struct hapax_store *store);
+
+/* The watcher is the caller's; after unwatch its function does not run any more. Threads: any. */
+HAPAX_API void hapax_store_watch(struct hapax_store *store, struct hapax_watcher *watcher);
+HAPAX_API void hapax_store_unwatch(struct hapax_store *store, struct hapax_watcher *watcher);
+
+/* A record became DONE, FAILED or PARKED. Threads: any, but with no lock that a watcher may want. */
+HAPAX_API void hapax_store_announce(
+	struct hapax_store *store, struct hapax_bytes tenant, struct hapax_bytes group,
+	struct hapax_bytes key);
 
 /* End a submit: every status and outcome is written. Threads: any. */
 HAPAX_API void hapax_store_complete(

@@ -112,9 +112,14 @@ bool hx_redis_client_link_closed(struct hx_redis_link *link)
 			hx_redis_cluster_lost(client);
 		return false;
 	}
+	hx_redis_client_stopped(client);
+	return true;
+}
+
+void hx_redis_client_stopped(struct hx_redis_client *client)
+{
 	if (--client->open_count == 0)
 		hx_reactor_stop(&client->reactor);
-	return true;
 }
 
 struct hx_redis_link *hx_redis_client_add_link(
@@ -179,6 +184,7 @@ static void on_stop(struct hx_task *task)
 		hx_timer_clear(&client->reactor.timers, &link->retry);
 		client->open_count += link->connection.state != HX_CONNECTION_NONE;
 	}
+	client->open_count += hx_redis_subscriber_stop(&client->subscriber);
 	if (client->open_count == 0)
 		hx_reactor_stop(&client->reactor);
 	for (size_t i = 0; i < client->link_count; i++) {
@@ -213,6 +219,7 @@ void hx_redis_client_close(struct hx_redis_client *client)
 	if (client->has_reactor) {
 		for (size_t i = 0; i < client->link_count; i++)
 			hx_redis_link_done(client->links[i]);
+		hx_redis_subscriber_done(&client->subscriber);
 		hx_redis_cluster_free(client);
 		hx_resolver_done(&client->resolver);
 		/* An answer of the resolver that nobody waits for. */
@@ -275,7 +282,9 @@ static enum hapax_status make_parts(struct hx_redis_client *client, struct hapax
 	client->has_reactor = true;
 	hx_resolver_init(&client->resolver, client->net);
 	hx_mutex_init(&client->guarantee_mutex);
-	status = make_links(client);
+	status = hx_redis_subscriber_init(&client->subscriber, client);
+	if (status == HAPAX_OK)
+		status = make_links(client);
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "no memory to open a store");
 	return HAPAX_OK;

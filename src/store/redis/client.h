@@ -19,6 +19,7 @@
 #include "store/redis/operation.h"
 #include "store/redis/place.h"
 #include "store/redis/request.h"
+#include "store/redis/subscriber.h"
 
 struct hx_redis_cluster;
 
@@ -63,6 +64,7 @@ struct hx_redis_client {
 	struct hx_redis_cluster *cluster; /* NULL: one server */
 	struct hx_redis_link *links[HX_REDIS_LINKS_MAX];
 	size_t link_count;
+	struct hx_redis_subscriber subscriber;
 };
 
 /*
@@ -115,6 +117,9 @@ void hx_redis_client_opened(struct hx_redis_client *client, const struct hapax_e
 void hx_redis_client_link_ready(struct hx_redis_link *link);
 bool hx_redis_client_link_failed(struct hx_redis_link *link, const struct hapax_error *err);
 bool hx_redis_client_link_closed(struct hx_redis_link *link);
+
+/* While stopping: a connection is closed. */
+void hx_redis_client_stopped(struct hx_redis_client *client);
 
 /* What all servers that are connected promise together. */
 void hx_redis_client_judge(struct hx_redis_client *client);

@@ -403,6 +403,10 @@ static bool take_group_reply(
 	struct hapax_error err;
 
 	atomic_fetch_add_explicit(&link->client->removed, removed, memory_order_relaxed);
+	if (verdict == HX_REDIS_ELSEWHERE && link->client->cluster == NULL) {
+		fail_undecided(request, unit->first, unit->count, HAPAX_ERR_UNAVAILABLE);
+		verdict = HX_REDIS_MOVED_ON;
+	}
 	switch (verdict) {
 	case HX_REDIS_DECIDED: request->is_overtaken |= request->again_from != SIZE_MAX; break;
 	case HX_REDIS_AGAIN: ask_again(request, unit->first); break;
@@ -410,12 +414,7 @@ static bool take_group_reply(
 		link->needs_scripts = true;
 		ask_again(request, unit->first);
 		break;
-	case HX_REDIS_ELSEWHERE:
-		*ret_elsewhere = link->client->cluster != NULL;
-		if (*ret_elsewhere)
-			break;
-		fail_undecided(request, unit->first, unit->count, HAPAX_ERR_UNAVAILABLE);
-		/* fallthrough */
+	case HX_REDIS_ELSEWHERE: *ret_elsewhere = true; break;
 	case HX_REDIS_MOVED_ON:
 		(void)hx_error_set(
 			&err, HAPAX_ERR_UNAVAILABLE, 0,

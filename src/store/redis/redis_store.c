@@ -27,13 +27,14 @@ static hapax_store_sweep_fn redis_sweep;
 static hapax_store_count_fn redis_count;
 static hapax_store_close_fn redis_close;
 static hapax_store_guarantee_fn redis_guarantee;
+static hapax_store_watch_fn redis_watch;
 
 #define REDIS_OPS(flags)                                                                      \
 	{                                                                                     \
 		.version = HAPAX_STORE_OPS_VERSION, .name = "redis", .capabilities = (flags), \
 		.submit = redis_submit, .scan = redis_scan, .stats = redis_stats,             \
 		.sweep = redis_sweep, .count = redis_count, .close = redis_close,             \
-		.guarantee = redis_guarantee,                                                 \
+		.guarantee = redis_guarantee, .watch = redis_watch,                           \
 	}
 
 /*
@@ -106,6 +107,8 @@ static void redis_close(struct hapax_store *base)
 {
 	struct redis_store *store = downcast(base);
 
+	/* What is announced goes to what is detached. */
+	hx_redis_subscriber_mute(&store->client.subscriber);
 	hapax_store_detach(base);
 	hx_redis_client_close(&store->client);
 	store_free(store);
@@ -114,6 +117,11 @@ static void redis_close(struct hapax_store *base)
 static void redis_guarantee(struct hapax_store *base, char *ret_text, size_t size)
 {
 	hx_redis_client_guarantee(&downcast(base)->client, ret_text, size);
+}
+
+static void redis_watch(struct hapax_store *base)
+{
+	hx_redis_subscriber_want(&downcast(base)->client.subscriber);
 }
 
 /* What is counted by partitions cannot be limited over all of them. */
