@@ -5,7 +5,7 @@
  *	--store KIND    file or sqlite
  *	--folder DIR    where the store is made, anew for each round
  *	--mode MODE     threads: W threads, one blocking check at a time each
- *	                async: one thread that keeps W checks outstanding, in four submits
+ *	                async: one thread that keeps W checks outstanding, a submit for each
  *	                batch: one thread, W checks in a submit, then it waits
  *	--width W
  *	--operations N
@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <hapax/hapax.h>
 
@@ -88,112 +90,105 @@ static void run_threads(const struct durable_contest *contest)
 /* ------------------------------------------------------------------ async */
 
 /*
- * As an event loop does it: what came in during one turn goes out in one submit. The
- * outstanding operations are spread over a few of those; each is filled anew when it has
- * been answered.
+ * As an event loop does it, with one operation for each of its connections: every
+ * operation is a submit of its own, and its completion tells the loop through an
+ * eventfd. What has landed when the loop wakes up is sent anew, with the next key.
  */
-enum { FLIGHTS = 4 };
-
-struct flight {
-	struct hapax_op *ops;
-	char (*texts)[KEY_TEXT_SIZE];
-	uint64_t count; /* 0: not in the air */
-	struct flight *next;
+struct slot {
+	struct hapax_op op;
+	char text[KEY_TEXT_SIZE];
+	struct slot *next;
 };
 
 struct window {
 	pthread_mutex_t mutex;
-	pthread_cond_t wake;
-	struct flight *landed;
-	bool is_asleep; /* the submitter waits for one to land */
-	struct flight flights[FLIGHTS];
+	struct slot *landed; /* Locks: mutex */
+	int file;            /* eventfd: landed is not empty any more */
+	struct slot *slots;
+	uint64_t width;
 };
 
-static void flight_done(struct hapax_op *ops, size_t count, void *context)
+static void slot_done(struct hapax_op *ops, size_t count, void *context)
 {
 	struct window *window = context;
-	struct flight *flight = ops->context;
+	struct slot *slot = ops->context;
+	bool was_empty;
 
-	for (size_t i = 0; i < count; i++)
-		must_be(&ops[i], HAPAX_OUTCOME_ACQUIRED);
+	(void)count;
+	must_be(ops, HAPAX_OUTCOME_ACQUIRED);
 	pthread_mutex_lock(&window->mutex);
-	flight->count = 0;
-	flight->next = window->landed;
-	window->landed = flight;
-	if (window->is_asleep) {
-		window->is_asleep = false;
-		pthread_cond_signal(&window->wake);
-	}
+	was_empty = window->landed == NULL;
+	slot->next = window->landed;
+	window->landed = slot;
 	pthread_mutex_unlock(&window->mutex);
+	if (was_empty && eventfd_write(window->file, 1) != 0)
+		contest_fail("an eventfd was not written");
 }
 
-static struct flight *take_landed(struct window *window)
+/* Everything that has landed; waits until there is something. */
+static struct slot *take_landed(struct window *window)
 {
-	struct flight *flight;
+	struct slot *landed = NULL;
 
-	pthread_mutex_lock(&window->mutex);
-	while (window->landed == NULL) {
-		window->is_asleep = true;
-		pthread_cond_wait(&window->wake, &window->mutex);
+	while (landed == NULL) {
+		eventfd_t value;
+
+		if (eventfd_read(window->file, &value) != 0)
+			contest_fail("an eventfd was not read");
+		pthread_mutex_lock(&window->mutex);
+		landed = window->landed;
+		window->landed = NULL;
+		pthread_mutex_unlock(&window->mutex);
 	}
-	flight = window->landed;
-	window->landed = flight->next;
-	pthread_mutex_unlock(&window->mutex);
-	return flight;
+	return landed;
 }
 
 static void window_init(struct window *window, uint64_t width)
 {
-	*window = (struct window){.is_asleep = false};
+	*window = (struct window){.file = eventfd(0, EFD_CLOEXEC), .width = width};
 	pthread_mutex_init(&window->mutex, NULL);
-	pthread_cond_init(&window->wake, NULL);
-	for (size_t i = 0; i < FLIGHTS; i++) {
-		struct flight *flight = &window->flights[i];
-
-		flight->ops = calloc(width, sizeof(*flight->ops));
-		flight->texts = calloc(width, sizeof(*flight->texts));
-		if (flight->ops == NULL || flight->texts == NULL)
-			contest_fail("no memory");
-		flight->next = window->landed;
-		window->landed = flight;
-	}
+	window->slots = calloc(width, sizeof(*window->slots));
+	if (window->slots == NULL || window->file < 0)
+		contest_fail("no memory, or no eventfd");
 }
 
-/* Wait until all have landed. */
 static void window_done(struct window *window)
 {
-	for (size_t i = 0; i < FLIGHTS; i++) {
-		struct flight *flight = take_landed(window);
-
-		free(flight->ops);
-		free(flight->texts);
-	}
+	close(window->file);
+	free(window->slots);
 	pthread_mutex_destroy(&window->mutex);
-	pthread_cond_destroy(&window->wake);
+}
+
+static void send_slot(
+	const struct durable_contest *contest, struct window *window, struct slot *slot,
+	uint64_t number)
+{
+	key_text(contest->seed, number, slot->text);
+	slot->op = (struct hapax_op){
+		.type = HAPAX_OP_CHECK, .key = {slot->text, KEY_TEXT_SIZE}, .context = slot};
+	hapax_store_submit(
+		contest->store, &slot->op, 1, (struct hapax_completion){slot_done, window});
 }
 
 static void run_async(const struct durable_contest *contest)
 {
-	uint64_t width = contest->width / FLIGHTS > 0 ? contest->width / FLIGHTS : 1;
 	struct window window;
-	uint64_t at = 0;
+	uint64_t at = 0, landed = 0;
 
-	window_init(&window, width);
-	while (at < contest->operations) {
-		struct flight *flight = take_landed(&window);
-		uint64_t left = contest->operations - at;
+	window_init(&window, contest->width);
+	for (; at < contest->width; at++)
+		send_slot(contest, &window, &window.slots[at], at);
+	while (landed < contest->operations) {
+		struct slot *slot = take_landed(&window);
 
-		flight->count = left < width ? left : width;
-		for (uint64_t i = 0; i < flight->count; i++) {
-			key_text(contest->seed, at++, flight->texts[i]);
-			flight->ops[i] = (struct hapax_op){
-				.type = HAPAX_OP_CHECK,
-				.key = {flight->texts[i], KEY_TEXT_SIZE},
-				.context = flight};
+		while (slot != NULL) {
+			struct slot *next = slot->next;
+
+			landed++;
+			if (at < contest->operations)
+				send_slot(contest, &window, slot, at++);
+			slot = next;
 		}
-		hapax_store_submit(
-			contest->store, flight->ops, flight->count,
-			(struct hapax_completion){flight_done, &window});
 	}
 	window_done(&window);
 }

@@ -49,8 +49,8 @@ struct hapax_copy {
 /*
  * Copy what has not expired. The target must be empty: INVALID otherwise. LIMIT: it
  * is full, or tokens would pass 2^53. HANDLER: progress ended it. After a failure the
- * target holds a part, and a FAILED record that says so; remove it and begin anew.
- * Blocks.
+ * target holds a part, and a record that says so: hapax_store_open() refuses it with
+ * INVALID. Remove it and begin anew. Blocks.
  */
 HAPAX_API enum hapax_status hapax_store_copy(
 	struct hapax_store *source, struct hapax_store *target, struct hapax_copy *copy,

@@ -40,9 +40,9 @@ struct hapax_fsck_problem {
 	enum hapax_fsck_kind kind;
 	const char *file; /* its name in the directory; "" for the whole */
 	uint64_t offset;
-	uint64_t lsn;          /* the first that is lost; 0: not known */
-	uint64_t keys_at_risk; /* as far as known */
-	const char *what;      /* a sentence */
+	uint64_t lsn;              /* the first that is lost; 0: not known */
+	uint64_t keys_at_risk_max; /* of damage: at most so many; 0: not known */
+	const char *what;          /* a sentence */
 };
 
 /* Borrowed for the length of the call. */
@@ -72,7 +72,7 @@ struct hapax_fsck {
 	uint64_t cuts;
 	uint64_t damages;
 	uint64_t salvaged; /* repair: keys in the new store */
-	uint64_t unread;   /* repair: segments that could not be read at all */
+	uint64_t unread;   /* repair: segments that could not be read at all, or are another store's */
 	char damaged_path[HAPAX_FSCK_PATH_SIZE]; /* repair: where the damaged store is now */
 };
 

@@ -30,6 +30,7 @@
 #include <hapax/processor.h>
 #include <hapax/record.h>
 #include <hapax/store.h>
+#include <hapax/tx.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -40,6 +40,9 @@
  *   sent, so that the holder believes in it no longer than the store does. It is a
  *   matter of liveness; what makes a late finisher harmless is the token.
  * - A handler must return. One that jumps out of its frame leaves its claim to lapse.
+ * - Transactions: on a store that is joined to the caller's connection hapax_process() is
+ *   hapax_tx_process() (tx.h). Steps by themselves bracket nothing: whoever begins and
+ *   finishes runs there undoes what a failed one did.
  */
 #ifndef HAPAX_PROCESSOR_H
 #define HAPAX_PROCESSOR_H
@@ -343,8 +346,9 @@ HAPAX_API uint32_t hapax_run_attempt(const struct hapax_run *run);
 
 /*
  * Do what is due: renew, wake, repeat, give up, and tell steps that wait for it.
- * Returns when it must be called again, as boot_ms of the processor's clock; a time
- * that has passed: at once; HAPAX_TIME_NEVER: when wake says so. One thread at a time; calling it too early does no harm.
+ * Returns when it must be called again, as boot_ms of the processor's clock; the
+ * present, or a time that has passed: at once; HAPAX_TIME_NEVER: when wake says so.
+ * One thread at a time; calling it too early does no harm.
  */
 HAPAX_API int64_t hapax_processor_tick(struct hapax_processor *processor);
 

@@ -133,6 +133,12 @@ HAPAX_API const char *hapax_store_name(const struct hapax_store *store);
 /* enum hapax_store_capability, or-ed. */
 HAPAX_API unsigned hapax_store_capabilities(const struct hapax_store *store);
 
+/*
+ * What an answer survives, in a sentence for people, cut at size. On a server it
+ * follows from its settings, and may be another after a reconnect.
+ */
+HAPAX_API void hapax_store_guarantee(struct hapax_store *store, char *ret_text, size_t size);
+
 enum hapax_op_type {
 	HAPAX_OP_CLAIM = 1,    /* ask for the right to run */
 	HAPAX_OP_RENEW = 2,    /* token: restart the lease */
@@ -380,14 +386,13 @@ struct hapax_stats {
 	uint64_t swept;     /* expired records removed since open */
 	uint64_t token;     /* none above it was given out */
 	uint64_t counts[HAPAX_DECISION_COUNT]; /* all scopes, all hours that are kept */
+	/* Attempts to tidy the store's files that failed since the last that did not; sweep says why. */
+	uint64_t tidy_failures;
 };
 
-#define HAPAX_STATS_INIT                                                              \
-	{                                                                             \
-		sizeof(struct hapax_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-		{                                                                     \
-			0                                                             \
-		}                                                                     \
+#define HAPAX_STATS_INIT                                                                     \
+	{                                                                                    \
+		sizeof(struct hapax_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0 \
 	}
 
 /* ret_stats->size must be set. each may be NULL; it gets a row per scope and hour. Blocks. */
@@ -412,7 +417,9 @@ struct hapax_sweep {
 
 /*
  * Remove what has expired and settle claims that nobody took up, a bounded piece
- * of work at a time: call until done. Housekeeping does this by itself. Blocks.
+ * of work at a time: call until done. Housekeeping does this by itself. The last
+ * call also tells what the store's files could not be tidied for (stats count it);
+ * records are not concerned by that. Blocks.
  */
 HAPAX_API enum hapax_status hapax_store_sweep(
 	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err);

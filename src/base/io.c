@@ -127,6 +127,12 @@ static int system_rename(void *context, const char *source, const char *target)
 	return negative_errno(rename(source, target));
 }
 
+static int system_exchange(void *context, const char *one, const char *other)
+{
+	(void)context;
+	return negative_errno(renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE));
+}
+
 static int system_unlink(void *context, const char *path)
 {
 	(void)context;
@@ -264,6 +270,7 @@ static const struct hx_io_ops system_ops = {
 	.fdatasync = system_fdatasync,
 	.fsync_dir = system_fsync_dir,
 	.rename = system_rename,
+	.exchange = system_exchange,
 	.unlink = system_unlink,
 	.mkdir = system_mkdir,
 	.fallocate = system_fallocate,
@@ -431,5 +438,29 @@ enum hapax_status hx_dir_make_all(
 		return hx_error_set(
 			err, hx_status_from_errno(-failed), -failed,
 			"directory \"%s\" was not made", path);
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_path_absolute(
+	struct hapax_bytes path, char *ret_path, size_t size, struct hapax_error *err)
+{
+	const char *text = path.data;
+	size_t used = 0;
+
+	assert(path.size != 0 && size != 0);
+	if (text[0] != '/') {
+		if (getcwd(ret_path, size) == NULL)
+			return hx_error_set(
+				err, errno == ERANGE ? HAPAX_ERR_INVALID : HAPAX_ERR_UNAVAILABLE,
+				errno, "the working directory has no name that can be used");
+		used = strlen(ret_path);
+		/* The root ends with its slash. */
+		if (used > 1 && used < size)
+			ret_path[used++] = '/';
+	}
+	if (path.size >= size - used)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the directory's name is too long");
+	memcpy(ret_path + used, text, path.size);
+	ret_path[used + path.size] = '\0';
 	return HAPAX_OK;
 }

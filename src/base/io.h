@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <hapax/bytes.h>
 #include <hapax/error.h>
 
 struct hapax_buf;
@@ -66,6 +67,11 @@ struct hx_io_ops {
 	int (*fsync_dir)(void *context, const char *path);
 	/* Replaces target if it is there. */
 	int (*rename)(void *context, const char *source, const char *target);
+	/*
+	 * Let two names, of files or directories, change places in one step. -EINVAL or -ENOSYS:
+	 * the file system cannot.
+	 */
+	int (*exchange)(void *context, const char *one, const char *other);
 	int (*unlink)(void *context, const char *path);
 	int (*mkdir)(void *context, const char *path, mode_t mode);
 	/* Reserve space; the file grows to offset + size if it was smaller. */
@@ -108,6 +114,13 @@ int hx_io_write_full(
 enum hapax_status hx_file_read_all(
 	const struct hx_io *io, const char *path, size_t size_max, struct hapax_buf *buf,
 	struct hapax_error *err);
+
+/*
+ * A path that stays the same when the process changes its working directory. INVALID: it does
+ * not fit into size bytes; UNAVAILABLE: the working directory has no name.
+ */
+enum hapax_status hx_path_absolute(
+	struct hapax_bytes path, char *ret_path, size_t size, struct hapax_error *err);
 
 /* Make a directory and its missing parents, all with mode. Present is fine. */
 enum hapax_status hx_dir_make_all(

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/io.h"
 
 pid_t hx_process_id(void)
 {
@@ -213,6 +214,28 @@ enum hapax_status hx_process_poll(
 	if (waited == pid)
 		*ret_end = end_of(wait_status);
 	return HAPAX_OK;
+}
+
+int hx_process_stopped(pid_t pid)
+{
+	siginfo_t info = {.si_pid = 0};
+	int failed;
+
+	do
+		failed = waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG);
+	while (failed && errno == EINTR);
+	return !failed && info.si_pid == pid ? info.si_status : 0;
+}
+
+bool hx_process_in_foreground(void)
+{
+	const struct hx_io *io = hx_io_system();
+	int file = io->ops->open(io->context, "/dev/tty", HX_IO_READ, 0);
+	bool is_foreground = file >= 0 && tcgetpgrp(file) == getpgrp();
+
+	if (file >= 0)
+		(void)io->ops->close(io->context, file);
+	return is_foreground;
 }
 
 enum hapax_status hx_process_wait(

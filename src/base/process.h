@@ -72,6 +72,15 @@ bool hx_process_signal(pid_t pid, int number, unsigned flags);
 enum hapax_status hx_process_poll(
 	pid_t pid, bool *ret_has_ended, struct hx_process_end *ret_end, struct hapax_error *err);
 
+/* Has pid, our child, been stopped since this was last asked? By which signal, or 0. */
+int hx_process_stopped(pid_t pid);
+
+/*
+ * Are we in the foreground of a terminal, whatever our descriptors are? Then a child that
+ * is to use it must stay in our process group: another one would be stopped.
+ */
+bool hx_process_in_foreground(void);
+
 /* Blocks until pid, our child, has ended. */
 enum hapax_status hx_process_wait(
 	pid_t pid, struct hx_process_end *ret_end, struct hapax_error *err);

@@ -85,27 +85,6 @@ ssize_t hx_stream_write(int fd, const void *data, size_t size)
 	return done;
 }
 
-int hx_stream_write_full(int fd, const void *data, size_t size)
-{
-	const unsigned char *bytes = data;
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t part = hx_stream_write(fd, bytes + done, size - done);
-
-		if (part == -EINTR)
-			continue;
-		if (part < 0)
-			return (int)part;
-		/* No progress and no reason: better an error than a loop without end. */
-		if (part == 0)
-			return -EIO;
-		assert((size_t)part <= size - done);
-		done += (size_t)part;
-	}
-	return 0;
-}
-
 int hx_stream_wait(struct pollfd *fds, size_t count, int64_t deadline_ns)
 {
 	int before = errno, ready;

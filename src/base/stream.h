@@ -33,9 +33,6 @@ ssize_t hx_stream_read(int fd, void *data, size_t size);
 /* Bytes written, perhaps fewer than given. -EINTR: a signal came first. */
 ssize_t hx_stream_write(int fd, const void *data, size_t size);
 
-/* Write all of it; then any part of it may have been written. */
-int hx_stream_write_full(int fd, const void *data, size_t size);
-
 /*
  * Wait until one of count descriptors is ready or the time is deadline_ns of
  * hx_clock_mono_ns(); INT64_MAX waits without end. How many are ready. A signal does

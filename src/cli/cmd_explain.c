@@ -89,8 +89,8 @@ static void tell_lock(struct story *story)
 {
 	if (story->lock == HX_RUN_LOCK_HELD)
 		tell(story,
-		     "Its process, or the command it started, is alive on this host: no 'hapax "
-		     "run' here takes over, whatever its lease.");
+		     "A 'hapax run' of it, or the command that one started, is alive on this "
+		     "host: no other one starts here, whatever its lease.");
 	else if (story->lock == HX_RUN_LOCK_FREE)
 		tell(story,
 		     "Its process died on this host: the next 'hapax run' here gives the claim "
@@ -119,7 +119,6 @@ static void tell_claimed(struct story *story)
 		suggest(story, "resolve", "--retry", "it did not happen: let the next claim run");
 		suggest(story, "resolve", "--done", "it happened: never run it again");
 	}
-	tell_lock(story);
 }
 
 static void tell_done(struct story *story)
@@ -179,6 +178,7 @@ static void tell_all(struct story *story)
 		     "There is no record of it: it was never seen, or its record has expired or was "
 		     "removed.");
 		story->next = HAPAX_OUTCOME_ACQUIRED;
+		tell_lock(story);
 		return;
 	}
 	tell_history(story);
@@ -189,6 +189,7 @@ static void tell_all(struct story *story)
 	case HAPAX_STATE_FAILED: tell_failed(story); break;
 	case HAPAX_STATE_PARKED: tell_parked(story); break;
 	}
+	tell_lock(story);
 }
 
 /* Can the key stand in a shell's line as it is? */
@@ -270,9 +271,9 @@ static void print_json(
 
 static int explain(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op)
 {
-	static struct hx_run_lock_folders folders; /* too large for a stack */
+	static struct hx_run_folders folders; /* too large for a stack */
+	static struct hx_run_lock lock;
 	static struct story story;
-	char path[HX_RUN_LOCK_PATH_SIZE];
 	struct hapax_error err;
 
 	if (hapax_store_run(store, op, 1, &err) != HAPAX_OK)
@@ -281,10 +282,12 @@ static int explain(struct hx_invocation *inv, struct hapax_store *store, struct 
 	if (op->outcome == HAPAX_OUTCOME_FOUND) {
 		story.record = op->record;
 		story.lease_left_ms = op->lease_left_ms;
-		hx_run_lock_folders(&folders);
-		if (op->record->state == HAPAX_STATE_CLAIMED)
-			story.lock = hx_run_lock_probe(&folders, op->record, path);
 	}
+	hx_run_folders_find(&folders);
+	hx_run_lock_init(
+		&lock, &folders,
+		&(struct hx_run_lock_key){inv->settings.store_url, op->tenant, op->group, op->key});
+	story.lock = hx_run_lock_probe(&lock, story.record);
 	tell_all(&story);
 	if (inv->settings.format == HX_FORMAT_JSON)
 		print_json(inv, &story, op);

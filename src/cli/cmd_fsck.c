@@ -52,7 +52,7 @@ static void print_problem_json(struct checker *checker, const struct hapax_fsck_
 	hx_json_out_bytes(json, "file", hapax_bytes_from_text(problem->file));
 	hx_json_out_unsigned(json, "offset", problem->offset);
 	hx_json_out_unsigned(json, "lsn", problem->lsn);
-	hx_json_out_unsigned(json, "keys_at_risk", problem->keys_at_risk);
+	hx_json_out_unsigned(json, "keys_at_risk_max", problem->keys_at_risk_max);
 	hx_json_out_bytes(json, "what", hapax_bytes_from_text(problem->what));
 	hx_json_out_object_end(json);
 }
@@ -83,8 +83,11 @@ static void print_problem(const struct hapax_fsck_problem *problem, void *contex
 	hx_out_escaped(out, hapax_bytes_from_text(problem->what));
 	if (problem->lsn != 0)
 		hx_out_printf(out, " (LSN %" PRIu64 ")", problem->lsn);
-	if (problem->keys_at_risk != 0)
-		hx_out_printf(out, "; %" PRIu64 " keys are at risk", problem->keys_at_risk);
+	if (problem->keys_at_risk_max != 0)
+		hx_out_printf(
+			out, "; up to %" PRIu64 " keys are at risk", problem->keys_at_risk_max);
+	else if (problem->kind == HAPAX_FSCK_DAMAGE)
+		hx_out_text(out, "; how many keys are at risk is not known");
 	hx_out_text(out, "\n");
 }
 
@@ -156,6 +159,12 @@ static void print_summary(
 		return;
 	hx_out_field(out, "salvaged");
 	hx_out_printf(out, "%" PRIu64 " keys\n", fsck->salvaged);
+	if (fsck->unread > 0) {
+		hx_out_field(out, "left out");
+		hx_out_printf(
+			out, "%" PRIu64 " segments, unreadable or of another store\n",
+			fsck->unread);
+	}
 	hx_out_field(out, "damaged one");
 	hx_out_escaped(out, hapax_bytes_from_text(fsck->damaged_path));
 	hx_out_text(out, "\n");

@@ -14,12 +14,14 @@
 #include "cli/json_out.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/run_lock_gc.h"
 
 struct total {
 	uint64_t looked;
 	uint64_t removed;
 	uint64_t lapsed;
 	uint64_t remaining;
+	uint64_t locks; /* files that dead runs left */
 	bool is_done;
 };
 
@@ -60,6 +62,8 @@ static void print_text(struct hx_out *out, const struct total *total)
 	hx_out_printf(out, "%" PRIu64 "\n", total->lapsed);
 	hx_out_field(out, "remaining");
 	hx_out_printf(out, "%" PRIu64 "\n", total->remaining);
+	hx_out_field(out, "locks");
+	hx_out_printf(out, "%" PRIu64 "\n", total->locks);
 }
 
 static void print_json(struct hx_out *out, const struct total *total)
@@ -72,12 +76,14 @@ static void print_json(struct hx_out *out, const struct total *total)
 	hx_json_out_unsigned(&json, "lapsed", total->lapsed);
 	hx_json_out_unsigned(&json, "remaining", total->remaining);
 	hx_json_out_unsigned(&json, "looked", total->looked);
+	hx_json_out_unsigned(&json, "locks", total->locks);
 	hx_json_out_boolean(&json, "done", total->is_done);
 	hx_json_out_object_end(&json);
 }
 
 static int run(struct hx_invocation *inv)
 {
+	static struct hx_run_folders folders; /* too large for a stack */
 	struct total total = {.looked = 0};
 	struct hapax_store *store;
 	int code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
@@ -86,6 +92,11 @@ static int run(struct hx_invocation *inv)
 		return code;
 	hx_interrupt_watch();
 	code = sweep_all(inv, store, &total);
+	/* After it: what it settles, no lock needs to tell of. */
+	if (code == HX_EXIT_OK) {
+		hx_run_folders_find(&folders);
+		total.locks = hx_run_lock_gc(&folders, store, inv->settings.store_url);
+	}
 	/* What was removed stays removed, also when a signal ended it half-way. */
 	if (code == HX_EXIT_OK || code > HX_EXIT_SIGNAL) {
 		if (inv->settings.format == HX_FORMAT_JSON)
@@ -116,7 +127,9 @@ const struct command hx_cmd_gc = {
 	.description =
 		"Removes records past their expiry, and settles claims whose lease lapsed and that\n"
 		"nobody took up for their whole TTL. It works in short steps and can be stopped at\n"
-		"any time. An expired record counts as absent whether it has been removed or not.\n",
+		"any time. An expired record counts as absent whether it has been removed or not.\n"
+		"On this host it also removes lock files ('locks') of runs that died; none that is\n"
+		"held, and none that still tells the next run not to wait.\n",
 	.flags = COMMAND_STORE,
 	.exits = exits,
 	.examples = examples,

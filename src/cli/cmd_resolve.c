@@ -11,6 +11,7 @@
 #include "cli/record_out.h"
 #include "cli/report.h"
 #include "cli/result_file.h"
+#include "cli/run_lock.h"
 #include "cli/text.h"
 
 enum { OPTION_DONE = 1, OPTION_RETRY, OPTION_RESULT, OPTION_FORCE };
@@ -46,21 +47,34 @@ static int check_options(const struct hx_invocation *inv)
 	return HX_EXIT_OK;
 }
 
-/* Somebody is at work: a release would let a second one in beside it. */
-static int refuse_live(const struct hx_invocation *inv, const struct hapax_op *found)
+/* Is somebody at work? A release would let a second one in beside it. */
+static bool is_alive(
+	const struct hx_invocation *inv, const struct hapax_op *found, struct hx_run_lock *lock)
 {
 	char span[HX_TEXT_SIZE];
 
-	hx_text_span(found->lease_left_ms, span);
-	hx_report(
-		inv->command->name, "'%s' is claimed, its lease ends in %s; nothing was changed",
-		inv->options.operands[0], span);
+	if (found->record->state == HAPAX_STATE_CLAIMED && found->lease_left_ms > 0) {
+		hx_text_span(found->lease_left_ms, span);
+		hx_report(
+			inv->command->name,
+			"'%s' is claimed, its lease ends in %s; nothing was changed",
+			inv->options.operands[0], span);
+	} else if (hx_run_lock_probe(lock, found->record) == HX_RUN_LOCK_HELD) {
+		hx_report(
+			inv->command->name,
+			"a command of '%s' is alive on this host; nothing was changed",
+			inv->options.operands[0]);
+	} else {
+		return false;
+	}
 	hx_report_hint("--force decides all the same: the work may then happen twice");
-	return HX_EXIT_BUSY;
+	return true;
 }
 
 /* The record of the key, whose token decides. HX_EXIT_OK, or another code after saying why. */
-static int find(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *found)
+static int find(
+	struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *found,
+	struct hx_run_lock *lock)
 {
 	struct hapax_record record;
 	struct hapax_buf buf;
@@ -77,10 +91,8 @@ static int find(struct hx_invocation *inv, struct hapax_store *store, struct hap
 			inv->command->name, "no record of '%s' in %s", inv->options.operands[0],
 			hapax_store_url(store));
 		code = HX_EXIT_NO;
-	} else if (
-		record.state == HAPAX_STATE_CLAIMED && found->lease_left_ms > 0 &&
-		!is_given(inv, OPTION_FORCE)) {
-		code = refuse_live(inv, found);
+	} else if (!is_given(inv, OPTION_FORCE) && is_alive(inv, found, lock)) {
+		code = HX_EXIT_BUSY;
 	}
 	found->record = NULL;
 	found->buf = NULL;
@@ -98,15 +110,27 @@ static int resolve(
 		.key = hapax_bytes_from_text(inv->options.operands[0]),
 	};
 	struct hapax_op op = found;
-	int code = find(inv, store, &found);
+	static struct hx_run_folders folders; /* too large for a stack */
+	static struct hx_run_lock lock;
+	int code;
 
+	hx_run_folders_find(&folders);
+	hx_run_lock_init(
+		&lock, &folders,
+		&(struct hx_run_lock_key){
+			inv->settings.store_url, found.tenant, found.group, found.key});
+	code = find(inv, store, &found, &lock);
 	if (code != HX_EXIT_OK)
 		return code;
 	op.type = is_given(inv, OPTION_DONE) ? HAPAX_OP_COMPLETE : HAPAX_OP_RELEASE;
 	op.token = found.token;
 	op.result = result;
 	op.error = hapax_bytes_from_text("resolved: to be tried again");
-	return hx_holder_apply(inv, store, &op);
+	code = hx_holder_apply(inv, store, &op);
+	/* Else the next run would go on waiting for whoever holds the lock. */
+	if (code == HX_EXIT_OK && op.type == HAPAX_OP_RELEASE && is_given(inv, OPTION_FORCE))
+		hx_run_lock_break(&lock);
+	return code;
 }
 
 static int run(struct hx_invocation *inv)
@@ -138,7 +162,7 @@ static const struct command_exit exits[] = {
 	{HX_EXIT_NO, "absent: there is no record to resolve"},
 	{HX_EXIT_DATA, "the result is larger than 64 MiB; nothing was done"},
 	{HX_EXIT_NO_INPUT, "the result could not be read; nothing was done"},
-	{HX_EXIT_BUSY, "somebody holds the claim, and --force was not given"},
+	{HX_EXIT_BUSY, "somebody holds the claim, or its command is alive here; no --force"},
 	{HX_EXIT_FENCED, "it is done, or changed in this moment; nothing was changed"},
 	{0, NULL},
 };
@@ -156,7 +180,8 @@ const struct command hx_cmd_resolve = {
 	.description =
 		"Of a parked key nobody knows whether its work happened. Find out, then say so.\n"
 		"'hapax keys --state parked' lists what waits, 'hapax explain KEY' tells why.\n"
-		"A claim whose lease has ended, or a failed key, can be resolved in the same way.\n",
+		"A claim whose lease has ended, or a failed key, can be resolved in the same way,\n"
+		"unless a command that 'hapax run' started for it is still alive on this host.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
 	.operands_min = 1,
 	.operands_max = 1,

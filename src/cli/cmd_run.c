@@ -3,16 +3,14 @@
  * cmd_run.c - hapax run: any command, once per key.
  */
 #include <errno.h>
-#include <stdio.h>
 
 #include <hapax/hapax.h>
 
-#include "base/error.h"
-#include "base/stream.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "cli/run_child.h"
 #include "cli/run_claim.h"
+#include "cli/run_end.h"
 #include "cli/run_ledger.h"
 #include "cli/run_lock.h"
 #include "cli/run_plan.h"
@@ -47,15 +45,14 @@ static const struct hx_option options[] = {
 	{.name = NULL},
 };
 
-enum { WHY_SIZE = 256 };
-
 /* Too large for a stack: buffers for output, paths. */
 static struct {
 	struct hx_run_plan plan;
 	struct hx_run_ledger ledger;
-	struct hx_run_lock_folders folders;
+	struct hx_run_folders folders;
 	struct hx_run_lock lock;
 	struct hx_run_child child;
+	struct hx_run_report report;
 } run_state;
 
 static int fail(struct hx_run_report *report, const struct hapax_error *err)
@@ -65,168 +62,77 @@ static int fail(struct hx_run_report *report, const struct hapax_error *err)
 	return HX_EXIT_WRAPPER;
 }
 
-static enum hapax_run_outcome judge(const struct hx_run_child *child)
-{
-	if (child->is_lost || child->stop == HX_RUN_STOP_TIMEOUT)
-		return HAPAX_RUN_AMBIGUOUS;
-	if (child->end.signal == 0 && child->plan->is_success[child->end.exit_code])
-		return HAPAX_RUN_OK;
-	/* Somebody ended it from outside: that is no failure of its own. */
-	if (child->plan->keep_on_fail && child->asked == 0)
-		return HAPAX_RUN_DEFINITIVE;
-	return HAPAX_RUN_TRANSIENT;
-}
-
-/* What the next one who looks at the key reads. */
-static void explain_end(const struct hx_run_child *child, char out[WHY_SIZE])
-{
-	if (child->is_lost)
-		(void)snprintf(out, WHY_SIZE, "its exit status was lost");
-	else if (child->stop == HX_RUN_STOP_TIMEOUT)
-		(void)snprintf(out, WHY_SIZE, "it took longer than --timeout and was ended");
-	else if (child->end.signal > 0)
-		(void)snprintf(out, WHY_SIZE, "signal %d ended it", child->end.signal);
-	else
-		(void)snprintf(out, WHY_SIZE, "exit status %d", child->end.exit_code);
-}
-
-/* The command's own status, as a shell tells it. */
-static int exit_of(const struct hx_run_child *child)
-{
-	if (child->is_lost || child->stop == HX_RUN_STOP_FENCED)
-		return HX_EXIT_WRAPPER;
-	if (child->end.signal > 0)
-		return HX_EXIT_SIGNAL + child->end.signal;
-	/* Ended by us, it may still say that all is well: we do not know that. */
-	if (child->stop == HX_RUN_STOP_TIMEOUT && child->end.exit_code == 0)
-		return HX_EXIT_WRAPPER;
-	return child->end.exit_code;
-}
-
-/* Output that could not be passed on. The exit code, which says so if nothing else does. */
-static int check_output(const struct hx_run_child *child, int code)
-{
-	struct hapax_error err;
-
-	for (size_t i = 0; i < 2; i++) {
-		int os_errno = child->streams[i].os_errno;
-
-		if (os_errno == 0 || os_errno == EPIPE)
-			continue;
-		(void)hx_error_set(
-			&err, HAPAX_ERR_UNAVAILABLE, os_errno, "standard %s was not written",
-			i == 0 ? "output" : "error");
-		hx_report(child->ledger->inv->command->name, "%s", err.message);
-		if (code == HX_EXIT_OK)
-			code = HX_EXIT_WRAPPER;
-	}
-	return code;
-}
-
-static int report_unstored(
-	struct hx_run_report *report, enum hapax_status status, const struct hapax_error *err,
-	int code)
-{
-	const char *name = report->ledger->inv->command->name;
-
-	if (status == HAPAX_ERR_FENCED) {
-		report->is_fenced = true;
-		hx_report(name, "fenced: another run has taken over; this result is not kept");
-		return HX_EXIT_WRAPPER;
-	}
-	hx_report(
-		name, "the command ended with status %d, but that %s stored: %s", code,
-		status == HAPAX_ERR_UNCERTAIN ? "may not be" : "was not", err->message);
-	hx_report_hint("it may run again; 'hapax explain KEY' shows what is known");
-	return code;
-}
-
-/* Store how it ended. */
-static int finish(struct hx_run_report *report, struct hx_run_child *child)
-{
-	struct hapax_result result = {.kind = HAPAX_RESULT_NONE};
-	char why[WHY_SIZE];
-	static struct hapax_error err;
-	enum hapax_status status;
-	int code = check_output(child, exit_of(child));
-
-	report->has_run = true;
-	report->verdict = judge(child);
-	report->is_timed_out = child->stop == HX_RUN_STOP_TIMEOUT;
-	report->output_bytes = child->recorder.total;
-	report->signal = child->is_lost ? 0 : child->end.signal;
-	if (child->stop == HX_RUN_STOP_FENCED) {
-		report->is_fenced = true;
-		return code;
-	}
-	if (!child->is_lost)
-		hx_exec_recorder_finish(
-			&child->recorder, child->end.exit_code, child->end.signal, &result);
-	report->omitted_bytes = result.omitted_bytes;
-	explain_end(child, why);
-	if (report->is_timed_out)
-		hx_report(
-			report->ledger->inv->command->name,
-			"timed out: the command was ended; what it did is not known");
-	status = hx_run_ledger_finish(child->ledger, report->verdict, &result, why, &err);
-	report->is_stored = status == HAPAX_OK;
-	if (status == HAPAX_OK)
-		return code;
-	report->error = err.message;
-	return report_unstored(report, status, &err, code);
-}
-
 /* It did not start: nothing happened, and the next one may try. */
-static int give_up(struct hx_run_report *report, const struct hapax_error *err)
+static void give_up(struct hx_run_report *report)
 {
-	static struct hapax_error started;
-	struct hapax_error ignored;
+	struct hx_run_ledger *ledger = &run_state.ledger;
 
-	started = *err;
-	report->is_fenced = err->status == HAPAX_ERR_FENCED;
-	report->error = started.message;
-	hx_report(report->ledger->inv->command->name, "%s", started.message);
-	if (started.os_errno == ENOEXEC)
+	report->is_fenced = report->err.status == HAPAX_ERR_FENCED;
+	report->error = report->err.message;
+	report->is_stored =
+		hx_run_ledger_finish(
+			ledger, HAPAX_RUN_TRANSIENT, NULL, report->err.message, NULL) == HAPAX_OK;
+}
+
+static int tell_not_started(const struct hx_run_report *report)
+{
+	hx_report(report->ledger->inv->command->name, "%s", report->err.message);
+	if (report->err.os_errno == ENOEXEC)
 		hx_report_hint("a script needs a first line that names its interpreter");
-	report->is_stored = hx_run_ledger_finish(
-				    &run_state.ledger, HAPAX_RUN_TRANSIENT, NULL, started.message,
-				    &ignored) == HAPAX_OK;
-	if (started.os_errno == ENOENT)
+	if (report->err.os_errno == ENOENT)
 		return HX_EXIT_NOT_FOUND;
-	return started.status == HAPAX_ERR_INVALID ? HX_EXIT_NOT_STARTED : HX_EXIT_WRAPPER;
+	return report->err.status == HAPAX_ERR_INVALID ? HX_EXIT_NOT_STARTED : HX_EXIT_WRAPPER;
 }
 
 /* Start the command, if the claim is still ours when it comes to that. */
-static enum hapax_status start(struct hx_run_claim *claim, struct hapax_error *err)
+static enum hapax_status start(struct hx_run_ledger *ledger, struct hapax_error *err)
 {
-	struct hx_run_ledger *ledger = claim->ledger;
+	const struct hx_run_folders *folders = &run_state.folders;
 	enum hapax_status status;
 
-	if (hx_run_lock_make(&run_state.lock, &run_state.folders, &ledger->record, err) != HAPAX_OK)
+	if (run_state.lock.file >= 0)
+		hx_run_lock_note(&run_state.lock, &ledger->record);
+	else
 		hx_report(
-			ledger->inv->command->name, "note: %s; only the lease guards this run",
-			err->message);
+			ledger->inv->command->name,
+			"note: no lock file was made%s%s; only the lease guards this run",
+			folders->make_count > 0 ? " in " : "",
+			folders->make_count > 0 ? folders->paths[0] : "");
 	status = hx_run_ledger_confirm(ledger, err);
 	if (status == HAPAX_OK)
 		status = hx_run_child_start(&run_state.child, ledger, run_state.lock.file, err);
-	hx_run_claim_started(claim);
 	return status;
 }
 
-static int execute(struct hx_run_report *report, struct hx_run_claim *claim)
+/* Nothing is held any more: whoever reads us may take any time, and a signal ends us. */
+static void let_go(struct hx_run_report *report)
+{
+	struct hx_run_ledger *ledger = &run_state.ledger;
+
+	hx_run_lock_drop(&run_state.lock);
+	if (report->is_stored && ledger->store != NULL)
+		hx_settings_tidy(ledger->store);
+	hx_run_ledger_leave(ledger);
+	hx_run_signal_end_writes();
+}
+
+static int execute(struct hx_run_report *report)
 {
 	struct hx_run_child *child = &run_state.child;
-	struct hapax_error err;
-	int code;
+	int signal = 0, code;
 
-	hx_run_child_init(child, claim->ledger);
-	if (start(claim, &err) == HAPAX_OK) {
+	hx_run_child_init(child, &run_state.ledger);
+	if (start(&run_state.ledger, &report->err) == HAPAX_OK) {
 		hx_run_child_run(child);
-		code = finish(report, child);
+		hx_run_end_store(report, child);
+		let_go(report);
+		signal = hx_run_child_flush(child);
+		code = signal == 0 ? hx_run_end_tell(report, child) : HX_EXIT_SIGNAL + signal;
 	} else {
-		code = give_up(report, &err);
+		give_up(report);
+		let_go(report);
+		code = tell_not_started(report);
 	}
-	hx_run_lock_remove(&run_state.lock);
 	hx_run_child_done(child);
 	return code;
 }
@@ -234,7 +140,8 @@ static int execute(struct hx_run_report *report, struct hx_run_claim *claim)
 static int replay(struct hx_run_report *report, const struct hapax_result *result)
 {
 	report->omitted_bytes = result->omitted_bytes;
-	return hx_run_replay(report->ledger->inv->command->name, result, &report->signal);
+	let_go(report);
+	return hx_run_replay(report->ledger, result, &report->signal);
 }
 
 static int decide(struct hx_run_report *report)
@@ -242,7 +149,7 @@ static int decide(struct hx_run_report *report)
 	struct hx_run_ledger *ledger = &run_state.ledger;
 	static struct hx_run_claim claim;
 
-	hx_run_claim_init(&claim, ledger, &run_state.folders);
+	hx_run_claim_init(&claim, ledger, &run_state.lock);
 	if (hx_run_claim_wait(&claim) != HAPAX_OK)
 		return fail(report, &claim.err);
 	if (claim.signal != 0) {
@@ -251,7 +158,7 @@ static int decide(struct hx_run_report *report)
 	}
 	report->outcome = ledger->seen.outcome;
 	if (report->outcome == HAPAX_OUTCOME_ACQUIRED)
-		return execute(report, &claim);
+		return execute(report);
 	if (report->outcome == HAPAX_OUTCOME_REPLAY)
 		return replay(report, &ledger->record.result);
 	hx_run_report_refusal(&claim);
@@ -261,27 +168,33 @@ static int decide(struct hx_run_report *report)
 static int run_planned(struct hx_invocation *inv)
 {
 	struct hx_run_ledger *ledger = &run_state.ledger;
-	struct hx_run_report report = {.ledger = ledger};
+	struct hx_run_report *report = &run_state.report;
 	int code = hx_run_ledger_open(ledger, inv, &run_state.plan);
 
-	report.exit_code = HX_EXIT_WRAPPER;
-	run_state.lock.file = -1;
-	hx_run_lock_folders(&run_state.folders);
+	report->ledger = ledger;
+	report->exit_code = HX_EXIT_WRAPPER;
+	hx_run_folders_find(&run_state.folders);
+	hx_run_lock_init(
+		&run_state.lock, &run_state.folders,
+		&(struct hx_run_lock_key){
+			.store_url = inv->settings.store_url,
+			.tenant = inv->settings.tenant,
+			.group = inv->settings.group,
+			.key = run_state.plan.key,
+		});
 	if (code == HX_EXIT_OK) {
 		ledger->signal_fd = hx_run_signal_watch();
 		if (ledger->signal_fd >= 0)
-			report.exit_code = decide(&report);
+			report->exit_code = decide(report);
 		else
 			hx_report(inv->command->name, "signals cannot be watched");
 	} else {
-		report.error = "the store was not opened";
+		report->error = "the store was not opened";
 	}
 	if (run_state.plan.status_fd >= 0)
-		hx_run_report_json(&report, run_state.plan.status_fd);
-	if (report.is_stored && ledger->store != NULL)
-		hx_settings_tidy(ledger->store);
+		hx_run_report_json(report, run_state.plan.status_fd);
 	hx_run_ledger_close(ledger);
-	return report.exit_code;
+	return report->exit_code;
 }
 
 static int run(struct hx_invocation *inv)

@@ -174,6 +174,7 @@ static void print_json(
 	hx_json_out_object_end(&json);
 	hx_json_out_unsigned(&json, "expired", stats->expired);
 	hx_json_out_unsigned(&json, "evicted", stats->evicted);
+	hx_json_out_unsigned(&json, "tidy_failures", stats->tidy_failures);
 	hx_json_out_unsigned(&json, "bytes", stats->bytes);
 	write_limit(&json, "bytes_max", stats->bytes_max);
 	write_limit(&json, "keys_max", stats->keys_max);

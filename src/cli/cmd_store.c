@@ -16,24 +16,6 @@
 #include "cli/report.h"
 #include "cli/text.h"
 
-/* The store that an operand names, in place of the one of the settings. */
-static int open_named(
-	struct hx_invocation *inv, const char *url, enum hx_open mode,
-	struct hapax_store **ret_store)
-{
-	struct hx_settings *settings = &inv->settings;
-
-	if (url != NULL) {
-		if (strlen(url) >= sizeof(settings->store_url))
-			return hx_report_usage(
-				inv->command->name, "the store's URL was longer than %zu bytes",
-				sizeof(settings->store_url) - 1);
-		memcpy(settings->store_url, url, strlen(url) + 1);
-		settings->store_is_default = false;
-	}
-	return hx_settings_open(inv, mode, ret_store);
-}
-
 /* ------------------------------------------------------------------ info */
 
 static const struct {
@@ -47,12 +29,14 @@ static const struct {
 	{HAPAX_STORE_MULTI_KEY, "multi_key", "several keys in one step"},
 	{HAPAX_STORE_CLOCK, "store_clock", "all users share the store's clock"},
 };
+enum { GUARANTEE_SIZE = 512 };
 enum { CAPABILITIES = sizeof(capabilities) / sizeof(capabilities[0]) };
 
 static void info_json(
-	struct hx_out *out, const struct hapax_store *store, const struct hapax_stats *stats)
+	struct hx_out *out, struct hapax_store *store, const struct hapax_stats *stats)
 {
 	struct hx_json_out json;
+	char guarantee[GUARANTEE_SIZE];
 
 	hx_json_out_init(&json, out);
 	hx_json_out_object_begin(&json, NULL);
@@ -63,6 +47,8 @@ static void info_json(
 		if (hapax_store_capabilities(store) & capabilities[i].capability)
 			hx_json_out_text(&json, NULL, capabilities[i].name);
 	hx_json_out_array_end(&json);
+	hapax_store_guarantee(store, guarantee, sizeof(guarantee));
+	hx_json_out_text(&json, "guarantee", guarantee);
 	hx_json_out_unsigned(&json, "keys", stats->keys);
 	hx_json_out_unsigned(&json, "claimed", stats->claimed);
 	hx_json_out_unsigned(&json, "done", stats->done);
@@ -76,9 +62,10 @@ static void info_json(
 }
 
 static void info_text(
-	struct hx_out *out, const struct hapax_store *store, const struct hapax_stats *stats)
+	struct hx_out *out, struct hapax_store *store, const struct hapax_stats *stats)
 {
 	char text[HX_TEXT_SIZE];
+	char guarantee[GUARANTEE_SIZE];
 	bool is_first = true;
 
 	hx_out_field(out, "store");
@@ -86,8 +73,12 @@ static void info_text(
 	hx_out_text(out, "\n");
 	hx_out_field(out, "kind");
 	hx_out_printf(out, "%s\n", hapax_store_name(store));
+	hapax_store_guarantee(store, guarantee, sizeof(guarantee));
+	hx_out_field(out, "guarantee");
+	hx_out_printf(out, "%s\n", guarantee);
 	for (size_t i = 0; i < CAPABILITIES; i++) {
-		if (!(hapax_store_capabilities(store) & capabilities[i].capability))
+		if (!(hapax_store_capabilities(store) & capabilities[i].capability) ||
+		    capabilities[i].capability == HAPAX_STORE_DURABLE)
 			continue;
 		hx_out_field(out, is_first ? "promises" : "");
 		hx_out_printf(out, "%s\n", capabilities[i].meaning);
@@ -114,7 +105,8 @@ static int run_info(struct hx_invocation *inv, char **operands, size_t count)
 	struct hapax_stats stats = HAPAX_STATS_INIT;
 	struct hapax_store *store = NULL;
 	struct hapax_error err;
-	int code = open_named(inv, count > 0 ? operands[0] : NULL, HX_OPEN_EXISTING, &store);
+	int code =
+		hx_settings_open_url(inv, count > 0 ? operands[0] : NULL, HX_OPEN_EXISTING, &store);
 
 	if (code != HX_EXIT_OK)
 		return code;
@@ -192,9 +184,9 @@ static int run_copy(struct hx_invocation *inv, char **operands, size_t count)
 	(void)count;
 	if (strcmp(operands[0], operands[1]) == 0)
 		return hx_report_usage(inv->command->name, "source and target were the same store");
-	code = open_named(inv, operands[0], HX_OPEN_EXISTING, &source);
+	code = hx_settings_open_url(inv, operands[0], HX_OPEN_EXISTING, &source);
 	if (code == HX_EXIT_OK)
-		code = open_named(inv, operands[1], HX_OPEN_CREATE, &target);
+		code = hx_settings_open_url(inv, operands[1], HX_OPEN_CREATE, &target);
 	if (code == HX_EXIT_OK)
 		code = copy_records(inv, source, target);
 	hapax_store_close(target);
@@ -210,7 +202,8 @@ static int run_restored(struct hx_invocation *inv, char **operands, size_t count
 	struct hx_json_out json;
 	struct hapax_error err;
 	uint64_t token = 0;
-	int code = open_named(inv, count > 0 ? operands[0] : NULL, HX_OPEN_EXISTING, &store);
+	int code =
+		hx_settings_open_url(inv, count > 0 ? operands[0] : NULL, HX_OPEN_EXISTING, &store);
 
 	if (code != HX_EXIT_OK)
 		return code;

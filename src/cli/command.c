@@ -11,11 +11,12 @@
 #include "cli/suggest.h"
 
 const struct command *const hx_commands[] = {
-	&hx_cmd_run,    &hx_cmd_claim,   &hx_cmd_renew, &hx_cmd_complete, &hx_cmd_release,
-	&hx_cmd_park,   &hx_cmd_resolve, &hx_cmd_check, &hx_cmd_lookup,   &hx_cmd_explain,
-	&hx_cmd_forget, &hx_cmd_keys,    &hx_cmd_stats, &hx_cmd_gc,       &hx_cmd_store,
-	&hx_cmd_fsck,   &hx_cmd_key,     &hx_cmd_uuid7, &hx_cmd_backtest, &hx_cmd_completion,
-	&hx_cmd_help,   &hx_cmd_version, NULL,
+	&hx_cmd_run,        &hx_cmd_claim,   &hx_cmd_renew,   &hx_cmd_complete,
+	&hx_cmd_release,    &hx_cmd_park,    &hx_cmd_resolve, &hx_cmd_check,
+	&hx_cmd_lookup,     &hx_cmd_explain, &hx_cmd_forget,  &hx_cmd_keys,
+	&hx_cmd_stats,      &hx_cmd_gc,      &hx_cmd_store,   &hx_cmd_fsck,
+	&hx_cmd_journal,    &hx_cmd_key,     &hx_cmd_uuid7,   &hx_cmd_backtest,
+	&hx_cmd_completion, &hx_cmd_help,    &hx_cmd_version, NULL,
 };
 
 const struct command *hx_command_find(const char *name)

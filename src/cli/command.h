@@ -77,6 +77,7 @@ extern const struct command hx_cmd_explain;
 extern const struct command hx_cmd_forget;
 extern const struct command hx_cmd_fsck;
 extern const struct command hx_cmd_gc;
+extern const struct command hx_cmd_journal;
 extern const struct command hx_cmd_help;
 extern const struct command hx_cmd_key;
 extern const struct command hx_cmd_keys;

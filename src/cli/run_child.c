@@ -5,20 +5,19 @@
  * One loop waits for: signals (one of them says that the command has ended), the
  * store's answer to a renewal, output of the command when we hold none, room in our
  * own output when we hold some; and for the earliest of: renewal, timeout, KILL after
- * TERM, and after the end the time for which late output is waited for.
+ * TERM, and after the end the time for which late output is waited for. Messages of our
+ * own are said when standard error has room: it may be the same pipe that nobody reads.
  */
 #include "cli/run_child.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/io.h"
 #include "base/stream.h"
 #include "cli/interrupt.h"
 #include "cli/report.h"
@@ -32,11 +31,21 @@ enum {
 	 * may, is not waited for longer than this.
 	 */
 	DRAIN_MS = 1000,
-	/* What may still lie in a pipe then; more comes from somebody who goes on writing. */
-	LATE_BYTES_MAX = 1024 * 1024,
+	/* How long a reader that takes nothing is waited for once we were asked to end. */
+	PATIENCE_MS = 1000,
 	/* How often a stopped group is looked at until it is empty. */
 	GROUP_MS = 20,
 	VARIABLE_SIZE = HX_KEY_SIZE_MAX + 32,
+};
+
+/* Of hx_run_child.notes. */
+enum {
+	NOTE_LAPSED = 1 << 0,
+	NOTE_FENCED = 1 << 1,
+	NOTE_GONE = 1 << 2,
+	NOTE_TERMINAL = 1 << 3,
+	NOTE_TERMINAL_SAID = 1 << 4, /* not to be said, but not again either */
+	NOTES_TO_SAY = NOTE_LAPSED | NOTE_FENCED | NOTE_GONE | NOTE_TERMINAL,
 };
 
 static int64_t after_ms(int64_t ms)
@@ -54,21 +63,11 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static bool is_file(int fd)
-{
-	const struct hx_io *io = hx_io_system();
-	struct hx_io_stat stat;
-
-	return io->ops->stat(io->context, fd, &stat) == 0 && stat.kind == HX_IO_FILE;
-}
-
 static void init_stream(struct hx_run_stream *stream, enum hx_exec_stream name, int to)
 {
 	stream->name = name;
 	stream->from = -1;
-	stream->to = to;
-	stream->is_file = is_file(to);
-	stream->os_errno = 0;
+	hx_run_output_init(&stream->to, to);
 	stream->at = 0;
 	stream->size = 0;
 	stream->late = 0;
@@ -124,11 +123,15 @@ void hx_run_child_init(struct hx_run_child *child, struct hx_run_ledger *ledger)
 	child->plan = ledger->plan;
 	child->ledger = ledger;
 	/* On a terminal the command must stay in the foreground, where we are. */
-	child->group = isatty(STDIN_FILENO) ? 0 : HX_PROCESS_GROUP;
+	child->group = isatty(STDIN_FILENO) || hx_process_in_foreground() ? 0 : HX_PROCESS_GROUP;
 	child->has_ended = false;
+	child->was_stopped = false;
 	child->is_lost = false;
 	child->stop = HX_RUN_STOP_NONE;
 	child->asked = 0;
+	child->late_asked = 0;
+	child->notes = 0;
+	child->watch_at_ns = INT64_MAX;
 	child->timeout_at_ns = INT64_MAX;
 	child->kill_at_ns = INT64_MAX;
 	child->drain_until_ns = INT64_MAX;
@@ -167,37 +170,48 @@ static bool has_pending(const struct hx_run_stream *stream)
 /* Pass on what is held. Whatever goes wrong with our output, the command goes on. */
 static void pass_on(struct hx_run_stream *stream)
 {
-	size_t size = stream->size - stream->at;
-	ssize_t done;
-
-	/* A pipe that has room takes this much without waiting. */
-	if (!stream->is_file && size > PIPE_BUF)
-		size = PIPE_BUF;
-	done = hx_stream_write(stream->to, stream->data + stream->at, size);
-	if (done >= 0) {
-		stream->at += (size_t)done;
-		return;
-	}
-	if (done == -EINTR || done == -EAGAIN)
-		return;
-	stream->os_errno = (int)-done;
-	stream->at = stream->size;
+	stream->at += hx_run_output_write(
+		&stream->to, stream->data + stream->at, stream->size - stream->at);
 }
 
-/* Take in some output. False: there is none now. */
+/* How much may be taken in now: while it runs, only when all before has been passed on. */
+static size_t room_in(const struct hx_run_child *child, const struct hx_run_stream *stream)
+{
+	size_t left = sizeof(stream->data) - stream->size;
+
+	if (stream->from < 0)
+		return 0;
+	if (!has_pending(stream))
+		return HX_RUN_CHUNK_SIZE;
+	if (!child->has_ended)
+		return 0;
+	return left < HX_RUN_CHUNK_SIZE ? left : HX_RUN_CHUNK_SIZE;
+}
+
+/* Take in some output. False: there is none now, or no room for it. */
 static bool take_in(struct hx_run_child *child, struct hx_run_stream *stream)
 {
-	ssize_t size = hx_stream_read(stream->from, stream->data, sizeof(stream->data));
+	size_t room = room_in(child, stream);
+	ssize_t size;
 
+	if (room == 0)
+		return false;
+	if (!has_pending(stream)) {
+		stream->at = 0;
+		stream->size = 0;
+	}
+	size = hx_stream_read(stream->from, stream->data + stream->size, room);
 	if (size == -EAGAIN)
 		return false;
 	if (size <= 0) {
 		close_stream(stream);
 		return true;
 	}
-	hx_exec_recorder_add(&child->recorder, stream->name, stream->data, (size_t)size);
-	stream->at = stream->os_errno == 0 ? 0 : (size_t)size;
-	stream->size = (size_t)size;
+	hx_exec_recorder_add(
+		&child->recorder, stream->name, stream->data + stream->size, (size_t)size);
+	stream->size += (size_t)size;
+	if (stream->to.os_errno != 0)
+		stream->at = stream->size;
 	if (child->has_ended)
 		stream->late += (size_t)size;
 	return true;
@@ -245,6 +259,16 @@ static void look_for_end(struct hx_run_child *child)
 	child->drain_until_ns = after_ms(DRAIN_MS);
 }
 
+/* It is in the background and wants the terminal: it would wait for ever, in silence. */
+static void look_for_stop(struct hx_run_child *child)
+{
+	int number = child->has_ended ? 0 : hx_process_stopped(child->pid);
+
+	child->was_stopped = child->was_stopped || number != 0;
+	if ((number == SIGTTIN || number == SIGTTOU) && !(child->notes & NOTE_TERMINAL_SAID))
+		child->notes |= NOTE_TERMINAL | NOTE_TERMINAL_SAID;
+}
+
 static void take_signals(struct hx_run_child *child)
 {
 	struct hx_run_signal signal;
@@ -252,15 +276,48 @@ static void take_signals(struct hx_run_child *child)
 	while (hx_run_signal_next(&signal)) {
 		if (signal.number == SIGCHLD) {
 			look_for_end(child);
+			look_for_stop(child);
 			continue;
 		}
-		if (child->has_ended)
+		if (child->has_ended) {
+			if (hx_run_signal_is_end(signal.number))
+				child->late_asked = signal.number;
 			continue;
+		}
 		if (hx_run_signal_is_end(signal.number))
 			child->asked = signal.number;
 		/* The terminal has told everybody in its foreground group. */
 		if (child->group != 0 || !signal.is_from_terminal)
 			signal_child(child, signal.number);
+		if (child->was_stopped && hx_run_signal_is_end(signal.number))
+			signal_child(child, SIGCONT);
+	}
+}
+
+/*
+ * The store says that the claim is not ours any more. That does not mean that it is
+ * somebody else's: the command may have completed its own key, or a sweep have given the
+ * claim up, and a result still counts.
+ */
+static void watch_key(struct hx_run_child *child)
+{
+	struct hx_run_ledger *ledger = child->ledger;
+
+	child->watch_at_ns = INT64_MAX;
+	switch (hx_run_ledger_standing(ledger)) {
+	case HX_RUN_STANDING_COMPLETED: break;
+	case HX_RUN_STANDING_OURS:
+	case HX_RUN_STANDING_UNKNOWN:
+		child->watch_at_ns = after_ms(ledger->plan->lease_ms / 3 + 1);
+		break;
+	case HX_RUN_STANDING_GONE:
+		child->notes |= NOTE_GONE;
+		stop(child, HX_RUN_STOP_FENCED);
+		break;
+	case HX_RUN_STANDING_TAKEN:
+		child->notes |= NOTE_FENCED;
+		stop(child, HX_RUN_STOP_FENCED);
+		break;
 	}
 }
 
@@ -271,12 +328,16 @@ static void take_time(struct hx_run_child *child)
 
 	if (now_ns >= child->ledger->due_ns)
 		hx_run_ledger_tick(child->ledger);
-	if (child->ledger->is_fenced && child->stop != HX_RUN_STOP_FENCED) {
-		hx_report(
-			child->ledger->inv->command->name,
-			"fenced: another run has taken over; the command is stopped");
-		stop(child, HX_RUN_STOP_FENCED);
+	if (child->ledger->is_lapsed) {
+		child->ledger->is_lapsed = false;
+		child->notes |= NOTE_LAPSED;
 	}
+	if (child->ledger->is_fenced) {
+		child->ledger->is_fenced = false;
+		child->watch_at_ns = now_ns;
+	}
+	if (now_ns >= child->watch_at_ns)
+		watch_key(child);
 	if (now_ns >= child->timeout_at_ns) {
 		child->timeout_at_ns = INT64_MAX;
 		stop(child, HX_RUN_STOP_TIMEOUT);
@@ -288,6 +349,33 @@ static void take_time(struct hx_run_child *child)
 	}
 }
 
+static void say_notes(struct hx_run_child *child)
+{
+	const char *name = child->ledger->inv->command->name;
+	unsigned notes = child->notes;
+
+	if (notes & NOTE_LAPSED)
+		hx_report(
+			name, "the lease could not be renewed in time: another host may take over");
+	if (notes & NOTE_FENCED)
+		hx_report(name, "fenced: another run has taken over; the command is stopped");
+	if (notes & NOTE_GONE)
+		hx_report(name, "fenced: the key's record was removed; the command is stopped");
+	if (notes & NOTE_TERMINAL)
+		hx_report(
+			name,
+			"the command is stopped: it wants the terminal, and is in the background");
+	child->notes &= ~(unsigned)NOTES_TO_SAY;
+}
+
+/* Between two pieces of the command's own output, and only if nobody has to wait for it. */
+static void say_notes_now(struct hx_run_child *child)
+{
+	if ((child->notes & NOTES_TO_SAY) && !has_pending(&child->streams[1]) &&
+	    hx_run_output_has_room(&child->streams[1].to))
+		say_notes(child);
+}
+
 /* Late output has had its time: what is not there now does not come any more. */
 static void end_late_output(struct hx_run_child *child)
 {
@@ -296,27 +384,25 @@ static void end_late_output(struct hx_run_child *child)
 	for (size_t i = 0; i < 2; i++) {
 		struct hx_run_stream *stream = &child->streams[i];
 
-		if (stream->from < 0 || has_pending(stream))
-			continue;
-		if (stream->late > LATE_BYTES_MAX || !take_in(child, stream))
+		if (stream->from >= 0 &&
+		    (stream->late > HX_RUN_LATE_SIZE || !take_in(child, stream)))
 			close_stream(stream);
 	}
 }
 
+/* Nothing more comes from it; what we hold may still have to be written. */
 static bool is_over(const struct hx_run_child *child)
 {
 	if (!child->has_ended || (child->kill_at_ns != INT64_MAX && group_lives(child)))
 		return false;
-	for (size_t i = 0; i < 2; i++)
-		if (child->streams[i].from >= 0 || has_pending(&child->streams[i]))
-			return false;
-	return true;
+	return child->streams[0].from < 0 && child->streams[1].from < 0;
 }
 
 static int64_t next_ns(const struct hx_run_child *child)
 {
 	int64_t next = earlier(child->ledger->due_ns, child->timeout_at_ns);
 
+	next = earlier(next, child->watch_at_ns);
 	next = earlier(next, child->kill_at_ns);
 	if (!child->has_ended)
 		return next;
@@ -327,12 +413,17 @@ static int64_t next_ns(const struct hx_run_child *child)
 	return next;
 }
 
-/* What to wait for on a stream: room for what is held, else more. -1: nothing. */
-static struct pollfd wait_of(const struct hx_run_stream *stream)
+/* Wait for more of a stream, if there is room for it. -1: not. */
+static struct pollfd wait_in(const struct hx_run_child *child, const struct hx_run_stream *stream)
 {
-	if (has_pending(stream))
-		return (struct pollfd){.fd = stream->to, .events = POLLOUT};
-	return (struct pollfd){.fd = stream->from, .events = POLLIN};
+	return (struct pollfd){
+		.fd = room_in(child, stream) > 0 ? stream->from : -1, .events = POLLIN};
+}
+
+/* Wait for room for what is held of a stream. -1: nothing is. */
+static struct pollfd wait_out(const struct hx_run_stream *stream)
+{
+	return (struct pollfd){.fd = has_pending(stream) ? stream->to.fd : -1, .events = POLLOUT};
 }
 
 void hx_run_child_run(struct hx_run_child *child)
@@ -341,27 +432,67 @@ void hx_run_child_run(struct hx_run_child *child)
 		struct pollfd fds[] = {
 			{.fd = child->ledger->signal_fd, .events = POLLIN},
 			{.fd = child->ledger->wake[0], .events = POLLIN},
-			wait_of(&child->streams[0]),
-			wait_of(&child->streams[1]),
+			wait_in(child, &child->streams[0]),
+			wait_in(child, &child->streams[1]),
+			wait_out(&child->streams[0]),
+			wait_out(&child->streams[1]),
 		};
 
 		(void)hx_stream_wait(fds, sizeof(fds) / sizeof(fds[0]), next_ns(child));
 		if (fds[1].revents != 0)
 			hx_run_ledger_tick(child->ledger);
 		for (size_t i = 0; i < 2; i++) {
-			if (fds[2 + i].revents == 0)
-				continue;
-			if (has_pending(&child->streams[i]))
+			if (fds[4 + i].revents != 0)
 				pass_on(&child->streams[i]);
-			else
+			if (fds[2 + i].revents != 0)
 				(void)take_in(child, &child->streams[i]);
 		}
 		/* After the output that was there before it: the end comes last. */
 		if (fds[0].revents != 0)
 			take_signals(child);
 		take_time(child);
+		say_notes_now(child);
 		end_late_output(child);
 	}
+}
+
+/* A signal that asks us to end, or 0. */
+static int asked_to_end(struct hx_run_child *child)
+{
+	struct hx_run_signal signal;
+
+	while (hx_run_signal_next(&signal))
+		if (hx_run_signal_is_end(signal.number))
+			child->late_asked = signal.number;
+	return child->late_asked;
+}
+
+int hx_run_child_flush(struct hx_run_child *child)
+{
+	int before = child->late_asked != 0 ? child->late_asked : child->ledger->asked;
+	bool is_asked = child->asked != 0 || before != 0;
+
+	child->late_asked = 0;
+	while (has_pending(&child->streams[0]) || has_pending(&child->streams[1])) {
+		struct pollfd fds[] = {
+			{.fd = child->ledger->signal_fd, .events = POLLIN},
+			wait_out(&child->streams[0]),
+			wait_out(&child->streams[1]),
+		};
+		int ready = hx_stream_wait(
+			fds, sizeof(fds) / sizeof(fds[0]),
+			is_asked ? after_ms(PATIENCE_MS) : INT64_MAX);
+
+		if (asked_to_end(child) != 0)
+			return child->late_asked;
+		if (ready == 0)
+			return before;
+		for (size_t i = 0; i < 2; i++)
+			if (fds[1 + i].revents != 0)
+				pass_on(&child->streams[i]);
+	}
+	say_notes(child);
+	return 0;
 }
 
 void hx_run_child_done(struct hx_run_child *child)

@@ -3,7 +3,10 @@
  * run_child.h - the command while it runs: its output, its signals, its end.
  *
  * What it writes is passed on as it comes and recorded beside that. Nothing here waits
- * for one thing only: a reader that does not read holds up the output, not the lease.
+ * for one thing only: a reader that does not read holds up the output, not the lease. When
+ * the command has ended, what is left of its output is taken in whether our own is read
+ * or not, so that nobody but the command holds up its outcome; the rest is written after
+ * that is stored.
  */
 #ifndef HX_CLI_RUN_CHILD_H
 #define HX_CLI_RUN_CHILD_H
@@ -14,22 +17,26 @@
 
 #include "base/process.h"
 #include "cli/run_ledger.h"
+#include "cli/run_output.h"
 #include "cli/run_plan.h"
 #include "wire/exec_result.h"
 
-enum { HX_RUN_CHUNK_SIZE = 64 * 1024 };
+enum {
+	/* What is held of an output while the command runs. */
+	HX_RUN_CHUNK_SIZE = 64 * 1024,
+	/* What is taken in after its end; a pipe holds no more. */
+	HX_RUN_LATE_SIZE = 1024 * 1024,
+};
 
 /* One of its two outputs, on the way to ours. */
 struct hx_run_stream {
 	enum hx_exec_stream name;
-	int from;      /* -1: at its end */
-	int to;        /* 1 or 2 */
-	bool is_file;  /* ours: a write never waits */
-	int os_errno;  /* ours could not be written: what comes is only recorded; else 0 */
-	size_t at;     /* data before this was passed on */
-	size_t size;   /* of data */
-	uint64_t late; /* bytes that came after the command had ended */
-	unsigned char data[HX_RUN_CHUNK_SIZE];
+	int from;                /* -1: at its end */
+	struct hx_run_output to; /* when it cannot be written, what comes is only recorded */
+	size_t at;               /* data before this was passed on */
+	size_t size;             /* of data */
+	uint64_t late;           /* bytes that came after the command had ended */
+	unsigned char data[HX_RUN_CHUNK_SIZE + HX_RUN_LATE_SIZE];
 };
 
 /* Why we ended it ourselves. */
@@ -45,10 +52,14 @@ struct hx_run_child {
 	pid_t pid;
 	unsigned group; /* HX_PROCESS_GROUP, or 0 when it shares ours, and the terminal */
 	bool has_ended;
+	bool was_stopped; /* once at least; only CONT lets it see another signal then */
 	bool is_lost; /* nobody can tell how it ended */
 	struct hx_process_end end;
 	enum hx_run_stop stop;
-	int asked; /* the last signal that asked it to end and came through us, or 0 */
+	int asked;           /* the last signal that asked it to end and came through us, or 0 */
+	int late_asked;      /* the same after its end: then we are meant */
+	unsigned notes;      /* what is to be said when standard error has room */
+	int64_t watch_at_ns; /* when to look who has the key, after the store said FENCED */
 	int64_t timeout_at_ns;
 	int64_t kill_at_ns;
 	int64_t drain_until_ns;
@@ -67,8 +78,15 @@ enum hapax_status hx_run_child_start(
 	struct hx_run_child *child, struct hx_run_ledger *ledger, int lock_fd,
 	struct hapax_error *err);
 
-/* Run it to its end. Blocks; see the top. */
+/* Run it to its end, until all that it wrote is taken in. Blocks; see the top. */
 void hx_run_child_run(struct hx_run_child *child);
+
+/*
+ * Write what is left of its output, and what there is to say. Both are given up when a
+ * signal asks us to end: then which, else 0. If one came before, a reader that takes
+ * nothing is not waited for long.
+ */
+int hx_run_child_flush(struct hx_run_child *child);
 
 void hx_run_child_done(struct hx_run_child *child);
 

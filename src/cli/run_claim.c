@@ -22,9 +22,15 @@ enum {
 	WAIT_MS_MIN = 10,
 	WAIT_MS_MAX = 250,
 	/* While another process on this host decides: a few milliseconds as a rule. */
-	GUARD_MS = 5,
+	BUSY_MS = 5,
 	LOOKS_MAX = 200,
 };
+
+static bool is_claimed(const struct hx_run_ledger *ledger)
+{
+	return ledger->seen.outcome == HAPAX_OUTCOME_FOUND &&
+		ledger->record.state == HAPAX_STATE_CLAIMED;
+}
 
 static bool is_mismatch(const struct hx_run_ledger *ledger)
 {
@@ -35,30 +41,34 @@ static bool is_mismatch(const struct hx_run_ledger *ledger)
 		0;
 }
 
-/* What a claim would answer if it knew that the holder lives. */
+/* What a claim would answer if it knew who lives here. */
 static void answer_held(struct hx_run_claim *claim)
 {
 	struct hx_run_ledger *ledger = claim->ledger;
 
 	claim->is_held_here = true;
-	ledger->seen.outcome =
-		is_mismatch(ledger) ? HAPAX_OUTCOME_MISMATCH : HAPAX_OUTCOME_IN_PROGRESS;
+	if (is_claimed(ledger) && is_mismatch(ledger)) {
+		ledger->seen.outcome = HAPAX_OUTCOME_MISMATCH;
+		return;
+	}
+	/* Of an earlier claim, whose record is gone or has failed, nothing more is known. */
+	if (!is_claimed(ledger)) {
+		ledger->seen.lease_left_ms = 0;
+		ledger->record.owner = HX_BYTES_LIT("a process on this host");
+	}
+	ledger->seen.outcome = HAPAX_OUTCOME_IN_PROGRESS;
 }
 
 /* The holder died on this host. OK also when somebody else was faster. */
-static enum hapax_status give_back(struct hx_run_claim *claim, const char *path)
+static enum hapax_status give_back(struct hx_run_claim *claim)
 {
 	enum hapax_status status = hx_run_ledger_give_back(
 		claim->ledger, "its process died before it could tell how it ended", &claim->err);
 
-	if (status == HAPAX_ERR_FENCED)
-		status = HAPAX_OK;
-	if (status == HAPAX_OK)
-		hx_run_lock_remove_free(path);
-	return status;
+	return status == HAPAX_ERR_FENCED ? HAPAX_OK : status;
 }
 
-/* May a claim acquire what was seen? Others only answer, and need no guard. */
+/* May a claim acquire what was seen? Others only answer, and need no lock. */
 static bool may_acquire(const struct hx_run_ledger *ledger)
 {
 	return ledger->seen.outcome != HAPAX_OUTCOME_FOUND ||
@@ -66,49 +76,55 @@ static bool may_acquire(const struct hx_run_ledger *ledger)
 	         ledger->record.state != HAPAX_STATE_PARKED);
 }
 
-static enum hx_run_guard_state take_guard(struct hx_run_claim *claim)
-{
-	const struct hx_run_ledger *ledger = claim->ledger;
-	const struct hapax_bytes parts[] = {
-		hapax_bytes_from_text(ledger->inv->settings.store_url),
-		ledger->inv->settings.tenant,
-		ledger->inv->settings.group,
-		ledger->plan->key,
-	};
-
-	if (claim->guard.file >= 0)
-		return HX_RUN_GUARD_TAKEN;
-	return hx_run_guard_take(
-		&claim->guard, claim->folders, parts, sizeof(parts) / sizeof(parts[0]));
-}
-
 /* What one look led to. */
 enum step { STEP_AGAIN, STEP_ANSWERED, STEP_CLAIM };
 
-/* Look, and see to a holder that died or lives on this host. */
-static enum hapax_status look(struct hx_run_claim *claim, enum step *ret)
+/*
+ * Somebody on this host has the lock. One who runs has noted it there; one who only
+ * decides has claimed in a moment, or gone.
+ */
+static enum step meet_busy(struct hx_run_claim *claim)
 {
 	struct hx_run_ledger *ledger = claim->ledger;
-	enum hapax_status status = hx_run_ledger_look(ledger, &claim->err);
-	enum hx_run_lock_state state = HX_RUN_LOCK_ABSENT;
-	char path[HX_RUN_LOCK_PATH_SIZE];
+	bool is_alive = is_claimed(ledger) && ledger->seen.lease_left_ms > 0;
+
+	/* Seen twice, for whoever asks about a free lock holds it for an instant. */
+	if (!is_alive && (claim->lock->claim_count == 0 || claim->held_looks++ == 0))
+		return STEP_AGAIN;
+	answer_held(claim);
+	return STEP_ANSWERED;
+}
+
+/* It may be acquired: see to a holder that died or lives on this host. */
+static enum hapax_status take_lock(struct hx_run_claim *claim, enum step *ret)
+{
+	struct hx_run_ledger *ledger = claim->ledger;
+	bool was_locked = claim->lock->file >= 0;
+	enum hx_run_lock_taken taken = hx_run_lock_take(claim->lock);
+
+	if (taken == HX_RUN_LOCK_BUSY) {
+		*ret = meet_busy(claim);
+	} else if (taken == HX_RUN_LOCK_TAKEN && !was_locked) {
+		/* What was seen without it may be old. */
+		*ret = STEP_AGAIN;
+	} else if (is_claimed(ledger) && hx_run_lock_tells_of(claim->lock, &ledger->record)) {
+		*ret = STEP_AGAIN;
+		return give_back(claim);
+	}
+	return HAPAX_OK;
+}
+
+/* Look, and say what to do. */
+static enum hapax_status look(struct hx_run_claim *claim, enum step *ret)
+{
+	bool was_locked = claim->lock->file >= 0;
+	enum hapax_status status = hx_run_ledger_look(claim->ledger, &claim->err);
 
 	*ret = STEP_CLAIM;
-	if (status != HAPAX_OK || !may_acquire(ledger))
-		return status;
-	if (ledger->seen.outcome == HAPAX_OUTCOME_FOUND &&
-	    ledger->record.state == HAPAX_STATE_CLAIMED)
-		state = hx_run_lock_probe(claim->folders, &ledger->record, path);
-	if (state == HX_RUN_LOCK_HELD) {
-		answer_held(claim);
-		*ret = STEP_ANSWERED;
-	} else if (state == HX_RUN_LOCK_FREE) {
-		*ret = STEP_AGAIN;
-		status = give_back(claim, path);
-	} else if (claim->guard.file < 0 && take_guard(claim) != HX_RUN_GUARD_NONE) {
-		/* What was seen without it may be old; and if it is busy, somebody decides. */
-		*ret = STEP_AGAIN;
-	}
+	if (status == HAPAX_OK && may_acquire(claim->ledger))
+		status = take_lock(claim, ret);
+	if (status == HAPAX_OK && was_locked)
+		hx_run_lock_settle(claim->lock);
 	return status;
 }
 
@@ -128,43 +144,6 @@ static bool pause_until(struct hx_run_claim *claim, int64_t deadline_ns)
 	return true;
 }
 
-/* Somebody on this host is about to start it and does not get on: as good as in progress. */
-static void answer_busy(struct hx_run_claim *claim)
-{
-	struct hx_run_ledger *ledger = claim->ledger;
-
-	claim->is_held_here = true;
-	if (ledger->seen.outcome != HAPAX_OUTCOME_FOUND)
-		ledger->record = (struct hapax_record){
-			.owner = HX_BYTES_LIT("a process on this host"),
-		};
-	ledger->seen.outcome = HAPAX_OUTCOME_IN_PROGRESS;
-}
-
-/* Ask once. The guard is held afterwards only if the key was acquired. */
-static enum hapax_status ask(struct hx_run_claim *claim)
-{
-	enum step step = STEP_AGAIN;
-	enum hapax_status status = HAPAX_OK;
-
-	claim->is_held_here = false;
-	for (int i = 0; i < LOOKS_MAX && step == STEP_AGAIN; i++) {
-		status = look(claim, &step);
-		if (status != HAPAX_OK || claim->signal != 0)
-			break;
-		if (step == STEP_AGAIN && claim->guard.file < 0 &&
-		    !pause_until(claim, hx_clock_mono_ns() + GUARD_MS * ns_per_ms))
-			break;
-	}
-	if (status == HAPAX_OK && step == STEP_CLAIM)
-		status = hx_run_ledger_claim(claim->ledger, &claim->err);
-	else if (status == HAPAX_OK && step == STEP_AGAIN)
-		answer_busy(claim);
-	if (status != HAPAX_OK || claim->ledger->seen.outcome != HAPAX_OUTCOME_ACQUIRED)
-		hx_run_guard_drop(&claim->guard);
-	return status;
-}
-
 /* Some time between half of span and all of it, so that a crowd spreads out. */
 static int64_t spread(int64_t span)
 {
@@ -174,16 +153,60 @@ static int64_t spread(int64_t span)
 	return span / 2 + (int64_t)(random % (uint64_t)(span / 2 + 1));
 }
 
-void hx_run_claim_init(
-	struct hx_run_claim *claim, struct hx_run_ledger *ledger,
-	const struct hx_run_lock_folders *folders)
+/*
+ * The right to run, and not the lock: what only answered a moment ago, because it was done
+ * or parked, has expired or been resolved since. HELD here by somebody: give it back.
+ */
+static enum hapax_status lock_late(struct hx_run_claim *claim, enum step *ret)
 {
-	*claim = (struct hx_run_claim){.ledger = ledger, .folders = folders, .guard = {.file = -1}};
+	if (hx_run_lock_take(claim->lock) != HX_RUN_LOCK_BUSY)
+		return HAPAX_OK;
+	*ret = STEP_AGAIN;
+	return hx_run_ledger_finish(
+		claim->ledger, HAPAX_RUN_TRANSIENT, NULL, "it was not started", &claim->err);
 }
 
-void hx_run_claim_started(struct hx_run_claim *claim)
+/* Look until it is clear, and claim. */
+static enum hapax_status look_and_claim(struct hx_run_claim *claim, enum step *ret)
 {
-	hx_run_guard_drop(&claim->guard);
+	enum hapax_status status = look(claim, ret);
+
+	if (status != HAPAX_OK || *ret != STEP_CLAIM)
+		return status;
+	status = hx_run_ledger_claim(claim->ledger, &claim->err);
+	if (status == HAPAX_OK && claim->ledger->seen.outcome == HAPAX_OUTCOME_ACQUIRED)
+		status = lock_late(claim, ret);
+	return status;
+}
+
+/* Ask once. The lock is held afterwards only if the key was acquired. */
+static enum hapax_status ask(struct hx_run_claim *claim)
+{
+	enum step step = STEP_AGAIN;
+	enum hapax_status status = HAPAX_OK;
+
+	claim->is_held_here = false;
+	claim->held_looks = 0;
+	for (int i = 0; i < LOOKS_MAX && step == STEP_AGAIN; i++) {
+		status = look_and_claim(claim, &step);
+		if (status != HAPAX_OK)
+			break;
+		if (step == STEP_AGAIN && claim->lock->file < 0 &&
+		    !pause_until(claim, hx_clock_mono_ns() + spread(2 * BUSY_MS) * ns_per_ms))
+			break;
+	}
+	/* Somebody is about to start it and does not get on: as good as in progress. */
+	if (status == HAPAX_OK && step == STEP_AGAIN)
+		answer_held(claim);
+	if (status != HAPAX_OK || claim->ledger->seen.outcome != HAPAX_OUTCOME_ACQUIRED)
+		hx_run_lock_drop(claim->lock);
+	return status;
+}
+
+void hx_run_claim_init(
+	struct hx_run_claim *claim, struct hx_run_ledger *ledger, struct hx_run_lock *lock)
+{
+	*claim = (struct hx_run_claim){.ledger = ledger, .lock = lock};
 }
 
 enum hapax_status hx_run_claim_wait(struct hx_run_claim *claim)

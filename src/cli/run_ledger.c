@@ -14,8 +14,12 @@
 
 static const int64_t ns_per_ms = 1000000;
 
-/* Between two tries of what a reopened store did not take. */
-enum { REPEAT_MS = 200 };
+enum {
+	/* Between two tries of what a reopened store did not take. */
+	REPEAT_MS = 200,
+	/* A full store is given this part of a lease to take a result with its body. */
+	SHORTEN_PART = 3,
+};
 
 static int64_t after_ms(int64_t ms)
 {
@@ -76,13 +80,27 @@ int hx_run_ledger_open(
 	return code == HX_EXIT_OK ? make_processor(ledger) : code;
 }
 
-void hx_run_ledger_close(struct hx_run_ledger *ledger)
+/* A run that we left before it ended still uses all of this; the process ends. */
+static bool is_in_use(const struct hx_run_ledger *ledger)
 {
-	/* A run that we left before it ended still uses all of this; the process ends. */
-	if (ledger->run != NULL && !ledger->has_ended)
+	return ledger->run != NULL && !ledger->has_ended;
+}
+
+void hx_run_ledger_leave(struct hx_run_ledger *ledger)
+{
+	if (is_in_use(ledger))
 		return;
 	hapax_processor_free(ledger->processor);
 	hapax_store_close(ledger->store);
+	ledger->processor = NULL;
+	ledger->store = NULL;
+}
+
+void hx_run_ledger_close(struct hx_run_ledger *ledger)
+{
+	if (is_in_use(ledger))
+		return;
+	hx_run_ledger_leave(ledger);
 	hx_buf_done(&ledger->buf);
 	hx_stream_close(ledger->wake[0]);
 	hx_stream_close(ledger->wake[1]);
@@ -170,13 +188,12 @@ static void step(
 		keep_answer(ledger, answer);
 		ledger->seen.outcome = HAPAX_OUTCOME_ACQUIRED;
 		break;
-	case HAPAX_STEP_LAPSED:
-		hx_report(
-			ledger->inv->command->name,
-			"the lease could not be renewed in time: another host may take over");
-		break;
+	case HAPAX_STEP_LAPSED: ledger->is_lapsed = true; break;
 	case HAPAX_STEP_FENCED: ledger->is_fenced = true; break;
-	case HAPAX_STEP_UNSTORED: ledger->is_unstored = true; break;
+	case HAPAX_STEP_UNSTORED:
+		ledger->is_unstored = true;
+		ledger->shorten_at_ns = after_ms(ledger->plan->lease_ms / SHORTEN_PART);
+		break;
 	case HAPAX_STEP_END:
 		ledger->has_ended = true;
 		ledger->end_status = answer->status;
@@ -206,32 +223,14 @@ void hx_run_ledger_tick(struct hx_run_ledger *ledger)
 }
 
 /* Did a signal come that asks us to end? */
-static bool is_asked_to_go(void)
+static bool is_asked_to_go(struct hx_run_ledger *ledger)
 {
 	struct hx_run_signal signal;
-	bool is_asked = false;
 
 	while (hx_run_signal_next(&signal))
-		is_asked = is_asked || hx_run_signal_is_end(signal.number);
-	return is_asked;
-}
-
-/* Drive the core until the run has come to run or to its end. False: asked to go. */
-static bool drive(struct hx_run_ledger *ledger, bool until_end)
-{
-	for (;;) {
-		struct pollfd fds[] = {
-			{.fd = ledger->wake[0], .events = POLLIN},
-			{.fd = ledger->is_unstored ? ledger->signal_fd : -1, .events = POLLIN},
-		};
-
-		hx_run_ledger_tick(ledger);
-		if (ledger->has_ended || (!until_end && ledger->run != NULL))
-			return true;
-		(void)hx_stream_wait(fds, sizeof(fds) / sizeof(fds[0]), ledger->due_ns);
-		if (ledger->is_unstored && is_asked_to_go())
-			return false;
-	}
+		if (hx_run_signal_is_end(signal.number))
+			ledger->asked = signal.number;
+	return ledger->asked != 0;
 }
 
 /* The core tells a status; the words are ours. */
@@ -278,6 +277,23 @@ enum hapax_status hx_run_ledger_confirm(struct hx_run_ledger *ledger, struct hap
 	return read_claim(ledger, err);
 }
 
+enum hx_run_standing hx_run_ledger_standing(struct hx_run_ledger *ledger)
+{
+	struct hapax_op op;
+
+	/* What is done may have expired by now. */
+	if (ledger->is_completed)
+		return HX_RUN_STANDING_COMPLETED;
+	if (ledger->store == NULL || look_in(ledger, ledger->store, &op, NULL) != HAPAX_OK)
+		return HX_RUN_STANDING_UNKNOWN;
+	if (op.outcome != HAPAX_OUTCOME_FOUND)
+		return HX_RUN_STANDING_GONE;
+	if (op.token != ledger->token)
+		return HX_RUN_STANDING_TAKEN;
+	ledger->is_completed = ledger->record.state == HAPAX_STATE_DONE;
+	return ledger->is_completed ? HX_RUN_STANDING_COMPLETED : HX_RUN_STANDING_OURS;
+}
+
 /*
  * A handle that saw an I/O error answers nothing any more; a new one may. The old one
  * goes first: some stores have one owner. Our run has ended, so the core can go, too.
@@ -313,7 +329,7 @@ static bool is_settled(enum hapax_status status)
 }
 
 /* Let some time pass. False: the end has come, or we are asked to go. */
-static bool may_repeat(const struct hx_run_ledger *ledger, int64_t end_ns)
+static bool may_repeat(struct hx_run_ledger *ledger, int64_t end_ns)
 {
 	struct pollfd signals = {.fd = ledger->signal_fd, .events = POLLIN};
 	int64_t until_ns = after_ms(REPEAT_MS);
@@ -321,7 +337,7 @@ static bool may_repeat(const struct hx_run_ledger *ledger, int64_t end_ns)
 	if (until_ns >= end_ns)
 		return false;
 	(void)hx_stream_wait(&signals, 1, until_ns);
-	return !is_asked_to_go();
+	return !is_asked_to_go(ledger);
 }
 
 /* When our lease ends, as the store tells it; in the worst case it has just begun. */
@@ -334,44 +350,95 @@ static int64_t lease_end_ns(struct hx_run_ledger *ledger, struct hapax_store *st
 	return after_ms(op.lease_left_ms);
 }
 
-/*
- * The handle has failed: with another one, until the lease ends. With our token that
- * does no harm, however often.
- */
-static enum hapax_status settle(
-	struct hx_run_ledger *ledger, struct hapax_op *op, enum hapax_status status,
-	struct hapax_error *err)
-{
-	struct hapax_store *store = reopen(ledger);
-	int64_t end_ns = lease_end_ns(ledger, store);
-
-	for (;;) {
-		if (store != NULL)
-			status = hapax_store_run(store, op, 1, err);
-		if (is_settled(status) || !may_repeat(ledger, end_ns))
-			return status;
-		store = reopen(ledger);
-	}
-}
-
 /* No room for the output: that it is done matters more. */
 static enum hapax_status complete_without_body(
-	struct hx_run_ledger *ledger, struct hapax_op *op, struct hapax_error *err)
+	struct hx_run_ledger *ledger, const struct hapax_op *complete, struct hapax_error *err)
 {
-	struct hapax_result result = *op->result;
+	struct hapax_result result = *complete->result;
+	struct hapax_op op = *complete;
 	enum hapax_status status;
 
 	result.omitted_bytes = result.body.size > 0 ? result.body.size : result.omitted_bytes;
 	result.body = (struct hapax_bytes){NULL, 0};
 	result.headers = (struct hapax_bytes){NULL, 0};
-	op->result = &result;
-	status = hapax_store_run(ledger->store, op, 1, err);
-	op->result = NULL;
-	if (status == HAPAX_OK)
-		hx_report(
-			ledger->inv->command->name,
-			"note: there was no room for the output; that it is done was kept");
+	op.result = &result;
+	status = hapax_store_run(ledger->store, &op, 1, err);
+	ledger->is_shortened = ledger->is_shortened || status == HAPAX_OK;
 	return status;
+}
+
+/* Apply op; a result that does not fit goes without its body. */
+static enum hapax_status apply(
+	struct hx_run_ledger *ledger, const struct hapax_op *op, struct hapax_error *err)
+{
+	struct hapax_op tried = *op;
+	enum hapax_status status = hapax_store_run(ledger->store, &tried, 1, err);
+
+	if (status == HAPAX_ERR_LIMIT && op->result != NULL)
+		status = complete_without_body(ledger, op, err);
+	return status;
+}
+
+/*
+ * The core goes on offering the whole result until the lease ends. Had it been full all
+ * the time, somebody could take over before less was tried. Whoever comes second finds
+ * it done with our token, and that is as good.
+ */
+static void shorten(struct hx_run_ledger *ledger, const struct hapax_op *op)
+{
+	ledger->shorten_at_ns = INT64_MAX;
+	if (op != NULL && op->result != NULL && apply(ledger, op, NULL) != HAPAX_OK)
+		ledger->shorten_at_ns = after_ms(ledger->plan->lease_ms / SHORTEN_PART / 2 + 1);
+}
+
+/*
+ * Drive the core until the run has come to run, or until its end with op, which is what
+ * the core asks for then. False: asked to go.
+ */
+static bool drive(struct hx_run_ledger *ledger, const struct hapax_op *op)
+{
+	for (;;) {
+		struct pollfd fds[] = {
+			{.fd = ledger->wake[0], .events = POLLIN},
+			{.fd = ledger->is_unstored ? ledger->signal_fd : -1, .events = POLLIN},
+		};
+		int64_t next_ns;
+
+		hx_run_ledger_tick(ledger);
+		if (ledger->has_ended || (op == NULL && ledger->run != NULL))
+			return true;
+		next_ns = ledger->due_ns < ledger->shorten_at_ns ? ledger->due_ns
+								 : ledger->shorten_at_ns;
+		(void)hx_stream_wait(fds, sizeof(fds) / sizeof(fds[0]), next_ns);
+		if (ledger->is_unstored && is_asked_to_go(ledger))
+			return false;
+		if (hx_clock_mono_ns() >= ledger->shorten_at_ns)
+			shorten(ledger, op);
+	}
+}
+
+/*
+ * The handle has failed: with another one, until the lease ends. With our token that
+ * does no harm, however often. Once an answer was lost, only a success settles it.
+ */
+static enum hapax_status settle(
+	struct hx_run_ledger *ledger, const struct hapax_op *op, enum hapax_status status,
+	struct hapax_error *err)
+{
+	struct hapax_store *store = reopen(ledger);
+	int64_t end_ns = lease_end_ns(ledger, store);
+	bool is_uncertain = false;
+
+	for (;;) {
+		is_uncertain = is_uncertain || status == HAPAX_ERR_UNCERTAIN;
+		if (store != NULL)
+			status = apply(ledger, op, err);
+		if (is_settled(status))
+			return status;
+		if (!may_repeat(ledger, end_ns))
+			return is_uncertain ? describe(HAPAX_ERR_UNCERTAIN, err) : status;
+		store = reopen(ledger);
+	}
 }
 
 enum hapax_status hx_run_ledger_finish(
@@ -389,14 +456,14 @@ enum hapax_status hx_run_ledger_finish(
 	status = hapax_run_finish(ledger->run, outcome, &kept, hapax_bytes_from_text(why), err);
 	if (status != HAPAX_OK)
 		return status;
-	if (!drive(ledger, true))
-		return describe(HAPAX_ERR_UNCERTAIN, err);
 	op.token = ledger->token;
 	op.error = hapax_bytes_from_text(why);
 	op.result = op.type == HAPAX_OP_COMPLETE ? &kept : NULL;
+	if (!drive(ledger, &op))
+		return describe(HAPAX_ERR_UNCERTAIN, err);
 	status = describe(ledger->end_status, err);
 	if (status == HAPAX_ERR_LIMIT && op.result != NULL)
-		return complete_without_body(ledger, &op, err);
+		status = complete_without_body(ledger, &op, err);
 	if (status == HAPAX_ERR_FAILED || status == HAPAX_ERR_UNCERTAIN)
 		return settle(ledger, &op, status, err);
 	return status;
@@ -413,12 +480,18 @@ enum hapax_status hx_run_ledger_claim(struct hx_run_ledger *ledger, struct hapax
 	request.fingerprint = ledger->plan->has_fingerprint ? ledger->plan->fingerprint : NULL;
 	request.step = step;
 	request.context = ledger;
+	ledger->run = NULL;
+	ledger->is_lapsed = false;
+	ledger->is_fenced = false;
+	ledger->is_completed = false;
+	ledger->is_unstored = false;
+	ledger->shorten_at_ns = INT64_MAX;
 	ledger->has_ended = false;
 	ledger->claimed_ns = hx_clock_mono_ns();
 	status = hapax_processor_begin(ledger->processor, &request, 1, err);
 	if (status != HAPAX_OK)
 		return status;
-	(void)drive(ledger, false);
+	(void)drive(ledger, NULL);
 	if (ledger->run == NULL)
 		return describe(ledger->end_status, err);
 	status = read_claim(ledger, err);

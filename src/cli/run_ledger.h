@@ -46,9 +46,14 @@ struct hx_run_ledger {
 	struct hapax_run *run;
 	uint64_t token;
 	uint32_t attempt;
-	int64_t claimed_ns; /* before it was asked for */
-	bool is_fenced;
-	bool is_unstored; /* finished, and the store has not taken it yet */
+	int64_t claimed_ns;    /* before it was asked for */
+	bool is_lapsed;        /* the lease could not be renewed in time */
+	bool is_fenced;        /* the store refused to renew; see hx_run_ledger_standing() */
+	bool is_completed;     /* by somebody with our token: the command itself, or a person */
+	bool is_unstored;      /* finished, and the store has not taken it yet */
+	bool is_shortened;     /* stored without its body, for which there was no room */
+	int64_t shorten_at_ns; /* from then on the result is offered without its body */
+	int asked;             /* the signal that ended a wait for the store, or 0 */
 	bool has_ended;
 	enum hapax_status end_status;
 };
@@ -57,6 +62,9 @@ struct hx_run_ledger {
 int hx_run_ledger_open(
 	struct hx_run_ledger *ledger, struct hx_invocation *inv, const struct hx_run_plan *plan);
 void hx_run_ledger_close(struct hx_run_ledger *ledger);
+
+/* Close the store, which others may wait for; what was seen stays. Nothing is asked after that. */
+void hx_run_ledger_leave(struct hx_run_ledger *ledger);
 
 /* Read the record; seen.outcome is FOUND or ABSENT. */
 enum hapax_status hx_run_ledger_look(struct hx_run_ledger *ledger, struct hapax_error *err);
@@ -77,13 +85,26 @@ enum hapax_status hx_run_ledger_give_back(
  */
 enum hapax_status hx_run_ledger_confirm(struct hx_run_ledger *ledger, struct hapax_error *err);
 
+/* What became of our claim when the store did not want to renew it. */
+enum hx_run_standing {
+	HX_RUN_STANDING_OURS,      /* given up, but by nobody else taken: a result still counts */
+	HX_RUN_STANDING_COMPLETED, /* done, by us: nothing is left to hold */
+	HX_RUN_STANDING_TAKEN,     /* somebody else has the key */
+	HX_RUN_STANDING_GONE,      /* there is no record any more */
+	HX_RUN_STANDING_UNKNOWN,   /* the store did not say */
+};
+
+/* Asks the store. */
+enum hx_run_standing hx_run_ledger_standing(struct hx_run_ledger *ledger);
+
 /* Do what is due: when wake[0] can be read, and at due_ns at the latest. */
 void hx_run_ledger_tick(struct hx_run_ledger *ledger);
 
 /*
  * End our claim. What the store does not take is repeated until the lease's end, or
- * until a signal asks us to go; a complete is never turned into a release. FENCED:
- * somebody else has the key. Any other status: what is stored is as the status says.
+ * until a signal asks us to go; a complete is never turned into a release, but a result
+ * that does not fit goes without its body while the lease lives. FENCED: it did not count;
+ * see hx_run_ledger_standing(). Any other status: what is stored is as the status says.
  */
 enum hapax_status hx_run_ledger_finish(
 	struct hx_run_ledger *ledger, enum hapax_run_outcome outcome,

@@ -92,13 +92,20 @@ static void refuse_in_progress(const struct hx_run_claim *claim)
 	char span[HX_TEXT_SIZE];
 
 	hx_text_span(seen->lease_left_ms, span);
-	hx_report(
-		name, "in progress: attempt %u by %.*s, %s %s", (unsigned)seen->attempt,
-		(int)seen->record->owner.size, (const char *)seen->record->owner.data,
-		claim->is_held_here && seen->lease_left_ms == 0
-			? "alive on this host though its lease is over;"
-			: "its lease ends in",
-		claim->is_held_here && seen->lease_left_ms == 0 ? "nothing was started" : span);
+	if (claim->is_held_here && seen->record->state != HAPAX_STATE_CLAIMED)
+		hx_report(
+			name,
+			"in progress: a command of this key is alive on this host, or about to "
+			"start; nothing was started");
+	else
+		hx_report(
+			name, "in progress: attempt %u by %.*s, %s %s", (unsigned)seen->attempt,
+			(int)seen->record->owner.size, (const char *)seen->record->owner.data,
+			claim->is_held_here && seen->lease_left_ms == 0
+				? "alive on this host though its lease is over;"
+				: "its lease ends in",
+			claim->is_held_here && seen->lease_left_ms == 0 ? "nothing was started"
+									: span);
 	hx_report_hint("--wait waits for it and then gives its output");
 }
 

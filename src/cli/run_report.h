@@ -15,6 +15,9 @@ struct hx_run_report {
 	enum hapax_outcome outcome; /* NONE: the store did not answer, or we were asked to go */
 	bool has_run;
 	enum hapax_run_outcome verdict; /* has_run */
+	enum hapax_status status;       /* of storing that */
+	struct hapax_error err;         /* status */
+	enum hx_run_standing standing;  /* status FENCED */
 	bool is_fenced;
 	bool is_stored;
 	bool is_timed_out;

@@ -27,9 +27,9 @@ static void write_byte(int number, siginfo_t *info, void *context)
 	(void)hx_stream_write(ends[1], &byte, 1);
 }
 
-static void catch (int number)
+static void catch (int number, int flags)
 {
-	struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
+	struct sigaction action = {.sa_flags = SA_SIGINFO | flags};
 
 	action.sa_sigaction = write_byte;
 	(void)sigemptyset(&action.sa_mask);
@@ -44,13 +44,23 @@ int hx_run_signal_watch(void)
 	if (failed)
 		return failed;
 	/* Even if it was ignored: then nobody could tell how the command ended. */
-	catch (SIGCHLD);
+	catch (SIGCHLD, SA_RESTART);
 	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++) {
 		if (sigaction(passed_on[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN)
 			continue;
-		catch (passed_on[i]);
+		catch (passed_on[i], SA_RESTART);
 	}
 	return ends[0];
+}
+
+void hx_run_signal_end_writes(void)
+{
+	struct sigaction before;
+
+	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+		if (hx_run_signal_is_end(passed_on[i]) &&
+		    sigaction(passed_on[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+			catch (passed_on[i], 0);
 }
 
 bool hx_run_signal_next(struct hx_run_signal *ret)

@@ -25,6 +25,12 @@ int hx_run_signal_watch(void);
 /* The next one; false when there is none. Never blocks. */
 bool hx_run_signal_next(struct hx_run_signal *ret);
 
+/*
+ * From now on a signal ends a write that waits. Until then it does not: a store is in the
+ * middle of something, and the loop waits for descriptors anyway.
+ */
+void hx_run_signal_end_writes(void);
+
 /* Does it ask a program to end? */
 bool hx_run_signal_is_end(int number);
 

@@ -259,6 +259,23 @@ int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_
 	return HX_EXIT_OK;
 }
 
+int hx_settings_open_url(
+	struct hx_invocation *inv, const char *url, enum hx_open mode,
+	struct hapax_store **ret_store)
+{
+	struct hx_settings *settings = &inv->settings;
+
+	if (url != NULL) {
+		if (strlen(url) >= sizeof(settings->store_url))
+			return hx_report_usage(
+				inv->command->name, "the store's URL was longer than %zu bytes",
+				sizeof(settings->store_url) - 1);
+		memcpy(settings->store_url, url, strlen(url) + 1);
+		settings->store_is_default = false;
+	}
+	return hx_settings_open(inv, mode, ret_store);
+}
+
 /* Commands have no housekeeping: whoever adds a record takes some of those away that are due. */
 void hx_settings_tidy(struct hapax_store *store)
 {

@@ -56,6 +56,11 @@ enum hx_open {
  */
 int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_store **ret_store);
 
+/* The same for the store that an operand names, in place of theirs; NULL is theirs. */
+int hx_settings_open_url(
+	struct hx_invocation *inv, const char *url, enum hx_open mode,
+	struct hapax_store **ret_store);
+
 /* After a record was added: remove a few that have expired. A store that only grows fills the disk. */
 void hx_settings_tidy(struct hapax_store *store);
 

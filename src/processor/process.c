@@ -6,7 +6,8 @@
  * the store answers at once (direct.c). Else the caller's thread begins the run,
  * sleeps until it is decided, works, finishes and sleeps until the end. Steps are told
  * on whatever thread brings them about; they write into the call, which lives on the
- * caller's stack, and set its events.
+ * caller's stack, and set its events. On a store that shares the caller's transaction
+ * all of it is bracketed (tx.h).
  */
 #include "processor/process.h"
 
@@ -22,6 +23,7 @@
 #include "base/thread.h"
 #include "processor/direct.h"
 #include "processor/processor.h"
+#include "processor/tx.h"
 
 struct hapax_call {
 	struct hx_event decided; /* told RUN, or END without it */
@@ -34,6 +36,7 @@ struct hapax_call {
 	struct hapax_work work;
 	struct hapax_buf body;
 	char error[HAPAX_ERROR_MESSAGE_SIZE];
+	struct hx_tx *tx; /* not a part of it: most calls need no more of it than a look */
 };
 
 /* Copy into buf, which has the room. */
@@ -130,7 +133,7 @@ static void work(
 	struct hapax_error err;
 
 	fill_work(call, origin);
-	outcome = handler(&call->work, context);
+	outcome = hx_tx_handle(call->tx, &call->work, handler, context);
 	if ((unsigned)outcome > HAPAX_RUN_AMBIGUOUS)
 		outcome = hapax_work_fail(
 			&call->work, HAPAX_RUN_AMBIGUOUS, "the handler returned no known outcome");
@@ -149,13 +152,15 @@ static void work(
 		assert(false && "a run that was told RUN can be finished");
 }
 
-static enum hapax_status describe_failure(
-	const struct hapax_answer *answer, struct hapax_error *err)
+static enum hapax_status describe_failure(const struct hapax_call *call, struct hapax_error *err)
 {
+	const struct hapax_answer *answer = &call->answer;
 	const char *text = "nothing ran";
 
 	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED) {
-		if (answer->status == HAPAX_ERR_FENCED)
+		if (call->tx->store != NULL)
+			text = "the work was undone, because its result could not be kept";
+		else if (answer->status == HAPAX_ERR_FENCED)
 			text = "the work ran, but somebody else has the key by now, and its result is not kept";
 		else if (answer->status == HAPAX_ERR_UNCERTAIN)
 			text = "the work ran, but nobody knows whether its result is kept";
@@ -168,6 +173,17 @@ static enum hapax_status describe_failure(
 		err, answer->status, 0, "%s (%s)", text, hapax_status_name(answer->status));
 }
 
+static void hand_out(const struct hapax_call *call, struct hapax_answer *answer)
+{
+	size_t size;
+
+	if (answer == NULL)
+		return;
+	size = answer->size;
+	memcpy(answer, &call->answer, size);
+	answer->size = size;
+}
+
 static enum hapax_status conclude(
 	const struct hapax_call *call, struct hapax_answer *answer, struct hapax_error *err)
 {
@@ -176,11 +192,11 @@ static enum hapax_status conclude(
 		(mine->run_outcome == HAPAX_RUN_TRANSIENT ||
 	         mine->run_outcome == HAPAX_RUN_AMBIGUOUS);
 
-	if (answer != NULL) {
-		size_t size = answer->size;
-
-		memcpy(answer, mine, size);
-		answer->size = size;
+	hand_out(call, answer);
+	if (call->tx->failure.status != HAPAX_OK) {
+		if (err != NULL)
+			*err = call->tx->failure;
+		return call->tx->failure.status;
 	}
 	/* From the handler itself: where there is no buffer, the answer has no text. */
 	if (has_failed && call->work.error.size > 0)
@@ -192,7 +208,7 @@ static enum hapax_status conclude(
 			(const char *)call->work.error.data);
 	if (has_failed)
 		return hx_error_set(err, HAPAX_ERR_HANDLER, 0, "the handler failed");
-	return mine->status == HAPAX_OK ? HAPAX_OK : describe_failure(mine, err);
+	return mine->status == HAPAX_OK ? HAPAX_OK : describe_failure(call, err);
 }
 
 /* Begin the run, with the claim if there is one already. */
@@ -202,7 +218,10 @@ static enum hapax_status start(
 {
 	enum hapax_status status = HAPAX_OK;
 
-	if (processor->options.wake == NULL && processor->has_lease)
+	/* In a caller's transaction nothing is ever due; but steps that wait for a tick need one. */
+	if (processor->options.wake == NULL &&
+	    (processor->has_lease ||
+	     (processor->options.flags & HAPAX_PROCESSOR_STEPS_IN_TICK) != 0))
 		status = hx_ticker_start(processor, err);
 	if (status == HAPAX_OK)
 		status = hx_processor_begin_one(
@@ -217,7 +236,8 @@ enum hapax_status hx_process(
 	const struct hx_run_origin *origin, hapax_handler_fn *handler, void *context,
 	struct hapax_answer *answer, struct hapax_buf *buf, struct hapax_error *err)
 {
-	struct hapax_call call = {.buf = buf};
+	struct hx_tx tx;
+	struct hapax_call call = {.buf = buf, .tx = &tx};
 	struct hapax_request mine = HAPAX_REQUEST_INIT;
 	enum hx_directly directly = HX_DIRECTLY_NOT;
 	struct hx_direct direct;
@@ -230,6 +250,7 @@ enum hapax_status hx_process(
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"a processor, a request and an answer of known size, and a handler are needed");
+	hx_tx_init(&tx);
 	memcpy(&mine, request, request->size);
 	mine.size = sizeof(mine);
 	mine.step = told;
@@ -241,10 +262,19 @@ enum hapax_status hx_process(
 		return conclude(&call, answer, err);
 	if (buf != NULL)
 		hx_buf_clear(buf);
+	status = hx_tx_begin(&tx, processor->store, err);
+	if (status != HAPAX_OK) {
+		call.answer = (struct hapax_answer)HAPAX_ANSWER_INIT;
+		call.answer.status = status;
+		hand_out(&call, answer);
+		return status;
+	}
 	status = start(
 		processor, &mine, origin, directly == HX_DIRECTLY_ACQUIRED ? &direct : NULL, err);
-	if (status != HAPAX_OK)
+	if (status != HAPAX_OK) {
+		hx_tx_cancel(&tx);
 		return status;
+	}
 	hx_buf_init(&call.body, HX_RESULT_SIZE_LIMIT);
 	hx_event_wait(&call.decided);
 	if (!call.is_over) {
@@ -252,6 +282,7 @@ enum hapax_status hx_process(
 		hx_event_wait(&call.ended);
 	}
 	hx_buf_done(&call.body);
+	hx_tx_end(&tx, &call.answer);
 	return conclude(&call, answer, err);
 }
 

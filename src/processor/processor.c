@@ -256,10 +256,10 @@ int64_t hapax_processor_tick(struct hapax_processor *processor)
 	enum { ROUNDS_MAX = 16 };
 	struct hx_pump pump;
 	int64_t next_ms;
+	int64_t now_ms;
 
 	for (int round = 0;; round++) {
-		int64_t now_ms = hx_processor_now(processor);
-
+		now_ms = hx_processor_now(processor);
 		hx_pump_enter(&pump, processor);
 		assert((round > 0 || !processor->is_ticking) && "one tick at a time");
 		processor->is_ticking = true;
@@ -271,7 +271,8 @@ int64_t hapax_processor_tick(struct hapax_processor *processor)
 			break;
 		hx_mutex_unlock(&processor->mutex);
 	}
-	next_ms = processor->tell_first != NULL ? INT64_MIN : hx_timers_next(&processor->timers);
+	/* At once is now, not the beginning of time: callers subtract. */
+	next_ms = processor->tell_first != NULL ? now_ms : hx_timers_next(&processor->timers);
 	processor->is_ticking = false;
 	processor->is_wake_due = false;
 	processor->tick_at_ms = next_ms;

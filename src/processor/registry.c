@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/thread.h"
@@ -22,6 +23,8 @@ enum {
 	/* 40 times the largest body that doors take, which is always enough. */
 	SCRATCH_BYTES_MAX = 40 * 16 * 1024 * 1024,
 	SPARE_MAX = 64,
+	/* What events of some 25 KB need; more is rare, and goes back with the call. */
+	KEPT_BYTES_MAX = 1024 * 1024,
 };
 
 struct row {
@@ -245,7 +248,7 @@ static struct hapax_buf *take_scratch(struct hapax_registry *registry)
 static void give_scratch(struct hapax_registry *registry, struct hapax_buf *scratch)
 {
 	hx_mutex_lock(&registry->mutex);
-	if (registry->spare_count < SPARE_MAX) {
+	if (registry->spare_count < SPARE_MAX && scratch->capacity <= KEPT_BYTES_MAX) {
 		registry->spare[registry->spare_count++] = scratch;
 		scratch = NULL;
 	}

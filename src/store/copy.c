@@ -4,104 +4,53 @@
  *
  * A marker, a FAILED record with the token that the target's tokens shall begin
  * above, goes in first and is forgotten last. So the tokens of the target are above
- * the source's before it holds anything, and a copy that was cut short can be told
- * from a whole one.
+ * the source's before it holds anything, and a copy that was cut short does not open
+ * as if it were whole: the keys that it lacks would run again.
  */
 #include "store/copy.h"
 
-#include <assert.h>
-#include <string.h>
-
 #include <hapax/copy.h>
 
-#include "base/alloc.h"
-#include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "record/record.h"
-
-enum {
-	/* Records in one submit to the target, and so in one sync there. */
-	BATCH_RECORDS = 1024,
-
-	/* A batch ends early when its records are large; the last one may exceed it. */
-	BATCH_BYTES = 4 * 1024 * 1024,
-
-	RECORD_BYTES_MAX = 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX + HX_OWNER_SIZE_MAX +
-		HX_ERROR_TEXT_SIZE_MAX + HX_RESULT_HEADERS_SIZE_MAX + HX_RESULT_SIZE_LIMIT,
-};
+#include "store/load_batch.h"
 
 #define TOKEN_DISTANCE (UINT64_C(1) << 40)
 
-/* Nobody's key: doors take text, and Redis clients do not begin keys with NUL. */
-static const struct hapax_bytes marker_key = {"\0hapax copy", 11};
+/* Records that a scan of the source hands out at a time. */
+enum { SCAN_RECORDS = 1024 };
 
-struct batch {
-	size_t count;
-	size_t bytes;
+/*
+ * Nobody's keys: doors take text, and Redis clients do not begin keys with NUL. A store that
+ * holds the first holds a part of a copy and does not open. The second only carries a token: if
+ * it is left behind, nothing is amiss.
+ */
+static const struct hapax_bytes copy_marker = {"\0hapax copy", 11};
+static const struct hapax_bytes token_marker = {"\0hapax token", 12};
+
+struct copying {
+	struct hx_load_batch *batch;
 	int64_t shift_ms; /* how far the target's clock is ahead */
 	enum hapax_status status;
-	struct hapax_op ops[BATCH_RECORDS];
-	struct hapax_record records[BATCH_RECORDS];
-	struct hapax_buf bufs[BATCH_RECORDS];
 };
-
-static struct batch *batch_new(void)
-{
-	struct batch *batch = hx_alloc_zero(1, sizeof(*batch));
-
-	for (size_t i = 0; batch != NULL && i < BATCH_RECORDS; i++)
-		hx_buf_init(&batch->bufs[i], RECORD_BYTES_MAX);
-	return batch;
-}
-
-static void batch_free(struct batch *batch)
-{
-	for (size_t i = 0; batch != NULL && i < BATCH_RECORDS; i++)
-		hx_buf_done(&batch->bufs[i]);
-	hx_free(batch);
-}
-
-static int64_t shifted(int64_t ms, int64_t shift_ms)
-{
-	return ms == HAPAX_TIME_NEVER || ms == 0 ? ms : ms + shift_ms;
-}
-
-static size_t bytes_of(const struct hapax_record *record)
-{
-	return record->key.size + record->result.headers.size + record->result.body.size;
-}
 
 static int take(const struct hapax_record *record, void *context)
 {
-	struct batch *batch = context;
-	struct hapax_record *copy = &batch->records[batch->count];
+	struct copying *copying = context;
 
-	if (hx_bytes_equal(record->key, marker_key))
+	if (hx_bytes_equal(record->key, copy_marker) || hx_bytes_equal(record->key, token_marker))
 		return 0;
-	batch->status = hx_record_copy(record, copy, &batch->bufs[batch->count]);
-	if (batch->status != HAPAX_OK)
-		return 1;
-	copy->expires_ms = shifted(copy->expires_ms, batch->shift_ms);
-	copy->lease_ends_ms = shifted(copy->lease_ends_ms, batch->shift_ms);
-	batch->ops[batch->count++] = (struct hapax_op){
-		.type = HAPAX_OP_LOAD,
-		.tenant = copy->tenant,
-		.group = copy->group,
-		.key = copy->key,
-		.load = copy,
-	};
-	batch->bytes += bytes_of(copy);
-	return batch->count == BATCH_RECORDS || batch->bytes >= BATCH_BYTES;
+	copying->status = hx_load_batch_add(copying->batch, record, copying->shift_ms);
+	return copying->status != HAPAX_OK || hx_load_batch_is_full(copying->batch);
 }
 
-/* Load, or say which store it was that refused. */
-static enum hapax_status load(
-	struct hapax_store *target, struct hapax_op *ops, size_t count, struct hapax_error *err)
+/* Run, or say which store it was that refused. */
+static enum hapax_status run_one(
+	struct hapax_store *target, struct hapax_op *op, struct hapax_error *err)
 {
 	struct hapax_error cause = {.status = HAPAX_OK};
-	enum hapax_status status = hapax_store_run(target, ops, count, &cause);
+	enum hapax_status status = hapax_store_run(target, op, 1, &cause);
 
 	if (status == HAPAX_OK)
 		return HAPAX_OK;
@@ -111,7 +60,8 @@ static enum hapax_status load(
 }
 
 static enum hapax_status put_marker(
-	struct hapax_store *target, uint64_t token, int64_t now_ms, struct hapax_error *err)
+	struct hapax_store *target, struct hapax_bytes key, uint64_t token, int64_t now_ms,
+	struct hapax_error *err)
 {
 	struct hapax_record marker = {
 		.state = HAPAX_STATE_FAILED,
@@ -124,16 +74,17 @@ static enum hapax_status put_marker(
 		.ttl_ms = HAPAX_TTL_FOREVER,
 		.error = HX_BYTES_LIT("a copy into this store was not finished: remove the store"),
 	};
-	struct hapax_op op = {.type = HAPAX_OP_LOAD, .key = marker_key, .load = &marker};
+	struct hapax_op op = {.type = HAPAX_OP_LOAD, .key = key, .load = &marker};
 
-	return load(target, &op, 1, err);
+	return run_one(target, &op, err);
 }
 
-static enum hapax_status remove_marker(struct hapax_store *target, struct hapax_error *err)
+static enum hapax_status remove_marker(
+	struct hapax_store *target, struct hapax_bytes key, struct hapax_error *err)
 {
-	struct hapax_op op = {.type = HAPAX_OP_FORGET, .key = marker_key};
+	struct hapax_op op = {.type = HAPAX_OP_FORGET, .key = key};
 
-	return load(target, &op, 1, err);
+	return run_one(target, &op, err);
 }
 
 /* The token that lies the distance above the last one of a store, unless there is none. */
@@ -151,26 +102,29 @@ static enum hapax_status token_above(
 }
 
 static enum hapax_status copy_all(
-	struct hapax_store *source, struct hapax_store *target, struct batch *batch,
+	struct hapax_store *source, struct hapax_store *target, struct copying *copying,
 	struct hapax_copy *copy, struct hapax_error *err)
 {
 	struct hapax_scan scan = HAPAX_SCAN_INIT;
 	struct hapax_cursor cursor = {.size = 0};
 	enum hapax_status status = HAPAX_OK;
 
-	scan.count_max = BATCH_RECORDS;
+	scan.count_max = SCAN_RECORDS;
 	while (status == HAPAX_OK && !cursor.done) {
-		batch->count = batch->bytes = 0;
-		status = hapax_store_scan(source, &scan, &cursor, take, batch, err);
-		if (status == HAPAX_OK && batch->status != HAPAX_OK)
+		size_t count, bytes;
+
+		status = hapax_store_scan(source, &scan, &cursor, take, copying, err);
+		if (status == HAPAX_OK && copying->status != HAPAX_OK)
 			status = hx_error_set(
-				err, batch->status, 0, "no memory for a record of the copy");
-		if (status == HAPAX_OK && batch->count > 0)
-			status = load(target, batch->ops, batch->count, err);
+				err, copying->status, 0, "no memory for a record of the copy");
+		count = hx_load_batch_count(copying->batch);
+		bytes = hx_load_batch_bytes(copying->batch);
+		if (status == HAPAX_OK)
+			status = hx_load_batch_run(copying->batch, target, NULL, err);
 		if (status != HAPAX_OK)
 			break;
-		copy->records += batch->count;
-		copy->bytes += batch->bytes;
+		copy->records += count;
+		copy->bytes += bytes;
 		if (copy->progress != NULL && copy->progress(copy, copy->context) != 0)
 			status = hx_error_set(err, HAPAX_ERR_HANDLER, 0, "the copy was ended");
 	}
@@ -207,29 +161,40 @@ enum hapax_status hapax_store_copy(
 	struct hapax_error *err)
 {
 	struct hapax_stats stats = HAPAX_STATS_INIT;
-	struct batch *batch = NULL;
+	struct copying copying = {.batch = NULL};
 	enum hapax_status status;
-	int64_t shift_ms = 0;
 
 	if (source == NULL || target == NULL || source == target || copy == NULL ||
 	    copy->size != sizeof(*copy))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"two stores and a copy of a known size are needed");
-	status = prepare(source, target, copy, &stats, &shift_ms, err);
+	status = prepare(source, target, copy, &stats, &copying.shift_ms, err);
 	if (status != HAPAX_OK)
 		return status;
-	batch = batch_new();
-	if (batch == NULL)
+	copying.batch = hx_load_batch_new();
+	if (copying.batch == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to copy a store");
-	batch->shift_ms = shift_ms;
-	status = put_marker(target, copy->token, stats.now_ms, err);
+	status = put_marker(target, copy_marker, copy->token, stats.now_ms, err);
 	if (status == HAPAX_OK)
-		status = copy_all(source, target, batch, copy, err);
+		status = copy_all(source, target, &copying, copy, err);
 	if (status == HAPAX_OK)
-		status = remove_marker(target, err);
-	batch_free(batch);
+		status = remove_marker(target, copy_marker, err);
+	hx_load_batch_free(copying.batch);
 	return status;
+}
+
+enum hapax_status hx_store_refuse_part(struct hapax_store *store, struct hapax_error *err)
+{
+	struct hapax_op op = {.type = HAPAX_OP_LOOKUP, .key = copy_marker};
+	enum hapax_status status = hapax_store_run(store, &op, 1, err);
+
+	if (status != HAPAX_OK || op.outcome != HAPAX_OUTCOME_FOUND)
+		return status;
+	return hx_error_set(
+		err, HAPAX_ERR_INVALID, 0,
+		"'%.128s' holds a part of a copy that was not finished; remove it and copy again",
+		hapax_store_url(store));
 }
 
 enum hapax_status hx_store_raise_token(
@@ -242,9 +207,9 @@ enum hapax_status hx_store_raise_token(
 	if (status == HAPAX_OK)
 		status = token_above(store, token > stats.token ? token : stats.token, &last, err);
 	if (status == HAPAX_OK)
-		status = put_marker(store, last, stats.now_ms, err);
+		status = put_marker(store, token_marker, last, stats.now_ms, err);
 	if (status == HAPAX_OK)
-		status = remove_marker(store, err);
+		status = remove_marker(store, token_marker, err);
 	if (status == HAPAX_OK)
 		*ret_token = last;
 	return status;

@@ -14,4 +14,7 @@
 enum hapax_status hx_store_raise_token(
 	struct hapax_store *store, uint64_t token, uint64_t *ret_token, struct hapax_error *err);
 
+/* INVALID: the store holds a part of a copy that was cut short. */
+enum hapax_status hx_store_refuse_part(struct hapax_store *store, struct hapax_error *err);
+
 #endif

@@ -5,6 +5,7 @@
 #include "store/core.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -200,4 +201,17 @@ const char *hapax_store_name(const struct hapax_store *store)
 unsigned hapax_store_capabilities(const struct hapax_store *store)
 {
 	return store->ops->capabilities;
+}
+
+void hapax_store_guarantee(struct hapax_store *store, char *ret_text, size_t size)
+{
+	bool is_durable = (store->ops->capabilities & HAPAX_STORE_DURABLE) != 0;
+
+	if (store->ops->guarantee != NULL)
+		store->ops->guarantee(store, ret_text, size);
+	else
+		(void)snprintf(
+			ret_text, size, "%s",
+			is_durable ? "answers survive a power cut"
+				   : "answers do not survive a power cut");
 }

@@ -5,6 +5,8 @@
 #ifndef HX_STORE_CORE_H
 #define HX_STORE_CORE_H
 
+#include <stdbool.h>
+
 #include <hapax/ext/store_ops.h>
 
 #include "record/transition.h"
@@ -28,6 +30,13 @@ enum hapax_status hx_store_attach_quietly(
 	struct hapax_store *store, const struct hapax_store_ops *ops, const char *url,
 	const struct hapax_store_options *options, struct hapax_error *err);
 enum hapax_status hx_store_start_housekeeping(struct hapax_store *store, struct hapax_error *err);
+
+/* Can parts of the caller's transaction be undone, as hapax_store_bracket_fn says? */
+bool hx_store_has_brackets(const struct hapax_store *store);
+
+/* Begin, keep or undo one; the store has brackets. */
+enum hapax_status hx_store_bracket(
+	struct hapax_store *store, enum hapax_bracket bracket, struct hapax_error *err);
 
 /* Copy options, the defaults filled in, or say what is wrong with them. options may be NULL. */
 enum hapax_status hx_store_options_complete(

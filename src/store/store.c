@@ -227,6 +227,19 @@ enum hapax_status hapax_store_claim_all(
 	return status;
 }
 
+bool hx_store_has_brackets(const struct hapax_store *store)
+{
+	return (store->ops->capabilities & HAPAX_STORE_TRANSACTIONS) != 0 &&
+		store->ops->bracket != NULL;
+}
+
+enum hapax_status hx_store_bracket(
+	struct hapax_store *store, enum hapax_bracket bracket, struct hapax_error *err)
+{
+	assert(hx_store_has_brackets(store));
+	return store->ops->bracket(store, bracket, err);
+}
+
 enum hapax_status hapax_store_scan(
 	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
 	hapax_scan_fn *each, void *context, struct hapax_error *err)

@@ -7,6 +7,7 @@
 #include <hapax/store.h>
 
 #include "base/error.h"
+#include "store/copy.h"
 #include "store/log/log_store.h"
 #include "store/memory/memory_store.h"
 #include "store/postgres/migrate.h"
@@ -32,6 +33,8 @@ static const struct {
 	{"redis:", hx_redis_open, NULL},
 	{"rediss:", hx_redis_open, NULL},
 	{"redis+unix:", hx_redis_open, NULL},
+	{"redis+cluster:", hx_redis_open, NULL},
+	{"rediss+cluster:", hx_redis_open, NULL},
 #if HX_HAVE_SQLITE
 	{"sqlite:", hx_sqlite_open, NULL},
 #endif
@@ -76,6 +79,25 @@ static size_t find_scheme(const char *url, struct hapax_error *err)
 	return SCHEMES;
 }
 
+/* Open it, unless it holds a part of a copy. */
+static enum hapax_status open_whole(
+	open_fn *open, const char *url, const char *path, const struct hapax_store_options *options,
+	struct hapax_store **ret_store, struct hapax_error *err)
+{
+	struct hapax_store *store = NULL;
+	enum hapax_status status = open(url, path, options, &store, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	status = hx_store_refuse_part(store, err);
+	if (status != HAPAX_OK) {
+		hapax_store_close(store);
+		return status;
+	}
+	*ret_store = store;
+	return HAPAX_OK;
+}
+
 enum hapax_status hapax_store_open(
 	const char *url, const struct hapax_store_options *options, struct hapax_store **ret_store,
 	struct hapax_error *err)
@@ -88,8 +110,9 @@ enum hapax_status hapax_store_open(
 	scheme = find_scheme(url, err);
 	if (scheme == SCHEMES)
 		return HAPAX_ERR_UNSUPPORTED;
-	return schemes[scheme].open(
-		url, url + strlen(schemes[scheme].scheme), options, ret_store, err);
+	return open_whole(
+		schemes[scheme].open, url, url + strlen(schemes[scheme].scheme), options, ret_store,
+		err);
 }
 
 enum hapax_status hapax_store_migrate(

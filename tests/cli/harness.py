@@ -27,7 +27,7 @@ PROGRAM = pathlib.Path(os.environ.get("HAPAX_PROGRAM", ROOT / "build/hapax")).re
 TIMEOUT_SECONDS = 60
 
 COMMANDS = ["run", "claim", "renew", "complete", "release", "park", "resolve", "check", "lookup", "explain", "forget"]
-COMMANDS += ["keys", "stats", "gc", "store", "fsck", "key", "uuid7", "backtest", "completion", "help", "version"]
+COMMANDS += ["keys", "stats", "gc", "store", "fsck", "journal", "key", "uuid7", "backtest", "completion", "help", "version"]
 
 # Those that use a store and have exit codes of their own; run passes on those of its command.
 STORE_COMMANDS = ["check", "lookup", "forget", "keys", "stats", "gc", "claim", "explain", "resolve"]
@@ -146,6 +146,8 @@ class Cli:
         command = [str(program or PROGRAM), *arguments]
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
+        # Without the terminal of whoever runs the tests.
+        options.setdefault("start_new_session", True)
         if "stdin" not in options:
             options["input"] = input
         done = subprocess.run(
@@ -164,6 +166,7 @@ class Cli:
     def start(self, *arguments, env=None, **options):
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
+        options.setdefault("start_new_session", True)
         return subprocess.Popen([str(PROGRAM), *arguments], env=self.env(**(env or {})), **options)
 
     def shell(self, line, **options):
@@ -174,17 +177,18 @@ class Cli:
             cwd=self.folder,
             timeout=TIMEOUT_SECONDS,
             capture_output=True,
+            start_new_session=True,
             check=False,
             **options,
         )
         return Result([line], done.returncode, done.stdout, done.stderr)
 
-    def seed(self, command, key, *arguments):
+    def seed(self, command, key, *arguments, store=None):
         """tests/cli/seed.c; key and a body are bytes or text."""
         hexed = [a.hex() if isinstance(a, bytes) else str(a) for a in arguments]
         key = key if isinstance(key, bytes) else key.encode()
         done = subprocess.run(
-            [seed_program(), self.store, command, key.hex(), *hexed],
+            [seed_program(), store or self.store, command, key.hex(), *hexed],
             env=self.env(),
             timeout=TIMEOUT_SECONDS,
             capture_output=True,
@@ -230,6 +234,17 @@ def public_program(cli):
     return target / "hapax"
 
 
+def kill_left(folder):
+    """Kill what a test that failed has left: whatever has its folder in its environment."""
+    mark = f"TMPDIR={folder}\0".encode()
+    for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark in path.read_bytes():
+                os.kill(int(path.parent.name), signal.SIGKILL)
+        except OSError:
+            pass
+
+
 def catches(process, number):
     """Does the process have a handler for this signal?"""
     try:
@@ -255,7 +270,7 @@ def compiled(name, source):
     target = pathlib.Path(tempfile.gettempdir()) / f"hapax-{os.getpid()}-{source.stem}"
     if not target.exists():
         command = ["cc", "-std=c11", f"-I{ROOT}/include", str(source), "-o", str(target)]
-        command += [str(PROGRAM.parent / "libhapax.a"), "-lcrypto", "-lsqlite3", "-lpthread"]
+        command += [str(PROGRAM.parent / "libhapax.a"), "-lssl", "-lcrypto", "-lsqlite3", "-lpthread"]
         command += os.environ.get("HAPAX_CFLAGS", "").split()
         subprocess.run(command, check=True)
         _made.append(target)

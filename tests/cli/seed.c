@@ -9,6 +9,7 @@
  *	seed URL http KEY STATUS BODY         done, with an HTTP result
  *	seed URL exec KEY STATUS BODY         done, with an exit code and output
  *	seed URL large KEY BYTES              done, with a body of that size
+ *	seed URL journal KEY TOKEN BODY       done, as a journal keeps it
  *	seed URL many PREFIX COUNT TTL_MS     marks PREFIX000000 ...
  *
  * KEY, BODY and PREFIX are in hexadecimal digits. Prints the token that was given.
@@ -97,6 +98,22 @@ static void finish_large(struct hapax_store *store, struct hapax_bytes key, size
 	free(body);
 }
 
+static void load_done(
+	struct hapax_store *store, struct hapax_bytes key, uint64_t token, struct hapax_bytes body)
+{
+	struct hapax_record record = {
+		.state = HAPAX_STATE_DONE,
+		.attempt = 1,
+		.token = token,
+		.expires_ms = HAPAX_TIME_NEVER,
+		.ttl_ms = HAPAX_TTL_FOREVER,
+		.result = {.kind = HAPAX_RESULT_BYTES, .body = body},
+	};
+	struct hapax_op op = {.type = HAPAX_OP_LOAD, .key = key, .load = &record};
+
+	run(store, &op, 1);
+}
+
 static void mark_many(struct hapax_store *store, const char *prefix, uint64_t count, int64_t ttl_ms)
 {
 	static struct hapax_op ops[BATCH];
@@ -159,6 +176,8 @@ int main(int argc, char **argv)
 		finish(store, HAPAX_OP_COMPLETE, key, &result, NULL);
 	} else if (strcmp(command, "large") == 0) {
 		finish_large(store, key, strtoull(argv[4], NULL, 10));
+	} else if (strcmp(command, "journal") == 0) {
+		load_done(store, key, strtoull(argv[4], NULL, 10), from_hex(last, body_bytes));
 	} else if (strcmp(command, "many") == 0) {
 		mark_many(
 			store, (const char *)key_bytes, strtoull(argv[4], NULL, 10),

@@ -54,6 +54,8 @@ def statuses(cli, command):
 
 
 def test_every_example_runs(cli):
+    for name in ("journal", "a", "b"):
+        cli.seed("journal", "k", 2**52 + 1, b"", store=f"sqlite:{cli.folder / name}.db")
     for command in COMMANDS:
         lines = examples(cli, command)
         assert lines, command

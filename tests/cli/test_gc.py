@@ -20,16 +20,16 @@ def expire(cli, count):
 def test_expired_records_go(cli):
     expire(cli, 25)
     result = cli.run("gc")
-    expect(result.fields(), {"removed": "25", "lapsed": "0", "remaining": "2"})
+    expect(result.fields(), {"removed": "25", "lapsed": "0", "remaining": "2", "locks": "0"})
     expect(result.err, "")
     expect(cli.sql("SELECT count(*) FROM hapax_record"), [(2,)])
-    expect(cli.run("gc").fields(), {"removed": "0", "lapsed": "0", "remaining": "2"})
+    expect(cli.run("gc").fields(), {"removed": "0", "lapsed": "0", "remaining": "2", "locks": "0"})
 
 
 def test_json(cli):
     expire(cli, 3)
     answer = cli.run("gc", "-o", "json").json
-    expect(list(answer), ["removed", "lapsed", "remaining", "looked", "done"])
+    expect(list(answer), ["removed", "lapsed", "remaining", "looked", "locks", "done"])
     expect((answer["removed"], answer["lapsed"], answer["remaining"], answer["done"]), (3, 0, 2, True))
 
 

@@ -4,10 +4,12 @@ import json
 import os
 import pathlib
 import pty
+import select
 import signal
 import subprocess
 
 from harness import PROGRAM, TIMEOUT_SECONDS, expect, expect_in, expect_match, finish, plain_user, public_program, until
+from run_hosts import go_round
 
 
 def lookup(cli, key="k"):
@@ -120,6 +122,42 @@ def test_the_command_can_use_its_claim(cli):
     expect(json.loads(shell(cli, script).out)["state"], "claimed")
     # It has completed its own key: what run says afterwards changes nothing.
     expect(lookup(cli)["result"]["kind"], "bytes")
+
+
+def test_a_command_that_completes_its_own_key_goes_on(cli):
+    """For several renewals, all of which the store refuses."""
+    for status in (0, 3):
+        script = f'hapax complete "$HAPAX_KEY" >&2; sleep 1; echo done; exit {status}'
+        result = shell(cli, script, "--lease", "300ms", code=status)
+        expect((result.out, result.err.count("fenced")), ("done\n", 0), result.err)
+        # What it said of itself stays, whatever came after.
+        expect((lookup(cli)["state"], lookup(cli)["attempt"]), ("done", 1))
+        cli.run("forget", "k")
+    expect_in("note: the key was completed while the command ran; its status 3 is not kept", result.err)
+
+
+def test_a_command_that_gives_its_claim_back_goes_on(cli):
+    """Nobody has taken over when it ends: its result counts."""
+    script = 'hapax release "$HAPAX_KEY" >/dev/null; echo ready; read line; echo done'
+    process = start_blocked(cli, "--lease", "300ms", script=script)
+    go_round(process)
+    expect(lookup(cli)["state"], "failed")
+    out, err = process.communicate(b"\n", timeout=TIMEOUT_SECONDS)
+    expect((process.returncode, out, err), (0, b"done\n", b""))
+    expect((lookup(cli)["state"], lookup(cli)["result"]["body"]), ("done", "ready\ndone\n"))
+
+
+def test_a_command_that_gave_its_claim_back_is_overtaken(cli):
+    """It is watched on: when another host has taken over, it is stopped."""
+    script = 'hapax release "$HAPAX_KEY" >/dev/null; echo ready; exec sleep 1000'
+    process = start_blocked(cli, "--lease", "300ms", script=script)
+    go_round(process)
+    other = cli.folder / "other"
+    other.mkdir()
+    elsewhere = {"XDG_RUNTIME_DIR": str(other), "HOME": str(other)}
+    cli.run("run", "--key", "k", "--fingerprint", "none", "--", "true", env=elsewhere)
+    _, err = finish(process, 125)
+    expect_in("fenced: another run has taken over; the command is stopped", err.decode())
 
 
 def test_another_command_is_a_mismatch(cli):
@@ -245,7 +283,7 @@ def test_wrong_use(cli):
         (["--key", "k", "--status-fd", "1", "true"], "--status-fd: 1 is the command's own"),
         (["--key", "k", "--status-fd", "99", "true"], "descriptor 99 is not open"),
         (["--key", "k", "--scope", "a/b/c", "true"], "two slashes"),
-        (["--key", "k", "--store", "redis://x", "true"], "redis"),
+        (["--key", "k", "--store", "etcd://x", "true"], "etcd"),
     ]
     for arguments, message in wrong:
         result = cli.run("run", *arguments, code=125).says("hapax: run: ", message)
@@ -376,6 +414,8 @@ def on_a_terminal(cli, *arguments):
 def read_until(terminal, text):
     shown = b""
     while text not in shown:
+        if not select.select([terminal], [], [], TIMEOUT_SECONDS)[0]:
+            raise AssertionError(f"timed out waiting for {text!r}; there is {shown!r}")
         shown += os.read(terminal, 4096)
     return shown
 
@@ -385,6 +425,42 @@ def test_the_command_is_in_the_foreground_of_a_terminal(cli):
     read_until(terminal, b"ready")
     os.write(terminal, b"hello\n")
     read_until(terminal, b"got hello")
+    expect(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+    os.close(terminal)
+
+
+TERMINAL = 'echo ready; read line </dev/tty; echo "got $line"'
+
+
+def test_the_command_can_read_the_terminal_whatever_its_input(cli):
+    """As ssh and sudo do to ask for a password."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+        os.execve(PROGRAM, [str(PROGRAM), "run", "--key", "k", "--", "sh", "-c", TERMINAL], cli.env(TERM="dumb"))
+    read_until(terminal, b"ready")
+    os.write(terminal, b"hello\n")
+    read_until(terminal, b"got hello")
+    expect(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+    os.close(terminal)
+
+
+def test_a_command_in_the_background_wants_the_terminal(cli):
+    """It is stopped by the terminal. That is said, and it can still be ended."""
+    read, write = os.pipe()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        # A shell with job control starts it in the background, and waits.
+        line = f'set -m; hapax run --key k -- sh -c "$1" </dev/null 2>&{write} & echo job $!; wait $!; echo status $?'
+        os.set_inheritable(write, True)
+        os.execve("/bin/sh", ["sh", "-c", line, "sh", TERMINAL], cli.env(TERM="dumb"))
+    os.close(write)
+    job = int(read_until(terminal, b"\n").split()[1])
+    with os.fdopen(read, "rb") as messages:
+        expect_in(b"the command is stopped: it wants the terminal", messages.readline())
+        os.kill(job, signal.SIGTERM)
+        read_until(terminal, b"status 143")
+        expect(messages.read(), b"")
     expect(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
     os.close(terminal)
 
@@ -517,7 +593,7 @@ def test_the_lock_file_is_there_while_it_runs(cli):
     process = start_blocked(cli)
     names = [path.name for path in (runtime / "hapax/run").iterdir()]
     expect(len(names), 1)
-    expect_match(rf"^{lookup(cli)['token']}-[0-9a-f]{{32}}$", names[0])
+    expect_match(r"^[0-9a-f]{32}-[0-9a-f]{32}$", names[0])
     expect(os.stat(runtime / "hapax/run").st_mode & 0o777, 0o700)
     expect_in("is alive on this host", cli.run("explain", "k").out)
     process.communicate(b"\n", timeout=TIMEOUT_SECONDS)

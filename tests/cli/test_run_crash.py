@@ -7,86 +7,12 @@ import os
 import pathlib
 import random
 import signal
+import sqlite3
 import subprocess
 import time
 
 from harness import ROOT, TIMEOUT_SECONDS, Skip, expect, expect_in, finish, is_sanitized, scaled, until
-
-# Long enough not to end within a test that does not want it to.
-LEASE = "30s"
-
-
-def host(cli, name):
-    """The environment of a host: where its lock files are."""
-    folder = cli.folder / name
-    folder.mkdir(exist_ok=True)
-    return {"XDG_RUNTIME_DIR": str(folder)}
-
-
-def locks(cli, name):
-    folder = cli.folder / name / "hapax/run"
-    return [path for path in folder.iterdir() if not path.name.startswith(".")] if folder.exists() else []
-
-
-# The command: tells who it is, never runs beside another of its host, waits to be let go.
-COMMAND = """
-exec 8>>"$TMPDIR/busy.$1"
-flock -n 8 || echo overlap >>"$TMPDIR/log"
-echo begin $$ $HAPAX_TOKEN >>"$TMPDIR/log"
-: <"$TMPDIR/fifo"
-echo end $$ $HAPAX_TOKEN >>"$TMPDIR/log"
-echo "result of $HAPAX_TOKEN"
-"""
-
-
-class Log:
-    """What the commands wrote down."""
-
-    def __init__(self, cli):
-        self.path = cli.folder / "log"
-        self.fifo = cli.folder / "fifo"
-        if not self.fifo.exists():
-            os.mkfifo(self.fifo)
-
-    def lines(self):
-        return self.path.read_text(encoding="ascii").splitlines() if self.path.exists() else []
-
-    def count(self, word):
-        return sum(line.startswith(word) for line in self.lines())
-
-    def wait_for(self, word, number):
-        """The pid of the command that said word for the number-th time."""
-        until(lambda: self.count(word) >= number, f"{word} was said {number} times")
-        return int([line for line in self.lines() if line.startswith(word)][number - 1].split()[1])
-
-    def let_go(self):
-        """Every command that waits, and those to come, go on."""
-        return os.open(self.fifo, os.O_RDWR)
-
-
-def start(cli, name, *options, **more):
-    command = ["run", "--key", "k", "--lease", LEASE, *options, "--", "sh", "-c", COMMAND, "command", "shared"]
-    return cli.start(*command, env=host(cli, name), **more)
-
-
-def again(cli, name, *options, **more):
-    command = ["run", "--key", "k", "--lease", LEASE, *options, "--", "sh", "-c", COMMAND, "command", "shared"]
-    return cli.run(*command, env=host(cli, name), **more)
-
-
-def lookup(cli):
-    return cli.run("lookup", "k", "-o", "json", code=None).json
-
-
-def is_alive(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def has_lapsed(cli):
-    return cli.run("explain", "k", "-o", "json").json["next_claim"] == "acquired"
+from run_hosts import COMMAND, Log, again, has_lapsed, host, is_alive, kill_both, locks, lookup, preload, start
 
 
 def test_the_wrapper_is_killed(cli):
@@ -120,13 +46,6 @@ def test_the_command_is_killed(cli):
     again(cli, "host")
     os.close(hold)
     expect((log.count("begin"), log.count("overlap"), lookup(cli)["state"]), (2, 0, "done"))
-
-
-def kill_both(wrapper, command):
-    wrapper.kill()
-    os.kill(command, signal.SIGKILL)
-    wrapper.wait(TIMEOUT_SECONDS)
-    until(lambda: not is_alive(command), "the command has ended")
 
 
 def test_both_are_killed(cli):
@@ -252,43 +171,42 @@ def test_a_late_result_is_not_kept(cli):
     check_fenced(cli, log, wrapper, out)
 
 
-# Stops the program where it has its claim and not yet its lock, and only there.
-STOP_BEFORE_THE_LOCK = r"""
+# Stops the program where it has its claim and has not yet noted it in its lock, and only there.
+STOP_BEFORE_THE_NOTE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-int rename(const char *source, const char *target)
+int ftruncate64(int fd, off64_t size)
 {
-	int (*next)(const char *, const char *) = (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
+	int (*next)(int, off64_t) = (int (*)(int, off64_t))dlsym(RTLD_NEXT, "ftruncate64");
+	char name[64], path[4096] = "";
 
-	unsetenv("LD_PRELOAD");
-	if (strstr(target, "/hapax/run/") != NULL)
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	if (readlink(name, path, sizeof(path) - 1) > 0 && strstr(path, "/hapax/run/") != NULL) {
+		unsetenv("LD_PRELOAD");
 		raise(SIGSTOP);
-	return next(source, target);
+	}
+	return next(fd, size);
 }
 """
 
 
 def start_stopped(cli):
-    """A run that is stopped between its claim and its lock, past its lease."""
-    if is_sanitized():
-        raise Skip("a sanitizer does not want to be preloaded over")
-    module = cli.folder / "stop.so"
-    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(module), "-ldl"]
-    subprocess.run(command, input=STOP_BEFORE_THE_LOCK.encode(), check=True)
+    """A run that is stopped between its claim and its command, past its lease."""
     command = ["run", "--key", "k", "--lease", "300ms", "--", "sh", "-c", COMMAND, "command", "shared"]
-    wrapper = cli.start(*command, env={**host(cli, "host"), "LD_PRELOAD": str(module)})
+    wrapper = cli.start(*command, env={**host(cli, "host"), **preload(cli, STOP_BEFORE_THE_NOTE)})
     status = pathlib.Path(f"/proc/{wrapper.pid}/status")
     until(lambda: "T (stopped)" in status.read_text(encoding="utf-8"), "it is stopped")
-    expect(locks(cli, "host"), [])
     until(lambda: has_lapsed(cli), "the lease has lapsed")
     return wrapper
 
 
-def test_stopped_between_claim_and_lock(cli):
+def test_stopped_between_claim_and_command(cli):
     """Nobody on this host takes over from a run that is about to start; it goes on as if nothing was."""
     log = Log(cli)
     wrapper = start_stopped(cli)
@@ -302,7 +220,7 @@ def test_stopped_between_claim_and_lock(cli):
     expect((log.count("begin"), log.count("overlap"), lookup(cli)["attempt"]), (1, 0, 1))
 
 
-def test_stopped_between_claim_and_lock_and_overtaken(cli):
+def test_stopped_between_claim_and_command_and_overtaken(cli):
     """Another host took over meanwhile: the command is not started at all."""
     log = Log(cli)
     wrapper = start_stopped(cli)
@@ -450,6 +368,33 @@ def test_output_without_end_in_flat_memory(cli):
     print(f"# proof: hapax run, megabytes of output {megabytes} {time.monotonic() - begin:.1f}s ok", flush=True)
 
 
+def test_a_slow_reader_in_flat_memory(cli):
+    """The same into a pipe that is read in small pieces, with pauses in which it is full."""
+    if is_sanitized():
+        raise Skip("a sanitizer keeps freed memory")
+    megabytes, begin = scaled(proof=10_000, usual=50), time.monotonic()
+    small = peak_kib(cli, "run", "--key", "small", "--", "head", "-c", "200000", "/dev/zero")
+    read, write = os.pipe()
+    process = cli.start("run", "--key", "large", "--", "head", "-c", f"{megabytes}MB", "/dev/zero", stdout=write)
+    os.close(write)
+    total, pause_at = 0, 0
+    while data := os.read(read, 16384):
+        total += len(data)
+        if total >= pause_at:
+            pause_at = total + megabytes * 1_000_000 // 100
+            time.sleep(0.01)
+    os.close(read)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    expect((process.returncode, total, process.stderr.read()), (0, megabytes * 1_000_000, b""))
+    assert usage.ru_maxrss < small + 2048, f"{small} KiB with little output, {usage.ru_maxrss} KiB with {megabytes} MB"
+    print(
+        f"# proof: hapax run, megabytes to a slow reader {megabytes} {time.monotonic() - begin:.1f}s ok"
+        f" (memory {small} KiB with 200 KB, {usage.ru_maxrss} KiB)",
+        flush=True,
+    )
+
+
 # The command takes the disk away from its wrapper: no file may grow beyond this.
 NO_ROOM = "prlimit --pid $PPID --fsize=4096:unlimited || exit 99; "
 
@@ -502,6 +447,115 @@ def test_a_full_file_system(cli):
         expect(again.out, "hi\n")
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=False)
+
+
+def test_no_room_for_the_output_alone(cli):
+    """What fits is kept while the lease lives: that it is done, and not what it wrote."""
+    if os.geteuid() != 0:
+        raise Skip("only root can mount a small file system")
+    disk = cli.folder / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        raise Skip("mounting is not allowed here")
+    try:
+        store = ["--store", f"sqlite:{disk}/x.db"]
+        # Room for a few pages is left, not for 200 KB.
+        script = f"cat /dev/zero >{disk}/fill 2>/dev/null; truncate -s -64K {disk}/fill; head -c 200000 /dev/zero"
+        command = ["run", "--key", "k", *store, "--lease", "9s", "--", "sh", "-c", script]
+        process = cli.start(*command, stdout=subprocess.DEVNULL)
+
+        def record():
+            return cli.run("lookup", "k", *store, "-o", "json", code=None).json
+
+        until(lambda: cli.run("lookup", "k", *store, code=None).code == 0, "it is claimed")
+        ends = record()["lease_ends_at"]
+        until(lambda: record()["state"] == "done", "it is done")
+        found = record()
+        # Nobody could have taken over: another lease would have to have ended first.
+        assert found["changed_at"] < ends, (found, ends)
+        expect((found["result"]["omitted_bytes"], found["attempt"]), (200000, 1))
+        _, err = finish(process, 0)
+        expect_in("note: there was no room for the output; that it is done was kept", err.decode())
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=False)
+
+
+# The answer to a commit is lost, and from then on there is no room for what names the key. Not before
+# the command says so.
+LOSE_AN_ANSWER = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int is_lost;
+
+static int is_of_the_store(int fd)
+{
+	char name[64], path[4096] = "";
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	return readlink(name, path, sizeof(path) - 1) > 0 && strstr(path, "/test.db") != NULL;
+}
+
+static int is_broken(int fd)
+{
+	return getenv("HAPAX_TEST_BREAK") != NULL && access(getenv("HAPAX_TEST_BREAK"), F_OK) == 0 &&
+		is_of_the_store(fd);
+}
+
+static int lose(int fd, const char *name)
+{
+	int (*next)(int) = (int (*)(int))dlsym(RTLD_NEXT, name);
+
+	if (is_lost || !is_broken(fd))
+		return next(fd);
+	is_lost = 1;
+	errno = EIO;
+	return -1;
+}
+
+int fsync(int fd)
+{
+	return lose(fd, "fsync");
+}
+
+int fdatasync(int fd)
+{
+	return lose(fd, "fdatasync");
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset)
+{
+	ssize_t (*next)(int, const void *, size_t, off64_t) = dlsym(RTLD_NEXT, "pwrite64");
+
+	if (is_lost && is_of_the_store(fd) && memmem(data, size, "the-lost-one", 12) != NULL) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return next(fd, data, size, offset);
+}
+"""
+
+
+def test_what_is_unknown_stays_unknown(cli):
+    """The answer is lost, then the store refuses: it may be stored all the same, and that is said."""
+    cli.run("check", "other")
+    environment = {**preload(cli, LOSE_AN_ANSWER), "HAPAX_TEST_BREAK": str(cli.folder / "break")}
+    script = 'unset LD_PRELOAD; : >"$HAPAX_TEST_BREAK"; echo out; exit 5'
+    command = ["run", "--key", "the-lost-one", "--lease", "2s", "--success-codes", "5", "--", "sh", "-c", script]
+    # Whoever has it open keeps the next one from recovering the lost commit after all.
+    witness = sqlite3.connect(cli.path)
+    expect(witness.execute("SELECT count(*) FROM hapax_record").fetchall(), [(1,)])
+    result = cli.run(*command, env=environment, code=5)
+    witness.close()
+    expect(result.out, "out\n")
+    expect_in("the command ended with status 5, but that may not be stored: ", result.err)
+    cli.is_intact()
 
 
 def test_the_example_of_an_overlapping_job(cli):

@@ -7,7 +7,7 @@ DECISIONS = [
     "limit", "forgotten",
 ]
 MEMBERS = [
-    "store", "now", "skew_ms", "keys", "states", "expired", "evicted", "bytes", "bytes_max", "keys_max", "token",
+    "store", "now", "skew_ms", "keys", "states", "expired", "evicted", "tidy_failures", "bytes", "bytes_max", "keys_max", "token",
     "decisions", "hit_rate", "last_24h",
 ]
 

@@ -31,7 +31,7 @@ def test_info(cli):
     expect(fields["store"], cli.store)
     expect(fields["kind"], "sqlite")
     expect(fields["keys"], "6 (1 claimed, 3 done, 1 failed, 1 parked)")
-    expect(fields["promises"], "an answer survives a power cut")
+    expect(fields["guarantee"], "answers survive a power cut")
     answer = cli.run("store", "info", cli.store, "-o", "json").json
     expect((answer["kind"], answer["keys"], answer["parked"]), ("sqlite", 6, 1))
     expect_in("durable", answer["capabilities"])

@@ -210,6 +210,28 @@ static void a_copy_that_was_ended_can_be_told(void **state)
 	store_case_done(&other);
 }
 
+/* What it lacks would run again: nobody gets to use it, and nobody copies it. */
+static void a_copy_that_was_ended_does_not_open(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_copy copy = HAPAX_COPY_INIT;
+	struct hapax_store *store = NULL;
+	struct hapax_error err = {0};
+	struct store_case other;
+
+	fill(c);
+	store_case_begin(&other, c->kind);
+	copy.progress = end_it;
+	assert_int_equal(hapax_store_copy(c->store, other.store, &copy, NULL), HAPAX_ERR_HANDLER);
+	hapax_store_close(other.store);
+	other.store = NULL;
+	assert_int_equal(
+		hapax_store_open(other.url, &other.options, &store, &err), HAPAX_ERR_INVALID);
+	assert_null(store);
+	assert_non_null(strstr(err.message, "part of a copy"));
+	store_case_done(&other);
+}
+
 static void tokens_after_a_restore(void **state)
 {
 	struct store_case *c = *state;
@@ -243,6 +265,7 @@ const struct conformance_case load_cases[] = {
 	{"a wrong record is refused", a_wrong_record_is_refused, NEEDS_NOTHING},
 	{"a copy holds every record", a_copy_holds_every_record, NEEDS_NOTHING},
 	{"a copy that was ended can be told", a_copy_that_was_ended_can_be_told, NEEDS_NOTHING},
+	{"a copy that was ended does not open", a_copy_that_was_ended_does_not_open, NEEDS_DURABLE},
 	{"I5: tokens after a restore", tokens_after_a_restore, NEEDS_NOTHING},
 	{"I5: loaded tokens survive closing", loaded_tokens_survive, NEEDS_DURABLE},
 	{NULL, NULL, NEEDS_NOTHING},

@@ -43,7 +43,7 @@ bool judge_init(struct judge *judge, const struct crash_subject *subject, uint64
 	judge->content = content_new();
 	judge->scratch = calloc(1, sizeof(*judge->scratch));
 	for (size_t i = 0; i < IMAGE_STATES_MAX; i++) {
-		judge->states[i] = calloc(1, sizeof(*judge->states[i]));
+		judge->states[i] = malloc(sizeof(*judge->states[i]));
 		if (!judge->states[i])
 			return false;
 	}
@@ -70,6 +70,12 @@ void judge_draw(struct judge *judge, struct sim_fates *fates)
 	sim_fates_draw(fates, &judge->prng);
 	if (judge->subject->keeps_pages_apart && hx_prng_below(&judge->prng, 4) == 0)
 		fates->blast_percent = 1 + (unsigned)hx_prng_below(&judge->prng, 100);
+}
+
+void judge_draw_mode(struct judge *judge)
+{
+	if (judge->draws_mode)
+		judge->options.unsafe_interval_ms = hx_prng_below(&judge->prng, 2) ? 1000 : 0;
 }
 
 static bool judge_fail(struct judge *judge, const char *what, const char *detail)
@@ -213,7 +219,9 @@ static bool judge_again(
 	bool ok;
 
 	narrow(judge, state);
-	if (!judge->is_between && hx_prng_below(&judge->prng, 2) && !use_store(judge, store)) {
+	/* In unsafe mode what is answered may be lost: then it is only looked at. */
+	if (!judge->is_between && hx_prng_below(&judge->prng, 2) &&
+	    judge->options.unsafe_interval_ms == 0 && !use_store(judge, store)) {
 		hapax_store_close(store);
 		return false;
 	}
@@ -225,6 +233,7 @@ static bool judge_again(
 		judge_draw(judge, &fates);
 		sim_disk_crash(left, &fates, &judge->prng);
 		clock_after_reboot(&later, clock, 2);
+		judge_draw_mode(judge);
 		ok = judge_open(judge, left, &later, &store, &again);
 		if (ok)
 			hapax_store_close(store);
@@ -236,6 +245,7 @@ static bool judge_again(
 	if (end == 1)
 		sim_disk_crash(disk, &fates, &judge->prng);
 	clock_after_reboot(&later, clock, 3);
+	judge_draw_mode(judge);
 	ok = judge_open(judge, disk, end == 1 ? &later : clock, &store, &again);
 	if (ok)
 		hapax_store_close(store);
@@ -260,6 +270,7 @@ static bool judge_cut_recoveries(
 		judge_draw(judge, &fates);
 		sim_disk_crash(disk, &fates, &judge->prng);
 		clock_after_reboot(&later, clock, 1);
+		judge_draw_mode(judge);
 		ok = judge_open(judge, disk, &later, &store, &state);
 		if (ok)
 			hapax_store_close(store);
@@ -293,6 +304,7 @@ bool judge_crash(struct judge *judge, struct sim_disk *disk, const struct hx_vir
 		hx_prng_seed(&captures.prng, judge->images);
 		sim_disk_observe(disk, captures_take, &captures);
 	}
+	judge_draw_mode(judge);
 	ok = judge_open(judge, disk, &later, &store, &state);
 	sim_disk_observe(disk, NULL, NULL);
 	if (ok && choice == 0)

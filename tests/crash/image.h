@@ -22,7 +22,7 @@
 #include "support/sim_disk.h"
 
 enum {
-	IMAGE_STATES_MAX = 10,
+	IMAGE_STATES_MAX = 100,
 	IMAGE_CAPTURES_MAX = 48,
 	IMAGE_WHY_SIZE = 1024,
 };
@@ -52,6 +52,7 @@ struct judge {
 	struct model *states[IMAGE_STATES_MAX];
 	size_t state_count;
 	bool is_between; /* two states, and each key as in one or the other */
+	bool draws_mode; /* stores are opened in the default mode or in unsafe mode, by chance */
 	int64_t committed_ms;
 	uint64_t token; /* given out and acknowledged */
 
@@ -83,6 +84,9 @@ bool judge_open(
  * happened and still look so: the store knows which token is the last.
  */
 void judge_settle_tokens(const struct judge *judge, struct model *model);
+
+/* With draws_mode: the mode in which the next store is opened. */
+void judge_draw_mode(struct judge *judge);
 
 /* Fates for the next crash. */
 void judge_draw(struct judge *judge, struct sim_fates *fates);

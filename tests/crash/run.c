@@ -10,6 +10,9 @@
 #include "crash/workload.h"
 #include "support/store_case.h"
 
+/* In unsafe mode: with all states of their operations, and the first. */
+enum { LIFE_SUBMITS_MAX = (IMAGE_STATES_MAX - 1) / WORKLOAD_OPS_MAX };
+
 struct run {
 	const struct run_plan *plan;
 	struct run_report *report;
@@ -22,6 +25,9 @@ struct run {
 	struct model *model; /* everything that was acknowledged */
 	size_t op_count;     /* of the last submit */
 	int64_t op_ms;
+	bool is_loose;      /* this life is one in unsafe mode, */
+	size_t loose_count; /* with so many states that a power cut may leave, */
+	unsigned life_submits;
 };
 
 static bool run_fail(struct run *run, const char *what, const char *detail)
@@ -63,13 +69,24 @@ static void allow_model(struct run *run)
 	run->judge.is_between = false;
 }
 
+/* What a power cut may leave now: in unsafe mode any of the states since the store was opened. */
+static void allow_life(struct run *run)
+{
+	if (!run->is_loose) {
+		allow_model(run);
+		return;
+	}
+	run->judge.state_count = run->loose_count;
+	run->judge.is_between = false;
+}
+
 /* The states that a crash during the last submit may leave; the last is all of it. */
 static bool allow_submit(struct run *run)
 {
 	struct judge *judge = &run->judge;
 	const struct hapax_op *ops = run->workload.ops;
 
-	allow_model(run);
+	allow_life(run);
 	for (size_t end = 1; end <= run->op_count; end++) {
 		struct model *state = judge->states[judge->state_count];
 
@@ -106,10 +123,20 @@ static bool is_open_failed(struct run *run, bool ok, const char *what)
 	return ok || run_fail(run, what, run->judge.why);
 }
 
+/* The mode of the life that begins now. Faults, and their states, belong to the default one. */
+static void begin_life(struct run *run)
+{
+	run->is_loose = run->plan->is_unsafe && below(run, 4) != 0;
+	run->life_submits = 0;
+	run->judge.options.unsafe_interval_ms = run->is_loose ? 1000 : 0;
+}
+
 /* Open the store that the history goes on with. */
 static bool open_store(struct run *run, const char *what)
 {
 	size_t state = 0;
+
+	begin_life(run);
 
 	sim_disk_observe(run->disk, captures_take, &run->captures);
 	if (!is_open_failed(
@@ -124,12 +151,19 @@ static bool open_store(struct run *run, const char *what)
 	return true;
 }
 
+/* What recovery has shown is durable: a power cut leaves that at least. */
+static void settle_life(struct run *run)
+{
+	allow_model(run);
+	run->loose_count = 1;
+}
+
 static bool close_store(struct run *run)
 {
 	hapax_store_close(run->store);
 	run->store = NULL;
 	/* A crash in the middle of a clean close loses nothing. */
-	allow_model(run);
+	allow_life(run);
 	return judge_captures(run);
 }
 
@@ -165,24 +199,49 @@ static void kill_process(struct run *run)
 	run->disk = left;
 }
 
-static bool restart(struct run *run)
+/* End the life in one of three ways; *ret_was_killed: by the process's death alone. */
+static bool end_life(struct run *run, bool *ret_was_killed)
 {
-	run->report->restarts++;
-	allow_model(run);
-	switch (below(run, 3)) {
+	uint64_t way = below(run, 3);
+
+	*ret_was_killed = way == 1;
+	switch (way) {
 	case 0:
 		if (!close_store(run))
 			return false;
+		allow_model(run);
 		break;
-	case 1: kill_process(run); break;
-	default: cut_power(run); break;
+	case 1:
+		kill_process(run);
+		allow_life(run);
+		break;
+	default:
+		cut_power(run);
+		allow_life(run);
+		break;
 	}
-	allow_model(run);
-	if (!open_store(run, "after a restart"))
+	return true;
+}
+
+static bool restart(struct run *run)
+{
+	bool was_loose = run->is_loose;
+	bool was_killed;
+
+	run->report->restarts++;
+	allow_life(run);
+	if (!end_life(run, &was_killed) || !open_store(run, "after a restart"))
 		return false;
-	/* Opening changed the disk as well: crash in each of its steps. */
-	allow_model(run);
-	return judge_captures(run);
+	/*
+	 * Opening changed the disk as well: crash in each of its steps. What a process in unsafe
+	 * mode left on its way is carried over by then, or is not.
+	 */
+	if (!was_killed || !was_loose)
+		allow_model(run);
+	if (!judge_captures(run))
+		return false;
+	settle_life(run);
+	return true;
 }
 
 static bool sweep(struct run *run)
@@ -230,8 +289,13 @@ static void note_commit(struct run *run)
 		if (op->status == HAPAX_OK &&
 		    (op->outcome == HAPAX_OUTCOME_ACQUIRED || op->outcome == HAPAX_OUTCOME_APPLIED))
 			run->judge.committed_ms = run->op_ms;
+		if (op->outcome == HAPAX_OUTCOME_ACQUIRED && !run->is_loose &&
+		    op->token > run->judge.token)
+			run->judge.token = op->token;
 	}
-	run->judge.token = run->model->token_max;
+	/* Around unsafe mode, marks that nobody was given a token of may be lost. */
+	if (!run->plan->is_unsafe)
+		run->judge.token = run->model->token_max;
 }
 
 static bool submit_and_judge(struct run *run)
@@ -240,6 +304,8 @@ static bool submit_and_judge(struct run *run)
 	if (!allow_submit(run) || !judge_captures(run))
 		return false;
 	*run->model = *run->judge.states[run->judge.state_count - 1];
+	run->loose_count = run->judge.state_count;
+	run->life_submits++;
 	note_commit(run);
 	/* Now it is acknowledged, and nothing is on its way but what follows. */
 	return true;
@@ -398,6 +464,7 @@ static bool begin(struct run *run)
 
 	workload_init(&run->workload, seed + 1);
 	run->workload.keys_are_distinct = plan->with_faults;
+	run->judge.draws_mode = plan->is_unsafe;
 	hx_prng_seed(&run->captures.prng, seed + 3);
 	hx_random_seed_for_tests(seed + 4);
 	run->disk = sim_disk_new(seed + 5);
@@ -408,7 +475,10 @@ static bool begin(struct run *run)
 	if (!open_store(run, "a new store"))
 		return false;
 	allow_model(run);
-	return judge_captures(run);
+	if (!judge_captures(run))
+		return false;
+	settle_life(run);
+	return true;
 }
 
 static bool step(struct run *run)
@@ -416,6 +486,10 @@ static bool step(struct run *run)
 	hx_virtual_clock_advance(&run->clock, workload_step_ms(&run->workload));
 	if (run->plan->with_faults && below(run, 8) == 0)
 		return fault(run);
+	if (run->plan->is_unsafe)
+		return run->life_submits >= LIFE_SUBMITS_MAX || below(run, 8) == 0
+			? restart(run)
+			: submit_and_judge(run);
 	switch (below(run, 40)) {
 	case 0:
 	case 1: return restart(run);

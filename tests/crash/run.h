@@ -15,6 +15,10 @@
  *  I13  what was answered with a definite error has left nothing
  *  I2b  what is seen after a failed sync, ghosts in the cache, survives a power cut
  *
+ * In unsafe mode a power cut may take back answers, but only from the end: what is left is
+ * a beginning of the history since the store was opened. It always opens, in either mode, and
+ * what was seen once stays. Nothing is swept there.
+ *
  * Equal seeds give equal histories; a failure prints its seed.
  */
 #ifndef TEST_CRASH_RUN_H
@@ -27,6 +31,7 @@ struct run_plan {
 	uint64_t submits;
 	unsigned images; /* of each change of the disk */
 	bool with_faults;
+	bool is_unsafe; /* lives in unsafe mode and in the default mode, by turns */
 };
 
 struct run_report {

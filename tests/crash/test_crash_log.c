@@ -18,17 +18,24 @@
 /* Few images, as under a sanitizer, may come from histories without a latch: then some more. */
 enum { HISTORIES_WITH_LATCH = 40 };
 
+enum mode { DEFAULT, WITH_FAULTS, UNSAFE };
+
 /* Histories until there are so many images; HAPAX_TEST_SEED runs one alone. */
-static void run_until(const char *what, uint64_t images_wanted, bool with_faults)
+static void run_until(const char *what, uint64_t images_wanted, enum mode mode)
 {
 	double begin = scale_seconds();
 	uint64_t images = 0, cut = 0, faults = 0, latched = 0, restarts = 0;
 	uint64_t seed = 1;
 	bool is_alone = scale_seed(&seed);
+	bool with_faults = mode == WITH_FAULTS;
 
 	do {
 		struct run_plan plan = {
-			.seed = seed, .submits = 60, .images = 2, .with_faults = with_faults};
+			.seed = seed,
+			.submits = 60,
+			.images = 2,
+			.with_faults = with_faults,
+			.is_unsafe = mode == UNSAFE};
 		struct run_report report;
 
 		if (!crash_run(&log_subject, &plan, &report)) {
@@ -60,13 +67,22 @@ static void run_until(const char *what, uint64_t images_wanted, bool with_faults
 static void no_crash_breaks_a_promise(void **state)
 {
 	(void)state;
-	run_until("I2 I2b I9: crash images of file:", scale_count(9000000, 8000), false);
+	run_until("I2 I2b I9: crash images of file:", scale_count(9000000, 8000), DEFAULT);
 }
 
 static void no_failing_call_breaks_a_promise(void **state)
 {
 	(void)state;
-	run_until("I2b I11: crash images of file: with faults", scale_count(1000000, 4000), true);
+	run_until(
+		"I2b I11: crash images of file: with faults", scale_count(1000000, 4000),
+		WITH_FAULTS);
+}
+
+/* What is lost is lost from the end, and the store opens, whatever mode it was or is in. */
+static void unsafe_mode_loses_only_the_end(void **state)
+{
+	(void)state;
+	run_until("I9: crash images of file: in unsafe mode", scale_count(1000000, 4000), UNSAFE);
 }
 
 /* I15 */
@@ -91,6 +107,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_crash_breaks_a_promise),
 		cmocka_unit_test(no_failing_call_breaks_a_promise),
+		cmocka_unit_test(unsafe_mode_loses_only_the_end),
 		cmocka_unit_test(equal_seeds_give_equal_runs),
 	};
 

@@ -43,8 +43,18 @@ static struct hapax_store *open_on(struct rot *rot, struct sim_disk *disk, struc
 	return store;
 }
 
+/* The process that has the store is killed: what closing it would write is not seen. */
+static void kill_store(struct rot *rot, struct hapax_store *store)
+{
+	struct sim_disk *left = sim_disk_clone(rot->disk);
+
+	hapax_store_close(store);
+	sim_disk_free(rot->disk);
+	rot->disk = left;
+}
+
 /* A few dozen submits and a sweep, so that there are segments of several kinds. */
-static void work(struct rot *rot, struct workload *workload, int submits)
+static void work(struct rot *rot, struct workload *workload, int submits, bool ends_killed)
 {
 	struct hapax_error err = {0};
 	struct hapax_store *store = open_on(rot, rot->disk, &err);
@@ -66,11 +76,16 @@ static void work(struct rot *rot, struct workload *workload, int submits)
 				assert_int_equal(hapax_store_sweep(store, &sweep, &err), HAPAX_OK);
 	}
 	(void)model_sweep(rot->model, CASE_EPOCH_MS + rot->clock.boot_ms);
+	if (ends_killed) {
+		kill_store(rot, store);
+		return;
+	}
 	hapax_store_close(store);
 	sim_disk_kill(rot->disk);
 }
 
-static int set_up(void **state)
+/* How each of the lives ends: '.' closed, 'x' killed. */
+static int set_up_lives(void **state, const char *lives)
 {
 	struct rot *rot = calloc(1, sizeof(*rot));
 	struct workload *workload = calloc(1, sizeof(*workload));
@@ -93,19 +108,37 @@ static int set_up(void **state)
 	workload_init(workload, 21);
 	workload->key_count = WORKLOAD_KEYS_MAX;
 	/* Opened and closed several times: what follows a clean close counts like the rest. */
-	for (int life = 0; life < 10; life++) {
+	for (int life = 0; lives[life] != '\0'; life++) {
 		if (life == 3)
 			rot->early = sim_disk_clone(rot->disk);
-		work(rot, workload, life < 3 ? 5 : 1);
+		work(rot, workload, life < 3 ? 5 : 1, lives[life] == 'x');
 	}
 	/* Settle it: nothing is on its way. */
 	sim_fates_keep_all(&fates);
 	hx_prng_seed(&prng, 1);
 	sim_disk_crash(rot->disk, &fates, &prng);
-	sim_disk_crash(rot->early, &fates, &prng);
+	if (rot->early)
+		sim_disk_crash(rot->early, &fates, &prng);
 	free(workload);
 	*state = rot;
 	return 0;
+}
+
+static int set_up(void **state)
+{
+	return set_up_lives(state, "..........");
+}
+
+/* The log goes on in a new segment, behind one without a seal, and ends so. */
+static int set_up_killed(void **state)
+{
+	return set_up_lives(state, "..x.x");
+}
+
+/* One life: a log of one segment, perhaps with one prepared. */
+static int set_up_young(void **state)
+{
+	return set_up_lives(state, ".");
 }
 
 static int tear_down(void **state)
@@ -113,7 +146,8 @@ static int tear_down(void **state)
 	struct rot *rot = *state;
 
 	sim_disk_free(rot->disk);
-	sim_disk_free(rot->early);
+	if (rot->early)
+		sim_disk_free(rot->early);
 	content_free(rot->content);
 	free(rot->model);
 	free(rot);
@@ -325,6 +359,63 @@ static void every_exchange_is_noticed(void **state)
 	assert_true(rot->refused > 0);
 }
 
+enum { FILES_MAX = 14 };
+
+/* The files of the store that count, LOCK left out; how many. */
+static size_t list_files(
+	struct rot *rot, char paths[FILES_MAX][SIM_PATH_SIZE], bool *ret_is_segment)
+{
+	const char *path;
+	size_t count = 0;
+	uint64_t size;
+
+	for (size_t i = 0; (path = sim_disk_path(rot->disk, i, &size)); i++) {
+		if (strstr(path, "LOCK"))
+			continue;
+		assert_true(count < FILES_MAX);
+		memcpy(paths[count], path, strlen(path) + 1);
+		ret_is_segment[count++] = is_segment(path);
+	}
+	return count;
+}
+
+/*
+ * Files vanish, in every combination: a backup that leaves out log-*, a restore that was cut
+ * short. With nothing left but an empty directory there is nothing to be noticed.
+ */
+static void every_combination_of_missing_files_is_noticed(void **state)
+{
+	struct rot *rot = *state;
+	char paths[FILES_MAX][SIM_PATH_SIZE];
+	bool are_segments[FILES_MAX];
+	size_t count = list_files(rot, paths, are_segments);
+	double begin = scale_seconds();
+	uint64_t done = 0;
+
+	printf("# %zu files\n", count);
+	for (unsigned gone = 1; gone < 1u << count; gone++) {
+		struct sim_disk *image = sim_disk_clone(rot->disk);
+		const struct hx_io *io = sim_disk_io(image);
+		bool is_anything_left = false;
+
+		for (size_t i = 0; i < count; i++) {
+			if (gone & 1u << i)
+				assert_int_equal(io->ops->unlink(io->context, paths[i]), 0);
+			else
+				is_anything_left = true;
+		}
+		if (is_anything_left && !judge(rot, image, "missing files", gone)) {
+			for (size_t i = 0; i < count; i++)
+				printf("# %s %s\n", gone & 1u << i ? "gone" : "left", paths[i]);
+			fail_msg("combination %x", gone);
+		}
+		sim_disk_free(image);
+		done++;
+	}
+	report(rot, "I10: combinations of files that are missing", done, begin);
+	assert_true(rot->refused > 0);
+}
+
 /* Write a file of one disk over that of another. */
 static void copy_file(struct sim_disk *from, struct sim_disk *to, const char *path)
 {
@@ -367,6 +458,14 @@ static void files_of_an_earlier_time_change_nothing(void **state)
 }
 
 #define ROT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define ROT_TEST_KILLED(name)                                              \
+	{                                                                  \
+#name " after kills", name, set_up_killed, tear_down, NULL \
+	}
+#define ROT_TEST_YOUNG(name)                                                   \
+	{                                                                      \
+#name " of a young store", name, set_up_young, tear_down, NULL \
+	}
 
 int main(void)
 {
@@ -376,6 +475,9 @@ int main(void)
 		ROT_TEST(every_bit_counts_or_does_not_matter),
 		ROT_TEST(every_truncation_is_noticed),
 		ROT_TEST(every_exchange_is_noticed),
+		ROT_TEST(every_combination_of_missing_files_is_noticed),
+		ROT_TEST_KILLED(every_combination_of_missing_files_is_noticed),
+		ROT_TEST_YOUNG(every_combination_of_missing_files_is_noticed),
 		ROT_TEST(files_of_an_earlier_time_change_nothing),
 	};
 

@@ -99,10 +99,11 @@ static void granted(
 	check_token(world, key, op);
 	if (key->state == HAPAX_STATE_PARKED)
 		fail(world, "I1b", key, op, "a parked key was given out");
-	if (key->state == HAPAX_STATE_CLAIMED && !is_lapsed(world, key))
-		fail(world, "I1b", key, op, "a second live claim");
-	if (key->state == HAPAX_STATE_CLAIMED)
+	if (key->state == HAPAX_STATE_CLAIMED && !(key->holder == call && call->was_robbed)) {
+		if (!is_lapsed(world, key))
+			fail(world, "I1b", key, op, "a second live claim");
 		check_belief(world, key, op);
+	}
 	if (key->state == HAPAX_STATE_DONE && !is_expired(world, key))
 		fail(world, "I8", key, op, "a result expired early");
 	key->state = HAPAX_STATE_CLAIMED;
@@ -139,6 +140,9 @@ static void claimed(
 	case HAPAX_OUTCOME_MISMATCH:
 		if (!is_other_payload(key, op))
 			fail(world, "I7", key, op, "a mismatch of the same payload");
+		if (key->state == HAPAX_STATE_ABSENT || key->state == HAPAX_STATE_FAILED ||
+		    is_expired(world, key))
+			fail(world, "I3", key, op, "a mismatch with what is not there");
 		return;
 	case HAPAX_OUTCOME_PARKED:
 		/* A group that is held up by one changes nothing: it stays lapsed, and to be parked. */
@@ -156,12 +160,32 @@ static void claimed(
 	}
 }
 
-static void completed(struct sim_world *world, struct judge_key *key, const struct hapax_op *op)
+/* The bit of a key among those of a call. */
+static unsigned bit_of(
+	const struct sim_world *world, const struct sim_call *call, const struct judge_key *key)
+{
+	for (size_t i = 0; i < call->key_count; i++) {
+		if (call->keys[i] == number_of(world, key))
+			return 1U << i;
+	}
+	return 0;
+}
+
+static unsigned all_bits(const struct sim_call *call)
+{
+	return (1U << call->key_count) - 1;
+}
+
+static void completed(
+	struct sim_world *world, struct judge_key *key, const struct hapax_op *op,
+	struct sim_call *call)
 {
 	int64_t now_ms = sim_now(world);
 
+	call->completed |= bit_of(world, call, key);
 	if (key->state == HAPAX_STATE_DONE)
 		return;
+	world->counts[SIM_LATE_COMPLETES] += key->state == HAPAX_STATE_FAILED;
 	world->judge.successes++;
 	key->state = HAPAX_STATE_DONE;
 	key->expires_ms = now_ms + key->ttl_ms;
@@ -188,9 +212,12 @@ static bool is_too_late(const struct judge_key *key, enum hapax_op_type type)
 	return key->state == HAPAX_STATE_DONE || key->state == HAPAX_STATE_FAILED;
 }
 
-static void with_token(struct sim_world *world, struct judge_key *key, const struct hapax_op *op)
+static void with_token(
+	struct sim_world *world, struct judge_key *key, const struct sim_applied *applied)
 {
-	bool is_current = op->token == key->token && key->state != HAPAX_STATE_ABSENT &&
+	const struct hapax_op *op = applied->op;
+	struct sim_call *call = applied->call;
+	bool is_current = applied->token == key->token && key->state != HAPAX_STATE_ABSENT &&
 		!is_expired(world, key);
 
 	if (op->outcome == HAPAX_OUTCOME_SKIPPED)
@@ -209,12 +236,15 @@ static void with_token(struct sim_world *world, struct judge_key *key, const str
 		key->state = HAPAX_STATE_CLAIMED;
 		key->lease_ends_ms = sim_now(world) + op->lease_ms;
 		return;
-	case HAPAX_OP_COMPLETE: completed(world, key, op); return;
+	case HAPAX_OP_COMPLETE: completed(world, key, op, call); return;
 	case HAPAX_OP_RELEASE:
+		call->given_up |= bit_of(world, call, key);
 		if (key->state != HAPAX_STATE_FAILED)
 			released(world, key);
 		return;
 	case HAPAX_OP_PARK:
+		call->given_up |= bit_of(world, call, key);
+		call->parked |= bit_of(world, call, key);
 		key->state = HAPAX_STATE_PARKED;
 		key->free_since_ms = sim_now(world);
 		return;
@@ -222,13 +252,13 @@ static void with_token(struct sim_world *world, struct judge_key *key, const str
 	}
 }
 
-void judge_applied(
-	struct sim_world *world, const struct hapax_op *op, struct sim_call *call, bool is_grouped)
+void judge_applied(struct sim_world *world, const struct sim_applied *applied)
 {
+	const struct hapax_op *op = applied->op;
 	struct judge_key *key = key_of(world, op);
 
 	sim_log(world, "store: %s k%u of c%llu token %llu: %s %s", hapax_op_type_name(op->type),
-	        number_of(world, key), (unsigned long long)call->number,
+	        number_of(world, key), (unsigned long long)applied->call->number,
 	        (unsigned long long)op->token, hapax_outcome_name(op->outcome),
 	        hapax_status_name(op->status));
 	if (op->status != HAPAX_OK && op->status != HAPAX_ERR_FENCED) {
@@ -236,9 +266,84 @@ void judge_applied(
 		return;
 	}
 	if (op->type == HAPAX_OP_CLAIM)
-		claimed(world, key, op, call, is_grouped);
+		claimed(world, key, op, applied->call, applied->is_grouped);
 	else
-		with_token(world, key, op);
+		with_token(world, key, applied);
+}
+
+void judge_group(struct sim_world *world, const struct hapax_op *ops, size_t count)
+{
+	size_t effective = 0;
+
+	for (size_t i = 0; i < count; i++)
+		effective += ops[i].status == HAPAX_OK &&
+			(ops[i].outcome == HAPAX_OUTCOME_ACQUIRED ||
+		         ops[i].outcome == HAPAX_OUTCOME_APPLIED);
+	if (effective != 0 && effective != count)
+		fail(world, "group", key_of(world, &ops[0]), &ops[0],
+		     "a part of a group took effect");
+}
+
+/* Nobody took up the claim for a time to live after its lease: given up, as its on_lapse says. */
+static bool is_abandoned(const struct sim_world *world, const struct judge_key *key)
+{
+	return key->state == HAPAX_STATE_CLAIMED &&
+		key->lease_ends_ms + key->ttl_ms <= sim_now(world);
+}
+
+void judge_swept(struct sim_world *world, uint64_t lapsed)
+{
+	static const struct hapax_op sweep = {.type = HAPAX_OP_RELEASE};
+	uint64_t expected = 0;
+
+	for (unsigned i = 0; i < world->shape.key_count; i++) {
+		struct judge_key *key = &world->judge.keys[i];
+
+		if (is_expired(world, key))
+			key->state = HAPAX_STATE_ABSENT;
+		if (!is_abandoned(world, key))
+			continue;
+		check_belief(world, key, &sweep);
+		if (world->shape.on_lapse == HAPAX_ON_LAPSE_PARK)
+			key->state = HAPAX_STATE_PARKED;
+		else
+			released(world, key);
+		world->counts[SIM_SWEPT]++;
+		expected++;
+	}
+	if (lapsed != expected)
+		sim_fail(
+			world, "I8: a sweep gave up %llu claims, and should have %llu",
+			(unsigned long long)lapsed, (unsigned long long)expected);
+	/* Nothing else, and those as they should. */
+	judge_content(world);
+}
+
+void judge_forgot(struct sim_world *world, const struct hapax_op *op)
+{
+	struct judge_key *key = key_of(world, op);
+	bool is_there = key->state != HAPAX_STATE_ABSENT && !is_expired(world, key);
+	bool is_held = key->state == HAPAX_STATE_CLAIMED || key->state == HAPAX_STATE_PARKED;
+	enum hapax_outcome expected = HAPAX_OUTCOME_ABSENT;
+
+	if (is_there)
+		expected = is_held && !(op->flags & HAPAX_OP_FORCE) ? HAPAX_OUTCOME_BUSY
+								    : HAPAX_OUTCOME_APPLIED;
+	sim_log(world, "an operator forgets k%u%s: %s %s", number_of(world, key),
+	        op->flags & HAPAX_OP_FORCE ? " by force" : "", hapax_outcome_name(op->outcome),
+	        hapax_status_name(op->status));
+	if (op->status != HAPAX_OK || op->outcome != expected)
+		fail(world, "I5", key, op, "forgotten, or not, against the rules");
+	if (expected != HAPAX_OUTCOME_APPLIED)
+		return;
+	world->counts[SIM_FORGOTTEN]++;
+	world->counts[SIM_FORCED] += is_held;
+	/* Whoever held it holds nothing from now on, whatever it believes. */
+	if (is_held && key->holder)
+		key->holder->was_robbed = true;
+	key->state = HAPAX_STATE_ABSENT;
+	key->holder = NULL;
+	key->free_since_ms = sim_now(world);
 }
 
 static void fail_call(
@@ -253,7 +358,7 @@ static void fail_call(
 /* Does the call still hold a claim, and keeps others from it, by what the store applied? */
 static bool holds(const struct sim_world *world, const struct sim_call *call)
 {
-	for (size_t i = 0; i < call->key_count && !call->has_late; i++) {
+	for (size_t i = 0; i < call->key_count && !call->has_late && !call->was_robbed; i++) {
 		const struct judge_key *key = &world->judge.keys[call->keys[i]];
 
 		if (key->state == HAPAX_STATE_CLAIMED && key->holder == call &&
@@ -266,24 +371,27 @@ static bool holds(const struct sim_world *world, const struct sim_call *call)
 static void check_own_run(
 	struct sim_world *world, const struct sim_call *call, const struct hapax_answer *answer)
 {
-	const struct judge_key *key = &world->judge.keys[call->keys[0]];
-	bool is_done = key->state == HAPAX_STATE_DONE && key->token == answer->token;
+	bool is_ok = call->outcome == HAPAX_RUN_OK;
 
 	if (!(call->told & (1U << HAPAX_STEP_RUN)))
 		fail_call(world, call, "I13", "it ended as run, and was never told to run");
 	if (answer->token != call->granted && !call->has_late)
 		fail_call(world, call, "I5", "told another token than it was given");
+	if (!is_ok && call->completed != 0)
+		fail_call(world, call, "I3", "a failure was kept as a success");
+	if (is_ok && (call->given_up & ~call->parked) != 0)
+		fail_call(world, call, "I13", "a success was released");
 	if (answer->status == HAPAX_OK) {
-		if (call->outcome == HAPAX_RUN_OK && !is_done && !is_expired(world, key) &&
-		    key->token == answer->token)
+		/* Every key of it, and at some time: it may be gone again by now. */
+		if (is_ok && call->completed != all_bits(call))
 			fail_call(world, call, "I13", "told that it is stored, and it is not");
-		if (call->outcome != HAPAX_RUN_OK && is_done)
-			fail_call(world, call, "I3", "a failure was kept as a success");
-		if (call->outcome != HAPAX_RUN_OK && holds(world, call))
+		if (!is_ok && call->given_up != all_bits(call))
 			fail_call(world, call, "I3", "told that it is released, and it is not");
+		if (!is_ok && holds(world, call))
+			fail_call(world, call, "I3", "told that it is released, and it holds on");
 	} else if (answer->status == HAPAX_ERR_UNCERTAIN) {
 		world->counts[SIM_UNCERTAIN]++;
-	} else if (call->outcome == HAPAX_RUN_OK && is_done) {
+	} else if (call->completed != 0) {
 		fail_call(world, call, "I13", "told that it is not stored, and it is");
 	}
 }

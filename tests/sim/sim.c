@@ -25,6 +25,8 @@ static void draw_faults(struct sim_world *world)
 	shape->crash = draw_rate(world, 100);
 	shape->jump = draw_rate(world, 100);
 	shape->restart = store_case_is_durable(&world->store) ? draw_rate(world, 50) : 0;
+	shape->sweep = draw_rate(world, 500);
+	shape->forget = draw_rate(world, 150);
 }
 
 static void draw_shape(struct sim_world *world)
@@ -45,7 +47,8 @@ static void draw_shape(struct sim_world *world)
 						   : 1 + sim_below(world, 4 * shape->lease_ms);
 	shape->work_ms_max = sim_chance(world, 200) ? 0 : sim_below(world, 4 * shape->lease_ms);
 	shape->wait_ms_max = sim_chance(world, 200) ? 0 : sim_below(world, 8 * shape->lease_ms);
-	shape->gap_ms_max = sim_below(world, shape->lease_ms);
+	/* Sometimes so long that nobody takes up what lapsed, but the sweep. */
+	shape->gap_ms_max = sim_below(world, (sim_chance(world, 200) ? 8 : 1) * shape->lease_ms);
 	shape->on_lapse = sim_chance(world, 300) ? HAPAX_ON_LAPSE_PARK : HAPAX_ON_LAPSE_RETRY;
 	shape->on_mismatch =
 		sim_chance(world, 300) ? HAPAX_ON_MISMATCH_DUPLICATE : HAPAX_ON_MISMATCH_REJECT;
@@ -128,6 +131,26 @@ static void jump(struct sim_world *world)
 		sim_chance(world, 500) ? wall_ms + step_ms : wall_ms - step_ms);
 }
 
+static void sweep(struct sim_world *world)
+{
+	struct hapax_sweep sum = case_sweep(&world->store);
+
+	sim_log(world, "the store is swept: %llu removed, %llu lapsed",
+	        (unsigned long long)sum.removed, (unsigned long long)sum.lapsed);
+	judge_swept(world, sum.lapsed);
+}
+
+/* As an operator does it, who talks to the store and not to a processor. */
+static void forget(struct sim_world *world)
+{
+	char name[] = {'k', (char)('0' + sim_below(world, world->shape.key_count)), '\0'};
+	struct hapax_op op = case_op(&world->store, HAPAX_OP_FORGET, name);
+
+	op.flags = sim_chance(world, 500) ? HAPAX_OP_FORCE : 0;
+	(void)hapax_store_run(world->store.store, &op, 1, NULL);
+	judge_forgot(world, &op);
+}
+
 static bool calls_are_left(const struct sim_world *world)
 {
 	for (unsigned i = 0; i < world->shape.process_count; i++) {
@@ -137,20 +160,26 @@ static bool calls_are_left(const struct sim_world *world)
 	return world->event_count > 0;
 }
 
-static void chaos(struct sim_world *world, void *context)
+static void pause(struct sim_world *world, struct sim_process *process)
 {
 	const struct sim_shape *shape = &world->shape;
-	struct sim_process *process =
-		&world->processes[sim_below(world, world->shape.process_count)];
+	int64_t longest_ms = 3 * shape->lease_ms;
 
-	(void)context;
-	if (world->is_healed)
-		return;
-	if (sim_chance(world, shape->pause)) {
-		process->paused_until_ms = sim_now(world) + sim_below(world, 3 * shape->lease_ms);
-		sim_log(world, "p%u is paused until %lld", process->index,
-		        (long long)process->paused_until_ms);
-	}
+	/* Often so long that a claim is not only lapsed, but given up by a sweep. */
+	if (shape->ttl_ms < longest_ms)
+		longest_ms += shape->ttl_ms;
+	process->paused_until_ms = sim_now(world) + sim_below(world, longest_ms);
+	sim_log(world, "p%u is paused until %lld", process->index,
+	        (long long)process->paused_until_ms);
+}
+
+static void break_something(struct sim_world *world)
+{
+	const struct sim_shape *shape = &world->shape;
+	struct sim_process *process = &world->processes[sim_below(world, shape->process_count)];
+
+	if (sim_chance(world, shape->pause))
+		pause(world, process);
 	if (sim_chance(world, shape->crash))
 		sim_process_crash(process);
 	if (sim_chance(world, shape->jump))
@@ -159,9 +188,22 @@ static void chaos(struct sim_world *world, void *context)
 		sim_log(world, "the store restarts");
 		store_case_reopen(&world->store);
 	}
+	if (sim_chance(world, shape->forget))
+		forget(world);
+}
+
+static void chaos(struct sim_world *world, void *context)
+{
+	(void)context;
+	if (!world->is_healed)
+		break_something(world);
+	/* That is housekeeping, not a fault: it goes on. */
+	if (sim_chance(world, world->shape.sweep))
+		sweep(world);
 	if (calls_are_left(world))
 		sim_schedule(
-			world, NULL, 1 + sim_below(world, shape->lease_ms / 4 + 1), chaos, NULL);
+			world, NULL, 1 + sim_below(world, world->shape.lease_ms / 4 + 1), chaos,
+			NULL);
 }
 
 static const struct sim_call *open_call(const struct sim_world *world)

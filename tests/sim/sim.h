@@ -6,12 +6,13 @@
  * same seed gives the same run, whatever the machine does. Several processes, each
  * with a processor of its own, share one real store through a line that delays,
  * loses requests, loses answers, and applies what it reported as lost. Processes are
- * paused and crash between any two events; the wall clock is set at will.
+ * paused and crash between any two events; the wall clock is set at will; the store is
+ * swept, and keys are forgotten, by force too, while all that goes on.
  *
  * A judge sees every operation as the store applied it and every step as a caller was
  * told it, and holds both to the invariants of research/reliability.md, by number:
  *
- *	I1   two successes of a key are a time to live apart
+ *	I1   two successes of a key are a time to live apart, unless it was forgotten between
  *	I1b  never two live claims; a holder never believes in its lease longer than the store
  *	I3   after release or lapse the key can be had again
  *	I5   tokens rise; an operation with an old one changes nothing
@@ -19,6 +20,8 @@
  *	I8   nothing expires or lapses early, wherever the wall clock jumps
  *	I13  a definite answer is true, and whatever may have happened is UNCERTAIN
  *	I14  once faults stop, every call ends, once, in bounded time; no wake-up is lost
+ *
+ * and to the rule that the operations of a group take effect together or not at all.
  */
 #ifndef TEST_SIM_H
 #define TEST_SIM_H
@@ -80,6 +83,8 @@ struct sim_shape {
 	unsigned crash;
 	unsigned jump;
 	unsigned restart;  /* of the store, where it keeps what it knows */
+	unsigned sweep;    /* of what has expired, and of claims that nobody took up */
+	unsigned forget;   /* of a key, by an operator */
 	unsigned fail;     /* runs that end transient */
 	unsigned unclear;  /* or ambiguous */
 	unsigned mismatch; /* calls with another payload */
@@ -111,7 +116,17 @@ struct sim_call {
 	 * a park until it lapses.
 	 */
 	bool has_late;
+	/*
+	 * A key that it held was forgotten by force. What it holds of the others stays
+	 * until it lapses: a repetition of its claim is then held up by whoever has that
+	 * one, or gets a new token for all.
+	 */
+	bool was_robbed;
 	uint64_t granted; /* the token of the last claim that the store gave to it */
+	/* 1 << place in keys: where the store has taken what its run left, of that token. */
+	unsigned completed;
+	unsigned given_up; /* released or parked */
+	unsigned parked;
 	char body[SIM_BODY_MAX];
 	struct hapax_result result;
 	struct sim_call *next;
@@ -167,6 +182,25 @@ struct sim_block {
 	max_align_t data[];
 };
 
+/* What a seed did, by kind: to see that the simulation reaches what it is for. */
+enum sim_count {
+	SIM_RUNS,
+	SIM_REPLAYS,
+	SIM_WAITS,
+	SIM_FENCED,
+	SIM_UNCERTAIN,
+	SIM_CRASHES,
+	SIM_LAPSED,
+	SIM_PARKED,
+	SIM_LATE_GROUPS, /* several operations that arrive together, when nobody waits any more */
+	SIM_REFUSED_FAILED, /* submits that were answered as by a store that has latched */
+	SIM_SWEPT,          /* claims that lapsed, and that a sweep gave up */
+	SIM_LATE_COMPLETES, /* of them: completed afterwards all the same */
+	SIM_FORGOTTEN,      /* records, those that were held included */
+	SIM_FORCED,         /* of them: while they were held */
+	SIM_COUNTS,
+};
+
 struct sim_world {
 	uint64_t seed;
 	struct hx_prng prng;
@@ -187,23 +221,11 @@ struct sim_world {
 	bool is_healed; /* no more faults */
 
 	uint64_t trace; /* a hash over what happened */
-	uint64_t counts[8];
+	uint64_t counts[SIM_COUNTS];
 	bool has_failed;
 	char why[SIM_WHY_SIZE];
 	char log[64][160]; /* the last events, for the report of a failure */
 	size_t log_count;
-};
-
-/* What a seed did, by kind: to see that the simulation reaches what it is for. */
-enum sim_count {
-	SIM_RUNS,
-	SIM_REPLAYS,
-	SIM_WAITS,
-	SIM_FENCED,
-	SIM_UNCERTAIN,
-	SIM_CRASHES,
-	SIM_LAPSED,
-	SIM_PARKED,
 };
 
 /* Run one seed on a store of that kind. False: world->why; the last events are printed. */
@@ -237,8 +259,18 @@ struct sim_call *sim_call_new(
 void sim_calls_begin(struct sim_process *process, struct sim_call *const *calls, size_t count);
 
 /* judge.c */
-void judge_applied(
-	struct sim_world *world, const struct hapax_op *op, struct sim_call *call, bool is_grouped);
+struct sim_applied {
+	const struct hapax_op *op; /* as the store answered it */
+	struct sim_call *call;
+	uint64_t token; /* that it was sent with: the answer may write another over it */
+	bool is_grouped;
+};
+void judge_applied(struct sim_world *world, const struct sim_applied *applied);
+/* All operations of a group took effect, or none. */
+void judge_group(struct sim_world *world, const struct hapax_op *ops, size_t count);
+/* The store was swept until it was done, and says that it gave up so many claims. */
+void judge_swept(struct sim_world *world, uint64_t lapsed);
+void judge_forgot(struct sim_world *world, const struct hapax_op *op);
 /* The store has what the judge has. */
 void judge_content(struct sim_world *world);
 void judge_told(

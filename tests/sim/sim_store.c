@@ -5,7 +5,7 @@
  *	request lost      nothing was done; UNAVAILABLE when that is certain, else UNCERTAIN
  *	answer lost       it was done; UNCERTAIN
  *	late              UNCERTAIN, and done afterwards, when nobody waits any more
- *	refused           LIMIT or NO_MEMORY; nothing was done
+ *	refused           LIMIT, NO_MEMORY or FAILED; nothing was done
  *
  * The memory of the operations is the processor's. It stays until the answer; what is
  * done late is done with a copy. A process that crashed never gets its answers, and
@@ -35,16 +35,32 @@ static struct sim_call *call_of(const struct hapax_op *op)
 	return ((const struct hapax_run *)op->context)->context;
 }
 
+static size_t group_end(const struct hapax_op *ops, size_t first)
+{
+	while (ops[first].flags & HAPAX_OP_LINKED)
+		first++;
+	return first + 1;
+}
+
 /* Let the real store do it, and let the judge see it. */
 static void apply(struct sim_world *world, struct hapax_op *ops, size_t count)
 {
-	world->submits++;
-	(void)hapax_store_run(world->store.store, ops, count, NULL);
-	for (size_t i = 0; i < count; i++) {
-		bool is_grouped = (ops[i].flags & HAPAX_OP_LINKED) ||
-			(i > 0 && (ops[i - 1].flags & HAPAX_OP_LINKED));
+	uint64_t *tokens = sim_alloc(world, count * sizeof(*tokens));
+	size_t end;
 
-		judge_applied(world, &ops[i], call_of(&ops[i]), is_grouped);
+	world->submits++;
+	for (size_t i = 0; i < count; i++)
+		tokens[i] = ops[i].token;
+	(void)hapax_store_run(world->store.store, ops, count, NULL);
+	for (size_t first = 0; first < count; first = end) {
+		end = group_end(ops, first);
+		for (size_t i = first; i < end; i++) {
+			struct sim_applied applied = {
+				&ops[i], call_of(&ops[i]), tokens[i], end - first > 1};
+
+			judge_applied(world, &applied);
+		}
+		judge_group(world, &ops[first], end - first);
 	}
 }
 
@@ -74,14 +90,20 @@ static void arrive(struct sim_world *world, void *context)
 	sim_schedule(world, process, sim_below(world, world->shape.delay_ms_max + 1), answer, trip);
 }
 
+/* An operation with all that it points at. */
 struct copy {
-	struct hapax_op op;
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 	unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE];
 	char tenant[16], group[16], key[16];
 	char body[SIM_BODY_MAX];
 	struct hapax_result result;
 	struct hapax_run run; /* only its context is read */
+};
+
+/* A submit that arrives when nobody waits for it any more; whole, as it was sent. */
+struct late {
+	struct hapax_op *ops;
+	size_t count;
 };
 
 static struct hapax_bytes copy_bytes(char *to, struct hapax_bytes from)
@@ -92,44 +114,59 @@ static struct hapax_bytes copy_bytes(char *to, struct hapax_bytes from)
 
 static void arrive_late(struct sim_world *world, void *context)
 {
-	struct copy *copy = context;
+	const struct late *late = context;
 
-	apply(world, &copy->op, 1);
+	apply(world, late->ops, late->count);
 }
 
-static void send_late(struct sim_world *world, const struct hapax_op *op)
+static void copy_op(struct sim_world *world, const struct hapax_op *op, struct hapax_op *to)
 {
 	struct copy *copy = sim_alloc(world, sizeof(*copy));
 
-	copy->op = *op;
-	copy->op.record = NULL;
-	copy->op.buf = NULL;
-	copy->op.owner.size = 0;
-	copy->op.error.size = 0;
-	copy->op.tenant = copy_bytes(copy->tenant, op->tenant);
-	copy->op.group = copy_bytes(copy->group, op->group);
-	copy->op.key = copy_bytes(copy->key, op->key);
+	*to = *op;
+	to->record = NULL;
+	to->buf = NULL;
+	to->owner.size = 0;
+	to->error.size = 0;
+	to->tenant = copy_bytes(copy->tenant, op->tenant);
+	to->group = copy_bytes(copy->group, op->group);
+	to->key = copy_bytes(copy->key, op->key);
 	if (op->attempt_id)
-		copy->op.attempt_id =
-			memcpy(copy->attempt_id, op->attempt_id, HAPAX_ATTEMPT_ID_SIZE);
+		to->attempt_id = memcpy(copy->attempt_id, op->attempt_id, HAPAX_ATTEMPT_ID_SIZE);
 	if (op->fingerprint)
-		copy->op.fingerprint =
+		to->fingerprint =
 			memcpy(copy->fingerprint, op->fingerprint, HAPAX_FINGERPRINT_SIZE);
 	if (op->result) {
 		copy->result = *op->result;
 		copy->result.body = copy_bytes(copy->body, op->result->body);
-		copy->op.result = &copy->result;
+		to->result = &copy->result;
 	}
 	call_of(op)->has_late = true;
 	copy->run.context = call_of(op);
-	copy->op.context = &copy->run;
+	to->context = &copy->run;
+}
+
+static void send_late(struct sim_world *world, const struct trip *trip)
+{
+	struct late *late = sim_alloc(world, sizeof(*late));
+
+	late->ops = sim_alloc(world, trip->count * sizeof(*late->ops));
+	late->count = trip->count;
+	for (size_t i = 0; i < trip->count; i++)
+		copy_op(world, &trip->ops[i], &late->ops[i]);
+	world->counts[SIM_LATE_GROUPS] += trip->count > 1;
 	sim_schedule(
-		world, NULL, 1 + sim_below(world, 2 * world->shape.lease_ms), arrive_late, copy);
+		world, NULL, 1 + sim_below(world, 2 * world->shape.lease_ms), arrive_late, late);
 }
 
 static enum hapax_status random_refusal(struct sim_world *world)
 {
-	return sim_chance(world, 500) ? HAPAX_ERR_LIMIT : HAPAX_ERR_NO_MEMORY;
+	static const enum hapax_status refusals[] = {
+		HAPAX_ERR_LIMIT, HAPAX_ERR_NO_MEMORY, HAPAX_ERR_FAILED};
+	enum hapax_status refusal = refusals[sim_below(world, 3)];
+
+	world->counts[SIM_REFUSED_FAILED] += refusal == HAPAX_ERR_FAILED;
+	return refusal;
 }
 
 /* What becomes of a request that does not arrive, or OK: it does. */
@@ -141,9 +178,8 @@ static enum hapax_status fate(struct sim_world *world, const struct trip *trip)
 		return random_refusal(world);
 	if (sim_chance(world, world->shape.lose_request))
 		return sim_chance(world, 500) ? HAPAX_ERR_UNAVAILABLE : HAPAX_ERR_UNCERTAIN;
-	/* Late ones arrive one by one, so only what is whole by itself can be late. */
-	if (sim_chance(world, world->shape.late_apply) && trip->count == 1) {
-		send_late(world, trip->ops);
+	if (sim_chance(world, world->shape.late_apply)) {
+		send_late(world, trip);
 		return HAPAX_ERR_UNCERTAIN;
 	}
 	return HAPAX_OK;

@@ -2,10 +2,10 @@
 /*
  * test_sim.c - many seeds of the simulation, on the store of argv[1].
  *
- * Issue 4 asks for 1,000 seeds here and 100,000 with HAPAX_PROOF=1. A seed that
- * fails is printed; HAPAX_TEST_SEED=<seed> runs it alone. Seeds that ever failed stand
- * in tests/sim/seeds (argv[2]) and always run. Every tenth runs twice: the same seed
- * must leave the same trace (I15). Requirements: C3, C5, C6, D4, E1, E5, E15.
+ * Issue 4 asks for 1,000 seeds here and 100,000 with HAPAX_PROOF=1; on stores with
+ * files it is 200 and 1,000. A seed that fails is printed; HAPAX_TEST_SEED=<seed> runs
+ * it alone. Seeds that ever failed stand in tests/sim/seeds (argv[2]) and always run.
+ * Every tenth runs twice: the same seed must leave the same trace (I15). Requirements: C3, C5, C6, D4, E1, E5, E15.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -24,13 +25,13 @@ static const char *kind = "memory:";
 static const char *seeds_path;
 
 static struct sim_world world;
-static uint64_t counts[8];
+static uint64_t counts[SIM_COUNTS];
 
 static bool run_seed(uint64_t seed)
 {
 	bool ok = sim_run(&world, seed, kind);
 
-	for (size_t i = 0; i < 8; i++)
+	for (size_t i = 0; i < SIM_COUNTS; i++)
 		counts[i] += world.counts[i];
 	if (!ok)
 		printf("# seed %llu failed: %s\n"
@@ -41,8 +42,8 @@ static bool run_seed(uint64_t seed)
 
 static uint64_t seed_count(void)
 {
-	/* Every submit waits for the disk there. */
-	return strcmp(kind, "memory:") == 0 ? scale_count(100000, 1000) : scale_count(1000, 20);
+	/* There is more to do for each operation there, and other tests do it. */
+	return strcmp(kind, "memory:") == 0 ? scale_count(100000, 1000) : scale_count(1000, 200);
 }
 
 static void invariants_hold_for_many_seeds(void **state)
@@ -66,16 +67,31 @@ static void invariants_hold_for_many_seeds(void **state)
 /* A simulation that never loses a claim proves nothing about losing one. */
 static void seeds_reach_what_they_are_for(void **state)
 {
-	static const char *const names[8] = {
-		"runs", "replays", "waits", "fenced", "uncertain", "crashes", "lapsed", "parked"};
+	static const char *const names[SIM_COUNTS] = {
+		"runs",
+		"replays",
+		"waits",
+		"fenced",
+		"uncertain",
+		"crashes",
+		"lapsed",
+		"parked",
+		"late groups",
+		"refused as failed",
+		"given up by a sweep",
+		"completed after that",
+		"forgotten",
+		"forgotten by force",
+	};
 	uint64_t seed;
 
 	(void)state;
-	for (size_t i = 0; i < 8; i++)
+	for (size_t i = 0; i < SIM_COUNTS; i++)
 		printf("# %s: %llu\n", names[i], (unsigned long long)counts[i]);
-	if (scale_seed(&seed) || seed_count() < 200)
+	/* Of the rarest there is one in some hundred seeds. */
+	if (scale_seed(&seed) || seed_count() < 1000)
 		return;
-	for (size_t i = 0; i < 8; i++)
+	for (size_t i = 0; i < SIM_COUNTS; i++)
 		assert_true(counts[i] > 0);
 }
 
@@ -126,6 +142,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(same_seed_gives_same_trace),
 	};
 
+	/* What survives a crash of the machine is for other tests: here no disk is waited for. */
+	if (access("/dev/shm", W_OK) == 0)
+		(void)setenv("TMPDIR", "/dev/shm", 0);
 	if (argc > 1)
 		kind = argv[1];
 	if (argc > 2)

@@ -79,6 +79,11 @@ static int fault_rename(void *context, const char *source, const char *target)
 	FORWARD((struct fault_io *)context, system_ops()->rename(NULL, source, target));
 }
 
+static int fault_exchange(void *context, const char *one, const char *other)
+{
+	FORWARD((struct fault_io *)context, system_ops()->exchange(NULL, one, other));
+}
+
 static int fault_unlink(void *context, const char *path)
 {
 	FORWARD((struct fault_io *)context, system_ops()->unlink(NULL, path));
@@ -129,6 +134,7 @@ static const struct hx_io_ops fault_ops = {
 	.fdatasync = fault_fdatasync,
 	.fsync_dir = fault_fsync_dir,
 	.rename = fault_rename,
+	.exchange = fault_exchange,
 	.unlink = fault_unlink,
 	.mkdir = fault_mkdir,
 	.fallocate = fault_fallocate,

@@ -27,9 +27,14 @@ static void held_submit(
 		held->submits[held->count++] = submit;
 	} else if (held->away != HAPAX_OK) {
 		answer(held, submit, held->away);
-	} else {
+	} else if (held->then == HAPAX_OK || held->passes-- > 0) {
 		(void)hapax_store_run(held->inner, ops, count, NULL);
 		answer(held, submit, HAPAX_OK);
+	} else {
+		held->passes = 0;
+		if (held->then == HAPAX_ERR_UNCERTAIN)
+			(void)hapax_store_run(held->inner, ops, count, NULL);
+		answer(held, submit, held->then);
 	}
 }
 

@@ -395,6 +395,15 @@ static int sim_rename(void *context, const char *source, const char *target)
 	return result;
 }
 
+/* As on a file system that has no such thing. */
+static int sim_exchange(void *context, const char *one, const char *other)
+{
+	(void)context;
+	(void)one;
+	(void)other;
+	return -EINVAL;
+}
+
 static int sim_unlink(void *context, const char *path)
 {
 	struct sim_disk *disk = context;
@@ -531,6 +540,7 @@ const struct hx_io_ops sim_disk_ops = {
 	.fdatasync = sim_fdatasync,
 	.fsync_dir = sim_fsync_dir,
 	.rename = sim_rename,
+	.exchange = sim_exchange,
 	.unlink = sim_unlink,
 	.mkdir = sim_mkdir,
 	.fallocate = sim_fallocate,

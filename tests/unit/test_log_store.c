@@ -20,6 +20,8 @@
 
 #include <cmocka.h>
 
+#include <hapax/fsck.h>
+
 #include "base/thread.h"
 #include "support/crowd.h"
 #include "support/scale.h"
@@ -129,6 +131,92 @@ static void expect_refused(
 	assert_null(store);
 	if (!strstr(err.message, word))
 		fail_msg("\"%s\" lacks \"%s\"", err.message, word);
+}
+
+static void file_holds(const char *directory, const char *name, const char *text)
+{
+	char path[1024], found[64] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(found, sizeof(found), file));
+	assert_int_equal(fclose(file), 0);
+	assert_string_equal(found, text);
+}
+
+/* Bad input: a LOCK of somebody else is his, and where there is none, none is made. */
+static void locks_of_others_are_left_alone(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_fsck fsck = HAPAX_FSCK_INIT;
+	char url[768], path[512];
+	unsigned count;
+
+	snprintf(path, sizeof(path), "%s/other", c->dir.path);
+	snprintf(url, sizeof(url), "file:%s", path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	write_file(path, "LOCK", "not yours");
+	/* Alone, too, it is no store in the making. */
+	expect_refused(c, url, HAPAX_ERR_INVALID, "other files");
+	assert_int_equal(hapax_fsck(path, &fsck, NULL), HAPAX_ERR_INVALID);
+	file_holds(path, "LOCK", "not yours");
+	write_file(path, "letter.txt", "not yours");
+	write_file(path, "LOCK", "123\n");
+	expect_refused(c, url, HAPAX_ERR_INVALID, "other files");
+	assert_int_equal(hapax_fsck(path, &fsck, NULL), HAPAX_ERR_INVALID);
+	file_holds(path, "LOCK", "123\n");
+
+	snprintf(path, sizeof(path), "%s/bare", c->dir.path);
+	snprintf(url, sizeof(url), "file:%s", path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	write_file(path, "letter.txt", "not yours");
+	expect_refused(c, url, HAPAX_ERR_INVALID, "other files");
+	assert_int_equal(hapax_fsck(path, &fsck, NULL), HAPAX_ERR_INVALID);
+	measure(path, "LOCK", &count);
+	assert_int_equal(count, 0);
+}
+
+/* The process changes its working directory: the store stays where it is. */
+static void relative_directory_stays_where_it_is(void **state)
+{
+	struct store_case *c = *state;
+	char *before = getcwd(NULL, 0);
+	char other[400];
+	unsigned count;
+
+	assert_non_null(before);
+	close_store(c);
+	assert_int_equal(chdir(c->dir.path), 0);
+	snprintf(c->url, sizeof(c->url), "file:relative");
+	c->options.segment_bytes = 16384;
+	store_case_open(c);
+	/* Another store of that name, where the process goes. */
+	snprintf(other, sizeof(other), "%s/elsewhere", c->dir.path);
+	assert_int_equal(mkdir(other, 0700), 0);
+	assert_int_equal(chdir(other), 0);
+	assert_int_equal(mkdir("relative", 0700), 0);
+	write_file("relative", "log-0000000000000001.seg", "not yours");
+	for (unsigned i = 0; i < 12; i++) {
+		char key[24];
+
+		snprintf(key, sizeof(key), "key %u", i);
+		assert_int_equal(check(c, key), HAPAX_OUTCOME_ACQUIRED);
+	}
+	case_sweep(c);
+	file_holds("relative", "log-0000000000000001.seg", "not yours");
+	measure("relative", "", &count);
+	assert_int_equal(count, 1);
+	close_store(c);
+	assert_int_equal(chdir(c->dir.path), 0);
+	store_case_open(c);
+	assert_int_equal(check(c, "key 11"), HAPAX_OUTCOME_REPLAY);
+	close_store(c);
+	assert_int_equal(chdir(before), 0);
+	snprintf(c->url, sizeof(c->url), "file:%.150s/relative", c->dir.path);
+	store_case_open(c);
+	free(before);
 }
 
 /* Bad input: what is no store is left alone. */
@@ -316,6 +404,69 @@ static void disk_is_bounded_and_given_back(void **state)
 	assert_true(bytes <= 5 * SEGMENT);
 }
 
+/* Each key of a row is set, or forgotten, for ever and without company: a frame of its own. */
+static void churn(struct store_case *c, enum hapax_op_type type, unsigned first, unsigned count)
+{
+	struct hapax_result result = {
+		.kind = HAPAX_RESULT_BYTES, .body = hapax_bytes_from_text("value")};
+
+	for (unsigned i = first; i < first + count; i++) {
+		struct hapax_op op;
+		char key[32];
+
+		snprintf(key, sizeof(key), "churn %u", i);
+		op = case_op(c, type, key);
+		op.ttl_ms = HAPAX_TTL_FOREVER;
+		op.result = type == HAPAX_OP_SET ? &result : NULL;
+		assert_int_equal(case_run(c, &op), HAPAX_OK);
+		assert_int_equal(op.outcome, HAPAX_OUTCOME_APPLIED);
+	}
+}
+
+/*
+ * The same bound where nothing ever expires: what was forgotten or replaced leaves a REMOVE,
+ * and that goes when there is nothing left that it could hold back. The old keys that live, in
+ * the oldest class segments, must not keep them all.
+ */
+static void disk_is_bounded_when_nothing_expires(void **state)
+{
+	struct store_case *c = *state;
+	enum { SEGMENT = 65536, ENTRY = 88, OLD = 320, EACH = 40, OVER = 20 };
+	unsigned rounds = (unsigned)scale_count(400, 40);
+	uint64_t allowed = 2 * (uint64_t)(OLD + OVER) * ENTRY + 4 * SEGMENT + 3 * 4096;
+	unsigned classes;
+
+	close_store(c);
+	snprintf(c->url, sizeof(c->url), "file:%.150s/small", c->dir.path);
+	c->options.segment_bytes = SEGMENT;
+	store_case_open(c);
+	fill(c, "old", OLD, HAPAX_TTL_FOREVER);
+	for (unsigned round = 0; round < rounds; round++) {
+		unsigned first = OVER + round * EACH;
+
+		/* Copied, then removed: the sweep between them sees a full segment. */
+		churn(c, HAPAX_OP_SET, first, EACH);
+		churn(c, HAPAX_OP_SET, 0, OVER);
+		case_sweep(c);
+		churn(c, HAPAX_OP_FORGET, first, EACH);
+		case_sweep(c);
+		if (round % 8 == 7)
+			store_case_reopen(c);
+		if (measure(directory_of(c), "ever-", &classes) > allowed)
+			fail_msg(
+				"round %u: %llu bytes, allowed %llu", round,
+				(unsigned long long)measure(directory_of(c), "ever-", &classes),
+				(unsigned long long)allowed);
+	}
+	/* It was put to the test: records were copied, and what was forgotten stays so. */
+	assert_true(classes >= 1);
+	store_case_reopen(c);
+	assert_int_equal(case_stats(c).keys, OLD + OVER);
+	assert_int_equal(case_state(c, "old 7"), HAPAX_STATE_DONE);
+	assert_int_equal(case_state(c, "churn 7"), HAPAX_STATE_DONE);
+	assert_int_equal(case_state(c, "churn 27"), HAPAX_STATE_ABSENT);
+}
+
 /* A version that is gone does not come back when its successor has expired: passes, classes, reopening. */
 static void old_versions_stay_dead(void **state)
 {
@@ -490,6 +641,31 @@ static void removed_directory_is_noticed(void **state)
 	assert_int_equal(op.status, HAPAX_ERR_FAILED);
 }
 
+/* Nor is another directory of the same name, store or not, the one that was opened. */
+static void exchanged_directory_is_noticed(void **state)
+{
+	struct store_case *c = *state;
+	double begun = scale_seconds();
+	struct hapax_op op;
+	char command[2000];
+
+	c->options.flags = 0;
+	store_case_reopen(c);
+	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
+	snprintf(
+		command, sizeof(command),
+		"cp -r '%s' '%s.new' && mv '%s' '%s.old' && mv '%s.new' '%s'", directory_of(c),
+		directory_of(c), directory_of(c), directory_of(c), directory_of(c),
+		directory_of(c));
+	assert_int_equal(system(command), 0);
+	do {
+		op = case_op(c, HAPAX_OP_CHECK, "l");
+		assert_true(scale_seconds() - begun < 60);
+		hx_thread_yield();
+	} while (case_run(c, &op) == HAPAX_OK);
+	assert_int_equal(op.status, HAPAX_ERR_FAILED);
+}
+
 /* Threads: waiting callers, completions, passes and spares beside each other. */
 
 enum { THREADS = 6, OUTSTANDING = 8 };
@@ -604,11 +780,16 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			second_opener_is_told_who_owns_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(other_directories_are_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(locks_of_others_are_left_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			relative_directory_stays_where_it_is, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(read_only_directory_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(torn_tail_is_cut, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			damage_before_the_end_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(disk_is_bounded_and_given_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			disk_is_bounded_when_nothing_expires, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(old_versions_stay_dead, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(claims_move_with_the_log, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(open_tells_how_far_it_is, set_up, tear_down),
@@ -616,6 +797,7 @@ int main(void)
 			unsafe_log_ends_where_a_frame_is_missing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unsafe_mode_is_not_durable, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(removed_directory_is_noticed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(exchanged_directory_is_noticed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(threads_get_along, set_up, tear_down),
 	};
 

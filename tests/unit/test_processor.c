@@ -510,6 +510,40 @@ static void steps_in_tick_come_with_the_tick(void **state)
 	assert_int_equal(hapax_processor_tick(c.processor), HAPAX_TIME_NEVER);
 }
 
+/* What is due at once is due now: whoever computes how long to sleep must not overflow. */
+static void a_tick_that_was_cut_short_is_due_now(void **state)
+{
+	enum { COUNT = 40 };
+	static struct call calls[COUNT];
+	int64_t now_ms = atomic_load(&c.store.clock.boot_ms);
+	unsigned cut_short = 0;
+
+	(void)state;
+	hapax_processor_free(c.processor);
+	c.options.flags = HAPAX_PROCESSOR_STEPS_IN_TICK;
+	processor_case_open(&c);
+	memset(calls, 0, sizeof(calls));
+	for (size_t i = 0; i < COUNT; i++) {
+		struct hapax_request request = call_request(&calls[i], "k");
+		struct hapax_run_options options = c.options.run;
+
+		/* Each run fails at once, and its end sets off the next. */
+		calls[i].finishes = true;
+		calls[i].outcome = HAPAX_RUN_TRANSIENT;
+		options.wait_ms = 60000;
+		request.options = &options;
+		assert_int_equal(hapax_processor_begin(c.processor, &request, 1, NULL), HAPAX_OK);
+	}
+	for (int ticks = 0; processor_case_stats(&c).open > 0; ticks++) {
+		int64_t next_ms = hapax_processor_tick(c.processor);
+
+		assert_true(ticks < 10 * COUNT);
+		assert_true(next_ms >= now_ms);
+		cut_short += next_ms == now_ms;
+	}
+	assert_true(cut_short > 0);
+}
+
 /* It has the claim, and has not been told yet. */
 static void leaving_before_the_step_is_told_gives_the_claim_back(void **state)
 {
@@ -735,6 +769,7 @@ int main(void)
 		CASE(only_what_runs_can_be_finished_and_once),
 		CASE(a_request_from_the_future_is_refused),
 		CASE(steps_in_tick_come_with_the_tick),
+		CASE(a_tick_that_was_cut_short_is_due_now),
 		CASE(leaving_before_the_step_is_told_gives_the_claim_back),
 		CASE(ticks_are_asked_for_once),
 		CASE(every_decision_is_reported_once),

@@ -123,6 +123,20 @@ static void no_thread_and_no_timer_are_started(void **state)
 	assert_int_equal(hapax_processor_tick(processor), HAPAX_TIME_NEVER);
 }
 
+/* Steps that wait for a tick get one, although nothing else is ever due here. */
+static void steps_in_tick_are_told(void **state)
+{
+	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
+
+	(void)state;
+	hapax_processor_free(processor);
+	options.flags = HAPAX_PROCESSOR_STEPS_IN_TICK;
+	assert_int_equal(hapax_processor_new(store, &options, &processor, NULL), HAPAX_OK);
+	assert_int_equal(process("COMMIT"), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(process("COMMIT"), HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(balance(), 90);
+}
+
 /* Redeliveries come from as long as brokers keep messages. */
 static void results_are_kept_for_seven_days(void **state)
 {
@@ -143,9 +157,8 @@ static void results_are_kept_for_seven_days(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(effect_and_completion_commit_together),
-		CASE(a_rollback_undoes_both),
-		CASE(no_thread_and_no_timer_are_started),
+		CASE(effect_and_completion_commit_together), CASE(a_rollback_undoes_both),
+		CASE(no_thread_and_no_timer_are_started),    CASE(steps_in_tick_are_told),
 		CASE(results_are_kept_for_seven_days),
 	};
 

@@ -38,9 +38,9 @@ static void urls_are_taken_apart(void **state)
 		struct hx_redis_place place;
 
 		assert_int_equal(hx_redis_place_parse(cases[i].url, &place, NULL), HAPAX_OK);
-		assert_string_equal(place.endpoint.host, cases[i].host);
-		assert_int_equal(place.endpoint.port, cases[i].port);
-		assert_int_equal(place.endpoint.is_unix, cases[i].is_unix);
+		assert_string_equal(place.endpoints[0].host, cases[i].host);
+		assert_int_equal(place.endpoints[0].port, cases[i].port);
+		assert_int_equal(place.endpoints[0].is_unix, cases[i].is_unix);
 		assert_int_equal(place.has_tls, cases[i].has_tls);
 		assert_string_equal(place.user, cases[i].user);
 		assert_string_equal(place.password, cases[i].password);

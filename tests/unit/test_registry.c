@@ -319,6 +319,37 @@ static void every_allocation_may_fail(void **state)
 	assert_true(refused > 3);
 }
 
+/* A burst of large events must not be paid for as long as the registry lives. */
+static void scratch_of_a_large_event_is_given_back(void **state)
+{
+	enum { MEMBERS = 20000 };
+	struct hapax_registration row = row_for("a", "content");
+	size_t room = 2 + MEMBERS * 16;
+	char *text = malloc(room);
+	struct hapax_event small = event_of("{\"id\":1}");
+	struct hapax_event large;
+	enum hapax_outcome outcome;
+	int64_t live;
+	size_t size = 0;
+
+	(void)state;
+	assert_non_null(text);
+	for (unsigned i = 0; i < MEMBERS; i++)
+		size += (size_t)snprintf(
+			text + size, room - size, "%c\"%u\":%u", i == 0 ? '{' : ',', i, i);
+	(void)snprintf(text + size, room - size, "}");
+	large = event_of(text);
+	make(&row, 1);
+	assert_int_equal(process("a", &small, &outcome, NULL), HAPAX_OK);
+	assert_int_equal(process("a", &small, &outcome, NULL), HAPAX_OK);
+	live = hx_alloc_live();
+	assert_int_equal(process("a", &large, &outcome, NULL), HAPAX_OK);
+	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
+	/* The one that was kept for small ones grew, and went: itself and its bytes. */
+	assert_int_equal(hx_alloc_live(), live - 2);
+	free(text);
+}
+
 static void options_are_those_of_the_row(void **state)
 {
 	struct hapax_run_options off = HAPAX_RUN_OPTIONS_INIT;
@@ -391,6 +422,7 @@ int main(void)
 		CASE(duplicates_are_reported_with_their_shadow),
 		CASE(without_a_type_it_is_for_nobody),
 		CASE(every_allocation_may_fail),
+		CASE(scratch_of_a_large_event_is_given_back),
 		CASE(options_are_those_of_the_row),
 		CASE(bad_rows_are_refused),
 	};

@@ -121,31 +121,6 @@ static void a_signal_comes_through_a_pipe(void **state)
 	hx_stream_close(ends[1]);
 }
 
-static void read_all(void *arg)
-{
-	int *end = arg;
-	char text[1000];
-
-	while (hx_stream_read(*end, text, sizeof(text)) > 0)
-		;
-}
-
-static void writes_all_of_it(void **state)
-{
-	static char text[1024 * 1024];
-	struct hx_thread reader;
-	int ends[2];
-
-	(void)state;
-	assert_int_equal(hx_stream_pipe(ends, 0), 0);
-	assert_int_equal(hx_thread_start(&reader, read_all, &ends[0], "reader", NULL), HAPAX_OK);
-	assert_int_equal(hx_stream_write_full(ends[1], text, sizeof(text)), 0);
-	hx_stream_close(ends[1]);
-	hx_thread_join(&reader);
-	hx_stream_close(ends[0]);
-	assert_int_equal(hx_stream_write_full(ends[1], text, 1), -EBADF);
-}
-
 static void only_files_have_an_offset(void **state)
 {
 	int ends[2], file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -187,7 +162,7 @@ int main(void)
 		cmocka_unit_test(nothing_waits_that_must_not),
 		cmocka_unit_test(waits_until_the_deadline_and_no_longer),
 		cmocka_unit_test(a_signal_comes_through_a_pipe),
-		cmocka_unit_test(writes_all_of_it),
+
 		cmocka_unit_test(only_files_have_an_offset),
 		cmocka_unit_test(a_file_writes_to_its_descriptor),
 	};

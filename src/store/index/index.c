@@ -326,6 +326,18 @@ uint64_t hx_index_count(struct hx_index *index)
 	return count;
 }
 
+uint64_t hx_index_record_bytes(struct hx_index *index)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < index->shard_count; i++) {
+		hx_lock_acquire(&index->shards[i].lock);
+		bytes += index->shards[i].arena.live_bytes;
+		hx_lock_release(&index->shards[i].lock);
+	}
+	return bytes;
+}
+
 void hx_index_stats(struct hx_index *index, struct hapax_stats *stats, int64_t now_ms)
 {
 	for (uint32_t i = 0; i < index->shard_count; i++) {

@@ -157,6 +157,9 @@ static inline bool hx_index_is_limited(const struct hx_index *index)
 /* Records in all shards, expired ones included; each shard's as of a moment ago. */
 uint64_t hx_index_count(struct hx_index *index);
 
+/* Bytes of the records in all shards. */
+uint64_t hx_index_record_bytes(struct hx_index *index);
+
 /*
  * The next tokens, of which the first is returned; nobody minds those that stay
  * unused. 0: there are no more. Locks: the record's shard.

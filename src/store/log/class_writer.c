@@ -38,6 +38,12 @@ void hx_log_class_writer_init(
 	writer->seal.expires_ms_max = INT64_MIN;
 }
 
+void hx_log_class_writer_set_made(struct hx_log_class_writer *writer, uint64_t lsn)
+{
+	assert(hx_log_class_writer_is_empty(writer));
+	writer->seal.made_lsn = lsn;
+}
+
 void hx_log_class_writer_done(struct hx_log_class_writer *writer)
 {
 	if (writer->segment.file >= 0) {
@@ -169,7 +175,6 @@ static void note(struct hx_log_class_writer *writer, uint64_t lsn, int64_t expir
 	struct hx_log_seal *seal = &writer->seal;
 
 	seal->lsn_low = lsn < seal->lsn_low ? lsn : seal->lsn_low;
-	seal->lsn_high = lsn > seal->lsn_high ? lsn : seal->lsn_high;
 	if (expires_ms > seal->expires_ms_max)
 		seal->expires_ms_max = expires_ms;
 }

@@ -36,6 +36,9 @@ void hx_log_class_writer_init(
 	struct hx_log_class_writer *writer, struct hx_log_directory *directory,
 	struct hx_scope_table *scopes, enum hx_log_kind kind, uint64_t id);
 
+/* The log has come to lsn, and nothing was copied yet: see struct hx_log_seal. */
+void hx_log_class_writer_set_made(struct hx_log_class_writer *writer, uint64_t lsn);
+
 /* Free memory, and remove what was not finished. */
 void hx_log_class_writer_done(struct hx_log_class_writer *writer);
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/io.h"
 #include "store/core.h"
@@ -70,7 +71,9 @@ bool hx_log_copy_is_live(
 			found.changed_ms == record->changed_ms &&
 			found.expires_ms == record->expires_ms &&
 			found.lease_ends_ms == record->lease_ends_ms &&
-			found.ttl_ms == record->ttl_ms && found.attempt == record->attempt;
+			found.ttl_ms == record->ttl_ms && found.attempt == record->attempt &&
+			hx_bytes_equal(found.result.headers, record->result.headers) &&
+			hx_bytes_equal(found.result.body, record->result.body);
 	}
 	hx_epoch_leave(&log->index->epoch, seat);
 	return is_live;
@@ -99,7 +102,7 @@ static enum hapax_status copy_remove(
 	struct hx_log_copy *copy, const struct hx_index_key *key, int64_t changed_ms,
 	int64_t needed_until_ms, uint64_t lsn, struct hapax_error *err)
 {
-	if (needed_until_ms <= copy->now_ms)
+	if (needed_until_ms <= copy->now_ms || lsn < copy->useless_lsn)
 		return HAPAX_OK;
 	return hx_log_class_writer_remove(
 		&copy->writers[kind_for(needed_until_ms, copy->now_ms)], &key->packed, changed_ms,

@@ -14,6 +14,8 @@ struct hx_log_copy {
 	struct hx_log *log;
 	int64_t now_ms;
 	uint64_t next_class_id;
+	/* REMOVEs below this are of use to no class segment that stays. */
+	uint64_t useless_lsn;
 	struct hx_log_class_writer
 		writers[HX_LOG_KIND_COUNT]; /* by kind; that of the log is not used */
 	/* PUT entries of claims that live: they go to the head of the log. As in the file, but their scope number is the store's. */

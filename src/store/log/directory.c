@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/io.h"
 #include "base/process.h"
@@ -82,6 +83,7 @@ enum hapax_status hx_log_directory_init(
 	struct hapax_error *err)
 {
 	size_t size = strlen(path);
+	enum hapax_status status;
 
 	memset(directory, 0, sizeof(*directory));
 	directory->io = io;
@@ -90,9 +92,14 @@ enum hapax_status hx_log_directory_init(
 		size--;
 	if (size == 0)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a directory must follow 'file:'");
-	if (size >= sizeof(directory->path))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the directory's name is too long");
-	memcpy(directory->path, path, size);
+	status = hx_path_absolute(
+		hx_bytes(path, size), directory->path, sizeof(directory->path), err);
+	if (status != HAPAX_OK)
+		return status;
+	/* "." has no name beside which another one could stand. */
+	size = strlen(directory->path);
+	while (size > 2 && strcmp(directory->path + size - 2, "/.") == 0)
+		directory->path[size -= 2] = '\0';
 	return HAPAX_OK;
 }
 
@@ -120,15 +127,20 @@ static enum hapax_status refuse_second(
 		directory->path, size > 0 && text[0] != '\0' ? text : "unknown");
 }
 
-enum hapax_status hx_log_directory_lock(struct hx_log_directory *directory, struct hapax_error *err)
+enum hapax_status hx_log_directory_lock(
+	struct hx_log_directory *directory, bool may_create, struct hapax_error *err)
 {
 	const struct hx_io *io = directory->io;
+	unsigned flags = HX_IO_READ | HX_IO_WRITE | (may_create ? (unsigned)HX_IO_CREATE : 0);
 	char path[HX_LOG_PATH_SIZE];
-	char text[PID_TEXT_SIZE];
-	int file, failed, size;
+	struct hx_io_stat st;
+	int file, failed;
 
 	hx_log_path(directory, "LOCK", path);
-	file = io->ops->open(io->context, path, HX_IO_READ | HX_IO_WRITE | HX_IO_CREATE, MODE_FILE);
+	file = io->ops->open(io->context, path, flags, MODE_FILE);
+	/* Whoever has a store open has made it. */
+	if (file == -ENOENT && !may_create)
+		return HAPAX_OK;
 	if (file < 0)
 		return failed_at(err, file, "opened", path);
 	failed = io->ops->lock(io->context, file);
@@ -140,12 +152,40 @@ enum hapax_status hx_log_directory_lock(struct hx_log_directory *directory, stru
 		(void)io->ops->close(io->context, file);
 		return status;
 	}
+	directory->lock_file = file;
+	failed = io->ops->stat_path(io->context, directory->path, &st);
+	if (failed != 0)
+		return failed_at(err, failed, "read", directory->path);
+	directory->device = st.device;
+	directory->inode = st.inode;
+	return HAPAX_OK;
+}
+
+void hx_log_directory_sign(struct hx_log_directory *directory)
+{
+	const struct hx_io *io = directory->io;
+	char text[PID_TEXT_SIZE];
+	int size;
+
+	if (directory->lock_file < 0)
+		return;
 	/* For people, and never synced: the lock is what counts. */
 	size = snprintf(text, sizeof(text), "%ld\n", (long)hx_process_id());
-	(void)io->ops->ftruncate(io->context, file, 0);
-	(void)hx_io_write_full(io, file, text, (size_t)size, 0);
-	directory->lock_file = file;
-	return HAPAX_OK;
+	(void)io->ops->ftruncate(io->context, directory->lock_file, 0);
+	(void)hx_io_write_full(io, directory->lock_file, text, (size_t)size, 0);
+}
+
+bool hx_log_directory_is_gone(const struct hx_log_directory *directory)
+{
+	const struct hx_io *io = directory->io;
+	char path[HX_LOG_PATH_SIZE];
+	struct hx_io_stat st;
+	int failed = io->ops->stat_path(io->context, directory->path, &st);
+
+	if (failed == 0 && (st.device != directory->device || st.inode != directory->inode))
+		return true;
+	hx_log_path(directory, "STORE", path);
+	return io->ops->stat_path(io->context, path, &st) == -ENOENT;
 }
 
 void hx_log_directory_done(struct hx_log_directory *directory)
@@ -159,7 +199,32 @@ void hx_log_directory_done(struct hx_log_directory *directory)
 struct contents {
 	bool has_segments;
 	bool has_others;
+	bool has_lock;
 };
+
+/* A LOCK of ours holds a pid, or nothing yet. */
+static bool lock_is_ours(const struct hx_log_directory *directory)
+{
+	const struct hx_io *io = directory->io;
+	char path[HX_LOG_PATH_SIZE];
+	char text[PID_TEXT_SIZE];
+	ssize_t size;
+	int file;
+
+	hx_log_path(directory, "LOCK", path);
+	file = io->ops->open(io->context, path, HX_IO_READ, 0);
+	if (file < 0)
+		return false;
+	size = hx_io_read_full(io, file, text, sizeof(text), 0);
+	(void)io->ops->close(io->context, file);
+	if (size <= 0 || size == sizeof(text))
+		return size == 0;
+	for (ssize_t i = 0; i < size - 1; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+	}
+	return text[size - 1] == '\n';
+}
 
 /* One of ours that was being made? */
 static bool is_unfinished(const char *name)
@@ -188,9 +253,9 @@ static int look_at(void *arg, const char *name)
 
 	if (hx_log_name_parse(name, &kind, &id))
 		contents->has_segments = true;
-	else if (
-		strcmp(name, "LOCK") != 0 && strcmp(name, "STORE.tmp") != 0 &&
-		strcmp(name, "lost+found") != 0)
+	else if (strcmp(name, "LOCK") == 0)
+		contents->has_lock = true;
+	else if (strcmp(name, "STORE.tmp") != 0 && strcmp(name, "lost+found") != 0)
 		contents->has_others = true;
 	return 0;
 }
@@ -209,7 +274,7 @@ static enum hapax_status judge_without_store(
 			err, HAPAX_ERR_CORRUPT, 0,
 			"\"%.128s\" has segments and no STORE file: it is damaged, or parts of a backup",
 			directory->path);
-	if (contents.has_others)
+	if (contents.has_others || (contents.has_lock && !lock_is_ours(directory)))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"\"%.128s\" holds other files and no store; name an empty or a new directory",
@@ -291,6 +356,21 @@ enum hapax_status hx_log_directory_write(
 		return failed_at(err, failed, "written", path);
 	}
 	return hx_log_directory_sync(directory, err);
+}
+
+enum hapax_status hx_log_directory_vouch(
+	struct hx_log_directory *directory, uint64_t id, struct hapax_error *err)
+{
+	uint64_t before = directory->store.log_id;
+	enum hapax_status status;
+
+	if (id <= before)
+		return HAPAX_OK;
+	directory->store.log_id = id;
+	status = hx_log_directory_write(directory, err);
+	if (status != HAPAX_OK)
+		directory->store.log_id = before;
+	return status;
 }
 
 /* The directory that holds this one. */

@@ -18,7 +18,9 @@ enum { HX_LOG_NAME_SIZE = 64, HX_LOG_PATH_SIZE = PATH_MAX };
 
 struct hx_log_directory {
 	const struct hx_io *io;
-	int lock_file; /* -1: not held */
+	int lock_file;   /* -1: not held */
+	uint64_t device; /* with inode: which directory it is, once it is locked */
+	uint64_t inode;
 	char path[HX_LOG_PATH_SIZE - HX_LOG_NAME_SIZE];
 	struct hx_log_store_file store;
 };
@@ -35,22 +37,34 @@ void hx_log_path(
 	char ret_path[HX_LOG_PATH_SIZE]);
 
 /*
- * Take LOCK. The directory must be there; UNAVAILABLE with the pid of the owner if
- * somebody else holds it. directory->path is set by hx_log_directory_init(): INVALID
+ * Set the path, which becomes absolute: the process may change its working directory. INVALID
  * when it is empty or too long.
  */
 enum hapax_status hx_log_directory_init(
 	struct hx_log_directory *directory, const struct hx_io *io, const char *path,
 	struct hapax_error *err);
+
+/*
+ * Take LOCK; what stands in it is left alone. The directory must be there, and LOCK too, unless
+ * may_create. UNAVAILABLE with the pid of the owner if somebody else holds it. OK without LOCK
+ * held: there is none.
+ */
 enum hapax_status hx_log_directory_lock(
-	struct hx_log_directory *directory, struct hapax_error *err);
+	struct hx_log_directory *directory, bool may_create, struct hapax_error *err);
+
+/* Write our pid to LOCK, which is held, for people. Only where a store is. */
+void hx_log_directory_sign(struct hx_log_directory *directory);
+
+/* Has somebody removed the directory that was locked, or put another one in its place? */
+bool hx_log_directory_is_gone(const struct hx_log_directory *directory);
 
 /* Give LOCK back, if it is held. */
 void hx_log_directory_done(struct hx_log_directory *directory);
 
 /*
  * Read STORE. *ret_found: false, there is none, and nothing else that a store of
- * hapax leaves behind either. INVALID: there is none, and other files are here.
+ * hapax leaves behind either. INVALID: there is none, and other files are here, or a
+ * LOCK that is not ours.
  * CORRUPT: segments without STORE, or a damaged one.
  */
 enum hapax_status hx_log_directory_read(
@@ -59,6 +73,13 @@ enum hapax_status hx_log_directory_read(
 /* Write STORE from directory->store, in place of the one that is there. */
 enum hapax_status hx_log_directory_write(
 	struct hx_log_directory *directory, struct hapax_error *err);
+
+/*
+ * Let STORE say that log segment id has frames that are durable. Nothing is written if it says
+ * so already.
+ */
+enum hapax_status hx_log_directory_vouch(
+	struct hx_log_directory *directory, uint64_t id, struct hapax_error *err);
 
 /* Make the directory itself, and its name durable. Present is fine. */
 enum hapax_status hx_log_directory_make(

@@ -350,7 +350,7 @@ void hx_log_seal_encode(unsigned char *at, const struct hx_log_seal *seal, uint6
 	hx_put64(at + 24, seal->removes);
 	hx_put64(at + 32, seal->removes_offset);
 	hx_put64(at + 40, seal->lsn_low);
-	hx_put64(at + 48, seal->lsn_high);
+	hx_put64(at + 48, seal->made_lsn);
 	hx_put64(at + 56, (uint64_t)seal->expires_ms_max);
 	hx_put64(at + 64, seal->put_bytes);
 }
@@ -561,7 +561,7 @@ static void decode_seal(const unsigned char *at, struct hx_log_seal *seal)
 	seal->removes = hx_get64(at + 24);
 	seal->removes_offset = hx_get64(at + 32);
 	seal->lsn_low = hx_get64(at + 40);
-	seal->lsn_high = hx_get64(at + 48);
+	seal->made_lsn = hx_get64(at + 48);
 	seal->expires_ms_max = (int64_t)hx_get64(at + 56);
 	seal->put_bytes = hx_get64(at + 64);
 }

@@ -135,6 +135,7 @@ void hx_log_store_encode(
 		block, store_magic, store->uuid, store->incompat, store->ro_compat, store->compat);
 	hx_put64(block + HX_LOG_STORE_CREATED, (uint64_t)store->created_ms);
 	hx_put64(block + HX_LOG_STORE_TOKEN_FLOOR, store->token_floor);
+	hx_put64(block + HX_LOG_STORE_LOG_ID, store->log_id);
 	encode_crc(block);
 }
 
@@ -157,6 +158,7 @@ enum hapax_status hx_log_store_decode(
 	memcpy(ret_store->uuid, block + HX_LOG_HEADER_UUID, HX_LOG_UUID_SIZE);
 	ret_store->created_ms = (int64_t)hx_get64(block + HX_LOG_STORE_CREATED);
 	ret_store->token_floor = hx_get64(block + HX_LOG_STORE_TOKEN_FLOOR);
+	ret_store->log_id = hx_get64(block + HX_LOG_STORE_LOG_ID);
 	return HAPAX_OK;
 }
 

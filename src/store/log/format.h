@@ -79,7 +79,8 @@ enum hx_log_header_at {
 	HX_LOG_HEADER_CRC = 124,
 	HX_LOG_STORE_CREATED = 40,
 	HX_LOG_STORE_TOKEN_FLOOR = 48,
-	HX_LOG_STORE_ZERO = 56,
+	HX_LOG_STORE_LOG_ID = 56,
+	HX_LOG_STORE_ZERO = 64,
 };
 
 _Static_assert(HX_LOG_HEADER_UUID + HX_LOG_UUID_SIZE == HX_LOG_HEADER_ID, "uuid fills its field");
@@ -169,6 +170,8 @@ struct hx_log_store_file {
 	unsigned char uuid[HX_LOG_UUID_SIZE];
 	int64_t created_ms;
 	uint64_t token_floor;
+	uint64_t
+		log_id; /* this log segment or a later one has frames that are durable; 0: none has */
 };
 
 /* Both fill a whole block. */
@@ -231,7 +234,7 @@ struct hx_log_seal {
 	uint64_t removes;
 	uint64_t removes_offset;
 	uint64_t lsn_low;
-	uint64_t lsn_high;
+	uint64_t made_lsn; /* its PUTs were live when the log had come to this LSN, or further */
 	int64_t expires_ms_max;
 	uint64_t put_bytes;
 };

@@ -2,9 +2,9 @@
 /*
  * fsck.c - verify a store's directory; repair it by making a new one beside it.
  *
- * A repair never writes to the damaged files. The new store is complete and closed
- * before the two directories change their names, and a crash in between leaves both:
- * DIR.damaged-N or DIR, and DIR.repair.
+ * A repair never writes to the damaged files. The new store is complete, closed and
+ * verified before the two directories exchange their names, in one step; a crash
+ * leaves both, as DIR and DIR.repair.
  */
 #include <hapax/fsck.h>
 
@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/io.h"
 #include "store/log/directory.h"
+#include "store/log/fsck.h"
 #include "store/log/log_store.h"
 #include "store/log/salvage.h"
 #include "store/log/walk.h"
@@ -64,7 +65,7 @@ static bool note_problem(void *context, const struct hx_log_problem *problem)
 		.file = problem->file,
 		.offset = problem->offset,
 		.lsn = problem->lsn,
-		.keys_at_risk = problem->keys_at_risk,
+		.keys_at_risk_max = problem->keys_max,
 		.what = problem->what,
 	};
 
@@ -99,8 +100,9 @@ static enum hapax_status verify(
 		.progress = note_progress,
 	};
 	struct hx_log_walk_result result = {.damages = 0};
+	struct hapax_error found = {.status = HAPAX_OK};
 	enum hapax_status status =
-		hx_log_walk(directory->io, directory->path, &visitor, &result, err);
+		hx_log_walk(directory->io, directory->path, &visitor, &result, &found);
 
 	memcpy(fsck->uuid, result.store.uuid, sizeof(fsck->uuid));
 	fsck->created_ms = result.store.created_ms;
@@ -108,6 +110,18 @@ static enum hapax_status verify(
 	fsck->lsn = result.next_lsn;
 	fsck->is_closed = result.is_closed;
 	hx_log_walk_result_done(&result);
+	/* It came no further than STORE. */
+	if (status == HAPAX_ERR_CORRUPT && fsck->damages == 0)
+		(void)note_problem(
+			check,
+			&(struct hx_log_problem){
+				.kind = HX_LOG_DAMAGE,
+				.status = status,
+				.file = "STORE",
+				.what = found.message,
+			});
+	if (status != HAPAX_OK)
+		(void)hx_error_set(err, status, found.os_errno, "%s", found.message);
 	if (status == HAPAX_OK && fsck->damages > 0)
 		status = hx_error_set(
 			err, check->is_newer ? HAPAX_ERR_UNSUPPORTED : HAPAX_ERR_CORRUPT, 0,
@@ -141,65 +155,109 @@ static bool choose_damaged_path(const struct hx_log_directory *directory, struct
 	return false;
 }
 
+/* What was made must be whole: it was closed, and closing tells nothing. */
+static enum hapax_status check_new_store(
+	const struct hx_io *io, const char *path, struct hapax_error *err)
+{
+	struct hx_log_visitor visitor = {.context = NULL};
+	struct hx_log_walk_result result;
+	struct hapax_error why = {.status = HAPAX_OK};
+	enum hapax_status status = hx_log_walk(io, path, &visitor, &result, &why);
+	bool is_closed = status == HAPAX_OK && result.is_closed;
+
+	if (status == HAPAX_OK)
+		hx_log_walk_result_done(&result);
+	if (is_closed)
+		return HAPAX_OK;
+	return hx_error_set(
+		err, status != HAPAX_OK ? status : HAPAX_ERR_UNAVAILABLE, why.os_errno,
+		"the repaired store \"%.128s\" was not written whole: %.128s", path,
+		status != HAPAX_OK ? why.message : "its end is missing");
+}
+
 static enum hapax_status make_new_store(
 	const struct hx_log_directory *directory, const char *path, struct hapax_fsck *fsck,
 	struct hapax_error *err)
 {
 	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+	struct hx_log_salvage *salvage = NULL;
 	struct hapax_store *target = NULL;
-	enum hapax_status status;
+	enum hapax_status status = hx_log_salvage_new(directory, fsck, &salvage, err);
 
 	options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
-	/* Nobody is answered from it before it is closed, and then it is durable. */
-	options.unsafe_interval_ms = 1000;
-	status = hx_log_open_on(directory->io, "file:", path, &options, &target, err);
-	if (status != HAPAX_OK)
-		return status;
-	status = hx_log_salvage(directory, target, fsck, err);
+	/* On the damaged store's clock: on any other, records would expire early, or late. */
+	if (status == HAPAX_OK)
+		status = hx_log_open_from(
+			directory->io, "file:", path, &options, hx_log_salvage_clock(salvage),
+			&target, err);
+	if (status == HAPAX_OK)
+		status = hx_log_salvage_load(salvage, target, err);
 	hapax_store_close(target);
-	return status;
+	hx_log_salvage_free(salvage);
+	return status == HAPAX_OK ? check_new_store(directory->io, path, err) : status;
 }
 
 /* The parent of path, for its names to be made durable. */
-static void parent_of(const char *path, char parent[HX_LOG_PATH_SIZE])
+static int sync_parent(const struct hx_io *io, const char *path)
 {
 	const char *slash = strrchr(path, '/');
+	char parent[HX_LOG_PATH_SIZE];
 
-	if (slash == NULL)
-		(void)snprintf(parent, HX_LOG_PATH_SIZE, ".");
-	else if (slash == path)
+	if (slash == path)
 		(void)snprintf(parent, HX_LOG_PATH_SIZE, "/");
 	else
 		(void)snprintf(parent, HX_LOG_PATH_SIZE, "%.*s", (int)(slash - path), path);
+	return io->ops->fsync_dir(io->context, parent);
 }
 
+/* In two steps, where a file system has no other way: a crash in between leaves no DIR. */
+static int replace(
+	const struct hx_io *io, const char *path, const char *repaired, const char *damaged)
+{
+	int failed = io->ops->rename(io->context, path, damaged);
+
+	return failed != 0 ? failed : io->ops->rename(io->context, repaired, path);
+}
+
+/*
+ * Let the repaired store have the damaged one's name. In one step: whoever opens DIR at any
+ * moment finds one of them, and never makes a new, empty one.
+ */
 static enum hapax_status exchange(
-	const struct hx_log_directory *directory, const char *repaired,
-	const struct hapax_fsck *fsck, struct hapax_error *err)
+	const struct hx_log_directory *directory, const char *repaired, struct hapax_fsck *fsck,
+	struct hapax_error *err)
 {
 	const struct hx_io *io = directory->io;
-	char parent[HX_LOG_PATH_SIZE];
-	int failed;
+	int failed = io->ops->exchange(io->context, directory->path, repaired);
+	bool is_split = failed == -EINVAL || failed == -ENOSYS;
 
-	parent_of(directory->path, parent);
-	failed = io->ops->rename(io->context, directory->path, fsck->damaged_path);
+	if (is_split)
+		failed = replace(io, directory->path, repaired, fsck->damaged_path);
 	if (failed == 0)
-		failed = io->ops->rename(io->context, repaired, directory->path);
-	if (failed == 0)
-		failed = io->ops->fsync_dir(io->context, parent);
-	if (failed == 0)
-		return HAPAX_OK;
-	return hx_error_set(
-		err, HAPAX_ERR_UNCERTAIN, -failed,
-		"the repaired store \"%s\" was not put in its place", repaired);
+		failed = sync_parent(io, directory->path);
+	if (failed != 0)
+		return hx_error_set(
+			err, HAPAX_ERR_UNCERTAIN, -failed,
+			"the repaired store \"%.160s\" was not put in its place", repaired);
+	/* A name says what it is; under the other one it is as safe. */
+	if (!is_split &&
+	    (io->ops->rename(io->context, repaired, fsck->damaged_path) != 0 ||
+	     sync_parent(io, directory->path) != 0))
+		(void)snprintf(fsck->damaged_path, sizeof(fsck->damaged_path), "%s", repaired);
+	return HAPAX_OK;
 }
 
 static enum hapax_status repair(
-	const struct hx_log_directory *directory, struct hapax_fsck *fsck, struct hapax_error *err)
+	struct hx_log_directory *directory, struct hapax_fsck *fsck, struct hapax_error *err)
 {
 	char repaired[HX_LOG_PATH_SIZE];
-	enum hapax_status status;
+	enum hapax_status status = HAPAX_OK;
 
+	/* Nobody may open it meanwhile. */
+	if (directory->lock_file < 0)
+		status = hx_log_directory_lock(directory, true, err);
+	if (status != HAPAX_OK)
+		return status;
 	(void)snprintf(repaired, sizeof(repaired), "%s.repair", directory->path);
 	if (!is_free(directory->io, repaired))
 		return hx_error_set(
@@ -217,26 +275,31 @@ static enum hapax_status repair(
 	return status;
 }
 
-enum hapax_status hapax_fsck(const char *path, struct hapax_fsck *fsck, struct hapax_error *err)
+enum hapax_status hx_log_fsck_on(
+	const struct hx_io *io, const char *path, struct hapax_fsck *fsck, struct hapax_error *err)
 {
 	struct hx_log_directory directory;
 	struct check check = {.fsck = fsck};
 	struct hapax_error found = {.status = HAPAX_OK};
-	enum hapax_status status;
+	enum hapax_status status = hx_log_directory_init(&directory, io, path, err);
 
+	if (status == HAPAX_OK)
+		status = hx_log_directory_lock(&directory, false, err);
+	if (status == HAPAX_OK) {
+		status = verify(&check, &directory, &found);
+		if (status == HAPAX_ERR_CORRUPT && fsck->flags & HAPAX_FSCK_REPAIR_ACCEPT_LOSS)
+			status = repair(&directory, fsck, err);
+		else if (status != HAPAX_OK)
+			(void)hx_error_set(err, status, found.os_errno, "%s", found.message);
+	}
+	hx_log_directory_done(&directory);
+	return status;
+}
+
+enum hapax_status hapax_fsck(const char *path, struct hapax_fsck *fsck, struct hapax_error *err)
+{
 	if (path == NULL || fsck == NULL || fsck->size != sizeof(*fsck))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "a path and a fsck of a known size are needed");
-	status = hx_log_directory_init(&directory, hx_io_system(), path, err);
-	if (status == HAPAX_OK)
-		status = hx_log_directory_lock(&directory, err);
-	if (status != HAPAX_OK)
-		return status;
-	status = verify(&check, &directory, &found);
-	if (status == HAPAX_ERR_CORRUPT && fsck->flags & HAPAX_FSCK_REPAIR_ACCEPT_LOSS)
-		status = repair(&directory, fsck, err);
-	else if (status != HAPAX_OK)
-		(void)hx_error_set(err, status, found.os_errno, "%s", found.message);
-	hx_log_directory_done(&directory);
-	return status;
+	return hx_log_fsck_on(hx_io_system(), path, fsck, err);
 }

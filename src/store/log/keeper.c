@@ -15,6 +15,9 @@
 #define SECOND_NS INT64_C(1000000000)
 #define MS_NS     INT64_C(1000000)
 
+/* Passes that fail are tried again after 2 s, then twice as long, to four minutes. */
+enum { PAUSE_DOUBLINGS = 8 };
+
 /* So far a clock may be behind, after a crash, what somebody was told (I8). */
 #define CLOCK_AGE_MS INT64_C(10000)
 
@@ -24,17 +27,6 @@ static bool clock_is_old(struct hx_log *log)
 	if (hx_log_now(log) - log->writer.mark.store_ms < CLOCK_AGE_MS)
 		return false;
 	return atomic_exchange_explicit(&log->was_read, 0, memory_order_relaxed) != 0;
-}
-
-/* Somebody has removed the directory: what is written now is gone when the store is closed. */
-static bool directory_is_gone(struct hx_log *log)
-{
-	const struct hx_io *io = log->directory.io;
-	char path[HX_LOG_PATH_SIZE];
-	struct hx_io_stat st;
-
-	hx_log_path(&log->directory, "STORE", path);
-	return io->ops->stat_path(io->context, path, &st) == -ENOENT;
 }
 
 /* Once a second, by who leads: is the log idle, and does its last frame lack a witness? */
@@ -51,7 +43,8 @@ static enum hapax_status run_tick(struct hx_log_task *task)
 	bool is_idle = tick->frame_count == writer->frame_count;
 
 	tick->frame_count = writer->frame_count;
-	if (directory_is_gone(tick->log)) {
+	/* What is written now would be gone when the store is closed, or in another one. */
+	if (hx_log_directory_is_gone(&tick->log->directory)) {
 		hx_log_writer_latch(writer, ENOENT, "the directory");
 		return HAPAX_ERR_FAILED;
 	}
@@ -90,21 +83,53 @@ static bool must_stop(struct hx_log *log)
 	return stops;
 }
 
-/* Errors are not reported here: the operations that meet them report them. */
-static void run_passes(struct hx_log *log)
+uint64_t hx_log_keeper_failures(struct hx_log *log, struct hapax_error *err)
 {
-	uint64_t until_id = 0;
+	uint64_t failures;
+
+	hx_mutex_lock(&log->keeper_mutex);
+	failures = log->pass_failures;
+	if (failures != 0 && err != NULL)
+		*err = log->pass_error;
+	hx_mutex_unlock(&log->keeper_mutex);
+	return failures;
+}
+
+/*
+ * A segment that cannot be read any more, or a full disk: stats count it and sweep tells
+ * it. Returns how long to leave it alone: to copy the same every second would only wear the
+ * disk, and fill the log.
+ */
+static int64_t note_passes(
+	struct hx_log *log, enum hapax_status status, const struct hapax_error *err)
+{
+	uint64_t failures;
+
+	hx_mutex_lock(&log->keeper_mutex);
+	failures = status == HAPAX_OK ? 0 : log->pass_failures + 1;
+	log->pass_failures = failures;
+	if (failures != 0)
+		log->pass_error = *err;
+	hx_mutex_unlock(&log->keeper_mutex);
+	if (failures == 0)
+		return 0;
+	return SECOND_NS << (failures < PAUSE_DOUBLINGS ? failures : PAUSE_DOUBLINGS);
+}
+
+static enum hapax_status run_passes(struct hx_log *log, struct hapax_error *err)
+{
+	struct hx_log_round round = {0};
+	enum hapax_status status = HAPAX_OK;
 	bool more = true;
 
-	while (more && !must_stop(log) && !hx_log_writer_is_latched(&log->writer)) {
-		enum hapax_status status;
-
+	while (more && status == HAPAX_OK && !must_stop(log) &&
+	       !hx_log_writer_is_latched(&log->writer)) {
 		hx_mutex_lock(&log->sweep_mutex);
-		status = hx_log_pass(log, &until_id, &more, NULL);
+		status = hx_log_pass(log, &round, &more, err);
 		hx_mutex_unlock(&log->sweep_mutex);
-		if (status != HAPAX_OK)
-			return;
 	}
+	/* That the store has failed is not for the passes to tell. */
+	return hx_log_writer_is_latched(&log->writer) ? HAPAX_OK : status;
 }
 
 static void keeper_run(void *arg)
@@ -115,6 +140,7 @@ static void keeper_run(void *arg)
 	int64_t interval_ns =
 		unsafe_ms != 0 && unsafe_ms * MS_NS < SECOND_NS ? unsafe_ms * MS_NS : SECOND_NS;
 	int64_t tick_at_ns = hx_clock_mono_ns() + interval_ns;
+	int64_t pass_at_ns = 0;
 
 	tick.task.context = &tick;
 	while (wait_for_work(log, tick_at_ns)) {
@@ -123,7 +149,12 @@ static void keeper_run(void *arg)
 			(void)hx_log_queue_task(&log->queue, &tick.task);
 			tick_at_ns = hx_clock_mono_ns() + interval_ns;
 		}
-		run_passes(log);
+		if (hx_clock_mono_ns() >= pass_at_ns) {
+			struct hapax_error err = {0};
+			enum hapax_status status = run_passes(log, &err);
+
+			pass_at_ns = hx_clock_mono_ns() + note_passes(log, status, &err);
+		}
 	}
 }
 

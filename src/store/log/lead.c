@@ -201,3 +201,25 @@ enum hapax_status hx_log_mark_frame(struct hx_log *log, uint32_t flags)
 	mark.task.context = &mark;
 	return hx_log_queue_task(&log->queue, &mark.task);
 }
+
+struct sync_task {
+	struct hx_log_task task;
+	struct hx_log *log;
+};
+
+static enum hapax_status run_sync(struct hx_log_task *task)
+{
+	struct sync_task *sync = task->context;
+
+	return hx_log_writer_sync(&sync->log->writer);
+}
+
+enum hapax_status hx_log_sync(struct hx_log *log)
+{
+	struct sync_task sync = {.task = {.run = run_sync}, .log = log};
+
+	if (log->writer.sync == HX_LOG_SYNC_ALWAYS)
+		return HAPAX_OK;
+	sync.task.context = &sync;
+	return hx_log_queue_task(&log->queue, &sync.task);
+}

@@ -18,6 +18,8 @@ struct hx_log {
 	struct hapax_store base;
 	struct hx_log_directory directory;
 	struct hx_index *index;
+	const struct hx_clock_mark
+		*first_mark;       /* while it is opened: a new store's clock, or NULL */
 	struct hx_clock_mark mark; /* set at open */
 	struct hx_log_counts counts;
 	struct hx_log_writer writer; /* the leader's */
@@ -28,7 +30,6 @@ struct hx_log {
 
 	struct hx_mutex sweep_mutex; /* one sweep or pass at a time */
 	uint64_t held_bytes;         /* of claims, in the segment that was last copied out */
-	uint32_t rewrite_pause;      /* passes that do not rewrite for space */
 	struct hapax_buf lapsed;     /* keys of claims that a sweep has to settle */
 
 	/* The keeper: spares, passes, marks (keeper.c). */
@@ -36,8 +37,10 @@ struct hx_log {
 	struct hx_cond keeper_wake;
 	struct hx_thread keeper;
 	bool keeper_runs;
-	bool keeper_stops; /* Locks: keeper_mutex */
+	bool keeper_stops; /* Locks: keeper_mutex, as of all that follows */
 	bool keeper_is_called;
+	uint64_t pass_failures;        /* of passes, since the last that went well */
+	struct hapax_error pass_error; /* of the last of them */
 };
 
 static inline int64_t hx_log_now(const struct hx_log *log)
@@ -60,21 +63,30 @@ size_t hx_log_read(struct hx_log *log, struct hapax_op *ops, size_t count);
 /* A frame with these flags, and the counters that are not in the log. */
 enum hapax_status hx_log_mark_frame(struct hx_log *log, uint32_t flags);
 
+/* What was written in unsafe mode is durable when this returns OK; FAILED: latched. */
+enum hapax_status hx_log_sync(struct hx_log *log);
+
 /* See hapax_store_sweep_fn. */
 hapax_store_sweep_fn hx_log_sweep;
 
 /* See hx_index_lapse_fn; context is the struct hx_log. */
 hx_index_lapse_fn hx_log_lapse;
 
-/*
- * One step of tidying the files; see pass.c. *until_id bounds a round: 0 begins one, which
- * ends with the segments of the log that are there then. *ret_more: call again.
- */
+/* A round of passes has to do with what was there when it began. Zeros begin one. */
+struct hx_log_round {
+	uint64_t until_id;  /* the last log segment */
+	uint64_t until_lsn; /* class segments that were made below it */
+};
+
+/* One step of tidying the files; see pass.c. *ret_more: call again. */
 enum hapax_status hx_log_pass(
-	struct hx_log *log, uint64_t *until_id, bool *ret_more, struct hapax_error *err);
+	struct hx_log *log, struct hx_log_round *round, bool *ret_more, struct hapax_error *err);
 
 enum hapax_status hx_log_keeper_start(struct hx_log *log, struct hapax_error *err);
 void hx_log_keeper_stop(struct hx_log *log);
+
+/* How often passes have failed in a row; err, which may be NULL, says why the last one did. */
+uint64_t hx_log_keeper_failures(struct hx_log *log, struct hapax_error *err);
 
 /* There is something to do. Threads: any; cheap. */
 void hx_log_keeper_call(struct hx_log *log);

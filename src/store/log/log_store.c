@@ -137,6 +137,7 @@ static enum hapax_status log_stats(
 	stats->now_ms = hx_log_now(log);
 	stats->skew_ms = stats->now_ms - log->writer.clock->wall_ms(log->writer.clock->context);
 	hx_index_stats(log->index, stats, stats->now_ms);
+	stats->tidy_failures = hx_log_keeper_failures(log, NULL);
 	hx_log_counts_report(&log->counts, stats, each, context);
 	return HAPAX_OK;
 }
@@ -221,12 +222,18 @@ static enum hapax_status enter_directory(struct hx_log *log, struct hapax_error 
 		status = must_exist(log, err);
 	else
 		status = hx_log_directory_make(&log->directory, err);
+	/* What is no store is left as it is, without a LOCK of ours. */
 	if (status == HAPAX_OK)
-		status = hx_log_directory_lock(&log->directory, err);
+		status = hx_log_directory_read(&log->directory, &found, err);
+	if (status == HAPAX_OK)
+		status = hx_log_directory_lock(&log->directory, true, err);
+	/* Another process may have been faster. */
 	if (status == HAPAX_OK)
 		status = hx_log_directory_read(&log->directory, &found, err);
 	if (status == HAPAX_OK && !found)
 		status = create(log, err);
+	if (status == HAPAX_OK)
+		hx_log_directory_sign(&log->directory);
 	return status;
 }
 
@@ -266,6 +273,7 @@ static enum hapax_status recover(struct hx_log *log, struct hapax_error *err)
 		.index = log->index,
 		.counts = &log->counts,
 		.options = hx_store_options(&log->base),
+		.first_mark = log->first_mark,
 		.mark = &log->mark,
 	};
 	struct hx_log_walk_result walk;
@@ -315,10 +323,10 @@ static enum hapax_status open_all(
 	return status;
 }
 
-enum hapax_status hx_log_open_on(
+enum hapax_status hx_log_open_from(
 	const struct hx_io *io, const char *url, const char *path,
-	const struct hapax_store_options *options, struct hapax_store **ret_store,
-	struct hapax_error *err)
+	const struct hapax_store_options *options, const struct hx_clock_mark *mark,
+	struct hapax_store **ret_store, struct hapax_error *err)
 {
 	struct hx_log *log = hx_alloc_zero(1, sizeof(*log));
 	bool is_unsafe = options != NULL &&
@@ -330,6 +338,7 @@ enum hapax_status hx_log_open_on(
 	if (log == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
 	log->directory.lock_file = -1;
+	log->first_mark = mark;
 	hx_mutex_init(&log->sweep_mutex);
 	hx_mutex_init(&log->keeper_mutex);
 	hx_cond_init(&log->keeper_wake);
@@ -342,8 +351,17 @@ enum hapax_status hx_log_open_on(
 		log_close(&log->base);
 		return status;
 	}
+	log->first_mark = NULL;
 	*ret_store = &log->base;
 	return HAPAX_OK;
+}
+
+enum hapax_status hx_log_open_on(
+	const struct hx_io *io, const char *url, const char *path,
+	const struct hapax_store_options *options, struct hapax_store **ret_store,
+	struct hapax_error *err)
+{
+	return hx_log_open_from(io, url, path, options, NULL, ret_store, err);
 }
 
 enum hapax_status hx_log_open(

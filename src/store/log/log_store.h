@@ -25,4 +25,12 @@ enum hapax_status hx_log_open_on(
 	const struct hapax_store_options *options, struct hapax_store **ret_store,
 	struct hapax_error *err);
 
+struct hx_clock_mark;
+
+/* The same; mark is where the clock of a store that is made by this goes on. May be NULL. */
+enum hapax_status hx_log_open_from(
+	const struct hx_io *io, const char *url, const char *path,
+	const struct hapax_store_options *options, const struct hx_clock_mark *mark,
+	struct hapax_store **ret_store, struct hapax_error *err);
+
 #endif

@@ -7,6 +7,8 @@
  *  (2) Claims that live go back to the head of the log before the manifest that
  *      gives up their segment.
  *  (3) A segment is removed only after a manifest without it is durable.
+ *  (4) A REMOVE is dropped only when no class segment stays that was made before it:
+ *      nothing is copied that was dead when the copying began.
  *
  * Nothing here holds up who leads for longer than it takes to append some entries.
  */
@@ -26,10 +28,15 @@ enum {
 	MERGE_COUNT = 8,
 	/* Small: below this part of a full one. */
 	SMALL_DIVISOR = 2,
-	/* Of the files' size, what does not live: DESIGN allows half, and four segments. */
-	SLACK_SEGMENTS = 3,
-	/* Passes, about one a second. */
-	REWRITE_PAUSE = 60,
+	/* Bytes that a pass writes anew for space, in segments: more than a pass can add. */
+	REWRITE_SEGMENTS = 4,
+	/* A PUT takes more on disk than its record in memory, at least by this. */
+	PUT_BYTES_MORE = 24,
+	/*
+	 * Class segments take at most twice what lives, and this or a segment. The other three
+	 * segments that DESIGN allows are the log's: the active one, the next, and one to use again.
+	 */
+	SLACK_BYTES_MIN = (HX_LOG_KIND_COUNT - 1) * 3 * HX_LOG_BLOCK_SIZE,
 };
 
 struct pass {
@@ -41,9 +48,10 @@ struct pass {
 	uint32_t gone_count;
 	uint64_t log_id; /* of the log segment that goes; 0: none */
 	uint64_t log_end;
-	uint32_t made_count;      /* the last ones in next */
-	uint64_t rewritten_bytes; /* size of the one that goes because much of it is dead; or 0 */
-	size_t held_at;           /* how far the commit has come in copy.held */
+	uint64_t made_lsn;   /* where the log was when this pass began */
+	uint32_t made_count; /* the last ones in next */
+	bool rewrites;       /* some go because much of what is there is dead */
+	size_t held_at;      /* how far the commit has come in copy.held */
 	bool has_manifest;
 };
 
@@ -54,6 +62,7 @@ struct look_task {
 	uint64_t until_id; /* in: not beyond this one; out: the last that nobody writes, if 0 */
 	uint64_t log_id;   /* out: the oldest segment, if nobody writes it; else 0 */
 	uint64_t log_end;  /* out: where it ends; 0: ask the next one */
+	uint64_t next_lsn; /* out: the index knows of everything below */
 };
 
 static enum hapax_status run_look(struct hx_log_task *task)
@@ -64,6 +73,7 @@ static enum hapax_status run_look(struct hx_log_task *task)
 	uint64_t last_id =
 		writer->active.file >= 0 ? writer->active.header.id - 1 : writer->last_id;
 
+	look->next_lsn = writer->next_lsn;
 	if (look->until_id == 0)
 		look->until_id = last_id;
 	if (first_id > last_id || first_id > look->until_id || last_id == 0)
@@ -117,17 +127,20 @@ static enum hapax_status read_end(
 }
 
 static enum hapax_status find_log_segment(
-	struct pass *pass, uint64_t *until_id, struct hapax_error *err)
+	struct pass *pass, struct hx_log_round *round, struct hapax_error *err)
 {
 	struct look_task look = {
-		.task = {.run = run_look}, .log = pass->log, .until_id = *until_id};
+		.task = {.run = run_look}, .log = pass->log, .until_id = round->until_id};
 	enum hapax_status status;
 
 	look.task.context = &look;
 	status = hx_log_queue_task(&pass->log->queue, &look.task);
 	if (status != HAPAX_OK)
 		return status;
-	*until_id = look.until_id;
+	round->until_id = look.until_id;
+	if (round->until_lsn == 0)
+		round->until_lsn = look.next_lsn;
+	pass->made_lsn = look.next_lsn;
 	pass->log_id = look.log_id;
 	pass->log_end = look.log_end;
 	if (pass->log_id != 0 && pass->log_end == 0)
@@ -158,49 +171,72 @@ static unsigned count_small(const struct pass *pass, enum hx_log_kind kind)
 	return count;
 }
 
-/* Bytes of all class segments against what lives, as far as can be told. */
-static bool is_wasteful(struct pass *pass)
+/* Bytes of class segments that are too many, against what lives. */
+static uint64_t count_waste(const struct pass *pass)
 {
 	const struct hx_log_manifest *manifest = &pass->log->writer.manifest;
-	uint64_t bytes = 0, put_bytes = 0, puts = 0;
-	uint64_t live;
+	struct hx_index *index = pass->log->index;
+	uint64_t live = hx_index_record_bytes(index) + hx_index_count(index) * PUT_BYTES_MORE;
+	uint64_t slack = pass->log->writer.segment_bytes;
+	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; i < manifest->count; i++) {
+	for (uint32_t i = 0; i < manifest->count; i++)
 		bytes += manifest->items[i].bytes;
-		put_bytes += manifest->items[i].seal.put_bytes;
-		puts += manifest->items[i].seal.puts;
+	slack = slack < SLACK_BYTES_MIN ? SLACK_BYTES_MIN : slack;
+	return bytes > 2 * live + slack ? bytes - 2 * live - slack : 0;
+}
+
+/*
+ * Oldest first, as far as they were made before this round: they have lost most, and only
+ * then are the REMOVEs behind them of no use any more.
+ */
+static void choose_rewrites(struct pass *pass, const struct hx_log_round *round, bool goes[])
+{
+	const struct hx_log_manifest *manifest = &pass->log->writer.manifest;
+	uint64_t allowed = REWRITE_SEGMENTS * pass->log->writer.segment_bytes;
+	uint64_t chosen = 0;
+
+	if (count_waste(pass) == 0)
+		return;
+	for (uint32_t i = 0; i < manifest->count && chosen < allowed; i++) {
+		if (goes[i] || manifest->items[i].seal.made_lsn >= round->until_lsn)
+			continue;
+		goes[i] = true;
+		pass->rewrites = true;
+		chosen += manifest->items[i].bytes;
 	}
-	if (puts == 0)
-		return false;
-	live = hx_index_count(pass->log->index) * (put_bytes / puts + 1);
-	return bytes > 2 * live + SLACK_SEGMENTS * pass->log->writer.segment_bytes;
 }
 
 /* Split the manifest into what stays and what goes. */
-static enum hapax_status choose(struct pass *pass)
+static enum hapax_status choose(struct pass *pass, const struct hx_log_round *round)
 {
 	const struct hx_log_manifest *manifest = &pass->log->writer.manifest;
+	bool goes[HX_LOG_CLASS_SEGMENTS_MAX] = {false};
 	bool merges[HX_LOG_KIND_COUNT] = {false};
-	bool takes_oldest = pass->log->rewrite_pause == 0 && is_wasteful(pass);
 	enum hapax_status status = HAPAX_OK;
 
 	for (unsigned kind = HX_LOG_KIND_HOUR; kind < HX_LOG_KIND_COUNT; kind++)
 		merges[kind] = count_small(pass, (enum hx_log_kind)kind) >= MERGE_COUNT;
+	for (uint32_t i = 0; i < manifest->count; i++) {
+		const struct hx_log_manifest_item *item = &manifest->items[i];
+
+		goes[i] = is_expired(pass, item) || (merges[item->kind] && is_small(pass, item));
+	}
+	choose_rewrites(pass, round, goes);
+	pass->copy.useless_lsn = pass->made_lsn;
 	for (uint32_t i = 0; i < manifest->count && status == HAPAX_OK; i++) {
 		const struct hx_log_manifest_item *item = &manifest->items[i];
-		bool goes = is_expired(pass, item) || (merges[item->kind] && is_small(pass, item));
 
-		/* The list is in order of making: the oldest has lost most. */
-		if (!goes && takes_oldest) {
-			goes = true;
-			takes_oldest = false;
-			pass->rewritten_bytes = item->bytes;
-		}
-		if (goes)
+		if (goes[i]) {
 			pass->gone[pass->gone_count++] = *item;
-		else
-			status = hx_log_manifest_add(&pass->next, item);
+			continue;
+		}
+		if (item->seal.made_lsn < pass->copy.useless_lsn)
+			pass->copy.useless_lsn = item->seal.made_lsn;
+		status = hx_log_manifest_add(&pass->next, item);
 	}
+	for (unsigned kind = HX_LOG_KIND_HOUR; kind < HX_LOG_KIND_COUNT; kind++)
+		hx_log_class_writer_set_made(&pass->copy.writers[kind], pass->made_lsn);
 	return status;
 }
 
@@ -362,6 +398,8 @@ static enum hapax_status run(struct pass *pass, struct hapax_error *err)
 	if (pass->log_id != 0)
 		hx_log_counts_renew(&pass->log->counts, pass->log_id);
 	status = hx_log_queue_task(&pass->log->queue, &commit.task);
+	if (status == HAPAX_OK)
+		status = hx_log_sync(pass->log);
 	/* Latched, its fate is open: the next recovery finds out. */
 	if (status == HAPAX_OK)
 		remove_gone(pass);
@@ -370,21 +408,8 @@ static enum hapax_status run(struct pass *pass, struct hapax_error *err)
 	return status;
 }
 
-/* A rewrite that won little is not tried again for a while: the estimate was wrong. */
-static void note_rewrite(struct pass *pass)
-{
-	uint64_t made_bytes = 0;
-
-	for (unsigned kind = HX_LOG_KIND_HOUR; kind < HX_LOG_KIND_COUNT; kind++)
-		made_bytes += pass->copy.writers[kind].seal.put_bytes;
-	if (pass->log->rewrite_pause > 0)
-		pass->log->rewrite_pause--;
-	else if (pass->rewritten_bytes != 0 && made_bytes > pass->rewritten_bytes / 4 * 3)
-		pass->log->rewrite_pause = REWRITE_PAUSE;
-}
-
 enum hapax_status hx_log_pass(
-	struct hx_log *log, uint64_t *until_id, bool *ret_more, struct hapax_error *err)
+	struct hx_log *log, struct hx_log_round *round, bool *ret_more, struct hapax_error *err)
 {
 	struct pass *pass = hx_alloc_zero(1, sizeof(*pass));
 	enum hapax_status status;
@@ -394,14 +419,13 @@ enum hapax_status hx_log_pass(
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a pass");
 	pass->log = log;
 	hx_log_copy_init(&pass->copy, log, log->writer.manifest.next_class_id);
-	status = find_log_segment(pass, until_id, err);
+	status = find_log_segment(pass, round, err);
 	if (status == HAPAX_OK)
-		status = choose(pass);
+		status = choose(pass, round);
 	if (status == HAPAX_OK && (pass->log_id != 0 || pass->gone_count != 0)) {
 		status = run(pass, err);
-		*ret_more = status == HAPAX_OK && pass->log_id != 0;
+		*ret_more = status == HAPAX_OK && (pass->log_id != 0 || pass->rewrites);
 	}
-	note_rewrite(pass);
 	if (pass->log_id != 0)
 		log->held_bytes = pass->copy.held.size;
 	hx_log_copy_done(&pass->copy);

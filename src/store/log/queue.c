@@ -5,6 +5,7 @@
  *  (1) While is_led, somebody works off a list, or has been told to (a captain, the
  *      thread); a list that is not empty is never without one.
  *  (2) Every request ends once: with its completion, or when its list is finished.
+ *  (3) Where there is a thread, completions run on it.
  */
 #include "store/log/queue.h"
 
@@ -12,8 +13,16 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
-enum { LIST_CAPACITY_FIRST = 64 };
+enum {
+	LIST_CAPACITY_FIRST = 64,
+	/* Of the time that a list takes, how long the next request is waited for at first. */
+	GATHER_DIVISOR = 8,
+	/* Spinning longer than this is worse than another list, however slow the disk is. */
+	GATHER_NS_MAX = 100000,
+	LEAD_SMOOTHING = 4,
+};
 
 struct hx_log_captain {
 	struct hx_event event;
@@ -60,14 +69,63 @@ static bool push(struct hx_log_list *list, const struct hx_log_request *request)
 	return true;
 }
 
-/* Work off the list that has gathered. own: the captain's own event, which nobody need set. */
-static void lead_list(struct hx_log_queue *queue, const struct hx_log_captain *own)
+/*
+ * Let the list grow. With n requests in it, a moment more delays all of them by that moment
+ * and saves the next one a list's time, so the next one is waited for as long as
+ * lead_ns / n; the first one has to wake up, too. Nobody sleeps: the wait is shorter than that.
+ */
+static void gather(struct hx_log_queue *queue)
+{
+	uint32_t count = atomic_load_explicit(&queue->filled, memory_order_relaxed);
+	int64_t begin_ns, last_ns, patience_ns;
+
+	if (!queue->has_thread || count >= queue->outstanding)
+		return;
+	begin_ns = last_ns = hx_clock_mono_ns();
+	patience_ns = queue->lead_ns / GATHER_DIVISOR;
+	while (count < queue->outstanding) {
+		int64_t now_ns = hx_clock_mono_ns();
+		uint32_t now = atomic_load_explicit(&queue->filled, memory_order_relaxed);
+
+		if (now != count) {
+			count = now;
+			last_ns = now_ns;
+			patience_ns = queue->lead_ns / count;
+		}
+		if (now_ns - last_ns > patience_ns || now_ns - begin_ns > queue->lead_ns / 2 ||
+		    now_ns - begin_ns > GATHER_NS_MAX)
+			return;
+		hx_thread_yield();
+	}
+}
+
+/* After is_called was set, without the mutex: who wakes up wants it. */
+static void call_thread(struct hx_log_queue *queue)
+{
+	hx_cond_signal(&queue->wake);
+}
+
+/*
+ * Work off the list that has gathered. own: the captain's own event, which nobody need set.
+ * False: there are completions in it, and they are the thread's; it was called.
+ */
+static bool lead_list(struct hx_log_queue *queue, bool is_thread, const struct hx_log_captain *own)
 {
 	struct hx_log_captain *captain;
 	struct hx_log_list list;
+	int64_t begin_ns;
 	uint32_t number;
 
+	gather(queue);
 	hx_mutex_lock(&queue->mutex);
+	if (queue->completions != 0 && queue->has_thread && !is_thread) {
+		if (queue->captain == own)
+			queue->captain = NULL;
+		queue->is_called = true;
+		hx_mutex_unlock(&queue->mutex);
+		call_thread(queue);
+		return false;
+	}
 	list = queue->filling;
 	queue->filling = queue->working;
 	queue->filling.count = 0;
@@ -76,11 +134,17 @@ static void lead_list(struct hx_log_queue *queue, const struct hx_log_captain *o
 	captain = queue->captain;
 	queue->captain = NULL;
 	queue->completions = 0;
+	atomic_store_explicit(&queue->filled, 0, memory_order_relaxed);
 	hx_mutex_unlock(&queue->mutex);
+	begin_ns = hx_clock_mono_ns();
 	queue->lead(queue->context, list.requests, list.count);
+	queue->lead_ns += (hx_clock_mono_ns() - begin_ns - queue->lead_ns) / LEAD_SMOOTHING;
+	queue->outstanding =
+		(uint32_t)list.count + atomic_load_explicit(&queue->filled, memory_order_relaxed);
 	hx_ratchet_raise(&queue->finished[number & 1], number);
 	if (captain != NULL && captain != own)
 		hx_event_set(&captain->event);
+	return true;
 }
 
 /* Give the lead away. True: the caller has to go on. */
@@ -88,6 +152,7 @@ static bool pass_on(struct hx_log_queue *queue, bool is_thread)
 {
 	struct hx_log_captain *captain = NULL;
 	bool goes_on = false;
+	bool calls = false;
 
 	hx_mutex_lock(&queue->mutex);
 	if (queue->filling.count == 0) {
@@ -97,43 +162,59 @@ static bool pass_on(struct hx_log_queue *queue, bool is_thread)
 		captain->leads = true;
 	} else if (queue->has_thread && !is_thread) {
 		queue->is_called = true;
-		hx_cond_signal(&queue->wake);
+		calls = true;
 	} else {
 		goes_on = true;
 	}
 	hx_mutex_unlock(&queue->mutex);
 	if (captain != NULL)
 		hx_event_set(&captain->event);
+	if (calls)
+		call_thread(queue);
 	return goes_on;
 }
 
-static void lead(struct hx_log_queue *queue, bool is_thread, const struct hx_log_captain *own)
+/* False: the first list was left to the thread. */
+static bool lead(struct hx_log_queue *queue, bool is_thread, const struct hx_log_captain *own)
 {
-	do
-		lead_list(queue, own);
-	while (pass_on(queue, is_thread));
+	do {
+		if (!lead_list(queue, is_thread, own))
+			return false;
+	} while (pass_on(queue, is_thread));
+	return true;
+}
+
+static bool push_locked(struct hx_log_queue *queue, const struct hx_log_request *request)
+{
+	if (!push(&queue->filling, request))
+		return false;
+	atomic_store_explicit(&queue->filled, (uint32_t)queue->filling.count, memory_order_relaxed);
+	return true;
 }
 
 bool hx_log_queue_submit(struct hx_log_queue *queue, const struct hx_log_request *request)
 {
 	bool leads = false;
+	bool calls = false;
 	bool is_taken;
 
 	hx_mutex_lock(&queue->mutex);
-	is_taken = push(&queue->filling, request);
+	is_taken = push_locked(queue, request);
 	if (is_taken) {
 		queue->completions++;
 		leads = !queue->is_led;
 		queue->is_led = true;
 		if (leads && queue->has_thread) {
 			queue->is_called = true;
-			hx_cond_signal(&queue->wake);
+			calls = true;
 			leads = false;
 		}
 	}
 	hx_mutex_unlock(&queue->mutex);
+	if (calls)
+		call_thread(queue);
 	if (leads)
-		lead(queue, false, NULL);
+		(void)lead(queue, false, NULL);
 	return is_taken;
 }
 
@@ -144,7 +225,7 @@ bool hx_log_queue_run(struct hx_log_queue *queue, const struct hx_log_request *r
 	uint32_t number;
 
 	hx_mutex_lock(&queue->mutex);
-	if (!push(&queue->filling, request)) {
+	if (!push_locked(queue, request)) {
 		hx_mutex_unlock(&queue->mutex);
 		return false;
 	}
@@ -160,9 +241,8 @@ bool hx_log_queue_run(struct hx_log_queue *queue, const struct hx_log_request *r
 	hx_mutex_unlock(&queue->mutex);
 	if (is_captain)
 		hx_event_wait(&self.event);
-	if (self.leads)
-		lead(queue, false, &self);
-	else if (!is_captain)
+	/* A captain who does not lead has seen the end of his list. */
+	if (self.leads ? !lead(queue, false, &self) : !is_captain)
 		hx_ratchet_wait(&queue->finished[number & 1], number);
 	return true;
 }
@@ -190,7 +270,7 @@ static void run_thread(void *arg)
 		hx_mutex_unlock(&queue->mutex);
 		if (!is_called)
 			return;
-		lead(queue, true, NULL);
+		(void)lead(queue, true, NULL);
 	}
 }
 

@@ -7,9 +7,13 @@
  * leading, leads itself: no other thread has to wake up. Of those who wait for the
  * next list the first is its captain, and is given the lead when the list's turn
  * comes; all others are woken by one call when the list is done. Lists with
- * requests that have a completion are led by the queue's own thread, so that
- * completions run on the caller's or on the store's thread. Without a thread, the
- * submitter leads.
+ * requests that have a completion are led by the queue's own thread, and by no other: a
+ * completion may take a mutex that some caller of hx_log_queue_run() holds. Without a
+ * thread, the submitter leads.
+ *
+ * Those who were just answered come again in a moment, and one frame for all of them
+ * costs little more than one for the first. So before a list is taken it is given that
+ * moment, as long as it grows (see gather() in queue.c). A lone caller never waits.
  *
  * Threads: any.
  */
@@ -67,6 +71,9 @@ struct hx_log_queue {
 	bool has_thread;
 	struct hx_thread thread;
 	struct hx_ratchet finished[2]; /* the last list that is done, of even and odd ones */
+	_Atomic uint32_t filled;       /* requests in the list that is being filled */
+	uint32_t outstanding;          /* the leader's: requests that were under way lately */
+	int64_t lead_ns;               /* the leader's: about how long a list takes */
 };
 
 void hx_log_queue_init(struct hx_log_queue *queue, hx_log_lead_fn *lead, void *context);
@@ -81,7 +88,7 @@ void hx_log_queue_done(struct hx_log_queue *queue);
 /* False: no memory, and the request was not taken. With a thread, returns at once. */
 bool hx_log_queue_submit(struct hx_log_queue *queue, const struct hx_log_request *request);
 
-/* The same, and wait until it is done. Must not be called by who leads. */
+/* The same, and wait until it is done. Must not be called by who leads, nor by a completion. */
 bool hx_log_queue_run(struct hx_log_queue *queue, const struct hx_log_request *request);
 
 /* Run a task and return its status, or NO_MEMORY. */

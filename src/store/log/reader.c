@@ -102,7 +102,7 @@ static bool is_loaded(const struct hx_log_reader *reader, uint64_t offset, size_
 }
 
 static enum hapax_status read_header(
-	struct hx_log_reader *reader, const char *path, struct hapax_error *err)
+	struct hx_log_reader *reader, const char *path, bool may_be_short, struct hapax_error *err)
 {
 	struct hapax_error why = {0};
 	enum hapax_status status = load(reader, 0, HX_LOG_BLOCK_SIZE, err);
@@ -115,7 +115,7 @@ static enum hapax_status read_header(
 	status = hx_log_header_decode(at_offset(reader, 0), &reader->header, &why);
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "\"%s\": %s", path, why.message);
-	if (reader->file_bytes < reader->header.capacity)
+	if (reader->file_bytes < reader->header.capacity && !may_be_short)
 		return hx_error_set(
 			err, HAPAX_ERR_CORRUPT, 0, "\"%s\" is truncated: %llu bytes of %llu", path,
 			(unsigned long long)reader->file_bytes,
@@ -123,8 +123,8 @@ static enum hapax_status read_header(
 	return HAPAX_OK;
 }
 
-enum hapax_status hx_log_reader_open(
-	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
+static enum hapax_status open_segment(
+	struct hx_log_reader *reader, const struct hx_io *io, const char *path, bool may_be_short,
 	struct hapax_error *err)
 {
 	struct hx_io_stat st;
@@ -150,7 +150,7 @@ enum hapax_status hx_log_reader_open(
 			err, HAPAX_ERR_UNAVAILABLE, -failed, "\"%s\" was not read", path);
 	} else {
 		reader->file_bytes = st.size / HX_LOG_BLOCK_SIZE * HX_LOG_BLOCK_SIZE;
-		status = read_header(reader, path, err);
+		status = read_header(reader, path, may_be_short, err);
 	}
 	if (status != HAPAX_OK) {
 		hx_log_reader_shut(reader);
@@ -159,6 +159,20 @@ enum hapax_status hx_log_reader_open(
 	reader->seed = hx_log_seed(&reader->header);
 	reader->offset = HX_LOG_BLOCK_SIZE;
 	return HAPAX_OK;
+}
+
+enum hapax_status hx_log_reader_open(
+	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
+	struct hapax_error *err)
+{
+	return open_segment(reader, io, path, false, err);
+}
+
+enum hapax_status hx_log_reader_open_short(
+	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
+	struct hapax_error *err)
+{
+	return open_segment(reader, io, path, true, err);
 }
 
 void hx_log_reader_shut(struct hx_log_reader *reader)
@@ -240,26 +254,16 @@ enum hapax_status hx_log_reader_witness(
 	return HAPAX_OK;
 }
 
-enum hapax_status hx_log_reader_is_zero(
-	struct hx_log_reader *reader, bool *ret_is_zero, struct hapax_error *err)
+enum hapax_status hx_log_reader_probe(
+	struct hx_log_reader *reader, uint64_t offset, enum hx_log_found *ret_found,
+	struct hx_log_frame *ret_frame, bool *ret_is_zero, struct hapax_error *err)
 {
 	static const unsigned char zeros[HX_LOG_BLOCK_SIZE];
+	enum hapax_status status = look(reader, offset, ret_found, ret_frame, err);
 
-	*ret_is_zero = true;
-	for (uint64_t offset = reader->offset; offset < reader->file_bytes;
-	     offset += HX_LOG_BLOCK_SIZE) {
-		enum hapax_status status = load(reader, offset, HX_LOG_BLOCK_SIZE, err);
-
-		if (status != HAPAX_OK)
-			return status;
-		if (!is_loaded(reader, offset, HX_LOG_BLOCK_SIZE))
-			break;
-		if (memcmp(at_offset(reader, offset), zeros, sizeof(zeros)) != 0) {
-			*ret_is_zero = false;
-			return HAPAX_OK;
-		}
-	}
-	return HAPAX_OK;
+	*ret_is_zero = status == HAPAX_OK && *ret_found == HX_LOG_FOUND_NOTHING &&
+		memcmp(at_offset(reader, offset), zeros, sizeof(zeros)) == 0;
+	return status;
 }
 
 void hx_log_entries_begin(

@@ -45,6 +45,11 @@ enum hapax_status hx_log_reader_open(
 	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
 	struct hapax_error *err);
 
+/* The same for a file that may be shorter: it is read as far as it goes. */
+enum hapax_status hx_log_reader_open_short(
+	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
+	struct hapax_error *err);
+
 /* Close the file and keep the memory, for the next one. */
 void hx_log_reader_shut(struct hx_log_reader *reader);
 
@@ -68,9 +73,10 @@ enum hapax_status hx_log_reader_witness(
 	struct hx_log_reader *reader, bool *ret_found, struct hx_log_frame *ret_frame,
 	struct hapax_error *err);
 
-/* Is everything from offset to the end of the file zero? */
-enum hapax_status hx_log_reader_is_zero(
-	struct hx_log_reader *reader, bool *ret_is_zero, struct hapax_error *err);
+/* One block, wherever it lies: what begins there, and is it all zeros? offset does not move. */
+enum hapax_status hx_log_reader_probe(
+	struct hx_log_reader *reader, uint64_t offset, enum hx_log_found *ret_found,
+	struct hx_log_frame *ret_frame, bool *ret_is_zero, struct hapax_error *err);
 
 /* The entries of a frame, one by one. */
 struct hx_log_entries {

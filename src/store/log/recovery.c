@@ -55,10 +55,13 @@ static void set_clock(void *context)
 	const struct hapax_store_options *options = load->recovery->options;
 	struct hx_clock_mark *mark = load->recovery->mark;
 
-	if (!load->walk->has_clock) {
+	const struct hx_clock_mark *before =
+		load->walk->has_clock ? &load->walk->clock : load->recovery->first_mark;
+
+	if (before == NULL) {
 		hx_clock_mark_init(mark, options->clock);
 	} else {
-		*mark = load->walk->clock;
+		*mark = *before;
 		if (!hx_clock_mark_is_current(mark, options->clock))
 			hx_clock_mark_reboot(mark, options->clock, options->clock_step_ms_max);
 	}
@@ -232,20 +235,20 @@ static void save_tail(struct hx_log_directory *directory, const struct hx_log_wa
 	char path[HX_LOG_PATH_SIZE];
 	int source, target;
 
-	if (walk->torn_bytes == 0)
+	if (walk->cut_bytes == 0)
 		return;
-	hx_log_name(name, HX_LOG_KIND_LOG, walk->log_last_id, "");
+	hx_log_name(name, HX_LOG_KIND_LOG, walk->cut_id, "");
 	hx_log_path(directory, name, path);
 	source = io->ops->open(io->context, path, HX_IO_READ, 0);
 	if (source < 0)
 		return;
 	snprintf(suffix, sizeof(suffix), ".cut-%" PRIu64, walk->next_lsn);
-	hx_log_name(name, HX_LOG_KIND_LOG, walk->log_last_id, suffix);
+	hx_log_name(name, HX_LOG_KIND_LOG, walk->cut_id, suffix);
 	hx_log_path(directory, name, path);
 	target = io->ops->open(
 		io->context, path, HX_IO_WRITE | HX_IO_CREATE | HX_IO_TRUNCATE, MODE_FILE);
 	if (target >= 0) {
-		copy_tail(io, source, target, walk->log_end, walk->torn_bytes);
+		copy_tail(io, source, target, walk->cut_offset, walk->cut_bytes);
 		(void)io->ops->close(io->context, target);
 	}
 	(void)io->ops->close(io->context, source);
@@ -365,6 +368,13 @@ enum hapax_status hx_log_recover(
 	if (ret_walk->token > atomic_load_explicit(&index->token, memory_order_relaxed))
 		atomic_store_explicit(&index->token, ret_walk->token, memory_order_relaxed);
 	save_tail(recovery->directory, ret_walk);
+	/*
+	 * Scopes are numbered as they are met. Where the last segment has other numbers it is
+	 * not continued: one number for two scopes would let records change tenants, once the
+	 * frame between them is lost (I7).
+	 */
+	if (ret_walk->scopes_differ)
+		ret_walk->is_closed = false;
 	return HAPAX_OK;
 }
 
@@ -378,6 +388,30 @@ static bool is_in_use(const struct hx_log_walk_result *walk, const struct hx_log
 			return true;
 	}
 	return false;
+}
+
+/* Somebody has put it here: it is not ours to remove. */
+static bool is_foreign(
+	const struct hx_log_directory *directory, const struct hx_log_listed *segment)
+{
+	const struct hx_io *io = directory->io;
+	unsigned char block[HX_LOG_BLOCK_SIZE];
+	struct hx_log_header header;
+	char name[HX_LOG_NAME_SIZE];
+	char path[HX_LOG_PATH_SIZE];
+	ssize_t size;
+	int file;
+
+	hx_log_name(name, segment->kind, segment->id, "");
+	hx_log_path(directory, name, path);
+	file = io->ops->open(io->context, path, HX_IO_READ, 0);
+	if (file < 0)
+		return true;
+	size = hx_io_read_full(io, file, block, sizeof(block), 0);
+	(void)io->ops->close(io->context, file);
+	return size != (ssize_t)sizeof(block) ||
+		(hx_log_header_decode(block, &header, NULL) == HAPAX_OK &&
+	         memcmp(header.uuid, directory->store.uuid, HX_LOG_UUID_SIZE) != 0);
 }
 
 void hx_log_recover_clean(
@@ -394,7 +428,7 @@ void hx_log_recover_clean(
 	for (size_t i = 0; i < listing.count; i++) {
 		const struct hx_log_listed *segment = &listing.segments[i];
 
-		if (is_in_use(walk, segment))
+		if (is_in_use(walk, segment) || is_foreign(directory, segment))
 			continue;
 		if (segment->kind == HX_LOG_KIND_LOG && *ret_reuse_id == 0)
 			*ret_reuse_id = segment->id;

@@ -15,7 +15,8 @@ struct hx_log_recovery {
 	struct hx_index *index;
 	struct hx_log_counts *counts;
 	const struct hapax_store_options *options;
-	struct hx_clock_mark *mark; /* out: the store's clock */
+	const struct hx_clock_mark *first_mark; /* where a new store's clock begins; or NULL */
+	struct hx_clock_mark *mark;             /* out: the store's clock */
 };
 
 /*

@@ -2,8 +2,8 @@
 /*
  * salvage.c - what can still be read of a damaged store, into a new one.
  *
- * Segments are read in any order, so each key's highest LSN so far is remembered, under
- * 128 bits of a keyed hash of its name.
+ * Segments are read in any order, so each key's highest LSN is remembered, under 128 bits
+ * of a keyed hash of its name.
  */
 #include "store/log/salvage.h"
 
@@ -21,30 +21,39 @@
 #include "base/uuid7.h"
 #include "store/copy.h"
 #include "store/index/packed_key.h"
+#include "store/load_batch.h"
 #include "store/log/listing.h"
 #include "store/log/reader.h"
 #include "store/log/scope_names.h"
 
-/* The latest version of a key that was seen. */
+/* The latest version of a key. */
 struct version {
 	uint64_t name[2]; /* both 0: free */
 	uint64_t lsn;
-	bool is_there; /* a record, not a removal */
+	bool is_record; /* not a removal */
+	bool is_loaded;
 };
 
 enum { VERSIONS_MIN = 1024 };
 
-struct salvage {
+struct hx_log_salvage {
 	const struct hx_log_directory *directory;
-	struct hapax_store *target;
 	struct hapax_fsck *fsck;
 	struct hapax_error *err;
+	struct hx_log_listing listing;
+	unsigned char uuid[HX_LOG_UUID_SIZE]; /* whose segments count */
 	struct hx_log_reader reader;
 	struct hx_log_scope_names scopes;
 	uint64_t hash_keys[2][2];
 	struct version *versions;
 	size_t version_count;
 	size_t version_room; /* a power of two */
+	struct hx_clock_mark clock;
+	uint64_t token;
+	/* The second time: where the records go. */
+	struct hapax_store *target;
+	struct hx_load_batch *batch;
+	int64_t now_ms;
 };
 
 /* ------------------------------------------------------------------ versions */
@@ -59,7 +68,7 @@ static struct version *find_version(struct version *versions, size_t room, const
 	return &versions[at];
 }
 
-static bool grow_versions(struct salvage *salvage)
+static bool grow_versions(struct hx_log_salvage *salvage)
 {
 	size_t room = salvage->version_room == 0 ? VERSIONS_MIN : salvage->version_room * 2;
 	struct version *versions = hx_alloc_zero(room, sizeof(*versions));
@@ -98,7 +107,8 @@ static uint64_t hash_name(
 
 /* The slot of a key; NULL: no memory. */
 static struct version *version_of(
-	struct salvage *salvage, const struct hx_log_walk_scope *scope, struct hapax_bytes text)
+	struct hx_log_salvage *salvage, const struct hx_log_walk_scope *scope,
+	struct hapax_bytes text)
 {
 	uint64_t name[2];
 	struct version *version;
@@ -133,46 +143,91 @@ static struct hapax_bytes key_text(const struct hx_log_entry *entry, char *text)
 	return stored;
 }
 
-static enum hapax_status apply(struct salvage *salvage, const struct hx_log_entry *entry)
+static enum hapax_status no_memory(struct hapax_error *err)
+{
+	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to repair the store");
+}
+
+/* The first time: is this the last version? */
+static void judge_version(struct version *version, const struct hx_log_entry *entry)
+{
+	/*
+	 * A record that replaces another one is copied as a PUT and a REMOVE with one LSN. The
+	 * REMOVE is for the versions below it.
+	 */
+	if (entry->kind == HX_LOG_PUT ? entry->lsn < version->lsn : entry->lsn <= version->lsn)
+		return;
+	version->lsn = entry->lsn;
+	version->is_record = entry->kind == HX_LOG_PUT;
+}
+
+/* The clock was at least there when the entry was written. */
+static void note_entry(struct hx_log_salvage *salvage, const struct hx_log_entry *entry)
+{
+	const struct hapax_record *record = &entry->as.put.record;
+
+	if (entry->kind == HX_LOG_PUT && record->token > salvage->token)
+		salvage->token = record->token;
+	if (record->changed_ms > salvage->clock.store_ms)
+		salvage->clock = (struct hx_clock_mark){.store_ms = record->changed_ms};
+}
+
+static enum hapax_status run_batch(struct hx_log_salvage *salvage)
+{
+	uint64_t count = hx_load_batch_count(salvage->batch);
+	/* A record that its own frame vouches for, and that no store would write. */
+	uint64_t invalid = 0;
+	enum hapax_status status =
+		hx_load_batch_run(salvage->batch, salvage->target, &invalid, salvage->err);
+
+	if (status == HAPAX_OK)
+		salvage->fsck->salvaged += count - invalid;
+	return status;
+}
+
+/* The second time: take it along if it is the last version, and lives. */
+static enum hapax_status load_version(
+	struct hx_log_salvage *salvage, struct version *version, const struct hx_log_entry *entry,
+	const struct hx_log_walk_scope *scope, struct hapax_bytes key)
+{
+	struct hapax_record record = entry->as.put.record;
+
+	if (entry->kind != HX_LOG_PUT || !version->is_record || version->is_loaded ||
+	    entry->lsn != version->lsn || record.expires_ms <= salvage->now_ms)
+		return HAPAX_OK;
+	version->is_loaded = true;
+	record.tenant = scope->tenant;
+	record.group = scope->group;
+	record.key = key;
+	if (hx_load_batch_add(salvage->batch, &record, 0) != HAPAX_OK)
+		return no_memory(salvage->err);
+	return hx_load_batch_is_full(salvage->batch) ? run_batch(salvage) : HAPAX_OK;
+}
+
+static enum hapax_status take_keyed(
+	struct hx_log_salvage *salvage, const struct hx_log_entry *entry)
 {
 	const struct hx_log_walk_scope *scope =
 		hx_log_scope_names_get(&salvage->scopes, entry->as.put.scope);
 	char text[HX_KEY_TEXT_SIZE + 1];
 	struct hapax_bytes key = key_text(entry, text);
-	struct hapax_op op = {.key = key};
 	struct version *version;
-	enum hapax_status status;
 
 	/* Its name was in a frame that is lost. */
 	if (scope == NULL)
 		return HAPAX_OK;
 	version = version_of(salvage, scope, key);
 	if (version == NULL)
-		return hx_error_set(
-			salvage->err, HAPAX_ERR_NO_MEMORY, 0, "no memory to repair the store");
-	if (version->lsn > entry->lsn)
-		return HAPAX_OK;
-	version->lsn = entry->lsn;
-	op.tenant = scope->tenant;
-	op.group = scope->group;
-	if (entry->kind == HX_LOG_PUT) {
-		op.type = HAPAX_OP_LOAD;
-		op.load = &entry->as.put.record;
-	} else {
-		op.type = HAPAX_OP_FORGET;
-		op.flags = HAPAX_OP_FORCE;
-	}
-	status = hapax_store_run(salvage->target, &op, 1, salvage->err);
-	/* A record that its own frame vouches for, and that no store would write. */
-	if (status == HAPAX_ERR_INVALID)
-		return HAPAX_OK;
-	if (status == HAPAX_OK)
-		version->is_there = entry->kind == HX_LOG_PUT;
-	return status;
+		return no_memory(salvage->err);
+	if (salvage->target != NULL)
+		return load_version(salvage, version, entry, scope, key);
+	judge_version(version, entry);
+	note_entry(salvage, entry);
+	return HAPAX_OK;
 }
 
 static enum hapax_status read_entries(
-	struct salvage *salvage, const struct hx_log_frame *frame, struct hapax_bytes bytes)
+	struct hx_log_salvage *salvage, const struct hx_log_frame *frame, struct hapax_bytes bytes)
 {
 	struct hx_log_entries entries;
 	struct hx_log_entry entry;
@@ -184,11 +239,9 @@ static enum hapax_status read_entries(
 			if (!hx_log_scope_names_put(
 				    &salvage->scopes, entry.as.scope.number, entry.as.scope.tenant,
 				    entry.as.scope.group))
-				return hx_error_set(
-					salvage->err, HAPAX_ERR_NO_MEMORY, 0,
-					"no memory to repair the store");
+				return no_memory(salvage->err);
 		} else if (entry.kind == HX_LOG_PUT || entry.kind == HX_LOG_REMOVE) {
-			status = apply(salvage, &entry);
+			status = take_keyed(salvage, &entry);
 			if (status != HAPAX_OK)
 				return status;
 		}
@@ -199,8 +252,19 @@ static enum hapax_status read_entries(
 
 /* ------------------------------------------------------------------ segments */
 
+/* Frames of the log carry the marks. */
+static void note_frame(struct hx_log_salvage *salvage, const struct hx_log_frame *frame)
+{
+	if (salvage->reader.header.kind != HX_LOG_KIND_LOG)
+		return;
+	if (frame->token > salvage->token)
+		salvage->token = frame->token;
+	if (frame->clock.store_ms >= salvage->clock.store_ms)
+		salvage->clock = frame->clock;
+}
+
 /* Every frame that is whole, also behind ones that are not. */
-static enum hapax_status read_frames(struct salvage *salvage)
+static enum hapax_status read_frames(struct hx_log_salvage *salvage)
 {
 	struct hx_log_reader *reader = &salvage->reader;
 
@@ -217,8 +281,7 @@ static enum hapax_status read_frames(struct salvage *salvage)
 		if (found == HX_LOG_FOUND_END)
 			return HAPAX_OK;
 		if (found == HX_LOG_FOUND_FRAME) {
-			if (frame.token > salvage->fsck->token)
-				salvage->fsck->token = frame.token;
+			note_frame(salvage, &frame);
 			status = read_entries(salvage, &frame, bytes);
 			if (status != HAPAX_OK)
 				return status;
@@ -231,7 +294,9 @@ static enum hapax_status read_frames(struct salvage *salvage)
 	}
 }
 
-static enum hapax_status read_segment(struct salvage *salvage, const struct hx_log_listed *listed)
+/* Open a segment; *ret_is_readable: its header tells which frames are its own. */
+static enum hapax_status open_segment(
+	struct hx_log_salvage *salvage, const struct hx_log_listed *listed, bool *ret_is_readable)
 {
 	char name[HX_LOG_NAME_SIZE];
 	char path[HX_LOG_PATH_SIZE];
@@ -241,53 +306,178 @@ static enum hapax_status read_segment(struct salvage *salvage, const struct hx_l
 	hx_log_name(name, listed->kind, listed->id, "");
 	hx_log_path(salvage->directory, name, path);
 	hx_log_scope_names_clear(&salvage->scopes);
-	memset(&salvage->reader, 0, sizeof(salvage->reader));
-	salvage->reader.file = -1;
-	status = hx_log_reader_open(&salvage->reader, salvage->directory->io, path, &why);
-	if (status == HAPAX_ERR_CORRUPT) {
-		/* Without its header nothing tells which frames are its own. */
-		salvage->fsck->unread++;
-		hx_log_reader_close(&salvage->reader);
+	status = hx_log_reader_open_short(&salvage->reader, salvage->directory->io, path, &why);
+	*ret_is_readable = status == HAPAX_OK;
+	if (status == HAPAX_OK || status == HAPAX_ERR_CORRUPT)
 		return HAPAX_OK;
+	return hx_error_set(salvage->err, why.status, why.os_errno, "%s", why.message);
+}
+
+static enum hapax_status read_segments(struct hx_log_salvage *salvage)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	salvage->fsck->unread = 0;
+	for (size_t i = 0; status == HAPAX_OK && i < salvage->listing.count; i++) {
+		bool is_ours;
+
+		status = open_segment(salvage, &salvage->listing.segments[i], &is_ours);
+		if (status != HAPAX_OK)
+			break;
+		/* The history of another store is not ours, whatever its LSNs say. */
+		is_ours = is_ours &&
+			memcmp(salvage->reader.header.uuid, salvage->uuid, HX_LOG_UUID_SIZE) == 0;
+		if (is_ours)
+			status = read_frames(salvage);
+		else
+			salvage->fsck->unread++;
+		hx_log_reader_shut(&salvage->reader);
 	}
-	if (status == HAPAX_OK)
-		status = read_frames(salvage);
-	else
-		(void)hx_error_set(salvage->err, why.status, why.os_errno, "%s", why.message);
-	hx_log_reader_close(&salvage->reader);
 	return status;
 }
 
-static uint64_t count_records(const struct salvage *salvage)
-{
-	uint64_t count = 0;
+/* ------------------------------------------------------------------ whose store it is */
 
-	for (size_t i = 0; i < salvage->version_room; i++)
-		count += salvage->versions[i].is_there;
-	return count;
+/* How many segments have the uuid of segment index. */
+static size_t count_alike(
+	const unsigned char (*uuids)[HX_LOG_UUID_SIZE], const bool *are_readable, size_t count,
+	size_t index)
+{
+	size_t alike = 0;
+
+	for (size_t i = 0; are_readable[index] && i < count; i++)
+		alike += are_readable[i] && memcmp(uuids[i], uuids[index], HX_LOG_UUID_SIZE) == 0;
+	return alike;
 }
 
-enum hapax_status hx_log_salvage(
-	const struct hx_log_directory *directory, struct hapax_store *target,
-	struct hapax_fsck *fsck, struct hapax_error *err)
+static enum hapax_status choose_uuid(
+	struct hx_log_salvage *salvage, const unsigned char (*uuids)[HX_LOG_UUID_SIZE],
+	const bool *are_readable)
 {
-	struct salvage salvage = {
-		.directory = directory, .target = target, .fsck = fsck, .err = err};
-	struct hx_log_listing listing = {.count = 0};
+	size_t count = salvage->listing.count, most = 0;
+	bool is_tie = false;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t alike = count_alike(uuids, are_readable, count, i);
+
+		if (alike > most) {
+			memcpy(salvage->uuid, uuids[i], HX_LOG_UUID_SIZE);
+			most = alike;
+			is_tie = false;
+		} else if (
+			alike == most && memcmp(uuids[i], salvage->uuid, HX_LOG_UUID_SIZE) != 0) {
+			is_tie = alike != 0;
+		}
+	}
+	if (!is_tie)
+		return HAPAX_OK;
+	return hx_error_set(
+		salvage->err, HAPAX_ERR_CORRUPT, 0,
+		"STORE cannot be read, and segments of several stores lie in \"%.128s\"; move those away"
+		" that do not belong there",
+		salvage->directory->path);
+}
+
+/* STORE says whose segments count; if it cannot be read, most of the segments do. */
+static enum hapax_status find_uuid(struct hx_log_salvage *salvage)
+{
+	struct hx_log_directory directory = *salvage->directory;
+	size_t count = salvage->listing.count;
+	unsigned char(*uuids)[HX_LOG_UUID_SIZE];
+	bool *are_readable;
+	bool found = false;
+	enum hapax_status status = hx_log_directory_read(&directory, &found, NULL);
+
+	if (status == HAPAX_OK && found) {
+		memcpy(salvage->uuid, directory.store.uuid, HX_LOG_UUID_SIZE);
+		return HAPAX_OK;
+	}
+	uuids = hx_alloc_zero(count + 1, sizeof(*uuids));
+	are_readable = hx_alloc_zero(count + 1, sizeof(*are_readable));
+	status = uuids != NULL && are_readable != NULL ? HAPAX_OK : no_memory(salvage->err);
+	for (size_t i = 0; status == HAPAX_OK && i < count; i++) {
+		status = open_segment(salvage, &salvage->listing.segments[i], &are_readable[i]);
+		memcpy(uuids[i], salvage->reader.header.uuid, HX_LOG_UUID_SIZE);
+		hx_log_reader_shut(&salvage->reader);
+	}
+	if (status == HAPAX_OK)
+		status = choose_uuid(
+			salvage, (const unsigned char(*)[HX_LOG_UUID_SIZE])uuids, are_readable);
+	hx_free(uuids);
+	hx_free(are_readable);
+	return status;
+}
+
+/* ------------------------------------------------------------------ life */
+
+enum hapax_status hx_log_salvage_new(
+	const struct hx_log_directory *directory, struct hapax_fsck *fsck,
+	struct hx_log_salvage **ret_salvage, struct hapax_error *err)
+{
+	struct hx_log_salvage *salvage = hx_alloc_zero(1, sizeof(*salvage));
 	enum hapax_status status;
+
+	if (salvage == NULL)
+		return no_memory(err);
+	salvage->directory = directory;
+	salvage->fsck = fsck;
+	salvage->err = err;
+	salvage->reader.file = -1;
+	hx_random_bytes(salvage->hash_keys, sizeof(salvage->hash_keys));
+	hx_log_scope_names_init(&salvage->scopes);
+	status = hx_log_listing_read(&salvage->listing, directory, err);
+	if (status == HAPAX_OK)
+		status = find_uuid(salvage);
+	if (status == HAPAX_OK)
+		status = read_segments(salvage);
+	if (status != HAPAX_OK) {
+		hx_log_salvage_free(salvage);
+		return status;
+	}
+	*ret_salvage = salvage;
+	return HAPAX_OK;
+}
+
+void hx_log_salvage_free(struct hx_log_salvage *salvage)
+{
+	if (salvage == NULL)
+		return;
+	hx_log_reader_close(&salvage->reader);
+	hx_log_listing_done(&salvage->listing);
+	hx_log_scope_names_done(&salvage->scopes);
+	hx_load_batch_free(salvage->batch);
+	hx_free(salvage->versions);
+	hx_free(salvage);
+}
+
+const struct hx_clock_mark *hx_log_salvage_clock(const struct hx_log_salvage *salvage)
+{
+	return salvage->clock.store_ms != 0 ? &salvage->clock : NULL;
+}
+
+enum hapax_status hx_log_salvage_load(
+	struct hx_log_salvage *salvage, struct hapax_store *target, struct hapax_error *err)
+{
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	enum hapax_status status = hapax_store_stats(target, &stats, NULL, NULL, err);
 	uint64_t token;
 
-	hx_random_bytes(salvage.hash_keys, sizeof(salvage.hash_keys));
-	hx_log_scope_names_init(&salvage.scopes);
-	status = hx_log_listing_read(&listing, directory, err);
-	for (size_t i = 0; status == HAPAX_OK && i < listing.count; i++)
-		status = read_segment(&salvage, &listing.segments[i]);
-	/* Tokens in frames that are lost lie below this, too. */
+	salvage->err = err;
+	salvage->fsck->salvaged = 0;
+	if (status == HAPAX_OK) {
+		salvage->now_ms = stats.now_ms;
+		salvage->target = target;
+		salvage->batch = hx_load_batch_new();
+		status = salvage->batch != NULL ? HAPAX_OK : no_memory(err);
+	}
+	/* Before any record is there, tokens lie above all that were given out. */
 	if (status == HAPAX_OK)
-		status = hx_store_raise_token(target, fsck->token, &token, err);
-	fsck->salvaged = count_records(&salvage);
-	hx_log_listing_done(&listing);
-	hx_log_scope_names_done(&salvage.scopes);
-	hx_free(salvage.versions);
+		status = hx_store_raise_token(target, salvage->token, &token, err);
+	if (status == HAPAX_OK)
+		status = read_segments(salvage);
+	if (status == HAPAX_OK)
+		status = run_batch(salvage);
+	if (status == HAPAX_OK)
+		salvage->fsck->token = token;
 	return status;
 }

@@ -30,6 +30,7 @@ void hx_log_scope_names_clear(struct hx_log_scope_names *names)
 	if (names->count != 0)
 		memset(names->slots, 0, names->count * sizeof(names->slots[0]));
 	hx_buf_clear(&names->text);
+	names->is_rebound = false;
 }
 
 static bool grow(struct hx_log_scope_names *names, uint32_t number)
@@ -57,8 +58,12 @@ bool hx_log_scope_names_put(
 	struct hapax_bytes group)
 {
 	size_t offset = names->text.size;
+	const struct hx_log_walk_scope *before = hx_log_scope_names_get(names, number);
 	struct hx_log_scope_slot *slot;
 
+	if (before != NULL &&
+	    (!hx_bytes_equal(before->tenant, tenant) || !hx_bytes_equal(before->group, group)))
+		names->is_rebound = true;
 	if (!grow(names, number) ||
 	    hx_buf_reserve(&names->text, tenant.size + group.size) != HAPAX_OK)
 		return false;
@@ -84,4 +89,16 @@ struct hx_log_walk_scope *hx_log_scope_names_get(struct hx_log_scope_names *name
 	slot->scope.tenant.data = names->text.data + slot->offset;
 	slot->scope.group.data = names->text.data + slot->offset + slot->scope.tenant.size;
 	return &slot->scope;
+}
+
+bool hx_log_scope_names_fit(const struct hx_log_scope_names *names)
+{
+	for (uint32_t number = 0; number < names->count; number++) {
+		const struct hx_log_scope_slot *slot = &names->slots[number];
+
+		if (slot->is_set &&
+		    (!slot->scope.has_visitor_id || slot->scope.visitor_id != number))
+			return false;
+	}
+	return !names->is_rebound;
 }

@@ -20,6 +20,7 @@ struct hx_log_scope_names {
 	struct hx_log_scope_slot *slots; /* by number */
 	uint32_t count;
 	struct hapax_buf text;
+	bool is_rebound; /* a number was given to two scopes */
 };
 
 void hx_log_scope_names_init(struct hx_log_scope_names *names);
@@ -32,6 +33,9 @@ void hx_log_scope_names_clear(struct hx_log_scope_names *names);
 bool hx_log_scope_names_put(
 	struct hx_log_scope_names *names, uint32_t number, struct hapax_bytes tenant,
 	struct hapax_bytes group);
+
+/* Has every number stood for one scope, and is it the visitor's own for it? */
+bool hx_log_scope_names_fit(const struct hx_log_scope_names *names);
 
 /* NULL: not named. Valid until the next put. */
 struct hx_log_walk_scope *hx_log_scope_names_get(struct hx_log_scope_names *names, uint32_t number);

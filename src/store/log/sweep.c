@@ -62,6 +62,29 @@ static enum hapax_status run_settle(struct hx_log_task *task)
 	return HAPAX_OK;
 }
 
+/* Without a keeper nobody else looks after old segments, and after what is to be synced later. */
+static enum hapax_status tidy(struct hx_log *log, struct hapax_error *err)
+{
+	struct hx_log_round round = {0};
+	enum hapax_status status = HAPAX_OK;
+	bool more = true;
+
+	while (more && status == HAPAX_OK)
+		status = hx_log_pass(log, &round, &more, err);
+	return status == HAPAX_OK ? hx_log_sync(log) : status;
+}
+
+static enum hapax_status ask_keeper(struct hx_log *log, struct hapax_error *err)
+{
+	struct hapax_error last = {0};
+
+	if (hx_log_keeper_failures(log, &last) == 0)
+		return HAPAX_OK;
+	if (err != NULL)
+		*err = last;
+	return last.status;
+}
+
 enum hapax_status hx_log_sweep(
 	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err)
 {
@@ -76,14 +99,8 @@ enum hapax_status hx_log_sweep(
 	if (log->lapsed.size != 0)
 		status = hx_log_queue_task(&log->queue, &settle.task);
 	sweep->lapsed += settle.settled;
-	/* Without a keeper nobody else looks after old segments. */
-	if (status == HAPAX_OK && sweep->done && !log->keeper_runs) {
-		uint64_t until_id = 0;
-		bool more = true;
-
-		while (more && status == HAPAX_OK)
-			status = hx_log_pass(log, &until_id, &more, err);
-	}
+	if (status == HAPAX_OK && sweep->done)
+		status = log->keeper_runs ? ask_keeper(log, err) : tidy(log, err);
 	hx_mutex_unlock(&log->sweep_mutex);
 	if (status == HAPAX_ERR_FAILED && err != NULL)
 		*err = log->writer.fault;

@@ -28,7 +28,7 @@ void hx_log_walk_result_done(struct hx_log_walk_result *result)
 static enum hapax_status describe(struct hx_walk *walk, const struct hx_log_problem *problem)
 {
 	char place[96] = "";
-	char risk[64] = "";
+	char risk[64] = "how many keys are at risk is not known";
 
 	if (problem->lsn != 0)
 		snprintf(
@@ -36,13 +36,18 @@ static enum hapax_status describe(struct hx_walk *walk, const struct hx_log_prob
 			problem->offset, problem->lsn);
 	else if (problem->offset != 0)
 		snprintf(place, sizeof(place), " at offset %" PRIu64, problem->offset);
-	if (problem->keys_at_risk != 0)
+	if (problem->keys_max != 0)
 		snprintf(
-			risk, sizeof(risk), "; %" PRIu64 " keys are at risk",
-			problem->keys_at_risk);
+			risk, sizeof(risk), "up to %" PRIu64 " keys are at risk",
+			problem->keys_max);
+	/* A newer format is no damage. */
+	if (problem->status == HAPAX_ERR_UNSUPPORTED)
+		return hx_error_set(
+			walk->err, problem->status, 0, "%s%s: %s", problem->file, place,
+			problem->what);
 	return hx_error_set(
-		walk->err, problem->status, 0, "%s%s: %s%s; see 'hapax fsck'", problem->file, place,
-		problem->what, risk);
+		walk->err, problem->status, 0, "%s%s: %s; %s; see 'hapax fsck'", problem->file,
+		place, problem->what, risk);
 }
 
 /* OK: the visitor wants to go on all the same. */
@@ -64,8 +69,7 @@ enum hapax_status hx_walk_note(struct hx_walk *walk, const char *file, const cha
 }
 
 enum hapax_status hx_walk_damage(
-	struct hx_walk *walk, uint64_t offset, uint64_t lsn, uint64_t keys_at_risk,
-	const char *what)
+	struct hx_walk *walk, uint64_t offset, uint64_t lsn, uint64_t keys_max, const char *what)
 {
 	return hx_walk_report(
 		walk,
@@ -75,7 +79,7 @@ enum hapax_status hx_walk_damage(
 			.file = walk->name,
 			.offset = offset,
 			.lsn = lsn,
-			.keys_at_risk = keys_at_risk,
+			.keys_max = keys_max,
 			.what = what,
 		});
 }

@@ -26,9 +26,10 @@ struct hx_log_problem {
 	enum hapax_status status; /* of DAMAGE: CORRUPT or UNSUPPORTED */
 	const char *file;         /* its name in the directory, "" for the whole */
 	uint64_t offset;
-	uint64_t lsn;          /* the first that is lost, 0: not known */
-	uint64_t keys_at_risk; /* as far as known: entries that cannot be read */
-	const char *what;      /* a sentence */
+	uint64_t lsn; /* the first that is lost, 0: not known */
+	uint64_t
+		keys_max; /* so many keys at most are at risk: entries that cannot be read; 0: not known */
+	const char *what; /* a sentence */
 };
 
 /* A scope that entries of the present segment name by number. */
@@ -89,7 +90,12 @@ struct hx_log_walk_result {
 	uint32_t chain; /* CRC of the last frame */
 	bool is_closed; /* the last frame says CLOSE: the log may go on behind it */
 	bool is_sealed; /* the last frame says SEAL: the log goes on in the next segment, which is empty */
-	uint64_t torn_bytes; /* behind log_end lies a frame that was not written whole; 0: none */
+	bool next_is_used;  /* that one has frames which do not count: it must be made anew */
+	bool scopes_differ; /* the last segment has other numbers for scopes than the visitor */
+	/* What was not acknowledged, and lies behind the end: in which segment, where; 0: none. */
+	uint64_t cut_id;
+	uint64_t cut_offset;
+	uint64_t cut_bytes;
 	bool has_clock;
 	struct hx_clock_mark clock;           /* of the last frame */
 	struct hx_log_manifest_item *classes; /* owned: hx_log_walk_result_done() */
@@ -102,7 +108,7 @@ void hx_log_walk_result_done(struct hx_log_walk_result *result);
 /*
  * Walk the store in directory path. OK also with damages, when the visitor let
  * it go on: ask result->damages. CORRUPT, UNSUPPORTED: ended by damage; err tells
- * file, offset, LSN and keys at risk. INVALID: no store there (no STORE file).
+ * file, offset, LSN and how many keys are at risk. INVALID: no store there (no STORE file).
  */
 enum hapax_status hx_log_walk(
 	const struct hx_io *io, const char *path, const struct hx_log_visitor *visitor,

@@ -15,6 +15,9 @@
 /* From so many bytes on, class segments are read by several threads. */
 enum { THREADED_BYTES = 16 * 1024 * 1024 };
 
+/* A record with a key of one byte. */
+enum { PUT_BYTES_MIN = HX_LOG_RECORD_HEAD_SIZE + HX_LOG_ENTRY_ALIGN };
+
 /* The seal: the last block of the file. */
 static enum hapax_status read_seal(
 	struct hx_walk *walk, const struct hx_log_manifest_item *item, struct hx_log_seal *ret_seal,
@@ -31,7 +34,8 @@ static enum hapax_status read_seal(
 	*ret_found = false;
 	if (walk->reader.header.capacity != item->bytes || item->bytes < 2 * HX_LOG_BLOCK_SIZE)
 		return hx_walk_damage(
-			walk, 0, 0, 0, "the segment is not the one that the log names");
+			walk, 0, 0, item->bytes / PUT_BYTES_MIN,
+			"the segment is not the one that the log names");
 	walk->reader.offset = item->bytes - HX_LOG_BLOCK_SIZE;
 	status = hx_log_reader_next(&walk->reader, &found, &frame, &bytes, walk->err);
 	if (status != HAPAX_OK)
@@ -39,7 +43,7 @@ static enum hapax_status read_seal(
 	if (found != HX_LOG_FOUND_FRAME || !(frame.flags & HX_LOG_FRAME_SEAL) ||
 	    frame.crc != item->crc)
 		return hx_walk_damage(
-			walk, item->bytes - HX_LOG_BLOCK_SIZE, 0, 0,
+			walk, item->bytes - HX_LOG_BLOCK_SIZE, 0, item->bytes / PUT_BYTES_MIN,
 			"the segment has not the seal that the log names");
 	hx_log_entries_begin(&entries, &frame, item->kind, bytes);
 	if (!hx_log_entries_next(&entries, &entry, &status, &why) || entry.kind != HX_LOG_SEAL)
@@ -101,7 +105,9 @@ static enum hapax_status read_class(
 	hx_log_name(walk->name, item->kind, item->id, "");
 	if (!hx_log_listing_has(&walk->listing, item->kind, item->id))
 		return taken == HX_WALK_TAKE_REMOVES
-			? hx_walk_damage(walk, 0, 0, 0, "the segment is missing, with all its keys")
+			? hx_walk_damage(
+				  walk, 0, 0, item->bytes / PUT_BYTES_MIN,
+				  "the segment is missing, with all its keys")
 			: HAPAX_OK;
 	status = hx_walk_open(walk, item->kind, item->id, &why);
 	if (hx_walk_is_damage(status))

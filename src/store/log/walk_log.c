@@ -7,6 +7,8 @@
  * the next one says. In the last one, the first place without a valid frame ends the
  * log, unless a later frame proves that something is missing.
  */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "store/log/walk_private.h"
@@ -88,18 +90,20 @@ static enum hapax_status peek_begin(
 		walk, HX_LOG_BLOCK_SIZE, frame.lsn, 0, "the segment does not begin as one");
 }
 
-/* A segment without a first frame: has it others? Then the first was acknowledged. */
-static enum hapax_status check_unused(struct hx_walk *walk)
+/*
+ * A segment without a first frame: has it others? Then the first was written. Whether it
+ * was durable is known when the log before it was read.
+ */
+static enum hapax_status look_at_unused(struct hx_walk *walk, uint64_t id)
 {
-	struct hx_log_frame frame;
-	bool found;
-	enum hapax_status status = hx_log_reader_witness(&walk->reader, &found, &frame, walk->err);
+	struct hx_walk_tail tail;
+	enum hapax_status status = hx_walk_look_behind(walk, &tail);
 
-	if (status != HAPAX_OK || !found)
-		return status;
-	return hx_walk_damage(
-		walk, HX_LOG_BLOCK_SIZE, 0, frame.lsn,
-		"the first frame is damaged, and later ones prove that it was durable");
+	if (status == HAPAX_OK && tail.has_frames) {
+		hx_walk_tail_add(&walk->headless, &tail);
+		walk->headless_id = id;
+	}
+	return status;
 }
 
 /* Find the last segment that has frames: *ret_id, or 0. */
@@ -129,7 +133,7 @@ static enum hapax_status find_last(
 			return hx_error_set(walk->err, status, why.os_errno, "%s", why.message);
 		status = peek_begin(walk, &found, &begin, ret_log_first_id);
 		if (status == HAPAX_OK && !found)
-			status = check_unused(walk);
+			status = look_at_unused(walk, listed->id);
 		if (status != HAPAX_OK)
 			return status;
 		if (found) {
@@ -175,69 +179,74 @@ static void pass_frame(struct hx_walk *walk, const struct hx_log_frame *frame)
 		result->token = frame->token;
 }
 
-/*
- * Is there a later frame that proves the one that is missing durable? Any, where each
- * was written only when the one before it was; in unsafe mode, one that says so.
- */
-static enum hapax_status find_proof(
-	struct hx_walk *walk, bool *ret_is_proven, struct hx_log_frame *ret_witness)
+static uint64_t distance(uint64_t from, uint64_t to)
 {
-	uint64_t offset = walk->reader.offset;
-	enum hapax_status status;
-	bool found;
+	return to > from ? to - from : 0;
+}
 
-	*ret_is_proven = false;
-	do {
-		status = hx_log_reader_witness(&walk->reader, &found, ret_witness, walk->err);
-		if (status != HAPAX_OK || !found)
-			break;
-		*ret_is_proven = !(ret_witness->flags & HX_LOG_FRAME_LOOSE) ||
-			ret_witness->durable_lsn > walk->result->next_lsn;
-		walk->reader.offset = ret_witness->offset;
-	} while (!*ret_is_proven);
-	walk->reader.offset = offset;
-	return status;
+/* What lies there was not acknowledged: it is kept for people. */
+static enum hapax_status cut(
+	struct hx_walk *walk, uint64_t id, uint64_t offset, uint64_t bytes, const char *what)
+{
+	struct hx_log_walk_result *result = walk->result;
+
+	result->cut_id = id;
+	result->cut_offset = offset;
+	result->cut_bytes = bytes;
+	return hx_walk_report(
+		walk,
+		(struct hx_log_problem){
+			.kind = HX_LOG_CUT,
+			.file = walk->name,
+			.offset = offset,
+			.lsn = result->next_lsn,
+			.what = what,
+		});
+}
+
+/* Frames that do not count may have given out tokens all the same. */
+static void keep_token(struct hx_walk *walk, const struct hx_walk_tail *tail)
+{
+	if (tail->token > walk->result->token)
+		walk->result->token = tail->token;
 }
 
 /* The log ends here, unless a later frame proves otherwise. */
-static enum hapax_status end_log(
-	struct hx_walk *walk, enum hx_log_found found, const struct hx_log_frame *torn)
+static enum hapax_status end_log(struct hx_walk *walk)
 {
 	struct hx_log_walk_result *result = walk->result;
-	struct hx_log_frame witness;
-	bool is_proven = false;
+	struct hx_walk_tail tail;
 	/* Behind a clean close as well: the store may have been opened again since. */
-	enum hapax_status status = find_proof(walk, &is_proven, &witness);
+	enum hapax_status status = hx_walk_look_behind(walk, &tail);
+	uint64_t end = walk->reader.offset;
+	uint64_t bytes;
 
 	if (status != HAPAX_OK)
 		return status;
-	result->log_end = walk->reader.offset;
-	if (is_proven)
+	result->log_end = end;
+	if (hx_walk_tail_proves(&tail, result->next_lsn))
 		return hx_walk_damage(
-			walk, walk->reader.offset, result->next_lsn,
-			witness.lsn > result->next_lsn ? witness.lsn - result->next_lsn : 0,
+			walk, end, result->next_lsn, distance(result->next_lsn, tail.lsn),
 			"acknowledged data is damaged: a later frame proves that it was durable");
-	/* What was there before has another chain: only a frame of ours is a torn one. */
-	if (found == HX_LOG_FOUND_DAMAGE && !result->is_sealed && torn->chain == result->chain &&
-	    torn->lsn == result->next_lsn) {
-		result->torn_bytes = torn->size;
-		result->is_closed = false;
-		return hx_walk_report(
-			walk,
-			(struct hx_log_problem){
-				.kind = HX_LOG_CUT,
-				.file = walk->name,
-				.offset = walk->reader.offset,
-				.lsn = result->next_lsn,
-				.keys_at_risk = 0,
-				.what = "a frame that was not written whole, and not acknowledged",
-			});
-	}
-	return HAPAX_OK;
+	if (result->is_sealed)
+		return HAPAX_OK;
+	keep_token(walk, &tail);
+	bytes = hx_walk_tail_bytes(&tail, end);
+	if (bytes == 0)
+		return HAPAX_OK;
+	/* Frames that are there would follow whatever is written before them. */
+	result->is_closed = false;
+	return cut(
+		walk, result->log_last_id, end, bytes,
+		tail.has_frames ? "frames of unsafe mode behind one that did not arrive"
+				: "a frame that was not written whole, and not acknowledged");
 }
 
-/* Read the frames of the open log segment; end is where they end, 0: find out. */
-static enum hapax_status read_log_segment(struct hx_walk *walk, uint64_t end)
+/*
+ * Read the frames of the open log segment; end is where they end, 0: find out; end_lsn, with
+ * which LSN the next one begins.
+ */
+static enum hapax_status read_log_segment(struct hx_walk *walk, uint64_t end, uint64_t end_lsn)
 {
 	hx_walk_tell_segment(walk);
 	for (;;) {
@@ -252,10 +261,11 @@ static enum hapax_status read_log_segment(struct hx_walk *walk, uint64_t end)
 		if (status != HAPAX_OK)
 			return status;
 		if (found != HX_LOG_FOUND_FRAME && end == 0)
-			return end_log(walk, found, &frame);
+			return end_log(walk);
 		if (found != HX_LOG_FOUND_FRAME || (end != 0 && walk->reader.offset > end))
 			return hx_walk_damage(
-				walk, walk->reader.offset, walk->result->next_lsn, 0,
+				walk, walk->reader.offset, walk->result->next_lsn,
+				distance(walk->result->next_lsn, end_lsn),
 				"acknowledged data is damaged: the next segment continues it");
 		status = check_frame(walk, &frame);
 		if (status == HAPAX_OK)
@@ -266,8 +276,9 @@ static enum hapax_status read_log_segment(struct hx_walk *walk, uint64_t end)
 	}
 }
 
-/* Where segment id ends, as the one after it says. */
-static enum hapax_status end_of(struct hx_walk *walk, uint64_t id, uint64_t *ret_end)
+/* Where segment id ends, and with which LSN the one after it begins, which says so. */
+static enum hapax_status end_of(
+	struct hx_walk *walk, uint64_t id, uint64_t *ret_end, uint64_t *ret_lsn)
 {
 	struct hapax_error why = {0};
 	struct hx_log_entry begin;
@@ -275,7 +286,7 @@ static enum hapax_status end_of(struct hx_walk *walk, uint64_t id, uint64_t *ret
 	bool found = false;
 	enum hapax_status status = hx_walk_open(walk, HX_LOG_KIND_LOG, id + 1, &why);
 
-	*ret_end = 0;
+	*ret_end = *ret_lsn = 0;
 	if (hx_walk_is_damage(status))
 		return hx_walk_damage_told(walk, 0, 0, &why);
 	if (status != HAPAX_OK)
@@ -289,6 +300,7 @@ static enum hapax_status end_of(struct hx_walk *walk, uint64_t id, uint64_t *ret
 			walk, HX_LOG_BLOCK_SIZE, 0, 0,
 			"acknowledged data is damaged: the segment does not follow the one before it");
 	*ret_end = begin.as.begin.previous_end;
+	*ret_lsn = begin.lsn;
 	return HAPAX_OK;
 }
 
@@ -297,10 +309,11 @@ static enum hapax_status read_log(struct hx_walk *walk, uint64_t first_id, uint6
 	for (uint64_t id = first_id; id <= last_id; id++) {
 		struct hapax_error why = {0};
 		enum hapax_status status = HAPAX_OK;
-		uint64_t end = 0;
+		uint64_t damages = walk->result->damages;
+		uint64_t end = 0, end_lsn = 0;
 
 		if (id < last_id)
-			status = end_of(walk, id, &end);
+			status = end_of(walk, id, &end, &end_lsn);
 		if (status != HAPAX_OK)
 			return status;
 		status = hx_walk_open(walk, HX_LOG_KIND_LOG, id, &why);
@@ -309,9 +322,12 @@ static enum hapax_status read_log(struct hx_walk *walk, uint64_t first_id, uint6
 		else if (status != HAPAX_OK)
 			status = hx_error_set(walk->err, status, why.os_errno, "%s", why.message);
 		else if (id == last_id || end != 0)
-			status = read_log_segment(walk, end);
+			status = read_log_segment(walk, end, end_lsn);
 		if (status != HAPAX_OK)
 			return status;
+		/* One damage is told once: what comes behind the gap follows nothing. */
+		if (walk->result->damages != damages)
+			walk->has_chain = false;
 	}
 	return HAPAX_OK;
 }
@@ -352,6 +368,83 @@ static enum hapax_status miss_segment(struct hx_walk *walk, uint64_t id)
 	return hx_walk_damage(walk, 0, 0, 0, "a segment of the log is missing");
 }
 
+/*
+ * A segment behind the last one has frames, but not its first. In unsafe mode a power cut
+ * leaves that; then they do not count. Nor may what is written there next be followed by them.
+ */
+static enum hapax_status judge_headless(struct hx_walk *walk)
+{
+	struct hx_log_walk_result *result = walk->result;
+	const struct hx_walk_tail *tail = &walk->headless;
+
+	if (!tail->has_frames)
+		return HAPAX_OK;
+	hx_log_name(walk->name, HX_LOG_KIND_LOG, walk->headless_id, "");
+	if (hx_walk_tail_proves(tail, result->next_lsn))
+		return hx_walk_damage(
+			walk, HX_LOG_BLOCK_SIZE, result->next_lsn,
+			distance(result->next_lsn, tail->lsn),
+			"the first frame is damaged, and later ones prove that it was durable");
+	keep_token(walk, tail);
+	result->next_is_used = true;
+	return cut(
+		walk, walk->headless_id, HX_LOG_BLOCK_SIZE, tail->frames_end - HX_LOG_BLOCK_SIZE,
+		"frames of unsafe mode behind a first one that did not arrive");
+}
+
+/* The log has no frames at all. A new store has none: has it ever had any? */
+static enum hapax_status judge_empty(struct hx_walk *walk)
+{
+	bool has_classes = false;
+
+	for (size_t i = 0; i < walk->listing.count; i++)
+		has_classes |= walk->listing.segments[i].kind != HX_LOG_KIND_LOG;
+	if (walk->has_stray)
+		return judge_stray(walk);
+	if (!has_classes || walk->result->store.log_id != 0)
+		return HAPAX_OK;
+	memset(walk->name, 0, sizeof(walk->name));
+	return hx_walk_damage(
+		walk, 0, 0, 0, "the log is missing: there are class segments that it must name");
+}
+
+/* What STORE vouches for must be there: the log never ends before it. */
+static enum hapax_status judge_vouched(struct hx_walk *walk)
+{
+	struct hx_log_walk_result *result = walk->result;
+	uint64_t id = result->store.log_id;
+
+	if (id <= result->log_last_id)
+		return HAPAX_OK;
+	hx_log_name(walk->name, HX_LOG_KIND_LOG, id, "");
+	return hx_walk_damage(
+		walk, 0, result->log_last_id != 0 ? result->next_lsn : 0, 0,
+		hx_log_listing_has(&walk->listing, HX_LOG_KIND_LOG, id)
+			? "acknowledged data is damaged: STORE says that the segment has frames"
+			: "a segment of the log is missing: STORE says that it has frames");
+}
+
+/* All that must hold of the log as a whole, when it was read. */
+static enum hapax_status judge_log(struct hx_walk *walk, uint64_t first_id, uint64_t last_id)
+{
+	struct hx_log_walk_result *result = walk->result;
+	enum hapax_status status = HAPAX_OK;
+
+	if (result->log_first_id < first_id)
+		status = miss_segment(walk, first_id - 1);
+	if (status == HAPAX_OK && result->is_sealed &&
+	    !hx_log_listing_has(&walk->listing, HX_LOG_KIND_LOG, last_id + 1)) {
+		hx_log_name(walk->name, HX_LOG_KIND_LOG, last_id + 1, "");
+		status = hx_walk_damage(
+			walk, 0, result->next_lsn, 0, "the last segment of the log is missing");
+	} else if (status == HAPAX_OK) {
+		status = judge_vouched(walk);
+	}
+	if (status == HAPAX_OK)
+		status = judge_headless(walk);
+	return status != HAPAX_OK ? status : judge_stray(walk);
+}
+
 enum hapax_status hx_walk_log(struct hx_walk *walk)
 {
 	struct hx_log_walk_result *result = walk->result;
@@ -367,9 +460,12 @@ enum hapax_status hx_walk_log(struct hx_walk *walk)
 	result->next_lsn = 1;
 	if (status != HAPAX_OK)
 		return status;
-	/* A new store: STORE is there, and nothing was ever written. */
-	if (last_id == 0)
-		return walk->has_stray ? judge_stray(walk) : HAPAX_OK;
+	if (last_id == 0) {
+		status = judge_empty(walk);
+		if (status == HAPAX_OK)
+			status = judge_vouched(walk);
+		return status != HAPAX_OK ? status : judge_headless(walk);
+	}
 	first_id = last_id;
 	while (first_id > log_first_id && is_there(walk, first_id - 1))
 		first_id--;
@@ -377,13 +473,6 @@ enum hapax_status hx_walk_log(struct hx_walk *walk)
 	status = read_log(walk, first_id, last_id);
 	if (status != HAPAX_OK)
 		return status;
-	if (result->log_first_id < first_id)
-		status = miss_segment(walk, first_id - 1);
-	if (status == HAPAX_OK && result->is_sealed &&
-	    !hx_log_listing_has(&walk->listing, HX_LOG_KIND_LOG, last_id + 1)) {
-		hx_log_name(walk->name, HX_LOG_KIND_LOG, last_id + 1, "");
-		status = hx_walk_damage(
-			walk, 0, result->next_lsn, 0, "the last segment of the log is missing");
-	}
-	return status != HAPAX_OK ? status : judge_stray(walk);
+	result->scopes_differ = !hx_log_scope_names_fit(&walk->scopes);
+	return judge_log(walk, first_id, last_id);
 }

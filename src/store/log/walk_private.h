@@ -10,6 +10,19 @@
 #include "store/log/scope_names.h"
 #include "store/log/walk.h"
 
+/* What lies behind the place where the frames of a log segment end. */
+struct hx_walk_tail {
+	bool has_frames;      /* of this segment, behind one that is missing */
+	bool is_proof;        /* one of them was written when that one was durable */
+	bool has_stale;       /* beginnings of other frames: the file was used before */
+	uint64_t lsn;         /* of the first of the frames */
+	uint64_t durable_lsn; /* what LOOSE ones say was durable */
+	uint64_t token;       /* their highest mark */
+	uint64_t frames_end;
+	uint64_t torn_end; /* of the frame that was to come next and did not arrive whole; or 0 */
+	uint64_t remains_end; /* of the last block that is not zero */
+};
+
 struct hx_walk {
 	struct hx_log_directory directory;
 	const struct hx_log_visitor *visitor;
@@ -25,6 +38,9 @@ struct hx_walk {
 	bool has_chain;    /* result->chain and next_lsn are known */
 	bool has_stray;    /* a log segment behind the last one cannot be read */
 	uint64_t stray_id;
+	/* Behind the last segment: one without a first frame that has others. */
+	struct hx_walk_tail headless;
+	uint64_t headless_id;
 };
 
 /* Which entries of a frame are wanted. */
@@ -38,8 +54,7 @@ enum hx_walk_taken {
 enum hapax_status hx_walk_report(struct hx_walk *walk, struct hx_log_problem problem);
 enum hapax_status hx_walk_note(struct hx_walk *walk, const char *file, const char *what);
 enum hapax_status hx_walk_damage(
-	struct hx_walk *walk, uint64_t offset, uint64_t lsn, uint64_t keys_at_risk,
-	const char *what);
+	struct hx_walk *walk, uint64_t offset, uint64_t lsn, uint64_t keys_max, const char *what);
 
 /* The same for an entry or a header that says itself what is wrong. */
 enum hapax_status hx_walk_damage_told(
@@ -53,6 +68,18 @@ enum hapax_status hx_walk_open(
 	struct hx_walk *walk, enum hx_log_kind kind, uint64_t id, struct hapax_error *why);
 
 void hx_walk_tell_segment(struct hx_walk *walk);
+
+/* Look at every block from reader.offset to the end of the file. */
+enum hapax_status hx_walk_look_behind(struct hx_walk *walk, struct hx_walk_tail *ret_tail);
+
+/* Take the frames of a segment before it into account, too. */
+void hx_walk_tail_add(struct hx_walk_tail *tail, const struct hx_walk_tail *other);
+
+/* Was the frame with that LSN, which is missing, durable? */
+bool hx_walk_tail_proves(const struct hx_walk_tail *tail, uint64_t lsn);
+
+/* How much of what lies behind begin was never acknowledged and is worth keeping. */
+uint64_t hx_walk_tail_bytes(const struct hx_walk_tail *tail, uint64_t begin);
 
 /* Hand out the entries of a frame. */
 enum hapax_status hx_walk_take_frame(

@@ -375,12 +375,27 @@ static void fill_header(struct hx_log_writer *writer)
 	if (writer->sync == HX_LOG_SYNC_LATER && !(writer->flags & HX_LOG_FRAME_CLOSE))
 		frame.token =
 			token < HX_TOKEN_MAX - TOKENS_AHEAD ? token + TOKENS_AHEAD : HX_TOKEN_MAX;
+	writer->token_given = token;
+	writer->token_mark = frame.token;
 	/* From the last frame's on: what was written never goes back. */
 	hx_clock_mark_advance(&writer->mark, writer->clock);
 	frame.clock = writer->mark;
 	memset(writer->frame + end, 0, size - end);
 	hx_log_frame_encode(&frame, writer->active.seed, writer->frame);
 	writer->chain = frame.crc;
+}
+
+/*
+ * What was written is durable. STORE vouches for the first segment that an open has begun or
+ * gone on with, before anybody is answered from it; the ones after it are vouched for by seals.
+ * If STORE cannot be written the next frame tries again: it only adds to what is noticed.
+ */
+static void note_durable(struct hx_log_writer *writer, uint64_t lsn)
+{
+	writer->durable_lsn = lsn;
+	if (writer->must_vouch &&
+	    hx_log_directory_vouch(writer->directory, writer->last_id, NULL) == HAPAX_OK)
+		writer->must_vouch = false;
 }
 
 enum hapax_status hx_log_writer_commit(struct hx_log_writer *writer)
@@ -402,8 +417,14 @@ enum hapax_status hx_log_writer_commit(struct hx_log_writer *writer)
 	writer->last_id = writer->active.header.id;
 	writer->witnessed_lsn = writer->durable_lsn;
 	writer->frame_count++;
+	writer->is_unsynced = writer->sync == HX_LOG_SYNC_LATER;
 	if (writer->sync == HX_LOG_SYNC_ALWAYS)
-		writer->durable_lsn = writer->next_lsn;
+		note_durable(writer, writer->next_lsn);
+	/* A token beyond the mark that a crash leaves would be given out again after it. */
+	else if (
+		writer->token_given > writer->token_durable &&
+		hx_log_writer_sync(writer) != HAPAX_OK)
+		return HAPAX_ERR_UNCERTAIN;
 	hx_log_inflight_clear(&writer->inflight);
 	/* One large result need not hold its memory for ever. */
 	if (writer->frame_committed > 2 * FRAME_BYTES_SOFT) {
@@ -417,16 +438,21 @@ enum hapax_status hx_log_writer_commit(struct hx_log_writer *writer)
 
 enum hapax_status hx_log_writer_sync(struct hx_log_writer *writer)
 {
+	/* What is in the frame in the making is not written yet. */
+	uint64_t written_lsn = writer->next_lsn - (writer->payload != 0 ? writer->entries : 0);
 	int failed;
 
-	if (writer->active.file < 0 || writer->durable_lsn == writer->next_lsn)
+	/* By frames, not LSNs: a seal is empty, and the next segment counts on it. */
+	if (!writer->is_unsynced)
 		return HAPAX_OK;
 	failed = hx_log_segment_sync(&writer->active);
 	if (failed != 0) {
 		hx_log_writer_latch(writer, -failed, "a sync");
 		return HAPAX_ERR_FAILED;
 	}
-	writer->durable_lsn = writer->next_lsn;
+	writer->is_unsynced = false;
+	writer->token_durable = writer->token_mark;
+	note_durable(writer, written_lsn);
 	return HAPAX_OK;
 }
 
@@ -446,7 +472,10 @@ enum hapax_status hx_log_writer_make_spare(struct hx_log_writer *writer, struct 
 	enum hapax_status status;
 
 	hx_mutex_lock(&writer->spare_mutex);
-	if (has_spare(writer) || writer->spare_is_made) {
+	/* To fill one takes a while. If it comes to nothing, who waited for it tries itself. */
+	while (writer->spare_is_made)
+		hx_cond_wait(&writer->spare_ready, &writer->spare_mutex);
+	if (has_spare(writer)) {
 		hx_mutex_unlock(&writer->spare_mutex);
 		return HAPAX_OK;
 	}
@@ -459,6 +488,7 @@ enum hapax_status hx_log_writer_make_spare(struct hx_log_writer *writer, struct 
 	status = hx_log_segment_make(&made, writer->directory, &plan, err);
 	hx_mutex_lock(&writer->spare_mutex);
 	writer->spare_is_made = false;
+	hx_cond_broadcast(&writer->spare_ready);
 	if (status == HAPAX_OK) {
 		writer->spare = made;
 		atomic_store_explicit(&writer->has_spare, 1, memory_order_release);
@@ -527,14 +557,8 @@ static enum hapax_status roll(struct hx_log_writer *writer)
 /* One step towards room for wanted bytes. */
 static enum hapax_status step(struct hx_log_writer *writer, uint64_t wanted)
 {
-	if (!has_spare(writer)) {
-		enum hapax_status status = hx_log_writer_make_spare(writer, NULL);
-
-		/* Another thread makes one: a moment. */
-		if (status == HAPAX_OK && !has_spare(writer))
-			hx_thread_yield();
-		return status;
-	}
+	if (!has_spare(writer))
+		return hx_log_writer_make_spare(writer, NULL);
 	/* In an empty segment more room can only come by making it larger. */
 	if (writer->active.file >= 0 && writer->active.offset == HX_LOG_BLOCK_SIZE)
 		return hx_log_segment_extend(
@@ -608,6 +632,7 @@ enum hapax_status hx_log_writer_init(
 {
 	memset(writer, 0, sizeof(*writer));
 	hx_mutex_init(&writer->spare_mutex);
+	hx_cond_init(&writer->spare_ready);
 	hx_log_segment_init(&writer->active);
 	hx_log_segment_init(&writer->spare);
 	writer->journal.reserve = journal_reserve;
@@ -639,6 +664,7 @@ void hx_log_writer_done(struct hx_log_writer *writer)
 		hx_pages_release(writer->frame, HX_LOG_FRAME_SIZE_MAX);
 	hx_free(writer->scope_segments);
 	hx_free(writer->manifest.items);
+	hx_cond_done(&writer->spare_ready);
 	hx_mutex_done(&writer->spare_mutex);
 	memset(writer, 0, sizeof(*writer));
 }
@@ -651,6 +677,7 @@ enum hapax_status hx_log_writer_resume(
 	writer->next_lsn = walk->next_lsn;
 	writer->durable_lsn = walk->next_lsn;
 	writer->witnessed_lsn = walk->is_closed ? walk->next_lsn : 0;
+	writer->token_durable = walk->token; /* recovery has synced it */
 	writer->chain = walk->chain;
 	writer->last_id = walk->log_last_id;
 	writer->begin_id = walk->log_last_id;
@@ -659,6 +686,7 @@ enum hapax_status hx_log_writer_resume(
 	writer->manifest.log_first_id = walk->log_first_id;
 	writer->manifest.next_class_id = walk->next_class_id;
 	writer->segment_count = 1;
+	writer->must_vouch = true;
 	for (uint32_t i = 0; i < walk->class_count; i++) {
 		enum hapax_status status =
 			hx_log_manifest_add(&writer->manifest, &walk->classes[i]);
@@ -667,14 +695,14 @@ enum hapax_status hx_log_writer_resume(
 			return hx_error_set(err, status, 0, "no memory to open a store");
 	}
 	/* Where a seal says that the log goes on, it goes on. */
-	if (walk->is_sealed) {
+	if (walk->is_sealed && !walk->next_is_used) {
 		writer->needs_begin = true;
 		return hx_log_segment_open(
 			&writer->active, writer->directory, walk->log_last_id + 1, writer->sync,
 			HX_LOG_BLOCK_SIZE, err);
 	}
 	/* Behind a clean end too; behind any other a new segment begins. */
-	if (walk->log_last_id == 0 || !walk->is_closed)
+	if (walk->log_last_id == 0 || !walk->is_closed || walk->is_sealed)
 		return HAPAX_OK;
 	return hx_log_segment_open(
 		&writer->active, writer->directory, walk->log_last_id, writer->sync, walk->log_end,

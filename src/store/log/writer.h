@@ -52,6 +52,10 @@ struct hx_log_writer {
 	uint64_t durable_lsn;
 	uint64_t witnessed_lsn; /* what the last frame says is durable */
 	uint64_t frame_count;   /* frames written since open */
+	bool is_unsynced;       /* a frame was written since the last sync, perhaps an empty one */
+	uint64_t token_given;   /* as of the last frame */
+	uint64_t token_mark;    /* what that frame says; in unsafe mode ahead of it */
+	uint64_t token_durable; /* the mark that a crash leaves, whatever it takes */
 	bool is_forced;         /* the frame goes out even if it is empty, */
 	uint32_t flags;         /* with these flags */
 	uint32_t chain;
@@ -66,10 +70,12 @@ struct hx_log_writer {
 
 	struct hx_log_segment active; /* closed: none yet */
 	uint64_t last_id;             /* of the last segment that has frames */
+	bool must_vouch;              /* STORE does not say yet that it has */
 	struct hx_log_manifest manifest;
 	uint64_t left_bytes; /* about: of log segments that are not written any more */
 
 	struct hx_mutex spare_mutex; /* guards what follows */
+	struct hx_cond spare_ready;  /* spare_is_made is false again */
 	_Atomic uint32_t has_spare;  /* also read without it */
 	_Atomic uint32_t wants_spare;
 	struct hx_log_segment spare; /* the next active one, if it is open */
@@ -121,7 +127,7 @@ enum hapax_status hx_log_writer_make_room(struct hx_log_writer *writer);
 /*
  * Write the frame, if it holds anything or is forced. UNCERTAIN: the store is
  * latched, and what the frame holds may or may not come back. The frame is empty
- * afterwards.
+ * afterwards. With HX_LOG_SYNC_LATER it may be lost, but a token in it never comes back.
  */
 enum hapax_status hx_log_writer_commit(struct hx_log_writer *writer);
 
@@ -131,7 +137,7 @@ enum hapax_status hx_log_writer_force(struct hx_log_writer *writer, uint32_t fla
 /* Sync what HX_LOG_SYNC_LATER has left unsynced. Latches on failure. */
 enum hapax_status hx_log_writer_sync(struct hx_log_writer *writer);
 
-/* Make the next segment ahead, if there is none. Threads: any. */
+/* Make the next segment ahead, if there is none, or wait for who does. Threads: any. */
 enum hapax_status hx_log_writer_make_spare(struct hx_log_writer *writer, struct hapax_error *err);
 
 /* The active segment is half full and there is no spare: ask for one. Threads: who leads. True once. */

@@ -1,276 +1,154 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client.c - one connection to a Redis server.
- *
- *	IDLE ──submit──▶ DIALLING ──▶ GREETING ──▶ READY
- *	  ▲                 │            │           │
- *	  └── WAITING ◀─────┴── failed ──┴── lost ───┘
+ * client.c - the I/O thread and its links.
  */
 #include "store/redis/client.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/random.h"
 #include "store/core.h"
+#include "store/redis/cluster.h"
 #include "store/redis/pipeline.h"
 
 enum {
-	/* Memory for replies and commands that is always there. */
+	/* Memory for commands that is always there, and the most of it. */
 	KEPT_SIZE = 256 * 1024,
-
-	/* A group of 1,024 with the largest results. The scan refuses far smaller nonsense. */
-	INPUT_SIZE_MAX = 1 << 30,
 	OUTPUT_SIZE_MAX = 1 << 30,
-
-	/* Between attempts to connect: doubles from the first to the last, with jitter. */
-	RETRY_MS_FIRST = 10,
-	RETRY_MS_LAST = 1000,
 };
 
 #define MS_NS INT64_C(1000000)
 
 int64_t hx_redis_client_now_ms(const struct hx_redis_client *client)
 {
-	const struct hapax_clock *clock = client->session.clock;
+	const struct hapax_clock *clock = client->clock;
 
-	return clock == NULL ? -1 : client->session.epoch_ms + clock->boot_ms(clock->context);
+	return clock == NULL ? -1 : client->epoch_ms + clock->boot_ms(clock->context);
 }
 
-enum hapax_status hx_redis_client_write(struct hx_redis_client *client)
-{
-	return hx_connection_write(&client->connection, client->output.data, client->output.size);
-}
+/* ---------------------------------------------------------------- links */
 
-static void greeted(struct hx_redis_client *client)
+void hx_redis_client_judge(struct hx_redis_client *client)
 {
-	client->state = HX_REDIS_CLIENT_READY;
-	client->failures = 0;
-	hx_connection_set_deadline(&client->connection, INT64_MAX);
-	if (!client->is_opened) {
-		client->is_opened = true;
-		client->session.must_be_durable |= client->session.is_durable;
-		hx_event_set(&client->opened);
+	struct hx_redis_server all = {
+		.has_log = true, .syncs_always = true, .is_cluster = client->cluster != NULL};
+	char guarantee[HX_REDIS_GUARANTEE_SIZE];
+	bool is_durable;
+
+	for (size_t i = 0; i < client->link_count; i++) {
+		const struct hx_redis_link *link = client->links[i];
+		const struct hx_redis_server *server = &link->session.server;
+
+		if (link->state != HX_REDIS_LINK_READY)
+			continue;
+		all.has_log &= server->has_log;
+		all.syncs_always &= server->syncs_always;
+		all.skips_sync |= server->skips_sync;
+		all.evicts |= server->evicts;
+		all.replica_count += server->replica_count;
 	}
-	hx_redis_pipeline_pump(client);
+	is_durable = hx_redis_guarantee(&all, guarantee);
+	hx_mutex_lock(&client->guarantee_mutex);
+	memcpy(client->guarantee, guarantee, sizeof(guarantee));
+	hx_mutex_unlock(&client->guarantee_mutex);
+	if (!client->is_opened) {
+		client->is_durable = is_durable;
+		client->must_be_durable |= is_durable;
+		for (size_t i = 0; i < client->link_count; i++)
+			client->links[i]->session.must_be_durable = client->must_be_durable;
+	}
 }
 
-/* False: the connection is closed. */
-static bool take_greeting(struct hx_redis_client *client, struct hapax_bytes reply)
+void hx_redis_client_opened(struct hx_redis_client *client, const struct hapax_error *err)
 {
-	struct hapax_error err = {.status = HAPAX_OK};
-	enum hx_redis_session_result result;
+	assert(!client->is_opened);
+	client->is_opened = true;
+	client->open_err = *err;
+	hx_event_set(&client->opened);
+}
 
-	hx_buf_clear(&client->output);
-	result = hx_redis_session_reply(&client->session, reply, &client->output, &err);
-	if (result != HX_REDIS_SESSION_REFUSED && client->output.size > 0 &&
-	    hx_redis_client_write(client) != HAPAX_OK)
-		result = HX_REDIS_SESSION_REFUSED;
-	if (result == HX_REDIS_SESSION_REFUSED) {
-		hx_connection_close(&client->connection, &err);
+void hx_redis_client_link_ready(struct hx_redis_link *link)
+{
+	struct hx_redis_client *client = link->client;
+	const struct hapax_error fine = {.status = HAPAX_OK};
+
+	if (client->cluster != NULL) {
+		hx_redis_cluster_ready(client, link);
+		return;
+	}
+	hx_redis_client_judge(client);
+	if (!client->is_opened) {
+		client->epoch_ms = link->session.epoch_ms;
+		hx_redis_client_opened(client, &fine);
+	}
+}
+
+bool hx_redis_client_link_failed(struct hx_redis_link *link, const struct hapax_error *err)
+{
+	struct hx_redis_client *client = link->client;
+	struct hapax_error why = *err;
+
+	if (why.status == HAPAX_OK)
+		(void)hx_error_set(&why, HAPAX_ERR_UNAVAILABLE, 0, "Redis closed the connection");
+	if (client->cluster != NULL)
+		return hx_redis_cluster_failed(client, link, &why);
+	if (client->is_opened)
+		return true;
+	hx_redis_client_opened(client, &why);
+	return false;
+}
+
+bool hx_redis_client_link_closed(struct hx_redis_link *link)
+{
+	struct hx_redis_client *client = link->client;
+
+	if (!client->is_stopping) {
+		if (client->cluster != NULL && client->is_opened)
+			hx_redis_cluster_lost(client);
 		return false;
 	}
-	if (result == HX_REDIS_SESSION_READY)
-		greeted(client);
+	if (--client->open_count == 0)
+		hx_reactor_stop(&client->reactor);
 	return true;
 }
 
-static void close_broken(struct hx_redis_client *client, const char *why)
+struct hx_redis_link *hx_redis_client_add_link(
+	struct hx_redis_client *client, const struct hx_endpoint *endpoint)
 {
-	struct hapax_error err;
+	struct hx_redis_link *link;
 
-	(void)hx_error_set(
-		&err, HAPAX_ERR_UNAVAILABLE, 0, "the server does not answer as Redis does: %s",
-		why);
-	hx_connection_close(&client->connection, &err);
+	if (client->link_count == HX_REDIS_LINKS_MAX)
+		return NULL;
+	link = hx_alloc_zero(1, sizeof(*link));
+	if (link == NULL)
+		return NULL;
+	if (hx_redis_link_init(link, client, endpoint) != HAPAX_OK) {
+		hx_free(link);
+		return NULL;
+	}
+	client->links[client->link_count++] = link;
+	return link;
 }
 
-/* One message from the front of input. False: none, or the end. */
-static bool take_message(struct hx_redis_client *client, struct hapax_bytes input, size_t *ret_size)
+static void add_request(struct hx_redis_client *client, struct hx_redis_request *request)
 {
-	enum hx_resp_result result;
-	bool is_good;
-
-	if (input.size == 0)
-		return false;
-	if (client->state == HX_REDIS_CLIENT_READY && client->unit_count == 0) {
-		close_broken(client, "it says something unasked");
-		return false;
-	}
-	result = hx_resp_scan(&client->scan, input, hx_redis_pipeline_reply_size_max(client));
-	if (result == HX_RESP_MORE)
-		return false;
-	if (result == HX_RESP_BAD) {
-		close_broken(client, client->scan.why);
-		return false;
-	}
-	*ret_size = client->scan.size;
-	memset(&client->scan, 0, sizeof(client->scan));
-	input.size = *ret_size;
-	if (client->state != HX_REDIS_CLIENT_READY)
-		return take_greeting(client, input);
-	is_good = hx_redis_pipeline_take(client, input);
-	if (!is_good)
-		close_broken(client, "a reply has another form");
-	return is_good;
-}
-
-static size_t on_input(struct hx_connection *connection, struct hapax_bytes input, bool is_end)
-{
-	struct hx_redis_client *client = connection->context;
-	size_t consumed = 0;
-	size_t size = 0;
-
-	while (connection->state == HX_CONNECTION_OPEN &&
-	       take_message(
-		       client,
-		       (struct hapax_bytes){
-			       (const char *)input.data + consumed, input.size - consumed},
-		       &size))
-		consumed += size;
-	/* What is not sent yet must not be: nobody would answer it. */
-	if (is_end)
-		hx_connection_close(connection, NULL);
-	if (connection->state == HX_CONNECTION_OPEN)
-		hx_redis_pipeline_pump(client);
-	return consumed;
-}
-
-/* ---------------------------------------------------------------- connecting */
-
-static void fail_to_connect(struct hx_redis_client *client, const struct hapax_error *err)
-{
-	int64_t span_ms = RETRY_MS_LAST;
-	uint64_t random = 0;
-
-	if (!client->is_opened) {
-		client->is_opened = true;
-		client->open_err = *err;
-		if (client->open_err.status == HAPAX_OK)
-			(void)hx_error_set(
-				&client->open_err, HAPAX_ERR_UNAVAILABLE, 0,
-				"Redis closed the connection");
-		client->state = HX_REDIS_CLIENT_IDLE;
-		hx_event_set(&client->opened);
-		return;
-	}
-	if (client->failures < 7)
-		span_ms = (int64_t)RETRY_MS_FIRST << client->failures;
-	client->failures++;
-	hx_random_bytes(&random, sizeof(random));
-	client->state = HX_REDIS_CLIENT_WAITING;
-	hx_timer_set(
-		&client->reactor.timers, &client->retry,
-		hx_reactor_now_ns(&client->reactor) + span_ms * MS_NS / 2 +
-			(int64_t)(random % (uint64_t)(span_ms * MS_NS / 2)));
-}
-
-static void on_close(struct hx_connection *connection, const struct hapax_error *why)
-{
-	struct hx_redis_client *client = connection->context;
-	bool was_ready = client->state == HX_REDIS_CLIENT_READY;
-
-	hx_redis_pipeline_lose(client);
-	memset(&client->scan, 0, sizeof(client->scan));
-	client->needs_scripts = false;
-	if (client->state == HX_REDIS_CLIENT_STOPPED) {
-		hx_reactor_stop(&client->reactor);
-		return;
-	}
-	if (was_ready)
-		client->state = HX_REDIS_CLIENT_IDLE;
+	if (client->cluster != NULL)
+		hx_redis_cluster_add(client, request);
 	else
-		fail_to_connect(client, why);
-	hx_redis_pipeline_pump(client);
+		hx_redis_pipeline_add(client->links[0], request);
 }
 
-static const struct hx_connection_ops connection_ops = {
-	.on_input = on_input,
-	.on_close = on_close,
-};
-
-static enum hapax_status greet(struct hx_redis_client *client, int fd, struct hapax_error *err)
+static void pump(struct hx_redis_client *client)
 {
-	struct hx_connection_limits limits = {
-		.input_size_max = INPUT_SIZE_MAX,
-		.output_size_max = OUTPUT_SIZE_MAX,
-		.stall_ms_max = client->options->timeout_ms,
-	};
-	struct hx_tls *tls = NULL;
-	enum hapax_status status = HAPAX_OK;
-
-	if (client->tls != NULL)
-		status = hx_tls_new(client->tls, client->place->endpoint.host, &tls, err);
-	if (status == HAPAX_OK) {
-		client->connection.context = client;
-		status = hx_connection_open(
-			&client->connection, &client->reactor, fd, tls, &connection_ops, &limits,
-			err);
-		if (status != HAPAX_OK)
-			hx_tls_free(tls);
-	}
-	if (status != HAPAX_OK) {
-		client->net->ops->close(client->net->context, fd);
-		return status;
-	}
-	if (!client->place->endpoint.is_unix)
-		(void)client->net->ops->set_option(client->net->context, fd, HX_NET_KEEPALIVE, 30);
-	client->connection.input.keep_size = KEPT_SIZE;
-	client->connection.output.keep_size = KEPT_SIZE;
-	client->state = HX_REDIS_CLIENT_GREETING;
-	hx_connection_set_deadline(
-		&client->connection,
-		hx_reactor_now_ns(&client->reactor) + client->options->timeout_ms * MS_NS);
-	hx_buf_clear(&client->output);
-	status = hx_byte_queue_reserve(&client->connection.input, KEPT_SIZE);
-	if (status == HAPAX_OK)
-		status = hx_byte_queue_reserve(&client->connection.output, KEPT_SIZE);
-	if (status == HAPAX_OK)
-		status = hx_redis_session_begin(&client->session, &client->output);
-	if (status == HAPAX_OK)
-		status = hx_redis_client_write(client);
-	if (status != HAPAX_OK) {
-		struct hapax_error why;
-
-		(void)hx_error_set(&why, status, 0, "no memory to greet the server");
-		hx_connection_close(&client->connection, &why);
-	}
-	return HAPAX_OK;
-}
-
-static void on_dialled(struct hx_dial *dial, int fd, const struct hapax_error *err)
-{
-	struct hx_redis_client *client = dial->context;
-	struct hapax_error why = *err;
-
-	if (client->state == HX_REDIS_CLIENT_STOPPED) {
-		if (fd >= 0)
-			client->net->ops->close(client->net->context, fd);
-		return;
-	}
-	if (fd >= 0 && greet(client, fd, &why) == HAPAX_OK)
-		return;
-	fail_to_connect(client, &why);
-	hx_redis_pipeline_pump(client);
-}
-
-void hx_redis_client_connect(struct hx_redis_client *client)
-{
-	client->state = HX_REDIS_CLIENT_DIALLING;
-	hx_dial_begin(
-		&client->dial, &client->place->endpoint,
-		hx_reactor_now_ns(&client->reactor) + client->options->timeout_ms * MS_NS);
-}
-
-static void on_retry(struct hx_timer *timer)
-{
-	struct hx_redis_client *client = timer->context;
-
-	client->state = HX_REDIS_CLIENT_IDLE;
-	hx_redis_pipeline_pump(client);
+	if (client->cluster != NULL)
+		hx_redis_cluster_pump(client);
+	else
+		hx_redis_pipeline_pump(client->links[0]);
 }
 
 static void on_arrived(struct hx_task *task)
@@ -281,26 +159,32 @@ static void on_arrived(struct hx_task *task)
 	for (struct hx_redis_request *request = hx_redis_request_take(&client->queue);
 	     request != NULL; request = next) {
 		next = request->next;
-		hx_redis_pipeline_add(client, request);
+		add_request(client, request);
 	}
 	/* The first connection is made without being asked for. */
-	if (!client->is_opened && client->state == HX_REDIS_CLIENT_IDLE)
-		hx_redis_client_connect(client);
-	hx_redis_pipeline_pump(client);
+	if (!client->is_opened && client->links[0]->state == HX_REDIS_LINK_IDLE)
+		hx_redis_link_connect(client->links[0]);
+	pump(client);
 }
 
 static void on_stop(struct hx_task *task)
 {
 	struct hx_redis_client *client = task->context;
-	bool has_connection = client->connection.state != HX_CONNECTION_NONE;
 
-	assert(client->pending == NULL && client->unit_count == 0);
-	client->state = HX_REDIS_CLIENT_STOPPED;
-	hx_timer_clear(&client->reactor.timers, &client->retry);
-	if (has_connection)
-		hx_connection_close(&client->connection, NULL);
-	else
+	client->is_stopping = true;
+	for (size_t i = 0; i < client->link_count; i++) {
+		struct hx_redis_link *link = client->links[i];
+
+		assert(link->pending == NULL && link->unit_count == 0);
+		hx_timer_clear(&client->reactor.timers, &link->retry);
+		client->open_count += link->connection.state != HX_CONNECTION_NONE;
+	}
+	if (client->open_count == 0)
 		hx_reactor_stop(&client->reactor);
+	for (size_t i = 0; i < client->link_count; i++) {
+		if (client->links[i]->connection.state != HX_CONNECTION_NONE)
+			hx_connection_close(&client->links[i]->connection, NULL);
+	}
 }
 
 static void io_run(void *arg)
@@ -308,6 +192,13 @@ static void io_run(void *arg)
 	struct hx_redis_client *client = arg;
 
 	hx_reactor_run(&client->reactor);
+}
+
+void hx_redis_client_guarantee(struct hx_redis_client *client, char *ret_text, size_t size)
+{
+	hx_mutex_lock(&client->guarantee_mutex);
+	(void)snprintf(ret_text, size, "%s", client->guarantee);
+	hx_mutex_unlock(&client->guarantee_mutex);
 }
 
 /* ---------------------------------------------------------------- life */
@@ -320,15 +211,19 @@ void hx_redis_client_close(struct hx_redis_client *client)
 		client->has_thread = false;
 	}
 	if (client->has_reactor) {
-		hx_dial_done(&client->dial);
-		hx_timer_retire(&client->reactor.timers, &client->retry);
-		hx_timer_retire(&client->reactor.timers, &client->deadline);
+		for (size_t i = 0; i < client->link_count; i++)
+			hx_redis_link_done(client->links[i]);
+		hx_redis_cluster_free(client);
 		hx_resolver_done(&client->resolver);
 		/* An answer of the resolver that nobody waits for. */
 		hx_reactor_turn(&client->reactor, 0);
 		hx_reactor_done(&client->reactor);
 		client->has_reactor = false;
+		hx_mutex_done(&client->guarantee_mutex);
 	}
+	for (size_t i = 0; i < client->link_count; i++)
+		hx_free(client->links[i]);
+	client->link_count = 0;
 	if (client->has_queue)
 		hx_redis_request_queue_done(&client->queue);
 	client->has_queue = false;
@@ -336,6 +231,21 @@ void hx_redis_client_close(struct hx_redis_client *client)
 	client->tls = NULL;
 	hx_buf_done(&client->output);
 	hx_buf_done(&client->encoder.member);
+}
+
+/* One, or one for each server of the Cluster that the URL names; more are found later. */
+static enum hapax_status make_links(struct hx_redis_client *client)
+{
+	const struct hx_redis_place *place = client->place;
+	enum hapax_status status = HAPAX_OK;
+
+	if (place->is_cluster)
+		status = hx_redis_cluster_new(client);
+	for (size_t i = 0; i < place->endpoint_count && status == HAPAX_OK; i++) {
+		if (hx_redis_client_add_link(client, &place->endpoints[i]) == NULL)
+			status = HAPAX_ERR_NO_MEMORY;
+	}
+	return status;
 }
 
 static enum hapax_status make_parts(struct hx_redis_client *client, struct hapax_error *err)
@@ -364,15 +274,8 @@ static enum hapax_status make_parts(struct hx_redis_client *client, struct hapax
 		return status;
 	client->has_reactor = true;
 	hx_resolver_init(&client->resolver, client->net);
-	status = hx_dial_init(
-		&client->dial, &client->reactor, &client->resolver, on_dialled, client);
-	if (status == HAPAX_OK)
-		status = hx_timer_introduce(
-			&client->reactor.timers, &client->retry, on_retry, client);
-	if (status == HAPAX_OK)
-		status = hx_timer_introduce(
-			&client->reactor.timers, &client->deadline, hx_redis_pipeline_deadline,
-			client);
+	hx_mutex_init(&client->guarantee_mutex);
+	status = make_links(client);
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "no memory to open a store");
 	return HAPAX_OK;
@@ -392,13 +295,8 @@ enum hapax_status hx_redis_client_open(
 	client->net = net;
 	client->arrived = (struct hx_task){.fn = on_arrived, .context = client};
 	client->stop = (struct hx_task){.fn = on_stop, .context = client};
-	client->session = (struct hx_redis_session){
-		.place = place,
-		.scripts = &client->scripts,
-		.must_exist = (options->flags & HAPAX_STORE_MUST_EXIST) != 0,
-		.must_be_durable = place->requires_durable,
-		.clock = options->clock == hapax_clock_system() ? NULL : options->clock,
-	};
+	client->clock = options->clock == hapax_clock_system() ? NULL : options->clock;
+	client->must_be_durable = place->requires_durable;
 	client->encoder = (struct hx_redis_encoder){
 		.place = place, .scripts = &client->scripts, .options = options};
 	hx_buf_init(
@@ -416,6 +314,8 @@ enum hapax_status hx_redis_client_open(
 		if (status != HAPAX_OK && err != NULL)
 			*err = client->open_err;
 	}
+	if (status == HAPAX_OK && place->is_cluster)
+		status = hx_redis_cluster_found(client, err);
 	if (status != HAPAX_OK)
 		hx_redis_client_close(client);
 	return status;
@@ -456,13 +356,14 @@ void hx_redis_client_submit(
 }
 
 enum hapax_status hx_redis_client_call(
-	struct hx_redis_client *client, struct hapax_bytes command, struct hapax_buf *reply,
-	struct hapax_error *err)
+	struct hx_redis_client *client, unsigned partition, struct hapax_bytes command,
+	struct hapax_buf *reply, struct hapax_error *err)
 {
 	struct hx_redis_call call = {.command = command, .reply = reply};
 	struct hx_redis_request request = {
 		.call = &call,
 		.count = 1,
+		.partition = (int)partition,
 		.deadline_ns = deadline_ns(client),
 		.again_from = SIZE_MAX,
 	};

@@ -21,12 +21,15 @@
 #include "base/buf.h"
 #include "store/redis/place.h"
 #include "store/redis/script.h"
+#include "store/redis/slot.h"
 
 struct hx_redis_encoder {
 	const struct hx_redis_place *place;
 	const struct hx_redis_scripts *scripts;
 	const struct hapax_store_options *options; /* complete */
 	struct hapax_buf member;                   /* scratch */
+	struct hapax_bytes prefix;                 /* of the partition in question */
+	char prefix_text[HX_REDIS_PARTITION_PREFIX_SIZE];
 };
 
 /* How many of the operations are to be sent. */
@@ -39,7 +42,7 @@ size_t hx_redis_group_count(const struct hapax_op *ops, size_t count);
  */
 enum hapax_status hx_redis_group_encode(
 	struct hx_redis_encoder *encoder, struct hapax_buf *buf, struct hapax_op *ops, size_t count,
-	int64_t now_ms);
+	unsigned partition, int64_t now_ms);
 
 /* The most bytes that a reply to this group can rightly have. */
 size_t hx_redis_group_reply_size_max(const struct hapax_op *ops, size_t count);
@@ -57,6 +60,7 @@ enum hx_redis_verdict {
 	HX_REDIS_DECIDED,   /* every operation has its answer */
 	HX_REDIS_AGAIN,     /* nothing was done: room was reserved, send it again */
 	HX_REDIS_NO_SCRIPT, /* nothing was done: load the scripts, send it again */
+	HX_REDIS_ELSEWHERE, /* nothing was done: ask another server of the Cluster, or later */
 	HX_REDIS_MOVED_ON,  /* every operation has its answer; this server is no use any more */
 	HX_REDIS_BROKEN,    /* no reply to this: who knows what the server is */
 };
@@ -70,8 +74,14 @@ bool hx_redis_record_read(
 	struct hapax_bytes *rest, const struct hapax_op *own, struct hapax_record *ret_record,
 	bool *ret_present);
 
-/* What an error reply means: did the server do nothing, or does nobody know? */
+/*
+ * Does an error reply of a Cluster say that nothing was done, and another server should be
+ * asked, or this one later?
+ */
 struct hx_resp_value;
+bool hx_redis_error_is_elsewhere(const struct hx_resp_value *error);
+
+/* What an error reply means: did the server do nothing, or does nobody know? */
 enum hapax_status hx_redis_error_status(const struct hx_resp_value *error, bool *ret_is_gone);
 
 #endif

@@ -16,6 +16,8 @@
 
 #include "base/error.h"
 #include "store/core.h"
+#include "store/redis/client.h"
+#include "store/redis/cluster.h"
 
 enum {
 	/* Replies that may be on their way at once: they fit memory that is always there. */
@@ -30,27 +32,27 @@ enum {
 
 /* ---------------------------------------------------------------- requests */
 
-void hx_redis_pipeline_add(struct hx_redis_client *client, struct hx_redis_request *request)
+void hx_redis_pipeline_add(struct hx_redis_link *link, struct hx_redis_request *request)
 {
 	request->next = NULL;
 	request->is_pending = true;
-	if (client->pending == NULL)
-		client->pending = request;
+	if (link->pending == NULL)
+		link->pending = request;
 	else
-		client->pending_last->next = request;
-	client->pending_last = request;
+		link->pending_last->next = request;
+	link->pending_last = request;
 }
 
 /* In front, because it is older than what waits. */
-static void return_to_pending(struct hx_redis_client *client, struct hx_redis_request *request)
+static void return_to_pending(struct hx_redis_link *link, struct hx_redis_request *request)
 {
 	if (request->is_pending)
 		return;
 	request->is_pending = true;
-	request->next = client->pending;
-	if (client->pending == NULL)
-		client->pending_last = request;
-	client->pending = request;
+	request->next = link->pending;
+	if (link->pending == NULL)
+		link->pending_last = request;
+	link->pending = request;
 }
 
 /* Every operation that has no answer yet ends with status. */
@@ -69,73 +71,93 @@ static void fail_undecided(
 	}
 }
 
-static void complete(struct hx_redis_client *client, struct hx_redis_request *request)
+void hx_redis_request_fail(struct hx_redis_request *request, enum hapax_status status)
+{
+	fail_undecided(request, 0, request->count, status);
+}
+
+void hx_redis_request_end(struct hx_redis_client *client, struct hx_redis_request *request)
 {
 	struct hx_redis_request done = *request;
 
 	assert(!request->is_pending && request->in_flight == 0);
+	if (request->parent != NULL) {
+		hx_redis_cluster_child_done(client, request);
+		return;
+	}
 	hx_redis_request_give_back(&client->queue, request);
-	if (done.call != NULL)
-		hx_event_set(&done.call->done);
-	else
+	if (done.call == NULL)
 		hapax_store_complete(client->store, done.ops, done.count, done.completion);
+	else if (done.call->fn != NULL)
+		done.call->fn(done.call, done.call->context);
+	else
+		hx_event_set(&done.call->done);
 }
 
 /* The request that follows before in the pending list leaves it. */
 static struct hx_redis_request *remove_pending(
-	struct hx_redis_client *client, struct hx_redis_request *before,
+	struct hx_redis_link *link, struct hx_redis_request *before,
 	struct hx_redis_request *request)
 {
 	struct hx_redis_request *next = request->next;
 
 	if (before == NULL)
-		client->pending = next;
+		link->pending = next;
 	else
 		before->next = next;
-	if (client->pending_last == request)
-		client->pending_last = before;
+	if (link->pending_last == request)
+		link->pending_last = before;
 	request->is_pending = false;
 	request->next = NULL;
 	return next;
 }
 
-static void unlink_pending(struct hx_redis_client *client, struct hx_redis_request *request)
+static void unlink_pending(struct hx_redis_link *link, struct hx_redis_request *request)
 {
 	struct hx_redis_request *before = NULL;
 
-	for (struct hx_redis_request *item = client->pending; item != request; item = item->next)
+	for (struct hx_redis_request *item = link->pending; item != request; item = item->next)
 		before = item;
-	(void)remove_pending(client, before, request);
+	(void)remove_pending(link, before, request);
+}
+
+void hx_redis_pipeline_withdraw(struct hx_redis_link *link, struct hx_redis_request *request)
+{
+	unlink_pending(link, request);
 }
 
 /* ---------------------------------------------------------------- deadlines */
 
-static struct hx_redis_unit *unit_at(struct hx_redis_client *client, size_t index)
+static struct hx_redis_unit *unit_at(struct hx_redis_link *link, size_t index)
 {
-	return &client->units[(client->unit_first + index) % HX_REDIS_UNITS_MAX];
+	return &link->units[(link->unit_first + index) % HX_REDIS_UNITS_MAX];
 }
 
 /*
  * When to give up on the first command without reply. A submit of many commands may take
  * longer than one of them as long as the server answers.
  */
-static int64_t give_up_ns(struct hx_redis_client *client)
+static int64_t give_up_ns(struct hx_redis_link *link)
 {
-	struct hx_redis_unit *unit = unit_at(client, 0);
-	int64_t silent_ns = client->answered_ns + client->options->timeout_ms * MS_NS;
-	int64_t deadline_ns = unit->request->deadline_ns;
+	struct hx_redis_unit *unit = unit_at(link, 0);
+	int64_t silent_ns = link->answered_ns + link->client->options->timeout_ms * MS_NS;
+	int64_t deadline_ns;
 
+	/* The answer to ASKING comes with that of the command behind it. */
+	if (unit->request == NULL)
+		unit = unit_at(link, 1);
+	deadline_ns = unit->request->deadline_ns;
 	return unit->count == unit->request->count || silent_ns < deadline_ns ? deadline_ns
 									      : silent_ns;
 }
 
-static void update_deadline(struct hx_redis_client *client)
+static void update_deadline(struct hx_redis_link *link)
 {
 	int64_t at_ns = INT64_MAX;
 
-	if (client->unit_count > 0)
-		at_ns = give_up_ns(client);
-	for (struct hx_redis_request *request = client->pending; request != NULL;
+	if (link->unit_count > 0)
+		at_ns = give_up_ns(link);
+	for (struct hx_redis_request *request = link->pending; request != NULL;
 	     request = request->next) {
 		/* One that is under way lives as long as its commands are answered. */
 		if (request->in_flight > 0)
@@ -146,19 +168,19 @@ static void update_deadline(struct hx_redis_client *client)
 		break;
 	}
 	if (at_ns == INT64_MAX)
-		hx_timer_clear(&client->reactor.timers, &client->deadline);
-	else if (!hx_timer_is_set(&client->deadline) || client->deadline.at_ns != at_ns)
-		hx_timer_set(&client->reactor.timers, &client->deadline, at_ns);
+		hx_timer_clear(&link->client->reactor.timers, &link->deadline);
+	else if (!hx_timer_is_set(&link->deadline) || link->deadline.at_ns != at_ns)
+		hx_timer_set(&link->client->reactor.timers, &link->deadline, at_ns);
 }
 
 void hx_redis_pipeline_deadline(struct hx_timer *timer)
 {
-	struct hx_redis_client *client = timer->context;
-	int64_t now_ns = hx_reactor_now_ns(&client->reactor);
+	struct hx_redis_link *link = timer->context;
+	int64_t now_ns = hx_reactor_now_ns(&link->client->reactor);
 	struct hx_redis_request *before = NULL;
 	struct hapax_error err;
 
-	for (struct hx_redis_request *request = client->pending; request != NULL;) {
+	for (struct hx_redis_request *request = link->pending; request != NULL;) {
 		struct hx_redis_request *late = request;
 
 		if (request->deadline_ns > now_ns || request->in_flight > 0) {
@@ -166,45 +188,53 @@ void hx_redis_pipeline_deadline(struct hx_timer *timer)
 			request = request->next;
 			continue;
 		}
-		request = remove_pending(client, before, late);
+		request = remove_pending(link, before, late);
 		fail_undecided(late, late->sent, late->count - late->sent, HAPAX_ERR_UNAVAILABLE);
-		complete(client, late);
+		hx_redis_request_end(link->client, late);
 	}
-	if (client->unit_count > 0 && give_up_ns(client) <= now_ns) {
+	if (link->unit_count > 0 && give_up_ns(link) <= now_ns) {
 		/* Whatever comes now comes too late, and nothing can be skipped in a stream. */
 		(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "Redis did not answer in time");
-		hx_connection_close(&client->connection, &err);
+		hx_connection_close(&link->connection, &err);
 	}
-	update_deadline(client);
+	update_deadline(link);
 }
 
 /* ---------------------------------------------------------------- sending */
 
-static bool has_room(const struct hx_redis_client *client, size_t reply_size)
+static bool has_room(const struct hx_redis_link *link, size_t reply_size)
 {
-	return client->unit_count < HX_REDIS_UNITS_MAX &&
-		(client->unit_count == 0 || client->expected_bytes + reply_size <= REPLY_WINDOW);
+	return link->unit_count + 1 < HX_REDIS_UNITS_MAX &&
+		(link->unit_count == 0 || link->expected_bytes + reply_size <= REPLY_WINDOW);
 }
 
-/* The command of a group or call into client->output. */
+static const char asking[] = "*1\r\n$6\r\nASKING\r\n";
+
+/* The command of a group or call into link->client->output. */
 static enum hapax_status encode(
-	struct hx_redis_client *client, struct hx_redis_request *request, size_t count)
+	struct hx_redis_link *link, struct hx_redis_request *request, size_t count)
 {
 	struct hapax_op *ops = request->ops + request->sent;
 
-	hx_buf_clear(&client->output);
+	hx_buf_clear(&link->client->output);
+	if (request->asks &&
+	    hx_buf_append(&link->client->output, asking, sizeof(asking) - 1) != HAPAX_OK)
+		return HAPAX_ERR_NO_MEMORY;
 	if (request->call != NULL)
 		return hx_buf_append(
-			&client->output, request->call->command.data, request->call->command.size);
+			&link->client->output, request->call->command.data,
+			request->call->command.size);
 	for (;;) {
 		size_t left = hx_redis_group_count(ops, count);
 		enum hapax_status status;
 
-		if (left == 0)
+		if (left == 0) {
+			hx_buf_clear(&link->client->output);
 			return HAPAX_OK;
+		}
 		status = hx_redis_group_encode(
-			&client->encoder, &client->output, ops, count,
-			hx_redis_client_now_ms(client));
+			&link->client->encoder, &link->client->output, ops, count,
+			(unsigned)request->partition, hx_redis_client_now_ms(link->client));
 		/* Those that found no room are refused; a group that is not one goes on without. */
 		if (status == HAPAX_OK || hx_redis_group_count(ops, count) == left ||
 		    (ops[0].flags & HAPAX_OP_ALL_OR_NOTHING))
@@ -220,7 +250,7 @@ static size_t reply_size(const struct hx_redis_request *request, size_t count)
 }
 
 /* Send the next command of request. False: there is no room for it now. */
-static bool send_next(struct hx_redis_client *client, struct hx_redis_request *request)
+static bool send_next(struct hx_redis_link *link, struct hx_redis_request *request)
 {
 	size_t end = request->call != NULL
 		? 1
@@ -229,19 +259,22 @@ static bool send_next(struct hx_redis_client *client, struct hx_redis_request *r
 	size_t expected = reply_size(request, count);
 	enum hapax_status status;
 
-	if (!has_room(client, expected))
+	if (!has_room(link, expected))
 		return false;
-	status = encode(client, request, count);
-	if (status == HAPAX_OK && client->output.size > 0)
-		status = hx_redis_client_write(client);
-	if (status == HAPAX_ERR_LIMIT && client->unit_count > 0)
+	status = encode(link, request, count);
+	if (status == HAPAX_OK && link->client->output.size > 0)
+		status = hx_redis_link_write(link);
+	if (status == HAPAX_ERR_LIMIT && link->unit_count > 0)
 		return false;
 	if (status != HAPAX_OK) {
 		fail_undecided(request, request->sent, count, status);
-	} else if (client->output.size > 0) {
-		*unit_at(client, client->unit_count++) = (struct hx_redis_unit){
-			request, request->sent, count, client->connection.written_bytes, expected};
-		client->expected_bytes += expected;
+	} else if (link->client->output.size > 0) {
+		if (request->asks)
+			*unit_at(link, link->unit_count++) =
+				(struct hx_redis_unit){.end_bytes = link->connection.written_bytes};
+		*unit_at(link, link->unit_count++) = (struct hx_redis_unit){
+			request, request->sent, count, link->connection.written_bytes, expected};
+		link->expected_bytes += expected;
 		request->in_flight++;
 		request->is_barred = request->call == NULL &&
 			hx_redis_group_may_ask(request->ops + request->sent, count);
@@ -250,55 +283,55 @@ static bool send_next(struct hx_redis_client *client, struct hx_redis_request *r
 	return true;
 }
 
-static void load_scripts(struct hx_redis_client *client)
+static void load_scripts(struct hx_redis_link *link)
 {
-	hx_buf_clear(&client->output);
-	client->needs_scripts = false;
-	client->state = HX_REDIS_CLIENT_GREETING;
+	hx_buf_clear(&link->client->output);
+	link->needs_scripts = false;
+	link->state = HX_REDIS_LINK_GREETING;
 	hx_connection_set_deadline(
-		&client->connection,
-		hx_reactor_now_ns(&client->reactor) + client->options->timeout_ms * MS_NS);
-	if (hx_redis_session_reload(&client->session, &client->output) != HAPAX_OK ||
-	    hx_redis_client_write(client) != HAPAX_OK)
-		hx_connection_close(&client->connection, NULL);
+		&link->connection,
+		hx_reactor_now_ns(&link->client->reactor) +
+			link->client->options->timeout_ms * MS_NS);
+	if (hx_redis_session_reload(&link->session, &link->client->output) != HAPAX_OK ||
+	    hx_redis_link_write(link) != HAPAX_OK)
+		hx_connection_close(&link->connection, NULL);
 }
 
 /* Send what can be sent. */
-void hx_redis_pipeline_pump(struct hx_redis_client *client)
+void hx_redis_pipeline_pump(struct hx_redis_link *link)
 {
 	struct hx_redis_request *before = NULL;
 
-	if (client->state == HX_REDIS_CLIENT_IDLE && client->pending != NULL)
-		hx_redis_client_connect(client);
-	if (client->state == HX_REDIS_CLIENT_READY && client->needs_scripts &&
-	    client->unit_count == 0)
-		load_scripts(client);
-	if (client->state == HX_REDIS_CLIENT_READY && !client->needs_scripts) {
-		for (struct hx_redis_request *request = client->pending; request != NULL;) {
+	if (link->state == HX_REDIS_LINK_IDLE && link->pending != NULL)
+		hx_redis_link_connect(link);
+	if (link->state == HX_REDIS_LINK_READY && link->needs_scripts && link->unit_count == 0)
+		load_scripts(link);
+	if (link->state == HX_REDIS_LINK_READY && !link->needs_scripts) {
+		for (struct hx_redis_request *request = link->pending; request != NULL;) {
 			struct hx_redis_request *sent = request;
 			bool has_room = true;
 
 			while (has_room && sent->sent < sent->count && !sent->is_barred)
-				has_room = send_next(client, sent);
+				has_room = send_next(link, sent);
 			if (sent->sent < sent->count) {
 				before = sent;
 				request = sent->next;
 			} else {
-				request = remove_pending(client, before, sent);
+				request = remove_pending(link, before, sent);
 				if (sent->in_flight == 0)
-					complete(client, sent);
+					hx_redis_request_end(link->client, sent);
 			}
 			if (!has_room)
 				break;
 		}
 	}
-	update_deadline(client);
+	update_deadline(link);
 }
 
 /* ---------------------------------------------------------------- replies */
 
 /* All commands of request in flight are answered. */
-static void settle(struct hx_redis_client *client, struct hx_redis_request *request)
+static void settle(struct hx_redis_link *link, struct hx_redis_request *request)
 {
 	request->is_barred = false;
 	if (request->again_from != SIZE_MAX) {
@@ -312,9 +345,9 @@ static void settle(struct hx_redis_client *client, struct hx_redis_request *requ
 		request->is_overtaken = false;
 	}
 	if (request->sent < request->count)
-		return_to_pending(client, request);
+		return_to_pending(link, request);
 	else if (!request->is_pending)
-		complete(client, request);
+		hx_redis_request_end(link->client, request);
 }
 
 static void ask_again(struct hx_redis_request *request, size_t first)
@@ -326,7 +359,8 @@ static void ask_again(struct hx_redis_request *request, size_t first)
 
 /* False: it was no reply. */
 static bool take_call_reply(
-	struct hx_redis_client *client, struct hx_redis_request *request, struct hapax_bytes reply)
+	struct hx_redis_link *link, struct hx_redis_request *request, struct hapax_bytes reply,
+	bool *ret_elsewhere)
 {
 	struct hx_redis_call *call = request->call;
 	struct hapax_bytes rest = reply;
@@ -335,8 +369,13 @@ static bool take_call_reply(
 	if (!hx_resp_next(&rest, &value))
 		return false;
 	if (hx_resp_is_error(&value, "NOSCRIPT")) {
-		client->needs_scripts = true;
+		link->needs_scripts = true;
 		ask_again(request, 0);
+		return true;
+	}
+	if (link->client->cluster != NULL && request->partition >= 0 &&
+	    hx_redis_error_is_elsewhere(&value)) {
+		*ret_elsewhere = true;
 		return true;
 	}
 	hx_buf_clear(call->reply);
@@ -345,7 +384,8 @@ static bool take_call_reply(
 }
 
 static bool take_group_reply(
-	struct hx_redis_client *client, const struct hx_redis_unit *unit, struct hapax_bytes reply)
+	struct hx_redis_link *link, const struct hx_redis_unit *unit, struct hapax_bytes reply,
+	bool *ret_elsewhere)
 {
 	struct hx_redis_request *request = unit->request;
 	struct hapax_op *ops = request->ops + unit->first;
@@ -353,70 +393,94 @@ static bool take_group_reply(
 	enum hx_redis_verdict verdict = hx_redis_group_decode(reply, ops, unit->count, &removed);
 	struct hapax_error err;
 
-	atomic_fetch_add_explicit(&client->removed, removed, memory_order_relaxed);
+	atomic_fetch_add_explicit(&link->client->removed, removed, memory_order_relaxed);
 	switch (verdict) {
 	case HX_REDIS_DECIDED: request->is_overtaken |= request->again_from != SIZE_MAX; break;
 	case HX_REDIS_AGAIN: ask_again(request, unit->first); break;
 	case HX_REDIS_NO_SCRIPT:
-		client->needs_scripts = true;
+		link->needs_scripts = true;
 		ask_again(request, unit->first);
 		break;
+	case HX_REDIS_ELSEWHERE:
+		*ret_elsewhere = link->client->cluster != NULL;
+		if (*ret_elsewhere)
+			break;
+		fail_undecided(request, unit->first, unit->count, HAPAX_ERR_UNAVAILABLE);
+		/* fallthrough */
 	case HX_REDIS_MOVED_ON:
 		(void)hx_error_set(
 			&err, HAPAX_ERR_UNAVAILABLE, 0,
 			"the Redis server does not serve us any more");
-		hx_connection_close(&client->connection, &err);
+		hx_connection_close(&link->connection, &err);
 		break;
 	case HX_REDIS_BROKEN: return false;
 	}
 	return true;
 }
 
-/* One whole reply to the first unit. False: the stream is of no use any more. */
-bool hx_redis_pipeline_take(struct hx_redis_client *client, struct hapax_bytes reply)
+static void drop_first(struct hx_redis_link *link)
 {
-	struct hx_redis_unit unit = *unit_at(client, 0);
-	struct hx_redis_request *request = unit.request;
-	bool is_good = request->call != NULL ? take_call_reply(client, request, reply)
-					     : take_group_reply(client, &unit, reply);
+	link->expected_bytes -= unit_at(link, 0)->reply_size;
+	link->unit_first = (link->unit_first + 1) % HX_REDIS_UNITS_MAX;
+	link->unit_count--;
+}
 
+/* One whole reply to the first unit. False: the stream is of no use any more. */
+bool hx_redis_pipeline_take(struct hx_redis_link *link, struct hapax_bytes reply)
+{
+	struct hx_redis_unit unit = *unit_at(link, 0);
+	struct hx_redis_request *request = unit.request;
+	bool is_elsewhere = false;
+	bool is_good = true;
+
+	if (request != NULL && request->call != NULL)
+		is_good = take_call_reply(link, request, reply, &is_elsewhere);
+	else if (request != NULL)
+		is_good = take_group_reply(link, &unit, reply, &is_elsewhere);
 	/* A reply that makes no sense leaves its command without answer. */
 	if (!is_good)
 		return false;
-	client->unit_first = (client->unit_first + 1) % HX_REDIS_UNITS_MAX;
-	client->unit_count--;
-	client->expected_bytes -= unit.reply_size;
-	client->answered_ns = hx_reactor_now_ns(&client->reactor);
-	request->in_flight--;
-	if (request->in_flight == 0)
-		settle(client, request);
+	drop_first(link);
+	link->answered_ns = hx_reactor_now_ns(&link->client->reactor);
+	if (request == NULL || --request->in_flight > 0)
+		return true;
+	if (is_elsewhere)
+		hx_redis_cluster_redirect(link, request, reply);
+	else
+		settle(link, request);
 	return true;
 }
 
-size_t hx_redis_pipeline_reply_size_max(struct hx_redis_client *client)
+size_t hx_redis_pipeline_reply_size_max(struct hx_redis_link *link)
 {
 	struct hx_redis_unit *unit;
 
-	if (client->state != HX_REDIS_CLIENT_READY)
+	if (link->state != HX_REDIS_LINK_READY)
 		return GREETING_REPLY_SIZE_MAX;
-	unit = unit_at(client, 0);
+	unit = unit_at(link, 0);
+	if (unit->request == NULL)
+		return GREETING_REPLY_SIZE_MAX;
 	if (unit->request->call != NULL)
 		return CALL_REPLY_SIZE_MAX;
 	return hx_redis_group_reply_size_max(unit->request->ops + unit->first, unit->count);
 }
 
-void hx_redis_pipeline_lose(struct hx_redis_client *client)
+void hx_redis_pipeline_lose(struct hx_redis_link *link)
 {
-	uint64_t sent_bytes = client->connection.sent_bytes;
+	uint64_t sent_bytes = link->connection.sent_bytes;
 
-	for (; client->unit_count > 0; client->unit_count--) {
-		struct hx_redis_unit unit = *unit_at(client, 0);
+	for (; link->unit_count > 0; link->unit_count--) {
+		struct hx_redis_unit unit = *unit_at(link, 0);
 		struct hx_redis_request *request = unit.request;
-		bool only_reads = request->call == NULL &&
-			hx_redis_group_only_reads(request->ops + unit.first, unit.count);
-		bool is_uncertain = unit.end_bytes <= sent_bytes && !only_reads;
+		bool is_uncertain;
+		bool only_reads;
 
-		client->unit_first = (client->unit_first + 1) % HX_REDIS_UNITS_MAX;
+		link->unit_first = (link->unit_first + 1) % HX_REDIS_UNITS_MAX;
+		if (request == NULL)
+			continue;
+		only_reads = request->call == NULL &&
+			hx_redis_group_only_reads(request->ops + unit.first, unit.count);
+		is_uncertain = unit.end_bytes <= sent_bytes && !only_reads;
 		request->is_uncertain |= is_uncertain;
 		fail_undecided(
 			request, unit.first, unit.count,
@@ -431,8 +495,8 @@ void hx_redis_pipeline_lose(struct hx_redis_client *client)
 			request->sent = request->count;
 		}
 		if (request->is_pending && request->sent == request->count)
-			unlink_pending(client, request);
-		settle(client, request);
+			unlink_pending(link, request);
+		settle(link, request);
 	}
-	client->expected_bytes = 0;
+	link->expected_bytes = 0;
 }

@@ -148,6 +148,30 @@ static bool set_user(struct hx_redis_place *place, const char *text, size_t size
 		decode(colon + 1, size - user_size - 1, place->password, sizeof(place->password));
 }
 
+/* "host:port", of a Cluster also "host:port,host:port" */
+static enum hapax_status set_hosts(
+	struct hx_redis_place *place, const char *text, size_t size, struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	for (size_t at = 0; status == HAPAX_OK && (at < size || at == 0);) {
+		const char *comma = place->is_cluster ? memchr(text + at, ',', size - at) : NULL;
+		size_t end = comma == NULL ? size : (size_t)(comma - text);
+
+		if (place->endpoint_count == HX_REDIS_ENDPOINTS_MAX)
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0,
+				"a Redis URL names at most %d servers of a Cluster; it finds the"
+				" others by itself",
+				HX_REDIS_ENDPOINTS_MAX);
+		status = hx_endpoint_parse(
+			hx_bytes(text + at, end - at), HX_REDIS_PORT,
+			&place->endpoints[place->endpoint_count++], err);
+		at = end + 1;
+	}
+	return status;
+}
+
 /* "user:password@host:port/db" */
 static enum hapax_status set_authority(
 	struct hx_redis_place *place, const char *text, size_t size, struct hapax_error *err)
@@ -166,9 +190,7 @@ static enum hapax_status set_authority(
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"the path of a Redis URL is the number of a database, as in redis://host/0");
-	return hx_endpoint_parse(
-		hx_bytes(host, authority_size - (size_t)(host - text)), HX_REDIS_PORT,
-		&place->endpoint, err);
+	return set_hosts(place, host, authority_size - (size_t)(host - text), err);
 }
 
 static enum hapax_status set_path(
@@ -180,12 +202,13 @@ static enum hapax_status set_path(
 		size -= 2;
 	}
 	if (size == 0 || size > HX_UNIX_PATH_SIZE_MAX ||
-	    !decode(text, size, place->endpoint.host, sizeof(place->endpoint.host)))
+	    !decode(text, size, place->endpoints[0].host, sizeof(place->endpoints[0].host)))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"a path of at most %d bytes is needed, as in 'redis+unix:/run/redis.sock'",
 			HX_UNIX_PATH_SIZE_MAX);
-	place->endpoint.is_unix = true;
+	place->endpoints[0].is_unix = true;
+	place->endpoint_count = 1;
 	return HAPAX_OK;
 }
 
@@ -205,8 +228,9 @@ enum hapax_status hx_redis_place_parse(
 		size = strcspn(text, "?");
 		status = set_path(&place, text, size, err);
 	} else {
-		place.has_tls = strncmp(url, "rediss:", 7) == 0;
 		text = strchr(url, ':') + 1;
+		place.has_tls = strncmp(url, "rediss", 6) == 0;
+		place.is_cluster = memmem(url, (size_t)(text - url), "+cluster:", 9) != NULL;
 		if (strncmp(text, "//", 2) != 0)
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
@@ -217,6 +241,9 @@ enum hapax_status hx_redis_place_parse(
 	}
 	if (status == HAPAX_OK && text[size] == '?')
 		status = set_options(&place, text + size + 1, err);
+	if (status == HAPAX_OK && place.is_cluster && place.db != 0)
+		status = hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "a Redis Cluster has no databases but 0");
 	if (status == HAPAX_OK)
 		*ret_place = place;
 	return status;

@@ -4,6 +4,8 @@
  *
  *	redis://[user[:password]@]host[:port][/db][?option=value&...]
  *	rediss://...                       the same over TLS
+ *	redis+cluster://host[:port][,host[:port]...][?option=value&...]
+ *	rediss+cluster://...               a Redis Cluster, by some of its servers
  *	redis+unix:PATH[?option=value&...] a unix socket
  *
  * Options: prefix=NAME (hapax), db=N, require=durable, allow=eviction, and for TLS
@@ -23,10 +25,14 @@ enum {
 	HX_REDIS_TEXT_SIZE = 256,
 	HX_REDIS_PREFIX_SIZE_MAX = 64,
 	HX_REDIS_PORT = 6379,
+	HX_REDIS_ENDPOINTS_MAX = 16,
 };
 
 struct hx_redis_place {
-	struct hx_endpoint endpoint;
+	struct hx_endpoint
+		endpoints[HX_REDIS_ENDPOINTS_MAX]; /* of a Cluster: some of its servers */
+	size_t endpoint_count;
+	bool is_cluster;
 	bool has_tls;
 	bool requires_durable;
 	bool allows_eviction;

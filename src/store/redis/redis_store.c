@@ -26,33 +26,26 @@ static hapax_store_stats_fn redis_stats;
 static hapax_store_sweep_fn redis_sweep;
 static hapax_store_count_fn redis_count;
 static hapax_store_close_fn redis_close;
+static hapax_store_guarantee_fn redis_guarantee;
 
-enum { CAPABILITIES = HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK };
+#define REDIS_OPS(flags)                                                                      \
+	{                                                                                     \
+		.version = HAPAX_STORE_OPS_VERSION, .name = "redis", .capabilities = (flags), \
+		.submit = redis_submit, .scan = redis_scan, .stats = redis_stats,             \
+		.sweep = redis_sweep, .count = redis_count, .close = redis_close,             \
+		.guarantee = redis_guarantee,                                                 \
+	}
 
-/* Whether answers survive a power cut depends on the server's settings. */
-static const struct hapax_store_ops redis_ops[2] = {
-	{
-		.version = HAPAX_STORE_OPS_VERSION,
-		.name = "redis",
-		.capabilities = CAPABILITIES,
-		.submit = redis_submit,
-		.scan = redis_scan,
-		.stats = redis_stats,
-		.sweep = redis_sweep,
-		.count = redis_count,
-		.close = redis_close,
-	},
-	{
-		.version = HAPAX_STORE_OPS_VERSION,
-		.name = "redis",
-		.capabilities = CAPABILITIES | HAPAX_STORE_DURABLE,
-		.submit = redis_submit,
-		.scan = redis_scan,
-		.stats = redis_stats,
-		.sweep = redis_sweep,
-		.count = redis_count,
-		.close = redis_close,
-	},
+/*
+ * Whether answers survive a power cut depends on the server's settings. In a Cluster records
+ * share neither a counter of tokens nor a server.
+ */
+enum { ONE_SERVER = HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY };
+
+static const struct hapax_store_ops redis_ops[2][2] = {
+	{REDIS_OPS(HAPAX_STORE_CLOCK | ONE_SERVER),
+         REDIS_OPS(HAPAX_STORE_CLOCK | ONE_SERVER | HAPAX_STORE_DURABLE)},
+	{REDIS_OPS(HAPAX_STORE_CLOCK), REDIS_OPS(HAPAX_STORE_CLOCK | HAPAX_STORE_DURABLE)},
 };
 
 struct redis_store {
@@ -60,12 +53,11 @@ struct redis_store {
 	struct hapax_store_options options; /* complete */
 	struct hx_redis_place place;
 	struct hx_redis_client client;
-	char guarantee[HX_REDIS_GUARANTEE_SIZE];
 };
 
 static struct redis_store *downcast(struct hapax_store *store)
 {
-	assert(store->ops == &redis_ops[0] || store->ops == &redis_ops[1]);
+	assert(store->ops->submit == redis_submit);
 	return (struct redis_store *)store;
 }
 
@@ -119,10 +111,9 @@ static void redis_close(struct hapax_store *base)
 	store_free(store);
 }
 
-const char *hx_redis_store_guarantee(const struct hapax_store *store)
+static void redis_guarantee(struct hapax_store *base, char *ret_text, size_t size)
 {
-	assert(store->ops == &redis_ops[0] || store->ops == &redis_ops[1]);
-	return ((const struct redis_store *)store)->guarantee;
+	hx_redis_client_guarantee(&downcast(base)->client, ret_text, size);
 }
 
 enum hapax_status hx_redis_open_on(
@@ -152,14 +143,13 @@ enum hapax_status hx_redis_open_on(
 		store_free(store);
 		return status;
 	}
-	memcpy(store->guarantee, store->client.session.guarantee, sizeof(store->guarantee));
 	hx_buf_init(&hidden, SIZE_MAX);
 	status = hx_redis_url_hide(url, &hidden);
 	if (status != HAPAX_OK)
 		(void)hx_error_set(err, status, 0, "no memory to open a store");
 	else
 		status = hapax_store_attach(
-			&store->base, &redis_ops[store->client.session.is_durable],
+			&store->base, &redis_ops[store->place.is_cluster][store->client.is_durable],
 			(const char *)hidden.data, &complete, err);
 	hx_buf_done(&hidden);
 	if (status != HAPAX_OK) {

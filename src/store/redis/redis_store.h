@@ -19,7 +19,4 @@ enum hapax_status hx_redis_open_on(
 	const struct hx_net *net, const char *url, const struct hapax_store_options *options,
 	struct hapax_store **ret_store, struct hapax_error *err);
 
-/* What the server's settings promise, in one sentence. Borrowed from store, as it was at open. */
-const char *hx_redis_store_guarantee(const struct hapax_store *store);
-
 #endif

@@ -64,6 +64,20 @@ void hx_redis_request_queue_done(struct hx_redis_request_queue *queue)
 	hx_mutex_done(&queue->mutex);
 }
 
+struct hx_redis_request *hx_redis_request_borrow(struct hx_redis_request_queue *queue)
+{
+	struct hx_redis_request *request = NULL;
+
+	hx_mutex_lock(&queue->mutex);
+	if (queue->free != NULL || grow(queue) == HAPAX_OK) {
+		request = queue->free;
+		queue->free = request->next;
+		memset(request, 0, sizeof(*request));
+	}
+	hx_mutex_unlock(&queue->mutex);
+	return request;
+}
+
 enum hapax_status hx_redis_request_push(
 	struct hx_redis_request_queue *queue, const struct hx_redis_request *request)
 {

@@ -25,6 +25,9 @@ struct hx_redis_call {
 	struct hapax_buf *reply;    /* the whole message; cleared first */
 	enum hapax_status status;   /* of the journey; an error reply is a reply */
 	struct hx_event done;
+	/* NULL: somebody waits for done. Otherwise it runs on the I/O thread. */
+	void (*fn)(struct hx_redis_call *call, void *context);
+	void *context;
 };
 
 struct hx_redis_request {
@@ -35,6 +38,7 @@ struct hx_redis_request {
 	size_t count; /* 1 for a call */
 	struct hapax_completion completion;
 	int64_t deadline_ns;
+	int partition; /* of a call, or of the only operation in a Cluster */
 
 	/* The I/O thread's. */
 	size_t sent;       /* operations that were handed to the connection */
@@ -44,6 +48,12 @@ struct hx_redis_request {
 	bool is_overtaken; /* something behind again_from took effect */
 	bool is_uncertain; /* an answer got lost */
 	bool is_pending;   /* in the list of those that have something to send */
+
+	/* In a Cluster; see cluster.c. */
+	struct hx_redis_request *parent;   /* the submit that this operation is part of */
+	struct hx_redis_request *follower; /* is sent when this one is answered */
+	unsigned hops;                     /* from server to server, without a pause */
+	bool asks; /* says ASKING first: the slot is on its way to the server */
 };
 
 struct hx_redis_request_block;
@@ -65,6 +75,9 @@ void hx_redis_request_queue_done(struct hx_redis_request_queue *queue);
 /* Append a copy of request. NO_MEMORY, or LIMIT with a million in the queue. */
 enum hapax_status hx_redis_request_push(
 	struct hx_redis_request_queue *queue, const struct hx_redis_request *request);
+
+/* One that is in no queue, all zeros. NULL: no memory, or a million in use. */
+struct hx_redis_request *hx_redis_request_borrow(struct hx_redis_request_queue *queue);
 
 /* Take all that wait, in order; NULL: none. */
 struct hx_redis_request *hx_redis_request_take(struct hx_redis_request_queue *queue);

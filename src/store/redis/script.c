@@ -4,6 +4,7 @@
  */
 #include "store/redis/script.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -12,16 +13,26 @@
 /* Made from the .lua files beside this one. */
 extern const char hx_redis_prelude_lua[];
 extern const char hx_redis_operate_lua[];
+extern const char hx_redis_claim_lua[];
+extern const char hx_redis_complete_lua[];
 extern const char hx_redis_sweep_lua[];
 extern const char hx_redis_scan_lua[];
 extern const char hx_redis_stats_lua[];
 extern const char hx_redis_count_lua[];
 extern const char hx_redis_hours_lua[];
 
-static const char *const bodies[HX_REDIS_SCRIPT_COUNT] = {
-	[HX_REDIS_OPERATE] = hx_redis_operate_lua, [HX_REDIS_SWEEP] = hx_redis_sweep_lua,
-	[HX_REDIS_SCAN] = hx_redis_scan_lua,       [HX_REDIS_STATS] = hx_redis_stats_lua,
-	[HX_REDIS_COUNT] = hx_redis_count_lua,     [HX_REDIS_HOURS] = hx_redis_hours_lua,
+enum { PARTS = 3, PREFIX_SIZE_MAX = 80 };
+
+/* The parts of each script, in order. */
+static const char *const texts[HX_REDIS_SCRIPT_COUNT][PARTS] = {
+	[HX_REDIS_OPERATE] = {"", hx_redis_prelude_lua, hx_redis_operate_lua},
+	[HX_REDIS_CLAIM] = {hx_redis_claim_lua, hx_redis_prelude_lua, hx_redis_operate_lua},
+	[HX_REDIS_COMPLETE] = {hx_redis_complete_lua, hx_redis_prelude_lua, hx_redis_operate_lua},
+	[HX_REDIS_SWEEP] = {"", hx_redis_prelude_lua, hx_redis_sweep_lua},
+	[HX_REDIS_SCAN] = {"", hx_redis_prelude_lua, hx_redis_scan_lua},
+	[HX_REDIS_STATS] = {"", hx_redis_prelude_lua, hx_redis_stats_lua},
+	[HX_REDIS_COUNT] = {"", hx_redis_prelude_lua, hx_redis_count_lua},
+	[HX_REDIS_HOURS] = {"", hx_redis_prelude_lua, hx_redis_hours_lua},
 };
 
 /* In the order in which prelude.lua has them. */
@@ -29,28 +40,40 @@ static const char *const books[HX_REDIS_BOOKS] = {"meta", "due", "keys", "parked
 
 enum hapax_status hx_redis_script_load(struct hapax_buf *buf, enum hx_redis_script script)
 {
-	size_t prelude_size = strlen(hx_redis_prelude_lua);
-	size_t body_size = strlen(bodies[script]);
+	size_t size = 0;
 	enum hapax_status status = hx_resp_put_array(buf, 3);
 
+	for (int i = 0; i < PARTS; i++)
+		size += strlen(texts[script][i]);
 	if (status == HAPAX_OK)
 		status = hx_resp_put_text(buf, "SCRIPT");
 	if (status == HAPAX_OK)
 		status = hx_resp_put_text(buf, "LOAD");
 	if (status == HAPAX_OK)
-		status = hx_buf_printf(buf, "$%zu\r\n", prelude_size + body_size);
-	if (status == HAPAX_OK)
-		status = hx_buf_append(buf, hx_redis_prelude_lua, prelude_size);
-	if (status == HAPAX_OK)
-		status = hx_buf_append(buf, bodies[script], body_size);
+		status = hx_buf_printf(buf, "$%zu\r\n", size);
+	for (int i = 0; i < PARTS && status == HAPAX_OK; i++)
+		status = hx_buf_append(buf, texts[script][i], strlen(texts[script][i]));
 	return status == HAPAX_OK ? hx_buf_append(buf, "\r\n", 2) : status;
+}
+
+/* "prefix:book" */
+static enum hapax_status put_book(
+	struct hapax_buf *buf, struct hapax_bytes prefix, const char *book)
+{
+	size_t book_size = strlen(book);
+	char name[PREFIX_SIZE_MAX + 16];
+
+	assert(prefix.size <= PREFIX_SIZE_MAX && book_size < 15);
+	memcpy(name, prefix.data, prefix.size);
+	name[prefix.size] = ':';
+	memcpy(name + prefix.size + 1, book, book_size);
+	return hx_resp_put_bulk(buf, hx_bytes(name, prefix.size + 1 + book_size));
 }
 
 enum hapax_status hx_redis_script_begin(
 	struct hapax_buf *buf, const struct hx_redis_scripts *scripts, enum hx_redis_script script,
-	const struct hx_redis_place *place, size_t record_count, size_t argument_count)
+	struct hapax_bytes prefix, size_t record_count, size_t argument_count)
 {
-	size_t prefix_size = strlen(place->prefix);
 	size_t key_count = HX_REDIS_BOOKS + record_count;
 	enum hapax_status status = hx_resp_put_array(buf, 3 + key_count + 2 + argument_count);
 
@@ -61,17 +84,15 @@ enum hapax_status hx_redis_script_begin(
 	if (status == HAPAX_OK)
 		status = hx_resp_put_bulk_integer(buf, (int64_t)key_count);
 	for (size_t i = 0; i < HX_REDIS_BOOKS && status == HAPAX_OK; i++)
-		status = hx_buf_printf(
-			buf, "$%zu\r\n%s:%s\r\n", prefix_size + 1 + strlen(books[i]), place->prefix,
-			books[i]);
+		status = put_book(buf, prefix, books[i]);
 	return status;
 }
 
 enum hapax_status hx_redis_script_arguments(
-	struct hapax_buf *buf, const struct hx_redis_place *place, int64_t now_ms)
+	struct hapax_buf *buf, struct hapax_bytes prefix, int64_t now_ms)
 {
 	enum hapax_status status =
 		now_ms < 0 ? hx_resp_put_text(buf, "") : hx_resp_put_bulk_integer(buf, now_ms);
 
-	return status == HAPAX_OK ? hx_resp_put_text(buf, place->prefix) : status;
+	return status == HAPAX_OK ? hx_resp_put_bulk(buf, prefix) : status;
 }

@@ -28,7 +28,6 @@ enum step {
 
 enum {
 	VERSION_MIN = 600, /* 6.0: effects of scripts are replicated, TIME may be asked for */
-	FORMAT = 1,        /* of the ledger: field version of meta */
 };
 
 static enum hapax_status say(struct hapax_buf *buf, const char *const *words, size_t count)
@@ -112,7 +111,10 @@ enum hapax_status hx_redis_session_begin(struct hx_redis_session *session, struc
 		status = add_step(session, buf, steps[i]);
 	if (status == HAPAX_OK)
 		status = add_scripts(session, buf);
-	if (status == HAPAX_OK && session->clock != NULL)
+	/* In a Cluster these lie on one of its servers: cluster.c asks for them. */
+	if (status != HAPAX_OK || session->place->is_cluster)
+		return status;
+	if (session->clock != NULL)
 		status = add_step(session, buf, STEP_SET_EPOCH);
 	if (status == HAPAX_OK && session->clock != NULL)
 		status = add_step(session, buf, STEP_GET_EPOCH);
@@ -272,10 +274,14 @@ static enum hx_redis_session_result judge(struct hx_redis_session *session, stru
 			err, HAPAX_ERR_UNSUPPORTED, 0,
 			"Redis %u.%u is too old: 6.0 or later is needed", server->version / 100,
 			server->version % 100);
-	else if (server->is_cluster)
+	else if (server->is_cluster && !session->place->is_cluster)
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"this server is part of a Redis Cluster, which is not supported yet");
+			"this server is part of a Redis Cluster: use redis+cluster://");
+	else if (!server->is_cluster && session->place->is_cluster)
+		(void)hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"this server is not part of a Redis Cluster: use redis://");
 	else if (!server->is_master)
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0,
@@ -328,7 +334,9 @@ static enum hx_redis_session_result take_script(
 
 	if (!hx_resp_text(value, &sha) || sha.size != HX_REDIS_SHA_SIZE)
 		return refuse_reply(err);
-	memcpy(session->scripts->sha[step - STEP_SCRIPT], sha.data, sha.size);
+	/* It is always the same; others read it. */
+	if (memcmp(session->scripts->sha[step - STEP_SCRIPT], sha.data, sha.size) != 0)
+		memcpy(session->scripts->sha[step - STEP_SCRIPT], sha.data, sha.size);
 	return HX_REDIS_SESSION_MORE;
 }
 
@@ -357,11 +365,11 @@ static enum hx_redis_session_result take_version(
 			session->place->prefix);
 		return HX_REDIS_SESSION_REFUSED;
 	}
-	if (version > FORMAT) {
+	if (version > HX_REDIS_FORMAT) {
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
 			"the ledger has format %lld, written by a newer hapax; this one knows %d",
-			(long long)version, FORMAT);
+			(long long)version, HX_REDIS_FORMAT);
 		return HX_REDIS_SESSION_REFUSED;
 	}
 	return HX_REDIS_SESSION_MORE;

@@ -19,7 +19,10 @@
 #include "store/redis/place.h"
 #include "store/redis/script.h"
 
-enum { HX_REDIS_GUARANTEE_SIZE = 256 };
+enum {
+	HX_REDIS_FORMAT = 1, /* of the ledger */
+	HX_REDIS_GUARANTEE_SIZE = 256,
+};
 
 /* What the server says of itself. */
 struct hx_redis_server {
@@ -50,7 +53,7 @@ struct hx_redis_session {
 	bool is_durable;
 	char guarantee[HX_REDIS_GUARANTEE_SIZE];
 	/* Private: which replies are still to come. */
-	unsigned steps[16];
+	unsigned steps[24];
 	unsigned step_count;
 	unsigned step_next;
 };

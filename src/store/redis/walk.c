@@ -32,11 +32,13 @@ struct exchange {
 	struct hapax_buf command;
 	struct hapax_buf reply;
 	enum hapax_status status; /* of making the command */
+	unsigned partition;       /* that is asked */
 };
 
 static void exchange_init(struct exchange *exchange, struct hx_redis_client *client)
 {
 	exchange->client = client;
+	exchange->partition = 0;
 	exchange->status = HAPAX_OK;
 	hx_buf_init(&exchange->command, COMMAND_SIZE_MAX);
 	hx_buf_init(&exchange->reply, REPLY_SIZE_MAX);
@@ -52,12 +54,16 @@ static void begin(struct exchange *exchange, enum hx_redis_script script, size_t
 {
 	struct hx_redis_client *client = exchange->client;
 
+	char text[HX_REDIS_PARTITION_PREFIX_SIZE];
+	struct hapax_bytes prefix = {text, 0};
+
+	prefix.size = hx_redis_partition_prefix(client->place, exchange->partition, text);
 	hx_buf_clear(&exchange->command);
 	exchange->status = hx_redis_script_begin(
-		&exchange->command, &client->scripts, script, client->place, 0, arguments);
+		&exchange->command, &client->scripts, script, prefix, 0, arguments);
 	if (exchange->status == HAPAX_OK)
 		exchange->status = hx_redis_script_arguments(
-			&exchange->command, client->place, hx_redis_client_now_ms(client));
+			&exchange->command, prefix, hx_redis_client_now_ms(client));
 }
 
 static void add_bytes(struct exchange *exchange, struct hapax_bytes bytes)
@@ -90,7 +96,8 @@ static enum hapax_status ask(
 
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "no memory to ask Redis");
-	status = hx_redis_client_call(exchange->client, command, &exchange->reply, err);
+	status = hx_redis_client_call(
+		exchange->client, exchange->partition, command, &exchange->reply, err);
 	if (status != HAPAX_OK)
 		return status;
 	*ret_rest = hx_bytes(exchange->reply.data, exchange->reply.size);

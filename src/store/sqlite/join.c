@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "store/core.h"
 #include "store/sqlite/batch.h"
+#include "store/sqlite/bracket.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/scan.h"
 #include "store/sqlite/schema.h"
@@ -29,6 +30,7 @@ static hapax_store_scan_fn join_scan;
 static hapax_store_stats_fn join_stats;
 static hapax_store_sweep_fn join_sweep;
 static hapax_store_close_fn join_close;
+static hapax_store_bracket_fn join_bracket;
 
 /*
  * Not DURABLE: that is the caller's COMMIT. count is missing, since a close must not
@@ -45,6 +47,7 @@ static const struct hapax_store_ops join_ops = {
 	.stats = join_stats,
 	.sweep = join_sweep,
 	.close = join_close,
+	.bracket = join_bracket,
 };
 
 #define MS_NS INT64_C(1000000)
@@ -56,6 +59,7 @@ struct joined_store {
 	_Atomic uint64_t swept;
 	struct hx_sqlite_connection connection;
 	struct hx_sqlite_batch batch;
+	struct hx_sqlite_brackets brackets;
 };
 
 static struct joined_store *downcast(struct hapax_store *store)
@@ -135,6 +139,12 @@ static enum hapax_status join_sweep(
 	return status;
 }
 
+static enum hapax_status join_bracket(
+	struct hapax_store *base, enum hapax_bracket bracket, struct hapax_error *err)
+{
+	return hx_sqlite_bracket(&downcast(base)->brackets, bracket, err);
+}
+
 static void join_close(struct hapax_store *base)
 {
 	struct joined_store *store = downcast(base);
@@ -199,6 +209,8 @@ enum hapax_status hapax_sqlite_join(
 		.workspace = {.options = &store->options, .without_lease = true},
 		.swept = &store->swept,
 	};
+	store->brackets.connection = &store->connection;
+	store->brackets.timeout_ms = complete.timeout_ms;
 	status = make_tables(store, err);
 	if (status == HAPAX_OK)
 		status = hapax_store_attach(

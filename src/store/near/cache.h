@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cache.h - records for a short time: a table in which each key has two places.
+ *
+ * A new record takes the older of its two places. There is nothing to sweep: what is too
+ * old is not found, and is written over. Locks are per pair of places.
+ *
+ * Threads: any.
+ */
+#ifndef HX_STORE_NEAR_CACHE_H
+#define HX_STORE_NEAR_CACHE_H
+
+#include <stdbool.h>
+
+#include <hapax/store.h>
+
+struct hx_near_cache;
+
+/* NULL: no memory. pairs is a power of two. */
+struct hx_near_cache *hx_near_cache_new(uint64_t pairs);
+void hx_near_cache_free(struct hx_near_cache *cache);
+
+/*
+ * Answer a claim or a check from a record that was put in at from_ms or later. False: it
+ * has none, or no memory to copy it.
+ */
+bool hx_near_cache_answer(struct hx_near_cache *cache, struct hapax_op *op, int64_t from_ms);
+
+/* Keep a DONE record; one that is too large, or for which memory is short, is not kept. */
+void hx_near_cache_put(
+	struct hx_near_cache *cache, const struct hapax_record *record, int64_t now_ms);
+
+/* Forget the key that op is about. */
+void hx_near_cache_drop(struct hx_near_cache *cache, const struct hapax_op *op);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * near_store.c - a store with a near cache.
+ *
+ * A submit is answered from the cache if all of it can be; otherwise it goes to the store
+ * as it is, and what the store says is done is remembered.
+ */
+#include <assert.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <hapax/ext/store_ops.h>
+#include <hapax/near.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include "store/core.h"
+#include "store/near/cache.h"
+
+enum {
+	AGE_MS_MAX = 1000,
+	KEYS_DEFAULT = 16384,
+};
+
+#define KEYS_LIMIT (UINT64_C(1) << 24)
+
+struct errand {
+	struct errand *next;
+	struct near_store *near;
+	struct hapax_completion completion;
+};
+
+struct near_store {
+	struct hapax_store base;
+	struct hapax_store_ops ops; /* its own: capabilities are the store's */
+	struct hapax_store *store;
+	const struct hapax_clock *clock;
+	int64_t age_ms_max;
+	struct hx_near_cache *cache;
+	_Atomic uint64_t hits;
+	_Atomic uint64_t misses;
+	struct hx_lock lock;
+	struct errand *free_errands; /* Locks: lock */
+};
+
+static struct near_store *near_of(struct hapax_store *store)
+{
+	return (struct near_store *)store;
+}
+
+static int64_t now_of(const struct near_store *near)
+{
+	return near->clock->boot_ms(near->clock->context);
+}
+
+static bool is_question(const struct hapax_op *op)
+{
+	return op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK;
+}
+
+/* All of it, and each on its own? Those before one that is not there have their answers reset. */
+static bool answer_all(struct near_store *near, struct hapax_op *ops, size_t count)
+{
+	int64_t from_ms = now_of(near) - near->age_ms_max + 1;
+
+	for (size_t i = 0; i < count; i++) {
+		if (ops[i].status == HAPAX_OK && is_question(&ops[i]) && ops[i].flags == 0 &&
+		    hx_near_cache_answer(near->cache, &ops[i], from_ms))
+			continue;
+		for (size_t k = 0; k < i; k++)
+			hx_store_refuse(&ops[k], HAPAX_OK);
+		return false;
+	}
+	return true;
+}
+
+/* What a change leaves behind must not be answered from here. */
+static void drop_changed(struct near_store *near, const struct hapax_op *ops, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!is_question(&ops[i]) && ops[i].type != HAPAX_OP_LOOKUP)
+			hx_near_cache_drop(near->cache, &ops[i]);
+	}
+}
+
+static struct errand *take_errand(struct near_store *near)
+{
+	struct errand *errand;
+
+	hx_lock_acquire(&near->lock);
+	errand = near->free_errands;
+	if (errand != NULL)
+		near->free_errands = errand->next;
+	hx_lock_release(&near->lock);
+	return errand != NULL ? errand : hx_alloc_zero(1, sizeof(*errand));
+}
+
+static void give_errand(struct near_store *near, struct errand *errand)
+{
+	hx_lock_acquire(&near->lock);
+	errand->next = near->free_errands;
+	near->free_errands = errand;
+	hx_lock_release(&near->lock);
+}
+
+static void remember(struct hapax_op *ops, size_t count, void *context)
+{
+	struct errand *errand = context;
+	struct near_store *near = errand->near;
+	struct hapax_completion completion = errand->completion;
+	int64_t now_ms = now_of(near);
+
+	drop_changed(near, ops, count);
+	for (size_t i = 0; i < count; i++) {
+		if (is_question(&ops[i]) && ops[i].outcome == HAPAX_OUTCOME_REPLAY &&
+		    ops[i].record != NULL && ops[i].record->state == HAPAX_STATE_DONE)
+			hx_near_cache_put(near->cache, ops[i].record, now_ms);
+	}
+	give_errand(near, errand);
+	/* The store has counted. */
+	completion.fn(ops, count, completion.context);
+}
+
+static uint64_t count_questions(const struct hapax_op *ops, size_t count)
+{
+	uint64_t questions = 0;
+
+	for (size_t i = 0; i < count; i++)
+		questions += is_question(&ops[i]);
+	return questions;
+}
+
+static void near_submit(
+	struct hapax_store *store, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion)
+{
+	struct near_store *near = near_of(store);
+	struct errand *errand;
+
+	if (answer_all(near, ops, count)) {
+		atomic_fetch_add_explicit(&near->hits, count, memory_order_relaxed);
+		hapax_store_complete(store, ops, count, completion);
+		return;
+	}
+	atomic_fetch_add_explicit(&near->misses, count_questions(ops, count), memory_order_relaxed);
+	drop_changed(near, ops, count);
+	errand = take_errand(near);
+	if (errand == NULL) {
+		hx_store_fail(ops, count, HAPAX_ERR_NO_MEMORY);
+		hapax_store_complete(store, ops, count, completion);
+		return;
+	}
+	errand->near = near;
+	errand->completion = completion;
+	hapax_store_submit(near->store, ops, count, (struct hapax_completion){remember, errand});
+}
+
+static enum hapax_status near_scan(
+	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
+	hapax_scan_fn *each, void *context, struct hapax_error *err)
+{
+	return hapax_store_scan(near_of(store)->store, scan, cursor, each, context, err);
+}
+
+static enum hapax_status near_stats(
+	struct hapax_store *store, struct hapax_stats *stats, hapax_counters_fn *each,
+	void *context, struct hapax_error *err)
+{
+	return hapax_store_stats(near_of(store)->store, stats, each, context, err);
+}
+
+static enum hapax_status near_sweep(
+	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err)
+{
+	return hapax_store_sweep(near_of(store)->store, sweep, err);
+}
+
+/* Hits are decisions of the store, made a moment ago: it keeps their count. */
+static enum hapax_status near_count(
+	struct hapax_store *store, const struct hapax_counters *rows, size_t count,
+	struct hapax_error *err)
+{
+	struct hapax_store *inner = near_of(store)->store;
+
+	return inner->ops->count(inner, rows, count, err);
+}
+
+static void near_guarantee(struct hapax_store *store, char *ret_text, size_t size)
+{
+	hapax_store_guarantee(near_of(store)->store, ret_text, size);
+}
+
+static void near_close(struct hapax_store *store)
+{
+	struct near_store *near = near_of(store);
+
+	hapax_store_detach(store);
+	while (near->free_errands != NULL) {
+		struct errand *errand = near->free_errands;
+
+		near->free_errands = errand->next;
+		hx_free(errand);
+	}
+	hx_near_cache_free(near->cache);
+	hx_free(near);
+}
+
+static uint64_t pairs_for(uint64_t keys)
+{
+	uint64_t pairs = 1;
+
+	while (pairs * 2 < keys)
+		pairs *= 2;
+	return pairs;
+}
+
+static enum hapax_status take_options(
+	struct near_store *near, const struct hapax_near_options *given, uint64_t *ret_pairs,
+	struct hapax_error *err)
+{
+	struct hapax_near_options options = HAPAX_NEAR_OPTIONS_INIT;
+
+	if (given != NULL) {
+		if (given->size < sizeof(given->size) || given->size > sizeof(options))
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0, "near options have an unknown size");
+		memcpy(&options, given, given->size);
+	}
+	if (options.age_ms_max < 0 || options.age_ms_max > AGE_MS_MAX ||
+	    options.keys_max > KEYS_LIMIT)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"a near cache keeps at most 16,777,216 keys, for at most a second");
+	near->clock = options.clock != NULL ? options.clock : hapax_clock_system();
+	near->age_ms_max = options.age_ms_max != 0 ? options.age_ms_max : AGE_MS_MAX;
+	*ret_pairs = pairs_for(options.keys_max != 0 ? options.keys_max : KEYS_DEFAULT);
+	return HAPAX_OK;
+}
+
+static void fill_ops(struct near_store *near)
+{
+	near->ops = (struct hapax_store_ops){
+		.version = HAPAX_STORE_OPS_VERSION,
+		.name = hapax_store_name(near->store),
+		.capabilities = hapax_store_capabilities(near->store),
+		.submit = near_submit,
+		.scan = near_scan,
+		.stats = near_stats,
+		.sweep = near_sweep,
+		.close = near_close,
+		.count = near_count,
+		.guarantee = near_guarantee,
+	};
+}
+
+enum hapax_status hapax_near_open(
+	struct hapax_store *store, const struct hapax_near_options *options,
+	struct hapax_store **ret_store, struct hapax_error *err)
+{
+	struct hapax_store_options attached = HAPAX_STORE_OPTIONS_INIT;
+	struct near_store *near;
+	enum hapax_status status;
+	uint64_t pairs = 0;
+
+	if (store == NULL || ret_store == NULL)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a store is needed");
+	if (store->ops->count == NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0, "'%.200s' is as near as can be",
+			hapax_store_url(store));
+	near = hx_alloc_zero(1, sizeof(*near));
+	if (near == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a near cache");
+	near->store = store;
+	fill_ops(near);
+	status = take_options(near, options, &pairs, err);
+	if (status == HAPAX_OK && (near->cache = hx_near_cache_new(pairs)) == NULL)
+		status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a near cache");
+	attached.clock = near->clock;
+	/* The store sweeps itself; counters of hits are flushed once a second. */
+	attached.flags = hx_store_options(store)->flags & HAPAX_STORE_NO_HOUSEKEEPING;
+	attached.sweep_interval_ms = hx_store_options(store)->sweep_interval_ms;
+	if (status == HAPAX_OK)
+		status = hapax_store_attach(
+			&near->base, &near->ops, hapax_store_url(store), &attached, err);
+	if (status != HAPAX_OK) {
+		near_close(&near->base);
+		return status;
+	}
+	*ret_store = &near->base;
+	return HAPAX_OK;
+}
+
+enum hapax_status hapax_near_tell(
+	struct hapax_store *store, struct hapax_near_stats *ret_stats, struct hapax_error *err)
+{
+	struct hapax_near_stats stats = HAPAX_NEAR_STATS_INIT;
+
+	if (store == NULL || store->ops->submit != near_submit || ret_stats == NULL ||
+	    ret_stats->size < sizeof(stats.size) || ret_stats->size > sizeof(stats))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"a store with a near cache and stats of a known size are needed");
+	stats.size = ret_stats->size;
+	stats.hits = atomic_load_explicit(&near_of(store)->hits, memory_order_relaxed);
+	stats.misses = atomic_load_explicit(&near_of(store)->misses, memory_order_relaxed);
+	memcpy(ret_stats, &stats, stats.size);
+	return HAPAX_OK;
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * guard.c - a store that stands before another one, and knows what to do without it.
+ *
+ * One thread tries a store that is away, and reconciles the journal when it is back. The
+ * breaker closes only after a whole pass over the journal; what came into it meanwhile,
+ * or could not be settled yet, is asked of the journal first until it is empty.
+ */
+#include "store/outage/guard.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "store/core.h"
+#include "store/outage/journal.h"
+
+enum {
+	FAILURES_DEFAULT = 3,
+	BACKOFF_MS_MIN_DEFAULT = 100,
+	BACKOFF_MS_MAX_DEFAULT = 10000,
+
+	/* While the journal holds something that could not be settled. */
+	RECONCILE_INTERVAL_MS = 1000,
+};
+
+#define BACKOFF_MS_LIMIT (INT64_C(24) * 3600 * 1000)
+#define MS_NS            INT64_C(1000000)
+
+/* Asked for to see whether the store answers; nobody's key. */
+static const struct hapax_bytes probe_key = {"\0hapax probe", 12};
+
+int64_t hx_guard_now_ms(const struct hx_guard *guard)
+{
+	return guard->options.clock->boot_ms(guard->options.clock->context);
+}
+
+/* Locks: mutex. */
+static void mark_trouble(struct hx_guard *guard)
+{
+	bool is_troubled =
+		guard->breaker.is_open || guard->breaker.failures != 0 || guard->uses_journal;
+
+	atomic_store_explicit(&guard->is_troubled, is_troubled, memory_order_release);
+}
+
+void hx_guard_note(struct hx_guard *guard, bool has_answered)
+{
+	uint64_t random;
+
+	hx_random_bytes(&random, sizeof(random));
+	hx_mutex_lock(&guard->mutex);
+	if (has_answered) {
+		hx_breaker_succeed(&guard->breaker);
+	} else if (hx_breaker_fail(&guard->breaker, hx_guard_now_ms(guard), random)) {
+		guard->outage.outages++;
+		hx_cond_signal(&guard->wake);
+	}
+	mark_trouble(guard);
+	hx_mutex_unlock(&guard->mutex);
+}
+
+void hx_guard_look(struct hx_guard *guard, bool *ret_is_away, bool *ret_uses_journal)
+{
+	hx_mutex_lock(&guard->mutex);
+	*ret_is_away = guard->breaker.is_open;
+	*ret_uses_journal = guard->uses_journal;
+	hx_mutex_unlock(&guard->mutex);
+}
+
+void hx_guard_count(struct hx_guard *guard, uint64_t *number, uint64_t count)
+{
+	hx_mutex_lock(&guard->mutex);
+	*number += count;
+	hx_mutex_unlock(&guard->mutex);
+}
+
+void hx_guard_enter_journal(struct hx_guard *guard)
+{
+	hx_mutex_lock(&guard->mutex);
+	guard->journalling++;
+	guard->entered++;
+	guard->uses_journal = guard->options.journal != NULL;
+	mark_trouble(guard);
+	hx_mutex_unlock(&guard->mutex);
+}
+
+void hx_guard_leave_journal(struct hx_guard *guard)
+{
+	hx_mutex_lock(&guard->mutex);
+	assert(guard->journalling > 0);
+	guard->journalling--;
+	hx_cond_signal(&guard->wake);
+	hx_mutex_unlock(&guard->mutex);
+}
+
+bool hx_guard_continues(const struct hx_guard *guard, const struct hapax_op *op)
+{
+	const struct hapax_outage_options *options = &guard->options;
+
+	if (options->journal == NULL)
+		return false;
+	return options->continues == NULL ||
+		options->continues(op->tenant, op->group, options->continues_context) != 0;
+}
+
+/* ------------------------------------------------------------------ trying again */
+
+static bool store_answers(struct hx_guard *guard)
+{
+	struct hapax_op op = {.type = HAPAX_OP_LOOKUP, .key = probe_key};
+
+	return hapax_store_run(guard->store, &op, 1, NULL) == HAPAX_OK;
+}
+
+/* Write down what the journal holds. True: the whole of it was gone through. */
+static bool reconcile(struct hx_guard *guard)
+{
+	struct hapax_reconcile work = HAPAX_RECONCILE_INIT;
+	enum hapax_status status;
+
+	work.each = guard->options.each;
+	work.context = guard->options.each_context;
+	status = hapax_journal_reconcile(guard->options.journal, guard->store, &work, NULL);
+	hx_mutex_lock(&guard->mutex);
+	for (size_t i = 0; i < HAPAX_RECONCILED_COUNT; i++)
+		guard->outage.reconciled[i] += i == HAPAX_RECONCILED_LATER ? 0 : work.counts[i];
+	hx_mutex_unlock(&guard->mutex);
+	return status == HAPAX_OK;
+}
+
+/* Nothing is in the journal, and nobody is about to put something there: it is over. */
+static void leave_if_empty(struct hx_guard *guard)
+{
+	uint64_t count = 0;
+	uint64_t entered;
+
+	hx_mutex_lock(&guard->mutex);
+	entered = guard->journalling == 0 ? guard->entered : UINT64_MAX;
+	hx_mutex_unlock(&guard->mutex);
+	if (hx_journal_count(guard->options.journal, &count, NULL) != HAPAX_OK || count != 0)
+		return;
+	hx_mutex_lock(&guard->mutex);
+	/* Unless somebody came after it was counted. */
+	if (guard->entered == entered && !guard->breaker.is_open)
+		guard->uses_journal = false;
+	mark_trouble(guard);
+	hx_mutex_unlock(&guard->mutex);
+}
+
+static void close_breaker(struct hx_guard *guard)
+{
+	hx_mutex_lock(&guard->mutex);
+	hx_breaker_close(&guard->breaker);
+	mark_trouble(guard);
+	hx_mutex_unlock(&guard->mutex);
+}
+
+/* Locks: mutex. */
+static int64_t next_due_ms(const struct hx_guard *guard)
+{
+	if (guard->breaker.is_open)
+		return guard->breaker.retry_ms;
+	return guard->uses_journal ? guard->reconcile_ms : HAPAX_TIME_NEVER;
+}
+
+static int64_t tick(struct hx_guard *guard)
+{
+	int64_t now_ms = hx_guard_now_ms(guard);
+	int64_t due_ms;
+	bool is_away;
+	bool is_over;
+
+	hx_mutex_lock(&guard->mutex);
+	due_ms = next_due_ms(guard);
+	is_away = guard->breaker.is_open;
+	is_over = !guard->uses_journal;
+	hx_mutex_unlock(&guard->mutex);
+	if (now_ms < due_ms)
+		return due_ms;
+	if (is_away && !store_answers(guard)) {
+		hx_guard_note(guard, false);
+	} else if (is_over || reconcile(guard)) {
+		close_breaker(guard);
+		if (!is_over)
+			leave_if_empty(guard);
+	} else {
+		hx_guard_note(guard, false);
+	}
+	hx_mutex_lock(&guard->mutex);
+	guard->reconcile_ms = hx_guard_now_ms(guard) + RECONCILE_INTERVAL_MS;
+	due_ms = next_due_ms(guard);
+	hx_mutex_unlock(&guard->mutex);
+	return due_ms;
+}
+
+static void keep_trying(void *arg)
+{
+	struct hx_guard *guard = arg;
+
+	hx_mutex_lock(&guard->mutex);
+	while (!guard->stops) {
+		int64_t due_ms;
+
+		hx_mutex_unlock(&guard->mutex);
+		due_ms = tick(guard);
+		hx_mutex_lock(&guard->mutex);
+		if (guard->stops)
+			break;
+		/* What happened during the tick may be due earlier. */
+		if (next_due_ms(guard) < due_ms)
+			due_ms = next_due_ms(guard);
+		if (due_ms == HAPAX_TIME_NEVER)
+			hx_cond_wait(&guard->wake, &guard->mutex);
+		else
+			(void)hx_cond_wait_until_ns(
+				&guard->wake, &guard->mutex,
+				hx_clock_mono_ns() + (due_ms - hx_guard_now_ms(guard)) * MS_NS);
+	}
+	hx_mutex_unlock(&guard->mutex);
+}
+
+/* ------------------------------------------------------------------ the store */
+
+static struct hx_guard *guard_of(struct hapax_store *store)
+{
+	return (struct hx_guard *)store;
+}
+
+static enum hapax_status guard_scan(
+	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
+	hapax_scan_fn *each, void *context, struct hapax_error *err)
+{
+	return hapax_store_scan(guard_of(store)->store, scan, cursor, each, context, err);
+}
+
+static enum hapax_status guard_stats(
+	struct hapax_store *store, struct hapax_stats *stats, hapax_counters_fn *each,
+	void *context, struct hapax_error *err)
+{
+	return hapax_store_stats(guard_of(store)->store, stats, each, context, err);
+}
+
+static enum hapax_status guard_sweep(
+	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err)
+{
+	return hapax_store_sweep(guard_of(store)->store, sweep, err);
+}
+
+/* Decisions are counted by the store or the journal; there is nothing of our own. */
+static enum hapax_status guard_count(
+	struct hapax_store *store, const struct hapax_counters *rows, size_t count,
+	struct hapax_error *err)
+{
+	(void)store;
+	(void)rows;
+	(void)count;
+	(void)err;
+	return HAPAX_OK;
+}
+
+static void guard_guarantee(struct hapax_store *store, char *ret_text, size_t size)
+{
+	hapax_store_guarantee(guard_of(store)->store, ret_text, size);
+}
+
+static void guard_close(struct hapax_store *store)
+{
+	struct hx_guard *guard = guard_of(store);
+
+	if (guard->runs) {
+		hx_mutex_lock(&guard->mutex);
+		guard->stops = true;
+		hx_cond_signal(&guard->wake);
+		hx_mutex_unlock(&guard->mutex);
+		hx_thread_join(&guard->thread);
+	}
+	hapax_store_detach(store);
+	hx_relays_free(guard);
+	hx_mutex_done(&guard->mutex);
+	hx_cond_done(&guard->wake);
+	hx_free(guard);
+}
+
+static bool options_are_valid(struct hapax_outage_options *options)
+{
+	if (options->clock == NULL)
+		options->clock = hapax_clock_system();
+	if (options->failures_max == 0)
+		options->failures_max = FAILURES_DEFAULT;
+	if (options->backoff_ms_min == 0)
+		options->backoff_ms_min = BACKOFF_MS_MIN_DEFAULT;
+	if (options->backoff_ms_max == 0)
+		options->backoff_ms_max = BACKOFF_MS_MAX_DEFAULT;
+	return options->backoff_ms_min > 0 && options->backoff_ms_min <= options->backoff_ms_max &&
+		options->backoff_ms_max <= BACKOFF_MS_LIMIT;
+}
+
+static enum hapax_status take_options(
+	struct hx_guard *guard, const struct hapax_outage_options *options, struct hapax_error *err)
+{
+	guard->options = (struct hapax_outage_options)HAPAX_OUTAGE_OPTIONS_INIT;
+	if (options != NULL) {
+		if (options->size < sizeof(options->size) || options->size > sizeof(*options))
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0, "outage options have an unknown size");
+		memcpy(&guard->options, options, options->size);
+	}
+	if (!options_are_valid(&guard->options))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"the backoff must be above 0, at most a day, and its least below its most");
+	guard->breaker = (struct hx_breaker){
+		.failures_max = guard->options.failures_max,
+		.backoff_ms_min = guard->options.backoff_ms_min,
+		.backoff_ms_max = guard->options.backoff_ms_max,
+	};
+	return HAPAX_OK;
+}
+
+/* What an earlier process left in the journal is reconciled by this one. */
+static enum hapax_status take_journal(struct hx_guard *guard, struct hapax_error *err)
+{
+	uint64_t count = 0;
+	enum hapax_status status;
+
+	if (guard->options.journal == NULL)
+		return HAPAX_OK;
+	status = hx_journal_prepare(guard->options.journal, err);
+	if (status == HAPAX_OK)
+		status = hx_journal_count(guard->options.journal, &count, err);
+	guard->uses_journal = count != 0;
+	mark_trouble(guard);
+	return status;
+}
+
+static enum hapax_status start(struct hx_guard *guard, struct hapax_error *err)
+{
+	enum hapax_status status;
+
+	if (guard->options.flags & HAPAX_STORE_NO_HOUSEKEEPING)
+		return HAPAX_OK;
+	status = hx_thread_start(&guard->thread, keep_trying, guard, "hapax-guard", err);
+	guard->runs = status == HAPAX_OK;
+	return status;
+}
+
+static void fill_ops(struct hx_guard *guard)
+{
+	guard->ops = (struct hapax_store_ops){
+		.version = HAPAX_STORE_OPS_VERSION,
+		.name = hapax_store_name(guard->store),
+		.capabilities = hapax_store_capabilities(guard->store),
+		.submit = hx_relay_submit,
+		.scan = guard_scan,
+		.stats = guard_stats,
+		.sweep = guard_sweep,
+		.close = guard_close,
+		.count = guard_count,
+		.guarantee = guard_guarantee,
+	};
+}
+
+enum hapax_status hapax_outage_guard(
+	struct hapax_store *store, const struct hapax_outage_options *options,
+	struct hapax_store **ret_store, struct hapax_error *err)
+{
+	struct hapax_store_options attached = HAPAX_STORE_OPTIONS_INIT;
+	struct hx_guard *guard;
+	enum hapax_status status;
+
+	if (store == NULL || ret_store == NULL)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a store to guard is needed");
+	guard = hx_alloc_zero(1, sizeof(*guard));
+	if (guard == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to guard a store");
+	guard->store = store;
+	hx_mutex_init(&guard->mutex);
+	hx_cond_init(&guard->wake);
+	attached.flags = HAPAX_STORE_NO_HOUSEKEEPING; /* the guarded one has its own */
+	fill_ops(guard);
+	status = take_options(guard, options, err);
+	attached.clock = guard->options.clock;
+	if (status == HAPAX_OK)
+		status = hapax_store_attach(
+			&guard->base, &guard->ops, hapax_store_url(store), &attached, err);
+	if (status == HAPAX_OK)
+		status = take_journal(guard, err);
+	if (status == HAPAX_OK)
+		status = start(guard, err);
+	if (status != HAPAX_OK) {
+		guard_close(&guard->base);
+		return status;
+	}
+	*ret_store = &guard->base;
+	return HAPAX_OK;
+}
+
+static bool is_guard(const struct hapax_store *store)
+{
+	return store != NULL && store->ops->submit == hx_relay_submit;
+}
+
+enum hapax_status hapax_outage_tell(
+	struct hapax_store *store, struct hapax_outage *ret_outage, struct hapax_error *err)
+{
+	struct hx_guard *guard = guard_of(store);
+	size_t size;
+
+	if (!is_guard(store) || ret_outage == NULL || ret_outage->size < sizeof(size) ||
+	    ret_outage->size > sizeof(*ret_outage))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"a guarded store and an outage of a known size are needed");
+	size = ret_outage->size;
+	hx_mutex_lock(&guard->mutex);
+	guard->outage.size = size;
+	guard->outage.is_away = guard->breaker.is_open;
+	guard->outage.uses_journal = guard->uses_journal;
+	memcpy(ret_outage, &guard->outage, size);
+	hx_mutex_unlock(&guard->mutex);
+	return HAPAX_OK;
+}
+
+int64_t hapax_outage_tick(struct hapax_store *store)
+{
+	assert(is_guard(store) && !guard_of(store)->runs);
+	return tick(guard_of(store));
+}

@@ -1,0 +1,786 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cluster.c - which server of a Redis Cluster an operation goes to.
+ *
+ *  (1) Every request that is not with a link is in `waiting`, or follows another one of the
+ *      same submit: operations on one key are sent one after the other.
+ *  (2) owners[] is the map as last heard; -1 is a partition that nobody serves.
+ */
+#include "store/redis/cluster.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "store/core.h"
+#include "store/redis/pipeline.h"
+#include "store/redis/slot.h"
+#include "wire/resp_reply.h"
+
+enum {
+	/* How often what waits is tried again, and whether links are silent looked at. */
+	TICK_MS = 25,
+	WATCH_MS = 250,
+
+	/* A link with commands in flight and no answer for so long is worth a look at the map. */
+	SILENT_MS = 500,
+
+	/* Between two questions for the map; and when to ask another server for it. */
+	ASK_MS = 20,
+	ASK_OTHER_MS = 300,
+	ASKS = 3,
+
+	/* After so many redirects in a row an operation waits for a tick. */
+	HOPS_MAX = 8,
+
+	CHAINS = 4096,
+	MAP_SIZE_MAX = 4 * 1024 * 1024,
+};
+
+#define MS_NS INT64_C(1000000)
+
+/* The last operation of a submit whose name has a certain hash. */
+struct chain {
+	uint64_t stamp; /* of the submit */
+	struct hx_redis_request *last;
+};
+
+/* A question for the map. */
+struct ask {
+	struct hx_redis_call call;
+	struct hapax_buf reply;
+	struct hx_redis_client *client;
+	struct hx_redis_link *link; /* that was asked; NULL: none */
+};
+
+struct hx_redis_cluster {
+	unsigned slots[HX_REDIS_PARTITIONS];
+	int owners[HX_REDIS_PARTITIONS]; /* numbers of links */
+	bool has_map;
+	bool wants_map;
+	struct ask asks[ASKS];
+	int64_t asked_ns;
+	size_t seed; /* while opening: which server of the URL is tried */
+	size_t next; /* the next link to try when none is connected */
+	struct hx_timer tick;
+	struct hx_redis_request *waiting;
+	struct hx_redis_request *waiting_last;
+	struct chain chains[CHAINS];
+	uint64_t stamp;
+};
+
+static void update(struct hx_redis_client *client);
+
+/* ---------------------------------------------------------------- links */
+
+static int number_of(const struct hx_redis_client *client, const struct hx_redis_link *link)
+{
+	for (size_t i = 0; i < client->link_count; i++) {
+		if (client->links[i] == link)
+			return (int)i;
+	}
+	return -1;
+}
+
+/* The link to a server, made if there is none. NULL: no memory. */
+static struct hx_redis_link *link_to(
+	struct hx_redis_client *client, const struct hx_redis_link *told_by,
+	struct hapax_bytes host, int64_t port)
+{
+	struct hx_endpoint endpoint = {.is_unix = false, .port = (uint16_t)port};
+
+	if (port < 1 || port > UINT16_MAX || host.size > HX_HOST_SIZE_MAX)
+		return NULL;
+	/* No host means: the one that you know me by. */
+	if (host.size == 0 || (host.size == 1 && memcmp(host.data, "?", 1) == 0))
+		memcpy(endpoint.host, told_by->endpoint.host, sizeof(endpoint.host));
+	else
+		memcpy(endpoint.host, host.data, host.size);
+	for (size_t i = 0; i < client->link_count; i++) {
+		struct hx_redis_link *link = client->links[i];
+
+		if (link->endpoint.port == endpoint.port &&
+		    strcmp(link->endpoint.host, endpoint.host) == 0)
+			return link;
+	}
+	return hx_redis_client_add_link(client, &endpoint);
+}
+
+static bool is_owner(const struct hx_redis_client *client, const struct hx_redis_link *link)
+{
+	int number = number_of(client, link);
+
+	for (size_t i = 0; i < HX_REDIS_PARTITIONS; i++) {
+		if (client->cluster->owners[i] == number)
+			return true;
+	}
+	return false;
+}
+
+/* ---------------------------------------------------------------- requests */
+
+static void wait_for_tick(struct hx_redis_cluster *cluster, struct hx_redis_request *request)
+{
+	request->next = NULL;
+	if (cluster->waiting == NULL)
+		cluster->waiting = request;
+	else
+		cluster->waiting_last->next = request;
+	cluster->waiting_last = request;
+}
+
+/* To the server that should have it, or to those who wait. */
+static void dispatch(struct hx_redis_client *client, struct hx_redis_request *request)
+{
+	struct hx_redis_cluster *cluster = client->cluster;
+	int owner = cluster->owners[request->partition];
+
+	if (owner >= 0) {
+		hx_redis_pipeline_add(client->links[owner], request);
+		return;
+	}
+	cluster->wants_map = true;
+	wait_for_tick(cluster, request);
+}
+
+/* One of those that a submit is made of has ended. */
+static void parent_step(struct hx_redis_client *client, struct hx_redis_request *parent)
+{
+	if (--parent->in_flight == 0)
+		hx_redis_request_end(client, parent);
+}
+
+static struct hx_redis_request *make_child(
+	struct hx_redis_client *client, struct hx_redis_request *parent, struct hapax_op *op)
+{
+	struct hx_redis_request *child = hx_redis_request_borrow(&client->queue);
+
+	if (child == NULL)
+		return NULL;
+	child->ops = op;
+	child->count = 1;
+	child->deadline_ns = parent->deadline_ns;
+	child->again_from = SIZE_MAX;
+	child->parent = parent;
+	return child;
+}
+
+/* Operation by operation. */
+static void split(struct hx_redis_client *client, struct hx_redis_request *parent)
+{
+	struct hx_redis_cluster *cluster = client->cluster;
+	struct hapax_buf *member = &client->encoder.member;
+
+	cluster->stamp++;
+	/* Not to end before all are on their way. */
+	parent->in_flight = 1;
+	for (size_t i = 0; i < parent->count; i++) {
+		struct hapax_op *op = &parent->ops[i];
+		struct hx_redis_request *child;
+		struct chain *chain;
+		unsigned slot;
+
+		if (op->status != HAPAX_OK)
+			continue;
+		hx_buf_clear(member);
+		child = hx_redis_member_append(member, op->tenant, op->group, op->key) == HAPAX_OK
+			? make_child(client, parent, op)
+			: NULL;
+		if (child == NULL) {
+			hx_store_refuse(op, HAPAX_ERR_NO_MEMORY);
+			continue;
+		}
+		slot = hx_redis_slot(hx_bytes(member->data, member->size));
+		child->partition = (int)(slot % HX_REDIS_PARTITIONS);
+		chain = &cluster->chains[slot % CHAINS];
+		parent->in_flight++;
+		if (chain->stamp == cluster->stamp)
+			chain->last->follower = child;
+		else
+			dispatch(client, child);
+		*chain = (struct chain){cluster->stamp, child};
+	}
+	parent_step(client, parent);
+}
+
+void hx_redis_cluster_add(struct hx_redis_client *client, struct hx_redis_request *request)
+{
+	if (request->call != NULL)
+		dispatch(client, request);
+	else
+		split(client, request);
+}
+
+void hx_redis_cluster_child_done(struct hx_redis_client *client, struct hx_redis_request *child)
+{
+	while (child != NULL) {
+		struct hx_redis_request *parent = child->parent;
+		struct hx_redis_request *follower = child->follower;
+		bool is_uncertain = child->ops->status == HAPAX_ERR_UNCERTAIN;
+
+		hx_redis_request_give_back(&client->queue, child);
+		child = NULL;
+		if (follower != NULL && is_uncertain) {
+			/* It must not overtake what may still happen; and nor must those behind it. */
+			hx_redis_request_fail(follower, HAPAX_ERR_UNAVAILABLE);
+			child = follower;
+			if (follower->follower != NULL)
+				hx_redis_request_fail(follower->follower, HAPAX_ERR_UNAVAILABLE);
+		} else if (follower != NULL && follower->ops->status != HAPAX_OK) {
+			child = follower;
+			if (follower->follower != NULL)
+				hx_redis_request_fail(follower->follower, HAPAX_ERR_UNAVAILABLE);
+		} else if (follower != NULL) {
+			dispatch(client, follower);
+		}
+		parent_step(client, parent);
+	}
+}
+
+void hx_redis_cluster_pump(struct hx_redis_client *client)
+{
+	for (size_t i = 0; i < client->link_count; i++) {
+		if (client->links[i]->pending != NULL)
+			hx_redis_pipeline_pump(client->links[i]);
+	}
+	update(client);
+}
+
+static void give_up(struct hx_redis_client *client, struct hx_redis_request *request)
+{
+	hx_redis_request_fail(request, HAPAX_ERR_UNAVAILABLE);
+	hx_redis_request_end(client, request);
+}
+
+/* ---------------------------------------------------------------- redirects */
+
+/* The server in "MOVED 3999 127.0.0.1:6381". NULL: it names none. */
+static struct hx_redis_link *target_of(struct hx_redis_link *told_by, struct hapax_bytes text)
+{
+	const char *data = text.data;
+	const char *space = text.size == 0 ? NULL : memrchr(data, ' ', text.size);
+	const char *end = data + text.size;
+	const char *colon;
+	int64_t port = 0;
+
+	if (space == NULL)
+		return NULL;
+	colon = memrchr(space, ':', (size_t)(end - space));
+	if (colon == NULL ||
+	    !hx_resp_parse_integer(hx_bytes(colon + 1, (size_t)(end - colon - 1)), &port))
+		return NULL;
+	return link_to(
+		told_by->client, told_by, hx_bytes(space + 1, (size_t)(colon - space - 1)), port);
+}
+
+void hx_redis_cluster_redirect(
+	struct hx_redis_link *link, struct hx_redis_request *request, struct hapax_bytes reply)
+{
+	struct hx_redis_client *client = link->client;
+	struct hx_redis_cluster *cluster = client->cluster;
+	struct hx_redis_link *target = NULL;
+	struct hx_resp_value value;
+	bool is_asked = false;
+
+	request->sent = 0;
+	request->asks = false;
+	request->hops++;
+	if (hx_resp_next(&reply, &value)) {
+		is_asked = hx_resp_is_error(&value, "ASK");
+		if (is_asked || hx_resp_is_error(&value, "MOVED"))
+			target = target_of(link, value.text);
+	}
+	if (request->deadline_ns <= hx_reactor_now_ns(&client->reactor)) {
+		give_up(client, request);
+		return;
+	}
+	cluster->wants_map |= !is_asked;
+	if (target != NULL && request->hops <= HOPS_MAX) {
+		request->asks = is_asked;
+		if (!is_asked)
+			cluster->owners[request->partition] = number_of(client, target);
+		hx_redis_pipeline_add(target, request);
+		if (target != link)
+			hx_redis_pipeline_pump(target);
+	} else {
+		request->hops = 0;
+		wait_for_tick(cluster, request);
+	}
+	update(client);
+}
+
+/* ---------------------------------------------------------------- the map */
+
+/* What waits at a link that is not, or no longer, the right one goes to that. */
+static void reroute(struct hx_redis_client *client)
+{
+	struct hx_redis_cluster *cluster = client->cluster;
+
+	for (size_t i = 0; i < client->link_count; i++) {
+		struct hx_redis_request *next;
+
+		for (struct hx_redis_request *request = client->links[i]->pending; request != NULL;
+		     request = next) {
+			next = request->next;
+			if (request->partition < 0 || request->in_flight > 0 || request->sent > 0 ||
+			    request->asks || cluster->owners[request->partition] == (int)i)
+				continue;
+			hx_redis_pipeline_withdraw(client->links[i], request);
+			dispatch(client, request);
+		}
+	}
+}
+
+/* One range of slots: start, end, master, replicas. */
+static bool read_range(struct ask *ask, struct hapax_bytes *rest, int64_t size)
+{
+	struct hx_redis_client *client = ask->client;
+	struct hx_redis_cluster *cluster = client->cluster;
+	struct hx_resp_value value;
+	struct hx_redis_link *link;
+	struct hapax_bytes host = {NULL, 0};
+	int64_t first = 0, last = 0, port = 0;
+	int64_t master_size;
+
+	if (size < 3 || !hx_resp_next(rest, &value) || !hx_resp_integer(&value, &first) ||
+	    !hx_resp_next(rest, &value) || !hx_resp_integer(&value, &last) ||
+	    !hx_resp_next(rest, &value) || value.type != HX_RESP_ARRAY || value.integer < 2)
+		return false;
+	master_size = value.integer;
+	if (!hx_resp_next(rest, &value))
+		return false;
+	if (value.type != HX_RESP_NULL && !hx_resp_text(&value, &host))
+		return false;
+	if (!hx_resp_next(rest, &value) || !hx_resp_integer(&value, &port))
+		return false;
+	for (int64_t i = 2; i < master_size + (size - 3); i++) {
+		if (!hx_resp_next(rest, &value))
+			return false;
+		hx_resp_skip(rest, &value);
+	}
+	link = link_to(client, ask->link, host, port);
+	for (size_t i = 0; link != NULL && i < HX_REDIS_PARTITIONS; i++) {
+		if (cluster->slots[i] >= first && cluster->slots[i] <= last)
+			cluster->owners[i] = number_of(client, link);
+	}
+	return link != NULL;
+}
+
+/* False: it was no map. */
+static bool read_map(struct ask *ask)
+{
+	struct hx_redis_cluster *cluster = ask->client->cluster;
+	struct hapax_bytes rest = {ask->reply.data, ask->reply.size};
+	struct hx_resp_value value;
+	int64_t count;
+
+	if (!hx_resp_next(&rest, &value) || value.type != HX_RESP_ARRAY)
+		return false;
+	count = value.integer;
+	for (size_t i = 0; i < HX_REDIS_PARTITIONS; i++)
+		cluster->owners[i] = -1;
+	for (int64_t i = 0; i < count; i++) {
+		if (!hx_resp_next(&rest, &value) || value.type != HX_RESP_ARRAY ||
+		    !read_range(ask, &rest, value.integer))
+			return false;
+	}
+	return true;
+}
+
+static bool is_covered(const struct hx_redis_cluster *cluster)
+{
+	for (size_t i = 0; i < HX_REDIS_PARTITIONS; i++) {
+		if (cluster->owners[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+/* Open when there is a link to every master. */
+static void go_on_opening(struct hx_redis_client *client)
+{
+	struct hx_redis_cluster *cluster = client->cluster;
+	struct hapax_error err = {.status = HAPAX_OK};
+	bool is_complete = true;
+
+	if (client->is_opened || !cluster->has_map)
+		return;
+	if (!is_covered(cluster)) {
+		(void)hx_error_set(
+			&err, HAPAX_ERR_UNAVAILABLE, 0,
+			"the Redis Cluster does not serve all slots; see 'redis-cli cluster info'");
+		hx_redis_client_opened(client, &err);
+		return;
+	}
+	for (size_t i = 0; i < client->link_count; i++) {
+		struct hx_redis_link *link = client->links[i];
+
+		if (!is_owner(client, link))
+			continue;
+		is_complete &= link->state == HX_REDIS_LINK_READY;
+		if (link->state == HX_REDIS_LINK_IDLE)
+			hx_redis_link_connect(link);
+	}
+	if (is_complete) {
+		hx_redis_client_judge(client);
+		hx_redis_client_opened(client, &err);
+	}
+}
+
+static void on_map(struct hx_redis_call *call, void *context)
+{
+	struct ask *ask = context;
+	struct hx_redis_client *client = ask->client;
+	struct hx_redis_cluster *cluster = client->cluster;
+	bool is_read = call->status == HAPAX_OK && read_map(ask);
+	struct hapax_error err;
+
+	ask->link = NULL;
+	if (is_read) {
+		cluster->has_map = true;
+		cluster->wants_map = !is_covered(cluster);
+		reroute(client);
+	}
+	if (!client->is_opened && !is_read) {
+		(void)hx_error_set(
+			&err, HAPAX_ERR_UNAVAILABLE, 0,
+			"the server did not tell the slots of its Cluster");
+		hx_redis_client_opened(client, &err);
+	}
+	go_on_opening(client);
+	update(client);
+}
+
+/* The link that is most likely to answer soon; NULL: none. */
+static struct hx_redis_link *link_to_ask(struct hx_redis_client *client)
+{
+	struct hx_redis_cluster *cluster = client->cluster;
+	struct hx_redis_link *best = NULL;
+
+	for (size_t i = 0; i < client->link_count; i++) {
+		struct hx_redis_link *link = client->links[i];
+		bool is_asked = false;
+
+		for (size_t k = 0; k < ASKS; k++)
+			is_asked |= cluster->asks[k].link == link;
+		if (link->state != HX_REDIS_LINK_READY || is_asked)
+			continue;
+		if (best == NULL || link->answered_ns > best->answered_ns)
+			best = link;
+	}
+	return best;
+}
+
+/* Nobody can be asked: try the servers that are known, one after the other. */
+static void find_link(struct hx_redis_client *client)
+{
+	struct hx_redis_cluster *cluster = client->cluster;
+
+	for (size_t i = 0; i < client->link_count; i++) {
+		enum hx_redis_link_state state = client->links[i]->state;
+
+		if (state == HX_REDIS_LINK_DIALLING || state == HX_REDIS_LINK_GREETING)
+			return;
+	}
+	for (size_t i = 0; i < client->link_count; i++) {
+		struct hx_redis_link *link = client->links[cluster->next++ % client->link_count];
+
+		if (link->state == HX_REDIS_LINK_IDLE) {
+			hx_redis_link_connect(link);
+			return;
+		}
+	}
+}
+
+static void ask_for_map(struct hx_redis_client *client)
+{
+	static const char command[] = "*2\r\n$7\r\nCLUSTER\r\n$5\r\nSLOTS\r\n";
+	struct hx_redis_cluster *cluster = client->cluster;
+	int64_t now_ns = hx_reactor_now_ns(&client->reactor);
+	struct hx_redis_link *link = link_to_ask(client);
+	struct hx_redis_request *request;
+	struct ask *ask = NULL;
+
+	for (size_t i = 0; i < ASKS; i++) {
+		if (cluster->asks[i].link == NULL)
+			ask = &cluster->asks[i];
+	}
+	cluster->asked_ns = now_ns;
+	if (link == NULL)
+		find_link(client);
+	if (link == NULL || ask == NULL)
+		return;
+	request = hx_redis_request_borrow(&client->queue);
+	if (request == NULL)
+		return;
+	ask->link = link;
+	ask->call = (struct hx_redis_call){
+		.command = {command, sizeof(command) - 1},
+		.reply = &ask->reply,
+		.fn = on_map,
+		.context = ask,
+	};
+	request->call = &ask->call;
+	request->count = 1;
+	request->again_from = SIZE_MAX;
+	request->partition = -1;
+	request->deadline_ns = now_ns + client->options->timeout_ms * MS_NS;
+	hx_redis_pipeline_add(link, request);
+	hx_redis_pipeline_pump(link);
+}
+
+/* ---------------------------------------------------------------- time */
+
+static bool is_asking(const struct hx_redis_cluster *cluster)
+{
+	for (size_t i = 0; i < ASKS; i++) {
+		if (cluster->asks[i].link != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Ask for the map if it is wanted, and look again when there is something to look at. */
+static void update(struct hx_redis_client *client)
+{
+	struct hx_redis_cluster *cluster = client->cluster;
+	int64_t now_ns = hx_reactor_now_ns(&client->reactor);
+	int64_t wait_ms = is_asking(cluster) ? ASK_OTHER_MS : ASK_MS;
+	bool is_busy = false;
+	int64_t at_ns = 0;
+
+	if (client->is_stopping)
+		return;
+	if (cluster->wants_map && client->is_opened &&
+	    now_ns - cluster->asked_ns >= wait_ms * MS_NS)
+		ask_for_map(client);
+	for (size_t i = 0; i < client->link_count; i++)
+		is_busy |= client->links[i]->unit_count > 0 || client->links[i]->pending != NULL;
+	if (cluster->waiting != NULL || cluster->wants_map)
+		at_ns = now_ns + TICK_MS * MS_NS;
+	else if (is_busy)
+		at_ns = now_ns + WATCH_MS * MS_NS;
+	if (at_ns == 0)
+		hx_timer_clear(&client->reactor.timers, &cluster->tick);
+	else if (!hx_timer_is_set(&cluster->tick) || cluster->tick.at_ns > at_ns)
+		hx_timer_set(&client->reactor.timers, &cluster->tick, at_ns);
+}
+
+static void on_tick(struct hx_timer *timer)
+{
+	struct hx_redis_client *client = timer->context;
+	struct hx_redis_cluster *cluster = client->cluster;
+	struct hx_redis_request *request = cluster->waiting;
+	int64_t now_ns = hx_reactor_now_ns(&client->reactor);
+
+	cluster->waiting = NULL;
+	cluster->waiting_last = NULL;
+	while (request != NULL) {
+		struct hx_redis_request *next = request->next;
+
+		if (request->deadline_ns <= now_ns)
+			give_up(client, request);
+		else
+			dispatch(client, request);
+		request = next;
+	}
+	for (size_t i = 0; i < client->link_count; i++) {
+		const struct hx_redis_link *link = client->links[i];
+
+		cluster->wants_map |=
+			link->unit_count > 0 && now_ns - link->answered_ns > SILENT_MS * MS_NS;
+		cluster->wants_map |= link->pending != NULL && link->state != HX_REDIS_LINK_READY;
+	}
+	hx_redis_cluster_pump(client);
+}
+
+/* ---------------------------------------------------------------- links report */
+
+void hx_redis_cluster_ready(struct hx_redis_client *client, struct hx_redis_link *link)
+{
+	struct hx_redis_cluster *cluster = client->cluster;
+
+	link->answered_ns = hx_reactor_now_ns(&client->reactor);
+	if (client->is_opened) {
+		hx_redis_client_judge(client);
+		update(client);
+	} else if (!cluster->has_map) {
+		ask_for_map(client);
+	} else {
+		go_on_opening(client);
+	}
+}
+
+bool hx_redis_cluster_failed(
+	struct hx_redis_client *client, struct hx_redis_link *link, const struct hapax_error *err)
+{
+	struct hx_redis_cluster *cluster = client->cluster;
+
+	if (client->is_opened) {
+		cluster->wants_map = true;
+		update(client);
+		return client->open_err.status == HAPAX_OK && link->pending != NULL;
+	}
+	if (cluster->has_map) {
+		if (is_owner(client, link))
+			hx_redis_client_opened(client, err);
+		return false;
+	}
+	/* Another one that the URL names may know more. */
+	if (++cluster->seed < client->place->endpoint_count)
+		hx_redis_link_connect(client->links[cluster->seed]);
+	else
+		hx_redis_client_opened(client, err);
+	return false;
+}
+
+void hx_redis_cluster_lost(struct hx_redis_client *client)
+{
+	client->cluster->wants_map = true;
+	update(client);
+}
+
+/* ---------------------------------------------------------------- the ledger */
+
+static enum hapax_status ask_meta(
+	struct hx_redis_client *client, const char *command, const char *field, const char *value,
+	struct hapax_buf *reply, struct hx_resp_value *ret_value, struct hapax_error *err)
+{
+	char name[HX_REDIS_PARTITION_PREFIX_SIZE + 8];
+	size_t size = hx_redis_partition_prefix(client->place, 0, name);
+	struct hapax_buf text;
+	struct hapax_bytes rest;
+	enum hapax_status status;
+
+	memcpy(name + size, ":meta", 6);
+	hx_buf_init(&text, 1024);
+	status = hx_resp_put_array(&text, value == NULL ? 3 : 4);
+	if (status == HAPAX_OK)
+		status = hx_resp_put_text(&text, command);
+	if (status == HAPAX_OK)
+		status = hx_resp_put_text(&text, name);
+	if (status == HAPAX_OK)
+		status = hx_resp_put_text(&text, field);
+	if (status == HAPAX_OK && value != NULL)
+		status = hx_resp_put_text(&text, value);
+	if (status != HAPAX_OK)
+		(void)hx_error_set(err, status, 0, "no memory to open a store");
+	else
+		status =
+			hx_redis_client_call(client, 0, hx_bytes(text.data, text.size), reply, err);
+	hx_buf_done(&text);
+	if (status != HAPAX_OK)
+		return status;
+	rest = hx_bytes(reply->data, reply->size);
+	if (!hx_resp_next(&rest, ret_value) || ret_value->type == HX_RESP_ERROR)
+		return hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, 0, "the Redis Cluster did not take '%s'",
+			command);
+	return HAPAX_OK;
+}
+
+static enum hapax_status find_ledger(
+	struct hx_redis_client *client, struct hapax_buf *reply, struct hapax_error *err)
+{
+	struct hx_resp_value value;
+	int64_t version = 0;
+	enum hapax_status status = ask_meta(client, "HGET", "version", NULL, reply, &value, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	if (value.type == HX_RESP_NULL) {
+		if (client->options->flags & HAPAX_STORE_MUST_EXIST)
+			return hx_error_set(
+				err, HAPAX_ERR_UNAVAILABLE, 0,
+				"this Redis Cluster holds no ledger under '%s'",
+				client->place->prefix);
+		return ask_meta(client, "HSETNX", "version", "1", reply, &value, err);
+	}
+	if (!hx_resp_integer(&value, &version) || version < 1)
+		return hx_error_set(
+			err, HAPAX_ERR_CORRUPT, 0, "'%s:{00}:meta' is no ledger of hapax",
+			client->place->prefix);
+	if (version > HX_REDIS_FORMAT)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"the ledger has format %lld, written by a newer hapax; this one knows %d",
+			(long long)version, HX_REDIS_FORMAT);
+	return HAPAX_OK;
+}
+
+static enum hapax_status find_epoch(
+	struct hx_redis_client *client, struct hapax_buf *reply, struct hapax_error *err)
+{
+	const struct hapax_clock *clock = client->clock;
+	struct hx_resp_value value;
+	char epoch[24];
+	enum hapax_status status;
+
+	(void)snprintf(
+		epoch, sizeof(epoch), "%lld",
+		(long long)(clock->wall_ms(clock->context) - clock->boot_ms(clock->context)));
+	status = ask_meta(client, "HSETNX", "epoch", epoch, reply, &value, err);
+	if (status == HAPAX_OK)
+		status = ask_meta(client, "HGET", "epoch", NULL, reply, &value, err);
+	if (status == HAPAX_OK && !hx_resp_integer(&value, &client->epoch_ms))
+		status = hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "the ledger's epoch is no number");
+	return status;
+}
+
+enum hapax_status hx_redis_cluster_found(struct hx_redis_client *client, struct hapax_error *err)
+{
+	struct hapax_buf reply;
+	enum hapax_status status;
+
+	hx_buf_init(&reply, 4096);
+	status = find_ledger(client, &reply, err);
+	if (status == HAPAX_OK && client->clock != NULL)
+		status = find_epoch(client, &reply, err);
+	hx_buf_done(&reply);
+	return status;
+}
+
+/* ---------------------------------------------------------------- life */
+
+enum hapax_status hx_redis_cluster_new(struct hx_redis_client *client)
+{
+	struct hx_redis_cluster *cluster = hx_alloc_zero(1, sizeof(*cluster));
+	enum hapax_status status;
+
+	if (cluster == NULL)
+		return HAPAX_ERR_NO_MEMORY;
+	status = hx_timer_introduce(&client->reactor.timers, &cluster->tick, on_tick, client);
+	if (status != HAPAX_OK) {
+		hx_free(cluster);
+		return status;
+	}
+	for (unsigned i = 0; i < HX_REDIS_PARTITIONS; i++) {
+		char prefix[HX_REDIS_PARTITION_PREFIX_SIZE];
+		size_t size = hx_redis_partition_prefix(client->place, i, prefix);
+
+		cluster->slots[i] = hx_redis_slot(hx_bytes(prefix, size));
+		cluster->owners[i] = -1;
+	}
+	for (size_t i = 0; i < ASKS; i++) {
+		cluster->asks[i].client = client;
+		hx_buf_init(&cluster->asks[i].reply, MAP_SIZE_MAX);
+	}
+	client->cluster = cluster;
+	return HAPAX_OK;
+}
+
+void hx_redis_cluster_free(struct hx_redis_client *client)
+{
+	struct hx_redis_cluster *cluster = client->cluster;
+
+	if (cluster == NULL)
+		return;
+	hx_timer_retire(&client->reactor.timers, &cluster->tick);
+	for (size_t i = 0; i < ASKS; i++)
+		hx_buf_done(&cluster->asks[i].reply);
+	hx_free(cluster);
+	client->cluster = NULL;
+}

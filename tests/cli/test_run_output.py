@@ -1,0 +1,184 @@
+"""run and whoever reads its output: slowly, not at all, not any more."""
+
+import fcntl
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import termios
+
+from harness import TIMEOUT_SECONDS, expect, expect_in, finish, until
+from run_hosts import go_round, is_alive
+
+PIPE_SIZE = 65536
+
+# More than a pipe holds, less than is taken in of it before the command has ended.
+ENDS = 'head -c 100000 /dev/zero; echo >>"$TMPDIR/runs"'
+
+
+def runs(cli):
+    path = cli.folder / "runs"
+    return len(path.read_text(encoding="ascii").splitlines()) if path.exists() else 0
+
+
+def state(cli):
+    """Of the record; None while there is none, or no store."""
+    found = cli.run("lookup", "k", "-o", "json", code=None)
+    return found.json["state"] if found.code == 0 else None
+
+
+def waiting(read):
+    """Bytes that lie in a pipe."""
+    return struct.unpack("i", fcntl.ioctl(read, termios.FIONREAD, b"\0" * 4))[0]
+
+
+def start_unread(cli, script, *options, nonblocking=False, stderr=subprocess.PIPE, **more):
+    """A run whose output nobody reads: the process, and the pipe's end that could."""
+    read, write = os.pipe()
+    os.set_blocking(write, not nonblocking)
+    command = ["run", "--key", "k", *options, "--", "sh", "-c", script]
+    process = cli.start(*command, stdout=write, stderr=write if stderr is None else stderr, **more)
+    os.close(write)
+    return process, read
+
+
+def test_the_outcome_does_not_wait_for_a_reader(cli):
+    process, read = start_unread(cli, ENDS)
+    until(lambda: state(cli) == "done", "the outcome is stored")
+    expect(waiting(read), PIPE_SIZE)
+    # Whoever comes now, or after it was killed, does not run it again.
+    expect(len(cli.run("run", "--key", "k", "--", "sh", "-c", ENDS).raw_out), 100000)
+    process.kill()
+    process.communicate(timeout=TIMEOUT_SECONDS)
+    os.close(read)
+    expect(len(cli.run("run", "--key", "k", "--", "sh", "-c", ENDS).raw_out), 100000)
+    expect(runs(cli), 1)
+
+
+def test_the_rest_of_the_output_comes_after(cli):
+    """Byte for byte, in its order, though it was stored before it was written."""
+    script = "seq 20000; echo end >&2"
+    process, read = start_unread(cli, script, "--max-result", "1MiB")
+    until(lambda: state(cli) == "done", "the outcome is stored")
+    with os.fdopen(read, "rb") as file:
+        out = file.read()
+    expect(finish(process, 0)[1], b"end\n")
+    expect(out.split(), [b"%d" % number for number in range(1, 20001)])
+    expect(cli.run("run", "--key", "k", "--", "sh", "-c", script).raw_out, out)
+
+
+def test_a_signal_ends_who_waits_for_a_reader(cli):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        process, read = start_unread(cli, ENDS)
+        until(lambda: state(cli) == "done", "the outcome is stored")
+        until(lambda: waiting(read) == PIPE_SIZE, "the pipe is full")
+        process.send_signal(number)
+        finish(process, 128 + number)
+        os.close(read)
+        cli.run("forget", "k")
+
+
+def test_a_signal_ends_a_replay(cli):
+    cli.run("run", "--key", "k", "--", "sh", "-c", ENDS)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        process, read = start_unread(cli, ENDS)
+        until(lambda: waiting(read) == PIPE_SIZE, "the pipe is full")
+        process.send_signal(number)
+        finish(process, 128 + number)
+        os.close(read)
+    expect(runs(cli), 1)
+
+
+def test_a_signal_to_the_command_and_nobody_reads(cli):
+    """TERM is the command's; once it has ended, nobody waits long for the reader."""
+    process, read = start_unread(cli, "head -c 300000 /dev/zero")
+    until(lambda: waiting(read) == PIPE_SIZE, "the pipe is full")
+    process.send_signal(signal.SIGTERM)
+    finish(process, 143)
+    os.close(read)
+    expect(state(cli), "failed")
+
+
+def samples_asleep(process, count):
+    """Is the process found asleep count times in a row?"""
+    path = pathlib.Path(f"/proc/{process.pid}/stat")
+    return all(path.read_text(encoding="ascii").rpartition(")")[2].split()[0] == "S" for _ in range(count))
+
+
+def test_nobody_reads_and_a_daemon_holds_the_pipe(cli):
+    """The time for late output is over, some is held back: that is waited for, not asked for."""
+    script = "sleep 1000 & echo $! >\"$TMPDIR/pid\"; " + ENDS
+    process, read = start_unread(cli, script)
+    until(lambda: state(cli) == "done", "the outcome is stored")
+    until(lambda: samples_asleep(process, 500), "it is asleep")
+    os.kill(int((cli.folder / "pid").read_text(encoding="ascii")), signal.SIGKILL)
+    with os.fdopen(read, "rb") as file:
+        expect(len(file.read()), 100000)
+    finish(process, 0)
+
+
+def test_a_daemon_that_goes_on_writing(cli):
+    """Of what comes without end, the end is not waited for, whether somebody reads or not."""
+    script = "yes >&1 & echo $! >\"$TMPDIR/pid\"; echo begun"
+    process, read = start_unread(cli, script)
+    try:
+        until(lambda: state(cli) == "done", "the outcome is stored")
+        process.send_signal(signal.SIGTERM)
+        finish(process, 143)
+    finally:
+        os.kill(int((cli.folder / "pid").read_text(encoding="ascii")), signal.SIGKILL)
+        os.close(read)
+
+
+def test_output_that_never_waits(cli):
+    """Another user of the pipe has made it O_NONBLOCK: not all fits at once, and all of it comes."""
+    script = "head -c 140000 /dev/zero"
+    for _ in range(2):
+        process, read = start_unread(cli, script, nonblocking=True)
+        until(lambda: waiting(read) == PIPE_SIZE, "the pipe is full")
+        with os.fdopen(read, "rb") as file:
+            expect(len(file.read()), 140000)
+        expect(finish(process, 0)[1], b"")
+
+
+def test_the_store_is_free_while_nobody_reads(cli):
+    """file: has one owner; whoever waits for a reader has closed it."""
+    store = ["--store", f"file:{cli.folder}/log"]
+    process, read = start_unread(cli, ENDS, *store)
+    until(lambda: cli.run("lookup", "k", *store, code=None).code == 0, "the store can be opened")
+    process.send_signal(signal.SIGTERM)
+    finish(process, 143)
+    os.close(read)
+    # A replay holds it no longer either.
+    process, read = start_unread(cli, ENDS, *store)
+    until(lambda: waiting(read) == PIPE_SIZE, "the pipe is full")
+    until(lambda: cli.run("lookup", "k", *store, code=None).code == 0, "the store can be opened")
+    process.send_signal(signal.SIGTERM)
+    finish(process, 143)
+    os.close(read)
+    expect(runs(cli), 1)
+
+
+def test_a_message_does_not_wait_for_a_reader(cli):
+    """Both outputs are one pipe that nobody reads: a run that lost its key stops the command all the same."""
+    script = 'echo $$ >"$TMPDIR/pid"; head -c 300000 /dev/zero; sleep 1000'
+    process, read = start_unread(cli, script, "--lease", "300ms", stderr=None)
+    until(lambda: waiting(read) == PIPE_SIZE, "the pipe is full")
+    cli.run("forget", "k", "--force")
+    pid = int((cli.folder / "pid").read_text(encoding="ascii"))
+    until(lambda: not is_alive(pid), "the command was stopped")
+    with os.fdopen(read, "rb") as file:
+        expect_in(b"fenced: the key's record was removed", file.read())
+    expect(process.wait(TIMEOUT_SECONDS), 125)
+
+
+def test_a_slow_reader_of_a_long_run(cli):
+    """While it runs, it waits for its reader, and is renewed."""
+    process, read = start_unread(cli, "seq 100000", "--lease", "300ms")
+    until(lambda: waiting(read) == PIPE_SIZE, "the pipe is full")
+    go_round(process)
+    expect(state(cli), "claimed")
+    with os.fdopen(read, "rb") as file:
+        expect(len(file.read()), 588895)
+    expect(finish(process, 0)[1], b"")

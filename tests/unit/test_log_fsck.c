@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_log_fsck.c - repair: what can be read is kept, as it was, and nothing else; whatever
+ * fails on the way, DIR is the damaged store or the whole repaired one.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "store/log/fsck.h"
+#include "support/fault_io.h"
+#include "support/scale.h"
+#include "support/store_case.h"
+
+#define HOUR_MS INT64_C(3600000)
+
+enum { BLOCK = 4096, SEGMENT = 32 * 1024 };
+
+static int set_up(void **state)
+{
+	struct store_case *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -1;
+	store_case_init(c, "file:");
+	c->options.segment_bytes = SEGMENT;
+	snprintf(c->url, sizeof(c->url), "file:%.150s/store", c->dir.path);
+	store_case_open(c);
+	*state = c;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct store_case *c = *state;
+
+	store_case_done(c);
+	free(c);
+	return 0;
+}
+
+static const char *directory_of(const struct store_case *c)
+{
+	return c->url + strlen("file:");
+}
+
+static void close_store(struct store_case *c)
+{
+	hapax_store_close(c->store);
+	c->store = NULL;
+}
+
+static void copy(const char *from, const char *to)
+{
+	char command[4000];
+
+	snprintf(command, sizeof(command), "cp -r '%s' '%s'", from, to);
+	assert_int_equal(system(command), 0);
+}
+
+/* And what repairs have left beside it. */
+static void remove_all(const char *path)
+{
+	char command[4000];
+
+	snprintf(command, sizeof(command), "rm -rf '%s' '%s'.*", path, path);
+	assert_int_equal(system(command), 0);
+}
+
+static void set(struct store_case *c, const char *tenant, const char *key, const char *body)
+{
+	struct hapax_result result = {
+		.kind = HAPAX_RESULT_BYTES, .body = hapax_bytes_from_text(body)};
+	struct hapax_op op = case_op(c, HAPAX_OP_SET, key);
+
+	op.tenant = hapax_bytes_from_text(tenant);
+	op.group = hapax_bytes_from_text("g");
+	op.ttl_ms = 100 * 24 * HOUR_MS;
+	op.result = &result;
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+}
+
+/* Has the key that body? "" : there is none. */
+static void has(struct store_case *c, const char *tenant, const char *key, const char *body)
+{
+	struct hapax_op op = case_op(c, HAPAX_OP_LOOKUP, key);
+
+	op.tenant = hapax_bytes_from_text(tenant);
+	op.group = hapax_bytes_from_text("g");
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	if (body[0] == '\0') {
+		if (op.outcome == HAPAX_OUTCOME_FOUND)
+			fail_msg("%s of %s is there", key, tenant);
+		return;
+	}
+	if (op.outcome != HAPAX_OUTCOME_FOUND)
+		fail_msg("%s of %s is not there", key, tenant);
+	assert_true(case_bytes_are(c->record.result.body, body, strlen(body)));
+}
+
+/* Marks that nobody needs, so that segments fill and passes have something to do. */
+static void fill(struct store_case *c, const char *prefix, unsigned count, int64_t ttl_ms)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct hapax_op op;
+		char key[48];
+
+		snprintf(key, sizeof(key), "%s %u", prefix, i);
+		op = case_op(c, HAPAX_OP_CHECK, key);
+		op.ttl_ms = ttl_ms;
+		assert_int_equal(case_run(c, &op), HAPAX_OK);
+	}
+}
+
+static void path_in(const struct store_case *c, const char *name, char path[600])
+{
+	snprintf(path, 600, "%s/%s", directory_of(c), name);
+}
+
+/* The last name that begins with prefix, or the first one; "" if there is none. */
+static void find_name(const struct store_case *c, const char *prefix, bool is_last, char name[256])
+{
+	DIR *dir = opendir(directory_of(c));
+
+	assert_non_null(dir);
+	name[0] = '\0';
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		int order = strcmp(entry->d_name, name);
+
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 ||
+		    !strstr(entry->d_name, ".seg"))
+			continue;
+		if (name[0] == '\0' || (is_last ? order > 0 : order < 0))
+			snprintf(name, 256, "%s", entry->d_name);
+	}
+	closedir(dir);
+}
+
+/* Flip a bit of the frame that holds text, wherever that is; false: nowhere. */
+static bool damage_frame(const struct store_case *c, const char *name, const char *text)
+{
+	static unsigned char bytes[4 << 20];
+	char path[600];
+	unsigned char *at;
+	ssize_t size;
+	int file;
+
+	path_in(c, name, path);
+	file = open(path, O_RDWR);
+	assert_true(file >= 0);
+	size = pread(file, bytes, sizeof(bytes), 0);
+	assert_true(size > 0 && size < (ssize_t)sizeof(bytes));
+	at = memmem(bytes, (size_t)size, text, strlen(text));
+	if (at) {
+		*at ^= 0x40;
+		assert_int_equal(pwrite(file, at, 1, at - bytes), 1);
+	}
+	assert_int_equal(close(file), 0);
+	return at != NULL;
+}
+
+/* The same, in whatever segment of the log it is. */
+static void damage_log(const struct store_case *c, const char *text)
+{
+	DIR *dir = opendir(directory_of(c));
+	bool is_done = false;
+
+	assert_non_null(dir);
+	for (struct dirent *entry; !is_done && (entry = readdir(dir));)
+		is_done = strncmp(entry->d_name, "log-", 4) == 0 &&
+			damage_frame(c, entry->d_name, text);
+	closedir(dir);
+	assert_true(is_done);
+}
+
+static struct hapax_fsck repair(struct store_case *c)
+{
+	struct hapax_fsck fsck = HAPAX_FSCK_INIT;
+	struct hapax_error err = {0};
+
+	fsck.flags = HAPAX_FSCK_REPAIR_ACCEPT_LOSS;
+	if (hapax_fsck(directory_of(c), &fsck, &err) != HAPAX_OK)
+		fail_msg("%s", err.message);
+	assert_true(fsck.damages > 0);
+	assert_true(fsck.damaged_path[0] != '\0');
+	return fsck;
+}
+
+/*
+ * A record that was set over another one is copied as a PUT and a REMOVE with the same LSN: it
+ * is a record all the same.
+ */
+static void records_that_replaced_others_are_kept(void **state)
+{
+	struct store_case *c = *state;
+	char name[256];
+
+	for (int i = 0; i < 5; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "key %d", i);
+		set(c, "t", key, "old");
+		set(c, "t", key, "new");
+	}
+	set(c, "t", "forgotten", "x");
+	fill(c, "filler", 40, HOUR_MS);
+	case_sweep(c);
+	case_sweep(c);
+	find_name(c, "ever-", false, name);
+	if (name[0] == '\0')
+		find_name(c, "month-", false, name);
+	assert_true(name[0] != '\0');
+	struct hapax_op op = case_op(c, HAPAX_OP_FORGET, "forgotten");
+	op.tenant = hapax_bytes_from_text("t");
+	op.group = hapax_bytes_from_text("g");
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	fill(c, "more", 5, HOUR_MS);
+	close_store(c);
+	damage_log(c, "more 3");
+	(void)repair(c);
+	store_case_open(c);
+	for (int i = 0; i < 5; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "key %d", i);
+		has(c, "t", key, "new");
+	}
+	has(c, "t", "forgotten", "");
+}
+
+/* One frame of 4 KiB for each record would make a store of 100 M keys 400 GB large. */
+static void repaired_store_is_dense(void **state)
+{
+	struct store_case *c = *state;
+	enum { KEYS = 2000 };
+	struct hapax_fsck fsck;
+	struct stat st;
+	char name[256], path[600];
+	uint64_t bytes = 0;
+
+	c->options.segment_bytes = 1 << 20;
+	store_case_reopen(c);
+	for (unsigned done = 0; done < KEYS; done += 100) {
+		struct hapax_op ops[100];
+		char keys[100][24];
+
+		for (unsigned i = 0; i < 100; i++) {
+			snprintf(keys[i], sizeof(keys[i]), "key %u", done + i);
+			ops[i] = case_op(c, HAPAX_OP_CHECK, keys[i]);
+			ops[i].ttl_ms = 100 * 24 * HOUR_MS;
+		}
+		assert_int_equal(hapax_store_run(c->store, ops, 100, NULL), HAPAX_OK);
+	}
+	fill(c, "damaged", 2, HOUR_MS);
+	close_store(c);
+	damage_log(c, "damaged 0");
+	fsck = repair(c);
+	assert_int_equal(fsck.salvaged, KEYS);
+	/* The frames, not the room behind them. */
+	fsck = (struct hapax_fsck)HAPAX_FSCK_INIT;
+	assert_int_equal(hapax_fsck(directory_of(c), &fsck, NULL), HAPAX_OK);
+	bytes = fsck.bytes;
+	assert_true(bytes < (uint64_t)KEYS * 160);
+	find_name(c, "log-", true, name);
+	path_in(c, name, path);
+	assert_int_equal(stat(path, &st), 0);
+	store_case_open(c);
+	assert_int_equal(case_stats(c).keys, KEYS);
+}
+
+/*
+ * The store's clock goes on. The cases' clock stands months before the machine's, as that of a
+ * machine whose clock was set wrong: nothing expires by that (I8).
+ */
+static void repaired_store_keeps_its_clock(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_store *store = NULL;
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	struct hapax_error err = {0};
+	int64_t now_ms = store_case_now(c);
+
+	fill(c, "long", 3, 20 * 24 * HOUR_MS);
+	fill(c, "damaged", 2, HOUR_MS);
+	close_store(c);
+	damage_log(c, "damaged 0");
+	(void)repair(c);
+	c->options.clock = NULL;
+	assert_int_equal(hapax_store_open(c->url, &c->options, &store, &err), HAPAX_OK);
+	assert_int_equal(hapax_store_stats(store, &stats, NULL, NULL, NULL), HAPAX_OK);
+	hapax_store_close(store);
+	assert_true(stats.now_ms >= now_ms);
+	assert_true(stats.now_ms <= now_ms + 8 * 24 * HOUR_MS);
+	assert_int_equal(stats.keys - stats.expired, 3);
+}
+
+/* Another store beside: keys with the same names, and higher LSNs. */
+static void make_other(struct store_case *c, struct store_case *other)
+{
+	store_case_init(other, "file:");
+	other->options.segment_bytes = 1 << 20;
+	snprintf(other->url, sizeof(other->url), "file:%.150s/other", c->dir.path);
+	store_case_open(other);
+	for (int i = 0; i < 20; i++)
+		set(other, "t", "key", "theirs");
+	set(other, "t", "only theirs", "theirs");
+	fill(other, "filler", 20, HOUR_MS);
+	close_store(other);
+}
+
+static void segments_of_other_stores_are_left_out(void **state)
+{
+	struct store_case *c = *state;
+	struct store_case other;
+	struct hapax_fsck fsck;
+	char name[256], to[600];
+
+	set(c, "t", "key", "ours");
+	fill(c, "ours", 3, HOUR_MS);
+	make_other(c, &other);
+	close_store(c);
+	find_name(&other, "log-", false, name);
+	path_in(c, "log-0000000000000063.seg", to);
+	char from[600];
+	path_in(&other, name, from);
+	copy(from, to);
+	fsck = repair(c);
+	assert_int_equal(fsck.unread, 1);
+	store_case_open(c);
+	has(c, "t", "key", "ours");
+	has(c, "t", "only theirs", "");
+	close_store(c);
+
+	/* Without STORE, whose are most of the segments? */
+	path_in(c, "log-0000000000000063.seg", to);
+	copy(from, to);
+	path_in(c, "log-0000000000000064.seg", to);
+	copy(from, to);
+	path_in(c, "STORE", to);
+	assert_int_equal(truncate(to, 100), 0);
+	fsck = repair(c);
+	store_case_open(c);
+	has(c, "t", "key", "theirs");
+	close_store(c);
+
+	/* As many as of ours: nobody knows. */
+	path_in(c, "log-0000000000000077.seg", to);
+	path_in(&other, name, from);
+	fsck = (struct hapax_fsck)HAPAX_FSCK_INIT;
+	fsck.flags = HAPAX_FSCK_REPAIR_ACCEPT_LOSS;
+	copy(from, to);
+	path_in(c, "STORE", to);
+	assert_int_equal(truncate(to, 100), 0);
+	struct hapax_error err = {0};
+	find_name(c, "log-", false, name);
+	assert_int_equal(hapax_fsck(directory_of(c), &fsck, &err), HAPAX_ERR_CORRUPT);
+	assert_non_null(strstr(err.message, "several stores"));
+	path_in(c, "log-0000000000000077.seg", to);
+	assert_int_equal(unlink(to), 0);
+	(void)repair(c);
+	store_case_open(c);
+	store_case_done(&other);
+}
+
+/* What lies in the way and is another store's is not removed by who opens ours. */
+static void leftovers_of_other_stores_stay(void **state)
+{
+	struct store_case *c = *state;
+	struct store_case other;
+	char name[256], from[600], to[600];
+
+	set(c, "t", "key", "ours");
+	make_other(c, &other);
+	close_store(c);
+	find_name(&other, "log-", false, name);
+	path_in(&other, name, from);
+	/* As a class segment of theirs would lie there: in no manifest. */
+	path_in(c, "week-0000000000000042.seg", to);
+	copy(from, to);
+	store_case_open(c);
+	has(c, "t", "key", "ours");
+	assert_int_equal(access(to, F_OK), 0);
+	store_case_done(&other);
+}
+
+/* I7: a number stands for one scope in a segment, so that a lost frame moves no record to another. */
+static void records_stay_in_their_scopes(void **state)
+{
+	struct store_case *c = *state;
+	static const char *const keys[] = {"alpha", "beta", "gamma", "delta"};
+
+	/* "first" is number 1, "second" 2, and the log then begins with "second". */
+	set(c, "first", "alpha", "of the first");
+	set(c, "second", "alpha", "of the second");
+	fill(c, "filler", 30, HOUR_MS);
+	set(c, "second", "beta", "of the second");
+	set(c, "first", "beta", "of the first");
+	case_sweep(c);
+	case_sweep(c);
+	store_case_reopen(c);
+	/* These name the scopes anew, and are lost. */
+	set(c, "first", "gamma", "of the first");
+	set(c, "second", "gamma", "of the second");
+	set(c, "first", "delta", "of the first");
+	set(c, "second", "delta", "of the second");
+	close_store(c);
+	damage_log(c, "gamma");
+	damage_log(c, "gamma");
+	(void)repair(c);
+	store_case_open(c);
+	for (unsigned i = 0; i < 8; i++) {
+		const char *tenant = i % 2 == 0 ? "first" : "second";
+		struct hapax_op op = case_op(c, HAPAX_OP_LOOKUP, keys[i / 2]);
+		char body[32];
+
+		op.tenant = hapax_bytes_from_text(tenant);
+		op.group = hapax_bytes_from_text("g");
+		assert_int_equal(case_run(c, &op), HAPAX_OK);
+		snprintf(body, sizeof(body), "of the %s", tenant);
+		if (op.outcome == HAPAX_OUTCOME_FOUND &&
+		    !case_bytes_are(c->record.result.body, body, strlen(body)))
+			fail_msg("%s of %s is another's", keys[i / 2], tenant);
+		/* What was written before is there. */
+		if (i < 4)
+			assert_int_equal(op.outcome, HAPAX_OUTCOME_FOUND);
+	}
+}
+
+static void truncated_segment_is_read_as_far_as_it_goes(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_fsck fsck;
+	char name[256], path[600];
+
+	fill(c, "key", 4, 30 * 24 * HOUR_MS);
+	close_store(c);
+	find_name(c, "log-", true, name);
+	path_in(c, name, path);
+	/* Header and two frames. */
+	assert_int_equal(truncate(path, 3 * BLOCK + 100), 0);
+	fsck = repair(c);
+	assert_int_equal(fsck.salvaged, 2);
+	assert_int_equal(fsck.unread, 0);
+	store_case_open(c);
+	assert_int_equal(case_state(c, "key 1"), HAPAX_STATE_DONE);
+}
+
+/* ------------------------------------------------------------------ failures */
+
+static char watched_path[600];
+static unsigned watched;
+
+static bool is_store(const char *path)
+{
+	char store[HAPAX_FSCK_PATH_SIZE + 8];
+
+	snprintf(store, sizeof(store), "%s/STORE", path);
+	return access(store, F_OK) == 0;
+}
+
+static int watched_rename(void *context, const char *source, const char *target)
+{
+	int failed = hx_io_system()->ops->rename(context, source, target);
+
+	watched++;
+	assert_true(is_store(watched_path));
+	return failed;
+}
+
+static int watched_exchange(void *context, const char *one, const char *other)
+{
+	int failed = hx_io_system()->ops->exchange(context, one, other);
+
+	watched++;
+	assert_true(is_store(watched_path));
+	return failed;
+}
+
+/* Whoever opens DIR in the middle of a repair finds a store, and does not make an empty one. */
+static void a_store_has_the_name_at_every_moment(void **state)
+{
+	struct store_case *c = *state;
+	struct hx_io_ops ops = *hx_io_system()->ops;
+	struct hx_io io = {.ops = &ops};
+	struct hapax_fsck fsck = HAPAX_FSCK_INIT;
+	struct hapax_error err = {0};
+
+	ops.rename = watched_rename;
+	ops.exchange = watched_exchange;
+	fill(c, "key", 4, HOUR_MS);
+	close_store(c);
+	damage_log(c, "key 1");
+	snprintf(watched_path, sizeof(watched_path), "%s", directory_of(c));
+	fsck.flags = HAPAX_FSCK_REPAIR_ACCEPT_LOSS;
+	assert_int_equal(hx_log_fsck_on(&io, directory_of(c), &fsck, &err), HAPAX_OK);
+	assert_true(watched >= 3);
+	assert_non_null(strstr(fsck.damaged_path, "store.damaged-1"));
+	assert_true(is_store(fsck.damaged_path));
+	store_case_open(c);
+}
+
+/* Not every file system can exchange names. */
+static int no_exchange(void *context, const char *one, const char *other)
+{
+	(void)context;
+	(void)one;
+	(void)other;
+	return -EINVAL;
+}
+
+static void names_are_changed_in_two_steps_where_they_must(void **state)
+{
+	struct store_case *c = *state;
+	struct hx_io_ops ops = *hx_io_system()->ops;
+	struct hx_io io = {.ops = &ops};
+	struct hapax_fsck fsck = HAPAX_FSCK_INIT;
+
+	ops.exchange = no_exchange;
+	fill(c, "key", 4, 30 * 24 * HOUR_MS);
+	close_store(c);
+	damage_log(c, "key 1");
+	fsck.flags = HAPAX_FSCK_REPAIR_ACCEPT_LOSS;
+	assert_int_equal(hx_log_fsck_on(&io, directory_of(c), &fsck, NULL), HAPAX_OK);
+	assert_non_null(strstr(fsck.damaged_path, "store.damaged-1"));
+	assert_true(is_store(fsck.damaged_path));
+	store_case_open(c);
+	assert_int_equal(case_state(c, "key 0"), HAPAX_STATE_DONE);
+}
+
+/* Repair a copy of the damaged store while a call fails; false: none did any more. */
+static bool repair_with_fault(
+	const char *damaged, const char *place, uint64_t fail_at, bool is_forever,
+	enum fault_io_effect effect)
+{
+	struct hapax_fsck fsck = HAPAX_FSCK_INIT, after = HAPAX_FSCK_INIT;
+	struct hapax_error err = {0};
+	struct fault_io fault;
+	enum hapax_status status, found;
+
+	remove_all(place);
+	copy(damaged, place);
+	fault_io_init(&fault);
+	fault.fail_at = fail_at;
+	fault.is_forever = is_forever;
+	fault.effect = effect;
+	fsck.flags = HAPAX_FSCK_REPAIR_ACCEPT_LOSS;
+	status = hx_log_fsck_on(&fault.io, place, &fsck, &err);
+	if (!fault.has_failed)
+		return false;
+	assert_true(is_store(place));
+	found = hapax_fsck(place, &after, NULL);
+	/* Said to be repaired, it is; whatever is said, it is the old one or a whole new one. */
+	if (status == HAPAX_OK || found == HAPAX_OK) {
+		assert_int_equal(found, HAPAX_OK);
+		assert_true(after.is_closed);
+		/* Two that can be read, two markers of the token. */
+		assert_true(after.records >= 3);
+	} else {
+		assert_int_equal(found, HAPAX_ERR_CORRUPT);
+		if (err.message[0] == '\0')
+			fail_msg("no reason is given");
+	}
+	return true;
+}
+
+static void failing_calls_leave_the_old_store_or_the_new_one(void **state)
+{
+	struct store_case *c = *state;
+	static const enum fault_io_effect effects[] = {
+		FAULT_IO_NOTHING, FAULT_IO_HALF, FAULT_IO_ALL};
+	uint64_t stride = scale_is_proof() ? 1 : 3;
+	double begin = scale_seconds();
+	char place[300];
+	uint64_t done = 0;
+
+	/* Small, for the copies' sake. */
+	fill(c, "key", 3, 30 * 24 * HOUR_MS);
+	close_store(c);
+	damage_log(c, "key 1");
+	snprintf(place, sizeof(place), "%.150s/copy", c->dir.path);
+	for (int forever = 0; forever < 2; forever++)
+		for (unsigned i = 0; i < 3; i++)
+			for (uint64_t at = 1 + i; repair_with_fault(
+				     directory_of(c), place, at, forever != 0, effects[i]);
+			     at += stride)
+				done++;
+	scale_report("repair: calls that fail", done, scale_seconds() - begin, true);
+	assert_true(done > 60);
+	snprintf(c->url, sizeof(c->url), "file:%.150s/new", c->dir.path);
+	store_case_open(c);
+}
+
+#define FSCK_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FSCK_TEST(records_that_replaced_others_are_kept),
+		FSCK_TEST(repaired_store_is_dense),
+		FSCK_TEST(repaired_store_keeps_its_clock),
+		FSCK_TEST(segments_of_other_stores_are_left_out),
+		FSCK_TEST(leftovers_of_other_stores_stay),
+		FSCK_TEST(records_stay_in_their_scopes),
+		FSCK_TEST(truncated_segment_is_read_as_far_as_it_goes),
+		FSCK_TEST(a_store_has_the_name_at_every_moment),
+		FSCK_TEST(names_are_changed_in_two_steps_where_they_must),
+		FSCK_TEST(failing_calls_leave_the_old_store_or_the_new_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
