@@ -8,6 +8,8 @@
  * that holds the key, and is then told what became of it.
  *
  * Caveats
+ * - The way to use it is hapax_tx_process() (tx.h), which brackets claim, handler and
+ *   completion; what follows is for those who call the store themselves.
  * - Every call runs at once, on the calling thread and on the caller's connection,
  *   in one round trip; use the joined store only on the thread that uses the
  *   connection, and not while it is in pipeline mode or has results to be read.

@@ -374,6 +374,132 @@ static void unusable_connections_are_refused(void **state)
 	assert_int_equal(hapax_postgres_join(NULL, NULL, &none, &err), HAPAX_ERR_INVALID);
 }
 
+/* ---------------------------------------------------------------- hapax_tx_process() */
+
+enum manner { PAY, FAIL, BREAK, BREAK_AND_FAIL, COMMIT_ITSELF, VIOLATE_LATER };
+
+struct bank {
+	PGconn *conn;
+	enum manner manner;
+	int calls;
+};
+
+static enum hapax_run_outcome pay(struct hapax_work *work, void *context)
+{
+	struct bank *bank = context;
+
+	bank->calls++;
+	postgres_case_query(bank->conn, "INSERT INTO work.trade VALUES ('paid', 1)");
+	switch (bank->manner) {
+	case PAY: break;
+	case FAIL: return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, "the bank is closed");
+	case BREAK: PQclear(PQexec(bank->conn, "SELECT nonsense")); break;
+	case BREAK_AND_FAIL:
+		PQclear(PQexec(bank->conn, "SELECT nonsense"));
+		return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, "nonsense");
+	case COMMIT_ITSELF: PQclear(PQexec(bank->conn, "COMMIT")); break;
+	case VIOLATE_LATER:
+		postgres_case_query(bank->conn, "INSERT INTO work.later VALUES (1), (1)");
+		break;
+	}
+	hapax_work_write(work, "paid", 4);
+	return HAPAX_RUN_OK;
+}
+
+static enum hapax_status process(
+	struct hapax_store *store, struct bank *bank, const char *key, struct hapax_answer *answer)
+{
+	struct hapax_processor *processor = NULL;
+	struct hapax_request request = HAPAX_REQUEST_INIT;
+	struct hapax_buf *buf = hapax_buf_new(65536);
+	struct hapax_error err = {0};
+	enum hapax_status status;
+
+	request.key = hapax_bytes_from_text(key);
+	assert_int_equal(hapax_processor_new(store, NULL, &processor, &err), HAPAX_OK);
+	status = hapax_tx_process(processor, &request, pay, bank, answer, buf, &err);
+	hapax_processor_free(processor);
+	hapax_buf_free(buf);
+	return status;
+}
+
+static long long paid(PGconn *conn)
+{
+	return postgres_case_number(conn, "SELECT count(*) FROM work.trade");
+}
+
+/* However the handler ends: its row and the record stay together, and the connection is of use. */
+static void handlers_end_in_every_way(void **state)
+{
+	PGconn *conn = *state;
+	struct hapax_store *store = join(conn, 1000);
+	struct bank bank = {.conn = conn, .manner = PAY};
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+
+	assert_int_equal(process(store, &bank, "order", &answer), HAPAX_OK);
+	assert_int_equal(answer.outcome, HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
+	assert_int_equal(process(store, &bank, "order", &answer), HAPAX_OK);
+	assert_int_equal(answer.outcome, HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(bank.calls, 1);
+	assert_int_equal(paid(conn), 1);
+
+	for (enum manner manner = FAIL; manner <= BREAK_AND_FAIL; manner++) {
+		bank.manner = manner;
+		assert_int_equal(process(store, &bank, "failing", &answer), HAPAX_ERR_HANDLER);
+		assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
+		assert_int_equal(paid(conn), 1);
+	}
+	/* All of them are remembered as attempts. */
+	bank.manner = PAY;
+	assert_int_equal(process(store, &bank, "failing", &answer), HAPAX_OK);
+	assert_int_equal(answer.attempt, 4);
+	assert_int_equal(paid(conn), 2);
+
+	/* A constraint that is judged at the commit. */
+	postgres_case_query(
+		conn, "CREATE TABLE work.later (n integer UNIQUE DEFERRABLE INITIALLY DEFERRED)");
+	bank.manner = VIOLATE_LATER;
+	assert_int_equal(process(store, &bank, "later", &answer), HAPAX_ERR_HANDLER);
+	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
+	assert_int_equal(paid(conn), 2);
+	hapax_store_close(store);
+}
+
+/* In a transaction of the caller's: it stands or falls with that. */
+static void a_transaction_of_the_callers(void **state)
+{
+	PGconn *conn = *state;
+	struct hapax_store *store = join(conn, 1000);
+	struct bank bank = {.conn = conn, .manner = PAY};
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+
+	postgres_case_query(conn, "BEGIN");
+	assert_int_equal(process(store, &bank, "order", &answer), HAPAX_OK);
+	bank.manner = BREAK_AND_FAIL;
+	assert_int_equal(process(store, &bank, "other", &answer), HAPAX_ERR_HANDLER);
+	assert_int_equal(PQtransactionStatus(conn), PQTRANS_INTRANS);
+	assert_int_equal(paid(conn), 1);
+	postgres_case_query(conn, "ROLLBACK");
+	assert_int_equal(paid(conn), 0);
+	bank.manner = PAY;
+	postgres_case_query(conn, "BEGIN");
+	assert_int_equal(process(store, &bank, "order", &answer), HAPAX_OK);
+	assert_int_equal(answer.outcome, HAPAX_OUTCOME_ACQUIRED);
+	postgres_case_query(conn, "COMMIT");
+	assert_int_equal(paid(conn), 1);
+
+	/* A handler that ends the transaction itself: it must be joined anew. */
+	bank.manner = COMMIT_ITSELF;
+	assert_int_equal(process(store, &bank, "wild", &answer), HAPAX_ERR_FAILED);
+	bank.manner = PAY;
+	assert_int_equal(process(store, &bank, "tame", &answer), HAPAX_ERR_FAILED);
+	hapax_store_close(store);
+	store = join(conn, 1000);
+	assert_int_equal(process(store, &bank, "tame", &answer), HAPAX_OK);
+	hapax_store_close(store);
+}
+
 /* ---------------------------------------------------------------- killed at every step */
 
 enum { STEPS = 6 };
@@ -494,6 +620,8 @@ int main(void)
 			token_is_taken_when_the_key_is_held, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			unusable_connections_are_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(handlers_end_in_every_way, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_transaction_of_the_callers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(killed_at_every_step, set_up, tear_down),
 	};
 

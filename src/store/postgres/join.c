@@ -21,6 +21,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "store/core.h"
+#include "store/postgres/bracket.h"
 #include "store/postgres/fault.h"
 #include "store/postgres/operation.h"
 #include "store/postgres/postgres_store.h"
@@ -31,6 +32,7 @@ static hapax_store_scan_fn join_scan;
 static hapax_store_stats_fn join_stats;
 static hapax_store_sweep_fn join_sweep;
 static hapax_store_close_fn join_close;
+static hapax_store_bracket_fn join_bracket;
 
 /*
  * Not DURABLE: that is the caller's COMMIT. count is missing, since a close must not write
@@ -47,6 +49,7 @@ static const struct hapax_store_ops join_ops = {
 	.sweep = join_sweep,
 	.close = join_close,
 	.is_synchronous = 1,
+	.bracket = join_bracket,
 };
 
 enum {
@@ -71,6 +74,7 @@ struct joined_store {
 	struct hx_postgres_arguments arguments;
 	struct hapax_op *ops[HX_POSTGRES_OPS_MAX];
 	size_t count;
+	struct hx_postgres_brackets brackets;
 	uint64_t swept;
 };
 
@@ -270,8 +274,11 @@ static void join_submit(
 {
 	struct joined_store *store = downcast(base);
 
+	/* A token of what was rolled back may be another's by now. */
+	if (store->brackets.is_lost)
+		hx_store_fail(ops, count, HAPAX_ERR_FAILED);
 	/* In a transaction that has failed, nothing can be done any more. */
-	if (!is_usable(store))
+	else if (!is_usable(store))
 		hx_store_fail(ops, count, HAPAX_ERR_UNAVAILABLE);
 	else
 		for (size_t first = 0; first < count;)
@@ -348,6 +355,12 @@ static enum hapax_status join_sweep(
 
 	store->swept += sweep->removed;
 	return status;
+}
+
+static enum hapax_status join_bracket(
+	struct hapax_store *base, enum hapax_bracket bracket, struct hapax_error *err)
+{
+	return hx_postgres_bracket(&downcast(base)->brackets, bracket, err);
 }
 
 /* ---------------------------------------------------------------- life */
@@ -486,6 +499,7 @@ enum hapax_status hapax_postgres_join(
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to join a database");
 	store->options = complete;
 	store->conn = conn;
+	store->brackets.conn = conn;
 	hx_postgres_arguments_init(&store->arguments);
 	hx_postgres_session_init(
 		&store->session, &store->place, complete.timeout_ms, complete.clock);
