@@ -4,7 +4,6 @@
  */
 #include "config/schema.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -735,21 +734,6 @@ const struct hx_setting *hx_section_setting(const struct hx_section *section, si
 		}
 	}
 	return at->name == NULL ? NULL : at;
-}
-
-void hx_setting_variable(const char *path, char name[HX_SETTING_PATH_SIZE])
-{
-	static const char prefix[] = "HAPAX_";
-	size_t used = strlen(prefix);
-
-	memcpy(name, prefix, used);
-	for (; *path != '\0' && used < HX_SETTING_PATH_SIZE - 1; path++) {
-		if (*path == '.')
-			name[used++] = '_';
-		else
-			name[used++] = (char)toupper((unsigned char)*path);
-	}
-	name[used] = '\0';
 }
 
 bool hx_config_has_setting(const char *path)

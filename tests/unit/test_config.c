@@ -200,6 +200,39 @@ static void the_variables_of_the_documents_work(void **state)
 	assert_string_equal(name, "HAPAX_HTTP_MAX_CONNECTIONS_PER_ADDRESS");
 }
 
+static void slips_in_variables_are_noticed(void **state)
+{
+	static const struct {
+		const char *name;
+		bool is_known;
+		const char *near;
+	} cases[] = {
+		{"HAPAX_LISTEN_GATWAY", false, "HAPAX_LISTEN_GATEWAY"},
+		{"HAPAX_HTTP_MAX_CONECTIONS_PER_ADDRESS", false,
+	         "HAPAX_HTTP_MAX_CONNECTIONS_PER_ADDRESS"},
+		{"HAPAX_TLL", false, "HAPAX_TTL"},
+		{"HAPAX_TOKEN", false, ""},
+		{"HAPAX_KEY", false, ""},
+		{"HAPAX_ATTEMPT", false, ""},
+		{"HAPAX_CONFIG", false, ""},
+		{"HAPAX_SERVER", false, ""},
+		{"PATH", false, ""},
+	};
+	static const char *const known[] = {
+		"HAPAX_TTL",       "HAPAX_STORE",
+		"HAPAX_UPSTREAM",  "HAPAX_CLEANUP_INTERVAL",
+		"HAPAX_LOG_LEVEL", "HAPAX_GATEWAY_WEBHOOK_ALLOWED_ORIGINS"};
+	char near[HX_CONFIG_SETTING_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(hx_config_knows_variable(cases[i].name, near), cases[i].is_known);
+		assert_string_equal(near, cases[i].near);
+	}
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		assert_true(hx_config_knows_variable(known[i], near));
+}
+
 static void faults_have_their_place(void **state)
 {
 	static const struct {
@@ -764,6 +797,7 @@ int main(void)
 		cmocka_unit_test_setup(
 			options_come_before_the_environment_before_the_file, no_environment),
 		cmocka_unit_test_setup(the_variables_of_the_documents_work, no_environment),
+		cmocka_unit_test_setup(slips_in_variables_are_noticed, no_environment),
 		cmocka_unit_test_setup(faults_have_their_place, no_environment),
 		cmocka_unit_test_setup(all_faults_are_told, no_environment),
 		cmocka_unit_test_setup(the_first_route_that_matches_counts, no_environment),
