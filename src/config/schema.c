@@ -86,6 +86,7 @@ static const struct hx_setting store_settings[] = {
          .flags = HX_SETTING_RESTART,
          AT(max_result),
          .fallback = "256KiB",
+         .min = 1,
          .max = HX_RESULT_SIZE_LIMIT,
          .doc = "results above this are kept without their body"},
 	{.name = "parked_max",
