@@ -38,6 +38,7 @@ struct near_store {
 	const struct hapax_clock *clock;
 	int64_t age_ms_max;
 	struct hx_near_cache *cache;
+	struct hapax_watcher watcher; /* of the store, once somebody watches us */
 	_Atomic uint64_t hits;
 	_Atomic uint64_t misses;
 	struct hx_lock lock;
@@ -191,10 +192,33 @@ static void near_guarantee(struct hapax_store *store, char *ret_text, size_t siz
 	hapax_store_guarantee(near_of(store)->store, ret_text, size);
 }
 
+/* What is announced there is news here. */
+static void pass_on(
+	struct hapax_bytes tenant, struct hapax_bytes group, struct hapax_bytes key, void *context)
+{
+	hapax_store_announce(context, tenant, group, key);
+}
+
+static void near_watch(struct hapax_store *store)
+{
+	struct near_store *near = near_of(store);
+	bool is_first;
+
+	hx_lock_acquire(&near->lock);
+	is_first = near->watcher.fn == NULL;
+	near->watcher.fn = pass_on;
+	near->watcher.context = store;
+	hx_lock_release(&near->lock);
+	if (is_first)
+		hapax_store_watch(near->store, &near->watcher);
+}
+
 static void near_close(struct hapax_store *store)
 {
 	struct near_store *near = near_of(store);
 
+	if (near->watcher.fn != NULL)
+		hapax_store_unwatch(near->store, &near->watcher);
 	hapax_store_detach(store);
 	while (near->free_errands != NULL) {
 		struct errand *errand = near->free_errands;
@@ -251,6 +275,7 @@ static void fill_ops(struct near_store *near)
 		.close = near_close,
 		.count = near_count,
 		.guarantee = near_guarantee,
+		.watch = near_watch,
 	};
 }
 

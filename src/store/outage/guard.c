@@ -267,6 +267,27 @@ static void guard_guarantee(struct hapax_store *store, char *ret_text, size_t si
 	hapax_store_guarantee(guard_of(store)->store, ret_text, size);
 }
 
+/* What is announced there is news here. */
+static void pass_on(
+	struct hapax_bytes tenant, struct hapax_bytes group, struct hapax_bytes key, void *context)
+{
+	hapax_store_announce(context, tenant, group, key);
+}
+
+static void guard_watch(struct hapax_store *store)
+{
+	struct hx_guard *guard = guard_of(store);
+	bool is_first;
+
+	hx_mutex_lock(&guard->mutex);
+	is_first = guard->watcher.fn == NULL;
+	guard->watcher.fn = pass_on;
+	guard->watcher.context = store;
+	hx_mutex_unlock(&guard->mutex);
+	if (is_first)
+		hapax_store_watch(guard->store, &guard->watcher);
+}
+
 static void guard_close(struct hapax_store *store)
 {
 	struct hx_guard *guard = guard_of(store);
@@ -278,6 +299,8 @@ static void guard_close(struct hapax_store *store)
 		hx_mutex_unlock(&guard->mutex);
 		hx_thread_join(&guard->thread);
 	}
+	if (guard->watcher.fn != NULL)
+		hapax_store_unwatch(guard->store, &guard->watcher);
 	hapax_store_detach(store);
 	hx_relays_free(guard);
 	hx_mutex_done(&guard->mutex);
@@ -361,6 +384,7 @@ static void fill_ops(struct hx_guard *guard)
 		.close = guard_close,
 		.count = guard_count,
 		.guarantee = guard_guarantee,
+		.watch = guard_watch,
 	};
 }
 

@@ -33,6 +33,8 @@ struct hx_guard {
 	struct hapax_outage outage;   /* Locks: mutex. For who asks */
 	struct hx_relay *free_relays; /* Locks: mutex */
 
+	struct hapax_watcher watcher; /* of the store, once somebody watches us */
+
 	struct hx_cond wake; /* of the thread that tries again */
 	struct hx_thread thread;
 	bool runs;
