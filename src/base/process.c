@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,15 +43,24 @@ static int add_outputs(posix_spawn_file_actions_t *actions, int stdout_fd, int s
 	return failed ? failed : add_descriptor(actions, stderr_fd, STDERR_FILENO);
 }
 
+static int kept_number(int fd)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur <= (rlim_t)STDERR_FILENO + 1)
+		return fd;
+	return limit.rlim_cur > HX_PROCESS_KEPT_FD ? HX_PROCESS_KEPT_FD : (int)limit.rlim_cur - 1;
+}
+
 static int add_descriptors(posix_spawn_file_actions_t *actions, const struct hx_process_plan *plan)
 {
 	int failed = add_outputs(actions, plan->stdout_fd, plan->stderr_fd);
 
 	if (!failed)
 		failed = add_descriptor(actions, plan->stdin_fd, STDIN_FILENO);
-	/* A copy onto itself is how a spawn says "do not close this one". */
+	/* Should it be a copy onto itself: that is how a spawn says "do not close this one". */
 	if (!failed)
-		failed = add_descriptor(actions, plan->kept_fd, plan->kept_fd);
+		failed = add_descriptor(actions, plan->kept_fd, kept_number(plan->kept_fd));
 	return failed;
 }
 

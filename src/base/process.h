@@ -35,6 +35,13 @@ enum hx_process_flag {
 	HX_PROCESS_GROUP = 1 << 0, /* the child leads a process group of its own */
 };
 
+/*
+ * The number that a kept descriptor has in the child, or the highest that is allowed
+ * there. Scripts open small numbers by name (exec 9>file), and would close it by that;
+ * select(2) must be able to hold it.
+ */
+enum { HX_PROCESS_KEPT_FD = 1000 };
+
 /* What to start, and with what. Begin with HX_PROCESS_PLAN_INIT. */
 struct hx_process_plan {
 	const char *const *argv; /* ends with NULL; argv[0] is found along PATH */
@@ -42,7 +49,7 @@ struct hx_process_plan {
 	int stdin_fd;            /* the child's 0, 1 and 2; -1 leaves ours */
 	int stdout_fd;
 	int stderr_fd;
-	int kept_fd;              /* stays open in the child under its own number; -1: none */
+	int kept_fd;              /* stays open in the child, see HX_PROCESS_KEPT_FD; -1: none */
 	unsigned flags;           /* enum hx_process_flag */
 	const sigset_t *defaults; /* signals that the child must not ignore; NULL: as we do */
 };

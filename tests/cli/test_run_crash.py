@@ -243,6 +243,8 @@ def test_a_long_run_keeps_its_lease(cli):
     os.close(hold)
 
 
+# Only the command itself holds the lock by which overlaps are seen: a descendant that is exiting closes its
+# outputs first, and the next command may begin before it has closed the rest.
 RANDOM_COMMAND = """
 exec 3>>"$TMPDIR/busy"
 flock -n 3 || echo overlap >>"$TMPDIR/log"

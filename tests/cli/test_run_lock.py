@@ -7,8 +7,9 @@ killed between any two steps. See src/cli/run_lock.h for the rules that are name
 import os
 import pathlib
 import signal
+import subprocess
 
-from harness import TIMEOUT_SECONDS, expect, expect_in, finish, scaled, until
+from harness import PROGRAM, TIMEOUT_SECONDS, expect, expect_in, finish, scaled, until
 from run_hosts import COMMAND, Log, again, go_round, has_lapsed, host, is_alive, kill_both, locks, lookup, preload, start
 
 SHORT = ["--lease", "300ms", "--ttl", "1s"]
@@ -48,6 +49,27 @@ def test_a_sweep_gives_up_the_claim_of_a_command_that_lives(cli):
     os.close(hold)
     expect((log.count("begin"), log.count("overlap"), lookup(cli)["state"]), (2, 0, "done"))
     expect(locks(cli, "host"), [])
+
+
+def test_a_script_that_uses_every_small_number(cli):
+    """exec 9>file closes what was open there before: the lock has a number that nobody uses by name."""
+    log = Log(cli)
+    # A store without files: all that we open has a small number. It forgets; the lock does not.
+    store = ["--store", "memory:"]
+    numbers = " ".join(f"{number}>/dev/null" for number in range(3, 10))
+    script = f'exec {numbers}; echo begin $$ >>"$TMPDIR/log"; : <"$TMPDIR/fifo"'
+    for limit in ("64", "1024", "4096"):
+        begun = log.count("begin")
+        line = f'ulimit -Sn {limit}; exec "$0" run --key k --store memory: -- sh -c "$1"'
+        command = ["sh", "-c", line, str(PROGRAM), script]
+        wrapper = subprocess.Popen(
+            command, env=cli.env(**host(cli, "host")), stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        pid = log.wait_for("begin", begun + 1)
+        wrapper.kill()
+        wrapper.wait(TIMEOUT_SECONDS)
+        again(cli, "host", *store, code=75).says("a command of this key is alive on this host")
+        os.close(end(log, pid))
 
 
 def test_a_sweep_gives_up_the_claim_of_a_wrapper_that_is_stopped(cli):
