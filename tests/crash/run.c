@@ -13,6 +13,8 @@
 /* In unsafe mode: with all states of their operations, and the first. */
 enum { LIFE_SUBMITS_MAX = (IMAGE_STATES_MAX - 1) / WORKLOAD_OPS_MAX };
 
+enum { UNSAFE_SEGMENT_BYTES = 96 * 1024 };
+
 struct run {
 	const struct run_plan *plan;
 	struct run_report *report;
@@ -467,6 +469,9 @@ static bool begin(struct run *run)
 	workload_init(&run->workload, seed + 1);
 	run->workload.keys_are_distinct = plan->with_faults;
 	run->judge.draws_mode = plan->is_unsafe;
+	/* Room for frames of several lives in one segment, in every other history. */
+	if (plan->is_unsafe && plan->seed % 2 == 0)
+		run->judge.options.segment_bytes = UNSAFE_SEGMENT_BYTES;
 	hx_prng_seed(&run->captures.prng, seed + 3);
 	hx_random_seed_for_tests(seed + 4);
 	run->disk = sim_disk_new(seed + 5);
