@@ -5,9 +5,10 @@
  *	--store KIND    file or sqlite
  *	--folder DIR    where the store is made, anew for each round
  *	--mode MODE     threads: W threads, one blocking check at a time each
- *	                async: one thread that keeps W checks outstanding, a submit for each
+ *	                async: one thread that keeps W checks outstanding, E in a submit
  *	                batch: one thread, W checks in a submit, then it waits
  *	--width W
+ *	--each E        for async; 1
  *	--operations N
  *	--duplicates M  and then so many of them again, as measure "dup"
  */
@@ -31,6 +32,7 @@ struct durable_contest {
 	const char *folder;
 	const char *mode;
 	uint64_t width;
+	uint64_t each;
 	uint64_t operations;
 	uint64_t duplicates;
 	uint64_t seed;
@@ -90,13 +92,13 @@ static void run_threads(const struct durable_contest *contest)
 /* ------------------------------------------------------------------ async */
 
 /*
- * As an event loop does it, with one operation for each of its connections: every
- * operation is a submit of its own, and its completion tells the loop through an
- * eventfd. What has landed when the loop wakes up is sent anew, with the next key.
+ * As an event loop does it, with one submit for each of its connections, of one operation
+ * or of a pipeline of them. Its completion tells the loop through an eventfd. What has
+ * landed when the loop wakes up is sent anew, with the next keys.
  */
 struct slot {
-	struct hapax_op op;
-	char text[KEY_TEXT_SIZE];
+	struct hapax_op *ops;
+	char (*texts)[KEY_TEXT_SIZE];
 	struct slot *next;
 };
 
@@ -105,7 +107,7 @@ struct window {
 	struct slot *landed; /* Locks: mutex */
 	int file;            /* eventfd: landed is not empty any more */
 	struct slot *slots;
-	uint64_t width;
+	uint64_t count;
 };
 
 static void slot_done(struct hapax_op *ops, size_t count, void *context)
@@ -114,8 +116,8 @@ static void slot_done(struct hapax_op *ops, size_t count, void *context)
 	struct slot *slot = ops->context;
 	bool was_empty;
 
-	(void)count;
-	must_be(ops, HAPAX_OUTCOME_ACQUIRED);
+	for (size_t i = 0; i < count; i++)
+		must_be(&ops[i], HAPAX_OUTCOME_ACQUIRED);
 	pthread_mutex_lock(&window->mutex);
 	was_empty = window->landed == NULL;
 	slot->next = window->landed;
@@ -143,50 +145,69 @@ static struct slot *take_landed(struct window *window)
 	return landed;
 }
 
-static void window_init(struct window *window, uint64_t width)
+static void window_init(struct window *window, uint64_t count, uint64_t each)
 {
-	*window = (struct window){.file = eventfd(0, EFD_CLOEXEC), .width = width};
+	*window = (struct window){.file = eventfd(0, EFD_CLOEXEC), .count = count};
 	pthread_mutex_init(&window->mutex, NULL);
-	window->slots = calloc(width, sizeof(*window->slots));
+	window->slots = calloc(count, sizeof(*window->slots));
 	if (window->slots == NULL || window->file < 0)
 		contest_fail("no memory, or no eventfd");
+	for (uint64_t i = 0; i < count; i++) {
+		struct slot *slot = &window->slots[i];
+
+		slot->ops = calloc(each, sizeof(*slot->ops));
+		slot->texts = calloc(each, sizeof(*slot->texts));
+		if (slot->ops == NULL || slot->texts == NULL)
+			contest_fail("no memory");
+	}
 }
 
 static void window_done(struct window *window)
 {
+	for (uint64_t i = 0; i < window->count; i++) {
+		free(window->slots[i].ops);
+		free(window->slots[i].texts);
+	}
 	close(window->file);
 	free(window->slots);
 	pthread_mutex_destroy(&window->mutex);
 }
 
+/* With the keys from first on. */
 static void send_slot(
 	const struct durable_contest *contest, struct window *window, struct slot *slot,
-	uint64_t number)
+	uint64_t first)
 {
-	key_text(contest->seed, number, slot->text);
-	slot->op = (struct hapax_op){
-		.type = HAPAX_OP_CHECK, .key = {slot->text, KEY_TEXT_SIZE}, .context = slot};
+	for (uint64_t i = 0; i < contest->each; i++) {
+		key_text(contest->seed, first + i, slot->texts[i]);
+		slot->ops[i] = (struct hapax_op){
+			.type = HAPAX_OP_CHECK,
+			.key = {slot->texts[i], KEY_TEXT_SIZE},
+			.context = slot};
+	}
 	hapax_store_submit(
-		contest->store, &slot->op, 1, (struct hapax_completion){slot_done, window});
+		contest->store, slot->ops, contest->each,
+		(struct hapax_completion){slot_done, window});
 }
 
 static void run_async(const struct durable_contest *contest)
 {
+	uint64_t submits = contest->operations / contest->each;
 	struct window window;
-	uint64_t at = 0, landed = 0;
+	uint64_t sent = 0, landed = 0;
 
-	window_init(&window, contest->width);
-	for (; at < contest->width; at++)
-		send_slot(contest, &window, &window.slots[at], at);
-	while (landed < contest->operations) {
+	window_init(&window, contest->width / contest->each, contest->each);
+	for (; sent < window.count; sent++)
+		send_slot(contest, &window, &window.slots[sent], sent * contest->each);
+	while (landed < submits) {
 		struct slot *slot = take_landed(&window);
 
 		while (slot != NULL) {
 			struct slot *next = slot->next;
 
 			landed++;
-			if (at < contest->operations)
-				send_slot(contest, &window, slot, at++);
+			if (sent < submits)
+				send_slot(contest, &window, slot, sent++ * contest->each);
 			slot = next;
 		}
 	}
@@ -269,12 +290,18 @@ int main(int argc, char **argv)
 		{"folder", required_argument, NULL, 'f'},
 		{"mode", required_argument, NULL, 'm'},
 		{"width", required_argument, NULL, 'w'},
+		{"each", required_argument, NULL, 'e'},
 		{"operations", required_argument, NULL, 'n'},
 		{"duplicates", required_argument, NULL, 'd'},
 		{NULL, 0, NULL, 0},
 	};
 	struct durable_contest contest = {
-		.kind = "file", .folder = ".", .mode = "batch", .width = 1, .operations = 1000};
+		.kind = "file",
+		.folder = ".",
+		.mode = "batch",
+		.width = 1,
+		.each = 1,
+		.operations = 1000};
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -283,13 +310,14 @@ int main(int argc, char **argv)
 		case 'f': contest.folder = optarg; break;
 		case 'm': contest.mode = optarg; break;
 		case 'w': contest.width = contest_parse_count(optarg); break;
+		case 'e': contest.each = contest_parse_count(optarg); break;
 		case 'n': contest.operations = contest_parse_count(optarg); break;
 		case 'd': contest.duplicates = contest_parse_count(optarg); break;
 		default: return 64;
 		}
 	}
-	if (contest.width == 0)
-		contest_fail("a width is needed");
+	if (contest.width == 0 || contest.each == 0 || contest.width % contest.each != 0)
+		contest_fail("a width is needed, and a part of it in each submit");
 	contest.operations =
 		(contest.operations + contest.width - 1) / contest.width * contest.width;
 	contest_run("hapax", hapax_version(), round_of, &contest);

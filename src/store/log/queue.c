@@ -21,6 +21,7 @@ enum {
 	GATHER_DIVISOR = 8,
 	/* Spinning longer than this is worse than another list, however slow the disk is. */
 	GATHER_NS_MAX = 100000,
+	LINGER_NS_MAX = 20000,
 	LEAD_SMOOTHING = 4,
 };
 
@@ -248,7 +249,8 @@ static bool pass_on(struct hx_log_queue *queue, bool is_thread)
  */
 static void linger(struct hx_log_queue *queue)
 {
-	int64_t end_ns = hx_clock_mono_ns() + queue->lead_ns / GATHER_DIVISOR;
+	int64_t patience = queue->lead_ns / GATHER_DIVISOR;
+	int64_t end_ns = hx_clock_mono_ns() + (patience < LINGER_NS_MAX ? patience : LINGER_NS_MAX);
 
 	while (atomic_load_explicit(&queue->filled, memory_order_relaxed) == 0 &&
 	       hx_clock_mono_ns() < end_ns)
