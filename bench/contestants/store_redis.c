@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -298,6 +299,8 @@ static void round_of(uint64_t seed, void *context)
 	char url[FOLDER_PATH_SIZE + 32];
 	pid_t server;
 
+	/* No peer was built there. */
+	(void)mkdir(contest->folder, 0777);
 	folder_make(contest->folder, folder);
 	(void)snprintf(path, sizeof(path), "%s/redis.sock", folder);
 	(void)snprintf(url, sizeof(url), "redis+unix:%s", path);
