@@ -62,8 +62,11 @@ static int dial(const char *path)
 static pid_t server_start(const struct redis_contest *contest, const char *folder, const char *path)
 {
 	bool syncs = strcmp(contest->sync, "always") == 0;
-	pid_t pid = fork();
+	pid_t pid;
 
+	/* What is not yet printed must not be printed twice. */
+	(void)fflush(stdout);
+	pid = fork();
 	if (pid < 0)
 		contest_fail("no process for redis-server");
 	if (pid == 0) {
