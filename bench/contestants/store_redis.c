@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -61,8 +62,11 @@ static int dial(const char *path)
 static pid_t server_start(const struct redis_contest *contest, const char *folder, const char *path)
 {
 	bool syncs = strcmp(contest->sync, "always") == 0;
-	pid_t pid = fork();
+	pid_t pid;
 
+	/* What is not yet printed must not be printed twice. */
+	(void)fflush(stdout);
+	pid = fork();
 	if (pid < 0)
 		contest_fail("no process for redis-server");
 	if (pid == 0) {
@@ -298,6 +302,8 @@ static void round_of(uint64_t seed, void *context)
 	char url[FOLDER_PATH_SIZE + 32];
 	pid_t server;
 
+	/* No peer was built there. */
+	(void)mkdir(contest->folder, 0777);
 	folder_make(contest->folder, folder);
 	(void)snprintf(path, sizeof(path), "%s/redis.sock", folder);
 	(void)snprintf(url, sizeof(url), "redis+unix:%s", path);

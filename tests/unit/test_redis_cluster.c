@@ -414,6 +414,30 @@ static void cuts_are_reported_truly(void **state)
 	assert_true(uncertain > 3 && unavailable > 3);
 }
 
+/* A store is closed while it asks for the map, because a connection was lost. */
+static void closing_does_not_wait_for_the_map(void **state)
+{
+	struct scene *scene = *state;
+	struct hapax_store_options options = plain_options();
+
+	for (unsigned i = 0; i < 60; i++) {
+		struct hapax_store *store = NULL;
+		struct fault_net fault;
+		char key[32];
+		struct hapax_op op = make_op(HAPAX_OP_LOOKUP, key, i);
+
+		fault_net_init(&fault);
+		assert_int_equal(
+			hx_redis_open_on(&fault.net, scene->url, &options, &store, NULL), HAPAX_OK);
+		atomic_store(&fault.recv_bytes_left, 0);
+		assert_int_equal(run(store, &op), HAPAX_ERR_UNAVAILABLE);
+		/* Sooner or later, so that it comes in between. */
+		for (unsigned k = 0; k < 5 * i; k++)
+			assert_int_equal(run(store, &op), HAPAX_OK);
+		hapax_store_close(store);
+	}
+}
+
 /* I5: a token of each of many keys; all larger than the last ones. */
 struct tokens {
 	uint64_t last[200];
@@ -513,6 +537,7 @@ int main(void)
 		CASE(forgotten_scripts_are_loaded_again),
 		CASE(slots_move_under_load),
 		CASE(cuts_are_reported_truly),
+		CASE(closing_does_not_wait_for_the_map),
 		/* The last two leave the Cluster another one. */
 		CASE(masters_fail_over_under_load),
 		CASE(dead_master_is_replaced),

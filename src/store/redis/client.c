@@ -172,6 +172,20 @@ static void on_arrived(struct hx_task *task)
 	pump(client);
 }
 
+/* Nobody waits for anything any more, but a question for the map of a Cluster may be on its way. */
+static void end_own_calls(struct hx_redis_link *link)
+{
+	assert(link->client->cluster != NULL || (link->pending == NULL && link->unit_count == 0));
+	while (link->pending != NULL) {
+		struct hx_redis_request *request = link->pending;
+
+		assert(request->call != NULL && request->call->fn != NULL);
+		hx_redis_pipeline_withdraw(link, request);
+		hx_redis_request_fail(request, HAPAX_ERR_UNAVAILABLE);
+		hx_redis_request_end(link->client, request);
+	}
+}
+
 static void on_stop(struct hx_task *task)
 {
 	struct hx_redis_client *client = task->context;
@@ -180,7 +194,7 @@ static void on_stop(struct hx_task *task)
 	for (size_t i = 0; i < client->link_count; i++) {
 		struct hx_redis_link *link = client->links[i];
 
-		assert(link->pending == NULL && link->unit_count == 0);
+		end_own_calls(link);
 		hx_timer_clear(&client->reactor.timers, &link->retry);
 		client->open_count += link->connection.state != HX_CONNECTION_NONE;
 	}

@@ -446,7 +446,7 @@ static void on_map(struct hx_redis_call *call, void *context)
 	struct ask *ask = context;
 	struct hx_redis_client *client = ask->client;
 	struct hx_redis_cluster *cluster = client->cluster;
-	bool is_read = call->status == HAPAX_OK && read_map(ask);
+	bool is_read = call->status == HAPAX_OK && !client->is_stopping && read_map(ask);
 	struct hapax_error err;
 
 	ask->link = NULL;
