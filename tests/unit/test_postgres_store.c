@@ -210,6 +210,13 @@ static void tenants_are_apart(void **state)
 		printf("# %s\n", err.message);
 	assert_non_null(acme);
 	assert_int_equal(check(acme, "other", "key", &outcome), HAPAX_ERR_INVALID);
+	struct hapax_op look = {
+		.type = HAPAX_OP_LOOKUP,
+		.tenant = hapax_bytes_from_text("other"),
+		.key = hapax_bytes_from_text("key"),
+	};
+	assert_int_equal(hapax_store_run(acme, &look, 1, NULL), HAPAX_OK);
+	assert_int_equal(look.outcome, HAPAX_OUTCOME_ABSENT);
 	assert_int_equal(check(acme, "acme", "key", &outcome), HAPAX_OK);
 	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
 	assert_int_equal(check(acme, "acme", "key", &outcome), HAPAX_OK);

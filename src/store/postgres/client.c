@@ -315,14 +315,15 @@ static enum hapax_status enqueue(
 	return status;
 }
 
-/* Another tenant's records would not be seen, and could not be written. */
+/* Another tenant's records are not seen, and could not be written: a lookup finds none, the rest is refused. */
 static void refuse_foreign(
 	const struct hx_postgres_client *client, struct hapax_op *ops, size_t count)
 {
 	struct hapax_bytes own = hapax_bytes_from_text(client->place->tenant);
 
 	for (size_t i = 0; own.size != 0 && i < count; i++) {
-		if (ops[i].status == HAPAX_OK && !hx_bytes_equal(ops[i].tenant, own))
+		if (ops[i].status == HAPAX_OK && ops[i].type != HAPAX_OP_LOOKUP &&
+		    !hx_bytes_equal(ops[i].tenant, own))
 			hx_store_refuse(&ops[i], HAPAX_ERR_INVALID);
 	}
 }
