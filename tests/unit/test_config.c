@@ -687,6 +687,7 @@ static void reader_run(void *arg)
 static void reloads_while_others_read(void **state)
 {
 	uint64_t count = scale_count(20000, 300);
+	double begin = scale_seconds();
 	struct hx_thread threads[READERS];
 	int64_t live = hx_alloc_live();
 	struct crowd crowd = {.is_over = false};
@@ -713,6 +714,7 @@ static void reloads_while_others_read(void **state)
 		hx_thread_join(&threads[i]);
 	hx_config_current_done(&crowd.current);
 	assert_int_equal(hx_alloc_live(), live);
+	scale_report("config: reloads while others read", count, scale_seconds() - begin, true);
 }
 
 int main(void)
