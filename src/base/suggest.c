@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Longer than every command, option and setting. */
-enum { WORD_SIZE_MAX = 32 };
+enum { WORD_SIZE_MAX = 48 };
 
 static size_t min_size(size_t a, size_t b)
 {

@@ -4,6 +4,7 @@
  * it have.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include <hapax/hapax.h>
 
@@ -130,6 +131,27 @@ static int load(
 	return code;
 }
 
+/*
+ * A variable that is almost that of a setting is a slip. Others may have a meaning
+ * elsewhere: hapax run sets some for its commands.
+ */
+static void note_variables(struct hx_invocation *inv)
+{
+	for (char **at = environ; *at != NULL; at++) {
+		size_t size = strcspn(*at, "=");
+		char name[HX_CONFIG_SETTING_SIZE], near[HX_CONFIG_SETTING_SIZE];
+
+		if (size >= sizeof(name))
+			continue;
+		memcpy(name, *at, size);
+		name[size] = '\0';
+		if (!hx_config_knows_variable(name, near) && near[0] != '\0')
+			hx_report(
+				inv->command->name, "note: %s is no setting (did you mean %s?)",
+				name, near);
+	}
+}
+
 static int run_check(struct hx_invocation *inv)
 {
 	char found[HX_CONFIG_PATH_SIZE];
@@ -137,6 +159,7 @@ static int run_check(struct hx_invocation *inv)
 	const char *path = NULL;
 	int code = load(inv, &path, found, &config);
 
+	note_variables(inv);
 	if (code != HX_EXIT_OK)
 		return code;
 	if (path == NULL) {

@@ -254,8 +254,17 @@ enum hapax_status hx_config_load(
 	const struct hx_config_source *source, struct hx_config **ret_config,
 	struct hapax_buf *faults, struct hapax_error *err);
 
+/* Room for the name of any setting, and of its variable. */
+enum { HX_CONFIG_SETTING_SIZE = 96 };
+
 /* Whether there is a setting "listen.gateway" that an option can stand for. */
 bool hx_config_has_setting(const char *setting);
+
+/*
+ * Whether a setting has the variable name, which begins with HAPAX_. If not, near is the
+ * one that was probably meant, or "".
+ */
+bool hx_config_knows_variable(const char *name, char near[HX_CONFIG_SETTING_SIZE]);
 
 /* One more owner. Returns config. */
 struct hx_config *hx_config_keep(struct hx_config *config);
@@ -300,7 +309,6 @@ void hx_config_store_options(
  * Whether a and b differ in what only a restart changes (doors, store, loops). setting is
  * then the first one: "listen.gateway".
  */
-enum { HX_CONFIG_SETTING_SIZE = 96 };
 bool hx_config_needs_restart(
 	const struct hx_config *a, const struct hx_config *b, char setting[HX_CONFIG_SETTING_SIZE]);
 

@@ -4,7 +4,6 @@
  */
 #include "config/schema.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -87,6 +86,7 @@ static const struct hx_setting store_settings[] = {
          .flags = HX_SETTING_RESTART,
          AT(max_result),
          .fallback = "256KiB",
+         .min = 1,
          .max = HX_RESULT_SIZE_LIMIT,
          .doc = "results above this are kept without their body"},
 	{.name = "parked_max",
@@ -735,21 +735,6 @@ const struct hx_setting *hx_section_setting(const struct hx_section *section, si
 		}
 	}
 	return at->name == NULL ? NULL : at;
-}
-
-void hx_setting_variable(const char *path, char name[HX_SETTING_PATH_SIZE])
-{
-	static const char prefix[] = "HAPAX_";
-	size_t used = strlen(prefix);
-
-	memcpy(name, prefix, used);
-	for (; *path != '\0' && used < HX_SETTING_PATH_SIZE - 1; path++) {
-		if (*path == '.')
-			name[used++] = '_';
-		else
-			name[used++] = (char)toupper((unsigned char)*path);
-	}
-	name[used] = '\0';
 }
 
 bool hx_config_has_setting(const char *path)

@@ -109,20 +109,23 @@ static uint32_t add(
 	if (second.size > 0)
 		memcpy(entry->text + first.size, second.data, second.size);
 	table->entries[count] = entry;
-	atomic_store_explicit(&table->count, count + 1, memory_order_release);
+	/* Its slot first: who sees that the table is full finds everything that is in it. */
 	atomic_store_explicit(&table->slots[slot], count + 1, memory_order_release);
+	atomic_store_explicit(&table->count, count + 1, memory_order_release);
 	return count + 1;
 }
 
 uint32_t hx_label_table_number(
 	struct hx_label_table *table, struct hapax_bytes first, struct hapax_bytes second)
 {
+	/* Asked before the search: what is added last may come between the two. */
+	bool is_full = hx_label_table_count(table) == table->count_max;
 	uint32_t number;
 
 	first = cut(first);
 	second = cut(second);
 	(void)find_slot(table, first, second, &number);
-	if (number != 0 || hx_label_table_count(table) == table->count_max)
+	if (number != 0 || is_full)
 		return number;
 	hx_lock_acquire(&table->lock);
 	{

@@ -137,6 +137,13 @@ def test_options_then_environment_then_file_then_defaults(cli):
     expect_in("IDEMPOTENCY_TTL: ttl: '24' is not a duration", faulty.err)
 
 
+def test_a_slip_in_a_variable_is_noted(cli):
+    result = cli.run("config", "check", env={"HAPAX_LISTEN_GATWAY": "off", "HAPAX_TOKEN": "1"})
+    expect(
+        result.err, "hapax: config: note: HAPAX_LISTEN_GATWAY is no setting (did you mean HAPAX_LISTEN_GATEWAY?)\n"
+    )
+
+
 def test_the_file_is_found(cli):
     expect(cli.run("config", "check").out, "ok: no file, defaults and environment\n")
     path = write(cli, "enabled: false\n", "home/.config/hapax/hapax.yaml")

@@ -412,6 +412,7 @@ static void lines_of_many_threads_stay_whole(void **state)
 	struct hx_thread threads[WRITERS];
 	struct crowd crowd;
 	uint64_t lines = 0, expected;
+	double begin = scale_seconds();
 	char line[HX_LOG_LINE_MAX];
 	size_t used = 0;
 
@@ -439,6 +440,7 @@ static void lines_of_many_threads_stay_whole(void **state)
 	for (size_t i = 0; i < WRITERS; i++)
 		hx_thread_join(&threads[i]);
 	assert_int_equal(lines + hx_log_lost(pipe.log), expected);
+	scale_report("log: whole lines of 4 threads", lines, scale_seconds() - begin, true);
 	pipe_close(&pipe);
 }
 
