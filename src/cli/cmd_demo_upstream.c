@@ -26,6 +26,7 @@ enum { OPTION_LISTEN = 1, OPTION_DELAY, OPTION_FAIL_FIRST };
 enum {
 	DELAY_MS_MAX = 3600 * 1000,
 	KEYS_BYTES_MAX = 512 * 1024 * 1024, /* tens of millions of keys */
+	LAST_TURNS_MAX = 1000,
 };
 
 static const struct hx_option options[] = {
@@ -36,6 +37,8 @@ static const struct hx_option options[] = {
          "answer the first N with status 500", NULL},
 	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
 };
+
+struct later;
 
 struct upstream {
 	struct hx_reactor reactor;
@@ -48,6 +51,7 @@ struct upstream {
 	uint64_t executed;
 	uint64_t key_count;
 	struct hapax_buf scratch; /* a large body in one piece */
+	struct later *later;      /* requests that wait for their time */
 };
 
 /* A request that is answered later. */
@@ -56,6 +60,8 @@ struct later {
 	struct hx_http_exchange *exchange;
 	struct hx_timer timer;
 	bool fails;
+	struct later *next;
+	struct later *back;
 };
 
 static void reply(struct hx_http_exchange *exchange, unsigned status, const char *text, size_t size)
@@ -145,6 +151,12 @@ static void on_later(struct hx_timer *timer)
 	struct upstream *upstream = later->upstream;
 
 	execute(upstream, later->exchange, later->fails);
+	if (later->back != NULL)
+		later->back->next = later->next;
+	else
+		upstream->later = later->next;
+	if (later->next != NULL)
+		later->next->back = later->back;
 	hx_timer_retire(&upstream->reactor.timers, timer);
 	hx_free(later);
 }
@@ -163,6 +175,10 @@ static void execute_later(struct upstream *upstream, struct hx_http_exchange *ex
 	later->upstream = upstream;
 	later->exchange = exchange;
 	later->fails = fails;
+	later->next = upstream->later;
+	if (later->next != NULL)
+		later->next->back = later;
+	upstream->later = later;
 	hx_timer_set(
 		&upstream->reactor.timers, &later->timer,
 		hx_reactor_now_ns(&upstream->reactor) + upstream->delay_ms * 1000000);
@@ -278,8 +294,17 @@ static int serve(
 	} else {
 		code = hx_report_error(inv->command->name, &err);
 	}
-	/* What is left is the kernel's to clean up: the process ends here. */
-	hx_listener_close(&upstream->server.listener);
+	hx_http_server_close(&upstream->server);
+	/* Those that wait for their time to be answered have no connection any more. */
+	for (int i = 0; i < LAST_TURNS_MAX && upstream->server.peer_count > 0; i++)
+		hx_reactor_turn(&upstream->reactor, 0);
+	while (upstream->later != NULL)
+		on_later(&upstream->later->timer);
+	hx_http_server_done(&upstream->server);
+	hx_signals_close(&upstream->signals);
+	hx_reactor_done(&upstream->reactor);
+	hx_digest_table_done(&upstream->keys);
+	hx_buf_done(&upstream->scratch);
 	return code;
 }
 

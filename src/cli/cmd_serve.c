@@ -6,6 +6,7 @@
  * on; everything else about it is known to config/.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include <hapax/hapax.h>
 
@@ -105,12 +106,13 @@ static int serve(struct hx_invocation *inv, const struct hx_config_source *sourc
 		return HX_EXIT_USAGE;
 	}
 	switch (hx_serve_run(config, source, &err)) {
-	case HX_SERVE_STOPPED:
-	case HX_SERVE_CUT: return HX_EXIT_OK;
-	case HX_SERVE_LATCHED: return HX_EXIT_IO;
-	case HX_SERVE_FAILED: break;
+	case HX_SERVE_STOPPED: return HX_EXIT_OK;
+	case HX_SERVE_CUT: code = HX_EXIT_OK; break;
+	case HX_SERVE_LATCHED: code = HX_EXIT_IO; break;
+	case HX_SERVE_FAILED: code = hx_report_error(inv->command->name, &err); break;
 	}
-	return hx_report_error(inv->command->name, &err);
+	/* Runs and their memory are left as they are, as a crash would leave them. */
+	_exit(code);
 }
 
 static int run(struct hx_invocation *inv)

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "observe/metrics.h"
 #include "serve/daemon.h"
 #include "serve/delivery.h"
 #include "wire/http1_text.h"
@@ -119,6 +120,9 @@ static void answer_batch(struct hx_delivery *delivery)
 	struct hx_http_problem problem = {.status = statuses[worst], .type = PROBLEM("batch")};
 
 	delivery->exchange = NULL;
+	hx_metrics_add(
+		delivery->loop->cells, HX_METRIC_REQUESTS, 0,
+		hx_metrics_request(HX_DOOR_GATEWAY, problem.status), 1);
 	if (worst == HX_CONCLUSION_DONE) {
 		hx_http_reply(exchange, &(struct hx_http_reply){.status = 200});
 	} else {
@@ -214,6 +218,13 @@ static void take_up(struct hx_delivery *delivery)
 	}
 }
 
+/* A reply that no delivery gives. */
+static void count(struct hx_loop *loop, unsigned status)
+{
+	hx_metrics_add(
+		loop->cells, HX_METRIC_REQUESTS, 0, hx_metrics_request(HX_DOOR_GATEWAY, status), 1);
+}
+
 void hx_delivery_handle(struct hx_http_exchange *exchange)
 {
 	struct hx_loop *loop = exchange->server->context;
@@ -222,6 +233,7 @@ void hx_delivery_handle(struct hx_http_exchange *exchange)
 	if (hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("OPTIONS"))) {
 		struct hx_loop_config *config = hx_loop_config_use(loop);
 
+		count(loop, config == NULL ? 503 : 200);
 		if (config == NULL) {
 			hx_http_reply_problem(
 				exchange, &(struct hx_http_problem){.status = 503}, NULL, 0);
@@ -232,6 +244,7 @@ void hx_delivery_handle(struct hx_http_exchange *exchange)
 		return;
 	}
 	if (!hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("POST"))) {
+		count(loop, 405);
 		hx_http_reply_problem(
 			exchange,
 			&(struct hx_http_problem){
@@ -241,6 +254,7 @@ void hx_delivery_handle(struct hx_http_exchange *exchange)
 	}
 	delivery = hx_delivery_take(loop);
 	if (delivery == NULL) {
+		count(loop, 503);
 		hx_http_reply_problem(
 			exchange,
 			&(struct hx_http_problem){

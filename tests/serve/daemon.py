@@ -51,7 +51,7 @@ class Process:
         self.process.wait()
 
     def end(self, code=0, how=signal.SIGTERM):
-        if self.process.poll() is None:
+        if how is not None and self.process.poll() is None:
             self.process.send_signal(how)
         expect(self.process.wait(timeout=TIMEOUT_SECONDS), code, f"exit status; {''.join(self.lines)}")
 

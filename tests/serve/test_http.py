@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import re
 import shutil
 import signal
 import socket
@@ -90,6 +91,24 @@ def test_clients_that_are_too_slow(cli):
         expect(service.requests, [])
 
 
+def open_connections(daemon):
+    text = get(daemon.admin, "/metrics").body.decode()
+    return int(re.search(r'^hapax_connections\{door="gateway"\} (\d+)(?:\.0)?$', text, re.MULTILINE).group(1))
+
+
+def test_a_client_that_does_not_read(cli):
+    """It is dropped; its event is done all the same."""
+    with upstream() as service, serve(cli, service.url, config="http:\n  send_timeout: 100ms\n") as daemon:
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect(daemon.gateway)
+            connection.sendall(event(b"1").replace(b"POST / ", b"POST /size/16000000 "))
+            service.arrived.acquire()
+            until(lambda: post(daemon.gateway, "1", b"x", ce_type="t", Content_Type="text/plain").decision == "replay", "it is done")
+            until(lambda: open_connections(daemon) == 0, "it is dropped")
+        expect(len(service.requests), 1)
+
+
 def kept_connection(to, kept):
     """One more in kept, unless it is sent away. Never true, so that it is asked again."""
     connection = socket.create_connection(to, timeout=TIMEOUT_SECONDS)
@@ -158,7 +177,7 @@ def test_drain(cli):
         service.release.set()
         thread.join()
         expect((replies[0].status, replies[0].headers["connection"]), (200, "close"))
-        daemon.end()
+        daemon.end(how=None)
 
 
 def refuses(to):
