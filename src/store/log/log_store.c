@@ -235,6 +235,8 @@ static enum hapax_status enter_directory(struct hx_log *log, struct hapax_error 
 	if (status == HAPAX_OK && !found)
 		status = create(log, err);
 	if (status == HAPAX_OK)
+		status = hx_log_directory_try(&log->directory, err);
+	if (status == HAPAX_OK)
 		hx_log_directory_sign(&log->directory);
 	return status;
 }
