@@ -305,7 +305,9 @@ static void on_flush(struct hx_task *task)
 
 	if (connection->is_input_due && is_live(connection)) {
 		deliver(connection);
-		read_input(connection);
+		/* What the kernel has it reports by itself; asking first would cost a call. */
+		if (connection->tls != NULL)
+			read_input(connection);
 	}
 	if (is_live(connection))
 		send_output(connection);

@@ -39,7 +39,7 @@ def rounds(cli, store, count, options=(), config=None):
 
 
 def test_a_hundred_at_once_in_memory(cli):
-    rounds(cli, "memory:", scaled(proof=1000, usual=10))
+    rounds(cli, "memory:", scaled(proof=1000, usual=20))
 
 
 def test_a_hundred_at_once_on_disk(cli):
