@@ -21,12 +21,9 @@ static const struct {
 	const char *scheme; /* with its colon */
 	open_fn *open;
 } schemes[] = {
-	{"memory:", hx_memory_open},
-	{"file:", hx_log_open},
-	{"redis:", hx_redis_open},
-	{"rediss:", hx_redis_open},
-	{"redis+unix:", hx_redis_open},
-	{"redis+cluster:", hx_redis_open},
+	{"memory:", hx_memory_open},        {"file:", hx_log_open},
+	{"redis:", hx_redis_open},          {"rediss:", hx_redis_open},
+	{"redis+unix:", hx_redis_open},     {"redis+cluster:", hx_redis_open},
 	{"rediss+cluster:", hx_redis_open},
 #if HX_HAVE_SQLITE
 	{"sqlite:", hx_sqlite_open},
