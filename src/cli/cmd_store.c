@@ -377,7 +377,7 @@ static const struct command_example examples[] = {
 
 const struct command hx_cmd_store = {
 	.name = "store",
-	.summary = "show a store, copy it, migrate it, or take note that a backup was restored",
+	.summary = "show, copy or migrate a store, or note that a backup was restored",
 	.usage = "info [URL] | copy SOURCE TARGET | migrate [URL] | restored [URL]",
 	.description =
 		"info shows what kind of store it is, what it promises and how much it holds; of a\n"

@@ -274,7 +274,7 @@ def compiled(name, source):
     target = pathlib.Path(tempfile.gettempdir()) / f"hapax-{os.getpid()}-{source.stem}"
     if not target.exists():
         command = ["cc", "-std=c11", f"-I{ROOT}/include", str(source), "-o", str(target)]
-        command += [str(PROGRAM.parent / "libhapax.a"), "-lssl", "-lcrypto", "-lsqlite3", "-lpthread"]
+        command += [str(PROGRAM.parent / "libhapax.a"), "-lssl", "-lcrypto", "-lsqlite3", "-lpq", "-lpthread"]
         command += os.environ.get("HAPAX_CFLAGS", "").split()
         subprocess.run(command, check=True)
         _made.append(target)
