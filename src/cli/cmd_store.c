@@ -298,14 +298,14 @@ static const struct command_exit exits[] = {
 static const struct command_example examples[] = {
 	{"hapax store info", "what the store is, holds and promises"},
 	{"hapax store copy \"$HAPAX_STORE\" sqlite:copy.db", "all records into a new store"},
-	{"hapax store migrate postgres://localhost/app", "make the ledger's tables, or renew them"},
+	{"hapax store migrate", "make the tables in a database, or renew them"},
 	{"hapax store restored", "after a backup was put back"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_store = {
 	.name = "store",
-	.summary = "show a store, copy it, migrate it, or take note that a backup was restored",
+	.summary = "show, copy or migrate a store, or note that a backup was restored",
 	.usage = "info [URL] | copy SOURCE TARGET | migrate [URL] | restored [URL]",
 	.description =
 		"info shows what kind of store it is, what it promises and how much it holds.\n"
