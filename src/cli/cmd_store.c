@@ -370,7 +370,7 @@ static const struct command_exit exits[] = {
 static const struct command_example examples[] = {
 	{"hapax store info", "what the store is, holds and promises"},
 	{"hapax store copy \"$HAPAX_STORE\" sqlite:copy.db", "all records into a new store"},
-	{"hapax store migrate postgres://localhost/app", "make the ledger's tables, or renew them"},
+	{"hapax store migrate", "make the tables in a database, or renew them"},
 	{"hapax store restored", "after a backup was put back"},
 	{NULL, NULL},
 };
