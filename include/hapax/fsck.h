@@ -72,7 +72,8 @@ struct hapax_fsck {
 	uint64_t cuts;
 	uint64_t damages;
 	uint64_t salvaged; /* repair: keys in the new store */
-	uint64_t unread;   /* repair: segments that could not be read at all, or are another store's */
+	uint64_t
+		unread; /* repair: segments that could not be read at all, or are another store's */
 	char damaged_path[HAPAX_FSCK_PATH_SIZE]; /* repair: where the damaged store is now */
 };
 

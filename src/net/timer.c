@@ -33,7 +33,7 @@ enum hapax_status hx_timer_introduce(
 	if (heap->introduced + 1 >= heap->capacity) {
 		size_t capacity = heap->capacity == 0 ? CAPACITY_FIRST : 2 * heap->capacity;
 		struct hx_timer **timers =
-			hx_realloc(heap->timers, capacity * sizeof(*heap->timers));
+			hx_realloc(heap->timers, capacity * sizeof(struct hx_timer *));
 
 		if (timers == NULL)
 			return HAPAX_ERR_NO_MEMORY;

@@ -27,7 +27,8 @@ struct held_store {
 	struct hapax_store *inner;
 	bool holds;             /* hold every submit, else pass it on */
 	enum hapax_status away; /* not OK, and not held: answer every submit so, and do nothing */
-	enum hapax_status then; /* not OK: after `passes` submits, away; UNCERTAIN does them first */
+	enum hapax_status
+		then; /* not OK: after `passes` submits, away; UNCERTAIN does them first */
 	size_t passes;
 	struct held_submit submits[HELD_SUBMITS_MAX];
 	size_t count;

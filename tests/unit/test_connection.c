@@ -180,7 +180,8 @@ static void pieces_make_no_difference(void **state)
 	char text[512];
 
 	for (size_t i = 0; i < sizeof(text); i++)
-		text[i] = i % 37 == 36 || i == sizeof(text) - 1 ? '\n' : (char)('a' + i % 26);
+		text[i] = "abcdefghijklmnopqrstuvwxyz\n"
+			[i % 37 == 36 || i == sizeof(text) - 1 ? 26 : i % 26];
 	open_echo(bench, NULL);
 	for (size_t size = 1; size < 80; size++) {
 		bench->fault.send_size_max = size;

@@ -478,6 +478,7 @@ static struct hx_redis_link *link_to_ask(struct hx_redis_client *client)
 		struct hx_redis_link *link = client->links[i];
 		bool is_asked = false;
 
+		assert(link != NULL);
 		for (size_t k = 0; k < ASKS; k++)
 			is_asked |= cluster->asks[k].link == link;
 		if (link->state != HX_REDIS_LINK_READY || is_asked)
