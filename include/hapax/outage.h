@@ -38,7 +38,8 @@ enum hapax_reconciled {
 	HAPAX_RECONCILED_TWICE = 1,    /* it had run elsewhere as well */
 	HAPAX_RECONCILED_MISMATCH = 2, /* the store has it with another payload */
 	HAPAX_RECONCILED_FAILED = 3,   /* it did not succeed: nothing to write */
-	HAPAX_RECONCILED_LATER = 4,    /* somebody runs it now, or it is parked: it stays */
+	HAPAX_RECONCILED_LATER = 4,    /* somebody runs it now, it is parked, or the store has no
+	                                  room: it stays */
 };
 enum { HAPAX_RECONCILED_COUNT = 5 };
 

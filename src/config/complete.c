@@ -104,6 +104,26 @@ static void complete_scopes(struct hx_complete *complete, struct hx_config *conf
 	config->scopes = scopes;
 }
 
+/* Whoever goes on without the store writes down what he lets through. */
+static void check_journal(struct hx_complete *complete, const struct hx_config *config)
+{
+	static const struct hx_place defaults = {.name = "defaults.on_store_failure"};
+
+	if (config->store.journal[0] != '\0')
+		return;
+	if (config->defaults.on_store_failure == HX_CONFIG_ON_STORE_FAILURE_CONTINUE)
+		hx_fault(
+			complete->faults, HAPAX_ERR_INVALID, &defaults,
+			"'continue' needs store.journal");
+	for (size_t i = 0; i < config->scope_count; i++) {
+		if (config->scopes[i].on_store_failure == HX_CONFIG_ON_STORE_FAILURE_CONTINUE)
+			hx_fault(
+				complete->faults, HAPAX_ERR_INVALID, &config->scopes[i].place,
+				"scope '%.64s': 'continue' needs store.journal",
+				config->scopes[i].scope);
+	}
+}
+
 /* ------------------------------------------------------------------ routes */
 
 static void complete_target(struct hx_complete *complete, struct hx_config_route *route)
@@ -232,6 +252,7 @@ void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
 {
 	complete_store(complete, &config->store);
 	complete_scopes(complete, config);
+	check_journal(complete, config);
 	if (complete->faults->count == 0)
 		complete_routes(complete, config);
 	if (config->http.max_line > config->http.max_head) {

@@ -73,6 +73,8 @@ struct hx_config_store {
 	int64_t max_clock_step_ms;
 	int64_t timeout_ms;
 	int64_t cleanup_interval_ms;
+	const char *journal;   /* of what goes on while it is away; "": nothing does */
+	int64_t near_cache_ms; /* how long what is done is answered from memory; 0: never */
 };
 
 /* Where requests go, and how connections to it are kept. */
@@ -101,6 +103,11 @@ struct hx_config_http {
 	int64_t idle_timeout_ms;  /* of a connection between two requests */
 };
 
+enum hx_config_on_store_failure {
+	HX_CONFIG_ON_STORE_FAILURE_REFUSE = 0,
+	HX_CONFIG_ON_STORE_FAILURE_CONTINUE = 1,
+};
+
 /* How long keys of a type of events are kept; the first row that matches counts. */
 struct hx_config_type {
 	const char *type; /* exact, or a prefix that ends with '*' */
@@ -120,6 +127,7 @@ struct hx_config_scope {
 	enum hapax_on_lapse on_lapse;
 	enum hapax_on_mismatch on_mismatch;
 	enum hapax_on_missing on_missing;
+	enum hx_config_on_store_failure on_store_failure;
 	const struct hx_config_type *types;
 	size_t type_count;
 	struct hx_place place; /* where it is written; of `defaults` nowhere */

@@ -14,6 +14,7 @@
 static const char *const evicts[] = {"none", "lru", NULL};
 static const char *const syncs[] = {"always", "unsafe-interval", NULL};
 static const char *const on_lapses[] = {"retry", "park", NULL};
+static const char *const on_store_failures[] = {"refuse", "continue", NULL};
 static const char *const on_mismatches[] = {"reject", "duplicate", NULL};
 static const char *const on_missings[] = {"reject", "pass", "content", NULL};
 static const char *const canonicals[] = {"lossless", "python", NULL};
@@ -146,6 +147,20 @@ static const struct hx_setting store_settings[] = {
          .variable = "HAPAX_CLEANUP_INTERVAL",
          .document_variable = "IDEMPOTENCY_CLEANUP_INTERVAL",
          .doc = "how often expired keys are removed"},
+	{.name = "journal",
+         .type = HX_SETTING_TEXT,
+         .flags = HX_SETTING_RESTART,
+         AT(journal),
+         .fallback = "",
+         .max = TEXT_MAX,
+         .doc = "URL of the store that keeps what goes on while this one is away"},
+	{.name = "near_cache",
+         .type = HX_SETTING_DURATION,
+         .flags = HX_SETTING_RESTART,
+         AT(near_cache_ms),
+         .fallback = "0s",
+         .max = SECOND,
+         .doc = "how long what is done is answered from memory; 0s: never"},
 	{.name = NULL},
 };
 #undef AT
@@ -382,6 +397,12 @@ static const struct hx_setting default_settings[] = {
          .fallback = "reject",
          .choices = on_missings,
          .doc = "an event that lacks a part of its key"},
+	{.name = "on_store_failure",
+         .type = HX_SETTING_CHOICE,
+         AT(on_store_failure),
+         .fallback = "refuse",
+         .choices = on_store_failures,
+         .doc = "while the store is away: refuse, or go on by store.journal"},
 	{.name = NULL},
 };
 static const struct hx_section default_section = {

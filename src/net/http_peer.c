@@ -111,6 +111,14 @@ static void on_timer(struct hx_timer *timer)
 		hx_http_peer_refuse(peer, status, "the request took too long to come");
 }
 
+/* Of the text that was read, the same in the copy; "/", which stands for no path, stays. */
+static const void *moved(const void *data, struct hapax_bytes bytes, const struct hapax_buf *text)
+{
+	uintptr_t distance = (uintptr_t)data - (uintptr_t)bytes.data;
+
+	return distance < bytes.size ? text->data + distance : data;
+}
+
 /* The head again, in memory that stays where it is: every pointer moves with it. */
 static enum hapax_status keep_head(
 	struct hx_http_exchange *exchange, const struct hx_http1_head *head,
@@ -118,7 +126,6 @@ static enum hapax_status keep_head(
 {
 	struct hx_http1_head *kept = &exchange->head;
 	enum hapax_status status = hx_buf_append(&exchange->text, bytes.data, bytes.size);
-	const unsigned char *from = bytes.data;
 	struct hapax_bytes *parts[] = {
 		&kept->method, &kept->target, &kept->path, &kept->authority, &kept->reason};
 
@@ -129,17 +136,14 @@ static enum hapax_status keep_head(
 	               head->field_count * sizeof(head->fields[0]));
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (parts[i]->size > 0)
-			parts[i]->data = exchange->text.data +
-				((const unsigned char *)parts[i]->data - from);
+			parts[i]->data = moved(parts[i]->data, bytes, &exchange->text);
 	}
 	for (size_t i = 0; i < kept->field_count; i++) {
 		struct hapax_field *field = &kept->fields[i];
 
-		field->name.data =
-			exchange->text.data + ((const unsigned char *)field->name.data - from);
+		field->name.data = moved(field->name.data, bytes, &exchange->text);
 		if (field->value.size > 0)
-			field->value.data = exchange->text.data +
-				((const unsigned char *)field->value.data - from);
+			field->value.data = moved(field->value.data, bytes, &exchange->text);
 	}
 	return HAPAX_OK;
 }

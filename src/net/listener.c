@@ -112,6 +112,22 @@ static enum hapax_status refuse(struct hapax_error *err, int code, const struct 
 		err, hx_status_from_errno(-code), -code, "could not listen on %s", text);
 }
 
+enum hapax_status hx_listener_check_free(
+	const struct hx_net *net, const struct hx_address *address, struct hapax_error *err)
+{
+	int fd;
+	int code;
+
+	if (address->storage.ss_family == AF_UNIX)
+		return HAPAX_OK; /* is never shared */
+	fd = net->ops->socket(net->context, address->storage.ss_family);
+	if (fd < 0)
+		return refuse(err, fd, address);
+	code = bind_to(net, fd, address, false);
+	net->ops->close(net->context, fd);
+	return code == 0 ? HAPAX_OK : refuse(err, code, address);
+}
+
 static int open_socket(
 	struct hx_listener *listener, const struct hx_address *address, bool shares_port,
 	int *ret_fd)

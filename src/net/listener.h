@@ -50,6 +50,13 @@ enum hapax_status hx_listener_open(
 	struct hx_listener *listener, struct hx_reactor *reactor, const struct hx_address *address,
 	bool shares_port, hx_accept_fn *fn, void *context, struct hapax_error *err);
 
+/*
+ * Is nobody else listening there? LIMIT if somebody is. Ask before the first of several
+ * that share a port: the kernel lets another process of the same user share it, too.
+ */
+enum hapax_status hx_listener_check_free(
+	const struct hx_net *net, const struct hx_address *address, struct hapax_error *err);
+
 /* Stop listening, remove a unix socket. Accepted connections live on. Does nothing for zeros. */
 void hx_listener_close(struct hx_listener *listener);
 

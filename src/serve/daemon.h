@@ -21,6 +21,7 @@
 #include "serve/loop.h"
 #include "serve/quota.h"
 #include "serve/serve.h"
+#include "serve/store_stack.h"
 
 struct hx_duplicate_watch;
 struct hx_log;
@@ -34,7 +35,8 @@ struct hx_serve {
 	const char *folder; /* for large bodies; NULL: /tmp */
 	struct hx_config_current current;
 	struct hx_config *config; /* the control loop's own; kept */
-	struct hapax_store *store;
+	struct hx_store_stack stack;
+	struct hapax_store *store; /* the uppermost of them */
 	struct hapax_processor *processor;
 	struct hx_log *log;
 	struct hx_metrics *metrics;

@@ -117,6 +117,7 @@ static void on_chore_timer(struct hx_timer *timer)
 	struct hx_serve *serve = timer->context;
 
 	hx_log_tick(serve->log);
+	hx_store_stack_watch(&serve->stack);
 	serve->chores++;
 	if (serve->chores % SECONDS_MAX == 0)
 		(void)hx_duplicate_watch_look(
@@ -265,13 +266,12 @@ static enum hapax_status make_folder(const struct hx_config *config, struct hapa
 static enum hapax_status open_store(struct hx_serve *serve, struct hapax_error *err)
 {
 	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
-	struct hapax_store_options store_options = HAPAX_STORE_OPTIONS_INIT;
 	enum hapax_status status = make_folder(serve->config, err);
 
-	hx_config_store_options(serve->config, &store_options);
 	if (status == HAPAX_OK)
-		status = hapax_store_open(
-			serve->config->store.url, &store_options, &serve->store, err);
+		status = hx_store_stack_open(
+			&serve->stack, serve->config, &serve->current, serve->log, &serve->store,
+			err);
 	options.wake = on_wake;
 	options.wake_context = serve;
 	if (status == HAPAX_OK)
@@ -303,6 +303,9 @@ static enum hapax_status open_gateway(struct hx_serve *serve, struct hapax_error
 	if (door->is_off)
 		return HAPAX_OK;
 	status = find_address(door, "listen.gateway", &address, err);
+	/* Two daemons on one port would be two ledgers for one stream of events. */
+	if (status == HAPAX_OK)
+		status = hx_listener_check_free(hx_net_system(), &address, err);
 	for (size_t i = 0; i < serve->loop_count && status == HAPAX_OK; i++) {
 		/* A path has one listener. */
 		if (i > 0 && door->endpoint.is_unix)
@@ -469,7 +472,7 @@ static void close_all(struct hx_serve *serve)
 	for (size_t i = 0; i < serve->loop_count; i++)
 		hx_loop_done(&serve->loops[i]);
 	close_control(serve);
-	hapax_store_close(serve->store);
+	hx_store_stack_close(&serve->stack);
 	hx_tls_context_free(serve->tls);
 	hx_duplicate_watch_free(serve->watch);
 	hx_metrics_free(serve->metrics);

@@ -287,3 +287,21 @@ def test_time_passes_in_the_date(cli):
     with demo(cli) as service, serve(cli, service.url) as daemon:
         date = time.strptime(post(daemon.gateway, "1").headers["date"], "%a, %d %b %Y %H:%M:%S GMT")
         assert abs(time.mktime(date) - time.mktime(time.gmtime())) < 60
+
+
+def test_a_target_without_a_path(cli):
+    """http://host is http://host/, though no slash was sent."""
+    with demo(cli) as service, serve(cli, service.url) as daemon:
+        for number, target in enumerate((b"http://x", b"http://x/", b"/")):
+            answer = raw(daemon.gateway, event(b"%d" % number).replace(b"POST / ", b"POST %s " % target))
+            expect(answer[:12], b"HTTP/1.1 200", f"{target} {answer}")
+        expect(service.count()["executed"], 3)
+
+
+def test_two_daemons_do_not_share_a_port(cli):
+    """Two ledgers for one stream of events would be none."""
+    with demo(cli) as service, serve(cli, service.url) as daemon:
+        listen = f"127.0.0.1:{daemon.gateway[1]}"
+        result = cli.run("serve", "--store", "memory:", "--gateway", listen, "--admin", "off", "--upstream", service.url, code=None)
+        assert result.code not in (0, None), result.code
+        expect_in("in use", result.err)

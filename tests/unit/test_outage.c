@@ -304,9 +304,83 @@ static void result_whose_claim_was_taken_over_ran_twice(void **state)
 	assert_int_equal(complete(&c, "a", token), HAPAX_OK);
 	store_case_advance(&c.shared, 2000);
 	assert_int_equal(case_claim(&c.shared, "a", &other), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(case_complete(&c.shared, "a", other), HAPAX_OK);
 	come_back(&c);
 	assert_int_equal(tell(&c).reconciled[HAPAX_RECONCILED_TWICE], 1);
-	assert_int_equal(case_state(&c.shared, "a"), HAPAX_STATE_CLAIMED);
+	assert_int_equal(case_state(&c.shared, "a"), HAPAX_STATE_DONE);
+	assert_int_equal(c.shared.record.token, other);
+	end(&c);
+}
+
+/* Whoever took it over failed: the success of the first is what there is, and it counts. */
+static void result_outlives_a_takeover_that_failed(void **state)
+{
+	struct outage_case c;
+	uint64_t token;
+	uint64_t other;
+
+	(void)state;
+	begin(&c);
+	assert_int_equal(claim(&c, "a", &token), HAPAX_OUTCOME_ACQUIRED);
+	go_away(&c);
+	assert_int_equal(complete(&c, "a", token), HAPAX_OK);
+	store_case_advance(&c.shared, 2000);
+	assert_int_equal(case_claim(&c.shared, "a", &other), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(case_release(&c.shared, "a", other), HAPAX_OK);
+	come_back(&c);
+	assert_int_equal(tell(&c).reconciled[HAPAX_RECONCILED_KEPT], 1);
+	assert_replays(&c, "a");
+	end(&c);
+}
+
+/* A duplicate was let through while the first still ran: both ran, and neither is written over. */
+static void run_beside_an_earlier_claim_is_counted(void **state)
+{
+	struct outage_case c;
+	uint64_t token;
+	uint64_t other;
+
+	(void)state;
+	begin(&c);
+	assert_int_equal(claim(&c, "a", &token), HAPAX_OUTCOME_ACQUIRED);
+	go_away(&c);
+	assert_int_equal(claim(&c, "a", &other), HAPAX_OUTCOME_ACQUIRED);
+	assert_true(hx_journal_gave(other));
+	assert_int_equal(complete(&c, "a", token), HAPAX_OK);
+	assert_int_equal(tell(&c).reconciled[HAPAX_RECONCILED_TWICE], 1);
+	assert_int_equal(tell(&c).kept_results, 0);
+	assert_int_equal(complete(&c, "a", other), HAPAX_OK);
+	assert_replays(&c, "a");
+	end(&c);
+}
+
+/* A store that is back and full keeps nothing new; that is no outage. */
+static void what_the_store_refuses_waits(void **state)
+{
+	struct outage_case c;
+	struct hapax_outage outage;
+	uint64_t token;
+
+	(void)state;
+	begin(&c);
+	go_away(&c);
+	for (int i = 0; i < 3; i++) {
+		const char *key = i == 0 ? "a" : i == 1 ? "b" : "c";
+
+		assert_int_equal(claim(&c, key, &token), HAPAX_OUTCOME_ACQUIRED);
+		assert_int_equal(complete(&c, key, token), HAPAX_OK);
+	}
+	c.held.away = HAPAX_OK;
+	c.held.passes = 1; /* the probe */
+	c.held.then = HAPAX_ERR_LIMIT;
+	for (int i = 0; i < 5; i++) {
+		store_case_advance(&c.shared, 20000);
+		(void)hapax_outage_tick(c.store);
+	}
+	outage = tell(&c);
+	assert_false(outage.is_away);
+	assert_true(outage.uses_journal);
+	assert_replays(&c, "b");
 	end(&c);
 }
 
@@ -550,6 +624,9 @@ int main(void)
 		cmocka_unit_test(what_ran_elsewhere_too_is_reported),
 		cmocka_unit_test(result_of_an_earlier_claim_is_kept),
 		cmocka_unit_test(result_whose_claim_was_taken_over_ran_twice),
+		cmocka_unit_test(result_outlives_a_takeover_that_failed),
+		cmocka_unit_test(run_beside_an_earlier_claim_is_counted),
+		cmocka_unit_test(what_the_store_refuses_waits),
 		cmocka_unit_test(scopes_that_refuse_are_refused),
 		cmocka_unit_test(lost_answer_is_asked_for_again),
 		cmocka_unit_test(claim_that_stays_unknown_goes_on),

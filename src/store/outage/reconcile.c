@@ -28,6 +28,7 @@ enum {
 struct batch {
 	size_t count;
 	size_t bytes;
+	int64_t begin_ms; /* of the pass, by the journal's clock */
 	enum hapax_status status;
 	struct hapax_record records[BATCH_RECORDS];
 	struct hapax_buf bufs[BATCH_RECORDS];
@@ -111,17 +112,6 @@ static enum hapax_status complete(struct pair *pair, const struct hapax_record *
 	return run(pair->store, &op, record, pair->err);
 }
 
-static enum hapax_status is_there(struct pair *pair, const struct hapax_record *record, bool *ret)
-{
-	struct hapax_op op = op_on(HAPAX_OP_LOOKUP, record);
-	enum hapax_status status;
-
-	op.fingerprint = NULL;
-	status = run(pair->store, &op, record, pair->err);
-	*ret = op.outcome == HAPAX_OUTCOME_FOUND;
-	return status;
-}
-
 static enum hapax_reconciled verdict_of(enum hapax_outcome outcome)
 {
 	switch (outcome) {
@@ -171,20 +161,22 @@ static enum hapax_status settle_mark(
 static enum hapax_status settle_claimed(
 	struct pair *pair, struct hapax_record *record, enum hapax_reconciled *ret)
 {
-	enum hapax_status status = HAPAX_OK;
-	bool is_found = false;
+	enum hapax_status status;
 
 	*ret = HAPAX_RECONCILED_KEPT;
 	if (record->origin == HAPAX_ORIGIN_CHECK)
 		return HAPAX_OK;
 	status = complete(pair, record);
-	if (status != HAPAX_ERR_FENCED)
-		return status;
-	status = is_there(pair, record, &is_found);
-	if (status != HAPAX_OK)
-		return status;
-	*ret = HAPAX_RECONCILED_TWICE;
-	return is_found ? HAPAX_OK : settle_run(pair, record, ret);
+	/* Somebody took it over, or it is not there any more: what became of it decides. */
+	return status == HAPAX_ERR_FENCED ? settle_run(pair, record, ret) : status;
+}
+
+/* Does it say something of the store, rather than of this record? */
+static bool ends_the_pass(enum hapax_status status)
+{
+	return status == HAPAX_ERR_UNAVAILABLE || status == HAPAX_ERR_UNCERTAIN ||
+		status == HAPAX_ERR_FAILED || status == HAPAX_ERR_CORRUPT ||
+		status == HAPAX_ERR_NO_MEMORY;
 }
 
 static enum hapax_status settle(
@@ -212,6 +204,9 @@ static int take(const struct hapax_record *record, void *context)
 {
 	struct batch *batch = context;
 
+	/* What comes while we work is for the next pass, or this one might never end. */
+	if (record->changed_ms > batch->begin_ms)
+		return 0;
 	batch->status =
 		hx_record_copy(record, &batch->records[batch->count], &batch->bufs[batch->count]);
 	if (batch->status != HAPAX_OK)
@@ -228,8 +223,11 @@ static enum hapax_status settle_batch(
 		enum hapax_reconciled verdict;
 		enum hapax_status status = settle(pair, &batch->records[i], &verdict);
 
-		if (status != HAPAX_OK)
+		if (ends_the_pass(status))
 			return status;
+		/* What the store refuses stays in the journal, and does not hold up the rest. */
+		if (status != HAPAX_OK)
+			verdict = HAPAX_RECONCILED_LATER;
 		reconcile->counts[verdict]++;
 		if (reconcile->each != NULL)
 			reconcile->each(&batch->records[i], verdict, reconcile->context);
@@ -242,8 +240,10 @@ static enum hapax_status settle_all(
 {
 	struct hapax_scan scan = HAPAX_SCAN_INIT;
 	struct hapax_cursor cursor = {.size = 0};
-	enum hapax_status status = HAPAX_OK;
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	enum hapax_status status = hapax_store_stats(pair->journal, &stats, NULL, NULL, pair->err);
 
+	batch->begin_ms = stats.now_ms;
 	scan.count_max = BATCH_RECORDS;
 	while (status == HAPAX_OK && !cursor.done) {
 		batch->count = batch->bytes = 0;

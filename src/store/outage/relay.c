@@ -53,7 +53,8 @@ struct hx_relay {
 	size_t routes_max;
 	size_t first, end; /* the run of operations that is under way */
 
-	/* A result that the journal keeps. */
+	/* A result that the journal keeps, unless it has the key. */
+	bool has_looked;
 	struct hapax_op keep_op;
 	struct hapax_record kept;
 
@@ -263,19 +264,31 @@ static void note_journal(struct hx_relay *relay)
 	hx_guard_count(relay->guard, &relay->guard->outage.continued, continued);
 }
 
+/* The journal has said whether it has the key, or has kept the result. */
 static void note_kept(struct hx_relay *relay)
 {
 	struct hapax_op *op = &relay->ops[relay->first];
+	struct hapax_outage *outage = &relay->guard->outage;
+	bool is_found = relay->keep_op.outcome == HAPAX_OUTCOME_FOUND;
 
 	if (relay->keep_op.status != HAPAX_OK) {
 		hx_store_refuse(op, HAPAX_ERR_UNAVAILABLE);
+		relay->has_looked = false;
 		return;
 	}
+	if (!relay->has_looked && !is_found) {
+		relay->has_looked = true;
+		relay->end = relay->first; /* once more, to keep it */
+		return;
+	}
+	relay->has_looked = false;
 	hx_store_refuse(op, HAPAX_OK);
 	op->outcome = HAPAX_OUTCOME_APPLIED;
-	op->attempt = relay->kept.attempt;
-	op->first_seen_ms = relay->kept.first_seen_ms;
-	hx_guard_count(relay->guard, &relay->guard->outage.kept_results, 1);
+	op->attempt = 1;
+	/* Found: that run's result is the one that counts, and this one ran beside it. */
+	hx_guard_count(
+		relay->guard,
+		is_found ? &outage->reconciled[HAPAX_RECONCILED_TWICE] : &outage->kept_results, 1);
 }
 
 /* ------------------------------------------------------------------ the way */
@@ -297,6 +310,20 @@ static bool ask(
 	atomic_store_explicit(&relay->turns, 0, memory_order_relaxed);
 	hapax_store_submit(store, ops, count, (struct hapax_completion){answered, relay});
 	return atomic_fetch_add_explicit(&relay->turns, 1, memory_order_acq_rel) == 1;
+}
+
+/* A duplicate that was let through while this one ran is not written over. */
+static bool look_before_keeping(struct hx_relay *relay)
+{
+	const struct hapax_op *op = &relay->ops[relay->first];
+
+	relay->keep_op = (struct hapax_op){
+		.type = HAPAX_OP_LOOKUP,
+		.tenant = op->tenant,
+		.group = op->group,
+		.key = op->key,
+	};
+	return ask(relay, relay->guard->options.journal, &relay->keep_op, 1);
 }
 
 static bool keep_result(struct hx_relay *relay)
@@ -354,7 +381,7 @@ static bool begin_run(struct hx_relay *relay)
 	case ROUTE_DONE: break;
 	case ROUTE_STORE: return ask(relay, relay->guard->store, ops, count);
 	case ROUTE_JOURNAL: return ask(relay, relay->guard->options.journal, ops, count);
-	case ROUTE_KEEP: return keep_result(relay);
+	case ROUTE_KEEP: return relay->has_looked ? keep_result(relay) : look_before_keeping(relay);
 	case ROUTE_NOWHERE: refuse_run(relay); break;
 	}
 	return true;
@@ -474,6 +501,7 @@ void hx_relay_submit(
 	relay->count = count;
 	relay->completion = completion;
 	relay->is_journalling = false;
+	relay->has_looked = false;
 	relay->repeats = 0;
 	relay->first = 0;
 	if (begin(relay))

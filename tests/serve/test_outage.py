@@ -1,0 +1,146 @@
+"""A store that goes away and comes back: a real Redis server, stopped and started again."""
+
+import contextlib
+import shutil
+import subprocess
+import threading
+
+from daemon import demo, log_line, post, serve
+from harness import TIMEOUT_SECONDS, Skip, expect, until, scaled
+
+
+class Redis:
+    """A server on a unix socket that keeps what it has over a restart."""
+
+    def __init__(self, cli):
+        if shutil.which("redis-server") is None:
+            raise Skip("redis-server is not installed (tools/setup test)")
+        self.folder = cli.folder / "redis"
+        self.folder.mkdir()
+        self.socket = self.folder / "socket"
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder)]
+            + ["--appendonly", "yes", "--appendfsync", "always", "--save", ""],
+            stdout=subprocess.DEVNULL,
+        )
+        ping = ["redis-cli", "-s", str(self.socket), "ping"]
+        until(lambda: subprocess.run(ping, capture_output=True, check=False).stdout == b"PONG\n", "Redis answers")
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.socket.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def redis(cli):
+    server = Redis(cli)
+    try:
+        yield server
+    finally:
+        server.process.kill()
+        server.process.wait()
+
+
+def config(cli, policy):
+    return (
+        f"store: {{journal: 'sqlite:{cli.folder / 'journal.db'}', timeout: 500ms}}\n"
+        f"defaults: {{on_store_failure: {policy}}}\n"
+    )
+
+
+def said(daemon, message):
+    return [fields for fields in map(log_line, list(daemon.lines)) if fields.get("msg") == message]
+
+
+def test_events_go_on_without_the_store(cli):
+    """E13, A6: no event refused, each written down, and what is written down arrives."""
+    with redis(cli) as server, demo(cli) as service:
+        store = f"redis+unix:{server.socket}"
+        with serve(cli, service.url, store=store, config=config(cli, "continue")) as daemon:
+            expect(post(daemon.gateway, "before").status, 200)
+            server.stop()
+            count = scaled(200, 20)
+            for number in range(count):
+                expect(post(daemon.gateway, f"during {number}").status, 200)
+            # Duplicates within the outage are still duplicates, on this node.
+            for number in range(count):
+                expect(post(daemon.gateway, f"during {number}").status, 200)
+            expect(service.count()["executed"], 1 + count)
+            server.start()
+            until(lambda: said(daemon, "store back"), "the store is back")
+            expect(post(daemon.gateway, "before").status, 200)
+            for number in range(count):
+                expect(post(daemon.gateway, f"during {number}").status, 200)
+            expect(service.count()["executed"], 1 + count)
+            expect(said(daemon, "ran twice in an outage of the store"), [])
+        # Everything that was let through is in the store, for other nodes to see.
+        keys = cli.run("keys", "--store", store, "--state", "done", "-o", "json").lines
+        expect(len(keys), 1 + count)
+        expect(cli.run("journal", "list", f"sqlite:{cli.folder / 'journal.db'}", "-o", "json").lines, [])
+
+
+def test_what_ran_on_another_node_too_is_counted(cli):
+    with redis(cli) as server, demo(cli) as service:
+        store = f"redis+unix:{server.socket}"
+        with serve(cli, service.url, store=store, config=config(cli, "continue")) as daemon:
+            expect(post(daemon.gateway, "1").status, 200)
+            server.stop()
+            for number in range(2, 8):
+                expect(post(daemon.gateway, str(number)).status, 200)
+            server.start()
+            # Faster than this node is back: another one runs three of them.
+            with serve(cli, service.url, store=store) as other:
+                twice = [number for number in (2, 3, 4) if post(other.gateway, str(number)).decision == "acquired"]
+            until(lambda: said(daemon, "store back"), "the store is back")
+            until(lambda: len(said(daemon, "ran twice in an outage of the store")) == len(twice), "all are reported")
+            expect(service.count()["executed"], 7 + len(twice))
+
+
+def test_a_scope_that_refuses_is_refused(cli):
+    with redis(cli) as server, demo(cli) as service:
+        store = f"redis+unix:{server.socket}"
+        with serve(cli, service.url, store=store, config=config(cli, "refuse")) as daemon:
+            expect(post(daemon.gateway, "before").status, 200)
+            server.stop()
+            for number in range(5):
+                post(daemon.gateway, f"during {number}").is_problem(503)
+            expect(service.count()["executed"], 1)
+            server.start()
+            until(lambda: post(daemon.gateway, "after").status == 200, "events are taken again")
+            expect(service.count()["executed"], 2)
+
+
+def test_many_at_once_through_an_outage(cli):
+    """No event is refused whenever it comes, before, during or after."""
+    with redis(cli) as server, demo(cli) as service:
+        store = f"redis+unix:{server.socket}"
+        with serve(cli, service.url, store=store, config=config(cli, "continue")) as daemon:
+            statuses, stop = [], threading.Event()
+
+            def send(name):
+                number = 0
+                while not stop.is_set():
+                    statuses.append(post(daemon.gateway, f"{name}-{number}").status)
+                    number += 1
+
+            senders = [threading.Thread(target=send, args=(str(i),)) for i in range(4)]
+            for sender in senders:
+                sender.start()
+            until(lambda: len(statuses) > 50, "events flow")
+            server.stop()
+            until(lambda: said(daemon, "store away"), "the store is away")
+            before = len(statuses)
+            until(lambda: len(statuses) > before + 50, "events flow")
+            server.start()
+            until(lambda: said(daemon, "store back"), "the store is back")
+            before = len(statuses)
+            until(lambda: len(statuses) > before + 50, "events flow")
+            stop.set()
+            for sender in senders:
+                sender.join(TIMEOUT_SECONDS)
+            expect(set(statuses), {200})
+            expect(service.count()["executed"], len(statuses))
