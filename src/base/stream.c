@@ -8,6 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,6 +38,35 @@ void hx_stream_close(int fd)
 	if (fd >= 0)
 		(void)close(fd);
 	errno = before;
+}
+
+/* To open the controlling side of a terminal anew would make another terminal. */
+static bool is_terminal(int fd)
+{
+	unsigned number;
+
+	return isatty(fd) && ioctl(fd, TIOCGPTN, &number) != 0;
+}
+
+int hx_stream_open_nowait(int fd)
+{
+	char path[sizeof("/proc/self/fd/") + 3 * sizeof(fd)];
+	int before = errno, flags = fcntl(fd, F_GETFL), opened = -EOPNOTSUPP;
+	struct stat st;
+
+	/* What fd itself may not write to, we do not either. */
+	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || fstat(fd, &st) != 0) {
+		errno = before;
+		return -EBADF;
+	}
+	if (S_ISFIFO(st.st_mode) || is_terminal(fd)) {
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		opened = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		if (opened < 0)
+			opened = -errno;
+	}
+	errno = before;
+	return opened;
 }
 
 int hx_stream_pipe(int ends[2], unsigned flags)
@@ -78,6 +112,17 @@ ssize_t hx_stream_write(int fd, const void *data, size_t size)
 {
 	int before = errno;
 	ssize_t done = write(fd, data, size);
+
+	if (done < 0)
+		done = -errno;
+	errno = before;
+	return done;
+}
+
+ssize_t hx_stream_send_nowait(int fd, const void *data, size_t size)
+{
+	int before = errno;
+	ssize_t done = send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	if (done < 0)
 		done = -errno;

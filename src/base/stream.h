@@ -21,6 +21,14 @@ enum hx_stream_flag {
 	HX_STREAM_WRITE_NOWAIT = 1 << 1, /* so does writing */
 };
 
+/*
+ * A second descriptor of the pipe or terminal that fd writes to, on which writing gives
+ * -EAGAIN instead of waiting; it is closed by exec. It is an open file of its own: the
+ * flags of fd, which other processes may share, stay as they are. Negative: it is
+ * something else, or may not be opened by us, as the terminal of another user.
+ */
+int hx_stream_open_nowait(int fd);
+
 /* A pipe, ends[0] to read and ends[1] to write; both are closed by exec. */
 int hx_stream_pipe(int ends[2], unsigned flags);
 
@@ -32,6 +40,9 @@ ssize_t hx_stream_read(int fd, void *data, size_t size);
 
 /* Bytes written, perhaps fewer than given. -EINTR: a signal came first. */
 ssize_t hx_stream_write(int fd, const void *data, size_t size);
+
+/* The same on a socket, and -EAGAIN instead of waiting. -ENOTSOCK: it is none. */
+ssize_t hx_stream_send_nowait(int fd, const void *data, size_t size);
 
 /*
  * Wait until one of count descriptors is ready or the time is deadline_ns of

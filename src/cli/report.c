@@ -35,29 +35,32 @@ static size_t append_safe(char *line, size_t used, size_t size, const char *text
 	return used;
 }
 
-static void write_line(const char *prefix, const char *command, const char *message)
+__attribute__((format(printf, 4, 0))) static size_t format_line(
+	char line[HX_REPORT_SIZE], const char *prefix, const char *command, const char *format,
+	va_list arguments)
 {
-	char line[MESSAGE_SIZE + 128];
-	size_t room = sizeof(line) - 1;
+	char message[MESSAGE_SIZE];
+	size_t room = HX_REPORT_SIZE - 1;
 	size_t used = append_safe(line, 0, room, prefix);
 
+	(void)vsnprintf(message, sizeof(message), format, arguments);
 	if (command != NULL) {
 		used = append_safe(line, used, room, command);
 		used = append_safe(line, used, room, ": ");
 	}
 	used = append_safe(line, used, room, message);
 	line[used++] = '\n';
-	/* There is nobody to tell when standard error itself fails. */
-	(void)fwrite(line, 1, used, stderr);
+	return used;
 }
 
 __attribute__((format(printf, 3, 0))) static void report(
 	const char *prefix, const char *command, const char *format, va_list arguments)
 {
-	char message[MESSAGE_SIZE];
+	char line[HX_REPORT_SIZE];
+	size_t used = format_line(line, prefix, command, format, arguments);
 
-	(void)vsnprintf(message, sizeof(message), format, arguments);
-	write_line(prefix, command, message);
+	/* There is nobody to tell when standard error itself fails. */
+	(void)fwrite(line, 1, used, stderr);
 }
 
 void hx_report(const char *command, const char *format, ...)
@@ -67,6 +70,17 @@ void hx_report(const char *command, const char *format, ...)
 	va_start(arguments, format);
 	report("hapax: ", command, format, arguments);
 	va_end(arguments);
+}
+
+size_t hx_report_format(char line[HX_REPORT_SIZE], const char *command, const char *format, ...)
+{
+	va_list arguments;
+	size_t used;
+
+	va_start(arguments, format);
+	used = format_line(line, "hapax: ", command, format, arguments);
+	va_end(arguments);
+	return used;
 }
 
 void hx_report_hint(const char *format, ...)

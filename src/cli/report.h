@@ -11,10 +11,18 @@
 #ifndef HX_CLI_REPORT_H
 #define HX_CLI_REPORT_H
 
+#include <stddef.h>
+
 #include <hapax/error.h>
+
+enum { HX_REPORT_SIZE = 2048 + 128 };
 
 __attribute__((format(printf, 2, 3))) void hx_report(const char *command, const char *format, ...);
 __attribute__((format(printf, 1, 2))) void hx_report_hint(const char *format, ...);
+
+/* The line that hx_report() writes, for who must not wait until it is written; its size. */
+__attribute__((format(printf, 3, 4))) size_t hx_report_format(
+	char line[HX_REPORT_SIZE], const char *command, const char *format, ...);
 
 /* A line of its own beside the data: which store was read, how many keys there were. */
 __attribute__((format(printf, 1, 2))) void hx_report_line(const char *format, ...);

@@ -6,7 +6,7 @@
  * store's answer to a renewal, output of the command when we hold none, room in our
  * own output when we hold some; and for the earliest of: renewal, timeout, KILL after
  * TERM, and after the end the time for which late output is waited for. Messages of our
- * own are said when standard error has room: it may be the same pipe that nobody reads.
+ * own go the way of its standard error: nothing here waits for a write, see run_output.h.
  */
 #include "cli/run_child.h"
 
@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -349,31 +350,42 @@ static void take_time(struct hx_run_child *child)
 	}
 }
 
-static void say_notes(struct hx_run_child *child)
+/* Put a message behind what is held of standard error. */
+static void say(struct hx_run_child *child, const char *message)
 {
-	const char *name = child->ledger->inv->command->name;
-	unsigned notes = child->notes;
+	struct hx_run_stream *stream = &child->streams[1];
+	char line[HX_REPORT_SIZE];
+	size_t size = hx_report_format(line, child->ledger->inv->command->name, "%s", message);
 
-	if (notes & NOTE_LAPSED)
-		hx_report(
-			name, "the lease could not be renewed in time: another host may take over");
-	if (notes & NOTE_FENCED)
-		hx_report(name, "fenced: another run has taken over; the command is stopped");
-	if (notes & NOTE_GONE)
-		hx_report(name, "fenced: the key's record was removed; the command is stopped");
-	if (notes & NOTE_TERMINAL)
-		hx_report(
-			name,
-			"the command is stopped: it wants the terminal, and is in the background");
-	child->notes &= ~(unsigned)NOTES_TO_SAY;
+	if (size > sizeof(stream->data) - stream->size)
+		return;
+	memcpy(stream->data + stream->size, line, size);
+	stream->size += size;
 }
 
-/* Between two pieces of the command's own output, and only if nobody has to wait for it. */
-static void say_notes_now(struct hx_run_child *child)
+/*
+ * Between two pieces of the command's own output. They are written as it is: when there
+ * is room.
+ */
+static void say_notes(struct hx_run_child *child)
 {
-	if ((child->notes & NOTES_TO_SAY) && !has_pending(&child->streams[1]) &&
-	    hx_run_output_has_room(&child->streams[1].to))
-		say_notes(child);
+	struct hx_run_stream *stream = &child->streams[1];
+	unsigned notes = child->notes & NOTES_TO_SAY;
+
+	if (notes == 0 || has_pending(stream))
+		return;
+	stream->at = 0;
+	stream->size = 0;
+	if (notes & NOTE_LAPSED)
+		say(child, "the lease could not be renewed in time: another host may take over");
+	if (notes & NOTE_FENCED)
+		say(child, "fenced: another run has taken over; the command is stopped");
+	if (notes & NOTE_GONE)
+		say(child, "fenced: the key's record was removed; the command is stopped");
+	if (notes & NOTE_TERMINAL)
+		say(child,
+		    "the command is stopped: it wants the terminal, and is in the background");
+	child->notes &= ~(unsigned)NOTES_TO_SAY;
 }
 
 /* Late output has had its time: what is not there now does not come any more. */
@@ -451,7 +463,7 @@ void hx_run_child_run(struct hx_run_child *child)
 		if (fds[0].revents != 0)
 			take_signals(child);
 		take_time(child);
-		say_notes_now(child);
+		say_notes(child);
 		end_late_output(child);
 	}
 }
@@ -473,6 +485,7 @@ int hx_run_child_flush(struct hx_run_child *child)
 	bool is_asked = child->asked != 0 || before != 0;
 
 	child->late_asked = 0;
+	say_notes(child);
 	while (has_pending(&child->streams[0]) || has_pending(&child->streams[1])) {
 		struct pollfd fds[] = {
 			{.fd = child->ledger->signal_fd, .events = POLLIN},
@@ -490,8 +503,8 @@ int hx_run_child_flush(struct hx_run_child *child)
 		for (size_t i = 0; i < 2; i++)
 			if (fds[1 + i].revents != 0)
 				pass_on(&child->streams[i]);
+		say_notes(child);
 	}
-	say_notes(child);
 	return 0;
 }
 
@@ -499,5 +512,7 @@ void hx_run_child_done(struct hx_run_child *child)
 {
 	close_stream(&child->streams[0]);
 	close_stream(&child->streams[1]);
+	hx_run_output_done(&child->streams[0].to);
+	hx_run_output_done(&child->streams[1].to);
 	hx_exec_recorder_done(&child->recorder);
 }

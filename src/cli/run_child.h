@@ -58,7 +58,7 @@ struct hx_run_child {
 	enum hx_run_stop stop;
 	int asked;           /* the last signal that asked it to end and came through us, or 0 */
 	int late_asked;      /* the same after its end: then we are meant */
-	unsigned notes;      /* what is to be said when standard error has room */
+	unsigned notes;      /* what is to be said when no output is held */
 	int64_t watch_at_ns; /* when to look who has the key, after the store said FENCED */
 	int64_t timeout_at_ns;
 	int64_t kill_at_ns;

@@ -2,9 +2,9 @@
 /*
  * run_output.h - our standard output and error, which nobody may be reading.
  *
- * It is written only when there is room, so that a loop can wait for other things too,
- * signals above all. Another user of the same open file may have made it one that never
- * waits; that makes no difference here.
+ * A write never waits, so that a loop can wait for other things too, signals above all.
+ * That poll sees room is not enough for it: a terminal may have less than is written,
+ * and of a pipe that is both outputs the other one may have taken the room.
  */
 #ifndef HX_CLI_RUN_OUTPUT_H
 #define HX_CLI_RUN_OUTPUT_H
@@ -14,20 +14,20 @@
 
 struct hx_run_output {
 	int fd;
-	bool is_file; /* a write never waits */
-	int os_errno; /* why it cannot be written, or 0 */
+	int own_fd;      /* the same on which a write never waits, or -1 */
+	bool is_file;    /* a write to fd never waits */
+	size_t part_max; /* of one write */
+	int os_errno;    /* why it cannot be written, or 0 */
 };
 
 void hx_run_output_init(struct hx_run_output *output, int fd);
+void hx_run_output_done(struct hx_run_output *output);
 
 /*
- * Write some of data; poll has said that fd has room. How much is done with: all of it
+ * Write some of data, as much as there is room for. How much is done with: all of it
  * when it cannot be written, now or earlier.
  */
 size_t hx_run_output_write(struct hx_run_output *output, const void *data, size_t size);
-
-/* Can something be written to it at once? */
-bool hx_run_output_has_room(const struct hx_run_output *output);
 
 /* Say that it could not be written; a reader that has gone is no fault. True: said. */
 bool hx_run_output_report(const struct hx_run_output *output, const char *command);

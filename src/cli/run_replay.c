@@ -49,14 +49,13 @@ static int write_piece(int signal_fd, struct hx_run_output *output, struct hapax
 }
 
 /* A reader that has gone is what it is with the command itself: no fault. */
-static int write_pieces(const struct hx_run_ledger *ledger, struct hx_exec_reader *reader)
+static int write_pieces(
+	const struct hx_run_ledger *ledger, struct hx_exec_reader *reader,
+	struct hx_run_output outputs[2])
 {
-	struct hx_run_output outputs[2];
 	enum hx_exec_stream stream;
 	struct hapax_bytes piece;
 
-	hx_run_output_init(&outputs[0], STDOUT_FILENO);
-	hx_run_output_init(&outputs[1], STDERR_FILENO);
 	while (hx_exec_reader_next(reader, &stream, &piece)) {
 		struct hx_run_output *output = &outputs[stream == HX_EXEC_STDOUT ? 0 : 1];
 		int signal = write_piece(ledger->signal_fd, output, piece);
@@ -73,6 +72,7 @@ static int replay_exec(
 	const struct hx_run_ledger *ledger, const struct hapax_result *result, int *ret_signal)
 {
 	const char *command = ledger->inv->command->name;
+	struct hx_run_output outputs[2];
 	struct hx_exec_reader reader;
 	struct hapax_error err;
 	int code;
@@ -87,7 +87,11 @@ static int replay_exec(
 			command,
 			"note: it was done before; its output, %" PRIu64 " bytes, was not kept",
 			result->omitted_bytes);
-	code = write_pieces(ledger, &reader);
+	hx_run_output_init(&outputs[0], STDOUT_FILENO);
+	hx_run_output_init(&outputs[1], STDERR_FILENO);
+	code = write_pieces(ledger, &reader, outputs);
+	hx_run_output_done(&outputs[0]);
+	hx_run_output_done(&outputs[1]);
 	return code == HX_EXIT_OK ? (int)(result->status & UINT8_MAX) : code;
 }
 

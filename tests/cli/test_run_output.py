@@ -3,18 +3,24 @@
 import fcntl
 import os
 import pathlib
+import pty
 import signal
+import socket
 import struct
 import subprocess
 import termios
 
 from harness import TIMEOUT_SECONDS, expect, expect_in, finish, until
-from run_hosts import go_round, is_alive
+from run_hosts import go_round, is_alive, preload
 
 PIPE_SIZE = 65536
 
 # More than a pipe holds, less than is taken in of it before the command has ended.
 ENDS = 'head -c 100000 /dev/zero; echo >>"$TMPDIR/runs"'
+
+# More than a terminal holds, which makes two bytes of a line end, so that some room is not enough for
+# what is written at once; the pipe to us takes all of it, so that the command ends.
+UNSEEN = 'yes "" | head -c 60000; echo >>"$TMPDIR/runs"'
 
 
 def runs(cli):
@@ -181,4 +187,157 @@ def test_a_slow_reader_of_a_long_run(cli):
     expect(state(cli), "claimed")
     with os.fdopen(read, "rb") as file:
         expect(len(file.read()), 588895)
+    expect(finish(process, 0)[1], b"")
+
+
+def start_unseen(cli, script, *options, **more):
+    """A run on a terminal that nobody reads: the process, and the side that could."""
+    screen, terminal = pty.openpty()
+    command = ["run", "--key", "k", *options, "--", "sh", "-c", script]
+    process = cli.start(*command, stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal, **more)
+    os.close(terminal)
+    return process, screen
+
+
+def ends_unseen(cli, **more):
+    """The command has ended; a terminal with some room has not enough for all that is held."""
+    process, screen = start_unseen(cli, UNSEEN, **more)
+    until(lambda: state(cli) == "done", "the outcome is stored")
+    process.kill()
+    process.wait(TIMEOUT_SECONDS)
+    os.close(screen)
+    expect(len(cli.run("run", "--key", "k", "--", "sh", "-c", UNSEEN).raw_out), 60000)
+    expect(runs(cli), 1)
+    # A replay waits for its reader so that a signal ends it.
+    process, screen = start_unseen(cli, UNSEEN, **more)
+    until(lambda: waiting(screen) > 0 and samples_asleep(process, 500), "the terminal is full")
+    process.send_signal(signal.SIGTERM)
+    expect(process.wait(TIMEOUT_SECONDS), 143)
+    os.close(screen)
+    expect(runs(cli), 1)
+
+
+def runs_unseen(cli, **more):
+    """The command runs on: its claim is renewed, and TERM ends it."""
+    process, screen = start_unseen(cli, "yes '' | head -c 300000", "--lease", "300ms", **more)
+    until(lambda: waiting(screen) > 0 and samples_asleep(process, 500), "the terminal is full")
+    ends = set()
+
+    def is_renewed():
+        found = cli.run("lookup", "k", "-o", "json").json
+        expect(found["state"], "claimed")
+        ends.add(found["lease_ends_at"])
+        return len(ends) > 5
+
+    until(is_renewed, "the lease was renewed past its first end")
+    process.send_signal(signal.SIGTERM)
+    expect(process.wait(TIMEOUT_SECONDS), 143)
+    os.close(screen)
+    expect(state(cli), "failed")
+
+
+def both_unread(cli, **more):
+    """Both outputs are one pipe with room for one of the two pieces that wait for it."""
+    fifos = [cli.folder / "first", cli.folder / "second"]
+    for fifo in fifos:
+        os.mkfifo(fifo)
+    script = 'echo begun; : <"$TMPDIR/first"; head -c 60000 /dev/zero; head -c 60000 /dev/zero >&2'
+    script += '; echo >>"$TMPDIR/runs"; : <"$TMPDIR/second"'
+    process, read = start_unread(cli, script, stderr=None, **more)
+    until(lambda: waiting(read) == 6, "one page of 16 is taken")
+    process.send_signal(signal.SIGSTOP)
+    os.close(os.open(fifos[0], os.O_WRONLY))
+    until(lambda: runs(cli) == 1, "both are there when it looks")
+    process.send_signal(signal.SIGCONT)
+    until(lambda: waiting(read) == 6 + 15 * 4096, "the pipe is full")
+    os.close(os.open(fifos[1], os.O_WRONLY))
+    until(lambda: state(cli) == "done", "the outcome is stored")
+    with os.fdopen(read, "rb") as file:
+        expect(len(file.read()), 120006)
+    expect(process.wait(TIMEOUT_SECONDS), 0)
+
+
+def no_second_open(cli):
+    """An output that may not be opened anew, as another user's terminal."""
+    return preload(
+        cli,
+        """
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <errno.h>
+        #include <stdarg.h>
+        #include <string.h>
+        static int open_other(const char *name, const char *path, int flags, int mode)
+        {
+            int (*other)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, name);
+            if (strncmp(path, "/proc/self/fd/", 14) == 0) {
+                errno = EACCES;
+                return -1;
+            }
+            return other(path, flags, mode);
+        }
+        #define STAND_IN(name) \\
+            int name(const char *path, int flags, ...) \\
+            { \\
+                va_list list; \\
+                va_start(list, flags); \\
+                int mode = va_arg(list, int); \\
+                va_end(list); \\
+                return open_other(#name, path, flags, mode); \\
+            }
+        STAND_IN(open)
+        STAND_IN(open64)
+        """,
+    )
+
+
+def test_a_terminal_that_nobody_reads(cli):
+    ends_unseen(cli)
+
+
+def test_a_terminal_that_nobody_reads_while_it_runs(cli):
+    runs_unseen(cli)
+
+
+def test_one_pipe_for_both_outputs(cli):
+    both_unread(cli)
+
+
+def test_a_terminal_of_somebody_else(cli):
+    ends_unseen(cli, env=no_second_open(cli))
+
+
+def test_a_terminal_of_somebody_else_while_it_runs(cli):
+    runs_unseen(cli, env=no_second_open(cli))
+
+
+def test_one_pipe_of_somebody_else_for_both_outputs(cli):
+    both_unread(cli, env=no_second_open(cli))
+
+
+def test_all_of_it_comes_on_a_terminal(cli):
+    """Byte for byte, but for what the terminal makes of a line end; and its flags stay as they are."""
+    script = "seq 20000; echo end >&2"
+    for environment in ({}, no_second_open(cli)):
+        screen, terminal = pty.openpty()
+        flags = fcntl.fcntl(terminal, fcntl.F_GETFL)
+        command = ["run", "--key", "k", "--max-result", "1MiB", "--", "sh", "-c", script]
+        process = cli.start(*command, stdin=subprocess.DEVNULL, stdout=terminal, env=environment)
+        seen = b""
+        while not seen.endswith(b"20000\r\n"):
+            seen += os.read(screen, 65536)
+        expect(finish(process, 0)[1], b"end\n")
+        expect(seen.split(), [b"%d" % number for number in range(1, 20001)])
+        expect(fcntl.fcntl(terminal, fcntl.F_GETFL), flags)
+        os.close(terminal)
+        os.close(screen)
+
+
+def test_a_socket(cli):
+    ours, theirs = socket.socketpair()
+    command = ["run", "--key", "k", "--max-result", "1MiB", "--", "sh", "-c", "seq 20000"]
+    process = cli.start(*command, stdout=theirs)
+    theirs.close()
+    with ours, ours.makefile("rb") as file:
+        expect(file.read().split(), [b"%d" % number for number in range(1, 20001)])
     expect(finish(process, 0)[1], b"")

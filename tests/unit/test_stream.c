@@ -12,7 +12,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -68,6 +70,73 @@ static void nothing_waits_that_must_not(void **state)
 	assert_int_equal(errno, 77);
 	hx_stream_close(ends[0]);
 	hx_stream_close(ends[1]);
+}
+
+/* On a second open file: nobody who shares the first is surprised. */
+static void a_pipe_is_written_without_waiting(void **state)
+{
+	int ends[2], own, size = 0;
+
+	(void)state;
+	assert_int_equal(hx_stream_pipe(ends, 0), 0);
+	errno = 77;
+	own = hx_stream_open_nowait(ends[1]);
+	assert_true(own >= 0);
+	assert_true(fcntl(own, F_GETFD) & FD_CLOEXEC);
+	assert_false(fcntl(ends[1], F_GETFL) & O_NONBLOCK);
+	while (hx_stream_write(own, "xxxxxxxxxxxxxxxx", 16) == 16)
+		size++;
+	assert_true(size > 100);
+	assert_int_equal(hx_stream_write(own, "x", 1), -EAGAIN);
+	assert_int_equal(hx_stream_open_nowait(ends[0]), -EBADF);
+	assert_int_equal(hx_stream_send_nowait(ends[1], "x", 1), -ENOTSOCK);
+	assert_int_equal(errno, 77);
+	hx_stream_close(own);
+	hx_stream_close(ends[0]);
+	hx_stream_close(ends[1]);
+	assert_int_equal(hx_stream_open_nowait(ends[1]), -EBADF);
+}
+
+/* The other side of a terminal is no terminal to write to: opened, it would be a new one. */
+static void a_terminal_is_written_without_waiting(void **state)
+{
+	int screen = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), terminal, own;
+	char text[16] = "";
+
+	(void)state;
+	assert_true(screen >= 0);
+	assert_int_equal(grantpt(screen), 0);
+	assert_int_equal(unlockpt(screen), 0);
+	terminal = open(ptsname(screen), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	assert_true(terminal >= 0);
+	own = hx_stream_open_nowait(terminal);
+	assert_true(own >= 0);
+	assert_int_equal(hx_stream_write(own, "hello", 5), 5);
+	assert_int_equal(hx_stream_read(screen, text, sizeof(text)), 5);
+	assert_string_equal(text, "hello");
+	while (hx_stream_write(own, "xxxxxxxxxxxxxxxx", 16) > 0)
+		continue;
+	assert_int_equal(hx_stream_write(own, "x", 1), -EAGAIN);
+	assert_int_equal(hx_stream_open_nowait(screen), -EOPNOTSUPP);
+	hx_stream_close(own);
+	hx_stream_close(terminal);
+	hx_stream_close(screen);
+}
+
+static void a_socket_is_written_without_waiting(void **state)
+{
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(hx_stream_open_nowait(ends[0]), -EOPNOTSUPP);
+	while (hx_stream_send_nowait(ends[0], "xxxxxxxxxxxxxxxx", 16) > 0)
+		continue;
+	assert_int_equal(hx_stream_send_nowait(ends[0], "x", 1), -EAGAIN);
+	/* Nor does a reader that has gone end us. */
+	hx_stream_close(ends[1]);
+	assert_int_equal(hx_stream_send_nowait(ends[0], "x", 1), -EPIPE);
+	hx_stream_close(ends[0]);
 }
 
 static void waits_until_the_deadline_and_no_longer(void **state)
@@ -160,6 +229,9 @@ int main(void)
 		cmocka_unit_test(bytes_flow),
 		cmocka_unit_test(pipes_are_private),
 		cmocka_unit_test(nothing_waits_that_must_not),
+		cmocka_unit_test(a_pipe_is_written_without_waiting),
+		cmocka_unit_test(a_terminal_is_written_without_waiting),
+		cmocka_unit_test(a_socket_is_written_without_waiting),
 		cmocka_unit_test(waits_until_the_deadline_and_no_longer),
 		cmocka_unit_test(a_signal_comes_through_a_pipe),
 
