@@ -123,7 +123,8 @@ static enum hapax_status refuse_second(
 			text[i] = '\0';
 	}
 	return hx_error_set(
-		err, HAPAX_ERR_UNAVAILABLE, 0, "\"%.128s\" is in use by pid %s; use --server URL",
+		err, HAPAX_ERR_UNAVAILABLE, 0,
+		"\"%.128s\" is in use by pid %s, and belongs to one process at a time",
 		directory->path, size > 0 && text[0] != '\0' ? text : "unknown");
 }
 
