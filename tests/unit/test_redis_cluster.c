@@ -389,17 +389,21 @@ static void cuts_are_reported_truly(void **state)
 	for (int direction = 0; direction < 2; direction++) {
 		_Atomic int64_t *left =
 			direction == 0 ? &fault.send_bytes_left : &fault.recv_bytes_left;
-		enum hapax_status status = HAPAX_ERR_UNAVAILABLE;
+		bool is_through = false;
 
-		for (int64_t at = 0; status != HAPAX_OK; at += direction ? 1 + step / 9 : step) {
+		for (int64_t at = 0; !is_through;) {
 			char key[32];
 			struct hapax_op op = make_op(HAPAX_OP_CLAIM, key, ++number);
+			enum hapax_status status;
 			enum hapax_state found;
 
 			assert_true(all_answer(faulty));
 			atomic_store(left, at);
 			status = run(faulty, &op);
-			atomic_store(left, -1);
+			/* A question for the map may have met the cut instead: the same again. */
+			if (status != HAPAX_OK)
+				at += direction ? 1 + step / 9 : step;
+			is_through = atomic_exchange(left, -1) >= 0 && status == HAPAX_OK;
 			found = truth(scene, number);
 			uncertain += status == HAPAX_ERR_UNCERTAIN;
 			unavailable += status == HAPAX_ERR_UNAVAILABLE;
