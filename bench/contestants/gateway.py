@@ -132,6 +132,8 @@ class Proxy:
         else:
             self.process = hapax(arguments, self.folder, self.port, upstream)
         wait_for(self.port, self.process)
+        # Before the first round: what a round has given back may be kept for the next.
+        self.resident_at_start = resident(family(self.process.pid))
 
     def cpu_ns(self):
         return sum(contest.cpu_ns(pid) for pid in family(self.process.pid))
@@ -173,14 +175,13 @@ class Proxy:
         connection.close()
 
     def idle(self):
-        before = resident(family(self.process.pid))
         connections = []
         for _ in range(self.arguments.connections):
             connections.append(socket.create_connection(("127.0.0.1", self.port)))
         for connection in connections:
             connection.sendall(b"OPTIONS / HTTP/1.1\r\nHost: x\r\n\r\n")
             connection.recv(4096)
-        grown = resident(family(self.process.pid)) - before
+        grown = resident(family(self.process.pid)) - self.resident_at_start
         for connection in connections:
             connection.close()
         return {"resident_mb": grown / 1e6}
