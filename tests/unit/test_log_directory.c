@@ -19,69 +19,8 @@
 #include <hapax/fsck.h>
 
 #include "base/thread.h"
+#include "support/log_case.h"
 #include "support/scale.h"
-#include "support/store_case.h"
-
-static int set_up(void **state)
-{
-	struct store_case *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return -1;
-	store_case_begin(c, "file:");
-	*state = c;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct store_case *c = *state;
-
-	store_case_done(c);
-	free(c);
-	return 0;
-}
-
-static const char *directory_of(const struct store_case *c)
-{
-	return c->url + strlen("file:");
-}
-
-static void close_store(struct store_case *c)
-{
-	hapax_store_close(c->store);
-	c->store = NULL;
-}
-
-static enum hapax_outcome check(struct store_case *c, const char *key)
-{
-	struct hapax_op op = case_op(c, HAPAX_OP_CHECK, key);
-
-	assert_int_equal(case_run(c, &op), HAPAX_OK);
-	return op.outcome;
-}
-
-/* Bytes of all files, and how many names begin with prefix. */
-static uint64_t measure(const char *directory, const char *prefix, unsigned *ret_count)
-{
-	DIR *dir = opendir(directory);
-	uint64_t bytes = 0;
-
-	assert_non_null(dir);
-	*ret_count = 0;
-	for (struct dirent *entry; (entry = readdir(dir));) {
-		char path[1024];
-		struct stat st;
-
-		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
-		if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
-			continue;
-		bytes += (uint64_t)st.st_size;
-		*ret_count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
-	}
-	closedir(dir);
-	return bytes;
-}
 
 static void second_opener_is_told_who_owns_it(void **state)
 {
@@ -97,9 +36,9 @@ static void second_opener_is_told_who_owns_it(void **state)
 	assert_non_null(strstr(err.message, "one process at a time"));
 	assert_null(second);
 	/* The owner is not disturbed, and a later opener is welcome. */
-	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(log_case_check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
 	store_case_reopen(c);
-	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(log_case_check(c, "k"), HAPAX_OUTCOME_REPLAY);
 }
 
 static void write_file(const char *directory, const char *name, const char *text)
@@ -112,18 +51,6 @@ static void write_file(const char *directory, const char *name, const char *text
 	assert_non_null(file);
 	assert_int_equal(fputs(text, file) >= 0, 1);
 	assert_int_equal(fclose(file), 0);
-}
-
-static void expect_refused(
-	struct store_case *c, const char *url, enum hapax_status status, const char *word)
-{
-	struct hapax_store *store = NULL;
-	struct hapax_error err = {0};
-
-	assert_int_equal(hapax_store_open(url, &c->options, &store, &err), status);
-	assert_null(store);
-	if (!strstr(err.message, word))
-		fail_msg("\"%s\" lacks \"%s\"", err.message, word);
 }
 
 static void file_holds(const char *directory, const char *name, const char *text)
@@ -152,12 +79,12 @@ static void locks_of_others_are_left_alone(void **state)
 	assert_int_equal(mkdir(path, 0700), 0);
 	write_file(path, "LOCK", "not yours");
 	/* Alone, too, it is no store in the making. */
-	expect_refused(c, url, HAPAX_ERR_INVALID, "other files");
+	log_case_refuses(c, url, HAPAX_ERR_INVALID, "other files");
 	assert_int_equal(hapax_fsck(path, &fsck, NULL), HAPAX_ERR_INVALID);
 	file_holds(path, "LOCK", "not yours");
 	write_file(path, "letter.txt", "not yours");
 	write_file(path, "LOCK", "123\n");
-	expect_refused(c, url, HAPAX_ERR_INVALID, "other files");
+	log_case_refuses(c, url, HAPAX_ERR_INVALID, "other files");
 	assert_int_equal(hapax_fsck(path, &fsck, NULL), HAPAX_ERR_INVALID);
 	file_holds(path, "LOCK", "123\n");
 
@@ -165,9 +92,9 @@ static void locks_of_others_are_left_alone(void **state)
 	snprintf(url, sizeof(url), "file:%s", path);
 	assert_int_equal(mkdir(path, 0700), 0);
 	write_file(path, "letter.txt", "not yours");
-	expect_refused(c, url, HAPAX_ERR_INVALID, "other files");
+	log_case_refuses(c, url, HAPAX_ERR_INVALID, "other files");
 	assert_int_equal(hapax_fsck(path, &fsck, NULL), HAPAX_ERR_INVALID);
-	measure(path, "LOCK", &count);
+	log_case_measure(path, "LOCK", &count);
 	assert_int_equal(count, 0);
 }
 
@@ -180,7 +107,7 @@ static void relative_directory_stays_where_it_is(void **state)
 	unsigned count;
 
 	assert_non_null(before);
-	close_store(c);
+	log_case_close(c);
 	assert_int_equal(chdir(c->dir.path), 0);
 	snprintf(c->url, sizeof(c->url), "file:relative");
 	c->options.segment_bytes = 16384;
@@ -195,17 +122,17 @@ static void relative_directory_stays_where_it_is(void **state)
 		char key[24];
 
 		snprintf(key, sizeof(key), "key %u", i);
-		assert_int_equal(check(c, key), HAPAX_OUTCOME_ACQUIRED);
+		assert_int_equal(log_case_check(c, key), HAPAX_OUTCOME_ACQUIRED);
 	}
 	case_sweep(c);
 	file_holds("relative", "log-0000000000000001.seg", "not yours");
-	measure("relative", "", &count);
+	log_case_measure("relative", "", &count);
 	assert_int_equal(count, 1);
-	close_store(c);
+	log_case_close(c);
 	assert_int_equal(chdir(c->dir.path), 0);
 	store_case_open(c);
-	assert_int_equal(check(c, "key 11"), HAPAX_OUTCOME_REPLAY);
-	close_store(c);
+	assert_int_equal(log_case_check(c, "key 11"), HAPAX_OUTCOME_REPLAY);
+	log_case_close(c);
 	assert_int_equal(chdir(before), 0);
 	snprintf(c->url, sizeof(c->url), "file:%.150s/relative", c->dir.path);
 	store_case_open(c);
@@ -223,24 +150,24 @@ static void other_directories_are_refused(void **state)
 	snprintf(url, sizeof(url), "file:%s", path);
 	assert_int_equal(mkdir(path, 0700), 0);
 	write_file(path, "letter.txt", "not yours");
-	expect_refused(c, url, HAPAX_ERR_INVALID, "other files");
-	measure(path, "letter", &count);
+	log_case_refuses(c, url, HAPAX_ERR_INVALID, "other files");
+	log_case_measure(path, "letter", &count);
 	assert_int_equal(count, 1);
-	measure(path, "log-", &count);
+	log_case_measure(path, "log-", &count);
 	assert_int_equal(count, 0);
 
 	write_file(c->dir.path, "file", "a file");
 	snprintf(url, sizeof(url), "file:%s/file", c->dir.path);
-	expect_refused(c, url, HAPAX_ERR_INVALID, "file");
-	expect_refused(c, "file:", HAPAX_ERR_INVALID, "directory");
+	log_case_refuses(c, url, HAPAX_ERR_INVALID, "file");
+	log_case_refuses(c, "file:", HAPAX_ERR_INVALID, "directory");
 
 	/* Segments without STORE: parts of a backup. */
-	close_store(c);
-	snprintf(path, sizeof(path), "%s/STORE", directory_of(c));
+	log_case_close(c);
+	snprintf(path, sizeof(path), "%s/STORE", log_case_directory(c));
 	assert_int_equal(unlink(path), 0);
-	expect_refused(c, c->url, HAPAX_ERR_CORRUPT, "STORE");
-	write_file(directory_of(c), "STORE", "garbage");
-	expect_refused(c, c->url, HAPAX_ERR_CORRUPT, "STORE");
+	log_case_refuses(c, c->url, HAPAX_ERR_CORRUPT, "STORE");
+	write_file(log_case_directory(c), "STORE", "garbage");
+	log_case_refuses(c, c->url, HAPAX_ERR_CORRUPT, "STORE");
 	/* So that tear down has something to close. */
 	snprintf(c->url, sizeof(c->url), "file:%s/new", c->dir.path);
 	store_case_open(c);
@@ -261,10 +188,10 @@ static void read_only_directory_is_refused(void **state)
 		assert_true(err.message[0] != '\0');
 		return;
 	}
-	close_store(c);
-	assert_int_equal(chmod(directory_of(c), 0500), 0);
-	expect_refused(c, c->url, HAPAX_ERR_UNAVAILABLE, "must be writable");
-	assert_int_equal(chmod(directory_of(c), 0700), 0);
+	log_case_close(c);
+	assert_int_equal(chmod(log_case_directory(c), 0500), 0);
+	log_case_refuses(c, c->url, HAPAX_ERR_UNAVAILABLE, "must be writable");
+	assert_int_equal(chmod(log_case_directory(c), 0700), 0);
 	store_case_open(c);
 }
 
@@ -278,8 +205,8 @@ static void removed_directory_is_noticed(void **state)
 
 	c->options.flags = 0;
 	store_case_reopen(c);
-	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
-	snprintf(command, sizeof(command), "rm -r '%s'", directory_of(c));
+	assert_int_equal(log_case_check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
+	snprintf(command, sizeof(command), "rm -r '%s'", log_case_directory(c));
 	assert_int_equal(system(command), 0);
 	/* The keeper has a clock of its own: a second or so, a minute at worst. */
 	do {
@@ -300,12 +227,12 @@ static void exchanged_directory_is_noticed(void **state)
 
 	c->options.flags = 0;
 	store_case_reopen(c);
-	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(log_case_check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
 	snprintf(
 		command, sizeof(command),
-		"cp -r '%s' '%s.new' && mv '%s' '%s.old' && mv '%s.new' '%s'", directory_of(c),
-		directory_of(c), directory_of(c), directory_of(c), directory_of(c),
-		directory_of(c));
+		"cp -r '%s' '%s.new' && mv '%s' '%s.old' && mv '%s.new' '%s'",
+		log_case_directory(c), log_case_directory(c), log_case_directory(c),
+		log_case_directory(c), log_case_directory(c), log_case_directory(c));
 	assert_int_equal(system(command), 0);
 	do {
 		op = case_op(c, HAPAX_OP_CHECK, "l");
@@ -315,7 +242,8 @@ static void exchanged_directory_is_noticed(void **state)
 	assert_int_equal(op.status, HAPAX_ERR_FAILED);
 }
 
-#define DIRECTORY_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define DIRECTORY_TEST(name) \
+	cmocka_unit_test_setup_teardown(name, log_case_set_up, log_case_tear_down)
 
 int main(void)
 {

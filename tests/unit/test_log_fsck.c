@@ -20,8 +20,8 @@
 
 #include "store/log/fsck.h"
 #include "support/fault_io.h"
+#include "support/log_case.h"
 #include "support/scale.h"
-#include "support/store_case.h"
 
 #define HOUR_MS INT64_C(3600000)
 
@@ -39,26 +39,6 @@ static int set_up(void **state)
 	store_case_open(c);
 	*state = c;
 	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct store_case *c = *state;
-
-	store_case_done(c);
-	free(c);
-	return 0;
-}
-
-static const char *directory_of(const struct store_case *c)
-{
-	return c->url + strlen("file:");
-}
-
-static void close_store(struct store_case *c)
-{
-	hapax_store_close(c->store);
-	c->store = NULL;
 }
 
 static void copy(const char *from, const char *to)
@@ -125,13 +105,13 @@ static void fill(struct store_case *c, const char *prefix, unsigned count, int64
 
 static void path_in(const struct store_case *c, const char *name, char path[600])
 {
-	snprintf(path, 600, "%s/%s", directory_of(c), name);
+	snprintf(path, 600, "%s/%s", log_case_directory(c), name);
 }
 
 /* The last name that begins with prefix, or the first one; "" if there is none. */
 static void find_name(const struct store_case *c, const char *prefix, bool is_last, char name[256])
 {
-	DIR *dir = opendir(directory_of(c));
+	DIR *dir = opendir(log_case_directory(c));
 
 	assert_non_null(dir);
 	name[0] = '\0';
@@ -173,7 +153,7 @@ static bool damage_frame(const struct store_case *c, const char *name, const cha
 /* The same, in whatever segment of the log it is. */
 static void damage_log(const struct store_case *c, const char *text)
 {
-	DIR *dir = opendir(directory_of(c));
+	DIR *dir = opendir(log_case_directory(c));
 	bool is_done = false;
 
 	assert_non_null(dir);
@@ -190,7 +170,7 @@ static struct hapax_fsck repair(struct store_case *c)
 	struct hapax_error err = {0};
 
 	fsck.flags = HAPAX_FSCK_REPAIR_ACCEPT_LOSS;
-	if (hapax_fsck(directory_of(c), &fsck, &err) != HAPAX_OK)
+	if (hapax_fsck(log_case_directory(c), &fsck, &err) != HAPAX_OK)
 		fail_msg("%s", err.message);
 	assert_true(fsck.damages > 0);
 	assert_true(fsck.damaged_path[0] != '\0');
@@ -226,7 +206,7 @@ static void records_that_replaced_others_are_kept(void **state)
 	op.group = hapax_bytes_from_text("g");
 	assert_int_equal(case_run(c, &op), HAPAX_OK);
 	fill(c, "more", 5, HOUR_MS);
-	close_store(c);
+	log_case_close(c);
 	damage_log(c, "more 3");
 	(void)repair(c);
 	store_case_open(c);
@@ -263,13 +243,13 @@ static void repaired_store_is_dense(void **state)
 		assert_int_equal(hapax_store_run(c->store, ops, 100, NULL), HAPAX_OK);
 	}
 	fill(c, "damaged", 2, HOUR_MS);
-	close_store(c);
+	log_case_close(c);
 	damage_log(c, "damaged 0");
 	fsck = repair(c);
 	assert_int_equal(fsck.salvaged, KEYS);
 	/* The frames, not the room behind them. */
 	fsck = (struct hapax_fsck)HAPAX_FSCK_INIT;
-	assert_int_equal(hapax_fsck(directory_of(c), &fsck, NULL), HAPAX_OK);
+	assert_int_equal(hapax_fsck(log_case_directory(c), &fsck, NULL), HAPAX_OK);
 	bytes = fsck.bytes;
 	assert_true(bytes < (uint64_t)KEYS * 160);
 	find_name(c, "log-", true, name);
@@ -293,7 +273,7 @@ static void repaired_store_keeps_its_clock(void **state)
 
 	fill(c, "long", 3, 20 * 24 * HOUR_MS);
 	fill(c, "damaged", 2, HOUR_MS);
-	close_store(c);
+	log_case_close(c);
 	damage_log(c, "damaged 0");
 	(void)repair(c);
 	c->options.clock = NULL;
@@ -327,7 +307,7 @@ static void repaired_store_keeps_its_tokens(void **state)
 
 	assert_int_equal(hapax_store_run(c->store, &op, 1, NULL), HAPAX_OK);
 	fill(c, "damaged", 2, HOUR_MS);
-	close_store(c);
+	log_case_close(c);
 	damage_log(c, "damaged 0");
 	(void)repair(c);
 	store_case_open(c);
@@ -346,7 +326,7 @@ static void make_other(struct store_case *c, struct store_case *other)
 		set(other, "t", "key", "theirs");
 	set(other, "t", "only theirs", "theirs");
 	fill(other, "filler", 20, HOUR_MS);
-	close_store(other);
+	log_case_close(other);
 }
 
 static void segments_of_other_stores_are_left_out(void **state)
@@ -359,7 +339,7 @@ static void segments_of_other_stores_are_left_out(void **state)
 	set(c, "t", "key", "ours");
 	fill(c, "ours", 3, HOUR_MS);
 	make_other(c, &other);
-	close_store(c);
+	log_case_close(c);
 	find_name(&other, "log-", false, name);
 	path_in(c, "log-0000000000000063.seg", to);
 	char from[600];
@@ -370,7 +350,7 @@ static void segments_of_other_stores_are_left_out(void **state)
 	store_case_open(c);
 	has(c, "t", "key", "ours");
 	has(c, "t", "only theirs", "");
-	close_store(c);
+	log_case_close(c);
 
 	/* Without STORE, whose are most of the segments? */
 	path_in(c, "log-0000000000000063.seg", to);
@@ -382,7 +362,7 @@ static void segments_of_other_stores_are_left_out(void **state)
 	fsck = repair(c);
 	store_case_open(c);
 	has(c, "t", "key", "theirs");
-	close_store(c);
+	log_case_close(c);
 
 	/* As many as of ours: nobody knows. */
 	path_in(c, "log-0000000000000077.seg", to);
@@ -394,7 +374,7 @@ static void segments_of_other_stores_are_left_out(void **state)
 	assert_int_equal(truncate(to, 100), 0);
 	struct hapax_error err = {0};
 	find_name(c, "log-", false, name);
-	assert_int_equal(hapax_fsck(directory_of(c), &fsck, &err), HAPAX_ERR_CORRUPT);
+	assert_int_equal(hapax_fsck(log_case_directory(c), &fsck, &err), HAPAX_ERR_CORRUPT);
 	assert_non_null(strstr(err.message, "several stores"));
 	path_in(c, "log-0000000000000077.seg", to);
 	assert_int_equal(unlink(to), 0);
@@ -412,7 +392,7 @@ static void leftovers_of_other_stores_stay(void **state)
 
 	set(c, "t", "key", "ours");
 	make_other(c, &other);
-	close_store(c);
+	log_case_close(c);
 	find_name(&other, "log-", false, name);
 	path_in(&other, name, from);
 	/* As a class segment of theirs would lie there: in no manifest. */
@@ -430,7 +410,7 @@ static void records_stay_in_their_scopes(void **state)
 	struct store_case *c = *state;
 	static const char *const keys[] = {"alpha", "beta", "gamma", "delta"};
 
-	close_store(c);
+	log_case_close(c);
 	snprintf(c->url, sizeof(c->url), "file:%.150s/scopes", c->dir.path);
 	c->options.segment_bytes = 4 * SEGMENT;
 	store_case_open(c);
@@ -449,7 +429,7 @@ static void records_stay_in_their_scopes(void **state)
 	set(c, "second", "gamma", "of the second");
 	set(c, "first", "delta", "of the first");
 	set(c, "second", "delta", "of the second");
-	close_store(c);
+	log_case_close(c);
 	damage_log(c, "gamma");
 	damage_log(c, "gamma");
 	(void)repair(c);
@@ -479,7 +459,7 @@ static void truncated_segment_is_read_as_far_as_it_goes(void **state)
 	char name[256], path[600];
 
 	fill(c, "key", 4, 30 * 24 * HOUR_MS);
-	close_store(c);
+	log_case_close(c);
 	find_name(c, "log-", true, name);
 	path_in(c, name, path);
 	/* Header and two frames. */
@@ -534,11 +514,11 @@ static void a_store_has_the_name_at_every_moment(void **state)
 	ops.rename = watched_rename;
 	ops.exchange = watched_exchange;
 	fill(c, "key", 4, HOUR_MS);
-	close_store(c);
+	log_case_close(c);
 	damage_log(c, "key 1");
-	snprintf(watched_path, sizeof(watched_path), "%s", directory_of(c));
+	snprintf(watched_path, sizeof(watched_path), "%s", log_case_directory(c));
 	fsck.flags = HAPAX_FSCK_REPAIR_ACCEPT_LOSS;
-	assert_int_equal(hx_log_fsck_on(&io, directory_of(c), &fsck, &err), HAPAX_OK);
+	assert_int_equal(hx_log_fsck_on(&io, log_case_directory(c), &fsck, &err), HAPAX_OK);
 	assert_true(watched >= 3);
 	assert_non_null(strstr(fsck.damaged_path, "store.damaged-1"));
 	assert_true(is_store(fsck.damaged_path));
@@ -563,10 +543,10 @@ static void names_are_changed_in_two_steps_where_they_must(void **state)
 
 	ops.exchange = no_exchange;
 	fill(c, "key", 4, 30 * 24 * HOUR_MS);
-	close_store(c);
+	log_case_close(c);
 	damage_log(c, "key 1");
 	fsck.flags = HAPAX_FSCK_REPAIR_ACCEPT_LOSS;
-	assert_int_equal(hx_log_fsck_on(&io, directory_of(c), &fsck, NULL), HAPAX_OK);
+	assert_int_equal(hx_log_fsck_on(&io, log_case_directory(c), &fsck, NULL), HAPAX_OK);
 	assert_non_null(strstr(fsck.damaged_path, "store.damaged-1"));
 	assert_true(is_store(fsck.damaged_path));
 	store_case_open(c);
@@ -621,13 +601,13 @@ static void failing_calls_leave_the_old_store_or_the_new_one(void **state)
 
 	/* Small, for the copies' sake. */
 	fill(c, "key", 3, 30 * 24 * HOUR_MS);
-	close_store(c);
+	log_case_close(c);
 	damage_log(c, "key 1");
 	snprintf(place, sizeof(place), "%.150s/copy", c->dir.path);
 	for (int forever = 0; forever < 2; forever++)
 		for (unsigned i = 0; i < 3; i++)
 			for (uint64_t at = 1 + i; repair_with_fault(
-				     directory_of(c), place, at, forever != 0, effects[i]);
+				     log_case_directory(c), place, at, forever != 0, effects[i]);
 			     at += stride)
 				done++;
 	scale_report("repair: calls that fail", done, scale_seconds() - begin, true);
@@ -636,7 +616,7 @@ static void failing_calls_leave_the_old_store_or_the_new_one(void **state)
 	store_case_open(c);
 }
 
-#define FSCK_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define FSCK_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, log_case_tear_down)
 
 int main(void)
 {

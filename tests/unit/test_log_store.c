@@ -22,83 +22,10 @@
 
 #include "base/thread.h"
 #include "support/crowd.h"
+#include "support/log_case.h"
 #include "support/scale.h"
-#include "support/store_case.h"
 
 #define HOUR_MS INT64_C(3600000)
-
-static int set_up(void **state)
-{
-	struct store_case *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return -1;
-	store_case_begin(c, "file:");
-	*state = c;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct store_case *c = *state;
-
-	store_case_done(c);
-	free(c);
-	return 0;
-}
-
-static const char *directory_of(const struct store_case *c)
-{
-	return c->url + strlen("file:");
-}
-
-static void close_store(struct store_case *c)
-{
-	hapax_store_close(c->store);
-	c->store = NULL;
-}
-
-static enum hapax_outcome check(struct store_case *c, const char *key)
-{
-	struct hapax_op op = case_op(c, HAPAX_OP_CHECK, key);
-
-	assert_int_equal(case_run(c, &op), HAPAX_OK);
-	return op.outcome;
-}
-
-/* Bytes of all files, and how many names begin with prefix. */
-static uint64_t measure(const char *directory, const char *prefix, unsigned *ret_count)
-{
-	DIR *dir = opendir(directory);
-	uint64_t bytes = 0;
-
-	assert_non_null(dir);
-	*ret_count = 0;
-	for (struct dirent *entry; (entry = readdir(dir));) {
-		char path[1024];
-		struct stat st;
-
-		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
-		if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
-			continue;
-		bytes += (uint64_t)st.st_size;
-		*ret_count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
-	}
-	closedir(dir);
-	return bytes;
-}
-
-static void expect_refused(
-	struct store_case *c, const char *url, enum hapax_status status, const char *word)
-{
-	struct hapax_store *store = NULL;
-	struct hapax_error err = {0};
-
-	assert_int_equal(hapax_store_open(url, &c->options, &store, &err), status);
-	assert_null(store);
-	if (!strstr(err.message, word))
-		fail_msg("\"%s\" lacks \"%s\"", err.message, word);
-}
 
 /* A torn frame at the end, which nobody was told of, is cut, and kept for people. */
 static void torn_tail_is_cut(void **state)
@@ -108,11 +35,11 @@ static void torn_tail_is_cut(void **state)
 	unsigned char byte;
 	unsigned count;
 
-	assert_int_equal(check(c, "first"), HAPAX_OUTCOME_ACQUIRED);
-	assert_int_equal(check(c, "second"), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(log_case_check(c, "first"), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(log_case_check(c, "second"), HAPAX_OUTCOME_ACQUIRED);
 	/* As a power cut would leave it: nothing of the end is written. */
 	snprintf(copy, sizeof(copy), "%.150s/copy", c->dir.path);
-	snprintf(command, sizeof(command), "cp -r '%s' '%s'", directory_of(c), copy);
+	snprintf(command, sizeof(command), "cp -r '%s' '%s'", log_case_directory(c), copy);
 	assert_int_equal(system(command), 0);
 	snprintf(path, sizeof(path), "%s/log-0000000000000001.seg", copy);
 	int file = open(path, O_RDWR);
@@ -123,15 +50,15 @@ static void torn_tail_is_cut(void **state)
 	assert_int_equal(pwrite(file, &byte, 1, 2 * 4096 + 130), 1);
 	assert_int_equal(close(file), 0);
 
-	close_store(c);
+	log_case_close(c);
 	snprintf(c->url, sizeof(c->url), "file:%s", copy);
 	store_case_open(c);
-	measure(copy, "log-0000000000000001.seg.cut-", &count);
+	log_case_measure(copy, "log-0000000000000001.seg.cut-", &count);
 	assert_int_equal(count, 1);
 	assert_int_equal(case_state(c, "first"), HAPAX_STATE_DONE);
 	assert_int_equal(case_state(c, "second"), HAPAX_STATE_ABSENT);
-	assert_int_equal(check(c, "third"), HAPAX_OUTCOME_ACQUIRED);
-	measure(copy, "log-", &count);
+	assert_int_equal(log_case_check(c, "third"), HAPAX_OUTCOME_ACQUIRED);
+	log_case_measure(copy, "log-", &count);
 	assert_int_equal(count, 3); /* the old one, what was cut, the new one */
 	store_case_reopen(c);
 	assert_int_equal(case_state(c, "first"), HAPAX_STATE_DONE);
@@ -145,23 +72,23 @@ static void damage_before_the_end_is_refused(void **state)
 	char path[512];
 	unsigned char byte;
 
-	assert_int_equal(check(c, "first"), HAPAX_OUTCOME_ACQUIRED);
-	assert_int_equal(check(c, "second"), HAPAX_OUTCOME_ACQUIRED);
-	close_store(c);
-	snprintf(path, sizeof(path), "%s/log-0000000000000001.seg", directory_of(c));
+	assert_int_equal(log_case_check(c, "first"), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(log_case_check(c, "second"), HAPAX_OUTCOME_ACQUIRED);
+	log_case_close(c);
+	snprintf(path, sizeof(path), "%s/log-0000000000000001.seg", log_case_directory(c));
 	int file = open(path, O_RDWR);
 	assert_true(file >= 0);
 	assert_int_equal(pread(file, &byte, 1, 2 * 4096 + 130), 1);
 	byte ^= 0x40;
 	assert_int_equal(pwrite(file, &byte, 1, 2 * 4096 + 130), 1);
-	expect_refused(c, c->url, HAPAX_ERR_CORRUPT, "log-0000000000000001.seg at offset 8192");
-	expect_refused(c, c->url, HAPAX_ERR_CORRUPT, "LSN");
-	expect_refused(c, c->url, HAPAX_ERR_CORRUPT, "keys are at risk");
+	log_case_refuses(c, c->url, HAPAX_ERR_CORRUPT, "log-0000000000000001.seg at offset 8192");
+	log_case_refuses(c, c->url, HAPAX_ERR_CORRUPT, "LSN");
+	log_case_refuses(c, c->url, HAPAX_ERR_CORRUPT, "keys are at risk");
 	byte ^= 0x40;
 	assert_int_equal(pwrite(file, &byte, 1, 2 * 4096 + 130), 1);
 	assert_int_equal(close(file), 0);
 	store_case_open(c);
-	assert_int_equal(check(c, "second"), HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(log_case_check(c, "second"), HAPAX_OUTCOME_REPLAY);
 }
 
 static void fill(struct store_case *c, const char *prefix, unsigned count, int64_t ttl_ms)
@@ -189,7 +116,7 @@ static void disk_is_bounded_and_given_back(void **state)
 	uint64_t bytes;
 
 	/* In a new place: the first segment of the other one has the default size. */
-	close_store(c);
+	log_case_close(c);
 	snprintf(c->url, sizeof(c->url), "file:%.150s/small", c->dir.path);
 	c->options.segment_bytes = SEGMENT;
 	store_case_open(c);
@@ -198,23 +125,23 @@ static void disk_is_bounded_and_given_back(void **state)
 		char key[32];
 
 		snprintf(key, sizeof(key), "lone %u", i);
-		assert_int_equal(check(c, key), HAPAX_OUTCOME_ACQUIRED);
+		assert_int_equal(log_case_check(c, key), HAPAX_OUTCOME_ACQUIRED);
 	}
 	fill(c, "day", count, 20 * HOUR_MS);
 	fill(c, "week", count, 6 * 24 * HOUR_MS);
 	case_sweep(c);
 	case_sweep(c);
-	bytes = measure(directory_of(c), "day-", &classes);
+	bytes = log_case_measure(log_case_directory(c), "day-", &classes);
 	assert_true(bytes <= 2 * (uint64_t)(2 * count + 500) * ENTRY + 4 * SEGMENT + 3 * 4096);
 	assert_true(classes >= 1);
-	measure(directory_of(c), "log-", &logs);
+	log_case_measure(log_case_directory(c), "log-", &logs);
 	assert_true(logs <= 3);
 
 	/* They leave as whole segments; the others stay. */
 	store_case_advance(c, 21 * HOUR_MS);
 	case_sweep(c);
 	case_sweep(c);
-	bytes = measure(directory_of(c), "day-", &classes);
+	bytes = log_case_measure(log_case_directory(c), "day-", &classes);
 	assert_int_equal(classes, 0);
 	assert_true(bytes <= 2 * (uint64_t)count * ENTRY + 4 * SEGMENT + 3 * 4096);
 	store_case_reopen(c);
@@ -224,7 +151,7 @@ static void disk_is_bounded_and_given_back(void **state)
 	store_case_advance(c, 6 * 24 * HOUR_MS);
 	case_sweep(c);
 	case_sweep(c);
-	bytes = measure(directory_of(c), "week-", &classes);
+	bytes = log_case_measure(log_case_directory(c), "week-", &classes);
 	assert_int_equal(classes, 0);
 	assert_true(bytes <= 5 * SEGMENT);
 }
@@ -261,7 +188,7 @@ static void disk_is_bounded_when_nothing_expires(void **state)
 	uint64_t allowed = 2 * (uint64_t)(OLD + OVER) * ENTRY + 4 * SEGMENT + 3 * 4096;
 	unsigned classes;
 
-	close_store(c);
+	log_case_close(c);
 	snprintf(c->url, sizeof(c->url), "file:%.150s/small", c->dir.path);
 	c->options.segment_bytes = SEGMENT;
 	store_case_open(c);
@@ -277,10 +204,11 @@ static void disk_is_bounded_when_nothing_expires(void **state)
 		case_sweep(c);
 		if (round % 8 == 7)
 			store_case_reopen(c);
-		if (measure(directory_of(c), "ever-", &classes) > allowed)
+		if (log_case_measure(log_case_directory(c), "ever-", &classes) > allowed)
 			fail_msg(
 				"round %u: %llu bytes, allowed %llu", round,
-				(unsigned long long)measure(directory_of(c), "ever-", &classes),
+				(unsigned long long)log_case_measure(
+					log_case_directory(c), "ever-", &classes),
 				(unsigned long long)allowed);
 	}
 	/* It was put to the test: records were copied, and what was forgotten stays so. */
@@ -397,16 +325,16 @@ static void unsafe_log_ends_where_a_frame_is_missing(void **state)
 	char path[512], copy[200], command[1200];
 	unsigned char byte;
 
-	close_store(c);
+	log_case_close(c);
 	snprintf(c->url, sizeof(c->url), "file:%.150s/unsafe", c->dir.path);
 	c->options.unsafe_interval_ms = 1000;
 	store_case_open(c);
-	assert_int_equal(check(c, "first"), HAPAX_OUTCOME_ACQUIRED);
-	assert_int_equal(check(c, "second"), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(log_case_check(c, "first"), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(log_case_check(c, "second"), HAPAX_OUTCOME_ACQUIRED);
 	uint64_t token = 0;
 	assert_int_equal(case_claim(c, "third", &token), HAPAX_OUTCOME_ACQUIRED);
 	snprintf(copy, sizeof(copy), "%.150s/copy", c->dir.path);
-	snprintf(command, sizeof(command), "cp -r '%s' '%s'", directory_of(c), copy);
+	snprintf(command, sizeof(command), "cp -r '%s' '%s'", log_case_directory(c), copy);
 	assert_int_equal(system(command), 0);
 	snprintf(path, sizeof(path), "%s/log-0000000000000001.seg", copy);
 	int file = open(path, O_RDWR);
@@ -415,7 +343,7 @@ static void unsafe_log_ends_where_a_frame_is_missing(void **state)
 	byte ^= 0x40;
 	assert_int_equal(pwrite(file, &byte, 1, 2 * 4096 + 130), 1);
 	assert_int_equal(close(file), 0);
-	close_store(c);
+	log_case_close(c);
 	snprintf(c->url, sizeof(c->url), "file:%s", copy);
 	store_case_open(c);
 	assert_int_equal(case_state(c, "first"), HAPAX_STATE_DONE);
@@ -436,12 +364,12 @@ static void unsafe_mode_is_not_durable(void **state)
 	c->options.unsafe_interval_ms = 1000;
 	store_case_reopen(c);
 	assert_false(store_case_is_durable(c));
-	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(log_case_check(c, "k"), HAPAX_OUTCOME_ACQUIRED);
 	store_case_reopen(c);
-	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(log_case_check(c, "k"), HAPAX_OUTCOME_REPLAY);
 	c->options.unsafe_interval_ms = 0;
 	store_case_reopen(c);
-	assert_int_equal(check(c, "k"), HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(log_case_check(c, "k"), HAPAX_OUTCOME_REPLAY);
 }
 
 /* Threads: waiting callers, completions, passes and spares beside each other. */
@@ -555,19 +483,27 @@ static void threads_get_along(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(torn_tail_is_cut, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			damage_before_the_end_is_refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(disk_is_bounded_and_given_back, set_up, tear_down),
+			torn_tail_is_cut, log_case_set_up, log_case_tear_down),
 		cmocka_unit_test_setup_teardown(
-			disk_is_bounded_when_nothing_expires, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(old_versions_stay_dead, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(claims_move_with_the_log, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(open_tells_how_far_it_is, set_up, tear_down),
+			damage_before_the_end_is_refused, log_case_set_up, log_case_tear_down),
 		cmocka_unit_test_setup_teardown(
-			unsafe_log_ends_where_a_frame_is_missing, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(unsafe_mode_is_not_durable, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(threads_get_along, set_up, tear_down),
+			disk_is_bounded_and_given_back, log_case_set_up, log_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			disk_is_bounded_when_nothing_expires, log_case_set_up, log_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			old_versions_stay_dead, log_case_set_up, log_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			claims_move_with_the_log, log_case_set_up, log_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			open_tells_how_far_it_is, log_case_set_up, log_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			unsafe_log_ends_where_a_frame_is_missing, log_case_set_up,
+			log_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			unsafe_mode_is_not_durable, log_case_set_up, log_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			threads_get_along, log_case_set_up, log_case_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

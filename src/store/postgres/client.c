@@ -168,16 +168,14 @@ static const struct hx_postgres_connection_ops connection_ops = {
 static void on_arrived(struct hx_task *task)
 {
 	struct hx_postgres_client *client = task->context;
-	struct hx_postgres_request *first = hx_postgres_queue_take(&client->queue);
+	struct hx_postgres_request **end = &client->pending;
 
-	if (client->pending == NULL) {
-		client->pending = first;
-	} else if (first != NULL) {
-		struct hx_postgres_request *last = client->pending;
-
-		while (last->next != NULL)
-			last = last->next;
-		last->next = first;
+	while (*end != NULL)
+		end = &(*end)->next;
+	for (struct hx_postgres_request *request = hx_request_queue_take(&client->queue);
+	     request != NULL; request = hx_request_next(request)) {
+		*end = request;
+		end = &request->next;
 	}
 	pump(client);
 }
@@ -219,7 +217,7 @@ void hx_postgres_client_close(struct hx_postgres_client *client)
 		client->has_reactor = false;
 	}
 	if (client->has_queue)
-		hx_postgres_queue_done(&client->queue);
+		hx_request_queue_done(&client->queue);
 	client->has_queue = false;
 	hx_free(client->lanes);
 	client->lanes = NULL;
@@ -252,7 +250,8 @@ static enum hapax_status make_lanes(struct hx_postgres_client *client)
 
 static enum hapax_status make_parts(struct hx_postgres_client *client, struct hapax_error *err)
 {
-	enum hapax_status status = hx_postgres_queue_init(&client->queue);
+	enum hapax_status status =
+		hx_request_queue_init(&client->queue, sizeof(struct hx_postgres_request));
 
 	client->has_queue = status == HAPAX_OK;
 	if (status == HAPAX_OK) {
@@ -309,7 +308,7 @@ static enum hapax_status enqueue(
 	enum hapax_status status;
 
 	request->deadline_ns = hx_clock_mono_ns() + client->options->timeout_ms * MS_NS;
-	status = hx_postgres_queue_push(&client->queue, request);
+	status = hx_request_queue_push(&client->queue, request);
 	if (status == HAPAX_OK)
 		hx_reactor_post(&client->reactor, &client->arrived);
 	return status;

@@ -14,12 +14,13 @@
 #include <hapax/ext/store_ops.h>
 
 #include "store/postgres/lane.h"
+#include "store/request_queue.h"
 
 struct hx_postgres_client {
 	struct hapax_store *store;
 	const struct hx_postgres_place *place;
 	const struct hapax_store_options *options; /* complete */
-	struct hx_postgres_queue queue;
+	struct hx_request_queue queue;             /* of struct hx_postgres_request */
 	struct hx_task arrived;
 	struct hx_task stop;
 	struct hx_thread thread;

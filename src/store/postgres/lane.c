@@ -57,7 +57,7 @@ static void complete(struct hx_postgres_client *client, struct hx_postgres_reque
 {
 	struct hx_postgres_request done = *request;
 
-	hx_postgres_queue_give_back(&client->queue, request);
+	hx_request_queue_give_back(&client->queue, request);
 	if (done.call != NULL)
 		hx_event_set(&done.call->done);
 	else

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * request.h - one submit, or one call, on its way to the server and back.
- *
- * Requests come from a pool that grows in blocks and is kept, so a busy store
- * allocates nothing per submit.
- *
- * Threads: push and give_back from any; take from the I/O thread.
  */
 #ifndef HX_STORE_POSTGRES_REQUEST_H
 #define HX_STORE_POSTGRES_REQUEST_H
@@ -47,31 +42,5 @@ struct hx_postgres_request {
 	size_t sent;     /* operations that are decided */
 	size_t sent_end; /* and with those of the transaction under way */
 };
-
-struct hx_postgres_request_block;
-
-struct hx_postgres_queue {
-	struct hx_mutex mutex;
-	/* Locks: mutex for everything below. */
-	struct hx_postgres_request *first;
-	struct hx_postgres_request *last;
-	struct hx_postgres_request *free;
-	struct hx_postgres_request_block *blocks;
-	size_t request_count; /* in all blocks */
-};
-
-/* HAPAX_ERR_NO_MEMORY: nothing was made. */
-enum hapax_status hx_postgres_queue_init(struct hx_postgres_queue *queue);
-void hx_postgres_queue_done(struct hx_postgres_queue *queue);
-
-/* Append a copy of request. NO_MEMORY, or LIMIT with a million in the queue. */
-enum hapax_status hx_postgres_queue_push(
-	struct hx_postgres_queue *queue, const struct hx_postgres_request *request);
-
-/* Take all that wait, in order; NULL: none. */
-struct hx_postgres_request *hx_postgres_queue_take(struct hx_postgres_queue *queue);
-
-void hx_postgres_queue_give_back(
-	struct hx_postgres_queue *queue, struct hx_postgres_request *request);
 
 #endif

@@ -161,9 +161,9 @@ static void on_arrived(struct hx_task *task)
 	struct hx_redis_client *client = task->context;
 	struct hx_redis_request *next;
 
-	for (struct hx_redis_request *request = hx_redis_request_take(&client->queue);
+	for (struct hx_redis_request *request = hx_request_queue_take(&client->queue);
 	     request != NULL; request = next) {
-		next = request->next;
+		next = hx_request_next(request);
 		add_request(client, request);
 	}
 	/* The first connection is made without being asked for. */
@@ -246,7 +246,7 @@ void hx_redis_client_close(struct hx_redis_client *client)
 		hx_free(client->links[i]);
 	client->link_count = 0;
 	if (client->has_queue)
-		hx_redis_request_queue_done(&client->queue);
+		hx_request_queue_done(&client->queue);
 	client->has_queue = false;
 	hx_tls_context_free(client->tls);
 	client->tls = NULL;
@@ -278,7 +278,8 @@ static enum hapax_status make_parts(struct hx_redis_client *client, struct hapax
 			place->certificate_file[0] == '\0' ? NULL : place->certificate_file,
 		.key_file = place->key_file[0] == '\0' ? NULL : place->key_file,
 	};
-	enum hapax_status status = hx_redis_request_queue_init(&client->queue);
+	enum hapax_status status =
+		hx_request_queue_init(&client->queue, sizeof(struct hx_redis_request));
 
 	client->has_queue = status == HAPAX_OK;
 	if (status == HAPAX_OK)
@@ -347,7 +348,7 @@ enum hapax_status hx_redis_client_open(
 static enum hapax_status enqueue(
 	struct hx_redis_client *client, const struct hx_redis_request *request)
 {
-	enum hapax_status status = hx_redis_request_push(&client->queue, request);
+	enum hapax_status status = hx_request_queue_push(&client->queue, request);
 
 	if (status == HAPAX_OK)
 		hx_reactor_post(&client->reactor, &client->arrived);

@@ -20,6 +20,7 @@
 #include "store/redis/place.h"
 #include "store/redis/request.h"
 #include "store/redis/subscriber.h"
+#include "store/request_queue.h"
 
 struct hx_redis_cluster;
 
@@ -34,7 +35,7 @@ struct hx_redis_client {
 	int64_t epoch_ms;                /* of that clock, as the ledger keeps it */
 	_Atomic uint64_t removed;        /* expired records that made room */
 
-	struct hx_redis_request_queue queue;
+	struct hx_request_queue queue; /* of struct hx_redis_request */
 	struct hx_task arrived;
 	struct hx_task stop;
 	struct hx_thread thread;

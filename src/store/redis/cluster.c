@@ -160,7 +160,7 @@ static void parent_step(struct hx_redis_client *client, struct hx_redis_request 
 static struct hx_redis_request *make_child(
 	struct hx_redis_client *client, struct hx_redis_request *parent, struct hapax_op *op)
 {
-	struct hx_redis_request *child = hx_redis_request_borrow(&client->queue);
+	struct hx_redis_request *child = hx_request_queue_borrow(&client->queue);
 
 	if (child == NULL)
 		return NULL;
@@ -244,7 +244,7 @@ void hx_redis_cluster_child_done(struct hx_redis_client *client, struct hx_redis
 		child->leader->follower = child->follower;
 	if (child->follower != NULL)
 		child->follower->leader = child->leader;
-	hx_redis_request_give_back(&client->queue, child);
+	hx_request_queue_give_back(&client->queue, child);
 	parent_step(client, parent);
 }
 
@@ -538,7 +538,7 @@ static void ask_for_map(struct hx_redis_client *client)
 		find_link(client);
 	if (link == NULL || ask == NULL)
 		return;
-	request = hx_redis_request_borrow(&client->queue);
+	request = hx_request_queue_borrow(&client->queue);
 	if (request == NULL) {
 		refuse_to_open(client);
 		return;

@@ -135,7 +135,7 @@ static void raise_all(struct hx_redis_floor *floor)
 	/* One more, so that it settles when all were sent, and not before. */
 	floor->left = 1;
 	for (unsigned i = 0; i < HX_REDIS_PARTITIONS && floor->status == HAPAX_OK; i++) {
-		struct hx_redis_request *request = hx_redis_request_borrow(&client->queue);
+		struct hx_redis_request *request = hx_request_queue_borrow(&client->queue);
 
 		if (request == NULL) {
 			floor->status = HAPAX_ERR_NO_MEMORY;

@@ -85,7 +85,7 @@ void hx_redis_request_end(struct hx_redis_client *client, struct hx_redis_reques
 		hx_redis_cluster_child_done(client, request);
 		return;
 	}
-	hx_redis_request_give_back(&client->queue, request);
+	hx_request_queue_give_back(&client->queue, request);
 	if (done.call == NULL)
 		hapax_store_complete(client->store, done.ops, done.count, done.completion);
 	else if (done.call->fn != NULL)

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * request.h - one submit, or one call, on its way to the server and back.
- *
- * Requests come from a pool that grows in blocks and is kept, so a busy store
- * allocates nothing per submit.
- *
- * Threads: push and give_back from any; take from the I/O thread.
  */
 #ifndef HX_STORE_REDIS_REQUEST_H
 #define HX_STORE_REDIS_REQUEST_H
@@ -58,34 +53,5 @@ struct hx_redis_request {
 	unsigned hops;                     /* from server to server, without a pause */
 	bool asks; /* says ASKING first: the slot is on its way to the server */
 };
-
-struct hx_redis_request_block;
-
-struct hx_redis_request_queue {
-	struct hx_mutex mutex;
-	/* Locks: mutex for everything below. */
-	struct hx_redis_request *first;
-	struct hx_redis_request *last;
-	struct hx_redis_request *free;
-	struct hx_redis_request_block *blocks;
-	size_t request_count; /* in all blocks */
-};
-
-/* HAPAX_ERR_NO_MEMORY: nothing was made. */
-enum hapax_status hx_redis_request_queue_init(struct hx_redis_request_queue *queue);
-void hx_redis_request_queue_done(struct hx_redis_request_queue *queue);
-
-/* Append a copy of request. NO_MEMORY, or LIMIT with a million in the queue. */
-enum hapax_status hx_redis_request_push(
-	struct hx_redis_request_queue *queue, const struct hx_redis_request *request);
-
-/* One that is in no queue, all zeros. NULL: no memory, or a million in use. */
-struct hx_redis_request *hx_redis_request_borrow(struct hx_redis_request_queue *queue);
-
-/* Take all that wait, in order; NULL: none. */
-struct hx_redis_request *hx_redis_request_take(struct hx_redis_request_queue *queue);
-
-void hx_redis_request_give_back(
-	struct hx_redis_request_queue *queue, struct hx_redis_request *request);
 
 #endif

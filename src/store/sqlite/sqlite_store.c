@@ -23,10 +23,10 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "store/core.h"
+#include "store/request_queue.h"
 #include "store/sqlite/batch.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/counter.h"
-#include "store/sqlite/queue.h"
 #include "store/sqlite/scan.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/stats.h"
@@ -74,7 +74,7 @@ struct sqlite_store {
 
 	struct hx_sqlite_connection io;
 	struct hx_sqlite_batch batch;
-	struct hx_sqlite_queue queue;
+	struct hx_request_queue queue; /* of struct hx_sqlite_request */
 	struct hx_thread thread;
 	bool has_queue;
 	bool has_thread;
@@ -91,10 +91,52 @@ static struct sqlite_store *downcast(struct hapax_store *store)
 
 static void complete(struct sqlite_store *store, struct hx_sqlite_request *requests)
 {
+	struct hx_sqlite_request *next;
+
+	for (struct hx_sqlite_request *request = requests; request != NULL; request = next) {
+		struct hx_sqlite_request done = *request;
+
+		next = done.next;
+		hx_request_queue_give_back(&store->queue, request);
+		hapax_store_complete(&store->base, done.ops, done.count, done.completion);
+	}
+}
+
+/* All that waits in the queue, as a list; NULL: the store closes. */
+static struct hx_sqlite_request *wait_for_requests(struct sqlite_store *store)
+{
+	struct hx_sqlite_request *requests = hx_request_queue_wait(&store->queue);
+
 	for (struct hx_sqlite_request *request = requests; request != NULL; request = request->next)
-		hapax_store_complete(
-			&store->base, request->ops, request->count, request->completion);
-	hx_sqlite_queue_give_back(&store->queue, requests);
+		request->next = hx_request_next(request);
+	return requests;
+}
+
+/* Leave requests of at most BATCH_OPS_MAX operations together, or one that is larger: the rest. */
+static struct hx_sqlite_request *cut_off_rest(struct hx_sqlite_request *requests)
+{
+	struct hx_sqlite_request *last = requests;
+	struct hx_sqlite_request *rest;
+	size_t ops = last->count;
+
+	while (last->next != NULL && ops + last->next->count <= BATCH_OPS_MAX) {
+		last = last->next;
+		ops += last->count;
+	}
+	rest = last->next;
+	last->next = NULL;
+	return rest;
+}
+
+static void run_batch(struct sqlite_store *store, struct hx_sqlite_request *requests)
+{
+	while (requests != NULL) {
+		struct hx_sqlite_request *rest = hx_sqlite_batch_run(&store->batch, requests);
+
+		complete(store, requests);
+		requests = rest;
+	}
+	hx_sqlite_connection_checkpoint(&store->io);
 }
 
 /* The I/O thread: answers first, then what can wait. */
@@ -103,15 +145,13 @@ static void io_run(void *arg)
 	struct sqlite_store *store = arg;
 	struct hx_sqlite_request *requests;
 
-	while ((requests = hx_sqlite_queue_take(&store->queue, BATCH_OPS_MAX)) != NULL) {
+	while ((requests = wait_for_requests(store)) != NULL) {
 		while (requests != NULL) {
-			struct hx_sqlite_request *rest =
-				hx_sqlite_batch_run(&store->batch, requests);
+			struct hx_sqlite_request *rest = cut_off_rest(requests);
 
-			complete(store, requests);
+			run_batch(store, requests);
 			requests = rest;
 		}
-		hx_sqlite_connection_checkpoint(&store->io);
 	}
 }
 
@@ -120,11 +160,16 @@ static void sqlite_submit(
 	struct hapax_completion completion)
 {
 	struct sqlite_store *store = downcast(base);
-	int64_t deadline_ns = hx_clock_mono_ns() + store->options.timeout_ms * MS_NS;
+	struct hx_sqlite_request request = {
+		.ops = ops,
+		.count = count,
+		.completion = completion,
+		.deadline_ns = hx_clock_mono_ns() + store->options.timeout_ms * MS_NS,
+	};
 	enum hapax_status status;
 
 	hx_sqlite_ops_begin(ops, count);
-	status = hx_sqlite_queue_push(&store->queue, ops, count, completion, deadline_ns);
+	status = hx_request_queue_push(&store->queue, &request);
 	if (status == HAPAX_OK)
 		return;
 	hx_store_fail(ops, count, status);
@@ -225,7 +270,7 @@ static enum hapax_status sqlite_count(
 static void stop(struct sqlite_store *store)
 {
 	if (store->has_queue)
-		hx_sqlite_queue_stop(&store->queue);
+		hx_request_queue_stop(&store->queue);
 	if (store->has_thread)
 		hx_thread_join(&store->thread);
 	store->has_thread = false;
@@ -236,7 +281,7 @@ static void store_free(struct sqlite_store *store)
 {
 	stop(store);
 	if (store->has_queue)
-		hx_sqlite_queue_done(&store->queue);
+		hx_request_queue_done(&store->queue);
 	hx_sqlite_workspace_done(&store->batch.workspace);
 	hx_sqlite_connection_close(&store->side);
 	hx_sqlite_connection_close(&store->io);
@@ -366,7 +411,8 @@ static enum hapax_status open_ledger(struct sqlite_store *store, struct hapax_er
 
 static enum hapax_status start(struct sqlite_store *store, struct hapax_error *err)
 {
-	enum hapax_status status = hx_sqlite_queue_init(&store->queue);
+	enum hapax_status status =
+		hx_request_queue_init(&store->queue, sizeof(struct hx_sqlite_request));
 
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "no memory to open a store");
