@@ -70,6 +70,14 @@ def test_what_an_upstream_gets(cli):
         expect([names.count(name) for name in ("hapax-token", "host", "content-length")], [1, 1, 1])
 
 
+def test_connection_does_not_name_what_makes_an_event(cli):
+    """What is removed on the way would be missing where the event is handled."""
+    with upstream() as service, serve(cli, service.url) as daemon:
+        for name in ("ce-id", "CE-Type", "close, ce-subject", "hapax-token"):
+            post(daemon.gateway, "1", Connection=name).is_problem(400, "every hop")
+        expect(service.requests, [])
+
+
 def test_what_a_client_gets(cli):
     with upstream() as service, serve(cli, service.url) as daemon:
         first = post(daemon.gateway, "1", path="/status/201")
