@@ -196,6 +196,7 @@ struct hx_http_exchange *hx_http_exchange_take(struct hx_http_server *server)
 	server->exchange_count++;
 	exchange->is_handed_over = false;
 	exchange->on_room = NULL;
+	exchange->body.memory.size_max = server->options.body_memory_max;
 	exchange->context = NULL;
 	return exchange;
 }

@@ -208,7 +208,7 @@ static void take_up(struct hx_delivery *delivery)
 	enum hx_cloudevents_mode mode = HX_CLOUDEVENTS_BINARY;
 	struct hapax_error err = {.status = HAPAX_OK};
 	enum hapax_status status = HAPAX_OK;
-	bool is_large = !hx_http_body_is_in_memory(&delivery->exchange->body);
+	bool is_large = delivery->exchange->body.size > HX_LARGE_SIZE_MIN;
 
 	if (head->repeated & 1U << HX_HTTP1_CONTENT_TYPE)
 		status = hx_error_set(

@@ -128,7 +128,7 @@ static void on_read(struct hx_task *task)
 	delivery->loop->event = large->event;
 	if (!hx_delivery_claim(delivery))
 		return;
-	/* What goes to the upstream is in the file. */
+	/* What goes to the upstream is the body of the exchange. */
 	hx_buf_done(&large->event_text);
 	hx_buf_done(&large->body_text);
 }

@@ -2,8 +2,8 @@
 /*
  * large.h - events that take too long to read for a loop.
  *
- * A body that is in a file is read, parsed and hashed on a thread of its own, one after
- * the other, so that whatever its size no other event of the loop waits for it.
+ * A body above HX_LARGE_SIZE_MIN is read, parsed and hashed on a thread of its own, one
+ * after the other, so that whatever its size no other event of the loop waits for it.
  *
  *	loop: take up ──▶ reader: read, route, key ──▶ loop: claim ──▶ ...
  *
@@ -26,6 +26,9 @@
 #include "base/thread.h"
 #include "net/reactor.h"
 #include "wire/cloudevents.h"
+
+/* Two milliseconds of a processor of 2020. */
+enum { HX_LARGE_SIZE_MIN = 256 * 1024 };
 
 struct hx_config_route;
 struct hx_delivery;
@@ -67,7 +70,7 @@ void hx_reader_init(struct hx_reader *reader);
 /* No delivery is left. */
 void hx_reader_done(struct hx_reader *reader);
 
-/* Take up a delivery whose body is in a file. On failure it has none. */
+/* Take up a delivery with a large body. On failure nothing was done. */
 enum hapax_status hx_large_begin(
 	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hapax_error *err);
 

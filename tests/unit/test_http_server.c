@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -249,6 +250,7 @@ static void drains_who_waits_at_the_door(void **state)
 	const char *end = strstr(request + 1, "POST");
 	int idle = connect_to(bench);
 	int clients[CLIENTS];
+	int late;
 	char byte;
 
 	(void)state;
@@ -264,6 +266,14 @@ static void drains_who_waits_at_the_door(void **state)
 			write(clients[i], request, (size_t)(end - request)), end - request);
 	}
 	hx_http_server_drain(&bench->server);
+	/* Whoever comes now is not heard. */
+	late = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	assert_int_equal(
+		connect(late, (const struct sockaddr *)&bench->server.listener.address.storage,
+	                bench->server.listener.address.size),
+		-1);
+	assert_int_equal(errno, EINPROGRESS);
+	close(late);
 	for (int i = 0; i < 100; i++)
 		assert_true(turn(bench));
 	fault_net_advance(&bench->fault, DRAIN_MS);
