@@ -90,7 +90,9 @@ struct hx_config_upstream {
 struct hx_config_http {
 	uint64_t max_connections;             /* of all doors together */
 	uint64_t max_connections_per_address; /* of the peer */
-	uint64_t max_requests_per_tenant;     /* in progress at a time */
+	uint64_t max_requests;                /* in progress at a time, by all loops together */
+	uint64_t max_requests_per_tenant;     /* of these */
+	uint64_t max_loop_memory;             /* bodies and replies that one loop holds */
 	uint64_t max_line;                    /* the request line */
 	uint64_t max_head;                    /* the request line and all fields */
 	uint64_t max_fields;
@@ -99,7 +101,7 @@ struct hx_config_http {
 	uint64_t max_batch;       /* events in one request */
 	int64_t head_timeout_ms;  /* from the first byte to the end of the head */
 	int64_t body_timeout_ms;  /* for a body, and 1 s more for each 4 KiB of it */
-	int64_t send_timeout_ms;  /* without any byte of the reply taken */
+	int64_t send_timeout_ms;  /* with less than 4 KiB of the reply taken each second */
 	int64_t idle_timeout_ms;  /* of a connection between two requests */
 };
 

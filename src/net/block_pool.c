@@ -72,6 +72,7 @@ static void drop_memory(struct hx_byte_queue *queue)
 {
 	if (queue->data == NULL)
 		return;
+	queue->pool->held_bytes -= queue->capacity;
 	if (queue->capacity == HX_BLOCK_SIZE)
 		take_back(queue->pool, queue->data);
 	else
@@ -103,6 +104,7 @@ static enum hapax_status move_to(struct hx_byte_queue *queue, size_t capacity)
 	if (size > 0)
 		memcpy(data, queue->data + queue->begin, size);
 	drop_memory(queue);
+	queue->pool->held_bytes += capacity;
 	queue->data = data;
 	queue->capacity = capacity;
 	queue->begin = 0;

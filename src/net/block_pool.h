@@ -7,6 +7,9 @@
  * returned as soon as it is empty. So ten thousand idle connections cost what their
  * descriptors cost.
  *
+ * The pool counts the bytes that are lent, and those that others hold for the same loop
+ * and tell it of, so that whoever takes on more work can see what it would add to.
+ *
  * Threads: one at a time; a pool belongs to a reactor.
  */
 #ifndef HX_NET_BLOCK_POOL_H
@@ -30,7 +33,15 @@ struct hx_block_pool {
 	struct hx_block *free;
 	size_t free_count;
 	size_t lent_count;
+	size_t held_bytes; /* in queues, and noted */
 };
+
+/* So many bytes are held somewhere else; *noted is what was told before, 0 at first. */
+static inline void hx_block_pool_note(struct hx_block_pool *pool, size_t *noted, size_t bytes)
+{
+	pool->held_bytes += bytes - *noted;
+	*noted = bytes;
+}
 
 void hx_block_pool_init(struct hx_block_pool *pool);
 

@@ -120,6 +120,23 @@ static void set_stall(struct hx_connection *connection, int64_t span_ms)
 		hx_reactor_now_ns(connection->reactor) + span_ms * MS_NS);
 }
 
+/* Of what was sent; the kernel holds much for a peer that takes little. */
+static int64_t taken(const struct hx_connection *connection)
+{
+	const struct hx_net *net = net_of(connection);
+	int untaken = 0;
+
+	if (connection->limits.rate_min > 0)
+		untaken = net->ops->untaken(net->context, connection->watch.fd);
+	return (int64_t)connection->sent_bytes - (untaken > 0 ? untaken : 0);
+}
+
+static void watch_rate(struct hx_connection *connection)
+{
+	connection->taken_before = taken(connection);
+	set_stall(connection, connection->limits.stall_ms_max);
+}
+
 /* Everything is sent. */
 static void output_is_empty(struct hx_connection *connection)
 {
@@ -154,9 +171,9 @@ static void send_output(struct hx_connection *connection)
 		ssize_t count = transmit(connection, bytes.data, bytes.size);
 
 		if (count == -EAGAIN) {
-			/* Progress restarts the clock; waiting does not. */
-			if (!connection->wants_out || !hx_timer_is_set(&connection->stall))
-				set_stall(connection, connection->limits.stall_ms_max);
+			/* Progress restarts the clock, unless a rate is asked for; waiting does not. */
+			if (!hx_timer_is_set(&connection->stall))
+				watch_rate(connection);
 			connection->wants_out = !connection->tls || tls_wants_out(connection);
 			break;
 		}
@@ -166,7 +183,8 @@ static void send_output(struct hx_connection *connection)
 		}
 		connection->sent_bytes += (uint64_t)count;
 		hx_byte_queue_consume(&connection->output, (size_t)count);
-		hx_timer_clear(&connection->reactor->timers, &connection->stall);
+		if (connection->limits.rate_min == 0)
+			hx_timer_clear(&connection->reactor->timers, &connection->stall);
 	}
 	announce_secured(connection);
 	if (had_any && is_live(connection) && hx_byte_queue_size(&connection->output) == 0)
@@ -322,8 +340,15 @@ static void on_stall(struct hx_timer *timer)
 {
 	struct hx_connection *connection = timer->context;
 
+	const struct hx_connection_limits *limits = &connection->limits;
+
 	if (connection->is_shut && hx_byte_queue_size(&connection->output) == 0)
 		hx_connection_close(connection, NULL);
+	else if (
+		limits->rate_min > 0 &&
+		taken(connection) - connection->taken_before >=
+			limits->rate_min * limits->stall_ms_max)
+		watch_rate(connection);
 	else
 		fail(connection, 0, "the peer did not read what was sent");
 }
@@ -348,7 +373,7 @@ static void on_end(struct hx_task *task)
 
 static struct hx_connection_limits complete_limits(const struct hx_connection_limits *limits)
 {
-	struct hx_connection_limits complete = {0, 0, 0};
+	struct hx_connection_limits complete = {.input_size_max = 0};
 
 	if (limits != NULL)
 		complete = *limits;
@@ -494,4 +519,14 @@ void hx_connection_close(struct hx_connection *connection, const struct hapax_er
 	hx_timer_clear(&connection->reactor->timers, &connection->deadline);
 	hx_timer_clear(&connection->reactor->timers, &connection->stall);
 	hx_reactor_defer(connection->reactor, &connection->end);
+}
+
+void hx_connection_abort(struct hx_connection *connection, const struct hapax_error *why)
+{
+	const struct hx_net *net = net_of(connection);
+
+	if (!is_live(connection))
+		return;
+	(void)net->ops->set_option(net->context, connection->watch.fd, HX_NET_RESET, 1);
+	hx_connection_close(connection, why);
 }

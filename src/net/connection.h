@@ -57,6 +57,11 @@ struct hx_connection_limits {
 	size_t input_size_max;  /* 0: 64 KiB; of bytes not consumed */
 	size_t output_size_max; /* 0: 1 MiB; a write beyond it is LIMIT */
 	int64_t stall_ms_max;   /* 0: 30 s; how long a peer may take nothing of what waits */
+	/*
+	 * 0: any. Bytes a millisecond that a peer must take of what waits, over each
+	 * stall_ms_max: one that takes a little now and then would hold memory for ever.
+	 */
+	int64_t rate_min;
 };
 
 enum hx_connection_state {
@@ -90,6 +95,7 @@ struct hx_connection {
 	struct hx_task flush;
 	struct hx_task end;
 	struct hapax_error why;
+	int64_t taken_before; /* when stall was set: of what was sent, by the peer */
 	uint64_t received_bytes;
 	uint64_t sent_bytes; /* taken by the kernel, or by TLS */
 	uint64_t written_bytes;
@@ -136,5 +142,8 @@ void hx_connection_finish(struct hx_connection *connection);
 
 /* Close at once. why may be NULL: an orderly end. The first reason stays. */
 void hx_connection_close(struct hx_connection *connection, const struct hapax_error *why);
+
+/* The same, so that the peer cannot take what it has for all there was: a reset. */
+void hx_connection_abort(struct hx_connection *connection, const struct hapax_error *why);
 
 #endif

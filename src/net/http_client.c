@@ -64,6 +64,23 @@ struct hx_http_line {
 
 static void serve_waiting(struct hx_http_client *client);
 
+static struct hx_http_client_options complete_options(const struct hx_http_client_options *options)
+{
+	struct hx_http_client_options complete = {.connect_ms = 0};
+
+	if (options != NULL)
+		complete = *options;
+	if (complete.connect_ms == 0)
+		complete.connect_ms = CONNECT_MS_DEFAULT;
+	if (complete.idle_ms == 0)
+		complete.idle_ms = IDLE_MS_DEFAULT;
+	if (complete.connections_max == 0)
+		complete.connections_max = CONNECTIONS_MAX_DEFAULT;
+	if (complete.waiting_max == 0)
+		complete.waiting_max = WAITING_MAX_DEFAULT;
+	return complete;
+}
+
 void hx_http_client_init(
 	struct hx_http_client *client, struct hx_reactor *reactor, struct hx_resolver *resolver,
 	const struct hx_endpoint *endpoint, const struct hx_http_client_options *options)
@@ -71,16 +88,18 @@ void hx_http_client_init(
 	client->reactor = reactor;
 	client->resolver = resolver;
 	client->endpoint = *endpoint;
-	if (options != NULL)
-		client->options = *options;
-	if (client->options.connect_ms == 0)
-		client->options.connect_ms = CONNECT_MS_DEFAULT;
-	if (client->options.idle_ms == 0)
-		client->options.idle_ms = IDLE_MS_DEFAULT;
-	if (client->options.connections_max == 0)
-		client->options.connections_max = CONNECTIONS_MAX_DEFAULT;
-	if (client->options.waiting_max == 0)
-		client->options.waiting_max = WAITING_MAX_DEFAULT;
+	client->options = complete_options(options);
+}
+
+void hx_http_client_configure(
+	struct hx_http_client *client, const struct hx_http_client_options *options)
+{
+	struct hx_tls_context *tls = client->options.tls;
+
+	client->options = complete_options(options);
+	client->options.tls = tls;
+	/* There may be room now for those who wait. */
+	serve_waiting(client);
 }
 
 static void free_line(struct hx_http_line *line)
@@ -105,6 +124,7 @@ static void leave_idle(struct hx_http_line *line)
 	while (*at != line)
 		at = &(*at)->idle_next;
 	*at = line->idle_next;
+	line->client->idle_count--;
 }
 
 static void close_line(struct hx_http_line *line, const struct hapax_error *why)
@@ -217,6 +237,15 @@ static void send_request(struct hx_http_line *line)
 	hx_connection_wrote(&line->connection, size);
 }
 
+/* One more that is kept: there is room, or somebody takes it at once. */
+static bool is_wanted(const struct hx_http_client *client)
+{
+	size_t max = client->options.idle_max;
+
+	return max == 0 || client->waiting != NULL ||
+		(max != HX_HTTP_IDLE_NONE && client->idle_count < max);
+}
+
 /* The response is whole. */
 static void complete(struct hx_http_line *line, bool is_clean)
 {
@@ -227,10 +256,12 @@ static void complete(struct hx_http_line *line, bool is_clean)
 
 	line->call = NULL;
 	line->was_used = true;
-	if (line->is_kept && is_clean && is_sent && line->connection.state == HX_CONNECTION_OPEN) {
+	if (line->is_kept && is_clean && is_sent && is_wanted(client) &&
+	    line->connection.state == HX_CONNECTION_OPEN) {
 		line->state = LINE_IDLE;
 		line->idle_next = client->idle;
 		client->idle = line;
+		client->idle_count++;
 		hx_connection_set_deadline(
 			&line->connection,
 			hx_reactor_now_ns(client->reactor) + client->options.idle_ms * MS_NS);
@@ -284,14 +315,21 @@ static size_t on_input(struct hx_connection *connection, struct hapax_bytes inpu
 			close_line(line, NULL);
 		return input.size;
 	}
-	while (line->state == LINE_BUSY) {
+	if (input.size > 0 && line->connection.sent_bytes == line->sent_before) {
+		/* An answer to nothing: taken for that of this call it would be a lie. */
+		(void)hx_error_set(
+			&err, HAPAX_ERR_UNAVAILABLE, 0, "the response came before the request");
+		close_line(line, &err);
+		return input.size;
+	}
+	while (line->state == LINE_BUSY && !line->connection.is_paused) {
 		bool goes_on = take_event(line, hx_bytes(data + used, input.size - used), &step);
 
 		used += step;
 		if (!goes_on)
 			break;
 	}
-	if (!is_end || line->state != LINE_BUSY)
+	if (!is_end || line->state != LINE_BUSY || line->connection.is_paused)
 		return used;
 	if (hx_http1_closed(&line->http, &event, &err) == HAPAX_OK && event.type == HX_HTTP1_END)
 		complete(line, false);
@@ -432,6 +470,7 @@ static enum hapax_status start(struct hx_http_call *call, struct hapax_error *er
 
 	if (line != NULL) {
 		client->idle = line->idle_next;
+		client->idle_count--;
 		client->reused++;
 		line->call = call;
 		call->line = line;
@@ -456,6 +495,23 @@ static void serve_waiting(struct hx_http_client *client)
 	}
 }
 
+/* The server is not late if it was us who did not read. */
+static bool hurries(struct hx_http_call *call)
+{
+	int64_t now_ns = hx_reactor_now_ns(call->client->reactor);
+	int64_t paused_ns = call->paused_ns;
+
+	if (call->paused_at_ns != INT64_MAX)
+		paused_ns += now_ns - call->paused_at_ns;
+	if (call->is_hurried || paused_ns == 0 || call->ops->on_hurry == NULL)
+		return false;
+	call->is_hurried = true;
+	call->deadline_ns = now_ns + paused_ns;
+	hx_timer_set(&call->client->reactor->timers, &call->timer, call->deadline_ns);
+	call->ops->on_hurry(call);
+	return true;
+}
+
 /* Deadlines are moved on before they come, as a rule: the timer looks when it runs. */
 static void on_timer(struct hx_timer *timer)
 {
@@ -469,6 +525,8 @@ static void on_timer(struct hx_timer *timer)
 		hx_timer_set(&client->reactor->timers, timer, call->deadline_ns);
 		return;
 	}
+	if (hurries(call))
+		return;
 	call->is_late = true;
 	call->deadline_ns = INT64_MAX;
 	(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "there was no response in time");
@@ -509,6 +567,9 @@ enum hapax_status hx_http_call_begin(
 	call->client = client;
 	call->is_late = false;
 	call->is_second = false;
+	call->is_hurried = false;
+	call->paused_at_ns = INT64_MAX;
+	call->paused_ns = 0;
 	call->deadline_ns = deadline_ns;
 	status = start(call, err);
 	if (status != HAPAX_OK)
@@ -516,6 +577,23 @@ enum hapax_status hx_http_call_begin(
 	else if (!hx_timer_is_set(&call->timer) || deadline_ns < call->timer.at_ns)
 		hx_timer_set(&client->reactor->timers, &call->timer, deadline_ns);
 	return status;
+}
+
+void hx_http_call_pause(struct hx_http_call *call)
+{
+	if (call->line == NULL || call->paused_at_ns != INT64_MAX)
+		return;
+	call->paused_at_ns = hx_reactor_now_ns(call->client->reactor);
+	hx_connection_pause(&call->line->connection);
+}
+
+void hx_http_call_resume(struct hx_http_call *call)
+{
+	if (call->line == NULL || call->paused_at_ns == INT64_MAX)
+		return;
+	call->paused_ns += hx_reactor_now_ns(call->client->reactor) - call->paused_at_ns;
+	call->paused_at_ns = INT64_MAX;
+	hx_connection_resume(&call->line->connection);
 }
 
 void hx_http_client_close(struct hx_http_client *client)

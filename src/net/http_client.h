@@ -43,6 +43,11 @@ struct hx_http_call_ops {
 	/* A piece of the body. */
 	void (*on_data)(struct hx_http_call *call, struct hapax_bytes data);
 	/*
+	 * Its time is up, and it was paused for a part of it: that part is given to it now,
+	 * once, and it is not to be paused any more. NULL: it is simply late.
+	 */
+	void (*on_hurry)(struct hx_http_call *call);
+	/*
 	 * The end; the call may be begun again or freed. err says why it is not COMPLETE;
 	 * call->is_late: because its time was up. Never from within begin.
 	 */
@@ -66,8 +71,14 @@ struct hx_http_call {
 	struct hx_timer timer;
 	int64_t deadline_ns;
 	bool is_waiting;
-	bool is_second; /* it was begun again */
+	bool is_second;       /* it was begun again */
+	bool is_hurried;      /* no time is given any more */
+	int64_t paused_at_ns; /* INT64_MAX: it is not paused */
+	int64_t paused_ns;    /* before */
 };
+
+/* In idle_max: every connection is closed after its call. */
+#define HX_HTTP_IDLE_NONE SIZE_MAX
 
 /* Zero means the default. */
 struct hx_http_client_options {
@@ -77,7 +88,8 @@ struct hx_http_client_options {
 	 * (Node's is 5 s), because a request that meets their close is lost.
 	 */
 	int64_t idle_ms;
-	size_t connections_max;     /* 0: 256 */
+	size_t connections_max;     /* 0: 256; SIZE_MAX: no limit */
+	size_t idle_max;            /* 0: all are kept; HX_HTTP_IDLE_NONE: none is */
 	size_t waiting_max;         /* 0: 4,096; calls that wait for a connection */
 	struct hx_tls_context *tls; /* NULL: plain. Borrowed */
 };
@@ -88,7 +100,8 @@ struct hx_http_client {
 	struct hx_endpoint endpoint;
 	struct hx_http_client_options options; /* complete */
 	struct hx_http_line *idle;             /* the one used last comes first */
-	struct hx_http_line *lines;            /* every one */
+	size_t idle_count;
+	struct hx_http_line *lines; /* every one */
 	size_t line_count;
 	struct hx_http_call *waiting;
 	struct hx_http_call *waiting_last;
@@ -102,6 +115,10 @@ struct hx_http_client {
 void hx_http_client_init(
 	struct hx_http_client *client, struct hx_reactor *reactor, struct hx_resolver *resolver,
 	const struct hx_endpoint *endpoint, const struct hx_http_client_options *options);
+
+/* Go by other options from now on; connections that are there stay. Its tls is not read. */
+void hx_http_client_configure(
+	struct hx_http_client *client, const struct hx_http_client_options *options);
 
 /* No call is under way: close what is kept. The reactor has to turn once more before done. */
 void hx_http_client_close(struct hx_http_client *client);
@@ -122,5 +139,12 @@ void hx_http_call_done(struct hx_http_call *call, struct hx_reactor *reactor);
 enum hapax_status hx_http_call_begin(
 	struct hx_http_call *call, struct hx_http_client *client, int64_t deadline_ns,
 	struct hapax_error *err);
+
+/*
+ * Take no more of the response for now, so that the server sees its window fill; and go
+ * on, later, not from within. Neither does anything when the call is over.
+ */
+void hx_http_call_pause(struct hx_http_call *call);
+void hx_http_call_resume(struct hx_http_call *call);
 
 #endif

@@ -19,8 +19,8 @@ enum {
 	/* A client that has so much to read gets no more replies until it has. */
 	UNREAD_MAX = 64 * 1024,
 
-	/* A body may come as slowly as this, after its first seconds. */
-	BODY_BYTES_PER_MS = 4,
+	/* A body may come as slowly as this, after its first seconds, and a reply be read. */
+	BYTES_PER_MS_MIN = 4,
 };
 
 #define MS_NS INT64_C(1000000)
@@ -47,17 +47,30 @@ static void await_request(struct hx_http_peer *peer)
 
 bool hx_http_peer_is_idle(const struct hx_http_peer *peer)
 {
-	return peer->exchange == NULL || !peer->exchange->is_handed_over;
+	return peer->exchange == NULL && peer->body_began_ns == 0;
+}
+
+/* Whoever streams a reply may go on. */
+static void tell_room(struct hx_http_exchange *exchange)
+{
+	if (exchange->on_room == NULL || !exchange->is_full)
+		return;
+	exchange->is_full = false;
+	exchange->on_room(exchange);
 }
 
 static void drop_exchange(struct hx_http_peer *peer)
 {
-	if (peer->exchange == NULL)
+	struct hx_http_exchange *exchange = peer->exchange;
+
+	if (exchange == NULL)
 		return;
-	peer->exchange->peer = NULL;
-	if (!peer->exchange->is_handed_over)
-		hx_http_exchange_give(peer->exchange);
 	peer->exchange = NULL;
+	exchange->peer = NULL;
+	if (!exchange->is_handed_over)
+		hx_http_exchange_give(exchange);
+	else
+		tell_room(exchange);
 }
 
 static void write_refusal(struct hx_http_peer *peer, unsigned status, const char *detail)
@@ -148,13 +161,26 @@ static enum hapax_status keep_head(
 	return HAPAX_OK;
 }
 
+/* Replies to what was taken on have the last quarter. */
+static bool is_full(const struct hx_http_server *server)
+{
+	size_t max = server->options.memory_max;
+
+	return max != 0 && server->reactor->blocks.held_bytes >= max - max / 4;
+}
+
 /* The head is there. False: it was refused. */
 static bool begin_exchange(struct hx_http_peer *peer, struct hapax_bytes head)
 {
 	struct hx_http_server *server = peer->server;
-	struct hx_http_exchange *exchange = hx_http_exchange_take(server);
+	struct hx_http_exchange *exchange;
 	struct hapax_bytes go_on = hx_http1_continue();
 
+	if (is_full(server)) {
+		hx_http_peer_refuse(peer, 503, "too much of others is held in memory");
+		return false;
+	}
+	exchange = hx_http_exchange_take(server);
 	if (exchange == NULL) {
 		hx_http_peer_refuse(peer, 503, "too many requests wait for their reply");
 		return false;
@@ -174,9 +200,16 @@ static bool begin_exchange(struct hx_http_peer *peer, struct hapax_bytes head)
 
 static bool add_data(struct hx_http_peer *peer, struct hapax_bytes data)
 {
+	struct hx_http_exchange *exchange = peer->exchange;
 	struct hapax_error err;
+	enum hapax_status status = hx_http_body_add(&exchange->body, data, &err);
 
-	if (hx_http_body_add(&peer->exchange->body, data, &err) == HAPAX_OK)
+	hx_http_exchange_note(exchange);
+	if (status == HAPAX_OK && hx_http_body_is_in_memory(&exchange->body) &&
+	    is_full(peer->server))
+		status = hx_error_set(
+			&err, HAPAX_ERR_LIMIT, 0, "too much of others is held in memory");
+	if (status == HAPAX_OK)
 		return true;
 	hx_http_peer_refuse(peer, 503, err.message);
 	return false;
@@ -209,7 +242,7 @@ static void await_rest(struct hx_http_peer *peer)
 			peer,
 			peer->body_began_ns +
 				(options->body_ms +
-		                 (int64_t)(peer->exchange->body.size / BODY_BYTES_PER_MS)) *
+		                 (int64_t)(peer->exchange->body.size / BYTES_PER_MS_MIN)) *
 					MS_NS);
 	else if (peer->body_began_ns == 0) {
 		peer->body_began_ns = now_ns(peer);
@@ -264,6 +297,8 @@ static void on_drained(struct hx_connection *connection)
 {
 	struct hx_http_peer *peer = (struct hx_http_peer *)connection;
 
+	if (peer->exchange != NULL)
+		tell_room(peer->exchange);
 	if (!peer->is_waiting)
 		return;
 	peer->is_waiting = false;
@@ -306,7 +341,7 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 		server->options.left(server, peer->client);
 	hx_listener_ended(&server->listener);
 	hx_free(peer);
-	if (server->is_draining && server->peer_count == 0 && server->drained != NULL)
+	if (hx_http_server_has_drained(server) && server->drained != NULL)
 		server->drained(server);
 }
 
@@ -342,7 +377,8 @@ static enum hapax_status open_peer(struct hx_http_peer *peer, int fd)
 	const struct hx_connection_limits limits = {
 		.input_size_max = INPUT_SIZE_MAX,
 		.output_size_max = OUTPUT_SIZE_MAX,
-		.stall_ms_max = server->options.stall_ms};
+		.stall_ms_max = server->options.stall_ms,
+		.rate_min = BYTES_PER_MS_MIN};
 	struct hx_http1_limits http_limits = server->options.limits;
 	struct hx_tls *tls = NULL;
 	enum hapax_status status = HAPAX_OK;

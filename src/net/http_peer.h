@@ -34,7 +34,7 @@ struct hx_http_peer {
 /* A connection has come: of a listener. */
 void hx_http_peer_accept(struct hx_listener *listener, int fd, const struct hx_address *address);
 
-/* No request waits for its reply: nothing is lost when it is closed. */
+/* No request has begun: nothing is lost when it is closed. */
 bool hx_http_peer_is_idle(const struct hx_http_peer *peer);
 
 /* The reply to its exchange is written; is_last: close when it is sent. */
@@ -43,6 +43,13 @@ void hx_http_peer_answered(struct hx_http_peer *peer, bool is_last);
 /* From the pool, or NULL: there are too many, or no memory. */
 struct hx_http_exchange *hx_http_exchange_take(struct hx_http_server *server);
 void hx_http_exchange_give(struct hx_http_exchange *exchange);
+
+/* Tell the reactor's account how much of a body is in memory. */
+void hx_http_exchange_note(struct hx_http_exchange *exchange);
+
+/* Write a reply; nothing is written unless HAPAX_OK. The client is there. */
+enum hapax_status hx_http_exchange_send(
+	struct hx_http_exchange *exchange, const struct hx_http_reply *reply, bool is_last);
 
 /* Write a problem to a client that has no exchange, and close. */
 void hx_http_peer_refuse(struct hx_http_peer *peer, unsigned status, const char *detail);

@@ -23,8 +23,17 @@ enum {
 
 	/* The head of a reply: a stored one, and what is added. */
 	REPLY_HEAD_MAX = 96 * 1024,
+
+	/*
+	 * Of draining: until whoever was about to connect has, and again until whoever has
+	 * connected has begun its request. A round trip to another continent is longer;
+	 * those are told that there is nobody.
+	 */
+	DRAIN_MS = 50,
 	TEXT_KEPT_MAX = 4 * 1024,
 };
+
+#define MS_NS INT64_C(1000000)
 
 static struct hx_http_server_options complete(const struct hx_http_server_options *options)
 {
@@ -53,6 +62,52 @@ static struct hx_http_server_options complete(const struct hx_http_server_option
 	return complete;
 }
 
+void hx_http_server_configure(
+	struct hx_http_server *server, const struct hx_http_server_options *options)
+{
+	struct hx_http_server_options before = server->options;
+
+	server->options = complete(options);
+	server->options.folder = before.folder;
+	server->options.tls = before.tls;
+	server->options.clock = before.clock;
+	hx_listener_limit(&server->listener, server->options.connections_max);
+}
+
+bool hx_http_server_has_drained(const struct hx_http_server *server)
+{
+	return server->is_draining && server->peer_count == 0 &&
+		!hx_listener_is_open(&server->listener);
+}
+
+static void tell_drained(struct hx_http_server *server)
+{
+	if (hx_http_server_has_drained(server) && server->drained != NULL)
+		server->drained(server);
+}
+
+/* First the door, then those who came in and want nothing. */
+static void on_drain_timer(struct hx_timer *timer)
+{
+	struct hx_http_server *server = timer->context;
+	struct hx_http_peer *next;
+
+	if (hx_listener_is_open(&server->listener)) {
+		hx_listener_finish(&server->listener);
+		if (server->peer_count > 0)
+			hx_timer_set(
+				&server->reactor->timers, timer,
+				hx_reactor_now_ns(server->reactor) + DRAIN_MS * MS_NS);
+		tell_drained(server);
+		return;
+	}
+	for (struct hx_http_peer *peer = server->peers; peer != NULL; peer = next) {
+		next = peer->next;
+		if (hx_http_peer_is_idle(peer))
+			hx_connection_finish(&peer->connection);
+	}
+}
+
 enum hapax_status hx_http_server_open(
 	struct hx_http_server *server, struct hx_reactor *reactor, const struct hx_address *address,
 	bool shares_port, const struct hx_http_server_options *options, hx_http_handle_fn *handle,
@@ -68,28 +123,29 @@ enum hapax_status hx_http_server_open(
 	server->date_second = -1;
 	hx_buf_init(&server->out, REPLY_HEAD_MAX);
 	server->listener.open_max = server->options.connections_max;
-	status = hx_listener_open(
-		&server->listener, reactor, address, shares_port, hx_http_peer_accept, server, err);
+	status = hx_timer_introduce(&reactor->timers, &server->drain_timer, on_drain_timer, server);
 	if (status != HAPAX_OK)
+		(void)hx_error_set(err, status, 0, "no memory for a server");
+	else
+		status = hx_listener_open(
+			&server->listener, reactor, address, shares_port, hx_http_peer_accept,
+			server, err);
+	if (status != HAPAX_OK) {
+		hx_timer_retire(&reactor->timers, &server->drain_timer);
 		server->reactor = NULL;
+	}
 	return status;
 }
 
 void hx_http_server_drain(struct hx_http_server *server)
 {
-	struct hx_http_peer *next;
-
 	if (server->is_draining)
 		return;
 	server->is_draining = true;
-	hx_listener_close(&server->listener);
-	for (struct hx_http_peer *peer = server->peers; peer != NULL; peer = next) {
-		next = peer->next;
-		if (hx_http_peer_is_idle(peer))
-			hx_connection_finish(&peer->connection);
-	}
-	if (server->peer_count == 0 && server->drained != NULL)
-		server->drained(server);
+	hx_listener_shut(&server->listener);
+	hx_timer_set(
+		&server->reactor->timers, &server->drain_timer,
+		hx_reactor_now_ns(server->reactor) + DRAIN_MS * MS_NS);
 }
 
 void hx_http_server_close(struct hx_http_server *server)
@@ -115,6 +171,7 @@ void hx_http_server_done(struct hx_http_server *server)
 		hx_free(exchange);
 	}
 	hx_buf_done(&server->out);
+	hx_timer_retire(&server->reactor->timers, &server->drain_timer);
 	server->reactor = NULL;
 }
 
@@ -138,8 +195,17 @@ struct hx_http_exchange *hx_http_exchange_take(struct hx_http_server *server)
 	}
 	server->exchange_count++;
 	exchange->is_handed_over = false;
+	exchange->on_room = NULL;
+	exchange->body.memory.size_max = server->options.body_memory_max;
 	exchange->context = NULL;
 	return exchange;
+}
+
+void hx_http_exchange_note(struct hx_http_exchange *exchange)
+{
+	hx_block_pool_note(
+		&exchange->server->reactor->blocks, &exchange->noted,
+		exchange->body.memory.capacity);
 }
 
 void hx_http_exchange_give(struct hx_http_exchange *exchange)
@@ -154,9 +220,11 @@ void hx_http_exchange_give(struct hx_http_exchange *exchange)
 	if (server->spare_count == SPARE_MAX) {
 		hx_buf_done(&exchange->text);
 		hx_http_body_done(&exchange->body);
+		hx_http_exchange_note(exchange);
 		hx_free(exchange);
 		return;
 	}
+	hx_http_exchange_note(exchange);
 	exchange->next = server->spare;
 	server->spare = exchange;
 	server->spare_count++;
@@ -211,14 +279,25 @@ static enum hapax_status write_head(
 	for (size_t i = 0; i < reply->field_count; i++)
 		hx_http1_write_field(&writer, reply->fields[i].name, reply->fields[i].value);
 	write_lines(&writer, reply->field_lines);
-	if (has_body(reply->status))
+	if (reply->framing == HX_HTTP_CHUNKED)
+		hx_http1_write_chunked(&writer);
+	else if (reply->framing == HX_HTTP_LENGTH && has_body(reply->status))
 		hx_http1_write_length(&writer, reply->body.size);
 	if (is_last)
 		hx_http1_write_close(&writer);
 	return hx_http1_write_end(&writer, NULL);
 }
 
-static enum hapax_status send_reply(
+/* A small reply costs no more than its refusal would. */
+static bool has_room(const struct hx_http_server *server, size_t size)
+{
+	size_t max = server->options.memory_max;
+	size_t held = server->reactor->blocks.held_bytes;
+
+	return max == 0 || size <= HX_BLOCK_SIZE || (held < max && size <= max - held);
+}
+
+enum hapax_status hx_http_exchange_send(
 	struct hx_http_exchange *exchange, const struct hx_http_reply *reply, bool is_last)
 {
 	struct hx_http_server *server = exchange->server;
@@ -228,6 +307,8 @@ static enum hapax_status send_reply(
 	enum hapax_status status = write_head(server, reply, is_last);
 	unsigned char *space;
 
+	if (status == HAPAX_OK && !has_room(server, server->out.size + body_size))
+		status = HAPAX_ERR_LIMIT;
 	if (status == HAPAX_OK)
 		status = hx_connection_reserve(connection, server->out.size + body_size, &space);
 	if (status != HAPAX_OK)
@@ -239,6 +320,33 @@ static enum hapax_status send_reply(
 	return HAPAX_OK;
 }
 
+/* What there is no room for can be asked for again. */
+static enum hapax_status send_or_refuse(
+	struct hx_http_exchange *exchange, const struct hx_http_reply *reply, bool is_last)
+{
+	static const struct hx_http_problem problem = {
+		.status = 503, .detail = "there is no memory for the reply; come again"};
+	static const struct hapax_field fields[] = {
+		{HX_BYTES_LIT("Content-Type"), HX_BYTES_LIT(HX_HTTP_PROBLEM_CONTENT_TYPE)},
+		{HX_BYTES_LIT("Retry-After"), HX_BYTES_LIT("1")}};
+	unsigned char space[1024];
+	struct hapax_buf body = {space, 0, sizeof(space), sizeof(space)};
+	enum hapax_status status = hx_http_exchange_send(exchange, reply, is_last);
+
+	if (status != HAPAX_ERR_LIMIT)
+		return status;
+	exchange->server->stats.refused++;
+	(void)hx_http_problem_write(&problem, &body);
+	return hx_http_exchange_send(
+		exchange,
+		&(struct hx_http_reply){
+			.status = problem.status,
+			.fields = fields,
+			.field_count = sizeof(fields) / sizeof(fields[0]),
+			.body = hapax_buf_bytes(&body)},
+		is_last);
+}
+
 void hx_http_reply(struct hx_http_exchange *exchange, const struct hx_http_reply *reply)
 {
 	struct hx_http_server *server = exchange->server;
@@ -246,8 +354,8 @@ void hx_http_reply(struct hx_http_exchange *exchange, const struct hx_http_reply
 	bool is_last = server->is_draining || !exchange->head.keep_alive;
 	struct hapax_error err;
 
-	assert(exchange->is_handed_over);
-	if (peer != NULL && send_reply(exchange, reply, is_last) != HAPAX_OK) {
+	assert(exchange->is_handed_over && exchange->on_room == NULL);
+	if (peer != NULL && send_or_refuse(exchange, reply, is_last) != HAPAX_OK) {
 		(void)hx_error_set(&err, HAPAX_ERR_LIMIT, 0, "the reply could not be written");
 		hx_connection_close(&peer->connection, &err);
 		peer->exchange = NULL;

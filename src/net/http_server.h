@@ -46,6 +46,9 @@ struct hx_tls_context;
 /* A whole request; a reply is owed. */
 typedef void hx_http_handle_fn(struct hx_http_exchange *exchange);
 
+/* A streamed reply that was told to wait may go on. */
+typedef void hx_http_room_fn(struct hx_http_exchange *exchange);
+
 /* The last connection has ended after hx_http_server_drain(). */
 typedef void hx_http_drained_fn(struct hx_http_server *server);
 
@@ -59,9 +62,14 @@ struct hx_http_server_options {
 	size_t exchanges_max;          /* 0: 4,096; requests that wait for their reply */
 	struct hx_http1_limits limits; /* of requests; its body_max is not read */
 	int64_t stall_ms;              /* 0: 30 s; how long a client may take nothing of a reply */
-	size_t body_memory_max;        /* 0: 256 KiB; more of a body goes into a file */
-	const char *folder;            /* NULL: /tmp; for large bodies. Borrowed */
-	struct hx_tls_context *tls;    /* NULL: plain. Borrowed */
+	/*
+	 * 0: no limit. Of the reactor's connections, bodies and replies: from three quarters
+	 * of it on new requests are refused (503), above it replies larger than a block are.
+	 */
+	size_t memory_max;
+	size_t body_memory_max;          /* 0: 256 KiB; more of a body goes into a file */
+	const char *folder;              /* NULL: /tmp; for large bodies. Borrowed */
+	struct hx_tls_context *tls;      /* NULL: plain. Borrowed */
 	const struct hapax_clock *clock; /* NULL: the system's; for Date */
 
 	/*
@@ -92,11 +100,19 @@ struct hx_http_server {
 	size_t spare_count;
 	size_t exchange_count; /* in use */
 	bool is_draining;
+	struct hx_timer drain_timer;
 	struct hx_http1_head head; /* of the message that is being read */
 	struct hapax_buf out;      /* the head of the reply that is being written */
 	int64_t date_second;
 	char date[32];
 	struct hx_http_server_stats stats;
+};
+
+/* How the end of a reply is told. */
+enum hx_http_framing {
+	HX_HTTP_LENGTH,  /* by its length: it is there as a whole */
+	HX_HTTP_CHUNKED, /* by its last chunk */
+	HX_HTTP_CLOSE,   /* by the end of the connection, as HTTP/1.0 has it */
 };
 
 /* A request and the reply that it is owed. */
@@ -106,7 +122,12 @@ struct hx_http_exchange {
 	struct hx_http1_head head; /* points into text */
 	struct hapax_buf text;     /* the head as it came */
 	struct hx_http_body body;
+	size_t noted; /* memory of body, in the reactor's account */
 	bool is_handed_over;
+	bool is_full;  /* of a streamed reply: on_room is to be called */
+	bool has_sent; /* of a streamed reply: a piece */
+	enum hx_http_framing framing;
+	hx_http_room_fn *on_room;         /* the reply is streamed; else NULL */
 	char client[HX_HTTP_CLIENT_SIZE]; /* its address in digits; empty: it has none */
 	void *context;                    /* whoever handles it */
 	struct hx_http_exchange *next;    /* among the spare ones */
@@ -119,6 +140,7 @@ struct hx_http_reply {
 	/* More fields, as "Name: value\r\n" each; or empty. */
 	struct hapax_bytes field_lines;
 	struct hapax_bytes body;
+	enum hx_http_framing framing;
 };
 
 /*
@@ -131,11 +153,21 @@ enum hapax_status hx_http_server_open(
 	hx_http_drained_fn *drained, void *context, struct hapax_error *err);
 
 /*
- * Stop accepting, close connections without a request, and the others after their
- * reply, which says so. Then drained is called, at the end of this turn at the
- * earliest.
+ * Go by other options from now on; connections that are there keep their limits. Its
+ * folder, tls and clock are not read.
+ */
+void hx_http_server_configure(
+	struct hx_http_server *server, const struct hx_http_server_options *options);
+
+/*
+ * Nobody new is let in. Whoever was let in by the kernel already is served, and whoever
+ * has begun a request gets its reply, which says that it is the last; connections
+ * without a request are closed a moment later. Then drained is called.
  */
 void hx_http_server_drain(struct hx_http_server *server);
+
+/* Nobody is left after drain. */
+bool hx_http_server_has_drained(const struct hx_http_server *server);
 
 /* Close what is left at once; the reactor has to turn once more before done. */
 void hx_http_server_close(struct hx_http_server *server);
@@ -150,5 +182,32 @@ void hx_http_reply(struct hx_http_exchange *exchange, const struct hx_http_reply
 void hx_http_reply_problem(
 	struct hx_http_exchange *exchange, const struct hx_http_problem *problem,
 	const struct hapax_field *fields, size_t field_count);
+
+/*
+ * A reply whose body comes in pieces, so that no more of it is held than a client is
+ * about to read: begin, write ..., end. reply->body is not read. Clients that know
+ * chunks get chunks; an older one is told the end by that of its connection.
+ *
+ * begin: NO_MEMORY, LIMIT: nothing was sent, and a reply is owed as before.
+ */
+enum hapax_status hx_http_stream_begin(
+	struct hx_http_exchange *exchange, const struct hx_http_reply *reply,
+	hx_http_room_fn *on_room);
+
+/*
+ * The next piece. False: the client has enough to read; write no more until on_room is
+ * called, which also comes when the client has gone. What is written then is dropped.
+ */
+bool hx_http_stream_write(struct hx_http_exchange *exchange, struct hapax_bytes data);
+
+/*
+ * The end; the exchange is gone afterwards. lines: fields behind the body, as
+ * "Name: value\r\n" each, which the head has announced (Trailer); or empty. A client
+ * that could not be told of them is not told of the end either: cut.
+ */
+void hx_http_stream_end(struct hx_http_exchange *exchange, struct hapax_bytes lines);
+
+/* Reset the connection: nobody may take what was sent for the whole. It goes on for nobody. */
+void hx_http_stream_cut(struct hx_http_exchange *exchange);
 
 #endif

@@ -38,33 +38,39 @@ static void on_retry(struct hx_timer *timer)
 	update_watch(timer->context);
 }
 
+/* One connection. 0, or what accept said. The function may close the listener. */
+static int accept_one(struct hx_listener *listener)
+{
+	const struct hx_net *net = listener->reactor->net;
+	struct hx_address peer;
+	int fd = net->ops->accept(net->context, listener->watch.fd, &peer);
+
+	if (fd < 0)
+		return fd;
+	if (peer.storage.ss_family != AF_UNIX)
+		(void)net->ops->set_option(net->context, fd, HX_NET_NODELAY, 1);
+	listener->accepted++;
+	listener->open_count++;
+	listener->fn(listener, fd, &peer);
+	return 0;
+}
+
 static void on_ready(struct hx_watch *watch, unsigned ready)
 {
 	struct hx_listener *listener = watch->context;
-	const struct hx_net *net = listener->reactor->net;
+	int code = 0;
 
 	(void)ready;
-	for (int i = 0; i < ACCEPTS_PER_TURN && !is_full(listener); i++) {
-		struct hx_address peer;
-		int fd = net->ops->accept(net->context, watch->fd, &peer);
-
-		if (fd == -EAGAIN)
-			break;
-		if (fd < 0) {
-			listener->refused++;
-			hx_timer_set(
-				&listener->reactor->timers, &listener->retry,
-				hx_reactor_now_ns(listener->reactor) + RETRY_MS * MS_NS);
-			break;
-		}
-		if (peer.storage.ss_family != AF_UNIX)
-			(void)net->ops->set_option(net->context, fd, HX_NET_NODELAY, 1);
-		listener->accepted++;
-		listener->open_count++;
-		listener->fn(listener, fd, &peer);
-		/* The function may have closed the listener. */
+	for (int i = 0; i < ACCEPTS_PER_TURN && code == 0 && !is_full(listener); i++) {
+		code = accept_one(listener);
 		if (listener->watch.fd < 0)
 			return;
+	}
+	if (code != 0 && code != -EAGAIN) {
+		listener->refused++;
+		hx_timer_set(
+			&listener->reactor->timers, &listener->retry,
+			hx_reactor_now_ns(listener->reactor) + RETRY_MS * MS_NS);
 	}
 	update_watch(listener);
 }
@@ -211,6 +217,36 @@ void hx_listener_close(struct hx_listener *listener)
 		(void)net->ops->unlink(net->context, listener->path);
 	net->ops->close(net->context, listener->watch.fd);
 	listener->watch.fd = -1;
+}
+
+void hx_listener_shut(struct hx_listener *listener)
+{
+	const struct hx_net *net;
+
+	if (!hx_listener_is_open(listener))
+		return;
+	net = listener->reactor->net;
+	/* Closing it would reset those who wait; so those to come are stopped first. */
+	if (listener->path[0] != '\0') {
+		(void)net->ops->unlink(net->context, listener->path);
+		/* Whoever takes the name from now on keeps it. */
+		listener->path[0] = '\0';
+	} else
+		(void)net->ops->set_option(net->context, listener->watch.fd, HX_NET_SHUT, 1);
+}
+
+void hx_listener_finish(struct hx_listener *listener)
+{
+	while (hx_listener_is_open(listener) && accept_one(listener) == 0)
+		;
+	hx_listener_close(listener);
+}
+
+void hx_listener_limit(struct hx_listener *listener, size_t open_max)
+{
+	listener->open_max = open_max;
+	if (hx_listener_is_open(listener))
+		update_watch(listener);
 }
 
 void hx_listener_ended(struct hx_listener *listener)

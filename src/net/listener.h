@@ -60,6 +60,22 @@ enum hapax_status hx_listener_check_free(
 /* Stop listening, remove a unix socket. Accepted connections live on. Does nothing for zeros. */
 void hx_listener_close(struct hx_listener *listener);
 
+/*
+ * The end without loss: let nobody new in, which takes effect at once; those whom the
+ * kernel has let in, or is about to, are accepted as before. Then, a moment later,
+ * accept all who wait, beyond the limit, and stop listening.
+ */
+void hx_listener_shut(struct hx_listener *listener);
+void hx_listener_finish(struct hx_listener *listener);
+
+static inline bool hx_listener_is_open(const struct hx_listener *listener)
+{
+	return listener->reactor != NULL && listener->watch.fd >= 0;
+}
+
+/* Another limit; those above it stay. */
+void hx_listener_limit(struct hx_listener *listener, size_t open_max);
+
 /* A connection that was accepted here has ended. */
 void hx_listener_ended(struct hx_listener *listener);
 

@@ -6,6 +6,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -14,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -58,6 +61,29 @@ static int set_keepalive(int fd, int seconds)
 	return code;
 }
 
+/* Whoever begins a handshake is not heard; handshakes that have begun go on. */
+static int shut(int fd)
+{
+	enum { FLAGS_AT = 13, SYN = 0x02, ACK = 0x10 };
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, FLAGS_AT),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SYN | ACK),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYN, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+	};
+	const struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+
+	return result(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)));
+}
+
+static int set_reset(int fd, int value)
+{
+	const struct linger linger = {.l_onoff = value, .l_linger = 0};
+
+	return result(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+}
+
 static int system_set_option(void *context, int fd, enum hx_net_option option, int value)
 {
 	(void)context;
@@ -67,6 +93,8 @@ static int system_set_option(void *context, int fd, enum hx_net_option option, i
 	case HX_NET_REUSE_ADDRESS: return set(fd, SOL_SOCKET, SO_REUSEADDR, value);
 	case HX_NET_KEEPALIVE: return set_keepalive(fd, value);
 	case HX_NET_IPV6_ONLY: return set(fd, IPPROTO_IPV6, IPV6_V6ONLY, value);
+	case HX_NET_SHUT: return shut(fd);
+	case HX_NET_RESET: return set_reset(fd, value);
 	}
 	return -EINVAL;
 }
@@ -149,6 +177,14 @@ static ssize_t system_send(void *context, int fd, const void *data, size_t size)
 		count = send(fd, data, size, MSG_NOSIGNAL);
 	while (count < 0 && errno == EINTR);
 	return count < 0 ? -errno : count;
+}
+
+static int system_untaken(void *context, int fd)
+{
+	int count = 0;
+
+	(void)context;
+	return ioctl(fd, SIOCOUTQ, &count) < 0 ? -errno : count;
 }
 
 static int system_shutdown_send(void *context, int fd)
@@ -358,6 +394,7 @@ static const struct hx_net_ops system_ops = {
 	.local_address = system_local_address,
 	.recv = system_recv,
 	.send = system_send,
+	.untaken = system_untaken,
 	.shutdown_send = system_shutdown_send,
 	.close = system_close,
 	.unlink = system_unlink,

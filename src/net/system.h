@@ -42,6 +42,8 @@ enum hx_net_option {
 	HX_NET_REUSE_ADDRESS,
 	HX_NET_KEEPALIVE, /* TCP: find dead peers; the value is seconds between probes */
 	HX_NET_IPV6_ONLY,
+	HX_NET_SHUT,  /* a TCP listener: whoever asks for a connection gets no answer */
+	HX_NET_RESET, /* closing it tells the peer that something was cut off */
 };
 
 struct hx_net_ops {
@@ -63,6 +65,8 @@ struct hx_net_ops {
 	ssize_t (*recv)(void *context, int fd, void *data, size_t size);
 	/* Never raises SIGPIPE. -EAGAIN: no room now. */
 	ssize_t (*send)(void *context, int fd, const void *data, size_t size);
+	/* What was sent and not taken by the peer yet; -errno: not known. */
+	int (*untaken)(void *context, int fd);
 	int (*shutdown_send)(void *context, int fd);
 	void (*close)(void *context, int fd);
 	/* Remove the name of a unix socket. Absent is fine. */

@@ -2,7 +2,7 @@
 /*
  * answer.c - what the sender of an event is told.
  *
- *	it ran here                    the upstream's reply
+ *	it ran here                    the upstream's reply; a large one as it comes
  *	done before                    the reply that was kept; else 200, empty
  *	in progress                    409, Retry-After
  *	parked                         409
@@ -163,15 +163,61 @@ static enum hx_conclusion conclusion_of(const struct hx_delivery *delivery)
 	return HX_CONCLUSION_UNFINISHED;
 }
 
+static void on_room(struct hx_http_exchange *exchange)
+{
+	struct hx_delivery *delivery = exchange->context;
+
+	hx_http_call_resume(&delivery->call);
+}
+
+static bool is_redirection(const struct hx_delivery *delivery)
+{
+	return delivery->status >= 300 && delivery->status < 400;
+}
+
+void hx_delivery_stream(struct hx_delivery *delivery)
+{
+	struct draft draft = {.reply = {.status = delivery->status}};
+
+	/* Nobody is told of it but in one word. */
+	if (delivery->batch != NULL || is_redirection(delivery))
+		return;
+	add_decision(&draft, "acquired");
+	/* Whether it is stored is known at its end. */
+	add_field(&draft, HX_BYTES_LIT("Trailer"), HX_BYTES_LIT("Hapax-Stored"));
+	draft.reply.fields = draft.fields;
+	draft.reply.field_lines = hapax_buf_bytes(&delivery->headers);
+	delivery->is_streamed =
+		hx_http_stream_begin(delivery->exchange, &draft.reply, on_room) == HAPAX_OK;
+	if (delivery->is_streamed)
+		(void)hx_http_stream_write(delivery->exchange, hapax_buf_bytes(&delivery->body));
+}
+
+/* What could be told of it was told, but for its end. */
+static void end_stream(struct hx_delivery *delivery, bool is_stored)
+{
+	static const struct hapax_bytes not_stored = HX_BYTES_LIT("Hapax-Stored: no\r\n");
+
+	count_request(delivery, delivery->status != 0 ? delivery->status : 502);
+	if (delivery->status == 0)
+		hx_http_stream_cut(delivery->exchange);
+	hx_http_stream_end(delivery->exchange, is_stored ? hx_bytes(NULL, 0) : not_stored);
+	release(delivery);
+}
+
 /* What the upstream said. A redirection is not for senders of events. */
 static void answer_response(struct hx_delivery *delivery, bool is_stored)
 {
 	struct draft draft = {.reply = {.status = delivery->status}};
 
+	if (delivery->is_streamed) {
+		end_stream(delivery, is_stored);
+		return;
+	}
 	if (is_one_of_many(
 		    delivery, is_stored ? conclusion_of(delivery) : HX_CONCLUSION_UNFINISHED))
 		return;
-	if (delivery->status < 400 && delivery->status >= 300) {
+	if (is_redirection(delivery)) {
 		const struct hx_http_problem problem = {
 			.status = 502,
 			.type = PROBLEM("upstream-redirect"),
@@ -394,7 +440,7 @@ void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer 
 	count_decision(delivery, answer);
 	switch (answer->outcome) {
 	case HAPAX_OUTCOME_ACQUIRED:
-		if (delivery->status == 0)
+		if (delivery->status == 0 && !delivery->is_streamed)
 			answer_failure(delivery);
 		else
 			answer_response(delivery, answer->status == HAPAX_OK);

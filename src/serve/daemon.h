@@ -18,6 +18,7 @@
 #include "net/http_server.h"
 #include "net/resolver.h"
 #include "net/signals.h"
+#include "serve/large.h"
 #include "serve/loop.h"
 #include "serve/quota.h"
 #include "serve/serve.h"
@@ -42,6 +43,7 @@ struct hx_serve {
 	struct hx_metrics *metrics;
 	struct hx_cells *cells; /* of the control loop */
 	struct hx_resolver resolver;
+	struct hx_reader reader;
 	struct hx_tls_context *tls; /* of upstreams; NULL while none needs it */
 
 	struct hx_loop *loops;

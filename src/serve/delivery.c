@@ -81,6 +81,7 @@ struct hx_delivery *hx_delivery_take(struct hx_loop *loop)
 	delivery->exchange = NULL;
 	delivery->run = NULL;
 	delivery->batch = NULL;
+	delivery->large = NULL;
 	delivery->is_counted = false;
 	delivery->came_ns = hx_reactor_now_ns(&loop->reactor);
 	delivery->next = NULL;
@@ -106,6 +107,8 @@ void hx_delivery_give(struct hx_delivery *delivery)
 		hx_free(delivery->batch);
 		delivery->batch = NULL;
 	}
+	hx_large_free(delivery->large);
+	delivery->large = NULL;
 	if (delivery->is_counted)
 		hx_quota_give(&loop->serve->tenants, hapax_bytes_from_text(delivery->tenant));
 	hx_metrics_add(loop->cells, HX_METRIC_IN_PROGRESS, 0, HX_DOOR_GATEWAY, -1);
@@ -114,9 +117,11 @@ void hx_delivery_give(struct hx_delivery *delivery)
 	clear_buf(&delivery->request);
 	clear_buf(&delivery->headers);
 	clear_buf(&delivery->body);
+	hx_block_pool_note(&loop->reactor.blocks, &delivery->body_noted, delivery->body.capacity);
 	clear_buf(&delivery->answer_text);
 	loop->delivery_count--;
 	if (loop->spare_count == SPARE_MAX) {
+		hx_block_pool_note(&loop->reactor.blocks, &delivery->body_noted, 0);
 		free_delivery(delivery);
 	} else {
 		delivery->next = loop->spare;
@@ -356,21 +361,55 @@ static void keep_text(char *out, size_t size, struct hapax_bytes text)
 	out[kept] = '\0';
 }
 
+const struct hx_config_route *hx_delivery_route(
+	const struct hx_delivery *delivery, const struct hx_cloudevent *event)
+{
+	struct hapax_bytes path = delivery->exchange->head.path;
+	const char *query = path.size == 0 ? NULL : memchr(path.data, '?', path.size);
+
+	if (query != NULL)
+		path.size = (size_t)(query - (const char *)path.data);
+	return hx_config_route_find(delivery->config->config, path, event->type, event->source);
+}
+
+enum hapax_status hx_delivery_key(
+	const struct hx_delivery *delivery, const struct hx_config_route *route,
+	const struct hx_cloudevent *event, struct hapax_buf *scratch, struct hapax_key *ret_key,
+	struct hapax_error *err)
+{
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	struct hapax_event view = hx_cloudevent_view(event, head->fields, head->field_count);
+
+	ret_key->size = sizeof(*ret_key);
+	return hapax_key_make(route->strategy, &view, scratch, ret_key, err);
+}
+
+/* As the reader has made it, or made here. */
+static enum hapax_status find_key(struct hx_delivery *delivery, struct hapax_error *err)
+{
+	struct hx_loop *loop = delivery->loop;
+
+	if (delivery->large == NULL)
+		return hx_delivery_key(
+			delivery, delivery->route, &loop->event, &loop->key_scratch, &delivery->key,
+			err);
+	*err = delivery->large->key_err;
+	delivery->key = delivery->large->key;
+	return delivery->large->key_status;
+}
+
 /* Which key, in which scope, by which settings. False: it was refused. */
 static bool identify(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
 	const struct hx_cloudevent *event = &loop->event;
-	const struct hx_http1_head *head = &delivery->exchange->head;
 	const struct hx_config *config = delivery->config->config;
-	struct hapax_event view = hx_cloudevent_view(event, head->fields, head->field_count);
 	const struct hx_config_scope *scope = delivery->route->scope;
 	struct hapax_key *key = &delivery->key;
 	enum hapax_status status;
 	struct hapax_error err;
 
-	key->size = sizeof(*key);
-	status = hapax_key_make(delivery->route->strategy, &view, &loop->key_scratch, key, &err);
+	status = find_key(delivery, &err);
 	if (status != HAPAX_OK) {
 		hx_delivery_refuse(
 			delivery,
@@ -417,13 +456,9 @@ bool hx_delivery_claim(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
 	const struct hx_cloudevent *event = &loop->event;
-	struct hapax_bytes path = delivery->exchange->head.path;
-	const char *query = path.size == 0 ? NULL : memchr(path.data, '?', path.size);
 
-	if (query != NULL)
-		path.size = (size_t)(query - (const char *)path.data);
-	delivery->route =
-		hx_config_route_find(delivery->config->config, path, event->type, event->source);
+	delivery->route = delivery->large != NULL ? delivery->large->route
+						  : hx_delivery_route(delivery, event);
 	if (delivery->route == NULL) {
 		hx_delivery_refuse(
 			delivery, 404, "urn:hapax:problem:no-route", "No route takes this event",

@@ -9,7 +9,10 @@
  *
  *  (1) The exchange lives until the reply; the delivery until the run has ended, too.
  *  (2) What the run's result points at is the delivery's, and stays until END.
- *  (3) Steps that come on another thread leave a bit in steps and, at END, a copy of the
+ *  (3) A response up to max_result is kept and answered when its completion is durable.
+ *      Of a larger one nothing is kept but its size: it goes to the sender as it comes,
+ *      and its end when the completion is durable.
+ *  (4) Steps that come on another thread leave a bit in steps and, at END, a copy of the
  *      answer; the loop takes them up in task.
  *
  * Threads: the loop's, but for the step function.
@@ -24,6 +27,7 @@
 #include <hapax/processor.h>
 
 #include "net/http_client.h"
+#include "serve/large.h"
 #include "serve/loop.h"
 
 /* How an event came out, as far as its sender is concerned; the largest decides a batch. */
@@ -52,6 +56,7 @@ struct hx_delivery {
 	struct hapax_run_options options;
 	struct hapax_run *run;           /* from RUN to END */
 	struct hx_delivery_batch *batch; /* NULL: it is one event */
+	struct hx_large *large;          /* NULL: the loop reads it */
 	uint32_t type_number;            /* for metrics */
 	uint32_t scope_number;
 	int64_t came_ns;
@@ -65,6 +70,8 @@ struct hx_delivery {
 	size_t headers_kept;      /* of them, that are stored: the rest is for the first only */
 	struct hapax_buf body;
 	uint64_t body_size; /* all of it; more than body holds: it was too large */
+	size_t body_noted;  /* in the loop's account */
+	bool is_streamed;   /* the sender has its beginning */
 	enum hapax_run_outcome outcome;
 	struct hapax_result result;
 	struct hapax_error failure; /* when there is no response: why */
@@ -115,6 +122,9 @@ void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer 
 /* The upstream's reply, although it is not known to be stored. */
 void hx_delivery_answer_unstored(struct hx_delivery *delivery);
 
+/* The response is too large to be kept: pass on what came of it, and the rest as it comes. */
+void hx_delivery_stream(struct hx_delivery *delivery);
+
 /* A problem instead of a reply; the delivery goes on if its run does. */
 void hx_delivery_refuse(
 	struct hx_delivery *delivery, unsigned status, const char *type, const char *title,
@@ -122,6 +132,31 @@ void hx_delivery_refuse(
 
 /* The next event of a batch, or the reply to all of them. Gives the delivery back at the end. */
 void hx_delivery_next(struct hx_delivery *delivery);
+
+/* The reply to a batch. Gives the delivery back. */
+void hx_delivery_answer_batch(struct hx_delivery *delivery);
+
+/* It cannot be read: no event of it was looked at. */
+void hx_delivery_refuse_whole(
+	struct hx_delivery *delivery, enum hapax_status status, const struct hapax_error *err);
+
+/*
+ * Read the body: one event, or a batch, of which every event is checked. What is decoded
+ * lies in event_text, a body from a file in body_text. Threads: whoever has the delivery.
+ */
+enum hapax_status hx_delivery_read(
+	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hx_cloudevent *event,
+	struct hapax_buf *event_text, struct hapax_buf *body_text, struct hapax_error *err);
+enum hapax_status hx_delivery_open_batch(
+	struct hx_delivery *delivery, struct hapax_buf *event_text, struct hapax_error *err);
+
+/* The route of an event, or NULL, and its key there. Threads: the same. */
+const struct hx_config_route *hx_delivery_route(
+	const struct hx_delivery *delivery, const struct hx_cloudevent *event);
+enum hapax_status hx_delivery_key(
+	const struct hx_delivery *delivery, const struct hx_config_route *route,
+	const struct hx_cloudevent *event, struct hapax_buf *scratch, struct hapax_key *ret_key,
+	struct hapax_error *err);
 
 extern const struct hx_http_call_ops hx_delivery_call_ops;
 

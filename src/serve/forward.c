@@ -134,6 +134,7 @@ void hx_delivery_forward(struct hx_delivery *delivery, const struct hapax_answer
 	delivery->body_size = 0;
 	delivery->headers_kept = 0;
 	delivery->is_late = false;
+	delivery->is_streamed = false;
 	hx_buf_clear(&delivery->headers);
 	hx_buf_clear(&delivery->body);
 	delivery->sent_ns = hx_reactor_now_ns(&loop->reactor);
@@ -195,16 +196,48 @@ static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
 	keep_fields(delivery, head);
 }
 
-/* As much as may be kept; of what is larger only its size is known in the end. */
+static void note_body(struct hx_delivery *delivery)
+{
+	hx_block_pool_note(
+		&delivery->loop->reactor.blocks, &delivery->body_noted, delivery->body.capacity);
+}
+
+static bool keep_data(struct hx_delivery *delivery, struct hapax_bytes data)
+{
+	uint64_t max = delivery->options.result_size_max;
+
+	return (max == 0 || delivery->body_size <= max) &&
+		hx_buf_append(&delivery->body, data.data, data.size) == HAPAX_OK;
+}
+
+/* Kept while it may be; of what is larger the sender gets it all, and we keep its size. */
 static void on_data(struct hx_http_call *call, struct hapax_bytes data)
 {
 	struct hx_delivery *delivery = call->context;
+	bool is_kept = delivery->body.size == delivery->body_size;
 
 	delivery->body_size += data.size;
-	if (delivery->body_size - data.size != delivery->body.size)
-		return;
-	if (hx_buf_append(&delivery->body, data.data, data.size) != HAPAX_OK)
+	if (is_kept && !delivery->is_streamed) {
+		if (keep_data(delivery, data)) {
+			note_body(delivery);
+			return;
+		}
+		hx_delivery_stream(delivery);
 		hx_buf_done(&delivery->body);
+		note_body(delivery);
+	}
+	if (delivery->is_streamed && !hx_http_stream_write(delivery->exchange, data))
+		hx_http_call_pause(call);
+}
+
+/* The sender reads so slowly that the run would be late: what happened counts for more. */
+static void on_hurry(struct hx_http_call *call)
+{
+	struct hx_delivery *delivery = call->context;
+
+	if (delivery->is_streamed)
+		hx_http_stream_cut(delivery->exchange);
+	hx_http_call_resume(call);
 }
 
 static void on_end(
@@ -240,5 +273,6 @@ static void on_end(
 const struct hx_http_call_ops hx_delivery_call_ops = {
 	.on_head = on_head,
 	.on_data = on_data,
+	.on_hurry = on_hurry,
 	.on_end = on_end,
 };

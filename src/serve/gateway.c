@@ -83,9 +83,9 @@ static void refuse(
 }
 
 /* Read all events once, so that what is wrong with the last is told before the first runs. */
-static enum hapax_status open_batch(struct hx_delivery *delivery, struct hapax_error *err)
+enum hapax_status hx_delivery_open_batch(
+	struct hx_delivery *delivery, struct hapax_buf *event_text, struct hapax_error *err)
 {
-	struct hx_loop *loop = delivery->loop;
 	const struct hx_config *config = delivery->config->config;
 	struct hx_delivery_batch *batch = hx_alloc_zero(1, sizeof(*batch));
 	struct hapax_bytes text;
@@ -101,12 +101,12 @@ static enum hapax_status open_batch(struct hx_delivery *delivery, struct hapax_e
 			&batch->reader, text,
 			config->http.max_batch != 0 ? (size_t)config->http.max_batch
 						    : HX_CLOUDEVENTS_BATCH_MAX,
-			&loop->event_text, err);
+			event_text, err);
 	return status;
 }
 
 /* The first that applies of 503, 409, 422, 200: who comes again finds what is left. */
-static void answer_batch(struct hx_delivery *delivery)
+void hx_delivery_answer_batch(struct hx_delivery *delivery)
 {
 	static const unsigned statuses[] = {
 		[HX_CONCLUSION_DONE] = 200,
@@ -142,6 +142,10 @@ void hx_delivery_next(struct hx_delivery *delivery)
 
 	bool is_claimed = false;
 
+	if (delivery->large != NULL && delivery->exchange->peer != NULL) {
+		hx_large_ask(delivery->large);
+		return;
+	}
 	/* If nobody waits for the rest, it comes again. */
 	while (!is_claimed && delivery->exchange->peer != NULL &&
 	       hx_cloudevents_batch_next(&batch->reader, &loop->event)) {
@@ -151,26 +155,25 @@ void hx_delivery_next(struct hx_delivery *delivery)
 		batch->is_claiming = false;
 	}
 	if (!is_claimed)
-		answer_batch(delivery);
+		hx_delivery_answer_batch(delivery);
 }
 
-static enum hapax_status read_one(
-	struct hx_delivery *delivery, enum hx_cloudevents_mode mode,
-	struct hapax_bytes content_type, struct hapax_error *err)
+enum hapax_status hx_delivery_read(
+	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hx_cloudevent *event,
+	struct hapax_buf *event_text, struct hapax_buf *body_text, struct hapax_error *err)
 {
-	struct hx_loop *loop = delivery->loop;
 	const struct hx_http1_head *head = &delivery->exchange->head;
 	struct hapax_bytes body;
 	enum hapax_status status =
-		hx_http_body_whole(&delivery->exchange->body, &loop->body_text, &body, err);
+		hx_http_body_whole(&delivery->exchange->body, body_text, &body, err);
 
 	if (status != HAPAX_OK)
 		return status;
 	if (mode == HX_CLOUDEVENTS_BINARY)
 		return hx_cloudevent_read_binary(
-			&loop->event, head->fields, head->field_count, content_type, body,
-			&loop->event_text, err);
-	return hx_cloudevent_read_structured(&loop->event, body, &loop->event_text, err);
+			event, head->fields, head->field_count,
+			hx_http1_known(head, HX_HTTP1_CONTENT_TYPE), body, event_text, err);
+	return hx_cloudevent_read_structured(event, body, event_text, err);
 }
 
 /* What a large event needed is not kept for the next small one. */
@@ -186,31 +189,43 @@ static void tidy(struct hx_loop *loop)
 		hx_buf_done(&loop->body_text);
 }
 
+void hx_delivery_refuse_whole(
+	struct hx_delivery *delivery, enum hapax_status status, const struct hapax_error *err)
+{
+	if (delivery->batch != NULL) {
+		hx_buf_done(&delivery->batch->text);
+		hx_free(delivery->batch);
+		delivery->batch = NULL;
+	}
+	refuse(delivery, status, err);
+}
+
 static void take_up(struct hx_delivery *delivery)
 {
+	struct hx_loop *loop = delivery->loop;
 	const struct hx_http1_head *head = &delivery->exchange->head;
 	struct hapax_bytes content_type = hx_http1_known(head, HX_HTTP1_CONTENT_TYPE);
 	enum hx_cloudevents_mode mode = HX_CLOUDEVENTS_BINARY;
 	struct hapax_error err = {.status = HAPAX_OK};
 	enum hapax_status status = HAPAX_OK;
+	bool is_large = delivery->exchange->body.size > HX_LARGE_SIZE_MIN;
 
 	if (head->repeated & 1U << HX_HTTP1_CONTENT_TYPE)
 		status = hx_error_set(
 			&err, HAPAX_ERR_INVALID, 0, "field 'Content-Type': it occurs twice");
 	if (status == HAPAX_OK)
 		status = hx_cloudevents_detect(content_type, &mode, &err);
-	if (status == HAPAX_OK && mode == HX_CLOUDEVENTS_BATCHED)
-		status = open_batch(delivery, &err);
+	if (status == HAPAX_OK && is_large)
+		status = hx_large_begin(delivery, mode, &err);
+	else if (status == HAPAX_OK && mode == HX_CLOUDEVENTS_BATCHED)
+		status = hx_delivery_open_batch(delivery, &loop->event_text, &err);
 	else if (status == HAPAX_OK)
-		status = read_one(delivery, mode, content_type, &err);
+		status = hx_delivery_read(
+			delivery, mode, &loop->event, &loop->event_text, &loop->body_text, &err);
 	if (status != HAPAX_OK) {
-		/* As a whole: no event of it was looked at. */
-		if (delivery->batch != NULL) {
-			hx_buf_done(&delivery->batch->text);
-			hx_free(delivery->batch);
-			delivery->batch = NULL;
-		}
-		refuse(delivery, status, &err);
+		hx_delivery_refuse_whole(delivery, status, &err);
+	} else if (is_large) {
+		return; /* it goes on when it is read */
 	} else if (mode == HX_CLOUDEVENTS_BATCHED) {
 		hx_delivery_next(delivery);
 	} else {

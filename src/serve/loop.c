@@ -12,14 +12,6 @@
 #include "serve/delivery.h"
 
 enum {
-	EVENT_TEXT_MAX = 64 * 1024 * 1024,
-
-	/*
-	 * To compare the data of an event it is read as JSON, which takes 16 times its size
-	 * as a rule: that is enough for 8 MiB. What is larger is refused.
-	 */
-	KEY_SCRATCH_MAX = 128 * 1024 * 1024,
-
 	/* Turns until everything that was closed has gone. */
 	LAST_TURNS_MAX = 1000,
 };
@@ -47,7 +39,7 @@ void hx_loop_drain(struct hx_loop *loop)
 void hx_loop_check_idle(struct hx_loop *loop)
 {
 	if (!loop->is_draining || loop->is_idle || loop->delivery_count > 0 ||
-	    (loop->gateway.reactor != NULL && loop->gateway.peer_count > 0))
+	    (loop->gateway.reactor != NULL && !hx_http_server_has_drained(&loop->gateway)))
 		return;
 	loop->is_idle = true;
 	hx_serve_loop_idle(loop->serve);
@@ -66,8 +58,8 @@ enum hapax_status hx_loop_init(
 	loop->begin_task = (struct hx_task){.fn = hx_delivery_begin_all, .context = loop};
 	loop->finish_task = (struct hx_task){.fn = hx_delivery_finish_all, .context = loop};
 	loop->drain_task = (struct hx_task){.fn = drain, .context = loop};
-	hx_buf_init(&loop->event_text, EVENT_TEXT_MAX);
-	hx_buf_init(&loop->key_scratch, KEY_SCRATCH_MAX);
+	hx_buf_init(&loop->event_text, HX_EVENT_TEXT_MAX);
+	hx_buf_init(&loop->key_scratch, HX_KEY_SCRATCH_MAX);
 	hx_buf_init(&loop->body_text, HX_RESULT_SIZE_LIMIT * 4);
 	return HAPAX_OK;
 }
@@ -85,6 +77,9 @@ static bool admit(struct hx_http_server *server, const char *client)
 	if (config->config->http.max_connections_per_address != 0)
 		max = config->config->http.max_connections_per_address;
 	hx_loop_config_give(loop, config);
+	/* A unix socket has no address to tell its clients by. */
+	if (client[0] == '\0')
+		max = UINT64_MAX;
 	if (!hx_quota_take(&serve->addresses, hapax_bytes_from_text(client), max)) {
 		hx_metrics_add(loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_ADDRESS, 1);
 		return false;
@@ -101,11 +96,18 @@ static void left(struct hx_http_server *server, const char *client)
 	hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_GATEWAY, -1);
 }
 
-enum hapax_status hx_loop_listen(
-	struct hx_loop *loop, const struct hx_address *address, struct hapax_error *err)
+/* The part of one loop in what all of them may have; 0 is no limit. */
+static size_t share(const struct hx_loop *loop, uint64_t max)
 {
-	const struct hx_config_http *http = &loop->serve->config->http;
-	const struct hx_http_server_options options = {
+	size_t loops = loop->serve->loop_count;
+
+	return max == 0 ? SIZE_MAX : (size_t)(max / loops + (max % loops != 0));
+}
+
+static struct hx_http_server_options door_options(
+	const struct hx_loop *loop, const struct hx_config_http *http)
+{
+	return (struct hx_http_server_options){
 		.idle_ms = http->idle_timeout_ms,
 		.head_ms = http->head_timeout_ms,
 		.body_ms = http->body_timeout_ms,
@@ -119,10 +121,17 @@ enum hapax_status hx_loop_listen(
 		.folder = loop->serve->folder,
 		.admit = admit,
 		.left = left,
-		.connections_max =
-			(size_t)(http->max_connections / loop->serve->loop_count +
-	                         (http->max_connections % loop->serve->loop_count != 0)),
+		.connections_max = share(loop, http->max_connections),
+		.exchanges_max = share(loop, http->max_requests),
+		.memory_max = (size_t)http->max_loop_memory,
 	};
+}
+
+enum hapax_status hx_loop_listen(
+	struct hx_loop *loop, const struct hx_address *address, struct hapax_error *err)
+{
+	const struct hx_http_server_options options =
+		door_options(loop, &loop->serve->config->http);
 
 	return hx_http_server_open(
 		&loop->gateway, &loop->reactor, address, loop->serve->loop_count > 1, &options,
@@ -138,23 +147,26 @@ static bool is_same(const struct hx_upstream *upstream, const struct hx_config_t
 		a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
-/* Connections are kept when the configuration changes. NULL: no memory. */
+/* Connections are kept when the configuration changes; its options are new. NULL: no memory. */
 static struct hx_upstream *find_upstream(
 	struct hx_loop *loop, const struct hx_config *config, const struct hx_config_target *target)
 {
 	const struct hx_http_client_options options = {
 		.connect_ms = config->upstream.connect_timeout_ms,
 		.idle_ms = config->upstream.idle_timeout_ms,
-		.connections_max =
-			(size_t)(config->upstream.max_connections / loop->serve->loop_count),
+		.connections_max = share(loop, config->upstream.max_connections),
+		.idle_max = config->upstream.max_idle != 0 ? (size_t)config->upstream.max_idle
+							   : HX_HTTP_IDLE_NONE,
 		.tls = target->is_tls ? loop->serve->tls : NULL,
 	};
 	struct hx_upstream *upstream = loop->upstreams;
 
 	while (upstream != NULL && !is_same(upstream, target))
 		upstream = upstream->next;
-	if (upstream != NULL)
+	if (upstream != NULL) {
+		hx_http_client_configure(&upstream->client, &options);
 		return upstream;
+	}
 	upstream = hx_alloc_zero(1, sizeof(*upstream));
 	if (upstream == NULL)
 		return NULL;
@@ -200,6 +212,12 @@ static struct hx_loop_config *adopt(struct hx_loop *loop)
 	}
 	config->next = loop->config;
 	loop->config = config;
+	if (loop->gateway.reactor != NULL) {
+		const struct hx_http_server_options options =
+			door_options(loop, &config->config->http);
+
+		hx_http_server_configure(&loop->gateway, &options);
+	}
 	return config;
 }
 

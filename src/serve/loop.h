@@ -30,6 +30,17 @@
 #include "net/reactor.h"
 #include "wire/cloudevents.h"
 
+enum {
+	/* What of an event had to be decoded. */
+	HX_EVENT_TEXT_MAX = 64 * 1024 * 1024,
+
+	/*
+	 * To compare the data of an event it is read as JSON, which takes 16 times its size
+	 * as a rule: that is enough for 8 MiB. What is larger is refused.
+	 */
+	HX_KEY_SCRATCH_MAX = 128 * 1024 * 1024,
+};
+
 struct hx_cells;
 struct hx_delivery;
 struct hx_serve;

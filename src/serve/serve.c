@@ -469,6 +469,7 @@ static void close_all(struct hx_serve *serve)
 	hapax_processor_free(serve->processor);
 	hx_timer_retire(&serve->loops[0].reactor.timers, &serve->tick_timer);
 	hx_resolver_done(&serve->resolver);
+	hx_reader_done(&serve->reader);
 	for (size_t i = 0; i < serve->loop_count; i++)
 		hx_loop_done(&serve->loops[i]);
 	close_control(serve);
@@ -521,6 +522,7 @@ enum hx_serve_end hx_serve_run(
 	serve->tick_task = (struct hx_task){.fn = tick, .context = serve};
 	hx_config_current_init(&serve->current, config);
 	hx_resolver_init(&serve->resolver, hx_net_system());
+	hx_reader_init(&serve->reader);
 	hx_quota_init(&serve->tenants);
 	hx_quota_init(&serve->addresses);
 	hx_buf_init(&serve->page, PAGE_MAX);

@@ -167,6 +167,24 @@ static bool is_end_to_end(struct hapax_bytes name)
 		hx_http1_text_equal(name, known_fields[known].name);
 }
 
+/*
+ * Fields of a request that say which event it is (CloudEvents), or that are ours: with
+ * them removed on the way, the next hop would get another event than was looked at.
+ */
+static bool is_identity(const struct hx_http1_head *head, struct hapax_bytes name)
+{
+	static const struct hapax_bytes prefixes[] = {HX_BYTES_LIT("ce-"), HX_BYTES_LIT("Hapax-")};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t size = prefixes[i].size;
+
+		if (head->status == 0 && name.size >= size &&
+		    hx_http1_text_equal(hx_bytes(name.data, size), prefixes[i]))
+			return true;
+	}
+	return false;
+}
+
 static bool read_connection(struct hx_http1_head *head, struct hx_http1_fault *fault)
 {
 	bool close = false;
@@ -180,7 +198,8 @@ static bool read_connection(struct hx_http1_head *head, struct hx_http1_fault *f
 		if (!hx_http1_text_equal(field->name, known_fields[HX_HTTP1_CONNECTION].name))
 			continue;
 		while (hx_http1_list_next(&list, &option)) {
-			if (!hx_http1_is_token(option) || is_end_to_end(option)) {
+			if (!hx_http1_is_token(option) || is_end_to_end(option) ||
+			    is_identity(head, option)) {
 				(void)hx_http1_bad(
 					fault, 400, option.data,
 					hx_http1_is_token(option)

@@ -1,6 +1,7 @@
 """The CloudEvents gateway: A1 to A5, A10, and the replies that senders rely on."""
 
 import json
+import pathlib
 import threading
 
 from daemon import dead_address, demo, post, post_batch, post_structured, request, serve, structured, upstream
@@ -68,6 +69,14 @@ def test_what_an_upstream_gets(cli):
         for gone in ("hapax-anything", "x-hop", "keep-alive", "connection", "transfer-encoding"):
             assert gone not in names, gone
         expect([names.count(name) for name in ("hapax-token", "host", "content-length")], [1, 1, 1])
+
+
+def test_connection_does_not_name_what_makes_an_event(cli):
+    """What is removed on the way would be missing where the event is handled."""
+    with upstream() as service, serve(cli, service.url) as daemon:
+        for name in ("ce-id", "CE-Type", "close, ce-subject", "hapax-token"):
+            post(daemon.gateway, "1", Connection=name).is_problem(400, "every hop")
+        expect(service.requests, [])
 
 
 def test_what_a_client_gets(cli):
@@ -185,6 +194,39 @@ def test_a_result_that_is_too_large_to_keep(cli):
         again = post(daemon.gateway, "2", path="/size/500000")
         expect((again.status, again.body, again.headers["hapax-body-omitted"]), (200, b"", "500000"))
         expect(len(service.requests), 2)
+
+
+def processor_ms(daemon):
+    """What the threads of the daemon have used, by their names."""
+    used = {}
+    for folder in pathlib.Path(f"/proc/{daemon.process.pid}/task").iterdir():
+        name = (folder / "comm").read_text(encoding="utf-8").strip()
+        used[name] = used.get(name, 0) + int((folder / "schedstat").read_text(encoding="utf-8").split()[0]) / 1e6
+    return used
+
+
+def test_large_events_are_read_beside_the_loop(cli):
+    """In each mode, good and bad: what takes long to read and hash holds nobody up."""
+    rows = [{"id": number, "name": f"row {number}", "values": [1.5, 2, 3]} for number in range(60000)]
+    with upstream() as service, serve(cli, service.url, config="loops: 1\nhttp:\n  max_body_memory: 4MiB\n") as daemon:
+        before = processor_ms(daemon)
+        for _ in range(2):
+            reply = post(daemon.gateway, "binary", json.dumps(rows).encode())
+        expect(reply.decision, "replay")
+        used = processor_ms(daemon)
+        # Without the loop's own share: receiving, sending on.
+        assert used["hapax-reader"] > (used["hapax-loop-0"] - before["hapax-loop-0"]) / 4, used
+        expect(post(daemon.gateway, "binary", json.dumps(rows[:-1]).encode()).status, 422)
+        expect(post_structured(daemon.gateway, structured("binary", rows)).decision, "replay")
+        expect(post_structured(daemon.gateway, structured("structured", rows)).decision, "acquired")
+        parts = [rows[:20000], rows[20000:40000], rows[40000:]]
+        events = [structured(f"batch-{number}", part) for number, part in enumerate(parts)]
+        expect(post_batch(daemon.gateway, [*events, *events]).status, 200)
+        expect(post_batch(daemon.gateway, [events[0], {**events[1], "data": rows[:9]}]).status, 422)
+        request(daemon.gateway, "POST", "/", {"Content-Type": "application/cloudevents-batch+json"}, b"[" + b" " * 300000).is_problem(400)
+        post_structured(daemon.gateway, {"id": "1", "data": rows}).is_problem(400)
+        expect(len(service.requests), 5)
+        expect(json.loads(service.requests[-1][2])["data"], parts[2])
 
 
 def test_large_events(cli):

@@ -189,6 +189,51 @@ def refuses(to):
         return True
 
 
+class Caller:
+    """Posts one event after the other, each on a connection of its own, until it is not let in."""
+
+    def __init__(self, to, name):
+        self.to, self.name = to, name
+        self.answered = 0
+        self.broken = []
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        while True:
+            try:
+                connection = socket.create_connection(self.to, timeout=TIMEOUT_SECONDS)
+            except OSError:
+                return
+            with connection:
+                self.call(connection)
+
+    def call(self, connection):
+        answer = b""
+        try:
+            connection.sendall(event(b"%s-%d" % (self.name, self.answered), b"Connection: close\r\n"))
+            while piece := connection.recv(65536):
+                answer += piece
+        except OSError as error:
+            self.broken.append(repr(error))
+        if answer.startswith(b"HTTP/1.1 200 OK\r\n"):
+            self.answered += 1
+        else:
+            self.broken.append(answer)
+
+
+def test_drain_resets_nobody(cli):
+    """Whoever gets a connection gets an answer, up to the end."""
+    with demo(cli) as service, serve(cli, service.url) as daemon:
+        callers = [Caller(daemon.gateway, b"%d" % number) for number in range(8)]
+        until(lambda: all(caller.answered > 0 for caller in callers), "all of them are at it")
+        daemon.process.send_signal(signal.SIGTERM)
+        for caller in callers:
+            caller.thread.join()
+        expect([caller.broken for caller in callers], [[]] * len(callers))
+        expect(service.count()["executed"], sum(caller.answered for caller in callers))
+
+
 def test_a_second_signal_does_not_wait(cli):
     with upstream() as service:
         daemon = Serve(cli, service.url)
@@ -224,6 +269,53 @@ def test_reload(cli):
             expect_in("did you mean 'url'", line["error"])
             post(daemon.gateway, "3")
             expect((len(one.requests), len(two.requests)), (1, 2))
+
+
+def in_progress(daemon):
+    text = get(daemon.admin, "/metrics").body.decode()
+    return int(re.search(r'^hapax_http_requests_in_progress\{door="gateway"\} (\d+)', text, re.MULTILINE).group(1))
+
+
+def post_many(daemon, names, path):
+    """Threads that post, and what they get."""
+    replies = []
+    threads = [threading.Thread(target=lambda name=name: replies.append(post(daemon.gateway, name, path=path))) for name in names]
+    for thread in threads:
+        thread.start()
+    return threads, replies
+
+
+def test_connections_to_an_upstream(cli):
+    """Fewer than loops are one for each loop; HUP changes them for an upstream that is known."""
+    config = "loops: 2\nupstream:\n  max_connections: 1\n  max_idle: {}\n"
+    with upstream() as service, serve(cli, service.url, config=config.format(1)) as daemon:
+        threads, replies = post_many(daemon, [str(number) for number in range(8)], "/hold")
+        until(lambda: in_progress(daemon) == 8, "all of them are there")
+        service.arrived.acquire()
+        assert len(service.requests) <= 2, len(service.requests)
+        daemon.config.write_text(config.format(0).replace("max_connections: 1", "max_connections: none"), encoding="utf-8")
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_for(lambda line: "read again" in line)
+        # Each loop goes by it from its next event on.
+        for number in range(1000):
+            if len(service.requests) - number >= 8:
+                break
+            post(daemon.gateway, f"other-{number}")
+        expect(len([path for path, _, _ in list(service.requests) if path == "/hold"]), 8)
+        service.release.set()
+        for thread in threads:
+            thread.join()
+        expect([reply.status for reply in replies], [200] * 8)
+
+
+def test_limits_change_with_a_reload(cli):
+    with demo(cli) as service, serve(cli, service.url, config="http:\n  max_body: 64KiB\n") as daemon:
+        post(daemon.gateway, "1", b"x" * 70000, Content_Type="text/plain").is_problem(413)
+        daemon.config.write_text("http:\n  max_body: 128KiB\n", encoding="utf-8")
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_for(lambda line: "read again" in line)
+        # A loop takes it up with a connection; the connection itself has what was before.
+        until(lambda: post(daemon.gateway, "1", b"x" * 70000, Content_Type="text/plain").status == 200, "it fits")
 
 
 def test_the_admin_door(cli):

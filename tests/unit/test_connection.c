@@ -286,6 +286,47 @@ static void slow_peers_are_dropped(void **state)
 	assert_int_equal(bench->echo.why.status, HAPAX_ERR_UNAVAILABLE);
 }
 
+/* Turn, with turn_ms between them and bytes a turn, until it is closed or all is taken. */
+static void trickle(struct bench *bench, size_t size, size_t bytes, int turn_ms)
+{
+	struct hx_connection_limits limits = {.stall_ms_max = 1000, .rate_min = 4};
+	static char text[40 * 1000];
+	static char sink[1 << 16];
+
+	bench->echo = (struct echo){.is_closed = false};
+	open_echo(bench, &limits);
+	bench->fault.refuses_every_second = true;
+	bench->fault.send_size_max = bytes;
+	assert_int_equal(hx_connection_write(&bench->echo.connection, text, size), HAPAX_OK);
+	for (int i = 0; i < TURNS_MAX && !bench->echo.is_closed &&
+	     hx_connection_unsent(&bench->echo.connection) > 0;
+	     i++) {
+		turn(bench);
+		fault_net_advance(&bench->fault, turn_ms);
+		while (read(bench->peer, sink, sizeof(sink)) > 0)
+			continue;
+	}
+}
+
+/* Some of it again and again is not enough: memory would be held for as long as it likes. */
+static void peers_that_take_too_little_are_dropped(void **state)
+{
+	struct bench *bench = *state;
+
+	trickle(bench, 40 * 1000, 100, 100);
+	turn_until_closed(bench);
+	assert_int_equal(bench->echo.why.status, HAPAX_ERR_UNAVAILABLE);
+	close(bench->peer);
+	trickle(bench, 40 * 1000, 1000, 100);
+	assert_false(bench->echo.is_closed);
+	assert_int_equal(hx_connection_unsent(&bench->echo.connection), 0);
+	/* Nothing waits: nothing is asked of it. */
+	fault_net_advance(&bench->fault, 3600 * 1000);
+	for (int i = 0; i < 10; i++)
+		turn(bench);
+	assert_false(bench->echo.is_closed);
+}
+
 static void deadline_ends_it(void **state)
 {
 	struct bench *bench = *state;
@@ -585,14 +626,24 @@ static void listener_waits_for_descriptors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(bytes_go_both_ways),          CASE(pieces_make_no_difference),
-		CASE(peer_that_ends_ends_it),      CASE(answer_after_the_end),
-		CASE(finish_waits_for_the_peer),   CASE(endless_message_is_cut_off),
-		CASE(slow_peers_are_dropped),      CASE(deadline_ends_it),
-		CASE(errors_end_it_once),          CASE(pause_stops_reading),
-		CASE(no_memory_ends_it),           CASE(dial_meets_listener),
-		CASE(dial_says_why_not),           CASE(unix_sockets_are_private_and_replaced),
-		CASE(listener_stops_at_its_limit), CASE(listener_waits_for_descriptors),
+		CASE(bytes_go_both_ways),
+		CASE(pieces_make_no_difference),
+		CASE(peer_that_ends_ends_it),
+		CASE(answer_after_the_end),
+		CASE(finish_waits_for_the_peer),
+		CASE(endless_message_is_cut_off),
+		CASE(slow_peers_are_dropped),
+		CASE(deadline_ends_it),
+		CASE(peers_that_take_too_little_are_dropped),
+		CASE(deadline_ends_it),
+		CASE(errors_end_it_once),
+		CASE(pause_stops_reading),
+		CASE(no_memory_ends_it),
+		CASE(dial_meets_listener),
+		CASE(dial_says_why_not),
+		CASE(unix_sockets_are_private_and_replaced),
+		CASE(listener_stops_at_its_limit),
+		CASE(listener_waits_for_descriptors),
 	};
 
 	return cmocka_run_group_tests_name("connection", tests, NULL, NULL);

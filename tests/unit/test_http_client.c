@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -36,6 +37,8 @@ struct bench {
 	enum hx_http_call_end end;
 	char body[64];
 	size_t body_size;
+	bool pauses; /* at each piece of a body */
+	unsigned hurries;
 };
 
 static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
@@ -53,6 +56,17 @@ static void on_data(struct hx_http_call *call, struct hapax_bytes data)
 	assert_true(bench->body_size + data.size < sizeof(bench->body));
 	memcpy(bench->body + bench->body_size, data.data, data.size);
 	bench->body_size += data.size;
+	if (bench->pauses)
+		hx_http_call_pause(call);
+}
+
+static void on_hurry(struct hx_http_call *call)
+{
+	struct bench *bench = call->context;
+
+	bench->hurries++;
+	bench->pauses = false;
+	hx_http_call_resume(call);
 }
 
 static void on_end(
@@ -66,7 +80,7 @@ static void on_end(
 }
 
 static const struct hx_http_call_ops ops = {
-	.on_head = on_head, .on_data = on_data, .on_end = on_end};
+	.on_head = on_head, .on_data = on_data, .on_hurry = on_hurry, .on_end = on_end};
 
 static uint16_t listen_on_any(struct bench *bench)
 {
@@ -376,6 +390,103 @@ static void a_body_from_a_file(void **state)
 	hx_http_body_done(&body);
 }
 
+/* What came before anything was sent is no answer to it: once more, on another connection. */
+static void an_answer_before_the_request(void **state)
+{
+	struct bench *bench = *state;
+
+	do_one(bench);
+	bench->fault.send_errno = EAGAIN;
+	begin(bench, "again");
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nlie");
+	for (int i = 0; bench->client.dialed == 1 && bench->ends == 0 && i < TURNS_MAX; i++)
+		hx_reactor_turn(&bench->reactor, 0);
+	assert_int_equal(bench->ends, 0);
+	bench->fault.send_errno = 0;
+	accept_one(bench);
+	receive(bench, "again");
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntruth");
+	expect_end(bench, HX_HTTP_CALL_COMPLETE);
+	expect_body(bench, "truth");
+}
+
+/* It takes no more until it is told to, and the server's time does not run meanwhile. */
+static void a_call_that_is_paused(void **state)
+{
+	struct bench *bench = *state;
+
+	bench->pauses = true;
+	begin(bench, "hello");
+	accept_one(bench);
+	receive(bench, "hello");
+	send_text(bench, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+	send_text(bench, "1\r\na\r\n1\r\nb\r\n1\r\nc\r\n0\r\n\r\n");
+	for (int i = 0; bench->body_size == 0 && i < TURNS_MAX; i++)
+		hx_reactor_turn(&bench->reactor, 0);
+	for (int i = 0; i < 100; i++)
+		hx_reactor_turn(&bench->reactor, 0);
+	expect_body(bench, "a");
+	hx_http_call_resume(&bench->call);
+	for (int i = 0; i < 100; i++)
+		hx_reactor_turn(&bench->reactor, 0);
+	expect_body(bench, "ab");
+	fault_net_advance(&bench->fault, SECOND_MS + 1);
+	expect_end(bench, HX_HTTP_CALL_COMPLETE);
+	expect_body(bench, "abc");
+	assert_int_equal(bench->hurries, 1);
+	assert_false(bench->call.is_late);
+	/* The connection is as good as before. */
+	begin(bench, "again");
+	receive(bench, "again");
+	send_text(bench, "HTTP/1.1 204 No Content\r\n\r\n");
+	expect_end(bench, HX_HTTP_CALL_COMPLETE);
+	assert_int_equal(bench->client.dialed, 1);
+}
+
+/* The time that it was paused for is given once. */
+static void a_paused_call_that_is_late_all_the_same(void **state)
+{
+	struct bench *bench = *state;
+
+	bench->pauses = true;
+	begin(bench, "hello");
+	accept_one(bench);
+	receive(bench, "hello");
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf");
+	for (int i = 0; bench->body_size == 0 && i < TURNS_MAX; i++)
+		hx_reactor_turn(&bench->reactor, 0);
+	for (int i = 0; bench->ends == 0 && i < 3; i++) {
+		fault_net_advance(&bench->fault, SECOND_MS + 1);
+		for (int turns = 0; turns < 100; turns++)
+			hx_reactor_turn(&bench->reactor, 0);
+	}
+	expect_end(bench, HX_HTTP_CALL_LOST);
+	assert_true(bench->call.is_late);
+	assert_int_equal(bench->hurries, 1);
+	/* Over: neither does anything. */
+	hx_http_call_pause(&bench->call);
+	hx_http_call_resume(&bench->call);
+}
+
+static void connections_that_are_not_to_be_kept(void **state)
+{
+	struct bench *bench = *state;
+
+	bench->client.options.idle_max = HX_HTTP_IDLE_NONE;
+	do_one(bench);
+	do_one(bench);
+	assert_int_equal(bench->client.dialed, 2);
+	hx_http_client_configure(&bench->client, &(struct hx_http_client_options){.idle_max = 1});
+	do_one(bench);
+	assert_int_equal(bench->client.idle_count, 1);
+	begin(bench, "again");
+	assert_int_equal(bench->client.idle_count, 0);
+	receive(bench, "again");
+	send_text(bench, "HTTP/1.1 204 No Content\r\n\r\n");
+	expect_end(bench, HX_HTTP_CALL_COMPLETE);
+	assert_int_equal(bench->client.dialed, 3);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -391,6 +502,10 @@ int main(void)
 		CASE(a_kept_connection_is_not_kept_for_ever),
 		CASE(sends_in_small_pieces),
 		CASE(a_body_from_a_file),
+		CASE(an_answer_before_the_request),
+		CASE(a_call_that_is_paused),
+		CASE(a_paused_call_that_is_late_all_the_same),
+		CASE(connections_that_are_not_to_be_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

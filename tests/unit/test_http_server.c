@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,7 +17,7 @@
 #include "net/http_server.h"
 #include "support/fault_net.h"
 
-enum { TURNS_MAX = 100000, REQUESTS = 3 };
+enum { TURNS_MAX = 100000, REQUESTS = 3, DRAIN_MS = 1000, CLIENTS = 8 };
 
 static const char request[] = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
 			      "POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -216,6 +217,7 @@ static void drains_after_the_reply(void **state)
 	assert_int_equal(bench->drained, 0);
 	for (int i = 0; turn(bench) && i < TURNS_MAX; i++)
 		;
+	fault_net_advance(&bench->fault, DRAIN_MS);
 	/* What was sent ahead is not taken up any more. */
 	assert_int_equal(answers(bench), bench->requests);
 	assert_true(bench->requests < REQUESTS);
@@ -225,6 +227,138 @@ static void drains_after_the_reply(void **state)
 	for (int i = 0; bench->drained == 0 && i < TURNS_MAX; i++)
 		hx_reactor_turn(&bench->reactor, 0);
 	assert_int_equal(bench->drained, 1);
+	close_bench(bench);
+}
+
+static int connect_to(const struct bench *bench)
+{
+	int client = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_true(client >= 0);
+	assert_int_equal(
+		connect(client, (const struct sockaddr *)&bench->server.listener.address.storage,
+	                bench->server.listener.address.size),
+		0);
+	assert_int_equal(fcntl(client, F_SETFL, O_NONBLOCK), 0);
+	return client;
+}
+
+/* Whoever was let in before the end, by the kernel or by us, is answered; idle ones are closed. */
+static void drains_who_waits_at_the_door(void **state)
+{
+	struct bench *bench = open_bench();
+	const char *end = strstr(request + 1, "POST");
+	int idle = connect_to(bench);
+	int clients[CLIENTS];
+	int late;
+	char byte;
+
+	(void)state;
+	/* One has begun its request, one is idle; the others were not accepted yet. */
+	send_bytes(bench, request, 20);
+	for (int i = 0; i < 10; i++)
+		assert_true(turn(bench));
+	assert_int_equal(bench->server.peer_count, 2);
+	hx_listener_limit(&bench->server.listener, 2);
+	for (int i = 0; i < CLIENTS; i++) {
+		clients[i] = connect_to(bench);
+		assert_int_equal(
+			write(clients[i], request, (size_t)(end - request)), end - request);
+	}
+	hx_http_server_drain(&bench->server);
+	/* Whoever comes now is not heard. */
+	late = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	assert_int_equal(
+		connect(late, (const struct sockaddr *)&bench->server.listener.address.storage,
+	                bench->server.listener.address.size),
+		-1);
+	assert_int_equal(errno, EINPROGRESS);
+	close(late);
+	for (int i = 0; i < 100; i++)
+		assert_true(turn(bench));
+	fault_net_advance(&bench->fault, DRAIN_MS);
+	for (int i = 0; bench->requests < CLIENTS && i < TURNS_MAX; i++)
+		assert_true(turn(bench));
+	fault_net_advance(&bench->fault, DRAIN_MS);
+	for (int i = 0; read(idle, &byte, 1) != 0 && i < TURNS_MAX; i++)
+		assert_true(turn(bench));
+	close(idle);
+	send_bytes(bench, request + 20, (size_t)(end - request) - 20);
+	for (int i = 0; turn(bench) && i < TURNS_MAX; i++)
+		;
+	assert_int_equal(answers(bench), 1);
+	for (int i = 0; i < CLIENTS; i++) {
+		char text[1024] = "";
+
+		assert_true(read(clients[i], text, sizeof(text) - 1) > 0);
+		assert_non_null(strstr(text, "\r\n\r\nhello"));
+		assert_non_null(strstr(text, "Connection: close"));
+		close(clients[i]);
+	}
+	close(bench->client);
+	bench->client = -1;
+	for (int i = 0; bench->drained == 0 && i < TURNS_MAX; i++)
+		hx_reactor_turn(&bench->reactor, 0);
+	assert_int_equal(bench->drained, 1);
+	close_bench(bench);
+}
+
+static void drains_at_once_when_nobody_is_there(void **state)
+{
+	struct bench *bench = open_bench();
+
+	(void)state;
+	close(bench->client);
+	bench->client = -1;
+	for (int i = 0; i < 10; i++)
+		hx_reactor_turn(&bench->reactor, 0);
+	hx_http_server_drain(&bench->server);
+	fault_net_advance(&bench->fault, DRAIN_MS);
+	for (int i = 0; bench->drained == 0 && i < TURNS_MAX; i++)
+		hx_reactor_turn(&bench->reactor, 0);
+	assert_true(hx_http_server_has_drained(&bench->server));
+	assert_int_equal(bench->drained, 1);
+	close_bench(bench);
+}
+
+/* What many clients make it hold has an end; when they have gone, there is room again. */
+static void memory_has_a_limit(void **state)
+{
+	static const char head[] = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n";
+	enum { HELD = 60000, MEMORY = 512 * 1024 };
+	struct bench *bench = open_bench();
+	char *text = test_calloc(1, HELD);
+	int clients[CLIENTS];
+	unsigned refused = 0;
+	size_t held_max = 0;
+
+	(void)state;
+	bench->server.options.memory_max = MEMORY;
+	for (int i = 0; i < CLIENTS; i++) {
+		clients[i] = connect_to(bench);
+		assert_int_equal(write(clients[i], head, strlen(head)), strlen(head));
+		assert_int_equal(write(clients[i], text, HELD), HELD);
+		for (int turns = 0; turns < 1000; turns++) {
+			hx_reactor_turn(&bench->reactor, 0);
+			if (bench->reactor.blocks.held_bytes > held_max)
+				held_max = bench->reactor.blocks.held_bytes;
+		}
+	}
+	for (int i = 0; i < CLIENTS; i++) {
+		ssize_t count = read(clients[i], text, HELD - 1);
+
+		text[count > 0 ? count : 0] = '\0';
+		refused += strstr(text, "HTTP/1.1 503 ") != NULL;
+		close(clients[i]);
+	}
+	assert_true(refused > 0 && refused < CLIENTS);
+	assert_true(held_max <= MEMORY);
+	for (int i = 0; bench->server.peer_count > 1 && i < TURNS_MAX; i++)
+		hx_reactor_turn(&bench->reactor, 0);
+	assert_true(bench->reactor.blocks.held_bytes < MEMORY / 2);
+	send_bytes(bench, request, sizeof(request) - 1);
+	expect_answers(bench);
+	test_free(text);
 	close_bench(bench);
 }
 
@@ -251,6 +385,9 @@ int main(void)
 		cmocka_unit_test(small_pieces_both_ways),
 		cmocka_unit_test(every_allocation_fails_once),
 		cmocka_unit_test(drains_after_the_reply),
+		cmocka_unit_test(drains_who_waits_at_the_door),
+		cmocka_unit_test(drains_at_once_when_nobody_is_there),
+		cmocka_unit_test(memory_has_a_limit),
 		cmocka_unit_test(a_client_that_does_not_finish),
 	};
 

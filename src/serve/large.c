@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * large.c - events that take too long to read for a loop.
+ */
+#include "serve/large.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "serve/daemon.h"
+#include "serve/delivery.h"
+
+void hx_reader_init(struct hx_reader *reader)
+{
+	memset(reader, 0, sizeof(*reader));
+	hx_mutex_init(&reader->mutex);
+	hx_cond_init(&reader->wake);
+}
+
+void hx_reader_done(struct hx_reader *reader)
+{
+	hx_mutex_lock(&reader->mutex);
+	assert(reader->first == NULL);
+	reader->is_stopped = true;
+	hx_cond_signal(&reader->wake);
+	hx_mutex_unlock(&reader->mutex);
+	if (reader->has_thread)
+		hx_thread_join(&reader->thread);
+	hx_cond_done(&reader->wake);
+	hx_mutex_done(&reader->mutex);
+}
+
+/* Threads: the reader's, from here. */
+static void open_body(struct hx_large *large)
+{
+	struct hx_delivery *delivery = large->delivery;
+
+	large->is_open = true;
+	large->status = large->mode == HX_CLOUDEVENTS_BATCHED
+		? hx_delivery_open_batch(delivery, &large->event_text, &large->err)
+		: hx_delivery_read(
+			  delivery, large->mode, &large->event, &large->event_text,
+			  &large->body_text, &large->err);
+}
+
+static void read_event(struct hx_large *large, struct hapax_buf *key_scratch)
+{
+	struct hx_delivery *delivery = large->delivery;
+
+	if (!large->is_open)
+		open_body(large);
+	large->has_event = large->status == HAPAX_OK &&
+		(large->mode != HX_CLOUDEVENTS_BATCHED ||
+	         hx_cloudevents_batch_next(&delivery->batch->reader, &large->event));
+	large->route = large->has_event ? hx_delivery_route(delivery, &large->event) : NULL;
+	if (large->route != NULL)
+		large->key_status = hx_delivery_key(
+			delivery, large->route, &large->event, key_scratch, &large->key,
+			&large->key_err);
+}
+
+static struct hx_large *next_large(struct hx_reader *reader)
+{
+	struct hx_large *large = NULL;
+
+	hx_mutex_lock(&reader->mutex);
+	while (reader->first == NULL && !reader->is_stopped)
+		hx_cond_wait(&reader->wake, &reader->mutex);
+	if (!reader->is_stopped) {
+		large = reader->first;
+		reader->first = large->next;
+	}
+	hx_mutex_unlock(&reader->mutex);
+	return large;
+}
+
+static void work(void *arg)
+{
+	struct hx_reader *reader = arg;
+	struct hx_large *large;
+
+	while ((large = next_large(reader)) != NULL) {
+		struct hapax_buf key_scratch;
+
+		hx_buf_init(&key_scratch, HX_KEY_SCRATCH_MAX);
+		read_event(large, &key_scratch);
+		hx_buf_done(&key_scratch);
+		hx_reactor_post(&large->delivery->loop->reactor, &large->task);
+	}
+}
+
+/* Threads: the loop's, from here. */
+static void claim_of_batch(struct hx_large *large)
+{
+	struct hx_delivery *delivery = large->delivery;
+	struct hx_delivery_batch *batch = delivery->batch;
+	bool is_claimed;
+
+	if (!large->has_event) {
+		hx_delivery_answer_batch(delivery);
+		return;
+	}
+	delivery->loop->event = large->event;
+	batch->event = large->event.text;
+	batch->is_claiming = true;
+	is_claimed = hx_delivery_claim(delivery);
+	batch->is_claiming = false;
+	if (!is_claimed)
+		hx_delivery_next(delivery);
+}
+
+static void on_read(struct hx_task *task)
+{
+	struct hx_large *large = task->context;
+	struct hx_delivery *delivery = large->delivery;
+
+	if (large->status != HAPAX_OK) {
+		hx_delivery_refuse_whole(delivery, large->status, &large->err);
+		return;
+	}
+	if (delivery->batch != NULL) {
+		claim_of_batch(large);
+		return;
+	}
+	delivery->loop->event = large->event;
+	if (!hx_delivery_claim(delivery))
+		return;
+	/* What goes to the upstream is the body of the exchange. */
+	hx_buf_done(&large->event_text);
+	hx_buf_done(&large->body_text);
+}
+
+void hx_large_ask(struct hx_large *large)
+{
+	struct hx_reader *reader = &large->delivery->loop->serve->reader;
+
+	large->next = NULL;
+	hx_mutex_lock(&reader->mutex);
+	if (reader->first == NULL)
+		reader->first = large;
+	else
+		reader->last->next = large;
+	reader->last = large;
+	hx_cond_signal(&reader->wake);
+	hx_mutex_unlock(&reader->mutex);
+}
+
+static enum hapax_status start_thread(struct hx_reader *reader, struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	hx_mutex_lock(&reader->mutex);
+	if (!reader->has_thread)
+		status = hx_thread_start(&reader->thread, work, reader, "hapax-reader", err);
+	reader->has_thread = reader->has_thread || status == HAPAX_OK;
+	hx_mutex_unlock(&reader->mutex);
+	return status;
+}
+
+enum hapax_status hx_large_begin(
+	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hapax_error *err)
+{
+	enum hapax_status status = start_thread(&delivery->loop->serve->reader, err);
+	struct hx_large *large;
+
+	if (status != HAPAX_OK)
+		return status;
+	large = hx_alloc_zero(1, sizeof(*large));
+	if (large == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a large event");
+	large->delivery = delivery;
+	large->mode = mode;
+	large->key.size = sizeof(large->key);
+	large->task = (struct hx_task){.fn = on_read, .context = large};
+	hx_buf_init(&large->event_text, HX_EVENT_TEXT_MAX);
+	hx_buf_init(&large->body_text, HX_RESULT_SIZE_LIMIT * 4);
+	delivery->large = large;
+	hx_large_ask(large);
+	return HAPAX_OK;
+}
+
+void hx_large_free(struct hx_large *large)
+{
+	if (large == NULL)
+		return;
+	hx_buf_done(&large->event_text);
+	hx_buf_done(&large->body_text);
+	hx_free(large);
+}
