@@ -25,24 +25,26 @@ enum hapax_run_outcome hx_tx_handle(
 	struct hx_tx *tx, struct hapax_work *work, hapax_handler_fn *handler, void *context)
 {
 	enum hapax_bracket ending = HAPAX_BRACKET_UNDO;
-	enum hapax_run_outcome outcome;
+	enum hapax_run_outcome outcome = HAPAX_RUN_TRANSIENT;
 	enum hapax_status status;
 	struct hapax_error err;
 
 	if (tx->store == NULL)
 		return handler(work, context);
-	status = hx_store_bracket(tx->store, HAPAX_BRACKET_BEGIN, &err);
+	status = hx_store_bracket(tx->store, HAPAX_BRACKET_HANDLER, &err);
 	if (status == HAPAX_OK) {
 		outcome = handler(work, context);
 		if (is_to_be_kept(outcome))
 			ending = HAPAX_BRACKET_KEEP;
 		status = hx_store_bracket(tx->store, ending, &err);
-		if (status == HAPAX_OK)
-			return outcome;
 	}
 	/* What the handler did wrong is its failure, and undone; all else is a failure of ours. */
-	if (status != HAPAX_ERR_INVALID)
+	if (status != HAPAX_OK && status != HAPAX_ERR_INVALID)
 		tx->failure = err;
+	else
+		(void)hx_store_bracket(tx->store, HAPAX_BRACKET_LAST, NULL);
+	if (status == HAPAX_OK)
+		return outcome;
 	return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, err.message);
 }
 

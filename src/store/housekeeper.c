@@ -3,7 +3,8 @@
  * housekeeper.c - the thread that keeps a store tidy while nobody asks it to.
  *
  * Once a second it moves counters to where they are kept; every sweep_interval_ms
- * it removes what has expired, in pieces so small that no request waits for them.
+ * it removes what has expired, in pieces so small that no request waits for them, and
+ * rests after each for as long as it took: half of a store's time is left to others.
  * It measures its own intervals by the monotonic clock: they decide nothing.
  */
 #include "base/clock.h"
@@ -23,15 +24,27 @@ static bool keeper_must_stop(struct hx_store_core *core)
 	return stops;
 }
 
+/* Until then, or until it is to stop. */
+static void keeper_rest(struct hx_store_core *core, int64_t until_ns)
+{
+	hx_mutex_lock(&core->keeper_mutex);
+	while (!core->keeper_stops && hx_clock_mono_ns() < until_ns)
+		(void)hx_cond_wait_until_ns(&core->keeper_wake, &core->keeper_mutex, until_ns);
+	hx_mutex_unlock(&core->keeper_mutex);
+}
+
 /* Errors are not reported here: the operations that meet them report them. */
 static void sweep_all(struct hapax_store *store)
 {
 	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
+	int64_t begun_ns, ended_ns;
 
 	do {
+		begun_ns = hx_clock_mono_ns();
 		if (hapax_store_sweep(store, &sweep, NULL) != HAPAX_OK)
 			return;
-		hx_thread_yield();
+		ended_ns = hx_clock_mono_ns();
+		keeper_rest(store->core, ended_ns + (ended_ns - begun_ns));
 	} while (!sweep.done && !keeper_must_stop(store->core));
 }
 
@@ -47,12 +60,7 @@ static void keeper_run(void *arg)
 			sweep_all(store);
 			sweep_at_ns = hx_clock_mono_ns() + core->options.sweep_interval_ms * MS_NS;
 		}
-		hx_mutex_lock(&core->keeper_mutex);
-		if (!core->keeper_stops)
-			(void)hx_cond_wait_until_ns(
-				&core->keeper_wake, &core->keeper_mutex,
-				hx_clock_mono_ns() + SECOND_NS);
-		hx_mutex_unlock(&core->keeper_mutex);
+		keeper_rest(core, hx_clock_mono_ns() + SECOND_NS);
 	}
 }
 

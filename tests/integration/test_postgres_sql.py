@@ -63,9 +63,9 @@ def a_database_is_migrated_by_command():
     said = hapax("check", "k", "--store", URL, code=69)
     if "hapax store migrate" not in said:
         raise AssertionError(said)
-    expect(hapax("store", "migrate", URL), "migrated from version 0 to 1\n")
-    expect(hapax("store", "migrate", URL), "the ledger is up to date: version 1\n")
-    expect(json.loads(hapax("store", "migrate", URL, "-o", "json")), {"from": 1, "to": 1})
+    expect(hapax("store", "migrate", URL), "migrated from version 0 to 2\n")
+    expect(hapax("store", "migrate", URL), "the ledger is up to date: version 2\n")
+    expect(json.loads(hapax("store", "migrate", URL, "-o", "json")), {"from": 2, "to": 2})
     expect(hapax("store", "migrate", "memory:"), "nothing to do: this store migrates when it is opened\n")
 
 
@@ -159,7 +159,29 @@ def bad_input_is_refused():
     fails("SELECT hapax_claim('k', p_lease => '8 days')", "HX004", "7 days")
     fails("SELECT hapax_claim('k', p_on_lapse => 'hope')", "HX004", "retry")
     fails("SELECT hapax_complete('k', 1, p_class => 'fine')", "HX004", "definitive")
-    fails("SELECT hapax_complete('k', NULL)", "HX006")
+    fails("SELECT hapax_complete('k', 1)", "HX006")
+    for name in ("complete", "release", "renew", "park"):
+        fails(f"SELECT hapax_{name}('k', NULL)", "HX004", "token", "hapax_claim()")
+        fails(f"SELECT hapax_{name}('', 1)", "HX004", "1 to 1,024 bytes")
+        fails(f"SELECT hapax_{name}('k', 1, p_group => NULL)", "HX004", "1 to 128")
+        fails(f"SELECT hapax_{name}('k', 1, p_tenant => '*')", "HX004", "tenant")
+    fails("SELECT hapax_complete('k', 1, p_status => NULL)", "HX004", "status")
+    fails("SELECT hapax_complete('k', 1, p_class => NULL)", "HX004", "definitive")
+    fails("SELECT hapax_renew('k', 1, NULL)", "HX004", "lease")
+    for lease in ("-1 s", "0 s", "8 days"):
+        fails(f"SELECT hapax_renew('k', 1, '{lease}')", "HX004", "7 days")
+        fails(f"SELECT hapax_claim('k', p_lease => '{lease}')", "HX004", "7 days")
+    fails("SELECT hapax_claim('k', p_on_lapse => NULL)", "HX004", "retry")
+    fails("SELECT hapax_claim('k', p_ttl => '-1 day')", "HX004", "for ever")
+    fails("SELECT hapax_claim('k', p_ttl => '101 years')", "HX004", "100 years")
+    fails("SELECT hapax_claim('k', p_group => NULL)", "HX004", "1 to 128")
+    fails("SELECT hapax_claim('k', p_tenant => '')", "HX004", "1 to 128")
+    fails("SELECT hapax_check('k', p_ttl => '0')", "HX004", "time to live")
+    fails("SELECT hapax_check(NULL)", "HX004", "1 to 1,024 bytes")
+    fails("SELECT hapax_check_all(NULL)", "HX004", "array of keys")
+    fails("SELECT hapax_check_all(ARRAY['k', NULL])", "HX004", "1 to 1,024 bytes")
+    fails("SELECT hapax_check_all(ARRAY['k'], p_ttl => '-1 s')", "HX004", "time to live")
+    expect(psql("SELECT count(*) FROM hapax_check_all(ARRAY[]::text[])"), "0")
     expect(psql("SELECT count(*) FROM hapax_record WHERE key = 'k'"), "0")
 
 

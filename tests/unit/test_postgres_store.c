@@ -20,6 +20,7 @@
 
 #include "base/buf.h"
 #include "store/postgres/place.h"
+#include "store/postgres/session.h"
 #include "support/cut_proxy.h"
 #include "support/postgres_case.h"
 #include "support/scale.h"
@@ -131,9 +132,9 @@ static void versions_are_checked(void **state)
 	must_refuse(url, HAPAX_ERR_UNAVAILABLE, "hapax store migrate");
 	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_OK);
 	assert_int_equal(migration.from, 0);
-	assert_int_equal(migration.to, 1);
+	assert_int_equal(migration.to, HX_POSTGRES_VERSION);
 	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_OK);
-	assert_int_equal(migration.from, 1);
+	assert_int_equal(migration.from, HX_POSTGRES_VERSION);
 	store = open_url(url, &err);
 	assert_non_null(store);
 	hapax_store_close(store);

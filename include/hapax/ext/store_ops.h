@@ -74,17 +74,25 @@ enum hapax_bracket {
 	HAPAX_BRACKET_BEGIN = 1,
 	HAPAX_BRACKET_KEEP = 2,
 	HAPAX_BRACKET_UNDO = 3,
+	HAPAX_BRACKET_HANDLER = 4,
+	HAPAX_BRACKET_LAST = 5,
 };
 
 /*
  * A part of the caller's transaction that can be undone by itself, the operations in it
  * included; for stores with HAPAX_STORE_TRANSACTIONS. Brackets nest; the store knows how
- * deep it is. Every BEGIN that returned HAPAX_OK is ended once, by KEEP or UNDO.
+ * deep it is. Every BEGIN and HANDLER that returned HAPAX_OK is ended once, by KEEP or UNDO.
+ * A BEGIN stands outside or in a HANDLER, and a HANDLER in a BEGIN: only in a HANDLER, or
+ * outside, does the caller use the connection. So a store may put off what BEGIN and the end of a
+ * HANDLER ask of its server until the next operation, or the next bracket.
  *
  * BEGIN makes a savepoint; where no transaction is open it begins one, with the lock
  * that writing needs, and waits for that as long as an operation would. KEEP releases
  * the savepoint, or commits what BEGIN began. UNDO takes everything since BEGIN back; in
- * PostgreSQL that also mends a transaction in which a statement failed.
+ * PostgreSQL that also mends a transaction in which a statement failed. LAST says that the
+ * next submit is the last one of this bracket, which is to be kept if all of it is applied,
+ * and undone otherwise; so the store may end the bracket along with it. The KEEP or
+ * UNDO that follows tells how that went.
  *
  * A KEEP that fails has ended the bracket as UNDO does, unless it is UNCERTAIN: the
  * answer to the commit was lost. INVALID: the caller left it in a state that cannot be

@@ -7,6 +7,12 @@
  *  (2) When one of ours is gone, the transaction was ended behind our back, by the caller's
  *      own SQL. From then on nothing is kept, and the store is latched.
  *  (3) If no transaction was open when the first began, none is when it has ended.
+ *  (4) What begins or releases a bracket travels with the next operation, and the
+ *      savepoint of the handler with the claim before it, so that a run costs two round trips:
+ *
+ *		BEGIN, claim, SAVEPOINT │ the handler │ RELEASE, complete, COMMIT
+ *
+ *      What is put off is in `pending`. It is sent before the caller's SQL comes.
  *
  * Threads: the one that uses the connection.
  */
@@ -19,15 +25,59 @@
 
 #include <hapax/ext/store_ops.h>
 
+#include "store/postgres/trip.h"
+
+enum {
+	HX_POSTGRES_PENDING_MAX = 3,
+	/* A word or two, and ten digits. */
+	HX_POSTGRES_BRACKET_SQL_SIZE = 60,
+};
+
 struct hx_postgres_brackets {
 	PGconn *conn;
 	unsigned depth;     /* that are open */
 	unsigned own_depth; /* of the one that began the transaction; 0: it is the caller's */
 	bool is_lost;       /* join again */
+	bool is_fresh;      /* nothing was done in the innermost one */
+	bool is_ahead;      /* the savepoint of the next one is there already */
+	bool is_last;       /* the next submit ends the innermost one */
+	bool is_kept;       /* ... and did so; the outcome is in kept */
+	struct hapax_error kept;
+	unsigned pending_count;
+	char pending[HX_POSTGRES_PENDING_MAX][HX_POSTGRES_BRACKET_SQL_SIZE];
 };
 
 /* As hapax_store_bracket_fn. */
 enum hapax_status hx_postgres_bracket(
 	struct hx_postgres_brackets *brackets, enum hapax_bracket bracket, struct hapax_error *err);
+
+/* Is the transaction there, or about to be? */
+bool hx_postgres_brackets_are_open(const struct hx_postgres_brackets *brackets);
+
+/* Send what is pending. False: it was not all sent. */
+bool hx_postgres_brackets_send_pending(
+	struct hx_postgres_brackets *brackets, struct hx_postgres_trip *trip);
+
+/* The savepoint of the handler, behind a claim. */
+bool hx_postgres_brackets_send_ahead(
+	struct hx_postgres_brackets *brackets, struct hx_postgres_trip *trip);
+
+/* The end of the bracket, behind what is last in it. */
+bool hx_postgres_brackets_send_end(
+	struct hx_postgres_brackets *brackets, struct hx_postgres_trip *trip);
+
+/*
+ * What was pending has been answered, as the first results of trip. Not OK: the operation
+ * behind it was not done, and what becomes of it is returned.
+ */
+enum hapax_status hx_postgres_brackets_take_pending(
+	struct hx_postgres_brackets *brackets, const struct hx_postgres_trip *trip);
+
+/* The end has been answered, or was lost. Returns what it comes to. */
+enum hapax_status hx_postgres_brackets_take_end(
+	struct hx_postgres_brackets *brackets, PGresult *result);
+
+/* The first statement of a fresh bracket failed: make it as if it had not been. False: it cannot be. */
+bool hx_postgres_brackets_mend(struct hx_postgres_brackets *brackets);
 
 #endif

@@ -5,21 +5,15 @@
 #include "store/postgres/client.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/random.h"
 #include "store/core.h"
 #include "store/postgres/fault.h"
-
-enum {
-	/* Between attempts to connect: doubles from the first to the last, with jitter. */
-	RETRY_MS_FIRST = 10,
-	RETRY_MS_LAST = 1000,
-};
 
 #define MS_NS INT64_C(1000000)
 
@@ -104,6 +98,10 @@ static void on_ready(struct hx_postgres_connection *connection)
 	struct hx_postgres_client *client = connection->context;
 
 	client->failures = 0;
+	/* Another server may have answered this time. */
+	hx_mutex_lock(&client->guarantee_mutex);
+	memcpy(client->guarantee, client->session.guarantee, sizeof(client->guarantee));
+	hx_mutex_unlock(&client->guarantee_mutex);
 	if (!client->is_opened) {
 		client->is_opened = true;
 		client->session.must_be_durable |= client->session.is_durable;
@@ -128,17 +126,9 @@ static void on_answer(struct hx_postgres_connection *connection, PGresult *resul
 
 static void wait_before_retry(struct hx_postgres_client *client)
 {
-	int64_t span_ms = RETRY_MS_LAST;
-	uint64_t random = 0;
-
-	if (client->failures < 7)
-		span_ms = (int64_t)RETRY_MS_FIRST << client->failures;
-	client->failures++;
-	hx_random_bytes(&random, sizeof(random));
 	hx_timer_set(
 		&client->reactor.timers, &client->retry,
-		hx_reactor_now_ns(&client->reactor) + span_ms * MS_NS / 2 +
-			(int64_t)(random % (uint64_t)(span_ms * MS_NS / 2)));
+		hx_reactor_now_ns(&client->reactor) + hx_postgres_retry_ns(client->failures++));
 }
 
 static void on_close(struct hx_postgres_connection *connection, const struct hapax_error *err)
@@ -188,6 +178,7 @@ static void on_stop(struct hx_task *task)
 	client->is_stopped = true;
 	for (unsigned i = 0; i < client->lanes_made; i++)
 		hx_postgres_connection_close(&client->lanes[i].connection);
+	hx_postgres_listener_stop(&client->listener);
 	hx_timer_clear(&client->reactor.timers, &client->retry);
 	hx_reactor_stop(&client->reactor);
 }
@@ -211,6 +202,7 @@ void hx_postgres_client_close(struct hx_postgres_client *client)
 	if (client->has_reactor) {
 		for (unsigned i = 0; i < client->lanes_made; i++)
 			hx_postgres_lane_done(&client->lanes[i]);
+		hx_postgres_listener_done(&client->listener);
 		hx_timer_retire(&client->reactor.timers, &client->retry);
 		hx_timer_retire(&client->reactor.timers, &client->deadline);
 		hx_reactor_done(&client->reactor);
@@ -221,6 +213,7 @@ void hx_postgres_client_close(struct hx_postgres_client *client)
 	client->has_queue = false;
 	hx_free(client->lanes);
 	client->lanes = NULL;
+	hx_mutex_done(&client->guarantee_mutex);
 	hx_postgres_session_done(&client->session);
 }
 
@@ -262,6 +255,8 @@ static enum hapax_status make_parts(struct hx_postgres_client *client, struct ha
 		status = make_lanes(client);
 	}
 	if (status == HAPAX_OK)
+		status = hx_postgres_listener_init(&client->listener, client);
+	if (status == HAPAX_OK)
 		status = hx_timer_introduce(
 			&client->reactor.timers, &client->retry, on_retry, client);
 	if (status == HAPAX_OK)
@@ -283,6 +278,7 @@ enum hapax_status hx_postgres_client_open(
 	client->store = store;
 	client->place = place;
 	client->options = options;
+	hx_mutex_init(&client->guarantee_mutex);
 	client->arrived = (struct hx_task){.fn = on_arrived, .context = client};
 	client->stop = (struct hx_task){.fn = on_stop, .context = client};
 	hx_postgres_session_init(&client->session, place, options->timeout_ms, options->clock);
@@ -372,4 +368,11 @@ enum hapax_status hx_postgres_client_call(
 	PQclear(call->result);
 	call->result = NULL;
 	return status;
+}
+
+void hx_postgres_client_guarantee(struct hx_postgres_client *client, char *ret_text, size_t size)
+{
+	hx_mutex_lock(&client->guarantee_mutex);
+	(void)snprintf(ret_text, size, "%s", client->guarantee);
+	hx_mutex_unlock(&client->guarantee_mutex);
 }

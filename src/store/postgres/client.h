@@ -6,7 +6,7 @@
  * the busier the store is, the more operations share a commit. A connection is added when
  * all others are busy.
  *
- * Threads: hx_postgres_client_submit() and _call() any.
+ * Threads: hx_postgres_client_submit(), _call() and _guarantee() any.
  */
 #ifndef HX_STORE_POSTGRES_CLIENT_H
 #define HX_STORE_POSTGRES_CLIENT_H
@@ -14,6 +14,7 @@
 #include <hapax/ext/store_ops.h>
 
 #include "store/postgres/lane.h"
+#include "store/postgres/listener.h"
 #include "store/request_queue.h"
 
 struct hx_postgres_client {
@@ -27,6 +28,8 @@ struct hx_postgres_client {
 	bool has_thread;
 	bool has_queue;
 	bool has_reactor;
+	struct hx_mutex guarantee_mutex;
+	char guarantee[HX_POSTGRES_GUARANTEE_SIZE]; /* Locks: guarantee_mutex */
 
 	/* The first connection decides whether the store opens. */
 	struct hx_event opened;
@@ -46,6 +49,7 @@ struct hx_postgres_client {
 	struct hx_postgres_lane *lanes;
 	unsigned lane_count;
 	unsigned lanes_made;
+	struct hx_postgres_listener listener;
 };
 
 /*
@@ -68,5 +72,8 @@ void hx_postgres_client_submit(
 /* Run a statement and wait for its rows. An error of the server is one here; call->result is owned. */
 enum hapax_status hx_postgres_client_call(
 	struct hx_postgres_client *client, struct hx_postgres_call *call, struct hapax_error *err);
+
+/* See hapax_store_guarantee(). */
+void hx_postgres_client_guarantee(struct hx_postgres_client *client, char *ret_text, size_t size);
 
 #endif

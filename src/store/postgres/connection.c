@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "store/postgres/fault.h"
 
 #define MS_NS INT64_C(1000000)
@@ -15,7 +16,20 @@
 enum {
 	/* The server gives up on a statement at timeout_ms and says so; that answer may take a while. */
 	GRACE_MS = 2000,
+
+	/* Between attempts to connect: doubles from the first to the last, with jitter. */
+	RETRY_MS_FIRST = 10,
+	RETRY_MS_LAST = 1000,
 };
+
+int64_t hx_postgres_retry_ns(unsigned failures)
+{
+	int64_t span_ms = failures < 7 ? (int64_t)RETRY_MS_FIRST << failures : RETRY_MS_LAST;
+	uint64_t random = 0;
+
+	hx_random_bytes(&random, sizeof(random));
+	return span_ms * MS_NS / 2 + (int64_t)(random % (uint64_t)(span_ms * MS_NS / 2));
+}
 
 static void set_deadline(struct hx_postgres_connection *connection)
 {
@@ -205,8 +219,6 @@ static bool is_waiting(const struct hx_postgres_connection *connection)
 /* Take what has come. */
 static void read_results(struct hx_postgres_connection *connection)
 {
-	PGnotify *notice;
-
 	while (is_waiting(connection) && !PQisBusy(connection->conn)) {
 		PGresult *result = PQgetResult(connection->conn);
 
@@ -235,8 +247,18 @@ static void read_results(struct hx_postgres_connection *connection)
 		}
 		keep_result(connection, result);
 	}
-	while (connection->conn != NULL && (notice = PQnotifies(connection->conn)) != NULL)
+}
+
+/* What others said meanwhile. */
+static void read_notices(struct hx_postgres_connection *connection)
+{
+	PGnotify *notice;
+
+	while (connection->conn != NULL && (notice = PQnotifies(connection->conn)) != NULL) {
+		if (connection->ops->on_notice != NULL)
+			connection->ops->on_notice(connection, notice->extra);
 		PQfreemem(notice);
+	}
 }
 
 static void on_ready_fd(struct hx_watch *watch, unsigned ready)
@@ -259,6 +281,7 @@ static void on_ready_fd(struct hx_watch *watch, unsigned ready)
 	if (connection->is_flushing && !flush(connection))
 		return;
 	read_results(connection);
+	read_notices(connection);
 	/* An idle session that was ended by the server. */
 	if (connection->state == HX_POSTGRES_IDLE && PQstatus(connection->conn) == CONNECTION_BAD)
 		fail_to_connect(connection);

@@ -39,6 +39,8 @@ struct hx_postgres_connection_ops {
 	void (*on_answer)(struct hx_postgres_connection *connection, PGresult *result);
 	/* It is CLOSED. err says why; a transaction that was under way has no answer. */
 	void (*on_close)(struct hx_postgres_connection *connection, const struct hapax_error *err);
+	/* A NOTIFY with that text was heard. NULL: it does not listen. */
+	void (*on_notice)(struct hx_postgres_connection *connection, const char *text);
 };
 
 struct hx_postgres_connection {
@@ -78,6 +80,9 @@ void hx_postgres_connection_fail(
  * is closed, and on_close was called.
  */
 bool hx_postgres_connection_go(struct hx_postgres_connection *connection);
+
+/* How long to wait before it is opened again, after so many failures: longer and longer, with jitter. */
+int64_t hx_postgres_retry_ns(unsigned failures);
 
 /* Can the server have seen all of the transaction that is under way? */
 static inline bool hx_postgres_connection_is_sent(const struct hx_postgres_connection *connection)

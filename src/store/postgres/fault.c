@@ -14,6 +14,7 @@ static const struct {
 	enum hx_postgres_fault fault;
 } faults[] = {
 	{"HX003", HX_POSTGRES_FAULT_ROOM},
+	{"HX006", HX_POSTGRES_FAULT_FENCED},
 	{"55P03", HX_POSTGRES_FAULT_LOCKED},
 	{"40P01", HX_POSTGRES_FAULT_AGAIN},
 	{"40001", HX_POSTGRES_FAULT_AGAIN},
@@ -57,6 +58,7 @@ enum hx_postgres_fault hx_postgres_fault(const PGresult *result)
 enum hapax_status hx_postgres_fault_status(enum hx_postgres_fault fault)
 {
 	switch (fault) {
+	case HX_POSTGRES_FAULT_FENCED: return HAPAX_ERR_FENCED;
 	case HX_POSTGRES_FAULT_LIMIT: return HAPAX_ERR_LIMIT;
 	case HX_POSTGRES_FAULT_CORRUPT: return HAPAX_ERR_CORRUPT;
 	case HX_POSTGRES_FAULT_DENIED: return HAPAX_ERR_INVALID;

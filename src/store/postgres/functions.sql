@@ -19,6 +19,10 @@ DECLARE
 	v_setting text := nullif(current_setting('hapax.tenant', true), '');
 BEGIN
 	IF coalesce(p_tenant, nullif(v_setting, '*')) IS NOT NULL THEN
+		IF p_tenant = '*' THEN
+			RAISE EXCEPTION '''*'' is no tenant: a record belongs to one' USING ERRCODE = 'HX004',
+				HINT = 'Give the name of a tenant.';
+		END IF;
 		RETURN convert_to(coalesce(p_tenant, v_setting), 'UTF8');
 	END IF;
 	IF v_setting IS NULL AND row_security_active('@@hapax_record') THEN
@@ -49,8 +53,9 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION @@hapax_check_input(p_key bytea, p_group bytea, p_tenant bytea, p_fingerprint bytea,
-	p_ttl bigint) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
+-- True, or an error.
+CREATE OR REPLACE FUNCTION @@hapax_verify(p_key bytea, p_group bytea, p_tenant bytea, p_fingerprint bytea,
+	p_ttl bigint, p_lease bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
 	IF p_key IS NULL OR length(p_key) NOT BETWEEN 1 AND 1024 THEN
 		RAISE EXCEPTION 'a key has 1 to 1,024 bytes' USING ERRCODE = 'HX004';
@@ -60,8 +65,12 @@ BEGIN
 		RAISE EXCEPTION 'a fingerprint is a SHA-256: 32 bytes' USING ERRCODE = 'HX004',
 			HINT = 'sha256(payload)';
 	ELSIF p_ttl <= 0 OR p_ttl > 3155760000000 THEN
-		RAISE EXCEPTION 'a time to live is above 0 and at most 100 years' USING ERRCODE = 'HX004';
+		RAISE EXCEPTION 'a time to live is above 0 and at most 100 years' USING ERRCODE = 'HX004',
+			HINT = 'NULL is for ever.';
+	ELSIF p_lease NOT BETWEEN 1 AND 604800000 THEN
+		RAISE EXCEPTION 'a lease is above 0 and at most 7 days' USING ERRCODE = 'HX004';
 	END IF;
+	RETURN true;
 END
 $$;
 
@@ -70,39 +79,6 @@ CREATE OR REPLACE FUNCTION @@hapax_one_planned(o @@hapax_op, p_lease_less boolea
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
 	RETURN @@hapax_one(o, NULL, 10000, p_lease_less);
-END
-$$;
-
--- The short way: the row of a new key, made at once. NULL: there is one already, or too many are parked.
-CREATE OR REPLACE FUNCTION @@hapax_insert(
-	p_tenant bytea, p_group bytea, p_key bytea, p_is_claim boolean, p_print bytea, p_attempt_id bytea, p_owner bytea,
-	p_lapse integer, p_now bigint, p_lease bigint, p_ttl bigint) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-	v_begun timestamptz := clock_timestamp();
-	v_token bigint;
-BEGIN
-	IF p_is_claim THEN
-		PERFORM 1 FROM @@hapax_scope s WHERE s.tenant = p_tenant AND s.grp = p_group AND s.parked >= 10000;
-		IF FOUND THEN
-			RETURN NULL;
-		END IF;
-	END IF;
-	v_token := @@hapax_token_next(p_now);
-	INSERT INTO @@hapax_record VALUES (p_tenant, p_group, p_key, CASE WHEN p_is_claim THEN 1 ELSE 2 END,
-		CASE WHEN p_is_claim THEN 0 ELSE 1 END, p_lapse, 0, 0, false, 1, v_token, p_now, p_now, p_lease,
-		CASE WHEN p_is_claim THEN NULL ELSE p_now + p_ttl END, p_ttl, (p_now + p_ttl) / 300000, 0, 0, p_print,
-		p_attempt_id, p_owner)
-		ON CONFLICT DO NOTHING;
-	IF NOT FOUND THEN
-		RETURN NULL;
-	END IF;
-	-- See hapax_new().
-	IF clock_timestamp() > v_begun + interval '100 microseconds' THEN
-		v_token := @@hapax_token_next(p_now);
-		UPDATE @@hapax_record r SET token = v_token
-			WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key;
-	END IF;
-	RETURN v_token;
 END
 $$;
 
@@ -116,28 +92,22 @@ LANGUAGE plpgsql AS $$
 DECLARE
 	o @@hapax_op;
 	a @@hapax_answer;
-	v_now bigint;
+	v_tenant bytea := @@hapax_tenant(p_tenant);
+	v_group bytea := convert_to(p_group, 'UTF8');
+	v_key bytea := convert_to(p_key, 'UTF8');
+	v_ttl bigint := @@hapax_milliseconds(p_ttl);
+	v_lease bigint := @@hapax_milliseconds(p_lease);
+	v_good boolean := @@hapax_verify(v_key, v_group, v_tenant, p_fingerprint, v_ttl, v_lease);
+	v_lapse integer := CASE p_on_lapse WHEN 'park' THEN 1 WHEN 'retry' THEN 0 END;
+	v_attempt_id bytea := uuid_send(coalesce(p_attempt_id, gen_random_uuid()));
+	v_owner bytea := substring(convert_to(p_owner, 'UTF8') FOR 128);
+	v_now bigint := @@hapax_now();
 BEGIN
-	o.type := 1;
-	o.flags := 1 | CASE p_on_lapse WHEN 'park' THEN 2 WHEN 'retry' THEN 0 END;
-	IF o.flags IS NULL THEN
+	IF v_lapse IS NULL THEN
 		RAISE EXCEPTION 'on_lapse is ''retry'' or ''park''' USING ERRCODE = 'HX004';
 	END IF;
-	o.tenant := @@hapax_tenant(p_tenant);
-	o.grp := convert_to(p_group, 'UTF8');
-	o.key := convert_to(p_key, 'UTF8');
-	o.print := p_fingerprint;
-	o.attempt_id := uuid_send(coalesce(p_attempt_id, gen_random_uuid()));
-	o.owner := substring(convert_to(p_owner, 'UTF8') FOR 128);
-	o.lease := @@hapax_milliseconds(p_lease);
-	o.ttl := @@hapax_milliseconds(p_ttl);
-	PERFORM @@hapax_check_input(o.key, o.grp, o.tenant, o.print, o.ttl);
-	IF o.lease NOT BETWEEN 1 AND 604800000 THEN
-		RAISE EXCEPTION 'a lease is above 0 and at most 7 days' USING ERRCODE = 'HX004';
-	END IF;
-	v_now := @@hapax_now();
-	token := @@hapax_insert(o.tenant, o.grp, o.key, true, o.print, o.attempt_id, o.owner, o.flags >> 1, v_now,
-		v_now + coalesce(o.lease, 0), o.ttl);
+	token := @@hapax_insert(v_tenant, v_group, v_key, true, p_fingerprint, v_attempt_id, v_owner, v_lapse, v_now,
+		v_now + coalesce(v_lease, 0), v_ttl, 10000, false);
 	IF token IS NOT NULL THEN
 		outcome := 'acquired';
 		attempt := 1;
@@ -145,6 +115,16 @@ BEGIN
 		lease_left := coalesce(p_lease, interval '0');
 		RETURN;
 	END IF;
+	o.type := 1;
+	o.flags := 1 | (v_lapse << 1);
+	o.tenant := v_tenant;
+	o.grp := v_group;
+	o.key := v_key;
+	o.print := p_fingerprint;
+	o.attempt_id := v_attempt_id;
+	o.owner := v_owner;
+	o.lease := v_lease;
+	o.ttl := v_ttl;
 	a := @@hapax_one_planned(o, p_lease IS NULL);
 	IF a.outcome < 0 THEN
 		PERFORM @@hapax_refuse(a, p_key);
@@ -172,18 +152,29 @@ DECLARE
 	o @@hapax_op;
 	a @@hapax_answer;
 	v_now bigint;
+	v_awaited boolean;
+	v_good boolean;
 BEGIN
 	o.type := p_type;
 	o.flags := 0;
 	o.tenant := @@hapax_tenant(p_tenant);
 	o.grp := convert_to(p_group, 'UTF8');
 	o.key := convert_to(p_key, 'UTF8');
-	o.token := coalesce(p_token, 0);
+	o.token := p_token;
 	o.error := substring(convert_to(p_error, 'UTF8') FOR 1024);
 	o.lease := @@hapax_milliseconds(p_lease);
 	o.class := CASE p_class WHEN 'ok' THEN 0 WHEN 'definitive' THEN 1 END;
 	IF p_type = 3 AND o.class IS NULL THEN
 		RAISE EXCEPTION 'a result is ''ok'' or ''definitive''' USING ERRCODE = 'HX004';
+	END IF;
+	IF p_status IS NULL THEN
+		RAISE EXCEPTION 'a status is a number, and 0 where there is none' USING ERRCODE = 'HX004';
+	END IF;
+	IF p_token IS NULL THEN
+		RAISE EXCEPTION 'a token is needed' USING ERRCODE = 'HX004', HINT = 'hapax_claim() gives it.';
+	END IF;
+	IF p_type = 2 AND o.lease IS NULL THEN
+		RAISE EXCEPTION 'a lease is needed' USING ERRCODE = 'HX004';
 	END IF;
 	o.kind := CASE WHEN p_body IS NULL AND p_status = 0 THEN 0 ELSE 1 END;
 	o.status := p_status;
@@ -193,7 +184,7 @@ BEGIN
 		o.body := NULL;
 		o.omitted := length(p_body);
 	END IF;
-	PERFORM @@hapax_check_input(o.key, o.grp, o.tenant, NULL, 1);
+	v_good := @@hapax_verify(o.key, o.grp, o.tenant, NULL, NULL, o.lease);
 	-- The short way: a claim that lives, and a small result. The rest goes by all the rules.
 	IF p_type = 3 AND coalesce(length(o.body), 0) <= 512 THEN
 		v_now := @@hapax_now();
@@ -201,8 +192,12 @@ BEGIN
 			expires = greatest(v_now, r.changed) + r.ttl, bucket = (greatest(v_now, r.changed) + r.ttl) / 300000,
 			attempt_id = NULL, owner = NULL, error = NULL, result_kind = o.kind, result_class = o.class,
 			result_status = p_status, result_omitted = o.omitted, body = o.body
-			WHERE r.tenant = o.tenant AND r.grp = o.grp AND r.key = o.key AND r.token = o.token AND r.state = 1;
+			WHERE r.tenant = o.tenant AND r.grp = o.grp AND r.key = o.key AND r.token = o.token AND r.state = 1
+			RETURNING r.awaited INTO v_awaited;
 		IF FOUND THEN
+			IF v_awaited THEN
+				PERFORM @@hapax_tell(o.token);
+			END IF;
 			RETURN;
 		END IF;
 	END IF;
@@ -245,18 +240,23 @@ CREATE OR REPLACE FUNCTION @@hapax_check(
 DECLARE
 	o @@hapax_op;
 	a @@hapax_answer;
+	v_tenant bytea := @@hapax_tenant(p_tenant);
+	v_group bytea := convert_to(p_group, 'UTF8');
+	v_key bytea := convert_to(p_key, 'UTF8');
+	v_ttl bigint := @@hapax_milliseconds(p_ttl);
+	v_good boolean := @@hapax_verify(v_key, v_group, v_tenant, p_fingerprint, v_ttl, NULL);
 BEGIN
-	o.type := 6;
-	o.flags := 0;
-	o.tenant := @@hapax_tenant(p_tenant);
-	o.grp := convert_to(p_group, 'UTF8');
-	o.key := convert_to(p_key, 'UTF8');
-	o.print := p_fingerprint;
-	o.ttl := @@hapax_milliseconds(p_ttl);
-	PERFORM @@hapax_check_input(o.key, o.grp, o.tenant, o.print, o.ttl);
-	IF @@hapax_insert(o.tenant, o.grp, o.key, false, o.print, NULL, NULL, 0, @@hapax_now(), 0, o.ttl) IS NOT NULL THEN
+	IF @@hapax_insert(v_tenant, v_group, v_key, false, p_fingerprint, NULL, NULL, 0, @@hapax_now(), 0, v_ttl, 0,
+		false) IS NOT NULL THEN
 		RETURN 'acquired';
 	END IF;
+	o.type := 6;
+	o.flags := 0;
+	o.tenant := v_tenant;
+	o.grp := v_group;
+	o.key := v_key;
+	o.print := p_fingerprint;
+	o.ttl := v_ttl;
 	a := @@hapax_one_planned(o, true);
 	IF p_raise AND a.outcome <> 1 THEN
 		RAISE EXCEPTION 'key ''%'' is not new: %', p_key, @@hapax_outcome(a.outcome) USING ERRCODE = 'HX002';
@@ -277,9 +277,13 @@ DECLARE
 	v_now bigint := @@hapax_now();
 	v_key text;
 	v_done text[];
+	v_good boolean;
 BEGIN
+	IF p_keys IS NULL THEN
+		RAISE EXCEPTION 'an array of keys is needed' USING ERRCODE = 'HX004', HINT = 'It may be empty.';
+	END IF;
 	FOREACH v_key IN ARRAY p_keys LOOP
-		PERFORM @@hapax_check_input(convert_to(v_key, 'UTF8'), v_group, v_tenant, NULL, v_ttl);
+		v_good := @@hapax_verify(convert_to(v_key, 'UTF8'), v_group, v_tenant, NULL, v_ttl, NULL);
 	END LOOP;
 	PERFORM @@hapax_token_next(v_now);
 	WITH made AS (

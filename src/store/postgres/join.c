@@ -63,7 +63,9 @@ enum {
 	ANSWER_DETAIL = 22,
 };
 
-#define JOIN_STATEMENT "hapax_join"
+#define JOIN_STATEMENT     "hapax_join"
+#define CLAIM_STATEMENT    "hapax_tx_claim"
+#define COMPLETE_STATEMENT "hapax_tx_complete"
 
 struct joined_store {
 	struct hapax_store base;
@@ -94,17 +96,44 @@ static void fail_all(struct hapax_op *const *ops, size_t count, enum hapax_statu
 	}
 }
 
-static PGresult *exec_operate(
-	struct joined_store *store, struct hapax_op *const *ops, size_t count,
-	enum hx_postgres_group kind, enum hapax_status *ret_status)
+static struct hx_postgres_rules rules_of(const struct joined_store *store)
 {
-	struct hx_postgres_arguments *arguments = &store->arguments;
-	const struct hx_postgres_rules rules = {
+	return (struct hx_postgres_rules){
 		.now_ms = hx_postgres_session_now_ms(&store->session),
 		.parked_max = store->options.parked_max,
 		.result_size_max = store->options.result_size_max,
 		.is_joined = true,
 	};
+}
+
+/* How operations are asked for. */
+enum manner {
+	MANNER_JOIN,  /* in a savepoint of their own */
+	MANNER_CLAIM, /* one claim, the first of a bracket: the handler's savepoint goes along */
+	MANNER_END,   /* one completion, the last of a bracket: its end goes along */
+};
+
+static enum manner manner_of(
+	const struct joined_store *store, struct hapax_op *const *ops, size_t count,
+	enum hx_postgres_group kind)
+{
+	const struct hx_postgres_brackets *brackets = &store->brackets;
+
+	if (brackets->depth == 0 || count != 1 || kind != HX_POSTGRES_APART)
+		return MANNER_JOIN;
+	if (brackets->is_fresh && ops[0]->type == HAPAX_OP_CLAIM)
+		return MANNER_CLAIM;
+	if (brackets->is_last && ops[0]->type == HAPAX_OP_COMPLETE && ops[0]->record == NULL)
+		return MANNER_END;
+	return MANNER_JOIN;
+}
+
+static bool send_join(
+	struct joined_store *store, struct hx_postgres_trip *trip, struct hapax_op *const *ops,
+	size_t count, enum hx_postgres_group kind, enum hapax_status *ret_status)
+{
+	struct hx_postgres_arguments *arguments = &store->arguments;
+	const struct hx_postgres_rules rules = rules_of(store);
 	unsigned char wait[8];
 	const char *values[ARGUMENTS];
 	int lengths[ARGUMENTS];
@@ -112,7 +141,7 @@ static PGresult *exec_operate(
 
 	*ret_status = hx_postgres_arguments_encode(arguments, ops, count, kind, &rules);
 	if (*ret_status != HAPAX_OK)
-		return NULL;
+		return false;
 	hx_postgres_put_i64(wait, store->options.timeout_ms);
 	values[0] = (const char *)wait;
 	lengths[0] = sizeof(wait);
@@ -120,7 +149,39 @@ static PGresult *exec_operate(
 	memcpy(values + 1, arguments->values, sizeof(arguments->values));
 	memcpy(lengths + 1, arguments->lengths, sizeof(arguments->lengths));
 	memcpy(formats + 1, arguments->formats, sizeof(arguments->formats));
-	return PQexecPrepared(store->conn, JOIN_STATEMENT, ARGUMENTS, values, lengths, formats, 1);
+	return hx_postgres_trip_send_prepared(
+		trip, JOIN_STATEMENT, ARGUMENTS, values, lengths, formats);
+}
+
+/* Pending brackets, the operations, and what goes along; *ret_status: why not. */
+static bool send_all(
+	struct joined_store *store, struct hx_postgres_trip *trip, struct hapax_op *const *ops,
+	size_t count, enum hx_postgres_group kind, enum manner manner,
+	enum hapax_status *ret_status)
+{
+	struct hx_postgres_brackets *brackets = &store->brackets;
+	const struct hx_postgres_rules rules = rules_of(store);
+	struct hx_postgres_scalars scalars;
+
+	*ret_status = HAPAX_ERR_NO_MEMORY;
+	if (!hx_postgres_brackets_send_pending(brackets, trip))
+		return false;
+	if (manner == MANNER_JOIN)
+		return send_join(store, trip, ops, count, kind, ret_status);
+	if (manner == MANNER_CLAIM)
+		hx_postgres_scalars_claim(&scalars, ops[0], &rules, store->options.timeout_ms);
+	else
+		hx_postgres_scalars_complete(&scalars, ops[0], &rules);
+	if (!hx_postgres_trip_send_prepared(
+		    trip, manner == MANNER_CLAIM ? CLAIM_STATEMENT : COMPLETE_STATEMENT,
+		    scalars.count, scalars.values, scalars.lengths, scalars.formats))
+		return false;
+	/* What does not go along is made up for later. */
+	if (manner == MANNER_CLAIM)
+		(void)hx_postgres_brackets_send_ahead(brackets, trip);
+	else
+		(void)hx_postgres_brackets_send_end(brackets, trip);
+	return true;
 }
 
 /* An error came back as a row; its code, and what it says beside. False: these are answers. */
@@ -144,18 +205,6 @@ static bool read_fault(
 		text.size == 0 ? "" : (const char *)text.data);
 	*ret_fault = hx_postgres_fault_of_code(sqlstate);
 	return true;
-}
-
-/* What a statement that failed as a whole means for its operations. */
-static enum hapax_status status_of_error(
-	const struct joined_store *store, const PGresult *result, bool was_nested)
-{
-	enum hx_postgres_fault fault = hx_postgres_fault(result);
-
-	if (PQstatus(store->conn) != CONNECTION_BAD && fault != HX_POSTGRES_FAULT_LOST)
-		return hx_postgres_fault_status(fault);
-	/* A transaction that was not committed is gone, and with it what was done in it. */
-	return was_nested ? HAPAX_ERR_UNAVAILABLE : HAPAX_ERR_UNCERTAIN;
 }
 
 enum verdict { VERDICT_DONE, VERDICT_AGAIN, VERDICT_SPLIT };
@@ -182,26 +231,92 @@ static enum verdict judge_fault(
 	return VERDICT_DONE;
 }
 
+/* The connection was lost on the way. */
+static void judge_lost(
+	struct joined_store *store, const struct hx_postgres_trip *trip, int place,
+	struct hapax_op *const *ops, size_t count, enum manner manner, bool was_nested)
+{
+	enum hapax_status status = was_nested ? HAPAX_ERR_UNAVAILABLE : HAPAX_ERR_UNCERTAIN;
+
+	/* A transaction that was not committed is gone; but here the COMMIT was sent. */
+	if (manner == MANNER_END && trip->count > place + 1)
+		status = hx_postgres_brackets_take_end(&store->brackets, trip->results[place + 1]);
+	if (status != HAPAX_OK || !hx_postgres_trip_is_good(trip, place) ||
+	    !hx_postgres_answers_decode(trip->results[place], ops, count))
+		fail_all(ops, count, status == HAPAX_OK ? HAPAX_ERR_UNCERTAIN : status);
+}
+
+/* The statement itself failed. */
+static enum verdict judge_error(
+	struct joined_store *store, const PGresult *result, struct hapax_op *const *ops,
+	size_t count, enum hx_postgres_group kind, enum manner manner)
+{
+	enum hx_postgres_fault fault = hx_postgres_fault(result);
+	const char *detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
+
+	if (manner == MANNER_CLAIM) {
+		if (hx_postgres_brackets_mend(&store->brackets))
+			return judge_fault(fault, detail == NULL ? "" : detail, ops, count, kind);
+		fault = HX_POSTGRES_FAULT_OTHER;
+	}
+	fail_all(ops, count, hx_postgres_fault_status(fault));
+	return VERDICT_DONE;
+}
+
+static enum verdict judge(
+	struct joined_store *store, const struct hx_postgres_trip *trip, int place,
+	struct hapax_op *const *ops, size_t count, enum hx_postgres_group kind, enum manner manner)
+{
+	struct hx_postgres_brackets *brackets = &store->brackets;
+	const PGresult *result = trip->results[place];
+	bool goes_along = trip->count > place + 1;
+	enum hx_postgres_fault fault;
+	enum hapax_status status = hx_postgres_brackets_take_pending(brackets, trip);
+	char detail[64];
+
+	if (status != HAPAX_OK) {
+		fail_all(ops, count, status);
+		return VERDICT_DONE;
+	}
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		return judge_error(store, result, ops, count, kind, manner);
+	if (manner == MANNER_JOIN && read_fault(result, &fault, detail, sizeof(detail)))
+		return judge_fault(fault, detail, ops, count, kind);
+	if (!hx_postgres_answers_decode(result, ops, count))
+		fail_all(ops, count, HAPAX_ERR_UNCERTAIN);
+	brackets->is_fresh = false;
+	if (manner == MANNER_CLAIM)
+		brackets->is_ahead = goes_along && hx_postgres_trip_is_good(trip, place + 1);
+	if (manner == MANNER_END && goes_along)
+		(void)hx_postgres_brackets_take_end(brackets, trip->results[place + 1]);
+	return VERDICT_DONE;
+}
+
 static enum verdict operate_once(
 	struct joined_store *store, struct hapax_op *const *ops, size_t count,
 	enum hx_postgres_group kind)
 {
-	bool was_nested = PQtransactionStatus(store->conn) != PQTRANS_IDLE;
+	bool was_nested = hx_postgres_brackets_are_open(&store->brackets);
+	enum manner manner = manner_of(store, ops, count, kind);
+	int place = (int)store->brackets.pending_count;
 	enum verdict verdict = VERDICT_DONE;
-	enum hx_postgres_fault fault;
-	enum hapax_status status;
-	char detail[64];
-	PGresult *result = exec_operate(store, ops, count, kind, &status);
+	struct hx_postgres_trip trip;
+	enum hapax_status status = HAPAX_ERR_UNAVAILABLE;
+	bool is_sent = false;
 
-	if (status != HAPAX_OK)
+	if (hx_postgres_trip_begin(&trip, store->conn)) {
+		is_sent = send_all(store, &trip, ops, count, kind, manner, &status);
+		hx_postgres_trip_end(&trip);
+	}
+	if (PQstatus(store->conn) == CONNECTION_BAD) {
+		judge_lost(store, &trip, place, ops, count, manner, was_nested);
+	} else if (is_sent) {
+		verdict = judge(store, &trip, place, ops, count, kind, manner);
+	} else {
+		(void)hx_postgres_brackets_take_pending(&store->brackets, &trip);
 		fail_all(ops, count, status);
-	else if (PQresultStatus(result) != PGRES_TUPLES_OK)
-		fail_all(ops, count, status_of_error(store, result, was_nested));
-	else if (read_fault(result, &fault, detail, sizeof(detail)))
-		verdict = judge_fault(fault, detail, ops, count, kind);
-	else if (!hx_postgres_answers_decode(result, ops, count))
-		fail_all(ops, count, HAPAX_ERR_UNCERTAIN);
-	PQclear(result);
+	}
+	hx_postgres_trip_clear(&trip);
 	return verdict;
 }
 
@@ -452,29 +567,48 @@ static enum hapax_status read_ledger(struct joined_store *store, struct hapax_er
 	return HAPAX_OK;
 }
 
-/* Once for each connection: a second join finds the statement there. */
-static enum hapax_status prepare(struct joined_store *store, struct hapax_error *err)
+/* Once for each connection: what an earlier join left behind is replaced. */
+static enum hapax_status prepare(
+	struct joined_store *store, const char *name, int count, const Oid *types,
+	struct hapax_error *err)
 {
 	struct hapax_buf *sql = &store->session.sql;
-	Oid types[ARGUMENTS] = {TYPE_INT8};
-	PGresult *result =
-		PQexec(store->conn,
-	               "SELECT 1 FROM pg_prepared_statements WHERE name = '" JOIN_STATEMENT "'");
+	const char *values[1] = {name};
+	PGresult *result = PQexecParams(
+		store->conn, "SELECT 1 FROM pg_prepared_statements WHERE name = $1", 1, NULL,
+		values, NULL, NULL, 0);
 	bool is_there = PQntuples(result) == 1;
+	char text[64];
 	enum hapax_status status;
 
 	PQclear(result);
+	(void)snprintf(text, sizeof(text), "DEALLOCATE %s", name);
 	if (is_there)
-		PQclear(PQexec(store->conn, "DEALLOCATE " JOIN_STATEMENT));
-	memcpy(types + 1, hx_postgres_argument_types, sizeof(hx_postgres_argument_types));
+		PQclear(PQexec(store->conn, text));
 	hx_buf_clear(sql);
-	status = hx_postgres_call_append(sql, store->place.schema, "hapax_join", 1);
+	status = hx_postgres_call_append(sql, store->place.schema, name, (unsigned)count);
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "no memory to join a database");
-	result = PQprepare(store->conn, JOIN_STATEMENT, (const char *)sql->data, ARGUMENTS, types);
+	result = PQprepare(
+		store->conn, name, (const char *)sql->data, types == NULL ? 0 : count, types);
 	if (PQresultStatus(result) != PGRES_COMMAND_OK)
 		status = hx_postgres_result_error(result, "the ledger was not joined", err);
 	PQclear(result);
+	return status;
+}
+
+static enum hapax_status prepare_all(struct joined_store *store, struct hapax_error *err)
+{
+	Oid types[ARGUMENTS] = {TYPE_INT8};
+	enum hapax_status status;
+
+	memcpy(types + 1, hx_postgres_argument_types, sizeof(hx_postgres_argument_types));
+	status = prepare(store, JOIN_STATEMENT, ARGUMENTS, types, err);
+	if (status == HAPAX_OK)
+		status = prepare(store, CLAIM_STATEMENT, HX_POSTGRES_CLAIM_SCALARS, NULL, err);
+	if (status == HAPAX_OK)
+		status =
+			prepare(store, COMPLETE_STATEMENT, HX_POSTGRES_COMPLETE_SCALARS, NULL, err);
 	return status;
 }
 
@@ -511,7 +645,7 @@ enum hapax_status hapax_postgres_join(
 	if (status == HAPAX_OK)
 		status = read_ledger(store, err);
 	if (status == HAPAX_OK)
-		status = prepare(store, err);
+		status = prepare_all(store, err);
 	if (status == HAPAX_OK)
 		status = hapax_store_attach(
 			&store->base, &join_ops, "postgres:(joined)", &complete, err);

@@ -102,6 +102,7 @@ static struct hx_postgres_rules rules_of(const struct hx_postgres_lane *lane)
 		.now_ms = hx_postgres_session_now_ms(&client->session),
 		.parked_max = client->options->parked_max,
 		.result_size_max = client->options->result_size_max,
+		.is_listening = client->listener.is_listening,
 	};
 }
 
@@ -374,6 +375,8 @@ void hx_postgres_lane_answer(struct hx_postgres_lane *lane, PGresult *result)
 		if (!hx_postgres_answers_decode(result, ops, count))
 			for (size_t i = 0; i < count; i++)
 				fail_undecided(ops[i], HAPAX_ERR_UNCERTAIN);
+		for (size_t i = 0; i < count; i++)
+			hx_postgres_listener_note(&lane->client->listener, ops[i]);
 		PQclear(result);
 		advance(lane);
 		return;

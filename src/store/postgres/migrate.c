@@ -14,12 +14,14 @@
 #include "store/postgres/session.h"
 
 extern const char hx_postgres_schema_sql[];
+extern const char hx_postgres_schema_2_sql[];
 extern const char hx_postgres_operate_sql[];
 extern const char hx_postgres_walk_sql[];
 extern const char hx_postgres_functions_sql[];
 
 /* From version i to i + 1. */
-static const char *const versions[HX_POSTGRES_VERSION] = {hx_postgres_schema_sql};
+static const char *const versions[HX_POSTGRES_VERSION] = {
+	hx_postgres_schema_sql, hx_postgres_schema_2_sql};
 
 static const char *const functions[] = {
 	hx_postgres_operate_sql, hx_postgres_walk_sql, hx_postgres_functions_sql};

@@ -4,6 +4,8 @@
 -- (1) A claim is an INSERT that may conflict: whoever comes second waits for the first one's commit.
 -- (2) A token is taken while the record is held.
 -- (3) What changes nothing locks nothing, so that duplicates are read without a commit that must be synced.
+-- (4) The end of a claim is told only if somebody waits for it, and by its token alone: that says nothing about
+--     keys to other tenants, who hear it too.
 
 CREATE OR REPLACE FUNCTION @@hapax_now() RETURNS bigint LANGUAGE sql VOLATILE
 RETURN (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
@@ -26,23 +28,51 @@ END
 $$;
 
 -- A token above every earlier one: a sequence that follows the clock in microseconds, so that a restored backup
--- does not give numbers out again.
-CREATE OR REPLACE FUNCTION @@hapax_token_next(p_now bigint) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-	v_token bigint := nextval('@@hapax_token');
+-- does not give numbers out again. p_token is the sequence's next.
+CREATE OR REPLACE FUNCTION @@hapax_token_follow(p_now bigint, p_token bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
-	IF v_token >= (p_now - 1000) * 1000 OR p_now * 1000 > 9007199254740991 - 1000000 THEN
-		RETURN v_token;
+	IF p_token >= (p_now - 1000) * 1000 OR p_now * 1000 > 9007199254740991 - 1000000 THEN
+		RETURN p_token;
 	END IF;
 	PERFORM @@hapax_token_raise(p_now * 1000);
 	RETURN nextval('@@hapax_token');
 END
 $$;
 
+CREATE OR REPLACE FUNCTION @@hapax_token_next(p_now bigint) RETURNS bigint LANGUAGE sql
+RETURN @@hapax_token_follow(p_now, nextval('@@hapax_token'));
+
 CREATE OR REPLACE FUNCTION @@hapax_count_parked(p_tenant bytea, p_group bytea, p_difference integer) RETURNS void
 LANGUAGE sql AS $$
 	INSERT INTO @@hapax_scope AS s VALUES (p_tenant, p_group, greatest(p_difference, 0))
 	ON CONFLICT (tenant, grp) DO UPDATE SET parked = greatest(s.parked + p_difference, 0)
+$$;
+
+-- Where the ends of claims are told; a channel belongs to the whole database.
+CREATE OR REPLACE FUNCTION @@hapax_channel() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 'hapax_' || left(encode(sha256(convert_to('@@', 'UTF8')), 'hex'), 32);
+
+CREATE OR REPLACE FUNCTION @@hapax_listen() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('LISTEN %I', @@hapax_channel());
+END
+$$;
+
+CREATE OR REPLACE FUNCTION @@hapax_tell(p_token bigint) RETURNS void LANGUAGE sql
+RETURN pg_notify(@@hapax_channel(), p_token::text);
+
+-- Have the end of a claim told. False: it has ended, or somebody is at it; nobody is waited for.
+CREATE OR REPLACE FUNCTION @@hapax_await(p_tenant bytea, p_group bytea, p_key bytea, p_token bigint) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM 1 FROM @@hapax_record r WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key
+		AND r.token = p_token AND r.state = 1 FOR NO KEY UPDATE SKIP LOCKED;
+	IF NOT FOUND THEN
+		RETURN false;
+	END IF;
+	UPDATE @@hapax_record r SET awaited = true WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key;
+	RETURN true;
+END
 $$;
 
 -- The record's numbers into an answer.
@@ -111,7 +141,7 @@ BEGIN
 		lease_ends = nxt.lease_ends, expires = nxt.expires, ttl = nxt.ttl, bucket = nxt.bucket,
 		result_status = nxt.result_status, result_omitted = nxt.result_omitted,
 		fingerprint = nxt.fingerprint, attempt_id = nxt.attempt_id, owner = nxt.owner, error = nxt.error,
-		headers = nxt.headers, body = nxt.body
+		headers = nxt.headers, body = nxt.body, awaited = nxt.awaited
 		WHERE r.tenant = nxt.tenant AND r.grp = nxt.grp AND r.key = nxt.key;
 	RETURN true;
 END
@@ -143,54 +173,72 @@ END
 $$;
 
 -- The two operations that most calls are, in as few steps as they can be; what does not fit them goes the long way
--- below. First a claim or check of a key that has no row: NULL when there is one by now.
+-- below. First the row of a new key: a claim, or with p_expires a mark. Its token; NULL: there is one already, or
+-- too many are parked.
+CREATE OR REPLACE FUNCTION @@hapax_insert(
+	p_tenant bytea, p_group bytea, p_key bytea, p_is_claim boolean, p_print bytea, p_attempt_id bytea, p_owner bytea,
+	p_lapse integer, p_now bigint, p_lease_ends bigint, p_ttl bigint, p_parked_max bigint, p_is_test boolean)
+RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	v_begun timestamptz := clock_timestamp();
+	v_token bigint := nextval('@@hapax_token');
+BEGIN
+	IF v_token < (p_now - 1000) * 1000 THEN
+		v_token := @@hapax_token_follow(p_now, v_token);
+	END IF;
+	IF p_is_claim THEN
+		INSERT INTO @@hapax_record SELECT p_tenant, p_group, p_key, 1, 0, p_lapse, 0, 0, false, 1, v_token, p_now, p_now,
+			p_lease_ends, NULL, p_ttl, (p_now + p_ttl) / 300000, 0, 0, p_print, p_attempt_id, p_owner
+			WHERE NOT EXISTS (SELECT FROM @@hapax_scope s
+				WHERE s.tenant = p_tenant AND s.grp = p_group AND s.parked >= p_parked_max)
+			ON CONFLICT DO NOTHING;
+	ELSE
+		INSERT INTO @@hapax_record VALUES (p_tenant, p_group, p_key, 2, 1, 0, 0, 0, false, 1, v_token, p_now, p_now,
+			0, p_now + p_ttl, p_ttl, (p_now + p_ttl) / 300000, 0, 0, p_print)
+			ON CONFLICT DO NOTHING;
+	END IF;
+	IF NOT FOUND THEN
+		RETURN NULL;
+	END IF;
+	-- It may have waited for one that came to nothing: that one's token may be the larger one. (Not on the clock
+	-- of a test, which wants the same numbers again.)
+	IF NOT p_is_test AND clock_timestamp() > v_begun + interval '100 microseconds' THEN
+		v_token := @@hapax_token_next(p_now);
+		UPDATE @@hapax_record r SET token = v_token
+			WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key;
+	END IF;
+	RETURN v_token;
+END
+$$;
+
+-- A claim or check of a key that has no row: NULL when there is one by now.
 CREATE OR REPLACE FUNCTION @@hapax_new(
 	o @@hapax_op, p_now bigint, p_parked_max bigint, p_lease_less boolean) RETURNS @@hapax_answer
 LANGUAGE plpgsql AS $$
 DECLARE
 	a @@hapax_answer;
 	v_now bigint := coalesce(p_now, @@hapax_now());
-	v_begun timestamptz := clock_timestamp();
 	v_is_claim boolean := o.type = 1;
 	v_lapse smallint := CASE WHEN v_is_claim AND o.flags & 2 <> 0 THEN 1 ELSE 0 END;
 	v_lease bigint := CASE WHEN NOT v_is_claim THEN 0 WHEN p_lease_less THEN v_now ELSE v_now + o.lease END;
-	v_room bigint;
 BEGIN
-	v_room := length(o.tenant) + length(o.grp) + length(o.key) + coalesce(length(o.owner), 0);
-	IF o.flags & 1 <> 0 AND v_room > o.room THEN
+	IF o.flags & 1 <> 0
+		AND length(o.tenant) + length(o.grp) + length(o.key) + coalesce(length(o.owner), 0) > o.room THEN
 		RETURN NULL;
 	END IF;
-	IF v_is_claim THEN
-		PERFORM 1 FROM @@hapax_scope s
-			WHERE s.tenant = o.tenant AND s.grp = o.grp AND s.parked >= p_parked_max;
-		IF FOUND THEN
-			RETURN NULL;
-		END IF;
-		a.expires := NULL;
-	ELSE
-		a.expires := v_now + o.ttl;
-	END IF;
-	a.token := @@hapax_token_next(v_now);
-	INSERT INTO @@hapax_record VALUES (o.tenant, o.grp, o.key, CASE WHEN v_is_claim THEN 1 ELSE 2 END,
-		CASE WHEN v_is_claim THEN 0 ELSE 1 END, v_lapse, 0, 0, false, 1, a.token, v_now, v_now, v_lease, a.expires,
-		o.ttl, (v_now + o.ttl) / 300000, 0, 0, o.print, CASE WHEN v_is_claim THEN o.attempt_id END,
-		CASE WHEN v_is_claim THEN o.owner END)
-		ON CONFLICT DO NOTHING;
-	IF NOT FOUND THEN
+	a.token := @@hapax_insert(o.tenant, o.grp, o.key, v_is_claim, o.print, o.attempt_id, o.owner, v_lapse, v_now, v_lease,
+		o.ttl, p_parked_max, p_now IS NOT NULL);
+	IF a.token IS NULL THEN
 		RETURN NULL;
-	END IF;
-	-- It may have waited for one that came to nothing: that one's token may be the larger one. (Not on the clock
-	-- of a test, which wants the same numbers again.)
-	IF p_now IS NULL AND clock_timestamp() > v_begun + interval '100 microseconds' THEN
-		a.token := @@hapax_token_next(v_now);
-		UPDATE @@hapax_record r SET token = a.token
-			WHERE r.tenant = o.tenant AND r.grp = o.grp AND r.key = o.key;
 	END IF;
 	a.place := o.place;
 	a.outcome := 1;
 	a.unverified := false;
 	a.attempt := 1;
 	a.first_seen := v_now;
+	IF NOT v_is_claim THEN
+		a.expires := v_now + o.ttl;
+	END IF;
 	a.lease_left := greatest(v_lease - v_now, 0);
 	a.took_token := true;
 	a.changes := true;
@@ -221,6 +269,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
 	a @@hapax_answer;
 	v_now bigint := coalesce(p_now, @@hapax_now());
+	v_awaited boolean;
 BEGIN
 	UPDATE @@hapax_record r SET state = 2, changed = greatest(v_now, r.changed), lease_ends = 0,
 		expires = greatest(v_now, r.changed) + r.ttl, bucket = (greatest(v_now, r.changed) + r.ttl) / 300000,
@@ -228,9 +277,13 @@ BEGIN
 		result_class = coalesce(o.class, 0), result_status = coalesce(o.status, 0),
 		result_omitted = coalesce(o.omitted, 0), headers = o.headers, body = o.body
 		WHERE r.tenant = o.tenant AND r.grp = o.grp AND r.key = o.key AND r.token = o.token AND r.state = 1
-		RETURNING r.token, r.attempt, r.first_seen, r.expires INTO a.token, a.attempt, a.first_seen, a.expires;
+		RETURNING r.token, r.attempt, r.first_seen, r.expires, r.awaited
+		INTO a.token, a.attempt, a.first_seen, a.expires, v_awaited;
 	IF NOT FOUND THEN
 		RETURN NULL;
+	END IF;
+	IF v_awaited THEN
+		PERFORM @@hapax_tell(a.token);
 	END IF;
 	a.place := o.place;
 	a.outcome := 6;
@@ -254,6 +307,7 @@ DECLARE
 	v_now bigint;
 	v_begun timestamptz;
 	v_locks boolean := o.type NOT IN (1, 6, 7, 9); -- reads alone are often enough for these
+	v_awaits boolean := o.flags & 1024 <> 0;
 	v_alive boolean;
 	v_acquires boolean;
 	v_puts boolean;
@@ -317,6 +371,11 @@ BEGIN
 					v_renews := true;
 				ELSIF old.state = 1 AND old.lease_ends > v_now THEN
 					a.outcome := 3;
+					-- Once: who holds it now may hold it for long.
+					IF v_awaits AND old.awaited IS NULL THEN
+						v_awaits := false;
+						CONTINUE WHEN NOT @@hapax_await(o.tenant, o.grp, o.key, old.token);
+					END IF;
 				ELSIF old.state = 1 AND old.on_lapse = 1 THEN
 					a.outcome := 5;
 					v_enters := 4;
@@ -545,6 +604,9 @@ BEGIN
 			a := @@hapax_describe(a, old, v_now);
 			DELETE FROM @@hapax_record r WHERE r.tenant = o.tenant AND r.grp = o.grp AND r.key = o.key;
 			PERFORM @@hapax_follow(o, old, NULL, true);
+			IF old.awaited AND old.state = 1 THEN
+				PERFORM @@hapax_tell(old.token);
+			END IF;
 			RETURN a;
 		END IF;
 		IF o.type = 11 THEN
@@ -567,6 +629,9 @@ BEGIN
 		END IF;
 		IF old.result_apart OR nxt.result_apart OR (coalesce(old.state, 0) = 4) <> (nxt.state = 4) THEN
 			PERFORM @@hapax_follow(o, old, nxt, false);
+		END IF;
+		IF old.awaited AND old.state = 1 AND (nxt.state <> 1 OR nxt.token <> old.token) THEN
+			PERFORM @@hapax_tell(old.token);
 		END IF;
 		a := @@hapax_describe(a, nxt, v_now);
 		IF o.flags & 1 <> 0 AND o.type NOT IN (8, 9) THEN
@@ -655,6 +720,9 @@ BEGIN
 			IF o.flags & 1 <> 0 AND old.state IS NOT NULL THEN
 				a := @@hapax_show(a, old, false);
 			END IF;
+		ELSIF a.outcome = 3 AND o.flags & 1024 <> 0 THEN
+			-- The mark was undone with the rest.
+			PERFORM @@hapax_await(o.tenant, o.grp, o.key, a.token);
 		END IF;
 		RETURN NEXT a;
 	END LOOP;
@@ -765,5 +833,67 @@ EXCEPTION WHEN others THEN
 	a.owner := convert_to(SQLSTATE, 'UTF8');
 	a.error := convert_to(v_detail, 'UTF8');
 	RETURN NEXT a;
+END
+$$;
+
+-- The two of a run in the caller's transaction, without arrays and without a savepoint: what fails here fails
+-- the bracket around it (bracket.h). First the claim, which waits for others for p_wait_ms at most.
+CREATE OR REPLACE FUNCTION @@hapax_tx_claim(
+	p_wait_ms bigint, p_now bigint, p_parked_max bigint, p_flags bigint, p_room bigint, p_tenant bytea, p_group bytea,
+	p_key bytea, p_print bytea, p_attempt_id bytea, p_owner bytea, p_ttl bigint) RETURNS @@hapax_answer
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+	o @@hapax_op;
+	a @@hapax_answer;
+	v_wait text := current_setting('lock_timeout');
+	v_set text := set_config('lock_timeout', p_wait_ms::text, true);
+BEGIN
+	o.place := 1;
+	o.type := 1;
+	o.flags := p_flags;
+	o.room := p_room;
+	o.tenant := p_tenant;
+	o.grp := p_group;
+	o.key := p_key;
+	o.print := p_print;
+	o.attempt_id := p_attempt_id;
+	o.owner := p_owner;
+	o.ttl := p_ttl;
+	a := @@hapax_new(o, p_now, p_parked_max, true);
+	IF a.outcome IS NULL THEN
+		a := @@hapax_one(o, p_now, p_parked_max, true);
+	END IF;
+	v_set := set_config('lock_timeout', v_wait, true);
+	RETURN a;
+END
+$$;
+
+-- And the completion, behind which the COMMIT was sent already: what is not applied is an error.
+CREATE OR REPLACE FUNCTION @@hapax_tx_complete(
+	p_now bigint, p_tenant bytea, p_group bytea, p_key bytea, p_token bigint, p_kind bigint, p_class bigint,
+	p_status bigint, p_omitted bigint, p_headers bytea, p_body bytea) RETURNS @@hapax_answer
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+	o @@hapax_op;
+	a @@hapax_answer;
+BEGIN
+	o.place := 1;
+	o.type := 3;
+	o.flags := 0;
+	o.tenant := p_tenant;
+	o.grp := p_group;
+	o.key := p_key;
+	o.token := p_token;
+	o.kind := p_kind;
+	o.class := p_class;
+	o.status := p_status;
+	o.omitted := p_omitted;
+	o.headers := p_headers;
+	o.body := p_body;
+	a := @@hapax_one(o, p_now, NULL, true);
+	IF a.outcome <> 6 THEN
+		RAISE EXCEPTION 'the token is not the current one' USING ERRCODE = 'HX006';
+	END IF;
+	RETURN a;
 END
 $$;

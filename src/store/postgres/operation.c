@@ -48,6 +48,7 @@ enum {
 	FLAG_IF_EQUAL = 128,
 	FLAG_OVER = 256,
 	FLAG_ROOM_IS_ALL = 512,
+	FLAG_LISTENS = 1024,
 };
 
 /* Below zero in the outcome: a status, or this. */
@@ -278,6 +279,8 @@ static int32_t flags_of(const struct hapax_op *op, const struct hx_postgres_rule
 		flags |= FLAG_OVER;
 	if (op->private_state & ROOM_IS_ALL)
 		flags |= FLAG_ROOM_IS_ALL;
+	if (rules->is_listening)
+		flags |= FLAG_LISTENS;
 	return flags;
 }
 
@@ -490,8 +493,76 @@ enum hapax_status hx_postgres_arguments_encode(
 	return HAPAX_OK;
 }
 
+/* ---------------------------------------------------------------- one operation */
+
+static void add_number(struct hx_postgres_scalars *scalars, int64_t number)
+{
+	unsigned char *out = scalars->numbers[scalars->count];
+
+	hx_postgres_put_i64(out, number);
+	scalars->values[scalars->count] = (const char *)out;
+	scalars->lengths[scalars->count] = 8;
+	scalars->formats[scalars->count++] = 1;
+}
+
+static void add_now(struct hx_postgres_scalars *scalars, const struct hx_postgres_rules *rules)
+{
+	add_number(scalars, rules->now_ms);
+	if (rules->now_ms < 0)
+		scalars->values[scalars->count - 1] = NULL;
+}
+
+static void add_columns(
+	struct hx_postgres_scalars *scalars, const enum column *columns, size_t count,
+	const struct hapax_op *op, const struct hx_postgres_rules *rules)
+{
+	for (size_t i = 0; i < count; i++) {
+		Oid array = hx_postgres_argument_types[HX_POSTGRES_SCALARS + columns[i]];
+		struct value value = value_of(op, columns[i], rules);
+
+		add_number(scalars, value.number);
+		if (element_type(array) == TYPE_BYTEA) {
+			scalars->values[scalars->count - 1] =
+				value.bytes.size == 0 ? "" : value.bytes.data;
+			scalars->lengths[scalars->count - 1] = (int)value.bytes.size;
+		}
+		if (value.is_null)
+			scalars->values[scalars->count - 1] = NULL;
+	}
+}
+
+void hx_postgres_scalars_claim(
+	struct hx_postgres_scalars *scalars, const struct hapax_op *op,
+	const struct hx_postgres_rules *rules, int64_t wait_ms)
+{
+	static const enum column columns[] = {COLUMN_FLAGS,      COLUMN_ROOM,  COLUMN_TENANT,
+	                                      COLUMN_GROUP,      COLUMN_KEY,   COLUMN_PRINT,
+	                                      COLUMN_ATTEMPT_ID, COLUMN_OWNER, COLUMN_TTL};
+
+	scalars->count = 0;
+	add_number(scalars, wait_ms);
+	add_now(scalars, rules);
+	add_number(scalars, rules->parked_max > INT64_MAX ? INT64_MAX : (int64_t)rules->parked_max);
+	add_columns(scalars, columns, sizeof(columns) / sizeof(columns[0]), op, rules);
+	assert(scalars->count == HX_POSTGRES_CLAIM_SCALARS);
+}
+
+void hx_postgres_scalars_complete(
+	struct hx_postgres_scalars *scalars, const struct hapax_op *op,
+	const struct hx_postgres_rules *rules)
+{
+	static const enum column columns[] = {
+		COLUMN_TENANT, COLUMN_GROUP,  COLUMN_KEY,     COLUMN_TOKEN,   COLUMN_KIND,
+		COLUMN_CLASS,  COLUMN_STATUS, COLUMN_OMITTED, COLUMN_HEADERS, COLUMN_BODY};
+
+	scalars->count = 0;
+	add_now(scalars, rules);
+	add_columns(scalars, columns, sizeof(columns) / sizeof(columns[0]), op, rules);
+	assert(scalars->count == HX_POSTGRES_COMPLETE_SCALARS);
+}
+
 enum hapax_status hx_postgres_call_append(
-	struct hapax_buf *buf, const char *schema, const char *function, unsigned first)
+	struct hapax_buf *buf, const char *schema, const char *function, unsigned count)
 {
 	enum hapax_status status = hx_buf_append(buf, "SELECT * FROM ", 14);
 
@@ -501,7 +572,7 @@ enum hapax_status hx_postgres_call_append(
 		return status;
 	buf->size--; /* the NUL */
 	status = hx_buf_printf(buf, "%s(", function);
-	for (unsigned i = 0; i < first + HX_POSTGRES_ARGUMENTS && status == HAPAX_OK; i++)
+	for (unsigned i = 0; i < count && status == HAPAX_OK; i++)
 		status = hx_buf_printf(buf, "%s$%u", i == 0 ? "" : ", ", i + 1);
 	return status == HAPAX_OK ? hx_buf_append(buf, ")", 2) : status;
 }

@@ -40,7 +40,8 @@ struct hx_postgres_rules {
 	int64_t now_ms; /* negative: the server's clock */
 	uint64_t parked_max;
 	uint64_t result_size_max;
-	bool is_joined; /* claims have no lease */
+	bool is_joined;    /* claims have no lease */
+	bool is_listening; /* who is told IN_PROGRESS is told of its end, too */
 };
 
 struct hx_postgres_arguments {
@@ -68,12 +69,34 @@ enum hapax_status hx_postgres_arguments_encode(
 	struct hx_postgres_arguments *arguments, struct hapax_op *const *ops, size_t count,
 	enum hx_postgres_group kind, const struct hx_postgres_rules *rules);
 
+/* The arguments of hapax_tx_claim() and hapax_tx_complete(): one operation, and nothing is copied. */
+enum {
+	HX_POSTGRES_CLAIM_SCALARS = 12,
+	HX_POSTGRES_COMPLETE_SCALARS = 11,
+	HX_POSTGRES_TX_SCALARS_MAX = 12,
+};
+
+struct hx_postgres_scalars {
+	int count;
+	const char *values[HX_POSTGRES_TX_SCALARS_MAX];
+	int lengths[HX_POSTGRES_TX_SCALARS_MAX];
+	int formats[HX_POSTGRES_TX_SCALARS_MAX];
+	unsigned char numbers[HX_POSTGRES_TX_SCALARS_MAX][8];
+};
+
+void hx_postgres_scalars_claim(
+	struct hx_postgres_scalars *scalars, const struct hapax_op *op,
+	const struct hx_postgres_rules *rules, int64_t wait_ms);
+void hx_postgres_scalars_complete(
+	struct hx_postgres_scalars *scalars, const struct hapax_op *op,
+	const struct hx_postgres_rules *rules);
+
 /* The types of the arguments, for PREPARE. */
 extern const Oid hx_postgres_argument_types[HX_POSTGRES_ARGUMENTS];
 
-/* "SELECT * FROM function($1 ... $30)", with the schema; shift numbers by first. NUL at the end. */
+/* "SELECT * FROM function($1 ... $count)", with the schema. NUL at the end. */
 enum hapax_status hx_postgres_call_append(
-	struct hapax_buf *buf, const char *schema, const char *function, unsigned first);
+	struct hapax_buf *buf, const char *schema, const char *function, unsigned count);
 
 /*
  * Rows into answers. False: the server answered something else; then operations that have

@@ -26,34 +26,22 @@ static hapax_store_stats_fn postgres_stats;
 static hapax_store_sweep_fn postgres_sweep;
 static hapax_store_count_fn postgres_count;
 static hapax_store_close_fn postgres_close;
+static hapax_store_guarantee_fn postgres_guarantee;
+static hapax_store_watch_fn postgres_watch;
 
 enum { CAPABILITIES = HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK };
 
+#define POSTGRES_OPS(flags)                                                                      \
+	{                                                                                        \
+		.version = HAPAX_STORE_OPS_VERSION, .name = "postgres", .capabilities = (flags), \
+		.submit = postgres_submit, .scan = postgres_scan, .stats = postgres_stats,       \
+		.sweep = postgres_sweep, .count = postgres_count, .close = postgres_close,       \
+		.guarantee = postgres_guarantee, .watch = postgres_watch,                        \
+	}
+
 /* Whether answers survive a power cut depends on the server's settings. */
 static const struct hapax_store_ops postgres_ops[2] = {
-	{
-		.version = HAPAX_STORE_OPS_VERSION,
-		.name = "postgres",
-		.capabilities = CAPABILITIES,
-		.submit = postgres_submit,
-		.scan = postgres_scan,
-		.stats = postgres_stats,
-		.sweep = postgres_sweep,
-		.count = postgres_count,
-		.close = postgres_close,
-	},
-	{
-		.version = HAPAX_STORE_OPS_VERSION,
-		.name = "postgres",
-		.capabilities = CAPABILITIES | HAPAX_STORE_DURABLE,
-		.submit = postgres_submit,
-		.scan = postgres_scan,
-		.stats = postgres_stats,
-		.sweep = postgres_sweep,
-		.count = postgres_count,
-		.close = postgres_close,
-	},
-};
+	POSTGRES_OPS(CAPABILITIES), POSTGRES_OPS(CAPABILITIES | HAPAX_STORE_DURABLE)};
 
 struct postgres_store {
 	struct hapax_store base;
@@ -144,9 +132,21 @@ static void postgres_close(struct hapax_store *base)
 {
 	struct postgres_store *store = downcast(base);
 
+	/* What is announced goes to what is detached. */
+	hx_postgres_listener_mute(&store->client.listener);
 	hapax_store_detach(base);
 	hx_postgres_client_close(&store->client);
 	store_free(store);
+}
+
+static void postgres_guarantee(struct hapax_store *base, char *ret_text, size_t size)
+{
+	hx_postgres_client_guarantee(&downcast(base)->client, ret_text, size);
+}
+
+static void postgres_watch(struct hapax_store *base)
+{
+	hx_postgres_listener_want(&downcast(base)->client.listener);
 }
 
 enum hapax_status hx_postgres_refuse_options(

@@ -26,6 +26,10 @@ enum server {
 	SERVER_VERSION,
 	SERVER_IS_STANDBY,
 	SERVER_SYNCS,
+	SERVER_WRITES_WHOLE_PAGES,
+	SERVER_IS_LOGGED,
+	SERVER_HAS_SYNC_STANDBYS,
+	SERVER_COMMIT,
 	SERVER_HAS_LEDGER,
 	SERVER_SEES_ALL,
 	SERVER_ROLE,
@@ -39,7 +43,13 @@ enum server {
  */
 static const char server_sql[] =
 	"SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),"
-	" current_setting('fsync') = 'on',"
+	" current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on',"
+	" NOT EXISTS (SELECT FROM pg_class c WHERE c.relname LIKE 'hapax\\_re%' AND c.relpersistence <> 'p'"
+	" AND c.relnamespace = (SELECT m.relnamespace FROM pg_class m WHERE m.oid = to_regclass($1))),"
+	" current_setting('synchronous_standby_names') <> '',"
+	" CASE WHEN current_setting('synchronous_commit') = 'off'"
+	" THEN set_config('synchronous_commit', 'on', false)"
+	" ELSE current_setting('synchronous_commit') END,"
 	" to_regclass($1) IS NOT NULL,"
 	" coalesce((SELECT pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.oid = to_regclass($1)), false)"
 	" OR (SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user),"
@@ -47,9 +57,7 @@ static const char server_sql[] =
 	" set_config('hapax.tenant', $2, false), set_config('lock_timeout', $3, false),"
 	" set_config('statement_timeout', $4, false),"
 	" set_config('default_transaction_isolation', 'read committed', false),"
-	" set_config('plan_cache_mode', 'force_generic_plan', false),"
-	" CASE WHEN current_setting('synchronous_commit') = 'off'"
-	" THEN set_config('synchronous_commit', 'on', false) END";
+	" set_config('plan_cache_mode', 'force_generic_plan', false)";
 
 void hx_postgres_session_init(
 	struct hx_postgres_session *session, const struct hx_postgres_place *place,
@@ -126,8 +134,9 @@ static bool say_ledger(struct hx_postgres_session *session, PGconn *conn)
 
 static bool say_prepare(struct hx_postgres_session *session, PGconn *conn)
 {
-	if (hx_postgres_call_append(&session->sql, session->place->schema, "hapax_operate", 0) !=
-	    HAPAX_OK)
+	if (hx_postgres_call_append(
+		    &session->sql, session->place->schema, "hapax_operate",
+		    HX_POSTGRES_ARGUMENTS) != HAPAX_OK)
 		return false;
 	return PQsendPrepare(
 		       conn, HX_POSTGRES_OPERATE, (const char *)session->sql.data,
@@ -174,6 +183,47 @@ enum hapax_status hx_postgres_version_error(
 		version, HX_POSTGRES_VERSION);
 }
 
+bool hx_postgres_guarantee(
+	const struct hx_postgres_server *server, char guarantee[HX_POSTGRES_GUARANTEE_SIZE])
+{
+	bool is_durable = server->syncs && server->writes_whole_pages && server->is_logged;
+	const char *text;
+
+	if (!server->syncs)
+		text = "a power cut may lose or damage everything (fsync = off)";
+	else if (!server->writes_whole_pages)
+		text = "a power cut may damage the ledger (full_page_writes = off)";
+	else if (!server->is_logged)
+		text = "a crash of the server empties the ledger (a table of it is UNLOGGED)";
+	else if (!server->has_sync_standbys)
+		text = "answers survive a power cut; a failover may lose what no standby has yet";
+	else if (strcmp(server->commit, "local") == 0)
+		text = "answers survive a power cut; a failover may lose what no standby has yet"
+		       " (synchronous_commit = local)";
+	else if (strcmp(server->commit, "remote_write") == 0)
+		text = "answers survive a power cut, and the loss of the primary unless the"
+		       " standby's machine fails with it";
+	else
+		text = "answers survive a power cut, and the loss of the primary: a standby has"
+		       " synced them";
+	(void)snprintf(guarantee, HX_POSTGRES_GUARANTEE_SIZE, "%s", text);
+	return is_durable;
+}
+
+static void take_guarantee(struct hx_postgres_session *session, const PGresult *result)
+{
+	struct hx_postgres_server server = {
+		.syncs = is_true(result, SERVER_SYNCS),
+		.writes_whole_pages = is_true(result, SERVER_WRITES_WHOLE_PAGES),
+		.is_logged = is_true(result, SERVER_IS_LOGGED),
+		.has_sync_standbys = is_true(result, SERVER_HAS_SYNC_STANDBYS),
+	};
+
+	(void)snprintf(
+		server.commit, sizeof(server.commit), "%s", PQgetvalue(result, 0, SERVER_COMMIT));
+	session->is_durable = hx_postgres_guarantee(&server, session->guarantee);
+}
+
 static enum hapax_status take_server(
 	struct hx_postgres_session *session, const PGresult *result, struct hapax_error *err)
 {
@@ -186,11 +236,13 @@ static enum hapax_status take_server(
 			err, HAPAX_ERR_UNAVAILABLE, 0,
 			"the server is a standby: name the primary, or add"
 			" ?target_session_attrs=read-write");
-	session->is_durable = is_true(result, SERVER_SYNCS);
+	take_guarantee(session, result);
 	if (session->must_be_durable && !session->is_durable)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"the server does not sync (fsync = off), and a durable store was promised");
+			"a durable store was required or promised before, but on this server %s;"
+			" change that, or leave out ?require=durable",
+			session->guarantee);
 	if (!is_true(result, SERVER_HAS_LEDGER))
 		return hx_postgres_version_error(0, session->place->schema, err);
 	if (session->place->tenant[0] == '\0' && !is_true(result, SERVER_SEES_ALL))

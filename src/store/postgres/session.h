@@ -23,7 +23,18 @@
 enum { HX_POSTGRES_SESSION_STEPS = 3 };
 
 /* The version of the ledger that this program reads and writes. */
-enum { HX_POSTGRES_VERSION = 1 };
+enum { HX_POSTGRES_VERSION = 2 };
+
+enum { HX_POSTGRES_GUARANTEE_SIZE = 200 };
+
+/* What decides about the guarantee, as it is in our sessions. */
+struct hx_postgres_server {
+	bool syncs;              /* fsync */
+	bool writes_whole_pages; /* full_page_writes */
+	bool is_logged;          /* no table of the ledger is UNLOGGED */
+	bool has_sync_standbys;  /* synchronous_standby_names */
+	char commit[16];         /* synchronous_commit */
+};
 
 /* The prepared statement of hapax_operate(). */
 #define HX_POSTGRES_OPERATE "hapax_operate"
@@ -39,6 +50,7 @@ struct hx_postgres_session {
 	const struct hapax_clock *clock;
 	int64_t epoch_ms;
 	bool is_durable;
+	char guarantee[HX_POSTGRES_GUARANTEE_SIZE];
 	struct hapax_buf sql; /* scratch */
 };
 
@@ -46,6 +58,10 @@ void hx_postgres_session_init(
 	struct hx_postgres_session *session, const struct hx_postgres_place *place,
 	int64_t timeout_ms, const struct hapax_clock *clock);
 void hx_postgres_session_done(struct hx_postgres_session *session);
+
+/* What an answer survives, in a sentence. True: a power cut. */
+bool hx_postgres_guarantee(
+	const struct hx_postgres_server *server, char guarantee[HX_POSTGRES_GUARANTEE_SIZE]);
 
 /* Give libpq the statement of a step. */
 enum hapax_status hx_postgres_session_say(

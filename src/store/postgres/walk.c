@@ -22,7 +22,10 @@ enum {
 	PAGE_BYTES = 4 * 1024 * 1024,
 
 	/* Records that one transaction of the sweep removes: it holds them until its commit. */
-	SWEEP_COUNT_MAX = 500,
+	SWEEP_COUNT_MAX = 200,
+
+	/* The clock is asked for that often, and the quickest answer is taken. */
+	SKEW_TRIES = 3,
 
 	ROWS_AT_ONCE = 64,
 
@@ -266,6 +269,11 @@ static enum hapax_status sweep_some(
 	if (status != HAPAX_OK)
 		return status;
 	result = exchange->call.result;
+	/* Another process is at it, and sees to the rest. */
+	if (PQgetisnull(result, 0, 0)) {
+		sweep->done = 1;
+		return HAPAX_OK;
+	}
 	looked = (uint64_t)number_at(result, 0, 0);
 	sweep->looked += looked;
 	sweep->removed += (uint64_t)number_at(result, 0, 1);
@@ -274,7 +282,7 @@ static enum hapax_status sweep_some(
 	return HAPAX_OK;
 }
 
-/* The months of results, then records in pieces; how many are left is counted at the end. */
+/* The months of results, then records in pieces, each a transaction; then how many are left. */
 enum hapax_status hx_postgres_sweep(
 	const struct hx_postgres_walk *walk, struct hapax_sweep *sweep, struct hapax_error *err)
 {
@@ -292,11 +300,8 @@ enum hapax_status hx_postgres_sweep(
 		left -= count;
 	}
 	exchange.call.argument_count = 0;
-	add_now(&exchange);
 	if (status == HAPAX_OK)
-		status = ask(
-			&exchange, "SELECT claimed + done + failed + parked FROM @@hapax_stats($1)",
-			1, err);
+		status = ask(&exchange, "SELECT @@hapax_left()", 1, err);
 	if (status == HAPAX_OK)
 		sweep->remaining = (uint64_t)number_at(exchange.call.result, 0, 0);
 	exchange_done(&exchange);
@@ -431,25 +436,56 @@ static enum hapax_status list_counters(
 	return HAPAX_OK;
 }
 
+/*
+ * The server's clock minus ours. Between question and answer there is a way back and forth, so
+ * it is known to half of that, and what takes long is not measured along.
+ */
+static enum hapax_status measure_skew(
+	struct exchange *exchange, int64_t *ret_skew_ms, struct hapax_error *err)
+{
+	const struct hapax_clock *clock = exchange->walk->options->clock;
+	int64_t shortest_ms = INT64_MAX;
+
+	for (int i = 0; i < SKEW_TRIES; i++) {
+		int64_t before_ms = clock->wall_ms(clock->context);
+		enum hapax_status status;
+		int64_t after_ms;
+
+		exchange->call.argument_count = 0;
+		add_now(exchange);
+		status = ask(exchange, "SELECT coalesce($1, @@hapax_now())", 1, err);
+		if (status != HAPAX_OK)
+			return status;
+		after_ms = clock->wall_ms(clock->context);
+		if (after_ms - before_ms < shortest_ms) {
+			shortest_ms = after_ms - before_ms;
+			*ret_skew_ms = number_at(exchange->call.result, 0, 0) -
+				(before_ms + shortest_ms / 2);
+		}
+	}
+	return HAPAX_OK;
+}
+
 enum hapax_status hx_postgres_stats(
 	const struct hx_postgres_walk *walk, struct hapax_stats *stats, hapax_counters_fn *each,
 	void *context, struct hapax_error *err)
 {
-	const struct hapax_clock *clock = walk->options->clock;
 	struct exchange exchange;
 	enum hapax_status status;
 
 	exchange_begin(&exchange, walk);
+	status = measure_skew(&exchange, &stats->skew_ms, err);
+	exchange.call.argument_count = 0;
 	add_now(&exchange);
-	status = ask(
-		&exchange,
-		"SELECT now, token, bytes, claimed, done, failed, parked, expired FROM @@hapax_stats($1)",
-		8, err);
+	if (status == HAPAX_OK)
+		status = ask(
+			&exchange,
+			"SELECT now, token, bytes, claimed, done, failed, parked, expired FROM @@hapax_stats($1)",
+			8, err);
 	if (status == HAPAX_OK) {
 		const PGresult *result = exchange.call.result;
 
 		stats->now_ms = number_at(result, 0, 0);
-		stats->skew_ms = stats->now_ms - clock->wall_ms(clock->context);
 		stats->token = (uint64_t)number_at(result, 0, 1);
 		stats->bytes = (uint64_t)number_at(result, 0, 2);
 		stats->claimed = (uint64_t)number_at(result, 0, 3);

@@ -1,7 +1,7 @@
 -- walk.sql - what is asked of the ledger as a whole, in bounded pieces.
 
--- The months that results of the next time fall into, and those that are over. For the tables' owner alone; if
--- somebody is in the way it is left for the next time.
+-- The months that results of the next time fall into, and those that are over. For the tables' owner alone. If
+-- somebody is in the way it is left for the next time: who waits for a lock holds up all who come behind.
 CREATE OR REPLACE FUNCTION @@hapax_months(p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	v_first timestamp := date_trunc('month', to_timestamp(p_now / 1000.0) AT TIME ZONE 'UTC');
@@ -16,7 +16,7 @@ BEGIN
 		v_name := 'hapax_result_' || to_char(v_begin, 'YYYYMM');
 		CONTINUE WHEN to_regclass('@@' || v_name) IS NOT NULL;
 		BEGIN
-			PERFORM set_config('lock_timeout', '200ms', true);
+			LOCK TABLE @@hapax_result IN ACCESS EXCLUSIVE MODE NOWAIT;
 			EXECUTE format('CREATE TABLE @@%I PARTITION OF @@hapax_result FOR VALUES FROM (%s) TO (%s)', v_name,
 				(extract(epoch FROM v_begin) * 1000)::bigint,
 				(extract(epoch FROM v_begin + interval '1 month') * 1000)::bigint);
@@ -31,7 +31,7 @@ BEGIN
 		WHERE i.inhparent = '@@hapax_result'::regclass AND c.relname ~ '^hapax_result_[0-9]{6}$'
 		AND c.relname < 'hapax_result_' || to_char(v_first, 'YYYYMM') LOOP
 		BEGIN
-			PERFORM set_config('lock_timeout', '200ms', true);
+			LOCK TABLE @@hapax_result IN ACCESS EXCLUSIVE MODE NOWAIT;
 			EXECUTE format('DROP TABLE @@%I', v_name);
 		EXCEPTION WHEN lock_not_available OR undefined_table THEN
 			NULL;
@@ -41,7 +41,7 @@ END
 $$;
 
 -- A piece of housekeeping: remove what has expired, settle claims that nobody took up. Whoever is held is left
--- for the next time.
+-- for the next time. One at a time: looked is NULL when another session is at it.
 CREATE OR REPLACE FUNCTION @@hapax_sweep(p_now bigint, p_limit bigint, OUT looked bigint, OUT removed bigint,
 	OUT lapsed bigint) LANGUAGE plpgsql AS $$
 DECLARE
@@ -49,9 +49,12 @@ DECLARE
 	nxt @@hapax_record;
 	v_now bigint := coalesce(p_now, @@hapax_now());
 BEGIN
-	looked := 0;
 	removed := 0;
 	lapsed := 0;
+	IF NOT pg_try_advisory_xact_lock((1751478388::bigint << 32) | '@@hapax_meta'::regclass::oid::bigint) THEN
+		RETURN;
+	END IF;
+	looked := 0;
 	FOR r IN SELECT * FROM @@hapax_record d WHERE d.bucket <= v_now / 300000
 		AND CASE WHEN d.state = 1 THEN d.lease_ends + d.ttl <= v_now ELSE d.expires <= v_now END
 		ORDER BY d.bucket LIMIT p_limit FOR UPDATE SKIP LOCKED LOOP
@@ -76,10 +79,28 @@ BEGIN
 			nxt.bucket := nxt.expires / 300000;
 		END IF;
 		PERFORM @@hapax_put(r, nxt);
+		IF r.awaited THEN
+			PERFORM @@hapax_tell(r.token);
+		END IF;
 		lapsed := lapsed + 1;
 	END LOOP;
 	DELETE FROM @@hapax_result_rest t WHERE t.ctid = ANY (ARRAY(
 		SELECT d.ctid FROM @@hapax_result_rest d WHERE d.expires <= v_now LIMIT p_limit));
+END
+$$;
+
+-- How many records there are: counted while that is cheap, else as the planner estimates. Sweeps ask often.
+CREATE OR REPLACE FUNCTION @@hapax_left() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	v_bytes bigint;
+	v_estimate double precision;
+BEGIN
+	SELECT sum(pg_relation_size(c.oid)), sum(greatest(c.reltuples, 0)) INTO v_bytes, v_estimate
+		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = '@@hapax_record'::regclass;
+	IF v_bytes > 16 * 1048576 AND v_estimate > 0 THEN
+		RETURN v_estimate::bigint;
+	END IF;
+	RETURN (SELECT count(*) FROM @@hapax_record);
 END
 $$;
 

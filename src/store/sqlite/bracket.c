@@ -151,8 +151,11 @@ enum hapax_status hx_sqlite_bracket(
 	unsigned depth = brackets->depth;
 	bool is_own = brackets->own_depth == depth;
 
-	if (bracket == HAPAX_BRACKET_BEGIN)
+	if (bracket == HAPAX_BRACKET_BEGIN || bracket == HAPAX_BRACKET_HANDLER)
 		return begin(brackets, err);
+	/* There is no way to a server that could be saved. */
+	if (bracket == HAPAX_BRACKET_LAST)
+		return HAPAX_OK;
 	assert(depth > 0);
 	brackets->depth--;
 	if (is_own)
