@@ -36,15 +36,24 @@ struct near_contest {
 	struct hapax_store *store; /* the one that is asked */
 	struct hapax_record record;
 	struct hapax_buf *buf;
+	char (*texts)[KEY_TEXT_SIZE];
+	unsigned char (*attempts)[HAPAX_ATTEMPT_ID_SIZE];
 };
 
-static struct hapax_op claim_of(
-	const struct near_contest *contest, uint64_t number, char *text, unsigned char *attempt)
+static void make_keys(struct near_contest *contest)
 {
-	key_text(contest->seed, number, text);
-	key_bytes(contest->seed, number, attempt, HAPAX_ATTEMPT_ID_SIZE);
+	for (uint64_t i = 0; i < contest->keys; i++) {
+		key_text(contest->seed, i, contest->texts[i]);
+		key_bytes(contest->seed, i, contest->attempts[i], HAPAX_ATTEMPT_ID_SIZE);
+	}
+}
+
+static struct hapax_op claim_of(const struct near_contest *contest, uint64_t number)
+{
 	return (struct hapax_op){
-		.type = HAPAX_OP_CLAIM, .key = {text, KEY_TEXT_SIZE}, .attempt_id = attempt};
+		.type = HAPAX_OP_CLAIM,
+		.key = {contest->texts[number], KEY_TEXT_SIZE},
+		.attempt_id = contest->attempts[number]};
 }
 
 static void must_be(const struct hapax_op *op, enum hapax_outcome expected)
@@ -62,11 +71,9 @@ static void make_done(const struct near_contest *contest, uint64_t first, size_t
 	static const struct hapax_result result = {
 		.kind = HAPAX_RESULT_BYTES, .body = {body, BODY_SIZE}};
 	struct hapax_op ops[BATCH];
-	char texts[BATCH][KEY_TEXT_SIZE];
-	unsigned char attempts[BATCH][HAPAX_ATTEMPT_ID_SIZE];
 
 	for (size_t i = 0; i < count; i++)
-		ops[i] = claim_of(contest, first + i, texts[i], attempts[i]);
+		ops[i] = claim_of(contest, first + i);
 	(void)hapax_store_run(contest->store, ops, count, NULL);
 	for (size_t i = 0; i < count; i++) {
 		must_be(&ops[i], HAPAX_OUTCOME_ACQUIRED);
@@ -85,11 +92,8 @@ static void make_done(const struct near_contest *contest, uint64_t first, size_t
 __attribute__((noinline)) static void pass_hit(
 	struct near_contest *contest, uint64_t first, uint64_t count)
 {
-	unsigned char attempt[HAPAX_ATTEMPT_ID_SIZE];
-	char text[KEY_TEXT_SIZE];
-
 	for (uint64_t i = first; i < first + count; i++) {
-		struct hapax_op op = claim_of(contest, i % contest->keys, text, attempt);
+		struct hapax_op op = claim_of(contest, i % contest->keys);
 
 		op.record = &contest->record;
 		op.buf = contest->buf;
@@ -120,6 +124,7 @@ static void round_of(uint64_t seed, void *context)
 	char url[512];
 
 	contest->seed = seed;
+	make_keys(contest);
 	(void)snprintf(
 		url, sizeof(url), "redis+unix:%s?prefix=%s%llu", socket ? socket : "",
 		contest->mode, (unsigned long long)seed);
@@ -167,9 +172,13 @@ int main(int argc, char **argv)
 		}
 	}
 	contest.buf = hapax_buf_new(1024 * 1024);
-	if (contest.buf == NULL)
+	contest.texts = calloc(contest.keys, sizeof(contest.texts[0]));
+	contest.attempts = calloc(contest.keys, sizeof(contest.attempts[0]));
+	if (contest.buf == NULL || contest.texts == NULL || contest.attempts == NULL)
 		contest_fail("no memory");
 	contest_run("hapax", hapax_version(), round_of, &contest);
+	free(contest.texts);
+	free(contest.attempts);
 	hapax_buf_free(contest.buf);
 	return 0;
 }
