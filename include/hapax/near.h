@@ -9,8 +9,8 @@
  *
  * Caveats
  * - A key that somebody forgot, or that expired, may be answered as done for as long as
- *   an entry lives. What is forgotten through this store is forgotten here at once; other
- *   processes keep their entries.
+ *   an entry lives: at most a second from before the store was asked. What is forgotten
+ *   through this store is forgotten here at once; other processes keep their entries.
  * - Results above 16 KiB are not kept.
  */
 #ifndef HAPAX_NEAR_H

@@ -13,6 +13,9 @@
  * Caveats
  * - A result whose claim was made before the outage is kept in the journal, too, and
  *   completes its claim later.
+ * - A claim in the journal whose holder died is settled when its lease has lapsed; a holder
+ *   that comes late still has its result kept, unless somebody ran since.
+ * - Marks become records of claims in the store: only those can be repeated after a crash.
  * - If the journal cannot be written, the answer is HAPAX_ERR_UNAVAILABLE.
  * - A check that ended HAPAX_ERR_UNCERTAIN stays so: it cannot be settled.
  * - A journal on "sqlite:" keeps whole fingerprints, and can be listed while it is in
@@ -37,7 +40,7 @@ enum hapax_reconciled {
 	HAPAX_RECONCILED_KEPT = 0,     /* it is done in the store, too, now */
 	HAPAX_RECONCILED_TWICE = 1,    /* it had run elsewhere as well */
 	HAPAX_RECONCILED_MISMATCH = 2, /* the store has it with another payload */
-	HAPAX_RECONCILED_FAILED = 3,   /* it did not succeed: nothing to write */
+	HAPAX_RECONCILED_FAILED = 3,   /* it did not succeed, or lapsed: nothing to write */
 	HAPAX_RECONCILED_LATER = 4,    /* somebody runs it now, it is parked, or the store has no
 	                                  room: it stays */
 };
@@ -66,9 +69,10 @@ struct hapax_reconcile {
 	}
 
 /*
- * Write what journal holds into store as done, and take it out of the journal. May be
- * repeated, also after a crash: nothing is counted as run twice because of it. Blocks.
- * An error says which record it met; what came before it is written.
+ * Write what journal holds into store as done, and take it out of the journal, some hundred
+ * records at a time. A record counts when it is taken out. May be repeated, also after a
+ * crash: nothing is counted as run twice because of it. Blocks. An error says which record it
+ * met; what is counted by then is settled.
  */
 HAPAX_API enum hapax_status hapax_journal_reconcile(
 	struct hapax_store *journal, struct hapax_store *store, struct hapax_reconcile *reconcile,
@@ -87,10 +91,14 @@ struct hapax_outage_options {
 	                                      after the guarded store */
 	hapax_outage_policy_fn *continues; /* NULL: every scope, if there is a journal */
 	void *continues_context;
-	unsigned failures_max;     /* 0: 3 submits in a row, then the store counts as away */
-	int64_t backoff_ms_min;    /* 0: 100 ms until it is tried again, doubled each time */
-	int64_t backoff_ms_max;    /* 0: 10 s */
-	hapax_reconciled_fn *each; /* for each record that is reconciled; may be NULL */
+	unsigned failures_max;  /* 0: 3 submits in a row, then the store counts as away */
+	int64_t backoff_ms_min; /* 0: 100 ms until it is tried again, doubled each time */
+	int64_t backoff_ms_max; /* 0: 10 s */
+	/*
+	 * For each record that is reconciled; may be NULL. For a run that ended beside its
+	 * duplicate it is called on the thread that completed it.
+	 */
+	hapax_reconciled_fn *each;
 	void *each_context;
 };
 

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/json_out.h"
+#include "cli/progress.h"
 #include "cli/record_out.h"
 #include "cli/report.h"
 #include "cli/text.h"
@@ -127,7 +128,13 @@ static const struct hx_column reconcile_columns[] = {
 struct reconciling {
 	struct hx_invocation *inv;
 	struct hx_columns table;
+	struct hx_progress progress;
 	const char *journal;
+	uint64_t count; /* of this journal, so far */
+	uint64_t total; /* as many as it held at the beginning */
+	uint64_t rows;  /* that wait to be printed */
+	bool has_any;   /* of all journals */
+	enum hapax_status status;
 };
 
 static enum hx_colour colour_of(enum hapax_reconciled verdict)
@@ -142,26 +149,49 @@ static enum hx_colour colour_of(enum hapax_reconciled verdict)
 	return HX_COLOUR_YELLOW;
 }
 
+/* Rows are printed a page at a time; a journal may hold millions. */
+static void print_rows(struct reconciling *work)
+{
+	hx_progress_done(&work->progress);
+	if (work->inv->settings.format == HX_FORMAT_TEXT && work->status == HAPAX_OK)
+		work->status = hx_columns_print(&work->table, &work->inv->out);
+	hx_out_flush(&work->inv->out);
+	work->rows = 0;
+}
+
+static void print_json(
+	struct reconciling *work, const struct hapax_record *record, enum hapax_reconciled verdict)
+{
+	struct hx_json_out json;
+
+	hx_json_out_init(&json, &work->inv->out);
+	hx_json_out_object_begin(&json, NULL);
+	hx_record_out_name(&json, record->tenant, record->group, record->key);
+	hx_json_out_text(&json, "became", hapax_reconciled_name(verdict));
+	hx_json_out_text(&json, "journal", work->journal);
+	hx_json_out_object_end(&json);
+}
+
 static void reconcile_each(
 	const struct hapax_record *record, enum hapax_reconciled verdict, void *context)
 {
 	struct reconciling *work = context;
+	struct hx_columns *table = &work->table;
 	char scope[HX_SCOPE_SIZE_MAX];
-	struct hx_json_out json;
 
 	if (work->inv->settings.format == HX_FORMAT_JSON) {
-		hx_json_out_init(&json, &work->inv->out);
-		hx_json_out_object_begin(&json, NULL);
-		hx_record_out_name(&json, record->tenant, record->group, record->key);
-		hx_json_out_text(&json, "became", hapax_reconciled_name(verdict));
-		hx_json_out_text(&json, "journal", work->journal);
-		hx_json_out_object_end(&json);
-		return;
+		print_json(work, record, verdict);
+	} else {
+		hx_columns_bytes(table, record->key);
+		hx_columns_bytes(table, hx_record_out_scope(record->tenant, record->group, scope));
+		hx_columns_text(table, colour_of(verdict), hapax_reconciled_name(verdict));
+		hx_columns_text(table, HX_COLOUR_NONE, work->journal);
 	}
-	hx_columns_bytes(&work->table, record->key);
-	hx_columns_bytes(&work->table, hx_record_out_scope(record->tenant, record->group, scope));
-	hx_columns_text(&work->table, colour_of(verdict), hapax_reconciled_name(verdict));
-	hx_columns_text(&work->table, HX_COLOUR_NONE, work->journal);
+	work->has_any = true;
+	work->count++;
+	if (++work->rows == PAGE_ROWS)
+		print_rows(work);
+	hx_progress_bar(&work->progress, "records", work->count, work->total);
 }
 
 static int reconcile_one(
@@ -169,18 +199,27 @@ static int reconcile_one(
 {
 	struct hx_invocation *inv = work->inv;
 	struct hapax_store *journal = NULL;
+	struct hapax_stats stats = HAPAX_STATS_INIT;
 	struct hapax_error err;
+	enum hapax_status status;
 	int code = hx_settings_open_url(inv, work->journal, HX_OPEN_EXISTING, &journal);
 
 	if (code != HX_EXIT_OK)
 		return code;
-	if (hapax_journal_reconcile(journal, store, reconcile, &err) != HAPAX_OK)
-		code = hx_report_error(inv->command->name, &err);
+	work->count = 0;
+	status = hapax_store_stats(journal, &stats, NULL, NULL, &err);
+	work->total = stats.keys;
+	if (status == HAPAX_OK)
+		status = hapax_journal_reconcile(journal, store, reconcile, &err);
 	hapax_store_close(journal);
-	if (inv->settings.format == HX_FORMAT_TEXT &&
-	    hx_columns_print(&work->table, &inv->out) != HAPAX_OK && code == HX_EXIT_OK)
-		code = HX_EXIT_OS;
-	return code;
+	print_rows(work);
+	if (status != HAPAX_OK)
+		return hx_report_error(inv->command->name, &err);
+	if (work->status != HAPAX_OK) {
+		hx_report(inv->command->name, "memory ran out");
+		return HX_EXIT_OS;
+	}
+	return HX_EXIT_OK;
 }
 
 static void print_counts(const struct hapax_reconcile *reconcile)
@@ -203,6 +242,7 @@ static int run_reconcile(struct hx_invocation *inv, char **urls, size_t count)
 
 	if (code != HX_EXIT_OK)
 		return code;
+	hx_progress_init(&work.progress);
 	hx_interrupt_watch();
 	reconcile.each = reconcile_each;
 	reconcile.context = &work;
@@ -215,8 +255,8 @@ static int run_reconcile(struct hx_invocation *inv, char **urls, size_t count)
 		if (code == HX_EXIT_OK && hx_interrupt_signal() != 0)
 			code = HX_EXIT_SIGNAL + hx_interrupt_signal();
 	}
-	hx_out_flush(&inv->out);
-	if (inv->settings.format == HX_FORMAT_TEXT && code == HX_EXIT_OK)
+	/* After an error, too: what was settled until then is settled. */
+	if (inv->settings.format == HX_FORMAT_TEXT && (code == HX_EXIT_OK || work.has_any))
 		print_counts(&reconcile);
 	hx_columns_done(&work.table);
 	hapax_store_close(store);

@@ -48,9 +48,14 @@ class Skip(Exception):
     """Why a test cannot run here."""
 
 
+def is_proof():
+    """As scale_is_proof() of tests/support/scale.h."""
+    return os.environ.get("HAPAX_PROOF", "0") not in ("", "0")
+
+
 def scaled(proof, usual):
     """As scale_count() of tests/support/scale.h."""
-    if os.environ.get("HAPAX_PROOF", "0") not in ("", "0"):
+    if is_proof():
         return proof
     return max(1, int(usual * float(os.environ.get("HAPAX_TEST_SCALE") or 1)))
 

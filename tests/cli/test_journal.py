@@ -1,6 +1,11 @@
 """hapax journal: list, reconcile."""
 
-from harness import expect, expect_in
+import os
+import pty
+import sqlite3
+import subprocess
+
+from harness import SIGTERM, TIMEOUT_SECONDS, catches, expect, expect_in, finish, until
 
 JOURNAL = 2**52  # tokens above are a journal's
 
@@ -60,6 +65,68 @@ def test_result_of_a_claim_of_the_store(cli):
     expect(became(cli.run("journal", "reconcile", url, "-o", "json"))["mine"], "kept")
     answer = cli.run("lookup", "mine", "-o", "json").json
     expect((answer["state"], answer["token"]), ("done", token))
+
+
+def test_counts_are_told_after_an_error(cli):
+    url = journal(cli, "j.db", a=(JOURNAL + 1, "paid"))
+    answer = cli.run("journal", "reconcile", url, f"sqlite:{cli.folder / 'absent.db'}", code=69)
+    expect_in("1 kept, 0 ran twice", answer.err)
+    expect([line.split()[:3:2] for line in answer.out.splitlines()], [["KEY", "BECAME"], ["a", "kept"]])
+
+
+def test_reconcile_many(cli):
+    """More than a page, and than a batch: each is told once, under one heading."""
+    url = journal(cli, "j.db", first=(JOURNAL + 1, "paid"))
+    cli.seed("many", "k", 2500, 3600000, store=url)
+    answer = cli.run("journal", "reconcile", url)
+    rows = [line.split() for line in answer.out.splitlines()]
+    expect(rows[0][0], "KEY")
+    expect(sorted(row[0] for row in rows[1:]), sorted(["first", *(f"k{number:06}" for number in range(2500))]))
+    expect({row[2] for row in rows[1:]}, {"kept"})
+    expect_in("2501 kept, 0 ran twice", answer.err)
+    expect(cli.run("journal", "list", url, "-o", "json").lines, [])
+
+
+def test_a_claim_that_lapsed(cli):
+    """Of a node that died: it has failed, and does not stay."""
+    url = journal(cli, "j.db", first=(JOURNAL + 1, "paid"))
+    cli.seed("claim", "dead", 1, "node-1", store=url)
+    seen = {}
+    until(
+        lambda: seen.update(became(cli.run("journal", "reconcile", url, "-o", "json"))) or seen["dead"] == "failed",
+        "its lease has lapsed",
+    )
+    expect(seen, {"first": "kept", "dead": "failed"})
+    expect(cli.run("journal", "list", url, "-o", "json").lines, [])
+
+
+def test_progress_is_shown_on_a_terminal(cli):
+    url = journal(cli, "j.db", first=(JOURNAL + 1, "paid"))
+    cli.seed("many", "k", 600, 3600000, store=url)
+    cli.run("check", "k")
+    blocker = sqlite3.connect(cli.path, timeout=TIMEOUT_SECONDS, isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    screen, terminal = pty.openpty()
+    process = cli.start("journal", "reconcile", url, stderr=terminal, env={"TERM": "xterm"})
+    os.close(terminal)
+    # Shown after a second: that long the first batch waits for the store.
+    until(lambda: catches(process, SIGTERM), "it has begun")
+    try:
+        process.wait(timeout=1.3)
+    except subprocess.TimeoutExpired:
+        pass
+    blocker.execute("ROLLBACK")
+    blocker.close()
+    finish(process, 0)
+    shown = b""
+    try:
+        while chunk := os.read(screen, 4096):
+            shown += chunk
+    except OSError:
+        pass
+    os.close(screen)
+    expect_in(b" of 601 records", shown)
+    expect_in(b"601 kept, 0 ran twice", shown)
 
 
 def test_bad_input(cli):

@@ -19,6 +19,7 @@ struct held_submit {
 	struct hapax_op *ops;
 	size_t count;
 	struct hapax_completion completion;
+	bool is_done;
 };
 
 struct held_store {
@@ -39,6 +40,9 @@ struct held_store {
 void held_store_init(
 	struct held_store *held, struct hapax_store *inner, const struct hapax_clock *clock);
 void held_store_done(struct held_store *held);
+
+/* The oldest submit that is held is done, and stays held: its answer is on the way. */
+void held_store_do(struct held_store *held);
 
 /* The oldest submit that is held: do it and answer; do it and say UNCERTAIN; do nothing. */
 void held_store_pass(struct held_store *held);

@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cache.c - places, those who read there, and those who write.
+ *
+ *  (1) A place with a hash has a whole record, and nobody changes it while the hash stands.
+ *  (2) Who reads says so first (readers), then looks at the hash. Who writes takes the hash
+ *      away first, then looks whether somebody reads. One of the two sees the other.
+ *  (3) What was dropped after somebody asked the store is not put by his answer.
+ */
 #include "store/near/cache.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -17,14 +26,16 @@
 enum { RECORD_BYTES_MAX = 16 * 1024 + HX_KEY_SIZE_MAX + 2 * HX_SCOPE_PART_SIZE_MAX };
 
 struct place {
-	uint64_t hash; /* 0: empty */
-	int64_t put_ms;
+	_Atomic uint64_t hash; /* 0: empty */
+	_Atomic int64_t asked_ms;
+	_Atomic uint32_t readers;
 	struct hapax_record record;
 	struct hapax_buf buf; /* its bytes */
 };
 
 struct pair {
-	struct hx_lock lock;
+	struct hx_lock lock; /* of those who write */
+	uint64_t dropped;    /* Locks: lock. The number of the last drop here */
 	struct place places[2];
 };
 
@@ -32,6 +43,7 @@ struct hx_near_cache {
 	uint64_t siphash_key[2];
 	uint64_t mask;
 	struct pair *pairs;
+	_Atomic uint64_t drops;
 };
 
 struct hx_near_cache *hx_near_cache_new(uint64_t pairs)
@@ -78,6 +90,14 @@ static struct pair *pair_of(struct hx_near_cache *cache, uint64_t hash)
 	return &cache->pairs[hash >> 1 & cache->mask];
 }
 
+static bool is_of(
+	const struct hapax_record *record, struct hapax_bytes tenant, struct hapax_bytes group,
+	struct hapax_bytes key)
+{
+	return hx_bytes_equal(record->key, key) && hx_bytes_equal(record->tenant, tenant) &&
+		hx_bytes_equal(record->group, group);
+}
+
 /* Locks: the pair's. */
 static struct place *find(
 	struct pair *pair, uint64_t hash, struct hapax_bytes tenant, struct hapax_bytes group,
@@ -86,9 +106,8 @@ static struct place *find(
 	for (int k = 0; k < 2; k++) {
 		struct place *place = &pair->places[k];
 
-		if (place->hash == hash && hx_bytes_equal(place->record.key, key) &&
-		    hx_bytes_equal(place->record.tenant, tenant) &&
-		    hx_bytes_equal(place->record.group, group))
+		if (atomic_load_explicit(&place->hash, memory_order_relaxed) == hash &&
+		    is_of(&place->record, tenant, group, key))
 			return place;
 	}
 	return NULL;
@@ -112,39 +131,74 @@ static bool answer(const struct hapax_record *record, struct hapax_op *op)
 	return true;
 }
 
+/* Invariant (2), the reader's half. */
+static bool answer_from(struct place *place, uint64_t hash, struct hapax_op *op, int64_t from_ms)
+{
+	bool is_answered;
+
+	/* Most that are not ours are seen from afar. */
+	if (atomic_load_explicit(&place->hash, memory_order_relaxed) != hash)
+		return false;
+	atomic_fetch_add_explicit(&place->readers, 1, memory_order_seq_cst);
+	is_answered = atomic_load_explicit(&place->hash, memory_order_seq_cst) == hash &&
+		atomic_load_explicit(&place->asked_ms, memory_order_relaxed) >= from_ms &&
+		is_of(&place->record, op->tenant, op->group, op->key) && answer(&place->record, op);
+	atomic_fetch_sub_explicit(&place->readers, 1, memory_order_release);
+	return is_answered;
+}
+
 bool hx_near_cache_answer(struct hx_near_cache *cache, struct hapax_op *op, int64_t from_ms)
 {
 	uint64_t hash = hash_of(cache, op->key);
 	struct pair *pair = pair_of(cache, hash);
-	struct place *place;
-	bool is_answered;
 
-	hx_lock_acquire(&pair->lock);
-	place = find(pair, hash, op->tenant, op->group, op->key);
-	is_answered = place != NULL && place->put_ms >= from_ms && answer(&place->record, op);
-	hx_lock_release(&pair->lock);
-	return is_answered;
+	return answer_from(&pair->places[0], hash, op, from_ms) ||
+		answer_from(&pair->places[1], hash, op, from_ms);
+}
+
+uint64_t hx_near_cache_drops(const struct hx_near_cache *cache)
+{
+	return atomic_load_explicit(&cache->drops, memory_order_acquire);
+}
+
+/* Locks: the pair's. Where record goes: where it is, else the older place. */
+static struct place *place_for(struct pair *pair, uint64_t hash, const struct hapax_record *record)
+{
+	struct place *place = find(pair, hash, record->tenant, record->group, record->key);
+
+	if (place != NULL)
+		return place;
+	return &pair->places
+			[atomic_load_explicit(&pair->places[1].asked_ms, memory_order_relaxed) <
+	                 atomic_load_explicit(&pair->places[0].asked_ms, memory_order_relaxed)];
+}
+
+/* Locks: the pair's. Invariant (2), the writer's half. */
+static void fill(
+	struct place *place, uint64_t hash, const struct hapax_record *record, int64_t asked_ms)
+{
+	atomic_store_explicit(&place->hash, 0, memory_order_seq_cst);
+	if (atomic_load_explicit(&place->readers, memory_order_seq_cst) != 0 ||
+	    hx_record_copy(record, &place->record, &place->buf) != HAPAX_OK)
+		return;
+	atomic_store_explicit(&place->asked_ms, asked_ms, memory_order_relaxed);
+	atomic_store_explicit(&place->hash, hash, memory_order_release);
 }
 
 void hx_near_cache_put(
-	struct hx_near_cache *cache, const struct hapax_record *record, int64_t now_ms)
+	struct hx_near_cache *cache, const struct hapax_record *record, int64_t asked_ms,
+	uint64_t drops)
 {
 	uint64_t hash = hash_of(cache, record->key);
 	struct pair *pair = pair_of(cache, hash);
-	struct place *place;
 
 	hx_lock_acquire(&pair->lock);
-	place = find(pair, hash, record->tenant, record->group, record->key);
-	if (place == NULL)
-		place = &pair->places[pair->places[1].put_ms < pair->places[0].put_ms];
-	place->hash = 0;
-	if (hx_record_copy(record, &place->record, &place->buf) == HAPAX_OK) {
-		place->hash = hash;
-		place->put_ms = now_ms;
-	}
+	if (pair->dropped <= drops)
+		fill(place_for(pair, hash, record), hash, record, asked_ms);
 	hx_lock_release(&pair->lock);
 }
 
+/* Who is reading it now began before it was dropped. */
 void hx_near_cache_drop(struct hx_near_cache *cache, const struct hapax_op *op)
 {
 	uint64_t hash = hash_of(cache, op->key);
@@ -152,8 +206,9 @@ void hx_near_cache_drop(struct hx_near_cache *cache, const struct hapax_op *op)
 	struct place *place;
 
 	hx_lock_acquire(&pair->lock);
+	pair->dropped = atomic_fetch_add_explicit(&cache->drops, 1, memory_order_acq_rel) + 1;
 	place = find(pair, hash, op->tenant, op->group, op->key);
 	if (place != NULL)
-		place->hash = 0;
+		atomic_store_explicit(&place->hash, 0, memory_order_release);
 	hx_lock_release(&pair->lock);
 }

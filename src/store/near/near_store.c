@@ -21,6 +21,8 @@
 enum {
 	AGE_MS_MAX = 1000,
 	KEYS_DEFAULT = 16384,
+	LANES = 16,
+	CACHE_LINE = 64,
 };
 
 #define KEYS_LIMIT (UINT64_C(1) << 24)
@@ -29,6 +31,14 @@ struct errand {
 	struct errand *next;
 	struct near_store *near;
 	struct hapax_completion completion;
+	int64_t asked_ms; /* what is answered was true after it */
+	uint64_t drops;   /* of the cache, then */
+};
+
+/* Hits of some threads: one number for all would go from core to core with every hit. */
+struct lane {
+	_Atomic uint64_t hits;
+	char unused[CACHE_LINE - sizeof(uint64_t)];
 };
 
 struct near_store {
@@ -39,8 +49,8 @@ struct near_store {
 	int64_t age_ms_max;
 	struct hx_near_cache *cache;
 	struct hapax_watcher watcher; /* of the store, once somebody watches us */
-	_Atomic uint64_t hits;
 	_Atomic uint64_t misses;
+	struct lane lanes[LANES];
 	struct hx_lock lock;
 	struct errand *free_errands; /* Locks: lock */
 };
@@ -61,9 +71,9 @@ static bool is_question(const struct hapax_op *op)
 }
 
 /* All of it, and each on its own? Those before one that is not there have their answers reset. */
-static bool answer_all(struct near_store *near, struct hapax_op *ops, size_t count)
+static bool answer_all(struct near_store *near, struct hapax_op *ops, size_t count, int64_t now_ms)
 {
-	int64_t from_ms = now_of(near) - near->age_ms_max + 1;
+	int64_t from_ms = now_ms - near->age_ms_max + 1;
 
 	for (size_t i = 0; i < count; i++) {
 		if (ops[i].status == HAPAX_OK && is_question(&ops[i]) && ops[i].flags == 0 &&
@@ -110,13 +120,13 @@ static void remember(struct hapax_op *ops, size_t count, void *context)
 	struct errand *errand = context;
 	struct near_store *near = errand->near;
 	struct hapax_completion completion = errand->completion;
-	int64_t now_ms = now_of(near);
 
 	drop_changed(near, ops, count);
 	for (size_t i = 0; i < count; i++) {
 		if (is_question(&ops[i]) && ops[i].outcome == HAPAX_OUTCOME_REPLAY &&
 		    ops[i].record != NULL && ops[i].record->state == HAPAX_STATE_DONE)
-			hx_near_cache_put(near->cache, ops[i].record, now_ms);
+			hx_near_cache_put(
+				near->cache, ops[i].record, errand->asked_ms, errand->drops);
 	}
 	give_errand(near, errand);
 	/* The store has counted. */
@@ -137,10 +147,12 @@ static void near_submit(
 	struct hapax_completion completion)
 {
 	struct near_store *near = near_of(store);
+	int64_t now_ms = now_of(near);
 	struct errand *errand;
 
-	if (answer_all(near, ops, count)) {
-		atomic_fetch_add_explicit(&near->hits, count, memory_order_relaxed);
+	if (answer_all(near, ops, count, now_ms)) {
+		atomic_fetch_add_explicit(
+			&near->lanes[hx_thread_id() % LANES].hits, count, memory_order_relaxed);
 		hapax_store_complete(store, ops, count, completion);
 		return;
 	}
@@ -154,6 +166,8 @@ static void near_submit(
 	}
 	errand->near = near;
 	errand->completion = completion;
+	errand->asked_ms = now_ms;
+	errand->drops = hx_near_cache_drops(near->cache);
 	hapax_store_submit(near->store, ops, count, (struct hapax_completion){remember, errand});
 }
 
@@ -328,7 +342,9 @@ enum hapax_status hapax_near_tell(
 			err, HAPAX_ERR_INVALID, 0,
 			"a store with a near cache and stats of a known size are needed");
 	stats.size = ret_stats->size;
-	stats.hits = atomic_load_explicit(&near_of(store)->hits, memory_order_relaxed);
+	for (size_t i = 0; i < LANES; i++)
+		stats.hits +=
+			atomic_load_explicit(&near_of(store)->lanes[i].hits, memory_order_relaxed);
 	stats.misses = atomic_load_explicit(&near_of(store)->misses, memory_order_relaxed);
 	memcpy(ret_stats, &stats, stats.size);
 	return HAPAX_OK;

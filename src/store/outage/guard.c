@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "store/core.h"
+#include "store/outage/claim_notes.h"
 #include "store/outage/journal.h"
 
 enum {
@@ -303,6 +304,7 @@ static void guard_close(struct hapax_store *store)
 		hapax_store_unwatch(guard->store, &guard->watcher);
 	hapax_store_detach(store);
 	hx_relays_free(guard);
+	hx_claim_notes_free(guard->notes);
 	hx_mutex_done(&guard->mutex);
 	hx_cond_done(&guard->wake);
 	hx_free(guard);
@@ -352,6 +354,9 @@ static enum hapax_status take_journal(struct hx_guard *guard, struct hapax_error
 
 	if (guard->options.journal == NULL)
 		return HAPAX_OK;
+	guard->notes = hx_claim_notes_new();
+	if (guard->notes == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to guard a store");
 	status = hx_journal_prepare(guard->options.journal, err);
 	if (status == HAPAX_OK)
 		status = hx_journal_count(guard->options.journal, &count, err);

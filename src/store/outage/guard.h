@@ -13,6 +13,7 @@
 #include "base/thread.h"
 #include "store/outage/breaker.h"
 
+struct hx_claim_notes;
 struct hx_relay;
 
 struct hx_guard {
@@ -20,6 +21,7 @@ struct hx_guard {
 	struct hapax_store_ops ops; /* its own: capabilities are those of the guarded store */
 	struct hapax_store *store;
 	struct hapax_outage_options options;
+	struct hx_claim_notes *notes; /* NULL: there is no journal */
 
 	/* Not zero: not everything simply goes to the store. Read without the lock. */
 	_Atomic uint32_t is_troubled;

@@ -2,17 +2,31 @@
 /*
  * reconcile.c - what a journal let through, into the store that is back.
  *
- * A record is settled by steps that may each be repeated: claim it in the store, note the
- * store's token in the journal, complete it by that token, forget it in the journal. A
- * record with a token of the store is one whose first two steps were done, or whose claim
- * was there before the outage; completing it again is no second run.
+ * A record is settled by steps that may each be repeated, and each step is taken for a
+ * whole batch of records in one submit, so that a round trip serves hundreds of them:
+ *
+ *	lapse     journal   a claim whose holder is gone is released, or parked
+ *	finish    store     a record with a token of the store: complete it by that token
+ *	claim     store     all others: ask for the right to be the one that ran
+ *	note      journal   keep the store's token where a crash does not lose it
+ *	complete  store     by that token
+ *	forget    journal   and only now it counts
+ *
+ * A record with a token of the store is one whose claim was there before the outage, or
+ * that was noted and not completed; completing it again is no second run. A mark is
+ * settled as a claim is: a check could not be told from another one's after a crash.
+ *
+ * A record counts when it is taken out of the journal. Whoever does not come to that leaves
+ * it to the next pass, which finds what was done and does the rest.
  */
+#include <assert.h>
 #include <string.h>
 
 #include <hapax/outage.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "record/record.h"
@@ -23,21 +37,52 @@ enum {
 	BATCH_BYTES = 4 * 1024 * 1024,
 	RECORD_BYTES_MAX = 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX + HX_OWNER_SIZE_MAX +
 		HX_ERROR_TEXT_SIZE_MAX + HX_RESULT_HEADERS_SIZE_MAX + HX_RESULT_SIZE_LIMIT,
+	/* Of a larger record the memory is given back, or a batch would come to keep gigabytes. */
+	KEPT_BYTES_MAX = 16 * 1024,
 };
 
-struct batch {
-	size_t count;
-	size_t bytes;
-	int64_t begin_ms; /* of the pass, by the journal's clock */
-	enum hapax_status status;
-	struct hapax_record records[BATCH_RECORDS];
-	struct hapax_buf bufs[BATCH_RECORDS];
+/* In the order in which they are taken; an entry only goes on to a later one. */
+enum step {
+	STEP_LAPSE,
+	STEP_FINISH,
+	STEP_CLAIM,
+	STEP_NOTE,
+	STEP_COMPLETE,
+	STEP_FORGET,
+	STEP_OVER, /* its verdict stands */
+	STEP_LEFT, /* somebody else settles it, or a later pass */
 };
 
-struct pair {
+struct entry {
+	enum step step;
+	enum hapax_reconciled verdict;
+	struct hapax_record record;
+	struct hapax_buf buf; /* its bytes */
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
+
+	/* A failure as it was when it was forgotten: it may have become a success by then. */
+	struct hapax_record forgotten;
+	struct hapax_buf forgotten_buf;
+};
+
+struct pass {
 	struct hapax_store *journal;
 	struct hapax_store *store;
+	struct hapax_reconcile *reconcile;
 	struct hapax_error *err;
+	int64_t begin_ms; /* by the journal's clock */
+	bool has_lost_store;
+	bool has_lost_journal;
+	enum hapax_status status; /* why the pass ends, or OK */
+
+	size_t count;
+	size_t bytes;
+	struct entry entries[BATCH_RECORDS];
+
+	/* Those that take a step together. */
+	size_t op_count;
+	struct hapax_op ops[BATCH_RECORDS];
+	struct entry *takers[BATCH_RECORDS];
 };
 
 const char *hapax_reconciled_name(enum hapax_reconciled verdict)
@@ -52,123 +97,126 @@ const char *hapax_reconciled_name(enum hapax_reconciled verdict)
 	return "unknown";
 }
 
-static struct hapax_op op_on(enum hapax_op_type type, const struct hapax_record *record)
+/* ------------------------------------------------------------------ one step of one */
+
+static void go_on(struct entry *entry, enum step step)
 {
-	return (struct hapax_op){
-		.type = type,
-		.tenant = record->tenant,
-		.group = record->group,
-		.key = record->key,
-		.ttl_ms = record->ttl_ms,
-		.fingerprint = record->fingerprint_size == HAPAX_FINGERPRINT_SIZE
-			? record->fingerprint
-			: NULL,
-	};
+	assert(step > entry->step);
+	entry->step = step;
 }
 
-/* Run one, and say in the error which record it was. */
-static enum hapax_status run(
-	struct hapax_store *store, struct hapax_op *op, const struct hapax_record *record,
-	struct hapax_error *err)
+/* What became of it is known: it may leave the journal. */
+static void decide(struct entry *entry, enum hapax_reconciled verdict)
 {
-	struct hapax_error cause = {.status = HAPAX_OK};
-	enum hapax_status status = hapax_store_run(store, op, 1, &cause);
-
-	if (status == HAPAX_OK)
-		return HAPAX_OK;
-	return hx_error_set(
-		err, status, cause.os_errno, "'%.100s' refused key '%.*s': %.100s",
-		hapax_store_url(store), (int)(record->key.size < 64 ? record->key.size : 64),
-		(const char *)record->key.data, cause.message);
+	entry->verdict = verdict;
+	go_on(entry, verdict == HAPAX_RECONCILED_LATER ? STEP_OVER : STEP_FORGET);
 }
 
-static enum hapax_status forget(struct pair *pair, const struct hapax_record *record)
+/* Where a record of the journal begins. */
+static void classify(struct entry *entry, int64_t now_ms)
 {
-	struct hapax_op op = op_on(HAPAX_OP_FORGET, record);
+	const struct hapax_record *record = &entry->record;
 
-	op.fingerprint = NULL;
-	return run(pair->journal, &op, record, pair->err);
-}
-
-/* The claim in the store is ours: keep its token where a crash does not lose it. */
-static enum hapax_status note_token(struct pair *pair, struct hapax_record *record, uint64_t token)
-{
-	struct hapax_op op = op_on(HAPAX_OP_LOAD, record);
-
-	record->token = token;
-	op.load = record;
-	op.fingerprint = NULL;
-	return run(pair->journal, &op, record, pair->err);
-}
-
-/* FENCED: somebody else has it there, or it is not there any more. */
-static enum hapax_status complete(struct pair *pair, const struct hapax_record *record)
-{
-	struct hapax_op op = op_on(HAPAX_OP_COMPLETE, record);
-
-	op.fingerprint = NULL;
-	op.token = record->token;
-	op.result = &record->result;
-	return run(pair->store, &op, record, pair->err);
-}
-
-static enum hapax_reconciled verdict_of(enum hapax_outcome outcome)
-{
-	switch (outcome) {
-	case HAPAX_OUTCOME_ACQUIRED: return HAPAX_RECONCILED_KEPT;
-	case HAPAX_OUTCOME_REPLAY: return HAPAX_RECONCILED_TWICE;
-	case HAPAX_OUTCOME_MISMATCH: return HAPAX_RECONCILED_MISMATCH;
-	default: return HAPAX_RECONCILED_LATER;
+	entry->verdict = HAPAX_RECONCILED_LATER;
+	if (hx_record_is_lapsed(record, now_ms)) {
+		entry->step = STEP_LAPSE;
+	} else if (record->state == HAPAX_STATE_FAILED) {
+		entry->verdict = HAPAX_RECONCILED_FAILED;
+		entry->step = STEP_FORGET;
+	} else if (record->state != HAPAX_STATE_DONE) {
+		entry->step = STEP_OVER; /* runs, or waits for a person, on this side */
+	} else {
+		entry->step = hx_journal_gave(record->token) ? STEP_CLAIM : STEP_FINISH;
 	}
 }
 
-/* A run that the journal let through. */
-static enum hapax_status settle_run(
-	struct pair *pair, struct hapax_record *record, enum hapax_reconciled *ret)
+static void fill_claim(struct entry *entry, struct hapax_op *op)
 {
-	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
-	struct hapax_op op = op_on(HAPAX_OP_CLAIM, record);
-	enum hapax_status status;
+	const struct hapax_record *record = &entry->record;
 
-	hapax_attempt_id(attempt_id);
-	op.attempt_id = attempt_id;
-	op.owner = hapax_bytes_from_text("reconcile");
-	status = run(pair->store, &op, record, pair->err);
-	if (status != HAPAX_OK)
-		return status;
-	*ret = verdict_of(op.outcome);
-	if (op.outcome != HAPAX_OUTCOME_ACQUIRED)
-		return HAPAX_OK;
-	status = note_token(pair, record, op.token);
-	return status == HAPAX_OK ? complete(pair, record) : status;
+	hapax_attempt_id(entry->attempt_id);
+	op->type = HAPAX_OP_CLAIM;
+	op->attempt_id = entry->attempt_id;
+	op->owner = HX_BYTES_LIT("reconcile");
+	op->ttl_ms = record->ttl_ms;
+	if (record->fingerprint_size == HAPAX_FINGERPRINT_SIZE)
+		op->fingerprint = record->fingerprint;
 }
 
-/* A mark that the journal let through. */
-static enum hapax_status settle_mark(
-	struct pair *pair, struct hapax_record *record, enum hapax_reconciled *ret)
+static void fill_op(struct entry *entry, struct hapax_op *op)
 {
-	struct hapax_op op = op_on(HAPAX_OP_CHECK, record);
-	enum hapax_status status = run(pair->store, &op, record, pair->err);
+	struct hapax_record *record = &entry->record;
 
-	*ret = verdict_of(op.outcome);
-	/* Its own mark would be taken for another one's next time: noted before it is forgotten. */
-	if (status == HAPAX_OK && op.outcome == HAPAX_OUTCOME_ACQUIRED)
-		status = note_token(pair, record, op.token);
-	return status;
+	*op = (struct hapax_op){
+		.tenant = record->tenant, .group = record->group, .key = record->key};
+	switch (entry->step) {
+	case STEP_LAPSE:
+		op->type =
+			record->on_lapse == HAPAX_ON_LAPSE_PARK ? HAPAX_OP_PARK : HAPAX_OP_RELEASE;
+		op->token = record->token;
+		op->error = HX_BYTES_LIT("the lease lapsed");
+		break;
+	case STEP_CLAIM: fill_claim(entry, op); break;
+	case STEP_NOTE:
+		op->type = HAPAX_OP_LOAD;
+		op->load = record;
+		break;
+	case STEP_FINISH:
+	case STEP_COMPLETE:
+		op->type = HAPAX_OP_COMPLETE;
+		op->token = record->token;
+		op->result = &record->result;
+		break;
+	case STEP_FORGET:
+		op->type = HAPAX_OP_FORGET;
+		op->record = entry->verdict == HAPAX_RECONCILED_FAILED ? &entry->forgotten : NULL;
+		op->buf = &entry->forgotten_buf;
+		break;
+	case STEP_OVER:
+	case STEP_LEFT: assert(false && "there is nothing left to do");
+	}
 }
 
-/* A run whose claim is in the store. */
-static enum hapax_status settle_claimed(
-	struct pair *pair, struct hapax_record *record, enum hapax_reconciled *ret)
+static void take_claim(struct entry *entry, const struct hapax_op *op)
 {
-	enum hapax_status status;
+	switch (op->outcome) {
+	case HAPAX_OUTCOME_ACQUIRED:
+		entry->record.token = op->token;
+		go_on(entry, STEP_NOTE);
+		break;
+	case HAPAX_OUTCOME_REPLAY: decide(entry, HAPAX_RECONCILED_TWICE); break;
+	case HAPAX_OUTCOME_MISMATCH: decide(entry, HAPAX_RECONCILED_MISMATCH); break;
+	default: decide(entry, HAPAX_RECONCILED_LATER); break;
+	}
+}
 
-	*ret = HAPAX_RECONCILED_KEPT;
-	if (record->origin == HAPAX_ORIGIN_CHECK)
-		return HAPAX_OK;
-	status = complete(pair, record);
-	/* Somebody took it over, or it is not there any more: what became of it decides. */
-	return status == HAPAX_ERR_FENCED ? settle_run(pair, record, ret) : status;
+/* The step was taken. */
+static void take_answer(struct entry *entry, const struct hapax_op *op)
+{
+	switch (entry->step) {
+	case STEP_LAPSE:
+		decide(entry,
+		       op->type == HAPAX_OP_PARK ? HAPAX_RECONCILED_LATER
+		                                 : HAPAX_RECONCILED_FAILED);
+		break;
+	case STEP_CLAIM: take_claim(entry, op); break;
+	case STEP_NOTE: go_on(entry, STEP_COMPLETE); break;
+	case STEP_FINISH:
+	case STEP_COMPLETE: decide(entry, HAPAX_RECONCILED_KEPT); break;
+	case STEP_FORGET:
+		/* Otherwise it is not there any more, and somebody else has counted it. */
+		go_on(entry, op->outcome == HAPAX_OUTCOME_APPLIED ? STEP_OVER : STEP_LEFT);
+		break;
+	case STEP_OVER:
+	case STEP_LEFT: break;
+	}
+}
+
+/* ------------------------------------------------------------------ one step of all */
+
+static bool is_of_store(enum step step)
+{
+	return step == STEP_FINISH || step == STEP_CLAIM || step == STEP_COMPLETE;
 }
 
 /* Does it say something of the store, rather than of this record? */
@@ -179,81 +227,156 @@ static bool ends_the_pass(enum hapax_status status)
 		status == HAPAX_ERR_NO_MEMORY;
 }
 
-static enum hapax_status settle(
-	struct pair *pair, struct hapax_record *record, enum hapax_reconciled *ret)
+/* The first one is told. */
+static void end_pass(
+	struct pass *pass, enum step step, const struct hapax_op *op,
+	const struct hapax_error *cause)
 {
-	enum hapax_status status = HAPAX_OK;
+	struct hapax_store *store = is_of_store(step) ? pass->store : pass->journal;
 
-	*ret = HAPAX_RECONCILED_LATER;
-	if (record->state == HAPAX_STATE_FAILED)
-		*ret = HAPAX_RECONCILED_FAILED;
-	else if (record->state != HAPAX_STATE_DONE)
-		return HAPAX_OK; /* runs, or waits for a person, on this side */
-	else if (!hx_journal_gave(record->token))
-		status = settle_claimed(pair, record, ret);
-	else if (record->origin == HAPAX_ORIGIN_CHECK)
-		status = settle_mark(pair, record, ret);
+	if (is_of_store(step))
+		pass->has_lost_store = true;
 	else
-		status = settle_run(pair, record, ret);
-	if (status == HAPAX_OK && *ret != HAPAX_RECONCILED_LATER)
-		status = forget(pair, record);
-	return status;
+		pass->has_lost_journal = true;
+	if (pass->status != HAPAX_OK)
+		return;
+	pass->status = hx_error_set(
+		pass->err, op->status, cause->os_errno, "'%.100s' refused key '%.*s': %.100s",
+		hapax_store_url(store), (int)(op->key.size < 64 ? op->key.size : 64),
+		(const char *)op->key.data,
+		cause->status == op->status ? cause->message : hapax_status_name(op->status));
 }
+
+static void take_refusal(
+	struct pass *pass, struct entry *entry, const struct hapax_op *op,
+	const struct hapax_error *cause)
+{
+	if (ends_the_pass(op->status)) {
+		end_pass(pass, entry->step, op, cause);
+		entry->step = STEP_LEFT;
+	} else if (entry->step == STEP_FINISH && op->status == HAPAX_ERR_FENCED) {
+		/* Somebody took it over, or it is not there any more: what became of it decides. */
+		go_on(entry, STEP_CLAIM);
+	} else {
+		/* What is refused stays in the journal, and does not hold up the rest. */
+		entry->verdict = HAPAX_RECONCILED_LATER;
+		go_on(entry, STEP_OVER);
+	}
+}
+
+/* Its holder came late, after all, and before it was forgotten: it is for the next pass. */
+static void put_back(struct pass *pass, struct entry *entry)
+{
+	struct hapax_op op = {
+		.type = HAPAX_OP_LOAD,
+		.tenant = entry->forgotten.tenant,
+		.group = entry->forgotten.group,
+		.key = entry->forgotten.key,
+		.load = &entry->forgotten,
+	};
+	struct hapax_error cause = {.status = HAPAX_OK};
+
+	entry->step = STEP_LEFT;
+	if (hapax_store_run(pass->journal, &op, 1, &cause) != HAPAX_OK)
+		end_pass(pass, STEP_FORGET, &op, &cause);
+}
+
+/* All that are at this step take it, in one submit. */
+static void take_step(struct pass *pass, enum step step)
+{
+	struct hapax_error cause = {.status = HAPAX_OK};
+
+	pass->op_count = 0;
+	for (size_t i = 0; i < pass->count; i++) {
+		struct entry *entry = &pass->entries[i];
+
+		if (entry->step != step)
+			continue;
+		fill_op(entry, &pass->ops[pass->op_count]);
+		pass->takers[pass->op_count++] = entry;
+	}
+	if (pass->op_count == 0)
+		return;
+	(void)hapax_store_run(
+		is_of_store(step) ? pass->store : pass->journal, pass->ops, pass->op_count, &cause);
+	for (size_t i = 0; i < pass->op_count; i++) {
+		struct entry *entry = pass->takers[i];
+
+		if (pass->ops[i].status != HAPAX_OK)
+			take_refusal(pass, entry, &pass->ops[i], &cause);
+		else if (step == STEP_FORGET && entry->forgotten.state == HAPAX_STATE_DONE)
+			put_back(pass, entry);
+		else
+			take_answer(entry, &pass->ops[i]);
+	}
+}
+
+/*
+ * With the store gone again, what was claimed there is still noted, and what is settled
+ * still forgotten, so that the next pass begins where this one ended.
+ */
+static void settle_batch(struct pass *pass)
+{
+	for (unsigned step = STEP_LAPSE; step < STEP_OVER && !pass->has_lost_journal; step++) {
+		if (!is_of_store((enum step)step) || !pass->has_lost_store)
+			take_step(pass, (enum step)step);
+	}
+	for (size_t i = 0; i < pass->count; i++) {
+		const struct entry *entry = &pass->entries[i];
+		struct hapax_reconcile *reconcile = pass->reconcile;
+
+		if (entry->step != STEP_OVER)
+			continue;
+		reconcile->counts[entry->verdict]++;
+		if (reconcile->each != NULL)
+			reconcile->each(&entry->record, entry->verdict, reconcile->context);
+	}
+}
+
+/* ------------------------------------------------------------------ the pass */
 
 static int take(const struct hapax_record *record, void *context)
 {
-	struct batch *batch = context;
+	struct pass *pass = context;
+	struct entry *entry = &pass->entries[pass->count];
 
 	/* What comes while we work is for the next pass, or this one might never end. */
-	if (record->changed_ms > batch->begin_ms)
+	if (record->changed_ms > pass->begin_ms)
 		return 0;
-	batch->status =
-		hx_record_copy(record, &batch->records[batch->count], &batch->bufs[batch->count]);
-	if (batch->status != HAPAX_OK)
+	if (entry->buf.capacity > KEPT_BYTES_MAX)
+		hx_buf_done(&entry->buf);
+	if (entry->forgotten_buf.capacity > KEPT_BYTES_MAX)
+		hx_buf_done(&entry->forgotten_buf);
+	entry->forgotten.state = HAPAX_STATE_ABSENT;
+	pass->status = hx_record_copy(record, &entry->record, &entry->buf);
+	if (pass->status != HAPAX_OK)
 		return 1;
-	batch->bytes += record->result.body.size + record->result.headers.size;
-	batch->count++;
-	return batch->count == BATCH_RECORDS || batch->bytes >= BATCH_BYTES;
+	classify(entry, pass->begin_ms);
+	pass->bytes += entry->buf.size;
+	pass->count++;
+	return pass->count == BATCH_RECORDS || pass->bytes >= BATCH_BYTES;
 }
 
-static enum hapax_status settle_batch(
-	struct pair *pair, struct batch *batch, struct hapax_reconcile *reconcile)
-{
-	for (size_t i = 0; i < batch->count; i++) {
-		enum hapax_reconciled verdict;
-		enum hapax_status status = settle(pair, &batch->records[i], &verdict);
-
-		if (ends_the_pass(status))
-			return status;
-		/* What the store refuses stays in the journal, and does not hold up the rest. */
-		if (status != HAPAX_OK)
-			verdict = HAPAX_RECONCILED_LATER;
-		reconcile->counts[verdict]++;
-		if (reconcile->each != NULL)
-			reconcile->each(&batch->records[i], verdict, reconcile->context);
-	}
-	return HAPAX_OK;
-}
-
-static enum hapax_status settle_all(
-	struct pair *pair, struct batch *batch, struct hapax_reconcile *reconcile)
+static enum hapax_status settle_all(struct pass *pass)
 {
 	struct hapax_scan scan = HAPAX_SCAN_INIT;
 	struct hapax_cursor cursor = {.size = 0};
 	struct hapax_stats stats = HAPAX_STATS_INIT;
-	enum hapax_status status = hapax_store_stats(pair->journal, &stats, NULL, NULL, pair->err);
+	enum hapax_status status = hapax_store_stats(pass->journal, &stats, NULL, NULL, pass->err);
 
-	batch->begin_ms = stats.now_ms;
+	pass->begin_ms = stats.now_ms;
 	scan.count_max = BATCH_RECORDS;
 	while (status == HAPAX_OK && !cursor.done) {
-		batch->count = batch->bytes = 0;
-		status = hapax_store_scan(pair->journal, &scan, &cursor, take, batch, pair->err);
-		if (status == HAPAX_OK && batch->status != HAPAX_OK)
+		pass->count = pass->bytes = 0;
+		status = hapax_store_scan(pass->journal, &scan, &cursor, take, pass, pass->err);
+		if (status == HAPAX_OK && pass->status != HAPAX_OK)
 			status = hx_error_set(
-				pair->err, batch->status, 0,
+				pass->err, pass->status, 0,
 				"no memory for a record of the journal");
-		if (status == HAPAX_OK)
-			status = settle_batch(pair, batch, reconcile);
+		if (status != HAPAX_OK)
+			break;
+		settle_batch(pass);
+		status = pass->status;
 	}
 	return status;
 }
@@ -262,8 +385,7 @@ enum hapax_status hapax_journal_reconcile(
 	struct hapax_store *journal, struct hapax_store *store, struct hapax_reconcile *reconcile,
 	struct hapax_error *err)
 {
-	struct pair pair = {journal, store, err};
-	struct batch *batch;
+	struct pass *pass;
 	enum hapax_status status;
 
 	if (journal == NULL || store == NULL || journal == store || reconcile == NULL ||
@@ -274,14 +396,22 @@ enum hapax_status hapax_journal_reconcile(
 	status = hx_journal_prepare(journal, err);
 	if (status != HAPAX_OK)
 		return status;
-	batch = hx_alloc_zero(1, sizeof(*batch));
-	if (batch == NULL)
+	pass = hx_alloc_zero(1, sizeof(*pass));
+	if (pass == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to reconcile");
-	for (size_t i = 0; i < BATCH_RECORDS; i++)
-		hx_buf_init(&batch->bufs[i], RECORD_BYTES_MAX);
-	status = settle_all(&pair, batch, reconcile);
-	for (size_t i = 0; i < BATCH_RECORDS; i++)
-		hx_buf_done(&batch->bufs[i]);
-	hx_free(batch);
+	pass->journal = journal;
+	pass->store = store;
+	pass->reconcile = reconcile;
+	pass->err = err;
+	for (size_t i = 0; i < BATCH_RECORDS; i++) {
+		hx_buf_init(&pass->entries[i].buf, RECORD_BYTES_MAX);
+		hx_buf_init(&pass->entries[i].forgotten_buf, RECORD_BYTES_MAX);
+	}
+	status = settle_all(pass);
+	for (size_t i = 0; i < BATCH_RECORDS; i++) {
+		hx_buf_done(&pass->entries[i].buf);
+		hx_buf_done(&pass->entries[i].forgotten_buf);
+	}
+	hx_free(pass);
 	return status;
 }

@@ -12,7 +12,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "store/core.h"
+#include "store/outage/claim_notes.h"
 #include "store/outage/guard.h"
 #include "store/outage/journal.h"
 
@@ -27,7 +29,7 @@ enum route {
 	ROUTE_DONE, /* the answer stands */
 	ROUTE_STORE,
 	ROUTE_JOURNAL,
-	ROUTE_KEEP, /* a result whose claim is in the store: the journal keeps it */
+	ROUTE_KEEP, /* a result whose claim is not in the journal: that keeps it */
 	ROUTE_NOWHERE,
 };
 
@@ -53,10 +55,11 @@ struct hx_relay {
 	size_t routes_max;
 	size_t first, end; /* the run of operations that is under way */
 
-	/* A result that the journal keeps, unless it has the key. */
-	bool has_looked;
+	/* A result that the journal keeps, unless somebody else has the key there. */
+	bool has_place;
 	struct hapax_op keep_op;
 	struct hapax_record kept;
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 
 	/* Who came last, the submitter or the answer, goes on: no recursion. */
 	_Atomic uint32_t turns;
@@ -138,7 +141,7 @@ static bool has_token(const struct hapax_op *op)
 /* Where op goes while the store is away. */
 static enum route route_away(const struct hx_guard *guard, const struct hapax_op *op)
 {
-	if (has_token(op) && hx_journal_gave(op->token))
+	if (guard->options.journal != NULL && has_token(op) && hx_journal_gave(op->token))
 		return ROUTE_JOURNAL;
 	if (!hx_guard_continues(guard, op))
 		return ROUTE_NOWHERE;
@@ -216,6 +219,13 @@ static bool enter_journal(struct hx_relay *relay)
 
 /* ------------------------------------------------------------------ answers */
 
+static void note_claim(struct hx_guard *guard, const struct hapax_op *op)
+{
+	if (guard->notes != NULL && op->type == HAPAX_OP_CLAIM &&
+	    op->outcome == HAPAX_OUTCOME_ACQUIRED)
+		hx_claim_notes_put(guard->notes, op);
+}
+
 /* Was every operation of the run that is under way answered by the store? */
 static bool note_store(struct hx_relay *relay)
 {
@@ -227,6 +237,7 @@ static bool note_store(struct hx_relay *relay)
 
 		has_answered = has_answered && status != HAPAX_ERR_UNAVAILABLE &&
 			status != HAPAX_ERR_UNCERTAIN;
+		note_claim(guard, &relay->ops[i]);
 	}
 	if (!has_answered || atomic_load_explicit(&guard->is_troubled, memory_order_relaxed) != 0)
 		hx_guard_note(guard, has_answered);
@@ -249,6 +260,27 @@ static void reroute(struct hx_relay *relay)
 	relay->end = relay->first;
 }
 
+/*
+ * A completion that came after its lapsed claim was settled, of a token that was given out
+ * here: if nobody has run since, the result is kept. The others of the run have their answers.
+ */
+static void keep_late_results(struct hx_relay *relay)
+{
+	struct hapax_record note;
+	bool is_late = false;
+
+	for (size_t i = relay->first; i < relay->end; i++) {
+		const struct hapax_op *op = &relay->ops[i];
+		bool keeps = op->type == HAPAX_OP_COMPLETE && op->status == HAPAX_ERR_FENCED &&
+			op->flags == 0 && hx_claim_notes_find(relay->guard->notes, op, &note);
+
+		relay->routes[i] = keeps ? ROUTE_KEEP : ROUTE_DONE;
+		is_late = is_late || keeps;
+	}
+	if (is_late)
+		relay->end = relay->first;
+}
+
 static void note_journal(struct hx_relay *relay)
 {
 	uint64_t continued = 0;
@@ -257,38 +289,62 @@ static void note_journal(struct hx_relay *relay)
 		struct hapax_op *op = &relay->ops[i];
 
 		continued += is_claim(op) && op->outcome == HAPAX_OUTCOME_ACQUIRED;
+		note_claim(relay->guard, op);
 		/* The caller knows of the store alone, and that one is away. */
 		if (is_claim(op) && op->status != HAPAX_OK && op->status != HAPAX_ERR_UNCERTAIN)
 			hx_store_refuse(op, HAPAX_ERR_UNAVAILABLE);
 	}
 	hx_guard_count(relay->guard, &relay->guard->outage.continued, continued);
+	keep_late_results(relay);
 }
 
-/* The journal has said whether it has the key, or has kept the result. */
-static void note_kept(struct hx_relay *relay)
+/* Two runs of one key, of which one result counts: that of the other. */
+static void report_twice(struct hx_guard *guard, const struct hapax_op *op)
 {
-	struct hapax_op *op = &relay->ops[relay->first];
-	struct hapax_outage *outage = &relay->guard->outage;
-	bool is_found = relay->keep_op.outcome == HAPAX_OUTCOME_FOUND;
+	const struct hapax_outage_options *options = &guard->options;
+	struct hapax_record record = {
+		.state = HAPAX_STATE_DONE,
+		.attempt = 1,
+		.token = op->token,
+		.tenant = op->tenant,
+		.group = op->group,
+		.key = op->key,
+	};
 
-	if (relay->keep_op.status != HAPAX_OK) {
-		hx_store_refuse(op, HAPAX_ERR_UNAVAILABLE);
-		relay->has_looked = false;
-		return;
-	}
-	if (!relay->has_looked && !is_found) {
-		relay->has_looked = true;
-		relay->end = relay->first; /* once more, to keep it */
-		return;
-	}
-	relay->has_looked = false;
+	hx_guard_count(guard, &guard->outage.reconciled[HAPAX_RECONCILED_TWICE], 1);
+	if (options->each != NULL)
+		options->each(&record, HAPAX_RECONCILED_TWICE, options->each_context);
+}
+
+static void answer_kept(struct hapax_op *op)
+{
 	hx_store_refuse(op, HAPAX_OK);
 	op->outcome = HAPAX_OUTCOME_APPLIED;
 	op->attempt = 1;
-	/* Found: that run's result is the one that counts, and this one ran beside it. */
-	hx_guard_count(
-		relay->guard,
-		is_found ? &outage->reconciled[HAPAX_RECONCILED_TWICE] : &outage->kept_results, 1);
+}
+
+/* The journal has said whether there is a place for the result, or has kept it. */
+static void note_kept(struct hx_relay *relay)
+{
+	struct hx_guard *guard = relay->guard;
+	struct hapax_op *op = &relay->ops[relay->first];
+	bool has_place = relay->has_place;
+
+	relay->has_place = false;
+	if (relay->keep_op.status != HAPAX_OK) {
+		hx_store_refuse(op, HAPAX_ERR_UNAVAILABLE);
+	} else if (has_place) {
+		answer_kept(op);
+		hx_guard_count(guard, &guard->outage.kept_results, 1);
+	} else if (relay->keep_op.outcome == HAPAX_OUTCOME_ACQUIRED) {
+		relay->has_place = true;
+		relay->end = relay->first; /* once more, to keep it */
+	} else if (hx_journal_gave(op->token)) {
+		hx_store_refuse(op, HAPAX_ERR_FENCED); /* taken over, as the journal says */
+	} else {
+		answer_kept(op);
+		report_twice(guard, op);
+	}
 }
 
 /* ------------------------------------------------------------------ the way */
@@ -312,25 +368,31 @@ static bool ask(
 	return atomic_fetch_add_explicit(&relay->turns, 1, memory_order_acq_rel) == 1;
 }
 
-/* A duplicate that was let through while this one ran is not written over. */
-static bool look_before_keeping(struct hx_relay *relay)
+/*
+ * A duplicate that was let through while this one ran is not written over: the place is
+ * claimed first. Who asks again, because the answer was lost, asks by the same id.
+ */
+static bool claim_place(struct hx_relay *relay)
 {
+	static const unsigned char mark[HAPAX_ATTEMPT_ID_SIZE] = "\0\0\0\0\0\0\0\0a result";
 	const struct hapax_op *op = &relay->ops[relay->first];
 
+	memcpy(relay->attempt_id, mark, sizeof(mark));
+	memcpy(relay->attempt_id, &op->token, sizeof(op->token));
 	relay->keep_op = (struct hapax_op){
-		.type = HAPAX_OP_LOOKUP,
+		.type = HAPAX_OP_CLAIM,
 		.tenant = op->tenant,
 		.group = op->group,
 		.key = op->key,
+		.attempt_id = relay->attempt_id,
 	};
 	return ask(relay, relay->guard->options.journal, &relay->keep_op, 1);
 }
 
 static bool keep_result(struct hx_relay *relay)
 {
-	const struct hapax_clock *clock = relay->guard->options.clock;
 	const struct hapax_op *op = &relay->ops[relay->first];
-	int64_t now_ms = clock->wall_ms(clock->context);
+	int64_t now_ms = relay->keep_op.first_seen_ms; /* of the place: the journal's own time */
 
 	relay->kept = (struct hapax_record){
 		.state = HAPAX_STATE_DONE,
@@ -339,9 +401,11 @@ static bool keep_result(struct hx_relay *relay)
 		.token = op->token,
 		.first_seen_ms = now_ms,
 		.changed_ms = now_ms,
-		.expires_ms = HAPAX_TIME_NEVER,
-		.ttl_ms = HAPAX_TTL_FOREVER, /* its own is in the store, with the claim */
+		.expires_ms = HAPAX_TIME_NEVER, /* here it stays until it is in the store */
+		.ttl_ms = HX_TTL_MS_DEFAULT,
 	};
+	/* Both are in the store, with the claim; but that may be lost there. */
+	(void)hx_claim_notes_find(relay->guard->notes, op, &relay->kept);
 	if (op->result != NULL)
 		relay->kept.result = *op->result;
 	relay->keep_op = (struct hapax_op){
@@ -381,7 +445,7 @@ static bool begin_run(struct hx_relay *relay)
 	case ROUTE_DONE: break;
 	case ROUTE_STORE: return ask(relay, relay->guard->store, ops, count);
 	case ROUTE_JOURNAL: return ask(relay, relay->guard->options.journal, ops, count);
-	case ROUTE_KEEP: return relay->has_looked ? keep_result(relay) : look_before_keeping(relay);
+	case ROUTE_KEEP: return relay->has_place ? keep_result(relay) : claim_place(relay);
 	case ROUTE_NOWHERE: refuse_run(relay); break;
 	}
 	return true;
@@ -459,6 +523,17 @@ static bool ask_journal(struct hx_relay *relay)
 	return ask(relay, relay->guard->options.journal, relay->questions, relay->count);
 }
 
+/* Even when all is well: a run of an outage that comes to its end late. */
+static bool has_journal_token(const struct hx_relay *relay)
+{
+	bool has_any = false;
+
+	for (size_t i = 0; i < relay->count; i++)
+		has_any = has_any ||
+			(has_token(&relay->ops[i]) && hx_journal_gave(relay->ops[i].token));
+	return has_any && relay->guard->options.journal != NULL;
+}
+
 static bool begin(struct hx_relay *relay)
 {
 	struct hx_guard *guard = relay->guard;
@@ -469,7 +544,7 @@ static bool begin(struct hx_relay *relay)
 	relay->end = relay->count;
 	if (atomic_load_explicit(&guard->is_troubled, memory_order_acquire) != 0)
 		hx_guard_look(guard, &is_away, &uses_journal);
-	if (!is_away && !uses_journal)
+	if (!is_away && !uses_journal && !has_journal_token(relay))
 		return ask(relay, guard->store, relay->ops, relay->count);
 	if (!enter_journal(relay)) {
 		hx_store_fail(relay->ops, relay->count, HAPAX_ERR_NO_MEMORY);
@@ -501,7 +576,7 @@ void hx_relay_submit(
 	relay->count = count;
 	relay->completion = completion;
 	relay->is_journalling = false;
-	relay->has_looked = false;
+	relay->has_place = false;
 	relay->repeats = 0;
 	relay->first = 0;
 	if (begin(relay))
