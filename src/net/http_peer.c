@@ -50,14 +50,32 @@ bool hx_http_peer_is_idle(const struct hx_http_peer *peer)
 	return peer->exchange == NULL || !peer->exchange->is_handed_over;
 }
 
+static void tell_gone(const struct hx_http_server *server, struct hx_http_exchange *exchange)
+{
+	if (server->options.gone != NULL)
+		server->options.gone(exchange);
+}
+
 static void drop_exchange(struct hx_http_peer *peer)
 {
-	if (peer->exchange == NULL)
+	struct hx_http_exchange *exchange = peer->exchange;
+
+	if (exchange == NULL)
 		return;
-	peer->exchange->peer = NULL;
-	if (!peer->exchange->is_handed_over)
-		hx_http_exchange_give(peer->exchange);
+	exchange->peer = NULL;
 	peer->exchange = NULL;
+	if (exchange->is_handed_over)
+		tell_gone(peer->server, exchange);
+	else
+		hx_http_exchange_give(exchange);
+}
+
+static void on_hangup(struct hx_connection *connection)
+{
+	struct hx_http_peer *peer = (struct hx_http_peer *)connection;
+
+	if (peer->exchange != NULL && peer->exchange->is_handed_over)
+		tell_gone(peer->server, peer->exchange);
 }
 
 static void write_refusal(struct hx_http_peer *peer, unsigned status, const char *detail)
@@ -313,6 +331,7 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 static const struct hx_connection_ops ops = {
 	.on_input = on_input,
 	.on_drained = on_drained,
+	.on_hangup = on_hangup,
 	.on_close = on_close,
 };
 
