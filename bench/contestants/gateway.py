@@ -127,6 +127,7 @@ class Proxy:
         names["master"] = "on" if arguments.loops > 1 else "off"
         self.upstream = nginx(self.folder, "upstream", UPSTREAM.format(**names))
         wait_for(upstream, self.upstream)
+        self.upstream_port = upstream
         if arguments.server == "nginx":
             self.process = nginx(self.folder, "proxy", PROXY.format(**names))
         else:

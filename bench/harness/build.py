@@ -41,7 +41,7 @@ class Workshop:
         if contestant.name in self._built:
             return
         if contestant.target:
-            self._run(["ninja", "-C", str(self.build_folder), contestant.target])
+            self._run(["ninja", "-C", str(self.build_folder), *contestant.target.split()])
         elif contestant.build:
             os.makedirs(self.places["out"], exist_ok=True)
             self._run(

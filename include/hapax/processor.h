@@ -339,6 +339,15 @@ HAPAX_API enum hapax_status hapax_run_finish(
  */
 HAPAX_API void hapax_run_leave(struct hapax_run *run);
 
+/*
+ * The same for a caller who cannot see to that, because steps are told on other threads:
+ * the request of this one key and this context leaves, if it was told WAIT and was not told
+ * RUN or END since; else nothing happens. Empty names: "default".
+ */
+HAPAX_API void hapax_processor_leave(
+	struct hapax_processor *processor, struct hapax_bytes tenant, struct hapax_bytes group,
+	struct hapax_bytes key, const void *context);
+
 /* Borrowed from run. */
 HAPAX_API struct hapax_bytes hapax_run_key(const struct hapax_run *run);
 HAPAX_API uint64_t hapax_run_token(const struct hapax_run *run);

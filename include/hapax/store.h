@@ -389,11 +389,16 @@ struct hapax_stats {
 	uint64_t counts[HAPAX_DECISION_COUNT]; /* all scopes, all hours that are kept */
 	/* Attempts to tidy the store's files that failed since the last that did not; sweep says why. */
 	uint64_t tidy_failures;
+	/* Housekeeping of this process since open: passes over what has expired. */
+	uint64_t sweeps;
+	uint64_t sweep_ns; /* the time that they took */
+	uint64_t sweep_failures;
 };
 
-#define HAPAX_STATS_INIT                                                                     \
-	{                                                                                    \
-		sizeof(struct hapax_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0 \
+#define HAPAX_STATS_INIT                                                                         \
+	{                                                                                        \
+		sizeof(struct hapax_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0, 0, \
+			0, 0                                                                     \
 	}
 
 /* ret_stats->size must be set. each may be NULL; it gets a row per scope and hour. Blocks. */

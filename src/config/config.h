@@ -73,8 +73,9 @@ struct hx_config_store {
 	int64_t max_clock_step_ms;
 	int64_t timeout_ms;
 	int64_t cleanup_interval_ms;
-	const char *journal;   /* of what goes on while it is away; "": nothing does */
-	int64_t near_cache_ms; /* how long what is done is answered from memory; 0: never */
+	const char *journal;       /* of what goes on while it is away; "": nothing does */
+	int64_t near_cache_ms;     /* how long what is done is answered from memory; 0: never */
+	int64_t max_clock_skew_ms; /* above it /readyz says so */
 };
 
 /* Where requests go, and how connections to it are kept. */

@@ -161,6 +161,13 @@ static const struct hx_setting store_settings[] = {
          .fallback = "0s",
          .max = SECOND,
          .doc = "how long what is done is answered from memory; 0s: never"},
+	{.name = "max_clock_skew",
+         .type = HX_SETTING_DURATION,
+         AT(max_clock_skew_ms),
+         .fallback = "5s",
+         .min = 1,
+         .max = DAY,
+         .doc = "how far its clock and ours may be apart before /readyz says so"},
 	{.name = NULL},
 };
 #undef AT

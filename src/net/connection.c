@@ -291,6 +291,13 @@ static void read_input(struct hx_connection *connection)
 	}
 }
 
+static void hold(struct hx_connection *connection, unsigned ready)
+{
+	connection->is_held = true;
+	if ((ready & HX_READY_END) && is_live(connection) && connection->ops->on_hangup != NULL)
+		connection->ops->on_hangup(connection);
+}
+
 static void on_ready(struct hx_watch *watch, unsigned ready)
 {
 	struct hx_connection *connection = watch->context;
@@ -298,7 +305,7 @@ static void on_ready(struct hx_watch *watch, unsigned ready)
 
 	/* It would be told again and again of what it does not want to read now. */
 	if (connection->is_paused && (ready & (HX_READY_IN | HX_READY_END)))
-		connection->is_held = true;
+		hold(connection, ready);
 	/* A handshake may wait for either, whatever is asked of it; reading moves it on. */
 	if ((ready & HX_READY_OUT) || shakes_hands)
 		send_output(connection);

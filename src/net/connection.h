@@ -42,6 +42,12 @@ struct hx_connection_ops {
 	/* All output has been taken by the kernel. NULL: nobody wants to know. */
 	void (*on_drained)(struct hx_connection *connection);
 
+	/*
+	 * During a pause the peer has said that it sends no more, which may mean that it has
+	 * gone; is_end tells it again when what is there was read. NULL: nobody wants to know.
+	 */
+	void (*on_hangup)(struct hx_connection *connection);
+
 	/* A TLS handshake has succeeded. NULL: nobody wants to know. */
 	void (*on_secured)(struct hx_connection *connection);
 

@@ -59,6 +59,12 @@ static void tell_room(struct hx_http_exchange *exchange)
 	exchange->on_room(exchange);
 }
 
+static void tell_gone(const struct hx_http_server *server, struct hx_http_exchange *exchange)
+{
+	if (server->options.gone != NULL)
+		server->options.gone(exchange);
+}
+
 static void drop_exchange(struct hx_http_peer *peer)
 {
 	struct hx_http_exchange *exchange = peer->exchange;
@@ -67,10 +73,20 @@ static void drop_exchange(struct hx_http_peer *peer)
 		return;
 	peer->exchange = NULL;
 	exchange->peer = NULL;
-	if (!exchange->is_handed_over)
+	if (!exchange->is_handed_over) {
 		hx_http_exchange_give(exchange);
-	else
-		tell_room(exchange);
+		return;
+	}
+	tell_room(exchange);
+	tell_gone(peer->server, exchange);
+}
+
+static void on_hangup(struct hx_connection *connection)
+{
+	struct hx_http_peer *peer = (struct hx_http_peer *)connection;
+
+	if (peer->exchange != NULL && peer->exchange->is_handed_over)
+		tell_gone(peer->server, peer->exchange);
 }
 
 static void write_refusal(struct hx_http_peer *peer, unsigned status, const char *detail)
@@ -348,6 +364,7 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 static const struct hx_connection_ops ops = {
 	.on_input = on_input,
 	.on_drained = on_drained,
+	.on_hangup = on_hangup,
 	.on_close = on_close,
 };
 

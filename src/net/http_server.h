@@ -78,6 +78,13 @@ struct hx_http_server_options {
 	 */
 	bool (*admit)(struct hx_http_server *server, const char *client);
 	void (*left)(struct hx_http_server *server, const char *client);
+
+	/*
+	 * The client of a request that was handed over has gone, or sends no more and may
+	 * have; NULL: nobody wants to know. The reply is owed all the same, and may be given
+	 * from within.
+	 */
+	void (*gone)(struct hx_http_exchange *exchange);
 };
 
 struct hx_http_server_stats {

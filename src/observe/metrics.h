@@ -29,6 +29,7 @@
 
 #include <hapax/bytes.h>
 #include <hapax/error.h>
+#include <hapax/outage.h>
 #include <hapax/processor.h>
 #include <hapax/store.h>
 
@@ -160,11 +161,12 @@ struct hx_metrics_facts {
 	const char *version;
 	const char *revision;
 	const char *store;               /* hapax_store_name() */
+	bool is_store_up;                /* it answered when it was asked last */
 	const struct hapax_stats *stats; /* of the store, not too old */
+	double stats_age_seconds;
+	const struct hapax_outage *outage; /* of a store that is guarded */
+	uint64_t journal_records;          /* of the same */
 	const struct hapax_processor_stats *processor;
-	uint64_t cleanups; /* sweeps, how long they took, and how many failed */
-	double cleanup_seconds;
-	uint64_t cleanup_errors;
 	uint64_t reloads; /* of the configuration */
 	uint64_t reload_failures;
 	int64_t reloaded_ms;     /* the last that worked; since 1970 */

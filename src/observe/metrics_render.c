@@ -226,8 +226,12 @@ static void write_store(struct render *render)
 {
 	const struct hapax_stats *stats = render->facts->stats;
 
+	gauge(render, "hapax_store_up", NULL, "1 while the store answers.",
+	      render->facts->is_store_up ? 1 : 0);
 	if (stats == NULL)
 		return;
+	gauge(render, "hapax_store_stats_age_seconds", "seconds",
+	      "How long ago the store told what follows.", render->facts->stats_age_seconds);
 	family(render, HX_PROMTEXT_GAUGE, "hapax_keys", NULL, "Keys in the store, by state.");
 	labelled(render, "state", "claimed", stats->claimed);
 	labelled(render, "state", "done", stats->done);
@@ -251,6 +255,41 @@ static void write_store(struct render *render)
 	      hit_ratio(stats));
 	gauge(render, "hapax_clock_skew_seconds", "seconds",
 	      "The store's clock minus this machine's.", (double)stats->skew_ms / 1e3);
+	count(render, "hapax_cleanups", "Times that expired keys were looked for.", stats->sweeps);
+	family(render, HX_PROMTEXT_COUNTER, "hapax_cleanup_duration_seconds", "seconds",
+	       "Time that this took.");
+	hx_promtext_value(&render->text, NULL, 0, (double)stats->sweep_ns / 1e9);
+	count(render, "hapax_cleanup_errors", "Times that it failed.", stats->sweep_failures);
+}
+
+/* What happened, or happens, while the store is away (E13). */
+static void write_outage(struct render *render)
+{
+	const struct hapax_outage *outage = render->facts->outage;
+
+	if (outage == NULL)
+		return;
+	gauge(render, "hapax_store_away", NULL,
+	      "1 while the circuit breaker is open: the store is not asked.", outage->is_away);
+	count(render, "hapax_store_outages", "Times that the store went away.", outage->outages);
+	count(render, "hapax_store_refused_operations",
+	      "Operations that ended at once because the store is away.", outage->refused);
+	count(render, "hapax_journal_continued",
+	      "Claims that the journal let through while the store was away.", outage->continued);
+	count(render, "hapax_journal_kept_results",
+	      "Results of earlier claims that the journal took.", outage->kept_results);
+	gauge(render, "hapax_journal_records", NULL,
+	      "Records in the journal that are to be written to the store.",
+	      (double)render->facts->journal_records);
+	family(render, HX_PROMTEXT_COUNTER, "hapax_journal_reconciled", NULL,
+	       "Records of the journal, by what became of them; twice: it ran elsewhere as well.");
+	for (int i = 0; i < HAPAX_RECONCILED_COUNT; i++) {
+		/* What stays is seen again; it became nothing yet. */
+		if (i != HAPAX_RECONCILED_LATER)
+			labelled(
+				render, "became", hapax_reconciled_name((enum hapax_reconciled)i),
+				outage->reconciled[i]);
+	}
 }
 
 static void write_processor(struct render *render)
@@ -279,12 +318,6 @@ static void write_daemon(struct render *render)
 	uint64_t lost = 0;
 
 	gauge(render, "hapax_ready", NULL, "1 while /readyz says so.", facts->is_ready ? 1 : 0);
-	count(render, "hapax_cleanups", "Times that expired keys were looked for.",
-	      facts->cleanups);
-	family(render, HX_PROMTEXT_COUNTER, "hapax_cleanup_duration_seconds", "seconds",
-	       "Time that this took.");
-	hx_promtext_value(&render->text, NULL, 0, facts->cleanup_seconds);
-	count(render, "hapax_cleanup_errors", "Times that it failed.", facts->cleanup_errors);
 	count(render, "hapax_config_reloads", "Times that the configuration was read again.",
 	      facts->reloads);
 	count(render, "hapax_config_reload_failures", "Times that it was refused.",
@@ -362,7 +395,7 @@ static void write_aliases(struct render *render)
 	labelled(
 		render, "operation", "remove",
 		operations(render, HAPAX_OP_RELEASE) + operations(render, HAPAX_OP_FORGET));
-	labelled(render, "operation", "cleanup", render->facts->cleanups);
+	labelled(render, "operation", "cleanup", stats == NULL ? 0 : stats->sweeps);
 }
 
 enum hapax_status hx_metrics_render(
@@ -376,6 +409,7 @@ enum hapax_status hx_metrics_render(
 	for (unsigned i = 0; i < HX_METRIC_COUNT; i++)
 		write_family(&render, (enum hx_metric)i, hx_families[i].name);
 	write_store(&render);
+	write_outage(&render);
 	write_processor(&render);
 	write_daemon(&render);
 	write_process(&render);

@@ -270,3 +270,23 @@ void hapax_run_leave(struct hapax_run *run)
 	hx_claim_leave(&pump, run);
 	hx_pump_leave(&pump);
 }
+
+void hapax_processor_leave(
+	struct hapax_processor *processor, struct hapax_bytes tenant, struct hapax_bytes group,
+	struct hapax_bytes key, const void *context)
+{
+	const struct hx_run_key wanted = {
+		.tenant = hx_run_name(tenant), .group = hx_run_name(group), .key = key};
+	struct hx_run_key *member;
+	struct hx_line *line;
+	struct hx_pump pump;
+
+	hx_pump_enter(&pump, processor);
+	line = hx_lines_find(&processor->lines, &wanted);
+	member = line == NULL ? NULL : line->members;
+	while (member != NULL && (member->run->context != context || !member->run->has_waited))
+		member = member->member_next;
+	if (member != NULL)
+		hx_claim_leave(&pump, member->run);
+	hx_pump_leave(&pump);
+}

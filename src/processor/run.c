@@ -180,6 +180,11 @@ static struct hapax_bytes copy_text(struct hapax_run *run, struct hapax_bytes by
 	return copy;
 }
 
+struct hapax_bytes hx_run_name(struct hapax_bytes name)
+{
+	return name.size == 0 ? default_name : name;
+}
+
 static struct hapax_bytes copy_name(struct hapax_run *run, struct hapax_bytes name)
 {
 	return name.size == 0 ? default_name : copy_text(run, name);

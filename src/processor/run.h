@@ -148,6 +148,9 @@ enum hapax_status hx_run_fill(
 	struct hapax_run *run, const struct hapax_request_key *keys, struct hapax_bytes owner,
 	struct hapax_error *err);
 
+/* The name of a tenant or group: empty is "default". */
+struct hapax_bytes hx_run_name(struct hapax_bytes name);
+
 /* Arm the run's timer for the next thing that is due in its state. */
 void hx_run_arm(struct hapax_run *run);
 

@@ -2,12 +2,15 @@
 /*
  * admin.c - the admin door: is it well, what has it done.
  *
- * It runs on the control loop, where asking the store may take a moment.
+ * It runs on the control loop, beside signals, and never waits for the store. A page that
+ * tells of the store asks for it (store_view.h), and is written when the answer is there,
+ * or with what was known before, when that takes too long.
  */
 #include <string.h>
 
 #include <hapax/hapax.h>
 
+#include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -15,9 +18,47 @@
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "serve/daemon.h"
+#include "serve/probe.h"
 #include "wire/promtext.h"
 
-enum { COMPONENTS_MAX = 4 };
+#define MS_NS     INT64_C(1000000)
+#define SECOND_NS (1000 * MS_NS)
+
+enum {
+	/* How long a page waits for the store; whoever probes has a second as a rule. */
+	WAIT_MS_MAX = 250,
+
+	/* What the store said before is shown for so long, if it says nothing new. */
+	STATS_SECONDS_MAX = 30,
+};
+
+/* A request, and what is known when it is answered. */
+struct question {
+	struct hx_serve *serve;
+	struct hx_http_exchange *exchange;
+	int64_t came_ns;
+	struct hapax_bytes query;
+	struct hx_store_facts facts;
+};
+
+typedef void show_fn(struct question *question);
+
+/* What there is to see. */
+struct page {
+	const char *path;
+	show_fn *show;
+	int64_t age_ns_max; /* of what is known of the store; INT64_MAX: it is not about the store */
+};
+
+/* A request that waits for what the store says. */
+struct hx_admin_wait {
+	struct hx_http_exchange *exchange;
+	const struct page *page;
+	uint64_t number; /* of the question to the store */
+	int64_t came_ns;
+	int64_t until_ns;
+	struct hx_admin_wait *next;
+};
 
 static struct hapax_bytes field_of(const struct hx_http1_head *head, struct hapax_bytes name)
 {
@@ -26,174 +67,311 @@ static struct hapax_bytes field_of(const struct hx_http1_head *head, struct hapa
 	return index < head->field_count ? head->fields[index].value : hx_bytes(NULL, 0);
 }
 
+static void count_reply(struct hx_serve *serve, unsigned status, int64_t came_ns)
+{
+	hx_metrics_add(
+		serve->cells, HX_METRIC_REQUESTS, 0, hx_metrics_request(HX_DOOR_ADMIN, status), 1);
+	hx_metrics_observe_ns(
+		serve->cells, HX_METRIC_REQUEST_DURATION, 0, HX_DOOR_ADMIN,
+		hx_clock_mono_ns() - came_ns);
+	hx_metrics_add(serve->cells, HX_METRIC_IN_PROGRESS, 0, HX_DOOR_ADMIN, -1);
+}
+
 static void reply(
-	struct hx_http_exchange *exchange, unsigned status, const char *content_type,
+	struct question *question, unsigned status, const char *content_type,
 	struct hapax_bytes body)
 {
 	const struct hapax_field fields[] = {
 		{HX_BYTES_LIT("Content-Type"), hapax_bytes_from_text(content_type)},
 		{HX_BYTES_LIT("Cache-Control"), HX_BYTES_LIT("no-store")},
 	};
-	struct hx_serve *serve = exchange->server->context;
 
-	hx_metrics_add(
-		serve->cells, HX_METRIC_REQUESTS, 0, hx_metrics_request(HX_DOOR_ADMIN, status), 1);
+	count_reply(question->serve, status, question->came_ns);
 	hx_http_reply(
-		exchange,
+		question->exchange,
 		&(struct hx_http_reply){
 			.status = status, .fields = fields, .field_count = 2, .body = body});
 }
 
-static void reply_problem(struct hx_http_exchange *exchange, unsigned status, const char *detail)
+static void reply_problem(struct question *question, unsigned status, const char *detail)
 {
 	const struct hx_http_problem problem = {.status = status, .detail = detail};
 
-	hx_http_reply_problem(exchange, &problem, NULL, 0);
+	count_reply(question->serve, status, question->came_ns);
+	hx_http_reply_problem(question->exchange, &problem, NULL, 0);
 }
 
-static void show_metrics(struct hx_serve *serve, struct hx_http_exchange *exchange)
+/* What the store said last, unless that is too long ago. */
+static const struct hapax_stats *stats_of(const struct question *question)
 {
-	struct hapax_stats stats = HAPAX_STATS_INIT;
+	const struct hx_store_facts *facts = &question->facts;
+
+	if (!facts->has_stats ||
+	    hx_clock_mono_ns() - facts->stats_ns > STATS_SECONDS_MAX * SECOND_NS)
+		return NULL;
+	return &facts->stats;
+}
+
+static void show_metrics(struct question *question)
+{
+	struct hx_serve *serve = question->serve;
+	const struct hx_store_facts *known = &question->facts;
 	struct hapax_processor_stats processor = HAPAX_PROCESSOR_STATS_INIT;
 	enum hx_promtext_format format =
-		hx_promtext_accept(field_of(&exchange->head, HX_BYTES_LIT("Accept")));
+		hx_promtext_accept(field_of(&question->exchange->head, HX_BYTES_LIT("Accept")));
+	struct hx_probe probe = {.count = 0};
 	struct hx_metrics_facts facts = {
 		.version = hapax_version(),
 		.store = hapax_store_name(serve->store),
+		.stats = stats_of(question),
+		.stats_age_seconds = (double)(hx_clock_mono_ns() - known->stats_ns) / 1e9,
+		.outage = known->has_outage ? &known->outage : NULL,
+		.journal_records = known->journal_records,
 		.processor = &processor,
 		.reloads = serve->reloads,
 		.reload_failures = serve->reload_failures,
 		.reloaded_ms = serve->reloaded_ms,
 		.log_suppressed = hx_log_suppressed(serve->log),
 		.log_lost = hx_log_lost(serve->log),
-		.is_ready = atomic_load(&serve->is_draining) == 0,
 		.process_io = hx_io_system(),
 	};
 	struct hapax_error err;
 
+	hx_probe_ready(&probe, serve, known);
+	facts.is_store_up = probe.is_store_up;
+	facts.is_ready = hx_health_is_ok(probe.components, probe.count);
 	hapax_processor_stats(serve->processor, &processor);
-	if (hapax_store_stats(serve->store, &stats, NULL, NULL, NULL) == HAPAX_OK)
-		facts.stats = &stats;
 	hx_buf_clear(&serve->page);
 	if (hx_metrics_render(serve->metrics, &facts, format, &serve->page, &err) != HAPAX_OK) {
-		reply_problem(exchange, 500, err.message);
+		reply_problem(question, 500, err.message);
 		return;
 	}
-	reply(exchange, 200, hx_promtext_content_type(format), hapax_buf_bytes(&serve->page));
+	reply(question, 200, hx_promtext_content_type(format), hapax_buf_bytes(&serve->page));
 }
 
-static void show_deduplication(struct hx_serve *serve, struct hx_http_exchange *exchange)
+static void show_deduplication(struct question *question)
 {
-	struct hapax_stats stats = HAPAX_STATS_INIT;
-	struct hapax_error err;
+	struct hx_serve *serve = question->serve;
+	const struct hapax_stats *stats = stats_of(question);
 
 	hx_buf_clear(&serve->page);
-	if (hapax_store_stats(serve->store, &stats, NULL, NULL, &err) != HAPAX_OK) {
-		reply_problem(exchange, 503, err.message);
+	if (stats == NULL) {
+		reply_problem(
+			question, 503,
+			question->facts.status != HAPAX_OK ? question->facts.error.message
+							   : "the store has not answered yet");
 		return;
 	}
-	if (hx_deduplication_render(&stats, &serve->page) != HAPAX_OK) {
-		reply_problem(exchange, 500, NULL);
+	if (hx_deduplication_render(stats, &serve->page) != HAPAX_OK) {
+		reply_problem(question, 500, NULL);
 		return;
 	}
-	reply(exchange, 200, "application/json", hapax_buf_bytes(&serve->page));
+	reply(question, 200, "application/json", hapax_buf_bytes(&serve->page));
 }
 
-/* Does the store answer? A process that only lives is not asked that. */
-static size_t look_around(
-	struct hx_serve *serve, bool is_live_only, struct hx_health_component *components,
-	struct hapax_error *err)
+static void show_health(struct question *question, const char *name, struct hx_probe *probe)
 {
-	struct hapax_stats stats = HAPAX_STATS_INIT;
-	size_t count = 0;
+	struct hx_serve *serve = question->serve;
+	enum hx_health_form form = hx_health_form_of(
+		question->query, field_of(&question->exchange->head, HX_BYTES_LIT("Accept")));
+	size_t count = hx_health_exclude(probe->components, probe->count, question->query);
 
-	components[count++] = (struct hx_health_component){.name = "loops", .is_ok = true};
-	if (is_live_only)
-		return count;
-	components[count] = (struct hx_health_component){.name = "store", .is_ok = true};
-	if (atomic_load(&serve->is_latched) != 0) {
-		components[count].is_ok = false;
-		components[count].reason = "it failed; a new start is needed";
-	} else if (hapax_store_stats(serve->store, &stats, NULL, NULL, err) != HAPAX_OK) {
-		components[count].is_ok = false;
-		components[count].reason = err->message;
-	}
-	count++;
-	components[count] = (struct hx_health_component){.name = "drain", .is_ok = true};
-	if (atomic_load(&serve->is_draining) != 0) {
-		components[count].is_ok = false;
-		components[count].reason = "it is about to end";
-	}
-	return count + 1;
-}
-
-static void show_health(
-	struct hx_serve *serve, struct hx_http_exchange *exchange, const char *probe,
-	struct hapax_bytes query)
-{
-	struct hx_health_component components[COMPONENTS_MAX];
-	struct hapax_error err;
-	bool is_live_only = strcmp(probe, "livez") == 0 || strcmp(probe, "startupz") == 0;
-	size_t count = look_around(serve, is_live_only, components, &err);
-	enum hx_health_form form =
-		hx_health_form_of(query, field_of(&exchange->head, HX_BYTES_LIT("Accept")));
-
-	count = hx_health_exclude(components, count, query);
 	hx_buf_clear(&serve->page);
-	if (hx_health_render(probe, components, count, form, &serve->page) != HAPAX_OK) {
-		reply_problem(exchange, 500, NULL);
+	if (hx_health_render(name, probe->components, count, form, &serve->page) != HAPAX_OK) {
+		reply_problem(question, 500, NULL);
 		return;
 	}
-	reply(exchange, hx_health_is_ok(components, count) ? 200 : 503,
+	reply(question, hx_health_is_ok(probe->components, count) ? 200 : 503,
 	      hx_health_content_type(form), hapax_buf_bytes(&serve->page));
 }
 
-static void show_page(
-	struct hx_serve *serve, struct hx_http_exchange *exchange, struct hapax_bytes path,
-	struct hapax_bytes query)
+static void show_livez(struct question *question)
 {
-	static const char *const probes[] = {"livez", "readyz", "healthz", "startupz"};
+	struct hx_probe probe = {.count = 0};
 
-	if (hx_bytes_equal(path, HX_BYTES_LIT("/metrics"))) {
-		show_metrics(serve, exchange);
-		return;
-	}
-	if (hx_bytes_equal(path, HX_BYTES_LIT("/actuator/deduplication"))) {
-		show_deduplication(serve, exchange);
-		return;
-	}
-	for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++) {
-		struct hapax_bytes name = hapax_bytes_from_text(probes[i]);
+	hx_probe_live(&probe, question->serve);
+	show_health(question, "livez", &probe);
+}
 
-		if (path.size == name.size + 1 &&
-		    memcmp((const char *)path.data + 1, name.data, name.size) == 0) {
-			show_health(serve, exchange, probes[i], query);
-			return;
-		}
-	}
+/* Whoever gets here has started. */
+static void show_startupz(struct question *question)
+{
+	struct hx_probe probe = {.count = 0};
+
+	hx_probe_live(&probe, question->serve);
+	show_health(question, "startupz", &probe);
+}
+
+static void show_readyz(struct question *question)
+{
+	struct hx_probe probe = {.count = 0};
+
+	hx_probe_ready(&probe, question->serve, &question->facts);
+	show_health(question, "readyz", &probe);
+}
+
+static void show_healthz(struct question *question)
+{
+	struct hx_probe probe = {.count = 0};
+
+	hx_probe_ready(&probe, question->serve, &question->facts);
+	show_health(question, "healthz", &probe);
+}
+
+static void show_nothing(struct question *question)
+{
 	reply_problem(
-		exchange, 404,
+		question, 404,
 		"there are /metrics, /livez, /readyz, /healthz, /startupz and "
 		"/actuator/deduplication");
 }
 
-void hx_admin_handle(struct hx_http_exchange *exchange)
+/* Figures are those of now; whether it is well may be a second old. */
+static const struct page pages[] = {
+	{"/metrics", show_metrics, 0},         {"/actuator/deduplication", show_deduplication, 0},
+	{"/livez", show_livez, INT64_MAX},     {"/readyz", show_readyz, SECOND_NS},
+	{"/healthz", show_healthz, SECOND_NS}, {"/startupz", show_startupz, INT64_MAX},
+};
+
+static const struct page no_page = {"", show_nothing, INT64_MAX};
+
+static const struct page *find_page(struct hapax_bytes path)
 {
-	const struct hapax_field allow = {HX_BYTES_LIT("Allow"), HX_BYTES_LIT("GET, HEAD")};
-	struct hapax_bytes path = exchange->head.path;
-	struct hapax_bytes query = {NULL, 0};
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+		if (hx_bytes_equal(path, hapax_bytes_from_text(pages[i].path)))
+			return &pages[i];
+	}
+	return &no_page;
+}
+
+/* The path of a target, and what stands behind its question mark. */
+static struct hapax_bytes split(struct hapax_bytes path, struct hapax_bytes *ret_query)
+{
 	const char *mark = path.size == 0 ? NULL : memchr(path.data, '?', path.size);
 
-	if (!hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("GET")) &&
-	    !hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("HEAD"))) {
-		hx_http_reply_problem(
-			exchange, &(struct hx_http_problem){.status = 405}, &allow, 1);
-		return;
-	}
+	*ret_query = hx_bytes(NULL, 0);
 	if (mark != NULL) {
-		query = hx_bytes(
+		*ret_query = hx_bytes(
 			mark + 1, path.size - (size_t)(mark + 1 - (const char *)path.data));
 		path.size = (size_t)(mark - (const char *)path.data);
 	}
-	show_page(exchange->server->context, exchange, path, query);
+	return path;
+}
+
+static void show(
+	struct hx_serve *serve, struct hx_http_exchange *exchange, const struct page *page,
+	int64_t came_ns)
+{
+	struct question question = {.serve = serve, .exchange = exchange, .came_ns = came_ns};
+
+	(void)split(exchange->head.path, &question.query);
+	hx_store_view_look(&serve->view, &question.facts);
+	page->show(&question);
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+/* Is what is known of the store not enough for the page, and an answer to be had soon? */
+static bool is_worth_waiting(struct hx_serve *serve, const struct page *page)
+{
+	struct hx_store_facts facts;
+	int64_t now_ns = hx_clock_mono_ns();
+
+	if (page->age_ns_max == INT64_MAX)
+		return false;
+	hx_store_view_look(&serve->view, &facts);
+	/* It takes its time already: nobody else need wait to find that out. */
+	if (facts.asked_ns != INT64_MAX && now_ns - facts.asked_ns > WAIT_MS_MAX * MS_NS)
+		return false;
+	return facts.answered == 0 || now_ns - facts.answered_ns >= page->age_ns_max;
+}
+
+static void wait(struct hx_serve *serve, struct hx_http_exchange *exchange, const struct page *page)
+{
+	struct hx_admin_wait **last = &serve->waits;
+	struct hx_admin_wait *wait = hx_alloc(sizeof(*wait));
+	int64_t now_ns = hx_clock_mono_ns();
+
+	if (wait == NULL) {
+		show(serve, exchange, page, now_ns);
+		return;
+	}
+	*wait = (struct hx_admin_wait){
+		.exchange = exchange,
+		.page = page,
+		.number = hx_store_view_ask(&serve->view),
+		.came_ns = now_ns,
+		.until_ns = now_ns + WAIT_MS_MAX * MS_NS,
+	};
+	while (*last != NULL)
+		last = &(*last)->next;
+	*last = wait;
+	if (!hx_timer_is_set(&serve->wait_timer))
+		hx_timer_set(&serve->reactor.timers, &serve->wait_timer, wait->until_ns);
+}
+
+static void end_first(struct hx_serve *serve)
+{
+	struct hx_admin_wait *wait = serve->waits;
+
+	serve->waits = wait->next;
+	show(serve, wait->exchange, wait->page, wait->came_ns);
+	hx_free(wait);
+}
+
+/* They stand in the order in which they came, and so do their questions. */
+void hx_admin_told(struct hx_serve *serve, uint64_t answered)
+{
+	while (serve->waits != NULL && serve->waits->number <= answered)
+		end_first(serve);
+}
+
+void hx_admin_wait_timer(struct hx_timer *timer)
+{
+	struct hx_serve *serve = timer->context;
+	int64_t now_ns = hx_clock_mono_ns();
+
+	while (serve->waits != NULL && serve->waits->until_ns <= now_ns)
+		end_first(serve);
+	if (serve->waits != NULL)
+		hx_timer_set(&serve->reactor.timers, timer, serve->waits->until_ns);
+}
+
+/* ------------------------------------------------------------------ the door */
+
+void hx_admin_handle(struct hx_http_exchange *exchange)
+{
+	const struct hapax_field allow = {HX_BYTES_LIT("Allow"), HX_BYTES_LIT("GET, HEAD")};
+	struct hx_serve *serve = exchange->server->context;
+	struct hapax_bytes query;
+	const struct page *page = find_page(split(exchange->head.path, &query));
+
+	hx_metrics_add(serve->cells, HX_METRIC_IN_PROGRESS, 0, HX_DOOR_ADMIN, 1);
+	if (!hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("GET")) &&
+	    !hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("HEAD"))) {
+		count_reply(serve, 405, hx_clock_mono_ns());
+		hx_http_reply_problem(
+			exchange, &(struct hx_http_problem){.status = 405}, &allow, 1);
+	} else if (is_worth_waiting(serve, page)) {
+		wait(serve, exchange, page);
+	} else {
+		show(serve, exchange, page, hx_clock_mono_ns());
+	}
+}
+
+bool hx_admin_admit(struct hx_http_server *server, const char *client)
+{
+	struct hx_serve *serve = server->context;
+
+	(void)client;
+	hx_metrics_add(serve->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_ADMIN, 1);
+	return true;
+}
+
+void hx_admin_left(struct hx_http_server *server, const char *client)
+{
+	struct hx_serve *serve = server->context;
+
+	(void)client;
+	hx_metrics_add(serve->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_ADMIN, -1);
 }

@@ -401,43 +401,8 @@ static void answer_error(struct hx_delivery *delivery, enum hapax_status status)
 	send_problem(delivery, &problem, NULL, true);
 }
 
-static void count_decision(struct hx_delivery *delivery, const struct hapax_answer *answer)
-{
-	static const int decisions[] = {
-		[HAPAX_OUTCOME_ACQUIRED] = HAPAX_DECISION_ACQUIRED,
-		[HAPAX_OUTCOME_REPLAY] = HAPAX_DECISION_REPLAY,
-		[HAPAX_OUTCOME_IN_PROGRESS] = HAPAX_DECISION_IN_PROGRESS,
-		[HAPAX_OUTCOME_MISMATCH] = HAPAX_DECISION_MISMATCH,
-		[HAPAX_OUTCOME_PARKED] = HAPAX_DECISION_PARKED,
-	};
-	struct hx_cells *cells = delivery->loop->cells;
-
-	if (answer->outcome == HAPAX_OUTCOME_NONE || (answer->flags & HAPAX_ANSWER_UNPROTECTED))
-		return;
-	hx_metrics_decision(
-		cells, HX_DOOR_GATEWAY, delivery->scope_number,
-		(enum hapax_decision)decisions[answer->outcome]);
-	if (answer->outcome == HAPAX_OUTCOME_REPLAY)
-		hx_metrics_add(
-			cells, HX_METRIC_DUPLICATES,
-			hx_metrics_type(cells, hapax_bytes_from_text(delivery->type)), 0, 1);
-	if (answer->flags & HAPAX_ANSWER_UNVERIFIED)
-		hx_metrics_add(cells, HX_METRIC_UNVERIFIED, delivery->scope_number, 0, 1);
-	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED)
-		hx_metrics_add(
-			cells, HX_METRIC_RUNS, delivery->scope_number,
-			answer->status == HAPAX_OK ? (unsigned)answer->run_outcome
-						   : (unsigned)HX_RUN_UNSTORED,
-			1);
-	else
-		hx_metrics_observe_ns(
-			cells, HX_METRIC_CHECK_DURATION, 0, HX_DOOR_GATEWAY,
-			hx_reactor_now_ns(&delivery->loop->reactor) - delivery->asked_ns);
-}
-
 void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
-	count_decision(delivery, answer);
 	switch (answer->outcome) {
 	case HAPAX_OUTCOME_ACQUIRED:
 		if (delivery->status == 0 && !delivery->is_streamed)

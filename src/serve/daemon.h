@@ -3,7 +3,8 @@
  * daemon.h - what the parts of the daemon share; for serve/ only.
  *
  * The control loop, on the main thread, has the admin door, signals and reloads: what
- * may take a moment there holds no event up. Leases are looked after by the first of
+ * may take a moment there holds no event up. It never waits for the store, so that signals
+ * and probes are answered while that is away; store_view.h waits instead. Leases are looked after by the first of
  * the gateway's loops, which never blocks.
  */
 #ifndef HX_SERVE_DAEMON_H
@@ -23,7 +24,9 @@
 #include "serve/quota.h"
 #include "serve/serve.h"
 #include "serve/store_stack.h"
+#include "serve/store_view.h"
 
+struct hx_admin_wait;
 struct hx_duplicate_watch;
 struct hx_log;
 struct hx_metrics;
@@ -38,6 +41,8 @@ struct hx_serve {
 	struct hx_config *config; /* the control loop's own; kept */
 	struct hx_store_stack stack;
 	struct hapax_store *store; /* the uppermost of them */
+	bool can_latch;            /* it may fail for good */
+	struct hx_store_view view;
 	struct hapax_processor *processor;
 	struct hx_log *log;
 	struct hx_metrics *metrics;
@@ -53,13 +58,18 @@ struct hx_serve {
 	struct hx_reactor reactor; /* the control loop's */
 	struct hx_signals signals;
 	struct hx_http_server admin;
-	struct hapax_buf page; /* what the admin door is about to say */
+	struct hapax_buf page;       /* what the admin door is about to say */
+	struct hx_admin_wait *waits; /* requests there that wait for the store, in order */
+	struct hx_timer wait_timer;  /* for the first of them */
 	struct hx_timer drain_timer;
 	struct hx_timer chore_timer; /* once a second */
 	struct hx_duplicate_watch *watch;
 	unsigned chores; /* seconds that were counted */
 	struct hx_task idle_task;
 	struct hx_task suspect_task;
+	int64_t suspected_ns; /* when the store was asked last because of that */
+	bool is_suspected;    /* it is to be asked again in a moment */
+	struct hx_task told_task;
 	struct hx_timer tick_timer; /* of the first loop */
 	struct hx_task tick_task;
 	struct hx_quota tenants;   /* requests in progress */
@@ -83,7 +93,15 @@ void hx_serve_loop_idle(struct hx_serve *serve);
  */
 void hx_serve_suspect(struct hx_serve *serve);
 
-/* The admin door's handler. */
+/* The admin door: its handler, and its connections, which are counted. */
 void hx_admin_handle(struct hx_http_exchange *exchange);
+bool hx_admin_admit(struct hx_http_server *server, const char *client);
+void hx_admin_left(struct hx_http_server *server, const char *client);
+
+/* The store has answered the question of that number: who waited for it is answered, too. */
+void hx_admin_told(struct hx_serve *serve, uint64_t answered);
+
+/* Of wait_timer: it takes too long. */
+void hx_admin_wait_timer(struct hx_timer *timer);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "observe/metrics.h"
@@ -83,6 +84,7 @@ struct hx_delivery *hx_delivery_take(struct hx_loop *loop)
 	delivery->batch = NULL;
 	delivery->large = NULL;
 	delivery->is_counted = false;
+	delivery->is_left = false;
 	delivery->came_ns = hx_reactor_now_ns(&loop->reactor);
 	delivery->next = NULL;
 	hx_metrics_add(loop->cells, HX_METRIC_IN_PROGRESS, 0, HX_DOOR_GATEWAY, 1);
@@ -153,10 +155,34 @@ static void ended(struct hx_delivery *delivery, const struct hapax_answer *answe
 	atomic_store_explicit(&delivery->steps, 0, memory_order_relaxed);
 	if (answer->status == HAPAX_ERR_FAILED || answer->status == HAPAX_ERR_UNCERTAIN)
 		hx_serve_suspect(loop->serve);
+	hx_delivery_count_ended(delivery, answer);
 	if (delivery->exchange == NULL)
 		hx_delivery_give(delivery);
 	else
 		hx_delivery_answer(delivery, answer);
+}
+
+/*
+ * Whose turn it would be runs instead: nobody would be there to be told. The run may end
+ * on another thread meanwhile, so it is named by its key; if it no longer waits, nothing
+ * happens.
+ */
+static void leave(struct hx_delivery *delivery)
+{
+	const struct hapax_key *key = &delivery->key;
+
+	hapax_processor_leave(
+		delivery->loop->serve->processor, hx_bytes(key->tenant, key->tenant_size),
+		hx_bytes(key->group, key->group_size), hx_bytes(key->key, key->key_size), delivery);
+}
+
+void hx_delivery_gone(struct hx_http_exchange *exchange)
+{
+	struct hx_delivery *delivery = exchange->context;
+
+	delivery->is_left = true;
+	if (delivery->is_waiting)
+		leave(delivery);
 }
 
 /* On the loop's thread. */
@@ -164,8 +190,13 @@ static void take_step(
 	struct hx_delivery *delivery, struct hapax_run *run, enum hapax_step step,
 	const struct hapax_answer *answer)
 {
-	if (step == HAPAX_STEP_RUN) {
+	delivery->is_waiting = step == HAPAX_STEP_WAIT;
+	if (step == HAPAX_STEP_WAIT) {
+		if (delivery->is_left)
+			leave(delivery);
+	} else if (step == HAPAX_STEP_RUN) {
 		delivery->run = run;
+		hx_delivery_count_decided(delivery, answer);
 		hx_delivery_forward(delivery, answer);
 	} else if (step == HAPAX_STEP_UNSTORED && delivery->exchange != NULL) {
 		hx_delivery_answer_unstored(delivery);
@@ -218,9 +249,10 @@ static void on_step(
 		take_step(delivery, run, step, answer);
 		return;
 	}
-	if (step != HAPAX_STEP_RUN && step != HAPAX_STEP_UNSTORED && step != HAPAX_STEP_END)
+	if (step != HAPAX_STEP_WAIT && step != HAPAX_STEP_RUN && step != HAPAX_STEP_UNSTORED &&
+	    step != HAPAX_STEP_END)
 		return;
-	if (step != HAPAX_STEP_UNSTORED)
+	if (step == HAPAX_STEP_RUN || step == HAPAX_STEP_END)
 		keep_answer(delivery, answer);
 	if (step == HAPAX_STEP_RUN)
 		delivery->run = run;
@@ -234,6 +266,8 @@ static void take_steps(struct hx_task *task)
 	struct hx_delivery *delivery = task->context;
 	unsigned steps = atomic_exchange_explicit(&delivery->steps, 0, memory_order_acquire);
 
+	if (steps & 1U << HAPAX_STEP_WAIT)
+		take_step(delivery, NULL, HAPAX_STEP_WAIT, NULL);
 	if (steps & 1U << HAPAX_STEP_RUN) {
 		struct hapax_answer answer = delivery->answer;
 
@@ -408,7 +442,9 @@ static bool identify(struct hx_delivery *delivery)
 	struct hapax_key *key = &delivery->key;
 	enum hapax_status status;
 	struct hapax_error err;
+	int64_t key_ns;
 
+	delivery->asked_ns = hx_clock_mono_ns();
 	status = find_key(delivery, &err);
 	if (status != HAPAX_OK) {
 		hx_delivery_refuse(
@@ -427,6 +463,9 @@ static bool identify(struct hx_delivery *delivery)
 	hx_config_run_options(config, scope, event->type, &delivery->options);
 	if (key->kind == HAPAX_KEY_NONE)
 		delivery->options.is_disabled = 1;
+	key_ns = hx_clock_mono_ns() - delivery->asked_ns;
+	delivery->asked_ns += key_ns;
+	hx_metrics_observe_ns(loop->cells, HX_METRIC_KEY_DURATION, 0, 0, key_ns);
 	return true;
 }
 
@@ -473,7 +512,7 @@ bool hx_delivery_claim(struct hx_delivery *delivery)
 	delivery->scope_number = hx_metrics_scope(
 		loop->cells, hx_bytes(delivery->key.tenant, delivery->key.tenant_size),
 		hx_bytes(delivery->key.group, delivery->key.group_size));
-	delivery->asked_ns = hx_reactor_now_ns(&loop->reactor);
+	delivery->is_waiting = false;
 	delivery->next = NULL;
 	if (loop->begin_first == NULL)
 		loop->begin_first = delivery;

@@ -60,7 +60,7 @@ struct hx_delivery {
 	uint32_t type_number;            /* for metrics */
 	uint32_t scope_number;
 	int64_t came_ns;
-	int64_t asked_ns;
+	int64_t asked_ns; /* hx_clock_mono_ns(): the store may answer within the turn */
 	int64_t sent_ns;
 
 	struct hx_http_call call;
@@ -77,6 +77,8 @@ struct hx_delivery {
 	struct hapax_error failure; /* when there is no response: why */
 	bool is_late;
 	bool is_counted; /* among the requests of its tenant */
+	bool is_waiting; /* for somebody else's run */
+	bool is_left;    /* by its client: it need not wait */
 
 	_Atomic unsigned steps;
 	struct hx_task task;
@@ -118,6 +120,13 @@ void hx_delivery_finish(struct hx_delivery *delivery);
 
 /* What happened, for the client; of a batch, on with the next event. */
 void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer *answer);
+
+/* For metrics: it is decided, by RUN or by an END without a run; and it has ended. */
+void hx_delivery_count_decided(struct hx_delivery *delivery, const struct hapax_answer *answer);
+void hx_delivery_count_ended(struct hx_delivery *delivery, const struct hapax_answer *answer);
+
+/* The client has gone, or sends no more: if its request waits for another's run, it leaves. */
+void hx_delivery_gone(struct hx_http_exchange *exchange);
 
 /* The upstream's reply, although it is not known to be stored. */
 void hx_delivery_answer_unstored(struct hx_delivery *delivery);

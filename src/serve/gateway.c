@@ -154,8 +154,12 @@ void hx_delivery_next(struct hx_delivery *delivery)
 		is_claimed = hx_delivery_claim(delivery);
 		batch->is_claiming = false;
 	}
-	if (!is_claimed)
-		hx_delivery_answer_batch(delivery);
+	if (is_claimed)
+		return;
+	/* What there is no memory for now is taken when it comes again. */
+	if (batch->reader.status != HAPAX_OK)
+		batch->worst = HX_CONCLUSION_UNFINISHED;
+	hx_delivery_answer_batch(delivery);
 }
 
 enum hapax_status hx_delivery_read(

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "observe/metrics.h"
@@ -36,6 +37,29 @@ void hx_loop_drain(struct hx_loop *loop)
 	hx_reactor_post(&loop->reactor, &loop->drain_task);
 }
 
+static void beat(struct hx_task *task)
+{
+	struct hx_loop *loop = task->context;
+
+	atomic_store(&loop->beat_ns, INT64_MAX);
+}
+
+void hx_loop_beat(struct hx_loop *loop)
+{
+	/* One that did not come yet stays: since when it waits is what is wanted. */
+	if (atomic_load(&loop->beat_ns) != INT64_MAX)
+		return;
+	atomic_store(&loop->beat_ns, hx_clock_mono_ns());
+	hx_reactor_post(&loop->reactor, &loop->beat_task);
+}
+
+int64_t hx_loop_stalled_ns(const struct hx_loop *loop, int64_t now_ns)
+{
+	int64_t beat_ns = atomic_load(&loop->beat_ns);
+
+	return beat_ns < now_ns ? now_ns - beat_ns : 0;
+}
+
 void hx_loop_check_idle(struct hx_loop *loop)
 {
 	if (!loop->is_draining || loop->is_idle || loop->delivery_count > 0 ||
@@ -58,6 +82,8 @@ enum hapax_status hx_loop_init(
 	loop->begin_task = (struct hx_task){.fn = hx_delivery_begin_all, .context = loop};
 	loop->finish_task = (struct hx_task){.fn = hx_delivery_finish_all, .context = loop};
 	loop->drain_task = (struct hx_task){.fn = drain, .context = loop};
+	loop->beat_task = (struct hx_task){.fn = beat, .context = loop};
+	atomic_init(&loop->beat_ns, INT64_MAX);
 	hx_buf_init(&loop->event_text, HX_EVENT_TEXT_MAX);
 	hx_buf_init(&loop->key_scratch, HX_KEY_SCRATCH_MAX);
 	hx_buf_init(&loop->body_text, HX_RESULT_SIZE_LIMIT * 4);
@@ -121,6 +147,7 @@ static struct hx_http_server_options door_options(
 		.folder = loop->serve->folder,
 		.admit = admit,
 		.left = left,
+		.gone = hx_delivery_gone,
 		.connections_max = share(loop, http->max_connections),
 		.exchanges_max = share(loop, http->max_requests),
 		.memory_max = (size_t)http->max_loop_memory,

@@ -16,6 +16,7 @@
 #ifndef HX_SERVE_LOOP_H
 #define HX_SERVE_LOOP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -81,6 +82,8 @@ struct hx_loop {
 	struct hx_task begin_task;
 	struct hx_task finish_task;
 	struct hx_task drain_task; /* posted by whoever wants it to drain */
+	struct hx_task beat_task;  /* posted by the control loop, to see whether it turns */
+	_Atomic int64_t beat_ns;   /* since when that waits; INT64_MAX: it has run */
 	bool is_draining;
 	bool is_idle; /* has drained, and said so */
 
@@ -106,6 +109,12 @@ void hx_loop_done(struct hx_loop *loop);
 
 /* Drain, from any thread. */
 void hx_loop_drain(struct hx_loop *loop);
+
+/* See whether it still turns: now and then, on the control loop. */
+void hx_loop_beat(struct hx_loop *loop);
+
+/* For how long it has not turned, though it was to. Threads: any. */
+int64_t hx_loop_stalled_ns(const struct hx_loop *loop, int64_t now_ns);
 
 /* A delivery has ended, or a connection: has it drained? */
 void hx_loop_check_idle(struct hx_loop *loop);

@@ -34,6 +34,9 @@ enum {
 	LOG_WAIT_MS = 2000,
 	PAGE_MAX = 64 * 1024 * 1024,
 	LAST_TURNS_MAX = 1000,
+
+	/* How long the end waits for a question to the store that is out. */
+	LAST_ANSWER_MS = 200,
 };
 
 /* People read a terminal, programs the rest. */
@@ -110,6 +113,13 @@ static void on_drain_timer(struct hx_timer *timer)
 	stop_loops(serve);
 }
 
+static void ask_suspected(struct hx_serve *serve)
+{
+	serve->is_suspected = false;
+	serve->suspected_ns = hx_reactor_now_ns(&serve->reactor);
+	(void)hx_store_view_ask(&serve->view);
+}
+
 /* What nobody waits for. */
 static void on_chore_timer(struct hx_timer *timer)
 {
@@ -118,6 +128,10 @@ static void on_chore_timer(struct hx_timer *timer)
 
 	hx_log_tick(serve->log);
 	hx_store_stack_watch(&serve->stack);
+	for (size_t i = 0; i < serve->loop_count; i++)
+		hx_loop_beat(&serve->loops[i]);
+	if (serve->is_suspected)
+		ask_suspected(serve);
 	serve->chores++;
 	if (serve->chores % SECONDS_MAX == 0)
 		(void)hx_duplicate_watch_look(
@@ -137,25 +151,46 @@ static void begin_drain(struct hx_serve *serve, const char *reason)
 		hx_reactor_now_ns(&serve->reactor) + serve->config->drain.delay_ms * MS_NS);
 }
 
+/* Every event of a bad moment gives rise to it; the store is asked once a second. */
 static void on_suspicion(struct hx_task *task)
 {
 	struct hx_serve *serve = task->context;
-	struct hapax_stats stats = HAPAX_STATS_INIT;
-	struct hapax_error err;
 
-	if (atomic_load(&serve->is_latched) != 0 ||
-	    hapax_store_stats(serve->store, &stats, NULL, NULL, &err) != HAPAX_ERR_FAILED)
-		return;
-	atomic_store(&serve->is_latched, 1);
-	log_text(
-		serve, HX_LOG_ERROR, "the store failed; start again to find out what is in it",
-		"error", err.message);
-	begin_drain(serve, "the store failed");
+	if (hx_reactor_now_ns(&serve->reactor) - serve->suspected_ns < 1000 * MS_NS)
+		serve->is_suspected = true;
+	else
+		ask_suspected(serve);
 }
 
 void hx_serve_suspect(struct hx_serve *serve)
 {
-	hx_reactor_post(&serve->reactor, &serve->suspect_task);
+	if (serve->can_latch)
+		hx_reactor_post(&serve->reactor, &serve->suspect_task);
+}
+
+/* The store has answered. One that failed for good is to be opened anew, by a new process. */
+static void take_answer(struct hx_task *task)
+{
+	struct hx_serve *serve = task->context;
+	struct hx_store_facts facts;
+
+	hx_store_view_look(&serve->view, &facts);
+	if (facts.status == HAPAX_ERR_FAILED && atomic_exchange(&serve->is_latched, 1) == 0) {
+		log_text(
+			serve, HX_LOG_ERROR,
+			"the store failed; start again to find out what is in it", "error",
+			facts.error.message);
+		begin_drain(serve, "the store failed");
+	}
+	hx_admin_told(serve, facts.answered);
+}
+
+/* Threads: the view's. */
+static void on_told(void *context)
+{
+	struct hx_serve *serve = context;
+
+	hx_reactor_post(&serve->reactor, &serve->told_task);
 }
 
 /* Connections are made with it for as long as the process lives. */
@@ -276,6 +311,10 @@ static enum hapax_status open_store(struct hx_serve *serve, struct hapax_error *
 	options.wake_context = serve;
 	if (status == HAPAX_OK)
 		status = hapax_processor_new(serve->store, &options, &serve->processor, err);
+	serve->can_latch = status == HAPAX_OK && hx_store_stack_can_latch(&serve->stack);
+	if (status == HAPAX_OK)
+		status = hx_store_view_start(
+			&serve->view, &serve->stack, serve->store, on_told, serve, err);
 	return status;
 }
 
@@ -323,7 +362,8 @@ static enum hapax_status open_gateway(struct hx_serve *serve, struct hapax_error
 static enum hapax_status open_admin(struct hx_serve *serve, struct hapax_error *err)
 {
 	const struct hx_config_door *door = &serve->config->listen.admin;
-	const struct hx_http_server_options options = {.body_max = 1024 * 1024};
+	const struct hx_http_server_options options = {
+		.body_max = 1024 * 1024, .admit = hx_admin_admit, .left = hx_admin_left};
 	struct hx_address address;
 	enum hapax_status status;
 
@@ -384,6 +424,9 @@ static enum hapax_status open_control(struct hx_serve *serve, struct hapax_error
 	if (status == HAPAX_OK)
 		status = hx_timer_introduce(
 			&serve->reactor.timers, &serve->chore_timer, on_chore_timer, serve);
+	if (status == HAPAX_OK)
+		status = hx_timer_introduce(
+			&serve->reactor.timers, &serve->wait_timer, hx_admin_wait_timer, serve);
 	return status;
 }
 
@@ -453,6 +496,7 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 
 static void close_control(struct hx_serve *serve)
 {
+	hx_admin_told(serve, UINT64_MAX);
 	hx_http_server_close(&serve->admin);
 	for (int i = 0; i < LAST_TURNS_MAX && serve->admin.peer_count > 0; i++)
 		hx_reactor_turn(&serve->reactor, 0);
@@ -460,6 +504,7 @@ static void close_control(struct hx_serve *serve)
 	hx_signals_close(&serve->signals);
 	hx_timer_retire(&serve->reactor.timers, &serve->drain_timer);
 	hx_timer_retire(&serve->reactor.timers, &serve->chore_timer);
+	hx_timer_retire(&serve->reactor.timers, &serve->wait_timer);
 	hx_reactor_done(&serve->reactor);
 }
 
@@ -493,6 +538,20 @@ static void close_listeners(struct hx_serve *serve)
 	hx_listener_close(&serve->admin.listener);
 }
 
+/*
+ * Can the store be closed without waiting for it? One that is away holds the end up for
+ * its timeout, and there is nothing to be had: what was answered is in it or in the journal.
+ */
+static bool may_close(struct hx_serve *serve)
+{
+	struct hapax_outage outage = HAPAX_OUTAGE_INIT;
+
+	if (serve->stack.guard != NULL)
+		(void)hapax_outage_tell(serve->stack.guard, &outage, NULL);
+	return hx_store_view_stop(&serve->view, hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS) &&
+		!outage.is_away;
+}
+
 static size_t loop_count(const struct hx_config *config)
 {
 	uint64_t count = config->loops != 0 ? config->loops : hx_cpu_count();
@@ -519,6 +578,7 @@ enum hx_serve_end hx_serve_run(
 	serve->loop_count = loop_count(config);
 	serve->idle_task = (struct hx_task){.fn = all_idle, .context = serve};
 	serve->suspect_task = (struct hx_task){.fn = on_suspicion, .context = serve};
+	serve->told_task = (struct hx_task){.fn = take_answer, .context = serve};
 	serve->tick_task = (struct hx_task){.fn = tick, .context = serve};
 	hx_config_current_init(&serve->current, config);
 	hx_resolver_init(&serve->resolver, hx_net_system());
@@ -538,6 +598,7 @@ enum hx_serve_end hx_serve_run(
 	hx_reactor_run(&serve->reactor);
 	join_loops(serve);
 	log_text(serve, HX_LOG_INFO, "stopped", NULL, NULL);
+	serve->is_cut = serve->is_cut || !may_close(serve);
 	if (serve->is_cut)
 		close_listeners(serve);
 	else

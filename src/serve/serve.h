@@ -19,7 +19,7 @@
 
 enum hx_serve_end {
 	HX_SERVE_STOPPED, /* a signal; all that was begun is finished */
-	HX_SERVE_CUT,     /* a second signal, or the time to drain was over */
+	HX_SERVE_CUT,     /* a second signal, the time to drain was over, or the store is away */
 	HX_SERVE_LATCHED, /* the store failed for good: start again to find out what is in it */
 	HX_SERVE_FAILED,  /* it did not start: err */
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/store_stack.h"
 
+#include <string.h>
+
 #include <hapax/near.h>
 #include <hapax/outage.h>
 
@@ -82,6 +84,14 @@ enum hapax_status hx_store_stack_open(
 		*ret_store = stack->near;
 	}
 	return status;
+}
+
+/* Those that write files here: who asks another machine does not know what became of its disk. */
+bool hx_store_stack_can_latch(const struct hx_store_stack *stack)
+{
+	const char *name = hapax_store_name(stack->store);
+
+	return strcmp(name, "file") == 0 || strcmp(name, "sqlite") == 0;
 }
 
 void hx_store_stack_watch(struct hx_store_stack *stack)

@@ -8,6 +8,8 @@
 #ifndef HX_SERVE_STORE_STACK_H
 #define HX_SERVE_STORE_STACK_H
 
+#include <stdbool.h>
+
 #include <hapax/store.h>
 
 #include "config/config.h"
@@ -30,6 +32,9 @@ enum hapax_status hx_store_stack_open(
 	struct hx_store_stack *stack, const struct hx_config *config,
 	struct hx_config_current *current, struct hx_log *log, struct hapax_store **ret_store,
 	struct hapax_error *err);
+
+/* Whether the store may fail for good (HAPAX_ERR_FAILED), so that only a new start helps. */
+bool hx_store_stack_can_latch(const struct hx_store_stack *stack);
 
 /* Say in the log when the store went away or came back. Now and then. */
 void hx_store_stack_watch(struct hx_store_stack *stack);

@@ -30,10 +30,16 @@ struct hx_store_core {
 	struct hx_thread keeper;
 	bool keeper_runs;
 	bool keeper_stops; /* Locks: keeper_mutex */
+	_Atomic uint64_t sweeps;
+	_Atomic uint64_t sweep_ns;
+	_Atomic uint64_t sweep_failures;
 };
 
 /* Start and stop the thread that sweeps and flushes. Stop is safe when none was started. */
 enum hapax_status hx_housekeeper_start(struct hapax_store *store, struct hapax_error *err);
 void hx_housekeeper_stop(struct hapax_store *store);
+
+/* What it has done, added to stats. */
+void hx_housekeeper_report(const struct hapax_store *store, struct hapax_stats *stats);
 
 #endif

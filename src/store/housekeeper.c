@@ -33,8 +33,8 @@ static void keeper_rest(struct hx_store_core *core, int64_t until_ns)
 	hx_mutex_unlock(&core->keeper_mutex);
 }
 
-/* Errors are not reported here: the operations that meet them report them. */
-static void sweep_all(struct hapax_store *store)
+/* Errors are counted here, and reported by the operations that meet them. */
+static bool sweep_all(struct hapax_store *store)
 {
 	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
 	int64_t begun_ns, ended_ns;
@@ -42,10 +42,22 @@ static void sweep_all(struct hapax_store *store)
 	do {
 		begun_ns = hx_clock_mono_ns();
 		if (hapax_store_sweep(store, &sweep, NULL) != HAPAX_OK)
-			return;
+			return false;
 		ended_ns = hx_clock_mono_ns();
 		keeper_rest(store->core, ended_ns + (ended_ns - begun_ns));
 	} while (!sweep.done && !keeper_must_stop(store->core));
+	return true;
+}
+
+static void sweep_and_count(struct hapax_store *store)
+{
+	struct hx_store_core *core = store->core;
+	int64_t begin_ns = hx_clock_mono_ns();
+
+	if (!sweep_all(store))
+		atomic_fetch_add(&core->sweep_failures, 1);
+	atomic_fetch_add(&core->sweep_ns, (uint64_t)(hx_clock_mono_ns() - begin_ns));
+	atomic_fetch_add(&core->sweeps, 1);
 }
 
 static void keeper_run(void *arg)
@@ -57,11 +69,21 @@ static void keeper_run(void *arg)
 	while (!keeper_must_stop(core)) {
 		(void)hx_counting_flush(store, NULL);
 		if (hx_clock_mono_ns() >= sweep_at_ns) {
-			sweep_all(store);
+			sweep_and_count(store);
 			sweep_at_ns = hx_clock_mono_ns() + core->options.sweep_interval_ms * MS_NS;
 		}
 		keeper_rest(core, hx_clock_mono_ns() + SECOND_NS);
 	}
+}
+
+/* Added: a store before another one has no housekeeper of its own. */
+void hx_housekeeper_report(const struct hapax_store *store, struct hapax_stats *stats)
+{
+	const struct hx_store_core *core = store->core;
+
+	stats->sweeps += atomic_load(&core->sweeps);
+	stats->sweep_ns += atomic_load(&core->sweep_ns);
+	stats->sweep_failures += atomic_load(&core->sweep_failures);
 }
 
 enum hapax_status hx_housekeeper_start(struct hapax_store *store, struct hapax_error *err)

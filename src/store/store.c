@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "store/check.h"
 #include "store/core.h"
+#include "store/core_private.h"
 #include "store/counting.h"
 
 enum { SCAN_COUNT_DEFAULT = 1000, SWEEP_COUNT_DEFAULT = 10000 };
@@ -288,6 +289,7 @@ enum hapax_status hapax_store_stats(
 		return status;
 	if (store->ops->count == NULL)
 		hx_counting_report(store, &stats, each, context);
+	hx_housekeeper_report(store, &stats);
 	stats.size = ret_stats->size;
 	memcpy(ret_stats, &stats, ret_stats->size);
 	return HAPAX_OK;

@@ -95,8 +95,9 @@ struct hx_cloudevents_batch {
 	struct hx_json json;
 	struct hapax_bytes text;
 	struct hapax_buf *scratch;
-	size_t count; /* how many events there are */
-	size_t next;  /* the index of the next one */
+	size_t count;             /* how many events there are */
+	size_t next;              /* the index of the next one */
+	enum hapax_status status; /* of the last that was read: OK, or NO_MEMORY */
 };
 
 /*
@@ -107,7 +108,10 @@ enum hapax_status hx_cloudevents_batch_init(
 	struct hx_cloudevents_batch *batch, struct hapax_bytes text, size_t count_max,
 	struct hapax_buf *scratch, struct hapax_error *err);
 
-/* The next event; false after the last. What the one before had in scratch is gone. */
+/*
+ * The next event; false after the last, or when memory is short, which status then says:
+ * no more are to be had. What the one before had in scratch is gone.
+ */
 bool hx_cloudevents_batch_next(struct hx_cloudevents_batch *batch, struct hx_cloudevent *event);
 
 /* The event as a key strategy wants it, together with the fields of the message. */

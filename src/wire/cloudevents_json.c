@@ -334,6 +334,7 @@ enum hapax_status hx_cloudevents_batch_init(
 	batch->text = text;
 	batch->scratch = scratch;
 	batch->count = 0;
+	batch->status = HAPAX_OK;
 	status = batch_begin(batch, err);
 	if (status != HAPAX_OK)
 		return status;
@@ -354,15 +355,15 @@ enum hapax_status hx_cloudevents_batch_init(
 
 bool hx_cloudevents_batch_next(struct hx_cloudevents_batch *batch, struct hx_cloudevent *event)
 {
-	enum hapax_status status;
 	bool last = true;
 
-	if (batch->next == batch->count)
+	if (batch->next == batch->count || batch->status != HAPAX_OK)
 		return false;
-	status = batch_read(batch, event, &last, NULL);
-	/* The same text was read before; only memory can be short, and it was not then. */
-	assert(status == HAPAX_OK && !last);
-	(void)status;
+	batch->status = batch_read(batch, event, &last, NULL);
+	/* The same text was read before: only memory can be short now. */
+	if (batch->status != HAPAX_OK)
+		return false;
+	assert(!last);
 	batch->next++;
 	return true;
 }

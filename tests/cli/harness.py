@@ -8,6 +8,7 @@ tests/cli/seed.c and examples/check.c as built; without them they are compiled h
 library beside the program.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -58,6 +59,17 @@ def scaled(proof, usual):
     if is_proof():
         return proof
     return max(1, int(usual * float(os.environ.get("HAPAX_TEST_SCALE") or 1)))
+
+
+@contextlib.contextmanager
+def proof(what, count):
+    """As scale_report(): a row of `make proof`, FAILED if what is inside fails."""
+    begin, verdict = time.monotonic(), "FAILED"
+    try:
+        yield
+        verdict = "ok"
+    finally:
+        print(f"# proof: {what} {count} {time.monotonic() - begin:.1f}s {verdict}", flush=True)
 
 
 def expect(actual, expected, what=""):

@@ -134,6 +134,12 @@ def get(to, path, **headers):
     return request(to, "GET", path, headers)
 
 
+def metrics(daemon):
+    """Name and labels, as they are written, to value; of /metrics in the plain format."""
+    lines = get(daemon.admin, "/metrics").body.decode().splitlines()
+    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line and not line.startswith("#")}
+
+
 def post(to, event_id, data=b'{"total":42}', path="/", **changes):
     """Binary mode; changes are headers, with _ for -, and None to leave one out."""
     headers = {**EVENT, "ce-id": event_id}
@@ -175,7 +181,7 @@ def raw(to, data, shut=True):
 class Upstream:
     """A service in this process: keeps what it is sent, and answers as the path says.
 
-    /status/N answers N; /drop takes the request and closes; /hold answers when release is set.
+    /status/N answers N; /drop takes the request and closes; /hold and /hold/N answer when release is set.
     """
 
     def __init__(self):
@@ -199,7 +205,7 @@ class Upstream:
                     return
                 if parts[0] == "hold":
                     outer.release.wait(TIMEOUT_SECONDS)
-                status = int(parts[1]) if parts[0] == "status" else 200
+                status = int(parts[1]) if parts[0] in ("status", "hold") and parts[-1].isdigit() else 200
                 size = int(parts[1]) if parts[0] == "size" else None
                 answer = b"x" * size if size is not None else b"run %d" % len(outer.requests)
                 self.send_response(status)

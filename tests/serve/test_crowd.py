@@ -3,7 +3,7 @@
 import threading
 
 from daemon import demo, post, serve
-from harness import expect, scaled
+from harness import expect, proof, scaled
 
 
 def crowd(daemon, event_id, count):
@@ -23,7 +23,12 @@ def crowd(daemon, event_id, count):
 
 
 def rounds(cli, store, count, options=(), config=None):
-    with demo(cli, *options) as service, serve(cli, service.url, store=store, config=config) as daemon:
+    kind = store.partition(":")[0] + (", all wait" if config else "")
+    with (
+        demo(cli, *options) as service,
+        serve(cli, service.url, store=store, config=config) as daemon,
+        proof(f"gateway, 100 at once ({kind}), rounds", count),
+    ):
         for number in range(count):
             replies = crowd(daemon, f"event-{number}", 100)
             expect(len(replies), 100)

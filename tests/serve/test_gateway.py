@@ -2,9 +2,10 @@
 
 import json
 import pathlib
+import socket
 import threading
 
-from daemon import dead_address, demo, post, post_batch, post_structured, request, serve, structured, upstream
+from daemon import EVENT, dead_address, demo, metrics, post, post_batch, post_structured, request, serve, structured, upstream
 from harness import expect, expect_in, until
 
 
@@ -297,3 +298,36 @@ def test_duplicates_are_logged(cli):
         expect((line["event_id"], line["event_type"], line["event_source"]), ("1", "order.paid", "/shop"))
         for name in ("idempotency_key", "job_id", "queue", "original_job_id", "ttl_remaining", "first_seen"):
             assert line[name], name
+
+
+def waiting(daemon):
+    return metrics(daemon)["hapax_runs_waiting"]
+
+
+def test_a_waiter_whose_client_has_gone(cli):
+    """It leaves; when the first run fails, the next one in line has its turn."""
+    with upstream() as service, serve(cli, service.url, config="defaults:\n  wait: 10m\n") as daemon:
+        replies = {}
+
+        def send(name, path):
+            replies[name] = post(daemon.gateway, "1", path=path)
+
+        threads = [threading.Thread(target=send, args=("first", "/hold/503"))]
+        threads[0].start()
+        service.arrived.acquire()
+        with socket.create_connection(daemon.gateway) as connection:
+            body = b'{"total":42}'
+            head = "POST /gone HTTP/1.1\r\nHost: x\r\nce-id: 1\r\n"
+            head += "".join(f"{name}: {value}\r\n" for name, value in EVENT.items())
+            connection.sendall(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            until(lambda: waiting(daemon) == 1, "it waits")
+            threads.append(threading.Thread(target=send, args=("next", "/next")))
+            threads[1].start()
+            until(lambda: waiting(daemon) == 2, "both wait")
+        until(lambda: waiting(daemon) == 1, "it has left")
+        service.release.set()
+        for thread in threads:
+            thread.join()
+        expect([path for path, _, _ in service.requests], ["/hold/503", "/next"])
+        expect((replies["first"].status, replies["next"].status), (503, 200))
+        expect(replies["next"].decision, "acquired")

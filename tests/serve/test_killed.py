@@ -1,13 +1,17 @@
 """Either side killed in the middle of a request: nothing is lost, and nothing runs twice beyond the policy."""
 
+import collections
+import contextlib
 import http.client
 import resource
 import signal
 import socket
+import subprocess
+import sys
 import threading
 
 from daemon import DemoUpstream, Serve, demo, post, serve
-from harness import expect, scaled, until
+from harness import TIMEOUT_SECONDS, expect, proof, scaled, until
 
 QUICK = "defaults:\n  lease: 300ms\n"
 
@@ -44,6 +48,107 @@ def test_the_upstream_is_killed(cli):
             second.kill()
 
 
+# A service that writes down what it runs before it answers, where it survives the service.
+SERVICE = """
+import http.server, os, sys, time
+out = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        os.write(out, (self.headers["ce-id"] + "\\n").encode())
+        time.sleep(0.005)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+http.server.ThreadingHTTPServer.request_queue_size = 128
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+class Service:
+    def __init__(self, cli, port=0):
+        self.path = cli.folder / "ran"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SERVICE, str(port), str(self.path)], env=cli.env(), stdout=subprocess.PIPE
+        )
+        self.port = int(self.process.stdout.readline())
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def ran(self):
+        """How often each event ran."""
+        return collections.Counter(self.path.read_text(encoding="ascii").split() if self.path.exists() else [])
+
+
+def send_until_settled(gateway, event_id, ends):
+    """Again until it is done, or a person has to decide."""
+    while True:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            reply = post(gateway, event_id)
+            if reply.status == 200 or reply.decision == "parked":
+                ends[event_id] = reply.decision
+                return
+
+
+def kill_the_upstream(cli, on_lapse, kills, crowd=20):
+    """Kill it with events under way, again and again. How they ended, how often each ran, what was under way."""
+    service, ends, cut = Service(cli), {}, collections.Counter()
+    with serve(cli, service.url, config=f"defaults:\n  on_lapse: {on_lapse}\n") as daemon:
+        for number in range(kills):
+            names = [f"{number}-{index}" for index in range(crowd)]
+            threads = [threading.Thread(target=send_until_settled, args=(daemon.gateway, name, ends)) for name in names]
+            for thread in threads:
+                thread.start()
+            until(lambda: any(name in service.ran() for name in names), "something runs")
+            settled = set(ends)
+            service.kill()
+            cut.update((service.ran().keys() & set(names)) - settled)
+            service = Service(cli, service.port)
+            for thread in threads:
+                thread.join(TIMEOUT_SECONDS)
+        expect(len(ends), kills * crowd, "events that came to an end")
+        # Whatever was said once is said again.
+        for name, decision in ends.items():
+            expect(post(daemon.gateway, name).decision, "parked" if decision == "parked" else "replay", name)
+    ran = service.ran()
+    service.kill()
+    return ends, ran, cut
+
+
+def test_the_upstream_is_killed_again_and_again(cli):
+    """on_lapse retry: every event is done; twice ran only what was under way when the service died."""
+    kills = scaled(proof=100, usual=3)
+    with proof("gateway, upstream killed, on_lapse retry, kills", kills):
+        ends, ran, cut = kill_the_upstream(cli, "retry", kills)
+        expect({"parked"} & set(ends.values()), set())
+        expect(set(ran), set(ends), "events that ran")
+        for name, count in ran.items():
+            assert count <= 1 + cut[name], f"{name} ran {count} times"
+
+
+def test_an_upstream_that_is_killed_runs_nothing_twice(cli):
+    """on_lapse park: nothing runs twice, and what is not done is parked, not lost."""
+    kills = scaled(proof=100, usual=3)
+    with proof("gateway, upstream killed, on_lapse park, kills", kills):
+        ends, ran, _ = kill_the_upstream(cli, "park", kills)
+        expect([name for name, count in ran.items() if count > 1], [])
+        for name, decision in ends.items():
+            assert decision == "parked" or ran[name] == 1, f"{name} is {decision}, and ran {ran[name]} times"
+
+
 def test_hapax_is_killed_before_the_upstream_answers(cli):
     """The claim outlives it: 409 until the lease has lapsed, then the second attempt runs."""
     store = f"file:{cli.folder}/store"
@@ -76,7 +181,7 @@ def test_hapax_is_killed_again_and_again(cli):
     store = f"file:{cli.folder}/store"
     kills = scaled(proof=100, usual=4)
     gateway, done = [], []
-    with demo(cli, "--delay", "5ms") as service:
+    with demo(cli, "--delay", "5ms") as service, proof("gateway, hapax killed, kills", kills):
         daemon = Serve(cli, service.url, store=store, config=QUICK)
         gateway.append(daemon.gateway)
         for number in range(kills):

@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 
-from daemon import demo, log_line, post, serve
+from daemon import demo, get, log_line, metrics, post, serve, upstream
 from harness import ROOT, TIMEOUT_SECONDS, Skip, expect, is_proof, scaled, until
 
 
@@ -33,6 +33,13 @@ class Redis:
         )
         ping = ["redis-cli", "-s", str(self.socket), "ping"]
         until(lambda: subprocess.run(ping, capture_output=True, check=False).stdout == b"PONG\n", "Redis answers")
+
+    def freeze(self):
+        """It is there, and says nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.process.send_signal(signal.SIGCONT)
 
     def stop(self):
         self.process.kill()
@@ -303,3 +310,110 @@ def test_drill_redis(cli):
 
 def test_drill_postgres(cli):
     drill(cli, Postgres, "PostgreSQL")
+
+
+def test_a_store_that_says_nothing_holds_nobody_up(cli):
+    """Probes, scrapes and signals are answered while the store takes a minute to be given up."""
+    patience = 60
+    with redis(cli) as server, demo(cli) as service:
+        with serve(
+            cli, service.url, store=f"redis+unix:{server.socket}", config=f"store: {{timeout: {patience}s}}\n"
+        ) as daemon:
+            expect(post(daemon.gateway, "before").status, 200)
+            expect(get(daemon.admin, "/actuator/deduplication").json["missCount"], 1)
+            server.freeze()
+            begin = time.monotonic()
+            for _ in range(3):
+                # Figures are those that were known before.
+                expect(metrics(daemon)["hapax_ready"], 1)
+                expect(get(daemon.admin, "/actuator/deduplication").json["missCount"], 1)
+                expect(get(daemon.admin, "/readyz").status, 200)
+                expect(get(daemon.admin, "/livez?verbose").status, 200)
+            daemon.process.send_signal(signal.SIGHUP)
+            daemon.wait_for(lambda line: log_line(line).get("msg") == "the configuration was read again")
+            # And the end comes without the store.
+            daemon.end()
+            took = time.monotonic() - begin
+            assert took < patience / 2, f"it took {took} s: somebody waited for the store"
+
+
+def test_a_store_that_is_back_is_seen(cli):
+    with redis(cli) as server, demo(cli) as service:
+        with serve(cli, service.url, store=f"redis+unix:{server.socket}", config="store: {timeout: 100ms}\n") as daemon:
+            expect(get(daemon.admin, "/readyz").status, 200)
+            server.freeze()
+            until(lambda: get(daemon.admin, "/readyz").status == 503, "it is not ready")
+            expect(get(daemon.admin, "/livez").status, 200)
+            expect(metrics(daemon)["hapax_store_up"], 0)
+            expect(metrics(daemon)["hapax_ready"], 0)
+            server.thaw()
+            until(lambda: get(daemon.admin, "/readyz").status == 200, "it is ready")
+            expect(metrics(daemon)["hapax_store_up"], 1)
+
+
+def test_a_result_that_cannot_be_stored(cli):
+    """The sender is told so, with the reply; the run is counted when it is certain."""
+    quick = "store: {timeout: 100ms}\ndefaults: {lease: 1s}\n"
+    with redis(cli) as server, upstream() as service:
+        with serve(cli, service.url, store=f"redis+unix:{server.socket}", config=quick) as daemon:
+            replies = []
+            thread = threading.Thread(target=lambda: replies.append(post(daemon.gateway, "1", path="/hold")))
+            thread.start()
+            service.arrived.acquire()
+            server.freeze()
+            service.release.set()
+            thread.join()
+            expect((replies[0].status, replies[0].headers.get("hapax-stored")), (200, "no"))
+            runs = 'hapax_runs_total{tenant="default",group="default",outcome="%s"}'
+            until(lambda: metrics(daemon).get(runs % "unstored") == 1, "it is counted")
+            expect(metrics(daemon)[runs % "ok"], 0)
+            server.thaw()
+
+
+def verbose(daemon):
+    reply = get(daemon.admin, "/readyz?verbose")
+    return reply.status, reply.body.decode()
+
+
+def test_readiness_and_metrics_of_an_outage(cli):
+    """A daemon that goes on is ready, and says that it goes on, and by how much."""
+    with redis(cli) as server, demo(cli) as service:
+        store = f"redis+unix:{server.socket}"
+        with serve(cli, service.url, store=store, config=config(cli, "continue")) as daemon:
+            expect(post(daemon.gateway, "before").status, 200)
+            expect(metrics(daemon)["hapax_store_away"], 0)
+            server.stop()
+            for number in range(7):
+                expect(post(daemon.gateway, f"during {number}").status, 200)
+            until(lambda: "go on by the journal" in verbose(daemon)[1], "it says so")
+            status, text = verbose(daemon)
+            expect(status, 200)
+            assert "[-]store failed (optional): away: " in text, text
+            assert "[+]journal ok: 7 records" in text, text
+            until(lambda: metrics(daemon)["hapax_store_away"] == 1, "the breaker is open")
+            figures = metrics(daemon)
+            expect(figures["hapax_journal_records"], 7)
+            expect(figures["hapax_journal_continued_total"], 7)
+            expect(figures["hapax_store_outages_total"], 1)
+            expect((figures["hapax_store_up"], figures["hapax_ready"]), (0, 1))
+            server.start()
+            until(lambda: metrics(daemon)["hapax_journal_records"] == 0, "all is written to the store")
+            until(lambda: metrics(daemon)["hapax_store_away"] == 0, "the breaker is closed")
+            figures = metrics(daemon)
+            expect(figures['hapax_journal_reconciled_total{became="kept"}'], 7)
+            expect(figures['hapax_journal_reconciled_total{became="twice"}'], 0)
+            until(lambda: "[+]store ok" in verbose(daemon)[1], "all is well")
+            assert "[+]clock ok: " in verbose(daemon)[1], verbose(daemon)
+
+
+def test_a_daemon_that_refuses_is_not_ready(cli):
+    with redis(cli) as server, demo(cli) as service:
+        store = f"redis+unix:{server.socket}"
+        with serve(cli, service.url, store=store, config=config(cli, "refuse")) as daemon:
+            until(lambda: verbose(daemon)[0] == 200, "it is ready")
+            server.stop()
+            until(lambda: verbose(daemon)[0] == 503, "it is not ready")
+            assert "[-]store failed: away: " in verbose(daemon)[1], verbose(daemon)
+            expect(get(daemon.admin, "/livez").status, 200)
+            server.start()
+            until(lambda: verbose(daemon)[0] == 200, "it is ready")

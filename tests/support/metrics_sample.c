@@ -46,6 +46,7 @@ struct hx_metrics_facts metrics_sample_facts(void)
 {
 	static struct hapax_stats stats = HAPAX_STATS_INIT;
 	static struct hapax_processor_stats processor = HAPAX_PROCESSOR_STATS_INIT;
+	static struct hapax_outage outage = HAPAX_OUTAGE_INIT;
 
 	stats.keys = 50;
 	stats.claimed = 2;
@@ -60,15 +61,23 @@ struct hx_metrics_facts metrics_sample_facts(void)
 	stats.skew_ms = -1500;
 	stats.counts[HAPAX_DECISION_ACQUIRED] = 80;
 	stats.counts[HAPAX_DECISION_REPLAY] = 20;
+	stats.sweeps = 7;
+	stats.sweep_ns = UINT64_C(1250000000);
 	processor.open = 1;
+	outage.outages = 2;
+	outage.continued = 9;
+	outage.reconciled[HAPAX_RECONCILED_KEPT] = 8;
+	outage.reconciled[HAPAX_RECONCILED_TWICE] = 1;
 	return (struct hx_metrics_facts){
 		.version = "0.1.0",
 		.revision = "abc",
 		.store = "memory",
 		.stats = &stats,
 		.processor = &processor,
-		.cleanups = 7,
-		.cleanup_seconds = 1.25,
+		.is_store_up = true,
+		.stats_age_seconds = 0.5,
+		.outage = &outage,
+		.journal_records = 11,
 		.reloads = 2,
 		.reload_failures = 1,
 		.reloaded_ms = INT64_C(1767225599250),

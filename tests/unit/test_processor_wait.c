@@ -155,6 +155,36 @@ static void if_the_oldest_has_left_the_next_runs(void **state)
 	call_finish_ok(&third, "");
 }
 
+/* By key and context: whoever does not wait is not touched. */
+static void a_request_leaves_by_its_name(void **state)
+{
+	static const struct hapax_bytes none = {NULL, 0};
+	struct hapax_bytes key = hapax_bytes_from_text("k");
+	struct call first;
+	struct call second;
+	struct call third;
+
+	(void)state;
+	call_begin(&c, &first, "k", 0);
+	call_begin(&c, &second, "k", 5000);
+	call_begin(&c, &third, "k", 5000);
+	hapax_processor_leave(c.processor, none, none, key, &first);
+	hapax_processor_leave(c.processor, none, none, key, &c);
+	hapax_processor_leave(c.processor, none, none, hapax_bytes_from_text("l"), &second);
+	hapax_processor_leave(c.processor, hapax_bytes_from_text("t"), none, key, &second);
+	assert_false(first.has_ended || second.has_ended || third.has_ended);
+	hapax_processor_leave(c.processor, none, hapax_bytes_from_text("default"), key, &second);
+	assert_true(second.has_ended);
+	assert_int_equal(second.answer.outcome, HAPAX_OUTCOME_IN_PROGRESS);
+	hapax_processor_leave(c.processor, none, none, key, &second);
+	call_finish_failed(&first, HAPAX_RUN_TRANSIENT, "");
+	assert_true(call_was_told(&third, HAPAX_STEP_RUN));
+	/* It runs: there is nothing to leave any more. */
+	hapax_processor_leave(c.processor, none, none, key, &third);
+	assert_false(third.has_ended);
+	call_finish_ok(&third, "");
+}
+
 static void whoever_leaves_while_it_asks_gives_the_claim_back(void **state)
 {
 	struct call first;
@@ -412,6 +442,7 @@ int main(void)
 		CASE(a_wait_ends_in_time),
 		CASE(a_failure_lets_the_oldest_run_next),
 		CASE(if_the_oldest_has_left_the_next_runs),
+		CASE(a_request_leaves_by_its_name),
 		CASE(whoever_leaves_while_it_asks_gives_the_claim_back),
 		CASE(a_park_wakes_all),
 		CASE(no_wake_up_is_lost_between_question_and_answer),

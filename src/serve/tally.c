@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tally.c - what is counted of a delivery, when it is decided and when it has ended.
+ */
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "observe/metrics.h"
+#include "serve/daemon.h"
+#include "serve/delivery.h"
+
+#define MS_NS INT64_C(1000000)
+
+static void count_unprotected(struct hx_delivery *delivery)
+{
+	hx_metrics_add(
+		delivery->loop->cells, HX_METRIC_UNPROTECTED, delivery->scope_number,
+		delivery->key.kind == HAPAX_KEY_NONE ? HX_UNPROTECTED_NO_KEY
+						     : HX_UNPROTECTED_DISABLED,
+		1);
+}
+
+static void count_decision(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	static const int decisions[] = {
+		[HAPAX_OUTCOME_ACQUIRED] = HAPAX_DECISION_ACQUIRED,
+		[HAPAX_OUTCOME_REPLAY] = HAPAX_DECISION_REPLAY,
+		[HAPAX_OUTCOME_IN_PROGRESS] = HAPAX_DECISION_IN_PROGRESS,
+		[HAPAX_OUTCOME_MISMATCH] = HAPAX_DECISION_MISMATCH,
+		[HAPAX_OUTCOME_PARKED] = HAPAX_DECISION_PARKED,
+	};
+	struct hx_cells *cells = delivery->loop->cells;
+
+	hx_metrics_decision(
+		cells, HX_DOOR_GATEWAY, delivery->scope_number,
+		(enum hapax_decision)decisions[answer->outcome]);
+	if (answer->outcome == HAPAX_OUTCOME_REPLAY)
+		hx_metrics_add(
+			cells, HX_METRIC_DUPLICATES,
+			hx_metrics_type(cells, hapax_bytes_from_text(delivery->type)), 0, 1);
+	if (answer->flags & HAPAX_ANSWER_UNVERIFIED)
+		hx_metrics_add(cells, HX_METRIC_UNVERIFIED, delivery->scope_number, 0, 1);
+}
+
+void hx_delivery_count_decided(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	struct hx_cells *cells = delivery->loop->cells;
+	int64_t ttl_ms = delivery->options.ttl_ms;
+
+	if (answer->flags & HAPAX_ANSWER_UNPROTECTED) {
+		count_unprotected(delivery);
+		return;
+	}
+	hx_metrics_operation(cells, HAPAX_OP_CLAIM, answer->status);
+	if (answer->outcome == HAPAX_OUTCOME_NONE)
+		return;
+	hx_metrics_observe_ns(
+		cells, HX_METRIC_CHECK_DURATION, 0, HX_DOOR_GATEWAY,
+		hx_clock_mono_ns() - delivery->asked_ns);
+	count_decision(delivery, answer);
+	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED)
+		hx_metrics_observe_ns(
+			cells, HX_METRIC_KEY_TTL, 0, 0,
+			ttl_ms == HAPAX_TTL_FOREVER ? INT64_MAX : ttl_ms * MS_NS);
+}
+
+/* What the store was asked at the end of a run. */
+static enum hapax_op_type operation_of(const struct hx_delivery *delivery)
+{
+	switch (delivery->outcome) {
+	case HAPAX_RUN_OK:
+	case HAPAX_RUN_DEFINITIVE: return HAPAX_OP_COMPLETE;
+	case HAPAX_RUN_TRANSIENT: break;
+	case HAPAX_RUN_AMBIGUOUS:
+		if (delivery->options.on_lapse == HAPAX_ON_LAPSE_PARK)
+			return HAPAX_OP_PARK;
+		break;
+	}
+	return HAPAX_OP_RELEASE;
+}
+
+void hx_delivery_count_ended(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	struct hx_cells *cells = delivery->loop->cells;
+
+	if (answer->outcome != HAPAX_OUTCOME_ACQUIRED) {
+		hx_delivery_count_decided(delivery, answer);
+		return;
+	}
+	if (answer->flags & HAPAX_ANSWER_UNPROTECTED)
+		return;
+	hx_metrics_operation(cells, operation_of(delivery), answer->status);
+	hx_metrics_add(
+		cells, HX_METRIC_RUNS, delivery->scope_number,
+		answer->status == HAPAX_OK ? (unsigned)answer->run_outcome
+					   : (unsigned)HX_RUN_UNSTORED,
+		1);
+	if (answer->status == HAPAX_ERR_FENCED)
+		hx_metrics_decision(
+			cells, HX_DOOR_GATEWAY, delivery->scope_number, HAPAX_DECISION_FENCED);
+}
