@@ -18,6 +18,7 @@
 #include "net/http_server.h"
 #include "net/resolver.h"
 #include "net/signals.h"
+#include "resp/service.h"
 #include "serve/loop.h"
 #include "serve/quota.h"
 #include "serve/serve.h"
@@ -43,6 +44,10 @@ struct hx_serve {
 	struct hx_cells *cells; /* of the control loop */
 	struct hx_resolver resolver;
 	struct hx_tls_context *tls; /* of upstreams; NULL while none needs it */
+
+	struct hx_resp_service resp; /* of the Redis door; options.store NULL: it is off */
+	struct hx_resp_user *resp_users;
+	struct hx_config *resp_config; /* that they are of; kept */
 
 	struct hx_loop *loops;
 	size_t loop_count;
@@ -80,6 +85,21 @@ void hx_serve_loop_idle(struct hx_serve *serve);
  * ends, because only a new start finds out. Threads: any.
  */
 void hx_serve_suspect(struct hx_serve *serve);
+
+/*
+ * Open the Redis door on every loop, if it is not off. find_address reads a door's address.
+ */
+typedef enum hapax_status hx_find_address_fn(
+	const struct hx_config_door *door, const char *setting, struct hx_address *ret_address,
+	struct hapax_error *err);
+enum hapax_status hx_serve_open_resp(
+	struct hx_serve *serve, hx_find_address_fn *find_address, struct hapax_error *err);
+
+/* Once a second; may ask the store. */
+void hx_serve_refresh_resp(struct hx_serve *serve);
+
+/* Every loop is done. */
+void hx_serve_close_resp(struct hx_serve *serve);
 
 /* The admin door's handler. */
 void hx_admin_handle(struct hx_http_exchange *exchange);

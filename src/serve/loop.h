@@ -28,6 +28,7 @@
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/reactor.h"
+#include "serve/resp_door.h"
 #include "wire/cloudevents.h"
 
 struct hx_cells;
@@ -56,6 +57,7 @@ struct hx_loop {
 	uint32_t thread_id;
 	struct hx_reactor reactor;
 	struct hx_http_server gateway;
+	struct hx_resp_door resp;
 	struct hx_cells *cells;
 	struct hx_loop_config *config; /* in force; older ones that are used behind it */
 	struct hx_upstream *upstreams;
