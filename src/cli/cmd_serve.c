@@ -23,6 +23,7 @@ enum {
 	OPTION_CONFIG = 1,
 	OPTION_STORE,
 	OPTION_GATEWAY,
+	OPTION_RESP,
 	OPTION_ADMIN,
 	OPTION_UPSTREAM,
 	OPTION_LOOPS,
@@ -35,6 +36,7 @@ static const struct hx_option options[] = {
 	{OPTION_STORE, "store", 's', HX_OPTION_TEXT, "URL", "where records are kept", NULL},
 	{OPTION_GATEWAY, "gateway", 0, HX_OPTION_TEXT, "ADDR", "where events come in; off: nowhere",
          NULL},
+	{OPTION_RESP, "resp", 0, HX_OPTION_TEXT, "ADDR", "where clients of Redis come in", NULL},
 	{OPTION_ADMIN, "admin", 0, HX_OPTION_TEXT, "ADDR", "metrics and health; off: nowhere",
          NULL},
 	{OPTION_UPSTREAM, "upstream", 0, HX_OPTION_TEXT, "URL", "where events go, once", NULL},
@@ -51,7 +53,7 @@ static const struct {
 } names[] = {
 	{OPTION_STORE, "store.url", "--store"},    {OPTION_GATEWAY, "listen.gateway", "--gateway"},
 	{OPTION_ADMIN, "listen.admin", "--admin"}, {OPTION_UPSTREAM, "upstream.url", "--upstream"},
-	{OPTION_LOOPS, "loops", "--loops"},
+	{OPTION_LOOPS, "loops", "--loops"},        {OPTION_RESP, "listen.resp", "--resp"},
 };
 
 enum { NAME_COUNT = sizeof(names) / sizeof(names[0]) };

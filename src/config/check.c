@@ -91,6 +91,13 @@ bool hx_check_scope_part(const char *text, char why[HX_SETTING_WHY_SIZE])
 	return check_bytes(hapax_bytes_from_text(text), HX_SCOPE_PART_SIZE_MAX, why);
 }
 
+bool hx_check_sha256(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	if (strlen(text) != 64 || strspn(text, "0123456789abcdef") != 64)
+		return fail(why, "is no SHA-256: printf %%s PASSWORD | sha256sum prints one");
+	return true;
+}
+
 bool hx_check_strategy(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	struct hapax_key_strategy *strategy = NULL;

@@ -17,6 +17,7 @@ hx_setting_check_fn hx_check_path;       /* begins with a slash; nothing that is
 hx_setting_check_fn hx_check_pattern;    /* a name, perhaps with * at its end */
 hx_setting_check_fn hx_check_scope;      /* TENANT/GROUP */
 hx_setting_check_fn hx_check_scope_part; /* a tenant or group */
+hx_setting_check_fn hx_check_sha256;     /* 64 digits of 0-9a-f */
 hx_setting_check_fn hx_check_strategy;   /* of keys, for what receives */
 hx_setting_check_fn hx_check_url;        /* of an upstream */
 

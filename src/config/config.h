@@ -51,6 +51,7 @@ struct hx_config_door {
 
 struct hx_config_listen {
 	struct hx_config_door gateway;
+	struct hx_config_door resp;
 	struct hx_config_door admin;
 };
 
@@ -190,6 +191,23 @@ struct hx_config_gateway {
 	size_t route_count;
 };
 
+/* Who may come in by the Redis protocol. */
+struct hx_config_resp_user {
+	const char *name;
+	const char *password_sha256; /* 64 digits */
+	const char *tenant;          /* "": "default", as group */
+	const char *group;
+	struct hx_place place;
+};
+
+struct hx_config_resp {
+	uint64_t max_connections; /* 0: no limit */
+	bool allow_flush;
+	bool test_commands;
+	const struct hx_config_resp_user *users; /* none: everybody */
+	size_t user_count;
+};
+
 enum hx_config_log_format {
 	HX_CONFIG_LOG_AUTO = 0, /* logfmt on a terminal, else JSON */
 	HX_CONFIG_LOG_JSON = 1,
@@ -228,6 +246,7 @@ struct hx_config {
 	const struct hx_config_scope *scopes;
 	size_t scope_count;
 	struct hx_config_gateway gateway;
+	struct hx_config_resp resp;
 	struct hx_config_log log;
 	struct hx_config_metrics metrics;
 	struct hx_config_drain drain;

@@ -6,6 +6,7 @@
  * and compared here by what would be written of them.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/bytes.h"
@@ -37,10 +38,41 @@ static bool is_same(
 		hx_bytes(comparison->texts[1].data, comparison->texts[1].size));
 }
 
-/* Whether nothing differs; else path is that of what does. */
 static bool compare(
 	struct comparison *comparison, const struct hx_section *section, const void *a,
-	const void *b, const char *prefix)
+	const void *b, const char *prefix, unsigned flag);
+
+/* Item by item; what an item has counts, whatever its flags. */
+static bool list_is_same(
+	struct comparison *comparison, const struct hx_setting *setting, const void *a,
+	const void *b)
+{
+	const unsigned char *objects[2] = {a, b};
+	const unsigned char *items[2];
+	size_t counts[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		memcpy(&items[i], objects[i] + setting->offset, sizeof(items[i]));
+		memcpy(&counts[i], objects[i] + setting->count_offset, sizeof(counts[i]));
+	}
+	if (counts[0] != counts[1])
+		return false;
+	for (size_t i = 0; i < counts[0]; i++) {
+		size_t at = i * setting->section->size;
+
+		if (!compare(comparison, setting->section, items[0] + at, items[1] + at, "", 0))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Whether nothing differs of what has flag, or of everything with 0; else path is that of
+ * what does.
+ */
+static bool compare(
+	struct comparison *comparison, const struct hx_section *section, const void *a,
+	const void *b, const char *prefix, unsigned flag)
 {
 	const struct hx_setting *setting;
 
@@ -52,11 +84,12 @@ static bool compare(
 			(void)snprintf(path, sizeof(path), "%s%s.", prefix, setting->name);
 			if (!compare(
 				    comparison, setting->section, inner_a + setting->offset,
-				    inner_b + setting->offset, path))
+				    inner_b + setting->offset, path, flag))
 				return false;
 		} else if (
-			(setting->flags & HX_SETTING_RESTART) &&
-			!is_same(comparison, setting, a, b)) {
+			(setting->flags & flag) == flag &&
+			!(setting->type == HX_SETTING_LIST ? list_is_same(comparison, setting, a, b)
+		                                           : is_same(comparison, setting, a, b))) {
 			(void)snprintf(
 				comparison->path, HX_SETTING_PATH_SIZE, "%s%s", prefix,
 				setting->name);
@@ -76,7 +109,7 @@ bool hx_config_needs_restart(
 		(int)HX_CONFIG_SETTING_SIZE == (int)HX_SETTING_PATH_SIZE, "room for any path");
 	for (size_t i = 0; i < 2; i++)
 		hx_buf_init(&comparison.texts[i], VALUE_SIZE_MAX);
-	is_equal = compare(&comparison, &hx_config_schema, a, b, "");
+	is_equal = compare(&comparison, &hx_config_schema, a, b, "", HX_SETTING_RESTART);
 	for (size_t i = 0; i < 2; i++)
 		hx_buf_done(&comparison.texts[i]);
 	return !is_equal;

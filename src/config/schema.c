@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "config/check.h"
 #include "config/config.h"
+#include "config/schema_resp.h"
 
 /* Values of enums, in their order. */
 static const char *const evicts[] = {"none", "lru", NULL};
@@ -39,6 +40,12 @@ static const struct hx_setting listen_settings[] = {
          AT(gateway),
          .fallback = "127.0.0.1:8080",
          .doc = "where CloudEvents come in: HOST:PORT, unix:PATH or off"},
+	{.name = "resp",
+         .type = HX_SETTING_ADDRESS,
+         .flags = HX_SETTING_RESTART,
+         AT(resp),
+         .fallback = "off",
+         .doc = "where clients of Redis come in: HOST:PORT, unix:PATH or off"},
 	{.name = "admin",
          .type = HX_SETTING_ADDRESS,
          .flags = HX_SETTING_RESTART,
@@ -740,6 +747,11 @@ static const struct hx_setting settings[] = {
          AT(gateway),
          .section = &gateway_section,
          .doc = "CloudEvents by HTTP"},
+	{.name = "resp",
+         .type = HX_SETTING_SECTION,
+         AT(resp),
+         .section = &hx_config_resp_section,
+         .doc = "the Redis protocol"},
 	{.name = "log",
          .type = HX_SETTING_SECTION,
          AT(log),

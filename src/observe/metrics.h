@@ -43,6 +43,7 @@ struct hx_cells;
 enum hx_door {
 	HX_DOOR_GATEWAY,
 	HX_DOOR_ADMIN,
+	HX_DOOR_RESP,
 	HX_DOOR_COUNT,
 };
 

@@ -19,6 +19,7 @@
 #include "net/http_server.h"
 #include "net/resolver.h"
 #include "net/signals.h"
+#include "resp/service.h"
 #include "serve/large.h"
 #include "serve/loop.h"
 #include "serve/quota.h"
@@ -50,6 +51,10 @@ struct hx_serve {
 	struct hx_resolver resolver;
 	struct hx_reader reader;
 	struct hx_tls_context *tls; /* of upstreams; NULL while none needs it */
+
+	struct hx_resp_service resp; /* of the Redis door; options.store NULL: it is off */
+	struct hx_resp_user *resp_users;
+	struct hx_config *resp_config; /* that they are of; kept */
 
 	struct hx_loop *loops;
 	size_t loop_count;
@@ -92,6 +97,21 @@ void hx_serve_loop_idle(struct hx_serve *serve);
  * ends, because only a new start finds out. Threads: any.
  */
 void hx_serve_suspect(struct hx_serve *serve);
+
+/*
+ * Open the Redis door on every loop, if it is not off. find_address reads a door's address.
+ */
+typedef enum hapax_status hx_find_address_fn(
+	const struct hx_config_door *door, const char *setting, struct hx_address *ret_address,
+	struct hapax_error *err);
+enum hapax_status hx_serve_open_resp(
+	struct hx_serve *serve, hx_find_address_fn *find_address, struct hapax_error *err);
+
+/* Once a second. */
+void hx_serve_refresh_resp(struct hx_serve *serve);
+
+/* Every loop is done. */
+void hx_serve_close_resp(struct hx_serve *serve);
 
 /* The admin door: its handler, and its connections, which are counted. */
 void hx_admin_handle(struct hx_http_exchange *exchange);

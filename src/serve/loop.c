@@ -29,6 +29,7 @@ static void drain(struct hx_task *task)
 	loop->is_draining = true;
 	if (loop->gateway.reactor != NULL)
 		hx_http_server_drain(&loop->gateway);
+	hx_resp_door_drain(&loop->resp);
 	hx_loop_check_idle(loop);
 }
 
@@ -63,7 +64,8 @@ int64_t hx_loop_stalled_ns(const struct hx_loop *loop, int64_t now_ns)
 void hx_loop_check_idle(struct hx_loop *loop)
 {
 	if (!loop->is_draining || loop->is_idle || loop->delivery_count > 0 ||
-	    (loop->gateway.reactor != NULL && !hx_http_server_has_drained(&loop->gateway)))
+	    (loop->gateway.reactor != NULL && !hx_http_server_has_drained(&loop->gateway)) ||
+	    !hx_resp_door_has_gone(&loop->resp))
 		return;
 	loop->is_idle = true;
 	hx_serve_loop_idle(loop->serve);
@@ -299,19 +301,22 @@ static bool has_gone(const struct hx_loop *loop)
 		if (upstream->client.line_count > 0)
 			return false;
 	}
-	return loop->gateway.reactor == NULL || loop->gateway.peer_count == 0;
+	return hx_resp_door_has_gone(&loop->resp) &&
+		(loop->gateway.reactor == NULL || loop->gateway.peer_count == 0);
 }
 
 void hx_loop_done(struct hx_loop *loop)
 {
 	assert(loop->delivery_count == 0);
 	hx_http_server_close(&loop->gateway);
+	hx_resp_door_close(&loop->resp);
 	for (struct hx_upstream *upstream = loop->upstreams; upstream != NULL;
 	     upstream = upstream->next)
 		hx_http_client_close(&upstream->client);
 	for (int i = 0; i < LAST_TURNS_MAX && !has_gone(loop); i++)
 		hx_reactor_turn(&loop->reactor, 0);
 	hx_http_server_done(&loop->gateway);
+	hx_resp_door_done(&loop->resp);
 	hx_deliveries_free(loop);
 	while (loop->upstreams != NULL) {
 		struct hx_upstream *upstream = loop->upstreams;

@@ -29,6 +29,7 @@
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/reactor.h"
+#include "serve/resp_door.h"
 #include "wire/cloudevents.h"
 
 enum {
@@ -68,6 +69,7 @@ struct hx_loop {
 	uint32_t thread_id;
 	struct hx_reactor reactor;
 	struct hx_http_server gateway;
+	struct hx_resp_door resp;
 	struct hx_cells *cells;
 	struct hx_loop_config *config; /* in force; older ones that are used behind it */
 	struct hx_upstream *upstreams;

@@ -132,6 +132,7 @@ static void on_chore_timer(struct hx_timer *timer)
 		hx_loop_beat(&serve->loops[i]);
 	if (serve->is_suspected)
 		ask_suspected(serve);
+	hx_serve_refresh_resp(serve);
 	serve->chores++;
 	if (serve->chores % SECONDS_MAX == 0)
 		(void)hx_duplicate_watch_look(
@@ -454,7 +455,10 @@ static void say_ready(struct hx_serve *serve)
 {
 	char gateway[HX_ADDRESS_TEXT_SIZE] = "off";
 	char admin[HX_ADDRESS_TEXT_SIZE] = "off";
+	char resp[HX_ADDRESS_TEXT_SIZE] = "off";
 
+	if (serve->loops[0].resp.service != NULL)
+		hx_address_format(&serve->loops[0].resp.listener.address, resp);
 	if (serve->loops[0].gateway.reactor != NULL)
 		hx_address_format(&serve->loops[0].gateway.listener.address, gateway);
 	if (serve->admin.reactor != NULL)
@@ -462,6 +466,7 @@ static void say_ready(struct hx_serve *serve)
 	{
 		const struct hx_log_field fields[] = {
 			HX_LOG_TEXT("gateway", gateway),
+			HX_LOG_TEXT("resp", resp),
 			HX_LOG_TEXT("admin", admin),
 			HX_LOG_TEXT("store", hapax_store_url(serve->store)),
 			HX_LOG_UNSIGNED("loops", serve->loop_count),
@@ -487,6 +492,8 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 		status = open_store(serve, err);
 	if (status == HAPAX_OK)
 		status = open_gateway(serve, err);
+	if (status == HAPAX_OK)
+		status = hx_serve_open_resp(serve, find_address, err);
 	if (status == HAPAX_OK)
 		status = open_admin(serve, err);
 	if (status == HAPAX_OK)
@@ -517,6 +524,7 @@ static void close_all(struct hx_serve *serve)
 	hx_reader_done(&serve->reader);
 	for (size_t i = 0; i < serve->loop_count; i++)
 		hx_loop_done(&serve->loops[i]);
+	hx_serve_close_resp(serve);
 	close_control(serve);
 	hx_store_stack_close(&serve->stack);
 	hx_tls_context_free(serve->tls);
@@ -533,8 +541,10 @@ static void close_all(struct hx_serve *serve)
 /* Names of unix sockets are all that would outlive the process. */
 static void close_listeners(struct hx_serve *serve)
 {
-	for (size_t i = 0; i < serve->loop_count && serve->loops != NULL; i++)
+	for (size_t i = 0; i < serve->loop_count && serve->loops != NULL; i++) {
 		hx_listener_close(&serve->loops[i].gateway.listener);
+		hx_listener_close(&serve->loops[i].resp.listener);
+	}
 	hx_listener_close(&serve->admin.listener);
 }
 

@@ -105,6 +105,11 @@ enum hapax_status hx_resp_put_null(struct hapax_buf *buf, int protocol)
 	return protocol == 3 ? hx_buf_append(buf, "_\r\n", 3) : hx_buf_append(buf, "$-1\r\n", 5);
 }
 
+enum hapax_status hx_resp_put_null_array(struct hapax_buf *buf, int protocol)
+{
+	return protocol == 3 ? hx_buf_append(buf, "_\r\n", 3) : hx_buf_append(buf, "*-1\r\n", 5);
+}
+
 enum hapax_status hx_resp_put_boolean(struct hapax_buf *buf, bool value, int protocol)
 {
 	if (protocol == 3)

@@ -68,6 +68,9 @@ enum hapax_status hx_resp_put_text(struct hapax_buf *buf, const char *text);
 enum hapax_status hx_resp_put_bulk_integer(struct hapax_buf *buf, int64_t value);
 
 enum hapax_status hx_resp_put_null(struct hapax_buf *buf, int protocol);
+
+/* In the place of an array, which RESP2 tells apart. */
+enum hapax_status hx_resp_put_null_array(struct hapax_buf *buf, int protocol);
 enum hapax_status hx_resp_put_boolean(struct hapax_buf *buf, bool value, int protocol);
 enum hapax_status hx_resp_put_double(struct hapax_buf *buf, double value, int protocol);
 

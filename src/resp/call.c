@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * call.c - what the functions of commands have in common.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/limits.h"
+#include "resp/command.h"
+
+enum { ERROR_SIZE_MAX = 512 };
+
+static char upper(char byte)
+{
+	return byte >= 'a' && byte <= 'z' ? (char)(byte - 'a' + 'A') : byte;
+}
+
+bool hx_resp_is_word(struct hapax_bytes bytes, const char *word)
+{
+	const char *at = bytes.data;
+
+	for (size_t i = 0; i < bytes.size; i++) {
+		if (word[i] == '\0' || upper(at[i]) != word[i])
+			return false;
+	}
+	return word[bytes.size] == '\0';
+}
+
+void hx_resp_refuse(struct hx_resp_call *call, const char *text)
+{
+	/* What was planned of it is not asked for. */
+	hx_resp_batch_cut(call->batch, call->entry->first);
+	call->entry->count = 0;
+	call->entry->finish = NULL;
+	(void)hx_resp_put_error(call->text, text);
+}
+
+void hx_resp_refuse_format(struct hx_resp_call *call, const char *format, ...)
+{
+	char text[ERROR_SIZE_MAX];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	hx_resp_refuse(call, text);
+}
+
+void hx_resp_refuse_syntax(struct hx_resp_call *call)
+{
+	hx_resp_refuse(call, "ERR syntax error");
+}
+
+void hx_resp_refuse_arity(struct hx_resp_call *call)
+{
+	const struct hx_resp_command *command = call->command;
+
+	hx_resp_refuse_format(
+		call, "ERR wrong number of arguments for '%s' command",
+		command->full_name != NULL ? command->full_name : command->name);
+}
+
+bool hx_resp_integer_arg(struct hx_resp_call *call, struct hapax_bytes arg, int64_t *ret_value)
+{
+	if (hx_resp_parse_integer(arg, ret_value))
+		return true;
+	hx_resp_refuse(call, "ERR value is not an integer or out of range");
+	return false;
+}
+
+bool hx_resp_keep(struct hx_resp_call *call, struct hapax_bytes bytes, struct hapax_bytes *ret_copy)
+{
+	if (hx_resp_batch_keep(call->batch, bytes, ret_copy))
+		return true;
+	hx_resp_refuse(call, "OOM no memory for the command");
+	return false;
+}
+
+static bool key_is_valid(struct hapax_bytes key)
+{
+	return key.size > 0 && key.size <= HX_KEY_SIZE_MAX;
+}
+
+#define KEY_ERROR "ERR a key has 1 to 1024 bytes"
+
+struct hapax_op *hx_resp_add(
+	struct hx_resp_call *call, enum hapax_op_type type, struct hapax_bytes key,
+	bool wants_record, hx_resp_finish_fn *finish)
+{
+	struct hapax_op *op;
+	struct hapax_bytes copy;
+
+	if (!key_is_valid(key)) {
+		hx_resp_refuse(call, KEY_ERROR);
+		return NULL;
+	}
+	if (!hx_resp_keep(call, key, &copy))
+		return NULL;
+	op = hx_resp_batch_add(call->batch, type, wants_record);
+	if (op == NULL) {
+		hx_resp_refuse(call, "OOM no memory for the command");
+		return NULL;
+	}
+	op->key = copy;
+	op->tenant = call->session->tenant;
+	op->group = call->session->group;
+	call->entry->count++;
+	call->entry->finish = finish;
+	return op;
+}
+
+bool hx_resp_set_value(struct hx_resp_call *call, struct hapax_bytes value)
+{
+	struct hapax_bytes copy;
+
+	if (value.size > call->service->options.value_size_max) {
+		hx_resp_refuse_format(
+			call, "ERR value exceeds store.max_result (%llu bytes)",
+			(unsigned long long)call->service->options.value_size_max);
+		return false;
+	}
+	if (!hx_resp_keep(call, value, &copy))
+		return false;
+	hx_resp_batch_set_value(call->batch, copy);
+	return true;
+}
+
+void hx_resp_begin_step(struct hx_resp_answer *answer, hx_resp_finish_fn *finish)
+{
+	answer->entry->first = (uint32_t)answer->next->count;
+	answer->entry->count = 0;
+	answer->entry->finish = finish;
+}
+
+struct hapax_op *hx_resp_add_step(
+	struct hx_resp_answer *answer, enum hapax_op_type type, struct hapax_bytes key,
+	bool wants_record)
+{
+	struct hapax_op *op = NULL;
+	struct hapax_bytes copy;
+
+	if (hx_resp_batch_keep(answer->next, key, &copy))
+		op = hx_resp_batch_add(answer->next, type, wants_record);
+	if (op == NULL) {
+		(void)hx_resp_put_error(answer->out, "OOM no memory for the command");
+		return NULL;
+	}
+	op->key = copy;
+	op->tenant = answer->session->tenant;
+	op->group = answer->session->group;
+	answer->entry->count++;
+	return op;
+}
+
+static const char *failure_text(enum hapax_status status)
+{
+	switch (status) {
+	case HAPAX_ERR_LIMIT: return "OOM command not allowed when used memory > 'maxmemory'.";
+	case HAPAX_ERR_NO_MEMORY: return "OOM no memory for the command";
+	case HAPAX_ERR_UNAVAILABLE:
+		return "UNAVAILABLE the store was not reached; nothing was done";
+	case HAPAX_ERR_UNCERTAIN: return "UNCERTAIN the store did not say whether it was done";
+	case HAPAX_ERR_FENCED: return "FENCED a newer token owns the key";
+	case HAPAX_ERR_FAILED: return "UNAVAILABLE the store has failed; nothing was done";
+	case HAPAX_OK:
+	case HAPAX_ERR_INVALID:
+	case HAPAX_ERR_CORRUPT:
+	case HAPAX_ERR_UNSUPPORTED:
+	case HAPAX_ERR_HANDLER: break;
+	}
+	return "ERR the store refused the command; nothing was done";
+}
+
+bool hx_resp_put_failure(struct hx_resp_answer *answer, const struct hapax_op *op)
+{
+	if (op->status == HAPAX_OK)
+		return false;
+	(void)hx_resp_put_error(answer->out, failure_text(op->status));
+	return true;
+}
+
+/* FAILED counts as absent: nobody knows of a success. */
+bool hx_resp_exists(const struct hapax_op *op)
+{
+	return op->record->state != HAPAX_STATE_ABSENT && op->record->state != HAPAX_STATE_FAILED;
+}
+
+/* What is claimed or parked is there, but has no value yet. */
+bool hx_resp_has_value(const struct hapax_op *op)
+{
+	return op->record->state == HAPAX_STATE_DONE;
+}
+
+void hx_resp_put_value(struct hx_resp_answer *answer, const struct hapax_op *op)
+{
+	if (hx_resp_has_value(op))
+		(void)hx_resp_put_bulk(answer->out, op->record->result.body);
+	else
+		(void)hx_resp_put_null(answer->out, answer->protocol);
+}
+
+void hx_resp_put_busy(struct hx_resp_answer *answer)
+{
+	(void)hx_resp_put_error(answer->out, "BUSYKEY key is claimed");
+}

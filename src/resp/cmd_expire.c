@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_expire.c - commands that change until when a value is kept.
+ *
+ * EXPIRE with a condition, and PERSIST, look first and write then. Between the two
+ * another client may write; what is written is right for what was seen.
+ */
+#include "base/bytes.h"
+#include "resp/command.h"
+#include "resp/commands.h"
+#include "resp/when.h"
+
+enum expire_flag {
+	EXPIRE_NX = 1 << 0,
+	EXPIRE_XX = 1 << 1,
+	EXPIRE_GT = 1 << 2,
+	EXPIRE_LT = 1 << 3,
+};
+
+static bool finish_expire(struct hx_resp_answer *answer)
+{
+	const struct hapax_op *op = &answer->ops[0];
+
+	if (hx_resp_put_failure(answer, op))
+		return true;
+	if (op->outcome == HAPAX_OUTCOME_BUSY)
+		hx_resp_put_busy(answer);
+	else
+		(void)hx_resp_put_integer(answer->out, op->outcome == HAPAX_OUTCOME_APPLIED);
+	return true;
+}
+
+/* A time that has passed removes. */
+static void set_expiry(struct hapax_op *op, int64_t ttl_ms)
+{
+	if (ttl_ms > 0) {
+		op->type = HAPAX_OP_EXPIRE;
+		op->ttl_ms = ttl_ms;
+	} else {
+		op->type = HAPAX_OP_FORGET;
+		op->flags |= HAPAX_OP_SET_ONLY;
+	}
+}
+
+static bool condition_holds(const struct hx_resp_answer *answer, const struct hapax_op *op)
+{
+	unsigned flags = answer->entry->flags;
+	int64_t ttl_ms = answer->entry->value;
+	int64_t now_ms = hx_resp_service_now_ms(answer->session->service);
+	bool is_forever = op->expires_ms == HAPAX_TIME_NEVER;
+	int64_t left_ms = is_forever ? 0 : op->expires_ms - now_ms;
+
+	if ((flags & EXPIRE_NX) && !is_forever)
+		return false;
+	if ((flags & EXPIRE_XX) && is_forever)
+		return false;
+	if ((flags & EXPIRE_GT) && (is_forever || ttl_ms <= left_ms))
+		return false;
+	return !(flags & EXPIRE_LT) || is_forever || ttl_ms < left_ms;
+}
+
+static bool finish_condition(struct hx_resp_answer *answer)
+{
+	const struct hapax_op *op = &answer->ops[0];
+	struct hapax_op *step;
+
+	if (hx_resp_put_failure(answer, op))
+		return true;
+	if (!hx_resp_exists(op) || !condition_holds(answer, op)) {
+		(void)hx_resp_put_integer(answer->out, 0);
+		return true;
+	}
+	hx_resp_begin_step(answer, finish_expire);
+	step = hx_resp_add_step(answer, HAPAX_OP_EXPIRE, op->key, false);
+	if (step == NULL)
+		return true;
+	set_expiry(step, answer->entry->value);
+	return false;
+}
+
+/* False: it was refused. */
+static bool read_conditions(struct hx_resp_call *call, unsigned *flags)
+{
+	for (size_t i = 3; i < call->argc; i++) {
+		if (hx_resp_is_word(call->argv[i], "NX"))
+			*flags |= EXPIRE_NX;
+		else if (hx_resp_is_word(call->argv[i], "XX"))
+			*flags |= EXPIRE_XX;
+		else if (hx_resp_is_word(call->argv[i], "GT"))
+			*flags |= EXPIRE_GT;
+		else if (hx_resp_is_word(call->argv[i], "LT"))
+			*flags |= EXPIRE_LT;
+		else {
+			hx_resp_refuse_format(
+				call, "ERR Unsupported option %.*s",
+				(int)(call->argv[i].size < 128 ? call->argv[i].size : 128),
+				call->argv[i].size == 0 ? "" : (const char *)call->argv[i].data);
+			return false;
+		}
+	}
+	if ((*flags & EXPIRE_NX) && (*flags & (EXPIRE_XX | EXPIRE_GT | EXPIRE_LT))) {
+		hx_resp_refuse(
+			call,
+			"ERR NX and XX, GT or LT options at the same time are not compatible");
+		return false;
+	}
+	if ((*flags & EXPIRE_GT) && (*flags & EXPIRE_LT)) {
+		hx_resp_refuse(call, "ERR GT and LT options at the same time are not compatible");
+		return false;
+	}
+	return true;
+}
+
+static void plan_expire(struct hx_resp_call *call, enum hx_resp_when_unit unit)
+{
+	struct hx_resp_when when = {.unit = unit, .text = call->argv[2]};
+	unsigned flags = 0;
+	int64_t ttl_ms;
+	struct hapax_op *op;
+
+	if (!read_conditions(call, &flags) || !hx_resp_when_expire(call, &when, &ttl_ms))
+		return;
+	call->entry->flags = flags;
+	call->entry->value = ttl_ms;
+	if (flags != 0) {
+		(void)hx_resp_add(call, HAPAX_OP_LOOKUP, call->argv[1], true, finish_condition);
+		call->session->is_last = true;
+		return;
+	}
+	op = hx_resp_add(call, HAPAX_OP_EXPIRE, call->argv[1], false, finish_expire);
+	if (op != NULL)
+		set_expiry(op, ttl_ms);
+}
+
+void hx_resp_plan_expire(struct hx_resp_call *call)
+{
+	plan_expire(call, HX_RESP_WHEN_SECONDS);
+}
+
+void hx_resp_plan_pexpire(struct hx_resp_call *call)
+{
+	plan_expire(call, HX_RESP_WHEN_MS);
+}
+
+void hx_resp_plan_expireat(struct hx_resp_call *call)
+{
+	plan_expire(call, HX_RESP_WHEN_AT_SECONDS);
+}
+
+void hx_resp_plan_pexpireat(struct hx_resp_call *call)
+{
+	plan_expire(call, HX_RESP_WHEN_AT_MS);
+}
+
+void hx_resp_plan_persist(struct hx_resp_call *call)
+{
+	(void)hx_resp_add(call, HAPAX_OP_LOOKUP, call->argv[1], true, finish_condition);
+	call->entry->flags = EXPIRE_XX;
+	call->entry->value = HAPAX_TTL_FOREVER;
+}
+
+/* ---------------------------------------------------------------- GETEX */
+
+static bool finish_getex(struct hx_resp_answer *answer)
+{
+	const struct hapax_op *op = &answer->ops[0];
+
+	if (hx_resp_put_failure(answer, op))
+		return true;
+	if (op->outcome == HAPAX_OUTCOME_BUSY)
+		hx_resp_put_busy(answer);
+	else
+		hx_resp_put_value(answer, op);
+	return true;
+}
+
+/* Redis looks at the time only when there is something to keep until then. */
+static bool finish_getex_refused(struct hx_resp_answer *answer)
+{
+	const struct hapax_op *op = &answer->ops[0];
+
+	if (hx_resp_put_failure(answer, op))
+		return true;
+	if (!hx_resp_exists(op))
+		(void)hx_resp_put_null(answer->out, answer->protocol);
+	else
+		(void)hx_resp_put_error(
+			answer->out,
+			answer->entry->value != 0 ? "ERR value is not an integer or out of range"
+						  : "ERR invalid expire time in 'getex' command");
+	return true;
+}
+
+static void plan_getex_time(struct hx_resp_call *call, const struct hx_resp_when *when)
+{
+	size_t before = call->text->size;
+	int64_t ttl_ms;
+	int64_t number;
+	struct hapax_op *op;
+
+	if (hx_resp_when_ttl(call, when, &ttl_ms)) {
+		op = hx_resp_add(call, HAPAX_OP_EXPIRE, call->argv[1], true, finish_getex);
+		if (op != NULL)
+			set_expiry(op, ttl_ms);
+		return;
+	}
+	call->text->size = before;
+	(void)hx_resp_add(call, HAPAX_OP_LOOKUP, call->argv[1], true, finish_getex_refused);
+	call->entry->value = !hx_resp_parse_integer(when->text, &number);
+}
+
+void hx_resp_plan_getex(struct hx_resp_call *call)
+{
+	struct hx_resp_when when = {.unit = HX_RESP_WHEN_NONE};
+	bool persists = false;
+	struct hapax_op *op;
+
+	for (size_t i = 2; i < call->argc; i++) {
+		if (hx_resp_is_word(call->argv[i], "PERSIST") && when.unit == HX_RESP_WHEN_NONE) {
+			persists = true;
+		} else if (
+			!persists && i + 1 < call->argc &&
+			hx_resp_when_option(&when, call->argv[i], call->argv[i + 1])) {
+			i++;
+		} else {
+			hx_resp_refuse_syntax(call);
+			return;
+		}
+	}
+	if (when.unit != HX_RESP_WHEN_NONE) {
+		plan_getex_time(call, &when);
+	} else if (persists) {
+		op = hx_resp_add(call, HAPAX_OP_EXPIRE, call->argv[1], true, finish_getex);
+		if (op != NULL)
+			op->ttl_ms = HAPAX_TTL_FOREVER;
+	} else {
+		hx_resp_plan_get(call);
+	}
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * command_table.c - every command, in the order of their names. What it says is what COMMAND
+ * tells; summaries are ours.
+ */
+#include <string.h>
+
+#include "base/bytes.h"
+#include "resp/command.h"
+#include "resp/commands.h"
+
+#define CONNECTION "connection"
+#define GENERIC    "generic"
+#define SERVER     "server"
+#define STRING     "string"
+#define MULTI      "transactions"
+
+#define END                                                             \
+	{                                                               \
+		NULL, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL \
+	}
+
+enum {
+	READ = HX_RESP_READ | HX_RESP_FAST,
+	WRITE = HX_RESP_WRITE | HX_RESP_FAST,
+	ALONE_READ = HX_RESP_READ | HX_RESP_ALONE,
+	LISTS = HX_RESP_ADMIN,
+};
+
+static const struct hx_resp_command client_commands[] = {
+	{"getname", 2, 0, 0, 0, 0, "the name of this connection", "2.6.9", CONNECTION,
+         hx_resp_plan_client_getname, NULL, "client|getname"},
+	{"help", 2, LISTS, 0, 0, 0, "these lines", "5.0.0", CONNECTION, hx_resp_plan_help, NULL,
+         "client|help"},
+	{"id", 2, 0, 0, 0, 0, "the number of this connection", "5.0.0", CONNECTION,
+         hx_resp_plan_client_id, NULL, "client|id"},
+	{"info", 2, 0, 0, 0, 0, "what is known of this connection", "6.2.0", CONNECTION,
+         hx_resp_plan_client_info, NULL, "client|info"},
+	{"no-evict", 3, 0, 0, 0, 0, "nothing: connections are not evicted", "7.0.0", CONNECTION,
+         hx_resp_plan_client_no_evict, NULL, "client|no-evict"},
+	{"no-touch", 3, 0, 0, 0, 0, "nothing: reading does not touch", "7.2.0", CONNECTION,
+         hx_resp_plan_client_no_evict, NULL, "client|no-touch"},
+	{"reply", 3, 0, 0, 0, 0, "whether commands are replied to", "3.2.0", CONNECTION,
+         hx_resp_plan_client_reply, NULL, "client|reply"},
+	{"setinfo", 4, 0, 0, 0, 0, "which library the client is", "7.2.0", CONNECTION,
+         hx_resp_plan_client_setinfo, NULL, "client|setinfo"},
+	{"setname", 3, 0, 0, 0, 0, "name this connection", "2.6.9", CONNECTION,
+         hx_resp_plan_client_setname, NULL, "client|setname"},
+	END,
+};
+
+static const struct hx_resp_command command_commands[] = {
+	{"count", 2, 0, 0, 0, 0, "how many commands there are", "2.8.13", SERVER,
+         hx_resp_plan_command_count, NULL, "command|count"},
+	{"docs", -2, LISTS, 0, 0, 0, "what commands are for", "7.0.0", SERVER,
+         hx_resp_plan_command_docs, NULL, "command|docs"},
+	{"help", 2, LISTS, 0, 0, 0, "these lines", "5.0.0", SERVER, hx_resp_plan_help, NULL,
+         "command|help"},
+	{"info", -2, LISTS, 0, 0, 0, "arity, flags and keys of commands", "2.8.13", SERVER,
+         hx_resp_plan_command_info, NULL, "command|info"},
+	{"list", -2, LISTS, 0, 0, 0, "the names of commands", "7.0.0", SERVER,
+         hx_resp_plan_command_list, NULL, "command|list"},
+	END,
+};
+
+static const struct hx_resp_command config_commands[] = {
+	{"get", -3, LISTS, 0, 0, 0, "settings that clients look for", "2.0.0", SERVER,
+         hx_resp_plan_config_get, NULL, "config|get"},
+	{"help", 2, LISTS, 0, 0, 0, "these lines", "5.0.0", SERVER, hx_resp_plan_help, NULL,
+         "config|help"},
+	END,
+};
+
+static const struct hx_resp_command debug_commands[] = {
+	{"log", -3, 0, 0, 0, 0, "nothing", "7.0.0", SERVER, hx_resp_plan_ok, NULL, "debug|log"},
+	END,
+};
+
+static const struct hx_resp_command function_commands[] = {
+	{"flush", -2, 0, 0, 0, 0, "nothing", "7.0.0", SERVER, hx_resp_plan_ok, NULL,
+         "function|flush"},
+	END,
+};
+
+static const struct hx_resp_command commands[] = {
+	{"auth", -2, HX_RESP_NO_AUTH | HX_RESP_FAST, 0, 0, 0, "say who you are", "1.0.0",
+         CONNECTION, hx_resp_plan_auth, NULL, NULL},
+	{"client", -2, 0, 0, 0, 0, "about this connection", "2.4.0", CONNECTION, NULL,
+         client_commands, NULL},
+	{"command", -1, LISTS, 0, 0, 0, "about commands", "2.8.13", SERVER, hx_resp_plan_command,
+         command_commands, NULL},
+	{"config", -2, 0, 0, 0, 0, "about settings", "2.0.0", SERVER, NULL, config_commands, NULL},
+	{"dbsize", 1, ALONE_READ, 0, 0, 0, "how many keys the store has", "1.0.0", SERVER,
+         hx_resp_plan_dbsize, NULL, NULL},
+	{"debug", -2, HX_RESP_TEST, 0, 0, 0, "for test suites", "1.0.0", SERVER, NULL,
+         debug_commands, NULL},
+	{"del", -2, HX_RESP_WRITE, 1, -1, 1, "forget keys", "1.0.0", GENERIC, hx_resp_plan_del,
+         NULL, NULL},
+	{"discard", 1, HX_RESP_NO_QUEUE | HX_RESP_FAST, 0, 0, 0, "drop the transaction", "2.0.0",
+         MULTI, hx_resp_plan_discard, NULL, NULL},
+	{"echo", 2, HX_RESP_FAST, 0, 0, 0, "the same again", "1.0.0", CONNECTION, hx_resp_plan_echo,
+         NULL, NULL},
+	{"exec", 1, HX_RESP_NO_QUEUE, 0, 0, 0, "run the transaction", "1.2.0", MULTI,
+         hx_resp_plan_exec, NULL, NULL},
+	{"exists", -2, READ, 1, -1, 1, "how many of the keys are there", "1.0.0", GENERIC,
+         hx_resp_plan_exists, NULL, NULL},
+	{"expire", -3, WRITE, 1, 1, 1, "keep a key for some seconds", "1.0.0", GENERIC,
+         hx_resp_plan_expire, NULL, NULL},
+	{"expireat", -3, WRITE, 1, 1, 1, "keep a key until a second", "1.2.0", GENERIC,
+         hx_resp_plan_expireat, NULL, NULL},
+	{"expiretime", 2, READ, 1, 1, 1, "until which second a key is kept", "7.0.0", GENERIC,
+         hx_resp_plan_expiretime, NULL, NULL},
+	{"flushall", -1, HX_RESP_WRITE | HX_RESP_ALONE | HX_RESP_STEPS, 0, 0, 0,
+         "forget all keys of the scope", "1.0.0", SERVER, hx_resp_plan_flush, NULL, NULL},
+	{"flushdb", -1, HX_RESP_WRITE | HX_RESP_ALONE | HX_RESP_STEPS, 0, 0, 0,
+         "forget all keys of the scope", "1.0.0", SERVER, hx_resp_plan_flush, NULL, NULL},
+	{"function", -2, HX_RESP_TEST, 0, 0, 0, "for test suites", "7.0.0", SERVER, NULL,
+         function_commands, NULL},
+	{"get", 2, READ, 1, 1, 1, "the value of a key", "1.0.0", STRING, hx_resp_plan_get, NULL,
+         NULL},
+	{"getdel", 2, WRITE, 1, 1, 1, "the value of a key, which is forgotten", "6.2.0", STRING,
+         hx_resp_plan_getdel, NULL, NULL},
+	{"getex", -2, WRITE, 1, 1, 1, "the value of a key, which is kept for another time", "6.2.0",
+         STRING, hx_resp_plan_getex, NULL, NULL},
+	{"hello", -1, HX_RESP_NO_AUTH | HX_RESP_FAST, 0, 0, 0,
+         "choose the protocol, say who you are", "6.0.0", CONNECTION, hx_resp_plan_hello, NULL,
+         NULL},
+	{"info", -1, HX_RESP_ALONE, 0, 0, 0, "numbers about the server", "1.0.0", SERVER,
+         hx_resp_plan_info, NULL, NULL},
+	{"mget", -2, READ, 1, -1, 1, "the values of keys", "1.0.0", STRING, hx_resp_plan_mget, NULL,
+         NULL},
+	{"multi", 1, HX_RESP_NO_QUEUE | HX_RESP_FAST, 0, 0, 0, "begin a transaction", "1.2.0",
+         MULTI, hx_resp_plan_multi, NULL, NULL},
+	{"persist", 2, WRITE | HX_RESP_STEPS, 1, 1, 1, "keep a key for ever", "2.2.0", GENERIC,
+         hx_resp_plan_persist, NULL, NULL},
+	{"pexpire", -3, WRITE, 1, 1, 1, "keep a key for some milliseconds", "2.6.0", GENERIC,
+         hx_resp_plan_pexpire, NULL, NULL},
+	{"pexpireat", -3, WRITE, 1, 1, 1, "keep a key until a millisecond", "2.6.0", GENERIC,
+         hx_resp_plan_pexpireat, NULL, NULL},
+	{"pexpiretime", 2, READ, 1, 1, 1, "until which millisecond a key is kept", "7.0.0", GENERIC,
+         hx_resp_plan_pexpiretime, NULL, NULL},
+	{"ping", -1, HX_RESP_FAST, 0, 0, 0, "is anybody there", "1.0.0", CONNECTION,
+         hx_resp_plan_ping, NULL, NULL},
+	{"psetex", 4, HX_RESP_WRITE, 1, 1, 1, "set a value for some milliseconds", "2.6.0", STRING,
+         hx_resp_plan_psetex, NULL, NULL},
+	{"pttl", 2, READ, 1, 1, 1, "for how many milliseconds a key is kept", "2.6.0", GENERIC,
+         hx_resp_plan_pttl, NULL, NULL},
+	{"quit", -1, HX_RESP_NO_AUTH | HX_RESP_NO_QUEUE | HX_RESP_FAST, 0, 0, 0,
+         "close the connection", "1.0.0", CONNECTION, hx_resp_plan_quit, NULL, NULL},
+	{"reset", 1, HX_RESP_NO_AUTH | HX_RESP_NO_QUEUE | HX_RESP_FAST, 0, 0, 0,
+         "as if the connection were new", "6.2.0", CONNECTION, hx_resp_plan_reset, NULL, NULL},
+	{"scan", -2, ALONE_READ, 0, 0, 0, "some of the keys", "2.8.0", GENERIC, hx_resp_plan_scan,
+         NULL, NULL},
+	{"select", 2, HX_RESP_FAST, 0, 0, 0, "choose database 0", "1.0.0", CONNECTION,
+         hx_resp_plan_select, NULL, NULL},
+	{"set", -3, HX_RESP_WRITE, 1, 1, 1, "set the value of a key", "1.0.0", STRING,
+         hx_resp_plan_set, NULL, NULL},
+	{"setex", 4, HX_RESP_WRITE, 1, 1, 1, "set a value for some seconds", "2.0.0", STRING,
+         hx_resp_plan_setex, NULL, NULL},
+	{"setnx", 3, WRITE, 1, 1, 1, "set a value if there is none", "1.0.0", STRING,
+         hx_resp_plan_setnx, NULL, NULL},
+	{"strlen", 2, READ, 1, 1, 1, "the size of a value", "2.2.0", STRING, hx_resp_plan_strlen,
+         NULL, NULL},
+	{"time", 1, HX_RESP_FAST, 0, 0, 0, "what time it is", "2.6.0", SERVER, hx_resp_plan_time,
+         NULL, NULL},
+	{"ttl", 2, READ, 1, 1, 1, "for how many seconds a key is kept", "1.0.0", GENERIC,
+         hx_resp_plan_ttl, NULL, NULL},
+	{"type", 2, READ, 1, 1, 1, "string or none", "1.0.0", GENERIC, hx_resp_plan_type, NULL,
+         NULL},
+	{"unlink", -2, WRITE, 1, -1, 1, "forget keys", "4.0.0", GENERIC, hx_resp_plan_del, NULL,
+         NULL},
+};
+
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
+
+/* As strcmp(), of a name in any case and one in lower case. */
+static int compare(struct hapax_bytes name, const char *other)
+{
+	const unsigned char *at = name.data;
+
+	for (size_t i = 0; i < name.size; i++) {
+		int byte = at[i] >= 'A' && at[i] <= 'Z' ? at[i] + 32 : at[i];
+
+		if (byte != (unsigned char)other[i])
+			return byte - (unsigned char)other[i];
+		/* The other one has ended, with a NUL that the name has, too. */
+		if (byte == 0)
+			return 1;
+	}
+	return -(int)(unsigned char)other[name.size];
+}
+
+const struct hx_resp_command *hx_resp_command_find(struct hapax_bytes name)
+{
+	size_t low = 0;
+	size_t high = COMMAND_COUNT;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = compare(name, commands[middle].name);
+
+		if (order == 0)
+			return &commands[middle];
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+const struct hx_resp_command *hx_resp_subcommand_find(
+	const struct hx_resp_command *command, struct hapax_bytes name)
+{
+	for (const struct hx_resp_command *sub = command->subcommands; sub->name != NULL; sub++) {
+		if (compare(name, sub->name) == 0)
+			return sub;
+	}
+	return NULL;
+}
+
+const struct hx_resp_command *hx_resp_command_at(size_t index)
+{
+	return index < COMMAND_COUNT ? &commands[index] : NULL;
+}
+
+size_t hx_resp_command_count(void)
+{
+	return COMMAND_COUNT;
+}
+
+bool hx_resp_command_is_offered(
+	const struct hx_resp_command *command, const struct hx_resp_service *service)
+{
+	return !(command->flags & HX_RESP_TEST) ||
+		(service->options.flags & HX_RESP_TEST_COMMANDS) != 0;
+}

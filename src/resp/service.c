@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "resp/service.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+
+void hx_resp_service_init(
+	struct hx_resp_service *service, const struct hx_resp_service_options *options)
+{
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+
+	memset(service, 0, sizeof(*service));
+	service->options = *options;
+	if (service->options.clock == NULL)
+		service->options.clock = hapax_clock_system();
+	service->started_ms = service->options.clock->boot_ms(service->options.clock->context);
+	hx_mutex_init(&service->lock);
+	if (hapax_store_stats(service->options.store, &stats, NULL, NULL, NULL) == HAPAX_OK)
+		hx_resp_service_set_skew(service, stats.skew_ms);
+}
+
+void hx_resp_service_done(struct hx_resp_service *service)
+{
+	hx_mutex_done(&service->lock);
+}
+
+void hx_resp_service_set_skew(struct hx_resp_service *service, int64_t skew_ms)
+{
+	atomic_store_explicit(&service->skew_ms, skew_ms, memory_order_relaxed);
+}
+
+int64_t hx_resp_service_now_ms(const struct hx_resp_service *service)
+{
+	const struct hapax_clock *clock = service->options.clock;
+
+	return clock->wall_ms(clock->context) +
+		atomic_load_explicit(&service->skew_ms, memory_order_relaxed);
+}
+
+/* Looks at every byte, whatever the first ones are. */
+static bool is_same_digest(const unsigned char *a, const unsigned char *b)
+{
+	unsigned difference = 0;
+
+	for (size_t i = 0; i < HX_SHA256_SIZE; i++)
+		difference |= (unsigned)(a[i] ^ b[i]);
+	return difference == 0;
+}
+
+const struct hx_resp_user *hx_resp_service_find_user(
+	const struct hx_resp_service *service, struct hapax_bytes name, struct hapax_bytes password)
+{
+	const struct hx_resp_user *found = NULL;
+	unsigned char digest[HX_SHA256_SIZE];
+
+	hx_sha256(password.data, password.size, digest);
+	for (size_t i = 0; i < service->options.user_count; i++) {
+		const struct hx_resp_user *user = &service->options.users[i];
+
+		if (is_same_digest(digest, user->password_sha256) &&
+		    hx_bytes_equal(name, user->name))
+			found = user;
+	}
+	return found;
+}
+
+bool hx_resp_service_take_scan(
+	struct hx_resp_service *service, uint64_t id, struct hapax_cursor *ret_cursor)
+{
+	bool is_found = false;
+
+	hx_mutex_lock(&service->lock);
+	for (size_t i = 0; i < HX_RESP_SCANS_MAX && !is_found; i++) {
+		struct hx_resp_scan *scan = &service->scans[i];
+
+		if (id == 0 || scan->id != id)
+			continue;
+		is_found = true;
+		*ret_cursor = scan->cursor;
+		/* A client whose reply was lost asks again: it is kept until others need the room. */
+		scan->used = ++service->scan_count;
+	}
+	hx_mutex_unlock(&service->lock);
+	return is_found;
+}
+
+uint64_t hx_resp_service_keep_scan(
+	struct hx_resp_service *service, const struct hapax_cursor *cursor)
+{
+	struct hx_resp_scan *oldest = &service->scans[0];
+	uint64_t id;
+
+	hx_mutex_lock(&service->lock);
+	for (size_t i = 1; i < HX_RESP_SCANS_MAX; i++) {
+		if (service->scans[i].used < oldest->used)
+			oldest = &service->scans[i];
+	}
+	id = ++service->scan_count;
+	oldest->id = id;
+	oldest->used = id;
+	oldest->cursor = *cursor;
+	hx_mutex_unlock(&service->lock);
+	return id;
+}

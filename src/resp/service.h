@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * service.h - what all sessions of the Redis door share: the store, who may come in,
+ * what is allowed, and a few numbers for INFO.
+ *
+ * Threads: any, once it is made; the members that change are atomic or behind the lock.
+ */
+#ifndef HX_RESP_SERVICE_H
+#define HX_RESP_SERVICE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hapax/clock.h>
+#include <hapax/store.h>
+
+#include "base/sha256.h"
+#include "base/thread.h"
+
+/* What clients are told that this is: they choose what they use by it. */
+#define HX_RESP_REDIS_VERSION "7.0.15"
+
+/* Who may come in, and whose keys are then meant. Borrowed texts. */
+struct hx_resp_user {
+	struct hapax_bytes name;
+	unsigned char password_sha256[HX_SHA256_SIZE];
+	struct hapax_bytes tenant; /* empty: default, as group */
+	struct hapax_bytes group;
+};
+
+enum hx_resp_service_flag {
+	HX_RESP_ALLOW_FLUSH = 1 << 0,   /* FLUSHDB and FLUSHALL do something */
+	HX_RESP_TEST_COMMANDS = 1 << 1, /* FUNCTION FLUSH and DEBUG LOG are there, and do nothing */
+};
+
+struct hx_resp_service_options {
+	struct hapax_store *store;
+	const struct hapax_clock *clock;  /* NULL: the system's */
+	unsigned flags;                   /* enum hx_resp_service_flag */
+	const struct hx_resp_user *users; /* none: everybody is let in, and has default/default */
+	size_t user_count;
+	uint64_t value_size_max; /* larger values are refused; the store's result_size_max */
+	unsigned port;           /* for INFO; 0: a unix socket */
+};
+
+/* How many scans may be on their way at a time; the oldest one is forgotten. */
+enum { HX_RESP_SCANS_MAX = 64 };
+
+struct hx_resp_scan {
+	uint64_t id; /* 0: free */
+	uint64_t used;
+	struct hapax_cursor cursor;
+};
+
+struct hx_resp_service {
+	struct hx_resp_service_options options;
+	int64_t started_ms;
+	_Atomic int64_t skew_ms; /* the store's clock minus the wall clock */
+	_Atomic uint64_t last_client_id;
+	_Atomic uint64_t clients;
+	_Atomic uint64_t connections; /* since the start, as commands */
+	_Atomic uint64_t commands;
+	_Atomic uint64_t hits;
+	_Atomic uint64_t misses;
+
+	struct hx_mutex lock;
+	uint64_t scan_count; /* Locks: lock, as scans */
+	struct hx_resp_scan scans[HX_RESP_SCANS_MAX];
+};
+
+/* options is copied; what it points at stays until done. Asks the store for its clock. */
+void hx_resp_service_init(
+	struct hx_resp_service *service, const struct hx_resp_service_options *options);
+void hx_resp_service_done(struct hx_resp_service *service);
+
+/* The store's clock minus this machine's, as was heard last. */
+void hx_resp_service_set_skew(struct hx_resp_service *service, int64_t skew_ms);
+
+/* Now, by the store's clock as far as it is known. */
+int64_t hx_resp_service_now_ms(const struct hx_resp_service *service);
+
+/* Whose name and password these are; NULL: nobody's. Takes as long for a wrong name. */
+const struct hx_resp_user *hx_resp_service_find_user(
+	const struct hx_resp_service *service, struct hapax_bytes name,
+	struct hapax_bytes password);
+
+/*
+ * A scan is kept under a number between two SCAN. take: false if the number is not known.
+ * keep: returns the number.
+ */
+bool hx_resp_service_take_scan(
+	struct hx_resp_service *service, uint64_t id, struct hapax_cursor *ret_cursor);
+uint64_t hx_resp_service_keep_scan(
+	struct hx_resp_service *service, const struct hapax_cursor *cursor);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "resp/when.h"
+
+#include "base/checked.h"
+#include "base/limits.h"
+
+bool hx_resp_when_option(
+	struct hx_resp_when *when, struct hapax_bytes word, struct hapax_bytes value)
+{
+	enum hx_resp_when_unit unit = HX_RESP_WHEN_NONE;
+
+	if (hx_resp_is_word(word, "EX"))
+		unit = HX_RESP_WHEN_SECONDS;
+	else if (hx_resp_is_word(word, "PX"))
+		unit = HX_RESP_WHEN_MS;
+	else if (hx_resp_is_word(word, "EXAT"))
+		unit = HX_RESP_WHEN_AT_SECONDS;
+	else if (hx_resp_is_word(word, "PXAT"))
+		unit = HX_RESP_WHEN_AT_MS;
+	if (unit == HX_RESP_WHEN_NONE || (when->unit != HX_RESP_WHEN_NONE && when->unit != unit))
+		return false;
+	when->unit = unit;
+	when->text = value;
+	return true;
+}
+
+static bool is_absolute(const struct hx_resp_when *when)
+{
+	return when->unit == HX_RESP_WHEN_AT_SECONDS || when->unit == HX_RESP_WHEN_AT_MS;
+}
+
+static bool refuse(struct hx_resp_call *call)
+{
+	hx_resp_refuse_format(call, "ERR invalid expire time in '%s' command", call->command->name);
+	return false;
+}
+
+/* From a number that was read to the time that is left. */
+static bool to_ttl(
+	struct hx_resp_call *call, const struct hx_resp_when *when, int64_t value,
+	int64_t *ret_ttl_ms)
+{
+	int64_t now_ms = hx_resp_service_now_ms(call->service);
+	int64_t sum;
+
+	if ((when->unit == HX_RESP_WHEN_SECONDS || when->unit == HX_RESP_WHEN_AT_SECONDS) &&
+	    hx_mul_i64(value, 1000, &value))
+		return refuse(call);
+	if (is_absolute(when)) {
+		/* Only what is far in the past can overflow. */
+		if (hx_sub_i64(value, now_ms, &value))
+			value = -1;
+	} else if (hx_add_i64(value, now_ms, &sum)) {
+		return refuse(call);
+	}
+	/* Redis goes further; nobody means it. */
+	if (value > HX_TTL_MS_MAX)
+		return refuse(call);
+	*ret_ttl_ms = value;
+	return true;
+}
+
+bool hx_resp_when_ttl(
+	struct hx_resp_call *call, const struct hx_resp_when *when, int64_t *ret_ttl_ms)
+{
+	int64_t value;
+
+	if (when->unit == HX_RESP_WHEN_NONE) {
+		*ret_ttl_ms = HAPAX_TTL_FOREVER;
+		return true;
+	}
+	if (!hx_resp_integer_arg(call, when->text, &value))
+		return false;
+	if (value <= 0)
+		return refuse(call);
+	return to_ttl(call, when, value, ret_ttl_ms);
+}
+
+bool hx_resp_when_expire(
+	struct hx_resp_call *call, const struct hx_resp_when *when, int64_t *ret_ttl_ms)
+{
+	int64_t value;
+
+	return hx_resp_integer_arg(call, when->text, &value) &&
+		to_ttl(call, when, value, ret_ttl_ms);
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/resp_door.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "net/connection.h"
+#include "observe/metrics.h"
+#include "resp/session.h"
+#include "serve/daemon.h"
+#include "serve/loop.h"
+
+enum {
+	/* The largest value with its command, and what a client sends ahead. */
+	INPUT_SIZE_MIN = 8 * 1024 * 1024,
+
+	/* A client that has so much to read gets no more replies until it has. */
+	UNREAD_MAX = 256 * 1024,
+	UNREAD_MAX_STRANGER = 4 * 1024,
+	OUTPUT_SIZE_MAX = 256 * 1024 * 1024,
+	OUT_KEPT_MAX = 1024 * 1024,
+
+	/* As many operations are enough for one round: who comes later waits for the next. */
+	ROUND_OPS_MAX = 16 * 1024,
+};
+
+/* To say who one is. */
+#define STRANGER_NS (INT64_C(5) * 1000 * 1000 * 1000)
+
+/* Of a round on its way: who is first sets its bit, who is second goes on. */
+enum phase {
+	PHASE_SUBMITTED = 1 << 0, /* submit has returned */
+	PHASE_ANSWERED = 1 << 1,
+};
+
+struct hx_resp_peer {
+	struct hx_connection connection; /* first: they are the same address */
+	struct hx_resp_door *door;
+	struct hx_resp_session session;
+	struct hx_resp_peer *next; /* of all */
+	struct hx_resp_peer *back;
+	struct hx_resp_peer *round_next;
+	bool is_busy;      /* in a round */
+	bool is_waiting;   /* for room in a round */
+	bool is_unread;    /* for the client to read what was written */
+	bool is_gone;      /* the connection has ended: free it when the round comes back */
+	bool was_stranger; /* has a deadline to say who it is */
+};
+
+static bool is_stranger(const struct hx_resp_peer *peer)
+{
+	return !peer->session.is_authenticated;
+}
+
+/* ---------------------------------------------------------------- replies */
+
+static void write_out(struct hx_resp_peer *peer)
+{
+	struct hapax_buf *out = &peer->door->out;
+	struct hapax_error err;
+
+	if (peer->session.is_abrupt ||
+	    (out->size > 0 &&
+	     hx_connection_write(&peer->connection, out->data, out->size) != HAPAX_OK)) {
+		(void)hx_error_set(&err, HAPAX_ERR_LIMIT, 0, "the replies could not be written");
+		hx_connection_close(&peer->connection, &err);
+	}
+	hx_buf_clear(out);
+	if (out->capacity > OUT_KEPT_MAX)
+		hx_buf_done(out);
+}
+
+/* After replies were written: does it go on? */
+static void settle(struct hx_resp_peer *peer)
+{
+	bool is_known = !is_stranger(peer);
+	size_t unread_max = is_known ? UNREAD_MAX : UNREAD_MAX_STRANGER;
+
+	if (peer->was_stranger && is_known) {
+		peer->was_stranger = false;
+		hx_connection_set_deadline(&peer->connection, INT64_MAX);
+	}
+	if (peer->session.is_closing || peer->door->is_draining) {
+		hx_connection_finish(&peer->connection);
+		return;
+	}
+	if (hx_connection_unsent(&peer->connection) > unread_max) {
+		peer->is_unread = true;
+		hx_connection_pause(&peer->connection);
+	}
+}
+
+/* ---------------------------------------------------------------- rounds */
+
+static void join_round(struct hx_resp_round *round, struct hx_resp_peer *peer)
+{
+	peer->is_busy = true;
+	peer->round_next = NULL;
+	if (round->last != NULL)
+		round->last->round_next = peer;
+	else
+		round->first = peer;
+	round->last = peer;
+}
+
+/*
+ * Plan what stands in input and reply to what needs no store. Returns how much was
+ * understood. Afterwards the peer is busy, or has to wait, or there is nothing to do.
+ */
+static size_t work(struct hx_resp_peer *peer, struct hapax_bytes input)
+{
+	struct hx_resp_door *door = peer->door;
+	const unsigned char *data = input.data;
+	size_t used = 0;
+
+	while (peer->connection.state == HX_CONNECTION_OPEN && !peer->is_unread) {
+		size_t step;
+
+		if (door->gathering->batch.count >= ROUND_OPS_MAX) {
+			if (!peer->is_waiting) {
+				peer->is_waiting = true;
+				peer->round_next = door->waiting;
+				door->waiting = peer;
+				hx_connection_pause(&peer->connection);
+			}
+			break;
+		}
+		step = hx_resp_session_plan(
+			&peer->session, &door->gathering->batch,
+			used == input.size ? hx_bytes(NULL, 0)
+					   : hx_bytes(data + used, input.size - used));
+		used += step;
+		if (hx_resp_session_needs_round(&peer->session)) {
+			join_round(door->gathering, peer);
+			hx_connection_pause(&peer->connection);
+			hx_reactor_defer(&door->loop->reactor, &door->submit_task);
+			break;
+		}
+		if (!hx_resp_session_is_busy(&peer->session) && step == 0 &&
+		    !peer->session.is_closing)
+			break;
+		(void)hx_resp_session_finish(
+			&peer->session, &door->gathering->batch, &door->gathering->batch,
+			&door->out);
+		write_out(peer);
+		settle(peer);
+	}
+	return used;
+}
+
+static void free_peer(struct hx_resp_peer *peer)
+{
+	hx_resp_session_done(&peer->session);
+	hx_free(peer);
+}
+
+/* The end of a connection that no round knows of any more. */
+static void leave(struct hx_resp_peer *peer)
+{
+	struct hx_resp_door *door = peer->door;
+
+	if (peer->back != NULL)
+		peer->back->next = peer->next;
+	else
+		door->peers = peer->next;
+	if (peer->next != NULL)
+		peer->next->back = peer->back;
+	door->peer_count--;
+	atomic_fetch_sub_explicit(&door->service->clients, 1, memory_order_relaxed);
+	hx_listener_ended(&door->listener);
+	free_peer(peer);
+	hx_loop_check_idle(door->loop);
+}
+
+static void answer_peer(struct hx_resp_peer *peer, const struct hx_resp_batch *batch)
+{
+	struct hx_resp_door *door = peer->door;
+	bool is_done =
+		hx_resp_session_finish(&peer->session, batch, &door->gathering->batch, &door->out);
+
+	peer->is_busy = false;
+	if (peer->is_gone) {
+		hx_buf_clear(&door->out);
+		leave(peer);
+		return;
+	}
+	write_out(peer);
+	if (!is_done) {
+		join_round(door->gathering, peer);
+		return;
+	}
+	settle(peer);
+	/* A transaction may have commands left, for which no input will come. */
+	if (hx_resp_session_wants_plan(&peer->session) && !peer->is_unread)
+		(void)work(peer, hx_bytes(NULL, 0));
+	if (!peer->is_busy && !peer->is_unread && !peer->is_waiting)
+		hx_connection_resume(&peer->connection);
+}
+
+static void count_operations(const struct hx_resp_door *door, const struct hx_resp_batch *batch)
+{
+	bool is_suspect = false;
+
+	for (size_t i = 0; i < batch->count; i++) {
+		enum hapax_status status = batch->ops[i].status;
+
+		hx_metrics_operation(door->loop->cells, batch->ops[i].type, status);
+		is_suspect =
+			is_suspect || status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_FAILED;
+	}
+	if (is_suspect)
+		hx_serve_suspect(door->loop->serve);
+}
+
+/* The round has come back. */
+static void answer(struct hx_resp_door *door)
+{
+	struct hx_resp_round *round = door->on_its_way;
+	struct hx_resp_peer *peer = round->first;
+	struct hx_resp_peer *waiting = door->waiting;
+
+	count_operations(door, &round->batch);
+	round->first = round->last = NULL;
+	while (peer != NULL) {
+		struct hx_resp_peer *next = peer->round_next;
+
+		answer_peer(peer, &round->batch);
+		peer = next;
+	}
+	hx_resp_batch_clear(&round->batch);
+	door->on_its_way = NULL;
+	door->waiting = NULL;
+	while (waiting != NULL) {
+		peer = waiting;
+		waiting = peer->round_next;
+		peer->is_waiting = false;
+		if (peer->is_gone)
+			leave(peer);
+		else
+			hx_connection_resume(&peer->connection);
+	}
+	if (door->gathering->first != NULL)
+		hx_reactor_defer(&door->loop->reactor, &door->submit_task);
+	hx_loop_check_idle(door->loop);
+}
+
+/* Of the store: on any thread, perhaps before submit returns. */
+static void on_answered(struct hapax_op *ops, size_t count, void *context)
+{
+	struct hx_resp_door *door = context;
+
+	(void)ops;
+	(void)count;
+	if (atomic_fetch_or(&door->phase, PHASE_ANSWERED) & PHASE_SUBMITTED)
+		hx_reactor_post(&door->loop->reactor, &door->answer_task);
+}
+
+static void on_answer_task(struct hx_task *task)
+{
+	answer(task->context);
+}
+
+static void on_submit_task(struct hx_task *task)
+{
+	struct hx_resp_door *door = task->context;
+	struct hx_resp_round *round = door->gathering;
+
+	if (door->on_its_way != NULL || round->first == NULL)
+		return;
+	door->on_its_way = round;
+	door->gathering = round == &door->rounds[0] ? &door->rounds[1] : &door->rounds[0];
+	hx_resp_batch_seal(&round->batch);
+	atomic_store(&door->phase, 0);
+	if (round->batch.count == 0) {
+		answer(door);
+		return;
+	}
+	hapax_store_submit(
+		door->service->options.store, round->batch.ops, round->batch.count,
+		(struct hapax_completion){on_answered, door});
+	if (atomic_fetch_or(&door->phase, PHASE_SUBMITTED) & PHASE_ANSWERED)
+		answer(door);
+}
+
+/* ---------------------------------------------------------------- connections */
+
+static size_t on_input(struct hx_connection *connection, struct hapax_bytes input, bool is_end)
+{
+	struct hx_resp_peer *peer = (struct hx_resp_peer *)connection;
+
+	(void)is_end;
+	/* A round has its commands, and it was not told to stop in time. */
+	if (peer->is_busy || peer->is_waiting)
+		return 0;
+	return work(peer, input);
+}
+
+static void on_drained(struct hx_connection *connection)
+{
+	struct hx_resp_peer *peer = (struct hx_resp_peer *)connection;
+
+	if (!peer->is_unread)
+		return;
+	peer->is_unread = false;
+	if (hx_resp_session_wants_plan(&peer->session) && !peer->is_busy)
+		(void)work(peer, hx_bytes(NULL, 0));
+	if (!peer->is_busy && !peer->is_waiting && !peer->is_unread)
+		hx_connection_resume(connection);
+}
+
+static void on_close(struct hx_connection *connection, const struct hapax_error *why)
+{
+	struct hx_resp_peer *peer = (struct hx_resp_peer *)connection;
+
+	(void)why;
+	hx_metrics_add(peer->door->loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_RESP, -1);
+	peer->is_gone = true;
+	if (!peer->is_busy && !peer->is_waiting)
+		leave(peer);
+}
+
+static const struct hx_connection_ops ops = {
+	.on_input = on_input,
+	.on_drained = on_drained,
+	.on_close = on_close,
+};
+
+static enum hapax_status open_peer(struct hx_resp_peer *peer, int fd)
+{
+	struct hx_resp_door *door = peer->door;
+	uint64_t value_max = door->service->options.value_size_max;
+	const struct hx_connection_limits limits = {
+		.input_size_max = INPUT_SIZE_MIN + (size_t)value_max,
+		.output_size_max = OUTPUT_SIZE_MAX};
+
+	hx_resp_session_init(&peer->session, door->service);
+	return hx_connection_open(
+		&peer->connection, &door->loop->reactor, fd, NULL, &ops, &limits, NULL);
+}
+
+static void on_accept(struct hx_listener *listener, int fd, const struct hx_address *address)
+{
+	struct hx_resp_door *door = listener->context;
+	const struct hx_net *net = door->loop->reactor.net;
+	struct hx_resp_peer *peer = hx_alloc_zero(1, sizeof(*peer));
+
+	(void)address;
+	if (peer != NULL)
+		peer->door = door;
+	if (peer == NULL || open_peer(peer, fd) != HAPAX_OK) {
+		hx_free(peer);
+		net->ops->close(net->context, fd);
+		hx_listener_ended(listener);
+		return;
+	}
+	peer->next = door->peers;
+	if (door->peers != NULL)
+		door->peers->back = peer;
+	door->peers = peer;
+	door->peer_count++;
+	atomic_fetch_add_explicit(&door->service->clients, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&door->service->connections, 1, memory_order_relaxed);
+	hx_metrics_add(door->loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_RESP, 1);
+	peer->was_stranger = is_stranger(peer);
+	if (peer->was_stranger)
+		hx_connection_set_deadline(
+			&peer->connection, hx_reactor_now_ns(&door->loop->reactor) + STRANGER_NS);
+}
+
+/* ---------------------------------------------------------------- the door */
+
+enum hapax_status hx_resp_door_open(
+	struct hx_resp_door *door, struct hx_loop *loop, struct hx_resp_service *service,
+	const struct hx_address *address, bool shares_port, size_t connections_max,
+	struct hapax_error *err)
+{
+	enum hapax_status status;
+
+	door->loop = loop;
+	door->service = service;
+	door->gathering = &door->rounds[0];
+	door->submit_task = (struct hx_task){.fn = on_submit_task, .context = door};
+	door->answer_task = (struct hx_task){.fn = on_answer_task, .context = door};
+	hx_buf_init(&door->out, OUTPUT_SIZE_MAX);
+	for (size_t i = 0; i < 2; i++)
+		hx_resp_batch_init(&door->rounds[i].batch);
+	door->listener.open_max = connections_max;
+	status = hx_listener_open(
+		&door->listener, &loop->reactor, address, shares_port, on_accept, door, err);
+	if (status != HAPAX_OK)
+		door->service = NULL;
+	return status;
+}
+
+void hx_resp_door_drain(struct hx_resp_door *door)
+{
+	struct hx_resp_peer *next;
+
+	if (door->service == NULL || door->is_draining)
+		return;
+	door->is_draining = true;
+	hx_listener_close(&door->listener);
+	for (struct hx_resp_peer *peer = door->peers; peer != NULL; peer = next) {
+		next = peer->next;
+		if (!peer->is_busy && !peer->is_waiting)
+			hx_connection_finish(&peer->connection);
+	}
+}
+
+void hx_resp_door_close(struct hx_resp_door *door)
+{
+	if (door->service == NULL)
+		return;
+	hx_listener_close(&door->listener);
+	for (struct hx_resp_peer *peer = door->peers; peer != NULL; peer = peer->next)
+		hx_connection_close(&peer->connection, NULL);
+}
+
+void hx_resp_door_done(struct hx_resp_door *door)
+{
+	if (door->service == NULL)
+		return;
+	assert(hx_resp_door_has_gone(door));
+	for (size_t i = 0; i < 2; i++)
+		hx_resp_batch_done(&door->rounds[i].batch);
+	hx_buf_done(&door->out);
+	door->service = NULL;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * resp_setup.c - from the configuration to the Redis door of every loop.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "serve/daemon.h"
+
+/* A server counts its records to answer. */
+enum { REMOTE_REFRESH_SECONDS = 600 };
+
+static bool is_remote(const struct hapax_store *store)
+{
+	const char *name = hapax_store_name(store);
+
+	return strcmp(name, "memory") != 0 && strcmp(name, "file") != 0;
+}
+
+static enum hapax_status make_users(struct hx_serve *serve, struct hapax_error *err)
+{
+	const struct hx_config_resp *resp = &serve->config->resp;
+
+	serve->resp_users = hx_alloc_zero(resp->user_count + 1, sizeof(*serve->resp_users));
+	if (serve->resp_users == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for the users");
+	for (size_t i = 0; i < resp->user_count; i++) {
+		const struct hx_config_resp_user *from = &resp->users[i];
+		struct hx_resp_user *user = &serve->resp_users[i];
+
+		user->name = hapax_bytes_from_text(from->name);
+		user->tenant = hapax_bytes_from_text(from->tenant);
+		user->group = hapax_bytes_from_text(from->group);
+		/* It was checked where it was written. */
+		if (!hx_hex_decode(
+			    hapax_bytes_from_text(from->password_sha256), user->password_sha256))
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0, "resp.users: '%s' has no SHA-256",
+				from->name);
+	}
+	return HAPAX_OK;
+}
+
+/* Its texts are those of the configuration that it began with, which is kept. */
+static enum hapax_status make_service(
+	struct hx_serve *serve, const struct hx_config_door *door, struct hapax_error *err)
+{
+	const struct hx_config_resp *resp = &serve->config->resp;
+	struct hx_resp_service_options options = {
+		.store = serve->store,
+		.user_count = resp->user_count,
+		.value_size_max = serve->config->store.max_result,
+		.port = door->endpoint.is_unix ? 0 : door->endpoint.port};
+	enum hapax_status status = make_users(serve, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	options.users = serve->resp_users;
+	if (resp->allow_flush)
+		options.flags |= HX_RESP_ALLOW_FLUSH;
+	if (resp->test_commands)
+		options.flags |= HX_RESP_TEST_COMMANDS;
+	hx_resp_service_init(&serve->resp, &options);
+	serve->resp_config = hx_config_keep(serve->config);
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_serve_open_resp(
+	struct hx_serve *serve, hx_find_address_fn *find_address, struct hapax_error *err)
+{
+	const struct hx_config_door *door = &serve->config->listen.resp;
+	uint64_t max = serve->config->resp.max_connections;
+	size_t loops = door->endpoint.is_unix ? 1 : serve->loop_count;
+	struct hx_address address;
+	enum hapax_status status;
+
+	if (door->is_off)
+		return HAPAX_OK;
+	status = find_address(door, "listen.resp", &address, err);
+	if (status == HAPAX_OK && hx_address_is_public(&address))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"listen.resp: %s can be reached from other machines, and the Redis door has no "
+			"TLS; use 127.0.0.1 or unix:PATH",
+			door->text);
+	/* Two daemons on one port would be two ledgers for one stream of keys. */
+	if (status == HAPAX_OK)
+		status = hx_listener_check_free(hx_net_system(), &address, err);
+	if (status == HAPAX_OK)
+		status = make_service(serve, door, err);
+	for (size_t i = 0; i < loops && status == HAPAX_OK; i++) {
+		status = hx_resp_door_open(
+			&serve->loops[i].resp, &serve->loops[i], &serve->resp, &address, loops > 1,
+			(size_t)(max / loops + (max % loops != 0)), err);
+		address = serve->loops[0].resp.listener.address;
+	}
+	return status;
+}
+
+/* Of a store that other machines share the clock is asked for seldom: that counts its keys. */
+/* From what is known of the store: asking it could take as long as its timeout. */
+void hx_serve_refresh_resp(struct hx_serve *serve)
+{
+	struct hx_store_facts facts;
+
+	if (serve->resp.options.store == NULL)
+		return;
+	hx_store_view_look(&serve->view, &facts);
+	if (facts.has_stats)
+		hx_resp_service_set_skew(&serve->resp, facts.stats.skew_ms);
+	if (facts.asked_ns == INT64_MAX &&
+	    (!is_remote(serve->store) ||
+	     serve->chores % REMOTE_REFRESH_SECONDS == REMOTE_REFRESH_SECONDS - 1))
+		(void)hx_store_view_ask(&serve->view);
+}
+
+void hx_serve_close_resp(struct hx_serve *serve)
+{
+	if (serve->resp.options.store != NULL)
+		hx_resp_service_done(&serve->resp);
+	hx_free(serve->resp_users);
+	serve->resp_users = NULL;
+	hx_config_release(serve->resp_config);
+}

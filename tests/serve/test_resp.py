@@ -1,0 +1,391 @@
+"""The Redis door: the same commands to hapax and to a real redis-server, the same bytes back."""
+
+import hashlib
+import os
+import random
+import shutil
+import subprocess
+
+from daemon import Serve, serve
+from harness import ROOT, Skip, expect, scaled, until
+from redis_wire import Wire, pack, real_redis
+
+OFF = ("--gateway", "off", "--resp", "127.0.0.1:0")
+ERRORS = "resp:\n  allow_flush: true\n  test_commands: true\n"
+
+
+def door(daemon):
+    host, _, port = daemon.ready["resp"].rpartition(":")
+    return (host, int(port))
+
+
+def seed_of(name):
+    seed = int(os.environ.get("HAPAX_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
+    print(f"# {name}: HAPAX_TEST_SEED={seed}", flush=True)
+    return random.Random(seed)
+
+
+def replies_of(wire, commands):
+    return list(zip(commands, wire.pipeline(commands)))
+
+
+def compare(mine, theirs, what):
+    """TTL and its kin may differ by the time that passed between the two."""
+    for (command, got), (_, expected) in zip(mine, theirs):
+        if got == expected:
+            continue
+        name = str(command[0]).upper()
+        if name in ("TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME") and got[:1] == expected[:1] == b":":
+            slack = 120 * (1000 if name[0] == "P" else 1)
+            if int(got[1:]) >= 0 and abs(int(got[1:]) - int(expected[1:])) <= slack:
+                continue
+        raise AssertionError(f"{what}: {command}: {got!r} instead of {expected!r}")
+
+
+class Stream:
+    """Random commands on a few keys. Times to live are far apart, so that it does not matter how fast the servers are."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.spans = 0
+
+    def key(self):
+        return self.rng.choice(["a", "b", "c", "order:1", b"\x00\xff\r\n", "k" * 200])
+
+    def value(self):
+        return self.rng.choice(["", "1", "value", b"\x00bin\r\n", "x" * 1000, "-5", "99999999999999999999"])
+
+    def span(self):
+        self.spans += 1
+        return 100000 * (1 + self.spans % 30000)
+
+    def far(self):
+        return 3000000000 + 1000000 * self.rng.randrange(1000)
+
+    def number(self, is_ms=False):
+        """None, or not above zero, or too much: Redis takes points in time beyond a hundred years, if in milliseconds."""
+        huge = [] if is_ms else ["9223372036854775807"]
+        return self.rng.choice(["0", "-1", "abc", "", "1.5", " 1", "+1", "01", "-9223372036854775808", *huge])
+
+    def time(self):
+        """An option with its value, mostly a good one."""
+        word = self.rng.choice(["EX", "PX", "EXAT", "PXAT", "ex", "Px"])
+        if self.rng.random() < 0.25:
+            return [word, self.number("P" in word.upper())] if self.rng.random() < 0.8 else [word]
+        good = {"EX": self.span(), "PX": self.span() * 1000, "EXAT": self.far(), "PXAT": self.far() * 1000}
+        if word.upper().endswith("AT") and self.rng.random() < 0.3:
+            return [word, 1]
+        return [word, good[word.upper()]]
+
+    def set(self):
+        words = ["SET", self.key(), self.value()]
+        for _ in range(self.rng.randrange(4)):
+            words += self.rng.choice([["NX"], ["XX"], ["GET"], ["KEEPTTL"], self.time(), self.time(), ["nx"], ["junk"]])
+        return words
+
+    def expire(self):
+        name = self.rng.choice(["EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT"])
+        base = self.far() if name.endswith("AT") else self.span()
+        amount = self.rng.choice([base * (1000 if name[0] == "P" else 1)] * 4 + [self.number(name[0] == "P"), -1, 1 if "AT" in name else 0])
+        options = self.rng.choice([[], [], ["NX"], ["XX"], ["GT"], ["LT"], ["NX", "GT"], ["GT", "LT"], ["XX", "GT"], ["FOO"]])
+        return [name, self.key(), amount, *options]
+
+    def getex(self):
+        return ["GETEX", self.key(), *self.rng.choice([[], ["PERSIST"], self.time(), self.time(), ["PERSIST", "EX", 1], ["x"]])]
+
+    def plain(self):
+        key, rng = self.key, self.rng
+        return rng.choice(
+            [
+                lambda: ["GET", key()],
+                lambda: ["get", key()],
+                lambda: ["SETNX", key(), self.value()],
+                lambda: ["SETEX", key(), rng.choice([self.span(), self.number()]), self.value()],
+                lambda: ["PSETEX", key(), rng.choice([self.span(), self.number()]), self.value()],
+                lambda: ["GETDEL", key()],
+                lambda: ["MGET", key(), key(), key()],
+                lambda: ["STRLEN", key()],
+                lambda: ["DEL", key(), key()],
+                lambda: ["UNLINK", key()],
+                lambda: ["EXISTS", key(), key(), key()],
+                lambda: ["TYPE", key()],
+                lambda: ["TTL", key()],
+                lambda: ["PTTL", key()],
+                lambda: ["EXPIRETIME", key()],
+                lambda: ["PEXPIRETIME", key()],
+                lambda: ["PERSIST", key()],
+                lambda: ["DBSIZE"],
+                lambda: ["PING"],
+                lambda: ["PING", self.value()],
+                lambda: ["ECHO", self.value()],
+                lambda: ["SELECT", rng.choice([0, 1, -1, "x"])],
+            ]
+        )()
+
+    def odd(self):
+        """Wrong in some way."""
+        return self.rng.choice(
+            [
+                ["NOSUCH", self.key(), self.value()],
+                ["GET"],
+                ["SET", self.key()],
+                ["ping", "a", "b"],
+                ["CLIENT"],
+                ["CLIENT", "NOSUCH"],
+                ["CONFIG"],
+                ["CONFIG", "NOSUCH"],
+                ["COMMAND", "NOSUCH"],
+                ["EXPIRE", self.key()],
+                ["", "x"],
+                ["AUTH", "x"],
+                ["AUTH", "default", "x"],
+                ["AUTH", "nobody", "x"],
+                ["AUTH", "a", "b", "c"],
+                ["HELLO", "x"],
+                ["HELLO", "4"],
+                ["HELLO", "2", "FOO"],
+                ["CLIENT", "SETNAME", "a b"],
+                ["CLIENT", "SETNAME", "worker"],
+                ["CLIENT", "GETNAME"],
+                ["CLIENT", "REPLY", "x"],
+                ["CLIENT", "NO-EVICT", "on"],
+                ["CLIENT", "ID", "x"],
+                ["SCAN", "x"],
+                ["SCAN", "0", "COUNT", "0"],
+                ["SCAN", "0", "COUNT", "x"],
+                ["SCAN", "0", "FOO", "1"],
+                ["SCAN", "0", "MATCH"],
+                ["EXEC"],
+                ["DISCARD"],
+                ["FLUSHALL", "x"],
+            ]
+        )
+
+    def command(self):
+        return self.rng.choices([self.set, self.expire, self.getex, self.plain, self.odd], [4, 2, 1, 8, 1])[0]()
+
+    def commands(self, count):
+        commands = []
+        while len(commands) < count:
+            if self.rng.random() < 0.05:
+                inner = [self.command() for _ in range(self.rng.randrange(6))]
+                # Their numbers would have to be found in the reply of EXEC.
+                inner = [words for words in inner if "TTL" not in words[0] and "TIME" not in words[0]]
+                commands += [["MULTI"], *inner, self.rng.choice([["EXEC"], ["EXEC"], ["EXEC"], ["DISCARD"]])]
+            else:
+                commands.append(self.command())
+        return commands
+
+
+def run_streams(cli, store, rounds):
+    rng = seed_of(f"commands on {store.split(':')[0]}")
+    with real_redis(cli) as reference, serve(cli, None, *OFF, store=store, config=ERRORS) as daemon:
+        with Wire(door(daemon)) as mine, Wire(reference) as theirs:
+            stream = Stream(rng)
+            protocol = 2
+            for number in range(rounds):
+                if rng.random() < 0.1:
+                    protocol = rng.choice([2, 3])
+                    mine.ask("HELLO", protocol)
+                    theirs.ask("HELLO", protocol)
+                commands = stream.commands(rng.choice([1, 5, 50]))
+                compare(replies_of(mine, commands), replies_of(theirs, commands), f"RESP{protocol}, batch {number}")
+
+
+def test_random_commands_in_memory(cli):
+    run_streams(cli, "memory:", scaled(proof=20000, usual=300))
+
+
+def test_random_commands_on_file(cli):
+    run_streams(cli, f"file:{cli.folder}/store", scaled(proof=2000, usual=60))
+
+
+BAD_BYTES = [
+    b"*1\r\n$4\r\nPING\r\n*3\r\n$3\r\nSET\r\n$1\r\nx\r\nfoo\r\n",
+    b"*-10\r\n*0\r\n\r\nPING\r\nQUIT\r\n",
+    b"*20000000000\r\n",
+    b"*abc\r\n",
+    b"*3\r\n$3\r\nSET\r\n$1\r\nx\r\n$2000000000\r\n",
+    b"*3\r\n$3\r\nSET\r\n$1\r\nx\r\n$-10\r\n",
+    b"*3\r\n$3\r\nSET\r\n$1\r\nx\r\nfooz$\r\n",
+    b"*3\r\n$3\r\nSET\r\n$1\r\nx\r\n$blabla\r\n",
+    b'SET x "unbalanced\r\nPING\r\n',
+    b"SET 'a b' \"c\\x41\\n\"\r\nGET 'a b'\r\nQUIT\r\n",
+    b"x" * 70000,
+    b"*" + b"1" * 70000,
+    b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"   PING   \r\nquit\r\n",
+    b"\x16\x03\x01\x02\x01\r\nQUIT\r\n",
+]
+
+
+def test_bytes_that_are_no_command(cli):
+    with real_redis(cli) as reference, serve(cli, None, *OFF) as daemon:
+        for data in BAD_BYTES:
+            answers = []
+            for to in (door(daemon), reference):
+                with Wire(to) as wire:
+                    wire.send(data)
+                    answers.append(wire.rest())
+            expect(answers[0], answers[1], f"answer to {data[:60]!r}")
+
+
+def test_split_at_every_byte(cli):
+    data = pack("SET", "k", "v", "NX", "EX", 86400) + b"GET 'k'\r\n" + pack("MULTI") + pack("GET", "k") + pack("EXEC") + pack("QUIT")
+    answer = None
+    with serve(cli, None, *OFF, config=ERRORS) as daemon:
+        for cut in range(1, len(data)):
+            with Wire(door(daemon)) as wire:
+                wire.ask("FLUSHALL")
+                wire.send(data[:cut])
+                wire.send(data[cut:])
+                got = wire.rest()
+                answer = answer or got
+                expect(got, answer, f"cut at {cut}")
+    expect(answer, b"+OK\r\n$1\r\nv\r\n+OK\r\n+QUEUED\r\n*1\r\n$1\r\nv\r\n+OK\r\n")
+
+
+def test_users(cli):
+    digest = hashlib.sha256(b"secret").hexdigest()
+    config = f"resp:\n  users:\n    - {{name: default, password_sha256: {digest}}}\n    - {{name: acme, password_sha256: {digest}, tenant: acme}}\n"
+    with serve(cli, None, *OFF, config=config) as daemon, real_redis(cli, "--requirepass", "secret") as reference:
+        commands = [["PING"], ["NOSUCH"], ["GET"], ["HELLO", 3], ["AUTH", "wrong"], ["AUTH", "acme", "wrong"], ["AUTH", "secret"], ["SET", "k", "default"]]
+        with Wire(door(daemon)) as mine, Wire(reference) as theirs:
+            compare(replies_of(mine, commands), replies_of(theirs, commands), "before AUTH")
+        for data in (b"*11\r\n", b"*1\r\n$20000\r\n"):
+            answers = []
+            for to in (door(daemon), reference):
+                with Wire(to) as wire:
+                    wire.send(data)
+                    answers.append(wire.rest())
+            expect(answers[0], answers[1], f"answer to {data!r}")
+        with Wire(door(daemon)) as wire:
+            expect(wire.ask("AUTH", "acme", "secret"), b"+OK\r\n")
+            expect(wire.ask("SET", "k", "acme", "NX"), b"+OK\r\n")
+            expect(wire.ask("RESET"), b"+RESET\r\n")
+            expect(wire.ask("GET", "k"), b"-NOAUTH Authentication required.\r\n")
+            assert wire.ask("HELLO", 3, "AUTH", "default", "secret").startswith(b"%7\r\n")
+            expect(wire.ask("GET", "k"), b"$7\r\ndefault\r\n")
+
+
+def test_scan_and_flush(cli):
+    with serve(cli, None, *OFF, config=ERRORS) as daemon, Wire(door(daemon)) as wire:
+        names = {f"key:{number}" for number in range(2000)}
+        wire.pipeline([["SET", name, "v"] for name in sorted(names)])
+        wire.pipeline([["SET", f"other:{number}", "v"] for number in range(100)])
+        seen, cursor = set(), b"0"
+        while True:
+            wire.send(pack("SCAN", cursor, "MATCH", "key:*", "COUNT", 100))
+            lines = wire.reply().split(b"\r\n")
+            cursor = lines[2]
+            seen |= {line.decode() for line in lines[5::2]}
+            if cursor == b"0":
+                break
+        expect(seen, names)
+        expect(wire.ask("DBSIZE"), b":2100\r\n")
+        expect(wire.ask("SCAN", "12345678"), b"-ERR invalid cursor\r\n")
+        expect(wire.ask("FLUSHALL"), b"+OK\r\n")
+        expect(wire.ask("DBSIZE"), b":0\r\n")
+    with serve(cli, None, *OFF) as daemon, Wire(door(daemon)) as wire:
+        assert wire.ask("FLUSHDB").startswith(b"-NOPERM ")
+        expect(wire.ask("FUNCTION", "FLUSH")[:20], b"-ERR unknown command")
+
+
+def test_a_long_pipeline(cli):
+    with serve(cli, None, *OFF, "--loops", "1") as daemon:
+        wires = [Wire(door(daemon)) for _ in range(8)]
+        for number, wire in enumerate(wires):
+            wire.send(b"".join(pack("SET", f"{number}:{index}", index, "NX", "EX", 1000) for index in range(6000)))
+        for wire in wires:
+            for _ in range(6000):
+                expect(wire.reply(), b"+OK\r\n")
+        for number, wire in enumerate(wires):
+            wire.send(pack("MGET", *[f"{number}:{index}" for index in range(6000)]))
+            assert wire.reply().split(b"\r\n")[2::2] == [b"%d" % index for index in range(6000)]
+            wire.socket.close()
+
+
+def test_killed_under_load(cli):
+    """Every key that was acknowledged is there after kill -9."""
+    store = f"file:{cli.folder}/store"
+    kills = scaled(proof=100, usual=3)
+    told = {}
+    for number in range(kills):
+        daemon = Serve(cli, None, *OFF, store=store)
+        wires = [Wire(door(daemon)) for _ in range(4)]
+        for index, wire in enumerate(wires):
+            wire.send(b"".join(pack("SET", f"{number}:{index}:{key}", key, "NX", "EX", 86400) for key in range(2000)))
+        count = [0] * len(wires)
+        enough = random.Random(number).randrange(1, 4000)
+        try:
+            while sum(count) < enough:
+                for index, wire in enumerate(wires):
+                    for _ in range(16):
+                        expect(wire.reply(), b"+OK\r\n")
+                        count[index] += 1
+        finally:
+            daemon.kill()
+        told.update({f"{number}:{index}:{key}": key for index in range(len(wires)) for key in range(count[index])})
+        for wire in wires:
+            wire.socket.close()
+    with serve(cli, None, *OFF, store=store) as daemon, Wire(door(daemon)) as wire:
+        for key, reply in zip(told, wire.pipeline([["GET", key] for key in told])):
+            value = b"%d" % told[key]
+            expect(reply, b"$%d\r\n%s\r\n" % (len(value), value), key)
+
+
+def test_other_doors(cli):
+    """Records of other doors can be read, and are not written."""
+    store = f"sqlite:{cli.folder}/hapax.db"
+    claimed = cli.run("claim", "claimed", "--store", store, "-o", "json").json
+    cli.run("check", "checked", "--store", store)
+    done = cli.run("claim", "done", "--store", store, "-o", "json").json
+    (cli.folder / "result").write_text("the result", encoding="utf-8")
+    cli.run("complete", "done", "--store", store, "--token", str(done["token"]), "--result", str(cli.folder / "result"))
+    failed = cli.run("claim", "failed", "--store", store, "-o", "json").json
+    cli.run("release", "failed", "--store", store, "--token", str(failed["token"]))
+    busy, nil = b"-BUSYKEY key is claimed\r\n", b"$-1\r\n"
+    with serve(cli, None, *OFF, store=store) as daemon, Wire(door(daemon)) as wire:
+        for key, value in (("claimed", nil), ("checked", b"$0\r\n\r\n"), ("done", b"$10\r\nthe result\r\n")):
+            expect(wire.ask("GET", key), value)
+            expect(wire.ask("EXISTS", key), b":1\r\n")
+            expect(wire.ask("SET", key, "x", "NX"), nil)
+            for command in (["SET", key, "x"], ["DEL", key], ["GETDEL", key], ["EXPIRE", key, 10], ["SET", key, "x", "XX"]):
+                expect(wire.ask(*command), busy, f"{command}")
+        expect(wire.ask("TTL", "claimed"), b":-1\r\n")
+        expect(wire.ask("GET", "failed"), nil)
+        expect(wire.ask("EXISTS", "failed"), b":0\r\n")
+        expect(wire.ask("SET", "failed", "x", "NX", "EX", 60), b"+OK\r\n")
+    cli.run("renew", "claimed", "--store", store, "--token", str(claimed["token"]))
+    assert ROOT
+
+
+def test_unix_socket_and_programs(cli):
+    """redis-cli and redis-benchmark, as they are."""
+    if shutil.which("redis-cli") is None or shutil.which("redis-benchmark") is None:
+        raise Skip("there is no redis-cli")
+    path = f"{cli.folder}/door.sock"
+
+    def run(*words):
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+        return done.stdout.strip(), done.stderr.strip()
+
+    with serve(cli, None, "--gateway", "off", "--resp", f"unix:{path}", config=ERRORS):
+        tool = ("redis-cli", "-s", path)
+        expect(run(*tool, "set", "k", "v", "nx", "ex", "86400"), ("OK", ""))
+        expect(run(*tool, "set", "k", "v", "nx", "ex", "86400"), ("", ""))
+        expect(run(*tool, "-3", "get", "k"), ("v", ""))
+        expect(run(*tool, "--scan"), ("k", ""))
+        assert "redis_version:7.0.15" in run(*tool, "info")[0]
+        out, err = run("redis-benchmark", "-s", path, "-n", "2000", "-c", "10", "-P", "16", "-q", "-r", "100000", "SET", "k:__rand_int__", "v", "NX", "EX", "86400")
+        assert "requests per second" in out and "WARN" not in out + err, (out, err)
+
+
+def test_draining(cli):
+    daemon = Serve(cli, None, *OFF)
+    with Wire(door(daemon)) as wire:
+        expect(wire.ask("SET", "k", "v"), b"+OK\r\n")
+        daemon.end()
+        expect(wire.rest(), b"")
+    until(lambda: daemon.process.poll() is not None, "it has ended")
