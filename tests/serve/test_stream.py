@@ -5,6 +5,7 @@ import http.client
 import os
 import re
 import socket
+import sqlite3
 import threading
 import time
 
@@ -226,3 +227,27 @@ def test_a_response_that_ends_with_its_connection(cli):
     with Source(2 * MIB, sent=MIB, framed=False) as source, serve(cli, source.url) as daemon:
         expect(len(post(daemon.gateway, "1").body), MIB)
         assert is_replay(daemon, "1", MIB)
+
+
+def test_a_completion_that_cannot_be_stored(cli):
+    """The reply comes all the same, and says so: in its head, or behind a body that was on its way."""
+    path = cli.folder / "ledger.db"
+    for size, place in ((100, "head"), (2 * MIB, "trailer")):
+        config = "store:\n  timeout: 100ms\n"
+        with Source(size) as source, serve(cli, source.url, store=f"sqlite:{path}", config=config) as daemon:
+            source.at_end.clear()
+            with socket.create_connection(daemon.gateway, timeout=TIMEOUT_SECONDS) as client:
+                head = "".join(f"{name}: {value}\r\n" for name, value in {**EVENT, "ce-id": place}.items())
+                client.sendall(f"POST / HTTP/1.1\r\nHost: x\r\n{head}Connection: close\r\nContent-Length: 2\r\n\r\n{{}}".encode())
+                until(lambda: source.requests == 1, "the service has it")
+                writer = sqlite3.connect(path, timeout=TIMEOUT_SECONDS, isolation_level=None)
+                writer.execute("BEGIN IMMEDIATE")
+                source.at_end.set()
+                answer = b""
+                while piece := client.recv(MIB):
+                    answer += piece
+                writer.execute("ROLLBACK")
+                writer.close()
+            head, body = answer.split(b"\r\n\r\n", 1)
+            expect(b"Hapax-Stored: no" in head.split(b"\r\n"), place == "head", f"{head}")
+            expect(body.endswith(b"\r\n0\r\nHapax-Stored: no\r\n\r\n"), place == "trailer", f"{body[-60:]}")
