@@ -239,7 +239,7 @@ static const struct hx_setting http_settings[] = {
          .type = HX_SETTING_COUNT,
          .flags = HX_SETTING_NONE_IS_0,
          AT(max_connections_per_address),
-         .fallback = "4096",
+         .fallback = "15000",
          .max = MANY,
          .doc = "from one address"},
 	{.name = "max_requests",

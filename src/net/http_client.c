@@ -30,10 +30,10 @@ enum {
 	WAITING_MAX_DEFAULT = 4096,
 	INPUT_SIZE_MAX = 64 * 1024,
 
-	/* A body in memory with its head. */
-	OUTPUT_SIZE_MAX = 17 * 1024 * 1024,
+	/* An event of the largest batch with its head. */
+	OUTPUT_SIZE_MAX = 65 * 1024 * 1024,
 
-	/* A body from a file goes piece by piece. */
+	/* Large bodies go piece by piece. */
 	PIECE_SIZE = 64 * 1024,
 };
 

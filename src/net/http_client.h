@@ -62,7 +62,7 @@ struct hx_http_call {
 	void *context;
 	struct hapax_bytes head;         /* of the request; stays where it is until the end */
 	struct hapax_bytes body;         /* the same; or */
-	const struct hx_http_body *file; /* a body that is not in memory, else NULL */
+	const struct hx_http_body *file; /* a body that goes piece by piece, else NULL */
 
 	bool is_late;
 	struct hx_http_client *client;

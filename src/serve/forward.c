@@ -126,7 +126,9 @@ void hx_delivery_forward(struct hx_delivery *delivery, const struct hapax_answer
 	call->body = hx_bytes(NULL, 0);
 	if (delivery->batch != NULL)
 		call->body = delivery->batch->event;
-	else if (hx_http_body_is_in_memory(&exchange->body))
+	else if (
+		exchange->body.size <= HX_LARGE_SIZE_MIN &&
+		hx_http_body_is_in_memory(&exchange->body))
 		call->body = hapax_buf_bytes(&exchange->body.memory);
 	else
 		call->file = &exchange->body;
