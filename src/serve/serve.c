@@ -503,7 +503,6 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 
 static void close_control(struct hx_serve *serve)
 {
-	hx_admin_told(serve, UINT64_MAX);
 	hx_http_server_close(&serve->admin);
 	for (int i = 0; i < LAST_TURNS_MAX && serve->admin.peer_count > 0; i++)
 		hx_reactor_turn(&serve->reactor, 0);
@@ -608,6 +607,8 @@ enum hx_serve_end hx_serve_run(
 	hx_reactor_run(&serve->reactor);
 	join_loops(serve);
 	log_text(serve, HX_LOG_INFO, "stopped", NULL, NULL);
+	/* Whoever waits for the store at the admin door has waited long enough. */
+	hx_admin_told(serve, UINT64_MAX);
 	serve->is_cut = serve->is_cut || !may_close(serve);
 	if (serve->is_cut)
 		close_listeners(serve);
