@@ -351,31 +351,31 @@ static void claim_that_lapsed_and_parks_waits_for_a_person(void **state)
 	outage_case_end(&c);
 }
 
-/* A journal into which somebody completes a claim, right after that was released. */
-struct sly_journal {
+/* A store before another one, where something happens between two operations. */
+struct sly_store {
 	struct hapax_store base;
 	struct hapax_store_ops ops;
 	struct hapax_store *inner;
+	struct outage_case *c;
+	enum hapax_op_type type; /* next to which it happens, once */
+	void (*before)(struct sly_store *sly);
+	void (*after)(struct sly_store *sly, const struct hapax_op *op);
 };
 
 static void sly_submit(
 	struct hapax_store *store, struct hapax_op *ops, size_t count,
 	struct hapax_completion completion)
 {
-	struct hapax_store *inner = ((struct sly_journal *)store)->inner;
-	static const struct hapax_result result = {.kind = HAPAX_RESULT_BYTES, .body = {"paid", 4}};
+	struct sly_store *sly = (struct sly_store *)store;
+	bool is_time = ops[0].type == sly->type;
 
-	(void)hapax_store_run(inner, ops, count, NULL);
-	if (ops[0].type == HAPAX_OP_RELEASE) {
-		struct hapax_op op = {
-			.type = HAPAX_OP_COMPLETE,
-			.key = ops[0].key,
-			.token = ops[0].token,
-			.result = &result,
-		};
-
-		assert_int_equal(hapax_store_run(inner, &op, 1, NULL), HAPAX_OK);
-	}
+	if (is_time)
+		sly->type = 0;
+	if (is_time && sly->before != NULL)
+		sly->before(sly);
+	(void)hapax_store_run(sly->inner, ops, count, NULL);
+	if (is_time && sly->after != NULL)
+		sly->after(sly, &ops[0]);
 	hapax_store_complete(store, ops, count, completion);
 }
 
@@ -384,20 +384,20 @@ static enum hapax_status sly_scan(
 	hapax_scan_fn *each, void *context, struct hapax_error *err)
 {
 	return hapax_store_scan(
-		((struct sly_journal *)store)->inner, scan, cursor, each, context, err);
+		((struct sly_store *)store)->inner, scan, cursor, each, context, err);
 }
 
 static enum hapax_status sly_stats(
 	struct hapax_store *store, struct hapax_stats *stats, hapax_counters_fn *each,
 	void *context, struct hapax_error *err)
 {
-	return hapax_store_stats(((struct sly_journal *)store)->inner, stats, each, context, err);
+	return hapax_store_stats(((struct sly_store *)store)->inner, stats, each, context, err);
 }
 
 static enum hapax_status sly_sweep(
 	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err)
 {
-	return hapax_store_sweep(((struct sly_journal *)store)->inner, sweep, err);
+	return hapax_store_sweep(((struct sly_store *)store)->inner, sweep, err);
 }
 
 static void sly_close(struct hapax_store *store)
@@ -405,10 +405,11 @@ static void sly_close(struct hapax_store *store)
 	hapax_store_detach(store);
 }
 
-static void begin_sly(struct sly_journal *sly, struct store_case *journal)
+static void begin_sly(struct sly_store *sly, struct outage_case *c, struct store_case *inner)
 {
-	*sly = (struct sly_journal){
-		.inner = journal->store,
+	*sly = (struct sly_store){
+		.inner = inner->store,
+		.c = c,
 		.ops =
 			{
 				.version = HAPAX_STORE_OPS_VERSION,
@@ -421,15 +422,19 @@ static void begin_sly(struct sly_journal *sly, struct store_case *journal)
 			},
 	};
 	assert_int_equal(
-		hapax_store_attach(&sly->base, &sly->ops, "sly:", &journal->options, NULL),
-		HAPAX_OK);
+		hapax_store_attach(&sly->base, &sly->ops, "sly:", &inner->options, NULL), HAPAX_OK);
+}
+
+static void complete_late(struct sly_store *sly, const struct hapax_op *op)
+{
+	assert_int_equal(outage_case_complete(sly->c, "a", op->token), HAPAX_OK);
 }
 
 /* The holder of a lapsed claim comes to its end while that is settled: nothing is lost. */
 static void result_in_the_last_moment_is_kept(void **state)
 {
 	struct outage_case c;
-	struct sly_journal sly;
+	struct sly_store sly;
 	struct hapax_reconcile work = HAPAX_RECONCILE_INIT;
 	uint64_t token;
 
@@ -438,14 +443,88 @@ static void result_in_the_last_moment_is_kept(void **state)
 	outage_case_go_away(&c);
 	assert_int_equal(outage_case_claim(&c, "a", &token), HAPAX_OUTCOME_ACQUIRED);
 	store_case_advance(&c.journal, 1000);
-	begin_sly(&sly, &c.journal);
+	begin_sly(&sly, &c, &c.journal);
+	sly.type = HAPAX_OP_RELEASE;
+	sly.after = complete_late;
 	assert_int_equal(hapax_journal_reconcile(&sly.base, c.shared.store, &work, NULL), HAPAX_OK);
+	assert_int_equal(sly.type, 0);
 	assert_int_equal(work.counts[HAPAX_RECONCILED_FAILED], 0);
 	assert_int_equal(case_state(&c.journal, "a"), HAPAX_STATE_DONE);
 	assert_int_equal(hapax_journal_reconcile(&sly.base, c.shared.store, &work, NULL), HAPAX_OK);
 	assert_int_equal(work.counts[HAPAX_RECONCILED_KEPT], 1);
 	assert_int_equal(case_state(&c.shared, "a"), HAPAX_STATE_DONE);
 	assert_true(case_bytes_are(c.shared.record.result.body, "paid", 4));
+	hapax_store_close(&sly.base);
+	outage_case_end(&c);
+}
+
+static void reconcile_beside(struct sly_store *sly)
+{
+	struct hapax_reconcile work = HAPAX_RECONCILE_INIT;
+
+	assert_int_equal(
+		hapax_journal_reconcile(sly->c->journal.store, sly->inner, &work, NULL), HAPAX_OK);
+	assert_int_equal(work.counts[HAPAX_RECONCILED_KEPT], CUT_KEYS);
+}
+
+/* A node and a command settle one journal: what the other wrote is no second run. */
+static void two_may_settle_one_journal(void **state)
+{
+	(void)state;
+	for (int is_earlier = 0; is_earlier < 2; is_earlier++) {
+		struct outage_case c;
+		struct sly_store sly;
+		struct hapax_reconcile work = HAPAX_RECONCILE_INIT;
+
+		outage_case_begin(&c);
+		let_through(&c, HAPAX_OP_CLAIM, is_earlier != 0);
+		begin_sly(&sly, &c, &c.shared);
+		sly.type = is_earlier != 0 ? HAPAX_OP_COMPLETE : HAPAX_OP_CLAIM;
+		sly.before = reconcile_beside;
+		assert_int_equal(
+			hapax_journal_reconcile(c.journal.store, &sly.base, &work, NULL), HAPAX_OK);
+		assert_int_equal(sly.type, 0);
+		for (size_t i = 0; i < HAPAX_RECONCILED_COUNT; i++)
+			assert_int_equal(work.counts[i], 0); /* the other has counted */
+		hapax_store_close(&sly.base);
+		outage_case_end(&c);
+	}
+}
+
+/* As far as the other has come with "a" when it is forgotten last. */
+static void reconcile_half(struct sly_store *sly)
+{
+	struct store_case *journal = &sly->c->journal;
+	uint64_t token;
+	struct hapax_op op;
+
+	assert_int_equal(case_claim(&sly->c->shared, "a", &token), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(case_state(journal, "a"), HAPAX_STATE_DONE);
+	op = case_op(journal, HAPAX_OP_LOAD, "a");
+	journal->record.token = token;
+	op.load = &journal->record;
+	assert_int_equal(hapax_store_run(journal->store, &op, 1, NULL), HAPAX_OK);
+	assert_int_equal(case_complete(&sly->c->shared, "a", token), HAPAX_OK);
+}
+
+static void half_of_another_is_no_second_run(void **state)
+{
+	struct outage_case c;
+	struct sly_store sly;
+	struct hapax_reconcile work = HAPAX_RECONCILE_INIT;
+
+	(void)state;
+	outage_case_begin(&c);
+	let_through(&c, HAPAX_OP_CLAIM, false);
+	begin_sly(&sly, &c, &c.shared);
+	sly.type = HAPAX_OP_CLAIM;
+	sly.before = reconcile_half;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(
+			hapax_journal_reconcile(c.journal.store, &sly.base, &work, NULL), HAPAX_OK);
+	assert_int_equal(sly.type, 0);
+	assert_int_equal(work.counts[HAPAX_RECONCILED_KEPT], CUT_KEYS);
+	assert_int_equal(work.counts[HAPAX_RECONCILED_TWICE], 0);
 	hapax_store_close(&sly.base);
 	outage_case_end(&c);
 }
@@ -517,6 +596,8 @@ int main(void)
 		cmocka_unit_test(claim_that_lapsed_leaves_the_journal),
 		cmocka_unit_test(claim_that_lapsed_and_parks_waits_for_a_person),
 		cmocka_unit_test(result_in_the_last_moment_is_kept),
+		cmocka_unit_test(two_may_settle_one_journal),
+		cmocka_unit_test(half_of_another_is_no_second_run),
 		cmocka_unit_test(late_result_is_kept),
 		cmocka_unit_test(late_result_beside_another_is_counted),
 	};

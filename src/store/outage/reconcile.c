@@ -8,6 +8,7 @@
  *	lapse     journal   a claim whose holder is gone is released, or parked
  *	finish    store     a record with a token of the store: complete it by that token
  *	claim     store     all others: ask for the right to be the one that ran
+ *	verify    journal   it is done there: not by somebody who settles this journal, too?
  *	note      journal   keep the store's token where a crash does not lose it
  *	complete  store     by that token
  *	forget    journal   and only now it counts
@@ -46,6 +47,7 @@ enum step {
 	STEP_LAPSE,
 	STEP_FINISH,
 	STEP_CLAIM,
+	STEP_VERIFY,
 	STEP_NOTE,
 	STEP_COMPLETE,
 	STEP_FORGET,
@@ -157,6 +159,7 @@ static void fill_op(struct entry *entry, struct hapax_op *op)
 		op->error = HX_BYTES_LIT("the lease lapsed");
 		break;
 	case STEP_CLAIM: fill_claim(entry, op); break;
+	case STEP_VERIFY: op->type = HAPAX_OP_LOOKUP; break;
 	case STEP_NOTE:
 		op->type = HAPAX_OP_LOAD;
 		op->load = record;
@@ -184,10 +187,19 @@ static void take_claim(struct entry *entry, const struct hapax_op *op)
 		entry->record.token = op->token;
 		go_on(entry, STEP_NOTE);
 		break;
-	case HAPAX_OUTCOME_REPLAY: decide(entry, HAPAX_RECONCILED_TWICE); break;
+	case HAPAX_OUTCOME_REPLAY: go_on(entry, STEP_VERIFY); break;
 	case HAPAX_OUTCOME_MISMATCH: decide(entry, HAPAX_RECONCILED_MISMATCH); break;
 	default: decide(entry, HAPAX_RECONCILED_LATER); break;
 	}
+}
+
+/* Whoever else settles this journal notes a token before he completes. */
+static void take_look(struct entry *entry, const struct hapax_op *op)
+{
+	if (op->outcome == HAPAX_OUTCOME_FOUND && op->token == entry->record.token)
+		decide(entry, HAPAX_RECONCILED_TWICE);
+	else
+		go_on(entry, STEP_LEFT);
 }
 
 /* The step was taken. */
@@ -200,6 +212,7 @@ static void take_answer(struct entry *entry, const struct hapax_op *op)
 		                                 : HAPAX_RECONCILED_FAILED);
 		break;
 	case STEP_CLAIM: take_claim(entry, op); break;
+	case STEP_VERIFY: take_look(entry, op); break;
 	case STEP_NOTE: go_on(entry, STEP_COMPLETE); break;
 	case STEP_FINISH:
 	case STEP_COMPLETE: decide(entry, HAPAX_RECONCILED_KEPT); break;
