@@ -4,14 +4,20 @@
  *
  *	--mode MODE     pipelined: hapax, one thread that keeps W keys under way, in four submits
  *	                blocking: hapax, one thread, one operation at a time
- *	                document: SET NX EX, then SET EX, one round trip each, over the bare socket
- *	--folder DIR    where the server has its socket and files
+ *	                document: SET NX EX, then SET EX, over the bare socket; W keys under way:
+ *	                with 1, as document B does it, a round trip each
+ *	--folder DIR    where the server has its files; it listens on 127.0.0.1
  *	--sync WHEN     no: no append only file; always: synced before each answer
  *	--width W
  *	--pairs N       keys that are claimed and completed
+ *
+ * "pair" is the time of this process, "server" the CPU time of the server.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -20,7 +26,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,24 +50,50 @@ struct redis_contest {
 
 /* ------------------------------------------------------------------ server */
 
-static int dial(const char *path)
+static struct sockaddr_in local_address(int port)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 
-	if (fd < 0 || strlen(path) >= sizeof(address.sun_path))
-		contest_fail("no socket for '%s'", path);
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return address;
+}
+
+static int free_port(void)
+{
+	struct sockaddr_in address = local_address(0);
+	socklen_t size = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, size) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&address, &size) != 0)
+		contest_fail("no port for redis-server");
+	close(fd);
+	return ntohs(address.sin_port);
+}
+
+/* Without delay, as every client of Redis has it. */
+static int dial(int port)
+{
+	struct sockaddr_in address = local_address(port);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int on = 1;
+
+	if (fd < 0)
+		contest_fail("no socket");
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
+	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0)
 		return fd;
 	close(fd);
 	return -1;
 }
 
-static pid_t server_start(const struct redis_contest *contest, const char *folder, const char *path)
+static pid_t server_start(const struct redis_contest *contest, const char *folder, int port)
 {
 	bool syncs = strcmp(contest->sync, "always") == 0;
+	char number[16];
 	pid_t pid;
+
+	(void)snprintf(number, sizeof(number), "%d", port);
 
 	/* What is not yet printed must not be printed twice. */
 	(void)fflush(stdout);
@@ -72,14 +103,15 @@ static pid_t server_start(const struct redis_contest *contest, const char *folde
 	if (pid == 0) {
 		if (freopen("/dev/null", "w", stdout) == NULL)
 			_exit(127);
-		execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", path, "--dir",
-		       folder, "--save", "", "--appendonly", syncs ? "yes" : "no", "--appendfsync",
-		       "always", "--auto-aof-rewrite-percentage", "0", (char *)NULL);
+		execlp("redis-server", "redis-server", "--port", number, "--bind", "127.0.0.1",
+		       "--dir", folder, "--save", "", "--appendonly", syncs ? "yes" : "no",
+		       "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0",
+		       (char *)NULL);
 		_exit(127);
 	}
 	for (int i = 0; i < WAIT_TRIES; i++) {
 		const struct timespec pause = {.tv_nsec = 20000000};
-		int fd = dial(path);
+		int fd = dial(port);
 
 		if (fd >= 0) {
 			close(fd);
@@ -90,6 +122,17 @@ static pid_t server_start(const struct redis_contest *contest, const char *folde
 		nanosleep(&pause, NULL);
 	}
 	contest_fail("redis-server does not answer");
+}
+
+/* CPU time that the server took so far, all its threads together. */
+static int64_t server_cpu_ns(pid_t pid)
+{
+	struct timespec time;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0)
+		contest_fail("no CPU time of redis-server");
+	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
 static void server_stop(pid_t pid)
@@ -245,47 +288,75 @@ static void run_blocking(const struct redis_contest *contest)
 
 /* ------------------------------------------------------------------ document B */
 
-static void ask(int fd, const char *command, size_t size)
+/* Send commands in one piece, and read as many replies, each of them OK. */
+static void ask(int fd, const char *commands, size_t size, uint64_t count)
 {
-	char reply[64];
-	ssize_t got;
+	char replies[4096];
+	uint64_t left = 5 * count;
+	uint64_t at = 0;
 
-	if (write(fd, command, size) != (ssize_t)size)
+	if (write(fd, commands, size) != (ssize_t)size)
 		contest_fail("redis-server takes nothing more");
-	got = read(fd, reply, sizeof(reply));
-	if (got != 5 || memcmp(reply, "+OK\r\n", 5) != 0)
-		contest_fail("redis-server did not answer OK");
+	while (left > 0) {
+		ssize_t got = read(fd, replies, left < sizeof(replies) ? left : sizeof(replies));
+
+		if (got <= 0)
+			contest_fail("redis-server does not answer");
+		for (ssize_t i = 0; i < got; i++, at++) {
+			if (replies[i] != "+OK\r\n"[at % 5])
+				contest_fail("redis-server did not answer OK");
+		}
+		left -= (uint64_t)got;
+	}
 }
 
-/*
- * As document B does it: SET key processing NX EX 300 before the work, and after it
- * SET key result EX 604800.
- */
-static void run_document(const struct redis_contest *contest, const char *path)
+enum { COMMAND_SIZE = 256 };
+
+/* Before the work: SET key processing NX EX 300. */
+static size_t put_begin(char *command, const char *text)
 {
-	int fd = dial(path);
-	char text[KEY_TEXT_SIZE];
-	char command[256];
+	return (size_t)snprintf(
+		command, COMMAND_SIZE,
+		"*6\r\n$3\r\nSET\r\n$63\r\nidempotent:default:default:%.*s\r\n"
+		"$10\r\nprocessing\r\n$2\r\nNX\r\n$2\r\nEX\r\n$3\r\n300\r\n",
+		KEY_TEXT_SIZE, text);
+}
 
-	if (fd < 0)
+/* After it: SET key result EX 604800. */
+static size_t put_end(char *command, const char *text)
+{
+	return (size_t)snprintf(
+		command, COMMAND_SIZE,
+		"*5\r\n$3\r\nSET\r\n$63\r\nidempotent:default:default:%.*s\r\n"
+		"$2\r\nok\r\n$2\r\nEX\r\n$6\r\n604800\r\n",
+		KEY_TEXT_SIZE, text);
+}
+
+static void run_document(const struct redis_contest *contest, int port)
+{
+	size_t (*const steps[])(char *, const char *) = {put_begin, put_end};
+	char *commands = malloc(contest->width * COMMAND_SIZE);
+	int fd = dial(port);
+
+	if (fd < 0 || commands == NULL)
 		contest_fail("redis-server does not answer");
-	for (uint64_t i = 0; i < contest->pairs; i++) {
-		int size;
+	for (uint64_t first = 0; first < contest->pairs; first += contest->width) {
+		uint64_t left = contest->pairs - first;
+		uint64_t count = left < contest->width ? left : contest->width;
 
-		key_text(contest->seed, i, text);
-		size = snprintf(
-			command, sizeof(command),
-			"*6\r\n$3\r\nSET\r\n$63\r\nidempotent:default:default:%.*s\r\n"
-			"$10\r\nprocessing\r\n$2\r\nNX\r\n$2\r\nEX\r\n$3\r\n300\r\n",
-			KEY_TEXT_SIZE, text);
-		ask(fd, command, (size_t)size);
-		size = snprintf(
-			command, sizeof(command),
-			"*5\r\n$3\r\nSET\r\n$63\r\nidempotent:default:default:%.*s\r\n"
-			"$2\r\nok\r\n$2\r\nEX\r\n$6\r\n604800\r\n",
-			KEY_TEXT_SIZE, text);
-		ask(fd, command, (size_t)size);
+		for (size_t step = 0; step < 2; step++) {
+			size_t size = 0;
+
+			for (uint64_t i = 0; i < count; i++) {
+				char text[KEY_TEXT_SIZE];
+
+				key_text(contest->seed, first + i, text);
+				size += steps[step](commands + size, text);
+			}
+			ask(fd, commands, size, count);
+		}
 	}
+	free(commands);
 	close(fd);
 }
 
@@ -297,29 +368,33 @@ static void round_of(uint64_t seed, void *context)
 	bool is_document = strcmp(contest->mode, "document") == 0;
 	struct contest_time time = {0, 0};
 	struct hapax_error err;
+	struct contest_time server_time = {0, 0};
 	char folder[FOLDER_PATH_SIZE];
-	char path[FOLDER_PATH_SIZE + 16];
-	char url[FOLDER_PATH_SIZE + 32];
+	char url[64];
+	int port = free_port();
 	pid_t server;
 
 	/* No peer was built there. */
 	(void)mkdir(contest->folder, 0777);
 	folder_make(contest->folder, folder);
-	(void)snprintf(path, sizeof(path), "%s/redis.sock", folder);
-	(void)snprintf(url, sizeof(url), "redis+unix:%s", path);
-	server = server_start(contest, folder, path);
+	(void)snprintf(url, sizeof(url), "redis://127.0.0.1:%d", port);
+	server = server_start(contest, folder, port);
 	contest->seed = seed;
 	if (!is_document)
 		contest_expect_ok(hapax_store_open(url, NULL, &contest->store, &err), &err, url);
+	server_time.cpu_ns = -server_cpu_ns(server);
 	contest_start(&time);
 	if (is_document)
-		run_document(contest, path);
+		run_document(contest, port);
 	else if (strcmp(contest->mode, "blocking") == 0)
 		run_blocking(contest);
 	else
 		run_pipelined(contest);
 	contest_stop(&time);
+	server_time.cpu_ns += server_cpu_ns(server);
+	server_time.wall_ns = time.wall_ns;
 	contest_print_time("pair", &time, contest->pairs);
+	contest_print_time("server", &server_time, contest->pairs);
 	if (!is_document)
 		hapax_store_close(contest->store);
 	server_stop(server);
@@ -334,7 +409,7 @@ int main(int argc, char **argv)
 		{"pairs", required_argument, NULL, 'n'}, {NULL, 0, NULL, 0},
 	};
 	struct redis_contest contest = {
-		.mode = "pipelined", .folder = ".", .sync = "no", .width = 256, .pairs = 1000};
+		.mode = "pipelined", .folder = ".", .sync = "no", .width = 1, .pairs = 1000};
 	bool is_document;
 	int option;
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 static int64_t fault_now_ns(void *context)
@@ -13,6 +14,31 @@ static int64_t fault_now_ns(void *context)
 	return hx_net_system()->ops->now_ns(NULL) + atomic_load(&fault->ahead_ns);
 }
 
+static ssize_t tell_lie(struct fault_net *fault, int fd, void *data, size_t size)
+{
+	size_t left = fault->lie.size - fault->lie_at;
+	char truth[65536];
+
+	/* Not before it was asked; and the truth is never heard. */
+	if (!fault->lie_has_begun) {
+		ssize_t count = hx_net_system()->ops->recv(NULL, fd, truth, sizeof(truth));
+
+		if (count <= 0)
+			return count;
+	}
+	fault->lie_has_begun = true;
+	if (size > left)
+		size = left;
+	memcpy(data, (const char *)fault->lie.data + fault->lie_at, size);
+	fault->lie_at += size;
+	if (fault->lie_at == fault->lie.size) {
+		fault->lie_at = 0;
+		if (!fault->lie_is_endless)
+			fault_net_be_honest(fault);
+	}
+	return (ssize_t)size;
+}
+
 static ssize_t fault_recv(void *context, int fd, void *data, size_t size)
 {
 	struct fault_net *fault = context;
@@ -20,6 +46,8 @@ static ssize_t fault_recv(void *context, int fd, void *data, size_t size)
 
 	if (fault->recv_errno)
 		return -fault->recv_errno;
+	if (atomic_load(&fault->lies))
+		return tell_lie(fault, fd, data, size);
 	if (left == 0) {
 		atomic_store(&fault->recv_bytes_left, -1);
 		return -ECONNRESET;
@@ -84,6 +112,20 @@ void fault_net_init(struct fault_net *fault)
 void fault_net_advance(struct fault_net *fault, int64_t ms)
 {
 	atomic_fetch_add(&fault->ahead_ns, ms * 1000000);
+}
+
+void fault_net_lie(struct fault_net *fault, struct hapax_bytes lie, bool is_endless)
+{
+	fault->lie = lie;
+	fault->lie_at = 0;
+	fault->lie_has_begun = false;
+	fault->lie_is_endless = is_endless;
+	atomic_store(&fault->lies, true);
+}
+
+void fault_net_be_honest(struct fault_net *fault)
+{
+	atomic_store(&fault->lies, false);
 }
 
 void fault_net_pair(int ret_fds[2])

@@ -27,6 +27,12 @@ struct fault_net {
 	 */
 	_Atomic int64_t send_bytes_left;
 	_Atomic int64_t recv_bytes_left;
+	/* What is received instead of what the other side says; see fault_net_lie(). */
+	_Atomic bool lies;
+	struct hapax_bytes lie;
+	size_t lie_at;
+	bool lie_has_begun;
+	bool lie_is_endless;
 	int send_errno; /* 0, or what every send fails with */
 	int recv_errno;
 	int accept_errno;
@@ -37,6 +43,13 @@ void fault_net_init(struct fault_net *fault);
 
 /* Time passes. */
 void fault_net_advance(struct fault_net *fault, int64_t ms);
+
+/*
+ * What comes next from the other side is exchanged for this, once or again and again until
+ * fault_net_be_honest().
+ */
+void fault_net_lie(struct fault_net *fault, struct hapax_bytes lie, bool is_endless);
+void fault_net_be_honest(struct fault_net *fault);
 
 /* Two connected sockets. */
 void fault_net_pair(int ret_fds[2]);

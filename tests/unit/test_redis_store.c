@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@ struct scene {
 	struct hapax_store *sound;  /* the same ledger over the real network */
 	char url[300];
 	uint64_t number; /* of the key in use */
+	struct hx_event late;
 };
 
 static char prefix[64];
@@ -356,31 +358,154 @@ static void cut_batches_are_reported_truly(void **state)
 	assert_true(uncertain > 0);
 }
 
-/* A server that stands still: UNCERTAIN in time; when it goes on, so do we. */
+static void set_event(struct hapax_op *ops, size_t count, void *context)
+{
+	(void)ops;
+	(void)count;
+	hx_event_set(context);
+}
+
+/* Submit, and be sure that it was sent: nobody else sends on this network. */
+static void send_op(struct scene *scene, struct hapax_op *op, struct hx_event *done)
+{
+	enum { PLENTY = 1 << 30 };
+
+	hx_event_init(done);
+	atomic_store(&scene->fault.send_bytes_left, PLENTY);
+	hapax_store_submit(scene->faulty, op, 1, (struct hapax_completion){set_event, done});
+	while (atomic_load(&scene->fault.send_bytes_left) == PLENTY)
+		sched_yield();
+	atomic_store(&scene->fault.send_bytes_left, -1);
+}
+
+/*
+ * A server that stands still: UNCERTAIN when the time is up, and a lookup UNAVAILABLE; when it
+ * goes on, so do we. Time is the network's, so that none passes while others are slow.
+ */
 static void stopped_server_is_uncertain(void **state)
 {
 	struct scene *scene = *state;
-	struct hapax_store_options options = plain_options();
-	struct hapax_store *store = NULL;
 	pid_t server = (pid_t)strtol(getenv("HAPAX_TEST_REDIS_PID"), NULL, 10);
 	char key[32];
-	struct hapax_op op = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
-	enum hapax_status status;
+	struct hapax_op claim = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
+	struct hapax_op lookup = make_op(HAPAX_OP_LOOKUP, key, scene->number);
+	struct hapax_op late = lookup;
+	struct hx_event claimed, looked_up;
 
 	assert_true(server > 1);
-	options.timeout_ms = 200;
-	assert_int_equal(hapax_store_open(scene->url, &options, &store, NULL), HAPAX_OK);
+	connect_again(scene);
 	assert_int_equal(kill(server, SIGSTOP), 0);
-	status = run(store, &op);
-	struct hapax_op lookup = make_op(HAPAX_OP_LOOKUP, key, scene->number);
-	enum hapax_status reading = run(store, &lookup);
+	send_op(scene, &claim, &claimed);
+	send_op(scene, &lookup, &looked_up);
+	fault_net_advance(&scene->fault, SCENE_TIMEOUT_MS + 1);
+	/* It wakes the thread. It may go the way of the others, or wait for the next connection. */
+	hapax_store_submit(
+		scene->faulty, &late, 1, (struct hapax_completion){set_event, &scene->late});
+	hx_event_wait(&claimed);
+	hx_event_wait(&looked_up);
 	assert_int_equal(kill(server, SIGCONT), 0);
-	assert_int_equal(status, HAPAX_ERR_UNCERTAIN);
-	assert_int_equal(reading, HAPAX_ERR_UNAVAILABLE);
-	hapax_store_close(store);
+	assert_int_equal(claim.status, HAPAX_ERR_UNCERTAIN);
+	assert_int_equal(lookup.status, HAPAX_ERR_UNAVAILABLE);
+	hx_event_wait(&scene->late);
+	assert_true(late.status == HAPAX_OK || late.status == HAPAX_ERR_UNAVAILABLE);
 	/* The same call settles it. */
-	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
-	assert_int_equal(op.outcome, HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(run(scene->faulty, &claim), HAPAX_OK);
+	assert_int_equal(claim.outcome, HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(claim.attempt, 1);
+}
+
+/* ---------------------------------------------------------------- the server lies */
+
+#define EACH(answer) "*4\r\n$4\r\neach\r\n:1767225600000\r\n:0\r\n" answer
+
+/* The reply to an operation that is none: nobody is told OK, or that nothing was done. */
+static void hostile_answers_are_uncertain(void **state)
+{
+	static const struct {
+		const char *says;
+		bool is_endless;
+	} cases[] = {
+		{"HTTP/1.1 400 Bad Request\r\n\r\n", false},
+		{"$99999999999\r\n", false},
+		{"$536870912\r\n", false},
+		{"*2147483647\r\n", false},
+		{"*99999999999999999999\r\n", false},
+		{"+OK\r\n", false},
+		{":7\r\n", false},
+		{"$-1\r\n", false},
+		{"*0\r\n", false},
+		{"*2\r\n:0\r\n:1\r\n", false},
+		{EACH(":0\r\n"), false},
+		{EACH(":-1\r\n"), false},
+		{EACH(":9007199254740992\r\n"), false},
+		{EACH("$1\r\n7\r\n"), false},
+		{EACH("*3\r\n:1\r\n:1\r\n:1\r\n"), false},
+		{EACH("*2\r\n$4\r\nroom\r\n:5\r\n"), false},
+		{EACH("*8\r\n$5\r\nwrong\r\n:0\r\n:1\r\n:1\r\n:1\r\n$0\r\n\r\n:0\r\n$-1\r\n"),
+	         false},
+		{EACH("*8\r\n$6\r\nreplay\r\n:0\r\n:-1\r\n:1\r\n:1\r\n$0\r\n\r\n:0\r\n$-1\r\n"),
+	         false},
+		{"*5\r\n$4\r\neach\r\n:1\r\n:0\r\n:1\r\n:1\r\n", false},
+		{"*4\r\n$4\r\neach\r\n:-1\r\n:0\r\n:1\r\n", false},
+		{"*4\r\n$4\r\neach\r\n:1\r\n:-1\r\n:1\r\n", false},
+		{"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n"
+	         "*1\r\n*1\r\n*1\r\n",
+	         false},
+		{"+", true},
+		{"x", true},
+		{"*1\r\n", true},
+		{"|1\r\n+a\r\n+b\r\n", true},
+	};
+	struct scene *scene = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char key[32];
+		struct hapax_op op = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
+		struct hapax_op lookup = make_op(HAPAX_OP_LOOKUP, key, scene->number);
+		struct hapax_bytes lie = hapax_bytes_from_text(cases[i].says);
+		enum hapax_state found;
+
+		connect_again(scene);
+		fault_net_lie(&scene->fault, lie, cases[i].is_endless);
+		(void)run(scene->faulty, &op);
+		fault_net_be_honest(&scene->fault);
+		if (op.status != HAPAX_ERR_UNCERTAIN)
+			fail_msg(
+				"case %zu ended %s, %s", i, hapax_status_name(op.status),
+				hapax_outcome_name(op.outcome));
+		found = truth(scene);
+		assert_true(found == HAPAX_STATE_ABSENT || found == HAPAX_STATE_CLAIMED);
+		assert_int_equal(run(scene->faulty, &op), HAPAX_OK);
+		assert_int_equal(op.outcome, HAPAX_OUTCOME_ACQUIRED);
+		assert_int_equal(op.attempt, 1);
+		/* What only reads has done nothing. */
+		fault_net_lie(&scene->fault, lie, cases[i].is_endless);
+		assert_int_equal(run(scene->faulty, &lookup), HAPAX_ERR_UNAVAILABLE);
+		fault_net_be_honest(&scene->fault);
+	}
+}
+
+/* The same for what is asked of the ledger as a whole: an error that says something. */
+static void hostile_statistics_are_refused(void **state)
+{
+	static const char *const lies[] = {
+		"+OK\r\n", "$99999999999\r\n",
+		"*8\r\n:1\r\n+x\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n", "*1\r\n:1\r\n"};
+	struct scene *scene = *state;
+
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		struct hapax_stats stats = HAPAX_STATS_INIT;
+		struct hapax_error err = {0};
+
+		connect_again(scene);
+		fault_net_lie(&scene->fault, hapax_bytes_from_text(lies[i]), false);
+		assert_int_not_equal(
+			hapax_store_stats(scene->faulty, &stats, NULL, NULL, &err), HAPAX_OK);
+		fault_net_be_honest(&scene->fault);
+		assert_true(err.message[0] != '\0');
+		assert_int_equal(
+			hapax_store_stats(scene->faulty, &stats, NULL, NULL, &err), HAPAX_OK);
+	}
 }
 
 /* ---------------------------------------------------------------- the server is not as it should be */
@@ -435,17 +560,17 @@ static void replica_is_not_written(void **state)
 	struct scene *scene = *state;
 	struct hapax_store_options options = plain_options();
 	struct hapax_store *store = NULL;
+	struct hapax_store *other = NULL;
 	struct hapax_error err = {0};
 	char key[32];
 	struct hapax_op op = make_op(HAPAX_OP_CHECK, key, ++scene->number);
 
-	options.timeout_ms = 200;
 	assert_int_equal(hapax_store_open(scene->url, &options, &store, NULL), HAPAX_OK);
 	assert_true(say("REPLICAOF 127.0.0.1 1"));
 	assert_int_equal(run(store, &op), HAPAX_ERR_UNAVAILABLE);
 	assert_int_equal(
-		hapax_store_open(scene->url, &options, &store, &err), HAPAX_ERR_UNAVAILABLE);
-	assert_non_null(strstr(err.message, "replica"));
+		hapax_store_open(scene->url, &options, &other, &err), HAPAX_ERR_UNAVAILABLE);
+	assert_non_null(strstr(err.message, "give the address of its master"));
 	assert_true(say("REPLICAOF NO ONE"));
 	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
 	assert_int_equal(op.outcome, HAPAX_OUTCOME_ACQUIRED);
@@ -506,6 +631,7 @@ static void settings_are_checked(void **state)
 	assert_true(say("CONFIG SET maxmemory-policy noeviction"));
 	assert_true(say("CONFIG SET maxmemory 0"));
 	refused("&db=4711", HAPAX_ERR_INVALID, "no database 4711");
+	refused("&db=4711", HAPAX_ERR_INVALID, "'databases'");
 }
 
 static void passwords_are_checked(void **state)
@@ -521,6 +647,7 @@ static void passwords_are_checked(void **state)
 	assert_true(say("CONFIG SET requirepass hush"));
 	assert_int_equal(hapax_store_open(url, &options, &store, &err), HAPAX_ERR_INVALID);
 	assert_non_null(strstr(err.message, "password"));
+	assert_non_null(strstr(err.message, "redis://user:password@host"));
 	assert_true(say("AUTH hush\r\nCONFIG SET requirepass \"\""));
 	accepted("");
 }
@@ -549,6 +676,60 @@ static void foreign_data_is_refused(void **state)
 	(void)snprintf(command, sizeof(command), "HSET %s:meta version x", prefix);
 	assert_true(say(command));
 	refused("", HAPAX_ERR_CORRUPT, "no ledger");
+}
+
+/* Of those who share a command, one finds foreign data; the others find what is theirs. */
+static void foreign_data_harms_only_itself(void **state)
+{
+	enum { BATCH = 20, BAD = 7 };
+	struct scene *scene = *state;
+	struct hapax_op ops[BATCH];
+	char keys[BATCH][32];
+	char command[200];
+
+	(void)snprintf(
+		command, sizeof(command), "SET \"%s:default/default:key %d\" x", prefix, BAD);
+	assert_true(say(command));
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < BATCH; i++)
+			ops[i] = make_op(HAPAX_OP_CHECK, keys[i], i);
+		(void)hapax_store_run(scene->sound, ops, BATCH, NULL);
+		for (size_t i = 0; i < BATCH; i++) {
+			assert_int_equal(ops[i].status, i == BAD ? HAPAX_ERR_CORRUPT : HAPAX_OK);
+			if (i != BAD)
+				assert_int_equal(
+					ops[i].outcome,
+					round == 0 ? HAPAX_OUTCOME_ACQUIRED : HAPAX_OUTCOME_REPLAY);
+		}
+	}
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	assert_int_equal(hapax_store_stats(scene->sound, &stats, NULL, NULL, NULL), HAPAX_OK);
+	assert_int_equal(stats.done, BATCH - 1);
+}
+
+/* E16: how far the ledger's clock is from ours. */
+static void skew_is_told(void **state)
+{
+	const int64_t hour_ms = 3600000;
+	const struct hapax_clock *clock = hapax_clock_system();
+	struct scene *scene = *state;
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	int64_t before_ms = clock->wall_ms(clock->context);
+	char command[200];
+
+	/* The same clock, asked a moment before; it counts in whole milliseconds. */
+	assert_int_equal(hapax_store_stats(scene->sound, &stats, NULL, NULL, NULL), HAPAX_OK);
+	assert_true(stats.skew_ms <= 1);
+	assert_true(stats.skew_ms >= before_ms - clock->wall_ms(clock->context) - 1);
+	/* The server's clock was an hour ahead when it wrote last: that is where the ledger stays. */
+	before_ms = clock->wall_ms(clock->context);
+	(void)snprintf(
+		command, sizeof(command), "HSET %s:meta now %lld", prefix,
+		(long long)(before_ms + hour_ms));
+	assert_true(say(command));
+	assert_int_equal(hapax_store_stats(scene->sound, &stats, NULL, NULL, NULL), HAPAX_OK);
+	assert_true(stats.skew_ms <= hour_ms);
+	assert_true(stats.skew_ms >= hour_ms + before_ms - clock->wall_ms(clock->context));
 }
 
 /* ---------------------------------------------------------------- a server that is none */
@@ -629,12 +810,22 @@ static void hostile_replies_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(cuts_are_reported_truly),     CASE(submits_at_the_end_go_on),
-		CASE(cut_greetings_are_repeated),  CASE(cut_batches_are_reported_truly),
-		CASE(stopped_server_is_uncertain), CASE(forgotten_scripts_are_loaded_again),
-		CASE(full_server_lets_claims_end), CASE(replica_is_not_written),
-		CASE(settings_are_checked),        CASE(passwords_are_checked),
-		CASE(foreign_data_is_refused),     CASE(hostile_replies_are_refused),
+		CASE(cuts_are_reported_truly),
+		CASE(submits_at_the_end_go_on),
+		CASE(cut_greetings_are_repeated),
+		CASE(cut_batches_are_reported_truly),
+		CASE(stopped_server_is_uncertain),
+		CASE(forgotten_scripts_are_loaded_again),
+		CASE(full_server_lets_claims_end),
+		CASE(replica_is_not_written),
+		CASE(settings_are_checked),
+		CASE(passwords_are_checked),
+		CASE(foreign_data_is_refused),
+		CASE(hostile_replies_are_refused),
+		CASE(hostile_answers_are_uncertain),
+		CASE(hostile_statistics_are_refused),
+		CASE(skew_is_told),
+		CASE(foreign_data_harms_only_itself),
 	};
 
 	return cmocka_run_group_tests_name("redis_store", tests, NULL, NULL);

@@ -34,6 +34,7 @@ static const struct {
 	{"skipped", HAPAX_OK, HAPAX_OUTCOME_SKIPPED},
 	{"limit", HAPAX_ERR_LIMIT, HAPAX_OUTCOME_NONE},
 	{"corrupt", HAPAX_ERR_CORRUPT, HAPAX_OUTCOME_NONE},
+	{"unknown", HAPAX_ERR_UNCERTAIN, HAPAX_OUTCOME_NONE},
 };
 
 static bool next_text(struct hapax_bytes *rest, struct hapax_bytes *ret_text)
@@ -278,13 +279,12 @@ static bool set_outcome(struct hapax_op *op, struct hapax_bytes word)
 	return false;
 }
 
+/* The eight values of an answer. */
 static bool take_answer(struct hapax_bytes *rest, struct hapax_op *op)
 {
-	struct hx_resp_value value;
 	struct hapax_bytes word;
 
-	if (!hx_resp_next(rest, &value) || value.type != HX_RESP_ARRAY || value.integer != 8 ||
-	    !next_text(rest, &word) || !set_outcome(op, word) || !take_numbers(rest, op) ||
+	if (!next_text(rest, &word) || !set_outcome(op, word) || !take_numbers(rest, op) ||
 	    !take_record(rest, op))
 		return false;
 	if (op->status != HAPAX_OK)
@@ -292,20 +292,14 @@ static bool take_answer(struct hapax_bytes *rest, struct hapax_op *op)
 	return true;
 }
 
-/* {'room', i, size}: have that much for the i-th operation that was sent. */
-static enum hx_redis_verdict take_room(struct hapax_bytes rest, struct hapax_op *ops, size_t count)
+/* How much room the record of an operation needs: have it. */
+static enum hx_redis_verdict take_room(struct hapax_bytes *rest, struct hapax_op *op)
 {
-	int64_t index = 0, size = 0;
-	struct hapax_op *op = NULL;
+	int64_t size = 0;
 	enum hapax_status status;
 
-	if (!next_integer(&rest, &index) || !next_integer(&rest, &size) || size < 0)
-		return HX_REDIS_BROKEN;
-	for (size_t i = 0; i < count && index > 0; i++) {
-		if (ops[i].status == HAPAX_OK && --index == 0)
-			op = &ops[i];
-	}
-	if (op == NULL || op->record == NULL || (op->private_state & ROOM_IS_ALL))
+	if (!next_integer(rest, &size) || size < 0 || op->record == NULL ||
+	    (op->private_state & ROOM_IS_ALL))
 		return HX_REDIS_BROKEN;
 	hx_buf_clear(op->buf);
 	status = hx_buf_reserve(op->buf, (size_t)size);
@@ -314,6 +308,21 @@ static enum hx_redis_verdict take_room(struct hapax_bytes rest, struct hapax_op 
 	if (status == HAPAX_ERR_NO_MEMORY)
 		op->private_state |= ROOM_NO_MEMORY;
 	return HX_REDIS_AGAIN;
+}
+
+/* {'room', i, size}: of the i-th operation that was sent. */
+static enum hx_redis_verdict take_group_room(
+	struct hapax_bytes rest, struct hapax_op *ops, size_t count)
+{
+	int64_t index = 0;
+
+	if (!next_integer(&rest, &index))
+		return HX_REDIS_BROKEN;
+	for (size_t i = 0; i < count && index > 0; i++) {
+		if (ops[i].status == HAPAX_OK && --index == 0)
+			return take_room(&rest, &ops[i]);
+	}
+	return HX_REDIS_BROKEN;
 }
 
 static void fail_all(struct hapax_op *ops, size_t count, enum hapax_status status)
@@ -356,17 +365,14 @@ static void made_record(const struct hapax_op *op, int64_t now_ms, struct hapax_
 	}
 }
 
-/* {'took', token, now}: there was no record, now there is one. */
-static bool take_took(struct hapax_bytes rest, struct hapax_op *op)
+/* The token: there was no record, now there is one. */
+static bool take_token(int64_t token, int64_t now_ms, struct hapax_op *op)
 {
-	int64_t token = 0, now_ms = 0;
 	bool is_claim = op->type == HAPAX_OP_CLAIM;
 	struct hapax_record record;
 	enum hapax_status status;
 
-	if ((!is_claim && op->type != HAPAX_OP_CHECK) || !next_integer(&rest, &token) ||
-	    !next_integer(&rest, &now_ms) || token < 1 || token > (int64_t)HX_TOKEN_MAX ||
-	    now_ms < 0 || now_ms > (int64_t)HX_TOKEN_MAX)
+	if ((!is_claim && op->type != HAPAX_OP_CHECK) || token < 1 || token > (int64_t)HX_TOKEN_MAX)
 		return false;
 	op->outcome = HAPAX_OUTCOME_ACQUIRED;
 	op->token = (uint64_t)token;
@@ -385,13 +391,13 @@ static bool take_took(struct hapax_bytes rest, struct hapax_op *op)
 	return true;
 }
 
-/* {'ended', attempt, seen, expires or -1}: the claim is complete. */
-static bool take_ended(struct hapax_bytes rest, struct hapax_op *op)
+/* attempt, seen, expires or -1: the claim is complete. */
+static bool take_ended(struct hapax_bytes *rest, struct hapax_op *op)
 {
 	int64_t attempt = 0, expires_ms = 0;
 
-	if (op->type != HAPAX_OP_COMPLETE || !next_integer(&rest, &attempt) ||
-	    !next_integer(&rest, &op->first_seen_ms) || !next_integer(&rest, &expires_ms) ||
+	if (op->type != HAPAX_OP_COMPLETE || !next_integer(rest, &attempt) ||
+	    !next_integer(rest, &op->first_seen_ms) || !next_integer(rest, &expires_ms) ||
 	    attempt < 1 || attempt > UINT32_MAX)
 		return false;
 	op->outcome = HAPAX_OUTCOME_APPLIED;
@@ -402,17 +408,47 @@ static bool take_ended(struct hapax_bytes rest, struct hapax_op *op)
 	return true;
 }
 
-/* A reply to a single operation that begins with a word. */
-static enum hx_redis_verdict take_short(
-	struct hapax_bytes word, struct hapax_bytes rest, struct hapax_op *ops, size_t count)
+bool hx_redis_answers_begin(
+	struct hx_redis_answers *answers, struct hapax_bytes reply, size_t count)
 {
+	struct hx_resp_value value;
+	struct hapax_bytes word;
+	int64_t removed = 0;
+
+	*answers = (struct hx_redis_answers){.rest = reply};
+	if (!hx_resp_next(&answers->rest, &value) || value.type != HX_RESP_ARRAY ||
+	    value.integer != (int64_t)count + 3 || !next_text(&answers->rest, &word) ||
+	    !text_is(word, "each") || !next_integer(&answers->rest, &answers->now_ms) ||
+	    !next_integer(&answers->rest, &removed) || removed < 0 || answers->now_ms < 0 ||
+	    answers->now_ms > (int64_t)HX_TOKEN_MAX)
+		return false;
+	answers->removed = (uint64_t)removed;
+	return true;
+}
+
+enum hx_redis_verdict hx_redis_answers_next(struct hx_redis_answers *answers, struct hapax_op *op)
+{
+	struct hx_resp_value value;
+	struct hapax_bytes word;
 	bool is_good = false;
 
-	if (count == 1 && ops[0].status == HAPAX_OK && text_is(word, "took"))
-		is_good = take_took(rest, &ops[0]);
-	else if (count == 1 && ops[0].status == HAPAX_OK && text_is(word, "ended"))
-		is_good = take_ended(rest, &ops[0]);
-	return is_good ? HX_REDIS_DECIDED : HX_REDIS_BROKEN;
+	if (!hx_resp_next(&answers->rest, &value))
+		return HX_REDIS_BROKEN;
+	if (value.type == HX_RESP_INTEGER)
+		is_good = take_token(value.integer, answers->now_ms, op);
+	else if (value.type == HX_RESP_ARRAY && value.integer == 3)
+		is_good = take_ended(&answers->rest, op);
+	else if (value.type == HX_RESP_ARRAY && value.integer == 8)
+		is_good = take_answer(&answers->rest, op);
+	else if (
+		value.type == HX_RESP_ARRAY && value.integer == 2 &&
+		next_text(&answers->rest, &word) && text_is(word, "room"))
+		return take_room(&answers->rest, op);
+	if (is_good)
+		return HX_REDIS_DECIDED;
+	/* It has no answer. */
+	hx_store_refuse(op, HAPAX_OK);
+	return HX_REDIS_BROKEN;
 }
 
 /* ---------------------------------------------------------------- whole replies */
@@ -488,15 +524,15 @@ enum hx_redis_verdict hx_redis_group_decode(
 	if (value.type != HX_RESP_ARRAY || value.integer < 1 || !hx_resp_next(&rest, &value))
 		return HX_REDIS_BROKEN;
 	if (hx_resp_text(&value, &word) && text_is(word, "room"))
-		return take_room(rest, ops, count);
-	if (value.type == HX_RESP_BULK && hx_resp_text(&value, &word) &&
-	    !hx_resp_integer(&value, &removed))
-		return take_short(word, rest, ops, count);
+		return take_group_room(rest, ops, count);
 	if (!hx_resp_integer(&value, &removed) || removed < 0)
 		return HX_REDIS_BROKEN;
 	*ret_removed = (uint64_t)removed;
 	for (size_t i = 0; i < count; i++) {
-		if (ops[i].status == HAPAX_OK && !take_answer(&rest, &ops[i])) {
+		if (ops[i].status != HAPAX_OK)
+			continue;
+		if (!hx_resp_next(&rest, &value) || value.type != HX_RESP_ARRAY ||
+		    value.integer != 8 || !take_answer(&rest, &ops[i])) {
 			hx_store_refuse(&ops[i], HAPAX_OK);
 			return HX_REDIS_BROKEN;
 		}

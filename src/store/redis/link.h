@@ -28,13 +28,25 @@
 
 struct hx_redis_client;
 
-/* A command that waits for its reply. */
+/* A command that waits for its reply, or the part of a command that one request has in it. */
 struct hx_redis_unit {
 	struct hx_redis_request *request; /* NULL: a reply that says nothing, to ASKING */
 	size_t first;                     /* operations of the request */
 	size_t count;
 	uint64_t end_bytes; /* of the connection's output, with this command */
 	size_t reply_size;  /* as expected */
+	bool is_usual;      /* an operation with a script of its own: see operation.h */
+	bool is_joined;     /* in the command, and the reply, of the unit before it */
+};
+
+enum { HX_REDIS_BATCH_OPS_MAX = 32 };
+
+/* Usual operations that will share a command. Their units are the last ones. */
+struct hx_redis_batch {
+	struct hapax_op *ops[HX_REDIS_BATCH_OPS_MAX];
+	size_t count;
+	size_t size; /* of the command, roughly */
+	unsigned partition;
 };
 
 enum { HX_REDIS_UNITS_MAX = 1024 };
@@ -64,8 +76,9 @@ struct hx_redis_link {
 	struct hx_redis_unit units[HX_REDIS_UNITS_MAX]; /* a ring */
 	size_t unit_first;
 	size_t unit_count;
-	size_t expected_bytes; /* of replies */
-	int64_t answered_ns;   /* when the server last answered */
+	size_t expected_bytes;       /* of replies */
+	struct hx_redis_batch batch; /* empty but while commands are made */
+	int64_t answered_ns;         /* when the server last answered */
 };
 
 /* link is all zeros. NO_MEMORY: nothing was made. */

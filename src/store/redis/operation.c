@@ -20,6 +20,11 @@
 enum {
 	ARGUMENTS = 4,     /* all_or_nothing and three limits */
 	OP_ARGUMENTS = 18, /* see operate.lua */
+	CLAIM_ARGUMENTS = 7,
+	COMPLETE_ARGUMENTS = 9,
+
+	/* Of a usual operation, without its texts. */
+	OP_SIZE = 512,
 
 	/* Texts of a record without its result. */
 	PEOPLE_SIZE_MAX = HX_OWNER_SIZE_MAX + HX_ERROR_TEXT_SIZE_MAX,
@@ -324,28 +329,20 @@ static enum hapax_status put_op(
 	return put_result(buf, arguments.result, encoder->options->result_size_max);
 }
 
-static enum hapax_status put_names(
-	struct hx_redis_encoder *encoder, struct hapax_buf *buf, const struct hapax_op *ops,
-	size_t count)
+static enum hapax_status put_name(
+	struct hx_redis_encoder *encoder, struct hapax_buf *buf, const struct hapax_op *op)
 {
-	enum hapax_status status = HAPAX_OK;
+	struct hapax_buf *member = &encoder->member;
+	enum hapax_status status;
 
-	for (size_t i = 0; i < count && status == HAPAX_OK; i++) {
-		struct hapax_buf *member = &encoder->member;
-
-		if (ops[i].status != HAPAX_OK)
-			continue;
-		hx_buf_clear(member);
-		status = hx_buf_append(member, encoder->prefix.data, encoder->prefix.size);
-		if (status == HAPAX_OK)
-			status = hx_buf_append_byte(member, ':');
-		if (status == HAPAX_OK)
-			status = hx_redis_member_append(
-				member, ops[i].tenant, ops[i].group, ops[i].key);
-		if (status == HAPAX_OK)
-			status = hx_resp_put_bulk(buf, hx_bytes(member->data, member->size));
-	}
-	return status;
+	hx_buf_clear(member);
+	status = hx_buf_append(member, encoder->prefix.data, encoder->prefix.size);
+	if (status == HAPAX_OK)
+		status = hx_buf_append_byte(member, ':');
+	if (status == HAPAX_OK)
+		status = hx_redis_member_append(member, op->tenant, op->group, op->key);
+	return status == HAPAX_OK ? hx_resp_put_bulk(buf, hx_bytes(member->data, member->size))
+				  : status;
 }
 
 /* "keys_max bytes_max parked_max" */
@@ -360,13 +357,18 @@ static enum hapax_status put_limits(
 	return hx_resp_put_bulk(buf, hx_bytes(text, (size_t)size));
 }
 
-/* "room base" */
-static enum hapax_status put_room(struct hapax_buf *buf, const struct hapax_op *op)
+/* The flags and "room base", or nothing if no record is wanted. */
+static enum hapax_status put_flags(
+	const struct hx_redis_encoder *encoder, struct hapax_buf *buf, const struct hapax_op *op)
 {
 	char text[2 * HX_RESP_NUMBER_SIZE_MAX + 4];
-	int size = snprintf(text, sizeof(text), "%zu %zu", room_of(op), base_size(op));
+	char *end = letters(op, encoder->options->result_size_max, text);
+	enum hapax_status status = hx_resp_put_bulk(buf, hx_bytes(text, (size_t)(end - text)));
+	int size = 0;
 
-	return hx_resp_put_bulk(buf, hx_bytes(text, (size_t)size));
+	if (op->record != NULL)
+		size = snprintf(text, sizeof(text), "%zu %zu", room_of(op), base_size(op));
+	return status == HAPAX_OK ? hx_resp_put_bulk(buf, hx_bytes(text, (size_t)size)) : status;
 }
 
 /* As claim.lua takes it. */
@@ -374,15 +376,9 @@ static enum hapax_status put_claim(
 	const struct hx_redis_encoder *encoder, struct hapax_buf *buf, const struct hapax_op *op)
 {
 	struct arguments arguments;
-	char flags[16];
-	char *end = letters(op, encoder->options->result_size_max, flags);
-	enum hapax_status status = hx_resp_put_text(buf, hapax_op_type_name(op->type));
+	enum hapax_status status = put_flags(encoder, buf, op);
 
 	gather(op, &arguments);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk(buf, hx_bytes(flags, (size_t)(end - flags)));
-	if (status == HAPAX_OK)
-		status = put_room(buf, op);
 	if (status == HAPAX_OK)
 		status = hx_resp_put_bulk_integer(buf, arguments.lease_ms);
 	if (status == HAPAX_OK)
@@ -398,45 +394,71 @@ static enum hapax_status put_claim(
 static enum hapax_status put_complete(
 	const struct hx_redis_encoder *encoder, struct hapax_buf *buf, const struct hapax_op *op)
 {
-	char flags[16];
-	char *end = letters(op, encoder->options->result_size_max, flags);
-	enum hapax_status status = hx_resp_put_bulk(buf, hx_bytes(flags, (size_t)(end - flags)));
+	enum hapax_status status = put_flags(encoder, buf, op);
 
-	if (status == HAPAX_OK)
-		status = put_room(buf, op);
 	if (status == HAPAX_OK)
 		status = hx_resp_put_bulk_integer(buf, (int64_t)op->token);
-	if (status != HAPAX_OK || op->result == NULL)
+	if (status != HAPAX_OK)
 		return status;
-	return put_result(buf, op->result, encoder->options->result_size_max);
+	return put_result(
+		buf, op->result == NULL ? &no_result : op->result,
+		encoder->options->result_size_max);
 }
 
-/* The usual operations have scripts of their own, for one key. */
-static enum hapax_status put_single(
-	struct hx_redis_encoder *encoder, struct hapax_buf *buf, const struct hapax_op *op,
-	int64_t now_ms)
+bool hx_redis_op_is_usual(const struct hapax_op *op)
 {
-	bool is_complete = op->type == HAPAX_OP_COMPLETE;
-	size_t argument_count = is_complete ? 4 + (op->result == NULL ? 0 : 6) : 9;
-	enum hapax_status status = hx_redis_script_begin(
-		buf, encoder->scripts, is_complete ? HX_REDIS_COMPLETE : HX_REDIS_CLAIM,
-		encoder->prefix, 1, argument_count);
+	return op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK ||
+		op->type == HAPAX_OP_COMPLETE;
+}
 
-	if (status == HAPAX_OK)
-		status = put_names(encoder, buf, op, 1);
+size_t hx_redis_op_size(const struct hapax_op *op)
+{
+	return OP_SIZE + base_size(op) + op->owner.size + result_size(op);
+}
+
+enum hapax_status hx_redis_op_reserve(struct hapax_op *op)
+{
+	enum hapax_status status = reserve_room(op, room_wanted(op));
+
+	if (status != HAPAX_OK)
+		hx_store_refuse(op, status);
+	return status;
+}
+
+static void set_prefix(struct hx_redis_encoder *encoder, unsigned partition)
+{
+	encoder->prefix.data = encoder->prefix_text;
+	encoder->prefix.size =
+		hx_redis_partition_prefix(encoder->place, partition, encoder->prefix_text);
+}
+
+enum hapax_status hx_redis_usual_encode(
+	struct hx_redis_encoder *encoder, struct hapax_buf *buf, struct hapax_op *const *ops,
+	size_t count, unsigned partition, int64_t now_ms)
+{
+	bool is_complete = ops[0]->type == HAPAX_OP_COMPLETE;
+	size_t stride = is_complete ? COMPLETE_ARGUMENTS : CLAIM_ARGUMENTS;
+	size_t before = buf->size;
+	enum hapax_status status;
+
+	set_prefix(encoder, partition);
+	status = hx_redis_script_begin(
+		buf, encoder->scripts, is_complete ? HX_REDIS_COMPLETE : HX_REDIS_CLAIM,
+		encoder->prefix, count, 2 + count * stride);
+	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
+		status = put_name(encoder, buf, ops[i]);
 	if (status == HAPAX_OK)
 		status = hx_redis_script_arguments(buf, encoder->prefix, now_ms);
 	if (status == HAPAX_OK)
 		status = put_limits(buf, encoder->options);
+	if (status == HAPAX_OK)
+		status = hx_resp_put_text(buf, hapax_op_type_name(ops[0]->type));
+	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
+		status = is_complete ? put_complete(encoder, buf, ops[i])
+				     : put_claim(encoder, buf, ops[i]);
 	if (status != HAPAX_OK)
-		return status;
-	return is_complete ? put_complete(encoder, buf, op) : put_claim(encoder, buf, op);
-}
-
-static bool is_usual(const struct hapax_op *op)
-{
-	return op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK ||
-		op->type == HAPAX_OP_COMPLETE;
+		buf->size = before;
+	return status;
 }
 
 static enum hapax_status put_group(
@@ -449,8 +471,10 @@ static enum hapax_status put_group(
 		buf, encoder->scripts, HX_REDIS_OPERATE, encoder->prefix, left,
 		ARGUMENTS + left * OP_ARGUMENTS);
 
-	if (status == HAPAX_OK)
-		status = put_names(encoder, buf, ops, count);
+	for (size_t i = 0; i < count && status == HAPAX_OK; i++) {
+		if (ops[i].status == HAPAX_OK)
+			status = put_name(encoder, buf, &ops[i]);
+	}
 	if (status == HAPAX_OK)
 		status = hx_redis_script_arguments(buf, encoder->prefix, now_ms);
 	if (status == HAPAX_OK)
@@ -475,23 +499,17 @@ enum hapax_status hx_redis_group_encode(
 	size_t before = buf->size;
 	enum hapax_status status = HAPAX_OK;
 
-	encoder->prefix.data = encoder->prefix_text;
-	encoder->prefix.size =
-		hx_redis_partition_prefix(encoder->place, partition, encoder->prefix_text);
-
+	set_prefix(encoder, partition);
 	for (size_t i = 0; i < count; i++) {
 		enum hapax_status room = HAPAX_OK;
 
 		if (ops[i].status == HAPAX_OK)
-			room = reserve_room(&ops[i], room_wanted(&ops[i]));
-		if (room != HAPAX_OK) {
-			hx_store_refuse(&ops[i], room);
+			room = hx_redis_op_reserve(&ops[i]);
+		if (room != HAPAX_OK)
 			status = room;
-		}
 	}
 	if (status == HAPAX_OK)
-		status = count == 1 && is_usual(ops) ? put_single(encoder, buf, ops, now_ms)
-						     : put_group(encoder, buf, ops, count, now_ms);
+		status = put_group(encoder, buf, ops, count, now_ms);
 	if (status != HAPAX_OK)
 		buf->size = before;
 	return status;

@@ -6,6 +6,9 @@
  * group takes effect in one step and in one round trip. Operations that were refused by
  * the check are left out.
  *
+ * The usual operations, those of a single key that claim, check or complete, have scripts of
+ * their own, which take several of one type, of whichever callers, in one command.
+ *
  * A record that is handed out must fit the caller's buffer before anything is done, so
  * room is reserved when the command is made. Where the size cannot be known (the old
  * value of a set), the script asks for more room and has done nothing; the group is
@@ -44,6 +47,23 @@ enum hapax_status hx_redis_group_encode(
 	struct hx_redis_encoder *encoder, struct hapax_buf *buf, struct hapax_op *ops, size_t count,
 	unsigned partition, int64_t now_ms);
 
+/* Is it one of those that can share a command with others of its type? */
+bool hx_redis_op_is_usual(const struct hapax_op *op);
+
+/* Roughly what it adds to a command. */
+size_t hx_redis_op_size(const struct hapax_op *op);
+
+/* Have room for its record. LIMIT, NO_MEMORY: it was refused so. */
+enum hapax_status hx_redis_op_reserve(struct hapax_op *op);
+
+/*
+ * Append the command of usual operations of one type and partition, for which room was
+ * reserved. NO_MEMORY: buf is as before.
+ */
+enum hapax_status hx_redis_usual_encode(
+	struct hx_redis_encoder *encoder, struct hapax_buf *buf, struct hapax_op *const *ops,
+	size_t count, unsigned partition, int64_t now_ms);
+
 /* The most bytes that a reply to this group can rightly have. */
 size_t hx_redis_group_reply_size_max(const struct hapax_op *ops, size_t count);
 
@@ -68,6 +88,20 @@ enum hx_redis_verdict {
 /* reply is one whole message. *ret_removed: expired records that made room. */
 enum hx_redis_verdict hx_redis_group_decode(
 	struct hapax_bytes reply, struct hapax_op *ops, size_t count, uint64_t *ret_removed);
+
+/* The reply to a command of usual operations, answer by answer. */
+struct hx_redis_answers {
+	struct hapax_bytes rest;
+	int64_t now_ms;
+	uint64_t removed;
+};
+
+/* False: it is not one; hx_redis_group_decode() of each operation tells what it is. */
+bool hx_redis_answers_begin(
+	struct hx_redis_answers *answers, struct hapax_bytes reply, size_t count);
+
+/* The answer to the next operation: DECIDED, AGAIN or BROKEN. */
+enum hx_redis_verdict hx_redis_answers_next(struct hx_redis_answers *answers, struct hapax_op *op);
 
 /* Read a record as the scripts show it from *rest. tenant, group and key are not written. */
 bool hx_redis_record_read(

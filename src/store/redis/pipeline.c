@@ -25,6 +25,9 @@ enum {
 
 	/* The reply to a call: a page of records, an hour's counters. */
 	CALL_REPLY_SIZE_MAX = 64 * 1024 * 1024,
+
+	/* What shares a command: it is made in memory that is always there. */
+	BATCH_SIZE_MAX = 64 * 1024,
 	GREETING_REPLY_SIZE_MAX = 1024 * 1024,
 };
 
@@ -202,6 +205,8 @@ void hx_redis_pipeline_deadline(struct hx_timer *timer)
 
 /* ---------------------------------------------------------------- sending */
 
+static void settle(struct hx_redis_link *link, struct hx_redis_request *request);
+
 static bool has_room(const struct hx_redis_link *link, size_t reply_size)
 {
 	/* It may be closed and not yet have said so. */
@@ -245,6 +250,14 @@ static enum hapax_status encode(
 	}
 }
 
+/* Is the next operation a usual one? */
+static bool is_usual(const struct hx_redis_request *request)
+{
+	return request->call == NULL && !request->asks &&
+		request->ops[request->sent].status == HAPAX_OK &&
+		hx_redis_op_is_usual(&request->ops[request->sent]);
+}
+
 static size_t reply_size(const struct hx_redis_request *request, size_t count)
 {
 	if (request->call != NULL)
@@ -252,7 +265,76 @@ static size_t reply_size(const struct hx_redis_request *request, size_t count)
 	return hx_redis_group_reply_size(request->ops + request->sent, count);
 }
 
-/* Send the next command of request. False: there is no room for it now. */
+/* The last unit, which is of the batch, gets no command after all. */
+static void lose_last_unit(struct hx_redis_link *link, enum hapax_status status)
+{
+	struct hx_redis_unit *unit = unit_at(link, --link->unit_count);
+
+	link->expected_bytes -= unit->reply_size;
+	fail_undecided(unit->request, unit->first, unit->count, status);
+	if (--unit->request->in_flight == 0)
+		settle(link, unit->request);
+}
+
+/* Send the batch, if there is one. */
+static void send_batch(struct hx_redis_link *link)
+{
+	struct hx_redis_client *client = link->client;
+	struct hx_redis_batch *batch = &link->batch;
+	enum hapax_status status;
+
+	if (batch->count == 0)
+		return;
+	hx_buf_clear(&client->output);
+	status = hx_redis_usual_encode(
+		&client->encoder, &client->output, batch->ops, batch->count, batch->partition,
+		hx_redis_client_now_ms(client));
+	if (status == HAPAX_OK)
+		status = hx_redis_link_write(link);
+	if (status == HAPAX_ERR_LIMIT)
+		status = HAPAX_ERR_UNAVAILABLE;
+	for (size_t i = 0; i < batch->count; i++) {
+		if (status == HAPAX_OK)
+			unit_at(link, link->unit_count - 1 - i)->end_bytes =
+				link->connection.written_bytes;
+		else
+			lose_last_unit(link, status);
+	}
+	batch->count = 0;
+	batch->size = 0;
+}
+
+/* The next operation of request, which is a usual one, joins those before it. */
+static void join_batch(
+	struct hx_redis_link *link, struct hx_redis_request *request, size_t expected)
+{
+	struct hapax_op *op = &request->ops[request->sent];
+	struct hx_redis_batch *batch = &link->batch;
+	size_t size = hx_redis_op_size(op);
+
+	if (batch->count > 0 &&
+	    (batch->ops[0]->type != op->type || batch->count == HX_REDIS_BATCH_OPS_MAX ||
+	     batch->size + size > BATCH_SIZE_MAX || link->client->cluster != NULL))
+		send_batch(link);
+	if (hx_redis_op_reserve(op) == HAPAX_OK) {
+		*unit_at(link, link->unit_count++) = (struct hx_redis_unit){
+			.request = request,
+			.first = request->sent,
+			.count = 1,
+			.reply_size = expected,
+			.is_usual = true,
+			.is_joined = batch->count > 0,
+		};
+		link->expected_bytes += expected;
+		request->in_flight++;
+		batch->partition = (unsigned)request->partition;
+		batch->size += size;
+		batch->ops[batch->count++] = op;
+	}
+	request->sent++;
+}
+
+/* Send the next command of request, or have it sent soon. False: there is no room for it now. */
 static bool send_next(struct hx_redis_link *link, struct hx_redis_request *request)
 {
 	size_t end = request->call != NULL
@@ -269,6 +351,11 @@ static bool send_next(struct hx_redis_link *link, struct hx_redis_request *reque
 	}
 	if (!has_room(link, expected))
 		return false;
+	if (count == 1 && is_usual(request)) {
+		join_batch(link, request, expected);
+		return true;
+	}
+	send_batch(link);
 	status = encode(link, request, count);
 	if (status == HAPAX_OK && link->client->output.size > 0)
 		status = hx_redis_link_write(link);
@@ -281,7 +368,12 @@ static bool send_next(struct hx_redis_link *link, struct hx_redis_request *reque
 			*unit_at(link, link->unit_count++) =
 				(struct hx_redis_unit){.end_bytes = link->connection.written_bytes};
 		*unit_at(link, link->unit_count++) = (struct hx_redis_unit){
-			request, request->sent, count, link->connection.written_bytes, expected};
+			.request = request,
+			.first = request->sent,
+			.count = count,
+			.end_bytes = link->connection.written_bytes,
+			.reply_size = expected,
+		};
 		link->expected_bytes += expected;
 		request->in_flight++;
 		request->is_barred = request->call == NULL &&
@@ -333,6 +425,7 @@ void hx_redis_pipeline_pump(struct hx_redis_link *link)
 			if (!has_room)
 				break;
 		}
+		send_batch(link);
 	}
 	update_deadline(link);
 }
@@ -392,17 +485,14 @@ static bool take_call_reply(
 	return true;
 }
 
-static bool take_group_reply(
-	struct hx_redis_link *link, const struct hx_redis_unit *unit, struct hapax_bytes reply,
+/* What the reply to a unit comes to. False: it was no reply. */
+static bool apply(
+	struct hx_redis_link *link, const struct hx_redis_unit *unit, enum hx_redis_verdict verdict,
 	bool *ret_elsewhere)
 {
 	struct hx_redis_request *request = unit->request;
-	struct hapax_op *ops = request->ops + unit->first;
-	uint64_t removed = 0;
-	enum hx_redis_verdict verdict = hx_redis_group_decode(reply, ops, unit->count, &removed);
 	struct hapax_error err;
 
-	atomic_fetch_add_explicit(&link->client->removed, removed, memory_order_relaxed);
 	if (verdict == HX_REDIS_ELSEWHERE && link->client->cluster == NULL) {
 		fail_undecided(request, unit->first, unit->count, HAPAX_ERR_UNAVAILABLE);
 		verdict = HX_REDIS_MOVED_ON;
@@ -426,51 +516,113 @@ static bool take_group_reply(
 	return true;
 }
 
-static void drop_first(struct hx_redis_link *link)
+static bool take_group_reply(
+	struct hx_redis_link *link, const struct hx_redis_unit *unit, struct hapax_bytes reply,
+	bool *ret_elsewhere)
 {
-	link->expected_bytes -= unit_at(link, 0)->reply_size;
+	uint64_t removed = 0;
+	enum hx_redis_verdict verdict = hx_redis_group_decode(
+		reply, unit->request->ops + unit->first, unit->count, &removed);
+
+	atomic_fetch_add_explicit(&link->client->removed, removed, memory_order_relaxed);
+	return apply(link, unit, verdict, ret_elsewhere);
+}
+
+/* The first unit has its answer. */
+static void end_first(struct hx_redis_link *link, struct hapax_bytes reply, bool is_elsewhere)
+{
+	struct hx_redis_unit *unit = unit_at(link, 0);
+	struct hx_redis_request *request = unit->request;
+
+	link->expected_bytes -= unit->reply_size;
 	link->unit_first = (link->unit_first + 1) % HX_REDIS_UNITS_MAX;
 	link->unit_count--;
+	if (request == NULL || --request->in_flight > 0)
+		return;
+	if (is_elsewhere)
+		hx_redis_cluster_redirect(link, request, reply);
+	else
+		settle(link, request);
+}
+
+static bool is_error(struct hapax_bytes reply)
+{
+	struct hx_resp_value value;
+
+	return hx_resp_next(&reply, &value) &&
+		(value.type == HX_RESP_ERROR || value.type == HX_RESP_BULK_ERROR);
+}
+
+/* How many units, from the first, the next reply is for. */
+static size_t joined_count(struct hx_redis_link *link)
+{
+	size_t count = 1;
+
+	while (count < link->unit_count && unit_at(link, count)->is_joined)
+		count++;
+	return count;
+}
+
+/* The reply to a command of usual operations, each with its own answer. */
+static bool take_usual_reply(struct hx_redis_link *link, struct hapax_bytes reply)
+{
+	struct hx_redis_answers answers;
+	size_t count = joined_count(link);
+	bool is_each = hx_redis_answers_begin(&answers, reply, count);
+	bool is_good = is_each || is_error(reply);
+
+	atomic_fetch_add_explicit(&link->client->removed, answers.removed, memory_order_relaxed);
+	for (size_t i = 0; i < count && is_good; i++) {
+		struct hx_redis_unit unit = *unit_at(link, 0);
+		struct hapax_op *op = &unit.request->ops[unit.first];
+		bool is_elsewhere = false;
+
+		is_good = is_each
+			? apply(link, &unit, hx_redis_answers_next(&answers, op), &is_elsewhere)
+			: take_group_reply(link, &unit, reply, &is_elsewhere);
+		if (is_good)
+			end_first(link, reply, is_elsewhere);
+	}
+	return is_good;
 }
 
 /* One whole reply to the first unit. False: the stream is of no use any more. */
 bool hx_redis_pipeline_take(struct hx_redis_link *link, struct hapax_bytes reply)
 {
 	struct hx_redis_unit unit = *unit_at(link, 0);
-	struct hx_redis_request *request = unit.request;
 	bool is_elsewhere = false;
 	bool is_good = true;
 
-	if (request != NULL && request->call != NULL)
-		is_good = take_call_reply(link, request, reply, &is_elsewhere);
-	else if (request != NULL)
+	link->answered_ns = hx_reactor_now_ns(&link->client->reactor);
+	if (unit.is_usual)
+		return take_usual_reply(link, reply);
+	if (unit.request != NULL && unit.request->call != NULL)
+		is_good = take_call_reply(link, unit.request, reply, &is_elsewhere);
+	else if (unit.request != NULL)
 		is_good = take_group_reply(link, &unit, reply, &is_elsewhere);
 	/* A reply that makes no sense leaves its command without answer. */
-	if (!is_good)
-		return false;
-	drop_first(link);
-	link->answered_ns = hx_reactor_now_ns(&link->client->reactor);
-	if (request == NULL || --request->in_flight > 0)
-		return true;
-	if (is_elsewhere)
-		hx_redis_cluster_redirect(link, request, reply);
-	else
-		settle(link, request);
-	return true;
+	if (is_good)
+		end_first(link, reply, is_elsewhere);
+	return is_good;
 }
 
 size_t hx_redis_pipeline_reply_size_max(struct hx_redis_link *link)
 {
-	struct hx_redis_unit *unit;
+	size_t count;
+	size_t size = 0;
 
-	if (link->state != HX_REDIS_LINK_READY)
+	if (link->state != HX_REDIS_LINK_READY || unit_at(link, 0)->request == NULL)
 		return GREETING_REPLY_SIZE_MAX;
-	unit = unit_at(link, 0);
-	if (unit->request == NULL)
-		return GREETING_REPLY_SIZE_MAX;
-	if (unit->request->call != NULL)
+	if (unit_at(link, 0)->request->call != NULL)
 		return CALL_REPLY_SIZE_MAX;
-	return hx_redis_group_reply_size_max(unit->request->ops + unit->first, unit->count);
+	count = joined_count(link);
+	for (size_t i = 0; i < count; i++) {
+		const struct hx_redis_unit *unit = unit_at(link, i);
+
+		size += hx_redis_group_reply_size_max(
+			unit->request->ops + unit->first, unit->count);
+	}
+	return size;
 }
 
 void hx_redis_pipeline_lose(struct hx_redis_link *link)

@@ -6,7 +6,7 @@
 -- KEYS[4] parked  hash: parked records of each scope
 -- ARGV[1] the time in ms, or '' for the server's own; ARGV[2] the prefix of all names
 --
--- A record is the hash <prefix>:<tenant>/<group>:<key>. An empty field is not stored: no ttl
+-- A record is the hash <prefix>:<tenant>/<group>:<key>. An empty field is as none: no ttl
 -- is for ever, no expires is never, no lapse is retry, no class is ok, no kind is none.
 --
 -- (1) Everything is read and decided before the first write.

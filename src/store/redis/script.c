@@ -21,20 +21,29 @@ extern const char hx_redis_stats_lua[];
 extern const char hx_redis_count_lua[];
 extern const char hx_redis_hours_lua[];
 extern const char hx_redis_raise_lua[];
+extern const char hx_redis_usual_lua[];
 
-enum { PARTS = 3, PREFIX_SIZE_MAX = 80 };
+enum { PARTS = 6, PREFIX_SIZE_MAX = 80 };
+
+/* What stands around the rules to make a function of them. */
+#define FUNCTION "local function operate(KEYS, ARGV)\n"
+#define END      "end\n"
 
 /* The parts of each script, in order. */
 static const char *const texts[HX_REDIS_SCRIPT_COUNT][PARTS] = {
-	[HX_REDIS_OPERATE] = {"", hx_redis_prelude_lua, hx_redis_operate_lua},
-	[HX_REDIS_CLAIM] = {hx_redis_claim_lua, hx_redis_prelude_lua, hx_redis_operate_lua},
-	[HX_REDIS_COMPLETE] = {hx_redis_complete_lua, hx_redis_prelude_lua, hx_redis_operate_lua},
-	[HX_REDIS_SWEEP] = {"", hx_redis_prelude_lua, hx_redis_sweep_lua},
-	[HX_REDIS_SCAN] = {"", hx_redis_prelude_lua, hx_redis_scan_lua},
-	[HX_REDIS_STATS] = {"", hx_redis_prelude_lua, hx_redis_stats_lua},
-	[HX_REDIS_COUNT] = {"", hx_redis_prelude_lua, hx_redis_count_lua},
-	[HX_REDIS_HOURS] = {"", hx_redis_prelude_lua, hx_redis_hours_lua},
-	[HX_REDIS_RAISE] = {"", hx_redis_prelude_lua, hx_redis_raise_lua},
+	[HX_REDIS_OPERATE] = {hx_redis_prelude_lua, hx_redis_operate_lua},
+	[HX_REDIS_CLAIM] =
+		{FUNCTION, hx_redis_prelude_lua, hx_redis_operate_lua, END, hx_redis_usual_lua,
+                 hx_redis_claim_lua},
+	[HX_REDIS_COMPLETE] =
+		{FUNCTION, hx_redis_prelude_lua, hx_redis_operate_lua, END, hx_redis_usual_lua,
+                 hx_redis_complete_lua},
+	[HX_REDIS_SWEEP] = {hx_redis_prelude_lua, hx_redis_sweep_lua},
+	[HX_REDIS_SCAN] = {hx_redis_prelude_lua, hx_redis_scan_lua},
+	[HX_REDIS_STATS] = {hx_redis_prelude_lua, hx_redis_stats_lua},
+	[HX_REDIS_COUNT] = {hx_redis_prelude_lua, hx_redis_count_lua},
+	[HX_REDIS_HOURS] = {hx_redis_prelude_lua, hx_redis_hours_lua},
+	[HX_REDIS_RAISE] = {hx_redis_prelude_lua, hx_redis_raise_lua},
 };
 
 /* In the order in which prelude.lua has them. */
@@ -45,7 +54,7 @@ enum hapax_status hx_redis_script_load(struct hapax_buf *buf, enum hx_redis_scri
 	size_t size = 0;
 	enum hapax_status status = hx_resp_put_array(buf, 3);
 
-	for (int i = 0; i < PARTS; i++)
+	for (int i = 0; i < PARTS && texts[script][i] != NULL; i++)
 		size += strlen(texts[script][i]);
 	if (status == HAPAX_OK)
 		status = hx_resp_put_text(buf, "SCRIPT");
@@ -53,7 +62,7 @@ enum hapax_status hx_redis_script_load(struct hapax_buf *buf, enum hx_redis_scri
 		status = hx_resp_put_text(buf, "LOAD");
 	if (status == HAPAX_OK)
 		status = hx_buf_printf(buf, "$%zu\r\n", size);
-	for (int i = 0; i < PARTS && status == HAPAX_OK; i++)
+	for (int i = 0; i < PARTS && texts[script][i] != NULL && status == HAPAX_OK; i++)
 		status = hx_buf_append(buf, texts[script][i], strlen(texts[script][i]));
 	return status == HAPAX_OK ? hx_buf_append(buf, "\r\n", 2) : status;
 }

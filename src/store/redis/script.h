@@ -2,8 +2,8 @@
 /*
  * script.h - the Lua scripts that run in the server, and the commands that run them.
  *
- * Every script has prelude.lua in front; those of the usual operations also operate.lua behind it,
- * and their own part before both. The server names a script by the SHA-1 of its
+ * Every script has prelude.lua in front; those of the usual operations have it and operate.lua as
+ * a function, for what is not so usual. The server names a script by the SHA-1 of its
  * text, which it tells when the script is loaded.
  */
 #ifndef HX_STORE_REDIS_SCRIPT_H

@@ -246,7 +246,9 @@ static enum hx_redis_session_result refuse_error(
 			size, text);
 	else if (step == STEP_SELECT)
 		(void)hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "Redis has no database %d: '%.*s'",
+			err, HAPAX_ERR_INVALID, 0,
+			"Redis has no database %d: '%.*s'; use a smaller number, or set 'databases' in its"
+			" configuration",
 			session->place->db, size, text);
 	else if (hx_resp_is_error(value, "LOADING"))
 		(void)hx_error_set(
@@ -277,11 +279,13 @@ static enum hx_redis_session_result judge(struct hx_redis_session *session, stru
 	else if (server->is_cluster && !session->place->is_cluster)
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"this server is part of a Redis Cluster: use redis+cluster://");
+			"this server is part of a Redis Cluster: use %s+cluster://",
+			session->place->has_tls ? "rediss" : "redis");
 	else if (!server->is_cluster && session->place->is_cluster)
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"this server is not part of a Redis Cluster: use redis://");
+			"this server is not part of a Redis Cluster: use %s://",
+			session->place->has_tls ? "rediss" : "redis");
 	else if (!server->is_master)
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0,

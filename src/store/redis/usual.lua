@@ -1,0 +1,89 @@
+-- usual.lua - stands behind prelude.lua and operate.lua, which it has as the function `operate`, and in front of
+-- claim.lua and complete.lua: operations of many callers in one call, each of one key and by itself. Their usual cases
+-- are decided without the weight of the rest; all others go through `operate`, in the same call.
+--
+-- KEYS[4 + i] the record of operation i
+-- ARGV[1], [2] as in prelude.lua; [3] 'keys_max bytes_max parked_max'; [4] type; then so many for each operation
+--
+-- Answers {'each', now, removed, answer...}. An answer is what claim.lua and complete.lua say for their usual cases,
+-- or as operate.lua has it, or {'room', size} with nothing done.
+--
+-- (1) The books are read once and written once, around what the usual cases do: every command that a script gives
+--     costs more than most of them do.
+-- (2) What fails for one operation is its own answer: others may have been done. Only as long as nothing was
+--     written does an error end the call, and then nothing was done.
+local call, try = redis.call, redis.pcall
+local format, find, match, sub = string.format, string.find, string.match, string.sub
+local skip = #ARGV[2] + 2 -- a record's name begins there, without prefix
+local now, micros, stamp, token, bytes, claimed, done, parked
+local is_changed, has_written, refusal = false, false, nil
+local answers = {'each', 0, 0}
+local new_dues, new_members = {'ZADD', KEYS[2]}, {'ZADD', KEYS[3]}
+
+local function look()
+	local books = call('HMGET', KEYS[1], 'now', 'token', 'bytes', 'claimed', 'done', 'parked')
+	token, bytes = tonumber(books[2] or 0), tonumber(books[3] or 0)
+	claimed, done, parked = tonumber(books[4] or 0), tonumber(books[5] or 0), tonumber(books[6] or 0)
+	if ARGV[1] ~= '' then
+		now = tonumber(ARGV[1])
+		micros = now * 1000
+	else
+		local time = call('TIME')
+		micros = time[1] * 1000000 + time[2]
+		now = math.floor(micros / 1000)
+	end
+	if books[1] then
+		now = math.max(now, tonumber(books[1]))
+	end
+	-- Whole numbers as text: the server would write them as fractions, which is slow.
+	stamp = format('%d', now)
+end
+
+local function enter_due(due, member)
+	new_dues[#new_dues + 1] = due
+	new_dues[#new_dues + 1] = member
+end
+
+local function keep()
+	if #new_dues > 2 then
+		call(unpack(new_dues))
+		new_dues = {'ZADD', KEYS[2]}
+	end
+	if #new_members > 2 then
+		call(unpack(new_members))
+		new_members = {'ZADD', KEYS[3]}
+	end
+	if is_changed then
+		call('HSET', KEYS[1], 'now', stamp, 'token', format('%d', token), 'bytes', format('%d', bytes),
+			'claimed', format('%d', claimed), 'done', format('%d', done))
+		is_changed = false
+	end
+end
+
+-- What the error of a command means for the operation that it was part of.
+local function failed(reply)
+	local why = match(type(reply) == 'table' and reply.err or tostring(reply), '^%-?(.*)')
+	local outcome = find(why, 'OOM', 1, true) == 1 and 'limit' or find(why, 'WRONGTYPE', 1, true) == 1 and 'corrupt'
+	if not outcome and not has_written then
+		refusal = {err = why}
+	end
+	return {outcome or 'unknown', 0, '0', '0', '0', '', '0', false}
+end
+
+-- By all the rules; arguments are those that operate.lua takes.
+local function by_all_rules(i, arguments)
+	keep()
+	local is_good, reply = pcall(operate, {KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[4 + i]}, arguments)
+	look()
+	if not is_good then
+		return failed(reply)
+	end
+	if reply[1] == 'room' then
+		return {'room', reply[3]}
+	end
+	has_written = true
+	answers[3] = answers[3] + reply[1]
+	return reply[2]
+end
+
+look()
