@@ -18,7 +18,7 @@ cat >"$folder/report" <<'REPORT'
 #!/bin/sh
 echo "report of $1: writing" >&2
 echo $$ >"$folder/pid"
-sleep 0.3
+sleep 1
 echo "$1" >>"$folder/mailed"
 echo "report of $1: mailed"
 REPORT

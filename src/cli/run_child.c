@@ -43,10 +43,9 @@ enum {
 enum {
 	NOTE_LAPSED = 1 << 0,
 	NOTE_FENCED = 1 << 1,
-	NOTE_GONE = 1 << 2,
-	NOTE_TERMINAL = 1 << 3,
-	NOTE_TERMINAL_SAID = 1 << 4, /* not to be said, but not again either */
-	NOTES_TO_SAY = NOTE_LAPSED | NOTE_FENCED | NOTE_GONE | NOTE_TERMINAL,
+	NOTE_TERMINAL = 1 << 2,
+	NOTE_TERMINAL_SAID = 1 << 3, /* not to be said, but not again either */
+	NOTES_TO_SAY = NOTE_LAPSED | NOTE_FENCED | NOTE_TERMINAL,
 };
 
 static int64_t after_ms(int64_t ms)
@@ -297,8 +296,9 @@ static void take_signals(struct hx_run_child *child)
 
 /*
  * The store says that the claim is not ours any more. That does not mean that it is
- * somebody else's: the command may have completed its own key, or a sweep have given the
- * claim up, and a result still counts.
+ * somebody else's: the command may have completed its own key, and that may have expired by
+ * now; a sweep may have given the claim up, or a person have forgotten it. Only one that
+ * runs instead is a reason to stop it.
  */
 static void watch_key(struct hx_run_child *child)
 {
@@ -308,12 +308,9 @@ static void watch_key(struct hx_run_child *child)
 	switch (hx_run_ledger_standing(ledger)) {
 	case HX_RUN_STANDING_COMPLETED: break;
 	case HX_RUN_STANDING_OURS:
+	case HX_RUN_STANDING_GONE:
 	case HX_RUN_STANDING_UNKNOWN:
 		child->watch_at_ns = after_ms(ledger->plan->lease_ms / 3 + 1);
-		break;
-	case HX_RUN_STANDING_GONE:
-		child->notes |= NOTE_GONE;
-		stop(child, HX_RUN_STOP_FENCED);
 		break;
 	case HX_RUN_STANDING_TAKEN:
 		child->notes |= NOTE_FENCED;
@@ -380,8 +377,6 @@ static void say_notes(struct hx_run_child *child)
 		say(child, "the lease could not be renewed in time: another host may take over");
 	if (notes & NOTE_FENCED)
 		say(child, "fenced: another run has taken over; the command is stopped");
-	if (notes & NOTE_GONE)
-		say(child, "fenced: the key's record was removed; the command is stopped");
 	if (notes & NOTE_TERMINAL)
 		say(child,
 		    "the command is stopped: it wants the terminal, and is in the background");

@@ -61,8 +61,12 @@ void hx_run_end_store(struct hx_run_report *report, struct hx_run_child *child)
 	report->output_bytes = child->recorder.total;
 	report->signal = child->is_lost ? 0 : child->end.signal;
 	report->is_fenced = child->stop == HX_RUN_STOP_FENCED;
-	if (report->is_fenced)
+	if (report->is_fenced) {
+		/* Changes nothing; but the core must have ended for the store to be closed. */
+		(void)hx_run_ledger_finish(
+			ledger, HAPAX_RUN_TRANSIENT, NULL, "another run took over", NULL);
 		return;
+	}
 	if (!child->is_lost)
 		hx_exec_recorder_finish(
 			&child->recorder, child->end.exit_code, child->end.signal, &result);
@@ -95,8 +99,12 @@ static int tell_refused(struct hx_run_report *report, const char *name)
 			report->exit_code);
 		return report->exit_code;
 	case HX_RUN_STANDING_GONE:
-		hx_report(name, "fenced: the key's record was removed; this result is not kept");
-		break;
+		hx_report(
+			name,
+			"note: the key's record expired or was removed while the command ran; its "
+			"status %d is not kept",
+			report->exit_code);
+		return report->exit_code;
 	case HX_RUN_STANDING_TAKEN:
 		hx_report(name, "fenced: another run has taken over; this result is not kept");
 		break;

@@ -28,7 +28,8 @@ void hx_run_folders_find(struct hx_run_folders *folders)
 {
 	const char *runtime = hx_environment("XDG_RUNTIME_DIR");
 	const char *state = hx_environment("XDG_STATE_HOME");
-	const char *home = hx_environment("HOME");
+	char room[HX_HOME_ROOM_SIZE];
+	const char *home = hx_environment_home(room);
 
 	folders->count = 0;
 	/* By the specification a relative path is ignored. */

@@ -31,6 +31,14 @@ static int64_t after_ms(int64_t ms)
 	return end;
 }
 
+/* A lease goes on while the machine is suspended, and so does this clock. */
+static int64_t boot_ms(void)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+
+	return clock->boot_ms(clock->context);
+}
+
 /* From any thread. A pipe that is full wakes as well as one byte. */
 static void wake(void *context)
 {
@@ -207,7 +215,6 @@ static void step(
 
 void hx_run_ledger_tick(struct hx_run_ledger *ledger)
 {
-	const struct hapax_clock *clock = hapax_clock_system();
 	char bytes[16];
 	int64_t due_ms, now_ms;
 
@@ -218,7 +225,7 @@ void hx_run_ledger_tick(struct hx_run_ledger *ledger)
 		ledger->due_ns = INT64_MAX;
 		return;
 	}
-	now_ms = clock->boot_ms(clock->context);
+	now_ms = boot_ms();
 	ledger->due_ns = after_ms(due_ms > now_ms ? due_ms - now_ms : 1);
 }
 
@@ -270,9 +277,7 @@ enum hapax_status hx_run_ledger_give_back(
 enum hapax_status hx_run_ledger_confirm(struct hx_run_ledger *ledger, struct hapax_error *err)
 {
 	/* Sooner nobody can have taken over, whatever the store's clock did meanwhile. */
-	int64_t safe_ns = ledger->plan->lease_ms * ns_per_ms / 3;
-
-	if (hx_clock_mono_ns() - ledger->claimed_ns < safe_ns)
+	if (boot_ms() - ledger->claimed_ms < ledger->plan->lease_ms / 3)
 		return HAPAX_OK;
 	return read_claim(ledger, err);
 }
@@ -487,7 +492,7 @@ enum hapax_status hx_run_ledger_claim(struct hx_run_ledger *ledger, struct hapax
 	ledger->is_unstored = false;
 	ledger->shorten_at_ns = INT64_MAX;
 	ledger->has_ended = false;
-	ledger->claimed_ns = hx_clock_mono_ns();
+	ledger->claimed_ms = boot_ms();
 	status = hapax_processor_begin(ledger->processor, &request, 1, err);
 	if (status != HAPAX_OK)
 		return status;

@@ -46,7 +46,7 @@ struct hx_run_ledger {
 	struct hapax_run *run;
 	uint64_t token;
 	uint32_t attempt;
-	int64_t claimed_ns;    /* before it was asked for */
+	int64_t claimed_ms;    /* before it was asked for; counts a suspended machine's time, too */
 	bool is_lapsed;        /* the lease could not be renewed in time */
 	bool is_fenced;        /* the store refused to renew; see hx_run_ledger_standing() */
 	bool is_completed;     /* by somebody with our token: the command itself, or a person */
@@ -90,7 +90,7 @@ enum hx_run_standing {
 	HX_RUN_STANDING_OURS,      /* given up, but by nobody else taken: a result still counts */
 	HX_RUN_STANDING_COMPLETED, /* done, by us: nothing is left to hold */
 	HX_RUN_STANDING_TAKEN,     /* somebody else has the key */
-	HX_RUN_STANDING_GONE,      /* there is no record any more */
+	HX_RUN_STANDING_GONE,      /* there is no record any more: expired, or forgotten */
 	HX_RUN_STANDING_UNKNOWN,   /* the store did not say */
 };
 

@@ -17,12 +17,13 @@
 #include "cli/command.h"
 #include "cli/environment.h"
 #include "cli/key_text.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 
-/* In the order of enum hx_format. */
 /* Expired records that go for each one that comes: a backlog melts, and nobody waits for it. */
 enum { TIDY_COUNT = 16 };
 
+/* In the order of enum hx_format. */
 static const char *const formats[] = {"text", "json", NULL};
 
 const struct hx_option hx_common_options[] = {
@@ -235,10 +236,17 @@ static int report_open(
 	return code;
 }
 
+static void show_open(uint64_t done, uint64_t total, void *context)
+{
+	hx_progress_bar(context, "bytes read", done, total);
+}
+
 int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_store **ret_store)
 {
 	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
 	const char *url = inv->settings.store_url;
+	struct hx_progress progress;
+	enum hapax_status status;
 	struct hapax_error err;
 	int code = HX_EXIT_OK;
 
@@ -250,7 +258,12 @@ int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_
 		code = make_default_folder(inv->command->name, url);
 	if (code != HX_EXIT_OK)
 		return code;
-	if (hapax_store_open(url, &options, ret_store, &err) != HAPAX_OK)
+	hx_progress_init(&progress);
+	options.progress = show_open;
+	options.progress_context = &progress;
+	status = hapax_store_open(url, &options, ret_store, &err);
+	hx_progress_done(&progress);
+	if (status != HAPAX_OK)
 		return report_open(inv, mode, &err);
 	if (strcmp(hapax_store_name(*ret_store), "memory") == 0)
 		hx_report(

@@ -46,19 +46,35 @@ static void fill(
 	direct->claim.sent_ms = hx_processor_now(processor);
 }
 
-static void answer_from(const struct hx_direct *direct, struct hapax_answer *answer)
+/* What another payload is told, as on_mismatch says. */
+static enum hapax_outcome outcome_of(
+	const struct hx_direct *direct, const struct hapax_run_options *options)
+{
+	if (direct->op.outcome != HAPAX_OUTCOME_MISMATCH ||
+	    options->on_mismatch == HAPAX_ON_MISMATCH_REJECT)
+		return direct->op.outcome;
+	if (direct->record.state == HAPAX_STATE_CLAIMED)
+		return HAPAX_OUTCOME_IN_PROGRESS;
+	return direct->record.state == HAPAX_STATE_PARKED ? HAPAX_OUTCOME_PARKED
+							  : HAPAX_OUTCOME_REPLAY;
+}
+
+static void answer_from(
+	const struct hx_direct *direct, enum hapax_outcome outcome, struct hapax_answer *answer)
 {
 	const struct hapax_op *op = &direct->op;
 
 	*answer = (struct hapax_answer)HAPAX_ANSWER_INIT;
-	answer->outcome = op->outcome;
+	answer->outcome = outcome;
 	answer->flags = op->unverified ? HAPAX_ANSWER_UNVERIFIED : 0;
+	if (outcome != op->outcome)
+		answer->flags |= HAPAX_ANSWER_MISMATCH;
 	answer->attempt = op->attempt;
 	answer->token = op->token;
 	answer->first_seen_ms = op->first_seen_ms;
 	answer->expires_ms = op->expires_ms;
 	answer->lease_left_ms = op->lease_left_ms;
-	if (op->outcome == HAPAX_OUTCOME_MISMATCH)
+	if (outcome == HAPAX_OUTCOME_MISMATCH)
 		return;
 	answer->owner = direct->record.owner;
 	answer->error = direct->record.error;
@@ -100,9 +116,13 @@ enum hx_directly hx_direct_claim(
 {
 	struct hapax_run_options room;
 	const struct hapax_run_options *options = options_of(processor, request, &room);
+	enum hapax_outcome outcome;
 
 	if (!processor->store->ops->is_synchronous || !processor->has_lease || options == NULL ||
 	    options->is_disabled || request->key_count != 0)
+		return HX_DIRECTLY_NOT;
+	/* Whether another payload has to wait stands in the record. */
+	if (buf == NULL && options->wait_ms > 0 && options->on_mismatch != HAPAX_ON_MISMATCH_REJECT)
 		return HX_DIRECTLY_NOT;
 	fill(processor, request, options, direct, buf);
 	hapax_store_submit(
@@ -111,13 +131,11 @@ enum hx_directly hx_direct_claim(
 		return HX_DIRECTLY_NOT;
 	if (direct->op.outcome == HAPAX_OUTCOME_ACQUIRED)
 		return HX_DIRECTLY_ACQUIRED;
+	outcome = outcome_of(direct, options);
 	/* Who may wait must be in line before it asks, or it misses what it waits for. */
-	if (direct->op.outcome == HAPAX_OUTCOME_IN_PROGRESS && options->wait_ms > 0)
+	if (outcome == HAPAX_OUTCOME_IN_PROGRESS && options->wait_ms > 0)
 		return HX_DIRECTLY_NOT;
-	if (direct->op.outcome == HAPAX_OUTCOME_MISMATCH &&
-	    options->on_mismatch != HAPAX_ON_MISMATCH_REJECT)
-		return HX_DIRECTLY_NOT;
-	answer_from(direct, answer);
+	answer_from(direct, outcome, answer);
 	report(processor, direct, origin, answer);
 	return HX_DIRECTLY_ANSWERED;
 }

@@ -6,7 +6,11 @@
 #include <hapax/near.h>
 #include <hapax/outage.h>
 
+#include "base/clock.h"
 #include "observe/log.h"
+
+/* Between two lines on how far the store has been read. */
+#define TOLD_INTERVAL_NS INT64_C(1000000000)
 
 enum { FIELDS_MAX = 4 };
 
@@ -37,6 +41,21 @@ static void say(const struct hapax_record *record, enum hapax_reconciled verdict
 		hx_log(stack->log, is_bad ? HX_LOG_WARN : HX_LOG_INFO,
 		       is_bad ? "ran twice in an outage of the store" : "journal reconciled",
 		       fields, FIELDS_MAX);
+}
+
+/* Until it is open nothing is answered: whoever waits for that is told how long it takes. */
+static void say_opening(uint64_t done, uint64_t total, void *context)
+{
+	struct hx_store_stack *stack = context;
+	const struct hx_log_field fields[] = {
+		HX_LOG_UNSIGNED("bytes_read", done),
+		HX_LOG_UNSIGNED("bytes_total", total),
+	};
+
+	if (hx_clock_mono_ns() < stack->told_ns)
+		return;
+	stack->told_ns = hx_clock_mono_ns() + TOLD_INTERVAL_NS;
+	hx_log(stack->log, HX_LOG_INFO, "store is being read", fields, 2);
 }
 
 static enum hapax_status open_guard(
@@ -72,6 +91,9 @@ enum hapax_status hx_store_stack_open(
 	stack->current = current;
 	stack->log = log;
 	hx_config_store_options(config, &options);
+	stack->told_ns = hx_clock_mono_ns() + TOLD_INTERVAL_NS;
+	options.progress = say_opening;
+	options.progress_context = stack;
 	status = hapax_store_open(config->store.url, &options, &stack->store, err);
 	*ret_store = stack->store;
 	if (status == HAPAX_OK && config->store.journal[0] != '\0') {

@@ -25,6 +25,7 @@ struct hx_store_stack {
 	struct hapax_store *near;
 	uint64_t outages; /* that were logged */
 	int was_away;
+	int64_t told_ns; /* when to say again how far opening has come */
 };
 
 /* *ret_store is the one to use. After a failure hx_store_stack_close() is due, too. */

@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import pathlib
+import pty
 import pwd
 import re
 import shutil
@@ -274,6 +275,23 @@ def catches(process, number):
         return False
     caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
     return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
+def on_screen(cli, *arguments, env=None):
+    """Run to its end with messages on a terminal: its output, and what the terminal was told."""
+    screen, terminal = pty.openpty()
+    process = cli.start(*arguments, stderr=terminal, env={"TERM": "xterm", **(env or {})})
+    os.close(terminal)
+    shown = b""
+    try:
+        while chunk := os.read(screen, 4096):
+            shown += chunk
+    except OSError:
+        # That is how the end of a terminal reads.
+        pass
+    os.close(screen)
+    out, _ = finish(process, 0)
+    return out, shown
 
 
 def finish(process, code):

@@ -114,6 +114,39 @@ def test_a_header_that_cannot_be_read(cli):
     expect((answer["salvaged"], answer["unread"]), (0, 1))
 
 
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def test_a_newer_format(cli):
+    """Major version, and flags without which it must not be read, or not be written: hands off."""
+    folder = fill(cli)
+    store = f"file:{folder}"
+    for path in (folder / "STORE", segment(folder)):
+        original = path.read_bytes()
+        expect(struct.unpack_from("<I", original, 124)[0], crc32c(original[:124]), "the CRC as we make it")
+        for form, offset, value in (("<H", 8, 2), ("<I", 12, 1 << 31), ("<I", 16, 1 << 31)):
+            data = bytearray(original)
+            struct.pack_into(form, data, offset, value)
+            struct.pack_into("<I", data, 124, crc32c(data[:124]))
+            path.write_bytes(data)
+            before = files(folder)
+            cli.run("check", "key-9", "--store", store, code=69).says("newer")
+            if offset != 16:
+                for options in ([], ["--repair", "--accept-loss"]):
+                    result = cli.run("fsck", folder, *options, code=69)
+                    expect_in("newer", result.out + result.err)
+            expect(files(folder), before, "the files")
+            assert not (cli.folder / "ledger.damaged-1").exists()
+        path.write_bytes(original)
+    cli.run("check", "key-0", "--store", store, code=1)
+
+
 def test_a_truncated_segment(cli):
     folder = fill(cli)
     path = segment(folder)

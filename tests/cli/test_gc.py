@@ -75,10 +75,10 @@ def test_progress_is_shown_on_a_terminal_only(cli):
     screen, terminal = pty.openpty()
     process = cli.start("gc", stderr=terminal, env={"TERM": "xterm"})
     os.close(terminal)
-    # Shown after a second: that long the first step waits for the lock.
+    # Shown after a second: that long the first step waits for the lock, and not for five.
     until(lambda: catches(process, SIGTERM), "it has begun")
     try:
-        process.wait(timeout=1.3)
+        process.wait(timeout=2.5)
     except Exception:
         pass
     blocker.execute("ROLLBACK")

@@ -196,10 +196,45 @@ int ftruncate64(int fd, off64_t size)
 """
 
 
-def start_stopped(cli):
+# And as if the machine had been suspended meanwhile: this clock does not count that time.
+SUSPENDED_MEANWHILE = r"""
+#include <time.h>
+
+static long long suspended_ns;
+
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+	int (*next)(clockid_t, struct timespec *) =
+		(int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+	int failed = next(id, now);
+	long long ns = now->tv_sec * 1000000000LL + now->tv_nsec - suspended_ns;
+
+	if (id == CLOCK_MONOTONIC) {
+		now->tv_sec = ns / 1000000000;
+		now->tv_nsec = ns % 1000000000;
+	}
+	return failed;
+}
+
+static void stop(void)
+{
+	struct timespec begin, end;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	raise(SIGSTOP);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	suspended_ns = (end.tv_sec - begin.tv_sec) * 1000000000LL + end.tv_nsec - begin.tv_nsec;
+}
+"""
+
+
+def start_stopped(cli, is_suspended=False):
     """A run that is stopped between its claim and its command, past its lease."""
+    source = STOP_BEFORE_THE_NOTE
+    if is_suspended:
+        source = source.replace("raise(SIGSTOP)", "stop()").replace("int ftruncate64", SUSPENDED_MEANWHILE + "\nint ftruncate64", 1)
     command = ["run", "--key", "k", "--lease", "300ms", "--", "sh", "-c", COMMAND, "command", "shared"]
-    wrapper = cli.start(*command, env={**host(cli, "host"), **preload(cli, STOP_BEFORE_THE_NOTE)})
+    wrapper = cli.start(*command, env={**host(cli, "host"), **preload(cli, source)})
     status = pathlib.Path(f"/proc/{wrapper.pid}/status")
     until(lambda: "T (stopped)" in status.read_text(encoding="utf-8"), "it is stopped")
     until(lambda: has_lapsed(cli), "the lease has lapsed")
@@ -222,8 +257,16 @@ def test_stopped_between_claim_and_command(cli):
 
 def test_stopped_between_claim_and_command_and_overtaken(cli):
     """Another host took over meanwhile: the command is not started at all."""
+    be_overtaken(cli, start_stopped(cli))
+
+
+def test_suspended_between_claim_and_command_and_overtaken(cli):
+    """A lease goes on while the machine sleeps."""
+    be_overtaken(cli, start_stopped(cli, is_suspended=True))
+
+
+def be_overtaken(cli, wrapper):
     log = Log(cli)
-    wrapper = start_stopped(cli)
     out = take_over(cli, log, wrapper)
     wrapper.send_signal(signal.SIGCONT)
     _, err = finish(wrapper, 125)
@@ -276,7 +319,9 @@ def test_random_kills(cli):
     for number in range(rounds):
         log = Log(cli)
         log.path.unlink(missing_ok=True)
-        command = ["run", "--key", f"k{number}", "--wait", "--", "sh", "-c", RANDOM_COMMAND, "sh", str(source.randrange(5))]
+        # Who is killed between its claim and the note of it is waited for.
+        command = ["run", "--key", f"k{number}", "--wait", "--lease", "3s", "--"]
+        command += ["sh", "-c", RANDOM_COMMAND, "sh", str(source.randrange(5))]
         for _ in range(source.randrange(1, 6)):
             begun = log.count("begin")
             crowd = [cli.start(*command, env=host(cli, "host")) for _ in range(2)]

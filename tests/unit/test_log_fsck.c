@@ -219,6 +219,169 @@ static void records_that_replaced_others_are_kept(void **state)
 	has(c, "t", "forgotten", "");
 }
 
+/* What a crash leaves: the files of a store that is open, under another name. */
+static void crash(struct store_case *c, const char *name)
+{
+	char to[300];
+
+	snprintf(to, sizeof(to), "%.150s/%s", c->dir.path, name);
+	copy(directory_of(c), to);
+	close_store(c);
+	snprintf(c->url, sizeof(c->url), "file:%.150s/%s", c->dir.path, name);
+}
+
+static void forget(struct store_case *c, const char *tenant, const char *key)
+{
+	struct hapax_op op = case_op(c, HAPAX_OP_FORGET, key);
+
+	op.tenant = hapax_bytes_from_text(tenant);
+	op.group = hapax_bytes_from_text("g");
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	assert_int_equal(op.outcome, HAPAX_OUTCOME_APPLIED);
+}
+
+/*
+ * A log segment that was given up keeps its name until its file is used again. What was
+ * forgotten is in it, and nothing else tells that it was.
+ */
+static void given_up_log_segments_are_left_out(void **state)
+{
+	struct store_case *c = *state;
+	char name[256];
+
+	/* So large that the passes' own frames do not fill one. */
+	close_store(c);
+	snprintf(c->url, sizeof(c->url), "file:%.150s/large", c->dir.path);
+	c->options.segment_bytes = 4 * SEGMENT;
+	store_case_open(c);
+	set(c, "t", "forgotten", "old");
+	set(c, "t", "kept", "old");
+	fill(c, "filler", 35, HOUR_MS);
+	forget(c, "t", "forgotten");
+	fill(c, "more filler", 35, HOUR_MS);
+	case_sweep(c);
+	find_name(c, "log-", false, name);
+	assert_string_equal(name, "log-0000000000000001.seg");
+	fill(c, "last", 2, HOUR_MS);
+	crash(c, "crashed");
+	damage_log(c, "last 0");
+	(void)repair(c);
+	store_case_open(c);
+	has(c, "t", "kept", "old");
+	has(c, "t", "forgotten", "");
+}
+
+/* A class segment whose removal a crash has undone is in no manifest any more. */
+static void given_up_class_segments_are_left_out(void **state)
+{
+	struct store_case *c = *state;
+	char name[256], path[600], kept[600], back[600];
+
+	set(c, "t", "forgotten", "old");
+	set(c, "t", "kept", "old");
+	fill(c, "filler", 20, 100 * 24 * HOUR_MS);
+	case_sweep(c);
+	find_name(c, "ever-", false, name);
+	assert_true(name[0] != '\0');
+	path_in(c, name, path);
+	snprintf(kept, sizeof(kept), "%.150s/%s", c->dir.path, name);
+	copy(path, kept);
+	forget(c, "t", "forgotten");
+	/* Much is dead: it is written anew, without what was forgotten and what tells of that. */
+	for (unsigned round = 0; round < 20 && access(path, F_OK) == 0; round++) {
+		for (unsigned i = 0; i < 20; i++) {
+			struct hapax_op op;
+			char key[24];
+
+			snprintf(key, sizeof(key), "filler %u", i);
+			op = case_op(c, HAPAX_OP_FORGET, key);
+			(void)case_run(c, &op);
+		}
+		fill(c, "filler", 20, 100 * 24 * HOUR_MS);
+		case_sweep(c);
+	}
+	assert_int_not_equal(access(path, F_OK), 0);
+	fill(c, "later", 20, HOUR_MS);
+	case_sweep(c);
+	fill(c, "last", 2, HOUR_MS);
+	crash(c, "crashed");
+	path_in(c, name, back);
+	copy(kept, back);
+	damage_log(c, "last 0");
+	(void)repair(c);
+	store_case_open(c);
+	has(c, "t", "kept", "old");
+	has(c, "t", "forgotten", "");
+}
+
+/*
+ * Flip a bit of every frame between those that hold one text and the other, and remove the
+ * other log segments. False: they do not lie in one segment, or nothing lies between.
+ */
+static bool lose_between(const struct store_case *c, const char *first, const char *last)
+{
+	static unsigned char bytes[SEGMENT];
+	DIR *dir = opendir(directory_of(c));
+	unsigned lost = 0;
+
+	assert_non_null(dir);
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		const unsigned char *from, *to;
+		char path[600];
+		ssize_t size;
+		int file;
+
+		if (strncmp(entry->d_name, "log-", 4) != 0)
+			continue;
+		path_in(c, entry->d_name, path);
+		file = open(path, O_RDWR);
+		assert_true(file >= 0);
+		size = pread(file, bytes, sizeof(bytes), 0);
+		assert_true(size > 0);
+		from = memmem(bytes, (size_t)size, first, strlen(first));
+		to = memmem(bytes, (size_t)size, last, strlen(last));
+		if (from == NULL || to == NULL)
+			assert_int_equal(unlink(path), 0);
+		for (off_t at = from && to ? (from - bytes) / BLOCK + 1 : 0;
+		     from && to && at < (to - bytes) / BLOCK; at++, lost++)
+			assert_int_equal(pwrite(file, "x", 1, at * BLOCK + 24), 1);
+		assert_int_equal(close(file), 0);
+	}
+	closedir(dir);
+	return lost > 0;
+}
+
+/*
+ * The manifest of a pass is lost, an older one is not, and what the pass made is all that is
+ * left of its sources: it counts.
+ */
+static void segments_of_a_lost_manifest_are_read(void **state)
+{
+	struct store_case *c = *state;
+	bool is_lost = false;
+
+	close_store(c);
+	/* In one of these the pass comes in the middle of a segment. */
+	for (unsigned count = 10; count < 20 && !is_lost; count++) {
+		char name[256];
+
+		snprintf(c->url, sizeof(c->url), "file:%.150s/lost-%u", c->dir.path, count);
+		store_case_open(c);
+		set(c, "t", "kept", "old");
+		fill(c, "filler", count, HOUR_MS);
+		fill(c, "before", 1, HOUR_MS);
+		case_sweep(c);
+		fill(c, "after", 1, HOUR_MS);
+		find_name(c, "ever-", false, name);
+		close_store(c);
+		is_lost = name[0] != '\0' && lose_between(c, "before 0", "after 0");
+	}
+	assert_true(is_lost);
+	(void)repair(c);
+	store_case_open(c);
+	has(c, "t", "kept", "old");
+}
+
 /* One frame of 4 KiB for each record would make a store of 100 M keys 400 GB large. */
 static void repaired_store_is_dense(void **state)
 {
@@ -622,6 +785,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FSCK_TEST(records_that_replaced_others_are_kept),
+		FSCK_TEST(given_up_log_segments_are_left_out),
+		FSCK_TEST(given_up_class_segments_are_left_out),
+		FSCK_TEST(segments_of_a_lost_manifest_are_read),
 		FSCK_TEST(repaired_store_is_dense),
 		FSCK_TEST(repaired_store_keeps_its_clock),
 		FSCK_TEST(repaired_store_keeps_its_tokens),

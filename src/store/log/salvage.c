@@ -4,6 +4,9 @@
  *
  * Segments are read in any order, so each key's highest LSN is remembered, under 128 bits
  * of a keyed hash of its name.
+ *
+ * What the latest manifest that can be read has given up is not read: such a file may lie
+ * there for long, to be used again, while the REMOVEs of what it holds are dropped.
  */
 #include "store/log/salvage.h"
 
@@ -25,6 +28,7 @@
 #include "store/log/listing.h"
 #include "store/log/reader.h"
 #include "store/log/scope_names.h"
+#include "store/log/writer.h"
 
 /* The latest version of a key. */
 struct version {
@@ -36,12 +40,23 @@ struct version {
 
 enum { VERSIONS_MIN = 1024 };
 
+/* What the segments are read for, one after the other. */
+enum aim {
+	AIM_MANIFEST, /* which of them count */
+	AIM_VERSIONS, /* the last version of each key */
+	AIM_RECORDS,  /* those, into the target */
+};
+
 struct hx_log_salvage {
+	enum aim aim;
 	const struct hx_log_directory *directory;
 	struct hapax_fsck *fsck;
 	struct hapax_error *err;
 	struct hx_log_listing listing;
 	unsigned char uuid[HX_LOG_UUID_SIZE]; /* whose segments count */
+	struct hx_log_manifest manifest;      /* the latest that can be read */
+	uint64_t manifest_in;                 /* in this log segment; 0: there is none */
+	uint64_t manifest_lsn;
 	struct hx_log_reader reader;
 	struct hx_log_scope_names scopes;
 	uint64_t hash_keys[2][2];
@@ -50,7 +65,7 @@ struct hx_log_salvage {
 	size_t version_room; /* a power of two */
 	struct hx_clock_mark clock;
 	uint64_t token;
-	/* The second time: where the records go. */
+	/* AIM_RECORDS: where they go. */
 	struct hapax_store *target;
 	struct hx_load_batch *batch;
 	int64_t now_ms;
@@ -148,7 +163,7 @@ static enum hapax_status no_memory(struct hapax_error *err)
 	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to repair the store");
 }
 
-/* The first time: is this the last version? */
+/* Is this the last version? */
 static void judge_version(struct version *version, const struct hx_log_entry *entry)
 {
 	/*
@@ -185,7 +200,7 @@ static enum hapax_status run_batch(struct hx_log_salvage *salvage)
 	return status;
 }
 
-/* The second time: take it along if it is the last version, and lives. */
+/* Take it along if it is the last version, and lives. */
 static enum hapax_status load_version(
 	struct hx_log_salvage *salvage, struct version *version, const struct hx_log_entry *entry,
 	const struct hx_log_walk_scope *scope, struct hapax_bytes key)
@@ -219,10 +234,50 @@ static enum hapax_status take_keyed(
 	version = version_of(salvage, scope, key);
 	if (version == NULL)
 		return no_memory(salvage->err);
-	if (salvage->target != NULL)
+	if (salvage->aim == AIM_RECORDS)
 		return load_version(salvage, version, entry, scope, key);
 	judge_version(version, entry);
 	note_entry(salvage, entry);
+	return HAPAX_OK;
+}
+
+static enum hapax_status take_manifest(
+	struct hx_log_salvage *salvage, const struct hx_log_entry *entry)
+{
+	struct hx_log_manifest *manifest = &salvage->manifest;
+	uint64_t id = salvage->reader.header.id;
+	enum hapax_status status = HAPAX_OK;
+
+	/* By segment first: an LSN behind a tail that was cut off is given out again. */
+	if (id < salvage->manifest_in ||
+	    (id == salvage->manifest_in && entry->lsn < salvage->manifest_lsn))
+		return HAPAX_OK;
+	salvage->manifest_in = id;
+	salvage->manifest_lsn = entry->lsn;
+	manifest->log_first_id = entry->as.manifest.log_first_id;
+	manifest->next_class_id = entry->as.manifest.next_class_id;
+	manifest->count = 0;
+	for (uint32_t i = 0; i < entry->as.manifest.count && status == HAPAX_OK; i++) {
+		struct hx_log_manifest_item item = hx_log_manifest_item(entry, i);
+
+		status = hx_log_manifest_add(manifest, &item);
+	}
+	return status == HAPAX_OK ? HAPAX_OK : no_memory(salvage->err);
+}
+
+/* What entry has for our aim. */
+static enum hapax_status take_entry(
+	struct hx_log_salvage *salvage, const struct hx_log_entry *entry)
+{
+	if (salvage->aim == AIM_MANIFEST)
+		return entry->kind == HX_LOG_MANIFEST ? take_manifest(salvage, entry) : HAPAX_OK;
+	if (entry->kind == HX_LOG_PUT || entry->kind == HX_LOG_REMOVE)
+		return take_keyed(salvage, entry);
+	if (entry->kind == HX_LOG_SCOPE &&
+	    !hx_log_scope_names_put(
+		    &salvage->scopes, entry->as.scope.number, entry->as.scope.tenant,
+		    entry->as.scope.group))
+		return no_memory(salvage->err);
 	return HAPAX_OK;
 }
 
@@ -235,16 +290,9 @@ static enum hapax_status read_entries(
 
 	hx_log_entries_begin(&entries, frame, salvage->reader.header.kind, bytes);
 	while (hx_log_entries_next(&entries, &entry, &status, NULL)) {
-		if (entry.kind == HX_LOG_SCOPE) {
-			if (!hx_log_scope_names_put(
-				    &salvage->scopes, entry.as.scope.number, entry.as.scope.tenant,
-				    entry.as.scope.group))
-				return no_memory(salvage->err);
-		} else if (entry.kind == HX_LOG_PUT || entry.kind == HX_LOG_REMOVE) {
-			status = take_keyed(salvage, &entry);
-			if (status != HAPAX_OK)
-				return status;
-		}
+		status = take_entry(salvage, &entry);
+		if (status != HAPAX_OK)
+			return status;
 	}
 	/* What is wrong with an entry ends its frame, and is lost. */
 	return HAPAX_OK;
@@ -313,14 +361,42 @@ static enum hapax_status open_segment(
 	return hx_error_set(salvage->err, why.status, why.os_errno, "%s", why.message);
 }
 
-static enum hapax_status read_segments(struct hx_log_salvage *salvage)
+/*
+ * Was the segment given up? What is made after the manifest may be named by one that cannot
+ * be read any more, and counts.
+ */
+static bool is_given_up(const struct hx_log_salvage *salvage, const struct hx_log_listed *listed)
+{
+	const struct hx_log_manifest *manifest = &salvage->manifest;
+
+	if (salvage->manifest_in == 0)
+		return false;
+	if (listed->kind == HX_LOG_KIND_LOG)
+		return listed->id < manifest->log_first_id;
+	for (uint32_t i = 0; i < manifest->count; i++)
+		if (manifest->items[i].kind == listed->kind && manifest->items[i].id == listed->id)
+			return false;
+	return listed->id < manifest->next_class_id;
+}
+
+/* Has the segment anything for our aim? */
+static bool is_of_use(const struct hx_log_salvage *salvage, const struct hx_log_listed *listed)
+{
+	return salvage->aim == AIM_MANIFEST ? listed->kind == HX_LOG_KIND_LOG
+					    : !is_given_up(salvage, listed);
+}
+
+static enum hapax_status read_segments(struct hx_log_salvage *salvage, enum aim aim)
 {
 	enum hapax_status status = HAPAX_OK;
 
+	salvage->aim = aim;
 	salvage->fsck->unread = 0;
 	for (size_t i = 0; status == HAPAX_OK && i < salvage->listing.count; i++) {
 		bool is_ours;
 
+		if (!is_of_use(salvage, &salvage->listing.segments[i]))
+			continue;
 		status = open_segment(salvage, &salvage->listing.segments[i], &is_ours);
 		if (status != HAPAX_OK)
 			break;
@@ -441,7 +517,9 @@ enum hapax_status hx_log_salvage_new(
 	if (status == HAPAX_OK)
 		status = find_uuid(salvage);
 	if (status == HAPAX_OK)
-		status = read_segments(salvage);
+		status = read_segments(salvage, AIM_MANIFEST);
+	if (status == HAPAX_OK)
+		status = read_segments(salvage, AIM_VERSIONS);
 	if (status != HAPAX_OK) {
 		hx_log_salvage_free(salvage);
 		return status;
@@ -458,6 +536,7 @@ void hx_log_salvage_free(struct hx_log_salvage *salvage)
 	hx_log_listing_done(&salvage->listing);
 	hx_log_scope_names_done(&salvage->scopes);
 	hx_load_batch_free(salvage->batch);
+	hx_free(salvage->manifest.items);
 	hx_free(salvage->versions);
 	hx_free(salvage);
 }
@@ -486,7 +565,7 @@ enum hapax_status hx_log_salvage_load(
 	if (status == HAPAX_OK)
 		status = hx_store_raise_token(target, salvage->token, &token, err);
 	if (status == HAPAX_OK)
-		status = read_segments(salvage);
+		status = read_segments(salvage, AIM_RECORDS);
 	if (status == HAPAX_OK)
 		status = run_batch(salvage);
 	if (status == HAPAX_OK)
