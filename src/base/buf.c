@@ -60,7 +60,7 @@ static size_t grown_capacity(const struct hapax_buf *buf, size_t needed)
 	return capacity < buf->size_max ? capacity : buf->size_max;
 }
 
-enum hapax_status hx_buf_reserve(struct hapax_buf *buf, size_t extra)
+enum hapax_status hx_buf_grow(struct hapax_buf *buf, size_t extra)
 {
 	unsigned char *data;
 	size_t capacity, needed;
@@ -77,17 +77,6 @@ enum hapax_status hx_buf_reserve(struct hapax_buf *buf, size_t extra)
 		return HAPAX_ERR_NO_MEMORY;
 	buf->data = data;
 	buf->capacity = capacity;
-	return HAPAX_OK;
-}
-
-enum hapax_status hx_buf_append(struct hapax_buf *buf, const void *data, size_t size)
-{
-	enum hapax_status status = hx_buf_reserve(buf, size);
-
-	if (status != HAPAX_OK || size == 0)
-		return status;
-	memcpy(buf->data + buf->size, data, size);
-	buf->size += size;
 	return HAPAX_OK;
 }
 

@@ -11,8 +11,10 @@
 #ifndef HX_BUF_H
 #define HX_BUF_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <hapax/bytes.h>
 #include <hapax/error.h>
@@ -33,11 +35,28 @@ void hx_buf_done(struct hapax_buf *buf);
 /* Empty it, and keep the memory. */
 void hx_buf_clear(struct hapax_buf *buf);
 
+/* The slow half of reserve; not for callers. */
+enum hapax_status hx_buf_grow(struct hapax_buf *buf, size_t extra);
+
 /* Make room for extra bytes after size. LIMIT above size_max, or NO_MEMORY. */
-enum hapax_status hx_buf_reserve(struct hapax_buf *buf, size_t extra);
+static inline enum hapax_status hx_buf_reserve(struct hapax_buf *buf, size_t extra)
+{
+	assert(buf->size <= buf->capacity);
+	return extra <= buf->capacity - buf->size ? HAPAX_OK : hx_buf_grow(buf, extra);
+}
 
 /* data must not lie within buf; it may be NULL when size is 0. */
-enum hapax_status hx_buf_append(struct hapax_buf *buf, const void *data, size_t size);
+static inline enum hapax_status hx_buf_append(struct hapax_buf *buf, const void *data, size_t size)
+{
+	enum hapax_status status = hx_buf_reserve(buf, size);
+
+	if (status != HAPAX_OK || size == 0)
+		return status;
+	memcpy(buf->data + buf->size, data, size);
+	buf->size += size;
+	return HAPAX_OK;
+}
+
 enum hapax_status hx_buf_append_byte(struct hapax_buf *buf, unsigned char byte);
 
 /* Append formatted text without a NUL. */

@@ -13,8 +13,33 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <hapax/bytes.h>
+
+/*
+ * Whether the eight bytes at at are all from ' ' to '~'. The lowest byte that is not shows in its
+ * highest bit: itself, or when 1 is added, or when ' ' is taken off; those below it carry nothing.
+ */
+static inline bool hx_ascii_is_printable8(const unsigned char *at)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return ((word | (word + ones) | (word - ones * ' ')) & (ones * 0x80)) == 0;
+}
+
+/* Whether one of the eight bytes at at is byte. */
+static inline bool hx_ascii_has8(const unsigned char *at, unsigned char byte)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	word ^= ones * byte;
+	return ((word - ones) & ~word & (ones * 0x80)) != 0;
+}
 
 /* The bytes of the UTF-8 character at the front of text, or 0 when it is none. */
 size_t hx_utf8_size(struct hapax_bytes text, uint32_t *ret_code);

@@ -91,10 +91,25 @@ unsigned char *hx_part_escape(struct hapax_bytes text, unsigned char separator, 
 
 	while (left > 0) {
 		uint32_t code = 0;
-		size_t size = hx_utf8_size(hx_bytes(at, left), &code);
-		bool escaped =
-			size == 0 || hx_utf8_is_control(code) || *at == '%' || *at == separator;
+		size_t size;
+		bool escaped;
 
+		/* Most of it, in most keys. */
+		if (left >= 8 && hx_ascii_is_printable8(at) && !hx_ascii_has8(at, '%') &&
+		    !hx_ascii_has8(at, separator)) {
+			memcpy(to, at, 8);
+			to += 8;
+			at += 8;
+			left -= 8;
+			continue;
+		}
+		if (*at >= 0x20 && *at < 0x7f && *at != '%' && *at != separator) {
+			*to++ = *at++;
+			left--;
+			continue;
+		}
+		size = hx_utf8_size(hx_bytes(at, left), &code);
+		escaped = size == 0 || hx_utf8_is_control(code) || *at == '%' || *at == separator;
 		/* A byte that begins no character stands for itself alone. */
 		for (size_t i = 0; i < (size == 0 ? 1 : size); i++) {
 			if (escaped)

@@ -340,7 +340,14 @@ static void on_flush(struct hx_task *task)
 
 static void on_deadline(struct hx_timer *timer)
 {
-	fail(timer->context, 0, "the peer took too long");
+	struct hx_connection *connection = timer->context;
+
+	if (connection->deadline_ns == INT64_MAX)
+		return;
+	if (hx_reactor_now_ns(connection->reactor) < connection->deadline_ns)
+		hx_timer_set(&connection->reactor->timers, timer, connection->deadline_ns);
+	else
+		fail(connection, 0, "the peer took too long");
 }
 
 static void on_stall(struct hx_timer *timer)
@@ -406,6 +413,7 @@ enum hapax_status hx_connection_open(
 	connection->ops = ops;
 	connection->reactor = reactor;
 	connection->limits = complete_limits(limits);
+	connection->deadline_ns = INT64_MAX;
 	connection->watch = (struct hx_watch){.fd = fd, .fn = on_ready, .context = connection};
 	connection->flush = (struct hx_task){.fn = on_flush, .context = connection};
 	connection->end = (struct hx_task){.fn = on_end, .context = connection};
@@ -496,9 +504,10 @@ void hx_connection_set_deadline(struct hx_connection *connection, int64_t at_ns)
 {
 	if (!is_live(connection))
 		return;
-	if (at_ns == INT64_MAX)
-		hx_timer_clear(&connection->reactor->timers, &connection->deadline);
-	else
+	/* Most are moved on before they come: the timer is touched only to come sooner. */
+	connection->deadline_ns = at_ns;
+	if (at_ns != INT64_MAX &&
+	    (!hx_timer_is_set(&connection->deadline) || at_ns < connection->deadline.at_ns))
 		hx_timer_set(&connection->reactor->timers, &connection->deadline, at_ns);
 }
 

@@ -96,7 +96,8 @@ struct hx_connection {
 	struct hx_byte_queue input;
 	struct hx_byte_queue output;
 	struct hx_connection_limits limits;
-	struct hx_timer deadline;
+	struct hx_timer deadline; /* set no later than deadline_ns; it looks there when it runs */
+	int64_t deadline_ns;      /* INT64_MAX: none */
 	struct hx_timer stall;
 	struct hx_task flush;
 	struct hx_task end;

@@ -120,6 +120,7 @@ enum hapax_status hx_http_server_open(
 	server->handle = handle;
 	server->drained = drained;
 	server->context = context;
+	server->date_turn_ns = INT64_MIN;
 	server->date_second = -1;
 	hx_buf_init(&server->out, REPLY_HEAD_MAX);
 	server->listener.open_max = server->options.connections_max;
@@ -230,14 +231,20 @@ void hx_http_exchange_give(struct hx_http_exchange *exchange)
 	server->spare_count++;
 }
 
+/* Replies of one turn have one date: the clock is not read for each. */
 static struct hapax_bytes date_of(struct hx_http_server *server)
 {
 	const struct hapax_clock *clock = server->options.clock;
-	int64_t ms = clock->wall_ms(clock->context);
+	int64_t turn_ns = hx_reactor_now_ns(server->reactor);
+	int64_t ms;
 
-	if (ms / 1000 != server->date_second) {
-		server->date_second = ms / 1000;
-		hx_http1_date(ms, server->date);
+	if (turn_ns != server->date_turn_ns) {
+		server->date_turn_ns = turn_ns;
+		ms = clock->wall_ms(clock->context);
+		if (ms / 1000 != server->date_second) {
+			server->date_second = ms / 1000;
+			hx_http1_date(ms, server->date);
+		}
 	}
 	return hx_bytes(server->date, HX_HTTP1_DATE_SIZE);
 }

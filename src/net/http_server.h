@@ -110,6 +110,7 @@ struct hx_http_server {
 	struct hx_timer drain_timer;
 	struct hx_http1_head head; /* of the message that is being read */
 	struct hapax_buf out;      /* the head of the reply that is being written */
+	int64_t date_turn_ns;      /* the turn in which date was looked at last */
 	int64_t date_second;
 	char date[32];
 	struct hx_http_server_stats stats;

@@ -21,6 +21,7 @@ typedef _Atomic uint64_t hx_cell;
 struct hx_cells {
 	struct hx_metrics *metrics;
 	_Atomic(hx_cell *) *pages[HX_METRIC_COUNT]; /* [number] */
+	uint32_t last[HX_NUMBERING_COUNT];          /* the number that was asked for last */
 	_Atomic uint64_t lost;
 };
 

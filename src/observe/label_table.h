@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <hapax/bytes.h>
 #include <hapax/error.h>
@@ -43,6 +44,20 @@ void hx_label_table_done(struct hx_label_table *table);
 
 uint32_t hx_label_table_number(
 	struct hx_label_table *table, struct hapax_bytes first, struct hapax_bytes second);
+
+/* The same; hint is the number that the caller was given last, or 0, and asked first. */
+static inline uint32_t hx_label_table_number_near(
+	struct hx_label_table *table, uint32_t hint, struct hapax_bytes first,
+	struct hapax_bytes second)
+{
+	const struct hx_label_entry *entry = hint == 0 ? NULL : table->entries[hint - 1];
+
+	if (entry != NULL && entry->first_size == first.size && entry->second_size == second.size &&
+	    (first.size == 0 || memcmp(entry->text, first.data, first.size) == 0) &&
+	    (second.size == 0 || memcmp(entry->text + first.size, second.data, second.size) == 0))
+		return hint;
+	return hx_label_table_number(table, first, second);
+}
 
 /* Numbers up to this one are in use. */
 uint32_t hx_label_table_count(const struct hx_label_table *table);

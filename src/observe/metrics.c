@@ -107,23 +107,31 @@ struct hx_cells *hx_metrics_cells(struct hx_metrics *metrics, size_t writer)
 
 /* ------------------------------------------------------------------ labels */
 
+static uint32_t number_of(
+	struct hx_cells *cells, enum hx_numbering numbering, struct hapax_bytes first,
+	struct hapax_bytes second)
+{
+	uint32_t *last = &cells->last[numbering];
+
+	*last = hx_label_table_number_near(
+		&cells->metrics->tables[numbering], *last, first, second);
+	return *last;
+}
+
 uint32_t hx_metrics_scope(
 	struct hx_cells *cells, struct hapax_bytes tenant, struct hapax_bytes group)
 {
-	return hx_label_table_number(&cells->metrics->tables[HX_NUMBERED_SCOPE], tenant, group);
+	return number_of(cells, HX_NUMBERED_SCOPE, tenant, group);
 }
 
 uint32_t hx_metrics_type(struct hx_cells *cells, struct hapax_bytes type)
 {
-	return hx_label_table_number(
-		&cells->metrics->tables[HX_NUMBERED_TYPE], type, HX_BYTES_LIT(""));
+	return number_of(cells, HX_NUMBERED_TYPE, type, HX_BYTES_LIT(""));
 }
 
 uint32_t hx_metrics_route(struct hx_cells *cells, const char *name)
 {
-	return hx_label_table_number(
-		&cells->metrics->tables[HX_NUMBERED_ROUTE], hapax_bytes_from_text(name),
-		HX_BYTES_LIT(""));
+	return number_of(cells, HX_NUMBERED_ROUTE, hapax_bytes_from_text(name), HX_BYTES_LIT(""));
 }
 
 unsigned hx_metrics_code(unsigned status)

@@ -116,8 +116,6 @@ static int64_t next_look(const struct hapax_processor *processor, int64_t lease_
 
 void hx_claim_part(struct hx_pump *pump, struct hapax_run *run, enum hx_parting parting)
 {
-	int64_t soon_ms = hx_time_after(hx_processor_now(run->processor), 1);
-
 	for (size_t i = 0; i < run->key_count; i++) {
 		struct hx_line *line = run->keys[i].line;
 
@@ -130,7 +128,8 @@ void hx_claim_part(struct hx_pump *pump, struct hapax_run *run, enum hx_parting 
 			pump->processor->stats.woken += line->first != NULL && line->scout == NULL;
 			hx_line_wake_one(pump, line);
 		} else {
-			hx_line_watch(pump, line, soon_ms);
+			hx_line_watch(
+				pump, line, hx_time_after(hx_processor_now(run->processor), 1));
 		}
 	}
 }

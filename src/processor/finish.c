@@ -96,7 +96,7 @@ void hx_finish_answered(
 	struct hx_pump *pump, struct hapax_run *run, struct hx_verdict verdict,
 	const struct hapax_op *op)
 {
-	int64_t now_ms = hx_processor_now(run->processor);
+	int64_t now_ms;
 
 	assert(run->state == HX_RUN_FINISHING);
 	if (verdict.status == HAPAX_OK) {
@@ -106,6 +106,7 @@ void hx_finish_answered(
 		    HAPAX_OK);
 		return;
 	}
+	now_ms = hx_processor_now(run->processor);
 	/* Full now is not full for ever: a result is worth waiting for. */
 	if ((hx_is_worth_repeating(verdict.status) || verdict.status == HAPAX_ERR_LIMIT) &&
 	    run->processor->has_lease && now_ms < run->lease_ends_ms) {

@@ -63,16 +63,9 @@ static bool make_room(struct hapax_run *run, size_t key_count)
 /* Everything but what it owns and where it is kept. */
 static void reset(struct hapax_run *run)
 {
-	struct hapax_run kept = *run;
+	size_t kept = offsetof(struct hapax_run, sequence);
 
-	memset(run, 0, sizeof(*run));
-	run->processor = kept.processor;
-	run->keys = kept.keys;
-	run->key_capacity = kept.key_capacity;
-	run->text = kept.text;
-	run->error = kept.error;
-	run->all_next = kept.all_next;
-	run->all_back = kept.all_back;
+	memset((unsigned char *)run + kept, 0, sizeof(*run) - kept);
 	run->timer.owner = HX_TIMER_RUN;
 	run->repeat_at_ms = HAPAX_TIME_NEVER;
 	run->renew_at_ms = HAPAX_TIME_NEVER;

@@ -66,7 +66,22 @@ struct hx_run_origin {
 };
 
 struct hapax_run {
+	/* What stays from one use to the next. */
 	struct hapax_processor *processor;
+	struct hx_run_key *keys;
+	size_t key_capacity;
+	struct hapax_buf text; /* tenant, group, key and owner */
+	struct hapax_buf error;
+	struct hapax_run *all_next; /* every run there is */
+	struct hapax_run *all_back;
+
+	/*
+	 * A copy: a new claim may be on its way, and write into the record, while the
+	 * step that names the holder is still to be told.
+	 */
+	unsigned char holder[HX_OWNER_SIZE_MAX];
+
+	/* The rest is zeros at the beginning, or as reset() says. */
 	uint64_t sequence; /* age: smaller is older */
 	enum hx_run_state state;
 	struct hapax_run_options options; /* complete */
@@ -74,10 +89,7 @@ struct hapax_run {
 	void *context;
 	const struct hx_run_origin *origin;
 	struct hapax_bytes owner;
-	struct hx_run_key *keys;
 	size_t key_count; /* 0: unprotected */
-	size_t key_capacity;
-	struct hapax_buf text; /* tenant, group, key and owner */
 
 	unsigned steps; /* 1 << enum hapax_step: to be told */
 	bool is_telling;
@@ -111,22 +123,14 @@ struct hapax_run {
 	int64_t renew_at_ms;   /* RUNNING; or NEVER */
 	int64_t overdue_at_ms; /* RUNNING; or NEVER */
 
-	/*
-	 * A copy: a new claim may be on its way, and write into the record, while the
-	 * step that names the holder is still to be told.
-	 */
-	unsigned char holder[HX_OWNER_SIZE_MAX];
 	struct hapax_answer answer;
 	struct hapax_result result; /* finish: with class, and without what is too large */
-	struct hapax_buf error;
 
 	struct hapax_run *list_next; /* in a pump's list of questions */
 	struct hapax_run *tell_next; /* in a pump's or the processor's list of steps */
 	struct hapax_run *wait_next;
 	struct hapax_run *wait_back;
 	struct hapax_run *pool_next; /* among the free ones */
-	struct hapax_run *all_next;  /* every run there is */
-	struct hapax_run *all_back;
 };
 
 static inline unsigned hx_step_bit(enum hapax_step step)

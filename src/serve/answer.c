@@ -307,7 +307,8 @@ static void answer_replay(struct hx_delivery *delivery, const struct hapax_answe
 	bool is_definitive = result->result_class == HAPAX_RESULT_DEFINITIVE;
 	struct draft draft = {.reply = {.status = (unsigned)result->status}};
 
-	log_duplicate(delivery, answer);
+	if (hx_log_takes(delivery->loop->serve->log, HX_LOG_INFO))
+		log_duplicate(delivery, answer);
 	if (is_one_of_many(delivery, is_definitive ? HX_CONCLUSION_REJECTED : HX_CONCLUSION_DONE))
 		return;
 	if (result->kind != HAPAX_RESULT_HTTP && is_definitive) {

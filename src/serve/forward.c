@@ -6,7 +6,6 @@
  * that belong to a connection stay behind, and so does everything that begins with
  * Hapax-: only hapax writes these, so an upstream may believe them.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,14 +40,6 @@ static bool stays(const struct hx_http1_head *head, struct hapax_bytes name, boo
 	         (is(name, HX_BYTES_LIT("Content-Type")) ||
 	          begins_with(name, HX_BYTES_LIT("ce-")))) ||
 		hx_http1_is_hop(head, name);
-}
-
-static void write_number(struct hx_http1_writer *writer, struct hapax_bytes name, uint64_t number)
-{
-	char text[24];
-	int size = snprintf(text, sizeof(text), "%" PRIu64, number);
-
-	hx_http1_write_field(writer, name, hx_bytes(text, (size_t)size));
 }
 
 /* Who asked: those before us, and who asked us. */
@@ -95,8 +86,8 @@ static enum hapax_status write_head(
 	write_forwarded(&writer, delivery->exchange);
 	hx_http1_write_field(&writer, HX_BYTES_LIT("Via"), HX_BYTES_LIT("1.1 hapax"));
 	if (!(answer->flags & HAPAX_ANSWER_UNPROTECTED)) {
-		write_number(&writer, HX_BYTES_LIT("Hapax-Token"), answer->token);
-		write_number(&writer, HX_BYTES_LIT("Hapax-Attempt"), answer->attempt);
+		hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Token"), answer->token);
+		hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Attempt"), answer->attempt);
 	}
 	hx_http1_write_length(&writer, body_size);
 	return hx_http1_write_end(&writer, err);
@@ -161,13 +152,16 @@ static bool is_private(const struct hx_http1_head *head, struct hapax_bytes name
 
 static enum hapax_status keep_field(struct hapax_buf *out, const struct hapax_field *field)
 {
-	enum hapax_status status = hx_buf_append(out, field->name.data, field->name.size);
+	enum hapax_status status = hx_buf_reserve(out, field->name.size + field->value.size + 4);
 
-	if (status == HAPAX_OK)
-		status = hx_buf_append(out, ": ", 2);
-	if (status == HAPAX_OK)
-		status = hx_buf_append(out, field->value.data, field->value.size);
-	return status == HAPAX_OK ? hx_buf_append(out, "\r\n", 2) : status;
+	/* Where there is room for the whole line, none of its parts fails. */
+	if (status != HAPAX_OK)
+		return status;
+	(void)hx_buf_append(out, field->name.data, field->name.size);
+	(void)hx_buf_append(out, ": ", 2);
+	(void)hx_buf_append(out, field->value.data, field->value.size);
+	(void)hx_buf_append(out, "\r\n", 2);
+	return HAPAX_OK;
 }
 
 /* Cookies are for who gets the response first, and for nobody who gets it again. */
@@ -252,9 +246,10 @@ static void on_end(
 	delivery->is_late = call->is_late;
 	if (end == HX_HTTP_CALL_COMPLETE) {
 		delivery->outcome = hx_outcome_of_status(delivery->status);
-		(void)snprintf(
-			delivery->failure.message, sizeof(delivery->failure.message),
-			"the upstream answered with status %u", delivery->status);
+		if (delivery->outcome != HAPAX_RUN_OK)
+			(void)snprintf(
+				delivery->failure.message, sizeof(delivery->failure.message),
+				"the upstream answered with status %u", delivery->status);
 		delivery->failure.status = HAPAX_OK;
 	} else {
 		delivery->status = 0;

@@ -98,6 +98,10 @@ static const char *check_text(struct hapax_bytes value)
 		uint32_t code;
 		size_t size;
 
+		if (end - at >= 8 && hx_ascii_is_printable8(at)) {
+			at += 8;
+			continue;
+		}
 		if (*at >= 0x20 && *at < 0x7f) {
 			at++;
 			continue;

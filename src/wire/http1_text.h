@@ -82,8 +82,23 @@ static inline const unsigned char *hx_http1_skip_value(
 	return at;
 }
 
-/* Whether both are the same but for the case of ASCII letters. */
-bool hx_http1_text_equal(struct hapax_bytes a, struct hapax_bytes b);
+/* The same for texts of one size; not for callers. */
+bool hx_http1_text_equal_size(const unsigned char *a, const unsigned char *b, size_t size);
+
+/*
+ * Whether both are the same but for the case of ASCII letters. Most differ in their size or
+ * in their first byte.
+ */
+static inline bool hx_http1_text_equal(struct hapax_bytes a, struct hapax_bytes b)
+{
+	const unsigned char *left = a.data;
+	const unsigned char *right = b.data;
+
+	return a.size == b.size &&
+		(a.size == 0 ||
+	         ((left[0] | 0x20) == (right[0] | 0x20) &&
+	          hx_http1_text_equal_size(left, right, a.size)));
+}
 
 /* At least one byte, all of them tchar. */
 bool hx_http1_is_token(struct hapax_bytes text);

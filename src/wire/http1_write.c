@@ -55,6 +55,32 @@ static void write_parts(
 	writer->out->size += size;
 }
 
+static void write_line(
+	struct hx_http1_writer *writer, struct hapax_bytes name, struct hapax_bytes value)
+{
+	size_t size = name.size + value.size + 4;
+	enum hapax_status status;
+	unsigned char *to;
+
+	if (writer->status != HAPAX_OK)
+		return;
+	status = hx_buf_reserve(writer->out, size);
+	if (status != HAPAX_OK) {
+		fail(writer, status, name, "there was no room for it");
+		return;
+	}
+	to = writer->out->data + writer->out->size;
+	memcpy(to, name.data, name.size);
+	to += name.size;
+	memcpy(to, ": ", 2);
+	to += 2;
+	if (value.size > 0)
+		memcpy(to, value.data, value.size);
+	to += value.size;
+	memcpy(to, "\r\n", 2);
+	writer->out->size += size;
+}
+
 static void begin(struct hx_http1_writer *writer, struct hapax_buf *out)
 {
 	*writer = (struct hx_http1_writer){.out = out, .begin = out->size, .status = HAPAX_OK};
@@ -113,7 +139,6 @@ static bool is_reserved(struct hapax_bytes name)
 void hx_http1_write_field(
 	struct hx_http1_writer *writer, struct hapax_bytes name, struct hapax_bytes value)
 {
-	const struct hapax_bytes parts[] = {name, HX_BYTES_LIT(": "), value};
 	const unsigned char *data = value.data;
 
 	if (!hx_http1_is_token(name))
@@ -123,31 +148,43 @@ void hx_http1_write_field(
 	else if (
 		value.size > 0 && hx_http1_skip_value(data, data + value.size) != data + value.size)
 		fail(writer, HAPAX_ERR_INVALID, name, "its value has a control character");
-	write_parts(writer, parts, 3);
+	write_line(writer, name, value);
 }
 
 static void write_framing(
 	struct hx_http1_writer *writer, struct hapax_bytes name, struct hapax_bytes value)
 {
-	const struct hapax_bytes parts[] = {name, HX_BYTES_LIT(": "), value};
-
 	if (writer->has_framing)
 		fail(writer, HAPAX_ERR_INVALID, name, "the end of the body was fixed before");
 	writer->has_framing = true;
-	write_parts(writer, parts, 3);
+	write_line(writer, name, value);
+}
+
+enum { DIGITS_MAX = 20 };
+
+static struct hapax_bytes decimal(uint64_t number, char digits[DIGITS_MAX])
+{
+	size_t at = DIGITS_MAX;
+
+	do {
+		digits[--at] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number > 0);
+	return hx_bytes(digits + at, DIGITS_MAX - at);
+}
+
+void hx_http1_write_number(struct hx_http1_writer *writer, struct hapax_bytes name, uint64_t number)
+{
+	char digits[DIGITS_MAX];
+
+	hx_http1_write_field(writer, name, decimal(number, digits));
 }
 
 void hx_http1_write_length(struct hx_http1_writer *writer, uint64_t size)
 {
-	char digits[20];
-	size_t at = sizeof(digits);
+	char digits[DIGITS_MAX];
 
-	do {
-		digits[--at] = (char)('0' + size % 10);
-		size /= 10;
-	} while (size > 0);
-	write_framing(
-		writer, HX_BYTES_LIT("Content-Length"), hx_bytes(digits + at, sizeof(digits) - at));
+	write_framing(writer, HX_BYTES_LIT("Content-Length"), decimal(size, digits));
 }
 
 void hx_http1_write_chunked(struct hx_http1_writer *writer)

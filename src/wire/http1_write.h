@@ -57,6 +57,10 @@ void hx_http1_write_response(
 void hx_http1_write_field(
 	struct hx_http1_writer *writer, struct hapax_bytes name, struct hapax_bytes value);
 
+/* A field whose value is a number, in decimal digits. */
+void hx_http1_write_number(
+	struct hx_http1_writer *writer, struct hapax_bytes name, uint64_t number);
+
 /* Content-Length, Transfer-Encoding: chunked; one of them at most. */
 void hx_http1_write_length(struct hx_http1_writer *writer, uint64_t size);
 void hx_http1_write_chunked(struct hx_http1_writer *writer);
