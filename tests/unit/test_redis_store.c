@@ -678,35 +678,6 @@ static void foreign_data_is_refused(void **state)
 	refused("", HAPAX_ERR_CORRUPT, "no ledger");
 }
 
-/* Of those who share a command, one finds foreign data; the others find what is theirs. */
-static void foreign_data_harms_only_itself(void **state)
-{
-	enum { BATCH = 20, BAD = 7 };
-	struct scene *scene = *state;
-	struct hapax_op ops[BATCH];
-	char keys[BATCH][32];
-	char command[200];
-
-	(void)snprintf(
-		command, sizeof(command), "SET \"%s:default/default:key %d\" x", prefix, BAD);
-	assert_true(say(command));
-	for (int round = 0; round < 2; round++) {
-		for (size_t i = 0; i < BATCH; i++)
-			ops[i] = make_op(HAPAX_OP_CHECK, keys[i], i);
-		(void)hapax_store_run(scene->sound, ops, BATCH, NULL);
-		for (size_t i = 0; i < BATCH; i++) {
-			assert_int_equal(ops[i].status, i == BAD ? HAPAX_ERR_CORRUPT : HAPAX_OK);
-			if (i != BAD)
-				assert_int_equal(
-					ops[i].outcome,
-					round == 0 ? HAPAX_OUTCOME_ACQUIRED : HAPAX_OUTCOME_REPLAY);
-		}
-	}
-	struct hapax_stats stats = HAPAX_STATS_INIT;
-	assert_int_equal(hapax_store_stats(scene->sound, &stats, NULL, NULL, NULL), HAPAX_OK);
-	assert_int_equal(stats.done, BATCH - 1);
-}
-
 /* E16: how far the ledger's clock is from ours. */
 static void skew_is_told(void **state)
 {
@@ -825,7 +796,7 @@ int main(void)
 		CASE(hostile_answers_are_uncertain),
 		CASE(hostile_statistics_are_refused),
 		CASE(skew_is_told),
-		CASE(foreign_data_harms_only_itself),
+
 	};
 
 	return cmocka_run_group_tests_name("redis_store", tests, NULL, NULL);

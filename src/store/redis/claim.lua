@@ -8,6 +8,7 @@ local count = #KEYS - 4
 -- None of the records is there, but for those that are made here?
 local are_new = count > 1 and call('EXISTS', unpack(KEYS, 5)) == 0
 local made = {}
+local lease_of, due_of = spans(), spans()
 
 -- There is no record: make one. nil: not so usual.
 local function take(name, at)
@@ -18,40 +19,40 @@ local function take(name, at)
 	end
 	local member = sub(name, skip)
 	local size = 600 + 4 * #member + #print
-	local ends, due, set = now, nil, nil
+	local from, due, set, n = now, nil, nil, 14
 	if is_check then
 		set = {'HSET', name, 'state', 'done', 'token', format('%d', fresh), 'attempt', '1', 'seen', stamp,
 			'changed', stamp, 'origin', 'check'}
 	else
-		local by, owner = ARGV[at + 5], ARGV[at + 6]
+		local by, owner, lease = ARGV[at + 5], ARGV[at + 6], nil
 		size = size + #by + #owner
-		ends = now + tonumber(ARGV[at + 2])
+		lease, from = lease_of(now, ARGV[at + 2])
 		set = {'HSET', name, 'state', 'claimed', 'token', format('%d', fresh), 'attempt', '1', 'seen', stamp,
-			'changed', stamp, 'lease', format('%d', ends), 'origin', 'claim', 'by', by}
+			'changed', stamp, 'origin', 'claim', 'lease', lease, 'by', by}
+		n = 18
 		if owner ~= '' then
-			set[#set + 1] = 'owner'
-			set[#set + 1] = owner
+			set[n + 1], set[n + 2] = 'owner', owner
+			n = n + 2
 		end
 		if find(ARGV[at], 'p', 1, true) then
-			set[#set + 1] = 'lapse'
-			set[#set + 1] = 'park'
+			set[n + 1], set[n + 2] = 'lapse', 'park'
+			n = n + 2
 		end
 	end
-	set[#set + 1] = 'bytes'
-	set[#set + 1] = format('%d', size)
 	if print ~= '' then
-		set[#set + 1] = 'print'
-		set[#set + 1] = print
+		set[n + 1], set[n + 2] = 'print', print
+		n = n + 2
 	end
 	if ttl ~= '' then
-		due = format('%d', ends + tonumber(ttl))
-		set[#set + 1] = 'ttl'
-		set[#set + 1] = ttl
+		due = due_of(from, ttl)
+		set[n + 1], set[n + 2] = 'ttl', ttl
+		n = n + 2
 		if is_check then
-			set[#set + 1] = 'expires'
-			set[#set + 1] = due
+			set[n + 1], set[n + 2] = 'expires', due
+			n = n + 2
 		end
 	end
+	set[n + 1], set[n + 2] = 'bytes', format('%d', size)
 	local reply = try(unpack(set))
 	if type(reply) == 'table' then
 		return failed(reply)
@@ -61,12 +62,12 @@ local function take(name, at)
 	if due then
 		enter_due(due, member)
 	end
-	new_members[#new_members + 1] = '0'
-	new_members[#new_members + 1] = member
+	n = #new_members
+	new_members[n + 1], new_members[n + 2] = '0', member
 	made[name] = true
 	if is_check then
 		done = done + 1
-		call('PUBLISH', ARGV[2] .. ':events', 'done ' .. member)
+		announce(member)
 	else
 		claimed = claimed + 1
 	end

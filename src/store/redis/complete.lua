@@ -5,10 +5,12 @@
 local has_limits = find(ARGV[3], '0 0 ', 1, true) ~= 1
 local names = {'kind', 'class', 'status', 'omitted', 'headers', 'body'}
 
-local function finish(name, at, row)
+local expires_of = spans()
+
+local function finish(name, at, row, attempt, seen)
 	local member = sub(name, skip)
 	local size = 600 + 4 * #member + #(row[7] or '') + #ARGV[at + 7] + #ARGV[at + 8]
-	local expires = -1
+	local expires, n = -1, 12
 	if not has_written then
 		-- It needs no memory: what follows may then be written although the server is full.
 		local reply = try('ZREM', KEYS[2], '')
@@ -21,30 +23,29 @@ local function finish(name, at, row)
 	local set = {'HSET', name, 'state', 'done', 'changed', stamp, 'bytes', format('%d', size), 'lease', '', 'by', ''}
 	if row[5] then
 		local due
-		expires = now + tonumber(row[5])
-		due = format('%d', expires)
-		set[13], set[14] = 'expires', due
+		due, expires = expires_of(now, row[5])
+		set[13], set[14], n = 'expires', due, 14
 		enter_due(due, member)
 	end
 	if row[8] then
-		set[#set + 1] = 'owner'
-		set[#set + 1] = ''
+		set[n + 1], set[n + 2] = 'owner', ''
+		n = n + 2
 	end
 	if row[9] then
-		set[#set + 1] = 'error'
-		set[#set + 1] = ''
+		set[n + 1], set[n + 2] = 'error', ''
+		n = n + 2
 	end
 	for i = 1, 6 do
 		if ARGV[at + 2 + i] ~= '' then
-			set[#set + 1] = names[i]
-			set[#set + 1] = ARGV[at + 2 + i]
+			set[n + 1], set[n + 2] = names[i], ARGV[at + 2 + i]
+			n = n + 2
 		end
 	end
 	call(unpack(set))
-	call('PUBLISH', ARGV[2] .. ':events', 'done ' .. member)
+	announce(member)
 	bytes = bytes + size - (row[6] or 0)
 	claimed, done = claimed - 1, done + 1
-	return {tonumber(row[3]), tonumber(row[4]), expires}
+	return {attempt, seen, expires}
 end
 
 for i = 1, #KEYS - 4 do
@@ -56,8 +57,11 @@ for i = 1, #KEYS - 4 do
 			'error')
 		if row.err then
 			answer = failed(row)
-		elseif row[1] == 'claimed' and row[2] == ARGV[at + 2] and tonumber(row[3]) and tonumber(row[4]) then
-			answer = finish(name, at, row)
+		elseif row[1] == 'claimed' and row[2] == ARGV[at + 2] then
+			local attempt, seen = tonumber(row[3]), tonumber(row[4])
+			if attempt and seen then
+				answer = finish(name, at, row, attempt, seen)
+			end
 		end
 	end
 	if not answer then

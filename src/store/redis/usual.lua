@@ -18,6 +18,7 @@ local skip = #ARGV[2] + 2 -- a record's name begins there, without prefix
 local now, micros, stamp, token, bytes, claimed, done, parked
 local is_changed, has_written, refusal = false, false, nil
 local answers = {'each', 0, 0}
+-- Commands that enter all that is new into the sorted sets.
 local new_dues, new_members = {'ZADD', KEYS[2]}, {'ZADD', KEYS[3]}
 
 local function look()
@@ -40,8 +41,34 @@ local function look()
 end
 
 local function enter_due(due, member)
-	new_dues[#new_dues + 1] = due
-	new_dues[#new_dues + 1] = member
+	local n = #new_dues
+	new_dues[n + 1], new_dues[n + 2] = due, member
+end
+
+-- A function of a time and a span: when it ends, as text and as number. Most have the same, so it keeps the last.
+local function spans()
+	local from, span, ends, ends_text
+	return function(new_from, new_span)
+		if new_from ~= from or new_span ~= span then
+			from, span, ends = new_from, new_span, new_from + new_span
+			ends_text = format('%d', ends)
+		end
+		return ends_text, ends
+	end
+end
+
+-- Do others want to know what is done? In a Cluster they may have asked another server.
+local channel = ARGV[2] .. ':events'
+local is_heard = true
+if #KEYS > 5 and not find(ARGV[2], '{', 1, true) then
+	local listeners, patterns = try('PUBSUB', 'NUMSUB', channel), try('PUBSUB', 'NUMPAT')
+	is_heard = listeners[2] ~= 0 or patterns ~= 0
+end
+
+local function announce(member)
+	if is_heard then
+		call('PUBLISH', channel, 'done ' .. member)
+	end
 end
 
 local function keep()
