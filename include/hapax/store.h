@@ -170,7 +170,7 @@ enum hapax_op_flags {
 	HAPAX_OP_ALL_OR_NOTHING = 1 << 1,
 	/* forget: remove CLAIMED and PARKED too; a holder is FENCED from then on. */
 	HAPAX_OP_FORCE = 1 << 2,
-	/* forget: only a record made by set; another DONE record answers BUSY. */
+	/* forget: only one made by set, else BUSY; with set_if IF_EQUAL, of this value, else NOT_MET. */
 	HAPAX_OP_SET_ONLY = 1 << 3,
 	/* set: keep the expiry that the record has, if there is one. */
 	HAPAX_OP_KEEP_TTL = 1 << 4,
@@ -195,7 +195,7 @@ enum hapax_outcome {
 	HAPAX_OUTCOME_ABSENT = 8,      /* lookup, forget, expire: no such record */
 	HAPAX_OUTCOME_BUSY = 9,        /* forget, set, expire: not while it is claimed or parked,
 	                                  or not a record made by set */
-	HAPAX_OUTCOME_NOT_MET = 10,    /* set: the condition did not hold */
+	HAPAX_OUTCOME_NOT_MET = 10,    /* set, forget: the condition did not hold */
 	HAPAX_OUTCOME_SKIPPED = 11,    /* another operation of the group stood in the way */
 };
 
@@ -219,7 +219,7 @@ struct hapax_op {
 	const struct hapax_result *result; /* complete, set: NULL is kind none */
 	struct hapax_bytes owner;          /* claim: text for people, at most 128 bytes */
 	struct hapax_bytes error;          /* release, park: text for people, at most 1,024 bytes */
-	struct hapax_bytes expected;       /* set: for HAPAX_SET_IF_EQUAL */
+	struct hapax_bytes expected;       /* set, forget: for HAPAX_SET_IF_EQUAL */
 	/*
 	 * load: the record to write in place of what the key has, with its token and
 	 * times; its own names are not read. Tokens go on above its token.
@@ -228,7 +228,7 @@ struct hapax_op {
 	int64_t lease_ms;             /* claim, renew: 0 is 30 s; at most 7 d */
 	int64_t ttl_ms;               /* claim, check, set, expire: 0 is 24 h */
 	enum hapax_on_lapse on_lapse; /* claim */
-	enum hapax_set_if set_if;     /* set */
+	enum hapax_set_if set_if;     /* set; of forget see SET_ONLY */
 
 	/* In for renew, complete, release, park. Out for every other. */
 	uint64_t token;

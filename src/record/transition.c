@@ -322,6 +322,11 @@ static void forget(
 		answer_record(op, HAPAX_OUTCOME_BUSY, old, rules->now_ms);
 		return;
 	}
+	if (set_only && op->set_if == HAPAX_SET_IF_EQUAL &&
+	    !hx_bytes_equal(old->result.body, op->expected)) {
+		answer_record(op, HAPAX_OUTCOME_NOT_MET, old, rules->now_ms);
+		return;
+	}
 	ret->effect = HX_EFFECT_REMOVE;
 	answer_record(op, HAPAX_OUTCOME_APPLIED, old, rules->now_ms);
 }

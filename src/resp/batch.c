@@ -209,6 +209,15 @@ void hx_resp_batch_set_value(struct hx_resp_batch *batch, struct hapax_bytes kep
 	result->body = kept;
 }
 
+void hx_resp_batch_set_class(
+	struct hx_resp_batch *batch, bool has_value, enum hapax_result_class result_class)
+{
+	struct hapax_result *result = &batch->results[batch->count - 1];
+
+	result->kind = has_value ? HAPAX_RESULT_BYTES : HAPAX_RESULT_NONE;
+	result->result_class = result_class;
+}
+
 void hx_resp_batch_seal(struct hx_resp_batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++) {

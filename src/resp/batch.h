@@ -70,6 +70,10 @@ bool hx_resp_batch_keep(
 /* The value of the set operation that was added last. */
 void hx_resp_batch_set_value(struct hx_resp_batch *batch, struct hapax_bytes kept);
 
+/* Of the operation added last, whose value is set: whether it counts as one, and its class. */
+void hx_resp_batch_set_class(
+	struct hx_resp_batch *batch, bool has_value, enum hapax_result_class result_class);
+
 /* Nothing is added any more: make it ready for hapax_store_submit(). */
 void hx_resp_batch_seal(struct hx_resp_batch *batch);
 

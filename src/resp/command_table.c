@@ -13,6 +13,8 @@
 #define GENERIC    "generic"
 #define SERVER     "server"
 #define STRING     "string"
+#define HAPAX      "hapax"
+#define SCRIPTING  "scripting"
 #define MULTI      "transactions"
 
 #define END                                                             \
@@ -82,6 +84,16 @@ static const struct hx_resp_command function_commands[] = {
 	END,
 };
 
+static const struct hx_resp_command script_commands[] = {
+	{"exists", -3, 0, 0, 0, 0, "whether scripts are known", "2.6.0", SCRIPTING,
+         hx_resp_plan_script_exists, NULL, "script|exists"},
+	{"help", 2, LISTS, 0, 0, 0, "these lines", "5.0.0", SCRIPTING, hx_resp_plan_help, NULL,
+         "script|help"},
+	{"load", 3, 0, 0, 0, 0, "the SHA-1 of a known script", "2.6.0", SCRIPTING,
+         hx_resp_plan_script_load, NULL, "script|load"},
+	END,
+};
+
 static const struct hx_resp_command commands[] = {
 	{"auth", -2, HX_RESP_NO_AUTH | HX_RESP_FAST, 0, 0, 0, "say who you are", "1.0.0",
          CONNECTION, hx_resp_plan_auth, NULL, NULL},
@@ -96,10 +108,16 @@ static const struct hx_resp_command commands[] = {
          debug_commands, NULL},
 	{"del", -2, HX_RESP_WRITE, 1, -1, 1, "forget keys", "1.0.0", GENERIC, hx_resp_plan_del,
          NULL, NULL},
+	{"delex", -2, WRITE, 1, 1, 1, "forget a key if it has a value", "8.4.0", STRING,
+         hx_resp_plan_delex, NULL, NULL},
 	{"discard", 1, HX_RESP_NO_QUEUE | HX_RESP_FAST, 0, 0, 0, "drop the transaction", "2.0.0",
          MULTI, hx_resp_plan_discard, NULL, NULL},
 	{"echo", 2, HX_RESP_FAST, 0, 0, 0, "the same again", "1.0.0", CONNECTION, hx_resp_plan_echo,
          NULL, NULL},
+	{"eval", -3, HX_RESP_WRITE, 0, 0, 0, "do what a known script means", "2.6.0", SCRIPTING,
+         hx_resp_plan_eval, NULL, NULL},
+	{"evalsha", -3, HX_RESP_WRITE, 0, 0, 0, "do what a known script means", "2.6.0", SCRIPTING,
+         hx_resp_plan_evalsha, NULL, NULL},
 	{"exec", 1, HX_RESP_NO_QUEUE, 0, 0, 0, "run the transaction", "1.2.0", MULTI,
          hx_resp_plan_exec, NULL, NULL},
 	{"exists", -2, READ, 1, -1, 1, "how many of the keys are there", "1.0.0", GENERIC,
@@ -122,6 +140,25 @@ static const struct hx_resp_command commands[] = {
          hx_resp_plan_getdel, NULL, NULL},
 	{"getex", -2, WRITE, 1, 1, 1, "the value of a key, which is kept for another time", "6.2.0",
          STRING, hx_resp_plan_getex, NULL, NULL},
+	{"hapax.check", -2, WRITE, 1, 1, 1, "mark a key, and tell whether it is the first time",
+         "0.1.0", HAPAX, hx_resp_plan_hapax_check, NULL, NULL},
+	{"hapax.claim", -2, WRITE, 1, 1, 1, "ask for the right to run", "0.1.0", HAPAX,
+         hx_resp_plan_hapax_claim, NULL, NULL},
+	{"hapax.complete", -3, WRITE, 1, 1, 1, "the run succeeded: keep its result", "0.1.0", HAPAX,
+         hx_resp_plan_hapax_complete, NULL, NULL},
+	{"hapax.forget", -2, WRITE, 1, 1, 1, "remove a finished record", "0.1.0", HAPAX,
+         hx_resp_plan_hapax_forget, NULL, NULL},
+	{"hapax.lookup", 2, READ, 1, 1, 1, "what is known of a key", "0.1.0", HAPAX,
+         hx_resp_plan_hapax_lookup, NULL, NULL},
+	{"hapax.park", -3, WRITE, 1, 1, 1, "nobody knows how the run ended: wait for a decision",
+         "0.1.0", HAPAX, hx_resp_plan_hapax_park, NULL, NULL},
+	{"hapax.release", -3, WRITE, 1, 1, 1, "the run failed: the next claim runs", "0.1.0", HAPAX,
+         hx_resp_plan_hapax_release, NULL, NULL},
+	{"hapax.renew", -3, WRITE, 1, 1, 1, "restart the lease of a claim", "0.1.0", HAPAX,
+         hx_resp_plan_hapax_renew, NULL, NULL},
+	{"hapax.resolve", -3, WRITE | HX_RESP_STEPS, 1, 1, 1,
+         "decide a key with its own token: DONE or RETRY", "0.1.0", HAPAX,
+         hx_resp_plan_hapax_resolve, NULL, NULL},
 	{"hello", -1, HX_RESP_NO_AUTH | HX_RESP_FAST, 0, 0, 0,
          "choose the protocol, say who you are", "6.0.0", CONNECTION, hx_resp_plan_hello, NULL,
          NULL},
@@ -151,6 +188,8 @@ static const struct hx_resp_command commands[] = {
          "as if the connection were new", "6.2.0", CONNECTION, hx_resp_plan_reset, NULL, NULL},
 	{"scan", -2, ALONE_READ, 0, 0, 0, "some of the keys", "2.8.0", GENERIC, hx_resp_plan_scan,
          NULL, NULL},
+	{"script", -2, 0, 0, 0, 0, "about known scripts", "2.6.0", SCRIPTING, NULL, script_commands,
+         NULL},
 	{"select", 2, HX_RESP_FAST, 0, 0, 0, "choose database 0", "1.0.0", CONNECTION,
          hx_resp_plan_select, NULL, NULL},
 	{"set", -3, HX_RESP_WRITE, 1, 1, 1, "set the value of a key", "1.0.0", STRING,

@@ -40,6 +40,15 @@ hx_resp_plan_fn hx_resp_plan_dbsize, hx_resp_plan_flush, hx_resp_plan_scan;
 /* cmd_multi.c */
 hx_resp_plan_fn hx_resp_plan_discard, hx_resp_plan_exec, hx_resp_plan_multi;
 
+/* cmd_script.c */
+hx_resp_plan_fn hx_resp_plan_delex, hx_resp_plan_eval, hx_resp_plan_evalsha,
+	hx_resp_plan_script_exists, hx_resp_plan_script_load;
+
+/* cmd_hapax.c */
+hx_resp_plan_fn hx_resp_plan_hapax_check, hx_resp_plan_hapax_claim, hx_resp_plan_hapax_complete,
+	hx_resp_plan_hapax_forget, hx_resp_plan_hapax_lookup, hx_resp_plan_hapax_park,
+	hx_resp_plan_hapax_release, hx_resp_plan_hapax_renew, hx_resp_plan_hapax_resolve;
+
 /* Out of MULTI, and all that was queued with it. */
 void hx_resp_multi_forget(struct hx_resp_session *session);
 

@@ -103,3 +103,50 @@ uint64_t hx_resp_service_keep_scan(
 	hx_mutex_unlock(&service->lock);
 	return id;
 }
+
+static struct hx_resp_known_script *find_script(
+	struct hx_resp_service *service, struct hapax_bytes digits)
+{
+	char wanted[HX_RESP_SHA1_DIGITS];
+
+	if (digits.size != sizeof(wanted))
+		return NULL;
+	memcpy(wanted, digits.data, sizeof(wanted));
+	for (size_t i = 0; i < sizeof(wanted); i++) {
+		if (wanted[i] >= 'A' && wanted[i] <= 'F')
+			wanted[i] = (char)(wanted[i] - 'A' + 'a');
+	}
+	for (size_t i = 0; i < HX_RESP_SCRIPTS_MAX; i++) {
+		if (service->scripts[i].script != HX_RESP_SCRIPT_NONE &&
+		    memcmp(service->scripts[i].sha1, wanted, sizeof(wanted)) == 0)
+			return &service->scripts[i];
+	}
+	return NULL;
+}
+
+void hx_resp_service_learn(
+	struct hx_resp_service *service, const char *digits, enum hx_resp_script script)
+{
+	struct hx_resp_known_script *known;
+
+	hx_mutex_lock(&service->lock);
+	if (find_script(service, hx_bytes(digits, HX_RESP_SHA1_DIGITS)) == NULL) {
+		known = &service->scripts[service->script_count++ % HX_RESP_SCRIPTS_MAX];
+		memcpy(known->sha1, digits, HX_RESP_SHA1_DIGITS);
+		known->script = script;
+	}
+	hx_mutex_unlock(&service->lock);
+}
+
+enum hx_resp_script hx_resp_service_recall(
+	struct hx_resp_service *service, struct hapax_bytes digits)
+{
+	struct hx_resp_known_script *known;
+	enum hx_resp_script script;
+
+	hx_mutex_lock(&service->lock);
+	known = find_script(service, digits);
+	script = known == NULL ? HX_RESP_SCRIPT_NONE : known->script;
+	hx_mutex_unlock(&service->lock);
+	return script;
+}

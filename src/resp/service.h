@@ -18,6 +18,7 @@
 
 #include "base/sha256.h"
 #include "base/thread.h"
+#include "resp/script.h"
 
 /* What clients are told that this is: they choose what they use by it. */
 #define HX_RESP_REDIS_VERSION "7.0.15"
@@ -54,6 +55,14 @@ struct hx_resp_scan {
 	struct hapax_cursor cursor;
 };
 
+/* Scripts that were sent, by the SHA-1 of their text; the oldest one is forgotten. */
+enum { HX_RESP_SCRIPTS_MAX = 64 };
+
+struct hx_resp_known_script {
+	char sha1[HX_RESP_SHA1_DIGITS];
+	enum hx_resp_script script;
+};
+
 struct hx_resp_service {
 	struct hx_resp_service_options options;
 	int64_t started_ms;
@@ -68,6 +77,8 @@ struct hx_resp_service {
 	struct hx_mutex lock;
 	uint64_t scan_count; /* Locks: lock, as scans */
 	struct hx_resp_scan scans[HX_RESP_SCANS_MAX];
+	uint64_t script_count; /* Locks: lock, as scripts */
+	struct hx_resp_known_script scripts[HX_RESP_SCRIPTS_MAX];
 };
 
 /* options is copied; what it points at stays until done. Asks the store for its clock. */
@@ -94,5 +105,11 @@ bool hx_resp_service_take_scan(
 	struct hx_resp_service *service, uint64_t id, struct hapax_cursor *ret_cursor);
 uint64_t hx_resp_service_keep_scan(
 	struct hx_resp_service *service, const struct hapax_cursor *cursor);
+
+/* Remember which script has this SHA-1, in 40 lower-case digits; and which one it is. */
+void hx_resp_service_learn(
+	struct hx_resp_service *service, const char *digits, enum hx_resp_script script);
+enum hx_resp_script hx_resp_service_recall(
+	struct hx_resp_service *service, struct hapax_bytes digits);
 
 #endif

@@ -115,7 +115,9 @@ static bool by_type_is_valid(struct hapax_op *op)
 			cut_text(&op->error, HX_ERROR_TEXT_SIZE_MAX);
 	case HAPAX_OP_CHECK: return flags_are_within(op, 0) && complete_ttl(op);
 	case HAPAX_OP_LOOKUP: return flags_are_within(op, 0);
-	case HAPAX_OP_FORGET: return flags_are_within(op, HAPAX_OP_FORCE | HAPAX_OP_SET_ONLY);
+	case HAPAX_OP_FORGET:
+		return flags_are_within(op, HAPAX_OP_FORCE | HAPAX_OP_SET_ONLY) &&
+			hx_check_bytes(op->expected, SIZE_MAX);
 	case HAPAX_OP_SET: return set_is_valid(op);
 	case HAPAX_OP_EXPIRE: return flags_are_within(op, 0) && complete_ttl(op);
 	case HAPAX_OP_LOAD: return load_is_valid(op);

@@ -190,6 +190,40 @@ static void forget_of_set_records_only(void **state)
 	}
 }
 
+/* forget with SET_ONLY and a value, as DELEX and the scripts of locks do it. */
+static void forget_of_a_value_only(void **state)
+{
+	struct store_case *c = *state;
+
+	for (unsigned made = 0; made < MADE_COUNT; made++) {
+		char key[32];
+		struct hapax_op op;
+
+		snprintf(key, sizeof(key), "%u", made);
+		make(c, (enum made)made, key);
+		op = case_op(c, HAPAX_OP_FORGET, key);
+		op.flags = HAPAX_OP_SET_ONLY;
+		op.set_if = HAPAX_SET_IF_EQUAL;
+		op.expected = hapax_bytes_from_text("another value");
+		must_run(
+			c, &op,
+			made == MADE_SET ? NOT_MET
+				: made == MADE_NOTHING || made == MADE_FAILED ||
+					made == MADE_SET_EXPIRED
+				? ABSENT
+				: BUSY);
+		if (made != MADE_SET)
+			continue;
+		assert_int_equal(case_state(c, key), HAPAX_STATE_DONE);
+		op = case_op(c, HAPAX_OP_FORGET, key);
+		op.flags = HAPAX_OP_SET_ONLY;
+		op.set_if = HAPAX_SET_IF_EQUAL;
+		op.expected = hapax_bytes_from_text("v");
+		must_run(c, &op, APPLIED);
+		assert_int_equal(case_state(c, key), HAPAX_STATE_ABSENT);
+	}
+}
+
 static void set_keeps_or_renews_the_expiry(void **state)
 {
 	struct store_case *c = *state;
@@ -270,6 +304,7 @@ const struct conformance_case set_cases[] = {
 	{"C7: set obeys its table", set_obeys_its_table, NEEDS_NOTHING},
 	{"C7: expire obeys its table", expire_obeys_its_table, NEEDS_NOTHING},
 	{"C7: forget of set records only", forget_of_set_records_only, NEEDS_NOTHING},
+	{"C7: forget of a value only", forget_of_a_value_only, NEEDS_NOTHING},
 	{"C7: set keeps or renews the expiry", set_keeps_or_renews_the_expiry, NEEDS_NOTHING},
 	{"B5: claim replays what was set", claim_replays_what_was_set, NEEDS_NOTHING},
 	{"I12: a large value is refused", large_value_is_refused, NEEDS_NOTHING},

@@ -375,6 +375,10 @@ static void fill_op(
 	case HAPAX_OP_LOOKUP: break;
 	case HAPAX_OP_FORGET:
 		op->flags |= (unsigned[]){0, 0, HAPAX_OP_FORCE, HAPAX_OP_SET_ONLY}[choose(h, 4)];
+		if ((op->flags & HAPAX_OP_SET_ONLY) && choose(h, 2) == 0) {
+			op->set_if = HAPAX_SET_IF_EQUAL;
+			choose_body(h, slot->expected, &op->expected);
+		}
 		break;
 	case HAPAX_OP_SET:
 		fill_result(h, op, slot);

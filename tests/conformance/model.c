@@ -268,6 +268,12 @@ static void forget(
 		answer->outcome = HAPAX_OUTCOME_ABSENT;
 	else if ((held && !force) || (set_only && record->origin != HAPAX_ORIGIN_SET))
 		answer->outcome = HAPAX_OUTCOME_BUSY;
+	else if (
+		set_only && op->set_if == HAPAX_SET_IF_EQUAL &&
+		(record->body_size != op->expected.size ||
+	         (op->expected.size &&
+	          memcmp(record->body, op->expected.data, op->expected.size) != 0)))
+		answer->outcome = HAPAX_OUTCOME_NOT_MET;
 	else
 		answer->outcome = HAPAX_OUTCOME_APPLIED;
 	if (answer->outcome == HAPAX_OUTCOME_APPLIED)

@@ -389,3 +389,117 @@ def test_draining(cli):
         daemon.end()
         expect(wire.rest(), b"")
     until(lambda: daemon.process.poll() is not None, "it has ended")
+
+
+def fields(reply):
+    """A map or flat array of words and their values."""
+    parts, lines = [], reply.split(b"\r\n")[1:]
+    while lines and lines[0]:
+        if lines[0][:1] == b"$":
+            parts.append(lines[1].decode())
+            lines = lines[2:]
+        else:
+            parts.append(int(lines[0][1:]))
+            lines = lines[1:]
+    return dict(zip(parts[::2], parts[1::2]))
+
+
+def test_claims(cli):
+    """HAPAX.*: the record's table, through any client of Redis."""
+    fenced, busy = b"-FENCED a newer token owns the key\r\n", b"-BUSYKEY key is claimed\r\n"
+    mine, other = hashlib.sha256(b"1").hexdigest(), hashlib.sha256(b"2").hexdigest()
+    with serve(cli, None, *OFF, store=f"file:{cli.folder}/store") as daemon, Wire(door(daemon)) as wire:
+        first = fields(wire.ask("HAPAX.CLAIM", "k", "FINGERPRINT", mine, "LEASE", 60000, "TTL", 3600000, "OWNER", "me"))
+        expect((first["outcome"], first["attempt"]), ("acquired", 1))
+        expect(fields(wire.ask("HAPAX.CLAIM", "k", "FINGERPRINT", mine))["outcome"], "in_progress")
+        expect(fields(wire.ask("hapax.claim", "k", "FINGERPRINT", other))["outcome"], "mismatch")
+        expect(wire.ask("SET", "k", "v"), busy)
+        expect(wire.ask("HAPAX.COMPLETE", "k", first["token"] + 1), fenced)
+        expect(wire.ask("HAPAX.RENEW", "k", first["token"], "LEASE", 1000), b"+OK\r\n")
+        expect(wire.ask("HAPAX.FORGET", "k"), busy)
+        expect(wire.ask("HAPAX.RELEASE", "k", first["token"], "ERROR", "no luck"), b"+OK\r\n")
+        expect(fields(wire.ask("HAPAX.LOOKUP", "k"))["error"], "no luck")
+        second = fields(wire.ask("HAPAX.CLAIM", "k", "FINGERPRINT", mine))
+        expect((second["outcome"], second["attempt"], second["token"] > first["token"]), ("acquired", 2, True))
+        expect(wire.ask("HAPAX.PARK", "k", second["token"], "ERROR", "who knows"), b"+OK\r\n")
+        expect(fields(wire.ask("HAPAX.CLAIM", "k"))["outcome"], "parked")
+        expect(wire.ask("HAPAX.RESOLVE", "k", "DONE", "the result"), b"+OK\r\n")
+        expect(fields(wire.ask("HAPAX.CLAIM", "k", "FINGERPRINT", mine))["result"], "the result")
+        expect(wire.ask("GET", "k"), b"$10\r\nthe result\r\n")
+        wire.ask("HELLO", 3)
+        expect(fields(wire.ask("HAPAX.CHECK", "m", "TTL", 1000000))["outcome"], "acquired")
+        expect(fields(wire.ask("HAPAX.CHECK", "m"))["outcome"], "replay")
+        expect(wire.ask("HAPAX.FORGET", "m"), b":1\r\n")
+        expect(wire.ask("HAPAX.FORGET", "m"), b":0\r\n")
+        expect(wire.ask("HAPAX.LOOKUP", "m"), b"_\r\n")
+        third = fields(wire.ask("HAPAX.CLAIM", "n"))
+        expect(wire.ask("HAPAX.COMPLETE", "n", third["token"], "RESULT", "no", "CLASS", "DEFINITIVE"), b"+OK\r\n")
+        expect(fields(wire.ask("HAPAX.LOOKUP", "n"))["state"], "done")
+        for words in (["HAPAX.CLAIM", "x", "LEASE"], ["HAPAX.CLAIM", "x", "ERROR", "e"], ["HAPAX.RESOLVE", "x", "NO"], ["HAPAX.FORGET", "x", "y"]):
+            expect(wire.ask(*words), b"-ERR syntax error\r\n", f"{words}")
+        assert wire.ask("HAPAX.CLAIM", "x", "FINGERPRINT", "abc").startswith(b"-ERR a fingerprint")
+        assert wire.ask("HAPAX.COMPLETE", "x", "0").startswith(b"-ERR a token")
+        expect(wire.ask("HAPAX.RESOLVE", "absent", "RETRY"), b"-ERR there is no such record\r\n")
+
+
+UNLOCK = 'if redis.call("get",KEYS[1]) == ARGV[1] then\n    return redis.call("del",KEYS[1])\nelse\n    return 0\nend'
+TOUCH = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) else return 0 end"
+
+
+def test_scripts_of_locks(cli):
+    """Known scripts do what they do in a real Redis; others are refused."""
+    sha1 = hashlib.sha1(UNLOCK.encode()).hexdigest()
+    commands = [
+        ["EVALSHA", sha1, 1, "lock", "t"],
+        ["SCRIPT", "EXISTS", sha1],
+        ["SCRIPT", "LOAD", UNLOCK],
+        ["SCRIPT", "EXISTS", sha1, "0" * 40],
+        ["EVALSHA", sha1, 1, "lock", "t"],
+        ["SET", "lock", "t", "NX", "PX", 1000000],
+        ["EVALSHA", sha1, 1, "lock", "other"],
+        ["GET", "lock"],
+        ["EVAL", TOUCH, 1, "lock", "other", 9000000],
+        ["EVAL", TOUCH, 1, "lock", "t", 9000000],
+        ["TTL", "lock"],
+        ["EVALSHA", sha1.upper(), 1, "lock", "t"],
+        ["GET", "lock"],
+        ["EVAL", UNLOCK, "x", "lock", "t"],
+        ["EVAL", UNLOCK, -1, "lock", "t"],
+        ["EVAL", UNLOCK, 3, "lock", "t"],
+        ["SCRIPT", "NOSUCH"],
+    ]
+    with real_redis(cli) as reference, serve(cli, None, *OFF) as daemon:
+        with Wire(door(daemon)) as mine, Wire(reference) as theirs:
+            compare(replies_of(mine, commands), replies_of(theirs, commands), "scripts")
+            assert mine.ask("EVAL", "return 1", 0).startswith(b"-ERR this script is not known")
+            mine.ask("SET", "k", "v")
+            expect(mine.ask("DELEX", "k", "IFEQ", "w"), b":0\r\n")
+            expect(mine.ask("DELEX", "k", "IFEQ", "v"), b":1\r\n")
+            expect(mine.ask("DELEX", "k", "IFEQ", "v"), b":0\r\n")
+            mine.ask("SET", "k", "v")
+            expect(mine.ask("SET", "k", "w", "IFEQ", "x"), b"$-1\r\n")
+            expect(mine.ask("SET", "k", "w", "IFEQ", "v"), b"+OK\r\n")
+            expect(mine.ask("DELEX", "k"), b":1\r\n")
+            expect(mine.ask("DELEX", "k", "FOO", "v"), b"-ERR syntax error\r\n")
+
+
+def test_redis_py(cli):
+    """redis-py as Debian has it: the idiom, pipelines, locks."""
+    try:
+        import redis
+    except ImportError as error:
+        raise Skip("there is no python3-redis") from error
+    with serve(cli, None, *OFF, store=f"file:{cli.folder}/store") as daemon:
+        client = redis.Redis(*door(daemon))
+        expect(client.set("order-1", "paid", nx=True, ex=86400), True)
+        expect(client.set("order-1", "paid", nx=True, ex=86400), None)
+        pipe = client.pipeline()
+        pipe.set("a", "1").expire("a", 60).get("a").set("b", "2", nx=True)
+        expect(pipe.execute(), [True, True, b"1", True])
+        with client.lock("lock", timeout=60) as lock:
+            expect(lock.owned(), True)
+            expect(lock.extend(60), True)
+            expect(lock.reacquire(), True)
+        expect(client.exists("lock"), 0)
+        expect(sorted(client.scan_iter()), [b"a", b"b", b"order-1"])
+        assert client.info()["redis_version"] == "7.0.15"

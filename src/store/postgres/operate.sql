@@ -413,6 +413,9 @@ BEGIN
 				a.outcome := 8;
 			ELSIF (old.state IN (1, 4) AND o.flags & 4 = 0) OR (o.flags & 8 <> 0 AND old.origin <> 2) THEN
 				a.outcome := 9;
+			ELSIF o.flags & 8 <> 0 AND o.flags & 128 <> 0
+				AND @@hapax_body(old) IS DISTINCT FROM o.expected THEN
+				a.outcome := 10;
 			ELSE
 				a.outcome := 6;
 				v_removes := true;

@@ -274,6 +274,8 @@ static int32_t flags_of(const struct hapax_op *op, const struct hx_postgres_rule
 		flags |= FLAG_KEEP_TTL;
 	if (op->type == HAPAX_OP_SET)
 		flags |= conditions[op->set_if];
+	if (op->type == HAPAX_OP_FORGET && op->set_if == HAPAX_SET_IF_EQUAL)
+		flags |= FLAG_IF_EQUAL;
 	if (op->type == HAPAX_OP_SET && op->result != NULL &&
 	    op->result->body.size > rules->result_size_max)
 		flags |= FLAG_OVER;

@@ -193,6 +193,10 @@ local function forget(op, old)
 		answer(op, 'busy', old)
 		return
 	end
+	if has(op, 's') and has(op, 'e') and (call('HGET', op.name, 'body') or '') ~= op.expected then
+		answer(op, 'not_met', old)
+		return
+	end
 	op.effect = 'remove'
 	answer(op, 'applied', old)
 end

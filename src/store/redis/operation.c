@@ -173,6 +173,8 @@ static char *letters(const struct hapax_op *op, uint64_t result_size_max, char *
 		*at++ = 'k';
 	if (op->type == HAPAX_OP_SET && op->set_if != HAPAX_SET_ALWAYS)
 		*at++ = set_if[op->set_if];
+	if (op->type == HAPAX_OP_FORGET && op->set_if == HAPAX_SET_IF_EQUAL)
+		*at++ = set_if[HAPAX_SET_IF_EQUAL];
 	if (op->type == HAPAX_OP_SET && op->result != NULL &&
 	    op->result->body.size > result_size_max)
 		*at++ = 'o';

@@ -126,7 +126,8 @@ void hx_sqlite_ops_fail(struct hapax_op *ops, size_t count, enum hapax_status st
 /* Headers and body are read only for those who get them, compare them or write them back. */
 static enum hx_sqlite_row_part part_needed(const struct hapax_op *op)
 {
-	if (op->record != NULL || op->type == HAPAX_OP_SET || op->type == HAPAX_OP_EXPIRE)
+	if (op->record != NULL || op->type == HAPAX_OP_SET || op->type == HAPAX_OP_EXPIRE ||
+	    (op->type == HAPAX_OP_FORGET && op->set_if == HAPAX_SET_IF_EQUAL))
 		return HX_SQLITE_ROW_WHOLE;
 	return HX_SQLITE_ROW_WITHOUT_RESULT;
 }

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Targets: the commands of the Redis door (src/resp) on a store in memory, from the bytes
+ * of a client to the bytes of its replies.
+ *
+ * The first byte chooses where the rest is cut in two: in pieces and in one the replies are
+ * the same. Replies are whole messages, whatever was sent.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "resp/session.h"
+#include "wire/resp_reply.h"
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+
+enum { OUT_SIZE_MAX = 1 << 26, VALUE_SIZE_MAX = 4096, KEYS_MAX = 1000 };
+
+static void must(int condition)
+{
+	if (!condition)
+		abort();
+}
+
+/* A door with one client, and time that stands still. */
+struct world {
+	struct hx_virtual_clock clock;
+	struct hapax_store *store;
+	struct hx_resp_service service;
+	struct hx_resp_session session;
+	struct hx_resp_batch batches[2];
+	struct hapax_buf input;
+	struct hapax_buf out;
+};
+
+static void begin(struct world *world)
+{
+	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+	struct hx_resp_service_options service = {
+		.flags = HX_RESP_ALLOW_FLUSH | HX_RESP_TEST_COMMANDS,
+		.value_size_max = VALUE_SIZE_MAX};
+
+	hx_virtual_clock_init(&world->clock, INT64_C(1700000000000));
+	options.clock = hx_virtual_clock_clock(&world->clock);
+	options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
+	options.keys_max = KEYS_MAX;
+	must(hapax_store_open("memory:", &options, &world->store, NULL) == HAPAX_OK);
+	service.store = world->store;
+	service.clock = options.clock;
+	hx_resp_service_init(&world->service, &service);
+	hx_resp_session_init(&world->session, &world->service);
+	hx_resp_batch_init(&world->batches[0]);
+	hx_resp_batch_init(&world->batches[1]);
+	hx_buf_init(&world->input, OUT_SIZE_MAX);
+	hx_buf_init(&world->out, OUT_SIZE_MAX);
+}
+
+static void end(struct world *world)
+{
+	hx_resp_session_done(&world->session);
+	hx_resp_service_done(&world->service);
+	hx_resp_batch_done(&world->batches[0]);
+	hx_resp_batch_done(&world->batches[1]);
+	hx_buf_done(&world->input);
+	hx_buf_done(&world->out);
+	hapax_store_close(world->store);
+}
+
+static void finish(struct world *world)
+{
+	size_t at = 0;
+	bool is_done = false;
+
+	while (!is_done) {
+		struct hx_resp_batch *batch = &world->batches[at];
+		struct hx_resp_batch *next = &world->batches[1 - at];
+
+		hx_resp_batch_seal(batch);
+		if (batch->count > 0)
+			(void)hapax_store_run(world->store, batch->ops, batch->count, NULL);
+		is_done = hx_resp_session_finish(&world->session, batch, next, &world->out);
+		hx_resp_batch_clear(batch);
+		at = 1 - at;
+	}
+	hx_resp_batch_clear(&world->batches[0]);
+	hx_resp_batch_clear(&world->batches[1]);
+}
+
+/* As the door does it: what is not understood yet stays. */
+static void feed(struct world *world, struct hapax_bytes piece)
+{
+	size_t used = 0;
+
+	must(hx_buf_append(&world->input, piece.data, piece.size) == HAPAX_OK);
+	while (!world->session.is_closing) {
+		size_t step = hx_resp_session_plan(
+			&world->session, &world->batches[0],
+			used == world->input.size
+				? hx_bytes(NULL, 0)
+				: hx_bytes(world->input.data + used, world->input.size - used));
+
+		used += step;
+		must(used <= world->input.size);
+		if (!hx_resp_session_is_busy(&world->session) && step == 0)
+			break;
+		finish(world);
+	}
+	memmove(world->input.data, world->input.data + used, world->input.size - used);
+	world->input.size -= used;
+}
+
+static void check_replies(const struct world *world)
+{
+	size_t at = 0;
+
+	while (at < world->out.size) {
+		struct hx_resp_scan scan = {0};
+		struct hapax_bytes rest = hx_bytes(world->out.data + at, world->out.size - at);
+
+		must(hx_resp_scan(&scan, rest, OUT_SIZE_MAX) == HX_RESP_DONE);
+		at += scan.size;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
+{
+	static struct world whole, parts;
+	size_t split;
+
+	if (size < 2)
+		return 0;
+	split = data[0] * (size - 1) / 256;
+	begin(&whole);
+	begin(&parts);
+	feed(&whole, hx_bytes(data + 1, size - 1));
+	if (split > 0)
+		feed(&parts, hx_bytes(data + 1, split));
+	feed(&parts, hx_bytes(data + 1 + split, size - 1 - split));
+	if (!whole.session.is_abrupt && !parts.session.is_abrupt) {
+		check_replies(&whole);
+		must(whole.out.size == parts.out.size);
+		must(whole.out.size == 0 ||
+		     memcmp(whole.out.data, parts.out.data, whole.out.size) == 0);
+	}
+	end(&whole);
+	end(&parts);
+	return 0;
+}

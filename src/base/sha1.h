@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sha1.h - SHA-1, only because clients of Redis name scripts by it. Nothing is secured
+ * with it.
+ *
+ * Threads: any.
+ */
+#ifndef HX_SHA1_H
+#define HX_SHA1_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { HX_SHA1_SIZE = 20 };
+
+/* data may be NULL when size is 0. False: there is none on this machine, or no memory. */
+bool hx_sha1(const void *data, size_t size, unsigned char out[HX_SHA1_SIZE]);
+
+#endif

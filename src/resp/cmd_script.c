@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_script.c - DELEX, and EVAL of the scripts that libraries of locks send.
+ *
+ * There is no interpreter. The scripts of script.h are known by their text, or by its SHA-1
+ * once they were sent, and are done as what they mean; any other is refused. Each compares a
+ * value and then removes the key or sets its time, which the store does in one step.
+ */
+#include "base/bytes.h"
+#include "base/hex.h"
+#include "resp/command.h"
+#include "resp/commands.h"
+#include "resp/script.h"
+#include "resp/when.h"
+
+/* ---------------------------------------------------------------- compare and remove */
+
+static bool finish_delex(struct hx_resp_answer *answer)
+{
+	const struct hapax_op *op = &answer->ops[0];
+
+	if (hx_resp_put_failure(answer, op))
+		return true;
+	if (op->outcome == HAPAX_OUTCOME_BUSY)
+		hx_resp_put_busy(answer);
+	else
+		(void)hx_resp_put_integer(answer->out, op->outcome == HAPAX_OUTCOME_APPLIED);
+	return true;
+}
+
+/* What is claimed has no value, so no script finds it equal. */
+static bool finish_script(struct hx_resp_answer *answer)
+{
+	const struct hapax_op *op = &answer->ops[0];
+
+	if (!hx_resp_put_failure(answer, op))
+		(void)hx_resp_put_integer(answer->out, op->outcome == HAPAX_OUTCOME_APPLIED);
+	return true;
+}
+
+static void plan_compare_and_remove(
+	struct hx_resp_call *call, struct hapax_bytes key, struct hapax_bytes value,
+	hx_resp_finish_fn *finish)
+{
+	struct hapax_bytes kept;
+	struct hapax_op *op;
+
+	if (!hx_resp_keep(call, value, &kept))
+		return;
+	op = hx_resp_add(call, HAPAX_OP_FORGET, key, false, finish);
+	if (op == NULL)
+		return;
+	op->flags = HAPAX_OP_SET_ONLY;
+	op->set_if = HAPAX_SET_IF_EQUAL;
+	op->expected = kept;
+}
+
+/* DELEX key [IFEQ value], as Redis 8.4 has it. */
+void hx_resp_plan_delex(struct hx_resp_call *call)
+{
+	if (call->argc == 2)
+		hx_resp_plan_del(call);
+	else if (call->argc == 4 && hx_resp_is_word(call->argv[2], "IFEQ"))
+		plan_compare_and_remove(call, call->argv[1], call->argv[3], finish_delex);
+	else
+		hx_resp_refuse_syntax(call);
+}
+
+/* ---------------------------------------------------------------- compare and keep longer */
+
+/* The value is as it was: the same value again, for another time. */
+static void plan_compare_and_expire(
+	struct hx_resp_call *call, struct hapax_bytes key, struct hapax_bytes value,
+	struct hapax_bytes ms)
+{
+	struct hx_resp_when when = {.unit = HX_RESP_WHEN_MS, .text = ms};
+	struct hapax_bytes kept;
+	struct hapax_op *op;
+	int64_t ttl_ms;
+
+	if (!hx_resp_when_ttl(call, &when, &ttl_ms) || !hx_resp_keep(call, value, &kept))
+		return;
+	op = hx_resp_add(call, HAPAX_OP_SET, key, false, finish_script);
+	if (op == NULL)
+		return;
+	op->set_if = HAPAX_SET_IF_EQUAL;
+	op->expected = kept;
+	op->ttl_ms = ttl_ms;
+	hx_resp_batch_set_value(call->batch, kept);
+}
+
+/* ---------------------------------------------------------------- redis-py: extend */
+
+/* The milliseconds to add are in entry->value; with flags, they count from now. */
+static bool finish_extend_looked(struct hx_resp_answer *answer)
+{
+	const struct hapax_op *op = &answer->ops[0];
+	int64_t ttl_ms = answer->entry->value;
+	int64_t left_ms;
+	struct hapax_bytes token;
+	struct hapax_op *step;
+
+	if (hx_resp_put_failure(answer, op))
+		return true;
+	token = hx_bytes(answer->session->kept.data, answer->session->kept.size);
+	left_ms = op->expires_ms == HAPAX_TIME_NEVER
+		? -1
+		: op->expires_ms - hx_resp_service_now_ms(answer->session->service);
+	if (!hx_resp_has_value(op) || !hx_bytes_equal(op->record->result.body, token) ||
+	    left_ms < 0) {
+		(void)hx_resp_put_integer(answer->out, 0);
+		return true;
+	}
+	if (answer->entry->flags == 0)
+		ttl_ms += left_ms;
+	hx_resp_begin_step(answer, finish_script);
+	if (!hx_resp_batch_keep(answer->next, token, &token)) {
+		(void)hx_resp_put_error(answer->out, "OOM no memory for the command");
+		return true;
+	}
+	step = hx_resp_add_step(answer, HAPAX_OP_SET, op->key, false);
+	if (step == NULL)
+		return true;
+	step->expected = token;
+	step->set_if = HAPAX_SET_IF_EQUAL;
+	step->ttl_ms = ttl_ms > 0 ? ttl_ms : 1;
+	hx_resp_batch_set_value(answer->next, token);
+	hx_buf_done(&answer->session->kept);
+	return false;
+}
+
+static void plan_extend(struct hx_resp_call *call, const struct hapax_bytes *args)
+{
+	struct hx_resp_when when = {.unit = HX_RESP_WHEN_MS, .text = args[2]};
+	struct hapax_buf *kept = &call->session->kept;
+	int64_t ttl_ms;
+
+	if (!hx_resp_when_ttl(call, &when, &ttl_ms))
+		return;
+	hx_buf_clear(kept);
+	if (hx_buf_append(kept, args[1].data, args[1].size) != HAPAX_OK) {
+		hx_resp_refuse(call, "OOM no memory for the command");
+		return;
+	}
+	(void)hx_resp_add(call, HAPAX_OP_LOOKUP, args[0], true, finish_extend_looked);
+	call->entry->value = ttl_ms;
+	call->entry->flags = !hx_bytes_equal(args[3], HX_BYTES_LIT("0"));
+	call->session->is_last = true;
+}
+
+/* ---------------------------------------------------------------- known scripts */
+
+#define UNKNOWN                                                                               \
+	"ERR this script is not known; hapax runs no Lua, only the scripts of common locks: " \
+	"use SET with NX or IFEQ, and DELEX with IFEQ"
+
+static void plan_script(struct hx_resp_call *call, enum hx_resp_script script)
+{
+	int64_t key_count;
+
+	if (!hx_resp_integer_arg(call, call->argv[2], &key_count))
+		return;
+	if (key_count > (int64_t)(call->argc - 3)) {
+		hx_resp_refuse(call, "ERR Number of keys can't be greater than number of args");
+	} else if (key_count < 0) {
+		hx_resp_refuse(call, "ERR Number of keys can't be negative");
+	} else if (key_count != 1 || call->argc - 4 < hx_resp_script_arg_count(script)) {
+		hx_resp_refuse(call, "ERR this script has one key, and more arguments");
+	} else if (script == HX_RESP_SCRIPT_REMOVE) {
+		plan_compare_and_remove(call, call->argv[3], call->argv[4], finish_script);
+	} else if (script == HX_RESP_SCRIPT_EXPIRE) {
+		plan_compare_and_expire(call, call->argv[3], call->argv[4], call->argv[5]);
+	} else {
+		plan_extend(call, &call->argv[3]);
+	}
+}
+
+/* Its SHA-1 is known from now on. False: refused. */
+static bool learn(
+	struct hx_resp_call *call, struct hapax_bytes text, enum hx_resp_script *ret_script,
+	char digits[HX_RESP_SHA1_DIGITS + 1])
+{
+	unsigned char sha1[HX_SHA1_SIZE];
+
+	*ret_script = hx_resp_script_find(text);
+	if (*ret_script == HX_RESP_SCRIPT_NONE) {
+		hx_resp_refuse(call, UNKNOWN);
+		return false;
+	}
+	if (!hx_sha1(text.data, text.size, sha1)) {
+		hx_resp_refuse(call, "ERR there is no SHA-1 on this machine");
+		return false;
+	}
+	hx_hex_encode(sha1, sizeof(sha1), digits);
+	digits[HX_RESP_SHA1_DIGITS] = '\0';
+	hx_resp_service_learn(call->service, digits, *ret_script);
+	return true;
+}
+
+void hx_resp_plan_eval(struct hx_resp_call *call)
+{
+	char digits[HX_RESP_SHA1_DIGITS + 1];
+	enum hx_resp_script script;
+
+	if (learn(call, call->argv[1], &script, digits))
+		plan_script(call, script);
+}
+
+void hx_resp_plan_evalsha(struct hx_resp_call *call)
+{
+	enum hx_resp_script script = hx_resp_service_recall(call->service, call->argv[1]);
+
+	if (script == HX_RESP_SCRIPT_NONE)
+		hx_resp_refuse(call, "NOSCRIPT No matching script. Please use EVAL.");
+	else
+		plan_script(call, script);
+}
+
+void hx_resp_plan_script_load(struct hx_resp_call *call)
+{
+	char digits[HX_RESP_SHA1_DIGITS + 1];
+	enum hx_resp_script script;
+
+	if (learn(call, call->argv[2], &script, digits))
+		(void)hx_resp_put_text(call->text, digits);
+}
+
+void hx_resp_plan_script_exists(struct hx_resp_call *call)
+{
+	enum hapax_status status = hx_resp_put_array(call->text, call->argc - 2);
+
+	for (size_t i = 2; i < call->argc && status == HAPAX_OK; i++)
+		status = hx_resp_put_integer(
+			call->text,
+			hx_resp_service_recall(call->service, call->argv[i]) !=
+				HX_RESP_SCRIPT_NONE);
+	if (status != HAPAX_OK)
+		call->session->is_closing = call->session->is_abrupt = true;
+}
