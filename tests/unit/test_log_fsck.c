@@ -21,6 +21,7 @@
 #include "store/log/fsck.h"
 #include "support/fault_io.h"
 #include "support/log_case.h"
+#include "support/log_files.h"
 #include "support/scale.h"
 
 #define HOUR_MS INT64_C(3600000)
@@ -39,23 +40,6 @@ static int set_up(void **state)
 	store_case_open(c);
 	*state = c;
 	return 0;
-}
-
-static void copy(const char *from, const char *to)
-{
-	char command[4000];
-
-	snprintf(command, sizeof(command), "cp -r '%s' '%s'", from, to);
-	assert_int_equal(system(command), 0);
-}
-
-/* And what repairs have left beside it. */
-static void remove_all(const char *path)
-{
-	char command[4000];
-
-	snprintf(command, sizeof(command), "rm -rf '%s' '%s'.*", path, path);
-	assert_int_equal(system(command), 0);
 }
 
 static void set(struct store_case *c, const char *tenant, const char *key, const char *body)
@@ -89,6 +73,16 @@ static void has(struct store_case *c, const char *tenant, const char *key, const
 	assert_true(case_bytes_are(c->record.result.body, body, strlen(body)));
 }
 
+static void forget(struct store_case *c, const char *tenant, const char *key)
+{
+	struct hapax_op op = case_op(c, HAPAX_OP_FORGET, key);
+
+	op.tenant = hapax_bytes_from_text(tenant);
+	op.group = hapax_bytes_from_text("g");
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	assert_int_equal(op.outcome, HAPAX_OUTCOME_APPLIED);
+}
+
 /* Marks that nobody needs, so that segments fill and passes have something to do. */
 static void fill(struct store_case *c, const char *prefix, unsigned count, int64_t ttl_ms)
 {
@@ -103,74 +97,13 @@ static void fill(struct store_case *c, const char *prefix, unsigned count, int64
 	}
 }
 
-static void path_in(const struct store_case *c, const char *name, char path[600])
-{
-	snprintf(path, 600, "%s/%s", log_case_directory(c), name);
-}
-
-/* The last name that begins with prefix, or the first one; "" if there is none. */
-static void find_name(const struct store_case *c, const char *prefix, bool is_last, char name[256])
-{
-	DIR *dir = opendir(log_case_directory(c));
-
-	assert_non_null(dir);
-	name[0] = '\0';
-	for (struct dirent *entry; (entry = readdir(dir));) {
-		int order = strcmp(entry->d_name, name);
-
-		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 ||
-		    !strstr(entry->d_name, ".seg"))
-			continue;
-		if (name[0] == '\0' || (is_last ? order > 0 : order < 0))
-			snprintf(name, 256, "%s", entry->d_name);
-	}
-	closedir(dir);
-}
-
-/* Flip a bit of the frame that holds text, wherever that is; false: nowhere. */
-static bool damage_frame(const struct store_case *c, const char *name, const char *text)
-{
-	static unsigned char bytes[4 << 20];
-	char path[600];
-	unsigned char *at;
-	ssize_t size;
-	int file;
-
-	path_in(c, name, path);
-	file = open(path, O_RDWR);
-	assert_true(file >= 0);
-	size = pread(file, bytes, sizeof(bytes), 0);
-	assert_true(size > 0 && size < (ssize_t)sizeof(bytes));
-	at = memmem(bytes, (size_t)size, text, strlen(text));
-	if (at) {
-		*at ^= 0x40;
-		assert_int_equal(pwrite(file, at, 1, at - bytes), 1);
-	}
-	assert_int_equal(close(file), 0);
-	return at != NULL;
-}
-
-/* The same, in whatever segment of the log it is. */
-static void damage_log(const struct store_case *c, const char *text)
-{
-	DIR *dir = opendir(log_case_directory(c));
-	bool is_done = false;
-
-	assert_non_null(dir);
-	for (struct dirent *entry; !is_done && (entry = readdir(dir));)
-		is_done = strncmp(entry->d_name, "log-", 4) == 0 &&
-			damage_frame(c, entry->d_name, text);
-	closedir(dir);
-	assert_true(is_done);
-}
-
 static struct hapax_fsck repair(struct store_case *c)
 {
 	struct hapax_fsck fsck = HAPAX_FSCK_INIT;
 	struct hapax_error err = {0};
 
 	fsck.flags = HAPAX_FSCK_REPAIR_ACCEPT_LOSS;
-	if (hapax_fsck(log_case_directory(c), &fsck, &err) != HAPAX_OK)
+	if (hapax_fsck(log_files_directory(c), &fsck, &err) != HAPAX_OK)
 		fail_msg("%s", err.message);
 	assert_true(fsck.damages > 0);
 	assert_true(fsck.damaged_path[0] != '\0');
@@ -197,17 +130,14 @@ static void records_that_replaced_others_are_kept(void **state)
 	fill(c, "filler", 40, HOUR_MS);
 	case_sweep(c);
 	case_sweep(c);
-	find_name(c, "ever-", false, name);
+	log_files_find(c, "ever-", false, name);
 	if (name[0] == '\0')
-		find_name(c, "month-", false, name);
+		log_files_find(c, "month-", false, name);
 	assert_true(name[0] != '\0');
-	struct hapax_op op = case_op(c, HAPAX_OP_FORGET, "forgotten");
-	op.tenant = hapax_bytes_from_text("t");
-	op.group = hapax_bytes_from_text("g");
-	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	forget(c, "t", "forgotten");
 	fill(c, "more", 5, HOUR_MS);
 	log_case_close(c);
-	damage_log(c, "more 3");
+	log_files_damage(c, "more 3");
 	(void)repair(c);
 	store_case_open(c);
 	for (int i = 0; i < 5; i++) {
@@ -225,19 +155,9 @@ static void crash(struct store_case *c, const char *name)
 	char to[300];
 
 	snprintf(to, sizeof(to), "%.150s/%s", c->dir.path, name);
-	copy(directory_of(c), to);
-	close_store(c);
+	log_files_copy(log_files_directory(c), to);
+	log_case_close(c);
 	snprintf(c->url, sizeof(c->url), "file:%.150s/%s", c->dir.path, name);
-}
-
-static void forget(struct store_case *c, const char *tenant, const char *key)
-{
-	struct hapax_op op = case_op(c, HAPAX_OP_FORGET, key);
-
-	op.tenant = hapax_bytes_from_text(tenant);
-	op.group = hapax_bytes_from_text("g");
-	assert_int_equal(case_run(c, &op), HAPAX_OK);
-	assert_int_equal(op.outcome, HAPAX_OUTCOME_APPLIED);
 }
 
 /*
@@ -250,7 +170,7 @@ static void given_up_log_segments_are_left_out(void **state)
 	char name[256];
 
 	/* So large that the passes' own frames do not fill one. */
-	close_store(c);
+	log_case_close(c);
 	snprintf(c->url, sizeof(c->url), "file:%.150s/large", c->dir.path);
 	c->options.segment_bytes = 4 * SEGMENT;
 	store_case_open(c);
@@ -260,11 +180,11 @@ static void given_up_log_segments_are_left_out(void **state)
 	forget(c, "t", "forgotten");
 	fill(c, "more filler", 35, HOUR_MS);
 	case_sweep(c);
-	find_name(c, "log-", false, name);
+	log_files_find(c, "log-", false, name);
 	assert_string_equal(name, "log-0000000000000001.seg");
 	fill(c, "last", 2, HOUR_MS);
 	crash(c, "crashed");
-	damage_log(c, "last 0");
+	log_files_damage(c, "last 0");
 	(void)repair(c);
 	store_case_open(c);
 	has(c, "t", "kept", "old");
@@ -281,11 +201,11 @@ static void given_up_class_segments_are_left_out(void **state)
 	set(c, "t", "kept", "old");
 	fill(c, "filler", 20, 100 * 24 * HOUR_MS);
 	case_sweep(c);
-	find_name(c, "ever-", false, name);
+	log_files_find(c, "ever-", false, name);
 	assert_true(name[0] != '\0');
-	path_in(c, name, path);
+	log_files_path(c, name, path);
 	snprintf(kept, sizeof(kept), "%.150s/%s", c->dir.path, name);
-	copy(path, kept);
+	log_files_copy(path, kept);
 	forget(c, "t", "forgotten");
 	/* Much is dead: it is written anew, without what was forgotten and what tells of that. */
 	for (unsigned round = 0; round < 20 && access(path, F_OK) == 0; round++) {
@@ -305,9 +225,9 @@ static void given_up_class_segments_are_left_out(void **state)
 	case_sweep(c);
 	fill(c, "last", 2, HOUR_MS);
 	crash(c, "crashed");
-	path_in(c, name, back);
-	copy(kept, back);
-	damage_log(c, "last 0");
+	log_files_path(c, name, back);
+	log_files_copy(kept, back);
+	log_files_damage(c, "last 0");
 	(void)repair(c);
 	store_case_open(c);
 	has(c, "t", "kept", "old");
@@ -315,40 +235,33 @@ static void given_up_class_segments_are_left_out(void **state)
 }
 
 /*
- * Flip a bit of every frame between those that hold one text and the other, and remove the
- * other log segments. False: they do not lie in one segment, or nothing lies between.
+ * Spoil every frame between those that hold one text and the other, and remove the other
+ * log segments. False: they do not lie in one segment, or nothing lies between.
  */
 static bool lose_between(const struct store_case *c, const char *first, const char *last)
 {
-	static unsigned char bytes[SEGMENT];
-	DIR *dir = opendir(directory_of(c));
-	unsigned lost = 0;
+	DIR *dir = opendir(log_files_directory(c));
+	bool is_lost = false;
 
 	assert_non_null(dir);
 	for (struct dirent *entry; (entry = readdir(dir));) {
-		const unsigned char *from, *to;
-		char path[600];
-		ssize_t size;
+		struct hapax_bytes bytes;
+		off_t from, to;
 		int file;
 
 		if (strncmp(entry->d_name, "log-", 4) != 0)
 			continue;
-		path_in(c, entry->d_name, path);
-		file = open(path, O_RDWR);
-		assert_true(file >= 0);
-		size = pread(file, bytes, sizeof(bytes), 0);
-		assert_true(size > 0);
-		from = memmem(bytes, (size_t)size, first, strlen(first));
-		to = memmem(bytes, (size_t)size, last, strlen(last));
-		if (from == NULL || to == NULL)
-			assert_int_equal(unlink(path), 0);
-		for (off_t at = from && to ? (from - bytes) / BLOCK + 1 : 0;
-		     from && to && at < (to - bytes) / BLOCK; at++, lost++)
-			assert_int_equal(pwrite(file, "x", 1, at * BLOCK + 24), 1);
+		file = log_files_read(c, entry->d_name, &bytes);
+		from = log_files_place(bytes, first);
+		to = log_files_place(bytes, last);
+		if (from < 0 || to < 0)
+			assert_int_equal(unlinkat(dirfd(dir), entry->d_name, 0), 0);
+		for (off_t at = from / BLOCK + 1; from >= 0 && at < to / BLOCK; at++)
+			is_lost = pwrite(file, "\xff", 1, at * BLOCK + 24) == 1;
 		assert_int_equal(close(file), 0);
 	}
 	closedir(dir);
-	return lost > 0;
+	return is_lost;
 }
 
 /*
@@ -360,7 +273,7 @@ static void segments_of_a_lost_manifest_are_read(void **state)
 	struct store_case *c = *state;
 	bool is_lost = false;
 
-	close_store(c);
+	log_case_close(c);
 	/* In one of these the pass comes in the middle of a segment. */
 	for (unsigned count = 10; count < 20 && !is_lost; count++) {
 		char name[256];
@@ -372,8 +285,8 @@ static void segments_of_a_lost_manifest_are_read(void **state)
 		fill(c, "before", 1, HOUR_MS);
 		case_sweep(c);
 		fill(c, "after", 1, HOUR_MS);
-		find_name(c, "ever-", false, name);
-		close_store(c);
+		log_files_find(c, "ever-", false, name);
+		log_case_close(c);
 		is_lost = name[0] != '\0' && lose_between(c, "before 0", "after 0");
 	}
 	assert_true(is_lost);
@@ -407,16 +320,16 @@ static void repaired_store_is_dense(void **state)
 	}
 	fill(c, "damaged", 2, HOUR_MS);
 	log_case_close(c);
-	damage_log(c, "damaged 0");
+	log_files_damage(c, "damaged 0");
 	fsck = repair(c);
 	assert_int_equal(fsck.salvaged, KEYS);
 	/* The frames, not the room behind them. */
 	fsck = (struct hapax_fsck)HAPAX_FSCK_INIT;
-	assert_int_equal(hapax_fsck(log_case_directory(c), &fsck, NULL), HAPAX_OK);
+	assert_int_equal(hapax_fsck(log_files_directory(c), &fsck, NULL), HAPAX_OK);
 	bytes = fsck.bytes;
 	assert_true(bytes < (uint64_t)KEYS * 160);
-	find_name(c, "log-", true, name);
-	path_in(c, name, path);
+	log_files_find(c, "log-", true, name);
+	log_files_path(c, name, path);
 	assert_int_equal(stat(path, &st), 0);
 	store_case_open(c);
 	assert_int_equal(case_stats(c).keys, KEYS);
@@ -437,7 +350,7 @@ static void repaired_store_keeps_its_clock(void **state)
 	fill(c, "long", 3, 20 * 24 * HOUR_MS);
 	fill(c, "damaged", 2, HOUR_MS);
 	log_case_close(c);
-	damage_log(c, "damaged 0");
+	log_files_damage(c, "damaged 0");
 	(void)repair(c);
 	c->options.clock = NULL;
 	assert_int_equal(hapax_store_open(c->url, &c->options, &store, &err), HAPAX_OK);
@@ -471,7 +384,7 @@ static void repaired_store_keeps_its_tokens(void **state)
 	assert_int_equal(hapax_store_run(c->store, &op, 1, NULL), HAPAX_OK);
 	fill(c, "damaged", 2, HOUR_MS);
 	log_case_close(c);
-	damage_log(c, "damaged 0");
+	log_files_damage(c, "damaged 0");
 	(void)repair(c);
 	store_case_open(c);
 	assert_int_equal(case_claim(c, "next", &token), HAPAX_OUTCOME_ACQUIRED);
@@ -503,11 +416,11 @@ static void segments_of_other_stores_are_left_out(void **state)
 	fill(c, "ours", 3, HOUR_MS);
 	make_other(c, &other);
 	log_case_close(c);
-	find_name(&other, "log-", false, name);
-	path_in(c, "log-0000000000000063.seg", to);
+	log_files_find(&other, "log-", false, name);
+	log_files_path(c, "log-0000000000000063.seg", to);
 	char from[600];
-	path_in(&other, name, from);
-	copy(from, to);
+	log_files_path(&other, name, from);
+	log_files_copy(from, to);
 	fsck = repair(c);
 	assert_int_equal(fsck.unread, 1);
 	store_case_open(c);
@@ -516,11 +429,11 @@ static void segments_of_other_stores_are_left_out(void **state)
 	log_case_close(c);
 
 	/* Without STORE, whose are most of the segments? */
-	path_in(c, "log-0000000000000063.seg", to);
-	copy(from, to);
-	path_in(c, "log-0000000000000064.seg", to);
-	copy(from, to);
-	path_in(c, "STORE", to);
+	log_files_path(c, "log-0000000000000063.seg", to);
+	log_files_copy(from, to);
+	log_files_path(c, "log-0000000000000064.seg", to);
+	log_files_copy(from, to);
+	log_files_path(c, "STORE", to);
 	assert_int_equal(truncate(to, 100), 0);
 	fsck = repair(c);
 	store_case_open(c);
@@ -528,18 +441,18 @@ static void segments_of_other_stores_are_left_out(void **state)
 	log_case_close(c);
 
 	/* As many as of ours: nobody knows. */
-	path_in(c, "log-0000000000000077.seg", to);
-	path_in(&other, name, from);
+	log_files_path(c, "log-0000000000000077.seg", to);
+	log_files_path(&other, name, from);
 	fsck = (struct hapax_fsck)HAPAX_FSCK_INIT;
 	fsck.flags = HAPAX_FSCK_REPAIR_ACCEPT_LOSS;
-	copy(from, to);
-	path_in(c, "STORE", to);
+	log_files_copy(from, to);
+	log_files_path(c, "STORE", to);
 	assert_int_equal(truncate(to, 100), 0);
 	struct hapax_error err = {0};
-	find_name(c, "log-", false, name);
-	assert_int_equal(hapax_fsck(log_case_directory(c), &fsck, &err), HAPAX_ERR_CORRUPT);
+	log_files_find(c, "log-", false, name);
+	assert_int_equal(hapax_fsck(log_files_directory(c), &fsck, &err), HAPAX_ERR_CORRUPT);
 	assert_non_null(strstr(err.message, "several stores"));
-	path_in(c, "log-0000000000000077.seg", to);
+	log_files_path(c, "log-0000000000000077.seg", to);
 	assert_int_equal(unlink(to), 0);
 	(void)repair(c);
 	store_case_open(c);
@@ -556,11 +469,11 @@ static void leftovers_of_other_stores_stay(void **state)
 	set(c, "t", "key", "ours");
 	make_other(c, &other);
 	log_case_close(c);
-	find_name(&other, "log-", false, name);
-	path_in(&other, name, from);
+	log_files_find(&other, "log-", false, name);
+	log_files_path(&other, name, from);
 	/* As a class segment of theirs would lie there: in no manifest. */
-	path_in(c, "week-0000000000000042.seg", to);
-	copy(from, to);
+	log_files_path(c, "week-0000000000000042.seg", to);
+	log_files_copy(from, to);
 	store_case_open(c);
 	has(c, "t", "key", "ours");
 	assert_int_equal(access(to, F_OK), 0);
@@ -593,8 +506,8 @@ static void records_stay_in_their_scopes(void **state)
 	set(c, "first", "delta", "of the first");
 	set(c, "second", "delta", "of the second");
 	log_case_close(c);
-	damage_log(c, "gamma");
-	damage_log(c, "gamma");
+	log_files_damage(c, "gamma");
+	log_files_damage(c, "gamma");
 	(void)repair(c);
 	store_case_open(c);
 	for (unsigned i = 0; i < 8; i++) {
@@ -623,8 +536,8 @@ static void truncated_segment_is_read_as_far_as_it_goes(void **state)
 
 	fill(c, "key", 4, 30 * 24 * HOUR_MS);
 	log_case_close(c);
-	find_name(c, "log-", true, name);
-	path_in(c, name, path);
+	log_files_find(c, "log-", true, name);
+	log_files_path(c, name, path);
 	/* Header and two frames. */
 	assert_int_equal(truncate(path, 3 * BLOCK + 100), 0);
 	fsck = repair(c);
@@ -678,10 +591,10 @@ static void a_store_has_the_name_at_every_moment(void **state)
 	ops.exchange = watched_exchange;
 	fill(c, "key", 4, HOUR_MS);
 	log_case_close(c);
-	damage_log(c, "key 1");
-	snprintf(watched_path, sizeof(watched_path), "%s", log_case_directory(c));
+	log_files_damage(c, "key 1");
+	snprintf(watched_path, sizeof(watched_path), "%s", log_files_directory(c));
 	fsck.flags = HAPAX_FSCK_REPAIR_ACCEPT_LOSS;
-	assert_int_equal(hx_log_fsck_on(&io, log_case_directory(c), &fsck, &err), HAPAX_OK);
+	assert_int_equal(hx_log_fsck_on(&io, log_files_directory(c), &fsck, &err), HAPAX_OK);
 	assert_true(watched >= 3);
 	assert_non_null(strstr(fsck.damaged_path, "store.damaged-1"));
 	assert_true(is_store(fsck.damaged_path));
@@ -707,9 +620,9 @@ static void names_are_changed_in_two_steps_where_they_must(void **state)
 	ops.exchange = no_exchange;
 	fill(c, "key", 4, 30 * 24 * HOUR_MS);
 	log_case_close(c);
-	damage_log(c, "key 1");
+	log_files_damage(c, "key 1");
 	fsck.flags = HAPAX_FSCK_REPAIR_ACCEPT_LOSS;
-	assert_int_equal(hx_log_fsck_on(&io, log_case_directory(c), &fsck, NULL), HAPAX_OK);
+	assert_int_equal(hx_log_fsck_on(&io, log_files_directory(c), &fsck, NULL), HAPAX_OK);
 	assert_non_null(strstr(fsck.damaged_path, "store.damaged-1"));
 	assert_true(is_store(fsck.damaged_path));
 	store_case_open(c);
@@ -726,8 +639,8 @@ static bool repair_with_fault(
 	struct fault_io fault;
 	enum hapax_status status, found;
 
-	remove_all(place);
-	copy(damaged, place);
+	log_files_remove(place);
+	log_files_copy(damaged, place);
 	fault_io_init(&fault);
 	fault.fail_at = fail_at;
 	fault.is_forever = is_forever;
@@ -765,12 +678,12 @@ static void failing_calls_leave_the_old_store_or_the_new_one(void **state)
 	/* Small, for the copies' sake. */
 	fill(c, "key", 3, 30 * 24 * HOUR_MS);
 	log_case_close(c);
-	damage_log(c, "key 1");
+	log_files_damage(c, "key 1");
 	snprintf(place, sizeof(place), "%.150s/copy", c->dir.path);
 	for (int forever = 0; forever < 2; forever++)
 		for (unsigned i = 0; i < 3; i++)
 			for (uint64_t at = 1 + i; repair_with_fault(
-				     log_case_directory(c), place, at, forever != 0, effects[i]);
+				     log_files_directory(c), place, at, forever != 0, effects[i]);
 			     at += stride)
 				done++;
 	scale_report("repair: calls that fail", done, scale_seconds() - begin, true);
