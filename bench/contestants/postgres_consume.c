@@ -4,13 +4,14 @@
  *
  *	--mode MODE      document_b: the statements of document B, as its client sends them
  *	                 document_b_prepared: the same, prepared
- *	                 callback: BEGIN and claim | the handler's INSERT | complete and COMMIT
+ *	                 callback: hapax_tx_process(), whose handler does the INSERT
+ *	                 callback_sql: BEGIN and claim | the INSERT | complete and COMMIT, by SQL functions
  *	                 one_trip: BEGIN, check, INSERT, COMMIT sent together
  *	                 batch: 64 events in a transaction, one statement
  *	--operations N
  *
  * The server is the one of tests/postgres/with_postgres, on a disk. Rows are counted at the end of
- * each round.
+ * each round. "consume" is our side; "server" the CPU time of the session's backend.
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -21,6 +22,7 @@
 #include <libpq-fe.h>
 
 #include <hapax/hapax.h>
+#include <hapax/postgres.h>
 
 #include "contest.h"
 #include "keys.h"
@@ -31,6 +33,11 @@ struct consume_contest {
 	const char *mode;
 	uint64_t operations;
 	PGconn *conn;
+	/* Of callback. */
+	struct hapax_store *store;
+	struct hapax_processor *processor;
+	struct hapax_buf *buf;
+	const char *key;
 };
 
 static void check(const PGconn *conn, PGresult *result)
@@ -149,6 +156,30 @@ static void consume_by_callback(PGconn *conn, const char *key)
 	receive(conn, NULL, 0);
 }
 
+static enum hapax_run_outcome trade(struct hapax_work *work, void *context)
+{
+	struct consume_contest *contest = context;
+	const char *values[1] = {contest->key};
+
+	check(contest->conn, PQexecPrepared(contest->conn, "trade", 1, values, NULL, NULL, 0));
+	(void)hapax_work_write(work, "{\"ok\": true}", 12);
+	return HAPAX_RUN_OK;
+}
+
+static void consume_by_process(struct consume_contest *contest, const char *key)
+{
+	struct hapax_request request = HAPAX_REQUEST_INIT;
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	struct hapax_error err;
+
+	contest->key = key;
+	request.key = hapax_bytes_from_text(key);
+	contest_expect_ok(
+		hapax_tx_process(
+			contest->processor, &request, trade, contest, &answer, contest->buf, &err),
+		&err, "process");
+}
+
 static void consume_in_one_trip(PGconn *conn, const char *key)
 {
 	const char *values[1] = {key};
@@ -178,7 +209,7 @@ static void consume_batch(PGconn *conn, uint64_t seed, uint64_t first, uint64_t 
 
 /* ------------------------------------------------------------------ rounds */
 
-static void consume(const struct consume_contest *contest, uint64_t seed)
+static void consume(struct consume_contest *contest, uint64_t seed)
 {
 	bool is_batch = strcmp(contest->mode, "batch") == 0;
 	uint64_t width = is_batch ? BATCH : 1;
@@ -191,6 +222,8 @@ static void consume(const struct consume_contest *contest, uint64_t seed)
 		if (is_batch)
 			consume_batch(contest->conn, seed, i, left < BATCH ? left : BATCH);
 		else if (strcmp(contest->mode, "callback") == 0)
+			consume_by_process(contest, key);
+		else if (strcmp(contest->mode, "callback_sql") == 0)
 			consume_by_callback(contest->conn, key);
 		else if (strcmp(contest->mode, "one_trip") == 0)
 			consume_in_one_trip(contest->conn, key);
@@ -201,16 +234,41 @@ static void consume(const struct consume_contest *contest, uint64_t seed)
 	}
 }
 
+/* Those that send several statements together by themselves. */
+static bool is_pipelined(const struct consume_contest *contest)
+{
+	return strncmp(contest->mode, "document_b", 10) != 0 &&
+		strcmp(contest->mode, "callback") != 0;
+}
+
+static int64_t server_cpu_ns(const struct consume_contest *contest)
+{
+	unsigned long long ns = 0;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", PQbackendPID(contest->conn));
+	file = fopen(path, "r");
+	if (file == NULL || fscanf(file, "%llu", &ns) != 1)
+		contest_fail("%s cannot be read", path);
+	fclose(file);
+	return (int64_t)ns;
+}
+
 static void round_once(uint64_t seed, void *context)
 {
 	struct consume_contest *contest = context;
 	struct contest_time time = {0, 0};
-	bool is_b = strncmp(contest->mode, "document_b", 10) == 0;
+	struct contest_time server = {0, 0};
+	bool is_b = !is_pipelined(contest);
 	PGresult *result;
 
+	server.cpu_ns = -server_cpu_ns(contest);
 	contest_start(&time);
 	consume(contest, seed);
 	contest_stop(&time);
+	server.cpu_ns += server_cpu_ns(contest);
+	server.wall_ns = time.wall_ns;
 	if (!is_b)
 		(void)PQexitPipelineMode(contest->conn);
 	result = PQexec(contest->conn, "SELECT count(*) FROM trade");
@@ -221,12 +279,14 @@ static void round_once(uint64_t seed, void *context)
 	if (!is_b)
 		(void)PQenterPipelineMode(contest->conn);
 	contest_print_time("consume", &time, contest->operations);
+	contest_print_time("server", &server, contest->operations);
 }
 
 static void prepare(struct consume_contest *contest)
 {
 	PGconn *conn = contest->conn;
 	bool is_b = strncmp(contest->mode, "document_b", 10) == 0;
+	struct hapax_error err;
 
 	run(conn, "CREATE TABLE trade (key text NOT NULL)");
 	if (is_b) {
@@ -237,7 +297,15 @@ static void prepare(struct consume_contest *contest)
 	}
 	for (size_t i = 0; i < sizeof(our_statements) / sizeof(our_statements[0]); i++)
 		check(conn, PQprepare(conn, our_statements[i][0], our_statements[i][1], 0, NULL));
-	(void)PQenterPipelineMode(conn);
+	if (is_pipelined(contest)) {
+		(void)PQenterPipelineMode(conn);
+		return;
+	}
+	contest_expect_ok(hapax_postgres_join(conn, NULL, &contest->store, &err), &err, "join");
+	contest_expect_ok(
+		hapax_processor_new(contest->store, NULL, &contest->processor, &err), &err,
+		"processor");
+	contest->buf = hapax_buf_new(65536);
 }
 
 int main(int argc, char **argv)
@@ -270,6 +338,9 @@ int main(int argc, char **argv)
 	contest_run(
 		contest.mode, PQparameterStatus(contest.conn, "server_version"), round_once,
 		&contest);
+	hapax_processor_free(contest.processor);
+	hapax_store_close(contest.store);
+	hapax_buf_free(contest.buf);
 	PQfinish(contest.conn);
 	return 0;
 }

@@ -42,7 +42,8 @@ extern "C" {
 /*
  * Join conn, which the caller opened and keeps. The ledger is the first one in its
  * search_path (hapax_store_migrate() makes it); none is HAPAX_ERR_UNAVAILABLE, one of
- * another version HAPAX_ERR_UNSUPPORTED. A statement "hapax_join" is prepared on conn.
+ * another version HAPAX_ERR_UNSUPPORTED. Statements "hapax_join", "hapax_tx_claim" and
+ * "hapax_tx_complete" are prepared on conn.
  * Capability HAPAX_STORE_TRANSACTIONS. options may be NULL.
  *
  * Owned: *ret_store, by the caller; close it before conn. Close does not touch the

@@ -3,7 +3,7 @@
  * tx.h - claim, your SQL, completion and result in one transaction: exactly once.
  *
  * For effects that live in the database in which the ledger lives, too. Join your
- * connection (hapax_sqlite_join() in sqlite.h), make a processor on the joined store,
+ * connection (hapax_sqlite_join(), hapax_postgres_join()), make a processor on the joined store,
  * and let it call a handler that writes by the same connection:
  *
  *	static enum hapax_run_outcome book(struct hapax_work *work, void *context)

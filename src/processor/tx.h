@@ -7,8 +7,9 @@
  *  (1) The inner bracket is what the handler did: undone when it fails, so that a
  *      released or parked record is all that is left of the run.
  *  (2) It is ended before the outcome is stored, which shows that the transaction is
- *      still the one in which the claim was made. If it is not, nothing more is asked
- *      of the store: it has latched.
+ *      still the one in which the claim was made. If it is not, nothing more is stored:
+ *      the store has latched, or does so now (PostgreSQL, where the end of the inner bracket, the
+ *      outcome and the end of the outer one travel together, and the first that fails stops the rest).
  *  (3) The outer bracket is kept when the outcome is stored, else undone: claim, changes
  *      and result are there together, or none of them.
  *

@@ -25,6 +25,7 @@
 
 #include <hapax/hapax.h>
 
+#include "support/cut_proxy.h"
 #include "support/postgres_case.h"
 #include "support/scale.h"
 
@@ -117,6 +118,9 @@ static enum hapax_status complete(struct hapax_store *store, const char *key, ui
 
 /* ---------------------------------------------------------------- two processes, one key */
 
+static enum hapax_status process_trade(
+	PGconn *conn, struct hapax_store *store, const char *key, enum hapax_outcome *ret_outcome);
+
 struct meeting {
 	pthread_barrier_t barrier;
 	_Atomic uint64_t acquired;
@@ -147,6 +151,19 @@ static bool trade_with_hapax(
 		return false;
 	}
 	postgres_case_query(conn, "COMMIT");
+	return true;
+}
+
+/* The same by hapax_tx_process(), in a transaction of its own. */
+static bool trade_by_process(
+	PGconn *conn, struct hapax_store *store, struct meeting *meeting, const char *key)
+{
+	enum hapax_outcome outcome = HAPAX_OUTCOME_NONE;
+
+	if (process_trade(conn, store, key, &outcome) != HAPAX_OK)
+		return false;
+	meeting->acquired += outcome == HAPAX_OUTCOME_ACQUIRED;
+	meeting->replayed += outcome == HAPAX_OUTCOME_REPLAY;
 	return true;
 }
 
@@ -239,6 +256,20 @@ static void two_processes_trade_once(void **state)
 		scale_seconds() - begun, is_good);
 	assert_int_equal(rows, rounds);
 	assert_int_equal(keys, rounds);
+	assert_int_equal(meeting->acquired, rounds);
+	assert_int_equal(meeting->replayed, rounds);
+
+	begin_ledger(conn);
+	meeting->acquired = meeting->replayed = 0;
+	begun = scale_seconds();
+	run_two(meeting, rounds, trade_by_process);
+	rows = postgres_case_number(conn, "SELECT count(*) FROM work.trade");
+	keys = postgres_case_number(conn, "SELECT count(DISTINCT key) FROM work.trade");
+	is_good = rows == (long long)rounds && keys == rows;
+	scale_report(
+		"two processes, one key, hapax_tx_process(): rounds with one business row", rounds,
+		scale_seconds() - begun, is_good);
+	assert_true(is_good);
 	assert_int_equal(meeting->acquired, rounds);
 	assert_int_equal(meeting->replayed, rounds);
 
@@ -376,28 +407,57 @@ static void unusable_connections_are_refused(void **state)
 
 /* ---------------------------------------------------------------- hapax_tx_process() */
 
-enum manner { PAY, FAIL, BREAK, BREAK_AND_FAIL, COMMIT_ITSELF, VIOLATE_LATER };
+enum manner {
+	PAY,
+	FAIL,
+	BREAK,
+	BREAK_AND_FAIL,
+	COMMIT_ITSELF,
+	BEGIN_ANEW,
+	VIOLATE_LATER,
+	PAY_ANOTHER,
+	FAIL_ANOTHER,
+};
 
 struct bank {
 	PGconn *conn;
 	enum manner manner;
 	int calls;
+	struct hapax_store *store; /* of PAY_ANOTHER */
+	const char *key;           /* NULL: "paid" */
 };
+
+static enum hapax_status process(
+	struct hapax_store *store, struct bank *bank, const char *key, struct hapax_answer *answer);
 
 static enum hapax_run_outcome pay(struct hapax_work *work, void *context)
 {
 	struct bank *bank = context;
 
+	struct hapax_answer other = HAPAX_ANSWER_INIT;
+	struct bank inner = {.conn = bank->conn, .manner = PAY};
+
 	bank->calls++;
-	postgres_case_query(bank->conn, "INSERT INTO work.trade VALUES ('paid', 1)");
+	/* As it comes: on a line that is cut it may fail. */
+	PQclear(PQexecParams(
+		bank->conn, "INSERT INTO work.trade VALUES ($1, 1)", 1, NULL,
+		(const char *[]){bank->key == NULL ? "paid" : bank->key}, NULL, NULL, 0));
 	switch (bank->manner) {
 	case PAY: break;
+	case PAY_ANOTHER:
+	case FAIL_ANOTHER:
+		/* One run within the other. */
+		if (bank->manner == FAIL_ANOTHER)
+			inner.manner = BREAK_AND_FAIL;
+		(void)process(bank->store, &inner, "within", &other);
+		break;
 	case FAIL: return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, "the bank is closed");
 	case BREAK: PQclear(PQexec(bank->conn, "SELECT nonsense")); break;
 	case BREAK_AND_FAIL:
 		PQclear(PQexec(bank->conn, "SELECT nonsense"));
 		return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, "nonsense");
 	case COMMIT_ITSELF: PQclear(PQexec(bank->conn, "COMMIT")); break;
+	case BEGIN_ANEW: PQclear(PQexec(bank->conn, "COMMIT; BEGIN")); break;
 	case VIOLATE_LATER:
 		postgres_case_query(bank->conn, "INSERT INTO work.later VALUES (1), (1)");
 		break;
@@ -420,6 +480,17 @@ static enum hapax_status process(
 	status = hapax_tx_process(processor, &request, pay, bank, answer, buf, &err);
 	hapax_processor_free(processor);
 	hapax_buf_free(buf);
+	return status;
+}
+
+static enum hapax_status process_trade(
+	PGconn *conn, struct hapax_store *store, const char *key, enum hapax_outcome *ret_outcome)
+{
+	struct bank bank = {.conn = conn, .manner = PAY, .key = key};
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	enum hapax_status status = process(store, &bank, key, &answer);
+
+	*ret_outcome = answer.outcome;
 	return status;
 }
 
@@ -497,7 +568,153 @@ static void a_transaction_of_the_callers(void **state)
 	hapax_store_close(store);
 	store = join(conn, 1000);
 	assert_int_equal(process(store, &bank, "tame", &answer), HAPAX_OK);
+	/* And one that also begins another: it looks as before, and is not. */
+	bank.manner = BEGIN_ANEW;
+	assert_int_equal(process(store, &bank, "wilder", &answer), HAPAX_ERR_FAILED);
+	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
 	hapax_store_close(store);
+}
+
+/* Runs within runs: the inner one's failure is its own, and all stands or falls with the outer one. */
+static void runs_within_runs(void **state)
+{
+	PGconn *conn = *state;
+	struct hapax_store *store = join(conn, 1000);
+	struct bank bank = {.conn = conn, .manner = FAIL_ANOTHER, .store = store};
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	uint64_t token;
+
+	assert_int_equal(process(store, &bank, "outer", &answer), HAPAX_OK);
+	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
+	assert_int_equal(paid(conn), 1);
+	bank.manner = PAY_ANOTHER;
+	assert_int_equal(process(store, &bank, "second", &answer), HAPAX_OK);
+	assert_int_equal(paid(conn), 3);
+	assert_int_equal(claim(store, "outer", &token), HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(claim(store, "second", &token), HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(claim(store, "within", &token), HAPAX_OUTCOME_REPLAY);
+	hapax_store_close(store);
+}
+
+/* How often somebody waits for the server, by libpq's own account. */
+static int count_trips(FILE *trace)
+{
+	char line[4096];
+	int trips = 0;
+
+	rewind(trace);
+	while (fgets(line, sizeof(line), trace) != NULL)
+		trips += strstr(line, "F\t") != NULL &&
+			(strstr(line, "\tSync") != NULL || strstr(line, "\tQuery") != NULL);
+	return trips;
+}
+
+/* A run takes two round trips beside the handler's own; in the caller's transaction, too. */
+static void a_run_takes_two_trips(void **state)
+{
+	PGconn *conn = *state;
+	struct hapax_store *store = join(conn, 1000);
+	struct bank bank = {.conn = conn, .manner = PAY};
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+
+	for (int is_ours = 0; is_ours < 2; is_ours++) {
+		FILE *trace = tmpfile();
+
+		assert_non_null(trace);
+		if (is_ours)
+			postgres_case_query(conn, "BEGIN");
+		PQtrace(conn, trace);
+		PQsetTraceFlags(conn, PQTRACE_SUPPRESS_TIMESTAMPS);
+		assert_int_equal(
+			process(store, &bank, is_ours ? "ours" : "own", &answer), HAPAX_OK);
+		PQuntrace(conn);
+		assert_int_equal(answer.outcome, HAPAX_OUTCOME_ACQUIRED);
+		assert_int_equal(count_trips(trace), 1 + 2);
+		fclose(trace);
+		if (is_ours)
+			postgres_case_query(conn, "COMMIT");
+	}
+	assert_int_equal(paid(conn), 2);
+	hapax_store_close(store);
+}
+
+/* ---------------------------------------------------------------- cut at every byte */
+
+/* What was said is true: done is done once, not done is not done; what is unknown is found out. */
+static void judge_trade(
+	PGconn *conn, struct hapax_store *truth, const char *key, enum hapax_status status,
+	uint64_t *uncertain)
+{
+	enum hapax_outcome outcome;
+	char sql[128];
+	long long rows;
+
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM work.trade WHERE key = '%s'", key);
+	/* The retry waits for what is left of the session. */
+	if (status == HAPAX_ERR_UNCERTAIN)
+		++*uncertain;
+	else
+		assert_true(
+			status == HAPAX_OK || status == HAPAX_ERR_UNAVAILABLE ||
+			status == HAPAX_ERR_HANDLER);
+	rows = postgres_case_number(conn, sql);
+	assert_int_equal(process_trade(conn, truth, key, &outcome), HAPAX_OK);
+	if (status == HAPAX_OK)
+		assert_int_equal(rows, 1);
+	else if (status != HAPAX_ERR_UNCERTAIN)
+		assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(postgres_case_number(conn, sql), 1);
+}
+
+/* The exchange of a whole run cut at every byte, both ways: never two rows, never one that is lost. */
+static void a_run_is_cut_at_every_byte(void **state)
+{
+	PGconn *conn = *state;
+	struct hapax_store *truth = join(conn, 60000);
+	const char *port = getenv("HAPAX_TEST_POSTGRES_PORT");
+	int64_t step = scale_is_proof() ? 1 : 61;
+	uint64_t cuts = 0, uncertain = 0;
+	double begun = scale_seconds();
+	struct cut_proxy proxy;
+	char url[256];
+
+	postgres_case_query(conn, "ALTER ROLE postgres PASSWORD 'right'");
+	cut_proxy_start(&proxy, (int)strtol(port, NULL, 10));
+	snprintf(
+		url, sizeof(url),
+		"postgres://postgres:right@127.0.0.1:%d/postgres?sslmode=disable&gssencmode=disable",
+		proxy.port);
+	for (int way = CUT_TO_SERVER; way <= CUT_TO_CLIENT; way++) {
+		bool is_whole = false;
+
+		for (int64_t bytes = 0; !is_whole; bytes += step) {
+			PGconn *line = PQconnectdb(url);
+			struct hapax_store *store;
+			enum hapax_outcome outcome;
+			enum hapax_status status;
+			char key[32];
+
+			assert_int_equal(PQstatus(line), CONNECTION_OK);
+			store = join(line, 60000);
+			snprintf(key, sizeof(key), "cut %d/%lld", way, (long long)bytes);
+			cut_proxy_arm(&proxy, (enum cut_way)way, bytes);
+			status = process_trade(line, store, key, &outcome);
+			is_whole = atomic_load(&proxy.left[way]) >= 0;
+			cut_proxy_disarm(&proxy);
+			hapax_store_close(store);
+			PQfinish(line);
+			if (is_whole)
+				assert_int_equal(status, HAPAX_OK);
+			judge_trade(conn, truth, key, status, &uncertain);
+			cuts += !is_whole;
+		}
+	}
+	scale_report("runs in a transaction cut", cuts, scale_seconds() - begun, true);
+	printf("# %llu of them uncertain\n", (unsigned long long)uncertain);
+	assert_true(cuts > 10);
+	assert_true(uncertain > 0 && uncertain < cuts);
+	hapax_store_close(truth);
+	cut_proxy_stop(&proxy);
 }
 
 /* ---------------------------------------------------------------- killed at every step */
@@ -622,7 +839,10 @@ int main(void)
 			unusable_connections_are_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(handlers_end_in_every_way, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_transaction_of_the_callers, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(runs_within_runs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_run_takes_two_trips, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(killed_at_every_step, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_run_is_cut_at_every_byte, set_up, tear_down),
 	};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);

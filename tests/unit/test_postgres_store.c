@@ -19,12 +19,17 @@
 #include <hapax/hapax.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/thread.h"
 #include "store/postgres/place.h"
 #include "store/postgres/session.h"
 #include "support/cut_proxy.h"
 #include "support/postgres_case.h"
 #include "support/scale.h"
 #include "support/store_case.h"
+
+/* Version 1 of the tables; see migrate.c. */
+extern const char hx_postgres_schema_sql[];
 
 static struct hapax_store *open_url(const char *url, struct hapax_error *err)
 {
@@ -58,6 +63,20 @@ static void migrate(const char *options)
 	if (hapax_store_migrate(url, NULL, &err) != HAPAX_OK)
 		printf("# %s: %s\n", url, err.message);
 	assert_int_equal(err.status, HAPAX_OK);
+}
+
+static enum hapax_status check(
+	struct hapax_store *store, const char *tenant, const char *key, enum hapax_outcome *ret)
+{
+	struct hapax_op op = {
+		.type = HAPAX_OP_CHECK,
+		.tenant = hapax_bytes_from_text(tenant),
+		.key = hapax_bytes_from_text(key),
+	};
+	enum hapax_status status = hapax_store_run(store, &op, 1, NULL);
+
+	*ret = op.outcome;
+	return status;
 }
 
 /* ---------------------------------------------------------------- bad input */
@@ -165,21 +184,279 @@ static void limits_are_refused(void **state)
 	assert_int_equal(hapax_store_open(url, &options, &store, &err), HAPAX_ERR_UNSUPPORTED);
 }
 
-/* ---------------------------------------------------------------- tenants */
+/* ---------------------------------------------------------------- what it promises */
 
-static enum hapax_status check(
-	struct hapax_store *store, const char *tenant, const char *key, enum hapax_outcome *ret)
+/* The sentence follows from the settings, and only what survives a power cut is called durable. */
+static void guarantee_follows_from_settings(void **state)
 {
-	struct hapax_op op = {
-		.type = HAPAX_OP_CHECK,
-		.tenant = hapax_bytes_from_text(tenant),
-		.key = hapax_bytes_from_text(key),
+	static const struct {
+		struct hx_postgres_server server;
+		bool is_durable;
+		const char *part;
+	} cases[] = {
+		{{.syncs = true, .writes_whole_pages = true, .is_logged = true, .commit = "on"},
+	         true,
+	         "failover may lose"},
+		{{.writes_whole_pages = true, .is_logged = true, .commit = "on"},
+	         false,
+	         "fsync = off"},
+		{{.syncs = true, .is_logged = true, .commit = "on"},
+	         false,
+	         "full_page_writes = off"},
+		{{.syncs = true, .writes_whole_pages = true, .commit = "on"}, false, "UNLOGGED"},
+		{{true, true, true, true, "on"}, true, "a standby has synced"},
+		{{true, true, true, true, "remote_apply"}, true, "a standby has synced"},
+		{{true, true, true, true, "remote_write"}, true, "unless the standby's machine"},
+		{{true, true, true, true, "local"}, true, "synchronous_commit = local"},
 	};
-	enum hapax_status status = hapax_store_run(store, &op, 1, NULL);
 
-	*ret = op.outcome;
-	return status;
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[HX_POSTGRES_GUARANTEE_SIZE];
+
+		assert_int_equal(
+			hx_postgres_guarantee(&cases[i].server, text), cases[i].is_durable);
+		if (strstr(text, cases[i].part) == NULL)
+			fail_msg("no '%s' in '%s'", cases[i].part, text);
+	}
 }
+
+static void expect_guarantee(const char *url, const char *part, bool is_durable)
+{
+	struct hapax_error err = {0};
+	struct hapax_store *store = open_url(url, &err);
+	char text[HX_POSTGRES_GUARANTEE_SIZE];
+
+	if (store == NULL)
+		printf("# %s\n", err.message);
+	assert_non_null(store);
+	hapax_store_guarantee(store, text, sizeof(text));
+	if (strstr(text, part) == NULL)
+		printf("# %s\n", text);
+	assert_non_null(strstr(text, part));
+	assert_int_equal((hapax_store_capabilities(store) & HAPAX_STORE_DURABLE) != 0, is_durable);
+	hapax_store_close(store);
+}
+
+static void set_server(PGconn *conn, const char *setting, const char *value)
+{
+	postgres_case_query(conn, "ALTER SYSTEM SET %s = %s", setting, value);
+	postgres_case_query(conn, "SELECT pg_reload_conf()");
+	/* Until a new session sees it. */
+	for (;;) {
+		PGconn *other = postgres_case_connect();
+		bool is_set = strcmp(postgres_case_query(other, "SHOW %s", setting), value) == 0;
+
+		PQfinish(other);
+		if (is_set)
+			return;
+	}
+}
+
+/* A real server, set in every way; require=durable refuses, and says why. */
+static void durable_is_refused_where_it_is_not(void **state)
+{
+	PGconn *conn = postgres_case_connect();
+	char url[512], durable[512];
+
+	(void)state;
+	postgres_case_query(conn, "DROP SCHEMA IF EXISTS lasting CASCADE");
+	migrate("&schema=lasting");
+	postgres_case_url(url, sizeof(url), "&schema=lasting");
+	postgres_case_url(durable, sizeof(durable), "&schema=lasting&require=durable");
+	expect_guarantee(durable, "answers survive a power cut", true);
+	/* Off by default; our sessions commit durably all the same. */
+	set_server(conn, "synchronous_commit", "off");
+	expect_guarantee(durable, "answers survive a power cut", true);
+	set_server(conn, "synchronous_commit", "on");
+	set_server(conn, "full_page_writes", "off");
+	expect_guarantee(url, "full_page_writes", false);
+	must_refuse(durable, HAPAX_ERR_UNSUPPORTED, "full_page_writes = off");
+	set_server(conn, "full_page_writes", "on");
+	set_server(conn, "fsync", "off");
+	expect_guarantee(url, "fsync = off", false);
+	must_refuse(durable, HAPAX_ERR_UNSUPPORTED, "leave out ?require=durable");
+	set_server(conn, "fsync", "on");
+	postgres_case_query(conn, "ALTER TABLE lasting.hapax_record_3 SET UNLOGGED");
+	expect_guarantee(url, "UNLOGGED", false);
+	must_refuse(durable, HAPAX_ERR_UNSUPPORTED, "UNLOGGED");
+	postgres_case_query(conn, "ALTER TABLE lasting.hapax_record_3 SET LOGGED");
+	expect_guarantee(durable, "answers survive a power cut", true);
+	PQfinish(conn);
+}
+
+/* A ledger of version 1, as it was made then: its records are there after the migration. */
+static void version_1_is_migrated(void **state)
+{
+	PGconn *conn = postgres_case_connect();
+	struct hapax_migration migration;
+	struct hapax_error err = {0};
+	struct hapax_store *store;
+	enum hapax_outcome outcome;
+	struct hapax_buf sql;
+	char url[512];
+
+	(void)state;
+	postgres_case_query(conn, "DROP SCHEMA IF EXISTS old CASCADE; CREATE SCHEMA old");
+	hx_buf_init(&sql, 1 << 20);
+	assert_int_equal(hx_postgres_sql_append(&sql, "old", hx_postgres_schema_sql), HAPAX_OK);
+	PGresult *result = PQexec(conn, (const char *)sql.data);
+	assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
+	PQclear(result);
+	hx_buf_done(&sql);
+	postgres_case_query(
+		conn,
+		"INSERT INTO old.hapax_record VALUES ('t', 'default', 'kept', 2, 1, 0, 0, 0, false, 1, 7, 1, 1, 0,"
+		" NULL, NULL, NULL, 0, 0)");
+	postgres_case_url(url, sizeof(url), "&schema=old");
+	must_refuse(url, HAPAX_ERR_UNSUPPORTED, "run 'hapax store migrate URL'");
+	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_OK);
+	assert_int_equal(migration.from, 1);
+	assert_int_equal(migration.to, HX_POSTGRES_VERSION);
+	store = open_url(url, &err);
+	assert_non_null(store);
+	assert_int_equal(check(store, "t", "kept", &outcome), HAPAX_OK);
+	assert_int_equal(outcome, HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(check(store, "t", "new", &outcome), HAPAX_OK);
+	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
+	hapax_store_close(store);
+	PQfinish(conn);
+}
+
+/* ---------------------------------------------------------------- clean-up */
+
+enum { EXPIRED = 450, BATCH = 100 };
+
+static long long records(PGconn *conn)
+{
+	return postgres_case_number(conn, "SELECT count(*) FROM swept.hapax_record");
+}
+
+/* Marks that expire as soon as they are made. */
+static void make_expired(PGconn *conn)
+{
+	postgres_case_query(conn, "DROP SCHEMA IF EXISTS swept CASCADE");
+	migrate("&schema=swept");
+	postgres_case_query(
+		conn,
+		"SET search_path = swept; SELECT count(*) FROM hapax_check_all("
+		"ARRAY(SELECT 'e' || n FROM generate_series(1, %d) n), p_ttl => '1 ms')",
+		EXPIRED);
+	while (postgres_case_number(
+		       conn, "SELECT count(*) FROM hapax_record WHERE expires > hapax_now()") > 0)
+		;
+}
+
+/* B8: bounded pieces, one process at a time; nobody is waited for, and claims go on meanwhile. */
+static void sweeps_take_turns(void **state)
+{
+	PGconn *conn = postgres_case_connect();
+	PGconn *other = postgres_case_connect();
+	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
+	struct hapax_error err = {0};
+	struct hapax_store *store;
+	enum hapax_outcome outcome;
+	char url[512];
+
+	(void)state;
+	make_expired(conn);
+	postgres_case_url(url, sizeof(url), "&schema=swept");
+	store = open_url(url, &err);
+	assert_non_null(store);
+	/* Somebody holds one of them, and another process is in the middle of a piece. */
+	postgres_case_query(
+		other, "BEGIN; SELECT 1 FROM swept.hapax_record WHERE key = 'e7' FOR UPDATE");
+	postgres_case_query(conn, "BEGIN");
+	assert_int_equal(
+		postgres_case_number(conn, "SELECT removed FROM hapax_sweep(NULL, 100)"), BATCH);
+	assert_int_equal(hapax_store_sweep(store, &sweep, &err), HAPAX_OK);
+	assert_int_equal(sweep.removed, 0);
+	assert_int_equal(sweep.done, 1);
+	assert_int_equal(check(store, "t", "meanwhile", &outcome), HAPAX_OK);
+	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
+	postgres_case_query(conn, "COMMIT");
+	assert_int_equal(hapax_store_sweep(store, &sweep, &err), HAPAX_OK);
+	assert_int_equal(sweep.removed, EXPIRED - BATCH - 1);
+	assert_int_equal(sweep.remaining, 2);
+	postgres_case_query(other, "COMMIT");
+	assert_int_equal(hapax_store_sweep(store, &sweep, &err), HAPAX_OK);
+	assert_int_equal(sweep.removed, 1);
+	hapax_store_close(store);
+	PQfinish(other);
+	PQfinish(conn);
+}
+
+/* B8: on a schedule, without being asked, by two processes' stores. */
+static void housekeeping_sweeps_by_itself(void **state)
+{
+	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+	PGconn *conn = postgres_case_connect();
+	struct hapax_store *stores[2] = {NULL, NULL};
+	struct hapax_error err = {0};
+	char url[512];
+
+	(void)state;
+	make_expired(conn);
+	postgres_case_url(url, sizeof(url), "&schema=swept");
+	options.sweep_interval_ms = 10;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(hapax_store_open(url, &options, &stores[i], &err), HAPAX_OK);
+	while (records(conn) > 0)
+		;
+	for (int i = 0; i < 2; i++)
+		hapax_store_close(stores[i]);
+	PQfinish(conn);
+}
+
+struct asking {
+	struct hapax_store *store;
+	struct hapax_stats stats;
+	enum hapax_status status;
+};
+
+static void ask_stats(void *arg)
+{
+	struct asking *asking = arg;
+
+	asking->status = hapax_store_stats(asking->store, &asking->stats, NULL, NULL, NULL);
+}
+
+/* E16: how long the counting takes is not taken for a wrong clock. */
+static void skew_is_measured_by_itself(void **state)
+{
+	PGconn *conn = postgres_case_connect();
+	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+	struct asking asking = {.stats = HAPAX_STATS_INIT};
+	struct hx_thread thread;
+	int64_t begun_ms, held_ms;
+	char url[512];
+
+	(void)state;
+	postgres_case_query(conn, "DROP SCHEMA IF EXISTS skew CASCADE");
+	migrate("&schema=skew");
+	postgres_case_url(url, sizeof(url), "&schema=skew");
+	options.timeout_ms = 60000;
+	assert_int_equal(hapax_store_open(url, &options, &asking.store, NULL), HAPAX_OK);
+	postgres_case_query(conn, "BEGIN; LOCK TABLE skew.hapax_record_0");
+	assert_int_equal(hx_thread_start(&thread, ask_stats, &asking, "stats", NULL), HAPAX_OK);
+	while (postgres_case_number(conn, "SELECT count(*) FROM pg_locks WHERE NOT granted") == 0)
+		;
+	begun_ms = hx_clock_mono_ns() / 1000000;
+	do {
+		held_ms = hx_clock_mono_ns() / 1000000 - begun_ms;
+	} while (held_ms < 600);
+	postgres_case_query(conn, "COMMIT");
+	hx_thread_join(&thread);
+	assert_int_equal(asking.status, HAPAX_OK);
+	printf("# skew %lld ms, counting was held up for %lld ms\n",
+	       (long long)asking.stats.skew_ms, (long long)held_ms);
+	/* One machine has one clock: what is left is the way there and back. */
+	assert_true(asking.stats.skew_ms > -held_ms / 2 && asking.stats.skew_ms < held_ms / 2);
+	hapax_store_close(asking.store);
+	PQfinish(conn);
+}
+
+/* ---------------------------------------------------------------- tenants */
 
 /* B12: a role that is not the owner sees the rows of its tenant, whoever asks and however. */
 static void tenants_are_apart(void **state)
@@ -507,6 +784,12 @@ int main(void)
 		cmocka_unit_test(what_is_wrong_is_said),
 		cmocka_unit_test(versions_are_checked),
 		cmocka_unit_test(limits_are_refused),
+		cmocka_unit_test(guarantee_follows_from_settings),
+		cmocka_unit_test(durable_is_refused_where_it_is_not),
+		cmocka_unit_test(version_1_is_migrated),
+		cmocka_unit_test(sweeps_take_turns),
+		cmocka_unit_test(housekeeping_sweeps_by_itself),
+		cmocka_unit_test(skew_is_measured_by_itself),
 		cmocka_unit_test(tenants_are_apart),
 		cmocka_unit_test(results_go_with_their_month),
 		cmocka_unit_test(cut_at_every_byte),

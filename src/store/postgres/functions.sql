@@ -14,24 +14,25 @@
 --
 -- The tenant is p_tenant, else the setting hapax.tenant. Where row level security applies one of them is needed.
 
-CREATE OR REPLACE FUNCTION @@hapax_tenant(p_tenant text) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
-DECLARE
-	v_setting text := nullif(current_setting('hapax.tenant', true), '');
+CREATE OR REPLACE FUNCTION @@hapax_no_tenant(p_tenant text) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
 BEGIN
-	IF coalesce(p_tenant, nullif(v_setting, '*')) IS NOT NULL THEN
-		IF p_tenant = '*' THEN
-			RAISE EXCEPTION '''*'' is no tenant: a record belongs to one' USING ERRCODE = 'HX004',
-				HINT = 'Give the name of a tenant.';
-		END IF;
-		RETURN convert_to(coalesce(p_tenant, v_setting), 'UTF8');
+	IF p_tenant = '*' THEN
+		RAISE EXCEPTION '''*'' is no tenant: a record belongs to one' USING ERRCODE = 'HX004',
+			HINT = 'Give the name of a tenant.';
 	END IF;
-	IF v_setting IS NULL AND row_security_active('@@hapax_record') THEN
-		RAISE EXCEPTION 'no tenant is set, and this role sees one tenant at a time'
-			USING ERRCODE = 'HX005', HINT = 'SET hapax.tenant = ''NAME'', or give p_tenant.';
-	END IF;
-	RETURN 'default'::bytea;
+	RAISE EXCEPTION 'no tenant is set, and this role sees one tenant at a time'
+		USING ERRCODE = 'HX005', HINT = 'SET hapax.tenant = ''NAME'', or give p_tenant.';
 END
 $$;
+
+CREATE OR REPLACE FUNCTION @@hapax_tenant(p_tenant text) RETURNS bytea LANGUAGE sql STABLE
+RETURN CASE
+	WHEN p_tenant = '*' THEN @@hapax_no_tenant(p_tenant)
+	WHEN p_tenant IS NOT NULL THEN convert_to(p_tenant, 'UTF8')
+	WHEN current_setting('hapax.tenant', true) = '*' THEN 'default'::bytea
+	WHEN current_setting('hapax.tenant', true) <> '' THEN convert_to(current_setting('hapax.tenant', true), 'UTF8')
+	WHEN row_security_active('@@hapax_record'::regclass) THEN @@hapax_no_tenant(NULL)
+	ELSE 'default'::bytea END;
 
 CREATE OR REPLACE FUNCTION @@hapax_milliseconds(p_span interval) RETURNS bigint LANGUAGE sql IMMUTABLE
 RETURN (extract(epoch FROM p_span) * 1000)::bigint;
@@ -53,14 +54,14 @@ BEGIN
 END
 $$;
 
--- True, or an error.
+-- Say what is wrong with it, if something is.
 CREATE OR REPLACE FUNCTION @@hapax_verify(p_key bytea, p_group bytea, p_tenant bytea, p_fingerprint bytea,
-	p_ttl bigint, p_lease bigint) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+	p_ttl bigint, p_lease bigint) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-	IF p_key IS NULL OR length(p_key) NOT BETWEEN 1 AND 1024 THEN
+	IF @@hapax_is_good(p_key, p_group, p_tenant, p_fingerprint, p_ttl, p_lease) THEN
+		RETURN;
+	ELSIF p_key IS NULL OR length(p_key) NOT BETWEEN 1 AND 1024 THEN
 		RAISE EXCEPTION 'a key has 1 to 1,024 bytes' USING ERRCODE = 'HX004';
-	ELSIF p_group IS NULL OR length(p_group) NOT BETWEEN 1 AND 128 OR length(p_tenant) NOT BETWEEN 1 AND 128 THEN
-		RAISE EXCEPTION 'a tenant and a group have 1 to 128 bytes' USING ERRCODE = 'HX004';
 	ELSIF length(p_fingerprint) <> 32 THEN
 		RAISE EXCEPTION 'a fingerprint is a SHA-256: 32 bytes' USING ERRCODE = 'HX004',
 			HINT = 'sha256(payload)';
@@ -70,7 +71,7 @@ BEGIN
 	ELSIF p_lease NOT BETWEEN 1 AND 604800000 THEN
 		RAISE EXCEPTION 'a lease is above 0 and at most 7 days' USING ERRCODE = 'HX004';
 	END IF;
-	RETURN true;
+	RAISE EXCEPTION 'a tenant and a group have 1 to 128 bytes' USING ERRCODE = 'HX004';
 END
 $$;
 
@@ -92,22 +93,13 @@ LANGUAGE plpgsql AS $$
 DECLARE
 	o @@hapax_op;
 	a @@hapax_answer;
-	v_tenant bytea := @@hapax_tenant(p_tenant);
-	v_group bytea := convert_to(p_group, 'UTF8');
-	v_key bytea := convert_to(p_key, 'UTF8');
-	v_ttl bigint := @@hapax_milliseconds(p_ttl);
-	v_lease bigint := @@hapax_milliseconds(p_lease);
-	v_good boolean := @@hapax_verify(v_key, v_group, v_tenant, p_fingerprint, v_ttl, v_lease);
-	v_lapse integer := CASE p_on_lapse WHEN 'park' THEN 1 WHEN 'retry' THEN 0 END;
-	v_attempt_id bytea := uuid_send(coalesce(p_attempt_id, gen_random_uuid()));
-	v_owner bytea := substring(convert_to(p_owner, 'UTF8') FOR 128);
 	v_now bigint := @@hapax_now();
 BEGIN
-	IF v_lapse IS NULL THEN
-		RAISE EXCEPTION 'on_lapse is ''retry'' or ''park''' USING ERRCODE = 'HX004';
-	END IF;
-	token := @@hapax_insert(v_tenant, v_group, v_key, true, p_fingerprint, v_attempt_id, v_owner, v_lapse, v_now,
-		v_now + coalesce(v_lease, 0), v_ttl, 10000, false);
+	-- In one expression: PL/pgSQL prepares each of them anew in every transaction.
+	token := @@hapax_insert(@@hapax_tenant(p_tenant), convert_to(p_group, 'UTF8'), convert_to(p_key, 'UTF8'), true,
+		p_fingerprint, uuid_send(coalesce(p_attempt_id, gen_random_uuid())),
+		substring(convert_to(p_owner, 'UTF8') FOR 128), CASE p_on_lapse WHEN 'park' THEN 1 WHEN 'retry' THEN 0 END,
+		v_now, @@hapax_milliseconds(p_lease), @@hapax_milliseconds(p_ttl), 10000, false);
 	IF token IS NOT NULL THEN
 		outcome := 'acquired';
 		attempt := 1;
@@ -116,15 +108,19 @@ BEGIN
 		RETURN;
 	END IF;
 	o.type := 1;
-	o.flags := 1 | (v_lapse << 1);
-	o.tenant := v_tenant;
-	o.grp := v_group;
-	o.key := v_key;
+	o.flags := 1 | CASE p_on_lapse WHEN 'park' THEN 2 WHEN 'retry' THEN 0 END;
+	IF o.flags IS NULL THEN
+		RAISE EXCEPTION 'on_lapse is ''retry'' or ''park''' USING ERRCODE = 'HX004';
+	END IF;
+	o.tenant := @@hapax_tenant(p_tenant);
+	o.grp := convert_to(p_group, 'UTF8');
+	o.key := convert_to(p_key, 'UTF8');
 	o.print := p_fingerprint;
-	o.attempt_id := v_attempt_id;
-	o.owner := v_owner;
-	o.lease := v_lease;
-	o.ttl := v_ttl;
+	o.attempt_id := uuid_send(coalesce(p_attempt_id, gen_random_uuid()));
+	o.owner := substring(convert_to(p_owner, 'UTF8') FOR 128);
+	o.lease := @@hapax_milliseconds(p_lease);
+	o.ttl := @@hapax_milliseconds(p_ttl);
+	PERFORM @@hapax_verify(o.key, o.grp, o.tenant, o.print, o.ttl, o.lease);
 	a := @@hapax_one_planned(o, p_lease IS NULL);
 	IF a.outcome < 0 THEN
 		PERFORM @@hapax_refuse(a, p_key);
@@ -151,9 +147,6 @@ SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	o @@hapax_op;
 	a @@hapax_answer;
-	v_now bigint;
-	v_awaited boolean;
-	v_good boolean;
 BEGIN
 	o.type := p_type;
 	o.flags := 0;
@@ -184,23 +177,7 @@ BEGIN
 		o.body := NULL;
 		o.omitted := length(p_body);
 	END IF;
-	v_good := @@hapax_verify(o.key, o.grp, o.tenant, NULL, NULL, o.lease);
-	-- The short way: a claim that lives, and a small result. The rest goes by all the rules.
-	IF p_type = 3 AND coalesce(length(o.body), 0) <= 512 THEN
-		v_now := @@hapax_now();
-		UPDATE @@hapax_record r SET state = 2, changed = greatest(v_now, r.changed), lease_ends = 0,
-			expires = greatest(v_now, r.changed) + r.ttl, bucket = (greatest(v_now, r.changed) + r.ttl) / 300000,
-			attempt_id = NULL, owner = NULL, error = NULL, result_kind = o.kind, result_class = o.class,
-			result_status = p_status, result_omitted = o.omitted, body = o.body
-			WHERE r.tenant = o.tenant AND r.grp = o.grp AND r.key = o.key AND r.token = o.token AND r.state = 1
-			RETURNING r.awaited INTO v_awaited;
-		IF FOUND THEN
-			IF v_awaited THEN
-				PERFORM @@hapax_tell(o.token);
-			END IF;
-			RETURN;
-		END IF;
-	END IF;
+	PERFORM @@hapax_verify(o.key, o.grp, o.tenant, NULL, NULL, o.lease);
 	a := @@hapax_one(o, NULL, 10000, false);
 	IF a.outcome < 0 THEN
 		PERFORM @@hapax_refuse(a, p_key);
@@ -210,8 +187,28 @@ $$;
 
 CREATE OR REPLACE FUNCTION @@hapax_complete(
 	p_key text, p_token bigint, p_body bytea DEFAULT NULL, p_class text DEFAULT 'ok', p_status integer DEFAULT 0,
-	p_group text DEFAULT 'default', p_tenant text DEFAULT NULL) RETURNS void LANGUAGE sql AS $$
-	SELECT @@hapax_by_token(3, p_key, p_token, p_group, p_tenant, NULL, p_class, p_status, p_body, NULL)
+	p_group text DEFAULT 'default', p_tenant text DEFAULT NULL) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+	v_awaited boolean;
+	v_now bigint := @@hapax_now();
+BEGIN
+	-- A claim that lives, and a small result. The rest goes by all the rules.
+	UPDATE @@hapax_record r SET state = 2, changed = greatest(v_now, r.changed), lease_ends = 0,
+		expires = greatest(v_now, r.changed) + r.ttl, bucket = (greatest(v_now, r.changed) + r.ttl) / 300000,
+		attempt_id = NULL, owner = NULL, error = NULL,
+		result_kind = CASE WHEN p_body IS NULL AND p_status = 0 THEN 0 ELSE 1 END,
+		result_class = CASE p_class WHEN 'ok' THEN 0 ELSE 1 END, result_status = p_status, body = p_body
+		WHERE r.tenant = @@hapax_tenant(p_tenant) AND r.grp = convert_to(p_group, 'UTF8')
+		AND r.key = convert_to(p_key, 'UTF8') AND r.token = p_token AND r.state = 1
+		AND coalesce(length(p_body), 0) <= 512 AND p_class IN ('ok', 'definitive') AND p_status IS NOT NULL
+		RETURNING r.awaited INTO v_awaited;
+	IF NOT FOUND THEN
+		PERFORM @@hapax_by_token(3, p_key, p_token, p_group, p_tenant, NULL, p_class, p_status, p_body, NULL);
+	ELSIF v_awaited THEN
+		PERFORM @@hapax_tell(p_token);
+	END IF;
+END
 $$;
 
 CREATE OR REPLACE FUNCTION @@hapax_release(
@@ -240,23 +237,19 @@ CREATE OR REPLACE FUNCTION @@hapax_check(
 DECLARE
 	o @@hapax_op;
 	a @@hapax_answer;
-	v_tenant bytea := @@hapax_tenant(p_tenant);
-	v_group bytea := convert_to(p_group, 'UTF8');
-	v_key bytea := convert_to(p_key, 'UTF8');
-	v_ttl bigint := @@hapax_milliseconds(p_ttl);
-	v_good boolean := @@hapax_verify(v_key, v_group, v_tenant, p_fingerprint, v_ttl, NULL);
 BEGIN
-	IF @@hapax_insert(v_tenant, v_group, v_key, false, p_fingerprint, NULL, NULL, 0, @@hapax_now(), 0, v_ttl, 0,
-		false) IS NOT NULL THEN
+	IF @@hapax_insert(@@hapax_tenant(p_tenant), convert_to(p_group, 'UTF8'), convert_to(p_key, 'UTF8'), false,
+		p_fingerprint, NULL, NULL, 0, @@hapax_now(), NULL, @@hapax_milliseconds(p_ttl), NULL, false) IS NOT NULL THEN
 		RETURN 'acquired';
 	END IF;
 	o.type := 6;
 	o.flags := 0;
-	o.tenant := v_tenant;
-	o.grp := v_group;
-	o.key := v_key;
+	o.tenant := @@hapax_tenant(p_tenant);
+	o.grp := convert_to(p_group, 'UTF8');
+	o.key := convert_to(p_key, 'UTF8');
 	o.print := p_fingerprint;
-	o.ttl := v_ttl;
+	o.ttl := @@hapax_milliseconds(p_ttl);
+	PERFORM @@hapax_verify(o.key, o.grp, o.tenant, o.print, o.ttl, NULL);
 	a := @@hapax_one_planned(o, true);
 	IF p_raise AND a.outcome <> 1 THEN
 		RAISE EXCEPTION 'key ''%'' is not new: %', p_key, @@hapax_outcome(a.outcome) USING ERRCODE = 'HX002';
@@ -277,14 +270,12 @@ DECLARE
 	v_now bigint := @@hapax_now();
 	v_key text;
 	v_done text[];
-	v_good boolean;
 BEGIN
 	IF p_keys IS NULL THEN
 		RAISE EXCEPTION 'an array of keys is needed' USING ERRCODE = 'HX004', HINT = 'It may be empty.';
 	END IF;
-	FOREACH v_key IN ARRAY p_keys LOOP
-		v_good := @@hapax_verify(convert_to(v_key, 'UTF8'), v_group, v_tenant, NULL, v_ttl, NULL);
-	END LOOP;
+	PERFORM @@hapax_verify(convert_to(u, 'UTF8'), v_group, v_tenant, NULL, v_ttl, NULL) FROM unnest(p_keys) u
+		WHERE @@hapax_is_good(convert_to(u, 'UTF8'), v_group, v_tenant, NULL, v_ttl, NULL) IS NOT TRUE;
 	PERFORM @@hapax_token_next(v_now);
 	WITH made AS (
 		INSERT INTO @@hapax_record SELECT v_tenant, v_group, convert_to(k, 'UTF8'), 2, 1, 0, 0, 0, false, 1,

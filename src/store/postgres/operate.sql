@@ -172,12 +172,19 @@ BEGIN
 END
 $$;
 
+-- Is it what a record can have? NULL is no.
+CREATE OR REPLACE FUNCTION @@hapax_is_good(p_key bytea, p_group bytea, p_tenant bytea, p_fingerprint bytea,
+	p_ttl bigint, p_lease bigint) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN length(p_key) BETWEEN 1 AND 1024 AND length(p_group) BETWEEN 1 AND 128 AND length(p_tenant) BETWEEN 1 AND 128
+	AND coalesce(length(p_fingerprint) = 32, true) AND coalesce(p_ttl BETWEEN 1 AND 3155760000000, true)
+	AND coalesce(p_lease BETWEEN 1 AND 604800000, true);
+
 -- The two operations that most calls are, in as few steps as they can be; what does not fit them goes the long way
--- below. First the row of a new key: a claim, or with p_expires a mark. Its token; NULL: there is one already, or
--- too many are parked.
+-- below. First the row of a new key: a claim, or a mark. Its token; NULL: there is one already, too many are parked, or
+-- something is wrong with it.
 CREATE OR REPLACE FUNCTION @@hapax_insert(
 	p_tenant bytea, p_group bytea, p_key bytea, p_is_claim boolean, p_print bytea, p_attempt_id bytea, p_owner bytea,
-	p_lapse integer, p_now bigint, p_lease_ends bigint, p_ttl bigint, p_parked_max bigint, p_is_test boolean)
+	p_lapse integer, p_now bigint, p_lease bigint, p_ttl bigint, p_parked_max bigint, p_is_test boolean)
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	v_begun timestamptz := clock_timestamp();
@@ -186,23 +193,22 @@ BEGIN
 	IF v_token < (p_now - 1000) * 1000 THEN
 		v_token := @@hapax_token_follow(p_now, v_token);
 	END IF;
-	IF p_is_claim THEN
-		INSERT INTO @@hapax_record SELECT p_tenant, p_group, p_key, 1, 0, p_lapse, 0, 0, false, 1, v_token, p_now, p_now,
-			p_lease_ends, NULL, p_ttl, (p_now + p_ttl) / 300000, 0, 0, p_print, p_attempt_id, p_owner
-			WHERE NOT EXISTS (SELECT FROM @@hapax_scope s
-				WHERE s.tenant = p_tenant AND s.grp = p_group AND s.parked >= p_parked_max)
-			ON CONFLICT DO NOTHING;
-	ELSE
-		INSERT INTO @@hapax_record VALUES (p_tenant, p_group, p_key, 2, 1, 0, 0, 0, false, 1, v_token, p_now, p_now,
-			0, p_now + p_ttl, p_ttl, (p_now + p_ttl) / 300000, 0, 0, p_print)
-			ON CONFLICT DO NOTHING;
-	END IF;
+	INSERT INTO @@hapax_record SELECT p_tenant, p_group, p_key, CASE WHEN p_is_claim THEN 1 ELSE 2 END,
+		CASE WHEN p_is_claim THEN 0 ELSE 1 END, p_lapse, 0, 0, false, 1, v_token, p_now, p_now,
+		CASE WHEN p_is_claim THEN p_now + coalesce(p_lease, 0) ELSE 0 END,
+		CASE WHEN p_is_claim THEN NULL ELSE p_now + p_ttl END, p_ttl, (p_now + p_ttl) / 300000, 0, 0, p_print,
+		p_attempt_id, p_owner
+		WHERE @@hapax_is_good(p_key, p_group, p_tenant, p_print, p_ttl, p_lease) AND p_lapse IS NOT NULL
+		AND (p_parked_max IS NULL OR coalesce((SELECT s.parked FROM @@hapax_scope s
+			WHERE s.tenant = p_tenant AND s.grp = p_group) < p_parked_max, true))
+		ON CONFLICT DO NOTHING;
 	IF NOT FOUND THEN
 		RETURN NULL;
 	END IF;
-	-- It may have waited for one that came to nothing: that one's token may be the larger one. (Not on the clock
-	-- of a test, which wants the same numbers again.)
-	IF NOT p_is_test AND clock_timestamp() > v_begun + interval '100 microseconds' THEN
+	-- It may have waited for one that came to nothing: that one's token may be the larger one, unless none was
+	-- taken since ours. (Not on the clock of a test, which wants the same numbers again.)
+	IF NOT p_is_test AND clock_timestamp() > v_begun + interval '100 microseconds'
+		AND pg_sequence_last_value('@@hapax_token'::regclass) <> v_token THEN
 		v_token := @@hapax_token_next(p_now);
 		UPDATE @@hapax_record r SET token = v_token
 			WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key;
@@ -226,8 +232,9 @@ BEGIN
 		AND length(o.tenant) + length(o.grp) + length(o.key) + coalesce(length(o.owner), 0) > o.room THEN
 		RETURN NULL;
 	END IF;
-	a.token := @@hapax_insert(o.tenant, o.grp, o.key, v_is_claim, o.print, o.attempt_id, o.owner, v_lapse, v_now, v_lease,
-		o.ttl, p_parked_max, p_now IS NOT NULL);
+	a.token := @@hapax_insert(o.tenant, o.grp, o.key, v_is_claim, o.print, o.attempt_id, o.owner, v_lapse, v_now,
+		CASE WHEN v_is_claim AND NOT p_lease_less THEN o.lease END, o.ttl, CASE WHEN v_is_claim THEN p_parked_max END,
+		p_now IS NOT NULL);
 	IF a.token IS NULL THEN
 		RETURN NULL;
 	END IF;
@@ -844,12 +851,36 @@ $$;
 CREATE OR REPLACE FUNCTION @@hapax_tx_claim(
 	p_wait_ms bigint, p_now bigint, p_parked_max bigint, p_flags bigint, p_room bigint, p_tenant bytea, p_group bytea,
 	p_key bytea, p_print bytea, p_attempt_id bytea, p_owner bytea, p_ttl bigint) RETURNS @@hapax_answer
+LANGUAGE plpgsql AS $$
+DECLARE
+	v_now bigint := coalesce(p_now, @@hapax_now());
+	v_wait text := current_setting('lock_timeout');
+	v_token bigint;
+BEGIN
+	-- In few expressions: PL/pgSQL prepares each of them anew in every transaction.
+	IF set_config('lock_timeout', p_wait_ms::text, true) IS NOT NULL
+		AND length(p_tenant) + length(p_group) + length(p_key) + coalesce(length(p_owner), 0) <= p_room THEN
+		v_token := @@hapax_insert(p_tenant, p_group, p_key, true, p_print, p_attempt_id, p_owner,
+			((p_flags >> 1) & 1)::integer, v_now, NULL, p_ttl, p_parked_max, p_now IS NOT NULL);
+	END IF;
+	IF v_token IS NULL THEN
+		RETURN @@hapax_tx_claim_slowly(v_wait, p_now, p_parked_max, p_flags, p_room, p_tenant, p_group, p_key, p_print,
+			p_attempt_id, p_owner, p_ttl);
+	END IF;
+	RETURN ROW(1, 1, false, v_token, 1, v_now, NULL, 0, 1, 0, (p_flags >> 1) & 1, 0, 0, false, v_now, v_now, p_ttl, 0, 0,
+		p_print, p_attempt_id, p_owner, NULL, NULL, NULL, v_token, 1, v_now, NULL, true,
+		set_config('lock_timeout', v_wait, true) IS NOT NULL)::@@hapax_answer;
+END
+$$;
+
+-- What is not new, or has no room, goes by all the rules.
+CREATE OR REPLACE FUNCTION @@hapax_tx_claim_slowly(
+	p_wait text, p_now bigint, p_parked_max bigint, p_flags bigint, p_room bigint, p_tenant bytea, p_group bytea,
+	p_key bytea, p_print bytea, p_attempt_id bytea, p_owner bytea, p_ttl bigint) RETURNS @@hapax_answer
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	o @@hapax_op;
 	a @@hapax_answer;
-	v_wait text := current_setting('lock_timeout');
-	v_set text := set_config('lock_timeout', p_wait_ms::text, true);
 BEGIN
 	o.place := 1;
 	o.type := 1;
@@ -862,11 +893,8 @@ BEGIN
 	o.attempt_id := p_attempt_id;
 	o.owner := p_owner;
 	o.ttl := p_ttl;
-	a := @@hapax_new(o, p_now, p_parked_max, true);
-	IF a.outcome IS NULL THEN
-		a := @@hapax_one(o, p_now, p_parked_max, true);
-	END IF;
-	v_set := set_config('lock_timeout', v_wait, true);
+	a := @@hapax_one(o, p_now, p_parked_max, true);
+	PERFORM set_config('lock_timeout', p_wait, true);
 	RETURN a;
 END
 $$;
@@ -879,7 +907,25 @@ LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	o @@hapax_op;
 	a @@hapax_answer;
+	v_awaited boolean;
+	v_now bigint := coalesce(p_now, @@hapax_now());
 BEGIN
+	UPDATE @@hapax_record r SET state = 2, changed = greatest(v_now, r.changed), lease_ends = 0,
+		expires = greatest(v_now, r.changed) + r.ttl,
+		bucket = (greatest(v_now, r.changed) + r.ttl) / 300000,
+		attempt_id = NULL, owner = NULL, error = NULL, result_kind = coalesce(p_kind, 0),
+		result_class = coalesce(p_class, 0), result_status = coalesce(p_status, 0),
+		result_omitted = coalesce(p_omitted, 0), headers = p_headers, body = p_body
+		WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key AND r.token = p_token AND r.state = 1
+		AND coalesce(length(p_headers), 0) + coalesce(length(p_body), 0) <= 512
+		RETURNING 1, 6, false, r.token, r.attempt, r.first_seen, r.expires, 0, r.awaited
+		INTO a.place, a.outcome, a.unverified, a.token, a.attempt, a.first_seen, a.expires, a.lease_left, v_awaited;
+	IF FOUND THEN
+		IF v_awaited THEN
+			PERFORM @@hapax_tell(a.token);
+		END IF;
+		RETURN a;
+	END IF;
 	o.place := 1;
 	o.type := 3;
 	o.flags := 0;
