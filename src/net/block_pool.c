@@ -13,10 +13,6 @@
 #include "base/alloc.h"
 #include "base/checked.h"
 
-struct hx_block {
-	struct hx_block *next;
-};
-
 void hx_block_pool_init(struct hx_block_pool *pool)
 {
 	memset(pool, 0, sizeof(*pool));
@@ -25,42 +21,27 @@ void hx_block_pool_init(struct hx_block_pool *pool)
 void hx_block_pool_done(struct hx_block_pool *pool)
 {
 	assert(pool->lent_count == 0);
-	while (pool->free != NULL) {
-		struct hx_block *block = pool->free;
-
-		pool->free = block->next;
-		hx_free(block);
-	}
-	pool->free_count = 0;
+	while (pool->free_count > 0)
+		hx_free(pool->free[--pool->free_count]);
 }
 
 static unsigned char *lend(struct hx_block_pool *pool)
 {
-	struct hx_block *block = pool->free;
+	unsigned char *block =
+		pool->free_count > 0 ? pool->free[--pool->free_count] : hx_alloc(HX_BLOCK_SIZE);
 
-	if (block != NULL) {
-		pool->free = block->next;
-		pool->free_count--;
-	} else {
-		block = hx_alloc(HX_BLOCK_SIZE);
-	}
 	pool->lent_count += block != NULL;
-	return (unsigned char *)block;
+	return block;
 }
 
 static void take_back(struct hx_block_pool *pool, unsigned char *data)
 {
-	struct hx_block *block = (struct hx_block *)(void *)data;
-
 	assert(pool->lent_count > 0);
 	pool->lent_count--;
-	if (pool->free_count >= HX_BLOCKS_KEPT_MAX) {
-		hx_free(block);
-		return;
-	}
-	block->next = pool->free;
-	pool->free = block;
-	pool->free_count++;
+	if (pool->free_count == HX_BLOCKS_KEPT_MAX)
+		hx_free(data);
+	else
+		pool->free[pool->free_count++] = data;
 }
 
 void hx_byte_queue_init(struct hx_byte_queue *queue, struct hx_block_pool *pool, size_t size_max)

@@ -27,10 +27,9 @@ enum {
 	HX_BLOCKS_KEPT_MAX = 256,
 };
 
-struct hx_block;
-
+/* What is free is listed here, not in the blocks: to be lent, a block need not be in the caches. */
 struct hx_block_pool {
-	struct hx_block *free;
+	unsigned char *free[HX_BLOCKS_KEPT_MAX];
 	size_t free_count;
 	size_t lent_count;
 	size_t held_bytes; /* in queues, and noted */

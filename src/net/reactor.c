@@ -222,6 +222,9 @@ static void run_events(struct hx_reactor *reactor)
 		struct hx_ready_event event = reactor->events[reactor->event_next++];
 		struct hx_watch *watch = event.data;
 
+		/* The next one comes into the caches while this one is with the kernel. */
+		if (reactor->event_next < reactor->event_count)
+			__builtin_prefetch(reactor->events[reactor->event_next].data);
 		if (watch != NULL)
 			watch->fn(watch, event.ready);
 	}

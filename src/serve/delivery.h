@@ -94,7 +94,7 @@ struct hx_delivery {
 	struct hx_delivery *next; /* in a list of the loop */
 };
 
-/* Take up a request that is an event, or several. */
+/* Take up a request that is an event, or several: at the end of the turn. */
 void hx_delivery_handle(struct hx_http_exchange *exchange);
 
 /* From the loop's pool; NULL: no memory. And back. */
@@ -111,7 +111,8 @@ bool hx_delivery_claim(struct hx_delivery *delivery);
 /* The right to run is ours: send it. */
 void hx_delivery_forward(struct hx_delivery *delivery, const struct hapax_answer *answer);
 
-/* The end of a turn: claim and complete what has come together. */
+/* The end of a turn: read, claim and complete what has come together. */
+void hx_delivery_read_all(struct hx_task *task);
 void hx_delivery_begin_all(struct hx_task *task);
 void hx_delivery_finish_all(struct hx_task *task);
 

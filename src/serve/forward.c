@@ -77,7 +77,7 @@ static enum hapax_status write_head(
 		&writer, HX_BYTES_LIT("Host"), hapax_bytes_from_text(target->authority));
 	for (size_t i = 0; i < head->field_count; i++) {
 		if (!stays(head, head->fields[i].name, delivery->batch != NULL))
-			hx_http1_write_field(&writer, head->fields[i].name, head->fields[i].value);
+			hx_http1_write_read_field(&writer, &head->fields[i]);
 	}
 	if (delivery->batch != NULL)
 		hx_http1_write_field(

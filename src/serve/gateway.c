@@ -283,6 +283,24 @@ void hx_delivery_handle(struct hx_http_exchange *exchange)
 	}
 	delivery->exchange = exchange;
 	exchange->context = delivery;
-	take_up(delivery);
+	if (loop->read_first == NULL)
+		loop->read_first = delivery;
+	else
+		loop->read_last->next = delivery;
+	loop->read_last = delivery;
+	hx_reactor_defer(&loop->reactor, &loop->read_task);
+}
+
+void hx_delivery_read_all(struct hx_task *task)
+{
+	struct hx_loop *loop = task->context;
+
+	while (loop->read_first != NULL) {
+		struct hx_delivery *delivery = loop->read_first;
+
+		loop->read_first = delivery->next;
+		take_up(delivery);
+	}
 	tidy(loop);
+	hx_delivery_begin_all(&loop->begin_task);
 }

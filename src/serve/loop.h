@@ -8,8 +8,10 @@
  * loop attaches to the run that another one makes. What the processor tells on another
  * thread is posted to the loop that it is for.
  *
- * Requests of one turn are claimed together, and runs that ended in one turn are
- * completed together: one submit each.
+ * Requests of one turn are read as events one after the other, then claimed together,
+ * and runs that ended in one turn are completed together: one submit each. So the code
+ * of each step stays in the caches for all of them, which the kernel would push out
+ * between two requests that came by two system calls.
  *
  * Threads: the loop's own, except where it is said.
  */
@@ -76,11 +78,14 @@ struct hx_loop {
 
 	struct hx_delivery *spare;
 	size_t spare_count;
-	size_t delivery_count;           /* in use */
+	size_t delivery_count;          /* in use */
+	struct hx_delivery *read_first; /* to be read as events at the end of the turn */
+	struct hx_delivery *read_last;
 	struct hx_delivery *begin_first; /* to be claimed at the end of the turn */
 	struct hx_delivery *begin_last;
 	struct hx_delivery *finish_first; /* to be completed at the end of the turn */
 	struct hx_delivery *finish_last;
+	struct hx_task read_task;
 	struct hx_task begin_task;
 	struct hx_task finish_task;
 	struct hx_task drain_task; /* posted by whoever wants it to drain */

@@ -147,6 +147,15 @@ static size_t find_defined(struct hapax_bytes name)
 	return index;
 }
 
+const struct hapax_bytes *hx_cloudevent_defined_name(struct hapax_bytes in_either_case)
+{
+	for (size_t i = 0; i < DEFINED_COUNT; i++) {
+		if (hx_http1_text_equal(in_either_case, defined[i].name))
+			return &defined[i].name;
+	}
+	return NULL;
+}
+
 bool hx_cloudevent_is_defined(struct hapax_bytes name)
 {
 	return find_defined(name) < DEFINED_COUNT;

@@ -13,6 +13,9 @@
 /* Make event empty. */
 void hx_cloudevent_begin(struct hx_cloudevent *event);
 
+/* The name of an attribute that CloudEvents defines, as it is written; NULL: it is none. */
+const struct hapax_bytes *hx_cloudevent_defined_name(struct hapax_bytes in_either_case);
+
 /* Lower-case letters and digits, not "data", not too long. */
 const char *hx_cloudevent_check_name(struct hapax_bytes name);
 

@@ -18,13 +18,14 @@
 #include "wire/http1_text.h"
 #include "wire/media_type.h"
 
-enum { SHOWN_MAX = 64 };
+enum { PREFIX_SIZE = 3, SHOWN_MAX = 64 };
 
 static bool is_attribute(struct hapax_bytes name)
 {
 	const unsigned char *at = name.data;
 
-	return name.size >= 3 && (at[0] | 0x20) == 'c' && (at[1] | 0x20) == 'e' && at[2] == '-';
+	return name.size >= PREFIX_SIZE && (at[0] | 0x20) == 'c' && (at[1] | 0x20) == 'e' &&
+		at[2] == '-';
 }
 
 static enum hapax_status refuse(
@@ -58,9 +59,9 @@ static enum hapax_status reserve(
 /* The name without "ce-", in lower case. */
 static struct hapax_bytes take_name(struct hapax_bytes name, struct hapax_buf *scratch)
 {
-	const unsigned char *at = (const unsigned char *)name.data + 3;
+	const unsigned char *at = (const unsigned char *)name.data + PREFIX_SIZE;
 	unsigned char *out = scratch->data + scratch->size;
-	size_t size = name.size - 3;
+	size_t size = name.size - PREFIX_SIZE;
 
 	assert(scratch->capacity - scratch->size >= size);
 	for (size_t i = 0; i < size; i++)
@@ -136,9 +137,12 @@ static enum hapax_status read_field(
 	struct hx_cloudevent *event, const struct hapax_field *field, struct hapax_buf *scratch,
 	struct hapax_error *err)
 {
-	struct hapax_bytes name = take_name(field->name, scratch);
+	const unsigned char *behind = (const unsigned char *)field->name.data + PREFIX_SIZE;
+	const struct hapax_bytes *defined =
+		hx_cloudevent_defined_name(hx_bytes(behind, field->name.size - PREFIX_SIZE));
+	struct hapax_bytes name = defined != NULL ? *defined : take_name(field->name, scratch);
+	const char *reason = defined != NULL ? NULL : hx_cloudevent_check_name(name);
 	struct hapax_bytes value;
-	const char *reason = hx_cloudevent_check_name(name);
 
 	if (reason == NULL && hx_bytes_equal(name, HX_BYTES_LIT("datacontenttype")))
 		reason = "Content-Type says this in binary mode";

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "wire/http1_text.h"
 
 static void fail(
@@ -136,17 +137,27 @@ static bool is_reserved(struct hapax_bytes name)
 		hx_http1_text_equal(name, HX_BYTES_LIT("connection"));
 }
 
+static bool is_value(struct hapax_bytes value)
+{
+	const unsigned char *at = value.data;
+	const unsigned char *end;
+
+	if (value.size == 0)
+		return true;
+	end = at + value.size;
+	while (end - at >= 8 && hx_ascii_is_printable8(at))
+		at += 8;
+	return hx_http1_skip_value(at, end) == end;
+}
+
 void hx_http1_write_field(
 	struct hx_http1_writer *writer, struct hapax_bytes name, struct hapax_bytes value)
 {
-	const unsigned char *data = value.data;
-
 	if (!hx_http1_is_token(name))
 		fail(writer, HAPAX_ERR_INVALID, name, "it is no name of a field");
 	else if (is_reserved(name))
 		fail(writer, HAPAX_ERR_INVALID, name, "it is written by the codec only");
-	else if (
-		value.size > 0 && hx_http1_skip_value(data, data + value.size) != data + value.size)
+	else if (!is_value(value))
 		fail(writer, HAPAX_ERR_INVALID, name, "its value has a control character");
 	write_line(writer, name, value);
 }
@@ -158,6 +169,13 @@ static void write_framing(
 		fail(writer, HAPAX_ERR_INVALID, name, "the end of the body was fixed before");
 	writer->has_framing = true;
 	write_line(writer, name, value);
+}
+
+void hx_http1_write_read_field(struct hx_http1_writer *writer, const struct hapax_field *field)
+{
+	if (is_reserved(field->name))
+		fail(writer, HAPAX_ERR_INVALID, field->name, "it is written by the codec only");
+	write_line(writer, field->name, field->value);
 }
 
 enum { DIGITS_MAX = 20 };

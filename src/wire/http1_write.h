@@ -26,6 +26,7 @@
 
 #include <hapax/bytes.h>
 #include <hapax/error.h>
+#include <hapax/key.h>
 
 enum {
 	/* "Sun, 06 Nov 1994 08:49:37 GMT" */
@@ -56,6 +57,9 @@ void hx_http1_write_response(
 
 void hx_http1_write_field(
 	struct hx_http1_writer *writer, struct hapax_bytes name, struct hapax_bytes value);
+
+/* A field of a head that was read, as it is: what has another form is not read. */
+void hx_http1_write_read_field(struct hx_http1_writer *writer, const struct hapax_field *field);
 
 /* A field whose value is a number, in decimal digits. */
 void hx_http1_write_number(

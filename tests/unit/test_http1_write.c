@@ -90,6 +90,37 @@ static void lengths_are_written_to_the_last_digit(void **state)
 	hx_buf_done(&out);
 }
 
+static void numbers_and_fields_that_were_read_are_written(void **state)
+{
+	const struct hapax_field read = {HX_BYTES_LIT("ce-id"), HX_BYTES_LIT("a b\xc3\xa4")};
+	const struct hapax_field empty = {HX_BYTES_LIT("X"), {NULL, 0}};
+	const struct hapax_field reserved = {HX_BYTES_LIT("Content-LENGTH"), HX_BYTES_LIT("7")};
+	struct hx_http1_writer writer;
+	struct hapax_error err;
+	struct hapax_buf out;
+
+	(void)state;
+	hx_buf_init(&out, 4096);
+	hx_http1_write_response(&writer, &out, 200);
+	hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Token"), UINT64_MAX);
+	hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Attempt"), 0);
+	hx_http1_write_read_field(&writer, &read);
+	hx_http1_write_read_field(&writer, &empty);
+	assert_int_equal(hx_http1_write_end(&writer, NULL), HAPAX_OK);
+	assert_text(
+		&out,
+		"HTTP/1.1 200 OK\r\nHapax-Token: 18446744073709551615\r\nHapax-Attempt: 0\r\n"
+		"ce-id: a b\xc3\xa4\r\nX: \r\n\r\n");
+	/* Where a message ends is the writer's own business, whoever was read. */
+	hx_http1_write_response(&writer, &out, 200);
+	hx_http1_write_read_field(&writer, &reserved);
+	assert_int_equal(hx_http1_write_end(&writer, &err), HAPAX_ERR_INVALID);
+	assert_string_equal(
+		err.message,
+		"field 'Content-LENGTH' was not written: it is written by the codec only");
+	hx_buf_done(&out);
+}
+
 struct bad_field {
 	struct hapax_bytes name;
 	struct hapax_bytes value;
@@ -282,6 +313,7 @@ int main(void)
 		cmocka_unit_test(a_request_is_written),
 		cmocka_unit_test(a_response_is_written_behind_what_is_there),
 		cmocka_unit_test(lengths_are_written_to_the_last_digit),
+		cmocka_unit_test(numbers_and_fields_that_were_read_are_written),
 		cmocka_unit_test(what_breaks_a_message_is_not_written),
 		cmocka_unit_test(first_lines_are_checked),
 		cmocka_unit_test(a_body_ends_in_one_way_only),

@@ -46,6 +46,29 @@ static void values_are_numbered_as_they_are_met(void **state)
 	hx_label_table_done(&table);
 }
 
+/* Whatever was asked for last, the answer is the same. */
+static void a_hint_changes_no_number(void **state)
+{
+	static const char *const values[][2] = {
+		{"a", "b"}, {"ab", ""}, {"", "ab"}, {"", ""}, {"a", "c"}};
+	enum { COUNT = sizeof(values) / sizeof(values[0]) };
+	struct hx_label_table table;
+
+	(void)state;
+	assert_int_equal(hx_label_table_init(&table, 10), HAPAX_OK);
+	for (uint32_t i = 0; i < COUNT; i++)
+		assert_int_equal(number(&table, values[i][0], values[i][1]), i + 1);
+	for (uint32_t hint = 0; hint <= COUNT; hint++) {
+		for (uint32_t i = 0; i < COUNT; i++)
+			assert_int_equal(
+				hx_label_table_number_near(
+					&table, hint, hapax_bytes_from_text(values[i][0]),
+					hapax_bytes_from_text(values[i][1])),
+				i + 1);
+	}
+	hx_label_table_done(&table);
+}
+
 static void beyond_the_limit_all_are_others(void **state)
 {
 	struct hx_label_table table;
@@ -151,6 +174,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_numbered_as_they_are_met),
+		cmocka_unit_test(a_hint_changes_no_number),
 		cmocka_unit_test(beyond_the_limit_all_are_others),
 		cmocka_unit_test(long_values_are_told_apart_by_their_beginning),
 		cmocka_unit_test(without_memory_a_value_is_one_of_the_others),

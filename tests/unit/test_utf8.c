@@ -98,12 +98,38 @@ static void controls_are_c0_del_and_c1(void **state)
 	}
 }
 
+/* Each byte at each place, among bytes at both ends of what is printable. */
+static void eight_bytes_are_as_each_of_them(void **state)
+{
+	static const unsigned char around[] = {' ', '~', 'a'};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(around); k++) {
+		for (unsigned byte = 0; byte < 256; byte++) {
+			for (size_t place = 0; place < 8; place++) {
+				unsigned char text[8];
+
+				memset(text, around[k], sizeof(text));
+				text[place] = (unsigned char)byte;
+				assert_int_equal(
+					hx_ascii_is_printable8(text), byte >= ' ' && byte <= '~');
+				assert_true(hx_ascii_has8(text, (unsigned char)byte));
+				assert_int_equal(hx_ascii_has8(text, '%'), byte == '%');
+				assert_int_equal(hx_ascii_has8(text, 0), byte == 0);
+			}
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_code_point),           cmocka_unit_test(every_pair_of_bytes),
-		cmocka_unit_test(longer_forms_are_refused),   cmocka_unit_test(empty_text_is_valid),
+		cmocka_unit_test(every_code_point),
+		cmocka_unit_test(every_pair_of_bytes),
+		cmocka_unit_test(longer_forms_are_refused),
+		cmocka_unit_test(empty_text_is_valid),
 		cmocka_unit_test(controls_are_c0_del_and_c1),
+		cmocka_unit_test(eight_bytes_are_as_each_of_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
