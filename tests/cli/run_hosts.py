@@ -6,6 +6,7 @@ A runtime folder of its own stands for a host: lock files are looked for there a
 import os
 import pathlib
 import signal
+import sqlite3
 import subprocess
 
 from harness import TIMEOUT_SECONDS, Skip, is_sanitized, until
@@ -103,6 +104,28 @@ def without_lapse(messages):
     """What else was said: a busy machine may miss a lease of 300 ms, and nobody took over."""
     lapse = b"hapax: run: the lease could not be renewed in time: another host may take over\n"
     return messages.replace(lapse, b"")
+
+
+def is_stopped(process):
+    """All of its threads."""
+    paths = pathlib.Path(f"/proc/{process.pid}/task").glob("*/stat")
+    return all(path.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "T" for path in paths)
+
+
+def stop(cli, process):
+    """SIGSTOP, and not in the middle of a commit: nobody else could write then."""
+    while True:
+        process.send_signal(signal.SIGSTOP)
+        until(lambda: is_stopped(process), "it is stopped")
+        connection = sqlite3.connect(cli.path, timeout=0.1, isolation_level=None)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+            return
+        except sqlite3.OperationalError:
+            process.send_signal(signal.SIGCONT)
+        finally:
+            connection.close()
 
 
 def kill_both(wrapper, command):

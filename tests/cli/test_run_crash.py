@@ -12,7 +12,8 @@ import subprocess
 import time
 
 from harness import ROOT, TIMEOUT_SECONDS, Skip, expect, expect_in, finish, is_sanitized, scaled, until
-from run_hosts import COMMAND, Log, again, has_lapsed, host, is_alive, kill_both, locks, lookup, preload, start
+from run_hosts import COMMAND, Log, again, has_lapsed, host, is_alive, is_stopped, kill_both, locks, lookup, preload
+from run_hosts import start, stop
 
 
 def test_the_wrapper_is_killed(cli):
@@ -101,7 +102,7 @@ def test_a_stopped_wrapper_on_one_host(cli):
     log = Log(cli)
     wrapper = start(cli, "host", "--lease", "300ms")
     command = log.wait_for("begin", 1)
-    wrapper.send_signal(signal.SIGSTOP)
+    stop(cli, wrapper)
     until(lambda: has_lapsed(cli), "the lease has lapsed")
     again(cli, "host", code=75).says("alive on this host though its lease is over")
     expect_in("is alive on this host", cli.run("explain", "k", env=host(cli, "host")).out)
@@ -119,7 +120,8 @@ def test_a_stopped_wrapper_on_one_host(cli):
 
 def take_over(cli, log, wrapper):
     """The other host runs and completes; what it wrote."""
-    wrapper.send_signal(signal.SIGSTOP)
+    if not is_stopped(wrapper):
+        stop(cli, wrapper)
     until(lambda: has_lapsed(cli), "the lease has lapsed")
     command = ["run", "--key", "k", "--fingerprint", "none", "--", "sh", "-c", "echo of the other host $HAPAX_TOKEN"]
     out = cli.run(*command, env=host(cli, "other")).raw_out

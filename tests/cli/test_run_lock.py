@@ -10,7 +10,8 @@ import signal
 import subprocess
 
 from harness import PROGRAM, TIMEOUT_SECONDS, expect, expect_in, finish, scaled, until
-from run_hosts import COMMAND, Log, again, go_round, has_lapsed, host, is_alive, kill_both, locks, lookup, preload, start
+from run_hosts import COMMAND, Log, again, go_round, has_lapsed, host, is_alive, is_stopped, kill_both, locks, lookup
+from run_hosts import preload, start, stop
 
 SHORT = ["--lease", "300ms", "--ttl", "1h"]
 
@@ -85,7 +86,7 @@ def test_a_sweep_gives_up_the_claim_of_a_wrapper_that_is_stopped(cli):
     log = Log(cli)
     wrapper = start(cli, "host", *SHORT)
     log.wait_for("begin", 1)
-    wrapper.send_signal(signal.SIGSTOP)
+    stop(cli, wrapper)
     sweep(cli)
     again(cli, "host", code=75).says("alive on this host")
     wrapper.send_signal(signal.SIGCONT)
@@ -203,7 +204,7 @@ def test_a_run_that_lost_its_lock_leaves_the_next_ones(cli):
     log = Log(cli)
     first = start(cli, "host", "--lease", "300ms")
     command = log.wait_for("begin", 1)
-    first.send_signal(signal.SIGSTOP)
+    stop(cli, first)
     until(lambda: has_lapsed(cli), "the lease has lapsed")
     cli.run("resolve", "k", "--retry", "--force", env=host(cli, "host"))
     second = start(cli, "host")
@@ -422,10 +423,6 @@ def test_killed_between_any_two_steps(cli):
     expect(locks(cli, "host"), [])
 
 
-def is_stopped(process):
-    return "T (stopped)" in pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
-
-
 def start_slow(cli):
     """A run that has opened its lock file, and lost it before it locked it."""
     preloaded = {**preload(cli, KILL_AT), "HAPAX_TEST_AT": "stop opened"}
@@ -443,7 +440,7 @@ def test_a_lock_file_is_removed_between_open_and_lock(cli):
     slow.send_signal(signal.SIGCONT)
     command = log.wait_for("begin", 1)
     expect(len(locks(cli, "host")), 1)
-    slow.send_signal(signal.SIGSTOP)
+    stop(cli, slow)
     until(lambda: has_lapsed(cli), "the lease has lapsed")
     again(cli, "host", code=75).says("alive on this host")
     slow.send_signal(signal.SIGCONT)
@@ -459,7 +456,7 @@ def test_another_lock_file_is_made_between_open_and_lock(cli):
     slow = start_slow(cli)
     first = start(cli, "host", "--lease", "300ms")
     command = log.wait_for("begin", 1)
-    first.send_signal(signal.SIGSTOP)
+    stop(cli, first)
     until(lambda: has_lapsed(cli), "the lease has lapsed")
     slow.send_signal(signal.SIGCONT)
     _, err = finish(slow, 75)

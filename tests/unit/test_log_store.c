@@ -298,24 +298,31 @@ static void claims_move_with_the_log(void **state)
 	assert_int_equal(case_complete(c, "parked", parked), HAPAX_OK);
 }
 
+struct progress {
+	uint64_t calls;
+	uint64_t done;
+	uint64_t total;
+};
+
 static void note_progress(uint64_t done, uint64_t total, void *context)
 {
-	uint64_t *calls = context;
+	struct progress *progress = context;
 
-	assert_true(done <= total);
-	++*calls;
+	assert_true(done <= total && done >= progress->done);
+	*progress = (struct progress){progress->calls + 1, done, total};
 }
 
 static void open_tells_how_far_it_is(void **state)
 {
 	struct store_case *c = *state;
-	uint64_t calls = 0;
+	struct progress progress = {0};
 
 	fill(c, "key", 6400, HOUR_MS);
 	c->options.progress = note_progress;
-	c->options.progress_context = &calls;
+	c->options.progress_context = &progress;
 	store_case_reopen(c);
-	assert_true(calls > 0);
+	assert_true(progress.calls > 0);
+	assert_true(progress.total > 0 && progress.done == progress.total);
 }
 
 /* In unsafe mode frames are lost in any order: a later one proves nothing, and the log ends before it. */
