@@ -72,7 +72,7 @@ bool hx_resp_service_take_scan(
 
 	hx_mutex_lock(&service->lock);
 	for (size_t i = 0; i < HX_RESP_SCANS_MAX && !is_found; i++) {
-		struct hx_resp_scan *scan = &service->scans[i];
+		struct hx_resp_kept_scan *scan = &service->scans[i];
 
 		if (id == 0 || scan->id != id)
 			continue;
@@ -88,7 +88,7 @@ bool hx_resp_service_take_scan(
 uint64_t hx_resp_service_keep_scan(
 	struct hx_resp_service *service, const struct hapax_cursor *cursor)
 {
-	struct hx_resp_scan *oldest = &service->scans[0];
+	struct hx_resp_kept_scan *oldest = &service->scans[0];
 	uint64_t id;
 
 	hx_mutex_lock(&service->lock);

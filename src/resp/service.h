@@ -49,7 +49,7 @@ struct hx_resp_service_options {
 /* How many scans may be on their way at a time; the oldest one is forgotten. */
 enum { HX_RESP_SCANS_MAX = 64 };
 
-struct hx_resp_scan {
+struct hx_resp_kept_scan {
 	uint64_t id; /* 0: free */
 	uint64_t used;
 	struct hapax_cursor cursor;
@@ -76,7 +76,7 @@ struct hx_resp_service {
 
 	struct hx_mutex lock;
 	uint64_t scan_count; /* Locks: lock, as scans */
-	struct hx_resp_scan scans[HX_RESP_SCANS_MAX];
+	struct hx_resp_kept_scan scans[HX_RESP_SCANS_MAX];
 	uint64_t script_count; /* Locks: lock, as scripts */
 	struct hx_resp_known_script scripts[HX_RESP_SCRIPTS_MAX];
 };
