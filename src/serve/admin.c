@@ -25,8 +25,9 @@
 #define SECOND_NS (1000 * MS_NS)
 
 enum {
-	/* How long a page waits for the store; whoever probes has a second as a rule. */
-	WAIT_MS_MAX = 250,
+	/* How long a page waits for the store: whoever probes has a second, whoever scrapes ten. */
+	PROBE_MS_MAX = 250,
+	FIGURES_MS_MAX = 2000,
 
 	/* What the store said before is shown for so long, if it says nothing new. */
 	STATS_SECONDS_MAX = 30,
@@ -47,7 +48,8 @@ typedef void show_fn(struct question *question);
 struct page {
 	const char *path;
 	show_fn *show;
-	int64_t age_ns_max; /* of what is known of the store; INT64_MAX: it is not about the store */
+	int64_t wait_ms_max; /* 0: it is not about the store */
+	int64_t age_ns_max;  /* of what is known of that: then it need not wait */
 };
 
 /* A request that waits for what the store says. */
@@ -228,12 +230,15 @@ static void show_nothing(struct question *question)
 
 /* Figures are those of now; whether it is well may be a second old. */
 static const struct page pages[] = {
-	{"/metrics", show_metrics, 0},         {"/actuator/deduplication", show_deduplication, 0},
-	{"/livez", show_livez, INT64_MAX},     {"/readyz", show_readyz, SECOND_NS},
-	{"/healthz", show_healthz, SECOND_NS}, {"/startupz", show_startupz, INT64_MAX},
+	{"/metrics", show_metrics, FIGURES_MS_MAX, 0},
+	{"/actuator/deduplication", show_deduplication, FIGURES_MS_MAX, 0},
+	{"/livez", show_livez, 0, 0},
+	{"/readyz", show_readyz, PROBE_MS_MAX, SECOND_NS},
+	{"/healthz", show_healthz, PROBE_MS_MAX, SECOND_NS},
+	{"/startupz", show_startupz, 0, 0},
 };
 
-static const struct page no_page = {"", show_nothing, INT64_MAX};
+static const struct page no_page = {"", show_nothing, 0, 0};
 
 static const struct page *find_page(struct hapax_bytes path)
 {
@@ -277,11 +282,11 @@ static bool is_worth_waiting(struct hx_serve *serve, const struct page *page)
 	struct hx_store_facts facts;
 	int64_t now_ns = hx_clock_mono_ns();
 
-	if (page->age_ns_max == INT64_MAX)
+	if (page->wait_ms_max == 0)
 		return false;
 	hx_store_view_look(&serve->view, &facts);
 	/* It takes its time already: nobody else need wait to find that out. */
-	if (facts.asked_ns != INT64_MAX && now_ns - facts.asked_ns > WAIT_MS_MAX * MS_NS)
+	if (facts.asked_ns != INT64_MAX && now_ns - facts.asked_ns > page->wait_ms_max * MS_NS)
 		return false;
 	return facts.answered == 0 || now_ns - facts.answered_ns >= page->age_ns_max;
 }
@@ -301,40 +306,47 @@ static void wait(struct hx_serve *serve, struct hx_http_exchange *exchange, cons
 		.page = page,
 		.number = hx_store_view_ask(&serve->view),
 		.came_ns = now_ns,
-		.until_ns = now_ns + WAIT_MS_MAX * MS_NS,
+		.until_ns = now_ns + page->wait_ms_max * MS_NS,
 	};
 	while (*last != NULL)
 		last = &(*last)->next;
 	*last = wait;
-	if (!hx_timer_is_set(&serve->wait_timer))
+	if (!hx_timer_is_set(&serve->wait_timer) || wait->until_ns < serve->wait_timer.at_ns)
 		hx_timer_set(&serve->reactor.timers, &serve->wait_timer, wait->until_ns);
 }
 
-static void end_first(struct hx_serve *serve)
+/* Answer those whose question was answered, or whose time has come. */
+static void end_waits(struct hx_serve *serve, uint64_t answered, int64_t now_ns)
 {
-	struct hx_admin_wait *wait = serve->waits;
+	struct hx_admin_wait **at = &serve->waits;
+	int64_t next_ns = INT64_MAX;
 
-	serve->waits = wait->next;
-	show(serve, wait->exchange, wait->page, wait->came_ns);
-	hx_free(wait);
+	while (*at != NULL) {
+		struct hx_admin_wait *wait = *at;
+
+		if (wait->number > answered && wait->until_ns > now_ns) {
+			next_ns = wait->until_ns < next_ns ? wait->until_ns : next_ns;
+			at = &wait->next;
+			continue;
+		}
+		*at = wait->next;
+		show(serve, wait->exchange, wait->page, wait->came_ns);
+		hx_free(wait);
+	}
+	if (next_ns == INT64_MAX)
+		hx_timer_clear(&serve->reactor.timers, &serve->wait_timer);
+	else
+		hx_timer_set(&serve->reactor.timers, &serve->wait_timer, next_ns);
 }
 
-/* They stand in the order in which they came, and so do their questions. */
 void hx_admin_told(struct hx_serve *serve, uint64_t answered)
 {
-	while (serve->waits != NULL && serve->waits->number <= answered)
-		end_first(serve);
+	end_waits(serve, answered, INT64_MIN);
 }
 
 void hx_admin_wait_timer(struct hx_timer *timer)
 {
-	struct hx_serve *serve = timer->context;
-	int64_t now_ns = hx_clock_mono_ns();
-
-	while (serve->waits != NULL && serve->waits->until_ns <= now_ns)
-		end_first(serve);
-	if (serve->waits != NULL)
-		hx_timer_set(&serve->reactor.timers, timer, serve->waits->until_ns);
+	end_waits(timer->context, 0, hx_clock_mono_ns());
 }
 
 /* ------------------------------------------------------------------ the door */

@@ -65,7 +65,7 @@ struct hx_serve {
 	struct hx_http_server admin;
 	struct hapax_buf page;       /* what the admin door is about to say */
 	struct hx_admin_wait *waits; /* requests there that wait for the store, in order */
-	struct hx_timer wait_timer;  /* for the first of them */
+	struct hx_timer wait_timer;  /* when the first of them has waited long enough */
 	struct hx_timer drain_timer;
 	struct hx_timer chore_timer; /* once a second */
 	struct hx_duplicate_watch *watch;
