@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "config/check.h"
 #include "config/config.h"
+#include "config/schema_unit.h"
 #include "config/schema_resp.h"
 
 /* Values of enums, in their order. */
@@ -23,14 +24,6 @@ static const char *const fingerprints[] = {"data", "none", NULL};
 static const char *const log_formats[] = {"auto", "json", "logfmt", NULL};
 static const char *const log_levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const log_keys[] = {"full", "hash", "none", NULL};
-
-enum { KIB = 1024, MIB = 1024 * KIB, LIST_MAX = 1000, NAME_MAX_SIZE = 128, TEXT_MAX = 4096 };
-
-#define SECOND INT64_C(1000)
-#define MINUTE (60 * SECOND)
-#define HOUR   (60 * MINUTE)
-#define DAY    (24 * HOUR)
-#define MANY   INT64_C(1000000000)
 
 #define AT(member) .offset = offsetof(struct hx_config_listen, member)
 static const struct hx_setting listen_settings[] = {
@@ -225,120 +218,6 @@ static const struct hx_section upstream_section = {
 	.name = "upstream",
 	.settings = upstream_settings,
 	.size = sizeof(struct hx_config_upstream)};
-
-#define AT(member) .offset = offsetof(struct hx_config_http, member)
-static const struct hx_setting http_settings[] = {
-	{.name = "max_connections",
-         .type = HX_SETTING_COUNT,
-         .flags = HX_SETTING_NONE_IS_0,
-         AT(max_connections),
-         .fallback = "20000",
-         .max = MANY,
-         .doc = "of all doors together"},
-	{.name = "max_connections_per_address",
-         .type = HX_SETTING_COUNT,
-         .flags = HX_SETTING_NONE_IS_0,
-         AT(max_connections_per_address),
-         .fallback = "15000",
-         .max = MANY,
-         .doc = "from one address"},
-	{.name = "max_requests",
-         .type = HX_SETTING_COUNT,
-         .flags = HX_SETTING_NONE_IS_0,
-         AT(max_requests),
-         .fallback = "8192",
-         .max = MANY,
-         .doc = "in progress at a time, by all loops together; the next one gets 503"},
-	{.name = "max_requests_per_tenant",
-         .type = HX_SETTING_COUNT,
-         .flags = HX_SETTING_NONE_IS_0,
-         AT(max_requests_per_tenant),
-         .fallback = "none",
-         .max = MANY,
-         .doc = "in progress at a time; the next one gets 429"},
-	{.name = "max_loop_memory",
-         .type = HX_SETTING_SIZE,
-         .flags = HX_SETTING_NONE_IS_0,
-         AT(max_loop_memory),
-         .fallback = "256MiB",
-         .min = 1 * MIB,
-         .max = INT64_MAX,
-         .doc = "bodies and replies that each loop holds; at three quarters of it 503"},
-	{.name = "max_line",
-         .type = HX_SETTING_SIZE,
-         AT(max_line),
-         .fallback = "8KiB",
-         .min = 256,
-         .max = 64 * KIB,
-         .doc = "the request line; above it 414"},
-	{.name = "max_head",
-         .type = HX_SETTING_SIZE,
-         AT(max_head),
-         .fallback = "16KiB",
-         .min = 1 * KIB,
-         .max = 256 * KIB,
-         .doc = "request line and fields; above it 431"},
-	{.name = "max_fields",
-         .type = HX_SETTING_COUNT,
-         AT(max_fields),
-         .fallback = "100",
-         .min = 8,
-         .max = 100,
-         .doc = "fields of a request; above it 431"},
-	{.name = "max_body",
-         .type = HX_SETTING_SIZE,
-         AT(max_body),
-         .fallback = "16MiB",
-         .min = 64 * KIB,
-         .max = 64 * MIB,
-         .doc = "the body of a request; above it 413"},
-	{.name = "max_body_memory",
-         .type = HX_SETTING_SIZE,
-         AT(max_body_memory),
-         .fallback = "256KiB",
-         .min = 4 * KIB,
-         .max = 64 * MIB,
-         .doc = "larger bodies go into a temporary file"},
-	{.name = "max_batch",
-         .type = HX_SETTING_COUNT,
-         AT(max_batch),
-         .fallback = "1000",
-         .min = 1,
-         .max = 65536,
-         .doc = "events in one batch; above it 413"},
-	{.name = "head_timeout",
-         .type = HX_SETTING_DURATION,
-         AT(head_timeout_ms),
-         .fallback = "10s",
-         .min = 1,
-         .max = HOUR,
-         .doc = "from the first byte of a head to its last; above it 408"},
-	{.name = "body_timeout",
-         .type = HX_SETTING_DURATION,
-         AT(body_timeout_ms),
-         .fallback = "30s",
-         .min = 1,
-         .max = HOUR,
-         .doc = "for a body, and a second more for each 4 KiB of it; above it 408"},
-	{.name = "send_timeout",
-         .type = HX_SETTING_DURATION,
-         AT(send_timeout_ms),
-         .fallback = "30s",
-         .min = 1,
-         .max = HOUR,
-         .doc = "a client that takes less than 4 KiB a second over that long is dropped"},
-	{.name = "idle_timeout",
-         .type = HX_SETTING_DURATION,
-         AT(idle_timeout_ms),
-         .fallback = "75s",
-         .min = 1,
-         .max = DAY,
-         .doc = "a connection without a request is closed"},
-	{.name = NULL},
-};
-#undef AT
-static const struct hx_section http_section = {
-	.name = "http", .settings = http_settings, .size = sizeof(struct hx_config_http)};
 
 #define AT(member) .offset = offsetof(struct hx_config_type, member)
 static const struct hx_setting type_settings[] = {
@@ -727,7 +606,7 @@ static const struct hx_setting settings[] = {
 	{.name = "http",
          .type = HX_SETTING_SECTION,
          AT(http),
-         .section = &http_section,
+         .section = &hx_config_schema_http,
          .doc = "limits of every HTTP door"},
 	{.name = "defaults",
          .type = HX_SETTING_SECTION,

@@ -80,6 +80,9 @@ const struct hx_setting *hx_section_setting(const struct hx_section *section, si
 /* All of it: struct hx_config. */
 extern const struct hx_section hx_config_schema;
 
+/* Of it, `http`: schema_http.c. */
+extern const struct hx_section hx_config_schema_http;
+
 /* Longer than the path of any setting, and the name of its variable. */
 enum { HX_SETTING_PATH_SIZE = 96 };
 

@@ -73,12 +73,13 @@ static void drop_exchange(struct hx_http_peer *peer)
 		return;
 	peer->exchange = NULL;
 	exchange->peer = NULL;
-	if (!exchange->is_handed_over) {
+	/* Both may give the reply, and then the exchange is gone. */
+	if (!exchange->is_handed_over)
 		hx_http_exchange_give(exchange);
-		return;
-	}
-	tell_room(exchange);
-	tell_gone(peer->server, exchange);
+	else if (exchange->on_room != NULL)
+		tell_room(exchange);
+	else
+		tell_gone(peer->server, exchange);
 }
 
 static void on_hangup(struct hx_connection *connection)

@@ -465,6 +465,8 @@ static bool identify(struct hx_delivery *delivery)
 		delivery->options.is_disabled = 1;
 	key_ns = hx_clock_mono_ns() - delivery->asked_ns;
 	delivery->asked_ns += key_ns;
+	if (delivery->large != NULL)
+		key_ns += delivery->large->key_ns;
 	hx_metrics_observe_ns(loop->cells, HX_METRIC_KEY_DURATION, 0, 0, key_ns);
 	return true;
 }

@@ -115,7 +115,10 @@ void hx_delivery_answer_batch(struct hx_delivery *delivery)
 		[HX_CONCLUSION_UNFINISHED] = 503,
 	};
 	struct hx_http_exchange *exchange = delivery->exchange;
-	enum hx_conclusion worst = delivery->batch->worst;
+	/* What there is no memory for now is taken when it comes again. */
+	enum hx_conclusion worst = delivery->batch->reader.status == HAPAX_OK
+		? delivery->batch->worst
+		: HX_CONCLUSION_UNFINISHED;
 	const struct hapax_field again = {HX_BYTES_LIT("Retry-After"), HX_BYTES_LIT("1")};
 	struct hx_http_problem problem = {.status = statuses[worst], .type = PROBLEM("batch")};
 
@@ -154,12 +157,8 @@ void hx_delivery_next(struct hx_delivery *delivery)
 		is_claimed = hx_delivery_claim(delivery);
 		batch->is_claiming = false;
 	}
-	if (is_claimed)
-		return;
-	/* What there is no memory for now is taken when it comes again. */
-	if (batch->reader.status != HAPAX_OK)
-		batch->worst = HX_CONCLUSION_UNFINISHED;
-	hx_delivery_answer_batch(delivery);
+	if (!is_claimed)
+		hx_delivery_answer_batch(delivery);
 }
 
 enum hapax_status hx_delivery_read(

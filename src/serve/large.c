@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "serve/daemon.h"
@@ -56,10 +57,12 @@ static void read_event(struct hx_large *large, struct hapax_buf *key_scratch)
 		(large->mode != HX_CLOUDEVENTS_BATCHED ||
 	         hx_cloudevents_batch_next(&delivery->batch->reader, &large->event));
 	large->route = large->has_event ? hx_delivery_route(delivery, &large->event) : NULL;
-	if (large->route != NULL)
-		large->key_status = hx_delivery_key(
-			delivery, large->route, &large->event, key_scratch, &large->key,
-			&large->key_err);
+	if (large->route == NULL)
+		return;
+	large->key_ns = -hx_clock_mono_ns();
+	large->key_status = hx_delivery_key(
+		delivery, large->route, &large->event, key_scratch, &large->key, &large->key_err);
+	large->key_ns += hx_clock_mono_ns();
 }
 
 static struct hx_large *next_large(struct hx_reader *reader)

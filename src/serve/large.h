@@ -19,6 +19,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <hapax/key.h>
 
@@ -47,6 +48,7 @@ struct hx_large {
 	const struct hx_config_route *route; /* NULL: none takes it, and there is no key */
 	enum hapax_status key_status;
 	struct hapax_error key_err;
+	int64_t key_ns; /* how long it took to make */
 	struct hapax_key key;
 
 	struct hx_task task;
