@@ -20,19 +20,39 @@ static uint64_t key_state(uint64_t seed, uint64_t index)
 	return seed ^ (index * UINT64_C(0xd1342543de82ef95));
 }
 
+/* Eight digits, the highest first. Generating must cost little beside what is measured. */
+static void put_digits(uint32_t value, char text[8])
+{
+	uint64_t digits = value;
+	uint64_t letters;
+
+	digits = (digits | digits << 16) & UINT64_C(0x0000ffff0000ffff);
+	digits = (digits | digits << 8) & UINT64_C(0x00ff00ff00ff00ff);
+	digits = (digits | digits << 4) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+	letters = ((digits + UINT64_C(0x0606060606060606)) >> 4) & UINT64_C(0x0101010101010101);
+	digits += UINT64_C(0x3030303030303030) + letters * ('a' - '0' - 10);
+	for (unsigned i = 0; i < 8; i++)
+		text[i] = (char)(digits >> (56 - 8 * i));
+}
+
 void key_text(uint64_t seed, uint64_t index, char text[KEY_TEXT_SIZE])
 {
-	static const char digits[] = "0123456789abcdef";
 	uint64_t state = key_state(seed, index);
+	char digits[32];
 	uint64_t words[2];
 
 	words[0] = (key_random(&state) & ~UINT64_C(0xf000)) | UINT64_C(0x4000);
 	words[1] = (key_random(&state) & ~(UINT64_C(3) << 62)) | (UINT64_C(2) << 62);
-	for (unsigned digit = 0, at = 0; digit < 32; digit++) {
-		if (digit == 8 || digit == 12 || digit == 16 || digit == 20)
-			text[at++] = '-';
-		text[at++] = digits[(words[digit / 16] >> (60 - 4 * (digit % 16))) & 15];
-	}
+	put_digits((uint32_t)(words[0] >> 32), digits);
+	put_digits((uint32_t)words[0], digits + 8);
+	put_digits((uint32_t)(words[1] >> 32), digits + 16);
+	put_digits((uint32_t)words[1], digits + 24);
+	memcpy(text, digits, 8);
+	memcpy(text + 9, digits + 8, 4);
+	memcpy(text + 14, digits + 12, 4);
+	memcpy(text + 19, digits + 16, 4);
+	memcpy(text + 24, digits + 20, 12);
+	text[8] = text[13] = text[18] = text[23] = '-';
 }
 
 /*

@@ -195,6 +195,13 @@ int hx_pages_commit(void *at, size_t bytes, unsigned flags)
 	return 0;
 }
 
+void hx_pages_populate(void *at, size_t bytes)
+{
+	assert_pages(at, bytes);
+	/* Only advice, as above. */
+	(void)madvise(at, bytes, MADV_POPULATE_WRITE);
+}
+
 void hx_pages_discard(void *at, size_t bytes)
 {
 	int failed;

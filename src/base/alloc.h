@@ -61,6 +61,9 @@ __attribute__((warn_unused_result)) void *hx_pages_reserve(size_t bytes);
 /* Make pages readable and writable, zero at first. 0, or -1 with errno set. */
 __attribute__((warn_unused_result)) int hx_pages_commit(void *at, size_t bytes, unsigned flags);
 
+/* Have the memory of committed pages there before it is touched. A hint; what they hold stays. */
+void hx_pages_populate(void *at, size_t bytes);
+
 /*
  * Give the memory of committed pages back; they stay usable and read as zeros.
  * Cheaper to take back than what was decommitted.

@@ -165,6 +165,23 @@ static bool chunk_commit(struct hx_arena *arena, uint32_t number)
 	return true;
 }
 
+uint64_t hx_arena_expect(struct hx_arena *arena, uint64_t bytes)
+{
+	while ((uint64_t)arena->committed_count * HX_CHUNK_SIZE < bytes &&
+	       arena->committed_count < arena->chunk_count_max &&
+	       chunk_commit(arena, arena->committed_count))
+		;
+	return (uint64_t)arena->committed_count * HX_CHUNK_SIZE;
+}
+
+void hx_arena_settle(struct hx_arena *arena)
+{
+	if (arena->chunk_count < arena->committed_count)
+		hx_pages_discard(
+			arena->memory + (uint64_t)arena->chunk_count * HX_CHUNK_SIZE,
+			(uint64_t)(arena->committed_count - arena->chunk_count) * HX_CHUNK_SIZE);
+}
+
 /* Room in the table of chunks for number, which is the next one. */
 static bool chunk_table_commit(struct hx_arena *arena, uint32_t number)
 {

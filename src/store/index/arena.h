@@ -84,6 +84,15 @@ struct hx_arena {
 enum hapax_status hx_arena_init(struct hx_arena *arena, uint64_t bytes, struct hx_epoch *epoch);
 void hx_arena_done(struct hx_arena *arena);
 
+/*
+ * Records that take so many bytes are about to come: have the chunks ready. Without memory
+ * nothing happens. Returns the bytes that are ready, from arena->memory on.
+ */
+uint64_t hx_arena_expect(struct hx_arena *arena, uint64_t bytes);
+
+/* They have come: what was made ready and is not needed goes back. */
+void hx_arena_settle(struct hx_arena *arena);
+
 /* When a sweep has something to do for record: it expires, or its claim is given up. */
 int64_t hx_arena_due(const struct hapax_record *record);
 

@@ -173,15 +173,24 @@ void hx_index_raise_token(struct hx_index *index, uint64_t token);
 void hx_index_expect(struct hx_index *index, uint64_t records);
 
 /*
+ * Have the memory there that was asked for by hx_index_expect(). It takes as long as
+ * filling it: to be called beside the loading, by a thread of its own.
+ */
+void hx_index_populate(struct hx_index *index);
+
+/* All is loaded, and nobody populates any more. */
+void hx_index_settle(struct hx_index *index);
+
+/*
  * Put a record that comes from a file, in place of the one that is there or, with
  * only_if_absent, not at all then. Its token counts as given out. Limits are not
- * asked. HAPAX_ERR_NO_MEMORY: nothing was done.
+ * asked. HAPAX_ERR_NO_MEMORY: nothing was done. Locks: the key's shard.
  */
 enum hapax_status hx_index_load(
 	struct hx_index *index, const struct hx_index_key *key, const struct hapax_record *record,
 	bool only_if_absent, int64_t now_ms);
 
-/* Remove the record of key, if there is one. */
+/* Remove the record of key, if there is one. Locks: the key's shard. */
 void hx_index_unload(struct hx_index *index, const struct hx_index_key *key);
 
 /* See hapax_store_scan(). */

@@ -4,6 +4,11 @@
  */
 #include "store/index/index.h"
 
+#include "base/alloc.h"
+
+/* What a record takes at least: a mark with a UUID. */
+enum { RECORD_BYTES_MIN = 28 };
+
 /* A mark has a short form, which most records of most stores are. */
 static bool stage_mark(
 	struct hx_shard *shard, const struct hx_index_key *key, const struct hapax_record *record,
@@ -41,8 +46,53 @@ static void raise_token(struct hx_index *index, uint64_t token)
 
 void hx_index_expect(struct hx_index *index, uint64_t records)
 {
+	uint64_t share = records / index->shard_count;
+
+	for (uint32_t i = 0; i < index->shard_count; i++) {
+		struct hx_shard *shard = &index->shards[i];
+
+		hx_table_expect(&shard->table, share);
+		shard->expected_bytes = hx_arena_expect(&shard->arena, share * RECORD_BYTES_MIN);
+		shard->expected_table_bytes = shard->table.buckets_committed;
+	}
+}
+
+/* In steps: what is loaded meanwhile needs the others' memory, too. */
+static void populate_step(unsigned char *memory, uint64_t at, uint64_t end)
+{
+	if (at < end)
+		hx_pages_populate(
+			memory + at, end - at < HX_PAGES_HUGE_SIZE ? end - at : HX_PAGES_HUGE_SIZE);
+}
+
+void hx_index_populate(struct hx_index *index)
+{
+	bool goes_on = true;
+
+	for (uint32_t i = 0; i < index->shard_count; i++) {
+		struct hx_shard *shard = &index->shards[i];
+
+		for (uint64_t at = 0; at < shard->expected_table_bytes; at += HX_PAGES_HUGE_SIZE)
+			populate_step(
+				(unsigned char *)shard->table.buckets, at,
+				shard->expected_table_bytes);
+	}
+	/* The first chunks are on small pages, and no matter. */
+	for (uint64_t at = HX_PAGES_HUGE_SIZE; goes_on; at += HX_PAGES_HUGE_SIZE) {
+		goes_on = false;
+		for (uint32_t i = 0; i < index->shard_count; i++) {
+			struct hx_shard *shard = &index->shards[i];
+
+			populate_step(shard->arena.memory, at, shard->expected_bytes);
+			goes_on = goes_on || at < shard->expected_bytes;
+		}
+	}
+}
+
+void hx_index_settle(struct hx_index *index)
+{
 	for (uint32_t i = 0; i < index->shard_count; i++)
-		hx_table_expect(&index->shards[i].table, records / index->shard_count);
+		hx_arena_settle(&index->shards[i].arena);
 }
 
 enum hapax_status hx_index_load(
@@ -53,7 +103,6 @@ enum hapax_status hx_index_load(
 	enum hapax_status status = HAPAX_OK;
 	uint32_t old, place;
 
-	hx_lock_acquire(&shard->lock);
 	old = hx_shard_find(shard, &key->packed, key->hash);
 	if (old == 0 || !only_if_absent) {
 		if (!stage_mark(shard, key, record, now_ms, &place))
@@ -69,7 +118,6 @@ enum hapax_status hx_index_load(
 				atomic_fetch_add_explicit(&index->keys, 1, memory_order_relaxed);
 		}
 	}
-	hx_lock_release(&shard->lock);
 	return status;
 }
 
@@ -78,7 +126,6 @@ void hx_index_unload(struct hx_index *index, const struct hx_index_key *key)
 	struct hx_shard *shard = key->shard;
 	uint32_t place;
 
-	hx_lock_acquire(&shard->lock);
 	place = hx_shard_find(shard, &key->packed, key->hash);
 	if (place != 0) {
 		hx_table_begin(&shard->table);
@@ -87,5 +134,4 @@ void hx_index_unload(struct hx_index *index, const struct hx_index_key *key)
 		hx_shard_charge(shard);
 		hx_index_unadmit(index);
 	}
-	hx_lock_release(&shard->lock);
 }

@@ -39,6 +39,9 @@ struct hx_shard {
 	uint32_t tidy_at;         /* how far */
 	uint32_t tidy_generation; /* of the chunk when it was chosen */
 	uint32_t tidy_hand;       /* where the search for the next one goes on */
+	/* Memory that loading was promised: see hx_index_populate(). */
+	uint64_t expected_bytes;
+	uint64_t expected_table_bytes;
 };
 
 struct hx_shard_setup {

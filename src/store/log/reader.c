@@ -56,12 +56,13 @@ static enum hapax_status grow_window(
 	return HAPAX_OK;
 }
 
-/* Let [offset, offset + size) lie in the window, as far as the file goes. */
-static enum hapax_status load(
-	struct hx_log_reader *reader, uint64_t offset, size_t size, struct hapax_error *err)
+/* Let [offset, offset + size) lie in the window, as far as the file goes; and more, up to ahead. */
+static enum hapax_status load_ahead(
+	struct hx_log_reader *reader, uint64_t offset, size_t size, size_t ahead,
+	struct hapax_error *err)
 {
 	uint64_t left = offset < reader->file_bytes ? reader->file_bytes - offset : 0;
-	size_t bytes = size > READ_BYTES ? size : READ_BYTES;
+	size_t bytes = size > ahead ? size : ahead;
 	enum hapax_status status;
 	ssize_t got;
 
@@ -90,6 +91,12 @@ static enum hapax_status load(
 	return HAPAX_OK;
 }
 
+static enum hapax_status load(
+	struct hx_log_reader *reader, uint64_t offset, size_t size, struct hapax_error *err)
+{
+	return load_ahead(reader, offset, size, READ_BYTES, err);
+}
+
 static const unsigned char *at_offset(const struct hx_log_reader *reader, uint64_t offset)
 {
 	return reader->window + (offset - reader->window_offset);
@@ -105,7 +112,8 @@ static enum hapax_status read_header(
 	struct hx_log_reader *reader, const char *path, bool may_be_short, struct hapax_error *err)
 {
 	struct hapax_error why = {0};
-	enum hapax_status status = load(reader, 0, HX_LOG_BLOCK_SIZE, err);
+	/* Nothing ahead: what is read next is often the seal, at the other end. */
+	enum hapax_status status = load_ahead(reader, 0, HX_LOG_BLOCK_SIZE, HX_LOG_BLOCK_SIZE, err);
 
 	if (status != HAPAX_OK)
 		return status;

@@ -27,8 +27,9 @@ enum {
 };
 
 enum {
-	AHEAD = 16,      /* entries whose buckets are fetched before they are needed */
-	THREADS_MAX = 3, /* beside the one that opens */
+	AHEAD = 32,      /* entries whose buckets are fetched before they are needed */
+	THREADS_MAX = 7, /* beside the one that opens */
+	POPULATED_PUTS = 1 << 18,
 };
 
 struct waiting {
@@ -45,6 +46,8 @@ struct load {
 	struct hx_log_kill_set *kills; /* shared; complete before there are threads */
 	int64_t now_ms;                /* known when the log was read */
 	struct load *threads;          /* of those beside the first one */
+	struct hx_thread populate;
+	bool populates;
 	uint64_t told_bytes;
 };
 
@@ -144,6 +147,25 @@ static enum hapax_status load_class_entry(
 	return HAPAX_OK;
 }
 
+/* Those from first on that lie in its shard, whose lock is taken once for all of them. */
+static enum hapax_status flush_shard(struct load *load, size_t first, struct hapax_error *err)
+{
+	struct hx_shard *shard = load->waiting[first].key.shard;
+	enum hapax_status status = HAPAX_OK;
+
+	for (size_t i = first; i < load->waiting_count && status == HAPAX_OK; i++) {
+		struct waiting *next = &load->waiting[i];
+
+		if (next->key.shard != shard)
+			continue;
+		status = next->is_log ? load_log_entry(load, &next->entry, &next->key, err)
+				      : load_class_entry(load, &next->entry, &next->key, err);
+		next->key.shard = NULL;
+	}
+	hx_lock_release(&shard->lock);
+	return status;
+}
+
 static enum hapax_status flush(void *context, struct hapax_error *err)
 {
 	struct load *load = context;
@@ -151,21 +173,61 @@ static enum hapax_status flush(void *context, struct hapax_error *err)
 
 	for (size_t i = 0; i < load->waiting_count; i++)
 		(void)hx_index_probe(&load->waiting[i].key);
+	/* Versions of a key lie in one shard, where they keep their order. */
 	for (size_t i = 0; i < load->waiting_count && status == HAPAX_OK; i++) {
-		const struct waiting *next = &load->waiting[i];
+		struct hx_shard *shard = load->waiting[i].key.shard;
 
-		status = next->is_log ? load_log_entry(load, &next->entry, &next->key, err)
-				      : load_class_entry(load, &next->entry, &next->key, err);
+		/* Another thread is at it: the other shards first. */
+		if (shard != NULL && hx_lock_try(&shard->lock))
+			status = flush_shard(load, i, err);
+	}
+	for (size_t i = 0; i < load->waiting_count && status == HAPAX_OK; i++) {
+		struct hx_shard *shard = load->waiting[i].key.shard;
+
+		if (shard == NULL)
+			continue;
+		hx_lock_acquire(&shard->lock);
+		status = flush_shard(load, i, err);
 	}
 	load->waiting_count = 0;
 	return status;
 }
 
+/*
+ * Beside the one that opens; none where the store is to have no threads. Twice as many as
+ * cores: one reads while another one works.
+ */
+static unsigned count_threads(const struct hapax_store_options *options)
+{
+	unsigned count = 2 * hx_cpu_count() - 1;
+
+	if (options->flags & HAPAX_STORE_NO_HOUSEKEEPING)
+		return 0;
+	return count < THREADS_MAX ? count : THREADS_MAX;
+}
+
+static void run_populate(void *arg)
+{
+	hx_index_populate(arg);
+}
+
+/* Fresh memory costs as much as all else: it is made ready while the files are read. */
 static void expect(void *context, uint64_t puts)
 {
 	struct load *load = context;
+	struct hx_index *index = load->recovery->index;
 
-	hx_index_expect(load->recovery->index, puts);
+	hx_index_expect(index, puts);
+	load->populates = puts > POPULATED_PUTS && count_threads(load->recovery->options) != 0 &&
+		hx_thread_start(&load->populate, run_populate, index, "hapax-memory", NULL) ==
+			HAPAX_OK;
+}
+
+static void end_populate(struct load *load)
+{
+	if (load->populates)
+		hx_thread_join(&load->populate);
+	hx_index_settle(load->recovery->index);
 }
 
 static enum hapax_status load_entry(
@@ -319,16 +381,6 @@ static enum hapax_status settle(struct hx_log_directory *directory, struct hapax
 	return status == HAPAX_OK ? hx_log_directory_sync(directory, err) : status;
 }
 
-/* Beside the one that opens; none where the store is to have no threads. */
-static unsigned count_threads(const struct hapax_store_options *options)
-{
-	unsigned count = hx_cpu_count() - 1;
-
-	if (options->flags & HAPAX_STORE_NO_HOUSEKEEPING)
-		return 0;
-	return count < THREADS_MAX ? count : THREADS_MAX;
-}
-
 enum hapax_status hx_log_recover(
 	const struct hx_log_recovery *recovery, struct hx_log_walk_result *ret_walk,
 	struct hapax_error *err)
@@ -362,6 +414,7 @@ enum hapax_status hx_log_recover(
 	status = hx_log_walk(
 		recovery->directory->io, recovery->directory->path, &visitor, ret_walk, err);
 	hx_log_kill_set_done(&kills);
+	end_populate(&load);
 	if (status != HAPAX_OK)
 		return status;
 	drop_expired(&load);
