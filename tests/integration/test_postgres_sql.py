@@ -211,23 +211,34 @@ def the_example_in_sql():
     expect(psql("SELECT count(*) FROM payment"), "1")
 
 
-@case
-def the_example_in_node():
+def node_runs(script, *arguments, count=1):
+    """What that many processes print that run the script with Node's pg, sorted."""
     if not PROOF:
         raise Skip("only with HAPAX_PROOF=1")
     if not shutil.which("npm"):
         raise Skip("npm is not installed")
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copy(os.path.join(EXAMPLES, "consume_postgres.mjs"), folder)
+        shutil.copy(script, folder)
         done = subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "pg@8"], cwd=folder, timeout=120,
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Skip("the npm registry was not reached")
-        command = ["node", "consume_postgres.mjs", "postgres:///postgres", "order-18"]
-        runs = [subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-        outputs = sorted(run.communicate(timeout=60)[0] for run in runs)
+        command = ["node", os.path.basename(script), "postgres:///postgres", *arguments]
+        runs = [subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) for _ in range(count)]
+        return sorted(run.communicate(timeout=60)[0] for run in runs)
+
+
+@case
+def the_example_in_node():
+    outputs = node_runs(os.path.join(EXAMPLES, "consume_postgres.mjs"), "order-18", count=4)
     expect(outputs, ['acquired {"receipt":4711}\n'] + ['replay {"receipt":4711}\n'] * 3)
     expect(psql("SELECT count(*) FROM payment WHERE order_id = 'order-18'"), "1")
+
+
+@case
+def bad_input_from_node():
+    output = node_runs(os.path.join(os.path.dirname(os.path.abspath(__file__)), "bad_input.mjs"))[0]
+    expect(output.split(), ["HX004"] * 11 + ["HX006", "0"])
 
 
 def main():

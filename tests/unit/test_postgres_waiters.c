@@ -157,11 +157,19 @@ static void wait_while(
 	store = open_store();
 	options.poll_ms = poll_ms;
 	assert_int_equal(hapax_processor_new(store, &options, &waiter->processor, NULL), HAPAX_OK);
+	/* Not before somebody waits. */
+	assert_int_equal(postgres_case_number(waiter->conn, LISTENERS), 0);
+	assert_int_equal(hx_thread_start(&thread, wait_for_it, waiter, "waiter", NULL), HAPAX_OK);
 	if (before == NULL)
 		wait_for_listeners(waiter->conn, 1);
-	assert_int_equal(hx_thread_start(&thread, wait_for_it, waiter, "waiter", NULL), HAPAX_OK);
 	while (stats.waiting == 0)
 		hapax_processor_stats(waiter->processor, &stats);
+	/* Who waited before it listened has asked again, and is to be told. */
+	while (before == NULL &&
+	       postgres_case_number(
+		       waiter->conn, "SELECT count(*) FROM waiters.hapax_record WHERE awaited") ==
+	               0)
+		;
 	if (after != NULL)
 		after(waiter);
 	assert_int_equal(write(to_child[1], &command, 1), 1);

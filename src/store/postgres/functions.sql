@@ -192,6 +192,9 @@ SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	v_awaited boolean;
 	v_now bigint := @@hapax_now();
+	v_tenant bytea := @@hapax_tenant(p_tenant);
+	v_group bytea := convert_to(p_group, 'UTF8');
+	v_key bytea := convert_to(p_key, 'UTF8');
 BEGIN
 	-- A claim that lives, and a small result. The rest goes by all the rules.
 	UPDATE @@hapax_record r SET state = 2, changed = greatest(v_now, r.changed), lease_ends = 0,
@@ -199,8 +202,7 @@ BEGIN
 		attempt_id = NULL, owner = NULL, error = NULL,
 		result_kind = CASE WHEN p_body IS NULL AND p_status = 0 THEN 0 ELSE 1 END,
 		result_class = CASE p_class WHEN 'ok' THEN 0 ELSE 1 END, result_status = p_status, body = p_body
-		WHERE r.tenant = @@hapax_tenant(p_tenant) AND r.grp = convert_to(p_group, 'UTF8')
-		AND r.key = convert_to(p_key, 'UTF8') AND r.token = p_token AND r.state = 1
+		WHERE r.tenant = v_tenant AND r.grp = v_group AND r.key = v_key AND r.token = p_token AND r.state = 1
 		AND coalesce(length(p_body), 0) <= 512 AND p_class IN ('ok', 'definitive') AND p_status IS NOT NULL
 		RETURNING r.awaited INTO v_awaited;
 	IF NOT FOUND THEN

@@ -88,10 +88,7 @@ static void on_want(struct hx_task *task)
 {
 	struct hx_postgres_listener *listener = task->context;
 
-	if (listener->is_wanted || listener->client->is_stopped)
-		return;
 	listener->is_wanted = true;
-	hx_postgres_connection_open(&listener->connection);
 }
 
 static void on_mute(struct hx_task *task)
@@ -123,9 +120,12 @@ void hx_postgres_listener_stop(struct hx_postgres_listener *listener)
 
 void hx_postgres_listener_note(struct hx_postgres_listener *listener, const struct hapax_op *op)
 {
-	if (listener->is_listening && !listener->is_muted &&
-	    op->outcome == HAPAX_OUTCOME_IN_PROGRESS)
-		hx_postgres_awaited_add(&listener->awaited, op);
+	if (!listener->is_wanted || listener->is_muted || op->outcome != HAPAX_OUTCOME_IN_PROGRESS)
+		return;
+	hx_postgres_awaited_add(&listener->awaited, op);
+	/* From then on it is asked for again, and marked. */
+	if (listener->connection.state == HX_POSTGRES_CLOSED && !hx_timer_is_set(&listener->retry))
+		hx_postgres_connection_open(&listener->connection);
 }
 
 enum hapax_status hx_postgres_listener_init(

@@ -2,7 +2,8 @@
 /*
  * listener.h - a connection over which the server tells that claims came to their ends.
  *
- * It is opened when somebody watches the store, and opened again when it is lost. Claims
+ * It is opened when somebody watches the store and is answered IN_PROGRESS for the first time,
+ * so that short processes have no connection more, and opened again when it is lost. Claims
  * that are answered IN_PROGRESS while it listens are marked in the server (hapax_await() in
  * operate.sql), whose end is then told: a NOTIFY for every completion would make all
  * commits of the database wait for each other. What is told while there is no connection is
