@@ -427,11 +427,8 @@ static void hostile_answers_are_uncertain(void **state)
 	} cases[] = {
 		{"HTTP/1.1 400 Bad Request\r\n\r\n", false},
 		{"$99999999999\r\n", false},
-		{"$536870912\r\n", false},
 		{"*2147483647\r\n", false},
-		{"*99999999999999999999\r\n", false},
 		{"+OK\r\n", false},
-		{":7\r\n", false},
 		{"$-1\r\n", false},
 		{"*0\r\n", false},
 		{"*2\r\n:0\r\n:1\r\n", false},
@@ -452,7 +449,6 @@ static void hostile_answers_are_uncertain(void **state)
 	         "*1\r\n*1\r\n*1\r\n",
 	         false},
 		{"+", true},
-		{"x", true},
 		{"*1\r\n", true},
 		{"|1\r\n+a\r\n+b\r\n", true},
 	};

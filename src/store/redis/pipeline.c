@@ -137,21 +137,25 @@ static struct hx_redis_unit *unit_at(struct hx_redis_link *link, size_t index)
 }
 
 /*
- * When to give up on the first command without reply. A submit of many commands may take
- * longer than one of them as long as the server answers.
+ * When to give up on a request. A submit of many commands may take longer than one of them as
+ * long as the server answers.
  */
-static int64_t give_up_ns(struct hx_redis_link *link)
+static int64_t give_up_ns(const struct hx_redis_link *link, const struct hx_redis_request *request)
+{
+	int64_t silent_ns = link->answered_ns + link->client->options->timeout_ms * MS_NS;
+	bool is_alone = request->parent != NULL ? request->parent->count == 1 : request->count == 1;
+
+	if (is_alone || link->unit_count == 0 || silent_ns < request->deadline_ns)
+		return request->deadline_ns;
+	return silent_ns;
+}
+
+/* The request that the next reply is for; the answer to ASKING comes with that of the command behind it. */
+static const struct hx_redis_request *first_in_flight(struct hx_redis_link *link)
 {
 	struct hx_redis_unit *unit = unit_at(link, 0);
-	int64_t silent_ns = link->answered_ns + link->client->options->timeout_ms * MS_NS;
-	int64_t deadline_ns;
 
-	/* The answer to ASKING comes with that of the command behind it. */
-	if (unit->request == NULL)
-		unit = unit_at(link, 1);
-	deadline_ns = unit->request->deadline_ns;
-	return unit->count == unit->request->count || silent_ns < deadline_ns ? deadline_ns
-									      : silent_ns;
+	return unit->request != NULL ? unit->request : unit_at(link, 1)->request;
 }
 
 static void update_deadline(struct hx_redis_link *link)
@@ -159,14 +163,16 @@ static void update_deadline(struct hx_redis_link *link)
 	int64_t at_ns = INT64_MAX;
 
 	if (link->unit_count > 0)
-		at_ns = give_up_ns(link);
+		at_ns = give_up_ns(link, first_in_flight(link));
 	for (struct hx_redis_request *request = link->pending; request != NULL;
 	     request = request->next) {
+		int64_t pending_ns = give_up_ns(link, request);
+
 		/* One that is under way lives as long as its commands are answered. */
 		if (request->in_flight > 0)
 			continue;
-		if (request->deadline_ns < at_ns)
-			at_ns = request->deadline_ns;
+		if (pending_ns < at_ns)
+			at_ns = pending_ns;
 		/* Those behind it came later: they have time. */
 		break;
 	}
@@ -186,7 +192,7 @@ void hx_redis_pipeline_deadline(struct hx_timer *timer)
 	for (struct hx_redis_request *request = link->pending; request != NULL;) {
 		struct hx_redis_request *late = request;
 
-		if (request->deadline_ns > now_ns || request->in_flight > 0) {
+		if (give_up_ns(link, request) > now_ns || request->in_flight > 0) {
 			before = request;
 			request = request->next;
 			continue;
@@ -195,7 +201,7 @@ void hx_redis_pipeline_deadline(struct hx_timer *timer)
 		fail_undecided(late, late->sent, late->count - late->sent, HAPAX_ERR_UNAVAILABLE);
 		hx_redis_request_end(link->client, late);
 	}
-	if (link->unit_count > 0 && give_up_ns(link) <= now_ns) {
+	if (link->unit_count > 0 && give_up_ns(link, first_in_flight(link)) <= now_ns) {
 		/* Whatever comes now comes too late, and nothing can be skipped in a stream. */
 		(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "Redis did not answer in time");
 		hx_connection_close(&link->connection, &err);
