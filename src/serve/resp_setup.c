@@ -2,8 +2,6 @@
 /*
  * resp_setup.c - from the configuration to the Redis door of every loop.
  */
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
@@ -95,12 +93,9 @@ enum hapax_status hx_serve_open_resp(
 /* Of a store that other machines share the clock is asked for seldom: that counts its keys. */
 void hx_serve_refresh_resp(struct hx_serve *serve)
 {
-	const char *name;
-
 	if (serve->resp.options.store == NULL)
 		return;
-	name = hapax_store_name(serve->store);
-	if (strcmp(name, "memory") == 0 || strcmp(name, "file") == 0 ||
+	if (serve->resp.is_local ||
 	    serve->chores % REMOTE_REFRESH_SECONDS == REMOTE_REFRESH_SECONDS - 1)
 		hx_resp_service_refresh(&serve->resp);
 }
