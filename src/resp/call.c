@@ -14,7 +14,9 @@ enum { ERROR_SIZE_MAX = 512 };
 
 static char upper(char byte)
 {
-	return byte >= 'a' && byte <= 'z' ? (char)(byte - 'a' + 'A') : byte;
+	if (byte >= 'a' && byte <= 'z')
+		return (char)(byte - 'a' + 'A');
+	return byte;
 }
 
 bool hx_resp_is_word(struct hapax_bytes bytes, const char *word)

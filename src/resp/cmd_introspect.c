@@ -431,8 +431,13 @@ void hx_resp_plan_info(struct hx_resp_call *call)
 	struct info info = {
 		.service = call->service, .stats = HAPAX_STATS_INIT, .out = &call->session->kept};
 
-	/* Without an answer the numbers are zero. */
-	(void)hapax_store_stats(call->service->options.store, &info.stats, NULL, NULL, NULL);
+	/*
+	 * Clients ask for this when they connect. Elsewhere counting may take long, and others
+	 * would wait for it; without an answer the numbers are zero.
+	 */
+	if (call->service->is_local)
+		(void)hapax_store_stats(
+			call->service->options.store, &info.stats, NULL, NULL, NULL);
 	hx_buf_clear(info.out);
 	if (hx_buf_reserve(info.out, INFO_SIZE_MAX) == HAPAX_OK) {
 		for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {

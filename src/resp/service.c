@@ -15,6 +15,8 @@ void hx_resp_service_init(
 	if (service->options.clock == NULL)
 		service->options.clock = hapax_clock_system();
 	service->started_ms = service->options.clock->boot_ms(service->options.clock->context);
+	service->is_local = strcmp(hapax_store_name(options->store), "memory") == 0 ||
+		strcmp(hapax_store_name(options->store), "file") == 0;
 	hx_mutex_init(&service->lock);
 	if (hapax_store_stats(service->options.store, &stats, NULL, NULL, NULL) == HAPAX_OK)
 		hx_resp_service_set_skew(service, stats.skew_ms);

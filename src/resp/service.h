@@ -66,6 +66,7 @@ struct hx_resp_known_script {
 struct hx_resp_service {
 	struct hx_resp_service_options options;
 	int64_t started_ms;
+	bool is_local;           /* the store is in this process: its numbers can be had at once */
 	_Atomic int64_t skew_ms; /* the store's clock minus the wall clock */
 	_Atomic uint64_t last_client_id;
 	_Atomic uint64_t clients;

@@ -133,9 +133,9 @@ static void refuse_subcommand(struct hx_resp_call *call)
 	char name[32] = "";
 
 	for (size_t i = 0; i + 1 < sizeof(name) && call->command->name[i] != '\0'; i++) {
-		char byte = call->command->name[i];
-
-		name[i] = byte >= 'a' && byte <= 'z' ? (char)(byte - 'a' + 'A') : byte;
+		name[i] = call->command->name[i];
+		if (name[i] >= 'a' && name[i] <= 'z')
+			name[i] = (char)(name[i] - 'a' + 'A');
 	}
 	hx_resp_refuse_format(
 		call, "ERR unknown subcommand '%.*s'. Try %s HELP.",

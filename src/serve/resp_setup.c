@@ -2,23 +2,13 @@
 /*
  * resp_setup.c - from the configuration to the Redis door of every loop.
  */
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "serve/daemon.h"
 
-/* A server counts its records to answer. */
 enum { REMOTE_REFRESH_SECONDS = 600 };
-
-static bool is_remote(const struct hapax_store *store)
-{
-	const char *name = hapax_store_name(store);
-
-	return strcmp(name, "memory") != 0 && strcmp(name, "file") != 0;
-}
 
 static enum hapax_status make_users(struct hx_serve *serve, struct hapax_error *err)
 {
@@ -100,8 +90,10 @@ enum hapax_status hx_serve_open_resp(
 	return status;
 }
 
-/* Of a store that other machines share the clock is asked for seldom: that counts its keys. */
-/* From what is known of the store: asking it could take as long as its timeout. */
+/*
+ * From what is known of the store: asking it could take as long as its timeout. One that other
+ * machines share is asked seldom, since it counts its keys then.
+ */
 void hx_serve_refresh_resp(struct hx_serve *serve)
 {
 	struct hx_store_facts facts;
@@ -112,7 +104,7 @@ void hx_serve_refresh_resp(struct hx_serve *serve)
 	if (facts.has_stats)
 		hx_resp_service_set_skew(&serve->resp, facts.stats.skew_ms);
 	if (facts.asked_ns == INT64_MAX &&
-	    (!is_remote(serve->store) ||
+	    (serve->resp.is_local ||
 	     serve->chores % REMOTE_REFRESH_SECONDS == REMOTE_REFRESH_SECONDS - 1))
 		(void)hx_store_view_ask(&serve->view);
 }

@@ -39,6 +39,9 @@ def compare(mine, theirs, what):
             slack = 120 * (1000 if name[0] == "P" else 1)
             if int(got[1:]) >= 0 and abs(int(got[1:]) - int(expected[1:])) <= slack:
                 continue
+        # Redis counts what has expired until it happens to notice.
+        if name == "DBSIZE" and int(got[1:]) < int(expected[1:]):
+            continue
         raise AssertionError(f"{what}: {command}: {got!r} instead of {expected!r}")
 
 
@@ -170,7 +173,7 @@ class Stream:
             if self.rng.random() < 0.05:
                 inner = [self.command() for _ in range(self.rng.randrange(6))]
                 # Their numbers would have to be found in the reply of EXEC.
-                inner = [words for words in inner if "TTL" not in words[0] and "TIME" not in words[0]]
+                inner = [words for words in inner if not any(part in words[0] for part in ("TTL", "TIME", "DBSIZE"))]
                 commands += [["MULTI"], *inner, self.rng.choice([["EXEC"], ["EXEC"], ["EXEC"], ["DISCARD"]])]
             else:
                 commands.append(self.command())
