@@ -28,93 +28,9 @@
 #include "support/cut_proxy.h"
 #include "support/postgres_case.h"
 #include "support/scale.h"
+#include "support/trade_case.h"
 
 enum { CHILD_GOOD = 0, CHILD_BAD = 1 };
-
-static const char tables[] =
-	"DROP SCHEMA IF EXISTS work CASCADE; CREATE SCHEMA work;"
-	" CREATE TABLE work.trade (key text NOT NULL, pid integer NOT NULL);"
-	" CREATE TABLE work.processed_events (id uuid PRIMARY KEY DEFAULT gen_random_uuid(),"
-	" idempotency_key varchar(255) NOT NULL, consumer_group varchar(100) NOT NULL,"
-	" processed_at timestamptz NOT NULL DEFAULT now(),"
-	" CONSTRAINT uq UNIQUE (idempotency_key, consumer_group))";
-
-/* A ledger of its own in schema "ledger", and tables of a business in "work". */
-static void begin_ledger(PGconn *conn)
-{
-	char url[256];
-	struct hapax_error err;
-
-	postgres_case_query(conn, "DROP SCHEMA IF EXISTS ledger CASCADE");
-	postgres_case_query(conn, "%s", tables);
-	postgres_case_url(url, sizeof(url), "&schema=ledger");
-	assert_int_equal(hapax_store_migrate(url, NULL, &err), HAPAX_OK);
-}
-
-static struct hapax_store *join(PGconn *conn, int64_t timeout_ms)
-{
-	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
-	struct hapax_store *store = NULL;
-	struct hapax_error err;
-
-	options.timeout_ms = timeout_ms;
-	postgres_case_query(conn, "SET search_path = ledger");
-	if (hapax_postgres_join(conn, &options, &store, &err) != HAPAX_OK) {
-		printf("# join: %s\n", err.message);
-		abort();
-	}
-	return store;
-}
-
-static int set_up(void **state)
-{
-	PGconn *conn = postgres_case_connect();
-
-	begin_ledger(conn);
-	*state = conn;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	PQfinish(*state);
-	return 0;
-}
-
-static struct hapax_op claim_of(const char *key, unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE])
-{
-	hapax_attempt_id(attempt_id);
-	return (struct hapax_op){
-		.type = HAPAX_OP_CLAIM,
-		.key = hapax_bytes_from_text(key),
-		.attempt_id = attempt_id,
-	};
-}
-
-static enum hapax_outcome claim(struct hapax_store *store, const char *key, uint64_t *ret_token)
-{
-	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
-	struct hapax_op op = claim_of(key, attempt_id);
-
-	if (hapax_store_run(store, &op, 1, NULL) != HAPAX_OK)
-		return HAPAX_OUTCOME_NONE;
-	*ret_token = op.token;
-	return op.outcome;
-}
-
-static enum hapax_status complete(struct hapax_store *store, const char *key, uint64_t token)
-{
-	struct hapax_result result = {
-		.kind = HAPAX_RESULT_BYTES, .body = hapax_bytes_from_text("traded")};
-	struct hapax_op op = {
-		.type = HAPAX_OP_COMPLETE,
-		.key = hapax_bytes_from_text(key),
-		.token = token,
-		.result = &result,
-	};
-
-	return hapax_store_run(store, &op, 1, NULL);
-}
 
 /* ---------------------------------------------------------------- two processes, one key */
 
@@ -137,11 +53,11 @@ static bool trade_with_hapax(
 	enum hapax_outcome outcome;
 
 	postgres_case_query(conn, "BEGIN");
-	outcome = claim(store, key, &token);
+	outcome = trade_case_claim(store, key, &token);
 	if (outcome == HAPAX_OUTCOME_ACQUIRED) {
 		postgres_case_query(
 			conn, "INSERT INTO work.trade VALUES ('%s', %d)", key, (int)getpid());
-		if (complete(store, key, token) != HAPAX_OK)
+		if (trade_case_complete(store, key, token) != HAPAX_OK)
 			return false;
 		meeting->acquired++;
 	} else if (outcome == HAPAX_OUTCOME_REPLAY) {
@@ -195,7 +111,7 @@ static bool trade_as_document_b(
 static void run_rounds(struct meeting *meeting, uint64_t rounds, round_fn *trade)
 {
 	PGconn *conn = postgres_case_connect();
-	struct hapax_store *store = join(conn, 60000);
+	struct hapax_store *store = trade_case_join(conn, 60000);
 	bool is_good = true;
 
 	for (uint64_t i = 0; i < rounds; i++) {
@@ -259,7 +175,7 @@ static void two_processes_trade_once(void **state)
 	assert_int_equal(meeting->acquired, rounds);
 	assert_int_equal(meeting->replayed, rounds);
 
-	begin_ledger(conn);
+	trade_case_begin(conn);
 	meeting->acquired = meeting->replayed = 0;
 	begun = scale_seconds();
 	run_two(meeting, rounds, trade_by_process);
@@ -290,22 +206,22 @@ static void two_processes_trade_once(void **state)
 static void rollback_undoes_both(void **state)
 {
 	PGconn *conn = *state;
-	struct hapax_store *store = join(conn, 1000);
+	struct hapax_store *store = trade_case_join(conn, 1000);
 	uint64_t token = 0, later = 0;
 
 	postgres_case_query(conn, "BEGIN");
-	assert_int_equal(claim(store, "order", &token), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(trade_case_claim(store, "order", &token), HAPAX_OUTCOME_ACQUIRED);
 	postgres_case_query(conn, "INSERT INTO work.trade VALUES ('order', 1)");
-	assert_int_equal(complete(store, "order", token), HAPAX_OK);
+	assert_int_equal(trade_case_complete(store, "order", token), HAPAX_OK);
 	postgres_case_query(conn, "ROLLBACK");
 	assert_int_equal(postgres_case_number(conn, "SELECT count(*) FROM work.trade"), 0);
 	postgres_case_query(conn, "BEGIN");
-	assert_int_equal(claim(store, "order", &later), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(trade_case_claim(store, "order", &later), HAPAX_OUTCOME_ACQUIRED);
 	assert_true(later > token);
-	assert_int_equal(complete(store, "order", token), HAPAX_ERR_FENCED);
-	assert_int_equal(complete(store, "order", later), HAPAX_OK);
+	assert_int_equal(trade_case_complete(store, "order", token), HAPAX_ERR_FENCED);
+	assert_int_equal(trade_case_complete(store, "order", later), HAPAX_OK);
 	postgres_case_query(conn, "COMMIT");
-	assert_int_equal(claim(store, "order", &token), HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(trade_case_claim(store, "order", &token), HAPAX_OUTCOME_REPLAY);
 	assert_true(hapax_store_capabilities(store) & HAPAX_STORE_TRANSACTIONS);
 	hapax_store_close(store);
 }
@@ -315,25 +231,25 @@ static void waiting_ends(void **state)
 {
 	PGconn *conn = *state;
 	PGconn *other = postgres_case_connect();
-	struct hapax_store *first = join(conn, 60000);
-	struct hapax_store *second = join(other, 50);
+	struct hapax_store *first = trade_case_join(conn, 60000);
+	struct hapax_store *second = trade_case_join(other, 50);
 	uint64_t token = 0, none = 0;
 
 	postgres_case_query(conn, "BEGIN");
-	assert_int_equal(claim(first, "order", &token), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(trade_case_claim(first, "order", &token), HAPAX_OUTCOME_ACQUIRED);
 	postgres_case_query(other, "SET lock_timeout = '77s'; BEGIN");
 	postgres_case_query(other, "INSERT INTO work.trade VALUES ('before', 1)");
-	assert_int_equal(claim(second, "order", &none), HAPAX_OUTCOME_IN_PROGRESS);
+	assert_int_equal(trade_case_claim(second, "order", &none), HAPAX_OUTCOME_IN_PROGRESS);
 	/* Neither the transaction nor its settings suffered. */
 	assert_string_equal(postgres_case_query(other, "SHOW lock_timeout"), "77s");
-	assert_int_equal(claim(second, "another", &none), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(trade_case_claim(second, "another", &none), HAPAX_OUTCOME_ACQUIRED);
 	postgres_case_query(other, "COMMIT");
-	assert_int_equal(complete(first, "order", token), HAPAX_OK);
+	assert_int_equal(trade_case_complete(first, "order", token), HAPAX_OK);
 	postgres_case_query(conn, "COMMIT");
 	assert_int_equal(postgres_case_number(conn, "SELECT count(*) FROM work.trade"), 1);
-	assert_int_equal(claim(second, "order", &none), HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(trade_case_claim(second, "order", &none), HAPAX_OUTCOME_REPLAY);
 	/* A claim that was committed and not completed has lapsed. */
-	assert_int_equal(claim(first, "another", &none), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(trade_case_claim(first, "another", &none), HAPAX_OUTCOME_ACQUIRED);
 	hapax_store_close(second);
 	hapax_store_close(first);
 	PQfinish(other);
@@ -343,23 +259,23 @@ static void waiting_ends(void **state)
 static void token_is_taken_when_the_key_is_held(void **state)
 {
 	PGconn *conn = *state;
-	struct hapax_store *store = join(conn, 60000);
+	struct hapax_store *store = trade_case_join(conn, 60000);
 	uint64_t token = 0;
 	int pipes[2];
 	pid_t child;
 
 	postgres_case_query(conn, "BEGIN");
-	assert_int_equal(claim(store, "order", &token), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(trade_case_claim(store, "order", &token), HAPAX_OUTCOME_ACQUIRED);
 	assert_int_equal(pipe(pipes), 0);
 	fflush(stdout);
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
 		PGconn *own = postgres_case_connect();
-		struct hapax_store *joined = join(own, 60000);
+		struct hapax_store *joined = trade_case_join(own, 60000);
 		uint64_t mine = 0;
 
-		if (claim(joined, "order", &mine) != HAPAX_OUTCOME_ACQUIRED)
+		if (trade_case_claim(joined, "order", &mine) != HAPAX_OUTCOME_ACQUIRED)
 			mine = 0;
 		(void)!write(pipes[1], &mine, sizeof(mine));
 		_exit(0);
@@ -372,7 +288,7 @@ static void token_is_taken_when_the_key_is_held(void **state)
 		usleep(1000);
 	/* Tokens go on meanwhile, as other keys are claimed; ours grows too, and is then taken back. */
 	uint64_t next = 0;
-	assert_int_equal(claim(store, "second", &next), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(trade_case_claim(store, "second", &next), HAPAX_OUTCOME_ACQUIRED);
 	postgres_case_query(conn, "ROLLBACK");
 	uint64_t theirs = 0;
 	assert_int_equal(read(pipes[0], &theirs, sizeof(theirs)), sizeof(theirs));
@@ -387,11 +303,11 @@ static void token_is_taken_when_the_key_is_held(void **state)
 static void unusable_connections_are_refused(void **state)
 {
 	PGconn *conn = *state;
-	struct hapax_store *store = join(conn, 1000);
+	struct hapax_store *store = trade_case_join(conn, 1000);
 	struct hapax_store *none = NULL;
 	struct hapax_error err = {0};
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
-	struct hapax_op op = claim_of("order", attempt_id);
+	struct hapax_op op = trade_case_claim_of("order", attempt_id);
 
 	postgres_case_query(conn, "BEGIN");
 	PQclear(PQexec(conn, "SELECT nonsense"));
@@ -503,7 +419,7 @@ static long long paid(PGconn *conn)
 static void handlers_end_in_every_way(void **state)
 {
 	PGconn *conn = *state;
-	struct hapax_store *store = join(conn, 1000);
+	struct hapax_store *store = trade_case_join(conn, 1000);
 	struct bank bank = {.conn = conn, .manner = PAY};
 	struct hapax_answer answer = HAPAX_ANSWER_INIT;
 
@@ -541,7 +457,7 @@ static void handlers_end_in_every_way(void **state)
 static void a_transaction_of_the_callers(void **state)
 {
 	PGconn *conn = *state;
-	struct hapax_store *store = join(conn, 1000);
+	struct hapax_store *store = trade_case_join(conn, 1000);
 	struct bank bank = {.conn = conn, .manner = PAY};
 	struct hapax_answer answer = HAPAX_ANSWER_INIT;
 
@@ -566,7 +482,7 @@ static void a_transaction_of_the_callers(void **state)
 	bank.manner = PAY;
 	assert_int_equal(process(store, &bank, "tame", &answer), HAPAX_ERR_FAILED);
 	hapax_store_close(store);
-	store = join(conn, 1000);
+	store = trade_case_join(conn, 1000);
 	assert_int_equal(process(store, &bank, "tame", &answer), HAPAX_OK);
 	/* And one that also begins another: it looks as before, and is not. */
 	bank.manner = BEGIN_ANEW;
@@ -579,7 +495,7 @@ static void a_transaction_of_the_callers(void **state)
 static void runs_within_runs(void **state)
 {
 	PGconn *conn = *state;
-	struct hapax_store *store = join(conn, 1000);
+	struct hapax_store *store = trade_case_join(conn, 1000);
 	struct bank bank = {.conn = conn, .manner = FAIL_ANOTHER, .store = store};
 	struct hapax_answer answer = HAPAX_ANSWER_INIT;
 	uint64_t token;
@@ -590,9 +506,9 @@ static void runs_within_runs(void **state)
 	bank.manner = PAY_ANOTHER;
 	assert_int_equal(process(store, &bank, "second", &answer), HAPAX_OK);
 	assert_int_equal(paid(conn), 3);
-	assert_int_equal(claim(store, "outer", &token), HAPAX_OUTCOME_REPLAY);
-	assert_int_equal(claim(store, "second", &token), HAPAX_OUTCOME_REPLAY);
-	assert_int_equal(claim(store, "within", &token), HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(trade_case_claim(store, "outer", &token), HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(trade_case_claim(store, "second", &token), HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(trade_case_claim(store, "within", &token), HAPAX_OUTCOME_REPLAY);
 	hapax_store_close(store);
 }
 
@@ -613,7 +529,7 @@ static int count_trips(FILE *trace)
 static void a_run_takes_two_trips(void **state)
 {
 	PGconn *conn = *state;
-	struct hapax_store *store = join(conn, 1000);
+	struct hapax_store *store = trade_case_join(conn, 1000);
 	struct bank bank = {.conn = conn, .manner = PAY};
 	struct hapax_answer answer = HAPAX_ANSWER_INIT;
 
@@ -670,7 +586,7 @@ static void judge_trade(
 static void a_run_is_cut_at_every_byte(void **state)
 {
 	PGconn *conn = *state;
-	struct hapax_store *truth = join(conn, 60000);
+	struct hapax_store *truth = trade_case_join(conn, 60000);
 	const char *port = getenv("HAPAX_TEST_POSTGRES_PORT");
 	int64_t step = scale_is_proof() ? 1 : 61;
 	uint64_t cuts = 0, uncertain = 0;
@@ -695,7 +611,7 @@ static void a_run_is_cut_at_every_byte(void **state)
 			char key[32];
 
 			assert_int_equal(PQstatus(line), CONNECTION_OK);
-			store = join(line, 60000);
+			store = trade_case_join(line, 60000);
 			snprintf(key, sizeof(key), "cut %d/%lld", way, (long long)bytes);
 			cut_proxy_arm(&proxy, (enum cut_way)way, bytes);
 			status = process_trade(line, store, key, &outcome);
@@ -725,7 +641,7 @@ enum { STEPS = 6 };
 static void trade_in_steps(int orders, int steps, const char *key)
 {
 	PGconn *conn = postgres_case_connect();
-	struct hapax_store *store = join(conn, 60000);
+	struct hapax_store *store = trade_case_join(conn, 60000);
 	uint64_t token = 0;
 
 	for (int step = 0; step < STEPS; step++) {
@@ -737,14 +653,14 @@ static void trade_in_steps(int orders, int steps, const char *key)
 			_exit(CHILD_BAD);
 		switch (step) {
 		case 0: PQclear(PQexec(conn, "BEGIN")); break;
-		case 1: (void)claim(store, key, &token); break;
+		case 1: (void)trade_case_claim(store, key, &token); break;
 		case 2:
 			PQclear(
 				PQexec(conn,
 			               "INSERT INTO work.trade SELECT key, pg_backend_pid() FROM"
 			               " (VALUES (current_setting('work.key'))) v (key)"));
 			break;
-		case 3: (void)complete(store, key, token); break;
+		case 3: (void)trade_case_complete(store, key, token); break;
 		case 4: PQclear(PQexec(conn, "COMMIT")); break;
 		default: break;
 		}
@@ -790,7 +706,7 @@ static void kill_at(PGconn *conn, int step, bool kills_session, const char *key)
 	close(orders[1]);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	/* The retry waits for what is left of the session. */
-	store = join(conn, 60000);
+	store = trade_case_join(conn, 60000);
 	assert_true(trade_with_hapax(conn, store, &meeting, key));
 	hapax_store_close(store);
 	close(orders[0]);
@@ -830,19 +746,29 @@ static void killed_at_every_step(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(two_processes_trade_once, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(rollback_undoes_both, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(waiting_ends, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			token_is_taken_when_the_key_is_held, set_up, tear_down),
+			two_processes_trade_once, trade_case_set_up, trade_case_tear_down),
 		cmocka_unit_test_setup_teardown(
-			unusable_connections_are_refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(handlers_end_in_every_way, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_transaction_of_the_callers, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(runs_within_runs, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_run_takes_two_trips, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(killed_at_every_step, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_run_is_cut_at_every_byte, set_up, tear_down),
+			rollback_undoes_both, trade_case_set_up, trade_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			waiting_ends, trade_case_set_up, trade_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			token_is_taken_when_the_key_is_held, trade_case_set_up,
+			trade_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			unusable_connections_are_refused, trade_case_set_up, trade_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			handlers_end_in_every_way, trade_case_set_up, trade_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_transaction_of_the_callers, trade_case_set_up, trade_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			runs_within_runs, trade_case_set_up, trade_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_run_takes_two_trips, trade_case_set_up, trade_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			killed_at_every_step, trade_case_set_up, trade_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_run_is_cut_at_every_byte, trade_case_set_up, trade_case_tear_down),
 	};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
