@@ -453,10 +453,12 @@ static bool finish_entry(
 	struct hx_resp_session *session, struct hx_resp_entry *entry, size_t text_at,
 	const struct hx_resp_batch *batch, struct hx_resp_batch *next, struct hapax_buf *out)
 {
+	/* A batch that nothing was added to has no memory yet. */
+	struct hapax_op *ops = entry->count != 0 ? batch->ops + entry->first : NULL;
 	size_t before = out->size;
 	bool is_done = true;
 
-	if (!has_room(entry, batch->ops + entry->first, out)) {
+	if (!has_room(entry, ops, out)) {
 		give_up(session);
 		return true;
 	}
@@ -464,7 +466,7 @@ static bool finish_entry(
 		struct hx_resp_answer answer = {
 			.session = session,
 			.entry = entry,
-			.ops = batch->ops + entry->first,
+			.ops = ops,
 			.count = entry->count,
 			.protocol = entry->protocol,
 			.out = out,
