@@ -243,16 +243,16 @@ static bool is_pipelined(const struct consume_contest *contest)
 
 static int64_t server_cpu_ns(const struct consume_contest *contest)
 {
-	unsigned long long ns = 0;
 	char path[64];
+	char line[128];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/schedstat", PQbackendPID(contest->conn));
 	file = fopen(path, "r");
-	if (file == NULL || fscanf(file, "%llu", &ns) != 1)
+	if (file == NULL || fgets(line, sizeof(line), file) == NULL)
 		contest_fail("%s cannot be read", path);
 	fclose(file);
-	return (int64_t)ns;
+	return strtoll(line, NULL, 10);
 }
 
 static void round_once(uint64_t seed, void *context)
