@@ -27,8 +27,9 @@ struct run {
 	struct model *model; /* everything that was acknowledged */
 	size_t op_count;     /* of the last submit */
 	int64_t op_ms;
-	bool is_loose;      /* this life is one in unsafe mode, */
-	size_t loose_count; /* with so many states that a power cut may leave, */
+	uint64_t print_before; /* of the model, before the submit */
+	bool is_loose;         /* this life is one in unsafe mode, */
+	size_t loose_count;    /* with so many states that a power cut may leave, */
 	unsigned life_submits;
 };
 
@@ -271,9 +272,21 @@ static bool sweep(struct run *run)
 	return judge_captures(run);
 }
 
+/* Tells states of the model apart. */
+static uint64_t print_of(const struct model *model)
+{
+	const unsigned char *bytes = (const unsigned char *)model->keys;
+	uint64_t print = model->count;
+
+	for (size_t i = 0; i < model->count * sizeof(model->keys[0]); i++)
+		print = (print ^ bytes[i]) * UINT64_C(0x100000001b3);
+	return print;
+}
+
 static void submit(struct run *run)
 {
 	run->op_ms = store_now(run);
+	run->print_before = print_of(run->model);
 	run->op_count = workload_fill(&run->workload, run->model, run->op_ms);
 	(void)hapax_store_run(run->store, run->workload.ops, run->op_count, NULL);
 	workload_restore(&run->workload, run->op_count);
@@ -285,13 +298,15 @@ static void submit(struct run *run)
 	}
 }
 
-/* Something was changed, so its time must not come again. */
+/* If something was changed, its time must not come again. To repeat what is done changes nothing. */
 static void note_commit(struct run *run)
 {
+	bool has_changed = print_of(run->model) != run->print_before;
+
 	for (size_t i = 0; i < run->op_count; i++) {
 		const struct hapax_op *op = &run->workload.ops[i];
 
-		if (op->status == HAPAX_OK &&
+		if (has_changed && op->status == HAPAX_OK &&
 		    (op->outcome == HAPAX_OUTCOME_ACQUIRED || op->outcome == HAPAX_OUTCOME_APPLIED))
 			run->judge.committed_ms = run->op_ms;
 		if (op->outcome == HAPAX_OUTCOME_ACQUIRED && op->token > run->judge.token)
