@@ -206,8 +206,8 @@ BEGIN
 		RETURN NULL;
 	END IF;
 	-- It may have waited for one that came to nothing: that one's token may be the larger one, unless none was
-	-- taken since ours. (Not on the clock of a test, which wants the same numbers again.)
-	IF NOT p_is_test AND clock_timestamp() > v_begun + interval '100 microseconds'
+	-- taken since ours. (On the clock of a test whoever is alone gets the same numbers again.)
+	IF (p_is_test OR clock_timestamp() > v_begun + interval '100 microseconds')
 		AND pg_sequence_last_value('@@hapax_token'::regclass) <> v_token THEN
 		v_token := @@hapax_token_next(p_now);
 		UPDATE @@hapax_record r SET token = v_token
@@ -630,9 +630,10 @@ BEGIN
 			v_locks := true; -- somebody was faster
 			CONTINUE;
 		END IF;
-		-- The insert may have waited for one that came to nothing: that one's token may be the larger one.
-		-- (Not on the clock of a test, which wants the same numbers again.)
-		IF p_now IS NULL AND a.took_token AND old.state IS NULL AND clock_timestamp() > v_begun + interval '100 microseconds' THEN
+		-- As in hapax_insert(): the insert may have waited.
+		IF a.took_token AND old.state IS NULL
+			AND (p_now IS NOT NULL OR clock_timestamp() > v_begun + interval '100 microseconds')
+			AND pg_sequence_last_value('@@hapax_token'::regclass) <> nxt.token THEN
 			nxt.token := @@hapax_token_next(v_now);
 			UPDATE @@hapax_record r SET token = nxt.token
 				WHERE r.tenant = nxt.tenant AND r.grp = nxt.grp AND r.key = nxt.key;
