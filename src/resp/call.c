@@ -207,3 +207,16 @@ void hx_resp_put_busy(struct hx_resp_answer *answer)
 {
 	(void)hx_resp_put_error(answer->out, "BUSYKEY key is claimed");
 }
+
+bool hx_resp_finish_applied(struct hx_resp_answer *answer)
+{
+	const struct hapax_op *op = &answer->ops[0];
+
+	if (hx_resp_put_failure(answer, op))
+		return true;
+	if (op->outcome == HAPAX_OUTCOME_BUSY)
+		hx_resp_put_busy(answer);
+	else
+		(void)hx_resp_put_integer(answer->out, op->outcome == HAPAX_OUTCOME_APPLIED);
+	return true;
+}

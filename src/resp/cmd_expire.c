@@ -17,19 +17,6 @@ enum expire_flag {
 	EXPIRE_LT = 1 << 3,
 };
 
-static bool finish_expire(struct hx_resp_answer *answer)
-{
-	const struct hapax_op *op = &answer->ops[0];
-
-	if (hx_resp_put_failure(answer, op))
-		return true;
-	if (op->outcome == HAPAX_OUTCOME_BUSY)
-		hx_resp_put_busy(answer);
-	else
-		(void)hx_resp_put_integer(answer->out, op->outcome == HAPAX_OUTCOME_APPLIED);
-	return true;
-}
-
 /* A time that has passed removes. */
 static void set_expiry(struct hapax_op *op, int64_t ttl_ms)
 {
@@ -70,7 +57,7 @@ static bool finish_condition(struct hx_resp_answer *answer)
 		(void)hx_resp_put_integer(answer->out, 0);
 		return true;
 	}
-	hx_resp_begin_step(answer, finish_expire);
+	hx_resp_begin_step(answer, hx_resp_finish_applied);
 	step = hx_resp_add_step(answer, HAPAX_OP_EXPIRE, op->key, false);
 	if (step == NULL)
 		return true;
@@ -127,7 +114,7 @@ static void plan_expire(struct hx_resp_call *call, enum hx_resp_when_unit unit)
 		call->session->is_last = true;
 		return;
 	}
-	op = hx_resp_add(call, HAPAX_OP_EXPIRE, call->argv[1], false, finish_expire);
+	op = hx_resp_add(call, HAPAX_OP_EXPIRE, call->argv[1], false, hx_resp_finish_applied);
 	if (op != NULL)
 		set_expiry(op, ttl_ms);
 }

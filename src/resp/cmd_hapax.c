@@ -103,19 +103,6 @@ static bool finish_ok(struct hx_resp_answer *answer)
 	return true;
 }
 
-static bool finish_forget(struct hx_resp_answer *answer)
-{
-	const struct hapax_op *op = &answer->ops[0];
-
-	if (hx_resp_put_failure(answer, op))
-		return true;
-	if (op->outcome == HAPAX_OUTCOME_BUSY)
-		hx_resp_put_busy(answer);
-	else
-		(void)hx_resp_put_integer(answer->out, op->outcome == HAPAX_OUTCOME_APPLIED);
-	return true;
-}
-
 /* ---------------------------------------------------------------- options */
 
 enum option {
@@ -361,7 +348,7 @@ void hx_resp_plan_hapax_forget(struct hx_resp_call *call)
 		hx_resp_refuse_syntax(call);
 		return;
 	}
-	op = hx_resp_add(call, HAPAX_OP_FORGET, call->argv[1], false, finish_forget);
+	op = hx_resp_add(call, HAPAX_OP_FORGET, call->argv[1], false, hx_resp_finish_applied);
 	if (op != NULL && call->argc == 3)
 		op->flags = HAPAX_OP_FORCE;
 }

@@ -15,19 +15,6 @@
 
 /* ---------------------------------------------------------------- compare and remove */
 
-static bool finish_delex(struct hx_resp_answer *answer)
-{
-	const struct hapax_op *op = &answer->ops[0];
-
-	if (hx_resp_put_failure(answer, op))
-		return true;
-	if (op->outcome == HAPAX_OUTCOME_BUSY)
-		hx_resp_put_busy(answer);
-	else
-		(void)hx_resp_put_integer(answer->out, op->outcome == HAPAX_OUTCOME_APPLIED);
-	return true;
-}
-
 /* What is claimed has no value, so no script finds it equal. */
 static bool finish_script(struct hx_resp_answer *answer)
 {
@@ -61,7 +48,7 @@ void hx_resp_plan_delex(struct hx_resp_call *call)
 	if (call->argc == 2)
 		hx_resp_plan_del(call);
 	else if (call->argc == 4 && hx_resp_is_word(call->argv[2], "IFEQ"))
-		plan_compare_and_remove(call, call->argv[1], call->argv[3], finish_delex);
+		plan_compare_and_remove(call, call->argv[1], call->argv[3], hx_resp_finish_applied);
 	else
 		hx_resp_refuse_syntax(call);
 }

@@ -131,6 +131,9 @@ bool hx_resp_has_value(const struct hapax_op *op);
 void hx_resp_put_value(struct hx_resp_answer *answer, const struct hapax_op *op);
 void hx_resp_put_busy(struct hx_resp_answer *answer);
 
+/* The end of what changes one key: 1, or 0 if there was nothing to change. */
+bool hx_resp_finish_applied(struct hx_resp_answer *answer);
+
 /* As redis-server matches names: * ? [a-z] [^a] and backslash. */
 bool hx_resp_glob(struct hapax_bytes pattern, struct hapax_bytes text, bool ignores_case);
 
