@@ -99,7 +99,7 @@ BEGIN
 	token := @@hapax_insert(@@hapax_tenant(p_tenant), convert_to(p_group, 'UTF8'), convert_to(p_key, 'UTF8'), true,
 		p_fingerprint, uuid_send(coalesce(p_attempt_id, gen_random_uuid())),
 		substring(convert_to(p_owner, 'UTF8') FOR 128), CASE p_on_lapse WHEN 'park' THEN 1 WHEN 'retry' THEN 0 END,
-		v_now, @@hapax_milliseconds(p_lease), @@hapax_milliseconds(p_ttl), 10000, false);
+		v_now, @@hapax_milliseconds(p_lease), @@hapax_milliseconds(p_ttl), 10000);
 	IF token IS NOT NULL THEN
 		outcome := 'acquired';
 		attempt := 1;
@@ -241,7 +241,7 @@ DECLARE
 	a @@hapax_answer;
 BEGIN
 	IF @@hapax_insert(@@hapax_tenant(p_tenant), convert_to(p_group, 'UTF8'), convert_to(p_key, 'UTF8'), false,
-		p_fingerprint, NULL, NULL, 0, @@hapax_now(), NULL, @@hapax_milliseconds(p_ttl), NULL, false) IS NOT NULL THEN
+		p_fingerprint, NULL, NULL, 0, @@hapax_now(), NULL, @@hapax_milliseconds(p_ttl), NULL) IS NOT NULL THEN
 		RETURN 'acquired';
 	END IF;
 	o.type := 6;

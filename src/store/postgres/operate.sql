@@ -184,10 +184,9 @@ RETURN length(p_key) BETWEEN 1 AND 1024 AND length(p_group) BETWEEN 1 AND 128 AN
 -- something is wrong with it.
 CREATE OR REPLACE FUNCTION @@hapax_insert(
 	p_tenant bytea, p_group bytea, p_key bytea, p_is_claim boolean, p_print bytea, p_attempt_id bytea, p_owner bytea,
-	p_lapse integer, p_now bigint, p_lease bigint, p_ttl bigint, p_parked_max bigint, p_is_test boolean)
+	p_lapse integer, p_now bigint, p_lease bigint, p_ttl bigint, p_parked_max bigint)
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-	v_begun timestamptz := clock_timestamp();
 	v_token bigint := nextval('@@hapax_token');
 BEGIN
 	IF v_token < (p_now - 1000) * 1000 THEN
@@ -206,9 +205,8 @@ BEGIN
 		RETURN NULL;
 	END IF;
 	-- It may have waited for one that came to nothing: that one's token may be the larger one, unless none was
-	-- taken since ours. (On the clock of a test whoever is alone gets the same numbers again.)
-	IF (p_is_test OR clock_timestamp() > v_begun + interval '100 microseconds')
-		AND pg_sequence_last_value('@@hapax_token'::regclass) <> v_token THEN
+	-- taken since ours.
+	IF pg_sequence_last_value('@@hapax_token'::regclass) <> v_token THEN
 		v_token := @@hapax_token_next(p_now);
 		UPDATE @@hapax_record r SET token = v_token
 			WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key;
@@ -233,8 +231,7 @@ BEGIN
 		RETURN NULL;
 	END IF;
 	a.token := @@hapax_insert(o.tenant, o.grp, o.key, v_is_claim, o.print, o.attempt_id, o.owner, v_lapse, v_now,
-		CASE WHEN v_is_claim AND NOT p_lease_less THEN o.lease END, o.ttl, CASE WHEN v_is_claim THEN p_parked_max END,
-		p_now IS NOT NULL);
+		CASE WHEN v_is_claim AND NOT p_lease_less THEN o.lease END, o.ttl, CASE WHEN v_is_claim THEN p_parked_max END);
 	IF a.token IS NULL THEN
 		RETURN NULL;
 	END IF;
@@ -312,7 +309,6 @@ DECLARE
 	nxt @@hapax_record;
 	a @@hapax_answer;
 	v_now bigint;
-	v_begun timestamptz;
 	v_locks boolean := o.type NOT IN (1, 6, 7, 9); -- reads alone are often enough for these
 	v_awaits boolean := o.flags & 1024 <> 0;
 	v_alive boolean;
@@ -622,7 +618,6 @@ BEGIN
 		IF o.type = 11 THEN
 			PERFORM @@hapax_token_raise(o.token);
 		END IF;
-		v_begun := clock_timestamp();
 		IF a.took_token THEN
 			nxt.token := @@hapax_token_next(v_now);
 		END IF;
@@ -632,7 +627,6 @@ BEGIN
 		END IF;
 		-- As in hapax_insert(): the insert may have waited.
 		IF a.took_token AND old.state IS NULL
-			AND (p_now IS NOT NULL OR clock_timestamp() > v_begun + interval '100 microseconds')
 			AND pg_sequence_last_value('@@hapax_token'::regclass) <> nxt.token THEN
 			nxt.token := @@hapax_token_next(v_now);
 			UPDATE @@hapax_record r SET token = nxt.token
@@ -862,7 +856,7 @@ BEGIN
 	IF set_config('lock_timeout', p_wait_ms::text, true) IS NOT NULL
 		AND length(p_tenant) + length(p_group) + length(p_key) + coalesce(length(p_owner), 0) <= p_room THEN
 		v_token := @@hapax_insert(p_tenant, p_group, p_key, true, p_print, p_attempt_id, p_owner,
-			((p_flags >> 1) & 1)::integer, v_now, NULL, p_ttl, p_parked_max, p_now IS NOT NULL);
+			((p_flags >> 1) & 1)::integer, v_now, NULL, p_ttl, p_parked_max);
 	END IF;
 	IF v_token IS NULL THEN
 		RETURN @@hapax_tx_claim_slowly(v_wait, p_now, p_parked_max, p_flags, p_room, p_tenant, p_group, p_key, p_print,
