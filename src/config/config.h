@@ -221,6 +221,7 @@ struct hx_config_log {
 	int keys;
 	uint64_t rate;              /* lines a second of one kind; 0: no limit */
 	uint64_t duplicate_percent; /* duplicate_watch.h; 0: never */
+	const char *audit;          /* the file of administrative changes; "": the log */
 };
 
 struct hx_config_metrics {
@@ -262,11 +263,16 @@ struct hx_config_option {
 /* The value of a variable, or NULL. */
 typedef const char *hx_config_variable_fn(const char *name);
 
+/* The file in conf.d that a running daemon writes. */
+#define HX_CONFIG_RUNTIME_NAME "99-runtime.yaml"
+
 /* Where settings come from. A struct of zeros: from nowhere, all are defaults. */
 struct hx_config_source {
 	const char *path; /* NULL: no file; conf.d is looked for beside it */
 	/* In place of what the file has, which is not opened then; nor is conf.d. */
 	const struct hapax_bytes *text;
+	/* In place of conf.d/99-runtime.yaml, whether that is there or not; or NULL. */
+	const struct hapax_bytes *runtime;
 	const struct hx_io *io;          /* NULL: the system's */
 	hx_config_variable_fn *variable; /* NULL: no environment; an empty one is absent */
 	const struct hx_config_option *options;

@@ -518,6 +518,13 @@ static const struct hx_setting log_settings[] = {
          .fallback = "20",
          .max = 100,
          .doc = "a scope with more duplicates in a minute gets a warning"},
+	{.name = "audit",
+         .type = HX_SETTING_TEXT,
+         .flags = HX_SETTING_RESTART,
+         AT(audit),
+         .fallback = "",
+         .max = TEXT_MAX,
+         .doc = "the file that administrative changes are appended to; empty: the log"},
 	{.name = NULL},
 };
 #undef AT

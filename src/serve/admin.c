@@ -224,8 +224,8 @@ static void show_nothing(struct question *question)
 {
 	reply_problem(
 		question, 404,
-		"there are /metrics, /livez, /readyz, /healthz, /startupz and "
-		"/actuator/deduplication");
+		"there are /metrics, /livez, /readyz, /healthz, /startupz, "
+		"/actuator/deduplication and /openapi.json");
 }
 
 /* Figures are those of now; whether it is well may be a second old. */
@@ -358,6 +358,8 @@ void hx_admin_handle(struct hx_http_exchange *exchange)
 	struct hapax_bytes query;
 	const struct page *page = find_page(split(exchange->head.path, &query));
 
+	if (hx_serve_handle_api(serve, exchange))
+		return;
 	hx_metrics_add(serve->cells, HX_METRIC_IN_PROGRESS, 0, HX_DOOR_ADMIN, 1);
 	if (!hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("GET")) &&
 	    !hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("HEAD"))) {
