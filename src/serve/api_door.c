@@ -2,14 +2,13 @@
 /*
  * api_door.c - the native API behind the admin door (src/api).
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "api/api.h"
-#include "base/clock.h"
 #include "observe/feed.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "serve/auth.h"
 #include "serve/daemon.h"
 
 static void count_answered(void *context, unsigned status, int64_t took_ns)
@@ -53,14 +52,18 @@ enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *
 	return hx_api_open(&options, &serve->api, err);
 }
 
-/* Until somebody is known: whoever is on this machine may read. */
 static void identify(
 	struct hx_serve *serve, const struct hx_http_exchange *exchange,
 	struct hx_api_caller *ret_caller)
 {
-	(void)serve;
-	*ret_caller = (struct hx_api_caller){.role = HX_API_ROLE_READ, .is_read_only = true};
-	(void)snprintf(ret_caller->who, sizeof(ret_caller->who), "%s", exchange->client);
+	struct hx_identity identity;
+
+	_Static_assert((int)HX_ROLE_ADMIN == (int)HX_API_ROLE_ADMIN, "the same roles");
+	hx_auth_identify(&serve->config->auth, exchange, &identity);
+	*ret_caller = (struct hx_api_caller){
+		.role = (enum hx_api_role)identity.role, .is_read_only = identity.is_open};
+	memcpy(ret_caller->who, identity.name, sizeof(identity.name));
+	memcpy(ret_caller->tenant, identity.tenant, sizeof(identity.tenant));
 }
 
 bool hx_serve_handle_api(struct hx_serve *serve, struct hx_http_exchange *exchange)
