@@ -38,11 +38,23 @@ enum hapax_status hx_api_open(
 	api->options = *options;
 	if (api->options.clock == NULL)
 		api->options.clock = hapax_clock_system();
+	if (options->audit_path != NULL) {
+		size_t size = strlen(options->audit_path) + 1;
+
+		api->audit_path = hx_alloc(size);
+		if (api->audit_path == NULL) {
+			hx_free(api);
+			return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for the API");
+		}
+		memcpy(api->audit_path, options->audit_path, size);
+		api->options.audit_path = api->audit_path;
+	}
 	hx_random_bytes(api->cursor_key, sizeof(api->cursor_key));
 	hx_api_worker_init(&api->worker, options->reactor);
 	status = hx_api_events_init(api, err);
 	if (status != HAPAX_OK) {
 		(void)hx_api_worker_join(&api->worker, INT64_MAX);
+		hx_free(api->audit_path);
 		hx_free(api);
 		return status;
 	}
@@ -64,6 +76,7 @@ bool hx_api_close(struct hx_api *api, int64_t deadline_ns)
 	assert(api->requests == NULL);
 	hx_api_events_done(api);
 	hx_audit_done(&api->audit);
+	hx_free(api->audit_path);
 	hx_free(api);
 	return true;
 }

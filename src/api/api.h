@@ -50,7 +50,7 @@ struct hx_api_caller {
 	char tenant[HX_SCOPE_PART_SIZE_MAX + 1]; /* the only one that concerns it; "": all */
 };
 
-/* Zero and NULL: it is not there. Everything outlives the API. */
+/* Zero and NULL: it is not there. Everything but audit_path outlives the API. */
 struct hx_api_options {
 	struct hapax_store *store;
 	struct hx_reactor *reactor;

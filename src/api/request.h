@@ -37,6 +37,7 @@ struct hx_api_batch;
 
 struct hx_api {
 	struct hx_api_options options; /* complete */
+	char *audit_path;              /* that it points at: settings come and go */
 	struct hx_api_worker worker;
 	struct hx_api_request *requests;
 	uint64_t cursor_key[2]; /* cursors of another process are refused */

@@ -413,11 +413,23 @@ void hx_json_write_hex(struct hx_json_write *json, const char *name, const void 
 	hx_json_write_bytes(json, name, hx_bytes(text, 2 * size));
 }
 
+/* Worth reading as text; of other controls each would take six characters. */
+static bool is_text(struct hapax_bytes value)
+{
+	const unsigned char *data = value.data;
+
+	for (size_t i = 0; i < value.size; i++) {
+		if (data[i] < ' ' && data[i] != '\t' && data[i] != '\n' && data[i] != '\r')
+			return false;
+	}
+	return hx_utf8_is_valid(value);
+}
+
 void hx_json_write_any(struct hx_json_write *json, const char *name, struct hapax_bytes value)
 {
 	char base64_name[NAME_SIZE];
 
-	if (hx_utf8_is_valid(value)) {
+	if (is_text(value)) {
 		hx_json_write_bytes(json, name, value);
 		return;
 	}
