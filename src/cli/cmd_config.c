@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "cli/command.h"
+#include "cli/config_token.h"
 #include "cli/environment.h"
 #include "cli/report.h"
 #include "config/config.h"
@@ -19,6 +20,9 @@
 enum {
 	OPTION_OUTPUT = 1,
 	OPTION_SET,
+	OPTION_NAME,
+	OPTION_ROLE,
+	OPTION_TENANT,
 };
 
 enum { TEXT_SIZE_MAX = 64 * 1024 * 1024, FAULTS_SIZE_MAX = 64 * 1024, SET_MAX = 64 };
@@ -27,10 +31,18 @@ enum { TEXT_SIZE_MAX = 64 * 1024 * 1024, FAULTS_SIZE_MAX = 64 * 1024, SET_MAX = 
 static const char *const forms[] = {"yaml", "json", NULL};
 enum form { FORM_YAML, FORM_JSON };
 
+static const char *const roles[] = {"read", "write", "admin", NULL};
+
 static const struct hx_option options[] = {
-	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "yaml|json", "the form of dump", forms},
+	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "yaml|json", "the form of dump and token",
+         forms},
 	{OPTION_SET, "set", 0, HX_OPTION_TEXT, "SETTING=VALUE",
          "as an option of serve would: listen.gateway=off", NULL},
+	{OPTION_NAME, "name", 0, HX_OPTION_TEXT, "NAME", "whose token it is: token", NULL},
+	{OPTION_ROLE, "role", 0, HX_OPTION_CHOICE, "read|write|admin", "what it may do: read",
+         roles},
+	{OPTION_TENANT, "tenant", 0, HX_OPTION_TEXT, "TENANT", "the only one whose keys it may see",
+         NULL},
 	{.name = NULL},
 };
 
@@ -213,6 +225,18 @@ static int run_schema(struct hx_invocation *inv)
 	return write_text(inv, hx_config_json_schema(&text), &text);
 }
 
+static int run_token(struct hx_invocation *inv)
+{
+	const struct hx_option_value *form = hx_options_get(&inv->options, OPTION_OUTPUT);
+	const struct hx_option_value *name = hx_options_get(&inv->options, OPTION_NAME);
+	const struct hx_option_value *role = hx_options_get(&inv->options, OPTION_ROLE);
+	const struct hx_option_value *tenant = hx_options_get(&inv->options, OPTION_TENANT);
+
+	return hx_config_token(
+		inv, name != NULL ? name->text : "token", role != NULL ? role->text : roles[0],
+		tenant != NULL ? tenant->text : NULL, form != NULL && form->number == FORM_JSON);
+}
+
 static const struct {
 	const char *name;
 	const char *usage;
@@ -222,6 +246,7 @@ static const struct {
 	{"check", "check [FILE]", 1, run_check},
 	{"dump", "dump [FILE]", 1, run_dump},
 	{"schema", "schema", 0, run_schema},
+	{"token", "token [--name NAME] [--role ROLE] [--tenant TENANT]", 0, run_token},
 };
 
 static int run(struct hx_invocation *inv)
@@ -238,7 +263,7 @@ static int run(struct hx_invocation *inv)
 		return HX_EXIT_USAGE;
 	}
 	(void)hx_report_usage(inv->command->name, "unknown action '%s'", name);
-	hx_report_hint("there are check, dump and schema");
+	hx_report_hint("there are check, dump, schema and token");
 	return HX_EXIT_USAGE;
 }
 
@@ -254,18 +279,21 @@ static const struct command_example examples[] = {
 	{"hapax config dump -o json", "what file, environment and defaults come to"},
 	{"hapax config dump --set listen.admin=off", "and what an option would change"},
 	{"hapax config schema > hapax.schema.json", "for editors that complete YAML"},
+	{"hapax config token --name billing --role write", "a bearer token, and its row"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_config = {
 	.name = "config",
-	.summary = "check a configuration, show what it comes to, or what it may have",
-	.usage = "check [FILE] | dump [FILE] | schema",
+	.summary = "check a configuration, show what it comes to, make a token",
+	.usage = "check [FILE] | dump [FILE] | schema | token",
 	.description =
 		"check reads FILE, what conf.d beside it has, and the environment, and names every\n"
-		"fault as FILE:LINE:COLUMN. dump prints every setting with the value that is in\n"
-		"force, in a form that can be read again, but for passwords in URLs. schema prints\n"
-		"a JSON Schema of the file.\n"
+		"fault as FILE:LINE:COLUMN. dump\n"
+		"prints every setting with the value that is in force, in a form that can be read\n"
+		"again, but for passwords in URLs. schema prints a JSON Schema of the file. token\n"
+		"makes a bearer token for the admin door, prints it once, and prints the row of\n"
+		"auth.tokens that knows it.\n"
 		"\n"
 		"Without FILE it is that of HAPAX_CONFIG, else the first hapax.yaml in\n"
 		"$CONFIGURATION_DIRECTORY, $XDG_CONFIG_HOME/hapax, ~/.config/hapax, /etc/hapax.\n"

@@ -253,6 +253,7 @@ void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
 	complete_store(complete, &config->store);
 	complete_scopes(complete, config);
 	check_journal(complete, config);
+	hx_complete_auth(complete, &config->auth);
 	if (complete->faults->count == 0)
 		complete_routes(complete, config);
 	if (config->http.max_line > config->http.max_head) {

@@ -21,6 +21,9 @@ struct hx_complete {
 };
 
 /* What does not fit together is told to faults. strategies are the caller's in any case. */
+/* Of it, `auth`: complete_auth.c. */
+void hx_complete_auth(struct hx_complete *complete, struct hx_config_auth *auth);
+
 void hx_complete_run(struct hx_complete *complete, struct hx_config *config);
 
 #endif

@@ -36,6 +36,7 @@
 #include <hapax/record.h>
 #include <hapax/store.h>
 
+#include "base/sha256.h"
 #include "base/thread.h"
 #include "config/fault.h"
 #include "net/address.h"
@@ -208,6 +209,29 @@ struct hx_config_resp {
 	size_t user_count;
 };
 
+/* What somebody may do; each may do what the one before it may. */
+enum hx_config_role {
+	HX_CONFIG_ROLE_READ = 0,
+	HX_CONFIG_ROLE_WRITE = 1,
+	HX_CONFIG_ROLE_ADMIN = 2,
+};
+
+/* Who may come in by Authorization: Bearer. The token itself is kept nowhere. */
+struct hx_config_token {
+	const char *name;
+	const char *hash; /* sha256: and 64 digits */
+	enum hx_config_role role;
+	const char *tenant;                   /* "": all */
+	unsigned char sha256[HX_SHA256_SIZE]; /* of hash */
+	struct hx_place place;
+};
+
+struct hx_config_auth {
+	bool open_metrics; /* GET /metrics needs no token */
+	const struct hx_config_token *tokens;
+	size_t token_count;
+};
+
 enum hx_config_log_format {
 	HX_CONFIG_LOG_AUTO = 0, /* logfmt on a terminal, else JSON */
 	HX_CONFIG_LOG_JSON = 1,
@@ -221,6 +245,7 @@ struct hx_config_log {
 	int keys;
 	uint64_t rate;              /* lines a second of one kind; 0: no limit */
 	uint64_t duplicate_percent; /* duplicate_watch.h; 0: never */
+	const char *audit;          /* the file of administrative changes; "": the log */
 };
 
 struct hx_config_metrics {
@@ -247,6 +272,7 @@ struct hx_config {
 	size_t scope_count;
 	struct hx_config_gateway gateway;
 	struct hx_config_resp resp;
+	struct hx_config_auth auth;
 	struct hx_config_log log;
 	struct hx_config_metrics metrics;
 	struct hx_config_drain drain;
@@ -262,11 +288,16 @@ struct hx_config_option {
 /* The value of a variable, or NULL. */
 typedef const char *hx_config_variable_fn(const char *name);
 
+/* The file in conf.d that a running daemon writes. */
+#define HX_CONFIG_RUNTIME_NAME "99-runtime.yaml"
+
 /* Where settings come from. A struct of zeros: from nowhere, all are defaults. */
 struct hx_config_source {
 	const char *path; /* NULL: no file; conf.d is looked for beside it */
 	/* In place of what the file has, which is not opened then; nor is conf.d. */
 	const struct hapax_bytes *text;
+	/* In place of conf.d/99-runtime.yaml, whether that is there or not; or NULL. */
+	const struct hapax_bytes *runtime;
 	const struct hx_io *io;          /* NULL: the system's */
 	hx_config_variable_fn *variable; /* NULL: no environment; an empty one is absent */
 	const struct hx_config_option *options;

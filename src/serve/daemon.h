@@ -28,7 +28,9 @@
 #include "serve/store_view.h"
 
 struct hx_admin_wait;
+struct hx_api;
 struct hx_duplicate_watch;
+struct hx_feed;
 struct hx_log;
 struct hx_metrics;
 struct hx_tls_context;
@@ -63,6 +65,8 @@ struct hx_serve {
 	struct hx_reactor reactor; /* the control loop's */
 	struct hx_signals signals;
 	struct hx_http_server admin;
+	struct hx_api *api;   /* behind that door */
+	struct hx_feed *feed; /* written by the loops, and by the API behind them */
 	struct hapax_buf page;       /* what the admin door is about to say */
 	struct hx_admin_wait *waits; /* requests there that wait for the store, in order */
 	struct hx_timer wait_timer;  /* when the first of them has waited long enough */
@@ -112,6 +116,14 @@ void hx_serve_refresh_resp(struct hx_serve *serve);
 
 /* Every loop is done. */
 void hx_serve_close_resp(struct hx_serve *serve);
+
+/* The API behind the admin door. False: the path is not one of its own. */
+enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *err);
+bool hx_serve_handle_api(struct hx_serve *serve, struct hx_http_exchange *exchange);
+void hx_serve_api_gone(struct hx_http_exchange *exchange);
+
+/* Read the configuration again; on failure it stays as it was. */
+enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *err);
 
 /* The admin door: its handler, and its connections, which are counted. */
 void hx_admin_handle(struct hx_http_exchange *exchange);

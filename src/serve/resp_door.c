@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "net/connection.h"
+#include "observe/feed.h"
 #include "observe/metrics.h"
 #include "resp/session.h"
 #include "serve/daemon.h"
@@ -200,6 +201,50 @@ static void answer_peer(struct hx_resp_peer *peer, const struct hx_resp_batch *b
 		hx_connection_resume(&peer->connection);
 }
 
+/* What a client of Redis was told by SET NX is a decision, too; false: it is none. */
+static bool decision_of(const struct hapax_op *op, enum hapax_decision *ret)
+{
+	bool is_set = op->type == HAPAX_OP_SET && op->set_if == HAPAX_SET_IF_ABSENT;
+
+	if (op->status != HAPAX_OK ||
+	    (!is_set && op->type != HAPAX_OP_CLAIM && op->type != HAPAX_OP_CHECK))
+		return false;
+	*ret = HAPAX_DECISION_ACQUIRED;
+	if (op->outcome == HAPAX_OUTCOME_REPLAY || op->outcome == HAPAX_OUTCOME_NOT_MET)
+		*ret = HAPAX_DECISION_REPLAY;
+	else if (op->outcome == HAPAX_OUTCOME_IN_PROGRESS || op->outcome == HAPAX_OUTCOME_BUSY)
+		*ret = HAPAX_DECISION_IN_PROGRESS;
+	else if (op->outcome == HAPAX_OUTCOME_MISMATCH)
+		*ret = HAPAX_DECISION_MISMATCH;
+	else if (op->outcome == HAPAX_OUTCOME_PARKED)
+		*ret = HAPAX_DECISION_PARKED;
+	return true;
+}
+
+/* For those who look on. */
+static void note_decision(const struct hx_loop *loop, const struct hapax_op *op)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+	struct hx_feed *feed = loop->serve->feed;
+	enum hapax_decision decision;
+
+	if (!decision_of(op, &decision) || !hx_feed_wants(feed, loop->index, decision))
+		return;
+	hx_feed_add(
+		feed, loop->index,
+		&(struct hx_feed_note){
+			.at_ms = clock->wall_ms(clock->context),
+			.first_seen_ms = op->first_seen_ms,
+			.token = op->token,
+			.attempt = op->attempt,
+			.decision = decision,
+			.door = HX_DOOR_RESP,
+			.tenant = op->tenant,
+			.group = op->group,
+			.key = op->key,
+		});
+}
+
 static void count_operations(const struct hx_resp_door *door, const struct hx_resp_batch *batch)
 {
 	bool is_suspect = false;
@@ -208,6 +253,7 @@ static void count_operations(const struct hx_resp_door *door, const struct hx_re
 		enum hapax_status status = batch->ops[i].status;
 
 		hx_metrics_operation(door->loop->cells, batch->ops[i].type, status);
+		note_decision(door->loop, &batch->ops[i]);
 		is_suspect =
 			is_suspect || status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_FAILED;
 	}

@@ -21,8 +21,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/io.h"
+#include "api/api.h"
 #include "net/tls.h"
 #include "observe/duplicate_watch.h"
+#include "observe/feed.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "serve/daemon.h"
@@ -37,6 +39,9 @@ enum {
 
 	/* How long the end waits for a question to the store that is out. */
 	LAST_ANSWER_MS = 200,
+
+	/* The largest result that a store takes, as Base64, and what stands around it. */
+	ADMIN_BODY_MAX = 24 * 1024 * 1024,
 };
 
 /* People read a terminal, programs the rest. */
@@ -133,6 +138,7 @@ static void on_chore_timer(struct hx_timer *timer)
 	if (serve->is_suspected)
 		ask_suspected(serve);
 	hx_serve_refresh_resp(serve);
+	hx_api_tick(serve->api);
 	serve->chores++;
 	if (serve->chores % SECONDS_MAX == 0)
 		(void)hx_duplicate_watch_look(
@@ -207,21 +213,22 @@ static enum hapax_status prepare_tls(
 	return HAPAX_OK;
 }
 
-static void reload(struct hx_serve *serve)
+enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *err)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
 	struct hx_config *config = NULL;
 	char setting[HX_CONFIG_SETTING_SIZE];
-	struct hapax_error err;
+	enum hapax_status status = hx_config_load(serve->source, &config, NULL, err);
 
-	if (hx_config_load(serve->source, &config, NULL, &err) != HAPAX_OK ||
-	    prepare_tls(serve, config, &err) != HAPAX_OK) {
+	if (status == HAPAX_OK)
+		status = prepare_tls(serve, config, err);
+	if (status != HAPAX_OK) {
 		serve->reload_failures++;
 		log_text(
 			serve, HX_LOG_ERROR, "the configuration stays as it was", "error",
-			err.message);
+			err->message);
 		hx_config_release(config);
-		return;
+		return status;
 	}
 	if (hx_config_needs_restart(serve->config, config, setting))
 		log_text(
@@ -238,14 +245,20 @@ static void reload(struct hx_serve *serve)
 		hx_log_configure(serve->log, &options);
 	}
 	log_text(serve, HX_LOG_INFO, "the configuration was read again", NULL, NULL);
+	return HAPAX_OK;
 }
 
 static void on_signal(struct hx_signals *signals, int number)
 {
 	struct hx_serve *serve = signals->context;
+	struct hapax_error err;
 
 	if (number == SIGHUP) {
-		reload(serve);
+		enum hapax_status status = hx_serve_reload(serve, &err);
+
+		hx_api_audit(
+			serve->api, "HUP", "reload",
+			status == HAPAX_OK ? "applied" : hapax_status_name(status));
 		return;
 	}
 	if (atomic_load(&serve->is_draining) != 0) {
@@ -364,7 +377,11 @@ static enum hapax_status open_admin(struct hx_serve *serve, struct hapax_error *
 {
 	const struct hx_config_door *door = &serve->config->listen.admin;
 	const struct hx_http_server_options options = {
-		.body_max = 1024 * 1024, .admit = hx_admin_admit, .left = hx_admin_left};
+		.body_max = ADMIN_BODY_MAX,
+		.folder = serve->folder,
+		.admit = hx_admin_admit,
+		.left = hx_admin_left,
+		.gone = hx_serve_api_gone};
 	struct hx_address address;
 	enum hapax_status status;
 
@@ -397,6 +414,9 @@ static enum hapax_status open_loops(struct hx_serve *serve, struct hapax_error *
 	if (status != HAPAX_OK)
 		return status;
 	status = hx_duplicate_watch_new(serve->metrics, &serve->watch, err);
+	if (status != HAPAX_OK)
+		return status;
+	status = hx_feed_new(count + 1, &serve->feed, err);
 	if (status != HAPAX_OK)
 		return status;
 	serve->cells = hx_metrics_cells(serve->metrics, count);
@@ -495,6 +515,8 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 	if (status == HAPAX_OK)
 		status = hx_serve_open_resp(serve, find_address, err);
 	if (status == HAPAX_OK)
+		status = hx_serve_open_api(serve, err);
+	if (status == HAPAX_OK)
 		status = open_admin(serve, err);
 	if (status == HAPAX_OK)
 		status = start_loops(serve, err);
@@ -528,6 +550,7 @@ static void close_all(struct hx_serve *serve)
 	hx_store_stack_close(&serve->stack);
 	hx_tls_context_free(serve->tls);
 	hx_duplicate_watch_free(serve->watch);
+	hx_feed_free(serve->feed);
 	hx_metrics_free(serve->metrics);
 	hx_config_release(serve->config);
 	hx_config_current_done(&serve->current);
@@ -557,7 +580,9 @@ static bool may_close(struct hx_serve *serve)
 
 	if (serve->stack.guard != NULL)
 		(void)hapax_outage_tell(serve->stack.guard, &outage, NULL);
-	return hx_store_view_stop(&serve->view, hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS) &&
+	/* Both have to stop, whichever does not. */
+	return (hx_api_close(serve->api, hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS) &
+	        hx_store_view_stop(&serve->view, hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS)) &&
 		!outage.is_away;
 }
 

@@ -2,8 +2,11 @@
 /*
  * tally.c - what is counted of a delivery, when it is decided and when it has ended.
  */
+#include <string.h>
+
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "observe/feed.h"
 #include "observe/metrics.h"
 #include "serve/daemon.h"
 #include "serve/delivery.h"
@@ -19,7 +22,7 @@ static void count_unprotected(struct hx_delivery *delivery)
 		1);
 }
 
-static void count_decision(struct hx_delivery *delivery, const struct hapax_answer *answer)
+static enum hapax_decision decision_of(const struct hapax_answer *answer)
 {
 	static const int decisions[] = {
 		[HAPAX_OUTCOME_ACQUIRED] = HAPAX_DECISION_ACQUIRED,
@@ -28,17 +31,52 @@ static void count_decision(struct hx_delivery *delivery, const struct hapax_answ
 		[HAPAX_OUTCOME_MISMATCH] = HAPAX_DECISION_MISMATCH,
 		[HAPAX_OUTCOME_PARKED] = HAPAX_DECISION_PARKED,
 	};
+
+	return (enum hapax_decision)decisions[answer->outcome];
+}
+
+static void count_decision(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
 	struct hx_cells *cells = delivery->loop->cells;
 
-	hx_metrics_decision(
-		cells, HX_DOOR_GATEWAY, delivery->scope_number,
-		(enum hapax_decision)decisions[answer->outcome]);
+	hx_metrics_decision(cells, HX_DOOR_GATEWAY, delivery->scope_number, decision_of(answer));
 	if (answer->outcome == HAPAX_OUTCOME_REPLAY)
 		hx_metrics_add(
 			cells, HX_METRIC_DUPLICATES,
 			hx_metrics_type(cells, hapax_bytes_from_text(delivery->type)), 0, 1);
 	if (answer->flags & HAPAX_ANSWER_UNVERIFIED)
 		hx_metrics_add(cells, HX_METRIC_UNVERIFIED, delivery->scope_number, 0, 1);
+}
+
+/* For those who look on. */
+static void note_decision(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	struct hx_loop *loop = delivery->loop;
+	const struct hapax_clock *clock = hapax_clock_system();
+	const struct hapax_key *key = &delivery->key;
+	enum hapax_decision decision = decision_of(answer);
+	unsigned flags = answer->flags & HAPAX_ANSWER_WAITED ? HX_FEED_WAITED : 0;
+
+	if (!hx_feed_wants(loop->serve->feed, loop->index, decision))
+		return;
+	if (delivery->route != NULL && strcmp(delivery->route->key, "event-id") == 0)
+		flags |= HX_FEED_EVENT_ID;
+	hx_feed_add(
+		loop->serve->feed, loop->index,
+		&(struct hx_feed_note){
+			.at_ms = clock->wall_ms(clock->context),
+			.first_seen_ms = answer->first_seen_ms,
+			.token = answer->token,
+			.attempt = answer->attempt,
+			.flags = flags,
+			.decision = decision,
+			.door = HX_DOOR_GATEWAY,
+			.tenant = hx_bytes(key->tenant, key->tenant_size),
+			.group = hx_bytes(key->group, key->group_size),
+			.key = hx_bytes(key->key, key->key_size),
+			.type = hapax_bytes_from_text(delivery->type),
+			.source = hapax_bytes_from_text(delivery->source),
+		});
 }
 
 void hx_delivery_count_decided(struct hx_delivery *delivery, const struct hapax_answer *answer)
@@ -57,6 +95,7 @@ void hx_delivery_count_decided(struct hx_delivery *delivery, const struct hapax_
 		cells, HX_METRIC_CHECK_DURATION, 0, HX_DOOR_GATEWAY,
 		hx_clock_mono_ns() - delivery->asked_ns);
 	count_decision(delivery, answer);
+	note_decision(delivery, answer);
 	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED)
 		hx_metrics_observe_ns(
 			cells, HX_METRIC_KEY_TTL, 0, 0,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base64.h - read Base64 (RFC 4648, 4), strictly: with its padding, without blanks, and
+ * base64.h - Base64 (RFC 4648, 4). It is read strictly: with its padding, without blanks, and
  * with zeros where the last character has bits to spare, so that bytes have one text.
  *
  * Threads: any.
@@ -18,5 +18,14 @@
  * itself. False: *ret is the offset of what is wrong, else the number of bytes.
  */
 bool hx_base64_decode(struct hapax_bytes text, unsigned char *out, size_t *ret);
+
+/* The characters that so many bytes take. */
+static inline size_t hx_base64_size(size_t size)
+{
+	return (size / 3 + (size % 3 != 0)) * 4;
+}
+
+/* Write hx_base64_size() characters and no NUL. */
+void hx_base64_encode(struct hapax_bytes bytes, char *out);
 
 #endif
