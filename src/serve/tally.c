@@ -14,8 +14,7 @@ static void count_unprotected(struct hx_delivery *delivery)
 {
 	hx_metrics_add(
 		delivery->loop->cells, HX_METRIC_UNPROTECTED, delivery->scope_number,
-		delivery->key.kind == HAPAX_KEY_NONE ? HX_UNPROTECTED_NO_KEY
-						     : HX_UNPROTECTED_DISABLED,
+		delivery->identity.key.size == 0 ? HX_UNPROTECTED_NO_KEY : HX_UNPROTECTED_DISABLED,
 		1);
 }
 
@@ -31,9 +30,10 @@ static void count_decision(struct hx_delivery *delivery, const struct hapax_answ
 	struct hx_cells *cells = delivery->loop->cells;
 
 	hx_metrics_decision(
-		cells, HX_DOOR_GATEWAY, delivery->scope_number,
+		cells, delivery->door, delivery->scope_number,
 		(enum hapax_decision)decisions[answer->outcome]);
-	if (answer->outcome == HAPAX_OUTCOME_REPLAY)
+	/* By type of the event: requests of the proxy have none. */
+	if (answer->outcome == HAPAX_OUTCOME_REPLAY && delivery->door == HX_DOOR_GATEWAY)
 		hx_metrics_add(
 			cells, HX_METRIC_DUPLICATES,
 			hx_metrics_type(cells, hapax_bytes_from_text(delivery->type)), 0, 1);
@@ -47,14 +47,15 @@ void hx_delivery_count_decided(struct hx_delivery *delivery, const struct hapax_
 	int64_t ttl_ms = delivery->options.ttl_ms;
 
 	if (answer->flags & HAPAX_ANSWER_UNPROTECTED) {
-		count_unprotected(delivery);
+		if (!delivery->passes || delivery->lacks_key)
+			count_unprotected(delivery);
 		return;
 	}
 	hx_metrics_operation(cells, HAPAX_OP_CLAIM, answer->status);
 	if (answer->outcome == HAPAX_OUTCOME_NONE)
 		return;
 	hx_metrics_observe_ns(
-		cells, HX_METRIC_CHECK_DURATION, 0, HX_DOOR_GATEWAY,
+		cells, HX_METRIC_CHECK_DURATION, 0, delivery->door,
 		hx_clock_mono_ns() - delivery->asked_ns);
 	count_decision(delivery, answer);
 	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED)
@@ -96,5 +97,5 @@ void hx_delivery_count_ended(struct hx_delivery *delivery, const struct hapax_an
 		1);
 	if (answer->status == HAPAX_ERR_FENCED)
 		hx_metrics_decision(
-			cells, HX_DOOR_GATEWAY, delivery->scope_number, HAPAX_DECISION_FENCED);
+			cells, delivery->door, delivery->scope_number, HAPAX_DECISION_FENCED);
 }
