@@ -23,6 +23,7 @@ enum {
 	OPTION_CONFIG = 1,
 	OPTION_STORE,
 	OPTION_GATEWAY,
+	OPTION_PROXY,
 	OPTION_RESP,
 	OPTION_ADMIN,
 	OPTION_UPSTREAM,
@@ -36,10 +37,13 @@ static const struct hx_option options[] = {
 	{OPTION_STORE, "store", 's', HX_OPTION_TEXT, "URL", "where records are kept", NULL},
 	{OPTION_GATEWAY, "gateway", 0, HX_OPTION_TEXT, "ADDR", "where events come in; off: nowhere",
          NULL},
+	{OPTION_PROXY, "proxy", 0, HX_OPTION_TEXT, "ADDR",
+         "where requests with an Idempotency-Key come in", NULL},
 	{OPTION_RESP, "resp", 0, HX_OPTION_TEXT, "ADDR", "where clients of Redis come in", NULL},
 	{OPTION_ADMIN, "admin", 0, HX_OPTION_TEXT, "ADDR", "metrics and health; off: nowhere",
          NULL},
-	{OPTION_UPSTREAM, "upstream", 0, HX_OPTION_TEXT, "URL", "where events go, once", NULL},
+	{OPTION_UPSTREAM, "upstream", 0, HX_OPTION_TEXT, "URL",
+         "where events and requests go, once", NULL},
 	{OPTION_LOOPS, "loops", 0, HX_OPTION_COUNT, "N",
          "threads; one for each processor by default", NULL},
 	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
@@ -54,6 +58,7 @@ static const struct {
 	{OPTION_STORE, "store.url", "--store"},    {OPTION_GATEWAY, "listen.gateway", "--gateway"},
 	{OPTION_ADMIN, "listen.admin", "--admin"}, {OPTION_UPSTREAM, "upstream.url", "--upstream"},
 	{OPTION_LOOPS, "loops", "--loops"},        {OPTION_RESP, "listen.resp", "--resp"},
+	{OPTION_PROXY, "listen.proxy", "--proxy"},
 };
 
 enum { NAME_COUNT = sizeof(names) / sizeof(names[0]) };
@@ -104,7 +109,14 @@ static int serve(struct hx_invocation *inv, const struct hx_config_source *sourc
 		hx_config_release(config);
 		(void)hx_report_usage(inv->command->name, "there is nowhere to send events");
 		hx_report_hint(
-			"--upstream URL, or upstream and routes in the configuration, say where");
+			"--upstream URL, or upstream and routes in the configuration, say where; "
+			"--gateway off if there are none");
+		return HX_EXIT_USAGE;
+	}
+	if (config->proxy.route_count == 0 && !config->listen.proxy.is_off) {
+		hx_config_release(config);
+		(void)hx_report_usage(inv->command->name, "there is nowhere to send requests");
+		hx_report_hint("--upstream URL, or routes of the proxy, say where");
 		return HX_EXIT_USAGE;
 	}
 	switch (hx_serve_run(config, source, &err)) {
@@ -157,6 +169,10 @@ const struct command hx_cmd_serve = {
 		"reply of the first time, or 409 while that is still on its way. An upstream that\n"
 		"fails (5xx, no connection) has the event come again; one whose answer is lost runs\n"
 		"again or is parked, as on_lapse says.\n"
+		"\n"
+		"With --proxy it does the same for any HTTP API whose clients send an Idempotency-Key:\n"
+		"a POST or PATCH that comes again gets the response of the first time. All other\n"
+		"requests pass.\n"
 		"\n"
 		"ADDR is host:port or unix:PATH, with port 0 a free one; the log line \"ready\" names\n"
 		"them. TERM and INT end it when what it has begun is done, a second one at once; HUP\n"

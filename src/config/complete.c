@@ -10,18 +10,18 @@
 #include "base/bytes.h"
 #include "config/target.h"
 
-static void fault_memory(struct hx_complete *complete, const struct hx_place *place)
+void hx_complete_no_memory(struct hx_complete *complete, const struct hx_place *place)
 {
 	hx_fault(complete->faults, HAPAX_ERR_NO_MEMORY, place, "there was no memory for all of it");
 }
 
-static const char *text_of(
+const char *hx_complete_text(
 	struct hx_complete *complete, const struct hx_place *place, struct hapax_bytes text)
 {
 	const char *copy = hx_config_arena_text(complete->arena, text);
 
 	if (copy == NULL) {
-		fault_memory(complete, place);
+		hx_complete_no_memory(complete, place);
 		return "";
 	}
 	return copy;
@@ -65,7 +65,7 @@ static void complete_store(struct hx_complete *complete, struct hx_config_store 
 			"the path of the default store is too long");
 		return;
 	}
-	store->url = text_of(complete, &place, hx_bytes(url, (size_t)size));
+	store->url = hx_complete_text(complete, &place, hx_bytes(url, (size_t)size));
 }
 
 /* ------------------------------------------------------------------ scopes */
@@ -74,7 +74,7 @@ static void complete_scope(struct hx_complete *complete, struct hx_config_scope 
 {
 	const char *slash = strchr(scope->scope, '/');
 
-	scope->tenant = text_of(
+	scope->tenant = hx_complete_text(
 		complete, &scope->place, hx_bytes(scope->scope, (size_t)(slash - scope->scope)));
 	scope->group = slash + 1;
 }
@@ -88,7 +88,7 @@ static void complete_scopes(struct hx_complete *complete, struct hx_config *conf
 	config->defaults.tenant = "*";
 	config->defaults.group = "*";
 	if (scopes == NULL) {
-		fault_memory(complete, &config->defaults.place);
+		hx_complete_no_memory(complete, &config->defaults.place);
 		return;
 	}
 	for (size_t i = 0; i < config->scope_count; i++) {
@@ -126,24 +126,26 @@ static void check_journal(struct hx_complete *complete, const struct hx_config *
 
 /* ------------------------------------------------------------------ routes */
 
-static void complete_target(struct hx_complete *complete, struct hx_config_route *route)
+void hx_complete_target(
+	struct hx_complete *complete, const char *upstream, const char *name,
+	const struct hx_place *place, struct hx_config_target *ret_target)
 {
 	char why[HX_SETTING_WHY_SIZE];
 	struct hx_url url;
 
-	if (route->upstream[0] == '\0') {
+	if (upstream[0] == '\0') {
 		hx_fault(
-			complete->faults, HAPAX_ERR_INVALID, &route->place,
-			"route '%.64s' has no upstream, and upstream.url is empty", route->name);
+			complete->faults, HAPAX_ERR_INVALID, place,
+			"route '%.64s' has no upstream, and upstream.url is empty", name);
 		return;
 	}
-	if (!hx_url_parse(route->upstream, &url, why))
+	if (!hx_url_parse(upstream, &url, why))
 		/* It was checked where it was written. */
 		return;
-	route->target.is_tls = url.is_tls;
-	route->target.endpoint = url.endpoint;
-	route->target.authority = text_of(complete, &route->place, url.authority);
-	route->target.path = text_of(complete, &route->place, url.path);
+	ret_target->is_tls = url.is_tls;
+	ret_target->endpoint = url.endpoint;
+	ret_target->authority = hx_complete_text(complete, place, url.authority);
+	ret_target->path = hx_complete_text(complete, place, url.path);
 }
 
 /* A part that comes from the event is matched only by a scope that takes any. */
@@ -198,7 +200,8 @@ static void complete_name(
 
 	if (route->name[0] == '\0') {
 		(void)snprintf(name, sizeof(name), "route-%zu", index + 1);
-		route->name = text_of(complete, &route->place, hapax_bytes_from_text(name));
+		route->name =
+			hx_complete_text(complete, &route->place, hapax_bytes_from_text(name));
 	}
 	for (size_t i = 0; i < index; i++) {
 		if (strcmp(routes[i].name, route->name) == 0)
@@ -233,7 +236,7 @@ static void complete_routes(struct hx_complete *complete, struct hx_config *conf
 	complete->strategies = hx_config_arena_alloc(
 		complete->arena, count + 1, sizeof(struct hapax_key_strategy *));
 	if (routes == NULL || complete->strategies == NULL) {
-		fault_memory(complete, &nowhere);
+		hx_complete_no_memory(complete, &nowhere);
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -241,7 +244,9 @@ static void complete_routes(struct hx_complete *complete, struct hx_config *conf
 		complete_name(complete, routes, i);
 		if (routes[i].upstream[0] == '\0')
 			routes[i].upstream = config->upstream.url;
-		complete_target(complete, &routes[i]);
+		hx_complete_target(
+			complete, routes[i].upstream, routes[i].name, &routes[i].place,
+			&routes[i].target);
 		complete_strategy(complete, config, &routes[i]);
 	}
 	config->gateway.routes = routes;
@@ -256,6 +261,8 @@ void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
 	hx_complete_auth(complete, &config->auth);
 	if (complete->faults->count == 0)
 		complete_routes(complete, config);
+	if (complete->faults->count == 0)
+		hx_complete_proxy(complete, config);
 	if (config->http.max_line > config->http.max_head) {
 		static const struct hx_place place = {.name = "http.max_line"};
 

@@ -26,4 +26,17 @@ void hx_complete_auth(struct hx_complete *complete, struct hx_config_auth *auth)
 
 void hx_complete_run(struct hx_complete *complete, struct hx_config *config);
 
+/* For complete*.c: a copy that lives as long as the config; "" when there is no memory, which is told. */
+const char *hx_complete_text(
+	struct hx_complete *complete, const struct hx_place *place, struct hapax_bytes text);
+void hx_complete_no_memory(struct hx_complete *complete, const struct hx_place *place);
+
+/* Where the route of that name goes. */
+void hx_complete_target(
+	struct hx_complete *complete, const char *upstream, const char *name,
+	const struct hx_place *place, struct hx_config_target *ret_target);
+
+/* The routes of the proxy; scopes and those of the gateway are complete. */
+void hx_complete_proxy(struct hx_complete *complete, struct hx_config *config);
+
 #endif

@@ -52,6 +52,7 @@ struct hx_config_door {
 
 struct hx_config_listen {
 	struct hx_config_door gateway;
+	struct hx_config_door proxy;
 	struct hx_config_door resp;
 	struct hx_config_door admin;
 };
@@ -192,6 +193,54 @@ struct hx_config_gateway {
 	size_t route_count;
 };
 
+/* Statuses, as they are written: "409", "5xx"; what is exact counts before its class. */
+struct hx_config_outcomes {
+	const char *const *ok;
+	size_t ok_count;
+	const char *const *definitive;
+	size_t definitive_count;
+	const char *const *transient;
+	size_t transient_count;
+	const char *const *ambiguous;
+	size_t ambiguous_count;
+};
+
+/* The statuses of a final response. */
+enum { HX_CONFIG_STATUS_MIN = 200, HX_CONFIG_STATUS_MAX = 599 };
+
+/* What the proxy does with requests of some paths. The first route that matches counts. */
+struct hx_config_proxy_route {
+	const char *name;     /* for metrics and logs; unique */
+	const char *path;     /* prefix, by whole segments; begins with '/' */
+	const char *upstream; /* URL; that of `upstream` if it has none of its own */
+	struct hx_config_target target;
+	const char *const *methods; /* whose requests are run once; the others pass */
+	size_t method_count;
+	const char *header;     /* with the key */
+	bool required;          /* requests without a key are refused */
+	const char *credential; /* "auto", "none" or "header:NAME" */
+	const char *const *credential_cookies;
+	size_t credential_cookie_count;
+	const char *tenant; /* "": "default", as group */
+	const char *group;
+	int64_t ttl_ms; /* 0: the scope's */
+	int64_t wait_ms;
+	enum hapax_on_lapse on_lapse;
+	const char *const *replay_headers;
+	size_t replay_header_count;
+	struct hx_config_outcomes outcomes;
+	/* Made of them, by status less STATUS_MIN: enum hapax_run_outcome; -1: as it is by default. */
+	const signed char *outcome_table;
+	const struct hx_config_scope *scope;
+	struct hx_place place; /* where it is written; line 0: it was made of `upstream` */
+};
+
+struct hx_config_proxy {
+	/* With `upstream.url` and no routes: one for "/". */
+	const struct hx_config_proxy_route *routes;
+	size_t route_count;
+};
+
 /* Who may come in by the Redis protocol. */
 struct hx_config_resp_user {
 	const char *name;
@@ -271,6 +320,7 @@ struct hx_config {
 	const struct hx_config_scope *scopes;
 	size_t scope_count;
 	struct hx_config_gateway gateway;
+	struct hx_config_proxy proxy;
 	struct hx_config_resp resp;
 	struct hx_config_auth auth;
 	struct hx_config_log log;
@@ -347,6 +397,10 @@ const struct hx_config_route *hx_config_route_find(
 	const struct hx_config *config, struct hapax_bytes path, struct hapax_bytes type,
 	struct hapax_bytes source);
 
+/* The first route of the proxy that matches, or NULL. */
+const struct hx_config_proxy_route *hx_config_proxy_route_find(
+	const struct hx_config *config, struct hapax_bytes path);
+
 /*
  * The settings of a scope, whose names are not empty: the first row that matches, else
  * `defaults`. Never NULL.
@@ -361,6 +415,11 @@ int64_t hx_config_ttl_ms(const struct hx_config_scope *scope, struct hapax_bytes
 void hx_config_run_options(
 	const struct hx_config *config, const struct hx_config_scope *scope,
 	struct hapax_bytes type, struct hapax_run_options *ret_options);
+
+/* The same for a request that has a key, or has none and passes, on a route of the proxy. */
+void hx_config_proxy_run_options(
+	const struct hx_config *config, const struct hx_config_proxy_route *route,
+	struct hapax_run_options *ret_options);
 
 /* What hapax_store_open() needs to know. */
 void hx_config_store_options(

@@ -205,7 +205,8 @@ static void put_section(
 			put_text(yaml, "\n");
 			put_section(
 				yaml, setting->section,
-				(const unsigned char *)object + setting->offset, depth + 1, false);
+				(const unsigned char *)object + setting->offset,
+				depth + 1 + (is_item ? 1 : 0), false);
 			break;
 		case HX_SETTING_LIST:
 			put_list(yaml, setting, object, depth + (is_item ? 1 : 0));

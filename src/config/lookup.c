@@ -48,6 +48,16 @@ const struct hx_config_route *hx_config_route_find(
 	return NULL;
 }
 
+const struct hx_config_proxy_route *hx_config_proxy_route_find(
+	const struct hx_config *config, struct hapax_bytes path)
+{
+	for (size_t i = 0; i < config->proxy.route_count; i++) {
+		if (path_matches(config->proxy.routes[i].path, path))
+			return &config->proxy.routes[i];
+	}
+	return NULL;
+}
+
 static bool name_matches(const char *name, struct hapax_bytes text)
 {
 	return strcmp(name, "*") == 0 || hx_bytes_equal(hapax_bytes_from_text(name), text);
@@ -89,6 +99,17 @@ void hx_config_run_options(
 	options.on_mismatch = scope->on_mismatch;
 	options.is_disabled = !config->enabled || !scope->enabled;
 	*ret_options = options;
+}
+
+void hx_config_proxy_run_options(
+	const struct hx_config *config, const struct hx_config_proxy_route *route,
+	struct hapax_run_options *ret_options)
+{
+	hx_config_run_options(config, route->scope, hx_bytes(NULL, 0), ret_options);
+	if (route->ttl_ms != 0)
+		ret_options->ttl_ms = route->ttl_ms;
+	ret_options->wait_ms = route->wait_ms;
+	ret_options->on_lapse = route->on_lapse;
 }
 
 void hx_config_store_options(

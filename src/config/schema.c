@@ -10,6 +10,7 @@
 #include "config/check.h"
 #include "config/config.h"
 #include "config/schema_auth.h"
+#include "config/schema_proxy.h"
 #include "config/schema_resp.h"
 #include "config/schema_unit.h"
 
@@ -34,6 +35,12 @@ static const struct hx_setting listen_settings[] = {
          AT(gateway),
          .fallback = "127.0.0.1:8080",
          .doc = "where CloudEvents come in: HOST:PORT, unix:PATH or off"},
+	{.name = "proxy",
+         .type = HX_SETTING_ADDRESS,
+         .flags = HX_SETTING_RESTART,
+         AT(proxy),
+         .fallback = "off",
+         .doc = "where requests with an Idempotency-Key come in: HOST:PORT, unix:PATH or off"},
 	{.name = "resp",
          .type = HX_SETTING_ADDRESS,
          .flags = HX_SETTING_RESTART,
@@ -184,7 +191,7 @@ static const struct hx_setting upstream_settings[] = {
          .max = TEXT_MAX,
          .check = hx_check_url,
          .variable = "HAPAX_UPSTREAM",
-         .doc = "where events of routes without an upstream of their own go"},
+         .doc = "where events and requests of routes without an upstream of their own go"},
 	{.name = "connect_timeout",
          .type = HX_SETTING_DURATION,
          AT(connect_timeout_ms),
@@ -634,6 +641,11 @@ static const struct hx_setting settings[] = {
          AT(gateway),
          .section = &gateway_section,
          .doc = "CloudEvents by HTTP"},
+	{.name = "proxy",
+         .type = HX_SETTING_SECTION,
+         AT(proxy),
+         .section = &hx_config_proxy_section,
+         .doc = "any HTTP API, by Idempotency-Key"},
 	{.name = "resp",
          .type = HX_SETTING_SECTION,
          AT(resp),

@@ -224,7 +224,7 @@ static void send_request(struct hx_http_line *line)
 	line->sent_before = line->connection.sent_bytes;
 	line->body_offset = 0;
 	line->is_kept = false;
-	hx_http1_reset_answer(&line->http, false);
+	hx_http1_reset_answer(&line->http, call->is_head);
 	hx_connection_set_deadline(&line->connection, INT64_MAX);
 	if (hx_connection_reserve(&line->connection, size, &space) != HAPAX_OK) {
 		(void)hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a request");
@@ -577,6 +577,25 @@ enum hapax_status hx_http_call_begin(
 	else if (!hx_timer_is_set(&call->timer) || deadline_ns < call->timer.at_ns)
 		hx_timer_set(&client->reactor->timers, &call->timer, deadline_ns);
 	return status;
+}
+
+void hx_http_call_prolong(struct hx_http_call *call, int64_t deadline_ns)
+{
+	if (call->deadline_ns == INT64_MAX)
+		return;
+	call->deadline_ns = deadline_ns;
+	if (!hx_timer_is_set(&call->timer) || deadline_ns < call->timer.at_ns)
+		hx_timer_set(&call->client->reactor->timers, &call->timer, deadline_ns);
+}
+
+void hx_http_call_abandon(struct hx_http_call *call)
+{
+	struct hapax_error err;
+
+	if (call->line == NULL || call->line->state != LINE_BUSY)
+		return;
+	(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "nobody waited for the response");
+	close_line(call->line, &err);
 }
 
 void hx_http_call_pause(struct hx_http_call *call)

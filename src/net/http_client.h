@@ -63,6 +63,7 @@ struct hx_http_call {
 	struct hapax_bytes head;         /* of the request; stays where it is until the end */
 	struct hapax_bytes body;         /* the same; or */
 	const struct hx_http_body *file; /* a body that goes piece by piece, else NULL */
+	bool is_head;                    /* the response to a HEAD has no body */
 
 	bool is_late;
 	struct hx_http_client *client;
@@ -139,6 +140,15 @@ void hx_http_call_done(struct hx_http_call *call, struct hx_reactor *reactor);
 enum hapax_status hx_http_call_begin(
 	struct hx_http_call *call, struct hx_http_client *client, int64_t deadline_ns,
 	struct hapax_error *err);
+
+/* It is given up at another time. Does nothing when the call is over. */
+void hx_http_call_prolong(struct hx_http_call *call, int64_t deadline_ns);
+
+/*
+ * Nobody wants the rest of the response, of which the head has come: its connection is
+ * closed, and on_end says LOST, later.
+ */
+void hx_http_call_abandon(struct hx_http_call *call);
 
 /*
  * Take no more of the response for now, so that the server sees its window fill; and go

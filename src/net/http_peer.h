@@ -47,6 +47,9 @@ void hx_http_exchange_give(struct hx_http_exchange *exchange);
 /* Tell the reactor's account how much of a body is in memory. */
 void hx_http_exchange_note(struct hx_http_exchange *exchange);
 
+/* Whether a reply of this status has one, be it empty. */
+bool hx_http_status_has_body(unsigned status);
+
 /* Write a reply; nothing is written unless HAPAX_OK. The client is there. */
 enum hapax_status hx_http_exchange_send(
 	struct hx_http_exchange *exchange, const struct hx_http_reply *reply, bool is_last);

@@ -270,7 +270,7 @@ static void write_lines(struct hx_http1_writer *writer, struct hapax_bytes lines
 	}
 }
 
-static bool has_body(unsigned status)
+bool hx_http_status_has_body(unsigned status)
 {
 	return status >= 200 && status != 204 && status != 304;
 }
@@ -286,10 +286,14 @@ static enum hapax_status write_head(
 	for (size_t i = 0; i < reply->field_count; i++)
 		hx_http1_write_field(&writer, reply->fields[i].name, reply->fields[i].value);
 	write_lines(&writer, reply->field_lines);
-	if (reply->framing == HX_HTTP_CHUNKED)
+	if (!hx_http_status_has_body(reply->status))
+		;
+	else if (reply->framing == HX_HTTP_CHUNKED)
 		hx_http1_write_chunked(&writer);
-	else if (reply->framing == HX_HTTP_LENGTH && has_body(reply->status))
+	else if (reply->framing == HX_HTTP_LENGTH)
 		hx_http1_write_length(&writer, reply->body.size);
+	else if (reply->framing == HX_HTTP_SIZED)
+		hx_http1_write_length(&writer, reply->length);
 	if (is_last)
 		hx_http1_write_close(&writer);
 	return hx_http1_write_end(&writer, NULL);
@@ -310,7 +314,8 @@ enum hapax_status hx_http_exchange_send(
 	struct hx_http_server *server = exchange->server;
 	struct hx_connection *connection = &exchange->peer->connection;
 	bool is_to_head = hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("HEAD"));
-	size_t body_size = is_to_head || !has_body(reply->status) ? 0 : reply->body.size;
+	size_t body_size =
+		is_to_head || !hx_http_status_has_body(reply->status) ? 0 : reply->body.size;
 	enum hapax_status status = write_head(server, reply, is_last);
 	unsigned char *space;
 

@@ -121,6 +121,7 @@ enum hx_http_framing {
 	HX_HTTP_LENGTH,  /* by its length: it is there as a whole */
 	HX_HTTP_CHUNKED, /* by its last chunk */
 	HX_HTTP_CLOSE,   /* by the end of the connection, as HTTP/1.0 has it */
+	HX_HTTP_SIZED,   /* by the length that was given before it came */
 };
 
 /* A request and the reply that it is owed. */
@@ -134,7 +135,9 @@ struct hx_http_exchange {
 	bool is_handed_over;
 	bool is_full;  /* of a streamed reply: on_room is to be called */
 	bool has_sent; /* of a streamed reply: a piece */
+	bool is_bare;  /* of a streamed reply: there is no body, whatever is written */
 	enum hx_http_framing framing;
+	uint64_t left;                    /* of a SIZED one: bytes that were not written yet */
 	hx_http_room_fn *on_room;         /* the reply is streamed; else NULL */
 	char client[HX_HTTP_CLIENT_SIZE]; /* its address in digits; empty: it has none */
 	void *context;                    /* whoever handles it */
@@ -149,6 +152,7 @@ struct hx_http_reply {
 	struct hapax_bytes field_lines;
 	struct hapax_bytes body;
 	enum hx_http_framing framing;
+	uint64_t length; /* of SIZED, which is only streamed */
 };
 
 /*
@@ -193,8 +197,10 @@ void hx_http_reply_problem(
 
 /*
  * A reply whose body comes in pieces, so that no more of it is held than a client is
- * about to read: begin, write ..., end. reply->body is not read. Clients that know
- * chunks get chunks; an older one is told the end by that of its connection.
+ * about to read: begin, write ..., end. reply->body is not read. A reply that is SIZED
+ * has the length that it says; else clients that know chunks get chunks, and an older one
+ * is told the end by that of its connection. A reply to HEAD, 204 and 304 have no body,
+ * and what is written is dropped.
  *
  * begin: NO_MEMORY, LIMIT: nothing was sent, and a reply is owed as before.
  */
@@ -211,7 +217,8 @@ bool hx_http_stream_write(struct hx_http_exchange *exchange, struct hapax_bytes 
 /*
  * The end; the exchange is gone afterwards. lines: fields behind the body, as
  * "Name: value\r\n" each, which the head has announced (Trailer); or empty. A client
- * that could not be told of them is not told of the end either: cut.
+ * that could not be told of them is not told of the end either: cut. So is one that has
+ * less than the length that it was told.
  */
 void hx_http_stream_end(struct hx_http_exchange *exchange, struct hapax_bytes lines);
 

@@ -30,14 +30,18 @@ enum hapax_status hx_http_stream_begin(
 
 	assert(exchange->is_handed_over && exchange->on_room == NULL && on_room != NULL);
 	head.body = hx_bytes(NULL, 0);
-	head.framing = exchange->head.version_minor > 0 ? HX_HTTP_CHUNKED : HX_HTTP_CLOSE;
-	is_last = is_last || head.framing == HX_HTTP_CLOSE;
+	if (reply->framing != HX_HTTP_SIZED)
+		head.framing = exchange->head.version_minor > 0 ? HX_HTTP_CHUNKED : HX_HTTP_CLOSE;
+	exchange->is_bare = !hx_http_status_has_body(reply->status) ||
+		hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("HEAD"));
+	is_last = is_last || (head.framing == HX_HTTP_CLOSE && !exchange->is_bare);
 	if (exchange->peer != NULL)
 		status = hx_http_exchange_send(exchange, &head, is_last);
 	if (status != HAPAX_OK)
 		return status;
 	exchange->head.keep_alive = !is_last;
 	exchange->framing = head.framing;
+	exchange->left = reply->length;
 	exchange->has_sent = false;
 	exchange->is_full = false;
 	exchange->on_room = on_room;
@@ -73,8 +77,12 @@ bool hx_http_stream_write(struct hx_http_exchange *exchange, struct hapax_bytes 
 	unsigned char *space;
 
 	assert(exchange->on_room != NULL);
-	if (exchange->peer == NULL || data.size == 0)
+	if (exchange->peer == NULL || data.size == 0 || exchange->is_bare)
 		return true;
+	if (exchange->framing == HX_HTTP_SIZED && data.size > exchange->left) {
+		leave_peer(exchange, "the reply is longer than was told");
+		return true;
+	}
 	connection = &exchange->peer->connection;
 	if (exchange->framing == HX_HTTP_CHUNKED)
 		head_size = hx_http1_chunk_head(data.size, !exchange->has_sent, head);
@@ -87,6 +95,7 @@ bool hx_http_stream_write(struct hx_http_exchange *exchange, struct hapax_bytes 
 	memcpy(space + head_size, data.data, data.size);
 	hx_connection_wrote(connection, head_size + data.size);
 	exchange->has_sent = true;
+	exchange->left -= exchange->framing == HX_HTTP_SIZED ? data.size : 0;
 	/* What the kernel takes now need not be waited for. */
 	if (hx_connection_unsent(connection) > UNREAD_MAX)
 		hx_connection_flush(connection);
@@ -110,15 +119,22 @@ static enum hapax_status write_last(struct hx_http_exchange *exchange, struct ha
 	return hx_connection_write(&exchange->peer->connection, end, size);
 }
 
+/* The client knows that it has all of it. */
+static bool tell_end(struct hx_http_exchange *exchange, struct hapax_bytes lines)
+{
+	if (exchange->framing == HX_HTTP_CHUNKED && !exchange->is_bare)
+		return write_last(exchange, lines) == HAPAX_OK;
+	return lines.size == 0 &&
+		(exchange->framing != HX_HTTP_SIZED || exchange->left == 0 || exchange->is_bare);
+}
+
 void hx_http_stream_end(struct hx_http_exchange *exchange, struct hapax_bytes lines)
 {
 	struct hx_http_peer *peer = exchange->peer;
 	bool is_last = exchange->server->is_draining || !exchange->head.keep_alive;
 
 	assert(exchange->on_room != NULL);
-	if (peer != NULL &&
-	    (exchange->framing == HX_HTTP_CHUNKED ? write_last(exchange, lines) != HAPAX_OK
-	                                          : lines.size > 0)) {
+	if (peer != NULL && !tell_end(exchange, lines)) {
 		leave_peer(exchange, "the end of the reply could not be told");
 		peer = NULL;
 	}

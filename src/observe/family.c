@@ -12,7 +12,7 @@
 #define HOUR         (60 * MINUTE)
 #define DAY          (24 * HOUR)
 
-static const char *const doors[HX_DOOR_COUNT] = {"gateway", "admin", "resp"};
+static const char *const doors[HX_DOOR_COUNT] = {"gateway", "admin", "resp", "proxy"};
 
 /* In the order of enum hapax_decision; later ones are not a door's. */
 static const char *const decisions[] = {

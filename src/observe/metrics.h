@@ -44,6 +44,7 @@ enum hx_door {
 	HX_DOOR_GATEWAY,
 	HX_DOOR_ADMIN,
 	HX_DOOR_RESP,
+	HX_DOOR_PROXY,
 	HX_DOOR_COUNT,
 };
 

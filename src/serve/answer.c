@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * answer.c - what the sender of an event is told.
+ * answer.c - what the sender of an event, or a client of the proxy, is told.
  *
  *	it ran here                    the upstream's reply; a large one as it comes
  *	done before                    the reply that was kept; else 200, empty
@@ -10,7 +10,7 @@
  *	the store was not asked, full  503, Retry-After
  *
  * A duplicate without a kept reply gets an empty body, because senders such as Knative
- * take any other for a reply of their own; those that ask for JSON get it.
+ * take any other for a reply of their own; those of events that ask for JSON get it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,6 +30,46 @@
 #define PROBLEM(name) "urn:hapax:problem:" name
 
 enum { FIELDS_MAX = 8 };
+
+/* The words of a door. */
+struct words {
+	const char *in_progress;
+	const char *in_progress_detail;
+	const char *parked;
+	const char *mismatch;
+	const char *mismatch_detail;
+	const char *failed_elsewhere;
+	const char *uncertain;
+};
+
+static const struct words event_words = {
+	.in_progress = "The event is being processed",
+	.in_progress_detail = "its first delivery has not ended yet; come again",
+	.parked = "Nobody knows whether the event was processed",
+	.mismatch = "The same event came with other data",
+	.mismatch_detail = "source and id are those of an event whose data was not the same",
+	.failed_elsewhere = "The event failed for good, by another way in",
+	.uncertain = "Nobody knows whether the event was taken",
+};
+
+/* Of draft-ietf-httpapi-idempotency-key-header, where it has them. */
+static const struct words key_words = {
+	.in_progress = "A request is outstanding for this Idempotency-Key",
+	.in_progress_detail = "A request with the same Idempotency-Key for the same operation is "
+			      "being processed or is outstanding.",
+	.parked = "Nobody knows whether the request with this Idempotency-Key took effect",
+	.mismatch = "Idempotency-Key is already used",
+	.mismatch_detail =
+		"This operation is idempotent and it requires correct usage of Idempotency Key. "
+		"Idempotency Key MUST not be reused across different payloads of this operation.",
+	.failed_elsewhere = "What has this Idempotency-Key failed for good, by another way in",
+	.uncertain = "Nobody knows whether the request was taken",
+};
+
+static const struct words *words_of(const struct hx_delivery *delivery)
+{
+	return delivery->door == HX_DOOR_PROXY ? &key_words : &event_words;
+}
 
 /* A reply as it is put together. */
 struct draft {
@@ -68,9 +108,9 @@ static void count_request(struct hx_delivery *delivery, unsigned status)
 {
 	hx_metrics_add(
 		delivery->loop->cells, HX_METRIC_REQUESTS, 0,
-		hx_metrics_request(HX_DOOR_GATEWAY, status), 1);
+		hx_metrics_request(delivery->door, status), 1);
 	hx_metrics_observe_ns(
-		delivery->loop->cells, HX_METRIC_REQUEST_DURATION, 0, HX_DOOR_GATEWAY,
+		delivery->loop->cells, HX_METRIC_REQUEST_DURATION, 0, delivery->door,
 		hx_reactor_now_ns(&delivery->loop->reactor) - delivery->came_ns);
 }
 
@@ -125,7 +165,7 @@ void hx_delivery_refuse(
 
 	if (status < 500 && status != 429)
 		hx_metrics_add(
-			delivery->loop->cells, HX_METRIC_INVALID_EVENTS, 0, HX_DOOR_GATEWAY, 1);
+			delivery->loop->cells, HX_METRIC_INVALID_EVENTS, 0, delivery->door, 1);
 	if (is_one_of_many(
 		    delivery,
 		    status >= 500 || status == 429 ? HX_CONCLUSION_UNFINISHED
@@ -170,9 +210,25 @@ static void on_room(struct hx_http_exchange *exchange)
 	hx_http_call_resume(&delivery->call);
 }
 
+/* One that is not for who sent it: senders of events follow none. */
 static bool is_redirection(const struct hx_delivery *delivery)
 {
-	return delivery->status >= 300 && delivery->status < 400;
+	return delivery->door == HX_DOOR_GATEWAY && delivery->status >= 300 &&
+		delivery->status < 400;
+}
+
+void hx_delivery_pass(struct hx_delivery *delivery, const struct hx_http1_head *head)
+{
+	struct hx_http_reply reply = {
+		.status = delivery->status, .field_lines = hapax_buf_bytes(&delivery->headers)};
+
+	if (head->known[HX_HTTP1_CONTENT_LENGTH] != 0) {
+		reply.framing = HX_HTTP_SIZED;
+		reply.length = head->content_length;
+	}
+	/* If it cannot begin now, it is tried again when all of it is there. */
+	delivery->is_streamed =
+		hx_http_stream_begin(delivery->exchange, &reply, on_room) == HAPAX_OK;
 }
 
 void hx_delivery_stream(struct hx_delivery *delivery)
@@ -205,7 +261,7 @@ static void end_stream(struct hx_delivery *delivery, bool is_stored)
 	release(delivery);
 }
 
-/* What the upstream said. A redirection is not for senders of events. */
+/* What the upstream said. */
 static void answer_response(struct hx_delivery *delivery, bool is_stored)
 {
 	struct draft draft = {.reply = {.status = delivery->status}};
@@ -227,7 +283,8 @@ static void answer_response(struct hx_delivery *delivery, bool is_stored)
 		send_problem(delivery, &problem, "acquired", false);
 		return;
 	}
-	add_decision(&draft, "acquired");
+	if (!delivery->passes)
+		add_decision(&draft, "acquired");
 	if (!is_stored)
 		add_field(&draft, HX_BYTES_LIT("Hapax-Stored"), HX_BYTES_LIT("no"));
 	if (delivery->body_size > delivery->body.size)
@@ -267,10 +324,13 @@ static void answer_skipped(struct hx_delivery *delivery)
 	struct draft draft = {.reply = {.status = 200}};
 	bool wants_json = false;
 
-	for (size_t i = hx_http1_find(head, accept, 0); i < head->field_count;
+	for (size_t i = hx_http1_find(head, accept, 0);
+	     i < head->field_count && delivery->door == HX_DOOR_GATEWAY;
 	     i = hx_http1_find(head, accept, i + 1))
 		wants_json = wants_json || hx_accept_names_json(head->fields[i].value);
 	add_decision(&draft, "replay");
+	if (delivery->door == HX_DOOR_PROXY)
+		add_field(&draft, HX_BYTES_LIT("Idempotent-Replayed"), HX_BYTES_LIT("true"));
 	if (wants_json) {
 		write_skipped(delivery, &body);
 		add_field(&draft, HX_BYTES_LIT("Content-Type"), HX_BYTES_LIT("application/json"));
@@ -282,15 +342,15 @@ static void answer_skipped(struct hx_delivery *delivery)
 static void log_duplicate(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
-	const struct hapax_key *key = &delivery->key;
+	const struct hx_delivery_identity *identity = &delivery->identity;
 	const struct hx_log_duplicate duplicate = {
-		.tenant = hx_bytes(key->tenant, key->tenant_size),
-		.group = hx_bytes(key->group, key->group_size),
-		.key = hx_bytes(key->key, key->key_size),
+		.tenant = identity->tenant,
+		.group = identity->group,
+		.key = identity->key,
 		.event_id = hapax_bytes_from_text(delivery->id),
 		.event_type = hapax_bytes_from_text(delivery->type),
 		.event_source = hapax_bytes_from_text(delivery->source),
-		.route = delivery->route->name,
+		.route = delivery->route_name,
 		.original_token = answer->token,
 		.first_seen_ms = answer->first_seen_ms,
 		.ttl_left_ms = answer->expires_ms == HAPAX_TIME_NEVER
@@ -315,7 +375,7 @@ static void answer_replay(struct hx_delivery *delivery, const struct hapax_answe
 		const struct hx_http_problem problem = {
 			.status = 422,
 			.type = PROBLEM("failed-elsewhere"),
-			.title = "The event failed for good, by another way in"};
+			.title = words_of(delivery)->failed_elsewhere};
 
 		send_problem(delivery, &problem, "replay", false);
 		return;
@@ -338,8 +398,8 @@ static void answer_in_progress(struct hx_delivery *delivery)
 	const struct hx_http_problem problem = {
 		.status = 409,
 		.type = PROBLEM("in-progress"),
-		.title = "The event is being processed",
-		.detail = "its first delivery has not ended yet; come again"};
+		.title = words_of(delivery)->in_progress,
+		.detail = words_of(delivery)->in_progress_detail};
 
 	if (!is_one_of_many(delivery, HX_CONCLUSION_BUSY))
 		send_problem(delivery, &problem, "in_progress", true);
@@ -350,7 +410,7 @@ static void answer_parked(struct hx_delivery *delivery)
 	const struct hx_http_problem problem = {
 		.status = 409,
 		.type = PROBLEM("parked"),
-		.title = "Nobody knows whether the event was processed",
+		.title = words_of(delivery)->parked,
 		.detail = "a person has to decide: hapax resolve"};
 
 	if (!is_one_of_many(delivery, HX_CONCLUSION_BUSY))
@@ -359,18 +419,19 @@ static void answer_parked(struct hx_delivery *delivery)
 
 static void answer_mismatch(struct hx_delivery *delivery)
 {
-	const struct hapax_key *key = &delivery->key;
+	bool is_event = delivery->door == HX_DOOR_GATEWAY;
 	const struct hx_log_field fields[] = {
-		HX_LOG_KEY("idempotency_key", hx_bytes(key->key, key->key_size)),
-		HX_LOG_TEXT("event_id", delivery->id),
-		HX_LOG_TEXT("event_type", delivery->type),
-		HX_LOG_TEXT("event_source", delivery->source),
+		HX_LOG_KEY("idempotency_key", delivery->identity.key),
+		HX_LOG_TEXT(is_event ? "event_id" : NULL, delivery->id),
+		HX_LOG_TEXT(is_event ? "event_type" : NULL, delivery->type),
+		HX_LOG_TEXT(is_event ? "event_source" : NULL, delivery->source),
+		HX_LOG_TEXT("route", delivery->route_name),
 	};
 	const struct hx_http_problem problem = {
 		.status = 422,
 		.type = PROBLEM("mismatch"),
-		.title = "The same event came with other data",
-		.detail = "source and id are those of an event whose data was not the same"};
+		.title = words_of(delivery)->mismatch,
+		.detail = words_of(delivery)->mismatch_detail};
 
 	hx_log(delivery->loop->serve->log, HX_LOG_WARN, "payload mismatch", fields,
 	       sizeof(fields) / sizeof(fields[0]));
@@ -390,7 +451,7 @@ static void answer_error(struct hx_delivery *delivery, enum hapax_status status)
 		return;
 	if (is_uncertain) {
 		problem.type = PROBLEM("uncertain");
-		problem.title = "Nobody knows whether the event was taken";
+		problem.title = words_of(delivery)->uncertain;
 	} else if (status == HAPAX_ERR_LIMIT) {
 		problem.type = PROBLEM("store-full");
 		problem.title = "The store is full";

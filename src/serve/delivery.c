@@ -61,7 +61,8 @@ static void free_delivery(struct hx_delivery *delivery)
 	hx_free(delivery);
 }
 
-struct hx_delivery *hx_delivery_take(struct hx_loop *loop)
+/* NULL: no memory. */
+static struct hx_delivery *take(struct hx_loop *loop, enum hx_door door)
 {
 	struct hx_loop_config *config = hx_loop_config_use(loop);
 	struct hx_delivery *delivery = loop->spare;
@@ -80,6 +81,15 @@ struct hx_delivery *hx_delivery_take(struct hx_loop *loop)
 	}
 	delivery->config = config;
 	delivery->exchange = NULL;
+	delivery->door = door;
+	delivery->route = NULL;
+	delivery->proxy = NULL;
+	delivery->route_name = "";
+	delivery->passes = false;
+	delivery->lacks_key = false;
+	delivery->type[0] = '\0';
+	delivery->source[0] = '\0';
+	delivery->id[0] = '\0';
 	delivery->run = NULL;
 	delivery->batch = NULL;
 	delivery->large = NULL;
@@ -87,9 +97,34 @@ struct hx_delivery *hx_delivery_take(struct hx_loop *loop)
 	delivery->is_left = false;
 	delivery->came_ns = hx_reactor_now_ns(&loop->reactor);
 	delivery->next = NULL;
-	hx_metrics_add(loop->cells, HX_METRIC_IN_PROGRESS, 0, HX_DOOR_GATEWAY, 1);
+	hx_metrics_add(loop->cells, HX_METRIC_IN_PROGRESS, 0, door, 1);
 	loop->delivery_count++;
 	return delivery;
+}
+
+bool hx_delivery_accept(struct hx_http_exchange *exchange, enum hx_door door)
+{
+	static const struct hx_http_problem no_memory = {
+		.status = 503, .detail = "no memory for a request"};
+	struct hx_loop *loop = exchange->server->context;
+	struct hx_delivery *delivery = take(loop, door);
+
+	if (delivery == NULL) {
+		hx_metrics_add(
+			loop->cells, HX_METRIC_REQUESTS, 0,
+			hx_metrics_request(door, no_memory.status), 1);
+		hx_http_reply_problem(exchange, &no_memory, NULL, 0);
+		return false;
+	}
+	delivery->exchange = exchange;
+	exchange->context = delivery;
+	if (loop->read_first == NULL)
+		loop->read_first = delivery;
+	else
+		loop->read_last->next = delivery;
+	loop->read_last = delivery;
+	hx_reactor_defer(&loop->reactor, &loop->read_task);
+	return true;
 }
 
 static void clear_buf(struct hapax_buf *buf)
@@ -113,7 +148,7 @@ void hx_delivery_give(struct hx_delivery *delivery)
 	delivery->large = NULL;
 	if (delivery->is_counted)
 		hx_quota_give(&loop->serve->tenants, hapax_bytes_from_text(delivery->tenant));
-	hx_metrics_add(loop->cells, HX_METRIC_IN_PROGRESS, 0, HX_DOOR_GATEWAY, -1);
+	hx_metrics_add(loop->cells, HX_METRIC_IN_PROGRESS, 0, delivery->door, -1);
 	hx_loop_config_give(loop, delivery->config);
 	delivery->config = NULL;
 	clear_buf(&delivery->request);
@@ -169,11 +204,11 @@ static void ended(struct hx_delivery *delivery, const struct hapax_answer *answe
  */
 static void leave(struct hx_delivery *delivery)
 {
-	const struct hapax_key *key = &delivery->key;
+	const struct hx_delivery_identity *identity = &delivery->identity;
 
 	hapax_processor_leave(
-		delivery->loop->serve->processor, hx_bytes(key->tenant, key->tenant_size),
-		hx_bytes(key->group, key->group_size), hx_bytes(key->key, key->key_size), delivery);
+		delivery->loop->serve->processor, identity->tenant, identity->group, identity->key,
+		delivery);
 }
 
 void hx_delivery_gone(struct hx_http_exchange *exchange)
@@ -284,13 +319,13 @@ static void take_steps(struct hx_task *task)
 
 static struct hapax_request request_of(struct hx_delivery *delivery)
 {
-	const struct hapax_key *key = &delivery->key;
+	const struct hx_delivery_identity *identity = &delivery->identity;
 	struct hapax_request request = HAPAX_REQUEST_INIT;
 
-	request.tenant = hx_bytes(key->tenant, key->tenant_size);
-	request.group = hx_bytes(key->group, key->group_size);
-	request.key = hx_bytes(key->key, key->key_size);
-	request.fingerprint = key->has_fingerprint ? key->fingerprint : NULL;
+	request.tenant = identity->tenant;
+	request.group = identity->group;
+	request.key = identity->key;
+	request.fingerprint = identity->fingerprint;
 	request.options = &delivery->options;
 	request.step = on_step;
 	request.context = delivery;
@@ -386,6 +421,15 @@ void hx_delivery_finish_all(struct hx_task *task)
 	}
 }
 
+void hx_delivery_set_route(
+	struct hx_delivery *delivery, const char *name, const struct hx_config_target *target,
+	size_t index)
+{
+	delivery->route_name = name;
+	delivery->target = target;
+	delivery->upstream = delivery->config->upstreams[index];
+}
+
 static void keep_text(char *out, size_t size, struct hapax_bytes text)
 {
 	size_t kept = text.size < size ? text.size : size - 1;
@@ -463,6 +507,11 @@ static bool identify(struct hx_delivery *delivery)
 	hx_config_run_options(config, scope, event->type, &delivery->options);
 	if (key->kind == HAPAX_KEY_NONE)
 		delivery->options.is_disabled = 1;
+	delivery->identity = (struct hx_delivery_identity){
+		.tenant = hx_bytes(key->tenant, key->tenant_size),
+		.group = hx_bytes(key->group, key->group_size),
+		.key = hx_bytes(key->key, key->kind == HAPAX_KEY_NONE ? 0 : key->key_size),
+		.fingerprint = key->has_fingerprint ? key->fingerprint : NULL};
 	key_ns = hx_clock_mono_ns() - delivery->asked_ns;
 	delivery->asked_ns += key_ns;
 	if (delivery->large != NULL)
@@ -475,15 +524,15 @@ static bool identify(struct hx_delivery *delivery)
 static bool count_in(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
-	const struct hapax_key *key = &delivery->key;
+	struct hapax_bytes tenant = delivery->identity.tenant;
 	uint64_t max = delivery->config->config->http.max_requests_per_tenant;
 
 	if (max == 0 || delivery->is_counted)
 		return true;
-	delivery->is_counted =
-		hx_quota_take(&loop->serve->tenants, hx_bytes(key->tenant, key->tenant_size), max);
+	delivery->is_counted = hx_quota_take(&loop->serve->tenants, tenant, max);
 	if (delivery->is_counted) {
-		memcpy(delivery->tenant, key->tenant, key->tenant_size + 1);
+		memcpy(delivery->tenant, tenant.data, tenant.size);
+		delivery->tenant[tenant.size] = '\0';
 		return true;
 	}
 	hx_metrics_add(loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_TENANT, 1);
@@ -493,27 +542,14 @@ static bool count_in(struct hx_delivery *delivery)
 	return false;
 }
 
-bool hx_delivery_claim(struct hx_delivery *delivery)
+bool hx_delivery_ask(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
-	const struct hx_cloudevent *event = &loop->event;
 
-	delivery->route = delivery->large != NULL ? delivery->large->route
-						  : hx_delivery_route(delivery, event);
-	if (delivery->route == NULL) {
-		hx_delivery_refuse(
-			delivery, 404, "urn:hapax:problem:no-route", "No route takes this event",
-			"neither the path nor the type or source is named by a route");
+	if (!count_in(delivery))
 		return false;
-	}
-	if (!identify(delivery) || !count_in(delivery))
-		return false;
-	keep_text(delivery->type, sizeof(delivery->type), event->type);
-	keep_text(delivery->source, sizeof(delivery->source), event->source);
-	keep_text(delivery->id, sizeof(delivery->id), event->id);
-	delivery->scope_number = hx_metrics_scope(
-		loop->cells, hx_bytes(delivery->key.tenant, delivery->key.tenant_size),
-		hx_bytes(delivery->key.group, delivery->key.group_size));
+	delivery->scope_number =
+		hx_metrics_scope(loop->cells, delivery->identity.tenant, delivery->identity.group);
 	delivery->is_waiting = false;
 	delivery->next = NULL;
 	if (loop->begin_first == NULL)
@@ -523,4 +559,29 @@ bool hx_delivery_claim(struct hx_delivery *delivery)
 	loop->begin_last = delivery;
 	hx_reactor_defer(&loop->reactor, &loop->begin_task);
 	return true;
+}
+
+bool hx_delivery_claim(struct hx_delivery *delivery)
+{
+	const struct hx_cloudevent *event = &delivery->loop->event;
+	const struct hx_config_route *route = delivery->large != NULL
+		? delivery->large->route
+		: hx_delivery_route(delivery, event);
+
+	if (route == NULL) {
+		hx_delivery_refuse(
+			delivery, 404, "urn:hapax:problem:no-route", "No route takes this event",
+			"neither the path nor the type or source is named by a route");
+		return false;
+	}
+	delivery->route = route;
+	hx_delivery_set_route(
+		delivery, route->name, &route->target,
+		(size_t)(route - delivery->config->config->gateway.routes));
+	if (!identify(delivery))
+		return false;
+	keep_text(delivery->type, sizeof(delivery->type), event->type);
+	keep_text(delivery->source, sizeof(delivery->source), event->source);
+	keep_text(delivery->id, sizeof(delivery->id), event->id);
+	return hx_delivery_ask(delivery);
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delivery.h - an event on its way: claimed, forwarded, completed, answered.
+ * delivery.h - a request on its way: claimed, forwarded, completed, answered.
  *
  *	request ──▶ claim ──RUN──▶ forward ──▶ finish ──END──▶ reply
  *	              └─────────────END, without a run────────────┘
  *
- * A request is one delivery; the events of a batch go through it one after the other.
+ * A request is one delivery; the events of a batch go through it one after the other. The
+ * doors differ in how they find the key (gateway.c, proxy.c) and in the words of their
+ * answers; all the rest is one path. What passes the proxy without a key goes the same way,
+ * without a claim.
  *
  *  (1) The exchange lives until the reply; the delivery until the run has ended, too.
  *  (2) What the run's result points at is the delivery's, and stays until END.
@@ -27,8 +30,10 @@
 #include <hapax/processor.h>
 
 #include "net/http_client.h"
+#include "observe/metrics.h"
 #include "serve/large.h"
 #include "serve/loop.h"
+#include "serve/proxy_key.h"
 
 /* How an event came out, as far as its sender is concerned; the largest decides a batch. */
 enum hx_conclusion {
@@ -47,12 +52,29 @@ struct hx_delivery_batch {
 	bool is_claiming; /* who calls goes on with the next event, if this one is refused */
 };
 
+/* Which key, in which scope: borrowed from the delivery and its configuration. */
+struct hx_delivery_identity {
+	struct hapax_bytes tenant;
+	struct hapax_bytes group;
+	struct hapax_bytes key;           /* empty: there is none, and it runs unprotected */
+	const unsigned char *fingerprint; /* NULL: none */
+};
+
 struct hx_delivery {
 	struct hx_loop *loop;
 	struct hx_loop_config *config;
 	struct hx_http_exchange *exchange; /* NULL: it is answered */
+	enum hx_door door;                 /* GATEWAY or PROXY */
 	const struct hx_config_route *route;
-	struct hapax_key key;
+	const struct hx_config_proxy_route *proxy;
+	const char *route_name; /* of either, as are the next two */
+	const struct hx_config_target *target;
+	struct hx_upstream *upstream;
+	struct hx_delivery_identity identity;
+	struct hapax_key key;          /* of the gateway: what identity points at */
+	struct hx_proxy_key proxy_key; /* of the proxy: the same */
+	bool passes;    /* the proxy: without a claim, and the response as it comes */
+	bool lacks_key; /* and so it passes; others of its method are run once */
 	struct hapax_run_options options;
 	struct hapax_run *run;           /* from RUN to END */
 	struct hx_delivery_batch *batch; /* NULL: it is one event */
@@ -86,7 +108,7 @@ struct hx_delivery {
 	struct hapax_buf answer_text;
 
 	char tenant[HAPAX_SCOPE_SIZE_MAX + 1]; /* of the first event, when is_counted */
-	/* For logs: what the event says it is. */
+	/* For logs: what the event says it is; of the proxy empty. */
 	char type[128];
 	char source[256];
 	char id[256];
@@ -94,11 +116,19 @@ struct hx_delivery {
 	struct hx_delivery *next; /* in a list of the loop */
 };
 
-/* Take up a request that is an event, or several: at the end of the turn. */
+/* Take up a request of the gateway that is an event, or several: at the end of the turn. */
 void hx_delivery_handle(struct hx_http_exchange *exchange);
 
-/* From the loop's pool; NULL: no memory. And back. */
-struct hx_delivery *hx_delivery_take(struct hx_loop *loop);
+/* Take up a request of the proxy, the same way. */
+void hx_proxy_handle(struct hx_http_exchange *exchange);
+
+/*
+ * From the loop's pool, for this request, which is read at the end of the turn. False: no
+ * memory, and the request was refused.
+ */
+bool hx_delivery_accept(struct hx_http_exchange *exchange, enum hx_door door);
+
+/* And back. */
 void hx_delivery_give(struct hx_delivery *delivery);
 void hx_deliveries_free(struct hx_loop *loop);
 
@@ -107,6 +137,20 @@ void hx_deliveries_free(struct hx_loop *loop);
  * gone unless it is a batch.
  */
 bool hx_delivery_claim(struct hx_delivery *delivery);
+
+/* Read a request of the proxy: its key, if it has one. */
+void hx_proxy_take_up(struct hx_delivery *delivery);
+
+/*
+ * Ask for the claim at the end of the turn: route, identity, options and asked_ns are set.
+ * False: it was refused, as above.
+ */
+bool hx_delivery_ask(struct hx_delivery *delivery);
+
+/* Where it goes; the routes of the gateway come first, then those of the proxy. */
+void hx_delivery_set_route(
+	struct hx_delivery *delivery, const char *name, const struct hx_config_target *target,
+	size_t index);
 
 /* The right to run is ours: send it. */
 void hx_delivery_forward(struct hx_delivery *delivery, const struct hapax_answer *answer);
@@ -134,6 +178,9 @@ void hx_delivery_answer_unstored(struct hx_delivery *delivery);
 
 /* The response is too large to be kept: pass on what came of it, and the rest as it comes. */
 void hx_delivery_stream(struct hx_delivery *delivery);
+
+/* It passes: the response goes to the client from its head on. */
+void hx_delivery_pass(struct hx_delivery *delivery, const struct hx_http1_head *head);
 
 /* A problem instead of a reply; the delivery goes on if its run does. */
 void hx_delivery_refuse(

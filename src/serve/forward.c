@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forward.c - an event to its upstream, and what becomes of the response.
+ * forward.c - a request to its upstream, and what becomes of the response.
  *
  * Requests are written anew from what was read, never passed on as they came. Fields
  * that belong to a connection stay behind, and so does everything that begins with
@@ -55,12 +55,21 @@ static void write_forwarded(struct hx_http1_writer *writer, const struct hx_http
 		hx_http1_write_field(writer, name, hapax_bytes_from_text(exchange->client));
 }
 
+/* By which name it was asked for: an API behind a proxy makes links of it. */
+static void write_host(struct hx_http1_writer *writer, const struct hx_http1_head *head)
+{
+	static const struct hapax_bytes name = HX_BYTES_LIT("X-Forwarded-Host");
+
+	if (head->authority.size > 0 && hx_http1_find(head, name, 0) == head->field_count)
+		hx_http1_write_field(writer, name, head->authority);
+}
+
 static enum hapax_status write_head(
 	struct hx_delivery *delivery, const struct hapax_answer *answer, uint64_t body_size,
 	struct hapax_error *err)
 {
 	const struct hx_http1_head *head = &delivery->exchange->head;
-	const struct hx_config_target *target = &delivery->route->target;
+	const struct hx_config_target *target = delivery->target;
 	struct hapax_buf *out = &delivery->request;
 	struct hx_http1_writer writer;
 	char path[HX_HTTP1_LINE_MAX];
@@ -72,7 +81,7 @@ static enum hapax_status write_head(
 	memcpy(path + prefix_size, head->path.data, head->path.size);
 	hx_buf_clear(out);
 	hx_http1_write_request(
-		&writer, out, HX_BYTES_LIT("POST"), hx_bytes(path, prefix_size + head->path.size));
+		&writer, out, head->method, hx_bytes(path, prefix_size + head->path.size));
 	hx_http1_write_field(
 		&writer, HX_BYTES_LIT("Host"), hapax_bytes_from_text(target->authority));
 	for (size_t i = 0; i < head->field_count; i++) {
@@ -84,12 +93,16 @@ static enum hapax_status write_head(
 			&writer, HX_BYTES_LIT("Content-Type"),
 			HX_BYTES_LIT("application/cloudevents+json"));
 	write_forwarded(&writer, delivery->exchange);
+	if (delivery->door == HX_DOOR_PROXY)
+		write_host(&writer, head);
 	hx_http1_write_field(&writer, HX_BYTES_LIT("Via"), HX_BYTES_LIT("1.1 hapax"));
 	if (!(answer->flags & HAPAX_ANSWER_UNPROTECTED)) {
 		hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Token"), answer->token);
 		hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Attempt"), answer->attempt);
 	}
-	hx_http1_write_length(&writer, body_size);
+	/* A GET without a body has no length either. */
+	if (delivery->door == HX_DOOR_GATEWAY || head->body != HX_HTTP1_BODY_NONE)
+		hx_http1_write_length(&writer, body_size);
 	return hx_http1_write_end(&writer, err);
 }
 
@@ -108,12 +121,11 @@ void hx_delivery_forward(struct hx_delivery *delivery, const struct hapax_answer
 	struct hx_loop *loop = delivery->loop;
 	struct hx_http_exchange *exchange = delivery->exchange;
 	struct hx_http_call *call = &delivery->call;
-	size_t route = (size_t)(delivery->route - delivery->config->config->gateway.routes);
-	struct hx_upstream *upstream = delivery->config->upstreams[route];
 	enum hapax_status status;
 	struct hapax_error err;
 
 	call->file = NULL;
+	call->is_head = hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("HEAD"));
 	call->body = hx_bytes(NULL, 0);
 	if (delivery->batch != NULL)
 		call->body = delivery->batch->event;
@@ -136,7 +148,7 @@ void hx_delivery_forward(struct hx_delivery *delivery, const struct hapax_answer
 	if (status == HAPAX_OK) {
 		call->head = hapax_buf_bytes(&delivery->request);
 		status = hx_http_call_begin(
-			call, &upstream->client,
+			call, &delivery->upstream->client,
 			delivery->sent_ns + delivery->options.max_run_ms * MS_NS, &err);
 	}
 	if (status != HAPAX_OK)
@@ -165,23 +177,46 @@ static enum hapax_status keep_field(struct hapax_buf *out, const struct hapax_fi
 }
 
 /* Cookies are for who gets the response first, and for nobody who gets it again. */
+static bool is_kept(const struct hx_delivery *delivery, struct hapax_bytes name)
+{
+	const struct hx_config_proxy_route *route = delivery->proxy;
+
+	if (route == NULL)
+		return !is(name, HX_BYTES_LIT("Set-Cookie"));
+	for (size_t i = 0; i < route->replay_header_count; i++) {
+		if (is(name, hapax_bytes_from_text(route->replay_headers[i])))
+			return true;
+	}
+	return false;
+}
+
+/* Those that are stored come first. */
 static void keep_fields(struct hx_delivery *delivery, const struct hx_http1_head *head)
 {
-	static const struct hapax_bytes cookie = HX_BYTES_LIT("Set-Cookie");
 	struct hapax_buf *out = &delivery->headers;
 
 	for (size_t i = 0; i < head->field_count; i++) {
 		struct hapax_bytes name = head->fields[i].name;
 
 		/* A head is smaller than the buffer; without memory a field is left out. */
-		if (!is(name, cookie) && !is_private(head, name))
+		if (is_kept(delivery, name) && !is_private(head, name))
 			(void)keep_field(out, &head->fields[i]);
 	}
 	delivery->headers_kept = out->size;
 	for (size_t i = 0; i < head->field_count; i++) {
-		if (is(head->fields[i].name, cookie))
+		struct hapax_bytes name = head->fields[i].name;
+
+		if (!is_kept(delivery, name) && !is_private(head, name))
 			(void)keep_field(out, &head->fields[i]);
 	}
+}
+
+/* What passes has no time but for each step: it may be as long as it likes. */
+static void prolong(struct hx_delivery *delivery)
+{
+	hx_http_call_prolong(
+		&delivery->call,
+		hx_reactor_now_ns(&delivery->loop->reactor) + delivery->options.max_run_ms * MS_NS);
 }
 
 static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
@@ -190,6 +225,10 @@ static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
 
 	delivery->status = head->status;
 	keep_fields(delivery, head);
+	if (delivery->passes) {
+		prolong(delivery);
+		hx_delivery_pass(delivery, head);
+	}
 }
 
 static void note_body(struct hx_delivery *delivery)
@@ -210,10 +249,10 @@ static bool keep_data(struct hx_delivery *delivery, struct hapax_bytes data)
 static void on_data(struct hx_http_call *call, struct hapax_bytes data)
 {
 	struct hx_delivery *delivery = call->context;
-	bool is_kept = delivery->body.size == delivery->body_size;
+	bool is_whole = delivery->body.size == delivery->body_size;
 
 	delivery->body_size += data.size;
-	if (is_kept && !delivery->is_streamed) {
+	if (is_whole && !delivery->is_streamed) {
 		if (keep_data(delivery, data)) {
 			note_body(delivery);
 			return;
@@ -224,6 +263,12 @@ static void on_data(struct hx_http_call *call, struct hapax_bytes data)
 	}
 	if (delivery->is_streamed && !hx_http_stream_write(delivery->exchange, data))
 		hx_http_call_pause(call);
+	if (!delivery->passes)
+		return;
+	prolong(delivery);
+	/* It has no end that anybody waits for. */
+	if (delivery->exchange->peer == NULL)
+		hx_http_call_abandon(call);
 }
 
 /* The sender reads so slowly that the run would be late: what happened counts for more. */
@@ -236,16 +281,31 @@ static void on_hurry(struct hx_http_call *call)
 	hx_http_call_resume(call);
 }
 
+static enum hapax_run_outcome outcome_of(const struct hx_delivery *delivery)
+{
+	if (delivery->proxy == NULL)
+		return hx_outcome_of_status(delivery->status);
+	return hx_outcome_of_proxied(delivery->proxy->outcome_table, delivery->status);
+}
+
+/* What passes was asked for by somebody who may ask for anything. */
+static bool is_failure(const struct hx_delivery *delivery)
+{
+	if (delivery->passes)
+		return delivery->status == 0 || delivery->status >= 500;
+	return delivery->outcome != HAPAX_RUN_OK;
+}
+
 static void on_end(
 	struct hx_http_call *call, enum hx_http_call_end end, const struct hapax_error *err)
 {
 	struct hx_delivery *delivery = call->context;
 	struct hx_loop *loop = delivery->loop;
-	uint32_t route = hx_metrics_route(loop->cells, delivery->route->name);
+	uint32_t route = hx_metrics_route(loop->cells, delivery->route_name);
 
 	delivery->is_late = call->is_late;
 	if (end == HX_HTTP_CALL_COMPLETE) {
-		delivery->outcome = hx_outcome_of_status(delivery->status);
+		delivery->outcome = outcome_of(delivery);
 		if (delivery->outcome != HAPAX_RUN_OK)
 			(void)snprintf(
 				delivery->failure.message, sizeof(delivery->failure.message),
@@ -260,7 +320,7 @@ static void on_end(
 	hx_metrics_observe_ns(
 		loop->cells, HX_METRIC_UPSTREAM_DURATION, route, 0,
 		hx_reactor_now_ns(&loop->reactor) - delivery->sent_ns);
-	if (delivery->outcome != HAPAX_RUN_OK)
+	if (is_failure(delivery))
 		hx_metrics_add(
 			loop->cells, HX_METRIC_UPSTREAM_FAILURES, route,
 			hx_metrics_code(delivery->status), 1);

@@ -246,7 +246,6 @@ static void count(struct hx_loop *loop, unsigned status)
 void hx_delivery_handle(struct hx_http_exchange *exchange)
 {
 	struct hx_loop *loop = exchange->server->context;
-	struct hx_delivery *delivery;
 
 	if (hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("OPTIONS"))) {
 		struct hx_loop_config *config = hx_loop_config_use(loop);
@@ -270,24 +269,7 @@ void hx_delivery_handle(struct hx_http_exchange *exchange)
 			&allow, 1);
 		return;
 	}
-	delivery = hx_delivery_take(loop);
-	if (delivery == NULL) {
-		count(loop, 503);
-		hx_http_reply_problem(
-			exchange,
-			&(struct hx_http_problem){
-				.status = 503, .detail = "no memory for an event"},
-			NULL, 0);
-		return;
-	}
-	delivery->exchange = exchange;
-	exchange->context = delivery;
-	if (loop->read_first == NULL)
-		loop->read_first = delivery;
-	else
-		loop->read_last->next = delivery;
-	loop->read_last = delivery;
-	hx_reactor_defer(&loop->reactor, &loop->read_task);
+	(void)hx_delivery_accept(exchange, HX_DOOR_GATEWAY);
 }
 
 void hx_delivery_read_all(struct hx_task *task)
@@ -298,7 +280,10 @@ void hx_delivery_read_all(struct hx_task *task)
 		struct hx_delivery *delivery = loop->read_first;
 
 		loop->read_first = delivery->next;
-		take_up(delivery);
+		if (delivery->door == HX_DOOR_PROXY)
+			hx_proxy_take_up(delivery);
+		else
+			take_up(delivery);
 	}
 	tidy(loop);
 	hx_delivery_begin_all(&loop->begin_task);

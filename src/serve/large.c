@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * large.c - events that take too long to read for a loop.
+ * large.c - requests that take too long to read for a loop.
  */
 #include "serve/large.h"
 
@@ -89,7 +89,7 @@ static void work(void *arg)
 		struct hapax_buf key_scratch;
 
 		hx_buf_init(&key_scratch, HX_KEY_SCRATCH_MAX);
-		read_event(large, &key_scratch);
+		large->read(large, &key_scratch);
 		hx_buf_done(&key_scratch);
 		hx_reactor_post(&large->delivery->loop->reactor, &large->task);
 	}
@@ -115,9 +115,8 @@ static void claim_of_batch(struct hx_large *large)
 		hx_delivery_next(delivery);
 }
 
-static void on_read(struct hx_task *task)
+static void claim_event(struct hx_large *large)
 {
-	struct hx_large *large = task->context;
 	struct hx_delivery *delivery = large->delivery;
 
 	if (large->status != HAPAX_OK) {
@@ -134,6 +133,13 @@ static void on_read(struct hx_task *task)
 	/* What goes to the upstream is the body of the exchange. */
 	hx_buf_done(&large->event_text);
 	hx_buf_done(&large->body_text);
+}
+
+static void on_read(struct hx_task *task)
+{
+	struct hx_large *large = task->context;
+
+	large->done(large);
 }
 
 void hx_large_ask(struct hx_large *large)
@@ -163,25 +169,49 @@ static enum hapax_status start_thread(struct hx_reader *reader, struct hapax_err
 	return status;
 }
 
-enum hapax_status hx_large_begin(
-	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hapax_error *err)
+/* With its thread; NULL: err says why not. */
+static struct hx_large *new_large(
+	struct hx_delivery *delivery, hx_large_read_fn *read, hx_large_done_fn *done,
+	struct hapax_error *err)
 {
-	enum hapax_status status = start_thread(&delivery->loop->serve->reader, err);
 	struct hx_large *large;
 
-	if (status != HAPAX_OK)
-		return status;
+	if (start_thread(&delivery->loop->serve->reader, err) != HAPAX_OK)
+		return NULL;
 	large = hx_alloc_zero(1, sizeof(*large));
-	if (large == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a large event");
+	if (large == NULL) {
+		(void)hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a large event");
+		return NULL;
+	}
 	large->delivery = delivery;
-	large->mode = mode;
+	large->read = read;
+	large->done = done;
 	large->key.size = sizeof(large->key);
 	large->task = (struct hx_task){.fn = on_read, .context = large};
 	hx_buf_init(&large->event_text, HX_EVENT_TEXT_MAX);
 	hx_buf_init(&large->body_text, HX_RESULT_SIZE_LIMIT * 4);
-	delivery->large = large;
-	hx_large_ask(large);
+	return large;
+}
+
+enum hapax_status hx_large_start(
+	struct hx_delivery *delivery, hx_large_read_fn *read, hx_large_done_fn *done,
+	struct hapax_error *err)
+{
+	delivery->large = new_large(delivery, read, done, err);
+	if (delivery->large == NULL)
+		return err->status;
+	hx_large_ask(delivery->large);
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_large_begin(
+	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hapax_error *err)
+{
+	delivery->large = new_large(delivery, read_event, claim_event, err);
+	if (delivery->large == NULL)
+		return err->status;
+	delivery->large->mode = mode;
+	hx_large_ask(delivery->large);
 	return HAPAX_OK;
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * large.h - events that take too long to read for a loop.
+ * large.h - requests that take too long to read for a loop.
  *
  * A body above HX_LARGE_SIZE_MIN is read, parsed and hashed on a thread of its own, one
  * after the other, so that whatever its size no other event of the loop waits for it.
  *
  *	loop: take up ──▶ reader: read, route, key ──▶ loop: claim ──▶ ...
+ *
+ * Of the proxy's requests only the fingerprint is made there.
  *
  *  (1) From hx_large_ask() until its task has run, the delivery, its exchange and its
  *      batch are the reader's. Its sender may go away meanwhile, its loop not end.
@@ -34,8 +36,18 @@ enum { HX_LARGE_SIZE_MIN = 256 * 1024 };
 struct hx_config_route;
 struct hx_delivery;
 
+struct hx_large;
+
+/* What takes long, on the reader's thread; scratch is for this one. */
+typedef void hx_large_read_fn(struct hx_large *large, struct hapax_buf *scratch);
+
+/* It was read: on the loop's thread. */
+typedef void hx_large_done_fn(struct hx_large *large);
+
 struct hx_large {
 	struct hx_delivery *delivery;
+	hx_large_read_fn *read;
+	hx_large_done_fn *done;
 	enum hx_cloudevents_mode mode;
 	bool is_open; /* the body was read; of a batch, all of it was checked */
 	enum hapax_status status;
@@ -72,7 +84,12 @@ void hx_reader_init(struct hx_reader *reader);
 /* No delivery is left. */
 void hx_reader_done(struct hx_reader *reader);
 
-/* Take up a delivery with a large body. On failure nothing was done. */
+/* Have read called, then done. On failure nothing was done. */
+enum hapax_status hx_large_start(
+	struct hx_delivery *delivery, hx_large_read_fn *read, hx_large_done_fn *done,
+	struct hapax_error *err);
+
+/* Take up a delivery that is an event, or several, with a large body. As start. */
 enum hapax_status hx_large_begin(
 	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hapax_error *err);
 

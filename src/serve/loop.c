@@ -29,6 +29,8 @@ static void drain(struct hx_task *task)
 	loop->is_draining = true;
 	if (loop->gateway.reactor != NULL)
 		hx_http_server_drain(&loop->gateway);
+	if (loop->proxy.reactor != NULL)
+		hx_http_server_drain(&loop->proxy);
 	hx_resp_door_drain(&loop->resp);
 	hx_loop_check_idle(loop);
 }
@@ -65,6 +67,7 @@ void hx_loop_check_idle(struct hx_loop *loop)
 {
 	if (!loop->is_draining || loop->is_idle || loop->delivery_count > 0 ||
 	    (loop->gateway.reactor != NULL && !hx_http_server_has_drained(&loop->gateway)) ||
+	    (loop->proxy.reactor != NULL && !hx_http_server_has_drained(&loop->proxy)) ||
 	    !hx_resp_door_has_gone(&loop->resp))
 		return;
 	loop->is_idle = true;
@@ -78,6 +81,8 @@ enum hapax_status hx_loop_init(
 
 	if (status != HAPAX_OK)
 		return status;
+	if (hx_sha256_init(&loop->sha) != HAPAX_OK)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a loop");
 	loop->serve = serve;
 	loop->index = index;
 	loop->cells = hx_metrics_cells(serve->metrics, index);
@@ -91,6 +96,13 @@ enum hapax_status hx_loop_init(
 	hx_buf_init(&loop->key_scratch, HX_KEY_SCRATCH_MAX);
 	hx_buf_init(&loop->body_text, HX_RESULT_SIZE_LIMIT * 4);
 	return HAPAX_OK;
+}
+
+static enum hx_door door_of(const struct hx_http_server *server)
+{
+	const struct hx_loop *loop = server->context;
+
+	return server == &loop->proxy ? HX_DOOR_PROXY : HX_DOOR_GATEWAY;
 }
 
 /* The limit that is in force now; connections that are there already stay. */
@@ -113,7 +125,7 @@ static bool admit(struct hx_http_server *server, const char *client)
 		hx_metrics_add(loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_ADDRESS, 1);
 		return false;
 	}
-	hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_GATEWAY, 1);
+	hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, door_of(server), 1);
 	return true;
 }
 
@@ -122,7 +134,7 @@ static void left(struct hx_http_server *server, const char *client)
 	struct hx_loop *loop = server->context;
 
 	hx_quota_give(&loop->serve->addresses, hapax_bytes_from_text(client));
-	hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_GATEWAY, -1);
+	hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, door_of(server), -1);
 }
 
 /* The part of one loop in what all of them may have; 0 is no limit. */
@@ -158,14 +170,15 @@ static struct hx_http_server_options door_options(
 }
 
 enum hapax_status hx_loop_listen(
-	struct hx_loop *loop, const struct hx_address *address, struct hapax_error *err)
+	struct hx_loop *loop, struct hx_http_server *door, const struct hx_address *address,
+	struct hapax_error *err)
 {
 	const struct hx_http_server_options options =
 		door_options(loop, &loop->serve->config->http);
 
 	return hx_http_server_open(
-		&loop->gateway, &loop->reactor, address, loop->serve->loop_count > 1, &options,
-		hx_delivery_handle, on_drained, loop, err);
+		door, &loop->reactor, address, loop->serve->loop_count > 1, &options,
+		door == &loop->proxy ? hx_proxy_handle : hx_delivery_handle, on_drained, loop, err);
 }
 
 static bool is_same(const struct hx_upstream *upstream, const struct hx_config_target *target)
@@ -218,6 +231,25 @@ static void free_config(struct hx_loop_config *config)
 	hx_free(config);
 }
 
+/* The routes of the gateway, then those of the proxy. */
+static const struct hx_config_target *target_of(const struct hx_config *config, size_t index)
+{
+	size_t count = config->gateway.route_count;
+
+	return index < count ? &config->gateway.routes[index].target
+			     : &config->proxy.routes[index - count].target;
+}
+
+static void configure_doors(struct hx_loop *loop, const struct hx_config *config)
+{
+	const struct hx_http_server_options options = door_options(loop, &config->http);
+
+	if (loop->gateway.reactor != NULL)
+		hx_http_server_configure(&loop->gateway, &options);
+	if (loop->proxy.reactor != NULL)
+		hx_http_server_configure(&loop->proxy, &options);
+}
+
 static struct hx_loop_config *adopt(struct hx_loop *loop)
 {
 	struct hx_loop_config *config = hx_alloc_zero(1, sizeof(*config));
@@ -226,11 +258,11 @@ static struct hx_loop_config *adopt(struct hx_loop *loop)
 	if (config == NULL)
 		return NULL;
 	config->config = hx_config_current_keep(&loop->serve->current);
-	count = config->config->gateway.route_count;
+	count = config->config->gateway.route_count + config->config->proxy.route_count;
 	config->upstreams = hx_alloc_zero(count + 1, sizeof(struct hx_upstream *));
 	for (size_t i = 0; i < count && config->upstreams != NULL; i++) {
-		config->upstreams[i] = find_upstream(
-			loop, config->config, &config->config->gateway.routes[i].target);
+		config->upstreams[i] =
+			find_upstream(loop, config->config, target_of(config->config, i));
 		if (config->upstreams[i] == NULL) {
 			free_config(config);
 			return NULL;
@@ -242,12 +274,7 @@ static struct hx_loop_config *adopt(struct hx_loop *loop)
 	}
 	config->next = loop->config;
 	loop->config = config;
-	if (loop->gateway.reactor != NULL) {
-		const struct hx_http_server_options options =
-			door_options(loop, &config->config->http);
-
-		hx_http_server_configure(&loop->gateway, &options);
-	}
+	configure_doors(loop, config->config);
 	return config;
 }
 
@@ -303,13 +330,15 @@ static bool has_gone(const struct hx_loop *loop)
 			return false;
 	}
 	return hx_resp_door_has_gone(&loop->resp) &&
-		(loop->gateway.reactor == NULL || loop->gateway.peer_count == 0);
+		(loop->gateway.reactor == NULL || loop->gateway.peer_count == 0) &&
+		(loop->proxy.reactor == NULL || loop->proxy.peer_count == 0);
 }
 
 void hx_loop_done(struct hx_loop *loop)
 {
 	assert(loop->delivery_count == 0);
 	hx_http_server_close(&loop->gateway);
+	hx_http_server_close(&loop->proxy);
 	hx_resp_door_close(&loop->resp);
 	for (struct hx_upstream *upstream = loop->upstreams; upstream != NULL;
 	     upstream = upstream->next)
@@ -317,6 +346,7 @@ void hx_loop_done(struct hx_loop *loop)
 	for (int i = 0; i < LAST_TURNS_MAX && !has_gone(loop); i++)
 		hx_reactor_turn(&loop->reactor, 0);
 	hx_http_server_done(&loop->gateway);
+	hx_http_server_done(&loop->proxy);
 	hx_resp_door_done(&loop->resp);
 	hx_deliveries_free(loop);
 	while (loop->upstreams != NULL) {
@@ -335,5 +365,6 @@ void hx_loop_done(struct hx_loop *loop)
 	hx_buf_done(&loop->event_text);
 	hx_buf_done(&loop->key_scratch);
 	hx_buf_done(&loop->body_text);
+	hx_sha256_done(&loop->sha);
 	hx_reactor_done(&loop->reactor);
 }

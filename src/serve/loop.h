@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loop.h - one of the gateway's loops: a thread, its reactor, its part of the door.
+ * loop.h - one of the daemon's loops: a thread, its reactor, its part of each door.
  *
  * Loops share the store, the processor and the configuration, and nothing else: each
  * has its own listener on the same port, its own connections to upstreams, its own
@@ -26,6 +26,7 @@
 #include <hapax/processor.h>
 
 #include "base/buf.h"
+#include "base/sha256.h"
 #include "base/thread.h"
 #include "config/config.h"
 #include "net/http_client.h"
@@ -59,7 +60,7 @@ struct hx_upstream {
 /* A configuration, and how many deliveries of this loop go by it. */
 struct hx_loop_config {
 	struct hx_config *config;       /* kept */
-	struct hx_upstream **upstreams; /* by index of the route; NULL: it has none */
+	struct hx_upstream **upstreams; /* by index of the gateway's route, then of the proxy's */
 	size_t users;
 	struct hx_loop_config *next;
 };
@@ -71,6 +72,7 @@ struct hx_loop {
 	uint32_t thread_id;
 	struct hx_reactor reactor;
 	struct hx_http_server gateway;
+	struct hx_http_server proxy;
 	struct hx_resp_door resp;
 	struct hx_cells *cells;
 	struct hx_loop_config *config; /* in force; older ones that are used behind it */
@@ -98,15 +100,20 @@ struct hx_loop {
 	struct hapax_buf event_text; /* what of it had to be decoded */
 	struct hapax_buf key_scratch;
 	struct hapax_buf body_text; /* a body from a file in one piece */
+	struct hx_sha256 sha;       /* for keys of the proxy */
 };
 
 /* Reactor and memory; the door is opened later. NO_MEMORY and what the system says. */
 enum hapax_status hx_loop_init(
 	struct hx_loop *loop, struct hx_serve *serve, size_t index, struct hapax_error *err);
 
-/* Listen; the address of the first loop is that of the others. Before the thread starts. */
+/*
+ * Open the gateway or the proxy; the address of the first loop is that of the others.
+ * Before the thread starts.
+ */
 enum hapax_status hx_loop_listen(
-	struct hx_loop *loop, const struct hx_address *address, struct hapax_error *err);
+	struct hx_loop *loop, struct hx_http_server *door, const struct hx_address *address,
+	struct hapax_error *err);
 
 /* Turn until stopped. Runs on the loop's own thread, and so does the rest. */
 void hx_loop_run(struct hx_loop *loop);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "config/config.h"
 #include "wire/http1_text.h"
 #include "wire/media_type.h"
 
@@ -21,6 +22,16 @@ enum hapax_run_outcome hx_outcome_of_status(unsigned status)
 			return HAPAX_RUN_TRANSIENT;
 	}
 	return HAPAX_RUN_DEFINITIVE;
+}
+
+enum hapax_run_outcome hx_outcome_of_proxied(const signed char *table, unsigned status)
+{
+	if (status >= HX_CONFIG_STATUS_MIN && status <= HX_CONFIG_STATUS_MAX &&
+	    table[status - HX_CONFIG_STATUS_MIN] >= 0)
+		return (enum hapax_run_outcome)table[status - HX_CONFIG_STATUS_MIN];
+	if (status >= 300 && status < 400)
+		return HAPAX_RUN_OK;
+	return status == 404 ? HAPAX_RUN_DEFINITIVE : hx_outcome_of_status(status);
 }
 
 /* ";q=0", ";q=0.0": it is named to be refused. */

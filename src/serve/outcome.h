@@ -13,11 +13,18 @@
 #include <hapax/processor.h>
 
 /*
- * 2xx is done. What a repeat may cure is transient: 5xx, what asks for another time or
+ * Of an event: 2xx is done. What a repeat may cure is transient: 5xx, what asks for another time or
  * another place (408 421 425 429, 3xx), what an administrator will put right (401 403 404),
  * and 409. All other 4xx would be the same again.
  */
 enum hapax_run_outcome hx_outcome_of_status(unsigned status);
+
+/*
+ * The same for requests of the proxy, whose clients follow redirections and ask for things
+ * that are not there: 3xx is done, 404 the same again. table: what a route says instead
+ * (hx_config_proxy_route).
+ */
+enum hapax_run_outcome hx_outcome_of_proxied(const signed char *table, unsigned status);
 
 /* Whether the value of Accept names JSON; a wildcard does not. */
 bool hx_accept_names_json(struct hapax_bytes accept);

@@ -205,11 +205,14 @@ static enum hapax_status prepare_tls(
 	struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err)
 {
 	const struct hx_tls_options options = {NULL, NULL, NULL};
+	bool is_needed = false;
 
-	for (size_t i = 0; i < config->gateway.route_count && serve->tls == NULL; i++) {
-		if (config->gateway.routes[i].target.is_tls)
-			return hx_tls_client_context_new(&options, &serve->tls, err);
-	}
+	for (size_t i = 0; i < config->gateway.route_count; i++)
+		is_needed = is_needed || config->gateway.routes[i].target.is_tls;
+	for (size_t i = 0; i < config->proxy.route_count; i++)
+		is_needed = is_needed || config->proxy.routes[i].target.is_tls;
+	if (is_needed && serve->tls == NULL)
+		return hx_tls_client_context_new(&options, &serve->tls, err);
 	return HAPAX_OK;
 }
 
@@ -347,15 +350,22 @@ static enum hapax_status find_address(
 		err, HAPAX_ERR_INVALID, 0, "%s: '%s' is not an address", setting, door->text);
 }
 
-static enum hapax_status open_gateway(struct hx_serve *serve, struct hapax_error *err)
+static struct hx_http_server *server_of(struct hx_loop *loop, bool is_proxy)
 {
-	const struct hx_config_door *door = &serve->config->listen.gateway;
+	return is_proxy ? &loop->proxy : &loop->gateway;
+}
+
+/* The gateway or the proxy. */
+static enum hapax_status open_door(struct hx_serve *serve, bool is_proxy, struct hapax_error *err)
+{
+	const struct hx_config_door *door =
+		is_proxy ? &serve->config->listen.proxy : &serve->config->listen.gateway;
 	struct hx_address address;
 	enum hapax_status status;
 
 	if (door->is_off)
 		return HAPAX_OK;
-	status = find_address(door, "listen.gateway", &address, err);
+	status = find_address(door, is_proxy ? "listen.proxy" : "listen.gateway", &address, err);
 	/* Two daemons on one port would be two ledgers for one stream of events. */
 	if (status == HAPAX_OK)
 		status = hx_listener_check_free(hx_net_system(), &address, err);
@@ -363,12 +373,15 @@ static enum hapax_status open_gateway(struct hx_serve *serve, struct hapax_error
 		/* A path has one listener. */
 		if (i > 0 && door->endpoint.is_unix)
 			break;
-		status = hx_loop_listen(&serve->loops[i], &address, err);
-		address = serve->loops[0].gateway.listener.address;
+		status = hx_loop_listen(
+			&serve->loops[i], server_of(&serve->loops[i], is_proxy), &address, err);
+		address = server_of(&serve->loops[0], is_proxy)->listener.address;
 	}
 	if (status == HAPAX_OK && hx_address_is_public(&address))
 		log_text(
-			serve, HX_LOG_WARN, "the gateway is open to other machines, without TLS",
+			serve, HX_LOG_WARN,
+			is_proxy ? "the proxy is open to other machines, without TLS"
+				 : "the gateway is open to other machines, without TLS",
 			"listen", door->text);
 	return status;
 }
@@ -474,6 +487,7 @@ static enum hapax_status start_loops(struct hx_serve *serve, struct hapax_error 
 static void say_ready(struct hx_serve *serve)
 {
 	char gateway[HX_ADDRESS_TEXT_SIZE] = "off";
+	char proxy[HX_ADDRESS_TEXT_SIZE] = "off";
 	char admin[HX_ADDRESS_TEXT_SIZE] = "off";
 	char resp[HX_ADDRESS_TEXT_SIZE] = "off";
 
@@ -481,11 +495,14 @@ static void say_ready(struct hx_serve *serve)
 		hx_address_format(&serve->loops[0].resp.listener.address, resp);
 	if (serve->loops[0].gateway.reactor != NULL)
 		hx_address_format(&serve->loops[0].gateway.listener.address, gateway);
+	if (serve->loops[0].proxy.reactor != NULL)
+		hx_address_format(&serve->loops[0].proxy.listener.address, proxy);
 	if (serve->admin.reactor != NULL)
 		hx_address_format(&serve->admin.listener.address, admin);
 	{
 		const struct hx_log_field fields[] = {
 			HX_LOG_TEXT("gateway", gateway),
+			HX_LOG_TEXT("proxy", proxy),
 			HX_LOG_TEXT("resp", resp),
 			HX_LOG_TEXT("admin", admin),
 			HX_LOG_TEXT("store", hapax_store_url(serve->store)),
@@ -511,7 +528,9 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 	if (status == HAPAX_OK)
 		status = open_store(serve, err);
 	if (status == HAPAX_OK)
-		status = open_gateway(serve, err);
+		status = open_door(serve, false, err);
+	if (status == HAPAX_OK)
+		status = open_door(serve, true, err);
 	if (status == HAPAX_OK)
 		status = hx_serve_open_resp(serve, find_address, err);
 	if (status == HAPAX_OK)
@@ -565,6 +584,7 @@ static void close_listeners(struct hx_serve *serve)
 {
 	for (size_t i = 0; i < serve->loop_count && serve->loops != NULL; i++) {
 		hx_listener_close(&serve->loops[i].gateway.listener);
+		hx_listener_close(&serve->loops[i].proxy.listener);
 		hx_listener_close(&serve->loops[i].resp.listener);
 	}
 	hx_listener_close(&serve->admin.listener);

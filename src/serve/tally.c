@@ -17,8 +17,7 @@ static void count_unprotected(struct hx_delivery *delivery)
 {
 	hx_metrics_add(
 		delivery->loop->cells, HX_METRIC_UNPROTECTED, delivery->scope_number,
-		delivery->key.kind == HAPAX_KEY_NONE ? HX_UNPROTECTED_NO_KEY
-						     : HX_UNPROTECTED_DISABLED,
+		delivery->identity.key.size == 0 ? HX_UNPROTECTED_NO_KEY : HX_UNPROTECTED_DISABLED,
 		1);
 }
 
@@ -39,8 +38,9 @@ static void count_decision(struct hx_delivery *delivery, const struct hapax_answ
 {
 	struct hx_cells *cells = delivery->loop->cells;
 
-	hx_metrics_decision(cells, HX_DOOR_GATEWAY, delivery->scope_number, decision_of(answer));
-	if (answer->outcome == HAPAX_OUTCOME_REPLAY)
+	hx_metrics_decision(cells, delivery->door, delivery->scope_number, decision_of(answer));
+	/* By type of the event: requests of the proxy have none. */
+	if (answer->outcome == HAPAX_OUTCOME_REPLAY && delivery->door == HX_DOOR_GATEWAY)
 		hx_metrics_add(
 			cells, HX_METRIC_DUPLICATES,
 			hx_metrics_type(cells, hapax_bytes_from_text(delivery->type)), 0, 1);
@@ -70,7 +70,7 @@ static void note_decision(struct hx_delivery *delivery, const struct hapax_answe
 			.attempt = answer->attempt,
 			.flags = flags,
 			.decision = decision,
-			.door = HX_DOOR_GATEWAY,
+			.door = delivery->door,
 			.tenant = hx_bytes(key->tenant, key->tenant_size),
 			.group = hx_bytes(key->group, key->group_size),
 			.key = hx_bytes(key->key, key->key_size),
@@ -85,14 +85,15 @@ void hx_delivery_count_decided(struct hx_delivery *delivery, const struct hapax_
 	int64_t ttl_ms = delivery->options.ttl_ms;
 
 	if (answer->flags & HAPAX_ANSWER_UNPROTECTED) {
-		count_unprotected(delivery);
+		if (!delivery->passes || delivery->lacks_key)
+			count_unprotected(delivery);
 		return;
 	}
 	hx_metrics_operation(cells, HAPAX_OP_CLAIM, answer->status);
 	if (answer->outcome == HAPAX_OUTCOME_NONE)
 		return;
 	hx_metrics_observe_ns(
-		cells, HX_METRIC_CHECK_DURATION, 0, HX_DOOR_GATEWAY,
+		cells, HX_METRIC_CHECK_DURATION, 0, delivery->door,
 		hx_clock_mono_ns() - delivery->asked_ns);
 	count_decision(delivery, answer);
 	note_decision(delivery, answer);
@@ -135,5 +136,5 @@ void hx_delivery_count_ended(struct hx_delivery *delivery, const struct hapax_an
 		1);
 	if (answer->status == HAPAX_ERR_FENCED)
 		hx_metrics_decision(
-			cells, HX_DOOR_GATEWAY, delivery->scope_number, HAPAX_DECISION_FENCED);
+			cells, delivery->door, delivery->scope_number, HAPAX_DECISION_FENCED);
 }

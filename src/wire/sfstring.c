@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "wire/http1_text.h"
 
 struct cursor {
@@ -182,19 +183,39 @@ static bool read_quoted(struct cursor *cursor, char *out, size_t *ret_size)
 	return true;
 }
 
+/* The size of the character at the front, which may stand in a bare key; 0: it is none. */
+static size_t bare_size(struct cursor *cursor)
+{
+	struct hapax_bytes rest = {cursor->at, (size_t)(cursor->end - cursor->at)};
+	uint32_t code;
+	size_t size = hx_utf8_size(rest, &code);
+
+	if (size == 0)
+		(void)refuse(cursor, "not UTF-8");
+	else if (code <= ' ' || hx_utf8_is_control(code))
+		(void)refuse(cursor, "a blank or a control needs quotes, or cannot stand here");
+	/* Two fields, joined on their way, or one? In quotes there is no doubt. */
+	else if (code == ',')
+		(void)refuse(cursor, "a comma needs quotes around the whole");
+	else
+		return size;
+	return 0;
+}
+
 static bool read_bare(struct cursor *cursor, char *out, size_t *ret_size)
 {
 	size_t size = 0;
 
-	for (; cursor->at < cursor->end; cursor->at++) {
-		if (*cursor->at <= 0x20 || *cursor->at > 0x7e)
-			return refuse(cursor, "not visible ASCII");
-		/* Two fields, joined on their way, or one? In quotes there is no doubt. */
-		if (*cursor->at == ',')
-			return refuse(cursor, "a comma needs quotes around the whole");
-		if (size == HX_SFSTRING_MAX)
-			return refuse(cursor, "it is longer than 255 characters");
-		out[size++] = (char)*cursor->at;
+	while (cursor->at < cursor->end) {
+		size_t step = bare_size(cursor);
+
+		if (step == 0)
+			return false;
+		if (size + step > HX_SFSTRING_MAX)
+			return refuse(cursor, "it is longer than 255 bytes");
+		memcpy(out + size, cursor->at, step);
+		cursor->at += step;
+		size += step;
 	}
 	*ret_size = size;
 	return true;

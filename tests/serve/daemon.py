@@ -75,6 +75,7 @@ class Serve(Process):
             lambda line: log_line(line) if log_line(line).get("msg") == "ready" else None,
         )
         self.gateway, self.admin = address(self.ready["gateway"]), address(self.ready["admin"])
+        self.proxy = address(self.ready["proxy"])
 
 
 class DemoUpstream(Process):

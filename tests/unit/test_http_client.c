@@ -487,6 +487,75 @@ static void connections_that_are_not_to_be_kept(void **state)
 	assert_int_equal(bench->client.dialed, 3);
 }
 
+/* The length is that of what a GET would bring; the next answer follows the head. */
+static void an_answer_to_head(void **state)
+{
+	struct bench *bench = *state;
+
+	for (int i = 0; i < 2; i++) {
+		bench->call.is_head = true;
+		begin(bench, "");
+		if (i == 0)
+			accept_one(bench);
+		receive(bench, "");
+		send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+		expect_end(bench, HX_HTTP_CALL_COMPLETE);
+		expect_body(bench, "");
+	}
+	bench->call.is_head = false;
+	begin(bench, "x");
+	receive(bench, "x");
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+	expect_end(bench, HX_HTTP_CALL_COMPLETE);
+	expect_body(bench, "ok");
+	assert_int_equal(bench->client.dialed, 1);
+}
+
+/* As long as it is prolonged it is not late. */
+static void a_call_that_is_prolonged(void **state)
+{
+	struct bench *bench = *state;
+
+	begin(bench, "x");
+	accept_one(bench);
+	receive(bench, "x");
+	for (int i = 0; i < 5; i++) {
+		hx_http_call_prolong(
+			&bench->call, hx_reactor_now_ns(&bench->reactor) + SECOND_MS * MS_NS);
+		fault_net_advance(&bench->fault, SECOND_MS * 9 / 10);
+		for (int turns = 0; turns < 100; turns++)
+			hx_reactor_turn(&bench->reactor, 0);
+		assert_int_equal(bench->ends, 0);
+	}
+	fault_net_advance(&bench->fault, SECOND_MS / 5);
+	expect_end(bench, HX_HTTP_CALL_LOST);
+	assert_true(bench->call.is_late);
+	/* It is over: nothing happens. */
+	hx_http_call_prolong(&bench->call, 0);
+	hx_http_call_abandon(&bench->call);
+}
+
+static void a_call_that_is_abandoned(void **state)
+{
+	struct bench *bench = *state;
+	char byte;
+
+	begin(bench, "x");
+	accept_one(bench);
+	receive(bench, "x");
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab");
+	while (bench->body_size < 2)
+		hx_reactor_turn(&bench->reactor, 0);
+	hx_http_call_abandon(&bench->call);
+	expect_end(bench, HX_HTTP_CALL_LOST);
+	assert_false(bench->call.is_late);
+	/* Its connection is closed, and no other is harmed. */
+	for (int i = 0; i < TURNS_MAX && read(bench->peer, &byte, 1) != 0; i++)
+		hx_reactor_turn(&bench->reactor, 0);
+	assert_int_equal(bench->client.line_count, 0);
+	do_one(bench);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -506,6 +575,9 @@ int main(void)
 		CASE(a_call_that_is_paused),
 		CASE(a_paused_call_that_is_late_all_the_same),
 		CASE(connections_that_are_not_to_be_kept),
+		CASE(an_answer_to_head),
+		CASE(a_call_that_is_prolonged),
+		CASE(a_call_that_is_abandoned),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

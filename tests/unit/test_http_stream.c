@@ -48,6 +48,7 @@ struct bench {
 	unsigned requests;
 	enum ending ending;
 	bool was_refused; /* it could not begin */
+	struct hx_http_reply reply;
 
 	int client;
 	char *got;
@@ -106,12 +107,11 @@ static void on_room(struct hx_http_exchange *exchange)
 static void handle(struct hx_http_exchange *exchange)
 {
 	struct bench *bench = exchange->server->context;
-	const struct hx_http_reply reply = {.status = 200};
 
 	bench->requests++;
 	bench->exchange = exchange;
 	bench->written = 0;
-	if (hx_http_stream_begin(exchange, &reply, on_room) != HAPAX_OK) {
+	if (hx_http_stream_begin(exchange, &bench->reply, on_room) != HAPAX_OK) {
 		bench->was_refused = true;
 		bench->exchange = NULL;
 		hx_http_reply(exchange, &(struct hx_http_reply){.status = 503});
@@ -129,6 +129,7 @@ static struct bench *open_bench(size_t body_size, enum ending ending)
 	bench->got = test_malloc(2 * BODY_SIZE);
 	bench->body_size = body_size;
 	bench->ending = ending;
+	bench->reply.status = 200;
 	fault_net_init(&bench->fault);
 	assert_int_equal(hx_reactor_init(&bench->reactor, &bench->fault.net, NULL), HAPAX_OK);
 	assert_true(hx_endpoint_address(&endpoint, &address));
@@ -373,6 +374,85 @@ static void every_allocation_fails_once(void **state)
 	}
 }
 
+/* All that came, up to the end of the second of two replies. */
+static const char *get_two(struct bench *bench, const char *request)
+{
+	for (unsigned i = 1; i <= 2; i++) {
+		send_text(bench, request);
+		while (bench->requests < i || bench->exchange != NULL)
+			turn_and_read(bench);
+	}
+	for (int i = 0; i < 1000; i++)
+		turn_and_read(bench);
+	bench->got[bench->got_size] = '\0';
+	return bench->got;
+}
+
+/* Every one ends where it should, and the connection goes on. */
+static void replies_with_a_length(void **state)
+{
+	static const char head_1_1[] = "HEAD /x HTTP/1.1\r\nHost: a\r\n\r\n";
+	static const struct {
+		const char *request;
+		unsigned status;
+		bool is_sized;
+		size_t size;
+		const char *field; /* NULL: neither */
+		const char *end;
+	} cases[] = {
+		{request_1_1, 200, true, 3, "Content-Length: 3\r\n", "\r\n\r\nabc"},
+		{request_1_1, 200, true, 0, "Content-Length: 0\r\n", "\r\n\r\n"},
+		{head_1_1, 200, true, 3, "Content-Length: 3\r\n", "\r\n\r\n"},
+		{head_1_1, 200, false, 3, "Transfer-Encoding: chunked\r\n", "\r\n\r\n"},
+		{request_1_1, 204, false, 0, NULL, "\r\n\r\n"},
+		{request_1_1, 304, true, 3, NULL, "\r\n\r\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct bench *bench = open_bench(cases[i].size, ENDS);
+		size_t size = strlen(cases[i].end);
+		const char *got;
+
+		bench->reply.status = cases[i].status;
+		if (cases[i].is_sized)
+			bench->reply.framing = HX_HTTP_SIZED;
+		bench->reply.length = cases[i].size;
+		got = get_two(bench, cases[i].request);
+		assert_true(bench->got_size > size);
+		assert_string_equal(got + bench->got_size - size, cases[i].end);
+		assert_non_null(strstr(got + 1, "HTTP/1.1 "));
+		assert_false(bench->is_ended);
+		if (cases[i].field != NULL)
+			assert_non_null(strstr(got, cases[i].field));
+		else
+			assert_true(
+				strstr(got, "Content-Length") == NULL &&
+				strstr(got, "Transfer-Encoding") == NULL);
+		close_bench(bench);
+	}
+}
+
+/* Less than was told, or more: the client must not take it for whole, or for the next reply. */
+static void a_length_that_is_not_kept(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct bench *bench = open_bench(100, ENDS);
+		bool is_whole;
+
+		bench->reply.framing = HX_HTTP_SIZED;
+		bench->reply.length = i == 0 ? 101 : 99;
+		send_text(bench, request_1_1);
+		for (int turns = 0; turns < TURNS_MAX && bench->read_errno == 0; turns++)
+			turn_and_read(bench);
+		assert_int_equal(bench->read_errno, ECONNRESET);
+		(void)judge(bench, &is_whole);
+		assert_false(is_whole);
+		close_bench(bench);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,6 +461,8 @@ int main(void)
 		cmocka_unit_test(a_client_that_goes_away),
 		cmocka_unit_test(a_reply_that_is_cut_off),
 		cmocka_unit_test(a_client_of_old),
+		cmocka_unit_test(replies_with_a_length),
+		cmocka_unit_test(a_length_that_is_not_kept),
 		cmocka_unit_test(a_server_that_drains),
 		cmocka_unit_test(every_allocation_fails_once),
 	};

@@ -6,8 +6,11 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "config/config.h"
 #include "serve/outcome.h"
 #include "serve/quota.h"
 
@@ -27,6 +30,27 @@ static void outcomes_of_statuses(void **state)
 			expected = HAPAX_RUN_DEFINITIVE;
 		assert_int_equal(hx_outcome_of_status(status), expected);
 	}
+}
+
+/* The same for the proxy, and what a route says instead. */
+static void outcomes_of_the_proxy(void **state)
+{
+	signed char table[HX_CONFIG_STATUS_MAX - HX_CONFIG_STATUS_MIN + 1];
+
+	(void)state;
+	memset(table, -1, sizeof(table));
+	for (unsigned status = 200; status < 600; status++) {
+		enum hapax_run_outcome expected = hx_outcome_of_status(status);
+
+		if (status >= 300 && status < 400)
+			expected = HAPAX_RUN_OK;
+		if (status == 404)
+			expected = HAPAX_RUN_DEFINITIVE;
+		assert_int_equal(hx_outcome_of_proxied(table, status), expected);
+		table[status - HX_CONFIG_STATUS_MIN] = HAPAX_RUN_AMBIGUOUS;
+		assert_int_equal(hx_outcome_of_proxied(table, status), HAPAX_RUN_AMBIGUOUS);
+	}
+	assert_int_equal(hx_outcome_of_proxied(table, 999), HAPAX_RUN_TRANSIENT);
 }
 
 static void who_wants_json(void **state)
@@ -94,6 +118,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(outcomes_of_statuses),
+		cmocka_unit_test(outcomes_of_the_proxy),
 		cmocka_unit_test(who_wants_json),
 		cmocka_unit_test(a_quota_is_counted_by_name),
 	};

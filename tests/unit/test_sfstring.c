@@ -98,7 +98,12 @@ static const struct sfstring_case cases[] = {
 	{",", NULL, 0},
 	{"a\x7f", NULL, 1},
 	{"a\x01", NULL, 1},
-	{"caf\xc3\xa9", NULL, 3},
+	{"caf\xc3\xa9", "caf\xc3\xa9", 0},
+	{"\xe2\x82\xac-17", "\xe2\x82\xac-17", 0},
+	{"caf\xe9", NULL, 3},
+	{"a\xc3", NULL, 1},
+	{"a\xc2\x85", NULL, 1},
+	{"a\xc0\xaf", NULL, 1},
 	{" a b", NULL, 2},
 };
 /* clang-format on */

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * check_proxy.c - what texts of the proxy's routes must look like.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/bytes.h"
+#include "config/check.h"
+#include "wire/http1_text.h"
+
+static bool fail(char why[HX_SETTING_WHY_SIZE], const char *text)
+{
+	(void)snprintf(why, HX_SETTING_WHY_SIZE, "%s", text);
+	return false;
+}
+
+static bool is_one_of(const char *text, const char *const *names)
+{
+	for (; *names != NULL; names++) {
+		if (hx_http1_text_equal(hapax_bytes_from_text(text), hapax_bytes_from_text(*names)))
+			return true;
+	}
+	return false;
+}
+
+bool hx_check_method(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	/* Nobody sends a key with these, and a kept response would be a cache without rules. */
+	static const char *const safe[] = {"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", NULL};
+
+	if (!hx_http1_is_token(hapax_bytes_from_text(text)))
+		return fail(why, "is no method");
+	/* Methods are what they are in capital letters; post is another one. */
+	if (strpbrk(text, "abcdefghijklmnopqrstuvwxyz") != NULL)
+		return fail(why, "is not in capital letters");
+	return !is_one_of(text, safe) || fail(why, "is for requests without effect, which pass");
+}
+
+bool hx_check_field(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	return hx_http1_is_token(hapax_bytes_from_text(text)) || fail(why, "is no name of a field");
+}
+
+bool hx_check_cookie(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	return hx_http1_is_token(hapax_bytes_from_text(text)) ||
+		fail(why, "is no name of a cookie");
+}
+
+bool hx_check_replay_field(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	/* For one client, one moment or one connection; or ours. */
+	static const char *const never[] = {
+		"Set-Cookie",
+		"Set-Cookie2",
+		"WWW-Authenticate",
+		"Proxy-Authenticate",
+		"Authentication-Info",
+		"Proxy-Authentication-Info",
+		"Authorization",
+		"Date",
+		"Connection",
+		"Content-Length",
+		"Keep-Alive",
+		"Proxy-Connection",
+		"TE",
+		"Trailer",
+		"Transfer-Encoding",
+		"Upgrade",
+		"Idempotent-Replayed",
+		NULL,
+	};
+
+	if (!hx_check_field(text, why))
+		return false;
+	return (!is_one_of(text, never) && strncasecmp(text, "Hapax-", 6) != 0) ||
+		fail(why, "is for the first who gets it only, and is never replayed");
+}
+
+bool hx_check_credential(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	static const char prefix[] = "header:";
+
+	if (strcmp(text, "auto") == 0 || strcmp(text, "none") == 0)
+		return true;
+	if (strncmp(text, prefix, sizeof(prefix) - 1) == 0)
+		return hx_check_field(text + sizeof(prefix) - 1, why);
+	return fail(why, "is neither auto, none nor header:NAME");
+}
+
+bool hx_check_statuses(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	bool is_class = strlen(text) == 3 && strcmp(text + 1, "xx") == 0;
+	bool is_exact = strlen(text) == 3 && strspn(text, "0123456789") == 3;
+
+	return ((is_class || is_exact) && text[0] >= '2' && text[0] <= '5') ||
+		fail(why, "is no status from 200 to 599, nor a class such as 5xx");
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proxy.c - any HTTP API, once for each Idempotency-Key.
+ *
+ *	no route                                  404
+ *	a method that runs once, with a key       claimed, and run once
+ *	  with two, or one that cannot be read    400
+ *	  without one, where it is required       400
+ *	all others                                pass: forwarded as they come, without a claim
+ *
+ * Titles are those of draft-ietf-httpapi-idempotency-key-header.
+ */
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "observe/metrics.h"
+#include "serve/daemon.h"
+#include "serve/delivery.h"
+
+#define PROBLEM(name) "urn:hapax:problem:" name
+
+static bool runs_once(const struct hx_config_proxy_route *route, struct hapax_bytes method)
+{
+	for (size_t i = 0; i < route->method_count; i++) {
+		if (hx_bytes_equal(hapax_bytes_from_text(route->methods[i]), method))
+			return true;
+	}
+	return false;
+}
+
+static struct hapax_bytes scope_part(const char *text)
+{
+	return hapax_bytes_from_text(text[0] == '\0' ? "default" : text);
+}
+
+/* All is known: ask for the claim, or to run without one. */
+static void ask(struct hx_delivery *delivery)
+{
+	const struct hx_config_proxy_route *route = delivery->proxy;
+	const struct hx_proxy_key *key = &delivery->proxy_key;
+
+	delivery->identity = (struct hx_delivery_identity){
+		.tenant = scope_part(route->tenant), .group = scope_part(route->group)};
+	hx_config_proxy_run_options(delivery->config->config, route, &delivery->options);
+	if (delivery->passes) {
+		delivery->options.is_disabled = 1;
+	} else {
+		delivery->identity.key = hx_bytes(key->text, key->size);
+		delivery->identity.fingerprint = key->fingerprint;
+	}
+	delivery->asked_ns = hx_clock_mono_ns();
+	(void)hx_delivery_ask(delivery);
+}
+
+static void refuse_body(struct hx_delivery *delivery, const struct hapax_error *err)
+{
+	hx_delivery_refuse(
+		delivery, 503, PROBLEM("no-body"), "The request cannot be read again",
+		err->message);
+}
+
+/* Threads: the reader's. */
+static void hash_large(struct hx_large *large, struct hapax_buf *scratch)
+{
+	struct hx_delivery *delivery = large->delivery;
+	struct hx_sha256 sha = {NULL};
+
+	(void)scratch;
+	large->key_ns = -hx_clock_mono_ns();
+	large->status = hx_sha256_init(&sha);
+	if (large->status == HAPAX_OK)
+		large->status = hx_proxy_key_fingerprint(
+			&delivery->exchange->head, &delivery->exchange->body, &sha,
+			delivery->proxy_key.fingerprint, &large->err);
+	hx_sha256_done(&sha);
+	large->key_ns += hx_clock_mono_ns();
+}
+
+static void on_hashed(struct hx_large *large)
+{
+	struct hx_delivery *delivery = large->delivery;
+
+	if (large->status != HAPAX_OK)
+		refuse_body(delivery, &large->err);
+	else
+		ask(delivery);
+}
+
+static void take_fingerprint(struct hx_delivery *delivery)
+{
+	struct hx_loop *loop = delivery->loop;
+	struct hx_http_exchange *exchange = delivery->exchange;
+	int64_t began_ns = hx_clock_mono_ns();
+	struct hapax_error err = {.status = HAPAX_OK};
+	enum hapax_status status;
+
+	if (exchange->body.size > HX_LARGE_SIZE_MIN) {
+		status = hx_large_start(delivery, hash_large, on_hashed, &err);
+		if (status != HAPAX_OK)
+			refuse_body(delivery, &err);
+		return;
+	}
+	status = hx_proxy_key_fingerprint(
+		&exchange->head, &exchange->body, &loop->sha, delivery->proxy_key.fingerprint,
+		&err);
+	if (status != HAPAX_OK) {
+		refuse_body(delivery, &err);
+		return;
+	}
+	hx_metrics_observe_ns(
+		loop->cells, HX_METRIC_KEY_DURATION, 0, 0, hx_clock_mono_ns() - began_ns);
+	ask(delivery);
+}
+
+static void take_key(struct hx_delivery *delivery)
+{
+	struct hapax_error err = {.status = HAPAX_OK};
+
+	switch (hx_proxy_key_read(
+		delivery->proxy, &delivery->exchange->head, hx_bytes(NULL, 0), &delivery->loop->sha,
+		&delivery->proxy_key, &err)) {
+	case HX_PROXY_KEY_FOUND: take_fingerprint(delivery); return;
+	case HX_PROXY_KEY_MISSING:
+		if (delivery->proxy->required) {
+			hx_delivery_refuse(
+				delivery, 400, PROBLEM("key-missing"), "Idempotency-Key is missing",
+				"This operation is idempotent and it requires correct usage of "
+				"Idempotency Key.");
+			return;
+		}
+		delivery->passes = true;
+		delivery->lacks_key = true;
+		ask(delivery);
+		return;
+	case HX_PROXY_KEY_INVALID:
+		hx_delivery_refuse(
+			delivery, 400, PROBLEM("key-invalid"), "Idempotency-Key is not valid",
+			err.message);
+		return;
+	case HX_PROXY_KEY_WHOSE_IS_UNKNOWN:
+		hx_delivery_refuse(
+			delivery, 400, PROBLEM("credential"),
+			"Whose Idempotency-Key it is, is not clear", err.message);
+		return;
+	}
+}
+
+void hx_proxy_take_up(struct hx_delivery *delivery)
+{
+	const struct hx_config *config = delivery->config->config;
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	const struct hx_config_proxy_route *route;
+	struct hapax_bytes path;
+	struct hapax_bytes query;
+
+	hx_proxy_split(head->path, &path, &query);
+	route = hx_config_proxy_route_find(config, path);
+	if (route == NULL) {
+		hx_delivery_refuse(
+			delivery, 404, PROBLEM("no-route"), "No route takes this request",
+			"its path is named by no route");
+		return;
+	}
+	delivery->proxy = route;
+	hx_delivery_set_route(
+		delivery, route->name, &route->target,
+		config->gateway.route_count + (size_t)(route - config->proxy.routes));
+	if (runs_once(route, head->method)) {
+		take_key(delivery);
+		return;
+	}
+	delivery->passes = true;
+	ask(delivery);
+}
+
+void hx_proxy_handle(struct hx_http_exchange *exchange)
+{
+	(void)hx_delivery_accept(exchange, HX_DOOR_PROXY);
+}

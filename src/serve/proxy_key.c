@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/proxy_key.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "config/config.h"
+#include "net/http_body.h"
+#include "wire/http1.h"
+#include "wire/http1_text.h"
+
+enum { PIECE_SIZE = 16 * 1024 };
+
+void hx_proxy_split(
+	struct hapax_bytes target, struct hapax_bytes *ret_path, struct hapax_bytes *ret_query)
+{
+	const char *begin = target.data;
+	const char *query = target.size == 0 ? NULL : memchr(begin, '?', target.size);
+	size_t size = query == NULL ? target.size : (size_t)(query - begin);
+
+	*ret_path = hx_bytes(begin, size);
+	*ret_query = hx_bytes(query, target.size - size);
+}
+
+static void add_size(struct hx_sha256 *sha, uint64_t size)
+{
+	unsigned char bytes[8];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(size >> (8 * i));
+	hx_sha256_update(sha, bytes, sizeof(bytes));
+}
+
+/* With its length in front, "ab" and "c" are not "a" and "bc". */
+static void add(struct hx_sha256 *sha, struct hapax_bytes part)
+{
+	add_size(sha, part.size);
+	hx_sha256_update(sha, part.data, part.size);
+}
+
+/* Hosts are the same in either case. */
+static void add_lower(struct hx_sha256 *sha, struct hapax_bytes part)
+{
+	const unsigned char *at = part.data;
+
+	add_size(sha, part.size);
+	for (size_t i = 0; i < part.size; i++) {
+		unsigned char byte = at[i];
+
+		if (byte >= 'A' && byte <= 'Z')
+			byte |= 0x20;
+		hx_sha256_update(sha, &byte, 1);
+	}
+}
+
+/*
+ * The one field of that name; *ret_index field_count: there is none. INVALID: there are
+ * several, or it would not reach the upstream, which would see another request than we.
+ */
+static enum hapax_status find_only(
+	const struct hx_http1_head *head, struct hapax_bytes name, size_t *ret_index,
+	struct hapax_error *err)
+{
+	size_t index = hx_http1_find(head, name, 0);
+
+	*ret_index = index;
+	if (index == head->field_count)
+		return HAPAX_OK;
+	if (hx_http1_find(head, name, index + 1) < head->field_count)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the field '%.*s' occurs twice", (int)name.size,
+			(const char *)name.data);
+	if (hx_http1_is_hop(head, name))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "Connection names the field '%.*s'",
+			(int)name.size, (const char *)name.data);
+	return HAPAX_OK;
+}
+
+/* The next of "a=b; c=d". False: none is left. */
+static bool next_cookie(
+	struct hapax_bytes *rest, struct hapax_bytes *ret_name, struct hapax_bytes *ret_value)
+{
+	while (rest->size > 0) {
+		const char *at = rest->data;
+		const char *end = memchr(at, ';', rest->size);
+		size_t size = end == NULL ? rest->size : (size_t)(end - at);
+		const char *equals = size == 0 ? NULL : memchr(at, '=', size);
+
+		*rest = hx_bytes(at + size, rest->size - size);
+		if (rest->size > 0)
+			*rest = hx_bytes(at + size + 1, rest->size - 1);
+		if (equals == NULL)
+			continue;
+		*ret_name = hx_http1_trim(hx_bytes(at, (size_t)(equals - at)));
+		*ret_value = hx_http1_trim(hx_bytes(equals + 1, size - (size_t)(equals - at) - 1));
+		return true;
+	}
+	return false;
+}
+
+/* Every value that the cookie has. False: it has none. */
+static bool add_cookie(
+	struct hx_sha256 *sha, const struct hx_http1_head *head, const char *wanted, bool is_first)
+{
+	static const struct hapax_bytes field = HX_BYTES_LIT("Cookie");
+	bool is_there = false;
+
+	for (size_t i = hx_http1_find(head, field, 0); i < head->field_count;
+	     i = hx_http1_find(head, field, i + 1)) {
+		struct hapax_bytes rest = head->fields[i].value;
+		struct hapax_bytes name;
+		struct hapax_bytes value;
+
+		while (next_cookie(&rest, &name, &value)) {
+			if (!hx_bytes_equal(name, hapax_bytes_from_text(wanted)))
+				continue;
+			if (is_first && !is_there)
+				add(sha, HX_BYTES_LIT("cookie"));
+			add(sha, name);
+			add(sha, value);
+			is_there = true;
+		}
+	}
+	return is_there;
+}
+
+static bool add_cookies(
+	struct hx_sha256 *sha, const struct hx_config_proxy_route *route,
+	const struct hx_http1_head *head)
+{
+	bool is_there = false;
+
+	for (size_t i = 0; i < route->credential_cookie_count; i++)
+		is_there =
+			add_cookie(sha, head, route->credential_cookies[i], !is_there) || is_there;
+	/* No name is empty: here they end. */
+	if (is_there)
+		add(sha, HX_BYTES_LIT(""));
+	return is_there;
+}
+
+/* A principal that a trusted proxy sets. Who comes without one came past it. */
+static enum hapax_status add_principal(
+	struct hx_sha256 *sha, const struct hx_http1_head *head, struct hapax_bytes name,
+	struct hapax_error *err)
+{
+	size_t index;
+	enum hapax_status status = find_only(head, name, &index, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	if (index == head->field_count)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the field '%.*s' is missing", (int)name.size,
+			(const char *)name.data);
+	add(sha, HX_BYTES_LIT("header"));
+	add(sha, head->fields[index].value);
+	return HAPAX_OK;
+}
+
+/* What it is comes before what it says: a cookie is never taken for a password. */
+static enum hapax_status add_credential(
+	struct hx_sha256 *sha, const struct hx_config_proxy_route *route,
+	const struct hx_http1_head *head, struct hapax_bytes certificate, struct hapax_error *err)
+{
+	static const struct hapax_bytes authorization = HX_BYTES_LIT("Authorization");
+	static const char prefix[] = "header:";
+	size_t index = head->field_count;
+	enum hapax_status status = HAPAX_OK;
+
+	if (strncmp(route->credential, prefix, sizeof(prefix) - 1) == 0)
+		return add_principal(
+			sha, head, hapax_bytes_from_text(route->credential + sizeof(prefix) - 1),
+			err);
+	if (strcmp(route->credential, "none") == 0) {
+		add(sha, HX_BYTES_LIT("none"));
+		return HAPAX_OK;
+	}
+	status = find_only(head, authorization, &index, err);
+	if (status != HAPAX_OK)
+		return status;
+	if (index < head->field_count) {
+		add(sha, authorization);
+		add(sha, head->fields[index].value);
+	} else if (certificate.size > 0) {
+		add(sha, HX_BYTES_LIT("certificate"));
+		add(sha, certificate);
+	} else if (!add_cookies(sha, route, head)) {
+		add(sha, HX_BYTES_LIT("none"));
+	}
+	return HAPAX_OK;
+}
+
+static enum hx_proxy_key_end read_field(
+	const struct hx_config_proxy_route *route, const struct hx_http1_head *head, char *out,
+	size_t *ret_size, struct hapax_error *err)
+{
+	size_t index;
+
+	if (find_only(head, hapax_bytes_from_text(route->header), &index, err) != HAPAX_OK)
+		return HX_PROXY_KEY_INVALID;
+	if (index == head->field_count)
+		return HX_PROXY_KEY_MISSING;
+	if (hx_sfstring_read(head->fields[index].value, HX_SFSTRING_ANY, out, ret_size, err) !=
+	    HAPAX_OK)
+		return HX_PROXY_KEY_INVALID;
+	return HX_PROXY_KEY_FOUND;
+}
+
+enum hx_proxy_key_end hx_proxy_key_read(
+	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
+	struct hapax_bytes certificate, struct hx_sha256 *sha, struct hx_proxy_key *ret_key,
+	struct hapax_error *err)
+{
+	char *field = ret_key->text + HX_PROXY_OPERATION_DIGITS + 1;
+	unsigned char digest[HX_SHA256_SIZE];
+	struct hapax_bytes path;
+	struct hapax_bytes query;
+	size_t size;
+	enum hx_proxy_key_end end = read_field(route, head, field, &size, err);
+
+	if (end != HX_PROXY_KEY_FOUND)
+		return end;
+	hx_sha256_reset(sha);
+	if (add_credential(sha, route, head, certificate, err) != HAPAX_OK)
+		return HX_PROXY_KEY_WHOSE_IS_UNKNOWN;
+	hx_proxy_split(head->path, &path, &query);
+	add(sha, head->method);
+	add_lower(sha, head->authority);
+	add(sha, path);
+	hx_sha256_final(sha, digest);
+	hx_hex_encode(digest, HX_PROXY_OPERATION_DIGITS / 2, ret_key->text);
+	ret_key->text[HX_PROXY_OPERATION_DIGITS] = '/';
+	ret_key->size = HX_PROXY_OPERATION_DIGITS + 1 + size;
+	return HX_PROXY_KEY_FOUND;
+}
+
+/* The body of a file, piece by piece. */
+static enum hapax_status add_file(
+	struct hx_sha256 *sha, const struct hx_http_body *body, struct hapax_error *err)
+{
+	unsigned char piece[PIECE_SIZE];
+	enum hapax_status status = HAPAX_OK;
+
+	for (uint64_t at = 0; at < body->size && status == HAPAX_OK;) {
+		uint64_t left = body->size - at;
+		size_t size = left < sizeof(piece) ? (size_t)left : sizeof(piece);
+
+		status = hx_http_body_read(body, at, piece, size, err);
+		if (status == HAPAX_OK)
+			hx_sha256_update(sha, piece, size);
+		at += size;
+	}
+	return status;
+}
+
+enum hapax_status hx_proxy_key_fingerprint(
+	const struct hx_http1_head *head, const struct hx_http_body *body, struct hx_sha256 *sha,
+	unsigned char ret[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err)
+{
+	struct hapax_bytes path;
+	struct hapax_bytes query;
+	enum hapax_status status = HAPAX_OK;
+
+	hx_sha256_reset(sha);
+	hx_proxy_split(head->path, &path, &query);
+	add(sha, query);
+	add(sha, hx_http1_known(head, HX_HTTP1_CONTENT_TYPE));
+	add_size(sha, body->size);
+	if (hx_http_body_is_in_memory(body))
+		hx_sha256_update(sha, body->memory.data, body->memory.size);
+	else
+		status = add_file(sha, body, err);
+	if (status == HAPAX_OK)
+		hx_sha256_final(sha, ret);
+	return status;
+}
