@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "config/schema_unit.h"
 #include "config/schema_resp.h"
+#include "config/schema_traces.h"
 
 /* Values of enums, in their order. */
 static const char *const evicts[] = {"none", "lru", NULL};
@@ -641,6 +642,11 @@ static const struct hx_setting settings[] = {
          AT(metrics),
          .section = &metrics_section,
          .doc = "GET /metrics"},
+	{.name = "traces",
+         .type = HX_SETTING_SECTION,
+         AT(traces),
+         .section = &hx_config_traces_section,
+         .doc = "spans of events for a collector"},
 	{.name = "drain",
          .type = HX_SETTING_SECTION,
          AT(drain),

@@ -579,6 +579,14 @@ enum hapax_status hx_http_call_begin(
 	return status;
 }
 
+void hx_http_call_hasten(struct hx_http_call *call, int64_t deadline_ns)
+{
+	if (deadline_ns >= call->deadline_ns)
+		return;
+	call->deadline_ns = deadline_ns;
+	hx_timer_set(&call->client->reactor->timers, &call->timer, deadline_ns);
+}
+
 void hx_http_call_pause(struct hx_http_call *call)
 {
 	if (call->line == NULL || call->paused_at_ns != INT64_MAX)

@@ -140,6 +140,9 @@ enum hapax_status hx_http_call_begin(
 	struct hx_http_call *call, struct hx_http_client *client, int64_t deadline_ns,
 	struct hapax_error *err);
 
+/* A call that is under way is given up at deadline_ns at the latest. */
+void hx_http_call_hasten(struct hx_http_call *call, int64_t deadline_ns);
+
 /*
  * Take no more of the response for now, so that the server sees its window fill; and go
  * on, later, not from within. Neither does anything when the call is over.

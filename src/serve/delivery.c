@@ -477,16 +477,23 @@ static bool count_in(struct hx_delivery *delivery)
 	struct hx_loop *loop = delivery->loop;
 	const struct hapax_key *key = &delivery->key;
 	uint64_t max = delivery->config->config->http.max_requests_per_tenant;
+	enum hapax_status status;
 
 	if (max == 0 || delivery->is_counted)
 		return true;
-	delivery->is_counted =
-		hx_quota_take(&loop->serve->tenants, hx_bytes(key->tenant, key->tenant_size), max);
+	status = hx_quota_take(&loop->serve->tenants, hx_bytes(key->tenant, key->tenant_size), max);
+	delivery->is_counted = status == HAPAX_OK;
 	if (delivery->is_counted) {
 		memcpy(delivery->tenant, key->tenant, key->tenant_size + 1);
 		return true;
 	}
-	hx_metrics_add(loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_TENANT, 1);
+	hx_metrics_add(
+		loop->cells, HX_METRIC_REFUSED, 0,
+		status == HAPAX_ERR_LIMIT ? HX_REFUSED_TENANT : HX_REFUSED_MEMORY, 1);
+	if (status != HAPAX_ERR_LIMIT) {
+		hx_delivery_refuse(delivery, 503, NULL, NULL, "no memory for an event");
+		return false;
+	}
 	hx_delivery_refuse(
 		delivery, 429, "urn:hapax:problem:too-many", "Too many requests of this tenant",
 		"max_requests_per_tenant are in progress; come again");
@@ -515,6 +522,7 @@ bool hx_delivery_claim(struct hx_delivery *delivery)
 		loop->cells, hx_bytes(delivery->key.tenant, delivery->key.tenant_size),
 		hx_bytes(delivery->key.group, delivery->key.group_size));
 	delivery->is_waiting = false;
+	hx_tracing_begin(delivery);
 	delivery->next = NULL;
 	if (loop->begin_first == NULL)
 		loop->begin_first = delivery;

@@ -37,6 +37,9 @@ enum {
 
 	/* How long the end waits for a question to the store that is out. */
 	LAST_ANSWER_MS = 200,
+
+	/* How long it waits for the collector of traces. */
+	LAST_SPANS_MS = 1000,
 };
 
 /* People read a terminal, programs the rest. */
@@ -146,7 +149,10 @@ static void begin_drain(struct hx_serve *serve, const char *reason)
 	if (atomic_load(&serve->is_draining) != 0)
 		return;
 	log_text(serve, HX_LOG_INFO, "draining", "reason", reason);
+	hx_service_stopping(&serve->service, "draining");
 	atomic_store(&serve->is_draining, 1);
+	for (size_t i = 0; i < serve->loop_count; i++)
+		hx_loop_leave(&serve->loops[i]);
 	hx_timer_set(
 		&serve->reactor.timers, &serve->drain_timer,
 		hx_reactor_now_ns(&serve->reactor) + serve->config->drain.delay_ms * MS_NS);
@@ -245,7 +251,15 @@ static void on_signal(struct hx_signals *signals, int number)
 	struct hx_serve *serve = signals->context;
 
 	if (number == SIGHUP) {
+		uint64_t failures = serve->reload_failures;
+
+		hx_service_reloading(&serve->service);
 		reload(serve);
+		hx_service_ready(
+			&serve->service,
+			failures == serve->reload_failures
+				? "serving"
+				: "serving; the last configuration was not good and is not in force");
 		return;
 	}
 	if (atomic_load(&serve->is_draining) != 0) {
@@ -338,19 +352,24 @@ static enum hapax_status open_gateway(struct hx_serve *serve, struct hapax_error
 {
 	const struct hx_config_door *door = &serve->config->listen.gateway;
 	struct hx_address address;
+	bool is_handed_over = hx_service_has_door(&serve->service, "gateway", &address);
 	enum hapax_status status;
 
-	if (door->is_off)
+	if (door->is_off && !is_handed_over)
 		return HAPAX_OK;
-	status = find_address(door, "listen.gateway", &address, err);
+	status = is_handed_over ? HAPAX_OK : find_address(door, "listen.gateway", &address, err);
 	/* Two daemons on one port would be two ledgers for one stream of events. */
-	if (status == HAPAX_OK)
+	if (status == HAPAX_OK && !is_handed_over)
 		status = hx_listener_check_free(hx_net_system(), &address, err);
 	for (size_t i = 0; i < serve->loop_count && status == HAPAX_OK; i++) {
 		/* A path has one listener. */
-		if (i > 0 && door->endpoint.is_unix)
+		if (i > 0 && door->endpoint.is_unix && !is_handed_over)
 			break;
-		status = hx_loop_listen(&serve->loops[i], &address, err);
+		status = hx_service_take_door(
+			&serve->service, "gateway", i,
+			&serve->loops[i].gateway.listener.inherited_fd, err);
+		if (status == HAPAX_OK)
+			status = hx_loop_listen(&serve->loops[i], &address, err);
 		address = serve->loops[0].gateway.listener.address;
 	}
 	if (status == HAPAX_OK && hx_address_is_public(&address))
@@ -364,19 +383,26 @@ static enum hapax_status open_admin(struct hx_serve *serve, struct hapax_error *
 {
 	const struct hx_config_door *door = &serve->config->listen.admin;
 	const struct hx_http_server_options options = {
-		.body_max = 1024 * 1024, .admit = hx_admin_admit, .left = hx_admin_left};
+		.body_max = 1024 * 1024,
+		.admit = hx_admin_admit,
+		.left = hx_admin_left,
+		.refused = hx_admin_refused};
 	struct hx_address address;
+	bool is_handed_over = hx_service_has_door(&serve->service, "admin", &address);
 	enum hapax_status status;
 
-	if (door->is_off)
+	if (door->is_off && !is_handed_over)
 		return HAPAX_OK;
-	status = find_address(door, "listen.admin", &address, err);
+	status = is_handed_over ? HAPAX_OK : find_address(door, "listen.admin", &address, err);
 	if (status == HAPAX_OK && hx_address_is_public(&address))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"listen.admin: %s can be reached from other machines, and the admin door asks "
 			"nobody who they are; use 127.0.0.1 or unix:PATH",
 			door->text);
+	if (status == HAPAX_OK)
+		status = hx_service_take_door(
+			&serve->service, "admin", 0, &serve->admin.listener.inherited_fd, err);
 	if (status == HAPAX_OK)
 		status = hx_http_server_open(
 			&serve->admin, &serve->reactor, &address, false, &options, hx_admin_handle,
@@ -428,6 +454,8 @@ static enum hapax_status open_control(struct hx_serve *serve, struct hapax_error
 	if (status == HAPAX_OK)
 		status = hx_timer_introduce(
 			&serve->reactor.timers, &serve->wait_timer, hx_admin_wait_timer, serve);
+	if (status == HAPAX_OK)
+		status = hx_service_open(&serve->service, serve, serve->source->variable, err);
 	return status;
 }
 
@@ -497,6 +525,11 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 	if (status == HAPAX_OK)
 		status = open_admin(serve, err);
 	if (status == HAPAX_OK)
+		status = hx_service_check_doors(&serve->service, err);
+	if (status == HAPAX_OK)
+		status = hx_exporter_start(
+			&serve->exporter, serve->config, &serve->resolver, serve->log, err);
+	if (status == HAPAX_OK)
 		status = start_loops(serve, err);
 	return status;
 }
@@ -511,6 +544,7 @@ static void close_control(struct hx_serve *serve)
 	hx_timer_retire(&serve->reactor.timers, &serve->drain_timer);
 	hx_timer_retire(&serve->reactor.timers, &serve->chore_timer);
 	hx_timer_retire(&serve->reactor.timers, &serve->wait_timer);
+	hx_service_done(&serve->service);
 	hx_reactor_done(&serve->reactor);
 }
 
@@ -603,9 +637,11 @@ enum hx_serve_end hx_serve_run(
 	}
 	serve->is_started = true;
 	say_ready(serve);
+	hx_service_ready(&serve->service, "serving");
 	on_chore_timer(&serve->chore_timer);
 	hx_reactor_run(&serve->reactor);
 	join_loops(serve);
+	hx_exporter_stop(&serve->exporter, serve->is_cut ? 0 : LAST_SPANS_MS);
 	log_text(serve, HX_LOG_INFO, "stopped", NULL, NULL);
 	/* Whoever waits for the store at the admin door has waited long enough. */
 	hx_admin_told(serve, UINT64_MAX);
