@@ -303,6 +303,20 @@ struct hx_config_metrics {
 	uint64_t max_event_types;
 };
 
+/* In sample_billionths: all. */
+#define HX_CONFIG_SHARE_WHOLE UINT64_C(1000000000)
+
+/* Spans of events, sent to a collector. */
+struct hx_config_traces {
+	const char *endpoint;           /* URL; "": there is none */
+	struct hx_config_target target; /* of endpoint, if there is one */
+	const char *sample;             /* from 0 to 1, as it was written */
+	uint64_t sample_billionths;     /* the same */
+	const char *service_name;
+	const char *headers_file; /* "": none */
+	int64_t timeout_ms;
+};
+
 struct hx_config_drain {
 	int64_t delay_ms;   /* not ready any more, but still serving */
 	int64_t timeout_ms; /* then requests in progress are given up */
@@ -325,6 +339,7 @@ struct hx_config {
 	struct hx_config_auth auth;
 	struct hx_config_log log;
 	struct hx_config_metrics metrics;
+	struct hx_config_traces traces;
 	struct hx_config_drain drain;
 };
 

@@ -12,6 +12,7 @@
 #include "config/schema_auth.h"
 #include "config/schema_proxy.h"
 #include "config/schema_resp.h"
+#include "config/schema_traces.h"
 #include "config/schema_unit.h"
 
 /* Values of enums, in their order. */
@@ -666,6 +667,11 @@ static const struct hx_setting settings[] = {
          AT(metrics),
          .section = &metrics_section,
          .doc = "GET /metrics"},
+	{.name = "traces",
+         .type = HX_SETTING_SECTION,
+         AT(traces),
+         .section = &hx_config_traces_section,
+         .doc = "spans of events for a collector"},
 	{.name = "drain",
          .type = HX_SETTING_SECTION,
          AT(drain),

@@ -364,7 +364,7 @@ static void on_stall(struct hx_timer *timer)
 			limits->rate_min * limits->stall_ms_max)
 		watch_rate(connection);
 	else
-		fail(connection, 0, "the peer did not read what was sent");
+		fail(connection, ETIMEDOUT, "the peer did not read what was sent");
 }
 
 static void on_end(struct hx_task *task)

@@ -143,10 +143,16 @@ void hx_http_server_drain(struct hx_http_server *server)
 	if (server->is_draining)
 		return;
 	server->is_draining = true;
+	server->is_leaving = true;
 	hx_listener_shut(&server->listener);
 	hx_timer_set(
 		&server->reactor->timers, &server->drain_timer,
 		hx_reactor_now_ns(server->reactor) + DRAIN_MS * MS_NS);
+}
+
+void hx_http_server_leave(struct hx_http_server *server)
+{
+	server->is_leaving = true;
 }
 
 void hx_http_server_close(struct hx_http_server *server)
@@ -174,6 +180,14 @@ void hx_http_server_done(struct hx_http_server *server)
 	hx_buf_done(&server->out);
 	hx_timer_retire(&server->reactor->timers, &server->drain_timer);
 	server->reactor = NULL;
+}
+
+void hx_http_server_tell_refused(
+	struct hx_http_server *server, unsigned status, enum hx_http_refusal why)
+{
+	server->stats.refused++;
+	if (server->options.refused != NULL)
+		server->options.refused(server, status, why);
 }
 
 struct hx_http_exchange *hx_http_exchange_take(struct hx_http_server *server)
@@ -347,7 +361,7 @@ static enum hapax_status send_or_refuse(
 
 	if (status != HAPAX_ERR_LIMIT)
 		return status;
-	exchange->server->stats.refused++;
+	hx_http_server_tell_refused(exchange->server, 0, HX_HTTP_REFUSED_MEMORY);
 	(void)hx_http_problem_write(&problem, &body);
 	return hx_http_exchange_send(
 		exchange,
@@ -363,7 +377,7 @@ void hx_http_reply(struct hx_http_exchange *exchange, const struct hx_http_reply
 {
 	struct hx_http_server *server = exchange->server;
 	struct hx_http_peer *peer = exchange->peer;
-	bool is_last = server->is_draining || !exchange->head.keep_alive;
+	bool is_last = server->is_leaving || !exchange->head.keep_alive;
 	struct hapax_error err;
 
 	assert(exchange->is_handed_over && exchange->on_room == NULL);

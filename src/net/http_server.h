@@ -52,6 +52,18 @@ typedef void hx_http_room_fn(struct hx_http_exchange *exchange);
 /* The last connection has ended after hx_http_server_drain(). */
 typedef void hx_http_drained_fn(struct hx_http_server *server);
 
+/* Why a client was turned away here. */
+enum hx_http_refusal {
+	HX_HTTP_REFUSED_MESSAGE,  /* it is no request, or too large; see its status */
+	HX_HTTP_REFUSED_HEAD,     /* its head took too long to come */
+	HX_HTTP_REFUSED_BODY,     /* the same of its body */
+	HX_HTTP_REFUSED_UNREAD,   /* it does not read its reply: dropped, without a status */
+	HX_HTTP_REFUSED_REQUESTS, /* exchanges_max */
+	HX_HTTP_REFUSED_MEMORY,   /* memory_max, or there is none */
+	HX_HTTP_REFUSED_FILE,     /* a large body could not be put into a file */
+	HX_HTTP_REFUSED_ADMIT,    /* admit said so */
+};
+
 /* Zero means the default. */
 struct hx_http_server_options {
 	int64_t idle_ms;               /* 0: 60 s; between two requests */
@@ -74,10 +86,18 @@ struct hx_http_server_options {
 
 	/*
 	 * A connection has come from client, and one has gone; NULL: nobody wants to know.
-	 * admit returning false: it is told so (429) and closed, and left is not called.
+	 * admit returning LIMIT or NO_MEMORY: it is told so (429, 503) and closed, and left
+	 * is not called.
 	 */
-	bool (*admit)(struct hx_http_server *server, const char *client);
+	enum hapax_status (*admit)(struct hx_http_server *server, const char *client);
 	void (*left)(struct hx_http_server *server, const char *client);
+
+	/*
+	 * A client was turned away without a word from whoever handles requests; NULL: nobody
+	 * wants to know. status 0: nothing was sent, or it stands in place of a reply that was
+	 * given.
+	 */
+	void (*refused)(struct hx_http_server *server, unsigned status, enum hx_http_refusal why);
 
 	/*
 	 * The client of a request that was handed over has gone, or sends no more and may
@@ -107,6 +127,7 @@ struct hx_http_server {
 	size_t spare_count;
 	size_t exchange_count; /* in use */
 	bool is_draining;
+	bool is_leaving; /* each reply is the last of its connection */
 	struct hx_timer drain_timer;
 	struct hx_http1_head head; /* of the message that is being read */
 	struct hapax_buf out;      /* the head of the reply that is being written */
@@ -177,6 +198,12 @@ void hx_http_server_configure(
  * without a request are closed a moment later. Then drained is called.
  */
 void hx_http_server_drain(struct hx_http_server *server);
+
+/*
+ * It drains before long: all are let in and served, and each reply says that it is the last,
+ * so that clients with connections that they keep are elsewhere by then.
+ */
+void hx_http_server_leave(struct hx_http_server *server);
 
 /* Nobody is left after drain. */
 bool hx_http_server_has_drained(const struct hx_http_server *server);

@@ -20,6 +20,7 @@
 #include "serve/auth.h"
 #include "serve/daemon.h"
 #include "serve/probe.h"
+#include "serve/tally.h"
 #include "wire/promtext.h"
 
 #define MS_NS     INT64_C(1000000)
@@ -136,6 +137,10 @@ static void show_metrics(struct question *question)
 		.reloaded_ms = serve->reloaded_ms,
 		.log_suppressed = hx_log_suppressed(serve->log),
 		.log_lost = hx_log_lost(serve->log),
+		.has_traces = serve->exporter.is_on,
+		.spans_exported = atomic_load(&serve->exporter.exported),
+		.spans_dropped = atomic_load(&serve->exporter.dropped),
+		.spans_failed = atomic_load(&serve->exporter.failed),
 		.process_io = hx_io_system(),
 	};
 	struct hapax_error err;
@@ -392,13 +397,20 @@ void hx_admin_handle(struct hx_http_exchange *exchange)
 	}
 }
 
-bool hx_admin_admit(struct hx_http_server *server, const char *client)
+enum hapax_status hx_admin_admit(struct hx_http_server *server, const char *client)
 {
 	struct hx_serve *serve = server->context;
 
 	(void)client;
 	hx_metrics_add(serve->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_ADMIN, 1);
-	return true;
+	return HAPAX_OK;
+}
+
+void hx_admin_refused(struct hx_http_server *server, unsigned status, enum hx_http_refusal why)
+{
+	struct hx_serve *serve = server->context;
+
+	hx_tally_refused(serve->cells, HX_DOOR_ADMIN, status, why);
 }
 
 void hx_admin_left(struct hx_http_server *server, const char *client)

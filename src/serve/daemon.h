@@ -20,10 +20,12 @@
 #include "net/resolver.h"
 #include "net/signals.h"
 #include "resp/service.h"
+#include "serve/exporter.h"
 #include "serve/large.h"
 #include "serve/loop.h"
 #include "serve/quota.h"
 #include "serve/serve.h"
+#include "serve/service.h"
 #include "serve/store_stack.h"
 #include "serve/store_view.h"
 
@@ -52,7 +54,8 @@ struct hx_serve {
 	struct hx_cells *cells; /* of the control loop */
 	struct hx_resolver resolver;
 	struct hx_reader reader;
-	struct hx_tls_context *tls; /* of upstreams; NULL while none needs it */
+	struct hx_exporter exporter; /* of spans; off without traces.endpoint */
+	struct hx_tls_context *tls;  /* of upstreams; NULL while none needs it */
 
 	struct hx_resp_service resp; /* of the Redis door; options.store NULL: it is off */
 	struct hx_resp_user *resp_users;
@@ -64,6 +67,7 @@ struct hx_serve {
 
 	struct hx_reactor reactor; /* the control loop's */
 	struct hx_signals signals;
+	struct hx_service service; /* what the service manager is told */
 	struct hx_http_server admin;
 	struct hx_api *api;   /* behind that door */
 	struct hx_feed *feed; /* written by the loops, and by the API behind them */
@@ -127,7 +131,8 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 
 /* The admin door: its handler, and its connections, which are counted. */
 void hx_admin_handle(struct hx_http_exchange *exchange);
-bool hx_admin_admit(struct hx_http_server *server, const char *client);
+enum hapax_status hx_admin_admit(struct hx_http_server *server, const char *client);
+void hx_admin_refused(struct hx_http_server *server, unsigned status, enum hx_http_refusal why);
 void hx_admin_left(struct hx_http_server *server, const char *client);
 
 /* The store has answered the question of that number: who waited for it is answered, too. */

@@ -34,6 +34,7 @@
 #include "serve/large.h"
 #include "serve/loop.h"
 #include "serve/proxy_key.h"
+#include "serve/tracing.h"
 
 /* How an event came out, as far as its sender is concerned; the largest decides a batch. */
 enum hx_conclusion {
@@ -97,6 +98,7 @@ struct hx_delivery {
 	enum hapax_run_outcome outcome;
 	struct hapax_result result;
 	struct hapax_error failure; /* when there is no response: why */
+	struct hx_tracing tracing;
 	bool is_late;
 	bool is_counted; /* among the requests of its tenant */
 	bool is_waiting; /* for somebody else's run */

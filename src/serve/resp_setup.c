@@ -63,13 +63,14 @@ enum hapax_status hx_serve_open_resp(
 {
 	const struct hx_config_door *door = &serve->config->listen.resp;
 	uint64_t max = serve->config->resp.max_connections;
-	size_t loops = door->endpoint.is_unix ? 1 : serve->loop_count;
 	struct hx_address address;
+	bool is_handed_over = hx_service_has_door(&serve->service, "resp", &address);
+	size_t loops = door->endpoint.is_unix && !is_handed_over ? 1 : serve->loop_count;
 	enum hapax_status status;
 
-	if (door->is_off)
+	if (door->is_off && !is_handed_over)
 		return HAPAX_OK;
-	status = find_address(door, "listen.resp", &address, err);
+	status = is_handed_over ? HAPAX_OK : find_address(door, "listen.resp", &address, err);
 	if (status == HAPAX_OK && hx_address_is_public(&address))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
@@ -77,11 +78,16 @@ enum hapax_status hx_serve_open_resp(
 			"TLS; use 127.0.0.1 or unix:PATH",
 			door->text);
 	/* Two daemons on one port would be two ledgers for one stream of keys. */
-	if (status == HAPAX_OK)
+	if (status == HAPAX_OK && !is_handed_over)
 		status = hx_listener_check_free(hx_net_system(), &address, err);
 	if (status == HAPAX_OK)
 		status = make_service(serve, door, err);
 	for (size_t i = 0; i < loops && status == HAPAX_OK; i++) {
+		status = hx_service_take_door(
+			&serve->service, "resp", i, &serve->loops[i].resp.listener.inherited_fd,
+			err);
+		if (status != HAPAX_OK)
+			break;
 		status = hx_resp_door_open(
 			&serve->loops[i].resp, &serve->loops[i], &serve->resp, &address, loops > 1,
 			(size_t)(max / loops + (max % loops != 0)), err);

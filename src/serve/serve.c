@@ -42,6 +42,8 @@ enum {
 
 	/* The largest result that a store takes, as Base64, and what stands around it. */
 	ADMIN_BODY_MAX = 24 * 1024 * 1024,
+	/* How long it waits for the collector of traces. */
+	LAST_SPANS_MS = 1000,
 };
 
 /* People read a terminal, programs the rest. */
@@ -152,7 +154,10 @@ static void begin_drain(struct hx_serve *serve, const char *reason)
 	if (atomic_load(&serve->is_draining) != 0)
 		return;
 	log_text(serve, HX_LOG_INFO, "draining", "reason", reason);
+	hx_service_stopping(&serve->service, "draining");
 	atomic_store(&serve->is_draining, 1);
+	for (size_t i = 0; i < serve->loop_count; i++)
+		hx_loop_leave(&serve->loops[i]);
 	hx_timer_set(
 		&serve->reactor.timers, &serve->drain_timer,
 		hx_reactor_now_ns(&serve->reactor) + serve->config->drain.delay_ms * MS_NS);
@@ -257,11 +262,18 @@ static void on_signal(struct hx_signals *signals, int number)
 	struct hapax_error err;
 
 	if (number == SIGHUP) {
-		enum hapax_status status = hx_serve_reload(serve, &err);
+		enum hapax_status status;
 
+		hx_service_reloading(&serve->service);
+		status = hx_serve_reload(serve, &err);
 		hx_api_audit(
 			serve->api, "HUP", "reload",
 			status == HAPAX_OK ? "applied" : hapax_status_name(status));
+		hx_service_ready(
+			&serve->service,
+			status == HAPAX_OK
+				? "serving"
+				: "serving; the last configuration was not good and is not in force");
 		return;
 	}
 	if (atomic_load(&serve->is_draining) != 0) {
@@ -361,20 +373,29 @@ static enum hapax_status open_door(struct hx_serve *serve, bool is_proxy, struct
 	const struct hx_config_door *door =
 		is_proxy ? &serve->config->listen.proxy : &serve->config->listen.gateway;
 	struct hx_address address;
+	const char *name = is_proxy ? "proxy" : "gateway";
+	bool is_handed_over = hx_service_has_door(&serve->service, name, &address);
 	enum hapax_status status;
 
-	if (door->is_off)
+	if (door->is_off && !is_handed_over)
 		return HAPAX_OK;
-	status = find_address(door, is_proxy ? "listen.proxy" : "listen.gateway", &address, err);
+	status = is_handed_over ? HAPAX_OK
+				: find_address(
+					  door, is_proxy ? "listen.proxy" : "listen.gateway",
+					  &address, err);
 	/* Two daemons on one port would be two ledgers for one stream of events. */
-	if (status == HAPAX_OK)
+	if (status == HAPAX_OK && !is_handed_over)
 		status = hx_listener_check_free(hx_net_system(), &address, err);
 	for (size_t i = 0; i < serve->loop_count && status == HAPAX_OK; i++) {
 		/* A path has one listener. */
-		if (i > 0 && door->endpoint.is_unix)
+		if (i > 0 && door->endpoint.is_unix && !is_handed_over)
 			break;
-		status = hx_loop_listen(
-			&serve->loops[i], server_of(&serve->loops[i], is_proxy), &address, err);
+		struct hx_http_server *server = server_of(&serve->loops[i], is_proxy);
+
+		status = hx_service_take_door(
+			&serve->service, name, i, &server->listener.inherited_fd, err);
+		if (status == HAPAX_OK)
+			status = hx_loop_listen(&serve->loops[i], server, &address, err);
 		address = server_of(&serve->loops[0], is_proxy)->listener.address;
 	}
 	if (status == HAPAX_OK && hx_address_is_public(&address))
@@ -394,19 +415,24 @@ static enum hapax_status open_admin(struct hx_serve *serve, struct hapax_error *
 		.folder = serve->folder,
 		.admit = hx_admin_admit,
 		.left = hx_admin_left,
-		.gone = hx_serve_api_gone};
+		.gone = hx_serve_api_gone,
+		.refused = hx_admin_refused};
 	struct hx_address address;
+	bool is_handed_over = hx_service_has_door(&serve->service, "admin", &address);
 	enum hapax_status status;
 
-	if (door->is_off)
+	if (door->is_off && !is_handed_over)
 		return HAPAX_OK;
-	status = find_address(door, "listen.admin", &address, err);
+	status = is_handed_over ? HAPAX_OK : find_address(door, "listen.admin", &address, err);
 	if (status == HAPAX_OK && hx_address_is_public(&address))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"listen.admin: %s can be reached from other machines, and the admin door asks "
 			"nobody who they are; use 127.0.0.1 or unix:PATH",
 			door->text);
+	if (status == HAPAX_OK)
+		status = hx_service_take_door(
+			&serve->service, "admin", 0, &serve->admin.listener.inherited_fd, err);
 	if (status == HAPAX_OK)
 		status = hx_http_server_open(
 			&serve->admin, &serve->reactor, &address, false, &options, hx_admin_handle,
@@ -461,6 +487,8 @@ static enum hapax_status open_control(struct hx_serve *serve, struct hapax_error
 	if (status == HAPAX_OK)
 		status = hx_timer_introduce(
 			&serve->reactor.timers, &serve->wait_timer, hx_admin_wait_timer, serve);
+	if (status == HAPAX_OK)
+		status = hx_service_open(&serve->service, serve, serve->source->variable, err);
 	return status;
 }
 
@@ -538,6 +566,11 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 	if (status == HAPAX_OK)
 		status = open_admin(serve, err);
 	if (status == HAPAX_OK)
+		status = hx_service_check_doors(&serve->service, err);
+	if (status == HAPAX_OK)
+		status = hx_exporter_start(
+			&serve->exporter, serve->config, &serve->resolver, serve->log, err);
+	if (status == HAPAX_OK)
 		status = start_loops(serve, err);
 	return status;
 }
@@ -552,6 +585,7 @@ static void close_control(struct hx_serve *serve)
 	hx_timer_retire(&serve->reactor.timers, &serve->drain_timer);
 	hx_timer_retire(&serve->reactor.timers, &serve->chore_timer);
 	hx_timer_retire(&serve->reactor.timers, &serve->wait_timer);
+	hx_service_done(&serve->service);
 	hx_reactor_done(&serve->reactor);
 }
 
@@ -648,9 +682,11 @@ enum hx_serve_end hx_serve_run(
 	}
 	serve->is_started = true;
 	say_ready(serve);
+	hx_service_ready(&serve->service, "serving");
 	on_chore_timer(&serve->chore_timer);
 	hx_reactor_run(&serve->reactor);
 	join_loops(serve);
+	hx_exporter_stop(&serve->exporter, serve->is_cut ? 0 : LAST_SPANS_MS);
 	log_text(serve, HX_LOG_INFO, "stopped", NULL, NULL);
 	/* Whoever waits for the store at the admin door has waited long enough. */
 	hx_admin_told(serve, UINT64_MAX);

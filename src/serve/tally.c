@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally.c - what is counted of a delivery, when it is decided and when it has ended.
+ * tally.c - what is counted of a delivery, when it is decided and when it has ended; and
+ * of those who never were one.
  */
+#include "serve/tally.h"
+
 #include <string.h>
 
 #include "base/bytes.h"
@@ -53,7 +56,7 @@ static void note_decision(struct hx_delivery *delivery, const struct hapax_answe
 {
 	struct hx_loop *loop = delivery->loop;
 	const struct hapax_clock *clock = hapax_clock_system();
-	const struct hapax_key *key = &delivery->key;
+	const struct hx_delivery_identity *identity = &delivery->identity;
 	enum hapax_decision decision = decision_of(answer);
 	unsigned flags = answer->flags & HAPAX_ANSWER_WAITED ? HX_FEED_WAITED : 0;
 
@@ -71,9 +74,9 @@ static void note_decision(struct hx_delivery *delivery, const struct hapax_answe
 			.flags = flags,
 			.decision = decision,
 			.door = delivery->door,
-			.tenant = hx_bytes(key->tenant, key->tenant_size),
-			.group = hx_bytes(key->group, key->group_size),
-			.key = hx_bytes(key->key, key->key_size),
+			.tenant = identity->tenant,
+			.group = identity->group,
+			.key = identity->key,
 			.type = hapax_bytes_from_text(delivery->type),
 			.source = hapax_bytes_from_text(delivery->source),
 		});
@@ -84,6 +87,7 @@ void hx_delivery_count_decided(struct hx_delivery *delivery, const struct hapax_
 	struct hx_cells *cells = delivery->loop->cells;
 	int64_t ttl_ms = delivery->options.ttl_ms;
 
+	hx_tracing_decided(delivery, answer);
 	if (answer->flags & HAPAX_ANSWER_UNPROTECTED) {
 		if (!delivery->passes || delivery->lacks_key)
 			count_unprotected(delivery);
@@ -137,4 +141,24 @@ void hx_delivery_count_ended(struct hx_delivery *delivery, const struct hapax_an
 	if (answer->status == HAPAX_ERR_FENCED)
 		hx_metrics_decision(
 			cells, delivery->door, delivery->scope_number, HAPAX_DECISION_FENCED);
+}
+
+void hx_tally_refused(
+	struct hx_cells *cells, enum hx_door door, unsigned status, enum hx_http_refusal why)
+{
+	static const unsigned reasons[] = {
+		[HX_HTTP_REFUSED_MESSAGE] = HX_REFUSED_COUNT, /* no limit: its status says it */
+		[HX_HTTP_REFUSED_HEAD] = HX_REFUSED_HEAD_TIMEOUT,
+		[HX_HTTP_REFUSED_BODY] = HX_REFUSED_BODY_TIMEOUT,
+		[HX_HTTP_REFUSED_UNREAD] = HX_REFUSED_SEND_TIMEOUT,
+		[HX_HTTP_REFUSED_REQUESTS] = HX_REFUSED_REQUESTS,
+		[HX_HTTP_REFUSED_MEMORY] = HX_REFUSED_MEMORY,
+		[HX_HTTP_REFUSED_FILE] = HX_REFUSED_FILE,
+		[HX_HTTP_REFUSED_ADMIT] = HX_REFUSED_ADDRESS,
+	};
+
+	if (status != 0)
+		hx_metrics_add(cells, HX_METRIC_REQUESTS, 0, hx_metrics_request(door, status), 1);
+	if (reasons[why] != HX_REFUSED_COUNT)
+		hx_metrics_add(cells, HX_METRIC_REFUSED, 0, reasons[why], 1);
 }
