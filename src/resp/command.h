@@ -49,6 +49,9 @@ struct hx_resp_command {
 	const char *full_name;                     /* "client|setname"; NULL: as name */
 };
 
+/* Is that its name, in any case? */
+bool hx_resp_command_is_named(const struct hx_resp_command *command, struct hapax_bytes name);
+
 /* By name in any case; NULL: there is none. */
 const struct hx_resp_command *hx_resp_command_find(struct hapax_bytes name);
 const struct hx_resp_command *hx_resp_subcommand_find(

@@ -70,6 +70,23 @@ static enum hx_resp_result add_arg(struct hx_resp_request *request, size_t offse
 }
 
 /*
+ * A number of one or two digits behind the type byte at data, as almost all are: how many
+ * digits it has. 0: it is another one, or none, or has not come yet.
+ */
+static inline size_t read_short_number(const char *data, size_t size, int64_t *ret_number)
+{
+	if (size < 5 || data[1] < '0' || data[1] > '9')
+		return 0;
+	*ret_number = data[1] - '0';
+	if (data[2] == '\r' && data[3] == '\n')
+		return 1;
+	if (data[1] == '0' || data[2] < '0' || data[2] > '9' || data[3] != '\r' || data[4] != '\n')
+		return 0;
+	*ret_number = *ret_number * 10 + (data[2] - '0');
+	return 2;
+}
+
+/*
  * The number on the line at request->at, behind its type byte. Only a number may
  * stand there, so that a line is never longer than one.
  */
@@ -79,10 +96,15 @@ static enum hx_resp_result read_number(
 {
 	const char *data = input.data;
 	size_t begin = request->at + 1;
-	const char *end =
-		begin < input.size ? memchr(data + begin, '\r', input.size - begin) : NULL;
-	size_t size = end == NULL ? input.size - begin : (size_t)(end - data) - begin;
+	size_t size = read_short_number(data + request->at, input.size - request->at, ret_number);
+	const char *end;
 
+	if (size != 0) {
+		request->at = begin + size + 2;
+		return HX_RESP_DONE;
+	}
+	end = begin < input.size ? memchr(data + begin, '\r', input.size - begin) : NULL;
+	size = end == NULL ? input.size - begin : (size_t)(end - data) - begin;
 	if (size > HX_RESP_LINE_SIZE_MAX)
 		return refuse(request, too_big);
 	if (end == NULL || (size_t)(end - data) + 1 == input.size)
@@ -196,7 +218,7 @@ static unsigned char unescape(char letter)
 
 static bool is_blank(char byte)
 {
-	return byte == ' ' || (byte >= '\t' && byte <= '\r') || byte == '\0';
+	return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
 /* From behind an opening quote to behind the closing one; NULL: there is none. */
@@ -260,16 +282,17 @@ static enum hx_resp_result read_inline(
 {
 	const char *data = input.data;
 	const char *end = memchr(data + request->at, '\n', input.size - request->at);
+	size_t size = end == NULL ? input.size : (size_t)(end - data);
+	const char *nul = memchr(data + request->at, '\0', size - request->at);
 	enum hx_resp_result result;
-	size_t size;
 
-	if (end == NULL) {
+	/* To Redis a line with a NUL in it has no end; nobody sends one who means well. */
+	if (end == NULL || nul != NULL) {
 		if (input.size > HX_RESP_LINE_SIZE_MAX)
 			return refuse(request, "too big inline request");
-		request->at = input.size;
+		request->at = nul == NULL ? input.size : (size_t)(nul - data);
 		return HX_RESP_MORE;
 	}
-	size = (size_t)(end - data);
 	*ret_size = size + 1;
 	if (size > HX_RESP_LINE_SIZE_MAX)
 		return refuse(request, "too big inline request");
