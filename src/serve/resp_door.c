@@ -248,10 +248,15 @@ static void count_operations(const struct hx_resp_door *door, const struct hx_re
 {
 	bool is_suspect = false;
 
-	for (size_t i = 0; i < batch->count; i++) {
+	/* Neighbours are mostly alike. */
+	for (size_t i = 0, first; i < batch->count;) {
+		enum hapax_op_type type = batch->ops[i].type;
 		enum hapax_status status = batch->ops[i].status;
 
-		hx_metrics_operation(door->loop->cells, batch->ops[i].type, status);
+		for (first = i++; i < batch->count && batch->ops[i].type == type &&
+		     batch->ops[i].status == status;)
+			i++;
+		hx_metrics_operations(door->loop->cells, type, status, i - first);
 		is_suspect =
 			is_suspect || status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_FAILED;
 	}

@@ -174,6 +174,37 @@ static enum hx_resp_result read_bulk(
 	return result;
 }
 
+/*
+ * As many arguments as are short and have come, which most are and have: a few instructions
+ * each. Whatever else stands there is left to read_bulk().
+ */
+static void read_short_bulks(
+	struct hx_resp_request *request, struct hapax_bytes input,
+	const struct hx_resp_limits *limits)
+{
+	const char *data = input.data;
+	int64_t size_max =
+		limits->bulk_size_max == 0 ? BULK_SIZE_DEFAULT : (int64_t)limits->bulk_size_max;
+	size_t count_max =
+		request->expected < request->capacity ? request->expected : request->capacity;
+	size_t count = request->count;
+	size_t at = request->at;
+
+	while (count < count_max && at < input.size && data[at] == '$') {
+		int64_t size;
+		size_t digits = read_short_number(data + at, input.size - at, &size);
+		size_t begin = at + 1 + digits + 2;
+
+		if (digits == 0 || size > size_max || input.size - begin < (size_t)size + 2 ||
+		    data[begin + (size_t)size] != '\r' || data[begin + (size_t)size + 1] != '\n')
+			break;
+		request->args[count++] = (struct hx_resp_arg){begin, (size_t)size};
+		at = begin + (size_t)size + 2;
+	}
+	request->count = count;
+	request->at = at;
+}
+
 static enum hx_resp_result read_array(
 	struct hx_resp_request *request, struct hapax_bytes input,
 	const struct hx_resp_limits *limits, size_t *ret_size)
@@ -184,8 +215,11 @@ static enum hx_resp_result read_array(
 		result = read_count(request, input, limits);
 		request->has_begun = result == HX_RESP_DONE;
 	}
-	while (result == HX_RESP_DONE && request->count < request->expected)
-		result = read_bulk(request, input, limits);
+	while (result == HX_RESP_DONE && request->count < request->expected) {
+		read_short_bulks(request, input, limits);
+		if (request->count < request->expected)
+			result = read_bulk(request, input, limits);
+	}
 	if (result == HX_RESP_DONE)
 		*ret_size = request->at;
 	return result;
@@ -314,14 +348,4 @@ enum hx_resp_result hx_resp_request_read(
 	if (*(const char *)input.data == '*')
 		return read_array(request, input, limits, ret_size);
 	return read_inline(request, input, ret_size);
-}
-
-struct hapax_bytes hx_resp_request_arg(
-	const struct hx_resp_request *request, struct hapax_bytes input, size_t index)
-{
-	const struct hx_resp_arg *arg = &request->args[index];
-	const unsigned char *base = request->is_copied ? request->copy.data : input.data;
-
-	assert(index < request->count);
-	return hx_bytes(arg->size == 0 ? NULL : base + arg->offset, arg->size);
 }
