@@ -154,6 +154,10 @@ void hx_metrics_decision(
 void hx_metrics_operation(
 	struct hx_cells *cells, enum hapax_op_type type, enum hapax_status status);
 
+/* The same for several that were alike. */
+void hx_metrics_operations(
+	struct hx_cells *cells, enum hapax_op_type type, enum hapax_status status, uint64_t count);
+
 /* A histogram: one observation in nanoseconds; of KEY_TTL, HAPAX_TTL_FOREVER is +Inf. */
 void hx_metrics_observe_ns(
 	struct hx_cells *cells, enum hx_metric metric, uint32_t numbered, unsigned fixed,

@@ -24,6 +24,7 @@
 #include "serve/large.h"
 #include "serve/loop.h"
 #include "serve/quota.h"
+#include "serve/resp_errands.h"
 #include "serve/serve.h"
 #include "serve/service.h"
 #include "serve/store_stack.h"
@@ -59,6 +60,7 @@ struct hx_serve {
 
 	struct hx_resp_service resp; /* of the Redis door; options.store NULL: it is off */
 	struct hx_resp_user *resp_users;
+	struct hx_resp_errands errands;
 	struct hx_config *resp_config; /* that they are of; kept */
 
 	struct hx_loop *loops;
@@ -117,6 +119,9 @@ enum hapax_status hx_serve_open_resp(
 
 /* Once a second. */
 void hx_serve_refresh_resp(struct hx_serve *serve);
+
+/* The loops have ended. False: the store is still being asked, and must not be closed. */
+bool hx_serve_stop_resp(struct hx_serve *serve, int64_t deadline_ns);
 
 /* Every loop is done. */
 void hx_serve_close_resp(struct hx_serve *serve);

@@ -10,6 +10,7 @@
 #include "net/connection.h"
 #include "observe/feed.h"
 #include "observe/metrics.h"
+#include "resp/errand.h"
 #include "resp/session.h"
 #include "serve/daemon.h"
 #include "serve/loop.h"
@@ -26,7 +27,15 @@ enum {
 
 	/* As many operations are enough for one round: who comes later waits for the next. */
 	ROUND_OPS_MAX = 16 * 1024,
+
+	/*
+	 * Of draining: until whoever was about to connect has, then from one look at those who
+	 * came in to the next.
+	 */
+	DRAIN_MS = 50,
 };
+
+#define MS_NS INT64_C(1000000)
 
 /* To say who one is. */
 #define STRANGER_NS (INT64_C(5) * 1000 * 1000 * 1000)
@@ -44,11 +53,13 @@ struct hx_resp_peer {
 	struct hx_resp_peer *next; /* of all */
 	struct hx_resp_peer *back;
 	struct hx_resp_peer *round_next;
-	bool is_busy;      /* in a round */
-	bool is_waiting;   /* for room in a round */
-	bool is_unread;    /* for the client to read what was written */
-	bool is_gone;      /* the connection has ended: free it when the round comes back */
-	bool was_stranger; /* has a deadline to say who it is */
+	struct hx_resp_trip trip;
+	uint64_t heard_bytes; /* draining: what had come from it when it was looked at last */
+	bool is_busy;         /* in a round, or on an errand */
+	bool is_waiting;      /* for room in a round */
+	bool is_unread;       /* for the client to read what was written */
+	bool is_gone;         /* the connection has ended: free it when the round comes back */
+	bool was_stranger;    /* has a deadline to say who it is */
 };
 
 static bool is_stranger(const struct hx_resp_peer *peer)
@@ -84,7 +95,7 @@ static void settle(struct hx_resp_peer *peer)
 		peer->was_stranger = false;
 		hx_connection_set_deadline(&peer->connection, INT64_MAX);
 	}
-	if (peer->session.is_closing || peer->door->is_draining) {
+	if (peer->session.is_closing) {
 		hx_connection_finish(&peer->connection);
 		return;
 	}
@@ -92,6 +103,17 @@ static void settle(struct hx_resp_peer *peer)
 		peer->is_unread = true;
 		hx_connection_pause(&peer->connection);
 	}
+}
+
+/*
+ * Draining: tell it that this is the end, unless something that came from it is not
+ * answered yet. A piece of a command is no reason to wait, if no more of it comes.
+ */
+static void drain_peer(struct hx_resp_peer *peer, bool is_silent)
+{
+	if (!peer->is_busy && !peer->is_waiting && !hx_resp_session_wants_plan(&peer->session) &&
+	    (hx_connection_is_read(&peer->connection) || (is_silent && !peer->is_unread)))
+		hx_connection_finish(&peer->connection);
 }
 
 /* ---------------------------------------------------------------- rounds */
@@ -105,6 +127,14 @@ static void join_round(struct hx_resp_round *round, struct hx_resp_peer *peer)
 	else
 		round->first = peer;
 	round->last = peer;
+}
+
+static void send_errand(struct hx_resp_peer *peer)
+{
+	peer->is_busy = true;
+	peer->trip.errand = peer->session.errand;
+	hx_connection_pause(&peer->connection);
+	hx_resp_errands_give(&peer->door->loop->serve->errands, &peer->trip);
 }
 
 /*
@@ -134,6 +164,10 @@ static size_t work(struct hx_resp_peer *peer, struct hapax_bytes input)
 			used == input.size ? hx_bytes(NULL, 0)
 					   : hx_bytes(data + used, input.size - used));
 		used += step;
+		if (hx_resp_session_has_errand(&peer->session)) {
+			send_errand(peer);
+			break;
+		}
 		if (hx_resp_session_needs_round(&peer->session)) {
 			join_round(door->gathering, peer);
 			hx_connection_pause(&peer->connection);
@@ -197,6 +231,8 @@ static void answer_peer(struct hx_resp_peer *peer, const struct hx_resp_batch *b
 	/* A transaction may have commands left, for which no input will come. */
 	if (hx_resp_session_wants_plan(&peer->session) && !peer->is_unread)
 		(void)work(peer, hx_bytes(NULL, 0));
+	if (door->is_draining)
+		drain_peer(peer, false);
 	if (!peer->is_busy && !peer->is_unread && !peer->is_waiting)
 		hx_connection_resume(&peer->connection);
 }
@@ -245,15 +281,29 @@ static void note_decision(const struct hx_loop *loop, const struct hapax_op *op)
 		});
 }
 
+/* An errand has come back. */
+static void on_errand_done(struct hx_task *task)
+{
+	struct hx_resp_peer *peer = task->context;
+
+	answer_peer(peer, &peer->door->gathering->batch);
+}
+
 static void count_operations(const struct hx_resp_door *door, const struct hx_resp_batch *batch)
 {
 	bool is_suspect = false;
 
-	for (size_t i = 0; i < batch->count; i++) {
+	/* Neighbours are mostly alike. */
+	for (size_t i = 0, first; i < batch->count;) {
+		enum hapax_op_type type = batch->ops[i].type;
 		enum hapax_status status = batch->ops[i].status;
 
-		hx_metrics_operation(door->loop->cells, batch->ops[i].type, status);
-		note_decision(door->loop, &batch->ops[i]);
+		for (first = i++; i < batch->count && batch->ops[i].type == type &&
+		     batch->ops[i].status == status;)
+			i++;
+		hx_metrics_operations(door->loop->cells, type, status, i - first);
+		for (; first < i; first++)
+			note_decision(door->loop, &batch->ops[first]);
 		is_suspect =
 			is_suspect || status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_FAILED;
 	}
@@ -364,6 +414,8 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 	(void)why;
 	hx_metrics_add(peer->door->loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_RESP, -1);
 	peer->is_gone = true;
+	if (hx_resp_session_has_errand(&peer->session))
+		hx_resp_errand_drop(peer->session.errand);
 	if (!peer->is_busy && !peer->is_waiting)
 		leave(peer);
 }
@@ -383,6 +435,8 @@ static enum hapax_status open_peer(struct hx_resp_peer *peer, int fd)
 		.output_size_max = OUTPUT_SIZE_MAX};
 
 	hx_resp_session_init(&peer->session, door->service);
+	peer->trip.reactor = &door->loop->reactor;
+	peer->trip.done = (struct hx_task){.fn = on_errand_done, .context = peer};
 	return hx_connection_open(
 		&peer->connection, &door->loop->reactor, fd, NULL, &ops, &limits, NULL);
 }
@@ -418,6 +472,37 @@ static void on_accept(struct hx_listener *listener, int fd, const struct hx_addr
 
 /* ---------------------------------------------------------------- the door */
 
+static void set_drain_timer(struct hx_resp_door *door)
+{
+	struct hx_reactor *reactor = &door->loop->reactor;
+
+	hx_timer_set(
+		&reactor->timers, &door->drain_timer,
+		hx_reactor_now_ns(reactor) + DRAIN_MS * MS_NS);
+}
+
+/* First the door, then those who came in and want nothing. */
+static void on_drain_timer(struct hx_timer *timer)
+{
+	struct hx_resp_door *door = timer->context;
+	bool was_open = hx_listener_is_open(&door->listener);
+	struct hx_resp_peer *next;
+
+	if (was_open)
+		hx_listener_finish(&door->listener);
+	for (struct hx_resp_peer *peer = door->peers; peer != NULL; peer = next) {
+		uint64_t bytes = peer->connection.received_bytes;
+
+		next = peer->next;
+		if (!was_open)
+			drain_peer(peer, bytes == peer->heard_bytes);
+		peer->heard_bytes = bytes;
+	}
+	if (door->peer_count > 0)
+		set_drain_timer(door);
+	hx_loop_check_idle(door->loop);
+}
+
 enum hapax_status hx_resp_door_open(
 	struct hx_resp_door *door, struct hx_loop *loop, struct hx_resp_service *service,
 	const struct hx_address *address, bool shares_port, size_t connections_max,
@@ -434,26 +519,28 @@ enum hapax_status hx_resp_door_open(
 	for (size_t i = 0; i < 2; i++)
 		hx_resp_batch_init(&door->rounds[i].batch);
 	door->listener.open_max = connections_max;
-	status = hx_listener_open(
-		&door->listener, &loop->reactor, address, shares_port, on_accept, door, err);
+	status =
+		hx_timer_introduce(&loop->reactor.timers, &door->drain_timer, on_drain_timer, door);
 	if (status != HAPAX_OK)
+		(void)hx_error_set(err, status, 0, "no memory for the Redis door");
+	else
+		status = hx_listener_open(
+			&door->listener, &loop->reactor, address, shares_port, on_accept, door,
+			err);
+	if (status != HAPAX_OK) {
+		hx_timer_retire(&loop->reactor.timers, &door->drain_timer);
 		door->service = NULL;
+	}
 	return status;
 }
 
 void hx_resp_door_drain(struct hx_resp_door *door)
 {
-	struct hx_resp_peer *next;
-
 	if (door->service == NULL || door->is_draining)
 		return;
 	door->is_draining = true;
-	hx_listener_close(&door->listener);
-	for (struct hx_resp_peer *peer = door->peers; peer != NULL; peer = next) {
-		next = peer->next;
-		if (!peer->is_busy && !peer->is_waiting)
-			hx_connection_finish(&peer->connection);
-	}
+	hx_listener_shut(&door->listener);
+	set_drain_timer(door);
 }
 
 void hx_resp_door_close(struct hx_resp_door *door)
@@ -470,6 +557,7 @@ void hx_resp_door_done(struct hx_resp_door *door)
 	if (door->service == NULL)
 		return;
 	assert(hx_resp_door_has_gone(door));
+	hx_timer_retire(&door->loop->reactor.timers, &door->drain_timer);
 	for (size_t i = 0; i < 2; i++)
 		hx_resp_batch_done(&door->rounds[i].batch);
 	hx_buf_done(&door->out);

@@ -55,7 +55,7 @@ static enum hapax_status make_service(
 		options.flags |= HX_RESP_TEST_COMMANDS;
 	hx_resp_service_init(&serve->resp, &options);
 	serve->resp_config = hx_config_keep(serve->config);
-	return HAPAX_OK;
+	return hx_resp_errands_start(&serve->errands, err);
 }
 
 enum hapax_status hx_serve_open_resp(
@@ -113,6 +113,11 @@ void hx_serve_refresh_resp(struct hx_serve *serve)
 	    (serve->resp.is_local ||
 	     serve->chores % REMOTE_REFRESH_SECONDS == REMOTE_REFRESH_SECONDS - 1))
 		(void)hx_store_view_ask(&serve->view);
+}
+
+bool hx_serve_stop_resp(struct hx_serve *serve, int64_t deadline_ns)
+{
+	return hx_resp_errands_stop(&serve->errands, deadline_ns);
 }
 
 void hx_serve_close_resp(struct hx_serve *serve)

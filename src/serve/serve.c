@@ -631,12 +631,14 @@ static void close_listeners(struct hx_serve *serve)
 static bool may_close(struct hx_serve *serve)
 {
 	struct hapax_outage outage = HAPAX_OUTAGE_INIT;
+	int64_t deadline_ns = hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS;
 
 	if (serve->stack.guard != NULL)
 		(void)hapax_outage_tell(serve->stack.guard, &outage, NULL);
-	/* Both have to stop, whichever does not. */
-	return (hx_api_close(serve->api, hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS) &
-	        hx_store_view_stop(&serve->view, hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS)) &&
+	/* Each has to stop, whichever does not. */
+	return (hx_api_close(serve->api, deadline_ns) &
+	        hx_store_view_stop(&serve->view, deadline_ns) &
+	        hx_serve_stop_resp(serve, deadline_ns)) &&
 		!outage.is_away;
 }
 
