@@ -28,6 +28,7 @@ const struct command *const hx_commands[] = {
 	&hx_cmd_store,
 	&hx_cmd_fsck,
 	&hx_cmd_journal,
+	&hx_cmd_outbox,
 	&hx_cmd_key,
 	&hx_cmd_uuid7,
 	&hx_cmd_backtest,

@@ -84,6 +84,7 @@ extern const struct command hx_cmd_help;
 extern const struct command hx_cmd_key;
 extern const struct command hx_cmd_keys;
 extern const struct command hx_cmd_lookup;
+extern const struct command hx_cmd_outbox;
 extern const struct command hx_cmd_park;
 extern const struct command hx_cmd_release;
 extern const struct command hx_cmd_renew;

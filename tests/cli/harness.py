@@ -29,7 +29,7 @@ PROGRAM = pathlib.Path(os.environ.get("HAPAX_PROGRAM", ROOT / "build/hapax")).re
 TIMEOUT_SECONDS = 60
 
 COMMANDS = ["run", "claim", "renew", "complete", "release", "park", "resolve", "check", "lookup", "explain", "forget"]
-COMMANDS += ["keys", "stats", "gc", "store", "fsck", "journal", "key", "uuid7", "backtest", "serve", "config"]
+COMMANDS += ["keys", "stats", "gc", "store", "fsck", "journal", "outbox", "key", "uuid7", "backtest", "serve", "config"]
 COMMANDS += ["demo-upstream", "completion", "help", "version"]
 
 # Those that go on until a signal ends them.
