@@ -122,6 +122,29 @@ void hx_http_peer_refuse(struct hx_http_peer *peer, unsigned status, const char 
 	hx_connection_finish(&peer->connection);
 }
 
+static bool is_shaking_hands(const struct hx_http_peer *peer)
+{
+	return peer->connection.tls != NULL && !peer->connection.is_secured;
+}
+
+/* Nothing can be said to it yet. */
+static void end_handshake(struct hx_http_peer *peer)
+{
+	struct hapax_error err = {.status = HAPAX_OK};
+
+	(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "the TLS handshake took too long");
+	hx_connection_close(&peer->connection, &err);
+}
+
+static void on_secured(struct hx_connection *connection)
+{
+	struct hx_http_peer *peer = (struct hx_http_peer *)connection;
+
+	/* Unless it was sent away before. */
+	if (peer->deadline_ns != INT64_MAX)
+		await_request(peer);
+}
+
 static void on_timer(struct hx_timer *timer)
 {
 	struct hx_http_peer *peer = timer->context;
@@ -135,7 +158,9 @@ static void on_timer(struct hx_timer *timer)
 	}
 	peer->deadline_ns = INT64_MAX;
 	status = hx_http1_timeout_status(&peer->http);
-	if (status == 0)
+	if (is_shaking_hands(peer))
+		end_handshake(peer);
+	else if (status == 0)
 		hx_connection_finish(&peer->connection);
 	else
 		hx_http_peer_refuse(peer, status, "the request took too long to come");
@@ -344,7 +369,9 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 	struct hx_http_peer *peer = (struct hx_http_peer *)connection;
 	struct hx_http_server *server = peer->server;
 
-	(void)why;
+	if (server->options.tls != NULL && !connection->is_secured &&
+	    server->options.unsecured != NULL)
+		server->options.unsecured(server, peer->client, why);
 	drop_exchange(peer);
 	hx_timer_retire(&server->reactor->timers, &peer->timer);
 	if (peer->back != NULL)
@@ -366,6 +393,7 @@ static const struct hx_connection_ops ops = {
 	.on_input = on_input,
 	.on_drained = on_drained,
 	.on_hangup = on_hangup,
+	.on_secured = on_secured,
 	.on_close = on_close,
 };
 
@@ -441,7 +469,9 @@ void hx_http_peer_accept(struct hx_listener *listener, int fd, const struct hx_a
 	server->stats.connections++;
 	peer->is_admitted =
 		server->options.admit == NULL || server->options.admit(server, peer->client);
-	if (peer->is_admitted)
+	if (peer->is_admitted && is_shaking_hands(peer))
+		set_deadline(peer, now_ns(peer) + server->options.handshake_ms * MS_NS);
+	else if (peer->is_admitted)
 		await_request(peer);
 	else
 		hx_http_peer_refuse(peer, 429, "too many connections from this address");

@@ -198,7 +198,7 @@ static void on_told(void *context)
 static enum hapax_status prepare_tls(
 	struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err)
 {
-	const struct hx_tls_options options = {NULL, NULL, NULL};
+	const struct hx_tls_options options = {.authority_file = NULL};
 
 	for (size_t i = 0; i < config->gateway.route_count && serve->tls == NULL; i++) {
 		if (config->gateway.routes[i].target.is_tls)
