@@ -254,6 +254,7 @@ void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
 	complete_scopes(complete, config);
 	check_journal(complete, config);
 	hx_complete_auth(complete, &config->auth);
+	hx_complete_tls(complete, &config->tls);
 	if (complete->faults->count == 0)
 		complete_routes(complete, config);
 	if (config->http.max_line > config->http.max_head) {

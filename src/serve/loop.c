@@ -125,6 +125,14 @@ static void left(struct hx_http_server *server, const char *client)
 	hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_GATEWAY, -1);
 }
 
+static void unsecured(
+	struct hx_http_server *server, const char *client, const struct hapax_error *why)
+{
+	struct hx_loop *loop = server->context;
+
+	hx_serve_unsecured(loop->serve, loop->cells, "gateway", client, why);
+}
+
 /* The part of one loop in what all of them may have; 0 is no limit. */
 static size_t share(const struct hx_loop *loop, uint64_t max)
 {
@@ -151,6 +159,9 @@ static struct hx_http_server_options door_options(
 		.admit = admit,
 		.left = left,
 		.gone = hx_delivery_gone,
+		.tls = loop->serve->door_tls.doors[HX_CONFIG_TLS_GATEWAY],
+		.handshake_ms = loop->serve->config->tls.handshake_timeout_ms,
+		.unsecured = unsecured,
 		.connections_max = share(loop, http->max_connections),
 		.exchanges_max = share(loop, http->max_requests),
 		.memory_max = (size_t)http->max_loop_memory,
