@@ -16,6 +16,7 @@
 #include "cli/report.h"
 #include "config/config.h"
 #include "config/dump.h"
+#include "net/tls.h"
 
 enum {
 	OPTION_OUTPUT = 1,
@@ -164,6 +165,29 @@ static void note_variables(struct hx_invocation *inv)
 	}
 }
 
+/* The daemon would read them at its start, and at a reload. */
+static int check_tls(const struct hx_config *config)
+{
+	int code = HX_EXIT_OK;
+
+	for (size_t i = 0; i < HX_CONFIG_TLS_DOORS; i++) {
+		enum hx_config_tls_index index = (enum hx_config_tls_index)i;
+		struct hx_tls_context *context = NULL;
+		struct hx_tls_options files;
+		struct hapax_error err;
+
+		if (!hx_config_tls_options(config, index, &files))
+			continue;
+		if (hx_tls_server_context_new(&files, &context, &err) != HAPAX_OK) {
+			hx_report_line(
+				"tls of listen.%s: %s", hx_config_tls_name(index), err.message);
+			code = HX_EXIT_CONFIG;
+		}
+		hx_tls_context_free(context);
+	}
+	return code;
+}
+
 static int run_check(struct hx_invocation *inv)
 {
 	char found[HX_CONFIG_PATH_SIZE];
@@ -172,8 +196,12 @@ static int run_check(struct hx_invocation *inv)
 	int code = load(inv, &path, found, &config);
 
 	note_variables(inv);
-	if (code != HX_EXIT_OK)
+	if (code == HX_EXIT_OK)
+		code = check_tls(config);
+	if (code != HX_EXIT_OK) {
+		hx_config_release(config);
 		return code;
+	}
 	if (path == NULL) {
 		hx_out_text(&inv->out, "ok: no file, defaults and environment\n");
 	} else {
@@ -289,7 +317,7 @@ const struct command hx_cmd_config = {
 	.usage = "check [FILE] | dump [FILE] | schema | token",
 	.description =
 		"check reads FILE, what conf.d beside it has, and the environment, and names every\n"
-		"fault as FILE:LINE:COLUMN. dump\n"
+		"fault as FILE:LINE:COLUMN; then the files of certificates that they name. dump\n"
 		"prints every setting with the value that is in force, in a form that can be read\n"
 		"again, but for passwords in URLs. schema prints a JSON Schema of the file. token\n"
 		"makes a bearer token for the admin door, prints it once, and prints the row of\n"

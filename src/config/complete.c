@@ -261,6 +261,7 @@ void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
 	check_journal(complete, config);
 	hx_complete_auth(complete, &config->auth);
 	hx_complete_traces(complete, &config->traces);
+	hx_complete_tls(complete, &config->tls);
 	if (complete->faults->count == 0)
 		complete_routes(complete, config);
 	if (complete->faults->count == 0)

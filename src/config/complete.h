@@ -24,6 +24,9 @@ struct hx_complete {
 /* Of it, `auth`: complete_auth.c. */
 void hx_complete_auth(struct hx_complete *complete, struct hx_config_auth *auth);
 
+/* And `tls`: tls_doors.c. */
+void hx_complete_tls(struct hx_complete *complete, const struct hx_config_tls *tls);
+
 void hx_complete_run(struct hx_complete *complete, struct hx_config *config);
 
 /* For complete*.c: a copy that lives as long as the config; "" when there is no memory, which is told. */

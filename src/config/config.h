@@ -40,6 +40,7 @@
 #include "base/thread.h"
 #include "config/fault.h"
 #include "net/address.h"
+#include "net/tls.h"
 
 struct hx_io;
 
@@ -55,6 +56,41 @@ struct hx_config_listen {
 	struct hx_config_door proxy;
 	struct hx_config_door resp;
 	struct hx_config_door admin;
+};
+
+/* Doors that may speak TLS; a new one has a row in tls_doors.c, and in schema_tls.c. */
+enum hx_config_tls_index {
+	HX_CONFIG_TLS_GATEWAY,
+	HX_CONFIG_TLS_PROXY,
+	HX_CONFIG_TLS_RESP,
+	HX_CONFIG_TLS_ADMIN,
+	HX_CONFIG_TLS_DOORS,
+};
+
+enum hx_config_client_auth {
+	HX_CONFIG_CLIENT_AUTH_INHERIT = 0,
+	HX_CONFIG_CLIENT_AUTH_OFF = 1,
+	HX_CONFIG_CLIENT_AUTH_OPTIONAL = 2,
+	HX_CONFIG_CLIENT_AUTH_REQUIRED = 3,
+};
+
+/* What a door has of its own; "": as all. */
+struct hx_config_tls_door {
+	bool enabled;
+	const char *certificate;
+	const char *key;
+	const char *client_ca;
+	enum hx_config_client_auth client_auth;
+};
+
+/* As it was written; hx_config_tls_options() tells what it comes to. */
+struct hx_config_tls {
+	const char *certificate;
+	const char *key;
+	const char *client_ca;
+	enum hx_tls_client_auth client_auth;
+	int64_t handshake_timeout_ms;
+	struct hx_config_tls_door doors[HX_CONFIG_TLS_DOORS];
 };
 
 enum hx_config_sync {
@@ -327,6 +363,7 @@ struct hx_config {
 	bool enabled;   /* false: every scope is as if it were not enabled */
 	uint64_t loops; /* 0: one for each processor */
 	struct hx_config_listen listen;
+	struct hx_config_tls tls;
 	struct hx_config_store store;
 	struct hx_config_upstream upstream;
 	struct hx_config_http http;
@@ -439,6 +476,14 @@ void hx_config_proxy_run_options(
 /* What hapax_store_open() needs to know. */
 void hx_config_store_options(
 	const struct hx_config *config, struct hapax_store_options *ret_options);
+
+/* False: the door speaks no TLS. What is returned points into config. */
+bool hx_config_tls_options(
+	const struct hx_config *config, enum hx_config_tls_index index,
+	struct hx_tls_options *ret_options);
+
+/* "gateway", "resp", ... */
+const char *hx_config_tls_name(enum hx_config_tls_index index);
 
 /*
  * Whether a and b differ in what only a restart changes (doors, store, loops). setting is

@@ -12,6 +12,7 @@
 #include "config/schema_auth.h"
 #include "config/schema_proxy.h"
 #include "config/schema_resp.h"
+#include "config/schema_tls.h"
 #include "config/schema_traces.h"
 #include "config/schema_unit.h"
 
@@ -609,6 +610,11 @@ static const struct hx_setting settings[] = {
          AT(listen),
          .section = &listen_section,
          .doc = "the doors"},
+	{.name = "tls",
+         .type = HX_SETTING_SECTION,
+         AT(tls),
+         .section = &hx_config_tls_section,
+         .doc = "encryption, and who clients are by their certificates"},
 	{.name = "store",
          .type = HX_SETTING_SECTION,
          AT(store),

@@ -90,6 +90,7 @@ struct hx_connection {
 	bool wants_out;    /* the kernel did not take everything */
 	bool is_input_due; /* what waits is to be handed over at the end of the turn */
 	bool is_shut;      /* we have told the peer that no more comes */
+	bool is_shut_due;  /* TLS has to tell it first, and the kernel had no room */
 	bool is_secured;   /* on_secured was called */
 	struct hx_watch watch;
 	struct hx_tls *tls; /* NULL: plain */

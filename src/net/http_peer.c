@@ -124,6 +124,29 @@ void hx_http_peer_refuse(
 	hx_connection_finish(&peer->connection);
 }
 
+static bool is_shaking_hands(const struct hx_http_peer *peer)
+{
+	return peer->connection.tls != NULL && !peer->connection.is_secured;
+}
+
+/* Nothing can be said to it yet. */
+static void end_handshake(struct hx_http_peer *peer)
+{
+	struct hapax_error err = {.status = HAPAX_OK};
+
+	(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "the TLS handshake took too long");
+	hx_connection_close(&peer->connection, &err);
+}
+
+static void on_secured(struct hx_connection *connection)
+{
+	struct hx_http_peer *peer = (struct hx_http_peer *)connection;
+
+	/* Unless it was sent away before. */
+	if (peer->deadline_ns != INT64_MAX)
+		await_request(peer);
+}
+
 static void on_timer(struct hx_timer *timer)
 {
 	struct hx_http_peer *peer = timer->context;
@@ -137,7 +160,9 @@ static void on_timer(struct hx_timer *timer)
 	}
 	peer->deadline_ns = INT64_MAX;
 	status = hx_http1_timeout_status(&peer->http);
-	if (status == 0)
+	if (is_shaking_hands(peer))
+		end_handshake(peer);
+	else if (status == 0)
 		hx_connection_finish(&peer->connection);
 	else
 		hx_http_peer_refuse(
@@ -363,6 +388,9 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 
 	if (why != NULL && why->os_errno == ETIMEDOUT)
 		hx_http_server_tell_refused(server, 0, HX_HTTP_REFUSED_UNREAD);
+	if (server->options.tls != NULL && !connection->is_secured &&
+	    server->options.unsecured != NULL)
+		server->options.unsecured(server, peer->client, why);
 	drop_exchange(peer);
 	hx_timer_retire(&server->reactor->timers, &peer->timer);
 	if (peer->back != NULL)
@@ -384,6 +412,7 @@ static const struct hx_connection_ops ops = {
 	.on_input = on_input,
 	.on_drained = on_drained,
 	.on_hangup = on_hangup,
+	.on_secured = on_secured,
 	.on_close = on_close,
 };
 
@@ -461,7 +490,9 @@ void hx_http_peer_accept(struct hx_listener *listener, int fd, const struct hx_a
 	if (server->options.admit != NULL)
 		status = server->options.admit(server, peer->client);
 	peer->is_admitted = status == HAPAX_OK;
-	if (peer->is_admitted)
+	if (peer->is_admitted && is_shaking_hands(peer))
+		set_deadline(peer, now_ns(peer) + server->options.handshake_ms * MS_NS);
+	else if (peer->is_admitted)
 		await_request(peer);
 	else if (status == HAPAX_ERR_LIMIT)
 		hx_http_peer_refuse(

@@ -8,12 +8,14 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "net/http_peer.h"
+#include "net/tls.h"
 #include "wire/http1_write.h"
 
 enum {
 	IDLE_MS_DEFAULT = 60 * 1000,
 	HEAD_MS_DEFAULT = 5 * 1000,
 	BODY_MS_DEFAULT = 10 * 1000,
+	HANDSHAKE_MS_DEFAULT = 10 * 1000,
 	BODY_MAX_DEFAULT = 16 * 1024 * 1024,
 	CONNECTIONS_MAX_DEFAULT = 10000,
 	EXCHANGES_MAX_DEFAULT = 4096,
@@ -35,6 +37,13 @@ enum {
 
 #define MS_NS INT64_C(1000000)
 
+const struct hx_tls_peer *hx_http_exchange_certificate(const struct hx_http_exchange *exchange)
+{
+	if (exchange->peer == NULL || exchange->peer->connection.tls == NULL)
+		return NULL;
+	return hx_tls_peer(exchange->peer->connection.tls);
+}
+
 static struct hx_http_server_options complete(const struct hx_http_server_options *options)
 {
 	struct hx_http_server_options complete = {.idle_ms = 0};
@@ -47,6 +56,8 @@ static struct hx_http_server_options complete(const struct hx_http_server_option
 		complete.head_ms = HEAD_MS_DEFAULT;
 	if (complete.body_ms == 0)
 		complete.body_ms = BODY_MS_DEFAULT;
+	if (complete.handshake_ms == 0)
+		complete.handshake_ms = HANDSHAKE_MS_DEFAULT;
 	if (complete.body_max == 0)
 		complete.body_max = BODY_MAX_DEFAULT;
 	if (complete.connections_max == 0)

@@ -42,6 +42,7 @@ struct hx_http_exchange;
 struct hx_http_peer;
 struct hx_http_server;
 struct hx_tls_context;
+struct hx_tls_peer;
 
 /* A whole request; a reply is owed. */
 typedef void hx_http_handle_fn(struct hx_http_exchange *exchange);
@@ -82,6 +83,7 @@ struct hx_http_server_options {
 	size_t body_memory_max;          /* 0: 256 KiB; more of a body goes into a file */
 	const char *folder;              /* NULL: /tmp; for large bodies. Borrowed */
 	struct hx_tls_context *tls;      /* NULL: plain. Borrowed */
+	int64_t handshake_ms;            /* 0: 10 s; of TLS */
 	const struct hapax_clock *clock; /* NULL: the system's; for Date */
 
 	/*
@@ -91,6 +93,10 @@ struct hx_http_server_options {
 	 */
 	enum hapax_status (*admit)(struct hx_http_server *server, const char *client);
 	void (*left)(struct hx_http_server *server, const char *client);
+
+	/* A connection has ended before its TLS handshake did; NULL: nobody wants to know. */
+	void (*unsecured)(
+		struct hx_http_server *server, const char *client, const struct hapax_error *why);
 
 	/*
 	 * A client was turned away without a word from whoever handles requests; NULL: nobody
@@ -213,6 +219,12 @@ void hx_http_server_close(struct hx_http_server *server);
 
 /* Every connection has ended, every reply was given. Does nothing for zeros. */
 void hx_http_server_done(struct hx_http_server *server);
+
+/*
+ * The certificate that the client has shown and that was verified, or NULL. Ask when the
+ * request is handed over: it is the connection's, and gone with it.
+ */
+const struct hx_tls_peer *hx_http_exchange_certificate(const struct hx_http_exchange *exchange);
 
 /* The reply; the exchange is gone afterwards. Never fails: what cannot be sent ends the connection. */
 void hx_http_reply(struct hx_http_exchange *exchange, const struct hx_http_reply *reply);

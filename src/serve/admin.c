@@ -420,3 +420,11 @@ void hx_admin_left(struct hx_http_server *server, const char *client)
 	(void)client;
 	hx_metrics_add(serve->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_ADMIN, -1);
 }
+
+void hx_admin_unsecured(
+	struct hx_http_server *server, const char *client, const struct hapax_error *why)
+{
+	struct hx_serve *serve = server->context;
+
+	hx_serve_unsecured(serve, serve->cells, "admin", client, why);
+}

@@ -29,6 +29,7 @@
 #include "serve/service.h"
 #include "serve/store_stack.h"
 #include "serve/store_view.h"
+#include "serve/tls_setup.h"
 
 struct hx_admin_wait;
 struct hx_api;
@@ -57,6 +58,7 @@ struct hx_serve {
 	struct hx_reader reader;
 	struct hx_exporter exporter; /* of spans; off without traces.endpoint */
 	struct hx_tls_context *tls;  /* of upstreams; NULL while none needs it */
+	struct hx_tls_set door_tls;  /* of those who come */
 
 	struct hx_resp_service resp; /* of the Redis door; options.store NULL: it is off */
 	struct hx_resp_user *resp_users;
@@ -117,6 +119,11 @@ typedef enum hapax_status hx_find_address_fn(
 enum hapax_status hx_serve_open_resp(
 	struct hx_serve *serve, hx_find_address_fn *find_address, struct hapax_error *err);
 
+/* A TLS handshake of a door did not succeed; cells are those of the thread. Threads: any. */
+void hx_serve_unsecured(
+	struct hx_serve *serve, struct hx_cells *cells, const char *door, const char *client,
+	const struct hapax_error *why);
+
 /* Once a second. */
 void hx_serve_refresh_resp(struct hx_serve *serve);
 
@@ -139,6 +146,8 @@ void hx_admin_handle(struct hx_http_exchange *exchange);
 enum hapax_status hx_admin_admit(struct hx_http_server *server, const char *client);
 void hx_admin_refused(struct hx_http_server *server, unsigned status, enum hx_http_refusal why);
 void hx_admin_left(struct hx_http_server *server, const char *client);
+void hx_admin_unsecured(
+	struct hx_http_server *server, const char *client, const struct hapax_error *why);
 
 /* The store has answered the question of that number: who waited for it is answered, too. */
 void hx_admin_told(struct hx_serve *serve, uint64_t answered);

@@ -74,6 +74,8 @@ struct hx_delivery {
 	struct hx_delivery_identity identity;
 	struct hapax_key key;          /* of the gateway: what identity points at */
 	struct hx_proxy_key proxy_key; /* of the proxy: the same */
+	bool has_certificate;          /* of the proxy: its client has shown one */
+	unsigned char certificate[HX_SHA256_SIZE];
 	bool passes;    /* the proxy: without a claim, and the response as it comes */
 	bool lacks_key; /* and so it passes; others of its method are run once */
 	struct hapax_run_options options;

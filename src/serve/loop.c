@@ -160,6 +160,21 @@ static void left(struct hx_http_server *server, const char *client)
 	hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, door_of(server), -1);
 }
 
+static enum hx_config_tls_index tls_of(
+	const struct hx_loop *loop, const struct hx_http_server *server)
+{
+	return server == &loop->proxy ? HX_CONFIG_TLS_PROXY : HX_CONFIG_TLS_GATEWAY;
+}
+
+static void unsecured(
+	struct hx_http_server *server, const char *client, const struct hapax_error *why)
+{
+	struct hx_loop *loop = server->context;
+
+	hx_serve_unsecured(
+		loop->serve, loop->cells, hx_config_tls_name(tls_of(loop, server)), client, why);
+}
+
 /* The part of one loop in what all of them may have; 0 is no limit. */
 static size_t share(const struct hx_loop *loop, uint64_t max)
 {
@@ -169,7 +184,8 @@ static size_t share(const struct hx_loop *loop, uint64_t max)
 }
 
 static struct hx_http_server_options door_options(
-	const struct hx_loop *loop, const struct hx_config_http *http)
+	const struct hx_loop *loop, const struct hx_http_server *door,
+	const struct hx_config_http *http)
 {
 	return (struct hx_http_server_options){
 		.idle_ms = http->idle_timeout_ms,
@@ -187,6 +203,9 @@ static struct hx_http_server_options door_options(
 		.left = left,
 		.refused = refused,
 		.gone = hx_delivery_gone,
+		.tls = loop->serve->door_tls.doors[tls_of(loop, door)],
+		.handshake_ms = loop->serve->config->tls.handshake_timeout_ms,
+		.unsecured = unsecured,
 		.connections_max = share(loop, http->max_connections),
 		.exchanges_max = share(loop, http->max_requests),
 		.memory_max = (size_t)http->max_loop_memory,
@@ -198,7 +217,7 @@ enum hapax_status hx_loop_listen(
 	struct hapax_error *err)
 {
 	const struct hx_http_server_options options =
-		door_options(loop, &loop->serve->config->http);
+		door_options(loop, door, &loop->serve->config->http);
 
 	return hx_http_server_open(
 		door, &loop->reactor, address, loop->serve->loop_count > 1, &options,
@@ -266,12 +285,15 @@ static const struct hx_config_target *target_of(const struct hx_config *config, 
 
 static void configure_doors(struct hx_loop *loop, const struct hx_config *config)
 {
-	const struct hx_http_server_options options = door_options(loop, &config->http);
+	struct hx_http_server *const doors[] = {&loop->gateway, &loop->proxy};
 
-	if (loop->gateway.reactor != NULL)
-		hx_http_server_configure(&loop->gateway, &options);
-	if (loop->proxy.reactor != NULL)
-		hx_http_server_configure(&loop->proxy, &options);
+	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {
+		const struct hx_http_server_options options =
+			door_options(loop, doors[i], &config->http);
+
+		if (doors[i]->reactor != NULL)
+			hx_http_server_configure(doors[i], &options);
+	}
 }
 
 static struct hx_loop_config *adopt(struct hx_loop *loop)

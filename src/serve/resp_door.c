@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "net/connection.h"
 #include "observe/feed.h"
+#include "net/tls.h"
 #include "observe/metrics.h"
 #include "resp/errand.h"
 #include "resp/session.h"
@@ -411,7 +412,9 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 {
 	struct hx_resp_peer *peer = (struct hx_resp_peer *)connection;
 
-	(void)why;
+	if (peer->door->tls != NULL && !connection->is_secured)
+		hx_serve_unsecured(
+			peer->door->loop->serve, peer->door->loop->cells, "resp", "", why);
 	hx_metrics_add(peer->door->loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_RESP, -1);
 	peer->is_gone = true;
 	if (hx_resp_session_has_errand(&peer->session))
@@ -420,9 +423,22 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 		leave(peer);
 }
 
+/* To shake hands there is one time, and then another to say who one is. */
+static void begin_session(struct hx_connection *connection)
+{
+	struct hx_resp_peer *peer = (struct hx_resp_peer *)connection;
+
+	peer->was_stranger = is_stranger(peer);
+	hx_connection_set_deadline(
+		connection,
+		peer->was_stranger ? hx_reactor_now_ns(connection->reactor) + STRANGER_NS
+				   : INT64_MAX);
+}
+
 static const struct hx_connection_ops ops = {
 	.on_input = on_input,
 	.on_drained = on_drained,
+	.on_secured = begin_session,
 	.on_close = on_close,
 };
 
@@ -434,11 +450,20 @@ static enum hapax_status open_peer(struct hx_resp_peer *peer, int fd)
 		.input_size_max = INPUT_SIZE_MIN + (size_t)value_max,
 		.output_size_max = OUTPUT_SIZE_MAX};
 
+	struct hx_tls *tls = NULL;
+	enum hapax_status status = HAPAX_OK;
+
+	if (door->tls != NULL)
+		status = hx_tls_new(door->tls, NULL, &tls, NULL);
 	hx_resp_session_init(&peer->session, door->service);
 	peer->trip.reactor = &door->loop->reactor;
 	peer->trip.done = (struct hx_task){.fn = on_errand_done, .context = peer};
-	return hx_connection_open(
-		&peer->connection, &door->loop->reactor, fd, NULL, &ops, &limits, NULL);
+	if (status == HAPAX_OK)
+		status = hx_connection_open(
+			&peer->connection, &door->loop->reactor, fd, tls, &ops, &limits, NULL);
+	if (status != HAPAX_OK)
+		hx_tls_free(tls);
+	return status;
 }
 
 static void on_accept(struct hx_listener *listener, int fd, const struct hx_address *address)
@@ -464,10 +489,13 @@ static void on_accept(struct hx_listener *listener, int fd, const struct hx_addr
 	atomic_fetch_add_explicit(&door->service->clients, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&door->service->connections, 1, memory_order_relaxed);
 	hx_metrics_add(door->loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_RESP, 1);
-	peer->was_stranger = is_stranger(peer);
-	if (peer->was_stranger)
+	if (door->tls == NULL)
+		begin_session(&peer->connection);
+	else
 		hx_connection_set_deadline(
-			&peer->connection, hx_reactor_now_ns(&door->loop->reactor) + STRANGER_NS);
+			&peer->connection,
+			hx_reactor_now_ns(&door->loop->reactor) +
+				door->handshake_ms * INT64_C(1000000));
 }
 
 /* ---------------------------------------------------------------- the door */

@@ -28,6 +28,7 @@
 
 struct hx_loop;
 struct hx_resp_peer;
+struct hx_tls_context;
 
 /* Connections whose commands are in a batch. */
 struct hx_resp_round {
@@ -40,6 +41,8 @@ struct hx_resp_door {
 	struct hx_loop *loop;
 	struct hx_resp_service *service; /* of all loops; NULL: the door is not open */
 	struct hx_listener listener;
+	struct hx_tls_context *tls; /* NULL: plain. Borrowed */
+	int64_t handshake_ms;
 	struct hx_resp_peer *peers;
 	size_t peer_count;
 	bool is_draining;
@@ -55,7 +58,7 @@ struct hx_resp_door {
 	struct hapax_buf out; /* the replies that are being written */
 };
 
-/* Open it on an address, see hx_listener_open(). door is zeros. */
+/* Open it on an address, see hx_listener_open(). door is zeros, but for its TLS. */
 enum hapax_status hx_resp_door_open(
 	struct hx_resp_door *door, struct hx_loop *loop, struct hx_resp_service *service,
 	const struct hx_address *address, bool shares_port, size_t connections_max,

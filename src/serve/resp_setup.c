@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "serve/daemon.h"
+#include "serve/door_guard.h"
 
 enum { REMOTE_REFRESH_SECONDS = 600 };
 
@@ -71,12 +72,9 @@ enum hapax_status hx_serve_open_resp(
 	if (door->is_off && !is_handed_over)
 		return HAPAX_OK;
 	status = is_handed_over ? HAPAX_OK : find_address(door, "listen.resp", &address, err);
-	if (status == HAPAX_OK && hx_address_is_public(&address))
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"listen.resp: %s can be reached from other machines, and the Redis door has no "
-			"TLS; use 127.0.0.1 or unix:PATH",
-			door->text);
+	if (status == HAPAX_OK)
+		status =
+			hx_door_guard(serve->config, HX_CONFIG_TLS_RESP, &address, serve->log, err);
 	/* Two daemons on one port would be two ledgers for one stream of keys. */
 	if (status == HAPAX_OK && !is_handed_over)
 		status = hx_listener_check_free(hx_net_system(), &address, err);
@@ -88,6 +86,8 @@ enum hapax_status hx_serve_open_resp(
 			err);
 		if (status != HAPAX_OK)
 			break;
+		serve->loops[i].resp.tls = serve->door_tls.doors[HX_CONFIG_TLS_RESP];
+		serve->loops[i].resp.handshake_ms = serve->config->tls.handshake_timeout_ms;
 		status = hx_resp_door_open(
 			&serve->loops[i].resp, &serve->loops[i], &serve->resp, &address, loops > 1,
 			(size_t)(max / loops + (max % loops != 0)), err);

@@ -29,6 +29,7 @@
 #include "observe/metrics.h"
 #include "serve/daemon.h"
 #include "serve/delivery.h"
+#include "serve/door_guard.h"
 
 #define MS_NS INT64_C(1000000)
 
@@ -209,7 +210,7 @@ static void on_told(void *context)
 static enum hapax_status prepare_tls(
 	struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err)
 {
-	const struct hx_tls_options options = {NULL, NULL, NULL};
+	const struct hx_tls_options options = {.authority_file = NULL};
 	bool is_needed = false;
 
 	for (size_t i = 0; i < config->gateway.route_count; i++)
@@ -221,15 +222,52 @@ static enum hapax_status prepare_tls(
 	return HAPAX_OK;
 }
 
+/* What is open stays open: may it, by another configuration? */
+static enum hapax_status guard_doors(
+	struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err)
+{
+	const struct hx_loop *loop = &serve->loops[0];
+	enum hapax_status status = HAPAX_OK;
+
+	if (loop->resp.service != NULL)
+		status = hx_door_guard(
+			config, HX_CONFIG_TLS_RESP, &loop->resp.listener.address, NULL, err);
+	if (status == HAPAX_OK && serve->admin.reactor != NULL)
+		status = hx_door_guard(
+			config, HX_CONFIG_TLS_ADMIN, &serve->admin.listener.address, NULL, err);
+	return status;
+}
+
+void hx_serve_unsecured(
+	struct hx_serve *serve, struct hx_cells *cells, const char *door, const char *client,
+	const struct hapax_error *why)
+{
+	const struct hx_log_field fields[] = {
+		HX_LOG_TEXT("door", door), HX_LOG_TEXT("error", why->message),
+		HX_LOG_TEXT("client", client)};
+
+	/* Whoever only looks whether a port is open leaves without a word. */
+	bool has_spoken = why->os_errno == 0 && why->status != HAPAX_OK;
+
+	hx_metrics_add(cells, HX_METRIC_REFUSED, 0, HX_REFUSED_HANDSHAKE, 1);
+	hx_log(serve->log, has_spoken ? HX_LOG_WARN : HX_LOG_DEBUG, "a TLS handshake failed",
+	       fields, client[0] != '\0' ? 3 : 2);
+}
+
 enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *err)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
 	struct hx_config *config = NULL;
 	char setting[HX_CONFIG_SETTING_SIZE];
+	struct hx_tls_set fresh;
 	enum hapax_status status = hx_config_load(serve->source, &config, NULL, err);
 
 	if (status == HAPAX_OK)
 		status = prepare_tls(serve, config, err);
+	if (status == HAPAX_OK)
+		status = guard_doors(serve, config, err);
+	if (status == HAPAX_OK)
+		status = hx_tls_set_open(&fresh, config, serve->log, err);
 	if (status != HAPAX_OK) {
 		serve->reload_failures++;
 		log_text(
@@ -242,6 +280,7 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 		log_text(
 			serve, HX_LOG_WARN, "a setting changes at the next start", "setting",
 			setting);
+	hx_tls_set_renew(&serve->door_tls, &fresh, serve->log);
 	hx_config_release(serve->config);
 	serve->config = hx_config_keep(config);
 	hx_config_current_swap(&serve->current, config);
@@ -386,6 +425,10 @@ static enum hapax_status open_door(struct hx_serve *serve, bool is_proxy, struct
 	/* Two daemons on one port would be two ledgers for one stream of events. */
 	if (status == HAPAX_OK && !is_handed_over)
 		status = hx_listener_check_free(hx_net_system(), &address, err);
+	if (status == HAPAX_OK)
+		status = hx_door_guard(
+			serve->config, is_proxy ? HX_CONFIG_TLS_PROXY : HX_CONFIG_TLS_GATEWAY,
+			&address, serve->log, err);
 	for (size_t i = 0; i < serve->loop_count && status == HAPAX_OK; i++) {
 		/* A path has one listener. */
 		if (i > 0 && door->endpoint.is_unix && !is_handed_over)
@@ -398,12 +441,6 @@ static enum hapax_status open_door(struct hx_serve *serve, bool is_proxy, struct
 			status = hx_loop_listen(&serve->loops[i], server, &address, err);
 		address = server_of(&serve->loops[0], is_proxy)->listener.address;
 	}
-	if (status == HAPAX_OK && hx_address_is_public(&address))
-		log_text(
-			serve, HX_LOG_WARN,
-			is_proxy ? "the proxy is open to other machines, without TLS"
-				 : "the gateway is open to other machines, without TLS",
-			"listen", door->text);
 	return status;
 }
 
@@ -416,7 +453,10 @@ static enum hapax_status open_admin(struct hx_serve *serve, struct hapax_error *
 		.admit = hx_admin_admit,
 		.left = hx_admin_left,
 		.gone = hx_serve_api_gone,
-		.refused = hx_admin_refused};
+		.refused = hx_admin_refused,
+		.tls = serve->door_tls.doors[HX_CONFIG_TLS_ADMIN],
+		.handshake_ms = serve->config->tls.handshake_timeout_ms,
+		.unsecured = hx_admin_unsecured};
 	struct hx_address address;
 	bool is_handed_over = hx_service_has_door(&serve->service, "admin", &address);
 	enum hapax_status status;
@@ -424,12 +464,9 @@ static enum hapax_status open_admin(struct hx_serve *serve, struct hapax_error *
 	if (door->is_off && !is_handed_over)
 		return HAPAX_OK;
 	status = is_handed_over ? HAPAX_OK : find_address(door, "listen.admin", &address, err);
-	if (status == HAPAX_OK && hx_address_is_public(&address))
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"listen.admin: %s can be reached from other machines, and the admin door asks "
-			"nobody who they are; use 127.0.0.1 or unix:PATH",
-			door->text);
+	if (status == HAPAX_OK)
+		status = hx_door_guard(
+			serve->config, HX_CONFIG_TLS_ADMIN, &address, serve->log, err);
 	if (status == HAPAX_OK)
 		status = hx_service_take_door(
 			&serve->service, "admin", 0, &serve->admin.listener.inherited_fd, err);
@@ -552,6 +589,8 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 	if (status == HAPAX_OK)
 		status = prepare_tls(serve, serve->config, err);
 	if (status == HAPAX_OK)
+		status = hx_tls_set_open(&serve->door_tls, serve->config, serve->log, err);
+	if (status == HAPAX_OK)
 		status = open_loops(serve, err);
 	if (status == HAPAX_OK)
 		status = open_store(serve, err);
@@ -602,6 +641,7 @@ static void close_all(struct hx_serve *serve)
 	close_control(serve);
 	hx_store_stack_close(&serve->stack);
 	hx_tls_context_free(serve->tls);
+	hx_tls_set_close(&serve->door_tls);
 	hx_duplicate_watch_free(serve->watch);
 	hx_feed_free(serve->feed);
 	hx_metrics_free(serve->metrics);

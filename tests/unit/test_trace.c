@@ -36,6 +36,8 @@ static const char *written(const struct hx_trace_note *note)
 static struct hx_trace_note plain(void)
 {
 	struct hx_trace_note note = {
+		.is_event = true,
+		.method = "POST",
 		.began_ns = 1700000000000000001, .ended_ns = 1700000000000000009};
 
 	memset(note.context.trace_id, 0xab, HX_TRACE_ID_SIZE);
