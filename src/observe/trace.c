@@ -143,8 +143,8 @@ static void write_process(struct hx_json_write *json, const struct hx_trace_note
 	if (!note->is_event)
 		(void)snprintf(name, sizeof(name), "%s %s", note->method, note->route);
 	begin_span(
-		json, note, note->context.span_id, note->has_parent ? note->parent_id : NULL,
-		name, KIND_SERVER);
+		json, note, note->context.span_id, note->has_parent ? note->parent_id : NULL, name,
+		KIND_SERVER);
 	put_times(json, note->began_ns, note->ended_ns);
 	hx_json_write_begin(json, "attributes", '[');
 	put_text(json, "cloudevents.event_id", note->event_id);

@@ -428,7 +428,7 @@ static enum hapax_status open_client(
 	struct hx_exporter *exporter, struct hx_resolver *resolver, struct hapax_error *err)
 {
 	const struct hx_config_target *target = &exporter->config->traces.target;
-	const struct hx_tls_options tls_options = {NULL, NULL, NULL};
+	const struct hx_tls_options tls_options = {.authority_file = NULL};
 	struct hx_http_client_options options = {.connections_max = 1};
 	enum hapax_status status = HAPAX_OK;
 

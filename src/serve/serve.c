@@ -418,10 +418,9 @@ static enum hapax_status open_door(struct hx_serve *serve, bool is_proxy, struct
 
 	if (door->is_off && !is_handed_over)
 		return HAPAX_OK;
-	status = is_handed_over ? HAPAX_OK
-				: find_address(
-					  door, is_proxy ? "listen.proxy" : "listen.gateway",
-					  &address, err);
+	status = is_handed_over
+		? HAPAX_OK
+		: find_address(door, is_proxy ? "listen.proxy" : "listen.gateway", &address, err);
 	/* Two daemons on one port would be two ledgers for one stream of events. */
 	if (status == HAPAX_OK && !is_handed_over)
 		status = hx_listener_check_free(hx_net_system(), &address, err);
