@@ -361,6 +361,7 @@ def test_a_body_that_was_cut_is_no_body(cli):
             connection = connect(authority, daemon.gateway)
             connection.sendall(f"POST / HTTP/1.1\r\nHost: x\r\nce-id: cut-{number}\r\n{rest}".encode())
             plain = socket.socket(fileno=connection.detach())
+            plain.settimeout(TIMEOUT_SECONDS)
             plain.shutdown(socket.SHUT_WR)
             with contextlib.suppress(ConnectionResetError):
                 while plain.recv(4096):
