@@ -311,10 +311,23 @@ struct hx_config_token {
 	struct hx_place place;
 };
 
+/* Who may come in by a certificate, which TLS has verified. */
+struct hx_config_certificate {
+	const char *name;
+	const char *fingerprint; /* sha256: and 64 digits; "": by its subject */
+	const char *subject;     /* "CN=billing,O=Acme" (RFC 4514); "": by its fingerprint */
+	enum hx_config_role role;
+	const char *tenant;                   /* "": all */
+	unsigned char sha256[HX_SHA256_SIZE]; /* of fingerprint */
+	struct hx_place place;
+};
+
 struct hx_config_auth {
 	bool open_metrics; /* GET /metrics needs no token */
 	const struct hx_config_token *tokens;
 	size_t token_count;
+	const struct hx_config_certificate *certificates;
+	size_t certificate_count;
 };
 
 enum hx_config_log_format {

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "net/http_server.h"
+#include "net/tls.h"
 #include "wire/bearer.h"
 
 #define PROBLEM(name) "urn:hapax:problem:" name
@@ -28,7 +29,7 @@ static enum hx_role role_of(enum hx_config_role role)
 }
 
 /* Is the other end on this machine? Nothing is believed but its address. */
-static bool is_local(const struct hx_http_exchange *exchange)
+static bool is_from_here(const struct hx_http_exchange *exchange)
 {
 	if (exchange->server->listener.address.storage.ss_family == AF_UNIX)
 		return true;
@@ -85,19 +86,53 @@ static void read_field(
 		identity->said = HX_AUTH_UNKNOWN;
 }
 
+/* TLS has verified it: who is it? A row by fingerprint counts before one by name. */
+static void read_certificate(
+	const struct hx_config_auth *auth, const struct hx_tls_peer *certificate,
+	struct hx_identity *identity)
+{
+	const struct hx_config_certificate *found = NULL;
+
+	for (size_t i = 0; i < auth->certificate_count; i++) {
+		const struct hx_config_certificate *row = &auth->certificates[i];
+
+		if (row->fingerprint[0] != '\0' &&
+		    hx_sha256_equal(row->sha256, certificate->sha256)) {
+			found = row;
+			break;
+		}
+		if (row->subject[0] != '\0' && strcmp(row->subject, certificate->subject) == 0)
+			found = row;
+	}
+	if (found != NULL)
+		know(identity, found->role, found->name, found->tenant);
+	else
+		identity->said = HX_AUTH_UNNAMED;
+}
+
+void hx_auth_judge(
+	const struct hx_config_auth *auth, const struct hx_http1_head *head,
+	const struct hx_tls_peer *certificate, bool is_local, struct hx_identity *ret_identity)
+{
+	size_t index = hx_http1_find(head, HX_BYTES_LIT("Authorization"), 0);
+
+	memset(ret_identity, 0, sizeof(*ret_identity));
+	ret_identity->is_open = auth->token_count == 0 && auth->certificate_count == 0;
+	if (ret_identity->is_open)
+		ret_identity->role = is_local ? HX_ROLE_READ : HX_ROLE_NONE;
+	else if (index < head->field_count)
+		read_field(auth, head, index, ret_identity);
+	else if (certificate != NULL)
+		read_certificate(auth, certificate, ret_identity);
+}
+
 void hx_auth_identify(
 	const struct hx_config_auth *auth, const struct hx_http_exchange *exchange,
 	struct hx_identity *ret_identity)
 {
-	const struct hx_http1_head *head = &exchange->head;
-	size_t index = hx_http1_find(head, HX_BYTES_LIT("Authorization"), 0);
-
-	memset(ret_identity, 0, sizeof(*ret_identity));
-	ret_identity->is_open = auth->token_count == 0;
-	if (ret_identity->is_open)
-		ret_identity->role = is_local(exchange) ? HX_ROLE_READ : HX_ROLE_NONE;
-	else if (index < head->field_count)
-		read_field(auth, head, index, ret_identity);
+	hx_auth_judge(
+		auth, &exchange->head, hx_http_exchange_certificate(exchange),
+		is_from_here(exchange), ret_identity);
 }
 
 bool hx_identity_has_tenant(const struct hx_identity *identity, struct hapax_bytes tenant)
@@ -156,11 +191,13 @@ static void refuse_stranger(
 		[HX_AUTH_NOTHING] = "Bearer realm=\"hapax\"",
 		[HX_AUTH_UNREADABLE] = "Bearer realm=\"hapax\", error=\"invalid_request\"",
 		[HX_AUTH_UNKNOWN] = "Bearer realm=\"hapax\", error=\"invalid_token\"",
+		[HX_AUTH_UNNAMED] = "Bearer realm=\"hapax\"",
 	};
 	static const char *const details[] = {
 		[HX_AUTH_NOTHING] = "it came without 'Authorization: Bearer TOKEN'",
 		[HX_AUTH_UNREADABLE] = "'Authorization' was not one 'Bearer TOKEN'",
 		[HX_AUTH_UNKNOWN] = "nobody has that token",
+		[HX_AUTH_UNNAMED] = "the certificate is not among auth.certificates",
 	};
 	const struct hapax_field field = {
 		HX_BYTES_LIT("WWW-Authenticate"),

@@ -24,7 +24,9 @@
 #include "base/limits.h"
 #include "config/config.h"
 
+struct hx_http1_head;
 struct hx_http_exchange;
+struct hx_tls_peer;
 
 /* Each may do what the one before it may. */
 enum hx_role {
@@ -39,6 +41,7 @@ enum hx_auth_said {
 	HX_AUTH_NOTHING = 0, /* no credential came */
 	HX_AUTH_UNREADABLE,  /* one that is no bearer token, or two of them */
 	HX_AUTH_UNKNOWN,     /* a token that nobody has */
+	HX_AUTH_UNNAMED,     /* a good certificate that stands nowhere */
 	HX_AUTH_KNOWN,
 };
 
@@ -57,6 +60,14 @@ struct hx_identity {
 void hx_auth_identify(
 	const struct hx_config_auth *auth, const struct hx_http_exchange *exchange,
 	struct hx_identity *ret_identity);
+
+/*
+ * The same from its parts: a token in Authorization counts before a certificate, which may
+ * be NULL. is_local: it came from this machine.
+ */
+void hx_auth_judge(
+	const struct hx_config_auth *auth, const struct hx_http1_head *head,
+	const struct hx_tls_peer *certificate, bool is_local, struct hx_identity *ret_identity);
 
 /* May it see and, with the role for it, change keys of this tenant? */
 bool hx_identity_has_tenant(const struct hx_identity *identity, struct hapax_bytes tenant);

@@ -15,7 +15,8 @@ static bool knows_clients(const struct hx_config *config, enum hx_config_tls_ind
 		return true;
 	switch (index) {
 	case HX_CONFIG_TLS_RESP: return config->resp.user_count > 0;
-	case HX_CONFIG_TLS_ADMIN: return config->auth.token_count > 0;
+	case HX_CONFIG_TLS_ADMIN:
+		return config->auth.token_count > 0 || config->auth.certificate_count > 0;
 	case HX_CONFIG_TLS_GATEWAY:
 	case HX_CONFIG_TLS_PROXY:
 	case HX_CONFIG_TLS_DOORS: break;

@@ -55,6 +55,20 @@ static void note_mode(const char *key_file, struct hx_log *log)
 		       &field, 1);
 }
 
+/* Nobody is known by what nobody is asked for. */
+static void note_unasked(const struct hx_config *config, struct hx_log *log)
+{
+	struct hx_tls_options options = {.client_auth = HX_TLS_CLIENT_OFF};
+
+	if (config->auth.certificate_count == 0 || config->listen.admin.is_off)
+		return;
+	if (!hx_config_tls_options(config, HX_CONFIG_TLS_ADMIN, &options) ||
+	    options.client_auth == HX_TLS_CLIENT_OFF)
+		hx_log(log, HX_LOG_WARN,
+		       "auth.certificates counts for nothing: the admin door asks for none (tls)",
+		       NULL, 0);
+}
+
 static enum hapax_status open_door(
 	struct hx_tls_set *set, const struct hx_config *config, enum hx_config_tls_index index,
 	struct hx_log *log, struct hapax_error *err)
@@ -88,6 +102,8 @@ enum hapax_status hx_tls_set_open(
 		status = open_door(set, config, (enum hx_config_tls_index)i, log, err);
 	if (status != HAPAX_OK)
 		hx_tls_set_close(set);
+	else if (log != NULL)
+		note_unasked(config, log);
 	return status;
 }
 

@@ -68,7 +68,7 @@ class Authority(Certificate):
         made.key.chmod(0o600)
         span = ("-startdate", begin, "-enddate", end) if end else ("-days", "2")
         signed = ("-cert", self.path, "-keyfile", self.key, "-in", request, "-out", made.path)
-        openssl("ca", "-batch", "-notext", "-config", self.config, *signed, *span)
+        openssl("ca", "-batch", "-notext", "-preserveDN", "-config", self.config, *signed, *span)
         return made
 
     def expired(self, name):

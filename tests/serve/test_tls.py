@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import json
 import os
 import resource
 import shutil
@@ -181,6 +182,29 @@ def test_clients_show_certificates(cli):
         expect(len(service.requests), 1)
 
 
+def test_a_certificate_is_an_identity(cli):
+    authority = Authority(cli.folder)
+    by_name = authority.issue("reader", subject="/O=Acme, Inc/CN=reader")
+    by_print, unnamed = authority.issue("writer"), authority.issue("unnamed")
+    made = cli.run("config", "token", "-o", "json", "--name", "t").json
+    rows = [
+        {"name": "r", "subject": "CN=reader,O=Acme\\, Inc", "role": "read"},
+        {"name": "w", "fingerprint": by_print.fingerprint, "role": "write"},
+    ]
+    rest = f"auth: {{certificates: {json.dumps(rows)}, tokens: [{json.dumps(made['row'])}]}}\n"
+    config = tls_config(authority.issue("server"), authority, "optional", rest=rest)
+    with serve(cli, None, "--gateway", "off", config=config) as daemon:
+
+        def status(client, **headers):
+            return request(None, "GET", "/metrics", headers, connection=https(authority, daemon.admin, client)).status
+
+        expect([status(client) for client in (by_name, by_print, unnamed, None)], [200, 200, 401, 401])
+        bearer = {"Authorization": "Bearer " + made["token"]}
+        expect([status(client, **bearer) for client in (unnamed, None)], [200, 200])
+        # What was said in words counts before it.
+        expect(status(by_name, Authorization="Bearer wrong"), 401)
+
+
 def served(authority, to):
     with connect(authority, to) as connection:
         return connection.getpeercert(binary_form=True)
@@ -337,6 +361,7 @@ def test_a_body_that_was_cut_is_no_body(cli):
             connection = connect(authority, daemon.gateway)
             connection.sendall(f"POST / HTTP/1.1\r\nHost: x\r\nce-id: cut-{number}\r\n{rest}".encode())
             plain = socket.socket(fileno=connection.detach())
+            plain.settimeout(TIMEOUT_SECONDS)
             plain.shutdown(socket.SHUT_WR)
             with contextlib.suppress(ConnectionResetError):
                 while plain.recv(4096):

@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "net/http_server.h"
+#include "net/tls.h"
 
 /* printf %s reader | sha256sum, and so on. */
 #define READER_SHA256 "3d0941964aa3ebdcb00ccef58b1bb399f9f898465e9886d5aec7f31090a0fb30"
@@ -183,6 +184,52 @@ static void two_credentials_are_none(void **state)
 	assert_int_equal(identify()->said, HX_AUTH_UNREADABLE);
 }
 
+/* As TLS has verified it. */
+static const struct hx_identity *judge(const char *subject, const char *token)
+{
+	static struct hx_identity identity;
+	struct hx_tls_peer peer = {.subject = ""};
+
+	(void)snprintf(peer.subject, sizeof(peer.subject), "%s", subject);
+	hx_sha256(subject, strlen(subject), peer.sha256);
+	memset(&identity, 0xa5, sizeof(identity));
+	if (token != NULL)
+		say("Authorization", token);
+	hx_auth_judge(&config->auth, &exchange.head, &peer, true, &identity);
+	exchange.head.field_count = 0;
+	return &identity;
+}
+
+static void a_certificate_has_its_role(void **state)
+{
+	static const char rows[] =
+		"auth:\n"
+		"  certificates:\n"
+		"    - {name: s, subject: 'CN=keeper', role: read, tenant: acme}\n"
+		"    - {name: f, fingerprint: 'sha256:" KEEPER_SHA256 "', role: admin}\n"
+		"    - {name: l, subject: 'CN=late', role: write}\n"
+		"  tokens:\n"
+		"    - {name: r, hash: 'sha256:" READER_SHA256 "', role: read}\n";
+
+	(void)state;
+	configure(rows);
+	assert_string_equal(judge("CN=keeper", NULL)->name, "s");
+	assert_string_equal(judge("CN=keeper", NULL)->tenant, "acme");
+	assert_int_equal(judge("keeper", NULL)->role, HX_ROLE_ADMIN);
+	assert_int_equal(judge("CN=late", NULL)->role, HX_ROLE_WRITE);
+	/* No part of a subject, nor one that is longer, nor none. */
+	assert_int_equal(judge("CN=keep", NULL)->said, HX_AUTH_UNNAMED);
+	assert_int_equal(judge("CN=keeper,O=x", NULL)->role, HX_ROLE_NONE);
+	assert_int_equal(judge("", NULL)->said, HX_AUTH_UNNAMED);
+	/* What is said in words counts before it. */
+	assert_string_equal(judge("CN=late", "Bearer reader")->name, "r");
+	assert_int_equal(judge("CN=late", "Bearer wrong")->said, HX_AUTH_UNKNOWN);
+	/* Once one is named, nobody is let in for being here. */
+	configure("auth: {certificates: [{name: s, subject: CN=x, role: read}]}\n");
+	assert_int_equal(identify()->role, HX_ROLE_NONE);
+	assert_false(identify()->is_open);
+}
+
 static void a_tenant_limits_it(void **state)
 {
 	const struct hx_identity *identity;
@@ -236,6 +283,19 @@ static void rows_are_checked(void **state)
 	refuse("auth:\n tokens:\n  - {name: x, hash: 'sha256:" READER_SHA256 "'}\n", "role");
 	refuse("auth:\n tokens:\n  - {name: x, hash: 'sha256:" READER_SHA256 "', role: root}\n",
 	       "root");
+	refuse("auth: {certificates: [{name: x, role: read}]}\n", "one of both");
+	refuse("auth: {certificates: [{name: x, role: read, subject: CN=x, fingerprint: 'sha256:" READER_SHA256
+	       "'}]}\n",
+	       "one of both");
+	refuse("auth: {certificates: [{name: x, role: read, subject: CN=x}, "
+	       "{name: x, role: read, subject: CN=y}]}\n",
+	       "twice");
+	refuse("auth: {certificates: [{name: x, role: read, subject: CN=x}, "
+	       "{name: y, role: read, subject: CN=x}]}\n",
+	       "the same");
+	refuse("auth:\n certificates: [{name: x, role: read, subject: CN=x}]\n tokens:\n" ROW(
+		       "x", READER_SHA256),
+	       "twice");
 #undef ROW
 }
 
@@ -246,6 +306,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_token_has_its_role, init, done),
 		cmocka_unit_test_setup_teardown(strangers_have_none, init, done),
 		cmocka_unit_test_setup_teardown(two_credentials_are_none, init, done),
+		cmocka_unit_test_setup_teardown(a_certificate_has_its_role, init, done),
 		cmocka_unit_test_setup_teardown(a_tenant_limits_it, init, done),
 		cmocka_unit_test_setup_teardown(probes_are_open, init, done),
 		cmocka_unit_test_setup_teardown(rows_are_checked, init, done),

@@ -19,6 +19,7 @@
 #define DIGEST "3d0941964aa3ebdcb00ccef58b1bb399f9f898465e9886d5aec7f31090a0fb30"
 #define TOKENS "auth: {tokens: [{name: t, hash: 'sha256:" DIGEST "', role: read}]}\n"
 #define USERS  "resp: {users: [{name: default, password_sha256: " DIGEST "}]}\n"
+#define NAMED  "auth: {certificates: [{name: c, subject: CN=c, role: read}]}\n"
 #define LISTEN "listen: {gateway: '0.0.0.0:0', resp: '0.0.0.0:0', admin: '0.0.0.0:0'}\n"
 #define TLS    "tls: {certificate: c.pem, key: k.pem, client_ca: a.pem, client_auth: "
 
@@ -70,6 +71,7 @@ static void others_must_be_known(void **state)
 		judge(LISTEN, places[i], HX_CONFIG_TLS_ADMIN, HAPAX_ERR_INVALID);
 		judge(LISTEN TOKENS USERS, places[i], HX_CONFIG_TLS_RESP, HAPAX_OK);
 		judge(LISTEN TOKENS USERS, places[i], HX_CONFIG_TLS_ADMIN, HAPAX_OK);
+		judge(LISTEN NAMED, places[i], HX_CONFIG_TLS_ADMIN, HAPAX_OK);
 		/* Each by its own. */
 		judge(LISTEN TOKENS, places[i], HX_CONFIG_TLS_RESP, HAPAX_ERR_INVALID);
 		judge(LISTEN USERS, places[i], HX_CONFIG_TLS_ADMIN, HAPAX_ERR_INVALID);
