@@ -87,6 +87,8 @@ class Api:
             handler.send_header(name, value)
         handler.send_header("Transfer-Encoding", "chunked")
         handler.end_headers()
+        if handler.command == "HEAD":
+            return
         for index, piece in enumerate(pieces):
             handler.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             handler.wfile.flush()

@@ -120,5 +120,5 @@ def test_the_gateway_beside_it(cli):
         expect(post(daemon.proxy, "/", "k").decision, "acquired")
         expect(ask(daemon.gateway, "GET", "/").status, 405)
         expect(ask(daemon.proxy, "GET", "/").status, 200)
-        values = metrics(daemon)
-        expect(values['hapax_connections{door="gateway"}'] + values['hapax_connections{door="proxy"}'], 0)
+        for door in ("gateway", "proxy"):
+            until(lambda name=f'hapax_connections{{door="{door}"}}': metrics(daemon)[name] == 0, "all have left")
