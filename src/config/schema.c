@@ -215,7 +215,7 @@ static const struct hx_setting upstream_settings[] = {
 	{.name = "max_idle",
          .type = HX_SETTING_COUNT,
          AT(max_idle),
-         .fallback = "64",
+         .fallback = "256",
          .max = MANY,
          .doc = "connections to one upstream that each loop keeps open while idle"},
 	{.name = NULL},

@@ -40,6 +40,8 @@ bool judge_init(struct judge *judge, const struct crash_subject *subject, uint64
 	hx_prng_seed(&judge->prng, seed);
 	judge->options = (struct hapax_store_options)HAPAX_STORE_OPTIONS_INIT;
 	judge->options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
+	if (seed % 8 != 0)
+		judge->options.keys_max = IMAGE_KEYS_MAX;
 	judge->content = content_new();
 	judge->scratch = calloc(1, sizeof(*judge->scratch));
 	for (size_t i = 0; i < IMAGE_STATES_MAX; i++) {

@@ -24,6 +24,8 @@
 enum {
 	IMAGE_STATES_MAX = 100,
 	IMAGE_CAPTURES_MAX = 48,
+	/* Of a store with a limit the index is small, and opens and is read in a quarter of the time. */
+	IMAGE_KEYS_MAX = 1024,
 	IMAGE_WHY_SIZE = 1024,
 };
 

@@ -67,7 +67,7 @@ static void run_until(const char *what, uint64_t images_wanted, enum mode mode)
 static void no_crash_breaks_a_promise(void **state)
 {
 	(void)state;
-	run_until("I2 I2b I9: crash images of file:", scale_count(9000000, 8000), DEFAULT);
+	run_until("I2 I2b I9: crash images of file:", scale_count(8000000, 8000), DEFAULT);
 }
 
 static void no_failing_call_breaks_a_promise(void **state)

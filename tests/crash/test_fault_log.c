@@ -163,6 +163,7 @@ static void trial_begin(struct trial *trial)
 	hx_virtual_clock_init(&trial->clock, CASE_EPOCH_MS);
 	trial->options = (struct hapax_store_options)HAPAX_STORE_OPTIONS_INIT;
 	trial->options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
+	trial->options.keys_max = IMAGE_KEYS_MAX;
 	trial->options.clock = hx_virtual_clock_clock(&trial->clock);
 }
 

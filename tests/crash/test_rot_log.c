@@ -101,6 +101,7 @@ static int set_up_lives(void **state, const char *lives)
 	hx_virtual_clock_init(&rot->clock, CASE_EPOCH_MS);
 	rot->options = (struct hapax_store_options)HAPAX_STORE_OPTIONS_INIT;
 	rot->options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
+	rot->options.keys_max = IMAGE_KEYS_MAX;
 	rot->options.clock = hx_virtual_clock_clock(&rot->clock);
 	/* Room for several lives in one segment. */
 	rot->options.segment_bytes = 40 * 1024;

@@ -167,7 +167,7 @@ static bool run_trial(uint64_t nth, bool is_forever, enum fault_io_effect effect
 
 static void run_all(bool is_forever, enum fault_io_effect effect, int error, const char *what)
 {
-	uint64_t step = scale_is_proof() ? 1 : 5;
+	uint64_t step = scale_is_proof() ? 1 : 9;
 	uint64_t trials = 0;
 	double begun = scale_seconds();
 
