@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import http.server
+import itertools
 import socket
 import threading
 
@@ -20,8 +21,9 @@ class Api:
     """Takes every method, keeps what it is sent, and answers as the path says.
 
     /status/N answers N; /drop takes the request and closes; /hold answers when release is set; /size/N has so many
-    bytes; /chunked comes in chunks; /slow/N sends a piece, waits for release, and sends the rest of N pieces; what is
-    in fields is sent with every response. All else is 200. The body tells how many requests there were before.
+    bytes; /chunked comes in chunks; /slow/N sends a piece, waits for release, and sends the rest of N pieces, or goes on
+    for ever with /slow/endless. All else is 200. Fields are sent with every response, text is its body, with the number
+    of the request.
     """
 
     def __init__(self):
@@ -81,12 +83,15 @@ class Api:
     def answer_in_chunks(self, handler, kind, rest):
         pieces = [bytes(range(256)), b"\r\n0\r\n\r\n", b"\0" * 1000, b"end"]
         if kind == "slow":
-            pieces = (b"piece %d\n" % index for index in range(int(rest[0])))
+            numbers = itertools.count() if rest[0] == "endless" else range(int(rest[0]))
+            pieces = (b"piece %d\n" % index for index in numbers)
         handler.send_response(200)
         for name, value in self.fields:
             handler.send_header(name, value)
         handler.send_header("Transfer-Encoding", "chunked")
         handler.end_headers()
+        if handler.command == "HEAD":
+            return
         for index, piece in enumerate(pieces):
             handler.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             handler.wfile.flush()
