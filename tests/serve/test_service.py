@@ -308,6 +308,17 @@ def test_who_is_refused_at_the_door_is_counted(cli):
         expect(service.count()["received"], 0)
 
 
+def test_the_limit_of_requests_is_counted(cli):
+    with upstream() as service, serve(cli, service.url, config="loops: 1\nhttp:\n  max_requests: 1\n") as daemon:
+        thread = threading.Thread(target=lambda: post(daemon.gateway, "1", path="/hold"))
+        thread.start()
+        assert service.arrived.acquire(timeout=TIMEOUT_SECONDS), "the first is not taken"
+        expect(post(daemon.gateway, "2").status, 503)
+        expect((refused(daemon, "requests"), refused(daemon, "memory"), code_count(daemon, "gateway", 503)), (1, 0, 1))
+        service.release.set()
+        thread.join()
+
+
 def test_the_limit_of_memory_is_counted(cli):
     """max_loop_memory: 503, and the reason is there to see."""
     config = "loops: 1\nhttp:\n  max_loop_memory: 1MiB\n  max_body_memory: 1MiB\n"
