@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import itertools
 import os
 import pathlib
 import re
@@ -206,7 +207,7 @@ class Keeper:
 
     def __init__(self, to, name):
         self.to, self.name = to, name
-        self.answered, self.closes, self.lost, self.broken = 0, 0, 0, []
+        self.answered, self.lost, self.broken = 0, 0, []
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
 
@@ -234,7 +235,6 @@ class Keeper:
         self.lost += reply.decision == "replay"
         if reply.status != 200:
             self.broken.append((reply.status, reply.body))
-        self.closes += reply.headers.get("connection") == "close"
         return reply.headers.get("connection") != "close"
 
 
@@ -247,7 +247,6 @@ def end_under_load(cli, config):
             keeper.thread.join()
         expect([(keeper.broken, keeper.lost) for keeper in keepers], [([], 0)] * len(keepers))
         expect(service.count(), {name: sum(keeper.answered for keeper in keepers) for name in ("received", "executed", "keys")})
-        return keepers
 
 
 def test_the_end_under_load(cli):
@@ -255,10 +254,25 @@ def test_the_end_under_load(cli):
     end_under_load(cli, "drain:\n  delay: 0s\n")
 
 
+def says_close(to, number):
+    connection = http.client.HTTPConnection(*to, timeout=TIMEOUT_SECONDS)
+    with contextlib.closing(connection):
+        reply = request(None, "POST", "/", {**EVENT, "ce-id": f"close-{number}"}, b"{}", connection)
+        expect(reply.status, 200)
+        return reply.headers.get("connection") == "close"
+
+
 def test_kept_connections_are_told_to_leave(cli):
-    """During drain.delay everybody is served, and every reply says that it is the last of its connection."""
-    keepers = end_under_load(cli, "drain:\n  delay: 300ms\n")
-    assert all(keeper.closes > 0 for keeper in keepers), [keeper.closes for keeper in keepers]
+    """During drain.delay everybody is let in and served, and each reply is the last of its connection."""
+    end_under_load(cli, "drain:\n  delay: 200ms\n")
+    with demo(cli) as service, serve(cli, service.url, config="drain:\n  delay: 1h\n") as daemon:
+        assert not says_close(daemon.gateway, 0)
+        daemon.process.send_signal(signal.SIGTERM)
+        numbers = itertools.count(1)
+        # Each loop hears of it by itself.
+        until(lambda: all(says_close(daemon.gateway, next(numbers)) for _ in range(8)), "replies say so")
+        expect(request(daemon.admin, "GET", "/readyz").status, 503)
+        daemon.end()
 
 
 def code_count(daemon, door, code):
@@ -292,6 +306,17 @@ def test_who_is_refused_at_the_door_is_counted(cli):
                 if reason:
                     expect(refused(daemon, reason), before[1] + 1, reason)
         expect(service.count()["received"], 0)
+
+
+def test_the_limit_of_requests_is_counted(cli):
+    with upstream() as service, serve(cli, service.url, config="loops: 1\nhttp:\n  max_requests: 1\n") as daemon:
+        thread = threading.Thread(target=lambda: post(daemon.gateway, "1", path="/hold"))
+        thread.start()
+        assert service.arrived.acquire(timeout=TIMEOUT_SECONDS), "the first is not taken"
+        expect(post(daemon.gateway, "2").status, 503)
+        expect((refused(daemon, "requests"), refused(daemon, "memory"), code_count(daemon, "gateway", 503)), (1, 0, 1))
+        service.release.set()
+        thread.join()
 
 
 def test_the_limit_of_memory_is_counted(cli):

@@ -3,6 +3,7 @@
 import contextlib
 import http.server
 import json
+import signal
 import threading
 
 from daemon import dead_address, demo, log_line, metrics, post, post_batch, request, serve, structured, upstream
@@ -172,7 +173,7 @@ def test_what_is_no_traceparent_begins_a_trace(cli):
 
 
 def test_who_is_sampled(cli):
-    """The sender decides; of those who begin here the share does, and none of 0. HUP changes it."""
+    """The sender decides; of those who begin here the share does, and 0 is none. HUP changes it."""
     with collector() as sink, upstream() as service:
         with serve(cli, service.url, config=sink.config('  sample: "0"\n')) as daemon:
             post(daemon.gateway, "unsampled", traceparent=f"00-{TRACE}-{SPAN}-00", tracestate="a=1")
@@ -182,6 +183,11 @@ def test_who_is_sampled(cli):
             expect(service.requests[0][1]["tracestate"], "a=1")
             expect(service.requests[1][1]["traceparent"][-3:], "-02")
             expect(list(sink.events(1)), ["sampled"])
+            daemon.config.write_text(sink.config('  sample: "1"\n'), encoding="utf-8")
+            daemon.process.send_signal(signal.SIGHUP)
+            daemon.wait_for(lambda line: "read again" in line)
+            post(daemon.gateway, "now")
+            expect(list(sink.events(2)), ["sampled", "now"])
 
 
 def test_events_of_a_batch(cli):
