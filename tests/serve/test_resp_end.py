@@ -86,12 +86,13 @@ def test_under_load(cli):
 def test_who_is_in_the_queue_is_answered(cli):
     """Connected, and not accepted yet when the signal comes."""
     for where in ("127.0.0.1:0", f"unix:{cli.folder}/door.sock"):
-        daemon = Serve(cli, None, "--gateway", "off", "--resp", where)
+        # More than are accepted in one turn.
+        daemon = Serve(cli, None, "--gateway", "off", "--loops", "1", "--resp", where)
         to = door(daemon) if where[0] == "1" else where[5:]
         with Wire(to) as wire:
             expect(wire.ask("PING"), b"+PONG\r\n")
         daemon.process.send_signal(signal.SIGSTOP)
-        wires = [Wire(to) for _ in range(20)]
+        wires = [Wire(to) for _ in range(400)]
         for number, wire in enumerate(wires):
             wire.send(pack("SET", number, "v") + pack("GET", number))
         daemon.process.send_signal(signal.SIGTERM)
