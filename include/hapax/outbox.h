@@ -275,6 +275,7 @@ struct hapax_relay_stats {
 /*
  * A relay from the outbox at url to options->sink:
  *	amqp://user:password@host/vhost[?exchange=NAME][&declare=quorum]   topic: routing key
+ *	http://host[:port]/path    CloudEvents; behind a path that ends with '/' stands the topic
  * Neither is connected to before hapax_relay_run().
  *
  * Owned: *ret_relay, by the caller.

@@ -266,7 +266,7 @@ const struct command hx_cmd_outbox = {
 		"         parked, and only its own key waits for it. --to\n"
 		"         amqp://user:password@host/vhost, where the topic is the routing key, of\n"
 		"         the exchange in ?exchange=NAME, else a queue; &declare=quorum makes\n"
-		"         queues that are not there\n"
+		"         queues that are not there. Or --to http://host/path: CloudEvents\n"
 		"retry    parked events go out again\n"
 		"park     an event that has not gone out stays, and its key waits\n"
 		"purge    remove events that were sent long ago, in small steps\n"
