@@ -149,6 +149,75 @@ HAPAX_API enum hapax_status hapax_outbox_status(
 	struct hapax_outbox *outbox, struct hapax_outbox_status *ret_status,
 	struct hapax_error *err);
 
+/*
+ * What a person does about rows; *ret_count, which may be NULL, is how many that were.
+ * retry: parked rows go out again, by id or ordering key (text; NULL: any). park: a row that
+ * has not gone out stays, and its ordering key waits; one that is under way may go out all the
+ * same. purge: rows that were sent longer ago than that go, in small steps.
+ */
+HAPAX_API enum hapax_status hapax_outbox_retry(
+	struct hapax_outbox *outbox, const char *id, const char *ordering_key, uint64_t *ret_count,
+	struct hapax_error *err);
+HAPAX_API enum hapax_status hapax_outbox_park(
+	struct hapax_outbox *outbox, const char *id, uint64_t *ret_count, struct hapax_error *err);
+HAPAX_API enum hapax_status hapax_outbox_purge(
+	struct hapax_outbox *outbox, int64_t age_ms, uint64_t *ret_count, struct hapax_error *err);
+
+/* One row of a query, as texts by the names of columns; NULL has data NULL. Not 0 ends it. */
+typedef int hapax_outbox_row_fn(void *context, const struct hapax_field *fields, size_t count);
+
+/* Run one SELECT of the caller's. row may use the outbox meanwhile. */
+HAPAX_API enum hapax_status hapax_outbox_query(
+	struct hapax_outbox *outbox, const char *sql, hapax_outbox_row_fn *row, void *context,
+	struct hapax_error *err);
+
+/*
+ * Rows of the outbox whose column by is value: id, ordering_key, subject, or state (0 pending, 1
+ * sent, 2 parked, 3 waiting). Columns id, topic, ordering_key, attempts, error.
+ */
+HAPAX_API enum hapax_status hapax_outbox_find(
+	struct hapax_outbox *outbox, const char *by, struct hapax_bytes value,
+	hapax_outbox_row_fn *row, void *context, struct hapax_error *err);
+
+/*
+ * A table that somebody fills already: its rows are taken into the outbox by a trigger, in the
+ * transaction that inserts them. Names of columns; NULL: there is none. The presets are that of
+ * Debezium's event router and a table of queue_name, payload and status.
+ */
+struct hapax_outbox_table {
+	size_t size;
+	const char *table;
+	const char *id;
+	const char *topic;
+	const char *topic_prefix; /* stands before what topic holds */
+	const char *ordering_key;
+	const char *type;
+	const char *payload;
+	const char *status;    /* says whether it was sent; with the next two */
+	const char *pending;   /* rows with another status are left alone */
+	const char *processed; /* the status of rows that were sent */
+};
+
+#define HAPAX_OUTBOX_TABLE_DEBEZIUM                                                 \
+	{                                                                           \
+		sizeof(struct hapax_outbox_table), "outbox", "id", "aggregatetype", \
+			"outbox.event.", "aggregateid", "type", "payload", 0, 0, 0  \
+	}
+#define HAPAX_OUTBOX_TABLE_EVENTS                                                                 \
+	{                                                                                         \
+		sizeof(struct hapax_outbox_table), "outbox_events", "id", "queue_name", "", 0, 0, \
+			"payload", "status", "pending", "processed"                               \
+	}
+
+/*
+ * From now on rows of that table are events. with_existing: so are those that are there and
+ * not sent; *ret_count, which may be NULL, is how many. INVALID names the table or column that
+ * is not there; nothing was done then.
+ */
+HAPAX_API enum hapax_status hapax_outbox_adopt(
+	struct hapax_outbox *outbox, const struct hapax_outbox_table *table, int with_existing,
+	uint64_t *ret_count, struct hapax_error *err);
+
 /* What happens to a relay, for a log. text is one line. */
 enum hapax_relay_event {
 	HAPAX_RELAY_READY,     /* connected to both sides */
@@ -206,6 +275,7 @@ struct hapax_relay_stats {
 /*
  * A relay from the outbox at url to options->sink:
  *	amqp://user:password@host/vhost[?exchange=NAME][&declare=quorum]   topic: routing key
+ *	http://host[:port]/path    CloudEvents; behind a path that ends with '/' stands the topic
  * Neither is connected to before hapax_relay_run().
  *
  * Owned: *ret_relay, by the caller.

@@ -3,6 +3,7 @@
  * cmd_outbox.c - hapax outbox: events that commit with the change they tell of.
  */
 #include <inttypes.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/duration.h"
@@ -13,17 +14,19 @@
 #include "cli/text.h"
 
 static const char *const formats[] = {"text", "json", NULL};
+static const char *const presets[] = {"debezium", "events", NULL};
+static const char *const found_by[] = {"id", "ordering_key", "subject", NULL};
 
 static const struct hx_option options[] = {
-	{HX_OUTBOX_DB, "db", 0, HX_OPTION_TEXT, "URL",
-         "the database: postgres://... or sqlite:FILE ($HAPAX_DB)", NULL},
+	{HX_OUTBOX_DB, "db", 0, HX_OPTION_TEXT, "URL", "postgres://... or sqlite:FILE ($HAPAX_DB)",
+         NULL},
 	{HX_OUTBOX_TOPIC, "topic", 't', HX_OPTION_TEXT, "NAME", "add: where the event goes", NULL},
 	{HX_OUTBOX_KEY, "key", 'k', HX_OPTION_TEXT, "TEXT",
-         "add: ordering key; events of one key keep their order", NULL},
+         "add: ordering key; its events keep their order", NULL},
 	{HX_OUTBOX_ID, "id", 0, HX_OPTION_TEXT, "ID", "add: the event's id (a new UUIDv7)", NULL},
 	{HX_OUTBOX_TYPE, "type", 0, HX_OPTION_TEXT, "TYPE", "add: the event's type", NULL},
 	{HX_OUTBOX_SOURCE, "source", 0, HX_OPTION_TEXT, "URI",
-         "add: the event's source; relay: of events that have none", NULL},
+         "the event's source; relay: where it has none", NULL},
 	{HX_OUTBOX_SUBJECT, "subject", 0, HX_OPTION_TEXT, "TEXT", "add: the event's subject", NULL},
 	{HX_OUTBOX_CONTENT_TYPE, "content-type", 0, HX_OPTION_TEXT, "TYPE",
          "add: the payload's type (application/json)", NULL},
@@ -35,11 +38,28 @@ static const struct hx_option options[] = {
 	{HX_OUTBOX_ATTEMPTS, "attempts", 0, HX_OPTION_COUNT, "N",
          "relay: attempts before a row is parked (10)", NULL},
 	{HX_OUTBOX_LEASE, "lease", 0, HX_OPTION_TEXT, "D",
-         "relay: how long a relay that died keeps its partitions (30s)", NULL},
+         "relay: how long its partitions stay its own (30s)", NULL},
 	{HX_OUTBOX_RETRY, "retry", 0, HX_OPTION_TEXT, "D",
-         "relay: pause after a row's first failure (1s), doubling", NULL},
+         "relay: pause after a first failure (1s), doubling", NULL},
 	{HX_OUTBOX_DRAIN, "drain", 0, HX_OPTION_FLAG, NULL,
          "relay: end when nothing is pending any more", NULL},
+	{HX_OUTBOX_PRESET, "preset", 0, HX_OPTION_CHOICE, "debezium|events",
+         "init: take over a table that is there", presets},
+	{HX_OUTBOX_TABLE, "table", 0, HX_OPTION_TEXT, "NAME", "init: its name, if it is another",
+         NULL},
+	{HX_OUTBOX_COLUMN, "column", 0, HX_OPTION_TEXT, "FIELD=NAME",
+         "init: a column's name, if it is another", NULL},
+	{HX_OUTBOX_EXISTING, "existing", 0, HX_OPTION_FLAG, NULL,
+         "init: rows that are there are events, too", NULL},
+	{HX_OUTBOX_PARKED, "parked", 0, HX_OPTION_FLAG, NULL,
+         "status: list what is parked, with the reason", NULL},
+	{HX_OUTBOX_ALL, "all", 0, HX_OPTION_FLAG, NULL, "retry: all that is parked", NULL},
+	{HX_OUTBOX_OLDER, "older", 0, HX_OPTION_TEXT, "D", "purge: sent longer ago than that (7d)",
+         NULL},
+	{HX_OUTBOX_QUERY, "query", 0, HX_OPTION_TEXT, "SQL",
+         "audit, rebuild: what should have events", NULL},
+	{HX_OUTBOX_BY, "by", 0, HX_OPTION_CHOICE, "id|ordering_key|subject",
+         "audit: what it is found by (id)", found_by},
 	{HX_OUTBOX_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
          formats},
 	{.name = NULL},
@@ -101,37 +121,6 @@ int hx_outbox_open(const struct hx_invocation *inv, struct hapax_outbox **ret_ou
 	return HX_EXIT_OK;
 }
 
-/* ------------------------------------------------------------------ init */
-
-static int run_init(struct hx_invocation *inv, char **operands, size_t count)
-{
-	const char *url = hx_outbox_url(inv);
-	struct hapax_migration migration;
-	struct hapax_error err;
-	struct hx_json_out json;
-
-	(void)operands;
-	(void)count;
-	if (url == NULL)
-		return HX_EXIT_USAGE;
-	if (hapax_outbox_init(url, &migration, &err) != HAPAX_OK)
-		return hx_report_error(inv->command->name, &err);
-	if (hx_outbox_is_json(inv)) {
-		hx_json_out_init(&json, &inv->out);
-		hx_json_out_object_begin(&json, NULL);
-		hx_json_out_signed(&json, "from", migration.from);
-		hx_json_out_signed(&json, "to", migration.to);
-		hx_json_out_object_end(&json);
-	} else if (migration.from == migration.to) {
-		hx_out_printf(
-			&inv->out, "the outbox is there, in version %" PRId64 "\n", migration.to);
-	} else {
-		hx_out_printf(
-			&inv->out, "the outbox was made, in version %" PRId64 "\n", migration.to);
-	}
-	return HX_EXIT_OK;
-}
-
 /* ------------------------------------------------------------------ status */
 
 static void status_json(struct hx_out *out, const struct hapax_outbox_status *status)
@@ -184,10 +173,13 @@ static int run_status(struct hx_invocation *inv, char **operands, size_t count)
 	struct hapax_outbox_status status = HAPAX_OUTBOX_STATUS_INIT;
 	struct hapax_outbox *outbox = NULL;
 	struct hapax_error err;
-	int code = hx_outbox_open(inv, &outbox);
+	int code;
 
 	(void)operands;
 	(void)count;
+	if (hx_options_get(&inv->options, HX_OUTBOX_PARKED) != NULL)
+		return hx_outbox_parked(inv);
+	code = hx_outbox_open(inv, &outbox);
 	if (code != HX_EXIT_OK)
 		return code;
 	if (hapax_outbox_status(outbox, &status, &err) != HAPAX_OK)
@@ -208,10 +200,15 @@ static const struct {
 	size_t operands_max;
 	int (*run)(struct hx_invocation *inv, char **operands, size_t count);
 } actions[] = {
-	{"init", "init --db URL", 0, run_init},
+	{"init", "init [--preset NAME] --db URL", 0, hx_outbox_init},
 	{"add", "add --db URL --topic NAME [--key TEXT] [FILE|-]", 1, hx_outbox_add},
-	{"status", "status --db URL", 0, run_status},
-	{"relay", "relay --db URL --to URL", 0, hx_outbox_relay},
+	{"status", "status [--parked] --db URL", 0, run_status},
+	{"relay", "relay --to URL --db URL", 0, hx_outbox_relay},
+	{"retry", "retry ID... | --key TEXT | --all   --db URL", SIZE_MAX, hx_outbox_retry},
+	{"park", "park ID... --db URL", SIZE_MAX, hx_outbox_park},
+	{"purge", "purge [--older D] --db URL", 0, hx_outbox_purge},
+	{"audit", "audit --query SQL [--by COLUMN] --db URL", 0, hx_outbox_audit},
+	{"rebuild", "rebuild --query SQL --db URL", 0, hx_outbox_rebuild},
 };
 
 static int run(struct hx_invocation *inv)
@@ -229,12 +226,13 @@ static int run(struct hx_invocation *inv)
 		return HX_EXIT_USAGE;
 	}
 	(void)hx_report_usage(inv->command->name, "unknown action '%s'", name);
-	hx_report_hint("there are init, add, status and relay");
+	hx_report_hint("there are init, add, status, relay, retry, park, purge, audit and rebuild");
 	return HX_EXIT_USAGE;
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "it was done; of relay: it was stopped, or nothing is pending (--drain)"},
+	{HX_EXIT_OK, "it was done; the relay was stopped, or drained"},
+	{HX_EXIT_NO, "nothing was retried or parked; events are missing (audit)"},
 	{HX_EXIT_NO_INPUT, "the file could not be read"},
 	{0, NULL},
 };
@@ -250,25 +248,33 @@ static const struct command_example examples[] = {
 const struct command hx_cmd_outbox = {
 	.name = "outbox",
 	.summary = "events that commit with the change they tell of, and their relay",
-	.usage = "init | add [FILE|-] | status | relay --to URL   --db URL",
+	.usage = "ACTION [OPTION]... --db URL",
 	.description =
 		"An event is a row of the table hapax_outbox, written in the transaction of the\n"
-		"change that it tells of, so that both are there or neither. A relay publishes rows,\n"
-		"waits for the broker's confirmation, then marks them sent. After a crash in between a\n"
-		"message comes again with the same id, by which consumers de-duplicate.\n"
+		"change that it tells of, so that both are there or neither. A relay publishes\n"
+		"rows, waits for the broker's confirmation, then marks them sent. After a crash in\n"
+		"between a message comes again with the same id, by which consumers de-duplicate.\n"
 		"\n"
-		"init makes the table in PostgreSQL or SQLite, or brings it up to date. In PostgreSQL\n"
-		"applications then call SELECT hapax_outbox_add(topic, payload, ordering_key, type).\n"
-		"\n"
-		"add adds one event, with the file's bytes as its payload, and prints its id.\n"
-		"\n"
-		"relay publishes until it is stopped; any number may run. Events of one ordering key\n"
-		"keep the order in which their transactions committed. An event that fails is tried\n"
-		"again, later and later, then parked, and only its own key waits for it. Sinks:\n"
-		"amqp://user:password@host/vhost, where the topic is the routing key, of the exchange\n"
-		"in ?exchange=NAME, else a queue; &declare=quorum makes queues that are not there.\n",
+		"init     make the table, or bring it up to date. In PostgreSQL applications then\n"
+		"         call SELECT hapax_outbox_add(topic, payload, ordering_key, type). With\n"
+		"         --preset rows of a table that is there become events by a trigger:\n"
+		"         Debezium's outbox, or outbox_events (queue_name, payload, status)\n"
+		"add      one event, with the file's bytes as its payload; prints its id\n"
+		"status   what is pending, parked, sent, and who relays\n"
+		"relay    publish until stopped; any number may run. Events of one ordering key\n"
+		"         keep the order of their commits; one that fails is tried again, then\n"
+		"         parked, and only its own key waits for it. --to\n"
+		"         amqp://user:password@host/vhost, where the topic is the routing key, of\n"
+		"         the exchange in ?exchange=NAME, else a queue; &declare=quorum makes\n"
+		"         queues that are not there. Or --to http://host/path: CloudEvents\n"
+		"retry    parked events go out again\n"
+		"park     an event that has not gone out stays, and its key waits\n"
+		"purge    remove events that were sent long ago, in small steps\n"
+		"audit    print the first column of a query's rows that have no event\n"
+		"rebuild  add events for rows of a query (id, topic, payload, ordering_key, type)\n"
+		"         whose id has none\n",
 	.operands_min = 1,
-	.operands_max = 2,
+	.operands_max = SIZE_MAX,
 	.options = options,
 	.exits = exits,
 	.examples = examples,

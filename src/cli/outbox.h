@@ -28,6 +28,15 @@ enum hx_outbox_option {
 	HX_OUTBOX_RETRY,
 	HX_OUTBOX_DRAIN,
 	HX_OUTBOX_OUTPUT,
+	HX_OUTBOX_ALL,
+	HX_OUTBOX_OLDER,
+	HX_OUTBOX_QUERY,
+	HX_OUTBOX_BY,
+	HX_OUTBOX_PARKED,
+	HX_OUTBOX_PRESET,
+	HX_OUTBOX_TABLE,
+	HX_OUTBOX_COLUMN,
+	HX_OUTBOX_EXISTING,
 };
 
 /* The text of an option, or NULL. */
@@ -47,6 +56,16 @@ int hx_outbox_open(const struct hx_invocation *inv, struct hapax_outbox **ret_ou
 
 /* The actions. */
 int hx_outbox_add(struct hx_invocation *inv, char **operands, size_t count);
+int hx_outbox_audit(struct hx_invocation *inv, char **operands, size_t count);
+int hx_outbox_init(struct hx_invocation *inv, char **operands, size_t count);
+int hx_outbox_park(struct hx_invocation *inv, char **operands, size_t count);
+int hx_outbox_purge(struct hx_invocation *inv, char **operands, size_t count);
+int hx_outbox_rebuild(struct hx_invocation *inv, char **operands, size_t count);
+int hx_outbox_retry(struct hx_invocation *inv, char **operands, size_t count);
+
+/* status --parked */
+int hx_outbox_parked(struct hx_invocation *inv);
+
 int hx_outbox_relay(struct hx_invocation *inv, char **operands, size_t count);
 
 #endif

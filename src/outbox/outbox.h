@@ -24,7 +24,8 @@ enum {
 	HX_OUTBOX_PAYLOAD_SIZE_MAX = 16 * 1024 * 1024,
 	HX_OUTBOX_BATCH_BYTES = 16 * 1024 * 1024, /* of payload, and one row more */
 	HX_OUTBOX_ERROR_SIZE = 240,
-	HX_OUTBOX_RELAY_SIZE = 40, /* the name of a relay: a UUID */
+	HX_OUTBOX_COLUMNS_MAX = 64, /* of a caller's query */
+	HX_OUTBOX_RELAY_SIZE = 40,  /* the name of a relay: a UUID */
 };
 
 /* What became of a row that was to be published. */
@@ -90,6 +91,24 @@ struct hx_outbox_ops {
 	enum hapax_status (*status)(
 		struct hapax_outbox *outbox, struct hapax_outbox_status *status,
 		struct hapax_error *err);
+
+	enum hapax_status (*retry)(
+		struct hapax_outbox *outbox, const char *id, const char *ordering_key,
+		uint64_t *count, struct hapax_error *err);
+	enum hapax_status (*park)(
+		struct hapax_outbox *outbox, const char *id, uint64_t *count,
+		struct hapax_error *err);
+	/* At most limit rows. */
+	enum hapax_status (*purge)(
+		struct hapax_outbox *outbox, int64_t age_ms, unsigned limit, uint64_t *count,
+		struct hapax_error *err);
+	/* value, unless it is NULL, is the one parameter; "@@" stands for where the outbox is then. */
+	enum hapax_status (*query)(
+		struct hapax_outbox *outbox, const char *sql, const char *value,
+		hapax_outbox_row_fn *row, void *context, struct hapax_error *err);
+	enum hapax_status (*adopt)(
+		struct hapax_outbox *outbox, const struct hapax_outbox_table *table,
+		bool with_existing, uint64_t *count, struct hapax_error *err);
 
 	/* Of relays; on connections of our own alone. */
 

@@ -58,6 +58,22 @@ int64_t hx_outbox_postgres_number(const PGresult *result, int row, int column);
 /* data is NULL for NULL. */
 struct hapax_bytes hx_outbox_postgres_bytes(const PGresult *result, int row, int column);
 
+/* Of postgres_manage.c. */
+enum hapax_status hx_outbox_postgres_retry(
+	struct hapax_outbox *outbox, const char *id, const char *ordering_key, uint64_t *count,
+	struct hapax_error *err);
+enum hapax_status hx_outbox_postgres_park(
+	struct hapax_outbox *outbox, const char *id, uint64_t *count, struct hapax_error *err);
+enum hapax_status hx_outbox_postgres_purge(
+	struct hapax_outbox *outbox, int64_t age_ms, unsigned limit, uint64_t *count,
+	struct hapax_error *err);
+enum hapax_status hx_outbox_postgres_query(
+	struct hapax_outbox *outbox, const char *sql, const char *value, hapax_outbox_row_fn *row,
+	void *context, struct hapax_error *err);
+enum hapax_status hx_outbox_postgres_adopt(
+	struct hapax_outbox *outbox, const struct hapax_outbox_table *table, bool with_existing,
+	uint64_t *count, struct hapax_error *err);
+
 /* Of postgres_relay.c. */
 enum hapax_status hx_outbox_postgres_tend(
 	struct hapax_outbox *outbox, const char *relay, const char *owner, int64_t lease_ms,

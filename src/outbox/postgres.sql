@@ -213,3 +213,114 @@ BEGIN
 	END IF;
 END
 $$;
+
+-- What people do. Each returns how many rows it touched.
+
+-- Parked rows go out again, with the attempts of new ones; by id, by ordering key, or all (both NULL).
+CREATE OR REPLACE FUNCTION @@hapax_outbox_retry(p_id text DEFAULT NULL, p_key text DEFAULT NULL) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+	v_count bigint;
+BEGIN
+	UPDATE @@hapax_outbox SET state = 0, held = false, attempts = 0, next_ms = 0
+	WHERE held AND state = 2 AND (p_id IS NULL OR id = p_id) AND (p_key IS NULL OR ordering_key = p_key);
+	GET DIAGNOSTICS v_count = ROW_COUNT;
+	-- Who waited behind them, and behind nobody else.
+	UPDATE @@hapax_outbox o SET state = 0, held = false
+	WHERE o.held AND o.state = 3 AND NOT EXISTS (
+		SELECT FROM @@hapax_outbox b WHERE b.held AND b.state = 2 AND b.ordering_key = o.ordering_key);
+	IF EXISTS (SELECT FROM @@hapax_outbox_relay WHERE is_idle) THEN
+		PERFORM pg_notify('hapax_outbox', '');
+	END IF;
+	RETURN v_count;
+END
+$$;
+
+-- A row that has not gone out stays, and its ordering key waits. One that is under way may go out all the same.
+CREATE OR REPLACE FUNCTION @@hapax_outbox_park(p_id text, p_error text DEFAULT 'parked by hand') RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+	v_count bigint;
+BEGIN
+	UPDATE @@hapax_outbox SET state = 2, held = true, error = p_error WHERE id = p_id AND state IN (0, 3);
+	GET DIAGNOSTICS v_count = ROW_COUNT;
+	RETURN v_count;
+END
+$$;
+
+-- Rows that were sent before that time go, some of them.
+CREATE OR REPLACE FUNCTION @@hapax_outbox_purge(p_age_ms bigint, p_limit integer) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+	v_count bigint;
+BEGIN
+	DELETE FROM @@hapax_outbox WHERE seq IN (
+		SELECT seq FROM @@hapax_outbox WHERE state = 1 AND sent_ms < @@hapax_outbox_now() - p_age_ms
+		ORDER BY sent_ms LIMIT p_limit FOR UPDATE SKIP LOCKED);
+	GET DIAGNOSTICS v_count = ROW_COUNT;
+	RETURN v_count;
+END
+$$;
+
+-- Take over rows of a table that is there already: a trigger copies each into the outbox, in the transaction that
+-- inserts it, and, where it has a status, says there when it was sent. Columns that are NULL do not exist; p_existing
+-- takes rows that are there now. Returns how many that were.
+CREATE OR REPLACE FUNCTION @@hapax_outbox_adopt(
+	p_table text, p_id text, p_topic text, p_topic_prefix text, p_key text, p_type text, p_payload text,
+	p_status text, p_pending text, p_processed text, p_existing boolean
+) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	v_oid oid := to_regclass(p_table);
+	v_table text; -- with its schema: relays have another search_path
+	v_column text;
+	v_types text[] := '{}';
+	v_call text;
+	v_name text;
+	v_count bigint := 0;
+BEGIN
+	IF v_oid IS NULL THEN
+		RAISE EXCEPTION 'there is no table %', p_table USING ERRCODE = 'HX004',
+			HINT = 'Name it with its schema, or choose another preset.';
+	END IF;
+	FOREACH v_column IN ARRAY array_remove(ARRAY[p_id, p_topic, p_key, p_type, p_payload, p_status], NULL) LOOP
+		IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = v_oid AND attname = v_column AND attnum > 0
+			AND NOT attisdropped) THEN
+			RAISE EXCEPTION 'the table % has no column %', p_table, v_column USING ERRCODE = 'HX004',
+				HINT = 'Is this the preset for it? --column FIELD=NAME says which column it is.';
+		END IF;
+	END LOOP;
+	SELECT format('%I.%I', n.nspname, c.relname) INTO v_table
+	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = v_oid;
+	SELECT array_agg(format_type(a.atttypid, a.atttypmod) ORDER BY n.n) INTO v_types
+	FROM unnest(ARRAY[p_id, p_payload]) WITH ORDINALITY n (name, n)
+	JOIN pg_attribute a ON a.attrelid = v_oid AND a.attname = n.name;
+	v_name := 'hapax_outbox_take_' || substr(md5(v_oid::text), 1, 12);
+	v_call := format('@@hapax_outbox_add(%L || t.%I::text, %s, %s, %s, NULL, NULL, %L, NULL, t.%I::text, %L, t.%I::text)',
+		p_topic_prefix, p_topic,
+		CASE WHEN v_types[2] = 'bytea' THEN format('t.%I', p_payload)
+			ELSE format('convert_to(t.%I::text, ''UTF8'')', p_payload) END,
+		CASE WHEN p_key IS NULL THEN 'NULL' ELSE format('t.%I::text', p_key) END,
+		CASE WHEN p_type IS NULL THEN 'NULL' ELSE format('t.%I::text', p_type) END,
+		CASE WHEN v_types[2] IN ('json', 'jsonb') THEN 'application/json' END, p_id, v_table, p_id);
+	EXECUTE format('CREATE OR REPLACE FUNCTION @@%I() RETURNS trigger LANGUAGE plpgsql AS %L', v_name,
+		format('DECLARE t %s := NEW; BEGIN PERFORM %s; RETURN NULL; END', v_table, v_call));
+	EXECUTE format('DROP TRIGGER IF EXISTS hapax_outbox_take ON %s', v_table);
+	EXECUTE format('CREATE TRIGGER hapax_outbox_take AFTER INSERT ON %s FOR EACH ROW %s EXECUTE FUNCTION @@%I()', v_table,
+		CASE WHEN p_status IS NULL THEN '' ELSE format('WHEN (NEW.%I::text = %L)', p_status, p_pending) END, v_name);
+	IF p_status IS NOT NULL THEN
+		EXECUTE format('CREATE OR REPLACE FUNCTION @@%I() RETURNS trigger LANGUAGE plpgsql AS %L', v_name || '_sent',
+			format('BEGIN UPDATE %s SET %I = %L WHERE %I = NEW.origin_id::%s; RETURN NULL; END', v_table, p_status,
+				p_processed, p_id, v_types[1]));
+		EXECUTE format('DROP TRIGGER IF EXISTS %I ON @@hapax_outbox', v_name);
+		EXECUTE format('CREATE TRIGGER %I AFTER UPDATE OF state ON @@hapax_outbox FOR EACH ROW WHEN (NEW.state = 1 AND'
+			' OLD.state <> 1 AND NEW.origin = %L) EXECUTE FUNCTION @@%I()', v_name, v_table, v_name || '_sent');
+	END IF;
+	IF p_existing THEN
+		EXECUTE format('SELECT count(%s) FROM %s t WHERE %s AND NOT EXISTS (SELECT FROM @@hapax_outbox o WHERE o.id = t.%I::text)',
+			v_call, v_table,
+			CASE WHEN p_status IS NULL THEN 'true' ELSE format('t.%I::text = %L', p_status, p_pending) END, p_id)
+		INTO v_count;
+	END IF;
+	RETURN v_count;
+END
+$$;

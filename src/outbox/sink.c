@@ -15,16 +15,15 @@ static const struct {
 	const struct hx_sink_ops *ops;
 } schemes[] = {
 #if HX_HAVE_RABBITMQ
-	{"amqp:", &hx_sink_rabbitmq_ops},
-	{"amqps:", &hx_sink_rabbitmq_ops},
+	{"amqp:", &hx_sink_rabbitmq_ops}, {"amqps:", &hx_sink_rabbitmq_ops},
 #endif
-	{NULL, NULL},
+	{"http:", &hx_sink_http_ops},     {"https:", &hx_sink_http_ops},     {NULL, NULL},
 };
 
 #if HX_HAVE_RABBITMQ
-#define KNOWN_RABBITMQ "amqp://HOST/VHOST"
+#define KNOWN_RABBITMQ "amqp://HOST/VHOST, "
 #else
-#define KNOWN_RABBITMQ "none in this build"
+#define KNOWN_RABBITMQ ""
 #endif
 
 enum hapax_status hx_sink_open(
@@ -33,11 +32,12 @@ enum hapax_status hx_sink_open(
 	size_t size = strcspn(url, ":");
 
 	for (size_t i = 0; schemes[i].scheme != NULL; i++)
-		if (strncmp(url, schemes[i].scheme, strlen(schemes[i].scheme)) == 0)
+		if (strncmp(url, schemes[i].scheme, strlen(schemes[i].scheme)) == 0 &&
+		    strncmp(url + strlen(schemes[i].scheme), "//", 2) == 0)
 			return schemes[i].ops->open(url, source, ret_sink, err);
 	return hx_error_set(
 		err, HAPAX_ERR_UNSUPPORTED, 0,
-		"nothing is published to '%.*s'; known sinks: " KNOWN_RABBITMQ,
+		"nothing is published to '%.*s'; known sinks: " KNOWN_RABBITMQ "http://HOST/PATH",
 		(int)(size < 32 ? size : 32), url);
 }
 

@@ -44,6 +44,7 @@ struct hx_sink {
 	struct hx_outbox_message message; /* of the row that is being sent */
 };
 
+extern const struct hx_sink_ops hx_sink_http_ops;
 extern const struct hx_sink_ops hx_sink_rabbitmq_ops;
 
 /* hapax_relay_open() with a sink that is there. Owned: sink, by the relay, in any case. */

@@ -44,6 +44,8 @@ int hx_outbox_sqlite_run(
 	for (int i = 0; types[i] != '\0' && code == SQLITE_OK; i++)
 		code = types[i] == 'n'
 			? sqlite3_bind_int64(statement, i + 1, *(const int64_t *)values[i])
+			: values[i] == NULL
+			? sqlite3_bind_null(statement, i + 1)
 			: sqlite3_bind_text(statement, i + 1, values[i], -1, SQLITE_STATIC);
 	if (code == SQLITE_OK)
 		code = sqlite3_step(statement);
@@ -288,6 +290,11 @@ static const struct hx_outbox_ops sqlite_ops = {
 	.add = outbox_add,
 	.bracket = outbox_bracket,
 	.status = outbox_status,
+	.retry = hx_outbox_sqlite_retry,
+	.park = hx_outbox_sqlite_park,
+	.purge = hx_outbox_sqlite_purge,
+	.query = hx_outbox_sqlite_query,
+	.adopt = hx_outbox_sqlite_adopt,
 	.tend = hx_outbox_sqlite_tend,
 	.settle = hx_outbox_sqlite_settle,
 	.leave = hx_outbox_sqlite_leave,

@@ -51,6 +51,22 @@ enum hapax_status hx_outbox_sqlite_begin(
 enum hapax_status hx_outbox_sqlite_end(
 	struct hx_outbox_sqlite *outbox, int code, const char *what, struct hapax_error *err);
 
+/* Of sqlite_manage.c. */
+enum hapax_status hx_outbox_sqlite_retry(
+	struct hapax_outbox *outbox, const char *id, const char *ordering_key, uint64_t *count,
+	struct hapax_error *err);
+enum hapax_status hx_outbox_sqlite_park(
+	struct hapax_outbox *outbox, const char *id, uint64_t *count, struct hapax_error *err);
+enum hapax_status hx_outbox_sqlite_purge(
+	struct hapax_outbox *outbox, int64_t age_ms, unsigned limit, uint64_t *count,
+	struct hapax_error *err);
+enum hapax_status hx_outbox_sqlite_query(
+	struct hapax_outbox *outbox, const char *sql, const char *value, hapax_outbox_row_fn *row,
+	void *context, struct hapax_error *err);
+enum hapax_status hx_outbox_sqlite_adopt(
+	struct hapax_outbox *outbox, const struct hapax_outbox_table *table, bool with_existing,
+	uint64_t *count, struct hapax_error *err);
+
 /* Of sqlite_relay.c. */
 enum hapax_status hx_outbox_sqlite_tend(
 	struct hapax_outbox *outbox, const char *relay, const char *owner, int64_t lease_ms,
