@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base64.c - Base64 to bytes.
+ * base64.c - Base64 to bytes, and back.
  */
 #include "wire/base64.h"
 
 #include <stdint.h>
+
+#include "base/buf.h"
+#include "base/checked.h"
 
 /* The six bits of a character, or -1. */
 static int sextet(unsigned char byte)
@@ -82,4 +85,33 @@ bool hx_base64_decode(struct hapax_bytes text, unsigned char *out, size_t *ret)
 	}
 	*ret = made;
 	return true;
+}
+
+enum hapax_status hx_base64_append(struct hapax_buf *out, struct hapax_bytes bytes)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *at = bytes.data;
+	enum hapax_status status;
+	unsigned char *to;
+	size_t size;
+
+	if (hx_add_size(bytes.size, 2, &size) || hx_mul_size(size / 3, 4, &size))
+		return HAPAX_ERR_LIMIT;
+	status = hx_buf_reserve(out, size);
+	if (status != HAPAX_OK)
+		return status;
+	to = out->data + out->size;
+	for (size_t i = 0; i < bytes.size; i += 3) {
+		size_t left = bytes.size - i;
+		unsigned group = (unsigned)at[i] << 16 | (left > 1 ? (unsigned)at[i + 1] << 8 : 0) |
+			(left > 2 ? at[i + 2] : 0U);
+
+		*to++ = (unsigned char)digits[group >> 18];
+		*to++ = (unsigned char)digits[group >> 12 & 63];
+		*to++ = left > 1 ? (unsigned char)digits[group >> 6 & 63] : '=';
+		*to++ = left > 2 ? (unsigned char)digits[group & 63] : '=';
+	}
+	out->size += size;
+	return HAPAX_OK;
 }
