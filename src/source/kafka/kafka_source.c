@@ -26,6 +26,9 @@ enum {
 	STARVED_MS = 500,
 	HEADERS_MIN = 8,
 	HEADERS_LIMIT = 1024,
+
+	/* 2.3.0, as rd_kafka_version() tells it; see destroy(). */
+	FIXED_VERSION = 0x02030000,
 };
 
 static hapax_source_next_fn kafka_next;
@@ -346,6 +349,18 @@ static void free_all(struct hx_kafka_source *source)
 	}
 }
 
+/*
+ * Before 2.3.0, destroying a member of a group that was never its leader ends the process
+ * by a failed assertion in the cooperative-sticky assignor (librdkafka issue 4312). It is closed, and
+ * its offsets are committed: a handle that is left behind costs some threads that sleep,
+ * until the process ends.
+ */
+static void destroy(struct hx_kafka_source *source)
+{
+	if (!source->is_subscribed || rd_kafka_version() >= FIXED_VERSION)
+		rd_kafka_destroy(source->consumer);
+}
+
 static void kafka_close(struct hapax_source *base)
 {
 	struct hx_kafka_source *source = downcast(base);
@@ -360,7 +375,7 @@ static void kafka_close(struct hapax_source *base)
 		}
 		free_all(source);
 		rd_kafka_queue_destroy(source->queue);
-		rd_kafka_destroy(source->consumer);
+		destroy(source);
 	}
 	hx_source_done(base);
 	hx_free(source);
