@@ -6,6 +6,9 @@
 
 #include <stdint.h>
 
+#include "base/buf.h"
+#include "base/checked.h"
+
 /* The six bits of a character, or -1. */
 static int sextet(unsigned char byte)
 {
@@ -103,4 +106,18 @@ void hx_base64_encode(struct hapax_bytes bytes, char *out)
 		*out++ = left > 1 ? digits[word >> 6 & 63] : '=';
 		*out++ = left > 2 ? digits[word & 63] : '=';
 	}
+}
+
+enum hapax_status hx_base64_append(struct hapax_buf *out, struct hapax_bytes bytes)
+{
+	enum hapax_status status;
+
+	if (bytes.size > SIZE_MAX / 2)
+		return HAPAX_ERR_LIMIT;
+	status = hx_buf_reserve(out, hx_base64_size(bytes.size));
+	if (status != HAPAX_OK)
+		return status;
+	hx_base64_encode(bytes, (char *)out->data + out->size);
+	out->size += hx_base64_size(bytes.size);
+	return HAPAX_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base64.h - Base64 (RFC 4648, 4). It is read strictly: with its padding, without blanks, and
+ * base64.h - Base64 (RFC 4648, 4), read strictly: with its padding, without blanks, and
  * with zeros where the last character has bits to spare, so that bytes have one text.
  *
  * Threads: any.
@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include <hapax/bytes.h>
+#include <hapax/error.h>
 
 /*
  * Write the bytes to out, which has room for text.size / 4 * 3; it may be the text
@@ -27,5 +28,8 @@ static inline size_t hx_base64_size(size_t size)
 
 /* Write hx_base64_size() characters and no NUL. */
 void hx_base64_encode(struct hapax_bytes bytes, char *out);
+
+/* Append the text of bytes to out. LIMIT or NO_MEMORY: nothing was appended. */
+enum hapax_status hx_base64_append(struct hapax_buf *out, struct hapax_bytes bytes);
 
 #endif
