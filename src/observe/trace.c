@@ -140,14 +140,15 @@ static void write_process(struct hx_json_write *json, const struct hx_trace_note
 {
 	begin_span(
 		json, note, note->context.span_id, note->has_parent ? note->parent_id : NULL,
-		"process_cloud_event", KIND_SERVER);
+		note->name, KIND_SERVER);
 	put_times(json, note->began_ns, note->ended_ns);
 	hx_json_write_begin(json, "attributes", '[');
 	put_text(json, "cloudevents.event_id", note->event_id);
 	put_text(json, "cloudevents.event_source", note->event_source);
 	put_text(json, "cloudevents.event_type", note->event_type);
-	put_text(json, "messaging.operation.type", "process");
-	put_text(json, "http.request.method", "POST");
+	if (note->event_id[0] != '\0')
+		put_text(json, "messaging.operation.type", "process");
+	put_text(json, "http.request.method", note->method);
 	put_count(json, "http.response.status_code", note->reply_status);
 	put_text(json, "hapax.route", note->route);
 	put_text(json, "hapax.scope", note->scope);
@@ -178,10 +179,10 @@ static void write_check(struct hx_json_write *json, const struct hx_trace_note *
 
 static void write_call(struct hx_json_write *json, const struct hx_trace_note *note)
 {
-	begin_span(json, note, note->call_id, note->context.span_id, "POST", KIND_CLIENT);
+	begin_span(json, note, note->call_id, note->context.span_id, note->method, KIND_CLIENT);
 	put_times(json, note->sent_ns, note->answered_ns);
 	hx_json_write_begin(json, "attributes", '[');
-	put_text(json, "http.request.method", "POST");
+	put_text(json, "http.request.method", note->method);
 	put_text(json, "server.address", note->upstream_host);
 	put_count(json, "server.port", note->upstream_port);
 	put_count(json, "http.response.status_code", note->upstream_status);

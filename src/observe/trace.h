@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/limits.h"
+#include "wire/http1.h"
 #include "wire/json_write.h"
 #include "wire/trace_context.h"
 
@@ -37,7 +38,8 @@ enum {
 
 /* Times are nanoseconds since 1970. Texts that are empty are left out. */
 struct hx_trace_note {
-	struct hx_trace_context context; /* span_id: process_cloud_event */
+	const char *name;                /* of the span around the others: process_cloud_event */
+	struct hx_trace_context context; /* span_id: that of this one */
 	bool has_parent;
 	unsigned char parent_id[HX_SPAN_ID_SIZE];
 	bool has_original; /* of a duplicate: whose result it was given */
@@ -65,7 +67,8 @@ struct hx_trace_note {
 	uint16_t upstream_port;
 	char upstream_host[HX_TRACE_TEXT_SIZE];
 
-	char event_id[HX_TRACE_TEXT_SIZE];
+	char method[HX_HTTP1_METHOD_MAX + 1]; /* of the request, and of the call */
+	char event_id[HX_TRACE_TEXT_SIZE];    /* empty: it is no event, as the next two */
 	char event_source[HX_TRACE_TEXT_SIZE];
 	char event_type[HX_TRACE_TEXT_SIZE];
 	char route[HX_TRACE_TEXT_SIZE];

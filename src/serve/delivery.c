@@ -522,7 +522,7 @@ bool hx_delivery_claim(struct hx_delivery *delivery)
 		loop->cells, hx_bytes(delivery->key.tenant, delivery->key.tenant_size),
 		hx_bytes(delivery->key.group, delivery->key.group_size));
 	delivery->is_waiting = false;
-	hx_tracing_begin(delivery);
+	hx_tracing_begin(delivery, "process_cloud_event");
 	delivery->next = NULL;
 	if (loop->begin_first == NULL)
 		loop->begin_first = delivery;
