@@ -138,19 +138,15 @@ static void put_link(struct hx_json_write *json, const struct hx_trace_context *
 
 static void write_process(struct hx_json_write *json, const struct hx_trace_note *note)
 {
-	char name[HX_TRACE_METHOD_SIZE + HX_TRACE_TEXT_SIZE + 2] = "process_cloud_event";
-
-	if (!note->is_event)
-		(void)snprintf(name, sizeof(name), "%s %s", note->method, note->route);
 	begin_span(
-		json, note, note->context.span_id, note->has_parent ? note->parent_id : NULL, name,
-		KIND_SERVER);
+		json, note, note->context.span_id, note->has_parent ? note->parent_id : NULL,
+		note->name, KIND_SERVER);
 	put_times(json, note->began_ns, note->ended_ns);
 	hx_json_write_begin(json, "attributes", '[');
 	put_text(json, "cloudevents.event_id", note->event_id);
 	put_text(json, "cloudevents.event_source", note->event_source);
 	put_text(json, "cloudevents.event_type", note->event_type);
-	if (note->is_event)
+	if (note->event_id[0] != '\0')
 		put_text(json, "messaging.operation.type", "process");
 	put_text(json, "http.request.method", note->method);
 	put_count(json, "http.response.status_code", note->reply_status);

@@ -4,7 +4,7 @@
  *
  * An event is up to three spans of one trace:
  *
- *	process_cloud_event            from its request to its reply; of the proxy METHOD ROUTE
+ *	process_cloud_event            from its request to its reply; of the proxy process_request
  *	├─ idempotency_check           the question to the store
  *	└─ POST                        the call of the upstream, if it ran here
  *
@@ -24,12 +24,12 @@
 #include <stdint.h>
 
 #include "base/limits.h"
+#include "wire/http1.h"
 #include "wire/json_write.h"
 #include "wire/trace_context.h"
 
 enum {
 	HX_TRACE_TEXT_SIZE = 256,
-	HX_TRACE_METHOD_SIZE = 16,
 	HX_TRACE_SCOPE_SIZE = 2 * HX_SCOPE_PART_SIZE_MAX + 2,
 
 	/* "sha256:" and 16 digits, as in logs. */
@@ -38,7 +38,8 @@ enum {
 
 /* Times are nanoseconds since 1970. Texts that are empty are left out. */
 struct hx_trace_note {
-	struct hx_trace_context context; /* span_id: of the first span */
+	const char *name;                /* of the span around the others: process_cloud_event */
+	struct hx_trace_context context; /* span_id: that of this one */
 	bool has_parent;
 	unsigned char parent_id[HX_SPAN_ID_SIZE];
 	bool has_original; /* of a duplicate: whose result it was given */
@@ -66,9 +67,8 @@ struct hx_trace_note {
 	uint16_t upstream_port;
 	char upstream_host[HX_TRACE_TEXT_SIZE];
 
-	bool is_event;                     /* else a request of the proxy */
-	char method[HX_TRACE_METHOD_SIZE]; /* of its request */
-	char event_id[HX_TRACE_TEXT_SIZE];
+	char method[HX_HTTP1_METHOD_MAX + 1]; /* of the request, and of the call */
+	char event_id[HX_TRACE_TEXT_SIZE];    /* empty: it is no event, as the next two */
 	char event_source[HX_TRACE_TEXT_SIZE];
 	char event_type[HX_TRACE_TEXT_SIZE];
 	char route[HX_TRACE_TEXT_SIZE];

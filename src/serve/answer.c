@@ -222,7 +222,8 @@ static bool is_redirection(const struct hx_delivery *delivery)
 void hx_delivery_pass(struct hx_delivery *delivery, const struct hx_http1_head *head)
 {
 	struct hx_http_reply reply = {
-		.status = delivery->status, .field_lines = hapax_buf_bytes(&delivery->headers)};
+		.status = delivery->status,
+		.field_lines = hx_tracing_public(hapax_buf_bytes(&delivery->headers))};
 
 	if (head->known[HX_HTTP1_CONTENT_LENGTH] != 0) {
 		reply.framing = HX_HTTP_SIZED;

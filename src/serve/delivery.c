@@ -559,7 +559,9 @@ bool hx_delivery_ask(struct hx_delivery *delivery)
 	delivery->scope_number =
 		hx_metrics_scope(loop->cells, delivery->identity.tenant, delivery->identity.group);
 	delivery->is_waiting = false;
-	hx_tracing_begin(delivery);
+	hx_tracing_begin(
+		delivery,
+		delivery->door == HX_DOOR_GATEWAY ? "process_cloud_event" : "process_request");
 	delivery->next = NULL;
 	if (loop->begin_first == NULL)
 		loop->begin_first = delivery;

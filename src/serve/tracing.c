@@ -67,7 +67,7 @@ static bool is_lot(const struct hx_trace_context *context, uint64_t billionths)
 	return (bits >> 26) < (billionths << 30) / HX_CONFIG_SHARE_WHOLE;
 }
 
-void hx_tracing_begin(struct hx_delivery *delivery)
+void hx_tracing_begin(struct hx_delivery *delivery, const char *name)
 {
 	struct hx_loop *loop = delivery->loop;
 	struct hx_tracing *tracing = &delivery->tracing;
@@ -78,6 +78,7 @@ void hx_tracing_begin(struct hx_delivery *delivery)
 		return;
 	memset(tracing, 0, sizeof(*tracing));
 	tracing->is_on = true;
+	tracing->name = name;
 	(void)snprintf(
 		tracing->method, sizeof(tracing->method), "%.*s", (int)head->method.size,
 		(const char *)head->method.data);
@@ -241,7 +242,6 @@ static void describe(const struct hx_delivery *delivery, struct hx_trace_note *n
 {
 	const struct hx_delivery_identity *identity = &delivery->identity;
 
-	note->is_event = delivery->door == HX_DOOR_GATEWAY;
 	copy_text(note->method, sizeof(note->method), delivery->tracing.method);
 	copy_text(note->event_id, sizeof(note->event_id), delivery->id);
 	copy_text(note->event_source, sizeof(note->event_source), delivery->source);
@@ -289,6 +289,7 @@ void hx_tracing_end(struct hx_delivery *delivery, unsigned status)
 	offset_ns = calendar_offset_ns(now_ns);
 	{
 		struct hx_trace_note note = {
+			.name = tracing->name,
 			.context = tracing->context,
 			.has_parent = tracing->has_parent,
 			.has_original = tracing->has_original,

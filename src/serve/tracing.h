@@ -31,8 +31,9 @@ struct hx_tracing {
 	bool is_sampled; /* else only the context is passed on */
 	bool has_parent;
 	bool has_original;
-	char method[HX_TRACE_METHOD_SIZE];
-	bool drops_state; /* tracestate is none, or of another trace */
+	bool drops_state;                     /* tracestate is none, or of another trace */
+	const char *name;                     /* of the span around the others */
+	char method[HX_HTTP1_METHOD_MAX + 1]; /* of the request */
 	struct hx_trace_context context;
 	unsigned char parent_id[HX_SPAN_ID_SIZE];
 	unsigned char check_id[HX_SPAN_ID_SIZE];
@@ -49,8 +50,8 @@ struct hx_tracing {
 	unsigned upstream_status;
 };
 
-/* An event is about to be claimed: whose trace is it, and is it sampled? */
-void hx_tracing_begin(struct hx_delivery *delivery);
+/* What is called so is about to be claimed: whose trace is it, and is it sampled? */
+void hx_tracing_begin(struct hx_delivery *delivery, const char *name);
 
 /* The store has said what becomes of it. */
 void hx_tracing_decided(struct hx_delivery *delivery, const struct hapax_answer *answer);

@@ -36,10 +36,10 @@ static const char *written(const struct hx_trace_note *note)
 static struct hx_trace_note plain(void)
 {
 	struct hx_trace_note note = {
-		.is_event = true,
-		.method = "POST",
 		.began_ns = 1700000000000000001, .ended_ns = 1700000000000000009};
 
+	note.name = "process_cloud_event";
+	(void)memcpy(note.method, "POST", 5);
 	memset(note.context.trace_id, 0xab, HX_TRACE_ID_SIZE);
 	memset(note.context.span_id, 0x01, HX_SPAN_ID_SIZE);
 	memset(note.check_id, 0x02, HX_SPAN_ID_SIZE);
