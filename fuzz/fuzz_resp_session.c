@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "resp/errand.h"
 #include "resp/session.h"
 #include "wire/resp_reply.h"
 
@@ -76,6 +77,9 @@ static void finish(struct world *world)
 	size_t at = 0;
 	bool is_done = false;
 
+	while (hx_resp_session_has_errand(&world->session) &&
+	       hx_resp_errand_run(world->session.errand))
+		;
 	while (!is_done) {
 		struct hx_resp_batch *batch = &world->batches[at];
 		struct hx_resp_batch *next = &world->batches[1 - at];

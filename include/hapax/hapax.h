@@ -29,6 +29,7 @@
 #include <hapax/key.h>
 #include <hapax/processor.h>
 #include <hapax/record.h>
+#include <hapax/source.h>
 #include <hapax/store.h>
 #include <hapax/tx.h>
 

@@ -77,7 +77,7 @@ struct hapax_event {
 	size_t attribute_count;
 	const struct hapax_field *headers; /* header.: ASCII letters match in either case */
 	size_t header_count;
-	const struct hapax_field *meta; /* meta.: topic, partition, offset, key */
+	const struct hapax_field *meta; /* meta.: topic, partition, offset, key, origin, time */
 	size_t meta_count;
 	int64_t time_ms; /* of the event itself, or HAPAX_TIME_UNKNOWN */
 };

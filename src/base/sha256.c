@@ -14,6 +14,7 @@
 #include "base/sha256.h"
 
 #include <assert.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 
@@ -70,4 +71,9 @@ void hx_sha256(const void *data, size_t size, unsigned char out[HX_SHA256_SIZE])
 	assert_done(SHA256_Init(&context));
 	assert_done(SHA256_Update(&context, data, size));
 	assert_done(SHA256_Final(out, &context));
+}
+
+bool hx_sha256_equal(const unsigned char a[HX_SHA256_SIZE], const unsigned char b[HX_SHA256_SIZE])
+{
+	return CRYPTO_memcmp(a, b, HX_SHA256_SIZE) == 0;
 }

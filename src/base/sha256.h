@@ -10,6 +10,7 @@
 #ifndef HX_SHA256_H
 #define HX_SHA256_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <hapax/error.h>
@@ -37,5 +38,8 @@ void hx_sha256_final(struct hx_sha256 *sha, unsigned char out[HX_SHA256_SIZE]);
 
 /* The digest of data, which may be NULL when size is 0. */
 void hx_sha256(const void *data, size_t size, unsigned char out[HX_SHA256_SIZE]);
+
+/* For digests of secrets: takes as long wherever they differ. */
+bool hx_sha256_equal(const unsigned char a[HX_SHA256_SIZE], const unsigned char b[HX_SHA256_SIZE]);
 
 #endif

@@ -11,14 +11,19 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "cli/command.h"
+#include "cli/config_token.h"
 #include "cli/environment.h"
 #include "cli/report.h"
 #include "config/config.h"
 #include "config/dump.h"
+#include "net/tls.h"
 
 enum {
 	OPTION_OUTPUT = 1,
 	OPTION_SET,
+	OPTION_NAME,
+	OPTION_ROLE,
+	OPTION_TENANT,
 };
 
 enum { TEXT_SIZE_MAX = 64 * 1024 * 1024, FAULTS_SIZE_MAX = 64 * 1024, SET_MAX = 64 };
@@ -27,10 +32,18 @@ enum { TEXT_SIZE_MAX = 64 * 1024 * 1024, FAULTS_SIZE_MAX = 64 * 1024, SET_MAX = 
 static const char *const forms[] = {"yaml", "json", NULL};
 enum form { FORM_YAML, FORM_JSON };
 
+static const char *const roles[] = {"read", "write", "admin", NULL};
+
 static const struct hx_option options[] = {
-	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "yaml|json", "the form of dump", forms},
+	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "yaml|json", "the form of dump and token",
+         forms},
 	{OPTION_SET, "set", 0, HX_OPTION_TEXT, "SETTING=VALUE",
          "as an option of serve would: listen.gateway=off", NULL},
+	{OPTION_NAME, "name", 0, HX_OPTION_TEXT, "NAME", "whose token it is: token", NULL},
+	{OPTION_ROLE, "role", 0, HX_OPTION_CHOICE, "read|write|admin", "what it may do: read",
+         roles},
+	{OPTION_TENANT, "tenant", 0, HX_OPTION_TEXT, "TENANT", "the only one whose keys it may see",
+         NULL},
 	{.name = NULL},
 };
 
@@ -152,6 +165,29 @@ static void note_variables(struct hx_invocation *inv)
 	}
 }
 
+/* The daemon would read them at its start, and at a reload. */
+static int check_tls(const struct hx_config *config)
+{
+	int code = HX_EXIT_OK;
+
+	for (size_t i = 0; i < HX_CONFIG_TLS_DOORS; i++) {
+		enum hx_config_tls_index index = (enum hx_config_tls_index)i;
+		struct hx_tls_context *context = NULL;
+		struct hx_tls_options files;
+		struct hapax_error err;
+
+		if (!hx_config_tls_options(config, index, &files))
+			continue;
+		if (hx_tls_server_context_new(&files, &context, &err) != HAPAX_OK) {
+			hx_report_line(
+				"tls of listen.%s: %s", hx_config_tls_name(index), err.message);
+			code = HX_EXIT_CONFIG;
+		}
+		hx_tls_context_free(context);
+	}
+	return code;
+}
+
 static int run_check(struct hx_invocation *inv)
 {
 	char found[HX_CONFIG_PATH_SIZE];
@@ -160,8 +196,12 @@ static int run_check(struct hx_invocation *inv)
 	int code = load(inv, &path, found, &config);
 
 	note_variables(inv);
-	if (code != HX_EXIT_OK)
+	if (code == HX_EXIT_OK)
+		code = check_tls(config);
+	if (code != HX_EXIT_OK) {
+		hx_config_release(config);
 		return code;
+	}
 	if (path == NULL) {
 		hx_out_text(&inv->out, "ok: no file, defaults and environment\n");
 	} else {
@@ -213,6 +253,18 @@ static int run_schema(struct hx_invocation *inv)
 	return write_text(inv, hx_config_json_schema(&text), &text);
 }
 
+static int run_token(struct hx_invocation *inv)
+{
+	const struct hx_option_value *form = hx_options_get(&inv->options, OPTION_OUTPUT);
+	const struct hx_option_value *name = hx_options_get(&inv->options, OPTION_NAME);
+	const struct hx_option_value *role = hx_options_get(&inv->options, OPTION_ROLE);
+	const struct hx_option_value *tenant = hx_options_get(&inv->options, OPTION_TENANT);
+
+	return hx_config_token(
+		inv, name != NULL ? name->text : "token", role != NULL ? role->text : roles[0],
+		tenant != NULL ? tenant->text : NULL, form != NULL && form->number == FORM_JSON);
+}
+
 static const struct {
 	const char *name;
 	const char *usage;
@@ -222,6 +274,7 @@ static const struct {
 	{"check", "check [FILE]", 1, run_check},
 	{"dump", "dump [FILE]", 1, run_dump},
 	{"schema", "schema", 0, run_schema},
+	{"token", "token [--name NAME] [--role ROLE] [--tenant TENANT]", 0, run_token},
 };
 
 static int run(struct hx_invocation *inv)
@@ -238,7 +291,7 @@ static int run(struct hx_invocation *inv)
 		return HX_EXIT_USAGE;
 	}
 	(void)hx_report_usage(inv->command->name, "unknown action '%s'", name);
-	hx_report_hint("there are check, dump and schema");
+	hx_report_hint("there are check, dump, schema and token");
 	return HX_EXIT_USAGE;
 }
 
@@ -254,18 +307,21 @@ static const struct command_example examples[] = {
 	{"hapax config dump -o json", "what file, environment and defaults come to"},
 	{"hapax config dump --set listen.admin=off", "and what an option would change"},
 	{"hapax config schema > hapax.schema.json", "for editors that complete YAML"},
+	{"hapax config token --name billing --role write", "a bearer token, and its row"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_config = {
 	.name = "config",
-	.summary = "check a configuration, show what it comes to, or what it may have",
-	.usage = "check [FILE] | dump [FILE] | schema",
+	.summary = "check a configuration, show what it comes to, make a token",
+	.usage = "check [FILE] | dump [FILE] | schema | token",
 	.description =
 		"check reads FILE, what conf.d beside it has, and the environment, and names every\n"
-		"fault as FILE:LINE:COLUMN. dump prints every setting with the value that is in\n"
-		"force, in a form that can be read again, but for passwords in URLs. schema prints\n"
-		"a JSON Schema of the file.\n"
+		"fault as FILE:LINE:COLUMN; then the files of certificates that they name. dump\n"
+		"prints every setting with the value that is in force, in a form that can be read\n"
+		"again, but for passwords in URLs. schema prints a JSON Schema of the file. token\n"
+		"makes a bearer token for the admin door, prints it once, and prints the row of\n"
+		"auth.tokens that knows it.\n"
 		"\n"
 		"Without FILE it is that of HAPAX_CONFIG, else the first hapax.yaml in\n"
 		"$CONFIGURATION_DIRECTORY, $XDG_CONFIG_HOME/hapax, ~/.config/hapax, /etc/hapax.\n"

@@ -123,7 +123,12 @@ static int serve(struct hx_invocation *inv, const struct hx_config_source *sourc
 	case HX_SERVE_STOPPED: return HX_EXIT_OK;
 	case HX_SERVE_CUT: code = HX_EXIT_OK; break;
 	case HX_SERVE_LATCHED: code = HX_EXIT_IO; break;
-	case HX_SERVE_FAILED: code = hx_report_error(inv->command->name, &err); break;
+	case HX_SERVE_FAILED:
+		code = hx_report_error(inv->command->name, &err);
+		/* Every option is a setting, too. */
+		if (err.status == HAPAX_ERR_INVALID)
+			code = HX_EXIT_CONFIG;
+		break;
 	}
 	/* Runs and their memory are left as they are, as a crash would leave them. */
 	_exit(code);

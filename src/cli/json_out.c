@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "wire/base64.h"
 
 void hx_json_out_init(struct hx_json_out *json, struct hx_out *out)
 {
@@ -50,30 +51,18 @@ static void write_string(struct hx_out *out, struct hapax_bytes text)
 	hx_out_text(out, "\"");
 }
 
-/* RFC 4648, with padding. */
 static void write_base64(struct hx_out *out, struct hapax_bytes bytes)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const unsigned char *data = bytes.data;
+	char text[1024];
+	size_t step = sizeof(text) / 4 * 3;
 
 	hx_out_text(out, "\"");
-	for (size_t at = 0; at < bytes.size; at += 3) {
-		size_t left = bytes.size - at;
-		uint32_t word = (uint32_t)data[at] << 16;
-		char four[4] = {'=', '=', '=', '='};
+	for (size_t at = 0; at < bytes.size; at += step) {
+		size_t size = bytes.size - at < step ? bytes.size - at : step;
 
-		if (left > 1)
-			word |= (uint32_t)data[at + 1] << 8;
-		if (left > 2)
-			word |= data[at + 2];
-		four[0] = digits[word >> 18];
-		four[1] = digits[word >> 12 & 63];
-		if (left > 1)
-			four[2] = digits[word >> 6 & 63];
-		if (left > 2)
-			four[3] = digits[word & 63];
-		hx_out_write(out, four, sizeof(four));
+		hx_base64_encode(hx_bytes(data + at, size), text);
+		hx_out_write(out, text, hx_base64_size(size));
 	}
 	hx_out_text(out, "\"");
 }

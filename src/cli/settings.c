@@ -250,7 +250,7 @@ int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_
 	struct hapax_error err;
 	int code = HX_EXIT_OK;
 
-	options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
+	options.flags = mode == HX_OPEN_SERVICE ? 0 : HAPAX_STORE_NO_HOUSEKEEPING;
 	options.result_size_max = inv->settings.result_size_max;
 	if (mode == HX_OPEN_EXISTING)
 		options.flags |= HAPAX_STORE_MUST_EXIST;

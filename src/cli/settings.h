@@ -48,10 +48,11 @@ int hx_settings_read(struct hx_invocation *inv);
 enum hx_open {
 	HX_OPEN_CREATE,   /* make what is not there */
 	HX_OPEN_EXISTING, /* for commands that only read or remove: a typo must not make a store */
+	HX_OPEN_SERVICE,  /* as CREATE, and with housekeeping: it is open for long */
 };
 
 /*
- * Open the store that the settings name, without housekeeping: a command is short.
+ * Open the store that the settings name, without housekeeping, since a command is short.
  * HX_EXIT_OK, or another code after saying why. Owned: *ret_store, by the caller.
  */
 int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_store **ret_store);

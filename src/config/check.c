@@ -98,6 +98,19 @@ bool hx_check_sha256(const char *text, char why[HX_SETTING_WHY_SIZE])
 	return true;
 }
 
+bool hx_check_digest(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	static const char scheme[] = "sha256:";
+	const char *digits = text + strlen(scheme);
+
+	if (text[0] == '\0')
+		return true;
+	if (strncmp(text, scheme, strlen(scheme)) != 0 || strlen(digits) != 64 ||
+	    strspn(digits, "0123456789abcdef") != 64)
+		return fail(why, "is not sha256: and 64 digits of 0-9a-f");
+	return true;
+}
+
 bool hx_check_strategy(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	struct hapax_key_strategy *strategy = NULL;

@@ -12,6 +12,7 @@
 
 #include "config/schema.h"
 
+hx_setting_check_fn hx_check_digest;     /* sha256: and 64 digits of 0-9a-f */
 hx_setting_check_fn hx_check_name;       /* UTF-8 without controls */
 hx_setting_check_fn hx_check_path;       /* begins with a slash; nothing that is decoded */
 hx_setting_check_fn hx_check_pattern;    /* a name, perhaps with * at its end */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "config/schema_traces.h"
 #include "config/target.h"
 
 void hx_complete_no_memory(struct hx_complete *complete, const struct hx_place *place)
@@ -258,6 +259,9 @@ void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
 	complete_store(complete, &config->store);
 	complete_scopes(complete, config);
 	check_journal(complete, config);
+	hx_complete_auth(complete, &config->auth);
+	hx_complete_traces(complete, &config->traces);
+	hx_complete_tls(complete, &config->tls);
 	if (complete->faults->count == 0)
 		complete_routes(complete, config);
 	if (complete->faults->count == 0)

@@ -21,6 +21,12 @@ struct hx_complete {
 };
 
 /* What does not fit together is told to faults. strategies are the caller's in any case. */
+/* Of it, `auth`: complete_auth.c. */
+void hx_complete_auth(struct hx_complete *complete, struct hx_config_auth *auth);
+
+/* And `tls`: tls_doors.c. */
+void hx_complete_tls(struct hx_complete *complete, const struct hx_config_tls *tls);
+
 void hx_complete_run(struct hx_complete *complete, struct hx_config *config);
 
 /* For complete*.c: a copy that lives as long as the config; "" when there is no memory, which is told. */

@@ -132,8 +132,18 @@ static int note_name(void *arg, const char *name)
 	return 0;
 }
 
+/* As if it were there. */
+static int note_runtime(struct files *files)
+{
+	for (size_t i = 0; i < files->name_count; i++) {
+		if (strcmp(files->names[i], HX_CONFIG_RUNTIME_NAME) == 0)
+			return 0;
+	}
+	return note_name(files, HX_CONFIG_RUNTIME_NAME);
+}
+
 /* conf.d beside the file: in order of the names, so that 99-runtime.yaml has the last word. */
-static void read_folder(struct files *files, const char *path)
+static void read_folder(struct files *files, const char *path, const struct hapax_bytes *runtime)
 {
 	const char *slash = strrchr(path, '/');
 	char folder[HX_CONFIG_PATH_SIZE];
@@ -146,8 +156,8 @@ static void read_folder(struct files *files, const char *path)
 	if (result < 0 || (size_t)result >= sizeof(folder))
 		return;
 	result = files->io->ops->list(files->io->context, folder, note_name, files);
-	if (result == -ENOENT || result == -ENOTDIR)
-		return;
+	if (result == 0 || result == -ENOENT || result == -ENOTDIR)
+		result = runtime == NULL ? 0 : note_runtime(files);
 	if (result < 0)
 		hx_fault(
 			files->faults, hx_status_from_errno(-result), &place,
@@ -159,7 +169,10 @@ static void read_folder(struct files *files, const char *path)
 	qsort(files->names, files->name_count, sizeof(files->names[0]), compare_names);
 	for (size_t i = 0; i < files->name_count; i++) {
 		(void)snprintf(name, sizeof(name), "%s/%s", folder, files->names[i]);
-		read_file(files, name);
+		if (runtime != NULL && strcmp(files->names[i], HX_CONFIG_RUNTIME_NAME) == 0)
+			read_text(files, name, *runtime);
+		else
+			read_file(files, name);
 	}
 }
 
@@ -183,7 +196,7 @@ static void load(
 		read_text(files, source->path == NULL ? "text" : source->path, *source->text);
 	} else if (source->path != NULL) {
 		read_file(files, source->path);
-		read_folder(files, source->path);
+		read_folder(files, source->path, source->runtime);
 	}
 	bind.trees = files->trees;
 	bind.tree_count = files->tree_count;

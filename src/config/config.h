@@ -36,9 +36,11 @@
 #include <hapax/record.h>
 #include <hapax/store.h>
 
+#include "base/sha256.h"
 #include "base/thread.h"
 #include "config/fault.h"
 #include "net/address.h"
+#include "net/tls.h"
 
 struct hx_io;
 
@@ -54,6 +56,41 @@ struct hx_config_listen {
 	struct hx_config_door proxy;
 	struct hx_config_door resp;
 	struct hx_config_door admin;
+};
+
+/* Doors that may speak TLS; a new one has a row in tls_doors.c, and in schema_tls.c. */
+enum hx_config_tls_index {
+	HX_CONFIG_TLS_GATEWAY,
+	HX_CONFIG_TLS_PROXY,
+	HX_CONFIG_TLS_RESP,
+	HX_CONFIG_TLS_ADMIN,
+	HX_CONFIG_TLS_DOORS,
+};
+
+enum hx_config_client_auth {
+	HX_CONFIG_CLIENT_AUTH_INHERIT = 0,
+	HX_CONFIG_CLIENT_AUTH_OFF = 1,
+	HX_CONFIG_CLIENT_AUTH_OPTIONAL = 2,
+	HX_CONFIG_CLIENT_AUTH_REQUIRED = 3,
+};
+
+/* What a door has of its own; "": as all. */
+struct hx_config_tls_door {
+	bool enabled;
+	const char *certificate;
+	const char *key;
+	const char *client_ca;
+	enum hx_config_client_auth client_auth;
+};
+
+/* As it was written; hx_config_tls_options() tells what it comes to. */
+struct hx_config_tls {
+	const char *certificate;
+	const char *key;
+	const char *client_ca;
+	enum hx_tls_client_auth client_auth;
+	int64_t handshake_timeout_ms;
+	struct hx_config_tls_door doors[HX_CONFIG_TLS_DOORS];
 };
 
 enum hx_config_sync {
@@ -257,6 +294,42 @@ struct hx_config_resp {
 	size_t user_count;
 };
 
+/* What somebody may do; each may do what the one before it may. */
+enum hx_config_role {
+	HX_CONFIG_ROLE_READ = 0,
+	HX_CONFIG_ROLE_WRITE = 1,
+	HX_CONFIG_ROLE_ADMIN = 2,
+};
+
+/* Who may come in by Authorization: Bearer. The token itself is kept nowhere. */
+struct hx_config_token {
+	const char *name;
+	const char *hash; /* sha256: and 64 digits */
+	enum hx_config_role role;
+	const char *tenant;                   /* "": all */
+	unsigned char sha256[HX_SHA256_SIZE]; /* of hash */
+	struct hx_place place;
+};
+
+/* Who may come in by a certificate, which TLS has verified. */
+struct hx_config_certificate {
+	const char *name;
+	const char *fingerprint; /* sha256: and 64 digits; "": by its subject */
+	const char *subject;     /* "CN=billing,O=Acme" (RFC 4514); "": by its fingerprint */
+	enum hx_config_role role;
+	const char *tenant;                   /* "": all */
+	unsigned char sha256[HX_SHA256_SIZE]; /* of fingerprint */
+	struct hx_place place;
+};
+
+struct hx_config_auth {
+	bool open_metrics; /* GET /metrics needs no token */
+	const struct hx_config_token *tokens;
+	size_t token_count;
+	const struct hx_config_certificate *certificates;
+	size_t certificate_count;
+};
+
 enum hx_config_log_format {
 	HX_CONFIG_LOG_AUTO = 0, /* logfmt on a terminal, else JSON */
 	HX_CONFIG_LOG_JSON = 1,
@@ -270,12 +343,27 @@ struct hx_config_log {
 	int keys;
 	uint64_t rate;              /* lines a second of one kind; 0: no limit */
 	uint64_t duplicate_percent; /* duplicate_watch.h; 0: never */
+	const char *audit;          /* the file of administrative changes; "": the log */
 };
 
 struct hx_config_metrics {
 	bool aliases;        /* the documents' own names, too */
 	uint64_t max_scopes; /* with a label of their own; the rest is "other" */
 	uint64_t max_event_types;
+};
+
+/* In sample_billionths: all. */
+#define HX_CONFIG_SHARE_WHOLE UINT64_C(1000000000)
+
+/* Spans of events, sent to a collector. */
+struct hx_config_traces {
+	const char *endpoint;           /* URL; "": there is none */
+	struct hx_config_target target; /* of endpoint, if there is one */
+	const char *sample;             /* from 0 to 1, as it was written */
+	uint64_t sample_billionths;     /* the same */
+	const char *service_name;
+	const char *headers_file; /* "": none */
+	int64_t timeout_ms;
 };
 
 struct hx_config_drain {
@@ -288,6 +376,7 @@ struct hx_config {
 	bool enabled;   /* false: every scope is as if it were not enabled */
 	uint64_t loops; /* 0: one for each processor */
 	struct hx_config_listen listen;
+	struct hx_config_tls tls;
 	struct hx_config_store store;
 	struct hx_config_upstream upstream;
 	struct hx_config_http http;
@@ -297,8 +386,10 @@ struct hx_config {
 	struct hx_config_gateway gateway;
 	struct hx_config_proxy proxy;
 	struct hx_config_resp resp;
+	struct hx_config_auth auth;
 	struct hx_config_log log;
 	struct hx_config_metrics metrics;
+	struct hx_config_traces traces;
 	struct hx_config_drain drain;
 };
 
@@ -312,11 +403,16 @@ struct hx_config_option {
 /* The value of a variable, or NULL. */
 typedef const char *hx_config_variable_fn(const char *name);
 
+/* The file in conf.d that a running daemon writes. */
+#define HX_CONFIG_RUNTIME_NAME "99-runtime.yaml"
+
 /* Where settings come from. A struct of zeros: from nowhere, all are defaults. */
 struct hx_config_source {
 	const char *path; /* NULL: no file; conf.d is looked for beside it */
 	/* In place of what the file has, which is not opened then; nor is conf.d. */
 	const struct hapax_bytes *text;
+	/* In place of conf.d/99-runtime.yaml, whether that is there or not; or NULL. */
+	const struct hapax_bytes *runtime;
 	const struct hx_io *io;          /* NULL: the system's */
 	hx_config_variable_fn *variable; /* NULL: no environment; an empty one is absent */
 	const struct hx_config_option *options;
@@ -393,6 +489,14 @@ void hx_config_proxy_run_options(
 /* What hapax_store_open() needs to know. */
 void hx_config_store_options(
 	const struct hx_config *config, struct hapax_store_options *ret_options);
+
+/* False: the door speaks no TLS. What is returned points into config. */
+bool hx_config_tls_options(
+	const struct hx_config *config, enum hx_config_tls_index index,
+	struct hx_tls_options *ret_options);
+
+/* "gateway", "resp", ... */
+const char *hx_config_tls_name(enum hx_config_tls_index index);
 
 /*
  * Whether a and b differ in what only a restart changes (doors, store, loops). setting is

@@ -242,21 +242,35 @@ enum hapax_status hx_config_dump(const struct hx_config *config, struct hapax_bu
 
 /* ------------------------------------------------------------------ JSON */
 
+struct json_dump {
+	struct hapax_buf text; /* of a value */
+	bool is_public;
+};
+
+/* Hashes of passwords and tokens can be guessed at by whoever has them. */
+static bool is_hash(const struct hx_setting *setting)
+{
+	return strcmp(setting->name, "password_sha256") == 0 || strcmp(setting->name, "hash") == 0;
+}
+
 static void write_section(
 	struct hx_json_write *json, const char *name, const struct hx_section *section,
-	const void *object, struct hapax_buf *text);
+	const void *object, struct json_dump *dump);
 
 static void write_value(
 	struct hx_json_write *json, const struct hx_setting *setting, const void *object,
-	struct hapax_buf *text)
+	struct json_dump *dump)
 {
+	struct hapax_buf *text = &dump->text;
 	enum hapax_status status = text_of(setting, object, text);
 
 	if (status != HAPAX_OK && json->status == HAPAX_OK)
 		json->status = status;
 	if (json->status != HAPAX_OK)
 		return;
-	if (hx_value_is_bare(setting, object)) {
+	if (dump->is_public && is_hash(setting) && text->size > 0) {
+		hx_json_write_text(json, setting->name, "***");
+	} else if (hx_value_is_bare(setting, object)) {
 		hx_json_write_name(json, setting->name);
 		json->status = hx_buf_append(json->out, text->data, text->size);
 	} else {
@@ -266,7 +280,7 @@ static void write_value(
 
 static void write_list(
 	struct hx_json_write *json, const struct hx_setting *setting, const void *object,
-	struct hapax_buf *text)
+	struct json_dump *dump)
 {
 	hx_json_write_begin(json, setting->name, '[');
 	for (size_t i = 0; i < list_count(setting, object); i++) {
@@ -275,14 +289,14 @@ static void write_list(
 		else
 			write_section(
 				json, NULL, setting->section,
-				list_items(setting, object) + i * setting->section->size, text);
+				list_items(setting, object) + i * setting->section->size, dump);
 	}
 	hx_json_write_end(json, ']');
 }
 
 static void write_section(
 	struct hx_json_write *json, const char *name, const struct hx_section *section,
-	const void *object, struct hapax_buf *text)
+	const void *object, struct json_dump *dump)
 {
 	const struct hx_setting *setting;
 
@@ -291,28 +305,39 @@ static void write_section(
 		if (setting->type == HX_SETTING_SECTION)
 			write_section(
 				json, setting->name, setting->section,
-				(const unsigned char *)object + setting->offset, text);
+				(const unsigned char *)object + setting->offset, dump);
 		else if (setting->type == HX_SETTING_LIST || setting->type == HX_SETTING_TEXTS)
-			write_list(json, setting, object, text);
+			write_list(json, setting, object, dump);
 		else
-			write_value(json, setting, object, text);
+			write_value(json, setting, object, dump);
 	}
 	hx_json_write_end(json, '}');
 }
 
-enum hapax_status hx_config_dump_json(const struct hx_config *config, struct hapax_buf *out)
+static enum hapax_status dump_json(
+	const struct hx_config *config, bool is_public, struct hapax_buf *out)
 {
+	struct json_dump dump = {.is_public = is_public};
 	struct hx_json_write json;
-	struct hapax_buf text;
 	size_t begin = out->size;
 
-	hx_buf_init(&text, VALUE_SIZE_MAX);
+	hx_buf_init(&dump.text, VALUE_SIZE_MAX);
 	hx_json_write_init(&json, out);
-	write_section(&json, NULL, &hx_config_schema, config, &text);
+	write_section(&json, NULL, &hx_config_schema, config, &dump);
 	if (json.status == HAPAX_OK)
 		json.status = hx_buf_append_byte(out, '\n');
-	hx_buf_done(&text);
+	hx_buf_done(&dump.text);
 	if (json.status != HAPAX_OK)
 		out->size = begin;
 	return json.status;
+}
+
+enum hapax_status hx_config_dump_json(const struct hx_config *config, struct hapax_buf *out)
+{
+	return dump_json(config, false, out);
+}
+
+enum hapax_status hx_config_dump_public(const struct hx_config *config, struct hapax_buf *out)
+{
+	return dump_json(config, true, out);
 }

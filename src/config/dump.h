@@ -17,6 +17,9 @@ enum hapax_status hx_config_dump(const struct hx_config *config, struct hapax_bu
 /* The same as one JSON object. */
 enum hapax_status hx_config_dump_json(const struct hx_config *config, struct hapax_buf *out);
 
+/* The same for others than its owner: hashes of passwords and tokens are left out, too. */
+enum hapax_status hx_config_dump_public(const struct hx_config *config, struct hapax_buf *out);
+
 /* Append what a config may be as a JSON Schema (draft 2020-12). */
 enum hapax_status hx_config_json_schema(struct hapax_buf *out);
 

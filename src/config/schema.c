@@ -9,9 +9,12 @@
 #include "base/limits.h"
 #include "config/check.h"
 #include "config/config.h"
-#include "config/schema_unit.h"
+#include "config/schema_auth.h"
 #include "config/schema_proxy.h"
 #include "config/schema_resp.h"
+#include "config/schema_tls.h"
+#include "config/schema_traces.h"
+#include "config/schema_unit.h"
 
 /* Values of enums, in their order. */
 static const char *const evicts[] = {"none", "lru", NULL};
@@ -525,6 +528,13 @@ static const struct hx_setting log_settings[] = {
          .fallback = "20",
          .max = 100,
          .doc = "a scope with more duplicates in a minute gets a warning"},
+	{.name = "audit",
+         .type = HX_SETTING_TEXT,
+         .flags = HX_SETTING_RESTART,
+         AT(audit),
+         .fallback = "",
+         .max = TEXT_MAX,
+         .doc = "the file that administrative changes are appended to; empty: the log"},
 	{.name = NULL},
 };
 #undef AT
@@ -600,6 +610,11 @@ static const struct hx_setting settings[] = {
          AT(listen),
          .section = &listen_section,
          .doc = "the doors"},
+	{.name = "tls",
+         .type = HX_SETTING_SECTION,
+         AT(tls),
+         .section = &hx_config_tls_section,
+         .doc = "encryption, and who clients are by their certificates"},
 	{.name = "store",
          .type = HX_SETTING_SECTION,
          AT(store),
@@ -643,6 +658,11 @@ static const struct hx_setting settings[] = {
          AT(resp),
          .section = &hx_config_resp_section,
          .doc = "the Redis protocol"},
+	{.name = "auth",
+         .type = HX_SETTING_SECTION,
+         AT(auth),
+         .section = &hx_config_auth_section,
+         .doc = "who may ask for what at the admin door"},
 	{.name = "log",
          .type = HX_SETTING_SECTION,
          AT(log),
@@ -653,6 +673,11 @@ static const struct hx_setting settings[] = {
          AT(metrics),
          .section = &metrics_section,
          .doc = "GET /metrics"},
+	{.name = "traces",
+         .type = HX_SETTING_SECTION,
+         AT(traces),
+         .section = &hx_config_traces_section,
+         .doc = "spans of events for a collector"},
 	{.name = "drain",
          .type = HX_SETTING_SECTION,
          AT(drain),

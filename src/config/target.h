@@ -1,29 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target.h - an upstream's URL, taken apart.
- *
- * http://HOST[:PORT][/PATH] and https, where TLS was built in. Without user, query or
- * fragment: they would be sent to nobody, and a reader of the file would think they were.
- *
- * Threads: any.
+ * target.h - an upstream's URL: as every URL of a service that is called.
  */
 #ifndef HX_CONFIG_TARGET_H
 #define HX_CONFIG_TARGET_H
 
-#include <hapax/bytes.h>
-
 #include "config/schema.h"
-#include "net/address.h"
+#include "net/http_url.h"
 
-/* Points into the text. */
-struct hx_url {
-	bool is_tls;
-	struct hx_endpoint endpoint;
-	struct hapax_bytes authority;
-	struct hapax_bytes path; /* without the slashes at its end */
-};
-
-/* False after writing why it is none, in words that follow the text. */
-bool hx_url_parse(const char *text, struct hx_url *ret_url, char why[HX_SETTING_WHY_SIZE]);
+_Static_assert(
+	(int)HX_URL_WHY_SIZE <= (int)HX_SETTING_WHY_SIZE, "what is wrong with one fits the other");
 
 #endif

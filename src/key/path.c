@@ -45,7 +45,8 @@ static size_t prefix_of(const char *text, enum hx_key_source *ret_source)
 static enum hapax_status parse_name(
 	struct hx_key_path *path, const char *name, struct hapax_error *err)
 {
-	static const char *const known[] = {"topic", "partition", "offset", "key"};
+	static const char *const known[] = {
+		"topic", "partition", "offset", "key", "origin", "time"};
 
 	path->name = name;
 	if (*name == '\0')
@@ -60,7 +61,7 @@ static enum hapax_status parse_name(
 	}
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0,
-		"path '%s' named no fact of the transport; there are topic, partition, offset and key",
+		"path '%s' named no fact of the transport; there are topic, partition, offset, key, origin, time",
 		path->text);
 }
 

@@ -137,25 +137,36 @@ static void watch_rate(struct hx_connection *connection)
 	set_stall(connection, connection->limits.stall_ms_max);
 }
 
-/* Everything is sent. */
-static void output_is_empty(struct hx_connection *connection)
+/* Tell the peer that no more comes: without the word of TLS it would look cut short. */
+static void shut(struct hx_connection *connection)
 {
 	const struct hx_net *net = net_of(connection);
 
+	connection->is_shut_due = connection->tls != NULL &&
+		!hx_tls_shutdown(connection->tls, net, connection->watch.fd);
+	if (connection->is_shut_due) {
+		connection->wants_out = true;
+		watch_rate(connection);
+		return;
+	}
+	connection->is_shut = true;
+	(void)net->ops->shutdown_send(net->context, connection->watch.fd);
+	set_stall(connection, LINGER_MS);
+}
+
+/* Everything is sent. */
+static void output_is_empty(struct hx_connection *connection)
+{
 	connection->wants_out = false;
 	hx_timer_clear(&connection->reactor->timers, &connection->stall);
 	if (connection->state == HX_CONNECTION_FINISHING) {
-		if (connection->is_ended) {
+		/* TLS answers an end with an end. */
+		if (!connection->is_shut && (connection->tls != NULL || !connection->is_ended))
+			shut(connection);
+		else
+			set_stall(connection, LINGER_MS);
+		if (connection->is_ended && !connection->is_shut_due)
 			hx_connection_close(connection, NULL);
-		} else if (!connection->is_shut) {
-			connection->is_shut = true;
-			if (connection->tls != NULL)
-				hx_tls_shutdown(connection->tls, net, connection->watch.fd);
-			(void)net->ops->shutdown_send(net->context, connection->watch.fd);
-			set_stall(connection, LINGER_MS);
-		} else {
-			set_stall(connection, LINGER_MS);
-		}
 	} else if (connection->ops->on_drained != NULL) {
 		connection->ops->on_drained(connection);
 	}
@@ -187,7 +198,8 @@ static void send_output(struct hx_connection *connection)
 			hx_timer_clear(&connection->reactor->timers, &connection->stall);
 	}
 	announce_secured(connection);
-	if (had_any && is_live(connection) && hx_byte_queue_size(&connection->output) == 0)
+	if ((had_any || connection->is_shut_due) && is_live(connection) &&
+	    hx_byte_queue_size(&connection->output) == 0)
 		output_is_empty(connection);
 	update_watch(connection);
 }
@@ -211,7 +223,10 @@ static void deliver(struct hx_connection *connection)
 	if (!is_live(connection))
 		return;
 	hx_byte_queue_consume(&connection->input, consumed);
-	if (connection->is_ended && !connection->is_paused)
+	/* Both sides have said all: there is nothing to wait for. */
+	if (connection->is_ended && connection->is_shut)
+		hx_connection_close(connection, NULL);
+	else if (connection->is_ended && !connection->is_paused)
 		hx_connection_finish(connection);
 }
 
@@ -364,7 +379,7 @@ static void on_stall(struct hx_timer *timer)
 			limits->rate_min * limits->stall_ms_max)
 		watch_rate(connection);
 	else
-		fail(connection, 0, "the peer did not read what was sent");
+		fail(connection, ETIMEDOUT, "the peer did not read what was sent");
 }
 
 static void on_end(struct hx_task *task)
@@ -481,6 +496,15 @@ void hx_connection_flush(struct hx_connection *connection)
 {
 	if (is_live(connection) && !connection->wants_out)
 		send_output(connection);
+}
+
+bool hx_connection_is_read(const struct hx_connection *connection)
+{
+	const struct hx_net *net = net_of(connection);
+
+	return hx_byte_queue_size(&connection->input) == 0 &&
+		(!is_live(connection) || connection->is_ended ||
+	         net->ops->unread(net->context, connection->watch.fd) <= 0);
 }
 
 void hx_connection_pause(struct hx_connection *connection)

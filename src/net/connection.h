@@ -90,6 +90,7 @@ struct hx_connection {
 	bool wants_out;    /* the kernel did not take everything */
 	bool is_input_due; /* what waits is to be handed over at the end of the turn */
 	bool is_shut;      /* we have told the peer that no more comes */
+	bool is_shut_due;  /* TLS has to tell it first, and the kernel had no room */
 	bool is_secured;   /* on_secured was called */
 	struct hx_watch watch;
 	struct hx_tls *tls; /* NULL: plain */
@@ -134,6 +135,9 @@ static inline size_t hx_connection_unsent(const struct hx_connection *connection
 {
 	return hx_byte_queue_size(&connection->output);
 }
+
+/* Has all that came from the peer so far been consumed? Not to be asked within on_input. */
+bool hx_connection_is_read(const struct hx_connection *connection);
 
 /* Do not read for now: whoever cannot take more lets the peer's window fill. */
 void hx_connection_pause(struct hx_connection *connection);

@@ -598,6 +598,14 @@ void hx_http_call_abandon(struct hx_http_call *call)
 	close_line(call->line, &err);
 }
 
+void hx_http_call_hasten(struct hx_http_call *call, int64_t deadline_ns)
+{
+	if (deadline_ns >= call->deadline_ns)
+		return;
+	call->deadline_ns = deadline_ns;
+	hx_timer_set(&call->client->reactor->timers, &call->timer, deadline_ns);
+}
+
 void hx_http_call_pause(struct hx_http_call *call)
 {
 	if (call->line == NULL || call->paused_at_ns != INT64_MAX)

@@ -150,6 +150,9 @@ void hx_http_call_prolong(struct hx_http_call *call, int64_t deadline_ns);
  */
 void hx_http_call_abandon(struct hx_http_call *call);
 
+/* A call that is under way is given up at deadline_ns at the latest. */
+void hx_http_call_hasten(struct hx_http_call *call, int64_t deadline_ns);
+
 /*
  * Take no more of the response for now, so that the server sees its window fill; and go
  * on, later, not from within. Neither does anything when the call is over.

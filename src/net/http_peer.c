@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/http_peer.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -113,13 +114,37 @@ static void write_refusal(struct hx_http_peer *peer, unsigned status, const char
 	(void)hx_connection_write(&peer->connection, out->data, out->size);
 }
 
-void hx_http_peer_refuse(struct hx_http_peer *peer, unsigned status, const char *detail)
+void hx_http_peer_refuse(
+	struct hx_http_peer *peer, unsigned status, enum hx_http_refusal why, const char *detail)
 {
-	peer->server->stats.refused++;
+	hx_http_server_tell_refused(peer->server, status, why);
 	drop_exchange(peer);
 	write_refusal(peer, status, detail);
 	set_deadline(peer, INT64_MAX);
 	hx_connection_finish(&peer->connection);
+}
+
+static bool is_shaking_hands(const struct hx_http_peer *peer)
+{
+	return peer->connection.tls != NULL && !peer->connection.is_secured;
+}
+
+/* Nothing can be said to it yet. */
+static void end_handshake(struct hx_http_peer *peer)
+{
+	struct hapax_error err = {.status = HAPAX_OK};
+
+	(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "the TLS handshake took too long");
+	hx_connection_close(&peer->connection, &err);
+}
+
+static void on_secured(struct hx_connection *connection)
+{
+	struct hx_http_peer *peer = (struct hx_http_peer *)connection;
+
+	/* Unless it was sent away before. */
+	if (peer->deadline_ns != INT64_MAX)
+		await_request(peer);
 }
 
 static void on_timer(struct hx_timer *timer)
@@ -135,10 +160,15 @@ static void on_timer(struct hx_timer *timer)
 	}
 	peer->deadline_ns = INT64_MAX;
 	status = hx_http1_timeout_status(&peer->http);
-	if (status == 0)
+	if (is_shaking_hands(peer))
+		end_handshake(peer);
+	else if (status == 0)
 		hx_connection_finish(&peer->connection);
 	else
-		hx_http_peer_refuse(peer, status, "the request took too long to come");
+		hx_http_peer_refuse(
+			peer, status,
+			peer->exchange != NULL ? HX_HTTP_REFUSED_BODY : HX_HTTP_REFUSED_HEAD,
+			"the request took too long to come");
 }
 
 /* Of the text that was read, the same in the copy; "/", which stands for no path, stays. */
@@ -194,19 +224,25 @@ static bool begin_exchange(struct hx_http_peer *peer, struct hapax_bytes head)
 	struct hapax_bytes go_on = hx_http1_continue();
 
 	if (is_full(server)) {
-		hx_http_peer_refuse(peer, 503, "too much of others is held in memory");
+		hx_http_peer_refuse(
+			peer, 503, HX_HTTP_REFUSED_MEMORY, "too much of others is held in memory");
 		return false;
 	}
 	exchange = hx_http_exchange_take(server);
 	if (exchange == NULL) {
-		hx_http_peer_refuse(peer, 503, "too many requests wait for their reply");
+		hx_http_peer_refuse(
+			peer, 503,
+			server->exchange_count >= server->options.exchanges_max
+				? HX_HTTP_REFUSED_REQUESTS
+				: HX_HTTP_REFUSED_MEMORY,
+			"too many requests wait for their reply");
 		return false;
 	}
 	peer->exchange = exchange;
 	exchange->peer = peer;
 	memcpy(exchange->client, peer->client, sizeof(exchange->client));
 	if (keep_head(exchange, &server->head, head) != HAPAX_OK) {
-		hx_http_peer_refuse(peer, 503, "no memory for a request");
+		hx_http_peer_refuse(peer, 503, HX_HTTP_REFUSED_MEMORY, "no memory for a request");
 		return false;
 	}
 	peer->body_began_ns = now_ns(peer);
@@ -228,7 +264,11 @@ static bool add_data(struct hx_http_peer *peer, struct hapax_bytes data)
 			&err, HAPAX_ERR_LIMIT, 0, "too much of others is held in memory");
 	if (status == HAPAX_OK)
 		return true;
-	hx_http_peer_refuse(peer, 503, err.message);
+	hx_http_peer_refuse(
+		peer, 503,
+		hx_http_body_is_in_memory(&exchange->body) ? HX_HTTP_REFUSED_MEMORY
+							   : HX_HTTP_REFUSED_FILE,
+		err.message);
 	return false;
 }
 
@@ -275,7 +315,9 @@ static bool take_event(struct hx_http_peer *peer, struct hapax_bytes input, size
 
 	*ret_used = 0;
 	if (hx_http1_next(&peer->http, input, &peer->server->head, &event, &err) != HAPAX_OK) {
-		hx_http_peer_refuse(peer, hx_http1_reply_status(&peer->http), err.message);
+		hx_http_peer_refuse(
+			peer, hx_http1_reply_status(&peer->http), HX_HTTP_REFUSED_MESSAGE,
+			err.message);
 		return false;
 	}
 	*ret_used = event.used;
@@ -344,7 +386,11 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 	struct hx_http_peer *peer = (struct hx_http_peer *)connection;
 	struct hx_http_server *server = peer->server;
 
-	(void)why;
+	if (why != NULL && why->os_errno == ETIMEDOUT)
+		hx_http_server_tell_refused(server, 0, HX_HTTP_REFUSED_UNREAD);
+	if (server->options.tls != NULL && !connection->is_secured &&
+	    server->options.unsecured != NULL)
+		server->options.unsecured(server, peer->client, why);
 	drop_exchange(peer);
 	hx_timer_retire(&server->reactor->timers, &peer->timer);
 	if (peer->back != NULL)
@@ -366,6 +412,7 @@ static const struct hx_connection_ops ops = {
 	.on_input = on_input,
 	.on_drained = on_drained,
 	.on_hangup = on_hangup,
+	.on_secured = on_secured,
 	.on_close = on_close,
 };
 
@@ -422,6 +469,7 @@ void hx_http_peer_accept(struct hx_listener *listener, int fd, const struct hx_a
 	struct hx_http_server *server = listener->context;
 	const struct hx_net *net = server->reactor->net;
 	struct hx_http_peer *peer = hx_alloc_zero(1, sizeof(*peer));
+	enum hapax_status status = HAPAX_OK;
 
 	if (peer != NULL) {
 		peer->server = server;
@@ -439,10 +487,17 @@ void hx_http_peer_accept(struct hx_listener *listener, int fd, const struct hx_a
 	server->peers = peer;
 	server->peer_count++;
 	server->stats.connections++;
-	peer->is_admitted =
-		server->options.admit == NULL || server->options.admit(server, peer->client);
-	if (peer->is_admitted)
+	if (server->options.admit != NULL)
+		status = server->options.admit(server, peer->client);
+	peer->is_admitted = status == HAPAX_OK;
+	if (peer->is_admitted && is_shaking_hands(peer))
+		set_deadline(peer, now_ns(peer) + server->options.handshake_ms * MS_NS);
+	else if (peer->is_admitted)
 		await_request(peer);
+	else if (status == HAPAX_ERR_LIMIT)
+		hx_http_peer_refuse(
+			peer, 429, HX_HTTP_REFUSED_ADMIT, "too many connections from this address");
 	else
-		hx_http_peer_refuse(peer, 429, "too many connections from this address");
+		hx_http_peer_refuse(
+			peer, 503, HX_HTTP_REFUSED_MEMORY, "no memory for a connection");
 }

@@ -55,6 +55,11 @@ enum hapax_status hx_http_exchange_send(
 	struct hx_http_exchange *exchange, const struct hx_http_reply *reply, bool is_last);
 
 /* Write a problem to a client that has no exchange, and close. */
-void hx_http_peer_refuse(struct hx_http_peer *peer, unsigned status, const char *detail);
+void hx_http_peer_refuse(
+	struct hx_http_peer *peer, unsigned status, enum hx_http_refusal why, const char *detail);
+
+/* A client is turned away: count it, and tell who wants to know. */
+void hx_http_server_tell_refused(
+	struct hx_http_server *server, unsigned status, enum hx_http_refusal why);
 
 #endif

@@ -8,12 +8,14 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "net/http_peer.h"
+#include "net/tls.h"
 #include "wire/http1_write.h"
 
 enum {
 	IDLE_MS_DEFAULT = 60 * 1000,
 	HEAD_MS_DEFAULT = 5 * 1000,
 	BODY_MS_DEFAULT = 10 * 1000,
+	HANDSHAKE_MS_DEFAULT = 10 * 1000,
 	BODY_MAX_DEFAULT = 16 * 1024 * 1024,
 	CONNECTIONS_MAX_DEFAULT = 10000,
 	EXCHANGES_MAX_DEFAULT = 4096,
@@ -35,6 +37,13 @@ enum {
 
 #define MS_NS INT64_C(1000000)
 
+const struct hx_tls_peer *hx_http_exchange_certificate(const struct hx_http_exchange *exchange)
+{
+	if (exchange->peer == NULL || exchange->peer->connection.tls == NULL)
+		return NULL;
+	return hx_tls_peer(exchange->peer->connection.tls);
+}
+
 static struct hx_http_server_options complete(const struct hx_http_server_options *options)
 {
 	struct hx_http_server_options complete = {.idle_ms = 0};
@@ -47,6 +56,8 @@ static struct hx_http_server_options complete(const struct hx_http_server_option
 		complete.head_ms = HEAD_MS_DEFAULT;
 	if (complete.body_ms == 0)
 		complete.body_ms = BODY_MS_DEFAULT;
+	if (complete.handshake_ms == 0)
+		complete.handshake_ms = HANDSHAKE_MS_DEFAULT;
 	if (complete.body_max == 0)
 		complete.body_max = BODY_MAX_DEFAULT;
 	if (complete.connections_max == 0)
@@ -143,10 +154,16 @@ void hx_http_server_drain(struct hx_http_server *server)
 	if (server->is_draining)
 		return;
 	server->is_draining = true;
+	server->is_leaving = true;
 	hx_listener_shut(&server->listener);
 	hx_timer_set(
 		&server->reactor->timers, &server->drain_timer,
 		hx_reactor_now_ns(server->reactor) + DRAIN_MS * MS_NS);
+}
+
+void hx_http_server_leave(struct hx_http_server *server)
+{
+	server->is_leaving = true;
 }
 
 void hx_http_server_close(struct hx_http_server *server)
@@ -174,6 +191,14 @@ void hx_http_server_done(struct hx_http_server *server)
 	hx_buf_done(&server->out);
 	hx_timer_retire(&server->reactor->timers, &server->drain_timer);
 	server->reactor = NULL;
+}
+
+void hx_http_server_tell_refused(
+	struct hx_http_server *server, unsigned status, enum hx_http_refusal why)
+{
+	server->stats.refused++;
+	if (server->options.refused != NULL)
+		server->options.refused(server, status, why);
 }
 
 struct hx_http_exchange *hx_http_exchange_take(struct hx_http_server *server)
@@ -347,7 +372,7 @@ static enum hapax_status send_or_refuse(
 
 	if (status != HAPAX_ERR_LIMIT)
 		return status;
-	exchange->server->stats.refused++;
+	hx_http_server_tell_refused(exchange->server, 0, HX_HTTP_REFUSED_MEMORY);
 	(void)hx_http_problem_write(&problem, &body);
 	return hx_http_exchange_send(
 		exchange,
@@ -363,7 +388,7 @@ void hx_http_reply(struct hx_http_exchange *exchange, const struct hx_http_reply
 {
 	struct hx_http_server *server = exchange->server;
 	struct hx_http_peer *peer = exchange->peer;
-	bool is_last = server->is_draining || !exchange->head.keep_alive;
+	bool is_last = server->is_leaving || !exchange->head.keep_alive;
 	struct hapax_error err;
 
 	assert(exchange->is_handed_over && exchange->on_room == NULL);

@@ -42,6 +42,7 @@ struct hx_http_exchange;
 struct hx_http_peer;
 struct hx_http_server;
 struct hx_tls_context;
+struct hx_tls_peer;
 
 /* A whole request; a reply is owed. */
 typedef void hx_http_handle_fn(struct hx_http_exchange *exchange);
@@ -51,6 +52,18 @@ typedef void hx_http_room_fn(struct hx_http_exchange *exchange);
 
 /* The last connection has ended after hx_http_server_drain(). */
 typedef void hx_http_drained_fn(struct hx_http_server *server);
+
+/* Why a client was turned away here. */
+enum hx_http_refusal {
+	HX_HTTP_REFUSED_MESSAGE,  /* it is no request, or too large; see its status */
+	HX_HTTP_REFUSED_HEAD,     /* its head took too long to come */
+	HX_HTTP_REFUSED_BODY,     /* the same of its body */
+	HX_HTTP_REFUSED_UNREAD,   /* it does not read its reply: dropped, without a status */
+	HX_HTTP_REFUSED_REQUESTS, /* exchanges_max */
+	HX_HTTP_REFUSED_MEMORY,   /* memory_max, or there is none */
+	HX_HTTP_REFUSED_FILE,     /* a large body could not be put into a file */
+	HX_HTTP_REFUSED_ADMIT,    /* admit said so */
+};
 
 /* Zero means the default. */
 struct hx_http_server_options {
@@ -70,14 +83,27 @@ struct hx_http_server_options {
 	size_t body_memory_max;          /* 0: 256 KiB; more of a body goes into a file */
 	const char *folder;              /* NULL: /tmp; for large bodies. Borrowed */
 	struct hx_tls_context *tls;      /* NULL: plain. Borrowed */
+	int64_t handshake_ms;            /* 0: 10 s; of TLS */
 	const struct hapax_clock *clock; /* NULL: the system's; for Date */
 
 	/*
 	 * A connection has come from client, and one has gone; NULL: nobody wants to know.
-	 * admit returning false: it is told so (429) and closed, and left is not called.
+	 * admit returning LIMIT or NO_MEMORY: it is told so (429, 503) and closed, and left
+	 * is not called.
 	 */
-	bool (*admit)(struct hx_http_server *server, const char *client);
+	enum hapax_status (*admit)(struct hx_http_server *server, const char *client);
 	void (*left)(struct hx_http_server *server, const char *client);
+
+	/* A connection has ended before its TLS handshake did; NULL: nobody wants to know. */
+	void (*unsecured)(
+		struct hx_http_server *server, const char *client, const struct hapax_error *why);
+
+	/*
+	 * A client was turned away without a word from whoever handles requests; NULL: nobody
+	 * wants to know. status 0: nothing was sent, or it stands in place of a reply that was
+	 * given.
+	 */
+	void (*refused)(struct hx_http_server *server, unsigned status, enum hx_http_refusal why);
 
 	/*
 	 * The client of a request that was handed over has gone, or sends no more and may
@@ -107,6 +133,7 @@ struct hx_http_server {
 	size_t spare_count;
 	size_t exchange_count; /* in use */
 	bool is_draining;
+	bool is_leaving; /* each reply is the last of its connection */
 	struct hx_timer drain_timer;
 	struct hx_http1_head head; /* of the message that is being read */
 	struct hapax_buf out;      /* the head of the reply that is being written */
@@ -178,6 +205,12 @@ void hx_http_server_configure(
  */
 void hx_http_server_drain(struct hx_http_server *server);
 
+/*
+ * It drains before long: all are let in and served, and each reply says that it is the last,
+ * so that clients with connections that they keep are elsewhere by then.
+ */
+void hx_http_server_leave(struct hx_http_server *server);
+
 /* Nobody is left after drain. */
 bool hx_http_server_has_drained(const struct hx_http_server *server);
 
@@ -186,6 +219,12 @@ void hx_http_server_close(struct hx_http_server *server);
 
 /* Every connection has ended, every reply was given. Does nothing for zeros. */
 void hx_http_server_done(struct hx_http_server *server);
+
+/*
+ * The certificate that the client has shown and that was verified, or NULL. Ask when the
+ * request is handed over: it is the connection's, and gone with it.
+ */
+const struct hx_tls_peer *hx_http_exchange_certificate(const struct hx_http_exchange *exchange);
 
 /* The reply; the exchange is gone afterwards. Never fails: what cannot be sent ends the connection. */
 void hx_http_reply(struct hx_http_exchange *exchange, const struct hx_http_reply *reply);

@@ -25,7 +25,7 @@ enum hapax_status hx_http_stream_begin(
 	hx_http_room_fn *on_room)
 {
 	struct hx_http_reply head = *reply;
-	bool is_last = exchange->server->is_draining || !exchange->head.keep_alive;
+	bool is_last = exchange->server->is_leaving || !exchange->head.keep_alive;
 	enum hapax_status status = HAPAX_OK;
 
 	assert(exchange->is_handed_over && exchange->on_room == NULL && on_room != NULL);
@@ -131,7 +131,7 @@ static bool tell_end(struct hx_http_exchange *exchange, struct hapax_bytes lines
 void hx_http_stream_end(struct hx_http_exchange *exchange, struct hapax_bytes lines)
 {
 	struct hx_http_peer *peer = exchange->peer;
-	bool is_last = exchange->server->is_draining || !exchange->head.keep_alive;
+	bool is_last = exchange->server->is_leaving || !exchange->head.keep_alive;
 
 	assert(exchange->on_room != NULL);
 	if (peer != NULL && !tell_end(exchange, lines)) {

@@ -28,7 +28,7 @@ static bool is_full(const struct hx_listener *listener)
 
 static void update_watch(struct hx_listener *listener)
 {
-	bool waits = is_full(listener) || hx_timer_is_set(&listener->retry);
+	bool waits = is_full(listener) || hx_timer_is_set(&listener->retry) || listener->is_shut;
 
 	hx_reactor_rewatch(listener->reactor, &listener->watch, waits ? 0 : HX_READY_IN);
 }
@@ -164,11 +164,25 @@ static int open_socket(
 	return 0;
 }
 
+/* Those who are in its queue are as good as accepted. */
+static int take_over(struct hx_listener *listener, int *ret_fd)
+{
+	const struct hx_net *net = listener->reactor->net;
+	int code =
+		net->ops->local_address(net->context, listener->inherited_fd, &listener->address);
+
+	if (code != 0)
+		net->ops->close(net->context, listener->inherited_fd);
+	*ret_fd = listener->inherited_fd;
+	return code;
+}
+
 enum hapax_status hx_listener_open(
 	struct hx_listener *listener, struct hx_reactor *reactor, const struct hx_address *address,
 	bool shares_port, hx_accept_fn *fn, void *context, struct hapax_error *err)
 {
 	size_t open_max = listener->open_max;
+	int inherited_fd = listener->inherited_fd;
 	enum hapax_status status;
 	int fd = -1;
 	int code;
@@ -176,16 +190,18 @@ enum hapax_status hx_listener_open(
 	memset(listener, 0, sizeof(*listener));
 	listener->reactor = reactor;
 	listener->open_max = open_max;
+	listener->inherited_fd = inherited_fd;
 	listener->fn = fn;
 	listener->context = context;
 	listener->watch.fd = -1;
-	if (address->storage.ss_family == AF_UNIX) {
+	if (inherited_fd == 0 && address->storage.ss_family == AF_UNIX) {
 		char text[HX_ADDRESS_TEXT_SIZE];
 
 		hx_address_format(address, text);
 		memcpy(listener->path, text + strlen("unix:"), strlen(text + strlen("unix:")));
 	}
-	code = open_socket(listener, address, shares_port, &fd);
+	code = inherited_fd != 0 ? take_over(listener, &fd)
+				 : open_socket(listener, address, shares_port, &fd);
 	if (code != 0) {
 		listener->reactor = NULL;
 		return refuse(err, code, address);
@@ -226,6 +242,12 @@ void hx_listener_shut(struct hx_listener *listener)
 	if (!hx_listener_is_open(listener))
 		return;
 	net = listener->reactor->net;
+	/* What we do to a socket is done to the others, too, and they go on. */
+	if (listener->inherited_fd != 0) {
+		listener->is_shut = true;
+		update_watch(listener);
+		return;
+	}
 	/* Closing it would reset those who wait; so those to come are stopped first. */
 	if (listener->path[0] != '\0') {
 		(void)net->ops->unlink(net->context, listener->path);
@@ -237,7 +259,8 @@ void hx_listener_shut(struct hx_listener *listener)
 
 void hx_listener_finish(struct hx_listener *listener)
 {
-	while (hx_listener_is_open(listener) && accept_one(listener) == 0)
+	while (listener->inherited_fd == 0 && hx_listener_is_open(listener) &&
+	       accept_one(listener) == 0)
 		;
 	hx_listener_close(listener);
 }

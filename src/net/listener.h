@@ -37,12 +37,18 @@ struct hx_listener {
 	void *context;
 	size_t open_count;
 	size_t open_max; /* 0: no limit */
+	/*
+	 * Set before open: a socket that listens already and that others have as well; 0: none.
+	 * It is ours from then on. Its end leaves who waits to the others.
+	 */
+	int inherited_fd;
+	bool is_shut;
 	uint64_t accepted;
 	uint64_t refused; /* accept failed for want of descriptors or memory */
 };
 
 /*
- * Bind and listen. shares_port: others may listen on the same port (give port 0 only
+ * Bind and listen, or take over inherited_fd, whatever address says. shares_port: others may listen on the same port (give port 0 only
  * to the first, and its address to the rest). A unix socket that nobody listens on is
  * replaced; one that is in use is LIMIT, as is a port.
  */

@@ -187,6 +187,14 @@ static int system_untaken(void *context, int fd)
 	return ioctl(fd, SIOCOUTQ, &count) < 0 ? -errno : count;
 }
 
+static int system_unread(void *context, int fd)
+{
+	int count = 0;
+
+	(void)context;
+	return ioctl(fd, SIOCINQ, &count) < 0 ? -errno : count;
+}
+
 static int system_shutdown_send(void *context, int fd)
 {
 	(void)context;
@@ -395,6 +403,7 @@ static const struct hx_net_ops system_ops = {
 	.recv = system_recv,
 	.send = system_send,
 	.untaken = system_untaken,
+	.unread = system_unread,
 	.shutdown_send = system_shutdown_send,
 	.close = system_close,
 	.unlink = system_unlink,

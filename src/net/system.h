@@ -67,6 +67,8 @@ struct hx_net_ops {
 	ssize_t (*send)(void *context, int fd, const void *data, size_t size);
 	/* What was sent and not taken by the peer yet; -errno: not known. */
 	int (*untaken)(void *context, int fd);
+	/* What has come and was not received yet; -errno: not known. */
+	int (*unread)(void *context, int fd);
 	int (*shutdown_send)(void *context, int fd);
 	void (*close)(void *context, int fd);
 	/* Remove the name of a unix socket. Absent is fine. */

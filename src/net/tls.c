@@ -3,17 +3,14 @@
  * tls.c - TLS by OpenSSL, over the network seam.
  *
  * A BIO of our own reads and writes through the seam, so OpenSSL makes no system
- * call of its own. Renegotiation and compression are off; a close without
- * close_notify is an error, because it may be somebody cutting a message short.
+ * call of its own. A close without close_notify is an error, because it may be
+ * somebody cutting a message short.
  */
 #include "net/tls.h"
 
-#include <errno.h>
-
-#include "base/error.h"
-
 #if HX_HAVE_TLS
 
+#include <errno.h>
 #include <limits.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -23,12 +20,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/thread.h"
-
-struct hx_tls_context {
-	SSL_CTX *ssl;
-	bool is_server;
-};
+#include "base/error.h"
+#include "net/tls_private.h"
 
 struct hx_tls {
 	SSL *ssl;
@@ -37,6 +30,10 @@ struct hx_tls {
 	int fd;
 	int seam_errno; /* what the seam said last, if it failed for good */
 	bool wants_out;
+	bool is_server;
+	bool has_looked; /* for a client's certificate */
+	bool has_peer;
+	struct hx_tls_peer peer;
 	char error[160];
 };
 
@@ -89,106 +86,10 @@ static void make_seam(void)
 	seam_method = method;
 }
 
-/* The first reason that OpenSSL noted; it clears the rest. */
-static const char *take_reason(void)
+const BIO_METHOD *hx_tls_seam(void)
 {
-	unsigned long code = ERR_get_error();
-	const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
-
-	ERR_clear_error();
-	return reason == NULL ? "no reason given" : reason;
-}
-
-static enum hapax_status load(
-	SSL_CTX *ssl, const struct hx_tls_options *options, struct hapax_error *err)
-{
-	if (options->certificate_file != NULL &&
-	    SSL_CTX_use_certificate_chain_file(ssl, options->certificate_file) != 1)
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "no certificate was read from '%s': %s",
-			options->certificate_file, take_reason());
-	if (options->key_file != NULL &&
-	    SSL_CTX_use_PrivateKey_file(ssl, options->key_file, SSL_FILETYPE_PEM) != 1)
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"no private key that fits the certificate was read from '%s': %s",
-			options->key_file, take_reason());
-	if (options->authority_file != NULL &&
-	    SSL_CTX_load_verify_file(ssl, options->authority_file) != 1)
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "no authorities were read from '%s': %s",
-			options->authority_file, take_reason());
-	return HAPAX_OK;
-}
-
-static enum hapax_status context_new(
-	const SSL_METHOD *method, const struct hx_tls_options *options, bool is_server,
-	struct hx_tls_context **ret_context, struct hapax_error *err)
-{
-	struct hx_tls_context *context = hx_alloc_zero(1, sizeof(*context));
-	enum hapax_status status;
-
 	hx_once_run(&seam_once, make_seam);
-	if (context != NULL && seam_method != NULL)
-		context->ssl = SSL_CTX_new(method);
-	if (context == NULL || context->ssl == NULL) {
-		hx_free(context);
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for TLS");
-	}
-	context->is_server = is_server;
-	(void)SSL_CTX_set_min_proto_version(context->ssl, TLS1_2_VERSION);
-	(void)SSL_CTX_set_options(context->ssl, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
-	(void)SSL_CTX_set_mode(
-		context->ssl,
-		SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-			SSL_MODE_RELEASE_BUFFERS);
-	status = load(context->ssl, options, err);
-	if (status != HAPAX_OK) {
-		hx_tls_context_free(context);
-		return status;
-	}
-	*ret_context = context;
-	return HAPAX_OK;
-}
-
-enum hapax_status hx_tls_client_context_new(
-	const struct hx_tls_options *options, struct hx_tls_context **ret_context,
-	struct hapax_error *err)
-{
-	enum hapax_status status =
-		context_new(TLS_client_method(), options, false, ret_context, err);
-
-	if (status != HAPAX_OK)
-		return status;
-	SSL_CTX_set_verify((*ret_context)->ssl, SSL_VERIFY_PEER, NULL);
-	if (options->authority_file == NULL)
-		(void)SSL_CTX_set_default_verify_paths((*ret_context)->ssl);
-	return HAPAX_OK;
-}
-
-enum hapax_status hx_tls_server_context_new(
-	const struct hx_tls_options *options, struct hx_tls_context **ret_context,
-	struct hapax_error *err)
-{
-	enum hapax_status status;
-
-	if (options->certificate_file == NULL || options->key_file == NULL)
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "TLS needs a certificate and its key");
-	status = context_new(TLS_server_method(), options, true, ret_context, err);
-	if (status == HAPAX_OK && options->authority_file != NULL)
-		SSL_CTX_set_verify(
-			(*ret_context)->ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
-			NULL);
-	return status;
-}
-
-void hx_tls_context_free(struct hx_tls_context *context)
-{
-	if (context == NULL)
-		return;
-	SSL_CTX_free(context->ssl);
-	hx_free(context);
+	return seam_method;
 }
 
 /* Whom the certificate must name. */
@@ -211,12 +112,14 @@ enum hapax_status hx_tls_new(
 	struct hapax_error *err)
 {
 	struct hx_tls *tls = hx_alloc_zero(1, sizeof(*tls));
+	SSL_CTX *shared = hx_tls_context_take(context);
 	BIO *bio = NULL;
 
 	if (tls != NULL) {
-		tls->ssl = SSL_new(context->ssl);
+		tls->ssl = SSL_new(shared);
 		bio = BIO_new(seam_method);
 	}
+	SSL_CTX_free(shared);
 	if (tls == NULL || tls->ssl == NULL || bio == NULL ||
 	    (host != NULL && !expect(tls->ssl, host))) {
 		(void)BIO_free(bio);
@@ -226,7 +129,8 @@ enum hapax_status hx_tls_new(
 	BIO_set_data(bio, tls);
 	BIO_set_init(bio, 1);
 	SSL_set_bio(tls->ssl, bio, bio);
-	if (context->is_server)
+	tls->is_server = context->is_server;
+	if (tls->is_server)
 		SSL_set_accept_state(tls->ssl);
 	else
 		SSL_set_connect_state(tls->ssl);
@@ -252,7 +156,8 @@ static void explain(struct hx_tls *tls)
 			"the peer's certificate was not accepted: %s",
 			X509_verify_cert_error_string(verdict));
 	else
-		(void)snprintf(tls->error, sizeof(tls->error), "TLS failed: %s", take_reason());
+		(void)snprintf(
+			tls->error, sizeof(tls->error), "TLS failed: %s", hx_tls_take_reason());
 	ERR_clear_error();
 }
 
@@ -281,34 +186,84 @@ static void enter(struct hx_tls *tls, const struct hx_net *net, int fd)
 	ERR_clear_error();
 }
 
+/* As RFC 4514 writes it, or nothing: a part of a name would be another name. */
+static bool write_subject(const X509 *certificate, char subject[HX_TLS_SUBJECT_SIZE])
+{
+	BIO *text = BIO_new(BIO_s_mem());
+	char *data = NULL;
+	long size = -1;
+
+	if (text != NULL &&
+	    X509_NAME_print_ex(text, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) >= 0)
+		size = BIO_get_mem_data(text, &data);
+	if (size > 0 && size < HX_TLS_SUBJECT_SIZE && memchr(data, '\0', (size_t)size) == NULL)
+		memcpy(subject, data, (size_t)size);
+	(void)BIO_free(text);
+	return size >= 0;
+}
+
+/*
+ * Once the handshake is done: who is it? False: there was no memory for that. Nobody may
+ * take it for a client without a certificate then.
+ */
+static bool look_at_client(struct hx_tls *tls)
+{
+	X509 *certificate;
+	bool is_done = true;
+
+	if (tls->has_looked || !tls->is_server || !hx_tls_is_ready(tls))
+		return true;
+	certificate = SSL_get1_peer_certificate(tls->ssl);
+	if (certificate != NULL && SSL_get_verify_result(tls->ssl) == X509_V_OK) {
+		is_done = X509_digest(certificate, EVP_sha256(), tls->peer.sha256, NULL) == 1 &&
+			write_subject(certificate, tls->peer.subject);
+		tls->has_peer = is_done;
+	}
+	X509_free(certificate);
+	ERR_clear_error();
+	tls->has_looked = is_done;
+	return is_done;
+}
+
 ssize_t hx_tls_recv(struct hx_tls *tls, const struct hx_net *net, int fd, void *data, size_t size)
 {
+	ssize_t count;
 	int code;
 
 	enter(tls, net, fd);
 	code = SSL_read(tls->ssl, data, size > INT_MAX ? INT_MAX : (int)size);
-	return code > 0 ? code : translate(tls, code);
+	count = code > 0 ? code : translate(tls, code);
+	return look_at_client(tls) ? count : -ENOMEM;
 }
 
 ssize_t hx_tls_send(
 	struct hx_tls *tls, const struct hx_net *net, int fd, const void *data, size_t size)
 {
+	ssize_t count;
 	int code;
 
 	enter(tls, net, fd);
 	code = SSL_write(tls->ssl, data, size > INT_MAX ? INT_MAX : (int)size);
-	if (code > 0)
-		return code;
-	code = (int)translate(tls, code);
+	count = code > 0 ? code : translate(tls, code);
+	if (!look_at_client(tls))
+		return -ENOMEM;
 	/* The peer has said goodbye: nothing can be sent any more. */
-	return code == 0 ? -EPIPE : code;
+	return count == 0 ? -EPIPE : count;
 }
 
-void hx_tls_shutdown(struct hx_tls *tls, const struct hx_net *net, int fd)
+bool hx_tls_shutdown(struct hx_tls *tls, const struct hx_net *net, int fd)
 {
+	bool waits = false;
+
 	enter(tls, net, fd);
-	(void)SSL_shutdown(tls->ssl);
+	/* Before the end of the handshake there is nobody to tell. */
+	if (SSL_is_init_finished(tls->ssl) == 1) {
+		int code = SSL_shutdown(tls->ssl);
+
+		waits = code < 0 && SSL_get_error(tls->ssl, code) == SSL_ERROR_WANT_WRITE;
+	}
 	ERR_clear_error();
+	return !waits;
 }
 
 bool hx_tls_wants_out(const struct hx_tls *tls)
@@ -323,7 +278,12 @@ bool hx_tls_is_ready(const struct hx_tls *tls)
 
 bool hx_tls_has_pending(const struct hx_tls *tls)
 {
-	return SSL_has_pending(tls->ssl) == 1;
+	/*
+	 * Of a record that was decrypted. SSL_has_pending() would count a record of which a
+	 * part has come, too, and whoever sends no more would have us ask for ever. There is no
+	 * third kind: OpenSSL does not read ahead unless it is told to.
+	 */
+	return SSL_pending(tls->ssl) > 0;
 }
 
 const char *hx_tls_error(const struct hx_tls *tls)
@@ -331,103 +291,9 @@ const char *hx_tls_error(const struct hx_tls *tls)
 	return tls->error;
 }
 
-#else
-
-static enum hapax_status unsupported(struct hapax_error *err)
+const struct hx_tls_peer *hx_tls_peer(const struct hx_tls *tls)
 {
-	return hx_error_set(
-		err, HAPAX_ERR_UNSUPPORTED, 0,
-		"this build has no TLS: build it with OpenSSL's libssl and -Dtls=enabled");
-}
-
-enum hapax_status hx_tls_client_context_new(
-	const struct hx_tls_options *options, struct hx_tls_context **ret_context,
-	struct hapax_error *err)
-{
-	(void)options;
-	(void)ret_context;
-	return unsupported(err);
-}
-
-enum hapax_status hx_tls_server_context_new(
-	const struct hx_tls_options *options, struct hx_tls_context **ret_context,
-	struct hapax_error *err)
-{
-	(void)options;
-	(void)ret_context;
-	return unsupported(err);
-}
-
-void hx_tls_context_free(struct hx_tls_context *context)
-{
-	(void)context;
-}
-
-enum hapax_status hx_tls_new(
-	struct hx_tls_context *context, const char *host, struct hx_tls **ret_tls,
-	struct hapax_error *err)
-{
-	(void)context;
-	(void)host;
-	(void)ret_tls;
-	return unsupported(err);
-}
-
-void hx_tls_free(struct hx_tls *tls)
-{
-	(void)tls;
-}
-
-ssize_t hx_tls_recv(struct hx_tls *tls, const struct hx_net *net, int fd, void *data, size_t size)
-{
-	(void)tls;
-	(void)net;
-	(void)fd;
-	(void)data;
-	(void)size;
-	return -ENOSYS;
-}
-
-ssize_t hx_tls_send(
-	struct hx_tls *tls, const struct hx_net *net, int fd, const void *data, size_t size)
-{
-	(void)tls;
-	(void)net;
-	(void)fd;
-	(void)data;
-	(void)size;
-	return -ENOSYS;
-}
-
-void hx_tls_shutdown(struct hx_tls *tls, const struct hx_net *net, int fd)
-{
-	(void)tls;
-	(void)net;
-	(void)fd;
-}
-
-bool hx_tls_wants_out(const struct hx_tls *tls)
-{
-	(void)tls;
-	return false;
-}
-
-bool hx_tls_is_ready(const struct hx_tls *tls)
-{
-	(void)tls;
-	return false;
-}
-
-bool hx_tls_has_pending(const struct hx_tls *tls)
-{
-	(void)tls;
-	return false;
-}
-
-const char *hx_tls_error(const struct hx_tls *tls)
-{
-	(void)tls;
-	return "";
+	return tls->has_peer ? &tls->peer : NULL;
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "wire/http1_text.h"
 #include "wire/json_write.h"
+#include "wire/percent.h"
 
 const char *hx_health_content_type(enum hx_health_form form)
 {
@@ -22,26 +23,6 @@ bool hx_health_is_ok(const struct hx_health_component *components, size_t count)
 		if (!components[i].is_ok && !components[i].is_optional)
 			return false;
 	}
-	return true;
-}
-
-/* The next of "a=1&b"; false after the last. */
-static bool next_parameter(
-	struct hapax_bytes *query, struct hapax_bytes *ret_name, struct hapax_bytes *ret_value)
-{
-	const char *data = query->data;
-	const char *end, *equals;
-	size_t size;
-
-	if (query->size == 0)
-		return false;
-	end = memchr(data, '&', query->size);
-	size = end == NULL ? query->size : (size_t)(end - data);
-	equals = memchr(data, '=', size);
-	*ret_name = hx_bytes(data, equals == NULL ? size : (size_t)(equals - data));
-	*ret_value = equals == NULL ? hx_bytes(data + size, 0)
-				    : hx_bytes(equals + 1, size - (size_t)(equals + 1 - data));
-	*query = hx_bytes(data + size + (end != NULL), query->size - size - (end != NULL));
 	return true;
 }
 
@@ -64,7 +45,7 @@ enum hx_health_form hx_health_form_of(struct hapax_bytes query, struct hapax_byt
 		if (names_json(element))
 			return HX_HEALTH_JSON;
 	}
-	while (next_parameter(&query, &name, &value)) {
+	while (hx_query_next(&query, &name, &value)) {
 		if (hx_bytes_equal(name, HX_BYTES_LIT("verbose")))
 			return HX_HEALTH_VERBOSE;
 	}
@@ -75,7 +56,7 @@ static bool is_excluded(const char *component, struct hapax_bytes query)
 {
 	struct hapax_bytes name, value;
 
-	while (next_parameter(&query, &name, &value)) {
+	while (hx_query_next(&query, &name, &value)) {
 		if (hx_bytes_equal(name, HX_BYTES_LIT("exclude")) &&
 		    hx_bytes_equal(value, hapax_bytes_from_text(component)))
 			return true;

@@ -299,6 +299,14 @@ void hx_log(
 	make_line(log, level, msg, fields, field_count, suppressed);
 }
 
+void hx_log_always(
+	struct hx_log *log, enum hx_log_level level, const char *msg,
+	const struct hx_log_field *fields, size_t field_count)
+{
+	if (hx_log_takes(log, level))
+		make_line(log, level, msg, fields, field_count, 0);
+}
+
 void hx_log_tick(struct hx_log *log)
 {
 	const char *msg;

@@ -148,6 +148,11 @@ void hx_log(
 	struct hx_log *log, enum hx_log_level level, const char *msg,
 	const struct hx_log_field *fields, size_t field_count);
 
+/* A line that somebody has to act on, each one of them: whatever the rate is. */
+void hx_log_always(
+	struct hx_log *log, enum hx_log_level level, const char *msg,
+	const struct hx_log_field *fields, size_t field_count);
+
 /* Tell what was suppressed and not told since. Call it every second or so. */
 void hx_log_tick(struct hx_log *log);
 

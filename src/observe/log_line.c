@@ -63,6 +63,10 @@ void hx_log_duplicate(struct hx_log *log, const struct hx_log_duplicate *duplica
 			HX_LOG_TEXT(
 				duplicate->route == NULL ? NULL : "route",
 				duplicate->route == NULL ? "" : duplicate->route),
+			HX_LOG_BYTES(
+				unless_empty("trace_id", duplicate->trace_id), duplicate->trace_id),
+			HX_LOG_BYTES(
+				unless_empty("span_id", duplicate->span_id), duplicate->span_id),
 		};
 
 		hx_log(log, HX_LOG_INFO, "duplicate job blocked", fields,

@@ -22,6 +22,8 @@ struct hx_log_duplicate {
 	struct hapax_bytes event_type;
 	struct hapax_bytes event_source;
 	const char *route;
+	struct hapax_bytes trace_id; /* digits */
+	struct hapax_bytes span_id;
 	uint64_t original_token; /* of the run whose result stands */
 	int64_t first_seen_ms;
 	int64_t ttl_left_ms; /* INT64_MAX: for ever */
@@ -30,7 +32,7 @@ struct hx_log_duplicate {
 /*
  * "duplicate job blocked" (E12, A10), info: idempotency_key, job_id (the event's id), queue
  * (the scope), original_job_id (the token), ttl_remaining, event_id, event_type,
- * event_source, first_seen, route.
+ * event_source, first_seen, route, trace_id, span_id.
  */
 void hx_log_duplicate(struct hx_log *log, const struct hx_log_duplicate *duplicate);
 

@@ -220,12 +220,19 @@ void hx_metrics_decision(
 			(unsigned)door * (unsigned)decisions->count + (unsigned)decision, 1);
 }
 
-void hx_metrics_operation(struct hx_cells *cells, enum hapax_op_type type, enum hapax_status status)
+void hx_metrics_operations(
+	struct hx_cells *cells, enum hapax_op_type type, enum hapax_status status, uint64_t count)
 {
 	if (type >= HAPAX_OP_CLAIM && type <= HAPAX_OP_EXPIRE)
 		hx_metrics_add(
 			cells, HX_METRIC_OPERATIONS, 0,
-			((unsigned)type - HAPAX_OP_CLAIM) * 2 + (status != HAPAX_OK), 1);
+			((unsigned)type - HAPAX_OP_CLAIM) * 2 + (status != HAPAX_OK),
+			(int64_t)count);
+}
+
+void hx_metrics_operation(struct hx_cells *cells, enum hapax_op_type type, enum hapax_status status)
+{
+	hx_metrics_operations(cells, type, status, 1);
 }
 
 void hx_metrics_observe_ns(

@@ -72,13 +72,15 @@ enum { HX_RUN_UNSTORED = HAPAX_RUN_AMBIGUOUS + 1, HX_RUN_COUNT };
 
 /* Label reason of HX_METRIC_REFUSED: connections and requests that a limit turned away. */
 enum hx_refused {
-	HX_REFUSED_CONNECTIONS,
 	HX_REFUSED_ADDRESS,
 	HX_REFUSED_TENANT,
+	HX_REFUSED_REQUESTS, /* max_requests */
+	HX_REFUSED_MEMORY,   /* max_loop_memory, or there is none */
+	HX_REFUSED_FILE,     /* a large body could not be put into a file */
 	HX_REFUSED_HEAD_TIMEOUT,
 	HX_REFUSED_BODY_TIMEOUT,
 	HX_REFUSED_SEND_TIMEOUT,
-	HX_REFUSED_DRAINING,
+	HX_REFUSED_HANDSHAKE,
 	HX_REFUSED_COUNT,
 };
 
@@ -153,6 +155,10 @@ void hx_metrics_decision(
 void hx_metrics_operation(
 	struct hx_cells *cells, enum hapax_op_type type, enum hapax_status status);
 
+/* The same for several that were alike. */
+void hx_metrics_operations(
+	struct hx_cells *cells, enum hapax_op_type type, enum hapax_status status, uint64_t count);
+
 /* A histogram: one observation in nanoseconds; of KEY_TTL, HAPAX_TTL_FOREVER is +Inf. */
 void hx_metrics_observe_ns(
 	struct hx_cells *cells, enum hx_metric metric, uint32_t numbered, unsigned fixed,
@@ -174,6 +180,10 @@ struct hx_metrics_facts {
 	int64_t reloaded_ms;     /* the last that worked; since 1970 */
 	uint64_t log_suppressed; /* hx_log_suppressed() */
 	uint64_t log_lost;
+	bool has_traces;
+	uint64_t spans_exported; /* with has_traces, as those below */
+	uint64_t spans_dropped;
+	uint64_t spans_failed;
 	bool is_ready;
 	const struct hx_io *process_io; /* to read /proc/self for process_*; NULL: leave it out */
 };

@@ -330,6 +330,14 @@ static void write_daemon(struct render *render)
 	      facts->log_suppressed);
 	count(render, "hapax_log_lost_lines", "Lines lost because nobody took them.",
 	      facts->log_lost);
+	if (facts->has_traces) {
+		count(render, "hapax_trace_exported_spans", "Spans that the collector has taken.",
+		      facts->spans_exported);
+		family(render, HX_PROMTEXT_COUNTER, "hapax_trace_dropped_spans", NULL,
+		       "Spans that nobody has: no room in the queue, or not taken in time.");
+		labelled(render, "reason", "queue_full", facts->spans_dropped);
+		labelled(render, "reason", "not_taken", facts->spans_failed);
+	}
 	for (size_t i = 0; i < render->metrics->writer_count; i++)
 		lost += atomic_load_explicit(
 			&render->metrics->writers[i].lost, memory_order_relaxed);

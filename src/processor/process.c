@@ -25,20 +25,6 @@
 #include "processor/processor.h"
 #include "processor/tx.h"
 
-struct hapax_call {
-	struct hx_event decided; /* told RUN, or END without it */
-	struct hx_event ended;   /* told END after RUN */
-	bool is_over;            /* decided by END */
-	_Atomic bool is_fenced;
-	struct hapax_run *run;
-	struct hapax_answer answer; /* its bytes are in buf */
-	struct hapax_buf *buf;      /* the caller's, or NULL */
-	struct hapax_work work;
-	struct hapax_buf body;
-	char error[HAPAX_ERROR_MESSAGE_SIZE];
-	struct hx_tx *tx; /* not a part of it: most calls need no more of it than a look */
-};
-
 /* Copy into buf, which has the room. */
 static struct hapax_bytes keep(struct hapax_buf *buf, struct hapax_bytes bytes)
 {

@@ -7,6 +7,7 @@
 
 #include <hapax/processor.h>
 
+#include "processor/call.h"
 #include "processor/run.h"
 
 enum hapax_status hx_process(

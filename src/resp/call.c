@@ -12,24 +12,6 @@
 
 enum { ERROR_SIZE_MAX = 512 };
 
-static char upper(char byte)
-{
-	if (byte >= 'a' && byte <= 'z')
-		return (char)(byte - 'a' + 'A');
-	return byte;
-}
-
-bool hx_resp_is_word(struct hapax_bytes bytes, const char *word)
-{
-	const char *at = bytes.data;
-
-	for (size_t i = 0; i < bytes.size; i++) {
-		if (word[i] == '\0' || upper(at[i]) != word[i])
-			return false;
-	}
-	return word[bytes.size] == '\0';
-}
-
 void hx_resp_refuse(struct hx_resp_call *call, const char *text)
 {
 	/* What was planned of it is not asked for. */

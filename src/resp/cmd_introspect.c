@@ -147,7 +147,7 @@ void hx_resp_plan_command_info(struct hx_resp_call *call)
 		if (command != NULL)
 			put_command(call, command);
 		else
-			(void)hx_resp_put_null_array(call->text, call->session->protocol);
+			(void)hx_resp_put_null(call->text, call->session->protocol);
 	}
 }
 

@@ -2,47 +2,98 @@
 /*
  * cmd_keyspace.c - commands about all keys: SCAN, DBSIZE, FLUSHDB and FLUSHALL.
  *
- * They walk through the store while they are planned, a bounded piece at a time; what a
- * cursor means is kept by the service, since clients give it back as a number.
+ * They walk through the scope of the client, as errands (errand.h). What a cursor means is
+ * kept by the service, since clients give it back as a number.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "resp/command.h"
 #include "resp/commands.h"
+#include "resp/errand.h"
 
 enum {
 	SCAN_COUNT_DEFAULT = 10,
-	SCAN_COUNT_MAX = 1000, /* records looked at in one go */
-	FLUSH_COUNT = 512,     /* removed in one step */
+	SCAN_COUNT_MAX = 1000,  /* keys told in one go */
+	COUNT_COUNT_MAX = 4096, /* counted in one piece */
+	FLUSH_COUNT = 512,      /* removed in one piece */
 };
+
+/* FAILED counts as absent, as everywhere. */
+static bool is_there(const struct hapax_record *record)
+{
+	return record->state != HAPAX_STATE_FAILED;
+}
+
+/* Nothing is planned behind it. NULL: it was refused. */
+static struct hx_resp_errand *begin_errand(
+	struct hx_resp_call *call, hx_resp_errand_fn *fn, size_t count_max,
+	hx_resp_finish_fn *finish)
+{
+	struct hx_resp_session *session = call->session;
+
+	session->errand = hx_resp_errand_new(
+		call->service->options.store, session->tenant, session->group, fn, count_max);
+	if (session->errand == NULL) {
+		hx_resp_refuse(call, "OOM no memory for the command");
+		return NULL;
+	}
+	call->entry->finish = finish;
+	session->is_last = true;
+	return session->errand;
+}
+
+/* The errand is done: it is of no use any more when this returns true. */
+static bool put_errand_failure(struct hx_resp_answer *answer)
+{
+	const struct hx_resp_errand *errand = answer->session->errand;
+
+	if (errand->status == HAPAX_OK)
+		return false;
+	(void)hx_resp_put_error(
+		answer->out,
+		errand->status == HAPAX_ERR_UNAVAILABLE
+			? "UNAVAILABLE the store was not reached; ask again"
+			: "ERR the store could not be read");
+	hx_resp_session_end_errand(answer->session);
+	return true;
+}
 
 /* ---------------------------------------------------------------- SCAN */
 
-struct scan {
-	struct hapax_bytes pattern;
-	bool has_pattern;
-	bool wants_none; /* TYPE of something that there is not */
-	int64_t count;
-	struct hapax_buf *out;
-	size_t found;
-	enum hapax_status status;
-};
-
 static int see_key(const struct hapax_record *record, void *context)
 {
-	struct scan *scan = context;
+	struct hx_resp_errand *errand = context;
 
-	if (record->state == HAPAX_STATE_FAILED || scan->wants_none)
+	if (!is_there(record) || errand->wants_none)
 		return 0;
-	if (scan->has_pattern && !hx_resp_glob(scan->pattern, record->key, false))
+	if (errand->has_pattern &&
+	    !hx_resp_glob(hapax_buf_bytes(&errand->pattern), record->key, false))
 		return 0;
-	scan->status = hx_resp_put_bulk(scan->out, record->key);
-	scan->found += scan->status == HAPAX_OK;
-	return scan->status != HAPAX_OK;
+	errand->status = hx_resp_put_bulk(&errand->found, record->key);
+	errand->count += errand->status == HAPAX_OK;
+	return errand->status != HAPAX_OK;
 }
+
+static bool scan_piece(struct hx_resp_errand *errand)
+{
+	enum hapax_status status = hapax_store_scan(
+		errand->store, &errand->what, &errand->cursor, see_key, errand, NULL);
+
+	if (errand->status == HAPAX_OK)
+		errand->status = status;
+	return false;
+}
+
+/* Of a SCAN that was read. Borrowed from the call. */
+struct scan {
+	uint64_t id;
+	int64_t count;
+	bool has_pattern;
+	bool wants_none;
+	struct hapax_bytes pattern;
+};
 
 /* False: it was refused. */
 static bool read_scan_options(struct hx_resp_call *call, struct scan *scan)
@@ -88,146 +139,142 @@ static bool read_cursor(struct hapax_bytes text, uint64_t *ret_id)
 	return true;
 }
 
-static struct hapax_bytes part_or_default(struct hapax_bytes part)
+/* Its head, the keys behind it; false: no memory. */
+static bool put_scan(struct hx_resp_answer *answer, const struct hx_resp_errand *errand)
 {
-	return part.size == 0 ? HX_BYTES_LIT("default") : part;
+	struct hapax_buf *out = answer->out;
+	uint64_t id = 0;
+	char number[24];
+
+	if (hx_buf_reserve(out, sizeof(number) * 4 + errand->found.size) != HAPAX_OK)
+		return false;
+	if (!errand->cursor.done)
+		id = hx_resp_service_keep_scan(answer->session->service, &errand->cursor);
+	(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)id);
+	(void)hx_resp_put_array(out, 2);
+	(void)hx_resp_put_text(out, number);
+	(void)hx_resp_put_array(out, (size_t)errand->count);
+	(void)hx_buf_append(out, errand->found.data, errand->found.size);
+	return true;
 }
 
-static void put_scan(
-	struct hx_resp_call *call, const struct scan *scan, const struct hapax_cursor *cursor)
+static bool finish_scan(struct hx_resp_answer *answer)
 {
-	uint64_t id = cursor->done ? 0 : hx_resp_service_keep_scan(call->service, cursor);
-	char number[24];
-	enum hapax_status status;
-
-	(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)id);
-	status = hx_resp_put_array(call->text, 2);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(call->text, number);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_array(call->text, scan->found);
-	if (status == HAPAX_OK)
-		status = hx_buf_append(call->text, scan->out->data, scan->out->size);
-	if (status != HAPAX_OK)
-		call->session->is_closing = call->session->is_abrupt = true;
+	if (put_errand_failure(answer))
+		return true;
+	if (!put_scan(answer, answer->session->errand))
+		(void)hx_resp_put_error(answer->out, "OOM no memory for the reply");
+	hx_resp_session_end_errand(answer->session);
+	return true;
 }
 
 void hx_resp_plan_scan(struct hx_resp_call *call)
 {
-	struct hx_resp_session *session = call->session;
-	struct hapax_scan what = HAPAX_SCAN_INIT;
+	struct scan scan = {.count = SCAN_COUNT_DEFAULT};
 	struct hapax_cursor cursor = {.size = 0};
-	struct scan scan = {.count = SCAN_COUNT_DEFAULT, .out = &session->kept};
-	uint64_t id;
+	struct hx_resp_errand *errand;
 
-	if (!read_cursor(call->argv[1], &id)) {
+	if (!read_cursor(call->argv[1], &scan.id)) {
 		hx_resp_refuse(call, "ERR invalid cursor");
 		return;
 	}
 	if (!read_scan_options(call, &scan))
 		return;
-	if (id != 0 && !hx_resp_service_take_scan(call->service, id, &cursor)) {
+	if (scan.id != 0 && !hx_resp_service_take_scan(call->service, scan.id, &cursor)) {
 		hx_resp_refuse(call, "ERR invalid cursor");
 		return;
 	}
-	hx_buf_clear(&session->kept);
-	what.tenant = part_or_default(session->tenant);
-	what.group = part_or_default(session->group);
-	what.count_max = (size_t)(scan.count < SCAN_COUNT_MAX ? scan.count : SCAN_COUNT_MAX);
-	if (hapax_store_scan(call->service->options.store, &what, &cursor, see_key, &scan, NULL) !=
-	            HAPAX_OK ||
-	    scan.status != HAPAX_OK)
-		hx_resp_refuse(call, "ERR the store could not be read");
-	else
-		put_scan(call, &scan, &cursor);
-	hx_buf_done(&session->kept);
+	errand = begin_errand(
+		call, scan_piece,
+		(size_t)(scan.count < SCAN_COUNT_MAX ? scan.count : SCAN_COUNT_MAX), finish_scan);
+	if (errand == NULL)
+		return;
+	errand->cursor = cursor;
+	errand->wants_none = scan.wants_none;
+	errand->has_pattern = scan.has_pattern;
+	if (hx_buf_append(&errand->pattern, scan.pattern.data, scan.pattern.size) != HAPAX_OK) {
+		hx_resp_session_end_errand(call->session);
+		hx_resp_refuse(call, "OOM no memory for the command");
+	}
 }
 
+/* ---------------------------------------------------------------- DBSIZE */
+
+static int count_key(const struct hapax_record *record, void *context)
+{
+	struct hx_resp_errand *errand = context;
+
+	errand->count += is_there(record);
+	return 0;
+}
+
+static bool count_piece(struct hx_resp_errand *errand)
+{
+	errand->status = hapax_store_scan(
+		errand->store, &errand->what, &errand->cursor, count_key, errand, NULL);
+	return !errand->cursor.done;
+}
+
+static bool finish_dbsize(struct hx_resp_answer *answer)
+{
+	if (put_errand_failure(answer))
+		return true;
+	(void)hx_resp_put_integer(answer->out, (int64_t)answer->session->errand->count);
+	hx_resp_session_end_errand(answer->session);
+	return true;
+}
+
+/* No store counts by scope, so the keys are counted. */
 void hx_resp_plan_dbsize(struct hx_resp_call *call)
 {
-	struct hapax_stats stats = HAPAX_STATS_INIT;
-	uint64_t absent;
-
-	if (hapax_store_stats(call->service->options.store, &stats, NULL, NULL, NULL) != HAPAX_OK) {
-		hx_resp_refuse(call, "ERR the store could not be read");
-		return;
-	}
-	/* Of those that failed some may have expired as well. */
-	absent = stats.expired > stats.failed ? stats.expired : stats.failed;
-	(void)hx_resp_put_integer(call->text, (int64_t)(stats.keys - absent));
+	(void)begin_errand(call, count_piece, COUNT_COUNT_MAX, finish_dbsize);
 }
 
 /* ---------------------------------------------------------------- FLUSHALL */
 
+/* What was made by others than SET stays, as with DEL. */
 static int gather_key(const struct hapax_record *record, void *context)
 {
-	struct hapax_buf *kept = context;
+	struct hx_resp_errand *errand = context;
+	struct hapax_bytes key;
+	struct hapax_op *op = NULL;
 
 	if (record->origin != HAPAX_ORIGIN_SET)
 		return 0;
-	return hx_buf_append_u32(kept, (uint32_t)record->key.size) != HAPAX_OK ||
-		hx_buf_append(kept, record->key.data, record->key.size) != HAPAX_OK;
-}
-
-/* The next keys into session->kept; false: the store could not be read. */
-static bool gather_keys(struct hx_resp_session *session)
-{
-	struct hapax_scan what = HAPAX_SCAN_INIT;
-
-	what.tenant = part_or_default(session->tenant);
-	what.group = part_or_default(session->group);
-	what.count_max = FLUSH_COUNT;
-	hx_buf_clear(&session->kept);
-	while (!session->cursor.done && session->kept.size == 0) {
-		if (hapax_store_scan(
-			    session->service->options.store, &what, &session->cursor, gather_key,
-			    &session->kept, NULL) != HAPAX_OK)
-			return false;
+	if (hx_resp_batch_keep(&errand->batch, record->key, &key))
+		op = hx_resp_batch_add(&errand->batch, HAPAX_OP_FORGET, false);
+	if (op == NULL) {
+		errand->status = HAPAX_ERR_NO_MEMORY;
+		return 1;
 	}
-	return true;
+	op->flags = HAPAX_OP_SET_ONLY;
+	op->tenant = errand->what.tenant;
+	op->group = errand->what.group;
+	op->key = key;
+	return 0;
 }
 
-static bool next_key(const struct hapax_buf *kept, size_t *at, struct hapax_bytes *ret_key)
+static bool flush_piece(struct hx_resp_errand *errand)
 {
-	uint32_t size;
+	struct hx_resp_batch *batch = &errand->batch;
+	enum hapax_status status = hapax_store_scan(
+		errand->store, &errand->what, &errand->cursor, gather_key, errand, NULL);
 
-	if (*at + sizeof(size) > kept->size)
-		return false;
-	memcpy(&size, kept->data + *at, sizeof(size));
-	if (kept->size - *at - sizeof(size) < size)
-		return false;
-	*ret_key = hx_bytes(kept->data + *at + sizeof(size), size);
-	*at += sizeof(size) + size;
-	return true;
+	if (errand->status == HAPAX_OK)
+		errand->status = status;
+	hx_resp_batch_seal(batch);
+	if (errand->status == HAPAX_OK && batch->count > 0)
+		errand->status = hapax_store_run(errand->store, batch->ops, batch->count, NULL);
+	hx_resp_batch_clear(batch);
+	return !errand->cursor.done;
 }
 
-/* What was made by others than SET stays, as with DEL. */
 static bool finish_flush(struct hx_resp_answer *answer)
 {
-	struct hx_resp_session *session = answer->session;
-	struct hapax_bytes key;
-	struct hapax_op *op;
-	size_t at = 0;
-
-	for (size_t i = 0; i < answer->count; i++) {
-		if (hx_resp_put_failure(answer, &answer->ops[i]))
-			return true;
-	}
-	if (!gather_keys(session)) {
-		(void)hx_resp_put_error(answer->out, "ERR the store could not be read");
+	if (put_errand_failure(answer))
 		return true;
-	}
-	hx_resp_begin_step(answer, finish_flush);
-	while (next_key(&session->kept, &at, &key)) {
-		op = hx_resp_add_step(answer, HAPAX_OP_FORGET, key, false);
-		if (op == NULL)
-			return true;
-		op->flags = HAPAX_OP_SET_ONLY;
-	}
-	if (answer->entry->count > 0)
-		return false;
-	hx_buf_done(&session->kept);
 	(void)hx_resp_put_simple(answer->out, "OK");
+	hx_resp_session_end_errand(answer->session);
 	return true;
 }
 
@@ -235,14 +282,10 @@ void hx_resp_plan_flush(struct hx_resp_call *call)
 {
 	if (call->argc > 2 ||
 	    (call->argc == 2 && !hx_resp_is_word(call->argv[1], "SYNC") &&
-	     !hx_resp_is_word(call->argv[1], "ASYNC"))) {
+	     !hx_resp_is_word(call->argv[1], "ASYNC")))
 		hx_resp_refuse_syntax(call);
-		return;
-	}
-	if (!(call->service->options.flags & HX_RESP_ALLOW_FLUSH)) {
+	else if (!(call->service->options.flags & HX_RESP_ALLOW_FLUSH))
 		hx_resp_refuse(call, "NOPERM this door does not flush; see resp.allow_flush");
-		return;
-	}
-	memset(&call->session->cursor, 0, sizeof(call->session->cursor));
-	call->entry->finish = finish_flush;
+	else
+		(void)begin_errand(call, flush_piece, FLUSH_COUNT, finish_flush);
 }

@@ -3,8 +3,8 @@
  * cmd_script.c - DELEX, and EVAL of the scripts that libraries of locks send.
  *
  * There is no interpreter. The scripts of script.h are known by their text, or by its SHA-1
- * once they were sent, and are done as what they mean; any other is refused. Each compares a
- * value and then removes the key or sets its time, which the store does in one step.
+ * once they were sent, and are done as what they mean; any other is refused. Each looks at a
+ * key and then sets it, removes it or sets its time, which the store does in one step.
  */
 #include "base/bytes.h"
 #include "base/hex.h"
@@ -135,31 +135,218 @@ static void plan_extend(struct hx_resp_call *call, const struct hapax_bytes *arg
 	call->session->is_last = true;
 }
 
+/* ---------------------------------------------------------------- redlock: several keys */
+
+enum { KEYS_MAX = 1024 /* of a group, see HAPAX_OP_LINKED */ };
+
+/* Of a script's call. */
+struct keys {
+	const struct hapax_bytes *first;
+	size_t count;
+	const struct hapax_bytes *args;
+};
+
+static bool is_repeated(const struct keys *keys, size_t index)
+{
+	for (size_t i = 0; i < index; i++) {
+		if (hx_bytes_equal(keys->first[i], keys->first[index]))
+			return true;
+	}
+	return false;
+}
+
+/* All or nothing: how many keys there are, or 0. */
+static bool finish_set_all(struct hx_resp_answer *answer)
+{
+	bool is_applied = true;
+
+	for (size_t i = 0; i < answer->count; i++) {
+		if (hx_resp_put_failure(answer, &answer->ops[i]))
+			return true;
+		is_applied = is_applied && answer->ops[i].outcome == HAPAX_OUTCOME_APPLIED;
+	}
+	(void)hx_resp_put_integer(answer->out, is_applied ? answer->entry->value : 0);
+	return true;
+}
+
+/* The operation that was added last goes together with those of this call before it. */
+static void link_last(struct hx_resp_call *call)
+{
+	struct hapax_op *ops = call->batch->ops;
+	size_t last = call->batch->count - 1;
+
+	if (last == call->entry->first)
+		return;
+	ops[last - 1].flags |= HAPAX_OP_LINKED;
+	ops[call->entry->first].flags |= HAPAX_OP_ALL_OR_NOTHING;
+}
+
+static void plan_set_all(
+	struct hx_resp_call *call, const struct keys *keys, enum hapax_set_if set_if)
+{
+	struct hx_resp_when when = {.unit = HX_RESP_WHEN_MS, .text = keys->args[1]};
+	struct hapax_bytes value;
+	int64_t ttl_ms;
+
+	if (keys->count > KEYS_MAX) {
+		hx_resp_refuse(call, "ERR a lock has at most 1024 keys");
+		return;
+	}
+	if (keys->count > 1 &&
+	    !(hapax_store_capabilities(call->service->options.store) & HAPAX_STORE_MULTI_KEY)) {
+		hx_resp_refuse(call, "ERR this store cannot lock several keys in one step");
+		return;
+	}
+	if (!hx_resp_when_ttl(call, &when, &ttl_ms) || !hx_resp_keep(call, keys->args[0], &value))
+		return;
+	for (size_t i = 0; i < keys->count; i++) {
+		struct hapax_op *op;
+
+		if (is_repeated(keys, i))
+			continue;
+		op = hx_resp_add(call, HAPAX_OP_SET, keys->first[i], false, finish_set_all);
+		if (op == NULL || !hx_resp_set_value(call, value))
+			return;
+		op->set_if = set_if;
+		op->expected = value;
+		op->ttl_ms = ttl_ms;
+		link_last(call);
+	}
+	call->entry->value = (int64_t)keys->count;
+}
+
+static bool finish_remove_all(struct hx_resp_answer *answer)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < answer->count; i++) {
+		if (hx_resp_put_failure(answer, &answer->ops[i]))
+			return true;
+		count += answer->ops[i].outcome == HAPAX_OUTCOME_APPLIED;
+	}
+	(void)hx_resp_put_integer(answer->out, count);
+	return true;
+}
+
+static void plan_remove_all(struct hx_resp_call *call, const struct keys *keys)
+{
+	struct hapax_bytes value;
+
+	if (!hx_resp_keep(call, keys->args[0], &value))
+		return;
+	for (size_t i = 0; i < keys->count; i++) {
+		struct hapax_op *op = hx_resp_add(
+			call, HAPAX_OP_FORGET, keys->first[i], false, finish_remove_all);
+
+		if (op == NULL)
+			return;
+		op->flags = HAPAX_OP_SET_ONLY;
+		op->set_if = HAPAX_SET_IF_EQUAL;
+		op->expected = value;
+	}
+}
+
+/* ---------------------------------------------------------------- reserving */
+
+/* What is there, or null if it was set. To be told nothing of a claim would be to run it. */
+static bool finish_check_and_set(struct hx_resp_answer *answer)
+{
+	const struct hapax_op *op = &answer->ops[0];
+
+	if (hx_resp_put_failure(answer, op))
+		return true;
+	if (op->outcome == HAPAX_OUTCOME_APPLIED)
+		(void)hx_resp_put_null(answer->out, answer->protocol);
+	else if (hx_resp_has_value(op))
+		hx_resp_put_value(answer, op);
+	else
+		hx_resp_put_busy(answer);
+	return true;
+}
+
+/* 1: a duplicate. */
+static bool finish_check_and_reserve(struct hx_resp_answer *answer)
+{
+	const struct hapax_op *op = &answer->ops[0];
+
+	if (!hx_resp_put_failure(answer, op))
+		(void)hx_resp_put_integer(answer->out, op->outcome != HAPAX_OUTCOME_APPLIED);
+	return true;
+}
+
+static void plan_check_and_set(
+	struct hx_resp_call *call, struct hapax_bytes key, struct hapax_bytes value,
+	struct hapax_bytes seconds, hx_resp_finish_fn *finish)
+{
+	struct hx_resp_when when = {.unit = HX_RESP_WHEN_SECONDS, .text = seconds};
+	struct hapax_op *op;
+	int64_t ttl_ms;
+
+	if (!hx_resp_when_ttl(call, &when, &ttl_ms))
+		return;
+	op = hx_resp_add(call, HAPAX_OP_SET, key, true, finish);
+	if (op == NULL)
+		return;
+	op->set_if = HAPAX_SET_IF_ABSENT;
+	op->ttl_ms = ttl_ms;
+	(void)hx_resp_set_value(call, value);
+}
+
 /* ---------------------------------------------------------------- known scripts */
 
 #define UNKNOWN                                                                               \
 	"ERR this script is not known; hapax runs no Lua, only the scripts of common locks: " \
 	"use SET with NX or IFEQ, and DELEX with IFEQ"
 
+static void plan_one(struct hx_resp_call *call, const struct keys *keys, enum hx_resp_script script)
+{
+	const struct hapax_bytes *args = keys->args;
+
+	switch (script) {
+	case HX_RESP_SCRIPT_REMOVE:
+		plan_compare_and_remove(call, keys->first[0], args[0], finish_script);
+		break;
+	case HX_RESP_SCRIPT_EXPIRE:
+		plan_compare_and_expire(call, keys->first[0], args[0], args[1]);
+		break;
+	case HX_RESP_SCRIPT_EXTEND: plan_extend(call, keys->first); break;
+	case HX_RESP_SCRIPT_LOCK_ALL: plan_set_all(call, keys, HAPAX_SET_IF_ABSENT); break;
+	case HX_RESP_SCRIPT_EXTEND_ALL: plan_set_all(call, keys, HAPAX_SET_IF_EQUAL); break;
+	case HX_RESP_SCRIPT_REMOVE_ALL: plan_remove_all(call, keys); break;
+	case HX_RESP_SCRIPT_CHECK_AND_SET:
+		plan_check_and_set(call, keys->first[0], args[0], args[1], finish_check_and_set);
+		break;
+	case HX_RESP_SCRIPT_CHECK_AND_RESERVE:
+		plan_check_and_set(
+			call, keys->first[0], args[1], args[0], finish_check_and_reserve);
+		break;
+	case HX_RESP_SCRIPT_NONE: break;
+	}
+}
+
 static void plan_script(struct hx_resp_call *call, enum hx_resp_script script)
 {
-	int64_t key_count;
+	struct keys keys = {.first = &call->argv[3]};
+	int64_t count;
 
-	if (!hx_resp_integer_arg(call, call->argv[2], &key_count))
+	if (!hx_resp_integer_arg(call, call->argv[2], &count))
 		return;
-	if (key_count > (int64_t)(call->argc - 3)) {
+	if (count > (int64_t)(call->argc - 3)) {
 		hx_resp_refuse(call, "ERR Number of keys can't be greater than number of args");
-	} else if (key_count < 0) {
-		hx_resp_refuse(call, "ERR Number of keys can't be negative");
-	} else if (key_count != 1 || call->argc - 4 < hx_resp_script_arg_count(script)) {
-		hx_resp_refuse(call, "ERR this script has one key, and more arguments");
-	} else if (script == HX_RESP_SCRIPT_REMOVE) {
-		plan_compare_and_remove(call, call->argv[3], call->argv[4], finish_script);
-	} else if (script == HX_RESP_SCRIPT_EXPIRE) {
-		plan_compare_and_expire(call, call->argv[3], call->argv[4], call->argv[5]);
-	} else {
-		plan_extend(call, &call->argv[3]);
+		return;
 	}
+	if (count < 0) {
+		hx_resp_refuse(call, "ERR Number of keys can't be negative");
+		return;
+	}
+	keys.count = (size_t)count;
+	keys.args = keys.first + keys.count;
+	if (call->argc - 3 - keys.count < hx_resp_script_arg_count(script))
+		hx_resp_refuse(call, "ERR this script has more arguments");
+	else if (keys.count == 0 || (keys.count > 1 && !hx_resp_script_has_keys(script)))
+		hx_resp_refuse(call, "ERR this script has one key");
+	else
+		plan_one(call, &keys, script);
 }
 
 /* Its SHA-1 is known from now on. False: refused. */

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "resp/batch.h"
 #include "resp/session.h"
@@ -48,6 +49,9 @@ struct hx_resp_command {
 	const struct hx_resp_command *subcommands; /* NULL: none */
 	const char *full_name;                     /* "client|setname"; NULL: as name */
 };
+
+/* Is that its name, in any case? */
+bool hx_resp_command_is_named(const struct hx_resp_command *command, struct hapax_bytes name);
 
 /* By name in any case; NULL: there is none. */
 const struct hx_resp_command *hx_resp_command_find(struct hapax_bytes name);
@@ -85,8 +89,21 @@ struct hx_resp_answer {
 	struct hx_resp_batch *next;
 };
 
-/* Is it the word, in any case? word is in upper case. */
-bool hx_resp_is_word(struct hapax_bytes bytes, const char *word);
+/* Is it the word, in any case? word is in upper case. Most are told apart by their size. */
+static inline bool hx_resp_is_word(struct hapax_bytes bytes, const char *word)
+{
+	const char *at = bytes.data;
+
+	if (bytes.size != strlen(word))
+		return false;
+	for (size_t i = 0; i < bytes.size; i++) {
+		char byte = at[i] >= 'a' && at[i] <= 'z' ? (char)(at[i] - 'a' + 'A') : at[i];
+
+		if (byte != word[i])
+			return false;
+	}
+	return true;
+}
 
 /* The reply is an error. text has its code: "ERR syntax error". */
 void hx_resp_refuse(struct hx_resp_call *call, const char *text);

@@ -102,7 +102,7 @@ static const struct hx_resp_command commands[] = {
 	{"command", -1, LISTS, 0, 0, 0, "about commands", "2.8.13", SERVER, hx_resp_plan_command,
          command_commands, NULL},
 	{"config", -2, 0, 0, 0, 0, "about settings", "2.0.0", SERVER, NULL, config_commands, NULL},
-	{"dbsize", 1, ALONE_READ, 0, 0, 0, "how many keys the store has", "1.0.0", SERVER,
+	{"dbsize", 1, ALONE_READ, 0, 0, 0, "how many keys the scope has", "1.0.0", SERVER,
          hx_resp_plan_dbsize, NULL, NULL},
 	{"debug", -2, HX_RESP_TEST, 0, 0, 0, "for test suites", "1.0.0", SERVER, NULL,
          debug_commands, NULL},
@@ -128,10 +128,10 @@ static const struct hx_resp_command commands[] = {
          hx_resp_plan_expireat, NULL, NULL},
 	{"expiretime", 2, READ, 1, 1, 1, "until which second a key is kept", "7.0.0", GENERIC,
          hx_resp_plan_expiretime, NULL, NULL},
-	{"flushall", -1, HX_RESP_WRITE | HX_RESP_ALONE | HX_RESP_STEPS, 0, 0, 0,
-         "forget all keys of the scope", "1.0.0", SERVER, hx_resp_plan_flush, NULL, NULL},
-	{"flushdb", -1, HX_RESP_WRITE | HX_RESP_ALONE | HX_RESP_STEPS, 0, 0, 0,
-         "forget all keys of the scope", "1.0.0", SERVER, hx_resp_plan_flush, NULL, NULL},
+	{"flushall", -1, HX_RESP_WRITE | HX_RESP_ALONE, 0, 0, 0, "forget all keys of the scope",
+         "1.0.0", SERVER, hx_resp_plan_flush, NULL, NULL},
+	{"flushdb", -1, HX_RESP_WRITE | HX_RESP_ALONE, 0, 0, 0, "forget all keys of the scope",
+         "1.0.0", SERVER, hx_resp_plan_flush, NULL, NULL},
 	{"function", -2, HX_RESP_TEST, 0, 0, 0, "for test suites", "7.0.0", SERVER, NULL,
          function_commands, NULL},
 	{"get", 2, READ, 1, 1, 1, "the value of a key", "1.0.0", STRING, hx_resp_plan_get, NULL,
@@ -227,6 +227,11 @@ static int compare(struct hapax_bytes name, const char *other)
 			return 1;
 	}
 	return -(int)(unsigned char)other[name.size];
+}
+
+bool hx_resp_command_is_named(const struct hx_resp_command *command, struct hapax_bytes name)
+{
+	return compare(name, command->name) == 0;
 }
 
 const struct hx_resp_command *hx_resp_command_find(struct hapax_bytes name)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "resp/script.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 enum { PLAIN_SIZE = 1024 };
@@ -11,7 +10,16 @@ enum { PLAIN_SIZE = 1024 };
 	"local token=redis.call('get',keys[1])if not token or token~=argv[1]then return " \
 	"0 end "
 
-/* In plain form: the recipe of redis.io and its variants, and the Lock of redis-py. */
+#define EACH_KEY   "for i,key in ipairs(keys)do "
+#define SET_EACH   EACH_KEY "redis.call('set',key,argv[1],'px',argv[2])end "
+#define LOCK_ALL   EACH_KEY "if redis.call('exists',key)==1 then return 0 end end " SET_EACH
+#define EXTEND_ALL EACH_KEY "if redis.call('get',key)~=argv[1]then return 0 end end " SET_EACH
+
+/*
+ * In plain form: the recipe of redis.io and its variants, the Lock of redis-py, redlock of
+ * npm (3 is the recipe; 4 and 5 take several keys), and two that reserve a key for an event.
+ * The last of these counts in a hash as well, which is left out: hapax counts by itself.
+ */
 static const struct {
 	const char *text;
 	enum hx_resp_script script;
@@ -27,6 +35,22 @@ static const struct {
                    "argv[3]=='0'then newttl=argv[2]+expiration end "
                    "redis.call('pexpire',keys[1],newttl)return 1",
          HX_RESP_SCRIPT_EXTEND},
+	{LOCK_ALL "return#keys", HX_RESP_SCRIPT_LOCK_ALL},
+	{LOCK_ALL "return table.getn(keys)", HX_RESP_SCRIPT_LOCK_ALL},
+	{EXTEND_ALL "return#keys", HX_RESP_SCRIPT_EXTEND_ALL},
+	{EXTEND_ALL "return table.getn(keys)", HX_RESP_SCRIPT_EXTEND_ALL},
+	{"local count=0 " EACH_KEY "if redis.call('get',key)==argv[1]then "
+         "redis.pcall('del',key)count=count+1 end end return count",
+         HX_RESP_SCRIPT_REMOVE_ALL},
+	{"local key=keys[1]local value=argv[1]local ttl=argv[2]if redis.call('exists',key)==1 then "
+         "return redis.call('get',key)else redis.call('setex',key,ttl,value)return nil end",
+         HX_RESP_SCRIPT_CHECK_AND_SET},
+	{"local key=keys[1]local ttl=argv[1]local timestamp=argv[2]if "
+         "redis.call('exists',key)==1 then "
+         "redis.call('hincrby','dedup_stats','duplicates',1)return 1 else "
+         "redis.call('setex',key,ttl,timestamp)"
+         "redis.call('hincrby','dedup_stats','processed',1)return 0 end",
+         HX_RESP_SCRIPT_CHECK_AND_RESERVE},
 };
 
 static bool is_letter(char byte)
@@ -89,9 +113,20 @@ size_t hx_resp_script_arg_count(enum hx_resp_script script)
 {
 	switch (script) {
 	case HX_RESP_SCRIPT_NONE: break;
-	case HX_RESP_SCRIPT_REMOVE: return 1;
-	case HX_RESP_SCRIPT_EXPIRE: return 2;
+	case HX_RESP_SCRIPT_REMOVE:
+	case HX_RESP_SCRIPT_REMOVE_ALL: return 1;
+	case HX_RESP_SCRIPT_EXPIRE:
+	case HX_RESP_SCRIPT_LOCK_ALL:
+	case HX_RESP_SCRIPT_EXTEND_ALL:
+	case HX_RESP_SCRIPT_CHECK_AND_SET:
+	case HX_RESP_SCRIPT_CHECK_AND_RESERVE: return 2;
 	case HX_RESP_SCRIPT_EXTEND: return 3;
 	}
 	return 0;
+}
+
+bool hx_resp_script_has_keys(enum hx_resp_script script)
+{
+	return script == HX_RESP_SCRIPT_LOCK_ALL || script == HX_RESP_SCRIPT_EXTEND_ALL ||
+		script == HX_RESP_SCRIPT_REMOVE_ALL;
 }

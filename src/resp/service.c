@@ -40,16 +40,6 @@ int64_t hx_resp_service_now_ms(const struct hx_resp_service *service)
 		atomic_load_explicit(&service->skew_ms, memory_order_relaxed);
 }
 
-/* Looks at every byte, whatever the first ones are. */
-static bool is_same_digest(const unsigned char *a, const unsigned char *b)
-{
-	unsigned difference = 0;
-
-	for (size_t i = 0; i < HX_SHA256_SIZE; i++)
-		difference |= (unsigned)(a[i] ^ b[i]);
-	return difference == 0;
-}
-
 const struct hx_resp_user *hx_resp_service_find_user(
 	const struct hx_resp_service *service, struct hapax_bytes name, struct hapax_bytes password)
 {
@@ -60,7 +50,7 @@ const struct hx_resp_user *hx_resp_service_find_user(
 	for (size_t i = 0; i < service->options.user_count; i++) {
 		const struct hx_resp_user *user = &service->options.users[i];
 
-		if (is_same_digest(digest, user->password_sha256) &&
+		if (hx_sha256_equal(digest, user->password_sha256) &&
 		    hx_bytes_equal(name, user->name))
 			found = user;
 	}

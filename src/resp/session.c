@@ -9,6 +9,8 @@
 #include "base/bytes.h"
 #include "base/limits.h"
 #include "resp/command.h"
+#include "resp/commands.h"
+#include "resp/errand.h"
 
 enum {
 	/* Planned in one go: then others have their turn. */
@@ -60,6 +62,13 @@ void hx_resp_session_done(struct hx_resp_session *session)
 	hx_buf_done(&session->text);
 	hx_buf_done(&session->queue);
 	hx_buf_done(&session->kept);
+	hx_resp_session_end_errand(session);
+}
+
+void hx_resp_session_end_errand(struct hx_resp_session *session)
+{
+	hx_resp_errand_free(session->errand);
+	session->errand = NULL;
 }
 
 bool hx_resp_session_needs_round(const struct hx_resp_session *session)
@@ -171,6 +180,20 @@ static bool arity_is_right(const struct hx_resp_call *call)
 	return arity >= 0 ? call->argc == (size_t)arity : call->argc >= (size_t)-arity;
 }
 
+/* An EXEC that is none is the end of the transaction, too. */
+static void refuse_arity(struct hx_resp_call *call)
+{
+	if (call->command->plan != hx_resp_plan_exec) {
+		hx_resp_refuse_arity(call);
+		return;
+	}
+	hx_resp_multi_forget(call->session);
+	hx_resp_refuse(
+		call,
+		"EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' "
+		"command");
+}
+
 static void enqueue(struct hx_resp_call *call)
 {
 	struct hx_resp_session *session = call->session;
@@ -198,7 +221,7 @@ static void plan_call(struct hx_resp_call *call)
 	if (!find_command(call)) {
 		/* It has been told. */
 	} else if (!arity_is_right(call)) {
-		hx_resp_refuse_arity(call);
+		refuse_arity(call);
 	} else if (!session->is_authenticated && !(call->command->flags & HX_RESP_NO_AUTH)) {
 		hx_resp_refuse(call, "NOAUTH Authentication required.");
 	} else {
@@ -258,6 +281,18 @@ static void plan_command(struct hx_resp_session *session, struct hx_resp_batch *
 
 /* ---------------------------------------------------------------- many commands */
 
+/* Which command it is; mostly the one before once more. */
+static void find_name(struct hx_resp_session *session)
+{
+	if (session->argc > 0 && session->command != NULL &&
+	    hx_resp_command_is_named(session->command, session->argv[0]))
+		return;
+	session->command = session->argc == 0 ? NULL : hx_resp_command_find(session->argv[0]);
+	if (session->command != NULL &&
+	    !hx_resp_command_is_offered(session->command, session->service))
+		session->command = NULL;
+}
+
 /* The arguments where they lie, and which command it is. */
 static bool load_args(struct hx_resp_session *session, struct hapax_bytes source)
 {
@@ -274,10 +309,7 @@ static bool load_args(struct hx_resp_session *session, struct hapax_bytes source
 	for (size_t i = 0; i < count; i++)
 		session->argv[i] = hx_resp_request_arg(&session->request, source, i);
 	session->argc = count;
-	session->command = count == 0 ? NULL : hx_resp_command_find(session->argv[0]);
-	if (session->command != NULL &&
-	    !hx_resp_command_is_offered(session->command, session->service))
-		session->command = NULL;
+	find_name(session);
 	return true;
 }
 
@@ -353,7 +385,9 @@ static void link_transaction(
 	    !(hapax_store_capabilities(session->service->options.store) & HAPAX_STORE_MULTI_KEY))
 		return;
 	for (size_t i = first; i < batch->count; i++) {
-		if (has_key_before(batch->ops, first, i))
+		/* A script may have a group of its own. */
+		if ((batch->ops[i].flags & HAPAX_OP_LINKED) != 0 ||
+		    has_key_before(batch->ops, first, i))
 			return;
 	}
 	for (size_t i = first; i + 1 < batch->count; i++)

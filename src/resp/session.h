@@ -12,7 +12,9 @@
  * is finished, plan must not be called.
  *
  * A few commands need several steps (look, then write). finish then returns false: the
- * next step has been added to the batch `next`, and finish is due again for that one.
+ * next step has been added to the batch `next`, and finish is due again for that one. A
+ * few walk through the store instead, as an errand; it is the only command that is planned
+ * then.
  *
  * Threads: one at a time.
  */
@@ -30,8 +32,9 @@
 #include "resp/service.h"
 #include "wire/resp_request.h"
 
-struct hx_resp_command;
 struct hx_resp_answer;
+struct hx_resp_command;
+struct hx_resp_errand;
 
 /* Writes the reply; false: another step was added to answer->next. */
 typedef bool hx_resp_finish_fn(struct hx_resp_answer *answer);
@@ -94,8 +97,8 @@ struct hx_resp_session {
 	size_t exec_at;   /* EXEC: bytes of queue that were planned */
 	size_t exec_left; /* EXEC: commands to be planned still */
 
-	struct hapax_buf kept; /* what a command with steps has to remember */
-	struct hapax_cursor cursor;
+	struct hapax_buf kept;         /* what a command with steps has to remember */
+	struct hx_resp_errand *errand; /* of the only command that is planned; NULL: none */
 };
 
 /* NO_MEMORY is told by the first plan; nothing is allocated here. */
@@ -121,6 +124,18 @@ static inline bool hx_resp_session_wants_plan(const struct hx_resp_session *sess
 {
 	return session->exec_left > 0 && !session->is_closing;
 }
+
+/*
+ * Whether the command that was planned has an errand: take session->errand to a thread that
+ * may block, let it run to its end, then finish, with any batch.
+ */
+static inline bool hx_resp_session_has_errand(const struct hx_resp_session *session)
+{
+	return session->errand != NULL;
+}
+
+/* Of the command that began it: it is over. */
+void hx_resp_session_end_errand(struct hx_resp_session *session);
 
 /* Whether any of it needs the store, or may in a later step. */
 bool hx_resp_session_needs_round(const struct hx_resp_session *session);

@@ -17,8 +17,10 @@
 #include "observe/health.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "serve/auth.h"
 #include "serve/daemon.h"
 #include "serve/probe.h"
+#include "serve/tally.h"
 #include "wire/promtext.h"
 
 #define MS_NS     INT64_C(1000000)
@@ -135,6 +137,10 @@ static void show_metrics(struct question *question)
 		.reloaded_ms = serve->reloaded_ms,
 		.log_suppressed = hx_log_suppressed(serve->log),
 		.log_lost = hx_log_lost(serve->log),
+		.has_traces = serve->exporter.is_on,
+		.spans_exported = atomic_load(&serve->exporter.exported),
+		.spans_dropped = atomic_load(&serve->exporter.dropped),
+		.spans_failed = atomic_load(&serve->exporter.failed),
 		.process_io = hx_io_system(),
 	};
 	struct hapax_error err;
@@ -224,8 +230,8 @@ static void show_nothing(struct question *question)
 {
 	reply_problem(
 		question, 404,
-		"there are /metrics, /livez, /readyz, /healthz, /startupz and "
-		"/actuator/deduplication");
+		"there are /metrics, /livez, /readyz, /healthz, /startupz, "
+		"/actuator/deduplication and /openapi.json");
 }
 
 /* Figures are those of now; whether it is well may be a second old. */
@@ -351,6 +357,22 @@ void hx_admin_wait_timer(struct hx_timer *timer)
 
 /* ------------------------------------------------------------------ the door */
 
+/* False: who asks may not see that, and was told so. */
+static bool may_read(struct hx_serve *serve, struct hx_http_exchange *exchange)
+{
+	const struct hx_config_auth *auth = &serve->config->auth;
+	struct hapax_bytes query;
+	struct hx_identity identity;
+
+	if (hx_auth_is_open(auth, split(exchange->head.path, &query)))
+		return true;
+	hx_auth_identify(auth, exchange, &identity);
+	if (identity.role >= HX_ROLE_READ)
+		return true;
+	count_reply(serve, hx_auth_refuse(exchange, &identity, HX_ROLE_READ), hx_clock_mono_ns());
+	return false;
+}
+
 void hx_admin_handle(struct hx_http_exchange *exchange)
 {
 	const struct hapax_field allow = {HX_BYTES_LIT("Allow"), HX_BYTES_LIT("GET, HEAD")};
@@ -358,7 +380,11 @@ void hx_admin_handle(struct hx_http_exchange *exchange)
 	struct hapax_bytes query;
 	const struct page *page = find_page(split(exchange->head.path, &query));
 
+	if (hx_serve_handle_api(serve, exchange))
+		return;
 	hx_metrics_add(serve->cells, HX_METRIC_IN_PROGRESS, 0, HX_DOOR_ADMIN, 1);
+	if (!may_read(serve, exchange))
+		return;
 	if (!hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("GET")) &&
 	    !hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("HEAD"))) {
 		count_reply(serve, 405, hx_clock_mono_ns());
@@ -371,13 +397,20 @@ void hx_admin_handle(struct hx_http_exchange *exchange)
 	}
 }
 
-bool hx_admin_admit(struct hx_http_server *server, const char *client)
+enum hapax_status hx_admin_admit(struct hx_http_server *server, const char *client)
 {
 	struct hx_serve *serve = server->context;
 
 	(void)client;
 	hx_metrics_add(serve->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_ADMIN, 1);
-	return true;
+	return HAPAX_OK;
+}
+
+void hx_admin_refused(struct hx_http_server *server, unsigned status, enum hx_http_refusal why)
+{
+	struct hx_serve *serve = server->context;
+
+	hx_tally_refused(serve->cells, HX_DOOR_ADMIN, status, why);
 }
 
 void hx_admin_left(struct hx_http_server *server, const char *client)
@@ -386,4 +419,12 @@ void hx_admin_left(struct hx_http_server *server, const char *client)
 
 	(void)client;
 	hx_metrics_add(serve->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_ADMIN, -1);
+}
+
+void hx_admin_unsecured(
+	struct hx_http_server *server, const char *client, const struct hapax_error *why)
+{
+	struct hx_serve *serve = server->context;
+
+	hx_serve_unsecured(serve, serve->cells, "admin", client, why);
 }

@@ -106,6 +106,7 @@ static void release(struct hx_delivery *delivery)
 
 static void count_request(struct hx_delivery *delivery, unsigned status)
 {
+	hx_tracing_end(delivery, status);
 	hx_metrics_add(
 		delivery->loop->cells, HX_METRIC_REQUESTS, 0,
 		hx_metrics_request(delivery->door, status), 1);
@@ -149,6 +150,7 @@ static bool is_one_of_many(struct hx_delivery *delivery, enum hx_conclusion conc
 
 	if (batch == NULL)
 		return false;
+	hx_tracing_end(delivery, 0);
 	if (conclusion > batch->worst)
 		batch->worst = conclusion;
 	if (delivery->run == NULL && !batch->is_claiming)
@@ -242,7 +244,7 @@ void hx_delivery_stream(struct hx_delivery *delivery)
 	/* Whether it is stored is known at its end. */
 	add_field(&draft, HX_BYTES_LIT("Trailer"), HX_BYTES_LIT("Hapax-Stored"));
 	draft.reply.fields = draft.fields;
-	draft.reply.field_lines = hapax_buf_bytes(&delivery->headers);
+	draft.reply.field_lines = hx_tracing_public(hapax_buf_bytes(&delivery->headers));
 	delivery->is_streamed =
 		hx_http_stream_begin(delivery->exchange, &draft.reply, on_room) == HAPAX_OK;
 	if (delivery->is_streamed)
@@ -289,7 +291,7 @@ static void answer_response(struct hx_delivery *delivery, bool is_stored)
 		add_field(&draft, HX_BYTES_LIT("Hapax-Stored"), HX_BYTES_LIT("no"));
 	if (delivery->body_size > delivery->body.size)
 		add_omitted(&draft, delivery->body_size);
-	draft.reply.field_lines = hapax_buf_bytes(&delivery->headers);
+	draft.reply.field_lines = hx_tracing_public(hapax_buf_bytes(&delivery->headers));
 	draft.reply.body = hapax_buf_bytes(&delivery->body);
 	send_draft(delivery, &draft);
 }
@@ -343,7 +345,8 @@ static void log_duplicate(struct hx_delivery *delivery, const struct hapax_answe
 {
 	const struct hapax_clock *clock = hapax_clock_system();
 	const struct hx_delivery_identity *identity = &delivery->identity;
-	const struct hx_log_duplicate duplicate = {
+	struct hx_tracing_text trace;
+	struct hx_log_duplicate duplicate = {
 		.tenant = identity->tenant,
 		.group = identity->group,
 		.key = identity->key,
@@ -358,6 +361,9 @@ static void log_duplicate(struct hx_delivery *delivery, const struct hapax_answe
 			: answer->expires_ms - clock->wall_ms(clock->context),
 	};
 
+	hx_tracing_text(delivery, &trace);
+	duplicate.trace_id = hx_bytes(trace.trace_id, trace.trace_id_size);
+	duplicate.span_id = hx_bytes(trace.span_id, trace.span_id_size);
 	hx_log_duplicate(delivery->loop->serve->log, &duplicate);
 }
 
@@ -388,7 +394,7 @@ static void answer_replay(struct hx_delivery *delivery, const struct hapax_answe
 	add_field(&draft, HX_BYTES_LIT("Idempotent-Replayed"), HX_BYTES_LIT("true"));
 	if (result->omitted_bytes > 0)
 		add_omitted(&draft, result->omitted_bytes);
-	draft.reply.field_lines = result->headers;
+	draft.reply.field_lines = hx_tracing_public(result->headers);
 	draft.reply.body = result->body;
 	send_draft(delivery, &draft);
 }

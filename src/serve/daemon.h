@@ -20,15 +20,21 @@
 #include "net/resolver.h"
 #include "net/signals.h"
 #include "resp/service.h"
+#include "serve/exporter.h"
 #include "serve/large.h"
 #include "serve/loop.h"
 #include "serve/quota.h"
+#include "serve/resp_errands.h"
 #include "serve/serve.h"
+#include "serve/service.h"
 #include "serve/store_stack.h"
 #include "serve/store_view.h"
+#include "serve/tls_setup.h"
 
 struct hx_admin_wait;
+struct hx_api;
 struct hx_duplicate_watch;
+struct hx_feed;
 struct hx_log;
 struct hx_metrics;
 struct hx_tls_context;
@@ -50,10 +56,13 @@ struct hx_serve {
 	struct hx_cells *cells; /* of the control loop */
 	struct hx_resolver resolver;
 	struct hx_reader reader;
-	struct hx_tls_context *tls; /* of upstreams; NULL while none needs it */
+	struct hx_exporter exporter; /* of spans; off without traces.endpoint */
+	struct hx_tls_context *tls;  /* of upstreams; NULL while none needs it */
+	struct hx_tls_set door_tls;  /* of those who come */
 
 	struct hx_resp_service resp; /* of the Redis door; options.store NULL: it is off */
 	struct hx_resp_user *resp_users;
+	struct hx_resp_errands errands;
 	struct hx_config *resp_config; /* that they are of; kept */
 
 	struct hx_loop *loops;
@@ -62,7 +71,10 @@ struct hx_serve {
 
 	struct hx_reactor reactor; /* the control loop's */
 	struct hx_signals signals;
+	struct hx_service service; /* what the service manager is told */
 	struct hx_http_server admin;
+	struct hx_api *api;          /* behind that door */
+	struct hx_feed *feed;        /* written by the loops, and by the API behind them */
 	struct hapax_buf page;       /* what the admin door is about to say */
 	struct hx_admin_wait *waits; /* requests there that wait for the store, in order */
 	struct hx_timer wait_timer;  /* when the first of them has waited long enough */
@@ -107,16 +119,35 @@ typedef enum hapax_status hx_find_address_fn(
 enum hapax_status hx_serve_open_resp(
 	struct hx_serve *serve, hx_find_address_fn *find_address, struct hapax_error *err);
 
+/* A TLS handshake of a door did not succeed; cells are those of the thread. Threads: any. */
+void hx_serve_unsecured(
+	struct hx_serve *serve, struct hx_cells *cells, const char *door, const char *client,
+	const struct hapax_error *why);
+
 /* Once a second. */
 void hx_serve_refresh_resp(struct hx_serve *serve);
+
+/* The loops have ended. False: the store is still being asked, and must not be closed. */
+bool hx_serve_stop_resp(struct hx_serve *serve, int64_t deadline_ns);
 
 /* Every loop is done. */
 void hx_serve_close_resp(struct hx_serve *serve);
 
+/* The API behind the admin door. False: the path is not one of its own. */
+enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *err);
+bool hx_serve_handle_api(struct hx_serve *serve, struct hx_http_exchange *exchange);
+void hx_serve_api_gone(struct hx_http_exchange *exchange);
+
+/* Read the configuration again; on failure it stays as it was. */
+enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *err);
+
 /* The admin door: its handler, and its connections, which are counted. */
 void hx_admin_handle(struct hx_http_exchange *exchange);
-bool hx_admin_admit(struct hx_http_server *server, const char *client);
+enum hapax_status hx_admin_admit(struct hx_http_server *server, const char *client);
+void hx_admin_refused(struct hx_http_server *server, unsigned status, enum hx_http_refusal why);
 void hx_admin_left(struct hx_http_server *server, const char *client);
+void hx_admin_unsecured(
+	struct hx_http_server *server, const char *client, const struct hapax_error *why);
 
 /* The store has answered the question of that number: who waited for it is answered, too. */
 void hx_admin_told(struct hx_serve *serve, uint64_t answered);

@@ -526,16 +526,24 @@ static bool count_in(struct hx_delivery *delivery)
 	struct hx_loop *loop = delivery->loop;
 	struct hapax_bytes tenant = delivery->identity.tenant;
 	uint64_t max = delivery->config->config->http.max_requests_per_tenant;
+	enum hapax_status status;
 
 	if (max == 0 || delivery->is_counted)
 		return true;
-	delivery->is_counted = hx_quota_take(&loop->serve->tenants, tenant, max);
+	status = hx_quota_take(&loop->serve->tenants, tenant, max);
+	delivery->is_counted = status == HAPAX_OK;
 	if (delivery->is_counted) {
 		memcpy(delivery->tenant, tenant.data, tenant.size);
 		delivery->tenant[tenant.size] = '\0';
 		return true;
 	}
-	hx_metrics_add(loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_TENANT, 1);
+	hx_metrics_add(
+		loop->cells, HX_METRIC_REFUSED, 0,
+		status == HAPAX_ERR_LIMIT ? HX_REFUSED_TENANT : HX_REFUSED_MEMORY, 1);
+	if (status != HAPAX_ERR_LIMIT) {
+		hx_delivery_refuse(delivery, 503, NULL, NULL, "no memory for an event");
+		return false;
+	}
 	hx_delivery_refuse(
 		delivery, 429, "urn:hapax:problem:too-many", "Too many requests of this tenant",
 		"max_requests_per_tenant are in progress; come again");
@@ -551,6 +559,7 @@ bool hx_delivery_ask(struct hx_delivery *delivery)
 	delivery->scope_number =
 		hx_metrics_scope(loop->cells, delivery->identity.tenant, delivery->identity.group);
 	delivery->is_waiting = false;
+	hx_tracing_begin(delivery);
 	delivery->next = NULL;
 	if (loop->begin_first == NULL)
 		loop->begin_first = delivery;

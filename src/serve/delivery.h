@@ -34,6 +34,7 @@
 #include "serve/large.h"
 #include "serve/loop.h"
 #include "serve/proxy_key.h"
+#include "serve/tracing.h"
 
 /* How an event came out, as far as its sender is concerned; the largest decides a batch. */
 enum hx_conclusion {
@@ -73,6 +74,8 @@ struct hx_delivery {
 	struct hx_delivery_identity identity;
 	struct hapax_key key;          /* of the gateway: what identity points at */
 	struct hx_proxy_key proxy_key; /* of the proxy: the same */
+	bool has_certificate;          /* of the proxy: its client has shown one */
+	unsigned char certificate[HX_SHA256_SIZE];
 	bool passes;    /* the proxy: without a claim, and the response as it comes */
 	bool lacks_key; /* and so it passes; others of its method are run once */
 	struct hapax_run_options options;
@@ -97,6 +100,7 @@ struct hx_delivery {
 	enum hapax_run_outcome outcome;
 	struct hapax_result result;
 	struct hapax_error failure; /* when there is no response: why */
+	struct hx_tracing tracing;
 	bool is_late;
 	bool is_counted; /* among the requests of its tenant */
 	bool is_waiting; /* for somebody else's run */

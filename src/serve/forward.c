@@ -85,13 +85,15 @@ static enum hapax_status write_head(
 	hx_http1_write_field(
 		&writer, HX_BYTES_LIT("Host"), hapax_bytes_from_text(target->authority));
 	for (size_t i = 0; i < head->field_count; i++) {
-		if (!stays(head, head->fields[i].name, delivery->batch != NULL))
+		if (!stays(head, head->fields[i].name, delivery->batch != NULL) &&
+		    !hx_tracing_replaces(delivery, head->fields[i].name))
 			hx_http1_write_read_field(&writer, &head->fields[i]);
 	}
 	if (delivery->batch != NULL)
 		hx_http1_write_field(
 			&writer, HX_BYTES_LIT("Content-Type"),
 			HX_BYTES_LIT("application/cloudevents+json"));
+	hx_tracing_write(delivery, &writer);
 	write_forwarded(&writer, delivery->exchange);
 	if (delivery->door == HX_DOOR_PROXY)
 		write_host(&writer, head);
@@ -113,6 +115,7 @@ static void fail(struct hx_delivery *delivery, const struct hapax_error *err)
 	delivery->is_late = false;
 	delivery->outcome = HAPAX_RUN_TRANSIENT;
 	delivery->failure = *err;
+	hx_tracing_called(delivery);
 	hx_delivery_finish(delivery);
 }
 
@@ -195,6 +198,7 @@ static void keep_fields(struct hx_delivery *delivery, const struct hx_http1_head
 {
 	struct hapax_buf *out = &delivery->headers;
 
+	hx_tracing_keep(delivery, out);
 	for (size_t i = 0; i < head->field_count; i++) {
 		struct hapax_bytes name = head->fields[i].name;
 
@@ -324,6 +328,7 @@ static void on_end(
 		hx_metrics_add(
 			loop->cells, HX_METRIC_UPSTREAM_FAILURES, route,
 			hx_metrics_code(delivery->status), 1);
+	hx_tracing_called(delivery);
 	hx_delivery_finish(delivery);
 }
 

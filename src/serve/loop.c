@@ -11,6 +11,7 @@
 #include "observe/metrics.h"
 #include "serve/daemon.h"
 #include "serve/delivery.h"
+#include "serve/tally.h"
 
 enum {
 	/* Turns until everything that was closed has gone. */
@@ -33,6 +34,18 @@ static void drain(struct hx_task *task)
 		hx_http_server_drain(&loop->proxy);
 	hx_resp_door_drain(&loop->resp);
 	hx_loop_check_idle(loop);
+}
+
+static void leave(struct hx_task *task)
+{
+	struct hx_loop *loop = task->context;
+
+	hx_http_server_leave(&loop->gateway);
+}
+
+void hx_loop_leave(struct hx_loop *loop)
+{
+	hx_reactor_post(&loop->reactor, &loop->leave_task);
 }
 
 void hx_loop_drain(struct hx_loop *loop)
@@ -78,17 +91,21 @@ enum hapax_status hx_loop_init(
 	struct hx_loop *loop, struct hx_serve *serve, size_t index, struct hapax_error *err)
 {
 	enum hapax_status status = hx_reactor_init(&loop->reactor, hx_net_system(), err);
+	uint64_t seed;
 
 	if (status != HAPAX_OK)
 		return status;
 	if (hx_sha256_init(&loop->sha) != HAPAX_OK)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a loop");
+	hx_random_bytes(&seed, sizeof(seed));
+	hx_prng_seed(&loop->trace_lot, seed);
 	loop->serve = serve;
 	loop->index = index;
 	loop->cells = hx_metrics_cells(serve->metrics, index);
 	loop->read_task = (struct hx_task){.fn = hx_delivery_read_all, .context = loop};
 	loop->begin_task = (struct hx_task){.fn = hx_delivery_begin_all, .context = loop};
 	loop->finish_task = (struct hx_task){.fn = hx_delivery_finish_all, .context = loop};
+	loop->leave_task = (struct hx_task){.fn = leave, .context = loop};
 	loop->drain_task = (struct hx_task){.fn = drain, .context = loop};
 	loop->beat_task = (struct hx_task){.fn = beat, .context = loop};
 	atomic_init(&loop->beat_ns, INT64_MAX);
@@ -106,27 +123,33 @@ static enum hx_door door_of(const struct hx_http_server *server)
 }
 
 /* The limit that is in force now; connections that are there already stay. */
-static bool admit(struct hx_http_server *server, const char *client)
+static enum hapax_status admit(struct hx_http_server *server, const char *client)
 {
 	struct hx_loop *loop = server->context;
 	struct hx_serve *serve = loop->serve;
 	struct hx_loop_config *config = hx_loop_config_use(loop);
 	uint64_t max = UINT64_MAX;
+	enum hapax_status status;
 
 	if (config == NULL)
-		return false;
+		return HAPAX_ERR_NO_MEMORY;
 	if (config->config->http.max_connections_per_address != 0)
 		max = config->config->http.max_connections_per_address;
 	hx_loop_config_give(loop, config);
 	/* A unix socket has no address to tell its clients by. */
 	if (client[0] == '\0')
 		max = UINT64_MAX;
-	if (!hx_quota_take(&serve->addresses, hapax_bytes_from_text(client), max)) {
-		hx_metrics_add(loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_ADDRESS, 1);
-		return false;
-	}
-	hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, door_of(server), 1);
-	return true;
+	status = hx_quota_take(&serve->addresses, hapax_bytes_from_text(client), max);
+	if (status == HAPAX_OK)
+		hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, door_of(server), 1);
+	return status;
+}
+
+static void refused(struct hx_http_server *server, unsigned status, enum hx_http_refusal why)
+{
+	struct hx_loop *loop = server->context;
+
+	hx_tally_refused(loop->cells, door_of(server), status, why);
 }
 
 static void left(struct hx_http_server *server, const char *client)
@@ -135,6 +158,21 @@ static void left(struct hx_http_server *server, const char *client)
 
 	hx_quota_give(&loop->serve->addresses, hapax_bytes_from_text(client));
 	hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, door_of(server), -1);
+}
+
+static enum hx_config_tls_index tls_of(
+	const struct hx_loop *loop, const struct hx_http_server *server)
+{
+	return server == &loop->proxy ? HX_CONFIG_TLS_PROXY : HX_CONFIG_TLS_GATEWAY;
+}
+
+static void unsecured(
+	struct hx_http_server *server, const char *client, const struct hapax_error *why)
+{
+	struct hx_loop *loop = server->context;
+
+	hx_serve_unsecured(
+		loop->serve, loop->cells, hx_config_tls_name(tls_of(loop, server)), client, why);
 }
 
 /* The part of one loop in what all of them may have; 0 is no limit. */
@@ -146,7 +184,8 @@ static size_t share(const struct hx_loop *loop, uint64_t max)
 }
 
 static struct hx_http_server_options door_options(
-	const struct hx_loop *loop, const struct hx_config_http *http)
+	const struct hx_loop *loop, const struct hx_http_server *door,
+	const struct hx_config_http *http)
 {
 	return (struct hx_http_server_options){
 		.idle_ms = http->idle_timeout_ms,
@@ -162,7 +201,11 @@ static struct hx_http_server_options door_options(
 		.folder = loop->serve->folder,
 		.admit = admit,
 		.left = left,
+		.refused = refused,
 		.gone = hx_delivery_gone,
+		.tls = loop->serve->door_tls.doors[tls_of(loop, door)],
+		.handshake_ms = loop->serve->config->tls.handshake_timeout_ms,
+		.unsecured = unsecured,
 		.connections_max = share(loop, http->max_connections),
 		.exchanges_max = share(loop, http->max_requests),
 		.memory_max = (size_t)http->max_loop_memory,
@@ -174,7 +217,7 @@ enum hapax_status hx_loop_listen(
 	struct hapax_error *err)
 {
 	const struct hx_http_server_options options =
-		door_options(loop, &loop->serve->config->http);
+		door_options(loop, door, &loop->serve->config->http);
 
 	return hx_http_server_open(
 		door, &loop->reactor, address, loop->serve->loop_count > 1, &options,
@@ -242,12 +285,15 @@ static const struct hx_config_target *target_of(const struct hx_config *config, 
 
 static void configure_doors(struct hx_loop *loop, const struct hx_config *config)
 {
-	const struct hx_http_server_options options = door_options(loop, &config->http);
+	struct hx_http_server *const doors[] = {&loop->gateway, &loop->proxy};
 
-	if (loop->gateway.reactor != NULL)
-		hx_http_server_configure(&loop->gateway, &options);
-	if (loop->proxy.reactor != NULL)
-		hx_http_server_configure(&loop->proxy, &options);
+	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {
+		const struct hx_http_server_options options =
+			door_options(loop, doors[i], &config->http);
+
+		if (doors[i]->reactor != NULL)
+			hx_http_server_configure(doors[i], &options);
+	}
 }
 
 static struct hx_loop_config *adopt(struct hx_loop *loop)

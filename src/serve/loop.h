@@ -26,6 +26,7 @@
 #include <hapax/processor.h>
 
 #include "base/buf.h"
+#include "base/random.h"
 #include "base/sha256.h"
 #include "base/thread.h"
 #include "config/config.h"
@@ -90,7 +91,8 @@ struct hx_loop {
 	struct hx_task read_task;
 	struct hx_task begin_task;
 	struct hx_task finish_task;
-	struct hx_task drain_task; /* posted by whoever wants it to drain */
+	struct hx_task leave_task; /* posted by whoever wants it to drain before long */
+	struct hx_task drain_task; /* and now */
 	struct hx_task beat_task;  /* posted by the control loop, to see whether it turns */
 	_Atomic int64_t beat_ns;   /* since when that waits; INT64_MAX: it has run */
 	bool is_draining;
@@ -101,6 +103,7 @@ struct hx_loop {
 	struct hapax_buf key_scratch;
 	struct hapax_buf body_text; /* a body from a file in one piece */
 	struct hx_sha256 sha;       /* for keys of the proxy */
+	struct hx_prng trace_lot;   /* ids of spans */
 };
 
 /* Reactor and memory; the door is opened later. NO_MEMORY and what the system says. */
@@ -120,6 +123,9 @@ void hx_loop_run(struct hx_loop *loop);
 
 /* Nothing runs any more: free what it holds. */
 void hx_loop_done(struct hx_loop *loop);
+
+/* Drain before long: connections are not kept any more. From any thread. */
+void hx_loop_leave(struct hx_loop *loop);
 
 /* Drain, from any thread. */
 void hx_loop_drain(struct hx_loop *loop);

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "net/tls.h"
 #include "observe/metrics.h"
 #include "serve/daemon.h"
 #include "serve/delivery.h"
@@ -118,8 +119,11 @@ static void take_key(struct hx_delivery *delivery)
 	struct hapax_error err = {.status = HAPAX_OK};
 
 	switch (hx_proxy_key_read(
-		delivery->proxy, &delivery->exchange->head, hx_bytes(NULL, 0), &delivery->loop->sha,
-		&delivery->proxy_key, &err)) {
+		delivery->proxy, &delivery->exchange->head,
+		hx_bytes(
+			delivery->certificate,
+			delivery->has_certificate ? sizeof(delivery->certificate) : 0),
+		&delivery->loop->sha, &delivery->proxy_key, &err)) {
 	case HX_PROXY_KEY_FOUND: take_fingerprint(delivery); return;
 	case HX_PROXY_KEY_MISSING:
 		if (delivery->proxy->required) {
@@ -176,5 +180,14 @@ void hx_proxy_take_up(struct hx_delivery *delivery)
 
 void hx_proxy_handle(struct hx_http_exchange *exchange)
 {
-	(void)hx_delivery_accept(exchange, HX_DOOR_PROXY);
+	const struct hx_tls_peer *certificate = hx_http_exchange_certificate(exchange);
+	struct hx_delivery *delivery;
+
+	if (!hx_delivery_accept(exchange, HX_DOOR_PROXY))
+		return;
+	/* Now: at the end of the turn its connection may be gone, and a key must not be another's. */
+	delivery = exchange->context;
+	delivery->has_certificate = certificate != NULL;
+	if (certificate != NULL)
+		memcpy(delivery->certificate, certificate->sha256, sizeof(certificate->sha256));
 }

@@ -63,21 +63,24 @@ static struct hx_quota_entry *new_entry(struct hapax_bytes name)
 	return entry;
 }
 
-bool hx_quota_take(struct hx_quota *quota, struct hapax_bytes name, uint64_t max)
+enum hapax_status hx_quota_take(struct hx_quota *quota, struct hapax_bytes name, uint64_t max)
 {
+	enum hapax_status status = HAPAX_OK;
 	struct hx_quota_entry **at;
-	bool is_taken;
 
 	name = cut(name);
 	hx_lock_acquire(&quota->lock);
 	at = find(quota, name);
 	if (*at == NULL)
 		*at = new_entry(name);
-	is_taken = *at != NULL && (*at)->count < max;
-	if (is_taken)
+	if (*at == NULL)
+		status = HAPAX_ERR_NO_MEMORY;
+	else if ((*at)->count >= max)
+		status = HAPAX_ERR_LIMIT;
+	else
 		(*at)->count++;
 	hx_lock_release(&quota->lock);
-	return is_taken;
+	return status;
 }
 
 void hx_quota_give(struct hx_quota *quota, struct hapax_bytes name)

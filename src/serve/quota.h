@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include <hapax/bytes.h>
+#include <hapax/error.h>
 
 #include "base/thread.h"
 
@@ -34,10 +35,10 @@ void hx_quota_init(struct hx_quota *quota);
 void hx_quota_done(struct hx_quota *quota);
 
 /*
- * One more for name, of which at most HX_QUOTA_NAME_MAX bytes count. False: it has max
- * already, or there is no memory; nothing was taken then.
+ * One more for name, of which at most HX_QUOTA_NAME_MAX bytes count. LIMIT: it has max
+ * already; NO_MEMORY: there was none to count it in. Nothing was taken then.
  */
-bool hx_quota_take(struct hx_quota *quota, struct hapax_bytes name, uint64_t max);
+enum hapax_status hx_quota_take(struct hx_quota *quota, struct hapax_bytes name, uint64_t max);
 
 /* One less; it was taken. */
 void hx_quota_give(struct hx_quota *quota, struct hapax_bytes name);

@@ -8,7 +8,10 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "net/connection.h"
+#include "observe/feed.h"
+#include "net/tls.h"
 #include "observe/metrics.h"
+#include "resp/errand.h"
 #include "resp/session.h"
 #include "serve/daemon.h"
 #include "serve/loop.h"
@@ -25,7 +28,15 @@ enum {
 
 	/* As many operations are enough for one round: who comes later waits for the next. */
 	ROUND_OPS_MAX = 16 * 1024,
+
+	/*
+	 * Of draining: until whoever was about to connect has, then from one look at those who
+	 * came in to the next.
+	 */
+	DRAIN_MS = 50,
 };
+
+#define MS_NS INT64_C(1000000)
 
 /* To say who one is. */
 #define STRANGER_NS (INT64_C(5) * 1000 * 1000 * 1000)
@@ -43,11 +54,13 @@ struct hx_resp_peer {
 	struct hx_resp_peer *next; /* of all */
 	struct hx_resp_peer *back;
 	struct hx_resp_peer *round_next;
-	bool is_busy;      /* in a round */
-	bool is_waiting;   /* for room in a round */
-	bool is_unread;    /* for the client to read what was written */
-	bool is_gone;      /* the connection has ended: free it when the round comes back */
-	bool was_stranger; /* has a deadline to say who it is */
+	struct hx_resp_trip trip;
+	uint64_t heard_bytes; /* draining: what had come from it when it was looked at last */
+	bool is_busy;         /* in a round, or on an errand */
+	bool is_waiting;      /* for room in a round */
+	bool is_unread;       /* for the client to read what was written */
+	bool is_gone;         /* the connection has ended: free it when the round comes back */
+	bool was_stranger;    /* has a deadline to say who it is */
 };
 
 static bool is_stranger(const struct hx_resp_peer *peer)
@@ -83,7 +96,7 @@ static void settle(struct hx_resp_peer *peer)
 		peer->was_stranger = false;
 		hx_connection_set_deadline(&peer->connection, INT64_MAX);
 	}
-	if (peer->session.is_closing || peer->door->is_draining) {
+	if (peer->session.is_closing) {
 		hx_connection_finish(&peer->connection);
 		return;
 	}
@@ -91,6 +104,17 @@ static void settle(struct hx_resp_peer *peer)
 		peer->is_unread = true;
 		hx_connection_pause(&peer->connection);
 	}
+}
+
+/*
+ * Draining: tell it that this is the end, unless something that came from it is not
+ * answered yet. A piece of a command is no reason to wait, if no more of it comes.
+ */
+static void drain_peer(struct hx_resp_peer *peer, bool is_silent)
+{
+	if (!peer->is_busy && !peer->is_waiting && !hx_resp_session_wants_plan(&peer->session) &&
+	    (hx_connection_is_read(&peer->connection) || (is_silent && !peer->is_unread)))
+		hx_connection_finish(&peer->connection);
 }
 
 /* ---------------------------------------------------------------- rounds */
@@ -104,6 +128,14 @@ static void join_round(struct hx_resp_round *round, struct hx_resp_peer *peer)
 	else
 		round->first = peer;
 	round->last = peer;
+}
+
+static void send_errand(struct hx_resp_peer *peer)
+{
+	peer->is_busy = true;
+	peer->trip.errand = peer->session.errand;
+	hx_connection_pause(&peer->connection);
+	hx_resp_errands_give(&peer->door->loop->serve->errands, &peer->trip);
 }
 
 /*
@@ -133,6 +165,10 @@ static size_t work(struct hx_resp_peer *peer, struct hapax_bytes input)
 			used == input.size ? hx_bytes(NULL, 0)
 					   : hx_bytes(data + used, input.size - used));
 		used += step;
+		if (hx_resp_session_has_errand(&peer->session)) {
+			send_errand(peer);
+			break;
+		}
 		if (hx_resp_session_needs_round(&peer->session)) {
 			join_round(door->gathering, peer);
 			hx_connection_pause(&peer->connection);
@@ -196,18 +232,79 @@ static void answer_peer(struct hx_resp_peer *peer, const struct hx_resp_batch *b
 	/* A transaction may have commands left, for which no input will come. */
 	if (hx_resp_session_wants_plan(&peer->session) && !peer->is_unread)
 		(void)work(peer, hx_bytes(NULL, 0));
+	if (door->is_draining)
+		drain_peer(peer, false);
 	if (!peer->is_busy && !peer->is_unread && !peer->is_waiting)
 		hx_connection_resume(&peer->connection);
+}
+
+/* What a client of Redis was told by SET NX is a decision, too; false: it is none. */
+static bool decision_of(const struct hapax_op *op, enum hapax_decision *ret)
+{
+	bool is_set = op->type == HAPAX_OP_SET && op->set_if == HAPAX_SET_IF_ABSENT;
+
+	if (op->status != HAPAX_OK ||
+	    (!is_set && op->type != HAPAX_OP_CLAIM && op->type != HAPAX_OP_CHECK))
+		return false;
+	*ret = HAPAX_DECISION_ACQUIRED;
+	if (op->outcome == HAPAX_OUTCOME_REPLAY || op->outcome == HAPAX_OUTCOME_NOT_MET)
+		*ret = HAPAX_DECISION_REPLAY;
+	else if (op->outcome == HAPAX_OUTCOME_IN_PROGRESS || op->outcome == HAPAX_OUTCOME_BUSY)
+		*ret = HAPAX_DECISION_IN_PROGRESS;
+	else if (op->outcome == HAPAX_OUTCOME_MISMATCH)
+		*ret = HAPAX_DECISION_MISMATCH;
+	else if (op->outcome == HAPAX_OUTCOME_PARKED)
+		*ret = HAPAX_DECISION_PARKED;
+	return true;
+}
+
+/* For those who look on. */
+static void note_decision(const struct hx_loop *loop, const struct hapax_op *op)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+	struct hx_feed *feed = loop->serve->feed;
+	enum hapax_decision decision;
+
+	if (!decision_of(op, &decision) || !hx_feed_wants(feed, loop->index, decision))
+		return;
+	hx_feed_add(
+		feed, loop->index,
+		&(struct hx_feed_note){
+			.at_ms = clock->wall_ms(clock->context),
+			.first_seen_ms = op->first_seen_ms,
+			.token = op->token,
+			.attempt = op->attempt,
+			.decision = decision,
+			.door = HX_DOOR_RESP,
+			.tenant = op->tenant,
+			.group = op->group,
+			.key = op->key,
+		});
+}
+
+/* An errand has come back. */
+static void on_errand_done(struct hx_task *task)
+{
+	struct hx_resp_peer *peer = task->context;
+
+	answer_peer(peer, &peer->door->gathering->batch);
 }
 
 static void count_operations(const struct hx_resp_door *door, const struct hx_resp_batch *batch)
 {
 	bool is_suspect = false;
 
-	for (size_t i = 0; i < batch->count; i++) {
+	/* Neighbours are mostly alike. */
+	for (size_t i = 0, first; i < batch->count;) {
+		enum hapax_op_type type = batch->ops[i].type;
 		enum hapax_status status = batch->ops[i].status;
 
-		hx_metrics_operation(door->loop->cells, batch->ops[i].type, status);
+		for (first = i++; i < batch->count && batch->ops[i].type == type &&
+		     batch->ops[i].status == status;)
+			i++;
+		hx_metrics_operations(door->loop->cells, type, status, i - first);
+		for (; first < i; first++)
+			note_decision(door->loop, &batch->ops[first]);
 		is_suspect =
 			is_suspect || status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_FAILED;
 	}
@@ -315,16 +412,33 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 {
 	struct hx_resp_peer *peer = (struct hx_resp_peer *)connection;
 
-	(void)why;
+	if (peer->door->tls != NULL && !connection->is_secured)
+		hx_serve_unsecured(
+			peer->door->loop->serve, peer->door->loop->cells, "resp", "", why);
 	hx_metrics_add(peer->door->loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_RESP, -1);
 	peer->is_gone = true;
+	if (hx_resp_session_has_errand(&peer->session))
+		hx_resp_errand_drop(peer->session.errand);
 	if (!peer->is_busy && !peer->is_waiting)
 		leave(peer);
+}
+
+/* To shake hands there is one time, and then another to say who one is. */
+static void begin_session(struct hx_connection *connection)
+{
+	struct hx_resp_peer *peer = (struct hx_resp_peer *)connection;
+
+	peer->was_stranger = is_stranger(peer);
+	hx_connection_set_deadline(
+		connection,
+		peer->was_stranger ? hx_reactor_now_ns(connection->reactor) + STRANGER_NS
+				   : INT64_MAX);
 }
 
 static const struct hx_connection_ops ops = {
 	.on_input = on_input,
 	.on_drained = on_drained,
+	.on_secured = begin_session,
 	.on_close = on_close,
 };
 
@@ -336,9 +450,20 @@ static enum hapax_status open_peer(struct hx_resp_peer *peer, int fd)
 		.input_size_max = INPUT_SIZE_MIN + (size_t)value_max,
 		.output_size_max = OUTPUT_SIZE_MAX};
 
+	struct hx_tls *tls = NULL;
+	enum hapax_status status = HAPAX_OK;
+
+	if (door->tls != NULL)
+		status = hx_tls_new(door->tls, NULL, &tls, NULL);
 	hx_resp_session_init(&peer->session, door->service);
-	return hx_connection_open(
-		&peer->connection, &door->loop->reactor, fd, NULL, &ops, &limits, NULL);
+	peer->trip.reactor = &door->loop->reactor;
+	peer->trip.done = (struct hx_task){.fn = on_errand_done, .context = peer};
+	if (status == HAPAX_OK)
+		status = hx_connection_open(
+			&peer->connection, &door->loop->reactor, fd, tls, &ops, &limits, NULL);
+	if (status != HAPAX_OK)
+		hx_tls_free(tls);
+	return status;
 }
 
 static void on_accept(struct hx_listener *listener, int fd, const struct hx_address *address)
@@ -364,13 +489,47 @@ static void on_accept(struct hx_listener *listener, int fd, const struct hx_addr
 	atomic_fetch_add_explicit(&door->service->clients, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&door->service->connections, 1, memory_order_relaxed);
 	hx_metrics_add(door->loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_RESP, 1);
-	peer->was_stranger = is_stranger(peer);
-	if (peer->was_stranger)
+	if (door->tls == NULL)
+		begin_session(&peer->connection);
+	else
 		hx_connection_set_deadline(
-			&peer->connection, hx_reactor_now_ns(&door->loop->reactor) + STRANGER_NS);
+			&peer->connection,
+			hx_reactor_now_ns(&door->loop->reactor) +
+				door->handshake_ms * INT64_C(1000000));
 }
 
 /* ---------------------------------------------------------------- the door */
+
+static void set_drain_timer(struct hx_resp_door *door)
+{
+	struct hx_reactor *reactor = &door->loop->reactor;
+
+	hx_timer_set(
+		&reactor->timers, &door->drain_timer,
+		hx_reactor_now_ns(reactor) + DRAIN_MS * MS_NS);
+}
+
+/* First the door, then those who came in and want nothing. */
+static void on_drain_timer(struct hx_timer *timer)
+{
+	struct hx_resp_door *door = timer->context;
+	bool was_open = hx_listener_is_open(&door->listener);
+	struct hx_resp_peer *next;
+
+	if (was_open)
+		hx_listener_finish(&door->listener);
+	for (struct hx_resp_peer *peer = door->peers; peer != NULL; peer = next) {
+		uint64_t bytes = peer->connection.received_bytes;
+
+		next = peer->next;
+		if (!was_open)
+			drain_peer(peer, bytes == peer->heard_bytes);
+		peer->heard_bytes = bytes;
+	}
+	if (door->peer_count > 0)
+		set_drain_timer(door);
+	hx_loop_check_idle(door->loop);
+}
 
 enum hapax_status hx_resp_door_open(
 	struct hx_resp_door *door, struct hx_loop *loop, struct hx_resp_service *service,
@@ -388,26 +547,28 @@ enum hapax_status hx_resp_door_open(
 	for (size_t i = 0; i < 2; i++)
 		hx_resp_batch_init(&door->rounds[i].batch);
 	door->listener.open_max = connections_max;
-	status = hx_listener_open(
-		&door->listener, &loop->reactor, address, shares_port, on_accept, door, err);
+	status =
+		hx_timer_introduce(&loop->reactor.timers, &door->drain_timer, on_drain_timer, door);
 	if (status != HAPAX_OK)
+		(void)hx_error_set(err, status, 0, "no memory for the Redis door");
+	else
+		status = hx_listener_open(
+			&door->listener, &loop->reactor, address, shares_port, on_accept, door,
+			err);
+	if (status != HAPAX_OK) {
+		hx_timer_retire(&loop->reactor.timers, &door->drain_timer);
 		door->service = NULL;
+	}
 	return status;
 }
 
 void hx_resp_door_drain(struct hx_resp_door *door)
 {
-	struct hx_resp_peer *next;
-
 	if (door->service == NULL || door->is_draining)
 		return;
 	door->is_draining = true;
-	hx_listener_close(&door->listener);
-	for (struct hx_resp_peer *peer = door->peers; peer != NULL; peer = next) {
-		next = peer->next;
-		if (!peer->is_busy && !peer->is_waiting)
-			hx_connection_finish(&peer->connection);
-	}
+	hx_listener_shut(&door->listener);
+	set_drain_timer(door);
 }
 
 void hx_resp_door_close(struct hx_resp_door *door)
@@ -424,6 +585,7 @@ void hx_resp_door_done(struct hx_resp_door *door)
 	if (door->service == NULL)
 		return;
 	assert(hx_resp_door_has_gone(door));
+	hx_timer_retire(&door->loop->reactor.timers, &door->drain_timer);
 	for (size_t i = 0; i < 2; i++)
 		hx_resp_batch_done(&door->rounds[i].batch);
 	hx_buf_done(&door->out);

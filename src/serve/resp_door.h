@@ -24,9 +24,11 @@
 #include "net/reactor.h"
 #include "resp/batch.h"
 #include "resp/service.h"
+#include "serve/resp_errands.h"
 
 struct hx_loop;
 struct hx_resp_peer;
+struct hx_tls_context;
 
 /* Connections whose commands are in a batch. */
 struct hx_resp_round {
@@ -39,9 +41,12 @@ struct hx_resp_door {
 	struct hx_loop *loop;
 	struct hx_resp_service *service; /* of all loops; NULL: the door is not open */
 	struct hx_listener listener;
+	struct hx_tls_context *tls; /* NULL: plain. Borrowed */
+	int64_t handshake_ms;
 	struct hx_resp_peer *peers;
 	size_t peer_count;
 	bool is_draining;
+	struct hx_timer drain_timer;
 
 	struct hx_resp_round rounds[2];
 	struct hx_resp_round *gathering;
@@ -53,13 +58,16 @@ struct hx_resp_door {
 	struct hapax_buf out; /* the replies that are being written */
 };
 
-/* Open it on an address, see hx_listener_open(). door is zeros. */
+/* Open it on an address, see hx_listener_open(). door is zeros, but for its TLS. */
 enum hapax_status hx_resp_door_open(
 	struct hx_resp_door *door, struct hx_loop *loop, struct hx_resp_service *service,
 	const struct hx_address *address, bool shares_port, size_t connections_max,
 	struct hapax_error *err);
 
-/* No more connections; those that wait for nothing are closed, the others after their replies. */
+/*
+ * No more connections, but those that the kernel has let in already. Whoever has been
+ * answered all that came from it is told that this is the end.
+ */
 void hx_resp_door_drain(struct hx_resp_door *door);
 
 /* Close what is left; the reactor has to turn once more before done. */
@@ -70,7 +78,8 @@ void hx_resp_door_done(struct hx_resp_door *door);
 
 static inline bool hx_resp_door_has_gone(const struct hx_resp_door *door)
 {
-	return door->peer_count == 0 && door->on_its_way == NULL;
+	return door->peer_count == 0 && door->on_its_way == NULL &&
+		!(door->is_draining && hx_listener_is_open(&door->listener));
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "serve/daemon.h"
+#include "serve/door_guard.h"
 
 enum { REMOTE_REFRESH_SECONDS = 600 };
 
@@ -55,7 +56,7 @@ static enum hapax_status make_service(
 		options.flags |= HX_RESP_TEST_COMMANDS;
 	hx_resp_service_init(&serve->resp, &options);
 	serve->resp_config = hx_config_keep(serve->config);
-	return HAPAX_OK;
+	return hx_resp_errands_start(&serve->errands, err);
 }
 
 enum hapax_status hx_serve_open_resp(
@@ -63,25 +64,30 @@ enum hapax_status hx_serve_open_resp(
 {
 	const struct hx_config_door *door = &serve->config->listen.resp;
 	uint64_t max = serve->config->resp.max_connections;
-	size_t loops = door->endpoint.is_unix ? 1 : serve->loop_count;
 	struct hx_address address;
+	bool is_handed_over = hx_service_has_door(&serve->service, "resp", &address);
+	size_t loops = door->endpoint.is_unix && !is_handed_over ? 1 : serve->loop_count;
 	enum hapax_status status;
 
-	if (door->is_off)
+	if (door->is_off && !is_handed_over)
 		return HAPAX_OK;
-	status = find_address(door, "listen.resp", &address, err);
-	if (status == HAPAX_OK && hx_address_is_public(&address))
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"listen.resp: %s can be reached from other machines, and the Redis door has no "
-			"TLS; use 127.0.0.1 or unix:PATH",
-			door->text);
-	/* Two daemons on one port would be two ledgers for one stream of keys. */
+	status = is_handed_over ? HAPAX_OK : find_address(door, "listen.resp", &address, err);
 	if (status == HAPAX_OK)
+		status =
+			hx_door_guard(serve->config, HX_CONFIG_TLS_RESP, &address, serve->log, err);
+	/* Two daemons on one port would be two ledgers for one stream of keys. */
+	if (status == HAPAX_OK && !is_handed_over)
 		status = hx_listener_check_free(hx_net_system(), &address, err);
 	if (status == HAPAX_OK)
 		status = make_service(serve, door, err);
 	for (size_t i = 0; i < loops && status == HAPAX_OK; i++) {
+		status = hx_service_take_door(
+			&serve->service, "resp", i, &serve->loops[i].resp.listener.inherited_fd,
+			err);
+		if (status != HAPAX_OK)
+			break;
+		serve->loops[i].resp.tls = serve->door_tls.doors[HX_CONFIG_TLS_RESP];
+		serve->loops[i].resp.handshake_ms = serve->config->tls.handshake_timeout_ms;
 		status = hx_resp_door_open(
 			&serve->loops[i].resp, &serve->loops[i], &serve->resp, &address, loops > 1,
 			(size_t)(max / loops + (max % loops != 0)), err);
@@ -107,6 +113,11 @@ void hx_serve_refresh_resp(struct hx_serve *serve)
 	    (serve->resp.is_local ||
 	     serve->chores % REMOTE_REFRESH_SECONDS == REMOTE_REFRESH_SECONDS - 1))
 		(void)hx_store_view_ask(&serve->view);
+}
+
+bool hx_serve_stop_resp(struct hx_serve *serve, int64_t deadline_ns)
+{
+	return hx_resp_errands_stop(&serve->errands, deadline_ns);
 }
 
 void hx_serve_close_resp(struct hx_serve *serve)

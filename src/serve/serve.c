@@ -21,12 +21,15 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/io.h"
+#include "api/api.h"
 #include "net/tls.h"
 #include "observe/duplicate_watch.h"
+#include "observe/feed.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "serve/daemon.h"
 #include "serve/delivery.h"
+#include "serve/door_guard.h"
 
 #define MS_NS INT64_C(1000000)
 
@@ -37,6 +40,11 @@ enum {
 
 	/* How long the end waits for a question to the store that is out. */
 	LAST_ANSWER_MS = 200,
+
+	/* The largest result that a store takes, as Base64, and what stands around it. */
+	ADMIN_BODY_MAX = 24 * 1024 * 1024,
+	/* How long it waits for the collector of traces. */
+	LAST_SPANS_MS = 1000,
 };
 
 /* People read a terminal, programs the rest. */
@@ -133,6 +141,7 @@ static void on_chore_timer(struct hx_timer *timer)
 	if (serve->is_suspected)
 		ask_suspected(serve);
 	hx_serve_refresh_resp(serve);
+	hx_api_tick(serve->api);
 	serve->chores++;
 	if (serve->chores % SECONDS_MAX == 0)
 		(void)hx_duplicate_watch_look(
@@ -146,7 +155,10 @@ static void begin_drain(struct hx_serve *serve, const char *reason)
 	if (atomic_load(&serve->is_draining) != 0)
 		return;
 	log_text(serve, HX_LOG_INFO, "draining", "reason", reason);
+	hx_service_stopping(&serve->service, "draining");
 	atomic_store(&serve->is_draining, 1);
+	for (size_t i = 0; i < serve->loop_count; i++)
+		hx_loop_leave(&serve->loops[i]);
 	hx_timer_set(
 		&serve->reactor.timers, &serve->drain_timer,
 		hx_reactor_now_ns(&serve->reactor) + serve->config->drain.delay_ms * MS_NS);
@@ -198,7 +210,7 @@ static void on_told(void *context)
 static enum hapax_status prepare_tls(
 	struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err)
 {
-	const struct hx_tls_options options = {NULL, NULL, NULL};
+	const struct hx_tls_options options = {.authority_file = NULL};
 	bool is_needed = false;
 
 	for (size_t i = 0; i < config->gateway.route_count; i++)
@@ -210,26 +222,65 @@ static enum hapax_status prepare_tls(
 	return HAPAX_OK;
 }
 
-static void reload(struct hx_serve *serve)
+/* What is open stays open: may it, by another configuration? */
+static enum hapax_status guard_doors(
+	struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err)
+{
+	const struct hx_loop *loop = &serve->loops[0];
+	enum hapax_status status = HAPAX_OK;
+
+	if (loop->resp.service != NULL)
+		status = hx_door_guard(
+			config, HX_CONFIG_TLS_RESP, &loop->resp.listener.address, NULL, err);
+	if (status == HAPAX_OK && serve->admin.reactor != NULL)
+		status = hx_door_guard(
+			config, HX_CONFIG_TLS_ADMIN, &serve->admin.listener.address, NULL, err);
+	return status;
+}
+
+void hx_serve_unsecured(
+	struct hx_serve *serve, struct hx_cells *cells, const char *door, const char *client,
+	const struct hapax_error *why)
+{
+	const struct hx_log_field fields[] = {
+		HX_LOG_TEXT("door", door), HX_LOG_TEXT("error", why->message),
+		HX_LOG_TEXT("client", client)};
+
+	/* Whoever only looks whether a port is open leaves without a word. */
+	bool has_spoken = why->os_errno == 0 && why->status != HAPAX_OK;
+
+	hx_metrics_add(cells, HX_METRIC_REFUSED, 0, HX_REFUSED_HANDSHAKE, 1);
+	hx_log(serve->log, has_spoken ? HX_LOG_WARN : HX_LOG_DEBUG, "a TLS handshake failed",
+	       fields, client[0] != '\0' ? 3 : 2);
+}
+
+enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *err)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
 	struct hx_config *config = NULL;
 	char setting[HX_CONFIG_SETTING_SIZE];
-	struct hapax_error err;
+	struct hx_tls_set fresh;
+	enum hapax_status status = hx_config_load(serve->source, &config, NULL, err);
 
-	if (hx_config_load(serve->source, &config, NULL, &err) != HAPAX_OK ||
-	    prepare_tls(serve, config, &err) != HAPAX_OK) {
+	if (status == HAPAX_OK)
+		status = prepare_tls(serve, config, err);
+	if (status == HAPAX_OK)
+		status = guard_doors(serve, config, err);
+	if (status == HAPAX_OK)
+		status = hx_tls_set_open(&fresh, config, serve->log, err);
+	if (status != HAPAX_OK) {
 		serve->reload_failures++;
 		log_text(
 			serve, HX_LOG_ERROR, "the configuration stays as it was", "error",
-			err.message);
+			err->message);
 		hx_config_release(config);
-		return;
+		return status;
 	}
 	if (hx_config_needs_restart(serve->config, config, setting))
 		log_text(
 			serve, HX_LOG_WARN, "a setting changes at the next start", "setting",
 			setting);
+	hx_tls_set_renew(&serve->door_tls, &fresh, serve->log);
 	hx_config_release(serve->config);
 	serve->config = hx_config_keep(config);
 	hx_config_current_swap(&serve->current, config);
@@ -241,14 +292,27 @@ static void reload(struct hx_serve *serve)
 		hx_log_configure(serve->log, &options);
 	}
 	log_text(serve, HX_LOG_INFO, "the configuration was read again", NULL, NULL);
+	return HAPAX_OK;
 }
 
 static void on_signal(struct hx_signals *signals, int number)
 {
 	struct hx_serve *serve = signals->context;
+	struct hapax_error err;
 
 	if (number == SIGHUP) {
-		reload(serve);
+		enum hapax_status status;
+
+		hx_service_reloading(&serve->service);
+		status = hx_serve_reload(serve, &err);
+		hx_api_audit(
+			serve->api, "HUP", "reload",
+			status == HAPAX_OK ? "applied" : hapax_status_name(status));
+		hx_service_ready(
+			&serve->service,
+			status == HAPAX_OK
+				? "serving"
+				: "serving; the last configuration was not good and is not in force");
 		return;
 	}
 	if (atomic_load(&serve->is_draining) != 0) {
@@ -348,28 +412,34 @@ static enum hapax_status open_door(struct hx_serve *serve, bool is_proxy, struct
 	const struct hx_config_door *door =
 		is_proxy ? &serve->config->listen.proxy : &serve->config->listen.gateway;
 	struct hx_address address;
+	const char *name = is_proxy ? "proxy" : "gateway";
+	bool is_handed_over = hx_service_has_door(&serve->service, name, &address);
 	enum hapax_status status;
 
-	if (door->is_off)
+	if (door->is_off && !is_handed_over)
 		return HAPAX_OK;
-	status = find_address(door, is_proxy ? "listen.proxy" : "listen.gateway", &address, err);
+	status = is_handed_over
+		? HAPAX_OK
+		: find_address(door, is_proxy ? "listen.proxy" : "listen.gateway", &address, err);
 	/* Two daemons on one port would be two ledgers for one stream of events. */
-	if (status == HAPAX_OK)
+	if (status == HAPAX_OK && !is_handed_over)
 		status = hx_listener_check_free(hx_net_system(), &address, err);
+	if (status == HAPAX_OK)
+		status = hx_door_guard(
+			serve->config, is_proxy ? HX_CONFIG_TLS_PROXY : HX_CONFIG_TLS_GATEWAY,
+			&address, serve->log, err);
 	for (size_t i = 0; i < serve->loop_count && status == HAPAX_OK; i++) {
 		/* A path has one listener. */
-		if (i > 0 && door->endpoint.is_unix)
+		if (i > 0 && door->endpoint.is_unix && !is_handed_over)
 			break;
-		status = hx_loop_listen(
-			&serve->loops[i], server_of(&serve->loops[i], is_proxy), &address, err);
+		struct hx_http_server *server = server_of(&serve->loops[i], is_proxy);
+
+		status = hx_service_take_door(
+			&serve->service, name, i, &server->listener.inherited_fd, err);
+		if (status == HAPAX_OK)
+			status = hx_loop_listen(&serve->loops[i], server, &address, err);
 		address = server_of(&serve->loops[0], is_proxy)->listener.address;
 	}
-	if (status == HAPAX_OK && hx_address_is_public(&address))
-		log_text(
-			serve, HX_LOG_WARN,
-			is_proxy ? "the proxy is open to other machines, without TLS"
-				 : "the gateway is open to other machines, without TLS",
-			"listen", door->text);
 	return status;
 }
 
@@ -377,19 +447,28 @@ static enum hapax_status open_admin(struct hx_serve *serve, struct hapax_error *
 {
 	const struct hx_config_door *door = &serve->config->listen.admin;
 	const struct hx_http_server_options options = {
-		.body_max = 1024 * 1024, .admit = hx_admin_admit, .left = hx_admin_left};
+		.body_max = ADMIN_BODY_MAX,
+		.folder = serve->folder,
+		.admit = hx_admin_admit,
+		.left = hx_admin_left,
+		.gone = hx_serve_api_gone,
+		.refused = hx_admin_refused,
+		.tls = serve->door_tls.doors[HX_CONFIG_TLS_ADMIN],
+		.handshake_ms = serve->config->tls.handshake_timeout_ms,
+		.unsecured = hx_admin_unsecured};
 	struct hx_address address;
+	bool is_handed_over = hx_service_has_door(&serve->service, "admin", &address);
 	enum hapax_status status;
 
-	if (door->is_off)
+	if (door->is_off && !is_handed_over)
 		return HAPAX_OK;
-	status = find_address(door, "listen.admin", &address, err);
-	if (status == HAPAX_OK && hx_address_is_public(&address))
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"listen.admin: %s can be reached from other machines, and the admin door asks "
-			"nobody who they are; use 127.0.0.1 or unix:PATH",
-			door->text);
+	status = is_handed_over ? HAPAX_OK : find_address(door, "listen.admin", &address, err);
+	if (status == HAPAX_OK)
+		status = hx_door_guard(
+			serve->config, HX_CONFIG_TLS_ADMIN, &address, serve->log, err);
+	if (status == HAPAX_OK)
+		status = hx_service_take_door(
+			&serve->service, "admin", 0, &serve->admin.listener.inherited_fd, err);
 	if (status == HAPAX_OK)
 		status = hx_http_server_open(
 			&serve->admin, &serve->reactor, &address, false, &options, hx_admin_handle,
@@ -410,6 +489,9 @@ static enum hapax_status open_loops(struct hx_serve *serve, struct hapax_error *
 	if (status != HAPAX_OK)
 		return status;
 	status = hx_duplicate_watch_new(serve->metrics, &serve->watch, err);
+	if (status != HAPAX_OK)
+		return status;
+	status = hx_feed_new(count + 1, &serve->feed, err);
 	if (status != HAPAX_OK)
 		return status;
 	serve->cells = hx_metrics_cells(serve->metrics, count);
@@ -441,6 +523,8 @@ static enum hapax_status open_control(struct hx_serve *serve, struct hapax_error
 	if (status == HAPAX_OK)
 		status = hx_timer_introduce(
 			&serve->reactor.timers, &serve->wait_timer, hx_admin_wait_timer, serve);
+	if (status == HAPAX_OK)
+		status = hx_service_open(&serve->service, serve, serve->source->variable, err);
 	return status;
 }
 
@@ -504,6 +588,8 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 	if (status == HAPAX_OK)
 		status = prepare_tls(serve, serve->config, err);
 	if (status == HAPAX_OK)
+		status = hx_tls_set_open(&serve->door_tls, serve->config, serve->log, err);
+	if (status == HAPAX_OK)
 		status = open_loops(serve, err);
 	if (status == HAPAX_OK)
 		status = open_store(serve, err);
@@ -514,7 +600,14 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 	if (status == HAPAX_OK)
 		status = hx_serve_open_resp(serve, find_address, err);
 	if (status == HAPAX_OK)
+		status = hx_serve_open_api(serve, err);
+	if (status == HAPAX_OK)
 		status = open_admin(serve, err);
+	if (status == HAPAX_OK)
+		status = hx_service_check_doors(&serve->service, err);
+	if (status == HAPAX_OK)
+		status = hx_exporter_start(
+			&serve->exporter, serve->config, &serve->resolver, serve->log, err);
 	if (status == HAPAX_OK)
 		status = start_loops(serve, err);
 	return status;
@@ -530,6 +623,7 @@ static void close_control(struct hx_serve *serve)
 	hx_timer_retire(&serve->reactor.timers, &serve->drain_timer);
 	hx_timer_retire(&serve->reactor.timers, &serve->chore_timer);
 	hx_timer_retire(&serve->reactor.timers, &serve->wait_timer);
+	hx_service_done(&serve->service);
 	hx_reactor_done(&serve->reactor);
 }
 
@@ -546,7 +640,9 @@ static void close_all(struct hx_serve *serve)
 	close_control(serve);
 	hx_store_stack_close(&serve->stack);
 	hx_tls_context_free(serve->tls);
+	hx_tls_set_close(&serve->door_tls);
 	hx_duplicate_watch_free(serve->watch);
+	hx_feed_free(serve->feed);
 	hx_metrics_free(serve->metrics);
 	hx_config_release(serve->config);
 	hx_config_current_done(&serve->current);
@@ -574,10 +670,14 @@ static void close_listeners(struct hx_serve *serve)
 static bool may_close(struct hx_serve *serve)
 {
 	struct hapax_outage outage = HAPAX_OUTAGE_INIT;
+	int64_t deadline_ns = hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS;
 
 	if (serve->stack.guard != NULL)
 		(void)hapax_outage_tell(serve->stack.guard, &outage, NULL);
-	return hx_store_view_stop(&serve->view, hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS) &&
+	/* Each has to stop, whichever does not. */
+	return (hx_api_close(serve->api, deadline_ns) &
+	        hx_store_view_stop(&serve->view, deadline_ns) &
+	        hx_serve_stop_resp(serve, deadline_ns)) &&
 		!outage.is_away;
 }
 
@@ -623,9 +723,11 @@ enum hx_serve_end hx_serve_run(
 	}
 	serve->is_started = true;
 	say_ready(serve);
+	hx_service_ready(&serve->service, "serving");
 	on_chore_timer(&serve->chore_timer);
 	hx_reactor_run(&serve->reactor);
 	join_loops(serve);
+	hx_exporter_stop(&serve->exporter, serve->is_cut ? 0 : LAST_SPANS_MS);
 	log_text(serve, HX_LOG_INFO, "stopped", NULL, NULL);
 	/* Whoever waits for the store at the admin door has waited long enough. */
 	hx_admin_told(serve, UINT64_MAX);

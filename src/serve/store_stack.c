@@ -37,10 +37,13 @@ static void say(const struct hapax_record *record, enum hapax_reconciled verdict
 	};
 	bool is_bad = verdict == HAPAX_RECONCILED_TWICE || verdict == HAPAX_RECONCILED_MISMATCH;
 
-	if (verdict != HAPAX_RECONCILED_LATER)
-		hx_log(stack->log, is_bad ? HX_LOG_WARN : HX_LOG_INFO,
-		       is_bad ? "ran twice in an outage of the store" : "journal reconciled",
-		       fields, FIELDS_MAX);
+	/* Of what ran twice each one is somebody's money: none is left out. */
+	if (is_bad)
+		hx_log_always(
+			stack->log, HX_LOG_WARN, "ran twice in an outage of the store", fields,
+			FIELDS_MAX);
+	else if (verdict != HAPAX_RECONCILED_LATER)
+		hx_log(stack->log, HX_LOG_INFO, "journal reconciled", fields, FIELDS_MAX);
 }
 
 /* Until it is open nothing is answered: whoever waits for that is told how long it takes. */

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally.c - what is counted of a delivery, when it is decided and when it has ended.
+ * tally.c - what is counted of a delivery, when it is decided and when it has ended; and
+ * of those who never were one.
  */
+#include "serve/tally.h"
+
+#include <string.h>
+
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "observe/feed.h"
 #include "observe/metrics.h"
 #include "serve/daemon.h"
 #include "serve/delivery.h"
@@ -18,7 +24,7 @@ static void count_unprotected(struct hx_delivery *delivery)
 		1);
 }
 
-static void count_decision(struct hx_delivery *delivery, const struct hapax_answer *answer)
+static enum hapax_decision decision_of(const struct hapax_answer *answer)
 {
 	static const int decisions[] = {
 		[HAPAX_OUTCOME_ACQUIRED] = HAPAX_DECISION_ACQUIRED,
@@ -27,11 +33,15 @@ static void count_decision(struct hx_delivery *delivery, const struct hapax_answ
 		[HAPAX_OUTCOME_MISMATCH] = HAPAX_DECISION_MISMATCH,
 		[HAPAX_OUTCOME_PARKED] = HAPAX_DECISION_PARKED,
 	};
+
+	return (enum hapax_decision)decisions[answer->outcome];
+}
+
+static void count_decision(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
 	struct hx_cells *cells = delivery->loop->cells;
 
-	hx_metrics_decision(
-		cells, delivery->door, delivery->scope_number,
-		(enum hapax_decision)decisions[answer->outcome]);
+	hx_metrics_decision(cells, delivery->door, delivery->scope_number, decision_of(answer));
 	/* By type of the event: requests of the proxy have none. */
 	if (answer->outcome == HAPAX_OUTCOME_REPLAY && delivery->door == HX_DOOR_GATEWAY)
 		hx_metrics_add(
@@ -41,11 +51,43 @@ static void count_decision(struct hx_delivery *delivery, const struct hapax_answ
 		hx_metrics_add(cells, HX_METRIC_UNVERIFIED, delivery->scope_number, 0, 1);
 }
 
+/* For those who look on. */
+static void note_decision(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	struct hx_loop *loop = delivery->loop;
+	const struct hapax_clock *clock = hapax_clock_system();
+	const struct hx_delivery_identity *identity = &delivery->identity;
+	enum hapax_decision decision = decision_of(answer);
+	unsigned flags = answer->flags & HAPAX_ANSWER_WAITED ? HX_FEED_WAITED : 0;
+
+	if (!hx_feed_wants(loop->serve->feed, loop->index, decision))
+		return;
+	if (delivery->route != NULL && strcmp(delivery->route->key, "event-id") == 0)
+		flags |= HX_FEED_EVENT_ID;
+	hx_feed_add(
+		loop->serve->feed, loop->index,
+		&(struct hx_feed_note){
+			.at_ms = clock->wall_ms(clock->context),
+			.first_seen_ms = answer->first_seen_ms,
+			.token = answer->token,
+			.attempt = answer->attempt,
+			.flags = flags,
+			.decision = decision,
+			.door = delivery->door,
+			.tenant = identity->tenant,
+			.group = identity->group,
+			.key = identity->key,
+			.type = hapax_bytes_from_text(delivery->type),
+			.source = hapax_bytes_from_text(delivery->source),
+		});
+}
+
 void hx_delivery_count_decided(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	struct hx_cells *cells = delivery->loop->cells;
 	int64_t ttl_ms = delivery->options.ttl_ms;
 
+	hx_tracing_decided(delivery, answer);
 	if (answer->flags & HAPAX_ANSWER_UNPROTECTED) {
 		if (!delivery->passes || delivery->lacks_key)
 			count_unprotected(delivery);
@@ -58,6 +100,7 @@ void hx_delivery_count_decided(struct hx_delivery *delivery, const struct hapax_
 		cells, HX_METRIC_CHECK_DURATION, 0, delivery->door,
 		hx_clock_mono_ns() - delivery->asked_ns);
 	count_decision(delivery, answer);
+	note_decision(delivery, answer);
 	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED)
 		hx_metrics_observe_ns(
 			cells, HX_METRIC_KEY_TTL, 0, 0,
@@ -98,4 +141,24 @@ void hx_delivery_count_ended(struct hx_delivery *delivery, const struct hapax_an
 	if (answer->status == HAPAX_ERR_FENCED)
 		hx_metrics_decision(
 			cells, delivery->door, delivery->scope_number, HAPAX_DECISION_FENCED);
+}
+
+void hx_tally_refused(
+	struct hx_cells *cells, enum hx_door door, unsigned status, enum hx_http_refusal why)
+{
+	static const unsigned reasons[] = {
+		[HX_HTTP_REFUSED_MESSAGE] = HX_REFUSED_COUNT, /* no limit: its status says it */
+		[HX_HTTP_REFUSED_HEAD] = HX_REFUSED_HEAD_TIMEOUT,
+		[HX_HTTP_REFUSED_BODY] = HX_REFUSED_BODY_TIMEOUT,
+		[HX_HTTP_REFUSED_UNREAD] = HX_REFUSED_SEND_TIMEOUT,
+		[HX_HTTP_REFUSED_REQUESTS] = HX_REFUSED_REQUESTS,
+		[HX_HTTP_REFUSED_MEMORY] = HX_REFUSED_MEMORY,
+		[HX_HTTP_REFUSED_FILE] = HX_REFUSED_FILE,
+		[HX_HTTP_REFUSED_ADMIT] = HX_REFUSED_ADDRESS,
+	};
+
+	if (status != 0)
+		hx_metrics_add(cells, HX_METRIC_REQUESTS, 0, hx_metrics_request(door, status), 1);
+	if (reasons[why] != HX_REFUSED_COUNT)
+		hx_metrics_add(cells, HX_METRIC_REFUSED, 0, reasons[why], 1);
 }

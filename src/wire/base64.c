@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base64.c - Base64 to bytes.
+ * base64.c - Base64 to bytes, and back.
  */
 #include "wire/base64.h"
 
 #include <stdint.h>
+
+#include "base/buf.h"
+#include "base/checked.h"
 
 /* The six bits of a character, or -1. */
 static int sextet(unsigned char byte)
@@ -82,4 +85,39 @@ bool hx_base64_decode(struct hapax_bytes text, unsigned char *out, size_t *ret)
 	}
 	*ret = made;
 	return true;
+}
+
+void hx_base64_encode(struct hapax_bytes bytes, char *out)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *data = bytes.data;
+
+	for (size_t at = 0; at < bytes.size; at += 3) {
+		size_t left = bytes.size - at;
+		uint32_t word = (uint32_t)data[at] << 16;
+
+		if (left > 1)
+			word |= (uint32_t)data[at + 1] << 8;
+		if (left > 2)
+			word |= data[at + 2];
+		*out++ = digits[word >> 18];
+		*out++ = digits[word >> 12 & 63];
+		*out++ = left > 1 ? digits[word >> 6 & 63] : '=';
+		*out++ = left > 2 ? digits[word & 63] : '=';
+	}
+}
+
+enum hapax_status hx_base64_append(struct hapax_buf *out, struct hapax_bytes bytes)
+{
+	enum hapax_status status;
+
+	if (bytes.size > SIZE_MAX / 2)
+		return HAPAX_ERR_LIMIT;
+	status = hx_buf_reserve(out, hx_base64_size(bytes.size));
+	if (status != HAPAX_OK)
+		return status;
+	hx_base64_encode(bytes, (char *)out->data + out->size);
+	out->size += hx_base64_size(bytes.size);
+	return HAPAX_OK;
 }

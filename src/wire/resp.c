@@ -49,14 +49,18 @@ static enum hapax_status put_header(
 static enum hapax_status put_line(struct hapax_buf *buf, char type, const char *text, size_t size)
 {
 	enum hapax_status status = hx_buf_reserve(buf, size + 3);
+	unsigned char *at;
 
 	if (status != HAPAX_OK)
 		return status;
-	(void)hx_buf_append_byte(buf, (unsigned char)type);
+	at = buf->data + buf->size;
+	*at++ = (unsigned char)type;
 	for (size_t i = 0; i < size; i++)
-		(void)hx_buf_append_byte(
-			buf, text[i] == '\r' || text[i] == '\n' ? ' ' : (unsigned char)text[i]);
-	return hx_buf_append(buf, "\r\n", 2);
+		*at++ = text[i] == '\r' || text[i] == '\n' ? ' ' : (unsigned char)text[i];
+	*at++ = '\r';
+	*at = '\n';
+	buf->size += size + 3;
+	return HAPAX_OK;
 }
 
 enum hapax_status hx_resp_put_simple(struct hapax_buf *buf, const char *text)

@@ -70,6 +70,23 @@ static enum hx_resp_result add_arg(struct hx_resp_request *request, size_t offse
 }
 
 /*
+ * A number of one or two digits behind the type byte at data, as almost all are: how many
+ * digits it has. 0: it is another one, or none, or has not come yet.
+ */
+static inline size_t read_short_number(const char *data, size_t size, int64_t *ret_number)
+{
+	if (size < 5 || data[1] < '0' || data[1] > '9')
+		return 0;
+	*ret_number = data[1] - '0';
+	if (data[2] == '\r' && data[3] == '\n')
+		return 1;
+	if (data[1] == '0' || data[2] < '0' || data[2] > '9' || data[3] != '\r' || data[4] != '\n')
+		return 0;
+	*ret_number = *ret_number * 10 + (data[2] - '0');
+	return 2;
+}
+
+/*
  * The number on the line at request->at, behind its type byte. Only a number may
  * stand there, so that a line is never longer than one.
  */
@@ -79,10 +96,15 @@ static enum hx_resp_result read_number(
 {
 	const char *data = input.data;
 	size_t begin = request->at + 1;
-	const char *end =
-		begin < input.size ? memchr(data + begin, '\r', input.size - begin) : NULL;
-	size_t size = end == NULL ? input.size - begin : (size_t)(end - data) - begin;
+	size_t size = read_short_number(data + request->at, input.size - request->at, ret_number);
+	const char *end;
 
+	if (size != 0) {
+		request->at = begin + size + 2;
+		return HX_RESP_DONE;
+	}
+	end = begin < input.size ? memchr(data + begin, '\r', input.size - begin) : NULL;
+	size = end == NULL ? input.size - begin : (size_t)(end - data) - begin;
 	if (size > HX_RESP_LINE_SIZE_MAX)
 		return refuse(request, too_big);
 	if (end == NULL || (size_t)(end - data) + 1 == input.size)
@@ -152,6 +174,37 @@ static enum hx_resp_result read_bulk(
 	return result;
 }
 
+/*
+ * As many arguments as are short and have come, which most are and have: a few instructions
+ * each. Whatever else stands there is left to read_bulk().
+ */
+static void read_short_bulks(
+	struct hx_resp_request *request, struct hapax_bytes input,
+	const struct hx_resp_limits *limits)
+{
+	const char *data = input.data;
+	int64_t size_max =
+		limits->bulk_size_max == 0 ? BULK_SIZE_DEFAULT : (int64_t)limits->bulk_size_max;
+	size_t count_max =
+		request->expected < request->capacity ? request->expected : request->capacity;
+	size_t count = request->count;
+	size_t at = request->at;
+
+	while (count < count_max && at < input.size && data[at] == '$') {
+		int64_t size;
+		size_t digits = read_short_number(data + at, input.size - at, &size);
+		size_t begin = at + 1 + digits + 2;
+
+		if (digits == 0 || size > size_max || input.size - begin < (size_t)size + 2 ||
+		    data[begin + (size_t)size] != '\r' || data[begin + (size_t)size + 1] != '\n')
+			break;
+		request->args[count++] = (struct hx_resp_arg){begin, (size_t)size};
+		at = begin + (size_t)size + 2;
+	}
+	request->count = count;
+	request->at = at;
+}
+
 static enum hx_resp_result read_array(
 	struct hx_resp_request *request, struct hapax_bytes input,
 	const struct hx_resp_limits *limits, size_t *ret_size)
@@ -162,8 +215,11 @@ static enum hx_resp_result read_array(
 		result = read_count(request, input, limits);
 		request->has_begun = result == HX_RESP_DONE;
 	}
-	while (result == HX_RESP_DONE && request->count < request->expected)
-		result = read_bulk(request, input, limits);
+	while (result == HX_RESP_DONE && request->count < request->expected) {
+		read_short_bulks(request, input, limits);
+		if (request->count < request->expected)
+			result = read_bulk(request, input, limits);
+	}
 	if (result == HX_RESP_DONE)
 		*ret_size = request->at;
 	return result;
@@ -196,7 +252,7 @@ static unsigned char unescape(char letter)
 
 static bool is_blank(char byte)
 {
-	return byte == ' ' || (byte >= '\t' && byte <= '\r') || byte == '\0';
+	return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
 /* From behind an opening quote to behind the closing one; NULL: there is none. */
@@ -260,16 +316,17 @@ static enum hx_resp_result read_inline(
 {
 	const char *data = input.data;
 	const char *end = memchr(data + request->at, '\n', input.size - request->at);
+	size_t size = end == NULL ? input.size : (size_t)(end - data);
+	const char *nul = memchr(data + request->at, '\0', size - request->at);
 	enum hx_resp_result result;
-	size_t size;
 
-	if (end == NULL) {
+	/* To Redis a line with a NUL in it has no end; nobody sends one who means well. */
+	if (end == NULL || nul != NULL) {
 		if (input.size > HX_RESP_LINE_SIZE_MAX)
 			return refuse(request, "too big inline request");
-		request->at = input.size;
+		request->at = nul == NULL ? input.size : (size_t)(nul - data);
 		return HX_RESP_MORE;
 	}
-	size = (size_t)(end - data);
 	*ret_size = size + 1;
 	if (size > HX_RESP_LINE_SIZE_MAX)
 		return refuse(request, "too big inline request");
@@ -291,14 +348,4 @@ enum hx_resp_result hx_resp_request_read(
 	if (*(const char *)input.data == '*')
 		return read_array(request, input, limits, ret_size);
 	return read_inline(request, input, ret_size);
-}
-
-struct hapax_bytes hx_resp_request_arg(
-	const struct hx_resp_request *request, struct hapax_bytes input, size_t index)
-{
-	const struct hx_resp_arg *arg = &request->args[index];
-	const unsigned char *base = request->is_copied ? request->copy.data : input.data;
-
-	assert(index < request->count);
-	return hx_bytes(arg->size == 0 ? NULL : base + arg->offset, arg->size);
 }

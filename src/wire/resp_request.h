@@ -12,6 +12,9 @@
 #ifndef HX_WIRE_RESP_REQUEST_H
 #define HX_WIRE_RESP_REQUEST_H
 
+#include <assert.h>
+
+#include "base/bytes.h"
 #include "wire/resp.h"
 
 enum {
@@ -59,8 +62,15 @@ enum hx_resp_result hx_resp_request_read(
 	const struct hx_resp_limits *limits, size_t *ret_size);
 
 /* An argument of a request that is DONE; input as given to read. */
-struct hapax_bytes hx_resp_request_arg(
-	const struct hx_resp_request *request, struct hapax_bytes input, size_t index);
+static inline struct hapax_bytes hx_resp_request_arg(
+	const struct hx_resp_request *request, struct hapax_bytes input, size_t index)
+{
+	const unsigned char *base = request->is_copied ? request->copy.data : input.data;
+	const struct hx_resp_arg *arg = &request->args[index];
+
+	assert(index < request->count);
+	return hx_bytes(arg->size == 0 ? NULL : base + arg->offset, arg->size);
+}
 
 /* Ready for the next request; memory is kept. */
 void hx_resp_request_next(struct hx_resp_request *request);

@@ -29,11 +29,11 @@ PROGRAM = pathlib.Path(os.environ.get("HAPAX_PROGRAM", ROOT / "build/hapax")).re
 TIMEOUT_SECONDS = 60
 
 COMMANDS = ["run", "claim", "renew", "complete", "release", "park", "resolve", "check", "lookup", "explain", "forget"]
-COMMANDS += ["keys", "stats", "gc", "store", "fsck", "journal", "key", "uuid7", "backtest", "serve", "config"]
+COMMANDS += ["keys", "stats", "gc", "store", "fsck", "journal", "outbox", "key", "uuid7", "backtest", "consume", "serve", "config"]
 COMMANDS += ["demo-upstream", "completion", "help", "version"]
 
 # Those that go on until a signal ends them.
-DAEMONS = ["serve", "demo-upstream"]
+DAEMONS = ["serve", "demo-upstream", "consume"]
 
 # Those that use a store and have exit codes of their own; run passes on those of its command.
 STORE_COMMANDS = ["check", "lookup", "forget", "keys", "stats", "gc", "claim", "explain", "resolve"]
@@ -309,7 +309,7 @@ def compiled(name, source):
     target = pathlib.Path(tempfile.gettempdir()) / f"hapax-{os.getpid()}-{source.stem}"
     if not target.exists():
         command = ["cc", "-std=c11", f"-I{ROOT}/include", str(source), "-o", str(target)]
-        command += [str(PROGRAM.parent / "libhapax.a"), "-lssl", "-lcrypto", "-lsqlite3", "-lpq", "-lpthread"]
+        command += [str(PROGRAM.parent / "libhapax.a"), "-lssl", "-lcrypto", "-lsqlite3", "-lpq", "-lrdkafka", "-lpthread"]
         command += os.environ.get("HAPAX_CFLAGS", "").split()
         subprocess.run(command, check=True)
         _made.append(target)

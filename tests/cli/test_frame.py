@@ -95,7 +95,7 @@ def test_commands_are_suggested(cli):
     ]:
         cli.run(word, code=64).says(f"unknown command '{word}'", f"did you mean 'hapax {meant}'?")
         cli.run("help", word, code=64).says(f"did you mean 'hapax {meant}'?")
-    for word in ("outbox", "x", "", "zzzzzzzzzz", "c" * 200):
+    for word in ("ticket", "x", "", "zzzzzzzzzz", "c" * 200):
         result = cli.run(word, code=64).says("unknown command", "'hapax help' lists the commands")
         assert "did you mean" not in result.err
 

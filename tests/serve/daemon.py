@@ -20,9 +20,14 @@ EVENT = {"ce-specversion": "1.0", "ce-type": "order.paid", "ce-source": "/shop",
 class Process:
     """A daemon whose standard error is read line by line."""
 
-    def __init__(self, arguments, env, is_ready):
+    def __init__(self, arguments, env, is_ready, command=(str(PROGRAM),), pass_fds=()):
         self.process = subprocess.Popen(
-            [str(PROGRAM), *arguments], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            [*command, *arguments],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=pass_fds,
         )
         self.lines = []
         self.queue = queue.Queue()

@@ -1,11 +1,21 @@
 """redis_wire.py - the Redis protocol by hand, so that replies can be compared byte for byte; and a real redis-server."""
 
 import contextlib
+import select
 import shutil
 import socket
 import subprocess
 
 from harness import TIMEOUT_SECONDS, Skip, until
+
+
+OFF = ("--gateway", "off", "--resp", "127.0.0.1:0")
+
+
+def door(daemon):
+    """Where the Redis door of a daemon is."""
+    host, _, port = daemon.ready["resp"].rpartition(":")
+    return (host, int(port))
 
 
 def pack(*words):
@@ -35,6 +45,14 @@ class Wire:
 
     def send(self, data):
         self.socket.sendall(data)
+
+    def end(self):
+        """No more is sent."""
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def has_reply(self):
+        """Is there something to be read now?"""
+        return bool(self.buffer) or bool(select.select([self.socket], [], [], 0)[0])
 
     def more(self):
         piece = self.socket.recv(1 << 16)

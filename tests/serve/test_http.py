@@ -106,6 +106,7 @@ def test_a_client_that_does_not_read(cli):
             service.arrived.acquire()
             until(lambda: post(daemon.gateway, "1", b"x", ce_type="t", Content_Type="text/plain").decision == "replay", "it is done")
             until(lambda: open_connections(daemon) == 0, "it is dropped")
+            expect_in(b'hapax_refused_total{reason="send_timeout"} 1\n', get(daemon.admin, "/metrics").body)
         expect(len(service.requests), 1)
 
 

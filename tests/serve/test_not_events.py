@@ -135,7 +135,7 @@ def test_bad_settings(cli):
     cli.run(*good, "--upstream", "http://127.0.0.1:1", "--gateway", "nonsense", code=78).says("--gateway")
     cli.run(*good, "--upstream", "http://127.0.0.1:1", "--store", "nowhere:", code=69)
     cli.run(*good, "--upstream", "http://127.0.0.1:1", "--config", "/nonexistent.yaml", code=66).says("/nonexistent.yaml")
-    cli.run(*good, "--upstream", "http://127.0.0.1:1", "--admin", "0.0.0.0:0", code=64).says("listen.admin")
+    cli.run(*good, "--upstream", "http://127.0.0.1:1", "--admin", "0.0.0.0:0", code=78).says("listen.admin")
     path = cli.folder / "bad.yaml"
     path.write_text("defaults:\n  tll: 1h\n", encoding="utf-8")
     cli.run(*good, "--config", str(path), code=78).says("bad.yaml:2:3", "did you mean 'ttl'")

@@ -42,7 +42,7 @@ static const struct refusal refusals[] = {
 	{"field:data..a", "a name was expected"},
 	{"field:data.*", "named more than one place"},
 	{"field:data.**.a", "named more than one place"},
-	{"field:meta.nonsense", "topic, partition, offset and key"},
+	{"field:meta.nonsense", "topic, partition, offset, key, origin, time"},
 	{"composite:", "needs a path"},
 	{"composite:data.a,", "a path was empty"},
 	{"composite:,data.a", "a path was empty"},

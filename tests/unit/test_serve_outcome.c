@@ -94,21 +94,21 @@ static void a_quota_is_counted_by_name(void **state)
 	(void)state;
 	hx_quota_init(quota);
 	for (int round = 0; round < 3; round++) {
-		assert_true(hx_quota_take(quota, a, 2));
-		assert_true(hx_quota_take(quota, a, 2));
-		assert_false(hx_quota_take(quota, a, 2));
-		assert_true(hx_quota_take(quota, none, 1));
-		assert_false(hx_quota_take(quota, none, 1));
+		assert_int_equal(hx_quota_take(quota, a, 2), HAPAX_OK);
+		assert_int_equal(hx_quota_take(quota, a, 2), HAPAX_OK);
+		assert_int_equal(hx_quota_take(quota, a, 2), HAPAX_ERR_LIMIT);
+		assert_int_equal(hx_quota_take(quota, none, 1), HAPAX_OK);
+		assert_int_equal(hx_quota_take(quota, none, 1), HAPAX_ERR_LIMIT);
 		hx_quota_give(quota, a);
-		assert_true(hx_quota_take(quota, a, 2));
+		assert_int_equal(hx_quota_take(quota, a, 2), HAPAX_OK);
 		hx_quota_give(quota, none);
 		hx_quota_give(quota, a);
 		hx_quota_give(quota, a);
 	}
 	assert_int_equal(hx_alloc_live(), 1);
 	hx_alloc_fail_at(1, 0);
-	assert_false(hx_quota_take(quota, a, 2));
-	assert_true(hx_quota_take(quota, a, 2));
+	assert_int_equal(hx_quota_take(quota, a, 2), HAPAX_ERR_NO_MEMORY);
+	assert_int_equal(hx_quota_take(quota, a, 2), HAPAX_OK);
 	hx_quota_done(quota);
 	hx_free(quota);
 	assert_int_equal(hx_alloc_live(), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target.c - an upstream's URL, taken apart.
+ * http_url.c - the URL of a service that is called, taken apart.
  */
-#include "config/target.h"
+#include "net/http_url.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 
 #include "base/bytes.h"
 
-static bool fail(char why[HX_SETTING_WHY_SIZE], const char *text)
+static bool fail(char why[HX_URL_WHY_SIZE], const char *text)
 {
-	(void)snprintf(why, HX_SETTING_WHY_SIZE, "%s", text);
+	(void)snprintf(why, HX_URL_WHY_SIZE, "%s", text);
 	return false;
 }
 
@@ -22,7 +22,7 @@ static bool begins(const char *text, const char *scheme)
 }
 
 static bool parse_scheme(
-	const char *text, struct hx_url *url, const char **ret_rest, char why[HX_SETTING_WHY_SIZE])
+	const char *text, struct hx_url *url, const char **ret_rest, char why[HX_URL_WHY_SIZE])
 {
 	if (begins(text, "http://")) {
 		*ret_rest = text + strlen("http://");
@@ -35,7 +35,7 @@ static bool parse_scheme(
 	return HX_HAVE_TLS || fail(why, "needs TLS, which is not built in");
 }
 
-bool hx_url_parse(const char *text, struct hx_url *ret_url, char why[HX_SETTING_WHY_SIZE])
+bool hx_url_parse(const char *text, struct hx_url *ret_url, char why[HX_URL_WHY_SIZE])
 {
 	struct hx_url url = {.is_tls = false};
 	struct hapax_error err;
@@ -60,7 +60,7 @@ bool hx_url_parse(const char *text, struct hx_url *ret_url, char why[HX_SETTING_
 	if (hx_endpoint_parse(url.authority, url.is_tls ? 443 : 80, &url.endpoint, &err) !=
 	    HAPAX_OK) {
 		(void)snprintf(
-			why, HX_SETTING_WHY_SIZE, "has no host to connect to: %.200s", err.message);
+			why, HX_URL_WHY_SIZE, "has no host to connect to: %.200s", err.message);
 		return false;
 	}
 	if (url.endpoint.is_unix || url.endpoint.port == 0)

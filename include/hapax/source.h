@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source.h - messages of a broker, each with its effect once.
+ *
+ * A source delivers at least once. A consumer takes its messages, finds what makes each
+ * of them the same as another, claims that, and hands it to a handler: an HTTP service, a
+ * command, or functions of yours by type of event. The broker is told that a message is
+ * done only when that it is done is durable in the store.
+ *
+ *	static enum hapax_run_outcome paid(struct hapax_work *work, void *context);
+ *
+ *	struct hapax_registration row = HAPAX_REGISTRATION_INIT;
+ *	struct hapax_consumer_options options = HAPAX_CONSUMER_OPTIONS_INIT;
+ *
+ *	row.handler = paid;
+ *	options.rows = &row;
+ *	options.row_count = 1;
+ *	if (hapax_source_open("kafka://localhost/orders?group=shop", &source, &err) != HAPAX_OK ||
+ *	    hapax_consumer_new(source, store, &options, &consumer, &err) != HAPAX_OK)
+ *		return report(err.message);
+ *	status = hapax_consumer_run(consumer, &err);
+ *
+ * What becomes of a message
+ *	its run ended ok               acknowledged
+ *	done before (a duplicate)      acknowledged; on_duplicate says what else
+ *	transient or ambiguous         tried again, each time later; after attempts_max runs of
+ *	                               its key, wherever they were, a dead letter
+ *	definitive failure             kept as the result, and a dead letter
+ *	in progress elsewhere          tried again; that counts for nothing
+ *	mismatch, parked, no key       a dead letter at once
+ *	the store refuses              it waits, and with it the consumer; counts for nothing
+ * A dead letter is acknowledged when the broker has it in its new place, with the reason
+ * in its headers. Nothing is dropped without one.
+ *
+ * Caveats
+ * - Threads: a consumer belongs to the thread that runs it, except hapax_consumer_stop()
+ *   and hapax_consumer_stats(): any. Handlers run on threads of the consumer's own.
+ * - Fork: neither survives fork().
+ * - A crash, a rebalance or an offset that is set back bring messages again. What is done
+ *   is then a duplicate as long as its record lives: ttl_ms, 7 days unless options say else.
+ */
+#ifndef HAPAX_SOURCE_H
+#define HAPAX_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hapax/bytes.h>
+#include <hapax/clock.h>
+#include <hapax/error.h>
+#include <hapax/key.h>
+#include <hapax/processor.h>
+#include <hapax/store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hapax_source;
+struct hapax_consumer;
+
+/*
+ * Open a source by URL; nothing is fetched before a consumer runs. UNSUPPORTED: no such
+ * scheme is built in, and the message lists those that are.
+ *
+ *	kafka://HOST[:PORT][,HOST[:PORT]...]/TOPIC[,TOPIC...]?group=G
+ *		a topic that begins with ^ is a pattern. instance=NAME: static membership;
+ *		start=earliest|latest: where a new group begins; any property of librdkafka
+ *		that has a dot in its name: security.protocol=SASL_SSL
+ *
+ * Owned: *ret_source, by the caller, until a consumer is made of it.
+ */
+HAPAX_API enum hapax_status hapax_source_open(
+	const char *url, struct hapax_source **ret_source, struct hapax_error *err);
+
+/* NULL is allowed. Not after a consumer was made of it. May block while it says goodbye. */
+HAPAX_API void hapax_source_close(struct hapax_source *source);
+
+/* As given to open, with a password hidden. Borrowed from source. */
+HAPAX_API const char *hapax_source_url(const struct hapax_source *source);
+
+/* The schemes that were built in, by index from 0 on; NULL after the last. */
+HAPAX_API const char *hapax_source_scheme(size_t index);
+
+/* Which messages wait for each other. */
+enum hapax_order {
+	HAPAX_ORDER_KEY = 0,       /* those with the same key at the broker */
+	HAPAX_ORDER_PARTITION = 1, /* those of one partition, or queue, or stream */
+	HAPAX_ORDER_NONE = 2,
+};
+
+/* What becomes of a duplicate of something done. Always counted and told. */
+enum hapax_on_duplicate {
+	HAPAX_ON_DUPLICATE_DROP = 0,   /* acknowledged */
+	HAPAX_ON_DUPLICATE_DIVERT = 1, /* and sent to divert first */
+};
+
+/* How an HTTP handler gets an event. */
+enum hapax_event_form {
+	HAPAX_FORM_BINARY = 0,     /* attributes in headers, data as the body */
+	HAPAX_FORM_STRUCTURED = 1, /* one JSON object */
+};
+
+/* Where a duplicate came from, as far as can be told. */
+enum hapax_duplicate_cause {
+	HAPAX_CAUSE_REREAD = 0,      /* the same place of the broker, read again */
+	HAPAX_CAUSE_REDELIVERED = 1, /* the broker says that it delivered it before */
+	HAPAX_CAUSE_PRODUCER = 2,    /* another message of the same event: its sender repeated it */
+	HAPAX_CAUSE_DEAD_LETTER = 3, /* it was a dead letter and came back */
+	HAPAX_CAUSE_OTHER_DOOR = 4,  /* the original did not come by a source, or said not where */
+};
+enum { HAPAX_CAUSE_COUNT = 5 };
+
+/* "reread", "redelivered", "producer", "dead_letter", "other_door". */
+HAPAX_API const char *hapax_duplicate_cause_name(enum hapax_duplicate_cause cause);
+
+enum hapax_consumer_fact {
+	HAPAX_FACT_DUPLICATE = 1, /* cause, original and first_seen_ms say of what */
+	HAPAX_FACT_RETRY = 2,     /* a run failed; why says how, delay_ms when it is tried again */
+	HAPAX_FACT_DEAD_LETTER = 3, /* it is in target now; why says why */
+	HAPAX_FACT_UNDELIVERED = 4, /* a dead letter, or a diverted duplicate, was not taken: why */
+	HAPAX_FACT_STORE_AWAY = 5,  /* the store refuses: why. Nothing is begun meanwhile */
+	HAPAX_FACT_STORE_BACK = 6,
+	HAPAX_FACT_SOURCE_FAILED = 7, /* why; it goes on by itself */
+	HAPAX_FACT_UNPROTECTED = 8,   /* no key, and on_missing is pass: it ran without one */
+};
+
+/* Something that people want to know. What it points at is borrowed for the call. */
+struct hapax_consumer_event {
+	size_t size;
+	enum hapax_consumer_fact fact;
+	struct hapax_bytes topic; /* of the message, as the next five; empty where there is none */
+	struct hapax_bytes place;
+	struct hapax_bytes tenant;
+	struct hapax_bytes group;
+	struct hapax_bytes key;
+	uint32_t attempt;
+	const char *why;             /* never NULL */
+	const char *target;          /* DEAD_LETTER, UNDELIVERED, a diverted DUPLICATE; else NULL */
+	struct hapax_bytes original; /* DUPLICATE: topic and place of what was done; may be empty */
+	enum hapax_duplicate_cause cause;
+	int64_t first_seen_ms;
+	int64_t delay_ms;
+};
+
+/* Called on the consumer's thread. Must not block, nor call the consumer, except stop. */
+typedef void hapax_consumer_told_fn(const struct hapax_consumer_event *event, void *context);
+
+enum hapax_consumer_flags {
+	/* Functions of rows run on the consumer's own thread: for those that never block. */
+	HAPAX_CONSUMER_INLINE = 1 << 0,
+};
+
+/* Zero means the default in every field. Exactly one of rows, to and exec is given. */
+struct hapax_consumer_options {
+	size_t size;    /* set by HAPAX_CONSUMER_OPTIONS_INIT */
+	unsigned flags; /* enum hapax_consumer_flags */
+
+	/*
+	 * Functions by type of event. A row's strategy may be NULL here, which is as below;
+	 * its shadow is not read. A type without a row is a dead letter.
+	 */
+	const struct hapax_registration *rows;
+	size_t row_count;
+	const char *to; /* http:// or https:// */
+	enum hapax_event_form form;
+	const char *const *exec; /* a command and its arguments; ends with NULL */
+
+	/*
+	 * What makes two messages the same, with to and exec; see key.h. NULL: source and id of
+	 * a CloudEvent; else the first of the headers Idempotency-Key, Nats-Msg-Id,
+	 * x-deduplication-header, message-id, eventId; else its place at the broker, which
+	 * recognises redeliveries only.
+	 */
+	const char *strategy;
+	const struct hapax_key_options *key_options; /* of rows without their own, too */
+	struct hapax_run_options run;                /* ttl_ms 0: 7 d */
+
+	size_t prefetch;        /* 0: 256; messages in hand */
+	size_t parallel;        /* 0: 16; of them, how many are worked on at once */
+	enum hapax_order order; /* within these limits */
+	uint32_t attempts_max;  /* 0: 10; runs of a key that fail before it is a dead letter */
+	int64_t backoff_ms;     /* 0: 200 ms; before the second attempt, then doubled */
+	int64_t backoff_ms_max; /* 0: 60 s */
+	int64_t drain_ms;       /* 0: 30 s; how long stop waits for what runs */
+	/* Where dead letters go; NULL: the topic and ".dead". "off": none, it is tried for ever. */
+	const char *dead_letter;
+	enum hapax_on_duplicate on_duplicate;
+	const char *divert; /* NULL: the topic and ".duplicate" */
+
+	hapax_consumer_told_fn *told; /* NULL: nobody wants to know */
+	void *told_context;
+	const struct hapax_clock *clock; /* NULL: the system's; its boot_ms is read */
+};
+
+#define HAPAX_CONSUMER_OPTIONS_INIT                                                               \
+	{                                                                                         \
+		sizeof(struct hapax_consumer_options), 0, NULL, 0, NULL, HAPAX_FORM_BINARY, NULL, \
+			NULL, NULL, HAPAX_RUN_OPTIONS_INIT, 0, 0, HAPAX_ORDER_KEY, 0, 0, 0, 0,    \
+			NULL, HAPAX_ON_DUPLICATE_DROP, NULL, NULL, NULL, NULL                     \
+	}
+
+/*
+ * A consumer of source on store, which must outlive it. INVALID: the options are wrong,
+ * and the message says how. Owned: *ret_consumer, by the caller; on success source is the
+ * consumer's.
+ */
+HAPAX_API enum hapax_status hapax_consumer_new(
+	struct hapax_source *source, struct hapax_store *store,
+	const struct hapax_consumer_options *options, struct hapax_consumer **ret_consumer,
+	struct hapax_error *err);
+
+/* NULL is allowed. It does not run. Closes the source. */
+HAPAX_API void hapax_consumer_free(struct hapax_consumer *consumer);
+
+/*
+ * Consume until stopped; once in a consumer's life. HAPAX_OK: it was stopped, and all that was in hand is
+ * acknowledged or given back. LIMIT: the same, but drain_ms was over before all of it had
+ * ended. FAILED: the store has failed for good. UNAVAILABLE: the source has. What was not
+ * acknowledged will be delivered again, in every case. Blocks.
+ */
+HAPAX_API enum hapax_status hapax_consumer_run(
+	struct hapax_consumer *consumer, struct hapax_error *err);
+
+/* Take no more, finish what runs, give back the rest. Idempotent. */
+HAPAX_API void hapax_consumer_stop(struct hapax_consumer *consumer);
+
+struct hapax_consumer_stats {
+	size_t size;           /* set by HAPAX_CONSUMER_STATS_INIT */
+	uint64_t received;     /* messages */
+	uint64_t acknowledged; /* for whatever reason */
+	uint64_t given_back;
+	uint64_t runs[4]; /* by enum hapax_run_outcome, those that are stored */
+	uint64_t duplicates[HAPAX_CAUSE_COUNT];
+	uint64_t in_progress; /* times that somebody else was at it */
+	uint64_t mismatches;
+	uint64_t parked;
+	uint64_t retries;
+	uint64_t refused;  /* times that the store took nothing */
+	uint64_t unstored; /* runs whose outcome was not known to be stored */
+	uint64_t dead_letters;
+	uint64_t diverted;
+	uint64_t in_hand; /* now, as the next three */
+	uint64_t running;
+	uint64_t waiting;    /* to be tried again */
+	int64_t lag;         /* messages that wait at the broker; -1: not known */
+	uint64_t failures;   /* of the source */
+	uint64_t rebalances; /* of the source */
+};
+
+#define HAPAX_CONSUMER_STATS_INIT                                                                  \
+	{                                                                                          \
+		sizeof(struct hapax_consumer_stats), 0, 0, 0, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+			0, 0, -1, 0, 0                                                             \
+	}
+
+/* As of the last turn of its loop. ret_stats->size must be set. */
+HAPAX_API void hapax_consumer_stats(
+	struct hapax_consumer *consumer, struct hapax_consumer_stats *ret_stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gc.h - what POST /gc may be told.
+ */
+#ifndef HX_API_GC_H
+#define HX_API_GC_H
+
+#include "wire/json_object.h"
+
+struct hx_gc_json {
+	uint64_t given;
+	int64_t count_max;
+};
+
+extern const struct hx_json_section hx_gc_json_section;
+
+#endif

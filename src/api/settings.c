@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * settings.c - GET and PATCH /config.
+ *
+ * A patch (RFC 7396: null takes a setting back) is merged with those before it, which stand
+ * in conf.d/99-runtime.yaml, as JSON, which is YAML. What would come out is read as a
+ * whole configuration first; then the file is replaced in one step and read again. Nothing
+ * is changed if anything of that fails.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/request.h"
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/io.h"
+#include "config/config.h"
+#include "config/dump.h"
+
+enum { NAME_SIZE = 128, FILE_SIZE_MAX = 256 * 1024, DETAIL_SIZE_MAX = 1024, DEPTH_MAX = 16 };
+
+struct patch {
+	struct hx_config *config; /* in force when it came; kept */
+	struct hapax_buf file;    /* as it was */
+	struct hapax_buf merged;
+	struct hx_json_reader reader;
+	unsigned status; /* of HTTP, if it is refused */
+	char folder[HX_CONFIG_PATH_SIZE];
+	char path[HX_CONFIG_PATH_SIZE + 64];
+	char next[HX_CONFIG_PATH_SIZE + 64];
+};
+
+void hx_api_get_config(struct hx_api_request *request)
+{
+	struct hx_config_current *current = request->api->options.current;
+	struct hx_config *config;
+	enum hapax_status status;
+
+	if (current == NULL) {
+		hx_api_problem(request, 501, NULL, "there is no configuration");
+		return;
+	}
+	config = hx_config_current_keep(current);
+	status = hx_config_dump_public(config, &request->out);
+	hx_config_release(config);
+	if (status != HAPAX_OK)
+		hx_api_fail(request, status, NULL);
+	else
+		hx_api_reply(request, 200);
+}
+
+/* ------------------------------------------------------------------ merge */
+
+struct side {
+	const struct hx_json_tree *tree;
+	const struct hx_json_node *node; /* NULL: there is none */
+};
+
+static bool is_object(struct side side)
+{
+	return side.node != NULL && side.node->token.type == HX_JSON_OBJECT;
+}
+
+static struct side member_of(struct side side, struct hapax_bytes name)
+{
+	if (is_object(side))
+		side.node = hx_json_tree_member(side.tree, side.node, name);
+	else
+		side.node = NULL;
+	return side;
+}
+
+static void write_node(struct hx_json_write *json, const char *name, struct side side)
+{
+	struct hapax_bytes text = hx_json_node_text(side.tree, side.node);
+
+	hx_json_write_name(json, name);
+	if (json->status == HAPAX_OK)
+		json->status = hx_buf_append(json->out, text.data, text.size);
+}
+
+static void merge(
+	struct hx_json_write *json, const char *name, struct side old, struct side new,
+	unsigned depth);
+
+/* Members of one side, as the other has them, too, or not. */
+static void merge_members(
+	struct hx_json_write *json, struct side of, struct side old, struct side new,
+	unsigned depth)
+{
+	if (!is_object(of))
+		return;
+	for (uint32_t at = of.node->child; at != 0; at = of.tree->nodes[at].next) {
+		struct hx_json_string name = hx_json_node_name(of.tree, &of.tree->nodes[at]);
+		char text[NAME_SIZE];
+		struct hapax_bytes bytes = hx_bytes(name.data, name.size);
+
+		/* No setting has such a name: it is left to the reader of settings to say so. */
+		if (name.escaped || name.size >= sizeof(text) || depth > DEPTH_MAX) {
+			json->status = HAPAX_ERR_INVALID;
+			return;
+		}
+		memcpy(text, name.data, name.size);
+		text[name.size] = '\0';
+		/* What both have was written with the old ones. */
+		if (of.tree == new.tree && member_of(old, bytes).node != NULL)
+			continue;
+		merge(json, text, member_of(old, bytes), member_of(new, bytes), depth + 1);
+	}
+}
+
+static void merge(
+	struct hx_json_write *json, const char *name, struct side old, struct side new,
+	unsigned depth)
+{
+	if (new.node != NULL &&new.node->token.type == HX_JSON_NULL)
+		return;
+	if (!is_object(new) && new.node != NULL) {
+		write_node(json, name, new);
+		return;
+	}
+	if (!is_object(old) && new.node == NULL) {
+		write_node(json, name, old);
+		return;
+	}
+	if (!is_object(old))
+		old.node = NULL;
+	hx_json_write_begin(json, name, '{');
+	merge_members(json, old, old, new, depth);
+	merge_members(json, new, old, new, depth);
+	hx_json_write_end(json, '}');
+}
+
+/* ------------------------------------------------------------------ the file */
+
+static enum hapax_status read_old(struct patch *patch, struct hapax_error *err)
+{
+	const struct hx_io *io = hx_io_system();
+	struct hx_io_stat stat;
+	enum hapax_status status;
+
+	if (io->ops->stat_path(io->context, patch->path, &stat) == -ENOENT)
+		return hx_buf_append(&patch->file, "{}", 2);
+	status = hx_file_read_all(io, patch->path, FILE_SIZE_MAX, &patch->file, err);
+	if (status == HAPAX_OK &&
+	    hx_json_reader_read(&patch->reader, hapax_buf_bytes(&patch->file), NULL) != HAPAX_OK) {
+		patch->status = 409;
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"%s was not written by this API, which writes JSON: move what is in it to "
+			"another file",
+			patch->path);
+	}
+	return status;
+}
+
+static enum hapax_status write_new(struct patch *patch, struct hapax_error *err)
+{
+	const struct hx_io *io = hx_io_system();
+	int result = io->ops->mkdir(io->context, patch->folder, 0755);
+	int file;
+
+	if (result < 0 && result != -EEXIST)
+		return hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, -result, "\"%s\" could not be made",
+			patch->folder);
+	file = io->ops->open(
+		io->context, patch->next, HX_IO_WRITE | HX_IO_CREATE | HX_IO_TRUNCATE, 0600);
+	result = file;
+	if (file >= 0) {
+		result = hx_io_write_full(io, file, patch->merged.data, patch->merged.size, 0);
+		if (result == 0)
+			result = io->ops->fdatasync(io->context, file);
+		(void)io->ops->close(io->context, file);
+	}
+	if (result >= 0)
+		result = io->ops->rename(io->context, patch->next, patch->path);
+	if (result >= 0)
+		result = io->ops->fsync_dir(io->context, patch->folder);
+	if (result < 0)
+		return hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, -result, "\"%s\" could not be written",
+			patch->path);
+	return HAPAX_OK;
+}
+
+/* Would it be a configuration, and one that this process can go by? */
+static enum hapax_status try_new(
+	const struct hx_config_source *source, struct patch *patch, struct hapax_error *err)
+{
+	struct hx_config_source with = *source;
+	struct hapax_bytes text = hapax_buf_bytes(&patch->merged);
+	struct hx_config *config = NULL;
+	char setting[HX_CONFIG_SETTING_SIZE];
+	enum hapax_status status;
+
+	with.runtime = &text;
+	status = hx_config_load(&with, &config, NULL, err);
+	if (status != HAPAX_OK) {
+		patch->status = 422;
+		return status;
+	}
+	if (hx_config_needs_restart(patch->config, config, setting)) {
+		patch->status = 409;
+		status = hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"%s changes at a start only: write it into the configuration file, and "
+			"start again",
+			setting);
+	}
+	hx_config_release(config);
+	return status;
+}
+
+/* Threads: the worker's. */
+static void apply(struct hx_api_job *job)
+{
+	struct hx_api_request *request = hx_api_request_of(job);
+	struct patch *patch = request->extra;
+	struct hx_json_write json;
+	struct side old, new;
+
+	request->status = read_old(patch, &request->err);
+	if (request->status != HAPAX_OK)
+		return;
+	request->status =
+		hx_json_reader_read(&patch->reader, hapax_buf_bytes(&patch->file), &request->err);
+	if (request->status != HAPAX_OK)
+		return;
+	old = (struct side){&patch->reader.tree, &patch->reader.tree.nodes[0]};
+	new = (struct side){&request->reader.tree, &request->reader.tree.nodes[0]};
+	hx_json_write_init(&json, &patch->merged);
+	merge(&json, NULL, old, new, 0);
+	if (json.status == HAPAX_OK)
+		json.status = hx_buf_append_byte(&patch->merged, '\n');
+	if (json.status != HAPAX_OK) {
+		patch->status = json.status == HAPAX_ERR_INVALID ? 422 : 0;
+		request->status = hx_error_set(
+			&request->err, json.status, 0,
+			"a name is too long, or it is nested too deep");
+		return;
+	}
+	request->status = try_new(request->api->options.source, patch, &request->err);
+	if (request->status == HAPAX_OK)
+		request->status = write_new(patch, &request->err);
+}
+
+static void patch_done(void *extra)
+{
+	struct patch *patch = extra;
+
+	hx_config_release(patch->config);
+	hx_buf_done(&patch->file);
+	hx_buf_done(&patch->merged);
+	hx_json_reader_done(&patch->reader);
+}
+
+/* The patch itself, unless it is long or may hold what nobody should read. */
+static void audit(struct hx_api_request *request, const char *outcome)
+{
+	struct hapax_bytes body = request->body;
+	bool is_shown = body.size <= DETAIL_SIZE_MAX &&
+		memmem(body.data, body.size, "sha256", 6) == NULL &&
+		memmem(body.data, body.size, "password", 8) == NULL &&
+		memchr(body.data, '@', body.size) == NULL;
+
+	hx_api_audit_request(
+		request,
+		&(struct hx_audit_entry){
+			.action = "config.patch",
+			.outcome = outcome,
+			.detail = is_shown ? body : hx_bytes(NULL, 0)});
+}
+
+static void on_applied(struct hx_api_request *request)
+{
+	const struct hx_api_options *options = &request->api->options;
+	struct patch *patch = request->extra;
+	unsigned refused = patch->status;
+
+	if (request->status == HAPAX_OK)
+		request->status = options->reload(options->context, &request->err);
+	audit(request,
+	      request->status == HAPAX_OK ? "applied" : hapax_status_name(request->status));
+	if (request->status == HAPAX_OK)
+		hx_api_get_config(request);
+	else if (refused != 0)
+		hx_api_problem(
+			request, refused, HX_API_PROBLEM("config"), "%s", request->err.message);
+	else
+		hx_api_fail(request, request->status, request->err.message);
+}
+
+void hx_api_patch_config(struct hx_api_request *request)
+{
+	const struct hx_api_options *options = &request->api->options;
+	const char *slash;
+	struct patch *patch;
+	int folder_size;
+
+	if (options->source == NULL || options->source->path == NULL || options->reload == NULL) {
+		hx_api_problem(
+			request, 409, HX_API_PROBLEM("config"),
+			"the daemon was started without a configuration file, so there is no place "
+			"to keep a change: start it with --config FILE");
+		return;
+	}
+	if (request->reader.tree.nodes[0].token.type != HX_JSON_OBJECT) {
+		hx_api_fail(request, HAPAX_ERR_INVALID, "the body must be an object");
+		return;
+	}
+	patch = hx_alloc_zero(1, sizeof(*patch));
+	if (patch == NULL) {
+		hx_api_fail(request, HAPAX_ERR_NO_MEMORY, NULL);
+		return;
+	}
+	request->extra = patch;
+	request->extra_done = patch_done;
+	patch->config = hx_config_current_keep(options->current);
+	hx_buf_init(&patch->file, FILE_SIZE_MAX);
+	hx_buf_init(&patch->merged, FILE_SIZE_MAX);
+	hx_json_reader_init(&patch->reader, HX_API_SCRATCH_MAX);
+	slash = strrchr(options->source->path, '/');
+	folder_size = slash == NULL ? 0 : (int)(slash - options->source->path + 1);
+	(void)snprintf(
+		patch->folder, sizeof(patch->folder), "%.*sconf.d", folder_size,
+		options->source->path);
+	(void)snprintf(
+		patch->path, sizeof(patch->path), "%s/" HX_CONFIG_RUNTIME_NAME, patch->folder);
+	(void)snprintf(
+		patch->next, sizeof(patch->next), "%s/." HX_CONFIG_RUNTIME_NAME ".new",
+		patch->folder);
+	hx_api_work(request, apply, on_applied);
+}

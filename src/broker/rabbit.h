@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rabbit.h - one connection to a RabbitMQ broker, with one channel (librabbitmq).
+ *
+ * Publishing: messages go out one after the other, and what the broker says about them is
+ * read frame by frame: ack and nack, one or all up to a number, and messages that came back
+ * because no queue wanted them. Consuming: rabbit->conn is librabbitmq's connection, and
+ * HX_RABBIT_CHANNEL its channel.
+ *
+ * Caveats
+ * - Every call blocks, at most for the time that it is given. Writing has no time of its own:
+ *   a broker that takes no bytes is given up after two heartbeats (20 s).
+ * - A broker in want of memory or disk says BLOCKED and reads no more: stop publishing, and
+ *   wait for what comes next.
+ * - After UNAVAILABLE or UNCERTAIN the connection is of no use: close it, and open another one.
+ *   So is the channel after HX_RABBIT_REFUSED.
+ * - Heartbeats are sent by hx_rabbit_next(): call it every few seconds.
+ *
+ * Threads: one at a time.
+ */
+#ifndef HX_BROKER_RABBIT_H
+#define HX_BROKER_RABBIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <amqp.h>
+
+#include <hapax/bytes.h>
+#include <hapax/error.h>
+#include <hapax/key.h>
+
+#include "broker/rabbit_place.h"
+
+enum {
+	HX_RABBIT_CHANNEL = 1,
+	HX_RABBIT_HEARTBEAT_S = 10,
+	HX_RABBIT_FRAME_SIZE_MAX = 128 * 1024,
+
+	/* Names and values of a message's headers; they must fit into one frame with the rest. */
+	HX_RABBIT_HEADERS_SIZE_MAX = 96 * 1024,
+	HX_RABBIT_HEADERS_MAX = 64,
+};
+
+struct hx_rabbit {
+	amqp_connection_state_t conn; /* NULL: closed */
+	uint64_t published;           /* the number of the last message, from 1 */
+	bool is_blocked;
+
+	/* A message that comes back: its id, and how much of it is still to come. */
+	bool is_returning;
+	uint64_t returning_bytes;
+	int returning_code;
+	char returning_text[HX_RABBIT_NAME_SIZE];
+	char returning_id[HX_RABBIT_NAME_SIZE];
+};
+
+/* Text that is absent has size 0. */
+struct hx_rabbit_message {
+	const char *exchange;
+	struct hapax_bytes routing_key; /* at most 255 bytes, as all that is short */
+	struct hapax_bytes message_id;
+	struct hapax_bytes content_type;
+	struct hapax_bytes type;
+	int64_t time_ms; /* when it was made; 0: not said */
+	const struct hapax_field *headers;
+	size_t header_count;
+	struct hapax_bytes body;
+};
+
+enum hx_rabbit_happening {
+	HX_RABBIT_NOTHING,  /* the time is up */
+	HX_RABBIT_ACK,      /* tag, and with is_multiple all before it */
+	HX_RABBIT_NACK,     /* the same, and the broker did not take them */
+	HX_RABBIT_RETURNED, /* message_id: no queue wanted it; text says why. Its ack follows */
+	HX_RABBIT_REFUSED,  /* the channel was closed by the broker; text says why */
+	HX_RABBIT_BLOCKED,  /* it takes no messages for now; is_blocked is set */
+	HX_RABBIT_UNBLOCKED,
+};
+
+struct hx_rabbit_event {
+	enum hx_rabbit_happening happening;
+	bool is_multiple;
+	uint64_t tag;
+	int code;               /* of RETURNED and REFUSED, as in AMQP */
+	const char *message_id; /* borrowed from the connection, as text, until the next call */
+	const char *text;
+};
+
+/*
+ * Connect, log in, open the channel. rabbit is zero or closed. UNAVAILABLE with a hint;
+ * nothing is left behind. Blocks: about timeout_ms.
+ */
+enum hapax_status hx_rabbit_open(
+	struct hx_rabbit *rabbit, const struct hx_rabbit_place *place, int64_t timeout_ms,
+	struct hapax_error *err);
+
+/* Nothing is waited for. Does nothing when it is closed. */
+void hx_rabbit_close(struct hx_rabbit *rabbit);
+
+static inline bool hx_rabbit_is_open(const struct hx_rabbit *rabbit)
+{
+	return rabbit->conn != NULL;
+}
+
+/* From now on the broker confirms what it took. */
+enum hapax_status hx_rabbit_confirm(struct hx_rabbit *rabbit, struct hapax_error *err);
+
+/*
+ * Make a durable quorum queue of that name; one that is there as such stays as it is. INVALID:
+ * the broker refused, as when it is of another kind; the channel is of no use any more.
+ */
+enum hapax_status hx_rabbit_declare_queue(
+	struct hx_rabbit *rabbit, struct hapax_bytes name, struct hapax_error *err);
+
+/*
+ * Send a message, persistent and mandatory. Its number is *ret_tag. INVALID: it is none that
+ * a broker could take, and nothing was sent. Else the connection is of no use any more.
+ */
+enum hapax_status hx_rabbit_publish(
+	struct hx_rabbit *rabbit, const struct hx_rabbit_message *message, uint64_t *ret_tag,
+	struct hapax_error *err);
+
+/* What the broker says next; waits for it at most timeout_ms. */
+enum hapax_status hx_rabbit_next(
+	struct hx_rabbit *rabbit, int64_t timeout_ms, struct hx_rabbit_event *ret_event,
+	struct hapax_error *err);
+
+/* Describe a call of librabbitmq that failed, with a hint; what is past tense. */
+enum hapax_status hx_rabbit_code_error(int code, const char *what, struct hapax_error *err);
+enum hapax_status hx_rabbit_reply_error(
+	amqp_rpc_reply_t reply, const char *what, struct hapax_error *err);
+
+#endif

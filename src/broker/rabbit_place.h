@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rabbit_place.h - the URL of a RabbitMQ broker, taken apart.
+ *
+ *	amqp://[user[:password]@]host[:port][/vhost][?option=value&...]
+ *	amqps://...                        the same over TLS
+ *
+ * As the broker's own documents have it: without a vhost it is "/", and "/%2f" names the
+ * same one. User, password, vhost and values are percent-decoded. Options: exchange=NAME
+ * where messages go (the default exchange, whose routing keys are queues), queue=NAME where
+ * they come from, declare=quorum (make the queues that are named), and for TLS ca=FILE,
+ * cert=FILE, key=FILE.
+ *
+ * Threads: any; the functions keep nothing.
+ */
+#ifndef HX_BROKER_RABBIT_PLACE_H
+#define HX_BROKER_RABBIT_PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hapax/error.h>
+
+#include "base/buf.h"
+
+enum {
+	HX_RABBIT_NAME_SIZE = 256, /* a short string of AMQP, and its NUL */
+	HX_RABBIT_PORT = 5672,
+	HX_RABBIT_PORT_TLS = 5671,
+};
+
+struct hx_rabbit_place {
+	char host[HX_RABBIT_NAME_SIZE];
+	uint16_t port;
+	bool has_tls;
+	bool declares; /* queues that are not there are made, as quorum queues */
+	char user[HX_RABBIT_NAME_SIZE];
+	char password[HX_RABBIT_NAME_SIZE];
+	char vhost[HX_RABBIT_NAME_SIZE];
+	char exchange[HX_RABBIT_NAME_SIZE]; /* empty: the default exchange */
+	char queue[HX_RABBIT_NAME_SIZE];    /* empty: none is named */
+	char authority_file[HX_RABBIT_NAME_SIZE];
+	char certificate_file[HX_RABBIT_NAME_SIZE];
+	char key_file[HX_RABBIT_NAME_SIZE];
+};
+
+/* Is it for us? */
+bool hx_rabbit_url_is_ours(const char *url);
+
+/* INVALID with what is wrong; the password is never in the message. */
+enum hapax_status hx_rabbit_place_parse(
+	const char *url, struct hx_rabbit_place *ret_place, struct hapax_error *err);
+
+/* url with "***" for its password, NUL at the end. LIMIT, NO_MEMORY: nothing was appended. */
+enum hapax_status hx_rabbit_url_hide(const char *url, struct hapax_buf *buf);
+
+#endif

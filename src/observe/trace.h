@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace.h - what is told of one event to a collector of traces, and how it is written.
+ *
+ * An event is up to three spans of one trace:
+ *
+ *	process_cloud_event            from its request to its reply; of the proxy METHOD ROUTE
+ *	├─ idempotency_check           the question to the store
+ *	└─ POST                        the call of the upstream, if it ran here
+ *
+ * The first is a child of whoever sent the request, if that said so. That of a duplicate
+ * has a link to the process_cloud_event whose result it was given: not its child, because
+ * that has ended, perhaps days ago.
+ *
+ * A note is filled in while an event is on its way and has no pointers but to constants, so
+ * that it can be copied to another thread. Spans are written as OTLP has them in JSON.
+ *
+ * Threads: one at a time.
+ */
+#ifndef HX_TRACE_H
+#define HX_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/limits.h"
+#include "wire/json_write.h"
+#include "wire/trace_context.h"
+
+enum {
+	HX_TRACE_TEXT_SIZE = 256,
+	HX_TRACE_METHOD_SIZE = 16,
+	HX_TRACE_SCOPE_SIZE = 2 * HX_SCOPE_PART_SIZE_MAX + 2,
+
+	/* "sha256:" and 16 digits, as in logs. */
+	HX_TRACE_KEY_HASH_SIZE = 24,
+};
+
+/* Times are nanoseconds since 1970. Texts that are empty are left out. */
+struct hx_trace_note {
+	struct hx_trace_context context; /* span_id: of the first span */
+	bool has_parent;
+	unsigned char parent_id[HX_SPAN_ID_SIZE];
+	bool has_original; /* of a duplicate: whose result it was given */
+	struct hx_trace_context original;
+	int64_t began_ns;
+	int64_t ended_ns;
+	unsigned reply_status; /* 0: of a batch, which has one reply for all */
+	const char *error;     /* error.type; NULL: none */
+
+	bool has_check;
+	unsigned char check_id[HX_SPAN_ID_SIZE];
+	int64_t asked_ns;
+	int64_t decided_ns;
+	const char *decision;    /* NULL: the store did not answer */
+	const char *check_error; /* error.type; NULL: none */
+	uint64_t token;          /* 0: none */
+	uint32_t attempt;        /* the same */
+
+	bool has_call;
+	unsigned char call_id[HX_SPAN_ID_SIZE];
+	int64_t sent_ns;
+	int64_t answered_ns;
+	unsigned upstream_status; /* 0: there was no whole response */
+	const char *call_error;   /* error.type; NULL: none */
+	uint16_t upstream_port;
+	char upstream_host[HX_TRACE_TEXT_SIZE];
+
+	bool is_event;                     /* else a request of the proxy */
+	char method[HX_TRACE_METHOD_SIZE]; /* of its request */
+	char event_id[HX_TRACE_TEXT_SIZE];
+	char event_source[HX_TRACE_TEXT_SIZE];
+	char event_type[HX_TRACE_TEXT_SIZE];
+	char route[HX_TRACE_TEXT_SIZE];
+	char scope[HX_TRACE_SCOPE_SIZE]; /* tenant/group */
+	char key_hash[HX_TRACE_KEY_HASH_SIZE];
+};
+
+/* In place of an error's name: the status is its name, as OpenTelemetry has it. */
+extern const char hx_trace_error_status[];
+
+/* How many spans it is. */
+unsigned hx_trace_note_spans(const struct hx_trace_note *note);
+
+/* "sha256:..." of a key, which may be a secret. */
+void hx_trace_hash_key(struct hapax_bytes key, char out[HX_TRACE_KEY_HASH_SIZE]);
+
+/* ExportTraceServiceRequest: begin, notes, end. json->status says whether it fitted. */
+void hx_trace_write_begin(struct hx_json_write *json, const char *service_name);
+void hx_trace_write_note(struct hx_json_write *json, const struct hx_trace_note *note);
+void hx_trace_write_end(struct hx_json_write *json);
+
+#endif

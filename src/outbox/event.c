@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * event.c - an event before it is a row: what it may be, and its headers as JSON.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "outbox/outbox.h"
+#include "wire/json.h"
+#include "wire/json_string.h"
+#include "wire/json_write.h"
+
+static enum hapax_status check_text(
+	const char *name, struct hapax_bytes text, size_t size_max, struct hapax_error *err)
+{
+	if (text.size > size_max)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"the event's %s has %zu bytes, and %zu are the limit", name, text.size,
+			size_max);
+	if (text.size > 0 &&
+	    (memchr(text.data, '\0', text.size) != NULL || !hx_utf8_is_valid(text)))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the event's %s is not text in UTF-8", name);
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_outbox_event_check(
+	const struct hapax_outbox_event *event, struct hapax_error *err)
+{
+	const struct {
+		const char *name;
+		struct hapax_bytes text;
+		size_t size_max;
+	} texts[] = {
+		{"topic", event->topic, HX_OUTBOX_TEXT_SIZE_MAX},
+		{"id", event->id, HX_OUTBOX_TEXT_SIZE_MAX},
+		{"type", event->type, HX_OUTBOX_TEXT_SIZE_MAX},
+		{"content type", event->content_type, HX_OUTBOX_TEXT_SIZE_MAX},
+		{"ordering key", event->ordering_key, HX_OUTBOX_LONG_SIZE_MAX},
+		{"source", event->source, HX_OUTBOX_LONG_SIZE_MAX},
+		{"subject", event->subject, HX_OUTBOX_LONG_SIZE_MAX},
+	};
+
+	if (event->topic.size == 0)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an event needs a topic");
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		enum hapax_status status =
+			check_text(texts[i].name, texts[i].text, texts[i].size_max, err);
+
+		if (status != HAPAX_OK)
+			return status;
+	}
+	if (event->payload.size > HX_OUTBOX_PAYLOAD_SIZE_MAX)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"the event's payload has %zu bytes, and %d are the limit; store it elsewhere, and"
+			" send a reference",
+			event->payload.size, HX_OUTBOX_PAYLOAD_SIZE_MAX);
+	if (event->header_count > HAPAX_OUTBOX_HEADERS_MAX)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the event has more than %d headers",
+			HAPAX_OUTBOX_HEADERS_MAX);
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_outbox_headers_write(
+	const struct hapax_outbox_event *event, struct hapax_buf *buf, struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	hx_buf_clear(buf);
+	for (size_t i = 0; i < event->header_count && status == HAPAX_OK; i++) {
+		const struct hapax_field *header = &event->headers[i];
+
+		status = check_text("header", header->name, HX_OUTBOX_TEXT_SIZE_MAX, err);
+		if (status == HAPAX_OK)
+			status = check_text(
+				"header", header->value, HX_OUTBOX_HEADERS_SIZE_MAX, err);
+		if (status != HAPAX_OK)
+			return status;
+		if (header->name.size == 0)
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0, "a header of the event has no name");
+		status = hx_buf_append_byte(buf, i == 0 ? '{' : ',');
+		if (status == HAPAX_OK)
+			status = hx_json_write_string(buf, header->name);
+		if (status == HAPAX_OK)
+			status = hx_buf_append_byte(buf, ':');
+		if (status == HAPAX_OK)
+			status = hx_json_write_string(buf, header->value);
+	}
+	if (status == HAPAX_OK && event->header_count > 0)
+		status = hx_buf_append_byte(buf, '}');
+	if (status == HAPAX_OK)
+		return HAPAX_OK;
+	return hx_error_set(
+		err, status == HAPAX_ERR_LIMIT ? HAPAX_ERR_INVALID : status, 0,
+		"the event's headers are longer than %d bytes together",
+		HX_OUTBOX_HEADERS_SIZE_MAX);
+}
+
+/* The value of a string that lies in json. False: no room. */
+static bool read_text(
+	struct hapax_bytes json, uint32_t offset, uint32_t size, bool is_escaped,
+	struct hapax_buf *scratch, struct hapax_bytes *ret)
+{
+	const unsigned char *data = (const unsigned char *)json.data + offset;
+	struct hx_json_string string = {data, size, is_escaped};
+
+	*ret = (struct hapax_bytes){data, size};
+	if (!is_escaped)
+		return true;
+	/* What it stands for is never longer. scratch does not grow, so what lies in it stays. */
+	if (scratch->capacity - scratch->size < size)
+		return false;
+	ret->data = scratch->data + scratch->size;
+	ret->size = hx_json_string_value(string, scratch->data + scratch->size);
+	scratch->size += ret->size;
+	return true;
+}
+
+int hx_outbox_headers_read(
+	struct hapax_bytes text, struct hapax_buf *scratch, struct hapax_field *ret_fields,
+	size_t count_max)
+{
+	struct hx_json json;
+	struct hx_json_token token;
+	size_t count = 0;
+
+	if (text.size == 0)
+		return 0;
+	if (hx_buf_reserve(scratch, text.size) != HAPAX_OK ||
+	    hx_json_init(&json, text, NULL, 0, NULL) != HAPAX_OK ||
+	    hx_json_next(&json, &token, NULL) != HAPAX_OK || token.type != HX_JSON_OBJECT)
+		return -1;
+	for (;;) {
+		if (hx_json_next(&json, &token, NULL) != HAPAX_OK)
+			return -1;
+		if (token.type == HX_JSON_OBJECT_END)
+			break;
+		if (count == count_max || token.type == HX_JSON_OBJECT ||
+		    token.type == HX_JSON_ARRAY || token.type == HX_JSON_NULL)
+			return -1;
+		if (!read_text(
+			    text, token.name, token.name_size, token.name_escaped, scratch,
+			    &ret_fields[count].name) ||
+		    !read_text(
+			    text, token.text, token.size,
+			    token.type == HX_JSON_STRING && token.escaped, scratch,
+			    &ret_fields[count].value))
+			return -1;
+		count++;
+	}
+	return hx_json_next(&json, &token, NULL) == HAPAX_OK && token.type == HX_JSON_END
+		? (int)count
+		: -1;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * manage.c - what people do with an outbox.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include "outbox/outbox.h"
+
+enum {
+	/* A step of a purge, and the pause behind it: others' work comes first. */
+	PURGE_ROWS = 1000,
+};
+
+#define PURGE_PAUSE_NS INT64_C(5000000)
+
+static enum hapax_status no_outbox(struct hapax_error *err)
+{
+	return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an outbox is needed, and what to do");
+}
+
+enum hapax_status hapax_outbox_retry(
+	struct hapax_outbox *outbox, const char *id, const char *ordering_key, uint64_t *ret_count,
+	struct hapax_error *err)
+{
+	uint64_t count = 0;
+	enum hapax_status status;
+
+	if (outbox == NULL)
+		return no_outbox(err);
+	status = outbox->ops->retry(outbox, id, ordering_key, &count, err);
+	if (status == HAPAX_OK && ret_count != NULL)
+		*ret_count = count;
+	return status;
+}
+
+enum hapax_status hapax_outbox_park(
+	struct hapax_outbox *outbox, const char *id, uint64_t *ret_count, struct hapax_error *err)
+{
+	uint64_t count = 0;
+	enum hapax_status status;
+
+	if (outbox == NULL || id == NULL)
+		return no_outbox(err);
+	status = outbox->ops->park(outbox, id, &count, err);
+	if (status == HAPAX_OK && ret_count != NULL)
+		*ret_count = count;
+	return status;
+}
+
+enum hapax_status hapax_outbox_purge(
+	struct hapax_outbox *outbox, int64_t age_ms, uint64_t *ret_count, struct hapax_error *err)
+{
+	uint64_t total = 0, count = PURGE_ROWS;
+	enum hapax_status status = HAPAX_OK;
+
+	if (outbox == NULL || age_ms < 0)
+		return no_outbox(err);
+	while (status == HAPAX_OK && count == PURGE_ROWS) {
+		struct hx_event never = {0};
+
+		count = 0;
+		status = outbox->ops->purge(outbox, age_ms, PURGE_ROWS, &count, err);
+		total += count;
+		if (status == HAPAX_OK && count == PURGE_ROWS)
+			(void)hx_event_wait_until_ns(&never, hx_clock_mono_ns() + PURGE_PAUSE_NS);
+	}
+	if (ret_count != NULL)
+		*ret_count = total;
+	return status;
+}
+
+enum hapax_status hapax_outbox_query(
+	struct hapax_outbox *outbox, const char *sql, hapax_outbox_row_fn *row, void *context,
+	struct hapax_error *err)
+{
+	if (outbox == NULL || sql == NULL || row == NULL)
+		return no_outbox(err);
+	return outbox->ops->query(outbox, sql, NULL, row, context, err);
+}
+
+enum hapax_status hapax_outbox_find(
+	struct hapax_outbox *outbox, const char *by, struct hapax_bytes value,
+	hapax_outbox_row_fn *row, void *context, struct hapax_error *err)
+{
+	static const char *const columns[] = {"id", "ordering_key", "subject", "state"};
+	char text[HX_OUTBOX_LONG_SIZE_MAX + 1], sql[256];
+
+	if (outbox == NULL || by == NULL || row == NULL)
+		return no_outbox(err);
+	if (value.size > HX_OUTBOX_LONG_SIZE_MAX)
+		return HAPAX_OK; /* there is none */
+	(void)snprintf(
+		text, sizeof(text), "%.*s", (int)value.size,
+		value.size == 0 ? "" : (const char *)value.data);
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+		if (strcmp(by, columns[i]) != 0)
+			continue;
+		(void)snprintf(
+			sql, sizeof(sql),
+			"SELECT id, topic, ordering_key, attempts, error FROM @@hapax_outbox WHERE %s = $1"
+			" ORDER BY seq",
+			by);
+		return outbox->ops->query(outbox, sql, text, row, context, err);
+	}
+	return hx_error_set(
+		err, HAPAX_ERR_INVALID, 0,
+		"the outbox is not searched by '%.32s'; there are id, ordering_key, subject and state",
+		by);
+}
+
+enum hapax_status hapax_outbox_adopt(
+	struct hapax_outbox *outbox, const struct hapax_outbox_table *table, int with_existing,
+	uint64_t *ret_count, struct hapax_error *err)
+{
+	uint64_t count = 0;
+	enum hapax_status status;
+
+	if (outbox == NULL || table == NULL || table->size != sizeof(*table))
+		return no_outbox(err);
+	if (table->table == NULL || table->id == NULL || table->topic == NULL ||
+	    table->payload == NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"a table needs columns for id, topic and payload at least");
+	if (table->status != NULL && (table->pending == NULL || table->processed == NULL))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"a status needs its words for pending and processed");
+	status = outbox->ops->adopt(outbox, table, with_existing != 0, &count, err);
+	if (status == HAPAX_OK && ret_count != NULL)
+		*ret_count = count;
+	return status;
+}

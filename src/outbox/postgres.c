@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * postgres.c - an outbox in a PostgreSQL database.
+ */
+#include "outbox/postgres.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "store/postgres/fault.h"
+
+extern const char hx_outbox_postgres_1_sql[];
+extern const char hx_outbox_postgres_sql[];
+
+static struct hx_outbox_postgres *of(struct hapax_outbox *outbox)
+{
+	return (struct hx_outbox_postgres *)outbox;
+}
+
+static void outbox_close(struct hapax_outbox *base)
+{
+	struct hx_outbox_postgres *outbox = of(base);
+
+	hx_outbox_postgres_disconnect(outbox);
+	hx_buf_done(&outbox->sql);
+	hx_outbox_dismantle(base);
+	explicit_bzero(&outbox->place, sizeof(outbox->place));
+	hx_free(outbox);
+}
+
+static struct hx_outbox_argument text_argument(struct hapax_bytes text, char *out, size_t size)
+{
+	if (text.size == 0)
+		return (struct hx_outbox_argument){NULL, 0, false};
+	(void)snprintf(out, size, "%.*s", (int)text.size, (const char *)text.data);
+	return (struct hx_outbox_argument){out, 0, false};
+}
+
+static enum hapax_status outbox_add(
+	struct hapax_outbox *base, const struct hapax_outbox_event *event,
+	struct hapax_bytes headers, char ret_id[HAPAX_OUTBOX_ID_SIZE], struct hapax_error *err)
+{
+	char topic[HX_OUTBOX_TEXT_SIZE_MAX + 1], type[HX_OUTBOX_TEXT_SIZE_MAX + 1];
+	char id[HX_OUTBOX_TEXT_SIZE_MAX + 1], content_type[HX_OUTBOX_TEXT_SIZE_MAX + 1];
+	char key[HX_OUTBOX_LONG_SIZE_MAX + 1], source[HX_OUTBOX_LONG_SIZE_MAX + 1];
+	char subject[HX_OUTBOX_LONG_SIZE_MAX + 1];
+	struct hx_outbox_argument arguments[] = {
+		text_argument(event->topic, topic, sizeof(topic)),
+		{event->payload.size == 0 ? "" : event->payload.data, (int)event->payload.size,
+	         true},
+		text_argument(event->ordering_key, key, sizeof(key)),
+		text_argument(event->type, type, sizeof(type)),
+		text_argument(event->source, source, sizeof(source)),
+		text_argument(event->subject, subject, sizeof(subject)),
+		text_argument(event->content_type, content_type, sizeof(content_type)),
+		{NULL, 0, false},
+		text_argument(event->id, id, sizeof(id)),
+	};
+	PGresult *result = NULL;
+	enum hapax_status status;
+
+	if (headers.size > 0) {
+		status = hx_buf_append_byte(&base->headers, '\0');
+		if (status != HAPAX_OK)
+			return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the headers are too long");
+		arguments[7].data = base->headers.data;
+	}
+	status = hx_outbox_postgres_run(
+		of(base),
+		"SELECT @@hapax_outbox_add($1::text, $2::bytea, $3::text, $4::text, $5::text, $6::text,"
+		" $7::text, $8::jsonb, $9::text)",
+		arguments, 9, "the event was not added", &result, err);
+	if (status != HAPAX_OK)
+		return status;
+	(void)snprintf(
+		ret_id, HAPAX_OUTBOX_ID_SIZE, "%.*s", PQgetlength(result, 0, 0),
+		PQgetvalue(result, 0, 0));
+	PQclear(result);
+	return HAPAX_OK;
+}
+
+/* ------------------------------------------------------------------ brackets */
+
+static enum hapax_status begin(struct hx_outbox_postgres *outbox, struct hapax_error *err)
+{
+	char sql[64];
+	enum hapax_status status;
+
+	if (!outbox->is_joined) {
+		status = hx_outbox_postgres_connect(outbox, err);
+		if (status != HAPAX_OK)
+			return status;
+	}
+	switch (PQtransactionStatus(outbox->conn)) {
+	case PQTRANS_IDLE:
+		(void)snprintf(sql, sizeof(sql), "BEGIN");
+		outbox->has_begun = true;
+		outbox->depth = 0;
+		break;
+	case PQTRANS_INTRANS:
+		(void)snprintf(sql, sizeof(sql), "SAVEPOINT hapax_outbox_%u", ++outbox->depth);
+		break;
+	case PQTRANS_ACTIVE:
+	case PQTRANS_INERROR:
+	case PQTRANS_UNKNOWN:
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"the connection is busy, or its transaction has failed; roll it back first");
+	}
+	return hx_outbox_postgres_run(
+		outbox, sql, NULL, 0, "the transaction was not begun", NULL, err);
+}
+
+static enum hapax_status undo(struct hx_outbox_postgres *outbox, struct hapax_error *err)
+{
+	char sql[96];
+
+	if (outbox->depth == 0) {
+		outbox->has_begun = false;
+		(void)snprintf(sql, sizeof(sql), "ROLLBACK");
+	} else {
+		(void)snprintf(
+			sql, sizeof(sql), "ROLLBACK TO SAVEPOINT hapax_outbox_%u", outbox->depth);
+		outbox->depth--;
+	}
+	if (outbox->conn == NULL)
+		return HAPAX_OK;
+	return hx_outbox_postgres_run(outbox, sql, NULL, 0, "it was not undone", NULL, err);
+}
+
+static enum hapax_status keep(struct hx_outbox_postgres *outbox, struct hapax_error *err)
+{
+	char sql[64];
+	PGresult *result = NULL;
+	enum hapax_status status;
+	bool is_committed;
+
+	/* A COMMIT of what has failed is a ROLLBACK that reports success. */
+	if (PQtransactionStatus(outbox->conn) != PQTRANS_INTRANS) {
+		(void)undo(outbox, NULL);
+		return hx_error_set(
+			err, HAPAX_ERR_HANDLER, 0,
+			"a statement of the function had failed, or it ended the transaction; nothing was"
+			" kept");
+	}
+	if (outbox->depth > 0) {
+		(void)snprintf(
+			sql, sizeof(sql), "RELEASE SAVEPOINT hapax_outbox_%u", outbox->depth);
+		outbox->depth--;
+		return hx_outbox_postgres_run(outbox, sql, NULL, 0, "it was not kept", NULL, err);
+	}
+	outbox->has_begun = false;
+	status = hx_outbox_postgres_run(
+		outbox, "COMMIT", NULL, 0, "the transaction was not committed", &result, err);
+	if (status != HAPAX_OK)
+		return status;
+	is_committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
+	PQclear(result);
+	if (is_committed)
+		return HAPAX_OK;
+	return hx_error_set(
+		err, HAPAX_ERR_HANDLER, 0, "PostgreSQL rolled the transaction back instead");
+}
+
+static enum hapax_status outbox_bracket(
+	struct hapax_outbox *outbox, enum hx_outbox_bracket bracket, struct hapax_error *err)
+{
+	switch (bracket) {
+	case HX_OUTBOX_BEGIN: return begin(of(outbox), err);
+	case HX_OUTBOX_KEEP: return keep(of(outbox), err);
+	case HX_OUTBOX_UNDO: return undo(of(outbox), err);
+	}
+	return HAPAX_ERR_INVALID;
+}
+
+static enum hapax_status outbox_status(
+	struct hapax_outbox *outbox, struct hapax_outbox_status *status, struct hapax_error *err)
+{
+	PGresult *result = NULL;
+	enum hapax_status code = hx_outbox_postgres_run(
+		of(outbox), "SELECT * FROM @@hapax_outbox_status()", NULL, 0,
+		"the outbox was not read", &result, err);
+
+	if (code != HAPAX_OK)
+		return code;
+	status->pending = (uint64_t)hx_outbox_postgres_number(result, 0, 0);
+	status->retrying = (uint64_t)hx_outbox_postgres_number(result, 0, 1);
+	status->waiting = (uint64_t)hx_outbox_postgres_number(result, 0, 2);
+	status->parked = (uint64_t)hx_outbox_postgres_number(result, 0, 3);
+	status->sent = (uint64_t)hx_outbox_postgres_number(result, 0, 4);
+	status->parked_keys = (uint64_t)hx_outbox_postgres_number(result, 0, 5);
+	status->oldest_ms = hx_outbox_postgres_number(result, 0, 6);
+	status->relays = (uint64_t)hx_outbox_postgres_number(result, 0, 7);
+	status->partitions = (uint64_t)hx_outbox_postgres_number(result, 0, 8);
+	PQclear(result);
+	return HAPAX_OK;
+}
+
+static const struct hx_outbox_ops postgres_ops = {
+	.name = "postgres",
+	.poll_ms = 1000,
+	.close = outbox_close,
+	.add = outbox_add,
+	.bracket = outbox_bracket,
+	.status = outbox_status,
+	.retry = hx_outbox_postgres_retry,
+	.park = hx_outbox_postgres_park,
+	.purge = hx_outbox_postgres_purge,
+	.query = hx_outbox_postgres_query,
+	.adopt = hx_outbox_postgres_adopt,
+	.tend = hx_outbox_postgres_tend,
+	.settle = hx_outbox_postgres_settle,
+	.leave = hx_outbox_postgres_leave,
+	.set_idle = hx_outbox_postgres_set_idle,
+	.fetch = hx_outbox_postgres_fetch,
+	.mark = hx_outbox_postgres_mark,
+	.wait = hx_outbox_postgres_wait,
+};
+
+static struct hx_outbox_postgres *outbox_new(bool with_reactor, struct hapax_error *err)
+{
+	struct hx_outbox_postgres *outbox = hx_alloc_zero(1, sizeof(*outbox));
+
+	if (outbox == NULL) {
+		(void)hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for an outbox");
+		return NULL;
+	}
+	hx_buf_init(&outbox->sql, 64 * 1024);
+	if (hx_outbox_prepare(&outbox->base, &postgres_ops, with_reactor, err) != HAPAX_OK) {
+		hx_outbox_dismantle(&outbox->base);
+		hx_free(outbox);
+		return NULL;
+	}
+	return outbox;
+}
+
+enum hapax_status hx_outbox_postgres_open(
+	const char *url, struct hapax_outbox **ret_outbox, struct hapax_error *err)
+{
+	struct hx_outbox_postgres *outbox = outbox_new(true, err);
+	enum hapax_status status;
+
+	if (outbox == NULL)
+		return HAPAX_ERR_NO_MEMORY;
+	status = hx_postgres_place_parse(url, &outbox->place, err);
+	if (status == HAPAX_OK)
+		status = hx_outbox_postgres_connect(outbox, err);
+	if (status != HAPAX_OK) {
+		outbox_close(&outbox->base);
+		return status;
+	}
+	*ret_outbox = &outbox->base;
+	return HAPAX_OK;
+}
+
+enum hapax_status hapax_outbox_join_postgres(
+	struct pg_conn *conn, struct hapax_outbox **ret_outbox, struct hapax_error *err)
+{
+	struct hx_outbox_postgres *outbox;
+	PGresult *result;
+	enum hapax_status status = HAPAX_OK;
+
+	if (conn == NULL || ret_outbox == NULL || PQstatus(conn) != CONNECTION_OK)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an open connection is needed");
+	outbox = outbox_new(false, err);
+	if (outbox == NULL)
+		return HAPAX_ERR_NO_MEMORY;
+	outbox->conn = conn;
+	outbox->is_joined = true;
+	result = PQexec(
+		conn,
+		"SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+		" WHERE c.oid = to_regclass('hapax_outbox_meta')");
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		status = hx_postgres_result_error(result, "the outbox was not found", err);
+	else if (PQntuples(result) != 1)
+		status = hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, 0,
+			"there is no outbox in the search_path of this connection; make it with 'hapax"
+			" outbox init --db URL', or set search_path");
+	else
+		(void)snprintf(
+			outbox->place.schema, sizeof(outbox->place.schema), "%s",
+			PQgetvalue(result, 0, 0));
+	PQclear(result);
+	if (status != HAPAX_OK) {
+		outbox_close(&outbox->base);
+		return status;
+	}
+	*ret_outbox = &outbox->base;
+	return HAPAX_OK;
+}
+
+/* ------------------------------------------------------------------ init */
+
+/* Run SQL text, which may be several statements; a number that it selects, if any. */
+static enum hapax_status run_text(
+	PGconn *conn, const char *schema, const char *text, int64_t *ret_number,
+	struct hapax_error *err)
+{
+	struct hapax_buf sql;
+	PGresult *result;
+	ExecStatusType kind;
+	enum hapax_status status;
+
+	hx_buf_init(&sql, 256 * 1024);
+	status = hx_postgres_sql_append(&sql, schema, text);
+	if (status != HAPAX_OK) {
+		hx_buf_done(&sql);
+		return hx_error_set(err, status, 0, "no memory to make the outbox");
+	}
+	result = PQexec(conn, (const char *)sql.data);
+	kind = PQresultStatus(result);
+	if (kind != PGRES_COMMAND_OK && kind != PGRES_TUPLES_OK)
+		status = hx_postgres_result_error(result, "the outbox was not made", err);
+	else if (ret_number != NULL && PQntuples(result) == 1)
+		*ret_number = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+	PQclear(result);
+	hx_buf_done(&sql);
+	return status;
+}
+
+static enum hapax_status bring_up(
+	PGconn *conn, const char *schema, struct hapax_migration *migration,
+	struct hapax_error *err)
+{
+	int64_t has_outbox = 0, version = 0;
+	enum hapax_status status = run_text(
+		conn, schema,
+		"BEGIN; SELECT pg_advisory_xact_lock(7522537949364842851);"
+		"DO $do$ DECLARE v_name text := (parse_ident('@@hapax_outbox'))[1]; BEGIN"
+		" IF to_regnamespace(quote_ident(v_name)) IS NULL THEN"
+		" EXECUTE format('CREATE SCHEMA %I', v_name); END IF; END $do$;"
+		"SELECT (to_regclass('@@hapax_outbox_meta') IS NOT NULL)::int",
+		&has_outbox, err);
+
+	if (status == HAPAX_OK && has_outbox != 0)
+		status = run_text(
+			conn, schema, "SELECT version FROM @@hapax_outbox_meta", &version, err);
+	if (status == HAPAX_OK && version > HX_OUTBOX_POSTGRES_VERSION)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"the outbox has version %d, and this hapax knows %d: use a newer hapax",
+			(int)version, HX_OUTBOX_POSTGRES_VERSION);
+	if (status == HAPAX_OK && version == 0)
+		status = run_text(conn, schema, hx_outbox_postgres_1_sql, NULL, err);
+	if (status == HAPAX_OK)
+		status = run_text(conn, schema, hx_outbox_postgres_sql, NULL, err);
+	if (status == HAPAX_OK)
+		status = run_text(conn, schema, "COMMIT", NULL, err);
+	migration->from = version;
+	migration->to = HX_OUTBOX_POSTGRES_VERSION;
+	return status;
+}
+
+static void ignore_notice(void *context, const PGresult *result)
+{
+	(void)context;
+	(void)result;
+}
+
+enum hapax_status hx_outbox_postgres_init(
+	const char *url, struct hapax_migration *migration, struct hapax_error *err)
+{
+	struct hx_postgres_place place;
+	PGconn *conn;
+	enum hapax_status status = hx_postgres_place_parse(url, &place, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	conn = PQconnectdb(place.url);
+	if (PQstatus(conn) != CONNECTION_OK) {
+		status = hx_postgres_connect_error(conn, err);
+	} else {
+		(void)PQsetNoticeReceiver(conn, ignore_notice, NULL);
+		status = bring_up(conn, place.schema, migration, err);
+	}
+	PQfinish(conn);
+	explicit_bzero(&place, sizeof(place));
+	return status;
+}

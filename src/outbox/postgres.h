@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * postgres.h - a connection to the PostgreSQL database in which an outbox lies.
+ *
+ * Our own is used with deadlines; a joined one as its owner uses it.
+ *
+ * Threads: one at a time.
+ */
+#ifndef HX_OUTBOX_POSTGRES_H
+#define HX_OUTBOX_POSTGRES_H
+
+#include <libpq-fe.h>
+
+#include "outbox/outbox.h"
+#include "store/postgres/place.h"
+
+/* The version of the tables that this program reads and writes. */
+enum { HX_OUTBOX_POSTGRES_VERSION = 1 };
+
+struct hx_outbox_postgres {
+	struct hapax_outbox base;
+	struct hx_postgres_place place;
+	PGconn *conn;
+	bool is_joined;
+	bool is_listening;
+	unsigned depth; /* of brackets that began inside of a transaction */
+	bool has_begun; /* the outermost bracket began the transaction */
+	struct hx_watch watch;
+	bool is_watched;
+	struct hapax_buf sql; /* scratch */
+};
+
+/* Connect, if it is not, and see that there is an outbox. */
+enum hapax_status hx_outbox_postgres_connect(
+	struct hx_outbox_postgres *outbox, struct hapax_error *err);
+void hx_outbox_postgres_disconnect(struct hx_outbox_postgres *outbox);
+
+/* One argument of a statement: text, or bytes in binary form; data NULL is SQL's NULL. */
+struct hx_outbox_argument {
+	const void *data;
+	int size;
+	bool is_binary;
+};
+
+/*
+ * Run a statement ("@@" as in place.h), whose rows come in binary form. Owned: *ret_result, by
+ * the caller. what is past tense. UNCERTAIN: it was sent, and nobody knows; the connection is
+ * gone then, and the next call connects again.
+ */
+enum hapax_status hx_outbox_postgres_run(
+	struct hx_outbox_postgres *outbox, const char *sql,
+	const struct hx_outbox_argument *arguments, int count, const char *what,
+	PGresult **ret_result, struct hapax_error *err);
+
+/* A whole number of any width, in binary form; 0 for NULL. */
+int64_t hx_outbox_postgres_number(const PGresult *result, int row, int column);
+
+/* data is NULL for NULL. */
+struct hapax_bytes hx_outbox_postgres_bytes(const PGresult *result, int row, int column);
+
+/* Of postgres_manage.c. */
+enum hapax_status hx_outbox_postgres_retry(
+	struct hapax_outbox *outbox, const char *id, const char *ordering_key, uint64_t *count,
+	struct hapax_error *err);
+enum hapax_status hx_outbox_postgres_park(
+	struct hapax_outbox *outbox, const char *id, uint64_t *count, struct hapax_error *err);
+enum hapax_status hx_outbox_postgres_purge(
+	struct hapax_outbox *outbox, int64_t age_ms, unsigned limit, uint64_t *count,
+	struct hapax_error *err);
+enum hapax_status hx_outbox_postgres_query(
+	struct hapax_outbox *outbox, const char *sql, const char *value, hapax_outbox_row_fn *row,
+	void *context, struct hapax_error *err);
+enum hapax_status hx_outbox_postgres_adopt(
+	struct hapax_outbox *outbox, const struct hapax_outbox_table *table, bool with_existing,
+	uint64_t *count, struct hapax_error *err);
+
+/* Of postgres_relay.c. */
+enum hapax_status hx_outbox_postgres_tend(
+	struct hapax_outbox *outbox, const char *relay, const char *owner, int64_t lease_ms,
+	bool is_idle, unsigned *ret_partitions, struct hapax_error *err);
+enum hapax_status hx_outbox_postgres_settle(
+	struct hapax_outbox *outbox, const char *relay, struct hapax_error *err);
+enum hapax_status hx_outbox_postgres_leave(
+	struct hapax_outbox *outbox, const char *relay, struct hapax_error *err);
+enum hapax_status hx_outbox_postgres_set_idle(
+	struct hapax_outbox *outbox, const char *relay, bool is_idle, struct hapax_error *err);
+enum hapax_status hx_outbox_postgres_fetch(
+	struct hapax_outbox *outbox, const char *relay, unsigned limit,
+	struct hx_outbox_batch *batch, struct hapax_error *err);
+enum hapax_status hx_outbox_postgres_mark(
+	struct hapax_outbox *outbox, struct hx_outbox_batch *batch, struct hapax_error *err);
+void hx_outbox_postgres_wait(struct hapax_outbox *outbox, int64_t wait_ns);
+
+#endif

@@ -1,0 +1,326 @@
+-- postgres.sql - what is done with the outbox, in the server: one round trip each, and usable from every language.
+
+CREATE OR REPLACE FUNCTION @@hapax_outbox_now() RETURNS bigint LANGUAGE sql VOLATILE
+RETURN (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+
+-- A UUID of version 7: sorts by time (RFC 9562).
+CREATE OR REPLACE FUNCTION @@hapax_outbox_uuid7() RETURNS text LANGUAGE sql VOLATILE
+RETURN encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
+	PLACING substring(int8send(@@hapax_outbox_now()) FROM 3) FROM 1 FOR 6), 52, 1), 53, 1), 'hex')::uuid::text;
+
+CREATE OR REPLACE FUNCTION @@hapax_outbox_partition(p_key text) RETURNS smallint LANGUAGE sql IMMUTABLE
+RETURN (get_byte(sha256(convert_to(p_key, 'UTF8')), 0) & 63)::smallint;
+
+-- Add an event in the transaction that is under way; its id. Those of one ordering key are published in the order in
+-- which their transactions commit: the next one waits here until this one has ended. Where one transaction adds for
+-- several keys, add in the same order everywhere, as for any locks.
+CREATE OR REPLACE FUNCTION @@hapax_outbox_add(
+	p_topic text, p_payload bytea, p_ordering_key text DEFAULT NULL, p_type text DEFAULT NULL,
+	p_source text DEFAULT NULL, p_subject text DEFAULT NULL, p_content_type text DEFAULT NULL,
+	p_headers jsonb DEFAULT NULL, p_id text DEFAULT NULL, p_origin text DEFAULT NULL, p_origin_id text DEFAULT NULL
+) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	v_id text := coalesce(p_id, @@hapax_outbox_uuid7());
+BEGIN
+	IF coalesce(p_topic, '') = '' OR octet_length(p_topic) > 255 THEN
+		RAISE EXCEPTION 'an event of the outbox needs a topic of 1 to 255 bytes' USING ERRCODE = 'HX004';
+	END IF;
+	IF p_payload IS NULL THEN
+		RAISE EXCEPTION 'an event of the outbox needs a payload' USING ERRCODE = 'HX004', HINT = 'It may be empty.';
+	END IF;
+	IF octet_length(p_payload) > 16777216 THEN
+		RAISE EXCEPTION 'the payload has % bytes, and 16777216 are the limit', octet_length(p_payload)
+			USING ERRCODE = 'HX004', HINT = 'Store it elsewhere, and send a reference.';
+	END IF;
+	IF v_id = '' OR octet_length(v_id) > 255 OR octet_length(p_ordering_key) > 1024 OR octet_length(p_type) > 255
+		OR octet_length(p_source) > 1024 OR octet_length(p_subject) > 1024 OR octet_length(p_content_type) > 255 THEN
+		RAISE EXCEPTION 'an attribute of the event is too long' USING ERRCODE = 'HX004',
+			HINT = 'id, type and content type have up to 255 bytes, ordering key, source and subject up to 1024.';
+	END IF;
+	IF p_headers IS NOT NULL AND (jsonb_typeof(p_headers) <> 'object' OR octet_length(p_headers::text) > 65536) THEN
+		RAISE EXCEPTION 'headers are an object of at most 64 KiB' USING ERRCODE = 'HX004';
+	END IF;
+	IF p_ordering_key IS NOT NULL THEN
+		PERFORM pg_advisory_xact_lock(
+			('x' || substr(encode(sha256(convert_to('hapax outbox ' || p_ordering_key, 'UTF8')), 'hex'), 1, 16))::bit(64)::bigint);
+	END IF;
+	INSERT INTO @@hapax_outbox (seq, id, part, created_ms, topic, ordering_key, type, source, subject, content_type,
+		headers, payload, origin, origin_id)
+	VALUES (nextval('@@hapax_outbox_seq'), v_id, @@hapax_outbox_partition(coalesce(p_ordering_key, v_id)),
+		@@hapax_outbox_now(), p_topic, p_ordering_key, p_type, p_source, p_subject, p_content_type, p_headers,
+		p_payload, p_origin, p_origin_id);
+	-- Only who waits is told: a NOTIFY makes all commits of the database wait for each other.
+	IF EXISTS (SELECT FROM @@hapax_outbox_relay WHERE is_idle) THEN
+		PERFORM pg_notify('hapax_outbox', '');
+	END IF;
+	RETURN v_id;
+END
+$$;
+
+-- The same for JSON. It has a name of its own: a literal would fit both.
+CREATE OR REPLACE FUNCTION @@hapax_outbox_add_json(
+	p_topic text, p_payload jsonb, p_ordering_key text DEFAULT NULL, p_type text DEFAULT NULL,
+	p_source text DEFAULT NULL, p_subject text DEFAULT NULL, p_headers jsonb DEFAULT NULL, p_id text DEFAULT NULL
+) RETURNS text LANGUAGE sql
+RETURN @@hapax_outbox_add(p_topic, convert_to(p_payload::text, 'UTF8'), p_ordering_key, p_type, p_source, p_subject,
+	'application/json', p_headers, p_id);
+
+-- A relay lives, and wants its share of the partitions. Called between batches only, so what is given up here is
+-- not under way. Returns how many it has.
+CREATE OR REPLACE FUNCTION @@hapax_outbox_tend(p_relay text, p_owner text, p_lease_ms bigint, p_idle boolean)
+RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+	v_now bigint := @@hapax_outbox_now();
+	v_share integer;
+	v_count integer;
+BEGIN
+	INSERT INTO @@hapax_outbox_relay VALUES (p_relay, p_owner, v_now + p_lease_ms, p_idle)
+	ON CONFLICT (relay) DO UPDATE SET until_ms = excluded.until_ms, is_idle = excluded.is_idle;
+	DELETE FROM @@hapax_outbox_relay WHERE relay IN (
+		SELECT relay FROM @@hapax_outbox_relay WHERE until_ms < v_now FOR UPDATE SKIP LOCKED);
+	SELECT ceil(64.0 / count(*)) INTO v_share FROM @@hapax_outbox_relay WHERE until_ms >= v_now;
+	UPDATE @@hapax_outbox_part SET until_ms = v_now + p_lease_ms WHERE relay = p_relay;
+	GET DIAGNOSTICS v_count = ROW_COUNT;
+	IF v_count > v_share THEN
+		UPDATE @@hapax_outbox_part SET relay = NULL, until_ms = 0 WHERE part IN (
+			SELECT part FROM @@hapax_outbox_part WHERE relay = p_relay ORDER BY part DESC LIMIT v_count - v_share);
+		RETURN v_share;
+	END IF;
+	IF v_count < v_share THEN
+		UPDATE @@hapax_outbox_part
+		SET relay = p_relay, until_ms = v_now + p_lease_ms, token = nextval('@@hapax_outbox_token')
+		WHERE part IN (SELECT part FROM @@hapax_outbox_part WHERE until_ms < v_now
+			ORDER BY part LIMIT v_share - v_count FOR UPDATE SKIP LOCKED);
+		SELECT count(*) INTO v_count FROM @@hapax_outbox_part WHERE relay = p_relay;
+	END IF;
+	RETURN v_count;
+END
+$$;
+
+-- Rows behind one that is parked leave the index of pending ones, and come back when none is parked any more. Order
+-- does not depend on it: a row that is held holds up the later ones of its key, whatever its state.
+CREATE OR REPLACE FUNCTION @@hapax_outbox_settle(p_relay text) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+	v_moved integer;
+	v_more integer;
+BEGIN
+	UPDATE @@hapax_outbox o SET state = 3, held = true
+	FROM @@hapax_outbox b, @@hapax_outbox_part p
+	WHERE b.held AND b.state = 2 AND b.ordering_key = o.ordering_key AND b.seq < o.seq AND o.state = 0
+		AND p.part = o.part AND p.relay = p_relay;
+	GET DIAGNOSTICS v_moved = ROW_COUNT;
+	UPDATE @@hapax_outbox o SET state = 0, held = false
+	WHERE o.held AND o.state = 3 AND NOT EXISTS (
+		SELECT FROM @@hapax_outbox b WHERE b.held AND b.state = 2 AND b.ordering_key = o.ordering_key);
+	GET DIAGNOSTICS v_more = ROW_COUNT;
+	RETURN v_moved + v_more;
+END
+$$;
+
+-- It goes away: others need not wait for its leases.
+CREATE OR REPLACE FUNCTION @@hapax_outbox_leave(p_relay text) RETURNS void LANGUAGE sql
+BEGIN ATOMIC
+	UPDATE @@hapax_outbox_part SET relay = NULL, until_ms = 0 WHERE relay = p_relay;
+	DELETE FROM @@hapax_outbox_relay WHERE relay = p_relay;
+END;
+
+CREATE OR REPLACE FUNCTION @@hapax_outbox_set_idle(p_relay text, p_idle boolean) RETURNS void LANGUAGE sql
+BEGIN ATOMIC
+	UPDATE @@hapax_outbox_relay SET is_idle = p_idle WHERE relay = p_relay;
+END;
+
+-- What may go out now of the partitions of a relay, in order; at most p_limit rows, and some p_bytes of payload. The
+-- statistics of a table that fills and empties are those of another moment, so the plan is not left to them.
+CREATE OR REPLACE FUNCTION @@hapax_outbox_fetch(p_relay text, p_limit integer, p_bytes bigint)
+RETURNS TABLE (seq bigint, token bigint, attempts integer, created_ms bigint, id text, topic text, ordering_key text,
+	type text, source text, subject text, content_type text, headers text, payload bytea)
+LANGUAGE plpgsql SET enable_sort = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+	v_now bigint := @@hapax_outbox_now();
+	v_parts smallint[];
+	v_tokens bigint[];
+	v_held bigint := 0;
+BEGIN
+	SELECT array_agg(p.part) FILTER (WHERE p.relay = p_relay AND p.until_ms > v_now), array_agg(p.token ORDER BY p.part)
+	INTO v_parts, v_tokens FROM @@hapax_outbox_part p;
+	FOR seq, token, attempts, created_ms, id, topic, ordering_key, type, source, subject, content_type, headers, payload IN
+		SELECT o.seq, v_tokens[o.part + 1], o.attempts, o.created_ms, o.id, o.topic, o.ordering_key, o.type, o.source,
+			o.subject, o.content_type, o.headers::text, o.payload
+		FROM @@hapax_outbox o
+		WHERE o.state = 0 AND o.part = ANY (v_parts) AND o.next_ms <= v_now AND NOT EXISTS (
+			SELECT FROM @@hapax_outbox b WHERE b.held AND b.ordering_key = o.ordering_key AND b.seq < o.seq
+				AND (b.state <> 0 OR b.next_ms > v_now))
+		ORDER BY o.seq LIMIT p_limit
+	LOOP
+		v_held := v_held + octet_length(payload);
+		RETURN NEXT;
+		EXIT WHEN v_held >= p_bytes;
+	END LOOP;
+END
+$$;
+
+-- What became of rows. A row that the broker has confirmed is sent, whoever holds its partition by now; everything
+-- else counts only with the partition's token.
+CREATE OR REPLACE FUNCTION @@hapax_outbox_mark(
+	p_sent bigint[], p_failed bigint[], p_tokens bigint[], p_parked boolean[], p_errors text[], p_pauses bigint[]
+) RETURNS integer LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+	v_now bigint := @@hapax_outbox_now();
+	v_sent integer;
+BEGIN
+	UPDATE @@hapax_outbox SET state = 1, sent_ms = v_now, held = false, attempts = attempts + 1
+	WHERE seq = ANY (p_sent) AND state <> 1;
+	GET DIAGNOSTICS v_sent = ROW_COUNT;
+	IF cardinality(p_failed) > 0 THEN
+		UPDATE @@hapax_outbox o SET attempts = o.attempts + 1, error = f.error, held = true,
+			state = CASE WHEN f.parked THEN 2 ELSE 0 END, next_ms = v_now + f.pause
+		FROM unnest(p_failed, p_tokens, p_parked, p_errors, p_pauses) AS f (seq, token, parked, error, pause),
+			@@hapax_outbox_part p
+		WHERE o.seq = f.seq AND o.state = 0 AND p.part = o.part AND p.token = f.token;
+	END IF;
+	RETURN v_sent;
+END
+$$;
+
+CREATE OR REPLACE FUNCTION @@hapax_outbox_status()
+RETURNS TABLE (pending bigint, retrying bigint, waiting bigint, parked bigint, sent bigint, parked_keys bigint,
+	oldest_ms bigint, relays bigint, partitions bigint) LANGUAGE sql STABLE
+BEGIN ATOMIC
+	SELECT count(*) FILTER (WHERE o.state = 0), count(*) FILTER (WHERE o.state = 0 AND o.held),
+		count(*) FILTER (WHERE o.state = 3), count(*) FILTER (WHERE o.state = 2), count(*) FILTER (WHERE o.state = 1),
+		count(DISTINCT coalesce(o.ordering_key, o.id)) FILTER (WHERE o.state = 2),
+		coalesce(@@hapax_outbox_now() - min(o.created_ms) FILTER (WHERE o.state = 0), 0),
+		(SELECT count(*) FROM @@hapax_outbox_relay WHERE until_ms >= @@hapax_outbox_now()),
+		(SELECT count(*) FROM @@hapax_outbox_part WHERE until_ms >= @@hapax_outbox_now())
+	FROM @@hapax_outbox o;
+END;
+
+-- Let a role add events, and, as a relay, publish them.
+CREATE OR REPLACE FUNCTION @@hapax_outbox_grant(p_role text, p_relay boolean DEFAULT false) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+	v_schema text := (parse_ident('@@hapax_outbox'))[1];
+BEGIN
+	EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', v_schema, p_role);
+	EXECUTE format('GRANT USAGE ON SEQUENCE %I.hapax_outbox_seq TO %I', v_schema, p_role);
+	EXECUTE format('GRANT INSERT ON %I.hapax_outbox TO %I', v_schema, p_role);
+	EXECUTE format('GRANT SELECT ON %I.hapax_outbox_relay, %I.hapax_outbox_meta TO %I', v_schema, v_schema, p_role);
+	IF p_relay THEN
+		EXECUTE format('GRANT USAGE ON SEQUENCE %I.hapax_outbox_token TO %I', v_schema, p_role);
+		EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I.hapax_outbox, %I.hapax_outbox_part,'
+			' %I.hapax_outbox_relay TO %I', v_schema, v_schema, v_schema, p_role);
+	END IF;
+END
+$$;
+
+-- What people do. Each returns how many rows it touched.
+
+-- Parked rows go out again, with the attempts of new ones; by id, by ordering key, or all (both NULL).
+CREATE OR REPLACE FUNCTION @@hapax_outbox_retry(p_id text DEFAULT NULL, p_key text DEFAULT NULL) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+	v_count bigint;
+BEGIN
+	UPDATE @@hapax_outbox SET state = 0, held = false, attempts = 0, next_ms = 0
+	WHERE held AND state = 2 AND (p_id IS NULL OR id = p_id) AND (p_key IS NULL OR ordering_key = p_key);
+	GET DIAGNOSTICS v_count = ROW_COUNT;
+	-- Who waited behind them, and behind nobody else.
+	UPDATE @@hapax_outbox o SET state = 0, held = false
+	WHERE o.held AND o.state = 3 AND NOT EXISTS (
+		SELECT FROM @@hapax_outbox b WHERE b.held AND b.state = 2 AND b.ordering_key = o.ordering_key);
+	IF EXISTS (SELECT FROM @@hapax_outbox_relay WHERE is_idle) THEN
+		PERFORM pg_notify('hapax_outbox', '');
+	END IF;
+	RETURN v_count;
+END
+$$;
+
+-- A row that has not gone out stays, and its ordering key waits. One that is under way may go out all the same.
+CREATE OR REPLACE FUNCTION @@hapax_outbox_park(p_id text, p_error text DEFAULT 'parked by hand') RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+	v_count bigint;
+BEGIN
+	UPDATE @@hapax_outbox SET state = 2, held = true, error = p_error WHERE id = p_id AND state IN (0, 3);
+	GET DIAGNOSTICS v_count = ROW_COUNT;
+	RETURN v_count;
+END
+$$;
+
+-- Rows that were sent before that time go, some of them.
+CREATE OR REPLACE FUNCTION @@hapax_outbox_purge(p_age_ms bigint, p_limit integer) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+	v_count bigint;
+BEGIN
+	DELETE FROM @@hapax_outbox WHERE seq IN (
+		SELECT seq FROM @@hapax_outbox WHERE state = 1 AND sent_ms < @@hapax_outbox_now() - p_age_ms
+		ORDER BY sent_ms LIMIT p_limit FOR UPDATE SKIP LOCKED);
+	GET DIAGNOSTICS v_count = ROW_COUNT;
+	RETURN v_count;
+END
+$$;
+
+-- Take over rows of a table that is there already: a trigger copies each into the outbox, in the transaction that
+-- inserts it, and, where it has a status, says there when it was sent. Columns that are NULL do not exist; p_existing
+-- takes rows that are there now. Returns how many that were.
+CREATE OR REPLACE FUNCTION @@hapax_outbox_adopt(
+	p_table text, p_id text, p_topic text, p_topic_prefix text, p_key text, p_type text, p_payload text,
+	p_status text, p_pending text, p_processed text, p_existing boolean
+) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	v_oid oid := to_regclass(p_table);
+	v_table text; -- with its schema: relays have another search_path
+	v_column text;
+	v_types text[] := '{}';
+	v_call text;
+	v_name text;
+	v_count bigint := 0;
+BEGIN
+	IF v_oid IS NULL THEN
+		RAISE EXCEPTION 'there is no table %', p_table USING ERRCODE = 'HX004',
+			HINT = 'Name it with its schema, or choose another preset.';
+	END IF;
+	FOREACH v_column IN ARRAY array_remove(ARRAY[p_id, p_topic, p_key, p_type, p_payload, p_status], NULL) LOOP
+		IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = v_oid AND attname = v_column AND attnum > 0
+			AND NOT attisdropped) THEN
+			RAISE EXCEPTION 'the table % has no column %', p_table, v_column USING ERRCODE = 'HX004',
+				HINT = 'Is this the preset for it? --column FIELD=NAME says which column it is.';
+		END IF;
+	END LOOP;
+	SELECT format('%I.%I', n.nspname, c.relname) INTO v_table
+	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = v_oid;
+	SELECT array_agg(format_type(a.atttypid, a.atttypmod) ORDER BY n.n) INTO v_types
+	FROM unnest(ARRAY[p_id, p_payload]) WITH ORDINALITY n (name, n)
+	JOIN pg_attribute a ON a.attrelid = v_oid AND a.attname = n.name;
+	v_name := 'hapax_outbox_take_' || substr(md5(v_oid::text), 1, 12);
+	v_call := format('@@hapax_outbox_add(%L || t.%I::text, %s, %s, %s, NULL, NULL, %L, NULL, t.%I::text, %L, t.%I::text)',
+		p_topic_prefix, p_topic,
+		CASE WHEN v_types[2] = 'bytea' THEN format('t.%I', p_payload)
+			ELSE format('convert_to(t.%I::text, ''UTF8'')', p_payload) END,
+		CASE WHEN p_key IS NULL THEN 'NULL' ELSE format('t.%I::text', p_key) END,
+		CASE WHEN p_type IS NULL THEN 'NULL' ELSE format('t.%I::text', p_type) END,
+		CASE WHEN v_types[2] IN ('json', 'jsonb') THEN 'application/json' END, p_id, v_table, p_id);
+	EXECUTE format('CREATE OR REPLACE FUNCTION @@%I() RETURNS trigger LANGUAGE plpgsql AS %L', v_name,
+		format('DECLARE t %s := NEW; BEGIN PERFORM %s; RETURN NULL; END', v_table, v_call));
+	EXECUTE format('DROP TRIGGER IF EXISTS hapax_outbox_take ON %s', v_table);
+	EXECUTE format('CREATE TRIGGER hapax_outbox_take AFTER INSERT ON %s FOR EACH ROW %s EXECUTE FUNCTION @@%I()', v_table,
+		CASE WHEN p_status IS NULL THEN '' ELSE format('WHEN (NEW.%I::text = %L)', p_status, p_pending) END, v_name);
+	IF p_status IS NOT NULL THEN
+		EXECUTE format('CREATE OR REPLACE FUNCTION @@%I() RETURNS trigger LANGUAGE plpgsql AS %L', v_name || '_sent',
+			format('BEGIN UPDATE %s SET %I = %L WHERE %I = NEW.origin_id::%s; RETURN NULL; END', v_table, p_status,
+				p_processed, p_id, v_types[1]));
+		EXECUTE format('DROP TRIGGER IF EXISTS %I ON @@hapax_outbox', v_name);
+		EXECUTE format('CREATE TRIGGER %I AFTER UPDATE OF state ON @@hapax_outbox FOR EACH ROW WHEN (NEW.state = 1 AND'
+			' OLD.state <> 1 AND NEW.origin = %L) EXECUTE FUNCTION @@%I()', v_name, v_table, v_name || '_sent');
+	END IF;
+	IF p_existing THEN
+		EXECUTE format('SELECT count(%s) FROM %s t WHERE %s AND NOT EXISTS (SELECT FROM @@hapax_outbox o WHERE o.id = t.%I::text)',
+			v_call, v_table,
+			CASE WHEN p_status IS NULL THEN 'true' ELSE format('t.%I::text = %L', p_status, p_pending) END, p_id)
+		INTO v_count;
+	END IF;
+	RETURN v_count;
+END
+$$;

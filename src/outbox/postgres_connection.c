@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * postgres_connection.c - a connection to PostgreSQL that waits for nothing without end.
+ *
+ * libpq owns the socket; the reactor says when it is ready, or that the time is up.
+ */
+#include "outbox/postgres.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "store/postgres/fault.h"
+
+/* A statement touches a batch of rows at most; a server that takes longer is not there. */
+#define CALL_NS (INT64_C(15) * 1000000000)
+
+static const char session_sql[] =
+	"SELECT set_config('lock_timeout', '5s', false), set_config('statement_timeout', '12s', false),"
+	" set_config('default_transaction_isolation', 'read committed', false),"
+	" CASE WHEN current_setting('synchronous_commit') = 'off' THEN"
+	" set_config('synchronous_commit', 'on', false) END,"
+	" to_regclass('@@hapax_outbox_meta') IS NOT NULL, pg_is_in_recovery()";
+
+static void on_ready(struct hx_watch *watch, unsigned ready)
+{
+	(void)watch;
+	(void)ready;
+}
+
+static void forget_watch(struct hx_outbox_postgres *outbox)
+{
+	if (outbox->is_watched)
+		hx_reactor_unwatch(&outbox->base.reactor, &outbox->watch);
+	outbox->is_watched = false;
+}
+
+void hx_outbox_postgres_disconnect(struct hx_outbox_postgres *outbox)
+{
+	if (outbox->is_joined)
+		return;
+	forget_watch(outbox);
+	PQfinish(outbox->conn);
+	outbox->conn = NULL;
+	outbox->is_listening = false;
+}
+
+/* Turn until the socket may be ready. False: the time is up. */
+static bool turn(struct hx_outbox_postgres *outbox, unsigned ready, int64_t deadline_ns)
+{
+	struct hx_reactor *reactor = &outbox->base.reactor;
+	int64_t left_ns = deadline_ns - hx_clock_mono_ns();
+	int fd = PQsocket(outbox->conn);
+
+	if (left_ns <= 0 || fd < 0)
+		return false;
+	/* libpq may change its socket while it connects. */
+	if (outbox->is_watched && outbox->watch.fd != fd)
+		forget_watch(outbox);
+	if (!outbox->is_watched) {
+		outbox->watch = (struct hx_watch){.fd = fd, .fn = on_ready};
+		if (hx_reactor_watch(reactor, &outbox->watch, ready, NULL) != HAPAX_OK)
+			return false;
+		outbox->is_watched = true;
+	} else {
+		hx_reactor_rewatch(reactor, &outbox->watch, ready);
+	}
+	hx_reactor_turn(reactor, left_ns);
+	return true;
+}
+
+static void ignore_notice(void *context, const PGresult *result)
+{
+	(void)context;
+	(void)result;
+}
+
+static enum hapax_status connect_socket(struct hx_outbox_postgres *outbox, struct hapax_error *err)
+{
+	const char *const names[] = {
+		"dbname", "fallback_application_name", "client_encoding", NULL};
+	const char *const values[] = {outbox->place.url, "hapax outbox", "UTF8", NULL};
+	int64_t deadline_ns = hx_clock_mono_ns() + CALL_NS;
+	PostgresPollingStatusType polling = PGRES_POLLING_WRITING;
+
+	outbox->conn = PQconnectStartParams(names, values, 1);
+	if (outbox->conn == NULL || PQstatus(outbox->conn) == CONNECTION_BAD)
+		return hx_postgres_connect_error(outbox->conn, err);
+	(void)PQsetNoticeReceiver(outbox->conn, ignore_notice, NULL);
+	while (polling != PGRES_POLLING_OK) {
+		unsigned ready = polling == PGRES_POLLING_READING ? HX_READY_IN : HX_READY_OUT;
+
+		if (polling == PGRES_POLLING_FAILED)
+			return hx_postgres_connect_error(outbox->conn, err);
+		if (!turn(outbox, ready, deadline_ns))
+			return hx_error_set(
+				err, HAPAX_ERR_UNAVAILABLE, 0, "PostgreSQL did not answer in time");
+		polling = PQconnectPoll(outbox->conn);
+	}
+	(void)PQsetnonblocking(outbox->conn, 1);
+	return HAPAX_OK;
+}
+
+/* Wait for the last result of what was sent; NULL: it is lost. */
+static PGresult *collect(struct hx_outbox_postgres *outbox, int64_t deadline_ns)
+{
+	PGresult *last = NULL;
+
+	for (;;) {
+		int left = PQflush(outbox->conn);
+
+		if (left < 0)
+			break;
+		if (left == 0 && !PQisBusy(outbox->conn)) {
+			PGresult *result = PQgetResult(outbox->conn);
+
+			if (result == NULL)
+				return last;
+			PQclear(last);
+			last = result;
+			continue;
+		}
+		if (!turn(outbox, left > 0 ? HX_READY_IN | HX_READY_OUT : HX_READY_IN, deadline_ns))
+			break;
+		if (PQconsumeInput(outbox->conn) != 1)
+			break;
+	}
+	/* What the server said before it hung up is the best explanation there is. */
+	if (last == NULL)
+		last = PQmakeEmptyPGresult(outbox->conn, PGRES_FATAL_ERROR);
+	return last;
+}
+
+static PGresult *execute(
+	struct hx_outbox_postgres *outbox, const struct hx_outbox_argument *arguments, int count)
+{
+	const char *sql = (const char *)outbox->sql.data;
+	const char *values[16];
+	int sizes[16], formats[16];
+
+	for (int i = 0; i < count; i++) {
+		values[i] = arguments[i].data;
+		sizes[i] = arguments[i].size;
+		formats[i] = arguments[i].is_binary;
+	}
+	if (outbox->is_joined)
+		return PQexecParams(outbox->conn, sql, count, NULL, values, sizes, formats, 1);
+	if (PQsendQueryParams(outbox->conn, sql, count, NULL, values, sizes, formats, 1) != 1)
+		return PQmakeEmptyPGresult(outbox->conn, PGRES_FATAL_ERROR);
+	return collect(outbox, hx_clock_mono_ns() + CALL_NS);
+}
+
+/* What the server says about the outbox's own errors is for its users. */
+static enum hapax_status result_error(
+	const PGresult *result, const char *what, struct hapax_error *err)
+{
+	const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
+
+	if (code != NULL && strcmp(code, "HX004") == 0)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "%s%s%s", text, hint == NULL ? "" : "; ",
+			hint == NULL ? "" : hint);
+	if (code != NULL && strcmp(code, "23505") == 0)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"%s: an event with this id is in the outbox already", what);
+	return hx_postgres_result_error(result, what, err);
+}
+
+static enum hapax_status run(
+	struct hx_outbox_postgres *outbox, const char *text,
+	const struct hx_outbox_argument *arguments, int count, const char *what,
+	PGresult **ret_result, struct hapax_error *err)
+{
+	enum hapax_status status;
+	ExecStatusType kind;
+	PGresult *result;
+
+	hx_buf_clear(&outbox->sql);
+	status = hx_postgres_sql_append(&outbox->sql, outbox->place.schema, text);
+	if (status != HAPAX_OK)
+		return hx_error_set(err, status, 0, "no memory to ask PostgreSQL");
+	result = execute(outbox, arguments, count);
+	kind = PQresultStatus(result);
+	if (kind == PGRES_TUPLES_OK || kind == PGRES_COMMAND_OK) {
+		if (ret_result != NULL)
+			*ret_result = result;
+		else
+			PQclear(result);
+		return HAPAX_OK;
+	}
+	status = result_error(result, what, err);
+	if (hx_postgres_fault(result) == HX_POSTGRES_FAULT_LOST)
+		hx_outbox_postgres_disconnect(outbox);
+	PQclear(result);
+	return status;
+}
+
+static enum hapax_status greet(struct hx_outbox_postgres *outbox, struct hapax_error *err)
+{
+	PGresult *result = NULL;
+	int64_t version = 0;
+	bool has_outbox, is_standby;
+	enum hapax_status status =
+		run(outbox, session_sql, NULL, 0, "the outbox was not opened", &result, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	has_outbox = *PQgetvalue(result, 0, 4) != 0;
+	is_standby = *PQgetvalue(result, 0, 5) != 0;
+	PQclear(result);
+	if (is_standby)
+		return hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, 0,
+			"this PostgreSQL is a standby; give the address of the primary");
+	if (has_outbox)
+		status =
+			run(outbox, "SELECT version FROM @@hapax_outbox_meta", NULL, 0,
+		            "the outbox was not opened", &result, err);
+	if (status != HAPAX_OK)
+		return status;
+	if (has_outbox) {
+		version = hx_outbox_postgres_number(result, 0, 0);
+		PQclear(result);
+	}
+	if (version == HX_OUTBOX_POSTGRES_VERSION)
+		return HAPAX_OK;
+	if (version > HX_OUTBOX_POSTGRES_VERSION)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"the outbox has version %d, and this hapax knows %d: use a newer hapax",
+			(int)version, HX_OUTBOX_POSTGRES_VERSION);
+	return hx_error_set(
+		err, HAPAX_ERR_UNAVAILABLE, 0,
+		"there is no outbox in the schema '%s' of this database; make it with 'hapax outbox"
+		" init --db URL'",
+		outbox->place.schema);
+}
+
+enum hapax_status hx_outbox_postgres_connect(
+	struct hx_outbox_postgres *outbox, struct hapax_error *err)
+{
+	enum hapax_status status;
+
+	if (outbox->conn != NULL)
+		return HAPAX_OK;
+	status = connect_socket(outbox, err);
+	if (status == HAPAX_OK)
+		status = greet(outbox, err);
+	if (status != HAPAX_OK)
+		hx_outbox_postgres_disconnect(outbox);
+	return status;
+}
+
+enum hapax_status hx_outbox_postgres_run(
+	struct hx_outbox_postgres *outbox, const char *sql,
+	const struct hx_outbox_argument *arguments, int count, const char *what,
+	PGresult **ret_result, struct hapax_error *err)
+{
+	enum hapax_status status =
+		outbox->is_joined ? HAPAX_OK : hx_outbox_postgres_connect(outbox, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	return run(outbox, sql, arguments, count, what, ret_result, err);
+}
+
+int64_t hx_outbox_postgres_number(const PGresult *result, int row, int column)
+{
+	const char *data = PQgetvalue(result, row, column);
+	uint64_t wide;
+	uint32_t narrow;
+	uint16_t small;
+
+	switch (PQgetisnull(result, row, column) ? 0 : PQgetlength(result, row, column)) {
+	case sizeof(wide): memcpy(&wide, data, sizeof(wide)); return (int64_t)be64toh(wide);
+	case sizeof(narrow): memcpy(&narrow, data, sizeof(narrow)); return (int32_t)be32toh(narrow);
+	case sizeof(small): memcpy(&small, data, sizeof(small)); return (int16_t)be16toh(small);
+	default: return 0;
+	}
+}
+
+struct hapax_bytes hx_outbox_postgres_bytes(const PGresult *result, int row, int column)
+{
+	if (PQgetisnull(result, row, column))
+		return (struct hapax_bytes){NULL, 0};
+	return (struct hapax_bytes){
+		PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column)};
+}
+
+/* Listen, and hear what was said; new rows or not is found out by looking. */
+void hx_outbox_postgres_wait(struct hapax_outbox *base, int64_t wait_ns)
+{
+	struct hx_outbox_postgres *outbox = (struct hx_outbox_postgres *)base;
+	PGnotify *notice;
+
+	if (outbox->conn == NULL) {
+		hx_reactor_turn(&base->reactor, wait_ns);
+		return;
+	}
+	if (!outbox->is_listening) {
+		outbox->is_listening = run(outbox, "LISTEN hapax_outbox", NULL, 0, "not told", NULL,
+		                           NULL) == HAPAX_OK;
+		return;
+	}
+	if (turn(outbox, HX_READY_IN, hx_clock_mono_ns() + wait_ns))
+		(void)PQconsumeInput(outbox->conn);
+	while (outbox->conn != NULL && (notice = PQnotifies(outbox->conn)) != NULL)
+		PQfreemem(notice);
+	if (PQstatus(outbox->conn) == CONNECTION_BAD)
+		hx_outbox_postgres_disconnect(outbox);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * postgres_manage.c - what people do with an outbox in PostgreSQL.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "outbox/postgres.h"
+#include "store/postgres/fault.h"
+
+static struct hx_outbox_postgres *of(struct hapax_outbox *outbox)
+{
+	return (struct hx_outbox_postgres *)outbox;
+}
+
+/* A function with texts as arguments, which returns a count. */
+static enum hapax_status call(
+	struct hapax_outbox *outbox, const char *sql, const char *const *texts, int text_count,
+	const char *what, uint64_t *count, struct hapax_error *err)
+{
+	struct hx_outbox_argument arguments[16];
+	PGresult *result = NULL;
+	enum hapax_status status;
+
+	for (int i = 0; i < text_count; i++)
+		arguments[i] = (struct hx_outbox_argument){texts[i], 0, false};
+	status = hx_outbox_postgres_run(of(outbox), sql, arguments, text_count, what, &result, err);
+	if (status != HAPAX_OK)
+		return status;
+	*count = (uint64_t)hx_outbox_postgres_number(result, 0, 0);
+	PQclear(result);
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_outbox_postgres_retry(
+	struct hapax_outbox *outbox, const char *id, const char *ordering_key, uint64_t *count,
+	struct hapax_error *err)
+{
+	const char *texts[] = {id, ordering_key};
+
+	return call(
+		outbox, "SELECT @@hapax_outbox_retry($1::text, $2::text)", texts, 2,
+		"nothing was retried", count, err);
+}
+
+enum hapax_status hx_outbox_postgres_park(
+	struct hapax_outbox *outbox, const char *id, uint64_t *count, struct hapax_error *err)
+{
+	return call(
+		outbox, "SELECT @@hapax_outbox_park($1::text)", &id, 1, "nothing was parked", count,
+		err);
+}
+
+enum hapax_status hx_outbox_postgres_purge(
+	struct hapax_outbox *outbox, int64_t age_ms, unsigned limit, uint64_t *count,
+	struct hapax_error *err)
+{
+	char age[24], rows[24];
+	const char *texts[] = {age, rows};
+
+	(void)snprintf(age, sizeof(age), "%" PRId64, age_ms);
+	(void)snprintf(rows, sizeof(rows), "%u", limit);
+	return call(
+		outbox, "SELECT @@hapax_outbox_purge($1::bigint, $2::integer)", texts, 2,
+		"nothing was purged", count, err);
+}
+
+enum hapax_status hx_outbox_postgres_adopt(
+	struct hapax_outbox *outbox, const struct hapax_outbox_table *table, bool with_existing,
+	uint64_t *count, struct hapax_error *err)
+{
+	const char *texts[] = {
+		table->table,
+		table->id,
+		table->topic,
+		table->topic_prefix == NULL ? "" : table->topic_prefix,
+		table->ordering_key,
+		table->type,
+		table->payload,
+		table->status,
+		table->pending,
+		table->processed,
+		with_existing ? "t" : "f"};
+
+	return call(
+		outbox,
+		"SELECT @@hapax_outbox_adopt($1::text, $2::text, $3::text, $4::text, $5::text, $6::text,"
+		" $7::text, $8::text, $9::text, $10::text, $11::boolean)",
+		texts, 11, "the table was not taken over", count, err);
+}
+
+/* The caller's own SQL: as text, with his words in the message when it is wrong. */
+enum hapax_status hx_outbox_postgres_query(
+	struct hapax_outbox *base, const char *sql, const char *value, hapax_outbox_row_fn *row,
+	void *context, struct hapax_error *err)
+{
+	struct hx_outbox_postgres *outbox = of(base);
+	struct hapax_field fields[HX_OUTBOX_COLUMNS_MAX];
+	enum hapax_status status =
+		outbox->is_joined ? HAPAX_OK : hx_outbox_postgres_connect(outbox, err);
+	PGresult *result;
+	int columns;
+
+	if (status != HAPAX_OK)
+		return status;
+	hx_buf_clear(&outbox->sql);
+	status = value == NULL ? hx_buf_printf(&outbox->sql, "%s%c", sql, '\0')
+			       : hx_postgres_sql_append(&outbox->sql, outbox->place.schema, sql);
+	if (status != HAPAX_OK)
+		return hx_error_set(err, status, 0, "the query was too long");
+	(void)PQsetnonblocking(outbox->conn, 0);
+	result = PQexecParams(
+		outbox->conn, (const char *)outbox->sql.data, value == NULL ? 0 : 1, NULL, &value,
+		NULL, NULL, 0);
+	if (!outbox->is_joined)
+		(void)PQsetnonblocking(outbox->conn, 1);
+	columns = PQnfields(result);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		status = hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the query failed: %s",
+			PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) == NULL
+				? "it returns no rows"
+				: PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+	else if (columns > HX_OUTBOX_COLUMNS_MAX)
+		status = hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the query has more than %d columns",
+			HX_OUTBOX_COLUMNS_MAX);
+	for (int i = 0; status == HAPAX_OK && i < PQntuples(result); i++) {
+		for (int j = 0; j < columns; j++) {
+			fields[j].name = hapax_bytes_from_text(PQfname(result, j));
+			fields[j].value = hx_outbox_postgres_bytes(result, i, j);
+		}
+		if (row(context, fields, (size_t)columns) != 0)
+			break;
+	}
+	PQclear(result);
+	return status;
+}

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * relay.c - from the outbox to a sink: fetch, publish, wait for the confirmation, mark.
+ *
+ *  (1) A row is marked sent only after the sink has confirmed it. A crash in between publishes
+ *      it again, under the same id.
+ *  (2) Rows are fetched only of partitions whose lease this relay holds, and what is under
+ *      way ends before the lease does. Partitions are given up between batches.
+ *  (3) Of one ordering key one row is under way at a time: a later one follows when the
+ *      earlier one is confirmed. A row that fails holds up its own key and nobody else.
+ *  (4) An outage of sink or database is counted against no row.
+ */
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <hapax/clock.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "base/thread.h"
+#include "base/uuid7.h"
+#include "outbox/outbox.h"
+#include "outbox/sink.h"
+
+enum {
+	LEASE_MS = 30 * 1000,
+	RETRY_MS = 1000,
+	RETRY_MS_MAX = 5 * 60 * 1000,
+	ATTEMPTS_MAX = 10,
+	OUTAGE_MS_FIRST = 50,
+	OUTAGE_MS_LAST = 5000,
+	PUBLISH_MS_MAX = 20 * 1000,
+	/* So many at once: it is not idle any more, and need not be told of every one. */
+	BUSY_ROWS = 32,
+	KEY_SLOTS = 2048, /* more than twice the rows of a batch */
+};
+
+#define MS_NS INT64_C(1000000)
+
+struct hapax_relay {
+	struct hapax_relay_options options; /* complete; the texts are ours */
+	char *url;
+	char *owner;
+	char name[HX_OUTBOX_RELAY_SIZE];
+	struct hapax_outbox *outbox;
+	struct hx_sink *sink;
+	_Atomic uint32_t is_stopped;
+
+	struct hx_mutex mutex;
+	struct hapax_relay_stats stats; /* Locks: mutex */
+	struct hapax_outbox *wake;      /* the same while it runs. Locks: mutex */
+
+	bool is_idle; /* as the outbox was told */
+	bool is_away; /* an outage was reported */
+	unsigned failures;
+	int64_t tend_at_ns;
+	int64_t lease_ends_ns;
+	struct hx_prng jitter;
+	struct hx_outbox_batch batch;
+	struct hx_outbox_row *wave[HX_OUTBOX_BATCH_MAX];
+	uint16_t slots[KEY_SLOTS];            /* the last row of a key, from 1 */
+	uint16_t before[HX_OUTBOX_BATCH_MAX]; /* the row before it of its key, from 1; 0: none */
+};
+
+static bool is_stopping(struct hapax_relay *relay)
+{
+	const struct hapax_relay_options *options = &relay->options;
+
+	return atomic_load(&relay->is_stopped) != 0 ||
+		(options->stop != NULL && options->stop(options->context) != 0);
+}
+
+static void report(struct hapax_relay *relay, enum hapax_relay_event event, const char *text)
+{
+	if (relay->options.report != NULL)
+		relay->options.report(relay->options.context, event, text);
+}
+
+/* Between a half and all of it, so that a crowd does not come back as a crowd. */
+static int64_t jittered(struct hapax_relay *relay, int64_t span)
+{
+	return span - (int64_t)hx_prng_below(&relay->jitter, (uint64_t)span / 2 + 1);
+}
+
+/* One side is away: say so once, and wait a while. */
+static void wait_out(struct hapax_relay *relay, const struct hapax_error *err)
+{
+	int64_t span_ms =
+		relay->failures < 7 ? (int64_t)OUTAGE_MS_FIRST << relay->failures : OUTAGE_MS_LAST;
+
+	if (!relay->is_away) {
+		report(relay, HAPAX_RELAY_OUTAGE, err->message);
+		hx_mutex_lock(&relay->mutex);
+		relay->stats.outages++;
+		hx_mutex_unlock(&relay->mutex);
+	}
+	relay->is_away = true;
+	relay->failures++;
+	/* The leases may be over when it is back. */
+	relay->tend_at_ns = 0;
+	if (!is_stopping(relay))
+		hx_reactor_turn(&relay->outbox->reactor, jittered(relay, span_ms * MS_NS));
+}
+
+static void note_progress(struct hapax_relay *relay)
+{
+	if (relay->is_away)
+		report(relay, HAPAX_RELAY_RESUMED, "both sides are there again");
+	relay->is_away = false;
+	relay->failures = 0;
+}
+
+/* ------------------------------------------------------------------ waves */
+
+static uint32_t hash_of(struct hapax_bytes key)
+{
+	const unsigned char *data = key.data;
+	uint32_t hash = 2166136261u;
+
+	for (size_t i = 0; i < key.size; i++)
+		hash = (hash ^ data[i]) * 16777619u;
+	return hash;
+}
+
+static bool is_same(struct hapax_bytes a, struct hapax_bytes b)
+{
+	return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+}
+
+/* Which row of its key each row is; returns the number of waves. */
+static unsigned number_waves(struct hapax_relay *relay)
+{
+	struct hx_outbox_batch *batch = &relay->batch;
+	unsigned waves = 0;
+
+	memset(relay->slots, 0, sizeof(relay->slots));
+	for (size_t i = 0; i < batch->count; i++) {
+		struct hx_outbox_row *row = &batch->rows[i];
+		uint32_t slot = hash_of(row->ordering_key) % KEY_SLOTS;
+
+		row->outcome = HX_OUTBOX_UNDECIDED;
+		row->is_parked = false;
+		row->pause_ms = 0;
+		row->wave = 0;
+		relay->before[i] = 0;
+		if (row->ordering_key.size > 0) {
+			while (relay->slots[slot] != 0 &&
+			       !is_same(
+				       batch->rows[relay->slots[slot] - 1].ordering_key,
+				       row->ordering_key))
+				slot = (slot + 1) % KEY_SLOTS;
+			relay->before[i] = relay->slots[slot];
+			if (relay->before[i] != 0)
+				row->wave = batch->rows[relay->before[i] - 1].wave + 1;
+			relay->slots[slot] = (uint16_t)(i + 1);
+		}
+		if (row->wave + 1 > waves)
+			waves = row->wave + 1;
+	}
+	return waves;
+}
+
+/* The rows of a wave whose predecessors are sent. */
+static size_t gather_wave(struct hapax_relay *relay, unsigned wave)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < relay->batch.count; i++) {
+		uint16_t before = relay->before[i];
+
+		if (relay->batch.rows[i].wave == wave &&
+		    (before == 0 || relay->batch.rows[before - 1].outcome == HX_OUTBOX_SENT))
+			relay->wave[count++] = &relay->batch.rows[i];
+	}
+	return count;
+}
+
+static void judge(struct hapax_relay *relay, struct hx_outbox_row *row)
+{
+	const struct hapax_relay_options *options = &relay->options;
+	int64_t pause_ms = options->retry_ms;
+	char text[HX_OUTBOX_ERROR_SIZE + 300];
+
+	if (row->outcome != HX_OUTBOX_FAILED && row->outcome != HX_OUTBOX_REFUSED)
+		return;
+	for (int64_t i = 0; i < row->attempts && pause_ms < options->retry_ms_max; i++)
+		pause_ms *= 2;
+	if (pause_ms > options->retry_ms_max)
+		pause_ms = options->retry_ms_max;
+	row->is_parked = row->outcome == HX_OUTBOX_REFUSED ||
+		row->attempts + 1 >= (int64_t)options->attempts_max;
+	row->pause_ms = row->is_parked ? 0 : jittered(relay, pause_ms);
+	(void)snprintf(
+		text, sizeof(text), "event %.*s, attempt %" PRId64 ": %s", (int)row->id.size,
+		(const char *)row->id.data, row->attempts + 1, row->error);
+	report(relay, row->is_parked ? HAPAX_RELAY_PARKED : HAPAX_RELAY_RETRY, text);
+}
+
+static enum hapax_status publish(struct hapax_relay *relay, struct hapax_error *err)
+{
+	unsigned waves = number_waves(relay);
+	enum hapax_status status = HAPAX_OK;
+
+	for (unsigned wave = 0; wave < waves && status == HAPAX_OK; wave++) {
+		size_t count = gather_wave(relay, wave);
+		int64_t now_ns = hx_clock_mono_ns();
+		int64_t deadline_ns = now_ns + PUBLISH_MS_MAX * MS_NS;
+
+		/* Nothing of ours is under way when the lease ends. */
+		if (deadline_ns > relay->lease_ends_ns)
+			deadline_ns = relay->lease_ends_ns;
+		if (count == 0 || deadline_ns - now_ns < (relay->options.lease_ms * MS_NS) / 4)
+			break;
+		status = relay->sink->ops->publish(
+			relay->sink, relay->wave, count, deadline_ns, err);
+	}
+	for (size_t i = 0; i < relay->batch.count; i++)
+		judge(relay, &relay->batch.rows[i]);
+	return status;
+}
+
+/* ------------------------------------------------------------------ mark */
+
+static void count_batch(struct hapax_relay *relay)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+	struct hapax_relay_stats *stats = &relay->stats;
+
+	hx_mutex_lock(&relay->mutex);
+	stats->batches++;
+	for (size_t i = 0; i < relay->batch.count; i++) {
+		const struct hx_outbox_row *row = &relay->batch.rows[i];
+
+		stats->published += row->outcome == HX_OUTBOX_SENT;
+		stats->parked += row->is_parked;
+		stats->retried += row->outcome == HX_OUTBOX_FAILED && !row->is_parked;
+		if (row->outcome == HX_OUTBOX_SENT)
+			stats->lag_ms = clock->wall_ms(clock->context) - row->created_ms;
+	}
+	hx_mutex_unlock(&relay->mutex);
+}
+
+/* Again and again: what is confirmed and not marked would be published again. */
+static void mark(struct hapax_relay *relay)
+{
+	size_t decided = 0;
+	char text[64];
+
+	for (size_t i = 0; i < relay->batch.count; i++)
+		decided += relay->batch.rows[i].outcome != HX_OUTBOX_UNDECIDED;
+	if (decided == 0)
+		return;
+	(void)snprintf(text, sizeof(text), "%zu rows are decided, and marked next", decided);
+	report(relay, HAPAX_RELAY_CONFIRMED, text);
+	for (;;) {
+		struct hapax_error err;
+
+		if (relay->outbox->ops->mark(relay->outbox, &relay->batch, &err) == HAPAX_OK)
+			break;
+		wait_out(relay, &err);
+		if (is_stopping(relay))
+			return;
+	}
+	count_batch(relay);
+	note_progress(relay);
+}
+
+/* ------------------------------------------------------------------ run */
+
+/* Renew the leases when a third of their time is over. */
+static enum hapax_status tend(struct hapax_relay *relay, struct hapax_error *err)
+{
+	int64_t now_ns = hx_clock_mono_ns();
+	unsigned partitions = 0;
+	enum hapax_status status;
+
+	if (now_ns < relay->tend_at_ns)
+		return HAPAX_OK;
+	status = relay->outbox->ops->tend(
+		relay->outbox, relay->name, relay->owner, relay->options.lease_ms, relay->is_idle,
+		&partitions, err);
+	if (status == HAPAX_OK)
+		status = relay->outbox->ops->settle(relay->outbox, relay->name, err);
+	if (status != HAPAX_OK)
+		return status;
+	/* Counted from before it was asked for. Another relay that comes or goes is seen soon. */
+	relay->lease_ends_ns = now_ns + relay->options.lease_ms * MS_NS;
+	relay->tend_at_ns = now_ns +
+		relay->options.lease_ms * MS_NS / (partitions < HX_OUTBOX_PARTITIONS ? 12 : 3);
+	hx_mutex_lock(&relay->mutex);
+	relay->stats.partitions = partitions;
+	hx_mutex_unlock(&relay->mutex);
+	return HAPAX_OK;
+}
+
+static enum hapax_status set_idle(struct hapax_relay *relay, bool is_idle, struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	if (relay->is_idle != is_idle && relay->outbox->ops->set_idle != NULL)
+		status = relay->outbox->ops->set_idle(relay->outbox, relay->name, is_idle, err);
+	if (status == HAPAX_OK)
+		relay->is_idle = is_idle;
+	return status;
+}
+
+/* Nothing to do: be told, or look again after a while. */
+static enum hapax_status rest(struct hapax_relay *relay, bool *is_done, struct hapax_error *err)
+{
+	struct hapax_outbox_status outbox_status = HAPAX_OUTBOX_STATUS_INIT;
+	int64_t wait_ns = relay->options.poll_ms * MS_NS;
+	bool was_idle = relay->is_idle;
+	enum hapax_status status = relay->sink->ops->tend(relay->sink, err);
+
+	if (status == HAPAX_OK && relay->options.is_finite) {
+		status = relay->outbox->ops->status(relay->outbox, &outbox_status, err);
+		*is_done = status == HAPAX_OK && outbox_status.pending == 0;
+	}
+	if (status == HAPAX_OK && !*is_done)
+		status = set_idle(relay, true, err);
+	if (status != HAPAX_OK || *is_done)
+		return status;
+	note_progress(relay);
+	/* What came before it was known that we wait was told to nobody: look once more. */
+	if (!was_idle && relay->outbox->ops->set_idle != NULL)
+		wait_ns = 0;
+	relay->outbox->ops->wait(relay->outbox, wait_ns);
+	return HAPAX_OK;
+}
+
+static enum hapax_status step(struct hapax_relay *relay, bool *is_done, struct hapax_error *err)
+{
+	struct hx_outbox_batch *batch = &relay->batch;
+	enum hapax_status status = tend(relay, err);
+
+	if (status == HAPAX_OK)
+		status = relay->outbox->ops->fetch(
+			relay->outbox, relay->name, relay->options.batch_max, batch, err);
+	if (status != HAPAX_OK)
+		return status;
+	if (batch->count == 0)
+		return rest(relay, is_done, err);
+	if (batch->count >= BUSY_ROWS)
+		status = set_idle(relay, false, err);
+	if (status == HAPAX_OK)
+		status = publish(relay, err);
+	mark(relay);
+	return status;
+}
+
+enum hapax_status hapax_relay_run(struct hapax_relay *relay, struct hapax_error *err)
+{
+	struct hapax_error own;
+	bool is_done = false;
+	enum hapax_status status;
+
+	if (relay == NULL)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a relay is needed");
+	if (err == NULL)
+		err = &own;
+	status = hapax_outbox_open(relay->url, &relay->outbox, err);
+	if (status != HAPAX_OK)
+		return status;
+	hx_mutex_lock(&relay->mutex);
+	relay->wake = relay->outbox;
+	hx_mutex_unlock(&relay->mutex);
+	status = relay->sink->ops->connect(relay->sink, err);
+	if (status == HAPAX_OK) {
+		report(relay, HAPAX_RELAY_READY, relay->outbox->ops->name);
+		while (!is_done && !is_stopping(relay)) {
+			struct hapax_error why;
+
+			if (step(relay, &is_done, &why) != HAPAX_OK)
+				wait_out(relay, &why);
+		}
+		(void)relay->outbox->ops->leave(relay->outbox, relay->name, NULL);
+	}
+	hx_mutex_lock(&relay->mutex);
+	relay->wake = NULL;
+	hx_mutex_unlock(&relay->mutex);
+	hx_outbox_batch_done(&relay->batch);
+	hapax_outbox_close(relay->outbox);
+	relay->outbox = NULL;
+	return status;
+}
+
+void hapax_relay_stop(struct hapax_relay *relay)
+{
+	atomic_store(&relay->is_stopped, 1);
+	hx_mutex_lock(&relay->mutex);
+	if (relay->wake != NULL)
+		hx_outbox_wake(relay->wake);
+	hx_mutex_unlock(&relay->mutex);
+}
+
+void hapax_relay_stats(struct hapax_relay *relay, struct hapax_relay_stats *ret_stats)
+{
+	hx_mutex_lock(&relay->mutex);
+	*ret_stats = relay->stats;
+	hx_mutex_unlock(&relay->mutex);
+}
+
+/* ------------------------------------------------------------------ open */
+
+static char *copy_of(const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *copy = hx_alloc(size);
+
+	if (copy != NULL)
+		memcpy(copy, text, size);
+	return copy;
+}
+
+static enum hapax_status check_options(
+	const struct hapax_relay_options *options, struct hapax_error *err)
+{
+	if (options == NULL || options->size != sizeof(*options) || options->sink == NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "a relay needs a sink, such as amqp://HOST");
+	if (options->batch_max > HX_OUTBOX_BATCH_MAX)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "a batch has at most %d rows",
+			HX_OUTBOX_BATCH_MAX);
+	if (options->lease_ms < 0 || (options->lease_ms > 0 && options->lease_ms < 100) ||
+	    options->retry_ms < 0 || options->retry_ms_max < 0 || options->poll_ms < 0)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"times of a relay are not negative, and a lease is at least 100 ms");
+	return HAPAX_OK;
+}
+
+static void complete_options(struct hapax_relay_options *options, int64_t poll_ms)
+{
+	if (options->batch_max == 0)
+		options->batch_max = HX_OUTBOX_BATCH_MAX;
+	if (options->attempts_max == 0)
+		options->attempts_max = ATTEMPTS_MAX;
+	if (options->lease_ms == 0)
+		options->lease_ms = LEASE_MS;
+	if (options->retry_ms == 0)
+		options->retry_ms = RETRY_MS;
+	if (options->retry_ms_max == 0)
+		options->retry_ms_max = RETRY_MS_MAX;
+	if (options->poll_ms == 0)
+		options->poll_ms = poll_ms;
+}
+
+enum hapax_status hx_relay_new(
+	const char *url, const struct hapax_relay_options *options, struct hx_sink *sink,
+	struct hapax_relay **ret_relay, struct hapax_error *err)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+	struct hapax_relay *relay = hx_alloc_zero(1, sizeof(*relay));
+	unsigned char uuid[HX_UUID_SIZE];
+	struct hx_uuid7 ids = {0};
+	uint64_t seed;
+
+	if (relay == NULL) {
+		sink->ops->close(sink);
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a relay");
+	}
+	hx_mutex_init(&relay->mutex);
+	hx_outbox_batch_init(&relay->batch);
+	relay->sink = sink;
+	relay->stats.size = sizeof(relay->stats);
+	relay->options = *options;
+	complete_options(&relay->options, strncmp(url, "sqlite:", 7) == 0 ? 10 : 1000);
+	relay->url = copy_of(url);
+	relay->owner = copy_of(options->owner == NULL ? "" : options->owner);
+	hx_uuid7_next(&ids, clock->wall_ms(clock->context), uuid);
+	hx_uuid_format(uuid, relay->name);
+	hx_random_bytes(&seed, sizeof(seed));
+	hx_prng_seed(&relay->jitter, seed);
+	if (relay->url == NULL || relay->owner == NULL) {
+		hapax_relay_close(relay);
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a relay");
+	}
+	*ret_relay = relay;
+	return HAPAX_OK;
+}
+
+enum hapax_status hapax_relay_open(
+	const char *url, const struct hapax_relay_options *options, struct hapax_relay **ret_relay,
+	struct hapax_error *err)
+{
+	enum hapax_status status = check_options(options, err);
+	struct hx_sink *sink = NULL;
+
+	if (status != HAPAX_OK)
+		return status;
+	if (url == NULL || ret_relay == NULL)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the URL of a database is needed");
+	status = hx_sink_open(
+		options->sink, options->source == NULL ? "/hapax/outbox" : options->source, &sink,
+		err);
+	if (status != HAPAX_OK)
+		return status;
+	return hx_relay_new(url, options, sink, ret_relay, err);
+}
+
+static void free_text(char *text)
+{
+	if (text != NULL)
+		explicit_bzero(text, strlen(text));
+	hx_free(text);
+}
+
+void hapax_relay_close(struct hapax_relay *relay)
+{
+	if (relay == NULL)
+		return;
+	relay->sink->ops->close(relay->sink);
+	hx_outbox_batch_done(&relay->batch);
+	hx_mutex_done(&relay->mutex);
+	free_text(relay->url);
+	free_text(relay->owner);
+	hx_free(relay);
+}

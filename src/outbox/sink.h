@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sink.h - where a relay publishes to.
+ *
+ * Threads: one at a time. Everything blocks, with a bound.
+ */
+#ifndef HX_OUTBOX_SINK_H
+#define HX_OUTBOX_SINK_H
+
+#include <hapax/error.h>
+
+#include "outbox/message.h"
+#include "outbox/outbox.h"
+
+struct hx_sink;
+
+struct hx_sink_ops {
+	/* INVALID: the URL is wrong. Nothing is connected to yet. Owned: *ret_sink. */
+	enum hapax_status (*open)(
+		const char *url, const char *source, struct hx_sink **ret_sink,
+		struct hapax_error *err);
+
+	/* Connect, unless it is. UNAVAILABLE says why not. */
+	enum hapax_status (*connect)(struct hx_sink *sink, struct hapax_error *err);
+
+	/*
+	 * Publish rows, which are independent of each other, and wait for what becomes of
+	 * them until deadline_ns. Every row's outcome is UNDECIDED before; afterwards a row is
+	 * SENT only if the sink has confirmed it. UNAVAILABLE: the sink is away; rows that
+	 * are UNDECIDED then are nobody's fault, and stay so.
+	 */
+	enum hapax_status (*publish)(
+		struct hx_sink *sink, struct hx_outbox_row **rows, size_t count,
+		int64_t deadline_ns, struct hapax_error *err);
+
+	/* Called every second when there is nothing to publish: heartbeats. UNAVAILABLE: it is away. */
+	enum hapax_status (*tend)(struct hx_sink *sink, struct hapax_error *err);
+
+	void (*close)(struct hx_sink *sink);
+};
+
+struct hx_sink {
+	const struct hx_sink_ops *ops;
+	struct hx_outbox_message message; /* of the row that is being sent */
+};
+
+extern const struct hx_sink_ops hx_sink_http_ops;
+extern const struct hx_sink_ops hx_sink_rabbitmq_ops;
+
+/* hapax_relay_open() with a sink that is there. Owned: sink, by the relay, in any case. */
+enum hapax_status hx_relay_new(
+	const char *url, const struct hapax_relay_options *options, struct hx_sink *sink,
+	struct hapax_relay **ret_relay, struct hapax_error *err);
+
+/* By the URL's scheme. UNSUPPORTED names what there is. */
+enum hapax_status hx_sink_open(
+	const char *url, const char *source, struct hx_sink **ret_sink, struct hapax_error *err);
+
+/* What became of a row, with a reason for people; what is not SENT. */
+__attribute__((format(printf, 3, 4))) void hx_sink_decide(
+	struct hx_outbox_row *row, enum hx_outbox_outcome outcome, const char *format, ...);
+
+#endif

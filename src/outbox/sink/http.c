@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http.c - the sink http://: CloudEvents in binary mode, a POST for each, several at a time.
+ *
+ * 2xx is sent. 429, 502, 503, 504 and no connection mean that the service is away: they count
+ * against no row. Of other answers, 401 403 404 405 407 408 409 421 425, 3xx and 5xx are tried
+ * again, as is a request whose answer was lost; what is left of 4xx says that the event will
+ * never do, and the row is parked.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "net/http_client.h"
+#include "net/resolver.h"
+#include "net/tls.h"
+#include "outbox/sink.h"
+#include "wire/cloudevents.h"
+
+enum {
+	CALLS_MAX = 32,
+	PATH_SIZE = 1024,
+	HEAD_SIZE_MAX = 128 * 1024,
+};
+
+#define CALL_NS (INT64_C(30) * 1000000000)
+
+struct http_sink;
+
+struct slot {
+	struct hx_http_call call;
+	struct http_sink *sink;
+	struct hx_outbox_row *row; /* NULL: it is free */
+	struct hapax_buf head;
+	unsigned status;
+};
+
+struct http_sink {
+	struct hx_sink base;
+	struct hx_reactor reactor;
+	struct hx_resolver resolver;
+	struct hx_tls_context *tls;
+	struct hx_http_client client;
+	bool has_reactor;
+	struct hx_endpoint endpoint;
+	char host[HX_HOST_SIZE_MAX + 16];
+	char path[PATH_SIZE];
+	bool has_topic; /* the path ends with '/': the topic follows */
+	struct slot slots[CALLS_MAX];
+	size_t slot_count; /* that were made */
+	size_t busy;
+	bool is_away;
+	struct hapax_error away;
+};
+
+static struct http_sink *of(struct hx_sink *sink)
+{
+	return (struct http_sink *)sink;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+static bool is_token(struct hapax_bytes name)
+{
+	const unsigned char *data = name.data;
+
+	for (size_t i = 0; i < name.size; i++)
+		if (!isalnum(data[i]) &&
+		    (data[i] == '\0' || strchr("!#$%&'*+-.^_`|~", data[i]) == NULL))
+			return false;
+	return name.size > 0;
+}
+
+/* Fields that belong to the message as a whole, and not to the event. */
+static bool is_ours(struct hapax_bytes name)
+{
+	static const char *const names[] = {"host",       "content-length",    "content-type",
+	                                    "connection", "transfer-encoding", "expect",
+	                                    "te",         "upgrade",           "keep-alive"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (name.size == strlen(names[i]) &&
+		    strncasecmp(name.data, names[i], name.size) == 0)
+			return true;
+	return false;
+}
+
+static enum hapax_status append_topic(struct hapax_buf *head, struct hapax_bytes topic)
+{
+	const unsigned char *data = topic.data;
+	enum hapax_status status = HAPAX_OK;
+
+	for (size_t i = 0; i < topic.size && status == HAPAX_OK; i++)
+		status = isalnum(data[i]) || strchr("-._~", data[i]) != NULL
+			? hx_buf_append_byte(head, data[i])
+			: hx_buf_printf(head, "%%%02X", data[i]);
+	return status;
+}
+
+static enum hapax_status append_field(struct hapax_buf *head, const struct hapax_field *field)
+{
+	enum hapax_status status = hx_buf_append(head, field->name.data, field->name.size);
+
+	if (status == HAPAX_OK)
+		status = hx_buf_append(head, ": ", 2);
+	if (status == HAPAX_OK)
+		status = hx_cloudevent_encode(head, field->value);
+	return status == HAPAX_OK ? hx_buf_append(head, "\r\n", 2) : status;
+}
+
+/* False: no request can be made of the row, and it is refused. */
+static bool write_head(struct http_sink *sink, struct slot *slot, struct hx_outbox_row *row)
+{
+	struct hx_outbox_message *message = &sink->base.message;
+	struct hapax_buf *head = &slot->head;
+	enum hapax_status status;
+
+	hx_buf_clear(head);
+	if (!hx_outbox_message_read(message, row)) {
+		hx_sink_decide(row, HX_OUTBOX_REFUSED, "its headers are no JSON object of texts");
+		return false;
+	}
+	status = hx_buf_printf(head, "POST %s", sink->path);
+	if (status == HAPAX_OK && sink->has_topic)
+		status = append_topic(head, row->topic);
+	if (status == HAPAX_OK)
+		status = hx_buf_printf(
+			head, " HTTP/1.1\r\nHost: %s\r\nContent-Length: %zu\r\n", sink->host,
+			row->payload.size);
+	if (status == HAPAX_OK && row->content_type.size > 0)
+		status = append_field(
+			head,
+			&(struct hapax_field){
+				hapax_bytes_from_text("Content-Type"), row->content_type});
+	for (size_t i = 0; i < message->count && status == HAPAX_OK; i++) {
+		if (!is_token(message->fields[i].name) || is_ours(message->fields[i].name)) {
+			hx_sink_decide(
+				row, HX_OUTBOX_REFUSED,
+				"its header '%.*s' is none that HTTP lets pass",
+				(int)(message->fields[i].name.size < 60
+			                      ? message->fields[i].name.size
+			                      : 60),
+				(const char *)message->fields[i].name.data);
+			return false;
+		}
+		status = append_field(head, &message->fields[i]);
+	}
+	if (status == HAPAX_OK)
+		status = hx_buf_append(head, "\r\n", 2);
+	if (status == HAPAX_OK)
+		return true;
+	hx_sink_decide(
+		row, HX_OUTBOX_REFUSED, "its headers take more than %d bytes", HEAD_SIZE_MAX);
+	return false;
+}
+
+/* ------------------------------------------------------------------ answers */
+
+static void be_away(struct http_sink *sink, const char *why)
+{
+	if (!sink->is_away)
+		(void)hx_error_set(
+			&sink->away, HAPAX_ERR_UNAVAILABLE, 0, "'%.100s' took no event: %s",
+			sink->host, why);
+	sink->is_away = true;
+}
+
+static void judge(struct http_sink *sink, struct slot *slot)
+{
+	static const unsigned again[] = {401, 403, 404, 405, 407, 408, 409, 421, 425};
+	unsigned status = slot->status;
+	enum hx_outbox_outcome outcome = HX_OUTBOX_REFUSED;
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), "it answered with status %u", status);
+	if (status >= 200 && status < 300) {
+		slot->row->outcome = HX_OUTBOX_SENT;
+		return;
+	}
+	if (status == 429 || (status >= 502 && status <= 504)) {
+		be_away(sink, text);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++)
+		if (status == again[i])
+			outcome = HX_OUTBOX_FAILED;
+	if (status < 400 || status >= 500)
+		outcome = HX_OUTBOX_FAILED;
+	hx_sink_decide(slot->row, outcome, "'%.100s' answered with status %u", sink->host, status);
+}
+
+static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
+{
+	struct slot *slot = call->context;
+
+	slot->status = head->status;
+}
+
+static void on_data(struct hx_http_call *call, struct hapax_bytes data)
+{
+	(void)call;
+	(void)data;
+}
+
+static void on_end(
+	struct hx_http_call *call, enum hx_http_call_end end, const struct hapax_error *err)
+{
+	struct slot *slot = call->context;
+	struct http_sink *sink = slot->sink;
+
+	switch (end) {
+	case HX_HTTP_CALL_COMPLETE: judge(sink, slot); break;
+	case HX_HTTP_CALL_UNSENT: be_away(sink, err->message); break;
+	case HX_HTTP_CALL_LOST:
+		hx_sink_decide(
+			slot->row, HX_OUTBOX_FAILED, "its answer was lost: %.180s", err->message);
+		break;
+	}
+	slot->row = NULL;
+	sink->busy--;
+}
+
+static const struct hx_http_call_ops call_ops = {
+	.on_head = on_head, .on_data = on_data, .on_end = on_end};
+
+/* ------------------------------------------------------------------ publish */
+
+static struct slot *free_slot(struct http_sink *sink)
+{
+	for (size_t i = 0; i < sink->slot_count; i++)
+		if (sink->slots[i].row == NULL)
+			return &sink->slots[i];
+	return NULL;
+}
+
+static void begin_call(struct http_sink *sink, struct hx_outbox_row *row, int64_t deadline_ns)
+{
+	struct slot *slot = free_slot(sink);
+	struct hapax_error err;
+
+	if (!write_head(sink, slot, row))
+		return;
+	slot->row = row;
+	slot->status = 0;
+	slot->call.head = (struct hapax_bytes){slot->head.data, slot->head.size};
+	slot->call.body = row->payload;
+	if (hx_http_call_begin(&slot->call, &sink->client, deadline_ns, &err) != HAPAX_OK) {
+		slot->row = NULL;
+		be_away(sink, err.message);
+		return;
+	}
+	sink->busy++;
+}
+
+static enum hapax_status sink_publish(
+	struct hx_sink *base, struct hx_outbox_row **rows, size_t count, int64_t deadline_ns,
+	struct hapax_error *err)
+{
+	struct http_sink *sink = of(base);
+	int64_t late_ns;
+	size_t next = 0;
+
+	sink->is_away = false;
+	hx_reactor_turn(&sink->reactor, 0);
+	late_ns = hx_reactor_now_ns(&sink->reactor) + CALL_NS;
+	if (late_ns > deadline_ns)
+		late_ns = deadline_ns;
+	while (sink->busy > 0 || (next < count && !sink->is_away)) {
+		while (next < count && !sink->is_away && sink->busy < sink->slot_count)
+			begin_call(sink, rows[next++], late_ns);
+		if (sink->busy > 0)
+			hx_reactor_turn(&sink->reactor, -1);
+	}
+	if (!sink->is_away)
+		return HAPAX_OK;
+	if (err != NULL)
+		*err = sink->away;
+	return HAPAX_ERR_UNAVAILABLE;
+}
+
+/* ------------------------------------------------------------------ open */
+
+static void sink_close(struct hx_sink *base)
+{
+	struct http_sink *sink = of(base);
+
+	for (size_t i = 0; i < sink->slot_count; i++) {
+		hx_http_call_done(&sink->slots[i].call, &sink->reactor);
+		hx_buf_done(&sink->slots[i].head);
+	}
+	if (sink->has_reactor) {
+		hx_http_client_close(&sink->client);
+		hx_reactor_turn(&sink->reactor, 0);
+		hx_http_client_done(&sink->client);
+		hx_resolver_done(&sink->resolver);
+		hx_reactor_done(&sink->reactor);
+	}
+	hx_tls_context_free(sink->tls);
+	hx_outbox_message_done(&base->message);
+	hx_free(sink);
+}
+
+/* "http://host[:port][/path]" */
+static enum hapax_status parse_url(
+	struct http_sink *sink, const char *url, bool *has_tls, struct hapax_error *err)
+{
+	const char *host = strstr(url, "://") + 3;
+	size_t size = strcspn(host, "/?#");
+	enum hapax_status status;
+
+	*has_tls = strncmp(url, "https:", 6) == 0;
+	if (size >= sizeof(sink->host) || memchr(host, '@', size) != NULL ||
+	    strlen(host + size) >= sizeof(sink->path) || strpbrk(host + size, " #\r\n\t") != NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"the sink's URL is malformed; it looks like 'http://host:port/path'");
+	(void)snprintf(sink->host, sizeof(sink->host), "%.*s", (int)size, host);
+	(void)snprintf(
+		sink->path, sizeof(sink->path), "%s", host[size] == '\0' ? "/" : host + size);
+	if (host[size] != '\0')
+		sink->has_topic =
+			sink->path[strlen(sink->path) - 1] == '/' && strlen(sink->path) > 1;
+	status = hx_endpoint_parse(
+		(struct hapax_bytes){host, size}, *has_tls ? 443 : 80, &sink->endpoint, err);
+	return status;
+}
+
+static enum hapax_status make_slots(struct http_sink *sink)
+{
+	for (size_t i = 0; i < CALLS_MAX; i++) {
+		struct slot *slot = &sink->slots[i];
+		enum hapax_status status =
+			hx_http_call_init(&slot->call, &sink->reactor, &call_ops, slot);
+
+		if (status != HAPAX_OK)
+			return status;
+		hx_buf_init(&slot->head, HEAD_SIZE_MAX);
+		slot->sink = sink;
+		sink->slot_count++;
+	}
+	return HAPAX_OK;
+}
+
+static enum hapax_status sink_open(
+	const char *url, const char *source, struct hx_sink **ret_sink, struct hapax_error *err)
+{
+	struct hx_http_client_options options = {.connections_max = CALLS_MAX};
+	struct hx_tls_options tls = {0};
+	struct http_sink *sink = hx_alloc_zero(1, sizeof(*sink));
+	bool has_tls = false;
+	enum hapax_status status;
+
+	if (sink == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a sink");
+	sink->base.ops = &hx_sink_http_ops;
+	hx_outbox_message_init(&sink->base.message, "ce-", source);
+	status = parse_url(sink, url, &has_tls, err);
+	if (status == HAPAX_OK && has_tls)
+		status = hx_tls_client_context_new(&tls, &sink->tls, err);
+	if (status == HAPAX_OK)
+		status = hx_reactor_init(&sink->reactor, hx_net_system(), err);
+	if (status == HAPAX_OK) {
+		sink->has_reactor = true;
+		options.tls = sink->tls;
+		hx_resolver_init(&sink->resolver, hx_net_system());
+		hx_http_client_init(
+			&sink->client, &sink->reactor, &sink->resolver, &sink->endpoint, &options);
+		status = make_slots(sink);
+		if (status != HAPAX_OK)
+			(void)hx_error_set(err, status, 0, "no memory for a sink");
+	}
+	if (status != HAPAX_OK)
+		sink_close(&sink->base);
+	else
+		*ret_sink = &sink->base;
+	return status;
+}
+
+/* Connections are made when there is something to say. */
+static enum hapax_status sink_connect(struct hx_sink *sink, struct hapax_error *err)
+{
+	(void)sink;
+	(void)err;
+	return HAPAX_OK;
+}
+
+static enum hapax_status sink_tend(struct hx_sink *sink, struct hapax_error *err)
+{
+	(void)err;
+	hx_reactor_turn(&of(sink)->reactor, 0);
+	return HAPAX_OK;
+}
+
+const struct hx_sink_ops hx_sink_http_ops = {
+	.open = sink_open,
+	.connect = sink_connect,
+	.publish = sink_publish,
+	.tend = sink_tend,
+	.close = sink_close,
+};

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rabbitmq.c - the sink amqp://: persistent messages, confirmed by the broker one by one.
+ *
+ *  (1) A row is SENT when its ack was read and it did not come back before: for a quorum
+ *      queue that is when a majority has written it.
+ *  (2) A message that no queue wanted comes back before its ack; its row is REFUSED.
+ *  (3) A broker that closes the channel does not say because of which message. So what is
+ *      undecided then is published once more, one by one, and who is alone when it happens
+ *      again is the one that is REFUSED.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "broker/rabbit.h"
+#include "outbox/sink.h"
+
+enum {
+	CONNECT_MS = 10 * 1000,
+	READ_EVERY = 64, /* messages: what the broker says is read meanwhile */
+	DECLARED_MAX = 64,
+};
+
+#define MS_NS INT64_C(1000000)
+
+struct rabbitmq_sink {
+	struct hx_sink base;
+	struct hx_rabbit rabbit;
+	struct hx_rabbit_place place;
+	/* Queues that were declared on this connection. */
+	char declared[DECLARED_MAX][HX_RABBIT_NAME_SIZE];
+	size_t declared_count;
+	/* The rows of this call; tags count from first_tag. */
+	uint64_t first_tag;
+	uint64_t acked_below; /* all tags below were decided */
+	struct hx_outbox_row **rows;
+	size_t sent_count;
+	size_t undecided; /* of these */
+	bool is_closed;   /* the broker closed the channel, and why */
+	int closed_code;
+	char closed_text[HX_RABBIT_NAME_SIZE];
+};
+
+static struct rabbitmq_sink *of(struct hx_sink *sink)
+{
+	return (struct rabbitmq_sink *)sink;
+}
+
+static void sink_close(struct hx_sink *base)
+{
+	struct rabbitmq_sink *sink = of(base);
+
+	hx_rabbit_close(&sink->rabbit);
+	hx_outbox_message_done(&base->message);
+	explicit_bzero(&sink->place, sizeof(sink->place));
+	hx_free(sink);
+}
+
+static enum hapax_status sink_open(
+	const char *url, const char *source, struct hx_sink **ret_sink, struct hapax_error *err)
+{
+	struct rabbitmq_sink *sink = hx_alloc_zero(1, sizeof(*sink));
+	enum hapax_status status;
+
+	if (sink == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a sink");
+	sink->base.ops = &hx_sink_rabbitmq_ops;
+	/* As the AMQP binding of CloudEvents has it. */
+	hx_outbox_message_init(&sink->base.message, "cloudEvents_", source);
+	status = hx_rabbit_place_parse(url, &sink->place, err);
+	if (status != HAPAX_OK)
+		sink_close(&sink->base);
+	else
+		*ret_sink = &sink->base;
+	return status;
+}
+
+static enum hapax_status sink_connect(struct hx_sink *base, struct hapax_error *err)
+{
+	struct rabbitmq_sink *sink = of(base);
+	enum hapax_status status;
+
+	if (hx_rabbit_is_open(&sink->rabbit))
+		return HAPAX_OK;
+	sink->declared_count = 0;
+	status = hx_rabbit_open(&sink->rabbit, &sink->place, CONNECT_MS, err);
+	if (status == HAPAX_OK)
+		status = hx_rabbit_confirm(&sink->rabbit, err);
+	if (status != HAPAX_OK)
+		hx_rabbit_close(&sink->rabbit);
+	return status;
+}
+
+/* ------------------------------------------------------------------ confirms */
+
+static struct hx_outbox_row *row_of_tag(struct rabbitmq_sink *sink, uint64_t tag)
+{
+	if (tag < sink->first_tag || tag - sink->first_tag >= sink->sent_count)
+		return NULL;
+	return sink->rows[tag - sink->first_tag];
+}
+
+static void settle_tag(struct rabbitmq_sink *sink, uint64_t tag, enum hx_rabbit_happening happening)
+{
+	struct hx_outbox_row *row = row_of_tag(sink, tag);
+
+	if (row == NULL || row->outcome != HX_OUTBOX_UNDECIDED)
+		return;
+	sink->undecided--;
+	if (happening == HX_RABBIT_ACK)
+		row->outcome = HX_OUTBOX_SENT;
+	else
+		hx_sink_decide(row, HX_OUTBOX_FAILED, "RabbitMQ did not take the message (nack)");
+}
+
+static void take_confirm(struct rabbitmq_sink *sink, const struct hx_rabbit_event *event)
+{
+	uint64_t from = event->is_multiple ? sink->acked_below : event->tag;
+
+	for (uint64_t tag = from; tag <= event->tag; tag++)
+		settle_tag(sink, tag, event->happening);
+	if (event->is_multiple)
+		sink->acked_below = event->tag + 1;
+}
+
+static void take_returned(struct rabbitmq_sink *sink, const struct hx_rabbit_event *event)
+{
+	size_t size = strlen(event->message_id);
+
+	for (size_t i = 0; i < sink->sent_count; i++) {
+		struct hx_outbox_row *row = sink->rows[i];
+
+		if (row->outcome != HX_OUTBOX_UNDECIDED || row->id.size != size ||
+		    memcmp(row->id.data, event->message_id, size) != 0)
+			continue;
+		sink->undecided--;
+		hx_sink_decide(
+			row, HX_OUTBOX_REFUSED,
+			"no queue wanted it: exchange '%.60s', routing key '%.*s' (%s); declare and bind a"
+			" queue, then retry",
+			sink->place.exchange, (int)(row->topic.size < 60 ? row->topic.size : 60),
+			(const char *)row->topic.data, event->text);
+	}
+}
+
+static void take(struct rabbitmq_sink *sink, const struct hx_rabbit_event *event)
+{
+	switch (event->happening) {
+	case HX_RABBIT_NOTHING:
+	case HX_RABBIT_BLOCKED:
+	case HX_RABBIT_UNBLOCKED: break;
+	case HX_RABBIT_ACK:
+	case HX_RABBIT_NACK: take_confirm(sink, event); break;
+	case HX_RABBIT_RETURNED: take_returned(sink, event); break;
+	case HX_RABBIT_REFUSED:
+		sink->is_closed = true;
+		sink->closed_code = event->code;
+		(void)snprintf(sink->closed_text, sizeof(sink->closed_text), "%s", event->text);
+		break;
+	}
+}
+
+/*
+ * Take in what has come; with a deadline, wait until everything is decided, and until the
+ * broker takes messages again.
+ */
+static enum hapax_status read_confirms(
+	struct rabbitmq_sink *sink, int64_t deadline_ns, struct hapax_error *err)
+{
+	while (!sink->is_closed) {
+		int64_t left_ms = 0;
+		struct hx_rabbit_event event;
+		enum hapax_status status;
+
+		if (deadline_ns > 0) {
+			if (sink->undecided == 0 && !sink->rabbit.is_blocked)
+				return HAPAX_OK;
+			left_ms = (deadline_ns - hx_clock_mono_ns()) / MS_NS;
+			if (left_ms <= 0)
+				return hx_error_set(
+					err, HAPAX_ERR_UNAVAILABLE, 0, "%s",
+					sink->rabbit.is_blocked
+						? "RabbitMQ takes no messages: it is short of memory or disk"
+						: "RabbitMQ did not confirm in time");
+		}
+		status = hx_rabbit_next(&sink->rabbit, left_ms, &event, err);
+		if (status != HAPAX_OK)
+			return status;
+		if (event.happening == HX_RABBIT_NOTHING && deadline_ns == 0)
+			return HAPAX_OK;
+		take(sink, &event);
+	}
+	return HAPAX_OK;
+}
+
+/* ------------------------------------------------------------------ publish */
+
+static enum hapax_status declare(
+	struct rabbitmq_sink *sink, struct hapax_bytes topic, struct hapax_error *err)
+{
+	enum hapax_status status;
+
+	if (!sink->place.declares || sink->place.exchange[0] != '\0')
+		return HAPAX_OK;
+	for (size_t i = 0; i < sink->declared_count; i++)
+		if (strlen(sink->declared[i]) == topic.size &&
+		    memcmp(sink->declared[i], topic.data, topic.size) == 0)
+			return HAPAX_OK;
+	status = hx_rabbit_declare_queue(&sink->rabbit, topic, err);
+	if (status == HAPAX_OK) {
+		sink->declared_count %= DECLARED_MAX;
+		(void)snprintf(
+			sink->declared[sink->declared_count++], HX_RABBIT_NAME_SIZE, "%.*s",
+			(int)topic.size, (const char *)topic.data);
+	}
+	return status;
+}
+
+/* Send one. INVALID: it is refused, and the next may go. */
+static enum hapax_status send_row(
+	struct rabbitmq_sink *sink, struct hx_outbox_row *row, struct hapax_error *err)
+{
+	struct hx_outbox_message *fields = &sink->base.message;
+	struct hx_rabbit_message message = {
+		.exchange = sink->place.exchange,
+		.routing_key = row->topic,
+		.message_id = row->id,
+		.content_type = row->content_type,
+		.type = row->type,
+		.time_ms = row->created_ms,
+		.body = row->payload,
+	};
+	struct hapax_error why;
+	enum hapax_status status;
+	uint64_t tag = 0;
+
+	if (!hx_outbox_message_read(fields, row)) {
+		hx_sink_decide(
+			row, HX_OUTBOX_REFUSED,
+			"its headers are no JSON object of at most %d texts",
+			HAPAX_OUTBOX_HEADERS_MAX);
+		return HAPAX_ERR_INVALID;
+	}
+	message.headers = fields->fields;
+	message.header_count = fields->count;
+	status = hx_rabbit_publish(&sink->rabbit, &message, &tag, &why);
+	if (status == HAPAX_ERR_INVALID)
+		hx_sink_decide(row, HX_OUTBOX_REFUSED, "%s", why.message);
+	else if (status != HAPAX_OK && err != NULL)
+		*err = why;
+	return status;
+}
+
+/* Queues are declared before the first message: a call in between would swallow confirms. */
+static enum hapax_status declare_all(
+	struct rabbitmq_sink *sink, struct hx_outbox_row **rows, size_t count,
+	struct hapax_error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct hapax_error why;
+		enum hapax_status status = declare(sink, rows[i]->topic, &why);
+
+		if (status == HAPAX_ERR_INVALID) {
+			/* Its topic cannot be had; the others' can, on another channel. */
+			hx_sink_decide(rows[i], HX_OUTBOX_REFUSED, "%.*s", 200, why.message);
+			hx_rabbit_close(&sink->rabbit);
+			status = sink_connect(&sink->base, err);
+		} else if (status != HAPAX_OK && err != NULL) {
+			*err = why;
+		}
+		if (status != HAPAX_OK)
+			return status;
+	}
+	return HAPAX_OK;
+}
+
+static enum hapax_status send_all(
+	struct rabbitmq_sink *sink, size_t count, int64_t deadline_ns, struct hapax_error *err)
+{
+	struct hx_outbox_row **rows = sink->rows;
+	enum hapax_status status = HAPAX_OK;
+
+	for (size_t i = 0; i < count && status == HAPAX_OK && !sink->is_closed; i++) {
+		struct hx_outbox_row *row = rows[i];
+
+		if (row->outcome != HX_OUTBOX_UNDECIDED)
+			continue;
+		status = send_row(sink, row, err);
+		if (status == HAPAX_ERR_INVALID) {
+			status = HAPAX_OK;
+			continue;
+		}
+		if (status != HAPAX_OK)
+			break;
+		/* Tags count what was sent: such rows stand first, in that order. */
+		rows[i] = rows[sink->sent_count];
+		rows[sink->sent_count++] = row;
+		sink->undecided++;
+		if (sink->sent_count % READ_EVERY == 0)
+			status = read_confirms(sink, 0, err);
+		if (status == HAPAX_OK && sink->rabbit.is_blocked)
+			status = read_confirms(sink, deadline_ns, err);
+	}
+	return status;
+}
+
+/* Publish rows together. OK also when the broker closed the channel: is_closed is set then. */
+static enum hapax_status publish_window(
+	struct rabbitmq_sink *sink, struct hx_outbox_row **rows, size_t count, int64_t deadline_ns,
+	struct hapax_error *err)
+{
+	enum hapax_status status = sink_connect(&sink->base, err);
+
+	sink->is_closed = false;
+	sink->rows = rows;
+	sink->sent_count = 0;
+	sink->undecided = 0;
+	if (status == HAPAX_OK)
+		status = declare_all(sink, rows, count, err);
+	sink->first_tag = sink->acked_below = sink->rabbit.published + 1;
+	if (status == HAPAX_OK)
+		status = send_all(sink, count, deadline_ns, err);
+	if (status == HAPAX_OK)
+		status = read_confirms(sink, deadline_ns, err);
+	if (status != HAPAX_OK || sink->is_closed)
+		hx_rabbit_close(&sink->rabbit);
+	return status;
+}
+
+static enum hapax_status publish_alone(
+	struct rabbitmq_sink *sink, struct hx_outbox_row *row, int64_t deadline_ns,
+	struct hapax_error *err)
+{
+	enum hapax_status status = publish_window(sink, &row, 1, deadline_ns, err);
+
+	if (status == HAPAX_OK && sink->is_closed)
+		hx_sink_decide(
+			row, HX_OUTBOX_REFUSED, "RabbitMQ refused it: %s (%d)", sink->closed_text,
+			sink->closed_code);
+	return status;
+}
+
+static enum hapax_status sink_publish(
+	struct hx_sink *base, struct hx_outbox_row **rows, size_t count, int64_t deadline_ns,
+	struct hapax_error *err)
+{
+	struct rabbitmq_sink *sink = of(base);
+	enum hapax_status status = publish_window(sink, rows, count, deadline_ns, err);
+
+	if (status != HAPAX_OK || !sink->is_closed)
+		return status;
+	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
+		if (rows[i]->outcome == HX_OUTBOX_UNDECIDED)
+			status = publish_alone(sink, rows[i], deadline_ns, err);
+	return status;
+}
+
+static enum hapax_status sink_tend(struct hx_sink *base, struct hapax_error *err)
+{
+	struct rabbitmq_sink *sink = of(base);
+	struct hx_rabbit_event event;
+	enum hapax_status status = sink_connect(base, err);
+
+	if (status == HAPAX_OK)
+		status = hx_rabbit_next(&sink->rabbit, 0, &event, err);
+	if (status != HAPAX_OK || event.happening == HX_RABBIT_REFUSED)
+		hx_rabbit_close(&sink->rabbit);
+	return status;
+}
+
+const struct hx_sink_ops hx_sink_rabbitmq_ops = {
+	.open = sink_open,
+	.connect = sink_connect,
+	.publish = sink_publish,
+	.tend = sink_tend,
+	.close = sink_close,
+};

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sqlite_manage.c - what people do with an outbox in SQLite. As postgres.sql: see there.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "outbox/sqlite.h"
+
+static struct hx_outbox_sqlite *of(struct hapax_outbox *outbox)
+{
+	return (struct hx_outbox_sqlite *)outbox;
+}
+
+enum hapax_status hx_outbox_sqlite_retry(
+	struct hapax_outbox *base, const char *id, const char *ordering_key, uint64_t *count,
+	struct hapax_error *err)
+{
+	static const char what[] = "nothing was retried";
+	struct hx_outbox_sqlite *outbox = of(base);
+	const void *values[] = {id, ordering_key};
+	enum hapax_status status = base->ops->bracket(base, HX_OUTBOX_BEGIN, err);
+	int code;
+
+	if (status != HAPAX_OK)
+		return status;
+	code = hx_outbox_sqlite_run(
+		outbox,
+		"UPDATE main.hapax_outbox SET state = 0, held = 0, attempts = 0, next_ms = 0 WHERE held = 1"
+		" AND state = 2 AND (?1 IS NULL OR id = ?1) AND (?2 IS NULL OR ordering_key = ?2)",
+		"tt", values, NULL);
+	*count = (uint64_t)sqlite3_changes(outbox->db);
+	if (code == SQLITE_OK)
+		code = hx_outbox_sqlite_exec(
+			outbox,
+			"UPDATE main.hapax_outbox AS o SET state = 0, held = 0 WHERE o.held = 1 AND o.state = 3"
+			" AND NOT EXISTS (SELECT 1 FROM main.hapax_outbox b WHERE b.held = 1 AND b.state = 2"
+			" AND b.ordering_key = o.ordering_key)");
+	if (code == SQLITE_OK)
+		return base->ops->bracket(base, HX_OUTBOX_KEEP, err);
+	status = hx_outbox_sqlite_error(outbox, code, false, what, err);
+	(void)base->ops->bracket(base, HX_OUTBOX_UNDO, NULL);
+	return status;
+}
+
+enum hapax_status hx_outbox_sqlite_park(
+	struct hapax_outbox *base, const char *id, uint64_t *count, struct hapax_error *err)
+{
+	struct hx_outbox_sqlite *outbox = of(base);
+	const void *values[] = {id};
+	int code = hx_outbox_sqlite_run(
+		outbox,
+		"UPDATE main.hapax_outbox SET state = 2, held = 1, error = 'parked by hand' WHERE id = ?1"
+		" AND state IN (0, 3)",
+		"t", values, NULL);
+
+	*count = (uint64_t)sqlite3_changes(outbox->db);
+	return code == SQLITE_OK
+		? HAPAX_OK
+		: hx_outbox_sqlite_error(outbox, code, true, "nothing was parked", err);
+}
+
+enum hapax_status hx_outbox_sqlite_purge(
+	struct hapax_outbox *base, int64_t age_ms, unsigned limit, uint64_t *count,
+	struct hapax_error *err)
+{
+	struct hx_outbox_sqlite *outbox = of(base);
+	int64_t before_ms = hx_outbox_sqlite_now_ms() - age_ms, rows = limit;
+	const void *values[] = {&before_ms, &rows};
+	int code = hx_outbox_sqlite_run(
+		outbox,
+		"DELETE FROM main.hapax_outbox WHERE seq IN (SELECT seq FROM main.hapax_outbox WHERE state ="
+		" 1 AND sent_ms < ?1 ORDER BY sent_ms LIMIT ?2)",
+		"nn", values, NULL);
+
+	*count = (uint64_t)sqlite3_changes(outbox->db);
+	return code == SQLITE_OK
+		? HAPAX_OK
+		: hx_outbox_sqlite_error(outbox, code, true, "nothing was purged", err);
+}
+
+enum hapax_status hx_outbox_sqlite_query(
+	struct hapax_outbox *base, const char *sql, const char *value, hapax_outbox_row_fn *row,
+	void *context, struct hapax_error *err)
+{
+	struct hx_outbox_sqlite *outbox = of(base);
+	struct hapax_field fields[HX_OUTBOX_COLUMNS_MAX];
+	const char *table = value == NULL ? NULL : strstr(sql, "@@");
+	char *text = table == NULL
+		? sqlite3_mprintf("%s", sql)
+		: sqlite3_mprintf("%.*smain.%s", (int)(table - sql), sql, table + 2);
+	sqlite3_stmt *statement = NULL;
+	int code = text == NULL ? SQLITE_NOMEM
+				: sqlite3_prepare_v2(outbox->db, text, -1, &statement, NULL);
+	int columns = sqlite3_column_count(statement);
+
+	sqlite3_free(text);
+	if (code == SQLITE_OK && value != NULL)
+		code = sqlite3_bind_text(statement, 1, value, -1, SQLITE_STATIC);
+
+	if (code == SQLITE_OK && (columns < 1 || columns > HX_OUTBOX_COLUMNS_MAX)) {
+		(void)sqlite3_finalize(statement);
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the query has no column, or more than %d",
+			HX_OUTBOX_COLUMNS_MAX);
+	}
+	while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+		for (int i = 0; i < columns; i++) {
+			const unsigned char *held = sqlite3_column_text(statement, i);
+
+			fields[i].name = hapax_bytes_from_text(sqlite3_column_name(statement, i));
+			fields[i].value = (struct hapax_bytes){
+				held, (size_t)sqlite3_column_bytes(statement, i)};
+		}
+		code = row(context, fields, (size_t)columns) == 0 ? SQLITE_OK : SQLITE_DONE;
+	}
+	(void)sqlite3_finalize(statement);
+	if (code == SQLITE_DONE)
+		return HAPAX_OK;
+	return hx_error_set(
+		err, HAPAX_ERR_INVALID, 0, "the query failed: %s", sqlite3_errmsg(outbox->db));
+}
+
+/* ------------------------------------------------------------------ adopt */
+
+static enum hapax_status check_columns(
+	struct hx_outbox_sqlite *outbox, const struct hapax_outbox_table *table,
+	struct hapax_error *err)
+{
+	const char *const columns[] = {table->id,   table->topic,   table->ordering_key,
+	                               table->type, table->payload, table->status};
+	const void *values[] = {table->table, NULL};
+	int64_t count = 0;
+	int code = hx_outbox_sqlite_run(
+		outbox,
+		"SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = ?1", "t",
+		values, &count);
+
+	if (code == SQLITE_OK && count == 0)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "there is no table %s; choose another preset",
+			table->table);
+	for (size_t i = 0; i < 6 && code == SQLITE_OK; i++) {
+		values[1] = columns[i];
+		if (columns[i] == NULL)
+			continue;
+		code = hx_outbox_sqlite_run(
+			outbox, "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2", "tt",
+			values, &count);
+		if (code == SQLITE_OK && count == 0)
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0,
+				"the table %s has no column %s; is this the preset for it? --column"
+				" FIELD=NAME says which column it is",
+				table->table, columns[i]);
+	}
+	return code == SQLITE_OK
+		? HAPAX_OK
+		: hx_outbox_sqlite_error(outbox, code, false, "the table was not read", err);
+}
+
+/* What a row of the table becomes; from says where its columns come from. */
+static char *insert_sql(const struct hapax_outbox_table *table, const char *from)
+{
+	char *key = table->ordering_key == NULL
+		? sqlite3_mprintf("NULL")
+		: sqlite3_mprintf("CAST(%s.\"%w\" AS TEXT)", from, table->ordering_key);
+	char *type = table->type == NULL
+		? sqlite3_mprintf("NULL")
+		: sqlite3_mprintf("CAST(%s.\"%w\" AS TEXT)", from, table->type);
+	char *id = sqlite3_mprintf("CAST(%s.\"%w\" AS TEXT)", from, table->id);
+	char *hash = sqlite3_mprintf("coalesce(%s, %s)", key, id);
+	char *sql = sqlite3_mprintf(
+		"INSERT INTO hapax_outbox (id, part, created_ms, topic, ordering_key, type, content_type,"
+		" payload, origin, origin_id) SELECT %s, ((unicode(substr(%s, -1)) * 7 +"
+		" unicode(substr(%s, -2)) * 3 + unicode(substr(%s, -3)) + length(%s)) & 63),"
+		" CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), %Q || %s.\"%w\", %s, %s,"
+		" 'application/json', CAST(%s.\"%w\" AS BLOB), %Q, %s",
+		id, hash, hash, hash, hash, table->topic_prefix == NULL ? "" : table->topic_prefix,
+		from, table->topic, key, type, from, table->payload, table->table, id);
+
+	sqlite3_free(key);
+	sqlite3_free(type);
+	sqlite3_free(id);
+	sqlite3_free(hash);
+	return sql;
+}
+
+/* sql is freed. */
+static int exec_made(struct hx_outbox_sqlite *outbox, char *sql)
+{
+	int code = sql == NULL ? SQLITE_NOMEM : hx_outbox_sqlite_exec(outbox, sql);
+
+	sqlite3_free(sql);
+	return code;
+}
+
+static int make_triggers(struct hx_outbox_sqlite *outbox, const struct hapax_outbox_table *table)
+{
+	char *insert = insert_sql(table, "NEW");
+	char *when = table->status == NULL
+		? sqlite3_mprintf("")
+		: sqlite3_mprintf("WHEN NEW.\"%w\" = %Q", table->status, table->pending);
+	int code = exec_made(
+		outbox,
+		sqlite3_mprintf(
+			"DROP TRIGGER IF EXISTS main.\"hapax_outbox_take_%w\";"
+			"CREATE TRIGGER main.\"hapax_outbox_take_%w\" AFTER INSERT ON \"%w\" %s BEGIN %s; END;"
+			"DROP TRIGGER IF EXISTS main.\"hapax_outbox_sent_%w\"",
+			table->table, table->table, table->table, when, insert, table->table));
+
+	if (code == SQLITE_OK && table->status != NULL)
+		code = exec_made(
+			outbox,
+			sqlite3_mprintf(
+				"CREATE TRIGGER main.\"hapax_outbox_sent_%w\" AFTER UPDATE OF state ON hapax_outbox"
+				" WHEN NEW.state = 1 AND OLD.state <> 1 AND NEW.origin = %Q BEGIN UPDATE \"%w\" SET"
+				" \"%w\" = %Q WHERE CAST(\"%w\" AS TEXT) = NEW.origin_id; END",
+				table->table, table->table, table->table, table->status,
+				table->processed, table->id));
+	sqlite3_free(insert);
+	sqlite3_free(when);
+	return code;
+}
+
+static int take_existing(
+	struct hx_outbox_sqlite *outbox, const struct hapax_outbox_table *table, uint64_t *count)
+{
+	char *insert = insert_sql(table, "t");
+	char *when = table->status == NULL
+		? sqlite3_mprintf("true")
+		: sqlite3_mprintf("t.\"%w\" = %Q", table->status, table->pending);
+	int code = exec_made(
+		outbox,
+		sqlite3_mprintf(
+			"%s FROM main.\"%w\" t WHERE %s AND NOT EXISTS (SELECT 1 FROM main.hapax_outbox o WHERE"
+			" o.id = CAST(t.\"%w\" AS TEXT)) ORDER BY t.rowid",
+			insert, table->table, when, table->id));
+
+	*count = (uint64_t)sqlite3_changes(outbox->db);
+	sqlite3_free(insert);
+	sqlite3_free(when);
+	return code;
+}
+
+enum hapax_status hx_outbox_sqlite_adopt(
+	struct hapax_outbox *base, const struct hapax_outbox_table *table, bool with_existing,
+	uint64_t *count, struct hapax_error *err)
+{
+	struct hx_outbox_sqlite *outbox = of(base);
+	enum hapax_status status = check_columns(outbox, table, err);
+	int code;
+
+	if (status == HAPAX_OK)
+		status = base->ops->bracket(base, HX_OUTBOX_BEGIN, err);
+	if (status != HAPAX_OK)
+		return status;
+	code = make_triggers(outbox, table);
+	if (code == SQLITE_OK && with_existing)
+		code = take_existing(outbox, table, count);
+	if (code == SQLITE_OK)
+		return base->ops->bracket(base, HX_OUTBOX_KEEP, err);
+	status = hx_outbox_sqlite_error(outbox, code, false, "the table was not taken over", err);
+	(void)base->ops->bracket(base, HX_OUTBOX_UNDO, NULL);
+	return status;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sqlite_relay.c - what a relay asks of an outbox in SQLite. As postgres.sql: see there.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "outbox/sqlite.h"
+
+static struct hx_outbox_sqlite *of(struct hapax_outbox *outbox)
+{
+	return (struct hx_outbox_sqlite *)outbox;
+}
+
+/* Take what is free of a share of the partitions, or give back what is above it. */
+static int level(
+	struct hx_outbox_sqlite *outbox, const char *relay, int64_t now_ms, int64_t until_ms,
+	int64_t *count)
+{
+	const void *values[] = {relay, &now_ms, &until_ms, NULL};
+	int64_t relays = 1, share, change;
+	int code = hx_outbox_sqlite_run(
+		outbox, "SELECT count(*) FROM main.hapax_outbox_relay", "", NULL, &relays);
+
+	if (relays < 1)
+		relays = 1;
+	share = (HX_OUTBOX_PARTITIONS + relays - 1) / relays;
+	change = *count - share;
+	if (change == 0 || code != SQLITE_OK)
+		return code;
+	if (change > 0) {
+		values[1] = &change;
+		code = hx_outbox_sqlite_run(
+			outbox,
+			"UPDATE main.hapax_outbox_part SET relay = NULL, until_ms = 0 WHERE part IN (SELECT"
+			" part FROM main.hapax_outbox_part WHERE relay = ?1 ORDER BY part DESC LIMIT ?2)",
+			"tn", values, NULL);
+	} else {
+		change = -change;
+		values[3] = &change;
+		code = hx_outbox_sqlite_run(
+			outbox, "UPDATE main.hapax_outbox_meta SET token = token + 1", "", NULL,
+			NULL);
+		if (code == SQLITE_OK)
+			code = hx_outbox_sqlite_run(
+				outbox,
+				"UPDATE main.hapax_outbox_part SET relay = ?1, until_ms = ?3, token = (SELECT"
+				" token FROM main.hapax_outbox_meta) WHERE part IN (SELECT part FROM"
+				" main.hapax_outbox_part WHERE until_ms < ?2 ORDER BY part LIMIT ?4)",
+				"tnnn", values, NULL);
+	}
+	if (code == SQLITE_OK)
+		code = hx_outbox_sqlite_run(
+			outbox, "SELECT count(*) FROM main.hapax_outbox_part WHERE relay = ?1", "t",
+			values, count);
+	return code;
+}
+
+enum hapax_status hx_outbox_sqlite_tend(
+	struct hapax_outbox *base, const char *relay, const char *owner, int64_t lease_ms,
+	bool is_idle, unsigned *ret_partitions, struct hapax_error *err)
+{
+	static const char what[] = "the partitions were not leased";
+	struct hx_outbox_sqlite *outbox = of(base);
+	int64_t now_ms = hx_outbox_sqlite_now_ms();
+	int64_t until_ms = now_ms + lease_ms, count = 0;
+	const void *values[] = {relay, owner, &until_ms, &now_ms};
+	enum hapax_status status = hx_outbox_sqlite_begin(outbox, what, err);
+	int code;
+
+	(void)is_idle;
+	if (status != HAPAX_OK)
+		return status;
+	code = hx_outbox_sqlite_run(
+		outbox,
+		"INSERT INTO main.hapax_outbox_relay VALUES (?1, ?2, ?3) ON CONFLICT (relay) DO UPDATE"
+		" SET until_ms = excluded.until_ms",
+		"ttn", values, NULL);
+	if (code == SQLITE_OK)
+		code = hx_outbox_sqlite_run(
+			outbox, "DELETE FROM main.hapax_outbox_relay WHERE until_ms < ?1", "n",
+			values + 3, NULL);
+	values[1] = &until_ms;
+	if (code == SQLITE_OK)
+		code = hx_outbox_sqlite_run(
+			outbox, "UPDATE main.hapax_outbox_part SET until_ms = ?2 WHERE relay = ?1",
+			"tn", values, NULL);
+	count = sqlite3_changes(outbox->db);
+	if (code == SQLITE_OK)
+		code = level(outbox, relay, now_ms, until_ms, &count);
+	*ret_partitions = (unsigned)count;
+	return hx_outbox_sqlite_end(outbox, code, what, err);
+}
+
+enum hapax_status hx_outbox_sqlite_settle(
+	struct hapax_outbox *base, const char *relay, struct hapax_error *err)
+{
+	static const char what[] = "waiting rows were not looked for";
+	struct hx_outbox_sqlite *outbox = of(base);
+	const void *values[] = {relay};
+	enum hapax_status status = hx_outbox_sqlite_begin(outbox, what, err);
+	int code;
+
+	if (status != HAPAX_OK)
+		return status;
+	code = hx_outbox_sqlite_run(
+		outbox,
+		"UPDATE main.hapax_outbox AS o SET state = 3, held = 1 WHERE o.state = 0 AND EXISTS ("
+		" SELECT 1 FROM main.hapax_outbox b WHERE b.held = 1 AND b.state = 2"
+		" AND b.ordering_key = o.ordering_key AND b.seq < o.seq) AND o.part IN ("
+		" SELECT part FROM main.hapax_outbox_part WHERE relay = ?1)",
+		"t", values, NULL);
+	if (code == SQLITE_OK)
+		code = hx_outbox_sqlite_exec(
+			outbox,
+			"UPDATE main.hapax_outbox AS o SET state = 0, held = 0 WHERE o.held = 1 AND o.state = 3"
+			" AND NOT EXISTS (SELECT 1 FROM main.hapax_outbox b WHERE b.held = 1 AND b.state = 2"
+			" AND b.ordering_key = o.ordering_key)");
+	return hx_outbox_sqlite_end(outbox, code, what, err);
+}
+
+enum hapax_status hx_outbox_sqlite_leave(
+	struct hapax_outbox *base, const char *relay, struct hapax_error *err)
+{
+	static const char what[] = "the partitions were not given back";
+	struct hx_outbox_sqlite *outbox = of(base);
+	const void *values[] = {relay};
+	enum hapax_status status = hx_outbox_sqlite_begin(outbox, what, err);
+	int code;
+
+	if (status != HAPAX_OK)
+		return status;
+	code = hx_outbox_sqlite_run(
+		outbox,
+		"UPDATE main.hapax_outbox_part SET relay = NULL, until_ms = 0 WHERE relay = ?1",
+		"t", values, NULL);
+	if (code == SQLITE_OK)
+		code = hx_outbox_sqlite_run(
+			outbox, "DELETE FROM main.hapax_outbox_relay WHERE relay = ?1", "t", values,
+			NULL);
+	return hx_outbox_sqlite_end(outbox, code, what, err);
+}
+
+void hx_outbox_sqlite_wait(struct hapax_outbox *outbox, int64_t wait_ns)
+{
+	hx_reactor_turn(&outbox->reactor, wait_ns);
+}
+
+/* ------------------------------------------------------------------ fetch */
+
+/*
+ * Keep a column in memory; *ret is where, from 1, and how much. It becomes a pointer when
+ * memory has stopped growing.
+ */
+static enum hapax_status keep(
+	struct hapax_buf *memory, sqlite3_stmt *statement, int column, struct hapax_bytes *ret)
+{
+	size_t place = memory->size + 1;
+
+	*ret = (struct hapax_bytes){NULL, 0};
+	if (sqlite3_column_type(statement, column) == SQLITE_NULL)
+		return HAPAX_OK;
+	ret->data = (const void *)place;
+	ret->size = (size_t)sqlite3_column_bytes(statement, column);
+	return hx_buf_append(memory, sqlite3_column_blob(statement, column), ret->size);
+}
+
+static void point(struct hapax_bytes *bytes, const struct hapax_buf *memory)
+{
+	size_t place = (size_t)bytes->data;
+
+	if (bytes->data != NULL)
+		bytes->data = bytes->size == 0 ? (const void *)"" : memory->data + place - 1;
+}
+
+static enum hapax_status read_row(
+	struct hx_outbox_row *row, sqlite3_stmt *statement, struct hapax_buf *memory)
+{
+	struct hapax_bytes *const texts[] = {
+		&row->id,      &row->topic,        &row->ordering_key, &row->type,    &row->source,
+		&row->subject, &row->content_type, &row->headers,      &row->payload,
+	};
+	size_t before = memory->size;
+	enum hapax_status status = HAPAX_OK;
+
+	row->seq = sqlite3_column_int64(statement, 0);
+	row->token = sqlite3_column_int64(statement, 1);
+	row->attempts = sqlite3_column_int64(statement, 2);
+	row->created_ms = sqlite3_column_int64(statement, 3);
+	for (int i = 0; i < 9 && status == HAPAX_OK; i++)
+		status = keep(memory, statement, 4 + i, texts[i]);
+	if (status != HAPAX_OK)
+		memory->size = before;
+	return status;
+}
+
+static void point_row(struct hx_outbox_row *row, const struct hapax_buf *memory)
+{
+	struct hapax_bytes *const texts[] = {
+		&row->id,      &row->topic,        &row->ordering_key, &row->type,    &row->source,
+		&row->subject, &row->content_type, &row->headers,      &row->payload,
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		point(texts[i], memory);
+}
+
+enum hapax_status hx_outbox_sqlite_fetch(
+	struct hapax_outbox *base, const char *relay, unsigned limit, struct hx_outbox_batch *batch,
+	struct hapax_error *err)
+{
+	static const char sql[] =
+		"SELECT o.seq, p.token, o.attempts, o.created_ms, o.id, o.topic, o.ordering_key, o.type,"
+		" o.source, o.subject, o.content_type, o.headers, o.payload"
+		" FROM main.hapax_outbox o INDEXED BY hapax_outbox_pending"
+		" CROSS JOIN main.hapax_outbox_part p ON p.part = o.part"
+		" WHERE o.state = 0 AND p.relay = ?1 AND p.until_ms > ?2 AND o.next_ms <= ?2"
+		" AND NOT EXISTS (SELECT 1 FROM main.hapax_outbox b WHERE b.held = 1"
+		" AND b.ordering_key = o.ordering_key AND b.seq < o.seq"
+		" AND (b.state <> 0 OR b.next_ms > ?2)) ORDER BY o.seq LIMIT ?3";
+	struct hx_outbox_sqlite *outbox = of(base);
+	sqlite3_stmt *statement = NULL;
+	size_t payload = 0;
+	int code = sqlite3_prepare_v2(outbox->db, sql, -1, &statement, NULL);
+
+	batch->count = 0;
+	hx_buf_clear(&batch->memory);
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_text(statement, 1, relay, -1, SQLITE_STATIC);
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_int64(statement, 2, hx_outbox_sqlite_now_ms());
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_int64(statement, 3, (int64_t)limit);
+	while (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
+		/* What does not fit waits for the next batch. */
+		if (read_row(&batch->rows[batch->count], statement, &batch->memory) != HAPAX_OK)
+			break;
+		payload += batch->rows[batch->count++].payload.size;
+		if (payload >= HX_OUTBOX_BATCH_BYTES)
+			break;
+	}
+	if (code == SQLITE_OK)
+		code = sqlite3_reset(statement);
+	(void)sqlite3_finalize(statement);
+	if (code != SQLITE_OK)
+		return hx_outbox_sqlite_error(outbox, code, false, "the outbox was not read", err);
+	for (size_t i = 0; i < batch->count; i++)
+		point_row(&batch->rows[i], &batch->memory);
+	return HAPAX_OK;
+}
+
+/* ------------------------------------------------------------------ mark */
+
+static int mark_row(
+	struct hx_outbox_sqlite *outbox, const struct hx_outbox_row *row, int64_t now_ms)
+{
+	int64_t state = row->is_parked ? 2 : 0, next_ms = now_ms + row->pause_ms;
+	const void *values[] = {&row->seq, &now_ms};
+	const void *failure[] = {&row->seq, &row->token, &state, &next_ms, row->error};
+
+	switch (row->outcome) {
+	case HX_OUTBOX_UNDECIDED: return SQLITE_OK;
+	case HX_OUTBOX_SENT:
+		return hx_outbox_sqlite_run(
+			outbox,
+			"UPDATE main.hapax_outbox SET state = 1, sent_ms = ?2, held = 0, attempts = attempts"
+			" + 1 WHERE seq = ?1 AND state <> 1",
+			"nn", values, NULL);
+	case HX_OUTBOX_FAILED:
+	case HX_OUTBOX_REFUSED:
+		return hx_outbox_sqlite_run(
+			outbox,
+			"UPDATE main.hapax_outbox AS o SET attempts = o.attempts + 1, error = ?5, held = 1,"
+			" state = ?3, next_ms = ?4 WHERE o.seq = ?1 AND o.state = 0 AND EXISTS (SELECT 1"
+			" FROM main.hapax_outbox_part p WHERE p.part = o.part AND p.token = ?2)",
+			"nnnnt", failure, NULL);
+	}
+	return SQLITE_OK;
+}
+
+enum hapax_status hx_outbox_sqlite_mark(
+	struct hapax_outbox *base, struct hx_outbox_batch *batch, struct hapax_error *err)
+{
+	static const char what[] = "rows were not marked";
+	struct hx_outbox_sqlite *outbox = of(base);
+	int64_t now_ms = hx_outbox_sqlite_now_ms();
+	enum hapax_status status = hx_outbox_sqlite_begin(outbox, what, err);
+	int code = SQLITE_OK;
+
+	if (status != HAPAX_OK)
+		return status;
+	for (size_t i = 0; i < batch->count && code == SQLITE_OK; i++)
+		code = mark_row(outbox, &batch->rows[i], now_ms);
+	return hx_outbox_sqlite_end(outbox, code, what, err);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record_json.c - records and results as JSON.
+ */
+#include "record/record_json.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/limits.h"
+
+/* Values of enums, in their order. */
+static const char *const kinds[] = {"none", "bytes", "http", "exec", NULL};
+static const char *const classes[] = {"ok", "definitive", NULL};
+static const char *const states[] = {"absent", "claimed", "done", "failed", "parked", NULL};
+static const char *const origins[] = {"claim", "check", "set", NULL};
+static const char *const on_lapses[] = {"retry", "park", NULL};
+
+#define AT(member) .uses = HX_JSON_FIELD_ALWAYS, .offset = offsetof(struct hx_result_json, member)
+static const struct hx_json_field result_fields[] = {
+	{.name = "kind",
+         .kind = HX_JSON_FIELD_CHOICE,
+         AT(kind),
+         .choices = kinds,
+         .doc = "what it is: bytes unless it says otherwise"},
+	{.name = "class",
+         .kind = HX_JSON_FIELD_CHOICE,
+         AT(result_class),
+         .choices = classes,
+         .doc = "definitive: a failure that a repeat would meet again"},
+	{.name = "status",
+         .kind = HX_JSON_FIELD_INTEGER,
+         AT(status),
+         .min = INT32_MIN,
+         .max = INT32_MAX,
+         .doc = "of HTTP, or the exit code"},
+	{.name = "headers",
+         .kind = HX_JSON_FIELD_BYTES,
+         .flags = HX_JSON_FIELD_CONTROLS,
+         AT(headers),
+         .max = HX_RESULT_HEADERS_SIZE_MAX,
+         .doc = "kind http: fields, as 'Name: value' and CRLF each"},
+	{.name = "body",
+         .kind = HX_JSON_FIELD_BYTES,
+         .flags = HX_JSON_FIELD_CONTROLS,
+         AT(body),
+         .max = HX_JSON_SIZE_MAX,
+         .doc = "what is replayed"},
+	{.name = "omitted_bytes",
+         .kind = HX_JSON_FIELD_INTEGER,
+         AT(omitted_bytes),
+         .max = INT64_MAX,
+         .doc = "the size of a body that was too large to keep"},
+	{.name = NULL},
+};
+#undef AT
+const struct hx_json_section hx_result_json_section = {
+	.name = "a result",
+	.fields = result_fields,
+	.given_offset = offsetof(struct hx_result_json, given)};
+
+#define AT(member) .uses = HX_JSON_FIELD_ALWAYS, .offset = offsetof(struct hx_record_json, member)
+static const struct hx_json_field record_fields[] = {
+	{.name = "tenant",
+         .kind = HX_JSON_FIELD_BYTES,
+         .flags = HX_JSON_FIELD_CONTROLS,
+         AT(tenant),
+         .min = 1,
+         .max = HX_SCOPE_PART_SIZE_MAX},
+	{.name = "group",
+         .kind = HX_JSON_FIELD_BYTES,
+         .flags = HX_JSON_FIELD_CONTROLS,
+         AT(group),
+         .min = 1,
+         .max = HX_SCOPE_PART_SIZE_MAX},
+	{.name = "key",
+         .kind = HX_JSON_FIELD_BYTES,
+         .flags = HX_JSON_FIELD_CONTROLS,
+         AT(key),
+         .min = 1,
+         .max = HX_KEY_SIZE_MAX},
+	{.name = "state",
+         .kind = HX_JSON_FIELD_CHOICE,
+         .required = HX_JSON_FIELD_ALWAYS,
+         AT(state),
+         .choices = states},
+	{.name = "origin",
+         .kind = HX_JSON_FIELD_CHOICE,
+         .required = HX_JSON_FIELD_ALWAYS,
+         AT(origin),
+         .choices = origins},
+	{.name = "on_lapse", .kind = HX_JSON_FIELD_CHOICE, AT(on_lapse), .choices = on_lapses},
+	{.name = "token",
+         .kind = HX_JSON_FIELD_INTEGER,
+         .required = HX_JSON_FIELD_ALWAYS,
+         AT(token),
+         .min = 0,
+         .max = HX_TOKEN_MAX},
+	{.name = "attempt",
+         .kind = HX_JSON_FIELD_INTEGER,
+         .required = HX_JSON_FIELD_ALWAYS,
+         AT(attempt),
+         .max = UINT32_MAX},
+	{.name = "first_seen",
+         .kind = HX_JSON_FIELD_TIME,
+         .required = HX_JSON_FIELD_ALWAYS,
+         AT(first_seen_ms)},
+	{.name = "changed_at",
+         .kind = HX_JSON_FIELD_TIME,
+         .required = HX_JSON_FIELD_ALWAYS,
+         AT(changed_ms)},
+	{.name = "expires_at",
+         .kind = HX_JSON_FIELD_TIME,
+         .required = HX_JSON_FIELD_ALWAYS,
+         AT(expires_ms)},
+	{.name = "ttl_ms",
+         .kind = HX_JSON_FIELD_INTEGER,
+         .flags = HX_JSON_FIELD_NULLABLE,
+         .required = HX_JSON_FIELD_ALWAYS,
+         AT(ttl_ms),
+         .min = 0,
+         .max = HX_TTL_MS_MAX},
+	{.name = "lease_ends_at", .kind = HX_JSON_FIELD_TIME, AT(lease_ends_ms)},
+	{.name = "fingerprint",
+         .kind = HX_JSON_FIELD_HEX,
+         .flags = HX_JSON_FIELD_NULLABLE,
+         AT(fingerprint),
+         .size_offset = offsetof(struct hx_record_json, fingerprint_size),
+         .min = HAPAX_FINGERPRINT_SHORT_SIZE,
+         .max = HAPAX_FINGERPRINT_SIZE},
+	{.name = "attempt_id",
+         .kind = HX_JSON_FIELD_HEX,
+         AT(attempt_id),
+         .min = HAPAX_ATTEMPT_ID_SIZE,
+         .max = HAPAX_ATTEMPT_ID_SIZE},
+	{.name = "owner",
+         .kind = HX_JSON_FIELD_BYTES,
+         .flags = HX_JSON_FIELD_CONTROLS,
+         AT(owner),
+         .max = HX_OWNER_SIZE_MAX},
+	{.name = "error",
+         .kind = HX_JSON_FIELD_BYTES,
+         .flags = HX_JSON_FIELD_CONTROLS,
+         AT(error),
+         .max = HX_ERROR_TEXT_SIZE_MAX},
+	{.name = "result",
+         .kind = HX_JSON_FIELD_OBJECT,
+         .flags = HX_JSON_FIELD_NULLABLE,
+         AT(result),
+         .section = &hx_result_json_section},
+	{.name = NULL},
+};
+#undef AT
+const struct hx_json_section hx_record_json_section = {
+	.name = "a record",
+	.fields = record_fields,
+	.given_offset = offsetof(struct hx_record_json, given)};
+
+void hx_result_from_json(const struct hx_result_json *json, struct hapax_result *ret_result)
+{
+	*ret_result = (struct hapax_result){
+		.kind = (enum hapax_result_kind)json->kind,
+		.result_class = (enum hapax_result_class)json->result_class,
+		.status = (int32_t)json->status,
+		.omitted_bytes = (uint64_t)json->omitted_bytes,
+		.headers = json->headers,
+		.body = json->body,
+	};
+	if (json->given != 0 && !hx_json_object_has(&hx_result_json_section, json, "kind"))
+		ret_result->kind = HAPAX_RESULT_BYTES;
+}
+
+void hx_record_from_json(const struct hx_record_json *json, struct hapax_record *ret_record)
+{
+	*ret_record = (struct hapax_record){
+		.state = (enum hapax_state)json->state,
+		.origin = (enum hapax_origin)json->origin,
+		.on_lapse = (enum hapax_on_lapse)json->on_lapse,
+		.attempt = (uint32_t)json->attempt,
+		.token = (uint64_t)json->token,
+		.first_seen_ms = json->first_seen_ms,
+		.changed_ms = json->changed_ms,
+		.lease_ends_ms = json->lease_ends_ms,
+		.expires_ms = json->expires_ms,
+		.ttl_ms = json->ttl_ms,
+		.fingerprint_size = json->fingerprint_size,
+		.tenant = json->tenant,
+		.group = json->group,
+		.key = json->key,
+		.owner = json->owner,
+		.error = json->error,
+	};
+	memcpy(ret_record->fingerprint, json->fingerprint, sizeof(json->fingerprint));
+	memcpy(ret_record->attempt_id, json->attempt_id, sizeof(json->attempt_id));
+	hx_result_from_json(&json->result, &ret_record->result);
+}
+
+void hx_result_write_json(struct hx_json_write *json, const struct hapax_result *result)
+{
+	if (result->kind == HAPAX_RESULT_NONE && result->result_class == HAPAX_RESULT_OK &&
+	    result->status == 0 && result->body.size == 0 && result->headers.size == 0 &&
+	    result->omitted_bytes == 0) {
+		hx_json_write_null(json, "result");
+		return;
+	}
+	hx_json_write_begin(json, "result", '{');
+	hx_json_write_text(json, "kind", hapax_result_kind_name(result->kind));
+	hx_json_write_text(json, "class", hapax_result_class_name(result->result_class));
+	hx_json_write_signed(json, "status", result->status);
+	if (result->headers.size > 0)
+		hx_json_write_any(json, "headers", result->headers);
+	hx_json_write_any(json, "body", result->body);
+	if (result->omitted_bytes > 0)
+		hx_json_write_unsigned(json, "omitted_bytes", result->omitted_bytes);
+	hx_json_write_end(json, '}');
+}
+
+static void write_ends(
+	struct hx_json_write *json, const struct hapax_record *record, unsigned flags)
+{
+	if (record->state == HAPAX_STATE_CLAIMED)
+		hx_json_write_time(json, "lease_ends_at", record->lease_ends_ms);
+	if (record->state == HAPAX_STATE_CLAIMED || record->state == HAPAX_STATE_PARKED ||
+	    (flags & HX_RECORD_JSON_WITH_SECRETS))
+		hx_json_write_text(json, "on_lapse", hapax_on_lapse_name(record->on_lapse));
+	if ((record->state == HAPAX_STATE_CLAIMED || record->state == HAPAX_STATE_PARKED) &&
+	    (flags & HX_RECORD_JSON_WITH_SECRETS))
+		hx_json_write_hex(json, "attempt_id", record->attempt_id, HAPAX_ATTEMPT_ID_SIZE);
+}
+
+void hx_record_write_json(
+	struct hx_json_write *json, const struct hapax_record *record, unsigned flags)
+{
+	hx_json_write_any(json, "tenant", record->tenant);
+	hx_json_write_any(json, "group", record->group);
+	hx_json_write_any(json, "key", record->key);
+	hx_json_write_text(json, "state", hapax_state_name(record->state));
+	hx_json_write_text(json, "origin", hapax_origin_name(record->origin));
+	hx_json_write_unsigned(json, "token", record->token);
+	hx_json_write_unsigned(json, "attempt", record->attempt);
+	hx_json_write_time(json, "first_seen", record->first_seen_ms);
+	hx_json_write_time(json, "changed_at", record->changed_ms);
+	hx_json_write_time(json, "expires_at", record->expires_ms);
+	if (record->ttl_ms == INT64_MAX)
+		hx_json_write_null(json, "ttl_ms");
+	else
+		hx_json_write_signed(json, "ttl_ms", record->ttl_ms);
+	write_ends(json, record, flags);
+	if (record->fingerprint_size > 0)
+		hx_json_write_hex(
+			json, "fingerprint", record->fingerprint, record->fingerprint_size);
+	else
+		hx_json_write_null(json, "fingerprint");
+	if (record->owner.size > 0)
+		hx_json_write_any(json, "owner", record->owner);
+	if (record->error.size > 0)
+		hx_json_write_any(json, "error", record->error);
+	if (flags & HX_RECORD_JSON_WITH_RESULT)
+		hx_result_write_json(json, &record->result);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kafka_place.h - a Kafka source's URL, taken apart.
+ *
+ *	kafka://HOST[:PORT][,HOST[:PORT]...]/TOPIC[,TOPIC...][?NAME=VALUE&...]
+ *
+ * A topic that begins with ^ is a pattern. Names: group (hapax), instance, start
+ * (earliest, latest), and properties of librdkafka, which have a dot: security.protocol.
+ * Values are percent-decoded. Properties that would acknowledge what is not done, or load
+ * code, are refused.
+ */
+#ifndef HX_SOURCE_KAFKA_PLACE_H
+#define HX_SOURCE_KAFKA_PLACE_H
+
+#include <stddef.h>
+
+#include <hapax/error.h>
+
+enum {
+	HX_KAFKA_URL_SIZE = 4096,
+	HX_KAFKA_TOPICS_MAX = 64,
+	HX_KAFKA_PROPERTIES_MAX = 64,
+};
+
+struct hx_kafka_property {
+	const char *name;
+	const char *value;
+};
+
+/* All texts lie in text. */
+struct hx_kafka_place {
+	char text[HX_KAFKA_URL_SIZE];
+	char shown[HX_KAFKA_URL_SIZE];  /* the URL without what may be secret */
+	char origin[HX_KAFKA_URL_SIZE]; /* kafka://HOST... */
+	const char *servers;
+	const char *topics[HX_KAFKA_TOPICS_MAX];
+	size_t topic_count;
+	const char *group;
+	const char *instance; /* NULL: none */
+	const char *start;
+	struct hx_kafka_property properties[HX_KAFKA_PROPERTIES_MAX];
+	size_t property_count;
+};
+
+/* INVALID with what is wrong; values are never in the message. */
+enum hapax_status hx_kafka_place_parse(
+	const char *url, struct hx_kafka_place *ret_place, struct hapax_error *err);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kafka_private.h - what the files of the Kafka source share.
+ *
+ * librdkafka has threads of its own; everything here runs on the consumer's, except the
+ * wake that a queue makes when it gets its first event.
+ *
+ *  (1) Offsets are stored for librdkafka to commit (enable.auto.offset.store=false) only
+ *      up to the low-water mark of acknowledged messages.
+ *  (2) A partition that was taken away takes no more marks: acks of its messages free them
+ *      and store nothing.
+ */
+#ifndef HX_SOURCE_KAFKA_PRIVATE_H
+#define HX_SOURCE_KAFKA_PRIVATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <librdkafka/rdkafka.h>
+
+#include <hapax/ext/source_ops.h>
+
+#include "source/kafka/kafka_place.h"
+#include "source/low_water.h"
+
+enum {
+	/* Messages that are taken out of librdkafka's queue in one call. */
+	HX_KAFKA_BATCH = 256,
+
+	/* Marks of one partition: beyond, it rests until the oldest message is done. */
+	HX_KAFKA_MARKS_MAX = 20000,
+
+	HX_KAFKA_PLACE_SIZE = 24,
+};
+
+struct hx_kafka_source;
+
+struct hx_kafka_partition {
+	rd_kafka_topic_t *topic; /* keeps its name */
+	const char *name;
+	int32_t number;
+	bool is_lost;
+	bool is_dirty; /* the low-water mark moved and was not stored */
+	bool is_resting;
+	size_t out;   /* messages that the consumer has */
+	int64_t seen; /* the largest offset that was handed out; -1: none */
+	struct hx_low_water water;
+	struct hx_kafka_partition *next;
+};
+
+/* A message, and its mark, which may outlive it. */
+struct hx_kafka_message {
+	struct hx_mark mark; /* first, so that a mark is its message */
+	struct hapax_message base;
+	struct hx_kafka_partition *partition;
+	rd_kafka_message_t *message; /* NULL: done */
+	struct hapax_field *headers;
+	size_t header_max;
+	char place[HX_KAFKA_PLACE_SIZE];
+	struct hx_kafka_message *spare_next;
+};
+
+struct hx_kafka_source {
+	struct hapax_source base;
+	struct hx_kafka_place place;
+	rd_kafka_t *consumer;
+	rd_kafka_queue_t *queue;
+	rd_kafka_t *producer; /* NULL: nothing was handed on yet */
+	rd_kafka_queue_t *producer_queue;
+	bool is_subscribed;
+	bool is_closing;
+
+	struct hx_kafka_partition *partitions; /* ours, and lost ones with messages out */
+	size_t partition_count;                /* ours */
+	struct hx_kafka_message *spare;
+
+	rd_kafka_message_t *batch[HX_KAFKA_BATCH];
+	size_t batch_next;
+	size_t batch_count;
+	int64_t polled_ms; /* when the queue was last asked */
+	int64_t now_ms;
+	bool is_paused;
+
+	struct hapax_publication *refused; /* to be told in the next tick */
+	uint64_t failures;
+	uint64_t changes;
+};
+
+/* session.c */
+enum hapax_status hx_kafka_connect(struct hx_kafka_source *source, struct hapax_error *err);
+void hx_kafka_subscribe(struct hx_kafka_source *source);
+void hx_kafka_say(struct hx_kafka_source *source, const char *text, bool is_fatal);
+rd_kafka_conf_t *hx_kafka_conf(
+	struct hx_kafka_source *source, bool is_producer, struct hapax_error *err);
+void hx_kafka_on_event(rd_kafka_t *rk, void *opaque);
+
+/* partition.c */
+struct hx_kafka_partition *hx_kafka_partition_find(
+	struct hx_kafka_source *source, const char *topic, int32_t number);
+void hx_kafka_partition_gain(struct hx_kafka_source *source, const char *topic, int32_t number);
+void hx_kafka_partition_lose(struct hx_kafka_source *source, const char *topic, int32_t number);
+void hx_kafka_partition_tidy(struct hx_kafka_source *source);
+void hx_kafka_partition_rest(
+	struct hx_kafka_source *source, struct hx_kafka_partition *partition, bool rests);
+void hx_kafka_store_offsets(struct hx_kafka_source *source);
+void hx_kafka_pause_all(struct hx_kafka_source *source, bool pauses);
+
+/* kafka_source.c */
+void hx_kafka_message_free(struct hx_kafka_source *source, struct hx_kafka_message *message);
+
+/* producer.c */
+void hx_kafka_publish(struct hapax_source *base, struct hapax_publication *publication);
+void hx_kafka_producer_tick(struct hx_kafka_source *source);
+void hx_kafka_producer_close(struct hx_kafka_source *source);
+
+#endif

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kafka_source.c - topics of Kafka as a source.
+ *
+ * Messages are taken out of librdkafka's queue a batch at a time, and only as many as the
+ * consumer has room for. A member that does not poll holds up the rebalance of its whole
+ * group; so when nobody has taken anything for a while the partitions are paused and the
+ * queue is polled for everything else.
+ */
+#include "source/kafka/kafka_source.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "source/kafka/kafka_private.h"
+#include "source/source.h"
+
+enum {
+	/* How long the queue may go without being asked. */
+	STARVED_MS = 500,
+	HEADERS_MIN = 8,
+	HEADERS_LIMIT = 1024,
+
+	/* 2.3.0, as rd_kafka_version() tells it; see destroy(). */
+	FIXED_VERSION = 0x02030000,
+};
+
+static hapax_source_next_fn kafka_next;
+static hapax_source_ack_fn kafka_ack;
+static hapax_source_give_back_fn kafka_give_back;
+static hapax_source_tick_fn kafka_tick;
+static hapax_source_drain_fn kafka_drain;
+static hapax_source_stats_fn kafka_stats;
+static hapax_source_close_fn kafka_close;
+
+static const struct hapax_source_ops kafka_ops = {
+	.version = HAPAX_SOURCE_OPS_VERSION,
+	.name = "kafka",
+	.next = kafka_next,
+	.ack = kafka_ack,
+	.give_back = kafka_give_back,
+	.publish = hx_kafka_publish,
+	.tick = kafka_tick,
+	.drain = kafka_drain,
+	.stats = kafka_stats,
+	.close = kafka_close,
+};
+
+static struct hx_kafka_source *downcast(struct hapax_source *source)
+{
+	assert(source->ops == &kafka_ops);
+	return (struct hx_kafka_source *)source;
+}
+
+static struct hx_kafka_message *message_of(struct hapax_message *base)
+{
+	return (struct hx_kafka_message
+	                *)(void *)((char *)base - offsetof(struct hx_kafka_message, base));
+}
+
+/* Room for its headers, too. NULL: no memory. */
+static struct hx_kafka_message *take_spare(struct hx_kafka_source *source, size_t header_count)
+{
+	struct hx_kafka_message *message = source->spare;
+
+	if (message != NULL)
+		source->spare = message->spare_next;
+	else
+		message = hx_alloc_zero(1, sizeof(*message));
+	if (message == NULL)
+		return NULL;
+	if (header_count > message->header_max) {
+		size_t max = header_count < HEADERS_MIN ? HEADERS_MIN : header_count;
+		struct hapax_field *headers = hx_realloc(message->headers, max * sizeof(*headers));
+
+		if (headers == NULL) {
+			hx_kafka_message_free(source, message);
+			return NULL;
+		}
+		message->headers = headers;
+		message->header_max = max;
+	}
+	return message;
+}
+
+void hx_kafka_message_free(struct hx_kafka_source *source, struct hx_kafka_message *message)
+{
+	message->spare_next = source->spare;
+	source->spare = message;
+}
+
+static size_t take_headers(struct hx_kafka_message *message, rd_kafka_headers_t *headers)
+{
+	const char *name;
+	const void *value;
+	size_t count = 0;
+	size_t size;
+
+	while (count < message->header_max &&
+	       rd_kafka_header_get_all(headers, count, &name, &value, &size) ==
+	               RD_KAFKA_RESP_ERR_NO_ERROR) {
+		message->headers[count] = (struct hapax_field){
+			hapax_bytes_from_text(name), hx_bytes(value, value == NULL ? 0 : size)};
+		count++;
+	}
+	return count;
+}
+
+static void fill(
+	struct hx_kafka_source *source, struct hx_kafka_message *message, rd_kafka_message_t *from,
+	rd_kafka_headers_t *headers)
+{
+	struct hx_kafka_partition *partition = message->partition;
+	struct hapax_message *base = &message->base;
+	rd_kafka_timestamp_type_t type;
+	int64_t time_ms = rd_kafka_message_timestamp(from, &type);
+	int size =
+		snprintf(message->place, sizeof(message->place), "%" PRId64, (int64_t)from->offset);
+
+	message->message = from;
+	memset(base, 0, sizeof(*base));
+	base->origin = hapax_bytes_from_text(source->place.origin);
+	base->topic = hapax_bytes_from_text(partition->name);
+	base->partition = partition->number;
+	base->place = hx_bytes(message->place, (size_t)size);
+	base->key = hx_bytes(from->key, from->key_len);
+	base->data = hx_bytes(from->payload, from->len);
+	base->flags = from->payload == NULL ? HAPAX_MESSAGE_TOMBSTONE : 0;
+	base->time_ms = type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? HAPAX_TIME_UNKNOWN : time_ms;
+	base->headers = message->headers;
+	base->header_count = headers == NULL ? 0 : take_headers(message, headers);
+}
+
+/*
+ * The offset went back, because what it stood for is gone: the topic was deleted and made
+ * anew, or cut off. Everything that is out belongs to the past; what comes is new.
+ */
+static struct hx_kafka_partition *begin_anew(
+	struct hx_kafka_source *source, struct hx_kafka_partition *partition)
+{
+	const char *topic = partition->name;
+	int32_t number = partition->number;
+
+	/* Its handle, and so the name, lives until tidy. */
+	hx_kafka_partition_rest(source, partition, false);
+	hx_kafka_partition_lose(source, topic, number);
+	hx_kafka_partition_gain(source, topic, number);
+	return hx_kafka_partition_find(source, topic, number);
+}
+
+/* What is not a message, or not ours, is dropped; NULL then. */
+static struct hx_kafka_message *read_message(
+	struct hx_kafka_source *source, rd_kafka_message_t *from)
+{
+	rd_kafka_headers_t *headers = NULL;
+	struct hx_kafka_partition *partition;
+	struct hx_kafka_message *message;
+	size_t count = 0;
+
+	if (from->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		hx_kafka_say(source, rd_kafka_message_errstr(from), false);
+		return NULL;
+	}
+	partition =
+		hx_kafka_partition_find(source, rd_kafka_topic_name(from->rkt), from->partition);
+	if (partition != NULL && from->offset <= partition->seen)
+		partition = begin_anew(source, partition);
+	/* Of a partition that was taken away: whoever has it gets the message. */
+	if (partition == NULL)
+		return NULL;
+	if (rd_kafka_message_headers(from, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR)
+		count = rd_kafka_header_cnt(headers);
+	message = take_spare(source, count < HEADERS_LIMIT ? count : HEADERS_LIMIT);
+	if (message == NULL)
+		return NULL;
+	message->partition = partition;
+	fill(source, message, from, headers);
+	partition->seen = from->offset;
+	partition->out++;
+	hx_low_water_add(&partition->water, &message->mark, from->offset);
+	if (partition->water.count >= HX_KAFKA_MARKS_MAX)
+		hx_kafka_partition_rest(source, partition, true);
+	return message;
+}
+
+static void poll(struct hx_kafka_source *source)
+{
+	ssize_t count;
+
+	assert(source->batch_next == source->batch_count);
+	source->polled_ms = source->now_ms;
+	source->batch_next = 0;
+	source->batch_count = 0;
+	count = rd_kafka_consume_batch_queue(source->queue, 0, source->batch, HX_KAFKA_BATCH);
+	if (count > 0)
+		source->batch_count = (size_t)count;
+}
+
+static struct hapax_message *kafka_next(struct hapax_source *base)
+{
+	struct hx_kafka_source *source = downcast(base);
+
+	hx_kafka_pause_all(source, false);
+	if (source->batch_next == source->batch_count)
+		poll(source);
+	while (source->batch_next < source->batch_count) {
+		rd_kafka_message_t *from = source->batch[source->batch_next++];
+		struct hx_kafka_message *message = read_message(source, from);
+
+		if (message != NULL)
+			return &message->base;
+		rd_kafka_message_destroy(from);
+	}
+	return NULL;
+}
+
+/* The consumer has done with it. */
+static struct hx_kafka_partition *settle(struct hx_kafka_message *message)
+{
+	rd_kafka_message_destroy(message->message);
+	message->message = NULL;
+	message->partition->out--;
+	return message->partition;
+}
+
+static void kafka_ack(struct hapax_source *base, struct hapax_message *acked)
+{
+	struct hx_kafka_source *source = downcast(base);
+	struct hx_kafka_message *message = message_of(acked);
+	struct hx_kafka_partition *partition = settle(message);
+	struct hx_mark *over;
+
+	if (partition->is_lost) {
+		hx_kafka_message_free(source, message);
+		return;
+	}
+	over = hx_low_water_done(&partition->water, &message->mark);
+	partition->is_dirty = partition->is_dirty || over != NULL;
+	while (over != NULL) {
+		struct hx_mark *mark = over;
+
+		over = over->next;
+		hx_kafka_message_free(source, (struct hx_kafka_message *)(void *)mark);
+	}
+	if (partition->is_resting && partition->water.count < HX_KAFKA_MARKS_MAX / 2)
+		hx_kafka_partition_rest(source, partition, false);
+}
+
+/*
+ * There is no giving back to Kafka: its mark stays, so that nothing from here on is
+ * committed, and whoever gets the partition next begins with it.
+ */
+static void kafka_give_back(struct hapax_source *base, struct hapax_message *given)
+{
+	struct hx_kafka_source *source = downcast(base);
+	struct hx_kafka_message *message = message_of(given);
+	struct hx_kafka_partition *partition = settle(message);
+
+	if (partition->is_lost)
+		hx_kafka_message_free(source, message);
+}
+
+/*
+ * Nobody took anything for a while: pause, which empties the queue of messages, and poll
+ * for the rest. Those that are in the batch already stay.
+ */
+static void keep_alive(struct hx_kafka_source *source)
+{
+	if (source->now_ms - source->polled_ms < STARVED_MS)
+		return;
+	hx_kafka_pause_all(source, true);
+	if (source->batch_next == source->batch_count)
+		poll(source);
+	else
+		source->polled_ms = source->now_ms;
+}
+
+static int64_t kafka_tick(struct hapax_source *base, int64_t now_ms)
+{
+	struct hx_kafka_source *source = downcast(base);
+
+	source->now_ms = now_ms;
+	if (!source->is_subscribed) {
+		source->is_subscribed = true;
+		source->polled_ms = now_ms;
+		hx_kafka_subscribe(source);
+	}
+	hx_kafka_producer_tick(source);
+	hx_kafka_store_offsets(source);
+	keep_alive(source);
+	hx_kafka_partition_tidy(source);
+	return source->polled_ms + STARVED_MS;
+}
+
+static int kafka_drain(struct hapax_source *base)
+{
+	/* close commits what is stored, and waits for it. */
+	hx_kafka_store_offsets(downcast(base));
+	return 1;
+}
+
+static void kafka_stats(struct hapax_source *base, struct hapax_source_stats *ret_stats)
+{
+	struct hx_kafka_source *source = downcast(base);
+	int64_t lag = source->partition_count > 0 ? 0 : -1;
+
+	for (struct hx_kafka_partition *at = source->partitions; at != NULL; at = at->next) {
+		int64_t low = -1, high = -1;
+
+		if (at->is_lost || at->water.next < 0)
+			continue;
+		if (rd_kafka_get_watermark_offsets(
+			    source->consumer, at->name, at->number, &low, &high) ==
+		            RD_KAFKA_RESP_ERR_NO_ERROR &&
+		    high > at->water.next)
+			lag += high - at->water.next;
+	}
+	ret_stats->lag = lag;
+	ret_stats->failures = source->failures;
+	ret_stats->changes = source->changes;
+	ret_stats->parts = source->partition_count;
+}
+
+static void free_all(struct hx_kafka_source *source)
+{
+	while (source->batch_next < source->batch_count)
+		rd_kafka_message_destroy(source->batch[source->batch_next++]);
+	for (struct hx_kafka_partition *at = source->partitions; at != NULL; at = at->next) {
+		struct hx_mark *mark;
+
+		while ((mark = hx_low_water_take(&at->water)) != NULL)
+			hx_kafka_message_free(source, (struct hx_kafka_message *)(void *)mark);
+		at->is_lost = true;
+		at->out = 0;
+	}
+	hx_kafka_partition_tidy(source);
+	while (source->spare != NULL) {
+		struct hx_kafka_message *message = source->spare;
+
+		source->spare = message->spare_next;
+		hx_free(message->headers);
+		hx_free(message);
+	}
+}
+
+/*
+ * Before 2.3.0, destroying a member of a group that was never its leader ends the process
+ * by a failed assertion in the cooperative-sticky assignor (librdkafka issue 4312). It is closed, and
+ * its offsets are committed: a handle that is left behind costs some threads that sleep,
+ * until the process ends.
+ */
+static void destroy(struct hx_kafka_source *source)
+{
+	if (!source->is_subscribed || rd_kafka_version() >= FIXED_VERSION)
+		rd_kafka_destroy(source->consumer);
+}
+
+static void kafka_close(struct hapax_source *base)
+{
+	struct hx_kafka_source *source = downcast(base);
+
+	hx_kafka_producer_close(source);
+	if (source->consumer != NULL) {
+		rd_kafka_queue_cb_event_enable(source->queue, NULL, NULL);
+		source->base.hooks = (struct hapax_source_hooks){NULL, NULL, NULL};
+		if (source->is_subscribed) {
+			hx_kafka_store_offsets(source);
+			(void)rd_kafka_consumer_close(source->consumer);
+		}
+		free_all(source);
+		rd_kafka_queue_destroy(source->queue);
+		destroy(source);
+	}
+	hx_source_done(base);
+	hx_free(source);
+}
+
+enum hapax_status hx_kafka_open(
+	const char *url, struct hapax_source **ret_source, struct hapax_error *err)
+{
+	struct hx_kafka_source *source = hx_alloc_zero(1, sizeof(*source));
+	enum hapax_status status;
+
+	if (source == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+	source->base.ops = &kafka_ops;
+	status = hx_kafka_place_parse(url, &source->place, err);
+	if (status == HAPAX_OK &&
+	    hx_source_init(&source->base, &kafka_ops, source->place.shown) != HAPAX_OK)
+		status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+	if (status == HAPAX_OK)
+		status = hx_kafka_connect(source, err);
+	if (status != HAPAX_OK) {
+		kafka_close(&source->base);
+		return status;
+	}
+	*ret_source = &source->base;
+	return HAPAX_OK;
+}

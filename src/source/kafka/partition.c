@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * partition.c - which partitions are ours, and how far each of them is done.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "source/kafka/kafka_private.h"
+
+struct hx_kafka_partition *hx_kafka_partition_find(
+	struct hx_kafka_source *source, const char *topic, int32_t number)
+{
+	for (struct hx_kafka_partition *at = source->partitions; at != NULL; at = at->next) {
+		if (!at->is_lost && at->number == number && strcmp(at->name, topic) == 0)
+			return at;
+	}
+	return NULL;
+}
+
+void hx_kafka_partition_gain(struct hx_kafka_source *source, const char *topic, int32_t number)
+{
+	struct hx_kafka_partition *partition;
+
+	if (hx_kafka_partition_find(source, topic, number) != NULL)
+		return;
+	partition = hx_alloc_zero(1, sizeof(*partition));
+	if (partition == NULL)
+		return;
+	/* A handle of the topic is what keeps its name for us. */
+	partition->topic = rd_kafka_topic_new(source->consumer, topic, NULL);
+	if (partition->topic == NULL) {
+		hx_free(partition);
+		return;
+	}
+	partition->name = rd_kafka_topic_name(partition->topic);
+	partition->number = number;
+	partition->seen = -1;
+	hx_low_water_init(&partition->water);
+	partition->next = source->partitions;
+	source->partitions = partition;
+	source->partition_count++;
+}
+
+static void free_marks(struct hx_kafka_source *source, struct hx_kafka_partition *partition)
+{
+	struct hx_mark *mark;
+
+	/* Those that are out stay until they are settled; they belong to no list then. */
+	while ((mark = hx_low_water_take(&partition->water)) != NULL) {
+		struct hx_kafka_message *message = (struct hx_kafka_message *)(void *)mark;
+
+		if (mark->is_done)
+			hx_kafka_message_free(source, message);
+		else
+			message->base.flags |= HAPAX_MESSAGE_REVOKED;
+	}
+}
+
+void hx_kafka_partition_lose(struct hx_kafka_source *source, const char *topic, int32_t number)
+{
+	struct hx_kafka_partition *partition = hx_kafka_partition_find(source, topic, number);
+
+	if (partition == NULL)
+		return;
+	partition->is_lost = true;
+	source->partition_count--;
+	free_marks(source, partition);
+}
+
+void hx_kafka_partition_tidy(struct hx_kafka_source *source)
+{
+	struct hx_kafka_partition **at = &source->partitions;
+
+	while (*at != NULL) {
+		struct hx_kafka_partition *partition = *at;
+
+		if (!partition->is_lost || partition->out > 0) {
+			at = &partition->next;
+			continue;
+		}
+		*at = partition->next;
+		rd_kafka_topic_destroy(partition->topic);
+		hx_free(partition);
+	}
+}
+
+static rd_kafka_topic_partition_list_t *list_of(
+	const struct hx_kafka_source *source, bool only_dirty)
+{
+	rd_kafka_topic_partition_list_t *list =
+		rd_kafka_topic_partition_list_new((int)source->partition_count + 1);
+
+	for (struct hx_kafka_partition *at = source->partitions; at != NULL; at = at->next) {
+		if (at->is_lost || (only_dirty && !at->is_dirty))
+			continue;
+		rd_kafka_topic_partition_list_add(list, at->name, at->number)->offset =
+			at->water.next;
+		at->is_dirty = false;
+	}
+	return list;
+}
+
+void hx_kafka_store_offsets(struct hx_kafka_source *source)
+{
+	rd_kafka_topic_partition_list_t *list = list_of(source, true);
+
+	/* One that is not ours any more is refused, as it should be. */
+	if (list->cnt > 0)
+		(void)rd_kafka_offsets_store(source->consumer, list);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
+void hx_kafka_pause_all(struct hx_kafka_source *source, bool pauses)
+{
+	rd_kafka_topic_partition_list_t *list;
+
+	if (source->is_paused == pauses)
+		return;
+	source->is_paused = pauses;
+	list = rd_kafka_topic_partition_list_new((int)source->partition_count + 1);
+	for (struct hx_kafka_partition *at = source->partitions; at != NULL; at = at->next) {
+		if (!at->is_lost && !at->is_resting)
+			(void)rd_kafka_topic_partition_list_add(list, at->name, at->number);
+	}
+	if (list->cnt > 0)
+		(void)(pauses ? rd_kafka_pause_partitions(source->consumer, list)
+		              : rd_kafka_resume_partitions(source->consumer, list));
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
+void hx_kafka_partition_rest(
+	struct hx_kafka_source *source, struct hx_kafka_partition *partition, bool rests)
+{
+	rd_kafka_topic_partition_list_t *list;
+
+	if (partition->is_resting == rests)
+		return;
+	partition->is_resting = rests;
+	if (source->is_paused)
+		return;
+	list = rd_kafka_topic_partition_list_new(1);
+	(void)rd_kafka_topic_partition_list_add(list, partition->name, partition->number);
+	(void)(rests ? rd_kafka_pause_partitions(source->consumer, list)
+	             : rd_kafka_resume_partitions(source->consumer, list));
+	rd_kafka_topic_partition_list_destroy(list);
+}

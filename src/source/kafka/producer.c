@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * producer.c - dead letters and diverted duplicates, to another topic.
+ *
+ * The producer is made with the first of them, and is an idempotent one: what librdkafka
+ * repeats after a lost answer is not there twice. A message is handed on with its key and
+ * its time.
+ */
+#include <string.h>
+
+#include "base/bytes.h"
+#include "source/kafka/kafka_private.h"
+
+enum { CLOSE_MS = 5000 };
+
+/* librdkafka takes pointers that it will only read. */
+static void *unconst(const void *data)
+{
+	return (void *)(uintptr_t)data;
+}
+
+static void on_delivered(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
+{
+	struct hapax_publication *publication = message->_private;
+
+	(void)rk;
+	(void)opaque;
+	if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		publication->done(publication, HAPAX_OK, "");
+	else
+		publication->done(
+			publication, HAPAX_ERR_UNAVAILABLE, rd_kafka_err2str(message->err));
+}
+
+static bool connect_producer(struct hx_kafka_source *source)
+{
+	struct hapax_error err;
+	rd_kafka_conf_t *conf;
+	char why[160];
+
+	if (source->producer != NULL)
+		return true;
+	conf = hx_kafka_conf(source, true, &err);
+	if (conf == NULL)
+		return false;
+	rd_kafka_conf_set_dr_msg_cb(conf, on_delivered);
+	source->producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
+	if (source->producer == NULL) {
+		rd_kafka_conf_destroy(conf);
+		return false;
+	}
+	source->producer_queue = rd_kafka_queue_get_main(source->producer);
+	rd_kafka_queue_cb_event_enable(source->producer_queue, hx_kafka_on_event, source);
+	return true;
+}
+
+static rd_kafka_headers_t *headers_of(const struct hapax_publication *publication)
+{
+	rd_kafka_headers_t *headers = rd_kafka_headers_new(publication->header_count + 1);
+
+	for (size_t i = 0; i < publication->header_count; i++) {
+		const struct hapax_field *field = &publication->headers[i];
+
+		(void)rd_kafka_header_add(
+			headers, field->name.data, (ssize_t)field->name.size, field->value.data,
+			field->value.data == NULL ? 0 : (ssize_t)field->value.size);
+	}
+	return headers;
+}
+
+static bool produce(struct hx_kafka_source *source, struct hapax_publication *publication)
+{
+	const struct hapax_message *message = publication->message;
+	bool is_tombstone = (message->flags & HAPAX_MESSAGE_TOMBSTONE) != 0;
+	rd_kafka_headers_t *headers = headers_of(publication);
+	rd_kafka_vu_t parts[] = {
+		{.vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = publication->target},
+		{.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+		{.vtype = RD_KAFKA_VTYPE_VALUE,
+	         .u.mem = {is_tombstone ? NULL : unconst(message->data.data), message->data.size}},
+		{.vtype = RD_KAFKA_VTYPE_KEY,
+	         .u.mem = {unconst(message->key.data), message->key.size}},
+		{.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
+		{.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = publication},
+		{.vtype = RD_KAFKA_VTYPE_TIMESTAMP,
+	         .u.i64 = message->time_ms == HAPAX_TIME_UNKNOWN ? 0 : message->time_ms},
+	};
+	rd_kafka_error_t *error =
+		rd_kafka_produceva(source->producer, parts, sizeof(parts) / sizeof(parts[0]));
+
+	if (error == NULL)
+		return true;
+	/* It took nothing, the headers included. */
+	rd_kafka_headers_destroy(headers);
+	rd_kafka_error_destroy(error);
+	return false;
+}
+
+void hx_kafka_publish(struct hapax_source *base, struct hapax_publication *publication)
+{
+	struct hx_kafka_source *source = (struct hx_kafka_source *)base;
+
+	if (connect_producer(source) && produce(source, publication))
+		return;
+	publication->private_next = source->refused;
+	source->refused = publication;
+	base->hooks.wake(base->hooks.context);
+}
+
+void hx_kafka_producer_tick(struct hx_kafka_source *source)
+{
+	struct hapax_publication *refused = source->refused;
+
+	source->refused = NULL;
+	while (refused != NULL) {
+		struct hapax_publication *publication = refused;
+
+		refused = refused->private_next;
+		publication->done(
+			publication, HAPAX_ERR_LIMIT, "the producer of dead letters took no more");
+	}
+	if (source->producer != NULL)
+		(void)rd_kafka_poll(source->producer, 0);
+}
+
+void hx_kafka_producer_close(struct hx_kafka_source *source)
+{
+	if (source->producer == NULL)
+		return;
+	rd_kafka_queue_cb_event_enable(source->producer_queue, NULL, NULL);
+	rd_kafka_queue_destroy(source->producer_queue);
+	(void)rd_kafka_flush(source->producer, CLOSE_MS);
+	rd_kafka_destroy(source->producer);
+	source->producer = NULL;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source.c - what all sources have in common.
+ */
+#include "source/source.h"
+
+#include <string.h>
+
+#include <hapax/source.h>
+
+#include "base/alloc.h"
+
+enum hapax_status hx_source_init(
+	struct hapax_source *source, const struct hapax_source_ops *ops, const char *url)
+{
+	size_t size = strlen(url) + 1;
+
+	memset(source, 0, sizeof(*source));
+	source->ops = ops;
+	source->url = hx_alloc(size);
+	if (source->url == NULL)
+		return HAPAX_ERR_NO_MEMORY;
+	memcpy(source->url, url, size);
+	return HAPAX_OK;
+}
+
+void hx_source_done(struct hapax_source *source)
+{
+	hx_free(source->url);
+	source->url = NULL;
+}
+
+void hapax_source_close(struct hapax_source *source)
+{
+	if (source != NULL)
+		source->ops->close(source);
+}
+
+const char *hapax_source_url(const struct hapax_source *source)
+{
+	return source->url;
+}
+
+const char *hapax_duplicate_cause_name(enum hapax_duplicate_cause cause)
+{
+	switch (cause) {
+	case HAPAX_CAUSE_REREAD: return "reread";
+	case HAPAX_CAUSE_REDELIVERED: return "redelivered";
+	case HAPAX_CAUSE_PRODUCER: return "producer";
+	case HAPAX_CAUSE_DEAD_LETTER: return "dead_letter";
+	case HAPAX_CAUSE_OTHER_DOOR: return "other_door";
+	}
+	return "unknown";
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * percent.h - parts of a URL: percent-encoding (RFC 3986, 2.1), and the members of a query.
+ *
+ * Threads: any.
+ */
+#ifndef HX_PERCENT_H
+#define HX_PERCENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <hapax/bytes.h>
+#include <hapax/error.h>
+
+struct hapax_buf;
+
+/*
+ * Write the bytes to out, which has room for text.size; it may be the text itself. False:
+ * *ret is the offset of a percent sign without two digits, else the number of bytes.
+ */
+bool hx_percent_decode(struct hapax_bytes text, unsigned char *out, size_t *ret);
+
+/* Append bytes, all but letters, digits and -._~ encoded. */
+enum hapax_status hx_percent_encode(struct hapax_buf *out, struct hapax_bytes bytes);
+
+/* Take the next NAME=VALUE off a query, as they stand there. False: none is left. */
+bool hx_query_next(
+	struct hapax_bytes *query, struct hapax_bytes *ret_name, struct hapax_bytes *ret_value);
+
+#endif

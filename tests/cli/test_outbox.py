@@ -1,0 +1,102 @@
+"""hapax outbox: init, add, status; bad input. Relays with real brokers are in tests/rabbitmq."""
+
+import sqlite3
+
+from harness import expect, expect_in
+
+
+def outbox(cli, *arguments, **options):
+    return cli.run("outbox", *arguments, "--db", f"sqlite:{cli.folder / 'shop.db'}", **options)
+
+
+def test_init_add_status(cli):
+    expect_in("was made, in version 1", outbox(cli, "init").out)
+    expect_in("is there, in version 1", outbox(cli, "init").out)
+    answer = outbox(
+        cli, "add", "-t", "orders", "-k", "order-17", "--type", "order.made", "-H", "trace=a=b", input=b'{"order":17}'
+    )
+    with sqlite3.connect(cli.folder / "shop.db") as db:
+        row = db.execute("SELECT id, topic, ordering_key, type, headers, payload, content_type, state FROM hapax_outbox")
+        expect(
+            row.fetchall(),
+            [(answer.out.strip(), "orders", "order-17", "order.made", '{"trace":"a=b"}', b'{"order":17}',
+              "application/json", 0)],
+        )
+    expect(outbox(cli, "status", "-o", "json").json["pending"], 1)
+    expect_in("pending      1, the oldest for", outbox(cli, "status").out)
+
+
+def test_without_an_outbox(cli):
+    sqlite3.connect(cli.folder / "shop.db").execute("CREATE TABLE orders (id)").connection.commit()
+    answer = outbox(cli, "status", code=69)
+    expect_in("there is no outbox in this database", answer.err)
+    expect_in("hapax outbox init", answer.err)
+
+
+def test_bad_input(cli):
+    outbox(cli, "init")
+    for arguments, complaint in [
+        (["frob"], "there are init, add"),
+        (["add"], "no topic was given"),
+        (["add", "-t", "t", "-H", "x"], "'x' is not NAME=VALUE"),
+        (["relay"], "nowhere to publish to"),
+        (["relay", "--to", "amqp://h", "--lease", "0s"], "no time to wait"),
+        (["retry"], "no event was named"),
+        (["park"], "no event was named"),
+        (["audit"], "no query was given"),
+        (["init", "--preset", "events", "--column", "x=y"], "names no column"),
+        (["init", "--preset", "events"], "there is no table outbox_events"),
+        (["audit", "--query", "SELECT x FROM nowhere"], "nowhere"),
+        (["rebuild", "--query", "SELECT 1 AS id"], "no id or no topic"),
+        (["status", "more"], "an argument too many"),
+    ]:
+        expect_in(complaint, outbox(cli, *arguments, input=b"", code=64).err)
+    expect_in("no database was named", cli.run("outbox", "status", code=64).err)
+    expect_in("lies in the database", cli.run("outbox", "init", "--db", "redis://h", code=69).err)
+    expect_in("nothing is published to 'ftp'", outbox(cli, "relay", "--to", "ftp://h", code=69).err)
+    expect_in("amqp://user:password@host", outbox(cli, "relay", "--to", "amqp://h:x", code=64).err)
+    outbox(cli, "add", "-t", "t", "--id", "twice", input=b"")
+    expect_in("already", outbox(cli, "add", "-t", "t", "--id", "twice", input=b"", code=64).err)
+    expect(outbox(cli, "status", "-o", "json").json["pending"], 1)
+
+
+def test_what_people_do(cli):
+    outbox(cli, "init")
+    for number in (1, 2):
+        outbox(cli, "add", "-t", "t", "--id", f"e{number}", "-k", f"k{number}")
+    expect_in("parked 1", outbox(cli, "park", "e1").out)
+    expect(outbox(cli, "park", "absent", code=1).out, "parked 0\n")
+    expect_in("e1  key k1, attempts 0: parked by hand", outbox(cli, "status", "--parked").out)
+    expect(outbox(cli, "status", "--parked", "-o", "json").json["error"], "parked by hand")
+    expect(outbox(cli, "retry", "--all", "-o", "json").json, {"retried": 1})
+    expect(outbox(cli, "retry", "--key", "k1", code=1).out, "retried 0\n")
+    expect_in("purged 0", outbox(cli, "purge", "--older", "1h").out)
+
+
+def test_audit_and_rebuild(cli):
+    """E4: business rows without an event are found, and their events made again."""
+    outbox(cli, "init")
+    with sqlite3.connect(cli.folder / "shop.db") as db:
+        db.execute("CREATE TABLE orders (id TEXT)")
+        db.executemany("INSERT INTO orders VALUES (?)", [("o1",), ("o2",), ("o3",)])
+    outbox(cli, "add", "-t", "orders", "--id", "order-o1", "-k", "o1")
+    outbox(cli, "add", "-t", "orders", "--id", "order-o3", "-k", "o3")
+    answer = outbox(cli, "audit", "--query", "SELECT 'order-' || id FROM orders", code=1)
+    expect(answer.out, "order-o2\n")
+    expect_in("3 looked at, 1 have no event", answer.err)
+    expect(outbox(cli, "audit", "--by", "ordering_key", "--query", "SELECT id FROM orders", code=1).out, "o2\n")
+    query = "SELECT 'order-' || id AS id, 'orders' AS topic, id AS ordering_key, json_object('id', id) AS payload FROM orders"
+    expect(outbox(cli, "rebuild", "--query", query).out, "rebuilt 1\n")
+    expect(outbox(cli, "rebuild", "--query", query).out, "rebuilt 0\n")
+    outbox(cli, "audit", "--query", "SELECT 'order-' || id FROM orders")
+
+
+def test_tables_of_others(cli):
+    with sqlite3.connect(cli.folder / "shop.db") as db:
+        db.execute("CREATE TABLE events (id INTEGER PRIMARY KEY, queue TEXT, payload TEXT, status TEXT)")
+        db.execute("INSERT INTO events VALUES (1, 'q', '{}', 'pending')")
+    answer = outbox(cli, "init", "--preset", "events", "--table", "events", "--column", "topic=queue", "--existing")
+    expect_in("1 rows that were there are events now", answer.out)
+    with sqlite3.connect(cli.folder / "shop.db") as db:
+        db.execute("INSERT INTO events VALUES (2, 'q', '{}', 'pending')")
+    expect(outbox(cli, "status", "-o", "json").json["pending"], 2)

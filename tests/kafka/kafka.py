@@ -1,0 +1,211 @@
+"""kafka.py - a Kafka for tests, clients of it, and `hapax consume` as a process.
+
+The mock cluster of librdkafka is there wherever hapax has Kafka. HAPAX_KAFKA_MOCK and HAPAX_KAFKA_CLIENT name
+tests/kafka/mock_cluster.c and client.c as built.
+"""
+
+import http.server
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+
+from harness import PROGRAM, TIMEOUT_SECONDS, expect, until  # noqa: E402
+
+BUILD = PROGRAM.parent
+MOCK = os.environ.get("HAPAX_KAFKA_MOCK", str(BUILD / "tests/kafka/kafka_mock_cluster"))
+CLIENT = os.environ.get("HAPAX_KAFKA_CLIENT", str(BUILD / "tests/kafka/kafka_client"))
+
+
+class Kafka:
+    """A mock cluster; topics are {name: partitions}."""
+
+    def __init__(self, topics, brokers=1):
+        names = [f"{name}:{count}" for name, count in topics.items()]
+        self.topics = topics
+        self.process = subprocess.Popen(
+            [MOCK, str(brokers), *names], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.servers = self.process.stdout.readline().strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(timeout=TIMEOUT_SECONDS)
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        expect(self.process.stdout.readline(), "ok\n")
+
+    def client(self, *arguments, text=""):
+        done = subprocess.run(
+            [CLIENT, self.servers, *[str(a) for a in arguments]],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+        expect(done.returncode, 0, f"client {arguments}: {done.stderr}")
+        return done.stdout
+
+    def produce(self, topic, messages):
+        """messages: (key, data, {header: value}); None for none."""
+        lines = []
+        for key, data, headers in messages:
+            fields = ["\\N" if key is None else key, "\\N" if data is None else data]
+            fields += [f"{name}={value}" if value is not None else name for name, value in headers.items()]
+            lines.append("\t".join(fields))
+        self.client("produce", topic, text="\n".join(lines) + "\n")
+
+    def read(self, topic, count):
+        """[(key, data, headers)] of a topic, from its beginning."""
+        found = []
+        for line in self.client("read", topic, count).splitlines():
+            _, _, key, data, *headers = line.split("\t")
+            found.append((key, data, dict(h.split("=", 1) for h in headers)))
+        return found
+
+    def committed(self, group, topic):
+        return int(self.client("committed", group, topic, self.topics[topic]))
+
+    def reset(self, group, topic):
+        self.client("reset", group, topic, self.topics[topic])
+
+    def url(self, topic, group="g", **options):
+        more = "".join(f"&{name}={value}" for name, value in options.items())
+        return f"kafka://{self.servers}/{topic}?group={group}{more}"
+
+
+class Consume:
+    """`hapax consume -o json`, its lines read as they come."""
+
+    def __init__(self, cli, *arguments, env=None):
+        self.events = []
+        # To fetch small amounts at once, and to join without delay.
+        self.process = cli.start("consume", "-o", "json", "--progress", "50ms", *arguments, env=env)
+        self.errors = []
+        self.readers = [
+            threading.Thread(target=self.read_out, daemon=True),
+            threading.Thread(target=self.read_err, daemon=True),
+        ]
+        for reader in self.readers:
+            reader.start()
+
+    def read_out(self):
+        for line in self.process.stdout:
+            self.events.append(json.loads(line))
+
+    def read_err(self):
+        for line in self.process.stderr:
+            self.errors.append(line.decode())
+
+    def figures(self):
+        found = [event for event in self.events if event["event"] in ("progress", "end")]
+        return found[-1] if found else {}
+
+    def all(self, name):
+        return [event for event in self.events if event["event"] == name]
+
+    def until(self, condition, what):
+        def holds():
+            if self.process.poll() is not None:
+                raise AssertionError(f"it ended with {self.process.returncode}: {''.join(self.errors)}")
+            return condition(self.figures())
+
+        try:
+            until(holds, what)
+        except AssertionError as failure:
+            raise AssertionError(f"{failure}; {self.figures()} {''.join(self.errors)}") from failure
+
+    def until_acknowledged(self, count):
+        self.until(lambda f: f.get("acknowledged", 0) >= count, f"{count} are acknowledged")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self, code=0):
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait(code)
+
+    def wait(self, code=0):
+        self.process.wait(timeout=TIMEOUT_SECONDS)
+        for reader in self.readers:
+            reader.join()
+        expect(self.process.returncode, code, f"exit status ({''.join(self.errors)})")
+        return self.figures()
+
+
+class Service:
+    """An HTTP handler that checks tokens: an effect counts if its token is the largest of its event."""
+
+    def __init__(self, answer=None):
+        service = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                status = service.take(dict(self.headers.items()), body)
+                self.send_response(status)
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b"ok")
+
+            def log_message(self, *_):
+                pass
+
+        self.answer = answer or (lambda headers, body: 200)
+        self.lock = threading.Lock()
+        self.requests = []
+        self.effects = {}
+        self.tokens = {}
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/orders"
+
+    def take(self, headers, body):
+        lower = {name.lower(): value for name, value in headers.items()}
+        status = self.answer(lower, body)
+        with self.lock:
+            self.requests.append((lower, body))
+            if status == 200:
+                name = (lower.get("ce-source"), lower.get("ce-id"))
+                token = int(lower.get("hapax-token", 0))
+                # A late one that lost its claim is known by its token.
+                if token >= self.tokens.get(name, 0):
+                    self.tokens[name] = token
+                    self.effects[name] = self.effects.get(name, 0) + 1
+        return status
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def event(number, **more):
+    """Headers of a CloudEvent in Kafka's binding."""
+    return {
+        "ce_specversion": "1.0",
+        "ce_type": "order.paid",
+        "ce_source": "/shop",
+        "ce_id": f"A-{number}",
+        "content-type": "application/json",
+        **more,
+    }

@@ -1,0 +1,267 @@
+"""`hapax consume` from Kafka: handlers, keys, duplicates and their causes, dead letters, stops."""
+
+import json
+import os
+
+from harness import expect, expect_in
+from kafka import Consume, Kafka, Service, event
+
+
+def numbers(count):
+    return [(f"k{n}", f'{{"n":{n}}}', event(n)) for n in range(count)]
+
+
+def test_events_reach_a_service_once(cli):
+    with Kafka({"orders": 3}) as kafka, Service() as service:
+        kafka.produce("orders", numbers(40) + numbers(10))
+        consume = Consume(cli, "--from", kafka.url("orders"), "--to", service.url)
+        consume.until_acknowledged(50)
+        figures = consume.stop()
+        expect((figures["ok"], figures["duplicates"], figures["in_hand"]), (40, 10, 0))
+        expect(figures["causes"]["producer"], 10)
+        expect(len(service.effects), 40)
+        expect(set(service.effects.values()), {1})
+        # Committed is what is done, all of it.
+        expect(kafka.committed("g", "orders"), 50)
+        headers, body = service.requests[0]
+        expect((headers["ce-source"], headers["ce-type"], headers["content-type"]), ("/shop", "order.paid", "application/json"))
+        expect(json.loads(body)["n"], int(headers["ce-id"][2:]))
+        assert int(headers["hapax-token"]) > 0 and headers["hapax-attempt"] == "1", headers
+        said = consume.all("duplicate")[0]
+        expect_in("orders/", said["original"])
+        assert said["place"] != said["original"], said
+
+        # Read from the beginning again: all of it is swallowed, and known for what it is. (The mock takes
+        # no offsets from outside of a group, so that another group stands for one that was set back.)
+        consume = Consume(cli, "--from", kafka.url("orders", group="again"), "--to", service.url)
+        consume.until_acknowledged(50)
+        figures = consume.stop()
+        expect((figures["ok"], figures["duplicates"]), (0, 50))
+        expect((figures["causes"]["reread"], figures["causes"]["producer"]), (40, 10))
+        expect(set(service.effects.values()), {1})
+
+
+def test_structured_events_in_both_directions(cli):
+    whole = {"specversion": "1.0", "type": "t", "source": "/s", "id": "1", "data": {"n": 1}}
+    with Kafka({"orders": 1}) as kafka, Service() as service:
+        kafka.produce(
+            "orders",
+            [
+                (None, json.dumps(whole), {"content-type": "application/cloudevents+json"}),
+                # The same event in the other form.
+                (None, '{"n":1}', {"ce_specversion": "1.0", "ce_type": "t", "ce_source": "/s", "ce_id": "1", "content-type": "application/json"}),
+                (None, "raw text", {"eventId": "e2", "content-type": "text/plain", "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}),
+            ],
+        )
+        consume = Consume(cli, "--from", kafka.url("orders"), "--to", service.url, "--form", "structured")
+        consume.until_acknowledged(3)
+        figures = consume.stop()
+        expect((figures["ok"], figures["duplicates"]), (2, 1))
+        sent = {json.loads(body)["id"]: (headers, json.loads(body)) for headers, body in service.requests}
+        expect(sent["1"][1], whole)
+        expect(sent["e2"][0]["content-type"], "application/cloudevents+json")
+        expect_in("0af7651916cd43dd8448eb211c80319c", sent["e2"][0]["traceparent"])
+        expect((sent["e2"][1]["data"], sent["e2"][1]["type"]), ("raw text", "dev.hapax.message"))
+        expect_in("/orders", sent["e2"][1]["source"])
+
+
+def test_a_command_gets_data_and_facts(cli):
+    out = cli.folder / "effects"
+    script = f'printf "%s|%s|%s|%s|%s|%s\\n" "$(cat)" "$HAPAX_KEY" "$HAPAX_TOPIC" "$HAPAX_PARTITION" "$HAPAX_OFFSET" "$HAPAX_ATTEMPT" >>{out}'
+    with Kafka({"orders": 1}) as kafka:
+        kafka.produce("orders", [("k", '{"order":7}', {}), ("k", '{"order":8}', {}), ("k", '{"order":7}', {})])
+        consume = Consume(cli, "--from", kafka.url("orders"), "--exec", script, "--strategy", "field:data.order")
+        consume.until_acknowledged(3)
+        figures = consume.stop()
+        expect((figures["ok"], figures["duplicates"]), (2, 1))
+    expect(out.read_text().splitlines(), ['{"order":7}|7|orders|0|0|1', '{"order":8}|8|orders|0|1|1'])
+
+
+def test_failures_are_tried_again_and_then_dead_letters(cli):
+    counts = {}
+
+    def answer(headers, _):
+        name = headers["ce-id"]
+        counts[name] = counts.get(name, 0) + 1
+        if name == "A-0":
+            return 500
+        if name == "A-1":
+            return 422
+        return 503 if name == "A-2" and counts[name] < 3 else 200
+
+    with Kafka({"orders": 1, "orders.dead": 1}) as kafka, Service(answer) as service:
+        kafka.produce("orders", numbers(5))
+        arguments = ["--from", kafka.url("orders"), "--to", service.url, "--attempts", "4", "--backoff", "5ms"]
+        consume = Consume(cli, *arguments)
+        consume.until_acknowledged(5)
+        figures = consume.stop()
+        expect((figures["ok"], figures["definitive"], figures["dead_letters"]), (3, 1, 2))
+        expect(counts, {"A-0": 4, "A-1": 1, "A-2": 3, "A-3": 1, "A-4": 1})
+        letters = {headers["ce_id"]: (key, data, headers) for key, data, headers in kafka.read("orders.dead", 2)}
+        expect(letters["A-0"][:2], ("k0", '{"n":0}'))
+        headers = letters["A-0"][2]
+        expect((headers["hapax-dead-reason"], headers["hapax-dead-attempts"]), ("attempts", "4"))
+        expect((headers["hapax-dead-place"], headers["hapax-dead-key"]), ("orders/0/0", "/shop:A-0"))
+        expect_in("500", headers["hapax-dead-error"])
+        expect(letters["A-1"][2]["hapax-dead-reason"], "definitive")
+
+        # A dead letter that is sent again, when what was wrong is right, runs; a second time it is known.
+        service.answer = lambda headers, body: 200
+        again = [letters["A-0"], letters["A-0"]]
+        kafka.produce("orders", again)
+        consume = Consume(cli, *arguments)
+        consume.until_acknowledged(2)
+        figures = consume.stop()
+        expect((figures["ok"], figures["causes"]["dead_letter"]), (1, 1))
+
+
+def test_bad_input_goes_by_policy_and_wedges_nothing(cli):
+    with Kafka({"orders": 1, "orders.dead": 1}) as kafka, Service() as service:
+        bad = [
+            ("a", "{}", {"ce_id": "1"}),
+            ("a", "{", {"content-type": "application/cloudevents+json"}),
+            ("a", "[]", {"content-type": "application/cloudevents-batch+json"}),
+            ("a", "{}", {**event(1), "ce_bad-name": "x"}),
+            ("a", "{}", {f"h{n}": "x" for n in range(200)}),
+            ("a", '{"other":1}', {}),
+        ]
+        good = [
+            ("a", '{"order":1}', {}),
+            ("a", '{"order":2}', {"empty": None}),
+            ("b", json.dumps({"order": 3, "blob": "x" * 300000}), {}),
+        ]
+        kafka.produce("orders", bad + good)
+        consume = Consume(cli, "--from", kafka.url("orders"), "--to", service.url, "--strategy", "field:data.order")
+        consume.until_acknowledged(len(bad) + len(good))
+        figures = consume.stop()
+        expect((figures["ok"], figures["dead_letters"]), (3, len(bad)))
+        reasons = sorted(headers["hapax-dead-reason"] for _, _, headers in kafka.read("orders.dead", len(bad)))
+        expect(reasons, ["malformed"] * 4 + ["no-key", "too-large"])
+
+
+def test_a_tombstone_is_delivered(cli):
+    with Kafka({"orders": 1}) as kafka, Service() as service:
+        kafka.produce("orders", [("gone", None, {})])
+        consume = Consume(cli, "--from", kafka.url("orders"), "--to", service.url)
+        consume.until_acknowledged(1)
+        consume.stop()
+        expect(service.requests[0][1], b"")
+
+
+def test_the_same_key_with_another_payload_is_a_dead_letter(cli):
+    with Kafka({"orders": 1, "orders.dead": 1}) as kafka, Service() as service:
+        kafka.produce("orders", [("k", '{"n":1}', event(1)), ("k", '{"n":2}', event(1))])
+        consume = Consume(cli, "--from", kafka.url("orders"), "--to", service.url)
+        consume.until_acknowledged(2)
+        expect(consume.stop()["mismatches"], 1)
+        expect(kafka.read("orders.dead", 1)[0][2]["hapax-dead-reason"], "mismatch")
+
+
+def test_duplicates_can_be_diverted(cli):
+    with Kafka({"orders": 1, "orders.duplicate": 1}) as kafka, Service() as service:
+        kafka.produce("orders", numbers(3) + numbers(3))
+        consume = Consume(cli, "--from", kafka.url("orders"), "--to", service.url, "--on-duplicate", "divert")
+        consume.until_acknowledged(6)
+        expect(consume.stop()["diverted"], 3)
+        found = kafka.read("orders.duplicate", 3)
+        expect({headers["hapax-duplicate-cause"] for _, _, headers in found}, {"producer"})
+        expect(sorted(headers["ce_id"] for _, _, headers in found), ["A-0", "A-1", "A-2"])
+
+
+def test_topics_by_pattern_and_a_static_member(cli):
+    with Kafka({"shop.orders": 1, "shop.returns": 2, "other": 1}) as kafka, Service() as service:
+        for topic in kafka.topics:
+            kafka.produce(topic, [("k", topic, {})])
+        consume = Consume(cli, "--from", kafka.url("^shop\\..*", instance="one"), "--to", service.url)
+        consume.until_acknowledged(2)
+        expect(consume.stop()["received"], 2)
+        expect(sorted(body for _, body in service.requests), [b"shop.orders", b"shop.returns"])
+
+
+def test_wrong_urls_and_options_are_refused(cli):
+    ok = ["--to", "http://127.0.0.1:1/"]
+    for url, word in [
+        ("kafka://h", "no server and topic"),
+        ("kafka:///t", "no server and topic"),
+        ("kafka://u:p@h/t", "sasl.username"),
+        ("kafka://h/", "topic was missing"),
+        ("kafka://h/t?group", "NAME=VALUE"),
+        ("kafka://h/t?enable.auto.commit=true", "not to be set"),
+        ("kafka://h/t?plugin.library.paths=x", "not to be set"),
+        ("kafka://h/t?no.such.property=1", "did not take property"),
+        ("kafka://h/t?nonsense=1", "not known"),
+        ("kafka://h/t?start=middle", "earliest or latest"),
+        ("amqp2://h/t", "kafka://"),
+    ]:
+        cli.run("consume", "--from", url, *ok, code=64).says(word)
+    secret = cli.run("consume", "--from", "kafka://h/t?sasl.password=hush&security.protocol=nonsense", *ok, code=64)
+    assert "hush" not in secret.err, secret.err
+    cli.run("consume", *ok, code=64).says("--from URL was missing")
+    url = ["--from", "kafka://h/t"]
+    cli.run("consume", *url, code=64).says("one of --to URL and --exec CMD")
+    cli.run("consume", *url, *ok, "--exec", "true", code=64).says("one of --to URL and --exec CMD")
+    cli.run("consume", *url, "--to", "ftp://x", code=64).says("http://")
+    cli.run("consume", *url, *ok, "--strategy", "field:nonsense", code=64).says("nonsense")
+    cli.run("consume", *url, *ok, "--strategy", "uuid7", code=64)
+    cli.run("consume", *url, *ok, "--prefetch", "1000000", code=64).says("prefetch")
+
+
+def test_a_broker_that_is_away_is_waited_for(cli):
+    with Kafka({"orders": 1}) as kafka, Service() as service:
+        kafka.produce("orders", numbers(5))
+        kafka.tell("down 1")
+        consume = Consume(cli, "--from", kafka.url("orders"), "--to", service.url)
+        consume.until(lambda _: consume.all("source_failed"), "it is told that the broker is away")
+        kafka.tell("up 1")
+        consume.until_acknowledged(5)
+        expect(consume.stop()["ok"], 5)
+
+
+def test_term_finishes_what_runs_and_gives_back_the_rest(cli):
+    started, go = cli.folder / "started", cli.folder / "go"
+    script = f"echo x >>{started}; while [ ! -e {go} ]; do sleep 0.02; done"
+    with Kafka({"orders": 1}) as kafka:
+        kafka.produce("orders", numbers(6))
+        consume = Consume(cli, "--from", kafka.url("orders"), "--exec", script, "--parallel", "2", "--order", "none")
+        consume.until(lambda f: f.get("running") == 2 and f.get("received") == 6, "two run")
+        consume.process.terminate()
+        consume.until(lambda f: f.get("given_back") == 4, "the rest is given back")
+        go.touch()
+        figures = consume.wait()
+        expect((figures["ok"], figures["acknowledged"]), (2, 2))
+        expect(kafka.committed("g", "orders"), 2)
+        consume = Consume(cli, "--from", kafka.url("orders"), "--exec", script)
+        consume.until_acknowledged(4)
+        expect(consume.stop()["ok"], 4)
+    expect(len(started.read_text().splitlines()), 6)
+
+
+def test_a_late_command_is_stopped_and_that_is_ambiguous(cli):
+    with Kafka({"orders": 1, "orders.dead": 1}) as kafka:
+        kafka.produce("orders", numbers(1))
+        arguments = ["--exec", "sleep 600", "--timeout", "200ms", "--attempts", "2", "--backoff", "5ms"]
+        consume = Consume(cli, "--from", kafka.url("orders"), *arguments)
+        consume.until_acknowledged(1)
+        figures = consume.stop()
+        expect((figures["ambiguous"], figures["dead_letters"]), (2, 1))
+        expect_in("too long", kafka.read("orders.dead", 1)[0][2]["hapax-dead-error"])
+
+
+def test_producers_that_are_not_ours(cli):
+    if not any(os.access(os.path.join(p, "kcat"), os.X_OK) for p in os.environ["PATH"].split(":")):
+        from harness import Skip
+
+        raise Skip("kcat is not installed (tools/setup test)")
+    import subprocess
+
+    with Kafka({"orders": 2}) as kafka, Service() as service:
+        headers = [f"-H{name}={value}" for name, value in event(1).items()]
+        for _ in range(2):
+            subprocess.run(
+                ["kcat", "-b", kafka.servers, "-P", "-t", "orders", "-K:", *headers],
+                input='k:{"n":1}\n', text=True, check=True, timeout=60, capture_output=True,
+            )
+        consume = Consume(cli, "--from", kafka.url("orders"), "--to", service.url)
+        consume.until_acknowledged(2)
+        figures = consume.stop()
+        expect((figures["ok"], figures["duplicates"]), (1, 1))

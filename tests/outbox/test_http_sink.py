@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""test_http_sink HAPAX - hapax outbox relay to a service that speaks HTTP: what arrives, and what answers mean."""
+
+import http.server
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+
+PROGRAM = sys.argv[1]
+received = []
+away = [2]  # so many answers are 503
+
+
+class Service(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        status = 200
+        if self.path.endswith("/bad"):
+            status = 422
+        elif self.path.endswith("/large"):
+            status = 413
+        elif self.path.endswith("/fail"):
+            status = 500
+        elif away[0] > 0:
+            away[0] -= 1
+            status = 503
+        received.append((status, self.path, dict(self.headers), body))
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
+def hapax(*arguments, data=b""):
+    return subprocess.run(
+        [PROGRAM, "outbox", *arguments], input=data, check=True, capture_output=True, timeout=120
+    ).stdout.decode()
+
+
+def main():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "shop.db"
+        db = f"--db=sqlite:{file}"
+        hapax("init", db)
+        for number in range(20):
+            hapax("add", db, "-t", "orders", "--id", f"e{number}", "-k", "k", "--type", "made", data=b'{"n":1}')
+        hapax("add", db, "-t", "bad", "--id", "bad", "-H", "trace=t")
+        hapax("add", db, "-t", "large", "--id", "large")
+        hapax("add", db, "-t", "fail", "--id", "fail")
+        hapax("add", db, "-t", "t", "--id", "header", "-H", "a b=c")
+        port = server.server_address[1]
+        hapax("relay", db, "--drain", "--attempts=2", "--retry=1ms", "--to", f"http://127.0.0.1:{port}/in/")
+        with sqlite3.connect(file) as connection:
+            rows = dict(connection.execute("SELECT id, state || ' ' || coalesce(error, '') FROM hapax_outbox"))
+    sent = [item for item in received if item[0] == 200]
+    first = sent[0]
+    cases = {
+        "events of one key arrive once each, in order": [item[2]["ce-id"] for item in sent]
+        == [f"e{number}" for number in range(20)],
+        "attributes are fields": first[1] == "/in/orders"
+        and first[2]["ce-specversion"] == "1.0"
+        and first[2]["ce-type"] == "made"
+        and first[2]["ce-source"] == "/hapax/outbox"
+        and first[2]["ce-partitionkey"] == "k"
+        and first[2]["id"] == "e0"
+        and first[2]["Content-Type"] == "application/json"
+        and first[3] == b'{"n":1}',
+        "a service that is away costs no attempt": rows["e0"].startswith("1 "),
+        "422 parks at once": rows["bad"].startswith("2 ") and "status 422" in rows["bad"],
+        "413 parks at once": rows["large"].startswith("2 ") and "status 413" in rows["large"],
+        "500 parks after its attempts": rows["fail"].startswith("2 ")
+        and sum(item[1].endswith("/fail") for item in received) == 2,
+        "a header that HTTP has not is refused": rows["header"].startswith("2 ") and "'a b'" in rows["header"],
+    }
+    print(f"1..{len(cases)}")
+    for number, (name, good) in enumerate(cases.items(), 1):
+        print(f"{'ok' if good else 'not ok'} {number} - {name}")
+    if not all(cases.values()):
+        print(f"# {rows}\n# {received[:3]}")
+        sys.exit(1)
+
+
+main()

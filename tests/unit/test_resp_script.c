@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scripts that are known, in the words of those who send them; whatever differs in meaning is not.
+ */
+#include "resp/script.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+
+#define EXTEND_OF_REDIS_PY                                         \
+	"\n"                                                       \
+	"        local token = redis.call('get', KEYS[1])\n"       \
+	"        if not token or token ~= ARGV[1] then\n"          \
+	"            return 0\n"                                   \
+	"        end\n"                                            \
+	"        local expiration = redis.call('pttl', KEYS[1])\n" \
+	"        if not expiration then\n"                         \
+	"            expiration = 0\n"                             \
+	"        end\n"                                            \
+	"        if expiration < 0 then\n"                         \
+	"            return 0\n"                                   \
+	"        end\n"                                            \
+	"\n"                                                       \
+	"        local newttl = ARGV[2]\n"                         \
+	"        if ARGV[3] == \"0\" then\n"                       \
+	"            newttl = ARGV[2] + expiration\n"              \
+	"        end\n"                                            \
+	"        redis.call('pexpire', KEYS[1], newttl)\n"         \
+	"        return 1\n"                                       \
+	"    "
+
+#define LOCK_OF_REDLOCK(count)                                     \
+	"\n"                                                       \
+	"  -- Return 0 if an entry already exists.\n"              \
+	"  for i, key in ipairs(KEYS) do\n"                        \
+	"    if redis.call(\"exists\", key) == 1 then\n"           \
+	"      return 0\n"                                         \
+	"    end\n"                                                \
+	"  end\n"                                                  \
+	"\n"                                                       \
+	"  -- Create an entry for each provided key.\n"            \
+	"  for i, key in ipairs(KEYS) do\n"                        \
+	"    redis.call(\"set\", key, ARGV[1], \"PX\", ARGV[2])\n" \
+	"  end\n"                                                  \
+	"\n"                                                       \
+	"  -- Return the number of entries added.\n"               \
+	"  return " count "\n"
+
+#define EXTEND_OF_REDLOCK                                                   \
+	"\n"                                                                \
+	"  -- Return 0 if an entry exists with a *different* lock value.\n" \
+	"  for i, key in ipairs(KEYS) do\n"                                 \
+	"    if redis.call(\"get\", key) ~= ARGV[1] then\n"                 \
+	"      return 0\n"                                                  \
+	"    end\n"                                                         \
+	"  end\n"                                                           \
+	"\n"                                                                \
+	"  -- Update the entry for each provided key.\n"                    \
+	"  for i, key in ipairs(KEYS) do\n"                                 \
+	"    redis.call(\"set\", key, ARGV[1], \"PX\", ARGV[2])\n"          \
+	"  end\n"                                                           \
+	"\n"                                                                \
+	"  -- Return the number of entries updated.\n"                      \
+	"  return #KEYS\n"
+
+#define UNLOCK_OF_REDLOCK                                     \
+	"\n"                                                  \
+	"  local count = 0\n"                                 \
+	"  for i, key in ipairs(KEYS) do\n"                   \
+	"    -- Only remove entries for *this* lock value.\n" \
+	"    if redis.call(\"get\", key) == ARGV[1] then\n"   \
+	"      redis.pcall(\"del\", key)\n"                   \
+	"      count = count + 1\n"                           \
+	"    end\n"                                           \
+	"  end\n"                                             \
+	"\n"                                                  \
+	"  -- Return the number of entries removed.\n"        \
+	"  return count\n"
+
+#define CHECK_AND_SET                                                           \
+	"\n        local key = KEYS[1]\n"                                       \
+	"        local value = ARGV[1]\n"                                       \
+	"        local ttl = ARGV[2]\n\n"                                       \
+	"        if redis.call('EXISTS', key) == 1 then\n"                      \
+	"            return redis.call('GET', key) -- Return existing job ID\n" \
+	"        else\n"                                                        \
+	"            redis.call('SETEX', key, ttl, value)\n"                    \
+	"            return nil -- Successfully set new key\n"                  \
+	"        end\n    "
+
+#define CHECK_AND_RESERVE                                                     \
+	"\n        local key = KEYS[1]\n"                                     \
+	"        local ttl = ARGV[1]\n"                                       \
+	"        local timestamp = ARGV[2]\n\n"                               \
+	"        -- Check if key already exists\n"                            \
+	"        if redis.call('EXISTS', key) == 1 then\n"                    \
+	"            -- Increment duplicate counter\n"                        \
+	"            redis.call('HINCRBY', 'dedup_stats', 'duplicates', 1)\n" \
+	"            return 1 -- Duplicate found\n"                           \
+	"        else\n"                                                      \
+	"            -- Reserve the key with TTL\n"                           \
+	"            redis.call('SETEX', key, ttl, timestamp)\n"              \
+	"            -- Increment processed counter\n"                        \
+	"            redis.call('HINCRBY', 'dedup_stats', 'processed', 1)\n"  \
+	"            return 0 -- Successfully reserved\n"                     \
+	"        end\n    "
+
+static const struct {
+	const char *text;
+	enum hx_resp_script script;
+} known[] = {
+	{"if redis.call(\"get\",KEYS[1]) == ARGV[1] then\n    return redis.call(\"del\",KEYS[1])\n"
+         "else\n    return 0\nend",
+         HX_RESP_SCRIPT_REMOVE},
+	{"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], "
+         "ARGV[2]) else return 0 end",
+         HX_RESP_SCRIPT_EXPIRE},
+	{"\n        local token = redis.call('get', KEYS[1])\n        if not token or token ~= "
+         "ARGV[1] then\n            return 0\n        end\n        redis.call('del', KEYS[1])\n"
+         "        return 1\n    ",
+         HX_RESP_SCRIPT_REMOVE},
+	{"\n        local token = redis.call('get', KEYS[1])\n        if not token or token ~= "
+         "ARGV[1] then\n            return 0\n        end\n        redis.call('pexpire', "
+         "KEYS[1], ARGV[2])\n        return 1\n    ",
+         HX_RESP_SCRIPT_EXPIRE},
+	{EXTEND_OF_REDIS_PY, HX_RESP_SCRIPT_EXTEND},
+	{LOCK_OF_REDLOCK("#KEYS"), HX_RESP_SCRIPT_LOCK_ALL},
+	{LOCK_OF_REDLOCK("table.getn(KEYS)"), HX_RESP_SCRIPT_LOCK_ALL},
+	{EXTEND_OF_REDLOCK, HX_RESP_SCRIPT_EXTEND_ALL},
+	{UNLOCK_OF_REDLOCK, HX_RESP_SCRIPT_REMOVE_ALL},
+	{CHECK_AND_SET, HX_RESP_SCRIPT_CHECK_AND_SET},
+	{CHECK_AND_RESERVE, HX_RESP_SCRIPT_CHECK_AND_RESERVE},
+};
+
+enum { KNOWN_COUNT = sizeof(known) / sizeof(known[0]) };
+
+static void exact_texts(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < KNOWN_COUNT; i++)
+		assert_int_equal(
+			hx_resp_script_find(hapax_bytes_from_text(known[i].text)), known[i].script);
+}
+
+static bool is_in_comment(const char *text, size_t at)
+{
+	for (; at > 0 && text[at] != '\n'; at--) {
+		if (text[at] == '-' && text[at - 1] == '-')
+			return true;
+	}
+	return false;
+}
+
+static bool means_nothing(const char *text, size_t at)
+{
+	return text[at] == ' ' || text[at] == '\n' || is_in_comment(text, at) ||
+		(text[at] == '-' && text[at + 1] == '-');
+}
+
+/* One byte less, or another one: it is another script. */
+static void near_misses(void **state)
+{
+	char text[1024];
+
+	(void)state;
+	for (size_t i = 0; i < KNOWN_COUNT; i++) {
+		size_t size = strlen(known[i].text);
+
+		assert_true(size < sizeof(text));
+		for (size_t at = 0; at < size; at++) {
+			if (means_nothing(known[i].text, at))
+				continue;
+			memcpy(text, known[i].text, at);
+			memcpy(text + at, known[i].text + at + 1, size - at - 1);
+			if (hx_resp_script_find(hx_bytes(text, size - 1)) != HX_RESP_SCRIPT_NONE)
+				fail_msg("script %zu without byte %zu", i, at);
+			memcpy(text, known[i].text, size);
+			text[at] = '!';
+			if (hx_resp_script_find(hx_bytes(text, size)) != HX_RESP_SCRIPT_NONE)
+				fail_msg("script %zu with another byte %zu", i, at);
+		}
+	}
+}
+
+static void unknown(void **state)
+{
+	char long_text[4096];
+
+	(void)state;
+	memset(long_text, 'x', sizeof(long_text));
+	assert_int_equal(hx_resp_script_find(hx_bytes(NULL, 0)), HX_RESP_SCRIPT_NONE);
+	assert_int_equal(
+		hx_resp_script_find(hx_bytes(long_text, sizeof(long_text))), HX_RESP_SCRIPT_NONE);
+	assert_int_equal(hx_resp_script_find(HX_BYTES_LIT("--")), HX_RESP_SCRIPT_NONE);
+	assert_int_equal(hx_resp_script_find(HX_BYTES_LIT("return 1")), HX_RESP_SCRIPT_NONE);
+}
+
+static void arguments(void **state)
+{
+	(void)state;
+	assert_int_equal(hx_resp_script_arg_count(HX_RESP_SCRIPT_REMOVE), 1);
+	assert_int_equal(hx_resp_script_arg_count(HX_RESP_SCRIPT_EXTEND), 3);
+	assert_int_equal(hx_resp_script_arg_count(HX_RESP_SCRIPT_LOCK_ALL), 2);
+	assert_true(hx_resp_script_has_keys(HX_RESP_SCRIPT_LOCK_ALL));
+	assert_false(hx_resp_script_has_keys(HX_RESP_SCRIPT_CHECK_AND_SET));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(exact_texts),
+		cmocka_unit_test(near_misses),
+		cmocka_unit_test(unknown),
+		cmocka_unit_test(arguments),
+	};
+
+	return cmocka_run_group_tests_name("resp_script", tests, NULL, NULL);
+}

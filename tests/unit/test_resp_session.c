@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One client of the Redis door, from its bytes to its replies: order, pieces, transactions,
+ * who it is, scripts, walks through its scope, and shortage of memory.
+ */
+#include "resp/session.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/sha256.h"
+#include "resp/errand.h"
+#include "support/resp_case.h"
+#include "wire/resp_reply.h"
+
+static struct resp_case c;
+static struct hx_resp_user users[3];
+
+static int begin(void **state)
+{
+	(void)state;
+	return resp_case_begin(&c, &(struct hx_resp_service_options){.flags = HX_RESP_ALLOW_FLUSH})
+		? 0
+		: -1;
+}
+
+static int begin_with_users(void **state)
+{
+	static const char *const names[] = {"default", "acme", "other"};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		users[i] = (struct hx_resp_user){.name = hapax_bytes_from_text(names[i])};
+		if (i > 0)
+			users[i].tenant = users[i].name;
+		hx_sha256("secret", 6, users[i].password_sha256);
+	}
+	return resp_case_begin(
+		       &c,
+		       &(struct hx_resp_service_options){
+			       .flags = HX_RESP_ALLOW_FLUSH, .users = users, .user_count = 3})
+		? 0
+		: -1;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	resp_case_end(&c);
+	return 0;
+}
+
+static void expect(const char *commands, const char *replies)
+{
+	const char *got = resp_case_ask(&c, commands);
+
+	if (strcmp(got, replies) != 0)
+		fail_msg("%s: '%s' instead of '%s'", commands, got, replies);
+}
+
+/* ---------------------------------------------------------------- one after the other */
+
+/* A pipeline is one submit, and its replies come in its order, whoever could answer at once. */
+static void a_pipeline(void **state)
+{
+	(void)state;
+	expect("SET a 1\r\nPING\r\nGET a\r\nECHO x\r\nGET b\r\nNOSUCH\r\nDEL a\r\n",
+	       "+OK\r\n+PONG\r\n$1\r\n1\r\n$1\r\nx\r\n$-1\r\n"
+	       "-ERR unknown command 'NOSUCH', with args beginning with: \r\n:1\r\n");
+	assert_int_equal(c.submits, 1);
+	assert_int_equal(c.largest, 4);
+}
+
+/* More than one batch takes, in rounds; nothing is lost at the seams. */
+static void a_long_pipeline(void **state)
+{
+	struct hapax_buf bytes;
+
+	(void)state;
+	hx_buf_init(&bytes, 1 << 20);
+	for (int i = 0; i < 3000; i++)
+		assert_int_equal(hx_buf_printf(&bytes, "SET k %d GET\r\n", i), HAPAX_OK);
+	hx_buf_clear(&c.out);
+	resp_case_feed(&c, bytes.data, bytes.size);
+	hx_buf_clear(&bytes);
+	(void)hx_buf_append(&bytes, "$-1\r\n", 5);
+	for (int i = 0; i < 2999; i++)
+		(void)hx_buf_printf(&bytes, "$%d\r\n%d\r\n", snprintf(NULL, 0, "%d", i), i);
+	assert_int_equal(bytes.size, c.out.size);
+	assert_memory_equal(bytes.data, c.out.data, bytes.size);
+	assert_true(c.submits >= 3);
+	hx_buf_done(&bytes);
+}
+
+/* However the bytes are cut, the replies are the same. */
+static void split_everywhere(void **state)
+{
+	static const char bytes[] =
+		"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4\r\n\r\n\r\n\r\nGET \"k\"\r\n*0\r\n\r\nMULTI\r\n"
+		"*2\r\n$3\r\nGET\r\n$1\r\nk\r\nDBSIZE\r\nEXEC\r\nSCAN 0\r\nPERSIST k\r\nDEL k\r\n"
+		"*1\r\n$-1\r\n";
+	static const char replies[] =
+		"+OK\r\n$4\r\n\r\n\r\n\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n$4\r\n\r\n\r\n\r\n:1\r\n"
+		"*2\r\n$1\r\n0\r\n*1\r\n$1\r\nk\r\n:0\r\n:1\r\n"
+		"-ERR Protocol error: invalid bulk length\r\n";
+
+	(void)state;
+	for (size_t cut = 0; cut < sizeof(bytes) - 1; cut++) {
+		struct resp_case piece;
+
+		assert_true(resp_case_begin(&piece, NULL));
+		resp_case_feed(&piece, bytes, cut);
+		for (size_t at = cut; at < sizeof(bytes) - 1; at++)
+			resp_case_feed(&piece, bytes + at, 1);
+		assert_int_equal(piece.out.size, sizeof(replies) - 1);
+		assert_memory_equal(piece.out.data, replies, sizeof(replies) - 1);
+		assert_true(piece.session.is_closing);
+		resp_case_end(&piece);
+	}
+}
+
+/* A browser that was made to talk to this port gets no reply, and nothing behind it is done. */
+static void a_browser(void **state)
+{
+	(void)state;
+	expect("POST / HTTP/1.1\r\nSET k v\r\n", "");
+	assert_true(c.session.is_closing && c.session.is_abrupt);
+}
+
+static void who_is_silent(void **state)
+{
+	(void)state;
+	expect("CLIENT REPLY SKIP\r\nSET a 1\r\nGET a\r\n", "$1\r\n1\r\n");
+	expect("CLIENT REPLY OFF\r\nSET a 2\r\nPING\r\n", "");
+	expect("CLIENT REPLY ON\r\nGET a\r\n", "+OK\r\n$1\r\n2\r\n");
+}
+
+/* ---------------------------------------------------------------- transactions */
+
+static void a_transaction(void **state)
+{
+	(void)state;
+	expect("MULTI\r\nSET a 1 NX\r\nSET b 2 NX\r\nGET c\r\nEXEC\r\n",
+	       "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n+OK\r\n+OK\r\n$-1\r\n");
+	/* In one step. */
+	assert_int_equal(c.submits, 1);
+	assert_true((c.last_flags & HAPAX_OP_LINKED) != 0);
+	expect("MULTI\r\nSET a 1\r\nNOSUCH\r\nEXEC\r\nGET b\r\n",
+	       "+OK\r\n+QUEUED\r\n-ERR unknown command 'NOSUCH', with args beginning with: \r\n"
+	       "-EXECABORT Transaction discarded because of previous errors.\r\n$1\r\n2\r\n");
+	expect("MULTI\r\nSET b 3\r\nDISCARD\r\nGET b\r\nEXEC\r\n",
+	       "+OK\r\n+QUEUED\r\n+OK\r\n$1\r\n2\r\n-ERR EXEC without MULTI\r\n");
+	expect("MULTI\r\nMULTI\r\nEXEC\r\n", "+OK\r\n-ERR MULTI calls can not be nested\r\n*0\r\n");
+	expect("MULTI\r\nEXEC\r\n", "+OK\r\n*0\r\n");
+	expect("MULTI\r\nSET b 4\r\nEXEC now\r\nGET b\r\n",
+	       "+OK\r\n+QUEUED\r\n-EXECABORT Transaction discarded because of: wrong number of "
+	       "arguments for 'exec' command\r\n$1\r\n2\r\n");
+}
+
+/* What must be alone, or takes steps, is in its place in the reply. */
+static void a_transaction_of_rounds(void **state)
+{
+	(void)state;
+	expect("SET k v EX 10\r\n", "+OK\r\n");
+	expect("MULTI\r\nSET j 1\r\nPERSIST k\r\nTTL k\r\nDBSIZE\r\nGET j\r\nEXEC\r\nPING\r\n",
+	       "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n"
+	       "*5\r\n+OK\r\n:1\r\n:-1\r\n:2\r\n$1\r\n1\r\n+PONG\r\n");
+}
+
+/* ---------------------------------------------------------------- scopes */
+
+static void everybody_has_a_scope(void **state)
+{
+	(void)state;
+	expect("GET k\r\n", "-NOAUTH Authentication required.\r\n");
+	expect("AUTH acme wrong\r\n",
+	       "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+	expect("AUTH acme secret\r\nSET k acme NX\r\nSET l 1\r\n", "+OK\r\n+OK\r\n+OK\r\n");
+	expect("AUTH other secret\r\nSET k other NX\r\nDBSIZE\r\nSCAN 0\r\n",
+	       "+OK\r\n+OK\r\n:1\r\n*2\r\n$1\r\n0\r\n*1\r\n$1\r\nk\r\n");
+	expect("AUTH secret\r\nGET k\r\nDBSIZE\r\nSCAN 0\r\n",
+	       "+OK\r\n$-1\r\n:0\r\n*2\r\n$1\r\n0\r\n*0\r\n");
+	expect("FLUSHALL\r\nAUTH other secret\r\nFLUSHDB\r\nDBSIZE\r\n",
+	       "+OK\r\n+OK\r\n+OK\r\n:0\r\n");
+	expect("AUTH acme secret\r\nDBSIZE\r\nGET k\r\nRESET\r\nPING\r\n",
+	       "+OK\r\n:2\r\n$4\r\nacme\r\n+RESET\r\n-NOAUTH Authentication required.\r\n");
+}
+
+/* FAILED is absent, a claim has no value and is not flushed. */
+static void records_of_others(void **state)
+{
+	struct hapax_op ops[3];
+	unsigned char attempt[HAPAX_ATTEMPT_ID_SIZE] = {1};
+
+	(void)state;
+	memset(ops, 0, sizeof(ops));
+	for (size_t i = 0; i < 2; i++) {
+		ops[i].type = HAPAX_OP_CLAIM;
+		ops[i].key = i == 0 ? HX_BYTES_LIT("claimed") : HX_BYTES_LIT("failed");
+		ops[i].attempt_id = attempt;
+	}
+	assert_int_equal(hapax_store_run(c.store, ops, 2, NULL), HAPAX_OK);
+	ops[2].type = HAPAX_OP_RELEASE;
+	ops[2].key = HX_BYTES_LIT("failed");
+	ops[2].token = ops[1].token;
+	assert_int_equal(hapax_store_run(c.store, &ops[2], 1, NULL), HAPAX_OK);
+	expect("EXISTS claimed failed\r\nGET claimed\r\nDBSIZE\r\n", ":1\r\n$-1\r\n:1\r\n");
+	expect("SET mine 1\r\nFLUSHALL\r\nDBSIZE\r\nSCAN 0\r\n",
+	       "+OK\r\n+OK\r\n:1\r\n*2\r\n$1\r\n0\r\n*1\r\n$7\r\nclaimed\r\n");
+	expect("DEL claimed\r\nSET claimed x NX\r\nSET failed x NX\r\n",
+	       "-BUSYKEY key is claimed\r\n$-1\r\n+OK\r\n");
+}
+
+/* ---------------------------------------------------------------- walks */
+
+/* Many keys: in pieces, by numbers that are good once the walk is over, too. */
+static void scan(void **state)
+{
+	char command[64];
+	uint64_t cursor = 0;
+	size_t seen = 0;
+
+	(void)state;
+	for (int i = 0; i < 5000; i++) {
+		(void)snprintf(command, sizeof(command), "SET %s:%d v\r\n", i % 2 ? "a" : "b", i);
+		(void)resp_case_ask(&c, command);
+	}
+	expect("DBSIZE\r\n", ":5000\r\n");
+	do {
+		struct hapax_bytes rest;
+		struct hx_resp_value value;
+		int64_t number;
+
+		(void)snprintf(
+			command, sizeof(command), "SCAN %llu COUNT 300 MATCH a:*\r\n",
+			(unsigned long long)cursor);
+		rest = hapax_bytes_from_text(resp_case_ask(&c, command));
+		assert_true(hx_resp_next(&rest, &value) && hx_resp_next(&rest, &value));
+		assert_true(hx_resp_integer(&value, &number));
+		cursor = (uint64_t)number;
+		assert_true(hx_resp_next(&rest, &value));
+		assert_true(value.integer <= 300);
+		seen += (size_t)value.integer;
+		while (hx_resp_next(&rest, &value))
+			assert_memory_equal(value.text.data, "a:", 2);
+	} while (cursor != 0);
+	assert_int_equal(seen, 2500);
+	assert_non_null(strstr(resp_case_ask(&c, "SCAN 0 TYPE hash COUNT 1000\r\n"), "\r\n*0\r\n"));
+}
+
+/* Nobody waits for it any more: it ends after the piece that it is at. */
+static void a_dropped_errand(void **state)
+{
+	struct hx_resp_errand *errand;
+
+	(void)state;
+	for (int i = 0; i < 2000; i++) {
+		char command[32];
+
+		(void)snprintf(command, sizeof(command), "SET k%d v\r\n", i);
+		(void)resp_case_ask(&c, command);
+	}
+	(void)hx_resp_session_plan(&c.session, &c.batches[0], HX_BYTES_LIT("FLUSHALL\r\n"));
+	assert_true(hx_resp_session_has_errand(&c.session));
+	errand = c.session.errand;
+	assert_true(hx_resp_errand_run(errand));
+	hx_resp_errand_drop(errand);
+	assert_false(hx_resp_errand_run(errand));
+	assert_true(hx_resp_session_finish(&c.session, &c.batches[0], &c.batches[1], &c.out));
+	assert_false(hx_resp_session_has_errand(&c.session));
+	assert_string_not_equal(resp_case_ask(&c, "DBSIZE\r\n"), ":0\r\n");
+}
+
+/* ---------------------------------------------------------------- scripts */
+
+#define LOCK                                                                                     \
+	"for i, key in ipairs(KEYS) do if redis.call('exists', key) == 1 then return 0 end end " \
+	"for i, key in ipairs(KEYS) do redis.call('set', key, ARGV[1], 'PX', ARGV[2]) end "      \
+	"return #KEYS"
+#define EXTEND                                                                                  \
+	"for i, key in ipairs(KEYS) do if redis.call('get', key) ~= ARGV[1] then return 0 end " \
+	"end for i, key in ipairs(KEYS) do redis.call('set', key, ARGV[1], 'PX', ARGV[2]) end " \
+	"return #KEYS"
+#define UNLOCK                                                                                \
+	"local count = 0 for i, key in ipairs(KEYS) do if redis.call('get', key) == ARGV[1] " \
+	"then redis.pcall('del', key) count = count + 1 end end return count"
+
+static void locks_of_several_keys(void **state)
+{
+	(void)state;
+	assert_string_equal(
+		resp_case_command(&c, "EVAL", LOCK, "3", "a", "b", "a", "me", "1000", NULL),
+		":3\r\n");
+	assert_int_equal(c.largest, 2);
+	assert_int_equal(c.last_flags, HAPAX_OP_LINKED | HAPAX_OP_ALL_OR_NOTHING);
+	/* All or nothing: c is free, and stays so. */
+	assert_string_equal(
+		resp_case_command(&c, "EVAL", LOCK, "2", "c", "b", "you", "1000", NULL), ":0\r\n");
+	expect("EXISTS c\r\nPTTL a\r\n", ":0\r\n:1000\r\n");
+	assert_string_equal(
+		resp_case_command(&c, "EVAL", EXTEND, "2", "a", "b", "me", "9000", NULL), ":2\r\n");
+	expect("PTTL a\r\nSET b stolen\r\n", ":9000\r\n+OK\r\n");
+	assert_string_equal(
+		resp_case_command(&c, "EVAL", EXTEND, "2", "a", "b", "me", "20000", NULL),
+		":0\r\n");
+	expect("PTTL a\r\n", ":9000\r\n");
+	assert_string_equal(
+		resp_case_command(&c, "EVAL", UNLOCK, "3", "a", "b", "c", "me", NULL), ":1\r\n");
+	expect("MGET a b\r\n", "*2\r\n$-1\r\n$6\r\nstolen\r\n");
+	assert_string_equal(
+		resp_case_command(&c, "EVAL", LOCK, "1", "d", "me", NULL),
+		"-ERR this script has more arguments\r\n");
+	assert_string_equal(
+		resp_case_command(&c, "EVAL", LOCK, "0", "me", "1", NULL),
+		"-ERR this script has one key\r\n");
+}
+
+#define CHECK_AND_SET                                                                             \
+	"local key = KEYS[1] local value = ARGV[1] local ttl = ARGV[2] if redis.call('EXISTS', "  \
+	"key) == 1 then return redis.call('GET', key) else redis.call('SETEX', key, ttl, value) " \
+	"return nil end"
+#define CHECK_AND_RESERVE                                                           \
+	"local key = KEYS[1] local ttl = ARGV[1] local timestamp = ARGV[2] if "     \
+	"redis.call('EXISTS', key) == 1 then redis.call('HINCRBY', 'dedup_stats', " \
+	"'duplicates', 1) return 1 else redis.call('SETEX', key, ttl, timestamp) "  \
+	"redis.call('HINCRBY', 'dedup_stats', 'processed', 1) return 0 end"
+
+static void reserving(void **state)
+{
+	struct hapax_op op;
+	unsigned char attempt[HAPAX_ATTEMPT_ID_SIZE] = {1};
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_string_equal(
+			resp_case_command(&c, "EVAL", CHECK_AND_SET, "1", "e", "job", "60", NULL),
+			i == 0 ? "$-1\r\n" : "$3\r\njob\r\n");
+	for (int i = 0; i < 2; i++)
+		assert_string_equal(
+			resp_case_command(
+				&c, "EVAL", CHECK_AND_RESERVE, "1", "f", "60", "170", NULL),
+			i == 0 ? ":0\r\n" : ":1\r\n");
+	expect("TTL e\r\nTTL f\r\nGET f\r\n", ":60\r\n:60\r\n$3\r\n170\r\n");
+	/* Of a claim there is no value to tell; "nothing was there" would be a second run. */
+	memset(&op, 0, sizeof(op));
+	op.type = HAPAX_OP_CLAIM;
+	op.key = HX_BYTES_LIT("g");
+	op.attempt_id = attempt;
+	assert_int_equal(hapax_store_run(c.store, &op, 1, NULL), HAPAX_OK);
+	assert_string_equal(
+		resp_case_command(&c, "EVAL", CHECK_AND_SET, "1", "g", "job", "60", NULL),
+		"-BUSYKEY key is claimed\r\n");
+	assert_string_equal(
+		resp_case_command(&c, "EVAL", CHECK_AND_RESERVE, "1", "g", "60", "170", NULL),
+		":1\r\n");
+}
+
+/* ---------------------------------------------------------------- shortage */
+
+static bool is_whole(const struct hapax_buf *out)
+{
+	for (size_t at = 0; at < out->size;) {
+		struct hx_resp_scan message = {0};
+
+		if (hx_resp_scan(&message, hx_bytes(out->data + at, out->size - at), 1 << 26) !=
+		    HX_RESP_DONE)
+			return false;
+		at += message.size;
+	}
+	return true;
+}
+
+/* Whatever cannot be had, replies are whole, or the client is sent away without any. */
+static void no_memory(void **state)
+{
+	static const char bytes[] =
+		"SET a 1\r\nMGET a b c\r\nMULTI\r\nSET b 2\r\nDBSIZE\r\nEXEC\r\nSCAN 0 MATCH *\r\n"
+		"INFO\r\nCOMMAND DOCS\r\nEXPIRE a 100 NX\r\nFLUSHALL\r\nHELLO 3\r\nGET a\r\n";
+	bool was_short = true;
+
+	(void)state;
+	for (uint64_t nth = 1; was_short; nth++) {
+		struct resp_case piece;
+		struct hx_resp_service_options options = {.flags = HX_RESP_ALLOW_FLUSH};
+		uint64_t before;
+
+		assert_true(nth < 10000);
+		assert_true(resp_case_begin(&piece, &options));
+		assert_int_equal(hx_buf_reserve(&piece.input, 4096), HAPAX_OK);
+		before = hx_alloc_count();
+		hx_alloc_fail_at(nth, 0);
+		resp_case_feed(&piece, bytes, sizeof(bytes) - 1);
+		was_short = hx_alloc_count() - before >= nth;
+		hx_alloc_fail_at(0, 0);
+		if (!piece.session.is_abrupt)
+			assert_true(is_whole(&piece.out));
+		resp_case_end(&piece);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_pipeline, begin, end),
+		cmocka_unit_test_setup_teardown(a_long_pipeline, begin, end),
+		cmocka_unit_test(split_everywhere),
+		cmocka_unit_test_setup_teardown(a_browser, begin, end),
+		cmocka_unit_test_setup_teardown(who_is_silent, begin, end),
+		cmocka_unit_test_setup_teardown(a_transaction, begin, end),
+		cmocka_unit_test_setup_teardown(a_transaction_of_rounds, begin, end),
+		cmocka_unit_test_setup_teardown(everybody_has_a_scope, begin_with_users, end),
+		cmocka_unit_test_setup_teardown(records_of_others, begin, end),
+		cmocka_unit_test_setup_teardown(scan, begin, end),
+		cmocka_unit_test_setup_teardown(a_dropped_errand, begin, end),
+		cmocka_unit_test_setup_teardown(locks_of_several_keys, begin, end),
+		cmocka_unit_test_setup_teardown(reserving, begin, end),
+		cmocka_unit_test(no_memory),
+	};
+
+	return cmocka_run_group_tests_name("resp_session", tests, NULL, NULL);
+}
