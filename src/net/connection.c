@@ -444,7 +444,9 @@ enum hapax_status hx_connection_open(
 		(void)hx_error_set(err, status, 0, "no memory for a connection");
 	else
 		status = hx_reactor_watch(
-			reactor, &connection->watch, HX_READY_IN | (tls ? HX_READY_OUT : 0u), err);
+			reactor, &connection->watch,
+			HX_READY_IN | (tls != NULL && hx_tls_speaks_first(tls) ? HX_READY_OUT : 0u),
+			err);
 	if (status != HAPAX_OK) {
 		hx_timer_retire(&reactor->timers, &connection->deadline);
 		hx_timer_retire(&reactor->timers, &connection->stall);

@@ -266,6 +266,11 @@ bool hx_tls_shutdown(struct hx_tls *tls, const struct hx_net *net, int fd)
 	return !waits;
 }
 
+bool hx_tls_speaks_first(const struct hx_tls *tls)
+{
+	return !tls->is_server;
+}
+
 bool hx_tls_wants_out(const struct hx_tls *tls)
 {
 	return tls->wants_out;

@@ -96,6 +96,12 @@ bool hx_tls_shutdown(struct hx_tls *tls, const struct hx_net *net, int fd)
 	return true;
 }
 
+bool hx_tls_speaks_first(const struct hx_tls *tls)
+{
+	(void)tls;
+	return false;
+}
+
 bool hx_tls_wants_out(const struct hx_tls *tls)
 {
 	(void)tls;
