@@ -500,11 +500,11 @@ void hx_connection_flush(struct hx_connection *connection)
 		send_output(connection);
 }
 
-bool hx_connection_is_read(const struct hx_connection *connection)
+bool hx_connection_is_seen(const struct hx_connection *connection)
 {
 	const struct hx_net *net = net_of(connection);
 
-	return hx_byte_queue_size(&connection->input) == 0 &&
+	return !connection->is_input_due &&
 		(!is_live(connection) || connection->is_ended ||
 	         net->ops->unread(net->context, connection->watch.fd) <= 0);
 }

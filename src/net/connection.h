@@ -136,8 +136,11 @@ static inline size_t hx_connection_unsent(const struct hx_connection *connection
 	return hx_byte_queue_size(&connection->output);
 }
 
-/* Has all that came from the peer so far been consumed? Not to be asked within on_input. */
-bool hx_connection_is_read(const struct hx_connection *connection);
+/*
+ * Was all that came from the peer so far handed over, as far as no pause kept it back? What
+ * was not consumed is a part of something. Not to be asked within on_input.
+ */
+bool hx_connection_is_seen(const struct hx_connection *connection);
 
 /* Do not read for now: whoever cannot take more lets the peer's window fill. */
 void hx_connection_pause(struct hx_connection *connection);

@@ -112,8 +112,12 @@ static void settle(struct hx_resp_peer *peer)
  */
 static void drain_peer(struct hx_resp_peer *peer, bool is_silent)
 {
-	if (!peer->is_busy && !peer->is_waiting && !hx_resp_session_wants_plan(&peer->session) &&
-	    (hx_connection_is_read(&peer->connection) || (is_silent && !peer->is_unread)))
+	bool has_part = hx_byte_queue_size(&peer->connection.input) > 0;
+
+	if (peer->is_busy || peer->is_waiting || hx_resp_session_wants_plan(&peer->session) ||
+	    !hx_connection_is_seen(&peer->connection))
+		return;
+	if (!has_part || (is_silent && !peer->is_unread))
 		hx_connection_finish(&peer->connection);
 }
 
