@@ -130,12 +130,14 @@ BEGIN ATOMIC
 END;
 
 -- What may go out now of the partitions of a relay, in order; at most p_limit rows, and some p_bytes of payload. The
--- statistics of a table that fills and empties are those of another moment, so the plan is not left to them.
+-- statistics of a table that fills and empties are those of another moment, so the plan is not left to them: pending
+-- rows by their index, and for each a look at what holds up its key. What is switched off counts as so dear that the
+-- server would compile the statement each time (jit).
 CREATE OR REPLACE FUNCTION @@hapax_outbox_fetch(p_relay text, p_limit integer, p_bytes bigint)
 RETURNS TABLE (seq bigint, token bigint, attempts integer, created_ms bigint, id text, topic text, ordering_key text,
 	type text, source text, subject text, content_type text, headers text, payload bytea)
 LANGUAGE plpgsql SET enable_sort = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
+SET enable_mergejoin = off SET enable_material = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	v_now bigint := @@hapax_outbox_now();
 	v_parts smallint[];
@@ -151,7 +153,7 @@ BEGIN
 		WHERE o.state = 0 AND o.part = ANY (v_parts) AND o.next_ms <= v_now AND NOT EXISTS (
 			SELECT FROM @@hapax_outbox b WHERE b.held AND b.ordering_key = o.ordering_key AND b.seq < o.seq
 				AND (b.state <> 0 OR b.next_ms > v_now))
-		ORDER BY o.seq LIMIT p_limit
+		ORDER BY o.seq + 0 LIMIT p_limit
 	LOOP
 		v_held := v_held + octet_length(payload);
 		RETURN NEXT;

@@ -40,7 +40,8 @@ CREATE TABLE @@hapax_outbox (
 	origin_id text
 );
 CREATE UNIQUE INDEX hapax_outbox_id ON @@hapax_outbox (id);
-CREATE INDEX hapax_outbox_pending ON @@hapax_outbox (seq, part) WHERE state = 0;
+-- By an expression, so that no other index has this order: the primary key would lead through all that was sent.
+CREATE INDEX hapax_outbox_pending ON @@hapax_outbox ((seq + 0), part) WHERE state = 0;
 CREATE INDEX hapax_outbox_held ON @@hapax_outbox (ordering_key, seq) WHERE held;
 CREATE INDEX hapax_outbox_sent ON @@hapax_outbox (sent_ms) WHERE state = 1;
 
