@@ -19,8 +19,8 @@
 #include "base/siphash.h"
 
 enum {
-	/* Claims, or completions, in one submit. */
-	BATCH_MAX = 256,
+	/* Claims, or completions, in one submit: a durable store syncs once for all of them. */
+	BATCH_MAX = 4096,
 
 	/* Where the store answers at once, a turn goes on with what that brought about. */
 	ROUNDS_MAX = 8,
@@ -67,6 +67,7 @@ enum hapax_status hx_consumer_init(
 	struct hx_consumer *consumer, uint64_t seed, struct hapax_error *err)
 {
 	size_t count = consumer->options.prefetch;
+	size_t batch = count < BATCH_MAX ? count : BATCH_MAX;
 	uint64_t secret[2];
 
 	hx_prng_seed(&consumer->prng, seed);
@@ -75,8 +76,8 @@ enum hapax_status hx_consumer_init(
 	consumer->stats = (struct hapax_consumer_stats)HAPAX_CONSUMER_STATS_INIT;
 	hx_buf_init(&consumer->scratch, SCRATCH_SIZE_MAX);
 	consumer->intakes = hx_alloc_zero(count, sizeof(struct hx_intake));
-	consumer->requests = hx_alloc_zero(BATCH_MAX, sizeof(struct hapax_request));
-	consumer->finishes = hx_alloc_zero(BATCH_MAX, sizeof(struct hapax_finish));
+	consumer->requests = hx_alloc_zero(batch, sizeof(struct hapax_request));
+	consumer->finishes = hx_alloc_zero(batch, sizeof(struct hapax_finish));
 	if (consumer->intakes == NULL || consumer->requests == NULL || consumer->finishes == NULL ||
 	    hx_lanes_init(&consumer->lanes, count, secret) != HAPAX_OK) {
 		hx_consumer_done(consumer);

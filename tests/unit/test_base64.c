@@ -3,6 +3,7 @@
  * Base64: RFC 4648's own vectors, every byte value, and texts that have no reading or
  * more than one.
  */
+#include "base/buf.h"
 #include "wire/base64.h"
 
 #include <setjmp.h>
@@ -86,9 +87,44 @@ static void what_is_not_base64_has_a_place(void **state)
 	}
 }
 
+/* What is written is read as what it was, for every rest. */
+static void writes_what_it_reads(void **state)
+{
+	static const struct {
+		const char *bytes;
+		const char *text;
+	} cases[] = {
+		{"", ""},
+		{"f", "Zg=="},
+		{"fo", "Zm8="},
+		{"foo", "Zm9v"},
+		{"foob", "Zm9vYg=="},
+		{"fooba", "Zm9vYmE="},
+		{"foobar", "Zm9vYmFy"},
+		{"\xff\xfe\xfd", "//79"},
+	};
+	struct hapax_buf buf;
+
+	(void)state;
+	hx_buf_init(&buf, 16);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		hx_buf_clear(&buf);
+		assert_int_equal(
+			hx_base64_append(&buf, hapax_bytes_from_text(cases[i].bytes)), HAPAX_OK);
+		assert_int_equal(buf.size, strlen(cases[i].text));
+		assert_true(buf.size == 0 || memcmp(buf.data, cases[i].text, buf.size) == 0);
+	}
+	hx_buf_clear(&buf);
+	assert_int_equal(
+		hx_base64_append(&buf, hapax_bytes_from_text("thirteen byte")), HAPAX_ERR_LIMIT);
+	assert_int_equal(buf.size, 0);
+	hx_buf_done(&buf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(writes_what_it_reads),
 		cmocka_unit_test(the_vectors_of_the_standard_are_read),
 		cmocka_unit_test(every_byte_is_read),
 		cmocka_unit_test(what_is_not_base64_has_a_place),
