@@ -37,7 +37,7 @@ static const struct hx_option options[] = {
 	{OPTION_GATEWAY, "gateway", 0, HX_OPTION_TEXT, "ADDR", "where events come in; off: nowhere",
          NULL},
 	{OPTION_RESP, "resp", 0, HX_OPTION_TEXT, "ADDR", "where clients of Redis come in", NULL},
-	{OPTION_ADMIN, "admin", 0, HX_OPTION_TEXT, "ADDR", "metrics and health; off: nowhere",
+	{OPTION_ADMIN, "admin", 0, HX_OPTION_TEXT, "ADDR", "metrics, health and the API; off: nowhere",
          NULL},
 	{OPTION_UPSTREAM, "upstream", 0, HX_OPTION_TEXT, "URL", "where events go, once", NULL},
 	{OPTION_LOOPS, "loops", 0, HX_OPTION_COUNT, "N",
