@@ -23,7 +23,7 @@ static void write_other(
 	if (item->record.owner.size > 0)
 		hx_json_write_any(json, "owner", item->record.owner);
 	if (item->record.error.size > 0)
-		hx_json_write_any(json, "error", item->record.error);
+		hx_json_write_body(json, "error", item->record.error);
 	if (op->outcome == HAPAX_OUTCOME_REPLAY && op->type == HAPAX_OP_CLAIM)
 		hx_result_write_json(json, &item->record.result);
 }

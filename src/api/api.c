@@ -23,7 +23,16 @@
 
 #define MS_NS INT64_C(1000000)
 
-enum { TURN_MS = 10, QUERY_SIZE_MAX = 64 * 1024 };
+enum {
+	TURN_MS = 10,
+	QUERY_SIZE_MAX = 64 * 1024,
+
+	/* Replies above it go piece by piece, as the client reads. */
+	WHOLE_SIZE_MAX = 1024 * 1024,
+	PIECE_SIZE = 64 * 1024,
+};
+
+static void cut_streams(struct hx_api *api);
 
 /* ------------------------------------------------------------------ life */
 
@@ -67,6 +76,7 @@ bool hx_api_close(struct hx_api *api, int64_t deadline_ns)
 	if (api == NULL)
 		return true;
 	hx_api_events_stop(api);
+	cut_streams(api);
 	hx_api_worker_stop(&api->worker);
 	while ((api->submitted > 0 || api->worker.waiting > 0) && hx_clock_mono_ns() < deadline_ns)
 		hx_reactor_turn(api->options.reactor, TURN_MS * MS_NS);
@@ -140,6 +150,55 @@ static void tell_answered(const struct hx_api_request *request, unsigned status)
 		options->answered(options->context, status, hx_clock_mono_ns() - request->came_ns);
 }
 
+/* Go on with a large reply. The request is gone when all of it is written. */
+static void stream(struct hx_api_request *request)
+{
+	bool goes_on = true;
+
+	while (goes_on && request->streamed < request->out.size &&
+	       request->exchange->peer != NULL) {
+		size_t left = request->out.size - request->streamed;
+		size_t size = left < PIECE_SIZE ? left : PIECE_SIZE;
+
+		goes_on = hx_http_stream_write(
+			request->exchange, hx_bytes(request->out.data + request->streamed, size));
+		request->streamed += size;
+	}
+	if (!goes_on && request->exchange->peer != NULL)
+		return;
+	hx_http_stream_end(request->exchange, hx_bytes(NULL, 0));
+	request_free(request);
+}
+
+static void on_room(struct hx_http_exchange *exchange)
+{
+	stream(exchange->context);
+}
+
+/* What is larger than a connection holds at once. False: it could not be begun. */
+static bool stream_reply(struct hx_api_request *request, const struct hx_http_reply *reply)
+{
+	if (hx_http_stream_begin(request->exchange, reply, on_room) != HAPAX_OK)
+		return false;
+	request->exchange->context = request;
+	request->is_streamed = true;
+	stream(request);
+	return true;
+}
+
+static void cut_streams(struct hx_api *api)
+{
+	struct hx_api_request *next;
+
+	for (struct hx_api_request *at = api->requests; at != NULL; at = next) {
+		next = at->next;
+		if (at->is_streamed) {
+			hx_http_stream_cut(at->exchange);
+			stream(at);
+		}
+	}
+}
+
 void hx_api_reply(struct hx_api_request *request, unsigned status)
 {
 	const struct hapax_field fields[] = {
@@ -147,14 +206,18 @@ void hx_api_reply(struct hx_api_request *request, unsigned status)
 		{HX_BYTES_LIT("Content-Type"), HX_BYTES_LIT("application/json")},
 	};
 
+	const struct hx_http_reply reply = {
+		.status = status,
+		.fields = fields,
+		.field_count = request->out.size > 0 ? 2 : 1,
+		.body = hapax_buf_bytes(&request->out)};
+
 	tell_answered(request, status);
-	hx_http_reply(
-		request->exchange,
-		&(struct hx_http_reply){
-			.status = status,
-			.fields = fields,
-			.field_count = request->out.size > 0 ? 2 : 1,
-			.body = hapax_buf_bytes(&request->out)});
+	if (request->out.size > WHOLE_SIZE_MAX &&
+	    !hx_bytes_equal(request->exchange->head.method, HX_BYTES_LIT("HEAD")) &&
+	    stream_reply(request, &reply))
+		return;
+	hx_http_reply(request->exchange, &reply);
 	request_free(request);
 }
 

@@ -179,6 +179,13 @@ static const struct hx_json_field fields[] = {
          .uses = HX_USE_ANY,
          AT(record),
          .doc = "answer with the whole record"},
+	{.name = "record_max",
+         .kind = HX_JSON_FIELD_INTEGER,
+         .uses = HX_USE_ANY,
+         AT(record_max),
+         .min = 1,
+         .max = INT64_MAX,
+         .doc = "bytes that the caller has for the record; what needs more is not done"},
 	{.name = NULL},
 };
 #undef AT
@@ -299,6 +306,8 @@ static void fill(
 	if (use != HX_USE_ANY || said->record) {
 		op->record = &item->record;
 		op->buf = &item->buf;
+		if (said->record_max > 0 && (uint64_t)said->record_max < item->buf.size_max)
+			item->buf.size_max = (size_t)said->record_max;
 	}
 	if (config != NULL && use != HX_USE_ANY)
 		apply_scope(config, said, op);

@@ -56,7 +56,8 @@ struct hx_operation {
 	bool all_or_nothing;
 	bool set_only;
 	bool keep_ttl;
-	bool record; /* the whole record is wanted */
+	bool record;        /* the whole record is wanted */
+	int64_t record_max; /* of so many bytes at most, or nothing is done */
 	struct hx_result_json result;
 	struct hx_record_json load;
 };

@@ -64,6 +64,8 @@ struct hx_api_request {
 	struct hapax_bytes body;      /* all of it */
 	struct hx_json_reader reader; /* of the body */
 	struct hapax_buf out;
+	bool is_streamed;           /* out is on its way, piece by piece */
+	size_t streamed;            /* of it */
 	struct hx_api_batch *batch; /* operations; or NULL */
 	hx_api_step_fn *step;       /* when the store has answered, or the worker */
 	struct hx_task task;

@@ -117,6 +117,8 @@ void hx_help_overview(struct hx_out *out)
 		"Environment:\n"
 		"  HAPAX_STORE               the store, where --store is not given; without either\n"
 		"                            sqlite:$XDG_STATE_HOME/hapax/hapax.db is used\n"
+		"  HAPAX_SERVER              the daemon, where --server is not given, in place of a store\n"
+		"  HAPAX_TOKEN_FILE          the file of its token, where --token-file is not given\n"
 		"  HAPAX_TTL                 the TTL, where --ttl is not given; then\n"
 		"  IDEMPOTENCY_TTL           this one; without any of them it is 24h\n"
 		"  HAPAX_TOKEN               the token, where --token is not given; run sets it\n"

@@ -40,7 +40,7 @@ static const struct hx_option options[] = {
 	{OPTION_PROXY, "proxy", 0, HX_OPTION_TEXT, "ADDR",
          "where requests with an Idempotency-Key come in", NULL},
 	{OPTION_RESP, "resp", 0, HX_OPTION_TEXT, "ADDR", "where clients of Redis come in", NULL},
-	{OPTION_ADMIN, "admin", 0, HX_OPTION_TEXT, "ADDR", "metrics and health; off: nowhere",
+	{OPTION_ADMIN, "admin", 0, HX_OPTION_TEXT, "ADDR", "metrics, health and the API; off: nowhere",
          NULL},
 	{OPTION_UPSTREAM, "upstream", 0, HX_OPTION_TEXT, "URL",
          "where events and requests go, once", NULL},

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/bytes.h"
 #include "base/duration.h"
 #include "base/error.h"
@@ -19,6 +20,7 @@
 #include "cli/key_text.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "wire/percent.h"
 
 /* Expired records that go for each one that comes: a backlog melts, and nobody waits for it. */
 enum { TIDY_COUNT = 16 };
@@ -29,6 +31,10 @@ static const char *const formats[] = {"text", "json", NULL};
 const struct hx_option hx_common_options[] = {
 	{HX_OPTION_STORE, "store", 0, HX_OPTION_TEXT, "URL",
          "where the records are: sqlite:FILE, file:DIR", NULL},
+	{HX_OPTION_SERVER, "server", 0, HX_OPTION_TEXT, "URL",
+         "the daemon that has them: http://HOST:8099", NULL},
+	{HX_OPTION_TOKEN_FILE, "token-file", 0, HX_OPTION_TEXT, "FILE",
+         "with the token for the daemon", NULL},
 	{HX_OPTION_SCOPE, "scope", 0, HX_OPTION_TEXT, "TENANT/GROUP",
          "which keys are meant; TENANT alone is TENANT/default", NULL},
 	{HX_OPTION_TTL, "ttl", 0, HX_OPTION_TEXT, "D",
@@ -70,11 +76,85 @@ static int default_store_url(const char *command, char out[HX_STORE_URL_SIZE])
 	return HX_EXIT_OK;
 }
 
+/* A daemon is a store like another; its URL says so. */
+static bool is_server_url(const char *url)
+{
+	return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0 ||
+		strncmp(url, "http+unix:", 10) == 0;
+}
+
+/* Which of the two was given; *ret_url stays NULL if neither was. */
+static int choose_store(struct hx_invocation *inv, const char **ret_url)
+{
+	const struct hx_option_value *store = hx_options_get(&inv->options, HX_OPTION_STORE);
+	const struct hx_option_value *server = hx_options_get(&inv->options, HX_OPTION_SERVER);
+	const char *command = inv->command->name;
+	const char *server_url = server != NULL ? server->text : NULL;
+
+	if (store != NULL && server != NULL)
+		return hx_report_usage(
+			command, "--store and --server are two places for one thing");
+	if (store != NULL) {
+		*ret_url = store->text;
+		return HX_EXIT_OK;
+	}
+	if (server == NULL) {
+		*ret_url = hx_environment("HAPAX_STORE");
+		server_url = hx_environment("HAPAX_SERVER");
+		if (*ret_url != NULL && server_url != NULL)
+			return hx_report_usage(
+				command,
+				"HAPAX_STORE and HAPAX_SERVER are two places for one thing");
+	}
+	if (server_url != NULL && !is_server_url(server_url)) {
+		(void)hx_report_usage(command, "'%s' is not the URL of a daemon", server_url);
+		hx_report_hint("it is written http://HOST:8099, https://HOST or http+unix:PATH");
+		return HX_EXIT_USAGE;
+	}
+	if (server_url != NULL)
+		*ret_url = server_url;
+	return HX_EXIT_OK;
+}
+
+/* The token itself stands on no command line: others see those. */
+static int add_token_file(struct hx_invocation *inv)
+{
+	const struct hx_option_value *option = hx_options_get(&inv->options, HX_OPTION_TOKEN_FILE);
+	const char *path = option != NULL ? option->text : hx_environment("HAPAX_TOKEN_FILE");
+	char *url = inv->settings.store_url;
+	size_t size = strlen(url);
+	struct hapax_buf text;
+	int code = HX_EXIT_OK;
+
+	if (!is_server_url(url)) {
+		if (option != NULL)
+			hx_report(
+				inv->command->name,
+				"note: --token-file changes nothing here: the store is no daemon");
+		return HX_EXIT_OK;
+	}
+	if (path == NULL || (option == NULL && strstr(url, "token_file=") != NULL))
+		return HX_EXIT_OK;
+	hx_buf_init(&text, sizeof(inv->settings.store_url) - 1 - size);
+	if (hx_buf_printf(&text, "%ctoken_file=", strchr(url, '?') != NULL ? '&' : '?') !=
+	            HAPAX_OK ||
+	    hx_percent_encode(&text, hapax_bytes_from_text(path)) != HAPAX_OK)
+		code = hx_report_usage(inv->command->name, "the path of the token is too long");
+	else
+		memcpy(url + size, text.data, text.size);
+	if (code == HX_EXIT_OK)
+		url[size + text.size] = '\0';
+	hx_buf_done(&text);
+	return code;
+}
+
 static int read_store(struct hx_invocation *inv)
 {
-	const struct hx_option_value *option = hx_options_get(&inv->options, HX_OPTION_STORE);
-	const char *url = option != NULL ? option->text : hx_environment("HAPAX_STORE");
+	const char *url = NULL;
+	int code = choose_store(inv, &url);
 
+	if (code != HX_EXIT_OK)
+		return code;
 	inv->settings.store_is_default = url == NULL;
 	if (url == NULL)
 		return default_store_url(inv->command->name, inv->settings.store_url);
@@ -83,7 +163,7 @@ static int read_store(struct hx_invocation *inv)
 			inv->command->name, "the store's URL was longer than %zu bytes",
 			sizeof(inv->settings.store_url) - 1);
 	memcpy(inv->settings.store_url, url, strlen(url) + 1);
-	return HX_EXIT_OK;
+	return add_token_file(inv);
 }
 
 static int read_scope(struct hx_invocation *inv)
@@ -294,6 +374,9 @@ void hx_settings_tidy(struct hapax_store *store)
 {
 	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
 
+	/* A daemon tidies by itself. */
+	if (strcmp(hapax_store_name(store), "http") == 0)
+		return;
 	sweep.count_max = TIDY_COUNT;
 	(void)hapax_store_sweep(store, &sweep, NULL);
 }

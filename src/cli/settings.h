@@ -19,6 +19,8 @@ struct hx_invocation;
 
 enum hx_common_option {
 	HX_OPTION_STORE = HX_OPTION_COMMON,
+	HX_OPTION_SERVER,
+	HX_OPTION_TOKEN_FILE,
 	HX_OPTION_SCOPE,
 	HX_OPTION_TTL,
 	HX_OPTION_OUTPUT,

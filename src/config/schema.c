@@ -54,7 +54,7 @@ static const struct hx_setting listen_settings[] = {
          .flags = HX_SETTING_RESTART,
          AT(admin),
          .fallback = "127.0.0.1:8099",
-         .doc = "where metrics and probes are: HOST:PORT, unix:PATH or off"},
+         .doc = "where metrics, probes and the API are: HOST:PORT, unix:PATH or off"},
 	{.name = NULL},
 };
 #undef AT

@@ -208,8 +208,8 @@ void hx_result_write_json(struct hx_json_write *json, const struct hapax_result 
 	hx_json_write_text(json, "class", hapax_result_class_name(result->result_class));
 	hx_json_write_signed(json, "status", result->status);
 	if (result->headers.size > 0)
-		hx_json_write_any(json, "headers", result->headers);
-	hx_json_write_any(json, "body", result->body);
+		hx_json_write_body(json, "headers", result->headers);
+	hx_json_write_body(json, "body", result->body);
 	if (result->omitted_bytes > 0)
 		hx_json_write_unsigned(json, "omitted_bytes", result->omitted_bytes);
 	hx_json_write_end(json, '}');
@@ -254,7 +254,7 @@ void hx_record_write_json(
 	if (record->owner.size > 0)
 		hx_json_write_any(json, "owner", record->owner);
 	if (record->error.size > 0)
-		hx_json_write_any(json, "error", record->error);
+		hx_json_write_body(json, "error", record->error);
 	if (flags & HX_RECORD_JSON_WITH_RESULT)
 		hx_result_write_json(json, &record->result);
 }

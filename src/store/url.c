@@ -13,6 +13,7 @@
 #include "store/postgres/migrate.h"
 #include "store/postgres/postgres_store.h"
 #include "store/redis/redis_store.h"
+#include "store/server/server_store.h"
 #include "store/sqlite/sqlite_store.h"
 
 /* path is what follows the scheme's colon. */
@@ -35,6 +36,9 @@ static const struct {
 	{"redis+unix:", hx_redis_open, NULL},
 	{"redis+cluster:", hx_redis_open, NULL},
 	{"rediss+cluster:", hx_redis_open, NULL},
+	{"http:", hx_server_open, NULL},
+	{"https:", hx_server_open, NULL},
+	{"http+unix:", hx_server_open, NULL},
 #if HX_HAVE_SQLITE
 	{"sqlite:", hx_sqlite_open, NULL},
 #endif
@@ -56,7 +60,8 @@ enum { SCHEMES = sizeof(schemes) / sizeof(schemes[0]) };
 #else
 #define KNOWN_POSTGRES ""
 #endif
-static const char known[] = "memory:, file:DIR" KNOWN_SQLITE ", redis://HOST" KNOWN_POSTGRES;
+static const char known[] =
+	"memory:, file:DIR" KNOWN_SQLITE ", redis://HOST" KNOWN_POSTGRES ", http://HOST";
 
 /* The number of url's scheme, or SCHEMES with err set. */
 static size_t find_scheme(const char *url, struct hapax_error *err)

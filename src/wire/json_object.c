@@ -414,25 +414,25 @@ void hx_json_write_hex(struct hx_json_write *json, const char *name, const void 
 }
 
 /* Worth reading as text; of other controls each would take six characters. */
-static bool is_text(struct hapax_bytes value)
+static bool is_text(struct hapax_bytes value, bool has_lines)
 {
-	const unsigned char *data = value.data;
+	while (value.size > 0) {
+		uint32_t code = 0;
+		size_t size = hx_utf8_size(value, &code);
 
-	for (size_t i = 0; i < value.size; i++) {
-		if (data[i] < ' ' && data[i] != '\t' && data[i] != '\n' && data[i] != '\r')
+		if (size == 0 ||
+		    (hx_utf8_is_control(code) &&
+		     !(has_lines && (code == '\t' || code == '\n' || code == '\r'))))
 			return false;
+		value = hx_bytes((const unsigned char *)value.data + size, value.size - size);
 	}
-	return hx_utf8_is_valid(value);
+	return true;
 }
 
-void hx_json_write_any(struct hx_json_write *json, const char *name, struct hapax_bytes value)
+static void write_base64(struct hx_json_write *json, const char *name, struct hapax_bytes value)
 {
 	char base64_name[NAME_SIZE];
 
-	if (is_text(value)) {
-		hx_json_write_bytes(json, name, value);
-		return;
-	}
 	(void)snprintf(base64_name, sizeof(base64_name), "%s%s", name, base64_suffix);
 	hx_json_write_name(json, base64_name);
 	if (json->status == HAPAX_OK)
@@ -443,4 +443,20 @@ void hx_json_write_any(struct hx_json_write *json, const char *name, struct hapa
 	hx_base64_encode(value, (char *)json->out->data + json->out->size + 1);
 	json->out->size += hx_base64_size(value.size) + 2;
 	json->out->data[json->out->size - 1] = '"';
+}
+
+void hx_json_write_any(struct hx_json_write *json, const char *name, struct hapax_bytes value)
+{
+	if (is_text(value, false))
+		hx_json_write_bytes(json, name, value);
+	else
+		write_base64(json, name, value);
+}
+
+void hx_json_write_body(struct hx_json_write *json, const char *name, struct hapax_bytes value)
+{
+	if (is_text(value, true))
+		hx_json_write_bytes(json, name, value);
+	else
+		write_base64(json, name, value);
 }

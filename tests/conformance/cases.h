@@ -22,13 +22,14 @@
 /* Which stores a case is for. */
 enum conformance_need {
 	NEEDS_NOTHING = 0,
-	NEEDS_EVICTION = 1,  /* memory: alone has it */
-	NEEDS_DURABLE = 2,   /* what was answered survives closing */
-	NEEDS_FILES = 3,     /* lives somewhere */
-	NEEDS_SHARING = 4,   /* several may have it open: not file:, which one process owns */
-	NEEDS_OWN_CLOCK = 5, /* keeps its time over restarts, instead of asking a server */
-	NEEDS_LIMITS = 6,    /* keys_max and bytes_max: not where others fill it too */
-	NEEDS_WHOLE = 7,     /* tokens and groups over all keys: no Redis Cluster */
+	NEEDS_EVICTION = 1,   /* memory: alone has it */
+	NEEDS_DURABLE = 2,    /* what was answered survives closing */
+	NEEDS_FILES = 3,      /* lives somewhere */
+	NEEDS_SHARING = 4,    /* several may have it open: not file:, which one process owns */
+	NEEDS_OWN_CLOCK = 5,  /* keeps its time over restarts, instead of asking a server */
+	NEEDS_LIMITS = 6,     /* keys_max and bytes_max: not where others fill it too */
+	NEEDS_OWN_MEMORY = 8, /* no part of it is played by another thread of the test: no server */
+	NEEDS_WHOLE = 7,      /* tokens and groups over all keys: no Redis Cluster */
 };
 
 struct conformance_case {

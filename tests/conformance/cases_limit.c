@@ -408,7 +408,8 @@ static void churn(struct store_case *c, uint64_t steps, uint64_t *ret_number)
 static void churn_does_not_grow_the_store(void **state)
 {
 	struct store_case *c = *state;
-	uint64_t steps = c->has_dir ? scale_count(2000, 60) : scale_count(100000, 4000);
+	uint64_t steps =
+		strcmp(c->kind, "memory:") != 0 ? scale_count(2000, 60) : scale_count(100000, 4000);
 	uint64_t number = 0;
 
 	churn(c, steps / 4, &number);

@@ -341,7 +341,7 @@ static void allocation_fails_for_ever(void **state)
 }
 
 const struct conformance_case memory_failure_cases[] = {
-	{"I13: an allocation fails once", allocation_fails_once, NEEDS_NOTHING},
-	{"I13: all allocations fail from one on", allocation_fails_for_ever, NEEDS_NOTHING},
+	{"I13: an allocation fails once", allocation_fails_once, NEEDS_OWN_MEMORY},
+	{"I13: all allocations fail from one on", allocation_fails_for_ever, NEEDS_OWN_MEMORY},
 	{NULL, NULL, NEEDS_NOTHING},
 };

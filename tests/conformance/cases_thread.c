@@ -13,7 +13,7 @@
 
 static bool is_memory(const struct store_case *c)
 {
-	return !c->has_dir;
+	return strcmp(c->kind, "memory:") == 0;
 }
 
 /* May two stores be opened on the same place? One process owns a file: store. */

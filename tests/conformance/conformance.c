@@ -76,6 +76,8 @@ static bool meets(enum conformance_need need)
 		answer = store_case_is_whole(&c);
 	if (need == NEEDS_OWN_CLOCK)
 		answer = store_case_is_durable(&c) && store_case_has_own_clock(&c);
+	if (need == NEEDS_OWN_MEMORY)
+		answer = strcmp(kind, "http:") != 0;
 	if (need == NEEDS_LIMITS)
 		answer = store_case_has_limits(&c);
 	store_case_done(&c);

@@ -408,6 +408,51 @@ def test_settings_change_while_it_runs(cli):
         call("PATCH", "/config", {"log": {"rate": 8}}).is_problem(409, "another file")
 
 
+# ------------------------------------------------------------------ commands with --server
+
+
+def test_commands_with_a_server(cli):
+    """Every command that takes a store takes a daemon, and is told the same."""
+    secret, reader = cli.folder / "token", cli.folder / "reader"
+    secret.write_text(TOKENS["admin"] + "\n")
+    reader.write_text(TOKENS["read"] + "\n")
+    with api(cli) as (daemon, call):
+        url = f"http://127.0.0.1:{daemon.admin[1]}"
+        there = ["--server", url, "--token-file", str(secret)]
+        expect(cli.run("check", "a", *there).out, "first\n")
+        expect(cli.run("check", "a", "-o", "json", *there, code=1).json["outcome"], "replay")
+        expect(call("GET", "/keys/default/default/a").json["origin"], "check")
+        token = cli.run("claim", "b", "--scope", "t/g", "-o", "json", *there).json["token"]
+        cli.run("claim", "b", "--scope", "t/g", *there, code=75)
+        cli.run("renew", "b", "--scope", "t/g", "--token", str(token), *there)
+        cli.run("complete", "b", "--scope", "t/g", "--token", str(token), *there)
+        cli.run("release", "b", "--scope", "t/g", "--token", str(token), *there, code=77)
+        expect(cli.run("lookup", "b", "--scope", "t/g", "-o", "json", *there).json["state"], "done")
+        expect({line["key"] for line in cli.run("keys", "-o", "json", *there).lines}, {"a", "b"})
+        expect(cli.run("stats", "-o", "json", *there).json["keys"], 2)
+        token = cli.run("claim", "p", "-o", "json", *there).json["token"]
+        cli.run("park", "p", "--token", str(token), *there)
+        expect_in("parked", cli.run("explain", "p", *there).out)
+        cli.run("resolve", "p", "--done", *there)
+        cli.run("gc", *there)
+        cli.run("forget", "a", *there)
+        cli.run("lookup", "a", *there, code=1)
+        command = ["run", "--key", "r", *there, "--", "sh", "-c", f"echo ran >> {cli.folder}/runs; echo out"]
+        expect([cli.run(*command).out, cli.run(*command).out], ["out\n", "out\n"])
+        expect((cli.folder / "runs").read_text(), "ran\n")
+        expect([entry["action"] for entry in call("GET", "/audit").json["entries"]][0], "forget")
+        # By variables; and what is wrong.
+        named = {"HAPAX_SERVER": url, "HAPAX_TOKEN_FILE": str(reader), "HAPAX_STORE": None}
+        expect(cli.run("lookup", "b", "--scope", "t/g", "-o", "json", env=named).json["state"], "done")
+        cli.run("check", "c", env=named, code=None).says("lacks")
+        cli.run("keys", "--server", url, code=None).says("401", "token")
+        cli.run("keys", *there, "--store", "memory:", code=64).says("two places")
+        cli.run("keys", "--server", "localhost:8099", code=64).says("not the URL of a daemon", "http://HOST:8099")
+        cli.run("keys", "--server", f"{url}?tokn_file=x", code=None).says("tokn_file")
+        cli.run("keys", *there[:2], "--token-file", "/nowhere", code=None).says("/nowhere")
+    cli.run("check", "d", "--server", url, code=69)
+
+
 # ------------------------------------------------------------------ who may
 
 

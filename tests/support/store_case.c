@@ -13,6 +13,14 @@
 
 enum { ATTEMPT_IDS_MAX = 65536 };
 
+struct hapax_store *(*store_case_open_server)(struct store_case *c);
+void (*store_case_close_server)(struct store_case *c);
+
+static bool is_server(const struct store_case *c)
+{
+	return strcmp(c->kind, "http:") == 0;
+}
+
 static void give_up(const char *what, const struct hapax_error *err)
 {
 	printf("# %s: %s: %s\n", what, hapax_status_name(err->status), err->message);
@@ -94,7 +102,7 @@ static void end_postgres(struct store_case *c)
 void store_case_init(struct store_case *c, const char *kind)
 {
 	*c = (struct store_case){.kind = kind};
-	c->has_dir = strcmp(kind, "memory:") != 0;
+	c->has_dir = strcmp(kind, "memory:") != 0 && !is_server(c);
 	if (c->has_dir)
 		temp_dir_init(&c->dir);
 	if (strcmp(kind, "redis+unix:") == 0) {
@@ -130,8 +138,18 @@ void store_case_open(struct store_case *c)
 {
 	struct hapax_error err = {0};
 
-	if (hapax_store_open(c->url, &c->options, &c->store, &err) != HAPAX_OK)
+	if (is_server(c))
+		c->store = store_case_open_server(c);
+	else if (hapax_store_open(c->url, &c->options, &c->store, &err) != HAPAX_OK)
 		give_up(c->url, &err);
+}
+
+static void close_store(struct store_case *c)
+{
+	hapax_store_close(c->store);
+	c->store = NULL;
+	if (is_server(c))
+		store_case_close_server(c);
 }
 
 void store_case_begin(struct store_case *c, const char *kind)
@@ -142,7 +160,7 @@ void store_case_begin(struct store_case *c, const char *kind)
 
 void store_case_done(struct store_case *c)
 {
-	hapax_store_close(c->store);
+	close_store(c);
 	hapax_buf_free(c->buf);
 	end_postgres(c);
 	if (c->has_dir)
@@ -152,14 +170,14 @@ void store_case_done(struct store_case *c)
 
 void store_case_reopen(struct store_case *c)
 {
-	hapax_store_close(c->store);
-	c->store = NULL;
+	close_store(c);
 	store_case_open(c);
 }
 
 bool store_case_has_own_clock(const struct store_case *c)
 {
-	return strncmp(c->kind, "redis", 5) != 0 && strcmp(c->kind, "postgres:") != 0;
+	return strncmp(c->kind, "redis", 5) != 0 && strcmp(c->kind, "postgres:") != 0 &&
+		!is_server(c);
 }
 
 bool store_case_has_limits(const struct store_case *c)

@@ -23,6 +23,8 @@
 /* 2026-01-01T00:00:00Z, where every case begins. */
 #define CASE_EPOCH_MS INT64_C(1767225600000)
 
+struct api_case;
+
 struct store_case {
 	const char *kind;
 	char url[256];
@@ -33,8 +35,13 @@ struct store_case {
 	struct hapax_store *store;
 	struct hapax_record record; /* what case_run() reads records into */
 	struct hapax_buf *buf;
-	uint64_t attempts; /* attempt ids given out */
+	uint64_t attempts;       /* attempt ids given out */
+	struct api_case *server; /* of the kind "http:" */
 };
+
+/* Set by support/api_case.c, where it is linked in; it has the kind "http:". */
+extern struct hapax_store *(*store_case_open_server)(struct store_case *c);
+extern void (*store_case_close_server)(struct store_case *c);
 
 /* Make it, closed: default options on the virtual clock, without housekeeping. */
 void store_case_init(struct store_case *c, const char *kind);
