@@ -10,6 +10,7 @@
 
 #if HX_HAVE_TLS
 
+#include <assert.h>
 #include <openssl/err.h>
 #include <openssl/x509.h>
 #include <string.h>
@@ -210,8 +211,10 @@ enum hapax_status hx_tls_server_context_new(
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "TLS needs a certificate and its key");
 	status = context_new(TLS_server_method(), options, true, &context, err);
-	if (status == HAPAX_OK)
-		status = serve(context->ssl, options, err);
+	if (status != HAPAX_OK)
+		return status;
+	assert(context != NULL);
+	status = serve(context->ssl, options, err);
 	if (status != HAPAX_OK) {
 		hx_tls_context_free(context);
 		return status;

@@ -14,7 +14,7 @@ import threading
 
 from certificates import Authority, openssl
 from daemon import EVENT, dead_address, get, log_line, post, request, serve, upstream
-from harness import TIMEOUT_SECONDS, Skip, expect, expect_in, proof, scaled, until
+from harness import PROGRAM, TIMEOUT_SECONDS, Skip, expect, expect_in, proof, scaled, until
 from redis_wire import pack
 
 
@@ -489,6 +489,28 @@ def test_a_public_door_has_to_know_who_comes(cli):
         said = cli.run("serve", *arguments, code=78).err
         expect_in(f"listen.{door}: 0.0.0.0:0 can be reached from other machines", said)
         expect_in("resp.users" if door == "resp" else "auth.tokens", said)
+
+
+def test_a_reload_takes_nothing_from_a_public_door(cli):
+    """Open to others by its tokens: it cannot lose them. In a network of its own, where there are no others."""
+    alone = [tool("unshare"), "--map-root-user", "--net"]
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
+        raise Skip("a network of its own cannot be had here")
+    row = json.dumps(cli.run("config", "token", "-o", "json").json["row"])
+    path = cli.folder / "hapax.yaml"
+    path.write_text(f"auth: {{tokens: [{row}]}}\n", encoding="utf-8")
+    doors = ["--gateway", "off", "--resp", "off", "--admin", "0.0.0.0:0"]
+    command = [*alone, str(PROGRAM), "serve", "--store", "memory:", "--config", str(path), *doors]
+    with subprocess.Popen(command, env=cli.env(HAPAX_STORE=None), stderr=subprocess.PIPE, text=True) as daemon:
+        try:
+            said = iter(daemon.stderr.readline, "")
+            expect_in("without TLS", next(line for line in said if "open to other machines" in line))
+            assert any(log_line(line).get("msg") == "ready" for line in said)
+            path.write_text("auth: {tokens: []}\n", encoding="utf-8")
+            daemon.send_signal(signal.SIGHUP)
+            expect_in("nobody there is asked", next(line for line in said if "configuration" in line))
+        finally:
+            daemon.kill()
 
 
 def test_each_door_as_it_is_told(cli):
