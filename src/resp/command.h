@@ -97,8 +97,10 @@ static inline bool hx_resp_is_word(struct hapax_bytes bytes, const char *word)
 	if (bytes.size != strlen(word))
 		return false;
 	for (size_t i = 0; i < bytes.size; i++) {
-		char byte = at[i] >= 'a' && at[i] <= 'z' ? (char)(at[i] - 'a' + 'A') : at[i];
+		char byte = at[i];
 
+		if (byte >= 'a' && byte <= 'z')
+			byte = (char)(byte - 'a' + 'A');
 		if (byte != word[i])
 			return false;
 	}

@@ -94,11 +94,12 @@ def test_who_is_in_the_queue_is_answered(cli):
         daemon.process.send_signal(signal.SIGSTOP)
         wires = [Wire(to) for _ in range(400)]
         for number, wire in enumerate(wires):
-            wire.send(pack("SET", number, "v") + pack("GET", number))
+            # PERSIST takes a round by itself, and the rest waits for it.
+            wire.send(pack("SET", number, "v") + pack("PERSIST", number) + pack("GET", number))
         daemon.process.send_signal(signal.SIGTERM)
         daemon.process.send_signal(signal.SIGCONT)
         for wire in wires:
-            expect(wire.rest(), b"+OK\r\n$1\r\nv\r\n")
+            expect(wire.rest(), b"+OK\r\n:0\r\n$1\r\nv\r\n")
             wire.socket.close()
         daemon.end(how=None)
 
