@@ -169,7 +169,7 @@ enum hapax_status hx_outbox_headers_write(
  * emptied. -1: they are no object of texts.
  */
 int hx_outbox_headers_read(
-	struct hapax_bytes json, struct hapax_buf *scratch, struct hapax_field *ret_fields,
+	struct hapax_bytes text, struct hapax_buf *scratch, struct hapax_field *ret_fields,
 	size_t count_max);
 
 /* The backends. url is theirs. */

@@ -68,7 +68,7 @@ enum hapax_status hx_outbox_postgres_purge(
 	struct hapax_outbox *outbox, int64_t age_ms, unsigned limit, uint64_t *count,
 	struct hapax_error *err);
 enum hapax_status hx_outbox_postgres_query(
-	struct hapax_outbox *outbox, const char *sql, const char *value, hapax_outbox_row_fn *row,
+	struct hapax_outbox *base, const char *sql, const char *value, hapax_outbox_row_fn *row,
 	void *context, struct hapax_error *err);
 enum hapax_status hx_outbox_postgres_adopt(
 	struct hapax_outbox *outbox, const struct hapax_outbox_table *table, bool with_existing,
@@ -89,6 +89,6 @@ enum hapax_status hx_outbox_postgres_fetch(
 	struct hx_outbox_batch *batch, struct hapax_error *err);
 enum hapax_status hx_outbox_postgres_mark(
 	struct hapax_outbox *outbox, struct hx_outbox_batch *batch, struct hapax_error *err);
-void hx_outbox_postgres_wait(struct hapax_outbox *outbox, int64_t wait_ns);
+void hx_outbox_postgres_wait(struct hapax_outbox *base, int64_t wait_ns);
 
 #endif

@@ -57,6 +57,7 @@ struct hapax_relay {
 	bool is_idle; /* as the outbox was told */
 	bool is_away; /* an outage was reported */
 	unsigned failures;
+	unsigned batch_now; /* rows to fetch: fewer after a batch that was not confirmed in time */
 	int64_t tend_at_ns;
 	int64_t lease_ends_ns;
 	struct hx_prng jitter;
@@ -332,6 +333,18 @@ static enum hapax_status rest(struct hapax_relay *relay, bool *is_done, struct h
 	return HAPAX_OK;
 }
 
+/* A sink that is slow is asked for less, so that something gets done before the lease ends. */
+static void adapt(struct hapax_relay *relay, bool is_good)
+{
+	unsigned batch_max = relay->options.batch_max;
+
+	if (!is_good)
+		relay->batch_now = relay->batch_now > 4 ? relay->batch_now / 4 : 1;
+	else if (relay->batch_now < batch_max)
+		relay->batch_now =
+			relay->batch_now < batch_max / 2 ? relay->batch_now * 2 : batch_max;
+}
+
 static enum hapax_status step(struct hapax_relay *relay, bool *is_done, struct hapax_error *err)
 {
 	struct hx_outbox_batch *batch = &relay->batch;
@@ -339,7 +352,7 @@ static enum hapax_status step(struct hapax_relay *relay, bool *is_done, struct h
 
 	if (status == HAPAX_OK)
 		status = relay->outbox->ops->fetch(
-			relay->outbox, relay->name, relay->options.batch_max, batch, err);
+			relay->outbox, relay->name, relay->batch_now, batch, err);
 	if (status != HAPAX_OK)
 		return status;
 	if (batch->count == 0)
@@ -348,6 +361,7 @@ static enum hapax_status step(struct hapax_relay *relay, bool *is_done, struct h
 		status = set_idle(relay, false, err);
 	if (status == HAPAX_OK)
 		status = publish(relay, err);
+	adapt(relay, status == HAPAX_OK);
 	mark(relay);
 	return status;
 }
@@ -470,6 +484,7 @@ enum hapax_status hx_relay_new(
 	relay->stats.size = sizeof(relay->stats);
 	relay->options = *options;
 	complete_options(&relay->options, strncmp(url, "sqlite:", 7) == 0 ? 10 : 1000);
+	relay->batch_now = relay->options.batch_max;
 	relay->url = copy_of(url);
 	relay->owner = copy_of(options->owner == NULL ? "" : options->owner);
 	hx_uuid7_next(&ids, clock->wall_ms(clock->context), uuid);

@@ -369,12 +369,11 @@ static enum hapax_status open_file(
 		return HAPAX_ERR_NO_MEMORY;
 	code = sqlite3_open_v2(path, &outbox->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	if (code != SQLITE_OK) {
-		enum hapax_status status = hx_error_set(
+		(void)hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' was not opened: %s", path,
 			hx_sqlite_reason(code));
-
 		outbox_close(&outbox->base);
-		return status;
+		return HAPAX_ERR_UNAVAILABLE;
 	}
 	(void)sqlite3_busy_timeout(outbox->db, BUSY_MS);
 	*ret_outbox = outbox;

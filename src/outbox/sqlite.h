@@ -53,33 +53,33 @@ enum hapax_status hx_outbox_sqlite_end(
 
 /* Of sqlite_manage.c. */
 enum hapax_status hx_outbox_sqlite_retry(
-	struct hapax_outbox *outbox, const char *id, const char *ordering_key, uint64_t *count,
+	struct hapax_outbox *base, const char *id, const char *ordering_key, uint64_t *count,
 	struct hapax_error *err);
 enum hapax_status hx_outbox_sqlite_park(
-	struct hapax_outbox *outbox, const char *id, uint64_t *count, struct hapax_error *err);
+	struct hapax_outbox *base, const char *id, uint64_t *count, struct hapax_error *err);
 enum hapax_status hx_outbox_sqlite_purge(
-	struct hapax_outbox *outbox, int64_t age_ms, unsigned limit, uint64_t *count,
+	struct hapax_outbox *base, int64_t age_ms, unsigned limit, uint64_t *count,
 	struct hapax_error *err);
 enum hapax_status hx_outbox_sqlite_query(
-	struct hapax_outbox *outbox, const char *sql, const char *value, hapax_outbox_row_fn *row,
+	struct hapax_outbox *base, const char *sql, const char *value, hapax_outbox_row_fn *row,
 	void *context, struct hapax_error *err);
 enum hapax_status hx_outbox_sqlite_adopt(
-	struct hapax_outbox *outbox, const struct hapax_outbox_table *table, bool with_existing,
+	struct hapax_outbox *base, const struct hapax_outbox_table *table, bool with_existing,
 	uint64_t *count, struct hapax_error *err);
 
 /* Of sqlite_relay.c. */
 enum hapax_status hx_outbox_sqlite_tend(
-	struct hapax_outbox *outbox, const char *relay, const char *owner, int64_t lease_ms,
+	struct hapax_outbox *base, const char *relay, const char *owner, int64_t lease_ms,
 	bool is_idle, unsigned *ret_partitions, struct hapax_error *err);
 enum hapax_status hx_outbox_sqlite_settle(
-	struct hapax_outbox *outbox, const char *relay, struct hapax_error *err);
+	struct hapax_outbox *base, const char *relay, struct hapax_error *err);
 enum hapax_status hx_outbox_sqlite_leave(
-	struct hapax_outbox *outbox, const char *relay, struct hapax_error *err);
+	struct hapax_outbox *base, const char *relay, struct hapax_error *err);
 enum hapax_status hx_outbox_sqlite_fetch(
-	struct hapax_outbox *outbox, const char *relay, unsigned limit,
-	struct hx_outbox_batch *batch, struct hapax_error *err);
+	struct hapax_outbox *base, const char *relay, unsigned limit, struct hx_outbox_batch *batch,
+	struct hapax_error *err);
 enum hapax_status hx_outbox_sqlite_mark(
-	struct hapax_outbox *outbox, struct hx_outbox_batch *batch, struct hapax_error *err);
+	struct hapax_outbox *base, struct hx_outbox_batch *batch, struct hapax_error *err);
 void hx_outbox_sqlite_wait(struct hapax_outbox *outbox, int64_t wait_ns);
 
 #endif
