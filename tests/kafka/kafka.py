@@ -82,6 +82,8 @@ class Kafka:
         self.client("reset", group, topic, self.topics[topic])
 
     def url(self, topic, group="g", **options):
+        # The mock cluster knows no leaving: who left is a member until the session ends.
+        options.setdefault("session.timeout.ms", "6000")
         more = "".join(f"&{name}={value}" for name, value in options.items())
         return f"kafka://{self.servers}/{topic}?group={group}{more}"
 
