@@ -220,25 +220,25 @@ static const struct hx_handler_ops ops = {.start = start, .stop = stop, .forget 
 
 enum hapax_status hx_http_handler_init(
 	struct hx_http_handler *handler, struct hx_reactor *reactor, struct hx_resolver *resolver,
-	const char *text, size_t parallel, struct hapax_error *err)
+	const char *url, size_t parallel, struct hapax_error *err)
 {
 	struct hx_http_client_options options = {.connections_max = parallel};
 	enum hapax_status status = HAPAX_OK;
 	char why[HX_URL_WHY_SIZE];
-	struct hx_url url;
+	struct hx_url target;
 
 	memset(handler, 0, sizeof(*handler));
-	if (!hx_url_parse(text, &url, why))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "'%s' %s", text, why);
-	if (url.authority.size >= sizeof(handler->authority) ||
-	    url.path.size >= sizeof(handler->path) - 1)
+	if (!hx_url_parse(url, &target, why))
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "'%s' %s", url, why);
+	if (target.authority.size >= sizeof(handler->authority) ||
+	    target.path.size >= sizeof(handler->path) - 1)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the URL to send to was too long");
-	memcpy(handler->authority, url.authority.data, url.authority.size);
-	if (url.path.size == 0)
+	memcpy(handler->authority, target.authority.data, target.authority.size);
+	if (target.path.size == 0)
 		handler->path[0] = '/';
 	else
-		memcpy(handler->path, url.path.data, url.path.size);
-	if (url.is_tls)
+		memcpy(handler->path, target.path.data, target.path.size);
+	if (target.is_tls)
 		status = hx_tls_client_context_new(
 			&(struct hx_tls_options){.authority_file = NULL}, &handler->tls, err);
 	if (status != HAPAX_OK)
@@ -246,7 +246,7 @@ enum hapax_status hx_http_handler_init(
 	options.tls = handler->tls;
 	handler->base.ops = &ops;
 	handler->reactor = reactor;
-	hx_http_client_init(&handler->client, reactor, resolver, &url.endpoint, &options);
+	hx_http_client_init(&handler->client, reactor, resolver, &target.endpoint, &options);
 	return HAPAX_OK;
 }
 

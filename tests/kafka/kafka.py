@@ -82,6 +82,8 @@ class Kafka:
         self.client("reset", group, topic, self.topics[topic])
 
     def url(self, topic, group="g", **options):
+        # The mock cluster knows no leaving: who left is a member until the session ends.
+        options.setdefault("session.timeout.ms", "6000")
         more = "".join(f"&{name}={value}" for name, value in options.items())
         return f"kafka://{self.servers}/{topic}?group={group}{more}"
 
@@ -173,6 +175,8 @@ class Service:
         self.tokens = {}
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
+        # A consumer that is killed breaks its connections; nobody wants to read that.
+        self.server.handle_error = lambda *_: None
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.url = f"http://127.0.0.1:{self.server.server_port}/orders"
 

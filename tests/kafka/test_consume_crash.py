@@ -39,7 +39,7 @@ def test_a_consumer_killed_at_random_loses_nothing(cli):
         all_messages = messages(count, rng)
         kafka.produce("orders", all_messages)
         service.answer = lambda headers, body: time.sleep(0.002) or 200
-        arguments = ["--from", kafka.url("orders", **{"session.timeout.ms": "6000"}), "--to", service.url, "--lease", "1s", "--backoff", "20ms"]
+        arguments = ["--from", kafka.url("orders"), "--to", service.url, "--lease", "1s", "--backoff", "20ms"]
         arguments += ["--store", f"file:{cli.folder / 'ledger'}"]
         kills = scaled(12, 2)
         for _ in range(kills):

@@ -58,7 +58,7 @@ static void on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque)
 	char text[256];
 
 	if (err == RD_KAFKA_RESP_ERR__FATAL) {
-		err = (int)rd_kafka_fatal_error(rk, text, sizeof(text));
+		(void)rd_kafka_fatal_error(rk, text, sizeof(text));
 		hx_kafka_say(source, text, true);
 		return;
 	}
