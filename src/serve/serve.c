@@ -577,13 +577,16 @@ static void close_listeners(struct hx_serve *serve)
 static bool may_close(struct hx_serve *serve)
 {
 	struct hapax_outage outage = HAPAX_OUTAGE_INIT;
+	bool has_stopped;
 
 	if (serve->stack.guard != NULL)
 		(void)hapax_outage_tell(serve->stack.guard, &outage, NULL);
 	/* Both have to stop, whichever does not. */
-	return (hx_api_close(serve->api, hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS) &
-	        hx_store_view_stop(&serve->view, hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS)) &&
-		!outage.is_away;
+	has_stopped = hx_api_close(serve->api, hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS);
+	has_stopped =
+		hx_store_view_stop(&serve->view, hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS) &&
+		has_stopped;
+	return has_stopped && !outage.is_away;
 }
 
 static size_t loop_count(const struct hx_config *config)
