@@ -671,14 +671,15 @@ static bool may_close(struct hx_serve *serve)
 {
 	struct hapax_outage outage = HAPAX_OUTAGE_INIT;
 	int64_t deadline_ns = hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS;
+	bool has_stopped;
 
 	if (serve->stack.guard != NULL)
 		(void)hapax_outage_tell(serve->stack.guard, &outage, NULL);
 	/* Each has to stop, whichever does not. */
-	return (hx_api_close(serve->api, deadline_ns) &
-	        hx_store_view_stop(&serve->view, deadline_ns) &
-	        hx_serve_stop_resp(serve, deadline_ns)) &&
-		!outage.is_away;
+	has_stopped = hx_api_close(serve->api, deadline_ns);
+	has_stopped = hx_store_view_stop(&serve->view, deadline_ns) && has_stopped;
+	has_stopped = hx_serve_stop_resp(serve, deadline_ns) && has_stopped;
+	return has_stopped && !outage.is_away;
 }
 
 static size_t loop_count(const struct hx_config *config)

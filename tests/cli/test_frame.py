@@ -110,7 +110,7 @@ def test_options_are_suggested(cli):
     cli.run("keys", "--zzzzz", code=64).says("'hapax keys --help' lists the options")
     cli.run("keys", "--" + "z" * 300, code=64).says("unknown option")
     cli.run("keys", "-z", code=64).says("unknown option '-z'")
-    cli.run("keys", "--server", "x", code=64).says("unknown option '--server'")
+    cli.run("keys", "--sevrer", "x", code=64).says("unknown option '--sevrer'", "did you mean '--server'?")
 
 
 def test_values_are_suggested(cli):
