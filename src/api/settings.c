@@ -90,7 +90,7 @@ static void merge_members(
 	struct hx_json_write *json, struct side of, struct side old, struct side new,
 	unsigned depth)
 {
-	if (!is_object(of))
+	if (of.node == NULL || of.node->token.type != HX_JSON_OBJECT)
 		return;
 	for (uint32_t at = of.node->child; at != 0; at = of.tree->nodes[at].next) {
 		struct hx_json_string name = hx_json_node_name(of.tree, &of.tree->nodes[at]);
@@ -115,14 +115,15 @@ static void merge(
 	struct hx_json_write *json, const char *name, struct side old, struct side new,
 	unsigned depth)
 {
-	if (new.node != NULL &&new.node->token.type == HX_JSON_NULL)
-		return;
-	if (!is_object(new) && new.node != NULL) {
-		write_node(json, name, new);
+	if (new.node == NULL) {
+		if (old.node != NULL)
+			write_node(json, name, old);
 		return;
 	}
-	if (!is_object(old) && new.node == NULL) {
-		write_node(json, name, old);
+	if (new.node->token.type == HX_JSON_NULL)
+		return;
+	if (!is_object(new)) {
+		write_node(json, name, new);
 		return;
 	}
 	if (!is_object(old))

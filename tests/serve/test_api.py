@@ -4,6 +4,7 @@ import base64
 import hashlib
 import http.client
 import json
+import socket
 import threading
 
 import schema_check
@@ -276,6 +277,7 @@ class Listener:
         if last_id:
             headers["Last-Event-ID"] = last_id
         self.connection.request("GET", f"{V1}/events{query}", headers=headers)
+        self.socket = self.connection.sock
         self.response = self.connection.getresponse()
         expect(self.response.status, 200)
         expect(self.response.getheader("content-type"), "text/event-stream")
@@ -302,6 +304,9 @@ class Listener:
         return [(data["decision"], data["key"]) for data in (json.loads(event["data"]) for event in events)]
 
     def close(self):
+        # First, or whoever closes waits for who reads, until the next heartbeat.
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
         self.connection.close()
         self.response.close()
 

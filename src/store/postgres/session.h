@@ -9,6 +9,7 @@
 #ifndef HX_STORE_POSTGRES_SESSION_H
 #define HX_STORE_POSTGRES_SESSION_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -48,7 +49,7 @@ struct hx_postgres_session {
 	 * the ledger keeps, plus the time since boot. NULL: the server's own.
 	 */
 	const struct hapax_clock *clock;
-	int64_t epoch_ms;
+	_Atomic int64_t epoch_ms; /* written by whoever greets the server, read by all */
 	bool is_durable;
 	char guarantee[HX_POSTGRES_GUARANTEE_SIZE];
 	struct hapax_buf sql; /* scratch */
