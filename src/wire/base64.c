@@ -90,7 +90,8 @@ bool hx_base64_decode(struct hapax_bytes text, unsigned char *out, size_t *ret)
 void hx_base64_encode(struct hapax_bytes bytes, char *out)
 {
 	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+	enum { PADDING = 64 };
 	const unsigned char *data = bytes.data;
 
 	for (size_t at = 0; at < bytes.size; at += 3) {
@@ -103,8 +104,8 @@ void hx_base64_encode(struct hapax_bytes bytes, char *out)
 			word |= data[at + 2];
 		*out++ = digits[word >> 18];
 		*out++ = digits[word >> 12 & 63];
-		*out++ = left > 1 ? digits[word >> 6 & 63] : '=';
-		*out++ = left > 2 ? digits[word & 63] : '=';
+		*out++ = digits[left > 1 ? word >> 6 & 63 : PADDING];
+		*out++ = digits[left > 2 ? word & 63 : PADDING];
 	}
 }
 

@@ -30,19 +30,25 @@ static int make_topic(rd_kafka_mock_cluster_t *cluster, const char *name, int pa
 		RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-static void obey(rd_kafka_mock_cluster_t *cluster, const char *line)
+static void obey(rd_kafka_mock_cluster_t *cluster, char *line)
 {
-	char name[128];
+	char *name = strchr(line, ' ');
+	char *last = strrchr(line, ' ');
 	int number;
 
-	if (sscanf(line, "down %d", &number) == 1)
-		(void)rd_kafka_mock_broker_set_down(cluster, number);
-	else if (sscanf(line, "up %d", &number) == 1)
-		(void)rd_kafka_mock_broker_set_up(cluster, number);
-	else if (sscanf(line, "topic %127s %d", name, &number) == 2)
-		(void)make_topic(cluster, name, number);
-	else
+	if (last == NULL)
 		exit(64);
+	number = (int)strtol(last, NULL, 10);
+	if (strncmp(line, "down ", 5) == 0) {
+		(void)rd_kafka_mock_broker_set_down(cluster, number);
+	} else if (strncmp(line, "up ", 3) == 0) {
+		(void)rd_kafka_mock_broker_set_up(cluster, number);
+	} else if (strncmp(line, "topic ", 6) == 0 && name != last) {
+		*last = '\0';
+		(void)make_topic(cluster, name + 1, number);
+	} else {
+		exit(64);
+	}
 }
 
 int main(int argc, char **argv)

@@ -27,7 +27,7 @@ void outbox_case_done(struct outbox_case *c);
 
 /* Another connection to the same, for a thread of its own. */
 void outbox_case_join(const struct outbox_case *c, struct outbox_case *other);
-void outbox_case_leave(struct outbox_case *other);
+void outbox_case_leave(struct outbox_case *c);
 
 /* Run SQL; "{}" stands for the schema of the outbox and a dot. False: it failed. */
 bool outbox_case_try(struct outbox_case *c, const char *sql);
