@@ -185,8 +185,10 @@ static size_t share(const struct hx_loop *loop, uint64_t max)
 
 static struct hx_http_server_options door_options(
 	const struct hx_loop *loop, const struct hx_http_server *door,
-	const struct hx_config_http *http)
+	const struct hx_config *config)
 {
+	const struct hx_config_http *http = &config->http;
+
 	return (struct hx_http_server_options){
 		.idle_ms = http->idle_timeout_ms,
 		.head_ms = http->head_timeout_ms,
@@ -204,7 +206,7 @@ static struct hx_http_server_options door_options(
 		.refused = refused,
 		.gone = hx_delivery_gone,
 		.tls = loop->serve->door_tls.doors[tls_of(loop, door)],
-		.handshake_ms = loop->serve->config->tls.handshake_timeout_ms,
+		.handshake_ms = config->tls.handshake_timeout_ms,
 		.unsecured = unsecured,
 		.connections_max = share(loop, http->max_connections),
 		.exchanges_max = share(loop, http->max_requests),
@@ -216,8 +218,7 @@ enum hapax_status hx_loop_listen(
 	struct hx_loop *loop, struct hx_http_server *door, const struct hx_address *address,
 	struct hapax_error *err)
 {
-	const struct hx_http_server_options options =
-		door_options(loop, door, &loop->serve->config->http);
+	const struct hx_http_server_options options = door_options(loop, door, loop->serve->config);
 
 	return hx_http_server_open(
 		door, &loop->reactor, address, loop->serve->loop_count > 1, &options,
@@ -288,8 +289,7 @@ static void configure_doors(struct hx_loop *loop, const struct hx_config *config
 	struct hx_http_server *const doors[] = {&loop->gateway, &loop->proxy};
 
 	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {
-		const struct hx_http_server_options options =
-			door_options(loop, doors[i], &config->http);
+		const struct hx_http_server_options options = door_options(loop, doors[i], config);
 
 		if (doors[i]->reactor != NULL)
 			hx_http_server_configure(doors[i], &options);

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 
-from harness import COMMANDS, DAEMONS, MAKERS, OPERANDS, ROOT, STORE_COMMANDS, Skip, expect, expect_in, expect_match
+from harness import COMMANDS, DAEMONS, MAKERS, OPERANDS, PROGRAM, ROOT, STORE_COMMANDS, Skip, expect, expect_in, expect_match
 
 
 def test_without_a_command_shows_help_as_an_error(cli):
@@ -56,11 +56,15 @@ def statuses(cli, command):
 def test_every_example_runs(cli):
     for name in ("journal", "a", "b"):
         cli.seed("journal", "k", 2**52 + 1, b"", store=f"sqlite:{cli.folder / name}.db")
+    # librdkafka's threads are C11's, which TSan does not know: the first that calls back crashes there.
+    is_tsan = b"__tsan_init" in PROGRAM.read_bytes()
     for command in COMMANDS:
         lines = examples(cli, command)
         assert lines, command
         for line in lines:
             expect_in(f"hapax {command}", line)
+            if command == "consume" and is_tsan:
+                continue
             cli.run("check", "order-17", code=None)
             ending = "timeout --preserve-status 0.3 " if command in DAEMONS else ""
             result = cli.shell(ending + line)
