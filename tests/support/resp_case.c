@@ -97,7 +97,8 @@ void resp_case_feed(struct resp_case *c, const void *data, size_t size)
 			break;
 		finish(c);
 	}
-	memmove(c->input.data, c->input.data + used, c->input.size - used);
+	if (used > 0)
+		memmove(c->input.data, c->input.data + used, c->input.size - used);
 	c->input.size -= used;
 }
 
