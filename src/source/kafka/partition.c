@@ -49,7 +49,8 @@ static void free_marks(struct hx_kafka_source *source, struct hx_kafka_partition
 	while ((mark = hx_low_water_take(&partition->water)) != NULL) {
 		struct hx_kafka_message *message = (struct hx_kafka_message *)(void *)mark;
 
-		if (mark->is_done)
+		/* Settled: done, or given back. */
+		if (message->message == NULL)
 			hx_kafka_message_free(source, message);
 		else
 			message->base.flags |= HAPAX_MESSAGE_REVOKED;
