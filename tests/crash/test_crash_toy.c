@@ -33,7 +33,7 @@ static const struct crash_subject subject = {
 
 static void a_right_store_passes(void **state)
 {
-	uint64_t seeds = scale_count(2000, 24);
+	uint64_t seeds = scale_count(2000, 10);
 	double begin = scale_seconds();
 	uint64_t images = 0;
 
