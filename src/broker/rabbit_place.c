@@ -8,40 +8,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "wire/percent.h"
 
 static const char plain_scheme[] = "amqp://";
 static const char tls_scheme[] = "amqps://";
 
-static int hex_value(char byte)
-{
-	if (byte >= '0' && byte <= '9')
-		return byte - '0';
-	if (byte >= 'a' && byte <= 'f')
-		return byte - 'a' + 10;
-	return byte >= 'A' && byte <= 'F' ? byte - 'A' + 10 : -1;
-}
-
-/* Percent-decoded. False: it is malformed, too long, or has a NUL in it. */
 static bool decode(const char *text, size_t size, char out[HX_RABBIT_NAME_SIZE])
 {
-	size_t held = 0;
-
-	for (size_t i = 0; i < size; i++) {
-		int byte = (unsigned char)text[i];
-
-		if (byte == '%') {
-			if (size - i < 3 || hex_value(text[i + 1]) < 0 ||
-			    hex_value(text[i + 2]) < 0)
-				return false;
-			byte = hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]);
-			i += 2;
-		}
-		if (byte == '\0' || held + 1 == HX_RABBIT_NAME_SIZE)
-			return false;
-		out[held++] = (char)byte;
-	}
-	out[held] = '\0';
-	return true;
+	return hx_percent_decode_text(text, size, out, HX_RABBIT_NAME_SIZE);
 }
 
 static bool is_name(const char *text, size_t size, const char *name)

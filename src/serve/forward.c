@@ -15,6 +15,7 @@
 #include "serve/daemon.h"
 #include "serve/delivery.h"
 #include "serve/outcome.h"
+#include "source/http_handler.h"
 #include "wire/http1_text.h"
 #include "wire/http1_write.h"
 
@@ -288,7 +289,7 @@ static void on_hurry(struct hx_http_call *call)
 static enum hapax_run_outcome outcome_of(const struct hx_delivery *delivery)
 {
 	if (delivery->proxy == NULL)
-		return hx_outcome_of_status(delivery->status);
+		return hx_http_handler_outcome(delivery->status);
 	return hx_outcome_of_proxied(delivery->proxy->outcome_table, delivery->status);
 }
 

@@ -6,23 +6,9 @@
 
 #include "base/bytes.h"
 #include "config/config.h"
+#include "source/http_handler.h"
 #include "wire/http1_text.h"
 #include "wire/media_type.h"
-
-enum hapax_run_outcome hx_outcome_of_status(unsigned status)
-{
-	static const unsigned transient[] = {401, 403, 404, 408, 409, 421, 425, 429};
-
-	if (status >= 200 && status < 300)
-		return HAPAX_RUN_OK;
-	if (status < 400 || status >= 500)
-		return HAPAX_RUN_TRANSIENT;
-	for (size_t i = 0; i < sizeof(transient) / sizeof(transient[0]); i++) {
-		if (status == transient[i])
-			return HAPAX_RUN_TRANSIENT;
-	}
-	return HAPAX_RUN_DEFINITIVE;
-}
 
 enum hapax_run_outcome hx_outcome_of_proxied(const signed char *table, unsigned status)
 {
@@ -31,7 +17,7 @@ enum hapax_run_outcome hx_outcome_of_proxied(const signed char *table, unsigned 
 		return (enum hapax_run_outcome)table[status - HX_CONFIG_STATUS_MIN];
 	if (status >= 300 && status < 400)
 		return HAPAX_RUN_OK;
-	return status == 404 ? HAPAX_RUN_DEFINITIVE : hx_outcome_of_status(status);
+	return status == 404 ? HAPAX_RUN_DEFINITIVE : hx_http_handler_outcome(status);
 }
 
 /* ";q=0", ";q=0.0": it is named to be refused. */

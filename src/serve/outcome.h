@@ -13,14 +13,7 @@
 #include <hapax/processor.h>
 
 /*
- * Of an event: 2xx is done. What a repeat may cure is transient: 5xx, what asks for another time or
- * another place (408 421 425 429, 3xx), what an administrator will put right (401 403 404),
- * and 409. All other 4xx would be the same again.
- */
-enum hapax_run_outcome hx_outcome_of_status(unsigned status);
-
-/*
- * The same for requests of the proxy, whose clients follow redirections and ask for things
+ * As hx_http_handler_outcome(), for requests of the proxy, whose clients follow redirections and ask for things
  * that are not there: 3xx is done, 404 the same again. table: what a route says instead
  * (hx_config_proxy_route).
  */

@@ -3,9 +3,8 @@
  * http_handler.h - an HTTP service as the handler of messages.
  *
  * Each message is a POST of a CloudEvent, binary or structured, with Hapax-Token and
- * Hapax-Attempt. What is none becomes one: its key is the id, the topic the source. What a
- * response means is as at the gateway: 2xx is done; 5xx, 3xx, 401 403 404 408 409 421 425
- * 429 are transient; every other 4xx is definitive; sent and not answered is ambiguous.
+ * Hapax-Attempt. What is none becomes one: its key is the id, the topic the source. Sent
+ * and not answered is ambiguous.
  *
  * Threads: the reactor's.
  */
@@ -40,7 +39,11 @@ enum hapax_status hx_http_handler_init(
 void hx_http_handler_close(struct hx_http_handler *handler);
 void hx_http_handler_done(struct hx_http_handler *handler);
 
-/* What a response with this status means. */
+/*
+ * What a response to an event means, here and at the gateway: 2xx is done. What a repeat may cure is
+ * transient: 5xx, what asks for another time or another place (408 421 425 429, 3xx), what an
+ * administrator will put right (401 403 404), and 409. All other 4xx would be the same again.
+ */
 enum hapax_run_outcome hx_http_handler_outcome(unsigned status);
 
 #endif

@@ -7,28 +7,51 @@
 #include "base/bytes.h"
 #include "wire/http1_text.h"
 
-bool hx_percent_decode(struct hapax_bytes text, unsigned char *out, size_t *ret)
+/* The byte that stands at *at, which goes on to its end. -1: a percent sign without two digits. */
+static int next_byte(struct hapax_bytes text, size_t *at)
 {
 	const unsigned char *data = text.data;
+	int high, low;
+
+	if (data[*at] != '%')
+		return data[*at];
+	high = text.size - *at > 2 ? hx_http1_hex(data[*at + 1]) : -1;
+	low = text.size - *at > 2 ? hx_http1_hex(data[*at + 2]) : -1;
+	if (high < 0 || low < 0)
+		return -1;
+	*at += 2;
+	return high << 4 | low;
+}
+
+bool hx_percent_decode(struct hapax_bytes text, unsigned char *out, size_t *ret)
+{
 	size_t size = 0;
 
 	for (size_t at = 0; at < text.size; at++) {
-		unsigned char byte = data[at];
+		int byte = next_byte(text, &at);
 
-		if (byte == '%') {
-			int high = at + 2 < text.size ? hx_http1_hex(data[at + 1]) : -1;
-			int low = at + 2 < text.size ? hx_http1_hex(data[at + 2]) : -1;
-
-			if (high < 0 || low < 0) {
-				*ret = at;
-				return false;
-			}
-			byte = (unsigned char)(high << 4 | low);
-			at += 2;
+		if (byte < 0) {
+			*ret = at;
+			return false;
 		}
-		out[size++] = byte;
+		out[size++] = (unsigned char)byte;
 	}
 	*ret = size;
+	return true;
+}
+
+bool hx_percent_decode_text(const char *text, size_t size, char *out, size_t out_size)
+{
+	size_t held = 0;
+
+	for (size_t at = 0; at < size; at++) {
+		int byte = next_byte(hx_bytes(text, size), &at);
+
+		if (byte <= 0 || held + 1 >= out_size)
+			return false;
+		out[held++] = (char)byte;
+	}
+	out[held] = '\0';
 	return true;
 }
 

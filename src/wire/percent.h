@@ -21,6 +21,12 @@ struct hapax_buf;
  */
 bool hx_percent_decode(struct hapax_bytes text, unsigned char *out, size_t *ret);
 
+/*
+ * The same as a text that ends with a NUL. False: a percent sign without two digits, a NUL
+ * inside, or no room for it.
+ */
+bool hx_percent_decode_text(const char *text, size_t size, char *out, size_t out_size);
+
 /* Append bytes, all but letters, digits and -._~ encoded. */
 enum hapax_status hx_percent_encode(struct hapax_buf *out, struct hapax_bytes bytes);
 

@@ -69,9 +69,25 @@ static void queries_member_by_member(void **state)
 	assert_int_equal(count, 4);
 }
 
+static void texts_have_no_nul_and_an_end(void **state)
+{
+	char out[4];
+
+	(void)state;
+	assert_true(hx_percent_decode_text("a%2Fb", 5, out, sizeof(out)));
+	assert_string_equal(out, "a/b");
+	assert_true(hx_percent_decode_text("", 0, out, sizeof(out)));
+	assert_string_equal(out, "");
+	assert_false(hx_percent_decode_text("abcd", 4, out, sizeof(out)));
+	assert_false(hx_percent_decode_text("%00", 3, out, sizeof(out)));
+	assert_false(hx_percent_decode_text("%4", 2, out, sizeof(out)));
+	assert_false(hx_percent_decode_text("%4g", 3, out, sizeof(out)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(texts_have_no_nul_and_an_end),
 		cmocka_unit_test(every_byte_comes_back),
 		cmocka_unit_test(what_is_cut_off_is_refused),
 		cmocka_unit_test(queries_member_by_member),

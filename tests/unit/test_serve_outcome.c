@@ -13,6 +13,7 @@
 #include "config/config.h"
 #include "serve/outcome.h"
 #include "serve/quota.h"
+#include "source/http_handler.h"
 
 /* DESIGN 3, every status. */
 static void outcomes_of_statuses(void **state)
@@ -28,7 +29,7 @@ static void outcomes_of_statuses(void **state)
 			status != 404 && status != 408 && status != 409 && status != 421 &&
 			status != 425 && status != 429)
 			expected = HAPAX_RUN_DEFINITIVE;
-		assert_int_equal(hx_outcome_of_status(status), expected);
+		assert_int_equal(hx_http_handler_outcome(status), expected);
 	}
 }
 
@@ -40,7 +41,7 @@ static void outcomes_of_the_proxy(void **state)
 	(void)state;
 	memset(table, -1, sizeof(table));
 	for (unsigned status = 200; status < 600; status++) {
-		enum hapax_run_outcome expected = hx_outcome_of_status(status);
+		enum hapax_run_outcome expected = hx_http_handler_outcome(status);
 
 		if (status >= 300 && status < 400)
 			expected = HAPAX_RUN_OK;

@@ -10,38 +10,7 @@
 #include <libpq-fe.h>
 
 #include "base/error.h"
-
-static int hex_value(char byte)
-{
-	if (byte >= '0' && byte <= '9')
-		return byte - '0';
-	if (byte >= 'a' && byte <= 'f')
-		return byte - 'a' + 10;
-	return byte >= 'A' && byte <= 'F' ? byte - 'A' + 10 : -1;
-}
-
-/* Percent-decoded, as text of at least one byte. */
-static bool decode(const char *text, size_t size, char *out, size_t out_size)
-{
-	size_t held = 0;
-
-	for (size_t i = 0; i < size; i++) {
-		int byte = (unsigned char)text[i];
-
-		if (byte == '%') {
-			if (size - i < 3 || hex_value(text[i + 1]) < 0 ||
-			    hex_value(text[i + 2]) < 0)
-				return false;
-			byte = hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]);
-			i += 2;
-		}
-		if (byte == '\0' || held + 1 == out_size)
-			return false;
-		out[held++] = (char)byte;
-	}
-	out[held] = '\0';
-	return held > 0;
-}
+#include "wire/percent.h"
 
 static bool parse_pool(const char *text, size_t size, unsigned *ret_pool)
 {
@@ -73,10 +42,14 @@ static enum option set_option(struct hx_postgres_place *place, const char *text,
 	bool is_good;
 
 	if (is_name(text, name_size, "schema")) {
-		is_good = decode(value, value_size, place->schema, sizeof(place->schema));
+		is_good = value_size > 0 &&
+			hx_percent_decode_text(
+				  value, value_size, place->schema, sizeof(place->schema));
 	} else if (is_name(text, name_size, "tenant")) {
 		/* '*' would be all of them: see hapax_sees() in schema.sql. */
-		is_good = decode(value, value_size, place->tenant, sizeof(place->tenant)) &&
+		is_good = value_size > 0 &&
+			hx_percent_decode_text(
+				  value, value_size, place->tenant, sizeof(place->tenant)) &&
 			strcmp(place->tenant, "*") != 0;
 	} else if (is_name(text, name_size, "pool")) {
 		is_good = parse_pool(value, value_size, &place->pool);

@@ -10,43 +10,11 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "wire/http1_text.h"
+#include "wire/percent.h"
 #include "wire/resp.h"
 
 enum { DB_MAX = 65535 };
-
-static int hex_value(char digit)
-{
-	if (digit >= '0' && digit <= '9')
-		return digit - '0';
-	if (digit >= 'a' && digit <= 'f')
-		return digit - 'a' + 10;
-	if (digit >= 'A' && digit <= 'F')
-		return digit - 'A' + 10;
-	return -1;
-}
-
-/* Percent-decode into out, which ends with a NUL. False: malformed, too long, or a NUL inside. */
-static bool decode(const char *text, size_t size, char *out, size_t out_size)
-{
-	size_t held = 0;
-
-	for (size_t i = 0; i < size; i++) {
-		char byte = text[i];
-
-		if (byte == '%') {
-			if (size - i < 3 || hex_value(text[i + 1]) < 0 ||
-			    hex_value(text[i + 2]) < 0)
-				return false;
-			byte = (char)(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
-			i += 2;
-		}
-		if (byte == '\0' || held + 1 >= out_size)
-			return false;
-		out[held++] = byte;
-	}
-	out[held] = '\0';
-	return true;
-}
 
 static bool parse_db(const char *text, size_t size, int *ret_db)
 {
@@ -101,7 +69,8 @@ static enum hapax_status set_option(
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (!name_is(text, name_size, texts[i].name))
 			continue;
-		if (value_size == 0 || !decode(value, value_size, texts[i].out, texts[i].out_size))
+		if (value_size == 0 ||
+		    !hx_percent_decode_text(value, value_size, texts[i].out, texts[i].out_size))
 			return refuse_value(err, texts[i].name);
 		return i > 0 || is_prefix(place->prefix) ? HAPAX_OK : refuse_value(err, "prefix");
 	}
@@ -142,10 +111,11 @@ static bool set_user(struct hx_redis_place *place, const char *text, size_t size
 	const char *colon = memchr(text, ':', size);
 	size_t user_size = colon == NULL ? size : (size_t)(colon - text);
 
-	if (!decode(text, user_size, place->user, sizeof(place->user)))
+	if (!hx_percent_decode_text(text, user_size, place->user, sizeof(place->user)))
 		return false;
 	return colon == NULL ||
-		decode(colon + 1, size - user_size - 1, place->password, sizeof(place->password));
+		hx_percent_decode_text(
+			colon + 1, size - user_size - 1, place->password, sizeof(place->password));
 }
 
 /* "host:port", of a Cluster also "host:port,host:port" */
@@ -202,7 +172,8 @@ static enum hapax_status set_path(
 		size -= 2;
 	}
 	if (size == 0 || size > HX_UNIX_PATH_SIZE_MAX ||
-	    !decode(text, size, place->endpoints[0].host, sizeof(place->endpoints[0].host)))
+	    !hx_percent_decode_text(
+		    text, size, place->endpoints[0].host, sizeof(place->endpoints[0].host)))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"a path of at most %d bytes is needed, as in 'redis+unix:/run/redis.sock'",
@@ -317,10 +288,12 @@ static bool unescape(
 		int byte = (unsigned char)text[i];
 
 		if (byte == '%') {
-			if (size - i < 3 || hex_value(text[i + 1]) < 0 ||
-			    hex_value(text[i + 2]) < 0)
+			int high = size - i < 3 ? -1 : hx_http1_hex((unsigned char)text[i + 1]);
+			int low = size - i < 3 ? -1 : hx_http1_hex((unsigned char)text[i + 2]);
+
+			if (high < 0 || low < 0)
 				return false;
-			byte = hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]);
+			byte = high << 4 | low;
 			i += 2;
 		}
 		if (held == HX_SCOPE_PART_SIZE_MAX)
