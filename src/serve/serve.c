@@ -375,6 +375,7 @@ static enum hapax_status open_store(struct hx_serve *serve, struct hapax_error *
 		status = hx_store_stack_open(
 			&serve->stack, serve->config, &serve->current, serve->log, &serve->store,
 			err);
+	options.timeout_ms = serve->config->store.timeout_ms;
 	options.wake = on_wake;
 	options.wake_context = serve;
 	if (status == HAPAX_OK)
