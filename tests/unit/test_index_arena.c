@@ -13,6 +13,7 @@
 
 #include <hapax/store.h>
 
+#include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/random.h"
 #include "support/random_record.h"
@@ -323,6 +324,54 @@ static void due_time_follows_the_state(void **state)
 	assert_int_equal(hx_arena_class(&record, 4000), HX_CLASS_EVER);
 }
 
+/* Fill chunks with large records until so many were taken. */
+static void fill_until(struct fixture *f, uint32_t chunks)
+{
+	static unsigned char body[HX_CHUNK_SIZE / 2];
+	struct hapax_record record = {
+		.state = HAPAX_STATE_DONE,
+		.attempt = 1,
+		.token = 9,
+		.first_seen_ms = CASE_EPOCH_MS,
+		.changed_ms = CASE_EPOCH_MS,
+		.expires_ms = CASE_EPOCH_MS + 1000,
+		.ttl_ms = 1000,
+		.result = {.kind = HAPAX_RESULT_BYTES, .body = {body, sizeof(body)}},
+		.key = HX_BYTES_LIT("large")};
+
+	while (f->arena.chunk_count < chunks)
+		assert_int_not_equal(write_record(f, &record, CASE_EPOCH_MS), 0);
+}
+
+/* A small arena stays small; a large one has half a huge page ready, and is given no more. */
+static void chunks_are_ready_ahead(void **state)
+{
+	enum { HALF = HX_PAGES_HUGE_SIZE / HX_CHUNK_SIZE / 2 };
+	static struct fixture f; /* static: cache lines are not aligned on the stack under ASan */
+	struct hx_ahead_pages pages;
+
+	(void)state;
+	begin(&f);
+	assert_int_equal(hx_arena_commit_ahead(&f.arena, &pages), 0);
+	for (uint32_t chunks = HALF; chunks < 8 * HALF; chunks++) {
+		uint32_t committed;
+
+		fill_until(&f, chunks);
+		committed = f.arena.committed_count;
+		if (hx_arena_commit_ahead(&f.arena, &pages) == 0)
+			pages.bytes = 0;
+		else
+			assert_ptr_equal(
+				pages.at, f.arena.memory + (uint64_t)committed * HX_CHUNK_SIZE);
+		assert_int_equal(f.arena.committed_count, committed + pages.bytes / HX_CHUNK_SIZE);
+		assert_in_range(f.arena.committed_count - f.arena.chunk_count, HALF, 3 * HALF);
+		assert_int_equal(hx_arena_commit_ahead(&f.arena, &pages), 0);
+	}
+	fill_until(&f, f.arena.chunk_count_max);
+	assert_int_equal(hx_arena_commit_ahead(&f.arena, &pages), 0);
+	end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +384,7 @@ int main(void)
 		cmocka_unit_test(readers_keep_what_they_look_at),
 		cmocka_unit_test(epoch_waits_for_those_inside),
 		cmocka_unit_test(due_time_follows_the_state),
+		cmocka_unit_test(chunks_are_ready_ahead),
 	};
 
 	return cmocka_run_group_tests_name("index_arena", tests, NULL, NULL);

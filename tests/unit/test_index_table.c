@@ -275,6 +275,48 @@ static void reserved_inserts_fit_without_memory(void **state)
 	}
 }
 
+/* A number with its bits spread out. */
+static uint64_t mixed(uint64_t number)
+{
+	number *= UINT64_C(0x9e3779b97f4a7c15);
+	number = (number ^ number >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return number ^ number >> 32;
+}
+
+/* Once it is large, a table has half a huge page ready behind what is in use. */
+static void buckets_are_ready_ahead(void **state)
+{
+	enum { COUNT = 600000 };
+	struct fixture f;
+	size_t ranges = 0;
+
+	(void)state;
+	begin(&f, COUNT);
+	for (uint32_t place = 1; place <= COUNT; place++) {
+		struct hx_ahead_pages pages[2];
+		size_t count;
+
+		f.hashes[place] = mixed(place);
+		add(&f, place);
+		if (place % 1000 != 0)
+			continue;
+		count = hx_table_commit_ahead(&f.table, pages);
+		for (size_t i = 0; i < count; i++)
+			memset(pages[i].at, 0, pages[i].bytes);
+		ranges += count;
+		assert_int_equal(hx_table_commit_ahead(&f.table, pages), 0);
+		if (f.table.buckets_committed > HX_PAGES_HUGE_SIZE)
+			assert_true(
+				f.table.buckets_committed -
+					f.table.bucket_count * sizeof(struct hx_bucket) >=
+				HX_PAGES_HUGE_SIZE / 2);
+	}
+	assert_true(ranges >= 2);
+	for (uint32_t place = 1; place <= COUNT; place++)
+		assert_true(is_found(&f, f.hashes[place], place));
+	end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +326,7 @@ int main(void)
 		cmocka_unit_test(random_changes_match_an_array),
 		cmocka_unit_test(walk_meets_what_stays),
 		cmocka_unit_test(reserved_inserts_fit_without_memory),
+		cmocka_unit_test(buckets_are_ready_ahead),
 	};
 
 	return cmocka_run_group_tests_name("index_table", tests, NULL, NULL);

@@ -174,6 +174,21 @@ uint64_t hx_arena_expect(struct hx_arena *arena, uint64_t bytes)
 	return (uint64_t)arena->committed_count * HX_CHUNK_SIZE;
 }
 
+size_t hx_arena_commit_ahead(struct hx_arena *arena, struct hx_ahead_pages *ret_pages)
+{
+	uint32_t first = arena->committed_count;
+
+	if (arena->chunk_count < CHUNKS_PER_HUGE / 2)
+		return 0;
+	while (arena->committed_count < arena->chunk_count + CHUNKS_PER_HUGE / 2 &&
+	       arena->committed_count < arena->chunk_count_max &&
+	       chunk_commit(arena, arena->committed_count))
+		;
+	ret_pages->at = arena->memory + (uint64_t)first * HX_CHUNK_SIZE;
+	ret_pages->bytes = (size_t)(arena->committed_count - first) * HX_CHUNK_SIZE;
+	return arena->committed_count != first;
+}
+
 void hx_arena_settle(struct hx_arena *arena)
 {
 	if (arena->chunk_count < arena->committed_count)
@@ -304,6 +319,8 @@ static uint32_t open_next(
 		seal(arena, arena->open[class_]);
 	chunk_begin(arena, number, 1, class_, now_ms, token);
 	arena->open[class_] = number;
+	if (arena->ahead != NULL)
+		hx_ahead_ask(arena->ahead);
 	return number;
 }
 

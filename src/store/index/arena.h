@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/index/ahead.h"
 #include "store/index/epoch.h"
 #include "store/index/packed.h"
 #include "store/index/packed_mark.h"
@@ -79,6 +80,7 @@ struct hx_arena {
 	uint64_t used_bytes;       /* live and dead, in open and sealed chunks */
 	enum hapax_status failure; /* why a write returned 0 */
 	struct hx_epoch *epoch;
+	struct hx_ahead *ahead; /* NULL: memory is touched when it is needed */
 };
 
 enum hapax_status hx_arena_init(struct hx_arena *arena, uint64_t bytes, struct hx_epoch *epoch);
@@ -92,6 +94,12 @@ uint64_t hx_arena_expect(struct hx_arena *arena, uint64_t bytes);
 
 /* They have come: what was made ready and is not needed goes back. */
 void hx_arena_settle(struct hx_arena *arena);
+
+/*
+ * Make chunks usable, if those that nobody has taken would not fill half of a huge page.
+ * Returns 1 and the memory, which is to be populated, or 0. An arena that is small stays so.
+ */
+size_t hx_arena_commit_ahead(struct hx_arena *arena, struct hx_ahead_pages *ret_pages);
 
 /* When a sweep has something to do for record: it expires, or its claim is given up. */
 int64_t hx_arena_due(const struct hapax_record *record);

@@ -121,6 +121,7 @@ void hx_index_free(struct hx_index *index)
 {
 	if (index == NULL)
 		return;
+	hx_ahead_stop(index);
 	for (uint32_t i = 0; i < index->shard_count; i++)
 		hx_shard_done(&index->shards[i]);
 	hx_profile_table_done(&index->profiles);

@@ -47,6 +47,7 @@ struct hx_index {
 	_Atomic uint64_t evicted;
 	_Atomic uint64_t token; /* the last one given out */
 	struct hx_epoch epoch;
+	struct hx_ahead ahead;
 	struct hx_shard shards[HX_SHARDS_MAX];
 };
 

@@ -98,6 +98,34 @@ void hx_table_expect(struct hx_table *table, uint64_t records)
 	atomic_store_explicit(&table->bucket_count, count, memory_order_release);
 }
 
+/* A huge page behind the first bytes, if those that are used come close to the end. */
+static size_t commit_ahead(
+	void *memory, uint64_t used, uint64_t reserved, uint64_t *committed,
+	struct hx_ahead_pages *ret_pages)
+{
+	uint64_t before = *committed;
+
+	if (before < HUGE_FROM_BYTES || before - used >= HX_PAGES_HUGE_SIZE / 2 ||
+	    !commit(memory, before + HX_PAGES_HUGE_SIZE, reserved, committed))
+		return 0;
+	ret_pages->at = (unsigned char *)memory + before;
+	ret_pages->bytes = *committed - before;
+	return 1;
+}
+
+size_t hx_table_commit_ahead(struct hx_table *table, struct hx_ahead_pages ret_pages[2])
+{
+	uint64_t buckets = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
+	size_t count = commit_ahead(
+		table->buckets, buckets * sizeof(struct hx_bucket), table->buckets_bytes,
+		&table->buckets_committed, ret_pages);
+
+	count += commit_ahead(
+		table->overflow, table->overflow_count * sizeof(struct hx_overflow),
+		table->overflow_bytes, &table->overflow_committed, ret_pages + count);
+	return count;
+}
+
 /* Slots, of buckets and of overflow. */
 
 /* Where a slot is. */

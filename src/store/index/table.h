@@ -29,6 +29,8 @@
 
 #include <hapax/error.h>
 
+#include "store/index/ahead.h"
+
 enum {
 	HX_BUCKET_SLOTS = 10,
 	HX_OVERFLOW_SLOTS = 4,
@@ -93,6 +95,12 @@ void hx_table_expect(struct hx_table *table, uint64_t records);
 
 /* The bytes that buckets take. */
 uint64_t hx_table_bytes(const struct hx_table *table);
+
+/*
+ * Make a huge page usable behind the buckets, and behind the overflow, if what is in use
+ * comes close to the end. Returns how many ranges are to be populated.
+ */
+size_t hx_table_commit_ahead(struct hx_table *table, struct hx_ahead_pages ret_pages[2]);
 
 static inline uint16_t hx_table_tag(uint64_t hash)
 {

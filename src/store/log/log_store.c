@@ -304,6 +304,8 @@ static enum hapax_status start_threads(struct hx_log *log, struct hapax_error *e
 	status = hx_log_queue_start(&log->queue, err);
 	if (status == HAPAX_OK)
 		status = hx_log_keeper_start(log, err);
+	if (status == HAPAX_OK)
+		status = hx_ahead_start(log->index, err);
 	return status != HAPAX_OK ? status : hx_store_start_housekeeping(&log->base, err);
 }
 

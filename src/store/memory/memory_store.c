@@ -194,6 +194,8 @@ enum hapax_status hx_memory_open(
 		return status;
 	}
 	status = hx_store_start_housekeeping(&memory->base, err);
+	if (status == HAPAX_OK && !(complete->flags & HAPAX_STORE_NO_HOUSEKEEPING))
+		status = hx_ahead_start(memory->index, err);
 	if (status != HAPAX_OK) {
 		memory_close(&memory->base);
 		return status;
