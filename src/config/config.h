@@ -505,6 +505,9 @@ const char *hx_config_tls_name(enum hx_config_tls_index index);
 bool hx_config_needs_restart(
 	const struct hx_config *a, const struct hx_config *b, char setting[HX_CONFIG_SETTING_SIZE]);
 
+/* Whether a and b say the same under name, such as "outbox". */
+bool hx_config_is_same(const struct hx_config *a, const struct hx_config *b, const char *name);
+
 /*
  * The config that is in force. Each loop keeps one of its own and asks
  * hx_config_current_is() now and then, which costs a load; runs that have begun keep the
