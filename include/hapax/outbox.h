@@ -149,6 +149,11 @@ HAPAX_API enum hapax_status hapax_outbox_status(
 	struct hapax_outbox *outbox, struct hapax_outbox_status *ret_status,
 	struct hapax_error *err);
 
+/* The same without sent, which is 0: what it costs does not grow with what was sent. */
+HAPAX_API enum hapax_status hapax_outbox_backlog(
+	struct hapax_outbox *outbox, struct hapax_outbox_status *ret_status,
+	struct hapax_error *err);
+
 /*
  * What a person does about rows; *ret_count, which may be NULL, is how many that were.
  * retry: parked rows go out again, by id or ordering key (text; NULL: any). park: a row that
@@ -178,6 +183,11 @@ HAPAX_API enum hapax_status hapax_outbox_query(
 HAPAX_API enum hapax_status hapax_outbox_find(
 	struct hapax_outbox *outbox, const char *by, struct hapax_bytes value,
 	hapax_outbox_row_fn *row, void *context, struct hapax_error *err);
+
+/* Relays: columns owner, partitions (how many it holds), until_ms (its lease; since 1970). */
+HAPAX_API enum hapax_status hapax_outbox_relays(
+	struct hapax_outbox *outbox, hapax_outbox_row_fn *row, void *context,
+	struct hapax_error *err);
 
 /*
  * A table that somebody fills already: its rows are taken into the outbox by a trigger, in the
@@ -265,11 +275,14 @@ struct hapax_relay_stats {
 	uint64_t batches;
 	uint64_t partitions; /* that it holds now */
 	int64_t lag_ms;      /* of the row published last, from its commit to its confirmation */
+	struct hapax_outbox_status backlog; /* as it was seen last, every other second or so */
+	int64_t backlog_age_ms;             /* how long ago; -1: it was not seen yet */
 };
 
-#define HAPAX_RELAY_STATS_INIT                                        \
-	{                                                             \
-		sizeof(struct hapax_relay_stats), 0, 0, 0, 0, 0, 0, 0 \
+#define HAPAX_RELAY_STATS_INIT                                                                   \
+	{                                                                                        \
+		sizeof(struct hapax_relay_stats), 0, 0, 0, 0, 0, 0, 0, HAPAX_OUTBOX_STATUS_INIT, \
+			-1                                                                       \
 	}
 
 /*

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <hapax/outbox.h>
+
 #include "api/operation.h"
 #include "api/request.h"
 #include "base/alloc.h"
@@ -60,9 +62,11 @@ enum hapax_status hx_api_open(
 	}
 	hx_random_bytes(api->cursor_key, sizeof(api->cursor_key));
 	hx_api_worker_init(&api->worker, options->reactor);
+	hx_api_worker_init(&api->outbox_worker, options->reactor);
 	status = hx_api_events_init(api, err);
 	if (status != HAPAX_OK) {
 		(void)hx_api_worker_join(&api->worker, INT64_MAX);
+		(void)hx_api_worker_join(&api->outbox_worker, INT64_MAX);
 		hx_free(api->audit_path);
 		hx_free(api);
 		return status;
@@ -71,16 +75,25 @@ enum hapax_status hx_api_open(
 	return HAPAX_OK;
 }
 
+static bool is_busy(const struct hx_api *api)
+{
+	return api->submitted > 0 || api->worker.waiting > 0 || api->outbox_worker.waiting > 0;
+}
+
 bool hx_api_close(struct hx_api *api, int64_t deadline_ns)
 {
 	if (api == NULL)
 		return true;
 	hx_api_events_stop(api);
 	cut_streams(api);
-	hx_api_worker_stop(&api->worker);
-	while ((api->submitted > 0 || api->worker.waiting > 0) && hx_clock_mono_ns() < deadline_ns)
+	/* What asks the outbox may note a change by the other one. */
+	hx_api_worker_stop(&api->outbox_worker);
+	while (api->outbox_worker.waiting > 0 && hx_clock_mono_ns() < deadline_ns)
 		hx_reactor_turn(api->options.reactor, TURN_MS * MS_NS);
-	if (api->submitted > 0 || api->worker.waiting > 0 ||
+	hx_api_worker_stop(&api->worker);
+	while (is_busy(api) && hx_clock_mono_ns() < deadline_ns)
+		hx_reactor_turn(api->options.reactor, TURN_MS * MS_NS);
+	if (is_busy(api) || !hx_api_worker_join(&api->outbox_worker, deadline_ns) ||
 	    !hx_api_worker_join(&api->worker, deadline_ns))
 		return false;
 	assert(api->requests == NULL);
@@ -358,7 +371,9 @@ static void on_worked(struct hx_api_job *job)
 		request->step(request);
 }
 
-void hx_api_work(struct hx_api_request *request, hx_api_job_fn *work, hx_api_step_fn *step)
+static void work_by(
+	struct hx_api_request *request, struct hx_api_worker *worker, hx_api_job_fn *work,
+	hx_api_step_fn *step)
 {
 	struct hapax_error err;
 	enum hapax_status status;
@@ -366,35 +381,72 @@ void hx_api_work(struct hx_api_request *request, hx_api_job_fn *work, hx_api_ste
 	request->step = step;
 	request->job.work = work;
 	request->job.done = on_worked;
-	status = hx_api_worker_ask(&request->api->worker, &request->job, &err);
+	status = hx_api_worker_ask(worker, &request->job, &err);
 	if (status != HAPAX_OK)
 		hx_api_fail(request, status, err.message);
 }
 
+void hx_api_work(struct hx_api_request *request, hx_api_job_fn *work, hx_api_step_fn *step)
+{
+	work_by(request, &request->api->worker, work, step);
+}
+
+void hx_api_work_outbox(struct hx_api_request *request, hx_api_job_fn *work, hx_api_step_fn *step)
+{
+	work_by(request, &request->api->outbox_worker, work, step);
+}
+
 /* ------------------------------------------------------------------ the door */
+
+/* What may stand for a name of a path. */
+struct name_rule {
+	const char *name;
+	size_t size_max;
+};
+
+/* The rule of the next {name} of a path, which moves behind it. */
+static const struct name_rule *next_rule(const char **path)
+{
+	static const struct name_rule rules[] = {
+		{"tenant", HX_SCOPE_PART_SIZE_MAX},
+		{"group", HX_SCOPE_PART_SIZE_MAX},
+		{"id", HAPAX_OUTBOX_ID_SIZE - 1},
+		{"key", HX_KEY_SIZE_MAX},
+	};
+	const char *begin = strchr(*path, '{') + 1;
+	size_t size = strcspn(begin, "}");
+	size_t i = 0;
+
+	while (strlen(rules[i].name) != size || memcmp(rules[i].name, begin, size) != 0) {
+		i++;
+		assert(i < sizeof(rules) / sizeof(rules[0]));
+	}
+	*path = begin + size;
+	return &rules[i];
+}
 
 /* The names in the path, decoded. False: answered. */
 static bool read_names(struct hx_api_request *request, const struct hx_api_match *match)
 {
-	static const char *const words[] = {"tenant", "group", "key"};
+	const char *path = match->route->path;
 
 	for (size_t i = 0; i < HX_API_NAMES_MAX && match->names[i].size > 0; i++) {
 		unsigned char *at = request->text.data + request->text.size;
-		size_t max = i < 2 ? HX_SCOPE_PART_SIZE_MAX : HX_KEY_SIZE_MAX;
+		const struct name_rule *rule = next_rule(&path);
 		size_t size;
 
 		if (!hx_percent_decode(match->names[i], at, &size)) {
 			hx_api_problem(
 				request, 400, NULL,
 				"the %s has a percent sign without two digits at offset %zu",
-				words[i], size);
+				rule->name, size);
 			return false;
 		}
-		if (size > max) {
+		if (size > rule->size_max) {
 			hx_api_problem(
 				request, 400, NULL,
-				"the %s is %zu bytes long, at most %zu are allowed", words[i], size,
-				max);
+				"the %s is %zu bytes long, at most %zu are allowed", rule->name,
+				size, rule->size_max);
 			return false;
 		}
 		request->text.size += size;

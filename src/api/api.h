@@ -27,6 +27,7 @@
 #include "base/limits.h"
 #include "net/http_server.h"
 
+struct hapax_relay_stats;
 struct hx_api;
 struct hx_cells;
 struct hx_config_current;
@@ -63,6 +64,10 @@ struct hx_api_options {
 	const struct hx_config_source *source; /* that PATCH /config changes */
 	const char *audit_path;                /* NULL, "": in the log */
 
+	/* How the relay of the outbox stands, and what is wrong with it. False: there is none. */
+	bool (*outbox)(
+		void *context, struct hapax_relay_stats *ret_stats,
+		struct hapax_error *ret_trouble);
 	/* Read the configuration again. */
 	enum hapax_status (*reload)(void *context, struct hapax_error *err);
 	/* A request was answered with status, after so long; for metrics. */

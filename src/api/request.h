@@ -39,6 +39,7 @@ struct hx_api {
 	struct hx_api_options options; /* complete */
 	char *audit_path;              /* that it points at: settings come and go */
 	struct hx_api_worker worker;
+	struct hx_api_worker outbox_worker; /* of what asks the outbox's database */
 	struct hx_api_request *requests;
 	uint64_t cursor_key[2]; /* cursors of another process are refused */
 	struct hx_audit audit;
@@ -98,6 +99,7 @@ void hx_api_submit(
 
 /* Have work done by the worker, then step; without a worker it is a problem. */
 void hx_api_work(struct hx_api_request *request, hx_api_job_fn *work, hx_api_step_fn *step);
+void hx_api_work_outbox(struct hx_api_request *request, hx_api_job_fn *work, hx_api_step_fn *step);
 
 struct hx_api_request *hx_api_request_of(struct hx_api_job *job);
 
@@ -130,5 +132,8 @@ hx_api_handle_fn hx_api_get_audit;  /* audit.c */
 hx_api_handle_fn hx_api_get_config; /* settings.c */
 hx_api_handle_fn hx_api_patch_config;
 hx_api_handle_fn hx_api_get_openapi; /* openapi.c */
+hx_api_handle_fn hx_api_get_outbox;  /* outbox.c */
+hx_api_handle_fn hx_api_post_outbox_retry;
+hx_api_handle_fn hx_api_post_outbox_park;
 
 #endif

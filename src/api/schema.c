@@ -12,6 +12,7 @@
 #define COUNT(name)    "\"" name "\":{\"type\":\"integer\",\"minimum\":0}"
 #define WHOLE(name)    "\"" name "\":{\"type\":\"integer\"}"
 #define TEXT(name)     "\"" name "\":{\"type\":\"string\"}"
+#define NO_TEXT(name)  "\"" name "\":{\"type\":[\"string\",\"null\"]}"
 #define TIME(name)     "\"" name "\":{\"type\":\"string\",\"format\":\"date-time\"}"
 #define NO_TIME(name)  "\"" name "\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"}"
 #define LIMIT(name)    "\"" name "\":{\"type\":[\"integer\",\"null\"],\"minimum\":1}"
@@ -100,6 +101,25 @@ const char hx_api_schemas[] = "{"
 	       TEXT("outcome") "," NAMES ",\"before\":" REF("Record") "," TEXT("after") ","
 	       "\"detail\":{\"type\":\"object\"}") ","
 	OBJECT("Audit", "\"entries\",\"total\"", LIST("entries", "Change") "," COUNT("total")) ","
+	OBJECT("OutboxRelay", "\"owner\",\"partitions\",\"lease_ends_at\"",
+	       TEXT("owner") "," COUNT("partitions") "," TIME("lease_ends_at")) ","
+	OBJECT("OutboxEvent", "\"id\",\"topic\",\"ordering_key\",\"attempts\",\"error\"",
+	       TEXT("id") "," TEXT("topic") "," NO_TEXT("ordering_key") "," COUNT("attempts") ","
+	       NO_TEXT("error")) ","
+	OBJECT("OutboxChange", "\"outcome\",\"id\"",
+	       "\"outcome\":{\"const\":\"applied\"}," TEXT("id")) ","
+	OBJECT("OutboxOwn",
+	       "\"state\",\"reason\",\"published\",\"retried\",\"parked\",\"outages\",\"batches\","
+	       "\"partitions\",\"publish_delay_ms\"",
+	       "\"state\":{\"enum\":[\"running\",\"degraded\"]}," NO_TEXT("reason") ","
+	       COUNT("published") "," COUNT("retried") "," COUNT("parked") "," COUNT("outages") ","
+	       COUNT("batches") "," COUNT("partitions") "," WHOLE("publish_delay_ms")) ","
+	OBJECT("Outbox",
+	       "\"pending\",\"retrying\",\"waiting\",\"parked\",\"parked_keys\",\"oldest_ms\","
+	       "\"partitions\",\"relay\",\"relays\",\"events\"",
+	       COUNT("pending") "," COUNT("retrying") "," COUNT("waiting") "," COUNT("parked") ","
+	       COUNT("parked_keys") "," COUNT("oldest_ms") "," COUNT("partitions") ",\"relay\":"
+	       REF("OutboxOwn") "," LIST("relays", "OutboxRelay") "," LIST("events", "OutboxEvent")) ","
 	"\"Config\":{\"type\":\"object\"},"
 	"\"Stream\":{\"type\":\"string\",\"description\":\"events named decision, whose data is a "
 	"Decision, and events named missed, whose data has a count\"}"

@@ -108,6 +108,15 @@ static const struct hx_api_parameter audit_parameters[] = {
 	{.name = NULL},
 };
 
+static const struct hx_api_parameter outbox_parameters[] = {
+	{.name = "limit",
+         .kind = HX_API_PARAMETER_COUNT,
+         .min = 1,
+         .max = 1000,
+         .doc = "how many parked events at most; 100 unless it is given"},
+	{.name = NULL},
+};
+
 /* One operation, or an array of them. */
 #define BATCH(what, used) \
 	.body = HX_API_BODY_BATCH, .section = &hx_operation_section, .use = (used), .reply = (what)
@@ -262,6 +271,35 @@ const struct hx_api_route hx_api_routes[] = {
          .reply = "Stream",
          .content_type = "text/event-stream",
          .statuses = "503"},
+	{.method = "GET",
+         .path = "/api/v1/outbox",
+         .role = HX_API_ROLE_READ,
+         .id = "getOutbox",
+         .is_whole = true,
+         .summary =
+                 "The outbox that the daemon relays: what is pending, who relays, what is parked",
+         .handle = hx_api_get_outbox,
+         .parameters = outbox_parameters,
+         .reply = "Outbox",
+         .statuses = "404 503"},
+	{.method = "POST",
+         .path = "/api/v1/outbox/{id}/retry",
+         .role = HX_API_ROLE_WRITE,
+         .id = "retryOutboxEvent",
+         .is_whole = true,
+         .summary = "A parked event goes out again, and so do those that wait behind it",
+         .handle = hx_api_post_outbox_retry,
+         .reply = "OutboxChange",
+         .statuses = "404 409 503"},
+	{.method = "POST",
+         .path = "/api/v1/outbox/{id}/park",
+         .role = HX_API_ROLE_WRITE,
+         .id = "parkOutboxEvent",
+         .is_whole = true,
+         .summary = "An event that has not gone out stays, and its ordering key waits",
+         .handle = hx_api_post_outbox_park,
+         .reply = "OutboxChange",
+         .statuses = "404 409 503"},
 	{.method = "GET",
          .path = "/api/v1/audit",
          .role = HX_API_ROLE_READ,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "config/schema_outbox.h"
 #include "config/schema_traces.h"
 #include "config/target.h"
 
@@ -261,6 +262,7 @@ void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
 	check_journal(complete, config);
 	hx_complete_auth(complete, &config->auth);
 	hx_complete_traces(complete, &config->traces);
+	hx_complete_outbox(complete, &config->outbox);
 	hx_complete_tls(complete, &config->tls);
 	if (complete->faults->count == 0)
 		complete_routes(complete, config);

@@ -366,6 +366,18 @@ struct hx_config_traces {
 	int64_t timeout_ms;
 };
 
+/* Rows of an outbox that this daemon publishes. */
+struct hx_config_outbox {
+	const char *url;  /* of the database; "": there is none */
+	const char *sink; /* where to; not empty when url is not */
+	const char *source;
+	uint64_t batch;
+	uint64_t attempts;
+	int64_t lease_ms;
+	int64_t retry_ms;
+	int64_t retry_max_ms;
+};
+
 struct hx_config_drain {
 	int64_t delay_ms;   /* not ready any more, but still serving */
 	int64_t timeout_ms; /* then requests in progress are given up */
@@ -390,6 +402,7 @@ struct hx_config {
 	struct hx_config_log log;
 	struct hx_config_metrics metrics;
 	struct hx_config_traces traces;
+	struct hx_config_outbox outbox;
 	struct hx_config_drain drain;
 };
 
@@ -504,6 +517,9 @@ const char *hx_config_tls_name(enum hx_config_tls_index index);
  */
 bool hx_config_needs_restart(
 	const struct hx_config *a, const struct hx_config *b, char setting[HX_CONFIG_SETTING_SIZE]);
+
+/* Whether a and b say the same under name, such as "outbox". */
+bool hx_config_is_same(const struct hx_config *a, const struct hx_config *b, const char *name);
 
 /*
  * The config that is in force. Each loop keeps one of its own and asks

@@ -5,6 +5,7 @@
  * Doors are open, the store is, and loops run: their settings are flagged in the schema,
  * and compared here by what would be written of them.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,18 +100,44 @@ static bool compare(
 	return true;
 }
 
-bool hx_config_needs_restart(
-	const struct hx_config *a, const struct hx_config *b, char path[HX_CONFIG_SETTING_SIZE])
+static bool compare_all(
+	const struct hx_section *section, const void *a, const void *b, unsigned flag,
+	char path[HX_SETTING_PATH_SIZE])
 {
 	struct comparison comparison = {.path = path};
 	bool is_equal;
 
-	_Static_assert(
-		(int)HX_CONFIG_SETTING_SIZE == (int)HX_SETTING_PATH_SIZE, "room for any path");
 	for (size_t i = 0; i < 2; i++)
 		hx_buf_init(&comparison.texts[i], VALUE_SIZE_MAX);
-	is_equal = compare(&comparison, &hx_config_schema, a, b, "", HX_SETTING_RESTART);
+	is_equal = compare(&comparison, section, a, b, "", flag);
 	for (size_t i = 0; i < 2; i++)
 		hx_buf_done(&comparison.texts[i]);
-	return !is_equal;
+	return is_equal;
+}
+
+bool hx_config_needs_restart(
+	const struct hx_config *a, const struct hx_config *b, char path[HX_CONFIG_SETTING_SIZE])
+{
+	_Static_assert(
+		(int)HX_CONFIG_SETTING_SIZE == (int)HX_SETTING_PATH_SIZE, "room for any path");
+	return !compare_all(&hx_config_schema, a, b, HX_SETTING_RESTART, path);
+}
+
+bool hx_config_is_same(const struct hx_config *a, const struct hx_config *b, const char *name)
+{
+	const struct hx_setting *setting;
+	char path[HX_SETTING_PATH_SIZE];
+	size_t i = 0;
+
+	while ((setting = hx_section_setting(&hx_config_schema, i)) != NULL &&
+	       strcmp(setting->name, name) != 0)
+		i++;
+	assert(setting != NULL);
+	{
+		/* That one alone, as if there were no others. */
+		const struct hx_setting alone[] = {*setting, {.name = NULL}};
+		const struct hx_section section = {.name = name, .settings = alone};
+
+		return compare_all(&section, a, b, 0, path);
+	}
 }

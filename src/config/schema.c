@@ -10,6 +10,7 @@
 #include "config/check.h"
 #include "config/config.h"
 #include "config/schema_auth.h"
+#include "config/schema_outbox.h"
 #include "config/schema_proxy.h"
 #include "config/schema_resp.h"
 #include "config/schema_tls.h"
@@ -678,6 +679,11 @@ static const struct hx_setting settings[] = {
          AT(traces),
          .section = &hx_config_traces_section,
          .doc = "spans of events for a collector"},
+	{.name = "outbox",
+         .type = HX_SETTING_SECTION,
+         AT(outbox),
+         .section = &hx_config_outbox_section,
+         .doc = "an outbox whose rows are published"},
 	{.name = "drain",
          .type = HX_SETTING_SECTION,
          AT(drain),

@@ -30,6 +30,7 @@
 #include <hapax/bytes.h>
 #include <hapax/error.h>
 #include <hapax/outage.h>
+#include <hapax/outbox.h>
 #include <hapax/processor.h>
 #include <hapax/store.h>
 
@@ -184,6 +185,8 @@ struct hx_metrics_facts {
 	uint64_t spans_exported; /* with has_traces, as those below */
 	uint64_t spans_dropped;
 	uint64_t spans_failed;
+	const struct hapax_relay_stats *outbox; /* of the relay in the daemon */
+	bool is_outbox_up;                      /* with outbox: both sides of it are there */
 	bool is_ready;
 	const struct hx_io *process_io; /* to read /proc/self for process_*; NULL: leave it out */
 };

@@ -312,6 +312,55 @@ static void write_processor(struct render *render)
 	      stats->repeated);
 }
 
+/* What waits in the database, as the relay saw it last. */
+static void write_backlog(struct render *render, const struct hapax_relay_stats *stats)
+{
+	const struct hapax_outbox_status *backlog = &stats->backlog;
+	int64_t lag_ms = backlog->oldest_ms;
+
+	if (stats->backlog_age_ms < 0)
+		return;
+	/* Nothing went out since then. */
+	if (backlog->pending > 0 && !render->facts->is_outbox_up)
+		lag_ms += stats->backlog_age_ms;
+	gauge(render, "hapax_outbox_pending_rows", NULL, "Rows that are to be published.",
+	      (double)backlog->pending);
+	gauge(render, "hapax_outbox_lag_seconds", "seconds",
+	      "How long the oldest of them has been there.", (double)lag_ms / 1e3);
+	gauge(render, "hapax_outbox_parked_rows", NULL, "Rows that wait for a decision.",
+	      (double)backlog->parked);
+	gauge(render, "hapax_outbox_waiting_rows", NULL,
+	      "Rows behind a parked one of their ordering key.", (double)backlog->waiting);
+	gauge(render, "hapax_outbox_backlog_age_seconds", "seconds",
+	      "How long ago the rows were counted.", (double)stats->backlog_age_ms / 1e3);
+}
+
+static void write_outbox(struct render *render)
+{
+	const struct hapax_relay_stats *stats = render->facts->outbox;
+
+	if (stats == NULL)
+		return;
+	gauge(render, "hapax_outbox_up", NULL,
+	      "1 while both the database and the sink of the outbox are there.",
+	      render->facts->is_outbox_up ? 1 : 0);
+	write_backlog(render, stats);
+	count(render, "hapax_outbox_published",
+	      "Rows that this relay published, confirmed and marked.", stats->published);
+	count(render, "hapax_outbox_batches", "Batches of rows that it decided about.",
+	      stats->batches);
+	family(render, HX_PROMTEXT_COUNTER, "hapax_outbox_errors", NULL,
+	       "Rows that failed (retry), or were given up (parked), and outages of either side.");
+	labelled(render, "reason", "retry", stats->retried);
+	labelled(render, "reason", "parked", stats->parked);
+	labelled(render, "reason", "outage", stats->outages);
+	gauge(render, "hapax_outbox_publish_delay_seconds", "seconds",
+	      "From the commit of the row that was published last to its confirmation.",
+	      (double)stats->lag_ms / 1e3);
+	gauge(render, "hapax_outbox_partitions", NULL, "Partitions of 64 that this relay holds.",
+	      (double)stats->partitions);
+}
+
 static void write_daemon(struct render *render)
 {
 	const struct hx_metrics_facts *facts = render->facts;
@@ -419,6 +468,7 @@ enum hapax_status hx_metrics_render(
 	write_store(&render);
 	write_outage(&render);
 	write_processor(&render);
+	write_outbox(&render);
 	write_daemon(&render);
 	write_process(&render);
 	if (metrics->has_aliases)

@@ -112,6 +112,20 @@ enum hapax_status hapax_outbox_find(
 		by);
 }
 
+enum hapax_status hapax_outbox_relays(
+	struct hapax_outbox *outbox, hapax_outbox_row_fn *row, void *context,
+	struct hapax_error *err)
+{
+	static const char sql[] =
+		"SELECT r.owner AS owner, count(p.part) AS partitions, r.until_ms AS until_ms"
+		" FROM @@hapax_outbox_relay r LEFT JOIN @@hapax_outbox_part p ON p.relay = r.relay"
+		" WHERE r.until_ms > $1 GROUP BY r.relay, r.owner, r.until_ms ORDER BY r.relay";
+
+	if (outbox == NULL || row == NULL)
+		return no_outbox(err);
+	return outbox->ops->query(outbox, sql, "0", row, context, err);
+}
+
 enum hapax_status hapax_outbox_adopt(
 	struct hapax_outbox *outbox, const struct hapax_outbox_table *table, int with_existing,
 	uint64_t *ret_count, struct hapax_error *err)

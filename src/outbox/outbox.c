@@ -41,6 +41,11 @@ static int find_scheme(const char *url, struct hapax_error *err)
 	return -1;
 }
 
+enum hapax_status hx_outbox_check_url(const char *url, struct hapax_error *err)
+{
+	return find_scheme(url, err) < 0 ? HAPAX_ERR_UNSUPPORTED : HAPAX_OK;
+}
+
 enum hapax_status hapax_outbox_init(
 	const char *url, struct hapax_migration *ret_migration, struct hapax_error *err)
 {
@@ -172,7 +177,16 @@ enum hapax_status hapax_outbox_status(
 {
 	if (outbox == NULL || ret_status == NULL || ret_status->size != sizeof(*ret_status))
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an outbox is needed");
-	return outbox->ops->status(outbox, ret_status, err);
+	return outbox->ops->status(outbox, true, ret_status, err);
+}
+
+enum hapax_status hapax_outbox_backlog(
+	struct hapax_outbox *outbox, struct hapax_outbox_status *ret_status,
+	struct hapax_error *err)
+{
+	if (outbox == NULL || ret_status == NULL || ret_status->size != sizeof(*ret_status))
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an outbox is needed");
+	return outbox->ops->status(outbox, false, ret_status, err);
 }
 
 void hx_outbox_batch_init(struct hx_outbox_batch *batch)

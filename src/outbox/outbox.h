@@ -88,8 +88,9 @@ struct hx_outbox_ops {
 	enum hapax_status (*bracket)(
 		struct hapax_outbox *outbox, enum hx_outbox_bracket bracket,
 		struct hapax_error *err);
+	/* Without sent, unless it is asked for: there may be many. */
 	enum hapax_status (*status)(
-		struct hapax_outbox *outbox, struct hapax_outbox_status *status,
+		struct hapax_outbox *outbox, bool with_sent, struct hapax_outbox_status *status,
 		struct hapax_error *err);
 
 	enum hapax_status (*retry)(
@@ -143,6 +144,9 @@ struct hapax_outbox {
 	struct hx_reactor reactor;
 	struct hx_task wake;
 };
+
+/* Whether an outbox may lie there: by its scheme. UNSUPPORTED names what there is. */
+enum hapax_status hx_outbox_check_url(const char *url, struct hapax_error *err);
 
 /* For backends: make what is common. */
 enum hapax_status hx_outbox_prepare(

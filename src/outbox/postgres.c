@@ -177,12 +177,16 @@ static enum hapax_status outbox_bracket(
 }
 
 static enum hapax_status outbox_status(
-	struct hapax_outbox *outbox, struct hapax_outbox_status *status, struct hapax_error *err)
+	struct hapax_outbox *outbox, bool with_sent, struct hapax_outbox_status *status,
+	struct hapax_error *err)
 {
 	PGresult *result = NULL;
 	enum hapax_status code = hx_outbox_postgres_run(
-		of(outbox), "SELECT * FROM @@hapax_outbox_status()", NULL, 0,
-		"the outbox was not read", &result, err);
+		of(outbox),
+		with_sent ? "SELECT * FROM @@hapax_outbox_backlog(),"
+			    " (SELECT count(*) FROM @@hapax_outbox WHERE state = 1) s"
+			  : "SELECT *, 0::bigint FROM @@hapax_outbox_backlog()",
+		NULL, 0, "the outbox was not read", &result, err);
 
 	if (code != HAPAX_OK)
 		return code;
@@ -190,11 +194,11 @@ static enum hapax_status outbox_status(
 	status->retrying = (uint64_t)hx_outbox_postgres_number(result, 0, 1);
 	status->waiting = (uint64_t)hx_outbox_postgres_number(result, 0, 2);
 	status->parked = (uint64_t)hx_outbox_postgres_number(result, 0, 3);
-	status->sent = (uint64_t)hx_outbox_postgres_number(result, 0, 4);
-	status->parked_keys = (uint64_t)hx_outbox_postgres_number(result, 0, 5);
-	status->oldest_ms = hx_outbox_postgres_number(result, 0, 6);
-	status->relays = (uint64_t)hx_outbox_postgres_number(result, 0, 7);
-	status->partitions = (uint64_t)hx_outbox_postgres_number(result, 0, 8);
+	status->parked_keys = (uint64_t)hx_outbox_postgres_number(result, 0, 4);
+	status->oldest_ms = hx_outbox_postgres_number(result, 0, 5);
+	status->relays = (uint64_t)hx_outbox_postgres_number(result, 0, 6);
+	status->partitions = (uint64_t)hx_outbox_postgres_number(result, 0, 7);
+	status->sent = (uint64_t)hx_outbox_postgres_number(result, 0, 8);
 	PQclear(result);
 	return HAPAX_OK;
 }

@@ -37,6 +37,9 @@ enum {
 	/* So many at once: it is not idle any more, and need not be told of every one. */
 	BUSY_ROWS = 32,
 	KEY_SLOTS = 2048, /* more than twice the rows of a batch */
+	/* What is pending is counted every so often, and for a twentieth of the time at most. */
+	LOOK_MS = 2000,
+	LOOK_SHARE = 20,
 };
 
 #define MS_NS INT64_C(1000000)
@@ -53,13 +56,16 @@ struct hapax_relay {
 	struct hx_mutex mutex;
 	struct hapax_relay_stats stats; /* Locks: mutex */
 	struct hapax_outbox *wake;      /* the same while it runs. Locks: mutex */
+	int64_t seen_ns;                /* when stats.backlog was; 0: never. Locks: mutex */
 
-	bool is_idle; /* as the outbox was told */
-	bool is_away; /* an outage was reported */
+	bool is_idle;    /* as the outbox was told */
+	bool has_parked; /* who waits behind these is to leave the pending ones */
+	bool is_away;    /* an outage was reported */
 	unsigned failures;
 	unsigned batch_now; /* rows to fetch: fewer after a batch that was not confirmed in time */
 	int64_t tend_at_ns;
 	int64_t lease_ends_ns;
+	int64_t look_at_ns;
 	struct hx_prng jitter;
 	struct hx_outbox_batch batch;
 	struct hx_outbox_row *wave[HX_OUTBOX_BATCH_MAX];
@@ -236,6 +242,7 @@ static void count_batch(struct hapax_relay *relay)
 	for (size_t i = 0; i < relay->batch.count; i++) {
 		const struct hx_outbox_row *row = &relay->batch.rows[i];
 
+		relay->has_parked = relay->has_parked || row->is_parked;
 		stats->published += row->outcome == HX_OUTBOX_SENT;
 		stats->parked += row->is_parked;
 		stats->retried += row->outcome == HX_OUTBOX_FAILED && !row->is_parked;
@@ -298,6 +305,29 @@ static enum hapax_status tend(struct hapax_relay *relay, struct hapax_error *err
 	return HAPAX_OK;
 }
 
+/* What is there to be done, for those who watch. That it fails is noticed by what comes next. */
+static void look(struct hapax_relay *relay)
+{
+	struct hapax_outbox_status backlog = HAPAX_OUTBOX_STATUS_INIT;
+	int64_t begin_ns = hx_clock_mono_ns();
+	int64_t end_ns;
+	enum hapax_status status;
+
+	if (begin_ns < relay->look_at_ns)
+		return;
+	status = relay->outbox->ops->status(relay->outbox, false, &backlog, NULL);
+	end_ns = hx_clock_mono_ns();
+	relay->look_at_ns = end_ns + LOOK_MS * MS_NS;
+	if (relay->look_at_ns < end_ns + (end_ns - begin_ns) * LOOK_SHARE)
+		relay->look_at_ns = end_ns + (end_ns - begin_ns) * LOOK_SHARE;
+	if (status != HAPAX_OK)
+		return;
+	hx_mutex_lock(&relay->mutex);
+	relay->stats.backlog = backlog;
+	relay->seen_ns = end_ns;
+	hx_mutex_unlock(&relay->mutex);
+}
+
 static enum hapax_status set_idle(struct hapax_relay *relay, bool is_idle, struct hapax_error *err)
 {
 	enum hapax_status status = HAPAX_OK;
@@ -318,7 +348,7 @@ static enum hapax_status rest(struct hapax_relay *relay, bool *is_done, struct h
 	enum hapax_status status = relay->sink->ops->tend(relay->sink, err);
 
 	if (status == HAPAX_OK && relay->options.is_finite) {
-		status = relay->outbox->ops->status(relay->outbox, &outbox_status, err);
+		status = relay->outbox->ops->status(relay->outbox, false, &outbox_status, err);
 		*is_done = status == HAPAX_OK && outbox_status.pending == 0;
 	}
 	if (status == HAPAX_OK && !*is_done)
@@ -350,9 +380,15 @@ static enum hapax_status step(struct hapax_relay *relay, bool *is_done, struct h
 	struct hx_outbox_batch *batch = &relay->batch;
 	enum hapax_status status = tend(relay, err);
 
-	if (status == HAPAX_OK)
+	if (status == HAPAX_OK && relay->has_parked) {
+		status = relay->outbox->ops->settle(relay->outbox, relay->name, err);
+		relay->has_parked = status != HAPAX_OK;
+	}
+	if (status == HAPAX_OK) {
+		look(relay);
 		status = relay->outbox->ops->fetch(
 			relay->outbox, relay->name, relay->batch_now, batch, err);
+	}
 	if (status != HAPAX_OK)
 		return status;
 	if (batch->count == 0)
@@ -415,6 +451,8 @@ void hapax_relay_stats(struct hapax_relay *relay, struct hapax_relay_stats *ret_
 {
 	hx_mutex_lock(&relay->mutex);
 	*ret_stats = relay->stats;
+	ret_stats->backlog_age_ms =
+		relay->seen_ns == 0 ? -1 : (hx_clock_mono_ns() - relay->seen_ns) / MS_NS;
 	hx_mutex_unlock(&relay->mutex);
 }
 
@@ -481,7 +519,7 @@ enum hapax_status hx_relay_new(
 	hx_mutex_init(&relay->mutex);
 	hx_outbox_batch_init(&relay->batch);
 	relay->sink = sink;
-	relay->stats.size = sizeof(relay->stats);
+	relay->stats = (struct hapax_relay_stats)HAPAX_RELAY_STATS_INIT;
 	relay->options = *options;
 	complete_options(&relay->options, strncmp(url, "sqlite:", 7) == 0 ? 10 : 1000);
 	relay->batch_now = relay->options.batch_max;
@@ -510,6 +548,9 @@ enum hapax_status hapax_relay_open(
 		return status;
 	if (url == NULL || ret_relay == NULL)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the URL of a database is needed");
+	status = hx_outbox_check_url(url, err);
+	if (status != HAPAX_OK)
+		return status;
 	status = hx_sink_open(
 		options->sink, options->source == NULL ? "/hapax/outbox" : options->source, &sink,
 		err);

@@ -246,18 +246,22 @@ static enum hapax_status outbox_bracket(
 	return HAPAX_ERR_INVALID;
 }
 
+/* As hapax_outbox_backlog() in postgres.sql, and what was sent. */
 static enum hapax_status outbox_status(
-	struct hapax_outbox *base, struct hapax_outbox_status *status, struct hapax_error *err)
+	struct hapax_outbox *base, bool with_sent, struct hapax_outbox_status *status,
+	struct hapax_error *err)
 {
 	static const char sql[] =
-		"SELECT count(*) FILTER (WHERE state = 0), count(*) FILTER (WHERE state = 0 AND held = 1),"
-		" count(*) FILTER (WHERE state = 3), count(*) FILTER (WHERE state = 2),"
-		" count(*) FILTER (WHERE state = 1),"
+		"SELECT (SELECT count(*) FROM main.hapax_outbox WHERE state = 0),"
+		" count(*) FILTER (WHERE state = 0), count(*) FILTER (WHERE state = 3),"
+		" count(*) FILTER (WHERE state = 2),"
 		" count(DISTINCT CASE WHEN state = 2 THEN coalesce(ordering_key, id) END),"
-		" coalesce(?1 - min(created_ms) FILTER (WHERE state = 0), 0),"
+		" coalesce((SELECT max(?1 - created_ms, 0) FROM main.hapax_outbox INDEXED BY"
+		" hapax_outbox_pending WHERE state = 0 ORDER BY seq LIMIT 1), 0),"
 		" (SELECT count(*) FROM main.hapax_outbox_relay WHERE until_ms >= ?1),"
-		" (SELECT count(*) FROM main.hapax_outbox_part WHERE until_ms >= ?1)"
-		" FROM main.hapax_outbox";
+		" (SELECT count(*) FROM main.hapax_outbox_part WHERE until_ms >= ?1),"
+		" CASE WHEN ?2 THEN (SELECT count(*) FROM main.hapax_outbox WHERE state = 1) END"
+		" FROM main.hapax_outbox WHERE held = 1";
 	struct hx_outbox_sqlite *outbox = of(base);
 	sqlite3_stmt *statement = NULL;
 	int code = sqlite3_prepare_v2(outbox->db, sql, -1, &statement, NULL);
@@ -265,17 +269,19 @@ static enum hapax_status outbox_status(
 	if (code == SQLITE_OK)
 		code = sqlite3_bind_int64(statement, 1, hx_outbox_sqlite_now_ms());
 	if (code == SQLITE_OK)
+		code = sqlite3_bind_int(statement, 2, with_sent);
+	if (code == SQLITE_OK)
 		code = sqlite3_step(statement);
 	if (code == SQLITE_ROW) {
 		status->pending = (uint64_t)sqlite3_column_int64(statement, 0);
 		status->retrying = (uint64_t)sqlite3_column_int64(statement, 1);
 		status->waiting = (uint64_t)sqlite3_column_int64(statement, 2);
 		status->parked = (uint64_t)sqlite3_column_int64(statement, 3);
-		status->sent = (uint64_t)sqlite3_column_int64(statement, 4);
-		status->parked_keys = (uint64_t)sqlite3_column_int64(statement, 5);
-		status->oldest_ms = sqlite3_column_int64(statement, 6);
-		status->relays = (uint64_t)sqlite3_column_int64(statement, 7);
-		status->partitions = (uint64_t)sqlite3_column_int64(statement, 8);
+		status->parked_keys = (uint64_t)sqlite3_column_int64(statement, 4);
+		status->oldest_ms = sqlite3_column_int64(statement, 5);
+		status->relays = (uint64_t)sqlite3_column_int64(statement, 6);
+		status->partitions = (uint64_t)sqlite3_column_int64(statement, 7);
+		status->sent = (uint64_t)sqlite3_column_int64(statement, 8);
 	}
 	(void)sqlite3_finalize(statement);
 	if (code == SQLITE_ROW)

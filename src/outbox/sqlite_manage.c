@@ -79,16 +79,28 @@ enum hapax_status hx_outbox_sqlite_purge(
 		: hx_outbox_sqlite_error(outbox, code, true, "nothing was purged", err);
 }
 
+/* Each "@@" as the database that the outbox is in. */
+static char *in_main(const char *sql)
+{
+	sqlite3_str *text = sqlite3_str_new(NULL);
+	const char *place;
+
+	while ((place = strstr(sql, "@@")) != NULL) {
+		sqlite3_str_append(text, sql, (int)(place - sql));
+		sqlite3_str_appendall(text, "main.");
+		sql = place + 2;
+	}
+	sqlite3_str_appendall(text, sql);
+	return sqlite3_str_finish(text);
+}
+
 enum hapax_status hx_outbox_sqlite_query(
 	struct hapax_outbox *base, const char *sql, const char *value, hapax_outbox_row_fn *row,
 	void *context, struct hapax_error *err)
 {
 	struct hx_outbox_sqlite *outbox = of(base);
 	struct hapax_field fields[HX_OUTBOX_COLUMNS_MAX];
-	const char *table = value == NULL ? NULL : strstr(sql, "@@");
-	char *text = table == NULL
-		? sqlite3_mprintf("%s", sql)
-		: sqlite3_mprintf("%.*smain.%s", (int)(table - sql), sql, table + 2);
+	char *text = value == NULL ? sqlite3_mprintf("%s", sql) : in_main(sql);
 	sqlite3_stmt *statement = NULL;
 	int code = text == NULL ? SQLITE_NOMEM
 				: sqlite3_prepare_v2(outbox->db, text, -1, &statement, NULL);

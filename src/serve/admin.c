@@ -143,8 +143,14 @@ static void show_metrics(struct question *question)
 		.spans_failed = atomic_load(&serve->exporter.failed),
 		.process_io = hx_io_system(),
 	};
+	struct hapax_relay_stats outbox = HAPAX_RELAY_STATS_INIT;
 	struct hapax_error err;
 
+	if (hx_outbox_relay_stats(&serve->outbox, &outbox)) {
+		facts.outbox = &outbox;
+		facts.is_outbox_up = hx_background_look(&serve->outbox.background, &err) &&
+			err.status == HAPAX_OK;
+	}
 	hx_probe_ready(&probe, serve, known);
 	facts.is_store_up = probe.is_store_up;
 	facts.is_ready = hx_health_is_ok(probe.components, probe.count);

@@ -31,6 +31,15 @@ static enum hapax_status reload(void *context, struct hapax_error *err)
 	return hx_serve_reload(context, err);
 }
 
+static bool tell_outbox(
+	void *context, struct hapax_relay_stats *ret_stats, struct hapax_error *ret_trouble)
+{
+	struct hx_serve *serve = context;
+
+	return hx_outbox_relay_stats(&serve->outbox, ret_stats) &&
+		hx_background_look(&serve->outbox.background, ret_trouble);
+}
+
 enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *err)
 {
 	const struct hx_api_options options = {
@@ -43,6 +52,7 @@ enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *
 		.current = &serve->current,
 		.source = serve->source,
 		.audit_path = serve->config->log.audit,
+		.outbox = tell_outbox,
 		.reload = reload,
 		.answered = count_answered,
 		.suspect = suspect,

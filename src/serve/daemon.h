@@ -20,9 +20,11 @@
 #include "net/resolver.h"
 #include "net/signals.h"
 #include "resp/service.h"
+#include "serve/background.h"
 #include "serve/exporter.h"
 #include "serve/large.h"
 #include "serve/loop.h"
+#include "serve/outbox_relay.h"
 #include "serve/quota.h"
 #include "serve/resp_errands.h"
 #include "serve/serve.h"
@@ -57,6 +59,7 @@ struct hx_serve {
 	struct hx_resolver resolver;
 	struct hx_reader reader;
 	struct hx_exporter exporter; /* of spans; off without traces.endpoint */
+	struct hx_outbox_relay outbox;
 	struct hx_tls_context *tls;  /* of upstreams; NULL while none needs it */
 	struct hx_tls_set door_tls;  /* of those who come */
 
@@ -91,7 +94,7 @@ struct hx_serve {
 	struct hx_task tick_task;
 	struct hx_quota tenants;   /* requests in progress */
 	struct hx_quota addresses; /* connections */
-	_Atomic unsigned idle_loops;
+	_Atomic unsigned idle_count; /* loops and backgrounds that have ended */
 	_Atomic unsigned is_latched;
 	_Atomic unsigned is_draining;
 	bool is_started;
@@ -101,8 +104,18 @@ struct hx_serve {
 	int64_t reloaded_ms;
 };
 
-/* A loop has drained. Threads: any. */
-void hx_serve_loop_idle(struct hx_serve *serve);
+/* A loop has drained, or a background has ended. Threads: any. */
+void hx_serve_idle(struct hx_serve *serve);
+
+/*
+ * What is done beside the doors: backgrounds.c. Each says that it is idle after drain. Join
+ * follows it; false: one has not ended by deadline_ns.
+ */
+size_t hx_serve_background_count(void);
+enum hapax_status hx_serve_start_backgrounds(struct hx_serve *serve, struct hapax_error *err);
+void hx_serve_reload_backgrounds(struct hx_serve *serve);
+void hx_serve_drain_backgrounds(struct hx_serve *serve);
+bool hx_serve_join_backgrounds(struct hx_serve *serve, int64_t deadline_ns);
 
 /*
  * The store did not say what it did: has it failed for good? Then the daemon drains and

@@ -84,7 +84,7 @@ void hx_loop_check_idle(struct hx_loop *loop)
 	    !hx_resp_door_has_gone(&loop->resp))
 		return;
 	loop->is_idle = true;
-	hx_serve_loop_idle(loop->serve);
+	hx_serve_idle(loop->serve);
 }
 
 enum hapax_status hx_loop_init(

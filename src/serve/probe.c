@@ -152,13 +152,26 @@ static void look_at_journal(struct hx_probe *probe, const struct hx_store_facts 
 			"it cannot be read: nothing goes on while the store is away");
 }
 
+/* Events come in and are answered whatever becomes of it. */
+static void look_at_background(struct hx_probe *probe, struct hx_background *background)
+{
+	struct hapax_error trouble;
+
+	if (!hx_background_look(background, &trouble))
+		return;
+	add(probe, background->ops->name, trouble.status == HAPAX_OK)->is_optional = true;
+	if (trouble.status != HAPAX_OK)
+		(void)snprintf(text_of(probe), HX_PROBE_TEXT_SIZE, "degraded: %s", trouble.message);
+}
+
 void hx_probe_ready(
-	struct hx_probe *probe, const struct hx_serve *serve, const struct hx_store_facts *facts)
+	struct hx_probe *probe, struct hx_serve *serve, const struct hx_store_facts *facts)
 {
 	hx_probe_live(probe, serve);
 	look_at_store(probe, serve, facts);
 	look_at_clock(probe, serve, facts);
 	look_at_journal(probe, facts);
+	look_at_background(probe, &serve->outbox.background);
 	if (atomic_load(&serve->is_draining) != 0)
 		add(probe, "drain", false)->reason = "it is about to end";
 	else

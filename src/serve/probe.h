@@ -18,7 +18,7 @@
 struct hx_serve;
 struct hx_store_facts;
 
-enum { HX_PROBE_COMPONENTS_MAX = 5, HX_PROBE_TEXT_SIZE = 640 };
+enum { HX_PROBE_COMPONENTS_MAX = 8, HX_PROBE_TEXT_SIZE = 640 };
 
 struct hx_probe {
 	struct hx_health_component components[HX_PROBE_COMPONENTS_MAX];
@@ -30,8 +30,8 @@ struct hx_probe {
 /* The loops. */
 void hx_probe_live(struct hx_probe *probe, const struct hx_serve *serve);
 
-/* And the rest: store, clock, journal, drain. */
+/* And the rest: store, clock, journal, outbox, drain. */
 void hx_probe_ready(
-	struct hx_probe *probe, const struct hx_serve *serve, const struct hx_store_facts *facts);
+	struct hx_probe *probe, struct hx_serve *serve, const struct hx_store_facts *facts);
 
 #endif

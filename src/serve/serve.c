@@ -91,9 +91,10 @@ static void all_idle(struct hx_task *task)
 	stop_loops(task->context);
 }
 
-void hx_serve_loop_idle(struct hx_serve *serve)
+void hx_serve_idle(struct hx_serve *serve)
 {
-	if (atomic_fetch_add(&serve->idle_loops, 1) + 1 == serve->loop_count)
+	if (atomic_fetch_add(&serve->idle_count, 1) + 1 ==
+	    serve->loop_count + hx_serve_background_count())
 		hx_reactor_post(&serve->reactor, &serve->idle_task);
 }
 
@@ -101,6 +102,7 @@ static void close_doors(struct hx_serve *serve)
 {
 	for (size_t i = 0; i < serve->loop_count; i++)
 		hx_loop_drain(&serve->loops[i]);
+	hx_serve_drain_backgrounds(serve);
 	hx_timer_set(
 		&serve->reactor.timers, &serve->drain_timer,
 		hx_reactor_now_ns(&serve->reactor) + serve->config->drain.timeout_ms * MS_NS);
@@ -291,6 +293,7 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 
 		hx_log_configure(serve->log, &options);
 	}
+	hx_serve_reload_backgrounds(serve);
 	log_text(serve, HX_LOG_INFO, "the configuration was read again", NULL, NULL);
 	return HAPAX_OK;
 }
@@ -611,6 +614,8 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 			&serve->exporter, serve->config, &serve->resolver, serve->log, err);
 	if (status == HAPAX_OK)
 		status = start_loops(serve, err);
+	if (status == HAPAX_OK)
+		status = hx_serve_start_backgrounds(serve, err);
 	return status;
 }
 
@@ -653,9 +658,14 @@ static void close_all(struct hx_serve *serve)
 	hx_free(serve->loops);
 }
 
-/* Names of unix sockets are all that would outlive the process. */
-static void close_listeners(struct hx_serve *serve)
+/*
+ * The process ends with what is left. Names of unix sockets are all that would outlive it; and
+ * nobody may say anything in a log that is closed.
+ */
+static void leave_all(struct hx_serve *serve)
 {
+	hx_serve_drain_backgrounds(serve);
+	(void)hx_serve_join_backgrounds(serve, 0);
 	for (size_t i = 0; i < serve->loop_count && serve->loops != NULL; i++) {
 		hx_listener_close(&serve->loops[i].gateway.listener);
 		hx_listener_close(&serve->loops[i].proxy.listener);
@@ -680,6 +690,7 @@ static bool may_close(struct hx_serve *serve)
 	has_stopped = hx_api_close(serve->api, deadline_ns);
 	has_stopped = hx_store_view_stop(&serve->view, deadline_ns) && has_stopped;
 	has_stopped = hx_serve_stop_resp(serve, deadline_ns) && has_stopped;
+	has_stopped = hx_serve_join_backgrounds(serve, deadline_ns) && has_stopped;
 	return has_stopped && !outage.is_away;
 }
 
@@ -718,8 +729,7 @@ enum hx_serve_end hx_serve_run(
 	hx_quota_init(&serve->addresses);
 	hx_buf_init(&serve->page, PAGE_MAX);
 	if (start(serve, err) != HAPAX_OK) {
-		/* The process ends with what is left. */
-		close_listeners(serve);
+		leave_all(serve);
 		hx_log_close(serve->log, LOG_WAIT_MS);
 		return HX_SERVE_FAILED;
 	}
@@ -735,7 +745,7 @@ enum hx_serve_end hx_serve_run(
 	hx_admin_told(serve, UINT64_MAX);
 	serve->is_cut = serve->is_cut || !may_close(serve);
 	if (serve->is_cut)
-		close_listeners(serve);
+		leave_all(serve);
 	else
 		close_all(serve);
 	hx_log_close(serve->log, LOG_WAIT_MS);

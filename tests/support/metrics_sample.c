@@ -47,6 +47,7 @@ struct hx_metrics_facts metrics_sample_facts(void)
 	static struct hapax_stats stats = HAPAX_STATS_INIT;
 	static struct hapax_processor_stats processor = HAPAX_PROCESSOR_STATS_INIT;
 	static struct hapax_outage outage = HAPAX_OUTAGE_INIT;
+	static struct hapax_relay_stats outbox = HAPAX_RELAY_STATS_INIT;
 
 	stats.keys = 50;
 	stats.claimed = 2;
@@ -68,6 +69,13 @@ struct hx_metrics_facts metrics_sample_facts(void)
 	outage.continued = 9;
 	outage.reconciled[HAPAX_RECONCILED_KEPT] = 8;
 	outage.reconciled[HAPAX_RECONCILED_TWICE] = 1;
+	outbox.published = 30;
+	outbox.retried = 3;
+	outbox.parked = 1;
+	outbox.lag_ms = 4;
+	outbox.backlog.pending = 12;
+	outbox.backlog.oldest_ms = 2500;
+	outbox.backlog_age_ms = 500;
 	return (struct hx_metrics_facts){
 		.version = "0.1.0",
 		.revision = "abc",
@@ -77,6 +85,7 @@ struct hx_metrics_facts metrics_sample_facts(void)
 		.is_store_up = true,
 		.stats_age_seconds = 0.5,
 		.outage = &outage,
+		.outbox = &outbox,
 		.journal_records = 11,
 		.reloads = 2,
 		.reload_failures = 1,

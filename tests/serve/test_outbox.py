@@ -1,0 +1,320 @@
+"""The outbox in the daemon: rows reach their sink, what fails is told and harms nobody else, people can decide."""
+
+import contextlib
+import functools
+import http.server
+import os
+import signal
+import socket
+import threading
+
+import daemon as daemons
+from daemon import get, log_line, metrics, post, upstream
+from harness import TIMEOUT_SECONDS, expect, expect_in, until
+from test_api import AUTH as TOKENS_ONLY
+from test_api import TOKENS, Api
+
+AUTH = TOKENS_ONLY.replace("auth:\n", "auth:\n  open_metrics: true\n")
+POSTGRES = os.environ.get("HAPAX_TEST_POSTGRES")
+
+
+class Sink:
+    """A service that takes CloudEvents. answers: by topic, the status; else 200. While held, nobody is answered."""
+
+    def __init__(self, port=0):
+        self.taken = []
+        self.answers = {}
+        self.release = threading.Event()
+        self.release.set()
+        self.arrived = threading.Semaphore(0)
+        self.connections = []
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def setup(self):
+                super().setup()
+                outer.connections.append(self.connection)
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                topic = self.path.rsplit("/", 1)[1]
+                outer.arrived.release()
+                outer.release.wait(TIMEOUT_SECONDS)
+                status = outer.answers.get(topic, 200)
+                if status == 200:
+                    outer.taken.append((topic, self.headers["ce-id"], body))
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None
+        self.port = self.server.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}/in/"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def ids(self):
+        return [event[1] for event in list(self.taken)]
+
+    def close(self):
+        self.release.set()
+        self.server.shutdown()
+        self.server.server_close()
+        # Those that are kept, too: it is away.
+        for connection in self.connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def sinking(**options):
+    sink = Sink(**options)
+    try:
+        yield sink
+    finally:
+        sink.close()
+
+
+class Shop:
+    """A database with an outbox, empty."""
+
+    def __init__(self, cli, kind, init=True):
+        self.cli = cli
+        name = f"shop_{cli.folder.name}".replace("-", "_").lower()
+        self.url = f"sqlite:{cli.folder}/shop.db" if kind == "sqlite" else f"postgres:///postgres{POSTGRES}&schema={name}"
+        if init:
+            self.init()
+
+    def init(self):
+        self.cli.run("outbox", "init", "--db", self.url)
+
+    def add(self, event, topic="orders", key="k"):
+        self.cli.run("outbox", "add", "--db", self.url, "-t", topic, "-k", key, "--id", event, input=b'{"n":1}')
+
+    def config(self, sink, more=""):
+        return AUTH + f"outbox:\n  url: '{self.url}'\n  sink: '{sink}'\n  retry: 20ms\n{more}"
+
+
+def on_both(test):
+    """As two tests: SQLite, and PostgreSQL where there is a server."""
+    kinds = ["sqlite"] + (["postgres"] if POSTGRES else [])
+    for kind in kinds:
+        case = functools.partial(test, kind=kind)
+        functools.update_wrapper(case, test)
+        case.__name__ = f"test_{test.__name__}_{kind}"
+        del case.__wrapped__
+        globals()[case.__name__] = case
+    return test
+
+
+def serve(cli, url, **more):
+    options = [] if url else ["--gateway", "off"]
+    return daemons.serve(cli, url, *options, **more)
+
+
+def health(daemon):
+    return get(daemon.admin, "/healthz?verbose").body.decode()
+
+
+def counted(daemon, name):
+    return metrics(daemon).get(name)
+
+
+@on_both
+def published(cli, kind):
+    """In order, once, and everybody who looks on is told."""
+    shop = Shop(cli, kind)
+    with sinking() as sink, serve(cli, None, config=shop.config(sink.url)) as daemon:
+        daemon.wait_for(lambda line: log_line(line).get("msg") == "the outbox is being relayed")
+        expect_in("[+]outbox ok", health(daemon))
+        for number in range(5):
+            shop.add(f"e{number}")
+        until(lambda: counted(daemon, "hapax_outbox_published_total") == 5, "all are published")
+        expect(sink.taken, [("orders", f"e{number}", b'{"n":1}') for number in range(5)])
+        until(lambda: counted(daemon, "hapax_outbox_pending_rows") == 0, "nothing is pending")
+        expect([counted(daemon, f"hapax_outbox_{name}") for name in ("up", "partitions", "lag_seconds")], [1, 64, 0])
+        reply = Api(daemon, "read")("GET", "/outbox").json
+        expect((reply["pending"], reply["parked"], reply["partitions"], reply["events"]), (0, 0, 64, []))
+        expect((reply["relay"]["state"], reply["relay"]["reason"], reply["relay"]["published"]), ("running", None, 5))
+        expect([relay["partitions"] for relay in reply["relays"]], [64])
+        expect_in(f"pid {daemon.process.pid}", reply["relays"][0]["owner"])
+        # Whoever looks by the command sees the same relay.
+        expect(cli.run("outbox", "status", "--db", shop.url, "-o", "json").json["relays"], 1)
+    # It has given its partitions back.
+    expect(cli.run("outbox", "status", "--db", shop.url, "-o", "json").json["partitions"], 0)
+
+
+@on_both
+def parked_and_retried(cli, kind):
+    """What the sink refuses holds up its own key only, is listed with the reason, and goes out when a person says so."""
+    shop = Shop(cli, kind)
+    with sinking() as sink, serve(cli, None, config=shop.config(sink.url, "  retry_max: 1h\n")) as daemon:
+        sink.answers["bad"] = 422
+        shop.add("poison", topic="bad")
+        until(lambda: counted(daemon, "hapax_outbox_errors_total{reason=\"parked\"}") == 1, "it is parked")
+        shop.add("behind")
+        shop.add("other", key="another")
+        until(lambda: sink.ids == ["other"], "the other key is published")
+        call, reader = Api(daemon, "write"), Api(daemon, "read")
+        until(lambda: call("GET", "/outbox").json["parked"] == 1, "the database says so")
+        (event,) = call("GET", "/outbox").json["events"]
+        expect((event["id"], event["topic"], event["ordering_key"], event["attempts"]), ("poison", "bad", "k", 1))
+        expect_in("422", event["error"])
+        reader("POST", "/outbox/poison/retry").is_problem(403, "write")
+        call("POST", "/outbox/nobody/retry").is_problem(404, "no event of that id")
+        call("POST", "/outbox/other/retry").is_problem(409, "not parked")
+        call("POST", "/outbox/other/park").is_problem(409, "was sent")
+        call("POST", f"/outbox/{'x' * 256}/park").is_problem(400, "at most 255")
+        sink.answers.clear()
+        expect(call("POST", "/outbox/poison/retry").json, {"outcome": "applied", "id": "poison"})
+        until(lambda: sink.ids == ["other", "poison", "behind"], "both are published, in order")
+        audit = [(entry["action"], entry["outcome"], entry["detail"]["id"]) for entry in call("GET", "/audit").json["entries"]]
+        expect(audit[0], ("outbox.retry", "applied", "poison"))
+        expect_in(("outbox.retry", "absent", "nobody"), audit)
+        expect_in(("outbox.park", "refused", "other"), audit)
+
+
+def test_parked_by_hand(cli):
+    """An event that is tried again and again can be stopped; that is an attempt less for the sink, and no loss."""
+    shop = Shop(cli, "sqlite")
+    with sinking() as sink, serve(cli, None, config=shop.config(sink.url, "  attempts: 100000\n")) as daemon:
+        sink.answers["orders"] = 500
+        shop.add("slow")
+        until(lambda: (counted(daemon, "hapax_outbox_errors_total{reason=\"retry\"}") or 0) >= 2, "it is tried again")
+        call = Api(daemon, "write")
+        # Between two attempts it is pending; while one is under way the mark of that counts.
+        until(lambda: call.raw("POST", "/api/v1/outbox/slow/park").status == 200, "it is parked")
+        expect(call("GET", "/outbox").json["parked"], 1)
+        sink.answers.clear()
+        expect(call("POST", "/outbox/slow/retry").status, 200)
+        until(lambda: sink.ids == ["slow"], "it is published")
+
+
+@on_both
+def without_a_table(cli, kind):
+    """What is wrong from the beginning is told, costs the daemon nothing, and is tried again."""
+    shop = Shop(cli, kind, init=False)
+    with sinking() as sink, upstream() as service, serve(cli, service.url, config=shop.config(sink.url)) as daemon:
+        until(lambda: "[-]outbox failed (optional): degraded: " in health(daemon), "it is told")
+        expect(get(daemon.admin, "/healthz").status, 200)
+        expect(post(daemon.gateway, "1").decision, "acquired")
+        expect(counted(daemon, "hapax_outbox_up"), 0)
+        Api(daemon, "read")("GET", "/outbox").is_problem(503)
+        shop.init()
+        shop.add("first")
+        until(lambda: sink.ids == ["first"], "it is published")
+        expect_in("[+]outbox ok", health(daemon))
+
+
+def test_an_outage(cli):
+    """The sink goes away and comes back: nothing is parked, everything goes out."""
+    shop = Shop(cli, "sqlite")
+    with sinking() as first:
+        port = first.port
+        context = serve(cli, None, config=shop.config(first.url))
+        daemon = context.__enter__()
+        shop.add("before")
+        until(lambda: first.ids == ["before"], "it is published")
+    try:
+        shop.add("meanwhile")
+        until(lambda: "[-]outbox failed (optional): degraded: " in health(daemon), "the outage is told")
+        reply = Api(daemon, "read")("GET", "/outbox").json
+        expect((reply["pending"], reply["relay"]["state"]), (1, "degraded"))
+        until(lambda: counted(daemon, "hapax_outbox_lag_seconds") > 0, "the lag is seen")
+        with sinking(port=port) as second:
+            until(lambda: second.ids == ["meanwhile"], "it is published")
+            until(lambda: "[+]outbox ok" in health(daemon), "all is well")
+            expect(counted(daemon, "hapax_outbox_errors_total{reason=\"parked\"}"), 0)
+            expect(counted(daemon, "hapax_outbox_published_total"), 2)
+    finally:
+        context.__exit__(None, None, None)
+
+
+def test_reload(cli):
+    """Another sink, something wrong, nothing any more, and back: by HUP."""
+    shop = Shop(cli, "sqlite")
+    with sinking() as first, sinking() as second, serve(cli, None, config=shop.config(first.url)) as daemon:
+
+        def reload(text, msg="the configuration was read again"):
+            daemon.config.write_text(text)
+            daemon.process.send_signal(signal.SIGHUP)
+            daemon.wait_for(lambda line: log_line(line).get("msg") == msg)
+
+        shop.add("1")
+        until(lambda: first.ids == ["1"], "it is published")
+        reload(shop.config(second.url))
+        shop.add("2")
+        until(lambda: second.ids == ["2"], "it is published elsewhere")
+        reload(shop.config("gopher://nowhere/"), "the configuration stays as it was")
+        shop.add("3")
+        until(lambda: second.ids == ["2", "3"], "it goes on as before")
+        until(lambda: counted(daemon, "hapax_outbox_published_total") == 3, "figures go on")
+        reload(AUTH)
+        Api(daemon, "admin")("GET", "/outbox").is_problem(404, "outbox.url")
+        assert "outbox" not in health(daemon), health(daemon)
+        expect(counted(daemon, "hapax_outbox_up"), None)
+        shop.add("4")
+        reload(shop.config(first.url))
+        until(lambda: first.ids == ["1", "4"], "it is relayed again")
+        until(lambda: counted(daemon, "hapax_outbox_published_total") == 4, "figures go on")
+
+
+def test_drained_at_the_end(cli):
+    """What is under way at TERM is confirmed and marked before the daemon ends; the rest waits."""
+    shop = Shop(cli, "sqlite")
+    with sinking() as sink, serve(cli, None, config=shop.config(sink.url, "  batch: 1\n")) as daemon:
+        sink.release.clear()
+        shop.add("under-way")
+        assert sink.arrived.acquire(timeout=TIMEOUT_SECONDS)
+        shop.add("later")
+        daemon.process.send_signal(signal.SIGTERM)
+        daemon.wait_for(lambda line: log_line(line).get("msg") == "draining")
+        sink.release.set()
+        daemon.end(how=None)
+        expect(sink.ids, ["under-way"])
+        status = cli.run("outbox", "status", "--db", shop.url, "-o", "json").json
+        expect((status["sent"], status["pending"], status["partitions"]), (1, 1, 0))
+
+
+def test_no_outbox(cli):
+    with serve(cli, None, config=AUTH) as daemon:
+        call = Api(daemon, "admin")
+        call("GET", "/outbox").is_problem(404, "relays no outbox")
+        call("POST", "/outbox/x/retry").is_problem(404, "urn:hapax:problem:no-outbox")
+        call("POST", "/outbox/x/park").is_problem(404, "outbox.sink")
+        expect([name for name in metrics(daemon) if "outbox" in name], [])
+        assert "outbox" not in health(daemon), health(daemon)
+
+
+def test_configuration(cli):
+    """What cannot be relayed is refused where it is written; passwords are shown to nobody."""
+    path = cli.folder / "hapax.yaml"
+
+    def refuses(text, *parts):
+        path.write_text(f"outbox: {{{text}}}\n")
+        result = cli.run("config", "check", str(path), code=78)
+        for part in parts:
+            expect_in(part, result.err)
+
+    refuses("url: 'sqlite:x.db'", "outbox.sink", "where are the rows")
+    refuses("sink: 'http://host/'", "outbox.url", "which database")
+    refuses("url: 'mysql://host/db', sink: 'http://host/'", "mysql", "postgres://")
+    refuses("url: 'sqlite:x.db', sink: 'gopher://host/'", "gopher", "known sinks")
+    refuses("url: 'sqlite:x.db', sink: 'http://host/', batch: 1001", "batch")
+    refuses("url: 'sqlite:x.db', snk: 'http://host/'", "did you mean 'sink'?")
+    path.write_text("outbox: {url: 'postgres://u:geheim@host/db', sink: 'http://host/'}\n")
+    expect_in("host/db", cli.run("config", "dump", str(path)).out)
+    assert "geheim" not in cli.run("config", "dump", str(path)).out
+    with serve(cli, None, config=AUTH + "outbox: {url: 'postgres://u:geheim@127.0.0.1:1/db', sink: 'http://127.0.0.1:1/'}\n") as daemon:
+        until(lambda: "[-]outbox" in health(daemon), "it is told")
+        for text in (Api(daemon, "admin")("GET", "/config").body.decode(), health(daemon), "".join(daemon.lines)):
+            assert "geheim" not in text, text
+        expect(TOKENS["admin"] in "".join(daemon.lines), False)
