@@ -291,6 +291,7 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 
 		hx_log_configure(serve->log, &options);
 	}
+	hx_api_reloaded(serve->api);
 	log_text(serve, HX_LOG_INFO, "the configuration was read again", NULL, NULL);
 	return HAPAX_OK;
 }
