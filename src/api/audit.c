@@ -137,11 +137,12 @@ static void write_entry(
 		hx_json_write_text(&json, "client", client);
 	hx_json_write_text(&json, "action", entry->action);
 	hx_json_write_text(&json, "outcome", entry->outcome);
-	if (entry->key.size > 0) {
+	if (entry->tenant.size > 0) {
 		hx_json_write_any(&json, "tenant", entry->tenant);
 		hx_json_write_any(&json, "group", entry->group);
-		hx_json_write_any(&json, "key", entry->key);
 	}
+	if (entry->key.size > 0)
+		hx_json_write_any(&json, "key", entry->key);
 	if (entry->before != NULL) {
 		hx_json_write_begin(&json, "before", '{');
 		hx_record_write_json(&json, entry->before, 0);

@@ -729,6 +729,8 @@ enum hx_serve_end hx_serve_run(
 	on_chore_timer(&serve->chore_timer);
 	hx_reactor_run(&serve->reactor);
 	join_loops(serve);
+	/* What they had left to tell. */
+	hx_reactor_turn(&serve->reactor, 0);
 	hx_exporter_stop(&serve->exporter, serve->is_cut ? 0 : LAST_SPANS_MS);
 	log_text(serve, HX_LOG_INFO, "stopped", NULL, NULL);
 	/* Whoever waits for the store at the admin door has waited long enough. */

@@ -1,11 +1,13 @@
 """PATCH /config: what is answered is in force, now and after a restart; what is not changes nothing."""
 
+import hashlib
 import json
 import threading
 
 from certificates import Authority
 from daemon import log_line
 from harness import expect, until
+from redis_wire import Wire, door
 from test_api import api
 
 
@@ -97,6 +99,30 @@ def test_no_line_of_the_audit_is_left_out(cli):
         lines = lines_of(daemon, "forget")
         expect({(line["msg"], line["outcome"], line["who"]) for line in lines}, {("audit", "applied", "admin")})
         expect({line["idempotency_key"] for line in lines}, {key["key"] for key in keys})
+
+
+def test_changes_at_the_redis_door_are_audited(cli):
+    """Who forgets by force, decides by hand or flushes is known, whichever way it came; also at the end."""
+    path = cli.folder / "audit.log"
+    hashed = hashlib.sha256(b"s").hexdigest()
+    config = f"listen: {{resp: '127.0.0.1:0'}}\nlog: {{audit: '{path}'}}\n"
+    config += f"resp:\n  allow_flush: true\n  users:\n    - {{name: ops, password_sha256: {hashed}, tenant: acme}}\n"
+    with api(cli, config) as (daemon, call):
+        with Wire(door(daemon)) as wire:
+            expect(wire.ask("AUTH", "ops", "s"), b"+OK\r\n")
+            for key in ("a", "b"):
+                wire.ask("HAPAX.CLAIM", key)
+            expect(wire.ask("HAPAX.FORGET", "a")[:1], b"-")
+            expect(wire.ask("HAPAX.FORGET", "a", "FORCE"), b":1\r\n")
+            expect(wire.ask("HAPAX.RESOLVE", "b", "DONE"), b"+OK\r\n")
+            expect(wire.ask("FLUSHALL"), b"+OK\r\n")
+            until(lambda: call("GET", "/audit").json["total"] == 3, "all are noted")
+            entries = call("GET", "/audit").json["entries"]
+            expect([(entry["action"], entry.get("key")) for entry in entries], [("flush", None), ("resolve", "b"), ("forget.force", "a")])
+            expect({(entry["who"], entry["tenant"], entry["detail"]["door"]) for entry in entries}, {("ops", "acme", "resp")})
+            expect(wire.ask("HAPAX.FORGET", "b"), b":1\r\n")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    expect([line["action"] for line in lines], ["forget.force", "resolve", "flush", "forget"])
 
 
 def lines_of(daemon, action):
