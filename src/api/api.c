@@ -114,6 +114,11 @@ void hx_api_tick(struct hx_api *api)
 	hx_api_events_take(api);
 }
 
+void hx_api_reloaded(struct hx_api *api)
+{
+	hx_api_events_stop(api);
+}
+
 /* ------------------------------------------------------------------ a request */
 
 static struct hx_api_request *request_new(struct hx_api *api, struct hx_http_exchange *exchange)
@@ -499,7 +504,12 @@ void hx_api_refuse_tenant(struct hx_api_request *request)
 
 void hx_api_refuse_role(struct hx_api_request *request, enum hx_api_role wanted)
 {
-	if (request->caller.is_read_only)
+	if (request->caller.is_read_only && wanted == HX_API_ROLE_READ)
+		hx_api_problem(
+			request, 403, HX_API_PROBLEM("read-only"),
+			"no token is configured (auth.tokens), so that only this machine reads, as "
+			"localhost or by its address");
+	else if (request->caller.is_read_only)
 		hx_api_problem(
 			request, 403, HX_API_PROBLEM("read-only"),
 			"no token is configured, so the API only reads; this takes a token with the "

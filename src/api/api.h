@@ -97,6 +97,9 @@ void hx_api_handle(
 /* Once a second: what was decided is taken over, so that it can be shown. */
 void hx_api_tick(struct hx_api *api);
 
+/* Settings have changed: streams end, and whoever comes back for one is asked again who it is. */
+void hx_api_reloaded(struct hx_api *api);
+
 /* The client of an exchange has gone: a stream to it ends. Others are not concerned. */
 void hx_api_gone(struct hx_api *api, struct hx_http_exchange *exchange);
 

@@ -36,8 +36,8 @@ void hx_audit_done(struct hx_audit *audit)
 	hx_free(audit->lines);
 }
 
-/* Threads: the worker's. Appends, wherever the file ends by now; somebody may have moved it. */
-static void append(struct hx_api_job *job)
+/* Threads: the worker's. Appends it, wherever the file ends by now; somebody may have moved it. */
+static void append_line(struct hx_api_job *job)
 {
 	struct append *append = (struct append *)(void *)job;
 	const struct hx_io *io = hx_io_system();
@@ -57,19 +57,24 @@ static void append(struct hx_api_job *job)
 	append->status = result < 0 ? HAPAX_ERR_UNAVAILABLE : HAPAX_OK;
 }
 
-static void say_lost(struct hx_api *api)
+/* What there is no other place for. */
+static void say_lost(struct hx_api *api, struct hapax_bytes line)
 {
-	const struct hx_log_field field = HX_LOG_TEXT("path", api->options.audit_path);
+	const struct hx_log_field fields[] = {
+		HX_LOG_TEXT("path", api->options.audit_path), HX_LOG_BYTES("entry", line)};
 
-	hx_log(api->options.log, HX_LOG_ERROR, "an audit entry was not written", &field, 1);
+	hx_log_always(api->options.log, HX_LOG_ERROR, "an audit entry was not written", fields, 2);
 }
 
 static void on_appended(struct hx_api_job *job)
 {
 	struct append *append = (struct append *)(void *)job;
 
-	if (job->was_refused || append->status != HAPAX_OK)
-		say_lost(append->api);
+	/* The worker ends, and the daemon with it: nobody is held up any more. */
+	if (job->was_refused)
+		append_line(job);
+	if (append->status != HAPAX_OK)
+		say_lost(append->api, hx_bytes(append->line, append->size - 1));
 	hx_free(append);
 }
 
@@ -78,17 +83,17 @@ static void write_file(struct hx_api *api, struct hapax_bytes line)
 	struct append *job = hx_alloc_zero(1, sizeof(*job) + line.size + 1);
 
 	if (job == NULL) {
-		say_lost(api);
+		say_lost(api, line);
 		return;
 	}
 	job->api = api;
-	job->job.work = append;
+	job->job.work = append_line;
 	job->job.done = on_appended;
 	job->size = line.size + 1;
 	memcpy(job->line, line.data, line.size);
 	job->line[line.size] = '\n';
 	if (hx_api_worker_ask(&api->worker, &job->job, NULL) != HAPAX_OK) {
-		say_lost(api);
+		say_lost(api, line);
 		hx_free(job);
 	}
 }
@@ -112,7 +117,9 @@ static void write_log(
 		HX_LOG_BYTES(entry->detail.size > 0 ? "detail" : NULL, entry->detail),
 	};
 
-	hx_log(api->options.log, HX_LOG_INFO, "audit", fields, sizeof(fields) / sizeof(fields[0]));
+	/* Who changed something must not be hidden by changing more, nor by a quieter log. */
+	hx_log_always(
+		api->options.log, HX_LOG_INFO, "audit", fields, sizeof(fields) / sizeof(fields[0]));
 }
 
 static void write_entry(
@@ -130,11 +137,12 @@ static void write_entry(
 		hx_json_write_text(&json, "client", client);
 	hx_json_write_text(&json, "action", entry->action);
 	hx_json_write_text(&json, "outcome", entry->outcome);
-	if (entry->key.size > 0) {
+	if (entry->tenant.size > 0) {
 		hx_json_write_any(&json, "tenant", entry->tenant);
 		hx_json_write_any(&json, "group", entry->group);
-		hx_json_write_any(&json, "key", entry->key);
 	}
+	if (entry->key.size > 0)
+		hx_json_write_any(&json, "key", entry->key);
 	if (entry->before != NULL) {
 		hx_json_write_begin(&json, "before", '{');
 		hx_record_write_json(&json, entry->before, 0);

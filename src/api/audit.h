@@ -30,7 +30,7 @@ struct hx_audit {
 
 /* What was changed. Empty and NULL: it is not about that. */
 struct hx_audit_entry {
-	const char *action; /* "forget", "resolve", "gc", "stats.reset", "config.patch", "reload" */
+	const char *action;  /* "forget", "flush", "resolve", "gc", "stats.reset", "config.patch" */
 	const char *outcome; /* "applied", "busy", "absent", ... */
 	struct hapax_bytes tenant;
 	struct hapax_bytes group;

@@ -48,6 +48,7 @@ struct hx_api {
 	int64_t reset_ms; /* 0: never */
 	uint64_t reset_counts[HAPAX_DECISION_COUNT];
 	size_t submitted; /* requests that are the store's */
+	bool is_patching; /* a change of the settings is on its way */
 };
 
 typedef void hx_api_step_fn(struct hx_api_request *request);

@@ -4,8 +4,10 @@
  *
  * A patch (RFC 7396: null takes a setting back) is merged with those before it, which stand
  * in conf.d/99-runtime.yaml, as JSON, which is YAML. What would come out is read as a
- * whole configuration first; then the file is replaced in one step and read again. Nothing
- * is changed if anything of that fails.
+ * whole configuration first; then the file is replaced in one step and read again. If the
+ * daemon cannot go by it, the file is put back as it was: nothing is changed if anything
+ * fails. A setting that a variable, an option or a later file decides is refused, since it
+ * would be kept and change nothing. One change is on its way at a time.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,15 +20,20 @@
 #include "base/io.h"
 #include "config/config.h"
 #include "config/dump.h"
+#include "net/tls.h"
 
 enum { NAME_SIZE = 128, FILE_SIZE_MAX = 256 * 1024, DETAIL_SIZE_MAX = 1024, DEPTH_MAX = 16 };
 
 struct patch {
+	struct hx_api *api;
 	struct hx_config *config; /* in force when it came; kept */
 	struct hapax_buf file;    /* as it was */
 	struct hapax_buf merged;
 	struct hx_json_reader reader;
 	unsigned status; /* of HTTP, if it is refused */
+	bool had_file;
+	char setting[HX_CONFIG_SETTING_SIZE]; /* the first that is decided elsewhere, and by whom */
+	char by[HX_CONFIG_PATH_SIZE];
 	char folder[HX_CONFIG_PATH_SIZE];
 	char path[HX_CONFIG_PATH_SIZE + 64];
 	char next[HX_CONFIG_PATH_SIZE + 64];
@@ -142,7 +149,8 @@ static enum hapax_status read_old(struct patch *patch, struct hapax_error *err)
 	struct hx_io_stat stat;
 	enum hapax_status status;
 
-	if (io->ops->stat_path(io->context, patch->path, &stat) == -ENOENT)
+	patch->had_file = io->ops->stat_path(io->context, patch->path, &stat) != -ENOENT;
+	if (!patch->had_file)
 		return hx_buf_append(&patch->file, "{}", 2);
 	status = hx_file_read_all(io, patch->path, FILE_SIZE_MAX, &patch->file, err);
 	if (status == HAPAX_OK &&
@@ -157,7 +165,8 @@ static enum hapax_status read_old(struct patch *patch, struct hapax_error *err)
 	return status;
 }
 
-static enum hapax_status write_new(struct patch *patch, struct hapax_error *err)
+static enum hapax_status write_file(
+	struct patch *patch, const struct hapax_buf *text, struct hapax_error *err)
 {
 	const struct hx_io *io = hx_io_system();
 	int result = io->ops->mkdir(io->context, patch->folder, 0755);
@@ -171,7 +180,7 @@ static enum hapax_status write_new(struct patch *patch, struct hapax_error *err)
 		io->context, patch->next, HX_IO_WRITE | HX_IO_CREATE | HX_IO_TRUNCATE, 0600);
 	result = file;
 	if (file >= 0) {
-		result = hx_io_write_full(io, file, patch->merged.data, patch->merged.size, 0);
+		result = hx_io_write_full(io, file, text->data, text->size, 0);
 		if (result == 0)
 			result = io->ops->fdatasync(io->context, file);
 		(void)io->ops->close(io->context, file);
@@ -187,30 +196,112 @@ static enum hapax_status write_new(struct patch *patch, struct hapax_error *err)
 	return HAPAX_OK;
 }
 
-/* Would it be a configuration, and one that this process can go by? */
-static enum hapax_status try_new(
-	const struct hx_config_source *source, struct patch *patch, struct hapax_error *err)
+/* As it was before the patch. */
+static enum hapax_status put_back(struct patch *patch, struct hapax_error *err)
 {
-	struct hx_config_source with = *source;
+	const struct hx_io *io = hx_io_system();
+	int result;
+
+	if (patch->had_file)
+		return write_file(patch, &patch->file, err);
+	result = io->ops->unlink(io->context, patch->path);
+	if (result >= 0)
+		result = io->ops->fsync_dir(io->context, patch->folder);
+	if (result < 0)
+		return hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, -result, "\"%s\" could not be removed",
+			patch->path);
+	return HAPAX_OK;
+}
+
+/* Does the patch set it: "log.level"? */
+static bool is_patched(const struct hx_api_request *request, const char *setting)
+{
+	struct side side = {&request->reader.tree, &request->reader.tree.nodes[0]};
+
+	while (side.node != NULL && *setting != '\0') {
+		size_t size = strcspn(setting, ".");
+
+		side = member_of(side, hx_bytes(setting, size));
+		setting += size + (setting[size] == '.');
+	}
+	return side.node != NULL && side.node->token.type != HX_JSON_NULL;
+}
+
+/* What former patches said and is decided elsewhere by now is not this one's fault. */
+static void note_overruled(const char *setting, const char *by, void *context)
+{
+	struct hx_api_request *request = context;
+	struct patch *patch = request->extra;
+
+	if (patch->by[0] != '\0' || !is_patched(request, setting))
+		return;
+	(void)snprintf(patch->setting, sizeof(patch->setting), "%s", setting);
+	(void)snprintf(patch->by, sizeof(patch->by), "%s", by);
+}
+
+/* The first door that would speak TLS, or would not, from the next start on; or NULL. */
+static const char *find_other_tls(const struct hx_config *a, const struct hx_config *b)
+{
+	for (int i = 0; i < HX_CONFIG_TLS_DOORS; i++) {
+		enum hx_config_tls_index index = (enum hx_config_tls_index)i;
+		struct hx_tls_options options;
+
+		if (hx_config_tls_options(a, index, &options) !=
+		    hx_config_tls_options(b, index, &options))
+			return hx_config_tls_name(index);
+	}
+	return NULL;
+}
+
+/* Is all that was asked for in force when it is read again? */
+static enum hapax_status check_force(
+	struct patch *patch, const struct hx_config *config, struct hapax_error *err)
+{
+	const char *door = find_other_tls(patch->config, config);
+	char setting[HX_CONFIG_SETTING_SIZE];
+
+	patch->status = 409;
+	if (hx_config_needs_restart(patch->config, config, setting))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"%s changes at a start only: write it into the configuration file, and "
+			"start again",
+			setting);
+	if (door != NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"whether listen.%s speaks TLS changes at a start only: write it into the "
+			"configuration file, and start again",
+			door);
+	if (patch->by[0] != '\0')
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"%s is set by %.200s, which counts more than a change made here: change it "
+			"there",
+			patch->setting, patch->by);
+	patch->status = 0;
+	return HAPAX_OK;
+}
+
+/* Would it be a configuration, and one that this process can go by? */
+static enum hapax_status try_new(struct hx_api_request *request, struct hapax_error *err)
+{
+	struct patch *patch = request->extra;
+	struct hx_config_source with = *request->api->options.source;
 	struct hapax_bytes text = hapax_buf_bytes(&patch->merged);
 	struct hx_config *config = NULL;
-	char setting[HX_CONFIG_SETTING_SIZE];
 	enum hapax_status status;
 
 	with.runtime = &text;
+	with.overruled = note_overruled;
+	with.context = request;
 	status = hx_config_load(&with, &config, NULL, err);
 	if (status != HAPAX_OK) {
 		patch->status = 422;
 		return status;
 	}
-	if (hx_config_needs_restart(patch->config, config, setting)) {
-		patch->status = 409;
-		status = hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"%s changes at a start only: write it into the configuration file, and "
-			"start again",
-			setting);
-	}
+	status = check_force(patch, config, err);
 	hx_config_release(config);
 	return status;
 }
@@ -243,15 +334,16 @@ static void apply(struct hx_api_job *job)
 			"a name is too long, or it is nested too deep");
 		return;
 	}
-	request->status = try_new(request->api->options.source, patch, &request->err);
+	request->status = try_new(request, &request->err);
 	if (request->status == HAPAX_OK)
-		request->status = write_new(patch, &request->err);
+		request->status = write_file(patch, &patch->merged, &request->err);
 }
 
 static void patch_done(void *extra)
 {
 	struct patch *patch = extra;
 
+	patch->api->is_patching = false;
 	hx_config_release(patch->config);
 	hx_buf_done(&patch->file);
 	hx_buf_done(&patch->merged);
@@ -275,21 +367,42 @@ static void audit(struct hx_api_request *request, const char *outcome)
 			.detail = is_shown ? body : hx_bytes(NULL, 0)});
 }
 
+/*
+ * The daemon does not go by it, as request->err says: the next start would not either. Here
+ * and not by the worker, which may be ending: it is as short as the reload was.
+ */
+static void take_back(struct hx_api_request *request)
+{
+	struct patch *patch = request->extra;
+	struct hapax_error err;
+
+	patch->status = 422;
+	if (put_back(patch, &err) == HAPAX_OK)
+		return;
+	patch->status = 0;
+	(void)hx_error_set(
+		&request->err, HAPAX_ERR_UNAVAILABLE, err.os_errno,
+		"the change cannot be put in force, and %s: take it out by hand", err.message);
+}
+
 static void on_applied(struct hx_api_request *request)
 {
 	const struct hx_api_options *options = &request->api->options;
 	struct patch *patch = request->extra;
-	unsigned refused = patch->status;
 
-	if (request->status == HAPAX_OK)
+	if (request->status == HAPAX_OK) {
 		request->status = options->reload(options->context, &request->err);
+		if (request->status != HAPAX_OK)
+			take_back(request);
+	}
 	audit(request,
 	      request->status == HAPAX_OK ? "applied" : hapax_status_name(request->status));
 	if (request->status == HAPAX_OK)
 		hx_api_get_config(request);
-	else if (refused != 0)
+	else if (patch->status != 0)
 		hx_api_problem(
-			request, refused, HX_API_PROBLEM("config"), "%s", request->err.message);
+			request, patch->status, HX_API_PROBLEM("config"), "%s",
+			request->err.message);
 	else
 		hx_api_fail(request, request->status, request->err.message);
 }
@@ -312,6 +425,10 @@ void hx_api_patch_config(struct hx_api_request *request)
 		hx_api_fail(request, HAPAX_ERR_INVALID, "the body must be an object");
 		return;
 	}
+	if (request->api->is_patching) {
+		hx_api_problem(request, 503, NULL, "another change is on its way; come again");
+		return;
+	}
 	patch = hx_alloc_zero(1, sizeof(*patch));
 	if (patch == NULL) {
 		hx_api_fail(request, HAPAX_ERR_NO_MEMORY, NULL);
@@ -319,6 +436,8 @@ void hx_api_patch_config(struct hx_api_request *request)
 	}
 	request->extra = patch;
 	request->extra_done = patch_done;
+	patch->api = request->api;
+	patch->api->is_patching = true;
 	patch->config = hx_config_current_keep(options->current);
 	hx_buf_init(&patch->file, FILE_SIZE_MAX);
 	hx_buf_init(&patch->merged, FILE_SIZE_MAX);

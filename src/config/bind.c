@@ -95,6 +95,34 @@ static bool check_kind(
 	return false;
 }
 
+/* ------------------------------------------------------------------ weight */
+
+/* Of a setting: does the file that is asked about say it, and who has more weight? */
+struct weight {
+	bool is_said;
+	char by[256]; /* "": nobody */
+};
+
+/* Somebody says it, the weakest first. */
+static void weigh(const struct frame *frame, const char *by, struct weight *weight)
+{
+	if (by == frame->bind->asked)
+		weight->is_said = true;
+	else if (weight->is_said)
+		(void)snprintf(weight->by, sizeof(weight->by), "%s", by);
+}
+
+static void tell_overruled(
+	const struct frame *frame, const struct hx_setting *setting, const struct weight *weight)
+{
+	char path[HX_SETTING_PATH_SIZE];
+
+	if (weight->by[0] == '\0' || frame->bind->overruled == NULL)
+		return;
+	(void)snprintf(path, sizeof(path), "%s%s", frame->path, setting->name);
+	frame->bind->overruled(path, weight->by, frame->bind->context);
+}
+
 /* ------------------------------------------------------------------ single values */
 
 static void read_value(
@@ -154,7 +182,8 @@ static void read_given(
 }
 
 /* The documents' own name is the weakest, the one that names section and key the strongest. */
-static void read_variables(const struct frame *frame, const struct hx_setting *setting)
+static void read_variables(
+	const struct frame *frame, const struct hx_setting *setting, struct weight *weight)
 {
 	char path[HX_SETTING_PATH_SIZE];
 	char full[HX_SETTING_PATH_SIZE];
@@ -167,27 +196,44 @@ static void read_variables(const struct frame *frame, const struct hx_setting *s
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *value = names[i] == NULL ? NULL : frame->bind->variable(names[i]);
 
-		if (value != NULL && value[0] != '\0')
-			read_given(frame, setting, value, names[i]);
+		if (value == NULL || value[0] == '\0')
+			continue;
+		read_given(frame, setting, value, names[i]);
+		weigh(frame, names[i], weight);
 	}
 }
 
-static void read_options(const struct frame *frame, const struct hx_setting *setting)
+static void read_options(
+	const struct frame *frame, const struct hx_setting *setting, struct weight *weight)
 {
 	size_t prefix = strlen(frame->path);
 
 	for (size_t i = 0; i < frame->bind->option_count; i++) {
 		const struct hx_config_option *option = &frame->bind->options[i];
 
-		if (strncmp(option->setting, frame->path, prefix) == 0 &&
-		    strcmp(option->setting + prefix, setting->name) == 0)
-			read_given(frame, setting, option->value, option->name);
+		if (strncmp(option->setting, frame->path, prefix) != 0 ||
+		    strcmp(option->setting + prefix, setting->name) != 0)
+			continue;
+		read_given(frame, setting, option->value, option->name);
+		weigh(frame, option->name, weight);
 	}
+}
+
+/* What counts more than files, and who had the last word. */
+static void read_stronger(
+	const struct frame *frame, const struct hx_setting *setting, struct weight *weight)
+{
+	if (frame->is_item)
+		return;
+	read_variables(frame, setting, weight);
+	read_options(frame, setting, weight);
+	tell_overruled(frame, setting, weight);
 }
 
 static void bind_value(const struct frame *frame, const struct hx_setting *setting)
 {
 	static const struct hx_place table = {.name = "default"};
+	struct weight weight = {.is_said = false};
 	bool is_given = false;
 
 	if (!frame->is_filled && setting->fallback != NULL)
@@ -200,6 +246,7 @@ static void bind_value(const struct frame *frame, const struct hx_setting *setti
 		if (node == NULL)
 			continue;
 		is_given = true;
+		weigh(frame, node->place.name, &weight);
 		if (check_kind(frame, setting, node, HX_YAML_SCALAR))
 			read_value(frame, setting, node->text, &node->place, frame->object);
 	}
@@ -208,10 +255,7 @@ static void bind_value(const struct frame *frame, const struct hx_setting *setti
 		hx_fault(
 			frame->bind->faults, HAPAX_ERR_INVALID, &frame->maps[0]->place,
 			"%s needs '%s'", frame->section->name, setting->name);
-	if (frame->is_item)
-		return;
-	read_variables(frame, setting);
-	read_options(frame, setting);
+	read_stronger(frame, setting, &weight);
 }
 
 /* ------------------------------------------------------------------ lists */
@@ -221,14 +265,17 @@ static void bind_texts(const struct frame *frame, const struct hx_setting *setti
 {
 	unsigned char *object = frame->object;
 	const struct hx_yaml_node *list = NULL;
+	struct weight weight = {.is_said = false};
 	const char **texts;
 	size_t count = 0;
 
 	for (size_t i = 0; i < frame->map_count; i++) {
 		const struct hx_yaml_node *node = hx_yaml_member(frame->maps[i], setting->name);
 
-		if (node != NULL && check_kind(frame, setting, node, HX_YAML_LIST))
-			list = node;
+		if (node == NULL || !check_kind(frame, setting, node, HX_YAML_LIST))
+			continue;
+		list = node;
+		weigh(frame, node->place.name, &weight);
 	}
 	if (list != NULL && list->count > (size_t)setting->max) {
 		hx_fault(frame->bind->faults, HAPAX_ERR_LIMIT, &list->place, "there are too many");
@@ -249,10 +296,7 @@ static void bind_texts(const struct frame *frame, const struct hx_setting *setti
 		memcpy(object + setting->offset, &texts, sizeof(texts));
 		memcpy(object + setting->count_offset, &count, sizeof(count));
 	}
-	if (frame->is_item)
-		return;
-	read_variables(frame, setting);
-	read_options(frame, setting);
+	read_stronger(frame, setting, &weight);
 }
 
 static void bind_item(

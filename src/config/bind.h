@@ -25,6 +25,10 @@ struct hx_bind {
 	hx_config_variable_fn *variable; /* or NULL */
 	const struct hx_config_option *options;
 	size_t option_count;
+	/* NULL: nobody asks what has more weight than this file, by name, which is in trees. */
+	const char *asked;
+	hx_config_overruled_fn *overruled;
+	void *context;
 };
 
 /*

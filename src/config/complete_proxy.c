@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "config/complete.h"
+#include "wire/percent.h"
 
 enum { STATUSES = HX_CONFIG_STATUS_MAX - HX_CONFIG_STATUS_MIN + 1, UNSAID = -1 };
 
@@ -129,6 +130,22 @@ static void complete_name(
 			"route '%.64s' occurs twice", route->name);
 }
 
+/* In the form that the paths of requests are compared in. */
+static void complete_path(struct hx_complete *complete, struct hx_config_proxy_route *route)
+{
+	char *path;
+
+	if (strchr(route->path, '%') == NULL)
+		return;
+	path = hx_config_arena_alloc(complete->arena, strlen(route->path) + 1, 1);
+	if (path == NULL) {
+		hx_complete_no_memory(complete, &route->place);
+		return;
+	}
+	path[hx_percent_normalize(hapax_bytes_from_text(route->path), path)] = '\0';
+	route->path = path;
+}
+
 static struct hapax_bytes scope_part(const char *text)
 {
 	return hapax_bytes_from_text(text[0] == '\0' ? "default" : text);
@@ -171,6 +188,7 @@ void hx_complete_proxy(struct hx_complete *complete, struct hx_config *config)
 			route->upstream = config->upstream.url;
 		hx_complete_target(
 			complete, route->upstream, route->name, &route->place, &route->target);
+		complete_path(complete, route);
 		complete_lists(route);
 		complete_outcomes(complete, route);
 		route->scope = hx_config_scope_find(

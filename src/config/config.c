@@ -52,6 +52,7 @@ struct files {
 	const char *names[HX_BIND_TREES_MAX]; /* of conf.d */
 	size_t name_count;
 	bool is_full;
+	const char *runtime; /* the name of the tree that stands for 99-runtime.yaml; or NULL */
 };
 
 static void read_text(struct files *files, const char *path, struct hapax_bytes text)
@@ -67,6 +68,16 @@ static void read_text(struct files *files, const char *path, struct hapax_bytes 
 	tree = hx_yaml_read(text, name, files->arena, files->faults);
 	if (tree != NULL)
 		files->trees[files->tree_count++] = tree;
+}
+
+/* What is asked about is known by the name that its tree has. */
+static void read_runtime(struct files *files, const char *path, struct hapax_bytes text)
+{
+	size_t count = files->tree_count;
+
+	read_text(files, path, text);
+	if (files->tree_count > count)
+		files->runtime = files->trees[count]->place.name;
 }
 
 /* What an error of a file says beside its name, which the place has already. */
@@ -170,7 +181,7 @@ static void read_folder(struct files *files, const char *path, const struct hapa
 	for (size_t i = 0; i < files->name_count; i++) {
 		(void)snprintf(name, sizeof(name), "%s/%s", folder, files->names[i]);
 		if (runtime != NULL && strcmp(files->names[i], HX_CONFIG_RUNTIME_NAME) == 0)
-			read_text(files, name, *runtime);
+			read_runtime(files, name, *runtime);
 		else
 			read_file(files, name);
 	}
@@ -200,6 +211,9 @@ static void load(
 	}
 	bind.trees = files->trees;
 	bind.tree_count = files->tree_count;
+	bind.asked = files->runtime;
+	bind.overruled = source->overruled;
+	bind.context = source->context;
 
 	/* Of a file that is no YAML the rest is worth checking all the same. */
 	hx_bind_run(&bind, &owned->config);

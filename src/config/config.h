@@ -419,6 +419,12 @@ typedef const char *hx_config_variable_fn(const char *name);
 /* The file in conf.d that a running daemon writes. */
 #define HX_CONFIG_RUNTIME_NAME "99-runtime.yaml"
 
+/*
+ * What runtime says of a setting ("log.level") does not count: by, a variable, an option or
+ * a file, has more weight.
+ */
+typedef void hx_config_overruled_fn(const char *setting, const char *by, void *context);
+
 /* Where settings come from. A struct of zeros: from nowhere, all are defaults. */
 struct hx_config_source {
 	const char *path; /* NULL: no file; conf.d is looked for beside it */
@@ -426,6 +432,8 @@ struct hx_config_source {
 	const struct hapax_bytes *text;
 	/* In place of conf.d/99-runtime.yaml, whether that is there or not; or NULL. */
 	const struct hapax_bytes *runtime;
+	hx_config_overruled_fn *overruled; /* of what runtime says; NULL: nobody asks */
+	void *context;
 	const struct hx_io *io;          /* NULL: the system's */
 	hx_config_variable_fn *variable; /* NULL: no environment; an empty one is absent */
 	const struct hx_config_option *options;

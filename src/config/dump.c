@@ -12,58 +12,9 @@
 #include "config/schema.h"
 #include "config/value.h"
 #include "wire/json_write.h"
+#include "wire/percent.h"
 
 enum { VALUE_SIZE_MAX = 8192 };
-
-/*
- * The next password in a URL from begin on: that in scheme://user:password@host, then
- * those of parameters. A password may hold a slash that should have been escaped, so
- * the last @ counts: to hide too much is the better mistake.
- */
-static bool find_password(struct hapax_bytes url, size_t from, size_t *ret_begin, size_t *ret_end)
-{
-	static const char parameter[] = "password=";
-	const char *data = url.data;
-	const char *end = data + url.size;
-	const char *authority = from > 0 ? NULL : memmem(data, url.size, "://", 3);
-	const char *at =
-		authority == NULL ? NULL : memrchr(authority, '@', (size_t)(end - authority));
-	const char *begin =
-		at == NULL ? NULL : memchr(authority + 3, ':', (size_t)(at - authority - 3));
-
-	if (begin != NULL) {
-		*ret_begin = (size_t)(begin + 1 - data);
-		*ret_end = (size_t)(at - data);
-		return true;
-	}
-	begin = memmem(data + from, url.size - from, parameter, strlen(parameter));
-	if (begin == NULL)
-		return false;
-	begin += strlen(parameter);
-	at = memchr(begin, '&', (size_t)(end - begin));
-	*ret_begin = (size_t)(begin - data);
-	*ret_end = (size_t)((at == NULL ? end : at) - data);
-	return true;
-}
-
-static enum hapax_status hide_passwords(struct hapax_buf *text)
-{
-	static const char stars[] = "***";
-	size_t size = strlen(stars), from = 0, begin, end;
-
-	while (text->size > 0 &&
-	       find_password(hx_bytes(text->data, text->size), from, &begin, &end)) {
-		enum hapax_status status = hx_buf_reserve(text, size);
-
-		if (status != HAPAX_OK)
-			return status;
-		memmove(text->data + begin + size, text->data + end, text->size - end);
-		memcpy(text->data + begin, stars, size);
-		text->size = text->size - (end - begin) + size;
-		from = begin + size;
-	}
-	return HAPAX_OK;
-}
 
 /* The text of a value. */
 static enum hapax_status text_of(
@@ -74,7 +25,7 @@ static enum hapax_status text_of(
 	hx_buf_clear(out);
 	status = hx_value_write(setting, object, out);
 	if (status == HAPAX_OK && (setting->flags & HX_SETTING_SECRET))
-		status = hide_passwords(out);
+		status = hx_url_hide_passwords(out);
 	return status;
 }
 

@@ -187,6 +187,21 @@ void hx_address_format(const struct hx_address *address, char text[HX_ADDRESS_TE
 	}
 }
 
+void hx_address_network(const char *client, char text[HX_ADDRESS_TEXT_SIZE])
+{
+	struct in6_addr v6;
+
+	(void)snprintf(text, HX_ADDRESS_TEXT_SIZE, "%s", client);
+	if (inet_pton(AF_INET6, client, &v6) != 1)
+		return;
+	if (IN6_IS_ADDR_V4MAPPED(&v6)) {
+		(void)inet_ntop(AF_INET, &v6.s6_addr[12], text, HX_ADDRESS_TEXT_SIZE);
+		return;
+	}
+	memset(&v6.s6_addr[8], 0, 8);
+	(void)inet_ntop(AF_INET6, &v6, text, HX_ADDRESS_TEXT_SIZE);
+}
+
 bool hx_address_is_public(const struct hx_address *address)
 {
 	struct sockaddr_in v4;

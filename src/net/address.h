@@ -53,6 +53,13 @@ void hx_address_format(const struct hx_address *address, char text[HX_ADDRESS_TE
 /* The same for what people wrote. */
 void hx_endpoint_format(const struct hx_endpoint *endpoint, char *text, size_t size);
 
+/*
+ * Whose a client's address is, in digits, without port: of IPv6 the first 64 bits, since a
+ * single machine has all the rest to choose from; of IPv4 the address, also as ::ffff:A.B.C.D.
+ * What is no address comes back as it is.
+ */
+void hx_address_network(const char *client, char text[HX_ADDRESS_TEXT_SIZE]);
+
 /* Reachable from other machines: neither loopback nor a unix socket. */
 bool hx_address_is_public(const struct hx_address *address);
 

@@ -274,7 +274,10 @@ static struct hapax_bytes date_of(struct hx_http_server *server)
 	return hx_bytes(server->date, HX_HTTP1_DATE_SIZE);
 }
 
-/* "Name: value\r\n" after the other. What is not of that form is left out. */
+/*
+ * "Name: value\r\n" after the other. They come from a store, which keeps what it is given:
+ * what is not of that form, or would say where the reply ends, is left out.
+ */
 static void write_lines(struct hx_http1_writer *writer, struct hapax_bytes lines)
 {
 	const unsigned char *at = lines.data;
@@ -286,10 +289,14 @@ static void write_lines(struct hx_http1_writer *writer, struct hapax_bytes lines
 		const unsigned char *colon = memchr(at, ':', size);
 		size_t step = size + 2 < left ? size + 2 : left;
 
-		if (colon != NULL && (size_t)(colon - at) + 2 <= size)
-			hx_http1_write_field(
-				writer, hx_bytes(at, (size_t)(colon - at)),
-				hx_bytes(colon + 2, size - (size_t)(colon - at) - 2));
+		if (colon != NULL && (size_t)(colon - at) + 2 <= size) {
+			const struct hapax_field field = {
+				hx_bytes(at, (size_t)(colon - at)),
+				hx_bytes(colon + 2, size - (size_t)(colon - at) - 2)};
+
+			if (hx_http1_is_field(field.name, field.value))
+				hx_http1_write_read_field(writer, &field);
+		}
 		at += step;
 		left -= step;
 	}

@@ -303,7 +303,7 @@ void hx_log_always(
 	struct hx_log *log, enum hx_log_level level, const char *msg,
 	const struct hx_log_field *fields, size_t field_count)
 {
-	if (hx_log_takes(log, level))
+	if (log != NULL)
 		make_line(log, level, msg, fields, field_count, 0);
 }
 

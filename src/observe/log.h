@@ -148,7 +148,7 @@ void hx_log(
 	struct hx_log *log, enum hx_log_level level, const char *msg,
 	const struct hx_log_field *fields, size_t field_count);
 
-/* A line that somebody has to act on, each one of them: whatever the rate is. */
+/* A line that somebody has to see, each one of them: whatever rate and level of the log are. */
 void hx_log_always(
 	struct hx_log *log, enum hx_log_level level, const char *msg,
 	const struct hx_log_field *fields, size_t field_count);

@@ -190,6 +190,22 @@ void hx_resp_put_busy(struct hx_resp_answer *answer)
 	(void)hx_resp_put_error(answer->out, "BUSYKEY key is claimed");
 }
 
+void hx_resp_tell_changed(
+	const struct hx_resp_answer *answer, const char *action, struct hapax_bytes key)
+{
+	const struct hx_resp_session *session = answer->session;
+	const struct hx_resp_service_options *options = &session->service->options;
+	const struct hx_resp_change change = {
+		.action = action,
+		.user = session->user != NULL ? session->user->name : hx_bytes(NULL, 0),
+		.tenant = session->tenant,
+		.group = session->group,
+		.key = key};
+
+	if (options->changed != NULL)
+		options->changed(&change, options->context);
+}
+
 bool hx_resp_finish_applied(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];

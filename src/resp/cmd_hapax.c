@@ -340,6 +340,21 @@ void hx_resp_plan_hapax_lookup(struct hx_resp_call *call)
 	(void)hx_resp_add(call, HAPAX_OP_LOOKUP, call->argv[1], true, finish_lookup);
 }
 
+static bool is_applied(const struct hapax_op *op)
+{
+	return op->status == HAPAX_OK && op->outcome == HAPAX_OUTCOME_APPLIED;
+}
+
+static bool finish_forget(struct hx_resp_answer *answer)
+{
+	const struct hapax_op *op = &answer->ops[0];
+
+	if (is_applied(op))
+		hx_resp_tell_changed(
+			answer, (op->flags & HAPAX_OP_FORCE) ? "forget.force" : "forget", op->key);
+	return hx_resp_finish_applied(answer);
+}
+
 void hx_resp_plan_hapax_forget(struct hx_resp_call *call)
 {
 	struct hapax_op *op;
@@ -348,7 +363,7 @@ void hx_resp_plan_hapax_forget(struct hx_resp_call *call)
 		hx_resp_refuse_syntax(call);
 		return;
 	}
-	op = hx_resp_add(call, HAPAX_OP_FORGET, call->argv[1], false, hx_resp_finish_applied);
+	op = hx_resp_add(call, HAPAX_OP_FORGET, call->argv[1], false, finish_forget);
 	if (op != NULL && call->argc == 3)
 		op->flags = HAPAX_OP_FORCE;
 }
@@ -356,6 +371,13 @@ void hx_resp_plan_hapax_forget(struct hx_resp_call *call)
 /* ---------------------------------------------------------------- resolve */
 
 enum resolve { RESOLVE_RETRY, RESOLVE_DONE, RESOLVE_DONE_WITH_RESULT };
+
+static bool finish_resolved(struct hx_resp_answer *answer)
+{
+	if (is_applied(&answer->ops[0]))
+		hx_resp_tell_changed(answer, "resolve", answer->ops[0].key);
+	return finish_ok(answer);
+}
 
 /* With the record's own token: whoever came in between has another one. */
 static bool finish_resolve(struct hx_resp_answer *answer)
@@ -372,7 +394,7 @@ static bool finish_resolve(struct hx_resp_answer *answer)
 		(void)hx_resp_put_error(answer->out, "ERR there is no such record");
 		return true;
 	}
-	hx_resp_begin_step(answer, finish_ok);
+	hx_resp_begin_step(answer, finish_resolved);
 	step = hx_resp_add_step(
 		answer, is_done ? HAPAX_OP_COMPLETE : HAPAX_OP_RELEASE, op->key, false);
 	if (step == NULL)

@@ -273,6 +273,7 @@ static bool finish_flush(struct hx_resp_answer *answer)
 {
 	if (put_errand_failure(answer))
 		return true;
+	hx_resp_tell_changed(answer, "flush", hx_bytes(NULL, 0));
 	(void)hx_resp_put_simple(answer->out, "OK");
 	hx_resp_session_end_errand(answer->session);
 	return true;

@@ -132,6 +132,10 @@ bool hx_resp_keep(
 /* The value of the set operation that was added last. False: refused. */
 bool hx_resp_set_value(struct hx_resp_call *call, struct hapax_bytes value);
 
+/* It was done: somebody keeps an account of such changes. key may be empty. */
+void hx_resp_tell_changed(
+	const struct hx_resp_answer *answer, const char *action, struct hapax_bytes key);
+
 /*
  * Another step of a command, in answer->next: begin it, then add to it as above. NULL: the
  * reply says why.

@@ -36,14 +36,28 @@ enum hx_resp_service_flag {
 	HX_RESP_TEST_COMMANDS = 1 << 1, /* FUNCTION FLUSH and DEBUG LOG are there, and do nothing */
 };
 
+/* Somebody has decided about a key by hand, or removed it, or all of them. Borrowed texts. */
+struct hx_resp_change {
+	const char *action;      /* "forget", "forget.force", "resolve", "flush" */
+	struct hapax_bytes user; /* empty: everybody */
+	struct hapax_bytes tenant;
+	struct hapax_bytes group;
+	struct hapax_bytes key; /* empty: all of the scope */
+};
+
+/* Threads: the session's. */
+typedef void hx_resp_change_fn(const struct hx_resp_change *change, void *context);
+
 struct hx_resp_service_options {
 	struct hapax_store *store;
 	const struct hapax_clock *clock;  /* NULL: the system's */
 	unsigned flags;                   /* enum hx_resp_service_flag */
 	const struct hx_resp_user *users; /* none: everybody is let in, and has default/default */
 	size_t user_count;
-	uint64_t value_size_max; /* larger values are refused; the store's result_size_max */
-	unsigned port;           /* for INFO; 0: a unix socket */
+	uint64_t value_size_max;    /* larger values are refused; the store's result_size_max */
+	unsigned port;              /* for INFO; 0: a unix socket */
+	hx_resp_change_fn *changed; /* NULL: nobody keeps an account of it */
+	void *context;
 };
 
 /* How many scans may be on their way at a time; the oldest one is forgotten. */

@@ -8,6 +8,7 @@
 #include "net/http_server.h"
 #include "net/tls.h"
 #include "wire/bearer.h"
+#include "wire/http1_text.h"
 
 #define PROBLEM(name) "urn:hapax:problem:" name
 
@@ -28,11 +29,37 @@ static enum hx_role role_of(enum hx_config_role role)
 	return HX_ROLE_NONE;
 }
 
-/* Is the other end on this machine? Nothing is believed but its address. */
+/*
+ * Does this machine go by that name: an address, localhost, or a name without a dot? A page in
+ * a browser on this machine can have its own name point here, and would read what is ours.
+ */
+static bool is_own_name(struct hapax_bytes authority)
+{
+	static const struct hapax_bytes localhost = HX_BYTES_LIT("localhost");
+	static const struct hapax_bytes local = HX_BYTES_LIT(".localhost");
+	const char *at = authority.data;
+	const char *colon = authority.size == 0 ? NULL : memchr(at, ':', authority.size);
+	size_t size = colon == NULL ? authority.size : (size_t)(colon - at);
+	bool is_address = true;
+
+	/* HTTP/1.0 says nothing, and no browser speaks it. */
+	if (authority.size == 0 || at[0] == '[')
+		return true;
+	for (size_t i = 0; i < size; i++)
+		is_address = is_address && (at[i] == '.' || (at[i] >= '0' && at[i] <= '9'));
+	return is_address || memchr(at, '.', size) == NULL ||
+		hx_http1_text_equal(hx_bytes(at, size), localhost) ||
+		(size > local.size &&
+	         hx_http1_text_equal(hx_bytes(at + size - local.size, local.size), local));
+}
+
+/* Is the other end on this machine, and not led here? Nothing is believed but its address. */
 static bool is_from_here(const struct hx_http_exchange *exchange)
 {
 	if (exchange->server->listener.address.storage.ss_family == AF_UNIX)
 		return true;
+	if (!is_own_name(exchange->head.authority))
+		return false;
 	return strncmp(exchange->client, "127.", 4) == 0 || strcmp(exchange->client, "::1") == 0 ||
 		strncmp(exchange->client, "::ffff:127.", 11) == 0;
 }
@@ -160,6 +187,7 @@ static void refuse_role(
 	struct hx_http_problem problem = {.status = 403};
 	struct hapax_field field = {HX_BYTES_LIT("WWW-Authenticate"), {NULL, 0}};
 	char challenge[128], detail[256];
+	bool is_read = strcmp(role, hx_role_name(HX_ROLE_READ)) == 0;
 
 	(void)snprintf(
 		challenge, sizeof(challenge),
@@ -172,8 +200,8 @@ static void refuse_role(
 		(void)snprintf(
 			detail, sizeof(detail),
 			"this needs the role '%s', and nobody is named under 'auth'; 'hapax config "
-			"token' makes a token",
-			role);
+			"token' makes a token%s",
+			role, is_read ? "; until then only this machine reads, as localhost" : "");
 	} else {
 		problem.type = PROBLEM("role-missing");
 		problem.title = "The role for this is missing";

@@ -128,6 +128,7 @@ static enum hapax_status admit(struct hx_http_server *server, const char *client
 	struct hx_loop *loop = server->context;
 	struct hx_serve *serve = loop->serve;
 	struct hx_loop_config *config = hx_loop_config_use(loop);
+	char network[HX_ADDRESS_TEXT_SIZE];
 	uint64_t max = UINT64_MAX;
 	enum hapax_status status;
 
@@ -139,7 +140,8 @@ static enum hapax_status admit(struct hx_http_server *server, const char *client
 	/* A unix socket has no address to tell its clients by. */
 	if (client[0] == '\0')
 		max = UINT64_MAX;
-	status = hx_quota_take(&serve->addresses, hapax_bytes_from_text(client), max);
+	hx_address_network(client, network);
+	status = hx_quota_take(&serve->addresses, hapax_bytes_from_text(network), max);
 	if (status == HAPAX_OK)
 		hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, door_of(server), 1);
 	return status;
@@ -155,8 +157,10 @@ static void refused(struct hx_http_server *server, unsigned status, enum hx_http
 static void left(struct hx_http_server *server, const char *client)
 {
 	struct hx_loop *loop = server->context;
+	char network[HX_ADDRESS_TEXT_SIZE];
 
-	hx_quota_give(&loop->serve->addresses, hapax_bytes_from_text(client));
+	hx_address_network(client, network);
+	hx_quota_give(&loop->serve->addresses, hapax_bytes_from_text(network));
 	hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, door_of(server), -1);
 }
 

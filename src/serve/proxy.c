@@ -3,6 +3,7 @@
  * proxy.c - any HTTP API, once for each Idempotency-Key.
  *
  *	no route                                  404
+ *	a path with . or .., a method as post     400: upstreams differ in what they take it for
  *	a method that runs once, with a key       claimed, and run once
  *	  with two, or one that cannot be read    400
  *	  without one, where it is required       400
@@ -18,6 +19,7 @@
 #include "observe/metrics.h"
 #include "serve/daemon.h"
 #include "serve/delivery.h"
+#include "wire/http1_text.h"
 
 #define PROBLEM(name) "urn:hapax:problem:" name
 
@@ -25,6 +27,16 @@ static bool runs_once(const struct hx_config_proxy_route *route, struct hapax_by
 {
 	for (size_t i = 0; i < route->method_count; i++) {
 		if (hx_bytes_equal(hapax_bytes_from_text(route->methods[i]), method))
+			return true;
+	}
+	return false;
+}
+
+/* POST in other letters: some upstreams take it for that, and would run it each time. */
+static bool is_disguised(const struct hx_config_proxy_route *route, struct hapax_bytes method)
+{
+	for (size_t i = 0; i < route->method_count; i++) {
+		if (hx_http1_text_equal(hapax_bytes_from_text(route->methods[i]), method))
 			return true;
 	}
 	return false;
@@ -155,10 +167,18 @@ void hx_proxy_take_up(struct hx_delivery *delivery)
 	const struct hx_config *config = delivery->config->config;
 	const struct hx_http1_head *head = &delivery->exchange->head;
 	const struct hx_config_proxy_route *route;
+	char space[HX_HTTP1_LINE_MAX];
 	struct hapax_bytes path;
 	struct hapax_bytes query;
 
 	hx_proxy_split(head->path, &path, &query);
+	path = hx_proxy_path(path, space);
+	if (!hx_proxy_path_is_plain(path)) {
+		hx_delivery_refuse(
+			delivery, 400, PROBLEM("path"), "The path has . or .. in it",
+			"send the path that it leads to");
+		return;
+	}
 	route = hx_config_proxy_route_find(config, path);
 	if (route == NULL) {
 		hx_delivery_refuse(
@@ -172,6 +192,12 @@ void hx_proxy_take_up(struct hx_delivery *delivery)
 		config->gateway.route_count + (size_t)(route - config->proxy.routes));
 	if (runs_once(route, head->method)) {
 		take_key(delivery);
+		return;
+	}
+	if (is_disguised(route, head->method)) {
+		hx_delivery_refuse(
+			delivery, 400, PROBLEM("method"), "The method is not in capital letters",
+			"methods are: as it stands it would not be run once");
 		return;
 	}
 	delivery->passes = true;

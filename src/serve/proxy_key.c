@@ -11,6 +11,7 @@
 #include "net/http_body.h"
 #include "wire/http1.h"
 #include "wire/http1_text.h"
+#include "wire/percent.h"
 
 enum { PIECE_SIZE = 16 * 1024 };
 
@@ -23,6 +24,31 @@ void hx_proxy_split(
 
 	*ret_path = hx_bytes(begin, size);
 	*ret_query = hx_bytes(query, target.size - size);
+}
+
+struct hapax_bytes hx_proxy_path(struct hapax_bytes path, char space[HX_HTTP1_LINE_MAX])
+{
+	/* A line is not longer; most paths have nothing to be changed. */
+	if (path.size == 0 || path.size > HX_HTTP1_LINE_MAX ||
+	    memchr(path.data, '%', path.size) == NULL)
+		return path;
+	return hx_bytes(space, hx_percent_normalize(path, space));
+}
+
+bool hx_proxy_path_is_plain(struct hapax_bytes path)
+{
+	const char *at = path.data;
+	const char *end = at + path.size;
+
+	while (at < end) {
+		const char *slash = memchr(at, '/', (size_t)(end - at));
+		size_t size = (size_t)((slash == NULL ? end : slash) - at);
+
+		if ((size == 1 || size == 2) && at[0] == '.' && at[size - 1] == '.')
+			return false;
+		at += size + 1;
+	}
+	return true;
 }
 
 static void add_size(struct hx_sha256 *sha, uint64_t size)
@@ -41,18 +67,51 @@ static void add(struct hx_sha256 *sha, struct hapax_bytes part)
 	hx_sha256_update(sha, part.data, part.size);
 }
 
-/* Hosts are the same in either case. */
-static void add_lower(struct hx_sha256 *sha, struct hapax_bytes part)
+/* "host:port" as its parts; port is empty where there is none. */
+static void split_authority(
+	struct hapax_bytes authority, struct hapax_bytes *ret_host, struct hapax_bytes *ret_port)
 {
-	const unsigned char *at = part.data;
+	const char *begin = authority.data;
+	const char *end = begin + authority.size;
+	const char *colon = authority.size == 0 ? NULL : memrchr(begin, ':', authority.size);
 
-	add_size(sha, part.size);
-	for (size_t i = 0; i < part.size; i++) {
+	/* One within brackets is of an address. */
+	if (colon == NULL || memchr(colon, ']', (size_t)(end - colon)) != NULL) {
+		*ret_host = authority;
+		*ret_port = hx_bytes(NULL, 0);
+	} else {
+		*ret_host = hx_bytes(begin, (size_t)(colon - begin));
+		*ret_port = hx_bytes(colon + 1, (size_t)(end - colon - 1));
+	}
+}
+
+/*
+ * Hosts are the same in either case, with and without the dot behind them, and with and
+ * without the port that clients leave out. Both are: TLS may end before it comes here.
+ */
+static void add_authority(struct hx_sha256 *sha, struct hapax_bytes authority)
+{
+	struct hapax_bytes host;
+	struct hapax_bytes port;
+	const unsigned char *at;
+
+	split_authority(authority, &host, &port);
+	at = host.data;
+	if (host.size > 1 && at[host.size - 1] == '.')
+		host.size--;
+	if (hx_bytes_equal(port, HX_BYTES_LIT("80")) || hx_bytes_equal(port, HX_BYTES_LIT("443")))
+		port.size = 0;
+	add_size(sha, host.size + (port.size > 0 ? 1 + port.size : 0));
+	for (size_t i = 0; i < host.size; i++) {
 		unsigned char byte = at[i];
 
 		if (byte >= 'A' && byte <= 'Z')
 			byte |= 0x20;
 		hx_sha256_update(sha, &byte, 1);
+	}
+	if (port.size > 0) {
+		hx_sha256_update(sha, ":", 1);
+		hx_sha256_update(sha, port.data, port.size);
 	}
 }
 
@@ -218,6 +277,7 @@ enum hx_proxy_key_end hx_proxy_key_read(
 {
 	char *field = ret_key->text + HX_PROXY_OPERATION_DIGITS + 1;
 	unsigned char digest[HX_SHA256_SIZE];
+	char space[HX_HTTP1_LINE_MAX];
 	struct hapax_bytes path;
 	struct hapax_bytes query;
 	size_t size;
@@ -230,8 +290,8 @@ enum hx_proxy_key_end hx_proxy_key_read(
 		return HX_PROXY_KEY_WHOSE_IS_UNKNOWN;
 	hx_proxy_split(head->path, &path, &query);
 	add(sha, head->method);
-	add_lower(sha, head->authority);
-	add(sha, path);
+	add_authority(sha, head->authority);
+	add(sha, hx_proxy_path(path, space));
 	hx_sha256_final(sha, digest);
 	hx_hex_encode(digest, HX_PROXY_OPERATION_DIGITS / 2, ret_key->text);
 	ret_key->text[HX_PROXY_OPERATION_DIGITS] = '/';

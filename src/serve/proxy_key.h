@@ -6,7 +6,9 @@
  *
  * The digits are the beginning of SHA-256 over who asks, method, authority and path, so
  * that the key of one client, or of one operation, is never that of another: nobody gets
- * to see a response by guessing a key. Every part has its length in front of it.
+ * to see a response by guessing a key. Every part has its length in front of it, and one
+ * form: a host in small letters, without a dot behind it and without port 80 or 443; a path
+ * as RFC 3986 6.2.2 has it. A client that spells its retry in another way has the same key.
  *
  * Who asks is the first that there is of: Authorization, the client's certificate, the
  * cookies that the route names; or a field that a trusted proxy sets. A client whose
@@ -19,6 +21,7 @@
 #ifndef HX_SERVE_PROXY_KEY_H
 #define HX_SERVE_PROXY_KEY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <hapax/bytes.h>
@@ -26,10 +29,10 @@
 #include <hapax/record.h>
 
 #include "base/sha256.h"
+#include "wire/http1.h"
 #include "wire/sfstring.h"
 
 struct hx_config_proxy_route;
-struct hx_http1_head;
 struct hx_http_body;
 
 enum {
@@ -67,5 +70,11 @@ enum hapax_status hx_proxy_key_fingerprint(
 /* The path of a target without its query, and that, with its "?", or nothing. */
 void hx_proxy_split(
 	struct hapax_bytes target, struct hapax_bytes *ret_path, struct hapax_bytes *ret_query);
+
+/* The one form of a path, by which routes and keys go: the path itself, or in space. */
+struct hapax_bytes hx_proxy_path(struct hapax_bytes path, char space[HX_HTTP1_LINE_MAX]);
+
+/* No segment of it is "." or "..": one upstream would walk through them, another would not. */
+bool hx_proxy_path_is_plain(struct hapax_bytes path);
 
 #endif

@@ -2,10 +2,17 @@
 /*
  * resp_setup.c - from the configuration to the Redis door of every loop.
  */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/audit.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/hex.h"
+#include "base/limits.h"
+#include "observe/log.h"
 #include "serve/daemon.h"
 #include "serve/door_guard.h"
 
@@ -35,6 +42,71 @@ static enum hapax_status make_users(struct hx_serve *serve, struct hapax_error *
 	return HAPAX_OK;
 }
 
+/* A change on its way to the audit, which is the control loop's. */
+struct change {
+	struct hx_task task;
+	struct hx_serve *serve;
+	const char *action;
+	char who[HX_API_WHO_SIZE];
+	struct hapax_bytes tenant; /* in text, as group and key */
+	struct hapax_bytes group;
+	struct hapax_bytes key;
+	unsigned char text[2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX];
+};
+
+static void note_change(struct hx_task *task)
+{
+	static const struct hapax_bytes detail = HX_BYTES_LIT("{\"door\":\"resp\"}");
+	struct change *change = task->context;
+
+	hx_audit_add(
+		change->serve->api, change->who, "",
+		&(struct hx_audit_entry){
+			.action = change->action,
+			.outcome = "applied",
+			.tenant = change->tenant,
+			.group = change->group,
+			.key = change->key,
+			.detail = detail});
+	hx_free(change);
+}
+
+static struct hapax_bytes keep(struct change *change, size_t *used, struct hapax_bytes bytes)
+{
+	unsigned char *at = change->text + *used;
+
+	if (bytes.size > 0)
+		memcpy(at, bytes.data, bytes.size);
+	*used += bytes.size;
+	return hx_bytes(at, bytes.size);
+}
+
+/* Threads: a loop's. */
+static void on_changed(const struct hx_resp_change *said, void *context)
+{
+	struct hx_serve *serve = context;
+	struct change *change = hx_alloc_zero(1, sizeof(*change));
+	size_t used = 0;
+
+	if (change == NULL) {
+		const struct hx_log_field field = HX_LOG_TEXT("action", said->action);
+
+		hx_log_always(
+			serve->log, HX_LOG_ERROR, "an audit entry was not written", &field, 1);
+		return;
+	}
+	change->task = (struct hx_task){.fn = note_change, .context = change};
+	change->serve = serve;
+	change->action = said->action;
+	(void)snprintf(
+		change->who, sizeof(change->who), "%.*s", (int)said->user.size,
+		said->user.size == 0 ? "" : (const char *)said->user.data);
+	change->tenant = keep(change, &used, said->tenant);
+	change->group = keep(change, &used, said->group);
+	change->key = keep(change, &used, said->key);
+	hx_reactor_post(&serve->reactor, &change->task);
+}
+
 /* Its texts are those of the configuration that it began with, which is kept. */
 static enum hapax_status make_service(
 	struct hx_serve *serve, const struct hx_config_door *door, struct hapax_error *err)
@@ -44,7 +116,9 @@ static enum hapax_status make_service(
 		.store = serve->store,
 		.user_count = resp->user_count,
 		.value_size_max = serve->config->store.max_result,
-		.port = door->endpoint.is_unix ? 0 : door->endpoint.port};
+		.port = door->endpoint.is_unix ? 0 : door->endpoint.port,
+		.changed = on_changed,
+		.context = serve};
 	enum hapax_status status = make_users(serve, err);
 
 	if (status != HAPAX_OK)

@@ -294,6 +294,7 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 		hx_log_configure(serve->log, &options);
 	}
 	hx_serve_reload_backgrounds(serve);
+	hx_api_reloaded(serve->api);
 	log_text(serve, HX_LOG_INFO, "the configuration was read again", NULL, NULL);
 	return HAPAX_OK;
 }
@@ -739,6 +740,8 @@ enum hx_serve_end hx_serve_run(
 	on_chore_timer(&serve->chore_timer);
 	hx_reactor_run(&serve->reactor);
 	join_loops(serve);
+	/* What they had left to tell. */
+	hx_reactor_turn(&serve->reactor, 0);
 	hx_exporter_stop(&serve->exporter, serve->is_cut ? 0 : LAST_SPANS_MS);
 	log_text(serve, HX_LOG_INFO, "stopped", NULL, NULL);
 	/* Whoever waits for the store at the admin door has waited long enough. */

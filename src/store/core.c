@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "store/core_private.h"
 #include "store/counting.h"
+#include "wire/percent.h"
 
 #define SWEEP_INTERVAL_MS_DEFAULT (INT64_C(5) * 60 * 1000)
 #define TIMEOUT_MS_DEFAULT        INT64_C(5000)
@@ -105,20 +107,36 @@ static void core_free(struct hx_store_core *core)
 	hx_free(core);
 }
 
+/* What people may see of a URL: it goes into logs, replies and messages. NULL: no memory. */
+static char *public_url(const char *url)
+{
+	struct hapax_buf text;
+	char *copy = NULL;
+
+	hx_buf_init(&text, SIZE_MAX);
+	if (hx_buf_append(&text, url, strlen(url)) == HAPAX_OK &&
+	    hx_url_hide_passwords(&text) == HAPAX_OK && hx_buf_append_byte(&text, '\0') == HAPAX_OK)
+		copy = hx_alloc(text.size);
+	if (copy != NULL)
+		memcpy(copy, text.data, text.size);
+	if (text.capacity > 0)
+		explicit_bzero(text.data, text.capacity);
+	hx_buf_done(&text);
+	return copy;
+}
+
 static struct hx_store_core *core_new(const char *url, const struct hapax_store_options *options)
 {
 	struct hx_store_core *core = hx_alloc_zero(1, sizeof(*core));
-	size_t url_size = strlen(url) + 1;
 
 	if (core == NULL)
 		return NULL;
-	core->url = hx_alloc(url_size);
+	core->url = public_url(url);
 	if (core->url == NULL || hx_scope_table_init(&core->scopes) != HAPAX_OK) {
 		hx_free(core->url);
 		hx_free(core);
 		return NULL;
 	}
-	memcpy(core->url, url, url_size);
 	core->options = *options;
 	hx_clock_mark_init(&core->mark, options->clock);
 	hx_counter_book_init(&core->book);

@@ -150,6 +150,11 @@ static bool is_value(struct hapax_bytes value)
 	return hx_http1_skip_value(at, end) == end;
 }
 
+bool hx_http1_is_field(struct hapax_bytes name, struct hapax_bytes value)
+{
+	return hx_http1_is_token(name) && !is_reserved(name) && is_value(value);
+}
+
 void hx_http1_write_field(
 	struct hx_http1_writer *writer, struct hapax_bytes name, struct hapax_bytes value)
 {

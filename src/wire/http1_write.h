@@ -58,6 +58,9 @@ void hx_http1_write_response(
 void hx_http1_write_field(
 	struct hx_http1_writer *writer, struct hapax_bytes name, struct hapax_bytes value);
 
+/* Whether such a field could be written: its form is good, and it says nothing of framing. */
+bool hx_http1_is_field(struct hapax_bytes name, struct hapax_bytes value);
+
 /* A field of a head that was read, as it is: what has another form is not read. */
 void hx_http1_write_read_field(struct hx_http1_writer *writer, const struct hapax_field *field);
 

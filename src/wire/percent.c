@@ -77,6 +77,29 @@ enum hapax_status hx_percent_encode(struct hapax_buf *out, struct hapax_bytes by
 	return status;
 }
 
+size_t hx_percent_normalize(struct hapax_bytes path, char *out)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	const char *data = path.data;
+	size_t size = 0;
+
+	for (size_t at = 0; at < path.size; at++) {
+		bool is_encoded = data[at] == '%';
+		int byte = next_byte(path, &at);
+
+		if (!is_encoded || byte < 0) {
+			out[size++] = data[at];
+		} else if (is_unreserved((unsigned char)byte)) {
+			out[size++] = (char)byte;
+		} else {
+			out[size++] = '%';
+			out[size++] = digits[byte >> 4];
+			out[size++] = digits[byte & 15];
+		}
+	}
+	return size;
+}
+
 bool hx_query_next(
 	struct hapax_bytes *query, struct hapax_bytes *ret_name, struct hapax_bytes *ret_value)
 {
@@ -99,4 +122,63 @@ bool hx_query_next(
 				    : hx_bytes(equals + 1, (size_t)(data + size - equals - 1));
 	*query = hx_bytes(data + size, query->size - size);
 	return true;
+}
+
+/*
+ * The @ behind user and password; NULL: there is none. They may hold a slash, a @ or a ? that
+ * should have been escaped: the last @ counts, unless it is the value of a parameter.
+ */
+static const char *find_at(const char *authority, const char *end)
+{
+	const char *query = memchr(authority, '?', (size_t)(end - authority));
+	const char *last = memrchr(authority, '@', (size_t)(end - authority));
+
+	if (query == NULL || last == NULL || last < query ||
+	    memchr(query, '=', (size_t)(last - query)) == NULL)
+		return last;
+	return memrchr(authority, '@', (size_t)(query - authority));
+}
+
+/* The next password from that place on: the one behind the user, then those of parameters. */
+static bool find_password(struct hapax_bytes url, size_t from, size_t *ret_begin, size_t *ret_end)
+{
+	static const char parameter[] = "password=";
+	const char *data = url.data;
+	const char *end = data + url.size;
+	const char *authority = from > 0 ? NULL : memmem(data, url.size, "://", 3);
+	const char *at = authority == NULL ? NULL : find_at(authority + 3, end);
+	const char *begin =
+		at == NULL ? NULL : memchr(authority + 3, ':', (size_t)(at - authority - 3));
+
+	if (begin != NULL) {
+		*ret_begin = (size_t)(begin + 1 - data);
+		*ret_end = (size_t)(at - data);
+		return true;
+	}
+	begin = memmem(data + from, url.size - from, parameter, strlen(parameter));
+	if (begin == NULL)
+		return false;
+	begin += strlen(parameter);
+	at = memchr(begin, '&', (size_t)(end - begin));
+	*ret_begin = (size_t)(begin - data);
+	*ret_end = (size_t)((at == NULL ? end : at) - data);
+	return true;
+}
+
+enum hapax_status hx_url_hide_passwords(struct hapax_buf *url)
+{
+	static const char stars[] = "***";
+	size_t size = strlen(stars), from = 0, begin, end;
+
+	while (url->size > 0 && find_password(hapax_buf_bytes(url), from, &begin, &end)) {
+		enum hapax_status status = hx_buf_reserve(url, size);
+
+		if (status != HAPAX_OK)
+			return status;
+		memmove(url->data + begin + size, url->data + end, url->size - end);
+		memcpy(url->data + begin, stars, size);
+		url->size = url->size - (end - begin) + size;
+		from = begin + size;
+	}
+	return HAPAX_OK;
 }

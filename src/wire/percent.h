@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * percent.h - parts of a URL: percent-encoding (RFC 3986, 2.1), and the members of a query.
+ * percent.h - parts of a URL: percent-encoding (RFC 3986, 2.1), the members of a query, passwords.
  *
  * Threads: any.
  */
@@ -30,8 +30,22 @@ bool hx_percent_decode_text(const char *text, size_t size, char *out, size_t out
 /* Append bytes, all but letters, digits and -._~ encoded. */
 enum hapax_status hx_percent_encode(struct hapax_buf *out, struct hapax_bytes bytes);
 
+/*
+ * One form of all those that a path has (RFC 3986, 6.2.2): what need not be encoded is not,
+ * and digits are capitals. A percent sign without two digits stays as it is. out has room
+ * for path.size, or is the path itself. Returns how many bytes there are.
+ */
+size_t hx_percent_normalize(struct hapax_bytes path, char *out);
+
 /* Take the next NAME=VALUE off a query, as they stand there. False: none is left. */
 bool hx_query_next(
 	struct hapax_bytes *query, struct hapax_bytes *ret_name, struct hapax_bytes *ret_value);
+
+/*
+ * Put *** in the place of every password in a URL: that of scheme://user:password@host, and
+ * those of parameters. What may be one is hidden, too: to hide too much is the better
+ * mistake. LIMIT, NO_MEMORY: not all of them are hidden; the text must not be shown.
+ */
+enum hapax_status hx_url_hide_passwords(struct hapax_buf *url);
 
 #endif

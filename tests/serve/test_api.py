@@ -303,6 +303,9 @@ class Listener:
         events = [event for event in list(self.events) if event.get("event") == "decision"]
         return [(data["decision"], data["key"]) for data in (json.loads(event["data"]) for event in events)]
 
+    def count(self, kind):
+        return sum(event.get("event") == kind for event in list(self.events))
+
     def close(self):
         # First, or whoever closes waits for who reads, until the next heartbeat.
         self.socket.shutdown(socket.SHUT_RDWR)

@@ -55,6 +55,19 @@ def test_nobody_is_named(cli):
         request(daemon.admin, "POST", "/metrics").is_problem(405)
 
 
+def test_a_page_that_leads_its_own_name_here(cli):
+    """A browser on this machine would read for it: so names that are not this machine's may not."""
+    with serve(cli, None, "--gateway", "off") as daemon:
+        port = daemon.admin[1]
+        for host in (f"localhost:{port}", "LocalHost", f"127.0.0.1:{port}", "[::1]", "workstation", "hapax.localhost"):
+            for path in ("/actuator/deduplication", "/api/v1/keys"):
+                expect(get(daemon.admin, path, Host=host).status, 200, host)
+        for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "localhost.evil.example"):
+            for path in ("/metrics", "/actuator/deduplication", "/api/v1/keys", "/api/v1/events", "/api/v1/config"):
+                get(daemon.admin, path, Host=host).is_problem(403, "localhost")
+            expect(get(daemon.admin, "/livez", Host=host).status, 200, host)
+
+
 def test_somebody_is_named(cli):
     token, row = make_token(cli, "--name", "prometheus")
     with serve(cli, None, "--gateway", "off", config=f"auth:\n  tokens:\n    - {row}\n") as daemon:

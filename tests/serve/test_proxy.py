@@ -1,6 +1,7 @@
 """The proxy (C9): an HTTP API runs once for each Idempotency-Key, whosever it is."""
 
 import contextlib
+import hashlib
 import http.client
 import json
 import pathlib
@@ -8,7 +9,7 @@ import socket
 import threading
 
 from api import CHUNKED, api, ask, expect_ran, expect_replayed, post, proxy
-from daemon import DemoUpstream, Serve, dead_address, demo, metrics, raw
+from daemon import DemoUpstream, Serve, dead_address, demo, metrics, raw, request
 from harness import expect, expect_in, expect_match, scaled, until
 
 
@@ -185,6 +186,55 @@ def test_the_same_key_for_another_operation(cli):
                 (expect_replayed if again else expect_ran)(reply, b"run %d" % number)
         expect_replayed(ask(daemon.proxy, "POST", "/charges", b"{}", "k", Host="API.Example"), b"run 1")
         expect(len(service.requests), len(different))
+
+
+def test_one_operation_in_many_spellings(cli):
+    """A retry that says the same in another way is a retry; and nobody gets past a route by spelling."""
+    config = "proxy:\n  routes:\n    - {path: /v1/charg%65s, required: true}\n    - {path: /}\n"
+    with api() as service, proxy(cli, service.url, config=config) as daemon:
+        expect_ran(post(daemon.proxy, "/v1/charges/a-b%2fc", "k", Host="api.example"), b"run 1")
+        for path, host in (
+            ("/v1/charges/a-b%2Fc", "api.example:80"),
+            ("/v1/%63harges/a%2Db%2fc", "API.example."),
+            ("/v1/charges/%61-b%2fc", "api.example:443"),
+        ):
+            expect_replayed(post(daemon.proxy, path, "k", Host=host), b"run 1")
+            ask(daemon.proxy, "POST", path, b"{}").is_problem(400, "key-missing")
+        expect_ran(post(daemon.proxy, "/v1/charges/a-b/c", "k", Host="api.example"), b"run 2")
+        # What goes on is what came.
+        expect(service.requests[0].path, "/v1/charges/a-b%2fc")
+        for path in ("/v1/x/../charges", "/v1/./charges", "/v1/%2e%2E/charges", "/.."):
+            for method in ("POST", "GET"):
+                ask(daemon.proxy, method, path, b"{}", "k").is_problem(400, "problem:path")
+        for method in ("post", "Post", "pATCH"):
+            ask(daemon.proxy, method, "/", b"{}", "k").is_problem(400, "capital letters")
+        expect(ask(daemon.proxy, "get", "/v1/charges").status, 200)
+        expect(service.paths, ["/v1/charges/a-b%2fc", "/v1/charges/a-b/c", "/v1/charges"])
+
+
+STORED = "Content-Type: text/kept\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\nConnection: X-Mine\r\n"
+STORED += "X-Mine: yes\r\nX Y: no name\r\nX-Lines: a\nInjected: b\r\nno colon\r\n\r\nHTTP/1.1 200 OK\r\n\r\n<b>"
+
+
+def test_what_a_store_has_is_not_believed(cli):
+    """A record that somebody wrote: its fields cannot end the reply where they like, or begin another."""
+    auth = f"auth:\n  tokens:\n    - {{name: w, hash: 'sha256:{hashlib.sha256(b'secret' * 4).hexdigest()}', role: write}}\n"
+    with api() as service, proxy(cli, service.url, config=auth) as daemon:
+        expect_ran(post(daemon.proxy, "/status/500", "k"), b"run 1", 500)
+
+        def call(method, path, **body):
+            headers = {"Authorization": "Bearer " + "secret" * 4, "Content-Type": "application/json"}
+            reply = request(daemon.admin, method, f"/api/v1{path}", headers, json.dumps(body).encode())
+            expect(reply.status, 200, repr(reply.body))
+            return reply.json
+
+        key = call("GET", "/keys?state=failed")["keys"][0]["key"]
+        call("POST", "/resolve", key=key, result={"kind": "http", "status": 200, "headers": STORED, "body": "kept"}, **{"as": "done"})
+        for _ in range(2):
+            reply = expect_replayed(post(daemon.proxy, "/status/500", "k"), b"kept")
+            expect((reply.headers["content-type"], reply.headers["content-length"]), ("text/kept", "4"))
+            expect(set(reply.headers) & {"transfer-encoding", "connection", "injected", "x y", "x-lines"}, set())
+        expect(len(service.requests), 1)
 
 
 def test_a_response_is_replayed_as_it_was(cli):

@@ -6,6 +6,7 @@ import json
 import signal
 import threading
 
+from api import api, ask, proxy
 from daemon import dead_address, demo, log_line, metrics, post, post_batch, request, serve, structured, upstream
 from harness import TIMEOUT_SECONDS, expect, expect_in, until
 
@@ -136,6 +137,31 @@ def test_an_event_and_its_duplicate(cli):
         expect((line["trace_id"], line["span_id"]), (replay.trace, replay.id))
         expect([span.failed for span in spans], [False] * 5)
         until(lambda: metrics(daemon)["hapax_trace_exported_spans_total"] == 5, "they are counted")
+
+
+def test_a_request_of_the_proxy(cli):
+    """The same of a request with a key, of its duplicate, and of one that passes; no event is made up."""
+    with collector() as sink, api() as service, proxy(cli, service.url, config=sink.config()) as daemon:
+        first = ask(daemon.proxy, "POST", "/charges", b"{}", "k", traceparent=f"00-{TRACE}-{SPAN}-01", tracestate="rojo=1")
+        again = ask(daemon.proxy, "POST", "/charges", b"{}", "k")
+        passed = ask(daemon.proxy, "GET", "/charges")
+        expect((first.decision, again.decision, passed.decision), ("acquired", "replay", None))
+        expect([name for name in (*first.headers, *again.headers, *passed.headers) if "trace" in name], [])
+        until(lambda: len([span for span in sink.spans() if span.name == "process_request"]) == 3, "spans have come")
+        spans = sink.spans()
+        expect([span.name for span in spans if span.name == "process_cloud_event"], [])
+        run = [span for span in spans if span.trace == TRACE]
+        process, check, call = (named(run, name) for name in ("process_request", "idempotency_check", "POST"))
+        expect((process.kind, check.kind, call.kind), (SERVER, INTERNAL, CLIENT))
+        expect((process.parent, check.parent, call.parent), (SPAN, process.id, process.id))
+        expect((process.attributes["http.response.status_code"], process.attributes["hapax.scope"]), ("200", "default/default"))
+        expect([name for name in process.attributes if name.startswith("cloudevents.")], [])
+        expect((check.attributes["hapax.decision"], check.attributes["hapax.token"]), ("acquired", service.requests[0].headers["hapax-token"]))
+        got = service.requests[0].headers
+        expect((got["traceparent"], got["tracestate"]), (f"00-{TRACE}-{call.id}-01", "rojo=1"))
+        others = [span for span in spans if span.trace != TRACE and span.name == "process_request"]
+        expect(sorted(span.links for span in others), [[], [(TRACE, process.id)]])
+        expect([span.failed for span in spans], [False] * len(spans))
 
 
 def test_failures_are_told(cli):

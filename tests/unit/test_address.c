@@ -123,12 +123,34 @@ static void addresses_come_back(void **state)
 	}
 }
 
+static void a_client_is_counted_by_its_network(void **state)
+{
+	static const char *const clients[][2] = {
+		{"127.0.0.1", "127.0.0.1"},
+		{"::1", "::"},
+		{"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"},
+		{"2001:db8:1:2::9", "2001:db8:1:2::"},
+		{"2001:db8:1:3::9", "2001:db8:1:3::"},
+		{"::ffff:10.1.2.3", "10.1.2.3"},
+		{"", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
+		char text[HX_ADDRESS_TEXT_SIZE];
+
+		hx_address_network(clients[i][0], text);
+		assert_string_equal(text, clients[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(endpoints_are_read),
 		cmocka_unit_test(bad_endpoints_are_refused),
 		cmocka_unit_test(addresses_come_back),
+		cmocka_unit_test(a_client_is_counted_by_its_network),
 	};
 
 	return cmocka_run_group_tests_name("address", tests, NULL, NULL);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -84,9 +85,67 @@ static void texts_have_no_nul_and_an_end(void **state)
 	assert_false(hx_percent_decode_text("%4g", 3, out, sizeof(out)));
 }
 
+static void a_path_has_one_form(void **state)
+{
+	static const char *const paths[][2] = {
+		{"/v1/charges", "/v1/charges"},
+		{"/v1/%63harges%2f%7E%2d%5f%2E%30", "/v1/charges%2F~-_.0"},
+		{"/%e4%C3%A4%25", "/%E4%C3%A4%25"},
+		{"/%4", "/%4"},
+		{"/%zz%", "/%zz%"},
+		{"", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		char text[64];
+		size_t size;
+
+		(void)snprintf(text, sizeof(text), "%s", paths[i][0]);
+		size = hx_percent_normalize(hapax_bytes_from_text(text), text);
+		assert_true(
+			hx_bytes_equal(hx_bytes(text, size), hapax_bytes_from_text(paths[i][1])));
+		/* It is its own. */
+		assert_int_equal(hx_percent_normalize(hx_bytes(text, size), text), size);
+	}
+}
+
+static void passwords_are_hidden(void **state)
+{
+	static const char *const urls[][2] = {
+		{"redis://u:secret@h:1/2?db=3", "redis://u:***@h:1/2?db=3"},
+		{"rediss://:se@cret@h", "rediss://:***@h"},
+		{"redis://:s/e?cret@h", "redis://:***@h"},
+		{"redis://u@h:1", "redis://u@h:1"},
+		{"redis://h:1?prefix=a@b", "redis://h:1?prefix=a@b"},
+		{"redis://:secret@h:1?prefix=a@b", "redis://:***@h:1?prefix=a@b"},
+		{"redis+unix:/a:b@c", "redis+unix:/a:b@c"},
+		{"postgres://u:secret@h/d?x=1&password=secret&sslpassword=secret&y=2",
+	         "postgres://u:***@h/d?x=1&password=***&sslpassword=***&y=2"},
+		{"postgres:///d?password=", "postgres:///d?password=***"},
+		{"mine://u:secret@h", "mine://u:***@h"},
+		{"memory:", "memory:"},
+		{"", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+		struct hapax_buf text;
+
+		hx_buf_init(&text, 1024);
+		assert_int_equal(hx_buf_append(&text, urls[i][0], strlen(urls[i][0])), HAPAX_OK);
+		assert_int_equal(hx_url_hide_passwords(&text), HAPAX_OK);
+		assert_int_equal(hx_buf_append_byte(&text, '\0'), HAPAX_OK);
+		assert_string_equal((const char *)text.data, urls[i][1]);
+		hx_buf_done(&text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_path_has_one_form),
+		cmocka_unit_test(passwords_are_hidden),
 		cmocka_unit_test(texts_have_no_nul_and_an_end),
 		cmocka_unit_test(every_byte_comes_back),
 		cmocka_unit_test(what_is_cut_off_is_refused),

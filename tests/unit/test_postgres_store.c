@@ -94,26 +94,6 @@ static void bad_urls_are_refused(void **state)
 	must_refuse("postgres:///x?nonsense=1", HAPAX_ERR_INVALID, "postgres://user@host");
 }
 
-static void passwords_are_hidden(void **state)
-{
-	static const char *const urls[][2] = {
-		{"postgres://u:secret@h/d", "postgres://u:***@h/d"},
-		{"postgres://u@h/d", "postgres://u@h/d"},
-		{"postgres://h/d?x=1&password=secret&y=2", "postgres://h/d?x=1&password=***&y=2"},
-		{"postgres:///d?password=secret", "postgres:///d?password=***"},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
-		struct hapax_buf buf;
-
-		hx_buf_init(&buf, 1024);
-		assert_int_equal(hx_postgres_url_hide(urls[i][0], &buf), HAPAX_OK);
-		assert_string_equal((const char *)buf.data, urls[i][1]);
-		hx_buf_done(&buf);
-	}
-}
-
 /* Wrong password, role, database, place; too many connections. */
 static void what_is_wrong_is_said(void **state)
 {
@@ -539,6 +519,7 @@ static void cut_at_every_byte(void **state)
 	if (store == NULL)
 		printf("# %s\n", err.message);
 	assert_non_null(store);
+	assert_non_null(strstr(hapax_store_url(store), "postgres://postgres:***@127.0.0.1"));
 	for (int way = CUT_TO_SERVER; way <= CUT_TO_CLIENT; way++) {
 		bool is_whole = false;
 
@@ -697,7 +678,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_urls_are_refused),
-		cmocka_unit_test(passwords_are_hidden),
 		cmocka_unit_test(what_is_wrong_is_said),
 		cmocka_unit_test(versions_are_checked),
 		cmocka_unit_test(limits_are_refused),

@@ -90,7 +90,13 @@ static void different_requests_have_different_keys(void **state)
 		{"POST /a/", "h", "", ""},
 		{"POST /A", "h", "", ""},
 		{"POST /a", "i", "", ""},
-		{"POST /a", "h:80", "", ""},
+		{"POST /a", "h:8080", "", ""},
+		{"POST /a", "[::1]", "", ""},
+		{"POST /a", "[::1]:81", "", ""},
+		{"POST /a", "h.:81", "", ""},
+		{"POST /a/b", "h", "", ""},
+		{"POST /a%2Fb", "h", "", ""},
+		{"POST /a%20b", "h", "", ""},
 		{"POST /a", "h", "cert", ""},
 		{"POST /a", "h", "", "Authorization: cert\r\n"},
 		{"POST /a", "h", "", "Authorization: \r\n"},
@@ -127,6 +133,13 @@ static void equal_requests_have_equal_keys(void **state)
 		{{"POST /a", "h", "", ""}, {"POST http://h/a", "h", "", "Cookie: x=y\r\n"}},
 		{{"POST /a", "h", "", "Authorization: a\r\n"},
 	         {"POST /a", "h", "cert", "authorization:  a \r\nCookie: session=b\r\n"}},
+		{{"POST /a", "h", "", ""}, {"POST /a", "H.:80", "", ""}},
+		{{"POST /a", "h.", "", ""}, {"POST /a", "h:443", "", ""}},
+		{{"POST /a", "h", "", ""}, {"POST /a", "h:", "", ""}},
+		{{"POST /a", "h.:81", "", ""}, {"POST /a", "h:81", "", ""}},
+		{{"POST /a", "[::1]:80", "", ""}, {"POST /a", "[::1]", "", ""}},
+		{{"POST /a-b", "h", "", ""}, {"POST /%61%2Db", "h", "", ""}},
+		{{"POST /%C3%A4", "h", "", ""}, {"POST /%c3%a4", "h", "", ""}},
 		{{"POST /a", "h", "cert", ""}, {"POST /a", "h", "cert", "Cookie: session=b\r\n"}},
 		{{"POST /a", "h", "", "Cookie: session=a; device=b\r\n"},
 	         {"POST /a", "h", "",
@@ -141,6 +154,30 @@ static void equal_requests_have_equal_keys(void **state)
 		make(&pairs[i][1], &keys[1]);
 		if (memcmp(keys[0].text, keys[1].text, keys[0].size) != 0)
 			fail_msg("pair %zu has two keys", i);
+	}
+}
+
+/* A segment that one upstream walks through and another does not. */
+static void paths_with_dots_are_known(void **state)
+{
+	static const struct {
+		const char *path;
+		bool is_plain;
+	} paths[] = {
+		{"/", true},     {"/a/b", true},         {"/.a/b.", true},  {"/a/...", true},
+		{"/a//b", true}, {"/a/../b", false},     {"/..", false},    {"/a/.", false},
+		{"/./a", false}, {"/a/%2e%2E/b", false}, {"/%2e/a", false}, {"/a.%2e", true},
+		{"*", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		char space[HX_HTTP1_LINE_MAX];
+		struct hapax_bytes path =
+			hx_proxy_path(hapax_bytes_from_text(paths[i].path), space);
+
+		if (hx_proxy_path_is_plain(path) != paths[i].is_plain)
+			fail_msg("%s", paths[i].path);
 	}
 }
 
@@ -282,6 +319,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(different_requests_have_different_keys),
 		cmocka_unit_test(equal_requests_have_equal_keys),
+		cmocka_unit_test(paths_with_dots_are_known),
 		cmocka_unit_test(the_key_is_a_fixed_function),
 		cmocka_unit_test(what_is_refused),
 		cmocka_unit_test(fingerprints),

@@ -125,54 +125,6 @@ enum hapax_status hx_postgres_place_parse(
 	return HAPAX_OK;
 }
 
-/* Where a password begins and ends: behind the user, or in the query. False: there is none. */
-static bool find_password(const char *url, const char **ret_begin, const char **ret_end)
-{
-	static const char in_query[] = "password=";
-	const char *authority = strstr(url, "://");
-	const char *query = strchr(url, '?');
-	const char *at = NULL;
-
-	if (authority != NULL) {
-		authority += 3;
-		at = memrchr(authority, '@', strcspn(authority, "/?"));
-	}
-	if (at != NULL) {
-		*ret_begin = memchr(authority, ':', (size_t)(at - authority));
-		*ret_end = at;
-		if (*ret_begin != NULL) {
-			++*ret_begin;
-			return true;
-		}
-	}
-	while (query != NULL) {
-		query++;
-		if (strncmp(query, in_query, sizeof(in_query) - 1) == 0) {
-			*ret_begin = query + sizeof(in_query) - 1;
-			*ret_end = *ret_begin + strcspn(*ret_begin, "&");
-			return true;
-		}
-		query = strchr(query, '&');
-	}
-	return false;
-}
-
-enum hapax_status hx_postgres_url_hide(const char *url, struct hapax_buf *buf)
-{
-	size_t size = strlen(url) + 1;
-	const char *begin = NULL;
-	const char *end = NULL;
-	enum hapax_status status = hx_buf_reserve(buf, size + sizeof("***"));
-
-	if (status != HAPAX_OK)
-		return status;
-	if (!find_password(url, &begin, &end))
-		return hx_buf_append(buf, url, size);
-	(void)hx_buf_append(buf, url, (size_t)(begin - url));
-	(void)hx_buf_append(buf, "***", 3);
-	return hx_buf_append(buf, end, size - (size_t)(end - url));
-}
-
 static enum hapax_status append_schema(struct hapax_buf *buf, const char *schema)
 {
 	enum hapax_status status = hx_buf_append_byte(buf, '"');

@@ -37,9 +37,6 @@ struct hx_postgres_place {
 enum hapax_status hx_postgres_place_parse(
 	const char *url, struct hx_postgres_place *ret_place, struct hapax_error *err);
 
-/* url with "***" for its password, NUL at the end. LIMIT, NO_MEMORY: nothing was appended. */
-enum hapax_status hx_postgres_url_hide(const char *url, struct hapax_buf *buf);
-
 /* text with every "@@" replaced by the quoted schema and a dot, NUL at the end. */
 enum hapax_status hx_postgres_sql_append(
 	struct hapax_buf *buf, const char *schema, const char *text);

@@ -14,7 +14,6 @@
 #include <hapax/ext/store_ops.h>
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/error.h"
 #include "store/core.h"
 #include "store/postgres/client.h"
@@ -164,24 +163,6 @@ enum hapax_status hx_postgres_refuse_options(
 	return HAPAX_OK;
 }
 
-static enum hapax_status attach(
-	struct postgres_store *store, const char *url, struct hapax_error *err)
-{
-	const struct hapax_store_ops *ops = &postgres_ops[store->client.session.is_durable];
-	struct hapax_buf hidden;
-	enum hapax_status status;
-
-	hx_buf_init(&hidden, SIZE_MAX);
-	status = hx_postgres_url_hide(url, &hidden);
-	if (status != HAPAX_OK)
-		(void)hx_error_set(err, status, 0, "no memory to open a store");
-	else
-		status = hapax_store_attach(
-			&store->base, ops, (const char *)hidden.data, &store->options, err);
-	hx_buf_done(&hidden);
-	return status;
-}
-
 enum hapax_status hx_postgres_open(
 	const char *url, const char *path, const struct hapax_store_options *options,
 	struct hapax_store **ret_store, struct hapax_error *err)
@@ -207,7 +188,9 @@ enum hapax_status hx_postgres_open(
 		store_free(store);
 		return status;
 	}
-	status = attach(store, url, err);
+	status = hapax_store_attach(
+		&store->base, &postgres_ops[store->client.session.is_durable], url, &store->options,
+		err);
 	if (status != HAPAX_OK) {
 		hx_postgres_client_close(&store->client);
 		store_free(store);

@@ -220,29 +220,6 @@ enum hapax_status hx_redis_place_parse(
 	return status;
 }
 
-enum hapax_status hx_redis_url_hide(const char *url, struct hapax_buf *buf)
-{
-	const char *authority = strstr(url, "://");
-	size_t size = strlen(url);
-	const char *at = NULL;
-	const char *colon = NULL;
-	enum hapax_status status = hx_buf_reserve(buf, size + sizeof("***"));
-
-	if (status != HAPAX_OK)
-		return status;
-	if (authority != NULL) {
-		authority += 3;
-		at = memrchr(authority, '@', strcspn(authority, "/?"));
-	}
-	if (at != NULL)
-		colon = memchr(authority, ':', (size_t)(at - authority));
-	if (colon == NULL)
-		return hx_buf_append(buf, url, size + 1);
-	(void)hx_buf_append(buf, url, (size_t)(colon - url) + 1);
-	(void)hx_buf_append(buf, "***", 3);
-	return hx_buf_append(buf, at, size - (size_t)(at - url) + 1);
-}
-
 static enum hapax_status append_escaped(struct hapax_buf *buf, struct hapax_bytes part)
 {
 	const unsigned char *data = part.data;

@@ -49,9 +49,6 @@ struct hx_redis_place {
 enum hapax_status hx_redis_place_parse(
 	const char *url, struct hx_redis_place *ret_place, struct hapax_error *err);
 
-/* url with "***" for its password, NUL at the end. LIMIT, NO_MEMORY: nothing was appended. */
-enum hapax_status hx_redis_url_hide(const char *url, struct hapax_buf *buf);
-
 /* A scope as text: "tenant/group", with % / : { } escaped as %25 and so on. */
 enum hapax_status hx_redis_scope_append(
 	struct hapax_buf *buf, struct hapax_bytes tenant, struct hapax_bytes group);

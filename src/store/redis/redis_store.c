@@ -14,7 +14,6 @@
 #include <hapax/ext/store_ops.h>
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/error.h"
 #include "store/core.h"
 #include "store/redis/client.h"
@@ -143,7 +142,6 @@ enum hapax_status hx_redis_open_on(
 {
 	struct hapax_store_options complete;
 	struct redis_store *store;
-	struct hapax_buf hidden;
 	enum hapax_status status = hx_store_options_complete(options, &complete, err);
 
 	if (status != HAPAX_OK)
@@ -166,15 +164,9 @@ enum hapax_status hx_redis_open_on(
 		store_free(store);
 		return status;
 	}
-	hx_buf_init(&hidden, SIZE_MAX);
-	status = hx_redis_url_hide(url, &hidden);
-	if (status != HAPAX_OK)
-		(void)hx_error_set(err, status, 0, "no memory to open a store");
-	else
-		status = hapax_store_attach(
-			&store->base, &redis_ops[store->place.is_cluster][store->client.is_durable],
-			(const char *)hidden.data, &complete, err);
-	hx_buf_done(&hidden);
+	status = hapax_store_attach(
+		&store->base, &redis_ops[store->place.is_cluster][store->client.is_durable], url,
+		&complete, err);
 	if (status != HAPAX_OK) {
 		hx_redis_client_close(&store->client);
 		store_free(store);

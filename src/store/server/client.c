@@ -129,7 +129,11 @@ static enum hapax_status call(
 		"%s", client->end_err.message);
 }
 
-/* What a reply other than 200 means. Nothing was done, unless that is not known. */
+/*
+ * What a reply other than 200 means. That nothing was done is believed where the daemon says
+ * so, or where no request gets past: whoever else answers in its place (a proxy, with 502,
+ * 503 or 504) may have sent it on before.
+ */
 static enum hapax_status refusal(
 	struct hx_server_client *client, struct hapax_buf *reply, struct hapax_error *err)
 {
@@ -161,8 +165,6 @@ static enum hapax_status refusal(
 		status = HAPAX_ERR_INVALID;
 	else if (client->http_status == 413)
 		status = HAPAX_ERR_LIMIT;
-	else if (client->http_status == 503 && status == HAPAX_ERR_UNCERTAIN && text[0] == '\0')
-		status = HAPAX_ERR_UNAVAILABLE;
 	return hx_error_set(
 		err, status, 0, "%s answered %u%s%s", client->place->authority, client->http_status,
 		text[0] != '\0' ? ": " : "", text);
@@ -173,15 +175,8 @@ static enum hapax_status refusal(
 /* End what was sent, without an answer. */
 static void fail_sent(struct hx_server_client *client, enum hapax_status status)
 {
-	for (size_t i = 0; i < client->sent_count; i++) {
-		struct hapax_op *op = client->sent[i];
-
-		hx_store_refuse(
-			op,
-			status == HAPAX_ERR_UNCERTAIN && op->type == HAPAX_OP_LOOKUP
-				? HAPAX_ERR_UNAVAILABLE
-				: status);
-	}
+	for (size_t i = 0; i < client->sent_count; i++)
+		hx_server_refuse(client->sent[i], status);
 }
 
 static void read_answers(struct hx_server_client *client)
@@ -200,7 +195,7 @@ static void read_answers(struct hx_server_client *client)
 	for (size_t i = 0; i < client->sent_count; i++) {
 		node = at != 0 ? &tree->nodes[at] : NULL;
 		if (node == NULL || !hx_server_read_answer(&client->reader, node, client->sent[i]))
-			hx_store_refuse(client->sent[i], HAPAX_ERR_UNCERTAIN);
+			hx_server_refuse(client->sent[i], HAPAX_ERR_UNCERTAIN);
 		at = node != NULL ? node->next : 0;
 	}
 }

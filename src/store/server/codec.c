@@ -172,6 +172,13 @@ enum hapax_status hx_server_status_of(struct hapax_bytes name)
 	return HAPAX_ERR_UNCERTAIN;
 }
 
+void hx_server_refuse(struct hapax_op *op, enum hapax_status status)
+{
+	bool is_harmless = status == HAPAX_ERR_UNCERTAIN && op->type == HAPAX_OP_LOOKUP;
+
+	hx_store_refuse(op, is_harmless ? HAPAX_ERR_UNAVAILABLE : status);
+}
+
 bool hx_server_read_record(
 	struct hx_json_reader *reader, const struct hx_json_node *node,
 	struct hapax_record *ret_record)
@@ -199,7 +206,7 @@ bool hx_server_read_answer(
 		    reader, node, &answer_section, HX_JSON_FIELD_ALWAYS, &answer, NULL) != HAPAX_OK)
 		return false;
 	if (answer.failure.size > 0) {
-		hx_store_refuse(op, hx_server_status_of(answer.failure));
+		hx_server_refuse(op, hx_server_status_of(answer.failure));
 		return true;
 	}
 	if (answer.outcome == HAPAX_OUTCOME_NONE)

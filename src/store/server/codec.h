@@ -30,6 +30,9 @@ void hx_server_write_op(
 bool hx_server_read_answer(
 	struct hx_json_reader *reader, const struct hx_json_node *node, struct hapax_op *op);
 
+/* End op without an answer. What changes nothing is never UNCERTAIN, but UNAVAILABLE. */
+void hx_server_refuse(struct hapax_op *op, enum hapax_status status);
+
 /* The status behind "urn:hapax:problem:NAME" or NAME; UNCERTAIN for what is not known. */
 enum hapax_status hx_server_status_of(struct hapax_bytes name);
 

@@ -1,0 +1,167 @@
+"""--server: commands that speak to a daemon, over TLS and over a path, and what they say when it is lost."""
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+
+from certificates import Authority
+from daemon import serve
+from harness import TIMEOUT_SECONDS, expect, expect_in, until
+from test_api import AUTH, NOWHERE, TOKENS
+
+
+def token_file(cli, role="admin"):
+    path = cli.folder / f"token-{role}"
+    path.write_text(TOKENS[role] + "\n")
+    return str(path)
+
+
+def exercise(cli, *there):
+    """A claim from its begin to its end, a listing, a run, and what is wrong."""
+    expect(cli.run("check", "a", *there).out, "first\n")
+    cli.run("check", "a", *there, code=1)
+    token = cli.run("claim", "b", "-o", "json", *there).json["token"]
+    cli.run("claim", "b", *there, code=75)
+    cli.run("complete", "b", "--token", str(token), *there)
+    expect(cli.run("lookup", "b", "-o", "json", *there).json["state"], "done")
+    expect({line["key"] for line in cli.run("keys", "-o", "json", *there).lines}, {"a", "b"})
+    command = ["run", "--key", "r", *there, "--", "sh", "-c", f"echo ran >> {cli.folder}/runs; echo out"]
+    expect([cli.run(*command).out, cli.run(*command).out], ["out\n", "out\n"])
+    expect((cli.folder / "runs").read_text(), "ran\n")
+    cli.run("forget", "b", *there)
+
+
+def test_over_a_path(cli):
+    """http+unix: as the admin door of a service has it."""
+    path = cli.folder / "admin.sock"
+    with serve(cli, NOWHERE, "--admin", f"unix:{path}", config=AUTH) as _:
+        exercise(cli, "--server", f"http+unix:{path}", "--token-file", token_file(cli))
+        cli.run("keys", "--server", f"http+unix:{path}", code=None).says("401")
+    cli.run("check", "d", "--server", f"http+unix:{path}", code=69)
+
+
+def test_over_tls(cli):
+    """https: the daemon is who it says, and so is who asks."""
+    authority = Authority(cli.folder)
+    server, client = authority.issue("server"), authority.issue("client")
+    stranger = Authority(cli.folder, "other")
+    config = f"tls: {{certificate: {server.path}, key: {server.key}, client_ca: {authority.path}, client_auth: optional}}\n"
+    named = f"  certificates:\n    - {{name: worker, fingerprint: '{client.fingerprint}', role: admin}}\n"
+    with serve(cli, NOWHERE, config=config + AUTH + named) as daemon:
+        url = f"https://localhost:{daemon.admin[1]}"
+        with_token = ("--token-file", token_file(cli))
+        exercise(cli, "--server", f"{url}?ca={authority.path}", *with_token)
+        # By its certificate, without a token.
+        known = f"{url}?ca={authority.path}&cert={client.path}&key={client.key}"
+        expect(cli.run("check", "c", "--server", known).out, "first\n")
+        # Whoever cannot be believed is told nothing, least of all a token.
+        for wrong, word in (
+            (url, "certificate"),
+            (f"{url}?ca={stranger.path}", "certificate"),
+            (f"{url}?ca={cli.folder}/none.pem", "none.pem"),
+            (f"http://localhost:{daemon.admin[1]}", ""),
+        ):
+            cli.run("check", "e", "--server", wrong, *with_token, code=None).says(word)
+        cli.run("lookup", "e", "--server", known, code=1)
+
+
+class Line:
+    """Stands before a daemon; holds its answers back once told to, and cuts them off."""
+
+    def __init__(self, to):
+        self.to, self.is_held, self.has_held = to, False, threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.pairs = []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                server = socket.create_connection(self.to, timeout=TIMEOUT_SECONDS)
+                self.pairs.append((client, server))
+                threading.Thread(target=self.copy, args=(client, server, False), daemon=True).start()
+                threading.Thread(target=self.copy, args=(server, client, True), daemon=True).start()
+
+    def copy(self, source, target, is_answer):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if is_answer and self.is_held:
+                    self.has_held.set()
+                    return
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+    def cut(self):
+        for pair in self.pairs:
+            for end in pair:
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+
+
+def test_an_answer_that_is_lost(cli):
+    """It was done, and the command says that it does not know; whoever asks again is told."""
+    with serve(cli, NOWHERE, config=AUTH) as daemon:
+        line = Line(daemon.admin)
+        there = ("--server", line.url, "--token-file", token_file(cli))
+        direct = ("--server", f"http://127.0.0.1:{daemon.admin[1]}", "--token-file", token_file(cli))
+        expect(cli.run("check", "a", *there).out, "first\n")
+        pipe = cli.folder / "go"
+        os.mkfifo(pipe)
+        # The claim goes through, the completion's answer does not.
+        script = f"cat {pipe}; echo ran >> {cli.folder}/runs"
+        result = []
+
+        def run(place):
+            return cli.run("run", "--key", "r", *place, "--", "sh", "-c", script, code=None)
+
+        thread = threading.Thread(target=lambda: result.append(run(there)))
+        thread.start()
+        until(lambda: "claimed" in cli.run("lookup", "r", *direct, code=None).out, "it is claimed")
+        line.is_held = True
+        pipe.write_text("go\n")
+        until(line.has_held.is_set, "an answer is held back")
+        line.is_held = False
+        line.cut()
+        thread.join()
+        # What is repeated until it is known is known in the end: it ran once, and is done.
+        expect(result[0].code, 0, result[0].err)
+        expect(cli.run("lookup", "r", "-o", "json", *direct).json["state"], "done")
+        expect(run(direct).code, 0)
+        expect((cli.folder / "runs").read_text(), "ran\n")
+        line.listener.close()
+
+
+def test_a_daemon_that_is_killed(cli):
+    """Under a command that runs: its work is done, and it says that this is not known to be stored."""
+    store = f"file:{cli.folder}/store"
+    pipe = cli.folder / "go"
+    os.mkfifo(pipe)
+    with contextlib.ExitStack() as stack:
+        daemon = stack.enter_context(serve_killed(cli, store))
+        there = ("--server", f"http://127.0.0.1:{daemon.admin[1]}", "--token-file", token_file(cli))
+        command = ["run", "--key", "r", "--lease", "1s", *there, "--", "sh", "-c", f"cat {pipe}; echo out; exit 0"]
+        result = []
+        thread = threading.Thread(target=lambda: result.append(cli.run(*command, code=None)))
+        thread.start()
+        until(lambda: "claimed" in cli.run("lookup", "r", *there, code=None).out, "it is claimed")
+        daemon.process.send_signal(signal.SIGKILL)
+        daemon.process.wait()
+        pipe.write_text("go\n")
+        thread.join()
+        expect((result[0].code, result[0].out), (0, "go\nout\n"))
+        expect_in("hapax", result[0].err)
+
+
+@contextlib.contextmanager
+def serve_killed(cli, store):
+    """It does not come to its end by itself."""
+    context = serve(cli, NOWHERE, config=AUTH, store=store)
+    daemon = context.__enter__()
+    try:
+        yield daemon
+    finally:
+        daemon.kill()

@@ -1,0 +1,129 @@
+"""PATCH /config: what is answered is in force, now and after a restart; what is not changes nothing."""
+
+import hashlib
+import json
+import threading
+
+from certificates import Authority
+from daemon import log_line
+from harness import expect, until
+from redis_wire import Wire, door
+from test_api import api
+
+
+def runtime_of(daemon):
+    return daemon.config.parent / "conf.d" / "99-runtime.yaml"
+
+
+def test_what_is_decided_elsewhere_is_refused(cli):
+    """A variable, an option, or a file that is read later: a change here would be kept, and change nothing."""
+    later = cli.folder / "conf.d" / "99-site.yaml"
+    later.parent.mkdir()
+    later.write_text("defaults: {lease: 40s}\n")
+    env = cli.env(HAPAX_STORE=None, HAPAX_LOG_RATE="7", IDEMPOTENCY_TTL="5h")
+    with api(cli, "log: {rate: 5}\n", env=env) as (daemon, call):
+        before = call("GET", "/config").json
+        expect((before["log"]["rate"], before["defaults"]["ttl"], before["defaults"]["lease"]), (7, "5h", "40s"))
+        for patch, words in (
+            ({"log": {"rate": 9}}, ("log.rate", "HAPAX_LOG_RATE")),
+            ({"defaults": {"ttl": "2h"}}, ("defaults.ttl", "IDEMPOTENCY_TTL")),
+            ({"defaults": {"lease": "20s"}}, ("defaults.lease", "99-site.yaml")),
+            ({"upstream": {"url": "http://127.0.0.1:2"}}, ("upstream.url", "--upstream")),
+            ({"log": {"level": "debug", "rate": 9}}, ("log.rate",)),
+        ):
+            for word in words:
+                call("PATCH", "/config", patch).is_problem(409, word)
+        assert not runtime_of(daemon).exists()
+        expect(call("GET", "/config").json, before)
+        # What is not, is changed; and taking something back that was never said is no fault.
+        expect(call("PATCH", "/config", {"log": {"level": "debug", "rate": None}}).json["log"]["level"], "debug")
+    # A setting that was changed here, and is decided elsewhere since then, does not stand in the way of others.
+    with api(cli, env=cli.env(HAPAX_STORE=None, HAPAX_LOG_LEVEL="info")) as (daemon, call):
+        expect(call("GET", "/config").json["log"]["level"], "info")
+        expect(call("PATCH", "/config", {"defaults": {"ttl": "2h"}}).json["defaults"]["ttl"], "2h")
+        expect(json.loads(runtime_of(daemon).read_text()), {"log": {"level": "debug"}, "defaults": {"ttl": "2h"}})
+
+
+def test_what_cannot_be_put_in_force_is_not_kept(cli):
+    """Good as a configuration, and nothing that the daemon can go by: the next start would fail."""
+    server = Authority(cli.folder).issue("server")
+    tls = f"tls: {{certificate: {server.path}, key: {server.key}, admin: {{enabled: false}}}}\n"
+    with api(cli, tls) as (daemon, call):
+        broken = {"tls": {"certificate": str(cli.folder / "nowhere.pem")}}
+        for _ in range(2):
+            call("PATCH", "/config", broken).is_problem(422, "nowhere.pem")
+            assert not runtime_of(daemon).exists()
+        call("PATCH", "/config", {"defaults": {"ttl": "2h"}})
+        text = runtime_of(daemon).read_text()
+        call("PATCH", "/config", broken).is_problem(422, "nowhere.pem")
+        expect(runtime_of(daemon).read_text(), text)
+        expect(call("GET", "/config").json["defaults"]["ttl"], "2h")
+        expect([entry["outcome"] for entry in call("GET", "/audit").json["entries"]], ["invalid", "applied", "invalid", "invalid"])
+        # Nor what would be in force after a restart only.
+        call("PATCH", "/config", {"tls": {"gateway": {"enabled": False}}}).is_problem(409, "gateway")
+        expect(runtime_of(daemon).read_text(), text)
+    with api(cli, tls) as (_, call):
+        expect(call("GET", "/config").json["defaults"]["ttl"], "2h")
+
+
+def test_changes_that_come_together(cli):
+    """Each of them is in force and kept, or was told to come again."""
+    with api(cli) as (daemon, call):
+        replies = []
+        threads = [threading.Thread(target=lambda n=n: replies.append((n, change(call, n)))) for n in range(1, 9)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        expect({reply.status for _, reply in replies} - {200, 503}, set())
+        kept = {number for number, reply in replies if reply.status == 200}
+        assert kept, replies
+        rate = json.loads(runtime_of(daemon).read_text())["log"]["rate"]
+        expect((rate in kept, call("GET", "/config").json["log"]["rate"]), (True, rate))
+        expect(call("GET", "/audit").json["total"], len(kept))
+
+
+def change(call, number):
+    return call("PATCH", "/config", {"log": {"rate": number}})
+
+
+def test_no_line_of_the_audit_is_left_out(cli):
+    """Neither the level of the log nor its rate hides who changed something."""
+    with api(cli, "log: {rate: 1}\n") as (daemon, call):
+        call("PATCH", "/config", {"log": {"level": "error"}})
+        keys = [{"key": f"k{number}"} for number in range(300)]
+        call("POST", "/check", keys)
+        for key in keys:
+            expect(call("DELETE", f"/keys/default/default/{key['key']}").status, 204)
+        until(lambda: len(lines_of(daemon, "forget")) == 300, "every change has its line")
+        lines = lines_of(daemon, "forget")
+        expect({(line["msg"], line["outcome"], line["who"]) for line in lines}, {("audit", "applied", "admin")})
+        expect({line["idempotency_key"] for line in lines}, {key["key"] for key in keys})
+
+
+def test_changes_at_the_redis_door_are_audited(cli):
+    """Who forgets by force, decides by hand or flushes is known, whichever way it came; also at the end."""
+    path = cli.folder / "audit.log"
+    hashed = hashlib.sha256(b"s").hexdigest()
+    config = f"listen: {{resp: '127.0.0.1:0'}}\nlog: {{audit: '{path}'}}\n"
+    config += f"resp:\n  allow_flush: true\n  users:\n    - {{name: ops, password_sha256: {hashed}, tenant: acme}}\n"
+    with api(cli, config) as (daemon, call):
+        with Wire(door(daemon)) as wire:
+            expect(wire.ask("AUTH", "ops", "s"), b"+OK\r\n")
+            for key in ("a", "b"):
+                wire.ask("HAPAX.CLAIM", key)
+            expect(wire.ask("HAPAX.FORGET", "a")[:1], b"-")
+            expect(wire.ask("HAPAX.FORGET", "a", "FORCE"), b":1\r\n")
+            expect(wire.ask("HAPAX.RESOLVE", "b", "DONE"), b"+OK\r\n")
+            expect(wire.ask("FLUSHALL"), b"+OK\r\n")
+            until(lambda: call("GET", "/audit").json["total"] == 3, "all are noted")
+            entries = call("GET", "/audit").json["entries"]
+            expect([(entry["action"], entry.get("key")) for entry in entries], [("flush", None), ("resolve", "b"), ("forget.force", "a")])
+            expect({(entry["who"], entry["tenant"], entry["detail"]["door"]) for entry in entries}, {("ops", "acme", "resp")})
+            expect(wire.ask("HAPAX.FORGET", "b"), b":1\r\n")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    expect([line["action"] for line in lines], ["forget.force", "resolve", "flush", "forget"])
+
+
+def lines_of(daemon, action):
+    return [log_line(line) for line in list(daemon.lines) if f'"action":"{action}"' in line]
