@@ -10,34 +10,52 @@
 
 #include "base/error.h"
 
-static const struct {
-	const char *scheme; /* with its colon */
-	const struct hx_sink_ops *ops;
-} schemes[] = {
-#if HX_HAVE_RABBITMQ
-	{"amqp:", &hx_sink_rabbitmq_ops}, {"amqps:", &hx_sink_rabbitmq_ops},
-#endif
-	{"http:", &hx_sink_http_ops},     {"https:", &hx_sink_http_ops},     {NULL, NULL},
-};
-
-#if HX_HAVE_RABBITMQ
-#define KNOWN_RABBITMQ "amqp://HOST/VHOST, "
+#if HX_HAVE_KAFKA
+#define KAFKA &hx_sink_kafka_ops
 #else
-#define KNOWN_RABBITMQ ""
+#define KAFKA NULL
 #endif
+#if HX_HAVE_RABBITMQ
+#define RABBITMQ &hx_sink_rabbitmq_ops
+#else
+#define RABBITMQ NULL
+#endif
+
+static const struct {
+	const char *begin;             /* of the URL */
+	const struct hx_sink_ops *ops; /* NULL: the build has no */
+	const char *feature;
+} sinks[] = {
+	{"amqp://", RABBITMQ, "RabbitMQ (librabbitmq)"},
+	{"amqps://", RABBITMQ, "RabbitMQ (librabbitmq)"},
+	{"http://", &hx_sink_http_ops, NULL},
+	{"https://", &hx_sink_http_ops, NULL},
+	{"kafka://", KAFKA, "Kafka (librdkafka)"},
+	{"redis://", &hx_sink_redis_ops, NULL},
+	{"rediss://", &hx_sink_redis_ops, NULL},
+	{"redis+cluster://", &hx_sink_redis_ops, NULL},
+	{"rediss+cluster://", &hx_sink_redis_ops, NULL},
+	{"redis+unix:", &hx_sink_redis_ops, NULL},
+};
 
 enum hapax_status hx_sink_open(
 	const char *url, const char *source, struct hx_sink **ret_sink, struct hapax_error *err)
 {
 	size_t size = strcspn(url, ":");
 
-	for (size_t i = 0; schemes[i].scheme != NULL; i++)
-		if (strncmp(url, schemes[i].scheme, strlen(schemes[i].scheme)) == 0 &&
-		    strncmp(url + strlen(schemes[i].scheme), "//", 2) == 0)
-			return schemes[i].ops->open(url, source, ret_sink, err);
+	for (size_t i = 0; i < sizeof(sinks) / sizeof(sinks[0]); i++) {
+		if (strncmp(url, sinks[i].begin, strlen(sinks[i].begin)) != 0)
+			continue;
+		if (sinks[i].ops != NULL)
+			return sinks[i].ops->open(url, source, ret_sink, err);
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0, "this hapax was built without %s",
+			sinks[i].feature);
+	}
 	return hx_error_set(
 		err, HAPAX_ERR_UNSUPPORTED, 0,
-		"nothing is published to '%.*s'; known sinks: " KNOWN_RABBITMQ "http://HOST/PATH",
+		"nothing is published to '%.*s'; known sinks: amqp://HOST/VHOST, kafka://HOST,"
+		" redis://HOST, http://HOST/PATH",
 		(int)(size < 32 ? size : 32), url);
 }
 

@@ -45,14 +45,16 @@ struct hx_sink {
 };
 
 extern const struct hx_sink_ops hx_sink_http_ops;
+extern const struct hx_sink_ops hx_sink_kafka_ops;
 extern const struct hx_sink_ops hx_sink_rabbitmq_ops;
+extern const struct hx_sink_ops hx_sink_redis_ops;
 
 /* hapax_relay_open() with a sink that is there. Owned: sink, by the relay, in any case. */
 enum hapax_status hx_relay_new(
 	const char *url, const struct hapax_relay_options *options, struct hx_sink *sink,
 	struct hapax_relay **ret_relay, struct hapax_error *err);
 
-/* By the URL's scheme. UNSUPPORTED names what there is. */
+/* By the URL's scheme. UNSUPPORTED names what there is, or what the build lacks. */
 enum hapax_status hx_sink_open(
 	const char *url, const char *source, struct hx_sink **ret_sink, struct hapax_error *err);
 

@@ -8,6 +8,7 @@
  *
  *	down N, up N     broker N goes away and comes back, with all that it has
  *	topic NAME N     make a topic
+ *	error NAME N     whoever asks for that topic is told this error; it need not be there
  *
  * It ends with its standard input. What it is not: durable, and larger than 5 MiB for each
  * partition.
@@ -46,6 +47,9 @@ static void obey(rd_kafka_mock_cluster_t *cluster, char *line)
 	} else if (strncmp(line, "topic ", 6) == 0 && name != last) {
 		*last = '\0';
 		(void)make_topic(cluster, name + 1, number);
+	} else if (strncmp(line, "error ", 6) == 0 && name != last) {
+		*last = '\0';
+		rd_kafka_mock_topic_set_error(cluster, name + 1, (rd_kafka_resp_err_t)number);
 	} else {
 		exit(64);
 	}

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kafka.c - the sink kafka://: an idempotent producer that waits for all replicas in sync, and
+ * a report of delivery for each message.
+ *
+ *  (1) A row is SENT when its report says so.
+ *  (2) A broker that refuses a batch (too large, a record that it does not like) does not say
+ *      because of which message. So these rows are published once more, one by one, and who is
+ *      alone when it happens again is REFUSED.
+ *  (3) A topic is asked for before the first message goes there: librdkafka would keep messages
+ *      to a topic that is not there for as long as it hopes. Without the topic they are REFUSED.
+ *  (4) What is not reported when the time is up is nobody's fault. The producer ends with it, so
+ *      that nothing of it goes out later than the relay knows of.
+ *
+ * Key of a message is the ordering key, by the partitioner of the Java clients. An empty payload
+ * is an empty value, and no tombstone.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include <librdkafka/rdkafka.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "outbox/sink.h"
+#include "outbox/sink/kafka_target.h"
+
+enum {
+	CONNECT_MS = 10 * 1000,
+	TOPIC_MS = 5 * 1000,
+	SLICE_MS = 100, /* how often it is looked whether a wait makes sense */
+	DOWN_MS = 1000, /* without any broker: then it makes none */
+	TOPICS_MAX = 64,
+	ABSENT_MS = 1000, /* a topic that was not there is not there */
+	TROUBLE_SIZE = 200,
+};
+
+#define MS_NS INT64_C(1000000)
+
+struct topic {
+	char name[HX_KAFKA_TARGET_NAME_SIZE];
+	rd_kafka_topic_t *handle; /* NULL: it was not there, and why */
+	rd_kafka_resp_err_t code;
+	int64_t asked_ns;
+};
+
+struct kafka_sink {
+	struct hx_sink base;
+	struct hx_kafka_target target;
+	rd_kafka_t *producer; /* NULL: not connected */
+	struct topic topics[TOPICS_MAX];
+	size_t topic_count;
+	size_t topic_next; /* to be forgotten for another one */
+
+	size_t undecided; /* messages that librdkafka has */
+	bool is_alone;    /* one row at a time */
+	bool needs_alone; /* a batch was refused */
+	bool is_lost;     /* of some rows nothing will be heard */
+	bool is_broken;   /* this producer is of no use any more */
+	bool is_dropping; /* reports are of no interest */
+	int64_t down_ns;  /* since when there is no broker; 0: there is */
+	char trouble[TROUBLE_SIZE];
+};
+
+/* Before what the URL says, which has the last word; */
+static const char *const defaults[][2] = {
+	{"client.id", "hapax"},
+	{"linger.ms", "5"},
+	/* The broker has the last word on sizes. */
+	{"message.max.bytes", "33554432"},
+	{"message.timeout.ms", "60000"},
+	{"allow.auto.create.topics", "false"},
+	{"topic.metadata.propagation.max.ms", "5000"},
+	{"reconnect.backoff.max.ms", "1000"},
+	{"socket.keepalive.enable", "true"},
+	{"partitioner", "murmur2_random"},
+};
+
+/* and after it. */
+static const char *const fixed[][2] = {
+	{"enable.idempotence", "true"},
+	{"acks", "all"},
+};
+
+static struct kafka_sink *of(struct hx_sink *sink)
+{
+	return (struct kafka_sink *)sink;
+}
+
+/* librdkafka takes pointers that it will only read. */
+static void *unconst(const void *data)
+{
+	return (void *)(uintptr_t)data;
+}
+
+/* ------------------------------------------------------------------ reports */
+
+static void lose(struct kafka_sink *sink, const char *why)
+{
+	if (!sink->is_lost && !sink->is_broken && why != sink->trouble)
+		(void)snprintf(sink->trouble, sizeof(sink->trouble), "%s", why);
+	sink->is_lost = true;
+}
+
+static void refuse(struct hx_outbox_row *row, rd_kafka_resp_err_t code)
+{
+	hx_sink_decide(
+		row, HX_OUTBOX_REFUSED, "Kafka refused it, with %zu bytes: %.150s",
+		row->payload.size, rd_kafka_err2str(code));
+}
+
+static void refuse_topic(struct hx_outbox_row *row, const char *topic, rd_kafka_resp_err_t code)
+{
+	hx_sink_decide(
+		row, HX_OUTBOX_REFUSED, "topic '%.80s': %.80s; create it, then retry", topic,
+		rd_kafka_err2str(code));
+}
+
+/* It is asked for again. */
+static void forget_topic(struct kafka_sink *sink, const char *name)
+{
+	for (size_t i = 0; i < sink->topic_count; i++)
+		if (strcmp(sink->topics[i].name, name) == 0) {
+			if (sink->topics[i].handle != NULL)
+				rd_kafka_topic_destroy(sink->topics[i].handle);
+			sink->topics[i].handle = NULL;
+			sink->topics[i].asked_ns = 0;
+		}
+}
+
+static void judge(
+	struct kafka_sink *sink, struct hx_outbox_row *row, const rd_kafka_message_t *message)
+{
+	switch ((int)message->err) {
+	case RD_KAFKA_RESP_ERR_NO_ERROR: row->outcome = HX_OUTBOX_SENT; break;
+
+	case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+	case RD_KAFKA_RESP_ERR_INVALID_MSG:
+	case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
+	case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+	case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+	case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+	case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
+	case RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT:
+		if (sink->is_alone)
+			refuse(row, message->err);
+		sink->needs_alone = true;
+		break;
+
+	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+	case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
+		refuse_topic(row, rd_kafka_topic_name(message->rkt), message->err);
+		forget_topic(sink, rd_kafka_topic_name(message->rkt));
+		break;
+
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		hx_sink_decide(row, HX_OUTBOX_FAILED, "%.150s", rd_kafka_err2str(message->err));
+		break;
+
+	/* All else is about the brokers: they are away, or disagree with the producer. */
+	default: lose(sink, rd_kafka_err2str(message->err)); break;
+	}
+}
+
+static void on_delivered(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
+{
+	struct kafka_sink *sink = opaque;
+
+	(void)rk;
+	if (sink->is_dropping)
+		return;
+	sink->undecided--;
+	sink->down_ns = 0;
+	judge(sink, message->_private, message);
+}
+
+static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
+{
+	struct kafka_sink *sink = opaque;
+
+	if (sink->is_dropping)
+		return;
+	if (code == RD_KAFKA_RESP_ERR__FATAL) {
+		sink->is_broken = true;
+		(void)rd_kafka_fatal_error(rk, sink->trouble, sizeof(sink->trouble));
+	} else if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) {
+		if (sink->down_ns == 0)
+			sink->down_ns = hx_clock_mono_ns();
+	} else if (!sink->is_broken) {
+		(void)snprintf(sink->trouble, sizeof(sink->trouble), "%s", reason);
+	}
+}
+
+/* librdkafka writes to standard error unless it is given something else to do. */
+static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
+{
+	(void)rk;
+	(void)level;
+	(void)facility;
+	(void)text;
+}
+
+/* ------------------------------------------------------------------ producer */
+
+static enum hapax_status set(
+	rd_kafka_conf_t *conf, const char *name, const char *value, struct hapax_error *err)
+{
+	char why[160];
+
+	if (rd_kafka_conf_set(conf, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
+		return HAPAX_OK;
+	/* What librdkafka says may hold the value, which may be a secret. */
+	return hx_error_set(
+		err, HAPAX_ERR_INVALID, 0, "librdkafka did not take property '%.100s'", name);
+}
+
+/* NULL: err says why. Owned by the caller. */
+static rd_kafka_conf_t *make_conf(struct kafka_sink *sink, struct hapax_error *err)
+{
+	const struct hx_kafka_target *target = &sink->target;
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	enum hapax_status status = HAPAX_OK;
+
+	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]) && status == HAPAX_OK; i++)
+		status = set(conf, defaults[i][0], defaults[i][1], err);
+	for (size_t i = 0; i < target->property_count && status == HAPAX_OK; i++)
+		status = set(conf, target->properties[i].name, target->properties[i].value, err);
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]) && status == HAPAX_OK; i++)
+		status = set(conf, fixed[i][0], fixed[i][1], err);
+	if (status == HAPAX_OK)
+		status = set(conf, "bootstrap.servers", target->servers, err);
+	if (status != HAPAX_OK) {
+		rd_kafka_conf_destroy(conf);
+		return NULL;
+	}
+	rd_kafka_conf_set_opaque(conf, sink);
+	rd_kafka_conf_set_dr_msg_cb(conf, on_delivered);
+	rd_kafka_conf_set_error_cb(conf, on_error);
+	rd_kafka_conf_set_log_cb(conf, on_log);
+	return conf;
+}
+
+/* What was not reported will not be. */
+static void drop_producer(struct kafka_sink *sink)
+{
+	if (sink->producer == NULL)
+		return;
+	sink->is_dropping = true;
+	(void)rd_kafka_purge(sink->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+	(void)rd_kafka_poll(sink->producer, 0);
+	for (size_t i = 0; i < sink->topic_count; i++)
+		if (sink->topics[i].handle != NULL)
+			rd_kafka_topic_destroy(sink->topics[i].handle);
+	sink->topic_count = sink->topic_next = 0;
+	rd_kafka_destroy(sink->producer);
+	sink->producer = NULL;
+	sink->undecided = 0;
+}
+
+/* No broker for a while, or a producer that gave up. */
+static bool is_hopeless(const struct kafka_sink *sink)
+{
+	return sink->is_broken ||
+		(sink->down_ns != 0 && hx_clock_mono_ns() - sink->down_ns > DOWN_MS * MS_NS);
+}
+
+/* Until a broker has answered. */
+static enum hapax_status greet(
+	struct kafka_sink *sink, int64_t deadline_ns, struct hapax_error *err)
+{
+	rd_kafka_resp_err_t code;
+
+	do {
+		const rd_kafka_metadata_t *metadata = NULL;
+
+		code = rd_kafka_metadata(sink->producer, 0, NULL, &metadata, SLICE_MS);
+		(void)rd_kafka_poll(sink->producer, 0);
+		if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+			rd_kafka_metadata_destroy(metadata);
+			return HAPAX_OK;
+		}
+	} while (!is_hopeless(sink) && hx_clock_mono_ns() < deadline_ns);
+	return hx_error_set(
+		err, HAPAX_ERR_UNAVAILABLE, 0, "no broker of Kafka answered: %.180s",
+		sink->trouble[0] == '\0' ? rd_kafka_err2str(code) : sink->trouble);
+}
+
+/* Unless it is connected. */
+static enum hapax_status connect_until(
+	struct kafka_sink *sink, int64_t deadline_ns, struct hapax_error *err)
+{
+	int64_t late_ns = hx_clock_mono_ns() + CONNECT_MS * MS_NS;
+	rd_kafka_conf_t *conf;
+	enum hapax_status status;
+	char why[160];
+
+	if (sink->is_broken)
+		drop_producer(sink);
+	if (sink->producer != NULL)
+		return HAPAX_OK;
+	sink->is_dropping = sink->is_broken = false;
+	sink->down_ns = 0;
+	sink->trouble[0] = '\0';
+	conf = make_conf(sink, err);
+	if (conf == NULL)
+		return HAPAX_ERR_INVALID;
+	sink->producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
+	if (sink->producer == NULL) {
+		rd_kafka_conf_destroy(conf);
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "librdkafka: %s", why);
+	}
+	status = greet(sink, deadline_ns < late_ns ? deadline_ns : late_ns, err);
+	if (status != HAPAX_OK)
+		drop_producer(sink);
+	return status;
+}
+
+static enum hapax_status sink_connect(struct hx_sink *base, struct hapax_error *err)
+{
+	return connect_until(of(base), INT64_MAX, err);
+}
+
+/* ------------------------------------------------------------------ topics */
+
+static bool is_topic(struct hapax_bytes name)
+{
+	const char *data = name.data;
+
+	for (size_t i = 0; i < name.size; i++)
+		if (!((data[i] >= 'a' && data[i] <= 'z') || (data[i] >= 'A' && data[i] <= 'Z') ||
+		      (data[i] >= '0' && data[i] <= '9') || data[i] == '.' || data[i] == '_' ||
+		      data[i] == '-'))
+			return false;
+	return name.size > 0 && name.size < HX_KAFKA_TARGET_NAME_SIZE &&
+		!hx_bytes_equal(name, HX_BYTES_LIT(".")) &&
+		!hx_bytes_equal(name, HX_BYTES_LIT(".."));
+}
+
+/* Where it stands, or will stand. */
+static struct topic *find_topic(struct kafka_sink *sink, struct hapax_bytes name)
+{
+	struct topic *topic;
+
+	for (size_t i = 0; i < sink->topic_count; i++)
+		if (hx_bytes_equal(hapax_bytes_from_text(sink->topics[i].name), name))
+			return &sink->topics[i];
+	if (sink->topic_count < TOPICS_MAX) {
+		topic = &sink->topics[sink->topic_count++];
+	} else {
+		topic = &sink->topics[sink->topic_next++ % TOPICS_MAX];
+		if (topic->handle != NULL)
+			rd_kafka_topic_destroy(topic->handle);
+	}
+	memset(topic, 0, sizeof(*topic));
+	(void)snprintf(
+		topic->name, sizeof(topic->name), "%.*s", (int)name.size, (const char *)name.data);
+	return topic;
+}
+
+/* Ask the brokers whether it is there. False: they do not answer. */
+static bool ask_for_topic(struct kafka_sink *sink, struct topic *topic, int64_t deadline_ns)
+{
+	int64_t left_ms = (deadline_ns - hx_clock_mono_ns()) / MS_NS;
+	const rd_kafka_metadata_t *metadata = NULL;
+	rd_kafka_topic_t *handle = rd_kafka_topic_new(sink->producer, topic->name, NULL);
+	rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__TIMED_OUT;
+
+	if (handle == NULL) {
+		topic->code = rd_kafka_last_error();
+		return true;
+	}
+	if (left_ms > 0)
+		code = rd_kafka_metadata(
+			sink->producer, 0, handle, &metadata,
+			(int)(left_ms < TOPIC_MS ? left_ms : TOPIC_MS));
+	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		rd_kafka_topic_destroy(handle);
+		lose(sink, rd_kafka_err2str(code));
+		return false;
+	}
+	topic->code = metadata->topic_cnt == 1 ? metadata->topics[0].err
+					       : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	topic->asked_ns = hx_clock_mono_ns();
+	rd_kafka_metadata_destroy(metadata);
+	/* Somebody will lead it soon, if nobody does now. */
+	if (topic->code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE)
+		topic->code = RD_KAFKA_RESP_ERR_NO_ERROR;
+	if (topic->code == RD_KAFKA_RESP_ERR_NO_ERROR)
+		topic->handle = handle;
+	else
+		rd_kafka_topic_destroy(handle);
+	return true;
+}
+
+/* The topic of a row. NULL: there is none, and that is decided, or nobody answers. */
+static rd_kafka_topic_t *topic_of(
+	struct kafka_sink *sink, struct hx_outbox_row *row, int64_t deadline_ns)
+{
+	struct hapax_bytes name = sink->target.topic[0] == '\0'
+		? row->topic
+		: hapax_bytes_from_text(sink->target.topic);
+	struct topic *topic;
+
+	if (!is_topic(name)) {
+		hx_sink_decide(
+			row, HX_OUTBOX_REFUSED,
+			"'%.*s' is no name of a topic: letters, digits, '.', '_' and '-', at most %d",
+			(int)(name.size < 80 ? name.size : 80), (const char *)name.data,
+			HX_KAFKA_TARGET_NAME_SIZE - 1);
+		return NULL;
+	}
+	topic = find_topic(sink, name);
+	if (topic->handle == NULL &&
+	    (topic->asked_ns == 0 || hx_clock_mono_ns() - topic->asked_ns > ABSENT_MS * MS_NS) &&
+	    !ask_for_topic(sink, topic, deadline_ns))
+		return NULL;
+	if (topic->handle == NULL && topic->code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+		hx_sink_decide(
+			row, HX_OUTBOX_FAILED, "topic '%.80s': %.80s", topic->name,
+			rd_kafka_err2str(topic->code));
+	else if (topic->handle == NULL)
+		refuse_topic(row, topic->name, topic->code);
+	return topic->handle;
+}
+
+/* ------------------------------------------------------------------ publish */
+
+/* The row's own content type has the word. NULL: they are none, and the row is refused. */
+static rd_kafka_headers_t *headers_of(struct kafka_sink *sink, struct hx_outbox_row *row)
+{
+	static const char content_type[] = "content-type";
+	struct hx_outbox_message *message = &sink->base.message;
+	rd_kafka_headers_t *headers;
+
+	if (!hx_outbox_message_read(message, row)) {
+		hx_sink_decide(
+			row, HX_OUTBOX_REFUSED,
+			"its headers are no JSON object of at most %d texts",
+			HAPAX_OUTBOX_HEADERS_MAX);
+		return NULL;
+	}
+	headers = rd_kafka_headers_new(message->count + 1);
+	for (size_t i = 0; i < message->count; i++) {
+		const struct hapax_field *field = &message->fields[i];
+
+		if (row->content_type.size > 0 && field->name.size == sizeof(content_type) - 1 &&
+		    strncasecmp(field->name.data, content_type, field->name.size) == 0)
+			continue;
+		(void)rd_kafka_header_add(
+			headers, field->name.data, (ssize_t)field->name.size,
+			field->value.size == 0 ? "" : field->value.data,
+			(ssize_t)field->value.size);
+	}
+	if (row->content_type.size > 0)
+		(void)rd_kafka_header_add(
+			headers, content_type, -1, row->content_type.data,
+			(ssize_t)row->content_type.size);
+	return headers;
+}
+
+static void produce(struct kafka_sink *sink, struct hx_outbox_row *row, rd_kafka_topic_t *topic)
+{
+	rd_kafka_headers_t *headers = headers_of(sink, row);
+	bool has_key = row->ordering_key.size > 0;
+	rd_kafka_vu_t parts[] = {
+		{.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = topic},
+		{.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+		{.vtype = RD_KAFKA_VTYPE_VALUE,
+	         .u.mem =
+	                 {row->payload.size == 0 ? unconst("") : unconst(row->payload.data),
+	                  row->payload.size}},
+		{.vtype = RD_KAFKA_VTYPE_KEY,
+	         .u.mem =
+	                 {has_key ? unconst(row->ordering_key.data) : NULL,
+	                  row->ordering_key.size}},
+		{.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
+		{.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = row},
+		{.vtype = RD_KAFKA_VTYPE_TIMESTAMP, .u.i64 = row->created_ms},
+	};
+	rd_kafka_error_t *error;
+	rd_kafka_resp_err_t code;
+
+	if (headers == NULL)
+		return;
+	error = rd_kafka_produceva(sink->producer, parts, sizeof(parts) / sizeof(parts[0]));
+	if (error == NULL) {
+		sink->undecided++;
+		return;
+	}
+	/* It took nothing, the headers included. */
+	rd_kafka_headers_destroy(headers);
+	code = rd_kafka_error_code(error);
+	rd_kafka_error_destroy(error);
+	if (code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
+		refuse(row, code);
+	else
+		lose(sink, rd_kafka_err2str(code));
+}
+
+/* Until every message has its report, or it makes no sense to wait. */
+static void wait_for_reports(struct kafka_sink *sink, int64_t deadline_ns)
+{
+	while (sink->undecided > 0 && !is_hopeless(sink)) {
+		int64_t left_ms = (deadline_ns - hx_clock_mono_ns()) / MS_NS;
+
+		if (left_ms <= 0) {
+			lose(sink,
+			     sink->trouble[0] == '\0' ? "it did not confirm in time"
+			                              : sink->trouble);
+			return;
+		}
+		/* While it is called, nothing lingers. */
+		(void)rd_kafka_flush(
+			sink->producer, (int)(left_ms < SLICE_MS ? left_ms : SLICE_MS));
+	}
+	if (sink->undecided > 0)
+		lose(sink, sink->trouble);
+}
+
+/* Publish rows that are undecided together. */
+static void publish_window(
+	struct kafka_sink *sink, struct hx_outbox_row **rows, size_t count, int64_t deadline_ns)
+{
+	sink->needs_alone = false;
+	for (size_t i = 0; i < count && !sink->is_lost; i++) {
+		rd_kafka_topic_t *topic = NULL;
+
+		if (rows[i]->outcome == HX_OUTBOX_UNDECIDED)
+			topic = topic_of(sink, rows[i], deadline_ns);
+		if (topic != NULL)
+			produce(sink, rows[i], topic);
+	}
+	wait_for_reports(sink, deadline_ns);
+}
+
+static enum hapax_status sink_publish(
+	struct hx_sink *base, struct hx_outbox_row **rows, size_t count, int64_t deadline_ns,
+	struct hapax_error *err)
+{
+	struct kafka_sink *sink = of(base);
+	enum hapax_status status = connect_until(sink, deadline_ns, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	/* What was wrong while nobody wanted anything is over, or happens again. */
+	sink->down_ns = 0;
+	sink->trouble[0] = '\0';
+	sink->is_lost = sink->is_alone = false;
+	publish_window(sink, rows, count, deadline_ns);
+	if (sink->needs_alone && !sink->is_lost) {
+		sink->is_alone = true;
+		for (size_t i = 0; i < count && !sink->is_lost; i++)
+			publish_window(sink, &rows[i], 1, deadline_ns);
+	}
+	if (!sink->is_lost && !sink->is_broken)
+		return HAPAX_OK;
+	status = hx_error_set(
+		err, HAPAX_ERR_UNAVAILABLE, 0, "Kafka took not all events: %.180s", sink->trouble);
+	drop_producer(sink);
+	return status;
+}
+
+/* ------------------------------------------------------------------ open */
+
+static void sink_close(struct hx_sink *base)
+{
+	struct kafka_sink *sink = of(base);
+
+	drop_producer(sink);
+	hx_outbox_message_done(&base->message);
+	explicit_bzero(&sink->target, sizeof(sink->target));
+	hx_free(sink);
+}
+
+static enum hapax_status sink_open(
+	const char *url, const char *source, struct hx_sink **ret_sink, struct hapax_error *err)
+{
+	struct kafka_sink *sink = hx_alloc_zero(1, sizeof(*sink));
+	enum hapax_status status;
+
+	if (sink == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a sink");
+	sink->base.ops = &hx_sink_kafka_ops;
+	/* As the Kafka binding of CloudEvents has it. */
+	hx_outbox_message_init(&sink->base.message, "ce_", source);
+	status = hx_kafka_target_parse(url, &sink->target, err);
+	if (status == HAPAX_OK) {
+		/* A property that is none is told at once. */
+		rd_kafka_conf_t *conf = make_conf(sink, err);
+
+		if (conf == NULL)
+			status = HAPAX_ERR_INVALID;
+		else
+			rd_kafka_conf_destroy(conf);
+	}
+	if (status != HAPAX_OK)
+		sink_close(&sink->base);
+	else
+		*ret_sink = &sink->base;
+	return status;
+}
+
+static enum hapax_status sink_tend(struct hx_sink *base, struct hapax_error *err)
+{
+	struct kafka_sink *sink = of(base);
+
+	if (sink->producer != NULL)
+		(void)rd_kafka_poll(sink->producer, 0);
+	return sink_connect(base, err);
+}
+
+const struct hx_sink_ops hx_sink_kafka_ops = {
+	.open = sink_open,
+	.connect = sink_connect,
+	.publish = sink_publish,
+	.tend = sink_tend,
+	.close = sink_close,
+};

@@ -1,0 +1,678 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * redis_stream.c - the sink redis://: each event an entry of a stream, many in one go.
+ *
+ *  (1) A row is SENT when the reply to its XADD is an id. What that is worth is up to the server:
+ *      with an append only file that is synced always, the entry is on disk.
+ *  (2) Replies come in the order of the commands, so each error is of a certain row. What says
+ *      something about the server (OOM, READONLY, LOADING ...) is counted against no row;
+ *      WRONGTYPE, no stream (create=no) and a value beyond proto-max-bulk-len park it; all else
+ *      is tried again.
+ *  (3) In a Cluster a row goes to the server of its stream's slot, as far as that is known, else
+ *      to any. Where it is told of another one, it goes there, and so do later rows of the slot.
+ *
+ * The entry: the attributes of the event as fields with "ce_" before their names, Debezium's
+ * "id", the row's headers, "content-type", and "data".
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "outbox/sink.h"
+#include "outbox/sink/redis_target.h"
+#include "outbox/sink/redis_wire.h"
+#include "store/redis/slot.h"
+
+enum {
+	CONNECT_MS = 10 * 1000,
+	AHEAD_SIZE = 1024 * 1024, /* written, and not taken by the server */
+	HEAD_SIZE_MAX = 256 * 1024,
+	SERVERS_MAX = 64,
+	HOPS_MAX = 8, /* from server to server */
+	/* What any server takes: proto-max-bulk-len is never smaller. */
+	SAFE_SIZE = 1024 * 1024,
+	/* Whom slots belong to. */
+	NOBODY = 255,
+};
+
+#define MS_NS INT64_C(1000000)
+
+/* A row on its way. */
+struct entry {
+	struct hx_outbox_row *row;
+	uint16_t slot;
+	uint8_t asked; /* the server to ask once, as it was told; NOBODY: none */
+	bool is_due;   /* it is to be sent */
+};
+
+struct server {
+	struct hx_redis_wire wire;
+	struct redis_sink *sink;
+	/* What is to be answered, in that order. */
+	struct entry *entries[2 * HX_OUTBOX_BATCH_MAX]; /* NULL: a reply that says nothing */
+	size_t sent;
+	size_t answered;
+	bool is_cut;  /* it ends the connection because of what it was sent */
+	bool is_away; /* it was not reached this time */
+};
+
+struct redis_sink {
+	struct hx_sink base;
+	struct hx_redis_target target;
+	struct hx_reactor reactor;
+	bool has_reactor;
+	struct hx_resolver resolver;
+	struct hx_tls_context *tls;
+	struct hapax_buf head;
+	struct server *servers[SERVERS_MAX];
+	size_t server_count;
+	size_t next; /* server to try, where no better one is known */
+	uint8_t owners[HX_REDIS_SLOTS];
+	struct entry entries[HX_OUTBOX_BATCH_MAX];
+	size_t entry_count;
+	bool is_away;
+	struct hapax_error away;
+};
+
+static struct redis_sink *of(struct hx_sink *sink)
+{
+	return (struct redis_sink *)sink;
+}
+
+static void be_away(struct redis_sink *sink, const struct hapax_error *why)
+{
+	if (!sink->is_away)
+		sink->away = *why;
+	sink->is_away = true;
+}
+
+/* ------------------------------------------------------------------ servers */
+
+static hx_redis_wire_reply_fn on_reply;
+
+/* The number of the server at endpoint, which is made known; NOBODY: no memory, or too many. */
+static uint8_t server_at(struct redis_sink *sink, const struct hx_endpoint *endpoint)
+{
+	struct server *server;
+
+	for (size_t i = 0; i < sink->server_count; i++) {
+		const struct hx_endpoint *other = &sink->servers[i]->wire.endpoint;
+
+		if (other->port == endpoint->port && strcmp(other->host, endpoint->host) == 0)
+			return (uint8_t)i;
+	}
+	if (sink->server_count == SERVERS_MAX)
+		return NOBODY;
+	server = hx_alloc_zero(1, sizeof(*server));
+	if (server == NULL)
+		return NOBODY;
+	server->sink = sink;
+	if (hx_redis_wire_init(
+		    &server->wire, &sink->reactor, &sink->resolver, sink->tls, &sink->target.place,
+		    endpoint, on_reply, server) != HAPAX_OK) {
+		hx_free(server);
+		return NOBODY;
+	}
+	sink->servers[sink->server_count] = server;
+	return (uint8_t)sink->server_count++;
+}
+
+/* It is not reached: another one may have its slots. */
+static void give_up_server(struct redis_sink *sink, uint8_t number, const struct hapax_error *why)
+{
+	be_away(sink, why);
+	sink->servers[number]->is_away = true;
+	for (size_t i = 0; i < HX_REDIS_SLOTS; i++)
+		if (sink->owners[i] == number)
+			sink->owners[i] = NOBODY;
+}
+
+/*
+ * The connection is gone, or everything is answered. Of what was not answered nobody knows,
+ * unless the server choked on a command: what stood behind that was never looked at.
+ */
+static void settle_server(struct redis_sink *sink, uint8_t number)
+{
+	struct server *server = sink->servers[number];
+
+	if (server->is_cut)
+		for (size_t i = server->answered; i < server->sent; i++)
+			if (server->entries[i] != NULL)
+				server->entries[i]->is_due = true;
+	if (!server->is_cut && server->answered < server->sent)
+		give_up_server(sink, number, &server->wire.why);
+	server->sent = server->answered = 0;
+	server->is_cut = false;
+}
+
+static bool open_server(struct redis_sink *sink, uint8_t number, int64_t deadline_ns)
+{
+	struct server *server = sink->servers[number];
+	int64_t late_ns = hx_clock_mono_ns() + CONNECT_MS * MS_NS;
+	struct hapax_error why;
+
+	if (hx_redis_wire_is_open(&server->wire))
+		return !server->is_away;
+	settle_server(sink, number);
+	if (server->is_away)
+		return false;
+	if (hx_redis_wire_open(
+		    &server->wire, deadline_ns < late_ns ? deadline_ns : late_ns, &why) == HAPAX_OK)
+		return true;
+	give_up_server(sink, number, &why);
+	return false;
+}
+
+/* One that is there, of whichever slots. NOBODY: none is. */
+static uint8_t any_server(struct redis_sink *sink, int64_t deadline_ns)
+{
+	for (size_t i = 0; i < sink->server_count; i++) {
+		uint8_t number = (uint8_t)(sink->next % sink->server_count);
+
+		if (open_server(sink, number, deadline_ns))
+			return number;
+		sink->next++;
+	}
+	return NOBODY;
+}
+
+/* ------------------------------------------------------------------ replies */
+
+/* "MOVED 3999 127.0.0.1:6381": the server's number. Without a host it is the one that says so. */
+static uint8_t redirected_to(struct server *server, struct hapax_bytes text)
+{
+	const char *end = (const char *)text.data + text.size;
+	const char *space = memrchr(text.data, ' ', text.size);
+	const char *colon = space == NULL ? NULL : memrchr(space, ':', (size_t)(end - space));
+	struct hx_endpoint endpoint = {0};
+	int64_t port = 0;
+
+	if (colon == NULL ||
+	    !hx_resp_parse_integer(hx_bytes(colon + 1, (size_t)(end - colon - 1)), &port) ||
+	    port <= 0 || port > UINT16_MAX || colon - space > HX_HOST_SIZE_MAX)
+		return NOBODY;
+	endpoint.port = (uint16_t)port;
+	(void)snprintf(
+		endpoint.host, sizeof(endpoint.host), "%.*s", (int)(colon - space - 1), space + 1);
+	if (endpoint.host[0] == '\0')
+		(void)snprintf(
+			endpoint.host, sizeof(endpoint.host), "%s", server->wire.endpoint.host);
+	return server_at(server->sink, &endpoint);
+}
+
+static void redirect(struct server *server, struct entry *entry, struct hapax_bytes text)
+{
+	struct redis_sink *sink = server->sink;
+	bool is_asked = ((const char *)text.data)[0] == 'A';
+	struct hapax_error why;
+	uint8_t number = NOBODY;
+
+	if (sink->target.place.is_cluster)
+		number = redirected_to(server, text);
+	else
+		(void)hx_error_set(
+			&why, HAPAX_ERR_UNAVAILABLE, 0,
+			"the server is one of a Redis Cluster; write redis+cluster:// for redis://");
+	if (number == NOBODY) {
+		if (sink->target.place.is_cluster)
+			(void)hx_error_set(
+				&why, HAPAX_ERR_UNAVAILABLE, 0,
+				"the Redis Cluster has more than %d servers, or names none",
+				SERVERS_MAX);
+		be_away(sink, &why);
+		return;
+	}
+	/* To one that was not reached it goes another time. */
+	entry->is_due = !sink->servers[number]->is_away;
+	if (is_asked)
+		entry->asked = number;
+	else if (entry->is_due)
+		sink->owners[entry->slot] = number;
+}
+
+/* What is wrong with the server, and not with the row. */
+static bool is_of_server(const struct hx_resp_value *value)
+{
+	static const char *const codes[] = {
+		"OOM",     "READONLY",   "LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN",
+		"MISCONF", "NOREPLICAS", "BUSY",    "NOAUTH",     "WRONGPASS",
+	};
+	static const char unknown[] = "ERR unknown command";
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (hx_resp_is_error(value, codes[i]))
+			return true;
+	return value->text.size > sizeof(unknown) &&
+		memcmp(value->text.data, unknown, sizeof(unknown) - 1) == 0;
+}
+
+static void judge_error(struct server *server, struct entry *entry, struct hapax_bytes text)
+{
+	static const char protocol[] = "ERR Protocol error";
+	struct hx_resp_value value = {.type = HX_RESP_ERROR, .text = text};
+	int size = (int)(text.size < 160 ? text.size : 160);
+	struct hapax_error why;
+
+	if (hx_resp_is_error(&value, "MOVED") || hx_resp_is_error(&value, "ASK")) {
+		redirect(server, entry, text);
+	} else if (is_of_server(&value)) {
+		(void)hx_error_set(
+			&why, HAPAX_ERR_UNAVAILABLE, 0, "Redis takes no entries: %.*s", size,
+			(const char *)text.data);
+		be_away(server->sink, &why);
+		/* It may be another server that is behind the name now. */
+		if (hx_resp_is_error(&value, "READONLY"))
+			hx_connection_close(&server->wire.connection, &why);
+	} else if (
+		text.size >= sizeof(protocol) - 1 &&
+		memcmp(text.data, protocol, sizeof(protocol) - 1) == 0) {
+		hx_sink_decide(
+			entry->row, HX_OUTBOX_REFUSED, "Redis refused it, with %zu bytes: %.*s",
+			entry->row->payload.size, size, (const char *)text.data);
+		server->is_cut = true;
+	} else {
+		hx_sink_decide(
+			entry->row,
+			hx_resp_is_error(&value, "WRONGTYPE") ? HX_OUTBOX_REFUSED
+							      : HX_OUTBOX_FAILED,
+			"Redis did not take it: %.*s", size, (const char *)text.data);
+	}
+}
+
+static void on_reply(struct hx_redis_wire *wire, struct hapax_bytes reply)
+{
+	struct server *server = wire->context;
+	struct hx_resp_value value;
+	struct entry *entry;
+
+	if (server->answered == server->sent || !hx_resp_next(&reply, &value)) {
+		hx_connection_close(&wire->connection, NULL);
+		return;
+	}
+	entry = server->entries[server->answered++];
+	if (entry == NULL)
+		return;
+	if (value.type == HX_RESP_ERROR || value.type == HX_RESP_BULK_ERROR)
+		judge_error(server, entry, value.text);
+	else if (value.type == HX_RESP_BULK)
+		entry->row->outcome = HX_OUTBOX_SENT;
+	else
+		hx_sink_decide(
+			entry->row, HX_OUTBOX_REFUSED,
+			"there is no such stream, and create=no; make it, then retry");
+}
+
+/* ------------------------------------------------------------------ entries */
+
+static struct hapax_bytes stream_of(const struct redis_sink *sink, const struct hx_outbox_row *row)
+{
+	return sink->target.stream[0] == '\0' ? row->topic
+					      : hapax_bytes_from_text(sink->target.stream);
+}
+
+static bool name_is(struct hapax_bytes name, const char *text)
+{
+	return name.size == strlen(text) && strncasecmp(name.data, text, name.size) == 0;
+}
+
+static enum hapax_status put_field(
+	struct hapax_buf *head, struct hapax_bytes name, struct hapax_bytes value)
+{
+	enum hapax_status status = hx_resp_put_bulk(head, name);
+
+	return status == HAPAX_OK ? hx_resp_put_bulk(head, value) : status;
+}
+
+/* Up to the fields. */
+static enum hapax_status put_command(
+	struct redis_sink *sink, const struct hx_outbox_row *row, size_t field_count)
+{
+	const struct hx_redis_target *target = &sink->target;
+	struct hapax_buf *head = &sink->head;
+	size_t count = 3u + (target->creates ? 0u : 1u) + (target->length_max > 0 ? 3u : 0u);
+	enum hapax_status status = hx_resp_put_array(head, count + 2 * field_count);
+
+	if (status == HAPAX_OK)
+		status = hx_resp_put_text(head, "XADD");
+	if (status == HAPAX_OK)
+		status = hx_resp_put_bulk(head, stream_of(sink, row));
+	if (status == HAPAX_OK && !target->creates)
+		status = hx_resp_put_text(head, "NOMKSTREAM");
+	if (status == HAPAX_OK && target->length_max > 0)
+		status = hx_resp_put_text(head, "MAXLEN");
+	if (status == HAPAX_OK && target->length_max > 0)
+		status = hx_resp_put_text(head, "~");
+	if (status == HAPAX_OK && target->length_max > 0)
+		status = hx_resp_put_bulk_integer(head, target->length_max);
+	return status == HAPAX_OK ? hx_resp_put_text(head, "*") : status;
+}
+
+/* All but the payload. False: no entry can be made of the row, and it is refused. */
+static bool write_head(struct redis_sink *sink, struct hx_outbox_row *row)
+{
+	struct hx_outbox_message *message = &sink->base.message;
+	size_t skipped = HX_OUTBOX_FIELDS_MAX; /* a header that says what the row does */
+	size_t count;
+	enum hapax_status status;
+
+	hx_buf_clear(&sink->head);
+	if (!hx_outbox_message_read(message, row)) {
+		hx_sink_decide(
+			row, HX_OUTBOX_REFUSED,
+			"its headers are no JSON object of at most %d texts",
+			HAPAX_OUTBOX_HEADERS_MAX);
+		return false;
+	}
+	for (size_t i = 0; i < message->count; i++) {
+		if (name_is(message->fields[i].name, "data")) {
+			hx_sink_decide(
+				row, HX_OUTBOX_REFUSED,
+				"its header 'data' has the name of the field for the payload");
+			return false;
+		}
+		if (row->content_type.size > 0 && name_is(message->fields[i].name, "content-type"))
+			skipped = i;
+	}
+	count = message->count - (skipped < message->count) + (row->content_type.size > 0) + 1;
+	status = put_command(sink, row, count);
+	for (size_t i = 0; i < message->count && status == HAPAX_OK; i++)
+		if (i != skipped)
+			status = put_field(
+				&sink->head, message->fields[i].name, message->fields[i].value);
+	if (status == HAPAX_OK && row->content_type.size > 0)
+		status = put_field(&sink->head, HX_BYTES_LIT("content-type"), row->content_type);
+	if (status == HAPAX_OK)
+		status = hx_resp_put_text(&sink->head, "data");
+	if (status == HAPAX_OK)
+		status = hx_buf_printf(&sink->head, "$%zu\r\n", row->payload.size);
+	if (status == HAPAX_OK)
+		return true;
+	hx_sink_decide(
+		row, HX_OUTBOX_REFUSED, "its headers take more than %d bytes", HEAD_SIZE_MAX);
+	return false;
+}
+
+/* ------------------------------------------------------------------ publish */
+
+static bool is_late(struct redis_sink *sink, int64_t deadline_ns, int64_t *ret_left_ns)
+{
+	struct hapax_error why;
+
+	*ret_left_ns = deadline_ns - hx_clock_mono_ns();
+	if (*ret_left_ns > 0)
+		return false;
+	(void)hx_error_set(&why, HAPAX_ERR_UNAVAILABLE, 0, "Redis did not answer in time");
+	be_away(sink, &why);
+	return true;
+}
+
+/* Let the server take what is written, down to some of it. False: it does not. */
+static bool pace(struct redis_sink *sink, struct server *server, int64_t deadline_ns)
+{
+	int64_t left_ns;
+
+	while (hx_redis_wire_is_open(&server->wire) &&
+	       hx_connection_unsent(&server->wire.connection) > AHEAD_SIZE) {
+		if (is_late(sink, deadline_ns, &left_ns))
+			return false;
+		hx_reactor_turn(&sink->reactor, left_ns);
+	}
+	return hx_redis_wire_is_open(&server->wire);
+}
+
+static bool write_entry(struct redis_sink *sink, struct server *server, struct entry *entry)
+{
+	static const char asking[] = "*1\r\n$6\r\nASKING\r\n";
+	struct hx_connection *connection = &server->wire.connection;
+	struct hapax_bytes payload = entry->row->payload;
+	enum hapax_status status = HAPAX_OK;
+
+	if (entry->asked != NOBODY) {
+		status = hx_connection_write(connection, asking, sizeof(asking) - 1);
+		server->entries[server->sent++] = NULL;
+	}
+	if (status == HAPAX_OK)
+		status = hx_connection_write(connection, sink->head.data, sink->head.size);
+	if (status == HAPAX_OK && payload.size > 0)
+		status = hx_connection_write(connection, payload.data, payload.size);
+	if (status == HAPAX_OK)
+		status = hx_connection_write(connection, "\r\n", 2);
+	server->entries[server->sent++] = entry;
+	entry->asked = NOBODY;
+	return status == HAPAX_OK;
+}
+
+static void read_replies(struct redis_sink *sink, int64_t deadline_ns);
+
+/*
+ * One that may be too large for a server that does not tell how much it takes. It would end the
+ * connection, and what it says about that may get lost with it; so the row goes alone, and if it
+ * was not answered, it is the one that it is counted against.
+ */
+static void send_risky(
+	struct redis_sink *sink, struct server *server, struct entry *entry, int64_t deadline_ns)
+{
+	size_t size = entry->row->payload.size;
+
+	read_replies(sink, deadline_ns);
+	if (!hx_redis_wire_is_open(&server->wire) || !write_head(sink, entry->row))
+		return;
+	(void)write_entry(sink, server, entry);
+	read_replies(sink, deadline_ns);
+	if (entry->row->outcome == HX_OUTBOX_UNDECIDED && !entry->is_due &&
+	    !hx_redis_wire_is_open(&server->wire))
+		hx_sink_decide(
+			entry->row, HX_OUTBOX_FAILED,
+			"the connection was lost while Redis read its %zu bytes, perhaps because of them"
+			" (proto-max-bulk-len)",
+			size);
+}
+
+/* Send a row to its server. What cannot be sent stays undecided, or is refused. */
+static void send_entry(struct redis_sink *sink, struct entry *entry, int64_t deadline_ns)
+{
+	uint8_t number = entry->asked != NOBODY ? entry->asked : sink->owners[entry->slot];
+	struct hx_outbox_row *row = entry->row;
+	struct server *server;
+
+	entry->is_due = false;
+	if (number == NOBODY || !open_server(sink, number, deadline_ns))
+		number = any_server(sink, deadline_ns);
+	if (number == NOBODY)
+		return;
+	server = sink->servers[number];
+	if (server->wire.value_size_max > 0 &&
+	    row->payload.size > (uint64_t)server->wire.value_size_max) {
+		hx_sink_decide(
+			row, HX_OUTBOX_REFUSED,
+			"its payload has %zu bytes, and Redis takes %" PRId64
+			" (proto-max-bulk-len); store it elsewhere, and send a reference",
+			row->payload.size, server->wire.value_size_max);
+		return;
+	}
+	if (server->wire.value_size_max == 0 && row->payload.size > SAFE_SIZE) {
+		send_risky(sink, server, entry, deadline_ns);
+		return;
+	}
+	if (!write_head(sink, row))
+		return;
+	if (!write_entry(sink, server, entry)) {
+		/* Half a command is on its way: nothing can follow it. */
+		hx_redis_wire_close(&server->wire);
+		give_up_server(sink, number, &server->wire.why);
+		return;
+	}
+	(void)pace(sink, server, deadline_ns);
+}
+
+/* Until every reply has come. */
+static void read_replies(struct redis_sink *sink, int64_t deadline_ns)
+{
+	for (size_t i = 0; i < sink->server_count; i++) {
+		struct server *server = sink->servers[i];
+		int64_t left_ns;
+
+		while (hx_redis_wire_is_open(&server->wire) &&
+		       (server->answered < server->sent || server->is_cut)) {
+			if (is_late(sink, deadline_ns, &left_ns)) {
+				hx_redis_wire_close(&server->wire);
+				break;
+			}
+			hx_reactor_turn(&sink->reactor, left_ns);
+		}
+		settle_server(sink, (uint8_t)i);
+	}
+}
+
+static void begin_publish(struct redis_sink *sink, struct hx_outbox_row **rows, size_t count)
+{
+	sink->is_away = false;
+	sink->entry_count = count;
+	for (size_t i = 0; i < sink->server_count; i++)
+		sink->servers[i]->is_away = false;
+	for (size_t i = 0; i < count; i++)
+		sink->entries[i] = (struct entry){
+			.row = rows[i],
+			.slot = sink->target.place.is_cluster
+				? (uint16_t)hx_redis_slot(stream_of(sink, rows[i]))
+				: 0,
+			.asked = NOBODY,
+			.is_due = true,
+		};
+}
+
+static enum hapax_status sink_publish(
+	struct hx_sink *base, struct hx_outbox_row **rows, size_t count, int64_t deadline_ns,
+	struct hapax_error *err)
+{
+	struct redis_sink *sink = of(base);
+	bool is_cluster = sink->target.place.is_cluster;
+	bool is_done = false;
+
+	begin_publish(sink, rows, count);
+	/* What has come since is taken in first: that a connection is gone, above all. */
+	hx_reactor_turn(&sink->reactor, 0);
+	for (int hop = 0; hop < HOPS_MAX && !is_done; hop++) {
+		is_done = true;
+		for (size_t i = 0; i < count; i++) {
+			/* The only server there is takes no more. */
+			if (!sink->entries[i].is_due || (sink->is_away && !is_cluster))
+				continue;
+			is_done = false;
+			send_entry(sink, &sink->entries[i], deadline_ns);
+		}
+		read_replies(sink, deadline_ns);
+	}
+	for (size_t i = 0; i < count && !sink->is_away; i++)
+		if (rows[i]->outcome == HX_OUTBOX_UNDECIDED)
+			be_away(sink,
+			        &(struct hapax_error){
+					.status = HAPAX_ERR_UNAVAILABLE,
+					.message = "Redis sends from server to server"});
+	if (!sink->is_away)
+		return HAPAX_OK;
+	if (err != NULL)
+		*err = sink->away;
+	return HAPAX_ERR_UNAVAILABLE;
+}
+
+/* ------------------------------------------------------------------ open */
+
+static void sink_close(struct hx_sink *base)
+{
+	struct redis_sink *sink = of(base);
+
+	for (size_t i = 0; i < sink->server_count; i++) {
+		hx_redis_wire_done(&sink->servers[i]->wire);
+		hx_free(sink->servers[i]);
+	}
+	if (sink->has_reactor) {
+		hx_resolver_done(&sink->resolver);
+		/* An answer of the resolver that nobody waits for. */
+		hx_reactor_turn(&sink->reactor, 0);
+		hx_reactor_done(&sink->reactor);
+	}
+	hx_tls_context_free(sink->tls);
+	hx_buf_done(&sink->head);
+	hx_outbox_message_done(&base->message);
+	explicit_bzero(&sink->target, sizeof(sink->target));
+	hx_free(sink);
+}
+
+static enum hapax_status make_tls(struct redis_sink *sink, struct hapax_error *err)
+{
+	const struct hx_redis_place *place = &sink->target.place;
+	const struct hx_tls_options options = {
+		.authority_file = place->authority_file[0] == '\0' ? NULL : place->authority_file,
+		.certificate_file =
+			place->certificate_file[0] == '\0' ? NULL : place->certificate_file,
+		.key_file = place->key_file[0] == '\0' ? NULL : place->key_file,
+	};
+
+	return place->has_tls ? hx_tls_client_context_new(&options, &sink->tls, err) : HAPAX_OK;
+}
+
+static enum hapax_status make_servers(struct redis_sink *sink, struct hapax_error *err)
+{
+	const struct hx_redis_place *place = &sink->target.place;
+
+	memset(sink->owners, place->is_cluster ? NOBODY : 0, sizeof(sink->owners));
+	for (size_t i = 0; i < place->endpoint_count; i++)
+		if (server_at(sink, &place->endpoints[i]) == NOBODY)
+			return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a sink");
+	return HAPAX_OK;
+}
+
+static enum hapax_status sink_open(
+	const char *url, const char *source, struct hx_sink **ret_sink, struct hapax_error *err)
+{
+	struct redis_sink *sink = hx_alloc_zero(1, sizeof(*sink));
+	enum hapax_status status;
+
+	if (sink == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a sink");
+	sink->base.ops = &hx_sink_redis_ops;
+	hx_outbox_message_init(&sink->base.message, "ce_", source);
+	hx_buf_init(&sink->head, HEAD_SIZE_MAX);
+	status = hx_redis_target_parse(url, &sink->target, err);
+	if (status == HAPAX_OK)
+		status = make_tls(sink, err);
+	if (status == HAPAX_OK)
+		status = hx_reactor_init(&sink->reactor, hx_net_system(), err);
+	if (status == HAPAX_OK) {
+		sink->has_reactor = true;
+		hx_resolver_init(&sink->resolver, hx_net_system());
+		status = make_servers(sink, err);
+	}
+	if (status != HAPAX_OK)
+		sink_close(&sink->base);
+	else
+		*ret_sink = &sink->base;
+	return status;
+}
+
+static enum hapax_status sink_connect(struct hx_sink *base, struct hapax_error *err)
+{
+	struct redis_sink *sink = of(base);
+
+	hx_reactor_turn(&sink->reactor, 0);
+	begin_publish(sink, NULL, 0);
+	if (any_server(sink, INT64_MAX) != NOBODY)
+		return HAPAX_OK;
+	if (err != NULL)
+		*err = sink->away;
+	return HAPAX_ERR_UNAVAILABLE;
+}
+
+const struct hx_sink_ops hx_sink_redis_ops = {
+	.open = sink_open,
+	.connect = sink_connect,
+	.publish = sink_publish,
+	.tend = sink_connect,
+	.close = sink_close,
+};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sink_case.h - what every sink has to show, with a PostgreSQL (tests/postgres/with_postgres) and
+ * a broker of its kind. A test program has a struct sink_broker, and runs the cases with it.
+ */
+#ifndef TEST_OUTBOX_SINK_CASE_H
+#define TEST_OUTBOX_SINK_CASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <hapax/key.h>
+#include <hapax/outbox.h>
+
+#include "outbox/outbox.h"
+
+struct CMUnitTest;
+
+/* A message as a consumer sees it. */
+struct sink_message {
+	struct hapax_bytes body;
+	struct hapax_field fields[HAPAX_OUTBOX_HEADERS_MAX];
+	size_t count;
+};
+
+typedef void sink_message_fn(void *context, const struct sink_message *message);
+
+/* An event that the broker will not take. */
+struct sink_bad {
+	const char *id;
+	const char *topic;
+	size_t payload_size;
+	const char *reason; /* a part of it */
+};
+
+enum sink_mode {
+	SINK_OPEN,   /* topics are there, or are made */
+	SINK_STRICT, /* for what cannot be published */
+};
+
+struct sink_broker {
+	const char *name;
+	const char *prefix; /* of the attributes */
+	const char *absent; /* the URL of a sink where nobody is */
+	const struct sink_bad *bad;
+	size_t bad_count;
+	bool restarts_fast;
+
+	void (*url)(enum sink_mode mode, char *out, size_t size);
+	/* It dies and comes back with what it confirmed. */
+	void (*restart)(void);
+	/* All messages of a topic; of one key in their order. */
+	void (*read)(const char *topic, sink_message_fn *each, void *context);
+};
+
+/* The text of a field; "" when it is not there. Borrowed until the next call. */
+const char *sink_message_field(const struct sink_message *message, const char *name);
+
+/* Run all cases, and more of the broker's own, as the one group of a program. */
+int sink_cases_run(
+	const struct sink_broker *broker, const struct CMUnitTest *more, size_t more_count);
+
+/* For cases of the broker's own. */
+const char *sink_case_db(void);
+void sink_case_outbox(const struct sink_broker *broker, enum sink_mode mode);
+struct hapax_relay_options sink_case_options(void);
+void sink_case_relay(const struct hapax_relay_options *options);
+
+/* T12, in sink_proof.c; state is the broker. */
+void committed_is_published_and_happens_once(void **state);
+
+#endif
