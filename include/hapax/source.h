@@ -32,6 +32,13 @@
  * A dead letter is acknowledged when the broker has it in its new place, with the reason
  * in its headers. Nothing is dropped without one.
  *
+ * Warm-up
+ * A store that is new, or was lost, knows nothing of what is done. With warm_up=10m (or
+ * warm_up=5000: messages) a consumer that gets a partition first reads again what stands
+ * that far before the group's committed offset, and marks it as done, without running it;
+ * nothing is delivered meanwhile. What the store knows already stays as it is. A dead
+ * letter counts as done, too, in a store that has forgotten it.
+ *
  * Caveats
  * - Threads: a consumer belongs to the thread that runs it, except hapax_consumer_stop()
  *   and hapax_consumer_stats(): any. Handlers run on threads of the consumer's own.
@@ -65,8 +72,8 @@ struct hapax_consumer;
  *
  *	kafka://HOST[:PORT][,HOST[:PORT]...]/TOPIC[,TOPIC...]?group=G
  *		a topic that begins with ^ is a pattern. instance=NAME: static membership;
- *		start=earliest|latest: where a new group begins; any property of librdkafka
- *		that has a dot in its name: security.protocol=SASL_SSL
+ *		start=earliest|latest: where a new group begins; warm_up=SPAN: see below; any
+ *		property of librdkafka that has a dot in its name: security.protocol=SASL_SSL
  *
  * Owned: *ret_source, by the caller, until a consumer is made of it.
  */
@@ -123,6 +130,7 @@ enum hapax_consumer_fact {
 	HAPAX_FACT_STORE_BACK = 6,
 	HAPAX_FACT_SOURCE_FAILED = 7, /* why; it goes on by itself */
 	HAPAX_FACT_UNPROTECTED = 8,   /* no key, and on_missing is pass: it ran without one */
+	HAPAX_FACT_WARM_UP = 9,       /* the past of partitions is being read, or was: why */
 };
 
 /* Something that people want to know. What it points at is borrowed for the call. */
@@ -246,12 +254,14 @@ struct hapax_consumer_stats {
 	int64_t lag;         /* messages that wait at the broker; -1: not known */
 	uint64_t failures;   /* of the source */
 	uint64_t rebalances; /* of the source */
+	uint64_t warmed;     /* messages of the past that were marked as done */
+	uint64_t warming;    /* partitions whose past is being read, now */
 };
 
 #define HAPAX_CONSUMER_STATS_INIT                                                                  \
 	{                                                                                          \
 		sizeof(struct hapax_consumer_stats), 0, 0, 0, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-			0, 0, -1, 0, 0                                                             \
+			0, 0, -1, 0, 0, 0, 0                                                       \
 	}
 
 /* As of the last turn of its loop. ret_stats->size must be set. */

@@ -33,6 +33,7 @@ static const char *name_of(enum hapax_consumer_fact fact)
 	case HAPAX_FACT_STORE_BACK: return "store_back";
 	case HAPAX_FACT_SOURCE_FAILED: return "source_failed";
 	case HAPAX_FACT_UNPROTECTED: return "unprotected";
+	case HAPAX_FACT_WARM_UP: return "warm_up";
 	}
 	return "unknown";
 }
@@ -112,7 +113,8 @@ static void say(const struct hx_consume_out *out, const struct hapax_consumer_ev
 		hx_report(command, "note: the store takes nothing (%s); waiting", event->why);
 		return;
 	case HAPAX_FACT_STORE_BACK: hx_report(command, "note: the store is back"); return;
-	case HAPAX_FACT_SOURCE_FAILED: hx_report(command, "note: %s", event->why); return;
+	case HAPAX_FACT_SOURCE_FAILED:
+	case HAPAX_FACT_WARM_UP: hx_report(command, "note: %s", event->why); return;
 	case HAPAX_FACT_UNPROTECTED:
 		hx_report(command, "note: %.*s: ran without a key: %s", size, place, event->why);
 		return;
@@ -162,6 +164,7 @@ static size_t figures_of(const struct hapax_consumer_stats *stats, struct figure
 	figures[count++] = (struct figure){"unstored", stats->unstored};
 	figures[count++] = (struct figure){"refused", stats->refused};
 	figures[count++] = (struct figure){"rebalances", stats->rebalances};
+	figures[count++] = (struct figure){"warmed", stats->warmed};
 	return count;
 }
 
@@ -186,6 +189,7 @@ static void write_stats(
 	hx_json_out_unsigned(&json, "in_hand", stats->in_hand);
 	hx_json_out_unsigned(&json, "running", stats->running);
 	hx_json_out_unsigned(&json, "waiting", stats->waiting);
+	hx_json_out_unsigned(&json, "warming", stats->warming);
 	if (stats->lag >= 0)
 		hx_json_out_signed(&json, "lag", stats->lag);
 	else

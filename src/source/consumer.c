@@ -107,6 +107,7 @@ void hx_consumer_done(struct hx_consumer *consumer)
 		hx_envelope_done(&intake->envelope);
 		hx_buf_done(&intake->result_headers);
 	}
+	hx_warm_up_done(&consumer->warm_up);
 	hx_lanes_done(&consumer->lanes);
 	hx_buf_done(&consumer->scratch);
 	hx_free(consumer->intakes);
@@ -197,7 +198,10 @@ static void choose_lane(struct hx_intake *intake)
 	struct hx_lanes *lanes = &intake->consumer->lanes;
 	uint64_t topic = hx_siphash13(lanes->secret, message->topic.data, message->topic.size);
 
-	intake->has_lane = true;
+	/* What is of the past does not run, so it needs no order. */
+	intake->has_lane = !(message->flags & HAPAX_MESSAGE_WARM_UP);
+	if (!intake->has_lane)
+		return;
 	switch (intake->consumer->options.order) {
 	case HAPAX_ORDER_PARTITION:
 		intake->lane = topic ^
@@ -402,6 +406,16 @@ static void fill_request(struct hx_intake *intake, struct hapax_request *request
 	request->context = intake;
 }
 
+/* What is ready may be of the past, which waits for a batch of its own. */
+static bool may_begin(struct hx_consumer *consumer, size_t left)
+{
+	const struct hx_intake *first = consumer->ready.first;
+
+	if (left == 0 || first == NULL)
+		return false;
+	return !(first->message->flags & HAPAX_MESSAGE_WARM_UP) || hx_warm_up_has_room(consumer);
+}
+
 /* True: something was begun, or handed on. */
 static bool begin(struct hx_consumer *consumer)
 {
@@ -410,13 +424,15 @@ static bool begin(struct hx_consumer *consumer)
 	bool has_begun = false;
 	struct hapax_error err;
 
-	while (count < left && consumer->ready.count > 0) {
+	while (may_begin(consumer, left - count)) {
 		struct hx_intake *intake = hx_intakes_take(&consumer->ready);
 
 		consumer->queued--;
 		has_begun = true;
 		if (intake->message->flags & HAPAX_MESSAGE_REVOKED) {
 			hx_settle_give_back(intake);
+		} else if (intake->message->flags & HAPAX_MESSAGE_WARM_UP) {
+			hx_warm_up_add(intake);
 		} else if (intake->reason != HX_REASON_NONE) {
 			hx_settle_publish(intake);
 		} else {
@@ -515,6 +531,7 @@ int64_t hx_consumer_turn(struct hx_consumer *consumer, int64_t now_ms)
 		if (consumer->is_stopping)
 			give_back_rest(consumer);
 		goes_on = begin(consumer) || goes_on;
+		goes_on = hx_warm_up_turn(consumer) || goes_on;
 		goes_on = finish(consumer) || goes_on;
 	}
 	if (goes_on)

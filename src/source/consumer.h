@@ -29,6 +29,7 @@
 #include "source/identity.h"
 #include "source/intake.h"
 #include "source/lane.h"
+#include "source/warm_up.h"
 
 /* A list of intakes, linked both ways. */
 struct hx_intakes {
@@ -40,6 +41,7 @@ struct hx_intakes {
 struct hx_consumer {
 	struct hapax_source *source;
 	struct hapax_processor *processor;
+	struct hapax_store *store; /* for messages of the past */
 	struct hx_handler *handler;
 	struct hapax_consumer_options options; /* complete */
 	struct hx_route *routes;
@@ -65,6 +67,7 @@ struct hx_consumer {
 	struct hapax_buf scratch; /* of keys */
 	struct hapax_request *requests;
 	struct hapax_finish *finishes;
+	struct hx_warm_up warm_up;
 
 	int64_t now_ms;
 	bool is_stopping;
@@ -79,7 +82,7 @@ struct hx_consumer {
 };
 
 /*
- * Everything that consumer points at is the caller's and stays: source, processor, handler,
+ * Everything that consumer points at is the caller's and stays: source, processor, store, handler,
  * routes, options, which are complete. consumer is zeros but for these. NO_MEMORY. The
  * processor tells its steps within tick (HAPAX_PROCESSOR_STEPS_IN_TICK), which turn calls.
  */

@@ -7,6 +7,7 @@
  *	  └─ WAITING ◀┴───────────┴───────────┘          not done: later
  *	             └──────────▶ PUBLISHING ─▶ ack      a dead letter, a diverted duplicate
  *
+ * One of the past goes from QUEUED by MARKING to ack, and never runs.
  * From QUEUED and WAITING a message may be given back to the broker.
  *
  * Threads: the consumer's, but for what a worker has while RUNNING: work, and what it
@@ -38,6 +39,7 @@ enum hx_intake_state {
 	HX_INTAKE_FINISHING,
 	HX_INTAKE_WAITING,
 	HX_INTAKE_PUBLISHING,
+	HX_INTAKE_MARKING, /* of the past: warm_up.h */
 };
 
 /* Why a message is handed on instead of run. */

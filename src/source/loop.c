@@ -7,7 +7,9 @@
  * posts one task, which makes a turn; a timer posts it when something is due.
  */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <hapax/source.h>
@@ -78,6 +80,24 @@ static void on_source_failed(void *context, const char *text, int is_fatal)
 	hx_consumer_source_failed(&consumer->core, text, is_fatal);
 }
 
+/* That the past is being read, and that it has been. */
+static void tell_warm_up(struct hx_consumer *core, uint64_t warming)
+{
+	struct hapax_consumer_event event = {.fact = HAPAX_FACT_WARM_UP};
+	char why[96];
+
+	if ((warming > 0) != (core->stats.warming > 0)) {
+		(void)snprintf(
+			why, sizeof(why),
+			warming > 0 ? "reading the past of %" PRIu64 " partitions"
+				    : "%" PRIu64 " messages of the past were marked",
+			warming > 0 ? warming : core->stats.warmed);
+		event.why = why;
+		hx_consumer_tell(core, NULL, &event);
+	}
+	core->stats.warming = warming;
+}
+
 static void publish_stats(struct hapax_consumer *consumer)
 {
 	struct hx_consumer *core = &consumer->core;
@@ -90,6 +110,7 @@ static void publish_stats(struct hapax_consumer *consumer)
 	core->stats.lag = source.lag;
 	core->stats.failures = source.failures;
 	core->stats.rebalances = source.changes;
+	tell_warm_up(core, source.warming);
 	hx_lock_acquire(&consumer->lock);
 	consumer->stats = core->stats;
 	hx_lock_release(&consumer->lock);
@@ -327,6 +348,7 @@ static enum hapax_status make_core(
 	if (strcmp(core->dead_letter, "off") == 0)
 		core->dead_letter = NULL;
 	core->divert = core->options.divert == NULL ? "" : core->options.divert;
+	core->store = store;
 	core->wake = wake;
 	core->wake_context = consumer;
 	hx_random_bytes(&seed, sizeof(seed));

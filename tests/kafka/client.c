@@ -8,6 +8,7 @@
  *	    PARTITION <tab> OFFSET <tab> KEY <tab> DATA [<tab> NAME=VALUE]...
  *	client SERVERS committed GROUP TOPIC PARTITIONS    the sum of what is committed
  *	client SERVERS reset GROUP TOPIC PARTITIONS        to offset 0
+ *	client SERVERS topic NAME PARTITIONS               make a topic
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -191,12 +192,40 @@ static int offsets(
 	return err != RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
+static int make_topic(const char *servers, const char *name, int partitions)
+{
+	rd_kafka_t *rk = connect_as(RD_KAFKA_PRODUCER, servers, NULL);
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+	rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(name, partitions, 1, NULL, 0);
+	rd_kafka_event_t *event = NULL;
+	const rd_kafka_topic_result_t **results;
+	size_t count = 0;
+	int failed = 1;
+
+	rd_kafka_CreateTopics(rk, &topic, 1, NULL, queue);
+	event = rd_kafka_queue_poll(queue, WAIT_MS);
+	if (event != NULL && rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+		results = rd_kafka_CreateTopics_result_topics(
+			rd_kafka_event_CreateTopics_result(event), &count);
+		failed = count != 1 ||
+			rd_kafka_topic_result_error(results[0]) != RD_KAFKA_RESP_ERR_NO_ERROR;
+	}
+	if (event != NULL)
+		rd_kafka_event_destroy(event);
+	rd_kafka_NewTopic_destroy(topic);
+	rd_kafka_queue_destroy(queue);
+	rd_kafka_destroy(rk);
+	return failed;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 4 && strcmp(argv[2], "produce") == 0)
 		return produce(argv[1], argv[3]);
 	if (argc == 5 && strcmp(argv[2], "read") == 0)
 		return read_some(argv[1], argv[3], strtol(argv[4], NULL, 10));
+	if (argc == 5 && strcmp(argv[2], "topic") == 0)
+		return make_topic(argv[1], argv[3], (int)strtol(argv[4], NULL, 10));
 	if (argc == 6)
 		return offsets(
 			argv[1], argv[3], argv[4], (int)strtol(argv[5], NULL, 10),

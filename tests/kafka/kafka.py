@@ -1,30 +1,34 @@
 """kafka.py - a Kafka for tests, clients of it, and `hapax consume` as a process.
 
 The mock cluster of librdkafka is there wherever hapax has Kafka. HAPAX_KAFKA_MOCK and HAPAX_KAFKA_CLIENT name
-tests/kafka/mock_cluster.c and client.c as built.
+tests/kafka/mock_cluster.c and client.c as built. With HAPAX_KAFKA_REAL=1 it is Apache Kafka, one for each test, by
+tools/kafka.
 """
 
 import http.server
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 
-from harness import PROGRAM, TIMEOUT_SECONDS, expect, until  # noqa: E402
+from harness import PROGRAM, ROOT, TIMEOUT_SECONDS, Skip, expect, until  # noqa: E402
 
 BUILD = PROGRAM.parent
 MOCK = os.environ.get("HAPAX_KAFKA_MOCK", str(BUILD / "tests/kafka/kafka_mock_cluster"))
 CLIENT = os.environ.get("HAPAX_KAFKA_CLIENT", str(BUILD / "tests/kafka/kafka_client"))
 
 
-class Kafka:
+class MockKafka:
     """A mock cluster; topics are {name: partitions}."""
+
+    is_real = False
 
     def __init__(self, topics, brokers=1):
         names = [f"{name}:{count}" for name, count in topics.items()]
@@ -86,6 +90,36 @@ class Kafka:
         options.setdefault("session.timeout.ms", "6000")
         more = "".join(f"&{name}={value}" for name, value in options.items())
         return f"kafka://{self.servers}/{topic}?group={group}{more}"
+
+
+class RealKafka(MockKafka):
+    """The same by Apache Kafka. What is down was killed, and has what it had when it is up again."""
+
+    is_real = True
+
+    def __init__(self, topics):
+        self.topics = topics
+        self.folder = tempfile.mkdtemp(prefix="hapax-kafka-")
+        self.servers = self.control("start")
+        for name, count in topics.items():
+            self.client("topic", name, count)
+
+    def __exit__(self, *_):
+        self.control("kill")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def control(self, command):
+        done = subprocess.run([ROOT / "tools/kafka", command, self.folder], capture_output=True, text=True, check=False)
+        if done.returncode == 77:
+            raise Skip(done.stderr.strip())
+        expect(done.returncode, 0, done.stderr)
+        return done.stdout.strip()
+
+    def tell(self, line):
+        self.control({"down 1": "kill", "up 1": "start"}[line])
+
+
+Kafka = RealKafka if os.environ.get("HAPAX_KAFKA_REAL") else MockKafka
 
 
 class Consume:

@@ -1,9 +1,10 @@
 """`hapax consume` from Kafka: handlers, keys, duplicates and their causes, dead letters, stops."""
 
 import json
-import os
+import shutil
+import subprocess
 
-from harness import expect, expect_in
+from harness import Skip, expect, expect_in, is_proof
 from kafka import Consume, Kafka, Service, event
 
 
@@ -178,6 +179,52 @@ def test_topics_by_pattern_and_a_static_member(cli):
         expect(sorted(body for _, body in service.requests), [b"shop.orders", b"shop.returns"])
 
 
+def test_a_lost_store_is_warmed_up_by_the_past_of_the_topic(cli):
+    with Kafka({"orders": 3, "orders.dead": 1}) as kafka, Service() as service:
+        bad = [("a", "{}", {"ce_id": "no event"})]
+        kafka.produce("orders", numbers(30) + bad)
+        first = ["--to", service.url, "--store", f"file:{cli.folder / 'first'}"]
+        consume = Consume(cli, "--from", kafka.url("orders"), *first)
+        consume.until_acknowledged(31)
+        expect(consume.stop()["dead_letters"], 1)
+
+        # Another store, which knows nothing: the producer's repeats are recognised all the same, and what is new runs.
+        kafka.produce("orders", numbers(35))
+        second = ["--to", service.url, "--store", f"file:{cli.folder / 'second'}"]
+        consume = Consume(cli, "--from", kafka.url("orders", warm_up="10m"), *second)
+        consume.until_acknowledged(31 + 35)
+        figures = consume.stop()
+        expect((figures["warmed"], figures["ok"], figures["duplicates"], figures["dead_letters"]), (30, 5, 30, 0))
+        expect([event["why"] for event in consume.all("warm_up")], ["reading the past of 3 partitions", "30 messages of the past were marked"])
+        expect(set(service.effects.values()), {1})
+        expect(kafka.committed("g", "orders"), 31 + 35)
+
+        # Set back to the beginning (by another group), without a warm-up: all of it is known.
+        consume = Consume(cli, "--from", kafka.url("orders", group="again"), *second)
+        consume.until_acknowledged(31 + 35)
+        figures = consume.stop()
+        expect((figures["ok"], figures["duplicates"], figures["warmed"]), (0, 65, 0))
+        expect(len(service.effects), 35)
+
+
+def test_a_warm_up_reads_as_many_messages_as_it_is_told(cli):
+    with Kafka({"orders": 1}) as kafka, Service() as service:
+        kafka.produce("orders", numbers(20))
+        consume = Consume(cli, "--from", kafka.url("orders"), "--to", service.url, "--store", f"file:{cli.folder / 'first'}")
+        consume.until_acknowledged(20)
+        consume.stop()
+        kafka.produce("orders", numbers(20))
+        more = ["--store", f"file:{cli.folder / 'second'}", "--order", "partition"]
+        consume = Consume(cli, "--from", kafka.url("orders", warm_up="7"), "--to", service.url, *more)
+        consume.until_acknowledged(7 + 20)
+        figures = consume.stop()
+        expect((figures["warmed"], figures["ok"], figures["duplicates"]), (7, 13, 7))
+        # Where there is no past, it begins at once.
+        consume = Consume(cli, "--from", kafka.url("orders", group="new", warm_up="7"), "--to", service.url, *more)
+        consume.until_acknowledged(40)
+        expect(consume.stop()["warmed"], 0)
+
+
 def test_wrong_urls_and_options_are_refused(cli):
     ok = ["--to", "http://127.0.0.1:1/"]
     for url, word in [
@@ -191,6 +238,9 @@ def test_wrong_urls_and_options_are_refused(cli):
         ("kafka://h/t?no.such.property=1", "did not take property"),
         ("kafka://h/t?nonsense=1", "not known"),
         ("kafka://h/t?start=middle", "earliest or latest"),
+        ("kafka://h/t?warm_up=", "length of time"),
+        ("kafka://h/t?warm_up=long", "length of time"),
+        ("kafka://h/t?warm_up=99999999999999999999", "length of time"),
         ("amqp2://h/t", "kafka://"),
     ]:
         cli.run("consume", "--from", url, *ok, code=64).says(word)
@@ -247,13 +297,62 @@ def test_a_late_command_is_stopped_and_that_is_ambiguous(cli):
         expect_in("too long", kafka.read("orders.dead", 1)[0][2]["hapax-dead-error"])
 
 
-def test_producers_that_are_not_ours(cli):
-    if not any(os.access(os.path.join(p, "kcat"), os.X_OK) for p in os.environ["PATH"].split(":")):
-        from harness import Skip
+def test_a_member_whose_handlers_are_slow_does_not_hold_up_its_group(cli):
+    go = cli.folder / "go"
+    slow = f"while [ ! -e {go} ]; do sleep 0.02; done"
+    with Kafka({"orders": 2}) as kafka:
+        kafka.produce("orders", numbers(40))
+        url = ["--from", kafka.url("orders"), "--order", "none"]
+        first = Consume(cli, *url, "--exec", slow, "--prefetch", "2", "--parallel", "2")
+        # It has no room for more, and holds more than that back.
+        first.until(lambda f: f.get("running") == 2, "two run")
+        second = Consume(cli, *url, "--exec", "true")
+        second.until(lambda f: f.get("ok", 0) > 0, "the second has a partition, and works")
+        go.touch()
+        second.until(lambda f: kafka.committed("g", "orders") == 40, "all is done")
+        expect(first.stop()["ok"] + second.stop()["ok"], 40)
 
+
+def test_an_offset_that_is_set_back_repeats_nothing(cli):
+    with Kafka({"orders": 2}) as kafka, Service() as service:
+        kafka.produce("orders", numbers(30))
+        consume = Consume(cli, "--from", kafka.url("orders"), "--to", service.url)
+        consume.until_acknowledged(30)
+        consume.stop()
+        # The mock takes no offsets from outside of a group: there another group stands for one that was set back.
+        group = "g" if kafka.is_real else "again"
+        if kafka.is_real:
+            kafka.reset("g", "orders")
+            expect(kafka.committed("g", "orders"), 0)
+        consume = Consume(cli, "--from", kafka.url("orders", group=group), "--to", service.url)
+        consume.until_acknowledged(30)
+        figures = consume.stop()
+        expect((figures["ok"], figures["duplicates"], figures["causes"]["reread"]), (0, 30, 30))
+        expect(kafka.committed(group, "orders"), 30)
+        expect(set(service.effects.values()), {1})
+
+
+def test_messages_of_ten_mebibytes(cli):
+    if not Kafka.is_real:
+        raise Skip("the mock cluster keeps 5 MiB of a partition")
+    size = 10 * 1024 * 1024
+    with Kafka({"orders": 1, "orders.dead": 1}) as kafka, Service() as service:
+        bytes_of = ("k", "x" * size, {"eventId": "bytes", "content-type": "text/plain"})
+        json_of = ("k", json.dumps(["x" * size]), {"eventId": "json", "content-type": "application/json"})
+        small = ("k", "small", {"eventId": "small", "content-type": "text/plain"})
+        kafka.produce("orders", [bytes_of, json_of, bytes_of, small])
+        consume = Consume(cli, "--from", kafka.url("orders"), "--to", service.url)
+        consume.until_acknowledged(4)
+        figures = consume.stop()
+        # Every one is settled; what is too large to be compared as JSON is a dead letter.
+        expect(figures["ok"] + figures["duplicates"] + figures["dead_letters"], 4)
+        expect((figures["duplicates"], service.requests[-1][1]), (1, b"small"))
+        expect(max(len(body) for _, body in service.requests) >= size, True)
+
+
+def test_a_producer_by_kcat(cli):
+    if shutil.which("kcat") is None:
         raise Skip("kcat is not installed (tools/setup test)")
-    import subprocess
-
     with Kafka({"orders": 2}) as kafka, Service() as service:
         headers = [f"-H{name}={value}" for name, value in event(1).items()]
         for _ in range(2):
@@ -265,3 +364,41 @@ def test_producers_that_are_not_ours(cli):
         consume.until_acknowledged(2)
         figures = consume.stop()
         expect((figures["ok"], figures["duplicates"]), (1, 1))
+
+
+KAFKAJS = "2.2.4"
+
+KAFKAJS_SCRIPT = """
+const { Kafka, logLevel } = require("kafkajs");
+const producer = new Kafka({ brokers: [process.argv[2]], logLevel: logLevel.NOTHING }).producer();
+const headers = JSON.parse(process.argv[3]);
+(async () => {
+  await producer.connect();
+  const message = { key: "k", value: '{"n":1}', headers };
+  // The second one as a producer that got no answer sends it.
+  await producer.send({ topic: "orders", messages: [message] });
+  await producer.send({ topic: "orders", messages: [message, { key: "gone", value: null }] });
+  await producer.disconnect();
+})().catch((error) => { console.error(error); process.exit(1); });
+"""
+
+
+def test_a_producer_by_kafkajs(cli):
+    if not is_proof():
+        raise Skip("only for make proof: it needs the registry of npm")
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            raise Skip(f"{program} is not installed")
+    done = subprocess.run(
+        ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(cli.folder), f"kafkajs@{KAFKAJS}"],
+        capture_output=True, text=True, check=False, timeout=300,
+    )
+    if done.returncode != 0:
+        raise Skip("the registry of npm was not reached")
+    (cli.folder / "produce.js").write_text(KAFKAJS_SCRIPT)
+    with Kafka({"orders": 2}) as kafka, Service() as service:
+        subprocess.run(["node", cli.folder / "produce.js", kafka.servers, json.dumps(event(1))], check=True, timeout=120)
+        consume = Consume(cli, "--from", kafka.url("orders"), "--to", service.url)
+        consume.until_acknowledged(3)
+        figures = consume.stop()
+        expect((figures["ok"], figures["duplicates"], figures["causes"]["producer"]), (2, 1, 1))

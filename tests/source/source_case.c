@@ -57,7 +57,7 @@ static struct hapax_message *case_next(struct hapax_source *source)
 	return NULL;
 }
 
-/* Is the record of the message done? Asked behind everybody's back. */
+/* Is the record of the message done, or, of the past, known? Asked behind everybody's back. */
 static bool is_done(struct source_case *c, const struct hx_intake *intake)
 {
 	struct hapax_op op = {.type = HAPAX_OP_LOOKUP};
@@ -66,7 +66,8 @@ static bool is_done(struct source_case *c, const struct hx_intake *intake)
 	op.group = hx_bytes(intake->key.group, intake->key.group_size);
 	op.key = hx_bytes(intake->key.key, intake->key.key_size);
 	return case_run(&c->store, &op) == HAPAX_OK && op.outcome == HAPAX_OUTCOME_FOUND &&
-		c->store.record.state == HAPAX_STATE_DONE;
+		(c->store.record.state == HAPAX_STATE_DONE ||
+	         intake->message->flags & HAPAX_MESSAGE_WARM_UP);
 }
 
 static void case_ack(struct hapax_source *source, struct hapax_message *message)
@@ -287,6 +288,7 @@ static void open_member(struct source_case *c, struct case_member *member)
 	member->route.unprotected = c->options.run;
 	member->route.unprotected.is_disabled = 1;
 	member->core.source = &member->source;
+	member->core.store = &c->held.base;
 	member->core.handler = &member->handler;
 	member->core.options = c->options;
 	member->core.routes = &member->route;

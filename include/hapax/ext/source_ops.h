@@ -34,6 +34,8 @@ enum hapax_message_flags {
 	HAPAX_MESSAGE_TOMBSTONE = 1 << 1,   /* it has no value, which is not an empty one */
 	/* Set by the source at any time: it is another consumer's now. Do not begin it. */
 	HAPAX_MESSAGE_REVOKED = 1 << 2,
+	/* It was acknowledged before, and is read again to be remembered: it is not to run. */
+	HAPAX_MESSAGE_WARM_UP = 1 << 3,
 };
 
 /* What a broker delivered. It and all that it points at live until ack or give_back. */
@@ -70,11 +72,12 @@ struct hapax_source_stats {
 	uint64_t failures; /* of the connection, since the beginning */
 	uint64_t changes;  /* of what is ours: rebalances */
 	uint64_t parts;    /* partitions that are ours */
+	uint64_t warming;  /* of them, those whose past is being read */
 };
 
-#define HAPAX_SOURCE_STATS_INIT                                \
-	{                                                      \
-		sizeof(struct hapax_source_stats), -1, 0, 0, 0 \
+#define HAPAX_SOURCE_STATS_INIT                                   \
+	{                                                         \
+		sizeof(struct hapax_source_stats), -1, 0, 0, 0, 0 \
 	}
 
 /* The next message that has come, or NULL: there is none now, and wake will be called. */

@@ -6,8 +6,11 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
+#include "base/duration.h"
 #include "base/error.h"
 #include "wire/http1_text.h"
 
@@ -90,12 +93,34 @@ static enum hapax_status take_property(
 	if (strchr(name, '.') == NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"'%s' is not known; group, instance, start, or a property of librdkafka",
+			"'%s' is not known; group, instance, start, warm_up, or a property of librdkafka",
 			name);
 	if (place->property_count == HX_KAFKA_PROPERTIES_MAX)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "there were too many properties");
 	place->properties[place->property_count++] = (struct hx_kafka_property){name, value};
 	return HAPAX_OK;
+}
+
+/* A number of messages, or a length of time. */
+static enum hapax_status take_warm_up(
+	struct hx_kafka_place *place, const char *value, struct hapax_error *err)
+{
+	size_t digits = strspn(value, "0123456789");
+
+	if (digits == 0 || value[digits] != '\0') {
+		struct hapax_error ignored;
+
+		if (hx_duration_parse(hapax_bytes_from_text(value), &place->warm_up_ms, &ignored) ==
+		            HAPAX_OK &&
+		    place->warm_up_ms > 0)
+			return HAPAX_OK;
+	} else if (digits < 10) {
+		place->warm_up_count = strtol(value, NULL, 10);
+		return HAPAX_OK;
+	}
+	return hx_error_set(
+		err, HAPAX_ERR_INVALID, 0,
+		"warm_up is a length of time, as 10m, or a number of messages");
 }
 
 static enum hapax_status take_option(
@@ -117,6 +142,8 @@ static enum hapax_status take_option(
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0, "start is earliest or latest");
 		place->start = value;
+	} else if (strcmp(name, "warm_up") == 0) {
+		return take_warm_up(place, value, err);
 	} else {
 		return take_property(place, name, value, err);
 	}

@@ -5,7 +5,7 @@
  *	kafka://HOST[:PORT][,HOST[:PORT]...]/TOPIC[,TOPIC...][?NAME=VALUE&...]
  *
  * A topic that begins with ^ is a pattern. Names: group (hapax), instance, start
- * (earliest, latest), and properties of librdkafka, which have a dot: security.protocol.
+ * (earliest, latest), warm_up (10m, or a number of messages), and properties of librdkafka, which have a dot: security.protocol.
  * Values are percent-decoded. Properties that would acknowledge what is not done, or load
  * code, are refused.
  */
@@ -13,6 +13,7 @@
 #define HX_SOURCE_KAFKA_PLACE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <hapax/error.h>
 
@@ -38,6 +39,8 @@ struct hx_kafka_place {
 	const char *group;
 	const char *instance; /* NULL: none */
 	const char *start;
+	int64_t warm_up_ms;    /* how much of the past is read; 0: see warm_up_count */
+	int64_t warm_up_count; /* messages of each partition; 0 and 0: none */
 	struct hx_kafka_property properties[HX_KAFKA_PROPERTIES_MAX];
 	size_t property_count;
 };

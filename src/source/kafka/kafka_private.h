@@ -7,7 +7,8 @@
  *
  *  (1) Offsets are stored for librdkafka to commit (enable.auto.offset.store=false) only
  *      up to the low-water mark of acknowledged messages.
- *  (2) A partition that was taken away takes no more marks: acks of its messages free them
+ *  (2) While the past of any partition of ours is being read, nothing else is handed out.
+ *  (3) A partition that was taken away takes no more marks: acks of its messages free them
  *      and store nothing.
  */
 #ifndef HX_SOURCE_KAFKA_PRIVATE_H
@@ -21,6 +22,7 @@
 #include <hapax/ext/source_ops.h>
 
 #include "source/kafka/kafka_place.h"
+#include "source/kafka/rereader.h"
 #include "source/low_water.h"
 
 enum {
@@ -42,8 +44,11 @@ struct hx_kafka_partition {
 	bool is_lost;
 	bool is_dirty; /* the low-water mark moved and was not stored */
 	bool is_resting;
-	size_t out;   /* messages that the consumer has */
-	int64_t seen; /* the largest offset that was handed out; -1: none */
+	size_t out;       /* messages that the consumer has */
+	uint64_t past_id; /* while its past is being read; 0: it is not */
+	bool is_past_read;
+	size_t past_out; /* messages of the past that the consumer has */
+	int64_t seen;    /* the largest offset that was handed out; -1: none */
 	struct hx_low_water water;
 	struct hx_kafka_partition *next;
 };
@@ -53,6 +58,7 @@ struct hx_kafka_message {
 	struct hx_mark mark; /* first, so that a mark is its message */
 	struct hapax_message base;
 	struct hx_kafka_partition *partition;
+	bool is_past;                /* by the rereader: it has no mark */
 	rd_kafka_message_t *message; /* NULL: done */
 	struct hapax_field *headers;
 	size_t header_max;
@@ -74,7 +80,11 @@ struct hx_kafka_source {
 	size_t partition_count;                /* ours */
 	struct hx_kafka_message *spare;
 
-	rd_kafka_message_t *batch[HX_KAFKA_BATCH];
+	struct hx_rereader *rereader; /* NULL: no past is wanted */
+	size_t warming;               /* partitions whose past is not done */
+
+	/* The second half is for what comes while the first one waits; see keep_alive(). */
+	rd_kafka_message_t *batch[2 * HX_KAFKA_BATCH];
 	size_t batch_next;
 	size_t batch_count;
 	int64_t polled_ms; /* when the queue was last asked */
@@ -90,8 +100,9 @@ struct hx_kafka_source {
 enum hapax_status hx_kafka_connect(struct hx_kafka_source *source, struct hapax_error *err);
 void hx_kafka_subscribe(struct hx_kafka_source *source);
 void hx_kafka_say(struct hx_kafka_source *source, const char *text, bool is_fatal);
+enum hx_kafka_role { HX_KAFKA_MEMBER, HX_KAFKA_PRODUCER, HX_KAFKA_REREADER };
 rd_kafka_conf_t *hx_kafka_conf(
-	struct hx_kafka_source *source, bool is_producer, struct hapax_error *err);
+	struct hx_kafka_source *source, enum hx_kafka_role role, struct hapax_error *err);
 void hx_kafka_on_event(rd_kafka_t *rk, void *opaque);
 
 /* partition.c */
@@ -105,7 +116,19 @@ void hx_kafka_partition_rest(
 void hx_kafka_store_offsets(struct hx_kafka_source *source);
 void hx_kafka_pause_all(struct hx_kafka_source *source, bool pauses);
 
+/* past.c */
+enum hapax_status hx_kafka_past_open(struct hx_kafka_source *source, struct hapax_error *err);
+void hx_kafka_past_close(struct hx_kafka_source *source);
+void hx_kafka_past_begin(struct hx_kafka_source *source, struct hx_kafka_partition *partition);
+void hx_kafka_past_cancel(struct hx_kafka_source *source, struct hx_kafka_partition *partition);
+void hx_kafka_past_settled(struct hx_kafka_source *source, struct hx_kafka_message *message);
+void hx_kafka_past_tick(struct hx_kafka_source *source);
+struct hx_kafka_message *hx_kafka_past_next(struct hx_kafka_source *source);
+
 /* kafka_source.c */
+struct hx_kafka_message *hx_kafka_message_new(
+	struct hx_kafka_source *source, struct hx_kafka_partition *partition,
+	rd_kafka_message_t *from);
 void hx_kafka_message_free(struct hx_kafka_source *source, struct hx_kafka_message *message);
 
 /* producer.c */

@@ -156,14 +156,35 @@ static struct hx_kafka_partition *begin_anew(
 	return hx_kafka_partition_find(source, topic, number);
 }
 
+struct hx_kafka_message *hx_kafka_message_new(
+	struct hx_kafka_source *source, struct hx_kafka_partition *partition,
+	rd_kafka_message_t *from)
+{
+	rd_kafka_headers_t *headers = NULL;
+	struct hx_kafka_message *message;
+	size_t count = 0;
+
+	if (rd_kafka_message_headers(from, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR)
+		count = rd_kafka_header_cnt(headers);
+	message = take_spare(source, count < HEADERS_LIMIT ? count : HEADERS_LIMIT);
+	if (message == NULL) {
+		/* Passed over, it would be lost: the next one's mark would stand for it, too. */
+		hx_kafka_say(source, "out of memory for a message", true);
+		return NULL;
+	}
+	message->is_past = false;
+	message->partition = partition;
+	fill(source, message, from, headers);
+	partition->out++;
+	return message;
+}
+
 /* What is not a message, or not ours, is dropped; NULL then. */
 static struct hx_kafka_message *read_message(
 	struct hx_kafka_source *source, rd_kafka_message_t *from)
 {
-	rd_kafka_headers_t *headers = NULL;
 	struct hx_kafka_partition *partition;
 	struct hx_kafka_message *message;
-	size_t count = 0;
 
 	if (from->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		hx_kafka_say(source, rd_kafka_message_errstr(from), false);
@@ -176,38 +197,43 @@ static struct hx_kafka_message *read_message(
 	/* Of a partition that was taken away: whoever has it gets the message. */
 	if (partition == NULL)
 		return NULL;
-	if (rd_kafka_message_headers(from, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR)
-		count = rd_kafka_header_cnt(headers);
-	message = take_spare(source, count < HEADERS_LIMIT ? count : HEADERS_LIMIT);
+	message = hx_kafka_message_new(source, partition, from);
 	if (message == NULL)
 		return NULL;
-	message->partition = partition;
-	fill(source, message, from, headers);
 	partition->seen = from->offset;
-	partition->out++;
 	hx_low_water_add(&partition->water, &message->mark, from->offset);
 	if (partition->water.count >= HX_KAFKA_MARKS_MAX)
 		hx_kafka_partition_rest(source, partition, true);
 	return message;
 }
 
+/* Behind what is in the batch still. */
 static void poll(struct hx_kafka_source *source)
 {
+	size_t left = source->batch_count - source->batch_next;
 	ssize_t count;
 
-	assert(source->batch_next == source->batch_count);
+	assert(left <= HX_KAFKA_BATCH);
+	memmove(source->batch, source->batch + source->batch_next, left * sizeof(source->batch[0]));
 	source->polled_ms = source->now_ms;
 	source->batch_next = 0;
-	source->batch_count = 0;
-	count = rd_kafka_consume_batch_queue(source->queue, 0, source->batch, HX_KAFKA_BATCH);
+	source->batch_count = left;
+	count = rd_kafka_consume_batch_queue(
+		source->queue, 0, source->batch + left, HX_KAFKA_BATCH);
 	if (count > 0)
-		source->batch_count = (size_t)count;
+		source->batch_count += (size_t)count;
 }
 
 static struct hapax_message *kafka_next(struct hapax_source *base)
 {
 	struct hx_kafka_source *source = downcast(base);
 
+	if (source->warming > 0) {
+		struct hx_kafka_message *past = hx_kafka_past_next(source);
+
+		hx_kafka_pause_all(source, true);
+		return past == NULL ? NULL : &past->base;
+	}
 	hx_kafka_pause_all(source, false);
 	if (source->batch_next == source->batch_count)
 		poll(source);
@@ -238,7 +264,8 @@ static void kafka_ack(struct hapax_source *base, struct hapax_message *acked)
 	struct hx_kafka_partition *partition = settle(message);
 	struct hx_mark *over;
 
-	if (partition->is_lost) {
+	if (partition->is_lost || message->is_past) {
+		hx_kafka_past_settled(source, message);
 		hx_kafka_message_free(source, message);
 		return;
 	}
@@ -264,20 +291,23 @@ static void kafka_give_back(struct hapax_source *base, struct hapax_message *giv
 	struct hx_kafka_message *message = message_of(given);
 	struct hx_kafka_partition *partition = settle(message);
 
-	if (partition->is_lost)
+	if (partition->is_lost || message->is_past) {
+		hx_kafka_past_settled(source, message);
 		hx_kafka_message_free(source, message);
+	}
 }
 
 /*
  * Nobody took anything for a while: pause, which empties the queue of messages, and poll
- * for the rest. Those that are in the batch already stay.
+ * for the rest. Those that are in the batch already stay: a member that does not poll
+ * because its handlers are slow is put out of its group.
  */
 static void keep_alive(struct hx_kafka_source *source)
 {
 	if (source->now_ms - source->polled_ms < STARVED_MS)
 		return;
 	hx_kafka_pause_all(source, true);
-	if (source->batch_next == source->batch_count)
+	if (source->batch_count - source->batch_next <= HX_KAFKA_BATCH)
 		poll(source);
 	else
 		source->polled_ms = source->now_ms;
@@ -295,6 +325,7 @@ static int64_t kafka_tick(struct hapax_source *base, int64_t now_ms)
 	}
 	hx_kafka_producer_tick(source);
 	hx_kafka_store_offsets(source);
+	hx_kafka_past_tick(source);
 	keep_alive(source);
 	hx_kafka_partition_tidy(source);
 	return source->polled_ms + STARVED_MS;
@@ -327,6 +358,7 @@ static void kafka_stats(struct hapax_source *base, struct hapax_source_stats *re
 	ret_stats->failures = source->failures;
 	ret_stats->changes = source->changes;
 	ret_stats->parts = source->partition_count;
+	ret_stats->warming = source->warming;
 }
 
 static void free_all(struct hx_kafka_source *source)
@@ -374,6 +406,7 @@ static void kafka_close(struct hapax_source *base)
 	struct hx_kafka_source *source = downcast(base);
 
 	hx_kafka_producer_close(source);
+	hx_kafka_past_close(source);
 	if (source->consumer != NULL) {
 		rd_kafka_queue_cb_event_enable(source->queue, NULL, NULL);
 		source->base.hooks = (struct hapax_source_hooks){NULL, NULL, NULL};
@@ -404,6 +437,8 @@ enum hapax_status hx_kafka_open(
 		status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
 	if (status == HAPAX_OK)
 		status = hx_kafka_connect(source, err);
+	if (status == HAPAX_OK)
+		status = hx_kafka_past_open(source, err);
 	if (status != HAPAX_OK) {
 		kafka_close(&source->base);
 		return status;

@@ -63,6 +63,7 @@ void hx_kafka_partition_lose(struct hx_kafka_source *source, const char *topic, 
 
 	if (partition == NULL)
 		return;
+	hx_kafka_past_cancel(source, partition);
 	partition->is_lost = true;
 	source->partition_count--;
 	free_marks(source, partition);

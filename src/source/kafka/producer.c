@@ -40,7 +40,7 @@ static bool connect_producer(struct hx_kafka_source *source)
 
 	if (source->producer != NULL)
 		return true;
-	conf = hx_kafka_conf(source, true, &err);
+	conf = hx_kafka_conf(source, HX_KAFKA_PRODUCER, &err);
 	if (conf == NULL)
 		return false;
 	rd_kafka_conf_set_dr_msg_cb(conf, on_delivered);

@@ -113,8 +113,13 @@ static void on_rebalance(
 			      : rd_kafka_incremental_unassign(rk, list));
 	else
 		(void)rd_kafka_assign(rk, gains ? list : NULL);
+	for (int i = 0; gains && i < list->cnt; i++)
+		hx_kafka_past_begin(
+			source,
+			hx_kafka_partition_find(
+				source, list->elems[i].topic, list->elems[i].partition));
 	/* What is new must rest, too. */
-	if (gains && source->is_paused) {
+	if (gains && (source->is_paused || source->warming > 0)) {
 		source->is_paused = false;
 		hx_kafka_pause_all(source, true);
 	}
@@ -143,6 +148,23 @@ static enum hapax_status set_all(
 	return status;
 }
 
+/* It is in the group by name only: it asks where the group stands, and reads. */
+static enum hapax_status set_rereader(
+	rd_kafka_conf_t *conf, const struct hx_kafka_place *place, struct hapax_error *err)
+{
+	static const struct hx_kafka_property properties[] = {
+		{"enable.auto.commit", "false"},
+		{"auto.offset.reset", "earliest"},
+		{"enable.partition.eof", "true"},
+		{"partition.assignment.strategy", "range"},
+	};
+	enum hapax_status status = set(conf, "group.id", place->group, err);
+
+	if (status == HAPAX_OK)
+		status = set_all(conf, properties, sizeof(properties) / sizeof(properties[0]), err);
+	return status;
+}
+
 static enum hapax_status set_group(
 	rd_kafka_conf_t *conf, const struct hx_kafka_place *place, struct hapax_error *err)
 {
@@ -161,25 +183,30 @@ static enum hapax_status set_group(
 }
 
 rd_kafka_conf_t *hx_kafka_conf(
-	struct hx_kafka_source *source, bool is_producer, struct hapax_error *err)
+	struct hx_kafka_source *source, enum hx_kafka_role role, struct hapax_error *err)
 {
 	const struct hx_kafka_place *place = &source->place;
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	enum hapax_status status = set(conf, "bootstrap.servers", place->servers, err);
 
 	if (status == HAPAX_OK)
-		status = is_producer
+		status = role == HX_KAFKA_PRODUCER
 			? set_all(conf, producer_defaults,
 		                  sizeof(producer_defaults) / sizeof(producer_defaults[0]), err)
 			: set_all(conf, defaults, sizeof(defaults) / sizeof(defaults[0]), err);
 	if (status == HAPAX_OK)
 		status = set_all(conf, place->properties, place->property_count, err);
-	if (status == HAPAX_OK && !is_producer)
+	if (status == HAPAX_OK && role == HX_KAFKA_MEMBER)
 		status = set_group(conf, place, err);
-	rd_kafka_conf_set_opaque(conf, source);
+	if (status == HAPAX_OK && role == HX_KAFKA_REREADER)
+		status = set_rereader(conf, place, err);
 	rd_kafka_conf_set_log_cb(conf, on_log);
-	rd_kafka_conf_set_error_cb(conf, on_error);
-	if (!is_producer)
+	/* The rereader's thread is not the one that these belong to. */
+	if (role != HX_KAFKA_REREADER) {
+		rd_kafka_conf_set_opaque(conf, source);
+		rd_kafka_conf_set_error_cb(conf, on_error);
+	}
+	if (role == HX_KAFKA_MEMBER)
 		rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
 	if (status == HAPAX_OK)
 		return conf;
@@ -189,7 +216,7 @@ rd_kafka_conf_t *hx_kafka_conf(
 
 enum hapax_status hx_kafka_connect(struct hx_kafka_source *source, struct hapax_error *err)
 {
-	rd_kafka_conf_t *conf = hx_kafka_conf(source, false, err);
+	rd_kafka_conf_t *conf = hx_kafka_conf(source, HX_KAFKA_MEMBER, err);
 	char why[160];
 
 	if (conf == NULL)
