@@ -288,6 +288,8 @@ struct hapax_relay_stats {
 /*
  * A relay from the outbox at url to options->sink:
  *	amqp://user:password@host/vhost[?exchange=NAME][&declare=quorum]   topic: routing key
+ *	kafka://host[:port][,...][/topic][?property=value&...]             topic: topic
+ *	redis://[user:password@]host[:port][/db][/stream][?maxlen=N]       topic: stream
  *	http://host[:port]/path    CloudEvents; behind a path that ends with '/' stands the topic
  * Neither is connected to before hapax_relay_run().
  *

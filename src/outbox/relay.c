@@ -201,6 +201,9 @@ static void judge(struct hapax_relay *relay, struct hx_outbox_row *row)
 	row->is_parked = row->outcome == HX_OUTBOX_REFUSED ||
 		row->attempts + 1 >= (int64_t)options->attempts_max;
 	row->pause_ms = row->is_parked ? 0 : jittered(relay, pause_ms);
+	/* What waits behind it is put aside soon: see settle. */
+	if (row->is_parked)
+		relay->tend_at_ns = 0;
 	(void)snprintf(
 		text, sizeof(text), "event %.*s, attempt %" PRId64 ": %s", (int)row->id.size,
 		(const char *)row->id.data, row->attempts + 1, row->error);
@@ -220,7 +223,8 @@ static enum hapax_status publish(struct hapax_relay *relay, struct hapax_error *
 		/* Nothing of ours is under way when the lease ends. */
 		if (deadline_ns > relay->lease_ends_ns)
 			deadline_ns = relay->lease_ends_ns;
-		if (count == 0 || deadline_ns - now_ns < (relay->options.lease_ms * MS_NS) / 4)
+		if (count == 0 ||
+		    relay->lease_ends_ns - now_ns < (relay->options.lease_ms * MS_NS) / 4)
 			break;
 		status = relay->sink->ops->publish(
 			relay->sink, relay->wave, count, deadline_ns, err);

@@ -25,7 +25,7 @@
 #include "support/postgres_case.h"
 #include "support/scale.h"
 
-enum { WRITERS = 32, KEYS = 64, LAST_DEATHS = 3 };
+enum { WRITERS = 32, KEYS = 64, LAST_DEATHS = 2 };
 
 /* ------------------------------------------------------------------ writers */
 

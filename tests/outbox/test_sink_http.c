@@ -114,6 +114,7 @@ int main(int argc, char **argv)
 	static const struct sink_broker broker = {
 		.name = "HTTP",
 		.prefix = "ce-",
+		.absent = "http://127.0.0.1:1/in/",
 		.bad = bad,
 		.bad_count = sizeof(bad) / sizeof(bad[0]),
 		.restarts_fast = true,

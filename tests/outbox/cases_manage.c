@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cases_manage.c - what people do with an outbox, and tables of others that become one.
+ */
+#include "outbox/cases.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int take_id(void *context, const struct hapax_field *fields, size_t count)
+{
+	char *ids = context;
+	size_t held = strlen(ids);
+
+	(void)count;
+	(void)snprintf(
+		ids + held, 256 - held, "%.*s,", (int)fields[0].value.size,
+		(const char *)fields[0].value.data);
+	return 0;
+}
+
+static void people_retry_park_and_purge(void **state)
+{
+	struct outbox_case *c = *state;
+	char ids[256] = "";
+	uint64_t count = 0;
+
+	outbox_case_add(c, "bad", "k", "1", "");
+	outbox_case_add(c, "t", "k", "2", "");
+	outbox_case_add(c, "bad", "j", "3", "");
+	outbox_case_add(c, "t", "i", "4", "");
+	assert_int_equal(hapax_outbox_park(c->joined, "4", &count, NULL), HAPAX_OK);
+	assert_int_equal(count, 1);
+	assert_int_equal(hapax_outbox_park(c->joined, "absent", &count, NULL), HAPAX_OK);
+	assert_int_equal(count, 0);
+	(void)drain(c);
+	assert_int_equal(sunk.count, 0);
+	assert_int_equal(
+		hapax_outbox_find(
+			c->joined, "state", hapax_bytes_from_text("2"), take_id, ids, NULL),
+		HAPAX_OK);
+	assert_string_equal(ids, "1,3,4,");
+	sunk.is_tolerant = true;
+	assert_int_equal(hapax_outbox_retry(c->joined, NULL, "k", &count, NULL), HAPAX_OK);
+	assert_int_equal(count, 1);
+	(void)drain(c);
+	assert_int_equal(sunk.count, 2);
+	assert_string_equal(sunk.messages[0].id, "1");
+	assert_string_equal(sunk.messages[1].id, "2");
+	assert_int_equal(hapax_outbox_retry(c->joined, "3", NULL, &count, NULL), HAPAX_OK);
+	assert_int_equal(count, 1);
+	assert_int_equal(hapax_outbox_retry(c->joined, NULL, NULL, &count, NULL), HAPAX_OK);
+	assert_int_equal(count, 1);
+	(void)drain(c);
+	assert_int_equal(sunk.count, 4);
+	/* Too young to go, then old enough. */
+	assert_int_equal(hapax_outbox_purge(c->joined, 3600 * 1000, &count, NULL), HAPAX_OK);
+	assert_int_equal(count, 0);
+	outbox_case_run(c, "UPDATE {}hapax_outbox SET sent_ms = 1 WHERE id <> '1'");
+	outbox_case_add(c, "t", "", "5", "");
+	assert_int_equal(hapax_outbox_purge(c->joined, 3600 * 1000, &count, NULL), HAPAX_OK);
+	assert_int_equal(count, 3);
+	assert_int_equal(outbox_case_number(c, "SELECT count(*) FROM {}hapax_outbox"), 2);
+}
+
+static void tables_of_others_are_taken_over(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_outbox_table table = HAPAX_OUTBOX_TABLE_EVENTS;
+	struct hapax_error err;
+	uint64_t count = 0;
+
+	outbox_case_run(
+		c,
+		"CREATE TABLE {}outbox_events (id INTEGER PRIMARY KEY, queue_name TEXT, payload TEXT, status TEXT)");
+	outbox_case_run(c, "INSERT INTO {}outbox_events VALUES (1, 'q', 'old', 'pending')");
+	outbox_case_run(c, "INSERT INTO {}outbox_events VALUES (2, 'q', 'done', 'processed')");
+	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 1, &count, &err), HAPAX_OK);
+	assert_int_equal(count, 1);
+	outbox_case_run(c, "INSERT INTO {}outbox_events VALUES (3, 'q', 'new', 'pending')");
+	outbox_case_run(c, "INSERT INTO {}outbox_events VALUES (4, 'q', 'other', 'draft')");
+	(void)drain(c);
+	assert_int_equal(sunk.count, 2);
+	assert_int_equal(memory_log_find(&sunk, "1", NULL), 1);
+	assert_int_equal(memory_log_find(&sunk, "3", NULL), 1);
+	assert_int_equal(
+		outbox_case_number(
+			c, "SELECT count(*) FROM {}outbox_events WHERE status = 'processed'"),
+		3);
+	/* Once more changes nothing. */
+	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 1, &count, &err), HAPAX_OK);
+	assert_int_equal(count, 0);
+}
+
+static void debezium_tables_are_taken_over(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_outbox_table table = HAPAX_OUTBOX_TABLE_DEBEZIUM;
+	struct hapax_error err = {0};
+	char text[64];
+
+	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_ERR_INVALID);
+	assert_non_null(strstr(err.message, "there is no table outbox"));
+	outbox_case_run(
+		c,
+		"CREATE TABLE {}outbox (id TEXT PRIMARY KEY, aggregatetype TEXT, aggregateid TEXT, kind TEXT,"
+		" payload TEXT)");
+	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_ERR_INVALID);
+	assert_non_null(strstr(err.message, "no column type"));
+	table.type = "kind";
+	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_OK);
+	outbox_case_run(c, "BEGIN");
+	outbox_case_run(c, "INSERT INTO {}outbox VALUES ('e1', 'order', '17', 'made', '{}')");
+	outbox_case_run(c, "INSERT INTO {}outbox VALUES ('e2', 'order', '17', 'paid', '{}')");
+	outbox_case_run(c, "COMMIT");
+	outbox_case_run(c, "BEGIN");
+	outbox_case_run(c, "INSERT INTO {}outbox VALUES ('e3', 'order', '17', 'undone', '{}')");
+	outbox_case_run(c, "ROLLBACK");
+	outbox_case_text(
+		c, "SELECT topic || ' ' || type FROM {}hapax_outbox WHERE id = 'e1'", text,
+		sizeof(text));
+	assert_string_equal(text, "outbox.event.order made");
+	(void)drain(c);
+	assert_int_equal(sunk.count, 2);
+	assert_string_equal(sunk.messages[0].id, "e1");
+	assert_string_equal(sunk.messages[1].id, "e2");
+	assert_string_equal(sunk.messages[1].key, "17");
+}
+
+static void queries_that_are_wrong_are_told(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_error err = {0};
+	char ids[256] = "";
+
+	assert_int_equal(
+		hapax_outbox_query(c->joined, "SELECT x FROM nowhere", take_id, ids, &err),
+		HAPAX_ERR_INVALID);
+	assert_non_null(strstr(err.message, "nowhere"));
+	assert_int_equal(
+		hapax_outbox_find(
+			c->joined, "payload", hapax_bytes_from_text("x"), take_id, ids, &err),
+		HAPAX_ERR_INVALID);
+	assert_int_equal(
+		hapax_outbox_query(
+			c->joined, "SELECT 'a' UNION ALL SELECT 'b'", take_id, ids, &err),
+		HAPAX_OK);
+	assert_string_equal(ids, "a,b,");
+}
+
+const struct outbox_test manage_cases[] = {
+	{"people_retry_park_and_purge", people_retry_park_and_purge},
+	{"tables_of_others_are_taken_over", tables_of_others_are_taken_over},
+	{"debezium_tables_are_taken_over", debezium_tables_are_taken_over},
+	{"queries_that_are_wrong_are_told", queries_that_are_wrong_are_told},
+	{NULL, NULL},
+};

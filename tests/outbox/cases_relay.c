@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cases_relay.c - what is committed is published, in order; what fails holds up its own key only.
+ */
+#include "outbox/cases.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void all_is_published_once_and_marked(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_relay_stats stats;
+	struct hapax_outbox_status status = HAPAX_OUTBOX_STATUS_INIT;
+
+	outbox_case_run(c, "BEGIN");
+	for (int i = 0; i < 2500; i++) {
+		char id[16], key[16];
+
+		(void)snprintf(id, sizeof(id), "%d", i);
+		(void)snprintf(key, sizeof(key), "k%d", i % 500);
+		outbox_case_add(c, "t", i % 5 == 0 ? "" : key, id, id);
+	}
+	outbox_case_run(c, "COMMIT");
+	stats = drain(c);
+	assert_int_equal(stats.published, 2500);
+	assert_int_equal(sunk.count, 2500);
+	/* Many at a time, and of one key in order. */
+	assert_true(sunk.calls_max > 100);
+	for (int i = 0; i < 2500; i++) {
+		char id[16], earlier[16];
+		size_t at = 0, before = 0;
+
+		(void)snprintf(id, sizeof(id), "%d", i);
+		assert_int_equal(memory_log_find(&sunk, id, &at), 1);
+		(void)snprintf(earlier, sizeof(earlier), "%d", i - 500);
+		if (i % 5 == 0 || i < 500)
+			continue;
+		assert_int_equal(memory_log_find(&sunk, earlier, &before), 1);
+		assert_true(before < at);
+	}
+	assert_int_equal(hapax_outbox_status(c->joined, &status, NULL), HAPAX_OK);
+	assert_int_equal(status.sent, 2500);
+	assert_int_equal(status.pending, 0);
+	assert_int_equal(status.relays, 0);
+	assert_int_equal(drain(c).published, 0);
+}
+
+static void a_row_that_fails_is_tried_again_then_parked(void **state)
+{
+	struct outbox_case *c = *state;
+	struct reports reports = {0};
+	struct hapax_relay_options options = relay_options(&reports);
+	struct hapax_outbox_status status = HAPAX_OUTBOX_STATUS_INIT;
+	char error[256];
+
+	options.attempts_max = 3;
+	outbox_case_add(c, "fail", "k", "1", "");
+	outbox_case_add(c, "t", "k", "2", "");
+	outbox_case_add(c, "t", "other", "3", "");
+	outbox_case_add(c, "t", "", "4", "");
+	(void)drain_with(c, &options);
+	assert_int_equal(reports.counts[HAPAX_RELAY_RETRY], 2);
+	assert_int_equal(reports.counts[HAPAX_RELAY_PARKED], 1);
+	/* Only its own key waits. */
+	assert_int_equal(sunk.count, 2);
+	assert_int_equal(memory_log_find(&sunk, "2", NULL), 0);
+	assert_int_equal(hapax_outbox_status(c->joined, &status, NULL), HAPAX_OK);
+	assert_int_equal(status.parked, 1);
+	assert_int_equal(status.parked_keys, 1);
+	assert_int_equal(status.waiting, 1);
+	assert_int_equal(
+		outbox_case_number(c, "SELECT attempts FROM {}hapax_outbox WHERE id = '1'"), 3);
+	outbox_case_text(
+		c, "SELECT error FROM {}hapax_outbox WHERE id = '1'", error, sizeof(error));
+	assert_string_equal(error, "told to \"fail\" \\ once more");
+}
+
+static void a_row_that_is_refused_is_parked_at_once(void **state)
+{
+	struct outbox_case *c = *state;
+	struct reports reports = {0};
+	struct hapax_relay_options options = relay_options(&reports);
+
+	outbox_case_add(c, "bad", "k", "1", "");
+	(void)drain_with(c, &options);
+	assert_int_equal(reports.counts[HAPAX_RELAY_RETRY], 0);
+	assert_int_equal(reports.counts[HAPAX_RELAY_PARKED], 1);
+	assert_non_null(strstr(reports.last[HAPAX_RELAY_PARKED], "told to refuse"));
+	/* What comes later for the key waits, too; in order when it goes on. */
+	outbox_case_add(c, "t", "k", "2", "");
+	outbox_case_add(c, "t", "k", "3", "");
+	(void)drain_with(c, &options);
+	assert_int_equal(sunk.count, 0);
+	sunk.is_tolerant = true;
+	outbox_case_run(c, "UPDATE {}hapax_outbox SET state = 0 WHERE state = 2");
+	(void)drain_with(c, &options);
+	assert_int_equal(sunk.count, 3);
+	assert_string_equal(sunk.messages[0].id, "1");
+	assert_string_equal(sunk.messages[1].id, "2");
+	assert_string_equal(sunk.messages[2].id, "3");
+}
+
+static void an_outage_is_counted_against_no_row(void **state)
+{
+	struct outbox_case *c = *state;
+	struct reports reports = {0};
+	struct hapax_relay_options options = relay_options(&reports);
+	size_t first = 0, second = 0;
+
+	options.attempts_max = 1;
+	sunk.away = 4;
+	for (int i = 0; i < 8; i++) {
+		char id[16];
+
+		(void)snprintf(id, sizeof(id), "%d", i);
+		outbox_case_add(c, "t", i < 6 ? "" : "k", id, "");
+	}
+	(void)drain_with(c, &options);
+	assert_int_equal(reports.counts[HAPAX_RELAY_OUTAGE], 1);
+	assert_int_equal(reports.counts[HAPAX_RELAY_RESUMED], 1);
+	assert_int_equal(reports.counts[HAPAX_RELAY_PARKED], 0);
+	assert_int_equal(
+		outbox_case_number(c, "SELECT count(*) FROM {}hapax_outbox WHERE state = 1"), 8);
+	/* Some came twice, under the same ids, and none too early. */
+	assert_true(sunk.count > 8);
+	assert_true(memory_log_find(&sunk, "6", &first) >= 1);
+	assert_int_equal(memory_log_find(&sunk, "7", &second), 1);
+	assert_true(first < second);
+}
+
+/* A relay that died keeps its partitions until its lease is over; its rows are not lost. */
+static void rows_of_a_dead_relay_are_taken_over(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_relay_options options = relay_options(NULL);
+	struct hapax_outbox *dead = NULL;
+	unsigned partitions = 0;
+	struct hapax_error err;
+
+	options.lease_ms = 300;
+	assert_int_equal(hapax_outbox_open(c->url, &dead, &err), HAPAX_OK);
+	assert_int_equal(
+		dead->ops->tend(dead, "dead", "", 300, false, &partitions, &err), HAPAX_OK);
+	assert_int_equal(partitions, HX_OUTBOX_PARTITIONS);
+	hapax_outbox_close(dead);
+	for (int i = 0; i < 100; i++) {
+		char id[16];
+
+		(void)snprintf(id, sizeof(id), "%d", i);
+		outbox_case_add(c, "t", "", id, "");
+	}
+	assert_int_equal(drain_with(c, &options).published, 100);
+}
+
+/* A paused relay comes back: what it says about failures of rows counts no more. */
+static void failures_count_with_the_token_only(void **state)
+{
+	struct outbox_case *c = *state;
+	static struct hx_outbox_batch batch;
+	struct hapax_outbox *paused = NULL, *other = NULL;
+	unsigned partitions = 0;
+	struct hapax_error err;
+
+	hx_outbox_batch_init(&batch);
+	outbox_case_add(c, "t", "k", "1", "");
+	outbox_case_add(c, "t", "j", "2", "");
+	assert_int_equal(hapax_outbox_open(c->url, &paused, &err), HAPAX_OK);
+	assert_int_equal(hapax_outbox_open(c->url, &other, &err), HAPAX_OK);
+	assert_int_equal(
+		paused->ops->tend(paused, "paused", "", 60000, false, &partitions, &err), HAPAX_OK);
+	assert_int_equal(paused->ops->fetch(paused, "paused", 10, &batch, &err), HAPAX_OK);
+	assert_int_equal(batch.count, 2);
+	/* Its lease ends, and another one takes over. */
+	outbox_case_run(c, "UPDATE {}hapax_outbox_part SET until_ms = 1");
+	outbox_case_run(c, "UPDATE {}hapax_outbox_relay SET until_ms = 1");
+	assert_int_equal(
+		other->ops->tend(other, "other", "", 60000, false, &partitions, &err), HAPAX_OK);
+	assert_int_equal(partitions, HX_OUTBOX_PARTITIONS);
+	batch.rows[0].outcome = HX_OUTBOX_FAILED;
+	batch.rows[0].is_parked = true;
+	batch.rows[1].outcome = HX_OUTBOX_SENT;
+	assert_int_equal(paused->ops->mark(paused, &batch, &err), HAPAX_OK);
+	assert_int_equal(
+		outbox_case_number(c, "SELECT state FROM {}hapax_outbox WHERE id = '1'"), 0);
+	/* That the broker has one is true whoever says it. */
+	assert_int_equal(
+		outbox_case_number(c, "SELECT state FROM {}hapax_outbox WHERE id = '2'"), 1);
+	assert_int_equal(paused->ops->fetch(paused, "paused", 10, &batch, &err), HAPAX_OK);
+	assert_int_equal(batch.count, 0);
+	hx_outbox_batch_done(&batch);
+	hapax_outbox_close(paused);
+	hapax_outbox_close(other);
+}
+
+static void partitions_are_shared_by_those_who_live(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_outbox *outbox = NULL;
+	unsigned a = 0, b = 0;
+	struct hapax_error err;
+
+	assert_int_equal(hapax_outbox_open(c->url, &outbox, &err), HAPAX_OK);
+	assert_int_equal(outbox->ops->tend(outbox, "a", "", 60000, false, &a, &err), HAPAX_OK);
+	assert_int_equal(a, 64);
+	assert_int_equal(outbox->ops->tend(outbox, "b", "", 60000, false, &b, &err), HAPAX_OK);
+	assert_int_equal(b, 0);
+	assert_int_equal(outbox->ops->tend(outbox, "a", "", 60000, false, &a, &err), HAPAX_OK);
+	assert_int_equal(outbox->ops->tend(outbox, "b", "", 60000, false, &b, &err), HAPAX_OK);
+	assert_int_equal(a, 32);
+	assert_int_equal(b, 32);
+	assert_int_equal(outbox->ops->leave(outbox, "a", &err), HAPAX_OK);
+	assert_int_equal(outbox->ops->tend(outbox, "b", "", 60000, false, &b, &err), HAPAX_OK);
+	assert_int_equal(b, 64);
+	hapax_outbox_close(outbox);
+}
+
+/* 1,000 rows of a key that cannot be published; the others are not held up by them. */
+static void poison_holds_up_its_own_key(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_relay_options options = relay_options(NULL);
+
+	options.attempts_max = 4;
+	outbox_case_run(c, "BEGIN");
+	for (int i = 0; i < 2000; i++) {
+		char id[16], key[16];
+
+		(void)snprintf(id, sizeof(id), "%d", i);
+		(void)snprintf(key, sizeof(key), "k%d", i % 100);
+		outbox_case_add(c, i < 1000 ? "fail" : "t", i < 1000 ? "poison" : key, id, "");
+	}
+	outbox_case_run(c, "COMMIT");
+	assert_int_equal(drain_with(c, &options).published, 1000);
+	/* One of them was tried, and the others never. */
+	assert_int_equal(
+		outbox_case_number(c, "SELECT sum(attempts) FROM {}hapax_outbox WHERE state <> 1"),
+		4);
+}
+
+const struct outbox_test relay_cases[] = {
+	{"all_is_published_once_and_marked", all_is_published_once_and_marked},
+	{"a_row_that_fails_is_tried_again_then_parked",
+         a_row_that_fails_is_tried_again_then_parked},
+	{"a_row_that_is_refused_is_parked_at_once", a_row_that_is_refused_is_parked_at_once},
+	{"an_outage_is_counted_against_no_row", an_outage_is_counted_against_no_row},
+	{"rows_of_a_dead_relay_are_taken_over", rows_of_a_dead_relay_are_taken_over},
+	{"failures_count_with_the_token_only", failures_count_with_the_token_only},
+	{"partitions_are_shared_by_those_who_live", partitions_are_shared_by_those_who_live},
+	{"poison_holds_up_its_own_key", poison_holds_up_its_own_key},
+	{NULL, NULL},
+};
