@@ -220,7 +220,8 @@ static enum hapax_status publish(struct hapax_relay *relay, struct hapax_error *
 		/* Nothing of ours is under way when the lease ends. */
 		if (deadline_ns > relay->lease_ends_ns)
 			deadline_ns = relay->lease_ends_ns;
-		if (count == 0 || deadline_ns - now_ns < (relay->options.lease_ms * MS_NS) / 4)
+		if (count == 0 ||
+		    relay->lease_ends_ns - now_ns < relay->options.lease_ms * MS_NS / 4)
 			break;
 		status = relay->sink->ops->publish(
 			relay->sink, relay->wave, count, deadline_ns, err);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "base/thread.h"
 #include "base/uuid7.h"
@@ -484,6 +485,91 @@ static void poison_holds_up_its_own_key(void **state)
 		4);
 }
 
+static int stop_late(void *context)
+{
+	return hx_clock_mono_ns() > *(int64_t *)context;
+}
+
+/* Not when leases are renewed: until then every look at what is pending would meet them. */
+static void who_waits_leaves_the_pending_ones_at_once(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_relay_options options = relay_options(NULL);
+	struct hapax_outbox_status backlog = HAPAX_OUTBOX_STATUS_INIT;
+	int64_t deadline_ns = hx_clock_mono_ns() + INT64_C(60) * 1000000000;
+
+	options.lease_ms = INT64_C(24) * 3600 * 1000;
+	options.stop = stop_late;
+	options.context = &deadline_ns;
+	outbox_case_add(c, "bad", "k", "1", "");
+	outbox_case_add(c, "t", "k", "2", "");
+	outbox_case_add(c, "t", "k", "3", "");
+	(void)drain_with(c, &options);
+	assert_int_equal(hapax_outbox_backlog(c->joined, &backlog, NULL), HAPAX_OK);
+	assert_int_equal(backlog.pending, 0);
+	assert_int_equal(backlog.waiting, 2);
+	assert_int_equal(backlog.parked, 1);
+	assert_int_equal(backlog.parked_keys, 1);
+}
+
+static void what_is_left_is_counted(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_outbox_status status = HAPAX_OUTBOX_STATUS_INIT;
+	struct hapax_outbox_status backlog = HAPAX_OUTBOX_STATUS_INIT;
+	struct hapax_relay_stats stats;
+
+	outbox_case_add(c, "t", "", "1", "");
+	stats = drain(c);
+	/* As it was when it began. */
+	assert_true(stats.backlog_age_ms >= 0);
+	assert_int_equal(stats.backlog.pending, 1);
+	assert_int_equal(stats.backlog.relays, 1);
+	assert_int_equal(stats.backlog.partitions, 64);
+	outbox_case_add(c, "t", "", "2", "");
+	outbox_case_run(
+		c, "UPDATE {}hapax_outbox SET created_ms = created_ms - 5000 WHERE id = '2'");
+	assert_int_equal(hapax_outbox_status(c->joined, &status, NULL), HAPAX_OK);
+	assert_int_equal(status.sent, 1);
+	assert_int_equal(hapax_outbox_backlog(c->joined, &backlog, NULL), HAPAX_OK);
+	assert_int_equal(backlog.sent, 0);
+	assert_int_equal(backlog.pending, 1);
+	assert_int_equal(status.pending, 1);
+	assert_true(backlog.oldest_ms >= 5000);
+	assert_int_equal(hapax_outbox_backlog(NULL, &backlog, NULL), HAPAX_ERR_INVALID);
+}
+
+static int note_relay(void *context, const struct hapax_field *fields, size_t count)
+{
+	char *text = context;
+
+	assert_int_equal(count, 3);
+	assert_memory_equal(fields[0].name.data, "owner", 5);
+	assert_memory_equal(fields[1].name.data, "partitions", 10);
+	(void)snprintf(
+		text + strlen(text), 64, "%.*s has %.*s;", (int)fields[0].value.size,
+		(const char *)fields[0].value.data, (int)fields[1].value.size,
+		(const char *)fields[1].value.data);
+	return 0;
+}
+
+static void relays_are_listed(void **state)
+{
+	struct outbox_case *c = *state;
+	char text[256] = "";
+
+	outbox_case_run(
+		c,
+		c->is_postgres
+			? "SELECT {}hapax_outbox_tend('r1', 'ann', 60000, false)"
+			: "INSERT INTO {}hapax_outbox_relay VALUES ('r1', 'ann', 9999999999999)");
+	if (!c->is_postgres)
+		outbox_case_run(c, "UPDATE {}hapax_outbox_part SET relay = 'r1'");
+	assert_int_equal(hapax_outbox_relays(c->joined, note_relay, text, NULL), HAPAX_OK);
+	assert_string_equal(text, "ann has 64;");
+	assert_int_equal(hapax_outbox_relays(NULL, note_relay, text, NULL), HAPAX_ERR_INVALID);
+}
+
 static void headers_that_are_none_park_the_row(void **state)
 {
 	static const struct {
@@ -847,6 +933,9 @@ int main(int argc, char **argv)
 		CASE(failures_count_with_the_token_only),
 		CASE(partitions_are_shared_by_those_who_live),
 		CASE(poison_holds_up_its_own_key),
+		CASE(who_waits_leaves_the_pending_ones_at_once),
+		CASE(what_is_left_is_counted),
+		CASE(relays_are_listed),
 		cmocka_unit_test(headers_that_are_none_park_the_row),
 		cmocka_unit_test(messages_are_cloudevents),
 		CASE(people_retry_park_and_purge),
