@@ -224,7 +224,7 @@ static enum hapax_status publish(struct hapax_relay *relay, struct hapax_error *
 		if (deadline_ns > relay->lease_ends_ns)
 			deadline_ns = relay->lease_ends_ns;
 		if (count == 0 ||
-		    relay->lease_ends_ns - now_ns < (relay->options.lease_ms * MS_NS) / 4)
+		    relay->lease_ends_ns - now_ns < relay->options.lease_ms * MS_NS / 4)
 			break;
 		status = relay->sink->ops->publish(
 			relay->sink, relay->wave, count, deadline_ns, err);

@@ -23,6 +23,7 @@ struct outbox_test {
 };
 
 extern const struct outbox_test add_cases[];
+extern const struct outbox_test backlog_cases[];
 extern const struct outbox_test crowd_cases[];
 extern const struct outbox_test manage_cases[];
 extern const struct outbox_test message_cases[];

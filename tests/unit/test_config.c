@@ -556,6 +556,35 @@ static void what_needs_a_restart_is_named(void **state)
 	hx_config_release(store);
 }
 
+static void a_section_is_the_same_or_not(void **state)
+{
+	static const struct {
+		const char *text;
+		bool outbox, routes;
+	} cases[] = {
+		{"", false, false},
+		{"outbox: {url: 'sqlite:a', sink: 'http://h/a'}", true, false},
+		{"outbox: {url: 'sqlite:a', sink: 'http://h/b'}", false, false},
+		{"outbox: {url: 'sqlite:a', sink: 'http://h/a', batch: 1000}", true, false},
+		{"outbox: {url: 'sqlite:a', sink: 'http://h/a', batch: 999}\n"
+	         "scopes: [{scope: 'a/b', ttl: 1h}]",
+	         false, true},
+	};
+	struct hx_config *old =
+		load("outbox: {url: 'sqlite:a', sink: 'http://h/a'}\nlog: {level: debug}\n"
+	             "scopes: [{scope: 'a/b', ttl: 60m}]");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hx_config *config = load(cases[i].text);
+
+		assert_int_equal(hx_config_is_same(old, config, "outbox"), cases[i].outbox);
+		assert_int_equal(hx_config_is_same(old, config, "scopes"), cases[i].routes);
+		hx_config_release(config);
+	}
+	hx_config_release(old);
+}
+
 /* ------------------------------------------------------------------ files */
 
 static void write_file(const struct temp_dir *dir, const char *name, const char *text)
@@ -735,6 +764,7 @@ int main(void)
 		cmocka_unit_test_setup(a_dump_reads_back, no_environment),
 		cmocka_unit_test_setup(passwords_are_not_dumped, no_environment),
 		cmocka_unit_test_setup(what_needs_a_restart_is_named, no_environment),
+		cmocka_unit_test_setup(a_section_is_the_same_or_not, no_environment),
 		cmocka_unit_test_setup(files_of_conf_d_add_up, no_environment),
 		cmocka_unit_test_setup(the_file_is_found, no_environment),
 		cmocka_unit_test_setup(no_memory_is_told, no_environment),

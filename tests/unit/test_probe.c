@@ -197,6 +197,34 @@ static void whoever_ends_is_not_ready(void **state)
 	expect_reason("drain", "about to end");
 }
 
+/* What the daemon does beside its doors is told, and makes nobody unready. */
+static void an_outbox_that_is_away(void **state)
+{
+	static const struct hx_background_ops ops = {.name = "outbox"};
+	struct hx_background *background = &serve.outbox.background;
+	struct hapax_error away = {.status = HAPAX_ERR_UNAVAILABLE, .message = "nobody is there"};
+
+	(void)state;
+	background->ops = &ops;
+	background->is_wanted = true;
+	hx_mutex_init(&background->mutex);
+	assert_true(is_ready());
+	assert_true(component("outbox")->is_ok);
+	hx_background_trouble(background, &away);
+	assert_true(is_ready());
+	assert_false(component("outbox")->is_ok);
+	assert_true(component("outbox")->is_optional);
+	expect_reason("outbox", "degraded: nobody is there");
+	hx_background_trouble(background, NULL);
+	assert_true(is_ready());
+	assert_true(component("outbox")->is_ok);
+	background->is_wanted = false;
+	(void)is_ready();
+	for (size_t i = 0; i < probe.count; i++)
+		assert_string_not_equal(probe.components[i].name, "outbox");
+	hx_mutex_done(&background->mutex);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +236,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(scopes_that_go_on_are_ready, init, done),
 		cmocka_unit_test_setup_teardown(clocks_that_differ, init, done),
 		cmocka_unit_test_setup_teardown(whoever_ends_is_not_ready, init, done),
+		cmocka_unit_test_setup_teardown(an_outbox_that_is_away, init, done),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cases_backlog.c - what is left to publish, and who publishes it.
+ */
+#include "outbox/cases.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+static int stop_late(void *context)
+{
+	return hx_clock_mono_ns() > *(int64_t *)context;
+}
+
+/* Not when leases are renewed: until then every look at what is pending would meet them. */
+static void who_waits_leaves_the_pending_ones_at_once(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_relay_options options = relay_options(NULL);
+	struct hapax_outbox_status backlog = HAPAX_OUTBOX_STATUS_INIT;
+	int64_t deadline_ns = hx_clock_mono_ns() + INT64_C(60) * 1000000000;
+
+	options.lease_ms = INT64_C(24) * 3600 * 1000;
+	options.stop = stop_late;
+	options.context = &deadline_ns;
+	outbox_case_add(c, "bad", "k", "1", "");
+	outbox_case_add(c, "t", "k", "2", "");
+	outbox_case_add(c, "t", "k", "3", "");
+	(void)drain_with(c, &options);
+	assert_int_equal(hapax_outbox_backlog(c->joined, &backlog, NULL), HAPAX_OK);
+	assert_int_equal(backlog.pending, 0);
+	assert_int_equal(backlog.waiting, 2);
+	assert_int_equal(backlog.parked, 1);
+	assert_int_equal(backlog.parked_keys, 1);
+}
+
+static void what_is_left_is_counted(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_outbox_status status = HAPAX_OUTBOX_STATUS_INIT;
+	struct hapax_outbox_status backlog = HAPAX_OUTBOX_STATUS_INIT;
+	struct hapax_relay_stats stats;
+
+	outbox_case_add(c, "t", "", "1", "");
+	stats = drain(c);
+	/* As it was when it began. */
+	assert_true(stats.backlog_age_ms >= 0);
+	assert_int_equal(stats.backlog.pending, 1);
+	assert_int_equal(stats.backlog.relays, 1);
+	assert_int_equal(stats.backlog.partitions, 64);
+	outbox_case_add(c, "t", "", "2", "");
+	outbox_case_run(
+		c, "UPDATE {}hapax_outbox SET created_ms = created_ms - 5000 WHERE id = '2'");
+	assert_int_equal(hapax_outbox_status(c->joined, &status, NULL), HAPAX_OK);
+	assert_int_equal(status.sent, 1);
+	assert_int_equal(hapax_outbox_backlog(c->joined, &backlog, NULL), HAPAX_OK);
+	assert_int_equal(backlog.sent, 0);
+	assert_int_equal(backlog.pending, 1);
+	assert_int_equal(status.pending, 1);
+	assert_true(backlog.oldest_ms >= 5000);
+	assert_int_equal(hapax_outbox_backlog(NULL, &backlog, NULL), HAPAX_ERR_INVALID);
+}
+
+static int note_relay(void *context, const struct hapax_field *fields, size_t count)
+{
+	char *text = context;
+
+	assert_int_equal(count, 3);
+	assert_memory_equal(fields[0].name.data, "owner", 5);
+	assert_memory_equal(fields[1].name.data, "partitions", 10);
+	(void)snprintf(
+		text + strlen(text), 64, "%.*s has %.*s;", (int)fields[0].value.size,
+		(const char *)fields[0].value.data, (int)fields[1].value.size,
+		(const char *)fields[1].value.data);
+	return 0;
+}
+
+static void relays_are_listed(void **state)
+{
+	struct outbox_case *c = *state;
+	char text[256] = "";
+
+	outbox_case_run(
+		c,
+		c->is_postgres
+			? "SELECT {}hapax_outbox_tend('r1', 'ann', 60000, false)"
+			: "INSERT INTO {}hapax_outbox_relay VALUES ('r1', 'ann', 9999999999999)");
+	if (!c->is_postgres)
+		outbox_case_run(c, "UPDATE {}hapax_outbox_part SET relay = 'r1'");
+	assert_int_equal(hapax_outbox_relays(c->joined, note_relay, text, NULL), HAPAX_OK);
+	assert_string_equal(text, "ann has 64;");
+	assert_int_equal(hapax_outbox_relays(NULL, note_relay, text, NULL), HAPAX_ERR_INVALID);
+}
+
+const struct outbox_test backlog_cases[] = {
+	{"who_waits_leaves_the_pending_ones_at_once", who_waits_leaves_the_pending_ones_at_once},
+	{"what_is_left_is_counted", what_is_left_is_counted},
+	{"relays_are_listed", relays_are_listed},
+	{NULL, NULL},
+};
