@@ -5,7 +5,7 @@
  *
  * The first byte chooses the route. Whatever is read as a head has a key or none, the same
  * each time; the key ends as its field is read, and another credential, method or path
- * makes another one.
+ * makes another one, a path in its one form the same.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -79,6 +79,9 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	struct hx_http1_event event;
 	struct hx_http1 http;
 	enum hx_proxy_key_end end;
+	struct hapax_bytes path;
+	struct hapax_bytes query;
+	char space[HX_HTTP1_LINE_MAX];
 
 	if (size == 0)
 		return 0;
@@ -97,6 +100,11 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 		must(read_key(route, HX_BYTES_LIT("certificate"), &other) == end);
 		must(differ(&key, &other) == (route == &routes[0]));
 	}
+	hx_proxy_split(head.path, &path, &query);
+	head.path = hx_proxy_path(path, space);
+	must(head.path.size <= path.size);
+	must(read_key(route, hx_bytes(NULL, 0), &other) == end && !differ(&key, &other));
+	(void)hx_proxy_path_is_plain(head.path);
 	head.method = HX_BYTES_LIT("another");
 	must(read_key(route, hx_bytes(NULL, 0), &other) == end && differ(&key, &other));
 	return 0;

@@ -221,6 +221,19 @@ static enum hapax_status add_principal(
 	return HAPAX_OK;
 }
 
+/* Cookies that decide must reach the upstream, too, or it would run for somebody else. */
+static enum hapax_status check_cookies(
+	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
+	struct hapax_error *err)
+{
+	static const struct hapax_bytes field = HX_BYTES_LIT("Cookie");
+
+	if (route->credential_cookie_count == 0 || !hx_http1_is_hop(head, field) ||
+	    hx_http1_find(head, field, 0) == head->field_count)
+		return HAPAX_OK;
+	return hx_error_set(err, HAPAX_ERR_INVALID, 0, "Connection names the field 'Cookie'");
+}
+
 /* What it is comes before what it says: a cookie is never taken for a password. */
 static enum hapax_status add_credential(
 	struct hx_sha256 *sha, const struct hx_config_proxy_route *route,
@@ -240,6 +253,8 @@ static enum hapax_status add_credential(
 		return HAPAX_OK;
 	}
 	status = find_only(head, authorization, &index, err);
+	if (status == HAPAX_OK)
+		status = check_cookies(route, head, err);
 	if (status != HAPAX_OK)
 		return status;
 	if (index < head->field_count) {

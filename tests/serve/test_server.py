@@ -112,7 +112,7 @@ def test_an_answer_that_is_lost(cli):
         pipe = cli.folder / "go"
         os.mkfifo(pipe)
         # The claim goes through, the completion's answer does not.
-        script = f"cat {pipe}; echo ran >> {cli.folder}/runs"
+        script = f"touch {cli.folder}/begun; cat {pipe}; echo ran >> {cli.folder}/runs"
         result = []
 
         def run(place):
@@ -120,7 +120,7 @@ def test_an_answer_that_is_lost(cli):
 
         thread = threading.Thread(target=lambda: result.append(run(there)))
         thread.start()
-        until(lambda: "claimed" in cli.run("lookup", "r", *direct, code=None).out, "it is claimed")
+        until((cli.folder / "begun").exists, "it runs")
         line.is_held = True
         pipe.write_text("go\n")
         until(line.has_held.is_set, "an answer is held back")
@@ -143,11 +143,11 @@ def test_a_daemon_that_is_killed(cli):
     with contextlib.ExitStack() as stack:
         daemon = stack.enter_context(serve_killed(cli, store))
         there = ("--server", f"http://127.0.0.1:{daemon.admin[1]}", "--token-file", token_file(cli))
-        command = ["run", "--key", "r", "--lease", "1s", *there, "--", "sh", "-c", f"cat {pipe}; echo out; exit 0"]
+        command = ["run", "--key", "r", "--lease", "1s", *there, "--", "sh", "-c", f"touch {cli.folder}/begun; cat {pipe}; echo out"]
         result = []
         thread = threading.Thread(target=lambda: result.append(cli.run(*command, code=None)))
         thread.start()
-        until(lambda: "claimed" in cli.run("lookup", "r", *there, code=None).out, "it is claimed")
+        until((cli.folder / "begun").exists, "it runs")
         daemon.process.send_signal(signal.SIGKILL)
         daemon.process.wait()
         pipe.write_text("go\n")

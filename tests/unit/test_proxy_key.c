@@ -223,6 +223,8 @@ static void what_is_refused(void **state)
 		{&by_default,
 	         "Idempotency-Key: a\r\nAuthorization: a\r\nConnection: Authorization\r\n",
 	         HX_PROXY_KEY_WHOSE_IS_UNKNOWN, "Connection names the field 'Authorization'"},
+		{&by_default, "Idempotency-Key: a\r\nCookie: session=a\r\nConnection: cookie\r\n",
+	         HX_PROXY_KEY_WHOSE_IS_UNKNOWN, "Connection names the field 'Cookie'"},
 		{&by_user, "X-Key: a\r\n", HX_PROXY_KEY_WHOSE_IS_UNKNOWN,
 	         "the field 'X-User' is missing"},
 		{&by_user, "X-Key: a\r\nX-User: a\r\nx-user: a\r\n", HX_PROXY_KEY_WHOSE_IS_UNKNOWN,
