@@ -8,12 +8,12 @@
 #include "source/consumer.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/decimal.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/siphash.h"
@@ -38,6 +38,18 @@ void hx_intakes_add(struct hx_intakes *list, struct hx_intake *intake)
 	else
 		list->first = intake;
 	list->last = intake;
+	list->count++;
+}
+
+void hx_intakes_add_first(struct hx_intakes *list, struct hx_intake *intake)
+{
+	intake->back = NULL;
+	intake->next = list->first;
+	if (list->first != NULL)
+		list->first->back = intake;
+	else
+		list->last = intake;
+	list->first = intake;
 	list->count++;
 }
 
@@ -187,8 +199,10 @@ static bool identify(struct hx_intake *intake)
 				intake->reason = reason_of(status, HX_REASON_NO_KEY);
 		}
 	}
+	if (intake->reason == HX_REASON_NONE)
+		return true;
 	(void)snprintf(intake->reason_text, sizeof(intake->reason_text), "%s", err.message);
-	return intake->reason == HX_REASON_NONE;
+	return false;
 }
 
 /* Which others it waits for. */
@@ -218,19 +232,34 @@ static void choose_lane(struct hx_intake *intake)
 	}
 }
 
+/* At most max bytes of it, behind what is there. */
+static char *put(char *at, struct hapax_bytes bytes, size_t max)
+{
+	size_t size = bytes.size < max ? bytes.size : max;
+
+	if (size > 0)
+		memcpy(at, bytes.data, size);
+	return at + size;
+}
+
+/* TOPIC/PARTITION/OFFSET, as far as there are such. */
 static void write_place(struct hx_intake *intake)
 {
 	const struct hapax_message *message = intake->message;
-	char partition[16] = "";
+	char *at = put(intake->place, message->topic, 250);
 
-	if (message->partition >= 0)
-		(void)snprintf(partition, sizeof(partition), "/%" PRId32, message->partition);
-	(void)snprintf(
-		intake->place, sizeof(intake->place), "%.*s%s%s%.*s",
-		(int)(message->topic.size < 250 ? message->topic.size : 250),
-		(const char *)message->topic.data, partition, message->place.size > 0 ? "/" : "",
-		(int)(message->place.size < 40 ? message->place.size : 40),
-		(const char *)message->place.data);
+	static_assert(
+		sizeof(intake->place) >= 250 + 1 + HX_DECIMAL_SIZE + 1 + 40 + 1,
+		"a place has room for its parts");
+	if (message->partition >= 0) {
+		*at++ = '/';
+		at += hx_decimal_write(at, message->partition);
+	}
+	if (message->place.size > 0)
+		*at++ = '/';
+	at = put(at, message->place, 40);
+	*at = '\0';
+	intake->place_size = (size_t)(at - intake->place);
 }
 
 static void take_in(struct hx_consumer *consumer, struct hapax_message *message)
@@ -349,6 +378,19 @@ static void on_step(
 	}
 }
 
+static enum hapax_status append_place(struct hx_intake *intake)
+{
+	static const char name[] = HX_PLACE_FIELD ": ";
+	struct hapax_buf *to = &intake->result_headers;
+	enum hapax_status status = hx_buf_append(to, name, sizeof(name) - 1);
+
+	if (status == HAPAX_OK)
+		status = hx_buf_append(to, intake->place, intake->place_size);
+	if (status == HAPAX_OK)
+		status = hx_buf_append(to, "\r\n", 2);
+	return status;
+}
+
 void hx_intake_finish(
 	struct hx_intake *intake, enum hapax_run_outcome outcome, const struct hapax_result *result,
 	struct hapax_bytes error)
@@ -365,8 +407,7 @@ void hx_intake_finish(
 	if (kept->kind != HAPAX_RESULT_EXEC &&
 	    hx_buf_append(&intake->result_headers, kept->headers.data, kept->headers.size) ==
 	            HAPAX_OK &&
-	    hx_buf_printf(&intake->result_headers, HX_PLACE_FIELD ": %s\r\n", intake->place) ==
-	            HAPAX_OK)
+	    append_place(intake) == HAPAX_OK)
 		kept->headers = hapax_buf_bytes(&intake->result_headers);
 	intake->outcome = outcome;
 	intake->error = error;

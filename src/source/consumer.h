@@ -117,6 +117,7 @@ void hx_consumer_tell(
 
 /* Of intake lists. */
 void hx_intakes_add(struct hx_intakes *list, struct hx_intake *intake);
+void hx_intakes_add_first(struct hx_intakes *list, struct hx_intake *intake);
 void hx_intakes_remove(struct hx_intakes *list, struct hx_intake *intake);
 struct hx_intake *hx_intakes_take(struct hx_intakes *list);
 

@@ -4,12 +4,11 @@
  */
 #include "source/envelope.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/bytes.h"
+#include "base/decimal.h"
 #include "base/error.h"
 #include "wire/http1_text.h"
 #include "wire/media_type.h"
@@ -150,26 +149,24 @@ static void add_meta(
 static void take_meta(struct hx_envelope *envelope, const struct hapax_message *message)
 {
 	struct hapax_event *event = &envelope->event;
+	size_t time_size;
 
 	event->meta = envelope->meta;
 	event->meta_count = 0;
 	add_meta(envelope, HX_BYTES_LIT("topic"), message->topic);
 	envelope->partition[0] = '\0';
 	if (message->partition >= 0) {
-		(void)snprintf(
-			envelope->partition, sizeof(envelope->partition), "%" PRId32,
-			message->partition);
-		add_meta(
-			envelope, HX_BYTES_LIT("partition"),
-			hapax_bytes_from_text(envelope->partition));
+		size_t size = hx_decimal_write(envelope->partition, message->partition);
+
+		add_meta(envelope, HX_BYTES_LIT("partition"), hx_bytes(envelope->partition, size));
 	}
 	if (message->place.size > 0)
 		add_meta(envelope, HX_BYTES_LIT("offset"), message->place);
 	if (message->key.data != NULL)
 		add_meta(envelope, HX_BYTES_LIT("key"), message->key);
 	add_meta(envelope, HX_BYTES_LIT("origin"), message->origin);
-	(void)snprintf(envelope->time, sizeof(envelope->time), "%" PRId64, message->time_ms);
-	add_meta(envelope, HX_BYTES_LIT("time"), hapax_bytes_from_text(envelope->time));
+	time_size = hx_decimal_write(envelope->time, message->time_ms);
+	add_meta(envelope, HX_BYTES_LIT("time"), hx_bytes(envelope->time, time_size));
 	if (event->time_ms == HAPAX_TIME_UNKNOWN)
 		event->time_ms = message->time_ms;
 }

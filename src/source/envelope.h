@@ -22,6 +22,7 @@
 #include <hapax/ext/source_ops.h>
 
 #include "base/buf.h"
+#include "base/decimal.h"
 #include "wire/cloudevents.h"
 
 enum {
@@ -43,8 +44,8 @@ struct hx_envelope {
 	struct hapax_field fields[HX_ENVELOPE_HEADERS_MAX]; /* ce- in place of other prefixes */
 	size_t field_count;
 	struct hapax_field meta[HX_ENVELOPE_META];
-	char partition[16]; /* empty: there is none */
-	char time[24];
+	char partition[HX_DECIMAL_SIZE]; /* empty: there is none */
+	char time[HX_DECIMAL_SIZE];
 	struct hapax_buf values; /* header values, percent-encoded for the reader of events */
 	struct hapax_buf text;   /* what that decoded */
 };

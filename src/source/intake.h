@@ -69,6 +69,7 @@ struct hx_intake {
 	struct hx_envelope envelope;
 	struct hapax_key key;
 	char place[HX_PLACE_SIZE]; /* topic, partition, offset; for people and causes */
+	size_t place_size;
 
 	/* Its run. */
 	struct hapax_run *run; /* from RUN to END */

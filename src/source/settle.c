@@ -26,7 +26,7 @@ static void let_go(struct hx_intake *intake)
 	intake->message = NULL;
 	intake->state = HX_INTAKE_FREE;
 	/* The one that was used last is warm: it comes first. */
-	hx_intakes_add(&consumer->spare, intake);
+	hx_intakes_add_first(&consumer->spare, intake);
 	if (behind != NULL)
 		hx_intakes_add(&consumer->ready, behind);
 }

@@ -10,14 +10,13 @@
 #include "source/kafka/kafka_source.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/decimal.h"
 #include "base/error.h"
 #include "source/kafka/kafka_private.h"
 #include "source/source.h"
@@ -122,15 +121,14 @@ static void fill(
 	struct hapax_message *base = &message->base;
 	rd_kafka_timestamp_type_t type;
 	int64_t time_ms = rd_kafka_message_timestamp(from, &type);
-	int size =
-		snprintf(message->place, sizeof(message->place), "%" PRId64, (int64_t)from->offset);
+	size_t size = hx_decimal_write(message->place, from->offset);
 
 	message->message = from;
 	memset(base, 0, sizeof(*base));
 	base->origin = hapax_bytes_from_text(source->place.origin);
 	base->topic = hapax_bytes_from_text(partition->name);
 	base->partition = partition->number;
-	base->place = hx_bytes(message->place, (size_t)size);
+	base->place = hx_bytes(message->place, size);
 	base->key = hx_bytes(from->key, from->key_len);
 	base->data = hx_bytes(from->payload, from->len);
 	base->flags = from->payload == NULL ? HAPAX_MESSAGE_TOMBSTONE : 0;

@@ -212,11 +212,14 @@ static bool take_time(struct round *round, size_t index, rd_kafka_message_t *mes
 	struct hx_past *past = round->pasts[index];
 	rd_kafka_timestamp_type_t type;
 
-	/* Nothing stands there any more: then there is no past that could come again. */
 	if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-		end_one(round, index);
+		/* Nothing stands there any more, unless others were waited for meanwhile. */
+		if (past->time_ms < 0)
+			end_one(round, index);
 		return false;
 	}
+	if (past->time_ms >= 0)
+		return false;
 	past->time_ms = rd_kafka_message_timestamp(message, &type) - round->rereader->span_ms;
 	if (past->time_ms < 0)
 		past->time_ms = 0;

@@ -12,7 +12,7 @@ static const struct hx_kafka_property defaults[] = {
 	{"client.id", "hapax"},
 	{"partition.assignment.strategy", "cooperative-sticky"},
 	{"auto.commit.interval.ms", "1000"},
-	{"queued.min.messages", "10000"},
+	/* By size only: librdkafka rests for a second when it has as many messages as it wants. */
 	{"queued.max.messages.kbytes", "32768"},
 	{"fetch.wait.max.ms", "100"},
 	{"allow.auto.create.topics", "false"},
