@@ -180,7 +180,7 @@ static void what_cannot_be_published_is_parked_with_the_reason(void **state)
 		"SELECT relayed.hapax_outbox_add('nowhere', 'x', 'k1', p_id => 'unroutable')");
 	(void)postgres_case_query(
 		conn,
-		"SELECT relayed.hapax_outbox_add('parking', convert_to(repeat('x', 5000000), 'UTF8'), 'k2',"
+		"SELECT relayed.hapax_outbox_add('parking', convert_to(repeat('x', 13000000), 'UTF8'), 'k2',"
 		" p_id => 'large')");
 	(void)postgres_case_query(
 		conn,
