@@ -72,6 +72,11 @@ struct hapax_consumer;
  *		acknowledgement, 256; declare=quorum: made if it is not there;
  *		dead_exchange=NAME: dead letters go there instead of to queues, which are
  *		made; size_max=BYTES: larger ones stay, 64 MiB; ca=, cert=, key=FILE for TLS
+ *	redis://[USER[:PASSWORD]@]HOST[:PORT]/STREAM?group=G, rediss://...,
+ *	redis+unix:PATH?stream=STREAM&group=G
+ *		a stream of Redis 6.2 or later. instance=NAME: of the member; start=earliest|
+ *		latest; min_idle=D: then another member's entries are ours, 30s; prefetch=N,
+ *		256; db=N; ca=, cert=, key=FILE for TLS
  *
  * Owned: *ret_source, by the caller, until a consumer is made of it.
  */

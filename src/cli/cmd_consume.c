@@ -60,7 +60,7 @@ static const char *const lapse_choices[] = {"retry", "park", NULL};
 
 static const struct hx_option options[] = {
 	{OPTION_FROM, "from", 0, HX_OPTION_TEXT, "URL",
-         "kafka://HOST/TOPIC?group=G, amqp://HOST/QUEUE", NULL},
+         "kafka://H/TOPIC?group=G, amqp://H/QUEUE, redis://H/STREAM?group=G", NULL},
 	{OPTION_TO, "to", 0, HX_OPTION_TEXT, "URL", "POST each as a CloudEvent to this service",
          NULL},
 	{OPTION_EXEC, "exec", 0, HX_OPTION_TEXT, "CMD", "run this by sh -c for each, data on stdin",
@@ -432,6 +432,8 @@ static const struct command_example examples[] = {
          "each to a command: its data on stdin, HAPAX_KEY and more in its environment"},
 	{"hapax consume --from amqp://localhost/orders --to http://localhost:3000/orders",
          "from a queue of RabbitMQ"},
+	{"hapax consume --from 'redis://localhost/orders?group=shop' --exec ./ship",
+         "from a stream of Redis"},
 	{"hapax consume --from kafka://localhost/t --strategy field:data.order_id --exec cat",
          "what makes two orders the same is a field of theirs"},
 	{NULL, NULL},

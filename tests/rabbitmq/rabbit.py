@@ -1,18 +1,12 @@
 """rabbit.py - queues for tests, a way to the broker that can be cut, and `hapax consume` as a process."""
 
 import os
-import pathlib
 import socket
-import sys
 import threading
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "cli"))
-sys.path.append(str(HERE.parent / "kafka"))
-
-from amqp import Broker  # noqa: E402
-from harness import Skip  # noqa: E402
-from kafka import Consume, Service  # noqa: E402, F401
+from amqp import Broker
+from harness import Skip
+from kafka import Consume, Service  # noqa: F401
 
 ADDRESS = os.environ.get("HAPAX_TEST_RABBITMQ")
 
@@ -29,6 +23,11 @@ class Queue(Broker):
         Queue.made += 1
         self.name = f"orders{os.getpid()}-{Queue.made}"
         self.declare(self.name, arguments)
+
+    def reconnect(self):
+        """After the broker was killed."""
+        self.socket.close()
+        super().__init__(ADDRESS)
 
     def __exit__(self, *_):
         for name in (self.name, f"{self.name}.dead", f"{self.name}.duplicate"):

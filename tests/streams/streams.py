@@ -1,16 +1,10 @@
 """streams.py - a stream of Redis for tests, and `hapax consume` as a process."""
 
 import os
-import pathlib
 import socket
-import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "cli"))
-sys.path.append(str(HERE.parent / "kafka"))
-
-from harness import Skip  # noqa: E402
-from kafka import Consume, Service  # noqa: E402, F401
+from harness import Skip
+from kafka import Consume, Service  # noqa: F401
 
 PATH = os.environ.get("HAPAX_TEST_REDIS")
 
@@ -59,10 +53,11 @@ class Redis:
 class Stream(Redis):
     made = 0
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, path=PATH, name=None):
+        super().__init__(path)
+        self.path = path
         Stream.made += 1
-        self.name = f"orders{os.getpid()}-{Stream.made}"
+        self.name = name or f"orders{os.getpid()}-{Stream.made}"
 
     def __enter__(self):
         return self
@@ -87,12 +82,20 @@ class Stream(Redis):
     def pending(self, group="g"):
         return self.do("XPENDING", self.name, group)[0]
 
+    def unread(self, group="g"):
+        """Pending ones, and those that nobody was given."""
+        for info in self.do("XINFO", "GROUPS", self.name):
+            facts = dict(zip(info[::2], info[1::2]))
+            if facts[b"name"] == group.encode():
+                return facts[b"pending"] + facts[b"lag"]
+        return -1
+
     def members(self, group="g"):
         return [info[1].decode() for info in self.do("XINFO", "CONSUMERS", self.name, group)]
 
     def url(self, group="g", **options):
         more = "".join(f"&{name}={value}" for name, value in options.items())
-        return f"redis+unix:{PATH}?stream={self.name}&group={group}{more}"
+        return f"redis+unix:{self.path}?stream={self.name}&group={group}{more}"
 
 
 def event(number, prefix="", **more):
