@@ -66,12 +66,16 @@ void hx_redis_line_break(struct hx_redis_line *line, const char *why)
 		break_with(line, why, hx_bytes(NULL, 0));
 }
 
-/* AUTH and SELECT answer with OK, or the server does not want us. */
+/* AUTH and SELECT answer with OK, or the server does not want us; CLIENT ID may be forbidden. */
 static void take_greeting(struct hx_redis_line *line, struct hapax_bytes reply)
 {
 	struct hx_resp_value value;
+	bool is_known = hx_resp_next(&reply, &value);
 
-	if (!hx_resp_next(&reply, &value) || value.type == HX_RESP_ERROR) {
+	if (is_known && line->greeting == 1) {
+		if (value.type == HX_RESP_INTEGER)
+			line->client_id = value.integer;
+	} else if (!is_known || value.type == HX_RESP_ERROR) {
 		break_with(line, "Redis refused the connection", value.text);
 		return;
 	}
@@ -161,7 +165,8 @@ static void greet(struct hx_redis_line *line)
 	bool has_user = place->user[0] != '\0';
 	char db[16];
 
-	line->greeting = 1;
+	line->greeting = 2;
+	line->client_id = 0;
 	if (has_user || place->password[0] != '\0') {
 		hx_redis_line_command(line, has_user ? 3 : 2, "AUTH");
 		if (has_user)
@@ -174,6 +179,10 @@ static void greet(struct hx_redis_line *line)
 	(void)snprintf(db, sizeof(db), "%d", place->db);
 	hx_redis_line_command(line, 2, "SELECT");
 	hx_redis_line_put(line, hapax_bytes_from_text(db));
+	if (!write_output(line))
+		return;
+	hx_redis_line_command(line, 2, "CLIENT");
+	hx_redis_line_put(line, HX_BYTES_LIT("ID"));
 	(void)write_output(line);
 }
 

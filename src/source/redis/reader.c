@@ -13,8 +13,8 @@
 #include "source/redis/redis_private.h"
 
 enum {
-	/* How long the server waits for an entry: a stop waits as long. */
-	BLOCK_MS = 500,
+	/* How long the server waits for an entry: a stop may wait as long. */
+	BLOCK_MS = 1000,
 	COUNT_FIRST = 16,
 	COUNT_MAX = 256,
 	/* What a reply should have at most; the next one asks for fewer or more. */

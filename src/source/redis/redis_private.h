@@ -122,6 +122,8 @@ extern const struct hx_redis_line_ops hx_redis_writer_ops;
 void hx_redis_writer_settle(struct hx_redis_source *source);
 void hx_redis_writer_pulse(struct hx_redis_source *source);
 void hx_redis_writer_keep(struct hx_redis_source *source);
+/* Let the reader's command return at once. */
+void hx_redis_writer_unblock(struct hx_redis_source *source);
 /* It was deleted from the stream before it was handled: the group is to forget it. */
 void hx_redis_writer_drop(struct hx_redis_source *source, struct hapax_bytes id);
 

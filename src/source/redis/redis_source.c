@@ -170,6 +170,7 @@ static void on_stop(void *context)
 
 	source->is_stopping = true;
 	source->stop_ns = now_ns(source) + GOODBYE_MS * MS_NS;
+	hx_redis_writer_unblock(source);
 	hx_redis_source_end(source);
 }
 

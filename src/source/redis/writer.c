@@ -227,6 +227,18 @@ void hx_redis_writer_settle(struct hx_redis_source *source)
 	pump(source);
 }
 
+void hx_redis_writer_unblock(struct hx_redis_source *source)
+{
+	struct hx_redis_writer *writer = &source->writer;
+
+	if (!has_room(writer) || !source->reader.is_asking || source->reader.line.client_id == 0)
+		return;
+	hx_redis_line_command(&writer->line, 3, "CLIENT");
+	put_text(&writer->line, "UNBLOCK");
+	put_number(&writer->line, source->reader.line.client_id);
+	(void)send_call(writer, HX_REDIS_CALL_OTHER, 0);
+}
+
 void hx_redis_writer_drop(struct hx_redis_source *source, struct hapax_bytes id)
 {
 	struct hx_redis_writer *writer = &source->writer;
