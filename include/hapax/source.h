@@ -74,6 +74,16 @@ struct hapax_consumer;
  *		a topic that begins with ^ is a pattern. instance=NAME: static membership;
  *		start=earliest|latest: where a new group begins; warm_up=SPAN: see below; any
  *		property of librdkafka that has a dot in its name: security.protocol=SASL_SSL
+ *	amqp://[USER[:PASSWORD]@]HOST[:PORT]/[VHOST/]QUEUE, amqps://...
+ *		a queue of RabbitMQ; a slash in a name is %2F. prefetch=N: sent ahead of
+ *		acknowledgement, 256; declare=quorum: made if it is not there;
+ *		dead_exchange=NAME: dead letters go there instead of to queues, which are
+ *		made; size_max=BYTES: larger ones stay, 64 MiB; ca=, cert=, key=FILE for TLS
+ *	redis://[USER[:PASSWORD]@]HOST[:PORT]/STREAM?group=G, rediss://...,
+ *	redis+unix:PATH?stream=STREAM&group=G
+ *		a stream of Redis 6.2 or later. instance=NAME: of the member; start=earliest|
+ *		latest; min_idle=D: then another member's entries are ours, 30s; prefetch=N,
+ *		256; db=N; ca=, cert=, key=FILE for TLS
  *
  * Owned: *ret_source, by the caller, until a consumer is made of it.
  */
@@ -177,8 +187,8 @@ struct hapax_consumer_options {
 	/*
 	 * What makes two messages the same, with to and exec; see key.h. NULL: source and id of
 	 * a CloudEvent; else the first of the headers Idempotency-Key, Nats-Msg-Id,
-	 * x-deduplication-header, message-id, eventId; else its place at the broker, which
-	 * recognises redeliveries only.
+	 * x-deduplication-header, message-id (of AMQP, the property), eventId, id; else its
+	 * place at the broker, which recognises redeliveries only; a message of RabbitMQ has none.
 	 */
 	const char *strategy;
 	const struct hapax_key_options *key_options; /* of rows without their own, too */

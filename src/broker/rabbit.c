@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/time.h>
 
-#include <amqp_framing.h>
 #include <amqp_ssl_socket.h>
 #include <amqp_tcp_socket.h>
 
@@ -312,6 +311,21 @@ static void set_property(
 	*property = bytes_of(value);
 }
 
+enum hapax_status hx_rabbit_publish_as(
+	struct hx_rabbit *rabbit, const char *exchange, struct hapax_bytes routing_key,
+	const amqp_basic_properties_t *properties, struct hapax_bytes body, uint64_t *ret_tag,
+	struct hapax_error *err)
+{
+	int code = amqp_basic_publish(
+		rabbit->conn, HX_RABBIT_CHANNEL, amqp_cstring_bytes(exchange),
+		bytes_of(routing_key), 1, 0, properties, bytes_of(body));
+
+	if (code != AMQP_STATUS_OK)
+		return hx_rabbit_code_error(code, "a message was not sent to RabbitMQ", err);
+	*ret_tag = ++rabbit->published;
+	return HAPAX_OK;
+}
+
 enum hapax_status hx_rabbit_publish(
 	struct hx_rabbit *rabbit, const struct hx_rabbit_message *message, uint64_t *ret_tag,
 	struct hapax_error *err)
@@ -320,7 +334,6 @@ enum hapax_status hx_rabbit_publish(
 	amqp_basic_properties_t properties = {
 		._flags = AMQP_BASIC_DELIVERY_MODE_FLAG, .delivery_mode = AMQP_DELIVERY_PERSISTENT};
 	enum hapax_status status = check_message(message, err);
-	int code;
 
 	if (status != HAPAX_OK)
 		return status;
@@ -346,13 +359,9 @@ enum hapax_status hx_rabbit_publish(
 		properties._flags |= AMQP_BASIC_TIMESTAMP_FLAG;
 		properties.timestamp = (uint64_t)(message->time_ms / 1000);
 	}
-	code = amqp_basic_publish(
-		rabbit->conn, HX_RABBIT_CHANNEL, amqp_cstring_bytes(message->exchange),
-		bytes_of(message->routing_key), 1, 0, &properties, bytes_of(message->body));
-	if (code != AMQP_STATUS_OK)
-		return hx_rabbit_code_error(code, "a message was not sent to RabbitMQ", err);
-	*ret_tag = ++rabbit->published;
-	return HAPAX_OK;
+	return hx_rabbit_publish_as(
+		rabbit, message->exchange, message->routing_key, &properties, message->body,
+		ret_tag, err);
 }
 
 /* ------------------------------------------------------------------ next */

@@ -121,6 +121,12 @@ enum hapax_status hx_rabbit_publish(
 	struct hx_rabbit *rabbit, const struct hx_rabbit_message *message, uint64_t *ret_tag,
 	struct hapax_error *err);
 
+/* The same with properties of the caller's making, which are sent as they are and must fit. */
+enum hapax_status hx_rabbit_publish_as(
+	struct hx_rabbit *rabbit, const char *exchange, struct hapax_bytes routing_key,
+	const amqp_basic_properties_t *properties, struct hapax_bytes body, uint64_t *ret_tag,
+	struct hapax_error *err);
+
 /* What the broker says next; waits for it at most timeout_ms. */
 enum hapax_status hx_rabbit_next(
 	struct hx_rabbit *rabbit, int64_t timeout_ms, struct hx_rabbit_event *ret_event,

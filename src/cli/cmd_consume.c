@@ -59,8 +59,8 @@ static const char *const duplicate_choices[] = {"drop", "divert", NULL};
 static const char *const lapse_choices[] = {"retry", "park", NULL};
 
 static const struct hx_option options[] = {
-	{OPTION_FROM, "from", 0, HX_OPTION_TEXT, "URL", "kafka://HOST[:PORT]/TOPIC[,TOPIC]?group=G",
-         NULL},
+	{OPTION_FROM, "from", 0, HX_OPTION_TEXT, "URL",
+         "kafka://H/TOPIC?group=G, amqp://H/QUEUE, redis://H/STREAM?group=G", NULL},
 	{OPTION_TO, "to", 0, HX_OPTION_TEXT, "URL", "POST each as a CloudEvent to this service",
          NULL},
 	{OPTION_EXEC, "exec", 0, HX_OPTION_TEXT, "CMD", "run this by sh -c for each, data on stdin",
@@ -430,6 +430,10 @@ static const struct command_example examples[] = {
          "each order to a service, once"},
 	{"hapax consume --from 'kafka://localhost/orders?group=mail' --exec './send-mail'",
          "each to a command: its data on stdin, HAPAX_KEY and more in its environment"},
+	{"hapax consume --from amqp://localhost/orders --to http://localhost:3000/orders",
+         "from a queue of RabbitMQ"},
+	{"hapax consume --from 'redis://localhost/orders?group=shop' --exec ./ship",
+         "from a stream of Redis"},
 	{"hapax consume --from kafka://localhost/t --strategy field:data.order_id --exec cat",
          "what makes two orders the same is a field of theirs"},
 	{NULL, NULL},
@@ -449,8 +453,9 @@ const struct command hx_cmd_consume = {
 		"\n"
 		"Without --strategy two messages are the same if they are the same CloudEvent (source\n"
 		"and id); else if one of the headers Idempotency-Key, Nats-Msg-Id, message-id,\n"
-		"x-deduplication-header or eventId is; else if they stand at the same offset, which\n"
-		"finds redeliveries and nothing that a producer sent twice.\n"
+		"x-deduplication-header, eventId or id is; else if they stand at the same offset, which\n"
+		"finds redeliveries and nothing that a producer sent twice. A message of RabbitMQ has\n"
+		"no offset: without any of these it is a dead letter, unless --on-missing says else.\n"
 		"\n"
 		"TERM finishes what runs and gives back the rest; a second one does not wait.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_TTL,

@@ -9,9 +9,12 @@
 
 #include "base/error.h"
 
-/* In this order; the second is NATS', the third of RabbitMQ's plug-in, the last document D's. */
+/*
+ * In this order; the second is NATS', the third of RabbitMQ's plug-in, the fifth document D's,
+ * the last that of Debezium's event router.
+ */
 static const char *const header_names[HX_IDENTITY_HEADERS] = {
-	"Idempotency-Key", "Nats-Msg-Id", "x-deduplication-header", "message-id", "eventId",
+	"Idempotency-Key", "Nats-Msg-Id", "x-deduplication-header", "message-id", "eventId", "id",
 };
 
 /* Options that mean something to every one of the usual places. */

@@ -20,7 +20,7 @@
 
 #include "source/envelope.h"
 
-enum { HX_IDENTITY_HEADERS = 5 };
+enum { HX_IDENTITY_HEADERS = 6 };
 
 struct hx_identity {
 	struct hapax_key_strategy *asked; /* NULL: the usual places */

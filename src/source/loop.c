@@ -135,6 +135,9 @@ static void on_turn(struct hx_task *task)
 	int64_t now_ms = consumer->clock->boot_ms(consumer->clock->context);
 	int64_t due_ms;
 
+	/* It is being freed, and somebody woke it on the way. */
+	if (consumer->core.source == NULL)
+		return;
 	if (atomic_load(&consumer->is_stopped) || consumer->core.is_failed)
 		hx_consumer_stop(&consumer->core);
 	due_ms = hx_consumer_turn(&consumer->core, now_ms);
@@ -403,6 +406,7 @@ void hapax_consumer_free(struct hapax_consumer *consumer)
 	/* Its threads wake the reactor: it goes first. */
 	if (core->source != NULL)
 		hapax_source_close(core->source);
+	core->source = NULL;
 	hapax_processor_free(core->processor);
 	if (consumer->has_core)
 		hx_consumer_done(core);

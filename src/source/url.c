@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "source/kafka/kafka_source.h"
+#include "source/rabbit/rabbit_source.h"
+#include "source/redis/redis_source.h"
 
 typedef enum hapax_status open_fn(
 	const char *url, struct hapax_source **ret_source, struct hapax_error *err);
@@ -20,6 +22,13 @@ static const struct {
 #if HX_HAVE_KAFKA
 	{"kafka:", hx_kafka_open},
 #endif
+#if HX_HAVE_RABBITMQ
+	{"amqp:", hx_rabbit_source_open},
+	{"amqps:", hx_rabbit_source_open},
+#endif
+	{"redis:", hx_redis_source_open},
+	{"rediss:", hx_redis_source_open},
+	{"redis+unix:", hx_redis_source_open},
 	{NULL, NULL},
 };
 

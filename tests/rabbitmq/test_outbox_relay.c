@@ -169,7 +169,7 @@ int main(void)
 	};
 	static const struct sink_bad bad[] = {
 		{"unroutable", "nowhere", 1, "no queue wanted it"},
-		{"large", "parking", 5000000, "RabbitMQ refused it: PRECONDITION_FAILED"},
+		{"large", "parking", 13000000, "RabbitMQ refused it: PRECONDITION_FAILED"},
 	};
 	static const struct sink_broker broker = {
 		.name = "RabbitMQ",

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * publisher.c - dead letters and diverted duplicates, to another queue.
+ *
+ * A letter is published and confirmed, and only then is its message acknowledged. The queue's
+ * own dead-letter exchange is not used: a rejected message has no room for a reason, is
+ * dropped where nobody set up such an exchange, and by default goes there unconfirmed. When
+ * the connection is lost before the confirmation the letter is sent again: there may be two.
+ *
+ * A letter keeps its properties and typed headers, but for those that would do something
+ * again: expiration (it would vanish), user id (the broker checks it), CC and BCC (it would go
+ * to others), x-delivery-count (of the old queue).
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/bytes.h"
+#include "source/rabbit/rabbit_private.h"
+
+enum {
+	CONNECT_MS = 5000,
+	POOL_PAGE_SIZE = 4096,
+	OWN_HEADERS_MAX = 16,
+	/* A second each. A queue without its majority never confirms. */
+	SILENT_PULSES_MAX = 30,
+	/* Of the frame that has the headers: for all other properties. */
+	PROPERTIES_SIZE = 4096,
+};
+
+void hx_rabbit_publisher_init(struct hx_rabbit_publisher *publisher)
+{
+	init_amqp_pool(&publisher->pool, POOL_PAGE_SIZE);
+	hx_buf_init(&publisher->scratch, HX_RABBIT_FRAME_SIZE_MAX);
+}
+
+static void add_sent(struct hx_rabbit_publisher *publisher, struct hx_rabbit_delivery *delivery)
+{
+	delivery->publish_next = NULL;
+	if (publisher->last != NULL)
+		publisher->last->publish_next = delivery;
+	else
+		publisher->first = delivery;
+	publisher->last = delivery;
+}
+
+/* Tell of those up to tag, or of tag alone. */
+static void settle_sent(
+	struct hx_rabbit_source *source, uint64_t tag, bool is_multiple, enum hapax_status status,
+	const char *why)
+{
+	struct hx_rabbit_publisher *publisher = &source->publisher;
+	struct hx_rabbit_delivery **at = &publisher->first;
+	struct hx_rabbit_delivery *before = NULL;
+
+	while (*at != NULL && (*at)->publish_tag <= tag) {
+		struct hx_rabbit_delivery *delivery = *at;
+
+		if (!is_multiple && delivery->publish_tag != tag) {
+			before = delivery;
+			at = &delivery->publish_next;
+			continue;
+		}
+		*at = delivery->publish_next;
+		if (publisher->last == delivery)
+			publisher->last = before;
+		publisher->silent_pulses = 0;
+		/* Once told, it is the consumer's again. */
+		hx_courier_published(&source->courier, delivery->publication, status, why);
+	}
+}
+
+static void close_publisher(struct hx_rabbit_source *source, const char *why)
+{
+	struct hx_rabbit_publisher *publisher = &source->publisher;
+	struct hapax_publication *publication;
+
+	if (hx_rabbit_is_open(&publisher->rabbit)) {
+		hx_reactor_unwatch(&source->courier.reactor, &publisher->watch);
+		hx_rabbit_close(&publisher->rabbit);
+	}
+	publisher->target_count = 0;
+	settle_sent(source, UINT64_MAX, true, HAPAX_ERR_UNAVAILABLE, why);
+	while ((publication = hx_publications_take(&publisher->waiting)) != NULL)
+		hx_courier_published(&source->courier, publication, HAPAX_ERR_UNAVAILABLE, why);
+}
+
+static void on_ready(struct hx_watch *watch, unsigned ready)
+{
+	(void)ready;
+	hx_rabbit_publisher_read(watch->context);
+}
+
+static enum hapax_status open_publisher(struct hx_rabbit_source *source, struct hapax_error *err)
+{
+	struct hx_rabbit_publisher *publisher = &source->publisher;
+	enum hapax_status status;
+
+	if (hx_rabbit_is_open(&publisher->rabbit))
+		return HAPAX_OK;
+	status = hx_rabbit_open(&publisher->rabbit, &source->place.rabbit, CONNECT_MS, err);
+	if (status == HAPAX_OK)
+		status = hx_rabbit_confirm(&publisher->rabbit, err);
+	if (status == HAPAX_OK) {
+		publisher->watch = (struct hx_watch){
+			.fd = amqp_get_sockfd(publisher->rabbit.conn),
+			.fn = on_ready,
+			.context = source};
+		status = hx_reactor_watch(
+			&source->courier.reactor, &publisher->watch, HX_READY_IN, err);
+	}
+	if (status != HAPAX_OK)
+		hx_rabbit_close(&publisher->rabbit);
+	return status;
+}
+
+static bool is_known(const struct hx_rabbit_publisher *publisher, const char *target)
+{
+	for (size_t i = 0; i < publisher->target_count; i++) {
+		if (strcmp(publisher->targets[i], target) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A queue that is not there is made, as a quorum queue. One that is there as something else,
+ * or that we may not make, is left as it is: whether it takes letters is seen by sending one.
+ */
+static enum hapax_status make_target(
+	struct hx_rabbit_source *source, const char *target, struct hapax_error *err)
+{
+	struct hx_rabbit_publisher *publisher = &source->publisher;
+	enum hapax_status status;
+
+	if (source->place.rabbit.exchange[0] != '\0' || is_known(publisher, target))
+		return HAPAX_OK;
+	status = hx_rabbit_declare_queue(&publisher->rabbit, hapax_bytes_from_text(target), err);
+	if (status == HAPAX_ERR_INVALID) {
+		/* The refusal cost the channel, and with it what was on its way. */
+		close_publisher(source, err->message);
+		status = open_publisher(source, err);
+	}
+	if (status == HAPAX_OK && publisher->target_count < HX_RABBIT_TARGETS_MAX)
+		(void)snprintf(
+			publisher->targets[publisher->target_count++], HX_RABBIT_NAME_SIZE, "%s",
+			target);
+	return status;
+}
+
+/* ------------------------------------------------------------------ letters */
+
+static bool has_name(amqp_bytes_t key, const char *name)
+{
+	return key.len == strlen(name) && strncasecmp(key.bytes, name, key.len) == 0;
+}
+
+static bool begins_with(const void *text, size_t size, const char *prefix)
+{
+	return size > strlen(prefix) && strncasecmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_ours(const void *text, size_t size)
+{
+	return begins_with(text, size, "hapax-dead-") ||
+		begins_with(text, size, "hapax-duplicate-");
+}
+
+static bool is_kept(amqp_bytes_t key)
+{
+	return !is_ours(key.bytes, key.len) && !has_name(key, "CC") && !has_name(key, "BCC") &&
+		!has_name(key, "x-delivery-count");
+}
+
+static void add_text(
+	amqp_table_t *table, const char *name, size_t name_size, struct hapax_bytes text)
+{
+	union {
+		const void *constant;
+		void *plain;
+	} key = {.constant = name}, value = {.constant = text.data};
+
+	/* librabbitmq's types know no const; what is sent is only read. */
+	table->entries[table->num_entries++] = (amqp_table_entry_t){
+		.key = {.len = name_size, .bytes = key.plain},
+		.value = {
+			.kind = AMQP_FIELD_KIND_UTF8,
+			.value = {.bytes = {.len = text.size, .bytes = value.plain}}}};
+}
+
+static void add_named(amqp_table_t *table, const char *name, struct hapax_bytes text)
+{
+	add_text(table, name, strlen(name), text);
+}
+
+/* What the consumer has to say of it, and whence it came. */
+static void add_own(amqp_table_t *table, const struct hx_rabbit_delivery *delivery)
+{
+	const struct hapax_publication *publication = delivery->publication;
+
+	for (size_t i = 0; i < publication->header_count; i++) {
+		const struct hapax_field *field = &publication->headers[i];
+
+		if (is_ours(field->name.data, field->name.size) &&
+		    table->num_entries < OWN_HEADERS_MAX - 3)
+			add_text(table, field->name.data, field->name.size, field->value);
+	}
+	add_named(table, "hapax-dead-exchange", hapax_bytes_from_text(delivery->exchange));
+	add_named(table, "hapax-dead-routing-key", hapax_bytes_from_text(delivery->routing_key));
+}
+
+static bool table_fits(struct hx_rabbit_publisher *publisher, amqp_table_t *table)
+{
+	int frame_size = amqp_get_frame_max(publisher->rabbit.conn);
+	size_t room = (frame_size > 0 && frame_size < HX_RABBIT_FRAME_SIZE_MAX
+	                       ? (size_t)frame_size
+	                       : HX_RABBIT_FRAME_SIZE_MAX) -
+		PROPERTIES_SIZE;
+	size_t offset = 0;
+
+	if (hx_buf_reserve(&publisher->scratch, room) != HAPAX_OK)
+		return false;
+	return amqp_encode_table(
+		       (amqp_bytes_t){.len = room, .bytes = publisher->scratch.data}, table,
+		       &offset) == AMQP_STATUS_OK;
+}
+
+/* False: no memory. */
+static bool make_headers(
+	struct hx_rabbit_publisher *publisher, const struct hx_rabbit_delivery *delivery,
+	const amqp_table_t *old, amqp_table_t *ret_table)
+{
+	size_t count = (size_t)old->num_entries + OWN_HEADERS_MAX;
+
+	ret_table->num_entries = 0;
+	ret_table->entries =
+		amqp_pool_alloc(&publisher->pool, count * sizeof(ret_table->entries[0]));
+	if (ret_table->entries == NULL)
+		return false;
+	add_own(ret_table, delivery);
+	for (int i = 0; i < old->num_entries; i++) {
+		if (is_kept(old->entries[i].key))
+			ret_table->entries[ret_table->num_entries++] = old->entries[i];
+	}
+	if (table_fits(publisher, ret_table))
+		return true;
+	/* They filled a frame without ours: the body and the reason matter more. */
+	ret_table->num_entries = 0;
+	add_own(ret_table, delivery);
+	add_named(ret_table, "hapax-dead-headers", HX_BYTES_LIT("omitted: they filled a frame"));
+	return table_fits(publisher, ret_table);
+}
+
+static enum hapax_status send_letter(
+	struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery,
+	struct hapax_error *err)
+{
+	struct hx_rabbit_publisher *publisher = &source->publisher;
+	const struct hapax_publication *publication = delivery->publication;
+	amqp_bytes_t raw = {.len = delivery->raw_size, .bytes = delivery->bytes.data};
+	amqp_table_t old = {.num_entries = 0};
+	amqp_basic_properties_t properties;
+	void *decoded = NULL;
+
+	recycle_amqp_pool(&publisher->pool);
+	if (amqp_decode_properties(AMQP_BASIC_CLASS, &publisher->pool, raw, &decoded) !=
+	    AMQP_STATUS_OK)
+		return hx_rabbit_code_error(AMQP_STATUS_NO_MEMORY, "a letter was not made", err);
+	properties = *(amqp_basic_properties_t *)decoded;
+	if (properties._flags & AMQP_BASIC_HEADERS_FLAG)
+		old = properties.headers;
+	if (!make_headers(publisher, delivery, &old, &properties.headers))
+		return hx_rabbit_code_error(AMQP_STATUS_NO_MEMORY, "a letter was not made", err);
+	properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
+	properties._flags &= ~(amqp_flags_t)(AMQP_BASIC_EXPIRATION_FLAG | AMQP_BASIC_USER_ID_FLAG);
+	properties.delivery_mode = AMQP_DELIVERY_PERSISTENT;
+	return hx_rabbit_publish_as(
+		&publisher->rabbit, source->place.rabbit.exchange,
+		hapax_bytes_from_text(publication->target), &properties, publication->message->data,
+		&delivery->publish_tag, err);
+}
+
+static void publish(struct hx_rabbit_source *source, struct hapax_publication *publication)
+{
+	union {
+		const struct hapax_message *constant;
+		struct hx_rabbit_delivery *delivery;
+	} message = {.constant = publication->message};
+	struct hx_rabbit_delivery *delivery = message.delivery;
+	struct hapax_error err = {.message = ""};
+	enum hapax_status status;
+
+	delivery->publication = publication;
+	if (strlen(publication->target) >= HX_RABBIT_NAME_SIZE) {
+		hx_courier_published(
+			&source->courier, publication, HAPAX_ERR_UNAVAILABLE,
+			"its queue's name is longer than AMQP has room for");
+		return;
+	}
+	status = open_publisher(source, &err);
+	if (status == HAPAX_OK)
+		status = make_target(source, publication->target, &err);
+	if (status == HAPAX_OK)
+		status = send_letter(source, delivery, &err);
+	if (status == HAPAX_OK) {
+		add_sent(&source->publisher, delivery);
+		return;
+	}
+	hx_courier_published(&source->courier, publication, HAPAX_ERR_UNAVAILABLE, err.message);
+	if (status != HAPAX_ERR_NO_MEMORY)
+		close_publisher(source, err.message);
+}
+
+static void work(struct hx_rabbit_source *source, struct hx_publications *list)
+{
+	struct hapax_publication *publication;
+
+	while ((publication = hx_publications_take(list)) != NULL) {
+		if (source->publisher.rabbit.is_blocked)
+			hx_publications_add(&source->publisher.waiting, publication);
+		else
+			publish(source, publication);
+	}
+}
+
+void hx_rabbit_publisher_work(struct hx_rabbit_source *source)
+{
+	struct hx_publications asked = hx_courier_take_asked(&source->courier);
+	struct hx_publications waiting = source->publisher.waiting;
+
+	source->publisher.waiting = (struct hx_publications){NULL, NULL};
+	work(source, &waiting);
+	work(source, &asked);
+}
+
+/* ------------------------------------------------------------------ answers */
+
+/* False: the connection is of no use any more. */
+static bool take_event(struct hx_rabbit_source *source, const struct hx_rabbit_event *event)
+{
+	switch (event->happening) {
+	case HX_RABBIT_ACK:
+		settle_sent(source, event->tag, event->is_multiple, HAPAX_OK, "");
+		return true;
+	case HX_RABBIT_NACK:
+		settle_sent(
+			source, event->tag, event->is_multiple, HAPAX_ERR_UNAVAILABLE,
+			"RabbitMQ did not take it");
+		return true;
+	case HX_RABBIT_RETURNED:
+	case HX_RABBIT_REFUSED:
+		/* Which one it was is not told for certain: all are sent again. */
+		close_publisher(source, event->text);
+		return false;
+	case HX_RABBIT_UNBLOCKED:
+		hx_reactor_post(&source->courier.reactor, &source->courier.work);
+		return true;
+	case HX_RABBIT_BLOCKED:
+		hx_courier_say(
+			&source->courier,
+			"RabbitMQ takes no dead letters for now: it is short of memory or disk",
+			false);
+		return true;
+	case HX_RABBIT_NOTHING: return false;
+	}
+	return false;
+}
+
+void hx_rabbit_publisher_read(struct hx_rabbit_source *source)
+{
+	struct hx_rabbit_publisher *publisher = &source->publisher;
+	struct hx_rabbit_event event;
+	struct hapax_error err;
+	bool goes_on = hx_rabbit_is_open(&publisher->rabbit);
+
+	while (goes_on) {
+		if (hx_rabbit_next(&publisher->rabbit, 0, &event, &err) == HAPAX_OK) {
+			goes_on = take_event(source, &event);
+		} else {
+			close_publisher(source, err.message);
+			goes_on = false;
+		}
+	}
+}
+
+void hx_rabbit_publisher_pulse(struct hx_rabbit_source *source)
+{
+	struct hx_rabbit_publisher *publisher = &source->publisher;
+
+	hx_rabbit_publisher_read(source);
+	if (publisher->first == NULL && publisher->waiting.first == NULL)
+		publisher->silent_pulses = 0;
+	else if (++publisher->silent_pulses > SILENT_PULSES_MAX)
+		close_publisher(source, "RabbitMQ did not confirm in time");
+}
+
+void hx_rabbit_publisher_done(struct hx_rabbit_source *source)
+{
+	close_publisher(source, "the source was closed");
+	empty_amqp_pool(&source->publisher.pool);
+	hx_buf_done(&source->publisher.scratch);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * redis_private.h - what the files of the Redis source share.
+ *
+ * There are two lines: one reads, and waits at the server for entries (XREADGROUP BLOCK); the
+ * other acknowledges, keeps what is ours, and publishes. An entry is ours in the group's list
+ * of pending ones until XACK; that is by its id, and outlives connections.
+ *
+ *  (1) XACK is sent for an entry only when the consumer settled it as done, and repeated after
+ *      a lost reply: it may be said twice.
+ *  (2) Entries in hand are kept from other members by XCLAIM JUSTID at a third of min_idle,
+ *      which counts as no delivery.
+ *
+ * Threads: the courier's.
+ */
+#ifndef HX_SOURCE_REDIS_PRIVATE_H
+#define HX_SOURCE_REDIS_PRIVATE_H
+
+#include "source/courier.h"
+#include "source/redis/line.h"
+#include "source/redis/stream_place.h"
+
+enum {
+	HX_REDIS_HELD_BYTES_MAX = 128 * 1024 * 1024,
+	HX_REDIS_ID_SIZE = 48,
+	HX_REDIS_CALLS_MAX = 512,
+	HX_REDIS_IDS_MAX = 256, /* in one command */
+};
+
+struct hx_redis_entry {
+	struct hx_parcel parcel; /* first, so that a parcel is its entry */
+	char id[HX_REDIS_ID_SIZE];
+	struct hx_redis_entry *older; /* of those in hand */
+	struct hx_redis_entry *newer;
+	struct hapax_buf raw;       /* names and values of its fields */
+	struct hapax_buf text;      /* what was made of them: names with a prefix, JSON */
+	struct hapax_field *fields; /* as they came, then as headers */
+	size_t field_max;
+	size_t raw_count;
+	struct hapax_publication *publication;
+	struct hx_redis_entry *spare_next;
+};
+
+/* What a reply of the writing line is to. */
+enum hx_redis_call {
+	HX_REDIS_CALL_ACK,
+	HX_REDIS_CALL_ADD,
+	HX_REDIS_CALL_LAG,
+	HX_REDIS_CALL_OTHER,
+};
+
+struct hx_redis_writer {
+	struct hx_redis_line line;
+	enum hx_redis_call calls[HX_REDIS_CALLS_MAX]; /* a ring: sent, without reply */
+	size_t counts[HX_REDIS_CALLS_MAX];            /* entries of an ACK */
+	size_t call_first;
+	size_t call_count;
+	struct hx_parcels acked;      /* to be sent */
+	struct hx_parcels acking;     /* sent, without reply */
+	struct hx_parcels given_back; /* to be sent */
+	struct hx_publications adding;
+	struct hx_publications waiting; /* for a line */
+	int64_t away_ns;                /* since when there is no line; 0: there is one */
+	bool said_goodbye;
+};
+
+struct hx_redis_reader {
+	struct hx_redis_line line;
+	bool is_asking;                 /* a command waits for its reply */
+	bool is_sweeping;               /* ... which is XAUTOCLAIM */
+	bool needs_group;               /* XGROUP CREATE comes first */
+	bool is_making_group;           /* ... and was sent */
+	char cursor[HX_REDIS_ID_SIZE];  /* of the sweep; "": none is due */
+	char last_id[HX_REDIS_ID_SIZE]; /* of new entries; "": none came yet */
+	size_t count;                   /* to ask for */
+};
+
+struct hx_redis_source {
+	struct hapax_source base;
+	struct hx_courier courier;
+	struct hx_stream_place place;
+	char member[HX_STREAM_NAME_SIZE];
+	struct hx_resolver resolver;
+	bool has_resolver;
+	struct hx_tls_context *tls;
+	struct hx_timer pulse;
+	int64_t swept_ns;
+	int64_t kept_ns;
+	bool has_instance; /* the member's name was given, and will come again */
+	bool is_stopping;
+	bool is_ending; /* within hx_redis_source_end() */
+	bool has_closed;
+	int64_t stop_ns;  /* when a goodbye has taken too long */
+	unsigned closing; /* lines that are still to close */
+
+	struct hx_redis_reader reader;
+	struct hx_redis_writer writer;
+	struct hx_redis_entry *oldest; /* in hand */
+	struct hx_redis_entry *newest;
+	size_t held;
+	size_t held_bytes;
+	struct hx_redis_entry *spare;
+	size_t spare_count;
+};
+
+/* entry.c */
+struct hx_redis_entry *hx_redis_entry_take(struct hx_redis_source *source);
+void hx_redis_entry_free(struct hx_redis_source *source, struct hx_redis_entry *entry);
+void hx_redis_entry_free_spares(struct hx_redis_source *source);
+
+/* fields is what stands behind an id in a reply: an array of names and values. False: no memory. */
+bool hx_redis_entry_read(
+	struct hx_redis_source *source, struct hx_redis_entry *entry, struct hapax_bytes id,
+	struct hapax_bytes *fields, int64_t count);
+
+/* reader.c */
+extern const struct hx_redis_line_ops hx_redis_reader_ops;
+void hx_redis_reader_pump(struct hx_redis_source *source);
+
+/* writer.c */
+extern const struct hx_redis_line_ops hx_redis_writer_ops;
+void hx_redis_writer_settle(struct hx_redis_source *source);
+void hx_redis_writer_pulse(struct hx_redis_source *source);
+void hx_redis_writer_keep(struct hx_redis_source *source);
+/* Let the reader's command return at once. */
+void hx_redis_writer_unblock(struct hx_redis_source *source);
+/* It was deleted from the stream before it was handled: the group is to forget it. */
+void hx_redis_writer_drop(struct hx_redis_source *source, struct hapax_bytes id);
+
+/* All is written, and, with a script, the member is taken out. False: not yet; it goes on. */
+bool hx_redis_writer_goodbye(struct hx_redis_source *source, const char *script);
+/* The thread is gone: whatever is left. */
+void hx_redis_writer_free(struct hx_redis_source *source);
+
+/* redis_source.c: go on with saying goodbye, if that is what is done. */
+void hx_redis_source_end(struct hx_redis_source *source);
+
+#endif

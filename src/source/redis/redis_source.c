@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * redis_source.c - a stream of Redis as a source.
+ */
+#include "source/redis/redis_source.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/random.h"
+#include "source/redis/redis_private.h"
+#include "source/source.h"
+
+enum {
+	PULSE_MS_MAX = 1000,
+	/* A goodbye that takes longer is left out. */
+	GOODBYE_MS = 3000,
+};
+
+#define MS_NS INT64_C(1000000)
+
+/* A member that has nothing is taken out of the group: its name will not come again. */
+static const char goodbye[] =
+	"if #redis.call('XPENDING',KEYS[1],ARGV[1],'-','+',1,ARGV[2])==0 then"
+	" return redis.call('XGROUP','DELCONSUMER',KEYS[1],ARGV[1],ARGV[2]) end return 0";
+
+static hapax_source_next_fn redis_next;
+static hapax_source_ack_fn redis_ack;
+static hapax_source_give_back_fn redis_give_back;
+static hapax_source_publish_fn redis_publish;
+static hapax_source_tick_fn redis_tick;
+static hapax_source_drain_fn redis_drain;
+static hapax_source_stats_fn redis_stats;
+static hapax_source_close_fn redis_close;
+
+static const struct hapax_source_ops redis_ops = {
+	.version = HAPAX_SOURCE_OPS_VERSION,
+	.name = "redis",
+	.next = redis_next,
+	.ack = redis_ack,
+	.give_back = redis_give_back,
+	.publish = redis_publish,
+	.tick = redis_tick,
+	.drain = redis_drain,
+	.stats = redis_stats,
+	.close = redis_close,
+};
+
+static struct hx_redis_source *downcast(struct hapax_source *source)
+{
+	assert(source->ops == &redis_ops);
+	return (struct hx_redis_source *)source;
+}
+
+static struct hapax_message *redis_next(struct hapax_source *base)
+{
+	return hx_courier_next(&downcast(base)->courier);
+}
+
+static void redis_ack(struct hapax_source *base, struct hapax_message *message)
+{
+	hx_courier_settle(&downcast(base)->courier, message, true);
+}
+
+static void redis_give_back(struct hapax_source *base, struct hapax_message *message)
+{
+	hx_courier_settle(&downcast(base)->courier, message, false);
+}
+
+static void redis_publish(struct hapax_source *base, struct hapax_publication *publication)
+{
+	hx_courier_publish(&downcast(base)->courier, publication);
+}
+
+static int64_t redis_tick(struct hapax_source *base, int64_t now_ms)
+{
+	(void)now_ms;
+	return hx_courier_tick(&downcast(base)->courier);
+}
+
+static int redis_drain(struct hapax_source *base)
+{
+	return hx_courier_drain(&downcast(base)->courier);
+}
+
+static void redis_stats(struct hapax_source *base, struct hapax_source_stats *ret_stats)
+{
+	hx_courier_stats(&downcast(base)->courier, ret_stats);
+}
+
+/* ------------------------------------------------------------------ the courier's thread */
+
+static int64_t now_ns(const struct hx_redis_source *source)
+{
+	return hx_reactor_now_ns(&source->courier.reactor);
+}
+
+static void set_pulse(struct hx_redis_source *source)
+{
+	int64_t span_ms = source->place.min_idle_ms / 3;
+
+	if (span_ms > PULSE_MS_MAX)
+		span_ms = PULSE_MS_MAX;
+	hx_timer_set(
+		&source->courier.reactor.timers, &source->pulse, now_ns(source) + span_ms * MS_NS);
+}
+
+static void on_begin(void *context)
+{
+	struct hx_redis_source *source = context;
+
+	source->swept_ns = now_ns(source);
+	source->kept_ns = source->swept_ns;
+	hx_redis_line_open(&source->reader.line);
+	hx_redis_line_open(&source->writer.line);
+	set_pulse(source);
+}
+
+static void on_work(void *context)
+{
+	struct hx_redis_source *source = context;
+
+	hx_redis_writer_settle(source);
+	hx_redis_reader_pump(source);
+}
+
+static void close_lines(struct hx_redis_source *source)
+{
+	source->has_closed = true;
+	source->closing = 2;
+	hx_timer_clear(&source->courier.reactor.timers, &source->pulse);
+	hx_redis_line_close(&source->reader.line);
+	hx_redis_line_close(&source->writer.line);
+}
+
+/*
+ * In order: the reader's command has its reply, what it brought is given back, all of it is
+ * written, the member is taken out, both lines are closed.
+ */
+void hx_redis_source_end(struct hx_redis_source *source)
+{
+	bool is_late = now_ns(source) >= source->stop_ns;
+
+	if (!source->is_stopping || source->is_ending)
+		return;
+	if (source->has_closed) {
+		if (source->closing == 0)
+			hx_courier_end(&source->courier);
+		return;
+	}
+	if (source->reader.is_asking && !is_late)
+		return;
+	source->is_ending = true;
+	hx_courier_recall(&source->courier);
+	hx_redis_writer_settle(source);
+	source->is_ending = false;
+	if (!is_late && source->writer.line.is_ready &&
+	    !hx_redis_writer_goodbye(source, source->has_instance ? NULL : goodbye))
+		return;
+	close_lines(source);
+}
+
+static void on_stop(void *context)
+{
+	struct hx_redis_source *source = context;
+
+	source->is_stopping = true;
+	source->stop_ns = now_ns(source) + GOODBYE_MS * MS_NS;
+	hx_redis_writer_unblock(source);
+	hx_redis_source_end(source);
+}
+
+static void on_pulse(struct hx_timer *timer)
+{
+	struct hx_redis_source *source = timer->context;
+	int64_t idle_ns = source->place.min_idle_ms * MS_NS;
+
+	set_pulse(source);
+	if (source->is_stopping) {
+		hx_redis_source_end(source);
+		return;
+	}
+	hx_redis_writer_pulse(source);
+	if (now_ns(source) - source->kept_ns >= idle_ns / 3) {
+		source->kept_ns = now_ns(source);
+		hx_redis_writer_keep(source);
+	}
+	if (now_ns(source) - source->swept_ns >= idle_ns / 2) {
+		source->swept_ns = now_ns(source);
+		if (source->reader.cursor[0] == '\0')
+			memcpy(source->reader.cursor, "0-0", 4);
+	}
+	hx_redis_reader_pump(source);
+}
+
+static const struct hx_courier_ops courier_ops = {
+	.begin = on_begin,
+	.work = on_work,
+	.stop = on_stop,
+};
+
+/* ------------------------------------------------------------------ life */
+
+static void redis_close(struct hapax_source *base)
+{
+	struct hx_redis_source *source = downcast(base);
+
+	hx_courier_halt(&source->courier);
+	hx_redis_line_done(&source->reader.line);
+	hx_redis_line_done(&source->writer.line);
+	if (source->has_resolver)
+		hx_resolver_done(&source->resolver);
+	hx_tls_context_free(source->tls);
+	hx_redis_writer_free(source);
+	hx_redis_entry_free_spares(source);
+	hx_timer_retire(&source->courier.reactor.timers, &source->pulse);
+	hx_courier_done(&source->courier);
+	hx_source_done(base);
+	hx_free(source);
+}
+
+static void make_member(struct hx_redis_source *source)
+{
+	unsigned char random[8];
+	char text[2 * sizeof(random) + 1];
+
+	source->has_instance = source->place.instance[0] != '\0';
+	hx_random_bytes(random, sizeof(random));
+	hx_hex_encode(random, sizeof(random), text);
+	text[sizeof(text) - 1] = '\0';
+	if (source->has_instance)
+		memcpy(source->member, source->place.instance, sizeof(source->member));
+	else
+		(void)snprintf(source->member, sizeof(source->member), "hapax-%s", text);
+}
+
+static enum hapax_status make_tls(struct hx_redis_source *source, struct hapax_error *err)
+{
+	const struct hx_redis_place *place = &source->place.redis;
+	struct hx_tls_options options = {0};
+
+	if (!place->has_tls)
+		return HAPAX_OK;
+	if (place->authority_file[0] != '\0')
+		options.authority_file = place->authority_file;
+	if (place->certificate_file[0] != '\0') {
+		options.certificate_file = place->certificate_file;
+		options.key_file = place->key_file;
+	}
+	return hx_tls_client_context_new(&options, &source->tls, err);
+}
+
+static enum hapax_status make_lines(struct hx_redis_source *source, struct hapax_error *err)
+{
+	struct hx_reactor *reactor = &source->courier.reactor;
+	const struct hx_redis_place *place = &source->place.redis;
+
+	hx_resolver_init(&source->resolver, hx_net_system());
+	source->has_resolver = true;
+	if (hx_redis_line_init(
+		    &source->reader.line, reactor, &source->resolver, place, source->tls,
+		    &hx_redis_reader_ops, source) != HAPAX_OK ||
+	    hx_redis_line_init(
+		    &source->writer.line, reactor, &source->resolver, place, source->tls,
+		    &hx_redis_writer_ops, source) != HAPAX_OK ||
+	    hx_timer_introduce(&reactor->timers, &source->pulse, on_pulse, source) != HAPAX_OK)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory for Redis");
+	return HAPAX_OK;
+}
+
+static enum hapax_status open_source(
+	struct hx_redis_source *source, const char *url, struct hapax_error *err)
+{
+	enum hapax_status status = hx_stream_place_parse(url, &source->place, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	make_member(source);
+	if (hx_source_init(&source->base, &redis_ops, source->place.shown) != HAPAX_OK)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+	status = make_tls(source, err);
+	if (status == HAPAX_OK)
+		status =
+			hx_courier_init(&source->courier, &source->base, &courier_ops, source, err);
+	return status == HAPAX_OK ? make_lines(source, err) : status;
+}
+
+enum hapax_status hx_redis_source_open(
+	const char *url, struct hapax_source **ret_source, struct hapax_error *err)
+{
+	struct hx_redis_source *source = hx_alloc_zero(1, sizeof(*source));
+	enum hapax_status status;
+
+	if (source == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+	source->base.ops = &redis_ops;
+	status = open_source(source, url, err);
+	if (status != HAPAX_OK) {
+		redis_close(&source->base);
+		return status;
+	}
+	*ret_source = &source->base;
+	return HAPAX_OK;
+}
