@@ -21,29 +21,19 @@ typedef enum hapax_status check_fn(const char *url, struct hapax_error *err);
 static const struct {
 	const char *scheme; /* with its colon */
 	open_fn *open;
+	check_fn *check; /* without opening anything */
 } schemes[] = {
 #if HX_HAVE_KAFKA
-	{"kafka:", hx_kafka_open},
+	{"kafka:", hx_kafka_open, hx_kafka_check},
 #endif
 #if HX_HAVE_RABBITMQ
-	{"amqp:", hx_rabbit_source_open},
-	{"amqps:", hx_rabbit_source_open},
+	{"amqp:", hx_rabbit_source_open, hx_rabbit_source_check},
+	{"amqps:", hx_rabbit_source_open, hx_rabbit_source_check},
 #endif
-	{"redis:", hx_redis_source_open},
-	{"rediss:", hx_redis_source_open},
-	{"redis+unix:", hx_redis_source_open},
-	{NULL, NULL},
-};
-
-/* Of those that can tell more than whether the scheme is known, without opening anything. */
-static const struct {
-	const char *scheme;
-	check_fn *check;
-} checks[] = {
-#if HX_HAVE_KAFKA
-	{"kafka:", hx_kafka_check},
-#endif
-	{NULL, NULL},
+	{"redis:", hx_redis_source_open, hx_redis_source_check},
+	{"rediss:", hx_redis_source_open, hx_redis_source_check},
+	{"redis+unix:", hx_redis_source_open, hx_redis_source_check},
+	{NULL, NULL, NULL},
 };
 
 /* Those that a build may lack, and the option that it then lacks. */
@@ -52,6 +42,8 @@ static const struct {
 	const char *option;
 } features[] = {
 	{"kafka:", "kafka"},
+	{"amqp:", "rabbitmq"},
+	{"amqps:", "rabbitmq"},
 };
 
 static bool has_scheme(const char *url, const char *scheme)
@@ -103,13 +95,9 @@ enum hapax_status hapax_source_check(const char *url, struct hapax_error *err)
 {
 	if (url == NULL)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a source needs a URL");
-	for (size_t i = 0; checks[i].scheme != NULL; i++) {
-		if (has_scheme(url, checks[i].scheme))
-			return checks[i].check(url, err);
-	}
 	for (size_t i = 0; schemes[i].scheme != NULL; i++) {
 		if (has_scheme(url, schemes[i].scheme))
-			return HAPAX_OK;
+			return schemes[i].check(url, err);
 	}
 	return refuse(url, err);
 }

@@ -306,3 +306,15 @@ enum hapax_status hx_redis_source_open(
 	*ret_source = &source->base;
 	return HAPAX_OK;
 }
+
+enum hapax_status hx_redis_source_check(const char *url, struct hapax_error *err)
+{
+	struct hx_stream_place *place = hx_alloc_zero(1, sizeof(*place));
+	enum hapax_status status;
+
+	if (place == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+	status = hx_stream_place_parse(url, place, err);
+	hx_free(place);
+	return status;
+}

@@ -11,4 +11,7 @@
 enum hapax_status hx_redis_source_open(
 	const char *url, struct hapax_source **ret_source, struct hapax_error *err);
 
+/* Is the URL right, as far as nobody need be asked? */
+enum hapax_status hx_redis_source_check(const char *url, struct hapax_error *err);
+
 #endif
