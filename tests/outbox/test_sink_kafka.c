@@ -21,7 +21,12 @@
 
 #include "outbox/sink_case.h"
 
-enum { PARTITIONS = 16, WAIT_MS = 30 * 1000 };
+/* A partition of the mock cluster holds 5 MiB, and throws the oldest away beyond. */
+#define PARTITIONS     128
+#define TEXT_OF(value) #value
+#define TEXT(value)    TEXT_OF(value)
+
+enum { WAIT_MS = 60 * 1000 };
 
 static struct {
 	pid_t pid;
@@ -43,7 +48,8 @@ static void start_cluster(const char *program)
 		(void)dup2(in[0], 0);
 		(void)dup2(out[1], 1);
 		(void)execl(
-			program, program, "1", "t12:16", "carried:1", "parking:4", (char *)NULL);
+			program, program, "1", "t12:" TEXT(PARTITIONS), "carried:1", "parking:4",
+			(char *)NULL);
 		_exit(127);
 	}
 	(void)close(in[0]);
