@@ -55,6 +55,11 @@ def test_bad_input(cli):
     expect_in("lies in the database", cli.run("outbox", "init", "--db", "redis://h", code=69).err)
     expect_in("nothing is published to 'ftp'", outbox(cli, "relay", "--to", "ftp://h", code=69).err)
     expect_in("amqp://user:password@host", outbox(cli, "relay", "--to", "amqp://h:x", code=64).err)
+    expect_in("has no option 'prefix'", outbox(cli, "relay", "--to", "redis://h?prefix=p", code=64).err)
+    expect_in("'redis+unix:/run/redis.sock'", outbox(cli, "relay", "--to", "redis+unix:", code=64).err)
+    kafka = outbox(cli, "relay", "--to", "kafka://u:secret@h", code=None).err
+    expect("sasl.username" in kafka or "was built without Kafka" in kafka, True)
+    expect("secret" in kafka, False)
     outbox(cli, "add", "-t", "t", "--id", "twice", input=b"")
     expect_in("already", outbox(cli, "add", "-t", "t", "--id", "twice", input=b"", code=64).err)
     expect(outbox(cli, "status", "-o", "json").json["pending"], 1)

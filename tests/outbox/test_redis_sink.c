@@ -9,10 +9,14 @@
 
 #include <cmocka.h>
 
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "outbox/redis_peer.h"
@@ -311,6 +315,64 @@ static void large_events_go_through(void **state)
 	sink->ops->close(sink);
 }
 
+/* A server that sends to another one each time, and hangs up; the last one takes entries. */
+static void send_on(int listener, int port, int servers)
+{
+	for (int number = 0; number <= servers;) {
+		int fd = accept(listener, NULL, NULL);
+		char data[4096];
+		ssize_t size = read(fd, data, sizeof(data));
+
+		while (size > 0) {
+			bool is_entry = memmem(data, (size_t)size, "XADD", 4) != NULL;
+
+			if (!is_entry)
+				(void)dprintf(fd, "+OK\r\n+OK\r\n");
+			else if (number < servers)
+				(void)dprintf(fd, "-MOVED 1 127.0.0.%d:%d\r\n", number + 2, port);
+			else
+				(void)dprintf(fd, "$3\r\n1-1\r\n");
+			if (is_entry)
+				number++;
+			size = is_entry && number <= servers ? 0 : read(fd, data, sizeof(data));
+		}
+		(void)close(fd);
+	}
+}
+
+/* Over the life of a relay, more servers than are kept in mind. */
+static void servers_that_are_gone_are_forgotten(void **state)
+{
+	enum { MANY = 100 };
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	socklen_t size = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct hx_sink *sink;
+	char url[64];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(listener, 16), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		send_on(listener, ntohs(at.sin_port), MANY);
+		_exit(0);
+	}
+	(void)close(listener);
+	(void)snprintf(url, sizeof(url), "redis+cluster://127.0.0.1:%d", (int)ntohs(at.sin_port));
+	sink = sink_rows_open(url);
+	sink_rows_make(&rows, "topic", 1);
+	/* Some at a time: it does not run after them for ever. */
+	for (int i = 0; i < MANY && rows.rows[0].outcome == HX_OUTBOX_UNDECIDED; i++)
+		(void)sink_rows_publish(&rows, sink, WAIT_MS, NULL);
+	assert_int_equal(rows.rows[0].outcome, HX_OUTBOX_SENT);
+	sink->ops->close(sink);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -328,6 +390,7 @@ int main(void)
 		CASE(a_connection_that_went_meanwhile_is_made_again),
 		CASE(what_the_server_chokes_on_holds_up_nobody),
 		CASE(large_events_go_through),
+		cmocka_unit_test(servers_that_are_gone_are_forgotten),
 	};
 	int failed;
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,13 +37,11 @@ static void start_service(void)
 	int out[2];
 	FILE *from;
 
-	assert_int_equal(pipe(out), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
 	service.pid = fork();
 	assert_true(service.pid >= 0);
 	if (service.pid == 0) {
 		(void)dup2(out[1], 1);
-		(void)close(out[0]);
-		(void)close(out[1]);
 		(void)execl(
 			service.program, service.program, service.port, service.file, (char *)NULL);
 		_exit(127);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,12 @@
 
 #include "outbox/sink_case.h"
 
-enum { PARTITIONS = 16, WAIT_MS = 30 * 1000 };
+/* A partition of the mock cluster holds 5 MiB, and throws the oldest away beyond. */
+#define PARTITIONS     128
+#define TEXT_OF(value) #value
+#define TEXT(value)    TEXT_OF(value)
+
+enum { WAIT_MS = 60 * 1000 };
 
 static struct {
 	pid_t pid;
@@ -33,17 +39,17 @@ static void start_cluster(const char *program)
 {
 	int in[2], out[2];
 
-	assert_int_equal(pipe(in), 0);
-	assert_int_equal(pipe(out), 0);
+	/* A database that is started later must not keep it from ending. */
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
 	cluster.pid = fork();
 	assert_true(cluster.pid >= 0);
 	if (cluster.pid == 0) {
 		(void)dup2(in[0], 0);
 		(void)dup2(out[1], 1);
-		(void)close(in[1]);
-		(void)close(out[0]);
 		(void)execl(
-			program, program, "1", "t12:16", "carried:1", "parking:4", (char *)NULL);
+			program, program, "1", "t12:" TEXT(PARTITIONS), "carried:1", "parking:4",
+			(char *)NULL);
 		_exit(127);
 	}
 	(void)close(in[0]);

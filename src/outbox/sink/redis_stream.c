@@ -95,10 +95,44 @@ static void be_away(struct redis_sink *sink, const struct hapax_error *why)
 
 static hx_redis_wire_reply_fn on_reply;
 
+static void forget_slots(struct redis_sink *sink, uint8_t number)
+{
+	for (size_t i = 0; i < HX_REDIS_SLOTS; i++)
+		if (sink->owners[i] == number)
+			sink->owners[i] = NOBODY;
+}
+
+/* Of a server that nobody talks to and the URL does not name; NOBODY: there is none. */
+static uint8_t vacate(struct redis_sink *sink)
+{
+	for (size_t i = sink->target.place.endpoint_count; i < sink->server_count; i++) {
+		struct server *server = sink->servers[i];
+
+		if (server->wire.state != HX_REDIS_WIRE_CLOSED || server->answered < server->sent)
+			continue;
+		forget_slots(sink, (uint8_t)i);
+		hx_redis_wire_done(&server->wire);
+		return (uint8_t)i;
+	}
+	return NOBODY;
+}
+
+/* A place for another server; NOBODY: no memory, or too many. */
+static uint8_t make_server(struct redis_sink *sink)
+{
+	if (sink->server_count == SERVERS_MAX)
+		return vacate(sink);
+	sink->servers[sink->server_count] = hx_alloc_zero(1, sizeof(struct server));
+	if (sink->servers[sink->server_count] == NULL)
+		return NOBODY;
+	return (uint8_t)sink->server_count++;
+}
+
 /* The number of the server at endpoint, which is made known; NOBODY: no memory, or too many. */
 static uint8_t server_at(struct redis_sink *sink, const struct hx_endpoint *endpoint)
 {
 	struct server *server;
+	uint8_t number;
 
 	for (size_t i = 0; i < sink->server_count; i++) {
 		const struct hx_endpoint *other = &sink->servers[i]->wire.endpoint;
@@ -106,20 +140,21 @@ static uint8_t server_at(struct redis_sink *sink, const struct hx_endpoint *endp
 		if (other->port == endpoint->port && strcmp(other->host, endpoint->host) == 0)
 			return (uint8_t)i;
 	}
-	if (sink->server_count == SERVERS_MAX)
+	number = make_server(sink);
+	if (number == NOBODY)
 		return NOBODY;
-	server = hx_alloc_zero(1, sizeof(*server));
-	if (server == NULL)
-		return NOBODY;
+	server = sink->servers[number];
 	server->sink = sink;
+	server->sent = server->answered = 0;
+	server->is_cut = server->is_away = false;
 	if (hx_redis_wire_init(
 		    &server->wire, &sink->reactor, &sink->resolver, sink->tls, &sink->target.place,
 		    endpoint, on_reply, server) != HAPAX_OK) {
-		hx_free(server);
+		/* Nobody is there, under no name: it may be another's place. */
+		memset(&server->wire, 0, sizeof(server->wire));
 		return NOBODY;
 	}
-	sink->servers[sink->server_count] = server;
-	return (uint8_t)sink->server_count++;
+	return number;
 }
 
 /* It is not reached: another one may have its slots. */
@@ -127,9 +162,7 @@ static void give_up_server(struct redis_sink *sink, uint8_t number, const struct
 {
 	be_away(sink, why);
 	sink->servers[number]->is_away = true;
-	for (size_t i = 0; i < HX_REDIS_SLOTS; i++)
-		if (sink->owners[i] == number)
-			sink->owners[i] = NOBODY;
+	forget_slots(sink, number);
 }
 
 /*
@@ -159,7 +192,8 @@ static bool open_server(struct redis_sink *sink, uint8_t number, int64_t deadlin
 	if (hx_redis_wire_is_open(&server->wire))
 		return !server->is_away;
 	settle_server(sink, number);
-	if (server->is_away)
+	/* Without a name it is a place that was not taken, for want of memory. */
+	if (server->is_away || server->wire.reactor == NULL)
 		return false;
 	if (hx_redis_wire_open(
 		    &server->wire, deadline_ns < late_ns ? deadline_ns : late_ns, &why) == HAPAX_OK)
