@@ -167,7 +167,8 @@ static enum hapax_status start_thread(struct hx_background *background, struct h
 	char name[16];
 	enum hapax_status status;
 
-	if (background->is_started || !background->is_wanted)
+	/* One that was told to end has said that it did. */
+	if (background->is_started || !background->is_wanted || background->stops)
 		return HAPAX_OK;
 	(void)snprintf(name, sizeof(name), "hapax-%s", background->ops->name);
 	status = hx_thread_start(&background->thread, keep_running, background, name, err);

@@ -232,6 +232,21 @@ static void ends_though_it_never_began(void **state)
 	assert_int_equal(it.opens, 0);
 }
 
+/* Whoever counts those that have ended counts each once. */
+static void nothing_begins_after_the_end(void **state)
+{
+	struct hx_background background;
+
+	(void)state;
+	start(&background, OFF);
+	hx_background_drain(&background);
+	assert_int_equal(it.ends, 1);
+	reload(&background, ON("1"));
+	assert_false(background.is_started);
+	assert_true(hx_background_join(&background, 0));
+	assert_int_equal(it.ends, 1);
+}
+
 static void only_its_own_settings_concern_it(void **state)
 {
 	struct hx_background background;
@@ -358,6 +373,7 @@ int main(void)
 		cmocka_unit_test_setup(runs_until_it_is_told_to_end, set_up),
 		cmocka_unit_test_setup(is_off_until_it_is_wanted, set_up),
 		cmocka_unit_test_setup(ends_though_it_never_began, set_up),
+		cmocka_unit_test_setup(nothing_begins_after_the_end, set_up),
 		cmocka_unit_test_setup(only_its_own_settings_concern_it, set_up),
 		cmocka_unit_test_setup(is_tried_again_when_it_fails, set_up),
 		cmocka_unit_test_setup(a_pause_is_cut_short, set_up),
