@@ -162,6 +162,14 @@ static void take_config(struct hx_background *background, struct hx_config *conf
 	background->is_wanted = background->ops->is_wanted(config);
 }
 
+/* Nobody is well by assumption: it says so itself. Locks: as above. */
+static void begin_anew(struct hx_background *background)
+{
+	background->resume_ns = 0;
+	background->failures = 0;
+	(void)hx_error_set(&background->trouble, HAPAX_ERR_UNAVAILABLE, 0, "it has not begun yet");
+}
+
 static enum hapax_status start_thread(struct hx_background *background, struct hapax_error *err)
 {
 	char name[16];
@@ -193,6 +201,7 @@ enum hapax_status hx_background_start(
 	hx_cond_init(&background->wake);
 	hx_event_init(&background->has_ended);
 	take_config(background, config);
+	begin_anew(background);
 	return start_thread(background, err);
 }
 
@@ -204,9 +213,7 @@ enum hapax_status hx_background_reload(
 		!hx_config_is_same(background->config, config, background->ops->section);
 	take_config(background, config);
 	if (background->is_changed) {
-		background->resume_ns = 0;
-		background->failures = 0;
-		background->trouble.status = HAPAX_OK;
+		begin_anew(background);
 		if (background->work != NULL)
 			background->ops->stop(background->work);
 		hx_cond_signal(&background->wake);

@@ -272,6 +272,9 @@ static void is_tried_again_when_it_fails(void **state)
 	(void)state;
 	it.failures_left = 2;
 	start(&background, ON("1"));
+	/* It has not said that it is well. */
+	assert_true(hx_background_look(&background, &trouble));
+	assert_int_equal(trouble.status, HAPAX_ERR_UNAVAILABLE);
 	await(&it.opens, 2);
 	/* That of the first time, which a second one did not take back. */
 	assert_true(hx_background_look(&background, &trouble));
