@@ -172,12 +172,21 @@ static void take_config(struct hx_background *background, struct hx_config *conf
 	background->is_wanted = background->ops->is_wanted(config);
 }
 
+/* Nobody is well by assumption: it says so itself. Locks: as above. */
+static void begin_anew(struct hx_background *background)
+{
+	background->resume_ns = 0;
+	background->failures = 0;
+	(void)hx_error_set(&background->trouble, HAPAX_ERR_UNAVAILABLE, 0, "it has not begun yet");
+}
+
 static enum hapax_status start_thread(struct hx_background *background, struct hapax_error *err)
 {
 	char name[16];
 	enum hapax_status status;
 
-	if (background->is_started || !background->is_wanted)
+	/* One that was told to end has said that it did. */
+	if (background->is_started || !background->is_wanted || background->stops)
 		return HAPAX_OK;
 	(void)snprintf(name, sizeof(name), "hapax-%s", background->ops->name);
 	status = hx_thread_start(&background->thread, keep_running, background, name, err);
@@ -202,6 +211,7 @@ enum hapax_status hx_background_start(
 	hx_cond_init(&background->wake);
 	hx_event_init(&background->has_ended);
 	take_config(background, config);
+	begin_anew(background);
 	return start_thread(background, err);
 }
 
@@ -213,9 +223,7 @@ static enum hapax_status renew(
 	background->is_changed = background->is_changed || is_changed;
 	take_config(background, config);
 	if (background->is_changed) {
-		background->resume_ns = 0;
-		background->failures = 0;
-		background->trouble.status = HAPAX_OK;
+		begin_anew(background);
 		if (background->work != NULL)
 			background->ops->stop(background->work);
 		hx_cond_signal(&background->wake);

@@ -104,7 +104,7 @@ void hx_background_drain(struct hx_background *background);
 /* After drain. False: it has not ended by deadline_ns, and was left behind. */
 bool hx_background_join(struct hx_background *background, int64_t deadline_ns);
 
-/* How it is. False: nothing is wanted of it. trouble has HAPAX_OK when it is well. */
+/* How it is. False: nothing is wanted of it. trouble has HAPAX_OK when it has said that it is well. */
 bool hx_background_look(struct hx_background *background, struct hapax_error *ret_trouble);
 
 /*

@@ -232,6 +232,21 @@ static void ends_though_it_never_began(void **state)
 	assert_int_equal(it.opens, 0);
 }
 
+/* Whoever counts those that have ended counts each once. */
+static void nothing_begins_after_the_end(void **state)
+{
+	struct hx_background background;
+
+	(void)state;
+	start(&background, OFF);
+	hx_background_drain(&background);
+	assert_int_equal(it.ends, 1);
+	reload(&background, ON("1"));
+	assert_false(background.is_started);
+	assert_true(hx_background_join(&background, 0));
+	assert_int_equal(it.ends, 1);
+}
+
 static void only_its_own_settings_concern_it(void **state)
 {
 	struct hx_background background;
@@ -273,6 +288,9 @@ static void is_tried_again_when_it_fails(void **state)
 	(void)state;
 	it.failures_left = 2;
 	start(&background, ON("1"));
+	/* It has not said that it is well. */
+	assert_true(hx_background_look(&background, &trouble));
+	assert_int_equal(trouble.status, HAPAX_ERR_UNAVAILABLE);
 	await(&it.opens, 2);
 	/* That of the first time, which a second one did not take back. */
 	assert_true(hx_background_look(&background, &trouble));
@@ -374,6 +392,7 @@ int main(void)
 		cmocka_unit_test_setup(runs_until_it_is_told_to_end, set_up),
 		cmocka_unit_test_setup(is_off_until_it_is_wanted, set_up),
 		cmocka_unit_test_setup(ends_though_it_never_began, set_up),
+		cmocka_unit_test_setup(nothing_begins_after_the_end, set_up),
 		cmocka_unit_test_setup(only_its_own_settings_concern_it, set_up),
 		cmocka_unit_test_setup(its_owner_may_know_better, set_up),
 		cmocka_unit_test_setup(is_tried_again_when_it_fails, set_up),
