@@ -145,7 +145,7 @@ static struct hapax_bytes keep(struct hx_run_ledger *ledger, struct hapax_bytes 
 {
 	size_t at = ledger->buf.size;
 
-	if (hx_buf_append(&ledger->buf, bytes.data, bytes.size) != HAPAX_OK)
+	if (bytes.size == 0 || hx_buf_append(&ledger->buf, bytes.data, bytes.size) != HAPAX_OK)
 		return (struct hapax_bytes){NULL, 0};
 	return (struct hapax_bytes){ledger->buf.data + at, bytes.size};
 }

@@ -115,8 +115,9 @@ static enum hapax_status write_head(struct hx_exporter *exporter, struct hapax_e
 {
 	const struct hx_config_target *target = &exporter->config->traces.target;
 	const char *path = target->path[0] == '\0' ? "/v1/traces" : target->path;
-	const char *line = (const char *)exporter->fields.data;
-	const char *end = line + exporter->fields.size;
+	struct hapax_bytes fields = hapax_buf_bytes(&exporter->fields);
+	const char *line = fields.size == 0 ? "" : fields.data;
+	const char *end = line + fields.size;
 	struct hx_http1_writer writer;
 
 	hx_buf_clear(&exporter->head);

@@ -72,16 +72,17 @@ static void split_authority(
 	struct hapax_bytes authority, struct hapax_bytes *ret_host, struct hapax_bytes *ret_port)
 {
 	const char *begin = authority.data;
-	const char *end = begin + authority.size;
 	const char *colon = authority.size == 0 ? NULL : memrchr(begin, ':', authority.size);
+	size_t host_size = colon == NULL ? authority.size : (size_t)(colon - begin);
+	size_t rest = authority.size - host_size;
 
 	/* One within brackets is of an address. */
-	if (colon == NULL || memchr(colon, ']', (size_t)(end - colon)) != NULL) {
+	if (colon == NULL || memchr(colon, ']', rest) != NULL) {
 		*ret_host = authority;
 		*ret_port = hx_bytes(NULL, 0);
 	} else {
-		*ret_host = hx_bytes(begin, (size_t)(colon - begin));
-		*ret_port = hx_bytes(colon + 1, (size_t)(end - colon - 1));
+		*ret_host = hx_bytes(begin, host_size);
+		*ret_port = hx_bytes(colon + 1, rest - 1);
 	}
 }
 

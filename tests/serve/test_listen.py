@@ -5,7 +5,7 @@ import signal
 import socket
 
 from daemon import get
-from harness import expect, expect_in, until
+from harness import expect, expect_in, is_sanitized, until
 from test_api import V1, Api, Listener, api, digest
 from test_proxy import memory_kib
 
@@ -48,8 +48,8 @@ def test_a_listener_that_does_not_read_is_dropped(cli):
             # The row of the last decisions is there from then on.
             before = memory_kib(daemon) if told == 8 * ROUND else before
             assert told < 500 * ROUND, "nobody was dropped"
-        # What three connections may hold, and no more: not what was told meanwhile.
-        assert memory_kib(daemon) - before < 2 * 1024, (before, memory_kib(daemon), told)
+        # What three connections may hold, and no more: not what was told meanwhile. A sanitizer keeps what is freed.
+        assert is_sanitized() or memory_kib(daemon) - before < 2 * 1024, (before, memory_kib(daemon), told)
         expect_in('"missed"', missed(call, others))
         for client in deaf:
             client.socket.close()
