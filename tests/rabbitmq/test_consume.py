@@ -1,6 +1,7 @@
 """`hapax consume` from RabbitMQ: handlers, keys, duplicates, dead letters, bad input, stops."""
 
 import json
+import os
 
 from harness import expect, expect_in
 from rabbit import ADDRESS, Consume, Proxy, Queue, Service, event, numbers
@@ -111,6 +112,39 @@ def test_failures_are_tried_again_and_then_dead_letters(cli):
         consume.until_acknowledged(2)
         figures = consume.stop()
         expect((figures["ok"], figures["causes"]["dead_letter"]), (1, 1))
+
+
+def test_letters_wait_for_an_exchange_that_takes_them(cli):
+    with Queue() as queue, Service(lambda headers, body: 422) as service:
+        exchange = f"{queue.name}-letters"
+        queue.fill(numbers(3))
+        url = queue.url(dead_exchange=exchange)
+        consume = Consume(cli, "--from", url, "--to", service.url, "--backoff", "5ms", "--backoff-max", "50ms")
+        consume.until(lambda _: any("no exchange" in e["why"] for e in consume.all("undelivered")), "there is no exchange")
+        queue.declare_exchange(exchange)
+        consume.until(lambda _: any("NO_ROUTE" in e["why"] for e in consume.all("undelivered")), "nobody is bound to it")
+        expect(consume.figures()["acknowledged"], 0, "nothing is dropped meanwhile")
+        queue.declare(f"{queue.name}.dead")
+        queue.bind(f"{queue.name}.dead", exchange, "#.dead")
+        consume.until_acknowledged(3)
+        expect(consume.stop()["dead_letters"], 3)
+        letters = {p["headers"]["cloudEvents:id"] for _, p in queue.get_all(f"{queue.name}.dead", 3)}
+        expect(letters, {"A-0", "A-1", "A-2"})
+        queue.delete_exchange(exchange)
+
+
+def test_over_tls_and_only_to_whom_we_trust(cli):
+    address, authority = os.environ["HAPAX_TEST_RABBITMQ_TLS"], os.environ["HAPAX_TEST_RABBITMQ_CA"]
+    with Queue({}) as queue, Service() as service:
+        queue.fill(numbers(3))
+        url = f"amqps://guest:guest@{address}/{queue.name}"
+        consume = Consume(cli, "--from", url, "--to", service.url)
+        consume.until(lambda _: consume.all("source_failed"), "the certificate is nobody's")
+        expect_in("ca=FILE", consume.all("source_failed")[0]["why"])
+        expect(consume.stop()["received"], 0)
+        consume = Consume(cli, "--from", f"{url}?ca={authority}", "--to", service.url)
+        consume.until_acknowledged(3)
+        expect(consume.stop()["ok"], 3)
 
 
 def nested(depth):
