@@ -123,6 +123,7 @@ def test_letters_wait_for_an_exchange_that_takes_them(cli):
         consume.until(lambda _: any("no exchange" in e["why"] for e in consume.all("undelivered")), "there is no exchange")
         queue.declare_exchange(exchange)
         consume.until(lambda _: any("NO_ROUTE" in e["why"] for e in consume.all("undelivered")), "nobody is bound to it")
+        consume.until(lambda f: f.get("received") == 3, "all are in hand")
         expect(consume.figures()["acknowledged"], 0, "nothing is dropped meanwhile")
         queue.declare(f"{queue.name}.dead")
         queue.bind(f"{queue.name}.dead", exchange, "#.dead")
