@@ -78,7 +78,8 @@ struct hapax_consumer;
  *		a queue of RabbitMQ; a slash in a name is %2F. prefetch=N: sent ahead of
  *		acknowledgement, 256; declare=quorum: made if it is not there;
  *		dead_exchange=NAME: dead letters go there instead of to queues, which are
- *		made; size_max=BYTES: larger ones stay, 64 MiB; ca=, cert=, key=FILE for TLS
+ *		made; size_max=BYTES: larger ones stay, 64 MiB; held_max=BYTES: of all in hand,
+ *		128 MiB; ca=, cert=, key=FILE for TLS
  *	redis://[USER[:PASSWORD]@]HOST[:PORT]/STREAM?group=G, rediss://...,
  *	redis+unix:PATH?stream=STREAM&group=G
  *		a stream of Redis 6.2 or later. instance=NAME: of the member; start=earliest|

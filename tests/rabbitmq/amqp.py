@@ -173,6 +173,18 @@ class Broker:
         self.send(1, 50, 40, b"\0\0" + short(queue) + b"\0")
         self.wait(50, 41)
 
+    def declare_exchange(self, exchange):
+        self.send(1, 40, 10, b"\0\0" + short(exchange) + short("topic") + b"\2" + table({}))
+        self.wait(40, 11)
+
+    def bind(self, queue, exchange, key):
+        self.send(1, 50, 20, b"\0\0" + short(queue) + short(exchange) + short(key) + b"\0" + table({}))
+        self.wait(50, 21)
+
+    def delete_exchange(self, exchange):
+        self.send(1, 40, 20, b"\0\0" + short(exchange) + b"\0")
+        self.wait(40, 21)
+
     def publish(self, queue, messages):
         """messages: (body, {property: value}); all are confirmed at the end."""
         out = []

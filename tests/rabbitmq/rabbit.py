@@ -58,9 +58,14 @@ class Proxy:
         while True:
             try:
                 inner, _ = self.listener.accept()
-                outer = socket.create_connection(self.to)
             except OSError:
                 return
+            try:
+                outer = socket.create_connection(self.to)
+            except OSError:
+                # The broker is away.
+                inner.close()
+                continue
             with self.lock:
                 self.pairs.append((inner, outer))
             for source, target in ((inner, outer), (outer, inner)):

@@ -1,6 +1,7 @@
 """`hapax consume` from RabbitMQ: handlers, keys, duplicates, dead letters, bad input, stops."""
 
 import json
+import os
 
 from harness import expect, expect_in
 from rabbit import ADDRESS, Consume, Proxy, Queue, Service, event, numbers
@@ -113,6 +114,40 @@ def test_failures_are_tried_again_and_then_dead_letters(cli):
         expect((figures["ok"], figures["causes"]["dead_letter"]), (1, 1))
 
 
+def test_letters_wait_for_an_exchange_that_takes_them(cli):
+    with Queue() as queue, Service(lambda headers, body: 422) as service:
+        exchange = f"{queue.name}-letters"
+        queue.fill(numbers(3))
+        url = queue.url(dead_exchange=exchange)
+        consume = Consume(cli, "--from", url, "--to", service.url, "--backoff", "5ms", "--backoff-max", "50ms")
+        consume.until(lambda _: any("no exchange" in e["why"] for e in consume.all("undelivered")), "there is no exchange")
+        queue.declare_exchange(exchange)
+        consume.until(lambda _: any("NO_ROUTE" in e["why"] for e in consume.all("undelivered")), "nobody is bound to it")
+        consume.until(lambda f: f.get("received") == 3, "all are in hand")
+        expect(consume.figures()["acknowledged"], 0, "nothing is dropped meanwhile")
+        queue.declare(f"{queue.name}.dead")
+        queue.bind(f"{queue.name}.dead", exchange, "#.dead")
+        consume.until_acknowledged(3)
+        expect(consume.stop()["dead_letters"], 3)
+        letters = {p["headers"]["cloudEvents:id"] for _, p in queue.get_all(f"{queue.name}.dead", 3)}
+        expect(letters, {"A-0", "A-1", "A-2"})
+        queue.delete_exchange(exchange)
+
+
+def test_over_tls_and_only_to_whom_we_trust(cli):
+    address, authority = os.environ["HAPAX_TEST_RABBITMQ_TLS"], os.environ["HAPAX_TEST_RABBITMQ_CA"]
+    with Queue({}) as queue, Service() as service:
+        queue.fill(numbers(3))
+        url = f"amqps://guest:guest@{address}/{queue.name}"
+        consume = Consume(cli, "--from", url, "--to", service.url)
+        consume.until(lambda _: consume.all("source_failed"), "the certificate is nobody's")
+        expect_in("ca=FILE", consume.all("source_failed")[0]["why"])
+        expect(consume.stop()["received"], 0)
+        consume = Consume(cli, "--from", f"{url}?ca={authority}", "--to", service.url)
+        consume.until_acknowledged(3)
+        expect(consume.stop()["ok"], 3)
+
+
 def nested(depth):
     """A header table of one table in the other; nobody's writer makes that."""
     inner = b"\0\0\0\0"
@@ -175,6 +210,22 @@ def test_what_is_too_large_stays_and_the_others_go_on(cli):
         expect(consume.stop()["ok"], 5)
         expect_in("size_max", consume.all("source_failed")[0]["why"])
         expect(len(queue.get(queue.name)[0]), 3000)
+
+
+def test_what_does_not_fit_comes_again_when_there_is_room(cli):
+    # Each of them waits for the first, for which there is room alone.
+    with Queue() as queue, Service() as service:
+        queue.fill([("x" * 3000, {"message_id": f"m-{n}"}) for n in range(8)])
+        consume = Consume(cli, "--from", queue.url(held_max=7000), "--to", service.url)
+        consume.until_acknowledged(8)
+        figures = consume.stop()
+        expect((figures["ok"], figures["received"], figures["duplicates"]), (8, 8, 0))
+        expect(queue.ready(queue.name), 0)
+        # One that is larger than all there may be is taken alone.
+        queue.fill([("x" * 9000, {"message_id": "n-1"}), ("x", {"message_id": "n-2"})])
+        consume = Consume(cli, "--from", queue.url(held_max=7000), "--to", service.url)
+        consume.until_acknowledged(2)
+        expect(consume.stop()["ok"], 2)
 
 
 def test_duplicates_can_be_diverted(cli):

@@ -1,6 +1,7 @@
 """`hapax consume` from Redis Streams: handlers, keys, duplicates, members that die, dead letters, bad input, stops."""
 
 import json
+import os
 
 from harness import expect, expect_in
 from streams import Consume, Redis, Service, Stream, event, numbers
@@ -193,6 +194,19 @@ def test_wrong_urls_are_refused(cli):
         cli.run("consume", "--from", url, *ok, code=64).says(word)
     secret = cli.run("consume", "--from", "redis://u:hush@h/s?nonsense=1", *ok, code=64)
     assert "hush" not in secret.err, secret.err
+
+
+def test_over_tls_and_only_to_whom_we_trust(cli):
+    port, authority = os.environ["HAPAX_TEST_REDIS_TLS"], os.environ["HAPAX_TEST_REDIS_CA"]
+    with Stream() as stream, Service() as service:
+        stream.fill(numbers(3))
+        url = f"rediss://localhost:{port}/{stream.name}?group=g"
+        consume = Consume(cli, "--from", url, "--to", service.url)
+        consume.until(lambda _: consume.all("source_failed"), "the certificate is nobody's")
+        expect(consume.stop()["received"], 0)
+        consume = Consume(cli, "--from", f"{url}&ca={authority}", "--to", service.url)
+        consume.until_acknowledged(3)
+        expect(consume.stop()["ok"], 3)
 
 
 def test_connections_that_are_cut_repeat_nothing(cli):

@@ -52,12 +52,13 @@ static enum hapax_status take_option(
 				err, HAPAX_ERR_INVALID, 0, "prefetch is a number from 1 to %d",
 				HX_QUEUE_PREFETCH_MAX);
 		place->prefetch = (uint16_t)number;
-	} else if (is_name(text, name_size, "size_max")) {
+	} else if (is_name(text, name_size, "size_max") || is_name(text, name_size, "held_max")) {
 		if (!parse_number(hx_bytes(value, value_size), HX_QUEUE_SIZE_MAX_MAX, &number))
 			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "size_max is a number of bytes up to %d",
+				err, HAPAX_ERR_INVALID, 0,
+				"size_max and held_max are numbers of bytes up to %d",
 				HX_QUEUE_SIZE_MAX_MAX);
-		place->size_max = (size_t)number;
+		*(text[0] == 's' ? &place->size_max : &place->held_max) = (size_t)number;
 	} else if (is_name(text, name_size, "dead_exchange")) {
 		if (value_size == 0 ||
 		    !hx_percent_decode_text(
@@ -117,7 +118,9 @@ enum hapax_status hx_queue_place_parse(
 	const char *url, struct hx_queue_place *ret_place, struct hapax_error *err)
 {
 	struct hx_queue_place place = {
-		.prefetch = HX_QUEUE_PREFETCH_DEFAULT, .size_max = HX_QUEUE_SIZE_MAX_DEFAULT};
+		.prefetch = HX_QUEUE_PREFETCH_DEFAULT,
+		.size_max = HX_QUEUE_SIZE_MAX_DEFAULT,
+		.held_max = HX_QUEUE_HELD_MAX_DEFAULT};
 	char plain[HX_QUEUE_URL_SIZE];
 	char exchange[HX_RABBIT_NAME_SIZE];
 	const char *authority, *path, *slash, *query;

@@ -7,7 +7,7 @@
  *
  * The last part of the path is the queue, what stands before it the vhost; without one it is
  * "/". A slash within a name is %2F. Options, beside those for TLS of rabbit_place.h:
- * prefetch=N, size_max=BYTES, dead_exchange=NAME, declare=quorum.
+ * prefetch=N, size_max=BYTES, held_max=BYTES, dead_exchange=NAME, declare=quorum.
  *
  * Threads: any; the functions keep nothing.
  */
@@ -29,12 +29,16 @@ enum {
 	/* As much as is read as an event (HX_ENVELOPE_TEXT_MAX). */
 	HX_QUEUE_SIZE_MAX_DEFAULT = 64 * 1024 * 1024,
 	HX_QUEUE_SIZE_MAX_MAX = 512 * 1024 * 1024,
+
+	/* Of all messages in hand. One is taken in any case, up to size_max. */
+	HX_QUEUE_HELD_MAX_DEFAULT = 128 * 1024 * 1024,
 };
 
 struct hx_queue_place {
 	struct hx_rabbit_place rabbit; /* queue is the source; exchange the one of dead letters */
 	uint16_t prefetch;
 	size_t size_max;                /* of a message that is taken */
+	size_t held_max;                /* of those in hand, in bytes */
 	char shown[HX_QUEUE_URL_SIZE];  /* the URL without what is secret */
 	char origin[HX_QUEUE_URL_SIZE]; /* amqp://HOST:PORT/VHOST */
 };

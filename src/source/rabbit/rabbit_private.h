@@ -22,9 +22,6 @@
 #include "source/rabbit/queue_place.h"
 
 enum {
-	/* Of bodies and headers in hand; the first message may be larger, up to size_max. */
-	HX_RABBIT_HELD_BYTES_MAX = 128 * 1024 * 1024,
-
 	HX_RABBIT_TARGETS_MAX = 4,
 };
 

@@ -130,6 +130,8 @@ static void on_pulse(struct hx_timer *timer)
 	struct hx_rabbit_source *source = timer->context;
 
 	hx_rabbit_publisher_pulse(source);
+	/* What there was no memory for may have room now. */
+	hx_rabbit_session_settle(source);
 	hx_rabbit_session_pulse(source);
 	set_pulse(source);
 }

@@ -157,8 +157,8 @@ static void take_deliver(struct hx_rabbit_source *source, const amqp_basic_deliv
 static bool fits(const struct hx_rabbit_source *source, uint64_t size)
 {
 	return source->held_bytes == 0 ||
-		(source->held_bytes < HX_RABBIT_HELD_BYTES_MAX &&
-	         size <= HX_RABBIT_HELD_BYTES_MAX - source->held_bytes);
+		(source->held_bytes < source->place.held_max &&
+	         size <= source->place.held_max - source->held_bytes);
 }
 
 static void set_aside(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
@@ -349,9 +349,9 @@ static void send_back_deferred(struct hx_rabbit_source *source)
 	struct hx_rabbit_delivery *next;
 	uint64_t room;
 
-	if (source->deferred == 0 || source->held_bytes > HX_RABBIT_HELD_BYTES_MAX / 2)
+	if (source->deferred == 0 || source->held_bytes > source->place.held_max / 2)
 		return;
-	room = HX_RABBIT_HELD_BYTES_MAX - source->held_bytes;
+	room = source->place.held_max - source->held_bytes;
 	for (struct hx_rabbit_delivery *at = source->oldest; at != NULL; at = next) {
 		uint64_t tag = at->tag;
 
