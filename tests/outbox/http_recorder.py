@@ -33,9 +33,14 @@ class Recorder(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    # A relay has up to 32 connections; those that find no room try again after a second.
+    request_queue_size = 256
+
+
 def main():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Recorder)
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", int(sys.argv[1])), Recorder)
     # A relay that is killed breaks its connections; nobody wants to read that.
     server.handle_error = lambda *_: None
     server.file = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND)

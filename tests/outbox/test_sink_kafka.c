@@ -134,6 +134,10 @@ static void take(const rd_kafka_message_t *message, sink_message_fn *each, void 
 		taken.fields[taken.count].name = hapax_bytes_from_text(name);
 		taken.fields[taken.count++].value = (struct hapax_bytes){value, size};
 	}
+	/* What keeps the order is the key of the message. */
+	assert_int_equal(message->key_len, strlen(sink_message_field(&taken, "ce_partitionkey")));
+	assert_memory_equal(
+		message->key, sink_message_field(&taken, "ce_partitionkey"), message->key_len);
 	each(context, &taken);
 }
 

@@ -78,20 +78,30 @@ static enum hapax_status sink_open(
 	return status;
 }
 
-static enum hapax_status sink_connect(struct hx_sink *base, struct hapax_error *err)
+/* Unless it is connected. */
+static enum hapax_status connect_within(
+	struct rabbitmq_sink *sink, int64_t wait_ms, struct hapax_error *err)
 {
-	struct rabbitmq_sink *sink = of(base);
 	enum hapax_status status;
 
 	if (hx_rabbit_is_open(&sink->rabbit))
 		return HAPAX_OK;
+	if (wait_ms <= 0)
+		return hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, 0, "there was no time to connect to RabbitMQ");
 	sink->declared_count = 0;
-	status = hx_rabbit_open(&sink->rabbit, &sink->place, CONNECT_MS, err);
+	status = hx_rabbit_open(
+		&sink->rabbit, &sink->place, wait_ms < CONNECT_MS ? wait_ms : CONNECT_MS, err);
 	if (status == HAPAX_OK)
 		status = hx_rabbit_confirm(&sink->rabbit, err);
 	if (status != HAPAX_OK)
 		hx_rabbit_close(&sink->rabbit);
 	return status;
+}
+
+static enum hapax_status sink_connect(struct hx_sink *base, struct hapax_error *err)
+{
+	return connect_within(of(base), CONNECT_MS, err);
 }
 
 /* ------------------------------------------------------------------ confirms */
@@ -312,7 +322,8 @@ static enum hapax_status publish_window(
 	struct rabbitmq_sink *sink, struct hx_outbox_row **rows, size_t count, int64_t deadline_ns,
 	struct hapax_error *err)
 {
-	enum hapax_status status = sink_connect(&sink->base, err);
+	enum hapax_status status =
+		connect_within(sink, (deadline_ns - hx_clock_mono_ns()) / MS_NS, err);
 
 	sink->is_closed = false;
 	sink->rows = rows;
