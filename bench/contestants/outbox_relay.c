@@ -199,6 +199,7 @@ static void round_delay(struct outbox_contest *contest)
 {
 	static int64_t delays[DELAYS_MAX];
 	size_t count = (size_t)contest->operations;
+	size_t median = count / 2, late = count * 99 / 100;
 
 	run(contest->conn, "TRUNCATE hapax_outbox");
 	start_relay(contest);
@@ -209,8 +210,8 @@ static void round_delay(struct outbox_contest *contest)
 		delays[i] = delay_once(contest);
 	stop_relay(contest);
 	qsort(delays, count, sizeof(delays[0]), compare);
-	contest_print_value("p50", (double)delays[count / 2] / 1e6);
-	contest_print_value("p99", (double)delays[count * 99 / 100] / 1e6);
+	contest_print_value("p50", (double)delays[median] / 1e6);
+	contest_print_value("p99", (double)delays[late] / 1e6);
 }
 
 /* ------------------------------------------------------------------ rounds */
