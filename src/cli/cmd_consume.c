@@ -60,8 +60,8 @@ static const char *const duplicate_choices[] = {"drop", "divert", NULL};
 static const char *const lapse_choices[] = {"retry", "park", NULL};
 
 static const struct hx_option options[] = {
-	{OPTION_FROM, "from", 0, HX_OPTION_TEXT, "URL",
-         "kafka://H/TOPIC?group=G, amqp://H/QUEUE, redis://H/STREAM?group=G", NULL},
+	{OPTION_FROM, "from", 0, HX_OPTION_TEXT, "URL", "where messages come from; see above",
+         NULL},
 	{OPTION_TO, "to", 0, HX_OPTION_TEXT, "URL", "POST each as a CloudEvent to this service",
          NULL},
 	{OPTION_EXEC, "exec", 0, HX_OPTION_TEXT, "CMD", "run this by sh -c for each, data on stdin",
@@ -472,11 +472,15 @@ const struct command hx_cmd_consume = {
 		"4xx are kept as the result, and the message is a dead letter at once; so is one whose\n"
 		"key was seen with another payload, is parked, or cannot be made.\n"
 		"\n"
+		"URLs: kafka://HOST[:PORT]/TOPIC[,TOPIC]?group=G, amqp://HOST/[VHOST/]QUEUE,\n"
+		"redis://HOST/STREAM?group=G; user and password stand before HOST, as user:password@.\n"
+		"\n"
 		"Without --strategy two messages are the same if they are the same CloudEvent (source\n"
 		"and id); else if one of the headers Idempotency-Key, Nats-Msg-Id, message-id,\n"
-		"x-deduplication-header, eventId or id is; else if they stand at the same offset, which\n"
-		"finds redeliveries and nothing that a producer sent twice. A message of RabbitMQ has\n"
-		"no offset: without any of these it is a dead letter, unless --on-missing says else.\n"
+		"x-deduplication-header, eventId or id is; else if they stand at the same offset,\n"
+		"which finds redeliveries and nothing that a producer sent twice. A message of\n"
+		"RabbitMQ has no offset: without any of these it is a dead letter, unless\n"
+		"--on-missing says else.\n"
 		"\n"
 		"A URL of Kafka may say more: group=G (else hapax), start=latest for a new group,\n"
 		"instance=NAME for a static member, and any property of librdkafka with a dot in its\n"

@@ -3,7 +3,7 @@
 import json
 import os
 
-from harness import expect, expect_in
+from harness import expect, expect_in, until
 from rabbit import ADDRESS, Consume, Proxy, Queue, Service, event, numbers
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -209,6 +209,7 @@ def test_what_is_too_large_stays_and_the_others_go_on(cli):
         consume.until_acknowledged(5)
         expect(consume.stop()["ok"], 5)
         expect_in("size_max", consume.all("source_failed")[0]["why"])
+        until(lambda: queue.ready(queue.name) == 1, "the broker has it back")
         expect(len(queue.get(queue.name)[0]), 3000)
 
 
@@ -314,7 +315,8 @@ def test_term_finishes_what_runs_and_gives_back_the_rest(cli):
         go.touch()
         figures = consume.wait()
         expect((figures["ok"], figures["acknowledged"]), (2, 2))
-        expect(queue.ready(queue.name), 4)
+        # A quorum queue takes a while to have back what nobody acknowledged.
+        until(lambda: queue.ready(queue.name) == 4, "the broker has them back")
         consume = Consume(cli, "--from", queue.url(), "--exec", script)
         consume.until_acknowledged(4)
         expect(consume.stop()["ok"], 4)

@@ -11,6 +11,9 @@
 
 #include <string.h>
 
+#include <hapax/source.h>
+
+#include "base/alloc.h"
 #include "source/rabbit/queue_place.h"
 #include "source/redis/stream_place.h"
 
@@ -97,6 +100,40 @@ static void streams_are_taken_apart(void **state)
 		hx_stream_place_parse("redis+cluster://h/s", &place, NULL), HAPAX_ERR_INVALID);
 }
 
+/* The n-th allocation fails, for every n: it is refused whole, and nothing is left behind. */
+static void opening_survives_want_of_memory(void **state)
+{
+	static const char *const urls[] = {
+#if HX_HAVE_RABBITMQ
+		"amqp://h/q",
+#endif
+		"redis://h/s?group=g",
+		"redis+unix:/run/r.sock?stream=s",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+		enum hapax_status status = HAPAX_ERR_NO_MEMORY;
+		uint64_t nth = 0;
+
+		while (status != HAPAX_OK) {
+			int64_t live = hx_alloc_live();
+			struct hapax_source *source = NULL;
+			struct hapax_error err = {.status = HAPAX_OK};
+
+			hx_alloc_fail_at(++nth, 0);
+			status = hapax_source_open(urls[i], &source, &err);
+			hx_alloc_fail_at(0, 0);
+			if (status == HAPAX_OK)
+				hapax_source_close(source);
+			else
+				assert_int_equal(status, HAPAX_ERR_NO_MEMORY);
+			assert_int_equal(hx_alloc_live(), live);
+		}
+		assert_true(nth > 2);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -105,6 +142,7 @@ int main(void)
 		cmocka_unit_test(options_of_a_queue_are_read),
 #endif
 		cmocka_unit_test(streams_are_taken_apart),
+		cmocka_unit_test(opening_survives_want_of_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,6 +167,18 @@ def test_a_group_that_vanished_is_made_again(cli):
         assert "NOGROUP" in why or "no longer exists" in why, why
 
 
+def test_a_key_that_is_no_stream_is_told_and_waited_for(cli):
+    with Stream() as stream, Service() as service:
+        stream.do("SET", stream.name, "x")
+        consume = Consume(cli, "--from", stream.url(), "--to", service.url)
+        consume.until(lambda _: consume.all("source_failed"), "it is told")
+        expect_in("WRONGTYPE", consume.all("source_failed")[0]["why"])
+        stream.do("DEL", stream.name)
+        stream.fill(numbers(2))
+        consume.until_acknowledged(2)
+        expect(consume.stop()["ok"], 2)
+
+
 def test_duplicates_can_be_diverted(cli):
     with Stream() as stream, Service() as service:
         stream.fill(numbers(3) + numbers(3))

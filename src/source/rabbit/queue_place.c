@@ -43,6 +43,7 @@ static enum hapax_status take_option(
 	size_t name_size = equals == NULL ? size : (size_t)(equals - text);
 	const char *value = equals == NULL ? text + size : equals + 1;
 	size_t value_size = size - (size_t)(value - text);
+	bool is_size = is_name(text, name_size, "size_max");
 	int64_t number;
 
 	*ret_is_ours = true;
@@ -52,13 +53,16 @@ static enum hapax_status take_option(
 				err, HAPAX_ERR_INVALID, 0, "prefetch is a number from 1 to %d",
 				HX_QUEUE_PREFETCH_MAX);
 		place->prefetch = (uint16_t)number;
-	} else if (is_name(text, name_size, "size_max") || is_name(text, name_size, "held_max")) {
+	} else if (is_size || is_name(text, name_size, "held_max")) {
 		if (!parse_number(hx_bytes(value, value_size), HX_QUEUE_SIZE_MAX_MAX, &number))
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
 				"size_max and held_max are numbers of bytes up to %d",
 				HX_QUEUE_SIZE_MAX_MAX);
-		*(text[0] == 's' ? &place->size_max : &place->held_max) = (size_t)number;
+		if (is_size)
+			place->size_max = (size_t)number;
+		else
+			place->held_max = (size_t)number;
 	} else if (is_name(text, name_size, "dead_exchange")) {
 		if (value_size == 0 ||
 		    !hx_percent_decode_text(

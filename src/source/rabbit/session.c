@@ -235,6 +235,8 @@ static void take_method(struct hx_rabbit_source *source, const amqp_method_t *me
 	switch (method->id) {
 	case AMQP_BASIC_DELIVER_METHOD: take_deliver(source, method->decoded); return;
 	case AMQP_QUEUE_DECLARE_OK_METHOD:
+		/* It works: one that is refused right after it stands is not tried at once. */
+		source->attempts = 0;
 		hx_courier_set_lag(&source->courier, declared->message_count);
 		return;
 	case AMQP_BASIC_CANCEL_METHOD:
@@ -460,7 +462,6 @@ void hx_rabbit_session_connect(struct hx_rabbit_source *source)
 		retry_later(source);
 		return;
 	}
-	source->attempts = 0;
 	hx_courier_gained(&source->courier);
 	hx_rabbit_session_pulse(source);
 }

@@ -81,7 +81,6 @@ static void take_greeting(struct hx_redis_line *line, struct hapax_bytes reply)
 	}
 	if (--line->greeting > 0)
 		return;
-	line->failures = 0;
 	line->is_ready = true;
 	line->open_calls = 0;
 	hx_connection_set_deadline(&line->connection, INT64_MAX);
@@ -99,6 +98,9 @@ static void take_reply(struct hx_redis_line *line, struct hapax_bytes reply)
 		return;
 	}
 	line->open_calls--;
+	/* It works: a line on which all is refused is not opened again at once. */
+	if (*(const char *)reply.data != HX_RESP_ERROR)
+		line->failures = 0;
 	hx_connection_set_deadline(
 		&line->connection, line->open_calls > 0 ? after_ms(line, REPLY_MS) : INT64_MAX);
 	line->ops->reply(line, reply);

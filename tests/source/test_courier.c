@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A source with a thread of its own: what changes hands, in which order, and what a lost
+ * connection does to it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/thread.h"
+#include "source/courier.h"
+
+enum { PARCELS = 3 };
+
+/* A broker that does one thing for each order. */
+struct broker {
+	struct hapax_source base;
+	struct hx_courier courier;
+	struct hx_parcel parcels[PARCELS];
+	struct hx_parcels late; /* delivered after the connection was lost and gained again */
+	size_t acked;           /* the courier's thread; read after drain */
+	size_t given_back;
+	size_t stale;
+	size_t untaken;
+
+	/* Of the consumer. */
+	struct hx_mutex mutex;
+	struct hx_cond cond;
+	unsigned wakes; /* Locks: mutex */
+	char said[64];
+	int is_fatal;
+	enum hapax_status published;
+	char why[64];
+};
+
+static void on_wake(void *context)
+{
+	struct broker *broker = context;
+
+	hx_mutex_lock(&broker->mutex);
+	broker->wakes++;
+	hx_cond_signal(&broker->cond);
+	hx_mutex_unlock(&broker->mutex);
+}
+
+static void on_failed(void *context, const char *text, int is_fatal)
+{
+	struct broker *broker = context;
+
+	(void)snprintf(broker->said, sizeof(broker->said), "%s", text);
+	broker->is_fatal = is_fatal;
+}
+
+static void on_published(
+	struct hapax_publication *publication, enum hapax_status status, const char *why)
+{
+	struct broker *broker = publication->context;
+
+	broker->published = status;
+	(void)snprintf(broker->why, sizeof(broker->why), "%s", why);
+}
+
+static void begin(void *context)
+{
+	struct broker *broker = context;
+	struct hx_parcels list = {NULL, NULL};
+
+	for (size_t i = 0; i < PARCELS - 1; i++)
+		hx_parcels_add(&list, &broker->parcels[i]);
+	hx_courier_gained(&broker->courier);
+	hx_courier_set_lag(&broker->courier, 7);
+	hx_courier_deliver(&broker->courier, &list);
+}
+
+/* A publication loses the connection; the next one has another message. */
+static void work(void *context)
+{
+	struct broker *broker = context;
+	struct hx_parcels settled = hx_courier_take_settled(&broker->courier);
+	struct hx_publications asked = hx_courier_take_asked(&broker->courier);
+	struct hapax_publication *publication;
+	struct hx_parcel *parcel;
+	size_t count = 0;
+
+	while ((parcel = hx_parcels_take(&settled)) != NULL) {
+		count++;
+		if (parcel->generation != broker->courier.generation)
+			broker->stale++;
+		else if (parcel->is_acked)
+			broker->acked++;
+		else
+			broker->given_back++;
+	}
+	hx_courier_carried_out(&broker->courier, count);
+	while ((publication = hx_publications_take(&asked)) != NULL) {
+		struct hx_parcels untaken = hx_courier_lost(&broker->courier);
+
+		while (hx_parcels_take(&untaken) != NULL)
+			broker->untaken++;
+		hx_courier_say(&broker->courier, "lost", false);
+		hx_courier_published(
+			&broker->courier, publication, HAPAX_ERR_UNAVAILABLE, "nobody knows");
+		hx_parcels_add(&broker->late, &broker->parcels[PARCELS - 1]);
+		hx_courier_deliver(&broker->courier, &broker->late);
+	}
+}
+
+static void stop(void *context)
+{
+	struct broker *broker = context;
+
+	hx_courier_recall(&broker->courier);
+	work(broker);
+	hx_courier_end(&broker->courier);
+}
+
+static const struct hx_courier_ops ops = {.begin = begin, .work = work, .stop = stop};
+
+static void open_broker(struct broker *broker)
+{
+	struct hapax_error err;
+
+	memset(broker, 0, sizeof(*broker));
+	hx_mutex_init(&broker->mutex);
+	hx_cond_init(&broker->cond);
+	broker->base.hooks = (struct hapax_source_hooks){on_wake, on_failed, broker};
+	broker->published = HAPAX_ERR_INVALID;
+	assert_int_equal(
+		hx_courier_init(&broker->courier, &broker->base, &ops, broker, &err), HAPAX_OK);
+}
+
+static void close_broker(struct broker *broker)
+{
+	hx_courier_halt(&broker->courier);
+	hx_courier_done(&broker->courier);
+	hx_cond_done(&broker->cond);
+	hx_mutex_done(&broker->mutex);
+}
+
+/* Until the courier has something new to say. */
+static void rest(struct broker *broker, unsigned seen)
+{
+	hx_mutex_lock(&broker->mutex);
+	while (broker->wakes == seen)
+		hx_cond_wait(&broker->cond, &broker->mutex);
+	hx_mutex_unlock(&broker->mutex);
+}
+
+static unsigned wakes(struct broker *broker)
+{
+	unsigned count;
+
+	hx_mutex_lock(&broker->mutex);
+	count = broker->wakes;
+	hx_mutex_unlock(&broker->mutex);
+	return count;
+}
+
+static struct hapax_message *next(struct broker *broker)
+{
+	struct hapax_message *message;
+
+	for (;;) {
+		unsigned seen = wakes(broker);
+
+		(void)hx_courier_tick(&broker->courier);
+		message = hx_courier_next(&broker->courier);
+		if (message != NULL)
+			return message;
+		rest(broker, seen);
+	}
+}
+
+static void drain(struct broker *broker)
+{
+	for (;;) {
+		unsigned seen = wakes(broker);
+
+		(void)hx_courier_tick(&broker->courier);
+		if (hx_courier_drain(&broker->courier))
+			return;
+		rest(broker, seen);
+	}
+}
+
+static void parcels_come_in_order_and_are_settled_once(void **state)
+{
+	struct hapax_source_stats stats = HAPAX_SOURCE_STATS_INIT;
+	struct hapax_message *first, *second;
+	struct broker broker;
+
+	(void)state;
+	open_broker(&broker);
+	first = next(&broker);
+	second = next(&broker);
+	assert_ptr_equal(first, &broker.parcels[0].message);
+	assert_ptr_equal(second, &broker.parcels[1].message);
+	assert_null(hx_courier_next(&broker.courier));
+	hx_courier_stats(&broker.courier, &stats);
+	assert_int_equal(stats.lag, 7);
+	assert_int_equal(stats.changes, 1);
+	hx_courier_settle(&broker.courier, second, true);
+	hx_courier_settle(&broker.courier, first, false);
+	drain(&broker);
+	assert_int_equal(broker.acked, 1);
+	assert_int_equal(broker.given_back, 1);
+	assert_int_equal(broker.stale, 0);
+	close_broker(&broker);
+}
+
+static void what_a_lost_connection_brought_is_revoked(void **state)
+{
+	struct hapax_publication publication = {.done = on_published};
+	struct hapax_source_stats stats = HAPAX_SOURCE_STATS_INIT;
+	struct hapax_message *first, *late;
+	struct broker broker;
+
+	(void)state;
+	open_broker(&broker);
+	publication.context = &broker;
+	first = next(&broker);
+	assert_int_equal(first->flags & HAPAX_MESSAGE_REVOKED, 0);
+	hx_courier_publish(&broker.courier, &publication);
+	drain(&broker);
+	/* Told on this thread, in tick. */
+	(void)hx_courier_tick(&broker.courier);
+	assert_int_equal(broker.published, HAPAX_ERR_UNAVAILABLE);
+	assert_string_equal(broker.why, "nobody knows");
+	assert_string_equal(broker.said, "lost");
+	assert_int_equal(broker.is_fatal, 0);
+	assert_true(first->flags & HAPAX_MESSAGE_REVOKED);
+	/* The second one was not taken: it is gone, and what comes is of the new connection. */
+	late = next(&broker);
+	assert_ptr_equal(late, &broker.parcels[PARCELS - 1].message);
+	assert_int_equal(late->flags & HAPAX_MESSAGE_REVOKED, 0);
+	hx_courier_settle(&broker.courier, first, true);
+	hx_courier_settle(&broker.courier, late, true);
+	drain(&broker);
+	assert_int_equal(broker.untaken, 1);
+	assert_int_equal(broker.stale, 1);
+	assert_int_equal(broker.acked, 1);
+	hx_courier_stats(&broker.courier, &stats);
+	assert_int_equal(stats.lag, -1);
+	assert_int_equal(stats.failures, 1);
+	close_broker(&broker);
+}
+
+static void what_nobody_took_is_given_back_at_the_end(void **state)
+{
+	struct hapax_message *first;
+	struct broker broker;
+
+	(void)state;
+	open_broker(&broker);
+	first = next(&broker);
+	hx_courier_settle(&broker.courier, first, true);
+	drain(&broker);
+	hx_courier_halt(&broker.courier);
+	assert_int_equal(broker.acked, 1);
+	assert_int_equal(broker.given_back, 1);
+	assert_true(hx_courier_drain(&broker.courier));
+	close_broker(&broker);
+}
+
+/* Opened and never run: there is no thread, and nothing to end. */
+static void one_that_never_ran_is_closed(void **state)
+{
+	struct broker broker;
+
+	(void)state;
+	open_broker(&broker);
+	close_broker(&broker);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parcels_come_in_order_and_are_settled_once),
+		cmocka_unit_test(what_a_lost_connection_brought_is_revoked),
+		cmocka_unit_test(what_nobody_took_is_given_back_at_the_end),
+		cmocka_unit_test(one_that_never_ran_is_closed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
