@@ -73,6 +73,12 @@ struct hapax_consumer;
 HAPAX_API enum hapax_status hapax_source_open(
 	const char *url, struct hapax_source **ret_source, struct hapax_error *err);
 
+/*
+ * Whether hapax_source_open() would take the URL, as far as that can be told without opening
+ * anything: for those who read a configuration. What it says holds no password.
+ */
+HAPAX_API enum hapax_status hapax_source_check(const char *url, struct hapax_error *err);
+
 /* NULL is allowed. Not after a consumer was made of it. May block while it says goodbye. */
 HAPAX_API void hapax_source_close(struct hapax_source *source);
 
@@ -141,6 +147,11 @@ struct hapax_consumer_event {
 	enum hapax_duplicate_cause cause;
 	int64_t first_seen_ms;
 	int64_t delay_ms;
+	struct hapax_bytes id; /* of the message as an event, as the next two; may be empty */
+	struct hapax_bytes type;
+	struct hapax_bytes source;
+	uint64_t token;     /* DUPLICATE: of the run that was the first */
+	int64_t expires_ms; /* DUPLICATE: until when it is known, by the store's clock */
 };
 
 /* Called on the consumer's thread. Must not block, nor call the consumer, except stop. */

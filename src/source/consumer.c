@@ -134,6 +134,14 @@ void hx_consumer_tell(
 		event->key = hx_bytes(intake->key.key, intake->key.key_size);
 		event->attempt = intake->attempt;
 	}
+	/* Who has a route was read as an event. */
+	if (intake != NULL && intake->route != NULL) {
+		event->type = intake->envelope.type;
+		if (intake->envelope.is_cloudevent) {
+			event->id = intake->envelope.cloudevent.id;
+			event->source = intake->envelope.cloudevent.source;
+		}
+	}
 	consumer->options.told(event, consumer->options.told_context);
 }
 

@@ -160,7 +160,9 @@ static void duplicate(struct hx_intake *intake, const struct hapax_answer *answe
 		.fact = HAPAX_FACT_DUPLICATE,
 		.original = original,
 		.cause = cause_of(intake, original),
-		.first_seen_ms = answer->first_seen_ms};
+		.first_seen_ms = answer->first_seen_ms,
+		.token = answer->token,
+		.expires_ms = answer->expires_ms};
 
 	/* It is done, and its failure is the result: the letter may not have been sent. */
 	if (answer->result.result_class == HAPAX_RESULT_DEFINITIVE &&
