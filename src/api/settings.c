@@ -312,6 +312,16 @@ void hx_api_patch_config(struct hx_api_request *request)
 		hx_api_fail(request, HAPAX_ERR_INVALID, "the body must be an object");
 		return;
 	}
+	/* A consumer may be a command: who may change settings may not run what it likes here. */
+	if (hx_json_tree_member(
+		    &request->reader.tree, &request->reader.tree.nodes[0],
+		    HX_BYTES_LIT("consumers")) != NULL) {
+		hx_api_problem(
+			request, 409, HX_API_PROBLEM("config"),
+			"consumers are not changed here: write them into the configuration file, "
+			"and send HUP");
+		return;
+	}
 	patch = hx_alloc_zero(1, sizeof(*patch));
 	if (patch == NULL) {
 		hx_api_fail(request, HAPAX_ERR_NO_MEMORY, NULL);

@@ -268,6 +268,8 @@ void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
 		complete_routes(complete, config);
 	if (complete->faults->count == 0)
 		hx_complete_proxy(complete, config);
+	if (complete->faults->count == 0)
+		hx_complete_consumers(complete, config);
 	if (config->http.max_line > config->http.max_head) {
 		static const struct hx_place place = {.name = "http.max_line"};
 

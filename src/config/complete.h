@@ -39,6 +39,9 @@ void hx_complete_target(
 	struct hx_complete *complete, const char *upstream, const char *name,
 	const struct hx_place *place, struct hx_config_target *ret_target);
 
+/* The consumers; scopes are complete. */
+void hx_complete_consumers(struct hx_complete *complete, struct hx_config *config);
+
 /* The routes of the proxy; scopes and those of the gateway are complete. */
 void hx_complete_proxy(struct hx_complete *complete, struct hx_config *config);
 

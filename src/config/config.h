@@ -34,6 +34,7 @@
 #include <hapax/key.h>
 #include <hapax/processor.h>
 #include <hapax/record.h>
+#include <hapax/source.h>
 #include <hapax/store.h>
 
 #include "base/sha256.h"
@@ -294,6 +295,46 @@ struct hx_config_resp {
 	size_t user_count;
 };
 
+/*
+ * Messages of a broker, taken by the daemon and handed to a service or a command, each once.
+ * What is not written here is as the scope says.
+ */
+struct hx_config_consumer {
+	const char *name; /* for metrics, logs and reloads; unique */
+	const char *from; /* URL of the source */
+	const char *to;   /* URL of the service; "": exec */
+	const char *exec; /* a line for sh -c; "": to */
+	enum hapax_event_form form;
+	const char *key; /* the strategy's text; "": the usual places, see hapax/source.h */
+	const char *const *include;
+	size_t include_count;
+	const char *const *exclude;
+	size_t exclude_count;
+	enum hapax_canonical canonical;
+	enum hx_config_fingerprint fingerprint;
+	const char *tenant;      /* "": "default", as group */
+	const char *tenant_from; /* "": not from the message, as group_from */
+	const char *group;
+	const char *group_from;
+	int64_t ttl_ms;
+	int64_t lease_ms; /* 0: the scope's */
+	int64_t max_run_ms;
+	enum hapax_on_lapse on_lapse;
+	enum hapax_order order;
+	uint64_t prefetch;
+	uint64_t parallel;
+	uint64_t attempts;
+	int64_t backoff_ms;
+	int64_t backoff_max_ms;
+	const char *dead_letter; /* "": the topic and .dead; "off": none */
+	enum hapax_on_duplicate on_duplicate;
+	const char *divert; /* "": the topic and .duplicate */
+	/* Made of the above and of the scope; the rest of key_options and run is zero. */
+	struct hapax_key_options key_options;
+	struct hapax_run_options run;
+	struct hx_place place;
+};
+
 /* What somebody may do; each may do what the one before it may. */
 enum hx_config_role {
 	HX_CONFIG_ROLE_READ = 0,
@@ -398,6 +439,8 @@ struct hx_config {
 	struct hx_config_gateway gateway;
 	struct hx_config_proxy proxy;
 	struct hx_config_resp resp;
+	const struct hx_config_consumer *consumers;
+	size_t consumer_count;
 	struct hx_config_auth auth;
 	struct hx_config_log log;
 	struct hx_config_metrics metrics;
@@ -520,6 +563,13 @@ bool hx_config_needs_restart(
 
 /* Whether a and b say the same under name, such as "outbox". */
 bool hx_config_is_same(const struct hx_config *a, const struct hx_config *b, const char *name);
+
+/*
+ * Whether two consumers are the same, with what they have from their scopes: then one that
+ * runs as a need not be stopped to run as b.
+ */
+bool hx_config_consumer_is_same(
+	const struct hx_config_consumer *a, const struct hx_config_consumer *b);
 
 /*
  * The config that is in force. Each loop keeps one of its own and asks

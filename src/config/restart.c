@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * restart.c - what a reload cannot change.
+ * restart.c - what a reload cannot change, and which consumers it leaves alone.
  *
  * Doors are open, the store is, and loops run: their settings are flagged in the schema,
  * and compared here by what would be written of them.
@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "config/config.h"
 #include "config/schema.h"
+#include "config/schema_consumers.h"
 #include "config/value.h"
 
 enum { VALUE_SIZE_MAX = 8192 };
@@ -37,6 +38,26 @@ static bool is_same(
 	return hx_bytes_equal(
 		hx_bytes(comparison->texts[0].data, comparison->texts[0].size),
 		hx_bytes(comparison->texts[1].data, comparison->texts[1].size));
+}
+
+/* Text by text. */
+static bool texts_are_same(const struct hx_setting *setting, const void *a, const void *b)
+{
+	const unsigned char *objects[2] = {a, b};
+	const char *const *texts[2];
+	size_t counts[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		memcpy(&texts[i], objects[i] + setting->offset, sizeof(texts[i]));
+		memcpy(&counts[i], objects[i] + setting->count_offset, sizeof(counts[i]));
+	}
+	if (counts[0] != counts[1])
+		return false;
+	for (size_t i = 0; i < counts[0]; i++) {
+		if (strcmp(texts[0][i], texts[1][i]) != 0)
+			return false;
+	}
+	return true;
 }
 
 static bool compare(
@@ -67,6 +88,17 @@ static bool list_is_same(
 	return true;
 }
 
+static bool value_is_same(
+	struct comparison *comparison, const struct hx_setting *setting, const void *a,
+	const void *b)
+{
+	if (setting->type == HX_SETTING_LIST)
+		return list_is_same(comparison, setting, a, b);
+	if (setting->type == HX_SETTING_TEXTS)
+		return texts_are_same(setting, a, b);
+	return is_same(comparison, setting, a, b);
+}
+
 /*
  * Whether nothing differs of what has flag, or of everything with 0; else path is that of
  * what does.
@@ -89,8 +121,7 @@ static bool compare(
 				return false;
 		} else if (
 			(setting->flags & flag) == flag &&
-			!(setting->type == HX_SETTING_LIST ? list_is_same(comparison, setting, a, b)
-		                                           : is_same(comparison, setting, a, b))) {
+			!value_is_same(comparison, setting, a, b)) {
 			(void)snprintf(
 				comparison->path, HX_SETTING_PATH_SIZE, "%s%s", prefix,
 				setting->name);
@@ -140,4 +171,22 @@ bool hx_config_is_same(const struct hx_config *a, const struct hx_config *b, con
 
 		return compare_all(&section, a, b, 0, path);
 	}
+}
+
+static bool run_is_same(const struct hapax_run_options *a, const struct hapax_run_options *b)
+{
+	return a->lease_ms == b->lease_ms && a->ttl_ms == b->ttl_ms &&
+		a->max_run_ms == b->max_run_ms && a->result_size_max == b->result_size_max &&
+		a->on_lapse == b->on_lapse && a->on_mismatch == b->on_mismatch &&
+		a->is_disabled == b->is_disabled;
+}
+
+bool hx_config_consumer_is_same(
+	const struct hx_config_consumer *a, const struct hx_config_consumer *b)
+{
+	char path[HX_SETTING_PATH_SIZE];
+
+	return run_is_same(&a->run, &b->run) &&
+		a->key_options.on_missing == b->key_options.on_missing &&
+		compare_all(&hx_config_consumer_section, a, b, 0, path);
 }

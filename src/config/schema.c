@@ -10,6 +10,7 @@
 #include "config/check.h"
 #include "config/config.h"
 #include "config/schema_auth.h"
+#include "config/schema_consumers.h"
 #include "config/schema_outbox.h"
 #include "config/schema_proxy.h"
 #include "config/schema_resp.h"
@@ -659,6 +660,13 @@ static const struct hx_setting settings[] = {
          AT(resp),
          .section = &hx_config_resp_section,
          .doc = "the Redis protocol"},
+	{.name = "consumers",
+         .type = HX_SETTING_LIST,
+         AT(consumers),
+         .count_offset = offsetof(struct hx_config, consumer_count),
+         .max = HX_CONFIG_CONSUMERS_MAX,
+         .section = &hx_config_consumer_section,
+         .doc = "brokers whose messages the daemon takes, and who handles them"},
 	{.name = "auth",
          .type = HX_SETTING_SECTION,
          AT(auth),

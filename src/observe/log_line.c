@@ -63,6 +63,15 @@ void hx_log_duplicate(struct hx_log *log, const struct hx_log_duplicate *duplica
 			HX_LOG_TEXT(
 				duplicate->route == NULL ? NULL : "route",
 				duplicate->route == NULL ? "" : duplicate->route),
+			HX_LOG_TEXT(
+				duplicate->consumer == NULL ? NULL : "consumer",
+				duplicate->consumer == NULL ? "" : duplicate->consumer),
+			HX_LOG_TEXT(
+				duplicate->cause == NULL ? NULL : "cause",
+				duplicate->cause == NULL ? "" : duplicate->cause),
+			HX_LOG_BYTES(unless_empty("place", duplicate->place), duplicate->place),
+			HX_LOG_BYTES(
+				unless_empty("original", duplicate->original), duplicate->original),
 			HX_LOG_BYTES(
 				unless_empty("trace_id", duplicate->trace_id), duplicate->trace_id),
 			HX_LOG_BYTES(

@@ -27,12 +27,17 @@ struct hx_log_duplicate {
 	uint64_t original_token; /* of the run whose result stands */
 	int64_t first_seen_ms;
 	int64_t ttl_left_ms; /* INT64_MAX: for ever */
+	/* Of a message: who took it, why it came again, where it stood, and the first one. NULL: none */
+	const char *consumer;
+	const char *cause;
+	struct hapax_bytes place;
+	struct hapax_bytes original;
 };
 
 /*
  * "duplicate job blocked" (E12, A10), info: idempotency_key, job_id (the event's id), queue
  * (the scope), original_job_id (the token), ttl_remaining, event_id, event_type,
- * event_source, first_seen, route, trace_id, span_id.
+ * event_source, first_seen, route, trace_id, span_id; of a message consumer, cause, place, original.
  */
 void hx_log_duplicate(struct hx_log *log, const struct hx_log_duplicate *duplicate);
 

@@ -36,6 +36,7 @@
 
 #include "wire/promtext.h"
 
+struct hx_consumer_facts;
 struct hx_io;
 struct hx_metrics;
 struct hx_cells;
@@ -176,6 +177,8 @@ struct hx_metrics_facts {
 	const struct hapax_outage *outage; /* of a store that is guarded */
 	uint64_t journal_records;          /* of the same */
 	const struct hapax_processor_stats *processor;
+	const struct hx_consumer_facts *consumers;
+	size_t consumer_count;
 	uint64_t reloads; /* of the configuration */
 	uint64_t reload_failures;
 	int64_t reloaded_ms;     /* the last that worked; since 1970 */

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "observe/cells.h"
+#include "observe/metrics_consumers.h"
 #include "observe/process_facts.h"
 
 struct render {
@@ -469,6 +470,7 @@ enum hapax_status hx_metrics_render(
 	write_outage(&render);
 	write_processor(&render);
 	write_outbox(&render);
+	hx_metrics_write_consumers(&render.text, facts->consumers, facts->consumer_count);
 	write_daemon(&render);
 	write_process(&render);
 	if (metrics->has_aliases)

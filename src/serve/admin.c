@@ -17,6 +17,7 @@
 #include "observe/health.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "observe/metrics_consumers.h"
 #include "serve/auth.h"
 #include "serve/daemon.h"
 #include "serve/probe.h"
@@ -144,6 +145,7 @@ static void show_metrics(struct question *question)
 		.process_io = hx_io_system(),
 	};
 	struct hapax_relay_stats outbox = HAPAX_RELAY_STATS_INIT;
+	struct hx_consumer_facts *consumers;
 	struct hapax_error err;
 
 	if (hx_outbox_relay_stats(&serve->outbox, &outbox)) {
@@ -151,16 +153,19 @@ static void show_metrics(struct question *question)
 		facts.is_outbox_up = hx_background_look(&serve->outbox.background, &err) &&
 			err.status == HAPAX_OK;
 	}
+	consumers = hx_consumers_facts(&serve->consumers, &facts.consumer_count);
+	facts.consumers = consumers;
 	hx_probe_ready(&probe, serve, known);
 	facts.is_store_up = probe.is_store_up;
 	facts.is_ready = hx_health_is_ok(probe.components, probe.count);
 	hapax_processor_stats(serve->processor, &processor);
 	hx_buf_clear(&serve->page);
-	if (hx_metrics_render(serve->metrics, &facts, format, &serve->page, &err) != HAPAX_OK) {
+	if (hx_metrics_render(serve->metrics, &facts, format, &serve->page, &err) == HAPAX_OK)
+		reply(question, 200, hx_promtext_content_type(format),
+		      hapax_buf_bytes(&serve->page));
+	else
 		reply_problem(question, 500, err.message);
-		return;
-	}
-	reply(question, 200, hx_promtext_content_type(format), hapax_buf_bytes(&serve->page));
+	hx_free(consumers);
 }
 
 static void show_deduplication(struct question *question)

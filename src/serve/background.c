@@ -29,6 +29,16 @@ void hx_background_say(
 	hx_mutex_unlock(&background->mutex);
 }
 
+void hx_background_tell(
+	struct hx_background *background, void (*tell)(struct hx_log *log, const void *context),
+	const void *context)
+{
+	hx_mutex_lock(&background->mutex);
+	if (!background->is_left)
+		tell(background->log, context);
+	hx_mutex_unlock(&background->mutex);
+}
+
 void hx_background_trouble(struct hx_background *background, const struct hapax_error *trouble)
 {
 	hx_mutex_lock(&background->mutex);
@@ -205,12 +215,12 @@ enum hapax_status hx_background_start(
 	return start_thread(background, err);
 }
 
-enum hapax_status hx_background_reload(
-	struct hx_background *background, struct hx_config *config, struct hapax_error *err)
+static enum hapax_status renew(
+	struct hx_background *background, struct hx_config *config, bool is_changed,
+	struct hapax_error *err)
 {
 	hx_mutex_lock(&background->mutex);
-	background->is_changed = background->is_changed ||
-		!hx_config_is_same(background->config, config, background->ops->section);
+	background->is_changed = background->is_changed || is_changed;
 	take_config(background, config);
 	if (background->is_changed) {
 		begin_anew(background);
@@ -220,6 +230,21 @@ enum hapax_status hx_background_reload(
 	}
 	hx_mutex_unlock(&background->mutex);
 	return start_thread(background, err);
+}
+
+enum hapax_status hx_background_reload(
+	struct hx_background *background, struct hx_config *config, struct hapax_error *err)
+{
+	/* The config is its owner's to change: nobody does meanwhile. */
+	return renew(
+		background, config,
+		!hx_config_is_same(background->config, config, background->ops->section), err);
+}
+
+enum hapax_status hx_background_renew(
+	struct hx_background *background, struct hx_config *config, struct hapax_error *err)
+{
+	return renew(background, config, true, err);
 }
 
 void hx_background_drain(struct hx_background *background)

@@ -15,7 +15,8 @@
  *
  * What it is stands in a table (struct hx_background_ops). A struct of zeros is one that is off.
  *
- * Threads: hx_background_say() and hx_background_trouble() its own; the rest the control loop's.
+ * Threads: hx_background_say() and hx_background_tell() its own, hx_background_trouble() any; the
+ * rest the control loop's.
  */
 #ifndef HX_SERVE_BACKGROUND_H
 #define HX_SERVE_BACKGROUND_H
@@ -93,6 +94,10 @@ enum hapax_status hx_background_start(
 enum hapax_status hx_background_reload(
 	struct hx_background *background, struct hx_config *config, struct hapax_error *err);
 
+/* The same, where the owner knows that what it is to do has changed: it is opened anew. */
+enum hapax_status hx_background_renew(
+	struct hx_background *background, struct hx_config *config, struct hapax_error *err);
+
 /* Stop for good; ended is called when that is done, perhaps before this returns. */
 void hx_background_drain(struct hx_background *background);
 
@@ -112,6 +117,11 @@ bool hx_background_visit(
 
 /* It is well (NULL), or it goes on and is not. */
 void hx_background_trouble(struct hx_background *background, const struct hapax_error *trouble);
+
+/* Call tell with the log, unless it was left behind. Threads: its own. */
+void hx_background_tell(
+	struct hx_background *background, void (*tell)(struct hx_log *log, const void *context),
+	const void *context);
 
 /* A line of the log. */
 void hx_background_say(

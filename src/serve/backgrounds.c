@@ -14,9 +14,10 @@ static struct hx_background *background_of(struct hx_serve *serve, size_t index)
 	return all[index];
 }
 
+/* All consumers together count as one more. */
 size_t hx_serve_background_count(void)
 {
-	return COUNT;
+	return COUNT + 1;
 }
 
 static void on_ended(void *context)
@@ -33,6 +34,9 @@ enum hapax_status hx_serve_start_backgrounds(struct hx_serve *serve, struct hapa
 		status = hx_background_start(
 			background_of(serve, i), ops[i], serve->config, serve->log, on_ended, serve,
 			err);
+	if (status == HAPAX_OK)
+		status = hx_consumers_start(
+			&serve->consumers, serve, serve->config, on_ended, serve, err);
 	return status;
 }
 
@@ -49,17 +53,19 @@ void hx_serve_reload_backgrounds(struct hx_serve *serve)
 			hx_log(serve->log, HX_LOG_ERROR, "a service was not started", &field, 1);
 		}
 	}
+	hx_consumers_reload(&serve->consumers, serve->config);
 }
 
 void hx_serve_drain_backgrounds(struct hx_serve *serve)
 {
+	hx_consumers_drain(&serve->consumers);
 	for (size_t i = 0; i < COUNT; i++)
 		hx_background_drain(background_of(serve, i));
 }
 
 bool hx_serve_join_backgrounds(struct hx_serve *serve, int64_t deadline_ns)
 {
-	bool has_ended = true;
+	bool has_ended = hx_consumers_join(&serve->consumers, deadline_ns);
 
 	for (size_t i = 0; i < COUNT; i++)
 		has_ended = hx_background_join(background_of(serve, i), deadline_ns) && has_ended;

@@ -164,6 +164,19 @@ static void look_at_background(struct hx_probe *probe, struct hx_background *bac
 		(void)snprintf(text_of(probe), HX_PROBE_TEXT_SIZE, "degraded: %s", trouble.message);
 }
 
+/* The same of consumers: who sends by HTTP does not suffer for a broker. */
+static void look_at_consumers(struct hx_probe *probe, struct hx_consumers *consumers)
+{
+	struct hx_health_component *component;
+
+	if (!hx_consumers_exist(consumers))
+		return;
+	component = add(probe, "consumers", true);
+	component->is_optional = true;
+	component->is_ok =
+		hx_consumers_troubled(consumers, text_of(probe), HX_PROBE_TEXT_SIZE) == 0;
+}
+
 void hx_probe_ready(
 	struct hx_probe *probe, struct hx_serve *serve, const struct hx_store_facts *facts)
 {
@@ -172,6 +185,7 @@ void hx_probe_ready(
 	look_at_clock(probe, serve, facts);
 	look_at_journal(probe, facts);
 	look_at_background(probe, &serve->outbox.background);
+	look_at_consumers(probe, &serve->consumers);
 	if (atomic_load(&serve->is_draining) != 0)
 		add(probe, "drain", false)->reason = "it is about to end";
 	else

@@ -30,7 +30,7 @@ struct hx_probe {
 /* The loops. */
 void hx_probe_live(struct hx_probe *probe, const struct hx_serve *serve);
 
-/* And the rest: store, clock, journal, outbox, drain. */
+/* And the rest: store, clock, journal, outbox, consumers, drain. */
 void hx_probe_ready(
 	struct hx_probe *probe, struct hx_serve *serve, const struct hx_store_facts *facts);
 

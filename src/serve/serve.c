@@ -143,6 +143,7 @@ static void on_chore_timer(struct hx_timer *timer)
 	if (serve->is_suspected)
 		ask_suspected(serve);
 	hx_serve_refresh_resp(serve);
+	hx_consumers_tidy(&serve->consumers);
 	hx_api_tick(serve->api);
 	serve->chores++;
 	if (serve->chores % SECONDS_MAX == 0)

@@ -376,6 +376,21 @@ def test_the_example_of_a_repeated_webhook(cli):
     expect(lines, ["500 acquired", ran(0), "200 acquired", ran(1), "200 replay", "200 replay", ran(1), ran(2)])
 
 
+def test_the_example_of_a_retry_storm(cli):
+    """E18, scenario 2: examples/retry_storm.sh shows it, by the gateway; tests/kafka/test_consumers.py has it by a broker."""
+    if shutil.which("curl") is None:
+        raise Skip("curl is not installed")
+    done = subprocess.run(
+        [str(ROOT / "examples/retry_storm.sh")], env=cli.env(HAPAX_STORE=None), capture_output=True,
+        timeout=TIMEOUT_SECONDS, check=False,
+    )
+    expect((done.returncode, done.stderr), (0, b""))
+    lines = [line for line in done.stdout.decode().splitlines() if not line.startswith("==")]
+    storm, exported = "five retries: 200 200 200 200 200", "exported {} time(s)".format
+    expect(lines[:3], ["500", storm, exported(5)], "the damage without")
+    expect(lines[3:], ["500", storm, exported(1), "200", exported(1), "200", exported(2)])
+
+
 def test_time_passes_in_the_date(cli):
     with demo(cli) as service, serve(cli, service.url) as daemon:
         date = time.strptime(post(daemon.gateway, "1").headers["date"], "%a, %d %b %Y %H:%M:%S GMT")

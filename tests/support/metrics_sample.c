@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/io.h"
 #include "observe/family.h"
+#include "observe/metrics_consumers.h"
 
 struct hx_metrics *metrics_sample_new(void)
 {
@@ -49,6 +50,17 @@ struct hx_metrics_facts metrics_sample_facts(void)
 	static struct hapax_outage outage = HAPAX_OUTAGE_INIT;
 	static struct hapax_relay_stats outbox = HAPAX_RELAY_STATS_INIT;
 
+	static struct hx_consumer_facts consumers[] = {
+		{"orders", HAPAX_CONSUMER_STATS_INIT, true, false, 1},
+		{"q\"u\\o\nte", HAPAX_CONSUMER_STATS_INIT, false, true, 7},
+	};
+
+	consumers[0].stats.received = 70;
+	consumers[0].stats.runs[HAPAX_RUN_OK] = 50;
+	consumers[0].stats.unstored = 2;
+	consumers[0].stats.duplicates[HAPAX_CAUSE_PRODUCER] = 9;
+	consumers[0].stats.duplicates[HAPAX_CAUSE_OTHER_DOOR] = 1;
+	consumers[0].stats.lag = 12;
 	stats.keys = 50;
 	stats.claimed = 2;
 	stats.done = 40;
@@ -82,6 +94,8 @@ struct hx_metrics_facts metrics_sample_facts(void)
 		.store = "memory",
 		.stats = &stats,
 		.processor = &processor,
+		.consumers = consumers,
+		.consumer_count = sizeof(consumers) / sizeof(consumers[0]),
 		.is_store_up = true,
 		.stats_age_seconds = 0.5,
 		.outage = &outage,

@@ -248,6 +248,19 @@ static void facts_are_told(void **state)
 	has_line(text, "idempotency_cache_operations_total{operation=\"cleanup\"} 7");
 	has_line(text, "hapax_config_reloads_total 2");
 	has_line(text, "hapax_ready 1.0");
+	has_line(text, "hapax_consumer_up{consumer=\"orders\"} 1");
+	has_line(text, "hapax_consumer_paused{consumer=\"orders\"} 0");
+	has_line(
+		text,
+		"hapax_consumer_messages_total{consumer=\"orders\",decision=\"acquired\"} 52");
+	has_line(text, "hapax_consumer_messages_total{consumer=\"orders\",decision=\"replay\"} 10");
+	has_line(text, "hapax_consumer_duplicates_total{consumer=\"orders\",cause=\"producer\"} 9");
+	has_line(text, "hapax_consumer_runs_total{consumer=\"orders\",outcome=\"unstored\"} 2");
+	has_line(text, "hapax_consumer_received_total{consumer=\"orders\"} 70");
+	has_line(text, "hapax_consumer_lag_messages{consumer=\"orders\"} 12");
+	has_line(text, "hapax_consumer_starts_total{consumer=\"q\\\"u\\\\o\\nte\"} 7");
+	/* What is not known has no sample. */
+	assert_null(strstr(text, "hapax_consumer_lag_messages{consumer=\"q"));
 	has_line(text, "# TYPE process_cpu_seconds_total counter");
 	has_line(text, "# TYPE process_resident_memory_bytes gauge");
 	assert_null(strstr(text, "process_start_time_seconds 0.0\n"));

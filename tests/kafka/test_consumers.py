@@ -1,0 +1,258 @@
+"""consumers: in the configuration of `hapax serve`, against librdkafka's mock cluster. B10, D9."""
+
+import hashlib
+import json
+import pathlib
+import signal
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "serve"))
+
+from daemon import dead_address, get, log_line, metrics, post, request, serve, upstream  # noqa: E402
+from harness import expect, expect_in, until  # noqa: E402
+from kafka import Kafka, Service, event  # noqa: E402
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+
+
+def numbers(*which):
+    return [(f"k{n}", json.dumps({"n": n}), event(n)) for n in which]
+
+
+def row(**settings):
+    """A consumer as YAML has it; JSON is YAML."""
+    return json.dumps({"name": "orders", **settings})
+
+
+def config(*rows, more=""):
+    return f"consumers: [{', '.join(rows)}]\n{more}\n"
+
+
+def figure(daemon, name, consumer="orders", **labels):
+    text = "".join(f',{label}="{value}"' for label, value in labels.items())
+    return metrics(daemon).get(f'hapax_consumer_{name}{{consumer="{consumer}"{text}}}')
+
+
+def until_figure(daemon, value, name, consumer="orders", **labels):
+    """A scrape costs more than a look at a file: not as often as until() would."""
+
+    def holds():
+        if figure(daemon, name, consumer, **labels) == value:
+            return True
+        time.sleep(0.05)
+        return False
+
+    until(holds, f"{name} of {consumer} is {value}")
+
+
+def health(daemon):
+    """What /healthz says of consumers, and its status."""
+    reply = get(daemon.admin, "/healthz", Accept="application/json")
+    found = {part["name"]: part for part in reply.json["components"]}
+    return reply.status, found.get("consumers")
+
+
+def said(daemon, msg):
+    return [found for found in map(log_line, list(daemon.lines)) if found.get("msg") == msg]
+
+
+def reload(daemon, text):
+    before = metrics(daemon)["hapax_config_reloads_total"]
+    daemon.config.write_text(text, encoding="utf-8")
+    daemon.process.send_signal(signal.SIGHUP)
+    until(lambda: metrics(daemon)["hapax_config_reloads_total"] == before + 1, "it is read again")
+
+
+def test_a_message_and_an_event_are_one(cli):
+    with Kafka({"orders": 1}) as kafka, Service() as service, upstream() as behind:
+        kafka.produce("orders", numbers(1, 2, 2))
+        text = config(row(**{"from": kafka.url("orders")}, to=service.url))
+        with serve(cli, behind.url, config=text) as daemon:
+            until_figure(daemon, 3, "acknowledged_total")
+            # By HTTP what came by Kafka, and by Kafka what came by HTTP.
+            reply = post(daemon.gateway, "A-1", b'{"n":1}')
+            expect((reply.status, reply.decision), (200, "replay"))
+            expect(post(daemon.gateway, "A-9", b'{"n":9}').decision, "acquired")
+            kafka.produce("orders", numbers(9))
+            until_figure(daemon, 4, "acknowledged_total")
+            # The same, with another payload.
+            expect(post(daemon.gateway, "A-1", b'{"n":7}').status, 422)
+
+            expect(figure(daemon, "messages_total", decision="acquired"), 2)
+            expect(figure(daemon, "messages_total", decision="replay"), 2)
+            expect(figure(daemon, "duplicates_total", cause="producer"), 1)
+            expect(figure(daemon, "duplicates_total", cause="other_door"), 1)
+            expect(figure(daemon, "runs_total", outcome="ok"), 2)
+            expect((figure(daemon, "up"), figure(daemon, "paused"), figure(daemon, "starts_total")), (1, 0, 1))
+            until_figure(daemon, 0, "lag_messages")
+            status, part = health(daemon)
+            expect((status, part["status"], part["reason"]), (200, "ok", "1 of 1 are well"))
+            line = said(daemon, "duplicate job blocked")[0]
+            expect(
+                (line["consumer"], line["cause"], line["original"], line["job_id"], line["queue"]),
+                ("orders", "producer", "orders/0/1", "A-2", "default/default"),
+            )
+            expect(line["event_type"], "order.paid")
+        expect(service.effects, {("/shop", "A-1"): 1, ("/shop", "A-2"): 1})
+        expect(len(behind.requests), 1)
+        expect(kafka.committed("g", "orders"), 4)
+
+
+def test_a_reload_starts_stops_and_changes(cli):
+    with Kafka({"orders": 1, "returns": 1, "orders.dead": 1}) as kafka, Service() as service, Service() as other:
+        orders, returns = kafka.url("orders"), kafka.url("returns", group="r")
+        text = config(row(**{"from": orders}, to=service.url))
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            kafka.produce("orders", numbers(1))
+            until_figure(daemon, 1, "acknowledged_total")
+
+            # One more: the first goes on as it is.
+            second = row(**{"from": returns}, name="returns", to=other.url)
+            reload(daemon, config(row(**{"from": orders}, to=service.url), second))
+            kafka.produce("returns", numbers(5))
+            until_figure(daemon, 1, "acknowledged_total", "returns")
+            expect((figure(daemon, "starts_total"), figure(daemon, "up")), (1, 1))
+
+            # One changed by what it says, one by its scope: both begin anew, and count on. Another group of the broker
+            # gets all of it again.
+            changed = row(**{"from": kafka.url("orders", group="again")}, to=other.url, attempts=3)
+            reload(daemon, config(changed, second, more="defaults: {lease: 31s}"))
+            until_figure(daemon, 2, "starts_total")
+            until_figure(daemon, 2, "starts_total", "returns")
+            kafka.produce("orders", numbers(2))
+            until_figure(daemon, 3, "acknowledged_total")
+            expect(figure(daemon, "duplicates_total", cause="reread"), 1)
+            expect(sorted(name for _, name in other.effects), ["A-2", "A-5"])
+            expect(kafka.committed("g", "orders"), 1)
+
+            # What is wrong is refused as a whole.
+            daemon.config.write_text(config(changed, row(**{"from": "pigeon://h/t"}, name="new", exec="cat")), encoding="utf-8")
+            daemon.process.send_signal(signal.SIGHUP)
+            refused = daemon.wait_for(lambda line: log_line(line) if "stays as it was" in line else None)
+            expect_in("'pigeon' is no source", refused["error"])
+            expect(figure(daemon, "starts_total"), 2)
+
+            # Gone.
+            reload(daemon, config(second, more="defaults: {lease: 31s}"))
+            expect(figure(daemon, "up"), None)
+            expect(figure(daemon, "starts_total", "returns"), 2)
+            until(lambda: kafka.committed("again", "orders") == 2, "what it had done is committed")
+
+
+def test_a_broker_that_is_away_harms_nobody(cli):
+    nobody = dead_address().removeprefix("http://")
+    with Kafka({"orders": 1}) as kafka, Service() as service, upstream() as behind:
+        kafka.produce("orders", numbers(1))
+        text = config(
+            row(**{"from": kafka.url("orders")}, to=service.url),
+            row(**{"from": f"kafka://{nobody}/t?group=g"}, name="lost", exec="cat"),
+        )
+        with serve(cli, behind.url, config=text) as daemon:
+            daemon.wait_for(lambda line: "a source failed" in line)
+            expect(health(daemon)[1]["status"], "failed")
+            status, part = health(daemon)
+            expect((status, part["optional"]), (200, True))
+            expect_in("lost: ", part["reason"])
+            until_figure(daemon, 1, "acknowledged_total")
+            expect(post(daemon.gateway, "1").status, 200)
+            expect(get(daemon.admin, "/readyz").status, 200)
+            assert figure(daemon, "source_failures_total", "lost") > 0
+            assert said(daemon, "a source failed"), daemon.lines
+
+
+def test_it_waits_for_a_store_that_refuses(cli):
+    token = f"{{name: t, role: admin, hash: 'sha256:{hashlib.sha256(TOKEN.encode()).hexdigest()}'}}"
+    more = f"store: {{max_keys: 2}}\nauth: {{open_metrics: true, tokens: [{token}]}}"
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    with Kafka({"orders": 1}) as kafka, Service() as service:
+        text = config(row(**{"from": kafka.url("orders")}, to=service.url, backoff="10ms", backoff_max="50ms"), more=more)
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            kafka.produce("orders", numbers(1, 2, 3))
+            until_figure(daemon, 2, "acknowledged_total")
+            until_figure(daemon, 1, "paused")
+            status, part = health(daemon)
+            expect((status, part["status"]), (200, "failed"))
+            expect_in("orders: it waits for the store", part["reason"])
+            expect(len(service.effects), 2)
+            # Room is made: it goes on, and nothing is lost or given up.
+            path = "/api/v1/keys/default/default/%2Fshop%3AA-1"
+            expect(request(daemon.admin, "DELETE", path, bearer).status, 204)
+            until_figure(daemon, 3, "acknowledged_total")
+            until_figure(daemon, 0, "paused")
+            expect(figure(daemon, "dead_letters_total"), 0)
+            expect(set(service.effects.values()), {1})
+
+            # Nobody makes the daemon run a command by the API.
+            patch = json.dumps({"consumers": [{"name": "x", "from": "kafka://h/t", "exec": "true"}]}).encode()
+            refused = request(daemon.admin, "PATCH", "/api/v1/config", {**bearer, "Content-Type": "application/json"}, patch)
+            refused.is_problem(409, "consumers are not changed here")
+
+
+def test_term_finishes_what_runs(cli):
+    started, go = cli.folder / "started", cli.folder / "go"
+    script = f"cat >>{started}; echo >>{started}; while [ ! -e {go} ]; do sleep 0.02; done"
+    with Kafka({"orders": 1}) as kafka:
+        kafka.produce("orders", numbers(1, 2, 3))
+        settings = {"from": kafka.url("orders"), "exec": script, "parallel": 1}
+        store = f"file:{cli.folder}/store"
+        with serve(cli, None, "--gateway", "off", config=config(row(**settings)), store=store) as daemon:
+            until_figure(daemon, 1, "running_messages")
+            until_figure(daemon, 3, "received_total")
+            daemon.process.terminate()
+            daemon.wait_for(lambda line: "draining" in line)
+            go.touch()
+            daemon.end(how=None)
+        expect(kafka.committed("g", "orders"), 1)
+        # Another group, as the mock cluster takes its time to see that a member is gone.
+        settings["from"] = kafka.url("orders", group="again")
+        with serve(cli, None, "--gateway", "off", config=config(row(**settings)), store=store) as daemon:
+            until_figure(daemon, 3, "acknowledged_total")
+            expect(figure(daemon, "duplicates_total", cause="reread"), 1)
+    expect(started.read_text().splitlines(), ['{"n":1}', '{"n":2}', '{"n":3}'])
+
+
+def test_a_retry_storm(cli):
+    """E18, scenario 2: an export fails half way, and the queue makes five new jobs of it. Without hapax, and with it."""
+    jobs = [("k", json.dumps({"job": n, "dataset": "customers"}), {"eventId": f"job-{n}"}) for n in range(1, 7)]
+
+    def handler(name):
+        """Exports in two halves; the network fails between them the first time."""
+        folder = cli.folder / name
+        folder.mkdir()
+        half = f"echo half >>{folder}/halves; if mkdir {folder}/failed 2>/dev/null; then exit 1; fi"
+        return folder, f"cat >/dev/null; {half}; echo export >>{folder}/exports"
+
+    naked, naked_script = handler("naked")
+    once, once_script = handler("once")
+    common = {"backoff": "10ms", "key": "content", "exclude": ["data.job"], "order": "none"}
+    with Kafka({"jobs": 3}) as kafka:
+        text = config(
+            row(**{"from": kafka.url("jobs", group="naked")}, **common, name="naked", exec=naked_script, group="naked"),
+            row(**{"from": kafka.url("jobs", group="once")}, **common, name="once", exec=once_script, group="once"),
+            more="scopes: [{scope: default/naked, enabled: false}]",
+        )
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            kafka.produce("jobs", jobs)
+            for name in ("naked", "once"):
+                until_figure(daemon, 6, "acknowledged_total", name)
+            expect(figure(daemon, "runs_total", "naked", outcome="ok"), 6)
+            expect(figure(daemon, "runs_total", "once", outcome="ok"), 1)
+            expect(figure(daemon, "messages_total", "once", decision="replay"), 5)
+    expect(len((naked / "exports").read_text().split()), 6, "the damage without")
+    expect(len((once / "exports").read_text().split()), 1, "with hapax")
+    expect(len((once / "halves").read_text().split()), 2, "the failed run, and the one that counts")
+
+
+def test_what_is_wrong_is_told_before_it_starts(cli):
+    path = cli.folder / "wrong.yaml"
+    path.write_text(config(row(**{"from": "amqp9://u:hush@h/q"}, to="http://h/")), encoding="utf-8")
+    refused = cli.run("config", "check", str(path), code=78)
+    expect_in("wrong.yaml:1:13: consumer 'orders': from: 'amqp9' is no source that is known here", refused.err)
+    assert "hush" not in refused.err
+    cli.run("serve", "--config", str(path), "--store", "memory:", code=78)
+    path.write_text(config(row(**{"from": "kafka://h/t?sasl.password=hush"}, to="http://h/")), encoding="utf-8")
+    expect(cli.run("config", "check", str(path)).out, f"ok: {path}\n")
+    dump = cli.run("config", "dump", str(path), "-o", "json")
+    expect(dump.json["consumers"][0]["from"], "kafka://h/t?sasl.password=***")
+    assert "hush" not in dump.out
