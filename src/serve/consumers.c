@@ -410,23 +410,6 @@ void hx_consumers_reload(struct hx_consumers *consumers, struct hx_config *confi
 	}
 }
 
-void hx_consumers_tidy(struct hx_consumers *consumers)
-{
-	struct hx_consumer_task **link = &consumers->leaving;
-
-	while (*link != NULL) {
-		struct hx_consumer_task *task = *link;
-
-		if (!hx_event_is_set(&task->background.has_ended)) {
-			link = &task->next;
-			continue;
-		}
-		(void)hx_background_join(&task->background, 0);
-		*link = task->next;
-		free_task(task);
-	}
-}
-
 void hx_consumers_drain(struct hx_consumers *consumers)
 {
 	if (consumers->serve == NULL || consumers->is_draining)
@@ -523,6 +506,35 @@ struct hx_consumer_facts *hx_consumers_facts(struct hx_consumers *consumers, siz
 	     at = at->next)
 		tell_one(at, &facts[count++]);
 	return facts;
+}
+
+/* What it failed with once is over when something was done since. */
+static void forgive(struct hx_consumer_task *task)
+{
+	struct view view = {.runs = false};
+
+	(void)hx_background_visit(&task->background, look, &view);
+	if (view.runs && view.now.acknowledged > 0)
+		hx_background_trouble(&task->background, NULL);
+}
+
+void hx_consumers_tidy(struct hx_consumers *consumers)
+{
+	struct hx_consumer_task **link = &consumers->leaving;
+
+	for (struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next)
+		forgive(at);
+	while (*link != NULL) {
+		struct hx_consumer_task *task = *link;
+
+		if (!hx_event_is_set(&task->background.has_ended)) {
+			link = &task->next;
+			continue;
+		}
+		(void)hx_background_join(&task->background, 0);
+		*link = task->next;
+		free_task(task);
+	}
 }
 
 /*

@@ -42,7 +42,7 @@ enum hapax_status hx_consumers_start(
 /* Another configuration is in force. What cannot be started is told in the log. */
 void hx_consumers_reload(struct hx_consumers *consumers, struct hx_config *config);
 
-/* Let go of those that have left. Now and then. */
+/* Let go of those that have left, and believe again in those that work. Now and then. */
 void hx_consumers_tidy(struct hx_consumers *consumers);
 
 /* Take no more, finish what runs. ended is called when that is done, once. */

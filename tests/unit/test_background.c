@@ -264,6 +264,22 @@ static void only_its_own_settings_concern_it(void **state)
 	assert_int_equal(it.closes, 2);
 }
 
+static void its_owner_may_know_better(void **state)
+{
+	struct hx_background background;
+	struct hx_config *config = config_of(ON("1") "log: {level: debug}\n");
+
+	(void)state;
+	start(&background, ON("1"));
+	await(&it.runs, 1);
+	assert_int_equal(hx_background_renew(&background, config, NULL), HAPAX_OK);
+	hx_config_release(config);
+	await(&it.runs, 2);
+	end(&background);
+	assert_int_equal(it.opens, 2);
+	assert_int_equal(it.closes, 2);
+}
+
 static void is_tried_again_when_it_fails(void **state)
 {
 	struct hx_background background;
@@ -378,6 +394,7 @@ int main(void)
 		cmocka_unit_test_setup(ends_though_it_never_began, set_up),
 		cmocka_unit_test_setup(nothing_begins_after_the_end, set_up),
 		cmocka_unit_test_setup(only_its_own_settings_concern_it, set_up),
+		cmocka_unit_test_setup(its_owner_may_know_better, set_up),
 		cmocka_unit_test_setup(is_tried_again_when_it_fails, set_up),
 		cmocka_unit_test_setup(a_pause_is_cut_short, set_up),
 		cmocka_unit_test_setup(an_end_by_itself_is_a_failure, set_up),
