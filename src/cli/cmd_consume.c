@@ -6,6 +6,7 @@
  * and then, and asks it to stop.
  */
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <hapax/hapax.h>
@@ -112,7 +113,7 @@ static const struct hx_option options[] = {
 /* A day: who waits longer has meant something else. */
 static const int64_t span_ms_max = INT64_C(24) * 3600 * 1000;
 
-enum { PATHS_MAX = 64, TICK_MS = 100 };
+enum { PATHS_MAX = 64, TICK_MS = 100, FROM_SIZE = 512 };
 
 struct consume {
 	struct hx_invocation *inv;
@@ -121,6 +122,7 @@ struct consume {
 	const char *include[PATHS_MAX];
 	const char *exclude[PATHS_MAX];
 	const char *argv[4];
+	char from[FROM_SIZE]; /* the URL, without what may be secret */
 	char tenant[HAPAX_SCOPE_SIZE_MAX + 1];
 	char group[HAPAX_SCOPE_SIZE_MAX + 1];
 	int64_t idle_ms; /* 0: not */
@@ -138,6 +140,7 @@ struct consume {
 	struct hx_timer timer;
 	struct hx_task ended;
 	int asked;          /* the signal that asked us to end, or 0 */
+	bool is_idle;       /* it ends because nothing came */
 	int64_t changed_ns; /* when something last happened */
 	uint64_t seen;      /* messages by then */
 	int64_t progressed_ns;
@@ -246,8 +249,11 @@ static int read_options(struct consume *consume)
 	struct hx_url url;
 	int code;
 
-	if (text_of(consume, OPTION_FROM) == NULL)
-		return hx_report_usage(name, "--from URL was missing");
+	if (text_of(consume, OPTION_FROM) == NULL) {
+		(void)hx_report_usage(name, "--from URL was missing");
+		hx_report_hint("'hapax help consume' shows some");
+		return HX_EXIT_USAGE;
+	}
 	to->to = text_of(consume, OPTION_TO);
 	if ((to->to != NULL) == (exec != NULL))
 		return hx_report_usage(name, "one of --to URL and --exec CMD is needed");
@@ -315,8 +321,10 @@ static void on_timer(struct hx_timer *timer)
 		consume->seen = stats.received;
 		consume->changed_ns = now_ns;
 	}
-	if (consume->idle_ms > 0 && now_ns - consume->changed_ns >= consume->idle_ms * MS_NS)
+	if (consume->idle_ms > 0 && now_ns - consume->changed_ns >= consume->idle_ms * MS_NS) {
+		consume->is_idle = true;
 		hapax_consumer_stop(consume->consumer);
+	}
 	if (now_ns - consume->progressed_ns >= consume->progress_ms * MS_NS) {
 		consume->progressed_ns = now_ns;
 		hx_consume_out_progress(&consume->out, &stats);
@@ -343,6 +351,7 @@ static int open_all(struct consume *consume)
 		return err.status == HAPAX_ERR_NO_MEMORY
 			? hx_report_error(name, &err)
 			: hx_report_usage(name, "--from: %s", err.message);
+	(void)snprintf(consume->from, sizeof(consume->from), "%s", hapax_source_url(source));
 	code = hx_settings_open(consume->inv, HX_OPEN_SERVICE, &consume->store);
 	if (code == HX_EXIT_OK &&
 	    hapax_consumer_new(
@@ -353,6 +362,20 @@ static int open_all(struct consume *consume)
 	if (code != HX_EXIT_OK)
 		hapax_source_close(source);
 	return code;
+}
+
+/*
+ * Nothing to do is well; nobody to ask is not, and a job that ends when it is idle would never
+ * be missed.
+ */
+static bool has_begun(struct consume *consume, const struct hapax_consumer_stats *stats)
+{
+	if (!consume->is_idle || stats->received > 0 || stats->rebalances > 0 || stats->lag >= 0 ||
+	    stats->failures == 0)
+		return true;
+	hx_report(consume->inv->command->name, "the broker was not reached");
+	hx_report_hint("is it there, and may this machine go there? %s", consume->from);
+	return false;
 }
 
 static int work(struct consume *consume)
@@ -366,7 +389,7 @@ static int work(struct consume *consume)
 	if (hx_thread_start(&consume->thread, run_consumer, consume, "hapax-consumer", &err) !=
 	    HAPAX_OK)
 		return hx_report_error(name, &err);
-	hx_report(name, "ready: %s", text_of(consume, OPTION_TO) != NULL ? "sending" : "running");
+	hx_report(name, "ready: %s; records in %s", consume->from, hapax_store_url(consume->store));
 	consume->changed_ns = hx_reactor_now_ns(&consume->reactor);
 	consume->progressed_ns = consume->changed_ns;
 	hx_timer_set(&consume->reactor.timers, &consume->timer, consume->changed_ns);
@@ -378,7 +401,7 @@ static int work(struct consume *consume)
 		return hx_report_error(name, &consume->err);
 	if (consume->status == HAPAX_ERR_LIMIT)
 		hx_report(name, "note: %s", consume->err.message);
-	return HX_EXIT_OK;
+	return has_begun(consume, &stats) ? HX_EXIT_OK : HX_EXIT_STORE;
 }
 
 static int run(struct hx_invocation *inv)
@@ -419,9 +442,7 @@ static int run(struct hx_invocation *inv)
 
 static const struct command_exit exits[] = {
 	{HX_EXIT_OK, "TERM, INT or --idle-exit ended it, and all is settled"},
-	{HX_EXIT_USAGE, "an option or a URL is wrong"},
-	{HX_EXIT_STORE, "the store or the broker is not to be had"},
-	{HX_EXIT_IO, "the store failed"},
+	{HX_EXIT_STORE, "the broker was not reached before --idle-exit, or failed for good"},
 	{0, NULL},
 };
 
@@ -452,7 +473,12 @@ const struct command hx_cmd_consume = {
 		"x-deduplication-header or eventId is; else if they stand at the same offset, which\n"
 		"finds redeliveries and nothing that a producer sent twice.\n"
 		"\n"
-		"TERM finishes what runs and gives back the rest; a second one does not wait.\n",
+		"A URL of Kafka may say more: group=G (else hapax), start=latest for a new group,\n"
+		"instance=NAME for a static member, and any property of librdkafka with a dot in its\n"
+		"name, as security.protocol=SASL_SSL. A topic that begins with ^ is a pattern.\n"
+		"\n"
+		"TERM finishes what runs and gives back the rest; a second one does not wait. Where\n"
+		"hapax serve runs, 'consumers' in its configuration do the same.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_TTL,
 	.options = options,
 	.exits = exits,

@@ -48,6 +48,12 @@ static void write_message(struct hx_json_out *json, const struct hapax_consumer_
 		hx_json_out_bytes(json, "group", event->group);
 		hx_json_out_bytes(json, "key", event->key);
 	}
+	if (event->id.size > 0)
+		hx_json_out_bytes(json, "event_id", event->id);
+	if (event->type.size > 0)
+		hx_json_out_bytes(json, "event_type", event->type);
+	if (event->source.size > 0)
+		hx_json_out_bytes(json, "event_source", event->source);
 	if (event->attempt > 0)
 		hx_json_out_unsigned(json, "attempt", event->attempt);
 }
@@ -63,6 +69,8 @@ static void write_event(struct hx_out *out, const struct hapax_consumer_event *e
 	if (event->fact == HAPAX_FACT_DUPLICATE) {
 		hx_json_out_text(&json, "cause", hapax_duplicate_cause_name(event->cause));
 		hx_json_out_time(&json, "first_seen", event->first_seen_ms);
+		if (event->expires_ms != HAPAX_TIME_NEVER)
+			hx_json_out_time(&json, "expires_at", event->expires_ms);
 		if (event->original.size > 0)
 			hx_json_out_bytes(&json, "original", event->original);
 	}
@@ -162,6 +170,8 @@ static size_t figures_of(const struct hapax_consumer_stats *stats, struct figure
 	figures[count++] = (struct figure){"unstored", stats->unstored};
 	figures[count++] = (struct figure){"refused", stats->refused};
 	figures[count++] = (struct figure){"rebalances", stats->rebalances};
+	figures[count++] = (struct figure){"retries", stats->retries};
+	figures[count++] = (struct figure){"failures", stats->failures};
 	return count;
 }
 
@@ -215,5 +225,17 @@ void hx_consume_out_end(struct hx_consume_out *out, const struct hapax_consumer_
 	for (size_t i = 0; i < count; i++) {
 		hx_out_field(&out->inv->out, figures[i].name);
 		hx_out_printf(&out->inv->out, "%" PRIu64 "\n", figures[i].value);
+	}
+	for (int i = 0; i < HAPAX_CAUSE_COUNT; i++) {
+		if (stats->duplicates[i] == 0)
+			continue;
+		hx_out_field(
+			&out->inv->out, hapax_duplicate_cause_name((enum hapax_duplicate_cause)i));
+		hx_out_printf(
+			&out->inv->out, "%" PRIu64 " of the duplicates\n", stats->duplicates[i]);
+	}
+	if (stats->lag >= 0) {
+		hx_out_field(&out->inv->out, "lag");
+		hx_out_printf(&out->inv->out, "%" PRId64 "\n", stats->lag);
 	}
 }

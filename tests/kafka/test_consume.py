@@ -2,8 +2,9 @@
 
 import json
 import os
+import socket
 
-from harness import expect, expect_in
+from harness import expect, expect_in, finish, until
 from kafka import Consume, Kafka, Service, event
 
 
@@ -28,6 +29,8 @@ def test_events_reach_a_service_once(cli):
         expect(json.loads(body)["n"], int(headers["ce-id"][2:]))
         assert int(headers["hapax-token"]) > 0 and headers["hapax-attempt"] == "1", headers
         said = consume.all("duplicate")[0]
+        expect((said["event_type"], said["event_source"]), ("order.paid", "/shop"))
+        expect_in("A-", said["event_id"])
         expect_in("orders/", said["original"])
         assert said["place"] != said["original"], said
 
@@ -204,6 +207,33 @@ def test_wrong_urls_and_options_are_refused(cli):
     cli.run("consume", *url, *ok, "--strategy", "field:nonsense", code=64).says("nonsense")
     cli.run("consume", *url, *ok, "--strategy", "uuid7", code=64)
     cli.run("consume", *url, *ok, "--prefetch", "1000000", code=64).says("prefetch")
+
+
+def test_a_job_that_ends_when_idle_says_whether_anybody_was_there(cli):
+    """A cron job whose broker is away must not look like one that had nothing to do."""
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        port = nobody.getsockname()[1]
+        url = f"kafka://127.0.0.1:{port}/t?group=g&sasl.password=hush"
+        refused = cli.run("consume", "--from", url, "--exec", "cat", "--idle-exit", "5s", code=69)
+    expect_in("the broker was not reached", refused.err)
+    expect_in(f"hint: is it there, and may this machine go there? kafka://127.0.0.1:{port}/t", refused.err)
+    assert "hush" not in refused.err, refused.err
+
+
+def test_figures_for_people(cli):
+    out = cli.folder / "effects"
+    with Kafka({"orders": 1}) as kafka:
+        # Of one key: the last has run when the one before it is settled.
+        kafka.produce("orders", [("k", "{}", event(n)) for n in (1, 1, 2)])
+        process = cli.start("consume", "--from", kafka.url("orders"), "--exec", f"echo $HAPAX_EVENT_ID >>{out}")
+        until(lambda: out.exists() and "A-2" in out.read_text(), "all have run")
+        process.terminate()
+        lines, notes = finish(process, 0)
+        fields = dict(line.split(maxsplit=1) for line in lines.decode().splitlines())
+        expect((fields["ok"], fields["duplicates"], fields["producer"]), ("2", "1", "1 of the duplicates"))
+        expect(fields["lag"], "0")
+        expect_in(f"ready: kafka://{kafka.servers}/orders?group=g; records in {cli.store}", notes.decode())
 
 
 def test_a_broker_that_is_away_is_waited_for(cli):

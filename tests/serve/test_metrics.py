@@ -210,6 +210,8 @@ def test_a_loop_that_stands_still_is_noticed(cli):
     with upstream() as service, serve(cli, service.url, "--loops", "2") as daemon:
         reply = get(daemon.admin, "/livez?verbose")
         expect((reply.status, reply.body), (200, b"[+]loops ok: 2 of 2 turn\nlivez check passed\n"))
+        # A thread names itself, some time after it was started.
+        until(lambda: "hapax-loop-1" in threads_of(daemon), "it has its name")
         thread = threads_of(daemon)["hapax-loop-1"]
         ptrace(PTRACE_SEIZE, thread)
         ptrace(PTRACE_INTERRUPT, thread)
