@@ -93,7 +93,7 @@ const char hx_api_schemas[] = "{"
 	       TIME("at") ",\"decision\":{\"enum\":[" DECISIONS "]}," TEXT("door") "," NAMES ","
 	       TEXT("type") "," TEXT("source") "," COUNT("token") ",\"original\":" REF("Original") ","
 	       COUNT("age_ms") ",\"cause\":{\"enum\":[\"concurrent\",\"redelivered\",\"repeated\","
-	       "\"other_payload\",\"parked\"]}") ","
+	       "\"other_payload\",\"parked\",\"reread\",\"producer\",\"dead_letter\",\"other_door\"]}") ","
 	OBJECT("Duplicates", "\"duplicates\",\"total\"",
 	       LIST("duplicates", "Decision") "," COUNT("total")) ","
 	OBJECT("Change", "\"number\",\"at\",\"who\",\"action\",\"outcome\"",

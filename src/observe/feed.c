@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "observe/family.h"
 
 /* One writes, another takes: neither waits. */
 struct ring {
@@ -141,6 +142,8 @@ bool hx_feed_is_duplicate(const struct hx_feed_note *note)
 /* What is known for certain; who repeated it, and why, is not. */
 const char *hx_feed_cause(const struct hx_feed_note *note)
 {
+	if (note->flags & HX_FEED_MESSAGE)
+		return hapax_duplicate_cause_name(note->cause);
 	if (note->decision == HAPAX_DECISION_MISMATCH)
 		return "other_payload";
 	if (note->decision == HAPAX_DECISION_PARKED)
@@ -148,4 +151,11 @@ const char *hx_feed_cause(const struct hx_feed_note *note)
 	if (note->decision == HAPAX_DECISION_IN_PROGRESS || (note->flags & HX_FEED_WAITED))
 		return "concurrent";
 	return note->flags & HX_FEED_EVENT_ID ? "redelivered" : "repeated";
+}
+
+const char *hx_feed_door(const struct hx_feed_note *note)
+{
+	if (note->flags & HX_FEED_MESSAGE)
+		return "consumer";
+	return hx_families[HX_METRIC_DECISIONS].fixed[0].values[note->door];
 }

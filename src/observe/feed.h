@@ -21,6 +21,7 @@
 
 #include <hapax/bytes.h>
 #include <hapax/error.h>
+#include <hapax/source.h>
 #include <hapax/store.h>
 
 #include "base/limits.h"
@@ -40,6 +41,7 @@ enum {
 enum hx_feed_flag {
 	HX_FEED_WAITED = 1 << 0,   /* it came while the first one ran, and waited for that */
 	HX_FEED_EVENT_ID = 1 << 1, /* its key is the event's own id */
+	HX_FEED_MESSAGE = 1 << 2,  /* a consumer took it from a broker: cause is known */
 };
 
 struct hx_feed_note {
@@ -50,7 +52,8 @@ struct hx_feed_note {
 	uint32_t attempt;
 	unsigned flags; /* enum hx_feed_flag */
 	enum hapax_decision decision;
-	enum hx_door door;
+	enum hx_door door;                /* of all but messages */
+	enum hapax_duplicate_cause cause; /* of messages */
 	struct hapax_bytes tenant;
 	struct hapax_bytes group;
 	struct hapax_bytes key;
@@ -93,5 +96,8 @@ void hx_feed_slot_set(struct hx_feed_slot *slot, const struct hx_feed_note *note
 /* Is it a duplicate, and why did it come? "concurrent", "redelivered", ...; never NULL. */
 bool hx_feed_is_duplicate(const struct hx_feed_note *note);
 const char *hx_feed_cause(const struct hx_feed_note *note);
+
+/* "gateway", ...; "consumer". */
+const char *hx_feed_door(const struct hx_feed_note *note);
 
 #endif

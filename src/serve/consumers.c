@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "config/config.h"
+#include "observe/feed.h"
 #include "observe/log.h"
 #include "observe/metrics_consumers.h"
 #include "serve/background.h"
@@ -96,6 +97,30 @@ static void take_note(struct hx_consumer_task *task, const struct hapax_consumer
 	hx_lock_release(&task->lock);
 }
 
+/* For those who look on. */
+static void note_duplicate(struct hx_consumers *consumers, const struct hapax_consumer_event *event)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+	const struct hx_feed_note note = {
+		.at_ms = clock->wall_ms(clock->context),
+		.first_seen_ms = event->first_seen_ms,
+		.token = event->token,
+		.attempt = event->attempt,
+		.flags = HX_FEED_MESSAGE,
+		.decision = HAPAX_DECISION_REPLAY,
+		.cause = event->cause,
+		.tenant = event->tenant,
+		.group = event->group,
+		.key = event->key,
+		.type = event->type,
+		.source = event->source,
+	};
+
+	hx_lock_acquire(&consumers->feed_lock);
+	hx_feed_add(consumers->serve->feed, consumers->serve->loop_count + 1, &note);
+	hx_lock_release(&consumers->feed_lock);
+}
+
 static void on_told(const struct hapax_consumer_event *event, void *context)
 {
 	struct hx_consumer_task *task = context;
@@ -104,6 +129,8 @@ static void on_told(const struct hapax_consumer_event *event, void *context)
 	/* It may have failed for good: then only a new start helps. */
 	if (event->fact == HAPAX_FACT_STORE_AWAY)
 		hx_serve_suspect(task->consumers->serve);
+	if (event->fact == HAPAX_FACT_DUPLICATE)
+		note_duplicate(task->consumers, event);
 	hx_consumer_log(&task->background, task->name, event);
 }
 

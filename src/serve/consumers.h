@@ -19,6 +19,8 @@
 
 #include <hapax/error.h>
 
+#include "base/thread.h"
+
 struct hx_config;
 struct hx_consumer_facts;
 struct hx_consumer_task;
@@ -31,7 +33,8 @@ struct hx_consumers {
 	void (*ended)(void *context);     /* after drain, when the last has; on any thread */
 	void *context;
 	bool is_draining;
-	_Atomic size_t open; /* those that have not ended, and 1 until drain */
+	struct hx_lock feed_lock; /* they are one writer of the feed */
+	_Atomic size_t open;      /* those that have not ended, and 1 until drain */
 };
 
 /* consumers is zeros. Brokers are not waited for. Stopped by drain and join. */

@@ -79,7 +79,7 @@ struct hx_serve {
 	struct hx_service service; /* what the service manager is told */
 	struct hx_http_server admin;
 	struct hx_api *api;          /* behind that door */
-	struct hx_feed *feed;        /* written by the loops, and by the API behind them */
+	struct hx_feed *feed;        /* written by the loops; behind them the API, then consumers */
 	struct hapax_buf page;       /* what the admin door is about to say */
 	struct hx_admin_wait *waits; /* requests there that wait for the store, in order */
 	struct hx_timer wait_timer;  /* when the first of them has waited long enough */

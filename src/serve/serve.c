@@ -497,7 +497,8 @@ static enum hapax_status open_loops(struct hx_serve *serve, struct hapax_error *
 	status = hx_duplicate_watch_new(serve->metrics, &serve->watch, err);
 	if (status != HAPAX_OK)
 		return status;
-	status = hx_feed_new(count + 1, &serve->feed, err);
+	/* The loops, the API, the consumers. */
+	status = hx_feed_new(count + 2, &serve->feed, err);
 	if (status != HAPAX_OK)
 		return status;
 	serve->cells = hx_metrics_cells(serve->metrics, count);

@@ -53,6 +53,11 @@ def health(daemon):
     return reply.status, found.get("consumers")
 
 
+def duplicates(daemon):
+    time.sleep(0.05)
+    return [note for note in get(daemon.admin, "/api/v1/duplicates").json["duplicates"] if note["decision"] == "replay"]
+
+
 def said(daemon, msg):
     return [found for found in map(log_line, list(daemon.lines)) if found.get("msg") == msg]
 
@@ -94,6 +99,11 @@ def test_a_message_and_an_event_are_one(cli):
                 ("orders", "producer", "orders/0/1", "A-2", "default/default"),
             )
             expect(line["event_type"], "order.paid")
+            # Those who look on see it with its cause.
+            until(lambda: len(duplicates(daemon)) == 3, "it is noted")
+            first = [note for note in duplicates(daemon) if note["door"] == "consumer"]
+            expect(sorted((note["key"], note["cause"]) for note in first), [("/shop:A-2", "producer"), ("/shop:A-9", "other_door")])
+            expect({(note["type"], note["source"]) for note in first}, {("order.paid", "/shop")})
         expect(service.effects, {("/shop", "A-1"): 1, ("/shop", "A-2"): 1})
         expect(len(behind.requests), 1)
         expect(kafka.committed("g", "orders"), 4)
