@@ -148,8 +148,10 @@ static enum hapax_status read_old(struct patch *patch, struct hapax_error *err)
 	const struct hx_io *io = hx_io_system();
 	struct hx_io_stat stat;
 	enum hapax_status status;
+	int result;
 
-	patch->had_file = io->ops->stat_path(io->context, patch->path, &stat) != -ENOENT;
+	result = io->ops->stat_path(io->context, patch->path, &stat);
+	patch->had_file = result != -ENOENT && result != -ENOTDIR;
 	if (!patch->had_file)
 		return hx_buf_append(&patch->file, "{}", 2);
 	status = hx_file_read_all(io, patch->path, FILE_SIZE_MAX, &patch->file, err);
@@ -306,6 +308,11 @@ static enum hapax_status try_new(struct hx_api_request *request, struct hapax_er
 	return status;
 }
 
+static bool is_forbidden(int os_errno)
+{
+	return os_errno == EROFS || os_errno == EACCES || os_errno == EPERM || os_errno == ENOTDIR;
+}
+
 /* Threads: the worker's. */
 static void apply(struct hx_api_job *job)
 {
@@ -337,6 +344,15 @@ static void apply(struct hx_api_job *job)
 	request->status = try_new(request, &request->err);
 	if (request->status == HAPAX_OK)
 		request->status = write_file(patch, &patch->merged, &request->err);
+	if (request->status == HAPAX_ERR_UNAVAILABLE && is_forbidden(request->err.os_errno)) {
+		/* It does not get better by coming again. */
+		patch->status = 409;
+		(void)hx_error_set(
+			&request->err, HAPAX_ERR_UNAVAILABLE, request->err.os_errno,
+			"the daemon may not write \"%.200s\", where changes are kept; under systemd "
+			"ReadWritePaths= allows it",
+			patch->path);
+	}
 }
 
 static void patch_done(void *extra)

@@ -66,6 +66,15 @@ def test_what_cannot_be_put_in_force_is_not_kept(cli):
         expect(call("GET", "/config").json["defaults"]["ttl"], "2h")
 
 
+def test_where_nothing_can_be_kept(cli):
+    """As with a unit that protects /etc: it is said what would help, and not to come again."""
+    (cli.folder / "conf.d").write_text("no folder")
+    with api(cli) as (_, call):
+        refused = call("PATCH", "/config", {"defaults": {"ttl": "2h"}}).is_problem(409, "ReadWritePaths")
+        assert "retry-after" not in refused.headers
+        expect(call("GET", "/config").json["defaults"]["ttl"], "1d")
+
+
 def test_changes_that_come_together(cli):
     """Each of them is in force and kept, or was told to come again."""
     with api(cli) as (daemon, call):
