@@ -131,6 +131,24 @@ def test_what_a_dead_member_left_is_taken_over(cli):
         expect(stream.pending(), 0)
 
 
+def test_a_member_that_comes_back_takes_up_its_own(cli):
+    go = cli.folder / "go"
+    script = f"while [ ! -e {go} ]; do sleep 0.02; done"
+    with Stream() as stream:
+        ids = stream.fill(numbers(4))
+        arguments = ["--from", stream.url(instance="one", min_idle="10m"), "--exec", script, "--lease", "500ms", "--backoff", "20ms"]
+        consume = Consume(cli, *arguments)
+        consume.until(lambda f: f.get("running") == 4, "all run")
+        consume.kill()
+        stream.do("XDEL", stream.name, ids[1])
+        go.touch()
+        consume = Consume(cli, *arguments)
+        consume.until_acknowledged(3)
+        figures = consume.stop()
+        expect((figures["ok"], stream.pending(), stream.members()), (3, 0, ["one"]))
+        expect_in("deleted before", consume.all("source_failed")[0]["why"])
+
+
 def test_what_is_in_hand_is_kept_from_others(cli):
     go = cli.folder / "go"
     script = f"while [ ! -e {go} ]; do sleep 0.02; done"

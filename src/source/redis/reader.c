@@ -74,22 +74,26 @@ static void sweep(struct hx_redis_source *source, size_t count)
 	source->reader.is_sweeping = true;
 }
 
-static void read_new(struct hx_redis_source *source, size_t count)
+/* New ones, for which the server waits; or our own pending ones behind an id. */
+static void read_group(struct hx_redis_source *source, size_t count, bool is_new)
 {
-	struct hx_redis_line *line = &source->reader.line;
+	struct hx_redis_reader *reader = &source->reader;
+	struct hx_redis_line *line = &reader->line;
 
-	hx_redis_line_command(line, 11, "XREADGROUP");
+	hx_redis_line_command(line, is_new ? 11 : 9, "XREADGROUP");
 	put_text(line, "GROUP");
 	put_text(line, source->place.group);
 	put_text(line, source->member);
 	put_text(line, "COUNT");
 	put_number(line, (int64_t)count);
-	put_text(line, "BLOCK");
-	put_number(line, BLOCK_MS);
+	if (is_new) {
+		put_text(line, "BLOCK");
+		put_number(line, BLOCK_MS);
+	}
 	put_text(line, "STREAMS");
 	put_text(line, source->place.stream);
-	put_text(line, ">");
-	source->reader.is_sweeping = false;
+	put_text(line, is_new ? ">" : reader->history);
+	reader->is_recalling = !is_new;
 }
 
 void hx_redis_reader_pump(struct hx_redis_source *source)
@@ -105,12 +109,16 @@ void hx_redis_reader_pump(struct hx_redis_source *source)
 		return;
 	if (room > reader->count)
 		room = reader->count;
+	reader->is_sweeping = false;
+	reader->is_recalling = false;
 	if (reader->needs_group)
 		make_group(source);
+	else if (reader->history[0] != '\0')
+		read_group(source, room, false);
 	else if (reader->cursor[0] != '\0')
 		sweep(source, room);
 	else
-		read_new(source, room);
+		read_group(source, room, true);
 	reader->is_asking = hx_redis_line_send(&reader->line);
 }
 
@@ -128,7 +136,7 @@ static void take_in(
 	source->newest = entry;
 	source->held++;
 	source->held_bytes += entry->raw.size + entry->text.size;
-	if (source->reader.is_sweeping)
+	if (source->reader.is_sweeping || source->reader.is_recalling)
 		entry->parcel.message.flags |= HAPAX_MESSAGE_REDELIVERED;
 	else
 		memcpy(source->reader.last_id, entry->id, sizeof(entry->id));
@@ -172,6 +180,10 @@ static bool take_entry(
 	    !hx_resp_text(&value, &id) || id.size == 0 || id.size >= HX_REDIS_ID_SIZE ||
 	    !hx_resp_next(rest, &value))
 		return false;
+	if (source->reader.is_recalling)
+		(void)snprintf(
+			source->reader.history, HX_REDIS_ID_SIZE, "%.*s", (int)id.size,
+			(const char *)id.data);
 	if (value.type == HX_RESP_NULL) {
 		tell_deleted(source, id);
 		hx_redis_writer_drop(source, id);
@@ -319,6 +331,8 @@ static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
 		is_good = take_swept(source, reply, &list, &count);
 	else
 		is_good = take_new(source, reply, &list, &count);
+	if (reader->is_recalling && count == 0)
+		reader->history[0] = '\0';
 	reader->is_making_group = false;
 	choose_count(reader, reply.size, count);
 	hx_courier_deliver(&source->courier, &list);
@@ -340,6 +354,10 @@ static void on_ready(struct hx_redis_line *line)
 	reader->needs_group = true;
 	/* Whatever was on its way to us and did not arrive, or was left by others. */
 	memcpy(reader->cursor, "0-0", 4);
+	/* Nobody else has our name: what an earlier life left need not wait for min_idle. */
+	if (source->has_instance && !reader->has_begun)
+		memcpy(reader->history, "0-0", 4);
+	reader->has_begun = true;
 	hx_courier_gained(&source->courier);
 	hx_redis_reader_pump(source);
 }

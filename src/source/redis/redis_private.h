@@ -30,6 +30,7 @@ enum {
 struct hx_redis_entry {
 	struct hx_parcel parcel; /* first, so that a parcel is its entry */
 	char id[HX_REDIS_ID_SIZE];
+	bool is_ordered;              /* settled by the consumer, who waits for it */
 	struct hx_redis_entry *older; /* of those in hand */
 	struct hx_redis_entry *newer;
 	struct hapax_buf raw;       /* names and values of its fields */
@@ -66,10 +67,13 @@ struct hx_redis_writer {
 
 struct hx_redis_reader {
 	struct hx_redis_line line;
-	bool is_asking;                 /* a command waits for its reply */
-	bool is_sweeping;               /* ... which is XAUTOCLAIM */
-	bool needs_group;               /* XGROUP CREATE comes first */
-	bool is_making_group;           /* ... and was sent */
+	bool is_asking;       /* a command waits for its reply */
+	bool is_sweeping;     /* ... which is XAUTOCLAIM */
+	bool needs_group;     /* XGROUP CREATE comes first */
+	bool is_making_group; /* ... and was sent */
+	bool is_recalling;    /* ... which is XREADGROUP of our own pending ones */
+	bool has_begun;
+	char history[HX_REDIS_ID_SIZE]; /* up to which they were read; "": all were */
 	char cursor[HX_REDIS_ID_SIZE];  /* of the sweep; "": none is due */
 	char last_id[HX_REDIS_ID_SIZE]; /* of new entries; "": none came yet */
 	size_t count;                   /* to ask for */

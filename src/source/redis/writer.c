@@ -89,8 +89,11 @@ static void send_acks(struct hx_redis_source *source)
 
 static void forget(struct hx_redis_source *source, struct hx_redis_entry *entry)
 {
+	bool is_ordered = entry->is_ordered;
+
 	hx_redis_entry_free(source, entry);
-	hx_courier_carried_out(&source->courier, 1);
+	if (is_ordered)
+		hx_courier_carried_out(&source->courier, 1);
 }
 
 /* Their idle time is set so that the next sweep of anybody takes them; it counts as no delivery. */
@@ -217,7 +220,10 @@ void hx_redis_writer_settle(struct hx_redis_source *source)
 	struct hx_parcel *parcel;
 
 	while ((parcel = hx_parcels_take(&settled)) != NULL) {
-		out_of_hand(source, (struct hx_redis_entry *)(void *)parcel);
+		struct hx_redis_entry *entry = (struct hx_redis_entry *)(void *)parcel;
+
+		out_of_hand(source, entry);
+		entry->is_ordered = true;
 		hx_parcels_add(
 			parcel->is_acked ? &source->writer.acked : &source->writer.given_back,
 			parcel);
@@ -241,15 +247,14 @@ void hx_redis_writer_unblock(struct hx_redis_source *source)
 
 void hx_redis_writer_drop(struct hx_redis_source *source, struct hapax_bytes id)
 {
-	struct hx_redis_writer *writer = &source->writer;
+	struct hx_redis_entry *entry = hx_redis_entry_take(source);
 
-	if (!has_room(writer))
+	if (entry == NULL)
 		return;
-	hx_redis_line_command(&writer->line, 4, "XACK");
-	put_text(&writer->line, source->place.stream);
-	put_text(&writer->line, source->place.group);
-	hx_redis_line_put(&writer->line, id);
-	(void)send_call(writer, HX_REDIS_CALL_OTHER, 0);
+	(void)snprintf(entry->id, sizeof(entry->id), "%.*s", (int)id.size, (const char *)id.data);
+	entry->is_ordered = false;
+	hx_parcels_add(&source->writer.acked, &entry->parcel);
+	send_acks(source);
 }
 
 void hx_redis_writer_keep(struct hx_redis_source *source)
