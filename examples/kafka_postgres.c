@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <libpq-fe.h>
 
@@ -188,7 +189,7 @@ int main(int argc, char **argv)
 	if (hapax_consumer_run(app.consumer, &err) != HAPAX_OK)
 		(void)fprintf(stderr, "kafka_postgres: %s\n", err.message);
 	/* It may have ended by itself. */
-	(void)pthread_kill(thread, SIGTERM);
+	(void)kill(getpid(), SIGTERM);
 	(void)pthread_join(thread, NULL);
 	hapax_consumer_free(app.consumer);
 	hapax_store_close(none);

@@ -29,7 +29,7 @@
 #include "folder.h"
 #include "keys.h"
 
-enum { PARTITIONS = 4, DATA_SIZE = 64, WAIT_MS = 60000, BATCH = 256, POLL_MS = 5, IN_HAND = 4096 };
+enum { PARTITIONS = 4, DATA_SIZE = 64, WAIT_MS = 60000, BATCH = 256, POLL_MS = 5, IN_HAND = 1024 };
 
 struct kafka_contest {
 	const char *mode;

@@ -212,7 +212,8 @@ static void poll(struct hx_kafka_source *source)
 	ssize_t count;
 
 	assert(left <= HX_KAFKA_BATCH);
-	memmove(source->batch, source->batch + source->batch_next, left * sizeof(source->batch[0]));
+	for (size_t i = 0; i < left; i++)
+		source->batch[i] = source->batch[source->batch_next + i];
 	source->polled_ms = source->now_ms;
 	source->batch_next = 0;
 	source->batch_count = left;
