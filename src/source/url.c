@@ -26,7 +26,7 @@ static const struct {
 	{NULL, NULL},
 };
 
-/* Of those that can tell more than whether the scheme is known, without opening anything. */
+/* Of those whose opening starts threads, which is much for a look at a URL. */
 static const struct {
 	const char *scheme;
 	check_fn *check;
@@ -92,15 +92,17 @@ enum hapax_status hapax_source_open(
 
 enum hapax_status hapax_source_check(const char *url, struct hapax_error *err)
 {
+	struct hapax_source *source = NULL;
+	enum hapax_status status;
+
 	if (url == NULL)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a source needs a URL");
 	for (size_t i = 0; checks[i].scheme != NULL; i++) {
 		if (has_scheme(url, checks[i].scheme))
 			return checks[i].check(url, err);
 	}
-	for (size_t i = 0; schemes[i].scheme != NULL; i++) {
-		if (has_scheme(url, schemes[i].scheme))
-			return HAPAX_OK;
-	}
-	return refuse(url, err);
+	/* The others connect when they are used, and say before that what is wrong. */
+	status = hapax_source_open(url, &source, err);
+	hapax_source_close(source);
+	return status;
 }
