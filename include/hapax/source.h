@@ -92,8 +92,8 @@ HAPAX_API enum hapax_status hapax_source_open(
 	const char *url, struct hapax_source **ret_source, struct hapax_error *err);
 
 /*
- * Whether hapax_source_open() would take the URL, as far as that can be told without opening
- * anything: for those who read a configuration. What it says holds no password.
+ * Whether hapax_source_open() would take the URL: for those who read a configuration. Nobody is
+ * asked, and what it says holds no password.
  */
 HAPAX_API enum hapax_status hapax_source_check(const char *url, struct hapax_error *err);
 

@@ -1,5 +1,6 @@
 """consumers: in the configuration of `hapax serve`, against librdkafka's mock cluster. B10, D9."""
 
+import contextlib
 import hashlib
 import json
 import pathlib
@@ -12,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "serve")
 from daemon import dead_address, get, log_line, metrics, post, request, serve, upstream  # noqa: E402
 from harness import expect, expect_in, until  # noqa: E402
 from kafka import Kafka, Service, event  # noqa: E402
+from test_outage import Redis  # noqa: E402
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
@@ -155,20 +157,19 @@ def test_a_broker_that_is_away_harms_nobody(cli):
     with Kafka({"orders": 1}) as kafka, Service() as service, upstream() as behind:
         kafka.produce("orders", numbers(1))
         text = config(
-            row(**{"from": kafka.url("orders")}, to=service.url),
             row(**{"from": f"kafka://{nobody}/t?group=g"}, name="lost", exec="cat"),
+            row(**{"from": kafka.url("orders")}, to=service.url),
         )
         with serve(cli, behind.url, config=text) as daemon:
-            daemon.wait_for(lambda line: "a source failed" in line)
-            expect(health(daemon)[1]["status"], "failed")
+            until(lambda: time.sleep(0.05) or said(daemon, "a source failed"), "it is told")
             status, part = health(daemon)
+            expect(part["status"], "failed")
             expect((status, part["optional"]), (200, True))
             expect_in("lost: ", part["reason"])
             until_figure(daemon, 1, "acknowledged_total")
             expect(post(daemon.gateway, "1").status, 200)
             expect(get(daemon.admin, "/readyz").status, 200)
             assert figure(daemon, "source_failures_total", "lost") > 0
-            assert said(daemon, "a source failed"), daemon.lines
 
 
 def test_it_waits_for_a_store_that_refuses(cli):
@@ -197,6 +198,41 @@ def test_it_waits_for_a_store_that_refuses(cli):
             patch = json.dumps({"consumers": [{"name": "x", "from": "kafka://h/t", "exec": "true"}]}).encode()
             refused = request(daemon.admin, "PATCH", "/api/v1/config", {**bearer, "Content-Type": "application/json"}, patch)
             refused.is_problem(409, "consumers are not changed here")
+
+
+def test_an_outage_of_the_store_is_waited_out_or_journalled(cli):
+    """Scopes say which: nothing is lost or given up either way, and who waits runs nothing twice."""
+    redis = Redis(cli)
+    careful, eager = cli.folder / "careful", cli.folder / "eager"
+    more = (
+        f"store: {{timeout: 500ms, journal: 'file:{cli.folder}/journal'}}\n"
+        "scopes: [{scope: default/eager, on_store_failure: continue}]"
+    )
+    with Kafka({"orders": 1}) as kafka, contextlib.closing(redis):
+        common = {"backoff": "10ms", "backoff_max": "200ms"}
+        text = config(
+            *(
+                row(**{"from": kafka.url("orders", group=path.name)}, **common, name=path.name, group=path.name,
+                    exec=f"echo $HAPAX_EVENT_ID >>{path}")
+                for path in (careful, eager)
+            ),
+            more=more,
+        )
+        with serve(cli, None, "--gateway", "off", config=text, store=redis.url) as daemon:
+            kafka.produce("orders", numbers(1))
+            for name in ("careful", "eager"):
+                until_figure(daemon, 1, "acknowledged_total", name)
+            redis.stop()
+            kafka.produce("orders", numbers(1, 2))
+            until_figure(daemon, 1, "paused", "careful")
+            until(lambda: "A-2" in eager.read_text(), "one goes on")
+            expect(figure(daemon, "dead_letters_total", "careful"), 0)
+            expect(careful.read_text().split(), ["A-1"])
+            redis.start()
+            for name in ("careful", "eager"):
+                until_figure(daemon, 3, "acknowledged_total", name)
+            until_figure(daemon, 0, "paused", "careful")
+            expect(careful.read_text().split(), ["A-1", "A-2"])
 
 
 def test_term_finishes_what_runs(cli):
