@@ -60,8 +60,8 @@ struct hx_serve {
 	struct hx_reader reader;
 	struct hx_exporter exporter; /* of spans; off without traces.endpoint */
 	struct hx_outbox_relay outbox;
-	struct hx_tls_context *tls;  /* of upstreams; NULL while none needs it */
-	struct hx_tls_set door_tls;  /* of those who come */
+	struct hx_tls_context *tls; /* of upstreams; NULL while none needs it */
+	struct hx_tls_set door_tls; /* of those who come */
 
 	struct hx_resp_service resp; /* of the Redis door; options.store NULL: it is off */
 	struct hx_resp_user *resp_users;
@@ -92,8 +92,8 @@ struct hx_serve {
 	struct hx_task told_task;
 	struct hx_timer tick_timer; /* of the first loop */
 	struct hx_task tick_task;
-	struct hx_quota tenants;   /* requests in progress */
-	struct hx_quota addresses; /* connections */
+	struct hx_quota tenants;     /* requests in progress */
+	struct hx_quota addresses;   /* connections */
 	_Atomic unsigned idle_count; /* loops and backgrounds that have ended */
 	_Atomic unsigned is_latched;
 	_Atomic unsigned is_draining;
