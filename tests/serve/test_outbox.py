@@ -4,6 +4,7 @@ import contextlib
 import functools
 import http.server
 import os
+import queue
 import signal
 import socket
 import threading
@@ -276,6 +277,9 @@ def test_drained_at_the_end(cli):
         shop.add("later")
         daemon.process.send_signal(signal.SIGTERM)
         daemon.wait_for(lambda line: log_line(line).get("msg") == "draining")
+        # It does not end before the sink has answered; a while is enough to see one that would.
+        with contextlib.suppress(queue.Empty):
+            raise AssertionError(f"it went on: {daemon.queue.get(timeout=0.5)}")
         sink.release.set()
         daemon.end(how=None)
         expect(sink.ids, ["under-way"])
