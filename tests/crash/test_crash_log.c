@@ -27,6 +27,7 @@ static void run_until(const char *what, uint64_t images_wanted, enum mode mode)
 	uint64_t images = 0, cut = 0, faults = 0, latched = 0, restarts = 0;
 	uint64_t seed = 1;
 	bool is_alone = scale_seed(&seed);
+	uint64_t first = seed;
 	bool with_faults = mode == WITH_FAULTS;
 
 	do {
@@ -52,10 +53,10 @@ static void run_until(const char *what, uint64_t images_wanted, enum mode mode)
 		seed++;
 	} while (!is_alone &&
 	         (images < images_wanted ||
-	          (with_faults && latched == 0 && seed <= HISTORIES_WITH_LATCH)));
+	          (with_faults && latched == 0 && seed - first < HISTORIES_WITH_LATCH)));
 	printf("# %llu histories, %llu restarts, %llu recoveries cut short, %llu faults, "
 	       "%llu latched\n",
-	       (unsigned long long)(seed - 1), (unsigned long long)restarts,
+	       (unsigned long long)(seed - first), (unsigned long long)restarts,
 	       (unsigned long long)cut, (unsigned long long)faults, (unsigned long long)latched);
 	scale_report(what, images, scale_seconds() - begin, true);
 	/* A run in which nothing went wrong proves nothing. */

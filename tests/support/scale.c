@@ -26,14 +26,23 @@ uint64_t scale_count(uint64_t proof, uint64_t usual)
 	return count < 1 ? 1 : (uint64_t)count;
 }
 
-bool scale_seed(uint64_t *ret_seed)
+/* Is there such a number? */
+static bool read_seed(const char *variable, uint64_t *ret_seed)
 {
-	const char *text = getenv("HAPAX_TEST_SEED");
+	const char *text = getenv(variable);
 
 	if (!text || !*text)
 		return false;
 	*ret_seed = strtoull(text, NULL, 0);
 	return true;
+}
+
+bool scale_seed(uint64_t *ret_seed)
+{
+	if (read_seed("HAPAX_TEST_SEED", ret_seed))
+		return true;
+	(void)read_seed("HAPAX_TEST_FIRST_SEED", ret_seed);
+	return false;
 }
 
 double scale_seconds(void)

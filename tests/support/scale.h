@@ -21,7 +21,10 @@ bool scale_is_proof(void);
 /* proof with HAPAX_PROOF=1, else usual times HAPAX_TEST_SCALE; never below one. */
 uint64_t scale_count(uint64_t proof, uint64_t usual);
 
-/* HAPAX_TEST_SEED if it is set: then *ret_seed is written. */
+/*
+ * HAPAX_TEST_SEED if it is set: then *ret_seed is written, and that seed alone is meant.
+ * HAPAX_TEST_FIRST_SEED is written, too, where seeds begin with it; that returns false.
+ */
 bool scale_seed(uint64_t *ret_seed);
 
 /* Seconds since some moment in the past, for the lines below. */
