@@ -166,9 +166,19 @@ static enum hapax_status connect_socket(
 static enum hapax_status log_in(
 	struct hx_rabbit *rabbit, const struct hx_rabbit_place *place, struct hapax_error *err)
 {
-	amqp_rpc_reply_t reply = amqp_login(
+	/* Else nobody tells us that a queue that we consume from was deleted. */
+	amqp_table_entry_t cancel = {
+		.key = amqp_cstring_bytes("consumer_cancel_notify"),
+		.value = {.kind = AMQP_FIELD_KIND_BOOLEAN, .value = {.boolean = 1}}};
+	amqp_table_entry_t known = {
+		.key = amqp_cstring_bytes("capabilities"),
+		.value = {
+			.kind = AMQP_FIELD_KIND_TABLE,
+			.value = {.table = {.num_entries = 1, .entries = &cancel}}}};
+	amqp_table_t properties = {.num_entries = 1, .entries = &known};
+	amqp_rpc_reply_t reply = amqp_login_with_properties(
 		rabbit->conn, place->vhost, 0, HX_RABBIT_FRAME_SIZE_MAX, HX_RABBIT_HEARTBEAT_S,
-		AMQP_SASL_METHOD_PLAIN, place->user, place->password);
+		&properties, AMQP_SASL_METHOD_PLAIN, place->user, place->password);
 
 	if (reply.reply_type == AMQP_RESPONSE_NORMAL) {
 		(void)amqp_channel_open(rabbit->conn, HX_RABBIT_CHANNEL);

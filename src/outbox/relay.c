@@ -453,11 +453,16 @@ void hapax_relay_stop(struct hapax_relay *relay)
 
 void hapax_relay_stats(struct hapax_relay *relay, struct hapax_relay_stats *ret_stats)
 {
+	struct hapax_relay_stats stats;
+	size_t size = ret_stats->size < sizeof(stats) ? ret_stats->size : sizeof(stats);
+
 	hx_mutex_lock(&relay->mutex);
-	*ret_stats = relay->stats;
-	ret_stats->backlog_age_ms =
+	stats = relay->stats;
+	stats.backlog_age_ms =
 		relay->seen_ns == 0 ? -1 : (hx_clock_mono_ns() - relay->seen_ns) / MS_NS;
 	hx_mutex_unlock(&relay->mutex);
+	stats.size = ret_stats->size;
+	memcpy(ret_stats, &stats, size);
 }
 
 /* ------------------------------------------------------------------ open */

@@ -57,9 +57,12 @@ static void on_answered(struct hapax_op *ops, size_t count, void *context)
 	struct hx_consumer *consumer = context;
 
 	(void)ops, (void)count;
+	/* Who sees the answer may let the consumer go: not before it was woken, see take_up(). */
+	hx_lock_acquire(&consumer->warm_up.lock);
 	atomic_store(&consumer->warm_up.is_answered, true);
 	if (consumer->wake != NULL)
 		consumer->wake(consumer->wake_context);
+	hx_lock_release(&consumer->warm_up.lock);
 }
 
 static void submit(struct hx_consumer *consumer, enum hx_warm_up_step step)
@@ -123,6 +126,8 @@ static bool take_up(struct hx_consumer *consumer)
 
 	if (warm_up->step == HX_WARM_UP_IDLE || !atomic_load(&warm_up->is_answered))
 		return false;
+	hx_lock_acquire(&warm_up->lock);
+	hx_lock_release(&warm_up->lock);
 	if (warm_up->step == HX_WARM_UP_ASKS) {
 		take_known(warm_up);
 	} else {

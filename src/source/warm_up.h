@@ -18,6 +18,8 @@
 
 #include <hapax/store.h>
 
+#include "base/thread.h"
+
 struct hx_consumer;
 struct hx_intake;
 
@@ -32,6 +34,7 @@ struct hx_warm_up {
 	size_t count;
 	enum hx_warm_up_step step;
 	_Atomic bool is_answered;
+	struct hx_lock lock; /* held by who answers until the consumer was woken */
 };
 
 /* Zeros are allowed. No batch is at the store. */

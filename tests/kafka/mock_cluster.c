@@ -9,6 +9,7 @@
  *	down N, up N     broker N goes away and comes back, with all that it has
  *	topic NAME N     make a topic
  *	error NAME N     whoever asks for that topic is told this error; it need not be there
+ *	refuse N         the next N who ask for committed offsets are told to come later
  *
  * It ends with its standard input. What it is not: durable, and larger than 5 MiB for each
  * partition.
@@ -31,6 +32,15 @@ static int make_topic(rd_kafka_mock_cluster_t *cluster, const char *name, int pa
 		RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
+static void refuse_offsets(rd_kafka_mock_cluster_t *cluster, int count)
+{
+	enum { OFFSET_FETCH = 9 };
+
+	for (int i = 0; i < count; i++)
+		rd_kafka_mock_push_request_errors(
+			cluster, OFFSET_FETCH, 1, RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS);
+}
+
 static void obey(rd_kafka_mock_cluster_t *cluster, char *line)
 {
 	char *name = strchr(line, ' ');
@@ -44,6 +54,8 @@ static void obey(rd_kafka_mock_cluster_t *cluster, char *line)
 		(void)rd_kafka_mock_broker_set_down(cluster, number);
 	} else if (strncmp(line, "up ", 3) == 0) {
 		(void)rd_kafka_mock_broker_set_up(cluster, number);
+	} else if (strncmp(line, "refuse ", 7) == 0) {
+		refuse_offsets(cluster, number);
 	} else if (strncmp(line, "topic ", 6) == 0 && name != last) {
 		*last = '\0';
 		(void)make_topic(cluster, name + 1, number);

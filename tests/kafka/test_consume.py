@@ -229,6 +229,16 @@ def test_a_warm_up_reads_as_many_messages_as_it_is_told(cli):
         expect(consume.stop()["warmed"], 0)
 
 
+def test_a_warm_up_can_be_stopped_before_its_end(cli):
+    if os.environ.get("HAPAX_KAFKA_REAL"):
+        raise Skip("a real broker cannot be told to refuse offsets")
+    with Kafka({"orders": 2}) as kafka, Service() as service:
+        kafka.tell("refuse 10000")
+        consume = Consume(cli, "--from", kafka.url("orders", warm_up="10m"), "--to", service.url)
+        consume.until(lambda _: consume.all("warm_up"), "the past is asked for")
+        expect(consume.stop()["warmed"], 0)
+
+
 def test_wrong_urls_and_options_are_refused(cli):
     ok = ["--to", "http://127.0.0.1:1/"]
     for url, word in [

@@ -83,7 +83,10 @@ struct hx_kafka_source {
 	struct hx_rereader *rereader; /* NULL: no past is wanted */
 	size_t warming;               /* partitions whose past is not done */
 
-	/* The second half is for what comes while the first one waits; see keep_alive(). */
+	/*
+	 * The second half is for what comes while the first one waits; see keep_alive(). NULL:
+	 * its partition was taken away.
+	 */
 	rd_kafka_message_t *batch[2 * HX_KAFKA_BATCH];
 	size_t batch_next;
 	size_t batch_count;

@@ -238,8 +238,12 @@ static struct hapax_message *kafka_next(struct hapax_source *base)
 		poll(source);
 	while (source->batch_next < source->batch_count) {
 		rd_kafka_message_t *from = source->batch[source->batch_next++];
-		struct hx_kafka_message *message = read_message(source, from);
+		struct hx_kafka_message *message;
 
+		/* Of a partition that was taken away since. */
+		if (from == NULL)
+			continue;
+		message = read_message(source, from);
 		if (message != NULL)
 			return &message->base;
 		rd_kafka_message_destroy(from);
@@ -362,8 +366,10 @@ static void kafka_stats(struct hapax_source *base, struct hapax_source_stats *re
 
 static void free_all(struct hx_kafka_source *source)
 {
-	while (source->batch_next < source->batch_count)
-		rd_kafka_message_destroy(source->batch[source->batch_next++]);
+	for (; source->batch_next < source->batch_count; source->batch_next++) {
+		if (source->batch[source->batch_next] != NULL)
+			rd_kafka_message_destroy(source->batch[source->batch_next]);
+	}
 	for (struct hx_kafka_partition *at = source->partitions; at != NULL; at = at->next) {
 		struct hx_mark *mark;
 

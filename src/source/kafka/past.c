@@ -77,7 +77,9 @@ void hx_kafka_past_cancel(struct hx_kafka_source *source, struct hx_kafka_partit
 {
 	if (partition->past_id == 0)
 		return;
-	hx_rereader_cancel(source->rereader, partition->past_id);
+	/* At the end it has gone before the partitions go. */
+	if (source->rereader != NULL)
+		hx_rereader_cancel(source->rereader, partition->past_id);
 	end(source, partition);
 }
 

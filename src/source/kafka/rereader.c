@@ -138,6 +138,25 @@ static int64_t time_of(const struct hx_past *past)
 	return past->time_ms;
 }
 
+/*
+ * Does the log reach as far as was acknowledged? One that was cut or made anew has other messages in
+ * those places, which nobody has seen.
+ */
+static bool is_there(struct round *round, size_t index)
+{
+	const struct hx_past *past = round->pasts[index];
+	int64_t first = 0, end = 0;
+	rd_kafka_resp_err_t err;
+
+	do {
+		err = rd_kafka_query_watermark_offsets(
+			round->rereader->rk, past->topic, past->number, &first, &end, ASK_MS);
+		if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+			say_and_pause(round->rereader, "the end of a partition", err);
+	} while (err != RD_KAFKA_RESP_ERR_NO_ERROR && !is_stopped(round->rereader));
+	return err == RD_KAFKA_RESP_ERR_NO_ERROR && past->end <= end;
+}
+
 /* Where the group stands. Nothing acknowledged: there is no past. */
 static void find_ends(struct round *round)
 {
@@ -149,6 +168,8 @@ static void find_ends(struct round *round)
 		if (round->left == 0)
 			break;
 		err = rd_kafka_committed(round->rereader->rk, list, ASK_MS);
+		for (int i = 0; err == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++)
+			err = list->elems[i].err;
 		if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
 			say_and_pause(round->rereader, "committed offsets", err);
 	}
@@ -162,7 +183,7 @@ static void find_ends(struct round *round)
 		round->pasts[index]->from = at->offset - round->rereader->span_count;
 		if (round->pasts[index]->from < 0)
 			round->pasts[index]->from = 0;
-		if (at->offset <= 0)
+		if (at->offset <= 0 || !is_there(round, (size_t)index))
 			end_one(round, (size_t)index);
 	}
 	rd_kafka_topic_partition_list_destroy(list);
@@ -199,8 +220,10 @@ typedef bool take_fn(struct round *round, size_t index, rd_kafka_message_t *mess
 
 static bool take_message(struct round *round, size_t index, rd_kafka_message_t *message)
 {
+	/* Before the beginning: it was not there, and the reader was set back. */
 	if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF ||
-	    message->offset >= round->pasts[index]->end) {
+	    message->offset >= round->pasts[index]->end ||
+	    message->offset < round->pasts[index]->from) {
 		end_one(round, index);
 		return false;
 	}

@@ -301,7 +301,8 @@ bool hx_redis_line_send(struct hx_redis_line *line)
 {
 	if (!line->is_ready || !write_output(line))
 		return false;
-	line->open_calls++;
-	hx_connection_set_deadline(&line->connection, after_ms(line, REPLY_MS));
+	/* Of the oldest: later ones must not put it off, and every reply moves it on. */
+	if (line->open_calls++ == 0)
+		hx_connection_set_deadline(&line->connection, after_ms(line, REPLY_MS));
 	return true;
 }
