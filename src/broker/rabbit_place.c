@@ -167,24 +167,3 @@ enum hapax_status hx_rabbit_place_parse(
 	*ret_place = place;
 	return HAPAX_OK;
 }
-
-enum hapax_status hx_rabbit_url_hide(const char *url, struct hapax_buf *buf)
-{
-	const char *host = strstr(url, "//");
-	const char *at = NULL, *colon = NULL;
-	size_t before = buf->size;
-	enum hapax_status status;
-
-	if (host != NULL) {
-		host += 2;
-		at = memrchr(host, '@', strcspn(host, "/?"));
-		colon = at == NULL ? NULL : memchr(host, ':', (size_t)(at - host));
-	}
-	if (colon == NULL)
-		status = hx_buf_printf(buf, "%s%c", url, '\0');
-	else
-		status = hx_buf_printf(buf, "%.*s:***%s%c", (int)(colon - url), url, at, '\0');
-	if (status != HAPAX_OK)
-		buf->size = before;
-	return status;
-}

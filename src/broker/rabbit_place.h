@@ -51,7 +51,4 @@ bool hx_rabbit_url_is_ours(const char *url);
 enum hapax_status hx_rabbit_place_parse(
 	const char *url, struct hx_rabbit_place *ret_place, struct hapax_error *err);
 
-/* url with "***" for its password, NUL at the end. LIMIT, NO_MEMORY: nothing was appended. */
-enum hapax_status hx_rabbit_url_hide(const char *url, struct hapax_buf *buf);
-
 #endif

@@ -21,18 +21,19 @@ static bool begins(const char *text, const char *scheme)
 	return strncasecmp(text, scheme, strlen(scheme)) == 0;
 }
 
-static bool parse_scheme(
-	const char *text, struct hx_url *url, const char **ret_rest, char why[HX_URL_WHY_SIZE])
+/* What comes behind the scheme, or NULL. */
+static const char *parse_scheme(const char *text, struct hx_url *url, char why[HX_URL_WHY_SIZE])
 {
-	if (begins(text, "http://")) {
-		*ret_rest = text + strlen("http://");
-		return true;
-	}
-	if (!begins(text, "https://"))
-		return fail(why, "does not begin with http:// or https://");
-	url->is_tls = true;
-	*ret_rest = text + strlen("https://");
-	return HX_HAVE_TLS || fail(why, "needs TLS, which is not built in");
+	if (begins(text, "http://"))
+		return text + strlen("http://");
+	url->is_tls = begins(text, "https://");
+	if (url->is_tls && HX_HAVE_TLS)
+		return text + strlen("https://");
+	(void)fail(
+		why,
+		url->is_tls ? "needs TLS, which is not built in"
+			    : "does not begin with http:// or https://");
+	return NULL;
 }
 
 bool hx_url_parse(const char *text, struct hx_url *ret_url, char why[HX_URL_WHY_SIZE])
@@ -46,7 +47,8 @@ bool hx_url_parse(const char *text, struct hx_url *ret_url, char why[HX_URL_WHY_
 		if (*at <= ' ' || *at >= 0x7f)
 			return fail(why, "has a character that a URL cannot have; use %XX");
 	}
-	if (!parse_scheme(text, &url, &rest, why))
+	rest = parse_scheme(text, &url, why);
+	if (rest == NULL)
 		return false;
 	if (strpbrk(rest, "?#") != NULL)
 		return fail(why, "has a query or a fragment");

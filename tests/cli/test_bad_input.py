@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 from harness import COMMANDS, DAEMONS, MAKERS, OPERANDS, PROGRAM, STORE_COMMANDS, Skip, expect, expect_in, plain_user
-from harness import public_program, scaled
+from harness import proof, public_program, scaled
 
 KEY_COMMANDS = list(OPERANDS)
 
@@ -273,14 +273,16 @@ def test_random_arguments(cli):
     words += ["--limit=99999999999999999999", "--=", "--ttl=", "-oo", "=", "/", "%s%n%d", b"\xff\xfe", "\x07"]
     seed = int(os.environ.get("HAPAX_TEST_SEED") or 1)
     source = random.Random(seed)
-    for _ in range(scaled(proof=5000, usual=200)):
-        arguments = [source.choice(words) for _ in range(source.randint(0, 6))]
-        if source.random() < 0.6:
-            arguments.insert(0, source.choice(COMMANDS))
-        if arguments and arguments[0] in DAEMONS:
-            continue
-        result = cli.run(*arguments, code=None)
-        if result.code not in (0, 1, 64, 65, 66, 69, 75, 77, 125, 126, 127):
-            raise AssertionError(f"seed {seed}: {arguments}: exit {result.code}, {result.err}")
-        if result.code >= 64:
-            assert result.err, f"seed {seed}: {arguments}: exit {result.code} without a message"
+    count = scaled(proof=5000, usual=200)
+    with proof("random command lines", count):
+        for _ in range(count):
+            arguments = [source.choice(words) for _ in range(source.randint(0, 6))]
+            if source.random() < 0.6:
+                arguments.insert(0, source.choice(COMMANDS))
+            if arguments and arguments[0] in DAEMONS:
+                continue
+            result = cli.run(*arguments, code=None)
+            if result.code not in (0, 1, 64, 65, 66, 69, 75, 77, 125, 126, 127):
+                raise AssertionError(f"seed {seed}: {arguments}: exit {result.code}, {result.err}")
+            if result.code >= 64:
+                assert result.err, f"seed {seed}: {arguments}: exit {result.code} without a message"

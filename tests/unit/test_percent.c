@@ -117,6 +117,7 @@ static void passwords_are_hidden(void **state)
 		{"rediss://:se@cret@h", "rediss://:***@h"},
 		{"redis://:s/e?cret@h", "redis://:***@h"},
 		{"redis://u@h:1", "redis://u@h:1"},
+		{"amqps://u%40:secret@h/v?queue=q", "amqps://u%40:***@h/v?queue=q"},
 		{"redis://h:1?prefix=a@b", "redis://h:1?prefix=a@b"},
 		{"redis://:secret@h:1?prefix=a@b", "redis://:***@h:1?prefix=a@b"},
 		{"redis+unix:/a:b@c", "redis+unix:/a:b@c"},
