@@ -10,8 +10,8 @@ def outbox(cli, *arguments, **options):
 
 
 def test_init_add_status(cli):
-    expect_in("was made, in version 1", outbox(cli, "init").out)
-    expect_in("is there, in version 1", outbox(cli, "init").out)
+    expect_in("was made, in version 2", outbox(cli, "init").out)
+    expect_in("is there, in version 2", outbox(cli, "init").out)
     answer = outbox(
         cli, "add", "-t", "orders", "-k", "order-17", "--type", "order.made", "-H", "trace=a=b", input=b'{"order":17}'
     )

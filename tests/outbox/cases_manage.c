@@ -81,8 +81,8 @@ static void tables_of_others_are_taken_over(void **state)
 	outbox_case_run(c, "INSERT INTO {}outbox_events VALUES (4, 'q', 'other', 'draft')");
 	(void)drain(c);
 	assert_int_equal(sunk.count, 2);
-	assert_int_equal(memory_log_find(&sunk, "1", NULL), 1);
-	assert_int_equal(memory_log_find(&sunk, "3", NULL), 1);
+	assert_int_equal(memory_log_find(&sunk, "outbox_events:1", NULL), 1);
+	assert_int_equal(memory_log_find(&sunk, "outbox_events:3", NULL), 1);
 	assert_int_equal(
 		outbox_case_number(
 			c, "SELECT count(*) FROM {}outbox_events WHERE status = 'processed'"),
@@ -90,6 +90,24 @@ static void tables_of_others_are_taken_over(void **state)
 	/* Once more changes nothing. */
 	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 1, &count, &err), HAPAX_OK);
 	assert_int_equal(count, 0);
+	/* Nor is one taken twice that an earlier version took, as it named it. */
+	outbox_case_run(
+		c, "UPDATE {}hapax_outbox SET id = '1', state = 0 WHERE id = 'outbox_events:1'");
+	outbox_case_run(c, "UPDATE {}outbox_events SET status = 'pending' WHERE id = 1");
+	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 1, &count, &err), HAPAX_OK);
+	assert_int_equal(count, 0);
+	/* Another table has the same numbers, and its rows are other events. */
+	outbox_case_run(
+		c,
+		"CREATE TABLE {}second (id INTEGER PRIMARY KEY, queue_name TEXT, payload TEXT, status TEXT)");
+	table.table = "second";
+	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_OK);
+	outbox_case_run(c, "INSERT INTO {}second VALUES (3, 'q', 'new', 'pending')");
+	(void)drain(c);
+	assert_int_equal(memory_log_find(&sunk, "second:3", NULL), 1);
+	assert_int_equal(
+		outbox_case_number(c, "SELECT count(*) FROM {}second WHERE status = 'processed'"),
+		1);
 }
 
 static void debezium_tables_are_taken_over(void **state)
@@ -107,6 +125,13 @@ static void debezium_tables_are_taken_over(void **state)
 		" payload TEXT)");
 	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_ERR_INVALID);
 	assert_non_null(strstr(err.message, "no column type"));
+	/* The preset of another table. */
+	table = (struct hapax_outbox_table)HAPAX_OUTBOX_TABLE_EVENTS;
+	table.table = "outbox";
+	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_ERR_INVALID);
+	assert_non_null(strstr(err.message, "no column queue_name"));
+	assert_non_null(strstr(err.message, "preset"));
+	table = (struct hapax_outbox_table)HAPAX_OUTBOX_TABLE_DEBEZIUM;
 	table.type = "kind";
 	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_OK);
 	outbox_case_run(c, "BEGIN");
