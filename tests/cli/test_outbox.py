@@ -37,6 +37,7 @@ def test_bad_input(cli):
     outbox(cli, "init")
     for arguments, complaint in [
         (["frob"], "there are init, add"),
+        (["relya"], "did you mean 'hapax outbox relay'?"),
         (["add"], "no topic was given"),
         (["add", "-t", "t", "-H", "x"], "'x' is not NAME=VALUE"),
         (["relay"], "nowhere to publish to"),
@@ -49,6 +50,10 @@ def test_bad_input(cli):
         (["audit", "--query", "SELECT x FROM nowhere"], "nowhere"),
         (["rebuild", "--query", "SELECT 1 AS id"], "no id or no topic"),
         (["status", "more"], "an argument too many"),
+        (["status", "--to", "amqp://h"], "'status' has no option '--to'"),
+        (["init", "--table", "t"], "no preset was named"),
+        (["retry", "e1", "--all"], "one is enough"),
+        (["retry", "--key", ""], "no event was named"),
     ]:
         expect_in(complaint, outbox(cli, *arguments, input=b"", code=64).err)
     expect_in("no database was named", cli.run("outbox", "status", code=64).err)
@@ -90,6 +95,8 @@ def test_audit_and_rebuild(cli):
     expect(answer.out, "order-o2\n")
     expect_in("3 looked at, 1 have no event", answer.err)
     expect(outbox(cli, "audit", "--by", "ordering_key", "--query", "SELECT id FROM orders", code=1).out, "o2\n")
+    expect(outbox(cli, "audit", "--query", "VALUES ('order-o2')", "-o", "json", code=1).json, {"id": "order-o2"})
+    expect_in("would write", outbox(cli, "audit", "--query", "DELETE FROM orders RETURNING id", code=64).err)
     query = "SELECT 'order-' || id AS id, 'orders' AS topic, id AS ordering_key, json_object('id', id) AS payload FROM orders"
     expect(outbox(cli, "rebuild", "--query", query).out, "rebuilt 1\n")
     expect(outbox(cli, "rebuild", "--query", query).out, "rebuilt 0\n")
@@ -105,3 +112,31 @@ def test_tables_of_others(cli):
     with sqlite3.connect(cli.folder / "shop.db") as db:
         db.execute("INSERT INTO events VALUES (2, 'q', '{}', 'pending')")
     expect(outbox(cli, "status", "-o", "json").json["pending"], 2)
+
+
+def test_help_of_each_action(cli):
+    """Its own options and examples, and no others'; what is no action has the help of all."""
+    for action in ("init", "add", "status", "relay", "retry", "park", "purge", "audit", "rebuild"):
+        text = cli.run("outbox", action, "--help").out
+        for part in (f"hapax outbox {action} - ", f"Usage: hapax outbox {action} ", "--db URL", "--output text|json"):
+            expect_in(part, text, action)
+        examples = text.split("\nExamples:\n")[1]
+        expect_in(f"hapax outbox {action} ", examples)
+        expect("--topic" in text, action == "add", action)
+        expect("--to URL" in text, action == "relay", action)
+        expect("--query" in text, action in ("audit", "rebuild"), action)
+        assert max(len(line) for line in text.splitlines()) <= 85, text
+        expect_in(f"  {action} ", cli.run("outbox", "--help").out)
+    expect(cli.run("outbox", "frob", "--help").out, cli.run("outbox", "--help").out)
+
+
+def test_an_older_outbox(cli):
+    outbox(cli, "init")
+    outbox(cli, "add", "-t", "t", "--id", "kept")
+    with sqlite3.connect(cli.folder / "shop.db") as db:
+        db.execute("ALTER TABLE hapax_outbox_relay DROP COLUMN lease_ms")
+        db.execute("UPDATE hapax_outbox_meta SET version = 1")
+    for arguments in (["status"], ["relay", "--to", "http://127.0.0.1:1/"], ["add", "-t", "t"]):
+        expect_in("bring it up to date with 'hapax outbox init", outbox(cli, *arguments, code=69).err)
+    expect(outbox(cli, "init").out, "the outbox was brought up to date, in version 2\n")
+    expect(outbox(cli, "status", "-o", "json").json["pending"], 1)
