@@ -160,8 +160,8 @@ static void status_text(struct hx_out *out, const struct hapax_outbox_status *st
 	hx_out_printf(out, "%" PRIu64, status->parked);
 	if (status->parked > 0)
 		hx_out_printf(
-			out, ", which hold up %" PRIu64 " keys with %" PRIu64 " events",
-			status->parked_keys, status->waiting);
+			out, ", of %" PRIu64 " ordering key%s; %" PRIu64 " wait behind them",
+			status->parked_keys, status->parked_keys == 1 ? "" : "s", status->waiting);
 	hx_out_text(out, "\n");
 	hx_out_field(out, "sent");
 	hx_out_printf(out, "%" PRIu64 "\n", status->sent);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/json_out.h"
@@ -149,6 +150,16 @@ static struct hapax_bytes field(const struct hapax_field *fields, size_t count, 
 	return (struct hapax_bytes){NULL, 0};
 }
 
+static int64_t number_of(struct hapax_bytes value)
+{
+	char text[24];
+
+	(void)snprintf(
+		text, sizeof(text), "%.*s", (int)value.size,
+		value.size == 0 ? "" : (const char *)value.data);
+	return strtoll(text, NULL, 10);
+}
+
 static int list_row(void *context, const struct hapax_field *fields, size_t count)
 {
 	struct listing *listing = context;
@@ -163,7 +174,13 @@ static int list_row(void *context, const struct hapax_field *fields, size_t coun
 			(void)snprintf(
 				name, sizeof(name), "%.*s", (int)fields[i].name.size,
 				(const char *)fields[i].name.data);
-			hx_json_out_bytes(&listing->json, name, fields[i].value);
+			if (strcmp(name, "attempts") == 0)
+				hx_json_out_signed(
+					&listing->json, name, number_of(fields[i].value));
+			else if (fields[i].value.data == NULL)
+				hx_json_out_null(&listing->json, name);
+			else
+				hx_json_out_bytes(&listing->json, name, fields[i].value);
 		}
 		hx_json_out_object_end(&listing->json);
 		return 0;

@@ -291,7 +291,7 @@ CREATE OR REPLACE FUNCTION @@hapax_outbox_adopt(
 	p_status text, p_pending text, p_processed text, p_existing boolean
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-	v_oid oid := to_regclass(p_table);
+	v_oid oid;
 	v_table text; -- with its schema: relays have another search_path
 	v_column text;
 	v_types text[] := '{}';
@@ -300,9 +300,17 @@ DECLARE
 	v_name text;
 	v_count bigint := 0;
 BEGIN
+	BEGIN
+		v_oid := to_regclass(p_table);
+	EXCEPTION WHEN invalid_name THEN
+		v_oid := NULL;
+	END;
 	IF v_oid IS NULL THEN
 		RAISE EXCEPTION 'there is no table %', p_table USING ERRCODE = 'HX004',
 			HINT = 'Name it with its schema, or choose another preset.';
+	END IF;
+	IF v_oid = '@@hapax_outbox'::regclass THEN
+		RAISE EXCEPTION 'the table % is the outbox itself', p_table USING ERRCODE = 'HX004';
 	END IF;
 	FOREACH v_column IN ARRAY array_remove(ARRAY[p_id, p_topic, p_key, p_type, p_payload, p_status], NULL) LOOP
 		IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = v_oid AND attname = v_column AND attnum > 0

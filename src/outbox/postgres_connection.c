@@ -6,6 +6,7 @@
  */
 #include "outbox/postgres.h"
 
+#include <ctype.h>
 #include <endian.h>
 #include <string.h>
 
@@ -163,10 +164,13 @@ static enum hapax_status result_error(
 	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
 
-	if (code != NULL && strcmp(code, "HX004") == 0)
+	/* A hint is a sentence there, and the end of one here. */
+	if (code != NULL && strcmp(code, "HX004") == 0 && hint != NULL && hint[0] != '\0')
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "%s%s%s", text, hint == NULL ? "" : "; ",
-			hint == NULL ? "" : hint);
+			err, HAPAX_ERR_INVALID, 0, "%s; %c%.*s", text,
+			tolower((unsigned char)hint[0]), (int)strcspn(hint + 1, "."), hint + 1);
+	if (code != NULL && strcmp(code, "HX004") == 0)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "%s", text);
 	if (code != NULL && strcmp(code, "23505") == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,

@@ -4,6 +4,7 @@
  */
 #include "outbox/sqlite.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -384,9 +385,11 @@ static enum hapax_status open_file(
 		return HAPAX_ERR_NO_MEMORY;
 	code = sqlite3_open_v2(path, &outbox->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	if (code != SQLITE_OK) {
+		bool is_absent = outbox->db != NULL && sqlite3_system_errno(outbox->db) == ENOENT;
+
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' was not opened: %s", path,
-			hx_sqlite_reason(code));
+			is_absent ? "there is no such file, or folder" : hx_sqlite_reason(code));
 		outbox_close(&outbox->base);
 		return HAPAX_ERR_UNAVAILABLE;
 	}

@@ -157,11 +157,16 @@ static enum hapax_status check_columns(
 	                               table->type, table->payload, table->status};
 	const void *values[] = {table->table, NULL};
 	int64_t count = 0;
-	int code = hx_outbox_sqlite_run(
+	int code;
+
+	if (sqlite3_stricmp(table->table, "hapax_outbox") == 0)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the table %s is the outbox itself",
+			table->table);
+	code = hx_outbox_sqlite_run(
 		outbox,
 		"SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = ?1", "t",
 		values, &count);
-
 	if (code == SQLITE_OK && count == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "there is no table %s; choose another preset",

@@ -27,6 +27,7 @@ def test_init_add_status(cli):
 
 
 def test_without_an_outbox(cli):
+    expect_in("there is no such file", outbox(cli, "status", code=69).err)
     sqlite3.connect(cli.folder / "shop.db").execute("CREATE TABLE orders (id)").connection.commit()
     answer = outbox(cli, "status", code=69)
     expect_in("there is no outbox in this database", answer.err)
@@ -47,6 +48,8 @@ def test_bad_input(cli):
         (["audit"], "no query was given"),
         (["init", "--preset", "events", "--column", "x=y"], "names no column"),
         (["init", "--preset", "events"], "there is no table outbox_events"),
+        (["init", "--preset", "events", "--table", 'a"b; DROP TABLE hapax_outbox'], "there is no table"),
+        (["init", "--preset", "events", "--table", "hapax_outbox"], "is the outbox itself"),
         (["audit", "--query", "SELECT x FROM nowhere"], "nowhere"),
         (["rebuild", "--query", "SELECT 1 AS id"], "no id or no topic"),
         (["status", "more"], "an argument too many"),
@@ -77,7 +80,9 @@ def test_what_people_do(cli):
     expect_in("parked 1", outbox(cli, "park", "e1").out)
     expect(outbox(cli, "park", "absent", code=1).out, "parked 0\n")
     expect_in("e1  key k1, attempts 0: parked by hand", outbox(cli, "status", "--parked").out)
-    expect(outbox(cli, "status", "--parked", "-o", "json").json["error"], "parked by hand")
+    parked = {"id": "e1", "topic": "t", "ordering_key": "k1", "attempts": 0, "error": "parked by hand"}
+    expect(outbox(cli, "status", "--parked", "-o", "json").json, parked)
+    expect_in("parked       1, of 1 ordering key; 0 wait behind them", outbox(cli, "status").out)
     expect(outbox(cli, "retry", "--all", "-o", "json").json, {"retried": 1})
     expect(outbox(cli, "retry", "--key", "k1", code=1).out, "retried 0\n")
     expect_in("purged 0", outbox(cli, "purge", "--older", "1h").out)
