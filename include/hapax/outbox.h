@@ -168,6 +168,10 @@ HAPAX_API enum hapax_status hapax_outbox_park(
 HAPAX_API enum hapax_status hapax_outbox_purge(
 	struct hapax_outbox *outbox, int64_t age_ms, uint64_t *ret_count, struct hapax_error *err);
 
+/* One such step, and the pause behind it; until *ret_count, which is how many, is 0. */
+HAPAX_API enum hapax_status hapax_outbox_purge_step(
+	struct hapax_outbox *outbox, int64_t age_ms, uint64_t *ret_count, struct hapax_error *err);
+
 /* One row of a query, as texts by the names of columns; NULL has data NULL. Not 0 ends it. */
 typedef int hapax_outbox_row_fn(void *context, const struct hapax_field *fields, size_t count);
 

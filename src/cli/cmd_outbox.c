@@ -4,9 +4,11 @@
  */
 #include <inttypes.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/suggest.h"
 #include "cli/environment.h"
 #include "cli/json_out.h"
 #include "cli/outbox.h"
@@ -22,11 +24,11 @@ static const struct hx_option options[] = {
          NULL},
 	{HX_OUTBOX_TOPIC, "topic", 't', HX_OPTION_TEXT, "NAME", "add: where the event goes", NULL},
 	{HX_OUTBOX_KEY, "key", 'k', HX_OPTION_TEXT, "TEXT",
-         "add: ordering key; its events keep their order", NULL},
+         "add, retry: ordering key, whose events keep their order", NULL},
 	{HX_OUTBOX_ID, "id", 0, HX_OPTION_TEXT, "ID", "add: the event's id (a new UUIDv7)", NULL},
 	{HX_OUTBOX_TYPE, "type", 0, HX_OPTION_TEXT, "TYPE", "add: the event's type", NULL},
 	{HX_OUTBOX_SOURCE, "source", 0, HX_OPTION_TEXT, "URI",
-         "the event's source; relay: where it has none", NULL},
+         "add, relay: the event's source, where it has none", NULL},
 	{HX_OUTBOX_SUBJECT, "subject", 0, HX_OPTION_TEXT, "TEXT", "add: the event's subject", NULL},
 	{HX_OUTBOX_CONTENT_TYPE, "content-type", 0, HX_OPTION_TEXT, "TYPE",
          "add: the payload's type (application/json)", NULL},
@@ -158,8 +160,8 @@ static void status_text(struct hx_out *out, const struct hapax_outbox_status *st
 	hx_out_printf(out, "%" PRIu64, status->parked);
 	if (status->parked > 0)
 		hx_out_printf(
-			out, ", which hold up %" PRIu64 " keys with %" PRIu64 " events",
-			status->parked_keys, status->waiting);
+			out, ", of %" PRIu64 " ordering key%s; %" PRIu64 " wait behind them",
+			status->parked_keys, status->parked_keys == 1 ? "" : "s", status->waiting);
 	hx_out_text(out, "\n");
 	hx_out_field(out, "sent");
 	hx_out_printf(out, "%" PRIu64 "\n", status->sent);
@@ -195,40 +197,151 @@ static int run_status(struct hx_invocation *inv, char **operands, size_t count)
 
 /* ------------------------------------------------------------------ actions */
 
-static const struct {
+struct action {
 	const char *name;
+	const char *summary;
 	const char *usage;
 	size_t operands_max;
 	int (*run)(struct hx_invocation *inv, char **operands, size_t count);
-} actions[] = {
-	{"init", "init [--preset NAME] --db URL", 0, hx_outbox_init},
-	{"add", "add --db URL --topic NAME [--key TEXT] [FILE|-]", 1, hx_outbox_add},
-	{"status", "status [--parked] --db URL", 0, run_status},
-	{"relay", "relay --to URL --db URL", 0, hx_outbox_relay},
-	{"retry", "retry ID... | --key TEXT | --all   --db URL", SIZE_MAX, hx_outbox_retry},
-	{"park", "park ID... --db URL", SIZE_MAX, hx_outbox_park},
-	{"purge", "purge [--older D] --db URL", 0, hx_outbox_purge},
-	{"audit", "audit --query SQL [--by COLUMN] --db URL", 0, hx_outbox_audit},
-	{"rebuild", "rebuild --query SQL --db URL", 0, hx_outbox_rebuild},
+	const char *description; /* as that of a command */
 };
+
+static const struct action actions[] = {
+	{"init", "make the table, or bring it up to date", "[--preset NAME] --db URL", 0,
+         hx_outbox_init,
+         "Make the table hapax_outbox beside the business data, or bring it up to date; what\n"
+         "is there stays. In PostgreSQL applications then call, in their transactions,\n"
+         "SELECT hapax_outbox_add_json(topic, payload, ordering_key, type), or\n"
+         "hapax_outbox_add() for any bytes; in C, and on SQLite, hapax_outbox_add().\n"
+         "\n"
+         "With --preset each row of a table that applications fill already becomes an event,\n"
+         "by a trigger, in the transaction that inserts it:\n"
+         "  debezium  outbox (id, aggregatetype, aggregateid, type, payload); the topic is\n"
+         "            outbox.event.AGGREGATETYPE, the ordering key aggregateid\n"
+         "  events    outbox_events (id, queue_name, payload, status), where status becomes\n"
+         "            'processed' when the event was sent\n"
+         "--column FIELD=NAME names another column: FIELD is id, topic, key, type, payload or\n"
+         "status; prefix=TEXT, pending=WORD and processed=WORD are the words.\n"},
+	{"add", "add one event by hand; prints its id",
+         "--db URL --topic NAME [--key TEXT] [FILE|-]", 1, hx_outbox_add,
+         "Add one event, with the bytes of the file, or of standard input, as its payload:\n"
+         "16 MiB at most. Applications add theirs in the transaction of the change.\n"},
+	{"status", "what is pending, parked, sent, and who relays", "[--parked] --db URL", 0,
+         run_status,
+         "Events are pending until a relay has published them, then sent. One that cannot be\n"
+         "published is parked, and later ones of its ordering key wait behind it: --parked\n"
+         "lists these, with the reason.\n"},
+	{"relay", "publish what is pending, until it is stopped", "--to URL --db URL", 0,
+         hx_outbox_relay,
+         "Any number of relays may run. Events of one ordering key keep the order of their\n"
+         "commits; one that fails is tried again, later and later, then parked, and only its\n"
+         "own key waits for it. An outage is waited out. --to is one of\n"
+         "  amqp://user:password@host/vhost   the topic is the routing key, of the exchange\n"
+         "                    in ?exchange=NAME, else a queue; &declare=quorum makes queues\n"
+         "                    that are not there\n"
+         "  kafka://host[,host...][/topic]    properties of librdkafka stand behind ?\n"
+         "  redis://host[/db][/stream]        ?maxlen=N trims streams\n"
+         "  http://host/path                  CloudEvents; a path that ends with / is\n"
+         "                    followed by the topic\n"
+         "Others on this machine see passwords in it. 'hapax serve' does the same, with the\n"
+         "URLs in a file (outbox:).\n"},
+	{"retry", "parked events go out again", "ID... | --key TEXT | --all   --db URL", SIZE_MAX,
+         hx_outbox_retry,
+         "Parked events are pending again, with the attempts of new ones, and so is what waited\n"
+         "behind them.\n"},
+	{"park", "events that have not gone out stay", "ID... --db URL", SIZE_MAX, hx_outbox_park,
+         "An event that has not gone out stays, and its ordering key waits, until 'retry'. One\n"
+         "that is under way at this moment may go out all the same.\n"},
+	{"purge", "remove events that were sent long ago", "[--older D] --db URL", 0,
+         hx_outbox_purge,
+         "Sent events are removed, a thousand at a time with a pause behind. It may be stopped\n"
+         "at any time. Whoever audits asks for what is younger.\n"},
+	{"audit", "which rows of a query have no event", "--query SQL [--by COLUMN] --db URL", 0,
+         hx_outbox_audit,
+         "Print the first column of each row of the query that is no event's id (--by: its\n"
+         "ordering key, or subject), and exit with 1 if there is any. The query only reads.\n"
+         "What was purged counts as missing.\n"},
+	{"rebuild", "add events for rows of a query that have none", "--query SQL --db URL", 0,
+         hx_outbox_rebuild,
+         "Add an event for each row of the query whose id has none. Its columns are id, topic\n"
+         "and payload; it may have ordering_key, type, source, subject and content_type.\n"},
+};
+
+enum { ACTION_COUNT = sizeof(actions) / sizeof(actions[0]) };
+
+static const struct action *find_action(const char *name)
+{
+	for (size_t i = 0; i < ACTION_COUNT; i++)
+		if (strcmp(actions[i].name, name) == 0)
+			return &actions[i];
+	return NULL;
+}
+
+/* Whether a summary is of that action: "add, retry: ..."; without a name it is of all. */
+static bool is_of(const char *summary, const char *name, const char **ret_rest)
+{
+	const char *colon = strstr(summary, ": ");
+	size_t size = strspn(summary, "abcdefghijklmnopqrstuvwxyz, ");
+	const char *place = strstr(summary, name);
+
+	*ret_rest = summary;
+	if (colon == NULL || summary + size != colon)
+		return true;
+	*ret_rest = colon + 2;
+	return place != NULL && place < colon;
+}
+
+/* An option that does nothing here was meant to do something. */
+static int check_options(const struct hx_invocation *inv, const struct action *action)
+{
+	for (size_t i = 0; i < inv->options.count; i++) {
+		const struct hx_option *option = inv->options.values[i].option;
+		const char *rest;
+
+		if (is_of(option->summary, action->name, &rest))
+			continue;
+		(void)hx_report_usage(
+			inv->command->name, "'%s' has no option '--%s'", action->name,
+			option->name);
+		hx_report_hint("'hapax outbox %s --help' lists its options", action->name);
+		return HX_EXIT_USAGE;
+	}
+	return HX_EXIT_OK;
+}
 
 static int run(struct hx_invocation *inv)
 {
 	const char *name = inv->options.operands[0];
 	size_t count = inv->options.operand_count - 1;
+	const struct action *action = find_action(name);
+	struct hx_suggest suggest;
 
-	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
-		if (strcmp(actions[i].name, name) != 0)
-			continue;
-		if (count <= actions[i].operands_max)
-			return actions[i].run(inv, inv->options.operands + 1, count);
+	if (action != NULL && check_options(inv, action) != HX_EXIT_OK)
+		return HX_EXIT_USAGE;
+	if (action != NULL && count <= action->operands_max)
+		return action->run(inv, inv->options.operands + 1, count);
+	if (action != NULL) {
 		(void)hx_report_usage(inv->command->name, "there was an argument too many");
-		hx_report_hint("usage: hapax outbox %s", actions[i].usage);
+		hx_report_hint("usage: hapax outbox %s %s", action->name, action->usage);
 		return HX_EXIT_USAGE;
 	}
+	hx_suggest_init(&suggest, name);
+	for (size_t i = 0; i < ACTION_COUNT; i++)
+		hx_suggest_consider(&suggest, actions[i].name);
 	(void)hx_report_usage(inv->command->name, "unknown action '%s'", name);
-	hx_report_hint("there are init, add, status, relay, retry, park, purge, audit and rebuild");
+	if (suggest.best != NULL)
+		hx_report_hint("did you mean 'hapax outbox %s'?", suggest.best);
+	else
+		hx_report_hint(
+			"there are init, add, status, relay, retry, park, purge, audit and rebuild");
 	return HX_EXIT_USAGE;
+}
+
+static void list_actions(struct hx_out *out)
+{
+	hx_out_text(out, "\nActions, of which 'hapax outbox ACTION --help' tells more:\n");
+	for (size_t i = 0; i < ACTION_COUNT; i++)
+		hx_help_item(out, actions[i].name, actions[i].summary);
 }
 
 static const struct command_exit exits[] = {
@@ -240,11 +353,62 @@ static const struct command_exit exits[] = {
 
 static const struct command_example examples[] = {
 	{"hapax outbox init --db sqlite:shop.db", "make the table, beside the business data"},
-	{"echo '{\"order\":17}' | hapax outbox add --db sqlite:shop.db -t orders -k order-17",
+	{"echo '{\"order\":17}' | hapax outbox add --db sqlite:shop.db -t orders --id order-17",
          "an event by hand; applications add theirs in their own transactions"},
 	{"hapax outbox status --db sqlite:shop.db", "what is pending, parked, sent"},
+	{"hapax outbox park order-17 --db sqlite:shop.db", "not this one, not now"},
+	{"hapax outbox status --parked -o json --db sqlite:shop.db", "what is parked, and why"},
+	{"hapax outbox relay --drain --db sqlite:shop.db --to http://localhost:8080/in/",
+         "publish what is pending, then end; without --drain it goes on"},
+	{"hapax outbox audit --db sqlite:shop.db --query \"VALUES ('order-17'), ('order-18')\"",
+         "which of these have no event; with a SELECT from your own tables in its place"},
+	{"hapax outbox rebuild --db sqlite:shop.db --query \"SELECT 8 id,'t' topic,1 payload\"",
+         "add what is missing; with these columns, and others, from your own tables"},
+	{"hapax outbox retry --all --db sqlite:shop.db", "what was parked goes out again"},
+	{"hapax outbox purge --older 30d --db sqlite:shop.db", "keep sent events for a month"},
 	{NULL, NULL},
 };
+
+/* The help of one action: its own options, and its own examples. */
+static const struct command *refine(const struct hx_options *given)
+{
+	static struct hx_option own_options[sizeof(options) / sizeof(options[0])];
+	static struct command_example own_examples[sizeof(examples) / sizeof(examples[0])];
+	static struct command help;
+	static char name[32], begin[48];
+	const struct action *action =
+		given->operand_count == 0 ? NULL : find_action(given->operands[0]);
+	size_t count = 0;
+
+	if (action == NULL)
+		return NULL;
+	(void)snprintf(name, sizeof(name), "outbox %s", action->name);
+	(void)snprintf(begin, sizeof(begin), "hapax outbox %s ", action->name);
+	for (const struct hx_option *option = options; option->name != NULL; option++) {
+		const char *rest;
+
+		if (!is_of(option->summary, action->name, &rest))
+			continue;
+		own_options[count] = *option;
+		own_options[count++].summary = rest;
+	}
+	own_options[count] = (struct hx_option){.name = NULL};
+	count = 0;
+	for (const struct command_example *example = examples; example->line != NULL; example++)
+		if (strstr(example->line, begin) != NULL)
+			own_examples[count++] = *example;
+	own_examples[count] = (struct command_example){NULL, NULL};
+	help = (struct command){
+		.name = name,
+		.summary = action->summary,
+		.usage = action->usage,
+		.description = action->description,
+		.options = own_options,
+		.exits = exits,
+		.examples = own_examples,
+	};
+	return &help;
+}
 
 const struct command hx_cmd_outbox = {
 	.name = "outbox",
@@ -254,33 +418,13 @@ const struct command hx_cmd_outbox = {
 		"An event is a row of the table hapax_outbox, written in the transaction of the\n"
 		"change that it tells of, so that both are there or neither. A relay publishes\n"
 		"rows, waits for the broker's confirmation, then marks them sent. After a crash in\n"
-		"between a message comes again with the same id, by which consumers de-duplicate.\n"
-		"\n"
-		"init     make the table, or bring it up to date. In PostgreSQL applications then\n"
-		"         call SELECT hapax_outbox_add(topic, payload, ordering_key, type). With\n"
-		"         --preset rows of a table that is there become events by a trigger:\n"
-		"         Debezium's outbox, or outbox_events (queue_name, payload, status)\n"
-		"add      one event, with the file's bytes as its payload; prints its id\n"
-		"status   what is pending, parked, sent, and who relays\n"
-		"relay    publish until stopped; any number may run. Events of one ordering key\n"
-		"         keep the order of their commits; one that fails is tried again, then\n"
-		"         parked, and only its own key waits for it. --to one of\n"
-		"           amqp://user:password@host/vhost: the topic is the routing key, of\n"
-		"           the exchange in ?exchange=NAME, else a queue; &declare=quorum makes\n"
-		"           queues that are not there\n"
-		"           kafka://host[,host...][/topic], properties of librdkafka behind ?\n"
-		"           redis://host[/db][/stream], where ?maxlen=N trims streams\n"
-		"           http://host/path: CloudEvents\n"
-		"retry    parked events go out again\n"
-		"park     an event that has not gone out stays, and its key waits\n"
-		"purge    remove events that were sent long ago, in small steps\n"
-		"audit    print the first column of a query's rows that have no event\n"
-		"rebuild  add events for rows of a query (id, topic, payload, ordering_key, type)\n"
-		"         whose id has none\n",
+		"between a message comes again with the same id, by which consumers de-duplicate.\n",
+	.list = list_actions,
 	.operands_min = 1,
 	.operands_max = SIZE_MAX,
 	.options = options,
 	.exits = exits,
 	.examples = examples,
 	.run = run,
+	.refine = refine,
 };

@@ -100,7 +100,10 @@ int hx_command_run(const struct command *command, int argc, char **argv)
 		command->name, command->options, common, is_wrapper ? HX_OPTIONS_END_AT_OPERAND : 0,
 		argc, argv, &inv.options);
 	if (code == HX_EXIT_OK && inv.options.help) {
-		hx_help_command(&inv.out, command);
+		const struct command *refined =
+			command->refine == NULL ? NULL : command->refine(&inv.options);
+
+		hx_help_command(&inv.out, refined == NULL ? command : refined);
 		return hx_out_finish(&inv.out, command->name, HX_EXIT_OK);
 	}
 	if (code == HX_EXIT_OK)

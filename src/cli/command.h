@@ -53,6 +53,9 @@ typedef int command_run_fn(struct hx_invocation *inv);
 /* Print what is known elsewhere, so that help need not say it again. */
 typedef void command_list_fn(struct hx_out *out);
 
+/* What --help is about when there are operands before it, or NULL. Borrowed until the next call. */
+typedef const struct command *command_refine_fn(const struct hx_options *options);
+
 struct command {
 	const char *name;
 	const char *summary;     /* for the list of commands: lower case, no full stop */
@@ -66,6 +69,7 @@ struct command {
 	const struct command_exit *exits;       /* its own, rising; ends with a NULL meaning */
 	const struct command_example *examples; /* ends with a NULL line */
 	command_run_fn *run;
+	command_refine_fn *refine; /* NULL: its help is all there is */
 };
 
 extern const struct command hx_cmd_backtest;

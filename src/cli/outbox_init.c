@@ -90,6 +90,16 @@ int hx_outbox_init(struct hx_invocation *inv, char **operands, size_t count)
 	(void)count;
 	if (url == NULL)
 		return HX_EXIT_USAGE;
+	if (hx_options_get(&inv->options, HX_OUTBOX_PRESET) == NULL &&
+	    (hx_options_get(&inv->options, HX_OUTBOX_TABLE) != NULL ||
+	     hx_options_get(&inv->options, HX_OUTBOX_COLUMN) != NULL ||
+	     hx_options_get(&inv->options, HX_OUTBOX_EXISTING) != NULL)) {
+		(void)hx_report_usage(inv->command->name, "no preset was named");
+		hx_report_hint(
+			"--preset debezium or --preset events is what --table, --column and --existing"
+			" are about");
+		return HX_EXIT_USAGE;
+	}
 	if (hapax_outbox_init(url, &migration, &err) != HAPAX_OK)
 		return hx_report_error(inv->command->name, &err);
 	if (hx_options_get(&inv->options, HX_OUTBOX_PRESET) != NULL)
@@ -107,7 +117,10 @@ int hx_outbox_init(struct hx_invocation *inv, char **operands, size_t count)
 	}
 	hx_out_printf(
 		&inv->out, "the outbox %s, in version %" PRId64 "\n",
-		migration.from == migration.to ? "is there" : "was made", migration.to);
+		migration.from == migration.to ? "is there"
+			: migration.from == 0  ? "was made"
+					       : "was brought up to date",
+		migration.to);
 	if (taken > 0)
 		hx_out_printf(
 			&inv->out, "%" PRIu64 " rows that were there are events now\n", taken);

@@ -3,11 +3,14 @@
  * outbox_manage.c - hapax outbox retry, park, purge, audit, rebuild: what people do about events.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/json_out.h"
 #include "cli/outbox.h"
+#include "cli/progress.h"
 #include "cli/report.h"
 
 enum { PURGE_MS_DEFAULT = 7 * 24 * 3600 * 1000 };
@@ -61,23 +64,31 @@ static enum hapax_status retry_id(
 static enum hapax_status retry_key(
 	struct hapax_outbox *outbox, const char *key, uint64_t *count, struct hapax_error *err)
 {
-	return hapax_outbox_retry(outbox, NULL, key[0] == '\0' ? NULL : key, count, err);
+	return hapax_outbox_retry(outbox, NULL, key, count, err);
+}
+
+static enum hapax_status retry_all(
+	struct hapax_outbox *outbox, const char *nothing, uint64_t *count, struct hapax_error *err)
+{
+	(void)nothing;
+	return hapax_outbox_retry(outbox, NULL, NULL, count, err);
 }
 
 int hx_outbox_retry(struct hx_invocation *inv, char **operands, size_t count)
 {
 	const char *key = hx_outbox_text(inv, HX_OUTBOX_KEY);
+	bool is_all = hx_options_get(&inv->options, HX_OUTBOX_ALL) != NULL;
 
+	if ((count > 0) + (key != NULL) + is_all > 1)
+		return hx_report_usage(inv->command->name, "of ids, --key and --all one is enough");
 	if (count > 0)
 		return for_each(inv, "retried", (const char *const *)operands, count, retry_id);
-	if (key == NULL && hx_options_get(&inv->options, HX_OUTBOX_ALL) == NULL) {
+	if (!is_all && (key == NULL || key[0] == '\0')) {
 		(void)hx_report_usage(inv->command->name, "no event was named");
 		hx_report_hint("give ids, --key TEXT for an ordering key, or --all");
 		return HX_EXIT_USAGE;
 	}
-	if (key == NULL)
-		key = "";
-	return for_each(inv, "retried", &key, 1, retry_key);
+	return for_each(inv, "retried", &key, 1, is_all ? retry_all : retry_key);
 }
 
 int hx_outbox_park(struct hx_invocation *inv, char **operands, size_t count)
@@ -94,7 +105,8 @@ int hx_outbox_purge(struct hx_invocation *inv, char **operands, size_t count)
 {
 	struct hapax_outbox *outbox = NULL;
 	struct hapax_error err;
-	uint64_t purged = 0;
+	struct hx_progress progress;
+	uint64_t purged = 0, step = 1;
 	int64_t age_ms = 0;
 	int code = hx_outbox_duration(inv, HX_OUTBOX_OLDER, &age_ms);
 
@@ -106,9 +118,17 @@ int hx_outbox_purge(struct hx_invocation *inv, char **operands, size_t count)
 		return code;
 	if (age_ms == 0)
 		age_ms = PURGE_MS_DEFAULT;
-	if (hapax_outbox_purge(outbox, age_ms, &purged, &err) != HAPAX_OK)
-		code = hx_report_error(inv->command->name, &err);
-	else
+	hx_progress_init(&progress);
+	while (code == HX_EXIT_OK && step > 0) {
+		step = 0;
+		if (hapax_outbox_purge_step(outbox, age_ms, &step, &err) != HAPAX_OK)
+			code = hx_report_error(inv->command->name, &err);
+		purged += step;
+		hx_progress_show(&progress, "%" PRIu64 " purged", purged);
+	}
+	hx_progress_done(&progress);
+	/* What is gone is gone, whatever came then. */
+	if (code == HX_EXIT_OK || purged > 0)
 		print_count(inv, "purged", purged);
 	hapax_outbox_close(outbox);
 	return code;
@@ -130,6 +150,16 @@ static struct hapax_bytes field(const struct hapax_field *fields, size_t count, 
 	return (struct hapax_bytes){NULL, 0};
 }
 
+static int64_t number_of(struct hapax_bytes value)
+{
+	char text[24];
+
+	(void)snprintf(
+		text, sizeof(text), "%.*s", (int)value.size,
+		value.size == 0 ? "" : (const char *)value.data);
+	return strtoll(text, NULL, 10);
+}
+
 static int list_row(void *context, const struct hapax_field *fields, size_t count)
 {
 	struct listing *listing = context;
@@ -144,7 +174,13 @@ static int list_row(void *context, const struct hapax_field *fields, size_t coun
 			(void)snprintf(
 				name, sizeof(name), "%.*s", (int)fields[i].name.size,
 				(const char *)fields[i].name.data);
-			hx_json_out_bytes(&listing->json, name, fields[i].value);
+			if (strcmp(name, "attempts") == 0)
+				hx_json_out_signed(
+					&listing->json, name, number_of(fields[i].value));
+			else if (fields[i].value.data == NULL)
+				hx_json_out_null(&listing->json, name);
+			else
+				hx_json_out_bytes(&listing->json, name, fields[i].value);
 		}
 		hx_json_out_object_end(&listing->json);
 		return 0;
@@ -182,6 +218,7 @@ int hx_outbox_parked(struct hx_invocation *inv)
 struct audit {
 	struct hx_invocation *inv;
 	struct hapax_outbox *outbox;
+	struct hx_progress progress;
 	const char *by;
 	uint64_t looked;
 	uint64_t missing;
@@ -208,6 +245,24 @@ static int is_there(struct audit *audit, struct hapax_bytes value, bool *ret)
 	return hx_report_error(audit->inv->command->name, &err);
 }
 
+/* In JSON a document each, as of other listings. */
+static void print_missing(struct audit *audit, struct hapax_bytes value)
+{
+	struct hx_json_out json;
+
+	audit->missing++;
+	hx_progress_done(&audit->progress);
+	if (!hx_outbox_is_json(audit->inv)) {
+		hx_out_escaped(&audit->inv->out, value);
+		hx_out_text(&audit->inv->out, "\n");
+		return;
+	}
+	hx_json_out_init(&json, &audit->inv->out);
+	hx_json_out_object_begin(&json, NULL);
+	hx_json_out_bytes(&json, audit->by, value);
+	hx_json_out_object_end(&json);
+}
+
 static int audit_row(void *context, const struct hapax_field *fields, size_t count)
 {
 	struct audit *audit = context;
@@ -216,11 +271,11 @@ static int audit_row(void *context, const struct hapax_field *fields, size_t cou
 	(void)count;
 	audit->looked++;
 	audit->code = is_there(audit, fields[0].value, &is_found);
-	if (audit->code == HX_EXIT_OK && !is_found) {
-		audit->missing++;
-		hx_out_escaped(&audit->inv->out, fields[0].value);
-		hx_out_text(&audit->inv->out, "\n");
-	}
+	if (audit->code == HX_EXIT_OK && !is_found)
+		print_missing(audit, fields[0].value);
+	hx_progress_show(
+		&audit->progress, "%" PRIu64 " looked at, %" PRIu64 " have no event", audit->looked,
+		audit->missing);
 	return audit->code != HX_EXIT_OK;
 }
 
@@ -260,6 +315,9 @@ static int rebuild_row(void *context, const struct hapax_field *fields, size_t c
 		return 1;
 	}
 	audit->rebuilt++;
+	hx_progress_show(
+		&audit->progress, "%" PRIu64 " looked at, %" PRIu64 " rebuilt", audit->looked,
+		audit->rebuilt);
 	return 0;
 }
 
@@ -274,10 +332,12 @@ static int run_query(struct audit *audit, hapax_outbox_row_fn *row)
 		hx_report_hint("--query 'SELECT ... FROM orders' says what should have events");
 		return HX_EXIT_USAGE;
 	}
+	hx_progress_init(&audit->progress);
 	audit->code = hx_outbox_open(inv, &audit->outbox);
 	if (audit->code == HX_EXIT_OK &&
 	    hapax_outbox_query(audit->outbox, sql, row, audit, &err) != HAPAX_OK)
 		audit->code = hx_report_error(inv->command->name, &err);
+	hx_progress_done(&audit->progress);
 	hapax_outbox_close(audit->outbox);
 	return audit->code;
 }

@@ -255,6 +255,22 @@ static void complete_routes(struct hx_complete *complete, struct hx_config *conf
 	config->gateway.route_count = count;
 }
 
+/*
+ * Without anything behind it the gateway stays closed, where the daemon has other work to do and
+ * nobody has said where it is to be: an outbox alone needs no door for events.
+ */
+static void complete_gateway(struct hx_config *config)
+{
+	static const char fallback[] = "127.0.0.1:8080";
+	struct hx_config_listen *listen = &config->listen;
+	bool has_work = config->outbox.url[0] != '\0' || config->consumer_count > 0 ||
+		!listen->proxy.is_off || !listen->resp.is_off;
+
+	if (config->gateway.route_count == 0 && has_work && !listen->gateway.is_off &&
+	    strcmp(listen->gateway.text, fallback) == 0)
+		listen->gateway = (struct hx_config_door){.is_off = true, .text = "off"};
+}
+
 void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
 {
 	complete_store(complete, &config->store);
@@ -270,6 +286,8 @@ void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
 		hx_complete_proxy(complete, config);
 	if (complete->faults->count == 0)
 		hx_complete_consumers(complete, config);
+	if (complete->faults->count == 0)
+		complete_gateway(config);
 	if (config->http.max_line > config->http.max_head) {
 		static const struct hx_place place = {.name = "http.max_line"};
 

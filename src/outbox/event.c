@@ -65,6 +65,29 @@ enum hapax_status hx_outbox_event_check(
 	return HAPAX_OK;
 }
 
+const char *hx_outbox_row_fault(const struct hx_outbox_row *row)
+{
+	if (row->topic.size == 0 || row->topic.size > HX_OUTBOX_TEXT_SIZE_MAX)
+		return "its topic is empty, or longer than 255 bytes";
+	if (row->id.size == 0 || row->id.size > HX_OUTBOX_TEXT_SIZE_MAX)
+		return "its id is empty, or longer than 255 bytes";
+	if (row->type.size > HX_OUTBOX_TEXT_SIZE_MAX ||
+	    row->content_type.size > HX_OUTBOX_TEXT_SIZE_MAX)
+		return "its type or content type is longer than 255 bytes";
+	if (row->ordering_key.size > HX_OUTBOX_LONG_SIZE_MAX ||
+	    row->source.size > HX_OUTBOX_LONG_SIZE_MAX ||
+	    row->subject.size > HX_OUTBOX_LONG_SIZE_MAX)
+		return "its ordering key, source or subject is longer than 1,024 bytes";
+	if (row->payload.data == NULL || row->payload.size > HX_OUTBOX_PAYLOAD_SIZE_MAX)
+		return "its payload is larger than 16 MiB; store it elsewhere, and send a reference";
+	return NULL;
+}
+
+_Static_assert(
+	HX_OUTBOX_TEXT_SIZE_MAX == 255 && HX_OUTBOX_LONG_SIZE_MAX == 1024 &&
+		HX_OUTBOX_PAYLOAD_SIZE_MAX == 16 << 20,
+	"they stand in these messages");
+
 enum hapax_status hx_outbox_headers_write(
 	const struct hapax_outbox_event *event, struct hapax_buf *buf, struct hapax_error *err)
 {

@@ -51,22 +51,30 @@ enum hapax_status hapax_outbox_park(
 	return status;
 }
 
+enum hapax_status hapax_outbox_purge_step(
+	struct hapax_outbox *outbox, int64_t age_ms, uint64_t *ret_count, struct hapax_error *err)
+{
+	struct hx_event never = {0};
+	enum hapax_status status;
+
+	if (outbox == NULL || age_ms < 0 || ret_count == NULL)
+		return no_outbox(err);
+	*ret_count = 0;
+	status = outbox->ops->purge(outbox, age_ms, PURGE_ROWS, ret_count, err);
+	if (status == HAPAX_OK && *ret_count == PURGE_ROWS)
+		(void)hx_event_wait_until_ns(&never, hx_clock_mono_ns() + PURGE_PAUSE_NS);
+	return status;
+}
+
 enum hapax_status hapax_outbox_purge(
 	struct hapax_outbox *outbox, int64_t age_ms, uint64_t *ret_count, struct hapax_error *err)
 {
 	uint64_t total = 0, count = PURGE_ROWS;
 	enum hapax_status status = HAPAX_OK;
 
-	if (outbox == NULL || age_ms < 0)
-		return no_outbox(err);
-	while (status == HAPAX_OK && count == PURGE_ROWS) {
-		struct hx_event never = {0};
-
-		count = 0;
-		status = outbox->ops->purge(outbox, age_ms, PURGE_ROWS, &count, err);
+	while (status == HAPAX_OK && count > 0) {
+		status = hapax_outbox_purge_step(outbox, age_ms, &count, err);
 		total += count;
-		if (status == HAPAX_OK && count == PURGE_ROWS)
-			(void)hx_event_wait_until_ns(&never, hx_clock_mono_ns() + PURGE_PAUSE_NS);
 	}
 	if (ret_count != NULL)
 		*ret_count = total;
@@ -88,6 +96,7 @@ enum hapax_status hapax_outbox_find(
 {
 	static const char *const columns[] = {"id", "ordering_key", "subject", "state"};
 	char text[HX_OUTBOX_LONG_SIZE_MAX + 1], sql[256];
+	bool is_held;
 
 	if (outbox == NULL || by == NULL || row == NULL)
 		return no_outbox(err);
@@ -99,11 +108,12 @@ enum hapax_status hapax_outbox_find(
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
 		if (strcmp(by, columns[i]) != 0)
 			continue;
+		/* What is parked or waits is held: few, among all that was sent. */
+		is_held = strcmp(by, "state") == 0 && (text[0] == '2' || text[0] == '3');
 		(void)snprintf(
 			sql, sizeof(sql),
-			"SELECT id, topic, ordering_key, attempts, error FROM @@hapax_outbox WHERE %s = $1"
-			" ORDER BY seq",
-			by);
+			"SELECT id, topic, ordering_key, attempts, error FROM %s %s = $1 ORDER BY seq",
+			is_held ? outbox->ops->held : "@@hapax_outbox WHERE", by);
 		return outbox->ops->query(outbox, sql, text, row, context, err);
 	}
 	return hx_error_set(

@@ -36,7 +36,7 @@ enum hx_outbox_outcome {
 	HX_OUTBOX_REFUSED,   /* never, as it is: it is parked */
 };
 
-/* What is absent has data NULL. Borrowed from the batch. */
+/* What is absent has data NULL; so has a payload that is too large. Borrowed from the batch. */
 struct hx_outbox_row {
 	int64_t seq;
 	int64_t token; /* of its partition */
@@ -79,7 +79,8 @@ struct hapax_outbox;
 /* Contracts as of the functions below and of hapax/outbox.h. */
 struct hx_outbox_ops {
 	const char *name;
-	int64_t poll_ms; /* how often to look when nobody tells */
+	int64_t poll_ms;  /* how often to look when nobody tells */
+	const char *held; /* "FROM ... WHERE": rows that are held, by their index */
 	void (*close)(struct hapax_outbox *outbox);
 	enum hapax_status (*add)(
 		struct hapax_outbox *outbox, const struct hapax_outbox_event *event,
@@ -117,9 +118,10 @@ struct hx_outbox_ops {
 	enum hapax_status (*tend)(
 		struct hapax_outbox *outbox, const char *relay, const char *owner, int64_t lease_ms,
 		bool is_idle, unsigned *ret_partitions, struct hapax_error *err);
-	/* Rows behind parked ones leave the pending ones, or come back. */
+	/* Rows behind parked ones leave the pending ones, or come back; none waits longer than that. */
 	enum hapax_status (*settle)(
-		struct hapax_outbox *outbox, const char *relay, struct hapax_error *err);
+		struct hapax_outbox *outbox, const char *relay, int64_t pause_ms_max,
+		struct hapax_error *err);
 	enum hapax_status (*leave)(
 		struct hapax_outbox *outbox, const char *relay, struct hapax_error *err);
 	/* From now on it wants to be told of new rows, or not. NULL: it never is. */
@@ -148,6 +150,11 @@ struct hapax_outbox {
 /* Whether an outbox may lie there: by its scheme. UNSUPPORTED names what there is. */
 enum hapax_status hx_outbox_check_url(const char *url, struct hapax_error *err);
 
+/* Made by an earlier hapax: its version, and ours. */
+#define HX_OUTBOX_TOO_OLD                                                              \
+	"the outbox has version %d, and this hapax needs %d; bring it up to date with" \
+	" 'hapax outbox init --db URL', which keeps its rows"
+
 /* For backends: make what is common. */
 enum hapax_status hx_outbox_prepare(
 	struct hapax_outbox *outbox, const struct hx_outbox_ops *ops, bool with_reactor,
@@ -163,6 +170,9 @@ void hx_outbox_batch_done(struct hx_outbox_batch *batch);
 /* Check an event. INVALID says what is wrong with it. */
 enum hapax_status hx_outbox_event_check(
 	const struct hapax_outbox_event *event, struct hapax_error *err);
+
+/* Why a row cannot be published, whatever the sink, as hx_sink_decide() takes it; NULL: it can. */
+const char *hx_outbox_row_fault(const struct hx_outbox_row *row);
 
 /* The headers as a JSON object, into buf; nothing when there are none. */
 enum hapax_status hx_outbox_headers_write(

@@ -13,6 +13,7 @@
 #include "store/postgres/fault.h"
 
 extern const char hx_outbox_postgres_1_sql[];
+extern const char hx_outbox_postgres_2_sql[];
 extern const char hx_outbox_postgres_sql[];
 
 static struct hx_outbox_postgres *of(struct hapax_outbox *outbox)
@@ -181,13 +182,19 @@ static enum hapax_status outbox_status(
 	struct hapax_error *err)
 {
 	PGresult *result = NULL;
-	enum hapax_status code = hx_outbox_postgres_run(
+	enum hapax_status code =
+		with_sent ? hx_outbox_postgres_be_patient(of(outbox), true, err) : HAPAX_OK;
+
+	if (code != HAPAX_OK)
+		return code;
+	code = hx_outbox_postgres_run(
 		of(outbox),
 		with_sent ? "SELECT * FROM @@hapax_outbox_backlog(),"
 			    " (SELECT count(*) FROM @@hapax_outbox WHERE state = 1) s"
 			  : "SELECT *, 0::bigint FROM @@hapax_outbox_backlog()",
 		NULL, 0, "the outbox was not read", &result, err);
-
+	if (with_sent)
+		(void)hx_outbox_postgres_be_patient(of(outbox), false, NULL);
 	if (code != HAPAX_OK)
 		return code;
 	status->pending = (uint64_t)hx_outbox_postgres_number(result, 0, 0);
@@ -206,6 +213,7 @@ static enum hapax_status outbox_status(
 static const struct hx_outbox_ops postgres_ops = {
 	.name = "postgres",
 	.poll_ms = 1000,
+	.held = "@@hapax_outbox WHERE held AND",
 	.close = outbox_close,
 	.add = outbox_add,
 	.bracket = outbox_bracket,
@@ -349,8 +357,10 @@ static enum hapax_status bring_up(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
 			"the outbox has version %d, and this hapax knows %d: use a newer hapax",
 			(int)version, HX_OUTBOX_POSTGRES_VERSION);
-	if (status == HAPAX_OK && version == 0)
+	if (status == HAPAX_OK && version < 1)
 		status = run_text(conn, schema, hx_outbox_postgres_1_sql, NULL, err);
+	if (status == HAPAX_OK && version < 2)
+		status = run_text(conn, schema, hx_outbox_postgres_2_sql, NULL, err);
 	if (status == HAPAX_OK)
 		status = run_text(conn, schema, hx_outbox_postgres_sql, NULL, err);
 	if (status == HAPAX_OK)

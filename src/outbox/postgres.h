@@ -15,7 +15,7 @@
 #include "store/postgres/place.h"
 
 /* The version of the tables that this program reads and writes. */
-enum { HX_OUTBOX_POSTGRES_VERSION = 1 };
+enum { HX_OUTBOX_POSTGRES_VERSION = 2 };
 
 struct hx_outbox_postgres {
 	struct hapax_outbox base;
@@ -23,8 +23,9 @@ struct hx_outbox_postgres {
 	PGconn *conn;
 	bool is_joined;
 	bool is_listening;
-	unsigned depth; /* of brackets that began inside of a transaction */
-	bool has_begun; /* the outermost bracket began the transaction */
+	bool is_patient; /* what is under way may take as long as it takes */
+	unsigned depth;  /* of brackets that began inside of a transaction */
+	bool has_begun;  /* the outermost bracket began the transaction */
 	struct hx_watch watch;
 	bool is_watched;
 	struct hapax_buf sql; /* scratch */
@@ -51,6 +52,10 @@ enum hapax_status hx_outbox_postgres_run(
 	struct hx_outbox_postgres *outbox, const char *sql,
 	const struct hx_outbox_argument *arguments, int count, const char *what,
 	PGresult **ret_result, struct hapax_error *err);
+
+/* For what may go through a large table, and back. A joined connection stays as it is. */
+enum hapax_status hx_outbox_postgres_be_patient(
+	struct hx_outbox_postgres *outbox, bool is_patient, struct hapax_error *err);
 
 /* A whole number of any width, in binary form; 0 for NULL. */
 int64_t hx_outbox_postgres_number(const PGresult *result, int row, int column);
@@ -79,7 +84,8 @@ enum hapax_status hx_outbox_postgres_tend(
 	struct hapax_outbox *outbox, const char *relay, const char *owner, int64_t lease_ms,
 	bool is_idle, unsigned *ret_partitions, struct hapax_error *err);
 enum hapax_status hx_outbox_postgres_settle(
-	struct hapax_outbox *outbox, const char *relay, struct hapax_error *err);
+	struct hapax_outbox *outbox, const char *relay, int64_t pause_ms_max,
+	struct hapax_error *err);
 enum hapax_status hx_outbox_postgres_leave(
 	struct hapax_outbox *outbox, const char *relay, struct hapax_error *err);
 enum hapax_status hx_outbox_postgres_set_idle(

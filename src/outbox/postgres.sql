@@ -21,6 +21,7 @@ CREATE OR REPLACE FUNCTION @@hapax_outbox_add(
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	v_id text := coalesce(p_id, @@hapax_outbox_uuid7());
+	v_key text := nullif(p_ordering_key, ''); -- an empty one is none
 BEGIN
 	IF coalesce(p_topic, '') = '' OR octet_length(p_topic) > 255 THEN
 		RAISE EXCEPTION 'an event of the outbox needs a topic of 1 to 255 bytes' USING ERRCODE = 'HX004';
@@ -40,14 +41,14 @@ BEGIN
 	IF p_headers IS NOT NULL AND (jsonb_typeof(p_headers) <> 'object' OR octet_length(p_headers::text) > 65536) THEN
 		RAISE EXCEPTION 'headers are an object of at most 64 KiB' USING ERRCODE = 'HX004';
 	END IF;
-	IF p_ordering_key IS NOT NULL THEN
+	IF v_key IS NOT NULL THEN
 		PERFORM pg_advisory_xact_lock(
-			('x' || substr(encode(sha256(convert_to('hapax outbox ' || p_ordering_key, 'UTF8')), 'hex'), 1, 16))::bit(64)::bigint);
+			('x' || substr(encode(sha256(convert_to('hapax outbox ' || v_key, 'UTF8')), 'hex'), 1, 16))::bit(64)::bigint);
 	END IF;
 	INSERT INTO @@hapax_outbox (seq, id, part, created_ms, topic, ordering_key, type, source, subject, content_type,
 		headers, payload, origin, origin_id)
-	VALUES (nextval('@@hapax_outbox_seq'), v_id, @@hapax_outbox_partition(coalesce(p_ordering_key, v_id)),
-		@@hapax_outbox_now(), p_topic, p_ordering_key, p_type, p_source, p_subject, p_content_type, p_headers,
+	VALUES (nextval('@@hapax_outbox_seq'), v_id, @@hapax_outbox_partition(coalesce(v_key, v_id)),
+		@@hapax_outbox_now(), p_topic, v_key, p_type, p_source, p_subject, p_content_type, p_headers,
 		p_payload, p_origin, p_origin_id);
 	-- Only who waits is told: a NOTIFY makes all commits of the database wait for each other.
 	IF EXISTS (SELECT FROM @@hapax_outbox_relay WHERE is_idle) THEN
@@ -74,10 +75,13 @@ DECLARE
 	v_share integer;
 	v_count integer;
 BEGIN
-	INSERT INTO @@hapax_outbox_relay VALUES (p_relay, p_owner, v_now + p_lease_ms, p_idle)
-	ON CONFLICT (relay) DO UPDATE SET until_ms = excluded.until_ms, is_idle = excluded.is_idle;
-	DELETE FROM @@hapax_outbox_relay WHERE relay IN (
-		SELECT relay FROM @@hapax_outbox_relay WHERE until_ms < v_now FOR UPDATE SKIP LOCKED);
+	INSERT INTO @@hapax_outbox_relay (relay, owner, until_ms, is_idle, lease_ms)
+	VALUES (p_relay, p_owner, v_now + p_lease_ms, p_idle, p_lease_ms)
+	ON CONFLICT (relay) DO UPDATE
+	SET until_ms = excluded.until_ms, is_idle = excluded.is_idle, lease_ms = excluded.lease_ms;
+	-- One that ends far too late was given before the clock went back. A little later is one who asked after us.
+	DELETE FROM @@hapax_outbox_relay WHERE relay IN (SELECT relay FROM @@hapax_outbox_relay
+		WHERE until_ms < v_now OR until_ms > v_now + lease_ms + greatest(lease_ms, 60000) FOR UPDATE SKIP LOCKED);
 	SELECT ceil(64.0 / count(*)) INTO v_share FROM @@hapax_outbox_relay WHERE until_ms >= v_now;
 	UPDATE @@hapax_outbox_part SET until_ms = v_now + p_lease_ms WHERE relay = p_relay;
 	GET DIAGNOSTICS v_count = ROW_COUNT;
@@ -89,8 +93,9 @@ BEGIN
 	IF v_count < v_share THEN
 		UPDATE @@hapax_outbox_part
 		SET relay = p_relay, until_ms = v_now + p_lease_ms, token = nextval('@@hapax_outbox_token')
-		WHERE part IN (SELECT part FROM @@hapax_outbox_part WHERE until_ms < v_now
-			ORDER BY part LIMIT v_share - v_count FOR UPDATE SKIP LOCKED);
+		WHERE part IN (SELECT p.part FROM @@hapax_outbox_part p WHERE p.until_ms < v_now
+			OR NOT EXISTS (SELECT FROM @@hapax_outbox_relay r WHERE r.relay = p.relay)
+			ORDER BY p.part LIMIT v_share - v_count FOR UPDATE SKIP LOCKED);
 		SELECT count(*) INTO v_count FROM @@hapax_outbox_part WHERE relay = p_relay;
 	END IF;
 	RETURN v_count;
@@ -98,18 +103,24 @@ END
 $$;
 
 -- Rows behind one that is parked leave the index of pending ones, and come back when none is parked any more. Order
--- does not depend on it: a row that is held holds up the later ones of its key, whatever its state.
-CREATE OR REPLACE FUNCTION @@hapax_outbox_settle(p_relay text) RETURNS integer LANGUAGE plpgsql AS $$
+-- does not depend on it: a row that is held holds up the later ones of its key, whatever its state. No row waits for
+-- much longer than p_pause_ms, the longest pause there is: the clock went back since.
+CREATE OR REPLACE FUNCTION @@hapax_outbox_settle(p_relay text, p_pause_ms bigint DEFAULT 86400000) RETURNS integer
+LANGUAGE plpgsql AS $$
 DECLARE
+	v_now bigint := @@hapax_outbox_now();
 	v_moved integer;
 	v_more integer;
 BEGIN
+	UPDATE @@hapax_outbox o SET next_ms = v_now
+	FROM @@hapax_outbox_part p
+	WHERE o.held AND o.state = 0 AND o.next_ms > v_now + p_pause_ms + 60000 AND p.part = o.part AND p.relay = p_relay;
 	UPDATE @@hapax_outbox o SET state = 3, held = true
 	FROM @@hapax_outbox b, @@hapax_outbox_part p
 	WHERE b.held AND b.state = 2 AND b.ordering_key = o.ordering_key AND b.seq < o.seq AND o.state = 0
 		AND p.part = o.part AND p.relay = p_relay;
 	GET DIAGNOSTICS v_moved = ROW_COUNT;
-	UPDATE @@hapax_outbox o SET state = 0, held = false
+	UPDATE @@hapax_outbox o SET state = 0, held = o.next_ms > v_now
 	WHERE o.held AND o.state = 3 AND NOT EXISTS (
 		SELECT FROM @@hapax_outbox b WHERE b.held AND b.state = 2 AND b.ordering_key = o.ordering_key);
 	GET DIAGNOSTICS v_more = ROW_COUNT;
@@ -148,14 +159,15 @@ BEGIN
 	INTO v_parts, v_tokens FROM @@hapax_outbox_part p;
 	FOR seq, token, attempts, created_ms, id, topic, ordering_key, type, source, subject, content_type, headers, payload IN
 		SELECT o.seq, v_tokens[o.part + 1], o.attempts, o.created_ms, o.id, o.topic, o.ordering_key, o.type, o.source,
-			o.subject, o.content_type, o.headers::text, o.payload
+			o.subject, o.content_type, o.headers::text,
+			CASE WHEN octet_length(o.payload) <= 16777216 THEN o.payload END -- NULL: too large
 		FROM @@hapax_outbox o
 		WHERE o.state = 0 AND o.part = ANY (v_parts) AND o.next_ms <= v_now AND NOT EXISTS (
 			SELECT FROM @@hapax_outbox b WHERE b.held AND b.ordering_key = o.ordering_key AND b.seq < o.seq
 				AND (b.state <> 0 OR b.next_ms > v_now))
 		ORDER BY o.seq + 0 LIMIT p_limit
 	LOOP
-		v_held := v_held + octet_length(payload);
+		v_held := v_held + coalesce(octet_length(payload), 0);
 		RETURN NEXT;
 		EXIT WHEN v_held >= p_bytes;
 	END LOOP;
@@ -163,9 +175,10 @@ END
 $$;
 
 -- What became of rows. A row that the broker has confirmed is sent, whoever holds its partition by now; everything
--- else counts only with the partition's token.
+-- else counts only with the partition's token, and once: p_attempts are those that were fetched.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_mark(
-	p_sent bigint[], p_failed bigint[], p_tokens bigint[], p_parked boolean[], p_errors text[], p_pauses bigint[]
+	p_sent bigint[], p_failed bigint[], p_tokens bigint[], p_attempts bigint[], p_parked boolean[], p_errors text[],
+	p_pauses bigint[]
 ) RETURNS integer LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	v_now bigint := @@hapax_outbox_now();
@@ -177,9 +190,10 @@ BEGIN
 	IF cardinality(p_failed) > 0 THEN
 		UPDATE @@hapax_outbox o SET attempts = o.attempts + 1, error = f.error, held = true,
 			state = CASE WHEN f.parked THEN 2 ELSE 0 END, next_ms = v_now + f.pause
-		FROM unnest(p_failed, p_tokens, p_parked, p_errors, p_pauses) AS f (seq, token, parked, error, pause),
+		FROM unnest(p_failed, p_tokens, p_attempts, p_parked, p_errors, p_pauses)
+				AS f (seq, token, attempts, parked, error, pause),
 			@@hapax_outbox_part p
-		WHERE o.seq = f.seq AND o.state = 0 AND p.part = o.part AND p.token = f.token;
+		WHERE o.seq = f.seq AND o.state = 0 AND o.attempts = f.attempts AND p.part = o.part AND p.token = f.token;
 	END IF;
 	RETURN v_sent;
 END
@@ -232,7 +246,7 @@ BEGIN
 	WHERE held AND state = 2 AND (p_id IS NULL OR id = p_id) AND (p_key IS NULL OR ordering_key = p_key);
 	GET DIAGNOSTICS v_count = ROW_COUNT;
 	-- Who waited behind them, and behind nobody else.
-	UPDATE @@hapax_outbox o SET state = 0, held = false
+	UPDATE @@hapax_outbox o SET state = 0, held = o.next_ms > @@hapax_outbox_now()
 	WHERE o.held AND o.state = 3 AND NOT EXISTS (
 		SELECT FROM @@hapax_outbox b WHERE b.held AND b.state = 2 AND b.ordering_key = o.ordering_key);
 	IF EXISTS (SELECT FROM @@hapax_outbox_relay WHERE is_idle) THEN
@@ -269,24 +283,34 @@ END
 $$;
 
 -- Take over rows of a table that is there already: a trigger copies each into the outbox, in the transaction that
--- inserts it, and, where it has a status, says there when it was sent. Columns that are NULL do not exist; p_existing
+-- inserts it, and, where it has a status, says there when it was sent. An event has the id of its row; if that is a
+-- number, with the name of the table before it, since other tables have the same numbers. Columns that are NULL do not exist; p_existing
 -- takes rows that are there now. Returns how many that were.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_adopt(
 	p_table text, p_id text, p_topic text, p_topic_prefix text, p_key text, p_type text, p_payload text,
 	p_status text, p_pending text, p_processed text, p_existing boolean
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-	v_oid oid := to_regclass(p_table);
+	v_oid oid;
 	v_table text; -- with its schema: relays have another search_path
 	v_column text;
 	v_types text[] := '{}';
+	v_id text;
 	v_call text;
 	v_name text;
 	v_count bigint := 0;
 BEGIN
+	BEGIN
+		v_oid := to_regclass(p_table);
+	EXCEPTION WHEN invalid_name THEN
+		v_oid := NULL;
+	END;
 	IF v_oid IS NULL THEN
 		RAISE EXCEPTION 'there is no table %', p_table USING ERRCODE = 'HX004',
 			HINT = 'Name it with its schema, or choose another preset.';
+	END IF;
+	IF v_oid = '@@hapax_outbox'::regclass THEN
+		RAISE EXCEPTION 'the table % is the outbox itself', p_table USING ERRCODE = 'HX004';
 	END IF;
 	FOREACH v_column IN ARRAY array_remove(ARRAY[p_id, p_topic, p_key, p_type, p_payload, p_status], NULL) LOOP
 		IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = v_oid AND attname = v_column AND attnum > 0
@@ -301,13 +325,15 @@ BEGIN
 	FROM unnest(ARRAY[p_id, p_payload]) WITH ORDINALITY n (name, n)
 	JOIN pg_attribute a ON a.attrelid = v_oid AND a.attname = n.name;
 	v_name := 'hapax_outbox_take_' || substr(md5(v_oid::text), 1, 12);
-	v_call := format('@@hapax_outbox_add(%L || t.%I::text, %s, %s, %s, NULL, NULL, %L, NULL, t.%I::text, %L, t.%I::text)',
+	v_id := format(CASE WHEN v_types[1] ~ '^(smallint|integer|bigint|numeric)' THEN '%1$L || t.%2$I' ELSE 't.%2$I::text' END,
+		(SELECT relname FROM pg_class WHERE oid = v_oid) || ':', p_id);
+	v_call := format('@@hapax_outbox_add(%L || t.%I::text, %s, %s, %s, NULL, NULL, %L, NULL, %s, %L, t.%I::text)',
 		p_topic_prefix, p_topic,
 		CASE WHEN v_types[2] = 'bytea' THEN format('t.%I', p_payload)
 			ELSE format('convert_to(t.%I::text, ''UTF8'')', p_payload) END,
 		CASE WHEN p_key IS NULL THEN 'NULL' ELSE format('t.%I::text', p_key) END,
 		CASE WHEN p_type IS NULL THEN 'NULL' ELSE format('t.%I::text', p_type) END,
-		CASE WHEN v_types[2] IN ('json', 'jsonb') THEN 'application/json' END, p_id, v_table, p_id);
+		CASE WHEN v_types[2] IN ('json', 'jsonb') THEN 'application/json' END, v_id, v_table, p_id);
 	EXECUTE format('CREATE OR REPLACE FUNCTION @@%I() RETURNS trigger LANGUAGE plpgsql AS %L', v_name,
 		format('DECLARE t %s := NEW; BEGIN PERFORM %s; RETURN NULL; END', v_table, v_call));
 	EXECUTE format('DROP TRIGGER IF EXISTS hapax_outbox_take ON %s', v_table);
@@ -315,16 +341,22 @@ BEGIN
 		CASE WHEN p_status IS NULL THEN '' ELSE format('WHEN (NEW.%I::text = %L)', p_status, p_pending) END, v_name);
 	IF p_status IS NOT NULL THEN
 		EXECUTE format('CREATE OR REPLACE FUNCTION @@%I() RETURNS trigger LANGUAGE plpgsql AS %L', v_name || '_sent',
-			format('BEGIN UPDATE %s SET %I = %L WHERE %I = NEW.origin_id::%s; RETURN NULL; END', v_table, p_status,
-				p_processed, p_id, v_types[1]));
+			-- What is wrong with that table must not keep the outbox from marking; what passes is tried again.
+			format('BEGIN UPDATE %s SET %I = %L WHERE %I = NEW.origin_id::%s; RETURN NULL;'
+				' EXCEPTION WHEN OTHERS THEN'
+				' IF substr(SQLSTATE, 1, 2) IN (''08'', ''40'', ''53'', ''55'', ''57'', ''58'', ''XX'') THEN RAISE; END IF;'
+				' UPDATE @@hapax_outbox SET error = left(%L || SQLERRM, 230) WHERE seq = NEW.seq; RETURN NULL; END',
+				v_table, p_status, p_processed, p_id, v_types[1], 'sent, but its row in ' || v_table || ' was not told: '));
 		EXECUTE format('DROP TRIGGER IF EXISTS %I ON @@hapax_outbox', v_name);
 		EXECUTE format('CREATE TRIGGER %I AFTER UPDATE OF state ON @@hapax_outbox FOR EACH ROW WHEN (NEW.state = 1 AND'
 			' OLD.state <> 1 AND NEW.origin = %L) EXECUTE FUNCTION @@%I()', v_name, v_table, v_name || '_sent');
 	END IF;
 	IF p_existing THEN
-		EXECUTE format('SELECT count(%s) FROM %s t WHERE %s AND NOT EXISTS (SELECT FROM @@hapax_outbox o WHERE o.id = t.%I::text)',
+		-- The second is how an earlier version named those whose ids are numbers.
+		EXECUTE format('SELECT count(%s) FROM %s t WHERE %s AND NOT EXISTS (SELECT FROM @@hapax_outbox o WHERE o.id = %s)'
+				' AND NOT EXISTS (SELECT FROM @@hapax_outbox o WHERE o.id = t.%I::text AND o.origin = %L)',
 			v_call, v_table,
-			CASE WHEN p_status IS NULL THEN 'true' ELSE format('t.%I::text = %L', p_status, p_pending) END, p_id)
+			CASE WHEN p_status IS NULL THEN 'true' ELSE format('t.%I::text = %L', p_status, p_pending) END, v_id, p_id, v_table)
 		INTO v_count;
 	END IF;
 	RETURN v_count;

@@ -6,6 +6,7 @@
  */
 #include "outbox/postgres.h"
 
+#include <ctype.h>
 #include <endian.h>
 #include <string.h>
 
@@ -15,6 +16,9 @@
 
 /* A statement touches a batch of rows at most; a server that takes longer is not there. */
 #define CALL_NS (INT64_C(15) * 1000000000)
+
+/* Unless it is somebody's large table. */
+#define PATIENT_CALL_NS (INT64_C(24) * 3600 * 1000000000)
 
 static const char session_sql[] =
 	"SELECT set_config('lock_timeout', '5s', false), set_config('statement_timeout', '12s', false),"
@@ -148,7 +152,8 @@ static PGresult *execute(
 		return PQexecParams(outbox->conn, sql, count, NULL, values, sizes, formats, 1);
 	if (PQsendQueryParams(outbox->conn, sql, count, NULL, values, sizes, formats, 1) != 1)
 		return PQmakeEmptyPGresult(outbox->conn, PGRES_FATAL_ERROR);
-	return collect(outbox, hx_clock_mono_ns() + CALL_NS);
+	return collect(
+		outbox, hx_clock_mono_ns() + (outbox->is_patient ? PATIENT_CALL_NS : CALL_NS));
 }
 
 /* What the server says about the outbox's own errors is for its users. */
@@ -159,10 +164,13 @@ static enum hapax_status result_error(
 	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
 
-	if (code != NULL && strcmp(code, "HX004") == 0)
+	/* A hint is a sentence there, and the end of one here. */
+	if (code != NULL && strcmp(code, "HX004") == 0 && hint != NULL && hint[0] != '\0')
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "%s%s%s", text, hint == NULL ? "" : "; ",
-			hint == NULL ? "" : hint);
+			err, HAPAX_ERR_INVALID, 0, "%s; %c%.*s", text,
+			tolower((unsigned char)hint[0]), (int)strcspn(hint + 1, "."), hint + 1);
+	if (code != NULL && strcmp(code, "HX004") == 0)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "%s", text);
 	if (code != NULL && strcmp(code, "23505") == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
@@ -233,6 +241,10 @@ static enum hapax_status greet(struct hx_outbox_postgres *outbox, struct hapax_e
 			err, HAPAX_ERR_UNSUPPORTED, 0,
 			"the outbox has version %d, and this hapax knows %d: use a newer hapax",
 			(int)version, HX_OUTBOX_POSTGRES_VERSION);
+	if (version > 0)
+		return hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, 0, HX_OUTBOX_TOO_OLD, (int)version,
+			HX_OUTBOX_POSTGRES_VERSION);
 	return hx_error_set(
 		err, HAPAX_ERR_UNAVAILABLE, 0,
 		"there is no outbox in the schema '%s' of this database; make it with 'hapax outbox"
@@ -266,6 +278,18 @@ enum hapax_status hx_outbox_postgres_run(
 	if (status != HAPAX_OK)
 		return status;
 	return run(outbox, sql, arguments, count, what, ret_result, err);
+}
+
+enum hapax_status hx_outbox_postgres_be_patient(
+	struct hx_outbox_postgres *outbox, bool is_patient, struct hapax_error *err)
+{
+	outbox->is_patient = is_patient;
+	/* A new connection has its limits anyway. */
+	if (outbox->is_joined || (!is_patient && outbox->conn == NULL))
+		return HAPAX_OK;
+	return hx_outbox_postgres_run(
+		outbox, is_patient ? "SET statement_timeout = 0" : "SET statement_timeout = '12s'",
+		NULL, 0, "nothing was done", NULL, err);
 }
 
 int64_t hx_outbox_postgres_number(const PGresult *result, int row, int column)
@@ -304,6 +328,9 @@ void hx_outbox_postgres_wait(struct hapax_outbox *base, int64_t wait_ns)
 	if (!outbox->is_listening) {
 		outbox->is_listening = run(outbox, "LISTEN hapax_outbox", NULL, 0, "not told", NULL,
 		                           NULL) == HAPAX_OK;
+		/* What came before is looked for at once; without being told, after a while. */
+		if (!outbox->is_listening)
+			hx_reactor_turn(&base->reactor, wait_ns);
 		return;
 	}
 	if (turn(outbox, HX_READY_IN, hx_clock_mono_ns() + wait_ns))

@@ -83,15 +83,40 @@ enum hapax_status hx_outbox_postgres_adopt(
 		table->pending,
 		table->processed,
 		with_existing ? "t" : "f"};
+	enum hapax_status status;
 
-	return call(
+	status = hx_outbox_postgres_be_patient(of(outbox), true, err);
+	if (status != HAPAX_OK)
+		return status;
+	status = call(
 		outbox,
 		"SELECT @@hapax_outbox_adopt($1::text, $2::text, $3::text, $4::text, $5::text, $6::text,"
 		" $7::text, $8::text, $9::text, $10::text, $11::boolean)",
 		texts, 11, "the table was not taken over", count, err);
+	(void)hx_outbox_postgres_be_patient(of(outbox), false, NULL);
+	return status;
 }
 
-/* The caller's own SQL: as text, with his words in the message when it is wrong. */
+/* The caller's own SQL, as text. On a connection of our own it may take long, and must not write. */
+static PGresult *ask(struct hx_outbox_postgres *outbox, const char *value)
+{
+	bool is_callers = value == NULL && !outbox->is_joined;
+	PGresult *result;
+
+	(void)PQsetnonblocking(outbox->conn, 0);
+	if (is_callers)
+		PQclear(PQexec(outbox->conn, "BEGIN READ ONLY; SET LOCAL statement_timeout = 0"));
+	result = PQexecParams(
+		outbox->conn, (const char *)outbox->sql.data, value == NULL ? 0 : 1, NULL, &value,
+		NULL, NULL, 0);
+	if (is_callers)
+		PQclear(PQexec(outbox->conn, "ROLLBACK"));
+	if (!outbox->is_joined)
+		(void)PQsetnonblocking(outbox->conn, 1);
+	return result;
+}
+
+/* With the caller's words in the message when it is wrong. */
 enum hapax_status hx_outbox_postgres_query(
 	struct hapax_outbox *base, const char *sql, const char *value, hapax_outbox_row_fn *row,
 	void *context, struct hapax_error *err)
@@ -110,12 +135,7 @@ enum hapax_status hx_outbox_postgres_query(
 			       : hx_postgres_sql_append(&outbox->sql, outbox->place.schema, sql);
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "the query was too long");
-	(void)PQsetnonblocking(outbox->conn, 0);
-	result = PQexecParams(
-		outbox->conn, (const char *)outbox->sql.data, value == NULL ? 0 : 1, NULL, &value,
-		NULL, NULL, 0);
-	if (!outbox->is_joined)
-		(void)PQsetnonblocking(outbox->conn, 1);
+	result = ask(outbox, value);
 	columns = PQnfields(result);
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
 		status = hx_error_set(

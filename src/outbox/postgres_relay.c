@@ -56,12 +56,15 @@ enum hapax_status hx_outbox_postgres_tend(
 }
 
 enum hapax_status hx_outbox_postgres_settle(
-	struct hapax_outbox *outbox, const char *relay, struct hapax_error *err)
+	struct hapax_outbox *outbox, const char *relay, int64_t pause_ms_max,
+	struct hapax_error *err)
 {
-	struct hx_outbox_argument arguments[] = {{relay, 0, false}};
+	char pause[24];
+	struct hx_outbox_argument arguments[] = {{relay, 0, false}, {pause, 0, false}};
 
+	(void)snprintf(pause, sizeof(pause), "%" PRId64, pause_ms_max);
 	return hx_outbox_postgres_run(
-		of(outbox), "SELECT @@hapax_outbox_settle($1)", arguments, 1,
+		of(outbox), "SELECT @@hapax_outbox_settle($1, $2::bigint)", arguments, 2,
 		"waiting rows were not looked for", NULL, err);
 }
 
@@ -140,7 +143,7 @@ enum hapax_status hx_outbox_postgres_fetch(
 
 /* Arrays as PostgreSQL writes them; each ends with a NUL. */
 struct marks {
-	struct hapax_buf sent, failed, tokens, parked, errors, pauses;
+	struct hapax_buf sent, failed, tokens, attempts, parked, errors, pauses;
 };
 
 static enum hapax_status append_quoted(struct hapax_buf *buf, const char *text)
@@ -163,6 +166,8 @@ static enum hapax_status append_failed(struct marks *marks, const struct hx_outb
 
 	if (status == HAPAX_OK)
 		status = hx_buf_printf(&marks->tokens, "%s%" PRId64, comma, row->token);
+	if (status == HAPAX_OK)
+		status = hx_buf_printf(&marks->attempts, "%s%" PRId64, comma, row->attempts);
 	if (status == HAPAX_OK)
 		status = hx_buf_printf(&marks->parked, "%s%s", comma, row->is_parked ? "t" : "f");
 	if (status == HAPAX_OK)
@@ -206,25 +211,27 @@ enum hapax_status hx_outbox_postgres_mark(
 	struct hapax_outbox *outbox, struct hx_outbox_batch *batch, struct hapax_error *err)
 {
 	struct marks marks;
-	struct hapax_buf *const bufs[] = {&marks.sent,   &marks.failed, &marks.tokens,
-	                                  &marks.parked, &marks.errors, &marks.pauses};
-	struct hx_outbox_argument arguments[6];
+	struct hapax_buf *const bufs[] = {&marks.sent,     &marks.failed, &marks.tokens,
+	                                  &marks.attempts, &marks.parked, &marks.errors,
+	                                  &marks.pauses};
+	enum { ARRAYS = sizeof(bufs) / sizeof(bufs[0]) };
+	struct hx_outbox_argument arguments[ARRAYS];
 	enum hapax_status status;
 
-	for (size_t i = 0; i < 6; i++)
+	for (size_t i = 0; i < ARRAYS; i++)
 		hx_buf_init(bufs[i], (size_t)HX_OUTBOX_BATCH_MAX * (2 * HX_OUTBOX_ERROR_SIZE + 4));
-	status = write_marks(bufs, 6, &marks, batch);
-	for (size_t i = 0; i < 6; i++)
+	status = write_marks(bufs, ARRAYS, &marks, batch);
+	for (size_t i = 0; i < ARRAYS; i++)
 		arguments[i] = (struct hx_outbox_argument){bufs[i]->data, 0, false};
 	if (status != HAPAX_OK)
 		status = hx_error_set(err, status, 0, "no memory to mark rows");
 	else
 		status = hx_outbox_postgres_run(
 			of(outbox),
-			"SELECT @@hapax_outbox_mark($1::bigint[], $2::bigint[], $3::bigint[],"
-			" $4::boolean[], $5::text[], $6::bigint[])",
-			arguments, 6, "rows were not marked", NULL, err);
-	for (size_t i = 0; i < 6; i++)
+			"SELECT @@hapax_outbox_mark($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[],"
+			" $5::boolean[], $6::text[], $7::bigint[])",
+			arguments, ARRAYS, "rows were not marked", NULL, err);
+	for (size_t i = 0; i < ARRAYS; i++)
 		hx_buf_done(bufs[i]);
 	return status;
 }

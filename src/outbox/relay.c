@@ -180,6 +180,7 @@ static size_t gather_wave(struct hapax_relay *relay, unsigned wave)
 		uint16_t before = relay->before[i];
 
 		if (relay->batch.rows[i].wave == wave &&
+		    relay->batch.rows[i].outcome == HX_OUTBOX_UNDECIDED &&
 		    (before == 0 || relay->batch.rows[before - 1].outcome == HX_OUTBOX_SENT))
 			relay->wave[count++] = &relay->batch.rows[i];
 	}
@@ -210,10 +211,23 @@ static void judge(struct hapax_relay *relay, struct hx_outbox_row *row)
 	report(relay, row->is_parked ? HAPAX_RELAY_PARKED : HAPAX_RELAY_RETRY, text);
 }
 
+/* Rows that came by other ways than hapax_outbox_add() may be anything. */
+static void refuse_unfit(struct hx_outbox_batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		const char *fault = hx_outbox_row_fault(&batch->rows[i]);
+
+		if (fault != NULL)
+			hx_sink_decide(&batch->rows[i], HX_OUTBOX_REFUSED, "%s", fault);
+	}
+}
+
 static enum hapax_status publish(struct hapax_relay *relay, struct hapax_error *err)
 {
 	unsigned waves = number_waves(relay);
 	enum hapax_status status = HAPAX_OK;
+
+	refuse_unfit(&relay->batch);
 
 	for (unsigned wave = 0; wave < waves && status == HAPAX_OK; wave++) {
 		size_t count = gather_wave(relay, wave);
@@ -252,6 +266,9 @@ static void count_batch(struct hapax_relay *relay)
 		stats->retried += row->outcome == HX_OUTBOX_FAILED && !row->is_parked;
 		if (row->outcome == HX_OUTBOX_SENT)
 			stats->lag_ms = clock->wall_ms(clock->context) - row->created_ms;
+		/* The database has a clock of its own. */
+		if (stats->lag_ms < 0)
+			stats->lag_ms = 0;
 	}
 	hx_mutex_unlock(&relay->mutex);
 }
@@ -296,7 +313,8 @@ static enum hapax_status tend(struct hapax_relay *relay, struct hapax_error *err
 		relay->outbox, relay->name, relay->owner, relay->options.lease_ms, relay->is_idle,
 		&partitions, err);
 	if (status == HAPAX_OK)
-		status = relay->outbox->ops->settle(relay->outbox, relay->name, err);
+		status = relay->outbox->ops->settle(
+			relay->outbox, relay->name, relay->options.retry_ms_max, err);
 	if (status != HAPAX_OK)
 		return status;
 	/* Counted from before it was asked for. Another relay that comes or goes is seen soon. */
@@ -385,7 +403,8 @@ static enum hapax_status step(struct hapax_relay *relay, bool *is_done, struct h
 	enum hapax_status status = tend(relay, err);
 
 	if (status == HAPAX_OK && relay->has_parked) {
-		status = relay->outbox->ops->settle(relay->outbox, relay->name, err);
+		status = relay->outbox->ops->settle(
+			relay->outbox, relay->name, relay->options.retry_ms_max, err);
 		relay->has_parked = status != HAPAX_OK;
 	}
 	if (status == HAPAX_OK) {

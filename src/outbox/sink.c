@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 #if HX_HAVE_KAFKA
 #define KAFKA &hx_sink_kafka_ops
@@ -59,6 +60,27 @@ enum hapax_status hx_sink_open(
 		(int)(size < 32 ? size : 32), url);
 }
 
+/*
+ * What a broker says may be any bytes, and what was cut may end within a character. A database
+ * that takes no such text would never mark the row, nor any other of its batch.
+ */
+static void make_text(char *text)
+{
+	size_t left = strlen(text);
+
+	while (left > 0) {
+		uint32_t code = 0;
+		size_t size = hx_utf8_size((struct hapax_bytes){text, left}, &code);
+
+		if (size == 0 || hx_utf8_is_control(code)) {
+			size = size == 0 ? 1 : size;
+			memset(text, '?', size);
+		}
+		text += size;
+		left -= size;
+	}
+}
+
 void hx_sink_decide(
 	struct hx_outbox_row *row, enum hx_outbox_outcome outcome, const char *format, ...)
 {
@@ -68,4 +90,5 @@ void hx_sink_decide(
 	va_start(arguments, format);
 	(void)vsnprintf(row->error, sizeof(row->error), format, arguments);
 	va_end(arguments);
+	make_text(row->error);
 }

@@ -4,6 +4,7 @@
  */
 #include "outbox/sqlite.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 enum { BUSY_MS = 5000 };
 
 extern const char hx_outbox_sqlite_1_sql[];
+extern const char hx_outbox_sqlite_2_sql[];
 
 static struct hx_outbox_sqlite *of(struct hapax_outbox *outbox)
 {
@@ -63,11 +65,12 @@ enum hapax_status hx_outbox_sqlite_error(
 	struct hx_outbox_sqlite *outbox, int code, bool in_commit, const char *what,
 	struct hapax_error *err)
 {
-	if ((code & 0xff) == SQLITE_CONSTRAINT)
+	if ((code & 0xff) == SQLITE_CONSTRAINT &&
+	    sqlite3_extended_errcode(outbox->db) == SQLITE_CONSTRAINT_UNIQUE)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"%s: an event with this id is in the outbox already", what);
-	if ((code & 0xff) == SQLITE_ERROR)
+	if ((code & 0xff) == SQLITE_ERROR || (code & 0xff) == SQLITE_CONSTRAINT)
 		return hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0, "%s: %s", what, sqlite3_errmsg(outbox->db));
 	return hx_error_set(
@@ -292,6 +295,7 @@ static enum hapax_status outbox_status(
 static const struct hx_outbox_ops sqlite_ops = {
 	.name = "sqlite",
 	.poll_ms = 10,
+	.held = "@@hapax_outbox INDEXED BY hapax_outbox_held WHERE held = 1 AND",
 	.close = outbox_close,
 	.add = outbox_add,
 	.bracket = outbox_bracket,
@@ -353,13 +357,19 @@ static enum hapax_status read_version(
 	return HAPAX_OK;
 }
 
+/* Events are added to an older one, too: applications need not wait for who brings it up to date. */
 static enum hapax_status see_outbox(struct hx_outbox_sqlite *outbox, struct hapax_error *err)
 {
 	int64_t version = 0;
 	enum hapax_status status = read_version(outbox, &version, err);
 
-	if (status != HAPAX_OK || version > 0)
+	if (status != HAPAX_OK || version == HX_OUTBOX_SQLITE_VERSION ||
+	    (version > 0 && outbox->is_joined))
 		return status;
+	if (version > 0)
+		return hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, 0, HX_OUTBOX_TOO_OLD, (int)version,
+			HX_OUTBOX_SQLITE_VERSION);
 	return hx_error_set(
 		err, HAPAX_ERR_UNAVAILABLE, 0,
 		"there is no outbox in this database; make it with 'hapax outbox init --db URL'");
@@ -375,9 +385,11 @@ static enum hapax_status open_file(
 		return HAPAX_ERR_NO_MEMORY;
 	code = sqlite3_open_v2(path, &outbox->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	if (code != SQLITE_OK) {
+		bool is_absent = outbox->db != NULL && sqlite3_system_errno(outbox->db) == ENOENT;
+
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' was not opened: %s", path,
-			hx_sqlite_reason(code));
+			is_absent ? "there is no such file, or folder" : hx_sqlite_reason(code));
 		outbox_close(&outbox->base);
 		return HAPAX_ERR_UNAVAILABLE;
 	}
@@ -442,8 +454,10 @@ enum hapax_status hx_outbox_sqlite_init(
 		if (status != HAPAX_OK)
 			(void)hx_outbox_sqlite_exec(outbox, "ROLLBACK");
 	}
-	if (status == HAPAX_OK && migration->from == 0)
+	if (status == HAPAX_OK && migration->from < 1)
 		code = hx_outbox_sqlite_exec(outbox, hx_outbox_sqlite_1_sql);
+	if (status == HAPAX_OK && code == SQLITE_OK && migration->from < 2)
+		code = hx_outbox_sqlite_exec(outbox, hx_outbox_sqlite_2_sql);
 	if (status == HAPAX_OK)
 		status = hx_outbox_sqlite_end(outbox, code, what, err);
 	outbox_close(&outbox->base);

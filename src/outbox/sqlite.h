@@ -15,7 +15,7 @@
 #include "base/uuid7.h"
 #include "outbox/outbox.h"
 
-enum { HX_OUTBOX_SQLITE_VERSION = 1 };
+enum { HX_OUTBOX_SQLITE_VERSION = 2 };
 
 struct hx_outbox_sqlite {
 	struct hapax_outbox base;
@@ -67,12 +67,19 @@ enum hapax_status hx_outbox_sqlite_adopt(
 	struct hapax_outbox *base, const struct hapax_outbox_table *table, bool with_existing,
 	uint64_t *count, struct hapax_error *err);
 
+/* Rows that waited behind a parked one, and now behind none, are pending again. */
+int hx_outbox_sqlite_release(struct hx_outbox_sqlite *outbox);
+
+/* Tables that were taken over and are gone are told nothing any more. */
+int hx_outbox_sqlite_forget_lost(struct hx_outbox_sqlite *outbox);
+
 /* Of sqlite_relay.c. */
 enum hapax_status hx_outbox_sqlite_tend(
 	struct hapax_outbox *base, const char *relay, const char *owner, int64_t lease_ms,
 	bool is_idle, unsigned *ret_partitions, struct hapax_error *err);
 enum hapax_status hx_outbox_sqlite_settle(
-	struct hapax_outbox *base, const char *relay, struct hapax_error *err);
+	struct hapax_outbox *base, const char *relay, int64_t pause_ms_max,
+	struct hapax_error *err);
 enum hapax_status hx_outbox_sqlite_leave(
 	struct hapax_outbox *base, const char *relay, struct hapax_error *err);
 enum hapax_status hx_outbox_sqlite_fetch(

@@ -12,6 +12,19 @@ static struct hx_outbox_sqlite *of(struct hapax_outbox *outbox)
 	return (struct hx_outbox_sqlite *)outbox;
 }
 
+int hx_outbox_sqlite_release(struct hx_outbox_sqlite *outbox)
+{
+	int64_t now_ms = hx_outbox_sqlite_now_ms();
+	const void *values[] = {&now_ms};
+
+	return hx_outbox_sqlite_run(
+		outbox,
+		"UPDATE main.hapax_outbox AS o SET state = 0, held = o.next_ms > ?1 WHERE o.held = 1 AND"
+		" o.state = 3 AND NOT EXISTS (SELECT 1 FROM main.hapax_outbox b WHERE b.held = 1 AND"
+		" b.state = 2 AND b.ordering_key = o.ordering_key)",
+		"n", values, NULL);
+}
+
 enum hapax_status hx_outbox_sqlite_retry(
 	struct hapax_outbox *base, const char *id, const char *ordering_key, uint64_t *count,
 	struct hapax_error *err)
@@ -31,11 +44,7 @@ enum hapax_status hx_outbox_sqlite_retry(
 		"tt", values, NULL);
 	*count = (uint64_t)sqlite3_changes(outbox->db);
 	if (code == SQLITE_OK)
-		code = hx_outbox_sqlite_exec(
-			outbox,
-			"UPDATE main.hapax_outbox AS o SET state = 0, held = 0 WHERE o.held = 1 AND o.state = 3"
-			" AND NOT EXISTS (SELECT 1 FROM main.hapax_outbox b WHERE b.held = 1 AND b.state = 2"
-			" AND b.ordering_key = o.ordering_key)");
+		code = hx_outbox_sqlite_release(outbox);
 	if (code == SQLITE_OK)
 		return base->ops->bracket(base, HX_OUTBOX_KEEP, err);
 	status = hx_outbox_sqlite_error(outbox, code, false, what, err);
@@ -110,6 +119,11 @@ enum hapax_status hx_outbox_sqlite_query(
 	if (code == SQLITE_OK && value != NULL)
 		code = sqlite3_bind_text(statement, 1, value, -1, SQLITE_STATIC);
 
+	if (code == SQLITE_OK && value == NULL && !sqlite3_stmt_readonly(statement)) {
+		(void)sqlite3_finalize(statement);
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the query would write; it is a SELECT");
+	}
 	if (code == SQLITE_OK && (columns < 1 || columns > HX_OUTBOX_COLUMNS_MAX)) {
 		(void)sqlite3_finalize(statement);
 		return hx_error_set(
@@ -143,11 +157,16 @@ static enum hapax_status check_columns(
 	                               table->type, table->payload, table->status};
 	const void *values[] = {table->table, NULL};
 	int64_t count = 0;
-	int code = hx_outbox_sqlite_run(
+	int code;
+
+	if (sqlite3_stricmp(table->table, "hapax_outbox") == 0)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the table %s is the outbox itself",
+			table->table);
+	code = hx_outbox_sqlite_run(
 		outbox,
 		"SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = ?1", "t",
 		values, &count);
-
 	if (code == SQLITE_OK && count == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "there is no table %s; choose another preset",
@@ -171,25 +190,36 @@ static enum hapax_status check_columns(
 		: hx_outbox_sqlite_error(outbox, code, false, "the table was not read", err);
 }
 
+/* The id of its event: as text, and if it is a number, behind the name of the table. */
+static char *id_sql(const struct hapax_outbox_table *table, const char *from)
+{
+	return sqlite3_mprintf(
+		"CASE typeof(%s.\"%w\") WHEN 'integer' THEN %Q || ':' || %s.\"%w\" ELSE"
+		" CAST(%s.\"%w\" AS TEXT) END",
+		from, table->id, table->table, from, table->id, from, table->id);
+}
+
 /* What a row of the table becomes; from says where its columns come from. */
 static char *insert_sql(const struct hapax_outbox_table *table, const char *from)
 {
 	char *key = table->ordering_key == NULL
 		? sqlite3_mprintf("NULL")
-		: sqlite3_mprintf("CAST(%s.\"%w\" AS TEXT)", from, table->ordering_key);
+		: sqlite3_mprintf("nullif(CAST(%s.\"%w\" AS TEXT), '')", from, table->ordering_key);
 	char *type = table->type == NULL
 		? sqlite3_mprintf("NULL")
 		: sqlite3_mprintf("CAST(%s.\"%w\" AS TEXT)", from, table->type);
-	char *id = sqlite3_mprintf("CAST(%s.\"%w\" AS TEXT)", from, table->id);
+	char *id = id_sql(table, from);
 	char *hash = sqlite3_mprintf("coalesce(%s, %s)", key, id);
 	char *sql = sqlite3_mprintf(
 		"INSERT INTO hapax_outbox (id, part, created_ms, topic, ordering_key, type, content_type,"
-		" payload, origin, origin_id) SELECT %s, ((unicode(substr(%s, -1)) * 7 +"
-		" unicode(substr(%s, -2)) * 3 + unicode(substr(%s, -3)) + length(%s)) & 63),"
+		" payload, origin, origin_id) SELECT %s, coalesce((unicode(substr(%s, -1)) * 7 +"
+		" unicode(substr(%s, -2)) * 3 + unicode(substr(%s, -3)) + length(%s)) & 63, 0),"
 		" CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), %Q || %s.\"%w\", %s, %s,"
-		" 'application/json', CAST(%s.\"%w\" AS BLOB), %Q, %s",
+		" CASE WHEN typeof(%s.\"%w\") = 'text' AND json_valid(%s.\"%w\") THEN 'application/json' END,"
+		" CAST(%s.\"%w\" AS BLOB), %Q, CAST(%s.\"%w\" AS TEXT)",
 		id, hash, hash, hash, hash, table->topic_prefix == NULL ? "" : table->topic_prefix,
-		from, table->topic, key, type, from, table->payload, table->table, id);
+		from, table->topic, key, type, from, table->payload, from, table->payload, from,
+		table->payload, table->table, from, table->id);
 
 	sqlite3_free(key);
 	sqlite3_free(type);
@@ -207,9 +237,54 @@ static int exec_made(struct hx_outbox_sqlite *outbox, char *sql)
 	return code;
 }
 
+int hx_outbox_sqlite_forget_lost(struct hx_outbox_sqlite *outbox)
+{
+	static const char probe[] = "UPDATE main.hapax_outbox SET state = 1 WHERE false";
+	static const char sql[] =
+		"SELECT name FROM main.sqlite_schema WHERE type = 'trigger' AND tbl_name = 'hapax_outbox' AND"
+		" name LIKE 'hapax!_outbox!_sent!_%' ESCAPE '!' AND substr(name, 19) NOT IN (SELECT name FROM"
+		" main.sqlite_schema WHERE type = 'table') LIMIT 1";
+
+	for (;;) {
+		sqlite3_stmt *statement = NULL;
+		char *drop = NULL;
+		/* A trigger that is wrong shows when a statement that fires it is read. */
+		int code = sqlite3_prepare_v2(outbox->db, probe, -1, &statement, NULL);
+
+		(void)sqlite3_finalize(statement);
+		if ((code & 0xff) != SQLITE_ERROR)
+			return code;
+		code = sqlite3_prepare_v2(outbox->db, sql, -1, &statement, NULL);
+		if (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW)
+			drop = sqlite3_mprintf(
+				"DROP TRIGGER main.\"%w\"", sqlite3_column_text(statement, 0));
+		(void)sqlite3_finalize(statement);
+		if (code != SQLITE_OK || drop == NULL)
+			return code;
+		code = exec_made(outbox, drop);
+		if (code != SQLITE_OK)
+			return code;
+	}
+}
+
+/* How its id is found by what is text here: by its index, unless it may be text, and is not. */
+static char *compare_id(struct hx_outbox_sqlite *outbox, const struct hapax_outbox_table *table)
+{
+	const void *values[] = {table->table, table->id};
+	int64_t is_typed = 0;
+
+	(void)hx_outbox_sqlite_run(
+		outbox,
+		"SELECT type <> '' AND type NOT LIKE '%BLOB%' FROM pragma_table_info(?1) WHERE name = ?2",
+		"tt", values, &is_typed);
+	return is_typed ? sqlite3_mprintf("\"%w\"", table->id)
+			: sqlite3_mprintf("CAST(\"%w\" AS TEXT)", table->id);
+}
+
 static int make_triggers(struct hx_outbox_sqlite *outbox, const struct hapax_outbox_table *table)
 {
 	char *insert = insert_sql(table, "NEW");
+	char *compared = compare_id(outbox, table);
 	char *when = table->status == NULL
 		? sqlite3_mprintf("")
 		: sqlite3_mprintf("WHEN NEW.\"%w\" = %Q", table->status, table->pending);
@@ -227,10 +302,11 @@ static int make_triggers(struct hx_outbox_sqlite *outbox, const struct hapax_out
 			sqlite3_mprintf(
 				"CREATE TRIGGER main.\"hapax_outbox_sent_%w\" AFTER UPDATE OF state ON hapax_outbox"
 				" WHEN NEW.state = 1 AND OLD.state <> 1 AND NEW.origin = %Q BEGIN UPDATE \"%w\" SET"
-				" \"%w\" = %Q WHERE CAST(\"%w\" AS TEXT) = NEW.origin_id; END",
+				" \"%w\" = %Q WHERE %s = NEW.origin_id; END",
 				table->table, table->table, table->table, table->status,
-				table->processed, table->id));
+				table->processed, compared));
 	sqlite3_free(insert);
+	sqlite3_free(compared);
 	sqlite3_free(when);
 	return code;
 }
@@ -239,18 +315,22 @@ static int take_existing(
 	struct hx_outbox_sqlite *outbox, const struct hapax_outbox_table *table, uint64_t *count)
 {
 	char *insert = insert_sql(table, "t");
+	char *id = id_sql(table, "t");
 	char *when = table->status == NULL
 		? sqlite3_mprintf("true")
 		: sqlite3_mprintf("t.\"%w\" = %Q", table->status, table->pending);
+	/* The second is how an earlier version named those whose ids are numbers. */
 	int code = exec_made(
 		outbox,
 		sqlite3_mprintf(
 			"%s FROM main.\"%w\" t WHERE %s AND NOT EXISTS (SELECT 1 FROM main.hapax_outbox o WHERE"
-			" o.id = CAST(t.\"%w\" AS TEXT)) ORDER BY t.rowid",
-			insert, table->table, when, table->id));
+			" o.id = %s) AND NOT EXISTS (SELECT 1 FROM main.hapax_outbox o WHERE o.id ="
+			" CAST(t.\"%w\" AS TEXT) AND o.origin = %Q) ORDER BY t.rowid",
+			insert, table->table, when, id, table->id, table->table));
 
 	*count = (uint64_t)sqlite3_changes(outbox->db);
 	sqlite3_free(insert);
+	sqlite3_free(id);
 	sqlite3_free(when);
 	return code;
 }

@@ -2,10 +2,17 @@
 /*
  * sqlite_relay.c - what a relay asks of an outbox in SQLite. As postgres.sql: see there.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "outbox/sqlite.h"
+
+enum {
+	PAYLOAD_COLUMN = 12, /* of what a relay fetches */
+	/* Headers may be that long; a row of the largest fits into a batch that is empty. */
+	COLUMN_SIZE_MAX = 2 * HX_OUTBOX_HEADERS_SIZE_MAX + 1,
+};
 
 static struct hx_outbox_sqlite *of(struct hapax_outbox *outbox)
 {
@@ -46,7 +53,8 @@ static int level(
 				outbox,
 				"UPDATE main.hapax_outbox_part SET relay = ?1, until_ms = ?3, token = (SELECT"
 				" token FROM main.hapax_outbox_meta) WHERE part IN (SELECT part FROM"
-				" main.hapax_outbox_part WHERE until_ms < ?2 ORDER BY part LIMIT ?4)",
+				" main.hapax_outbox_part WHERE until_ms < ?2 OR relay NOT IN (SELECT relay"
+				" FROM main.hapax_outbox_relay) ORDER BY part LIMIT ?4)",
 				"tnnn", values, NULL);
 	}
 	if (code == SQLITE_OK)
@@ -64,7 +72,7 @@ enum hapax_status hx_outbox_sqlite_tend(
 	struct hx_outbox_sqlite *outbox = of(base);
 	int64_t now_ms = hx_outbox_sqlite_now_ms();
 	int64_t until_ms = now_ms + lease_ms, count = 0;
-	const void *values[] = {relay, owner, &until_ms, &now_ms};
+	const void *values[] = {relay, owner, &until_ms, &lease_ms, &now_ms};
 	enum hapax_status status = hx_outbox_sqlite_begin(outbox, what, err);
 	int code;
 
@@ -73,13 +81,18 @@ enum hapax_status hx_outbox_sqlite_tend(
 		return status;
 	code = hx_outbox_sqlite_run(
 		outbox,
-		"INSERT INTO main.hapax_outbox_relay VALUES (?1, ?2, ?3) ON CONFLICT (relay) DO UPDATE"
-		" SET until_ms = excluded.until_ms",
-		"ttn", values, NULL);
+		"INSERT INTO main.hapax_outbox_relay (relay, owner, until_ms, lease_ms) VALUES (?1, ?2, ?3,"
+		" ?4) ON CONFLICT (relay) DO UPDATE SET until_ms = excluded.until_ms, lease_ms ="
+		" excluded.lease_ms",
+		"ttnn", values, NULL);
+	if (code == SQLITE_OK)
+		code = hx_outbox_sqlite_forget_lost(outbox);
 	if (code == SQLITE_OK)
 		code = hx_outbox_sqlite_run(
-			outbox, "DELETE FROM main.hapax_outbox_relay WHERE until_ms < ?1", "n",
-			values + 3, NULL);
+			outbox,
+			"DELETE FROM main.hapax_outbox_relay WHERE until_ms < ?1 OR until_ms > ?1 + lease_ms"
+			" + max(lease_ms, 60000)",
+			"n", values + 4, NULL);
 	values[1] = &until_ms;
 	if (code == SQLITE_OK)
 		code = hx_outbox_sqlite_run(
@@ -93,11 +106,12 @@ enum hapax_status hx_outbox_sqlite_tend(
 }
 
 enum hapax_status hx_outbox_sqlite_settle(
-	struct hapax_outbox *base, const char *relay, struct hapax_error *err)
+	struct hapax_outbox *base, const char *relay, int64_t pause_ms_max, struct hapax_error *err)
 {
 	static const char what[] = "waiting rows were not looked for";
 	struct hx_outbox_sqlite *outbox = of(base);
-	const void *values[] = {relay};
+	int64_t now_ms = hx_outbox_sqlite_now_ms();
+	const void *values[] = {relay, &now_ms, &pause_ms_max};
 	enum hapax_status status = hx_outbox_sqlite_begin(outbox, what, err);
 	int code;
 
@@ -105,17 +119,20 @@ enum hapax_status hx_outbox_sqlite_settle(
 		return status;
 	code = hx_outbox_sqlite_run(
 		outbox,
-		"UPDATE main.hapax_outbox AS o SET state = 3, held = 1 WHERE o.state = 0 AND EXISTS ("
-		" SELECT 1 FROM main.hapax_outbox b WHERE b.held = 1 AND b.state = 2"
-		" AND b.ordering_key = o.ordering_key AND b.seq < o.seq) AND o.part IN ("
-		" SELECT part FROM main.hapax_outbox_part WHERE relay = ?1)",
-		"t", values, NULL);
+		"UPDATE main.hapax_outbox AS o SET next_ms = ?2 WHERE o.held = 1 AND o.state = 0 AND"
+		" o.next_ms > ?2 + ?3 + 60000 AND o.part IN (SELECT part FROM main.hapax_outbox_part"
+		" WHERE relay = ?1)",
+		"tnn", values, NULL);
 	if (code == SQLITE_OK)
-		code = hx_outbox_sqlite_exec(
+		code = hx_outbox_sqlite_run(
 			outbox,
-			"UPDATE main.hapax_outbox AS o SET state = 0, held = 0 WHERE o.held = 1 AND o.state = 3"
-			" AND NOT EXISTS (SELECT 1 FROM main.hapax_outbox b WHERE b.held = 1 AND b.state = 2"
-			" AND b.ordering_key = o.ordering_key)");
+			"UPDATE main.hapax_outbox AS o SET state = 3, held = 1 WHERE o.state = 0 AND EXISTS ("
+			" SELECT 1 FROM main.hapax_outbox b WHERE b.held = 1 AND b.state = 2"
+			" AND b.ordering_key = o.ordering_key AND b.seq < o.seq) AND o.part IN ("
+			" SELECT part FROM main.hapax_outbox_part WHERE relay = ?1)",
+			"t", values, NULL);
+	if (code == SQLITE_OK)
+		code = hx_outbox_sqlite_release(outbox);
 	return hx_outbox_sqlite_end(outbox, code, what, err);
 }
 
@@ -150,7 +167,7 @@ void hx_outbox_sqlite_wait(struct hapax_outbox *outbox, int64_t wait_ns)
 
 /*
  * Keep a column in memory; *ret is where, from 1, and how much. It becomes a pointer when
- * memory has stopped growing.
+ * memory has stopped growing. What is longer than any text may be is cut: it is refused so, too.
  */
 static enum hapax_status keep(
 	struct hapax_buf *memory, sqlite3_stmt *statement, int column, struct hapax_bytes *ret)
@@ -162,6 +179,8 @@ static enum hapax_status keep(
 		return HAPAX_OK;
 	ret->data = (const void *)place;
 	ret->size = (size_t)sqlite3_column_bytes(statement, column);
+	if (column < PAYLOAD_COLUMN && ret->size > COLUMN_SIZE_MAX)
+		ret->size = COLUMN_SIZE_MAX;
 	return hx_buf_append(memory, sqlite3_column_blob(statement, column), ret->size);
 }
 
@@ -211,7 +230,8 @@ enum hapax_status hx_outbox_sqlite_fetch(
 {
 	static const char sql[] =
 		"SELECT o.seq, p.token, o.attempts, o.created_ms, o.id, o.topic, o.ordering_key, o.type,"
-		" o.source, o.subject, o.content_type, o.headers, o.payload"
+		" o.source, o.subject, o.content_type, o.headers, CASE WHEN length(o.payload) <= 16777216"
+		" THEN o.payload END"
 		" FROM main.hapax_outbox o INDEXED BY hapax_outbox_pending"
 		" CROSS JOIN main.hapax_outbox_part p ON p.part = o.part"
 		" WHERE o.state = 0 AND p.relay = ?1 AND p.until_ms > ?2 AND o.next_ms <= ?2"
@@ -251,29 +271,64 @@ enum hapax_status hx_outbox_sqlite_fetch(
 
 /* ------------------------------------------------------------------ mark */
 
+/*
+ * A table whose rows are told that they were sent (hx_outbox_sqlite_adopt()) may not take that,
+ * or be gone. That must not keep the outbox from marking: the row forgets where it came from, and
+ * says so. Without the table its trigger goes, too: SQLite lets nobody past it.
+ */
+static int mark_untold(
+	struct hx_outbox_sqlite *outbox, const struct hx_outbox_row *row, int64_t now_ms)
+{
+	static const char sql[] =
+		"UPDATE main.hapax_outbox SET state = 1, sent_ms = ?2, held = 0, attempts = attempts + 1,"
+		" error = 'sent, but its row in ' || coalesce(origin, '?') || ' was not told: ' || ?3,"
+		" origin = NULL WHERE seq = ?1 AND state <> 1";
+	char why[128];
+	const void *values[] = {&row->seq, &now_ms, why};
+	int code;
+
+	(void)snprintf(why, sizeof(why), "%s", sqlite3_errmsg(outbox->db));
+	code = hx_outbox_sqlite_run(outbox, sql, "nnt", values, NULL);
+	if ((code & 0xff) != SQLITE_ERROR)
+		return code;
+	code = hx_outbox_sqlite_forget_lost(outbox);
+	return code == SQLITE_OK ? hx_outbox_sqlite_run(outbox, sql, "nnt", values, NULL) : code;
+}
+
+static int mark_sent(
+	struct hx_outbox_sqlite *outbox, const struct hx_outbox_row *row, int64_t now_ms)
+{
+	const void *values[] = {&row->seq, &now_ms};
+	int code = hx_outbox_sqlite_run(
+		outbox,
+		"UPDATE main.hapax_outbox SET state = 1, sent_ms = ?2, held = 0, attempts = attempts"
+		" + 1 WHERE seq = ?1 AND state <> 1",
+		"nn", values, NULL);
+
+	if ((code & 0xff) == SQLITE_ERROR || (code & 0xff) == SQLITE_CONSTRAINT)
+		code = mark_untold(outbox, row, now_ms);
+	return code;
+}
+
 static int mark_row(
 	struct hx_outbox_sqlite *outbox, const struct hx_outbox_row *row, int64_t now_ms)
 {
 	int64_t state = row->is_parked ? 2 : 0, next_ms = now_ms + row->pause_ms;
-	const void *values[] = {&row->seq, &now_ms};
-	const void *failure[] = {&row->seq, &row->token, &state, &next_ms, row->error};
+	const void *failure[] = {
+		&row->seq, &row->token, &state, &next_ms, &row->attempts, row->error};
 
 	switch (row->outcome) {
 	case HX_OUTBOX_UNDECIDED: return SQLITE_OK;
-	case HX_OUTBOX_SENT:
-		return hx_outbox_sqlite_run(
-			outbox,
-			"UPDATE main.hapax_outbox SET state = 1, sent_ms = ?2, held = 0, attempts = attempts"
-			" + 1 WHERE seq = ?1 AND state <> 1",
-			"nn", values, NULL);
+	case HX_OUTBOX_SENT: return mark_sent(outbox, row, now_ms);
 	case HX_OUTBOX_FAILED:
 	case HX_OUTBOX_REFUSED:
 		return hx_outbox_sqlite_run(
 			outbox,
-			"UPDATE main.hapax_outbox AS o SET attempts = o.attempts + 1, error = ?5, held = 1,"
-			" state = ?3, next_ms = ?4 WHERE o.seq = ?1 AND o.state = 0 AND EXISTS (SELECT 1"
-			" FROM main.hapax_outbox_part p WHERE p.part = o.part AND p.token = ?2)",
-			"nnnnt", failure, NULL);
+			"UPDATE main.hapax_outbox AS o SET attempts = o.attempts + 1, error = ?6, held = 1,"
+			" state = ?3, next_ms = ?4 WHERE o.seq = ?1 AND o.state = 0 AND o.attempts = ?5 AND"
+			" EXISTS (SELECT 1 FROM main.hapax_outbox_part p WHERE p.part = o.part AND p.token ="
+			" ?2)",
+			"nnnnnt", failure, NULL);
 	}
 	return SQLITE_OK;
 }

@@ -10,8 +10,8 @@ def outbox(cli, *arguments, **options):
 
 
 def test_init_add_status(cli):
-    expect_in("was made, in version 1", outbox(cli, "init").out)
-    expect_in("is there, in version 1", outbox(cli, "init").out)
+    expect_in("was made, in version 2", outbox(cli, "init").out)
+    expect_in("is there, in version 2", outbox(cli, "init").out)
     answer = outbox(
         cli, "add", "-t", "orders", "-k", "order-17", "--type", "order.made", "-H", "trace=a=b", input=b'{"order":17}'
     )
@@ -27,6 +27,7 @@ def test_init_add_status(cli):
 
 
 def test_without_an_outbox(cli):
+    expect_in("there is no such file", outbox(cli, "status", code=69).err)
     sqlite3.connect(cli.folder / "shop.db").execute("CREATE TABLE orders (id)").connection.commit()
     answer = outbox(cli, "status", code=69)
     expect_in("there is no outbox in this database", answer.err)
@@ -37,6 +38,7 @@ def test_bad_input(cli):
     outbox(cli, "init")
     for arguments, complaint in [
         (["frob"], "there are init, add"),
+        (["relya"], "did you mean 'hapax outbox relay'?"),
         (["add"], "no topic was given"),
         (["add", "-t", "t", "-H", "x"], "'x' is not NAME=VALUE"),
         (["relay"], "nowhere to publish to"),
@@ -46,9 +48,15 @@ def test_bad_input(cli):
         (["audit"], "no query was given"),
         (["init", "--preset", "events", "--column", "x=y"], "names no column"),
         (["init", "--preset", "events"], "there is no table outbox_events"),
+        (["init", "--preset", "events", "--table", 'a"b; DROP TABLE hapax_outbox'], "there is no table"),
+        (["init", "--preset", "events", "--table", "hapax_outbox"], "is the outbox itself"),
         (["audit", "--query", "SELECT x FROM nowhere"], "nowhere"),
         (["rebuild", "--query", "SELECT 1 AS id"], "no id or no topic"),
         (["status", "more"], "an argument too many"),
+        (["status", "--to", "amqp://h"], "'status' has no option '--to'"),
+        (["init", "--table", "t"], "no preset was named"),
+        (["retry", "e1", "--all"], "one is enough"),
+        (["retry", "--key", ""], "no event was named"),
     ]:
         expect_in(complaint, outbox(cli, *arguments, input=b"", code=64).err)
     expect_in("no database was named", cli.run("outbox", "status", code=64).err)
@@ -72,7 +80,9 @@ def test_what_people_do(cli):
     expect_in("parked 1", outbox(cli, "park", "e1").out)
     expect(outbox(cli, "park", "absent", code=1).out, "parked 0\n")
     expect_in("e1  key k1, attempts 0: parked by hand", outbox(cli, "status", "--parked").out)
-    expect(outbox(cli, "status", "--parked", "-o", "json").json["error"], "parked by hand")
+    parked = {"id": "e1", "topic": "t", "ordering_key": "k1", "attempts": 0, "error": "parked by hand"}
+    expect(outbox(cli, "status", "--parked", "-o", "json").json, parked)
+    expect_in("parked       1, of 1 ordering key; 0 wait behind them", outbox(cli, "status").out)
     expect(outbox(cli, "retry", "--all", "-o", "json").json, {"retried": 1})
     expect(outbox(cli, "retry", "--key", "k1", code=1).out, "retried 0\n")
     expect_in("purged 0", outbox(cli, "purge", "--older", "1h").out)
@@ -90,6 +100,8 @@ def test_audit_and_rebuild(cli):
     expect(answer.out, "order-o2\n")
     expect_in("3 looked at, 1 have no event", answer.err)
     expect(outbox(cli, "audit", "--by", "ordering_key", "--query", "SELECT id FROM orders", code=1).out, "o2\n")
+    expect(outbox(cli, "audit", "--query", "VALUES ('order-o2')", "-o", "json", code=1).json, {"id": "order-o2"})
+    expect_in("would write", outbox(cli, "audit", "--query", "DELETE FROM orders RETURNING id", code=64).err)
     query = "SELECT 'order-' || id AS id, 'orders' AS topic, id AS ordering_key, json_object('id', id) AS payload FROM orders"
     expect(outbox(cli, "rebuild", "--query", query).out, "rebuilt 1\n")
     expect(outbox(cli, "rebuild", "--query", query).out, "rebuilt 0\n")
@@ -105,3 +117,31 @@ def test_tables_of_others(cli):
     with sqlite3.connect(cli.folder / "shop.db") as db:
         db.execute("INSERT INTO events VALUES (2, 'q', '{}', 'pending')")
     expect(outbox(cli, "status", "-o", "json").json["pending"], 2)
+
+
+def test_help_of_each_action(cli):
+    """Its own options and examples, and no others'; what is no action has the help of all."""
+    for action in ("init", "add", "status", "relay", "retry", "park", "purge", "audit", "rebuild"):
+        text = cli.run("outbox", action, "--help").out
+        for part in (f"hapax outbox {action} - ", f"Usage: hapax outbox {action} ", "--db URL", "--output text|json"):
+            expect_in(part, text, action)
+        examples = text.split("\nExamples:\n")[1]
+        expect_in(f"hapax outbox {action} ", examples)
+        expect("--topic" in text, action == "add", action)
+        expect("--to URL" in text, action == "relay", action)
+        expect("--query" in text, action in ("audit", "rebuild"), action)
+        assert max(len(line) for line in text.splitlines()) <= 85, text
+        expect_in(f"  {action} ", cli.run("outbox", "--help").out)
+    expect(cli.run("outbox", "frob", "--help").out, cli.run("outbox", "--help").out)
+
+
+def test_an_older_outbox(cli):
+    outbox(cli, "init")
+    outbox(cli, "add", "-t", "t", "--id", "kept")
+    with sqlite3.connect(cli.folder / "shop.db") as db:
+        db.execute("ALTER TABLE hapax_outbox_relay DROP COLUMN lease_ms")
+        db.execute("UPDATE hapax_outbox_meta SET version = 1")
+    for arguments in (["status"], ["relay", "--to", "http://127.0.0.1:1/"], ["add", "-t", "t"]):
+        expect_in("bring it up to date with 'hapax outbox init", outbox(cli, *arguments, code=69).err)
+    expect(outbox(cli, "init").out, "the outbox was brought up to date, in version 2\n")
+    expect(outbox(cli, "status", "-o", "json").json["pending"], 1)

@@ -28,6 +28,7 @@ extern const struct outbox_test crowd_cases[];
 extern const struct outbox_test manage_cases[];
 extern const struct outbox_test message_cases[];
 extern const struct outbox_test relay_cases[];
+extern const struct outbox_test trouble_cases[];
 
 /* What was published in this case. */
 extern struct memory_log sunk;

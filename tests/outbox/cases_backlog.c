@@ -86,7 +86,7 @@ static void relays_are_listed(void **state)
 		c,
 		c->is_postgres
 			? "SELECT {}hapax_outbox_tend('r1', 'ann', 60000, false)"
-			: "INSERT INTO {}hapax_outbox_relay VALUES ('r1', 'ann', 9999999999999)");
+			: "INSERT INTO {}hapax_outbox_relay (relay, owner, until_ms) VALUES ('r1', 'ann', 9999999999999)");
 	if (!c->is_postgres)
 		outbox_case_run(c, "UPDATE {}hapax_outbox_part SET relay = 'r1'");
 	assert_int_equal(hapax_outbox_relays(c->joined, note_relay, text, NULL), HAPAX_OK);

@@ -81,8 +81,8 @@ static void tables_of_others_are_taken_over(void **state)
 	outbox_case_run(c, "INSERT INTO {}outbox_events VALUES (4, 'q', 'other', 'draft')");
 	(void)drain(c);
 	assert_int_equal(sunk.count, 2);
-	assert_int_equal(memory_log_find(&sunk, "1", NULL), 1);
-	assert_int_equal(memory_log_find(&sunk, "3", NULL), 1);
+	assert_int_equal(memory_log_find(&sunk, "outbox_events:1", NULL), 1);
+	assert_int_equal(memory_log_find(&sunk, "outbox_events:3", NULL), 1);
 	assert_int_equal(
 		outbox_case_number(
 			c, "SELECT count(*) FROM {}outbox_events WHERE status = 'processed'"),
@@ -90,6 +90,24 @@ static void tables_of_others_are_taken_over(void **state)
 	/* Once more changes nothing. */
 	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 1, &count, &err), HAPAX_OK);
 	assert_int_equal(count, 0);
+	/* Nor is one taken twice that an earlier version took, as it named it. */
+	outbox_case_run(
+		c, "UPDATE {}hapax_outbox SET id = '1', state = 0 WHERE id = 'outbox_events:1'");
+	outbox_case_run(c, "UPDATE {}outbox_events SET status = 'pending' WHERE id = 1");
+	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 1, &count, &err), HAPAX_OK);
+	assert_int_equal(count, 0);
+	/* Another table has the same numbers, and its rows are other events. */
+	outbox_case_run(
+		c,
+		"CREATE TABLE {}second (id INTEGER PRIMARY KEY, queue_name TEXT, payload TEXT, status TEXT)");
+	table.table = "second";
+	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_OK);
+	outbox_case_run(c, "INSERT INTO {}second VALUES (3, 'q', 'new', 'pending')");
+	(void)drain(c);
+	assert_int_equal(memory_log_find(&sunk, "second:3", NULL), 1);
+	assert_int_equal(
+		outbox_case_number(c, "SELECT count(*) FROM {}second WHERE status = 'processed'"),
+		1);
 }
 
 static void debezium_tables_are_taken_over(void **state)
@@ -101,12 +119,26 @@ static void debezium_tables_are_taken_over(void **state)
 
 	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_ERR_INVALID);
 	assert_non_null(strstr(err.message, "there is no table outbox"));
+	table.table = "a\"b'; DROP TABLE hapax_outbox; --";
+	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_ERR_INVALID);
+	assert_non_null(strstr(err.message, "there is no table a\"b'"));
+	table.table = "hapax_outbox";
+	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_ERR_INVALID);
+	assert_non_null(strstr(err.message, "is the outbox itself"));
+	table.table = "outbox";
 	outbox_case_run(
 		c,
 		"CREATE TABLE {}outbox (id TEXT PRIMARY KEY, aggregatetype TEXT, aggregateid TEXT, kind TEXT,"
 		" payload TEXT)");
 	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_ERR_INVALID);
 	assert_non_null(strstr(err.message, "no column type"));
+	/* The preset of another table. */
+	table = (struct hapax_outbox_table)HAPAX_OUTBOX_TABLE_EVENTS;
+	table.table = "outbox";
+	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_ERR_INVALID);
+	assert_non_null(strstr(err.message, "no column queue_name"));
+	assert_non_null(strstr(err.message, "preset"));
+	table = (struct hapax_outbox_table)HAPAX_OUTBOX_TABLE_DEBEZIUM;
 	table.type = "kind";
 	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_OK);
 	outbox_case_run(c, "BEGIN");
@@ -125,6 +157,44 @@ static void debezium_tables_are_taken_over(void **state)
 	assert_string_equal(sunk.messages[0].id, "e1");
 	assert_string_equal(sunk.messages[1].id, "e2");
 	assert_string_equal(sunk.messages[1].key, "17");
+}
+
+/* Whatever they are: nothing of a name is SQL. */
+static void names_of_tables_and_columns_are_names(void **state)
+{
+	struct outbox_case *c = *state;
+	/* PostgreSQL takes a table as one writes it in SQL, with its schema if need be. */
+	struct hapax_outbox_table table = {
+		.size = sizeof(table),
+		.table = c->is_postgres ? "\"odd \"\"table\"\" '; --\"" : "odd \"table\" '; --",
+		.id = "i\"d",
+		.topic = "to'pic; --",
+		.topic_prefix = "it's \" %s $$ ",
+		.ordering_key = "k%I",
+		.payload = "pay load",
+		.status = "sta\"tus",
+		.pending = "to'do",
+		.processed = "do\"n'e",
+	};
+	struct hapax_error err;
+	char text[128];
+
+	outbox_case_run(
+		c,
+		"CREATE TABLE {}\"odd \"\"table\"\" '; --\" (\"i\"\"d\" INTEGER PRIMARY KEY, \"to'pic; --\" TEXT,"
+		" \"k%I\" TEXT, \"pay load\" TEXT, \"sta\"\"tus\" TEXT)");
+	if (hapax_outbox_adopt(c->joined, &table, 1, NULL, &err) != HAPAX_OK)
+		fail_msg("%s", err.message);
+	outbox_case_run(
+		c,
+		"INSERT INTO {}\"odd \"\"table\"\" '; --\" VALUES (7, 'topic', 'k', 'x', 'to''do')");
+	(void)drain(c);
+	assert_int_equal(memory_log_find(&sunk, "odd \"table\" '; --:7", NULL), 1);
+	outbox_case_text(c, "SELECT topic FROM {}hapax_outbox", text, sizeof(text));
+	assert_string_equal(text, "it's \" %s $$ topic");
+	outbox_case_text(
+		c, "SELECT \"sta\"\"tus\" FROM {}\"odd \"\"table\"\" '; --\"", text, sizeof(text));
+	assert_string_equal(text, "do\"n'e");
 }
 
 static void queries_that_are_wrong_are_told(void **state)
@@ -152,6 +222,7 @@ const struct outbox_test manage_cases[] = {
 	{"people_retry_park_and_purge", people_retry_park_and_purge},
 	{"tables_of_others_are_taken_over", tables_of_others_are_taken_over},
 	{"debezium_tables_are_taken_over", debezium_tables_are_taken_over},
+	{"names_of_tables_and_columns_are_names", names_of_tables_and_columns_are_names},
 	{"queries_that_are_wrong_are_told", queries_that_are_wrong_are_told},
 	{NULL, NULL},
 };

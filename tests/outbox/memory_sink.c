@@ -50,6 +50,8 @@ static void take(struct memory_log *log, struct hx_outbox_row *row)
 		hx_sink_decide(row, HX_OUTBOX_FAILED, "told to \"fail\" \\ once more");
 	} else if (!log->is_tolerant && begins(row->topic, "bad")) {
 		hx_sink_decide(row, HX_OUTBOX_REFUSED, "told to refuse");
+	} else if (begins(row->topic, "garbled")) {
+		hx_sink_decide(row, HX_OUTBOX_REFUSED, "it said '\xff\x01 \xc3\xa4', then \xe2");
 	} else if (log->count < MEMORY_SINK_MAX) {
 		copy(log->messages[log->count].id, row->id);
 		copy(log->messages[log->count].key, row->ordering_key);

@@ -22,7 +22,10 @@ struct memory_log {
 	size_t publishes; /* calls */
 	size_t calls_max; /* rows in one call, at most */
 
-	/* Topics that begin with "fail" FAIL, with "bad" are REFUSED, until that is switched off. */
+	/*
+	 * Topics that begin with "fail" FAIL, with "bad" are REFUSED, until that is switched off; with
+	 * "garbled" they are REFUSED for a reason that is no text.
+	 */
 	bool is_tolerant;
 	size_t away; /* so many calls of publish find nobody */
 };

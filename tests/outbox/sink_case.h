@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink_case.h - what every sink has to show, with a PostgreSQL (tests/postgres/with_postgres) and
- * a broker of its kind. A test program has a struct sink_broker, and runs the cases with it.
+ * sink_case.h - what every sink has to show, with an outbox in PostgreSQL (tests/postgres/with_postgres)
+ * and one in SQLite, and a broker of its kind. A test program has a struct sink_broker, and runs the
+ * cases with it.
  */
 #ifndef TEST_OUTBOX_SINK_CASE_H
 #define TEST_OUTBOX_SINK_CASE_H
@@ -13,6 +14,7 @@
 #include <hapax/outbox.h>
 
 #include "outbox/outbox.h"
+#include "outbox/outbox_case.h"
 
 struct CMUnitTest;
 
@@ -60,13 +62,24 @@ const char *sink_message_field(const struct sink_message *message, const char *n
 int sink_cases_run(
 	const struct sink_broker *broker, const struct CMUnitTest *more, size_t more_count);
 
-/* For cases of the broker's own. */
-const char *sink_case_db(void);
-void sink_case_outbox(const struct sink_broker *broker, enum sink_mode mode);
-struct hapax_relay_options sink_case_options(void);
-void sink_case_relay(const struct hapax_relay_options *options);
+/* For cases of the broker's own, whose state is the broker: an outbox, and the URL of the sink. */
+struct sink_case {
+	struct outbox_case outbox;
+	char sink[512];
+};
+
+/* kind: "sqlite:" or "postgres:". */
+void sink_case_begin(
+	struct sink_case *c, const struct sink_broker *broker, const char *kind,
+	enum sink_mode mode);
+void sink_case_end(struct sink_case *c);
+
+/* Of a relay that ends when nothing is pending; one that is run so. */
+struct hapax_relay_options sink_case_options(const struct sink_case *c);
+void sink_case_relay(const struct sink_case *c, const struct hapax_relay_options *options);
 
 /* T12, in sink_proof.c; state is the broker. */
 void committed_is_published_and_happens_once(void **state);
+void committed_in_sqlite_is_published_and_happens_once(void **state);
 
 #endif

@@ -57,12 +57,15 @@ def main():
         hapax("add", db, "-t", "large", "--id", "large")
         hapax("add", db, "-t", "fail", "--id", "fail")
         hapax("add", db, "-t", "t", "--id", "header", "-H", "a b=c")
+        typed = ["--content-type", 'text/plain; charset="utf-8"', "--subject", "a b", "-H", "x-note=one two", "-H", "x-name=ä"]
+        hapax("add", db, "-t", "t", "--id", "typed", *typed)
         port = server.server_address[1]
         hapax("relay", db, "--drain", "--attempts=2", "--retry=1ms", "--to", f"http://127.0.0.1:{port}/in/")
         with sqlite3.connect(file) as connection:
             rows = dict(connection.execute("SELECT id, state || ' ' || coalesce(error, '') FROM hapax_outbox"))
-    sent = [item for item in received if item[0] == 200]
+    sent = [item for item in received if item[0] == 200 and item[1] == "/in/orders"]
     first = sent[0]
+    (typed,) = [item[2] for item in received if item[0] == 200 and item[1] == "/in/t"]
     cases = {
         "events of one key arrive once each, in order": [item[2]["ce-id"] for item in sent]
         == [f"e{number}" for number in range(20)],
@@ -74,6 +77,10 @@ def main():
         and first[2]["id"] == "e0"
         and first[2]["Content-Type"] == "application/json"
         and first[3] == b'{"n":1}',
+        "attributes are encoded, and other fields stand as they are": typed["ce-subject"] == "a%20b"
+        and typed["Content-Type"] == 'text/plain; charset="utf-8"'
+        and typed["x-note"] == "one two"
+        and typed["x-name"] == "%C3%A4",
         "a service that is away costs no attempt": rows["e0"].startswith("1 "),
         "422 parks at once": rows["bad"].startswith("2 ") and "status 422" in rows["bad"],
         "413 parks at once": rows["large"].startswith("2 ") and "status 413" in rows["large"],

@@ -48,8 +48,8 @@ static void start_cluster(const char *program)
 		(void)dup2(in[0], 0);
 		(void)dup2(out[1], 1);
 		(void)execl(
-			program, program, "1", "t12:" TEXT(PARTITIONS), "carried:1", "parking:4",
-			(char *)NULL);
+			program, program, "1", "t12:" TEXT(PARTITIONS), "carried:1",
+			"carried-sqlite:1", "parking:4", (char *)NULL);
 		_exit(127);
 	}
 	(void)close(in[0]);

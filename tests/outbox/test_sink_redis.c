@@ -55,6 +55,9 @@ static void broker_read(const char *topic, sink_message_fn *each, void *context)
 
 int main(void)
 {
+	static const struct CMUnitTest more[] = {
+		cmocka_unit_test(committed_in_sqlite_is_published_and_happens_once),
+	};
 	static const char *const options[] = {
 		"--appendonly", "yes", "--appendfsync", "always", "--proto-max-bulk-len",
 		"2mb",          NULL,
@@ -84,7 +87,7 @@ int main(void)
 	}
 	redis_server_init(&server, options);
 	redis_server_start(&server);
-	failed = sink_cases_run(&broker, NULL, 0);
+	failed = sink_cases_run(&broker, more, sizeof(more) / sizeof(more[0]));
 	redis_server_done(&server);
 	return failed;
 }

@@ -111,20 +111,20 @@ static void broker_restart(void)
 
 static void an_exchange_that_is_not_there_parks(void **state)
 {
-	struct hapax_relay_options options = sink_case_options();
-	PGconn *conn = postgres_case_connect();
-	char url[512];
+	struct hapax_relay_options options;
+	struct sink_case c;
+	char url[600], text[300];
 
-	sink_case_outbox(*state, SINK_STRICT);
-	(void)snprintf(url, sizeof(url), "%s?exchange=absent", options.sink);
+	sink_case_begin(&c, *state, "postgres:", SINK_STRICT);
+	options = sink_case_options(&c);
+	(void)snprintf(url, sizeof(url), "%s?exchange=absent", c.sink);
 	options.sink = url;
-	(void)postgres_case_query(
-		conn, "SELECT relayed.hapax_outbox_add('parking', 'x', p_id => 'exchange')");
-	sink_case_relay(&options);
-	assert_non_null(
-		strstr(postgres_case_query(conn, "SELECT state || error FROM relayed.hapax_outbox"),
-	               "2RabbitMQ refused it: NOT_FOUND - no exchange 'absent'"));
-	PQfinish(conn);
+	outbox_case_add(&c.outbox, "parking", "", "exchange", "x");
+	sink_case_relay(&c, &options);
+	outbox_case_text(
+		&c.outbox, "SELECT state || error FROM {}hapax_outbox", text, sizeof(text));
+	assert_non_null(strstr(text, "2RabbitMQ refused it: NOT_FOUND - no exchange 'absent'"));
+	sink_case_end(&c);
 }
 
 /* The example, as its readers will run it: once with SQLite, once with PostgreSQL. */

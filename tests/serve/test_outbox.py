@@ -287,6 +287,28 @@ def test_drained_at_the_end(cli):
         expect((status["sent"], status["pending"], status["partitions"]), (1, 1, 0))
 
 
+def test_nothing_but_an_outbox(cli):
+    """No door for events is needed then, nor is its port, unless somebody asked for it."""
+    shop = Shop(cli, "sqlite")
+    with sinking() as sink, socket.socket() as taken:
+        with contextlib.suppress(OSError):
+            taken.bind(("127.0.0.1", 8080))
+            taken.listen()
+        path = cli.folder / "alone.yaml"
+        path.write_text(shop.config(sink.url))
+        arguments = ["serve", "--store", "memory:", "--admin", "127.0.0.1:0", "--config", str(path)]
+        daemon = daemons.Process(arguments, cli.env(HAPAX_STORE=None), lambda line: log_line(line) if log_line(line).get("msg") == "ready" else None)
+        try:
+            expect(daemon.ready["gateway"], "off")
+            shop.add("alone")
+            until(lambda: sink.ids == ["alone"], "it is published")
+            daemon.end()
+        finally:
+            daemon.kill()
+        cli.run(*arguments, "--gateway", "127.0.0.1:0", code=64).says("nowhere to send events", "--upstream")
+    expect_in("gateway: off", cli.run("config", "dump", str(path)).out)
+
+
 def test_no_outbox(cli):
     with serve(cli, None, config=AUTH) as daemon:
         call = Api(daemon, "admin")

@@ -100,6 +100,19 @@ static enum hapax_status append_topic(struct hapax_buf *head, struct hapax_bytes
 	return status;
 }
 
+/* CloudEvents encodes its attributes; any other value stands as it is, where it can. */
+static bool is_encoded(const struct hapax_field *field)
+{
+	const unsigned char *data = field->value.data;
+
+	if (field->name.size > 3 && strncasecmp(field->name.data, "ce-", 3) == 0)
+		return true;
+	for (size_t i = 0; i < field->value.size; i++)
+		if ((data[i] < 0x20 && data[i] != '\t') || data[i] > 0x7e)
+			return true;
+	return false;
+}
+
 static enum hapax_status append_field(struct hapax_buf *head, const struct hapax_field *field)
 {
 	enum hapax_status status = hx_buf_append(head, field->name.data, field->name.size);
@@ -107,7 +120,9 @@ static enum hapax_status append_field(struct hapax_buf *head, const struct hapax
 	if (status == HAPAX_OK)
 		status = hx_buf_append(head, ": ", 2);
 	if (status == HAPAX_OK)
-		status = hx_cloudevent_encode(head, field->value);
+		status = is_encoded(field)
+			? hx_cloudevent_encode(head, field->value)
+			: hx_buf_append(head, field->value.data, field->value.size);
 	return status == HAPAX_OK ? hx_buf_append(head, "\r\n", 2) : status;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "broker/rabbit.h"
@@ -269,12 +270,21 @@ static enum hapax_status declare_all(
 	struct rabbitmq_sink *sink, struct hx_outbox_row **rows, size_t count,
 	struct hapax_error *err)
 {
+	const struct hx_outbox_row *refused = NULL;
+
 	for (size_t i = 0; i < count; i++) {
 		struct hapax_error why;
-		enum hapax_status status = declare(sink, rows[i]->topic, &why);
+		enum hapax_status status;
 
+		/* A refusal costs a connection: what goes the same way is not asked for again. */
+		if (refused != NULL && hx_bytes_equal(refused->topic, rows[i]->topic)) {
+			hx_sink_decide(rows[i], HX_OUTBOX_REFUSED, "%s", refused->error);
+			continue;
+		}
+		status = declare(sink, rows[i]->topic, &why);
 		if (status == HAPAX_ERR_INVALID) {
 			/* Its topic cannot be had; the others' can, on another channel. */
+			refused = rows[i];
 			hx_sink_decide(rows[i], HX_OUTBOX_REFUSED, "%.*s", 200, why.message);
 			hx_rabbit_close(&sink->rabbit);
 			status = sink_connect(&sink->base, err);
