@@ -6,6 +6,8 @@
  *	                 document_b_prepared: the same, prepared
  *	                 callback: hapax_tx_process(), whose handler does the INSERT
  *	                 callback_sql: BEGIN and claim | the INSERT | complete and COMMIT, by SQL functions
+ *	                 callback_bare: the same three trips with a row inserted and updated in place of
+ *	                 claim and completion: no tokens, fingerprints, leases, tenants; what any way costs
  *	                 one_trip: BEGIN, check, INSERT, COMMIT sent together
  *	                 batch: 64 events in a transaction, one statement
  *	--operations N
@@ -112,6 +114,8 @@ static const char *const our_statements[][2] = {
 	{"complete", "SELECT hapax_complete($1, $2, '{\"ok\": true}')"},
 	{"check", "SELECT hapax_check($1, p_raise => true)"},
 	{"batch", "INSERT INTO trade SELECT * FROM hapax_check_all($1)"},
+	{"bare_claim", "INSERT INTO bare VALUES ($1, 1) ON CONFLICT DO NOTHING RETURNING 1"},
+	{"bare_complete", "UPDATE bare SET state = 2, result = '{\"ok\": true}' WHERE key = $1"},
 };
 
 static void send_prepared(PGconn *conn, const char *name, int count, const char *const *values)
@@ -141,17 +145,17 @@ static void receive(PGconn *conn, char *last, size_t last_size)
 }
 
 /* Three trips: the handler is code that runs in between. */
-static void consume_by_callback(PGconn *conn, const char *key)
+static void consume_by_callback(PGconn *conn, const char *key, bool is_bare)
 {
 	char token[24] = "";
 	const char *values[2] = {key, token};
 
 	send_prepared(conn, "begin", 0, NULL);
-	send_prepared(conn, "claim", 1, values);
+	send_prepared(conn, is_bare ? "bare_claim" : "claim", 1, values);
 	receive(conn, token, sizeof(token));
 	send_prepared(conn, "trade", 1, values);
 	receive(conn, NULL, 0);
-	send_prepared(conn, "complete", 2, values);
+	send_prepared(conn, is_bare ? "bare_complete" : "complete", is_bare ? 1 : 2, values);
 	send_prepared(conn, "commit", 0, NULL);
 	receive(conn, NULL, 0);
 }
@@ -223,8 +227,9 @@ static void consume(struct consume_contest *contest, uint64_t seed)
 			consume_batch(contest->conn, seed, i, left < BATCH ? left : BATCH);
 		else if (strcmp(contest->mode, "callback") == 0)
 			consume_by_process(contest, key);
-		else if (strcmp(contest->mode, "callback_sql") == 0)
-			consume_by_callback(contest->conn, key);
+		else if (strncmp(contest->mode, "callback_", 9) == 0)
+			consume_by_callback(
+				contest->conn, key, strcmp(contest->mode, "callback_bare") == 0);
 		else if (strcmp(contest->mode, "one_trip") == 0)
 			consume_in_one_trip(contest->conn, key);
 		else
@@ -289,6 +294,7 @@ static void prepare(struct consume_contest *contest)
 	struct hapax_error err;
 
 	run(conn, "CREATE TABLE trade (key text NOT NULL)");
+	run(conn, "CREATE TABLE bare (key text PRIMARY KEY, state integer, result text)");
 	if (is_b) {
 		run(conn, b_tables);
 		for (int i = 0; i < 4; i++)

@@ -42,8 +42,9 @@ extern "C" {
 /*
  * Join conn, which the caller opened and keeps. The ledger is the first one in its
  * search_path (hapax_store_migrate() makes it); none is HAPAX_ERR_UNAVAILABLE, one of
- * another version HAPAX_ERR_UNSUPPORTED. Statements "hapax_join", "hapax_tx_claim" and
- * "hapax_tx_complete" are prepared on conn.
+ * another version HAPAX_ERR_UNSUPPORTED. Statements whose names begin with "hapax_" are
+ * prepared on conn; leave them there. What hapax_store_guarantee() says follows from the
+ * settings that conn has now.
  * Capability HAPAX_STORE_TRANSACTIONS. options may be NULL.
  *
  * Owned: *ret_store, by the caller; close it before conn. Close does not touch the

@@ -38,7 +38,8 @@ extern "C" {
  * Join db, which the caller opened and keeps. The ledger's tables are made in its
  * main database if they are not there; a newer schema is refused with
  * HAPAX_ERR_UNSUPPORTED. Join outside of a transaction where tables are to be made,
- * or it is HAPAX_ERR_INVALID. Capability HAPAX_STORE_TRANSACTIONS. options may be NULL.
+ * or it is HAPAX_ERR_INVALID. What hapax_store_guarantee() says follows from the settings
+ * that db has now. Capability HAPAX_STORE_TRANSACTIONS. options may be NULL.
  *
  * Owned: *ret_store, by the caller; close it before db. Close does not touch the
  * transaction.

@@ -46,6 +46,7 @@ extern const struct conformance_case input_cases[];
 extern const struct conformance_case limit_cases[];
 extern const struct conformance_case load_cases[];
 extern const struct conformance_case memory_failure_cases[];
+extern const struct conformance_case process_cases[];
 extern const struct conformance_case result_cases[];
 extern const struct conformance_case scan_cases[];
 extern const struct conformance_case set_cases[];

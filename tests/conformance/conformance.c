@@ -17,7 +17,7 @@ static const struct conformance_case *const lists[] = {
 	claim_cases,  token_cases,          fingerprint_cases, time_cases,
 	result_cases, input_cases,          limit_cases,       group_cases,
 	set_cases,    scan_cases,           stats_cases,       async_cases,
-	thread_cases, memory_failure_cases, load_cases,
+	thread_cases, memory_failure_cases, load_cases,        process_cases,
 };
 
 uint64_t must_claim(struct store_case *c, const char *key)

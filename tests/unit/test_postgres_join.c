@@ -36,6 +36,7 @@ enum { CHILD_GOOD = 0, CHILD_BAD = 1 };
 
 static enum hapax_status process_trade(
 	PGconn *conn, struct hapax_store *store, const char *key, enum hapax_outcome *ret_outcome);
+static uint64_t process_for_token(PGconn *conn, struct hapax_store *store, const char *key);
 
 struct meeting {
 	pthread_barrier_t barrier;
@@ -255,47 +256,56 @@ static void waiting_ends(void **state)
 	PQfinish(other);
 }
 
+/* The claim of a process of its own; its token goes to the pipe. */
+static void claim_elsewhere(int out, bool by_process)
+{
+	PGconn *conn = postgres_case_connect();
+	struct hapax_store *store = trade_case_join(conn, 60000);
+	uint64_t token = 0;
+
+	if (by_process)
+		token = process_for_token(conn, store, "order");
+	else if (trade_case_claim(store, "order", &token) != HAPAX_OUTCOME_ACQUIRED)
+		token = 0;
+	(void)!write(out, &token, sizeof(token));
+	_exit(CHILD_GOOD);
+}
+
 /* I5: one that waited for a claim that came to nothing has the larger token. */
 static void token_is_taken_when_the_key_is_held(void **state)
 {
 	PGconn *conn = *state;
 	struct hapax_store *store = trade_case_join(conn, 60000);
-	uint64_t token = 0;
-	int pipes[2];
-	pid_t child;
 
-	postgres_case_query(conn, "BEGIN");
-	assert_int_equal(trade_case_claim(store, "order", &token), HAPAX_OUTCOME_ACQUIRED);
-	assert_int_equal(pipe(pipes), 0);
-	fflush(stdout);
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0) {
-		PGconn *own = postgres_case_connect();
-		struct hapax_store *joined = trade_case_join(own, 60000);
-		uint64_t mine = 0;
+	for (int by_process = 0; by_process < 2; by_process++) {
+		uint64_t token = 0, next = 0, theirs = 0;
+		int pipes[2];
+		pid_t child;
 
-		if (trade_case_claim(joined, "order", &mine) != HAPAX_OUTCOME_ACQUIRED)
-			mine = 0;
-		(void)!write(pipes[1], &mine, sizeof(mine));
-		_exit(0);
+		postgres_case_query(conn, "DELETE FROM ledger.hapax_record");
+		postgres_case_query(conn, "BEGIN");
+		assert_int_equal(trade_case_claim(store, "order", &token), HAPAX_OUTCOME_ACQUIRED);
+		assert_int_equal(pipe(pipes), 0);
+		fflush(stdout);
+		child = fork();
+		assert_true(child >= 0);
+		if (child == 0)
+			claim_elsewhere(pipes[1], by_process != 0);
+		/* Until it waits for us. */
+		while (postgres_case_number(
+			       conn,
+			       "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'") ==
+		       0)
+			usleep(1000);
+		/* Tokens go on meanwhile, as other keys are claimed; ours grows too, and is then taken back. */
+		assert_int_equal(trade_case_claim(store, "second", &next), HAPAX_OUTCOME_ACQUIRED);
+		postgres_case_query(conn, "ROLLBACK");
+		assert_int_equal(read(pipes[0], &theirs, sizeof(theirs)), sizeof(theirs));
+		assert_true(theirs > next);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+		close(pipes[0]);
+		close(pipes[1]);
 	}
-	/* Until it waits for us. */
-	while (postgres_case_number(
-		       conn,
-		       "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'") ==
-	       0)
-		usleep(1000);
-	/* Tokens go on meanwhile, as other keys are claimed; ours grows too, and is then taken back. */
-	uint64_t next = 0;
-	assert_int_equal(trade_case_claim(store, "second", &next), HAPAX_OUTCOME_ACQUIRED);
-	postgres_case_query(conn, "ROLLBACK");
-	uint64_t theirs = 0;
-	assert_int_equal(read(pipes[0], &theirs, sizeof(theirs)), sizeof(theirs));
-	assert_true(theirs > next);
-	assert_int_equal(waitpid(child, NULL, 0), child);
-	close(pipes[0]);
-	close(pipes[1]);
 	hapax_store_close(store);
 }
 
@@ -330,7 +340,9 @@ enum manner {
 	BREAK_AND_FAIL,
 	COMMIT_ITSELF,
 	BEGIN_ANEW,
+	ROLL_BACK_AND_BEGIN,
 	VIOLATE_LATER,
+	LOSE_ITS_CLAIM,
 	PAY_ANOTHER,
 	FAIL_ANOTHER,
 };
@@ -374,8 +386,12 @@ static enum hapax_run_outcome pay(struct hapax_work *work, void *context)
 		return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, "nonsense");
 	case COMMIT_ITSELF: PQclear(PQexec(bank->conn, "COMMIT")); break;
 	case BEGIN_ANEW: PQclear(PQexec(bank->conn, "COMMIT; BEGIN")); break;
+	case ROLL_BACK_AND_BEGIN: PQclear(PQexec(bank->conn, "ROLLBACK; BEGIN")); break;
 	case VIOLATE_LATER:
 		postgres_case_query(bank->conn, "INSERT INTO work.later VALUES (1), (1)");
+		break;
+	case LOSE_ITS_CLAIM:
+		postgres_case_query(bank->conn, "DELETE FROM ledger.hapax_record");
 		break;
 	}
 	hapax_work_write(work, "paid", 4);
@@ -408,6 +424,16 @@ static enum hapax_status process_trade(
 
 	*ret_outcome = answer.outcome;
 	return status;
+}
+
+/* 0: it did not run. */
+static uint64_t process_for_token(PGconn *conn, struct hapax_store *store, const char *key)
+{
+	struct bank bank = {.conn = conn, .manner = PAY, .key = key};
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+
+	return process(store, &bank, key, &answer) == HAPAX_OK && bank.calls == 1 ? answer.token
+										  : 0;
 }
 
 static long long paid(PGconn *conn)
@@ -450,6 +476,15 @@ static void handlers_end_in_every_way(void **state)
 	assert_int_equal(process(store, &bank, "later", &answer), HAPAX_ERR_HANDLER);
 	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
 	assert_int_equal(paid(conn), 2);
+
+	/* Its claim is not there any more: the COMMIT behind the completion must not happen. */
+	bank.manner = LOSE_ITS_CLAIM;
+	assert_int_equal(process(store, &bank, "lost", &answer), HAPAX_ERR_FENCED);
+	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
+	assert_int_equal(paid(conn), 2);
+	bank.manner = PAY;
+	assert_int_equal(process(store, &bank, "order", &answer), HAPAX_OK);
+	assert_int_equal(answer.outcome, HAPAX_OUTCOME_REPLAY);
 	hapax_store_close(store);
 }
 
@@ -461,8 +496,11 @@ static void a_transaction_of_the_callers(void **state)
 	struct bank bank = {.conn = conn, .manner = PAY};
 	struct hapax_answer answer = HAPAX_ANSWER_INIT;
 
-	postgres_case_query(conn, "BEGIN");
+	postgres_case_query(conn, "BEGIN; SET LOCAL lock_timeout = '77s'");
 	assert_int_equal(process(store, &bank, "order", &answer), HAPAX_OK);
+	assert_string_equal(postgres_case_query(conn, "SHOW lock_timeout"), "77s");
+	assert_int_equal(process(store, &bank, "order", &answer), HAPAX_OK);
+	assert_string_equal(postgres_case_query(conn, "SHOW lock_timeout"), "77s");
 	bank.manner = BREAK_AND_FAIL;
 	assert_int_equal(process(store, &bank, "other", &answer), HAPAX_ERR_HANDLER);
 	assert_int_equal(PQtransactionStatus(conn), PQTRANS_INTRANS);
@@ -485,9 +523,18 @@ static void a_transaction_of_the_callers(void **state)
 	store = trade_case_join(conn, 1000);
 	assert_int_equal(process(store, &bank, "tame", &answer), HAPAX_OK);
 	/* And one that also begins another: it looks as before, and is not. */
-	bank.manner = BEGIN_ANEW;
-	assert_int_equal(process(store, &bank, "wilder", &answer), HAPAX_ERR_FAILED);
+	bank.manner = ROLL_BACK_AND_BEGIN;
+	assert_int_equal(process(store, &bank, "wilder", &answer), HAPAX_ERR_FENCED);
 	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
+	bank.manner = BEGIN_ANEW;
+	assert_int_equal(process(store, &bank, "wildest", &answer), HAPAX_ERR_FAILED);
+	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
+	hapax_store_close(store);
+	/* The same where the transaction is the caller's. */
+	store = trade_case_join(conn, 1000);
+	postgres_case_query(conn, "BEGIN");
+	assert_int_equal(process(store, &bank, "wild again", &answer), HAPAX_ERR_FAILED);
+	postgres_case_query(conn, "ROLLBACK");
 	hapax_store_close(store);
 }
 

@@ -27,6 +27,7 @@
 #include "support/postgres_case.h"
 #include "support/scale.h"
 #include "support/store_case.h"
+#include "support/trade_case.h"
 
 /* Version 1 of the tables; see migrate.c. */
 extern const char hx_postgres_schema_sql[];
@@ -188,6 +189,7 @@ static void guarantee_follows_from_settings(void **state)
 		{{true, true, true, true, "remote_apply"}, true, "a standby has synced"},
 		{{true, true, true, true, "remote_write"}, true, "unless the standby's machine"},
 		{{true, true, true, true, "local"}, true, "synchronous_commit = local"},
+		{{true, true, true, true, "off"}, false, "synchronous_commit = off"},
 	};
 
 	(void)state;
@@ -262,6 +264,36 @@ static void durable_is_refused_where_it_is_not(void **state)
 	must_refuse(durable, HAPAX_ERR_UNSUPPORTED, "UNLOGGED");
 	postgres_case_query(conn, "ALTER TABLE lasting.hapax_record_3 SET LOGGED");
 	expect_guarantee(durable, "answers survive a power cut", true);
+	PQfinish(conn);
+}
+
+static void expect_joined(PGconn *conn, const char *setting, const char *part)
+{
+	static const char head[] = "once your transaction has committed: ";
+	struct hapax_store *store;
+	char text[256];
+
+	postgres_case_query(conn, "SET synchronous_commit = %s", setting);
+	store = trade_case_join(conn, 1000);
+	hapax_store_guarantee(store, text, sizeof(text));
+	if (strncmp(text, head, strlen(head)) != 0 || strstr(text, part) == NULL)
+		fail_msg("no '%s' in '%s'", part, text);
+	assert_false(hapax_store_capabilities(store) & HAPAX_STORE_DURABLE);
+	hapax_store_close(store);
+}
+
+/* What it survives is what the caller's own COMMIT does, by the settings of the caller's session. */
+static void joined_guarantee_is_that_of_the_commit(void **state)
+{
+	PGconn *conn = postgres_case_connect();
+
+	(void)state;
+	trade_case_begin(conn);
+	expect_joined(conn, "on", "answers survive a power cut; a failover may lose");
+	expect_joined(conn, "off", "may lose the last of them (synchronous_commit = off)");
+	expect_joined(conn, "local", "answers survive a power cut; a failover may lose");
+	postgres_case_query(conn, "ALTER TABLE ledger.hapax_record_3 SET UNLOGGED");
+	expect_joined(conn, "on", "UNLOGGED");
 	PQfinish(conn);
 }
 
@@ -683,6 +715,7 @@ int main(void)
 		cmocka_unit_test(limits_are_refused),
 		cmocka_unit_test(guarantee_follows_from_settings),
 		cmocka_unit_test(durable_is_refused_where_it_is_not),
+		cmocka_unit_test(joined_guarantee_is_that_of_the_commit),
 		cmocka_unit_test(version_1_is_migrated),
 		cmocka_unit_test(skew_is_measured_by_itself),
 		cmocka_unit_test(tenants_are_apart),

@@ -298,12 +298,45 @@ static void foreign_data_harms_only_itself(void **state)
 	hapax_store_close(ledger.store);
 }
 
+/* B9: whoever has redis-cli can see what a key stands at, and its result. */
+static void records_are_read_by_redis_cli(void **state)
+{
+	static const char fields[] = "state kind body attempt origin";
+	static const unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {7};
+	struct hapax_result result = {
+		.kind = HAPAX_RESULT_BYTES, .body = hapax_bytes_from_text("shipped")};
+	struct hapax_op op = {
+		.type = HAPAX_OP_CLAIM,
+		.key = hapax_bytes_from_text("order-1"),
+		.attempt_id = attempt_id};
+	struct ledger ledger;
+	char command[400], out[200];
+	FILE *pipe;
+
+	(void)state;
+	open_ledger(&ledger, "read", hapax_clock_system());
+	assert_int_equal(hapax_store_run(ledger.store, &op, 1, NULL), HAPAX_OK);
+	op.type = HAPAX_OP_COMPLETE;
+	op.result = &result;
+	assert_int_equal(hapax_store_run(ledger.store, &op, 1, NULL), HAPAX_OK);
+	snprintf(
+		command, sizeof(command), "redis-cli -s '%s' hmget %s:default/default:order-1 %s",
+		getenv("HAPAX_TEST_REDIS"), ledger.prefix, fields);
+	pipe = popen(command, "r");
+	assert_non_null(pipe);
+	out[fread(out, 1, sizeof(out) - 1, pipe)] = '\0';
+	assert_int_equal(pclose(pipe), 0);
+	assert_string_equal(out, "done\nbytes\nshipped\n1\nclaim\n");
+	hapax_store_close(ledger.store);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(joined_operations_end_as_alone),
 		cmocka_unit_test(full_server_refuses_only_what_is_new),
 		cmocka_unit_test(foreign_data_harms_only_itself),
+		cmocka_unit_test(records_are_read_by_redis_cli),
 	};
 
 	return cmocka_run_group_tests_name("redis_batch", tests, NULL, NULL);

@@ -100,6 +100,44 @@ static void says_what_it_can(void **state)
 	assert_false(capabilities & HAPAX_STORE_DURABLE);
 }
 
+static void expect_said(sqlite3 *db, const char *pragmas, const char *part)
+{
+	static const char head[] = "once your transaction has committed: ";
+	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+	struct hapax_store *store = NULL;
+	struct hapax_error err = {0};
+	char text[256];
+
+	exec(db, pragmas);
+	if (hapax_sqlite_join(db, &options, &store, &err) != HAPAX_OK)
+		fail_msg("%s", err.message);
+	hapax_store_guarantee(store, text, sizeof(text));
+	if (strncmp(text, head, strlen(head)) != 0 || strstr(text, part) == NULL)
+		fail_msg("%s: no '%s' in '%s'", pragmas, part, text);
+	hapax_store_close(store);
+}
+
+/* What it survives is what the caller's own COMMIT does, by the settings of the caller's connection. */
+static void guarantee_is_that_of_the_commit(void **state)
+{
+	struct joined *j = *state;
+	sqlite3 *memory;
+
+	expect_said(
+		j->db, "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL",
+		"unless it comes at once");
+	expect_said(j->db, "PRAGMA synchronous = EXTRA", ": answers survive a power cut");
+	expect_said(j->db, "PRAGMA synchronous = NORMAL", "may damage the database");
+	expect_said(
+		j->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL",
+		"may lose the last of them");
+	expect_said(j->db, "PRAGMA synchronous = FULL", ": answers survive a power cut");
+	expect_said(j->db, "PRAGMA synchronous = OFF", "may damage the database");
+	assert_int_equal(sqlite3_open(":memory:", &memory), SQLITE_OK);
+	expect_said(memory, "SELECT 1", "nothing survives the connection");
+	assert_int_equal(sqlite3_close(memory), SQLITE_OK);
+}
+
 /* B4, B5: all of it commits; the repeat gets the stored result and changes nothing. */
 static void a_commit_keeps_all_of_it(void **state)
 {
@@ -434,6 +472,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(says_what_it_can, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(guarantee_is_that_of_the_commit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_commit_keeps_all_of_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_rollback_undoes_all_of_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(others_see_it_after_the_commit, set_up, tear_down),

@@ -8,6 +8,27 @@
 #include "base/error.h"
 #include "store/postgres/fault.h"
 
+/* Runs that stand in no other one have no more depths than these. */
+const struct hx_postgres_bracket_statement hx_postgres_bracket_statements[] = {
+	{"hapax_begin", "BEGIN"},
+	{"hapax_commit", "COMMIT"},
+	{"hapax_savepoint_1", "SAVEPOINT hapax_1"},
+	{"hapax_savepoint_2", "SAVEPOINT hapax_2"},
+	{"hapax_release_1", "RELEASE SAVEPOINT hapax_1"},
+	{NULL, NULL},
+};
+
+static bool send_statement(struct hx_postgres_trip *trip, const char *sql)
+{
+	const struct hx_postgres_bracket_statement *statement = hx_postgres_bracket_statements;
+
+	while (statement->sql != NULL && strcmp(statement->sql, sql) != 0)
+		statement++;
+	if (statement->sql == NULL)
+		return hx_postgres_trip_send(trip, sql);
+	return hx_postgres_trip_send_prepared(trip, statement->name, 0, NULL, NULL, NULL);
+}
+
 static enum hapax_status lose(struct hx_postgres_brackets *brackets, struct hapax_error *err)
 {
 	brackets->is_lost = true;
@@ -61,13 +82,20 @@ static char *add_pending(struct hx_postgres_brackets *brackets)
 	return brackets->pending[brackets->pending_count++];
 }
 
+void hx_postgres_brackets_release_handlers(struct hx_postgres_brackets *brackets)
+{
+	if (brackets->has_handlers)
+		name_savepoint(add_pending(brackets), "RELEASE SAVEPOINT", brackets->depth + 1);
+	brackets->has_handlers = false;
+}
+
 bool hx_postgres_brackets_send_pending(
 	struct hx_postgres_brackets *brackets, struct hx_postgres_trip *trip)
 {
 	bool is_sent = true;
 
 	for (unsigned i = 0; i < brackets->pending_count && is_sent; i++)
-		is_sent = hx_postgres_trip_send(trip, brackets->pending[i]);
+		is_sent = send_statement(trip, brackets->pending[i]);
 	return is_sent;
 }
 
@@ -77,7 +105,7 @@ bool hx_postgres_brackets_send_ahead(
 	char sql[HX_POSTGRES_BRACKET_SQL_SIZE];
 
 	name_savepoint(sql, "SAVEPOINT", brackets->depth + 1);
-	return hx_postgres_trip_send(trip, sql);
+	return send_statement(trip, sql);
 }
 
 bool hx_postgres_brackets_send_end(
@@ -86,9 +114,9 @@ bool hx_postgres_brackets_send_end(
 	char sql[HX_POSTGRES_BRACKET_SQL_SIZE];
 
 	if (brackets->own_depth == brackets->depth)
-		return hx_postgres_trip_send(trip, "COMMIT");
+		return send_statement(trip, "COMMIT");
 	name_savepoint(sql, "RELEASE SAVEPOINT", brackets->depth);
-	return hx_postgres_trip_send(trip, sql);
+	return send_statement(trip, sql);
 }
 
 enum hapax_status hx_postgres_brackets_take_pending(
@@ -121,7 +149,7 @@ static bool flush(struct hx_postgres_brackets *brackets, const char *sql, bool *
 
 	if (hx_postgres_trip_begin(&trip, brackets->conn)) {
 		is_sent = hx_postgres_brackets_send_pending(brackets, &trip) &&
-			(sql == NULL || hx_postgres_trip_send(&trip, sql));
+			(sql == NULL || send_statement(&trip, sql));
 		hx_postgres_trip_end(&trip);
 		status = hx_postgres_brackets_take_pending(brackets, &trip);
 		if (status == HAPAX_OK &&
@@ -159,6 +187,7 @@ static enum hapax_status begin(struct hx_postgres_brackets *brackets, struct hap
 	brackets->is_ahead = false;
 	brackets->is_last = false;
 	brackets->is_kept = false;
+	brackets->has_handlers = false;
 	if (is_first) {
 		brackets->own_depth = brackets->depth;
 		(void)snprintf(add_pending(brackets), HX_POSTGRES_BRACKET_SQL_SIZE, "%s", "BEGIN");
@@ -191,6 +220,11 @@ static enum hapax_status begin_handler(
 		return HAPAX_OK;
 	brackets->depth--;
 	return is_lost ? lose(brackets, err) : refuse_begin(err);
+}
+
+void hx_postgres_brackets_lose(struct hx_postgres_brackets *brackets)
+{
+	(void)lose(brackets, NULL);
 }
 
 bool hx_postgres_brackets_mend(struct hx_postgres_brackets *brackets)
@@ -303,11 +337,13 @@ static enum hapax_status keep(
 		}
 		return commit(brackets, err);
 	}
+	/* A completion may stand in the handler's savepoint: the end of the run releases both. */
+	if (state == PQTRANS_INTRANS && is_handlers(depth)) {
+		brackets->has_handlers = true;
+		return HAPAX_OK;
+	}
 	if (state == PQTRANS_INTRANS) {
 		name_savepoint(add_pending(brackets), "RELEASE SAVEPOINT", depth);
-		/* Behind a handler comes an operation, behind a run the caller's SQL. */
-		if (is_handlers(depth))
-			return HAPAX_OK;
 		return flush(brackets, NULL, &is_lost) ? HAPAX_OK : lose(brackets, err);
 	}
 	status = undo(brackets, depth, is_own, err);
@@ -336,6 +372,7 @@ enum hapax_status hx_postgres_bracket(
 	assert(depth > 0);
 	brackets->depth--;
 	brackets->is_fresh = brackets->is_ahead = brackets->is_last = brackets->is_kept = false;
+	brackets->has_handlers = false;
 	if (is_own)
 		brackets->own_depth = 0;
 	if (is_kept && brackets->kept.status != HAPAX_OK) {

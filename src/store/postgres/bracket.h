@@ -4,15 +4,16 @@
  *
  *  (1) A bracket is a savepoint named by its depth, or, if no transaction was open, the
  *      transaction itself, which is then ours to commit.
- *  (2) When one of ours is gone, the transaction was ended behind our back, by the caller's
- *      own SQL. From then on nothing is kept, and the store is latched.
+ *  (2) When one of ours is gone, or a claim turns out to be another transaction's, the transaction was
+ *      ended behind our back, by the caller's own SQL. From then on nothing is kept, and the store is latched.
  *  (3) If no transaction was open when the first began, none is when it has ended.
  *  (4) What begins or releases a bracket travels with the next operation, and the
  *      savepoint of the handler with the claim before it, so that a run costs two round trips:
  *
- *		BEGIN, claim, SAVEPOINT │ the handler │ RELEASE, complete, COMMIT
+ *		BEGIN, claim, SAVEPOINT │ the handler │ complete, COMMIT
  *
- *      What is put off is in `pending`. It is sent before the caller's SQL comes.
+ *      What is put off is in `pending`. It is sent before the caller's SQL comes. The savepoint of a handler
+ *      that is kept is released by the end of the run.
  *
  * Threads: the one that uses the connection.
  */
@@ -40,6 +41,7 @@ struct hx_postgres_brackets {
 	bool is_lost;       /* join again */
 	bool is_fresh;      /* nothing was done in the innermost one */
 	bool is_ahead;      /* the savepoint of the next one is there already */
+	bool has_handlers;  /* the savepoint of a handler that was kept is still there */
 	bool is_last;       /* the next submit ends the innermost one */
 	bool is_kept;       /* ... and did so; the outcome is in kept */
 	struct hapax_error kept;
@@ -47,12 +49,25 @@ struct hx_postgres_brackets {
 	char pending[HX_POSTGRES_PENDING_MAX][HX_POSTGRES_BRACKET_SQL_SIZE];
 };
 
+/*
+ * What brackets say most often is prepared when the connection is joined, under these names: the server then has
+ * nothing to parse. NULL behind the last one.
+ */
+struct hx_postgres_bracket_statement {
+	const char *name;
+	const char *sql;
+};
+extern const struct hx_postgres_bracket_statement hx_postgres_bracket_statements[];
+
 /* As hapax_store_bracket_fn. */
 enum hapax_status hx_postgres_bracket(
 	struct hx_postgres_brackets *brackets, enum hapax_bracket bracket, struct hapax_error *err);
 
 /* Is the transaction there, or about to be? */
 bool hx_postgres_brackets_are_open(const struct hx_postgres_brackets *brackets);
+
+/* What comes next does not see by itself whether the transaction is the same: the savepoint tells. */
+void hx_postgres_brackets_release_handlers(struct hx_postgres_brackets *brackets);
 
 /* Send what is pending. False: it was not all sent. */
 bool hx_postgres_brackets_send_pending(
@@ -76,6 +91,9 @@ enum hapax_status hx_postgres_brackets_take_pending(
 /* The end has been answered, or was lost. Returns what it comes to. */
 enum hapax_status hx_postgres_brackets_take_end(
 	struct hx_postgres_brackets *brackets, PGresult *result);
+
+/* The transaction was ended behind our back. */
+void hx_postgres_brackets_lose(struct hx_postgres_brackets *brackets);
 
 /* The first statement of a fresh bracket failed: make it as if it had not been. False: it cannot be. */
 bool hx_postgres_brackets_mend(struct hx_postgres_brackets *brackets);

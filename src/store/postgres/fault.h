@@ -16,6 +16,7 @@
 
 enum hx_postgres_fault {
 	HX_POSTGRES_FAULT_FENCED,
+	HX_POSTGRES_FAULT_ENDED,   /* HX008: the claim was made in another transaction */
 	HX_POSTGRES_FAULT_ROOM,    /* HX003: a record needs more room in the caller's memory */
 	HX_POSTGRES_FAULT_LOCKED,  /* another transaction holds the record */
 	HX_POSTGRES_FAULT_AGAIN,   /* deadlock, serialization: may go the next time */

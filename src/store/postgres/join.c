@@ -33,6 +33,7 @@ static hapax_store_stats_fn join_stats;
 static hapax_store_sweep_fn join_sweep;
 static hapax_store_close_fn join_close;
 static hapax_store_bracket_fn join_bracket;
+static hapax_store_guarantee_fn join_guarantee;
 
 /*
  * Not DURABLE: that is the caller's COMMIT. count is missing, since a close must not write
@@ -50,6 +51,7 @@ static const struct hapax_store_ops join_ops = {
 	.close = join_close,
 	.is_synchronous = 1,
 	.bracket = join_bracket,
+	.guarantee = join_guarantee,
 };
 
 enum {
@@ -259,6 +261,8 @@ static enum verdict judge_error(
 			return judge_fault(fault, detail == NULL ? "" : detail, ops, count, kind);
 		fault = HX_POSTGRES_FAULT_OTHER;
 	}
+	if (fault == HX_POSTGRES_FAULT_ENDED)
+		hx_postgres_brackets_lose(&store->brackets);
 	fail_all(ops, count, hx_postgres_fault_status(fault));
 	return VERDICT_DONE;
 }
@@ -298,12 +302,15 @@ static enum verdict operate_once(
 {
 	bool was_nested = hx_postgres_brackets_are_open(&store->brackets);
 	enum manner manner = manner_of(store, ops, count, kind);
-	int place = (int)store->brackets.pending_count;
 	enum verdict verdict = VERDICT_DONE;
 	struct hx_postgres_trip trip;
 	enum hapax_status status = HAPAX_ERR_UNAVAILABLE;
 	bool is_sent = false;
+	int place;
 
+	if (manner == MANNER_JOIN)
+		hx_postgres_brackets_release_handlers(&store->brackets);
+	place = (int)store->brackets.pending_count;
 	if (hx_postgres_trip_begin(&trip, store->conn)) {
 		is_sent = send_all(store, &trip, ops, count, kind, manner, &status);
 		hx_postgres_trip_end(&trip);
@@ -478,6 +485,14 @@ static enum hapax_status join_bracket(
 	return hx_postgres_bracket(&downcast(base)->brackets, bracket, err);
 }
 
+/* As the connection was set when it was joined. */
+static void join_guarantee(struct hapax_store *base, char *ret_text, size_t size)
+{
+	(void)snprintf(
+		ret_text, size, "once your transaction has committed: %s",
+		downcast(base)->session.guarantee);
+}
+
 /* ---------------------------------------------------------------- life */
 
 static void store_free(struct joined_store *store)
@@ -567,48 +582,82 @@ static enum hapax_status read_ledger(struct joined_store *store, struct hapax_er
 	return HAPAX_OK;
 }
 
-/* Once for each connection: what an earlier join left behind is replaced. */
+static bool is_ours(const char *name)
+{
+	const struct hx_postgres_bracket_statement *bracket = hx_postgres_bracket_statements;
+
+	while (bracket->name != NULL && strcmp(bracket->name, name) != 0)
+		bracket++;
+	return bracket->name != NULL || strcmp(name, JOIN_STATEMENT) == 0 ||
+		strcmp(name, CLAIM_STATEMENT) == 0 || strcmp(name, COMPLETE_STATEMENT) == 0;
+}
+
+/* What an earlier join has left on this connection. */
+static enum hapax_status remove_prepared(struct joined_store *store, struct hapax_error *err)
+{
+	PGresult *names = PQexec(
+		store->conn, "SELECT name FROM pg_prepared_statements WHERE name LIKE 'hapax%'");
+	enum hapax_status status = HAPAX_OK;
+
+	if (PQresultStatus(names) != PGRES_TUPLES_OK)
+		status = hx_postgres_result_error(names, "the ledger was not joined", err);
+	for (int i = 0; i < PQntuples(names) && status == HAPAX_OK; i++) {
+		const char *name = PQgetvalue(names, i, 0);
+		char text[64];
+
+		(void)snprintf(text, sizeof(text), "DEALLOCATE %.40s", name);
+		if (is_ours(name))
+			PQclear(PQexec(store->conn, text));
+	}
+	PQclear(names);
+	return status;
+}
+
 static enum hapax_status prepare(
-	struct joined_store *store, const char *name, int count, const Oid *types,
+	struct joined_store *store, const char *name, const char *sql, int count, const Oid *types,
 	struct hapax_error *err)
 {
-	struct hapax_buf *sql = &store->session.sql;
-	const char *values[1] = {name};
-	PGresult *result = PQexecParams(
-		store->conn, "SELECT 1 FROM pg_prepared_statements WHERE name = $1", 1, NULL,
-		values, NULL, NULL, 0);
-	bool is_there = PQntuples(result) == 1;
-	char text[64];
-	enum hapax_status status;
+	PGresult *result = PQprepare(store->conn, name, sql, types == NULL ? 0 : count, types);
+	enum hapax_status status = HAPAX_OK;
 
-	PQclear(result);
-	(void)snprintf(text, sizeof(text), "DEALLOCATE %s", name);
-	if (is_there)
-		PQclear(PQexec(store->conn, text));
-	hx_buf_clear(sql);
-	status = hx_postgres_call_append(sql, store->place.schema, name, (unsigned)count);
-	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to join a database");
-	result = PQprepare(
-		store->conn, name, (const char *)sql->data, types == NULL ? 0 : count, types);
 	if (PQresultStatus(result) != PGRES_COMMAND_OK)
 		status = hx_postgres_result_error(result, "the ledger was not joined", err);
 	PQclear(result);
 	return status;
 }
 
+/* A call of the function that has the statement's name. */
+static enum hapax_status prepare_call(
+	struct joined_store *store, const char *name, const char *columns, int count,
+	const Oid *types, struct hapax_error *err)
+{
+	struct hapax_buf *sql = &store->session.sql;
+
+	hx_buf_clear(sql);
+	if (hx_postgres_call_append(sql, store->place.schema, name, columns, (unsigned)count) !=
+	    HAPAX_OK)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to join a database");
+	return prepare(store, name, (const char *)sql->data, count, types, err);
+}
+
 static enum hapax_status prepare_all(struct joined_store *store, struct hapax_error *err)
 {
+	const struct hx_postgres_bracket_statement *bracket = hx_postgres_bracket_statements;
 	Oid types[ARGUMENTS] = {TYPE_INT8};
-	enum hapax_status status;
+	enum hapax_status status = remove_prepared(store, err);
 
 	memcpy(types + 1, hx_postgres_argument_types, sizeof(hx_postgres_argument_types));
-	status = prepare(store, JOIN_STATEMENT, ARGUMENTS, types, err);
 	if (status == HAPAX_OK)
-		status = prepare(store, CLAIM_STATEMENT, HX_POSTGRES_CLAIM_SCALARS, NULL, err);
+		status = prepare_call(store, JOIN_STATEMENT, "*", ARGUMENTS, types, err);
 	if (status == HAPAX_OK)
-		status =
-			prepare(store, COMPLETE_STATEMENT, HX_POSTGRES_COMPLETE_SCALARS, NULL, err);
+		status = prepare_call(
+			store, CLAIM_STATEMENT, "*", HX_POSTGRES_CLAIM_SCALARS, NULL, err);
+	if (status == HAPAX_OK)
+		status = prepare_call(
+			store, COMPLETE_STATEMENT, HX_POSTGRES_NUMBERS,
+			HX_POSTGRES_COMPLETE_SCALARS, NULL, err);
+	for (; bracket->name != NULL && status == HAPAX_OK; bracket++)
+		status = prepare(store, bracket->name, bracket->sql, 0, NULL, err);
 	return status;
 }
 
@@ -644,6 +693,8 @@ enum hapax_status hapax_postgres_join(
 			  "the connection is busy, or its transaction has failed");
 	if (status == HAPAX_OK)
 		status = read_ledger(store, err);
+	if (status == HAPAX_OK)
+		status = hx_postgres_session_look(&store->session, conn, err);
 	if (status == HAPAX_OK)
 		status = prepare_all(store, err);
 	if (status == HAPAX_OK)

@@ -374,7 +374,11 @@ void hx_postgres_lane_answer(struct hx_postgres_lane *lane, PGresult *result)
 		/* What is committed and cannot be read is not known. */
 		if (!hx_postgres_answers_decode(result, ops, count))
 			for (size_t i = 0; i < count; i++)
-				fail_undecided(ops[i], HAPAX_ERR_UNCERTAIN);
+				fail_undecided(
+					ops[i],
+					hx_postgres_ops_only_read(&ops[i], 1)
+						? HAPAX_ERR_UNAVAILABLE
+						: HAPAX_ERR_UNCERTAIN);
 		for (size_t i = 0; i < count; i++)
 			hx_postgres_listener_note(&lane->client->listener, ops[i]);
 		PQclear(result);

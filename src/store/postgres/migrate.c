@@ -67,7 +67,7 @@ static enum hapax_status read_version(
 
 	if (status != HAPAX_OK)
 		return status;
-	has_ledger = strcmp(PQgetvalue(result, 0, 0), "t") == 0;
+	has_ledger = PQntuples(result) == 1 && strcmp(PQgetvalue(result, 0, 0), "t") == 0;
 	PQclear(result);
 	*ret_version = 0;
 	if (!has_ledger)

@@ -179,6 +179,18 @@ RETURN length(p_key) BETWEEN 1 AND 1024 AND length(p_group) BETWEEN 1 AND 128 AN
 	AND coalesce(length(p_fingerprint) = 32, true) AND coalesce(p_ttl BETWEEN 1 AND 3155760000000, true)
 	AND coalesce(p_lease BETWEEN 1 AND 604800000, true);
 
+-- An INSERT may have waited for one that came to nothing: that one's token may be the larger one, unless none was taken
+-- since ours. Then it takes another, now that it holds the record.
+CREATE OR REPLACE FUNCTION @@hapax_token_retake(p_tenant bytea, p_group bytea, p_key bytea, p_now bigint) RETURNS bigint
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+	v_token bigint := @@hapax_token_next(p_now);
+BEGIN
+	UPDATE @@hapax_record r SET token = v_token WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key;
+	RETURN v_token;
+END
+$$;
+
 -- The two operations that most calls are, in as few steps as they can be; what does not fit them goes the long way
 -- below. First the row of a new key: a claim, or a mark. Its token; NULL: there is one already, too many are parked, or
 -- something is wrong with it.
@@ -204,12 +216,8 @@ BEGIN
 	IF NOT FOUND THEN
 		RETURN NULL;
 	END IF;
-	-- It may have waited for one that came to nothing: that one's token may be the larger one, unless none was
-	-- taken since ours.
 	IF pg_sequence_last_value('@@hapax_token'::regclass) <> v_token THEN
-		v_token := @@hapax_token_next(p_now);
-		UPDATE @@hapax_record r SET token = v_token
-			WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key;
+		RETURN @@hapax_token_retake(p_tenant, p_group, p_key, p_now);
 	END IF;
 	RETURN v_token;
 END
@@ -843,6 +851,9 @@ $$;
 
 -- The two of a run in the caller's transaction, without arrays and without a savepoint: what fails here fails
 -- the bracket around it (bracket.h). First the claim, which waits for others for p_wait_ms at most.
+--
+-- In few expressions: PL/pgSQL prepares each of them anew in every transaction. So the INSERT takes the token, and sets
+-- how long it waits, by itself.
 CREATE OR REPLACE FUNCTION @@hapax_tx_claim(
 	p_wait_ms bigint, p_now bigint, p_parked_max bigint, p_flags bigint, p_room bigint, p_tenant bytea, p_group bytea,
 	p_key bytea, p_print bytea, p_attempt_id bytea, p_owner bytea, p_ttl bigint) RETURNS @@hapax_answer
@@ -851,16 +862,25 @@ DECLARE
 	v_now bigint := coalesce(p_now, @@hapax_now());
 	v_wait text := current_setting('lock_timeout');
 	v_token bigint;
+	v_last bigint;
 BEGIN
-	-- In few expressions: PL/pgSQL prepares each of them anew in every transaction.
-	IF set_config('lock_timeout', p_wait_ms::text, true) IS NOT NULL
-		AND length(p_tenant) + length(p_group) + length(p_key) + coalesce(length(p_owner), 0) <= p_room THEN
-		v_token := @@hapax_insert(p_tenant, p_group, p_key, true, p_print, p_attempt_id, p_owner,
-			((p_flags >> 1) & 1)::integer, v_now, NULL, p_ttl, p_parked_max);
-	END IF;
-	IF v_token IS NULL THEN
-		RETURN @@hapax_tx_claim_slowly(v_wait, p_now, p_parked_max, p_flags, p_room, p_tenant, p_group, p_key, p_print,
-			p_attempt_id, p_owner, p_ttl);
+	INSERT INTO @@hapax_record AS r SELECT p_tenant, p_group, p_key, 1, 0, (p_flags >> 1) & 1, 0, 0, false, 1, t.token,
+		v_now, v_now, v_now, NULL, p_ttl, (v_now + p_ttl) / 300000, 0, 0, p_print, p_attempt_id, p_owner
+		FROM (SELECT nextval('@@hapax_token') AS token, set_config('lock_timeout', p_wait_ms::text, true) AS wait
+			OFFSET 0) t
+		WHERE t.wait IS NOT NULL AND t.token >= (v_now - 1000) * 1000
+		AND length(p_tenant) + length(p_group) + length(p_key) + coalesce(length(p_owner), 0) <= p_room
+		AND @@hapax_is_good(p_key, p_group, p_tenant, p_print, p_ttl, NULL)
+		AND coalesce((SELECT s.parked FROM @@hapax_scope s
+			WHERE s.tenant = p_tenant AND s.grp = p_group) < p_parked_max, true)
+		ON CONFLICT DO NOTHING
+		RETURNING r.token, pg_sequence_last_value('@@hapax_token'::regclass) INTO v_token, v_last;
+	IF coalesce(v_token <> v_last, true) THEN
+		IF v_token IS NULL THEN
+			RETURN @@hapax_tx_claim_slowly(v_wait, p_now, p_parked_max, p_flags, p_room, p_tenant, p_group, p_key,
+				p_print, p_attempt_id, p_owner, p_ttl);
+		END IF;
+		v_token := @@hapax_token_retake(p_tenant, p_group, p_key, v_now);
 	END IF;
 	RETURN ROW(1, 1, false, v_token, 1, v_now, NULL, 0, 1, 0, (p_flags >> 1) & 1, 0, 0, false, v_now, v_now, p_ttl, 0, 0,
 		p_print, p_attempt_id, p_owner, NULL, NULL, NULL, v_token, 1, v_now, NULL, true,
@@ -894,16 +914,18 @@ BEGIN
 END
 $$;
 
--- And the completion, behind which the COMMIT was sent already: what is not applied is an error.
+-- And the completion, behind which the COMMIT was sent already: what is not applied is an error. The claim must have been
+-- written by this very transaction (xmin); the handler may have ended that, and begun another.
 CREATE OR REPLACE FUNCTION @@hapax_tx_complete(
 	p_now bigint, p_tenant bytea, p_group bytea, p_key bytea, p_token bigint, p_kind bigint, p_class bigint,
 	p_status bigint, p_omitted bigint, p_headers bytea, p_body bytea) RETURNS @@hapax_answer
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
-	o @@hapax_op;
-	a @@hapax_answer;
-	v_awaited boolean;
 	v_now bigint := coalesce(p_now, @@hapax_now());
+	v_attempt bigint;
+	v_first_seen bigint;
+	v_expires bigint;
+	v_awaited boolean;
 BEGIN
 	UPDATE @@hapax_record r SET state = 2, changed = greatest(v_now, r.changed), lease_ends = 0,
 		expires = greatest(v_now, r.changed) + r.ttl,
@@ -912,14 +934,33 @@ BEGIN
 		result_class = coalesce(p_class, 0), result_status = coalesce(p_status, 0),
 		result_omitted = coalesce(p_omitted, 0), headers = p_headers, body = p_body
 		WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key AND r.token = p_token AND r.state = 1
-		AND coalesce(length(p_headers), 0) + coalesce(length(p_body), 0) <= 512
-		RETURNING 1, 6, false, r.token, r.attempt, r.first_seen, r.expires, 0, r.awaited
-		INTO a.place, a.outcome, a.unverified, a.token, a.attempt, a.first_seen, a.expires, a.lease_left, v_awaited;
-	IF FOUND THEN
-		IF v_awaited THEN
-			PERFORM @@hapax_tell(a.token);
+		AND age(r.xmin) <= 0 AND coalesce(length(p_headers), 0) + coalesce(length(p_body), 0) <= 512
+		RETURNING r.attempt, r.first_seen, r.expires, r.awaited INTO v_attempt, v_first_seen, v_expires, v_awaited;
+	IF v_attempt IS NULL OR v_awaited THEN
+		IF v_attempt IS NULL THEN
+			RETURN @@hapax_tx_complete_slowly(p_now, p_tenant, p_group, p_key, p_token, p_kind, p_class, p_status,
+				p_omitted, p_headers, p_body);
 		END IF;
-		RETURN a;
+		PERFORM @@hapax_tell(p_token);
+	END IF;
+	RETURN ROW(1, 6, false, p_token, v_attempt, v_first_seen, v_expires, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+		NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::@@hapax_answer;
+END
+$$;
+
+-- A large result, a claim that is not held as it was: by all the rules.
+CREATE OR REPLACE FUNCTION @@hapax_tx_complete_slowly(
+	p_now bigint, p_tenant bytea, p_group bytea, p_key bytea, p_token bigint, p_kind bigint, p_class bigint,
+	p_status bigint, p_omitted bigint, p_headers bytea, p_body bytea) RETURNS @@hapax_answer
+LANGUAGE plpgsql AS $$
+DECLARE
+	o @@hapax_op;
+	a @@hapax_answer;
+BEGIN
+	PERFORM 1 FROM @@hapax_record r WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key
+		AND r.token = p_token AND age(r.xmin) > 0;
+	IF FOUND THEN
+		RAISE EXCEPTION 'the claim was made in another transaction' USING ERRCODE = 'HX008';
 	END IF;
 	o.place := 1;
 	o.type := 3;

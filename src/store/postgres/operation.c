@@ -564,9 +564,10 @@ void hx_postgres_scalars_complete(
 }
 
 enum hapax_status hx_postgres_call_append(
-	struct hapax_buf *buf, const char *schema, const char *function, unsigned count)
+	struct hapax_buf *buf, const char *schema, const char *function, const char *columns,
+	unsigned count)
 {
-	enum hapax_status status = hx_buf_append(buf, "SELECT * FROM ", 14);
+	enum hapax_status status = hx_buf_printf(buf, "SELECT %s FROM ", columns);
 
 	if (status == HAPAX_OK)
 		status = hx_postgres_sql_append(buf, schema, "@@");
@@ -728,7 +729,7 @@ static void take_record(const PGresult *result, int row, struct hapax_op *op)
 	struct hapax_record record;
 	enum hapax_status status;
 
-	if (op->record == NULL)
+	if (op->record == NULL || PQnfields(result) == HX_POSTGRES_NUMBER_COLUMNS)
 		return;
 	if (!hx_postgres_record_read(result, row, 0, op, &record)) {
 		if (op->outcome == HAPAX_OUTCOME_SKIPPED)
@@ -749,12 +750,36 @@ static void take_record(const PGresult *result, int row, struct hapax_op *op)
 		hx_store_refuse(op, status);
 }
 
+/* Can this be the answer? Nobody runs, or believes that it is stored, because a server is out of its mind. */
+static bool is_answer(
+	const PGresult *result, int row, const struct hapax_op *op, int64_t outcome, bool has_token)
+{
+	int64_t token = get_or(result, row, ANSWER_TOKEN, 0);
+	int64_t attempt = get_or(result, row, ANSWER_ATTEMPT, 0);
+
+	if (outcome < 0)
+		return outcome >= HAPAX_ERR_FAILED || outcome == OUTCOME_NO_ROOM;
+	if (outcome == 0 || outcome > HAPAX_OUTCOME_SKIPPED || token < 0 ||
+	    token > (int64_t)HX_TOKEN_MAX || attempt < 0 || attempt > UINT32_MAX)
+		return false;
+	if (outcome == HAPAX_OUTCOME_SKIPPED)
+		return true;
+	if (has_token)
+		return outcome == HAPAX_OUTCOME_APPLIED;
+	if (op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK)
+		return outcome <= HAPAX_OUTCOME_PARKED && token > 0 && attempt > 0;
+	return op->type != HAPAX_OP_LOOKUP || outcome == HAPAX_OUTCOME_FOUND ||
+		outcome == HAPAX_OUTCOME_ABSENT;
+}
+
 static bool take_answer(const PGresult *result, int row, struct hapax_op *op)
 {
 	int64_t outcome = get_or(result, row, ANSWER_OUTCOME, 0);
 	bool has_token = op->type >= HAPAX_OP_RENEW && op->type <= HAPAX_OP_PARK;
 
-	if (outcome == 0 || outcome > HAPAX_OUTCOME_SKIPPED)
+	/* One that has an answer gets no second one: another would have none. */
+	if (op->status != HAPAX_OK || op->outcome != HAPAX_OUTCOME_NONE ||
+	    !is_answer(result, row, op, outcome, has_token))
 		return false;
 	if (outcome == OUTCOME_NO_ROOM) {
 		hx_store_refuse(
@@ -779,9 +804,12 @@ static bool take_answer(const PGresult *result, int row, struct hapax_op *op)
 	return true;
 }
 
-bool hx_postgres_answers_decode(const PGresult *result, struct hapax_op *const *ops, size_t count)
+static bool take_answers(const PGresult *result, struct hapax_op *const *ops, size_t count)
 {
-	if (PQnfields(result) != HX_POSTGRES_COLUMNS || PQntuples(result) != (int)count)
+	int columns = PQnfields(result);
+
+	if ((columns != HX_POSTGRES_COLUMNS && columns != HX_POSTGRES_NUMBER_COLUMNS) ||
+	    PQntuples(result) != (int)count)
 		return false;
 	for (int row = 0; row < (int)count; row++) {
 		int64_t place = get_or(result, row, ANSWER_PLACE, 0);
@@ -791,4 +819,14 @@ bool hx_postgres_answers_decode(const PGresult *result, struct hapax_op *const *
 			return false;
 	}
 	return true;
+}
+
+bool hx_postgres_answers_decode(const PGresult *result, struct hapax_op *const *ops, size_t count)
+{
+	if (take_answers(result, ops, count))
+		return true;
+	/* Who says nonsense about one is not believed about the others. */
+	for (size_t i = 0; i < count; i++)
+		hx_store_refuse(ops[i], HAPAX_OK);
+	return false;
 }

@@ -25,7 +25,8 @@
 enum {
 	HX_POSTGRES_SCALARS = 4,
 	HX_POSTGRES_ARGUMENTS = 30,
-	HX_POSTGRES_COLUMNS = 31, /* of hapax_answer */
+	HX_POSTGRES_COLUMNS = 31,       /* of hapax_answer */
+	HX_POSTGRES_NUMBER_COLUMNS = 8, /* ... without the record */
 	HX_POSTGRES_OPS_MAX = 1024,
 };
 
@@ -94,14 +95,16 @@ void hx_postgres_scalars_complete(
 /* The types of the arguments, for PREPARE. */
 extern const Oid hx_postgres_argument_types[HX_POSTGRES_ARGUMENTS];
 
-/* "SELECT * FROM function($1 ... $count)", with the schema. NUL at the end. */
-enum hapax_status hx_postgres_call_append(
-	struct hapax_buf *buf, const char *schema, const char *function, unsigned count);
+/* The columns of an answer without its record: each one that a result has costs both sides something. */
+#define HX_POSTGRES_NUMBERS \
+	"place, outcome, unverified, token, attempt, first_seen, expires, lease_left"
 
-/*
- * Rows into answers. False: the server answered something else; then operations that have
- * no answer have none.
- */
+/* "SELECT columns FROM function($1 ... $count)", with the schema. NUL at the end. */
+enum hapax_status hx_postgres_call_append(
+	struct hapax_buf *buf, const char *schema, const char *function, const char *columns,
+	unsigned count);
+
+/* Rows into answers. False: the server answered something else, and no operation has an answer. */
 bool hx_postgres_answers_decode(const PGresult *result, struct hapax_op *const *ops, size_t count);
 
 /* "place room" of HX003: have that much. False: it makes no sense. */

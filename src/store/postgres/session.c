@@ -33,7 +33,16 @@ enum server {
 	SERVER_HAS_LEDGER,
 	SERVER_SEES_ALL,
 	SERVER_ROLE,
+	SERVER_COLUMNS = SERVER_ROLE + 6, /* the settings that are made answer, too */
 };
+
+/* From SERVER_SYNCS to SERVER_HAS_SYNC_STANDBYS; $1 is a table of the ledger. */
+#define SURVIVAL_COLUMNS                                                                \
+	" current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on'," \
+	" NOT EXISTS (SELECT FROM pg_class c WHERE c.relname LIKE 'hapax\\_re%' AND"    \
+	" c.relpersistence <> 'p' AND c.relnamespace ="                                 \
+	" (SELECT m.relnamespace FROM pg_class m WHERE m.oid = to_regclass($1))),"      \
+	" current_setting('synchronous_standby_names') <> '',"
 
 /*
  * A session of ours commits durably whatever the default is, reads what is committed, and
@@ -42,11 +51,7 @@ enum server {
  * take a while; a quarter of the time is enough to tell.
  */
 static const char server_sql[] =
-	"SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),"
-	" current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on',"
-	" NOT EXISTS (SELECT FROM pg_class c WHERE c.relname LIKE 'hapax\\_re%' AND c.relpersistence <> 'p'"
-	" AND c.relnamespace = (SELECT m.relnamespace FROM pg_class m WHERE m.oid = to_regclass($1))),"
-	" current_setting('synchronous_standby_names') <> '',"
+	"SELECT current_setting('server_version_num')::int, pg_is_in_recovery()," SURVIVAL_COLUMNS
 	" CASE WHEN current_setting('synchronous_commit') = 'off'"
 	" THEN set_config('synchronous_commit', 'on', false)"
 	" ELSE current_setting('synchronous_commit') END,"
@@ -135,7 +140,7 @@ static bool say_ledger(struct hx_postgres_session *session, PGconn *conn)
 static bool say_prepare(struct hx_postgres_session *session, PGconn *conn)
 {
 	if (hx_postgres_call_append(
-		    &session->sql, session->place->schema, "hapax_operate",
+		    &session->sql, session->place->schema, "hapax_operate", "*",
 		    HX_POSTGRES_ARGUMENTS) != HAPAX_OK)
 		return false;
 	return PQsendPrepare(
@@ -157,9 +162,9 @@ enum hapax_status hx_postgres_session_say(
 	return is_said ? HAPAX_OK : no_memory(err);
 }
 
-static bool is_true(const PGresult *result, enum server column)
+static bool is_true(const PGresult *result, int column)
 {
-	return strcmp(PQgetvalue(result, 0, (int)column), "t") == 0;
+	return strcmp(PQgetvalue(result, 0, column), "t") == 0;
 }
 
 enum hapax_status hx_postgres_version_error(
@@ -186,7 +191,9 @@ enum hapax_status hx_postgres_version_error(
 bool hx_postgres_guarantee(
 	const struct hx_postgres_server *server, char guarantee[HX_POSTGRES_GUARANTEE_SIZE])
 {
-	bool is_durable = server->syncs && server->writes_whole_pages && server->is_logged;
+	bool is_relaxed = strcmp(server->commit, "off") == 0;
+	bool is_durable =
+		server->syncs && server->writes_whole_pages && server->is_logged && !is_relaxed;
 	const char *text;
 
 	if (!server->syncs)
@@ -195,6 +202,9 @@ bool hx_postgres_guarantee(
 		text = "a power cut may damage the ledger (full_page_writes = off)";
 	else if (!server->is_logged)
 		text = "a crash of the server empties the ledger (a table of it is UNLOGGED)";
+	else if (is_relaxed)
+		text = "a power cut or a crash of the server may lose the last of them"
+		       " (synchronous_commit = off)";
 	else if (!server->has_sync_standbys)
 		text = "answers survive a power cut; a failover may lose what no standby has yet";
 	else if (strcmp(server->commit, "local") == 0)
@@ -210,23 +220,67 @@ bool hx_postgres_guarantee(
 	return is_durable;
 }
 
-static void take_guarantee(struct hx_postgres_session *session, const PGresult *result)
+/* The settings begin at column first. */
+static void take_guarantee(struct hx_postgres_session *session, const PGresult *result, int first)
 {
+	const char *commit = PQgetvalue(result, 0, first + SERVER_COMMIT - SERVER_SYNCS);
 	struct hx_postgres_server server = {
-		.syncs = is_true(result, SERVER_SYNCS),
-		.writes_whole_pages = is_true(result, SERVER_WRITES_WHOLE_PAGES),
-		.is_logged = is_true(result, SERVER_IS_LOGGED),
-		.has_sync_standbys = is_true(result, SERVER_HAS_SYNC_STANDBYS),
+		.syncs = is_true(result, first),
+		.writes_whole_pages =
+			is_true(result, first + SERVER_WRITES_WHOLE_PAGES - SERVER_SYNCS),
+		.is_logged = is_true(result, first + SERVER_IS_LOGGED - SERVER_SYNCS),
+		.has_sync_standbys =
+			is_true(result, first + SERVER_HAS_SYNC_STANDBYS - SERVER_SYNCS),
 	};
 
-	(void)snprintf(
-		server.commit, sizeof(server.commit), "%s", PQgetvalue(result, 0, SERVER_COMMIT));
+	(void)snprintf(server.commit, sizeof(server.commit), "%s", commit);
 	session->is_durable = hx_postgres_guarantee(&server, session->guarantee);
+}
+
+/* Whoever is at the other end: one row, and so many columns. */
+static bool has_form(const PGresult *result, int columns)
+{
+	return PQntuples(result) == 1 && PQnfields(result) == columns;
+}
+
+static enum hapax_status refuse_form(struct hapax_error *err)
+{
+	return hx_error_set(
+		err, HAPAX_ERR_UNAVAILABLE, 0,
+		"the server's answer has another form than expected; is it PostgreSQL?");
+}
+
+enum hapax_status hx_postgres_session_look(
+	struct hx_postgres_session *session, PGconn *conn, struct hapax_error *err)
+{
+	const char *values[1];
+	enum hapax_status status = HAPAX_OK;
+	PGresult *result;
+
+	hx_buf_clear(&session->sql);
+	if (hx_postgres_sql_append(&session->sql, session->place->schema, "@@hapax_meta") !=
+	    HAPAX_OK)
+		return no_memory(err);
+	values[0] = (const char *)session->sql.data;
+	result = PQexecParams(
+		conn, "SELECT" SURVIVAL_COLUMNS " current_setting('synchronous_commit')", 1, NULL,
+		values, NULL, NULL, 0);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		status = hx_postgres_result_error(
+			result, "the server's settings were not read", err);
+	else if (!has_form(result, SERVER_COMMIT - SERVER_SYNCS + 1))
+		status = refuse_form(err);
+	else
+		take_guarantee(session, result, 0);
+	PQclear(result);
+	return status;
 }
 
 static enum hapax_status take_server(
 	struct hx_postgres_session *session, const PGresult *result, struct hapax_error *err)
 {
+	if (!has_form(result, SERVER_COLUMNS))
+		return refuse_form(err);
 	if (strtol(PQgetvalue(result, 0, SERVER_VERSION), NULL, 10) < SERVER_VERSION_MIN)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
@@ -236,7 +290,7 @@ static enum hapax_status take_server(
 			err, HAPAX_ERR_UNAVAILABLE, 0,
 			"the server is a standby: name the primary, or add"
 			" ?target_session_attrs=read-write");
-	take_guarantee(session, result);
+	take_guarantee(session, result, SERVER_SYNCS);
 	if (session->must_be_durable && !session->is_durable)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
@@ -257,8 +311,12 @@ static enum hapax_status take_server(
 static enum hapax_status take_ledger(
 	struct hx_postgres_session *session, const PGresult *result, struct hapax_error *err)
 {
-	int64_t version = PQntuples(result) == 1 ? strtoll(PQgetvalue(result, 0, 0), NULL, 10) : -1;
+	int64_t version = -1;
 
+	if (PQnfields(result) != 2)
+		return refuse_form(err);
+	if (PQntuples(result) == 1)
+		version = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
 	if (version != HX_POSTGRES_VERSION)
 		return hx_postgres_version_error(version, session->place->schema, err);
 	if (session->clock != NULL)

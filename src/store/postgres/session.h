@@ -34,7 +34,7 @@ struct hx_postgres_server {
 	bool writes_whole_pages; /* full_page_writes */
 	bool is_logged;          /* no table of the ledger is UNLOGGED */
 	bool has_sync_standbys;  /* synchronous_standby_names */
-	char commit[16];         /* synchronous_commit */
+	char commit[16];         /* synchronous_commit; "off" only in the caller's own session */
 };
 
 /* The prepared statement of hapax_operate(). */
@@ -63,6 +63,13 @@ void hx_postgres_session_done(struct hx_postgres_session *session);
 /* What an answer survives, in a sentence. True: a power cut. */
 bool hx_postgres_guarantee(
 	const struct hx_postgres_server *server, char guarantee[HX_POSTGRES_GUARANTEE_SIZE]);
+
+/*
+ * The guarantee on a connection of the caller's, with the settings that it has now. Blocks; nothing of
+ * the connection is changed.
+ */
+enum hapax_status hx_postgres_session_look(
+	struct hx_postgres_session *session, PGconn *conn, struct hapax_error *err);
 
 /* Give libpq the statement of a step. */
 enum hapax_status hx_postgres_session_say(

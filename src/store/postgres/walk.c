@@ -98,6 +98,12 @@ static void add_now(struct exchange *exchange)
 		add_number(exchange, now_ms);
 }
 
+static enum hapax_status refuse_form(struct hapax_error *err)
+{
+	return hx_error_set(
+		err, HAPAX_ERR_CORRUPT, 0, "the server's answer has another form than expected");
+}
+
 static enum hapax_status ask(
 	struct exchange *exchange, const char *sql, int columns, struct hapax_error *err)
 {
@@ -113,9 +119,18 @@ static enum hapax_status ask(
 	exchange->call.sql = (const char *)exchange->sql.data;
 	status = walk->run(walk->context, &exchange->call, err);
 	if (status == HAPAX_OK && PQnfields(exchange->call.result) != columns)
-		return hx_error_set(
-			err, HAPAX_ERR_CORRUPT, 0,
-			"the server's answer has another form than expected");
+		return refuse_form(err);
+	return status;
+}
+
+/* The same for one row, neither more nor less. */
+static enum hapax_status ask_row(
+	struct exchange *exchange, const char *sql, int columns, struct hapax_error *err)
+{
+	enum hapax_status status = ask(exchange, sql, columns, err);
+
+	if (status == HAPAX_OK && PQntuples(exchange->call.result) != 1)
+		return refuse_form(err);
 	return status;
 }
 
@@ -140,17 +155,23 @@ _Static_assert(
 		sizeof(((struct hapax_cursor *)0)->place),
 	"any record fits a cursor");
 
-static void keep_place(struct hapax_cursor *cursor, const struct hapax_record *record)
+/* False: it is none of our records, whoever put it there, and no place to go on from. */
+static bool keep_place(struct hapax_cursor *cursor, const struct hapax_record *record)
 {
 	const struct hapax_bytes parts[3] = {record->tenant, record->group, record->key};
 
+	if (record->tenant.size > HX_SCOPE_PART_SIZE_MAX ||
+	    record->group.size > HX_SCOPE_PART_SIZE_MAX || record->key.size > HX_KEY_SIZE_MAX)
+		return false;
 	cursor->size = PLACE_HEAD;
 	for (int i = 0; i < 3; i++) {
 		cursor->place[2 * i] = (unsigned char)parts[i].size;
 		cursor->place[2 * i + 1] = (unsigned char)(parts[i].size >> 8);
-		memcpy(cursor->place + cursor->size, parts[i].data, parts[i].size);
+		if (parts[i].size > 0)
+			memcpy(cursor->place + cursor->size, parts[i].data, parts[i].size);
 		cursor->size += (uint32_t)parts[i].size;
 	}
+	return true;
 }
 
 static bool read_place(const struct hapax_cursor *cursor, struct hapax_bytes parts[3])
@@ -229,7 +250,7 @@ enum hapax_status hx_postgres_scan(
 	status = ask_page(&exchange, scan, cursor, (int64_t)count_max, err);
 	if (status == HAPAX_OK)
 		rows = PQntuples(exchange.call.result);
-	for (int row = 0; row < rows && !stops && !cursor->done; row++) {
+	for (int row = 0; row < rows && status == HAPAX_OK && !stops && !cursor->done; row++) {
 		const PGresult *result = exchange.call.result;
 		struct hapax_record record;
 		bool is_good = hx_postgres_record_read(result, row, 4, NULL, &record);
@@ -239,8 +260,12 @@ enum hapax_status hx_postgres_scan(
 		record.key = hx_postgres_get_bytes(result, row, 2);
 		if (walk->session->clock == NULL)
 			now_ms = number_at(result, row, 3);
-		keep_place(cursor, &record);
-		if (is_behind(scan, &record))
+		if (!keep_place(cursor, &record))
+			status = hx_error_set(
+				err, HAPAX_ERR_CORRUPT, 0,
+				"hapax_record has a row that is no record: its key has more than"
+				" 1,024 bytes, or its tenant or group more than 128; remove it");
+		else if (is_behind(scan, &record))
 			cursor->done = 1;
 		else if (is_good && hx_record_is_valid(&record) && is_wanted(scan, &record, now_ms))
 			stops = each(&record, context) != 0;
@@ -265,7 +290,8 @@ static enum hapax_status sweep_some(
 	exchange->call.argument_count = 0;
 	add_now(exchange);
 	add_number(exchange, (int64_t)count_max);
-	status = ask(exchange, "SELECT looked, removed, lapsed FROM @@hapax_sweep($1, $2)", 3, err);
+	status = ask_row(
+		exchange, "SELECT looked, removed, lapsed FROM @@hapax_sweep($1, $2)", 3, err);
 	if (status != HAPAX_OK)
 		return status;
 	result = exchange->call.result;
@@ -301,7 +327,7 @@ enum hapax_status hx_postgres_sweep(
 	}
 	exchange.call.argument_count = 0;
 	if (status == HAPAX_OK)
-		status = ask(&exchange, "SELECT @@hapax_left()", 1, err);
+		status = ask_row(&exchange, "SELECT @@hapax_left()", 1, err);
 	if (status == HAPAX_OK)
 		sweep->remaining = (uint64_t)number_at(exchange.call.result, 0, 0);
 	exchange_done(&exchange);
@@ -453,7 +479,7 @@ static enum hapax_status measure_skew(
 
 		exchange->call.argument_count = 0;
 		add_now(exchange);
-		status = ask(exchange, "SELECT coalesce($1, @@hapax_now())", 1, err);
+		status = ask_row(exchange, "SELECT coalesce($1, @@hapax_now())", 1, err);
 		if (status != HAPAX_OK)
 			return status;
 		after_ms = clock->wall_ms(clock->context);
@@ -478,7 +504,7 @@ enum hapax_status hx_postgres_stats(
 	exchange.call.argument_count = 0;
 	add_now(&exchange);
 	if (status == HAPAX_OK)
-		status = ask(
+		status = ask_row(
 			&exchange,
 			"SELECT now, token, bytes, claimed, done, failed, parked, expired FROM @@hapax_stats($1)",
 			8, err);

@@ -226,7 +226,8 @@ bool hx_redis_guarantee(
 	(void)snprintf(
 		guarantee, HX_REDIS_GUARANTEE_SIZE, "%s%s%s", survives,
 		server->evicts ? "; records are evicted when memory is full" : "",
-		server->replica_count > 0 ? "; a failover may lose what was not yet replicated"
+		server->replica_count > 0 ? "; a failover may lose what was not yet replicated, and"
+					    " tokens go on by the new master's clock"
 					  : "");
 	return is_durable;
 }

@@ -247,8 +247,12 @@ enum hapax_status hx_sqlite_connection_open(
 	return HAPAX_OK;
 }
 
-/* Ask for or switch the journal mode. The answer is the mode that holds afterwards. */
-static int journal_mode(struct hx_sqlite_connection *connection, const char *sql)
+/*
+ * Ask for or switch the journal mode. The answer is the mode that holds afterwards; *ret_is_removed: a commit
+ * removes the journal.
+ */
+static int journal_mode(
+	struct hx_sqlite_connection *connection, const char *sql, bool *ret_is_removed)
 {
 	sqlite3_stmt *statement = NULL;
 	int code = sqlite3_prepare_v2(connection->db, sql, -1, &statement, NULL);
@@ -259,10 +263,16 @@ static int journal_mode(struct hx_sqlite_connection *connection, const char *sql
 		const unsigned char *mode = sqlite3_column_text(statement, 0);
 
 		connection->is_wal = mode != NULL && strcmp((const char *)mode, "wal") == 0;
+		*ret_is_removed = mode != NULL && strcmp((const char *)mode, "delete") == 0;
 		code = SQLITE_OK;
 	}
 	(void)sqlite3_finalize(statement);
 	return code;
+}
+
+int hx_sqlite_connection_ask_journal(struct hx_sqlite_connection *connection, bool *ret_is_removed)
+{
+	return journal_mode(connection, "PRAGMA main.journal_mode", ret_is_removed);
 }
 
 /*
@@ -272,10 +282,11 @@ static int journal_mode(struct hx_sqlite_connection *connection, const char *sql
 static enum hapax_status switch_to_wal(
 	struct hx_sqlite_connection *connection, struct hapax_error *err)
 {
+	bool is_removed;
 	int code;
 
 	do {
-		code = journal_mode(connection, "PRAGMA main.journal_mode = WAL");
+		code = journal_mode(connection, "PRAGMA main.journal_mode = WAL", &is_removed);
 	} while (hx_sqlite_is_busy(code) && hx_sqlite_connection_wait(connection));
 	if (code != SQLITE_OK)
 		return hx_sqlite_connection_fail(
@@ -293,6 +304,7 @@ enum hapax_status hx_sqlite_connection_accept(
 	struct hx_sqlite_connection *connection, bool switch_mode, struct hapax_error *err)
 {
 	enum hapax_status status = switch_mode ? switch_to_wal(connection, err) : HAPAX_OK;
+	bool is_removed;
 	int code;
 
 	if (status != HAPAX_OK)
@@ -312,7 +324,7 @@ enum hapax_status hx_sqlite_connection_accept(
 	if (code == SQLITE_OK)
 		code = sqlite3_db_config(connection->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 	if (code == SQLITE_OK && !switch_mode)
-		code = journal_mode(connection, "PRAGMA main.journal_mode");
+		code = hx_sqlite_connection_ask_journal(connection, &is_removed);
 	if (code != SQLITE_OK)
 		return hx_sqlite_connection_fail(
 			connection, code, HX_SQLITE_BEFORE_COMMIT, "the database was not set up",

@@ -74,6 +74,9 @@ enum hapax_status hx_sqlite_connection_accept(
  */
 int hx_sqlite_connection_relax(struct hx_sqlite_connection *connection, bool is_relaxed);
 
+/* is_wal as it is now; *ret_is_removed: a commit removes its rollback journal. */
+int hx_sqlite_connection_ask_journal(struct hx_sqlite_connection *connection, bool *ret_is_removed);
+
 /* Use the caller's connection. */
 void hx_sqlite_connection_join(struct hx_sqlite_connection *connection, sqlite3 *db);
 

@@ -8,6 +8,7 @@
  * caller's last insert it says again afterwards.
  */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <hapax/ext/store_ops.h>
@@ -31,6 +32,7 @@ static hapax_store_stats_fn join_stats;
 static hapax_store_sweep_fn join_sweep;
 static hapax_store_close_fn join_close;
 static hapax_store_bracket_fn join_bracket;
+static hapax_store_guarantee_fn join_guarantee;
 
 /*
  * Not DURABLE: that is the caller's COMMIT. count is missing, since a close must not
@@ -48,6 +50,7 @@ static const struct hapax_store_ops join_ops = {
 	.sweep = join_sweep,
 	.close = join_close,
 	.bracket = join_bracket,
+	.guarantee = join_guarantee,
 };
 
 #define MS_NS INT64_C(1000000)
@@ -60,6 +63,7 @@ struct joined_store {
 	struct hx_sqlite_connection connection;
 	struct hx_sqlite_batch batch;
 	struct hx_sqlite_brackets brackets;
+	const char *survives; /* what a COMMIT of the caller's does */
 };
 
 static struct joined_store *downcast(struct hapax_store *store)
@@ -145,6 +149,14 @@ static enum hapax_status join_bracket(
 	return hx_sqlite_bracket(&downcast(base)->brackets, bracket, err);
 }
 
+/* As the connection was set when it was joined. */
+static void join_guarantee(struct hapax_store *base, char *ret_text, size_t size)
+{
+	(void)snprintf(
+		ret_text, size, "once your transaction has committed: %s",
+		downcast(base)->survives);
+}
+
 static void join_close(struct hapax_store *base)
 {
 	struct joined_store *store = downcast(base);
@@ -180,6 +192,44 @@ static enum hapax_status make_tables(struct joined_store *store, struct hapax_er
 	return hx_sqlite_schema_migrate(connection, migrations, false, store->options.clock, err);
 }
 
+/*
+ * What its owner's journal_mode and synchronous promise. A rollback journal that is removed to commit is only
+ * gone for good when its directory is synced, which EXTRA does.
+ */
+static enum hapax_status read_settings(struct joined_store *store, struct hapax_error *err)
+{
+	enum { OFF, NORMAL, FULL, EXTRA };
+	struct hx_sqlite_connection *connection = &store->connection;
+	const char *name = sqlite3_db_filename(connection->db, "main");
+	int64_t synchronous = OFF;
+	bool is_removed = false;
+	int code = hx_sqlite_query_number(connection, "PRAGMA main.synchronous", &synchronous);
+
+	if (code == SQLITE_OK)
+		code = hx_sqlite_connection_ask_journal(connection, &is_removed);
+	if (code != SQLITE_OK)
+		return hx_sqlite_connection_fail(
+			connection, code, HX_SQLITE_BEFORE_COMMIT,
+			"the connection's settings were not read", err);
+	if (name == NULL || name[0] == '\0')
+		store->survives = "nothing survives the connection: the database is in memory";
+	else if (synchronous == OFF)
+		store->survives = "a power cut may damage the database (synchronous = OFF)";
+	else if (synchronous == NORMAL && connection->is_wal)
+		store->survives = "a power cut may lose the last of them (synchronous = NORMAL)";
+	else if (synchronous == NORMAL)
+		store->survives =
+			"a power cut may damage the database (synchronous = NORMAL without a"
+			" write-ahead log)";
+	else if (synchronous == FULL && is_removed)
+		store->survives =
+			"answers survive a power cut, unless it comes at once (synchronous ="
+			" FULL without a write-ahead log: use EXTRA)";
+	else
+		store->survives = "answers survive a power cut";
+	return HAPAX_OK;
+}
+
 enum hapax_status hapax_sqlite_join(
 	sqlite3 *db, const struct hapax_store_options *options, struct hapax_store **ret_store,
 	struct hapax_error *err)
@@ -212,6 +262,8 @@ enum hapax_status hapax_sqlite_join(
 	store->brackets.connection = &store->connection;
 	store->brackets.timeout_ms = complete.timeout_ms;
 	status = make_tables(store, err);
+	if (status == HAPAX_OK)
+		status = read_settings(store, err);
 	if (status == HAPAX_OK)
 		status = hapax_store_attach(
 			&store->base, &join_ops, "sqlite:(joined)", &complete, err);
