@@ -2,10 +2,10 @@
 /*
  * settings.c - GET and PATCH /config.
  *
- * A patch (RFC 7396: null takes a setting back) is merged with those before it, which stand
- * in conf.d/99-runtime.yaml, as JSON, which is YAML. What would come out is read as a
- * whole configuration first; then the file is replaced in one step and read again. If the
- * daemon cannot go by it, the file is put back as it was: nothing is changed if anything
+ * A patch (RFC 7396: null takes a setting back, a list is the whole list) is merged with those
+ * before it, which stand in conf.d/99-runtime.yaml, as JSON, which is YAML. What would come out
+ * is read as a whole configuration first; then the file is replaced in one step and read again.
+ * If the daemon cannot go by it, the file is put back as it was: nothing is changed if anything
  * fails. A setting that a variable, an option or a later file decides is refused, since it
  * would be kept and change nothing. One change is on its way at a time.
  */

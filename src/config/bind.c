@@ -320,12 +320,24 @@ static void bind_item(
 		memcpy(item + setting->section->place_offset, &node->place, sizeof(node->place));
 }
 
-/* Of maps: those of all files, one after the other; of an item that inherits, its own or none. */
+/* Is it the file that a running daemon writes? */
+static bool is_runtime(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return strcmp(slash == NULL ? name : slash + 1, HX_CONFIG_RUNTIME_NAME) == 0;
+}
+
+/*
+ * Of maps: those of all files, one after the other; but what a daemon was told while it ran is
+ * the whole list, or nothing could be taken out of one. Of an item that inherits, its own or none.
+ */
 static void bind_list(const struct frame *frame, const struct hx_setting *setting)
 {
 	const struct hx_yaml_node *lists[HX_BIND_TREES_MAX];
 	unsigned char *object = frame->object;
-	size_t list_count = 0, item_count = 0, index = 0;
+	size_t list_count = 0, item_count = 0, overruled = 0, index = 0, first = 0;
+	struct weight weight = {.is_said = false};
 	unsigned char *items;
 
 	for (size_t i = 0; i < frame->map_count; i++) {
@@ -333,15 +345,19 @@ static void bind_list(const struct frame *frame, const struct hx_setting *settin
 
 		if (node == NULL || !check_kind(frame, setting, node, HX_YAML_LIST))
 			continue;
+		weigh(frame, node->place.name, &weight);
+		if (is_runtime(node->place.name))
+			overruled = item_count;
 		lists[list_count++] = node;
 		item_count += node->count;
-		if (item_count > (size_t)setting->max) {
+		if (item_count - overruled > (size_t)setting->max) {
 			hx_fault(
 				frame->bind->faults, HAPAX_ERR_LIMIT, &node->place,
 				"there are too many");
 			return;
 		}
 	}
+	tell_overruled(frame, setting, &weight);
 	if (list_count == 0)
 		return;
 	items = hx_config_arena_alloc(frame->bind->arena, item_count + 1, setting->section->size);
@@ -350,6 +366,8 @@ static void bind_list(const struct frame *frame, const struct hx_setting *settin
 		return;
 	}
 	for (size_t i = 0; i < list_count; i++) {
+		if (is_runtime(lists[i]->place.name))
+			first = index;
 		for (const struct hx_yaml_entry *at = lists[i]->first; at != NULL; at = at->next) {
 			if (check_kind(frame, setting, at->value, HX_YAML_MAP))
 				bind_item(
@@ -357,6 +375,8 @@ static void bind_list(const struct frame *frame, const struct hx_setting *settin
 					items + setting->section->size * index++);
 		}
 	}
+	items += setting->section->size * first;
+	index -= first;
 	memcpy(object + setting->offset, &items, sizeof(items));
 	memcpy(object + setting->count_offset, &index, sizeof(index));
 }

@@ -149,6 +149,21 @@ bool hx_endpoint_address(const struct hx_endpoint *endpoint, struct hx_address *
 	return ret_address->size != 0;
 }
 
+void hx_address_host(const struct hx_address *address, char host[HX_ADDRESS_HOST_SIZE])
+{
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+
+	host[0] = '\0';
+	if (address->storage.ss_family == AF_INET) {
+		memcpy(&v4, &address->storage, sizeof(v4));
+		(void)inet_ntop(AF_INET, &v4.sin_addr, host, HX_ADDRESS_HOST_SIZE);
+	} else if (address->storage.ss_family == AF_INET6) {
+		memcpy(&v6, &address->storage, sizeof(v6));
+		(void)inet_ntop(AF_INET6, &v6.sin6_addr, host, HX_ADDRESS_HOST_SIZE);
+	}
+}
+
 void hx_endpoint_format(const struct hx_endpoint *endpoint, char *text, size_t size)
 {
 	if (endpoint->is_unix)

@@ -23,6 +23,7 @@ enum {
 	HX_HOST_SIZE_MAX = 255,      /* RFC 1035 */
 	HX_UNIX_PATH_SIZE_MAX = 107, /* sockaddr_un, without its NUL */
 	HX_ADDRESS_TEXT_SIZE = 128,  /* room for any address as text */
+	HX_ADDRESS_HOST_SIZE = 64,   /* room for the host of one, in digits */
 };
 
 struct hx_address {
@@ -49,6 +50,9 @@ bool hx_endpoint_address(const struct hx_endpoint *endpoint, struct hx_address *
 
 /* "127.0.0.1:80", "[::1]:80", "unix:/path"; always ends with a NUL. */
 void hx_address_format(const struct hx_address *address, char text[HX_ADDRESS_TEXT_SIZE]);
+
+/* "127.0.0.1", "::1": nobody wants to know the port. Empty: a unix socket has none. */
+void hx_address_host(const struct hx_address *address, char host[HX_ADDRESS_HOST_SIZE]);
 
 /* The same for what people wrote. */
 void hx_endpoint_format(const struct hx_endpoint *endpoint, char *text, size_t size);

@@ -416,26 +416,6 @@ static const struct hx_connection_ops ops = {
 	.on_close = on_close,
 };
 
-/* "[::1]:80" as "::1": nobody wants to know the port. */
-static void note_client(struct hx_http_peer *peer, const struct hx_address *address)
-{
-	char text[HX_ADDRESS_TEXT_SIZE];
-	const char *begin = text;
-	const char *end;
-
-	if (address->storage.ss_family == AF_UNIX)
-		return;
-	hx_address_format(address, text);
-	end = strrchr(text, ':');
-	if (text[0] == '[') {
-		begin = text + 1;
-		end = strrchr(text, ']');
-	}
-	if (end == NULL || (size_t)(end - begin) >= sizeof(peer->client))
-		return;
-	memcpy(peer->client, begin, (size_t)(end - begin));
-}
-
 static enum hapax_status open_peer(struct hx_http_peer *peer, int fd)
 {
 	struct hx_http_server *server = peer->server;
@@ -473,7 +453,7 @@ void hx_http_peer_accept(struct hx_listener *listener, int fd, const struct hx_a
 
 	if (peer != NULL) {
 		peer->server = server;
-		note_client(peer, address);
+		hx_address_host(address, peer->client);
 	}
 	if (peer == NULL || open_peer(peer, fd) != HAPAX_OK) {
 		hx_free(peer);

@@ -36,7 +36,7 @@
 #include "wire/http1.h"
 
 /* An IPv6 address in digits with a zone. */
-enum { HX_HTTP_CLIENT_SIZE = 64 };
+enum { HX_HTTP_CLIENT_SIZE = HX_ADDRESS_HOST_SIZE };
 
 struct hx_http_exchange;
 struct hx_http_peer;

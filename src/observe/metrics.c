@@ -209,15 +209,22 @@ void hx_metrics_add(
 		raise_cell(cell, (uint64_t)amount);
 }
 
-void hx_metrics_decision(
-	struct hx_cells *cells, enum hx_door door, uint32_t scope, enum hapax_decision decision)
+void hx_metrics_decisions(
+	struct hx_cells *cells, enum hx_door door, uint32_t scope, enum hapax_decision decision,
+	int64_t count)
 {
 	const struct hx_fixed_label *decisions = &hx_families[HX_METRIC_DECISIONS].fixed[1];
 
 	if ((size_t)decision < decisions->count)
 		hx_metrics_add(
 			cells, HX_METRIC_DECISIONS, scope,
-			(unsigned)door * (unsigned)decisions->count + (unsigned)decision, 1);
+			(unsigned)door * (unsigned)decisions->count + (unsigned)decision, count);
+}
+
+void hx_metrics_decision(
+	struct hx_cells *cells, enum hx_door door, uint32_t scope, enum hapax_decision decision)
+{
+	hx_metrics_decisions(cells, door, scope, decision, 1);
 }
 
 void hx_metrics_operations(

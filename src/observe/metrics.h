@@ -83,6 +83,7 @@ enum hx_refused {
 	HX_REFUSED_BODY_TIMEOUT,
 	HX_REFUSED_SEND_TIMEOUT,
 	HX_REFUSED_HANDSHAKE,
+	HX_REFUSED_CREDENTIAL, /* AUTH of the Redis door */
 	HX_REFUSED_COUNT,
 };
 
@@ -152,6 +153,11 @@ void hx_metrics_add(
 /* A door decided: decisions beyond FENCED are not counted here. */
 void hx_metrics_decision(
 	struct hx_cells *cells, enum hx_door door, uint32_t scope, enum hapax_decision decision);
+
+/* The same for several that were alike. */
+void hx_metrics_decisions(
+	struct hx_cells *cells, enum hx_door door, uint32_t scope, enum hapax_decision decision,
+	int64_t count);
 
 /* The store was asked for something, and answered with status. */
 void hx_metrics_operation(

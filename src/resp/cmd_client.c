@@ -123,8 +123,7 @@ void hx_resp_plan_client_reply(struct hx_resp_call *call)
 	struct hx_resp_session *session = call->session;
 
 	if (hx_resp_is_word(call->argv[2], "ON")) {
-		if (session->reply_mode == HX_RESP_REPLY_OFF)
-			session->reply_mode = HX_RESP_REPLY_ON;
+		session->reply_mode = HX_RESP_REPLY_ON;
 		(void)hx_resp_put_simple(call->text, "OK");
 	} else if (hx_resp_is_word(call->argv[2], "OFF")) {
 		session->reply_mode = HX_RESP_REPLY_OFF;

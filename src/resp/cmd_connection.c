@@ -45,7 +45,9 @@ void hx_resp_plan_select(struct hx_resp_call *call)
 	if (!hx_resp_integer_arg(call, call->argv[1], &index))
 		return;
 	if (index < INT32_MIN || index > INT32_MAX)
-		hx_resp_refuse(call, "ERR value is not an integer or out of range");
+		hx_resp_refuse(
+			call,
+			"ERR value is out of range, value must between -2147483648 and 2147483647");
 	else if (index != 0)
 		hx_resp_refuse(call, "ERR DB index is out of range");
 	else
@@ -71,6 +73,7 @@ static bool authenticate(
 		hx_bytes_equal(name, HX_BYTES_LIT("default"));
 
 	if (user == NULL && !is_open) {
+		call->session->refused++;
 		hx_resp_refuse(
 			call, "WRONGPASS invalid username-password pair or user is disabled.");
 		return false;
@@ -102,7 +105,9 @@ void hx_resp_plan_reset(struct hx_resp_call *call)
 	hx_resp_multi_forget(session);
 	session->name[0] = '\0';
 	session->protocol = 2;
-	session->reply_mode = HX_RESP_REPLY_ON;
+	/* What SKIP has silenced stays so: the client does not wait for a reply. */
+	if (session->reply_mode != HX_RESP_REPLY_SKIP)
+		session->reply_mode = HX_RESP_REPLY_ON;
 	become(session, NULL);
 	(void)hx_resp_put_simple(call->text, "RESET");
 }

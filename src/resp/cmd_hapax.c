@@ -249,6 +249,27 @@ static bool read_token(struct hx_resp_call *call, struct hapax_bytes text, uint6
 	return true;
 }
 
+/* What stands once for a scope counts at this door, too, where nothing else was said. */
+static void apply_scope(const struct hx_resp_call *call, struct options *options)
+{
+	const struct hx_resp_service_options *service = &call->service->options;
+	const struct hapax_bytes name = HX_BYTES_LIT("default");
+	const struct hx_resp_session *session = call->session;
+	struct hx_resp_scope scope = {.lease_ms = 0};
+
+	if (service->scope == NULL)
+		return;
+	service->scope(
+		session->tenant.size > 0 ? session->tenant : name,
+		session->group.size > 0 ? session->group : name, &scope, service->context);
+	if (!(options->given & OPTION_LEASE))
+		options->lease_ms = scope.lease_ms;
+	if (!(options->given & OPTION_TTL))
+		options->ttl_ms = scope.ttl_ms;
+	if (!(options->given & OPTION_ON_LAPSE))
+		options->on_lapse = scope.on_lapse;
+}
+
 /* ---------------------------------------------------------------- commands */
 
 void hx_resp_plan_hapax_claim(struct hx_resp_call *call)
@@ -269,6 +290,7 @@ void hx_resp_plan_hapax_claim(struct hx_resp_call *call)
 			    call, hx_bytes(attempt_id, sizeof(attempt_id)), &options.attempt_id))
 			return;
 	}
+	apply_scope(call, &options);
 	op = hx_resp_add(call, HAPAX_OP_CLAIM, call->argv[1], true, finish_claim);
 	if (op == NULL)
 		return;
@@ -287,6 +309,7 @@ void hx_resp_plan_hapax_check(struct hx_resp_call *call)
 
 	if (!read_options(call, 2, OPTION_FINGERPRINT | OPTION_TTL, &options))
 		return;
+	apply_scope(call, &options);
 	op = hx_resp_add(call, HAPAX_OP_CHECK, call->argv[1], true, finish_claim);
 	if (op == NULL)
 		return;
@@ -303,6 +326,8 @@ static void plan_with_token(struct hx_resp_call *call, enum hapax_op_type type, 
 
 	if (!read_token(call, call->argv[2], &token) || !read_options(call, 3, allowed, &options))
 		return;
+	if (type == HAPAX_OP_RENEW)
+		apply_scope(call, &options);
 	op = hx_resp_add(call, type, call->argv[1], false, finish_ok);
 	if (op == NULL)
 		return;

@@ -51,6 +51,7 @@ void hx_resp_plan_exec(struct hx_resp_call *call)
 	/* Its replies follow, each by itself. */
 	(void)hx_resp_put_array(call->text, session->queue_count);
 	session->is_queuing = false;
+	session->exec_count = session->queue_count;
 	session->exec_left = session->queue_count;
 	session->exec_at = 0;
 	session->queue_count = 0;

@@ -20,6 +20,18 @@ enum set_flag {
 	SET_AS_INTEGER = 1 << 5, /* SETNX: 1 or 0 */
 };
 
+/*
+ * The value as it was. With NX, null says that it was set: of what is claimed or parked, which
+ * has no value, whoever is told null would run it.
+ */
+static void put_old_value(struct hx_resp_answer *answer, const struct hapax_op *op, unsigned flags)
+{
+	if ((flags & SET_NX) && hx_resp_exists(op) && !hx_resp_has_value(op))
+		hx_resp_put_busy(answer);
+	else
+		hx_resp_put_value(answer, op);
+}
+
 static bool finish_set(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
@@ -30,7 +42,7 @@ static bool finish_set(struct hx_resp_answer *answer)
 	if (op->outcome == HAPAX_OUTCOME_BUSY)
 		hx_resp_put_busy(answer);
 	else if (flags & SET_GET)
-		hx_resp_put_value(answer, op);
+		put_old_value(answer, op, flags);
 	else if (flags & SET_AS_INTEGER)
 		(void)hx_resp_put_integer(answer->out, op->outcome == HAPAX_OUTCOME_APPLIED);
 	else if (op->outcome == HAPAX_OUTCOME_APPLIED)
@@ -56,7 +68,7 @@ static bool finish_set_past(struct hx_resp_answer *answer)
 	if (op->outcome == HAPAX_OUTCOME_BUSY)
 		hx_resp_put_busy(answer);
 	else if (flags & SET_GET)
-		hx_resp_put_value(answer, op);
+		put_old_value(answer, op, flags);
 	else if (is_done)
 		(void)hx_resp_put_simple(answer->out, "OK");
 	else

@@ -48,6 +48,18 @@ struct hx_resp_change {
 /* Threads: the session's. */
 typedef void hx_resp_change_fn(const struct hx_resp_change *change, void *context);
 
+/* What a scope has settings for, where a command says nothing; zeros are the store's defaults. */
+struct hx_resp_scope {
+	int64_t lease_ms;
+	int64_t ttl_ms;
+	enum hapax_on_lapse on_lapse;
+};
+
+/* Threads: the session's. Neither name is empty. */
+typedef void hx_resp_scope_fn(
+	struct hapax_bytes tenant, struct hapax_bytes group, struct hx_resp_scope *ret_scope,
+	void *context);
+
 struct hx_resp_service_options {
 	struct hapax_store *store;
 	const struct hapax_clock *clock;  /* NULL: the system's */
@@ -57,6 +69,7 @@ struct hx_resp_service_options {
 	uint64_t value_size_max;    /* larger values are refused; the store's result_size_max */
 	unsigned port;              /* for INFO; 0: a unix socket */
 	hx_resp_change_fn *changed; /* NULL: nobody keeps an account of it */
+	hx_resp_scope_fn *scope;    /* NULL: scopes have no settings */
 	void *context;
 };
 

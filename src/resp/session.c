@@ -13,7 +13,7 @@
 #include "resp/errand.h"
 
 enum {
-	/* Planned in one go: then others have their turn. */
+	/* Planned in one go, but for a transaction: then others have their turn. */
 	ENTRIES_MAX = 1024,
 	ENTRIES_FIRST = 16,
 	ENTRIES_KEPT_MAX = 64,
@@ -343,6 +343,8 @@ static void refuse_protocol(struct hx_resp_session *session, const struct hx_res
 		give_up(session);
 	else
 		entry->text_size = (uint32_t)(session->text.size - before);
+	if (entry != NULL)
+		entry->is_silent = is_silent(session);
 }
 
 /* Does the command that was read have to wait for those before it? */
@@ -352,6 +354,12 @@ static bool must_wait(const struct hx_resp_session *session)
 		(session->command->flags & HX_RESP_ALONE) != 0 && !session->is_queuing;
 }
 
+/* In the middle of a transaction that can take effect in one step, if it is planned in one go? */
+static bool is_in_one_go(const struct hx_resp_session *session)
+{
+	return session->exec_left > 0 && session->exec_count <= LINKED_MAX;
+}
+
 static bool may_plan(
 	const struct hx_resp_session *session, const struct hx_resp_batch *batch,
 	size_t slots_before)
@@ -359,8 +367,11 @@ static bool may_plan(
 	uint64_t value_max = session->service->options.value_size_max;
 	size_t slots_max = RECORDS_SIZE_MAX / (size_t)(value_max == 0 ? 1 : value_max) + 1;
 
-	return !session->is_last && !session->is_closing && session->entry_count < ENTRIES_MAX &&
-		batch->count < OPS_BEFORE_MAX && batch->slot_count - slots_before < slots_max;
+	if (session->is_last || session->is_closing || batch->count >= OPS_BEFORE_MAX)
+		return false;
+	return is_in_one_go(session) ||
+		(session->entry_count < ENTRIES_MAX &&
+	         batch->slot_count - slots_before < slots_max);
 }
 
 static bool has_key_before(const struct hapax_op *ops, size_t first, size_t index)

@@ -75,6 +75,7 @@ struct hx_resp_session {
 
 	uint64_t id;
 	int64_t began_ms;
+	unsigned refused; /* credentials, since whoever keeps an account of it has looked */
 	uint8_t protocol;
 	bool is_authenticated;
 	bool is_closing;   /* no more is read; close when the replies are sent */
@@ -94,8 +95,9 @@ struct hx_resp_session {
 	bool is_dirty;          /* something wrong was queued: EXEC refuses */
 	struct hapax_buf queue; /* commands, as a client would send them */
 	size_t queue_count;
-	size_t exec_at;   /* EXEC: bytes of queue that were planned */
-	size_t exec_left; /* EXEC: commands to be planned still */
+	size_t exec_at;    /* EXEC: bytes of queue that were planned */
+	size_t exec_count; /* EXEC: commands of the transaction */
+	size_t exec_left;  /* EXEC: commands to be planned still */
 
 	struct hapax_buf kept;         /* what a command with steps has to remember */
 	struct hx_resp_errand *errand; /* of the only command that is planned; NULL: none */

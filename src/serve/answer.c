@@ -273,8 +273,10 @@ static void answer_response(struct hx_delivery *delivery, bool is_stored)
 		end_stream(delivery, is_stored);
 		return;
 	}
-	if (is_one_of_many(
-		    delivery, is_stored ? conclusion_of(delivery) : HX_CONCLUSION_UNFINISHED))
+	/* It was run: whoever is told to come again for it would have it run twice. */
+	if (delivery->batch != NULL && !is_stored)
+		delivery->batch->is_unstored = true;
+	if (is_one_of_many(delivery, conclusion_of(delivery)))
 		return;
 	if (is_redirection(delivery)) {
 		const struct hx_http_problem problem = {

@@ -134,6 +134,14 @@ static void clear_buf(struct hapax_buf *buf)
 		hx_buf_done(buf);
 }
 
+static void count_out(struct hx_delivery *delivery)
+{
+	if (delivery->is_counted)
+		hx_quota_give(
+			&delivery->loop->serve->tenants, hapax_bytes_from_text(delivery->tenant));
+	delivery->is_counted = false;
+}
+
 void hx_delivery_give(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
@@ -146,8 +154,7 @@ void hx_delivery_give(struct hx_delivery *delivery)
 	}
 	hx_large_free(delivery->large);
 	delivery->large = NULL;
-	if (delivery->is_counted)
-		hx_quota_give(&loop->serve->tenants, hapax_bytes_from_text(delivery->tenant));
+	count_out(delivery);
 	hx_metrics_add(loop->cells, HX_METRIC_IN_PROGRESS, 0, delivery->door, -1);
 	hx_loop_config_give(loop, delivery->config);
 	delivery->config = NULL;
@@ -520,7 +527,10 @@ static bool identify(struct hx_delivery *delivery)
 	return true;
 }
 
-/* One more request of the tenant; the events of a batch are one. False: it was refused. */
+/*
+ * One more request of the tenant: a batch is one of the tenant whose event is on its way, since
+ * they go one by one. False: it was refused.
+ */
 static bool count_in(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
@@ -528,7 +538,10 @@ static bool count_in(struct hx_delivery *delivery)
 	uint64_t max = delivery->config->config->http.max_requests_per_tenant;
 	enum hapax_status status;
 
-	if (max == 0 || delivery->is_counted)
+	if (delivery->is_counted && hx_bytes_equal(tenant, hapax_bytes_from_text(delivery->tenant)))
+		return true;
+	count_out(delivery);
+	if (max == 0)
 		return true;
 	status = hx_quota_take(&loop->serve->tenants, tenant, max);
 	delivery->is_counted = status == HAPAX_OK;

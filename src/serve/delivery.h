@@ -51,6 +51,7 @@ struct hx_delivery_batch {
 	struct hapax_bytes event; /* the JSON object that is on its way */
 	enum hx_conclusion worst;
 	bool is_claiming; /* who calls goes on with the next event, if this one is refused */
+	bool is_unstored; /* an event was run, and that could not be kept */
 };
 
 /* Which key, in which scope: borrowed from the delivery and its configuration. */
@@ -111,7 +112,7 @@ struct hx_delivery {
 	struct hapax_answer answer; /* of END on another thread, with its bytes: */
 	struct hapax_buf answer_text;
 
-	char tenant[HAPAX_SCOPE_SIZE_MAX + 1]; /* of the first event, when is_counted */
+	char tenant[HAPAX_SCOPE_SIZE_MAX + 1]; /* whose request it is, when is_counted */
 	/* For logs: what the event says it is; of the proxy empty. */
 	char type[128];
 	char source[256];

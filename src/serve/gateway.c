@@ -119,21 +119,33 @@ void hx_delivery_answer_batch(struct hx_delivery *delivery)
 	enum hx_conclusion worst = delivery->batch->reader.status == HAPAX_OK
 		? delivery->batch->worst
 		: HX_CONCLUSION_UNFINISHED;
-	const struct hapax_field again = {HX_BYTES_LIT("Retry-After"), HX_BYTES_LIT("1")};
 	struct hx_http_problem problem = {.status = statuses[worst], .type = PROBLEM("batch")};
+	struct hapax_field fields[2];
+	size_t count = 0;
 
+	if (delivery->batch->is_unstored)
+		fields[count++] =
+			(struct hapax_field){HX_BYTES_LIT("Hapax-Stored"), HX_BYTES_LIT("no")};
+	if (worst > HX_CONCLUSION_REJECTED)
+		fields[count++] =
+			(struct hapax_field){HX_BYTES_LIT("Retry-After"), HX_BYTES_LIT("1")};
 	delivery->exchange = NULL;
 	hx_metrics_add(
 		delivery->loop->cells, HX_METRIC_REQUESTS, 0,
 		hx_metrics_request(HX_DOOR_GATEWAY, problem.status), 1);
+	hx_metrics_observe_ns(
+		delivery->loop->cells, HX_METRIC_REQUEST_DURATION, 0, HX_DOOR_GATEWAY,
+		hx_reactor_now_ns(&delivery->loop->reactor) - delivery->came_ns);
 	if (worst == HX_CONCLUSION_DONE) {
-		hx_http_reply(exchange, &(struct hx_http_reply){.status = 200});
+		hx_http_reply(
+			exchange,
+			&(struct hx_http_reply){
+				.status = 200, .fields = fields, .field_count = count});
 	} else {
 		problem.title = worst == HX_CONCLUSION_REJECTED
 			? "Events of the batch failed for good, or came with other data"
 			: "Events of the batch are not done yet";
-		hx_http_reply_problem(
-			exchange, &problem, &again, worst > HX_CONCLUSION_REJECTED ? 1 : 0);
+		hx_http_reply_problem(exchange, &problem, fields, count);
 	}
 	hx_delivery_give(delivery);
 }

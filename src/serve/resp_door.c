@@ -2,19 +2,21 @@
 #include "serve/resp_door.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "net/connection.h"
-#include "observe/feed.h"
 #include "net/tls.h"
+#include "observe/log.h"
 #include "observe/metrics.h"
 #include "resp/errand.h"
 #include "resp/session.h"
 #include "serve/daemon.h"
 #include "serve/loop.h"
+#include "serve/resp_tally.h"
 
 enum {
 	/* The largest value with its command, and what a client sends ahead. */
@@ -61,6 +63,7 @@ struct hx_resp_peer {
 	bool is_unread;       /* for the client to read what was written */
 	bool is_gone;         /* the connection has ended: free it when the round comes back */
 	bool was_stranger;    /* has a deadline to say who it is */
+	char client[HX_ADDRESS_HOST_SIZE];
 };
 
 static bool is_stranger(const struct hx_resp_peer *peer)
@@ -142,6 +145,54 @@ static void send_errand(struct hx_resp_peer *peer)
 	hx_resp_errands_give(&peer->door->loop->serve->errands, &peer->trip);
 }
 
+/* Is the round that gathers full? Then it waits until there is another one. */
+static bool must_wait(struct hx_resp_peer *peer)
+{
+	struct hx_resp_door *door = peer->door;
+
+	if (door->gathering->batch.count < ROUND_OPS_MAX)
+		return false;
+	if (!peer->is_waiting) {
+		peer->is_waiting = true;
+		peer->round_next = door->waiting;
+		door->waiting = peer;
+		hx_connection_pause(&peer->connection);
+	}
+	return true;
+}
+
+/* Does what was planned need the store? Then it is on its way there. */
+static bool set_out(struct hx_resp_peer *peer)
+{
+	struct hx_resp_door *door = peer->door;
+
+	if (hx_resp_session_has_errand(&peer->session)) {
+		send_errand(peer);
+		return true;
+	}
+	if (!hx_resp_session_needs_round(&peer->session))
+		return false;
+	join_round(door->gathering, peer);
+	hx_connection_pause(&peer->connection);
+	hx_reactor_defer(&door->loop->reactor, &door->submit_task);
+	return true;
+}
+
+/* Somebody may be trying passwords. */
+static void tell_refused(struct hx_resp_peer *peer)
+{
+	const struct hx_loop *loop = peer->door->loop;
+	const struct hx_log_field fields[] = {
+		HX_LOG_TEXT("door", "resp"), HX_LOG_UNSIGNED("count", peer->session.refused),
+		HX_LOG_TEXT("client", peer->client)};
+
+	hx_metrics_add(
+		loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_CREDENTIAL, peer->session.refused);
+	hx_log(loop->serve->log, HX_LOG_WARN, "a name or password was wrong", fields,
+	       peer->client[0] != '\0' ? 3 : 2);
+	peer->session.refused = 0;
+}
+
 /*
  * Plan what stands in input and reply to what needs no store. Returns how much was
  * understood. Afterwards the peer is busy, or has to wait, or there is nothing to do.
@@ -152,33 +203,18 @@ static size_t work(struct hx_resp_peer *peer, struct hapax_bytes input)
 	const unsigned char *data = input.data;
 	size_t used = 0;
 
-	while (peer->connection.state == HX_CONNECTION_OPEN && !peer->is_unread) {
-		size_t step;
-
-		if (door->gathering->batch.count >= ROUND_OPS_MAX) {
-			if (!peer->is_waiting) {
-				peer->is_waiting = true;
-				peer->round_next = door->waiting;
-				door->waiting = peer;
-				hx_connection_pause(&peer->connection);
-			}
-			break;
-		}
-		step = hx_resp_session_plan(
+	while (peer->connection.state == HX_CONNECTION_OPEN && !peer->is_unread &&
+	       !must_wait(peer)) {
+		size_t step = hx_resp_session_plan(
 			&peer->session, &door->gathering->batch,
 			used == input.size ? hx_bytes(NULL, 0)
 					   : hx_bytes(data + used, input.size - used));
+
 		used += step;
-		if (hx_resp_session_has_errand(&peer->session)) {
-			send_errand(peer);
+		if (peer->session.refused > 0)
+			tell_refused(peer);
+		if (set_out(peer))
 			break;
-		}
-		if (hx_resp_session_needs_round(&peer->session)) {
-			join_round(door->gathering, peer);
-			hx_connection_pause(&peer->connection);
-			hx_reactor_defer(&door->loop->reactor, &door->submit_task);
-			break;
-		}
 		if (!hx_resp_session_is_busy(&peer->session) && step == 0 &&
 		    !peer->session.is_closing)
 			break;
@@ -215,6 +251,42 @@ static void leave(struct hx_resp_peer *peer)
 	hx_loop_check_idle(door->loop);
 }
 
+/*
+ * Its client has gone. A transaction that has begun is done all the same: half of one is what
+ * nobody has asked for.
+ */
+static void end_peer(struct hx_resp_peer *peer)
+{
+	struct hx_resp_batch *batch = &peer->door->gathering->batch;
+
+	while (hx_resp_session_wants_plan(&peer->session)) {
+		if (must_wait(peer))
+			return;
+		(void)hx_resp_session_plan(&peer->session, batch, hx_bytes(NULL, 0));
+		if (set_out(peer))
+			return;
+		(void)hx_resp_session_finish(&peer->session, batch, batch, &peer->door->out);
+		hx_buf_clear(&peer->door->out);
+	}
+	leave(peer);
+}
+
+/* Nothing keeps it any more from what it has left to do. */
+static void go_on(struct hx_resp_peer *peer)
+{
+	if (peer->is_gone) {
+		end_peer(peer);
+		return;
+	}
+	/* A transaction may have commands left, for which no input will come. */
+	if (hx_resp_session_wants_plan(&peer->session) && !peer->is_unread)
+		(void)work(peer, hx_bytes(NULL, 0));
+	if (peer->door->is_draining)
+		drain_peer(peer, false);
+	if (!peer->is_busy && !peer->is_unread && !peer->is_waiting)
+		hx_connection_resume(&peer->connection);
+}
+
 static void answer_peer(struct hx_resp_peer *peer, const struct hx_resp_batch *batch)
 {
 	struct hx_resp_door *door = peer->door;
@@ -222,68 +294,17 @@ static void answer_peer(struct hx_resp_peer *peer, const struct hx_resp_batch *b
 		hx_resp_session_finish(&peer->session, batch, &door->gathering->batch, &door->out);
 
 	peer->is_busy = false;
-	if (peer->is_gone) {
+	if (peer->is_gone)
 		hx_buf_clear(&door->out);
-		leave(peer);
-		return;
-	}
-	write_out(peer);
+	else
+		write_out(peer);
 	if (!is_done) {
 		join_round(door->gathering, peer);
 		return;
 	}
-	settle(peer);
-	/* A transaction may have commands left, for which no input will come. */
-	if (hx_resp_session_wants_plan(&peer->session) && !peer->is_unread)
-		(void)work(peer, hx_bytes(NULL, 0));
-	if (door->is_draining)
-		drain_peer(peer, false);
-	if (!peer->is_busy && !peer->is_unread && !peer->is_waiting)
-		hx_connection_resume(&peer->connection);
-}
-
-/* What a client of Redis was told by SET NX is a decision, too; false: it is none. */
-static bool decision_of(const struct hapax_op *op, enum hapax_decision *ret)
-{
-	bool is_set = op->type == HAPAX_OP_SET && op->set_if == HAPAX_SET_IF_ABSENT;
-
-	if (op->status != HAPAX_OK ||
-	    (!is_set && op->type != HAPAX_OP_CLAIM && op->type != HAPAX_OP_CHECK))
-		return false;
-	*ret = HAPAX_DECISION_ACQUIRED;
-	if (op->outcome == HAPAX_OUTCOME_REPLAY || op->outcome == HAPAX_OUTCOME_NOT_MET)
-		*ret = HAPAX_DECISION_REPLAY;
-	else if (op->outcome == HAPAX_OUTCOME_IN_PROGRESS || op->outcome == HAPAX_OUTCOME_BUSY)
-		*ret = HAPAX_DECISION_IN_PROGRESS;
-	else if (op->outcome == HAPAX_OUTCOME_MISMATCH)
-		*ret = HAPAX_DECISION_MISMATCH;
-	else if (op->outcome == HAPAX_OUTCOME_PARKED)
-		*ret = HAPAX_DECISION_PARKED;
-	return true;
-}
-
-/* For those who look on. */
-static void note_decision(const struct hx_loop *loop, const struct hapax_op *op)
-{
-	const struct hapax_clock *clock = hapax_clock_system();
-	struct hx_feed *feed = loop->serve->feed;
-	enum hapax_decision decision;
-
-	if (!decision_of(op, &decision) || !hx_feed_wants(feed, loop->index, decision))
-		return;
-	hx_feed_add(
-		feed, loop->index,
-		&(struct hx_feed_note){
-			.at_ms = clock->wall_ms(clock->context),
-			.first_seen_ms = op->first_seen_ms,
-			.token = op->token,
-			.attempt = op->attempt,
-			.decision = decision,
-			.door = HX_DOOR_RESP,
-			.tenant = op->tenant,
-			.group = op->group,
-			.key = op->key,
-		});
+	if (!peer->is_gone)
+		settle(peer);
+	go_on(peer);
 }
 
 /* An errand has come back. */
@@ -294,36 +315,14 @@ static void on_errand_done(struct hx_task *task)
 	answer_peer(peer, &peer->door->gathering->batch);
 }
 
-static void count_operations(const struct hx_resp_door *door, const struct hx_resp_batch *batch)
-{
-	bool is_suspect = false;
-
-	/* Neighbours are mostly alike. */
-	for (size_t i = 0, first; i < batch->count;) {
-		enum hapax_op_type type = batch->ops[i].type;
-		enum hapax_status status = batch->ops[i].status;
-
-		for (first = i++; i < batch->count && batch->ops[i].type == type &&
-		     batch->ops[i].status == status;)
-			i++;
-		hx_metrics_operations(door->loop->cells, type, status, i - first);
-		for (; first < i; first++)
-			note_decision(door->loop, &batch->ops[first]);
-		is_suspect =
-			is_suspect || status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_FAILED;
-	}
-	if (is_suspect)
-		hx_serve_suspect(door->loop->serve);
-}
-
 /* The round has come back. */
 static void answer(struct hx_resp_door *door)
 {
 	struct hx_resp_round *round = door->on_its_way;
 	struct hx_resp_peer *peer = round->first;
-	struct hx_resp_peer *waiting = door->waiting;
+	struct hx_resp_peer *waiting;
 
-	count_operations(door, &round->batch);
+	hx_resp_tally(door->loop, &round->batch);
 	round->first = round->last = NULL;
 	while (peer != NULL) {
 		struct hx_resp_peer *next = peer->round_next;
@@ -333,15 +332,14 @@ static void answer(struct hx_resp_door *door)
 	}
 	hx_resp_batch_clear(&round->batch);
 	door->on_its_way = NULL;
+	/* Only now: who was answered may have begun to wait. */
+	waiting = door->waiting;
 	door->waiting = NULL;
 	while (waiting != NULL) {
 		peer = waiting;
 		waiting = peer->round_next;
 		peer->is_waiting = false;
-		if (peer->is_gone)
-			leave(peer);
-		else
-			hx_connection_resume(&peer->connection);
+		go_on(peer);
 	}
 	if (door->gathering->first != NULL)
 		hx_reactor_defer(&door->loop->reactor, &door->submit_task);
@@ -406,10 +404,8 @@ static void on_drained(struct hx_connection *connection)
 	if (!peer->is_unread)
 		return;
 	peer->is_unread = false;
-	if (hx_resp_session_wants_plan(&peer->session) && !peer->is_busy)
-		(void)work(peer, hx_bytes(NULL, 0));
-	if (!peer->is_busy && !peer->is_waiting && !peer->is_unread)
-		hx_connection_resume(connection);
+	if (!peer->is_busy && !peer->is_waiting)
+		go_on(peer);
 }
 
 static void on_close(struct hx_connection *connection, const struct hapax_error *why)
@@ -418,13 +414,17 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 
 	if (peer->door->tls != NULL && !connection->is_secured)
 		hx_serve_unsecured(
-			peer->door->loop->serve, peer->door->loop->cells, "resp", "", why);
+			peer->door->loop->serve, peer->door->loop->cells, "resp", peer->client,
+			why);
+	if (why->os_errno == ETIMEDOUT)
+		hx_metrics_add(
+			peer->door->loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_SEND_TIMEOUT, 1);
 	hx_metrics_add(peer->door->loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_RESP, -1);
 	peer->is_gone = true;
 	if (hx_resp_session_has_errand(&peer->session))
 		hx_resp_errand_drop(peer->session.errand);
 	if (!peer->is_busy && !peer->is_waiting)
-		leave(peer);
+		end_peer(peer);
 }
 
 /* To shake hands there is one time, and then another to say who one is. */
@@ -476,9 +476,10 @@ static void on_accept(struct hx_listener *listener, int fd, const struct hx_addr
 	const struct hx_net *net = door->loop->reactor.net;
 	struct hx_resp_peer *peer = hx_alloc_zero(1, sizeof(*peer));
 
-	(void)address;
-	if (peer != NULL)
+	if (peer != NULL) {
 		peer->door = door;
+		hx_address_host(address, peer->client);
+	}
 	if (peer == NULL || open_peer(peer, fd) != HAPAX_OK) {
 		hx_free(peer);
 		net->ops->close(net->context, fd);

@@ -107,6 +107,20 @@ static void on_changed(const struct hx_resp_change *said, void *context)
 	hx_reactor_post(&serve->reactor, &change->task);
 }
 
+/* As it is in force now. Threads: a loop's. */
+static void tell_scope(
+	struct hapax_bytes tenant, struct hapax_bytes group, struct hx_resp_scope *ret_scope,
+	void *context)
+{
+	struct hx_serve *serve = context;
+	struct hx_config *config = hx_config_current_keep(&serve->current);
+	const struct hx_config_scope *scope = hx_config_scope_find(config, tenant, group);
+
+	*ret_scope = (struct hx_resp_scope){
+		.lease_ms = scope->lease_ms, .ttl_ms = scope->ttl_ms, .on_lapse = scope->on_lapse};
+	hx_config_release(config);
+}
+
 /* Its texts are those of the configuration that it began with, which is kept. */
 static enum hapax_status make_service(
 	struct hx_serve *serve, const struct hx_config_door *door, struct hapax_error *err)
@@ -118,6 +132,7 @@ static enum hapax_status make_service(
 		.value_size_max = serve->config->store.max_result,
 		.port = door->endpoint.is_unix ? 0 : door->endpoint.port,
 		.changed = on_changed,
+		.scope = tell_scope,
 		.context = serve};
 	enum hapax_status status = make_users(serve, err);
 

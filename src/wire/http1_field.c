@@ -74,10 +74,18 @@ static bool refuse(
 	return false;
 }
 
-static bool check_single(const struct hx_http1_head *head, struct hx_http1_fault *fault)
+/*
+ * Of a response only what frames it: the work is done, and a response that is refused is as good
+ * as lost, so that the work would be done again.
+ */
+static bool check_single(
+	const struct hx_http1_head *head, bool is_request, struct hx_http1_fault *fault)
 {
+	const unsigned framing = 1U << HX_HTTP1_CONTENT_LENGTH | 1U << HX_HTTP1_TRANSFER_ENCODING;
+	unsigned repeated = is_request ? head->repeated : head->repeated & framing;
+
 	for (unsigned known = 0; known < HX_HTTP1_KNOWN_COUNT; known++) {
-		if ((head->repeated & 1U << known) != 0 && known_fields[known].single)
+		if ((repeated & 1U << known) != 0 && known_fields[known].single)
 			return refuse(head, known, 400, "the field occurs twice", fault);
 	}
 	return true;
@@ -265,7 +273,7 @@ bool hx_http1_understand_request(struct hx_http1_head *head, struct hx_http1_fau
 	head->status = 0;
 	head->reason = (struct hapax_bytes){NULL, 0};
 	if (!check_method(head, fault) || !hx_http1_split_target(head, fault) ||
-	    !check_single(head, fault) || !check_host(head, fault) ||
+	    !check_single(head, true, fault) || !check_host(head, fault) ||
 	    !read_framing(head, 501, fault) || !read_connection(head, fault) ||
 	    !check_expect(head, fault))
 		return false;
@@ -291,7 +299,7 @@ bool hx_http1_understand_response(
 			fault, 502, head->reason.data, "nobody asked for another protocol");
 		return false;
 	}
-	if (!check_single(head, fault) || !read_framing(head, 502, fault) ||
+	if (!check_single(head, false, fault) || !read_framing(head, 502, fault) ||
 	    !read_connection(head, fault))
 		return false;
 	if (!bodiless) {

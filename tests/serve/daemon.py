@@ -187,7 +187,8 @@ def raw(to, data, shut=True):
 class Upstream:
     """A service in this process: keeps what it is sent, and answers as the path says.
 
-    /status/N answers N; /drop takes the request and closes; /hold and /hold/N answer when release is set.
+    /status/N answers N; /drop takes the request and closes; /hold and /hold/N answer when release is set; /twice has a
+    field twice that should be there once.
     """
 
     def __init__(self):
@@ -217,7 +218,8 @@ class Upstream:
                 self.send_response(status)
                 if 300 <= status < 400:
                     self.send_header("Location", "http://elsewhere.example/")
-                self.send_header("Content-Type", "text/plain")
+                for _ in range(2 if parts[0] == "twice" else 1):
+                    self.send_header("Content-Type", "text/plain")
                 self.send_header("X-Kept", "yes")
                 self.send_header("Set-Cookie", "a=b")
                 self.send_header("Hapax-Decision", "forged")

@@ -118,6 +118,15 @@ def test_an_answer_that_is_lost(cli):
         expect(service.requests[-1][1]["Hapax-Attempt"], "2")
 
 
+def test_an_answer_that_is_untidy_is_none_that_is_lost(cli):
+    """What decides nothing here is passed on: if it were refused, the next delivery would run again."""
+    with upstream() as service, serve(cli, service.url) as daemon:
+        for decision in ("acquired", "replay"):
+            reply = post(daemon.gateway, "1", path="/twice")
+            expect((reply.status, reply.decision, reply.body), (200, decision, b"run 1"))
+        expect(len(service.requests), 1)
+
+
 def test_an_answer_that_is_lost_is_parked(cli):
     config = "defaults:\n  on_lapse: park\n"
     with upstream() as service, serve(cli, service.url, config=config) as daemon:

@@ -1,6 +1,7 @@
 """The door itself: connections that are kept, requests sent ahead, slow clients, draining, reloading."""
 
 import http.client
+import json
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from daemon import EVENT, Process, Serve, demo, get, log_line, post, raw, request, serve, upstream
+from daemon import EVENT, Process, Serve, demo, get, log_line, post, post_batch, raw, request, serve, structured, upstream
 from harness import PROGRAM, ROOT, TIMEOUT_SECONDS, Skip, expect, expect_in, until
 
 
@@ -142,6 +143,25 @@ def test_limits_of_a_tenant_and_an_address(cli):
             connection.close()
         until(lambda: post(daemon.gateway, "2").status == 200, "there is room again")
         expect(len(service.requests), 2)
+
+
+def test_a_batch_counts_for_whose_event_it_is_at(cli):
+    """Not for the tenant of its first event: another one's limit would be none."""
+    config = "http:\n  max_requests_per_tenant: 1\ngateway:\n  routes:\n    - {name: all, path: /, tenant_from: attr.subject}\n"
+    with upstream() as service, serve(cli, service.url, config=config) as daemon:
+        thread = threading.Thread(target=lambda: post(daemon.gateway, "held", path="/hold", ce_subject="a"))
+        thread.start()
+        service.arrived.acquire()
+        batch = [structured(f"{number}", subject=tenant) for number, tenant in enumerate("bac")]
+        post_batch(daemon.gateway, batch).is_problem(503)
+        expect([json.loads(body)["subject"] for _, _, body in service.requests[1:]], ["b", "c"])
+        service.release.set()
+        thread.join()
+        # Nothing is counted any more when all is done.
+        until(lambda: post_batch(daemon.gateway, batch).status == 200, "there is room again")
+        for tenant in "abc":
+            until(lambda: post(daemon.gateway, "new", ce_subject=tenant).status == 200, "there is room for each")
+        expect(len(service.requests), 7)
 
 
 def test_unix_sockets(cli):

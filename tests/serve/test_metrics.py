@@ -1,6 +1,7 @@
 """What the daemon says of itself: figures that are true, judged by Prometheus; probes that tell the truth."""
 
 import ctypes
+import hashlib
 import http.server
 import os
 import pathlib
@@ -11,6 +12,7 @@ import threading
 
 from daemon import get, metrics, post, serve, upstream
 from harness import ROOT, Skip, expect, expect_in, until
+from redis_wire import OFF, Wire, door
 
 sys.path.insert(0, str(ROOT / "tests/integration"))
 
@@ -92,6 +94,25 @@ def test_figures_are_those_of_what_happened(cli):
         expect(figures['hapax_http_requests_in_progress{door="admin"}'], 1)
         assert figures['hapax_connections{door="admin"}'] >= 1, figures
         assert figures['hapax_http_request_duration_seconds_count{door="admin"}'] > 0, figures
+
+
+def test_figures_of_the_redis_door(cli):
+    """What was told by SET NX and by claims, in the scope of whoever asked; and what could not be told."""
+    hashed = hashlib.sha256(b"s").hexdigest()
+    config = "resp:\n  users:\n" + "".join(f"    - {{name: {name}, password_sha256: {hashed}, tenant: {name}}}\n" for name in "ab")
+    with serve(cli, None, *OFF, config=config) as daemon:
+        for tenant in "ab":
+            with Wire(door(daemon)) as wire:
+                wire.pipeline([["AUTH", tenant, "s"], *[["SET", "k", "v", "NX"]] * 3, ["SET", "k", "w"], ["GET", "k"]])
+                wire.pipeline([["HAPAX.CLAIM", "c"]] * 2 + [["HAPAX.COMPLETE", "c", 1]])
+        head = 'hapax_decisions_total{tenant="%s",group="default",door="resp",decision="%s"}'
+        figures = metrics(daemon)
+        for tenant in "ab":
+            told = {name: figures[head % (tenant, name)] for name in ("acquired", "replay", "in_progress", "fenced", "parked")}
+            expect(told, {"acquired": 2, "replay": 2, "in_progress": 1, "fenced": 1, "parked": 0})
+    with serve(cli, None, *OFF, config="store: {max_keys: 1}\n") as daemon, Wire(door(daemon)) as wire:
+        expect([reply[:4] for reply in wire.pipeline([["SET", key, "v", "NX"] for key in "ab"])], [b"+OK\r", b"-OOM"])
+        expect(metrics(daemon)['hapax_check_errors_total{reason="limit"}'], 1)
 
 
 def test_what_the_store_does_not_take_is_counted(cli):

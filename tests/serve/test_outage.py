@@ -1,6 +1,7 @@
 """A store that goes away and comes back: a real server, stopped and started again."""
 
 import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -9,7 +10,7 @@ import subprocess
 import threading
 import time
 
-from daemon import demo, get, log_line, metrics, post, serve, upstream
+from daemon import demo, get, log_line, metrics, post, request, serve, structured, upstream
 from harness import ROOT, TIMEOUT_SECONDS, Skip, expect, is_proof, scaled, until
 
 # Of `store.timeout`, and of the processor if nobody tells it.
@@ -359,20 +360,26 @@ def test_a_store_that_is_back_is_seen(cli):
 
 
 def test_a_result_that_cannot_be_stored(cli):
-    """The sender is told so, with the reply; the run is counted when it is certain."""
+    """The sender is told so, with the reply; of a batch, too: told to come again it would have it run twice."""
     quick = "store: {timeout: 1s}\ndefaults: {lease: 3s}\n"
+    batch = {"Content-Type": "application/cloudevents-batch+json"}, json.dumps([structured("2")]).encode()
     with redis(cli) as server, upstream() as service:
         with serve(cli, service.url, store=f"redis+unix:{server.socket}", config=quick) as daemon:
             replies = []
-            thread = threading.Thread(target=lambda: replies.append(post(daemon.gateway, "1", path="/hold")))
-            thread.start()
-            service.arrived.acquire()
+            threads = [
+                threading.Thread(target=lambda: replies.append(post(daemon.gateway, "1", path="/hold"))),
+                threading.Thread(target=lambda: replies.append(request(daemon.gateway, "POST", "/hold", *batch))),
+            ]
+            for thread in threads:
+                thread.start()
+                service.arrived.acquire()
             server.freeze()
             service.release.set()
-            thread.join()
-            expect((replies[0].status, replies[0].headers.get("hapax-stored")), (200, "no"))
+            for thread in threads:
+                thread.join()
+            expect([(reply.status, reply.headers.get("hapax-stored")) for reply in replies], [(200, "no")] * 2)
             runs = 'hapax_runs_total{tenant="default",group="default",outcome="%s"}'
-            until(lambda: metrics(daemon).get(runs % "unstored") == 1, "it is counted")
+            until(lambda: metrics(daemon).get(runs % "unstored") == 2, "they are counted")
             expect(metrics(daemon)[runs % "ok"], 0)
             server.thaw()
 

@@ -3,8 +3,9 @@
 import hashlib
 import os
 import random
+import signal
 
-from daemon import Serve, serve
+from daemon import Serve, get, log_line, metrics, serve
 from harness import ROOT, expect, proof, scaled
 from redis_wire import OFF, Wire, door, pack, real_redis
 
@@ -113,7 +114,7 @@ class Stream:
                 lambda: ["PING"],
                 lambda: ["PING", self.value()],
                 lambda: ["ECHO", self.value()],
-                lambda: ["SELECT", rng.choice([0, 1, -1, "x"])],
+                lambda: ["SELECT", rng.choice([0, 1, -1, "x", 1 << 31, 1 << 64])],
             ]
         )()
 
@@ -284,6 +285,10 @@ def test_users(cli):
         commands = [["PING"], ["NOSUCH"], ["GET"], ["HELLO", 3], ["AUTH", "wrong"], ["AUTH", "acme", "wrong"], ["AUTH", "secret"], ["SET", "k", "default"]]
         with Wire(door(daemon)) as mine, Wire(reference) as theirs:
             compare(replies_of(mine, commands), replies_of(theirs, commands), "before AUTH")
+        # Whoever tries passwords is noticed.
+        line = daemon.wait_for(lambda text: log_line(text) if "password was wrong" in text else None)
+        expect((line["door"], line["client"]), ("resp", "127.0.0.1"))
+        expect(metrics(daemon)['hapax_refused_total{reason="credential"}'], 2)
         for data in (b"*11\r\n", b"*1\r\n$20000\r\n"):
             answers = []
             for to in (door(daemon), reference):
@@ -391,6 +396,8 @@ def test_other_doors(cli):
             expect(wire.ask("GET", key), value)
             expect(wire.ask("EXISTS", key), b":1\r\n")
             expect(wire.ask("SET", key, "x", "NX"), nil)
+            # Null would say that it was set.
+            expect(wire.ask("SET", key, "x", "NX", "GET"), busy if key == "claimed" else value)
             for command in (["SET", key, "x"], ["DEL", key], ["GETDEL", key], ["EXPIRE", key, 10], ["SET", key, "x", "XX"]):
                 expect(wire.ask(*command), busy, f"{command}")
         expect(wire.ask("TTL", "claimed"), b":-1\r\n")
@@ -450,6 +457,29 @@ def test_claims(cli):
         assert wire.ask("HAPAX.CLAIM", "x", "FINGERPRINT", "abc").startswith(b"-ERR a fingerprint")
         assert wire.ask("HAPAX.COMPLETE", "x", "0").startswith(b"-ERR a token")
         expect(wire.ask("HAPAX.RESOLVE", "absent", "RETRY"), b"-ERR there is no such record\r\n")
+
+
+def test_settings_of_a_scope(cli):
+    """What stands there once counts for claims at this door, too, also after a reload; SET is as Redis has it."""
+    hashed = hashlib.sha256(b"s").hexdigest()
+    resp = f"resp:\n  users:\n    - {{name: pay, password_sha256: {hashed}, tenant: pay}}\n"
+    with serve(cli, None, *OFF, config=resp + "scopes:\n  - {scope: pay/default, ttl: 30d, on_lapse: park}\n") as daemon:
+
+        def record(key):
+            found = get(daemon.admin, f"/api/v1/keys/pay/default/{key}").json
+            return found["ttl_ms"], found.get("on_lapse")
+
+        with Wire(door(daemon)) as wire:
+            expect(wire.ask("AUTH", "pay", "s"), b"+OK\r\n")
+            wire.pipeline([["HAPAX.CLAIM", "a"], ["HAPAX.CHECK", "b"], ["HAPAX.CLAIM", "c", "TTL", 5000, "ON-LAPSE", "RETRY"]])
+            expect([record(key) for key in "abc"], [(30 * 86400000, "park"), (30 * 86400000, None), (5000, "retry")])
+            daemon.config.write_text(resp + "scopes:\n  - {scope: pay/default, ttl: 7d}\n", encoding="utf-8")
+            daemon.process.send_signal(signal.SIGHUP)
+            daemon.wait_for(lambda line: "read again" in line)
+            wire.ask("HAPAX.CLAIM", "d")
+            expect(record("d"), (7 * 86400000, "retry"))
+            wire.ask("SET", "e", "v")
+            expect(wire.ask("TTL", "e"), b":-1\r\n")
 
 
 UNLOCK = 'if redis.call("get",KEYS[1]) == ARGV[1] then\n    return redis.call("del",KEYS[1])\nelse\n    return 0\nend'

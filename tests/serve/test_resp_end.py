@@ -2,9 +2,11 @@
 holds up nobody else."""
 
 import signal
+import socket
+import struct
 import threading
 
-from daemon import Serve, serve
+from daemon import Serve, get, serve
 from harness import TIMEOUT_SECONDS, expect, scaled, until
 from redis_wire import OFF, Wire, door, pack
 from test_outage import redis
@@ -129,3 +131,67 @@ def test_a_walk_holds_up_nobody(cli):
                 expect(other.ask("DBSIZE"), b":0\r\n")
             for wire in wires.values():
                 wire.socket.close()
+
+
+def vanish(wire):
+    """The connection is reset: nothing that is written to it arrives."""
+    wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    wire.socket.close()
+
+
+def record(daemon, key):
+    return get(daemon.admin, f"/api/v1/keys/default/default/{key}").json
+
+
+def test_a_transaction_is_done_as_a_whole(cli):
+    """Its client goes away while the store has the first half; and so does one whose command takes two steps."""
+    with redis(cli) as server:
+        patient = "store: {timeout: 50s}\n"
+        with serve(cli, None, *OFF, "--loops", "1", store=f"redis+unix:{server.socket}", config=patient) as daemon:
+            with Wire(door(daemon)) as other:
+                expect(other.ask("SET", "step", "v"), b"+OK\r\n")
+                wires = Wire(door(daemon)), Wire(door(daemon))
+                queue = [["MULTI"], ["SET", "a", "v"], ["PERSIST", "a"], ["DBSIZE"], ["ECHO", "x"], ["SET", "b", "v"]]
+                expect(wires[0].pipeline(queue), [b"+OK\r\n"] + [b"+QUEUED\r\n"] * 5)
+                server.freeze()
+                try:
+                    wires[0].send(pack("EXEC"))
+                    wires[1].send(pack("EXPIRE", "step", 1000, "NX"))
+                    expect(other.ask("PING"), b"+PONG\r\n")
+                    for wire in wires:
+                        vanish(wire)
+                    expect(other.ask("PING"), b"+PONG\r\n")
+                finally:
+                    server.thaw()
+                # Without anybody at this door who would take it along.
+                until(lambda: record(daemon, "b").get("state") == "done", "the last command is done, too")
+                until(lambda: record(daemon, "step")["ttl_ms"] == 1000000, "the second step is done")
+                expect(other.ask("MGET", "a", "b"), b"*2\r\n$1\r\nv\r\n$1\r\nv\r\n")
+
+
+def keep_flooding(to, flood, stop):
+    with Wire(to) as wire:
+        while not stop.is_set():
+            wire.send(flood)
+            left = 1024 * len(b"+OK\r\n")
+            while left > 0 and (piece := wire.socket.recv(left)):
+                left -= len(piece)
+
+
+def test_who_waits_for_room_has_its_turn(cli):
+    """Pipelines of others fill every round; a transaction that takes several rounds goes on all the same."""
+    store, count, rounds = f"file:{cli.folder}/store", 40, scaled(proof=200, usual=10)
+    flood = b"".join(pack("SET", index, "v") for index in range(1024))
+    with serve(cli, None, *OFF, "--loops", "1", store=store) as daemon, Wire(door(daemon)) as wire:
+        stop = threading.Event()
+        threads = [threading.Thread(target=keep_flooding, args=(door(daemon), flood, stop)) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(rounds):
+                queue = [["MULTI"], ["SET", "a", "v"], ["PERSIST", "a"], ["SET", "b", "v"], ["EXEC"]]
+                expect(wire.pipeline(queue)[-1], b"*3\r\n+OK\r\n:0\r\n+OK\r\n")
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join(TIMEOUT_SECONDS)

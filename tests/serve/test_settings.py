@@ -8,7 +8,7 @@ from certificates import Authority
 from daemon import log_line
 from harness import expect, until
 from redis_wire import Wire, door
-from test_api import api
+from test_api import TOKENS, Api, api, digest
 
 
 def runtime_of(daemon):
@@ -64,6 +64,29 @@ def test_what_cannot_be_put_in_force_is_not_kept(cli):
         expect(runtime_of(daemon).read_text(), text)
     with api(cli, tls) as (_, call):
         expect(call("GET", "/config").json["defaults"]["ttl"], "2h")
+
+
+def test_a_list_is_the_whole_list(cli):
+    """RFC 7396: who takes a token out of it has taken it back, now and after a restart; null brings the file's own back."""
+    with api(cli, "scopes:\n  - {scope: a/a, ttl: 1h}\n") as (daemon, call):
+        reader = Api(daemon, "read")
+        expect(reader("GET", "/stats").status, 200)
+        kept = [{"name": "ops", "hash": digest(TOKENS["admin"]), "role": "admin"}]
+        changed = call("PATCH", "/config", {"auth": {"tokens": kept}, "scopes": [{"scope": "b/b", "ttl": "2h"}]}).json
+        expect([token["name"] for token in changed["auth"]["tokens"]], ["ops"])
+        expect([(scope["scope"], scope["ttl"]) for scope in changed["scopes"]], [("b/b", "2h")])
+        expect(reader("GET", "/stats").status, 401)
+        # What is shown of a token is none.
+        call("PATCH", "/config", {"auth": changed["auth"]}).is_problem(422, "hash")
+    with api(cli) as (daemon, call):
+        reader = Api(daemon, "read")
+        expect(reader("GET", "/stats").status, 401)
+        expect(len(call("PATCH", "/config", {"auth": None, "scopes": None}).json["auth"]["tokens"]), 4)
+        expect(reader("GET", "/stats").status, 200)
+    # A file that is read later would add to it.
+    (cli.folder / "conf.d" / "99-site.yaml").write_text("scopes:\n  - {scope: c/c}\n")
+    with api(cli) as (_, call):
+        call("PATCH", "/config", {"scopes": []}).is_problem(409, "99-site.yaml")
 
 
 def test_where_nothing_can_be_kept(cli):

@@ -111,6 +111,7 @@ static void addresses_come_back(void **state)
 		struct hx_endpoint endpoint;
 		struct hx_address address;
 		char text[HX_ADDRESS_TEXT_SIZE];
+		char host[HX_ADDRESS_HOST_SIZE];
 
 		assert_int_equal(
 			hx_endpoint_parse(bytes_of(cases[i].text), -1, &endpoint, NULL), HAPAX_OK);
@@ -119,6 +120,8 @@ static void addresses_come_back(void **state)
 			continue;
 		hx_address_format(&address, text);
 		assert_string_equal(text, cases[i].text);
+		hx_address_host(&address, host);
+		assert_string_equal(host, endpoint.is_unix ? "" : endpoint.host);
 		assert_int_equal(hx_address_is_public(&address), cases[i].is_public);
 	}
 }

@@ -630,6 +630,27 @@ static void files_of_conf_d_add_up(void **state)
 	assert_int_equal(config->scopes[1].ttl_ms, 3 * 3600000);
 	assert_non_null(strstr(config->scopes[1].place.name, "conf.d/10-a.yaml"));
 	hx_config_release(config);
+	/* What a running daemon was told is the whole list; what it stands for is checked still. */
+	write_file(
+		&dir, "conf.d/" HX_CONFIG_RUNTIME_NAME, "{\"scopes\": [{\"scope\": \"d/d\"}]}\n");
+	assert_int_equal(hx_config_load(&source, &config, NULL, &err), HAPAX_OK);
+	assert_int_equal(config->scope_count, 1);
+	assert_string_equal(config->scopes[0].scope, "d/d");
+	hx_config_release(config);
+	write_file(&dir, "conf.d/99-z.yaml", "scopes: [{scope: e/e}]\n");
+	assert_int_equal(hx_config_load(&source, &config, NULL, &err), HAPAX_OK);
+	assert_int_equal(config->scope_count, 2);
+	assert_string_equal(config->scopes[1].scope, "e/e");
+	hx_config_release(config);
+	write_file(&dir, "conf.d/" HX_CONFIG_RUNTIME_NAME, "{\"scopes\": []}\n");
+	write_file(&dir, "conf.d/99-z.yaml", "\n");
+	assert_int_equal(hx_config_load(&source, &config, NULL, &err), HAPAX_OK);
+	assert_int_equal(config->scope_count, 0);
+	hx_config_release(config);
+	write_file(&dir, "conf.d/20-b.yaml", "scopes: [{scope: c/c, tll: 1h}]\n");
+	assert_int_equal(hx_config_load(&source, &config, NULL, &err), HAPAX_ERR_INVALID);
+	assert_non_null(strstr(err.message, "20-b.yaml:1:23: unknown key 'tll'"));
+	write_file(&dir, "conf.d/20-b.yaml", "\n");
 	write_file(&dir, "conf.d/60-bad.yaml", "a: [\n");
 	assert_int_equal(hx_config_load(&source, &config, NULL, &err), HAPAX_ERR_INVALID);
 	assert_non_null(strstr(err.message, "60-bad.yaml:2:1: "));

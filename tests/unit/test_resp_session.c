@@ -142,6 +142,11 @@ static void who_is_silent(void **state)
 	expect("CLIENT REPLY SKIP\r\nSET a 1\r\nGET a\r\n", "$1\r\n1\r\n");
 	expect("CLIENT REPLY OFF\r\nSET a 2\r\nPING\r\n", "");
 	expect("CLIENT REPLY ON\r\nGET a\r\n", "+OK\r\n$1\r\n2\r\n");
+	/* ON is heard at once; RESET is a command like any other. */
+	expect("CLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\nPING\r\n", "+OK\r\n+PONG\r\n");
+	expect("CLIENT REPLY SKIP\r\nRESET\r\nPING\r\n", "+PONG\r\n");
+	expect("CLIENT REPLY OFF\r\nRESET\r\nPING\r\n", "+RESET\r\n+PONG\r\n");
+	expect("CLIENT REPLY OFF\r\n*1\r\n$x\r\n", "");
 }
 
 /* ---------------------------------------------------------------- transactions */
@@ -164,6 +169,48 @@ static void a_transaction(void **state)
 	expect("MULTI\r\nSET b 4\r\nEXEC now\r\nGET b\r\n",
 	       "+OK\r\n+QUEUED\r\n-EXECABORT Transaction discarded because of: wrong number of "
 	       "arguments for 'exec' command\r\n$1\r\n2\r\n");
+}
+
+static void run_transaction(const char *key, const char *options, size_t count)
+{
+	struct hapax_buf bytes;
+
+	hx_buf_init(&bytes, 1 << 20);
+	c.submits = c.largest = 0;
+	assert_int_equal(hx_buf_printf(&bytes, "MULTI\r\n"), HAPAX_OK);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(
+			hx_buf_printf(&bytes, "SET %s%zu 1 %s\r\n", key, i, options), HAPAX_OK);
+	assert_int_equal(hx_buf_printf(&bytes, "EXEC\r\nPING\r\n"), HAPAX_OK);
+	hx_buf_clear(&c.out);
+	resp_case_feed(&c, bytes.data, bytes.size);
+	assert_memory_equal(c.out.data + c.out.size - 7, "+PONG\r\n", 7);
+	hx_buf_done(&bytes);
+}
+
+/* As many as one step can have go in one, with all that came before it, and with many values. */
+static void transactions_in_one_step(void **state)
+{
+	(void)state;
+	run_transaction("a", "NX", 1000);
+	assert_int_equal(c.submits, 1);
+	assert_int_equal(c.largest, 1000);
+	assert_true((c.last_flags & HAPAX_OP_LINKED) != 0);
+	run_transaction("b", "NX GET", 1024);
+	assert_int_equal(c.submits, 1);
+	assert_int_equal(c.largest, 1024);
+	assert_true((c.last_flags & HAPAX_OP_LINKED) != 0);
+	run_transaction("c", "NX", 3000);
+	assert_true(c.submits > 1);
+	assert_false((c.last_flags & HAPAX_OP_LINKED) != 0);
+}
+
+static int begin_with_large_values(void **state)
+{
+	(void)state;
+	return resp_case_begin(&c, &(struct hx_resp_service_options){.value_size_max = 256 * 1024})
+		? 0
+		: -1;
 }
 
 /* What must be alone, or takes steps, is in its place in the reply. */
@@ -216,8 +263,62 @@ static void records_of_others(void **state)
 	expect("EXISTS claimed failed\r\nGET claimed\r\nDBSIZE\r\n", ":1\r\n$-1\r\n:1\r\n");
 	expect("SET mine 1\r\nFLUSHALL\r\nDBSIZE\r\nSCAN 0\r\n",
 	       "+OK\r\n+OK\r\n:1\r\n*2\r\n$1\r\n0\r\n*1\r\n$7\r\nclaimed\r\n");
+	/* Null would say that it was set. */
+	expect("SET claimed x NX GET\r\nSET claimed x NX GET PXAT 1\r\nSET failed y NX GET\r\n",
+	       "-BUSYKEY key is claimed\r\n-BUSYKEY key is claimed\r\n$-1\r\n");
+	expect("SET failed z NX GET\r\nDEL failed\r\n", "$1\r\ny\r\n:1\r\n");
 	expect("DEL claimed\r\nSET claimed x NX\r\nSET failed x NX\r\n",
 	       "-BUSYKEY key is claimed\r\n$-1\r\n+OK\r\n");
+}
+
+static void settings(
+	struct hapax_bytes tenant, struct hapax_bytes group, struct hx_resp_scope *ret_scope,
+	void *context)
+{
+	(void)context;
+	assert_true(hx_bytes_equal(tenant, HX_BYTES_LIT("default")));
+	assert_true(hx_bytes_equal(group, HX_BYTES_LIT("default")));
+	*ret_scope = (struct hx_resp_scope){
+		.lease_ms = 7000, .ttl_ms = 90000, .on_lapse = HAPAX_ON_LAPSE_PARK};
+}
+
+static int begin_with_settings(void **state)
+{
+	(void)state;
+	return resp_case_begin(&c, &(struct hx_resp_service_options){.scope = settings}) ? 0 : -1;
+}
+
+/* Without its texts. */
+static struct hapax_record look_at(const char *key, int64_t lease_ms)
+{
+	struct hapax_record record = {.state = HAPAX_STATE_ABSENT};
+	struct hapax_buf buf;
+	struct hapax_op op = {.type = HAPAX_OP_LOOKUP, .record = &record, .buf = &buf};
+
+	hx_buf_init(&buf, 1 << 16);
+	op.key = hapax_bytes_from_text(key);
+	assert_int_equal(hapax_store_run(c.store, &op, 1, NULL), HAPAX_OK);
+	assert_int_equal(op.lease_left_ms, lease_ms);
+	hx_buf_done(&buf);
+	return record;
+}
+
+/* Of claims: where nothing is said, what the scope says. Values of SET are Redis' own. */
+static void settings_of_a_scope(void **state)
+{
+	struct hapax_record record;
+
+	(void)state;
+	(void)resp_case_ask(&c, "HAPAX.CLAIM a\r\nHAPAX.CHECK b\r\nSET d v\r\n");
+	(void)resp_case_ask(&c, "HAPAX.CLAIM c LEASE 1000 TTL 2000 ON-LAPSE RETRY\r\n");
+	record = look_at("a", 7000);
+	assert_int_equal(record.ttl_ms, 90000);
+	assert_int_equal(record.on_lapse, HAPAX_ON_LAPSE_PARK);
+	assert_int_equal(look_at("b", 0).ttl_ms, 90000);
+	record = look_at("c", 1000);
+	assert_int_equal(record.ttl_ms, 2000);
+	assert_int_equal(record.on_lapse, HAPAX_ON_LAPSE_RETRY);
+	assert_int_equal(look_at("d", 0).expires_ms, HAPAX_TIME_NEVER);
 }
 
 /* ---------------------------------------------------------------- walks */
@@ -417,8 +518,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who_is_silent, begin, end),
 		cmocka_unit_test_setup_teardown(a_transaction, begin, end),
 		cmocka_unit_test_setup_teardown(a_transaction_of_rounds, begin, end),
+		cmocka_unit_test_setup_teardown(
+			transactions_in_one_step, begin_with_large_values, end),
 		cmocka_unit_test_setup_teardown(everybody_has_a_scope, begin_with_users, end),
 		cmocka_unit_test_setup_teardown(records_of_others, begin, end),
+		cmocka_unit_test_setup_teardown(settings_of_a_scope, begin_with_settings, end),
 		cmocka_unit_test_setup_teardown(scan, begin, end),
 		cmocka_unit_test_setup_teardown(a_dropped_errand, begin, end),
 		cmocka_unit_test_setup_teardown(locks_of_several_keys, begin, end),
