@@ -68,6 +68,12 @@ static enum hapax_status take_option(
 		place->prefetch = (size_t)number;
 		return HAPAX_OK;
 	}
+	if (hx_option_is(option, "size_max")) {
+		if (!hx_option_number(option, HX_STREAM_SIZE_MAX_MAX, &number))
+			return bad(err, "size_max is a number of bytes up to 251658240");
+		place->size_max = (size_t)number;
+		return HAPAX_OK;
+	}
 	*ret_is_ours = false;
 	return HAPAX_OK;
 }
@@ -99,7 +105,8 @@ enum hapax_status hx_stream_place_parse(
 {
 	struct hx_stream_place place = {
 		.min_idle_ms = HX_STREAM_MIN_IDLE_MS_DEFAULT,
-		.prefetch = HX_STREAM_PREFETCH_DEFAULT};
+		.prefetch = HX_STREAM_PREFETCH_DEFAULT,
+		.size_max = HX_STREAM_SIZE_MAX_DEFAULT};
 	char plain[HX_STREAM_URL_SIZE];
 	const char *query = url + strcspn(url, "?");
 	const char *authority = strstr(url, "://");
