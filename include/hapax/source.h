@@ -28,6 +28,7 @@
  *	definitive failure             kept as the result, and a dead letter
  *	in progress elsewhere          tried again; that counts for nothing
  *	mismatch, parked, no key       a dead letter at once
+ *	larger than the source takes   the same; where dead letters are off it stays with the broker
  *	the store refuses              it waits, and with it the consumer; counts for nothing
  * A dead letter is acknowledged when the broker has it in its new place, with the reason
  * in its headers. Nothing is dropped without one.
@@ -78,13 +79,14 @@ struct hapax_consumer;
  *		a queue of RabbitMQ; a slash in a name is %2F. prefetch=N: sent ahead of
  *		acknowledgement, 256; declare=quorum: made if it is not there;
  *		dead_exchange=NAME: dead letters go there instead of to queues, which are
- *		made; size_max=BYTES: larger ones stay, 64 MiB; held_max=BYTES: of all in hand,
- *		128 MiB; ca=, cert=, key=FILE for TLS
+ *		made; size_max=BYTES: larger ones are dead letters, 64 MiB; held_max=BYTES: of
+ *		all in hand, 128 MiB; ca=, cert=, key=FILE for TLS
  *	redis://[USER[:PASSWORD]@]HOST[:PORT]/STREAM?group=G, rediss://...,
  *	redis+unix:PATH?stream=STREAM&group=G
  *		a stream of Redis 6.2 or later. instance=NAME: of the member; start=earliest|
  *		latest; min_idle=D: then another member's entries are ours, 30s; prefetch=N,
- *		256; db=N; ca=, cert=, key=FILE for TLS
+ *		256; size_max=BYTES: larger ones are dead letters, 64 MiB; db=N; ca=, cert=,
+ *		key=FILE for TLS
  *
  * Owned: *ret_source, by the caller, until a consumer is made of it.
  */
@@ -142,8 +144,9 @@ enum hapax_consumer_fact {
 	HAPAX_FACT_DUPLICATE = 1, /* cause, original and first_seen_ms say of what */
 	HAPAX_FACT_RETRY = 2,     /* a run failed; why says how, delay_ms when it is tried again */
 	HAPAX_FACT_DEAD_LETTER = 3, /* it is in target now; why says why */
-	HAPAX_FACT_UNDELIVERED = 4, /* a dead letter, or a diverted duplicate, was not taken: why */
-	HAPAX_FACT_STORE_AWAY = 5,  /* the store refuses: why. Nothing is begun meanwhile */
+	/* A dead letter, or a diverted duplicate, was not taken: why. delay_ms -1: it is not tried again. */
+	HAPAX_FACT_UNDELIVERED = 4,
+	HAPAX_FACT_STORE_AWAY = 5, /* the store refuses: why. Nothing is begun meanwhile */
 	HAPAX_FACT_STORE_BACK = 6,
 	HAPAX_FACT_SOURCE_FAILED = 7, /* why; it goes on by itself */
 	HAPAX_FACT_UNPROTECTED = 8,   /* no key, and on_missing is pass: it ran without one */

@@ -166,15 +166,23 @@ static enum hapax_status connect_socket(
 static enum hapax_status log_in(
 	struct hx_rabbit *rabbit, const struct hx_rabbit_place *place, struct hapax_error *err)
 {
-	/* Else nobody tells us that a queue that we consume from was deleted. */
-	amqp_table_entry_t cancel = {
-		.key = amqp_cstring_bytes("consumer_cancel_notify"),
-		.value = {.kind = AMQP_FIELD_KIND_BOOLEAN, .value = {.boolean = 1}}};
+	/*
+	 * Else nobody tells us that a queue that we consume from was deleted, or that the broker
+	 * has no memory or disk for what we publish.
+	 */
+	amqp_table_entry_t told[] = {
+		{.key = amqp_cstring_bytes("consumer_cancel_notify"),
+	         .value = {.kind = AMQP_FIELD_KIND_BOOLEAN, .value = {.boolean = 1}}},
+		{.key = amqp_cstring_bytes("connection.blocked"),
+	         .value = {.kind = AMQP_FIELD_KIND_BOOLEAN, .value = {.boolean = 1}}}};
 	amqp_table_entry_t known = {
 		.key = amqp_cstring_bytes("capabilities"),
 		.value = {
 			.kind = AMQP_FIELD_KIND_TABLE,
-			.value = {.table = {.num_entries = 1, .entries = &cancel}}}};
+			.value = {
+				.table = {
+					.num_entries = sizeof(told) / sizeof(told[0]),
+					.entries = told}}}};
 	amqp_table_t properties = {.num_entries = 1, .entries = &known};
 	amqp_rpc_reply_t reply = amqp_login_with_properties(
 		rabbit->conn, place->vhost, 0, HX_RABBIT_FRAME_SIZE_MAX, HX_RABBIT_HEARTBEAT_S,
@@ -223,6 +231,8 @@ void hx_rabbit_close(struct hx_rabbit *rabbit)
 		(void)amqp_send_method(rabbit->conn, 0, AMQP_CONNECTION_CLOSE_METHOD, &method);
 	(void)amqp_destroy_connection(rabbit->conn);
 	rabbit->conn = NULL;
+	/* It was said of that connection: the next one finds out for itself. */
+	rabbit->is_blocked = false;
 }
 
 /* ------------------------------------------------------------------ topology */

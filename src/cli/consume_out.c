@@ -79,7 +79,8 @@ static void write_event(struct hx_out *out, const struct hapax_consumer_event *e
 		hx_json_out_bytes(&json, "why", hapax_bytes_from_text(event->why));
 	if (event->target != NULL && event->target[0] != '\0')
 		hx_json_out_text(&json, "target", event->target);
-	if (event->fact == HAPAX_FACT_RETRY || event->fact == HAPAX_FACT_UNDELIVERED)
+	if ((event->fact == HAPAX_FACT_RETRY || event->fact == HAPAX_FACT_UNDELIVERED) &&
+	    event->delay_ms >= 0)
 		hx_json_out_signed(&json, "delay_ms", event->delay_ms);
 	hx_json_out_object_end(&json);
 	hx_out_flush(out);
@@ -113,9 +114,14 @@ static void say(const struct hx_consume_out *out, const struct hapax_consumer_ev
 			event->why);
 		return;
 	case HAPAX_FACT_UNDELIVERED:
-		hx_report(
-			command, "note: %.*s: not handed on: %s; next in %" PRId64 " ms", size,
-			place, event->why, event->delay_ms);
+		if (event->delay_ms < 0)
+			hx_report(
+				command, "note: %.*s: not handed on: %s; it stays where it is",
+				size, place, event->why);
+		else
+			hx_report(
+				command, "note: %.*s: not handed on: %s; next in %" PRId64 " ms",
+				size, place, event->why, event->delay_ms);
 		return;
 	case HAPAX_FACT_STORE_AWAY:
 		hx_report(command, "note: the store takes nothing (%s); waiting", event->why);

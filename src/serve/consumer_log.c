@@ -75,7 +75,9 @@ void hx_consumer_log(
 	struct hx_background *background, const char *name,
 	const struct hapax_consumer_event *event)
 {
-	bool has_delay = event->fact == HAPAX_FACT_RETRY || event->fact == HAPAX_FACT_UNDELIVERED;
+	bool has_delay =
+		(event->fact == HAPAX_FACT_RETRY || event->fact == HAPAX_FACT_UNDELIVERED) &&
+		event->delay_ms >= 0;
 	const char *target = event->target == NULL ? "" : event->target;
 	struct line line = line_of(event->fact);
 	const struct hx_log_field fields[FIELDS_MAX] = {

@@ -179,38 +179,42 @@ static enum hx_intake_reason reason_of(enum hapax_status status, enum hx_intake_
 									  : invalid;
 }
 
-/* Which event it is, and its key. False: it cannot be run, and reason_text says why. */
-static bool identify(struct hx_intake *intake)
+static enum hx_intake_reason find_key(struct hx_intake *intake, struct hapax_error *err)
 {
 	struct hx_consumer *consumer = intake->consumer;
-	struct hapax_error err = {.message = ""};
+	struct hapax_bytes type;
 	enum hapax_status status;
 
-	intake->key = (struct hapax_key)HAPAX_KEY_INIT;
-	status = hx_envelope_read(&intake->envelope, intake->message, &err);
-	if (status != HAPAX_OK) {
-		intake->reason = reason_of(status, HX_REASON_MALFORMED);
-	} else {
-		intake->route = route_of(consumer, intake->envelope.type);
-		if (intake->route == NULL) {
-			intake->reason = HX_REASON_NO_ROUTE;
-			(void)snprintf(
-				err.message, sizeof(err.message), "no handler has the type '%.*s'",
-				(int)(intake->envelope.type.size < 100 ? intake->envelope.type.size
-			                                               : 100),
-				(const char *)intake->envelope.type.data);
-		} else {
-			status = hx_identity_make(
-				intake->route->identity, &intake->envelope, &consumer->scratch,
-				&intake->key, &err);
-			if (status != HAPAX_OK)
-				intake->reason = reason_of(status, HX_REASON_NO_KEY);
-		}
+	if (intake->message->flags & HAPAX_MESSAGE_TOO_LARGE) {
+		(void)hx_error_set(
+			err, HAPAX_ERR_LIMIT, 0, "it is larger than the source takes (size_max)");
+		return HX_REASON_TOO_LARGE;
 	}
-	if (intake->reason == HX_REASON_NONE)
-		return true;
-	(void)snprintf(intake->reason_text, sizeof(intake->reason_text), "%s", err.message);
-	return false;
+	status = hx_envelope_read(&intake->envelope, intake->message, err);
+	if (status != HAPAX_OK)
+		return reason_of(status, HX_REASON_MALFORMED);
+	type = intake->envelope.type;
+	intake->route = route_of(consumer, type);
+	if (intake->route == NULL) {
+		(void)hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "no handler has the type '%.*s'",
+			(int)(type.size < 100 ? type.size : 100), (const char *)type.data);
+		return HX_REASON_NO_ROUTE;
+	}
+	status = hx_identity_make(
+		intake->route->identity, &intake->envelope, &consumer->scratch, &intake->key, err);
+	return status == HAPAX_OK ? HX_REASON_NONE : reason_of(status, HX_REASON_NO_KEY);
+}
+
+/* Which event it is, and its key; or a reason why it cannot be run. */
+static void identify(struct hx_intake *intake)
+{
+	struct hapax_error err = {.message = ""};
+
+	intake->key = (struct hapax_key)HAPAX_KEY_INIT;
+	intake->reason = find_key(intake, &err);
+	if (intake->reason != HX_REASON_NONE)
+		(void)snprintf(intake->reason_text, sizeof(intake->reason_text), "%s", err.message);
 }
 
 /* Which others it waits for. */
@@ -278,7 +282,6 @@ static void take_in(struct hx_consumer *consumer, struct hapax_message *message)
 	message->private_intake = intake;
 	intake->state = HX_INTAKE_QUEUED;
 	intake->route = NULL;
-	intake->reason = HX_REASON_NONE;
 	intake->run = NULL;
 	intake->token = 0;
 	intake->attempt = 0;
@@ -288,7 +291,7 @@ static void take_in(struct hx_consumer *consumer, struct hapax_message *message)
 	consumer->queued++;
 	write_place(intake);
 	choose_lane(intake);
-	(void)identify(intake);
+	identify(intake);
 	if (hx_lanes_join(&consumer->lanes, intake))
 		hx_intakes_add(&consumer->ready, intake);
 }
@@ -605,6 +608,8 @@ void hx_consumer_hurry(struct hx_consumer *consumer)
 {
 	const struct hx_handler_ops *ops = consumer->handler->ops;
 
+	if (consumer->source->ops->hurry != NULL)
+		consumer->source->ops->hurry(consumer->source);
 	for (size_t i = 0; i < consumer->options.prefetch; i++) {
 		struct hx_intake *intake = &consumer->intakes[i];
 

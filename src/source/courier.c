@@ -255,6 +255,14 @@ int hx_courier_drain(struct hx_courier *courier)
 	return orders == 0;
 }
 
+void hx_courier_hurry(struct hx_courier *courier)
+{
+	hx_lock_acquire(&courier->lock);
+	courier->is_hurried = true;
+	hx_lock_release(&courier->lock);
+	hx_reactor_post(&courier->reactor, &courier->work);
+}
+
 void hx_courier_stats(struct hx_courier *courier, struct hapax_source_stats *ret_stats)
 {
 	hx_lock_acquire(&courier->lock);
@@ -300,6 +308,16 @@ struct hx_publications hx_courier_take_asked(struct hx_courier *courier)
 	courier->asked = (struct hx_publications){NULL, NULL};
 	hx_lock_release(&courier->lock);
 	return asked;
+}
+
+bool hx_courier_is_hurried(struct hx_courier *courier)
+{
+	bool is_hurried;
+
+	hx_lock_acquire(&courier->lock);
+	is_hurried = courier->is_hurried;
+	hx_lock_release(&courier->lock);
+	return is_hurried;
 }
 
 void hx_courier_carried_out(struct hx_courier *courier, size_t count)

@@ -82,6 +82,7 @@ struct hx_courier {
 	struct hx_publications delivered;
 	struct hx_publications refused;
 	size_t orders;                   /* given to the courier and not carried out */
+	bool is_hurried;                 /* what the broker does not answer is given up */
 	char why[HX_COURIER_TEXT_SIZE];  /* of the refused ones */
 	char said[HX_COURIER_TEXT_SIZE]; /* "": nothing */
 	bool is_fatal;
@@ -113,6 +114,7 @@ void hx_courier_settle(struct hx_courier *courier, struct hapax_message *message
 void hx_courier_publish(struct hx_courier *courier, struct hapax_publication *publication);
 int64_t hx_courier_tick(struct hx_courier *courier);
 int hx_courier_drain(struct hx_courier *courier);
+void hx_courier_hurry(struct hx_courier *courier);
 void hx_courier_stats(struct hx_courier *courier, struct hapax_source_stats *ret_stats);
 
 /* ---- On the courier's thread. */
@@ -123,6 +125,9 @@ void hx_courier_deliver(struct hx_courier *courier, struct hx_parcels *list);
 /* Settled ones, and what is to be published. Each counts as an order until it is carried out. */
 struct hx_parcels hx_courier_take_settled(struct hx_courier *courier);
 struct hx_publications hx_courier_take_asked(struct hx_courier *courier);
+
+/* Is nobody to wait for an answer of the broker any more? */
+bool hx_courier_is_hurried(struct hx_courier *courier);
 
 /* The broker was told of count settled parcels, or need not be. */
 void hx_courier_carried_out(struct hx_courier *courier, size_t count);

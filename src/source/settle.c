@@ -136,9 +136,11 @@ static enum hapax_duplicate_cause cause_of(
 
 	if (hx_envelope_header(&intake->envelope, "hapax-dead-reason").data != NULL)
 		return HAPAX_CAUSE_DEAD_LETTER;
-	if (message->place.size > 0 && original.size > 0 &&
-	    hx_bytes_equal(original, hapax_bytes_from_text(intake->place)))
-		return HAPAX_CAUSE_REREAD;
+	/* Where places can be told, they are proof: what the broker delivers twice has one. */
+	if (message->place.size > 0 && original.size > 0)
+		return hx_bytes_equal(original, hapax_bytes_from_text(intake->place))
+			? HAPAX_CAUSE_REREAD
+			: HAPAX_CAUSE_PRODUCER;
 	if (message->flags & HAPAX_MESSAGE_REDELIVERED)
 		return HAPAX_CAUSE_REDELIVERED;
 	return original.size > 0 ? HAPAX_CAUSE_PRODUCER : HAPAX_CAUSE_OTHER_DOOR;
@@ -319,16 +321,34 @@ static void keep_trying(struct hx_intake *intake)
 	hx_settle_wait(intake, event.delay_ms);
 }
 
+/* Trying again would keep all of it in memory, and change nothing. */
+static void refuse(struct hx_intake *intake)
+{
+	struct hapax_consumer_event event = {
+		.fact = HAPAX_FACT_UNDELIVERED, .why = intake->reason_text, .delay_ms = -1};
+
+	hx_consumer_tell(intake->consumer, intake, &event);
+	hx_settle_give_back(intake);
+}
+
+/* A letter that nobody takes. */
+static void keep(struct hx_intake *intake)
+{
+	/* A definitive failure is kept in the ledger, which is a record of it. */
+	if (intake->reason == HX_REASON_DEFINITIVE)
+		hx_settle_ack(intake);
+	else if (intake->message->flags & HAPAX_MESSAGE_TOO_LARGE)
+		refuse(intake);
+	else
+		keep_trying(intake);
+}
+
 void hx_settle_publish(struct hx_intake *intake)
 {
 	struct hx_consumer *consumer = intake->consumer;
 
 	if (intake->reason != HX_REASON_DUPLICATE && consumer->dead_letter == NULL) {
-		/* A definitive failure is kept in the ledger, which is a record of it. */
-		if (intake->reason == HX_REASON_DEFINITIVE)
-			hx_settle_ack(intake);
-		else
-			keep_trying(intake);
+		keep(intake);
 		return;
 	}
 	hx_handover_prepare(intake);

@@ -167,8 +167,11 @@ class Consume:
         self.until(lambda f: f.get("acknowledged", 0) >= count, f"{count} are acknowledged")
 
     def kill(self):
+        """What it said until then is read."""
         self.process.kill()
         self.process.wait()
+        for reader in self.readers:
+            reader.join()
 
     def stop(self, code=0):
         self.process.send_signal(signal.SIGTERM)

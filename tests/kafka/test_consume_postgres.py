@@ -1,81 +1,20 @@
-"""From Kafka into PostgreSQL by examples/kafka_postgres.c: killed at random, every event is booked exactly once.
+"""From Kafka into PostgreSQL, booking and offset in one transaction: killed at random, every event is booked exactly once."""
 
-Effects are counted inside of the database: the booking, its claim and the offset are one transaction. Runs by
-tests/postgres/with_postgres; HAPAX_EXAMPLE_KAFKA_POSTGRES names the example as built.
-"""
-
-import os
-import random
-import subprocess
-import time
-
-from harness import PROGRAM, expect, proof, scaled, until
+from booking import every_event_is_booked_exactly_once, psql
 from kafka import Kafka, event
-
-EXAMPLE = os.environ.get("HAPAX_EXAMPLE_KAFKA_POSTGRES", str(PROGRAM.parent / "examples/example_kafka_postgres"))
-
-TABLES = """
-CREATE TABLE booking (event text, data text);
-CREATE TABLE progress (topic text, part int, next bigint, PRIMARY KEY (topic, part));
-"""
-
-
-def psql(text):
-    done = subprocess.run(
-        ["psql", "-XqAt", "-v", "ON_ERROR_STOP=1"], input=text, capture_output=True, text=True, timeout=60, check=True
-    )
-    return done.stdout.strip()
 
 
 def test_every_event_is_booked_exactly_once_whoever_is_killed(cli):
-    seed = int(os.environ.get("HAPAX_TEST_SEED") or 11)
-    print(f"# HAPAX_TEST_SEED={seed}", flush=True)
-    rng = random.Random(seed)
-    count = scaled(10000, 120)
-    kills = scaled(12, 1)
-    url = "postgres:///postgres" + os.environ["HAPAX_TEST_POSTGRES"]
-    cli.run("store", "migrate", "--store", url)
-    # Without a unique index: a second booking would be one.
-    psql(TABLES)
-    numbers = list(range(count)) + rng.sample(range(count), count // 10)
-    rng.shuffle(numbers)
-    with proof("Kafka messages into PostgreSQL, killed at random", count), Kafka({"orders": 3}) as kafka:
-        kafka.produce("orders", [(f"k{n % 97}", f'{{"n":{n}}}', event(n)) for n in numbers])
+    with Kafka({"orders": 3}) as kafka:
+        sent = []
 
-        def booked():
-            # Each question is a process: a few of them are enough.
-            time.sleep(0.1)
-            return int(psql("SELECT count(*) FROM booking"))
+        def fill(numbers):
+            sent.extend(numbers)
+            kafka.produce("orders", [(f"k{n % 97}", f'{{"n":{n}}}', event(n)) for n in numbers])
 
-        def crash_database():
-            subprocess.run([os.environ["HAPAX_TEST_POSTGRES_RESTART"]], check=True, stdout=subprocess.DEVNULL)
-
-        def book_until(condition, what):
-            """Start one, and kill it when what was waited for is there."""
-            process = subprocess.Popen([EXAMPLE, kafka.url("orders")])
-            try:
-                until(lambda: condition() or process.poll() is not None, what)
-                expect(process.poll(), None, "its exit status")
-            finally:
-                process.kill()
-                process.wait()
-
-        for step in range(kills):
-            goal = rng.randrange(1, count * (step + 1) // (kills + 1) + 2)
-            book_until(lambda: booked() >= goal, "some are booked")
-            if rng.random() < 0.5:
-                crash_database()
-        # The database crashes while it works, too.
-        before = booked()
-        crashes = iter([crash_database])
-
-        def goes_on():
-            if booked() > before:
-                next(crashes, lambda: None)()
-            return booked() == count and kafka.committed("g", "orders") == len(numbers)
-
-        book_until(goes_on, "all is booked and committed")
-        expect(psql("SELECT count(*), count(DISTINCT event) FROM booking"), f"{count}|{count}")
+        every_event_is_booked_exactly_once(
+            cli, "Kafka", fill, lambda: kafka.url("orders"), None, lambda: kafka.committed("g", "orders") == len(sent)
+        )
         # An offset that is committed with an effect is never ahead of the broker's.
-        assert int(psql("SELECT sum(next) FROM progress")) <= len(numbers)
-        expect(psql("SELECT count(*) FROM progress"), "3")
+        assert int(psql("SELECT sum(next) FROM progress")) <= len(sent)
+        assert psql("SELECT count(*) FROM progress") == "3"

@@ -250,6 +250,22 @@ class Broker:
             body += self.next()[1].data
         return body, properties
 
+    def bounce(self, queue, times):
+        """Take the first message and give it back, so often."""
+        while times > 0:
+            self.send(1, 60, 70, b"\0\0" + short(queue) + b"\0")
+            reader = self.wait(60, 71, 72)
+            if reader.method == 72:
+                continue
+            tag = reader.number("Q")
+            _, header = self.next()
+            header.take(4)
+            left = header.number("Q")
+            while left > 0:
+                left -= len(self.next()[1].data)
+            self.send(1, 60, 120, struct.pack(">QB", tag, 2))
+            times -= 1
+
     def get_all(self, queue, count):
         found = [self.get(queue) for _ in range(count)]
         assert None not in found, f"{queue} had fewer than {count}"

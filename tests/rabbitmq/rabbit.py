@@ -1,11 +1,15 @@
 """rabbit.py - queues for tests, a way to the broker that can be cut, and `hapax consume` as a process."""
 
 import os
+import pathlib
+import signal
 import socket
+import struct
+import subprocess
 import threading
 
 from amqp import Broker
-from harness import Skip
+from harness import TIMEOUT_SECONDS, Skip
 from kafka import Consume, Service  # noqa: F401
 
 ADDRESS = os.environ.get("HAPAX_TEST_RABBITMQ")
@@ -43,7 +47,7 @@ class Queue(Broker):
 
 
 class Proxy:
-    """A way to the broker that can be cut."""
+    """A way to the broker that can be cut, and where the broker's words can be put in and ours left out."""
 
     def __init__(self, to=ADDRESS):
         host, port = to.rsplit(":", 1)
@@ -52,6 +56,8 @@ class Proxy:
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
         self.lock = threading.Lock()
         self.pairs = []
+        self.said = b""
+        self.is_deaf = False
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self):
@@ -69,16 +75,31 @@ class Proxy:
             with self.lock:
                 self.pairs.append((inner, outer))
             for source, target in ((inner, outer), (outer, inner)):
-                threading.Thread(target=self.pump, args=(source, target), daemon=True).start()
+                threading.Thread(target=self.pump, args=(source, target, source is inner), daemon=True).start()
 
-    @staticmethod
-    def pump(source, target):
+    def pump(self, source, target, is_ours):
         try:
             while part := source.recv(65536):
+                if is_ours and self.is_deaf:
+                    continue
+                if is_ours:
+                    self.said += part
                 target.sendall(part)
             target.shutdown(socket.SHUT_WR)
         except OSError:
             pass
+
+    def hear(self, is_heard):
+        """Whether the broker gets what clients say."""
+        self.is_deaf = not is_heard
+
+    def tell(self, method_id, arguments=b""):
+        """A method of class connection to all clients, as from the broker. They must be at rest: frames do not mix."""
+        payload = struct.pack(">HH", 10, method_id) + arguments
+        frame = struct.pack(">BHI", 1, 0, len(payload)) + payload + b"\xce"
+        with self.lock:
+            for inner, _ in self.pairs:
+                inner.sendall(frame)
 
     def cut(self):
         with self.lock:
@@ -108,3 +129,13 @@ def event(number, prefix="cloudEvents:", **more):
 
 def numbers(count):
     return [(f'{{"n":{n}}}', event(n)) for n in range(count)]
+
+
+def kill_broker():
+    """The Erlang machine is the process that was started, or a child of it."""
+    start = os.environ["HAPAX_TEST_RABBITMQ_START"]
+    pid = int((pathlib.Path(start).parent / "server").read_text())
+    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
+    for one in [pid, *[int(text) for text in children.stdout.split()]]:
+        os.kill(one, signal.SIGKILL)
+    subprocess.run([start], check=True, timeout=2 * TIMEOUT_SECONDS)

@@ -202,33 +202,6 @@ def test_no_key_at_all_is_a_dead_letter_unless_policy_says_else(cli):
         expect((figures["ok"], figures["duplicates"], figures["dead_letters"]), (1, 1, 1))
 
 
-def test_what_is_too_large_stays_and_the_others_go_on(cli):
-    with Queue() as queue, Service() as service:
-        queue.fill([("x" * 3000, {"message_id": "large"}), *numbers(5)])
-        consume = Consume(cli, "--from", queue.url(size_max=1000, prefetch=2), "--to", service.url)
-        consume.until_acknowledged(5)
-        expect(consume.stop()["ok"], 5)
-        expect_in("size_max", consume.all("source_failed")[0]["why"])
-        until(lambda: queue.ready(queue.name) == 1, "the broker has it back")
-        expect(len(queue.get(queue.name)[0]), 3000)
-
-
-def test_what_does_not_fit_comes_again_when_there_is_room(cli):
-    # Each of them waits for the first, for which there is room alone.
-    with Queue() as queue, Service() as service:
-        queue.fill([("x" * 3000, {"message_id": f"m-{n}"}) for n in range(8)])
-        consume = Consume(cli, "--from", queue.url(held_max=7000), "--to", service.url)
-        consume.until_acknowledged(8)
-        figures = consume.stop()
-        expect((figures["ok"], figures["received"], figures["duplicates"]), (8, 8, 0))
-        expect(queue.ready(queue.name), 0)
-        # One that is larger than all there may be is taken alone.
-        queue.fill([("x" * 9000, {"message_id": "n-1"}), ("x", {"message_id": "n-2"})])
-        consume = Consume(cli, "--from", queue.url(held_max=7000), "--to", service.url)
-        consume.until_acknowledged(2)
-        expect(consume.stop()["ok"], 2)
-
-
 def test_duplicates_can_be_diverted(cli):
     with Queue() as queue, Service() as service:
         queue.fill(numbers(3) + numbers(3))

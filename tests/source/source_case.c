@@ -95,7 +95,8 @@ static void case_give_back(struct hapax_source *source, struct hapax_message *me
 
 	assert(instance->letter != NULL);
 	member->back++;
-	if (!(message->flags & HAPAX_MESSAGE_REVOKED))
+	/* What is too large stays out: it is not delivered again. */
+	if (!(message->flags & (HAPAX_MESSAGE_REVOKED | HAPAX_MESSAGE_TOO_LARGE)))
 		instance->letter->is_out = false;
 	instance->letter = NULL;
 }
@@ -134,6 +135,8 @@ static int64_t case_tick(struct hapax_source *source, int64_t now_ms)
 	struct hapax_publication *list = member->publications;
 
 	(void)now_ms;
+	if (member->c->withholds_answers && !member->is_hurried)
+		return INT64_MAX;
 	member->publications = NULL;
 	while (list != NULL) {
 		struct hapax_publication *publication = list;
@@ -147,6 +150,11 @@ static int64_t case_tick(struct hapax_source *source, int64_t now_ms)
 		publication->done(publication, HAPAX_OK, "");
 	}
 	return INT64_MAX;
+}
+
+static void case_hurry(struct hapax_source *source)
+{
+	member_of(source)->is_hurried = true;
 }
 
 static int case_drain(struct hapax_source *source)
@@ -176,6 +184,7 @@ static const struct hapax_source_ops source_ops = {
 	.drain = case_drain,
 	.stats = case_source_stats,
 	.close = case_close,
+	.hurry = case_hurry,
 };
 
 static struct case_member *member_of_handler(struct hx_handler *handler)

@@ -63,6 +63,7 @@ struct case_member {
 	struct hx_route route;
 	struct hx_identity identity;
 	struct hapax_publication *publications;
+	bool is_hurried;
 	struct hx_intake *running[CASE_INSTANCES];
 	size_t running_count;
 	unsigned acks;
@@ -75,7 +76,8 @@ struct source_case {
 	struct case_letter letters[CASE_MESSAGES_MAX];
 	size_t letter_count;
 	int owner[CASE_PARTITIONS];
-	bool refuses_letters; /* the broker takes no dead letters */
+	bool refuses_letters;   /* the broker takes no dead letters */
+	bool withholds_answers; /* ... nor says so, unless it is hurried */
 	struct case_member members[CASE_MEMBERS];
 	size_t member_count;
 	struct hapax_consumer_options options; /* before source_case_open() */

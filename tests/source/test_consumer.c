@@ -76,7 +76,14 @@ static void a_duplicate_is_acknowledged_and_told_with_its_cause(void **state)
 	source_case_turns(&c);
 	assert_true(letter->is_acked);
 	assert_int_equal(c.cause, HAPAX_CAUSE_REREAD);
+	/* It was on its way to somebody who died: that is not why it is there twice. */
 	twin = source_case_send(&c, 1, "e1", "", "{}");
+	twin->flags = HAPAX_MESSAGE_REDELIVERED;
+	source_case_turns(&c);
+	assert_int_equal(c.cause, HAPAX_CAUSE_PRODUCER);
+	/* Without a place, the broker's word is all there is. */
+	twin = source_case_send(&c, 1, "e1", "", "{}");
+	twin->place[0] = '\0';
 	twin->flags = HAPAX_MESSAGE_REDELIVERED;
 	source_case_turns(&c);
 	assert_int_equal(c.cause, HAPAX_CAUSE_REDELIVERED);
@@ -483,6 +490,73 @@ static void without_dead_letters_it_is_tried_for_ever(void **state)
 	close_all();
 }
 
+static void what_is_too_large_is_a_dead_letter_and_is_not_read(void **state)
+{
+	struct case_letter *letter;
+
+	(void)state;
+	open_one();
+	/* It is an event, and would run. */
+	letter = source_case_send(&c, 0, "e1", "", "{}");
+	letter->flags = HAPAX_MESSAGE_TOO_LARGE;
+	c.refuses_letters = true;
+	source_case_pass(&c, 50);
+	assert_false(letter->is_acked);
+	c.refuses_letters = false;
+	source_case_pass(&c, 100);
+	assert_true(letter->is_dead && letter->is_acked);
+	assert_string_equal(letter->reason, "too-large");
+	assert_int_equal(first()->running_count, 0);
+	close_all();
+}
+
+static void what_is_too_large_is_refused_where_there_are_no_dead_letters(void **state)
+{
+	struct case_letter *letters[32];
+
+	(void)state;
+	source_case_init(&c);
+	c.options.dead_letter = "off";
+	source_case_open(&c, 1);
+	/* Twice as many as it may have in hand, and one that runs. */
+	for (size_t i = 0; i < 32; i++) {
+		letters[i] = source_case_send(&c, 0, "e1", "", "{}");
+		letters[i]->flags = HAPAX_MESSAGE_TOO_LARGE;
+	}
+	letters[0] = source_case_send(&c, 0, "e2", "", "{}");
+	source_case_turns(&c);
+	assert_int_equal(c.facts[HAPAX_FACT_UNDELIVERED], 32);
+	assert_int_equal(first()->back, 32);
+	assert_int_equal(first()->running_count, 1);
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_turns(&c);
+	assert_true(letters[0]->is_acked);
+	assert_int_equal(first()->acks, 1);
+	close_all();
+}
+
+static void a_letter_without_an_answer_does_not_hold_up_a_stop(void **state)
+{
+	struct case_letter *letter;
+
+	(void)state;
+	open_one();
+	c.refuses_letters = true;
+	c.withholds_answers = true;
+	letter = source_case_send(&c, 0, "e1", "", "{}");
+	letter->flags = HAPAX_MESSAGE_TOO_LARGE;
+	source_case_turns(&c);
+	hx_consumer_stop(&first()->core);
+	source_case_pass(&c, 100);
+	assert_false(hx_consumer_is_idle(&first()->core));
+	hx_consumer_hurry(&first()->core);
+	source_case_turns(&c);
+	assert_true(hx_consumer_is_idle(&first()->core));
+	assert_false(letter->is_acked);
+	assert_int_equal(first()->back, 1);
+	close_all();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -505,6 +579,9 @@ int main(void)
 		cmocka_unit_test(a_stop_finishes_what_runs_and_gives_back_the_rest),
 		cmocka_unit_test(what_was_taken_away_is_not_begun),
 		cmocka_unit_test(without_dead_letters_it_is_tried_for_ever),
+		cmocka_unit_test(what_is_too_large_is_a_dead_letter_and_is_not_read),
+		cmocka_unit_test(what_is_too_large_is_refused_where_there_are_no_dead_letters),
+		cmocka_unit_test(a_letter_without_an_answer_does_not_hold_up_a_stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,7 @@ static void streams_are_taken_apart(void **state)
 	assert_int_equal(
 		hx_stream_place_parse(
 			"rediss://u:s3cret@h:1/a%2Fb?group=g%20h&instance=i&start=latest&min_idle=5s"
-			"&prefetch=9&db=3&ca=/c",
+			"&prefetch=9&db=3&ca=/c&size_max=77",
 			&place, NULL),
 		HAPAX_OK);
 	assert_string_equal(place.stream, "a/b");
@@ -83,6 +83,7 @@ static void streams_are_taken_apart(void **state)
 	assert_true(place.starts_latest && place.redis.has_tls);
 	assert_int_equal(place.min_idle_ms, 5000);
 	assert_int_equal(place.prefetch, 9);
+	assert_int_equal(place.size_max, 77);
 	assert_int_equal(place.redis.db, 3);
 	assert_string_equal(place.redis.user, "u");
 	assert_string_equal(place.redis.password, "s3cret");
@@ -96,6 +97,7 @@ static void streams_are_taken_apart(void **state)
 	assert_string_equal(place.instance, "");
 	assert_false(place.starts_latest);
 	assert_int_equal(place.min_idle_ms, 30000);
+	assert_int_equal(place.size_max, 64 << 20);
 	assert_int_equal(
 		hx_stream_place_parse("redis+cluster://h/s", &place, NULL), HAPAX_ERR_INVALID);
 }

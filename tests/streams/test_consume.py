@@ -218,6 +218,7 @@ def test_wrong_urls_are_refused(cli):
         ("redis://h/s?min_idle=1ms", "min_idle"),
         ("redis://h/s?start=middle", "earliest or latest"),
         ("redis://h/s?prefetch=0", "prefetch"),
+        ("redis://h/s?size_max=1G", "size_max"),
         ("redis://h/s?nonsense=1", "nonsense"),
         ("redis+unix:/x?group=g", "named no stream"),
     ]:

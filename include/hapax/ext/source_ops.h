@@ -36,6 +36,12 @@ enum hapax_message_flags {
 	HAPAX_MESSAGE_REVOKED = 1 << 2,
 	/* It was acknowledged before, and is read again to be remembered: it is not to run. */
 	HAPAX_MESSAGE_WARM_UP = 1 << 3,
+	/*
+	 * More than the source was told to take: nobody is to read it. It becomes a dead letter;
+	 * where there are none it is given back, and must then take up nothing and not be
+	 * delivered again before the source is opened anew.
+	 */
+	HAPAX_MESSAGE_TOO_LARGE = 1 << 4,
 };
 
 /* What a broker delivered. It and all that it points at live until ack or give_back. */
@@ -105,6 +111,12 @@ typedef int64_t hapax_source_tick_fn(struct hapax_source *source, int64_t now_ms
 /* Nothing new is wanted, and nothing is out: 1 when the broker knows of all acks. */
 typedef int hapax_source_drain_fn(struct hapax_source *source);
 
+/*
+ * The consumer stops, and has waited as long as it may: publications that the broker has not
+ * answered are told as UNAVAILABLE now, and later ones at once.
+ */
+typedef void hapax_source_hurry_fn(struct hapax_source *source);
+
 /* ret_stats->size is set. */
 typedef void hapax_source_stats_fn(
 	struct hapax_source *source, struct hapax_source_stats *ret_stats);
@@ -123,6 +135,7 @@ struct hapax_source_ops {
 	hapax_source_drain_fn *drain;
 	hapax_source_stats_fn *stats;
 	hapax_source_close_fn *close;
+	hapax_source_hurry_fn *hurry; /* NULL: it never takes long */
 };
 
 /* Set by the consumer before it calls anything else. */

@@ -43,8 +43,11 @@ struct hx_rabbit_delivery *hx_rabbit_delivery_take(struct hx_rabbit_source *sour
 		hx_buf_init(&delivery->text, (size_t)HEADERS_MAX * NUMBER_SIZE);
 	}
 	delivery->state = HX_RABBIT_DELIVERY_COMING;
+	delivery->is_large = false;
+	delivery->returns = 0;
 	delivery->raw_size = 0;
 	delivery->body_size = 0;
+	delivery->size = 0;
 	delivery->publication = NULL;
 	return delivery;
 }
@@ -57,18 +60,26 @@ static void destroy(struct hx_rabbit_delivery *delivery)
 	hx_free(delivery);
 }
 
-void hx_rabbit_delivery_free(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
+void hx_rabbit_delivery_empty(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
 {
-	source->held_bytes -= delivery->bytes.size;
-	if (source->spare_count >= SPARES_MAX) {
-		destroy(delivery);
-		return;
-	}
+	if (source->large == delivery)
+		source->large = NULL;
+	else
+		source->held_bytes -= delivery->bytes.size;
 	if (delivery->bytes.capacity > SPARE_BYTES_MAX) {
 		hx_buf_done(&delivery->bytes);
 		hx_buf_init(&delivery->bytes, SIZE_MAX / 2);
 	}
 	hx_buf_clear(&delivery->bytes);
+}
+
+void hx_rabbit_delivery_free(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
+{
+	hx_rabbit_delivery_empty(source, delivery);
+	if (source->spare_count >= SPARES_MAX) {
+		destroy(delivery);
+		return;
+	}
 	delivery->spare_next = source->spare;
 	source->spare = delivery;
 	source->spare_count++;
@@ -205,6 +216,23 @@ static void add_header(
 	message->header_count++;
 }
 
+/* How often a quorum queue had it back; it says so from the first time on. */
+static uint64_t returns_of(const amqp_table_entry_t *entry)
+{
+	static const char name[] = "x-delivery-count";
+	const amqp_field_value_t *value = &entry->value;
+	int64_t count = 0;
+
+	if (entry->key.len != sizeof(name) - 1 ||
+	    memcmp(entry->key.bytes, name, entry->key.len) != 0)
+		return 0;
+	if (value->kind == AMQP_FIELD_KIND_I64)
+		count = value->value.i64;
+	else if (value->kind == AMQP_FIELD_KIND_I32)
+		count = value->value.i32;
+	return count > 0 ? (uint64_t)count : 0;
+}
+
 /* Room for count headers and the properties. */
 static bool reserve(struct hx_rabbit_delivery *delivery, size_t count)
 {
@@ -240,12 +268,15 @@ bool hx_rabbit_delivery_begin(
 		return false;
 	(void)hx_buf_append(&delivery->bytes, raw.bytes, raw.len);
 	delivery->raw_size = raw.len;
-	source->held_bytes += raw.len;
+	if (source->large != delivery)
+		source->held_bytes += raw.len;
 	memset(message, 0, sizeof(*message));
 	message->headers = delivery->fields;
 	add_properties(delivery, raw, properties);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		add_header(delivery, raw, &properties->headers.entries[i]);
+		delivery->returns += returns_of(&properties->headers.entries[i]);
+	}
 	message->time_ms = HAPAX_TIME_UNKNOWN;
 	if (properties->_flags & AMQP_BASIC_TIMESTAMP_FLAG && properties->timestamp <= time_s_max)
 		message->time_ms = (int64_t)properties->timestamp * 1000;
@@ -259,7 +290,8 @@ void hx_rabbit_delivery_finish(struct hx_rabbit_source *source, struct hx_rabbit
 	message->origin = hapax_bytes_from_text(source->place.origin);
 	message->topic = hapax_bytes_from_text(source->place.rabbit.queue);
 	message->partition = -1;
-	message->flags = delivery->is_redelivered ? HAPAX_MESSAGE_REDELIVERED : 0;
+	message->flags = (delivery->is_redelivered ? HAPAX_MESSAGE_REDELIVERED : 0) |
+		(delivery->is_large ? HAPAX_MESSAGE_TOO_LARGE : 0);
 	message->data = hx_bytes(
 		delivery->bytes.data + delivery->raw_size,
 		delivery->bytes.size - delivery->raw_size);

@@ -70,10 +70,17 @@ static void settle_sent(
 	}
 }
 
+static void refuse(struct hx_rabbit_source *source, struct hx_publications *list, const char *why)
+{
+	struct hapax_publication *publication;
+
+	while ((publication = hx_publications_take(list)) != NULL)
+		hx_courier_published(&source->courier, publication, HAPAX_ERR_UNAVAILABLE, why);
+}
+
 static void close_publisher(struct hx_rabbit_source *source, const char *why)
 {
 	struct hx_rabbit_publisher *publisher = &source->publisher;
-	struct hapax_publication *publication;
 
 	if (hx_rabbit_is_open(&publisher->rabbit)) {
 		hx_reactor_unwatch(&source->courier.reactor, &publisher->watch);
@@ -81,8 +88,7 @@ static void close_publisher(struct hx_rabbit_source *source, const char *why)
 	}
 	publisher->target_count = 0;
 	settle_sent(source, UINT64_MAX, true, HAPAX_ERR_UNAVAILABLE, why);
-	while ((publication = hx_publications_take(&publisher->waiting)) != NULL)
-		hx_courier_published(&source->courier, publication, HAPAX_ERR_UNAVAILABLE, why);
+	refuse(source, &publisher->waiting, why);
 }
 
 static void on_ready(struct hx_watch *watch, unsigned ready)
@@ -329,11 +335,28 @@ void hx_rabbit_publisher_work(struct hx_rabbit_source *source)
 	struct hx_publications waiting = source->publisher.waiting;
 
 	source->publisher.waiting = (struct hx_publications){NULL, NULL};
+	if (hx_courier_is_hurried(&source->courier)) {
+		static const char why[] = "the consumer is stopping";
+
+		refuse(source, &waiting, why);
+		refuse(source, &asked, why);
+		close_publisher(source, why);
+		return;
+	}
 	work(source, &waiting);
 	work(source, &asked);
 }
 
 /* ------------------------------------------------------------------ answers */
+
+/* Said again as long as it lasts, so that a probe that looks later sees it. */
+static void tell_blocked(struct hx_rabbit_source *source)
+{
+	source->publisher.silent_pulses = 0;
+	hx_courier_say(
+		&source->courier,
+		"RabbitMQ takes no dead letters for now: it is short of memory or disk", false);
+}
 
 /* False: the connection is of no use any more. */
 static bool take_event(struct hx_rabbit_source *source, const struct hx_rabbit_event *event)
@@ -353,14 +376,10 @@ static bool take_event(struct hx_rabbit_source *source, const struct hx_rabbit_e
 		close_publisher(source, event->text);
 		return false;
 	case HX_RABBIT_UNBLOCKED:
+		source->publisher.silent_pulses = 0;
 		hx_reactor_post(&source->courier.reactor, &source->courier.work);
 		return true;
-	case HX_RABBIT_BLOCKED:
-		hx_courier_say(
-			&source->courier,
-			"RabbitMQ takes no dead letters for now: it is short of memory or disk",
-			false);
-		return true;
+	case HX_RABBIT_BLOCKED: tell_blocked(source); return true;
 	case HX_RABBIT_NOTHING: return false;
 	}
 	return false;
@@ -390,7 +409,12 @@ void hx_rabbit_publisher_pulse(struct hx_rabbit_source *source)
 	hx_rabbit_publisher_read(source);
 	if (publisher->first == NULL && publisher->waiting.first == NULL)
 		publisher->silent_pulses = 0;
-	else if (++publisher->silent_pulses > SILENT_PULSES_MAX)
+	else if (++publisher->silent_pulses <= SILENT_PULSES_MAX)
+		return;
+	/* It said that it will not answer: that it does not is no failure. */
+	else if (publisher->rabbit.is_blocked)
+		tell_blocked(source);
+	else
 		close_publisher(source, "RabbitMQ did not confirm in time");
 }
 

@@ -9,10 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/error.h"
+#include "source/option.h"
 #include "wire/percent.h"
-#include "wire/resp.h"
 
 static enum hapax_status bad(struct hapax_error *err, const char *what)
 {
@@ -21,86 +20,46 @@ static enum hapax_status bad(struct hapax_error *err, const char *what)
 		"%s; a queue is amqp://user:password@host/QUEUE, or .../VHOST/QUEUE", what);
 }
 
-static bool parse_number(struct hapax_bytes text, int64_t max, int64_t *ret_number)
+static enum hapax_status take_bytes(
+	const struct hx_option *option, size_t *ret_size, struct hapax_error *err)
 {
-	return hx_resp_parse_integer(text, ret_number) && *ret_number >= 1 && *ret_number <= max;
-}
-
-static bool is_name(const char *text, size_t size, const char *name)
-{
-	return size == strlen(name) && memcmp(text, name, size) == 0;
-}
-
-/*
- * One "name=value" of ours, or OK with *ret_is_ours false. exchange and queue are of the
- * sink's URL, and would mean something else here.
- */
-static enum hapax_status take_option(
-	struct hx_queue_place *place, const char *text, size_t size, bool *ret_is_ours,
-	struct hapax_error *err)
-{
-	const char *equals = memchr(text, '=', size);
-	size_t name_size = equals == NULL ? size : (size_t)(equals - text);
-	const char *value = equals == NULL ? text + size : equals + 1;
-	size_t value_size = size - (size_t)(value - text);
-	bool is_size = is_name(text, name_size, "size_max");
 	int64_t number;
 
-	*ret_is_ours = true;
-	if (is_name(text, name_size, "prefetch")) {
-		if (!parse_number(hx_bytes(value, value_size), HX_QUEUE_PREFETCH_MAX, &number))
+	if (!hx_option_number(option, HX_QUEUE_SIZE_MAX_MAX, &number))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"size_max and held_max are numbers of bytes up to %d",
+			HX_QUEUE_SIZE_MAX_MAX);
+	*ret_size = (size_t)number;
+	return HAPAX_OK;
+}
+
+/* exchange and queue are of the sink's URL, and would mean something else here. */
+static enum hapax_status take_option(
+	void *context, const struct hx_option *option, bool *ret_is_ours, struct hapax_error *err)
+{
+	struct hx_queue_place *place = context;
+	int64_t number;
+
+	if (hx_option_is(option, "size_max"))
+		return take_bytes(option, &place->size_max, err);
+	if (hx_option_is(option, "held_max"))
+		return take_bytes(option, &place->held_max, err);
+	if (hx_option_is(option, "prefetch")) {
+		if (!hx_option_number(option, HX_QUEUE_PREFETCH_MAX, &number))
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0, "prefetch is a number from 1 to %d",
 				HX_QUEUE_PREFETCH_MAX);
 		place->prefetch = (uint16_t)number;
-	} else if (is_size || is_name(text, name_size, "held_max")) {
-		if (!parse_number(hx_bytes(value, value_size), HX_QUEUE_SIZE_MAX_MAX, &number))
-			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0,
-				"size_max and held_max are numbers of bytes up to %d",
-				HX_QUEUE_SIZE_MAX_MAX);
-		if (is_size)
-			place->size_max = (size_t)number;
-		else
-			place->held_max = (size_t)number;
-	} else if (is_name(text, name_size, "dead_exchange")) {
-		if (value_size == 0 ||
-		    !hx_percent_decode_text(
-			    value, value_size, place->rabbit.exchange, HX_RABBIT_NAME_SIZE))
-			return bad(err, "dead_exchange was not a name");
-	} else if (is_name(text, name_size, "exchange") || is_name(text, name_size, "queue")) {
+		return HAPAX_OK;
+	}
+	if (hx_option_is(option, "dead_exchange"))
+		return hx_option_text(option, place->rabbit.exchange, HX_RABBIT_NAME_SIZE)
+			? HAPAX_OK
+			: bad(err, "dead_exchange was not a name");
+	if (hx_option_is(option, "exchange") || hx_option_is(option, "queue"))
 		return bad(err, "a source has its queue in the path, and no exchange");
-	} else {
-		*ret_is_ours = false;
-	}
-	return HAPAX_OK;
-}
-
-/* Ours into place, the others behind out. */
-static enum hapax_status take_options(
-	struct hx_queue_place *place, const char *query, char *out, size_t out_size,
-	struct hapax_error *err)
-{
-	char joint = '?';
-
-	while (*query != '\0') {
-		size_t size = strcspn(query, "&");
-		enum hapax_status status;
-		bool is_ours;
-
-		status = take_option(place, query, size, &is_ours, err);
-		if (status != HAPAX_OK)
-			return status;
-		if (!is_ours) {
-			size_t used = strlen(out);
-
-			(void)snprintf(
-				out + used, out_size - used, "%c%.*s", joint, (int)size, query);
-			joint = '&';
-		}
-		query += size;
-		query += *query == '&';
-	}
+	*ret_is_ours = false;
 	return HAPAX_OK;
 }
 
@@ -141,7 +100,7 @@ enum hapax_status hx_queue_place_parse(
 	/* As it would be without the queue; of "//" the vhost is the empty name, as usual. */
 	(void)snprintf(plain, sizeof(plain), "%.*s", (int)(slash - url), url);
 	if (*query == '?') {
-		status = take_options(&place, query + 1, plain, sizeof(plain), err);
+		status = hx_options_take(query + 1, take_option, &place, plain, sizeof(plain), err);
 		if (status != HAPAX_OK)
 			return status;
 	}

@@ -9,8 +9,11 @@
  *  (1) A delivery is acknowledged only when the consumer settled it as done, on the connection
  *      that brought it. An acknowledgement of many covers only those.
  *  (2) What is held of messages is bounded in bytes: what does not fit is not kept, and goes
- *      back to the broker when there is room. A message above size_max stays with the
- *      broker, unacknowledged, and is told of.
+ *      back to the broker when there is room, which is kept free for it: a quorum queue
+ *      counts how often a message came back, and drops it at a limit.
+ *  (3) Of messages above size_max one at a time is read, beside all others, to become a dead
+ *      letter. Where there are none it is set aside: it stays unacknowledged, without its
+ *      body and without a slot.
  *
  * Threads: the courier's.
  */
@@ -32,13 +35,15 @@ enum hx_rabbit_delivery_state {
 	HX_RABBIT_DELIVERY_GIVEN_BACK,
 	HX_RABBIT_DELIVERY_TOLD,     /* the broker waits no more */
 	HX_RABBIT_DELIVERY_DEFERRED, /* there was no room for it: it goes back when there is */
-	HX_RABBIT_DELIVERY_ASIDE,    /* it is too large: it stays unacknowledged */
+	HX_RABBIT_DELIVERY_ASIDE,    /* too large, and no dead letter: it stays unacknowledged */
 };
 
 struct hx_rabbit_delivery {
 	struct hx_parcel parcel; /* first, so that a parcel is its delivery */
 	enum hx_rabbit_delivery_state state;
 	bool is_redelivered;
+	bool is_large;    /* above size_max */
+	uint64_t returns; /* how often it came back to a quorum queue, as the broker counts */
 	uint64_t tag;
 	struct hx_rabbit_delivery *older; /* in the list of those that the broker waits for */
 	struct hx_rabbit_delivery *newer;
@@ -46,6 +51,7 @@ struct hx_rabbit_delivery {
 	struct hapax_buf bytes; /* the encoded properties, then the body */
 	size_t raw_size;        /* of the properties */
 	uint64_t body_size;
+	uint64_t size;         /* of both */
 	struct hapax_buf text; /* values of headers that were not text */
 	struct hapax_field *fields;
 	size_t field_max;
@@ -94,6 +100,13 @@ struct hx_rabbit_source {
 	struct hx_parcels arrived; /* read in this turn */
 	size_t held_bytes;
 	size_t deferred;
+	uint64_t promised; /* bytes that are kept free for those that were sent back */
+	unsigned promise_pulses;
+	struct hx_rabbit_delivery *large; /* the one above size_max that is in hand */
+	bool large_is_promised;
+	size_t aside;       /* set aside on this connection */
+	size_t aside_slots; /* of them, those of this subscription */
+	unsigned subscription;
 
 	struct hx_rabbit_delivery *spare;
 	size_t spare_count;
@@ -111,6 +124,9 @@ void hx_rabbit_session_close(struct hx_rabbit_source *source);
 struct hx_rabbit_delivery *hx_rabbit_delivery_take(struct hx_rabbit_source *source);
 void hx_rabbit_delivery_free(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery);
 void hx_rabbit_delivery_free_spares(struct hx_rabbit_source *source);
+
+/* Let its bytes go; the rest of it stays. */
+void hx_rabbit_delivery_empty(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery);
 
 /* A header frame has come: there is room for the rest. False: no memory. */
 bool hx_rabbit_delivery_begin(

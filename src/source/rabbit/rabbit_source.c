@@ -25,6 +25,7 @@ static hapax_source_tick_fn rabbit_tick;
 static hapax_source_drain_fn rabbit_drain;
 static hapax_source_stats_fn rabbit_stats;
 static hapax_source_close_fn rabbit_close;
+static hapax_source_hurry_fn rabbit_hurry;
 
 static const struct hapax_source_ops rabbit_ops = {
 	.version = HAPAX_SOURCE_OPS_VERSION,
@@ -37,6 +38,7 @@ static const struct hapax_source_ops rabbit_ops = {
 	.drain = rabbit_drain,
 	.stats = rabbit_stats,
 	.close = rabbit_close,
+	.hurry = rabbit_hurry,
 };
 
 static struct hx_rabbit_source *downcast(struct hapax_source *source)
@@ -74,6 +76,11 @@ static int64_t rabbit_tick(struct hapax_source *base, int64_t now_ms)
 static int rabbit_drain(struct hapax_source *base)
 {
 	return hx_courier_drain(&downcast(base)->courier);
+}
+
+static void rabbit_hurry(struct hapax_source *base)
+{
+	hx_courier_hurry(&downcast(base)->courier);
 }
 
 static void rabbit_stats(struct hapax_source *base, struct hapax_source_stats *ret_stats)

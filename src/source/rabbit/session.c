@@ -22,6 +22,27 @@ enum {
 
 	/* Frames that are read before acknowledgements have their turn. */
 	FRAMES_MAX = 3000,
+
+	/* A second each. What was sent back and has not come by then is somebody else's. */
+	PROMISE_PULSES_MAX = 5,
+
+	/*
+	 * Half of what RabbitMQ 4 has as the default limit, behind which a quorum queue drops a
+	 * message; told of then, and with every few more.
+	 */
+	RETURNS_ALARM = 10,
+	RETURNS_STEP = 5,
+
+	/*
+	 * How long a message may stay unacknowledged, in place of the broker's 30 minutes, after
+	 * which it closes the channel and counts a return for all: a store may be away for longer.
+	 */
+	UNACKNOWLEDGED_MS_MAX = 7 * 24 * 3600 * 1000,
+
+	/* Some 10 MB of memory, and a queue that somebody should look at. */
+	ASIDE_MAX = 10000,
+
+	SUBSCRIPTION_SIZE = 24,
 };
 
 #define MS_NS INT64_C(1000000)
@@ -92,6 +113,10 @@ static void forget_deliveries(struct hx_rabbit_source *source)
 	while ((parcel = hx_parcels_take(&source->arrived)) != NULL)
 		hx_rabbit_delivery_free(source, (struct hx_rabbit_delivery *)(void *)parcel);
 	source->coming = NULL;
+	source->promised = 0;
+	source->large_is_promised = false;
+	source->aside = 0;
+	source->aside_slots = 0;
 	assert(source->deferred == 0);
 }
 
@@ -154,24 +179,86 @@ static void take_deliver(struct hx_rabbit_source *source, const amqp_basic_deliv
 	link_delivery(source, delivery);
 }
 
-static bool fits(const struct hx_rabbit_source *source, uint64_t size)
+/* Beside used bytes; whoever is alone fits. */
+static bool fits(const struct hx_rabbit_source *source, uint64_t used, uint64_t size)
 {
-	return source->held_bytes == 0 ||
-		(source->held_bytes < source->place.held_max &&
-	         size <= source->place.held_max - source->held_bytes);
+	uint64_t max = source->place.held_max;
+
+	return used == 0 || (used < max && size <= max - used);
+}
+
+static bool take_room(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
+{
+	/* One that comes again may be one that was sent back: the room is kept for those. */
+	bool is_expected = delivery->is_redelivered;
+
+	if (delivery->is_large) {
+		if (source->large != NULL || (source->large_is_promised && !is_expected))
+			return false;
+		source->large = delivery;
+		source->large_is_promised = false;
+		return true;
+	}
+	if (!fits(source, source->held_bytes + (is_expected ? 0 : source->promised),
+	          delivery->size))
+		return false;
+	if (is_expected) {
+		source->promised -=
+			delivery->size < source->promised ? delivery->size : source->promised;
+		source->promise_pulses = 0;
+	}
+	return true;
+}
+
+static bool promise_room(struct hx_rabbit_source *source, const struct hx_rabbit_delivery *delivery)
+{
+	if (delivery->is_large) {
+		if (source->large != NULL || source->large_is_promised)
+			return false;
+		source->large_is_promised = true;
+	} else {
+		if (!fits(source, source->held_bytes + source->promised, delivery->size))
+			return false;
+		source->promised += delivery->size;
+	}
+	source->promise_pulses = 0;
+	return true;
 }
 
 static void set_aside(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
 {
+	hx_rabbit_delivery_empty(source, delivery);
+	delivery->state = HX_RABBIT_DELIVERY_ASIDE;
+	source->aside++;
+	source->aside_slots++;
+}
+
+/* There is no memory for it, nor would there be if it came again. */
+static void leave_aside(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
+{
 	char why[HX_COURIER_TEXT_SIZE];
 
-	delivery->state = HX_RABBIT_DELIVERY_ASIDE;
+	set_aside(source, delivery);
 	(void)snprintf(
 		why, sizeof(why),
-		"a message of %" PRIu64
-		" bytes is larger than size_max (%zu) and stays in '%.100s'; raise"
-		" size_max in the URL, or take it out",
+		"there is no memory for a message of %" PRIu64
+		" bytes, above size_max (%zu); it stays in '%.100s'",
 		delivery->body_size, source->place.size_max, source->place.rabbit.queue);
+	hx_courier_say(&source->courier, why, false);
+}
+
+static void tell_returns(struct hx_rabbit_source *source, const struct hx_rabbit_delivery *delivery)
+{
+	char why[HX_COURIER_TEXT_SIZE];
+
+	if (delivery->returns < RETURNS_ALARM || delivery->returns % RETURNS_STEP != 0)
+		return;
+	(void)snprintf(
+		why, sizeof(why),
+		"a message of '%.100s' was delivered and came back %" PRIu64
+		" times; behind its delivery limit (20 by default in RabbitMQ 4) the queue drops it:"
+		" set delivery-limit to -1, hapax counts attempts itself",
+		source->place.rabbit.queue, delivery->returns);
 	hx_courier_say(&source->courier, why, false);
 }
 
@@ -182,6 +269,7 @@ static void end_coming(struct hx_rabbit_source *source)
 	source->coming = NULL;
 	if (delivery->state != HX_RABBIT_DELIVERY_COMING)
 		return;
+	tell_returns(source, delivery);
 	hx_rabbit_delivery_finish(source, delivery);
 	hx_parcels_add(&source->arrived, &delivery->parcel);
 }
@@ -189,18 +277,26 @@ static void end_coming(struct hx_rabbit_source *source)
 static void take_header(struct hx_rabbit_source *source, const amqp_frame_t *frame)
 {
 	struct hx_rabbit_delivery *delivery = source->coming;
+	bool has_room;
 
 	if (delivery == NULL || source->coming_left != UINT64_MAX)
 		return;
 	delivery->body_size = frame->payload.properties.body_size;
+	delivery->is_large = delivery->body_size > source->place.size_max;
 	source->coming_left = delivery->body_size;
-	if (delivery->body_size > source->place.size_max) {
-		set_aside(source, delivery);
-	} else if (
-		!fits(source, delivery->body_size + frame->payload.properties.raw.len) ||
-		!hx_rabbit_delivery_begin(source, delivery, frame)) {
-		delivery->state = HX_RABBIT_DELIVERY_DEFERRED;
-		source->deferred++;
+	if (delivery->body_size > HX_QUEUE_SIZE_MAX_MAX) {
+		leave_aside(source, delivery);
+	} else {
+		delivery->size = delivery->body_size + frame->payload.properties.raw.len;
+		has_room = take_room(source, delivery);
+		if (has_room && hx_rabbit_delivery_begin(source, delivery, frame)) {
+			delivery->state = HX_RABBIT_DELIVERY_COMING;
+		} else if (has_room && delivery->is_large) {
+			leave_aside(source, delivery);
+		} else {
+			delivery->state = HX_RABBIT_DELIVERY_DEFERRED;
+			source->deferred++;
+		}
 	}
 	if (source->coming_left == 0)
 		end_coming(source);
@@ -220,7 +316,8 @@ static void take_body(struct hx_rabbit_source *source, const amqp_frame_t *frame
 	source->coming_left -= part.len;
 	if (delivery->state == HX_RABBIT_DELIVERY_COMING) {
 		(void)hx_buf_append(&delivery->bytes, part.bytes, part.len);
-		source->held_bytes += part.len;
+		if (source->large != delivery)
+			source->held_bytes += part.len;
 	}
 	if (source->coming_left == 0)
 		end_coming(source);
@@ -348,27 +445,78 @@ static void tell_one(struct hx_rabbit_source *source, struct hx_rabbit_delivery 
 /* Those for which there was no room, as far as there is now. */
 static void send_back_deferred(struct hx_rabbit_source *source)
 {
+	struct hx_rabbit_delivery *at = source->deferred > 0 ? source->oldest : NULL;
 	struct hx_rabbit_delivery *next;
-	uint64_t room;
 
-	if (source->deferred == 0 || source->held_bytes > source->place.held_max / 2)
-		return;
-	room = source->place.held_max - source->held_bytes;
-	for (struct hx_rabbit_delivery *at = source->oldest; at != NULL; at = next) {
+	for (; at != NULL && hx_rabbit_is_open(&source->rabbit); at = next) {
 		uint64_t tag = at->tag;
 
 		next = at->newer;
 		if (at->state != HX_RABBIT_DELIVERY_DEFERRED || at == source->coming)
 			continue;
-		if (at->body_size > room && source->held_bytes > 0)
-			return;
-		room -= at->body_size < room ? at->body_size : room;
+		if (!promise_room(source, at)) {
+			/* The oldest waits no longer than those behind it. */
+			if (!at->is_large)
+				return;
+			continue;
+		}
 		unlink_delivery(source, at);
 		hx_rabbit_delivery_free(source, at);
 		send_back(source, tag);
-		if (room == 0 || !hx_rabbit_is_open(&source->rabbit))
-			return;
 	}
+}
+
+/* It was to be a dead letter, and there are none. */
+static bool is_refused(
+	const struct hx_rabbit_source *source, const struct hx_rabbit_delivery *delivery)
+{
+	return delivery->is_large && delivery->state == HX_RABBIT_DELIVERY_GIVEN_BACK &&
+		is_alive(source, &delivery->parcel);
+}
+
+static void name_subscription(const struct hx_rabbit_source *source, char out[SUBSCRIPTION_SIZE])
+{
+	(void)snprintf(out, SUBSCRIPTION_SIZE, "hapax-%u", source->subscription);
+}
+
+/* RabbitMQ before 3.11.15 does not look at it. */
+static amqp_table_t subscription_arguments(amqp_table_entry_t *entry)
+{
+	*entry = (amqp_table_entry_t){
+		.key = amqp_cstring_bytes("x-consumer-timeout"),
+		.value = {.kind = AMQP_FIELD_KIND_I32, .value = {.i32 = UNACKNOWLEDGED_MS_MAX}}};
+	return (amqp_table_t){.num_entries = 1, .entries = entry};
+}
+
+/*
+ * A subscription has so many slots, and what is set aside has some of them. One that is begun
+ * anew has all of them: what was delivered before stays with the channel.
+ */
+static void resubscribe(struct hx_rabbit_source *source)
+{
+	amqp_connection_state_t conn = source->rabbit.conn;
+	char old_name[SUBSCRIPTION_SIZE], name[SUBSCRIPTION_SIZE];
+	amqp_basic_cancel_t cancel = {.nowait = 1};
+	amqp_basic_consume_t consume = {
+		.queue = amqp_cstring_bytes(source->place.rabbit.queue), .nowait = 1};
+	amqp_table_entry_t entry;
+	int code;
+
+	if (conn == NULL || source->is_stopping || source->aside > ASIDE_MAX ||
+	    2 * source->aside_slots < source->place.prefetch)
+		return;
+	source->aside_slots = 0;
+	name_subscription(source, old_name);
+	source->subscription++;
+	name_subscription(source, name);
+	cancel.consumer_tag = amqp_cstring_bytes(old_name);
+	consume.consumer_tag = amqp_cstring_bytes(name);
+	consume.arguments = subscription_arguments(&entry);
+	code = amqp_send_method(conn, HX_RABBIT_CHANNEL, AMQP_BASIC_CANCEL_METHOD, &cancel);
+	if (code == AMQP_STATUS_OK)
+		code = amqp_send_method(
+			conn, HX_RABBIT_CHANNEL, AMQP_BASIC_CONSUME_METHOD, &consume);
+	check_sent(source, code);
 }
 
 void hx_rabbit_session_settle(struct hx_rabbit_source *source)
@@ -387,12 +535,16 @@ void hx_rabbit_session_settle(struct hx_rabbit_source *source)
 	while ((parcel = hx_parcels_take(&settled)) != NULL) {
 		struct hx_rabbit_delivery *delivery = (struct hx_rabbit_delivery *)(void *)parcel;
 
-		tell_one(source, delivery);
-		hx_rabbit_delivery_free(source, delivery);
 		count++;
+		if (is_refused(source, delivery)) {
+			set_aside(source, delivery);
+		} else {
+			tell_one(source, delivery);
+			hx_rabbit_delivery_free(source, delivery);
+		}
 	}
-	if (hx_rabbit_is_open(&source->rabbit))
-		send_back_deferred(source);
+	send_back_deferred(source);
+	resubscribe(source);
 	hx_courier_carried_out(&source->courier, count);
 }
 
@@ -419,6 +571,8 @@ static enum hapax_status subscribe(struct hx_rabbit_source *source, struct hapax
 	amqp_connection_state_t conn = source->rabbit.conn;
 	enum hapax_status status = HAPAX_OK;
 	char what[HX_COURIER_TEXT_SIZE];
+	char name[SUBSCRIPTION_SIZE];
+	amqp_table_entry_t entry;
 
 	if (place->declares)
 		status = hx_rabbit_declare_queue(
@@ -431,9 +585,10 @@ static enum hapax_status subscribe(struct hx_rabbit_source *source, struct hapax
 		return status;
 	(void)snprintf(
 		what, sizeof(what), "RabbitMQ does not let us consume from '%s'", place->queue);
+	name_subscription(source, name);
 	(void)amqp_basic_consume(
-		conn, HX_RABBIT_CHANNEL, amqp_cstring_bytes(place->queue), amqp_empty_bytes, 0, 0,
-		0, amqp_empty_table);
+		conn, HX_RABBIT_CHANNEL, amqp_cstring_bytes(place->queue), amqp_cstring_bytes(name),
+		0, 0, 0, subscription_arguments(&entry));
 	return check_reply(source, what, err);
 }
 
@@ -483,6 +638,10 @@ void hx_rabbit_session_pulse(struct hx_rabbit_source *source)
 {
 	if (!hx_rabbit_is_open(&source->rabbit))
 		return;
+	if (++source->promise_pulses > PROMISE_PULSES_MAX) {
+		source->promised = 0;
+		source->large_is_promised = false;
+	}
 	ask_lag(source);
 	/* Reading sends heartbeats, and notices when none come. */
 	hx_rabbit_session_read(source);

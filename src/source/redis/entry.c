@@ -68,6 +68,7 @@ void hx_redis_entry_free(struct hx_redis_source *source, struct hx_redis_entry *
 	}
 	hx_buf_clear(&entry->raw);
 	hx_buf_clear(&entry->text);
+	entry->is_aside = false;
 	entry->spare_next = source->spare;
 	source->spare = entry;
 	source->spare_count++;
@@ -281,31 +282,33 @@ static int64_t time_of(struct hapax_bytes id)
 	return ms;
 }
 
-bool hx_redis_entry_read(
-	struct hx_redis_source *source, struct hx_redis_entry *entry, struct hapax_bytes id,
-	struct hapax_bytes *fields, int64_t count)
+void hx_redis_entry_name(
+	struct hx_redis_source *source, struct hx_redis_entry *entry, struct hapax_bytes id)
 {
 	struct hapax_message *message = &entry->parcel.message;
-	bool is_bare;
 
 	memset(message, 0, sizeof(*message));
 	(void)snprintf(
 		entry->id, sizeof(entry->id), "%.*s", (int)(id.size < 47 ? id.size : 47),
 		(const char *)id.data);
-	if (!copy_fields(entry, fields, count))
-		return false;
-	message->headers = entry->fields + entry->raw_count;
-	is_bare = has_bare_attributes(entry);
-	if (is_bare || is_named_event(entry)) {
-		if (!make_event(entry, is_bare))
-			return false;
-	} else if (!make_object(entry)) {
-		return false;
-	}
+	entry->raw_count = 0;
 	message->origin = hapax_bytes_from_text(source->place.origin);
 	message->topic = hapax_bytes_from_text(source->place.stream);
 	message->partition = -1;
 	message->place = hapax_bytes_from_text(entry->id);
 	message->time_ms = time_of(message->place);
-	return true;
+}
+
+bool hx_redis_entry_read(
+	struct hx_redis_source *source, struct hx_redis_entry *entry, struct hapax_bytes id,
+	struct hapax_bytes *fields, int64_t count)
+{
+	bool is_bare;
+
+	hx_redis_entry_name(source, entry, id);
+	if (!copy_fields(entry, fields, count))
+		return false;
+	entry->parcel.message.headers = entry->fields + entry->raw_count;
+	is_bare = has_bare_attributes(entry);
+	return is_bare || is_named_event(entry) ? make_event(entry, is_bare) : make_object(entry);
 }

@@ -114,12 +114,12 @@ static size_t on_input(struct hx_connection *connection, struct hapax_bytes inpu
 	while (connection->state == HX_CONNECTION_OPEN && consumed < input.size) {
 		struct hapax_bytes rest =
 			hx_bytes((const char *)input.data + consumed, input.size - consumed);
-		enum hx_resp_result result =
-			hx_resp_scan(&line->scan, rest, HX_REDIS_REPLY_SIZE_MAX);
+		enum hx_resp_result result = hx_resp_scan(&line->scan, rest, line->reply_size_max);
 
 		if (result == HX_RESP_MORE)
 			break;
 		if (result == HX_RESP_BAD) {
+			line->has_choked = true;
 			break_with(
 				line, "Redis sent what is no reply, or too large",
 				hapax_bytes_from_text(line->scan.why));
@@ -268,6 +268,7 @@ enum hapax_status hx_redis_line_init(
 	line->reactor = reactor;
 	line->place = place;
 	line->tls = tls;
+	line->reply_size_max = HX_REDIS_REPLY_SIZE_MAX;
 	hx_buf_init(&line->output, OUTPUT_SIZE_MAX);
 	status = hx_dial_init(&line->dial, reactor, resolver, on_dialled, line);
 	if (status == HAPAX_OK)

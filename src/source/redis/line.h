@@ -52,8 +52,10 @@ struct hx_redis_line {
 	bool is_spoilt;          /* there was no memory for it */
 	unsigned greeting;       /* replies to come before it is ready */
 	unsigned failures;       /* attempts to connect, one after the other */
-	int64_t client_id;       /* as the server has it; 0: it does not tell */
-	size_t open_calls;       /* commands without reply */
+	size_t reply_size_max;   /* HX_REDIS_REPLY_SIZE_MAX or less; set before it is opened */
+	bool has_choked;   /* lost for a reply that was none, or too large; the owner clears it */
+	int64_t client_id; /* as the server has it; 0: it does not tell */
+	size_t open_calls; /* commands without reply */
 	bool is_ready;
 	bool is_open;    /* the connection stands, or is being closed */
 	bool is_closing; /* for good */

@@ -19,6 +19,7 @@ enum {
 	COUNT_MAX = 256,
 	/* What a reply should have at most; the next one asks for fewer or more. */
 	REPLY_SIZE_GOAL = 8 * 1024 * 1024,
+	REPLY_SIZE_MIN = 1024 * 1024,
 };
 
 static struct hx_redis_source *source_of(struct hx_redis_line *line)
@@ -96,6 +97,14 @@ static void read_group(struct hx_redis_source *source, size_t count, bool is_new
 	reader->is_recalling = !is_new;
 }
 
+/* So many as are asked for at first fit, whatever their sizes within bounds. */
+size_t hx_redis_reader_reply_size_max(size_t size_max)
+{
+	size_t size = REPLY_SIZE_MIN + COUNT_FIRST * size_max;
+
+	return size < HX_REDIS_REPLY_SIZE_MAX ? size : HX_REDIS_REPLY_SIZE_MAX;
+}
+
 void hx_redis_reader_pump(struct hx_redis_source *source)
 {
 	struct hx_redis_reader *reader = &source->reader;
@@ -111,20 +120,24 @@ void hx_redis_reader_pump(struct hx_redis_source *source)
 		room = reader->count;
 	reader->is_sweeping = false;
 	reader->is_recalling = false;
+	reader->is_surveying = reader->needs_survey && !reader->needs_group;
 	if (reader->needs_group)
 		make_group(source);
+	else if (reader->is_surveying)
+		hx_redis_large_survey(source);
 	else if (reader->history[0] != '\0')
 		read_group(source, room, false);
 	else if (reader->cursor[0] != '\0')
 		sweep(source, room);
 	else
 		read_group(source, room, true);
+	reader->asked = room;
 	reader->is_asking = hx_redis_line_send(&reader->line);
 }
 
 /* ------------------------------------------------------------------ replies */
 
-static void take_in(
+void hx_redis_reader_take_in(
 	struct hx_redis_source *source, struct hx_redis_entry *entry, struct hx_parcels *ret_list)
 {
 	entry->newer = NULL;
@@ -136,7 +149,8 @@ static void take_in(
 	source->newest = entry;
 	source->held++;
 	source->held_bytes += entry->raw.size + entry->text.size;
-	if (source->reader.is_sweeping || source->reader.is_recalling)
+	if (source->reader.is_sweeping || source->reader.is_recalling ||
+	    source->reader.is_surveying)
 		entry->parcel.message.flags |= HAPAX_MESSAGE_REDELIVERED;
 	else
 		memcpy(source->reader.last_id, entry->id, sizeof(entry->id));
@@ -154,14 +168,38 @@ static void tell_deleted(struct hx_redis_source *source, struct hapax_bytes id)
 	hx_courier_say(&source->courier, why, false);
 }
 
-/* Is it in hand already? A sweep finds our own, too, where we were slow to keep them. */
-static bool is_held(const struct hx_redis_source *source, struct hapax_bytes id)
+/* A sweep finds our own, too, where we were slow to keep them. */
+bool hx_redis_reader_holds(const struct hx_redis_source *source, struct hapax_bytes id)
 {
 	for (const struct hx_redis_entry *at = source->oldest; at != NULL; at = at->newer) {
 		if (hx_bytes_equal(hapax_bytes_from_text(at->id), id))
 			return true;
 	}
 	return false;
+}
+
+/* fields is the head of the array that *rest goes on with. NULL: no memory. */
+static struct hx_redis_entry *read_entry(
+	struct hx_redis_source *source, struct hapax_bytes id, const struct hx_resp_value *fields,
+	struct hapax_bytes *rest)
+{
+	struct hapax_bytes behind = *rest;
+	struct hx_redis_entry *entry;
+
+	/* A reply that is small as a whole need not be measured. */
+	if (rest->size > source->place.size_max)
+		hx_resp_skip(&behind, fields);
+	if (rest->size - behind.size > source->place.size_max) {
+		*rest = behind;
+		return hx_redis_large_entry(source, id);
+	}
+	entry = hx_redis_entry_take(source);
+	if (entry != NULL && !hx_redis_entry_read(source, entry, id, rest, fields->integer)) {
+		/* It is pending, and will be swept up when there is memory. */
+		hx_redis_entry_free(source, entry);
+		return NULL;
+	}
+	return entry;
 }
 
 /* [id, [name, value, ...]], or [id, nil], or nil. False: it is something else. */
@@ -191,19 +229,14 @@ static bool take_entry(
 	}
 	if (value.type != HX_RESP_ARRAY)
 		return false;
-	if (source->reader.is_sweeping && is_held(source, id)) {
+	if (source->reader.is_sweeping && hx_redis_reader_holds(source, id)) {
 		hx_resp_skip(rest, &value);
 		return true;
 	}
-	entry = hx_redis_entry_take(source);
+	entry = read_entry(source, id, &value, rest);
 	if (entry == NULL)
 		return false;
-	if (!hx_redis_entry_read(source, entry, id, rest, value.integer)) {
-		/* It is pending, and will be swept up when there is memory. */
-		hx_redis_entry_free(source, entry);
-		return false;
-	}
-	take_in(source, entry, ret_list);
+	hx_redis_reader_take_in(source, entry, ret_list);
 	return true;
 }
 
@@ -288,6 +321,13 @@ static void take_error(struct hx_redis_source *source, const struct hx_resp_valu
 		why, sizeof(why), "Redis: %.*s",
 		(int)(value->text.size < 200 ? value->text.size : 200),
 		(const char *)value->text.data);
+	/* Scripts may be forbidden: then such an entry is met by every sweep, and told of. */
+	if (reader->is_surveying) {
+		reader->needs_survey = false;
+		reader->history[0] = '\0';
+		hx_courier_say(&source->courier, why, false);
+		return;
+	}
 	/* While we waited for entries, it is UNBLOCKED. */
 	if (hx_resp_is_error(value, "NOGROUP") || hx_resp_is_error(value, "UNBLOCKED")) {
 		reader->needs_group = true;
@@ -300,16 +340,26 @@ static void take_error(struct hx_redis_source *source, const struct hx_resp_valu
 /* As many as should fill a reply, by what this one had. */
 static void choose_count(struct hx_redis_reader *reader, size_t size, size_t count)
 {
+	size_t goal = reader->line.reply_size_max / 2 < REPLY_SIZE_GOAL
+		? reader->line.reply_size_max / 2
+		: REPLY_SIZE_GOAL;
 	size_t each;
 
 	if (count == 0)
 		return;
 	each = size / count + 1;
 	reader->count = 2 * reader->count < COUNT_MAX ? 2 * reader->count : COUNT_MAX;
-	if (reader->count > REPLY_SIZE_GOAL / each)
-		reader->count = REPLY_SIZE_GOAL / each;
+	if (reader->count > goal / each)
+		reader->count = goal / each;
 	if (reader->count == 0)
 		reader->count = 1;
+}
+
+static bool take_survey(
+	struct hx_redis_source *source, struct hapax_bytes reply, struct hx_parcels *ret_list)
+{
+	source->reader.needs_survey = false;
+	return hx_redis_large_take(source, reply, ret_list);
 }
 
 static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
@@ -327,6 +377,8 @@ static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
 		take_error(source, &value);
 	else if (reader->is_making_group)
 		reader->needs_group = false;
+	else if (reader->is_surveying)
+		is_good = take_survey(source, reply, &list);
 	else if (reader->is_sweeping)
 		is_good = take_swept(source, reply, &list, &count);
 	else
@@ -365,12 +417,16 @@ static void on_ready(struct hx_redis_line *line)
 static void on_lost(struct hx_redis_line *line, const char *why)
 {
 	struct hx_redis_source *source = source_of(line);
+	struct hx_redis_reader *reader = &source->reader;
 
-	/* Perhaps there was too much in one answer. */
-	if (source->reader.is_asking)
-		source->reader.count = 1;
-	source->reader.is_asking = false;
-	source->reader.is_making_group = false;
+	/* Perhaps there was too much in one answer. Our own are read one by one up to it. */
+	if (line->has_choked && (!reader->is_recalling || reader->asked == 1))
+		reader->needs_survey = true;
+	line->has_choked = false;
+	if (reader->is_asking)
+		reader->count = 1;
+	reader->is_asking = false;
+	reader->is_making_group = false;
 	hx_courier_say(&source->courier, why, false);
 	if (source->is_stopping)
 		hx_redis_source_end(source);

@@ -10,6 +10,8 @@
  *      a lost reply: it may be said twice.
  *  (2) Entries in hand are kept from other members by XCLAIM JUSTID at a third of min_idle,
  *      which counts as no delivery.
+ *  (3) An entry above size_max is never read, and always known: it is a dead letter, or, where
+ *      there are none, kept from others until we stop.
  *
  * Threads: the courier's.
  */
@@ -30,7 +32,8 @@ enum {
 struct hx_redis_entry {
 	struct hx_parcel parcel; /* first, so that a parcel is its entry */
 	char id[HX_REDIS_ID_SIZE];
-	bool is_ordered;              /* settled by the consumer, who waits for it */
+	bool is_ordered; /* settled by the consumer, who waits for it */
+	bool is_aside;   /* too large, and no dead letter: it is kept, without a slot */
 	struct hx_redis_entry *older; /* of those in hand */
 	struct hx_redis_entry *newer;
 	struct hapax_buf raw;       /* names and values of its fields */
@@ -72,11 +75,14 @@ struct hx_redis_reader {
 	bool needs_group;     /* XGROUP CREATE comes first */
 	bool is_making_group; /* ... and was sent */
 	bool is_recalling;    /* ... which is XREADGROUP of our own pending ones */
+	bool needs_survey;    /* a reply was too large: which of ours are it is asked first */
+	bool is_surveying;    /* ... and was */
 	bool has_begun;
 	char history[HX_REDIS_ID_SIZE]; /* up to which they were read; "": all were */
 	char cursor[HX_REDIS_ID_SIZE];  /* of the sweep; "": none is due */
 	char last_id[HX_REDIS_ID_SIZE]; /* of new entries; "": none came yet */
 	size_t count;                   /* to ask for */
+	size_t asked;                   /* for so many */
 };
 
 struct hx_redis_source {
@@ -112,6 +118,10 @@ struct hx_redis_entry *hx_redis_entry_take(struct hx_redis_source *source);
 void hx_redis_entry_free(struct hx_redis_source *source, struct hx_redis_entry *entry);
 void hx_redis_entry_free_spares(struct hx_redis_source *source);
 
+/* A message without fields, of that id. */
+void hx_redis_entry_name(
+	struct hx_redis_source *source, struct hx_redis_entry *entry, struct hapax_bytes id);
+
 /* fields is what stands behind an id in a reply: an array of names and values. False: no memory. */
 bool hx_redis_entry_read(
 	struct hx_redis_source *source, struct hx_redis_entry *entry, struct hapax_bytes id,
@@ -120,12 +130,31 @@ bool hx_redis_entry_read(
 /* reader.c */
 extern const struct hx_redis_line_ops hx_redis_reader_ops;
 void hx_redis_reader_pump(struct hx_redis_source *source);
+/* What a line takes as a reply, where an entry has so many bytes at most. */
+size_t hx_redis_reader_reply_size_max(size_t size_max);
+/* Is it in hand already? */
+bool hx_redis_reader_holds(const struct hx_redis_source *source, struct hapax_bytes id);
+void hx_redis_reader_take_in(
+	struct hx_redis_source *source, struct hx_redis_entry *entry, struct hx_parcels *ret_list);
+
+/* large.c: ask which pending entries are too large; take the answer. False: it has another form. */
+void hx_redis_large_survey(struct hx_redis_source *source);
+bool hx_redis_large_take(
+	struct hx_redis_source *source, struct hapax_bytes rest, struct hx_parcels *ret_list);
+/* An entry of which nothing but the id is known. NULL: no memory. */
+struct hx_redis_entry *hx_redis_large_entry(struct hx_redis_source *source, struct hapax_bytes id);
+/* The command that hands it on. */
+void hx_redis_large_copy(
+	struct hx_redis_source *source, const struct hx_redis_entry *entry,
+	const struct hapax_publication *publication);
 
 /* writer.c */
 extern const struct hx_redis_line_ops hx_redis_writer_ops;
 void hx_redis_writer_settle(struct hx_redis_source *source);
 void hx_redis_writer_pulse(struct hx_redis_source *source);
 void hx_redis_writer_keep(struct hx_redis_source *source);
+/* We stop: what was set aside is anybody's. */
+void hx_redis_writer_give_back_aside(struct hx_redis_source *source);
 /* Let the reader's command return at once. */
 void hx_redis_writer_unblock(struct hx_redis_source *source);
 /* It was deleted from the stream before it was handled: the group is to forget it. */

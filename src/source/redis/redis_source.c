@@ -171,6 +171,7 @@ static void on_stop(void *context)
 	source->is_stopping = true;
 	source->stop_ns = now_ns(source) + GOODBYE_MS * MS_NS;
 	hx_redis_writer_unblock(source);
+	hx_redis_writer_give_back_aside(source);
 	hx_redis_source_end(source);
 }
 
@@ -269,6 +270,7 @@ static enum hapax_status make_lines(struct hx_redis_source *source, struct hapax
 		    &hx_redis_writer_ops, source) != HAPAX_OK ||
 	    hx_timer_introduce(&reactor->timers, &source->pulse, on_pulse, source) != HAPAX_OK)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory for Redis");
+	source->reader.line.reply_size_max = hx_redis_reader_reply_size_max(source->place.size_max);
 	return HAPAX_OK;
 }
 

@@ -9,11 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/duration.h"
 #include "base/error.h"
+#include "source/option.h"
 #include "wire/percent.h"
-#include "wire/resp.h"
 
 /* Less would take entries from members that are alive; a day is for ever. */
 enum { MIN_IDLE_MS_MIN = 100, MIN_IDLE_MS_MAX = 24 * 3600 * 1000 };
@@ -24,34 +23,28 @@ static enum hapax_status bad(struct hapax_error *err, const char *what)
 		err, HAPAX_ERR_INVALID, 0, "%s; a stream is redis://host/STREAM?group=G", what);
 }
 
-static bool is_name(const char *text, size_t size, const char *name)
-{
-	return size == strlen(name) && memcmp(text, name, size) == 0;
-}
-
-static bool take_name(const char *text, size_t size, char out[HX_STREAM_NAME_SIZE])
-{
-	return size > 0 && hx_percent_decode_text(text, size, out, HX_STREAM_NAME_SIZE);
-}
-
 static enum hapax_status take_min_idle(
-	struct hx_stream_place *place, const char *value, size_t size, struct hapax_error *err)
+	struct hx_stream_place *place, const struct hx_option *option, struct hapax_error *err)
 {
-	if (hx_duration_parse(hx_bytes(value, size), &place->min_idle_ms, err) != HAPAX_OK ||
+	if (hx_duration_parse(option->value, &place->min_idle_ms, err) != HAPAX_OK ||
 	    place->min_idle_ms < MIN_IDLE_MS_MIN || place->min_idle_ms > MIN_IDLE_MS_MAX)
 		return bad(err, "min_idle is a time such as 30s, from 100ms to 24h");
 	return HAPAX_OK;
 }
 
-/* One "name=value" of ours, or OK with *ret_is_ours false. */
-static enum hapax_status take_option(
-	struct hx_stream_place *place, const char *text, size_t size, bool *ret_is_ours,
-	struct hapax_error *err)
+static enum hapax_status take_start(
+	struct hx_stream_place *place, const struct hx_option *option, struct hapax_error *err)
 {
-	const char *equals = memchr(text, '=', size);
-	size_t name_size = equals == NULL ? size : (size_t)(equals - text);
-	const char *value = equals == NULL ? text + size : equals + 1;
-	size_t value_size = size - (size_t)(value - text);
+	place->starts_latest = hx_option_says(option, "latest");
+	return place->starts_latest || hx_option_says(option, "earliest")
+		? HAPAX_OK
+		: bad(err, "start is earliest or latest");
+}
+
+static enum hapax_status take_option(
+	void *context, const struct hx_option *option, bool *ret_is_ours, struct hapax_error *err)
+{
+	struct hx_stream_place *place = context;
 	const struct {
 		const char *name;
 		char *out;
@@ -59,57 +52,29 @@ static enum hapax_status take_option(
 		{"stream", place->stream}, {"group", place->group}, {"instance", place->instance}};
 	int64_t number;
 
-	*ret_is_ours = true;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (is_name(text, name_size, names[i].name))
-			return take_name(value, value_size, names[i].out)
+		if (hx_option_is(option, names[i].name))
+			return hx_option_text(option, names[i].out, HX_STREAM_NAME_SIZE)
 				? HAPAX_OK
 				: bad(err, "stream, group or instance was not a name");
 	}
-	if (is_name(text, name_size, "min_idle"))
-		return take_min_idle(place, value, value_size, err);
-	if (is_name(text, name_size, "start")) {
-		place->starts_latest = is_name(value, value_size, "latest");
-		return place->starts_latest || is_name(value, value_size, "earliest")
-			? HAPAX_OK
-			: bad(err, "start is earliest or latest");
-	}
-	if (is_name(text, name_size, "prefetch")) {
-		if (!hx_resp_parse_integer(hx_bytes(value, value_size), &number) || number < 1 ||
-		    number > HX_STREAM_PREFETCH_MAX)
+	if (hx_option_is(option, "min_idle"))
+		return take_min_idle(place, option, err);
+	if (hx_option_is(option, "start"))
+		return take_start(place, option, err);
+	if (hx_option_is(option, "prefetch")) {
+		if (!hx_option_number(option, HX_STREAM_PREFETCH_MAX, &number))
 			return bad(err, "prefetch is a number from 1 to 10000");
 		place->prefetch = (size_t)number;
 		return HAPAX_OK;
 	}
-	*ret_is_ours = false;
-	return HAPAX_OK;
-}
-
-/* Ours into place, the others behind out. */
-static enum hapax_status take_options(
-	struct hx_stream_place *place, const char *query, char *out, size_t out_size,
-	struct hapax_error *err)
-{
-	char joint = '?';
-
-	while (*query != '\0') {
-		size_t size = strcspn(query, "&");
-		enum hapax_status status;
-		bool is_ours;
-
-		status = take_option(place, query, size, &is_ours, err);
-		if (status != HAPAX_OK)
-			return status;
-		if (!is_ours) {
-			size_t used = strlen(out);
-
-			(void)snprintf(
-				out + used, out_size - used, "%c%.*s", joint, (int)size, query);
-			joint = '&';
-		}
-		query += size;
-		query += *query == '&';
+	if (hx_option_is(option, "size_max")) {
+		if (!hx_option_number(option, HX_STREAM_SIZE_MAX_MAX, &number))
+			return bad(err, "size_max is a number of bytes up to 251658240");
+		place->size_max = (size_t)number;
+		return HAPAX_OK;
 	}
+	*ret_is_ours = false;
 	return HAPAX_OK;
 }
 
@@ -140,7 +105,8 @@ enum hapax_status hx_stream_place_parse(
 {
 	struct hx_stream_place place = {
 		.min_idle_ms = HX_STREAM_MIN_IDLE_MS_DEFAULT,
-		.prefetch = HX_STREAM_PREFETCH_DEFAULT};
+		.prefetch = HX_STREAM_PREFETCH_DEFAULT,
+		.size_max = HX_STREAM_SIZE_MAX_DEFAULT};
 	char plain[HX_STREAM_URL_SIZE];
 	const char *query = url + strcspn(url, "?");
 	const char *authority = strstr(url, "://");
@@ -154,12 +120,14 @@ enum hapax_status hx_stream_place_parse(
 			return bad(err, "the URL named no host");
 		path = authority + 3 + strcspn(authority + 3, "/?");
 		if (*path == '/' && path + 1 < query &&
-		    !take_name(path + 1, (size_t)(query - path - 1), place.stream))
+		    !hx_percent_decode_text(
+			    path + 1, (size_t)(query - path - 1), place.stream,
+			    sizeof(place.stream)))
 			return bad(err, "the stream was not a name");
 	}
 	(void)snprintf(plain, sizeof(plain), "%.*s", (int)(path - url), url);
 	if (*query == '?')
-		status = take_options(&place, query + 1, plain, sizeof(plain), err);
+		status = hx_options_take(query + 1, take_option, &place, plain, sizeof(plain), err);
 	if (status == HAPAX_OK)
 		status = hx_redis_place_parse(plain, &place.redis, err);
 	if (status != HAPAX_OK)

@@ -8,7 +8,8 @@
  *
  * Options, beside db, ca, cert and key of store/redis/place.h: instance=NAME, who we are in
  * the group (a new name each time); start=earliest|latest; min_idle=D, after which entries of
- * a member that says nothing are ours to take (30s); prefetch=N, entries in hand (256).
+ * a member that says nothing are ours to take (30s); prefetch=N, entries in hand (256);
+ * size_max=BYTES of an entry that is read (64 MiB).
  *
  * Threads: any; the functions keep nothing.
  */
@@ -29,6 +30,11 @@ enum {
 	HX_STREAM_PREFETCH_DEFAULT = 256,
 	HX_STREAM_PREFETCH_MAX = 10000,
 	HX_STREAM_MIN_IDLE_MS_DEFAULT = 30 * 1000,
+
+	/* As much as is read as an event (HX_ENVELOPE_TEXT_MAX). */
+	HX_STREAM_SIZE_MAX_DEFAULT = 64 * 1024 * 1024,
+	/* A reply has room for it, and for what is around it. */
+	HX_STREAM_SIZE_MAX_MAX = 240 * 1024 * 1024,
 };
 
 struct hx_stream_place {
@@ -39,6 +45,7 @@ struct hx_stream_place {
 	bool starts_latest;
 	int64_t min_idle_ms;
 	size_t prefetch;
+	size_t size_max;
 	char shown[HX_STREAM_URL_SIZE];  /* the URL without what is secret */
 	char origin[HX_STREAM_URL_SIZE]; /* redis://HOST:PORT */
 };

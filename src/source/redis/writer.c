@@ -146,16 +146,22 @@ static bool is_ours(struct hapax_bytes name)
 		(name.size > 16 && strncasecmp(name.data, "hapax-duplicate-", 16) == 0);
 }
 
-/* Its fields as they came, and what the consumer has to say of it. */
-static size_t put_fields(
-	struct hx_redis_writer *writer, const struct hapax_publication *publication,
-	bool counts_only)
+static const struct hx_redis_entry *entry_of(const struct hapax_publication *publication)
 {
 	union {
 		const struct hapax_message *constant;
 		const struct hx_redis_entry *entry;
 	} message = {.constant = publication->message};
-	const struct hx_redis_entry *entry = message.entry;
+
+	return message.entry;
+}
+
+/* Its fields as they came, and what the consumer has to say of it. */
+static size_t put_fields(
+	struct hx_redis_writer *writer, const struct hapax_publication *publication,
+	bool counts_only)
+{
+	const struct hx_redis_entry *entry = entry_of(publication);
 	size_t count = 0;
 
 	for (size_t i = 0; i < entry->raw_count + publication->header_count; i++) {
@@ -174,18 +180,27 @@ static size_t put_fields(
 	return count;
 }
 
+static void put_entry(struct hx_redis_writer *writer, const struct hapax_publication *publication)
+{
+	size_t count = put_fields(writer, publication, true);
+
+	hx_redis_line_command(&writer->line, 3 + 2 * count, "XADD");
+	put_text(&writer->line, publication->target);
+	put_text(&writer->line, "*");
+	(void)put_fields(writer, publication, false);
+}
+
 static void send_publications(struct hx_redis_source *source)
 {
 	struct hx_redis_writer *writer = &source->writer;
 
 	while (writer->waiting.first != NULL && has_room(writer)) {
 		struct hapax_publication *publication = hx_publications_take(&writer->waiting);
-		size_t count = put_fields(writer, publication, true);
 
-		hx_redis_line_command(&writer->line, 3 + 2 * count, "XADD");
-		put_text(&writer->line, publication->target);
-		put_text(&writer->line, "*");
-		(void)put_fields(writer, publication, false);
+		if (publication->message->flags & HAPAX_MESSAGE_TOO_LARGE)
+			hx_redis_large_copy(source, entry_of(publication), publication);
+		else
+			put_entry(writer, publication);
 		hx_publications_add(&writer->adding, publication);
 		if (!send_call(writer, HX_REDIS_CALL_ADD, 0))
 			return;
@@ -212,6 +227,36 @@ static void pump(struct hx_redis_source *source)
 		hx_redis_source_end(source);
 }
 
+/* It was to be a dead letter, and there are none. */
+static bool is_refused(const struct hx_redis_source *source, const struct hx_redis_entry *entry)
+{
+	return entry->parcel.message.flags & HAPAX_MESSAGE_TOO_LARGE && !entry->parcel.is_acked &&
+		!source->is_stopping;
+}
+
+/* It stays ours, so that nobody meets it again, and takes no slot. */
+static void set_aside(struct hx_redis_source *source, struct hx_redis_entry *entry)
+{
+	entry->is_aside = true;
+	source->held--;
+	hx_courier_carried_out(&source->courier, 1);
+}
+
+void hx_redis_writer_give_back_aside(struct hx_redis_source *source)
+{
+	struct hx_redis_entry *next;
+
+	for (struct hx_redis_entry *at = source->oldest; at != NULL; at = next) {
+		next = at->newer;
+		if (!at->is_aside)
+			continue;
+		source->held++;
+		out_of_hand(source, at);
+		at->is_ordered = false;
+		hx_parcels_add(&source->writer.given_back, &at->parcel);
+	}
+}
+
 void hx_redis_writer_settle(struct hx_redis_source *source)
 {
 	struct hx_parcels settled = hx_courier_take_settled(&source->courier);
@@ -222,6 +267,10 @@ void hx_redis_writer_settle(struct hx_redis_source *source)
 	while ((parcel = hx_parcels_take(&settled)) != NULL) {
 		struct hx_redis_entry *entry = (struct hx_redis_entry *)(void *)parcel;
 
+		if (is_refused(source, entry)) {
+			set_aside(source, entry);
+			continue;
+		}
 		out_of_hand(source, entry);
 		entry->is_ordered = true;
 		hx_parcels_add(
@@ -347,6 +396,13 @@ void hx_redis_writer_free(struct hx_redis_source *source)
 	while ((parcel = hx_parcels_take(&writer->acking)) != NULL)
 		forget(source, (struct hx_redis_entry *)(void *)parcel);
 	give_up(source);
+	/* Nothing is out: what is left was set aside. */
+	while (source->oldest != NULL) {
+		struct hx_redis_entry *entry = source->oldest;
+
+		source->oldest = entry->newer;
+		hx_redis_entry_free(source, entry);
+	}
 }
 
 /* ------------------------------------------------------------------ replies */

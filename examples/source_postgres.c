@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kafka_postgres.c - from Kafka into PostgreSQL, exactly once.
+ * source_postgres.c - from a broker into PostgreSQL, exactly once.
  *
- *	kafka_postgres kafka://HOST/TOPIC?group=G [CONNECTION]
+ *	source_postgres kafka://HOST/TOPIC?group=G [CONNECTION]
+ *	source_postgres amqp://HOST/QUEUE [CONNECTION]
+ *	source_postgres redis://HOST/STREAM?group=G [CONNECTION]
  *
- * Of each CloudEvent, claim, booking, result and the offset of the message commit in one
- * transaction, or none of them does. The process may be killed at any moment: what the broker
+ * Of each CloudEvent, claim, booking, result and, of Kafka, the offset of the message commit in
+ * one transaction, or none of them does. The process may be killed at any moment: what the broker
  * delivers again is found to be done. The ledger is made by `hapax store migrate`, the tables by
  *
  *	CREATE TABLE booking (event text PRIMARY KEY, data text);
@@ -77,7 +79,10 @@ static enum hapax_run_outcome book(struct hapax_work *work, void *context)
 	(void)meta(work->event, "topic", topic, sizeof(topic));
 	(void)meta(work->event, "partition", part, sizeof(part));
 	(void)meta(work->event, "offset", offset, sizeof(offset));
-	if (!execute("INSERT INTO booking VALUES ($1, $2)", 2, booking, NULL) ||
+	if (!execute("INSERT INTO booking VALUES ($1, $2)", 2, booking, NULL))
+		return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, PQerrorMessage(app.conn));
+	/* A queue has no offsets, and those of a stream are no numbers. */
+	if (part[0] != '\0' &&
 	    !execute(
 		    "INSERT INTO progress VALUES ($1, $2::int, $3::bigint + 1) ON CONFLICT (topic, part)"
 		    " DO UPDATE SET next = greatest(progress.next, excluded.next)",
@@ -181,13 +186,13 @@ int main(int argc, char **argv)
 	if (join(&err) != HAPAX_OK || hapax_store_open("memory:", NULL, &none, &err) != HAPAX_OK ||
 	    hapax_source_open(argv[1], &source, &err) != HAPAX_OK ||
 	    hapax_consumer_new(source, none, &options, &app.consumer, &err) != HAPAX_OK) {
-		(void)fprintf(stderr, "kafka_postgres: %s\n", err.message);
+		(void)fprintf(stderr, "source_postgres: %s\n", err.message);
 		return 1;
 	}
 	if (pthread_create(&thread, NULL, wait_for_term, &signals) != 0)
 		return 1;
 	if (hapax_consumer_run(app.consumer, &err) != HAPAX_OK)
-		(void)fprintf(stderr, "kafka_postgres: %s\n", err.message);
+		(void)fprintf(stderr, "source_postgres: %s\n", err.message);
 	/* It may have ended by itself. */
 	(void)kill(getpid(), SIGTERM);
 	(void)pthread_join(thread, NULL);

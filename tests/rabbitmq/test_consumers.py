@@ -1,0 +1,61 @@
+"""consumers: in the configuration of `hapax serve`, from RabbitMQ."""
+
+from consumers import config, figure, health, row, said, until_figure
+from daemon import post, serve, upstream
+from harness import expect, expect_in, until
+from rabbit import Proxy, Queue, Service, event
+
+
+def messages(*which):
+    return [(f'{{"n":{n}}}', event(n)) for n in which]
+
+
+def test_a_message_and_an_event_are_one(cli):
+    with Queue() as queue, Proxy() as proxy, Service() as service, upstream() as behind:
+        queue.fill([*messages(1, 2, 2), ("{", {"content_type": "application/cloudevents+json"})])
+        text = config(row(**{"from": queue.url(proxy.address)}, to=service.url))
+        with serve(cli, behind.url, config=text) as daemon:
+            until_figure(daemon, 4, "acknowledged_total")
+            # By HTTP what came by the queue, and by the queue what came by HTTP.
+            reply = post(daemon.gateway, "A-1", b'{"n":1}')
+            expect((reply.status, reply.decision), (200, "replay"))
+            expect(post(daemon.gateway, "A-9", b'{"n":9}').decision, "acquired")
+            queue.fill(messages(9))
+            until_figure(daemon, 5, "acknowledged_total")
+            expect(figure(daemon, "duplicates_total", cause="producer"), 1)
+            expect(figure(daemon, "duplicates_total", cause="other_door"), 1)
+            expect(figure(daemon, "dead_letters_total"), 1)
+            expect((figure(daemon, "up"), figure(daemon, "runs_total", outcome="ok")), (1, 2))
+            until_figure(daemon, 0, "lag_messages")
+            status, part = health(daemon)
+            expect((status, part["status"], part["reason"]), (200, "ok", "1 of 1 are well"))
+            line = said(daemon, "duplicate job blocked")[0]
+            expect((line["consumer"], line["cause"], line["original"], line["job_id"]), ("orders", "producer", queue.name, "A-2"))
+
+            # The broker is away, and back; what was out comes again.
+            proxy.cut()
+            until(lambda: said(daemon, "a source failed"), "it is told")
+            queue.fill(messages(3))
+            until(lambda: ("/shop", "A-3") in service.effects, "it goes on")
+            assert figure(daemon, "source_failures_total") >= 1
+        expect(service.effects, {("/shop", f"A-{n}"): 1 for n in (1, 2, 3)})
+        expect(len(behind.requests), 1)
+        expect(queue.get(f"{queue.name}.dead")[1]["headers"]["hapax-dead-reason"], "malformed")
+        until(lambda: queue.ready(queue.name) == 0, "nothing is left")
+
+
+def test_a_stop_gives_back_what_has_not_begun(cli):
+    started, go = cli.folder / "started", cli.folder / "go"
+    script = f"cat >>{started}; echo >>{started}; while [ ! -e {go} ]; do sleep 0.02; done"
+    with Queue() as queue:
+        queue.fill(messages(1, 2, 3))
+        text = config(row(**{"from": queue.url()}, exec=script, parallel=1))
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            until_figure(daemon, 1, "running_messages")
+            until_figure(daemon, 3, "received_total")
+            daemon.process.terminate()
+            expect_in("draining", daemon.wait_for(lambda line: line if "draining" in line else None))
+            go.touch()
+            daemon.end(how=None)
+        until(lambda: queue.ready(queue.name) == 2, "the broker has them back")
+    expect(len(started.read_text().split()), 1)

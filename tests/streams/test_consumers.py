@@ -1,0 +1,58 @@
+"""consumers: in the configuration of `hapax serve`, from Redis Streams."""
+
+from consumers import config, figure, health, row, said, until_figure
+from daemon import post, serve, upstream
+from harness import expect, expect_in, until
+from streams import Service, Stream, event
+
+
+def test_a_message_and_an_event_are_one(cli):
+    with Stream() as stream, Service() as service, upstream() as behind:
+        ids = stream.fill([event(1), event(2), event(2), {"content-type": "application/cloudevents+json", "data": "{"}])
+        text = config(row(**{"from": stream.url(min_idle="1s")}, to=service.url))
+        with serve(cli, behind.url, config=text) as daemon:
+            until_figure(daemon, 4, "acknowledged_total")
+            # By HTTP what came by the stream, and by the stream what came by HTTP.
+            reply = post(daemon.gateway, "A-1", b'{"n":1}')
+            expect((reply.status, reply.decision), (200, "replay"))
+            expect(post(daemon.gateway, "A-9", b'{"n":9}').decision, "acquired")
+            stream.fill([event(9)])
+            until_figure(daemon, 5, "acknowledged_total")
+            expect(figure(daemon, "duplicates_total", cause="producer"), 1)
+            expect(figure(daemon, "duplicates_total", cause="other_door"), 1)
+            expect(figure(daemon, "dead_letters_total"), 1)
+            expect((figure(daemon, "up"), figure(daemon, "runs_total", outcome="ok")), (1, 2))
+            until_figure(daemon, 0, "lag_messages")
+            status, part = health(daemon)
+            expect((status, part["status"], part["reason"]), (200, "ok", "1 of 1 are well"))
+            line = said(daemon, "duplicate job blocked")[0]
+            expect((line["consumer"], line["cause"], line["job_id"]), ("orders", "producer", "A-2"))
+            expect((line["place"], line["original"]), (f"{stream.name}/{ids[2]}", f"{stream.name}/{ids[1]}"))
+
+            # The server throws us out: it is told, and goes on.
+            stream.kill_others()
+            until(lambda: said(daemon, "a source failed"), "it is told")
+            stream.fill([event(3)])
+            until(lambda: ("/shop", "A-3") in service.effects, "it goes on")
+            assert figure(daemon, "source_failures_total") >= 1
+        expect(service.effects, {("/shop", f"A-{n}"): 1 for n in (1, 2, 3)})
+        expect(len(behind.requests), 1)
+        expect(stream.entries(f"{stream.name}.dead")[0]["hapax-dead-reason"], b"malformed")
+        expect((stream.pending(), stream.members()), (0, []))
+
+
+def test_a_stop_gives_back_what_has_not_begun(cli):
+    started, go = cli.folder / "started", cli.folder / "go"
+    script = f"cat >>{started}; echo >>{started}; while [ ! -e {go} ]; do sleep 0.02; done"
+    with Stream() as stream:
+        stream.fill([event(1), event(2), event(3)])
+        text = config(row(**{"from": stream.url()}, exec=script, parallel=1))
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            until_figure(daemon, 1, "running_messages")
+            until_figure(daemon, 3, "received_total")
+            daemon.process.terminate()
+            expect_in("draining", daemon.wait_for(lambda line: line if "draining" in line else None))
+            go.touch()
+            daemon.end(how=None)
+        expect(stream.pending(), 2)
+    expect(len(started.read_text().split()), 1)
