@@ -113,9 +113,13 @@ static void say(const struct hx_consume_out *out, const struct hapax_consumer_ev
 			event->why);
 		return;
 	case HAPAX_FACT_UNDELIVERED:
-		hx_report(
-			command, "note: %.*s: not handed on: %s; next in %" PRId64 " ms", size,
-			place, event->why, event->delay_ms);
+		if (event->delay_ms == 0)
+			hx_report(
+				command, "note: %.*s: not handed on: %s", size, place, event->why);
+		else
+			hx_report(
+				command, "note: %.*s: not handed on: %s; next in %" PRId64 " ms",
+				size, place, event->why, event->delay_ms);
 		return;
 	case HAPAX_FACT_STORE_AWAY:
 		hx_report(command, "note: the store takes nothing (%s); waiting", event->why);
@@ -168,6 +172,7 @@ static size_t figures_of(const struct hapax_consumer_stats *stats, struct figure
 	figures[count++] = (struct figure){"parked", stats->parked};
 	figures[count++] = (struct figure){"dead_letters", stats->dead_letters};
 	figures[count++] = (struct figure){"diverted", stats->diverted};
+	figures[count++] = (struct figure){"tagged", stats->tagged};
 	figures[count++] = (struct figure){"given_back", stats->given_back};
 	figures[count++] = (struct figure){"unstored", stats->unstored};
 	figures[count++] = (struct figure){"refused", stats->refused};
