@@ -1,59 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_kafka.c - messages consumed from Kafka: what a consumer pays for not doing it twice.
+ * source_kafka.c - messages consumed from Kafka; see source_contest.h.
  *
- *	--mode MODE      bare: librdkafka's own loop, the offset stored after each message
- *	                 hapax: hapax_consumer_run(), claim and complete on file:
- *	--messages N     small ones, each with an id, over four partitions
- *	--folder DIR     for the store
- *
- * The broker is librdkafka's mock cluster, in this process: its share is the same in both. The
- * clock runs from the assignment of the partitions, when fetching begins, to the last
- * acknowledgement, which is an offset stored for librdkafka to commit once a second; joining the
- * group is not in it.
+ * Over four partitions. The bare loop stores the offset after each message. The broker is librdkafka's
+ * mock cluster, in this process: its share is the same in both. The clock runs from the
+ * assignment of the partitions, when fetching begins, to the last acknowledgement, which is an offset
+ * stored for librdkafka to commit once a second; joining the group is not in it.
  */
-#include <getopt.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 
-#include <hapax/hapax.h>
-
-#include "base/thread.h"
-#include "contest.h"
-#include "folder.h"
 #include "keys.h"
+#include "source_contest.h"
 
-enum { PARTITIONS = 4, DATA_SIZE = 64, WAIT_MS = 60000, BATCH = 256, POLL_MS = 5, IN_HAND = 1024 };
+enum { PARTITIONS = 4, BATCH = 256, POLL_MS = 5, IN_HAND = 1024 };
 
-struct kafka_contest {
-	const char *mode;
-	const char *folder;
-	uint64_t messages;
+struct cluster {
 	rd_kafka_t *rk;
 	rd_kafka_mock_cluster_t *mock;
-	struct contest_time time;
-	bool has_begun;
-	uint64_t bytes; /* what the handler looks at */
-	struct hapax_consumer *consumer;
 };
 
 static void no_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 {
 	(void)rk, (void)level, (void)facility, (void)text;
-}
-
-static void begin(struct kafka_contest *contest)
-{
-	if (contest->has_begun)
-		return;
-	contest->has_begun = true;
-	contest_start(&contest->time);
 }
 
 static void on_rebalance(
@@ -63,31 +35,36 @@ static void on_rebalance(
 	bool gains = err == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
 
 	if (gains)
-		begin(opaque);
+		source_contest_begin(opaque);
 	(void)rd_kafka_assign(rk, gains ? list : NULL);
 }
 
-static rd_kafka_t *connect_as(struct kafka_contest *contest, rd_kafka_type_t type)
+static void set(rd_kafka_conf_t *conf, const char *name, const char *value)
 {
+	char why[256];
+
+	if (rd_kafka_conf_set(conf, name, value, why, sizeof(why)) != RD_KAFKA_CONF_OK)
+		contest_fail("librdkafka: %s", why);
+}
+
+static rd_kafka_t *connect_as(struct source_contest *contest, rd_kafka_type_t type)
+{
+	const struct cluster *cluster = contest->context;
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	char why[256];
 	rd_kafka_t *rk;
 
 	rd_kafka_conf_set_log_cb(conf, no_log);
-	if (contest->mock != NULL)
-		(void)rd_kafka_conf_set(
-			conf, "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(contest->mock),
-			why, sizeof(why));
+	if (cluster->mock != NULL)
+		set(conf, "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(cluster->mock));
 	if (type == RD_KAFKA_CONSUMER) {
-		(void)rd_kafka_conf_set(conf, "group.id", "bare", why, sizeof(why));
-		(void)rd_kafka_conf_set(conf, "auto.offset.reset", "earliest", why, sizeof(why));
-		(void)rd_kafka_conf_set(
-			conf, "enable.auto.offset.store", "false", why, sizeof(why));
+		set(conf, "group.id", "bare");
+		set(conf, "auto.offset.reset", "earliest");
+		set(conf, "enable.auto.offset.store", "false");
 		/* As hapax has them; librdkafka's own 500 would only make the peer wait. */
-		(void)rd_kafka_conf_set(conf, "fetch.wait.max.ms", "100", why, sizeof(why));
-		(void)rd_kafka_conf_set(conf, "auto.commit.interval.ms", "1000", why, sizeof(why));
-		(void)rd_kafka_conf_set(
-			conf, "queued.max.messages.kbytes", "32768", why, sizeof(why));
+		set(conf, "fetch.wait.max.ms", "100");
+		set(conf, "auto.commit.interval.ms", "1000");
+		set(conf, "queued.max.messages.kbytes", "32768");
 		rd_kafka_conf_set_opaque(conf, contest);
 		rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
 	}
@@ -97,10 +74,10 @@ static rd_kafka_t *connect_as(struct kafka_contest *contest, rd_kafka_type_t typ
 	return rk;
 }
 
-static void fill(struct kafka_contest *contest, uint64_t seed)
+static void fill(struct source_contest *contest, uint64_t seed)
 {
 	rd_kafka_t *rk = connect_as(contest, RD_KAFKA_PRODUCER);
-	char key[KEY_TEXT_SIZE], data[DATA_SIZE];
+	char key[KEY_TEXT_SIZE], data[SOURCE_DATA_SIZE];
 
 	memset(data, 'x', sizeof(data));
 	for (uint64_t i = 0; i < contest->messages; i++) {
@@ -120,12 +97,35 @@ static void fill(struct kafka_contest *contest, uint64_t seed)
 		if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
 			contest_fail("produce: %s", rd_kafka_err2str(err));
 	}
-	if (rd_kafka_flush(rk, WAIT_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
+	if (rd_kafka_flush(rk, SOURCE_WAIT_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
 		contest_fail("the mock cluster did not take all messages");
 	rd_kafka_destroy(rk);
 }
 
-static void consume_bare(struct kafka_contest *contest)
+static void open_cluster(
+	struct source_contest *contest, uint64_t seed, char ret_url[SOURCE_URL_SIZE])
+{
+	struct cluster *cluster = contest->context;
+
+	cluster->mock = NULL;
+	cluster->rk = connect_as(contest, RD_KAFKA_PRODUCER);
+	cluster->mock = rd_kafka_mock_cluster_new(cluster->rk, 1);
+	(void)rd_kafka_mock_topic_create(cluster->mock, "orders", PARTITIONS, 1);
+	fill(contest, seed);
+	(void)snprintf(
+		ret_url, SOURCE_URL_SIZE, "kafka://%s/orders?group=hapax",
+		rd_kafka_mock_cluster_bootstraps(cluster->mock));
+}
+
+static void close_cluster(struct source_contest *contest)
+{
+	const struct cluster *cluster = contest->context;
+
+	rd_kafka_mock_cluster_destroy(cluster->mock);
+	rd_kafka_destroy(cluster->rk);
+}
+
+static void consume_bare(struct source_contest *contest)
 {
 	rd_kafka_t *rk = connect_as(contest, RD_KAFKA_CONSUMER);
 	rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
@@ -157,114 +157,18 @@ static void consume_bare(struct kafka_contest *contest)
 	rd_kafka_destroy(rk);
 }
 
-static enum hapax_run_outcome handle(struct hapax_work *work, void *context)
-{
-	struct kafka_contest *contest = context;
-
-	contest->bytes += work->event->data.size;
-	return HAPAX_RUN_OK;
-}
-
-static void run(void *arg)
-{
-	struct kafka_contest *contest = arg;
-	struct hapax_error err;
-
-	contest_expect_ok(hapax_consumer_run(contest->consumer, &err), &err, "consume");
-}
-
-static void consume_hapax(struct kafka_contest *contest, const char *path)
-{
-	struct hapax_registration row = HAPAX_REGISTRATION_INIT;
-	struct hapax_consumer_options options = HAPAX_CONSUMER_OPTIONS_INIT;
-	struct hapax_consumer_stats stats = HAPAX_CONSUMER_STATS_INIT;
-	char url[FOLDER_PATH_SIZE + 64];
-	struct hapax_source *source = NULL;
-	struct hapax_store *store = NULL;
-	struct hx_thread thread;
-	struct hapax_error err;
-
-	row.handler = handle;
-	row.context = contest;
-	options.flags = HAPAX_CONSUMER_INLINE;
-	options.rows = &row;
-	options.row_count = 1;
-	options.prefetch = IN_HAND;
-	options.parallel = IN_HAND;
-	(void)snprintf(url, sizeof(url), "file:%s/store", path);
-	contest_expect_ok(hapax_store_open(url, NULL, &store, &err), &err, url);
-	(void)snprintf(
-		url, sizeof(url), "kafka://%s/orders?group=hapax",
-		rd_kafka_mock_cluster_bootstraps(contest->mock));
-	contest_expect_ok(hapax_source_open(url, &source, &err), &err, url);
-	contest_expect_ok(
-		hapax_consumer_new(source, store, &options, &contest->consumer, &err), &err, url);
-	contest_expect_ok(hx_thread_start(&thread, run, contest, "consumer", &err), &err, "thread");
-	do {
-		struct timespec pause = {0, 1000000};
-
-		(void)nanosleep(&pause, NULL);
-		hapax_consumer_stats(contest->consumer, &stats);
-		if (stats.rebalances > 0)
-			begin(contest);
-	} while (stats.acknowledged < contest->messages);
-	contest_stop(&contest->time);
-	hapax_consumer_stop(contest->consumer);
-	hx_thread_join(&thread);
-	if (stats.runs[HAPAX_RUN_OK] != contest->messages)
-		contest_fail("some ran twice, or not");
-	hapax_consumer_free(contest->consumer);
-	hapax_store_close(store);
-}
-
-static void round_of(uint64_t seed, void *context)
-{
-	struct kafka_contest *contest = context;
-	char path[FOLDER_PATH_SIZE];
-
-	contest->time = (struct contest_time){0, 0};
-	contest->has_begun = false;
-	contest->bytes = 0;
-	contest->mock = NULL;
-	contest->rk = connect_as(contest, RD_KAFKA_PRODUCER);
-	contest->mock = rd_kafka_mock_cluster_new(contest->rk, 1);
-	(void)rd_kafka_mock_topic_create(contest->mock, "orders", PARTITIONS, 1);
-	fill(contest, seed);
-	folder_make(contest->folder, path);
-	if (strcmp(contest->mode, "bare") == 0)
-		consume_bare(contest);
-	else
-		consume_hapax(contest, path);
-	if (contest->bytes != contest->messages * DATA_SIZE)
-		contest_fail("not every message was seen once");
-	folder_remove(path);
-	rd_kafka_mock_cluster_destroy(contest->mock);
-	rd_kafka_destroy(contest->rk);
-	contest_print_time("consume", &contest->time, contest->messages);
-}
-
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"mode", required_argument, NULL, 'm'},
-		{"messages", required_argument, NULL, 'n'},
-		{"folder", required_argument, NULL, 'f'},
-		{NULL, 0, NULL, 0},
+	struct cluster cluster = {NULL, NULL};
+	const struct source_contest_ops ops = {
+		.name = "librdkafka",
+		.version = rd_kafka_version_str(),
+		.in_hand = IN_HAND,
+		.begins_with_share = true,
+		.open = open_cluster,
+		.close = close_cluster,
+		.consume_bare = consume_bare,
 	};
-	struct kafka_contest contest = {.mode = "bare", .folder = ".", .messages = 20000};
-	int option;
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 'm': contest.mode = optarg; break;
-		case 'n': contest.messages = contest_parse_count(optarg); break;
-		case 'f': contest.folder = optarg; break;
-		default: return 64;
-		}
-	}
-	contest_run(
-		strcmp(contest.mode, "bare") == 0 ? "librdkafka" : "hapax",
-		strcmp(contest.mode, "bare") == 0 ? rd_kafka_version_str() : hapax_version(),
-		round_of, &contest);
-	return 0;
+	return source_contest_main(&ops, &cluster, argc, argv);
 }

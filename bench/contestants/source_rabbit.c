@@ -1,52 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_rabbit.c - messages consumed from RabbitMQ: what a consumer pays for not doing it twice.
+ * source_rabbit.c - messages consumed from RabbitMQ; see source_contest.h.
  *
- *	--mode MODE      bare: librabbitmq's own loop
- *	                 hapax: hapax_consumer_run(), claim and complete on file:
- *	--messages N     small ones, each with an id, in one quorum queue
- *	--folder DIR     for the store
- *
- * Both have the same prefetch and acknowledge many at once: the bare loop whenever it has read what there
- * was, and every 256 messages. The broker is that of tests/rabbitmq/with_rabbitmq. The clock runs from the
- * first message until the broker waits for none of them.
+ * From one quorum queue. Both have the same prefetch and acknowledge many at once: the bare loop whenever it
+ * has read what there was, and every 256 messages. The broker is that of tests/rabbitmq/with_rabbitmq. The
+ * clock runs from the first message until the broker waits for none of them: the end of the consumer waits
+ * until the broker has read all acknowledgements, as that of the bare loop.
  */
-#include <getopt.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <hapax/hapax.h>
-
-#include "base/thread.h"
 #include "broker/rabbit.h"
-#include "contest.h"
-#include "folder.h"
 #include "keys.h"
+#include "source_contest.h"
 
-enum { DATA_SIZE = 64, WAIT_MS = 60000, BATCH = 256, IN_HAND = 4096 };
+enum { BATCH = 256, IN_HAND = 4096 };
 
 static const char queue[] = "bench-source";
 
-struct rabbit_contest {
-	const char *mode;
-	const char *folder;
-	uint64_t messages;
-	struct hx_rabbit_place place;
-	struct contest_time time;
-	bool has_begun;
-	uint64_t bytes; /* what the handler looks at */
-	struct hapax_consumer *consumer;
-};
-
-static void open_rabbit(const struct rabbit_contest *contest, struct hx_rabbit *rabbit)
+static void open_rabbit(const struct source_contest *contest, struct hx_rabbit *rabbit)
 {
 	struct hapax_error err;
 
 	memset(rabbit, 0, sizeof(*rabbit));
-	contest_expect_ok(hx_rabbit_open(rabbit, &contest->place, WAIT_MS, &err), &err, "open");
+	contest_expect_ok(
+		hx_rabbit_open(rabbit, contest->context, SOURCE_WAIT_MS, &err), &err, "open");
 }
 
 static void check_reply(const struct hx_rabbit *rabbit, const char *what)
@@ -55,10 +35,10 @@ static void check_reply(const struct hx_rabbit *rabbit, const char *what)
 		contest_fail("RabbitMQ refused: %s", what);
 }
 
-static void fill(const struct rabbit_contest *contest, uint64_t seed)
+static void fill(struct source_contest *contest, uint64_t seed, char ret_url[SOURCE_URL_SIZE])
 {
 	struct hx_rabbit rabbit;
-	char key[KEY_TEXT_SIZE], data[DATA_SIZE];
+	char key[KEY_TEXT_SIZE], data[SOURCE_DATA_SIZE];
 	uint64_t tag = 0, ready = 0;
 	struct hapax_error err;
 
@@ -90,14 +70,9 @@ static void fill(const struct rabbit_contest *contest, uint64_t seed)
 		(void)nanosleep(&pause, NULL);
 	}
 	hx_rabbit_close(&rabbit);
-}
-
-static void begin(struct rabbit_contest *contest)
-{
-	if (contest->has_begun)
-		return;
-	contest->has_begun = true;
-	contest_start(&contest->time);
+	(void)snprintf(
+		ret_url, SOURCE_URL_SIZE, "amqp://guest:guest@%s/%s?prefetch=%d",
+		getenv("HAPAX_TEST_RABBITMQ"), queue, IN_HAND);
 }
 
 static void ack(struct hx_rabbit *rabbit, uint64_t tag)
@@ -106,9 +81,9 @@ static void ack(struct hx_rabbit *rabbit, uint64_t tag)
 		contest_fail("an acknowledgement was not sent");
 }
 
-static void consume_bare(struct rabbit_contest *contest)
+static void consume_bare(struct source_contest *contest)
 {
-	struct timeval wait = {.tv_sec = WAIT_MS / 1000};
+	struct timeval wait = {.tv_sec = SOURCE_WAIT_MS / 1000};
 	uint64_t acked = 0, seen = 0;
 	struct hx_rabbit rabbit;
 
@@ -126,7 +101,7 @@ static void consume_bare(struct rabbit_contest *contest)
 		if (amqp_consume_message(rabbit.conn, &envelope, &wait, 0).reply_type !=
 		    AMQP_RESPONSE_NORMAL)
 			contest_fail("a message was not read");
-		begin(contest);
+		source_contest_begin(contest);
 		contest->bytes += envelope.message.body.len;
 		seen = envelope.delivery_tag;
 		amqp_destroy_envelope(&envelope);
@@ -143,115 +118,30 @@ static void consume_bare(struct rabbit_contest *contest)
 	hx_rabbit_close(&rabbit);
 }
 
-static enum hapax_run_outcome handle(struct hapax_work *work, void *context)
+static void close_rabbit(struct source_contest *contest)
 {
-	struct rabbit_contest *contest = context;
-
-	begin(contest);
-	contest->bytes += work->event->data.size;
-	return HAPAX_RUN_OK;
-}
-
-static void run(void *arg)
-{
-	struct rabbit_contest *contest = arg;
-	struct hapax_error err;
-
-	contest_expect_ok(hapax_consumer_run(contest->consumer, &err), &err, "consume");
-}
-
-static void consume_hapax(struct rabbit_contest *contest, const char *path)
-{
-	struct hapax_registration row = HAPAX_REGISTRATION_INIT;
-	struct hapax_consumer_options options = HAPAX_CONSUMER_OPTIONS_INIT;
-	struct hapax_consumer_stats stats = HAPAX_CONSUMER_STATS_INIT;
-	char url[FOLDER_PATH_SIZE + 64];
-	struct hapax_source *source = NULL;
-	struct hapax_store *store = NULL;
-	struct hx_thread thread;
-	struct hapax_error err;
-
-	row.handler = handle;
-	row.context = contest;
-	options.flags = HAPAX_CONSUMER_INLINE;
-	options.rows = &row;
-	options.row_count = 1;
-	options.prefetch = IN_HAND;
-	options.parallel = IN_HAND;
-	(void)snprintf(url, sizeof(url), "file:%s/store", path);
-	contest_expect_ok(hapax_store_open(url, NULL, &store, &err), &err, url);
-	(void)snprintf(
-		url, sizeof(url), "amqp://guest:guest@%s/%s?prefetch=%d",
-		getenv("HAPAX_TEST_RABBITMQ"), queue, IN_HAND);
-	contest_expect_ok(hapax_source_open(url, &source, &err), &err, url);
-	contest_expect_ok(
-		hapax_consumer_new(source, store, &options, &contest->consumer, &err), &err, url);
-	contest_expect_ok(hx_thread_start(&thread, run, contest, "consumer", &err), &err, "thread");
-	do {
-		struct timespec pause = {0, 200000};
-
-		(void)nanosleep(&pause, NULL);
-		hapax_consumer_stats(contest->consumer, &stats);
-	} while (stats.acknowledged < contest->messages);
-	/* Its end waits until the broker has read all acknowledgements, as that of the bare loop. */
-	hapax_consumer_stop(contest->consumer);
-	hx_thread_join(&thread);
-	hapax_consumer_free(contest->consumer);
-	contest_stop(&contest->time);
-	if (stats.runs[HAPAX_RUN_OK] != contest->messages)
-		contest_fail("some ran twice, or not");
-	hapax_store_close(store);
-}
-
-static void round_of(uint64_t seed, void *context)
-{
-	struct rabbit_contest *contest = context;
-	char path[FOLDER_PATH_SIZE];
-
-	contest->time = (struct contest_time){0, 0};
-	contest->has_begun = false;
-	contest->bytes = 0;
-	fill(contest, seed);
-	folder_make(contest->folder, path);
-	if (strcmp(contest->mode, "bare") == 0)
-		consume_bare(contest);
-	else
-		consume_hapax(contest, path);
-	if (contest->bytes != contest->messages * DATA_SIZE)
-		contest_fail("not every message was seen once");
-	folder_remove(path);
-	contest_print_time("consume", &contest->time, contest->messages);
+	(void)contest;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"mode", required_argument, NULL, 'm'},
-		{"messages", required_argument, NULL, 'n'},
-		{"folder", required_argument, NULL, 'f'},
-		{NULL, 0, NULL, 0},
+	const struct source_contest_ops ops = {
+		.name = "librabbitmq",
+		.version = amqp_version(),
+		.in_hand = IN_HAND,
+		.ends_with_consumer = true,
+		.open = fill,
+		.close = close_rabbit,
+		.consume_bare = consume_bare,
 	};
-	struct rabbit_contest contest = {.mode = "bare", .folder = ".", .messages = 20000};
 	const char *address = getenv("HAPAX_TEST_RABBITMQ");
+	struct hx_rabbit_place place;
 	struct hapax_error err;
-	char url[256];
-	int option;
+	char url[SOURCE_URL_SIZE];
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 'm': contest.mode = optarg; break;
-		case 'n': contest.messages = contest_parse_count(optarg); break;
-		case 'f': contest.folder = optarg; break;
-		default: return 64;
-		}
-	}
 	if (address == NULL)
 		contest_fail("there is no RabbitMQ: run it by tests/rabbitmq/with_rabbitmq");
 	(void)snprintf(url, sizeof(url), "amqp://guest:guest@%s", address);
-	contest_expect_ok(hx_rabbit_place_parse(url, &contest.place, &err), &err, url);
-	contest_run(
-		strcmp(contest.mode, "bare") == 0 ? "librabbitmq" : "hapax",
-		strcmp(contest.mode, "bare") == 0 ? amqp_version() : hapax_version(), round_of,
-		&contest);
-	return 0;
+	contest_expect_ok(hx_rabbit_place_parse(url, &place, &err), &err, url);
+	return source_contest_main(&ops, &place, argc, argv);
 }

@@ -54,6 +54,15 @@ HAPAX_API enum hapax_status hapax_postgres_join(
 	struct pg_conn *conn, const struct hapax_store_options *options,
 	struct hapax_store **ret_store, struct hapax_error *err);
 
+struct hapax_work;
+
+/*
+ * The connection of the transaction in which a handler runs: of hapax_tx_process(), or of a
+ * consumer with HAPAX_CONSUMER_TRANSACTIONS (source.h). NULL: it runs in none. Borrowed for
+ * the run; BEGIN, COMMIT and ROLLBACK are not the handler's.
+ */
+HAPAX_API struct pg_conn *hapax_postgres_of_work(const struct hapax_work *work);
+
 #ifdef __cplusplus
 }
 #endif

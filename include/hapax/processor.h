@@ -386,6 +386,8 @@ struct hapax_processor_stats {
 HAPAX_API void hapax_processor_stats(
 	struct hapax_processor *processor, struct hapax_processor_stats *ret_stats);
 
+struct hapax_duplicate;
+
 /* What a handler gets, and what it leaves. Made by the library; may grow at its end. */
 struct hapax_work {
 	/* In. */
@@ -400,6 +402,11 @@ struct hapax_work {
 	struct hapax_bytes error; /* transient and ambiguous: why */
 
 	struct hapax_call *private_call;
+	/*
+	 * In, of a consumer that tags duplicates (source.h): what this is a duplicate of. It was
+	 * done; what is left here is not kept. NULL: it is none, and this is the run.
+	 */
+	const struct hapax_duplicate *duplicate;
 };
 
 /* The work itself. Its class of result follows from what it returns. */

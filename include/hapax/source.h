@@ -33,12 +33,30 @@
  * A dead letter is acknowledged when the broker has it in its new place, with the reason
  * in its headers. Nothing is dropped without one.
  *
+ * Tags
+ * With on_duplicate tag the handler gets a duplicate, too, and knows it as one: a function by
+ * work->duplicate, a service by the header Hapax-Duplicate (the cause) with Hapax-Original and
+ * Hapax-First-Seen, a command by HAPAX_DUPLICATE, HAPAX_ORIGINAL and HAPAX_FIRST_SEEN. There is no
+ * claim and no token, what the handler returns is not kept, and it counts as no run. Where it
+ * fails it is handed out again, attempts_max times, and is acknowledged then. It is at least
+ * once: a crash brings it again.
+ *
  * Warm-up
  * A store that is new, or was lost, knows nothing of what is done. With warm_up=10m (or
  * warm_up=5000: messages) a consumer that gets a partition first reads again what stands
  * that far before the group's committed offset, and marks it as done, without running it;
  * nothing is delivered meanwhile. What the store knows already stays as it is. A dead
  * letter counts as done, too, in a store that has forgotten it.
+ *
+ * Transactions
+ * With HAPAX_CONSUMER_TRANSACTIONS, and a store in PostgreSQL, the claim, what a function writes by
+ * hapax_postgres_of_work() (postgres.h), its result and the offset of the message commit together,
+ * or none of them does: exactly once, whatever is killed. Each worker has a connection of its own
+ * to the store's URL. The offset of a partition, below which all is done, is in the table hapax_offset
+ * (`hapax store migrate` makes it), by the group of the source's URL, its topic and partition. It
+ * decides where a partition begins, whatever the broker has as committed, so that what a restored
+ * database has lost is read again; DELETE the row to go by the broker. A source without offsets
+ * (RabbitMQ, Redis) has none, and the rest of it. One group's name is not for two clusters.
  *
  * Caveats
  * - Threads: a consumer belongs to the thread that runs it, except hapax_consumer_stop()
@@ -119,6 +137,7 @@ enum hapax_order {
 enum hapax_on_duplicate {
 	HAPAX_ON_DUPLICATE_DROP = 0,   /* acknowledged */
 	HAPAX_ON_DUPLICATE_DIVERT = 1, /* and sent to divert first */
+	HAPAX_ON_DUPLICATE_TAG = 2,    /* and handed to the handler first, marked: see Tags */
 };
 
 /* How an HTTP handler gets an event. */
@@ -140,11 +159,20 @@ enum { HAPAX_CAUSE_COUNT = 5 };
 /* "reread", "redelivered", "producer", "dead_letter", "other_door". */
 HAPAX_API const char *hapax_duplicate_cause_name(enum hapax_duplicate_cause cause);
 
+/* What a message is a duplicate of, for a handler that wants to know (on_duplicate tag). */
+struct hapax_duplicate {
+	enum hapax_duplicate_cause cause;
+	struct hapax_bytes original; /* topic and place of what was done; may be empty */
+	int64_t first_seen_ms;       /* on the store's clock */
+	uint64_t token;              /* of the run that was the first; not a right to run */
+};
+
 enum hapax_consumer_fact {
 	HAPAX_FACT_DUPLICATE = 1, /* cause, original and first_seen_ms say of what */
 	HAPAX_FACT_RETRY = 2,     /* a run failed; why says how, delay_ms when it is tried again */
 	HAPAX_FACT_DEAD_LETTER = 3, /* it is in target now; why says why */
-	/* A dead letter, or a diverted duplicate, was not taken: why. delay_ms -1: it is not tried again. */
+	/* A dead letter, or a duplicate that is diverted or tagged, was not taken: why. delay_ms -1: it is not
+	   tried again. */
 	HAPAX_FACT_UNDELIVERED = 4,
 	HAPAX_FACT_STORE_AWAY = 5, /* the store refuses: why. Nothing is begun meanwhile */
 	HAPAX_FACT_STORE_BACK = 6,
@@ -168,7 +196,7 @@ struct hapax_consumer_event {
 	struct hapax_bytes original; /* DUPLICATE: topic and place of what was done; may be empty */
 	enum hapax_duplicate_cause cause;
 	int64_t first_seen_ms;
-	int64_t delay_ms;
+	int64_t delay_ms;      /* RETRY, UNDELIVERED: until the next time; 0: there is none */
 	struct hapax_bytes id; /* of the message as an event, as the next two; may be empty */
 	struct hapax_bytes type;
 	struct hapax_bytes source;
@@ -182,6 +210,11 @@ typedef void hapax_consumer_told_fn(const struct hapax_consumer_event *event, vo
 enum hapax_consumer_flags {
 	/* Functions of rows run on the consumer's own thread: for those that never block. */
 	HAPAX_CONSUMER_INLINE = 1 << 0,
+	/*
+	 * Functions of rows run in a transaction of the database that has the ledger, too: the store
+	 * is postgres://. See Transactions.
+	 */
+	HAPAX_CONSUMER_TRANSACTIONS = 1 << 1,
 };
 
 /* Zero means the default in every field. Exactly one of rows, to and exec is given. */
@@ -281,12 +314,13 @@ struct hapax_consumer_stats {
 	uint64_t rebalances; /* of the source */
 	uint64_t warmed;     /* messages of the past that were marked as done */
 	uint64_t warming;    /* partitions whose past is being read, now */
+	uint64_t tagged;     /* duplicates that a handler took as such */
 };
 
 #define HAPAX_CONSUMER_STATS_INIT                                                                  \
 	{                                                                                          \
 		sizeof(struct hapax_consumer_stats), 0, 0, 0, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-			0, 0, -1, 0, 0, 0, 0                                                       \
+			0, 0, -1, 0, 0, 0, 0, 0                                                    \
 	}
 
 /* As of the last turn of its loop. ret_stats->size must be set. */

@@ -56,7 +56,7 @@ enum {
 static const char *const form_choices[] = {"binary", "structured", NULL};
 static const char *const order_choices[] = {"key", "partition", "none", NULL};
 static const char *const missing_choices[] = {"reject", "pass", "content", NULL};
-static const char *const duplicate_choices[] = {"drop", "divert", NULL};
+static const char *const duplicate_choices[] = {"drop", "divert", "tag", NULL};
 static const char *const lapse_choices[] = {"retry", "park", NULL};
 
 static const struct hx_option options[] = {
@@ -91,8 +91,8 @@ static const struct hx_option options[] = {
 	{OPTION_BACKOFF_MAX, "backoff-max", 0, HX_OPTION_TEXT, "D", "at most; 1m", NULL},
 	{OPTION_DEAD_LETTER, "dead-letter", 0, HX_OPTION_TEXT, "NAME",
          "where dead letters go; TOPIC.dead; off: nowhere", NULL},
-	{OPTION_ON_DUPLICATE, "on-duplicate", 0, HX_OPTION_CHOICE, "drop|divert",
-         "what becomes of duplicates; drop", duplicate_choices},
+	{OPTION_ON_DUPLICATE, "on-duplicate", 0, HX_OPTION_CHOICE, "drop|divert|tag",
+         "what becomes of duplicates; drop; tag: handled as such", duplicate_choices},
 	{OPTION_DIVERT, "divert", 0, HX_OPTION_TEXT, "NAME", "where they go; TOPIC.duplicate",
          NULL},
 	{OPTION_LEASE, "lease", 0, HX_OPTION_TEXT, "D", "a claim holds as long, renewed; 30s",

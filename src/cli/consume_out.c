@@ -118,6 +118,9 @@ static void say(const struct hx_consume_out *out, const struct hapax_consumer_ev
 			hx_report(
 				command, "note: %.*s: not handed on: %s; it stays where it is",
 				size, place, event->why);
+		else if (event->delay_ms == 0)
+			hx_report(
+				command, "note: %.*s: not handed on: %s", size, place, event->why);
 		else
 			hx_report(
 				command, "note: %.*s: not handed on: %s; next in %" PRId64 " ms",
@@ -174,6 +177,7 @@ static size_t figures_of(const struct hapax_consumer_stats *stats, struct figure
 	figures[count++] = (struct figure){"parked", stats->parked};
 	figures[count++] = (struct figure){"dead_letters", stats->dead_letters};
 	figures[count++] = (struct figure){"diverted", stats->diverted};
+	figures[count++] = (struct figure){"tagged", stats->tagged};
 	figures[count++] = (struct figure){"given_back", stats->given_back};
 	figures[count++] = (struct figure){"unstored", stats->unstored};
 	figures[count++] = (struct figure){"refused", stats->refused};

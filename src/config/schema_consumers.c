@@ -16,7 +16,7 @@ static const char *const canonicals[] = {"lossless", "python", NULL};
 static const char *const fingerprints[] = {"data", "none", NULL};
 static const char *const on_lapses[] = {"retry", "park", NULL};
 static const char *const orders[] = {"key", "partition", "none", NULL};
-static const char *const on_duplicates[] = {"drop", "divert", NULL};
+static const char *const on_duplicates[] = {"drop", "divert", "tag", NULL};
 
 /* Of a topic, a queue, an exchange or a stream. */
 enum { TARGET_SIZE_MAX = 255, PREFETCH_MAX = 10000, PARALLEL_MAX = 10000 };

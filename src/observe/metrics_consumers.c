@@ -33,6 +33,7 @@ static const struct figure counters[] = {
 	{"hapax_consumer_dead_letters", "Messages that were handed to the dead letters.",
          AT(dead_letters)},
 	{"hapax_consumer_diverted", "Duplicates that were handed on.", AT(diverted)},
+	{"hapax_consumer_tagged", "Duplicates that the handler got as such.", AT(tagged)},
 	{"hapax_consumer_store_refusals", "Times that the store took nothing.", AT(refused)},
 	{"hapax_consumer_source_failures", "Failures of the broker, or of the way to it.",
          AT(failures)},

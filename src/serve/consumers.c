@@ -230,6 +230,7 @@ static void add_stats(struct hapax_consumer_stats *sum, const struct hapax_consu
 	sum->unstored += stats->unstored;
 	sum->dead_letters += stats->dead_letters;
 	sum->diverted += stats->diverted;
+	sum->tagged += stats->tagged;
 	sum->failures += stats->failures;
 	sum->rebalances += stats->rebalances;
 }

@@ -80,6 +80,23 @@ static void add_number(struct variables *variables, const char *name, uint64_t n
 	add(variables, name, hapax_bytes_from_text(text));
 }
 
+/* HAPAX_DUPLICATE is there for all: ours may have come from somebody else's environment. */
+static void describe_duplicate(struct variables *variables, const struct hx_intake *intake)
+{
+	const struct hapax_duplicate *duplicate = &intake->duplicate;
+	char first_seen[32];
+
+	if (!intake->is_tagged) {
+		add(variables, "HAPAX_DUPLICATE", HX_BYTES_LIT(""));
+		return;
+	}
+	add(variables, "HAPAX_DUPLICATE",
+	    hapax_bytes_from_text(hapax_duplicate_cause_name(duplicate->cause)));
+	add(variables, "HAPAX_ORIGINAL", duplicate->original);
+	hx_clock_format_utc(duplicate->first_seen_ms, first_seen);
+	add(variables, "HAPAX_FIRST_SEEN", hapax_bytes_from_text(first_seen));
+}
+
 static void describe(struct variables *variables, const struct hx_intake *intake)
 {
 	const struct hapax_message *message = intake->message;
@@ -103,6 +120,7 @@ static void describe(struct variables *variables, const struct hx_intake *intake
 		add(variables, "HAPAX_EVENT_SOURCE", envelope->cloudevent.source);
 		add(variables, "HAPAX_EVENT_SUBJECT", envelope->cloudevent.subject);
 	}
+	describe_duplicate(variables, intake);
 	for (size_t i = 0; i < variables->count; i++)
 		variables->list[i] = (const char *)variables->text.data + variables->offsets[i];
 	variables->list[variables->count] = NULL;

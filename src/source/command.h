@@ -3,7 +3,8 @@
  * command.h - a command as the handler of a message.
  *
  * It gets the data on its standard input and facts in its environment (HAPAX_KEY,
- * HAPAX_TOKEN, HAPAX_ATTEMPT, HAPAX_TOPIC, HAPAX_EVENT_TYPE, ...). What it writes to its standard output is
+ * HAPAX_TOKEN, HAPAX_ATTEMPT, HAPAX_TOPIC, HAPAX_EVENT_TYPE, ...; HAPAX_DUPLICATE is empty but for a
+ * duplicate that is tagged). What it writes to its standard output is
  * the result; its standard error is ours. Exit status 0 is ok, any other and death by a
  * signal are transient, as for `hapax run`; a command that was stopped because it took too
  * long is ambiguous.

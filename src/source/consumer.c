@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/siphash.h"
+#include "source/tag.h"
 
 enum {
 	/* Claims, or completions, in one submit: a durable store syncs once for all of them. */
@@ -282,6 +283,8 @@ static void take_in(struct hx_consumer *consumer, struct hapax_message *message)
 	message->private_intake = intake;
 	intake->state = HX_INTAKE_QUEUED;
 	intake->route = NULL;
+	intake->is_tagged = false;
+	intake->has_answer = false;
 	intake->run = NULL;
 	intake->token = 0;
 	intake->attempt = 0;
@@ -339,6 +342,21 @@ static void revive(struct hx_consumer *consumer)
 	}
 }
 
+void hx_consumer_start(struct hx_intake *intake)
+{
+	struct hx_consumer *consumer = intake->consumer;
+
+	intake->state = HX_INTAKE_RUNNING;
+	consumer->running++;
+	atomic_store(&intake->call.is_fenced, false);
+	intake->position = -1;
+	if (consumer->options.flags & HAPAX_CONSUMER_TRANSACTIONS &&
+	    consumer->source->ops->position != NULL)
+		intake->position =
+			consumer->source->ops->position(consumer->source, intake->message);
+	consumer->handler->ops->start(consumer->handler, intake);
+}
+
 static void on_run(
 	struct hx_intake *intake, struct hapax_run *run, const struct hapax_answer *answer)
 {
@@ -351,16 +369,13 @@ static void on_run(
 		intake->attempt = intake->failures + 1;
 	else
 		hx_settle_store_answered(consumer);
-	intake->state = HX_INTAKE_RUNNING;
-	consumer->running++;
-	atomic_store(&intake->call.is_fenced, false);
 	if (intake->key.kind == HAPAX_KEY_NONE) {
 		struct hapax_consumer_event event = {
 			.fact = HAPAX_FACT_UNPROTECTED, .why = intake->key.missing};
 
 		hx_consumer_tell(consumer, intake, &event);
 	}
-	consumer->handler->ops->start(consumer->handler, intake);
+	hx_consumer_start(intake);
 }
 
 static void on_step(
@@ -402,6 +417,16 @@ static enum hapax_status append_place(struct hx_intake *intake)
 	return status;
 }
 
+void hx_intake_keep_place(struct hx_intake *intake, struct hapax_result *result)
+{
+	hx_buf_clear(&intake->result_headers);
+	if (result->kind != HAPAX_RESULT_EXEC &&
+	    hx_buf_append(&intake->result_headers, result->headers.data, result->headers.size) ==
+	            HAPAX_OK &&
+	    append_place(intake) == HAPAX_OK)
+		result->headers = hapax_buf_bytes(&intake->result_headers);
+}
+
 void hx_intake_finish(
 	struct hx_intake *intake, enum hapax_run_outcome outcome, const struct hapax_result *result,
 	struct hapax_bytes error)
@@ -413,13 +438,7 @@ void hx_intake_finish(
 	*kept = (struct hapax_result){.kind = HAPAX_RESULT_NONE};
 	if (result != NULL)
 		*kept = *result;
-	/* The place of the original tells a later duplicate's cause. */
-	hx_buf_clear(&intake->result_headers);
-	if (kept->kind != HAPAX_RESULT_EXEC &&
-	    hx_buf_append(&intake->result_headers, kept->headers.data, kept->headers.size) ==
-	            HAPAX_OK &&
-	    append_place(intake) == HAPAX_OK)
-		kept->headers = hapax_buf_bytes(&intake->result_headers);
+	hx_intake_keep_place(intake, kept);
 	intake->outcome = outcome;
 	intake->error = error;
 	intake->state = HX_INTAKE_FINISHING;
@@ -442,18 +461,28 @@ static size_t room(const struct hx_consumer *consumer)
 	return room < BATCH_MAX ? room : BATCH_MAX;
 }
 
-static void fill_request(struct hx_intake *intake, struct hapax_request *request)
+void hx_intake_request(
+	struct hx_intake *intake, const struct hapax_run_options *options,
+	struct hapax_request *request)
 {
 	const struct hapax_key *key = &intake->key;
-	const struct hx_route *route = intake->route;
 
 	*request = (struct hapax_request)HAPAX_REQUEST_INIT;
-	request->options = key->kind == HAPAX_KEY_NONE ? &route->unprotected : &route->run;
+	request->options = options;
 	request->tenant = hx_bytes(key->tenant, key->tenant_size);
 	request->group = hx_bytes(key->group, key->group_size);
 	request->key = hx_bytes(key->key, key->key_size);
 	if (key->has_fingerprint && !key->is_fingerprint)
 		request->fingerprint = key->fingerprint;
+}
+
+static void fill_request(struct hx_intake *intake, struct hapax_request *request)
+{
+	const struct hx_route *route = intake->route;
+
+	hx_intake_request(
+		intake, intake->key.kind == HAPAX_KEY_NONE ? &route->unprotected : &route->run,
+		request);
 	request->step = on_step;
 	request->context = intake;
 }
@@ -487,6 +516,9 @@ static bool begin(struct hx_consumer *consumer)
 			hx_warm_up_add(intake);
 		} else if (intake->reason != HX_REASON_NONE) {
 			hx_settle_publish(intake);
+		} else if (intake->is_tagged) {
+			hx_tag_run(intake);
+			left--;
 		} else {
 			intake->state = HX_INTAKE_CLAIMING;
 			fill_request(intake, &consumer->requests[count++]);
@@ -520,16 +552,22 @@ static void finish_one(const struct hapax_finish *finish)
 static bool finish(struct hx_consumer *consumer)
 {
 	size_t count = 0;
+	bool has_ended = false;
 	struct hapax_error err;
 
 	while (count < BATCH_MAX && consumer->finishing.count > 0) {
 		struct hx_intake *intake = hx_intakes_take(&consumer->finishing);
 
+		if (intake->is_tagged) {
+			hx_tag_end(intake);
+			has_ended = true;
+			continue;
+		}
 		consumer->finishes[count++] = (struct hapax_finish){
 			intake->run, intake->outcome, &intake->result, intake->error};
 	}
 	if (count == 0)
-		return false;
+		return has_ended;
 	if (hapax_run_finish_all(consumer->processor, consumer->finishes, count, &err) !=
 	    HAPAX_OK) {
 		for (size_t i = 0; i < count; i++)

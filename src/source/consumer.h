@@ -59,7 +59,7 @@ struct hx_consumer {
 	struct hx_intakes ready;     /* QUEUED, the first of their lanes */
 	struct hx_intakes waiting;   /* WAITING */
 	struct hx_intakes finishing; /* to be finished in this turn */
-	size_t claimed;              /* CLAIMING, RUNNING, FINISHING */
+	size_t claimed;              /* CLAIMING, RUNNING, FINISHING; tagged ones, too */
 	size_t running;
 	size_t publishing;
 	size_t queued; /* QUEUED, whether first or not */
@@ -120,6 +120,9 @@ void hx_intakes_add(struct hx_intakes *list, struct hx_intake *intake);
 void hx_intakes_add_first(struct hx_intakes *list, struct hx_intake *intake);
 void hx_intakes_remove(struct hx_intakes *list, struct hx_intake *intake);
 struct hx_intake *hx_intakes_take(struct hx_intakes *list);
+
+/* Its handler begins: it is RUNNING, and claimed counts it. */
+void hx_consumer_start(struct hx_intake *intake);
 
 /* settle.c: what becomes of an intake, for consumer.c. */
 void hx_settle_answer(struct hx_intake *intake, const struct hapax_answer *answer);

@@ -34,6 +34,10 @@ struct hx_route {
 	struct hapax_run_options unprotected; /* the same for events without a key */
 	hapax_handler_fn *fn;                 /* of a function */
 	void *context;
+	/* With transactions fn is that of joint.h, which calls this one. */
+	hapax_handler_fn *inner;
+	void *inner_context;
+	struct hapax_run_options inner_run;
 };
 
 #endif

@@ -143,6 +143,22 @@ static enum hapax_status prepare(struct hx_http_handler *handler, struct hx_inta
 	return HAPAX_OK;
 }
 
+static void write_tag(struct hx_http1_writer *writer, const struct hapax_duplicate *duplicate)
+{
+	struct hapax_bytes name = HX_BYTES_LIT("Hapax-Original");
+	char first_seen[32];
+
+	hx_http1_write_field(
+		writer, HX_BYTES_LIT("Hapax-Duplicate"),
+		hapax_bytes_from_text(hapax_duplicate_cause_name(duplicate->cause)));
+	/* A queue may have any name. */
+	if (duplicate->original.size > 0 && hx_http1_is_field(name, duplicate->original))
+		hx_http1_write_field(writer, name, duplicate->original);
+	hx_clock_format_utc(duplicate->first_seen_ms, first_seen);
+	hx_http1_write_field(
+		writer, HX_BYTES_LIT("Hapax-First-Seen"), hapax_bytes_from_text(first_seen));
+}
+
 static enum hapax_status write_request(
 	const struct hx_http_handler *handler, struct hx_intake *intake, struct hapax_error *err)
 {
@@ -165,6 +181,8 @@ static enum hapax_status write_request(
 		hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Token"), intake->token);
 		hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Attempt"), intake->attempt);
 	}
+	if (intake->is_tagged)
+		write_tag(&writer, &intake->duplicate);
 	hx_http1_write_length(&writer, intake->http.body.size);
 	return hx_http1_write_end(&writer, err);
 }

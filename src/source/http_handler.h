@@ -3,7 +3,7 @@
  * http_handler.h - an HTTP service as the handler of messages.
  *
  * Each message is a POST of a CloudEvent, binary or structured, with Hapax-Token and
- * Hapax-Attempt. What is none becomes one: its key is the id, the topic the source. Sent
+ * Hapax-Attempt; a duplicate that is tagged has Hapax-Duplicate in their place. What is none becomes one: its key is the id, the topic the source. Sent
  * and not answered is ambiguous.
  *
  * Threads: the reactor's.

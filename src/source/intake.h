@@ -7,7 +7,8 @@
  *	  └─ WAITING ◀┴───────────┴───────────┘          not done: later
  *	             └──────────▶ PUBLISHING ─▶ ack      a dead letter, a diverted duplicate
  *
- * One of the past goes from QUEUED by MARKING to ack, and never runs.
+ * One of the past goes from QUEUED by MARKING to ack, and never runs. A duplicate that is
+ * tagged goes from CLAIMING to RUNNING without a claim, and the store hears nothing of it.
  * From QUEUED and WAITING a message may be given back to the broker.
  *
  * Threads: the consumer's, but for what a worker has while RUNNING: work, and what it
@@ -98,6 +99,15 @@ struct hx_intake {
 	uint64_t body_size;
 	char error_text[HAPAX_ERROR_MESSAGE_SIZE];
 
+	/* By a function in a transaction: what that was answered; joint.h. */
+	bool has_answer;
+	struct hapax_answer answer; /* its bytes are in call.body and call.error */
+	int64_t position; /* up to where its partition is done when it is; -1: nobody wants to know */
+
+	/* A duplicate that is delivered as one; tag.h. */
+	bool is_tagged;
+	struct hapax_duplicate duplicate; /* its original lies in target */
+
 	/* Handed on. */
 	enum hx_intake_reason reason;
 	struct hapax_publication publication;
@@ -124,5 +134,13 @@ struct hx_intake {
 void hx_intake_finish(
 	struct hx_intake *intake, enum hapax_run_outcome outcome, const struct hapax_result *result,
 	struct hapax_bytes error);
+
+/* What is asked of the processor for it. */
+void hx_intake_request(
+	struct hx_intake *intake, const struct hapax_run_options *options,
+	struct hapax_request *ret_request);
+
+/* Beside the result, where the message stands: that tells a later duplicate's cause. */
+void hx_intake_keep_place(struct hx_intake *intake, struct hapax_result *result);
 
 #endif

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/random.h"
@@ -25,6 +26,7 @@
 #include "source/command.h"
 #include "source/consumer.h"
 #include "source/http_handler.h"
+#include "source/joint.h"
 #include "source/workers.h"
 
 #define MS_NS              INT64_C(1000000)
@@ -43,6 +45,9 @@ enum {
 	/* How often the source is looked after at least. */
 	TURN_MS_MAX = 1000,
 	LAST_TURNS_MAX = 1000,
+	/* Between two questions to a database that does not answer; how often a stop is seen. */
+	ASK_AGAIN_MS = 1000,
+	LOOK_MS = 50,
 };
 
 struct hapax_consumer {
@@ -57,6 +62,7 @@ struct hapax_consumer {
 	struct hx_workers workers;
 	struct hx_http_handler http;
 	struct hx_command command;
+	struct hx_joints joints;
 	bool has_core;
 	bool is_hurried;
 	bool has_run;
@@ -78,6 +84,40 @@ static void on_source_failed(void *context, const char *text, int is_fatal)
 	struct hapax_consumer *consumer = context;
 
 	hx_consumer_source_failed(&consumer->core, text, is_fatal);
+}
+
+/* False: it is to stop. */
+static bool rest(struct hapax_consumer *consumer, int64_t ms)
+{
+	int64_t end_ns = hx_clock_mono_ns() + ms * MS_NS;
+	struct hx_mutex mutex = HX_MUTEX_INIT;
+	struct hx_cond cond;
+
+	hx_cond_init(&cond);
+	hx_mutex_lock(&mutex);
+	while (!atomic_load(&consumer->is_stopped) && hx_clock_mono_ns() < end_ns)
+		(void)hx_cond_wait_until_ns(&cond, &mutex, hx_clock_mono_ns() + LOOK_MS * MS_NS);
+	hx_mutex_unlock(&mutex);
+	hx_cond_done(&cond);
+	return !atomic_load(&consumer->is_stopped);
+}
+
+/*
+ * Where a partition begins, by the database. While that is away nothing could be done with
+ * the others either, so it is waited for; who is to stop begins nowhere.
+ */
+static int64_t on_begin(void *context, const char *topic, int32_t partition)
+{
+	struct hapax_consumer *consumer = context;
+	struct hapax_error err;
+	int64_t next = -1;
+
+	while (hx_joints_offset(&consumer->joints, topic, partition, &next, &err) != HAPAX_OK) {
+		hx_consumer_source_failed(&consumer->core, err.message, 0);
+		if (!rest(consumer, ASK_AGAIN_MS))
+			return -1;
+	}
+	return next;
 }
 
 /* That the past is being read, and that it has been. */
@@ -187,6 +227,13 @@ static enum hapax_status complete(
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"a consumer needs one handler: rows, a URL to send to, or a command");
+	if (options->flags & HAPAX_CONSUMER_TRANSACTIONS &&
+	    (options->row_count == 0 || options->flags & HAPAX_CONSUMER_INLINE ||
+	     options->on_duplicate == HAPAX_ON_DUPLICATE_TAG))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"transactions are for functions, on threads of the consumer's, and a duplicate "
+			"has none");
 	complete_run(&options->run);
 	if (options->prefetch == 0)
 		options->prefetch = PREFETCH_DEFAULT;
@@ -280,6 +327,17 @@ static void free_routes(struct hx_consumer *core)
 	hx_free(core->routes);
 }
 
+/* The consumer claims nothing for it: the transaction does. */
+static void put_inside(struct hx_route *route, struct hx_joints *joints)
+{
+	route->inner = route->fn;
+	route->inner_context = route->context;
+	route->inner_run = route->run;
+	route->run.is_disabled = 1;
+	route->fn = hx_joint_run_work;
+	route->context = joints;
+}
+
 static enum hapax_status make_handler(struct hapax_consumer *consumer, struct hapax_error *err)
 {
 	struct hx_consumer *core = &consumer->core;
@@ -300,6 +358,9 @@ static enum hapax_status make_handler(struct hapax_consumer *consumer, struct ha
 		core->handler = &consumer->http.base;
 		return status;
 	}
+	for (size_t i = 0; options->flags & HAPAX_CONSUMER_TRANSACTIONS && i < core->route_count;
+	     i++)
+		put_inside(&core->routes[i], &consumer->joints);
 	if (options->exec != NULL) {
 		consumer->command =
 			(struct hx_command){options->exec, options->run.max_run_ms, size_max};
@@ -386,12 +447,19 @@ enum hapax_status hapax_consumer_new(
 		status = make_handler(consumer, err);
 	if (status == HAPAX_OK)
 		status = make_core(consumer, store, err);
+	if (status == HAPAX_OK && consumer->core.options.flags & HAPAX_CONSUMER_TRANSACTIONS)
+		status = hx_joints_open(
+			&consumer->joints, store,
+			source->ops->position == NULL ? NULL : source->group, err);
 	if (status != HAPAX_OK) {
 		hapax_consumer_free(consumer);
 		return status;
 	}
 	consumer->core.source = source;
-	source->hooks = (struct hapax_source_hooks){wake, on_source_failed, consumer};
+	source->hooks = (struct hapax_source_hooks){
+		.wake = wake, .failed = on_source_failed, .context = consumer};
+	if (consumer->joints.group != NULL)
+		source->hooks.begin = on_begin;
 	*ret_consumer = consumer;
 	return HAPAX_OK;
 }
@@ -411,6 +479,7 @@ void hapax_consumer_free(struct hapax_consumer *consumer)
 	if (consumer->has_core)
 		hx_consumer_done(core);
 	hx_workers_done(&consumer->workers);
+	hx_joints_close(&consumer->joints);
 	if (consumer->http.base.ops != NULL) {
 		hx_http_handler_close(&consumer->http);
 		for (int i = 0; i < LAST_TURNS_MAX && consumer->http.client.line_count > 0; i++)

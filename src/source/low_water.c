@@ -50,3 +50,16 @@ struct hx_mark *hx_low_water_done(struct hx_low_water *water, struct hx_mark *ma
 	}
 	return over;
 }
+
+int64_t hx_low_water_with(const struct hx_low_water *water, const struct hx_mark *mark)
+{
+	int64_t next = mark->offset + 1;
+
+	if (water->first != mark)
+		return water->first->offset;
+	while (mark->next != NULL && mark->next->is_done) {
+		mark = mark->next;
+		next = mark->offset + 1;
+	}
+	return next;
+}

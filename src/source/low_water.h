@@ -36,6 +36,9 @@ void hx_low_water_add(struct hx_low_water *water, struct hx_mark *mark, int64_t 
 /* mark is done. Returns the marks that are not needed any more, linked by next; or NULL. */
 struct hx_mark *hx_low_water_done(struct hx_low_water *water, struct hx_mark *mark);
 
+/* What next would be if mark, which is not done, were. */
+int64_t hx_low_water_with(const struct hx_low_water *water, const struct hx_mark *mark);
+
 /* Take the first mark out, done or not: all of it is given up. NULL: there is none. */
 struct hx_mark *hx_low_water_take(struct hx_low_water *water);
 

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "source/consumer.h"
+#include "source/tag.h"
 #include "wire/http1_text.h"
 
 enum { DOUBLINGS_MAX = 20 };
@@ -176,11 +177,14 @@ static void duplicate(struct hx_intake *intake, const struct hapax_answer *answe
 	event.target = consumer->divert;
 	intake->attempt = answer->attempt;
 	hx_consumer_tell(consumer, intake, &event);
-	if (consumer->options.on_duplicate == HAPAX_ON_DUPLICATE_DIVERT)
+	switch (consumer->options.on_duplicate) {
+	case HAPAX_ON_DUPLICATE_DROP: hx_settle_ack(intake); return;
+	case HAPAX_ON_DUPLICATE_DIVERT:
 		hx_settle_hand_on(
 			intake, HX_REASON_DUPLICATE, hapax_duplicate_cause_name(event.cause));
-	else
-		hx_settle_ack(intake);
+		return;
+	case HAPAX_ON_DUPLICATE_TAG: hx_tag_begin(intake, &event); return;
+	}
 }
 
 /* A run failed without success. */
@@ -243,6 +247,12 @@ void hx_settle_answer(struct hx_intake *intake, const struct hapax_answer *answe
 {
 	struct hx_consumer *consumer = intake->consumer;
 
+	/* The claim was made in a transaction: what counts is what was answered there. */
+	if (intake->has_answer) {
+		intake->has_answer = false;
+		answer = &intake->answer;
+		intake->attempt = answer->attempt;
+	}
 	if (answer->status != HAPAX_OK) {
 		if (answer->outcome == HAPAX_OUTCOME_ACQUIRED) {
 			unstored(intake, answer);

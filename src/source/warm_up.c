@@ -30,7 +30,7 @@ bool hx_warm_up_has_room(struct hx_consumer *consumer)
 static bool is_kept(const struct hx_intake *intake)
 {
 	return intake->reason == HX_REASON_NONE && intake->key.kind != HAPAX_KEY_NONE &&
-		!intake->route->run.is_disabled;
+		(!intake->route->run.is_disabled || intake->route->inner != NULL);
 }
 
 void hx_warm_up_add(struct hx_intake *intake)

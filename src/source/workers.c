@@ -34,6 +34,7 @@ static void prepare(struct hx_intake *intake)
 	work->attempt = intake->attempt;
 	work->event = &intake->envelope.event;
 	work->private_call = call;
+	work->duplicate = intake->is_tagged ? &intake->duplicate : NULL;
 }
 
 /* Threads: a worker's, or the consumer's. */

@@ -15,14 +15,14 @@ from harness import PROGRAM, TIMEOUT_SECONDS, expect, proof, scaled, until
 EXAMPLE = os.environ.get("HAPAX_EXAMPLE_SOURCE_POSTGRES", str(PROGRAM.parent / "examples/example_source_postgres"))
 
 # Without a unique index: a second booking would be one.
-TABLES = """
-CREATE TABLE booking (event text, data text);
-CREATE TABLE progress (topic text, part int, next bigint, PRIMARY KEY (topic, part));
-"""
-
+TABLE = "CREATE TABLE booking (event text, data text)"
 
 # Tests of several brokers share a server, and not what is in it.
 DATABASE = f"booking{os.getpid()}"
+
+
+def ledger():
+    return f"postgres:///{DATABASE}" + os.environ["HAPAX_TEST_POSTGRES"]
 
 
 def psql(text, database=DATABASE):
@@ -50,7 +50,7 @@ def crash_database():
 @contextlib.contextmanager
 def booking(url):
     """One that books, as long as it is needed; then it is killed."""
-    process = subprocess.Popen([EXAMPLE, url, f"dbname={DATABASE}"])
+    process = subprocess.Popen([EXAMPLE, url, ledger()])
     try:
         yield process
     finally:
@@ -66,16 +66,19 @@ def until_booked(process, condition, what):
     until(holds, what)
 
 
-def every_event_is_booked_exactly_once(cli, name, fill, url, kill_broker, is_drained):
+def make_ledger(cli):
+    psql(f"CREATE DATABASE {DATABASE}", "postgres")
+    cli.run("store", "migrate", "--store", ledger())
+    psql(TABLE)
+
+
+def every_event_is_booked_exactly_once(name, fill, url, kill_broker, is_drained):
     """fill(numbers) sends; url(); kill_broker() or None, which kills only what is booking; is_drained(): the broker has no more."""
     seed = int(os.environ.get("HAPAX_TEST_SEED") or 11)
     print(f"# {name} into PostgreSQL: HAPAX_TEST_SEED={seed}", flush=True)
     rng = random.Random(seed)
     count = scaled(10000, 120)
     kills = scaled(12, 1)
-    psql(f"CREATE DATABASE {DATABASE}", "postgres")
-    cli.run("store", "migrate", "--store", f"postgres:///{DATABASE}" + os.environ["HAPAX_TEST_POSTGRES"])
-    psql(TABLES)
     numbers = list(range(count)) + rng.sample(range(count), count // 10)
     rng.shuffle(numbers)
     with proof(f"{name} messages into PostgreSQL, killed at random", count):

@@ -173,6 +173,38 @@ def test_duplicates_can_be_diverted(cli):
         expect(sorted(headers["ce_id"] for _, _, headers in found), ["A-0", "A-1", "A-2"])
 
 
+def test_duplicates_can_be_tagged(cli):
+    """The handler, a service or a command, gets them as what they are; the store hears nothing of it."""
+    out = cli.folder / "facts"
+    script = f'echo "$HAPAX_EVENT_ID|$HAPAX_DUPLICATE|$HAPAX_ORIGINAL|$HAPAX_FIRST_SEEN|$HAPAX_TOKEN" >>{out}'
+    with Kafka({"orders": 1}) as kafka, Service() as service:
+        kafka.produce("orders", numbers(2) + numbers(2))
+        tags = ["--on-duplicate", "tag", "--order", "partition"]
+        consume = Consume(cli, "--from", kafka.url("orders"), "--to", service.url, *tags)
+        consume.until_acknowledged(4)
+        figures = consume.stop()
+        expect((figures["ok"], figures["duplicates"], figures["tagged"]), (2, 2, 2))
+        firsts, twins = service.requests[:2], service.requests[2:]
+        for headers, _ in firsts:
+            assert "hapax-duplicate" not in headers and int(headers["hapax-token"]) > 0, headers
+        for number, (headers, body) in enumerate(twins):
+            expect((headers["ce-id"], body.decode()), (f"A-{number}", f'{{"n":{number}}}'))
+            expect((headers["hapax-duplicate"], headers["hapax-original"]), ("producer", f"orders/0/{number}"))
+            expect_in("T", headers["hapax-first-seen"])
+            assert "hapax-token" not in headers, headers
+        found = json.loads(cli.run("lookup", "/shop:A-1", "-o", "json").out)
+        expect((found["state"], found["attempt"]), ("done", 1))
+        # Another group reads all of it again, by the same store.
+        consume = Consume(cli, "--from", kafka.url("orders", group="again"), "--exec", script, *tags)
+        consume.until_acknowledged(4)
+        figures = consume.stop()
+        expect((figures["ok"], figures["tagged"]), (0, 4))
+    lines = [line.split("|") for line in out.read_text().splitlines()]
+    expect([line[:3] for line in lines][:3:2], [["A-0", "reread", "orders/0/0"], ["A-0", "producer", "orders/0/0"]])
+    expect({line[4] for line in lines}, {"0"})
+    assert all(line[3].endswith("Z") for line in lines), lines
+
+
 def test_topics_by_pattern_and_a_static_member(cli):
     with Kafka({"shop.orders": 1, "shop.returns": 2, "other": 1}) as kafka, Service() as service:
         for topic in kafka.topics:

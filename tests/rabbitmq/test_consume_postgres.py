@@ -2,11 +2,12 @@
 
 import harness
 from amqp import Broker
-from booking import every_event_is_booked_exactly_once
+from booking import every_event_is_booked_exactly_once, make_ledger
 from rabbit import ADDRESS, Proxy, Queue, event, kill_broker
 
 
 def test_every_event_is_booked_exactly_once_whoever_is_killed(cli):
+    make_ledger(cli)
     with Queue() as queue, Proxy() as proxy:
 
         def fill(numbers):
@@ -18,5 +19,5 @@ def test_every_event_is_booked_exactly_once_whoever_is_killed(cli):
                 return broker.ready(queue.name) == 0
 
         kill = kill_broker if harness.is_proof() else proxy.cut
-        every_event_is_booked_exactly_once(cli, "RabbitMQ", fill, lambda: queue.url(proxy.address), kill, is_drained)
+        every_event_is_booked_exactly_once("RabbitMQ", fill, lambda: queue.url(proxy.address), kill, is_drained)
         queue.reconnect()

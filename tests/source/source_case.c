@@ -212,7 +212,7 @@ void source_case_finish(struct case_member *member, size_t index, enum hapax_run
 	for (size_t i = index + 1; i < member->running_count; i++)
 		member->running[i - 1] = member->running[i];
 	member->running_count--;
-	if (outcome == HAPAX_RUN_OK)
+	if (outcome == HAPAX_RUN_OK && !intake->is_tagged)
 		instance->letter->effects++;
 	hx_intake_finish(
 		intake, outcome, NULL,

@@ -42,7 +42,7 @@ struct case_letter {
 	bool is_diverted;
 	unsigned flags;
 	char reason[24];
-	unsigned effects; /* runs that ended ok */
+	unsigned effects; /* runs that ended ok; not those of tagged duplicates */
 };
 
 struct case_member;

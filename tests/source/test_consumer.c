@@ -136,6 +136,116 @@ static void a_duplicate_can_be_diverted(void **state)
 	close_all();
 }
 
+/* One event done by its first message, whose twin is delivered as a duplicate. */
+static struct case_letter *open_tagged(void)
+{
+	source_case_init(&c);
+	c.options.on_duplicate = HAPAX_ON_DUPLICATE_TAG;
+	source_case_open(&c, 1);
+	(void)source_case_send(&c, 0, "e1", "", "{}");
+	source_case_turns(&c);
+	assert_false(first()->running[0]->is_tagged);
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_turns(&c);
+	return source_case_send(&c, 1, "e1", "", "{}");
+}
+
+/* Nothing but the first run is known to the store and to the figures. */
+static void expect_one_run(void)
+{
+	const struct hapax_consumer_stats *stats = &first()->core.stats;
+
+	assert_int_equal(case_state(&c.store, "e1"), HAPAX_STATE_DONE);
+	assert_int_equal(c.store.record.attempt, 1);
+	assert_int_equal(c.store.record.result.result_class, HAPAX_RESULT_OK);
+	assert_int_equal(stats->runs[HAPAX_RUN_OK], 1);
+	assert_int_equal(stats->runs[HAPAX_RUN_DEFINITIVE], 0);
+	assert_int_equal(stats->runs[HAPAX_RUN_TRANSIENT], 0);
+	assert_int_equal(stats->duplicates[HAPAX_CAUSE_PRODUCER], 1);
+	assert_int_equal(stats->dead_letters, 0);
+	assert_int_equal(first()->core.running, 0);
+}
+
+static void a_duplicate_can_be_tagged(void **state)
+{
+	static const enum hapax_run_outcome outcomes[] = {HAPAX_RUN_OK, HAPAX_RUN_DEFINITIVE};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct case_letter *twin = open_tagged();
+		const struct hx_intake *intake;
+
+		source_case_turns(&c);
+		intake = source_case_running(first(), twin);
+		assert_non_null(intake);
+		assert_true(intake->is_tagged);
+		assert_int_equal(intake->token, 0);
+		assert_int_equal(intake->duplicate.cause, HAPAX_CAUSE_PRODUCER);
+		assert_memory_equal(intake->duplicate.original.data, "orders/0/0", 10);
+		assert_int_equal(intake->duplicate.original.size, 10);
+		assert_int_equal(case_state(&c.store, "e1"), HAPAX_STATE_DONE);
+		assert_int_equal(intake->duplicate.first_seen_ms, c.store.record.first_seen_ms);
+		assert_int_equal(intake->duplicate.token, c.store.record.token);
+		assert_false(twin->is_acked);
+		source_case_finish(first(), 0, outcomes[i]);
+		source_case_turns(&c);
+		assert_true(twin->is_acked);
+		assert_int_equal(first()->core.stats.tagged, 1);
+		assert_int_equal(first()->core.claimed, 0);
+		expect_one_run();
+		close_all();
+	}
+}
+
+/* It is done, so in the end it is acknowledged, and is no dead letter. */
+static void a_tagged_duplicate_that_fails_is_tried_again_and_let_go(void **state)
+{
+	struct case_letter *twin = open_tagged();
+
+	(void)state;
+	for (int attempt = 1; attempt <= 3; attempt++) {
+		source_case_pass(&c, 100);
+		assert_int_equal(first()->running_count, 1);
+		assert_int_equal(first()->running[0]->attempt, attempt);
+		assert_true(first()->running[0]->is_tagged);
+		source_case_finish(
+			first(), 0, attempt == 2 ? HAPAX_RUN_AMBIGUOUS : HAPAX_RUN_TRANSIENT);
+		source_case_turns(&c);
+	}
+	assert_true(twin->is_acked);
+	assert_false(twin->is_dead);
+	assert_int_equal(c.facts[HAPAX_FACT_DUPLICATE], 1);
+	assert_int_equal(c.facts[HAPAX_FACT_RETRY], 2);
+	assert_int_equal(c.facts[HAPAX_FACT_UNDELIVERED], 1);
+	assert_int_equal(first()->core.stats.tagged, 0);
+	expect_one_run();
+	/* What takes its place has nothing of it. */
+	(void)source_case_send(&c, 1, "e2", "", "{}");
+	source_case_turns(&c);
+	assert_false(first()->running[0]->is_tagged);
+	assert_true(first()->running[0]->token > 0);
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_turns(&c);
+	close_all();
+}
+
+static void a_tagged_duplicate_is_given_back_at_the_end(void **state)
+{
+	struct case_letter *twin = open_tagged();
+
+	(void)state;
+	source_case_turns(&c);
+	source_case_finish(first(), 0, HAPAX_RUN_TRANSIENT);
+	source_case_turns(&c);
+	hx_consumer_stop(&first()->core);
+	source_case_turns(&c);
+	assert_true(hx_consumer_is_idle(&first()->core));
+	assert_int_equal(first()->back, 1);
+	assert_false(twin->is_acked);
+	expect_one_run();
+	close_all();
+}
+
 static void a_failure_is_tried_again_later_and_then_a_dead_letter(void **state)
 {
 	struct case_letter *letter;
@@ -564,6 +674,9 @@ int main(void)
 		cmocka_unit_test(a_duplicate_is_acknowledged_and_told_with_its_cause),
 		cmocka_unit_test(a_duplicate_of_another_door_is_known),
 		cmocka_unit_test(a_duplicate_can_be_diverted),
+		cmocka_unit_test(a_duplicate_can_be_tagged),
+		cmocka_unit_test(a_tagged_duplicate_that_fails_is_tried_again_and_let_go),
+		cmocka_unit_test(a_tagged_duplicate_is_given_back_at_the_end),
 		cmocka_unit_test(a_failure_is_tried_again_later_and_then_a_dead_letter),
 		cmocka_unit_test(attempts_of_others_count),
 		cmocka_unit_test(in_progress_counts_for_nothing),

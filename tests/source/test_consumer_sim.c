@@ -31,6 +31,7 @@ enum { STEPS = 250, EVENTS = 24, HEAL_ROUNDS = 4000 };
 
 static struct source_case c;
 static uint64_t seen_duplicates, seen_dead, seen_given_back, seen_unstored, seen_in_progress;
+static uint64_t seen_diverted, seen_tagged;
 
 struct world {
 	struct hx_prng prng;
@@ -205,6 +206,8 @@ static void count_seen(void)
 		seen_given_back += stats->given_back;
 		seen_unstored += stats->unstored;
 		seen_in_progress += stats->in_progress;
+		seen_diverted += stats->diverted;
+		seen_tagged += stats->tagged;
 	}
 }
 
@@ -217,6 +220,7 @@ static bool run_seed(uint64_t seed)
 	source_case_init(&c);
 	c.random = seed;
 	c.options.order = (enum hapax_order)(seed / 2 % 3);
+	c.options.on_duplicate = (enum hapax_on_duplicate)(seed / 6 % 3);
 	source_case_open(&c, CASE_MEMBERS);
 	for (int i = 0; i < STEPS; i++)
 		step(&w);
@@ -267,6 +271,8 @@ static void seeds_reach_what_they_are_for(void **state)
 	assert_true(seen_given_back > 0);
 	assert_true(seen_unstored > 0);
 	assert_true(seen_in_progress > 0);
+	assert_true(seen_diverted > 0);
+	assert_true(seen_tagged > 0);
 }
 
 int main(void)

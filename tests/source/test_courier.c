@@ -129,7 +129,8 @@ static void open_broker(struct broker *broker)
 	memset(broker, 0, sizeof(*broker));
 	hx_mutex_init(&broker->mutex);
 	hx_cond_init(&broker->cond);
-	broker->base.hooks = (struct hapax_source_hooks){on_wake, on_failed, broker};
+	broker->base.hooks = (struct hapax_source_hooks){
+		.wake = on_wake, .failed = on_failed, .context = broker};
 	broker->published = HAPAX_ERR_INVALID;
 	assert_int_equal(
 		hx_courier_init(&broker->courier, &broker->base, &ops, broker, &err), HAPAX_OK);

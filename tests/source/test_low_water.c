@@ -79,8 +79,11 @@ static void agrees_with_its_definition(void **state)
 			added++;
 		}
 		if (pick < added && !done[pick]) {
+			int64_t with = hx_low_water_with(&water, &marks[pick]);
+
 			done[pick] = 1;
 			freed += length(hx_low_water_done(&water, &marks[pick]));
+			assert_int_equal(with, water.next);
 		}
 		while (expected < added && done[expected])
 			expected++;

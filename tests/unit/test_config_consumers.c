@@ -157,6 +157,8 @@ static void faults_are_told_at_once(void **state)
 	         "h.yaml:1:13: consumer 'a': a lease is at least 100 ms"},
 		{"{name: a, from: 'kafka://h/t', exec: cat, prefetch: 10001}",
 	         "h.yaml:1:65: prefetch: '10001' is not between 1 and 10000"},
+		{"{name: a, from: 'kafka://h/t', exec: cat, on_duplicate: tagg}",
+	         "h.yaml:1:69: on_duplicate: 'tagg' is unknown (did you mean 'tag'?)"},
 		{"{name: a, from: 'kafka://h/t', exec: cat, on_duplicate: drpo}",
 	         "h.yaml:1:69: on_duplicate: 'drpo' is unknown (did you mean 'drop'?)"},
 		{"{name: a, from: 'kafka://h/t', exec: cat}, {name: a, from: 'kafka://h/u', exec: cat}",

@@ -117,6 +117,13 @@ typedef int hapax_source_drain_fn(struct hapax_source *source);
  */
 typedef void hapax_source_hurry_fn(struct hapax_source *source);
 
+/*
+ * Up to where would its partition be done, everything below, if message were done, too, and
+ * nothing else than what is acknowledged now? -1: nobody can tell, or it is another's.
+ */
+typedef int64_t hapax_source_position_fn(
+	struct hapax_source *source, const struct hapax_message *message);
+
 /* ret_stats->size is set. */
 typedef void hapax_source_stats_fn(
 	struct hapax_source *source, struct hapax_source_stats *ret_stats);
@@ -136,6 +143,7 @@ struct hapax_source_ops {
 	hapax_source_stats_fn *stats;
 	hapax_source_close_fn *close;
 	hapax_source_hurry_fn *hurry; /* NULL: it never takes long */
+	hapax_source_position_fn *position; /* NULL: it has no offsets */
 };
 
 /* Set by the consumer before it calls anything else. */
@@ -145,12 +153,18 @@ struct hapax_source_hooks {
 	/* Something is wrong at the broker; is_fatal: it will not get better. Within tick. */
 	void (*failed)(void *context, const char *text, int is_fatal);
 	void *context;
+	/*
+	 * Where a partition that comes to us begins; -1: as the broker has it. NULL: so for all.
+	 * Of sources with position, within tick or next; it may block.
+	 */
+	int64_t (*begin)(void *context, const char *topic, int32_t partition);
 };
 
 struct hapax_source {
 	const struct hapax_source_ops *ops;
 	struct hapax_source_hooks hooks;
-	char *url; /* with its password hidden */
+	char *url;         /* with its password hidden */
+	const char *group; /* those who share its messages; NULL: it has no name for them */
 };
 
 #ifdef __cplusplus

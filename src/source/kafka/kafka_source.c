@@ -39,6 +39,7 @@ static hapax_source_tick_fn kafka_tick;
 static hapax_source_drain_fn kafka_drain;
 static hapax_source_stats_fn kafka_stats;
 static hapax_source_close_fn kafka_close;
+static hapax_source_position_fn kafka_position;
 
 static const struct hapax_source_ops kafka_ops = {
 	.version = HAPAX_SOURCE_OPS_VERSION,
@@ -51,6 +52,7 @@ static const struct hapax_source_ops kafka_ops = {
 	.drain = kafka_drain,
 	.stats = kafka_stats,
 	.close = kafka_close,
+	.position = kafka_position,
 };
 
 static struct hx_kafka_source *downcast(struct hapax_source *source)
@@ -341,6 +343,20 @@ static int kafka_drain(struct hapax_source *base)
 	return 1;
 }
 
+static int64_t kafka_position(struct hapax_source *base, const struct hapax_message *of)
+{
+	const struct hx_kafka_message *message =
+		(const struct hx_kafka_message
+	                 *)(const void
+	                            *)((const char *)of - offsetof(struct hx_kafka_message, base));
+	const struct hx_kafka_partition *partition = message->partition;
+
+	assert(base->ops == &kafka_ops);
+	if (partition->is_lost || message->is_past)
+		return -1;
+	return hx_low_water_with(&partition->water, &message->mark);
+}
+
 static void kafka_stats(struct hapax_source *base, struct hapax_source_stats *ret_stats)
 {
 	struct hx_kafka_source *source = downcast(base);
@@ -414,7 +430,7 @@ static void kafka_close(struct hapax_source *base)
 	hx_kafka_past_close(source);
 	if (source->consumer != NULL) {
 		rd_kafka_queue_cb_event_enable(source->queue, NULL, NULL);
-		source->base.hooks = (struct hapax_source_hooks){NULL, NULL, NULL};
+		source->base.hooks = (struct hapax_source_hooks){.wake = NULL};
 		if (source->is_subscribed) {
 			hx_kafka_store_offsets(source);
 			(void)rd_kafka_consumer_close(source->consumer);
@@ -440,6 +456,7 @@ enum hapax_status hx_kafka_open(
 	if (status == HAPAX_OK &&
 	    hx_source_init(&source->base, &kafka_ops, source->place.shown) != HAPAX_OK)
 		status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+	source->base.group = source->place.group;
 	if (status == HAPAX_OK)
 		status = hx_kafka_connect(source, err);
 	if (status == HAPAX_OK)

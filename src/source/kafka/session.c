@@ -89,6 +89,20 @@ static void say_error(struct hx_kafka_source *source, rd_kafka_error_t *error)
 	rd_kafka_error_destroy(error);
 }
 
+/* Where the consumer knows better than the broker. */
+static void take_beginnings(struct hx_kafka_source *source, rd_kafka_topic_partition_list_t *list)
+{
+	const struct hapax_source_hooks *hooks = &source->base.hooks;
+
+	for (int i = 0; hooks->begin != NULL && i < list->cnt; i++) {
+		rd_kafka_topic_partition_t *at = &list->elems[i];
+		int64_t next = hooks->begin(hooks->context, at->topic, at->partition);
+
+		if (next >= 0)
+			at->offset = next;
+	}
+}
+
 /*
  * Runs within a poll of the queue. What is given up is first stored as far as it is done;
  * librdkafka commits that before it lets go. With cooperative rebalancing the partitions
@@ -105,6 +119,8 @@ static void on_rebalance(
 
 	if (!gains)
 		hx_kafka_store_offsets(source);
+	else
+		take_beginnings(source, list);
 	take_assignment(source, list, gains);
 	if (is_cooperative)
 		say_error(
@@ -113,11 +129,14 @@ static void on_rebalance(
 			      : rd_kafka_incremental_unassign(rk, list));
 	else
 		(void)rd_kafka_assign(rk, gains ? list : NULL);
-	for (int i = 0; gains && i < list->cnt; i++)
-		hx_kafka_past_begin(
-			source,
-			hx_kafka_partition_find(
-				source, list->elems[i].topic, list->elems[i].partition));
+	for (int i = 0; gains && i < list->cnt; i++) {
+		const rd_kafka_topic_partition_t *at = &list->elems[i];
+
+		/* Who knows where it begins knows its past, too. */
+		if (at->offset < 0)
+			hx_kafka_past_begin(
+				source, hx_kafka_partition_find(source, at->topic, at->partition));
+	}
 	/* What is new must rest, too. */
 	if (gains && (source->is_paused || source->warming > 0)) {
 		source->is_paused = false;

@@ -661,6 +661,16 @@ static enum hapax_status prepare_all(struct joined_store *store, struct hapax_er
 	return status;
 }
 
+PGconn *hx_postgres_joined(const struct hapax_store *store, const char **ret_schema)
+{
+	const struct joined_store *joined = (const struct joined_store *)store;
+
+	if (store->ops != &join_ops)
+		return NULL;
+	*ret_schema = joined->place.schema;
+	return joined->conn;
+}
+
 enum hapax_status hapax_postgres_join(
 	struct pg_conn *conn, const struct hapax_store_options *options,
 	struct hapax_store **ret_store, struct hapax_error *err)

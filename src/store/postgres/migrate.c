@@ -18,13 +18,16 @@ extern const char hx_postgres_schema_2_sql[];
 extern const char hx_postgres_operate_sql[];
 extern const char hx_postgres_walk_sql[];
 extern const char hx_postgres_functions_sql[];
+extern const char hx_postgres_offset_sql[];
 
 /* From version i to i + 1. */
 static const char *const versions[HX_POSTGRES_VERSION] = {
 	hx_postgres_schema_sql, hx_postgres_schema_2_sql};
 
+/* What may be made again: functions, and what a ledger does without unless it is used. */
 static const char *const functions[] = {
-	hx_postgres_operate_sql, hx_postgres_walk_sql, hx_postgres_functions_sql};
+	hx_postgres_operate_sql, hx_postgres_walk_sql, hx_postgres_functions_sql,
+	hx_postgres_offset_sql};
 
 struct migrator {
 	PGconn *conn;

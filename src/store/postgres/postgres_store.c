@@ -148,6 +148,13 @@ static void postgres_watch(struct hapax_store *base)
 	hx_postgres_listener_want(&downcast(base)->client.listener);
 }
 
+const struct hx_postgres_place *hx_postgres_place_of(const struct hapax_store *store)
+{
+	if (store->ops != &postgres_ops[0] && store->ops != &postgres_ops[1])
+		return NULL;
+	return &((const struct postgres_store *)store)->place;
+}
+
 enum hapax_status hx_postgres_refuse_options(
 	const struct hapax_store_options *options, struct hapax_error *err)
 {
