@@ -152,7 +152,7 @@ static void take_record(const PGresult *result, int row, struct hapax_op *op)
 	struct hapax_record record;
 	enum hapax_status status;
 
-	if (op->record == NULL || PQnfields(result) == HX_POSTGRES_NUMBER_COLUMNS)
+	if (op->record == NULL)
 		return;
 	if (!hx_postgres_record_read(result, row, 0, op, &record)) {
 		if (op->outcome == HAPAX_OUTCOME_SKIPPED)
@@ -229,10 +229,7 @@ static bool take_answer(const PGresult *result, int row, struct hapax_op *op)
 
 static bool take_answers(const PGresult *result, struct hapax_op *const *ops, size_t count)
 {
-	int columns = PQnfields(result);
-
-	if ((columns != HX_POSTGRES_COLUMNS && columns != HX_POSTGRES_NUMBER_COLUMNS) ||
-	    PQntuples(result) != (int)count)
+	if (PQnfields(result) != HX_POSTGRES_COLUMNS || PQntuples(result) != (int)count)
 		return false;
 	for (int row = 0; row < (int)count; row++) {
 		int64_t place = get_or(result, row, ANSWER_PLACE, 0);
@@ -252,4 +249,136 @@ bool hx_postgres_answers_decode(const PGresult *result, struct hapax_op *const *
 	for (size_t i = 0; i < count; i++)
 		hx_store_refuse(ops[i], HAPAX_OK);
 	return false;
+}
+
+/* ---------------------------------------------------------------- a run's two */
+
+/* The number with that place in a value of count of them; false: it is another kind of value, or too small. */
+static bool packed_number(
+	const PGresult *result, int count, int place, int64_t min, int64_t *ret_number)
+{
+	const unsigned char *data = (const unsigned char *)PQgetvalue(result, 0, 0);
+	uint64_t number = 0;
+
+	if (PQgetisnull(result, 0, 0) || PQgetlength(result, 0, 0) != 8 * count)
+		return false;
+	for (int i = 0; i < 8; i++)
+		number = number << 8 | data[8 * place + i];
+	*ret_number = (int64_t)number;
+	return *ret_number >= min;
+}
+
+/* The record of a claim that was just made in the caller's transaction: it has no lease. */
+static enum hapax_status show_taken(struct hapax_op *op, int64_t now_ms)
+{
+	struct hapax_record record = {
+		.tenant = op->tenant,
+		.group = op->group,
+		.key = op->key,
+		.state = HAPAX_STATE_CLAIMED,
+		.origin = HAPAX_ORIGIN_CLAIM,
+		.on_lapse = op->on_lapse,
+		.attempt = 1,
+		.token = op->token,
+		.first_seen_ms = now_ms,
+		.changed_ms = now_ms,
+		.lease_ends_ms = now_ms,
+		.expires_ms = HAPAX_TIME_NEVER,
+		.ttl_ms = op->ttl_ms,
+		.owner = op->owner,
+	};
+
+	if (op->record == NULL)
+		return HAPAX_OK;
+	if (op->fingerprint != NULL) {
+		memcpy(record.fingerprint, op->fingerprint, HAPAX_FINGERPRINT_SIZE);
+		record.fingerprint_size = HAPAX_FINGERPRINT_SIZE;
+	}
+	memcpy(record.attempt_id, op->attempt_id, HAPAX_ATTEMPT_ID_SIZE);
+	return hx_record_copy(&record, op->record, op->buf);
+}
+
+static bool take_new(const PGresult *result, struct hapax_op *op)
+{
+	int64_t token, now_ms;
+	enum hapax_status status;
+
+	if (!packed_number(result, 2, 0, 1, &token) || token > (int64_t)HX_TOKEN_MAX ||
+	    !packed_number(result, 2, 1, INT64_MIN, &now_ms))
+		return false;
+	hx_store_refuse(op, HAPAX_OK);
+	op->outcome = HAPAX_OUTCOME_ACQUIRED;
+	op->token = (uint64_t)token;
+	op->attempt = 1;
+	op->first_seen_ms = now_ms;
+	status = show_taken(op, now_ms);
+	if (status != HAPAX_OK)
+		hx_store_refuse(op, status);
+	return true;
+}
+
+static uint32_t read_u32(const unsigned char *data)
+{
+	return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
+}
+
+/* A value of type hapax_answer, as the row that it stands for. NULL: it is none, or there is no memory. */
+static PGresult *unpack_answer(const PGresult *packed, int column)
+{
+	static char name[] = "";
+	PGresAttDesc columns[HX_POSTGRES_COLUMNS];
+	char *at = PQgetvalue(packed, 0, column);
+	char *end = at + PQgetlength(packed, 0, column);
+	PGresult *result = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+	bool is_good = end - at >= 4 && read_u32((const unsigned char *)at) == HX_POSTGRES_COLUMNS;
+
+	for (int i = 0; i < HX_POSTGRES_COLUMNS; i++)
+		columns[i] = (PGresAttDesc){.name = name, .format = 1};
+	is_good = is_good && result != NULL &&
+		PQsetResultAttrs(result, HX_POSTGRES_COLUMNS, columns) != 0;
+	at += 4;
+	/* Each has its type, its size, -1 for none, and its bytes. */
+	for (int i = 0; i < HX_POSTGRES_COLUMNS && is_good; i++) {
+		int size = end - at >= 8 ? (int)read_u32((const unsigned char *)at + 4) : -2;
+
+		is_good = size >= -1 && end - at - 8 >= size &&
+			PQsetvalue(result, 0, i, size < 0 ? NULL : at + 8, size) != 0;
+		at += 8 + (size > 0 ? size : 0);
+	}
+	if (is_good)
+		return result;
+	PQclear(result);
+	return NULL;
+}
+
+bool hx_postgres_taken_decode(const PGresult *result, struct hapax_op *op)
+{
+	PGresult *answer;
+	bool is_good;
+
+	if (PQntuples(result) != 1 || PQnfields(result) != 2)
+		return false;
+	if (!PQgetisnull(result, 0, 0))
+		return take_new(result, op);
+	answer = PQgetisnull(result, 0, 1) ? NULL : unpack_answer(result, 1);
+	is_good = answer != NULL && hx_postgres_answers_decode(answer, &op, 1);
+	PQclear(answer);
+	return is_good;
+}
+
+bool hx_postgres_finished_decode(const PGresult *result, struct hapax_op *op)
+{
+	int64_t attempt, first_seen_ms, expires_ms;
+
+	if (PQntuples(result) != 1 || PQnfields(result) != 1 ||
+	    !packed_number(result, 3, 0, 1, &attempt) || attempt > UINT32_MAX ||
+	    !packed_number(result, 3, 1, INT64_MIN, &first_seen_ms) ||
+	    !packed_number(result, 3, 2, INT64_MIN, &expires_ms))
+		return false;
+	hx_store_refuse(op, HAPAX_OK);
+	op->outcome = HAPAX_OUTCOME_APPLIED;
+	op->attempt = (uint32_t)attempt;
+	op->first_seen_ms = first_seen_ms;
+	op->expires_ms = expires_ms;
+	return true;
 }

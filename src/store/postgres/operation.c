@@ -549,10 +549,9 @@ void hx_postgres_scalars_complete(
 }
 
 enum hapax_status hx_postgres_call_append(
-	struct hapax_buf *buf, const char *schema, const char *function, const char *columns,
-	unsigned count)
+	struct hapax_buf *buf, const char *schema, const char *function, unsigned count)
 {
-	enum hapax_status status = hx_buf_printf(buf, "SELECT %s FROM ", columns);
+	enum hapax_status status = hx_buf_append(buf, "SELECT * FROM ", 14);
 
 	if (status == HAPAX_OK)
 		status = hx_postgres_sql_append(buf, schema, "@@");
