@@ -405,6 +405,33 @@ static void store_in_use_is_no_journal(void **state)
 	outage_case_end(&c);
 }
 
+/* A store that answers and then goes away again, before the journal is written to it, is still away. */
+static void journal_is_written_before_it_is_over(void **state)
+{
+	static const char *const keys[] = {"a", "b", "c"};
+	struct outage_case c;
+	uint64_t token;
+
+	(void)state;
+	outage_case_begin(&c);
+	outage_case_go_away(&c);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(outage_case_claim(&c, keys[i], &token), HAPAX_OUTCOME_ACQUIRED);
+		assert_int_equal(outage_case_complete(&c, keys[i], token), HAPAX_OK);
+	}
+	assert_true(outage_case_tell(&c).is_away);
+	c.held.passes = 1; /* the try */
+	c.held.then = HAPAX_ERR_UNAVAILABLE;
+	outage_case_come_back(&c);
+	assert_true(outage_case_tell(&c).is_away);
+	c.held.then = HAPAX_OK;
+	outage_case_come_back(&c);
+	assert_false(outage_case_tell(&c).is_away);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(case_state(&c.shared, keys[i]), HAPAX_STATE_DONE);
+	outage_case_end(&c);
+}
+
 static void breaker_waits_longer_each_time(void **state)
 {
 	struct hx_breaker breaker = {
@@ -457,6 +484,7 @@ int main(void)
 		cmocka_unit_test(result_without_a_claim_is_fenced),
 		cmocka_unit_test(without_journal_no_token_is_the_journals),
 		cmocka_unit_test(store_in_use_is_no_journal),
+		cmocka_unit_test(journal_is_written_before_it_is_over),
 		cmocka_unit_test(breaker_waits_longer_each_time),
 	};
 

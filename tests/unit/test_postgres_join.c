@@ -26,6 +26,7 @@
 #include <hapax/hapax.h>
 
 #include "support/cut_proxy.h"
+#include "support/pay_case.h"
 #include "support/postgres_case.h"
 #include "support/scale.h"
 #include "support/trade_case.h"
@@ -33,10 +34,6 @@
 enum { CHILD_GOOD = 0, CHILD_BAD = 1 };
 
 /* ---------------------------------------------------------------- two processes, one key */
-
-static enum hapax_status process_trade(
-	PGconn *conn, struct hapax_store *store, const char *key, enum hapax_outcome *ret_outcome);
-static uint64_t process_for_token(PGconn *conn, struct hapax_store *store, const char *key);
 
 struct meeting {
 	pthread_barrier_t barrier;
@@ -77,7 +74,7 @@ static bool trade_by_process(
 {
 	enum hapax_outcome outcome = HAPAX_OUTCOME_NONE;
 
-	if (process_trade(conn, store, key, &outcome) != HAPAX_OK)
+	if (pay_case_trade(conn, store, key, &outcome) != HAPAX_OK)
 		return false;
 	meeting->acquired += outcome == HAPAX_OUTCOME_ACQUIRED;
 	meeting->replayed += outcome == HAPAX_OUTCOME_REPLAY;
@@ -264,7 +261,7 @@ static void claim_elsewhere(int out, bool by_process)
 	uint64_t token = 0;
 
 	if (by_process)
-		token = process_for_token(conn, store, "order");
+		token = pay_case_token(conn, store, "order");
 	else if (trade_case_claim(store, "order", &token) != HAPAX_OUTCOME_ACQUIRED)
 		token = 0;
 	(void)!write(out, &token, sizeof(token));
@@ -333,109 +330,6 @@ static void unusable_connections_are_refused(void **state)
 
 /* ---------------------------------------------------------------- hapax_tx_process() */
 
-enum manner {
-	PAY,
-	FAIL,
-	BREAK,
-	BREAK_AND_FAIL,
-	COMMIT_ITSELF,
-	BEGIN_ANEW,
-	ROLL_BACK_AND_BEGIN,
-	VIOLATE_LATER,
-	LOSE_ITS_CLAIM,
-	PAY_ANOTHER,
-	FAIL_ANOTHER,
-};
-
-struct bank {
-	PGconn *conn;
-	enum manner manner;
-	int calls;
-	struct hapax_store *store; /* of PAY_ANOTHER */
-	const char *key;           /* NULL: "paid" */
-};
-
-static enum hapax_status process(
-	struct hapax_store *store, struct bank *bank, const char *key, struct hapax_answer *answer);
-
-static enum hapax_run_outcome pay(struct hapax_work *work, void *context)
-{
-	struct bank *bank = context;
-
-	struct hapax_answer other = HAPAX_ANSWER_INIT;
-	struct bank inner = {.conn = bank->conn, .manner = PAY};
-
-	bank->calls++;
-	/* As it comes: on a line that is cut it may fail. */
-	PQclear(PQexecParams(
-		bank->conn, "INSERT INTO work.trade VALUES ($1, 1)", 1, NULL,
-		(const char *[]){bank->key == NULL ? "paid" : bank->key}, NULL, NULL, 0));
-	switch (bank->manner) {
-	case PAY: break;
-	case PAY_ANOTHER:
-	case FAIL_ANOTHER:
-		/* One run within the other. */
-		if (bank->manner == FAIL_ANOTHER)
-			inner.manner = BREAK_AND_FAIL;
-		(void)process(bank->store, &inner, "within", &other);
-		break;
-	case FAIL: return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, "the bank is closed");
-	case BREAK: PQclear(PQexec(bank->conn, "SELECT nonsense")); break;
-	case BREAK_AND_FAIL:
-		PQclear(PQexec(bank->conn, "SELECT nonsense"));
-		return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, "nonsense");
-	case COMMIT_ITSELF: PQclear(PQexec(bank->conn, "COMMIT")); break;
-	case BEGIN_ANEW: PQclear(PQexec(bank->conn, "COMMIT; BEGIN")); break;
-	case ROLL_BACK_AND_BEGIN: PQclear(PQexec(bank->conn, "ROLLBACK; BEGIN")); break;
-	case VIOLATE_LATER:
-		postgres_case_query(bank->conn, "INSERT INTO work.later VALUES (1), (1)");
-		break;
-	case LOSE_ITS_CLAIM:
-		postgres_case_query(bank->conn, "DELETE FROM ledger.hapax_record");
-		break;
-	}
-	hapax_work_write(work, "paid", 4);
-	return HAPAX_RUN_OK;
-}
-
-static enum hapax_status process(
-	struct hapax_store *store, struct bank *bank, const char *key, struct hapax_answer *answer)
-{
-	struct hapax_processor *processor = NULL;
-	struct hapax_request request = HAPAX_REQUEST_INIT;
-	struct hapax_buf *buf = hapax_buf_new(65536);
-	struct hapax_error err = {0};
-	enum hapax_status status;
-
-	request.key = hapax_bytes_from_text(key);
-	assert_int_equal(hapax_processor_new(store, NULL, &processor, &err), HAPAX_OK);
-	status = hapax_tx_process(processor, &request, pay, bank, answer, buf, &err);
-	hapax_processor_free(processor);
-	hapax_buf_free(buf);
-	return status;
-}
-
-static enum hapax_status process_trade(
-	PGconn *conn, struct hapax_store *store, const char *key, enum hapax_outcome *ret_outcome)
-{
-	struct bank bank = {.conn = conn, .manner = PAY, .key = key};
-	struct hapax_answer answer = HAPAX_ANSWER_INIT;
-	enum hapax_status status = process(store, &bank, key, &answer);
-
-	*ret_outcome = answer.outcome;
-	return status;
-}
-
-/* 0: it did not run. */
-static uint64_t process_for_token(PGconn *conn, struct hapax_store *store, const char *key)
-{
-	struct bank bank = {.conn = conn, .manner = PAY, .key = key};
-	struct hapax_answer answer = HAPAX_ANSWER_INIT;
-
-	return process(store, &bank, key, &answer) == HAPAX_OK && bank.calls == 1 ? answer.token
-										  : 0;
-}
-
 static long long paid(PGconn *conn)
 {
 	return postgres_case_number(conn, "SELECT count(*) FROM work.trade");
@@ -446,26 +340,27 @@ static void handlers_end_in_every_way(void **state)
 {
 	PGconn *conn = *state;
 	struct hapax_store *store = trade_case_join(conn, 1000);
-	struct bank bank = {.conn = conn, .manner = PAY};
+	struct pay_case bank = {.conn = conn, .manner = PAY};
 	struct hapax_answer answer = HAPAX_ANSWER_INIT;
 
-	assert_int_equal(process(store, &bank, "order", &answer), HAPAX_OK);
+	assert_int_equal(pay_case_process(store, &bank, "order", &answer), HAPAX_OK);
 	assert_int_equal(answer.outcome, HAPAX_OUTCOME_ACQUIRED);
 	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
-	assert_int_equal(process(store, &bank, "order", &answer), HAPAX_OK);
+	assert_int_equal(pay_case_process(store, &bank, "order", &answer), HAPAX_OK);
 	assert_int_equal(answer.outcome, HAPAX_OUTCOME_REPLAY);
 	assert_int_equal(bank.calls, 1);
 	assert_int_equal(paid(conn), 1);
 
-	for (enum manner manner = FAIL; manner <= BREAK_AND_FAIL; manner++) {
+	for (enum pay_manner manner = FAIL; manner <= BREAK_AND_FAIL; manner++) {
 		bank.manner = manner;
-		assert_int_equal(process(store, &bank, "failing", &answer), HAPAX_ERR_HANDLER);
+		assert_int_equal(
+			pay_case_process(store, &bank, "failing", &answer), HAPAX_ERR_HANDLER);
 		assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
 		assert_int_equal(paid(conn), 1);
 	}
 	/* All of them are remembered as attempts. */
 	bank.manner = PAY;
-	assert_int_equal(process(store, &bank, "failing", &answer), HAPAX_OK);
+	assert_int_equal(pay_case_process(store, &bank, "failing", &answer), HAPAX_OK);
 	assert_int_equal(answer.attempt, 4);
 	assert_int_equal(paid(conn), 2);
 
@@ -473,17 +368,17 @@ static void handlers_end_in_every_way(void **state)
 	postgres_case_query(
 		conn, "CREATE TABLE work.later (n integer UNIQUE DEFERRABLE INITIALLY DEFERRED)");
 	bank.manner = VIOLATE_LATER;
-	assert_int_equal(process(store, &bank, "later", &answer), HAPAX_ERR_HANDLER);
+	assert_int_equal(pay_case_process(store, &bank, "later", &answer), HAPAX_ERR_HANDLER);
 	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
 	assert_int_equal(paid(conn), 2);
 
 	/* Its claim is not there any more: the COMMIT behind the completion must not happen. */
 	bank.manner = LOSE_ITS_CLAIM;
-	assert_int_equal(process(store, &bank, "lost", &answer), HAPAX_ERR_FENCED);
+	assert_int_equal(pay_case_process(store, &bank, "lost", &answer), HAPAX_ERR_FENCED);
 	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
 	assert_int_equal(paid(conn), 2);
 	bank.manner = PAY;
-	assert_int_equal(process(store, &bank, "order", &answer), HAPAX_OK);
+	assert_int_equal(pay_case_process(store, &bank, "order", &answer), HAPAX_OK);
 	assert_int_equal(answer.outcome, HAPAX_OUTCOME_REPLAY);
 	hapax_store_close(store);
 }
@@ -493,47 +388,53 @@ static void a_transaction_of_the_callers(void **state)
 {
 	PGconn *conn = *state;
 	struct hapax_store *store = trade_case_join(conn, 1000);
-	struct bank bank = {.conn = conn, .manner = PAY};
+	struct pay_case bank = {.conn = conn, .manner = PAY};
 	struct hapax_answer answer = HAPAX_ANSWER_INIT;
 
+	/* A setting of theirs stays, whether the key is new or done. */
 	postgres_case_query(conn, "BEGIN; SET LOCAL lock_timeout = '77s'");
-	assert_int_equal(process(store, &bank, "order", &answer), HAPAX_OK);
-	assert_string_equal(postgres_case_query(conn, "SHOW lock_timeout"), "77s");
-	assert_int_equal(process(store, &bank, "order", &answer), HAPAX_OK);
-	assert_string_equal(postgres_case_query(conn, "SHOW lock_timeout"), "77s");
+	for (int i = 0; i < 4; i++) {
+		const char *key = i % 2 == 0 ? "order" : "first";
+
+		assert_int_equal(pay_case_process(store, &bank, key, &answer), HAPAX_OK);
+		assert_string_equal(postgres_case_query(conn, "SHOW lock_timeout"), "77s");
+	}
+	assert_int_equal(paid(conn), 2);
+	postgres_case_query(conn, "ROLLBACK; BEGIN");
+	assert_int_equal(pay_case_process(store, &bank, "order", &answer), HAPAX_OK);
 	bank.manner = BREAK_AND_FAIL;
-	assert_int_equal(process(store, &bank, "other", &answer), HAPAX_ERR_HANDLER);
+	assert_int_equal(pay_case_process(store, &bank, "other", &answer), HAPAX_ERR_HANDLER);
 	assert_int_equal(PQtransactionStatus(conn), PQTRANS_INTRANS);
 	assert_int_equal(paid(conn), 1);
 	postgres_case_query(conn, "ROLLBACK");
 	assert_int_equal(paid(conn), 0);
 	bank.manner = PAY;
 	postgres_case_query(conn, "BEGIN");
-	assert_int_equal(process(store, &bank, "order", &answer), HAPAX_OK);
+	assert_int_equal(pay_case_process(store, &bank, "order", &answer), HAPAX_OK);
 	assert_int_equal(answer.outcome, HAPAX_OUTCOME_ACQUIRED);
 	postgres_case_query(conn, "COMMIT");
 	assert_int_equal(paid(conn), 1);
 
 	/* A handler that ends the transaction itself: it must be joined anew. */
 	bank.manner = COMMIT_ITSELF;
-	assert_int_equal(process(store, &bank, "wild", &answer), HAPAX_ERR_FAILED);
+	assert_int_equal(pay_case_process(store, &bank, "wild", &answer), HAPAX_ERR_FAILED);
 	bank.manner = PAY;
-	assert_int_equal(process(store, &bank, "tame", &answer), HAPAX_ERR_FAILED);
+	assert_int_equal(pay_case_process(store, &bank, "tame", &answer), HAPAX_ERR_FAILED);
 	hapax_store_close(store);
 	store = trade_case_join(conn, 1000);
-	assert_int_equal(process(store, &bank, "tame", &answer), HAPAX_OK);
+	assert_int_equal(pay_case_process(store, &bank, "tame", &answer), HAPAX_OK);
 	/* And one that also begins another: it looks as before, and is not. */
 	bank.manner = ROLL_BACK_AND_BEGIN;
-	assert_int_equal(process(store, &bank, "wilder", &answer), HAPAX_ERR_FENCED);
+	assert_int_equal(pay_case_process(store, &bank, "wilder", &answer), HAPAX_ERR_FENCED);
 	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
 	bank.manner = BEGIN_ANEW;
-	assert_int_equal(process(store, &bank, "wildest", &answer), HAPAX_ERR_FAILED);
+	assert_int_equal(pay_case_process(store, &bank, "wildest", &answer), HAPAX_ERR_FAILED);
 	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
 	hapax_store_close(store);
 	/* The same where the transaction is the caller's. */
 	store = trade_case_join(conn, 1000);
 	postgres_case_query(conn, "BEGIN");
-	assert_int_equal(process(store, &bank, "wild again", &answer), HAPAX_ERR_FAILED);
+	assert_int_equal(pay_case_process(store, &bank, "wild again", &answer), HAPAX_ERR_FAILED);
 	postgres_case_query(conn, "ROLLBACK");
 	hapax_store_close(store);
 }
@@ -543,15 +444,15 @@ static void runs_within_runs(void **state)
 {
 	PGconn *conn = *state;
 	struct hapax_store *store = trade_case_join(conn, 1000);
-	struct bank bank = {.conn = conn, .manner = FAIL_ANOTHER, .store = store};
+	struct pay_case bank = {.conn = conn, .manner = FAIL_ANOTHER, .store = store};
 	struct hapax_answer answer = HAPAX_ANSWER_INIT;
 	uint64_t token;
 
-	assert_int_equal(process(store, &bank, "outer", &answer), HAPAX_OK);
+	assert_int_equal(pay_case_process(store, &bank, "outer", &answer), HAPAX_OK);
 	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
 	assert_int_equal(paid(conn), 1);
 	bank.manner = PAY_ANOTHER;
-	assert_int_equal(process(store, &bank, "second", &answer), HAPAX_OK);
+	assert_int_equal(pay_case_process(store, &bank, "second", &answer), HAPAX_OK);
 	assert_int_equal(paid(conn), 3);
 	assert_int_equal(trade_case_claim(store, "outer", &token), HAPAX_OUTCOME_REPLAY);
 	assert_int_equal(trade_case_claim(store, "second", &token), HAPAX_OUTCOME_REPLAY);
@@ -577,7 +478,7 @@ static void a_run_takes_two_trips(void **state)
 {
 	PGconn *conn = *state;
 	struct hapax_store *store = trade_case_join(conn, 1000);
-	struct bank bank = {.conn = conn, .manner = PAY};
+	struct pay_case bank = {.conn = conn, .manner = PAY};
 	struct hapax_answer answer = HAPAX_ANSWER_INIT;
 
 	for (int is_ours = 0; is_ours < 2; is_ours++) {
@@ -589,7 +490,8 @@ static void a_run_takes_two_trips(void **state)
 		PQtrace(conn, trace);
 		PQsetTraceFlags(conn, PQTRACE_SUPPRESS_TIMESTAMPS);
 		assert_int_equal(
-			process(store, &bank, is_ours ? "ours" : "own", &answer), HAPAX_OK);
+			pay_case_process(store, &bank, is_ours ? "ours" : "own", &answer),
+			HAPAX_OK);
 		PQuntrace(conn);
 		assert_int_equal(answer.outcome, HAPAX_OUTCOME_ACQUIRED);
 		assert_int_equal(count_trips(trace), 1 + 2);
@@ -621,7 +523,7 @@ static void judge_trade(
 			status == HAPAX_OK || status == HAPAX_ERR_UNAVAILABLE ||
 			status == HAPAX_ERR_HANDLER);
 	rows = postgres_case_number(conn, sql);
-	assert_int_equal(process_trade(conn, truth, key, &outcome), HAPAX_OK);
+	assert_int_equal(pay_case_trade(conn, truth, key, &outcome), HAPAX_OK);
 	if (status == HAPAX_OK)
 		assert_int_equal(rows, 1);
 	else if (status != HAPAX_ERR_UNCERTAIN)
@@ -661,7 +563,7 @@ static void a_run_is_cut_at_every_byte(void **state)
 			store = trade_case_join(line, 60000);
 			snprintf(key, sizeof(key), "cut %d/%lld", way, (long long)bytes);
 			cut_proxy_arm(&proxy, (enum cut_way)way, bytes);
-			status = process_trade(line, store, key, &outcome);
+			status = pay_case_trade(line, store, key, &outcome);
 			is_whole = atomic_load(&proxy.left[way]) >= 0;
 			cut_proxy_disarm(&proxy);
 			hapax_store_close(store);

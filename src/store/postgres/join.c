@@ -65,9 +65,16 @@ enum {
 	ANSWER_DETAIL = 22,
 };
 
-#define JOIN_STATEMENT     "hapax_join"
-#define CLAIM_STATEMENT    "hapax_tx_claim"
-#define COMPLETE_STATEMENT "hapax_tx_complete"
+#define JOIN_STATEMENT   "hapax_join"
+#define CLAIM_STATEMENT  "hapax_tx_claim"
+#define FINISH_STATEMENT "hapax_tx_finish"
+
+/* The short way for a new key; all the rules for what is not new, in the same round trip. */
+#define CLAIM_ARGUMENTS "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+#define CLAIM_SQL                                                                         \
+	"SELECT t.taken, CASE WHEN t.taken IS NULL THEN @@hapax_tx_claim" CLAIM_ARGUMENTS \
+	" END FROM (SELECT @@hapax_tx_take" CLAIM_ARGUMENTS " AS taken OFFSET 0) t"
+#define FINISH_SQL "SELECT @@hapax_tx_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 
 struct joined_store {
 	struct hapax_store base;
@@ -175,7 +182,7 @@ static bool send_all(
 	else
 		hx_postgres_scalars_complete(&scalars, ops[0], &rules);
 	if (!hx_postgres_trip_send_prepared(
-		    trip, manner == MANNER_CLAIM ? CLAIM_STATEMENT : COMPLETE_STATEMENT,
+		    trip, manner == MANNER_CLAIM ? CLAIM_STATEMENT : FINISH_STATEMENT,
 		    scalars.count, scalars.values, scalars.lengths, scalars.formats))
 		return false;
 	/* What does not go along is made up for later. */
@@ -233,6 +240,17 @@ static enum verdict judge_fault(
 	return VERDICT_DONE;
 }
 
+static bool decode(
+	const PGresult *result, struct hapax_op *const *ops, size_t count, enum manner manner)
+{
+	switch (manner) {
+	case MANNER_CLAIM: return hx_postgres_taken_decode(result, ops[0]);
+	case MANNER_END: return hx_postgres_finished_decode(result, ops[0]);
+	case MANNER_JOIN: break;
+	}
+	return hx_postgres_answers_decode(result, ops, count);
+}
+
 /* The connection was lost on the way. */
 static void judge_lost(
 	struct joined_store *store, const struct hx_postgres_trip *trip, int place,
@@ -244,7 +262,7 @@ static void judge_lost(
 	if (manner == MANNER_END && trip->count > place + 1)
 		status = hx_postgres_brackets_take_end(&store->brackets, trip->results[place + 1]);
 	if (status != HAPAX_OK || !hx_postgres_trip_is_good(trip, place) ||
-	    !hx_postgres_answers_decode(trip->results[place], ops, count))
+	    !decode(trip->results[place], ops, count, manner))
 		fail_all(ops, count, status == HAPAX_OK ? HAPAX_ERR_UNCERTAIN : status);
 }
 
@@ -286,7 +304,7 @@ static enum verdict judge(
 		return judge_error(store, result, ops, count, kind, manner);
 	if (manner == MANNER_JOIN && read_fault(result, &fault, detail, sizeof(detail)))
 		return judge_fault(fault, detail, ops, count, kind);
-	if (!hx_postgres_answers_decode(result, ops, count))
+	if (!decode(result, ops, count, manner))
 		fail_all(ops, count, HAPAX_ERR_UNCERTAIN);
 	brackets->is_fresh = false;
 	if (manner == MANNER_CLAIM)
@@ -589,7 +607,7 @@ static bool is_ours(const char *name)
 	while (bracket->name != NULL && strcmp(bracket->name, name) != 0)
 		bracket++;
 	return bracket->name != NULL || strcmp(name, JOIN_STATEMENT) == 0 ||
-		strcmp(name, CLAIM_STATEMENT) == 0 || strcmp(name, COMPLETE_STATEMENT) == 0;
+		strcmp(name, CLAIM_STATEMENT) == 0 || strcmp(name, FINISH_STATEMENT) == 0;
 }
 
 /* What an earlier join has left on this connection. */
@@ -626,36 +644,42 @@ static enum hapax_status prepare(
 	return status;
 }
 
-/* A call of the function that has the statement's name. */
-static enum hapax_status prepare_call(
-	struct joined_store *store, const char *name, const char *columns, int count,
-	const Oid *types, struct hapax_error *err)
+/* With the ledger's schema in place of "@@". */
+static enum hapax_status prepare_text(
+	struct joined_store *store, const char *name, const char *text, struct hapax_error *err)
 {
 	struct hapax_buf *sql = &store->session.sql;
 
 	hx_buf_clear(sql);
-	if (hx_postgres_call_append(sql, store->place.schema, name, columns, (unsigned)count) !=
+	if (hx_postgres_sql_append(sql, store->place.schema, text) != HAPAX_OK)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to join a database");
+	return prepare(store, name, (const char *)sql->data, 0, NULL, err);
+}
+
+static enum hapax_status prepare_join(struct joined_store *store, struct hapax_error *err)
+{
+	struct hapax_buf *sql = &store->session.sql;
+	Oid types[ARGUMENTS] = {TYPE_INT8};
+
+	memcpy(types + 1, hx_postgres_argument_types, sizeof(hx_postgres_argument_types));
+	hx_buf_clear(sql);
+	if (hx_postgres_call_append(sql, store->place.schema, JOIN_STATEMENT, ARGUMENTS) !=
 	    HAPAX_OK)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to join a database");
-	return prepare(store, name, (const char *)sql->data, count, types, err);
+	return prepare(store, JOIN_STATEMENT, (const char *)sql->data, ARGUMENTS, types, err);
 }
 
 static enum hapax_status prepare_all(struct joined_store *store, struct hapax_error *err)
 {
 	const struct hx_postgres_bracket_statement *bracket = hx_postgres_bracket_statements;
-	Oid types[ARGUMENTS] = {TYPE_INT8};
 	enum hapax_status status = remove_prepared(store, err);
 
-	memcpy(types + 1, hx_postgres_argument_types, sizeof(hx_postgres_argument_types));
 	if (status == HAPAX_OK)
-		status = prepare_call(store, JOIN_STATEMENT, "*", ARGUMENTS, types, err);
+		status = prepare_join(store, err);
 	if (status == HAPAX_OK)
-		status = prepare_call(
-			store, CLAIM_STATEMENT, "*", HX_POSTGRES_CLAIM_SCALARS, NULL, err);
+		status = prepare_text(store, CLAIM_STATEMENT, CLAIM_SQL, err);
 	if (status == HAPAX_OK)
-		status = prepare_call(
-			store, COMPLETE_STATEMENT, HX_POSTGRES_NUMBERS,
-			HX_POSTGRES_COMPLETE_SCALARS, NULL, err);
+		status = prepare_text(store, FINISH_STATEMENT, FINISH_SQL, err);
 	for (; bracket->name != NULL && status == HAPAX_OK; bracket++)
 		status = prepare(store, bracket->name, bracket->sql, 0, NULL, err);
 	return status;

@@ -850,14 +850,14 @@ END
 $$;
 
 -- The two of a run in the caller's transaction, without arrays and without a savepoint: what fails here fails
--- the bracket around it (bracket.h). First the claim, which waits for others for p_wait_ms at most.
+-- the bracket around it (bracket.h). Both have few expressions, because PL/pgSQL prepares each of them anew in every
+-- transaction, and answer in a few bytes: a row of all columns of an answer costs as much as the INSERT.
 --
--- In few expressions: PL/pgSQL prepares each of them anew in every transaction. So the INSERT takes the token, and sets
--- how long it waits, by itself.
-CREATE OR REPLACE FUNCTION @@hapax_tx_claim(
+-- First the claim of a new key: its token and its time; NULL: it is not new, too many are parked, there is no room. Then
+-- hapax_tx_claim() decides. The INSERT takes the token, and sets how long it waits, by itself.
+CREATE OR REPLACE FUNCTION @@hapax_tx_take(
 	p_wait_ms bigint, p_now bigint, p_parked_max bigint, p_flags bigint, p_room bigint, p_tenant bytea, p_group bytea,
-	p_key bytea, p_print bytea, p_attempt_id bytea, p_owner bytea, p_ttl bigint) RETURNS @@hapax_answer
-LANGUAGE plpgsql AS $$
+	p_key bytea, p_print bytea, p_attempt_id bytea, p_owner bytea, p_ttl bigint) RETURNS bytea LANGUAGE plpgsql AS $$
 DECLARE
 	v_now bigint := coalesce(p_now, @@hapax_now());
 	v_wait text := current_setting('lock_timeout');
@@ -875,28 +875,24 @@ BEGIN
 			WHERE s.tenant = p_tenant AND s.grp = p_group) < p_parked_max, true)
 		ON CONFLICT DO NOTHING
 		RETURNING r.token, pg_sequence_last_value('@@hapax_token'::regclass) INTO v_token, v_last;
-	IF coalesce(v_token <> v_last, true) THEN
-		IF v_token IS NULL THEN
-			RETURN @@hapax_tx_claim_slowly(v_wait, p_now, p_parked_max, p_flags, p_room, p_tenant, p_group, p_key,
-				p_print, p_attempt_id, p_owner, p_ttl);
-		END IF;
+	IF v_token <> v_last THEN
 		v_token := @@hapax_token_retake(p_tenant, p_group, p_key, v_now);
 	END IF;
-	RETURN ROW(1, 1, false, v_token, 1, v_now, NULL, 0, 1, 0, (p_flags >> 1) & 1, 0, 0, false, v_now, v_now, p_ttl, 0, 0,
-		p_print, p_attempt_id, p_owner, NULL, NULL, NULL, v_token, 1, v_now, NULL, true,
-		set_config('lock_timeout', v_wait, true) IS NOT NULL)::@@hapax_answer;
+	RETURN CASE WHEN set_config('lock_timeout', v_wait, true) IS NOT NULL THEN int8send(v_token) || int8send(v_now) END;
 END
 $$;
 
--- What is not new, or has no room, goes by all the rules.
-CREATE OR REPLACE FUNCTION @@hapax_tx_claim_slowly(
-	p_wait text, p_now bigint, p_parked_max bigint, p_flags bigint, p_room bigint, p_tenant bytea, p_group bytea,
+-- By all the rules; it waits for others for p_wait_ms at most.
+CREATE OR REPLACE FUNCTION @@hapax_tx_claim(
+	p_wait_ms bigint, p_now bigint, p_parked_max bigint, p_flags bigint, p_room bigint, p_tenant bytea, p_group bytea,
 	p_key bytea, p_print bytea, p_attempt_id bytea, p_owner bytea, p_ttl bigint) RETURNS @@hapax_answer
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	o @@hapax_op;
 	a @@hapax_answer;
+	v_wait text := current_setting('lock_timeout');
 BEGIN
+	PERFORM set_config('lock_timeout', p_wait_ms::text, true);
 	o.place := 1;
 	o.type := 1;
 	o.flags := p_flags;
@@ -909,22 +905,21 @@ BEGIN
 	o.owner := p_owner;
 	o.ttl := p_ttl;
 	a := @@hapax_one(o, p_now, p_parked_max, true);
-	PERFORM set_config('lock_timeout', p_wait, true);
+	PERFORM set_config('lock_timeout', v_wait, true);
 	RETURN a;
 END
 $$;
 
--- And the completion, behind which the COMMIT was sent already: what is not applied is an error. The claim must have been
--- written by this very transaction (xmin); the handler may have ended that, and begun another.
-CREATE OR REPLACE FUNCTION @@hapax_tx_complete(
+-- And the completion, behind which the COMMIT was sent already: what is not applied is an error. Attempt, first seen, when
+-- it expires. The claim must have been written by this very transaction (xmin); the handler may have ended that, and
+-- begun another.
+CREATE OR REPLACE FUNCTION @@hapax_tx_finish(
 	p_now bigint, p_tenant bytea, p_group bytea, p_key bytea, p_token bigint, p_kind bigint, p_class bigint,
-	p_status bigint, p_omitted bigint, p_headers bytea, p_body bytea) RETURNS @@hapax_answer
+	p_status bigint, p_omitted bigint, p_headers bytea, p_body bytea) RETURNS bytea
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	v_now bigint := coalesce(p_now, @@hapax_now());
-	v_attempt bigint;
-	v_first_seen bigint;
-	v_expires bigint;
+	v_answer bytea;
 	v_awaited boolean;
 BEGIN
 	UPDATE @@hapax_record r SET state = 2, changed = greatest(v_now, r.changed), lease_ends = 0,
@@ -935,23 +930,23 @@ BEGIN
 		result_omitted = coalesce(p_omitted, 0), headers = p_headers, body = p_body
 		WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key AND r.token = p_token AND r.state = 1
 		AND age(r.xmin) <= 0 AND coalesce(length(p_headers), 0) + coalesce(length(p_body), 0) <= 512
-		RETURNING r.attempt, r.first_seen, r.expires, r.awaited INTO v_attempt, v_first_seen, v_expires, v_awaited;
-	IF v_attempt IS NULL OR v_awaited THEN
-		IF v_attempt IS NULL THEN
-			RETURN @@hapax_tx_complete_slowly(p_now, p_tenant, p_group, p_key, p_token, p_kind, p_class, p_status,
+		RETURNING int8send(r.attempt) || int8send(r.first_seen) || int8send(coalesce(r.expires, 9223372036854775807)),
+		r.awaited INTO v_answer, v_awaited;
+	IF v_answer IS NULL OR v_awaited THEN
+		IF v_answer IS NULL THEN
+			RETURN @@hapax_tx_finish_slowly(p_now, p_tenant, p_group, p_key, p_token, p_kind, p_class, p_status,
 				p_omitted, p_headers, p_body);
 		END IF;
 		PERFORM @@hapax_tell(p_token);
 	END IF;
-	RETURN ROW(1, 6, false, p_token, v_attempt, v_first_seen, v_expires, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-		NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::@@hapax_answer;
+	RETURN v_answer;
 END
 $$;
 
 -- A large result, a claim that is not held as it was: by all the rules.
-CREATE OR REPLACE FUNCTION @@hapax_tx_complete_slowly(
+CREATE OR REPLACE FUNCTION @@hapax_tx_finish_slowly(
 	p_now bigint, p_tenant bytea, p_group bytea, p_key bytea, p_token bigint, p_kind bigint, p_class bigint,
-	p_status bigint, p_omitted bigint, p_headers bytea, p_body bytea) RETURNS @@hapax_answer
+	p_status bigint, p_omitted bigint, p_headers bytea, p_body bytea) RETURNS bytea
 LANGUAGE plpgsql AS $$
 DECLARE
 	o @@hapax_op;
@@ -979,6 +974,6 @@ BEGIN
 	IF a.outcome <> 6 THEN
 		RAISE EXCEPTION 'the token is not the current one' USING ERRCODE = 'HX006';
 	END IF;
-	RETURN a;
+	RETURN int8send(a.attempt) || int8send(a.first_seen) || int8send(coalesce(a.expires, 9223372036854775807));
 END
 $$;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * operation.c - operations as arguments, rows as answers.
+ * operation.c - operations as arguments.
  */
 #include "store/postgres/operation.h"
 
@@ -14,6 +14,7 @@
 #include "record/record.h"
 #include "store/core.h"
 #include "store/postgres/place.h"
+#include "store/postgres/room.h"
 
 enum {
 	ARGUMENT_BYTES_MAX = 1 << 30,
@@ -49,15 +50,6 @@ enum {
 	FLAG_OVER = 256,
 	FLAG_ROOM_IS_ALL = 512,
 	FLAG_LISTENS = 1024,
-};
-
-/* Below zero in the outcome: a status, or this. */
-enum { OUTCOME_NO_ROOM = -20 };
-
-/* In op->private_state. */
-enum {
-	ROOM_IS_ALL = 1 << 0,    /* the buffer cannot grow any more ... */
-	ROOM_NO_MEMORY = 1 << 1, /* ... because memory ran out, not because of its limit */
 };
 
 const Oid hx_postgres_argument_types[HX_POSTGRES_ARGUMENTS] = {
@@ -246,13 +238,6 @@ static struct value binary(const unsigned char *data, size_t size)
 	return data == NULL ? no_value : (struct value){.bytes = {data, size}};
 }
 
-static const struct hapax_result *result_of(const struct hapax_op *op)
-{
-	if (op->type == HAPAX_OP_LOAD)
-		return &op->load->result;
-	return op->type == HAPAX_OP_COMPLETE || op->type == HAPAX_OP_SET ? op->result : NULL;
-}
-
 static int32_t flags_of(const struct hapax_op *op, const struct hx_postgres_rules *rules)
 {
 	static const int32_t conditions[] = {
@@ -289,7 +274,7 @@ static int32_t flags_of(const struct hapax_op *op, const struct hx_postgres_rule
 static struct value result_value(
 	const struct hapax_op *op, enum column column, const struct hx_postgres_rules *rules)
 {
-	const struct hapax_result *result = result_of(op);
+	const struct hapax_result *result = hx_postgres_result_of(op);
 	bool is_over;
 
 	if (result == NULL)
@@ -564,10 +549,9 @@ void hx_postgres_scalars_complete(
 }
 
 enum hapax_status hx_postgres_call_append(
-	struct hapax_buf *buf, const char *schema, const char *function, const char *columns,
-	unsigned count)
+	struct hapax_buf *buf, const char *schema, const char *function, unsigned count)
 {
-	enum hapax_status status = hx_buf_printf(buf, "SELECT %s FROM ", columns);
+	enum hapax_status status = hx_buf_append(buf, "SELECT * FROM ", 14);
 
 	if (status == HAPAX_OK)
 		status = hx_postgres_sql_append(buf, schema, "@@");
@@ -587,246 +571,4 @@ bool hx_postgres_ops_only_read(struct hapax_op *const *ops, size_t count)
 			return false;
 	}
 	return true;
-}
-
-/* ---------------------------------------------------------------- answers */
-
-/* Columns of type hapax_answer in schema.sql. */
-enum answer {
-	ANSWER_PLACE,
-	ANSWER_OUTCOME,
-	ANSWER_UNVERIFIED,
-	ANSWER_TOKEN,
-	ANSWER_ATTEMPT,
-	ANSWER_FIRST_SEEN,
-	ANSWER_EXPIRES,
-	ANSWER_LEASE_LEFT,
-	ANSWER_STATE,
-	ANSWER_ORIGIN,
-	ANSWER_ON_LAPSE,
-	ANSWER_KIND,
-	ANSWER_CLASS,
-	ANSWER_OWN,
-	ANSWER_CHANGED,
-	ANSWER_LEASE_ENDS,
-	ANSWER_TTL,
-	ANSWER_STATUS,
-	ANSWER_OMITTED,
-	ANSWER_FINGERPRINT,
-	ANSWER_ATTEMPT_ID,
-	ANSWER_OWNER,
-	ANSWER_ERROR,
-	ANSWER_HEADERS,
-	ANSWER_BODY,
-	ANSWER_RECORD_TOKEN,
-	ANSWER_RECORD_ATTEMPT,
-	ANSWER_RECORD_FIRST_SEEN,
-	ANSWER_RECORD_EXPIRES,
-};
-
-bool hx_postgres_get_number(const PGresult *result, int row, int column, int64_t *ret_number)
-{
-	const unsigned char *data = (const unsigned char *)PQgetvalue(result, row, column);
-	int size = PQgetlength(result, row, column);
-	uint64_t number;
-
-	if (PQgetisnull(result, row, column) || size < 1 || size > 8)
-		return false;
-	/* Sign first, for int2 and int4; a boolean is 0 or 1. */
-	number = size > 1 && (data[0] & 0x80) ? UINT64_MAX : 0;
-	for (int i = 0; i < size; i++)
-		number = number << 8 | data[i];
-	*ret_number = (int64_t)number;
-	return true;
-}
-
-struct hapax_bytes hx_postgres_get_bytes(const PGresult *result, int row, int column)
-{
-	if (PQgetisnull(result, row, column))
-		return hx_bytes(NULL, 0);
-	return hx_bytes(PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column));
-}
-
-/* A number, or absent for NULL. */
-static int64_t get_or(const PGresult *result, int row, int column, int64_t absent)
-{
-	int64_t number;
-
-	return hx_postgres_get_number(result, row, column, &number) ? number : absent;
-}
-
-static bool read_result(
-	const PGresult *result, int row, int column, const struct hapax_op *own,
-	struct hapax_result *ret)
-{
-	ret->kind = (enum hapax_result_kind)get_or(result, row, column + ANSWER_KIND, 0);
-	ret->result_class = (enum hapax_result_class)get_or(result, row, column + ANSWER_CLASS, 0);
-	ret->status = (int32_t)get_or(result, row, column + ANSWER_STATUS, 0);
-	ret->omitted_bytes = (uint64_t)get_or(result, row, column + ANSWER_OMITTED, 0);
-	if (get_or(result, row, column + ANSWER_OWN, 0) == 0) {
-		ret->headers = hx_postgres_get_bytes(result, row, column + ANSWER_HEADERS);
-		ret->body = hx_postgres_get_bytes(result, row, column + ANSWER_BODY);
-		return true;
-	}
-	if (own == NULL)
-		return false;
-	/* Its own, as far as it was not too large. */
-	if (result_of(own) != NULL) {
-		ret->headers = result_of(own)->headers;
-		if (own->type == HAPAX_OP_LOAD ||
-		    ret->omitted_bytes == result_of(own)->omitted_bytes)
-			ret->body = result_of(own)->body;
-	}
-	return true;
-}
-
-static bool copy_fixed(
-	struct hapax_bytes bytes, unsigned char *out, size_t size_max, uint32_t *ret_size)
-{
-	if (bytes.size > size_max)
-		return false;
-	if (bytes.size > 0)
-		memcpy(out, bytes.data, bytes.size);
-	if (ret_size != NULL)
-		*ret_size = (uint32_t)bytes.size;
-	return true;
-}
-
-bool hx_postgres_record_read(
-	const PGresult *result, int row, int column, const struct hapax_op *own,
-	struct hapax_record *ret_record)
-{
-	struct hapax_record *record = ret_record;
-
-	memset(record, 0, sizeof(*record));
-	if (PQgetisnull(result, row, column + ANSWER_STATE))
-		return false;
-	record->state = (enum hapax_state)get_or(result, row, column + ANSWER_STATE, 0);
-	record->origin = (enum hapax_origin)get_or(result, row, column + ANSWER_ORIGIN, 0);
-	record->on_lapse = (enum hapax_on_lapse)get_or(result, row, column + ANSWER_ON_LAPSE, 0);
-	record->attempt = (uint32_t)get_or(result, row, column + ANSWER_RECORD_ATTEMPT, 0);
-	record->token = (uint64_t)get_or(result, row, column + ANSWER_RECORD_TOKEN, 0);
-	record->first_seen_ms = get_or(result, row, column + ANSWER_RECORD_FIRST_SEEN, 0);
-	record->changed_ms = get_or(result, row, column + ANSWER_CHANGED, 0);
-	record->lease_ends_ms = get_or(result, row, column + ANSWER_LEASE_ENDS, 0);
-	record->expires_ms = get_or(result, row, column + ANSWER_RECORD_EXPIRES, HAPAX_TIME_NEVER);
-	record->ttl_ms = get_or(result, row, column + ANSWER_TTL, HAPAX_TTL_FOREVER);
-	record->owner = hx_postgres_get_bytes(result, row, column + ANSWER_OWNER);
-	record->error = hx_postgres_get_bytes(result, row, column + ANSWER_ERROR);
-	return copy_fixed(
-		       hx_postgres_get_bytes(result, row, column + ANSWER_FINGERPRINT),
-		       record->fingerprint, sizeof(record->fingerprint),
-		       &record->fingerprint_size) &&
-		copy_fixed(
-			hx_postgres_get_bytes(result, row, column + ANSWER_ATTEMPT_ID),
-			record->attempt_id, sizeof(record->attempt_id), NULL) &&
-		read_result(result, row, column, own, &record->result);
-}
-
-/* The record that the answer hands out, into the caller's buffer. */
-static void take_record(const PGresult *result, int row, struct hapax_op *op)
-{
-	struct hapax_record record;
-	enum hapax_status status;
-
-	if (op->record == NULL || PQnfields(result) == HX_POSTGRES_NUMBER_COLUMNS)
-		return;
-	if (!hx_postgres_record_read(result, row, 0, op, &record)) {
-		if (op->outcome == HAPAX_OUTCOME_SKIPPED)
-			memset(op->record, 0, sizeof(*op->record));
-		if (record.state != HAPAX_STATE_ABSENT)
-			hx_store_refuse(op, HAPAX_ERR_CORRUPT);
-		return;
-	}
-	record.tenant = op->tenant;
-	record.group = op->group;
-	record.key = op->key;
-	if (!hx_record_is_valid(&record)) {
-		hx_store_refuse(op, HAPAX_ERR_CORRUPT);
-		return;
-	}
-	status = hx_record_copy(&record, op->record, op->buf);
-	if (status != HAPAX_OK)
-		hx_store_refuse(op, status);
-}
-
-/* Can this be the answer? Nobody runs, or believes that it is stored, because a server is out of its mind. */
-static bool is_answer(
-	const PGresult *result, int row, const struct hapax_op *op, int64_t outcome, bool has_token)
-{
-	int64_t token = get_or(result, row, ANSWER_TOKEN, 0);
-	int64_t attempt = get_or(result, row, ANSWER_ATTEMPT, 0);
-
-	if (outcome < 0)
-		return outcome >= HAPAX_ERR_FAILED || outcome == OUTCOME_NO_ROOM;
-	if (outcome == 0 || outcome > HAPAX_OUTCOME_SKIPPED || token < 0 ||
-	    token > (int64_t)HX_TOKEN_MAX || attempt < 0 || attempt > UINT32_MAX)
-		return false;
-	if (outcome == HAPAX_OUTCOME_SKIPPED)
-		return true;
-	if (has_token)
-		return outcome == HAPAX_OUTCOME_APPLIED;
-	if (op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK)
-		return outcome <= HAPAX_OUTCOME_PARKED && token > 0 && attempt > 0;
-	return op->type != HAPAX_OP_LOOKUP || outcome == HAPAX_OUTCOME_FOUND ||
-		outcome == HAPAX_OUTCOME_ABSENT;
-}
-
-static bool take_answer(const PGresult *result, int row, struct hapax_op *op)
-{
-	int64_t outcome = get_or(result, row, ANSWER_OUTCOME, 0);
-	bool has_token = op->type >= HAPAX_OP_RENEW && op->type <= HAPAX_OP_PARK;
-
-	/* One that has an answer gets no second one: another would have none. */
-	if (op->status != HAPAX_OK || op->outcome != HAPAX_OUTCOME_NONE ||
-	    !is_answer(result, row, op, outcome, has_token))
-		return false;
-	if (outcome == OUTCOME_NO_ROOM) {
-		hx_store_refuse(
-			op,
-			op->private_state & ROOM_NO_MEMORY ? HAPAX_ERR_NO_MEMORY : HAPAX_ERR_LIMIT);
-		return true;
-	}
-	if (outcome < 0) {
-		hx_store_refuse(op, (enum hapax_status)outcome);
-		return true;
-	}
-	op->status = HAPAX_OK;
-	op->outcome = (enum hapax_outcome)outcome;
-	op->unverified = get_or(result, row, ANSWER_UNVERIFIED, 0) != 0;
-	op->attempt = (uint32_t)get_or(result, row, ANSWER_ATTEMPT, 0);
-	op->first_seen_ms = get_or(result, row, ANSWER_FIRST_SEEN, 0);
-	op->expires_ms = get_or(result, row, ANSWER_EXPIRES, HAPAX_TIME_NEVER);
-	op->lease_left_ms = get_or(result, row, ANSWER_LEASE_LEFT, 0);
-	if (!has_token)
-		op->token = (uint64_t)get_or(result, row, ANSWER_TOKEN, 0);
-	take_record(result, row, op);
-	return true;
-}
-
-static bool take_answers(const PGresult *result, struct hapax_op *const *ops, size_t count)
-{
-	int columns = PQnfields(result);
-
-	if ((columns != HX_POSTGRES_COLUMNS && columns != HX_POSTGRES_NUMBER_COLUMNS) ||
-	    PQntuples(result) != (int)count)
-		return false;
-	for (int row = 0; row < (int)count; row++) {
-		int64_t place = get_or(result, row, ANSWER_PLACE, 0);
-
-		if (place < 1 || place > (int64_t)count ||
-		    !take_answer(result, row, ops[place - 1]))
-			return false;
-	}
-	return true;
-}
-
-bool hx_postgres_answers_decode(const PGresult *result, struct hapax_op *const *ops, size_t count)
-{
-	if (take_answers(result, ops, count))
-		return true;
-	/* Who says nonsense about one is not believed about the others. */
-	for (size_t i = 0; i < count; i++)
-		hx_store_refuse(ops[i], HAPAX_OK);
-	return false;
 }

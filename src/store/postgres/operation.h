@@ -25,8 +25,7 @@
 enum {
 	HX_POSTGRES_SCALARS = 4,
 	HX_POSTGRES_ARGUMENTS = 30,
-	HX_POSTGRES_COLUMNS = 31,       /* of hapax_answer */
-	HX_POSTGRES_NUMBER_COLUMNS = 8, /* ... without the record */
+	HX_POSTGRES_COLUMNS = 31, /* of hapax_answer */
 	HX_POSTGRES_OPS_MAX = 1024,
 };
 
@@ -70,7 +69,7 @@ enum hapax_status hx_postgres_arguments_encode(
 	struct hx_postgres_arguments *arguments, struct hapax_op *const *ops, size_t count,
 	enum hx_postgres_group kind, const struct hx_postgres_rules *rules);
 
-/* The arguments of hapax_tx_claim() and hapax_tx_complete(): one operation, and nothing is copied. */
+/* The arguments of hapax_tx_take() and hapax_tx_finish(): one operation, and nothing is copied. */
 enum {
 	HX_POSTGRES_CLAIM_SCALARS = 12,
 	HX_POSTGRES_COMPLETE_SCALARS = 11,
@@ -95,17 +94,16 @@ void hx_postgres_scalars_complete(
 /* The types of the arguments, for PREPARE. */
 extern const Oid hx_postgres_argument_types[HX_POSTGRES_ARGUMENTS];
 
-/* The columns of an answer without its record: each one that a result has costs both sides something. */
-#define HX_POSTGRES_NUMBERS \
-	"place, outcome, unverified, token, attempt, first_seen, expires, lease_left"
-
-/* "SELECT columns FROM function($1 ... $count)", with the schema. NUL at the end. */
+/* "SELECT * FROM function($1 ... $count)", with the schema. NUL at the end. */
 enum hapax_status hx_postgres_call_append(
-	struct hapax_buf *buf, const char *schema, const char *function, const char *columns,
-	unsigned count);
+	struct hapax_buf *buf, const char *schema, const char *function, unsigned count);
 
 /* Rows into answers. False: the server answered something else, and no operation has an answer. */
 bool hx_postgres_answers_decode(const PGresult *result, struct hapax_op *const *ops, size_t count);
+
+/* The same for one claim: hapax_tx_take()'s bytes, or hapax_tx_claim()'s answer beside; and for hapax_tx_finish(). */
+bool hx_postgres_taken_decode(const PGresult *result, struct hapax_op *op);
+bool hx_postgres_finished_decode(const PGresult *result, struct hapax_op *op);
 
 /* "place room" of HX003: have that much. False: it makes no sense. */
 bool hx_postgres_op_make_room(struct hapax_op *const *ops, size_t count, const char *detail);

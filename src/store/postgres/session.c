@@ -140,7 +140,7 @@ static bool say_ledger(struct hx_postgres_session *session, PGconn *conn)
 static bool say_prepare(struct hx_postgres_session *session, PGconn *conn)
 {
 	if (hx_postgres_call_append(
-		    &session->sql, session->place->schema, "hapax_operate", "*",
+		    &session->sql, session->place->schema, "hapax_operate",
 		    HX_POSTGRES_ARGUMENTS) != HAPAX_OK)
 		return false;
 	return PQsendPrepare(
