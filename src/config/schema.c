@@ -130,8 +130,9 @@ static const struct hx_setting store_settings[] = {
          .flags = HX_SETTING_RESTART,
          AT(segment_bytes),
          .fallback = "64MiB",
-         .min = 16 * KIB,
-         .max = INT64_C(4) * 1024 * MIB,
+         /* Below, each pass would write more of a manifest than it gives up of the log. */
+         .min = MIB,
+         .max = 1024 * MIB,
          .doc = "file: only; the size of a file of the log"},
 	{.name = "max_clock_step",
          .type = HX_SETTING_DURATION,

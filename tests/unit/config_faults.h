@@ -25,6 +25,10 @@ static const struct {
 	{"store: {max_result: 17MiB}\n",
          "h.yaml:1:21: max_result: '17MiB' is not between 1 and 16MiB"},
 	/* 0 would be the store's default, and not what was written. */
+	{"store: {segment_bytes: 64KiB}\n",
+         "h.yaml:1:24: segment_bytes: '64KiB' is not between 1MiB and 1GiB"},
+	{"store: {segment_bytes: 2GiB}\n",
+         "h.yaml:1:24: segment_bytes: '2GiB' is not between 1MiB and 1GiB"},
 	{"store: {max_result: 0}\n", "h.yaml:1:21: max_result: '0' is not between 1 and 16MiB"},
 	{"store: {max_result: 1.5MiB}\n",
          "h.yaml:1:21: max_result: '1.5MiB' is not a size such as 64KiB or 10MB"},
