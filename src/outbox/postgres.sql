@@ -105,21 +105,25 @@ $$;
 -- Rows behind one that is parked leave the index of pending ones, and come back when none is parked any more. Order
 -- does not depend on it: a row that is held holds up the later ones of its key, whatever its state. No row waits for
 -- much longer than p_pause_ms, the longest pause there is: the clock went back since.
+-- It starts from what is held, which is little, whatever is pending: so the plan is not left to statistics either.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_settle(p_relay text, p_pause_ms bigint DEFAULT 86400000) RETURNS integer
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_nestloop = off SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
 	v_now bigint := @@hapax_outbox_now();
-	v_moved integer;
+	v_parts smallint[] := (SELECT array_agg(part) FROM @@hapax_outbox_part WHERE relay = p_relay);
+	v_moved integer := 0;
 	v_more integer;
 BEGIN
-	UPDATE @@hapax_outbox o SET next_ms = v_now
-	FROM @@hapax_outbox_part p
-	WHERE o.held AND o.state = 0 AND o.next_ms > v_now + p_pause_ms + 60000 AND p.part = o.part AND p.relay = p_relay;
-	UPDATE @@hapax_outbox o SET state = 3, held = true
-	FROM @@hapax_outbox b, @@hapax_outbox_part p
-	WHERE b.held AND b.state = 2 AND b.ordering_key = o.ordering_key AND b.seq < o.seq AND o.state = 0
-		AND p.part = o.part AND p.relay = p_relay;
-	GET DIAGNOSTICS v_moved = ROW_COUNT;
+	UPDATE @@hapax_outbox SET next_ms = v_now
+	WHERE held AND next_ms > v_now + p_pause_ms + 60000 AND part = ANY (v_parts);
+	-- All that is pending is gone through only where something is parked.
+	IF EXISTS (SELECT FROM @@hapax_outbox WHERE held AND state = 2 AND part = ANY (v_parts)) THEN
+		UPDATE @@hapax_outbox o SET state = 3, held = true
+		FROM (SELECT ordering_key, min(seq) AS seq FROM @@hapax_outbox
+			WHERE held AND state = 2 AND part = ANY (v_parts) GROUP BY ordering_key) b
+		WHERE o.state = 0 AND o.part = ANY (v_parts) AND o.ordering_key = b.ordering_key AND o.seq > b.seq;
+		GET DIAGNOSTICS v_moved = ROW_COUNT;
+	END IF;
 	UPDATE @@hapax_outbox o SET state = 0, held = o.next_ms > v_now
 	WHERE o.held AND o.state = 3 AND NOT EXISTS (
 		SELECT FROM @@hapax_outbox b WHERE b.held AND b.state = 2 AND b.ordering_key = o.ordering_key);

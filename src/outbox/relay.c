@@ -300,27 +300,42 @@ static void mark(struct hapax_relay *relay)
 
 /* ------------------------------------------------------------------ run */
 
+static enum hapax_status lease(
+	struct hapax_relay *relay, unsigned *ret_partitions, struct hapax_error *err)
+{
+	/* Counted from before it is asked for. */
+	int64_t now_ns = hx_clock_mono_ns();
+	enum hapax_status status = relay->outbox->ops->tend(
+		relay->outbox, relay->name, relay->owner, relay->options.lease_ms, relay->is_idle,
+		ret_partitions, err);
+
+	if (status == HAPAX_OK)
+		relay->lease_ends_ns = now_ns + relay->options.lease_ms * MS_NS;
+	return status;
+}
+
 /* Renew the leases when a third of their time is over. */
 static enum hapax_status tend(struct hapax_relay *relay, struct hapax_error *err)
 {
 	int64_t now_ns = hx_clock_mono_ns();
+	int64_t lease_ns = relay->options.lease_ms * MS_NS;
 	unsigned partitions = 0;
 	enum hapax_status status;
 
 	if (now_ns < relay->tend_at_ns)
 		return HAPAX_OK;
-	status = relay->outbox->ops->tend(
-		relay->outbox, relay->name, relay->owner, relay->options.lease_ms, relay->is_idle,
-		&partitions, err);
+	status = lease(relay, &partitions, err);
 	if (status == HAPAX_OK)
 		status = relay->outbox->ops->settle(
 			relay->outbox, relay->name, relay->options.retry_ms_max, err);
+	/* A database that took long over it leaves too little of the lease to publish anything. */
+	if (status == HAPAX_OK && hx_clock_mono_ns() - now_ns > lease_ns / 8)
+		status = lease(relay, &partitions, err);
 	if (status != HAPAX_OK)
 		return status;
-	/* Counted from before it was asked for. Another relay that comes or goes is seen soon. */
-	relay->lease_ends_ns = now_ns + relay->options.lease_ms * MS_NS;
-	relay->tend_at_ns = now_ns +
-		relay->options.lease_ms * MS_NS / (partitions < HX_OUTBOX_PARTITIONS ? 12 : 3);
+	/* Another relay that comes or goes is seen soon. */
+	relay->tend_at_ns =
+		hx_clock_mono_ns() + lease_ns / (partitions < HX_OUTBOX_PARTITIONS ? 12 : 3);
 	hx_mutex_lock(&relay->mutex);
 	relay->stats.partitions = partitions;
 	hx_mutex_unlock(&relay->mutex);

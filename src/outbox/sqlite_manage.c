@@ -19,8 +19,8 @@ int hx_outbox_sqlite_release(struct hx_outbox_sqlite *outbox)
 
 	return hx_outbox_sqlite_run(
 		outbox,
-		"UPDATE main.hapax_outbox AS o SET state = 0, held = o.next_ms > ?1 WHERE o.held = 1 AND"
-		" o.state = 3 AND NOT EXISTS (SELECT 1 FROM main.hapax_outbox b WHERE b.held = 1 AND"
+		"UPDATE main.hapax_outbox AS o INDEXED BY hapax_outbox_held SET state = 0, held = o.next_ms >"
+		" ?1 WHERE o.held = 1 AND o.state = 3 AND NOT EXISTS (SELECT 1 FROM main.hapax_outbox b WHERE b.held = 1 AND"
 		" b.state = 2 AND b.ordering_key = o.ordering_key)",
 		"n", values, NULL);
 }

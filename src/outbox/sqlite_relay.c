@@ -110,7 +110,7 @@ enum hapax_status hx_outbox_sqlite_settle(
 {
 	static const char what[] = "waiting rows were not looked for";
 	struct hx_outbox_sqlite *outbox = of(base);
-	int64_t now_ms = hx_outbox_sqlite_now_ms();
+	int64_t now_ms = hx_outbox_sqlite_now_ms(), parked = 0;
 	const void *values[] = {relay, &now_ms, &pause_ms_max};
 	enum hapax_status status = hx_outbox_sqlite_begin(outbox, what, err);
 	int code;
@@ -119,11 +119,18 @@ enum hapax_status hx_outbox_sqlite_settle(
 		return status;
 	code = hx_outbox_sqlite_run(
 		outbox,
-		"UPDATE main.hapax_outbox AS o SET next_ms = ?2 WHERE o.held = 1 AND o.state = 0 AND"
-		" o.next_ms > ?2 + ?3 + 60000 AND o.part IN (SELECT part FROM main.hapax_outbox_part"
-		" WHERE relay = ?1)",
+		"UPDATE main.hapax_outbox AS o INDEXED BY hapax_outbox_held SET next_ms = ?2 WHERE o.held ="
+		" 1 AND o.next_ms > ?2 + ?3 + 60000 AND o.part IN (SELECT part FROM"
+		" main.hapax_outbox_part WHERE relay = ?1)",
 		"tnn", values, NULL);
 	if (code == SQLITE_OK)
+		code = hx_outbox_sqlite_run(
+			outbox,
+			"SELECT count(*) FROM main.hapax_outbox INDEXED BY hapax_outbox_held WHERE held = 1"
+			" AND state = 2",
+			"", NULL, &parked);
+	/* All that is pending is gone through only where something is parked. */
+	if (code == SQLITE_OK && parked > 0)
 		code = hx_outbox_sqlite_run(
 			outbox,
 			"UPDATE main.hapax_outbox AS o SET state = 3, held = 1 WHERE o.state = 0 AND EXISTS ("

@@ -5,7 +5,7 @@
 #include "outbox/cases.h"
 
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/random.h"
 #include "base/thread.h"
@@ -61,6 +61,37 @@ static void run_relay(void *arg)
 	relayer->status = hapax_relay_run(relayer->relay, NULL);
 }
 
+/*
+ * What was kept, all of it and nothing else; of each key in the order of commits, which is the
+ * order of seq. A relay that waits for the database past its lease sends some of it again.
+ */
+static void check_first_appearances(struct outbox_case *c)
+{
+	int64_t last[KEYS] = {0}, count = 0;
+
+	outbox_case_run(c, "CREATE TABLE {}seen (id TEXT PRIMARY KEY)");
+	for (size_t i = 0; i < sunk.count; i++) {
+		long key = strtol(sunk.messages[i].key + 1, NULL, 10);
+		char sql[160];
+		int64_t seq;
+
+		assert_memory_equal(sunk.messages[i].id, "kept", 4);
+		(void)snprintf(
+			sql, sizeof(sql), "INSERT INTO {}seen VALUES ('%s')", sunk.messages[i].id);
+		if (!outbox_case_try(c, sql))
+			continue;
+		count++;
+		(void)snprintf(
+			sql, sizeof(sql), "SELECT seq FROM {}hapax_outbox WHERE id = '%s'",
+			sunk.messages[i].id);
+		seq = outbox_case_number(c, sql);
+		assert_true(key >= 0 && key < KEYS);
+		assert_true(seq > last[key]);
+		last[key] = seq;
+	}
+	assert_int_equal(count, outbox_case_number(c, "SELECT count(*) FROM {}orders"));
+}
+
 static void committed_is_published_with_writers_and_two_relays(void **state)
 {
 	struct outbox_case *c = *state;
@@ -69,8 +100,6 @@ static void committed_is_published_with_writers_and_two_relays(void **state)
 	struct relayer relayers[2];
 	uint64_t count = scale_count(20000, 400), seed = 0;
 	double began = scale_seconds();
-	char text[64];
-	int64_t orders;
 
 	if (!scale_seed(&seed))
 		hx_random_bytes(&seed, sizeof(seed));
@@ -109,26 +138,7 @@ static void committed_is_published_with_writers_and_two_relays(void **state)
 	}
 	/* Both have given up their partitions: what is left is another one's. */
 	(void)drain(c);
-	orders = outbox_case_number(c, "SELECT count(*) FROM {}orders");
-	assert_int_equal(sunk.count, orders);
-	/* Of each key in the order of commits, which is the order of seq. */
-	for (size_t i = 0; i < sunk.count; i++) {
-		assert_memory_equal(sunk.messages[i].id, "kept", 4);
-		for (size_t j = i + 1; j < sunk.count && j < i + 400; j++) {
-			char sql[256];
-
-			if (strcmp(sunk.messages[i].key, sunk.messages[j].key) != 0)
-				continue;
-			(void)snprintf(
-				sql, sizeof(sql),
-				"SELECT (SELECT seq FROM {}hapax_outbox WHERE id = '%s') < (SELECT seq FROM"
-				" {}hapax_outbox WHERE id = '%s')",
-				sunk.messages[i].id, sunk.messages[j].id);
-			outbox_case_text(c, sql, text, sizeof(text));
-			assert_true(text[0] == 't' || text[0] == '1');
-			break;
-		}
-	}
+	check_first_appearances(c);
 	scale_report("outbox rows, 8 writers, 2 relays", count, scale_seconds() - began, true);
 }
 

@@ -72,7 +72,8 @@ static void reasons_that_are_no_text_are_written_down(void **state)
 static void rows_that_are_no_events_are_parked(void **state)
 {
 	struct outbox_case *c = *state;
-	unsigned size = scale_is_proof() ? 100000000 : 17000000;
+	/* One that fits into no batch; PostgreSQL has none, and is slow to make it. */
+	unsigned size = scale_is_proof() ? 100000000 : c->is_postgres ? 17000000 : 45000000;
 	char payload[96];
 
 	(void)snprintf(

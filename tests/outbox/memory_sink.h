@@ -8,7 +8,7 @@
 #include "base/thread.h"
 #include "outbox/sink.h"
 
-enum { MEMORY_SINK_MAX = 20000, MEMORY_SINK_TEXT = 48 };
+enum { MEMORY_SINK_MAX = 40000, MEMORY_SINK_TEXT = 48 };
 
 /* What lives on when the sinks are closed; several may share it. */
 struct memory_log {

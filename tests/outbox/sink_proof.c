@@ -225,7 +225,7 @@ static pid_t start_relay(unsigned batches, bool is_finite)
 		(void)signal(SIGTERM, SIG_DFL);
 		return pid;
 	}
-	options.lease_ms = scale_is_proof() ? 1000 : 400;
+	options.lease_ms = scale_is_proof() ? 2000 : 400;
 	options.attempts_max = 1000;
 	options.is_finite = is_finite;
 	options.stop = is_told;
