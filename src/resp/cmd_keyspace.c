@@ -281,6 +281,8 @@ static bool finish_flush(struct hx_resp_answer *answer)
 
 void hx_resp_plan_flush(struct hx_resp_call *call)
 {
+	struct hx_resp_errand *errand = NULL;
+
 	if (call->argc > 2 ||
 	    (call->argc == 2 && !hx_resp_is_word(call->argv[1], "SYNC") &&
 	     !hx_resp_is_word(call->argv[1], "ASYNC")))
@@ -288,5 +290,7 @@ void hx_resp_plan_flush(struct hx_resp_call *call)
 	else if (!(call->service->options.flags & HX_RESP_ALLOW_FLUSH))
 		hx_resp_refuse(call, "NOPERM this door does not flush; see resp.allow_flush");
 	else
-		(void)begin_errand(call, flush_piece, FLUSH_COUNT, finish_flush);
+		errand = begin_errand(call, flush_piece, FLUSH_COUNT, finish_flush);
+	if (errand != NULL)
+		errand->is_whole = true;
 }

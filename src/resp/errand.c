@@ -54,5 +54,6 @@ bool hx_resp_errand_run(struct hx_resp_errand *errand)
 
 void hx_resp_errand_drop(struct hx_resp_errand *errand)
 {
-	atomic_store(&errand->is_dropped, 1);
+	if (!errand->is_whole)
+		atomic_store(&errand->is_dropped, 1);
 }

@@ -32,6 +32,7 @@ struct hx_resp_errand {
 	struct hapax_scan what; /* its tenant and group are the user's, and outlive it */
 	struct hapax_cursor cursor;
 	_Atomic unsigned is_dropped;
+	bool is_whole; /* it changes something: nobody drops it half done */
 
 	bool has_pattern;
 	bool wants_none;          /* TYPE of something that there is not */
@@ -54,7 +55,7 @@ void hx_resp_errand_free(struct hx_resp_errand *errand);
 /* Blocks. False: it is done, or failed as its status says. */
 bool hx_resp_errand_run(struct hx_resp_errand *errand);
 
-/* Nobody waits for it any more: the piece that is being run is the last. */
+/* Nobody waits for it any more: unless it is whole, the piece that is being run is the last. */
 void hx_resp_errand_drop(struct hx_resp_errand *errand);
 
 #endif

@@ -29,8 +29,6 @@ enum hapax_status hx_door_guard(
 	const struct hx_address *address, struct hx_log *log, struct hapax_error *err)
 {
 	char text[HX_ADDRESS_TEXT_SIZE];
-	const struct hx_log_field fields[] = {
-		HX_LOG_TEXT("door", hx_config_tls_name(index)), HX_LOG_TEXT("listen", text)};
 	struct hx_tls_options options;
 
 	if (!hx_address_is_public(address))
@@ -44,8 +42,13 @@ enum hapax_status hx_door_guard(
 			"required",
 			hx_config_tls_name(index), text,
 			index == HX_CONFIG_TLS_RESP ? "resp.users" : "auth.tokens");
-	if (log != NULL && !hx_config_tls_options(config, index, &options))
+	if (log != NULL && !hx_config_tls_options(config, index, &options)) {
+		const struct hx_log_field fields[] = {
+			HX_LOG_TEXT("door", hx_config_tls_name(index)),
+			HX_LOG_TEXT("listen", text)};
+
 		hx_log(log, HX_LOG_WARN, "a door is open to other machines, without TLS", fields,
 		       sizeof(fields) / sizeof(fields[0]));
+	}
 	return HAPAX_OK;
 }

@@ -358,27 +358,40 @@ static void scan(void **state)
 	assert_non_null(strstr(resp_case_ask(&c, "SCAN 0 TYPE hash COUNT 1000\r\n"), "\r\n*0\r\n"));
 }
 
-/* Nobody waits for it any more: it ends after the piece that it is at. */
+/* Nobody waits for it any more: it ends after the piece that it is at, unless that is half of it. */
 static void a_dropped_errand(void **state)
 {
-	struct hx_resp_errand *errand;
+	static const struct {
+		struct hapax_bytes command;
+		bool goes_on;
+	} walks[] = {
+		{HX_BYTES_LIT("DBSIZE\r\n"), false},
+		{HX_BYTES_LIT("FLUSHALL\r\n"), true},
+	};
 
 	(void)state;
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < 9000; i++) {
 		char command[32];
 
 		(void)snprintf(command, sizeof(command), "SET k%d v\r\n", i);
 		(void)resp_case_ask(&c, command);
 	}
-	(void)hx_resp_session_plan(&c.session, &c.batches[0], HX_BYTES_LIT("FLUSHALL\r\n"));
-	assert_true(hx_resp_session_has_errand(&c.session));
-	errand = c.session.errand;
-	assert_true(hx_resp_errand_run(errand));
-	hx_resp_errand_drop(errand);
-	assert_false(hx_resp_errand_run(errand));
-	assert_true(hx_resp_session_finish(&c.session, &c.batches[0], &c.batches[1], &c.out));
-	assert_false(hx_resp_session_has_errand(&c.session));
-	assert_string_not_equal(resp_case_ask(&c, "DBSIZE\r\n"), ":0\r\n");
+	for (size_t i = 0; i < 2; i++) {
+		struct hx_resp_errand *errand;
+
+		(void)hx_resp_session_plan(&c.session, &c.batches[0], walks[i].command);
+		assert_true(hx_resp_session_has_errand(&c.session));
+		errand = c.session.errand;
+		assert_true(hx_resp_errand_run(errand));
+		hx_resp_errand_drop(errand);
+		assert_int_equal(hx_resp_errand_run(errand), walks[i].goes_on);
+		while (walks[i].goes_on && hx_resp_errand_run(errand))
+			;
+		assert_true(
+			hx_resp_session_finish(&c.session, &c.batches[0], &c.batches[1], &c.out));
+		assert_false(hx_resp_session_has_errand(&c.session));
+	}
+	expect("DBSIZE\r\n", ":0\r\n");
 }
 
 /* ---------------------------------------------------------------- scripts */
