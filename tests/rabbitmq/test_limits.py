@@ -145,18 +145,14 @@ def test_an_alarm_of_the_broker_is_noticed(cli):
         subprocess.run([control, "set_vm_memory_high_watermark", *text.split()], check=True, stdout=subprocess.DEVNULL, timeout=60)
 
     with Queue() as queue, Service(lambda headers, body: 422) as service:
-        queue.fill(numbers(3))
-        consume = Consume(cli, "--from", queue.url(), "--to", service.url)
-        consume.until_acknowledged(3)
-        queue.fill(numbers(4)[3:])
-        consume.stop()
+        queue.fill(numbers(4))
         set_watermark("0.0000001")
         try:
-            consume = Consume(cli, "--from", queue.url(), "--to", service.url, "--parallel", "1")
+            consume = Consume(cli, "--from", queue.url(), "--to", service.url)
             consume.until(lambda _: consume.all("source_failed"), "it is told")
             expect_in("short of memory", consume.all("source_failed")[0]["why"])
         finally:
             set_watermark("absolute 1GB")
         consume.until(lambda f: f.get("lag") == 0 and f.get("in_hand") == 0, "all is done")
         expect(consume.all("undelivered"), [])
-        consume.stop()
+        expect(consume.stop()["dead_letters"], 4)
