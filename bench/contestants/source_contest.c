@@ -41,7 +41,7 @@ static void run(void *arg)
 static void watch(struct source_contest *contest, struct hapax_consumer_stats *stats)
 {
 	do {
-		struct timespec pause = {0, 200000};
+		struct timespec pause = {0, 1000000};
 
 		(void)nanosleep(&pause, NULL);
 		hapax_consumer_stats(contest->consumer, stats);

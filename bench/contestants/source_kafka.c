@@ -16,7 +16,7 @@
 #include "keys.h"
 #include "source_contest.h"
 
-enum { PARTITIONS = 4, BATCH = 256, POLL_MS = 5, IN_HAND = 1024 };
+enum { PARTITIONS = 4, BATCH = 256, POLL_MS = 5, IN_HAND = 4096 };
 
 struct cluster {
 	rd_kafka_t *rk;

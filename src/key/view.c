@@ -140,8 +140,11 @@ enum hx_key_made hx_view_fingerprint(
 	unsigned char out[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err)
 {
 	struct hapax_bytes text = view->event->data;
-	enum hx_key_made made = hx_view_canonical(view, HX_JSON_LOSSLESS, select, &text, err);
+	enum hx_key_made made = HX_KEY_MISSING;
 
+	/* Why bytes are no JSON nobody asks, and to write it takes longer than to hash them. */
+	if (view->event->data_kind != HAPAX_DATA_BYTES)
+		made = hx_view_canonical(view, HX_JSON_LOSSLESS, select, &text, err);
 	if (made == HX_KEY_FAILED)
 		return made;
 	if (made == HX_KEY_MISSING)

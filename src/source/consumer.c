@@ -23,6 +23,9 @@ enum {
 	/* Claims, or completions, in one submit: a durable store syncs once for all of them. */
 	BATCH_MAX = 4096,
 
+	/* As many are claimed before more are taken: the store works on them meanwhile. */
+	TAKE_MAX = 256,
+
 	/* Where the store answers at once, a turn goes on with what that brought about. */
 	ROUNDS_MAX = 8,
 
@@ -180,6 +183,20 @@ static enum hx_intake_reason reason_of(enum hapax_status status, enum hx_intake_
 									  : invalid;
 }
 
+/* As HAPAX_KEY_INIT, but for the room in it. */
+static void forget_key(struct hapax_key *key)
+{
+	key->size = sizeof(*key);
+	key->kind = HAPAX_KEY_NONE;
+	key->key_size = 0;
+	key->tenant_size = 0;
+	key->group_size = 0;
+	key->has_fingerprint = 0;
+	key->is_fingerprint = 0;
+	key->has_run_id = 0;
+	key->missing[0] = '\0';
+}
+
 static enum hx_intake_reason find_key(struct hx_intake *intake, struct hapax_error *err)
 {
 	struct hx_consumer *consumer = intake->consumer;
@@ -212,7 +229,7 @@ static void identify(struct hx_intake *intake)
 {
 	struct hapax_error err = {.message = ""};
 
-	intake->key = (struct hapax_key)HAPAX_KEY_INIT;
+	forget_key(&intake->key);
 	intake->reason = find_key(intake, &err);
 	if (intake->reason != HX_REASON_NONE)
 		(void)snprintf(intake->reason_text, sizeof(intake->reason_text), "%s", err.message);
@@ -311,16 +328,17 @@ static bool may_take(const struct hx_consumer *consumer)
 /* True: something came. */
 static bool take(struct hx_consumer *consumer)
 {
-	size_t before = consumer->spare.count;
+	size_t count = 0;
 
-	while (may_take(consumer)) {
+	while (count < TAKE_MAX && may_take(consumer)) {
 		struct hapax_message *message = consumer->source->ops->next(consumer->source);
 
 		if (message == NULL)
 			break;
 		take_in(consumer, message);
+		count++;
 	}
-	return consumer->spare.count != before;
+	return count > 0;
 }
 
 /* Waiting ones whose time has come. */

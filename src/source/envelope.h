@@ -37,17 +37,18 @@ enum {
 
 struct hx_envelope {
 	bool is_cloudevent;
-	struct hx_cloudevent cloudevent;                    /* when it is one */
-	struct hapax_event event;                           /* as a key strategy wants it */
-	struct hapax_bytes content_type;                    /* of the data; data NULL: not known */
-	struct hapax_bytes type;                            /* of the event; empty: it has none */
-	struct hapax_field fields[HX_ENVELOPE_HEADERS_MAX]; /* ce- in place of other prefixes */
+	struct hx_cloudevent cloudevent; /* when it is one */
+	struct hapax_event event;        /* as a key strategy wants it */
+	struct hapax_bytes content_type; /* of the data; data NULL: not known */
+	struct hapax_bytes type;         /* of the event; empty: it has none */
 	size_t field_count;
 	struct hapax_field meta[HX_ENVELOPE_META];
 	char partition[HX_DECIMAL_SIZE]; /* empty: there is none */
 	char time[HX_DECIMAL_SIZE];
 	struct hapax_buf values; /* header values, percent-encoded for the reader of events */
 	struct hapax_buf text;   /* what that decoded */
+	/* ce- in place of other prefixes; last, because most of it is room */
+	struct hapax_field fields[HX_ENVELOPE_HEADERS_MAX];
 };
 
 /* Allocates nothing. */

@@ -62,12 +62,27 @@ enum { HX_PLACE_SIZE = 320, HX_INTAKE_HEADERS_MAX = HX_ENVELOPE_HEADERS_MAX + 12
 /* Of the result: "Hapax-Place: TOPIC/PARTITION/OFFSET", behind the handler's own fields. */
 #define HX_PLACE_FIELD "Hapax-Place"
 
+/* What every message needs comes first: thousands of them are in hand. */
 struct hx_intake {
 	struct hx_consumer *consumer;
 	struct hapax_message *message;
 	enum hx_intake_state state;
+	enum hx_intake_reason reason; /* for which it is handed on */
 	const struct hx_route *route;
-	struct hx_envelope envelope;
+	bool is_tagged;   /* a duplicate that is delivered as one; tag.h */
+	bool has_answer;  /* by a function in a transaction; joint.h */
+	int64_t position; /* up to where its partition is done when it is; -1: nobody asks */
+
+	/* Its line: messages that wait for each other; lane.h. */
+	bool has_lane;
+	uint64_t lane;
+	struct hx_intake *lane_next; /* of another lane in the same bucket */
+	struct hx_intake *behind;    /* the one that waits for this one */
+	struct hx_intake *last;      /* of the line, where this one is its first */
+
+	struct hx_intake *next; /* in one of the consumer's lists */
+	struct hx_intake *back;
+
 	struct hapax_key key;
 	char place[HX_PLACE_SIZE]; /* topic, partition, offset; for people and causes */
 	size_t place_size;
@@ -87,6 +102,9 @@ struct hx_intake {
 	/* By a function or a command: what it has in hand. */
 	struct hapax_call call;
 
+	/* What of it is used stands at its beginning. */
+	struct hx_envelope envelope;
+
 	/* By HTTP. */
 	struct hx_http_call http;
 	bool has_http;
@@ -99,32 +117,15 @@ struct hx_intake {
 	uint64_t body_size;
 	char error_text[HAPAX_ERROR_MESSAGE_SIZE];
 
-	/* By a function in a transaction: what that was answered; joint.h. */
-	bool has_answer;
-	struct hapax_answer answer; /* its bytes are in call.body and call.error */
-	int64_t position; /* up to where its partition is done when it is; -1: nobody wants to know */
-
-	/* A duplicate that is delivered as one; tag.h. */
-	bool is_tagged;
-	struct hapax_duplicate duplicate; /* its original lies in target */
+	struct hapax_answer answer; /* has_answer: its bytes are in call.body and call.error */
+	struct hapax_duplicate duplicate; /* is_tagged: its original lies in target */
 
 	/* Handed on. */
-	enum hx_intake_reason reason;
 	struct hapax_publication publication;
 	struct hapax_field headers[HX_INTAKE_HEADERS_MAX];
 	char reason_text[HAPAX_ERROR_MESSAGE_SIZE];
 	char attempt_text[16];
 	char target[HX_PLACE_SIZE];
-
-	/* Its line: messages that wait for each other; lane.h. */
-	uint64_t lane;
-	bool has_lane;
-	struct hx_intake *lane_next; /* of another lane in the same bucket */
-	struct hx_intake *behind;    /* the one that waits for this one */
-	struct hx_intake *last;      /* of the line, where this one is its first */
-
-	struct hx_intake *next; /* in one of the consumer's lists */
-	struct hx_intake *back;
 };
 
 /*
