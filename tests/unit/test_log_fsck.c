@@ -112,13 +112,23 @@ static struct hapax_fsck repair(struct store_case *c)
 
 /*
  * A record that was set over another one is copied as a PUT and a REMOVE with the same LSN: it
- * is a record all the same.
+ * is a record all the same. The REMOVE is kept only where an older class segment stays: one with
+ * so much in it that it is not written anew for space.
  */
 static void records_that_replaced_others_are_kept(void **state)
 {
 	struct store_case *c = *state;
+	static char large[40001];
 	char name[256];
 
+	memset(large, 'x', sizeof(large) - 1);
+	set(c, "t", "oldest", large);
+	fill(c, "so that it is copied", 40, HOUR_MS);
+	case_sweep(c);
+	log_files_find(c, "ever-", false, name);
+	if (name[0] == '\0')
+		log_files_find(c, "month-", false, name);
+	assert_true(name[0] != '\0');
 	for (int i = 0; i < 5; i++) {
 		char key[16];
 
@@ -130,10 +140,6 @@ static void records_that_replaced_others_are_kept(void **state)
 	fill(c, "filler", 40, HOUR_MS);
 	case_sweep(c);
 	case_sweep(c);
-	log_files_find(c, "ever-", false, name);
-	if (name[0] == '\0')
-		log_files_find(c, "month-", false, name);
-	assert_true(name[0] != '\0');
 	forget(c, "t", "forgotten");
 	fill(c, "more", 5, HOUR_MS);
 	log_case_close(c);
@@ -146,6 +152,7 @@ static void records_that_replaced_others_are_kept(void **state)
 		snprintf(key, sizeof(key), "key %d", i);
 		has(c, "t", key, "new");
 	}
+	has(c, "t", "oldest", large);
 	has(c, "t", "forgotten", "");
 }
 
