@@ -304,7 +304,7 @@ static long long bookings(void)
 
 static void all_of_it_commits_together(void **state)
 {
-	struct consuming consuming = {NULL};
+	struct consuming consuming = {.store = NULL};
 	struct hapax_consumer_stats stats;
 	struct entry *flaky;
 
@@ -336,7 +336,7 @@ static void all_of_it_commits_together(void **state)
 /* Else what it stands for would be passed over by whoever begins there. */
 static void a_message_that_fails_holds_back_the_offset(void **state)
 {
-	struct consuming consuming = {NULL};
+	struct consuming consuming = {.store = NULL};
 	struct entry *stuck;
 
 	(void)state;
@@ -359,7 +359,7 @@ static void a_message_that_fails_holds_back_the_offset(void **state)
 
 static void a_partition_begins_where_the_database_says(void **state)
 {
-	struct consuming consuming = {NULL};
+	struct consuming consuming = {.store = NULL};
 
 	(void)state;
 	for (int i = 0; i < 6; i++)
@@ -377,7 +377,7 @@ static void a_partition_begins_where_the_database_says(void **state)
 
 static void another_payload_is_a_dead_letter(void **state)
 {
-	struct consuming consuming = {NULL};
+	struct consuming consuming = {.store = NULL};
 	struct hapax_consumer_stats stats;
 	struct entry *other;
 
@@ -402,7 +402,7 @@ static void another_payload_is_a_dead_letter(void **state)
 /* Nothing that the database does counts as a failed run. */
 static void connections_that_are_lost_are_made_again(void **state)
 {
-	struct consuming consuming = {NULL};
+	struct consuming consuming = {.store = NULL};
 	struct hapax_consumer_stats stats;
 	struct entry *slow;
 
