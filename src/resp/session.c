@@ -493,6 +493,17 @@ static bool has_room(
 	return hx_buf_reserve(out, size) == HAPAX_OK;
 }
 
+/* There is no room for the reply: whoever has only asked is told so. False: then nobody is. */
+static bool put_too_large(
+	const struct hx_resp_entry *entry, const struct hapax_op *ops, struct hapax_buf *out)
+{
+	for (size_t i = 0; i < entry->count; i++) {
+		if (ops[i].type != HAPAX_OP_LOOKUP)
+			return false;
+	}
+	return hx_resp_put_error(out, "OOM the reply is too large; ask for fewer keys") == HAPAX_OK;
+}
+
 /* False: it has another step. */
 static bool finish_entry(
 	struct hx_resp_session *session, struct hx_resp_entry *entry, size_t text_at,
@@ -504,7 +515,10 @@ static bool finish_entry(
 	bool is_done = true;
 
 	if (!has_room(entry, ops, out)) {
-		give_up(session);
+		if (!put_too_large(entry, ops, out))
+			give_up(session);
+		if (entry->is_silent)
+			out->size = before;
 		return true;
 	}
 	if (entry->finish != NULL) {

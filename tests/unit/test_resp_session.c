@@ -149,6 +149,27 @@ static void who_is_silent(void **state)
 	expect("CLIENT REPLY OFF\r\n*1\r\n$x\r\n", "");
 }
 
+/* What would not fit is told, in its place; nothing is lost behind it. */
+static void a_reply_that_is_too_large(void **state)
+{
+	struct hapax_buf bytes;
+
+	(void)state;
+	hx_buf_init(&bytes, 1 << 20);
+	(void)hx_buf_printf(&bytes, "SET k %02000d\r\nMGET", 0);
+	for (size_t i = 0; i < 20000; i++)
+		assert_int_equal(hx_buf_append(&bytes, " k", 2), HAPAX_OK);
+	(void)hx_buf_printf(&bytes, "\r\nSTRLEN k\r\n");
+	hx_buf_done(&c.out);
+	hx_buf_init(&c.out, 1 << 20);
+	resp_case_feed(&c, bytes.data, bytes.size);
+	assert_false(c.session.is_closing);
+	assert_int_equal(hx_buf_append_byte(&c.out, '\0'), HAPAX_OK);
+	assert_string_equal(
+		c.out.data, "+OK\r\n-OOM the reply is too large; ask for fewer keys\r\n:2000\r\n");
+	hx_buf_done(&bytes);
+}
+
 /* ---------------------------------------------------------------- transactions */
 
 static void a_transaction(void **state)
@@ -529,6 +550,7 @@ int main(void)
 		cmocka_unit_test(split_everywhere),
 		cmocka_unit_test_setup_teardown(a_browser, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_silent, begin, end),
+		cmocka_unit_test_setup_teardown(a_reply_that_is_too_large, begin, end),
 		cmocka_unit_test_setup_teardown(a_transaction, begin, end),
 		cmocka_unit_test_setup_teardown(a_transaction_of_rounds, begin, end),
 		cmocka_unit_test_setup_teardown(
