@@ -57,6 +57,7 @@ class Lives:
 
     def kill(self, consume):
         consume.kill()
+        consume.read_rest()
         self.reports += consume.all("duplicate")
 
     def end(self, consume):

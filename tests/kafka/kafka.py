@@ -167,9 +167,11 @@ class Consume:
         self.until(lambda f: f.get("acknowledged", 0) >= count, f"{count} are acknowledged")
 
     def kill(self):
-        """What it said until then is read."""
         self.process.kill()
         self.process.wait()
+
+    def read_rest(self):
+        """What it said until it was killed. Commands that it started have its outputs, too: not while they run."""
         for reader in self.readers:
             reader.join()
 

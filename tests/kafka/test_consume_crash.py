@@ -53,6 +53,7 @@ def test_a_consumer_killed_at_random_loses_nothing(cli):
                 kafka.tell("up 1")
             else:
                 consume.kill()
+            consume.read_rest()
             reports += consume.all("duplicate")
         consume = Consume(cli, *arguments)
         consume.until(
