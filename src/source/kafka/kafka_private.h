@@ -6,7 +6,8 @@
  * wake that a queue makes when it gets its first event.
  *
  *  (1) Offsets are stored for librdkafka to commit (enable.auto.offset.store=false) only
- *      up to the low-water mark of acknowledged messages.
+ *      up to the low-water mark of acknowledged messages, or where the consumer says that a
+ *      partition begins.
  *  (2) While the past of any partition of ours is being read, nothing else is handed out.
  *  (3) A partition that was taken away takes no more marks: acks of its messages free them
  *      and store nothing.

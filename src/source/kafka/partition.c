@@ -125,9 +125,18 @@ void hx_kafka_store_offsets(struct hx_kafka_source *source)
 {
 	rd_kafka_topic_partition_list_t *list = list_of(source, true);
 
-	/* One that is not ours any more is refused, as it should be. */
 	if (list->cnt > 0)
 		(void)rd_kafka_offsets_store(source->consumer, list);
+	/* Refused: librdkafka does not know yet that it is ours. Later, unless it is no more. */
+	for (int i = 0; i < list->cnt; i++) {
+		const rd_kafka_topic_partition_t *at = &list->elems[i];
+		struct hx_kafka_partition *partition = at->err == RD_KAFKA_RESP_ERR_NO_ERROR
+			? NULL
+			: hx_kafka_partition_find(source, at->topic, at->partition);
+
+		if (partition != NULL)
+			partition->is_dirty = true;
+	}
 	rd_kafka_topic_partition_list_destroy(list);
 }
 

@@ -104,6 +104,23 @@ static void take_beginnings(struct hx_kafka_source *source, rd_kafka_topic_parti
 }
 
 /*
+ * Who knows where it begins knows its past, too. The broker is told: if there is nothing behind it,
+ * no acknowledgement will.
+ */
+static void begin_partition(struct hx_kafka_source *source, const rd_kafka_topic_partition_t *at)
+{
+	struct hx_kafka_partition *partition =
+		hx_kafka_partition_find(source, at->topic, at->partition);
+
+	if (at->offset < 0) {
+		hx_kafka_past_begin(source, partition);
+	} else if (partition != NULL) {
+		partition->water.next = at->offset;
+		partition->is_dirty = true;
+	}
+}
+
+/*
  * Runs within a poll of the queue. What is given up is first stored as far as it is done;
  * librdkafka commits that before it lets go. With cooperative rebalancing the partitions
  * that stay are not touched.
@@ -129,14 +146,8 @@ static void on_rebalance(
 			      : rd_kafka_incremental_unassign(rk, list));
 	else
 		(void)rd_kafka_assign(rk, gains ? list : NULL);
-	for (int i = 0; gains && i < list->cnt; i++) {
-		const rd_kafka_topic_partition_t *at = &list->elems[i];
-
-		/* Who knows where it begins knows its past, too. */
-		if (at->offset < 0)
-			hx_kafka_past_begin(
-				source, hx_kafka_partition_find(source, at->topic, at->partition));
-	}
+	for (int i = 0; gains && i < list->cnt; i++)
+		begin_partition(source, &list->elems[i]);
 	/* What is new must rest, too. */
 	if (gains && (source->is_paused || source->warming > 0)) {
 		source->is_paused = false;
