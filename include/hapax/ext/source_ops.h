@@ -142,7 +142,7 @@ struct hapax_source_ops {
 	hapax_source_drain_fn *drain;
 	hapax_source_stats_fn *stats;
 	hapax_source_close_fn *close;
-	hapax_source_hurry_fn *hurry; /* NULL: it never takes long */
+	hapax_source_hurry_fn *hurry;       /* NULL: it never takes long */
 	hapax_source_position_fn *position; /* NULL: it has no offsets */
 };
 
