@@ -92,7 +92,14 @@ def test_every_event_is_booked_exactly_once_whoever_is_killed(cli):
                 next(crashes, lambda: None)()
             return booked() == count and kafka.committed("g", "orders") == len(numbers)
 
-        book_until(goes_on, "all is booked and committed")
+        try:
+            book_until(goes_on, "all is booked and committed")
+        except AssertionError as failure:
+            offsets = psql("SELECT part, next FROM hapax_offset WHERE grp = 'g' ORDER BY part").split()
+            committed = kafka.committed("g", "orders")
+            raise AssertionError(
+                f"{failure}: {booked()} of {count} booked, {committed} of {len(numbers)} committed, offsets {offsets}"
+            ) from failure
         expect(psql("SELECT count(*), count(DISTINCT event) FROM booking"), f"{count}|{count}")
         # An offset that is committed with an effect is never ahead of the broker's.
         assert int(psql("SELECT sum(next) FROM hapax_offset WHERE grp = 'g'")) <= len(numbers)
