@@ -31,9 +31,14 @@ def test_every_event_is_booked_exactly_once_whoever_is_killed(cli):
             kafka.produce("orders", [(f"k{n % 97}", f'{{"n":{n}}}', event(n)) for n in numbers])
 
         begin_where_the_database_says(kafka)
-        every_event_is_booked_exactly_once(
-            "Kafka", fill, lambda: kafka.url("orders"), None, lambda: kafka.committed("g", "orders") == len(sent)
-        )
+        try:
+            every_event_is_booked_exactly_once(
+                "Kafka", fill, lambda: kafka.url("orders"), None, lambda: kafka.committed("g", "orders") == len(sent)
+            )
+        except AssertionError:
+            offsets = psql("SELECT topic, part, next FROM hapax_offset").replace("\n", ", ")
+            print(f"# committed {kafka.committed('g', 'orders')} of {len(sent)}; in the database: {offsets}", flush=True)
+            raise
         # An offset that is committed with an effect is never ahead of the broker's.
         assert int(psql("SELECT sum(next) FROM hapax_offset WHERE grp = 'g'")) <= len(sent)
         expect(psql("SELECT count(*) FROM hapax_offset WHERE grp = 'g'"), "3")
