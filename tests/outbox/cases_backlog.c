@@ -9,26 +9,51 @@
 
 #include "base/clock.h"
 
-static int stop_late(void *context)
+/* Looks at every step whether those that wait have left, and how much was pending then. */
+struct watch {
+	struct outbox_case *c;
+	int64_t deadline_ns;
+	bool has_seen;
+	uint64_t pending;
+};
+
+static int watch_the_waiting(void *context)
 {
-	return hx_clock_mono_ns() > *(int64_t *)context;
+	struct watch *watch = context;
+	struct hapax_outbox_status backlog = HAPAX_OUTBOX_STATUS_INIT;
+
+	if (!watch->has_seen &&
+	    hapax_outbox_backlog(watch->c->joined, &backlog, NULL) == HAPAX_OK &&
+	    backlog.waiting == 2) {
+		watch->has_seen = true;
+		watch->pending = backlog.pending;
+	}
+	return hx_clock_mono_ns() > watch->deadline_ns;
 }
 
-/* Not when leases are renewed: until then every look at what is pending would meet them. */
+/* Not when leases are renewed, or the relay rests: until then every fetch would meet them. */
 static void who_waits_leaves_the_pending_ones_at_once(void **state)
 {
 	struct outbox_case *c = *state;
 	struct hapax_relay_options options = relay_options(NULL);
 	struct hapax_outbox_status backlog = HAPAX_OUTBOX_STATUS_INIT;
-	int64_t deadline_ns = hx_clock_mono_ns() + INT64_C(60) * 1000000000;
+	struct watch watch = {.c = c, .deadline_ns = hx_clock_mono_ns() + INT64_C(60) * 1000000000};
+	char id[16];
 
 	options.lease_ms = INT64_C(24) * 3600 * 1000;
-	options.stop = stop_late;
-	options.context = &deadline_ns;
+	options.batch_max = 5;
+	options.stop = watch_the_waiting;
+	options.context = &watch;
 	outbox_case_add(c, "bad", "k", "1", "");
 	outbox_case_add(c, "t", "k", "2", "");
 	outbox_case_add(c, "t", "k", "3", "");
+	for (unsigned i = 0; i < 50; i++) {
+		snprintf(id, sizeof(id), "other %u", i);
+		outbox_case_add(c, "t", "", id, "");
+	}
 	(void)drain_with(c, &options);
+	assert_true(watch.has_seen);
+	assert_true(watch.pending > 0);
 	assert_int_equal(hapax_outbox_backlog(c->joined, &backlog, NULL), HAPAX_OK);
 	assert_int_equal(backlog.pending, 0);
 	assert_int_equal(backlog.waiting, 2);
