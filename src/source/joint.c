@@ -211,11 +211,11 @@ static enum hapax_run_outcome handle(struct hapax_work *work, void *context)
 
 	work->event = &intake->envelope.event;
 	outcome = intake->route->inner(work, intake->route->inner_context);
-	if (outcome == HAPAX_RUN_OK || outcome == HAPAX_RUN_DEFINITIVE) {
+	if (outcome == HAPAX_RUN_OK || outcome == HAPAX_RUN_DEFINITIVE)
 		hx_intake_keep_place(intake, &work->result);
-		if (set_offset(errand, &err) != HAPAX_OK)
-			outcome = hapax_work_fail(work, HAPAX_RUN_TRANSIENT, err.message);
-	}
+	/* What was refused for good is not done before its letter is out. */
+	if (outcome == HAPAX_RUN_OK && set_offset(errand, &err) != HAPAX_OK)
+		outcome = hapax_work_fail(work, HAPAX_RUN_TRANSIENT, err.message);
 	(void)snprintf(
 		why, sizeof(why), "%.*s",
 		(int)(work->error.size < sizeof(why) ? work->error.size : sizeof(why) - 1),
@@ -238,8 +238,10 @@ static enum hapax_status process(
 	status = hapax_tx_process(
 		errand->joint->processor, &request, handle, errand, answer, &intake->call.body,
 		err);
-	if (status == HAPAX_OK && answer->outcome == HAPAX_OUTCOME_REPLAY)
-		/* A mark that lags does no harm: the next one makes up for it. */
+	/* A mark that lags does no harm: the next one makes up for it. */
+	if (status == HAPAX_OK && answer->outcome == HAPAX_OUTCOME_REPLAY &&
+	    answer->result.result_class != HAPAX_RESULT_DEFINITIVE &&
+	    intake->consumer->options.on_duplicate == HAPAX_ON_DUPLICATE_DROP)
 		(void)set_offset(errand, NULL);
 	return status;
 }

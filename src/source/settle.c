@@ -246,12 +246,16 @@ static void unstored(struct hx_intake *intake, const struct hapax_answer *answer
 void hx_settle_answer(struct hx_intake *intake, const struct hapax_answer *answer)
 {
 	struct hx_consumer *consumer = intake->consumer;
+	bool was_joint = false;
 
 	/* The claim was made in a transaction: what counts is what was answered there. */
 	if (intake->has_answer) {
 		intake->has_answer = false;
+		was_joint = true;
 		answer = &intake->answer;
-		intake->attempt = answer->attempt;
+		/* An attempt whose transaction went, or that has no record, is known here alone. */
+		intake->attempt = answer->attempt > intake->failures + 1 ? answer->attempt
+									 : intake->failures + 1;
 	}
 	if (answer->status != HAPAX_OK) {
 		if (answer->outcome == HAPAX_OUTCOME_ACQUIRED) {
@@ -262,7 +266,8 @@ void hx_settle_answer(struct hx_intake *intake, const struct hapax_answer *answe
 		hx_settle_wait(intake, 0);
 		return;
 	}
-	if (!(answer->flags & HAPAX_ANSWER_UNPROTECTED))
+	/* A transaction was committed, whatever it protected. */
+	if (was_joint || !(answer->flags & HAPAX_ANSWER_UNPROTECTED))
 		hx_settle_store_answered(consumer);
 	switch (answer->outcome) {
 	case HAPAX_OUTCOME_ACQUIRED: ran(intake, answer); return;

@@ -168,6 +168,8 @@ static struct entry *add(const char *id, const char *data)
 	return entry;
 }
 
+#define REFUSED "{\"refused\":1}"
+
 /* It books first, and fails then: what it wrote must go. */
 static enum hapax_run_outcome book(struct hapax_work *work, void *context)
 {
@@ -179,6 +181,9 @@ static enum hapax_run_outcome book(struct hapax_work *work, void *context)
 
 	(void)context;
 	(void)snprintf(id, sizeof(id), "%.*s", (int)work->key.size, (const char *)work->key.data);
+	/* What is not protected has none; then there is but one. */
+	if (work->key.size == 0)
+		(void)snprintf(id, sizeof(id), "%s", broker.log[0].id);
 	result = PQexecParams(
 		mine, "INSERT INTO booking VALUES ($1)", 1, NULL, values, NULL, NULL, 0);
 	is_booked = mine != NULL && PQresultStatus(result) == PGRES_COMMAND_OK;
@@ -188,6 +193,8 @@ static enum hapax_run_outcome book(struct hapax_work *work, void *context)
 	for (size_t i = 0; i < broker.count; i++) {
 		struct entry *entry = &broker.log[i];
 
+		if (strcmp(entry->id, id) == 0 && strcmp(entry->data, REFUSED) == 0)
+			return hapax_work_fail(work, HAPAX_RUN_DEFINITIVE, "told to refuse");
 		if (strcmp(entry->id, id) == 0 &&
 		    atomic_fetch_add(&entry->runs, 1) < atomic_load(&entry->fails))
 			return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, "told to fail");
@@ -204,6 +211,8 @@ struct consuming {
 };
 
 static struct hapax_registration row;
+static unsigned row_flags;
+static uint32_t attempts_max = UINT32_MAX;
 
 static struct hapax_consumer_options options_of(unsigned flags)
 {
@@ -211,11 +220,12 @@ static struct hapax_consumer_options options_of(unsigned flags)
 
 	row = (struct hapax_registration)HAPAX_REGISTRATION_INIT;
 	row.handler = book;
+	row.flags = row_flags;
 	options.flags = HAPAX_CONSUMER_TRANSACTIONS | flags;
 	options.rows = &row;
 	options.row_count = 1;
 	options.parallel = 3;
-	options.attempts_max = UINT32_MAX;
+	options.attempts_max = attempts_max;
 	options.backoff_ms = 5;
 	options.backoff_ms_max = 20;
 	return options;
@@ -357,6 +367,41 @@ static void a_message_that_fails_holds_back_the_offset(void **state)
 	end(&consuming);
 }
 
+/* Else a crash before the letter is out would pass over it. */
+static void what_is_refused_for_good_does_not_move_the_offset(void **state)
+{
+	struct consuming consuming = {.store = NULL};
+	struct entry *refused;
+
+	(void)state;
+	refused = add("a", REFUSED);
+	begin(&consuming);
+	(void)until_acknowledged(&consuming, 1);
+	assert_int_equal(offset(), -1);
+	end(&consuming);
+	assert_string_equal(refused->reason, "definitive");
+}
+
+/* Nothing counts the attempts of what has no record but the consumer itself. */
+static void what_has_no_record_is_not_tried_for_ever(void **state)
+{
+	struct consuming consuming = {.store = NULL};
+	struct entry *stuck;
+
+	(void)state;
+	stuck = add("a", "{}");
+	atomic_store(&stuck->fails, INT32_MAX);
+	row_flags = HAPAX_REGISTRATION_UNPROTECTED;
+	attempts_max = 3;
+	begin(&consuming);
+	(void)until_acknowledged(&consuming, 1);
+	end(&consuming);
+	row_flags = 0;
+	attempts_max = UINT32_MAX;
+	assert_int_equal(atomic_load(&stuck->runs), 3);
+	assert_int_equal(bookings(), 0);
+}
+
 static void a_partition_begins_where_the_database_says(void **state)
 {
 	struct consuming consuming = {.store = NULL};
@@ -463,6 +508,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(all_of_it_commits_together, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_is_refused_for_good_does_not_move_the_offset, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_has_no_record_is_not_tried_for_ever, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_message_that_fails_holds_back_the_offset, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

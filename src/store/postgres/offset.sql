@@ -20,7 +20,7 @@ BEGIN
 	IF FOUND THEN
 		UPDATE @@hapax_offset SET next = p_next
 			WHERE grp = p_group AND topic = p_topic AND part = p_part AND next <> p_next;
-	ELSE
+	ELSIF NOT EXISTS (SELECT 1 FROM @@hapax_offset WHERE grp = p_group AND topic = p_topic AND part = p_part) THEN
 		INSERT INTO @@hapax_offset VALUES (p_group, p_topic, p_part, p_next) ON CONFLICT DO NOTHING;
 	END IF;
 END
