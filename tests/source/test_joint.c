@@ -362,8 +362,8 @@ static void a_message_that_fails_holds_back_the_offset(void **state)
 	atomic_store(&stuck->fails, 0);
 	(void)until_acknowledged(&consuming, 4);
 	assert_int_equal(bookings(), 404);
-	/* At least itself; those behind it if they were done before it began for the last time. */
-	assert_in_range(offset(), 2, 4);
+	/* As it stood when the attempt began that went well: it may lag. */
+	assert_in_range(offset(), 0, 4);
 	end(&consuming);
 }
 
