@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 #include "conformance/model.h"
 #include "support/scale.h"
 
@@ -231,12 +232,21 @@ static void compare_content(struct trial *trial)
 {
 	struct hapax_cursor cursor = {0};
 	struct hapax_error err = {0};
+	unsigned tries = 10000;
 
 	model_scan_begin(trial->model);
 	while (!cursor.done)
 		if (hapax_store_scan(
 			    trial->store, NULL, &cursor, compare_with_model, trial, &err) !=
 		    HAPAX_OK) {
+			/* A server's connection that was given up for want of memory is made anew. */
+			if (err.status == HAPAX_ERR_UNAVAILABLE && tries-- > 0 &&
+			    trial->why == NULL) {
+				cursor = (struct hapax_cursor){0};
+				model_scan_begin(trial->model);
+				hx_thread_yield();
+				continue;
+			}
 			trial->why = "scan failed without need";
 			return;
 		}
