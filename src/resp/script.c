@@ -61,7 +61,9 @@ static const struct {
 
 static char lower(char byte)
 {
-	return byte >= 'A' && byte <= 'Z' ? (char)(byte - 'A' + 'a') : byte;
+	if (byte >= 'A' && byte <= 'Z')
+		byte = (char)(byte - 'A' + 'a');
+	return byte;
 }
 
 /* Of a name, a keyword or a number. */
