@@ -260,20 +260,20 @@ void hx_resp_plan_help(struct hx_resp_call *call)
 
 struct fact {
 	const char *name;
-	const char *value;
+	const char *value; /* NULL: number */
+	uint64_t number;
 };
 
-/* What clients and tools look for, and what is true of this door. */
-static const struct fact facts[] = {
-	{"appendonly", "yes"},
-	{"databases", "1"},
-	{"maxmemory", "0"},
-	{"maxmemory-policy", "noeviction"},
-	{"proto-max-bulk-len", "1048576"},
-	{"replica-read-only", "yes"},
-	{"save", ""},
-	{"timeout", "0"},
-};
+static bool is_durable(const struct hx_resp_service *service)
+{
+	return (hapax_store_capabilities(service->options.store) & HAPAX_STORE_DURABLE) != 0;
+}
+
+/* What the store does when it is full, in the words of Redis. */
+static const char *eviction(const struct hx_resp_service *service)
+{
+	return service->options.evict == HAPAX_EVICT_LRU ? "allkeys-lru" : "noeviction";
+}
 
 static bool fact_is_asked_for(const struct hx_resp_call *call, const struct fact *fact)
 {
@@ -284,17 +284,29 @@ static bool fact_is_asked_for(const struct hx_resp_call *call, const struct fact
 	return false;
 }
 
-static const char *value_of(const struct hx_resp_call *call, const struct fact *fact)
+static void put_fact(struct hx_resp_call *call, const struct fact *fact)
 {
-	if (strcmp(fact->name, "appendonly") == 0)
-		return hapax_store_capabilities(call->service->options.store) & HAPAX_STORE_DURABLE
-			? "yes"
-			: "no";
-	return fact->value;
+	(void)hx_resp_put_text(call->text, fact->name);
+	if (fact->value != NULL)
+		(void)hx_resp_put_text(call->text, fact->value);
+	else
+		(void)hx_resp_put_bulk_integer(call->text, (int64_t)fact->number);
 }
 
+/* What clients and tools look for, and what is true of this door. */
 void hx_resp_plan_config_get(struct hx_resp_call *call)
 {
+	const struct hx_resp_service *service = call->service;
+	const struct fact facts[] = {
+		{.name = "appendonly", .value = is_durable(service) ? "yes" : "no"},
+		{.name = "databases", .number = 1},
+		{.name = "maxmemory", .number = service->options.bytes_max},
+		{.name = "maxmemory-policy", .value = eviction(service)},
+		{.name = "proto-max-bulk-len", .number = hx_resp_service_bulk_size_max(service)},
+		{.name = "replica-read-only", .value = "yes"},
+		{.name = "save", .value = ""},
+		{.name = "timeout", .number = 0},
+	};
 	enum { COUNT = sizeof(facts) / sizeof(facts[0]) };
 	size_t count = 0;
 
@@ -302,10 +314,8 @@ void hx_resp_plan_config_get(struct hx_resp_call *call)
 		count += fact_is_asked_for(call, &facts[i]);
 	(void)hx_resp_put_map(call->text, count, call->session->protocol);
 	for (size_t i = 0; i < COUNT; i++) {
-		if (!fact_is_asked_for(call, &facts[i]))
-			continue;
-		(void)hx_resp_put_text(call->text, facts[i].name);
-		(void)hx_resp_put_text(call->text, value_of(call, &facts[i]));
+		if (fact_is_asked_for(call, &facts[i]))
+			put_fact(call, &facts[i]);
 	}
 }
 
@@ -343,21 +353,18 @@ static void info_memory(struct info *info)
 	(void)hx_buf_printf(
 		info->out,
 		"used_memory:%llu\r\nused_memory_human:%.2fM\r\nmaxmemory:%llu\r\n"
-		"maxmemory_policy:noeviction\r\n",
+		"maxmemory_policy:%s\r\n",
 		(unsigned long long)info->stats.bytes, (double)info->stats.bytes / 1048576.0,
-		(unsigned long long)info->stats.bytes_max);
+		(unsigned long long)info->stats.bytes_max, eviction(info->service));
 }
 
 static void info_persistence(struct info *info)
 {
-	bool is_durable =
-		(hapax_store_capabilities(info->service->options.store) & HAPAX_STORE_DURABLE) != 0;
-
 	(void)hx_buf_printf(
 		info->out,
 		"loading:0\r\nrdb_bgsave_in_progress:0\r\naof_enabled:%d\r\n"
 		"aof_rewrite_in_progress:0\r\n",
-		is_durable);
+		is_durable(info->service));
 }
 
 static void info_stats(struct info *info)

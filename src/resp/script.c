@@ -5,15 +5,21 @@
 
 enum { PLAIN_SIZE = 1024 };
 
-#define IS_EQUAL "if redis.call('get',keys[1])==argv[1]then return "
+/* A script without all that does not count. */
+struct plain {
+	size_t size;
+	char text[PLAIN_SIZE];
+};
+
+#define IS_EQUAL "if redis.call('get',KEYS[1])==ARGV[1]then return "
 #define HAS_TOKEN                                                                         \
-	"local token=redis.call('get',keys[1])if not token or token~=argv[1]then return " \
+	"local token=redis.call('get',KEYS[1])if not token or token~=ARGV[1]then return " \
 	"0 end "
 
-#define EACH_KEY   "for i,key in ipairs(keys)do "
-#define SET_EACH   EACH_KEY "redis.call('set',key,argv[1],'px',argv[2])end "
+#define EACH_KEY   "for i,key in ipairs(KEYS)do "
+#define SET_EACH   EACH_KEY "redis.call('set',key,ARGV[1],'px',ARGV[2])end "
 #define LOCK_ALL   EACH_KEY "if redis.call('exists',key)==1 then return 0 end end " SET_EACH
-#define EXTEND_ALL EACH_KEY "if redis.call('get',key)~=argv[1]then return 0 end end " SET_EACH
+#define EXTEND_ALL EACH_KEY "if redis.call('get',key)~=ARGV[1]then return 0 end end " SET_EACH
 
 /*
  * In plain form: the recipe of redis.io and its variants, the Lock of redis-py, redlock of
@@ -24,28 +30,28 @@ static const struct {
 	const char *text;
 	enum hx_resp_script script;
 } known[] = {
-	{IS_EQUAL "redis.call('del',keys[1])else return 0 end", HX_RESP_SCRIPT_REMOVE},
-	{IS_EQUAL "redis.call('del',keys[1])end return 0", HX_RESP_SCRIPT_REMOVE},
-	{IS_EQUAL "redis.call('pexpire',keys[1],argv[2])else return 0 end", HX_RESP_SCRIPT_EXPIRE},
-	{IS_EQUAL "redis.call('pexpire',keys[1],argv[2])end return 0", HX_RESP_SCRIPT_EXPIRE},
-	{HAS_TOKEN "redis.call('del',keys[1])return 1", HX_RESP_SCRIPT_REMOVE},
-	{HAS_TOKEN "redis.call('pexpire',keys[1],argv[2])return 1", HX_RESP_SCRIPT_EXPIRE},
-	{HAS_TOKEN "local expiration=redis.call('pttl',keys[1])if not expiration then "
-                   "expiration=0 end if expiration<0 then return 0 end local newttl=argv[2]if "
-                   "argv[3]=='0'then newttl=argv[2]+expiration end "
-                   "redis.call('pexpire',keys[1],newttl)return 1",
+	{IS_EQUAL "redis.call('del',KEYS[1])else return 0 end", HX_RESP_SCRIPT_REMOVE},
+	{IS_EQUAL "redis.call('del',KEYS[1])end return 0", HX_RESP_SCRIPT_REMOVE},
+	{IS_EQUAL "redis.call('pexpire',KEYS[1],ARGV[2])else return 0 end", HX_RESP_SCRIPT_EXPIRE},
+	{IS_EQUAL "redis.call('pexpire',KEYS[1],ARGV[2])end return 0", HX_RESP_SCRIPT_EXPIRE},
+	{HAS_TOKEN "redis.call('del',KEYS[1])return 1", HX_RESP_SCRIPT_REMOVE},
+	{HAS_TOKEN "redis.call('pexpire',KEYS[1],ARGV[2])return 1", HX_RESP_SCRIPT_EXPIRE},
+	{HAS_TOKEN "local expiration=redis.call('pttl',KEYS[1])if not expiration then "
+                   "expiration=0 end if expiration<0 then return 0 end local newttl=ARGV[2]if "
+                   "ARGV[3]=='0'then newttl=ARGV[2]+expiration end "
+                   "redis.call('pexpire',KEYS[1],newttl)return 1",
          HX_RESP_SCRIPT_EXTEND},
-	{LOCK_ALL "return#keys", HX_RESP_SCRIPT_LOCK_ALL},
-	{LOCK_ALL "return table.getn(keys)", HX_RESP_SCRIPT_LOCK_ALL},
-	{EXTEND_ALL "return#keys", HX_RESP_SCRIPT_EXTEND_ALL},
-	{EXTEND_ALL "return table.getn(keys)", HX_RESP_SCRIPT_EXTEND_ALL},
-	{"local count=0 " EACH_KEY "if redis.call('get',key)==argv[1]then "
+	{LOCK_ALL "return#KEYS", HX_RESP_SCRIPT_LOCK_ALL},
+	{LOCK_ALL "return table.getn(KEYS)", HX_RESP_SCRIPT_LOCK_ALL},
+	{EXTEND_ALL "return#KEYS", HX_RESP_SCRIPT_EXTEND_ALL},
+	{EXTEND_ALL "return table.getn(KEYS)", HX_RESP_SCRIPT_EXTEND_ALL},
+	{"local count=0 " EACH_KEY "if redis.call('get',key)==ARGV[1]then "
          "redis.pcall('del',key)count=count+1 end end return count",
          HX_RESP_SCRIPT_REMOVE_ALL},
-	{"local key=keys[1]local value=argv[1]local ttl=argv[2]if redis.call('exists',key)==1 then "
+	{"local key=KEYS[1]local value=ARGV[1]local ttl=ARGV[2]if redis.call('exists',key)==1 then "
          "return redis.call('get',key)else redis.call('setex',key,ttl,value)return nil end",
          HX_RESP_SCRIPT_CHECK_AND_SET},
-	{"local key=keys[1]local ttl=argv[1]local timestamp=argv[2]if "
+	{"local key=KEYS[1]local ttl=ARGV[1]local timestamp=ARGV[2]if "
          "redis.call('exists',key)==1 then "
          "redis.call('hincrby','dedup_stats','duplicates',1)return 1 else "
          "redis.call('setex',key,ttl,timestamp)"
@@ -53,57 +59,107 @@ static const struct {
          HX_RESP_SCRIPT_CHECK_AND_RESERVE},
 };
 
+static char lower(char byte)
+{
+	if (byte >= 'A' && byte <= 'Z')
+		byte = (char)(byte - 'A' + 'a');
+	return byte;
+}
+
+/* Of a name, a keyword or a number. */
 static bool is_letter(char byte)
 {
-	return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '_';
+	return (lower(byte) >= 'a' && lower(byte) <= 'z') || (byte >= '0' && byte <= '9') ||
+		byte == '_';
+}
+
+static bool is_line_end(char byte)
+{
+	return byte == '\r' || byte == '\n';
 }
 
 static bool is_blank(char byte)
 {
-	return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n' || byte == ';';
+	return byte == ' ' || byte == '\t' || is_line_end(byte) || byte == ';';
 }
 
-/* Its size, or PLAIN_SIZE: it is too long to be known. */
-static size_t make_plain(struct hapax_bytes text, char plain[PLAIN_SIZE])
+/* False: it is too long to be known. */
+static bool put(struct plain *plain, char byte)
+{
+	if (plain->size == PLAIN_SIZE)
+		return false;
+	plain->text[plain->size++] = byte;
+	return true;
+}
+
+/* To the end of the line, as Lua has it. NULL: of a comment that may have several lines. */
+static const char *skip_comment(const char *at, const char *end)
+{
+	if (at < end && *at == '[')
+		return NULL;
+	while (at < end && !is_line_end(*at))
+		at++;
+	return at;
+}
+
+/*
+ * A string, from its opening quote on: the name of a command or of an option, in any case. NULL:
+ * it is something else, a blank in it being enough.
+ */
+static const char *copy_string(struct plain *plain, const char *at, const char *end)
+{
+	char quote = *at++;
+
+	if (!put(plain, '\''))
+		return NULL;
+	for (; at < end && is_letter(*at); at++) {
+		if (!put(plain, lower(*at)))
+			return NULL;
+	}
+	return at < end && *at == quote && put(plain, '\'') ? at + 1 : NULL;
+}
+
+/* A byte of a name or a sign; a blank parts it from a name that stands before it. */
+static const char *copy_byte(struct plain *plain, const char *at, bool was_blank)
+{
+	bool is_apart = was_blank && plain->size > 0 && is_letter(plain->text[plain->size - 1]) &&
+		is_letter(*at);
+
+	return (!is_apart || put(plain, ' ')) && put(plain, *at) ? at + 1 : NULL;
+}
+
+/* False: there is something in it that no known script has. */
+static bool make_plain(struct hapax_bytes text, struct plain *plain)
 {
 	const char *at = text.data;
 	const char *end = text.size == 0 ? at : at + text.size;
 	bool was_blank = false;
-	size_t size = 0;
 
-	while (at < end) {
-		char byte = *at++;
-
-		if (byte == '-' && at < end && *at == '-') {
-			while (at < end && *at != '\n')
-				at++;
-			byte = ' ';
-		}
-		if (is_blank(byte)) {
+	while (at != NULL && at < end) {
+		if (is_blank(*at)) {
 			was_blank = true;
-			continue;
+			at++;
+		} else if (*at == '-' && end - at >= 2 && at[1] == '-') {
+			was_blank = true;
+			at = skip_comment(at + 2, end);
+		} else {
+			at = *at == '"' || *at == '\'' ? copy_string(plain, at, end)
+						       : copy_byte(plain, at, was_blank);
+			was_blank = false;
 		}
-		if (byte >= 'A' && byte <= 'Z')
-			byte = (char)(byte - 'A' + 'a');
-		if (byte == '"')
-			byte = '\'';
-		if (size + 2 > PLAIN_SIZE)
-			return PLAIN_SIZE;
-		if (was_blank && size > 0 && is_letter(plain[size - 1]) && is_letter(byte))
-			plain[size++] = ' ';
-		plain[size++] = byte;
-		was_blank = false;
 	}
-	return size;
+	return at == end;
 }
 
 enum hx_resp_script hx_resp_script_find(struct hapax_bytes text)
 {
-	char plain[PLAIN_SIZE];
-	size_t size = make_plain(text, plain);
+	struct plain plain = {.size = 0};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && size < PLAIN_SIZE; i++) {
-		if (strlen(known[i].text) == size && memcmp(known[i].text, plain, size) == 0)
+	if (!make_plain(text, &plain))
+		return HX_RESP_SCRIPT_NONE;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strlen(known[i].text) == plain.size &&
+		    memcmp(known[i].text, plain.text, plain.size) == 0)
 			return known[i].script;
 	}
 	return HX_RESP_SCRIPT_NONE;

@@ -2,8 +2,9 @@
 /*
  * script.h - the scripts that are known, by what they mean.
  *
- * Two texts that differ in blanks, line ends, semicolons, comments, the kind of quotes or the
- * case of letters are the same script here: none of that changes what these mean.
+ * Two texts that differ in blanks, line ends, semicolons, comments of one line, the kind of
+ * quotes or the case of a command's name are the same script here: none of that changes what
+ * these mean. Whatever else differs is another script.
  *
  * Threads: any.
  */

@@ -72,9 +72,19 @@ bool hx_resp_service_take_scan(
 		*ret_cursor = scan->cursor;
 		/* A client whose reply was lost asks again: it is kept until others need the room. */
 		scan->used = ++service->scan_count;
+		scan->has_gone_on = true;
 	}
 	hx_mutex_unlock(&service->lock);
 	return is_found;
+}
+
+/* Whether a is to be forgotten before b: what has gone on before what waits, then the older one. */
+static bool goes_first(const struct hx_resp_kept_scan *a, const struct hx_resp_kept_scan *b)
+{
+	bool a_waits = a->id != 0 && !a->has_gone_on;
+	bool b_waits = b->id != 0 && !b->has_gone_on;
+
+	return a_waits != b_waits ? b_waits : a->used < b->used;
 }
 
 uint64_t hx_resp_service_keep_scan(
@@ -85,12 +95,13 @@ uint64_t hx_resp_service_keep_scan(
 
 	hx_mutex_lock(&service->lock);
 	for (size_t i = 1; i < HX_RESP_SCANS_MAX; i++) {
-		if (service->scans[i].used < oldest->used)
+		if (goes_first(&service->scans[i], oldest))
 			oldest = &service->scans[i];
 	}
 	id = ++service->scan_count;
 	oldest->id = id;
 	oldest->used = id;
+	oldest->has_gone_on = false;
 	oldest->cursor = *cursor;
 	hx_mutex_unlock(&service->lock);
 	return id;

@@ -67,18 +67,21 @@ struct hx_resp_service_options {
 	const struct hx_resp_user *users; /* none: everybody is let in, and has default/default */
 	size_t user_count;
 	uint64_t value_size_max;    /* larger values are refused; the store's result_size_max */
+	uint64_t bytes_max;         /* of the store, for CONFIG GET; 0: no limit */
+	enum hapax_evict evict;     /* of the store, for CONFIG GET and INFO */
 	unsigned port;              /* for INFO; 0: a unix socket */
 	hx_resp_change_fn *changed; /* NULL: nobody keeps an account of it */
 	hx_resp_scope_fn *scope;    /* NULL: scopes have no settings */
 	void *context;
 };
 
-/* How many scans may be on their way at a time; the oldest one is forgotten. */
+/* How many scans may be on their way at a time; the one that was heard of least lately is forgotten. */
 enum { HX_RESP_SCANS_MAX = 64 };
 
 struct hx_resp_kept_scan {
 	uint64_t id; /* 0: free */
 	uint64_t used;
+	bool has_gone_on; /* from here to another number: only who lost that one asks again */
 	struct hapax_cursor cursor;
 };
 
@@ -119,6 +122,14 @@ void hx_resp_service_set_skew(struct hx_resp_service *service, int64_t skew_ms);
 
 /* Now, by the store's clock as far as it is known. */
 int64_t hx_resp_service_now_ms(const struct hx_resp_service *service);
+
+/* Of an argument: any value that may be stored, and whatever else a command may say. */
+static inline size_t hx_resp_service_bulk_size_max(const struct hx_resp_service *service)
+{
+	uint64_t value_max = service->options.value_size_max;
+
+	return value_max > 1024 * 1024 ? (size_t)value_max : 1024 * 1024;
+}
 
 /* Whose name and password these are; NULL: nobody's. Takes as long for a wrong name. */
 const struct hx_resp_user *hx_resp_service_find_user(

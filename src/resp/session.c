@@ -17,6 +17,7 @@ enum {
 	ENTRIES_MAX = 1024,
 	ENTRIES_FIRST = 16,
 	ENTRIES_KEPT_MAX = 64,
+	ARGS_KEPT_MAX = 256,
 
 	/* A command has at most as many keys, so that one always fits behind these. */
 	ARGS_MAX = HX_SUBMIT_OPS_MAX / 2,
@@ -25,7 +26,6 @@ enum {
 	/* Records that are read in one go may take about as much memory. */
 	RECORDS_SIZE_MAX = 64 * 1024 * 1024,
 
-	BULK_SIZE_MIN = 1024 * 1024,
 	TEXT_SIZE_MAX = 64 * 1024 * 1024,
 	TEXT_KEPT_MAX = 1024,
 	QUEUE_SIZE_MAX = 16 * 1024 * 1024,
@@ -316,10 +316,9 @@ static bool load_args(struct hx_resp_session *session, struct hapax_bytes source
 static enum hx_resp_result read_request(
 	struct hx_resp_session *session, struct hapax_bytes source, size_t *ret_size)
 {
-	uint64_t value_max = session->service->options.value_size_max;
 	const struct hx_resp_limits limits = {
 		.args_max = ARGS_MAX,
-		.bulk_size_max = value_max > BULK_SIZE_MIN ? (size_t)value_max : BULK_SIZE_MIN,
+		.bulk_size_max = hx_resp_service_bulk_size_max(session->service),
 		.is_unauthenticated = !session->is_authenticated};
 	enum hx_resp_result result;
 
@@ -517,6 +516,7 @@ static bool finish_entry(
 	if (!has_room(entry, ops, out)) {
 		if (!put_too_large(entry, ops, out))
 			give_up(session);
+		hx_resp_session_end_errand(session);
 		if (entry->is_silent)
 			out->size = before;
 		return true;
@@ -540,17 +540,35 @@ static bool finish_entry(
 	return is_done;
 }
 
-static void forget_entries(struct hx_resp_session *session)
+/* What an unusual command has needed is given back: most clients are idle most of the time. */
+static void give_back(struct hx_resp_session *session)
 {
-	session->entry_count = 0;
-	hx_buf_clear(&session->text);
 	if (session->text.capacity > TEXT_KEPT_MAX)
 		hx_buf_done(&session->text);
+	if (session->kept.capacity > TEXT_KEPT_MAX)
+		hx_buf_done(&session->kept);
 	if (session->entry_capacity > ENTRIES_KEPT_MAX) {
 		hx_free(session->entries);
 		session->entries = NULL;
 		session->entry_capacity = 0;
 	}
+	if (session->argv_capacity > ARGS_KEPT_MAX) {
+		hx_free(session->argv);
+		session->argv = NULL;
+		session->argv_capacity = 0;
+	}
+	/* Of a request that has come in part, the part is needed. */
+	if (session->has_finished &&
+	    (session->request.capacity > ARGS_KEPT_MAX ||
+	     session->request.copy.capacity > TEXT_KEPT_MAX))
+		hx_resp_request_done(&session->request);
+}
+
+static void forget_entries(struct hx_resp_session *session)
+{
+	session->entry_count = 0;
+	hx_buf_clear(&session->text);
+	give_back(session);
 }
 
 bool hx_resp_session_finish(

@@ -130,6 +130,8 @@ static enum hapax_status make_service(
 		.store = serve->store,
 		.user_count = resp->user_count,
 		.value_size_max = serve->config->store.max_result,
+		.bytes_max = serve->config->store.max_bytes,
+		.evict = serve->config->store.evict,
 		.port = door->endpoint.is_unix ? 0 : door->endpoint.port,
 		.changed = on_changed,
 		.scope = tell_scope,

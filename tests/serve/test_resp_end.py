@@ -1,13 +1,14 @@
 """The Redis door while something ends or stands still: draining loses nothing, and a walk through the keys of a slow store
 holds up nobody else."""
 
+import select
 import signal
 import socket
 import struct
 import threading
 
-from daemon import Serve, get, serve
-from harness import TIMEOUT_SECONDS, expect, scaled, until
+from daemon import Serve, get, metrics, serve
+from harness import TIMEOUT_SECONDS, Skip, expect, is_proof, proof, scaled, until
 from redis_wire import OFF, Wire, door, pack
 from test_outage import redis
 
@@ -195,3 +196,26 @@ def test_who_waits_for_room_has_its_turn(cli):
             stop.set()
             for thread in threads:
                 thread.join(TIMEOUT_SECONDS)
+
+
+def is_sent_away(daemon):
+    return metrics(daemon).get('hapax_refused_total{reason="send_timeout"}', 0) == 1
+
+
+def test_who_reads_a_little_now_and_then(cli):
+    """What waits for it is not held for ever, and nobody else waits."""
+    if not is_proof():
+        raise Skip("only for make proof: the door is patient for 30 s")
+    with proof("slow reader of the Redis door is sent away", 1), serve(cli, None, *OFF) as daemon:
+        with socket.socket() as slow, Wire(door(daemon)) as other:
+            # So that the kernel holds little for it, and takes more as soon as it reads.
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            slow.connect(door(daemon))
+            expect(other.ask("SET", "k", "x" * 200000), b"+OK\r\n")
+            slow.sendall(pack("GET", "k") * 200)
+            for _ in range(240):
+                select.select([], [], [], 0.5)
+                if is_sent_away(daemon) or not slow.recv(1024):
+                    break
+            expect(is_sent_away(daemon), True)
+            expect(other.ask("STRLEN", "k"), b":200000\r\n")

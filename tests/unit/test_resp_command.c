@@ -186,6 +186,31 @@ static void arities(void **state)
 	}
 }
 
+static int begin_with_limits(void **state)
+{
+	(void)state;
+	return resp_case_begin(
+		       &c,
+		       &(struct hx_resp_service_options){
+			       .value_size_max = 4 * 1024 * 1024,
+			       .bytes_max = 5000,
+			       .evict = HAPAX_EVICT_LRU})
+		? 0
+		: -1;
+}
+
+/* Who asks for a setting relies on it: that nothing is evicted, above all. */
+static void settings(void **state)
+{
+	(void)state;
+	assert_string_equal(
+		resp_case_ask(&c, "CONFIG GET maxmemory* proto-max-bulk-len\r\n"),
+		"*6\r\n$9\r\nmaxmemory\r\n$4\r\n5000\r\n$16\r\nmaxmemory-policy\r\n"
+		"$11\r\nallkeys-lru\r\n$18\r\nproto-max-bulk-len\r\n$7\r\n4194304\r\n");
+	assert_non_null(
+		strstr(resp_case_ask(&c, "INFO memory\r\n"), "maxmemory_policy:allkeys-lru"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +219,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(docs, begin, end),
 		cmocka_unit_test_setup_teardown(counts, begin, end),
 		cmocka_unit_test_setup_teardown(arities, begin, end),
+		cmocka_unit_test_setup_teardown(settings, begin_with_limits, end),
 	};
 
 	return cmocka_run_group_tests_name("resp_command", tests, NULL, NULL);

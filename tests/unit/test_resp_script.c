@@ -204,6 +204,42 @@ static void unknown(void **state)
 	assert_int_equal(hx_resp_script_find(HX_BYTES_LIT("return 1")), HX_RESP_SCRIPT_NONE);
 }
 
+#define IF_EQUAL "if redis.call('get',KEYS[1])==ARGV[1] then "
+#define REMOVE   IF_EQUAL "return redis.call('del',KEYS[1]) else return 0 end"
+
+/* To Lua they mean something else, or nothing at all. */
+static void others(void **state)
+{
+	static const char *const texts[] = {
+		/* What runs is behind the comment, or at the end of its line. */
+		"--[[\n" REMOVE "\n--]] return redis.call('del',KEYS[1])",
+		"--[==[\n" REMOVE "\n--]==] return 1",
+		"-- first \r redis.call('del',KEYS[1]) --\n" REMOVE,
+		/* What is in a string counts. */
+		"if redis.call(' get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else "
+		"return 0 end",
+		IF_EQUAL "return redis.call('del;',KEYS[1]) else return 0 end",
+		IF_EQUAL "return redis.call('d--el',KEYS[1]) else return 0 end",
+		IF_EQUAL "return redis.call('del\\n',KEYS[1]) else return 0 end",
+		IF_EQUAL "return redis.call('del\",KEYS[1]) else return 0 end",
+		IF_EQUAL "return redis.call('del",
+		/* Lua tells the case of letters. */
+		"if redis.call('get',keys[1])==ARGV[1] then return redis.call('del',KEYS[1]) else "
+		"return 0 end",
+		"local Token=redis.call('get',KEYS[1])if not token or token~=ARGV[1] then return 0 "
+		"end redis.call('del',KEYS[1])return 1",
+	};
+
+	(void)state;
+	assert_int_equal(hx_resp_script_find(HX_BYTES_LIT(REMOVE)), HX_RESP_SCRIPT_REMOVE);
+	assert_int_equal(
+		hx_resp_script_find(HX_BYTES_LIT("--\r" REMOVE "--")), HX_RESP_SCRIPT_REMOVE);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (hx_resp_script_find(hapax_bytes_from_text(texts[i])) != HX_RESP_SCRIPT_NONE)
+			fail_msg("script %zu is taken for another one", i);
+	}
+}
+
 static void arguments(void **state)
 {
 	(void)state;
@@ -217,9 +253,8 @@ static void arguments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exact_texts),
-		cmocka_unit_test(near_misses),
-		cmocka_unit_test(unknown),
+		cmocka_unit_test(exact_texts), cmocka_unit_test(near_misses),
+		cmocka_unit_test(unknown),     cmocka_unit_test(others),
 		cmocka_unit_test(arguments),
 	};
 

@@ -170,6 +170,38 @@ static void a_reply_that_is_too_large(void **state)
 	hx_buf_done(&bytes);
 }
 
+#define EXTEND_LOCK                                                                                 \
+	"local token = redis.call('get', KEYS[1]) if not token or token ~= ARGV[1] then return 0 "  \
+	"end local expiration = redis.call('pttl', KEYS[1]) if not expiration then expiration = 0 " \
+	"end if expiration < 0 then return 0 end local newttl = ARGV[2] if ARGV[3] == '0' then "    \
+	"newttl = ARGV[2] + expiration end redis.call('pexpire', KEYS[1], newttl) return 1"
+
+/* A client that was busy once, and is idle now, takes little memory. */
+static void what_is_given_back(void **state)
+{
+	struct hapax_buf bytes;
+	char token[4096];
+
+	(void)state;
+	hx_buf_init(&bytes, 1 << 20);
+	assert_int_equal(hx_buf_printf(&bytes, "EXISTS"), HAPAX_OK);
+	for (size_t i = 0; i < 20000; i++)
+		assert_int_equal(hx_buf_append(&bytes, " k", 2), HAPAX_OK);
+	assert_int_equal(hx_buf_append(&bytes, "\r\n", 3), HAPAX_OK);
+	expect((const char *)bytes.data, ":0\r\n");
+	assert_true(c.session.argv_capacity <= 256);
+	assert_true(c.session.request.capacity <= 256);
+	assert_true(c.session.request.copy.capacity <= 1024);
+	memset(token, 'x', sizeof(token));
+	token[sizeof(token) - 1] = '\0';
+	assert_string_equal(
+		resp_case_command(&c, "EVAL", EXTEND_LOCK, "1", "k", token, "1000", "0", NULL),
+		":0\r\n");
+	assert_true(c.session.kept.capacity <= 1024);
+	expect("PING\r\n", "+PONG\r\n");
+	hx_buf_done(&bytes);
+}
+
 /* ---------------------------------------------------------------- transactions */
 
 static void a_transaction(void **state)
@@ -344,39 +376,76 @@ static void settings_of_a_scope(void **state)
 
 /* ---------------------------------------------------------------- walks */
 
+static void set_many(int count)
+{
+	for (int i = 0; i < count; i++) {
+		char command[32];
+
+		(void)snprintf(command, sizeof(command), "SET %s:%d v\r\n", i % 2 ? "a" : "b", i);
+		(void)resp_case_ask(&c, command);
+	}
+}
+
+/* One piece of a walk through what begins with a; returns how many keys were told. */
+static size_t scan_on(uint64_t *cursor, size_t count_max)
+{
+	char command[64];
+	struct hapax_bytes rest;
+	struct hx_resp_value value;
+	int64_t number;
+	size_t told;
+
+	(void)snprintf(
+		command, sizeof(command), "SCAN %llu COUNT %zu MATCH a:*\r\n",
+		(unsigned long long)*cursor, count_max);
+	rest = hapax_bytes_from_text(resp_case_ask(&c, command));
+	assert_true(hx_resp_next(&rest, &value) && hx_resp_next(&rest, &value));
+	assert_true(hx_resp_integer(&value, &number));
+	*cursor = (uint64_t)number;
+	assert_true(hx_resp_next(&rest, &value));
+	told = (size_t)value.integer;
+	assert_true(told <= count_max);
+	while (hx_resp_next(&rest, &value))
+		assert_memory_equal(value.text.data, "a:", 2);
+	return told;
+}
+
 /* Many keys: in pieces, by numbers that are good once the walk is over, too. */
 static void scan(void **state)
 {
-	char command[64];
 	uint64_t cursor = 0;
 	size_t seen = 0;
 
 	(void)state;
-	for (int i = 0; i < 5000; i++) {
-		(void)snprintf(command, sizeof(command), "SET %s:%d v\r\n", i % 2 ? "a" : "b", i);
-		(void)resp_case_ask(&c, command);
-	}
+	set_many(5000);
 	expect("DBSIZE\r\n", ":5000\r\n");
-	do {
-		struct hapax_bytes rest;
-		struct hx_resp_value value;
-		int64_t number;
-
-		(void)snprintf(
-			command, sizeof(command), "SCAN %llu COUNT 300 MATCH a:*\r\n",
-			(unsigned long long)cursor);
-		rest = hapax_bytes_from_text(resp_case_ask(&c, command));
-		assert_true(hx_resp_next(&rest, &value) && hx_resp_next(&rest, &value));
-		assert_true(hx_resp_integer(&value, &number));
-		cursor = (uint64_t)number;
-		assert_true(hx_resp_next(&rest, &value));
-		assert_true(value.integer <= 300);
-		seen += (size_t)value.integer;
-		while (hx_resp_next(&rest, &value))
-			assert_memory_equal(value.text.data, "a:", 2);
-	} while (cursor != 0);
+	do
+		seen += scan_on(&cursor, 300);
+	while (cursor != 0);
 	assert_int_equal(seen, 2500);
 	assert_non_null(strstr(resp_case_ask(&c, "SCAN 0 TYPE hash COUNT 1000\r\n"), "\r\n*0\r\n"));
+}
+
+/* Whoever takes their time over what was told can go on, however far others have walked since. */
+static void a_slow_scan(void **state)
+{
+	uint64_t slow = 0;
+	size_t seen;
+
+	(void)state;
+	set_many(2000);
+	seen = scan_on(&slow, 10);
+	while (slow != 0) {
+		uint64_t fast = 0;
+		size_t others = 0;
+
+		do
+			others += scan_on(&fast, 10);
+		while (fast != 0);
+		assert_int_equal(others, 1000);
+		seen += scan_on(&slow, 400);
+	}
+	assert_int_equal(seen, 1000);
 }
 
 /* Nobody waits for it any more: it ends after the piece that it is at, unless that is half of it. */
@@ -413,6 +482,18 @@ static void a_dropped_errand(void **state)
 		assert_false(hx_resp_session_has_errand(&c.session));
 	}
 	expect("DBSIZE\r\n", ":0\r\n");
+}
+
+/* An errand that is left over would be run again, and its end taken for that of the next command. */
+static void a_walk_without_room(void **state)
+{
+	(void)state;
+	hx_buf_done(&c.out);
+	hx_buf_init(&c.out, 512);
+	for (size_t i = 0; i < 2; i++)
+		expect(i == 0 ? "SCAN 0\r\n" : "DBSIZE\r\n",
+		       "-OOM the reply is too large; ask for fewer keys\r\n");
+	assert_false(hx_resp_session_has_errand(&c.session));
 }
 
 /* ---------------------------------------------------------------- scripts */
@@ -551,6 +632,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_browser, begin, end),
 		cmocka_unit_test_setup_teardown(who_is_silent, begin, end),
 		cmocka_unit_test_setup_teardown(a_reply_that_is_too_large, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_given_back, begin, end),
 		cmocka_unit_test_setup_teardown(a_transaction, begin, end),
 		cmocka_unit_test_setup_teardown(a_transaction_of_rounds, begin, end),
 		cmocka_unit_test_setup_teardown(
@@ -559,7 +641,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(records_of_others, begin, end),
 		cmocka_unit_test_setup_teardown(settings_of_a_scope, begin_with_settings, end),
 		cmocka_unit_test_setup_teardown(scan, begin, end),
+		cmocka_unit_test_setup_teardown(a_slow_scan, begin, end),
 		cmocka_unit_test_setup_teardown(a_dropped_errand, begin, end),
+		cmocka_unit_test_setup_teardown(a_walk_without_room, begin, end),
 		cmocka_unit_test_setup_teardown(locks_of_several_keys, begin, end),
 		cmocka_unit_test_setup_teardown(reserving, begin, end),
 		cmocka_unit_test(no_memory),
