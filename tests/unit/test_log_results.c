@@ -21,6 +21,7 @@
 #include "store/index/elsewhere.h"
 #include "store/log/format.h"
 #include "store/log/log_store.h"
+#include "support/scale.h"
 #include "support/sim_disk.h"
 #include "support/sim_fates.h"
 #include "support/store_case.h"
@@ -132,11 +133,9 @@ static enum hapax_status sweep(struct scene *scene, struct hapax_error *err)
 	return status;
 }
 
-/* Until the segment that is written now is an old one; then a pass copies it. */
-static void push_out(struct scene *scene)
+/* Until the segment that is written now is an old one. */
+static void fill_log(struct scene *scene)
 {
-	struct hapax_error err = {0};
-
 	for (unsigned i = 0; i < 2 * SEGMENT / HX_LOG_BLOCK_SIZE; i++) {
 		struct hapax_op op;
 		char key[32];
@@ -145,6 +144,14 @@ static void push_out(struct scene *scene)
 		op = op_of(scene, HAPAX_OP_CHECK, key);
 		assert_int_equal(hapax_store_run(scene->store, &op, 1, NULL), HAPAX_OK);
 	}
+}
+
+/* And a pass copies it. */
+static void push_out(struct scene *scene)
+{
+	struct hapax_error err = {0};
+
+	fill_log(scene);
 	if (sweep(scene, &err) != HAPAX_OK)
 		fail_msg("%s", err.message);
 }
@@ -273,6 +280,23 @@ static void complete_all(struct scene *scene)
 		key_of(key, i);
 		complete(scene, key, &result);
 	}
+}
+
+/* Some of them again: their old versions are in class segments, the new ones in the log. */
+static void complete_some_again(struct scene *scene)
+{
+	for (unsigned i = 0; i < SIZES; i += 2) {
+		struct hapax_result result = expected_of(i);
+		struct hapax_op op;
+		char key[32];
+
+		key_of(key, i);
+		op = op_of(scene, HAPAX_OP_FORGET, key);
+		op.record = NULL;
+		assert_int_equal(hapax_store_run(scene->store, &op, 1, NULL), HAPAX_OK);
+		complete(scene, key, &result);
+	}
+	fill_log(scene);
 }
 
 static void results_of_every_size_come_back(void **state)
@@ -631,6 +655,111 @@ static void a_failing_read_is_an_error_of_its_own(void **state)
 	scene_done(&scene);
 }
 
+/* A sweep in which something fails, once: whatever came of it, every result is there. */
+static void must_survive_a_sweep(unsigned calls, int error, uint64_t nth)
+{
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	struct scene scene;
+
+	scene_init(&scene);
+	complete_all(&scene);
+	for (unsigned i = 0; i < 6; i++)
+		push_out(&scene);
+	complete_some_again(&scene);
+	if (calls != 0)
+		sim_disk_fail_at(scene.disk, calls, nth, false, error);
+	else
+		hx_alloc_fail_at(nth, 0);
+	(void)sweep(&scene, NULL);
+	sim_disk_fail_at(scene.disk, SIM_ANY, 0, false, 0);
+	hx_alloc_fail_at(0, 0);
+	/* Latched by a write that failed: then the next process finds them. */
+	if (hapax_store_stats(scene.store, &stats, NULL, NULL, NULL) != HAPAX_OK)
+		scene_reopen(&scene);
+	must_scan_all(&scene);
+	for (unsigned i = 0; i < 10; i++)
+		push_out(&scene);
+	must_scan_all(&scene);
+	scene_reopen(&scene);
+	must_scan_all(&scene);
+	scene_done(&scene);
+}
+
+static void a_pass_that_fails_loses_nothing(void **state)
+{
+	static const int errors[] = {ENOSPC, EIO};
+	uint64_t stride = scale_is_proof() ? 1 : 9;
+
+	(void)state;
+	for (uint64_t nth = 1; nth < 80; nth += stride)
+		for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+			must_survive_a_sweep(SIM_ANY, errors[i], nth);
+	for (uint64_t nth = 1; nth < 40; nth += stride)
+		must_survive_a_sweep(0, 0, nth);
+}
+
+/* Twice what lives, results included, is not too much: nothing is written anew for nothing. */
+static void what_lives_is_left_alone(void **state)
+{
+	enum { RESULTS = 64, BYTES = 20000 };
+	static unsigned char bytes[BYTES];
+	struct scene scene;
+	uint64_t before;
+
+	(void)state;
+	scene_init(&scene);
+	for (unsigned i = 0; i < RESULTS; i++) {
+		struct hapax_result result = result_of(bytes, i, 0, BYTES);
+		char key[32];
+
+		key_of(key, i);
+		complete(&scene, key, &result);
+	}
+	push_out(&scene);
+	/* Small segments are merged, and the log is left behind. */
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(sweep(&scene, NULL), HAPAX_OK);
+	before = sim_disk_calls(scene.disk, SIM_PWRITE);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(sweep(&scene, NULL), HAPAX_OK);
+	assert_int_equal(sim_disk_calls(scene.disk, SIM_PWRITE), before);
+	scene_done(&scene);
+}
+
+/* Two versions that differ in their results alone: the later one counts, wherever both are. */
+static void versions_are_told_apart_by_their_results(void **state)
+{
+	static unsigned char bytes[3000], other[3000];
+	struct hapax_result result = result_of(bytes, 3, 0, sizeof(bytes));
+	struct hapax_result second = result_of(other, 103, 0, sizeof(other));
+	struct hapax_record record;
+	struct scene scene;
+	struct hapax_op op;
+
+	(void)state;
+	scene_init(&scene);
+	complete(&scene, "key", &result);
+	push_out(&scene);
+	op = op_of(&scene, HAPAX_OP_LOOKUP, "key");
+	assert_int_equal(hapax_store_run(scene.store, &op, 1, NULL), HAPAX_OK);
+	must_be(&scene.record, &result);
+	record = scene.record;
+	record.result = second;
+	op = (struct hapax_op){.type = HAPAX_OP_LOAD, .key = op.key, .load = &record};
+	assert_int_equal(hapax_store_run(scene.store, &op, 1, NULL), HAPAX_OK);
+	for (unsigned i = 0; i < 12; i++) {
+		push_out(&scene);
+		op = op_of(&scene, HAPAX_OP_LOOKUP, "key");
+		assert_int_equal(hapax_store_run(scene.store, &op, 1, NULL), HAPAX_OK);
+		must_be(&scene.record, &second);
+	}
+	scene_reopen(&scene);
+	op = op_of(&scene, HAPAX_OP_LOOKUP, "key");
+	assert_int_equal(hapax_store_run(scene.store, &op, 1, NULL), HAPAX_OK);
+	must_be(&scene.record, &second);
+	scene_done(&scene);
+}
+
 /* The system's files, with a read that is under way while a pass gives its segment up. */
 struct slow {
 	struct hx_io_ops ops;
@@ -759,6 +888,9 @@ int main(void)
 		cmocka_unit_test(batches_get_theirs),
 		cmocka_unit_test(damage_is_an_error_and_nothing_else),
 		cmocka_unit_test(a_failing_read_is_an_error_of_its_own),
+		cmocka_unit_test(a_pass_that_fails_loses_nothing),
+		cmocka_unit_test(what_lives_is_left_alone),
+		cmocka_unit_test(versions_are_told_apart_by_their_results),
 		cmocka_unit_test(who_reads_keeps_the_file),
 		cmocka_unit_test(expiry_takes_the_file),
 	};
