@@ -698,6 +698,48 @@ static void a_pass_that_fails_loses_nothing(void **state)
 		must_survive_a_sweep(0, 0, nth);
 }
 
+static uint64_t bytes_on_disk(struct scene *scene)
+{
+	uint64_t size, sum = 0;
+
+	for (size_t i = 0; sim_disk_path(scene->disk, i, &size); i++)
+		sum += (size + HX_LOG_BLOCK_SIZE - 1) / HX_LOG_BLOCK_SIZE * HX_LOG_BLOCK_SIZE;
+	return sum;
+}
+
+/* Room for the copy, and none for the manifest, which would need a new segment of the log. */
+static void a_pass_without_a_manifest_changes_nothing(void **state)
+{
+	static unsigned char bytes[3000];
+	struct hapax_result result = result_of(bytes, 1, 0, sizeof(bytes));
+	struct scene scene;
+	struct hapax_op op;
+
+	(void)state;
+	scene_init(&scene);
+	complete(&scene, "key", &result);
+	fill_log(&scene);
+	op = op_of(&scene, HAPAX_OP_CLAIM, "held");
+	assert_int_equal(hapax_store_run(scene.store, &op, 1, NULL), HAPAX_OK);
+	/* What has a claim may take the last block of the segment. */
+	sim_disk_set_room(scene.disk, bytes_on_disk(&scene));
+	op.type = HAPAX_OP_RENEW;
+	while (hapax_store_run(scene.store, &op, 1, NULL) == HAPAX_OK)
+		continue;
+	assert_int_equal(op.status, HAPAX_ERR_LIMIT);
+	sim_disk_set_room(scene.disk, bytes_on_disk(&scene) + 8 * (uint64_t)HX_LOG_BLOCK_SIZE);
+	assert_int_equal(sweep(&scene, NULL), HAPAX_ERR_LIMIT);
+	assert_int_equal(count_classes(&scene), 0);
+	sim_disk_set_room(scene.disk, UINT64_MAX);
+	for (unsigned i = 0; i < 2; i++) {
+		op = op_of(&scene, HAPAX_OP_LOOKUP, "key");
+		assert_int_equal(hapax_store_run(scene.store, &op, 1, NULL), HAPAX_OK);
+		must_be(&scene.record, &result);
+		push_out(&scene);
+	}
+	scene_done(&scene);
+}
+
 /* Twice what lives, results included, is not too much: nothing is written anew for nothing. */
 static void what_lives_is_left_alone(void **state)
 {
@@ -889,6 +931,7 @@ int main(void)
 		cmocka_unit_test(damage_is_an_error_and_nothing_else),
 		cmocka_unit_test(a_failing_read_is_an_error_of_its_own),
 		cmocka_unit_test(a_pass_that_fails_loses_nothing),
+		cmocka_unit_test(a_pass_without_a_manifest_changes_nothing),
 		cmocka_unit_test(what_lives_is_left_alone),
 		cmocka_unit_test(versions_are_told_apart_by_their_results),
 		cmocka_unit_test(who_reads_keeps_the_file),

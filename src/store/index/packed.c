@@ -478,7 +478,7 @@ size_t hx_packed_read_size(const unsigned char *at)
 
 	skip_to_result(&end, head);
 	if (head & HX_HEAD_RESULT) {
-		struct hapax_result ignored = {HAPAX_RESULT_NONE};
+		struct hapax_result ignored = {.kind = HAPAX_RESULT_NONE};
 		struct hx_elsewhere elsewhere;
 
 		(void)read_result(&end, &ignored, &elsewhere);
@@ -490,7 +490,7 @@ bool hx_packed_read_elsewhere(
 	const unsigned char *at, struct hx_elsewhere *ret_elsewhere, uint64_t *ret_bytes)
 {
 	uint16_t head = hx_packed_head(at);
-	struct hapax_result result = {HAPAX_RESULT_NONE};
+	struct hapax_result result = {.kind = HAPAX_RESULT_NONE};
 
 	if (!(head & HX_HEAD_RESULT))
 		return false;
