@@ -36,12 +36,14 @@ static enum hapax_status give_place(struct hx_work *work, struct hx_elsewhere_us
 	struct hapax_record record = work->record;
 	struct hapax_bytes headers = record.result.headers;
 	struct hapax_bytes body = record.result.body;
-	struct hx_elsewhere elsewhere = {0};
+	struct hx_elsewhere elsewhere;
+	bool is_elsewhere = hx_shard_elsewhere(work->key->shard, work->place, &elsewhere);
 	enum hapax_status status;
 	unsigned char *at;
 
-	if (!hx_shard_elsewhere(work->key->shard, work->place, &elsewhere))
-		assert(!"a result without data is elsewhere");
+	assert(is_elsewhere);
+	if (!is_elsewhere)
+		return HAPAX_ERR_CORRUPT;
 	record.result.headers = hx_bytes(NULL, 0);
 	record.result.body = hx_bytes(NULL, 0);
 	hx_buf_clear(op->buf);
