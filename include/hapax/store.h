@@ -387,7 +387,10 @@ struct hapax_stats {
 	uint64_t swept;     /* expired records removed since open */
 	uint64_t token;     /* none above it was given out */
 	uint64_t counts[HAPAX_DECISION_COUNT]; /* all scopes, all hours that are kept */
-	/* Attempts to tidy the store's files that failed since the last that did not; sweep says why. */
+	/*
+	 * Attempts to tidy the store's files that failed since the last that did not, and results that
+	 * could not be read from them since open; sweep says why.
+	 */
 	uint64_t tidy_failures;
 	/* Housekeeping of this process since open: passes over what has expired. */
 	uint64_t sweeps;
@@ -450,8 +453,8 @@ struct hapax_sweep {
 /*
  * Remove what has expired and settle claims that nobody took up, a bounded piece
  * of work at a time: call until done. Housekeeping does this by itself. The last
- * call also tells what the store's files could not be tidied for (stats count it);
- * records are not concerned by that. Blocks.
+ * call also tells what the store's files could not be tidied for (stats count it), or
+ * that a result could not be read from them; no other record is concerned by that. Blocks.
  */
 HAPAX_API enum hapax_status hapax_store_sweep(
 	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err);

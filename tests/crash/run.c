@@ -250,6 +250,17 @@ static bool restart(struct run *run)
 	return true;
 }
 
+/* The store as it is open: passes have moved what it holds from file to file. */
+static bool judge_content(struct run *run)
+{
+	struct content *content = run->judge.content;
+
+	*run->judge.scratch = *run->model;
+	if (!content_read(content, run->store) || !content_is(content, run->judge.scratch))
+		return run_fail(run, "after a sweep", content->why);
+	return true;
+}
+
 static bool sweep(struct run *run)
 {
 	struct hapax_error err = {0};
@@ -269,7 +280,7 @@ static bool sweep(struct run *run)
 	*run->judge.states[1] = *run->model;
 	run->judge.state_count = 2;
 	run->judge.is_between = true;
-	return judge_captures(run);
+	return judge_captures(run) && judge_content(run);
 }
 
 /* Tells states of the model apart. */
@@ -521,7 +532,7 @@ static bool tidy(struct run *run)
 		is_done = piece.done;
 	}
 	allow_life(run);
-	return judge_captures(run);
+	return judge_captures(run) && judge_content(run);
 }
 
 static bool step_unsafe(struct run *run)

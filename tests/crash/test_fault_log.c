@@ -37,6 +37,7 @@ struct oracle {
 	uint64_t tokens[KEYS]; /* 0: not known */
 	bool is_latched;       /* UNCERTAIN or FAILED was answered */
 	bool broke_latch;
+	bool broke_result; /* another one, or none, was handed out */
 };
 
 struct trial {
@@ -110,11 +111,42 @@ static void step_group(struct trial *trial)
 	}
 }
 
-static int ignore(const struct hapax_record *record, void *context)
+/* Whatever else fails, what is handed out as a result is one. */
+static int check_record(const struct hapax_record *record, void *context)
 {
-	(void)record;
-	(void)context;
+	struct trial *trial = context;
+
+	if (record->state == HAPAX_STATE_DONE && record->origin == HAPAX_ORIGIN_CLAIM)
+		trial->oracle.broke_result |= !case_bytes_are(record->result.body, body, BODY_SIZE);
 	return 0;
+}
+
+static void scan(struct trial *trial)
+{
+	struct hapax_cursor cursor = {0};
+
+	(void)hapax_store_scan(trial->store, NULL, &cursor, check_record, trial, NULL);
+}
+
+/* A claim of what is done, with its result. */
+static void replay(struct trial *trial, int key)
+{
+	struct hapax_buf *buf = hapax_buf_new(1 << 20);
+	struct hapax_record record;
+	struct hapax_op op = {
+		.type = HAPAX_OP_LOOKUP,
+		.key = hapax_bytes_from_text(key_names[key]),
+		.record = &record,
+		.buf = buf};
+
+	if (buf == NULL)
+		return;
+	if (hapax_store_run(trial->store, &op, 1, NULL) == HAPAX_OK &&
+	    op.outcome == HAPAX_OUTCOME_FOUND)
+		(void)check_record(&record, trial);
+	/* The store knows that it is done: nobody may go on as if it could not be asked. */
+	trial->oracle.broke_result |= op.status == HAPAX_ERR_UNAVAILABLE;
+	hapax_buf_free(buf);
 }
 
 static void sweep(struct trial *trial)
@@ -131,7 +163,6 @@ static void sweep(struct trial *trial)
 static void run_steps(struct trial *trial)
 {
 	struct hapax_stats stats = HAPAX_STATS_INIT;
-	struct hapax_cursor cursor = {0};
 	enum hapax_outcome outcome;
 
 	step(trial, 0, HAPAX_OP_CLAIM, HAPAX_STATE_CLAIMED);
@@ -144,8 +175,9 @@ static void run_steps(struct trial *trial)
 	(void)hapax_store_check(
 		trial->store, hapax_bytes_from_text("soon gone"), 1, &outcome, NULL);
 	hx_virtual_clock_advance(&trial->clock, 1);
-	(void)hapax_store_scan(trial->store, NULL, &cursor, ignore, NULL, NULL);
+	scan(trial);
 	sweep(trial);
+	replay(trial, 0);
 	(void)hapax_store_stats(trial->store, &stats, NULL, NULL, NULL);
 	step(trial, 4, HAPAX_OP_SET, HAPAX_STATE_DONE);
 	step(trial, 1, HAPAX_OP_FORGET, HAPAX_STATE_ABSENT);
@@ -153,6 +185,10 @@ static void run_steps(struct trial *trial)
 	step(trial, 3, HAPAX_OP_CLAIM, HAPAX_STATE_CLAIMED);
 	sweep(trial);
 	step(trial, 4, HAPAX_OP_SET, HAPAX_STATE_DONE);
+	sweep(trial);
+	replay(trial, 0);
+	replay(trial, 2);
+	scan(trial);
 }
 
 static void trial_begin(struct trial *trial)
@@ -188,6 +224,7 @@ static void trial_run(struct trial *trial)
 			run_steps(trial);
 		else
 			step(trial, 4, HAPAX_OP_FORGET, HAPAX_STATE_ABSENT);
+		replay(trial, 0);
 		hapax_store_close(trial->store);
 		trial->store = NULL;
 	}
@@ -236,6 +273,8 @@ static void trial_judge(struct trial *trial, const char *what, uint64_t nth)
 
 	if (trial->oracle.broke_latch)
 		fail_msg("I11: %s, n %llu: OK after a failure", what, (unsigned long long)nth);
+	if (trial->oracle.broke_result)
+		fail_msg("%s, n %llu: a wrong result", what, (unsigned long long)nth);
 	snprintf(when, sizeof(when), "%s, n %llu, power cut", what, (unsigned long long)nth);
 	sim_fates_lose_all(&fates);
 	hx_prng_seed(&prng, nth);

@@ -53,7 +53,7 @@ static uint32_t write_record(struct fixture *f, struct hapax_record *record, int
 	record->group = scope->group;
 	hx_packed_key_init(&key, 0, record->key);
 	return hx_arena_write(
-		&f->arena, record, &key, profile,
+		&f->arena, record, NULL, &key, profile,
 		hx_profile_get(&f->profiles, profile)->ttl_ms == 0, now_ms);
 }
 

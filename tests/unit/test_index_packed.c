@@ -67,11 +67,12 @@ static void round_trip(
 	assert_true(profile != HX_PROFILE_NONE);
 	bool ttl_is_own = hx_profile_get(&f->profiles, profile)->ttl_ms == 0;
 	hx_packed_key_init(&key, scope_id, record->key);
-	struct hx_packed_shape shape = hx_packed_shape(record, &key, base, profile, ttl_is_own);
+	struct hx_packed_shape shape =
+		hx_packed_shape(record, NULL, &key, base, profile, ttl_is_own);
 	assert_int_equal(shape.size % 2, 0);
 	unsigned char *at = malloc(shape.size);
 	assert_non_null(at);
-	hx_packed_write(at, record, &key, base, profile, shape);
+	hx_packed_write(at, record, NULL, &key, base, profile, shape);
 	assert_int_equal(hx_packed_read_size(at), shape.size);
 
 	hx_packed_read(at, base, &f->profiles, &read);
@@ -229,9 +230,9 @@ static void keys_that_look_alike_are_apart(void **state)
 		give_scope(&f, &record, 0);
 		hx_packed_key_init(&key, 0, keys[i]);
 		struct hx_packed_shape shape =
-			hx_packed_shape(&record, &key, &base, profile, false);
+			hx_packed_shape(&record, NULL, &key, &base, profile, false);
 		assert_true(shape.size <= sizeof(at));
-		hx_packed_write(at, &record, &key, &base, profile, shape);
+		hx_packed_write(at, &record, NULL, &key, &base, profile, shape);
 		for (size_t k = 0; k < KEYS; k++) {
 			struct hx_packed_key other;
 
@@ -296,14 +297,14 @@ static void mark_is_written_the_same_both_ways(void **state)
 		hx_packed_key_init(&key, scope_id, record->key);
 		size_t size = hx_packed_mark_size(&key, &mark, &base);
 		struct hx_packed_shape shape =
-			hx_packed_shape(&plain, &key, &base, profile, ttl_is_own);
+			hx_packed_shape(&plain, NULL, &key, &base, profile, ttl_is_own);
 		if (size == 0)
 			continue;
 		marks++;
 		assert_int_equal(size, shape.size);
 		memset(both, 0, sizeof(both));
 		hx_packed_write_mark(both[0], &key, &mark, &base);
-		hx_packed_write(both[1], &plain, &key, &base, profile, shape);
+		hx_packed_write(both[1], &plain, NULL, &key, &base, profile, shape);
 		assert_memory_equal(both[0], both[1], size);
 
 		struct hx_packed_mark read;
@@ -340,10 +341,10 @@ static void bits_in_the_head_change_nothing_else(void **state)
 		uint32_t profile = hx_profile_intern(&f.profiles, scope_id, random.record.ttl_ms);
 		hx_packed_key_init(&key, scope_id, random.record.key);
 		struct hx_packed_shape shape = hx_packed_shape(
-			&random.record, &key, &base, profile,
+			&random.record, NULL, &key, &base, profile,
 			hx_profile_get(&f.profiles, profile)->ttl_ms == 0);
 		assert_true(shape.size <= sizeof(at));
-		hx_packed_write(at, &random.record, &key, &base, profile, shape);
+		hx_packed_write(at, &random.record, NULL, &key, &base, profile, shape);
 		assert_false(hx_packed_is_dead(at));
 		hx_packed_raise_use(at, 2);
 		assert_int_equal(hx_packed_use(at), 2);

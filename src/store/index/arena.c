@@ -363,11 +363,12 @@ static uint32_t chunk_grow(struct hx_arena *arena, uint32_t number, uint32_t siz
 
 static uint32_t append(
 	struct hx_arena *arena, uint32_t number, struct hx_packed_shape shape,
-	const struct hapax_record *record, const struct hx_packed_key *key, uint32_t profile_id)
+	const struct hapax_record *record, const struct hx_elsewhere *elsewhere,
+	const struct hx_packed_key *key, uint32_t profile_id)
 {
 	hx_packed_write(
-		chunk_end(arena, number), record, key, &arena->chunks[number].base, profile_id,
-		shape);
+		chunk_end(arena, number), record, elsewhere, key, &arena->chunks[number].base,
+		profile_id, shape);
 	return chunk_grow(arena, number, hx_arena_room(shape.size), hx_arena_due(record));
 }
 
@@ -395,8 +396,9 @@ uint32_t hx_arena_write_mark(
 }
 
 static uint32_t write_large(
-	struct hx_arena *arena, const struct hapax_record *record, const struct hx_packed_key *key,
-	uint32_t profile_id, bool ttl_is_own, int64_t now_ms)
+	struct hx_arena *arena, const struct hapax_record *record,
+	const struct hx_elsewhere *elsewhere, const struct hx_packed_key *key, uint32_t profile_id,
+	bool ttl_is_own, int64_t now_ms)
 {
 	const struct hx_packed_base fresh = {now_ms, record->token};
 	uint32_t number = arena->open[HX_CLASS_LARGE];
@@ -406,28 +408,32 @@ static uint32_t write_large(
 	if (number != 0) {
 		const struct hx_chunk *chunk = &arena->chunks[number];
 
-		shape = hx_packed_shape(record, key, &chunk->base, profile_id, ttl_is_own);
+		shape = hx_packed_shape(
+			record, elsewhere, key, &chunk->base, profile_id, ttl_is_own);
 		if (hx_arena_room(shape.size) <= HX_CHUNK_SIZE - chunk->used)
-			return append(arena, number, shape, record, key, profile_id);
+			return append(arena, number, shape, record, elsewhere, key, profile_id);
 	}
-	shape = hx_packed_shape(record, key, &fresh, profile_id, ttl_is_own);
+	shape = hx_packed_shape(record, elsewhere, key, &fresh, profile_id, ttl_is_own);
 	if (shape.size <= HX_CHUNK_SIZE / 2) {
 		number = open_next(arena, HX_CLASS_LARGE, now_ms, record->token);
-		return number == 0 ? 0 : append(arena, number, shape, record, key, profile_id);
+		return number == 0
+			? 0
+			: append(arena, number, shape, record, elsewhere, key, profile_id);
 	}
 	number = open_run(
 		arena, hx_arena_room(shape.size) / HX_CHUNK_SIZE, HX_CLASS_LARGE, now_ms,
 		record->token);
 	if (number == 0)
 		return 0;
-	place = append(arena, number, shape, record, key, profile_id);
+	place = append(arena, number, shape, record, elsewhere, key, profile_id);
 	seal(arena, number);
 	return place;
 }
 
 uint32_t hx_arena_write(
-	struct hx_arena *arena, const struct hapax_record *record, const struct hx_packed_key *key,
-	uint32_t profile_id, bool ttl_is_own, int64_t now_ms)
+	struct hx_arena *arena, const struct hapax_record *record,
+	const struct hx_elsewhere *elsewhere, const struct hx_packed_key *key, uint32_t profile_id,
+	bool ttl_is_own, int64_t now_ms)
 {
 	const struct hx_packed_base fresh = {now_ms, record->token};
 	enum hx_expiry_class class_ = hx_arena_class(record, now_ms);
@@ -437,15 +443,16 @@ uint32_t hx_arena_write(
 	if (number != 0) {
 		const struct hx_chunk *chunk = &arena->chunks[number];
 
-		shape = hx_packed_shape(record, key, &chunk->base, profile_id, ttl_is_own);
+		shape = hx_packed_shape(
+			record, elsewhere, key, &chunk->base, profile_id, ttl_is_own);
 		if (shape.size <= HX_CHUNK_SIZE - chunk->used && shape.size <= HX_CHUNK_RECORD_MAX)
-			return append(arena, number, shape, record, key, profile_id);
+			return append(arena, number, shape, record, elsewhere, key, profile_id);
 	}
-	shape = hx_packed_shape(record, key, &fresh, profile_id, ttl_is_own);
+	shape = hx_packed_shape(record, elsewhere, key, &fresh, profile_id, ttl_is_own);
 	if (shape.size > HX_CHUNK_RECORD_MAX)
-		return write_large(arena, record, key, profile_id, ttl_is_own, now_ms);
+		return write_large(arena, record, elsewhere, key, profile_id, ttl_is_own, now_ms);
 	number = open_next(arena, class_, now_ms, record->token);
-	return number == 0 ? 0 : append(arena, number, shape, record, key, profile_id);
+	return number == 0 ? 0 : append(arena, number, shape, record, elsewhere, key, profile_id);
 }
 
 void hx_arena_kill(struct hx_arena *arena, uint32_t place)

@@ -128,11 +128,13 @@ enum hx_expiry_class hx_arena_class(const struct hapax_record *record, int64_t n
 /*
  * Write record behind what its class's open chunk holds, or into a new chunk.
  * Returns its place, or 0: arena->failure is HAPAX_ERR_NO_MEMORY, or HAPAX_ERR_LIMIT
- * when all chunks are taken. now_ms and token are the base of a new chunk.
+ * when all chunks are taken. now_ms and token are the base of a new chunk. elsewhere: as for
+ * hx_packed_shape().
  */
 uint32_t hx_arena_write(
-	struct hx_arena *arena, const struct hapax_record *record, const struct hx_packed_key *key,
-	uint32_t profile_id, bool ttl_is_own, int64_t now_ms);
+	struct hx_arena *arena, const struct hapax_record *record,
+	const struct hx_elsewhere *elsewhere, const struct hx_packed_key *key, uint32_t profile_id,
+	bool ttl_is_own, int64_t now_ms);
 
 /* The same for a mark. 0: no room, or a mark that needs the form for any record. */
 uint32_t hx_arena_write_mark(

@@ -93,6 +93,7 @@ enum hapax_status hx_index_new(const struct hx_index_setup *setup, struct hx_ind
 	index->evict = setup->evict;
 	index->lapse = setup->lapse;
 	index->lapse_context = setup->lapse_context;
+	index->users = setup->users;
 	index->shard_bits = choose_shard_bits(setup);
 	atomic_store_explicit(&index->token, setup->token, memory_order_relaxed);
 	hx_mutex_init(&index->sweep_mutex);
@@ -104,6 +105,7 @@ enum hapax_status hx_index_new(const struct hx_index_setup *setup, struct hx_ind
 		.epoch = &index->epoch,
 		.profiles = &index->profiles,
 		.hash_key = index->hash_key,
+		.users = setup->users,
 	};
 	while (status == HAPAX_OK && index->shard_count < 1u << index->shard_bits) {
 		status = hx_shard_init(&index->shards[index->shard_count], &shard_setup);
@@ -334,6 +336,18 @@ uint64_t hx_index_record_bytes(struct hx_index *index)
 	for (uint32_t i = 0; i < index->shard_count; i++) {
 		hx_lock_acquire(&index->shards[i].lock);
 		bytes += index->shards[i].arena.live_bytes;
+		hx_lock_release(&index->shards[i].lock);
+	}
+	return bytes;
+}
+
+uint64_t hx_index_elsewhere_bytes(struct hx_index *index)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < index->shard_count; i++) {
+		hx_lock_acquire(&index->shards[i].lock);
+		bytes += index->shards[i].elsewhere_bytes;
 		hx_lock_release(&index->shards[i].lock);
 	}
 	return bytes;

@@ -28,8 +28,9 @@ struct hx_index {
 	uint64_t hash_key[2];
 	struct hx_scope_table *scopes;
 	struct hx_profile_table profiles;
-	uint64_t bytes_max; /* 0: none */
-	uint64_t keys_max;  /* 0: none */
+	struct hx_elsewhere_users *users; /* NULL: every result is in its record */
+	uint64_t bytes_max;               /* 0: none */
+	uint64_t keys_max;                /* 0: none */
 	enum hapax_evict evict;
 	hx_index_lapse_fn *lapse; /* NULL: the sweep settles such claims itself */
 	void *lapse_context;
@@ -59,6 +60,7 @@ struct hx_index_setup {
 	uint64_t token; /* tokens begin above this */
 	hx_index_lapse_fn *lapse;
 	void *lapse_context;
+	struct hx_elsewhere_users *users; /* of files; NULL: every result is in its record */
 };
 
 enum hapax_status hx_index_new(const struct hx_index_setup *setup, struct hx_index **ret_index);
@@ -158,8 +160,9 @@ static inline bool hx_index_is_limited(const struct hx_index *index)
 /* Records in all shards, expired ones included; each shard's as of a moment ago. */
 uint64_t hx_index_count(struct hx_index *index);
 
-/* Bytes of the records in all shards. */
+/* Bytes of the records in all shards, without results that are elsewhere; and bytes of these. */
 uint64_t hx_index_record_bytes(struct hx_index *index);
+uint64_t hx_index_elsewhere_bytes(struct hx_index *index);
 
 /*
  * The next tokens, of which the first is returned; nobody minds those that stay
@@ -184,20 +187,36 @@ void hx_index_settle(struct hx_index *index);
 
 /*
  * Put a record that comes from a file, in place of the one that is there or, with
- * only_if_absent, not at all then. Its token counts as given out. Limits are not
- * asked. HAPAX_ERR_NO_MEMORY: nothing was done. Locks: the key's shard.
+ * only_if_absent, not at all then. Its result stays in the file where elsewhere says so, unless
+ * that is NULL. Its token counts as given out. Limits are not asked. HAPAX_ERR_NO_MEMORY:
+ * nothing was done. Locks: the key's shard.
  */
 enum hapax_status hx_index_load(
 	struct hx_index *index, const struct hx_index_key *key, const struct hapax_record *record,
-	bool only_if_absent, int64_t now_ms);
+	const struct hx_elsewhere *elsewhere, bool only_if_absent, int64_t now_ms);
+
+/*
+ * Let the result of the record at place be elsewhere from now on. Its bytes are there, and
+ * durable. False: no memory, and all is as it was. Locks: the key's shard.
+ */
+bool hx_index_move_result(
+	struct hx_index *index, const struct hx_index_key *key, uint32_t place,
+	const struct hx_elsewhere *elsewhere, int64_t now_ms);
 
 /* Remove the record of key, if there is one. Locks: the key's shard. */
 void hx_index_unload(struct hx_index *index, const struct hx_index_key *key);
 
+/*
+ * See hapax_scan_fn. elsewhere, unless it is NULL, says where the result is: until this
+ * returns it can be read there.
+ */
+typedef int hx_index_scan_fn(
+	const struct hapax_record *record, const struct hx_elsewhere *elsewhere, void *context);
+
 /* See hapax_store_scan(). */
 void hx_index_scan(
 	struct hx_index *index, const struct hapax_scan *scan, struct hapax_cursor *cursor,
-	int64_t now_ms, hapax_scan_fn *each, void *context);
+	int64_t now_ms, hx_index_scan_fn *each, void *context);
 
 /* Expired records that were not swept yet, at least these many. */
 uint64_t hx_index_count_expired(struct hx_index *index, int64_t now_ms);

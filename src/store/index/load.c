@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load.c - filling the index from files, before anybody uses it.
+ * load.c - filling the index from files, before anybody uses it; and leaving results in
+ * files, later.
  */
 #include "store/index/index.h"
+
+#include <assert.h>
 
 #include "base/alloc.h"
 
@@ -97,7 +100,7 @@ void hx_index_settle(struct hx_index *index)
 
 enum hapax_status hx_index_load(
 	struct hx_index *index, const struct hx_index_key *key, const struct hapax_record *record,
-	bool only_if_absent, int64_t now_ms)
+	const struct hx_elsewhere *elsewhere, bool only_if_absent, int64_t now_ms)
 {
 	struct hx_shard *shard = key->shard;
 	enum hapax_status status = HAPAX_OK;
@@ -106,7 +109,8 @@ enum hapax_status hx_index_load(
 	old = hx_shard_find(shard, &key->packed, key->hash);
 	if (old == 0 || !only_if_absent) {
 		if (!stage_mark(shard, key, record, now_ms, &place))
-			status = hx_shard_stage(shard, record, &key->packed, 1, now_ms, &place);
+			status = hx_shard_stage_elsewhere(
+				shard, record, elsewhere, &key->packed, 1, now_ms, &place);
 		if (status == HAPAX_OK) {
 			hx_table_begin(&shard->table);
 			hx_shard_publish(shard, key->hash, old, place);
@@ -119,6 +123,31 @@ enum hapax_status hx_index_load(
 		}
 	}
 	return status;
+}
+
+bool hx_index_move_result(
+	struct hx_index *index, const struct hx_index_key *key, uint32_t place,
+	const struct hx_elsewhere *elsewhere, int64_t now_ms)
+{
+	struct hx_shard *shard = key->shard;
+	struct hapax_record record;
+	uint32_t moved;
+
+	assert(index->users != NULL);
+	(void)index;
+	hx_shard_unpack(shard, place, &record);
+	if (hx_shard_stage_elsewhere(shard, &record, elsewhere, &key->packed, 0, now_ms, &moved) !=
+	    HAPAX_OK)
+		return false;
+	hx_packed_raise_use(
+		hx_arena_at(&shard->arena, moved),
+		hx_packed_use(hx_arena_at(&shard->arena, place)));
+	hx_table_begin(&shard->table);
+	hx_shard_publish(shard, key->hash, place, moved);
+	hx_table_end(&shard->table);
+	hx_shard_tidy(shard, now_ms);
+	hx_shard_charge(shard);
+	return true;
 }
 
 void hx_index_unload(struct hx_index *index, const struct hx_index_key *key)

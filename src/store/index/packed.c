@@ -17,7 +17,8 @@
  *	             varint attempt, zigzag changed - base, zigzag lease_ends - base,
  *	             16 bytes attempt_id, owner (u8 size), error (u16 size), i64 ttl
  *	result       u8 of kind, class and what follows: zigzag status, varint omitted,
- *	             varint size and headers, varint size and body
+ *	             varint size and headers, varint size and body; if they are elsewhere,
+ *	             the sizes alone, then u16 file, u32 CRC, varint offset
  *
  * A record begins at an even address, for its atomic head, and is padded to even.
  *
@@ -51,6 +52,7 @@ enum result_bits {
 	RESULT_OMITTED = 1 << 4,
 	RESULT_HEADERS = 1 << 5,
 	RESULT_BODY = 1 << 6,
+	RESULT_ELSEWHERE = 1 << 7,
 };
 
 static void head_set(unsigned char *at, uint16_t bits)
@@ -259,10 +261,12 @@ static void read_more(
 
 /* Results. */
 
-static unsigned result_bits(const struct hapax_result *result)
+static unsigned result_bits(const struct hapax_result *result, bool is_elsewhere)
 {
 	unsigned bits = (unsigned)result->kind;
 
+	if (is_elsewhere)
+		bits |= RESULT_ELSEWHERE;
 	if (result->result_class == HAPAX_RESULT_DEFINITIVE)
 		bits |= RESULT_DEFINITIVE;
 	if (result->status != 0)
@@ -276,7 +280,8 @@ static unsigned result_bits(const struct hapax_result *result)
 	return bits;
 }
 
-static size_t result_size(const struct hapax_result *result, unsigned bits)
+static size_t result_size(
+	const struct hapax_result *result, const struct hx_elsewhere *elsewhere, unsigned bits)
 {
 	size_t size = 1;
 
@@ -285,14 +290,22 @@ static size_t result_size(const struct hapax_result *result, unsigned bits)
 	if (bits & RESULT_OMITTED)
 		size += varint_size(result->omitted_bytes);
 	if (bits & RESULT_HEADERS)
-		size += varint_size(result->headers.size) + result->headers.size;
+		size += varint_size(result->headers.size);
 	if (bits & RESULT_BODY)
-		size += varint_size(result->body.size) + result->body.size;
-	return size;
+		size += varint_size(result->body.size);
+	if (elsewhere != NULL)
+		return size + sizeof(elsewhere->file) + sizeof(elsewhere->crc) +
+			varint_size(elsewhere->offset);
+	return size + result->headers.size + result->body.size;
 }
 
-static void write_result(unsigned char **at, const struct hapax_result *result, unsigned bits)
+static void write_result(
+	unsigned char **at, const struct hapax_result *result, const struct hx_elsewhere *elsewhere,
+	unsigned bits)
 {
+	size_t headers_here = elsewhere != NULL ? 0 : result->headers.size;
+	size_t body_here = elsewhere != NULL ? 0 : result->body.size;
+
 	*(*at)++ = (unsigned char)bits;
 	if (bits & RESULT_STATUS)
 		write_varint(at, zigzag(result->status));
@@ -300,15 +313,30 @@ static void write_result(unsigned char **at, const struct hapax_result *result, 
 		write_varint(at, result->omitted_bytes);
 	if (bits & RESULT_HEADERS) {
 		write_varint(at, result->headers.size);
-		write_bytes(at, result->headers.data, result->headers.size);
+		write_bytes(at, result->headers.data, headers_here);
 	}
 	if (bits & RESULT_BODY) {
 		write_varint(at, result->body.size);
-		write_bytes(at, result->body.data, result->body.size);
+		write_bytes(at, result->body.data, body_here);
+	}
+	if (elsewhere != NULL) {
+		write_bytes(at, &elsewhere->file, sizeof(elsewhere->file));
+		write_bytes(at, &elsewhere->crc, sizeof(elsewhere->crc));
+		write_varint(at, elsewhere->offset);
 	}
 }
 
-static void read_result(const unsigned char **at, struct hapax_result *result)
+/* One of the two parts of a result: here, or its size alone. */
+static struct hapax_bytes read_part(const unsigned char **at, unsigned bits)
+{
+	size_t size = (size_t)read_varint(at);
+
+	return bits & RESULT_ELSEWHERE ? hx_bytes(NULL, size) : read_bytes(at, size);
+}
+
+/* True: the bytes are elsewhere, and *ret_elsewhere says where. */
+static bool read_result(
+	const unsigned char **at, struct hapax_result *result, struct hx_elsewhere *ret_elsewhere)
 {
 	unsigned bits = *(*at)++;
 
@@ -318,28 +346,30 @@ static void read_result(const unsigned char **at, struct hapax_result *result)
 		result->status = (int32_t)unzigzag(read_varint(at));
 	if (bits & RESULT_OMITTED)
 		result->omitted_bytes = read_varint(at);
-	if (bits & RESULT_HEADERS) {
-		size_t size = (size_t)read_varint(at);
-
-		result->headers = read_bytes(at, size);
-	}
-	if (bits & RESULT_BODY) {
-		size_t size = (size_t)read_varint(at);
-
-		result->body = read_bytes(at, size);
-	}
+	if (bits & RESULT_HEADERS)
+		result->headers = read_part(at, bits);
+	if (bits & RESULT_BODY)
+		result->body = read_part(at, bits);
+	if (!(bits & RESULT_ELSEWHERE))
+		return false;
+	ret_elsewhere->file = hx_packed_load16(*at);
+	ret_elsewhere->crc = hx_packed_load32(*at + sizeof(uint16_t));
+	*at += sizeof(uint16_t) + sizeof(uint32_t);
+	ret_elsewhere->offset = read_varint(at);
+	return true;
 }
 
 /* The whole. */
 
 struct hx_packed_shape hx_packed_shape(
-	const struct hapax_record *record, const struct hx_packed_key *key,
-	const struct hx_packed_base *base, uint32_t profile_id, bool ttl_is_own)
+	const struct hapax_record *record, const struct hx_elsewhere *elsewhere,
+	const struct hx_packed_key *key, const struct hx_packed_base *base, uint32_t profile_id,
+	bool ttl_is_own)
 {
 	struct hx_packed_shape shape = {
 		.is_wide = is_wide(record, base, profile_id),
 		.more = (uint8_t)more_bits(record, ttl_is_own),
-		.result = (uint8_t)result_bits(&record->result),
+		.result = (uint8_t)result_bits(&record->result, elsewhere != NULL),
 	};
 	size_t size = (shape.is_wide ? HX_PACKED_WIDE_SIZE : HX_PACKED_NARROW_SIZE) +
 		hx_packed_key_part_size(key);
@@ -349,7 +379,7 @@ struct hx_packed_shape hx_packed_shape(
 	if (shape.more != 0)
 		size += more_size(record, base, shape.more);
 	if (shape.result != 0)
-		size += result_size(&record->result, shape.result);
+		size += result_size(&record->result, elsewhere, shape.result);
 	shape.size = (uint32_t)(size + (size & 1));
 	return shape;
 }
@@ -398,12 +428,14 @@ static void write_front(
 }
 
 void hx_packed_write(
-	unsigned char *at, const struct hapax_record *record, const struct hx_packed_key *key,
-	const struct hx_packed_base *base, uint32_t profile_id, struct hx_packed_shape shape)
+	unsigned char *at, const struct hapax_record *record, const struct hx_elsewhere *elsewhere,
+	const struct hx_packed_key *key, const struct hx_packed_base *base, uint32_t profile_id,
+	struct hx_packed_shape shape)
 {
 	unsigned char *begin = at;
 
 	assert(((uintptr_t)at & 1) == 0);
+	assert(elsewhere != NULL || !hx_result_is_elsewhere(&record->result));
 	/* Nobody else sees these bytes yet, but the head is atomic for all. */
 	atomic_store_explicit(
 		(_Atomic uint16_t *)(void *)at, head_of(record, key, &shape), memory_order_relaxed);
@@ -415,32 +447,58 @@ void hx_packed_write(
 	if (shape.more != 0)
 		write_more(&at, record, base, shape.more);
 	if (shape.result != 0)
-		write_result(&at, &record->result, shape.result);
+		write_result(&at, &record->result, elsewhere, shape.result);
 	if ((at - begin) & 1)
 		*at++ = 0;
 	assert((size_t)(at - begin) == shape.size);
 }
 
-size_t hx_packed_read_size(const unsigned char *at)
+/* The parts before the result; *at is moved behind them. */
+static void skip_to_result(const unsigned char **at, uint16_t head)
 {
 	static const struct hx_packed_base zero_base;
-	uint16_t head = hx_packed_head(at);
-	const unsigned char *end = hx_packed_parts(at, head);
 	struct hapax_record ignored;
 
-	(void)hx_packed_next_key(&end, hx_packed_encoding(head));
+	*at = hx_packed_parts(*at, head);
+	(void)hx_packed_next_key(at, hx_packed_encoding(head));
 	if (head & HX_HEAD_PRINT)
-		end += HAPAX_FINGERPRINT_SHORT_SIZE;
-	if (head & (HX_HEAD_MORE | HX_HEAD_RESULT))
-		memset(&ignored, 0, sizeof(ignored));
+		*at += HAPAX_FINGERPRINT_SHORT_SIZE;
 	if (head & HX_HEAD_MORE) {
-		unsigned bits = *end++;
+		unsigned bits = *(*at)++;
 
-		read_more(&end, &zero_base, bits, &ignored);
+		memset(&ignored, 0, sizeof(ignored));
+		read_more(at, &zero_base, bits, &ignored);
 	}
-	if (head & HX_HEAD_RESULT)
-		read_result(&end, &ignored.result);
+}
+
+size_t hx_packed_read_size(const unsigned char *at)
+{
+	uint16_t head = hx_packed_head(at);
+	const unsigned char *end = at;
+
+	skip_to_result(&end, head);
+	if (head & HX_HEAD_RESULT) {
+		struct hapax_result ignored = {.kind = HAPAX_RESULT_NONE};
+		struct hx_elsewhere elsewhere;
+
+		(void)read_result(&end, &ignored, &elsewhere);
+	}
 	return (size_t)(end - at) + ((size_t)(end - at) & 1);
+}
+
+bool hx_packed_read_elsewhere(
+	const unsigned char *at, struct hx_elsewhere *ret_elsewhere, uint64_t *ret_bytes)
+{
+	uint16_t head = hx_packed_head(at);
+	struct hapax_result result = {.kind = HAPAX_RESULT_NONE};
+
+	if (!(head & HX_HEAD_RESULT))
+		return false;
+	skip_to_result(&at, head);
+	if (!read_result(&at, &result, ret_elsewhere))
+		return false;
+	*ret_bytes = hx_result_bytes(&result);
+	return true;
 }
 
 static void read_front(
@@ -483,6 +541,7 @@ void hx_packed_read(
 	uint16_t head = hx_packed_head(at);
 	const struct hx_profile *profile = hx_profile_get(profiles, hx_packed_profile(at, head));
 	const unsigned char *part = hx_packed_parts(at, head);
+	struct hx_elsewhere elsewhere;
 	unsigned bits = 0;
 
 	memset(ret_record, 0, sizeof(*ret_record));
@@ -501,7 +560,7 @@ void hx_packed_read(
 		bits = *part++;
 	read_more(&part, base, bits, ret_record);
 	if (head & HX_HEAD_RESULT)
-		read_result(&part, &ret_record->result);
+		(void)read_result(&part, &ret_record->result, &elsewhere);
 }
 
 void hx_packed_read_key(

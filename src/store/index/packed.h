@@ -6,7 +6,7 @@
  * profile), times and tokens are offsets from the chunk that holds the record,
  * UUID and hexadecimal text is packed to its bits. What does not fit the short
  * form is written in a wide one; nothing is ever rounded. Of the fingerprint the
- * first 16 bytes are kept.
+ * first 16 bytes are kept. Of a result that is elsewhere, its sizes and the place.
  *
  * Records are never changed once they are published, except for some bits in their
  * head, dead and use, which is why the head is atomic.
@@ -22,6 +22,7 @@
 
 #include <hapax/record.h>
 
+#include "store/index/elsewhere.h"
 #include "store/index/packed_key.h"
 #include "store/index/packed_layout.h"
 #include "store/index/profile.h"
@@ -36,16 +37,19 @@ struct hx_packed_shape {
 
 /*
  * profile_id is the record's profile, and ttl_is_own says that this profile leaves
- * the ttl to the record.
+ * the ttl to the record. elsewhere is where the bytes of its result are, of which the
+ * sizes are read alone; NULL: in the record.
  */
 struct hx_packed_shape hx_packed_shape(
-	const struct hapax_record *record, const struct hx_packed_key *key,
-	const struct hx_packed_base *base, uint32_t profile_id, bool ttl_is_own);
+	const struct hapax_record *record, const struct hx_elsewhere *elsewhere,
+	const struct hx_packed_key *key, const struct hx_packed_base *base, uint32_t profile_id,
+	bool ttl_is_own);
 
 /* Write shape.size bytes; shape is hx_packed_shape() of the same. */
 void hx_packed_write(
-	unsigned char *at, const struct hapax_record *record, const struct hx_packed_key *key,
-	const struct hx_packed_base *base, uint32_t profile_id, struct hx_packed_shape shape);
+	unsigned char *at, const struct hapax_record *record, const struct hx_elsewhere *elsewhere,
+	const struct hx_packed_key *key, const struct hx_packed_base *base, uint32_t profile_id,
+	struct hx_packed_shape shape);
 
 /* How many bytes the record at at takes. */
 size_t hx_packed_read_size(const unsigned char *at);
@@ -53,11 +57,15 @@ size_t hx_packed_read_size(const unsigned char *at);
 /*
  * Read the record, all but its key: whoever looked for it has the key, and to
  * unpack it costs. Bytes point into at, but for tenant and group, which are the
- * scope's.
+ * scope's, and for a result that is elsewhere (hx_result_is_elsewhere()).
  */
 void hx_packed_read(
 	const unsigned char *at, const struct hx_packed_base *base,
 	struct hx_profile_table *profiles, struct hapax_record *ret_record);
+
+/* Where the result of the record at at is, and how many bytes it has. False: in the record. */
+bool hx_packed_read_elsewhere(
+	const unsigned char *at, struct hx_elsewhere *ret_elsewhere, uint64_t *ret_bytes);
 
 /* The key as text: unpacked into key_text, or in at. */
 struct hapax_bytes hx_packed_read_text(

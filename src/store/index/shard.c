@@ -4,7 +4,9 @@
  *
  *  (1) Every live record in the arena is pointed at by one slot of the table.
  *  (2) by_state counts live records by their state; the scope's parked, too.
- *  (3) Gaps are at most a quarter of the arena's bytes, and some chunks: every
+ *  (3) Every live record whose result is elsewhere is counted as a user of that file,
+ *      from before the table points at it until it does so no more.
+ *  (4) Gaps are at most a quarter of the arena's bytes, and some chunks: every
  *      write that finds more pays for it by copying a few records (tidy).
  */
 #include "store/index/shard.h"
@@ -31,6 +33,7 @@ enum hapax_status hx_shard_init(struct hx_shard *shard, const struct hx_shard_se
 	hx_lock_init(&shard->lock);
 	shard->profiles = setup->profiles;
 	shard->hash_key = setup->hash_key;
+	shard->users = setup->users;
 	status = hx_arena_init(&shard->arena, setup->arena_bytes, setup->epoch);
 	if (status == HAPAX_OK)
 		status = hx_table_init(
@@ -73,6 +76,14 @@ void hx_shard_unpack(struct hx_shard *shard, uint32_t place, struct hapax_record
 		shard->profiles, ret_record);
 }
 
+bool hx_shard_elsewhere(
+	const struct hx_shard *shard, uint32_t place, struct hx_elsewhere *ret_elsewhere)
+{
+	uint64_t bytes;
+
+	return hx_packed_read_elsewhere(hx_arena_at(&shard->arena, place), ret_elsewhere, &bytes);
+}
+
 void hx_shard_unpack_all(
 	struct hx_shard *shard, uint32_t place, unsigned char key_text[HX_KEY_TEXT_SIZE],
 	struct hapax_record *ret_record)
@@ -98,6 +109,14 @@ enum hapax_status hx_shard_stage(
 	struct hx_shard *shard, const struct hapax_record *record, const struct hx_packed_key *key,
 	unsigned staged, int64_t now_ms, uint32_t *ret_place)
 {
+	return hx_shard_stage_elsewhere(shard, record, NULL, key, staged, now_ms, ret_place);
+}
+
+enum hapax_status hx_shard_stage_elsewhere(
+	struct hx_shard *shard, const struct hapax_record *record,
+	const struct hx_elsewhere *elsewhere, const struct hx_packed_key *key, unsigned staged,
+	int64_t now_ms, uint32_t *ret_place)
+{
 	uint32_t profile_id = hx_shard_profile(shard, key->scope_id, record->ttl_ms);
 	enum hapax_status status;
 	uint32_t place;
@@ -108,7 +127,7 @@ enum hapax_status hx_shard_stage(
 	if (status != HAPAX_OK)
 		return status;
 	place = hx_arena_write(
-		&shard->arena, record, key, profile_id,
+		&shard->arena, record, elsewhere, key, profile_id,
 		hx_profile_get(shard->profiles, profile_id)->ttl_ms == 0, now_ms);
 	if (place == 0)
 		return shard->arena.failure;
@@ -135,6 +154,8 @@ static void count_record(struct hx_shard *shard, uint32_t place, bool is_in)
 {
 	const unsigned char *at = hx_arena_at(&shard->arena, place);
 	enum hapax_state state = hx_packed_state(at);
+	struct hx_elsewhere elsewhere;
+	uint64_t bytes;
 
 	shard->by_state[state] += is_in ? 1 : UINT64_MAX;
 	if (state == HAPAX_STATE_PARKED) {
@@ -143,6 +164,13 @@ static void count_record(struct hx_shard *shard, uint32_t place, bool is_in)
 		atomic_fetch_add_explicit(
 			&scope->parked, is_in ? 1 : UINT64_MAX, memory_order_relaxed);
 	}
+	if (shard->users == NULL || !hx_packed_read_elsewhere(at, &elsewhere, &bytes))
+		return;
+	shard->elsewhere_bytes += is_in ? bytes : -bytes;
+	if (is_in)
+		hx_elsewhere_hold(shard->users, elsewhere.file);
+	else
+		hx_elsewhere_release(shard->users, elsewhere.file);
 }
 
 void hx_shard_publish(struct hx_shard *shard, uint64_t hash, uint32_t old, uint32_t place)
@@ -152,15 +180,15 @@ void hx_shard_publish(struct hx_shard *shard, uint64_t hash, uint32_t old, uint3
 		hx_table_insert(&shard->table, hash, place);
 		return;
 	}
-	count_record(shard, old, false);
 	hx_table_replace(&shard->table, hash, old, place);
+	count_record(shard, old, false);
 	hx_arena_kill(&shard->arena, old);
 }
 
 void hx_shard_remove(struct hx_shard *shard, uint64_t hash, uint32_t place)
 {
-	count_record(shard, place, false);
 	hx_table_remove(&shard->table, hash, place);
+	count_record(shard, place, false);
 	hx_arena_kill(&shard->arena, place);
 }
 
@@ -195,13 +223,17 @@ static uint32_t choose_chunk(struct hx_shard *shard)
 static bool move_record(struct hx_shard *shard, uint32_t place, int64_t now_ms)
 {
 	struct hapax_record record;
+	struct hx_elsewhere elsewhere;
 	struct hx_packed_key key;
 	uint64_t hash = hx_shard_hash(shard, place);
+	bool is_elsewhere = hx_shard_elsewhere(shard, place, &elsewhere);
 	uint32_t moved = 0;
 
 	hx_shard_unpack(shard, place, &record);
 	hx_packed_read_key(hx_arena_at(&shard->arena, place), shard->profiles, &key);
-	if (hx_shard_stage(shard, &record, &key, 0, now_ms, &moved) != HAPAX_OK)
+	if (hx_shard_stage_elsewhere(
+		    shard, &record, is_elsewhere ? &elsewhere : NULL, &key, 0, now_ms, &moved) !=
+	    HAPAX_OK)
 		return false;
 	hx_packed_raise_use(
 		hx_arena_at(&shard->arena, moved),

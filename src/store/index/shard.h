@@ -28,10 +28,12 @@ struct hx_shard {
 	struct hx_arena arena;
 	struct hx_profile_table *profiles;
 	const uint64_t *hash_key;
-	uint32_t profile_id;            /* the one last asked for, */
-	uint32_t profile_scope;         /* by this scope */
-	int64_t profile_ttl_ms;         /* and this ttl; 0: none yet */
-	_Atomic uint64_t charged_bytes; /* live records and buckets, for everybody to read */
+	uint32_t profile_id;              /* the one last asked for, */
+	uint32_t profile_scope;           /* by this scope */
+	int64_t profile_ttl_ms;           /* and this ttl; 0: none yet */
+	_Atomic uint64_t charged_bytes;   /* live records and buckets, for everybody to read */
+	struct hx_elsewhere_users *users; /* NULL: every result is in its record */
+	uint64_t elsewhere_bytes;         /* of results of live records that are elsewhere */
 	uint64_t by_state[HAPAX_STATE_PARKED + 1];
 	uint64_t evict_bucket;    /* where eviction looks next: the bucket, */
 	size_t evict_index;       /* and which of its records */
@@ -50,6 +52,7 @@ struct hx_shard_setup {
 	struct hx_epoch *epoch;
 	struct hx_profile_table *profiles;
 	const uint64_t *hash_key;
+	struct hx_elsewhere_users *users;
 };
 
 enum hapax_status hx_shard_init(struct hx_shard *shard, const struct hx_shard_setup *setup);
@@ -115,11 +118,15 @@ static inline bool hx_shard_read(
 
 /*
  * Unpack the record at place, all but its key. Valid while it is not removed, or
- * until the reader leaves.
+ * until the reader leaves. Its result may be elsewhere.
  */
 void hx_shard_unpack(struct hx_shard *shard, uint32_t place, struct hapax_record *ret_record);
 
-/* The same with its key. */
+/* Where the result of the record at place is. False: in the record. */
+bool hx_shard_elsewhere(
+	const struct hx_shard *shard, uint32_t place, struct hx_elsewhere *ret_elsewhere);
+
+/* The same as unpack, with its key. */
 void hx_shard_unpack_all(
 	struct hx_shard *shard, uint32_t place, unsigned char key_text[HX_KEY_TEXT_SIZE],
 	struct hapax_record *ret_record);
@@ -131,6 +138,12 @@ void hx_shard_unpack_all(
 enum hapax_status hx_shard_stage(
 	struct hx_shard *shard, const struct hapax_record *record, const struct hx_packed_key *key,
 	unsigned staged, int64_t now_ms, uint32_t *ret_place);
+
+/* The same for a record whose result is elsewhere; NULL: it is in the record. */
+enum hapax_status hx_shard_stage_elsewhere(
+	struct hx_shard *shard, const struct hapax_record *record,
+	const struct hx_elsewhere *elsewhere, const struct hx_packed_key *key, unsigned staged,
+	int64_t now_ms, uint32_t *ret_place);
 
 /* The same for a mark. Returns its place, or 0: no memory, or it needs the form for any record. */
 uint32_t hx_shard_stage_mark(

@@ -244,7 +244,7 @@ struct scan_run {
 	struct hx_index *index;
 	const struct hapax_scan *scan;
 	int64_t now_ms;
-	hapax_scan_fn *each;
+	hx_index_scan_fn *each;
 	void *context;
 	size_t handed;
 	bool stopped;
@@ -267,7 +267,9 @@ static void scan_bucket(struct scan_run *run, struct scan_place *at)
 	count = scan_candidates(shard, at, candidates);
 	hx_lock_release(&shard->lock);
 	for (; i < count && !run->stopped && run->handed < run->scan->count_max; i++) {
+		struct hx_elsewhere elsewhere;
 		struct hapax_record record;
+		bool is_elsewhere;
 
 		at->hash = candidates[i].hash;
 		at->is_inside = 1;
@@ -275,7 +277,9 @@ static void scan_bucket(struct scan_run *run, struct scan_place *at)
 		if (!wanted(run->scan, &record, run->now_ms))
 			continue;
 		run->handed++;
-		run->stopped = run->each(&record, run->context) != 0;
+		is_elsewhere = hx_shard_elsewhere(shard, candidates[i].place, &elsewhere);
+		run->stopped =
+			run->each(&record, is_elsewhere ? &elsewhere : NULL, run->context) != 0;
 	}
 	hx_epoch_leave(&run->index->epoch, seat);
 	if (i < count)
@@ -286,7 +290,7 @@ static void scan_bucket(struct scan_run *run, struct scan_place *at)
 
 void hx_index_scan(
 	struct hx_index *index, const struct hapax_scan *scan, struct hapax_cursor *cursor,
-	int64_t now_ms, hapax_scan_fn *each, void *context)
+	int64_t now_ms, hx_index_scan_fn *each, void *context)
 {
 	struct scan_run run = {index, scan, now_ms, each, context, 0, false};
 	struct scan_place at = {0};

@@ -5,7 +5,9 @@
 #include "store/index/work.h"
 
 #include <assert.h>
+#include <string.h>
 
+#include "base/buf.h"
 #include "base/bytes.h"
 #include "record/record.h"
 #include "store/core.h"
@@ -23,18 +25,95 @@ void hx_work_bind(struct hx_work *work, const struct hx_index_key *key, struct h
 	work->is_admitted = false;
 }
 
+/*
+ * A result that is elsewhere: the record is handed out with room for its bytes at the end
+ * of the buffer, and in this room a note of where they are, until they are read. The
+ * number of the file in private_state says so, and op counts as its user.
+ */
+static enum hapax_status give_place(struct hx_work *work, struct hx_elsewhere_users *users)
+{
+	struct hapax_op *op = work->op;
+	struct hapax_record record = work->record;
+	struct hapax_bytes headers = record.result.headers;
+	struct hapax_bytes body = record.result.body;
+	struct hx_elsewhere elsewhere;
+	bool is_elsewhere = hx_shard_elsewhere(work->key->shard, work->place, &elsewhere);
+	enum hapax_status status;
+	unsigned char *at;
+
+	assert(is_elsewhere);
+	if (!is_elsewhere)
+		return HAPAX_ERR_CORRUPT;
+	record.result.headers = hx_bytes(NULL, 0);
+	record.result.body = hx_bytes(NULL, 0);
+	hx_buf_clear(op->buf);
+	/* All at once: what points into it must not move. */
+	status = hx_buf_reserve(
+		op->buf,
+		record.tenant.size + record.group.size + record.key.size + record.owner.size +
+			record.error.size + headers.size + body.size);
+	if (status == HAPAX_OK)
+		status = hx_record_copy(&record, op->record, op->buf);
+	if (status != HAPAX_OK)
+		return status;
+	at = op->buf->data + op->buf->size;
+	op->buf->size += headers.size + body.size;
+	assert(op->buf->size <= op->buf->capacity);
+	op->record->result.headers = hx_bytes(at, headers.size);
+	op->record->result.body = hx_bytes(at + headers.size, body.size);
+	memcpy(at, &elsewhere, sizeof(elsewhere));
+	hx_elsewhere_hold(users, elsewhere.file);
+	op->private_state = elsewhere.file;
+	return HAPAX_OK;
+}
+
+bool hx_work_read_back(
+	const struct hapax_op *op, struct hx_elsewhere *ret_elsewhere, unsigned char **ret_data,
+	size_t *ret_size)
+{
+	if (op->private_state == 0)
+		return false;
+	*ret_size = (size_t)hx_result_bytes(&op->record->result);
+	assert(*ret_size > HX_RESULT_IN_MEMORY_MAX && *ret_size <= op->buf->size);
+	*ret_data = op->buf->data + op->buf->size - *ret_size;
+	memcpy(ret_elsewhere, *ret_data, sizeof(*ret_elsewhere));
+	assert(ret_elsewhere->file == op->private_state);
+	return true;
+}
+
+void hx_work_forget_place(struct hapax_op *op, struct hx_elsewhere_users *users)
+{
+	if (op->private_state != 0)
+		hx_elsewhere_release(users, (uint16_t)op->private_state);
+	op->private_state = 0;
+}
+
+/* The record that was found. Whoever came with another payload does not get its result (I7). */
+static enum hapax_status give_found(struct hx_work *work, struct hx_elsewhere_users *users)
+{
+	struct hapax_op *op = work->op;
+
+	if (!hx_result_is_elsewhere(&work->record.result))
+		return hx_record_copy(&work->record, op->record, op->buf);
+	if (op->outcome != HAPAX_OUTCOME_MISMATCH)
+		return give_place(work, users);
+	memset(&work->record.result, 0, sizeof(work->record.result));
+	return hx_record_copy(&work->record, op->record, op->buf);
+}
+
 /* The record that op asks for: as it was for set and forget, as it will be for all others. */
-static enum hapax_status give_record(struct hx_work *work)
+static enum hapax_status give_record(struct hx_work *work, const struct hx_work_context *context)
 {
 	struct hapax_op *op = work->op;
 	bool wants_old = op->type == HAPAX_OP_SET || op->type == HAPAX_OP_FORGET;
 
 	if (op->record == NULL)
 		return HAPAX_OK;
+	/* It may have been answered before, to no avail. */
+	hx_work_forget_place(op, context->index->users);
 	if (!wants_old && work->transition.effect == HX_EFFECT_PUT)
 		return hx_record_copy(&work->transition.next, op->record, op->buf);
-	return work->transition.was_absent ? HAPAX_OK
-					   : hx_record_copy(&work->record, op->record, op->buf);
+	return work->transition.was_absent ? HAPAX_OK : give_found(work, context->index->users);
 }
 
 static void transit(struct hx_work *work, const struct hx_work_context *context)
@@ -72,7 +151,7 @@ bool hx_work_read(struct hx_work *work, const struct hx_work_context *context)
 	if (work->transition.effect != HX_EFFECT_NONE)
 		return false;
 	note_use(work, context, work->place, 2);
-	status = give_record(work);
+	status = give_record(work, context);
 	if (status != HAPAX_OK)
 		hx_store_refuse(work->op, status);
 	return true;
@@ -207,7 +286,7 @@ static enum hapax_status stage(
 			status = put(work, context, staged);
 		}
 	}
-	return status == HAPAX_OK ? give_record(work) : status;
+	return status == HAPAX_OK ? give_record(work, context) : status;
 }
 
 static struct hx_journal_change change_of(
@@ -294,7 +373,7 @@ void hx_work_skip(struct hx_work *work, const struct hx_work_context *context)
 		return;
 	if (work->op->outcome == HAPAX_OUTCOME_SKIPPED && !work->transition.was_absent)
 		hx_transition_describe(&work->record, context->rules.now_ms, work->op);
-	status = give_record(work);
+	status = give_record(work, context);
 	if (status != HAPAX_OK)
 		hx_store_refuse(work->op, status);
 }

@@ -31,6 +31,18 @@ struct hx_work {
 	struct hx_transition transition;
 };
 
+/*
+ * Has op been given a record whose result is still to be read? *ret_elsewhere says where,
+ * and *ret_data where its bytes belong: the end of op->buf, where op->record expects them. Whoever
+ * has read them, or has given up, calls hx_work_forget_place().
+ */
+bool hx_work_read_back(
+	const struct hapax_op *op, struct hx_elsewhere *ret_elsewhere, unsigned char **ret_data,
+	size_t *ret_size);
+
+/* Nothing is to be read for op any more; may be called at any time. */
+void hx_work_forget_place(struct hapax_op *op, struct hx_elsewhere_users *users);
+
 /* Bind op and its key to work. */
 void hx_work_bind(struct hx_work *work, const struct hx_index_key *key, struct hapax_op *op);
 

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "store/index/packed_key.h"
 #include "store/log/endian.h"
+#include "store/log/shelf.h"
 
 enum {
 	/* Dense: large frames, little in between. */
@@ -195,6 +196,7 @@ enum hapax_status hx_log_class_writer_put(
 	hx_log_put_encode(at, record, key, key->scope_id, 0, lsn);
 	writer->seal.puts++;
 	writer->seal.put_bytes += size;
+	writer->large_results += hx_log_shelf_takes(record);
 	note(writer, lsn, record->expires_ms);
 	return HAPAX_OK;
 }

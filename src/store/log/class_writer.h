@@ -30,6 +30,7 @@ struct hx_log_class_writer {
 	struct hapax_buf named;   /* a bit for each scope that is named */
 	struct hapax_buf removes; /* REMOVE entries, as they will be written */
 	struct hx_log_seal seal;
+	uint64_t large_results; /* PUTs whose results may be left in the file */
 };
 
 void hx_log_class_writer_init(

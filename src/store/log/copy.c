@@ -53,28 +53,44 @@ static enum hx_log_kind kind_for(int64_t expires_ms, int64_t now_ms)
 	return left_ms <= 31 * 24 * HOUR_MS ? HX_LOG_KIND_MONTH : HX_LOG_KIND_EVER;
 }
 
+static bool results_are_equal(
+	const struct hx_shard *shard, uint32_t place, const struct hapax_result *found,
+	const struct hapax_result *result)
+{
+	struct hx_elsewhere elsewhere;
+
+	if (found->headers.size != result->headers.size || found->body.size != result->body.size)
+		return false;
+	if (hx_shard_elsewhere(shard, place, &elsewhere))
+		return elsewhere.crc == hx_log_result_crc(result);
+	return hx_bytes_equal(found->headers, result->headers) &&
+		hx_bytes_equal(found->body, result->body);
+}
+
+bool hx_log_copy_is_at(struct hx_shard *shard, uint32_t place, const struct hapax_record *record)
+{
+	struct hapax_record found;
+
+	hx_shard_unpack(shard, place, &found);
+	return found.token == record->token && found.state == record->state &&
+		found.changed_ms == record->changed_ms && found.expires_ms == record->expires_ms &&
+		found.lease_ends_ms == record->lease_ends_ms && found.ttl_ms == record->ttl_ms &&
+		found.attempt == record->attempt &&
+		results_are_equal(shard, place, &found.result, &record->result);
+}
+
 bool hx_log_copy_is_live(
 	struct hx_log *log, const struct hx_index_key *key, const struct hapax_record *record)
 {
 	unsigned seat = hx_epoch_enter(&log->index->epoch);
 	struct hx_shard *shard = key->shard;
-	struct hapax_record found;
-	bool is_live = false;
+	bool is_live;
 	uint32_t place;
 
 	hx_lock_acquire(&shard->lock);
 	place = hx_shard_find(shard, &key->packed, key->hash);
 	hx_lock_release(&shard->lock);
-	if (place != 0) {
-		hx_shard_unpack(shard, place, &found);
-		is_live = found.token == record->token && found.state == record->state &&
-			found.changed_ms == record->changed_ms &&
-			found.expires_ms == record->expires_ms &&
-			found.lease_ends_ms == record->lease_ends_ms &&
-			found.ttl_ms == record->ttl_ms && found.attempt == record->attempt &&
-			hx_bytes_equal(found.result.headers, record->result.headers) &&
-			hx_bytes_equal(found.result.body, record->result.body);
-	}
+	is_live = place != 0 && hx_log_copy_is_at(shard, place, record);
 	hx_epoch_leave(&log->index->epoch, seat);
 	return is_live;
 }

@@ -37,4 +37,7 @@ enum hapax_status hx_log_copy_segment(
 bool hx_log_copy_is_live(
 	struct hx_log *log, const struct hx_index_key *key, const struct hapax_record *record);
 
+/* Is that the record at place? Its result may be elsewhere. In the epoch, or under the shard's lock. */
+bool hx_log_copy_is_at(struct hx_shard *shard, uint32_t place, const struct hapax_record *record);
+
 #endif

@@ -492,6 +492,8 @@ static enum hapax_status decode_keyed(
 	record->origin = (enum hapax_origin)(bits >> BITS_ORIGIN_SHIFT & 3);
 	record->on_lapse = bits & BITS_PARK ? HAPAX_ON_LAPSE_PARK : HAPAX_ON_LAPSE_RETRY;
 	take_parts(&rest, parts, record);
+	entry->as.put.result_at = (uint32_t)((size_t)(rest.at - at) - record->result.headers.size -
+	                                     record->result.body.size);
 	if (parts & ~(unsigned)PARTS_KNOWN || rest.is_short || rest.size >= HX_LOG_ENTRY_ALIGN)
 		return corrupt(err, "its sizes do not add up");
 	return record_is_valid(record) ? HAPAX_OK : corrupt(err, "no record can hold these values");

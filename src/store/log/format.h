@@ -253,6 +253,7 @@ struct hx_log_entry {
 	uint8_t flags;
 	uint32_t size;
 	uint64_t lsn;
+	uint64_t offset; /* in its file; set by hx_log_entries_next() */
 	union {
 		/*
 		 * PUT: tenant and group are empty, scope stands for them, and key is as
@@ -261,7 +262,8 @@ struct hx_log_entry {
 		struct {
 			struct hapax_record record;
 			uint32_t scope;
-			uint8_t encoding; /* of key: enum hx_key_encoding */
+			uint8_t encoding;   /* of key: enum hx_key_encoding */
+			uint32_t result_at; /* of PUT: where in the entry headers and body are */
 		} put;
 		struct {
 			uint32_t number;

@@ -59,7 +59,7 @@ static size_t decide(
 static void complete(struct hx_log *log, struct hx_log_request *request)
 {
 	if (request->completion.fn != NULL)
-		hapax_store_complete(&log->base, request->ops, request->count, request->completion);
+		hx_log_fetch_complete(log, request->ops, request->count, request->completion);
 }
 
 /* The store has failed: nothing from first on gets an answer that could be wrong. */

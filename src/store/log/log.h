@@ -12,12 +12,15 @@
 #include "store/index/work.h"
 #include "store/log/counts.h"
 #include "store/log/queue.h"
+#include "store/log/shelf.h"
 #include "store/log/writer.h"
+#include "store/request_queue.h"
 
 struct hx_log {
 	struct hapax_store base;
 	struct hx_log_directory directory;
 	struct hx_index *index;
+	struct hx_log_shelf shelf; /* of results that are not in memory */
 	const struct hx_clock_mark
 		*first_mark;       /* while it is opened: a new store's clock, or NULL */
 	struct hx_clock_mark mark; /* set at open */
@@ -42,6 +45,13 @@ struct hx_log {
 	bool keeper_is_called;
 	uint64_t pass_failures;        /* of passes, since the last that went well */
 	struct hapax_error pass_error; /* of the last of them */
+	uint64_t damages;              /* results that could not be read, since open */
+	struct hapax_error damage;     /* the last of them */
+
+	/* Who reads results for submits that nobody waits for (fetch.c). */
+	struct hx_request_queue fetches;
+	struct hx_thread fetcher;
+	bool fetcher_runs;
 };
 
 static inline int64_t hx_log_now(const struct hx_log *log)
@@ -60,6 +70,26 @@ hx_log_lead_fn hx_log_lead;
  * not durable. Returns how many.
  */
 size_t hx_log_read(struct hx_log *log, struct hapax_op *ops, size_t count);
+
+/* Bring the results that operations were promised, of which a record in memory has the place alone. */
+void hx_log_fetch(struct hx_log *log, struct hapax_op *ops, size_t count);
+
+/* End a submit, as hapax_store_complete() does, once its operations have their results. */
+void hx_log_fetch_complete(
+	struct hx_log *log, struct hapax_op *ops, size_t count, struct hapax_completion completion);
+
+/* hx_log_shelf_read(), and damage is noted. */
+enum hapax_status hx_log_fetch_bytes(
+	struct hx_log *log, const struct hx_elsewhere *elsewhere, void *data, size_t size,
+	struct hapax_error *err);
+
+/* How many results were damaged; err, which may be NULL, says what is wrong with the last one. */
+uint64_t hx_log_fetch_damages(struct hx_log *log, struct hapax_error *err);
+
+enum hapax_status hx_log_fetcher_start(struct hx_log *log, struct hapax_error *err);
+
+/* What was asked for is read, and completed. */
+void hx_log_fetcher_stop(struct hx_log *log);
 
 /* A frame with these flags, and the counters that are not in the log. */
 enum hapax_status hx_log_mark_frame(struct hx_log *log, uint32_t flags);
@@ -81,6 +111,13 @@ struct hx_log_round {
 	uint64_t until_id;  /* the last log segment */
 	uint64_t until_lsn; /* class segments that were made below it */
 };
+
+/*
+ * Let records whose large results the class segment holds leave them there. It is verified
+ * once more: CORRUPT, UNAVAILABLE, NO_MEMORY: what was not moved stays where it is.
+ */
+enum hapax_status hx_log_shelve(
+	struct hx_log *log, const struct hx_log_manifest_item *item, struct hapax_error *err);
 
 /* One step of tidying the files; see pass.c. *ret_more: call again. */
 enum hapax_status hx_log_pass(

@@ -3,7 +3,8 @@
  * log_store.c - "file:DIR": open, close, and the table of operations.
  *
  * What only reads durable state is answered on the caller's thread. Everything else
- * goes through the queue to who leads (lead.c).
+ * goes through the queue to who leads (lead.c). Results that are not in memory come last
+ * (fetch.c).
  */
 #include "store/log/log_store.h"
 
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/io.h"
 #include "base/limits.h"
@@ -81,7 +83,7 @@ static void log_submit(
 	if (done < count && hx_log_queue_submit(&log->queue, &request))
 		return;
 	hx_store_fail(ops + done, count - done, HAPAX_ERR_NO_MEMORY);
-	hapax_store_complete(store, ops, count, completion);
+	hx_log_fetch_complete(log, ops, count, completion);
 }
 
 static void log_run(struct hapax_store *store, struct hapax_op *ops, size_t count)
@@ -93,6 +95,7 @@ static void log_run(struct hapax_store *store, struct hapax_op *ops, size_t coun
 
 	if (done < count && !hx_log_queue_run(&log->queue, &request))
 		hx_store_fail(ops + done, count - done, HAPAX_ERR_NO_MEMORY);
+	hx_log_fetch(log, ops, count);
 }
 
 static enum hapax_status refuse_latched(struct hx_log *log, struct hapax_error *err)
@@ -116,16 +119,56 @@ static enum hapax_status wait_for_frame(struct hx_log *log, struct hapax_error *
 	return hx_log_writer_is_latched(&log->writer) ? refuse_latched(log, err) : HAPAX_OK;
 }
 
+struct scan {
+	struct hx_log *log;
+	hapax_scan_fn *each;
+	void *context;
+	struct hapax_buf result; /* of the record at hand, if it was not in memory */
+	enum hapax_status status;
+	struct hapax_error *err;
+};
+
+/*
+ * Within the epoch, as each is: the file stays until this returns. A result that cannot be
+ * read ends the scan, behind its record.
+ */
+static int hand_out(
+	const struct hapax_record *record, const struct hx_elsewhere *elsewhere, void *context)
+{
+	struct scan *scan = context;
+	struct hapax_record whole = *record;
+	struct hapax_result *result = &whole.result;
+	size_t size = (size_t)hx_result_bytes(result);
+
+	if (elsewhere == NULL)
+		return scan->each(record, scan->context);
+	hx_buf_clear(&scan->result);
+	scan->status = hx_buf_reserve(&scan->result, size);
+	if (scan->status != HAPAX_OK)
+		hx_error_set(scan->err, scan->status, 0, "no memory for a result");
+	else
+		scan->status = hx_log_fetch_bytes(
+			scan->log, elsewhere, scan->result.data, size, scan->err);
+	if (scan->status != HAPAX_OK)
+		return 1;
+	result->headers = hx_bytes(scan->result.data, result->headers.size);
+	result->body = hx_bytes(scan->result.data + result->headers.size, result->body.size);
+	return scan->each(&whole, scan->context);
+}
+
 static enum hapax_status log_scan(
 	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
 	hapax_scan_fn *each, void *context, struct hapax_error *err)
 {
 	struct hx_log *log = log_of(store);
+	struct scan out = {.log = log, .each = each, .context = context, .err = err};
 
 	if (hx_log_writer_is_latched(&log->writer))
 		return refuse_latched(log, err);
-	hx_index_scan(log->index, scan, cursor, hx_log_now(log), each, context);
-	return wait_for_frame(log, err);
+	hx_buf_init(&out.result, HX_RESULT_HEADERS_SIZE_MAX + HX_RESULT_SIZE_LIMIT);
+	hx_index_scan(log->index, scan, cursor, hx_log_now(log), hand_out, &out);
+	hx_buf_done(&out.result);
+	return out.status != HAPAX_OK ? out.status : wait_for_frame(log, err);
 }
 
 static enum hapax_status log_stats(
@@ -139,7 +182,7 @@ static enum hapax_status log_stats(
 	stats->now_ms = hx_log_now(log);
 	stats->skew_ms = stats->now_ms - log->writer.clock->wall_ms(log->writer.clock->context);
 	hx_index_stats(log->index, stats, stats->now_ms);
-	stats->tidy_failures = hx_log_keeper_failures(log, NULL);
+	stats->tidy_failures = hx_log_keeper_failures(log, NULL) + hx_log_fetch_damages(log, NULL);
 	hx_log_counts_report(&log->counts, stats, each, context);
 	return HAPAX_OK;
 }
@@ -168,10 +211,12 @@ static void log_close(struct hapax_store *store)
 		(void)hx_log_writer_sync(&log->writer);
 	hx_log_queue_stop(&log->queue);
 	hx_log_queue_done(&log->queue);
+	hx_log_fetcher_stop(log);
 	hx_log_writer_done(&log->writer);
 	hx_log_counts_done(&log->counts);
 	hx_index_free(log->index);
 	hapax_store_detach(store);
+	hx_log_shelf_done(&log->shelf);
 	hx_log_directory_done(&log->directory);
 	hx_buf_done(&log->lapsed);
 	hx_mutex_done(&log->sweep_mutex);
@@ -251,7 +296,10 @@ static enum hapax_status build(struct hx_log *log, struct hapax_error *err)
 		.sync = options->unsafe_interval_ms != 0 ? HX_LOG_SYNC_LATER : HX_LOG_SYNC_ALWAYS,
 		.segment_bytes = options->segment_bytes / HX_LOG_BLOCK_SIZE * HX_LOG_BLOCK_SIZE,
 	};
-	enum hapax_status status = hx_index_new(
+	enum hapax_status status;
+
+	hx_log_shelf_init(&log->shelf, &log->directory);
+	status = hx_index_new(
 		&(struct hx_index_setup){
 			.scopes = hx_store_scopes(&log->base),
 			.bytes_max = options->bytes_max,
@@ -259,6 +307,7 @@ static enum hapax_status build(struct hx_log *log, struct hapax_error *err)
 			.token = log->directory.store.token_floor,
 			.lapse = hx_log_lapse,
 			.lapse_context = log,
+			.users = &log->shelf.users,
 		},
 		&log->index);
 
@@ -275,6 +324,7 @@ static enum hapax_status recover(struct hx_log *log, struct hapax_error *err)
 	struct hx_log_recovery recovery = {
 		.directory = &log->directory,
 		.index = log->index,
+		.shelf = &log->shelf,
 		.counts = &log->counts,
 		.options = hx_store_options(&log->base),
 		.first_mark = log->first_mark,
@@ -301,7 +351,9 @@ static enum hapax_status start_threads(struct hx_log *log, struct hapax_error *e
 
 	if (hx_store_options(&log->base)->flags & HAPAX_STORE_NO_HOUSEKEEPING)
 		return HAPAX_OK;
-	status = hx_log_queue_start(&log->queue, err);
+	status = hx_log_fetcher_start(log, err);
+	if (status == HAPAX_OK)
+		status = hx_log_queue_start(&log->queue, err);
 	if (status == HAPAX_OK)
 		status = hx_log_keeper_start(log, err);
 	if (status == HAPAX_OK)

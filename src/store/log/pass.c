@@ -7,7 +7,9 @@
  *  (2) Claims that live go back to the head of the log before the manifest that
  *      gives up their segment.
  *  (3) A segment is removed only after a manifest without it is durable.
- *  (4) A REMOVE is dropped only when no class segment stays that was made before it:
+ *  (4) Only then do records in memory leave their large results in what was made, and
+ *      before the files that they were in are given up (shelve.c).
+ *  (5) A REMOVE is dropped only when no class segment stays that was made before it:
  *      nothing is copied that was dead when the copying began.
  *
  * Nothing here holds up who leads for longer than it takes to append some entries.
@@ -50,8 +52,10 @@ struct pass {
 	uint64_t log_end;
 	uint64_t made_lsn;   /* where the log was when this pass began */
 	uint32_t made_count; /* the last ones in next */
-	bool rewrites;       /* some go because much of what is there is dead */
-	size_t held_at;      /* how far the commit has come in copy.held */
+	struct hx_log_manifest_item shelved[HX_LOG_KIND_COUNT]; /* of these: with large results */
+	uint32_t shelved_count;
+	bool rewrites;  /* some go because much of what is there is dead */
+	size_t held_at; /* how far the commit has come in copy.held */
 	bool has_manifest;
 };
 
@@ -176,7 +180,8 @@ static uint64_t count_waste(const struct pass *pass)
 {
 	const struct hx_log_manifest *manifest = &pass->log->writer.manifest;
 	struct hx_index *index = pass->log->index;
-	uint64_t live = hx_index_record_bytes(index) + hx_index_count(index) * PUT_BYTES_MORE;
+	uint64_t live = hx_index_record_bytes(index) + hx_index_elsewhere_bytes(index) +
+		hx_index_count(index) * PUT_BYTES_MORE;
 	uint64_t slack = pass->log->writer.segment_bytes;
 	uint64_t bytes = 0;
 
@@ -270,6 +275,8 @@ static enum hapax_status finish_all(struct pass *pass, struct hapax_error *err)
 		if (status != HAPAX_OK)
 			return status;
 		pass->made_count++;
+		if (writer->large_results != 0)
+			pass->shelved[pass->shelved_count++] = item;
 	}
 	return pass->made_count != 0 ? hx_log_directory_sync(&pass->log->directory, err) : HAPAX_OK;
 }
@@ -356,14 +363,26 @@ static enum hapax_status run_commit(struct hx_log_task *task)
 	return status;
 }
 
-/* After the manifest: what is not in it can go. */
+/* After the manifest: results that are in two places leave memory, or the older files. */
+static enum hapax_status shelve_results(struct pass *pass, struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	for (uint32_t i = 0; i < pass->shelved_count; i++) {
+		enum hapax_status shelved = hx_log_shelve(pass->log, &pass->shelved[i], err);
+
+		status = status != HAPAX_OK ? status : shelved;
+	}
+	return status;
+}
+
+/* What is not in the manifest can go; a file that somebody reads goes later. */
 static void remove_gone(struct pass *pass)
 {
 	struct hx_log *log = pass->log;
 
 	for (uint32_t i = 0; i < pass->gone_count; i++)
-		(void)hx_log_segment_remove(
-			&log->directory, pass->gone[i].kind, pass->gone[i].id, "");
+		hx_log_shelf_leave(&log->shelf, pass->gone[i].kind, pass->gone[i].id);
 	if (pass->log_id != 0)
 		hx_log_writer_give_up(&log->writer, pass->log_id);
 }
@@ -401,10 +420,12 @@ static enum hapax_status run(struct pass *pass, struct hapax_error *err)
 	if (status == HAPAX_OK)
 		status = hx_log_sync(pass->log);
 	/* Latched, its fate is open: the next recovery finds out. */
-	if (status == HAPAX_OK)
+	if (status == HAPAX_OK) {
+		status = shelve_results(pass, err);
 		remove_gone(pass);
-	else if (!pass->has_manifest)
+	} else if (!pass->has_manifest) {
 		remove_made(pass);
+	}
 	return status;
 }
 
@@ -428,6 +449,7 @@ enum hapax_status hx_log_pass(
 	}
 	if (pass->log_id != 0)
 		log->held_bytes = pass->copy.held.size;
+	hx_log_shelf_tidy(&log->shelf, &log->index->epoch);
 	hx_log_copy_done(&pass->copy);
 	hx_free(pass->next.items);
 	hx_free(pass);

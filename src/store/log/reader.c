@@ -282,6 +282,7 @@ void hx_log_entries_begin(
 		.left = bytes,
 		.count = frame->entries,
 		.lsn = frame->lsn,
+		.offset = frame->offset + HX_LOG_FRAME_HEADER_SIZE,
 		.is_log = kind == HX_LOG_KIND_LOG,
 	};
 }
@@ -304,6 +305,8 @@ bool hx_log_entries_next(
 			(unsigned long long)ret_entry->lsn, (unsigned long long)entries->lsn);
 	if (*ret_status != HAPAX_OK)
 		return false;
+	ret_entry->offset = entries->offset;
+	entries->offset += ret_entry->size;
 	entries->left.data = (const unsigned char *)entries->left.data + ret_entry->size;
 	entries->left.size -= ret_entry->size;
 	entries->count--;

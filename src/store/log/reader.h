@@ -83,7 +83,8 @@ struct hx_log_entries {
 	struct hapax_bytes left;
 	uint32_t count; /* still to come */
 	uint64_t lsn;   /* of the next one, in the log */
-	bool is_log;    /* LSNs must be consecutive */
+	uint64_t offset;
+	bool is_log; /* LSNs must be consecutive */
 };
 
 void hx_log_entries_begin(

@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "store/log/kill_set.h"
 #include "store/log/listing.h"
+#include "store/log/shelf.h"
 
 enum {
 	MODE_FILE = 0600,
@@ -35,6 +36,7 @@ enum {
 struct waiting {
 	struct hx_log_entry entry;
 	struct hx_index_key key;
+	struct hx_elsewhere elsewhere; /* where the result stays; file 0: in memory */
 	bool is_log;
 };
 
@@ -48,6 +50,8 @@ struct load {
 	struct load *threads;          /* of those beside the first one */
 	struct hx_thread populate;
 	bool populates;
+	uint64_t shelved_id; /* the class segment that has the number */
+	uint16_t shelved;    /* on the shelf; 0: none */
 	uint64_t told_bytes;
 };
 
@@ -124,16 +128,18 @@ static enum hapax_status load_log_entry(
 			return no_memory(err);
 		return HAPAX_OK;
 	}
-	if (hx_index_load(index, key, record, false, record->changed_ms) != HAPAX_OK)
+	if (hx_index_load(index, key, record, NULL, false, record->changed_ms) != HAPAX_OK)
 		return no_memory(err);
 	return HAPAX_OK;
 }
 
 static enum hapax_status load_class_entry(
-	struct load *load, const struct hx_log_entry *entry, const struct hx_index_key *key,
-	struct hapax_error *err)
+	struct load *load, const struct waiting *next, struct hapax_error *err)
 {
+	const struct hx_log_entry *entry = &next->entry;
+	const struct hx_index_key *key = &next->key;
 	const struct hapax_record *record = &entry->as.put.record;
+	const struct hx_elsewhere *elsewhere = next->elsewhere.file != 0 ? &next->elsewhere : NULL;
 
 	if (record->expires_ms <= load->now_ms)
 		return HAPAX_OK;
@@ -142,7 +148,8 @@ static enum hapax_status load_class_entry(
 									 : no_memory(err);
 	if (hx_log_kill_set_has(load->kills, key, entry->lsn))
 		return HAPAX_OK;
-	if (hx_index_load(load->recovery->index, key, record, true, load->now_ms) != HAPAX_OK)
+	if (hx_index_load(load->recovery->index, key, record, elsewhere, true, load->now_ms) !=
+	    HAPAX_OK)
 		return no_memory(err);
 	return HAPAX_OK;
 }
@@ -159,7 +166,7 @@ static enum hapax_status flush_shard(struct load *load, size_t first, struct hap
 		if (next->key.shard != shard)
 			continue;
 		status = next->is_log ? load_log_entry(load, &next->entry, &next->key, err)
-				      : load_class_entry(load, &next->entry, &next->key, err);
+				      : load_class_entry(load, next, err);
 		next->key.shard = NULL;
 	}
 	hx_lock_release(&shard->lock);
@@ -230,6 +237,20 @@ static void end_populate(struct load *load)
 	hx_index_settle(load->recovery->index);
 }
 
+/* A large result stays in its class segment, which was verified and does not change. */
+static struct hx_elsewhere choose_place(
+	struct load *load, const struct hx_log_header *segment, const struct hx_log_entry *entry)
+{
+	if (segment->kind == HX_LOG_KIND_LOG || entry->kind != HX_LOG_PUT ||
+	    !hx_log_shelf_takes(&entry->as.put.record))
+		return (struct hx_elsewhere){0};
+	if (load->shelved_id != segment->id) {
+		load->shelved = hx_log_shelf_add(load->recovery->shelf, segment->kind, segment->id);
+		load->shelved_id = segment->id;
+	}
+	return hx_log_shelf_place(entry, load->shelved);
+}
+
 static enum hapax_status load_entry(
 	void *context, const struct hx_log_header *segment, const struct hx_log_entry *entry,
 	struct hx_log_walk_scope *scope, struct hapax_error *err)
@@ -250,6 +271,7 @@ static enum hapax_status load_entry(
 	next = &load->waiting[load->waiting_count++];
 	next->entry = *entry;
 	next->is_log = segment->kind == HX_LOG_KIND_LOG;
+	next->elsewhere = choose_place(load, segment, entry);
 	key_of(load, entry, scope->visitor_id, &next->key);
 	hx_index_prefetch_bucket(&next->key);
 	return load->waiting_count == AHEAD ? flush(load, err) : HAPAX_OK;

@@ -104,5 +104,7 @@ enum hapax_status hx_log_sweep(
 	hx_mutex_unlock(&log->sweep_mutex);
 	if (status == HAPAX_ERR_FAILED && err != NULL)
 		*err = log->writer.fault;
+	if (status == HAPAX_OK && sweep->done && hx_log_fetch_damages(log, err) != 0)
+		return HAPAX_ERR_CORRUPT;
 	return status;
 }

@@ -9,11 +9,13 @@
 #include "store/log/log.h"
 
 /* What the record takes in a segment, but for parts of its fingerprint that memory lacks. */
-static int add_record(const struct hapax_record *record, void *context)
+static int add_record(
+	const struct hapax_record *record, const struct hx_elsewhere *elsewhere, void *context)
 {
 	struct hapax_files *files = context;
 	struct hx_packed_key key;
 
+	(void)elsewhere; /* sizes will do */
 	hx_packed_key_init(&key, 0, record->key);
 	files->live_bytes += hx_log_put_size(record, &key);
 	return 0;

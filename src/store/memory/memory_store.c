@@ -97,14 +97,31 @@ static void memory_submit(
 	hapax_store_complete(store, ops, count, completion);
 }
 
+struct scan {
+	hapax_scan_fn *each;
+	void *context;
+};
+
+/* Here every result is in its record. */
+static int hand_out(
+	const struct hapax_record *record, const struct hx_elsewhere *elsewhere, void *context)
+{
+	const struct scan *scan = context;
+
+	assert(elsewhere == NULL);
+	(void)elsewhere;
+	return scan->each(record, scan->context);
+}
+
 static enum hapax_status memory_scan(
 	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
 	hapax_scan_fn *each, void *context, struct hapax_error *err)
 {
 	struct memory_store *memory = memory_of(store);
+	struct scan out = {each, context};
 
 	(void)err;
-	hx_index_scan(memory->index, scan, cursor, now_of(memory), each, context);
+	hx_index_scan(memory->index, scan, cursor, now_of(memory), hand_out, &out);
 	return HAPAX_OK;
 }
 
