@@ -18,6 +18,13 @@
  *		ship_order(17);
  *	hapax_store_close(store);
  *
+ * This is at most once: a crash between check and ship_order() loses the order. Work
+ * that must not be lost goes through hapax_process() (processor.h), which claims, runs
+ * and completes.
+ *
+ * Apart stand sqlite.h and postgres.h, which are there if the library was built with
+ * these databases, and ext/, for authors of stores and sources.
+ *
  * The library never logs, prints, exits or installs a signal handler.
  */
 #ifndef HAPAX_HAPAX_H
@@ -25,8 +32,13 @@
 
 #include <hapax/bytes.h>
 #include <hapax/clock.h>
+#include <hapax/copy.h>
 #include <hapax/error.h>
+#include <hapax/fsck.h>
 #include <hapax/key.h>
+#include <hapax/near.h>
+#include <hapax/outage.h>
+#include <hapax/outbox.h>
 #include <hapax/processor.h>
 #include <hapax/record.h>
 #include <hapax/source.h>

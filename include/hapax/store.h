@@ -99,8 +99,9 @@ struct hapax_store_options {
 
 /*
  * Open a store by URL: "memory:", "sqlite:FILE", "file:DIR", "redis://HOST",
- * "redis+cluster://HOST", "postgres://HOST/DATABASE". An unknown scheme is
- * HAPAX_ERR_UNSUPPORTED, and the message lists the known ones. options may be NULL.
+ * "redis+cluster://HOST", "postgres://HOST/DATABASE", "http://HOST" (the API of a
+ * daemon). An unknown scheme is HAPAX_ERR_UNSUPPORTED, and the message lists the
+ * known ones. options may be NULL.
  *
  * Owned: *ret_store, by the caller; see hapax_store_close(). Blocks on files.
  */
@@ -146,7 +147,7 @@ enum hapax_op_type {
 	HAPAX_OP_COMPLETE = 3, /* token: the run succeeded, or failed for good; keep its result */
 	HAPAX_OP_RELEASE = 4,  /* token: the run failed; the next claim runs */
 	HAPAX_OP_PARK = 5,     /* token: nobody knows; wait for a decision */
-	HAPAX_OP_CHECK = 6,    /* claim and complete in one step, without result */
+	HAPAX_OP_CHECK = 6,    /* claim and complete in one step, without result: at most once */
 	HAPAX_OP_LOOKUP = 7,   /* read the record */
 	HAPAX_OP_FORGET = 8,   /* remove a DONE or FAILED record */
 	HAPAX_OP_SET = 9,      /* write a DONE record with a value, as Redis SET does */
@@ -284,8 +285,9 @@ HAPAX_API enum hapax_status hapax_store_run(
 /*
  * Claim several keys, at most 1,024, for one execution: all or nothing.
  * ops[i].tenant, group, key and fingerprint are read from the array, which is
- * sorted by key; the rest of the claim comes from ops[0]. *ret_index is the operation that decided the outcome:
- * the first MISMATCH, else the first that is not ACQUIRED.
+ * sorted by key; the rest of the claim comes from ops[0]. *ret_index is the
+ * operation that decided the outcome: the first MISMATCH, else the first that is
+ * not ACQUIRED.
  * HAPAX_ERR_UNSUPPORTED without HAPAX_STORE_MULTI_KEY.
  */
 HAPAX_API enum hapax_status hapax_store_claim_all(
@@ -294,7 +296,7 @@ HAPAX_API enum hapax_status hapax_store_claim_all(
 
 /*
  * The plain way to ask "is this the first time?" for one key in default/default.
- * Without a fingerprint; ttl_ms as in struct hapax_op.
+ * Without a fingerprint; ttl_ms as in struct hapax_op. At most once: see above.
  */
 HAPAX_API enum hapax_status hapax_store_check(
 	struct hapax_store *store, struct hapax_bytes key, int64_t ttl_ms,

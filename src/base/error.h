@@ -16,8 +16,9 @@
 /*
  * Describe a failure and return status, so that "return hx_error_set(...)" is the
  * whole error path. err may be NULL. A message that does not fit is cut after a
- * character; controls become blanks and what is not UTF-8 question marks. With os_errno, ": " and its text follow; pass a positive errno.
- * status must not be HAPAX_OK. errno is left as it was.
+ * character; controls become blanks and what is not UTF-8 question marks. With
+ * os_errno, ": " and its text follow; pass a positive errno. status must not be
+ * HAPAX_OK. errno is left as it was.
  */
 __attribute__((format(printf, 4, 5))) enum hapax_status hx_error_set(
 	struct hapax_error *err, enum hapax_status status, int os_errno, const char *format, ...);

@@ -27,10 +27,13 @@ int hx_outcome_exit(enum hapax_outcome outcome)
 	return HX_EXIT_SOFTWARE;
 }
 
-/* What only some answers have. */
+/* What only some answers have. A mark holds nothing, and has no use for a result. */
 static void write_holder(struct hx_json_out *json, const struct hapax_op *op)
 {
-	if (op->outcome == HAPAX_OUTCOME_IN_PROGRESS || op->outcome == HAPAX_OUTCOME_ACQUIRED)
+	bool is_claim = op->type == HAPAX_OP_CLAIM;
+
+	if (op->outcome == HAPAX_OUTCOME_IN_PROGRESS ||
+	    (op->outcome == HAPAX_OUTCOME_ACQUIRED && is_claim))
 		hx_json_out_signed(json, "lease_left_ms", op->lease_left_ms);
 	if (op->outcome == HAPAX_OUTCOME_ACQUIRED || op->record == NULL)
 		return;
@@ -38,7 +41,7 @@ static void write_holder(struct hx_json_out *json, const struct hapax_op *op)
 		hx_json_out_bytes(json, "owner", op->record->owner);
 	if (op->record->error.size > 0)
 		hx_json_out_bytes(json, "error", op->record->error);
-	if (op->outcome == HAPAX_OUTCOME_REPLAY)
+	if (op->outcome == HAPAX_OUTCOME_REPLAY && is_claim)
 		hx_record_out_result(json, &op->record->result);
 }
 
@@ -54,8 +57,7 @@ void hx_outcome_json(struct hx_out *out, const struct hapax_op *op)
 	hx_json_out_unsigned(&json, "attempt", op->attempt);
 	hx_json_out_time(&json, "first_seen", op->first_seen_ms);
 	hx_json_out_time(&json, "expires_at", op->expires_ms);
-	if (op->type == HAPAX_OP_CLAIM)
-		write_holder(&json, op);
+	write_holder(&json, op);
 	hx_json_out_object_end(&json);
 }
 

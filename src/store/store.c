@@ -140,8 +140,12 @@ enum hapax_status hapax_store_check(
 	enum hapax_outcome *ret_outcome, struct hapax_error *err)
 {
 	struct hapax_op op = {.type = HAPAX_OP_CHECK, .key = key, .ttl_ms = ttl_ms};
-	enum hapax_status status = hapax_store_run(store, &op, 1, err);
+	enum hapax_status status;
 
+	/* Whoever cannot be told must not have marked the key. */
+	if (ret_outcome == NULL)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "room for the outcome is needed");
+	status = hapax_store_run(store, &op, 1, err);
 	if (status == HAPAX_OK)
 		*ret_outcome = op.outcome;
 	return status;
@@ -201,9 +205,10 @@ enum hapax_status hapax_store_claim_all(
 {
 	enum hapax_status status;
 
-	if (store == NULL || ops == NULL || count == 0)
+	if (store == NULL || ops == NULL || count == 0 || ret_outcome == NULL || ret_index == NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a store and at least one key are needed");
+			err, HAPAX_ERR_INVALID, 0,
+			"a store, at least one key and room for the outcome are needed");
 	if (count > HX_GROUP_OPS_MAX)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "%zu keys in one claim, at most %d are allowed",

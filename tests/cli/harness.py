@@ -267,14 +267,23 @@ def kill_left(folder):
             pass
 
 
-def catches(process, number):
-    """Does the process have a handler for this signal?"""
+def signals(process, kind):
+    """Of /proc/PID/status: SigCgt, what it has a handler for, or SigBlk, what it blocks."""
     try:
         status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
     except FileNotFoundError:
-        return False
-    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
-    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+        return 0
+    return int(next(line for line in status.splitlines() if line.startswith(f"{kind}:")).split()[1], 16)
+
+
+def catches(process, number):
+    """Does the process have a handler for this signal?"""
+    return bool(signals(process, "SigCgt") >> (number - 1) & 1)
+
+
+def blocks(process, number):
+    """Does it block the signal? A daemon reads it from a descriptor then."""
+    return bool(signals(process, "SigBlk") >> (number - 1) & 1)
 
 
 def on_screen(cli, *arguments, env=None):

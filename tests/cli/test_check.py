@@ -56,8 +56,11 @@ def test_in_progress(cli):
     result = cli.run("check", "k", code=75)
     expect_match(r"\Ain progress  attempt 1 by host-3:run\[42\], lease ends in 9m\d\ds\n\Z", result.out)
     answer = cli.run("check", "k", "-o", "json", code=75).json
-    expect(list(answer), MEMBERS)
+    # JSON tells no less than the text.
+    expect(list(answer), MEMBERS + ["lease_left_ms", "owner"])
     expect((answer["outcome"], answer["token"], answer["expires_at"]), ("in_progress", token, None))
+    expect(answer["owner"], "host-3:run[42]")
+    assert 0 < answer["lease_left_ms"] <= 600000
 
 
 def test_parked(cli):
@@ -65,8 +68,8 @@ def test_parked(cli):
     result = cli.run("check", "k", code=75)
     expect_match(rf"\Aparked  first seen {TIME} \(\S+ ago\): the reply was lost\n\Z", result.out)
     answer = cli.run("check", "k", "-o", "json", code=75).json
-    expect(list(answer), MEMBERS)
-    expect((answer["outcome"], answer["expires_at"]), ("parked", None))
+    expect([name for name in answer if name != "owner"], MEMBERS + ["error"])
+    expect((answer["outcome"], answer["expires_at"], answer["error"]), ("parked", None, "the reply was lost"))
 
 
 def test_a_failed_key_is_first_again(cli):

@@ -243,6 +243,12 @@ static void plain_check_says_first_then_duplicate(void **state)
 	assert_int_equal(err.status, HAPAX_ERR_INVALID);
 	assert_true(err.message[0] != '\0');
 	assert_int_equal(outcome, HAPAX_OUTCOME_NONE);
+
+	/* Nobody could be told: nothing is marked. */
+	assert_int_equal(
+		hapax_store_check(c->store, hapax_bytes_from_text("untold"), 0, NULL, &err),
+		HAPAX_ERR_INVALID);
+	assert_int_equal(case_state(c, "untold"), HAPAX_STATE_ABSENT);
 }
 
 /* DESIGN 2: scopes do not see each other; no name is the name "default". */

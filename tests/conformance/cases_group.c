@@ -357,6 +357,11 @@ static void claim_all_says_what_decided(void **state)
 		hapax_store_claim_all(c->store, more, 3, &outcome, &index, NULL),
 		HAPAX_ERR_INVALID);
 	more[1].key = hapax_bytes_from_text("f");
+	assert_int_equal(
+		hapax_store_claim_all(c->store, more, 3, NULL, &index, NULL), HAPAX_ERR_INVALID);
+	assert_int_equal(
+		hapax_store_claim_all(c->store, more, 3, &outcome, NULL, NULL), HAPAX_ERR_INVALID);
+	assert_int_equal(case_state(c, "f"), HAPAX_STATE_ABSENT);
 	more[0].attempt_id = NULL;
 	assert_int_equal(
 		hapax_store_claim_all(c->store, more, 3, &outcome, &index, NULL),

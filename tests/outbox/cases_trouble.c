@@ -300,8 +300,10 @@ static void roles_have_what_they_need(void **state)
 		"RESET ROLE",
 	};
 
-	if (!c->is_postgres)
+	if (!c->is_postgres) {
+		printf("# skip: SQLite has no roles\n");
 		skip();
+	}
 	for (int i = 0; i < 2; i++) {
 		const char *role = i == 0 ? "hapax_app" : "hapax_relay";
 		char sql[256];
