@@ -482,6 +482,9 @@ static void tenants_are_apart(void **state)
 	};
 	assert_int_equal(hapax_store_run(acme, &look, 1, NULL), HAPAX_OK);
 	assert_int_equal(look.outcome, HAPAX_OUTCOME_ABSENT);
+	look.type = HAPAX_OP_CHECK;
+	assert_int_equal(hapax_store_run(acme, &look, 1, &err), HAPAX_ERR_INVALID);
+	assert_non_null(strstr(err.message, "?tenant="));
 	assert_int_equal(check(acme, "acme", "key", &outcome), HAPAX_OK);
 	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
 	assert_int_equal(check(acme, "acme", "key", &outcome), HAPAX_OK);
