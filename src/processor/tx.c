@@ -83,7 +83,7 @@ enum hapax_status hapax_tx_process(
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
 			"the store '%s' shares no transaction with its caller; join the connection "
-			"(hapax_sqlite_join())",
+			"(hapax_postgres_join(), hapax_sqlite_join())",
 			hapax_store_url(processor->store));
 	return hx_process(processor, request, NULL, handler, context, answer, buf, err);
 }

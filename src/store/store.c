@@ -82,13 +82,16 @@ static void wake(struct hapax_op *ops, size_t count, void *context)
 }
 
 /* What a status means for an operation, as a sentence that does not repeat its key. */
-static const char *explain(const struct hapax_op *op)
+static const char *explain(struct hapax_store *store, const struct hapax_op *op)
 {
 	switch (op->status) {
 	case HAPAX_OK: break;
 	case HAPAX_ERR_INVALID:
 		if (op->key.size == 0 || op->key.size > HX_KEY_SIZE_MAX)
 			return "the key is empty or longer than 1,024 bytes";
+		if (strstr(hapax_store_url(store), "tenant=") != NULL)
+			return "the tenant is another than the store's URL names (?tenant=): give it in the"
+			       " scope; or the operation is not well formed";
 		return "the operation is not well formed";
 	case HAPAX_ERR_NO_MEMORY: return "out of memory; nothing was done";
 	case HAPAX_ERR_LIMIT: return "the store is full or a limit was reached; nothing was done";
@@ -130,7 +133,7 @@ enum hapax_status hapax_store_run(
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (ops[i].status != HAPAX_OK)
-			return hx_error_set(err, ops[i].status, 0, "%s", explain(&ops[i]));
+			return hx_error_set(err, ops[i].status, 0, "%s", explain(store, &ops[i]));
 	}
 	return HAPAX_OK;
 }

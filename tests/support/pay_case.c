@@ -61,6 +61,7 @@ enum hapax_status pay_case_process(
 	status = hapax_tx_process(processor, &request, pay, bank, answer, buf, &err);
 	hapax_processor_free(processor);
 	hapax_buf_free(buf);
+	bank->err = err;
 	return status;
 }
 

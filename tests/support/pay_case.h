@@ -30,6 +30,7 @@ struct pay_case {
 	int calls;
 	struct hapax_store *store; /* of PAY_ANOTHER */
 	const char *key;           /* NULL: "paid" */
+	struct hapax_error err;    /* of the last run */
 };
 
 /* A run of key; answer points at nothing afterwards. */

@@ -98,9 +98,9 @@ static void put_lie(struct hapax_buf *buf, enum lie lie)
 		put_message(buf, 'n', NULL, 0);
 		put_message(buf, 'C', "SET", 4);
 		break;
-	case NO_ROW: put_rows(buf, 15, false); break;
+	case NO_ROW: put_rows(buf, 16, false); break;
 	case ONE_COLUMN: put_rows(buf, 1, true); break;
-	case ALL_NULL: put_rows(buf, 15, true); break;
+	case ALL_NULL: put_rows(buf, 16, true); break;
 	case ERROR_WITHOUT_WORDS: put_message(buf, 'E', "", 1); break;
 	case HUGE_MESSAGE:
 		assert_int_equal(hx_buf_append(buf, huge_status, sizeof(huge_status)), HAPAX_OK);

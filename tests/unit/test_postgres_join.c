@@ -383,6 +383,53 @@ static void handlers_end_in_every_way(void **state)
 	hapax_store_close(store);
 }
 
+/* Whatever is inserted into table fails when it is to be committed; or its session ends then. */
+static void break_commits(PGconn *conn, const char *table, const char *how)
+{
+	postgres_case_query(
+		conn,
+		"CREATE OR REPLACE FUNCTION work.break_commit() RETURNS trigger LANGUAGE plpgsql AS"
+		" $$ BEGIN %s; RETURN NULL; END $$;"
+		" CREATE CONSTRAINT TRIGGER breaks AFTER INSERT ON %s DEFERRABLE INITIALLY DEFERRED"
+		" FOR EACH ROW EXECUTE FUNCTION work.break_commit()",
+		how, table);
+}
+
+/* Outside of a transaction an operation commits by itself. What that commit refuses was not done. */
+static void a_commit_that_fails_is_no_answer(void **state)
+{
+	PGconn *conn = *state;
+	struct hapax_store *store = trade_case_join(conn, 1000);
+	uint64_t token = 0;
+
+	break_commits(
+		conn, "ledger.hapax_record",
+		"RAISE EXCEPTION 'dependencies among transactions' USING ERRCODE = '40001'");
+	assert_int_equal(trade_case_claim(store, "order", &token), HAPAX_OUTCOME_NONE);
+	assert_int_equal(postgres_case_number(conn, "SELECT count(*) FROM hapax_record"), 0);
+	postgres_case_query(conn, "DROP TRIGGER breaks ON hapax_record");
+	assert_int_equal(trade_case_claim(store, "order", &token), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(trade_case_complete(store, "order", token), HAPAX_OK);
+	hapax_store_close(store);
+}
+
+/* A session that ends in COMMIT: nobody says that nothing was committed. */
+static void a_session_that_ends_in_commit_is_not_judged(void **state)
+{
+	PGconn *conn = *state;
+	PGconn *line = postgres_case_connect();
+	struct hapax_store *store = trade_case_join(line, 1000);
+	struct pay_case bank = {.conn = line, .manner = PAY};
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+
+	break_commits(
+		conn, "work.trade", "PERFORM pg_terminate_backend(pg_backend_pid()), pg_sleep(60)");
+	assert_int_equal(pay_case_process(store, &bank, "order", &answer), HAPAX_ERR_UNCERTAIN);
+	assert_non_null(strstr(bank.err.message, "is not known"));
+	hapax_store_close(store);
+	PQfinish(line);
+}
+
 /* In a transaction of the caller's: it stands or falls with that. */
 static void a_transaction_of_the_callers(void **state)
 {
@@ -708,6 +755,11 @@ int main(void)
 			unusable_connections_are_refused, trade_case_set_up, trade_case_tear_down),
 		cmocka_unit_test_setup_teardown(
 			handlers_end_in_every_way, trade_case_set_up, trade_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_commit_that_fails_is_no_answer, trade_case_set_up, trade_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_session_that_ends_in_commit_is_not_judged, trade_case_set_up,
+			trade_case_tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_transaction_of_the_callers, trade_case_set_up, trade_case_tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -143,8 +143,66 @@ static void versions_are_checked(void **state)
 	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_ERR_UNSUPPORTED);
 	assert_int_equal(
 		postgres_case_number(conn, "SELECT version FROM \"odd \"\"name\".hapax_meta"), 99);
+	/* What is no version at all is left alone, too. */
 	postgres_case_query(conn, "UPDATE \"odd \"\"name\".hapax_meta SET version = -1");
-	must_refuse(url, HAPAX_ERR_UNSUPPORTED, "run 'hapax store migrate URL'");
+	must_refuse(url, HAPAX_ERR_UNSUPPORTED, "changed by others");
+	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_ERR_UNSUPPORTED);
+	PQfinish(conn);
+}
+
+/* A migration whose session ends in COMMIT does not say that nothing was done. */
+static void a_migration_that_is_lost_is_not_judged(void **state)
+{
+	PGconn *conn = postgres_case_connect();
+	struct hapax_migration migration;
+	struct hapax_error err = {0};
+	char url[512];
+
+	(void)state;
+	postgres_case_query(conn, "DROP SCHEMA IF EXISTS lost CASCADE");
+	migrate("&schema=lost");
+	postgres_case_query(
+		conn,
+		"CREATE FUNCTION lost.leave() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+		" PERFORM pg_terminate_backend(pg_backend_pid()), pg_sleep(60); RETURN NULL; END $$;"
+		" CREATE CONSTRAINT TRIGGER leaves AFTER UPDATE ON lost.hapax_meta"
+		" DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION lost.leave()");
+	postgres_case_url(url, sizeof(url), "&schema=lost");
+	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_ERR_UNCERTAIN);
+	assert_non_null(strstr(err.message, "run it again"));
+	postgres_case_query(conn, "DROP TRIGGER leaves ON lost.hapax_meta");
+	migrate("&schema=lost");
+	PQfinish(conn);
+}
+
+/* Functions that others made in a schema of the search_path are not called by our sessions. */
+static void search_path_is_no_trap(void **state)
+{
+	PGconn *conn = postgres_case_connect();
+	struct hapax_error err = {0};
+	struct hapax_store *store;
+	enum hapax_outcome outcome;
+	char url[512];
+
+	(void)state;
+	/* These fit a call with a literal better than those of the server do. */
+	postgres_case_query(
+		conn,
+		"DROP SCHEMA IF EXISTS trap CASCADE; DROP SCHEMA IF EXISTS bait CASCADE; CREATE SCHEMA trap;"
+		" CREATE TABLE trap.caught (who name);"
+		" CREATE FUNCTION trap.nextval(text) RETURNS bigint LANGUAGE sql AS"
+		" 'INSERT INTO trap.caught VALUES (current_user) RETURNING 1::bigint';"
+		" CREATE FUNCTION trap.cardinality(bytea[]) RETURNS integer LANGUAGE sql AS"
+		" 'INSERT INTO trap.caught VALUES (current_user) RETURNING 1'");
+	migrate("&schema=bait&options=-csearch_path%3Dtrap");
+	postgres_case_url(url, sizeof(url), "&schema=bait&options=-csearch_path%3Dtrap");
+	store = open_url(url, &err);
+	assert_non_null(store);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(check(store, "t", "key", &outcome), HAPAX_OK);
+	assert_int_equal(outcome, HAPAX_OUTCOME_REPLAY);
+	hapax_store_close(store);
+	assert_int_equal(postgres_case_number(conn, "SELECT count(*) FROM trap.caught"), 0);
 	PQfinish(conn);
 }
 
@@ -424,6 +482,9 @@ static void tenants_are_apart(void **state)
 	};
 	assert_int_equal(hapax_store_run(acme, &look, 1, NULL), HAPAX_OK);
 	assert_int_equal(look.outcome, HAPAX_OUTCOME_ABSENT);
+	look.type = HAPAX_OP_CHECK;
+	assert_int_equal(hapax_store_run(acme, &look, 1, &err), HAPAX_ERR_INVALID);
+	assert_non_null(strstr(err.message, "?tenant="));
 	assert_int_equal(check(acme, "acme", "key", &outcome), HAPAX_OK);
 	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
 	assert_int_equal(check(acme, "acme", "key", &outcome), HAPAX_OK);
@@ -706,12 +767,49 @@ static void held_key_is_in_progress(void **state)
 	PQfinish(conn);
 }
 
+/* Many keys that an application's transaction holds: a call does not wait for each of them in turn. */
+static void held_keys_are_not_waited_for_one_by_one(void **state)
+{
+	enum { KEYS = 64 };
+	PGconn *conn = postgres_case_connect();
+	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+	struct hapax_store *store = NULL;
+	struct hapax_op ops[KEYS];
+	char keys[KEYS][8];
+	char url[256];
+
+	(void)state;
+	postgres_case_query(conn, "DROP SCHEMA IF EXISTS held CASCADE");
+	migrate("&schema=held");
+	postgres_case_url(url, sizeof(url), "&schema=held");
+	options.timeout_ms = 200;
+	assert_int_equal(hapax_store_open(url, &options, &store, NULL), HAPAX_OK);
+	postgres_case_query(conn, "SET search_path = held; BEGIN");
+	for (int i = 0; i < KEYS; i++) {
+		snprintf(keys[i], sizeof(keys[i]), "k%02d", i);
+		postgres_case_query(conn, "SELECT hapax_check('%s')", keys[i]);
+		ops[i] = (struct hapax_op){
+			.type = HAPAX_OP_CHECK, .key = hapax_bytes_from_text(keys[i])};
+	}
+	(void)hapax_store_run(store, ops, KEYS, NULL);
+	assert_int_equal(ops[0].outcome, HAPAX_OUTCOME_IN_PROGRESS);
+	/* A quarter of the time for each is far more than the time that there is. */
+	assert_int_equal(ops[KEYS - 1].status, HAPAX_ERR_UNAVAILABLE);
+	postgres_case_query(conn, "ROLLBACK");
+	assert_int_equal(hapax_store_run(store, ops, KEYS, NULL), HAPAX_OK);
+	assert_int_equal(ops[KEYS - 1].outcome, HAPAX_OUTCOME_ACQUIRED);
+	hapax_store_close(store);
+	PQfinish(conn);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_urls_are_refused),
 		cmocka_unit_test(what_is_wrong_is_said),
 		cmocka_unit_test(versions_are_checked),
+		cmocka_unit_test(a_migration_that_is_lost_is_not_judged),
+		cmocka_unit_test(search_path_is_no_trap),
 		cmocka_unit_test(limits_are_refused),
 		cmocka_unit_test(guarantee_follows_from_settings),
 		cmocka_unit_test(durable_is_refused_where_it_is_not),
@@ -724,6 +822,7 @@ int main(void)
 		cmocka_unit_test(sessions_end_under_load),
 		cmocka_unit_test(ledger_goes_and_comes_back),
 		cmocka_unit_test(held_key_is_in_progress),
+		cmocka_unit_test(held_keys_are_not_waited_for_one_by_one),
 	};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);

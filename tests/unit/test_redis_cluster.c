@@ -11,6 +11,9 @@
 
 #include <cmocka.h>
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -452,6 +455,86 @@ static void closing_does_not_wait_for_the_map(void **state)
 	}
 }
 
+/* ---------------------------------------------------------------- addresses */
+
+/*
+ * The servers have other addresses from time to time, as where they are started anew by others: what they say of
+ * themselves is changed on its way, and the old addresses are deaf. Those in the URL stay.
+ */
+struct move {
+	struct hx_net net;
+	struct hx_net_ops ops;
+	_Atomic unsigned number;    /* 127.N.N.N by its digits */
+	_Atomic unsigned made[512]; /* the number when a descriptor was connected */
+};
+
+static const char loopback[] = "127.0.0.1";
+
+static void moved_address(unsigned number, char text[sizeof(loopback)])
+{
+	snprintf(
+		text, sizeof(loopback), "127.%u.%u.%u", number / 100 % 10, number / 10 % 10,
+		number % 10);
+}
+
+static int moved_connect(void *context, int fd, const struct hx_address *address)
+{
+	struct move *move = context;
+	const struct hx_net *system = hx_net_system();
+	struct hx_address real = *address;
+	struct sockaddr_in *in = (struct sockaddr_in *)&real.storage;
+	char host[HX_ADDRESS_HOST_SIZE], now[sizeof(loopback)];
+
+	assert_in_range(fd, 0, 511);
+	moved_address(move->number, now);
+	hx_address_host(address, host);
+	if (strcmp(host, loopback) != 0 && strcmp(host, now) != 0)
+		return -ECONNREFUSED;
+	atomic_store(&move->made[fd], move->number);
+	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return system->ops->connect(system->context, fd, &real);
+}
+
+static ssize_t moved_recv(void *context, int fd, void *data, size_t size)
+{
+	struct move *move = context;
+	const struct hx_net *system = hx_net_system();
+	ssize_t count;
+	char now[sizeof(loopback)];
+
+	if (atomic_load(&move->made[fd]) != move->number)
+		return -ECONNRESET;
+	count = system->ops->recv(system->context, fd, data, size);
+	moved_address(move->number, now);
+	for (char *at = data, *end = at + (count > 0 ? count : 0);
+	     (at = memmem(at, (size_t)(end - at), loopback, sizeof(loopback) - 1)) != NULL;
+	     at += sizeof(loopback) - 1)
+		memcpy(at, now, sizeof(now) - 1);
+	return count;
+}
+
+/* More addresses than a client has links. */
+static void servers_move_to_other_addresses(void **state)
+{
+	struct scene *scene = *state;
+	struct hapax_store_options options = plain_options();
+	struct hapax_store *store = NULL;
+	static struct move move;
+
+	memset(&move, 0, sizeof(move));
+	move.ops = *hx_net_system()->ops;
+	move.ops.connect = moved_connect;
+	move.ops.recv = moved_recv;
+	move.net = (struct hx_net){.ops = &move.ops, .context = &move};
+	options.timeout_ms = 2000;
+	assert_int_equal(hx_redis_open_on(&move.net, scene->url, &options, &store, NULL), HAPAX_OK);
+	for (unsigned number = 100; number < 200; number++) {
+		move.number = number;
+		assert_true(all_answer(store));
+	}
+	hapax_store_close(store);
+}
+
 /* I5: a token of each of many keys; all larger than the last ones. */
 struct tokens {
 	uint64_t last[200];
@@ -751,6 +834,7 @@ int main(void)
 		CASE(slots_move_under_load),
 		CASE(cuts_are_reported_truly),
 		CASE(closing_does_not_wait_for_the_map),
+		CASE(servers_move_to_other_addresses),
 		/* The last three leave the Cluster another one. */
 		CASE(planned_failover_loses_nothing),
 		CASE(masters_fail_over_under_load),

@@ -668,10 +668,10 @@ static void foreign_data_is_refused(void **state)
 	assert_int_equal(run(scene->sound, &op), HAPAX_ERR_CORRUPT);
 	(void)snprintf(command, sizeof(command), "HSET %s:meta version 2", prefix);
 	assert_true(say(command));
-	refused("", HAPAX_ERR_UNSUPPORTED, "newer");
+	refused("", HAPAX_ERR_UNSUPPORTED, "use a newer one");
 	(void)snprintf(command, sizeof(command), "HSET %s:meta version x", prefix);
 	assert_true(say(command));
-	refused("", HAPAX_ERR_CORRUPT, "no ledger");
+	refused("", HAPAX_ERR_CORRUPT, "?prefix=NAME");
 }
 
 /* E16: how far the ledger's clock is from ours. */

@@ -281,9 +281,11 @@ static enum hapax_status judge_commit(PGresult *result, struct hapax_error *err)
 				"undone, because a statement had failed in the transaction");
 		return HAPAX_OK;
 	}
+	if (hx_postgres_fault(result) == HX_POSTGRES_FAULT_LOST)
+		return hx_postgres_result_error(
+			result, "whether the transaction was committed is not known", err);
 	/* Deferred constraints are judged at last. */
-	if (hx_postgres_fault(result) != HX_POSTGRES_FAULT_LOST && code != NULL &&
-	    strncmp(code, "23", 2) == 0)
+	if (code != NULL && strncmp(code, "23", 2) == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_HANDLER, 0, "the transaction was undone: %.200s",
 			PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));

@@ -45,7 +45,6 @@ struct hx_postgres_client {
 	unsigned failures;        /* attempts to connect, one after the other */
 	struct hx_postgres_session session;
 	struct hx_postgres_request *pending;
-	struct hx_postgres_request *pending_last;
 	struct hx_postgres_lane *lanes;
 	unsigned lane_count;
 	unsigned lanes_made;

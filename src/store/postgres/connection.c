@@ -272,6 +272,8 @@ static void on_ready_fd(struct hx_watch *watch, unsigned ready)
 	if ((ready & HX_READY_OUT) && connection->is_flushing && !flush(connection))
 		return;
 	if (PQconsumeInput(connection->conn) != 1) {
+		/* It sends, too: the server may have got the rest before it went. */
+		connection->is_flushing = false;
 		/* What was answered before the end counts. */
 		read_results(connection);
 		if (connection->conn != NULL)

@@ -15,6 +15,8 @@
 #include "store/postgres/client.h"
 #include "store/postgres/fault.h"
 
+#define MS_NS INT64_C(1000000)
+
 enum {
 	/* How often a transaction is sent again. Room is asked for once by each operation. */
 	REPEATS_MAX = 8,
@@ -281,9 +283,21 @@ void hx_postgres_lane_take(struct hx_postgres_lane *lane, struct hx_postgres_req
 
 /* ---------------------------------------------------------------- answers */
 
+/* Each of them may wait for a lock; together they wait no longer than one call may take. */
+static void end_split_if_late(struct hx_postgres_lane *lane)
+{
+	if (hx_reactor_now_ns(&lane->client->reactor) < lane->split_ends_ns)
+		return;
+	for (size_t i = lane->next + 1; i < lane->count; i++)
+		fail_undecided(lane->ops[i], HAPAX_ERR_UNAVAILABLE);
+	lane->is_split = false;
+}
+
 static void advance(struct hx_postgres_lane *lane)
 {
 	lane->repeats = 0;
+	if (lane->is_split)
+		end_split_if_late(lane);
 	while (lane->is_split && ++lane->next < lane->count) {
 		if (send_transaction(lane))
 			return;
@@ -331,6 +345,8 @@ static void answer_fault(
 	if (count > 1 && lane->kind == HX_POSTGRES_APART) {
 		lane->is_split = true;
 		lane->next = 0;
+		lane->split_ends_ns = hx_reactor_now_ns(&lane->client->reactor) +
+			lane->client->options->timeout_ms * MS_NS;
 		lane->repeats = 0;
 		if (!send_transaction(lane))
 			advance(lane);

@@ -39,7 +39,8 @@ struct hx_postgres_lane {
 	enum hx_postgres_group kind;
 	bool is_split; /* they go one by one: ops[next] is under way */
 	size_t next;
-	unsigned repeats; /* of this transaction, after a deadlock or for more room */
+	int64_t split_ends_ns; /* those that have not been under way by then never are */
+	unsigned repeats;      /* of this transaction, after a deadlock or for more room */
 	struct hx_postgres_arguments arguments;
 };
 

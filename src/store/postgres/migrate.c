@@ -39,6 +39,7 @@ struct migrator {
 static enum hapax_status run(
 	struct migrator *migrator, const char *text, PGresult **ret_result, struct hapax_error *err)
 {
+	const char *what = "the ledger was not migrated, and is as before";
 	PGresult *result;
 	ExecStatusType kind;
 	enum hapax_status status;
@@ -49,9 +50,10 @@ static enum hapax_status run(
 		return hx_error_set(err, status, 0, "no memory to migrate");
 	result = PQexec(migrator->conn, (const char *)migrator->sql.data);
 	kind = PQresultStatus(result);
+	if (strcmp(text, "COMMIT") == 0 && hx_postgres_fault(result) == HX_POSTGRES_FAULT_LOST)
+		what = "whether the ledger was migrated is not known; run it again";
 	if (kind != PGRES_COMMAND_OK && kind != PGRES_TUPLES_OK)
-		status = hx_postgres_result_error(
-			result, "the ledger was not migrated, and is as before", err);
+		status = hx_postgres_result_error(result, what, err);
 	if (status == HAPAX_OK && ret_result != NULL)
 		*ret_result = result;
 	else
@@ -92,7 +94,7 @@ static enum hapax_status bring_up(
 	int64_t version = 0;
 	enum hapax_status status = read_version(migrator, &version, err);
 
-	if (status == HAPAX_OK && version > HX_POSTGRES_VERSION)
+	if (status == HAPAX_OK && (version < 0 || version > HX_POSTGRES_VERSION))
 		return hx_postgres_version_error(version, migrator->schema, err);
 	migration->from = version;
 	migration->to = HX_POSTGRES_VERSION;
@@ -123,8 +125,12 @@ static enum hapax_status make_schema(struct migrator *migrator, struct hapax_err
 static enum hapax_status migrate(
 	struct migrator *migrator, struct hapax_migration *migration, struct hapax_error *err)
 {
-	enum hapax_status status = run(
-		migrator, "BEGIN; SELECT pg_advisory_xact_lock(7522537949364842850)", NULL, err);
+	/* What others migrated while we waited is seen; what they put into a search_path is not called. */
+	enum hapax_status status =
+		run(migrator,
+	            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path = pg_catalog;"
+	            " SELECT pg_advisory_xact_lock(7522537949364842850)",
+	            NULL, err);
 
 	if (status == HAPAX_OK)
 		status = make_schema(migrator, err);

@@ -33,7 +33,7 @@ enum server {
 	SERVER_HAS_LEDGER,
 	SERVER_SEES_ALL,
 	SERVER_ROLE,
-	SERVER_COLUMNS = SERVER_ROLE + 6, /* the settings that are made answer, too */
+	SERVER_COLUMNS = SERVER_ROLE + 7, /* the settings that are made answer, too */
 };
 
 /* From SERVER_SYNCS to SERVER_HAS_SYNC_STANDBYS; $1 is a table of the ledger. */
@@ -48,7 +48,8 @@ enum server {
  * A session of ours commits durably whatever the default is, reads what is committed, and
  * waits for nobody longer than its caller does. Plans are made once: the planner does not see
  * that a generic plan prunes partitions when it runs, and would plan anew for every call. Another transaction that holds a record may
- * take a while; a quarter of the time is enough to tell.
+ * take a while; a quarter of the time is enough to tell. Functions are the server's own: whoever may make some in a
+ * schema of the search_path could have them run by us otherwise.
  */
 static const char server_sql[] =
 	"SELECT current_setting('server_version_num')::int, pg_is_in_recovery()," SURVIVAL_COLUMNS
@@ -62,7 +63,8 @@ static const char server_sql[] =
 	" set_config('hapax.tenant', $2, false), set_config('lock_timeout', $3, false),"
 	" set_config('statement_timeout', $4, false),"
 	" set_config('default_transaction_isolation', 'read committed', false),"
-	" set_config('plan_cache_mode', 'force_generic_plan', false)";
+	" set_config('plan_cache_mode', 'force_generic_plan', false),"
+	" set_config('search_path', 'pg_catalog', false)";
 
 void hx_postgres_session_init(
 	struct hx_postgres_session *session, const struct hx_postgres_place *place,
@@ -174,6 +176,12 @@ enum hapax_status hx_postgres_version_error(
 		return hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0,
 			"there is no ledger in schema '%s' of this database; run 'hapax store migrate URL'",
+			schema);
+	if (version < 0)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"hapax_meta in schema '%s' holds no version of a ledger: it was changed by others;"
+			" restore it, or name another schema in the URL",
 			schema);
 	if (version < HX_POSTGRES_VERSION)
 		return hx_error_set(

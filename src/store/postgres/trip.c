@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "store/postgres/fault.h"
+
 bool hx_postgres_trip_begin(struct hx_postgres_trip *trip, PGconn *conn)
 {
 	memset(trip, 0, sizeof(*trip));
@@ -31,6 +33,18 @@ bool hx_postgres_trip_send_prepared(
 	return true;
 }
 
+/*
+ * An error that comes with the sync: outside of a transaction that is the commit, and what the last statement
+ * answered was undone.
+ */
+static bool is_undone(const struct hx_postgres_trip *trip, int number, const PGresult *result)
+{
+	return number >= trip->count && trip->count > 0 &&
+		PQresultStatus(result) == PGRES_FATAL_ERROR &&
+		hx_postgres_fault(result) != HX_POSTGRES_FAULT_LOST &&
+		PQresultStatus(trip->results[trip->count - 1]) == PGRES_TUPLES_OK;
+}
+
 void hx_postgres_trip_end(struct hx_postgres_trip *trip)
 {
 	bool is_synced = PQpipelineSync(trip->conn) != 1;
@@ -47,6 +61,11 @@ void hx_postgres_trip_end(struct hx_postgres_trip *trip)
 			continue;
 		}
 		is_synced = PQresultStatus(result) == PGRES_PIPELINE_SYNC;
+		if (is_undone(trip, number, result)) {
+			PQclear(trip->results[trip->count - 1]);
+			trip->results[trip->count - 1] = NULL;
+			number = trip->count - 1;
+		}
 		if (!is_synced && number < trip->count && trip->results[number] == NULL)
 			trip->results[number] = result;
 		else

@@ -89,12 +89,41 @@ static int number_of(const struct hx_redis_client *client, const struct hx_redis
 	return -1;
 }
 
+static bool is_owner(const struct hx_redis_client *client, const struct hx_redis_link *link)
+{
+	int number = number_of(client, link);
+
+	for (size_t i = 0; i < HX_REDIS_PARTITIONS; i++) {
+		if (client->cluster->owners[i] == number)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A link to a server that has left: servers may come back under other addresses for as long as the store is open.
+ * Those that the URL names stay.
+ */
+static struct hx_redis_link *find_unused(struct hx_redis_client *client)
+{
+	for (size_t i = client->place->endpoint_count; i < client->link_count; i++) {
+		struct hx_redis_link *link = client->links[i];
+
+		if (link->state == HX_REDIS_LINK_IDLE && link->pending == NULL &&
+		    link->unit_count == 0 && link->connection.state == HX_CONNECTION_NONE &&
+		    !is_owner(client, link))
+			return link;
+	}
+	return NULL;
+}
+
 /* The link to a server, made if there is none. NULL: no memory. */
 static struct hx_redis_link *link_to(
 	struct hx_redis_client *client, const struct hx_redis_link *told_by,
 	struct hapax_bytes host, int64_t port)
 {
 	struct hx_endpoint endpoint = {.is_unix = false, .port = (uint16_t)port};
+	struct hx_redis_link *unused;
 
 	if (port < 1 || port > UINT16_MAX || host.size > HX_HOST_SIZE_MAX)
 		return NULL;
@@ -110,18 +139,12 @@ static struct hx_redis_link *link_to(
 		    strcmp(link->endpoint.host, endpoint.host) == 0)
 			return link;
 	}
-	return hx_redis_client_add_link(client, &endpoint);
-}
-
-static bool is_owner(const struct hx_redis_client *client, const struct hx_redis_link *link)
-{
-	int number = number_of(client, link);
-
-	for (size_t i = 0; i < HX_REDIS_PARTITIONS; i++) {
-		if (client->cluster->owners[i] == number)
-			return true;
-	}
-	return false;
+	unused = find_unused(client);
+	if (unused == NULL)
+		return hx_redis_client_add_link(client, &endpoint);
+	unused->endpoint = endpoint;
+	unused->failures = 0;
+	return unused;
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -481,7 +504,9 @@ static struct hx_redis_link *link_to_ask(struct hx_redis_client *client)
 		assert(link != NULL);
 		for (size_t k = 0; k < ASKS; k++)
 			is_asked |= cluster->asks[k].link == link;
-		if (link->state != HX_REDIS_LINK_READY || is_asked)
+		/* One that has just been lost may not know it yet. */
+		if (link->state != HX_REDIS_LINK_READY ||
+		    link->connection.state != HX_CONNECTION_OPEN || is_asked)
 			continue;
 		if (best == NULL || link->answered_ns > best->answered_ns)
 			best = link;

@@ -67,12 +67,13 @@ static enum hapax_status find_ledger(
 	}
 	if (!hx_resp_integer(&value, &version) || version < 1)
 		return hx_error_set(
-			err, HAPAX_ERR_CORRUPT, 0, "'%s:{00}:meta' is no ledger of hapax",
+			err, HAPAX_ERR_CORRUPT, 0,
+			"'%s:{00}:meta' is no ledger of hapax; name another one with ?prefix=NAME",
 			client->place->prefix);
 	if (version > HX_REDIS_FORMAT)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"the ledger has format %lld, written by a newer hapax; this one knows %d",
+			"the ledger has format %lld, and this hapax knows %d: use a newer one",
 			(long long)version, HX_REDIS_FORMAT);
 	return HAPAX_OK;
 }

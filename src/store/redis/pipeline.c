@@ -635,13 +635,15 @@ void hx_redis_pipeline_lose(struct hx_redis_link *link)
 {
 	uint64_t sent_bytes = link->connection.sent_bytes;
 
-	for (; link->unit_count > 0; link->unit_count--) {
+	while (link->unit_count > 0) {
 		struct hx_redis_unit unit = *unit_at(link, 0);
 		struct hx_redis_request *request = unit.request;
 		bool is_uncertain;
 		bool only_reads;
 
+		/* Whoever is told may ask for something at once, and look at what is in flight. */
 		link->unit_first = (link->unit_first + 1) % HX_REDIS_UNITS_MAX;
+		link->unit_count--;
 		if (request == NULL)
 			continue;
 		only_reads = request->call == NULL &&

@@ -366,14 +366,15 @@ static enum hx_redis_session_result take_version(
 	}
 	if (!hx_resp_integer(value, &version) || version < 1) {
 		(void)hx_error_set(
-			err, HAPAX_ERR_CORRUPT, 0, "'%s:meta' is no ledger of hapax",
+			err, HAPAX_ERR_CORRUPT, 0,
+			"'%s:meta' is no ledger of hapax; name another one with ?prefix=NAME",
 			session->place->prefix);
 		return HX_REDIS_SESSION_REFUSED;
 	}
 	if (version > HX_REDIS_FORMAT) {
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"the ledger has format %lld, written by a newer hapax; this one knows %d",
+			"the ledger has format %lld, and this hapax knows %d: use a newer one",
 			(long long)version, HX_REDIS_FORMAT);
 		return HX_REDIS_SESSION_REFUSED;
 	}
