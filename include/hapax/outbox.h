@@ -172,7 +172,10 @@ HAPAX_API enum hapax_status hapax_outbox_purge(
 HAPAX_API enum hapax_status hapax_outbox_purge_step(
 	struct hapax_outbox *outbox, int64_t age_ms, uint64_t *ret_count, struct hapax_error *err);
 
-/* One row of a query, as texts by the names of columns; NULL has data NULL. Not 0 ends it. */
+/*
+ * One row of a query, by the names of columns: texts, and bytes as they are; NULL has data NULL.
+ * Not 0 ends it.
+ */
 typedef int hapax_outbox_row_fn(void *context, const struct hapax_field *fields, size_t count);
 
 /* Run one SELECT of the caller's. row may use the outbox meanwhile. */
@@ -244,7 +247,7 @@ enum hapax_relay_event {
 
 typedef void hapax_relay_report_fn(void *context, enum hapax_relay_event event, const char *text);
 
-/* Asked between two steps, at least once a second; not 0: drain and return. */
+/* Asked between two batches, and every few seconds when there is none; not 0: drain and return. */
 typedef int hapax_relay_stop_fn(void *context);
 
 /* Zero means the default. */
@@ -259,7 +262,7 @@ struct hapax_relay_options {
 	int64_t retry_ms;      /* after the first failure of a row: 1 s, doubling, with jitter */
 	int64_t retry_ms_max;  /* 5 min */
 	int64_t poll_ms;       /* when nobody tells of new rows: 1 s; SQLite 10 ms */
-	int is_finite;         /* not 0: return when nothing is left that could go out now */
+	int is_finite;         /* not 0: return when nothing is pending any more */
 	hapax_relay_report_fn *report;
 	hapax_relay_stop_fn *stop;
 	void *context; /* of both */

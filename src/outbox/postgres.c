@@ -274,6 +274,7 @@ enum hapax_status hapax_outbox_join_postgres(
 	struct hx_outbox_postgres *outbox;
 	PGresult *result;
 	enum hapax_status status = HAPAX_OK;
+	bool is_good;
 
 	if (conn == NULL || ret_outbox == NULL || PQstatus(conn) != CONNECTION_OK)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an open connection is needed");
@@ -297,7 +298,12 @@ enum hapax_status hapax_outbox_join_postgres(
 		(void)snprintf(
 			outbox->place.schema, sizeof(outbox->place.schema), "%s",
 			PQgetvalue(result, 0, 0));
+	is_good = hx_postgres_schema_is_good(outbox->place.schema);
 	PQclear(result);
+	if (status == HAPAX_OK && !is_good)
+		status = hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"the schema of the outbox has a quote, '%%', '$' or '\\' in its name");
 	if (status != HAPAX_OK) {
 		outbox_close(&outbox->base);
 		return status;
@@ -343,6 +349,8 @@ static enum hapax_status bring_up(
 	enum hapax_status status = run_text(
 		conn, schema,
 		"BEGIN; SELECT pg_advisory_xact_lock(7522537949364842851);"
+		/* Who waits for a table lets all who add events wait behind him. */
+		"SET LOCAL lock_timeout = '3s';"
 		"DO $do$ DECLARE v_name text := (parse_ident('@@hapax_outbox'))[1]; BEGIN"
 		" IF to_regnamespace(quote_ident(v_name)) IS NULL THEN"
 		" EXECUTE format('CREATE SCHEMA %I', v_name); END IF; END $do$;"

@@ -288,8 +288,9 @@ $$;
 
 -- Take over rows of a table that is there already: a trigger copies each into the outbox, in the transaction that
 -- inserts it, and, where it has a status, says there when it was sent. An event has the id of its row; if that is a
--- number, with the name of the table before it, since other tables have the same numbers. Columns that are NULL do not exist; p_existing
--- takes rows that are there now. Returns how many that were.
+-- number, with the name of the table before it, since other tables have the same numbers. A payload that is NULL is an
+-- empty one: Debezium has such rows. Columns that are NULL do not exist; p_existing takes rows that are there now. Returns
+-- how many that were.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_adopt(
 	p_table text, p_id text, p_topic text, p_topic_prefix text, p_key text, p_type text, p_payload text,
 	p_status text, p_pending text, p_processed text, p_existing boolean
@@ -333,8 +334,8 @@ BEGIN
 		(SELECT relname FROM pg_class WHERE oid = v_oid) || ':', p_id);
 	v_call := format('@@hapax_outbox_add(%L || t.%I::text, %s, %s, %s, NULL, NULL, %L, NULL, %s, %L, t.%I::text)',
 		p_topic_prefix, p_topic,
-		CASE WHEN v_types[2] = 'bytea' THEN format('t.%I', p_payload)
-			ELSE format('convert_to(t.%I::text, ''UTF8'')', p_payload) END,
+		format(CASE WHEN v_types[2] = 'bytea' THEN 'coalesce(t.%I, '''')'
+			ELSE 'coalesce(convert_to(t.%I::text, ''UTF8''), '''')' END, p_payload),
 		CASE WHEN p_key IS NULL THEN 'NULL' ELSE format('t.%I::text', p_key) END,
 		CASE WHEN p_type IS NULL THEN 'NULL' ELSE format('t.%I::text', p_type) END,
 		CASE WHEN v_types[2] IN ('json', 'jsonb') THEN 'application/json' END, v_id, v_table, p_id);

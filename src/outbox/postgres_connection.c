@@ -163,6 +163,7 @@ static enum hapax_status result_error(
 	const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
+	enum hx_postgres_fault fault = hx_postgres_fault(result);
 
 	/* A hint is a sentence there, and the end of one here. */
 	if (code != NULL && strcmp(code, "HX004") == 0 && hint != NULL && hint[0] != '\0')
@@ -175,6 +176,18 @@ static enum hapax_status result_error(
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"%s: an event with this id is in the outbox already", what);
+	if (fault == HX_POSTGRES_FAULT_DENIED)
+		return hx_error_set(
+			err, hx_postgres_fault_status(fault), 0,
+			"%s: %.200s; as the outbox's owner: SELECT hapax_outbox_grant('ROLE'), with true"
+			" behind it for a relay",
+			what, text);
+	if (fault == HX_POSTGRES_FAULT_GONE)
+		return hx_error_set(
+			err, hx_postgres_fault_status(fault), 0,
+			"%s: %.200s; is this the primary, and was the outbox made by 'hapax outbox init"
+			" --db URL'?",
+			what, text);
 	return hx_postgres_result_error(result, what, err);
 }
 
@@ -183,6 +196,7 @@ static enum hapax_status run(
 	const struct hx_outbox_argument *arguments, int count, const char *what,
 	PGresult **ret_result, struct hapax_error *err)
 {
+	enum hx_postgres_fault fault;
 	enum hapax_status status;
 	ExecStatusType kind;
 	PGresult *result;
@@ -201,7 +215,9 @@ static enum hapax_status run(
 		return HAPAX_OK;
 	}
 	status = result_error(result, what, err);
-	if (hx_postgres_fault(result) == HX_POSTGRES_FAULT_LOST)
+	fault = hx_postgres_fault(result);
+	/* Another server may be the primary now. */
+	if (fault == HX_POSTGRES_FAULT_LOST || fault == HX_POSTGRES_FAULT_GONE)
 		hx_outbox_postgres_disconnect(outbox);
 	PQclear(result);
 	return status;
@@ -315,11 +331,23 @@ struct hapax_bytes hx_outbox_postgres_bytes(const PGresult *result, int row, int
 		PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column)};
 }
 
+/* Whether it was told of new rows, perhaps in what was read with an answer. */
+static bool hear(struct hx_outbox_postgres *outbox)
+{
+	bool is_told = false;
+	PGnotify *notice;
+
+	while ((notice = PQnotifies(outbox->conn)) != NULL) {
+		PQfreemem(notice);
+		is_told = true;
+	}
+	return is_told;
+}
+
 /* Listen, and hear what was said; new rows or not is found out by looking. */
 void hx_outbox_postgres_wait(struct hapax_outbox *base, int64_t wait_ns)
 {
 	struct hx_outbox_postgres *outbox = (struct hx_outbox_postgres *)base;
-	PGnotify *notice;
 
 	if (outbox->conn == NULL) {
 		hx_reactor_turn(&base->reactor, wait_ns);
@@ -333,10 +361,11 @@ void hx_outbox_postgres_wait(struct hapax_outbox *base, int64_t wait_ns)
 			hx_reactor_turn(&base->reactor, wait_ns);
 		return;
 	}
+	if (hear(outbox))
+		return;
 	if (turn(outbox, HX_READY_IN, hx_clock_mono_ns() + wait_ns))
 		(void)PQconsumeInput(outbox->conn);
-	while (outbox->conn != NULL && (notice = PQnotifies(outbox->conn)) != NULL)
-		PQfreemem(notice);
+	(void)hear(outbox);
 	if (PQstatus(outbox->conn) == CONNECTION_BAD)
 		hx_outbox_postgres_disconnect(outbox);
 }

@@ -10,6 +10,8 @@
 #include "outbox/postgres.h"
 #include "store/postgres/fault.h"
 
+enum { BYTEA_OID = 17 }; /* pg_type.h is the server's */
+
 static struct hx_outbox_postgres *of(struct hapax_outbox *outbox)
 {
 	return (struct hx_outbox_postgres *)outbox;
@@ -116,17 +118,57 @@ static PGresult *ask(struct hx_outbox_postgres *outbox, const char *value)
 	return result;
 }
 
-/* With the caller's words in the message when it is wrong. */
+/* What the server says about somebody's query, in its own words. */
+static enum hapax_status query_error(
+	struct hx_outbox_postgres *outbox, const PGresult *result, struct hapax_error *err)
+{
+	const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
+	if (PQresultStatus(result) != PGRES_FATAL_ERROR ||
+	    hx_postgres_fault(result) != HX_POSTGRES_FAULT_LOST)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the query failed: %s",
+			text == NULL ? "it returns no rows" : text);
+	hx_outbox_postgres_disconnect(outbox);
+	return hx_error_set(
+		err, HAPAX_ERR_UNAVAILABLE, 0, "the query was not answered: %s",
+		text == NULL ? "the connection to PostgreSQL was lost" : text);
+}
+
+/* One row, as texts; bytes are what they are, and not as SQL writes them. False: no memory. */
+static bool hand_out(
+	const PGresult *result, int number, hapax_outbox_row_fn *row, void *context, bool *ret_ends)
+{
+	struct hapax_field fields[HX_OUTBOX_COLUMNS_MAX];
+	unsigned char *bytes[HX_OUTBOX_COLUMNS_MAX] = {NULL};
+	int columns = PQnfields(result);
+	bool is_good = true;
+
+	for (int i = 0; i < columns; i++) {
+		fields[i].name = hapax_bytes_from_text(PQfname(result, i));
+		fields[i].value = hx_outbox_postgres_bytes(result, number, i);
+		if (PQftype(result, i) != BYTEA_OID || fields[i].value.data == NULL)
+			continue;
+		bytes[i] = PQunescapeBytea(fields[i].value.data, &fields[i].value.size);
+		fields[i].value.data = bytes[i];
+		is_good = is_good && bytes[i] != NULL;
+	}
+	if (is_good)
+		*ret_ends = row(context, fields, (size_t)columns) != 0;
+	for (int i = 0; i < columns; i++)
+		PQfreemem(bytes[i]);
+	return is_good;
+}
+
 enum hapax_status hx_outbox_postgres_query(
 	struct hapax_outbox *base, const char *sql, const char *value, hapax_outbox_row_fn *row,
 	void *context, struct hapax_error *err)
 {
 	struct hx_outbox_postgres *outbox = of(base);
-	struct hapax_field fields[HX_OUTBOX_COLUMNS_MAX];
 	enum hapax_status status =
 		outbox->is_joined ? HAPAX_OK : hx_outbox_postgres_connect(outbox, err);
+	bool ends = false;
 	PGresult *result;
-	int columns;
 
 	if (status != HAPAX_OK)
 		return status;
@@ -136,25 +178,16 @@ enum hapax_status hx_outbox_postgres_query(
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "the query was too long");
 	result = ask(outbox, value);
-	columns = PQnfields(result);
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
-		status = hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the query failed: %s",
-			PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) == NULL
-				? "it returns no rows"
-				: PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
-	else if (columns > HX_OUTBOX_COLUMNS_MAX)
+		status = query_error(outbox, result, err);
+	else if (PQnfields(result) > HX_OUTBOX_COLUMNS_MAX)
 		status = hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "the query has more than %d columns",
 			HX_OUTBOX_COLUMNS_MAX);
-	for (int i = 0; status == HAPAX_OK && i < PQntuples(result); i++) {
-		for (int j = 0; j < columns; j++) {
-			fields[j].name = hapax_bytes_from_text(PQfname(result, j));
-			fields[j].value = hx_outbox_postgres_bytes(result, i, j);
-		}
-		if (row(context, fields, (size_t)columns) != 0)
-			break;
-	}
+	for (int i = 0; status == HAPAX_OK && !ends && i < PQntuples(result); i++)
+		if (!hand_out(result, i, row, context, &ends))
+			status = hx_error_set(
+				err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a row of the query");
 	PQclear(result);
 	return status;
 }

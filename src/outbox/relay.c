@@ -8,7 +8,9 @@
  *      way ends before the lease does. Partitions are given up between batches.
  *  (3) Of one ordering key one row is under way at a time: a later one follows when the
  *      earlier one is confirmed. A row that fails holds up its own key and nobody else.
- *  (4) An outage of sink or database is counted against no row.
+ *  (4) An outage of sink or database is counted against no row. That of a part of the sink is: a
+ *      row that is not confirmed in time, while later ones are, would stand before all others for
+ *      as long as it lasts.
  */
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -34,6 +36,7 @@ enum {
 	OUTAGE_MS_FIRST = 50,
 	OUTAGE_MS_LAST = 5000,
 	PUBLISH_MS_MAX = 20 * 1000,
+	LATE_MS = 2, /* sinks count the time that is left in milliseconds */
 	/* So many at once: it is not idle any more, and need not be told of every one. */
 	BUSY_ROWS = 32,
 	KEY_SLOTS = 2048, /* more than twice the rows of a batch */
@@ -62,7 +65,8 @@ struct hapax_relay {
 	bool has_parked; /* who waits behind these is to leave the pending ones */
 	bool is_away;    /* an outage was reported */
 	unsigned failures;
-	unsigned batch_now; /* rows to fetch: fewer after a batch that was not confirmed in time */
+	bool is_late;       /* the last batch was not confirmed in time */
+	unsigned batch_now; /* rows to fetch: fewer after such a batch */
 	int64_t tend_at_ns;
 	int64_t lease_ends_ns;
 	int64_t look_at_ns;
@@ -222,11 +226,29 @@ static void refuse_unfit(struct hx_outbox_batch *batch)
 	}
 }
 
+/* The time is up for a wave. Who was not confirmed while later ones were is tried again. */
+static void count_silent(struct hapax_relay *relay, size_t count)
+{
+	bool has_sent = false;
+
+	for (size_t i = count; i > 0; i--) {
+		struct hx_outbox_row *row = relay->wave[i - 1];
+
+		if (row->outcome == HX_OUTBOX_SENT)
+			has_sent = true;
+		else if (row->outcome == HX_OUTBOX_UNDECIDED && has_sent)
+			hx_sink_decide(
+				row, HX_OUTBOX_FAILED,
+				"it was not confirmed in time, and later ones were");
+	}
+}
+
 static enum hapax_status publish(struct hapax_relay *relay, struct hapax_error *err)
 {
 	unsigned waves = number_waves(relay);
 	enum hapax_status status = HAPAX_OK;
 
+	relay->is_late = false;
 	refuse_unfit(&relay->batch);
 
 	for (unsigned wave = 0; wave < waves && status == HAPAX_OK; wave++) {
@@ -242,6 +264,10 @@ static enum hapax_status publish(struct hapax_relay *relay, struct hapax_error *
 			break;
 		status = relay->sink->ops->publish(
 			relay->sink, relay->wave, count, deadline_ns, err);
+		relay->is_late =
+			status != HAPAX_OK && deadline_ns - hx_clock_mono_ns() < LATE_MS * MS_NS;
+		if (relay->is_late)
+			count_silent(relay, count);
 	}
 	for (size_t i = 0; i < relay->batch.count; i++)
 		judge(relay, &relay->batch.rows[i]);
@@ -400,13 +426,18 @@ static enum hapax_status rest(struct hapax_relay *relay, bool *is_done, struct h
 	return HAPAX_OK;
 }
 
-/* A sink that is slow is asked for less, so that something gets done before the lease ends. */
-static void adapt(struct hapax_relay *relay, bool is_good)
+/*
+ * A sink that is slow is asked for less, so that something gets done before the lease ends. One that
+ * does not even confirm a single row is not slow: others than that one may have their turn.
+ */
+static void adapt(struct hapax_relay *relay)
 {
 	unsigned batch_max = relay->options.batch_max;
 
-	if (!is_good)
+	if (relay->is_late && relay->batch_now > 1)
 		relay->batch_now = relay->batch_now > 4 ? relay->batch_now / 4 : 1;
+	else if (relay->is_late)
+		relay->batch_now = batch_max;
 	else if (relay->batch_now < batch_max)
 		relay->batch_now =
 			relay->batch_now < batch_max / 2 ? relay->batch_now * 2 : batch_max;
@@ -435,7 +466,7 @@ static enum hapax_status step(struct hapax_relay *relay, bool *is_done, struct h
 		status = set_idle(relay, false, err);
 	if (status == HAPAX_OK)
 		status = publish(relay, err);
-	adapt(relay, status == HAPAX_OK);
+	adapt(relay);
 	mark(relay);
 	return status;
 }

@@ -216,7 +216,7 @@ static char *insert_sql(const struct hapax_outbox_table *table, const char *from
 		" unicode(substr(%s, -2)) * 3 + unicode(substr(%s, -3)) + length(%s)) & 63, 0),"
 		" CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), %Q || %s.\"%w\", %s, %s,"
 		" CASE WHEN typeof(%s.\"%w\") = 'text' AND json_valid(%s.\"%w\") THEN 'application/json' END,"
-		" CAST(%s.\"%w\" AS BLOB), %Q, CAST(%s.\"%w\" AS TEXT)",
+		" coalesce(CAST(%s.\"%w\" AS BLOB), x''), %Q, CAST(%s.\"%w\" AS TEXT)",
 		id, hash, hash, hash, hash, table->topic_prefix == NULL ? "" : table->topic_prefix,
 		from, table->topic, key, type, from, table->payload, from, table->payload, from,
 		table->payload, table->table, from, table->id);

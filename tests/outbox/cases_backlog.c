@@ -126,6 +126,32 @@ static void what_is_pending_is_not_gone_through_for_nothing(void **state)
 	assert_true(looked_at < 100);
 }
 
+/* The word of a new row that comes with an answer is heard, and not slept over. */
+static void what_is_told_with_an_answer_is_heard(void **state)
+{
+	struct outbox_case *c = *state;
+	static struct hx_outbox_batch batch;
+	struct hapax_outbox *outbox = NULL;
+	int64_t wait_ns = INT64_C(60) * 1000000000, began_ns;
+	unsigned partitions = 0;
+
+	if (!c->is_postgres)
+		skip();
+	hx_outbox_batch_init(&batch);
+	assert_int_equal(hapax_outbox_open(c->url, &outbox, NULL), HAPAX_OK);
+	assert_int_equal(
+		outbox->ops->tend(outbox, "r", "", 60000, true, &partitions, NULL), HAPAX_OK);
+	/* Listen. */
+	outbox->ops->wait(outbox, 0);
+	outbox_case_add(c, "t", "", "1", "");
+	assert_int_equal(outbox->ops->fetch(outbox, "r", 10, &batch, NULL), HAPAX_OK);
+	began_ns = hx_clock_mono_ns();
+	outbox->ops->wait(outbox, wait_ns);
+	assert_true(hx_clock_mono_ns() - began_ns < wait_ns / 2);
+	hx_outbox_batch_done(&batch);
+	hapax_outbox_close(outbox);
+}
+
 static void relays_are_listed(void **state)
 {
 	struct outbox_case *c = *state;
@@ -148,6 +174,7 @@ const struct outbox_test backlog_cases[] = {
 	{"what_is_left_is_counted", what_is_left_is_counted},
 	{"what_is_pending_is_not_gone_through_for_nothing",
          what_is_pending_is_not_gone_through_for_nothing},
+	{"what_is_told_with_an_answer_is_heard", what_is_told_with_an_answer_is_heard},
 	{"relays_are_listed", relays_are_listed},
 	{NULL, NULL},
 };

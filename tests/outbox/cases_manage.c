@@ -143,7 +143,8 @@ static void debezium_tables_are_taken_over(void **state)
 	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_OK);
 	outbox_case_run(c, "BEGIN");
 	outbox_case_run(c, "INSERT INTO {}outbox VALUES ('e1', 'order', '17', 'made', '{}')");
-	outbox_case_run(c, "INSERT INTO {}outbox VALUES ('e2', 'order', '17', 'paid', '{}')");
+	/* Of a row that says nothing but that something is gone. */
+	outbox_case_run(c, "INSERT INTO {}outbox VALUES ('e2', 'order', '17', 'paid', NULL)");
 	outbox_case_run(c, "COMMIT");
 	outbox_case_run(c, "BEGIN");
 	outbox_case_run(c, "INSERT INTO {}outbox VALUES ('e3', 'order', '17', 'undone', '{}')");
@@ -157,6 +158,7 @@ static void debezium_tables_are_taken_over(void **state)
 	assert_string_equal(sunk.messages[0].id, "e1");
 	assert_string_equal(sunk.messages[1].id, "e2");
 	assert_string_equal(sunk.messages[1].key, "17");
+	assert_string_equal(sunk.messages[1].payload, "");
 }
 
 /* Whatever they are: nothing of a name is SQL. */
@@ -197,6 +199,62 @@ static void names_of_tables_and_columns_are_names(void **state)
 	assert_string_equal(text, "do\"n'e");
 }
 
+static int note_bytes(void *context, const struct hapax_field *fields, size_t count)
+{
+	assert_int_equal(count, 2);
+	assert_int_equal(fields[0].value.size, 3);
+	assert_memory_equal(fields[0].value.data, "\x00\xff\\", 3);
+	assert_null(fields[1].value.data);
+	(*(int *)context)++;
+	return 0;
+}
+
+/* A payload that is rebuilt is the one that it was. */
+static void bytes_of_a_query_are_what_they_are(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_error err = {0};
+	int seen = 0;
+
+	assert_int_equal(
+		hapax_outbox_query(
+			c->joined,
+			c->is_postgres ? "SELECT '\\x00ff5c'::bytea, NULL::bytea"
+				       : "SELECT x'00ff5c', NULL",
+			note_bytes, &seen, &err),
+		HAPAX_OK);
+	assert_int_equal(seen, 1);
+}
+
+static int take_nothing(void *context, const struct hapax_field *fields, size_t count)
+{
+	(void)context;
+	(void)fields;
+	(void)count;
+	return 0;
+}
+
+/* It is not the query that is wrong, and the next one finds another connection. */
+static void a_query_that_loses_its_connection_is_told(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_outbox *outbox = NULL;
+	struct hapax_error err = {0};
+
+	if (!c->is_postgres)
+		skip();
+	assert_int_equal(hapax_outbox_open(c->url, &outbox, &err), HAPAX_OK);
+	assert_int_equal(
+		hapax_outbox_query(
+			outbox, "SELECT pg_terminate_backend(pg_backend_pid())", take_nothing, NULL,
+			&err),
+		HAPAX_ERR_UNAVAILABLE);
+	assert_non_null(strstr(err.message, "the query was not answered: "));
+	assert_int_equal(
+		hapax_outbox_query(outbox, "SELECT 1", take_nothing, NULL, &err), HAPAX_OK);
+	hapax_outbox_close(outbox);
+}
+
 static void queries_that_are_wrong_are_told(void **state)
 {
 	struct outbox_case *c = *state;
@@ -224,5 +282,7 @@ const struct outbox_test manage_cases[] = {
 	{"debezium_tables_are_taken_over", debezium_tables_are_taken_over},
 	{"names_of_tables_and_columns_are_names", names_of_tables_and_columns_are_names},
 	{"queries_that_are_wrong_are_told", queries_that_are_wrong_are_told},
+	{"bytes_of_a_query_are_what_they_are", bytes_of_a_query_are_what_they_are},
+	{"a_query_that_loses_its_connection_is_told", a_query_that_loses_its_connection_is_told},
 	{NULL, NULL},
 };

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 static void all_is_published_once_and_marked(void **state)
 {
 	struct outbox_case *c = *state;
@@ -238,6 +240,57 @@ static void poison_holds_up_its_own_key(void **state)
 		4);
 }
 
+/* Others come when a row that is never confirmed has been tried alone for a while. */
+struct company {
+	struct outbox_case *c;
+	bool has_come;
+	int64_t deadline_ns;
+};
+
+static int come_after_a_while(void *context)
+{
+	struct company *company = context;
+
+	if (!company->has_come && sunk.publishes >= 4) {
+		company->has_come = true;
+		for (int i = 0; i < 20; i++) {
+			char id[16];
+
+			(void)snprintf(id, sizeof(id), "later %d", i);
+			outbox_case_add(company->c, "t", "", id, "");
+		}
+	}
+	return hx_clock_mono_ns() > company->deadline_ns;
+}
+
+/* As of a queue that has lost its majority. The sink itself is there, and the row stops nobody. */
+static void a_row_that_is_never_confirmed_stops_nobody(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_relay_options options = relay_options(NULL);
+	struct company company = {
+		.c = c, .deadline_ns = hx_clock_mono_ns() + INT64_C(60) * 1000000000};
+	char error[256];
+
+	options.lease_ms = 200;
+	options.batch_max = 8;
+	options.attempts_max = 2;
+	options.stop = come_after_a_while;
+	options.context = &company;
+	outbox_case_add(c, "silent", "k", "1", "");
+	outbox_case_add(c, "t", "k", "2", "");
+	(void)drain_with(c, &options);
+	assert_true(company.has_come);
+	/* Once each: what was confirmed was marked. */
+	assert_int_equal(sunk.count, 20);
+	assert_int_equal(memory_log_find(&sunk, "2", NULL), 0);
+	assert_int_equal(
+		outbox_case_number(c, "SELECT state FROM {}hapax_outbox WHERE id = '1'"), 2);
+	outbox_case_text(
+		c, "SELECT error FROM {}hapax_outbox WHERE id = '1'", error, sizeof(error));
+	assert_string_equal(error, "it was not confirmed in time, and later ones were");
+}
+
 const struct outbox_test relay_cases[] = {
 	{"all_is_published_once_and_marked", all_is_published_once_and_marked},
 	{"a_row_that_fails_is_tried_again_then_parked",
@@ -248,5 +301,6 @@ const struct outbox_test relay_cases[] = {
 	{"failures_count_with_the_token_only", failures_count_with_the_token_only},
 	{"partitions_are_shared_by_those_who_live", partitions_are_shared_by_those_who_live},
 	{"poison_holds_up_its_own_key", poison_holds_up_its_own_key},
+	{"a_row_that_is_never_confirmed_stops_nobody", a_row_that_is_never_confirmed_stops_nobody},
 	{NULL, NULL},
 };

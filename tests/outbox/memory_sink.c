@@ -52,6 +52,8 @@ static void take(struct memory_log *log, struct hx_outbox_row *row)
 		hx_sink_decide(row, HX_OUTBOX_REFUSED, "told to refuse");
 	} else if (begins(row->topic, "garbled")) {
 		hx_sink_decide(row, HX_OUTBOX_REFUSED, "it said '\xff\x01 \xc3\xa4', then \xe2");
+	} else if (begins(row->topic, "silent")) {
+		row->outcome = HX_OUTBOX_UNDECIDED;
 	} else if (log->count < MEMORY_SINK_MAX) {
 		copy(log->messages[log->count].id, row->id);
 		copy(log->messages[log->count].key, row->ordering_key);
@@ -66,9 +68,9 @@ static enum hapax_status sink_publish(
 	struct hapax_error *err)
 {
 	struct memory_log *log = ((struct memory_sink *)base)->log;
-	bool is_away;
+	struct hx_event never = {0};
+	bool is_away, is_silent = false;
 
-	(void)deadline_ns;
 	hx_mutex_lock(&log->mutex);
 	log->publishes++;
 	if (count > log->calls_max)
@@ -81,6 +83,12 @@ static enum hapax_status sink_publish(
 	for (size_t i = 0; i < count && is_away; i++)
 		rows[i]->outcome = HX_OUTBOX_UNDECIDED;
 	hx_mutex_unlock(&log->mutex);
+	for (size_t i = 0; i < count && !is_away; i++)
+		is_silent = is_silent || rows[i]->outcome == HX_OUTBOX_UNDECIDED;
+	if (is_silent) {
+		(void)hx_event_wait_until_ns(&never, deadline_ns);
+		return hx_error_set(err, HAPAX_ERR_UNAVAILABLE, 0, "no answer in time");
+	}
 	return is_away ? hx_error_set(err, HAPAX_ERR_UNAVAILABLE, 0, "the sink is away") : HAPAX_OK;
 }
 

@@ -12,6 +12,7 @@ import threading
 PROGRAM = sys.argv[1]
 received = []
 away = [2]  # so many answers are 503
+CRASHES = 40
 
 
 class Service(http.server.BaseHTTPRequestHandler):
@@ -26,6 +27,8 @@ class Service(http.server.BaseHTTPRequestHandler):
             status = 413
         elif self.path.endswith("/fail"):
             status = 500
+        elif self.path.endswith("/crash"):  # as a gateway says it of a service that dies of an event
+            status = 502
         elif away[0] > 0:
             away[0] -= 1
             status = 503
@@ -61,11 +64,20 @@ def main():
         hapax("add", db, "-t", "t", "--id", "typed", *typed)
         port = server.server_address[1]
         hapax("relay", db, "--drain", "--attempts=2", "--retry=1ms", "--to", f"http://127.0.0.1:{port}/in/")
-        with sqlite3.connect(file) as connection:
-            rows = dict(connection.execute("SELECT id, state || ' ' || coalesce(error, '') FROM hapax_outbox"))
+        # Of these more than are sent at a time stand before all others.
+        other = f"--db=sqlite:{folder}/other.db"
+        hapax("init", other)
+        for number in range(CRASHES):
+            hapax("add", other, "-t", "crash", "--id", f"crash{number}")
+        hapax("add", other, "-t", "t", "--id", "behind")
+        hapax("relay", other, "--drain", "--attempts=1", "--to", f"http://127.0.0.1:{port}/in/")
+        rows = {}
+        for name in file, f"{folder}/other.db":
+            with sqlite3.connect(name) as connection:
+                rows |= connection.execute("SELECT id, state || ' ' || coalesce(error, '') FROM hapax_outbox")
     sent = [item for item in received if item[0] == 200 and item[1] == "/in/orders"]
     first = sent[0]
-    (typed,) = [item[2] for item in received if item[0] == 200 and item[1] == "/in/t"]
+    typed, behind = (item[2] for item in received if item[0] == 200 and item[1] == "/in/t")
     cases = {
         "events of one key arrive once each, in order": [item[2]["ce-id"] for item in sent]
         == [f"e{number}" for number in range(20)],
@@ -86,6 +98,10 @@ def main():
         "413 parks at once": rows["large"].startswith("2 ") and "status 413" in rows["large"],
         "500 parks after its attempts": rows["fail"].startswith("2 ")
         and sum(item[1].endswith("/fail") for item in received) == 2,
+        "502 parks after its attempts, while others go": behind["ce-id"] == "behind" and all(
+            rows[f"crash{number}"].startswith("2 ") and "status 502, and took other" in rows[f"crash{number}"]
+            for number in range(CRASHES)
+        ),
         "a header that HTTP has not is refused": rows["header"].startswith("2 ") and "'a b'" in rows["header"],
     }
     print(f"1..{len(cases)}")

@@ -90,6 +90,8 @@ static void bad_urls_are_refused(void **state)
 	must_refuse("postgres:///x?pool=0", HAPAX_ERR_INVALID, "pool=1..64");
 	must_refuse("postgres:///x?pool=65", HAPAX_ERR_INVALID, "pool=1..64");
 	must_refuse("postgres:///x?schema=", HAPAX_ERR_INVALID, "schema=NAME");
+	must_refuse("postgres:///x?schema=it's", HAPAX_ERR_INVALID, "schema=NAME");
+	must_refuse("postgres:///x?schema=a%25I", HAPAX_ERR_INVALID, "schema=NAME");
 	must_refuse("postgres:///x?tenant=*", HAPAX_ERR_INVALID, "tenant=NAME");
 	must_refuse("postgres:///x?require=luck", HAPAX_ERR_INVALID, "require=durable");
 	must_refuse("postgres:///x?nonsense=1", HAPAX_ERR_INVALID, "postgres://user@host");

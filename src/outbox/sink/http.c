@@ -2,10 +2,11 @@
 /*
  * http.c - the sink http://: CloudEvents in binary mode, a POST for each, several at a time.
  *
- * 2xx is sent. 429, 502, 503, 504 and no connection mean that the service is away: they count
- * against no row. Of other answers, 401 403 404 405 407 408 409 421 425, 3xx and 5xx are tried
- * again, as is a request whose answer was lost; what is left of 4xx says that the event will
- * never do, and the row is parked.
+ * 2xx is sent. 429 and no connection mean that the service is away: they count against no row. So
+ * do 502, 503 and 504, unless it takes other events meanwhile: a gateway says the same of a service
+ * that dies of one event, which would stop all others. Of other answers, 401 403 404 405 407 408
+ * 409 421 425, 3xx and 5xx are tried again, as is a request whose answer was lost; what is left of
+ * 4xx says that the event will never do, and the row is parked.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -52,6 +53,12 @@ struct http_sink {
 	struct slot slots[CALLS_MAX];
 	size_t slot_count; /* that were made */
 	size_t busy;
+	size_t first;   /* row to begin with: others than those that found nobody */
+	bool has_taken; /* an event, in this call */
+	/* Rows that found it away since it took one; as many as this, and no more are sent. */
+	struct hx_outbox_row *doubtful[CALLS_MAX];
+	size_t doubtful_count;
+	unsigned doubtful_status; /* of the last one */
 	bool is_away;
 	struct hapax_error away;
 };
@@ -183,20 +190,54 @@ static void be_away(struct http_sink *sink, const char *why)
 	sink->is_away = true;
 }
 
+static void be_away_with(struct http_sink *sink, unsigned status)
+{
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), "it answered with status %u", status);
+	be_away(sink, text);
+}
+
+/* It takes others: these rows are tried again, and it is counted. */
+static void count_doubtful(struct http_sink *sink)
+{
+	for (size_t i = 0; i < sink->doubtful_count; i++)
+		sink->doubtful[i]->outcome = HX_OUTBOX_FAILED;
+	sink->doubtful_count = 0;
+}
+
+static void doubt(struct http_sink *sink, const struct slot *slot)
+{
+	if (sink->doubtful_count == CALLS_MAX)
+		return;
+	hx_sink_decide(
+		slot->row, HX_OUTBOX_UNDECIDED,
+		"'%.100s' answered with status %u, and took other events meanwhile", sink->host,
+		slot->status);
+	sink->doubtful[sink->doubtful_count++] = slot->row;
+	sink->doubtful_status = slot->status;
+	if (sink->doubtful_count == CALLS_MAX)
+		be_away_with(sink, slot->status);
+}
+
 static void judge(struct http_sink *sink, struct slot *slot)
 {
 	static const unsigned again[] = {401, 403, 404, 405, 407, 408, 409, 421, 425};
 	unsigned status = slot->status;
 	enum hx_outbox_outcome outcome = HX_OUTBOX_REFUSED;
-	char text[64];
 
-	(void)snprintf(text, sizeof(text), "it answered with status %u", status);
 	if (status >= 200 && status < 300) {
 		slot->row->outcome = HX_OUTBOX_SENT;
+		sink->has_taken = true;
+		count_doubtful(sink);
 		return;
 	}
-	if (status == 429 || (status >= 502 && status <= 504)) {
-		be_away(sink, text);
+	if (status == 429) {
+		be_away_with(sink, status);
+		return;
+	}
+	if (status >= 502 && status <= 504) {
+		doubt(sink, slot);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++)
@@ -278,19 +319,25 @@ static enum hapax_status sink_publish(
 	int64_t late_ns;
 	size_t next = 0;
 
-	sink->is_away = false;
+	sink->is_away = sink->has_taken = false;
+	sink->doubtful_count = 0;
 	hx_reactor_turn(&sink->reactor, 0);
 	late_ns = hx_reactor_now_ns(&sink->reactor) + CALL_NS;
 	if (late_ns > deadline_ns)
 		late_ns = deadline_ns;
 	while (sink->busy > 0 || (next < count && !sink->is_away)) {
 		while (next < count && !sink->is_away && sink->busy < sink->slot_count)
-			begin_call(sink, rows[next++], late_ns);
+			begin_call(sink, rows[(sink->first + next++) % count], late_ns);
 		if (sink->busy > 0)
 			hx_reactor_turn(&sink->reactor, -1);
 	}
+	if (sink->has_taken)
+		count_doubtful(sink);
+	else if (sink->doubtful_count > 0)
+		be_away_with(sink, sink->doubtful_status);
 	if (!sink->is_away)
 		return HAPAX_OK;
+	sink->first += CALLS_MAX;
 	if (err != NULL)
 		*err = sink->away;
 	return HAPAX_ERR_UNAVAILABLE;

@@ -30,6 +30,11 @@ static bool is_name(const char *text, size_t size, const char *name)
 	return size == strlen(name) && memcmp(text, name, size) == 0;
 }
 
+bool hx_postgres_schema_is_good(const char *schema)
+{
+	return schema[strcspn(schema, "'%$\\")] == '\0';
+}
+
 enum option { OPTION_GOOD, OPTION_BAD, OPTION_FOREIGN };
 
 /* One "name=value". Foreign ones are libpq's. */
@@ -44,7 +49,8 @@ static enum option set_option(struct hx_postgres_place *place, const char *text,
 	if (is_name(text, name_size, "schema")) {
 		is_good = value_size > 0 &&
 			hx_percent_decode_text(
-				  value, value_size, place->schema, sizeof(place->schema));
+				  value, value_size, place->schema, sizeof(place->schema)) &&
+			hx_postgres_schema_is_good(place->schema);
 	} else if (is_name(text, name_size, "tenant")) {
 		/* '*' would be all of them: see hapax_sees() in schema.sql. */
 		is_good = value_size > 0 &&

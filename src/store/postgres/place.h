@@ -37,6 +37,9 @@ struct hx_postgres_place {
 enum hapax_status hx_postgres_place_parse(
 	const char *url, struct hx_postgres_place *ret_place, struct hapax_error *err);
 
+/* Whether it may stand quoted within texts of SQL, too, as sql_append() puts it there. */
+bool hx_postgres_schema_is_good(const char *schema);
+
 /* text with every "@@" replaced by the quoted schema and a dot, NUL at the end. */
 enum hapax_status hx_postgres_sql_append(
 	struct hapax_buf *buf, const char *schema, const char *text);
