@@ -339,6 +339,16 @@ def test_limits_change_with_a_reload(cli):
         until(lambda: post(daemon.gateway, "1", b"x" * 70000, Content_Type="text/plain").status == 200, "it fits")
 
 
+def test_the_largest_heads(cli):
+    """A limit that can be set can be used, up to the upstream."""
+    with upstream() as service, serve(cli, service.url + "/base", config="http:\n  max_head: 48KiB\n") as daemon:
+        path = "/" + "x" * 8170
+        expect(post(daemon.gateway, "1", path=path, X_Long="y" * 40000).decision, "acquired")
+        expect((service.requests[0][0], service.requests[0][1]["X-Long"]), ("/base" + path, "y" * 40000))
+        post(daemon.gateway, "2", X_Long="y" * 49000).is_problem(431)
+        expect(len(service.requests), 1)
+
+
 def test_the_admin_door(cli):
     with demo(cli) as service, serve(cli, service.url) as daemon:
         for path in ("/livez", "/readyz", "/healthz", "/startupz"):
