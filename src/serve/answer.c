@@ -454,8 +454,7 @@ static void answer_error(struct hx_delivery *delivery, enum hapax_status status)
 	bool is_uncertain = status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_FAILED;
 	struct hx_http_problem problem = {.status = 503};
 
-	hx_metrics_add(
-		delivery->loop->cells, HX_METRIC_CHECK_ERRORS, 0, hx_check_error_of(status), 1);
+	hx_metrics_check_error(delivery->loop->cells, delivery->door, status);
 	if (is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
 		return;
 	if (is_uncertain) {
