@@ -421,6 +421,19 @@ def test_the_example_of_a_retry_storm(cli):
     expect(lines[3:], ["500", storm, exported(1), "200", exported(1), "200", exported(2)])
 
 
+def test_an_example_that_finds_no_program_says_so(cli):
+    """Rather than waiting for ever for a daemon that never was."""
+    path = "/usr/bin:/bin"
+    if shutil.which("hapax", path=path):
+        raise Skip("hapax is installed")
+    for name in ("double_payment", "repeated_webhook", "retry_storm"):
+        done = subprocess.run(
+            [str(ROOT / f"examples/{name}.sh")], env=cli.env(PATH=path), capture_output=True, timeout=TIMEOUT_SECONDS, check=False
+        )
+        expect(done.returncode != 0, True, name)
+        expect_in(b"not found", done.stderr, name)
+
+
 def test_time_passes_in_the_date(cli):
     with demo(cli) as service, serve(cli, service.url) as daemon:
         date = time.strptime(post(daemon.gateway, "1").headers["date"], "%a, %d %b %Y %H:%M:%S GMT")
