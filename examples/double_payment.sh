@@ -20,7 +20,10 @@ start() {
 	: >"$log"
 	"$@" 2>"$log" &
 	pids="$! $pids"
-	until grep -q ready "$log"; do sleep 0.05; done
+	until grep -q ready "$log"; do
+		kill -0 $! 2>/dev/null || { cat "$log" >&2 && exit 1; }
+		sleep 0.05
+	done
 }
 
 start "$folder/service" hapax demo-upstream --listen 127.0.0.1:0 --delay 100ms

@@ -21,7 +21,10 @@ start() {
 	: >"$log"
 	"$@" 2>"$log" &
 	pids="$! $pids"
-	until grep -q ready "$log"; do sleep 0.05; done
+	until grep -q ready "$log"; do
+		kill -0 $! 2>/dev/null || { cat "$log" >&2 && exit 1; }
+		sleep 0.05
+	done
 }
 
 # The service takes a while, and fails the first time it is asked at all.

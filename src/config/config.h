@@ -129,7 +129,7 @@ struct hx_config_upstream {
 
 /* Limits of every HTTP door. Sizes in bytes; a count of 0 is no limit. */
 struct hx_config_http {
-	uint64_t max_connections;             /* of all doors together */
+	uint64_t max_connections;             /* of the gateway, and as many of the proxy */
 	uint64_t max_connections_per_address; /* of the peer */
 	uint64_t max_requests;                /* in progress at a time, by all loops together */
 	uint64_t max_requests_per_tenant;     /* of these */

@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "config/schema_unit.h"
+#include "wire/http1.h"
 
 #define AT(member) .offset = offsetof(struct hx_config_http, member)
 static const struct hx_setting http_settings[] = {
@@ -15,7 +16,7 @@ static const struct hx_setting http_settings[] = {
          AT(max_connections),
          .fallback = "20000",
          .max = MANY,
-         .doc = "of all doors together"},
+         .doc = "at the gateway, and as many at the proxy"},
 	{.name = "max_connections_per_address",
          .type = HX_SETTING_COUNT,
          .flags = HX_SETTING_NONE_IS_0,
@@ -29,7 +30,7 @@ static const struct hx_setting http_settings[] = {
          AT(max_requests),
          .fallback = "8192",
          .max = MANY,
-         .doc = "in progress at a time, by all loops together; the next one gets 503"},
+         .doc = "in progress at a time, at either of the two; the next one gets 503"},
 	{.name = "max_requests_per_tenant",
          .type = HX_SETTING_COUNT,
          .flags = HX_SETTING_NONE_IS_0,
@@ -50,14 +51,14 @@ static const struct hx_setting http_settings[] = {
          AT(max_line),
          .fallback = "8KiB",
          .min = 256,
-         .max = 64 * KIB,
+         .max = HX_HTTP1_LINE_MAX,
          .doc = "the request line; above it 414"},
 	{.name = "max_head",
          .type = HX_SETTING_SIZE,
          AT(max_head),
          .fallback = "16KiB",
          .min = 1 * KIB,
-         .max = 256 * KIB,
+         .max = HX_HTTP1_HEAD_LIMIT,
          .doc = "request line and fields; above it 431"},
 	{.name = "max_fields",
          .type = HX_SETTING_COUNT,

@@ -11,8 +11,8 @@
 #include "wire/http1_write.h"
 
 enum {
-	/* A head as a whole, and room for what a client sends ahead. */
-	INPUT_SIZE_MAX = 64 * 1024,
+	/* A head as a whole, the largest too, and room for what a client sends ahead. */
+	INPUT_SIZE_MAX = HX_HTTP1_HEAD_LIMIT + 16 * 1024,
 
 	/* The largest result with its head. */
 	OUTPUT_SIZE_MAX = 17 * 1024 * 1024,

@@ -215,7 +215,7 @@ struct hx_http_exchange *hx_http_exchange_take(struct hx_http_server *server)
 		if (exchange == NULL)
 			return NULL;
 		exchange->server = server;
-		hx_buf_init(&exchange->text, HX_HTTP1_HEAD_MAX);
+		hx_buf_init(&exchange->text, HX_HTTP1_HEAD_LIMIT);
 		hx_http_body_init(
 			&exchange->body, server->options.folder, server->options.body_memory_max);
 	}

@@ -77,7 +77,9 @@ const struct hx_family hx_families[HX_METRIC_COUNT] = {
                  .kind = HX_PROMTEXT_COUNTER,
                  .help = "Questions that the store did not answer.",
                  .alias = "idempotency_errors",
-                 .fixed = {{"reason", check_errors, COUNT(check_errors)}}},
+                 .fixed =
+                         {{"door", doors, COUNT(doors)},
+                          {"reason", check_errors, COUNT(check_errors)}}},
 	[HX_METRIC_UNPROTECTED] =
 		{.name = "hapax_unprotected_runs",
                  .kind = HX_PROMTEXT_COUNTER,
@@ -138,13 +140,13 @@ const struct hx_family hx_families[HX_METRIC_COUNT] = {
 	[HX_METRIC_REQUESTS] =
 		{.name = "hapax_http_requests",
                  .kind = HX_PROMTEXT_COUNTER,
-                 .help = "Requests that were answered; code none: the connection was lost first.",
+                 .help = "Requests that were answered.",
                  .fixed = {{"door", doors, COUNT(doors)}, {"code", NULL, HX_CODE_COUNT}}},
 	[HX_METRIC_REQUEST_DURATION] =
 		{.name = "hapax_http_request_duration_seconds",
                  .unit = "seconds",
                  .kind = HX_PROMTEXT_HISTOGRAM,
-                 .help = "From the first byte of a request to the last of its reply.",
+                 .help = "From a request that is whole to its reply.",
                  .fixed = {{"door", doors, COUNT(doors)}},
                  .bounds_ns = request_bounds,
                  .bound_count = COUNT(request_bounds)},

@@ -146,24 +146,6 @@ unsigned hx_metrics_request(enum hx_door door, unsigned status)
 	return (unsigned)door * HX_CODE_COUNT + hx_metrics_code(status);
 }
 
-enum hx_check_error hx_check_error_of(enum hapax_status status)
-{
-	switch (status) {
-	case HAPAX_ERR_UNAVAILABLE:
-	case HAPAX_ERR_FAILED: return HX_CHECK_ERROR_CHECK_FAILED;
-	case HAPAX_ERR_UNCERTAIN: return HX_CHECK_ERROR_UNCERTAIN;
-	case HAPAX_ERR_LIMIT:
-	case HAPAX_ERR_NO_MEMORY: return HX_CHECK_ERROR_LIMIT;
-	case HAPAX_OK:
-	case HAPAX_ERR_INVALID:
-	case HAPAX_ERR_FENCED:
-	case HAPAX_ERR_CORRUPT:
-	case HAPAX_ERR_UNSUPPORTED:
-	case HAPAX_ERR_HANDLER: break;
-	}
-	return HX_CHECK_ERROR_OTHER;
-}
-
 /* ------------------------------------------------------------------ counting */
 
 /* The first cell of a series, or NULL: there is no memory for it. */
@@ -225,6 +207,31 @@ void hx_metrics_decision(
 	struct hx_cells *cells, enum hx_door door, uint32_t scope, enum hapax_decision decision)
 {
 	hx_metrics_decisions(cells, door, scope, decision, 1);
+}
+
+static enum hx_check_error check_error_of(enum hapax_status status)
+{
+	switch (status) {
+	case HAPAX_ERR_UNAVAILABLE:
+	case HAPAX_ERR_FAILED: return HX_CHECK_ERROR_CHECK_FAILED;
+	case HAPAX_ERR_UNCERTAIN: return HX_CHECK_ERROR_UNCERTAIN;
+	case HAPAX_ERR_LIMIT:
+	case HAPAX_ERR_NO_MEMORY: return HX_CHECK_ERROR_LIMIT;
+	case HAPAX_OK:
+	case HAPAX_ERR_INVALID:
+	case HAPAX_ERR_FENCED:
+	case HAPAX_ERR_CORRUPT:
+	case HAPAX_ERR_UNSUPPORTED:
+	case HAPAX_ERR_HANDLER: break;
+	}
+	return HX_CHECK_ERROR_OTHER;
+}
+
+void hx_metrics_check_error(struct hx_cells *cells, enum hx_door door, enum hapax_status status)
+{
+	hx_metrics_add(
+		cells, HX_METRIC_CHECK_ERRORS, 0,
+		(unsigned)door * HX_CHECK_ERROR_COUNT + check_error_of(status), 1);
 }
 
 void hx_metrics_operations(

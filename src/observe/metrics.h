@@ -59,9 +59,6 @@ enum hx_check_error {
 	HX_CHECK_ERROR_COUNT,
 };
 
-/* Which reason a status other than HAPAX_OK is. */
-enum hx_check_error hx_check_error_of(enum hapax_status status);
-
 /* Label reason of HX_METRIC_UNPROTECTED: what ran without a claim. */
 enum hx_unprotected {
 	HX_UNPROTECTED_NO_KEY,   /* on_missing is pass (E21) */
@@ -95,7 +92,7 @@ enum hx_metric {
 	HX_METRIC_DECISIONS,      /* counter by scope; see hx_metrics_decision() */
 	HX_METRIC_DUPLICATES,     /* counter by event type: skipped (A9) */
 	HX_METRIC_CHECK_DURATION, /* histogram of enum hx_door: from question to answer */
-	HX_METRIC_CHECK_ERRORS,   /* counter of enum hx_check_error */
+	HX_METRIC_CHECK_ERRORS,   /* counter, by hx_metrics_check_error() */
 	HX_METRIC_UNPROTECTED,    /* counter by scope of enum hx_unprotected */
 	HX_METRIC_UNVERIFIED,     /* counter by scope: nothing to compare the payload with */
 	HX_METRIC_RUNS,           /* counter by scope of enum hapax_run_outcome, HX_RUN_UNSTORED */
@@ -158,6 +155,9 @@ void hx_metrics_decision(
 void hx_metrics_decisions(
 	struct hx_cells *cells, enum hx_door door, uint32_t scope, enum hapax_decision decision,
 	int64_t count);
+
+/* A door asked whether to run, and got this status, which is not HAPAX_OK. */
+void hx_metrics_check_error(struct hx_cells *cells, enum hx_door door, enum hapax_status status);
 
 /* The store was asked for something, and answered with status. */
 void hx_metrics_operation(

@@ -71,6 +71,12 @@ static const struct words *words_of(const struct hx_delivery *delivery)
 	return delivery->door == HX_DOOR_PROXY ? &key_words : &event_words;
 }
 
+/* Of what ran here; without a claim nothing was decided. */
+static const char *decision_of(const struct hx_delivery *delivery)
+{
+	return delivery->options.is_disabled ? NULL : "acquired";
+}
+
 /* A reply as it is put together. */
 struct draft {
 	struct hx_http_reply reply;
@@ -83,8 +89,11 @@ static void add_field(struct draft *draft, struct hapax_bytes name, struct hapax
 	draft->fields[draft->reply.field_count++] = (struct hapax_field){name, value};
 }
 
+/* NULL: none was made. */
 static void add_decision(struct draft *draft, const char *decision)
 {
+	if (decision == NULL)
+		return;
 	add_field(draft, HX_BYTES_LIT("Hapax-Decision"), hapax_bytes_from_text(decision));
 }
 
@@ -191,7 +200,7 @@ static void answer_failure(struct hx_delivery *delivery)
 		return;
 	if (delivery->failure.status == HAPAX_ERR_LIMIT)
 		problem.status = 503;
-	send_problem(delivery, &problem, "acquired", problem.status == 503);
+	send_problem(delivery, &problem, decision_of(delivery), problem.status == 503);
 }
 
 static enum hx_conclusion conclusion_of(const struct hx_delivery *delivery)
@@ -241,7 +250,7 @@ void hx_delivery_stream(struct hx_delivery *delivery)
 	/* Nobody is told of it but in one word. */
 	if (delivery->batch != NULL || is_redirection(delivery))
 		return;
-	add_decision(&draft, "acquired");
+	add_decision(&draft, decision_of(delivery));
 	/* Whether it is stored is known at its end. */
 	add_field(&draft, HX_BYTES_LIT("Trailer"), HX_BYTES_LIT("Hapax-Stored"));
 	draft.reply.fields = draft.fields;
@@ -285,11 +294,10 @@ static void answer_response(struct hx_delivery *delivery, bool is_stored)
 			.title = "The upstream answered with a redirection",
 			.detail = delivery->failure.message};
 
-		send_problem(delivery, &problem, "acquired", false);
+		send_problem(delivery, &problem, decision_of(delivery), false);
 		return;
 	}
-	if (!delivery->passes)
-		add_decision(&draft, "acquired");
+	add_decision(&draft, decision_of(delivery));
 	if (!is_stored)
 		add_field(&draft, HX_BYTES_LIT("Hapax-Stored"), HX_BYTES_LIT("no"));
 	if (delivery->body_size > delivery->body.size)
@@ -422,7 +430,7 @@ static void answer_parked(struct hx_delivery *delivery)
 		.title = words_of(delivery)->parked,
 		.detail = "a person has to decide: hapax resolve"};
 
-	if (!is_one_of_many(delivery, HX_CONCLUSION_BUSY))
+	if (!is_one_of_many(delivery, HX_CONCLUSION_PARKED))
 		send_problem(delivery, &problem, "parked", false);
 }
 
@@ -454,8 +462,7 @@ static void answer_error(struct hx_delivery *delivery, enum hapax_status status)
 	bool is_uncertain = status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_FAILED;
 	struct hx_http_problem problem = {.status = 503};
 
-	hx_metrics_add(
-		delivery->loop->cells, HX_METRIC_CHECK_ERRORS, 0, hx_check_error_of(status), 1);
+	hx_metrics_check_error(delivery->loop->cells, delivery->door, status);
 	if (is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
 		return;
 	if (is_uncertain) {

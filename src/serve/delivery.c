@@ -25,7 +25,8 @@ enum {
 	/* Claims and ends in one submit; a turn has no more events than that. */
 	AT_ONCE_MAX = 64,
 
-	REQUEST_HEAD_MAX = 32 * 1024,
+	/* What came, with the path of the upstream and what is added. */
+	REQUEST_HEAD_MAX = HX_HTTP1_HEAD_LIMIT + 16 * 1024,
 	ANSWER_TEXT_MAX = HX_RESULT_SIZE_LIMIT + HX_RESULT_HEADERS_SIZE_MAX + 4096,
 };
 

@@ -40,7 +40,8 @@
 enum hx_conclusion {
 	HX_CONCLUSION_DONE,       /* 200 */
 	HX_CONCLUSION_REJECTED,   /* 422: it will not get better */
-	HX_CONCLUSION_BUSY,       /* 409: somebody has it */
+	HX_CONCLUSION_PARKED,     /* 409: a person has to decide */
+	HX_CONCLUSION_BUSY,       /* 409: somebody has it; come again */
 	HX_CONCLUSION_UNFINISHED, /* 503: come again */
 };
 

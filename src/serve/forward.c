@@ -6,11 +6,11 @@
  * that belong to a connection stay behind, and so does everything that begins with
  * Hapax-: only hapax writes these, so an upstream may believe them.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/error.h"
 #include "observe/metrics.h"
 #include "serve/daemon.h"
 #include "serve/delivery.h"
@@ -32,15 +32,26 @@ static bool is(struct hapax_bytes name, struct hapax_bytes other)
 	return name.size == other.size && hx_http1_text_equal(name, other);
 }
 
-/* Of a request: does it go no further? */
-static bool stays(const struct hx_http1_head *head, struct hapax_bytes name, bool is_batch)
+/*
+ * Hapax_Token, and of an event ce_id: nothing was decided by them here, but CGI, WSGI and
+ * their like take them for Hapax-Token and ce-id.
+ */
+static bool is_disguised(const struct hx_delivery *delivery, struct hapax_bytes name)
 {
-	return begins_with(name, HX_BYTES_LIT("Hapax-")) || is(name, HX_BYTES_LIT("Host")) ||
-		is(name, HX_BYTES_LIT("Expect")) || is(name, HX_BYTES_LIT("X-Forwarded-For")) ||
-		(is_batch &&
+	return begins_with(name, HX_BYTES_LIT("Hapax_")) ||
+		(delivery->door == HX_DOOR_GATEWAY && begins_with(name, HX_BYTES_LIT("ce_")));
+}
+
+/* Of a request: does it go no further? */
+static bool stays(const struct hx_delivery *delivery, struct hapax_bytes name)
+{
+	return begins_with(name, HX_BYTES_LIT("Hapax-")) || is_disguised(delivery, name) ||
+		is(name, HX_BYTES_LIT("Host")) || is(name, HX_BYTES_LIT("Expect")) ||
+		is(name, HX_BYTES_LIT("X-Forwarded-For")) ||
+		(delivery->batch != NULL &&
 	         (is(name, HX_BYTES_LIT("Content-Type")) ||
 	          begins_with(name, HX_BYTES_LIT("ce-")))) ||
-		hx_http1_is_hop(head, name);
+		hx_http1_is_hop(&delivery->exchange->head, name);
 }
 
 /* Who asked: those before us, and who asked us. */
@@ -56,13 +67,24 @@ static void write_forwarded(struct hx_http1_writer *writer, const struct hx_http
 		hx_http1_write_field(writer, name, hapax_bytes_from_text(exchange->client));
 }
 
-/* By which name it was asked for: an API behind a proxy makes links of it. */
-static void write_host(struct hx_http1_writer *writer, const struct hx_http1_head *head)
+/*
+ * By which name and how it was asked for, unless somebody before us has said it: an API behind
+ * a proxy makes links of it, and sends away whom it takes to come without TLS.
+ */
+static void write_origin(struct hx_http1_writer *writer, const struct hx_http_exchange *exchange)
 {
-	static const struct hapax_bytes name = HX_BYTES_LIT("X-Forwarded-Host");
+	const struct hx_http1_head *head = &exchange->head;
+	const struct hapax_field fields[] = {
+		{HX_BYTES_LIT("X-Forwarded-Host"), head->authority},
+		{HX_BYTES_LIT("X-Forwarded-Proto"),
+	         hapax_bytes_from_text(exchange->server->options.tls != NULL ? "https" : "http")},
+	};
 
-	if (head->authority.size > 0 && hx_http1_find(head, name, 0) == head->field_count)
-		hx_http1_write_field(writer, name, head->authority);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (fields[i].value.size > 0 &&
+		    hx_http1_find(head, fields[i].name, 0) == head->field_count)
+			hx_http1_write_field(writer, fields[i].name, fields[i].value);
+	}
 }
 
 static enum hapax_status write_head(
@@ -73,11 +95,11 @@ static enum hapax_status write_head(
 	const struct hx_config_target *target = delivery->target;
 	struct hapax_buf *out = &delivery->request;
 	struct hx_http1_writer writer;
-	char path[HX_HTTP1_LINE_MAX];
+	char path[2 * HX_HTTP1_LINE_MAX];
 	size_t prefix_size = strlen(target->path);
 
-	if (prefix_size + head->path.size > sizeof(path))
-		return hx_error_set(err, HAPAX_ERR_LIMIT, 0, "the path was too long");
+	/* A URL of a configuration is shorter than a line. */
+	assert(prefix_size + head->path.size <= sizeof(path));
 	memcpy(path, target->path, prefix_size);
 	memcpy(path + prefix_size, head->path.data, head->path.size);
 	hx_buf_clear(out);
@@ -86,7 +108,7 @@ static enum hapax_status write_head(
 	hx_http1_write_field(
 		&writer, HX_BYTES_LIT("Host"), hapax_bytes_from_text(target->authority));
 	for (size_t i = 0; i < head->field_count; i++) {
-		if (!stays(head, head->fields[i].name, delivery->batch != NULL) &&
+		if (!stays(delivery, head->fields[i].name) &&
 		    !hx_tracing_replaces(delivery, head->fields[i].name))
 			hx_http1_write_read_field(&writer, &head->fields[i]);
 	}
@@ -97,7 +119,7 @@ static enum hapax_status write_head(
 	hx_tracing_write(delivery, &writer);
 	write_forwarded(&writer, delivery->exchange);
 	if (delivery->door == HX_DOOR_PROXY)
-		write_host(&writer, head);
+		write_origin(&writer, delivery->exchange);
 	hx_http1_write_field(&writer, HX_BYTES_LIT("Via"), HX_BYTES_LIT("1.1 hapax"));
 	if (!(answer->flags & HAPAX_ANSWER_UNPROTECTED)) {
 		hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Token"), answer->token);

@@ -109,9 +109,8 @@ enum hapax_status hx_delivery_open_batch(
 void hx_delivery_answer_batch(struct hx_delivery *delivery)
 {
 	static const unsigned statuses[] = {
-		[HX_CONCLUSION_DONE] = 200,
-		[HX_CONCLUSION_REJECTED] = 422,
-		[HX_CONCLUSION_BUSY] = 409,
+		[HX_CONCLUSION_DONE] = 200,       [HX_CONCLUSION_REJECTED] = 422,
+		[HX_CONCLUSION_PARKED] = 409,     [HX_CONCLUSION_BUSY] = 409,
 		[HX_CONCLUSION_UNFINISHED] = 503,
 	};
 	struct hx_http_exchange *exchange = delivery->exchange;
@@ -126,7 +125,7 @@ void hx_delivery_answer_batch(struct hx_delivery *delivery)
 	if (delivery->batch->is_unstored)
 		fields[count++] =
 			(struct hapax_field){HX_BYTES_LIT("Hapax-Stored"), HX_BYTES_LIT("no")};
-	if (worst > HX_CONCLUSION_REJECTED)
+	if (worst > HX_CONCLUSION_PARKED)
 		fields[count++] =
 			(struct hapax_field){HX_BYTES_LIT("Retry-After"), HX_BYTES_LIT("1")};
 	delivery->exchange = NULL;
@@ -222,14 +221,9 @@ static void take_up(struct hx_delivery *delivery)
 	struct hapax_bytes content_type = hx_http1_known(head, HX_HTTP1_CONTENT_TYPE);
 	enum hx_cloudevents_mode mode = HX_CLOUDEVENTS_BINARY;
 	struct hapax_error err = {.status = HAPAX_OK};
-	enum hapax_status status = HAPAX_OK;
+	enum hapax_status status = hx_cloudevents_detect(content_type, &mode, &err);
 	bool is_large = delivery->exchange->body.size > HX_LARGE_SIZE_MIN;
 
-	if (head->repeated & 1U << HX_HTTP1_CONTENT_TYPE)
-		status = hx_error_set(
-			&err, HAPAX_ERR_INVALID, 0, "field 'Content-Type': it occurs twice");
-	if (status == HAPAX_OK)
-		status = hx_cloudevents_detect(content_type, &mode, &err);
 	if (status == HAPAX_OK && is_large)
 		status = hx_large_begin(delivery, mode, &err);
 	else if (status == HAPAX_OK && mode == HX_CLOUDEVENTS_BATCHED)

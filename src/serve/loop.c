@@ -41,6 +41,7 @@ static void leave(struct hx_task *task)
 	struct hx_loop *loop = task->context;
 
 	hx_http_server_leave(&loop->gateway);
+	hx_http_server_leave(&loop->proxy);
 }
 
 void hx_loop_leave(struct hx_loop *loop)

@@ -128,9 +128,7 @@ void hx_resp_tally(const struct hx_loop *loop, const struct hx_resp_batch *batch
 		for (; first < i; first++) {
 			count_decision(loop, &batch->ops[first], &told);
 			if (status != HAPAX_OK && is_question(&batch->ops[first]))
-				hx_metrics_add(
-					loop->cells, HX_METRIC_CHECK_ERRORS, 0,
-					hx_check_error_of(status), 1);
+				hx_metrics_check_error(loop->cells, HX_DOOR_RESP, status);
 		}
 		is_suspect =
 			is_suspect || status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_FAILED;

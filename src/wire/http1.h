@@ -46,6 +46,9 @@ enum {
 	/* First line, fields and the empty line; proxies have room for twice that. */
 	HX_HTTP1_HEAD_MAX = 16 * 1024,
 
+	/* What a limit of a head may be raised to; buffers are made for it. */
+	HX_HTTP1_HEAD_LIMIT = 48 * 1024,
+
 	HX_HTTP1_FIELDS_MAX = 100,
 
 	/* Longer than any registered method; a longer one is not implemented anywhere. */

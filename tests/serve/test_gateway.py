@@ -72,6 +72,17 @@ def test_what_an_upstream_gets(cli):
         expect([names.count(name) for name in ("hapax-token", "host", "content-length")], [1, 1, 1])
 
 
+def test_what_an_upstream_could_take_for_ours(cli):
+    """CGI and WSGI know no difference between Hapax_Token and Hapax-Token: a client must not choose the token."""
+    with upstream() as service, serve(cli, service.url) as daemon:
+        forged = {"Hapax_Token": "7", "HAPAX_ATTEMPT": "9", "ce_id": "other", "CE_Source": "/other", "X_Mine": "kept"}
+        reply = request(daemon.gateway, "POST", "/", {**EVENT, "ce-id": "1", **forged}, b"{}")
+        expect((reply.status, reply.decision), (200, "acquired"))
+        headers = {name.lower(): value for name, value in service.requests[0][1].items()}
+        expect([name for name in headers if name.startswith(("hapax_", "ce_"))], [])
+        expect((headers["ce-id"], headers["x_mine"]), ("1", "kept"))
+
+
 def test_connection_does_not_name_what_makes_an_event(cli):
     """What is removed on the way would be missing where the event is handled."""
     with upstream() as service, serve(cli, service.url) as daemon:
@@ -133,7 +144,16 @@ def test_an_answer_that_is_lost_is_parked(cli):
         post(daemon.gateway, "1", path="/drop").is_problem(502, "upstream-lost")
         reply = post(daemon.gateway, "1").is_problem(409, "parked")
         expect((reply.decision, "retry-after" in reply.headers), ("parked", False))
-        expect(len(service.requests), 1)
+        # To come again changes nothing, in a batch neither; unless another event of it gets better by that.
+        reply = post_batch(daemon.gateway, [structured("1")]).is_problem(409)
+        assert "retry-after" not in reply.headers, reply.headers
+        batch, form = [structured("1"), structured("2")], {"Content-Type": "application/cloudevents-batch+json"}
+        reply = request(daemon.gateway, "POST", "/status/503", form, json.dumps(batch).encode())
+        expect((reply.status, reply.headers["retry-after"]), (503, "1"))
+        expect(post(daemon.gateway, "3").decision, "acquired")
+        for batch in ([structured("3", {"total": 99}), structured("1")], [structured("1"), structured("3", {"total": 99})]):
+            post_batch(daemon.gateway, batch).is_problem(409)
+        expect(len(service.requests), 3)
 
 
 def test_an_upstream_that_takes_too_long(cli):
@@ -282,6 +302,20 @@ def test_the_handshake_of_webhooks(cli):
             reply = request(daemon.gateway, "OPTIONS", "/", headers)
             assert "webhook-allowed-origin" not in reply.headers
         expect(service.requests, [])
+
+
+def test_what_runs_without_a_claim_says_no_decision(cli):
+    """E21, D7: nothing was asked, so nothing was acquired; both runs are real."""
+    config = "defaults: {on_missing: pass}\nscopes: [{scope: default/off, enabled: false}]\ngateway:\n  routes:\n"
+    config += "    - {path: /off, group: 'off'}\n    - {path: /drop, group: 'off'}\n    - {path: /, key: 'field:data.order'}\n"
+    with upstream() as service, serve(cli, service.url, config=config) as daemon:
+        for path in ("/off", "/off", "/loose", "/loose"):
+            reply = post(daemon.gateway, "1", path=path)
+            expect((reply.status, reply.decision), (200, None), path)
+        expect(post(daemon.gateway, "1", path="/drop").is_problem(502, "upstream-lost").decision, None)
+        expect(post(daemon.gateway, "1", b'{"order":17}').decision, "acquired")
+        expect(post(daemon.gateway, "2", b'{"order":17}').decision, "replay")
+        expect(len(service.requests), 6)
 
 
 def test_ttl_by_type(cli):

@@ -339,6 +339,16 @@ def test_limits_change_with_a_reload(cli):
         until(lambda: post(daemon.gateway, "1", b"x" * 70000, Content_Type="text/plain").status == 200, "it fits")
 
 
+def test_the_largest_heads(cli):
+    """A limit that can be set can be used, up to the upstream."""
+    with upstream() as service, serve(cli, service.url + "/base", config="http:\n  max_head: 48KiB\n") as daemon:
+        path = "/" + "x" * 8170
+        expect(post(daemon.gateway, "1", path=path, X_Long="y" * 40000).decision, "acquired")
+        expect((service.requests[0][0], service.requests[0][1]["X-Long"]), ("/base" + path, "y" * 40000))
+        post(daemon.gateway, "2", X_Long="y" * 49000).is_problem(431)
+        expect(len(service.requests), 1)
+
+
 def test_the_admin_door(cli):
     with demo(cli) as service, serve(cli, service.url) as daemon:
         for path in ("/livez", "/readyz", "/healthz", "/startupz"):
@@ -409,6 +419,19 @@ def test_the_example_of_a_retry_storm(cli):
     storm, exported = "five retries: 200 200 200 200 200", "exported {} time(s)".format
     expect(lines[:3], ["500", storm, exported(5)], "the damage without")
     expect(lines[3:], ["500", storm, exported(1), "200", exported(1), "200", exported(2)])
+
+
+def test_an_example_that_finds_no_program_says_so(cli):
+    """Rather than waiting for ever for a daemon that never was."""
+    path = "/usr/bin:/bin"
+    if shutil.which("hapax", path=path):
+        raise Skip("hapax is installed")
+    for name in ("double_payment", "repeated_webhook", "retry_storm"):
+        done = subprocess.run(
+            [str(ROOT / f"examples/{name}.sh")], env=cli.env(PATH=path), capture_output=True, timeout=TIMEOUT_SECONDS, check=False
+        )
+        expect(done.returncode != 0, True, name)
+        expect_in(b"not found", done.stderr, name)
 
 
 def test_time_passes_in_the_date(cli):

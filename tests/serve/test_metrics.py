@@ -112,14 +112,14 @@ def test_figures_of_the_redis_door(cli):
             expect(told, {"acquired": 2, "replay": 2, "in_progress": 1, "fenced": 1, "parked": 0})
     with serve(cli, None, *OFF, config="store: {max_keys: 1}\n") as daemon, Wire(door(daemon)) as wire:
         expect([reply[:4] for reply in wire.pipeline([["SET", key, "v", "NX"] for key in "ab"])], [b"+OK\r", b"-OOM"])
-        expect(metrics(daemon)['hapax_check_errors_total{reason="limit"}'], 1)
+        expect(metrics(daemon)['hapax_check_errors_total{door="resp",reason="limit"}'], 1)
 
 
 def test_what_the_store_does_not_take_is_counted(cli):
     with upstream() as service, serve(cli, service.url, config="store: {max_keys: 1}\n") as daemon:
         expect(post(daemon.gateway, "1").status, 200)
         post(daemon.gateway, "2").is_problem(503, "full")
-        expect(metrics(daemon)['hapax_check_errors_total{reason="limit"}'], 1)
+        expect(metrics(daemon)['hapax_check_errors_total{door="gateway",reason="limit"}'], 1)
         expect(metrics(daemon)['hapax_store_operations_total{operation="claim",result="error"}'], 1)
 
 

@@ -21,8 +21,16 @@ def test_other_methods_pass(cli):
                 expect([name for name in request.headers if name.startswith("hapax-")], [])
                 expect((request.headers["x-mine"], request.headers["idempotency-key"]), ("yes", "k"))
                 expect("content-length" in request.headers, body is not None)
+                expect(request.headers["x-forwarded-proto"], "http")
         expect([name for name in metrics(daemon) if name.startswith("hapax_decisions_total{")], [])
         expect([name for name in metrics(daemon) if name.startswith("hapax_unprotected_runs_total{")], [])
+
+
+def test_what_a_proxy_before_it_says_is_kept(cli):
+    with api() as service, proxy(cli, service.url) as daemon:
+        ask(daemon.proxy, "GET", "/", X_Forwarded_Proto="https", X_Forwarded_Host="shop.example", X_Forwarded_For="192.0.2.7")
+        headers = service.requests[-1].headers
+        expect((headers["x-forwarded-proto"], headers["x-forwarded-host"]), ("https", "shop.example"))
 
 
 def test_a_post_without_a_key_passes(cli):

@@ -33,3 +33,4 @@ def test_a_certificate_is_a_credential(cli):
         expect(charge(daemon, ann, Authorization="Bearer a"), ("acquired", b"run 4"))
         expect(charge(daemon, bob, Authorization="Bearer a"), ("replay", b"run 4"))
         expect(len(service.requests), 4)
+        expect({request.headers["x-forwarded-proto"] for request in service.requests}, {"https"})

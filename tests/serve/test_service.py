@@ -265,12 +265,13 @@ def says_close(to, number):
 def test_kept_connections_are_told_to_leave(cli):
     """During drain.delay everybody is let in and served, and each reply is the last of its connection."""
     end_under_load(cli, "drain:\n  delay: 200ms\n")
-    with demo(cli) as service, serve(cli, service.url, config="drain:\n  delay: 1h\n") as daemon:
-        assert not says_close(daemon.gateway, 0)
+    with demo(cli) as service, serve(cli, service.url, "--proxy", "127.0.0.1:0", config="drain:\n  delay: 1h\n") as daemon:
+        assert not says_close(daemon.gateway, 0) and not says_close(daemon.proxy, 0)
         daemon.process.send_signal(signal.SIGTERM)
         numbers = itertools.count(1)
         # Each loop hears of it by itself.
-        until(lambda: all(says_close(daemon.gateway, next(numbers)) for _ in range(8)), "replies say so")
+        for to in (daemon.gateway, daemon.proxy):
+            until(lambda to=to: all(says_close(to, next(numbers)) for _ in range(8)), "replies say so")
         expect(request(daemon.admin, "GET", "/readyz").status, 503)
         daemon.end()
 

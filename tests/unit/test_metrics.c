@@ -97,9 +97,7 @@ static void what_writers_count_is_added_up(void **state)
 			hx_metrics_type(cells, HX_BYTES_LIT("order.paid")), 0, 1);
 		hx_metrics_add(
 			cells, HX_METRIC_REQUESTS, 0, hx_metrics_request(HX_DOOR_ADMIN, 404), 1);
-		hx_metrics_add(
-			cells, HX_METRIC_CHECK_ERRORS, 0, hx_check_error_of(HAPAX_ERR_UNAVAILABLE),
-			1);
+		hx_metrics_check_error(cells, HX_DOOR_PROXY, HAPAX_ERR_UNAVAILABLE);
 	}
 	/* Up on one writer, down on another: the sum is right. */
 	hx_metrics_add(hx_metrics_cells(metrics, 2), HX_METRIC_CONNECTIONS, 0, HX_DOOR_GATEWAY, -5);
@@ -118,12 +116,12 @@ static void what_writers_count_is_added_up(void **state)
 	has_line(text, "hapax_duplicates_total{event_type=\"order.paid\"} 3");
 	has_line(text, "hapax_http_requests_total{door=\"admin\",code=\"404\"} 3");
 	lacks(text, "code=\"405\"");
-	has_line(text, "hapax_check_errors_total{reason=\"check_failed\"} 3");
+	has_line(text, "hapax_check_errors_total{door=\"proxy\",reason=\"check_failed\"} 3");
 	/* Document A's names, beside ours. */
 	has_line(text, "duplicate_events_skipped_total{event_type=\"order.paid\"} 3");
 	has_line(text, "idempotency_cache_operations_total{operation=\"check\"} 3");
 	has_line(text, "idempotency_cache_operations_total{operation=\"mark\"} 3");
-	has_line(text, "idempotency_errors_total{reason=\"check_failed\"} 3");
+	has_line(text, "idempotency_errors_total{door=\"proxy\",reason=\"check_failed\"} 3");
 	hx_buf_done(&out);
 	hx_metrics_free(metrics);
 }
