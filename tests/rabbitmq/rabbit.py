@@ -9,7 +9,7 @@ import subprocess
 import threading
 
 from amqp import Broker
-from harness import TIMEOUT_SECONDS, Skip
+from harness import TIMEOUT_SECONDS, Skip, until
 from kafka import Consume, Service  # noqa: F401
 
 ADDRESS = os.environ.get("HAPAX_TEST_RABBITMQ")
@@ -131,11 +131,22 @@ def numbers(count):
     return [(f'{{"n":{n}}}', event(n)) for n in range(count)]
 
 
+def is_alive(pid):
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
 def kill_broker():
     """The Erlang machine is the process that was started, or a child of it."""
     start = os.environ["HAPAX_TEST_RABBITMQ_START"]
     pid = int((pathlib.Path(start).parent / "server").read_text())
     children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
-    for one in [pid, *[int(text) for text in children.stdout.split()]]:
+    pids = [pid, *[int(text) for text in children.stdout.split()]]
+    for one in pids:
         os.kill(one, signal.SIGKILL)
+    # As long as it goes it may take connections, and would be taken for the one that comes.
+    until(lambda: not any(is_alive(one) for one in pids), "it is gone")
     subprocess.run([start], check=True, timeout=2 * TIMEOUT_SECONDS)
