@@ -25,6 +25,7 @@
  *	done before (a duplicate)      acknowledged; on_duplicate says what else
  *	transient or ambiguous         tried again, each time later; after attempts_max runs of
  *	                               its key, wherever they were, a dead letter
+ *	no end, the process ended      the same, and a dead letter after twice as many, unrun
  *	definitive failure             kept as the result, and a dead letter
  *	in progress elsewhere          tried again; that counts for nothing
  *	mismatch, parked, no key       a dead letter at once
@@ -91,8 +92,9 @@ struct hapax_consumer;
  *
  *	kafka://HOST[:PORT][,HOST[:PORT]...]/TOPIC[,TOPIC...]?group=G
  *		a topic that begins with ^ is a pattern. instance=NAME: static membership;
- *		start=earliest|latest: where a new group begins; warm_up=SPAN: see below; any
- *		property of librdkafka that has a dot in its name: security.protocol=SASL_SSL
+ *		start=earliest|latest: where a new group begins; warm_up=SPAN: see below;
+ *		held_max=BYTES: of all in hand, 128 MiB; any property of librdkafka that has a
+ *		dot in its name: security.protocol=SASL_SSL
  *	amqp://[USER[:PASSWORD]@]HOST[:PORT]/[VHOST/]QUEUE, amqps://...
  *		a queue of RabbitMQ; a slash in a name is %2F. prefetch=N: sent ahead of
  *		acknowledgement, 256; declare=quorum: made if it is not there;

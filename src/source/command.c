@@ -28,7 +28,7 @@ enum {
 	LOOK_MS = 20,
 	/* Between TERM and KILL. */
 	KILL_AFTER_MS = 5000,
-	VARIABLES_MAX = 16,
+	VARIABLES_MAX = 20,
 	VARIABLES_SIZE_MAX = 64 * 1024,
 	CHUNK_SIZE = 16 * 1024,
 };
@@ -97,6 +97,18 @@ static void describe_duplicate(struct variables *variables, const struct hx_inta
 	add(variables, "HAPAX_FIRST_SEEN", hapax_bytes_from_text(first_seen));
 }
 
+/* A trace goes on: by the names that OpenTelemetry has for an environment. */
+static void describe_trace(struct variables *variables, const struct hx_envelope *envelope)
+{
+	static const char *const names[][2] = {
+		{"traceparent", "TRACEPARENT"},
+		{"tracestate", "TRACESTATE"},
+		{"baggage", "BAGGAGE"}};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		add(variables, names[i][1], hx_envelope_header(envelope, names[i][0]));
+}
+
 static void describe(struct variables *variables, const struct hx_intake *intake)
 {
 	const struct hapax_message *message = intake->message;
@@ -120,6 +132,7 @@ static void describe(struct variables *variables, const struct hx_intake *intake
 		add(variables, "HAPAX_EVENT_SOURCE", envelope->cloudevent.source);
 		add(variables, "HAPAX_EVENT_SUBJECT", envelope->cloudevent.subject);
 	}
+	describe_trace(variables, envelope);
 	describe_duplicate(variables, intake);
 	for (size_t i = 0; i < variables->count; i++)
 		variables->list[i] = (const char *)variables->text.data + variables->offsets[i];

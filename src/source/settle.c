@@ -134,14 +134,15 @@ static enum hapax_duplicate_cause cause_of(
 	const struct hx_intake *intake, struct hapax_bytes original)
 {
 	const struct hapax_message *message = intake->message;
+	bool has_places = message->place.size > 0 && original.size > 0;
 
+	/* Where places can be told, they are proof: what the broker delivers twice has one. */
+	if (has_places && hx_bytes_equal(original, hapax_bytes_from_text(intake->place)))
+		return HAPAX_CAUSE_REREAD;
 	if (hx_envelope_header(&intake->envelope, "hapax-dead-reason").data != NULL)
 		return HAPAX_CAUSE_DEAD_LETTER;
-	/* Where places can be told, they are proof: what the broker delivers twice has one. */
-	if (message->place.size > 0 && original.size > 0)
-		return hx_bytes_equal(original, hapax_bytes_from_text(intake->place))
-			? HAPAX_CAUSE_REREAD
-			: HAPAX_CAUSE_PRODUCER;
+	if (has_places)
+		return HAPAX_CAUSE_PRODUCER;
 	if (message->flags & HAPAX_MESSAGE_REDELIVERED)
 		return HAPAX_CAUSE_REDELIVERED;
 	return original.size > 0 ? HAPAX_CAUSE_PRODUCER : HAPAX_CAUSE_OTHER_DOOR;

@@ -50,6 +50,11 @@ class MockKafka:
         self.process.stdin.flush()
         expect(self.process.stdout.readline(), "ok\n")
 
+    def interrupt(self):
+        """It goes away, and comes back with all that it had."""
+        self.tell("down 1")
+        self.tell("up 1")
+
     def client(self, *arguments, text=""):
         done = subprocess.run(
             [CLIENT, self.servers, *[str(a) for a in arguments]],

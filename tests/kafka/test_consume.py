@@ -72,14 +72,14 @@ def test_structured_events_in_both_directions(cli):
 
 def test_a_command_gets_data_and_facts(cli):
     out = cli.folder / "effects"
-    script = f'printf "%s|%s|%s|%s|%s|%s\\n" "$(cat)" "$HAPAX_KEY" "$HAPAX_TOPIC" "$HAPAX_PARTITION" "$HAPAX_OFFSET" "$HAPAX_ATTEMPT" >>{out}'
+    script = f'printf "%s|%s|%s|%s|%s|%s|%s\\n" "$(cat)" "$HAPAX_KEY" "$HAPAX_TOPIC" "$HAPAX_PARTITION" "$HAPAX_OFFSET" "$HAPAX_ATTEMPT" "$TRACEPARENT" >>{out}'
     with Kafka({"orders": 1}) as kafka:
-        kafka.produce("orders", [("k", '{"order":7}', {}), ("k", '{"order":8}', {}), ("k", '{"order":7}', {})])
+        kafka.produce("orders", [("k", '{"order":7}', {}), ("k", '{"order":8}', {"traceparent": "00-a-b-01"}), ("k", '{"order":7}', {})])
         consume = Consume(cli, "--from", kafka.url("orders"), "--exec", script, "--strategy", "field:data.order")
         consume.until_acknowledged(3)
         figures = consume.stop()
         expect((figures["ok"], figures["duplicates"]), (2, 1))
-    expect(out.read_text().splitlines(), ['{"order":7}|7|orders|0|0|1', '{"order":8}|8|orders|0|1|1'])
+    expect(out.read_text().splitlines(), ['{"order":7}|7|orders|0|0|1|', '{"order":8}|8|orders|0|1|1|00-a-b-01'])
 
 
 def test_failures_are_tried_again_and_then_dead_letters(cli):

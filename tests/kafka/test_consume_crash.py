@@ -1,16 +1,19 @@
 """`hapax consume` from Kafka, killed and rebalanced at random: effects once, nothing lost, causes right.
 
 Issue 11 asks for 10,000 messages with 10 % duplicates; that is with HAPAX_PROOF=1, here it is some hundred. The broker is
-librdkafka's mock cluster: it is taken down and up instead of killed, since it keeps nothing.
+librdkafka's mock cluster: it is taken down and up instead of killed, since it keeps nothing. Apache Kafka is killed.
 """
 
 import os
 import random
 import time
 
-from crash import causes_are_right, numbers_of
-from harness import expect, proof, scaled
+from crash import causes_are_right, missed_are_none, numbers_of
+from harness import expect, is_proof, proof, scaled
 from kafka import Consume, Kafka, Service, event
+
+
+NAME = "Apache Kafka" if Kafka.is_real else "Kafka (mock)"
 
 
 def seeded(what):
@@ -33,7 +36,7 @@ def effects_are_once(service, count):
 def test_a_consumer_killed_at_random_loses_nothing(cli):
     rng = seeded("killed")
     count = scaled(10000, 200)
-    with proof("Kafka messages, consumer killed and broker down at random", count), Kafka({"orders": 3}) as kafka, Service() as service:
+    with proof(f"{NAME} messages, consumer and broker killed at random", count), Kafka({"orders": 3}) as kafka, Service() as service:
         numbers = numbers_of(count, rng)
         all_messages = messages(numbers)
         reports = []
@@ -42,12 +45,17 @@ def test_a_consumer_killed_at_random_loses_nothing(cli):
         arguments = ["--from", kafka.url("orders"), "--to", service.url, "--lease", "1s", "--backoff", "20ms"]
         arguments += ["--store", f"file:{cli.folder / 'ledger'}"]
         kills = scaled(12, 2)
-        for _ in range(kills):
+        for turn in range(kills):
             before = len(service.requests)
             consume = Consume(cli, *arguments)
             goal = before + rng.randrange(1, max(2, count // (kills + 1)))
             consume.until(lambda f: len(service.requests) >= goal or len(service.effects) == count, "some were handled")
-            if rng.random() < 0.5:
+            # The broker dies under a consumer that lives on, with it, or not at all.
+            if turn % 3 == 0:
+                kafka.interrupt()
+                goal = len(service.requests) + 1
+                consume.until(lambda f: len(service.requests) >= goal or len(service.effects) == count, "it goes on")
+            if turn % 3 == 1:
                 kafka.tell("down 1")
                 consume.kill()
                 kafka.tell("up 1")
@@ -68,13 +76,17 @@ def test_a_consumer_killed_at_random_loses_nothing(cli):
         expect(figures["dead_letters"], 0)
         expect(sum(figures["causes"].values()), figures["duplicates"])
         reports += consume.all("duplicate")
-        causes_are_right(reports, numbers, has_places=True)
+        found = causes_are_right(reports, numbers, has_places=True)
+        print(f"# causes: {dict(found)}", flush=True)
+        # What was done within the last second before a kill was not committed. Of few kills none may have hit that.
+        assert found["reread"] > 0 or not is_proof(), found
+        missed_are_none(reports, numbers)
 
 
 def test_a_rebalance_storm_repeats_nothing(cli):
     rng = seeded("storm")
     count = scaled(3000, 120)
-    with proof("Kafka messages through a rebalance storm of 3 members", count), Kafka({"orders": 6}) as kafka, Service() as service:
+    with proof(f"{NAME} messages through a rebalance storm of 3 members", count), Kafka({"orders": 6}) as kafka, Service() as service:
         service.answer = lambda headers, body: time.sleep(0.02) or 200
         all_messages = messages(numbers_of(count, rng))
         # sqlite: is shared by processes; members of a group are processes.

@@ -33,7 +33,11 @@ def test_every_event_is_booked_exactly_once_whoever_is_killed(cli):
         begin_where_the_database_says(kafka)
         try:
             every_event_is_booked_exactly_once(
-                "Kafka", fill, lambda: kafka.url("orders"), None, lambda: kafka.committed("g", "orders") == len(sent)
+                "Apache Kafka" if kafka.is_real else "Kafka (mock)",
+                fill,
+                lambda: kafka.url("orders"),
+                kafka.interrupt,
+                lambda: kafka.committed("g", "orders") == len(sent),
             )
         except AssertionError:
             offsets = psql("SELECT topic, part, next FROM hapax_offset").replace("\n", ", ")

@@ -9,7 +9,7 @@ import subprocess
 import threading
 
 from amqp import Broker
-from harness import TIMEOUT_SECONDS, Skip
+from harness import TIMEOUT_SECONDS, Skip, until
 from kafka import Consume, Service  # noqa: F401
 
 ADDRESS = os.environ.get("HAPAX_TEST_RABBITMQ")
@@ -131,6 +131,15 @@ def numbers(count):
     return [(f'{{"n":{n}}}', event(n)) for n in range(count)]
 
 
+def is_listening():
+    host, port = ADDRESS.rsplit(":", 1)
+    try:
+        socket.create_connection((host, int(port))).close()
+    except OSError:
+        return False
+    return True
+
+
 def kill_broker():
     """The Erlang machine is the process that was started, or a child of it."""
     start = os.environ["HAPAX_TEST_RABBITMQ_START"]
@@ -138,4 +147,6 @@ def kill_broker():
     children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
     for one in [pid, *[int(text) for text in children.stdout.split()]]:
         os.kill(one, signal.SIGKILL)
+    # As long as it goes it takes connections, and would be taken for the one that comes.
+    until(lambda: not is_listening(), "it is gone")
     subprocess.run([start], check=True, timeout=2 * TIMEOUT_SECONDS)

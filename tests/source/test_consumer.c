@@ -93,6 +93,17 @@ static void a_duplicate_is_acknowledged_and_told_with_its_cause(void **state)
 	source_case_turns(&c);
 	assert_int_equal(c.cause, HAPAX_CAUSE_DEAD_LETTER);
 	assert_int_equal(letter->effects, 1);
+	/* A dead letter that came back and ran: read again, it is a duplicate of itself. */
+	letter = source_case_send(&c, 0, "e2", "", "{}");
+	letter->headers[letter->header_count++] = (struct hapax_field){
+		hapax_bytes_from_text("hapax-dead-reason"), hapax_bytes_from_text("attempts")};
+	source_case_turns(&c);
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_turns(&c);
+	letter->is_acked = false;
+	source_case_turns(&c);
+	assert_true(letter->is_acked);
+	assert_int_equal(c.cause, HAPAX_CAUSE_REREAD);
 	close_all();
 }
 
@@ -266,6 +277,39 @@ static void a_failure_is_tried_again_later_and_then_a_dead_letter(void **state)
 	assert_string_equal(letter->reason, "attempts");
 	assert_true(letter->is_acked);
 	assert_int_equal(c.facts[HAPAX_FACT_RETRY], 2);
+	close_all();
+}
+
+/* It ends the process that runs it, each time: at last it is not run any more. */
+static void what_never_ends_is_a_dead_letter_unrun(void **state)
+{
+	struct case_letter *letter;
+	uint64_t token = 0;
+
+	(void)state;
+	open_one();
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(case_claim(&c.store, "e1", &token), HAPAX_OUTCOME_ACQUIRED);
+		source_case_pass(&c, 1100);
+	}
+	letter = source_case_send(&c, 0, "e1", "", "{}");
+	source_case_turns(&c);
+	assert_int_equal(first()->running_count, 0);
+	assert_true(letter->is_dead);
+	assert_string_equal(letter->reason, "attempts");
+	assert_true(letter->is_acked);
+	assert_int_equal(case_state(&c.store, "e1"), HAPAX_STATE_FAILED);
+	/* Once less, it runs. */
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(case_claim(&c.store, "e2", &token), HAPAX_OUTCOME_ACQUIRED);
+		source_case_pass(&c, 1100);
+	}
+	letter = source_case_send(&c, 0, "e2", "", "{}");
+	source_case_turns(&c);
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_turns(&c);
+	assert_true(letter->is_acked);
+	assert_false(letter->is_dead);
 	close_all();
 }
 
@@ -678,6 +722,7 @@ int main(void)
 		cmocka_unit_test(a_tagged_duplicate_that_fails_is_tried_again_and_let_go),
 		cmocka_unit_test(a_tagged_duplicate_is_given_back_at_the_end),
 		cmocka_unit_test(a_failure_is_tried_again_later_and_then_a_dead_letter),
+		cmocka_unit_test(what_never_ends_is_a_dead_letter_unrun),
 		cmocka_unit_test(attempts_of_others_count),
 		cmocka_unit_test(in_progress_counts_for_nothing),
 		cmocka_unit_test(a_store_that_refuses_stops_the_taking),

@@ -402,6 +402,33 @@ static void what_has_no_record_is_not_tried_for_ever(void **state)
 	assert_int_equal(bookings(), 0);
 }
 
+/* What a deferred trigger raises comes with the COMMIT: it is the function's doing, not the store's. */
+static void what_the_commit_refuses_is_not_tried_for_ever(void **state)
+{
+	struct consuming consuming = {.store = NULL};
+	struct hapax_consumer_stats stats;
+	struct entry *stuck;
+
+	(void)state;
+	postgres_case_query(
+		conn,
+		"CREATE OR REPLACE FUNCTION unbalanced() RETURNS trigger LANGUAGE plpgsql AS"
+		" $$BEGIN RAISE EXCEPTION 'the books do not balance'; END$$;"
+		" CREATE CONSTRAINT TRIGGER balance AFTER INSERT ON booking DEFERRABLE INITIALLY"
+		" DEFERRED FOR EACH ROW WHEN (NEW.event = 'a') EXECUTE FUNCTION unbalanced()");
+	stuck = add("a", "{}");
+	(void)add("b", "{}");
+	attempts_max = 3;
+	begin(&consuming);
+	stats = until_acknowledged(&consuming, 2);
+	end(&consuming);
+	attempts_max = UINT32_MAX;
+	assert_int_equal(atomic_load(&stuck->runs), 3);
+	assert_string_equal(stuck->reason, "attempts");
+	assert_int_equal(stats.refused, 0);
+	assert_int_equal(bookings(), 101);
+}
+
 static void a_partition_begins_where_the_database_says(void **state)
 {
 	struct consuming consuming = {.store = NULL};
@@ -512,6 +539,8 @@ int main(void)
 			what_is_refused_for_good_does_not_move_the_offset, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			what_has_no_record_is_not_tried_for_ever, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_the_commit_refuses_is_not_tried_for_ever, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_message_that_fails_holds_back_the_offset, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -37,6 +37,9 @@ static enum hapax_run_outcome pay(struct hapax_work *work, void *context)
 	case VIOLATE_LATER:
 		postgres_case_query(bank->conn, "INSERT INTO work.later VALUES (1), (1)");
 		break;
+	case RAISE_LATER:
+		postgres_case_query(bank->conn, "INSERT INTO work.balanced VALUES (1)");
+		break;
 	case LOSE_ITS_CLAIM:
 		postgres_case_query(bank->conn, "DELETE FROM ledger.hapax_record");
 		break;

@@ -371,6 +371,18 @@ static void handlers_end_in_every_way(void **state)
 	assert_int_equal(pay_case_process(store, &bank, "later", &answer), HAPAX_ERR_HANDLER);
 	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
 	assert_int_equal(paid(conn), 2);
+	/* The same by a trigger, which has words of its own for it. */
+	postgres_case_query(
+		conn,
+		"CREATE TABLE work.balanced (n integer);"
+		" CREATE FUNCTION work.balance() RETURNS trigger LANGUAGE plpgsql AS"
+		" $$BEGIN RAISE EXCEPTION 'the books do not balance'; END$$;"
+		" CREATE CONSTRAINT TRIGGER balance AFTER INSERT ON work.balanced DEFERRABLE"
+		" INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION work.balance()");
+	bank.manner = RAISE_LATER;
+	assert_int_equal(pay_case_process(store, &bank, "raised", &answer), HAPAX_ERR_HANDLER);
+	assert_int_equal(PQtransactionStatus(conn), PQTRANS_IDLE);
+	assert_int_equal(paid(conn), 2);
 
 	/* Its claim is not there any more: the COMMIT behind the completion must not happen. */
 	bank.manner = LOSE_ITS_CLAIM;

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/duration.h"
 #include "base/error.h"
+#include "source/option.h"
 #include "wire/http1_text.h"
 
 static const char scheme[] = "kafka://";
@@ -93,7 +94,8 @@ static enum hapax_status take_property(
 	if (strchr(name, '.') == NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"'%s' is not known; group, instance, start, warm_up, or a property of librdkafka",
+			"'%s' is not known; group, instance, start, warm_up, held_max, or a property of "
+			"librdkafka",
 			name);
 	if (place->property_count == HX_KAFKA_PROPERTIES_MAX)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "there were too many properties");
@@ -123,6 +125,20 @@ static enum hapax_status take_warm_up(
 		"warm_up is a length of time, as 10m, or a number of messages");
 }
 
+static enum hapax_status take_held_max(
+	struct hx_kafka_place *place, const char *value, struct hapax_error *err)
+{
+	const struct hx_option option = {.value = hapax_bytes_from_text(value)};
+	int64_t number;
+
+	if (!hx_option_number(&option, HX_KAFKA_HELD_MAX_MAX, &number))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "held_max is a number of bytes up to %d",
+			HX_KAFKA_HELD_MAX_MAX);
+	place->held_max = (size_t)number;
+	return HAPAX_OK;
+}
+
 static enum hapax_status take_option(
 	struct hx_kafka_place *place, char *option, struct hapax_error *err)
 {
@@ -144,6 +160,8 @@ static enum hapax_status take_option(
 		place->start = value;
 	} else if (strcmp(name, "warm_up") == 0) {
 		return take_warm_up(place, value, err);
+	} else if (strcmp(name, "held_max") == 0) {
+		return take_held_max(place, value, err);
 	} else {
 		return take_property(place, name, value, err);
 	}
@@ -165,6 +183,7 @@ enum hapax_status hx_kafka_place_parse(
 	rest = place->text;
 	place->group = "hapax";
 	place->start = "earliest";
+	place->held_max = HX_KAFKA_HELD_MAX_DEFAULT;
 	place->servers = cut(&rest, "/?", &stop);
 	if (place->servers[0] == '\0' || strchr(place->servers, '@') != NULL || stop != '/')
 		return hx_error_set(

@@ -5,7 +5,8 @@
  *	kafka://HOST[:PORT][,HOST[:PORT]...]/TOPIC[,TOPIC...][?NAME=VALUE&...]
  *
  * A topic that begins with ^ is a pattern. Names: group (hapax), instance, start
- * (earliest, latest), warm_up (10m, or a number of messages), and properties of librdkafka, which have a dot: security.protocol.
+ * (earliest, latest), warm_up (10m, or a number of messages), held_max (bytes), and properties of librdkafka, which have a
+ * dot: security.protocol.
  * Values are percent-decoded. Properties that would acknowledge what is not done, or load
  * code, are refused.
  */
@@ -21,6 +22,8 @@ enum {
 	HX_KAFKA_URL_SIZE = 4096,
 	HX_KAFKA_TOPICS_MAX = 64,
 	HX_KAFKA_PROPERTIES_MAX = 64,
+	HX_KAFKA_HELD_MAX_DEFAULT = 128 * 1024 * 1024,
+	HX_KAFKA_HELD_MAX_MAX = 1024 * 1024 * 1024,
 };
 
 struct hx_kafka_property {
@@ -41,6 +44,7 @@ struct hx_kafka_place {
 	const char *start;
 	int64_t warm_up_ms;    /* how much of the past is read; 0: see warm_up_count */
 	int64_t warm_up_count; /* messages of each partition; 0 and 0: none */
+	size_t held_max;       /* bytes of the messages that are in hand */
 	struct hx_kafka_property properties[HX_KAFKA_PROPERTIES_MAX];
 	size_t property_count;
 };

@@ -11,6 +11,8 @@
  *  (2) While the past of any partition of ours is being read, nothing else is handed out.
  *  (3) A partition that was taken away takes no more marks: acks of its messages free them
  *      and store nothing.
+ *  (4) Nothing is handed out while held_max bytes are: what librdkafka has fetched beside them is
+ *      bounded by its own queue.
  */
 #ifndef HX_SOURCE_KAFKA_PRIVATE_H
 #define HX_SOURCE_KAFKA_PRIVATE_H
@@ -75,11 +77,12 @@ struct hx_kafka_source {
 	rd_kafka_t *producer; /* NULL: nothing was handed on yet */
 	rd_kafka_queue_t *producer_queue;
 	bool is_subscribed;
-	bool is_closing;
+	bool is_hurried; /* no more is handed on */
 
 	struct hx_kafka_partition *partitions; /* ours, and lost ones with messages out */
 	size_t partition_count;                /* ours */
 	struct hx_kafka_message *spare;
+	size_t held_bytes; /* of messages that the consumer has */
 
 	struct hx_rereader *rereader; /* NULL: no past is wanted */
 	size_t warming;               /* partitions whose past is not done */
@@ -114,6 +117,12 @@ struct hx_kafka_partition *hx_kafka_partition_find(
 	struct hx_kafka_source *source, const char *topic, int32_t number);
 void hx_kafka_partition_gain(struct hx_kafka_source *source, const char *topic, int32_t number);
 void hx_kafka_partition_lose(struct hx_kafka_source *source, const char *topic, int32_t number);
+/*
+ * What was fetched and not handed out yet goes with a partition that is taken away: if it comes back
+ * to us, it begins with the first that is not done, and these would be acknowledged ahead of it.
+ */
+void hx_kafka_partition_drop_fetched(
+	struct hx_kafka_source *source, const char *topic, int32_t number);
 void hx_kafka_partition_tidy(struct hx_kafka_source *source);
 void hx_kafka_partition_rest(
 	struct hx_kafka_source *source, struct hx_kafka_partition *partition, bool rests);
@@ -137,6 +146,7 @@ void hx_kafka_message_free(struct hx_kafka_source *source, struct hx_kafka_messa
 
 /* producer.c */
 void hx_kafka_publish(struct hapax_source *base, struct hapax_publication *publication);
+void hx_kafka_hurry(struct hapax_source *base);
 void hx_kafka_producer_tick(struct hx_kafka_source *source);
 void hx_kafka_producer_close(struct hx_kafka_source *source);
 

@@ -52,6 +52,7 @@ static const struct hapax_source_ops kafka_ops = {
 	.drain = kafka_drain,
 	.stats = kafka_stats,
 	.close = kafka_close,
+	.hurry = hx_kafka_hurry,
 	.position = kafka_position,
 };
 
@@ -141,7 +142,8 @@ static void fill(
 
 /*
  * The offset went back, because what it stood for is gone: the topic was deleted and made
- * anew, or cut off. Everything that is out belongs to the past; what comes is new.
+ * anew, or cut off. Everything that is out belongs to the past; what comes is new, and so is
+ * what was fetched behind it.
  */
 static struct hx_kafka_partition *begin_anew(
 	struct hx_kafka_source *source, struct hx_kafka_partition *partition)
@@ -154,6 +156,11 @@ static struct hx_kafka_partition *begin_anew(
 	hx_kafka_partition_lose(source, topic, number);
 	hx_kafka_partition_gain(source, topic, number);
 	return hx_kafka_partition_find(source, topic, number);
+}
+
+static size_t size_of(const rd_kafka_message_t *message)
+{
+	return message->len + message->key_len;
 }
 
 struct hx_kafka_message *hx_kafka_message_new(
@@ -176,6 +183,7 @@ struct hx_kafka_message *hx_kafka_message_new(
 	message->partition = partition;
 	fill(source, message, from, headers);
 	partition->out++;
+	source->held_bytes += size_of(from);
 	return message;
 }
 
@@ -225,10 +233,18 @@ static void poll(struct hx_kafka_source *source)
 		source->batch_count += (size_t)count;
 }
 
+/* Whoever is alone fits, whatever its size. */
+static bool is_full(const struct hx_kafka_source *source)
+{
+	return source->held_bytes >= source->place.held_max;
+}
+
 static struct hapax_message *kafka_next(struct hapax_source *base)
 {
 	struct hx_kafka_source *source = downcast(base);
 
+	if (is_full(source))
+		return NULL;
 	if (source->warming > 0) {
 		struct hx_kafka_message *past = hx_kafka_past_next(source);
 
@@ -254,8 +270,14 @@ static struct hapax_message *kafka_next(struct hapax_source *base)
 }
 
 /* The consumer has done with it. */
-static struct hx_kafka_partition *settle(struct hx_kafka_message *message)
+static struct hx_kafka_partition *settle(
+	struct hx_kafka_source *source, struct hx_kafka_message *message)
 {
+	bool was_full = is_full(source);
+
+	source->held_bytes -= size_of(message->message);
+	if (was_full && !is_full(source))
+		hx_kafka_on_event(NULL, source);
 	rd_kafka_message_destroy(message->message);
 	message->message = NULL;
 	message->partition->out--;
@@ -266,7 +288,7 @@ static void kafka_ack(struct hapax_source *base, struct hapax_message *acked)
 {
 	struct hx_kafka_source *source = downcast(base);
 	struct hx_kafka_message *message = message_of(acked);
-	struct hx_kafka_partition *partition = settle(message);
+	struct hx_kafka_partition *partition = settle(source, message);
 	struct hx_mark *over;
 
 	if (partition->is_lost || message->is_past) {
@@ -294,7 +316,7 @@ static void kafka_give_back(struct hapax_source *base, struct hapax_message *giv
 {
 	struct hx_kafka_source *source = downcast(base);
 	struct hx_kafka_message *message = message_of(given);
-	struct hx_kafka_partition *partition = settle(message);
+	struct hx_kafka_partition *partition = settle(source, message);
 
 	if (partition->is_lost || message->is_past) {
 		hx_kafka_past_settled(source, message);

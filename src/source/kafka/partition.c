@@ -57,18 +57,14 @@ static void free_marks(struct hx_kafka_source *source, struct hx_kafka_partition
 	}
 }
 
-/*
- * What was fetched and not handed out yet goes: if the partition comes back to us, it begins with
- * the first that is not done, and these would be acknowledged ahead of it.
- */
-static void drop_fetched(struct hx_kafka_source *source, const struct hx_kafka_partition *partition)
+void hx_kafka_partition_drop_fetched(
+	struct hx_kafka_source *source, const char *topic, int32_t number)
 {
 	for (size_t i = source->batch_next; i < source->batch_count; i++) {
 		rd_kafka_message_t *message = source->batch[i];
 
-		if (message == NULL || message->rkt == NULL ||
-		    message->partition != partition->number ||
-		    strcmp(rd_kafka_topic_name(message->rkt), partition->name) != 0)
+		if (message == NULL || message->rkt == NULL || message->partition != number ||
+		    strcmp(rd_kafka_topic_name(message->rkt), topic) != 0)
 			continue;
 		rd_kafka_message_destroy(message);
 		source->batch[i] = NULL;
@@ -82,7 +78,6 @@ void hx_kafka_partition_lose(struct hx_kafka_source *source, const char *topic, 
 	if (partition == NULL)
 		return;
 	hx_kafka_past_cancel(source, partition);
-	drop_fetched(source, partition);
 	partition->is_lost = true;
 	source->partition_count--;
 	free_marks(source, partition);

@@ -100,11 +100,24 @@ void hx_kafka_publish(struct hapax_source *base, struct hapax_publication *publi
 {
 	struct hx_kafka_source *source = (struct hx_kafka_source *)base;
 
-	if (connect_producer(source) && produce(source, publication))
+	if (!source->is_hurried && connect_producer(source) && produce(source, publication))
 		return;
 	publication->private_next = source->refused;
 	source->refused = publication;
 	base->hooks.wake(base->hooks.context);
+}
+
+void hx_kafka_hurry(struct hapax_source *base)
+{
+	struct hx_kafka_source *source = (struct hx_kafka_source *)base;
+
+	source->is_hurried = true;
+	/* Each is told of as if it had not arrived, whether it did or not. */
+	if (source->producer != NULL)
+		(void)rd_kafka_purge(
+			source->producer,
+			RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
+				RD_KAFKA_PURGE_F_NON_BLOCKING);
 }
 
 void hx_kafka_producer_tick(struct hx_kafka_source *source)

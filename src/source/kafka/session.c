@@ -72,12 +72,14 @@ static void take_assignment(
 {
 	source->changes++;
 	for (int i = 0; i < list->cnt; i++) {
-		if (gains)
-			hx_kafka_partition_gain(
-				source, list->elems[i].topic, list->elems[i].partition);
-		else
-			hx_kafka_partition_lose(
-				source, list->elems[i].topic, list->elems[i].partition);
+		const rd_kafka_topic_partition_t *at = &list->elems[i];
+
+		if (gains) {
+			hx_kafka_partition_gain(source, at->topic, at->partition);
+		} else {
+			hx_kafka_partition_drop_fetched(source, at->topic, at->partition);
+			hx_kafka_partition_lose(source, at->topic, at->partition);
+		}
 	}
 }
 

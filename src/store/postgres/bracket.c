@@ -268,6 +268,24 @@ static enum hapax_status undo(
 	return HAPAX_OK;
 }
 
+/*
+ * Deferred constraints are judged at last, and deferred triggers, which raise whatever they like. What is
+ * left is the server's: a transaction that has to be repeated, an operator, a system or internal error.
+ */
+static bool is_handlers_fault(const PGresult *result, const char *code)
+{
+	static const char *const servers[] = {"40", "57", "58", "XX"};
+	enum hx_postgres_fault fault = hx_postgres_fault(result);
+
+	if (code == NULL || fault == HX_POSTGRES_FAULT_LOST)
+		return false;
+	for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++) {
+		if (strncmp(code, servers[i], 2) == 0)
+			return false;
+	}
+	return fault == HX_POSTGRES_FAULT_OTHER || strncmp(code, "23", 2) == 0;
+}
+
 /* What the answer to a COMMIT means; NULL: it was lost. */
 static enum hapax_status judge_commit(PGresult *result, struct hapax_error *err)
 {
@@ -284,8 +302,7 @@ static enum hapax_status judge_commit(PGresult *result, struct hapax_error *err)
 	if (hx_postgres_fault(result) == HX_POSTGRES_FAULT_LOST)
 		return hx_postgres_result_error(
 			result, "whether the transaction was committed is not known", err);
-	/* Deferred constraints are judged at last. */
-	if (code != NULL && strncmp(code, "23", 2) == 0)
+	if (is_handlers_fault(result, code))
 		return hx_error_set(
 			err, HAPAX_ERR_HANDLER, 0, "the transaction was undone: %.200s",
 			PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));

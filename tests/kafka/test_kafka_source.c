@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_kafka_source.c - the table of operations of a Kafka source, called by hand, on a mock cluster in this process.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+
+#include <hapax/source.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "source/kafka/kafka_private.h"
+
+/* It stands still: a source that nobody takes from does not pause then. */
+enum { NOW_MS = 1, WAIT_MS = 30000, COUNT = 20, SIZE = 100 * 1000 };
+
+static rd_kafka_t *owner;
+static rd_kafka_mock_cluster_t *mock;
+static struct hapax_source *source;
+
+static void no_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
+{
+	(void)rk, (void)level, (void)facility, (void)text;
+}
+
+static rd_kafka_t *producer(bool is_client)
+{
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	char why[256];
+	rd_kafka_t *rk;
+
+	rd_kafka_conf_set_log_cb(conf, no_log);
+	if (is_client)
+		assert_int_equal(
+			rd_kafka_conf_set(
+				conf, "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(mock),
+				why, sizeof(why)),
+			RD_KAFKA_CONF_OK);
+	rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
+	assert_non_null(rk);
+	return rk;
+}
+
+static void produce(int count, size_t size)
+{
+	rd_kafka_t *rk = producer(true);
+	char *data = calloc(1, size);
+
+	assert_non_null(data);
+	for (int i = 0; i < count; i++)
+		assert_int_equal(
+			rd_kafka_producev(
+				rk, RD_KAFKA_V_TOPIC("orders"), RD_KAFKA_V_PARTITION(0),
+				RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+				RD_KAFKA_V_VALUE(data, size), RD_KAFKA_V_END),
+			RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(rd_kafka_flush(rk, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+	rd_kafka_destroy(rk);
+	free(data);
+}
+
+static void no_wake(void *context)
+{
+	(void)context;
+}
+
+static void no_failure(void *context, const char *text, int is_fatal)
+{
+	(void)context, (void)text;
+	assert_false(is_fatal);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	owner = producer(false);
+	mock = rd_kafka_mock_cluster_new(owner, 1);
+	return rd_kafka_mock_topic_create(mock, "orders", 1, 1) != RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static void open_source(const char *more)
+{
+	struct hapax_error err = {0};
+	char url[256];
+
+	(void)snprintf(
+		url, sizeof(url), "kafka://%s/orders?group=g%s",
+		rd_kafka_mock_cluster_bootstraps(mock), more);
+	assert_int_equal(hapax_source_open(url, &source, &err), HAPAX_OK);
+	source->hooks = (struct hapax_source_hooks){.wake = no_wake, .failed = no_failure};
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	hapax_source_close(source);
+	rd_kafka_mock_cluster_destroy(mock);
+	rd_kafka_destroy(owner);
+	return 0;
+}
+
+/* The next message, waited for. */
+static struct hapax_message *take(void)
+{
+	int64_t end_ns = hx_clock_mono_ns() + WAIT_MS * INT64_C(1000000);
+	struct hapax_message *message = NULL;
+
+	while (message == NULL) {
+		assert_true(hx_clock_mono_ns() < end_ns);
+		(void)source->ops->tick(source, NOW_MS);
+		message = source->ops->next(source);
+		if (message == NULL)
+			hx_thread_yield();
+	}
+	return message;
+}
+
+static void expect_place(const struct hapax_message *message, int64_t offset)
+{
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "%lld", (long long)offset);
+	assert_int_equal(message->place.size, strlen(text));
+	assert_memory_equal(message->place.data, text, message->place.size);
+}
+
+static struct hx_kafka_source *kafka(void)
+{
+	return (struct hx_kafka_source *)source;
+}
+
+/* As where the topic was made anew: the offset goes back, within what is ours. */
+static void go_back(void)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_error_t *error;
+
+	rd_kafka_topic_partition_list_add(list, "orders", 0)->offset = 0;
+	error = rd_kafka_seek_partitions(kafka()->consumer, list, WAIT_MS);
+	assert_null(error);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
+/* What was fetched with the first message of a log that begins anew is new, too, and comes. */
+static void a_log_that_begins_anew_is_read_whole(void **state)
+{
+	struct hapax_message *old = NULL;
+
+	(void)state;
+	produce(COUNT, 16);
+	open_source("");
+	for (int i = 0; i < COUNT; i++) {
+		struct hapax_message *message = take();
+
+		expect_place(message, i);
+		if (i == COUNT / 2)
+			old = message;
+		else
+			source->ops->ack(source, message);
+	}
+	go_back();
+	for (int i = 0; i < COUNT; i++) {
+		struct hapax_message *message = take();
+
+		expect_place(message, i);
+		/* What is out is of the log that is gone. */
+		assert_true(old->flags & HAPAX_MESSAGE_REVOKED);
+		assert_int_equal(source->ops->position(source, message), i + 1);
+		source->ops->ack(source, message);
+	}
+	source->ops->give_back(source, old);
+	assert_int_equal(hx_kafka_partition_find(kafka(), "orders", 0)->water.next, COUNT);
+}
+
+/* Whatever their number: what is in hand has so many bytes, and one message more. */
+static void messages_in_hand_are_bounded_in_bytes(void **state)
+{
+	struct hapax_message *messages[COUNT];
+	int count = 0;
+
+	(void)state;
+	produce(COUNT, SIZE);
+	open_source("&held_max=250000");
+	while (count < 3)
+		messages[count++] = take();
+	/* There are more, and they wait. */
+	while (kafka()->batch_next == kafka()->batch_count &&
+	       rd_kafka_queue_length(kafka()->queue) == 0) {
+		(void)source->ops->tick(source, NOW_MS);
+		assert_null(source->ops->next(source));
+		hx_thread_yield();
+	}
+	assert_null(source->ops->next(source));
+	/* With one that goes there is room. */
+	while (count < COUNT) {
+		source->ops->ack(source, messages[count - 3]);
+		messages[count++] = take();
+		assert_null(source->ops->next(source));
+	}
+	source->ops->ack(source, messages[COUNT - 3]);
+	source->ops->give_back(source, messages[COUNT - 2]);
+	source->ops->give_back(source, messages[COUNT - 1]);
+	assert_int_equal(kafka()->held_bytes, 0);
+}
+
+static void on_told(
+	struct hapax_publication *publication, enum hapax_status status, const char *why)
+{
+	(void)why;
+	*(enum hapax_status *)publication->context = status;
+}
+
+/* Nobody takes letters, and the consumer has waited as long as it may: it is told so, and does not wait on. */
+static void a_stop_does_not_wait_for_letters(void **state)
+{
+	enum hapax_status told[2] = {HAPAX_OK, HAPAX_OK};
+	struct hapax_publication letters[2];
+	struct hapax_message *message;
+
+	(void)state;
+	produce(1, 16);
+	/* Left alone, a letter would be given up behind all that this test may take. */
+	open_source("&message.timeout.ms=3600000");
+	message = take();
+	assert_int_equal(rd_kafka_mock_broker_set_down(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
+	for (size_t i = 0; i < 2; i++) {
+		letters[i] = (struct hapax_publication){
+			.target = "orders",
+			.message = message,
+			.done = on_told,
+			.context = &told[i]};
+		source->ops->publish(source, &letters[i]);
+		if (i == 0)
+			source->ops->hurry(source);
+	}
+	while (told[0] == HAPAX_OK || told[1] == HAPAX_OK) {
+		(void)source->ops->tick(source, NOW_MS);
+		hx_thread_yield();
+	}
+	source->ops->give_back(source, message);
+	assert_int_equal(rd_kafka_mock_broker_set_up(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			a_log_that_begins_anew_is_read_whole, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			messages_in_hand_are_bounded_in_bytes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_stop_does_not_wait_for_letters, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("kafka_source", tests, NULL, NULL);
+}
