@@ -36,9 +36,13 @@ static void note(struct hapax_buf *text, struct hapax_bytes bytes)
 
 static void check_head(const struct hx_http1_head *head)
 {
+	const unsigned framing = 1U << HX_HTTP1_CONTENT_LENGTH | 1U << HX_HTTP1_TRANSFER_ENCODING;
+
 	must(head->field_count <= HX_HTTP1_FIELDS_MAX);
 	must(head->version_minor <= 1);
-	must((head->repeated & (1U << HX_HTTP1_HOST | 1U << HX_HTTP1_CONTENT_LENGTH)) == 0);
+	/* Of a response what decides nothing may occur twice. */
+	must((head->repeated & framing) == 0);
+	must(head->status != 0 || (head->repeated & 1U << HX_HTTP1_HOST) == 0);
 	if (head->body == HX_HTTP1_BODY_CHUNKED)
 		must(head->known[HX_HTTP1_CONTENT_LENGTH] == 0);
 	for (size_t i = 0; i < head->field_count; i++) {

@@ -100,7 +100,8 @@ static const char *explain(struct hapax_store *store, const struct hapax_op *op)
 		return "the store failed while it wrote; the operation may or may not have taken effect";
 	case HAPAX_ERR_FENCED: return "the token is not the key's current one; stop the work";
 	case HAPAX_ERR_CORRUPT: return "stored bytes failed a check";
-	case HAPAX_ERR_UNSUPPORTED: return "this store lacks a capability that the operation needs";
+	case HAPAX_ERR_UNSUPPORTED:
+		return "this store cannot do that, or lets nobody do it without a token";
 	case HAPAX_ERR_HANDLER: return "the handler failed";
 	case HAPAX_ERR_FAILED:
 		return "the store has failed before and must be opened anew; nothing was done";

@@ -39,6 +39,7 @@ def test_over_a_path(cli):
     with serve(cli, NOWHERE, "--admin", f"unix:{path}", config=AUTH) as _:
         exercise(cli, "--server", f"http+unix:{path}", "--token-file", token_file(cli))
         cli.run("keys", "--server", f"http+unix:{path}", code=None).says("401")
+        cli.run("check", "d", "--server", f"http+unix:{path}", code=69).says("token")
     cli.run("check", "d", "--server", f"http+unix:{path}", code=69)
 
 
