@@ -32,9 +32,7 @@ const struct command *const hx_commands[] = {
 	&hx_cmd_key,
 	&hx_cmd_uuid7,
 	&hx_cmd_backtest,
-#if HX_HAVE_KAFKA
 	&hx_cmd_consume,
-#endif
 #if HX_HAVE_DAEMON
 	&hx_cmd_serve,
 	&hx_cmd_config,
