@@ -96,12 +96,13 @@ static void scan_goes_on_after_a_stop(void **state)
 	struct hapax_scan scan = HAPAX_SCAN_INIT;
 	struct hapax_cursor cursor = {0};
 	struct walk walk = {{0}, 0, 3, false};
+	struct hapax_error err;
 
 	fill(c);
 	for (int calls = 0; !cursor.done; calls++) {
 		walk.in_page = 0;
-		assert_int_equal(
-			hapax_store_scan(c->store, &scan, &cursor, see, &walk, NULL), HAPAX_OK);
+		if (hapax_store_scan(c->store, &scan, &cursor, see, &walk, &err) != HAPAX_OK)
+			fail_msg("call %d: %s", calls, err.message);
 		assert_true(walk.in_page <= 3);
 		assert_true(calls < 100000);
 	}

@@ -452,7 +452,7 @@ def test_commands_with_a_server(cli):
         # By variables; and what is wrong.
         named = {"HAPAX_SERVER": url, "HAPAX_TOKEN_FILE": str(reader), "HAPAX_STORE": None}
         expect(cli.run("lookup", "b", "--scope", "t/g", "-o", "json", env=named).json["state"], "done")
-        cli.run("check", "c", env=named, code=None).says("lacks")
+        cli.run("check", "c", env=named, code=None).says("without a token")
         cli.run("keys", "--server", url, code=None).says("401", "token")
         cli.run("keys", *there, "--store", "memory:", code=64).says("two places")
         cli.run("keys", "--server", "localhost:8099", code=64).says("not the URL of a daemon", "http://HOST:8099")
