@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -29,6 +30,15 @@ extern const struct outbox_test manage_cases[];
 extern const struct outbox_test message_cases[];
 extern const struct outbox_test relay_cases[];
 extern const struct outbox_test trouble_cases[];
+
+/* End the case, and say why, where the database is SQLite. */
+static inline void needs_postgres(const struct outbox_case *c, const char *why)
+{
+	if (c->is_postgres)
+		return;
+	printf("# skip: %s\n", why);
+	skip();
+}
 
 /* What was published in this case. */
 extern struct memory_log sunk;

@@ -108,10 +108,7 @@ static void what_is_pending_is_not_gone_through_for_nothing(void **state)
 	struct outbox_case *c = *state;
 	int64_t looked_at;
 
-	if (!c->is_postgres) {
-		printf("# skip: PostgreSQL alone counts the rows that it looks at\n");
-		skip();
-	}
+	needs_postgres(c, "PostgreSQL alone counts the rows that it looks at");
 	outbox_case_run(
 		c,
 		"SELECT count({}hapax_outbox_add('t', '', 'k' || n)) FROM generate_series(1, 3000) n");
@@ -135,8 +132,7 @@ static void what_is_told_with_an_answer_is_heard(void **state)
 	int64_t wait_ns = INT64_C(60) * 1000000000, began_ns;
 	unsigned partitions = 0;
 
-	if (!c->is_postgres)
-		skip();
+	needs_postgres(c, "SQLite tells nobody of a new row");
 	hx_outbox_batch_init(&batch);
 	assert_int_equal(hapax_outbox_open(c->url, &outbox, NULL), HAPAX_OK);
 	assert_int_equal(

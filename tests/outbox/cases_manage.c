@@ -241,8 +241,7 @@ static void a_query_that_loses_its_connection_is_told(void **state)
 	struct hapax_outbox *outbox = NULL;
 	struct hapax_error err = {0};
 
-	if (!c->is_postgres)
-		skip();
+	needs_postgres(c, "SQLite has no connection to lose");
 	assert_int_equal(hapax_outbox_open(c->url, &outbox, &err), HAPAX_OK);
 	assert_int_equal(
 		hapax_outbox_query(

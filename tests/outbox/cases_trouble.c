@@ -308,10 +308,7 @@ static void roles_have_what_they_need(void **state)
 		"RESET ROLE",
 	};
 
-	if (!c->is_postgres) {
-		printf("# skip: SQLite has no roles\n");
-		skip();
-	}
+	needs_postgres(c, "SQLite has no roles");
 	for (int i = 0; i < 2; i++) {
 		const char *role = i == 0 ? "hapax_app" : "hapax_relay";
 		char sql[256];
@@ -336,8 +333,7 @@ static void rights_and_tables_that_are_missing_are_told(void **state)
 	struct hapax_outbox *outbox = NULL;
 	struct hapax_error err = {0};
 
-	if (!c->is_postgres)
-		skip();
+	needs_postgres(c, "SQLite has no roles");
 	event.topic = hapax_bytes_from_text("t");
 	outbox_case_run(
 		c,
