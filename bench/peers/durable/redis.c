@@ -23,8 +23,11 @@
 
 enum { START_TRIES = 500, START_PAUSE_NS = 20 * 1000 * 1000 };
 
-static redisContext **connections;
-static uint64_t connection_count;
+/* What a thread asks by. */
+static struct line {
+	redisContext *context;
+} * lines;
+static uint64_t line_count;
 static pid_t server;
 
 static pid_t start(const char *folder, const char *path)
@@ -67,18 +70,18 @@ static void engine_open(const char *folder, uint64_t threads)
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s/redis.sock", folder);
-	connection_count = threads;
-	connections = calloc(threads, sizeof(*connections));
-	if (connections == NULL)
+	line_count = threads;
+	lines = calloc(threads, sizeof(*lines));
+	if (lines == NULL)
 		contest_fail("no memory");
 	server = start(folder, path);
 	for (uint64_t i = 0; i < threads; i++)
-		connections[i] = dial(path);
+		lines[i].context = dial(path);
 }
 
 static uint64_t engine_mark(uint64_t thread, const char (*keys)[KEY_TEXT_SIZE], uint64_t count)
 {
-	redisContext *connection = connections[thread];
+	redisContext *connection = lines[thread].context;
 	uint64_t firsts = 0;
 
 	for (uint64_t i = 0; i < count; i++)
@@ -99,9 +102,9 @@ static uint64_t engine_mark(uint64_t thread, const char (*keys)[KEY_TEXT_SIZE], 
 
 static void engine_close(void)
 {
-	for (uint64_t i = 0; i < connection_count; i++)
-		redisFree(connections[i]);
-	free(connections);
+	for (uint64_t i = 0; i < line_count; i++)
+		redisFree(lines[i].context);
+	free(lines);
 	kill(server, SIGTERM);
 	waitpid(server, NULL, 0);
 }
