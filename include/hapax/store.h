@@ -382,7 +382,7 @@ struct hapax_stats {
 	uint64_t failed;
 	uint64_t parked;
 	uint64_t expired;   /* of keys: past their expiry and not yet swept, as far as known */
-	uint64_t bytes;     /* used by records and index, in memory or in the file */
+	uint64_t bytes;     /* used by records and index: in memory, of sqlite: in the file */
 	uint64_t bytes_max; /* 0: no limit */
 	uint64_t keys_max;  /* 0: no limit */
 	uint64_t evicted;   /* unexpired records forgotten because the store was full */

@@ -79,7 +79,7 @@ static const struct hx_setting store_settings[] = {
          AT(max_bytes),
          .fallback = "none",
          .max = INT64_MAX,
-         .doc = "how large the store may get before new keys are refused"},
+         .doc = "how large the store may get before new keys are refused; of file:, in memory"},
 	{.name = "max_keys",
          .type = HX_SETTING_COUNT,
          .flags = HX_SETTING_RESTART | HX_SETTING_NONE_IS_0,

@@ -148,6 +148,8 @@ static bool put_scan(struct hx_resp_answer *answer, const struct hx_resp_errand 
 
 	if (hx_buf_reserve(out, sizeof(number) * 4 + errand->found.size) != HAPAX_OK)
 		return false;
+	if (errand->scan_id != 0)
+		hx_resp_service_leave_scan(answer->session->service, errand->scan_id);
 	if (!errand->cursor.done)
 		id = hx_resp_service_keep_scan(answer->session->service, &errand->cursor);
 	(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)id);
@@ -190,6 +192,7 @@ void hx_resp_plan_scan(struct hx_resp_call *call)
 	if (errand == NULL)
 		return;
 	errand->cursor = cursor;
+	errand->scan_id = scan.id;
 	errand->wants_none = scan.wants_none;
 	errand->has_pattern = scan.has_pattern;
 	if (hx_buf_append(&errand->pattern, scan.pattern.data, scan.pattern.size) != HAPAX_OK) {

@@ -31,6 +31,7 @@ struct hx_resp_errand {
 	struct hapax_store *store;
 	struct hapax_scan what; /* its tenant and group are the user's, and outlive it */
 	struct hapax_cursor cursor;
+	uint64_t scan_id; /* of SCAN: the number that it goes on from; 0: it begins */
 	_Atomic unsigned is_dropped;
 	bool is_whole; /* it changes something: nobody drops it half done */
 

@@ -72,10 +72,17 @@ bool hx_resp_service_take_scan(
 		*ret_cursor = scan->cursor;
 		/* A client whose reply was lost asks again: it is kept until others need the room. */
 		scan->used = ++service->scan_count;
-		scan->has_gone_on = true;
 	}
 	hx_mutex_unlock(&service->lock);
 	return is_found;
+}
+
+void hx_resp_service_leave_scan(struct hx_resp_service *service, uint64_t id)
+{
+	hx_mutex_lock(&service->lock);
+	for (size_t i = 0; i < HX_RESP_SCANS_MAX; i++)
+		service->scans[i].has_gone_on |= service->scans[i].id == id;
+	hx_mutex_unlock(&service->lock);
 }
 
 /* Whether a is to be forgotten before b: what has gone on before what waits, then the older one. */

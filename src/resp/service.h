@@ -138,10 +138,11 @@ const struct hx_resp_user *hx_resp_service_find_user(
 
 /*
  * A scan is kept under a number between two SCAN. take: false if the number is not known.
- * keep: returns the number.
+ * leave: it has gone on from there, or come to its end. keep: returns the number.
  */
 bool hx_resp_service_take_scan(
 	struct hx_resp_service *service, uint64_t id, struct hapax_cursor *ret_cursor);
+void hx_resp_service_leave_scan(struct hx_resp_service *service, uint64_t id);
 uint64_t hx_resp_service_keep_scan(
 	struct hx_resp_service *service, const struct hapax_cursor *cursor);
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -887,6 +888,54 @@ static void who_reads_keeps_the_file(void **state)
 	temp_dir_done(&dir);
 }
 
+/* Where another directory has come to have the name of ours, its files are not removed as ours. */
+static void a_directory_of_others_is_left_alone(void **state)
+{
+	static unsigned char bytes[3000];
+	struct hapax_result result = result_of(bytes, 1, 0, sizeof(bytes));
+	struct reader reader = {.buf = hapax_buf_new(BYTES_MAX)};
+	struct slow slow = {.ops = *hx_io_system()->ops};
+	struct hx_thread thread;
+	struct temp_dir dir;
+	struct scene scene;
+	char aside[300];
+	FILE *theirs;
+
+	(void)state;
+	scene_init(&scene);
+	hapax_store_close(scene.store);
+	temp_dir_init(&dir);
+	slow.ops.open = slow_open;
+	slow.io = (struct hx_io){&slow.ops, &slow};
+	scene.io = &slow.io;
+	snprintf(scene.path, sizeof(scene.path), "%s/store", dir.path);
+	scene_open(&scene);
+	complete(&scene, "key", &result);
+	push_out(&scene);
+	reader.store = scene.store;
+	slow.is_armed = 1;
+	assert_int_equal(hx_thread_start(&thread, read_slowly, &reader, "reader", NULL), HAPAX_OK);
+	hx_event_wait(&slow.begun);
+	/* Given up, and kept for the reader: it goes when he is done, or at the close. */
+	for (unsigned i = 0; i < 12; i++)
+		push_out(&scene);
+	assert_int_equal(access(slow.path, F_OK), 0);
+	snprintf(aside, sizeof(aside), "%s/aside", dir.path);
+	assert_int_equal(rename(scene.path, aside), 0);
+	assert_int_equal(mkdir(scene.path, 0700), 0);
+	theirs = fopen(slow.path, "w");
+	assert_non_null(theirs);
+	assert_int_equal(fclose(theirs), 0);
+	hx_event_set(&slow.go);
+	hx_thread_join(&thread);
+	/* It was there, and is not to be had any more; unless the store has noticed before. */
+	assert_int_not_equal(reader.status, HAPAX_OK);
+	hapax_buf_free(reader.buf);
+	scene_done(&scene);
+	assert_int_equal(access(slow.path, F_OK), 0);
+	temp_dir_done(&dir);
+}
+
 /* Expired records that nobody has swept yet keep their file, too: a scan may ask for them. */
 static int count_bodies(const struct hapax_record *record, void *context)
 {
@@ -935,6 +984,7 @@ int main(void)
 		cmocka_unit_test(what_lives_is_left_alone),
 		cmocka_unit_test(versions_are_told_apart_by_their_results),
 		cmocka_unit_test(who_reads_keeps_the_file),
+		cmocka_unit_test(a_directory_of_others_is_left_alone),
 		cmocka_unit_test(expiry_takes_the_file),
 	};
 

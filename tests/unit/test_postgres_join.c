@@ -412,14 +412,22 @@ static void a_commit_that_fails_is_no_answer(void **state)
 {
 	PGconn *conn = *state;
 	struct hapax_store *store = trade_case_join(conn, 1000);
+	/* A transaction that has to be repeated; another server that a trigger has lost. */
+	static const char *const codes[] = {"40001", "08006"};
 	uint64_t token = 0;
 
-	break_commits(
-		conn, "ledger.hapax_record",
-		"RAISE EXCEPTION 'dependencies among transactions' USING ERRCODE = '40001'");
-	assert_int_equal(trade_case_claim(store, "order", &token), HAPAX_OUTCOME_NONE);
-	assert_int_equal(postgres_case_number(conn, "SELECT count(*) FROM hapax_record"), 0);
-	postgres_case_query(conn, "DROP TRIGGER breaks ON hapax_record");
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		char body[128];
+
+		snprintf(
+			body, sizeof(body), "RAISE EXCEPTION 'undone' USING ERRCODE = '%s'",
+			codes[i]);
+		break_commits(conn, "ledger.hapax_record", body);
+		assert_int_equal(trade_case_claim(store, "order", &token), HAPAX_OUTCOME_NONE);
+		assert_int_equal(
+			postgres_case_number(conn, "SELECT count(*) FROM hapax_record"), 0);
+		postgres_case_query(conn, "DROP TRIGGER breaks ON hapax_record");
+	}
 	assert_int_equal(trade_case_claim(store, "order", &token), HAPAX_OUTCOME_ACQUIRED);
 	assert_int_equal(trade_case_complete(store, "order", token), HAPAX_OK);
 	hapax_store_close(store);

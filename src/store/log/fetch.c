@@ -25,8 +25,7 @@ struct fetch {
 	struct hapax_completion completion;
 };
 
-/* Damage is told by stats and sweep until the store is opened anew, which looks at everything. */
-static void note_damage(struct hx_log *log, const struct hapax_error *err)
+void hx_log_note_damage(struct hx_log *log, const struct hapax_error *err)
 {
 	hx_mutex_lock(&log->keeper_mutex);
 	log->damages++;
@@ -67,7 +66,7 @@ enum hapax_status hx_log_fetch_bytes(
 	enum hapax_status status = hx_log_shelf_read(&log->shelf, elsewhere, data, size, &why);
 
 	if (status == HAPAX_ERR_CORRUPT)
-		note_damage(log, &why);
+		hx_log_note_damage(log, &why);
 	if (status != HAPAX_OK && err != NULL)
 		*err = why;
 	return status;

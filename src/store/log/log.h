@@ -83,6 +83,9 @@ enum hapax_status hx_log_fetch_bytes(
 	struct hx_log *log, const struct hx_elsewhere *elsewhere, void *data, size_t size,
 	struct hapax_error *err);
 
+/* Damage is told by stats and sweep until the store is opened anew, which looks at everything. */
+void hx_log_note_damage(struct hx_log *log, const struct hapax_error *err);
+
 /* How many results were damaged; err, which may be NULL, says what is wrong with the last one. */
 uint64_t hx_log_fetch_damages(struct hx_log *log, struct hapax_error *err);
 

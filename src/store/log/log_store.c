@@ -162,13 +162,18 @@ static enum hapax_status log_scan(
 {
 	struct hx_log *log = log_of(store);
 	struct scan out = {.log = log, .each = each, .context = context, .err = err};
+	enum hapax_status status;
 
 	if (hx_log_writer_is_latched(&log->writer))
 		return refuse_latched(log, err);
 	hx_buf_init(&out.result, HX_RESULT_HEADERS_SIZE_MAX + HX_RESULT_SIZE_LIMIT);
 	hx_index_scan(log->index, scan, cursor, hx_log_now(log), hand_out, &out);
 	hx_buf_done(&out.result);
-	return out.status != HAPAX_OK ? out.status : wait_for_frame(log, err);
+	/* What was handed out before a result that cannot be read must be durable, too. */
+	if (out.status != HAPAX_OK)
+		err = NULL;
+	status = wait_for_frame(log, err);
+	return status != HAPAX_OK ? status : out.status;
 }
 
 static enum hapax_status log_stats(

@@ -369,9 +369,17 @@ static enum hapax_status shelve_results(struct pass *pass, struct hapax_error *e
 	enum hapax_status status = HAPAX_OK;
 
 	for (uint32_t i = 0; i < pass->shelved_count; i++) {
-		enum hapax_status shelved = hx_log_shelve(pass->log, &pass->shelved[i], err);
+		struct hapax_error why = {0};
+		enum hapax_status shelved = hx_log_shelve(pass->log, &pass->shelved[i], &why);
 
-		status = status != HAPAX_OK ? status : shelved;
+		/* The next pass may well succeed: what is damaged must not be forgotten by that. */
+		if (shelved == HAPAX_ERR_CORRUPT)
+			hx_log_note_damage(pass->log, &why);
+		if (status != HAPAX_OK || shelved == HAPAX_OK)
+			continue;
+		status = shelved;
+		if (err != NULL)
+			*err = why;
 	}
 	return status;
 }

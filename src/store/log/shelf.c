@@ -46,6 +46,13 @@ void hx_log_shelf_init(struct hx_log_shelf *shelf, struct hx_log_directory *dire
 	hx_mutex_init(&shelf->mutex);
 }
 
+/* Where another directory has our name, a file of that name is not ours. */
+static void remove_file(const struct hx_log_shelf *shelf, const struct hx_log_shelf_slot *slot)
+{
+	if (!hx_log_directory_is_gone(shelf->directory))
+		(void)hx_log_segment_remove(shelf->directory, slot->kind, slot->id, "");
+}
+
 void hx_log_shelf_done(struct hx_log_shelf *shelf)
 {
 	if (shelf->directory == NULL)
@@ -54,7 +61,7 @@ void hx_log_shelf_done(struct hx_log_shelf *shelf)
 		const struct hx_log_shelf_slot *slot = &shelf->slots[i];
 
 		if (slot->state == HX_LOG_SHELF_LEFT || slot->state == HX_LOG_SHELF_UNUSED)
-			(void)hx_log_segment_remove(shelf->directory, slot->kind, slot->id, "");
+			remove_file(shelf, slot);
 	}
 	hx_free(shelf->slots);
 	hx_mutex_done(&shelf->mutex);
@@ -131,7 +138,7 @@ static void tidy_slot(struct hx_log_shelf *shelf, uint16_t number, struct hx_epo
 		slot->state = HX_LOG_SHELF_LEFT;
 		return;
 	}
-	(void)hx_log_segment_remove(shelf->directory, slot->kind, slot->id, "");
+	remove_file(shelf, slot);
 	slot->state = HX_LOG_SHELF_FREE;
 }
 

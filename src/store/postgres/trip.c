@@ -4,8 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "store/postgres/fault.h"
-
 bool hx_postgres_trip_begin(struct hx_postgres_trip *trip, PGconn *conn)
 {
 	memset(trip, 0, sizeof(*trip));
@@ -41,7 +39,6 @@ static bool is_undone(const struct hx_postgres_trip *trip, int number, const PGr
 {
 	return number >= trip->count && trip->count > 0 &&
 		PQresultStatus(result) == PGRES_FATAL_ERROR &&
-		hx_postgres_fault(result) != HX_POSTGRES_FAULT_LOST &&
 		PQresultStatus(trip->results[trip->count - 1]) == PGRES_TUPLES_OK;
 }
 
