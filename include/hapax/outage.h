@@ -72,7 +72,8 @@ struct hapax_reconcile {
  * Write what journal holds into store as done, and take it out of the journal, some hundred
  * records at a time. A record counts when it is taken out. May be repeated, also after a
  * crash: nothing is counted as run twice because of it. Blocks. An error says which record it
- * met; what is counted by then is settled.
+ * met; what is counted by then is settled. CORRUPT: a record of the journal cannot be read; it
+ * counts as one for later, and the others are settled.
  */
 HAPAX_API enum hapax_status hapax_journal_reconcile(
 	struct hapax_store *journal, struct hapax_store *store, struct hapax_reconcile *reconcile,

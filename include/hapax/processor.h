@@ -183,6 +183,8 @@ enum hapax_answer_flags {
 	HAPAX_ANSWER_UNPROTECTED = 1 << 2,
 	/* It waited for somebody else's run before this answer. */
 	HAPAX_ANSWER_WAITED = 1 << 3,
+	/* With CORRUPT: the key is done, and only what is stored for it cannot be read. */
+	HAPAX_ANSWER_UNREADABLE = 1 << 4,
 };
 
 /*

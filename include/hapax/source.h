@@ -29,8 +29,10 @@
  *	definitive failure             kept as the result, and a dead letter
  *	in progress elsewhere          tried again; that counts for nothing
  *	mismatch, parked, no key       a dead letter at once
+ *	done, its result unreadable    the same
  *	larger than the source takes   the same; where dead letters are off it stays with the broker
  *	the store refuses              it waits, and with it the consumer; counts for nothing
+ *	the store says it is damaged   it waits; the others go on
  * A dead letter is acknowledged when the broker has it in its new place, with the reason
  * in its headers. Nothing is dropped without one.
  *
@@ -317,12 +319,13 @@ struct hapax_consumer_stats {
 	uint64_t warmed;     /* messages of the past that were marked as done */
 	uint64_t warming;    /* partitions whose past is being read, now */
 	uint64_t tagged;     /* duplicates that a handler took as such */
+	uint64_t unreadable; /* done, but what is stored for it cannot be read */
 };
 
 #define HAPAX_CONSUMER_STATS_INIT                                                                  \
 	{                                                                                          \
 		sizeof(struct hapax_consumer_stats), 0, 0, 0, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-			0, 0, -1, 0, 0, 0, 0, 0                                                    \
+			0, 0, -1, 0, 0, 0, 0, 0, 0                                                 \
 	}
 
 /* As of the last turn of its loop. ret_stats->size must be set. */

@@ -175,6 +175,7 @@ static size_t figures_of(const struct hapax_consumer_stats *stats, struct figure
 	figures[count++] = (struct figure){"in_progress", stats->in_progress};
 	figures[count++] = (struct figure){"mismatches", stats->mismatches};
 	figures[count++] = (struct figure){"parked", stats->parked};
+	figures[count++] = (struct figure){"unreadable", stats->unreadable};
 	figures[count++] = (struct figure){"dead_letters", stats->dead_letters};
 	figures[count++] = (struct figure){"diverted", stats->diverted};
 	figures[count++] = (struct figure){"tagged", stats->tagged};

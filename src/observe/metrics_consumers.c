@@ -100,6 +100,7 @@ static void write_decisions(struct consumers *consumers)
 		sample(consumers, i, "decision", "in_progress", stats->in_progress);
 		sample(consumers, i, "decision", "mismatch", stats->mismatches);
 		sample(consumers, i, "decision", "parked", stats->parked);
+		sample(consumers, i, "decision", "unreadable", stats->unreadable);
 	}
 }
 

@@ -85,8 +85,10 @@ static void fill_claim(struct hapax_op *op, struct hx_run_key *key)
 	op->lease_ms = run->options.lease_ms;
 	op->ttl_ms = run->options.ttl_ms;
 	op->on_lapse = run->options.on_lapse;
-	op->record = &key->record;
-	op->buf = &key->buf;
+	if (!run->is_bare) {
+		op->record = &key->record;
+		op->buf = &key->buf;
+	}
 	key->turns_seen = key->line->turns;
 }
 

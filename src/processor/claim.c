@@ -53,6 +53,7 @@ void hx_claim_ask(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 	run->state = HX_RUN_CLAIMING;
 	run->question = HAPAX_OP_CLAIM;
 	run->is_uncertain = false;
+	run->is_bare = false;
 	run->repeats = 0;
 	run->give_up_at_ms = hx_time_after(now_ms, options->timeout_ms);
 	hx_pump_ask(pump, run);
@@ -257,6 +258,18 @@ static void settled(struct hx_pump *pump, struct hapax_run *run, size_t index)
 	hx_run_end(pump, run, HAPAX_OK);
 }
 
+/* It is done, and so it is for all who wait; only its result is not to be had. */
+static void unreadable(struct hx_pump *pump, struct hapax_run *run, size_t index)
+{
+	struct hx_line *line = run->keys[index].line;
+
+	run->answer.outcome = HAPAX_OUTCOME_NONE;
+	run->answer.flags |= HAPAX_ANSWER_UNREADABLE;
+	return_scout(pump, run, line);
+	hx_line_wake_all(pump, line);
+	hx_run_end(pump, run, HAPAX_ERR_CORRUPT);
+}
+
 static void mismatched(struct hx_pump *pump, struct hapax_run *run, size_t index)
 {
 	enum hapax_state state = run->keys[index].record.state;
@@ -278,10 +291,27 @@ static void mismatched(struct hx_pump *pump, struct hapax_run *run, size_t index
 	hx_run_end(pump, run, HAPAX_OK);
 }
 
+/*
+ * What is stored cannot be read. Asked for its decision alone, the store tells whether the
+ * key is done; one that is damaged as a whole does not. It is the same claim, repeated.
+ */
+static void ask_bare(struct hx_pump *pump, struct hapax_run *run)
+{
+	for (size_t i = 0; i < run->key_count; i++)
+		memset(&run->keys[i].record, 0, sizeof(run->keys[i].record));
+	run->is_bare = true;
+	hx_pump_ask(pump, run);
+	hx_run_arm(run);
+}
+
 static void failed(struct hx_pump *pump, struct hapax_run *run, enum hapax_status status)
 {
 	int64_t now_ms = hx_processor_now(run->processor);
 
+	if (status == HAPAX_ERR_CORRUPT && !run->is_bare && !run->has_left) {
+		ask_bare(pump, run);
+		return;
+	}
 	if (!run->has_left && hx_is_worth_repeating(status) && now_ms < run->give_up_at_ms &&
 	    run->processor->has_lease) {
 		run->repeat_at_ms =
@@ -312,7 +342,17 @@ void hx_claim_answered(
 		failed(pump, run, verdict.status);
 		return;
 	}
+	/* Whether another payload's run is done stands in the record. */
+	if (run->is_bare && verdict.outcome == HAPAX_OUTCOME_MISMATCH &&
+	    run->options.on_mismatch != HAPAX_ON_MISMATCH_REJECT) {
+		failed(pump, run, HAPAX_ERR_CORRUPT);
+		return;
+	}
 	note(run, op, verdict.index);
+	if (run->is_bare && verdict.outcome == HAPAX_OUTCOME_REPLAY) {
+		unreadable(pump, run, verdict.index);
+		return;
+	}
 	switch (verdict.outcome) {
 	case HAPAX_OUTCOME_ACQUIRED: acquired(pump, run); return;
 	case HAPAX_OUTCOME_IN_PROGRESS: in_progress(pump, run, verdict.index); return;

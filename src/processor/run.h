@@ -98,6 +98,7 @@ struct hapax_run {
 	bool is_side_question; /* it is the lease that is asked about */
 	bool is_named;         /* seen in a list of runs that is being checked */
 
+	bool is_bare; /* the claim asks for the decision alone, without what is stored */
 	bool has_waited;
 	bool has_left;
 	bool is_uncertain; /* an answer to the current question was lost */

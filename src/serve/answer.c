@@ -7,6 +7,7 @@
  *	in progress                    409, Retry-After
  *	parked                         409
  *	same key, other payload        422
+ *	what is stored is damaged      500
  *	the store was not asked, full  503, Retry-After
  *
  * A duplicate without a kept reply gets an empty body, because senders such as Knative
@@ -40,6 +41,7 @@ struct words {
 	const char *mismatch_detail;
 	const char *failed_elsewhere;
 	const char *uncertain;
+	const char *corrupt_detail;
 };
 
 static const struct words event_words = {
@@ -50,6 +52,9 @@ static const struct words event_words = {
 	.mismatch_detail = "source and id are those of an event whose data was not the same",
 	.failed_elsewhere = "The event failed for good, by another way in",
 	.uncertain = "Nobody knows whether the event was taken",
+	.corrupt_detail =
+		"the event was done before, or the store is damaged; nothing was forwarded, "
+		"and its stored response cannot be read",
 };
 
 /* Of draft-ietf-httpapi-idempotency-key-header, where it has them. */
@@ -64,6 +69,8 @@ static const struct words key_words = {
 		"Idempotency Key MUST not be reused across different payloads of this operation.",
 	.failed_elsewhere = "What has this Idempotency-Key failed for good, by another way in",
 	.uncertain = "Nobody knows whether the request was taken",
+	.corrupt_detail = "the request was done before, or the store is damaged; nothing was "
+			  "forwarded, and its stored response cannot be read",
 };
 
 static const struct words *words_of(const struct hx_delivery *delivery)
@@ -456,6 +463,19 @@ static void answer_mismatch(struct hx_delivery *delivery)
 		send_problem(delivery, &problem, "mismatch", false);
 }
 
+/* Coming again changes nothing, and so nobody is asked to. */
+static void answer_corrupt(struct hx_delivery *delivery)
+{
+	const struct hx_http_problem problem = {
+		.status = 500,
+		.type = PROBLEM("corrupt"),
+		.title = "What is stored cannot be read",
+		.detail = words_of(delivery)->corrupt_detail};
+
+	if (!is_one_of_many(delivery, HX_CONCLUSION_PARKED))
+		send_problem(delivery, &problem, NULL, false);
+}
+
 /* The store gave no answer. */
 static void answer_error(struct hx_delivery *delivery, enum hapax_status status)
 {
@@ -463,6 +483,10 @@ static void answer_error(struct hx_delivery *delivery, enum hapax_status status)
 	struct hx_http_problem problem = {.status = 503};
 
 	hx_metrics_check_error(delivery->loop->cells, delivery->door, status);
+	if (status == HAPAX_ERR_CORRUPT) {
+		answer_corrupt(delivery);
+		return;
+	}
 	if (is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
 		return;
 	if (is_uncertain) {

@@ -231,6 +231,7 @@ static void add_stats(struct hapax_consumer_stats *sum, const struct hapax_consu
 	sum->dead_letters += stats->dead_letters;
 	sum->diverted += stats->diverted;
 	sum->tagged += stats->tagged;
+	sum->unreadable += stats->unreadable;
 	sum->failures += stats->failures;
 	sum->rebalances += stats->rebalances;
 }

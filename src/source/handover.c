@@ -29,6 +29,7 @@ static const char *word_of(enum hx_intake_reason reason)
 	case HX_REASON_NO_ROUTE: return "no-route";
 	case HX_REASON_MISMATCH: return "mismatch";
 	case HX_REASON_PARKED: return "parked";
+	case HX_REASON_UNREADABLE: return "unreadable";
 	case HX_REASON_DEFINITIVE: return "definitive";
 	case HX_REASON_ATTEMPTS: return "attempts";
 	case HX_REASON_DUPLICATE: return "duplicate";

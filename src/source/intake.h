@@ -52,6 +52,7 @@ enum hx_intake_reason {
 	HX_REASON_NO_ROUTE,   /* nobody handles its type */
 	HX_REASON_MISMATCH,   /* its key was seen with another payload */
 	HX_REASON_PARKED,     /* its key waits for a decision */
+	HX_REASON_UNREADABLE, /* its key is done, and what is stored for it cannot be read */
 	HX_REASON_DEFINITIVE, /* its handler refused it for good */
 	HX_REASON_ATTEMPTS,   /* it failed too often */
 	HX_REASON_DUPLICATE,  /* it is done: diverted, not a dead letter */

@@ -244,6 +244,49 @@ static void unstored(struct hx_intake *intake, const struct hapax_answer *answer
 	hx_settle_wait(intake, hx_consumer_delay_ms(consumer, intake->delays));
 }
 
+/*
+ * A message that nobody can run and that has nowhere to go stays with us, and is tried
+ * again: a key may be resolved, a route be added at the next start.
+ */
+static void keep_trying(struct hx_intake *intake)
+{
+	struct hx_consumer *consumer = intake->consumer;
+	struct hapax_consumer_event event = {
+		.fact = HAPAX_FACT_UNDELIVERED,
+		.why = intake->reason_text,
+		.delay_ms = hx_consumer_delay_ms(consumer, intake->delays)};
+
+	hx_consumer_tell(consumer, intake, &event);
+	if (intake->reason > HX_REASON_NO_ROUTE)
+		intake->reason = HX_REASON_NONE;
+	hx_settle_wait(intake, event.delay_ms);
+}
+
+/*
+ * The store answers, and what it has for this key is damaged: that is no store that is away,
+ * for which one message asks and all others wait. A key that is known to be done is a dead
+ * letter. Of any other nobody can tell, and it may be so of every key: nothing is
+ * handed on for it, or a damaged store would turn a whole topic into dead letters.
+ */
+static void damaged(struct hx_intake *intake, const struct hapax_answer *answer)
+{
+	struct hx_consumer *consumer = intake->consumer;
+
+	hx_settle_store_answered(consumer);
+	if (answer->flags & HAPAX_ANSWER_UNREADABLE) {
+		consumer->stats.unreadable++;
+		hx_settle_hand_on(
+			intake, HX_REASON_UNREADABLE,
+			"its key is done, but what is stored for it cannot be read: see hapax fsck");
+		return;
+	}
+	consumer->stats.refused++;
+	(void)snprintf(
+		intake->reason_text, sizeof(intake->reason_text),
+		"what is stored for its key cannot be read: see hapax fsck");
+	keep_trying(intake);
+}
+
 void hx_settle_answer(struct hx_intake *intake, const struct hapax_answer *answer)
 {
 	struct hx_consumer *consumer = intake->consumer;
@@ -261,6 +304,10 @@ void hx_settle_answer(struct hx_intake *intake, const struct hapax_answer *answe
 	if (answer->status != HAPAX_OK) {
 		if (answer->outcome == HAPAX_OUTCOME_ACQUIRED) {
 			unstored(intake, answer);
+			return;
+		}
+		if (answer->status == HAPAX_ERR_CORRUPT) {
+			damaged(intake, answer);
 			return;
 		}
 		hx_settle_store_refused(consumer, answer->status);
@@ -317,24 +364,6 @@ static void on_published(
 		consumer->stats.diverted++;
 	}
 	hx_settle_ack(intake);
-}
-
-/*
- * A message that nobody can run and that has nowhere to go stays with us, and is tried
- * again: a key may be resolved, a route be added at the next start.
- */
-static void keep_trying(struct hx_intake *intake)
-{
-	struct hx_consumer *consumer = intake->consumer;
-	struct hapax_consumer_event event = {
-		.fact = HAPAX_FACT_UNDELIVERED,
-		.why = intake->reason_text,
-		.delay_ms = hx_consumer_delay_ms(consumer, intake->delays)};
-
-	hx_consumer_tell(consumer, intake, &event);
-	if (intake->reason > HX_REASON_NO_ROUTE)
-		intake->reason = HX_REASON_NONE;
-	hx_settle_wait(intake, event.delay_ms);
 }
 
 /* Trying again would keep all of it in memory, and change nothing. */

@@ -1,8 +1,10 @@
 """The CloudEvents gateway: A1 to A5, A10, and the replies that senders rely on."""
 
+import contextlib
 import json
 import pathlib
 import socket
+import sqlite3
 import threading
 
 from daemon import EVENT, dead_address, demo, metrics, post, post_batch, post_structured, request, serve, structured, upstream
@@ -38,6 +40,22 @@ def test_other_data_is_a_mismatch(cli):
         expect(post(daemon.gateway, "9").decision, "replay")
         expect(service.count()["executed"], 2)
         daemon.wait_for(lambda line: "payload mismatch" in line)
+
+
+def test_what_is_stored_and_damaged(cli):
+    """Coming again changes nothing: 500, without Retry-After, and nothing runs."""
+    path = cli.folder / "ledger.db"
+    with demo(cli) as service, serve(cli, service.url, store=f"sqlite:{path}") as daemon:
+        post(daemon.gateway, "1")
+        with contextlib.closing(sqlite3.connect(path)) as ledger, ledger:
+            ledger.execute("UPDATE hapax_record SET result_kind = 99")
+        reply = post(daemon.gateway, "1").is_problem(500, "urn:hapax:problem:corrupt")
+        expect_in("nothing was forwarded", reply.json["detail"])
+        expect("retry-after" in reply.headers, False)
+        batch = post_batch(daemon.gateway, [structured("1")])
+        expect((batch.status, "retry-after" in batch.headers), (409, False))
+        expect(post(daemon.gateway, "2").decision, "acquired")
+        expect(service.count()["executed"], 2)
 
 
 def test_what_an_upstream_gets(cli):

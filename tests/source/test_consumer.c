@@ -443,6 +443,90 @@ static void a_parked_key_is_a_dead_letter_at_once(void **state)
 	close_all();
 }
 
+/* One event done by its first message, whose result is damaged; its twin, and another one. */
+static void open_damaged(const char *dead_letter, struct case_letter *ret_letters[2])
+{
+	source_case_init(&c);
+	c.options.dead_letter = dead_letter;
+	source_case_open(&c, 1);
+	(void)source_case_send(&c, 0, "e1", "", "{}");
+	source_case_turns(&c);
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_turns(&c);
+	c.held.damaged = "e1";
+	ret_letters[0] = source_case_send(&c, 1, "e1", "", "{}");
+	ret_letters[1] = source_case_send(&c, 1, "e2", "", "{}");
+}
+
+static void a_result_that_cannot_be_read_is_a_dead_letter_at_once(void **state)
+{
+	struct case_letter *letters[2];
+
+	(void)state;
+	open_damaged(NULL, letters);
+	source_case_turns(&c);
+	assert_true(letters[0]->is_dead && letters[0]->is_acked);
+	assert_string_equal(letters[0]->reason, "unreadable");
+	assert_int_equal(letters[0]->effects, 0);
+	assert_int_equal(first()->core.stats.unreadable, 1);
+	assert_int_equal(first()->core.stats.refused, 0);
+	assert_int_equal(c.facts[HAPAX_FACT_DEAD_LETTER], 1);
+	assert_int_equal(c.facts[HAPAX_FACT_STORE_AWAY], 0);
+	/* The others go on. */
+	assert_non_null(source_case_running(first(), letters[1]));
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_turns(&c);
+	assert_true(letters[1]->is_acked);
+	close_all();
+}
+
+static void without_dead_letters_what_cannot_be_read_waits_alone(void **state)
+{
+	struct case_letter *letters[2];
+
+	(void)state;
+	open_damaged("off", letters);
+	source_case_pass(&c, 200);
+	assert_false(letters[0]->is_acked);
+	assert_true(c.facts[HAPAX_FACT_UNDELIVERED] > 1);
+	assert_int_equal(c.facts[HAPAX_FACT_STORE_AWAY], 0);
+	assert_non_null(source_case_running(first(), letters[1]));
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	/* It was mended. */
+	c.held.damaged = NULL;
+	source_case_pass(&c, 100);
+	assert_true(letters[0]->is_acked && letters[1]->is_acked);
+	assert_int_equal(letters[0]->effects, 0);
+	close_all();
+}
+
+/* It may be so of every key: it is no dead letter, and no store that is away. */
+static void what_is_not_known_to_be_done_waits_alone(void **state)
+{
+	struct case_letter *letters[2];
+
+	(void)state;
+	open_damaged(NULL, letters);
+	c.held.is_unknown = true;
+	c.held.away = HAPAX_ERR_UNAVAILABLE;
+	source_case_pass(&c, 500);
+	assert_int_equal(c.facts[HAPAX_FACT_STORE_AWAY], 1);
+	c.held.away = HAPAX_OK;
+	source_case_pass(&c, 200);
+	assert_int_equal(c.facts[HAPAX_FACT_STORE_AWAY], 1);
+	assert_int_equal(c.facts[HAPAX_FACT_STORE_BACK], 1);
+	assert_false(letters[0]->is_dead || letters[0]->is_acked);
+	assert_true(c.facts[HAPAX_FACT_UNDELIVERED] > 0);
+	assert_int_equal(first()->core.stats.unreadable, 0);
+	assert_non_null(source_case_running(first(), letters[1]));
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	c.held.damaged = NULL;
+	source_case_pass(&c, 100);
+	assert_true(letters[0]->is_acked && letters[1]->is_acked);
+	assert_int_equal(letters[0]->effects, 0);
+	close_all();
+}
+
 static void a_definitive_failure_is_kept_and_a_dead_letter(void **state)
 {
 	struct case_letter *letter;
@@ -729,6 +813,9 @@ int main(void)
 		cmocka_unit_test(an_outcome_that_is_not_stored_is_not_acknowledged),
 		cmocka_unit_test(a_mismatch_is_a_dead_letter_at_once),
 		cmocka_unit_test(a_parked_key_is_a_dead_letter_at_once),
+		cmocka_unit_test(a_result_that_cannot_be_read_is_a_dead_letter_at_once),
+		cmocka_unit_test(without_dead_letters_what_cannot_be_read_waits_alone),
+		cmocka_unit_test(what_is_not_known_to_be_done_waits_alone),
 		cmocka_unit_test(a_definitive_failure_is_kept_and_a_dead_letter),
 		cmocka_unit_test(a_message_without_its_key_goes_by_policy),
 		cmocka_unit_test(what_is_not_the_event_that_it_says_is_a_dead_letter),

@@ -13,6 +13,21 @@ static void answer(struct held_store *held, struct held_submit submit, enum hapa
 	hapax_store_complete(&held->base, submit.ops, submit.count, submit.completion);
 }
 
+static void damage(const struct held_store *held, struct hapax_op *ops, size_t count)
+{
+	for (size_t i = 0; i < count && held->damaged != NULL; i++) {
+		struct hapax_op *op = &ops[i];
+
+		if (op->type != HAPAX_OP_CLAIM || op->outcome != HAPAX_OUTCOME_REPLAY ||
+		    op->key.size != strlen(held->damaged) ||
+		    memcmp(op->key.data, held->damaged, op->key.size) != 0 ||
+		    (op->record == NULL && !held->is_unknown))
+			continue;
+		op->status = HAPAX_ERR_CORRUPT;
+		op->outcome = HAPAX_OUTCOME_NONE;
+	}
+}
+
 static void held_submit(
 	struct hapax_store *store, struct hapax_op *ops, size_t count,
 	struct hapax_completion completion)
@@ -29,6 +44,7 @@ static void held_submit(
 		answer(held, submit, held->away);
 	} else if (held->then == HAPAX_OK || held->passes-- > 0) {
 		(void)hapax_store_run(held->inner, ops, count, NULL);
+		damage(held, ops, count);
 		answer(held, submit, HAPAX_OK);
 	} else {
 		held->passes = 0;

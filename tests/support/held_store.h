@@ -31,6 +31,8 @@ struct held_store {
 	enum hapax_status
 		then; /* not OK: after `passes` submits, away; UNCERTAIN does them first */
 	size_t passes;
+	const char *damaged; /* key of a record that is done and cannot be read, or NULL */
+	bool is_unknown;     /* ... nor can that it is done */
 	struct held_submit submits[HELD_SUBMITS_MAX];
 	size_t count;
 	size_t total; /* submits since the beginning */

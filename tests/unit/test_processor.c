@@ -56,6 +56,41 @@ static void it_runs_once_and_is_replayed(void **state)
 	assert_int_equal(processor_case_stats(&c).open, 0);
 }
 
+/* That it is done is known by a second question, which asks for nothing else. */
+static void what_is_done_and_cannot_be_read_is_told_so(void **state)
+{
+	struct call first;
+	struct call second;
+	struct hapax_op op;
+
+	(void)state;
+	call_begin(&c, &first, "k", 0);
+	call_finish_ok(&first, "receipt");
+	c.held.damaged = "k";
+	for (int i = 0; i < 2; i++) {
+		c.held.is_unknown = i == 1;
+		call_begin(&c, &second, "k", 0);
+		assert_true(second.has_ended);
+		assert_int_equal(second.step_count, 1);
+		assert_int_equal(second.answer.status, HAPAX_ERR_CORRUPT);
+		assert_int_equal(second.answer.outcome, HAPAX_OUTCOME_NONE);
+		assert_int_equal(
+			second.answer.flags & HAPAX_ANSWER_UNREADABLE,
+			i == 0 ? HAPAX_ANSWER_UNREADABLE : 0);
+	}
+	/* What is not done any more runs. */
+	c.held.is_unknown = false;
+	op = case_op(&c.store, HAPAX_OP_FORGET, "k");
+	assert_int_equal(case_run(&c.store, &op), HAPAX_OK);
+	call_begin(&c, &second, "k", 0);
+	assert_int_equal(second.answer.outcome, HAPAX_OUTCOME_ACQUIRED);
+	call_finish_ok(&second, "receipt");
+	c.held.damaged = NULL;
+	call_begin(&c, &second, "k", 0);
+	assert_string_equal(second.body, "receipt");
+	assert_int_equal(processor_case_stats(&c).open, 0);
+}
+
 static void without_fingerprint_it_is_unverified(void **state)
 {
 	struct call first = {0};
@@ -750,6 +785,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(it_runs_once_and_is_replayed),
+		CASE(what_is_done_and_cannot_be_read_is_told_so),
 		CASE(without_fingerprint_it_is_unverified),
 		CASE(scopes_are_apart),
 		CASE(empty_scope_is_default),

@@ -12,6 +12,7 @@
 #include <hapax/ext/store_ops.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "store/outage/journal.h"
 #include "support/outage_case.h"
 
@@ -360,7 +361,25 @@ struct sly_store {
 	enum hapax_op_type type; /* next to which it happens, once */
 	void (*before)(struct sly_store *sly);
 	void (*after)(struct sly_store *sly, const struct hapax_op *op);
+	const char *damaged; /* key of a record that a scan cannot read, or NULL */
+	bool sticks;         /* ... nor gets past */
 };
+
+/* A scan as it is handed on, up to a record that cannot be read. */
+struct sly_walk {
+	const char *damaged;
+	hapax_scan_fn *each;
+	void *context;
+	bool is_over;
+};
+
+static int sly_hand_out(const struct hapax_record *record, void *context)
+{
+	struct sly_walk *walk = context;
+
+	walk->is_over = case_bytes_are(record->key, walk->damaged, strlen(walk->damaged));
+	return walk->is_over || walk->each(record, walk->context) != 0;
+}
 
 static void sly_submit(
 	struct hapax_store *store, struct hapax_op *ops, size_t count,
@@ -383,8 +402,19 @@ static enum hapax_status sly_scan(
 	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
 	hapax_scan_fn *each, void *context, struct hapax_error *err)
 {
-	return hapax_store_scan(
-		((struct sly_store *)store)->inner, scan, cursor, each, context, err);
+	struct sly_store *sly = (struct sly_store *)store;
+	struct sly_walk walk = {sly->damaged, each, context, false};
+	struct hapax_cursor begin = *cursor;
+	enum hapax_status status;
+
+	if (sly->damaged == NULL)
+		return hapax_store_scan(sly->inner, scan, cursor, each, context, err);
+	status = hapax_store_scan(sly->inner, scan, cursor, sly_hand_out, &walk, err);
+	if (!walk.is_over)
+		return status;
+	if (sly->sticks)
+		*cursor = begin;
+	return hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "'%s' is damaged", sly->damaged);
 }
 
 static enum hapax_status sly_stats(
@@ -545,6 +575,78 @@ static uint64_t begin_late_run(struct outage_case *c)
 }
 
 /* Nobody ran since: the work is done, and counts. */
+/* In whatever order they are handed out, some stand before it or behind it, or both. */
+static void damaged_record_does_not_hold_up_the_rest(void **state)
+{
+	(void)state;
+	for (unsigned damaged = 0; damaged < CUT_KEYS; damaged++) {
+		const char key[2] = {(char)('a' + damaged), '\0'};
+		struct hapax_reconcile work = HAPAX_RECONCILE_INIT;
+		struct hapax_error err;
+		struct outage_case c;
+		struct sly_store sly;
+
+		outage_case_begin(&c);
+		let_through(&c, HAPAX_OP_CLAIM, false);
+		c.held.away = HAPAX_OK;
+		begin_sly(&sly, &c, &c.journal);
+		sly.damaged = key;
+		assert_int_equal(
+			hapax_journal_reconcile(&sly.base, &c.held.base, &work, &err),
+			HAPAX_ERR_CORRUPT);
+		assert_int_equal(err.status, HAPAX_ERR_CORRUPT);
+		assert_non_null(strstr(err.message, "is damaged"));
+		assert_int_equal(work.counts[HAPAX_RECONCILED_KEPT], CUT_KEYS - 1);
+		assert_int_equal(work.counts[HAPAX_RECONCILED_LATER], 1);
+		for (unsigned i = 0; i < CUT_KEYS; i++) {
+			const char one[2] = {(char)('a' + i), '\0'};
+
+			assert_int_equal(
+				case_state(&c.shared, one),
+				i == damaged ? HAPAX_STATE_ABSENT : HAPAX_STATE_DONE);
+			assert_int_equal(
+				case_state(&c.journal, one),
+				i == damaged ? HAPAX_STATE_DONE : HAPAX_STATE_ABSENT);
+		}
+		/* A scan that does not get past it comes to an end, too. */
+		sly.sticks = true;
+		assert_int_equal(
+			hapax_journal_reconcile(&sly.base, &c.held.base, &work, NULL),
+			HAPAX_ERR_CORRUPT);
+		assert_int_equal(work.counts[HAPAX_RECONCILED_LATER], 1);
+		hapax_store_close(&sly.base);
+		outage_case_end(&c);
+	}
+}
+
+/* A damaged journal is no outage of the store. */
+static void damaged_record_does_not_keep_the_store_away(void **state)
+{
+	struct outage_case c;
+	struct sly_store sly;
+
+	(void)state;
+	outage_case_begin(&c);
+	begin_sly(&sly, &c, &c.journal);
+	c.options.journal = &sly.base;
+	outage_case_reopen(&c);
+	let_through(&c, HAPAX_OP_CLAIM, false);
+	sly.damaged = "b";
+	outage_case_come_back(&c);
+	assert_false(outage_case_tell(&c).is_away);
+	assert_true(outage_case_tell(&c).uses_journal);
+	assert_int_equal(outage_case_tell(&c).reconciled[HAPAX_RECONCILED_KEPT], CUT_KEYS - 1);
+	sly.damaged = NULL;
+	store_case_advance(&c.shared, 20000);
+	(void)hapax_outage_tick(c.store);
+	assert_false(outage_case_tell(&c).uses_journal);
+	assert_int_equal(outage_case_tell(&c).reconciled[HAPAX_RECONCILED_KEPT], CUT_KEYS);
+	c.options.journal = c.journal.store;
+	outage_case_reopen(&c);
+	hapax_store_close(&sly.base);
+	outage_case_end(&c);
+}
+
 static void late_result_is_kept(void **state)
 {
 	struct outage_case c;
@@ -598,6 +700,8 @@ int main(void)
 		cmocka_unit_test(result_in_the_last_moment_is_kept),
 		cmocka_unit_test(two_may_settle_one_journal),
 		cmocka_unit_test(half_of_another_is_no_second_run),
+		cmocka_unit_test(damaged_record_does_not_hold_up_the_rest),
+		cmocka_unit_test(damaged_record_does_not_keep_the_store_away),
 		cmocka_unit_test(late_result_is_kept),
 		cmocka_unit_test(late_result_beside_another_is_counted),
 	};

@@ -117,7 +117,10 @@ static bool store_answers(struct hx_guard *guard)
 	return hapax_store_run(guard->store, &op, 1, NULL) == HAPAX_OK;
 }
 
-/* Write down what the journal holds. True: the whole of it was gone through. */
+/*
+ * Write down what the journal holds. True: the store took it. What is damaged stays in the
+ * journal, which is asked as long as it holds something, and is no outage of the store.
+ */
 static bool reconcile(struct hx_guard *guard)
 {
 	struct hapax_reconcile work = HAPAX_RECONCILE_INIT;
@@ -130,7 +133,7 @@ static bool reconcile(struct hx_guard *guard)
 	for (size_t i = 0; i < HAPAX_RECONCILED_COUNT; i++)
 		guard->outage.reconciled[i] += i == HAPAX_RECONCILED_LATER ? 0 : work.counts[i];
 	hx_mutex_unlock(&guard->mutex);
-	return status == HAPAX_OK;
+	return status == HAPAX_OK || status == HAPAX_ERR_CORRUPT;
 }
 
 /* Nothing is in the journal, and nobody is about to put something there: it is over. */

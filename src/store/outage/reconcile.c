@@ -370,28 +370,62 @@ static int take(const struct hapax_record *record, void *context)
 	return pass->count == BATCH_RECORDS || pass->bytes >= BATCH_BYTES;
 }
 
-static enum hapax_status settle_all(struct pass *pass)
+static bool is_same_place(const struct hapax_cursor *a, const struct hapax_cursor *b)
+{
+	return a->done == b->done && a->size == b->size && memcmp(a->place, b->place, a->size) == 0;
+}
+
+/*
+ * The next batch. A record that cannot be read stays in the journal, for a person, and does
+ * not hold up those behind it: the scan goes on from its cursor. One that did not move
+ * never will.
+ */
+static enum hapax_status scan_batch(
+	struct pass *pass, struct hapax_cursor *cursor, struct hapax_error *damage)
 {
 	struct hapax_scan scan = HAPAX_SCAN_INIT;
+	struct hapax_cursor begin = *cursor;
+	struct hapax_error cause = {.status = HAPAX_OK};
+	enum hapax_status status;
+
+	scan.count_max = BATCH_RECORDS;
+	pass->count = pass->bytes = 0;
+	status = hapax_store_scan(pass->journal, &scan, cursor, take, pass, &cause);
+	cause.status = status;
+	if (status == HAPAX_ERR_CORRUPT && !is_same_place(&begin, cursor)) {
+		pass->reconcile->counts[HAPAX_RECONCILED_LATER]++;
+		if (damage->status == HAPAX_OK)
+			*damage = cause;
+		status = HAPAX_OK;
+	}
+	if (status == HAPAX_OK && pass->status != HAPAX_OK)
+		return hx_error_set(
+			pass->err, pass->status, 0, "no memory for a record of the journal");
+	if (status != HAPAX_OK && pass->err != NULL)
+		*pass->err = cause;
+	return status;
+}
+
+static enum hapax_status settle_all(struct pass *pass)
+{
 	struct hapax_cursor cursor = {.size = 0};
+	struct hapax_error damage = {.status = HAPAX_OK};
 	struct hapax_stats stats = HAPAX_STATS_INIT;
 	enum hapax_status status = hapax_store_stats(pass->journal, &stats, NULL, NULL, pass->err);
 
 	pass->begin_ms = stats.now_ms;
-	scan.count_max = BATCH_RECORDS;
 	while (status == HAPAX_OK && !cursor.done) {
-		pass->count = pass->bytes = 0;
-		status = hapax_store_scan(pass->journal, &scan, &cursor, take, pass, pass->err);
-		if (status == HAPAX_OK && pass->status != HAPAX_OK)
-			status = hx_error_set(
-				pass->err, pass->status, 0,
-				"no memory for a record of the journal");
+		status = scan_batch(pass, &cursor, &damage);
 		if (status != HAPAX_OK)
 			break;
 		settle_batch(pass);
 		status = pass->status;
 	}
-	return status;
+	if (status != HAPAX_OK || damage.status == HAPAX_OK)
+		return status;
+	if (pass->err != NULL)
+		*pass->err = damage;
+	return damage.status;
 }
 
 enum hapax_status hapax_journal_reconcile(
