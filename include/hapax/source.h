@@ -25,7 +25,7 @@
  *	done before (a duplicate)      acknowledged; on_duplicate says what else
  *	transient or ambiguous         tried again, each time later; after attempts_max runs of
  *	                               its key, wherever they were, a dead letter
- *	no end, the process ended      the same, and a dead letter after twice as many, unrun
+ *	no end, the process ended      tried again when the claim has lapsed, at every start
  *	definitive failure             kept as the result, and a dead letter
  *	in progress elsewhere          tried again; that counts for nothing
  *	mismatch, parked, no key       a dead letter at once

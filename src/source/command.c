@@ -29,6 +29,7 @@ enum {
 	/* Between TERM and KILL. */
 	KILL_AFTER_MS = 5000,
 	VARIABLES_MAX = 20,
+	TRACES = 3,
 	VARIABLES_SIZE_MAX = 64 * 1024,
 	CHUNK_SIZE = 16 * 1024,
 };
@@ -51,92 +52,120 @@ struct running {
 struct variables {
 	struct hapax_buf text;
 	size_t offsets[VARIABLES_MAX];
-	const char *list[VARIABLES_MAX + 1];
 	size_t count;
+	const char *list[VARIABLES_MAX + TRACES + 1];
 };
 
-/* NAME=VALUE and a NUL. What cannot stand in an environment is left out. */
-static void add(struct variables *variables, const char *name, struct hapax_bytes value)
+/* NAME=VALUE and a NUL. What cannot stand in an environment, or has no room, is left out: false. */
+static bool add(struct variables *variables, const char *name, struct hapax_bytes value)
 {
 	size_t begin = variables->text.size;
 
 	if (value.data == NULL || memchr(value.data, '\0', value.size) != NULL ||
 	    variables->count == VARIABLES_MAX)
-		return;
+		return false;
 	if (hx_buf_printf(&variables->text, "%s=", name) != HAPAX_OK ||
 	    hx_buf_append(&variables->text, value.data, value.size) != HAPAX_OK ||
 	    hx_buf_append(&variables->text, "", 1) != HAPAX_OK) {
 		variables->text.size = begin;
-		return;
+		return false;
 	}
 	variables->offsets[variables->count++] = begin;
+	return true;
 }
 
-static void add_number(struct variables *variables, const char *name, uint64_t number)
+static bool add_number(struct variables *variables, const char *name, uint64_t number)
 {
 	char text[24];
 
 	(void)snprintf(text, sizeof(text), "%" PRIu64, number);
-	add(variables, name, hapax_bytes_from_text(text));
+	return add(variables, name, hapax_bytes_from_text(text));
 }
 
 /* HAPAX_DUPLICATE is there for all: ours may have come from somebody else's environment. */
-static void describe_duplicate(struct variables *variables, const struct hx_intake *intake)
+static bool describe_duplicate(struct variables *variables, const struct hx_intake *intake)
 {
 	const struct hapax_duplicate *duplicate = &intake->duplicate;
 	char first_seen[32];
 
-	if (!intake->is_tagged) {
-		add(variables, "HAPAX_DUPLICATE", HX_BYTES_LIT(""));
-		return;
-	}
-	add(variables, "HAPAX_DUPLICATE",
-	    hapax_bytes_from_text(hapax_duplicate_cause_name(duplicate->cause)));
-	add(variables, "HAPAX_ORIGINAL", duplicate->original);
+	if (!intake->is_tagged)
+		return add(variables, "HAPAX_DUPLICATE", HX_BYTES_LIT(""));
+	if (!add(variables, "HAPAX_DUPLICATE",
+	         hapax_bytes_from_text(hapax_duplicate_cause_name(duplicate->cause))))
+		return false;
+	(void)add(variables, "HAPAX_ORIGINAL", duplicate->original);
 	hx_clock_format_utc(duplicate->first_seen_ms, first_seen);
-	add(variables, "HAPAX_FIRST_SEEN", hapax_bytes_from_text(first_seen));
+	(void)add(variables, "HAPAX_FIRST_SEEN", hapax_bytes_from_text(first_seen));
+	return true;
 }
 
-/* A trace goes on: by the names that OpenTelemetry has for an environment. */
-static void describe_trace(struct variables *variables, const struct hx_envelope *envelope)
-{
-	static const char *const names[][2] = {
-		{"traceparent", "TRACEPARENT"},
-		{"tracestate", "TRACESTATE"},
-		{"baggage", "BAGGAGE"}};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		add(variables, names[i][1], hx_envelope_header(envelope, names[i][0]));
-}
-
-static void describe(struct variables *variables, const struct hx_intake *intake)
+static void describe_message(struct variables *variables, const struct hx_intake *intake)
 {
 	const struct hapax_message *message = intake->message;
 	const struct hx_envelope *envelope = &intake->envelope;
 
+	(void)add(variables, "HAPAX_KEY", hx_bytes(intake->key.key, intake->key.key_size));
+	(void)add(variables, "HAPAX_TOPIC", message->topic);
+	if (message->partition >= 0)
+		(void)add_number(variables, "HAPAX_PARTITION", (uint64_t)message->partition);
+	(void)add(variables, "HAPAX_OFFSET", message->place);
+	(void)add(variables, "HAPAX_MESSAGE_KEY", message->key);
+	(void)add(variables, "HAPAX_CONTENT_TYPE", envelope->content_type);
+	if (envelope->type.size > 0)
+		(void)add(variables, "HAPAX_EVENT_TYPE", envelope->type);
+	if (envelope->is_cloudevent) {
+		(void)add(variables, "HAPAX_EVENT_ID", envelope->cloudevent.id);
+		(void)add(variables, "HAPAX_EVENT_SOURCE", envelope->cloudevent.source);
+		(void)add(variables, "HAPAX_EVENT_SUBJECT", envelope->cloudevent.subject);
+	}
+}
+
+/*
+ * A trace goes on: by the names that OpenTelemetry has for an environment. Those that the message
+ * has not are empty, because ours are of another trace. Returns how many; they take no room.
+ */
+static size_t describe_trace(
+	struct variables *variables, const struct hx_envelope *envelope,
+	const char *ret_empty[TRACES])
+{
+	static const struct {
+		const char *header;
+		const char *name;
+		const char *empty;
+	} traces[TRACES] = {
+		{"traceparent", "TRACEPARENT", "TRACEPARENT="},
+		{"tracestate", "TRACESTATE", "TRACESTATE="},
+		{"baggage", "BAGGAGE", "BAGGAGE="}};
+	size_t count = 0;
+
+	for (size_t i = 0; i < TRACES; i++)
+		if (!add(variables, traces[i].name, hx_envelope_header(envelope, traces[i].header)))
+			ret_empty[count++] = traces[i].empty;
+	return count;
+}
+
+/* What decides comes first, as there is an end to the room. False: there is none even for that. */
+static bool describe(struct variables *variables, const struct hx_intake *intake)
+{
+	const char *empty[TRACES];
+	size_t empty_count;
+	size_t count = 0;
+
 	hx_buf_init(&variables->text, VARIABLES_SIZE_MAX);
 	variables->count = 0;
-	add(variables, "HAPAX_KEY", hx_bytes(intake->key.key, intake->key.key_size));
-	add_number(variables, "HAPAX_TOKEN", intake->token);
-	add_number(variables, "HAPAX_ATTEMPT", intake->attempt);
-	add(variables, "HAPAX_TOPIC", message->topic);
-	if (message->partition >= 0)
-		add_number(variables, "HAPAX_PARTITION", (uint64_t)message->partition);
-	add(variables, "HAPAX_OFFSET", message->place);
-	add(variables, "HAPAX_MESSAGE_KEY", message->key);
-	add(variables, "HAPAX_CONTENT_TYPE", envelope->content_type);
-	if (envelope->type.size > 0)
-		add(variables, "HAPAX_EVENT_TYPE", envelope->type);
-	if (envelope->is_cloudevent) {
-		add(variables, "HAPAX_EVENT_ID", envelope->cloudevent.id);
-		add(variables, "HAPAX_EVENT_SOURCE", envelope->cloudevent.source);
-		add(variables, "HAPAX_EVENT_SUBJECT", envelope->cloudevent.subject);
-	}
-	describe_trace(variables, envelope);
-	describe_duplicate(variables, intake);
-	for (size_t i = 0; i < variables->count; i++)
-		variables->list[i] = (const char *)variables->text.data + variables->offsets[i];
-	variables->list[variables->count] = NULL;
+	if (!describe_duplicate(variables, intake) ||
+	    !add_number(variables, "HAPAX_TOKEN", intake->token) ||
+	    !add_number(variables, "HAPAX_ATTEMPT", intake->attempt))
+		return false;
+	describe_message(variables, intake);
+	empty_count = describe_trace(variables, &intake->envelope, empty);
+	for (; count < variables->count; count++)
+		variables->list[count] =
+			(const char *)variables->text.data + variables->offsets[count];
+	for (size_t i = 0; i < empty_count; i++)
+		variables->list[count++] = empty[i];
+	variables->list[count] = NULL;
+	return true;
 }
 
 static enum hapax_status start(
@@ -296,8 +325,10 @@ enum hapax_run_outcome hx_command_run_work(struct hapax_work *work, void *contex
 	struct hapax_error err;
 	enum hapax_status status;
 
-	describe(&variables, intake);
-	status = start(&running, command, variables.list, &err);
+	/* Without its mark it would take a duplicate for a first delivery. */
+	status = describe(&variables, intake)
+		? start(&running, command, variables.list, &err)
+		: hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "out of memory for a command");
 	hx_buf_done(&variables.text);
 	if (status != HAPAX_OK) {
 		close_input(&running);

@@ -375,27 +375,6 @@ void hx_consumer_start(struct hx_intake *intake)
 	consumer->handler->ops->start(consumer->handler, intake);
 }
 
-/*
- * It was begun twice as often as it may fail. Who fails is a dead letter before that, and may come back as one:
- * what is left over are runs without an end, because the process ended with them.
- */
-static bool is_deadly(const struct hx_intake *intake)
-{
-	const struct hx_consumer *consumer = intake->consumer;
-
-	return consumer->dead_letter != NULL &&
-		(intake->attempt - 1) / 2 >= consumer->options.attempts_max;
-}
-
-static void hand_on_unrun(struct hx_intake *intake)
-{
-	intake->state = HX_INTAKE_RUNNING;
-	intake->consumer->running++;
-	hx_intake_finish(
-		intake, HAPAX_RUN_TRANSIENT, NULL,
-		HX_BYTES_LIT("not run: its runs had no end; forget its key to have it run again"));
-}
-
 static void on_run(
 	struct hx_intake *intake, struct hapax_run *run, const struct hapax_answer *answer)
 {
@@ -414,10 +393,7 @@ static void on_run(
 
 		hx_consumer_tell(consumer, intake, &event);
 	}
-	if (is_deadly(intake))
-		hand_on_unrun(intake);
-	else
-		hx_consumer_start(intake);
+	hx_consumer_start(intake);
 }
 
 static void on_step(

@@ -152,6 +152,26 @@ static void go_back(void)
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
+/* The broker has that offset as the group's, waited for. */
+static void wait_for_commit(int64_t offset)
+{
+	int64_t end_ns = hx_clock_mono_ns() + WAIT_MS * INT64_C(1000000);
+	int64_t committed = RD_KAFKA_OFFSET_INVALID;
+
+	while (committed != offset) {
+		rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+
+		assert_true(hx_clock_mono_ns() < end_ns);
+		(void)source->ops->tick(source, NOW_MS);
+		(void)rd_kafka_topic_partition_list_add(list, "orders", 0);
+		assert_int_equal(
+			rd_kafka_committed(kafka()->consumer, list, WAIT_MS),
+			RD_KAFKA_RESP_ERR_NO_ERROR);
+		committed = list->elems[0].offset;
+		rd_kafka_topic_partition_list_destroy(list);
+	}
+}
+
 /* What was fetched with the first message of a log that begins anew is new, too, and comes. */
 static void a_log_that_begins_anew_is_read_whole(void **state)
 {
@@ -181,6 +201,26 @@ static void a_log_that_begins_anew_is_read_whole(void **state)
 	}
 	source->ops->give_back(source, old);
 	assert_int_equal(hx_kafka_partition_find(kafka(), "orders", 0)->water.next, COUNT);
+}
+
+/* Or who starts after a crash would begin with an offset that is gone, and pass over what is new below it. */
+static void a_log_that_begins_anew_is_committed_from_there(void **state)
+{
+	(void)state;
+	produce(COUNT, 16);
+	open_source("&auto.commit.interval.ms=10");
+	for (int i = 0; i < COUNT; i++)
+		source->ops->ack(source, take());
+	wait_for_commit(COUNT);
+	go_back();
+	for (int i = 0; i < COUNT / 2; i++) {
+		struct hapax_message *message = take();
+
+		expect_place(message, i);
+		wait_for_commit(i);
+		source->ops->ack(source, message);
+	}
+	wait_for_commit(COUNT / 2);
 }
 
 /* Whatever their number: what is in hand has so many bytes, and one message more. */
@@ -257,6 +297,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			a_log_that_begins_anew_is_read_whole, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_log_that_begins_anew_is_committed_from_there, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			messages_in_hand_are_bounded_in_bytes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -141,16 +141,36 @@ static void fill(
 }
 
 /*
+ * Stored offsets are committed only when they are above what is: until then a crash would go by the
+ * offset that is gone. So it is taken back, once. Stored first, or what is stored would undo it.
+ */
+static void commit_back(
+	struct hx_kafka_source *source, const struct hx_kafka_partition *partition, int64_t offset)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_resp_err_t err;
+
+	rd_kafka_topic_partition_list_add(list, partition->name, partition->number)->offset =
+		offset;
+	(void)rd_kafka_offsets_store(source->consumer, list);
+	err = rd_kafka_commit(source->consumer, list, 1);
+	rd_kafka_topic_partition_list_destroy(list);
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		hx_kafka_say(source, rd_kafka_err2str(err), false);
+}
+
+/*
  * The offset went back, because what it stood for is gone: the topic was deleted and made
  * anew, or cut off. Everything that is out belongs to the past; what comes is new, and so is
  * what was fetched behind it.
  */
 static struct hx_kafka_partition *begin_anew(
-	struct hx_kafka_source *source, struct hx_kafka_partition *partition)
+	struct hx_kafka_source *source, struct hx_kafka_partition *partition, int64_t offset)
 {
 	const char *topic = partition->name;
 	int32_t number = partition->number;
 
+	commit_back(source, partition, offset);
 	/* Its handle, and so the name, lives until tidy. */
 	hx_kafka_partition_rest(source, partition, false);
 	hx_kafka_partition_lose(source, topic, number);
@@ -201,7 +221,7 @@ static struct hx_kafka_message *read_message(
 	partition =
 		hx_kafka_partition_find(source, rd_kafka_topic_name(from->rkt), from->partition);
 	if (partition != NULL && from->offset <= partition->seen)
-		partition = begin_anew(source, partition);
+		partition = begin_anew(source, partition, from->offset);
 	/* Of a partition that was taken away: whoever has it gets the message. */
 	if (partition == NULL)
 		return NULL;
