@@ -55,6 +55,7 @@ struct hx_outbox_row {
 	/* The relay's. */
 	unsigned wave; /* how many rows of its key stand before it */
 	enum hx_outbox_outcome outcome;
+	bool is_awaited; /* the sink has handed it over, and heard nothing of it since */
 	bool is_parked;
 	int64_t pause_ms;                 /* until it is tried again */
 	char error[HX_OUTBOX_ERROR_SIZE]; /* of FAILED and REFUSED */

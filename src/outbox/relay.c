@@ -9,8 +9,8 @@
  *  (3) Of one ordering key one row is under way at a time: a later one follows when the
  *      earlier one is confirmed. A row that fails holds up its own key and nobody else.
  *  (4) An outage of sink or database is counted against no row. That of a part of the sink is: a
- *      row that is not confirmed in time, while later ones are, would stand before all others for
- *      as long as it lasts.
+ *      row that was handed over and is not confirmed in time, while later ones are, would stand
+ *      before all others for as long as it lasts.
  */
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -154,6 +154,7 @@ static unsigned number_waves(struct hapax_relay *relay)
 		uint32_t slot = hash_of(row->ordering_key) % KEY_SLOTS;
 
 		row->outcome = HX_OUTBOX_UNDECIDED;
+		row->is_awaited = false;
 		row->is_parked = false;
 		row->pause_ms = 0;
 		row->wave = 0;
@@ -226,7 +227,18 @@ static void refuse_unfit(struct hx_outbox_batch *batch)
 	}
 }
 
-/* The time is up for a wave. Who was not confirmed while later ones were is tried again. */
+/* What a sink is given before its silence means anything; a lease that is not new leaves less. */
+static int64_t full_time_ns(const struct hapax_relay *relay)
+{
+	int64_t lease_ns = relay->options.lease_ms * MS_NS / 3 * 2;
+
+	return lease_ns < PUBLISH_MS_MAX * MS_NS ? lease_ns : PUBLISH_MS_MAX * MS_NS;
+}
+
+/*
+ * The time is up for a wave. Who was not confirmed while later ones were is tried again; but not
+ * who was never sent: that may stand before others, where a sink begins with another row.
+ */
 static void count_silent(struct hapax_relay *relay, size_t count)
 {
 	bool has_sent = false;
@@ -236,7 +248,7 @@ static void count_silent(struct hapax_relay *relay, size_t count)
 
 		if (row->outcome == HX_OUTBOX_SENT)
 			has_sent = true;
-		else if (row->outcome == HX_OUTBOX_UNDECIDED && has_sent)
+		else if (row->outcome == HX_OUTBOX_UNDECIDED && row->is_awaited && has_sent)
 			hx_sink_decide(
 				row, HX_OUTBOX_FAILED,
 				"it was not confirmed in time, and later ones were");
@@ -266,7 +278,7 @@ static enum hapax_status publish(struct hapax_relay *relay, struct hapax_error *
 			relay->sink, relay->wave, count, deadline_ns, err);
 		relay->is_late =
 			status != HAPAX_OK && deadline_ns - hx_clock_mono_ns() < LATE_MS * MS_NS;
-		if (relay->is_late)
+		if (relay->is_late && deadline_ns - now_ns >= full_time_ns(relay))
 			count_silent(relay, count);
 	}
 	for (size_t i = 0; i < relay->batch.count; i++)

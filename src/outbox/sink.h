@@ -27,7 +27,8 @@ struct hx_sink_ops {
 	 * Publish rows, which are independent of each other, and wait for what becomes of
 	 * them until deadline_ns. Every row's outcome is UNDECIDED before; afterwards a row is
 	 * SENT only if the sink has confirmed it. UNAVAILABLE: the sink is away; rows that
-	 * are UNDECIDED then are nobody's fault, and stay so.
+	 * are UNDECIDED then are nobody's fault, and stay so, but for those that are awaited when
+	 * the time is up: see relay.c.
 	 */
 	enum hapax_status (*publish)(
 		struct hx_sink *sink, struct hx_outbox_row **rows, size_t count,

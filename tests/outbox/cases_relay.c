@@ -291,6 +291,72 @@ static void a_row_that_is_never_confirmed_stops_nobody(void **state)
 	assert_string_equal(error, "it was not confirmed in time, and later ones were");
 }
 
+static int stop_when_one_is_parked(void *context)
+{
+	struct company *company = context;
+
+	return hx_clock_mono_ns() > company->deadline_ns ||
+		outbox_case_number(
+			company->c, "SELECT count(*) FROM {}hapax_outbox WHERE state = 2") > 0;
+}
+
+/* That the time was up before its turn is no fault of a row, wherever it stands. */
+static void a_row_that_was_never_sent_keeps_its_attempts(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_relay_options options = relay_options(NULL);
+	struct company company = {
+		.c = c, .deadline_ns = hx_clock_mono_ns() + INT64_C(60) * 1000000000};
+
+	options.lease_ms = 200;
+	options.attempts_max = 1;
+	options.stop = stop_when_one_is_parked;
+	options.context = &company;
+	outbox_case_add(c, "unsent", "", "1", "");
+	outbox_case_add(c, "silent", "", "2", "");
+	/* Of one key: with each wave that is late another one is confirmed. */
+	for (int i = 3; i < 40; i++) {
+		char id[16];
+
+		(void)snprintf(id, sizeof(id), "%d", i);
+		outbox_case_add(c, "t", "k", id, "");
+	}
+	(void)drain_with(c, &options);
+	assert_int_equal(
+		outbox_case_number(c, "SELECT state FROM {}hapax_outbox WHERE id = '2'"), 2);
+	assert_int_equal(
+		outbox_case_number(c, "SELECT state + attempts FROM {}hapax_outbox WHERE id = '1'"),
+		0);
+}
+
+static int stop_after_two(void *context)
+{
+	(void)context;
+	return sunk.publishes >= 2;
+}
+
+/* What is left of a lease is less than the time that a broker is given. */
+static void a_row_that_had_little_time_keeps_its_attempts(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_relay_options options = relay_options(NULL);
+
+	options.lease_ms = 3000;
+	options.attempts_max = 1;
+	options.stop = stop_after_two;
+	/* The first ones of two keys take half of it, and the second ones get the other half. */
+	outbox_case_add(c, "slow", "k", "1", "");
+	outbox_case_add(c, "silent", "k", "2", "");
+	outbox_case_add(c, "t", "l", "3", "");
+	outbox_case_add(c, "t", "l", "4", "");
+	(void)drain_with(c, &options);
+	assert_int_equal(sunk.publishes, 2);
+	assert_int_equal(sunk.count, 3);
+	assert_int_equal(
+		outbox_case_number(c, "SELECT state + attempts FROM {}hapax_outbox WHERE id = '2'"),
+		0);
+}
+
 const struct outbox_test relay_cases[] = {
 	{"all_is_published_once_and_marked", all_is_published_once_and_marked},
 	{"a_row_that_fails_is_tried_again_then_parked",
@@ -302,5 +368,9 @@ const struct outbox_test relay_cases[] = {
 	{"partitions_are_shared_by_those_who_live", partitions_are_shared_by_those_who_live},
 	{"poison_holds_up_its_own_key", poison_holds_up_its_own_key},
 	{"a_row_that_is_never_confirmed_stops_nobody", a_row_that_is_never_confirmed_stops_nobody},
+	{"a_row_that_was_never_sent_keeps_its_attempts",
+         a_row_that_was_never_sent_keeps_its_attempts},
+	{"a_row_that_had_little_time_keeps_its_attempts",
+         a_row_that_had_little_time_keeps_its_attempts},
 	{NULL, NULL},
 };

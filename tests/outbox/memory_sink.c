@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 struct memory_sink {
@@ -52,8 +53,8 @@ static void take(struct memory_log *log, struct hx_outbox_row *row)
 		hx_sink_decide(row, HX_OUTBOX_REFUSED, "told to refuse");
 	} else if (begins(row->topic, "garbled")) {
 		hx_sink_decide(row, HX_OUTBOX_REFUSED, "it said '\xff\x01 \xc3\xa4', then \xe2");
-	} else if (begins(row->topic, "silent")) {
-		row->outcome = HX_OUTBOX_UNDECIDED;
+	} else if (begins(row->topic, "silent") || begins(row->topic, "unsent")) {
+		row->is_awaited = begins(row->topic, "silent");
 	} else if (log->count < MEMORY_SINK_MAX) {
 		copy(log->messages[log->count].id, row->id);
 		copy(log->messages[log->count].key, row->ordering_key);
@@ -69,7 +70,8 @@ static enum hapax_status sink_publish(
 {
 	struct memory_log *log = ((struct memory_sink *)base)->log;
 	struct hx_event never = {0};
-	bool is_away, is_silent = false;
+	int64_t now_ns = hx_clock_mono_ns();
+	bool is_away, is_silent = false, is_slow = false;
 
 	hx_mutex_lock(&log->mutex);
 	log->publishes++;
@@ -83,8 +85,12 @@ static enum hapax_status sink_publish(
 	for (size_t i = 0; i < count && is_away; i++)
 		rows[i]->outcome = HX_OUTBOX_UNDECIDED;
 	hx_mutex_unlock(&log->mutex);
-	for (size_t i = 0; i < count && !is_away; i++)
+	for (size_t i = 0; i < count && !is_away; i++) {
 		is_silent = is_silent || rows[i]->outcome == HX_OUTBOX_UNDECIDED;
+		is_slow = is_slow || begins(rows[i]->topic, "slow");
+	}
+	if (is_slow)
+		(void)hx_event_wait_until_ns(&never, now_ns + (deadline_ns - now_ns) / 2);
 	if (is_silent) {
 		(void)hx_event_wait_until_ns(&never, deadline_ns);
 		return hx_error_set(err, HAPAX_ERR_UNAVAILABLE, 0, "no answer in time");

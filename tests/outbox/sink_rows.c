@@ -46,8 +46,10 @@ enum hapax_status sink_rows_publish(
 	size_t count = 0;
 
 	for (size_t i = 0; i < rows->count; i++)
-		if (rows->rows[i].outcome == HX_OUTBOX_UNDECIDED)
+		if (rows->rows[i].outcome == HX_OUTBOX_UNDECIDED) {
+			rows->rows[i].is_awaited = false;
 			rows->list[count++] = &rows->rows[i];
+		}
 	return sink->ops->publish(
 		sink, rows->list, count, hx_clock_mono_ns() + wait_ms * 1000000, err);
 }
@@ -58,5 +60,14 @@ size_t sink_rows_with(const struct sink_rows *rows, enum hx_outbox_outcome outco
 
 	for (size_t i = 0; i < rows->count; i++)
 		count += rows->rows[i].outcome == outcome;
+	return count;
+}
+
+size_t sink_rows_awaited(const struct sink_rows *rows)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < rows->count; i++)
+		count += rows->rows[i].is_awaited;
 	return count;
 }

@@ -29,4 +29,7 @@ enum hapax_status sink_rows_publish(
 /* How many have that outcome. */
 size_t sink_rows_with(const struct sink_rows *rows, enum hx_outbox_outcome outcome);
 
+/* How many were handed over, and nothing was heard of them. */
+size_t sink_rows_awaited(const struct sink_rows *rows);
+
 #endif

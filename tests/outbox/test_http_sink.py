@@ -13,6 +13,8 @@ PROGRAM = sys.argv[1]
 received = []
 away = [2]  # so many answers are 503
 CRASHES = 40
+BUSY = 32  # requests at a time
+hurdles = []  # what becomes of requests to /slow, in that order: a status, or None for no answer at all
 
 
 class Service(http.server.BaseHTTPRequestHandler):
@@ -29,6 +31,12 @@ class Service(http.server.BaseHTTPRequestHandler):
             status = 500
         elif self.path.endswith("/crash"):  # as a gateway says it of a service that dies of an event
             status = 502
+        elif self.path.endswith("/slow"):
+            status = hurdles.pop(0) if hurdles else 200
+            if status is None:
+                self.rfile.read(1)  # until the client gives up
+                self.close_connection = True
+                return
         elif away[0] > 0:
             away[0] -= 1
             status = 503
@@ -71,8 +79,16 @@ def main():
             hapax("add", other, "-t", "crash", "--id", f"crash{number}")
         hapax("add", other, "-t", "t", "--id", "behind")
         hapax("relay", other, "--drain", "--attempts=1", "--to", f"http://127.0.0.1:{port}/in/")
+        # A service that is away, so that the next batch does not begin with the first row; then one that takes
+        # some events, and stops to answer before all were begun.
+        slow = f"--db=sqlite:{folder}/slow.db"
+        hapax("init", slow)
+        for number in range(80):
+            hapax("add", slow, "-t", "slow", "--id", f"slow{number}")
+        hurdles.extend([429] * BUSY + [200] * 16 + [None] * BUSY)
+        hapax("relay", slow, "--drain", "--attempts=1", "--lease=2s", "--to", f"http://127.0.0.1:{port}/in/")
         rows = {}
-        for name in file, f"{folder}/other.db":
+        for name in file, f"{folder}/other.db", f"{folder}/slow.db":
             with sqlite3.connect(name) as connection:
                 rows |= connection.execute("SELECT id, state || ' ' || coalesce(error, '') FROM hapax_outbox")
     sent = [item for item in received if item[0] == 200 and item[1] == "/in/orders"]
@@ -101,6 +117,9 @@ def main():
         "502 parks after its attempts, while others go": behind["ce-id"] == "behind" and all(
             rows[f"crash{number}"].startswith("2 ") and "status 502, and took other" in rows[f"crash{number}"]
             for number in range(CRASHES)
+        ),
+        "what was not begun in time is tried again": all(
+            rows[f"slow{number}"] == "1 " or "answer was lost" in rows[f"slow{number}"] for number in range(80)
         ),
         "a header that HTTP has not is refused": rows["header"].startswith("2 ") and "'a b'" in rows["header"],
     }

@@ -246,9 +246,11 @@ static void what_is_not_confirmed_in_time_is_not_decided(void **state)
 	assert_int_equal(rd_kafka_mock_broker_set_rtt(mock, 1, 1000), 0);
 	assert_int_equal(sink_rows_publish(&rows, sink, 100, &err), HAPAX_ERR_UNAVAILABLE);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_UNDECIDED), 10);
+	assert_int_equal(sink_rows_awaited(&rows), 10);
 	assert_int_equal(rd_kafka_mock_broker_set_rtt(mock, 1, 0), 0);
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, &err), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 10);
+	assert_int_equal(sink_rows_awaited(&rows), 0);
 	sink->ops->close(sink);
 }
 

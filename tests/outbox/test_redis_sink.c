@@ -256,8 +256,10 @@ static void a_silent_server_is_not_waited_for_for_ever(void **state)
 	assert_int_equal(sink_rows_publish(&rows, sink, 50, &err), HAPAX_ERR_UNAVAILABLE);
 	assert_non_null(strstr(err.message, "in time"));
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_UNDECIDED), 20);
-	/* Nor for a greeting. */
+	assert_int_equal(sink_rows_awaited(&rows), 20);
+	/* Nor for a greeting: nothing was sent. */
 	assert_int_equal(sink_rows_publish(&rows, sink, 50, &err), HAPAX_ERR_UNAVAILABLE);
+	assert_int_equal(sink_rows_awaited(&rows), 0);
 	assert_int_equal(kill(server.pid, SIGCONT), 0);
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, &err), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 20);

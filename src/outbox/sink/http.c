@@ -6,7 +6,8 @@
  * do 502, 503 and 504, unless it takes other events meanwhile: a gateway says the same of a service
  * that dies of one event, which would stop all others. Of other answers, 401 403 404 405 407 408
  * 409 421 425, 3xx and 5xx are tried again, as is a request whose answer was lost; what is left of
- * 4xx says that the event will never do, and the row is parked.
+ * 4xx says that the event will never do, and the row is parked. So no row is awaited when the time
+ * is up: what is undecided then was not sent, or answered with 429.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -297,6 +298,11 @@ static void begin_call(struct http_sink *sink, struct hx_outbox_row *row, int64_
 	struct slot *slot = free_slot(sink);
 	struct hapax_error err;
 
+	/* It would be sent, and lost at once. */
+	if (hx_reactor_now_ns(&sink->reactor) >= deadline_ns) {
+		be_away(sink, "there was no time left for it");
+		return;
+	}
 	if (!write_head(sink, slot, row))
 		return;
 	slot->row = row;

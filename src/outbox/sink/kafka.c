@@ -9,7 +9,7 @@
  *      alone when it happens again is REFUSED.
  *  (3) A topic is asked for before the first message goes there: librdkafka would keep messages
  *      to a topic that is not there for as long as it hopes. Without the topic they are REFUSED.
- *  (4) What is not reported when the time is up is nobody's fault. The producer ends with it, so
+ *  (4) What is not reported when the time is up is not decided here. The producer ends with it, so
  *      that nothing of it goes out later than the relay knows of.
  *
  * Key of a message is the ordering key, by the partitioner of the Java clients. An empty payload
@@ -170,13 +170,15 @@ static void judge(
 static void on_delivered(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
 {
 	struct kafka_sink *sink = opaque;
+	struct hx_outbox_row *row = message->_private;
 
 	(void)rk;
 	if (sink->is_dropping)
 		return;
 	sink->undecided--;
 	sink->down_ns = 0;
-	judge(sink, message->_private, message);
+	row->is_awaited = false;
+	judge(sink, row, message);
 }
 
 static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
@@ -489,6 +491,7 @@ static void produce(struct kafka_sink *sink, struct hx_outbox_row *row, rd_kafka
 		return;
 	error = rd_kafka_produceva(sink->producer, parts, sizeof(parts) / sizeof(parts[0]));
 	if (error == NULL) {
+		row->is_awaited = true;
 		sink->undecided++;
 		return;
 	}

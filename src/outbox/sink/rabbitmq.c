@@ -318,6 +318,7 @@ static enum hapax_status send_all(
 		/* Tags count what was sent: such rows stand first, in that order. */
 		rows[i] = rows[sink->sent_count];
 		rows[sink->sent_count++] = row;
+		row->is_awaited = true;
 		sink->undecided++;
 		if (sink->sent_count % READ_EVERY == 0)
 			status = read_confirms(sink, 0, err);
@@ -373,6 +374,8 @@ static enum hapax_status sink_publish(
 
 	if (status != HAPAX_OK || !sink->is_closed)
 		return status;
+	for (size_t i = 0; i < count; i++)
+		rows[i]->is_awaited = false;
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
 		if (rows[i]->outcome == HX_OUTBOX_UNDECIDED)
 			status = publish_alone(sink, rows[i], deadline_ns, err);

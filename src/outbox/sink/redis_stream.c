@@ -175,8 +175,10 @@ static void settle_server(struct redis_sink *sink, uint8_t number)
 
 	if (server->is_cut)
 		for (size_t i = server->answered; i < server->sent; i++)
-			if (server->entries[i] != NULL)
+			if (server->entries[i] != NULL) {
 				server->entries[i]->is_due = true;
+				server->entries[i]->row->is_awaited = false;
+			}
 	if (!server->is_cut && server->answered < server->sent)
 		give_up_server(sink, number, &server->wire.why);
 	server->sent = server->answered = 0;
@@ -331,6 +333,7 @@ static void on_reply(struct hx_redis_wire *wire, struct hapax_bytes reply)
 	entry = server->entries[server->answered++];
 	if (entry == NULL)
 		return;
+	entry->row->is_awaited = false;
 	if (value.type == HX_RESP_ERROR || value.type == HX_RESP_BULK_ERROR)
 		judge_error(server, entry, value.text);
 	else if (value.type == HX_RESP_BULK)
@@ -477,6 +480,7 @@ static bool write_entry(struct redis_sink *sink, struct server *server, struct e
 	if (status == HAPAX_OK)
 		status = hx_connection_write(connection, "\r\n", 2);
 	server->entries[server->sent++] = entry;
+	entry->row->is_awaited = status == HAPAX_OK;
 	entry->asked = NOBODY;
 	return status == HAPAX_OK;
 }
