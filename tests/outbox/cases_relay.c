@@ -341,7 +341,7 @@ static void a_row_that_had_little_time_keeps_its_attempts(void **state)
 	struct outbox_case *c = *state;
 	struct hapax_relay_options options = relay_options(NULL);
 
-	options.lease_ms = 3000;
+	options.lease_ms = 9000;
 	options.attempts_max = 1;
 	options.stop = stop_after_two;
 	/* The first ones of two keys take half of it, and the second ones get the other half. */
