@@ -803,6 +803,45 @@ static void versions_are_told_apart_by_their_results(void **state)
 	scene_done(&scene);
 }
 
+static void say(
+	struct scene *scene, enum hapax_op_type type, const char *key, uint64_t token,
+	const char *error)
+{
+	struct hapax_op op = op_of(scene, type, key);
+
+	op.token = token;
+	op.error = hapax_bytes_from_text(error);
+	assert_int_equal(hapax_store_run(scene->store, &op, 1, NULL), HAPAX_OK);
+}
+
+/* Parked, taken up and parked again within a millisecond: the older version is not the one that lives. */
+static void the_last_word_on_a_parked_key_stays(void **state)
+{
+	struct hapax_op op;
+	struct scene scene;
+
+	(void)state;
+	scene_init(&scene);
+	op = op_of(&scene, HAPAX_OP_CLAIM, "key");
+	assert_int_equal(hapax_store_run(scene.store, &op, 1, NULL), HAPAX_OK);
+	say(&scene, HAPAX_OP_PARK, "key", op.token, "first");
+	fill_log(&scene);
+	say(&scene, HAPAX_OP_RENEW, "key", op.token, "");
+	say(&scene, HAPAX_OP_PARK, "key", op.token, "second");
+	/* The segment of the first one goes; the second one is in the one that is written. */
+	assert_int_equal(sweep(&scene, NULL), HAPAX_OK);
+	hapax_store_close(scene.store);
+	scene_open(&scene);
+	op = op_of(&scene, HAPAX_OP_LOOKUP, "key");
+	op.record = &scene.record;
+	op.buf = scene.buf;
+	assert_int_equal(hapax_store_run(scene.store, &op, 1, NULL), HAPAX_OK);
+	assert_int_equal(scene.record.state, HAPAX_STATE_PARKED);
+	assert_int_equal(scene.record.error.size, strlen("second"));
+	assert_memory_equal(scene.record.error.data, "second", strlen("second"));
+	scene_done(&scene);
+}
+
 /* The system's files, with a read that is under way while a pass gives its segment up. */
 struct slow {
 	struct hx_io_ops ops;
@@ -983,6 +1022,7 @@ int main(void)
 		cmocka_unit_test(a_pass_without_a_manifest_changes_nothing),
 		cmocka_unit_test(what_lives_is_left_alone),
 		cmocka_unit_test(versions_are_told_apart_by_their_results),
+		cmocka_unit_test(the_last_word_on_a_parked_key_stays),
 		cmocka_unit_test(who_reads_keeps_the_file),
 		cmocka_unit_test(a_directory_of_others_is_left_alone),
 		cmocka_unit_test(expiry_takes_the_file),

@@ -75,7 +75,7 @@ bool hx_log_copy_is_at(struct hx_shard *shard, uint32_t place, const struct hapa
 	return found.token == record->token && found.state == record->state &&
 		found.changed_ms == record->changed_ms && found.expires_ms == record->expires_ms &&
 		found.lease_ends_ms == record->lease_ends_ms && found.ttl_ms == record->ttl_ms &&
-		found.attempt == record->attempt &&
+		found.attempt == record->attempt && hx_bytes_equal(found.error, record->error) &&
 		results_are_equal(shard, place, &found.result, &record->result);
 }
 
