@@ -886,93 +886,95 @@ static void read_slowly(void *arg)
 	reader->status = hapax_store_run(reader->store, &reader->op, 1, NULL);
 }
 
-static void who_reads_keeps_the_file(void **state)
-{
-	static unsigned char bytes[3000];
-	struct hapax_result result = result_of(bytes, 1, 0, sizeof(bytes));
-	struct reader reader = {.buf = hapax_buf_new(BYTES_MAX)};
-	struct slow slow = {.ops = *hx_io_system()->ops};
+/* A reader that knows where a result is, and has not got there yet, while its file is given up. */
+struct late {
+	unsigned char bytes[3000];
+	struct hapax_result result;
+	struct reader reader;
+	struct slow slow;
 	struct hx_thread thread;
 	struct temp_dir dir;
 	struct scene scene;
+};
+
+static void late_begin(struct late *late)
+{
+	struct scene *scene = &late->scene;
+
+	memset(late, 0, sizeof(*late));
+	late->result = result_of(late->bytes, 1, 0, sizeof(late->bytes));
+	late->reader.buf = hapax_buf_new(BYTES_MAX);
+	late->slow.ops = *hx_io_system()->ops;
+	late->slow.ops.open = slow_open;
+	late->slow.io = (struct hx_io){&late->slow.ops, &late->slow};
+	scene_init(scene);
+	hapax_store_close(scene->store);
+	temp_dir_init(&late->dir);
+	scene->io = &late->slow.io;
+	snprintf(scene->path, sizeof(scene->path), "%s/store", late->dir.path);
+	scene_open(scene);
+	complete(scene, "key", &late->result);
+	push_out(scene);
+	late->reader.store = scene->store;
+	late->slow.is_armed = 1;
+	assert_int_equal(
+		hx_thread_start(&late->thread, read_slowly, &late->reader, "reader", NULL),
+		HAPAX_OK);
+	hx_event_wait(&late->slow.begun);
+	/* Merged, with seven others. */
+	for (unsigned i = 0; i < 12; i++)
+		push_out(scene);
+	assert_int_equal(access(late->slow.path, F_OK), 0);
+}
+
+static void late_go_on(struct late *late)
+{
+	hx_event_set(&late->slow.go);
+	hx_thread_join(&late->thread);
+}
+
+static void late_done(struct late *late)
+{
+	hapax_buf_free(late->reader.buf);
+	temp_dir_done(&late->dir);
+}
+
+static void who_reads_keeps_the_file(void **state)
+{
+	static struct late late;
 
 	(void)state;
-	scene_init(&scene);
-	hapax_store_close(scene.store);
-	temp_dir_init(&dir);
-	slow.ops.open = slow_open;
-	slow.io = (struct hx_io){&slow.ops, &slow};
-	scene.io = &slow.io;
-	snprintf(scene.path, sizeof(scene.path), "%s/store", dir.path);
-	scene_open(&scene);
-	complete(&scene, "key", &result);
-	push_out(&scene);
-	/* A reader that knows where it is, and has not got there yet. */
-	reader.store = scene.store;
-	slow.is_armed = 1;
-	assert_int_equal(hx_thread_start(&thread, read_slowly, &reader, "reader", NULL), HAPAX_OK);
-	hx_event_wait(&slow.begun);
-	/* Merged, with seven others: its file is given up. */
-	for (unsigned i = 0; i < 12; i++)
-		push_out(&scene);
-	assert_int_equal(access(slow.path, F_OK), 0);
-	hx_event_set(&slow.go);
-	hx_thread_join(&thread);
-	assert_int_equal(reader.status, HAPAX_OK);
-	must_be(&reader.record, &result);
-	assert_int_equal(sweep(&scene, NULL), HAPAX_OK);
-	assert_int_not_equal(access(slow.path, F_OK), 0);
-	hapax_buf_free(reader.buf);
-	scene_done(&scene);
-	temp_dir_done(&dir);
+	late_begin(&late);
+	late_go_on(&late);
+	assert_int_equal(late.reader.status, HAPAX_OK);
+	must_be(&late.reader.record, &late.result);
+	assert_int_equal(sweep(&late.scene, NULL), HAPAX_OK);
+	assert_int_not_equal(access(late.slow.path, F_OK), 0);
+	scene_done(&late.scene);
+	late_done(&late);
 }
 
 /* Where another directory has come to have the name of ours, its files are not removed as ours. */
 static void a_directory_of_others_is_left_alone(void **state)
 {
-	static unsigned char bytes[3000];
-	struct hapax_result result = result_of(bytes, 1, 0, sizeof(bytes));
-	struct reader reader = {.buf = hapax_buf_new(BYTES_MAX)};
-	struct slow slow = {.ops = *hx_io_system()->ops};
-	struct hx_thread thread;
-	struct temp_dir dir;
-	struct scene scene;
+	static struct late late;
 	char aside[300];
 	FILE *theirs;
 
 	(void)state;
-	scene_init(&scene);
-	hapax_store_close(scene.store);
-	temp_dir_init(&dir);
-	slow.ops.open = slow_open;
-	slow.io = (struct hx_io){&slow.ops, &slow};
-	scene.io = &slow.io;
-	snprintf(scene.path, sizeof(scene.path), "%s/store", dir.path);
-	scene_open(&scene);
-	complete(&scene, "key", &result);
-	push_out(&scene);
-	reader.store = scene.store;
-	slow.is_armed = 1;
-	assert_int_equal(hx_thread_start(&thread, read_slowly, &reader, "reader", NULL), HAPAX_OK);
-	hx_event_wait(&slow.begun);
-	/* Given up, and kept for the reader: it goes when he is done, or at the close. */
-	for (unsigned i = 0; i < 12; i++)
-		push_out(&scene);
-	assert_int_equal(access(slow.path, F_OK), 0);
-	snprintf(aside, sizeof(aside), "%s/aside", dir.path);
-	assert_int_equal(rename(scene.path, aside), 0);
-	assert_int_equal(mkdir(scene.path, 0700), 0);
-	theirs = fopen(slow.path, "w");
+	late_begin(&late);
+	snprintf(aside, sizeof(aside), "%s/aside", late.dir.path);
+	assert_int_equal(rename(late.scene.path, aside), 0);
+	assert_int_equal(mkdir(late.scene.path, 0700), 0);
+	theirs = fopen(late.slow.path, "w");
 	assert_non_null(theirs);
 	assert_int_equal(fclose(theirs), 0);
-	hx_event_set(&slow.go);
-	hx_thread_join(&thread);
+	late_go_on(&late);
 	/* It was there, and is not to be had any more; unless the store has noticed before. */
-	assert_int_not_equal(reader.status, HAPAX_OK);
-	hapax_buf_free(reader.buf);
-	scene_done(&scene);
-	assert_int_equal(access(slow.path, F_OK), 0);
-	temp_dir_done(&dir);
+	assert_int_not_equal(late.reader.status, HAPAX_OK);
+	scene_done(&late.scene);
+	assert_int_equal(access(late.slow.path, F_OK), 0);
+	late_done(&late);
 }
 
 /* Expired records that nobody has swept yet keep their file, too: a scan may ask for them. */
