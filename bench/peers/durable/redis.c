@@ -32,8 +32,11 @@ static pid_t server;
 
 static pid_t start(const char *folder, const char *path)
 {
-	pid_t pid = fork();
+	pid_t pid;
 
+	/* What is still to be written is ours, not the child's, who would write it once more. */
+	fflush(stdout);
+	pid = fork();
 	if (pid < 0)
 		contest_fail("no process for redis-server: %m");
 	if (pid > 0)
