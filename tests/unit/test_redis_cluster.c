@@ -416,6 +416,37 @@ static void cuts_are_reported_truly(void **state)
 	assert_true(uncertain > 3 && unavailable > 3);
 }
 
+/* Of three operations on a key nobody knows whether the first was done: the others are not. */
+static void nothing_goes_behind_what_is_uncertain(void **state)
+{
+	enum { OPS = 3 };
+	struct scene *scene = *state;
+	struct hapax_store_options options = plain_options();
+	struct hapax_store *faulty = NULL;
+	struct hapax_op ops[OPS] = {0};
+	struct fault_net fault;
+	char key[32];
+
+	fault_net_init(&fault);
+	assert_int_equal(
+		hx_redis_open_on(&fault.net, scene->url, &options, &faulty, NULL), HAPAX_OK);
+	/* A question for the map may have met the cut instead: the same again. */
+	for (uint64_t number = 0; ops[0].status != HAPAX_ERR_UNCERTAIN; number++) {
+		assert_true(number < 100);
+		assert_true(all_answer(faulty));
+		for (int i = 0; i < OPS; i++)
+			ops[i] = make_op(i == 0 ? HAPAX_OP_CLAIM : HAPAX_OP_CHECK, key, number);
+		atomic_store(&fault.recv_bytes_left, 0);
+		(void)hapax_store_run(faulty, ops, OPS, NULL);
+		atomic_store(&fault.recv_bytes_left, -1);
+	}
+	for (int i = 1; i < OPS; i++)
+		assert_int_equal(ops[i].status, HAPAX_ERR_UNAVAILABLE);
+	assert_int_equal(run(faulty, &ops[0]), HAPAX_OK);
+	assert_int_equal(ops[0].outcome, HAPAX_OUTCOME_ACQUIRED);
+	hapax_store_close(faulty);
+}
+
 /* A store is closed while it asks for the map, because a connection was lost. */
 static void closing_does_not_wait_for_the_map(void **state)
 {
@@ -799,6 +830,7 @@ int main(void)
 		CASE(forgotten_scripts_are_loaded_again),
 		CASE(slots_move_under_load),
 		CASE(cuts_are_reported_truly),
+		CASE(nothing_goes_behind_what_is_uncertain),
 		CASE(closing_does_not_wait_for_the_map),
 		CASE(servers_move_to_other_addresses),
 		/* The last three leave the Cluster another one. */

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,15 +40,19 @@ enum {
 	PAUSE_MS = 20,
 };
 
-static const unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {1};
+static const unsigned char attempt_ids[][HAPAX_ATTEMPT_ID_SIZE] = {{1}, {2}};
 
 /*
  * The network, which looks at what goes over it. Of one store whose operations come one by one: nothing
  * else is on its way while one of them is refused.
  */
 struct seam {
-	struct fault_net fault;    /* first: it is what the operations are given */
+	struct fault_net fault; /* first: it is what the operations are given */
+	struct scene *scene;
 	_Atomic int refusals_left; /* at the last of them time is over; 0: it goes on */
+	_Atomic bool splits;       /* the move is given up behind the next script */
+	int split_fd;              /* over which that one went; -1: none yet */
+	uint64_t turned_away;      /* before it */
 };
 
 struct scene {
@@ -94,6 +99,12 @@ static void wait_for_refusals(uint64_t count, const struct hx_event *done)
 {
 	while (refusals() < count)
 		assert_false(hx_event_is_set(done));
+}
+
+/* How often the source did not do something. Some versions leave TRYAGAIN to the target, and say ASK. */
+static uint64_t turned_away(void)
+{
+	return refusals_of(SOURCE) + figure(SOURCE, "errorstats", "errorstat_ASK:", "count=");
 }
 
 /* Scripts that have run. Whatever is refused has not. */
@@ -175,10 +186,47 @@ static ssize_t seam_recv(void *context, int fd, void *data, size_t size)
 	return count;
 }
 
-static void seam_init(struct seam *seam)
+/* Where the second script in data begins, or the end; 0: there is none. */
+static size_t first_script_size(const char *data, size_t size)
+{
+	static const char name[] = "EVALSHA";
+	const char *first = memmem(data, size, name, sizeof(name) - 1);
+	const char *second = first == NULL
+		? NULL
+		: memmem(first + 1, size - (size_t)(first + 1 - data), name, sizeof(name) - 1);
+
+	if (first == NULL)
+		return 0;
+	if (second == NULL)
+		return size;
+	return (size_t)((const char *)memrchr(data, '*', (size_t)(second - data)) - data);
+}
+
+static ssize_t seam_send(void *context, int fd, const void *data, size_t size)
+{
+	struct seam *seam = context;
+	size_t script_size = atomic_load(&seam->splits) ? first_script_size(data, size) : 0;
+
+	if (script_size > 0 && seam->split_fd < 0) {
+		seam->turned_away = turned_away();
+		seam->split_fd = fd;
+		size = script_size;
+	} else if (script_size > 0 && seam->split_fd == fd) {
+		while (turned_away() == seam->turned_away)
+			sched_yield();
+		give_up_move(seam->scene);
+		atomic_store(&seam->splits, false);
+	}
+	return hx_net_system()->ops->send(NULL, fd, data, size);
+}
+
+static void seam_init(struct seam *seam, struct scene *scene)
 {
 	fault_net_init(&seam->fault);
 	seam->fault.ops.recv = seam_recv;
+	seam->fault.ops.send = seam_send;
+	seam->scene = scene;
+	seam->split_fd = -1;
 }
 
 /* ---------------------------------------------------------------- scenes */
@@ -215,7 +263,7 @@ static int set_up(void **state)
 			&cluster, i, "cluster myid", scene->ids[i], sizeof(scene->ids[i]));
 		scene->ids[i][strcspn(scene->ids[i], "\r\n")] = '\0';
 	}
-	seam_init(&scene->seam);
+	seam_init(&scene->seam, scene);
 	if (hapax_store_open(url, &options, &scene->store, &err) == HAPAX_OK &&
 	    hx_redis_open_on(&scene->seam.fault.net, url, &options, &scene->watched, &err) ==
 	            HAPAX_OK)
@@ -245,7 +293,7 @@ static struct hapax_op make_op(struct scene *scene, enum hapax_op_type type, cha
 	} while (hx_redis_slot(hapax_bytes_from_text(member)) % HX_REDIS_PARTITIONS !=
 	         scene->partition);
 	return (struct hapax_op){
-		.type = type, .key = hapax_bytes_from_text(key), .attempt_id = attempt_id};
+		.type = type, .key = hapax_bytes_from_text(key), .attempt_id = attempt_ids[0]};
 }
 
 static void must_end(
@@ -411,6 +459,27 @@ static void operations_wait_until_a_move_is_given_up(void **state)
 	must_end(scene->store, &op, HAPAX_OK, HAPAX_OUTCOME_REPLAY);
 }
 
+/* The first of two claims of one key is refused, the second one would not be: it does not overtake. */
+static void operations_on_a_key_keep_their_order(void **state)
+{
+	struct scene *scene = *state;
+	char key[KEY_SIZE];
+	struct hapax_op first = make_op(scene, HAPAX_OP_CHECK, key);
+	struct hapax_op ops[2];
+
+	/* The partition has books. */
+	must_end(scene->store, &first, HAPAX_OK, HAPAX_OUTCOME_ACQUIRED);
+	ops[0] = ops[1] = make_op(scene, HAPAX_OP_CLAIM, key);
+	ops[1].attempt_id = attempt_ids[1];
+	begin_move(scene);
+	atomic_store(&scene->seam.splits, true);
+	assert_int_equal(hapax_store_run(scene->watched, ops, 2, NULL), HAPAX_OK);
+	assert_false(atomic_load(&scene->seam.splits));
+	assert_int_equal(ops[0].outcome, HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(ops[1].outcome, HAPAX_OUTCOME_IN_PROGRESS);
+	assert_int_equal(ops[1].token, ops[0].token);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -418,6 +487,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(operations_wait_for_the_end_of_a_move),
 		CASE(operations_wait_until_a_move_is_given_up),
+		CASE(operations_on_a_key_keep_their_order),
 	};
 
 	redis_cluster_find(&cluster);
