@@ -2,10 +2,11 @@
 /*
  * cluster.c - which server of a Redis Cluster an operation goes to.
  *
- *  (1) Every request is with a link, in `waiting`, or held for the sake of tokens (floor.c).
- *  (2) Operations on one key go in order: over one link, or through the one list, and while
- *      there is one in the list, those that come back from a server go behind it. When one
- *      is uncertain, those behind it are not sent any more.
+ *  (1) Every request that was begun is with a link, in `waiting`, or held for the sake of tokens
+ *      (floor.c).
+ *  (2) Of the operations of a submit on one key, each is sent when the one before it is decided:
+ *      a server that refuses one may do the next. When one is uncertain, those behind it are
+ *      not sent any more.
  *  (3) owners[] is the map as last heard; -1 is a partition that nobody serves.
  */
 #include "store/redis/cluster.h"
@@ -38,13 +39,12 @@ enum {
 	/* After so many redirects in a row an operation waits for a tick. */
 	HOPS_MAX = 8,
 
-	CHAINS = 4096,
 	MAP_SIZE_MAX = 4 * 1024 * 1024,
 };
 
 #define MS_NS INT64_C(1000000)
 
-/* The last operation of a submit whose name has a certain hash. */
+/* The last operation of a submit whose name, without prefix, is of a certain slot. */
 struct chain {
 	uint64_t stamp; /* of the submit */
 	struct hx_redis_request *last;
@@ -70,8 +70,7 @@ struct hx_redis_cluster {
 	struct hx_timer tick;
 	struct hx_redis_request *waiting;
 	struct hx_redis_request *waiting_last;
-	unsigned waiting_of[HX_REDIS_PARTITIONS]; /* how many of each */
-	struct chain chains[CHAINS];
+	struct chain chains[HX_REDIS_SLOTS];
 	uint64_t stamp;
 	struct hx_redis_floor *floor;
 };
@@ -152,7 +151,6 @@ static struct hx_redis_link *link_to(
 static void wait_for_tick(struct hx_redis_cluster *cluster, struct hx_redis_request *request)
 {
 	request->next = NULL;
-	cluster->waiting_of[request->partition]++;
 	if (cluster->waiting == NULL)
 		cluster->waiting = request;
 	else
@@ -195,23 +193,24 @@ static struct hx_redis_request *make_child(
 	return child;
 }
 
-/* Send it; a record to load may have to wait for the tokens, and those behind it with it. */
+/* Send it; a record to load may have to wait for the tokens. */
 static void begin_child(struct hx_redis_client *client, struct hx_redis_request *child)
 {
 	struct hx_redis_floor *floor = client->cluster->floor;
 
-	if (hx_redis_floor_is_below(floor, child->ops) ||
-	    (child->leader != NULL && child->leader->is_held))
+	if (hx_redis_floor_is_below(floor, child->ops))
 		hx_redis_floor_hold(floor, child);
 	else
 		hx_redis_cluster_dispatch(client, child);
 }
 
-/* Operation by operation. */
+/* Operation by operation; those that wait for none before them are begun when all are there. */
 static void split(struct hx_redis_client *client, struct hx_redis_request *parent)
 {
 	struct hx_redis_cluster *cluster = client->cluster;
 	struct hapax_buf *member = &client->encoder.member;
+	struct hx_redis_request *first = NULL;
+	struct hx_redis_request **end = &first;
 
 	cluster->stamp++;
 	/* Not to end before all are on their way. */
@@ -234,13 +233,20 @@ static void split(struct hx_redis_client *client, struct hx_redis_request *paren
 		}
 		slot = hx_redis_slot(hx_bytes(member->data, member->size));
 		child->partition = (int)(slot % HX_REDIS_PARTITIONS);
-		chain = &cluster->chains[slot % CHAINS];
+		chain = &cluster->chains[slot];
 		parent->in_flight++;
 		if (chain->stamp == cluster->stamp) {
-			child->leader = chain->last;
 			chain->last->follower = child;
+		} else {
+			*end = child;
+			end = &child->next;
 		}
 		*chain = (struct chain){cluster->stamp, child};
+	}
+	while (first != NULL) {
+		struct hx_redis_request *child = first;
+
+		first = child->next;
 		begin_child(client, child);
 	}
 	parent_step(client, parent);
@@ -257,17 +263,22 @@ void hx_redis_cluster_add(struct hx_redis_client *client, struct hx_redis_reques
 void hx_redis_cluster_child_done(struct hx_redis_client *client, struct hx_redis_request *child)
 {
 	struct hx_redis_request *parent = child->parent;
+	struct hx_redis_request *follower = child->follower;
+	bool is_uncertain = child->ops->status == HAPAX_ERR_UNCERTAIN;
 
-	if (child->ops->status == HAPAX_ERR_UNCERTAIN) {
-		for (struct hx_redis_request *item = child->follower; item != NULL;
-		     item = item->follower)
-			item->is_doomed |= item->in_flight == 0;
-	}
-	if (child->leader != NULL)
-		child->leader->follower = child->follower;
-	if (child->follower != NULL)
-		child->follower->leader = child->leader;
 	hx_request_queue_give_back(&client->queue, child);
+	while (is_uncertain && follower != NULL) {
+		child = follower;
+		follower = child->follower;
+		hx_redis_request_fail(child, HAPAX_ERR_UNAVAILABLE);
+		hx_request_queue_give_back(&client->queue, child);
+		parent->in_flight--;
+	}
+	if (follower != NULL) {
+		begin_child(client, follower);
+		/* Whose turn it is to send is not known here. */
+		hx_reactor_post(&client->reactor, &client->arrived);
+	}
 	parent_step(client, parent);
 }
 
@@ -329,8 +340,7 @@ void hx_redis_cluster_redirect(
 		return;
 	}
 	cluster->wants_map |= !is_asked;
-	if (target != NULL && request->hops <= HOPS_MAX &&
-	    cluster->waiting_of[request->partition] == 0) {
+	if (target != NULL && request->hops <= HOPS_MAX) {
 		request->asks = is_asked;
 		if (!is_asked)
 			cluster->owners[request->partition] = number_of(client, target);
@@ -630,7 +640,6 @@ static void on_tick(struct hx_timer *timer)
 
 	cluster->waiting = NULL;
 	cluster->waiting_last = NULL;
-	memset(cluster->waiting_of, 0, sizeof(cluster->waiting_of));
 	while (request != NULL) {
 		struct hx_redis_request *next = request->next;
 

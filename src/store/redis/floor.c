@@ -67,14 +67,11 @@ static void settle(struct hx_redis_floor *floor)
 	while (request != NULL) {
 		struct hx_redis_request *next = request->next;
 
-		request->is_held = false;
 		if (floor->status != HAPAX_OK) {
 			/* The record was not touched. */
 			hx_redis_request_fail(request, HAPAX_ERR_UNAVAILABLE);
 			hx_redis_request_end(floor->client, request);
-		} else if (
-			hx_redis_floor_is_below(floor, request->ops) ||
-			(request->leader != NULL && request->leader->is_held)) {
+		} else if (hx_redis_floor_is_below(floor, request->ops)) {
 			hx_redis_floor_hold(floor, request);
 		} else {
 			hx_redis_cluster_dispatch(floor->client, request);
@@ -163,7 +160,6 @@ static void raise_all(struct hx_redis_floor *floor)
 void hx_redis_floor_hold(struct hx_redis_floor *floor, struct hx_redis_request *request)
 {
 	request->next = NULL;
-	request->is_held = true;
 	if (floor->held == NULL)
 		floor->held = request;
 	else

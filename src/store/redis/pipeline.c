@@ -350,11 +350,6 @@ static bool send_next(struct hx_redis_link *link, struct hx_redis_request *reque
 	size_t expected = reply_size(request, count);
 	enum hapax_status status;
 
-	if (request->is_doomed) {
-		fail_undecided(request, 0, request->count, HAPAX_ERR_UNAVAILABLE);
-		request->sent = request->count;
-		return true;
-	}
 	if (!has_room(link, expected))
 		return false;
 	if (count == 1 && is_usual(request)) {

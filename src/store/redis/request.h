@@ -45,11 +45,8 @@ struct hx_redis_request {
 	bool is_pending;   /* in the list of those that have something to send */
 
 	/* In a Cluster; see cluster.c. */
-	struct hx_redis_request *parent; /* the submit that this operation is part of */
-	struct hx_redis_request *leader; /* one before it in the submit, perhaps of the same key, */
-	struct hx_redis_request *follower; /* and one behind it */
-	bool is_held;                      /* waits for tokens: see floor.h */
-	bool is_doomed;                    /* what came before it is uncertain: not to be sent */
+	struct hx_redis_request *parent;   /* the submit that this operation is part of */
+	struct hx_redis_request *follower; /* begun when this one is done */
 	unsigned hops;                     /* from server to server, without a pause */
 	bool asks; /* says ASKING first: the slot is on its way to the server */
 };
