@@ -150,7 +150,7 @@ def test_damage_of_one_while_it_is_copied(cli):
         blocker.close()
     out, err = finish(process, 74)
     expect(out, b"")
-    expect_in(f"{path.name} at offset {at}: a result of {SIZE} bytes is damaged", err.decode())
+    expect_in(f"key '{KEYS[7]}': {path.name} at offset {at}: a result of {SIZE} bytes is damaged", err.decode())
     cli.run("store", "info", f"sqlite:{target}", code=64).says("part of a copy", "remove it")
     # As it was before, nothing is missing.
     flip(path, at + SIZE // 2)

@@ -58,7 +58,7 @@ static const struct hapax_store_ops unsafe_ops = {
 	.files = hx_log_files,
 };
 
-enum { LAPSED_BYTES_MAX = 16 * 1024 * 1024 };
+enum { LAPSED_BYTES_MAX = 16 * 1024 * 1024, KEY_SHOWN_MAX = 64 };
 
 static struct hx_log *log_of(struct hapax_store *store)
 {
@@ -128,6 +128,22 @@ struct scan {
 	struct hapax_error *err;
 };
 
+/* Whoever has to decide what becomes of a record asks which one. */
+static void name_key(struct hapax_error *err, const struct hapax_record *record)
+{
+	size_t size = record->key.size < KEY_SHOWN_MAX ? record->key.size : KEY_SHOWN_MAX;
+	int os_errno;
+
+	if (err == NULL)
+		return;
+	os_errno = err->os_errno;
+	/* Its text stands in the message already. */
+	hx_error_set(
+		err, err->status, 0, "key '%.*s': %s", (int)size, (const char *)record->key.data,
+		err->message);
+	err->os_errno = os_errno;
+}
+
 /*
  * Within the epoch, as each is: the file stays until this returns. A result that cannot be
  * read ends the scan, behind its record.
@@ -149,8 +165,10 @@ static int hand_out(
 	else
 		scan->status = hx_log_fetch_bytes(
 			scan->log, elsewhere, scan->result.data, size, scan->err);
-	if (scan->status != HAPAX_OK)
+	if (scan->status != HAPAX_OK) {
+		name_key(scan->err, record);
 		return 1;
+	}
 	result->headers = hx_bytes(scan->result.data, result->headers.size);
 	result->body = hx_bytes(scan->result.data + result->headers.size, result->body.size);
 	return scan->each(&whole, scan->context);
