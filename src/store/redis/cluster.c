@@ -5,8 +5,8 @@
  *  (1) Every request that was begun is with a link, in `waiting`, or held for the sake of tokens
  *      (floor.c).
  *  (2) Of the operations of a submit on one key, each is sent when the one before it is decided:
- *      a server that refuses one may do the next. When one is uncertain, those behind it are
- *      not sent any more.
+ *      a server that refuses one may do the next. When one is uncertain, or its time is over,
+ *      those behind it are not sent any more.
  *  (3) owners[] is the map as last heard; -1 is a partition that nobody serves.
  */
 #include "store/redis/cluster.h"
@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "store/core.h"
 #include "store/redis/floor.h"
@@ -39,12 +40,13 @@ enum {
 	/* After so many redirects in a row an operation waits for a tick. */
 	HOPS_MAX = 8,
 
+	CHAINS = 64,
 	MAP_SIZE_MAX = 4 * 1024 * 1024,
 };
 
 #define MS_NS INT64_C(1000000)
 
-/* The last operation of a submit whose name, without prefix, is of a certain slot. */
+/* The last operation of a submit whose name, without prefix, has a certain hash. */
 struct chain {
 	uint64_t stamp; /* of the submit */
 	struct hx_redis_request *last;
@@ -70,7 +72,7 @@ struct hx_redis_cluster {
 	struct hx_timer tick;
 	struct hx_redis_request *waiting;
 	struct hx_redis_request *waiting_last;
-	struct chain chains[HX_REDIS_SLOTS];
+	struct chain chains[HX_REDIS_PARTITIONS][CHAINS];
 	uint64_t stamp;
 	struct hx_redis_floor *floor;
 };
@@ -219,7 +221,7 @@ static void split(struct hx_redis_client *client, struct hx_redis_request *paren
 		struct hapax_op *op = &parent->ops[i];
 		struct hx_redis_request *child;
 		struct chain *chain;
-		unsigned slot;
+		uint32_t hash;
 
 		if (op->status != HAPAX_OK)
 			continue;
@@ -231,9 +233,12 @@ static void split(struct hx_redis_client *client, struct hx_redis_request *paren
 			hx_store_refuse(op, HAPAX_ERR_NO_MEMORY);
 			continue;
 		}
-		slot = hx_redis_slot(hx_bytes(member->data, member->size));
-		child->partition = (int)(slot % HX_REDIS_PARTITIONS);
-		chain = &cluster->chains[slot];
+		child->partition =
+			(int)(hx_redis_slot(hx_bytes(member->data, member->size)) %
+		              HX_REDIS_PARTITIONS);
+		/* Of the whole name: many keys may have one hash tag, and so one slot. */
+		hash = hx_crc32c(0, member->data, member->size);
+		chain = &cluster->chains[child->partition][hash % CHAINS];
 		parent->in_flight++;
 		if (chain->stamp == cluster->stamp) {
 			chain->last->follower = child;
@@ -260,14 +265,24 @@ void hx_redis_cluster_add(struct hx_redis_client *client, struct hx_redis_reques
 		split(client, request);
 }
 
+/* What is behind it would be done on no ground, or too late. */
+static bool ends_chain(const struct hx_redis_client *client, const struct hx_redis_request *child)
+{
+	enum hapax_status status = child->ops->status;
+
+	return status == HAPAX_ERR_UNCERTAIN ||
+		(status == HAPAX_ERR_UNAVAILABLE &&
+	         child->deadline_ns <= hx_reactor_now_ns(&client->reactor));
+}
+
 void hx_redis_cluster_child_done(struct hx_redis_client *client, struct hx_redis_request *child)
 {
 	struct hx_redis_request *parent = child->parent;
 	struct hx_redis_request *follower = child->follower;
-	bool is_uncertain = child->ops->status == HAPAX_ERR_UNCERTAIN;
+	bool is_last = ends_chain(client, child);
 
 	hx_request_queue_give_back(&client->queue, child);
-	while (is_uncertain && follower != NULL) {
+	while (is_last && follower != NULL) {
 		child = follower;
 		follower = child->follower;
 		hx_redis_request_fail(child, HAPAX_ERR_UNAVAILABLE);

@@ -54,14 +54,14 @@ bool hx_redis_floor_is_below(const struct hx_redis_floor *floor, const struct ha
 	return op->type == HAPAX_OP_LOAD && op->load->token > floor->token;
 }
 
-/* Every partition has answered. */
-static void settle(struct hx_redis_floor *floor)
+/* Every partition has answered. Whether some wait for more than they were raised to. */
+static bool settle(struct hx_redis_floor *floor)
 {
 	struct hx_redis_request *request = floor->held;
 
 	if (floor->status == HAPAX_OK)
 		floor->token = floor->target;
-	floor->target = 0;
+	/* There is a target until the end: what comes meanwhile is only put behind the others. */
 	floor->held = NULL;
 	floor->held_last = NULL;
 	while (request != NULL) {
@@ -78,7 +78,11 @@ static void settle(struct hx_redis_floor *floor)
 		}
 		request = next;
 	}
+	floor->target = 0;
+	return floor->held != NULL;
 }
+
+static void raise_all(struct hx_redis_floor *floor);
 
 static void on_raised(struct hx_redis_call *call, void *context)
 {
@@ -90,8 +94,8 @@ static void on_raised(struct hx_redis_call *call, void *context)
 		floor->status = call->status;
 	else if (!hx_resp_next(&rest, &value) || value.type != HX_RESP_ARRAY)
 		floor->status = HAPAX_ERR_UNAVAILABLE;
-	if (--floor->left == 0)
-		settle(floor);
+	if (--floor->left == 0 && settle(floor))
+		raise_all(floor);
 }
 
 static enum hapax_status make_commands(struct hx_redis_floor *floor, size_t *ends)
@@ -118,7 +122,7 @@ static enum hapax_status make_commands(struct hx_redis_floor *floor, size_t *end
 }
 
 /* To the largest token of those that are held. */
-static void raise_all(struct hx_redis_floor *floor)
+static void begin_raise(struct hx_redis_floor *floor)
 {
 	struct hx_redis_client *client = floor->client;
 	size_t ends[HX_REDIS_PARTITIONS];
@@ -153,8 +157,13 @@ static void raise_all(struct hx_redis_floor *floor)
 		floor->left++;
 		hx_redis_cluster_dispatch(client, request);
 	}
-	if (--floor->left == 0)
-		settle(floor);
+}
+
+static void raise_all(struct hx_redis_floor *floor)
+{
+	do
+		begin_raise(floor);
+	while (--floor->left == 0 && settle(floor));
 }
 
 void hx_redis_floor_hold(struct hx_redis_floor *floor, struct hx_redis_request *request)
