@@ -15,7 +15,7 @@
 #include "keys.h"
 #include "source_contest.h"
 
-enum { PARTITIONS = 4, BATCH = 256, POLL_MS = 5, IN_HAND = 4096, TOPIC_SIZE = 64 };
+enum { PARTITIONS = 4, BATCH = 256, POLL_MS = 5, IN_HAND = 1024, TOPIC_SIZE = 64 };
 
 static void no_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 {
