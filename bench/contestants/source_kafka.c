@@ -45,6 +45,7 @@ static rd_kafka_t *connect_as(const struct source_contest *contest, rd_kafka_typ
 		/* As hapax has them; librdkafka's own 500 would only make the peer wait. */
 		set(conf, "fetch.wait.max.ms", "100");
 		set(conf, "auto.commit.interval.ms", "1000");
+		set(conf, "queued.min.messages", "10000000");
 		set(conf, "queued.max.messages.kbytes", "32768");
 	}
 	rk = rd_kafka_new(type, conf, why, sizeof(why));
