@@ -11,21 +11,16 @@
 #include "base/thread.h"
 #include "folder.h"
 
-void source_contest_begin(struct source_contest *contest)
+void source_contest_see(struct source_contest *contest, size_t size)
 {
-	if (contest->has_begun)
-		return;
-	contest->has_begun = true;
-	contest_start(&contest->time);
+	if (contest->bytes == 0)
+		contest_start(&contest->time);
+	contest->bytes += size;
 }
 
 static enum hapax_run_outcome handle(struct hapax_work *work, void *context)
 {
-	struct source_contest *contest = context;
-
-	if (!contest->ops->begins_with_share)
-		source_contest_begin(contest);
-	contest->bytes += work->event->data.size;
+	source_contest_see(context, work->event->data.size);
 	return HAPAX_RUN_OK;
 }
 
@@ -45,8 +40,6 @@ static void watch(struct source_contest *contest, struct hapax_consumer_stats *s
 
 		(void)nanosleep(&pause, NULL);
 		hapax_consumer_stats(contest->consumer, stats);
-		if (contest->ops->begins_with_share && stats->rebalances > 0)
-			source_contest_begin(contest);
 	} while (stats->acknowledged < contest->messages);
 }
 
@@ -75,13 +68,10 @@ static void consume_hapax(struct source_contest *contest, const char *path, cons
 		hapax_consumer_new(source, store, &options, &contest->consumer, &err), &err, from);
 	contest_expect_ok(hx_thread_start(&thread, run, contest, "consumer", &err), &err, "thread");
 	watch(contest, &stats);
-	if (!contest->ops->ends_with_consumer)
-		contest_stop(&contest->time);
 	hapax_consumer_stop(contest->consumer);
 	hx_thread_join(&thread);
 	hapax_consumer_free(contest->consumer);
-	if (contest->ops->ends_with_consumer)
-		contest_stop(&contest->time);
+	contest_stop(&contest->time);
 	if (stats.runs[HAPAX_RUN_OK] != contest->messages)
 		contest_fail("some ran twice, or not");
 	hapax_store_close(store);
@@ -93,10 +83,10 @@ static void round_of(uint64_t seed, void *context)
 	char path[FOLDER_PATH_SIZE];
 	char url[SOURCE_URL_SIZE];
 
+	contest->seed = seed;
 	contest->time = (struct contest_time){0, 0};
-	contest->has_begun = false;
 	contest->bytes = 0;
-	contest->ops->open(contest, seed, url);
+	contest->ops->fill(contest, url);
 	folder_make(contest->folder, path);
 	if (strcmp(contest->mode, "bare") == 0)
 		contest->ops->consume_bare(contest);
@@ -105,7 +95,6 @@ static void round_of(uint64_t seed, void *context)
 	if (contest->bytes != contest->messages * SOURCE_DATA_SIZE)
 		contest_fail("not every message was seen once");
 	folder_remove(path);
-	contest->ops->close(contest);
 	contest_print_time("consume", &contest->time, contest->messages);
 }
 

@@ -7,12 +7,12 @@
  *	--messages N     small ones, each with an id
  *	--folder DIR     for the store
  *
- * What a broker is told, and when the clock runs, is the broker's part.
+ * The clock runs from the first message until the broker knows that all of them are done, which is what
+ * the end of a consumer waits for. What a broker is told is the broker's part.
  */
 #ifndef BENCH_SOURCE_CONTEST_H
 #define BENCH_SOURCE_CONTEST_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,13 +27,10 @@ struct source_contest;
 struct source_contest_ops {
 	const char *name; /* of the library that the bare loop uses */
 	const char *version;
-	size_t in_hand;          /* of hapax: messages, and how many are worked on at once */
-	bool ends_with_consumer; /* the clock runs until it is freed, else to the last ack */
-	bool begins_with_share; /* the clock runs from a rebalance on, else from the first message */
-	/* A broker with the messages of seed in it, and where hapax finds it. */
-	void (*open)(struct source_contest *contest, uint64_t seed, char ret_url[SOURCE_URL_SIZE]);
-	void (*close)(struct source_contest *contest);
-	/* All messages, looked at by source_contest_see(); the clock is its own to stop. */
+	size_t in_hand; /* of hapax: messages, and how many are worked on at once */
+	/* A round's messages to the broker; where hapax finds them. */
+	void (*fill)(struct source_contest *contest, char ret_url[SOURCE_URL_SIZE]);
+	/* All messages, each of them given to source_contest_see(); the clock is its own to stop. */
 	void (*consume_bare)(struct source_contest *contest);
 };
 
@@ -43,14 +40,14 @@ struct source_contest {
 	const char *mode;
 	const char *folder;
 	uint64_t messages;
+	uint64_t seed; /* of the round */
 	struct contest_time time;
-	bool has_begun;
 	uint64_t bytes; /* what was looked at */
 	struct hapax_consumer *consumer;
 };
 
-/* Start the clock, once in a round. */
-void source_contest_begin(struct source_contest *contest);
+/* A message has come; the first of a round starts the clock. */
+void source_contest_see(struct source_contest *contest, size_t size);
 
 int source_contest_main(const struct source_contest_ops *ops, void *context, int argc, char **argv);
 

@@ -3,9 +3,8 @@
  * source_rabbit.c - messages consumed from RabbitMQ; see source_contest.h.
  *
  * From one quorum queue. Both have the same prefetch and acknowledge many at once: the bare loop whenever it
- * has read what there was, and every 256 messages. The broker is that of tests/rabbitmq/with_rabbitmq. The
- * clock runs from the first message until the broker waits for none of them: the end of the consumer waits
- * until the broker has read all acknowledgements, as that of the bare loop.
+ * has read what there was, and every 256 messages. The broker is that of tests/rabbitmq/with_rabbitmq. It
+ * answers to the close of the channel when it has read all acknowledgements.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +34,7 @@ static void check_reply(const struct hx_rabbit *rabbit, const char *what)
 		contest_fail("RabbitMQ refused: %s", what);
 }
 
-static void fill(struct source_contest *contest, uint64_t seed, char ret_url[SOURCE_URL_SIZE])
+static void fill(struct source_contest *contest, char ret_url[SOURCE_URL_SIZE])
 {
 	struct hx_rabbit rabbit;
 	char key[KEY_TEXT_SIZE], data[SOURCE_DATA_SIZE];
@@ -55,7 +54,7 @@ static void fill(struct source_contest *contest, uint64_t seed, char ret_url[SOU
 			.message_id = {key, sizeof(key)},
 			.body = {data, sizeof(data)}};
 
-		key_text(seed, i, key);
+		key_text(contest->seed, i, key);
 		contest_expect_ok(
 			hx_rabbit_publish(&rabbit, &message, &tag, &err), &err, "publish");
 	}
@@ -101,8 +100,7 @@ static void consume_bare(struct source_contest *contest)
 		if (amqp_consume_message(rabbit.conn, &envelope, &wait, 0).reply_type !=
 		    AMQP_RESPONSE_NORMAL)
 			contest_fail("a message was not read");
-		source_contest_begin(contest);
-		contest->bytes += envelope.message.body.len;
+		source_contest_see(contest, envelope.message.body.len);
 		seen = envelope.delivery_tag;
 		amqp_destroy_envelope(&envelope);
 		if (seen - acked < BATCH &&
@@ -118,20 +116,13 @@ static void consume_bare(struct source_contest *contest)
 	hx_rabbit_close(&rabbit);
 }
 
-static void close_rabbit(struct source_contest *contest)
-{
-	(void)contest;
-}
-
 int main(int argc, char **argv)
 {
 	const struct source_contest_ops ops = {
 		.name = "librabbitmq",
 		.version = amqp_version(),
 		.in_hand = IN_HAND,
-		.ends_with_consumer = true,
-		.open = fill,
-		.close = close_rabbit,
+		.fill = fill,
 		.consume_bare = consume_bare,
 	};
 	const char *address = getenv("HAPAX_TEST_RABBITMQ");

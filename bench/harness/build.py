@@ -34,16 +34,21 @@ class Workshop:
             program, other = contestant.unlike
             if _find(program) == _find(self.contestants[other].needs[0]):
                 return f"the same as '{other}' on this machine"
+        if contestant.get:
+            command = [part.format(**self.places) for part in contestant.get]
+            run = subprocess.run(command, check=False, capture_output=True, text=True)
+            if run.returncode != 0:
+                return run.stderr.strip() or f"{command} exited with {run.returncode}"
         return None
 
     def build(self, contestant):
         """Build it unless that was done; raises CalledProcessError."""
         if contestant.name in self._built:
             return
+        os.makedirs(self.places["out"], exist_ok=True)
         if contestant.target:
             self._run(["ninja", "-C", str(self.build_folder), *contestant.target.split()])
         elif contestant.build:
-            os.makedirs(self.places["out"], exist_ok=True)
             self._run(
                 [part.format(**self.places) for part in contestant.build],
                 cwd=plan.BENCH / contestant.folder,

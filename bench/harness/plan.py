@@ -23,6 +23,7 @@ class Contestant:
     build: list = dataclasses.field(default_factory=list)
     folder: str = "."
     needs: list = dataclasses.field(default_factory=list)
+    get: list = dataclasses.field(default_factory=list)
     unlike: list = dataclasses.field(default_factory=list)
     env: dict = dataclasses.field(default_factory=dict)
 

@@ -131,7 +131,7 @@ static void tell_step(struct hapax_run *run, enum hapax_step step)
 	if (step != HAPAX_STEP_END) {
 		memset(&answer.result, 0, sizeof(answer.result));
 		answer.error = hx_bytes(NULL, 0);
-		memcpy(holder, run->holder, sizeof(holder));
+		memcpy(holder, run->holder, answer.owner.size);
 		answer.owner.data = holder;
 	}
 	hx_mutex_unlock(&processor->mutex);

@@ -235,12 +235,20 @@ static void identify(struct hx_intake *intake)
 		(void)snprintf(intake->reason_text, sizeof(intake->reason_text), "%s", err.message);
 }
 
+/* Of the messages of its topic that have the same part. */
+static uint64_t lane_of(const struct hx_intake *intake, struct hapax_bytes part)
+{
+	const uint64_t *secret = intake->consumer->lanes.secret;
+	struct hapax_bytes topic = intake->message->topic;
+
+	return hx_siphash13(secret, topic.data, topic.size) ^
+		hx_siphash13(secret, part.data, part.size);
+}
+
 /* Which others it waits for. */
 static void choose_lane(struct hx_intake *intake)
 {
 	const struct hapax_message *message = intake->message;
-	struct hx_lanes *lanes = &intake->consumer->lanes;
-	uint64_t topic = hx_siphash13(lanes->secret, message->topic.data, message->topic.size);
 
 	/* What is of the past does not run, so it needs no order. */
 	intake->has_lane = !(message->flags & HAPAX_MESSAGE_WARM_UP);
@@ -248,15 +256,13 @@ static void choose_lane(struct hx_intake *intake)
 		return;
 	switch (intake->consumer->options.order) {
 	case HAPAX_ORDER_PARTITION:
-		intake->lane = topic ^
-			hx_siphash13(lanes->secret, &message->partition,
-		                     sizeof(message->partition));
+		intake->lane =
+			lane_of(intake, hx_bytes(&message->partition, sizeof(message->partition)));
 		return;
 	case HAPAX_ORDER_KEY:
 		intake->has_lane = message->key.size > 0;
 		if (intake->has_lane)
-			intake->lane = topic ^
-				hx_siphash13(lanes->secret, message->key.data, message->key.size);
+			intake->lane = lane_of(intake, message->key);
 		return;
 	case HAPAX_ORDER_NONE: intake->has_lane = false; return;
 	}
@@ -366,7 +372,8 @@ void hx_consumer_start(struct hx_intake *intake)
 
 	intake->state = HX_INTAKE_RUNNING;
 	consumer->running++;
-	atomic_store(&intake->call.is_fenced, false);
+	/* Nobody else knows of it before it is handed over. */
+	atomic_store_explicit(&intake->call.is_fenced, false, memory_order_relaxed);
 	intake->position = -1;
 	if (consumer->options.flags & HAPAX_CONSUMER_TRANSACTIONS &&
 	    consumer->source->ops->position != NULL)

@@ -35,9 +35,9 @@ enum {
 	HX_ENVELOPE_META = 6,
 };
 
+/* What every message needs comes first, and is 500 bytes: thousands of them are in hand. */
 struct hx_envelope {
 	bool is_cloudevent;
-	struct hx_cloudevent cloudevent; /* when it is one */
 	struct hapax_event event;        /* as a key strategy wants it */
 	struct hapax_bytes content_type; /* of the data; data NULL: not known */
 	struct hapax_bytes type;         /* of the event; empty: it has none */
@@ -47,8 +47,8 @@ struct hx_envelope {
 	char time[HX_DECIMAL_SIZE];
 	struct hapax_buf values; /* header values, percent-encoded for the reader of events */
 	struct hapax_buf text;   /* what that decoded */
-	/* ce- in place of other prefixes; last, because most of it is room */
-	struct hapax_field fields[HX_ENVELOPE_HEADERS_MAX];
+	struct hapax_field fields[HX_ENVELOPE_HEADERS_MAX]; /* ce- in place of other prefixes */
+	struct hx_cloudevent cloudevent;                    /* when it is one */
 };
 
 /* Allocates nothing. */

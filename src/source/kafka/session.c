@@ -13,6 +13,7 @@ static const struct hx_kafka_property defaults[] = {
 	{"partition.assignment.strategy", "cooperative-sticky"},
 	{"auto.commit.interval.ms", "1000"},
 	/* By size only: librdkafka rests for a second when it has as many messages as it wants. */
+	{"queued.min.messages", "10000000"},
 	{"queued.max.messages.kbytes", "32768"},
 	{"fetch.wait.max.ms", "100"},
 	{"allow.auto.create.topics", "false"},
