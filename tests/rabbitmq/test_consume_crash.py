@@ -17,12 +17,16 @@ def test_a_consumer_killed_at_random_loses_nothing(cli):
             for at in range(0, len(numbers), 500):
                 queue.fill([(f'{{"n":{n}}}', event(n)) for n in numbers[at : at + 500]])
 
+        kill = proxy.cut
+        if harness.is_proof():
+            queue.settle()
+            kill = kill_broker
         kill_at_random(
             cli,
             "RabbitMQ",
             fill,
             lambda: queue.url(proxy.address),
-            kill_broker if harness.is_proof() else proxy.cut,
+            kill,
             lambda f: f.get("lag") == 0,
             deafen=lambda: proxy.hear(False),
             hear=lambda: proxy.hear(True),
