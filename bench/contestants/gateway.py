@@ -132,27 +132,35 @@ class Proxy:
     def __init__(self, arguments):
         self.arguments = arguments
         self.folder = tempfile.mkdtemp(prefix="hapax-bench-", dir=arguments.folder)
-        self.port, upstream = free_port(), free_port()
-        names = {"folder": self.folder, "port": self.port, "upstream": upstream, "loops": arguments.loops}
+        self.port, self.upstream_port = free_port(), free_port()
+        names = {"folder": self.folder, "port": self.port, "upstream": self.upstream_port, "loops": arguments.loops}
         names["master"] = "on" if arguments.loops > 1 else "off"
-        self.upstream = nginx(self.folder, "upstream", UPSTREAM.format(**names))
-        wait_for(upstream, self.upstream)
-        self.upstream_port = upstream
+        self.upstream_text = UPSTREAM.format(**names)
+        self.start_upstream()
         if arguments.server == "nginx":
             self.process = nginx(self.folder, "proxy", PROXY.format(**names))
         else:
-            self.process = hapax(arguments, self.folder, self.port, upstream)
+            self.process = hapax(arguments, self.folder, self.port, self.upstream_port)
         wait_for(self.port, self.process)
         # Before the first round: what a round has given back may be kept for the next.
         self.resident_at_start = resident(family(self.process.pid))
+
+    def start_upstream(self):
+        self.upstream = nginx(self.folder, "upstream", self.upstream_text)
+        wait_for(self.upstream_port, self.upstream)
+
+    def stop_upstream(self):
+        """So that somebody else can be it."""
+        self.upstream.terminate()
+        self.upstream.wait()
 
     def cpu_ns(self):
         return sum(contest.cpu_ns(pid) for pid in family(self.process.pid))
 
     def close(self):
-        for process in (self.process, self.upstream):
-            process.terminate()
-            process.wait()
+        self.process.terminate()
+        self.process.wait()
+        self.stop_upstream()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def load(self):

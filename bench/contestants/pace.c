@@ -2,19 +2,15 @@
 /*
  * pace.c - CloudEvents by POST at a fixed rate, and how long their replies took.
  *
- *	pace --port P --straight P --rate PER_SECOND --seconds S --connections N --prefix ID
+ *	pace --port P --upstream P --rate PER_SECOND --seconds S --connections N --prefix ID
  *
  * Each request has a moment at which it is due, whatever became of those before it, and its
  * time counts from there: a server that stands still for a while is seen by all that would
  * have come meanwhile, not by one request per connection.
  *
- * Between the requests to the proxy at --port, in the middle of every eighth gap, one goes
- * --straight to its upstream: what the machine itself takes, at that moment and under that load, is
- * in both, and the difference is the proxy's.
- *
- * A virtual machine that shares its host stands still for milliseconds, several times a second.
- * So 99 % are told twice: of all replies, and of a typical tenth of a second, which is the median
- * of all tenths. Prints one line of JSON.
+ * It is the upstream of the proxy at --port itself (answerer.h). Between the requests to the proxy, in
+ * the middle of every eighth gap, one goes straight to that upstream: what the machine takes, at
+ * that moment and under that load, is in both, and the difference is the proxy's. Prints one line of JSON.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -27,22 +23,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "answerer.h"
 #include "base/clock.h"
 #include "contest.h"
 
 #define SECOND_NS INT64_C(1000000000)
 
-enum { CONNECTIONS_MAX = 1024, REPLY_MAX = 4096, EVENTS_MAX = 64, STRAIGHT_EVERY = 8 };
+enum { CONNECTIONS_MAX = 1024, EVENTS_MAX = 64, STRAIGHT_EVERY = 8 };
 
 struct way;
 
 struct connection {
-	int fd;
+	struct watch watch; /* first, so that a watch is its connection */
 	struct way *way;
 	uint64_t index; /* of the request that is out */
 	int64_t due_ns;
-	size_t size;
-	char reply[REPLY_MAX];
 	struct connection *next_idle;
 };
 
@@ -71,26 +66,6 @@ static struct {
 	int64_t begin_ns;
 } pace;
 
-static void open_connection(struct way *way, struct connection *connection)
-{
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_port = htons((uint16_t)way->port),
-		.sin_addr = {htonl(INADDR_LOOPBACK)}};
-	struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = connection}};
-	int one = 1;
-
-	connection->way = way;
-	connection->fd = socket(AF_INET, SOCK_STREAM, 0);
-	if (connection->fd < 0 ||
-	    connect(connection->fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
-	    setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) != 0 ||
-	    epoll_ctl(pace.poller, EPOLL_CTL_ADD, connection->fd, &event) != 0)
-		contest_fail("no connection to port %u: %m", way->port);
-	connection->next_idle = way->idle;
-	way->idle = connection;
-}
-
 /* When the next request is due; never, if there is none, or no connection for it. */
 static int64_t due_ns(const struct way *way)
 {
@@ -113,10 +88,9 @@ static void send_request(struct way *way)
 
 	connection->index = way->sent;
 	connection->due_ns = due_ns(way);
-	connection->size = 0;
 	way->idle = connection->next_idle;
 	way->sent++;
-	if (send(connection->fd, text, (size_t)size, MSG_NOSIGNAL) != size)
+	if (send(connection->watch.fd, text, (size_t)size, MSG_NOSIGNAL) != size)
 		contest_fail("a request was not taken: %m");
 }
 
@@ -131,35 +105,39 @@ static void send_due(int64_t now_ns)
 		send_request(next_way());
 }
 
-/* Whether the whole reply is there. */
-static bool is_whole(const struct connection *connection)
+static void take_reply(struct watch *watch)
 {
-	const char *end = strstr(connection->reply, "\r\n\r\n");
-	const char *length = strcasestr(connection->reply, "\r\ncontent-length:");
-
-	if (end == NULL)
-		return false;
-	if (strncmp(connection->reply, "HTTP/1.1 200 ", 13) != 0 || length == NULL || length > end)
-		contest_fail("not what was expected: %.200s", connection->reply);
-	return connection->size >=
-		(size_t)(end + 4 - connection->reply) + strtoul(length + 17, NULL, 10);
-}
-
-static void take_reply(struct connection *connection)
-{
+	struct connection *connection = (struct connection *)(void *)watch;
 	struct way *way = connection->way;
-	ssize_t count =
-		recv(connection->fd, connection->reply + connection->size,
-	             sizeof(connection->reply) - 1 - connection->size, 0);
+	bool is_closed;
 
-	if (count <= 0)
-		contest_fail("a connection was lost");
-	connection->size += (size_t)count;
-	connection->reply[connection->size] = '\0';
-	if (!is_whole(connection))
+	if (!watch_read(watch, "HTTP/1.1 200 ", &is_closed)) {
+		if (is_closed)
+			contest_fail("a connection was lost");
 		return;
+	}
 	way->times_ns[connection->index] = hx_clock_mono_ns() - connection->due_ns;
 	way->answered++;
+	connection->next_idle = way->idle;
+	way->idle = connection;
+}
+
+static void open_connection(struct way *way, struct connection *connection)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)way->port),
+		.sin_addr = {htonl(INADDR_LOOPBACK)}};
+	int one = 1;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) != 0)
+		contest_fail("no connection to port %u: %m", way->port);
+	connection->watch.fd = fd;
+	connection->watch.on_readable = take_reply;
+	watch_add(pace.poller, &connection->watch);
+	connection->way = way;
 	connection->next_idle = way->idle;
 	way->idle = connection;
 }
@@ -177,8 +155,11 @@ static void turn(void)
 		wait_ns = SECOND_NS;
 	timeout = (struct timespec){.tv_sec = wait_ns / SECOND_NS, .tv_nsec = wait_ns % SECOND_NS};
 	count = epoll_pwait2(pace.poller, events, EVENTS_MAX, &timeout, NULL);
-	for (int i = 0; i < count; i++)
-		take_reply(events[i].data.ptr);
+	for (int i = 0; i < count; i++) {
+		struct watch *watch = events[i].data.ptr;
+
+		watch->on_readable(watch);
+	}
 	send_due(hx_clock_mono_ns());
 }
 
@@ -196,27 +177,6 @@ static double quantile_us(int64_t *times_ns, uint64_t count, double quantile)
 	return (double)times_ns[(size_t)(quantile * (double)(count - 1))] / 1e3;
 }
 
-/* The median of the quantiles of all tenths of a second; sorts each of them. */
-static double typical_us(const struct way *way, double quantile)
-{
-	uint64_t tenths = pace.seconds * 10;
-	int64_t *all = calloc(tenths, sizeof(*all));
-	double typical;
-
-	if (all == NULL)
-		contest_fail("no memory");
-	for (uint64_t i = 0; i < tenths; i++) {
-		uint64_t first = way->count * i / tenths;
-		uint64_t next = way->count * (i + 1) / tenths;
-
-		all[i] =
-			(int64_t)(1e3 * quantile_us(way->times_ns + first, next - first, quantile));
-	}
-	typical = quantile_us(all, tenths, 0.5);
-	free(all);
-	return typical;
-}
-
 static void open_way(struct way *way, uint64_t count, double period_ns, double first_ns)
 {
 	way->count = count;
@@ -231,11 +191,9 @@ static void open_way(struct way *way, uint64_t count, double period_ns, double f
 
 static void print_way(struct way *way, const char *name, const char *end)
 {
-	double typical = typical_us(way, 0.99);
-
-	printf("\"%s\":{\"p50_us\":%.1f,\"p99_us\":%.1f,\"typical_p99_us\":%.1f}%s", name,
+	printf("\"%s\":{\"p50_us\":%.1f,\"p99_us\":%.1f}%s", name,
 	       quantile_us(way->times_ns, way->count, 0.5),
-	       quantile_us(way->times_ns, way->count, 0.99), typical, end);
+	       quantile_us(way->times_ns, way->count, 0.99), end);
 }
 
 static void parse(int argc, char **argv)
@@ -243,7 +201,7 @@ static void parse(int argc, char **argv)
 	for (int i = 1; i + 1 < argc; i += 2) {
 		if (strcmp(argv[i], "--port") == 0)
 			pace.through.port = (unsigned)contest_parse_count(argv[i + 1]);
-		else if (strcmp(argv[i], "--straight") == 0)
+		else if (strcmp(argv[i], "--upstream") == 0)
 			pace.straight.port = (unsigned)contest_parse_count(argv[i + 1]);
 		else if (strcmp(argv[i], "--rate") == 0)
 			pace.rate = contest_parse_count(argv[i + 1]);
@@ -259,7 +217,7 @@ static void parse(int argc, char **argv)
 	if (pace.through.port == 0 || pace.straight.port == 0 || pace.rate < 100 * STRAIGHT_EVERY ||
 	    pace.seconds == 0 || pace.prefix == NULL || pace.connection_count == 0 ||
 	    pace.connection_count > CONNECTIONS_MAX)
-		contest_fail("port, straight, rate, seconds, connections and prefix are needed");
+		contest_fail("port, upstream, rate, seconds, connections and prefix are needed");
 }
 
 int main(int argc, char **argv)
@@ -273,6 +231,7 @@ int main(int argc, char **argv)
 	pace.poller = epoll_create1(0);
 	if (pace.poller < 0)
 		contest_fail("no poller: %m");
+	answerer_open(pace.poller, pace.straight.port);
 	period_ns = (double)SECOND_NS / (double)pace.rate;
 	count = pace.rate * pace.seconds;
 	open_way(&pace.through, count, period_ns, 0);
