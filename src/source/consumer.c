@@ -8,6 +8,7 @@
 #include "source/consumer.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +29,8 @@ enum {
 
 	/* Where the store answers at once, a turn goes on with what that brought about. */
 	ROUNDS_MAX = 8,
+
+	CACHE_LINE_SIZE = 64,
 
 	/* To compare data it is read as JSON; as at the gateway, enough for 8 MiB. */
 	SCRATCH_SIZE_MAX = 128 * 1024 * 1024,
@@ -298,10 +301,29 @@ static void write_place(struct hx_intake *intake)
 	intake->place_size = (size_t)(at - intake->place);
 }
 
+/* What take_in() writes lies in twenty places, which have left the cache where thousands are in hand. */
+static void warm(const struct hx_intake *intake)
+{
+	const char *envelope = (const char *)&intake->envelope;
+
+	__builtin_prefetch(&intake->next, 1);
+	__builtin_prefetch(&intake->key.key_size, 1);
+	__builtin_prefetch(&intake->key.tenant_size, 1);
+	__builtin_prefetch(&intake->key.group_size, 1);
+	__builtin_prefetch(&intake->key.has_fingerprint, 1);
+	__builtin_prefetch(intake->key.missing, 1);
+	__builtin_prefetch(intake->place, 1);
+	__builtin_prefetch(&intake->run, 1);
+	for (size_t at = 0; at <= offsetof(struct hx_envelope, fields); at += CACHE_LINE_SIZE)
+		__builtin_prefetch(envelope + at, 1);
+}
+
 static void take_in(struct hx_consumer *consumer, struct hapax_message *message)
 {
 	struct hx_intake *intake = hx_intakes_take(&consumer->spare);
 
+	if (consumer->spare.first != NULL)
+		warm(consumer->spare.first);
 	intake->message = message;
 	message->private_intake = intake;
 	intake->state = HX_INTAKE_QUEUED;

@@ -155,6 +155,7 @@ struct hapax_message *hx_courier_next(struct hx_courier *courier)
 void hx_courier_settle(struct hx_courier *courier, struct hapax_message *message, bool is_acked)
 {
 	struct hx_parcel *parcel = (struct hx_parcel *)(void *)message;
+	bool is_first;
 
 	if (parcel->out_back != NULL)
 		parcel->out_back->out_next = parcel->out_next;
@@ -164,10 +165,13 @@ void hx_courier_settle(struct hx_courier *courier, struct hapax_message *message
 		parcel->out_next->out_back = parcel->out_back;
 	parcel->is_acked = is_acked;
 	hx_lock_acquire(&courier->lock);
+	is_first = courier->settled.first == NULL;
 	hx_parcels_add(&courier->settled, parcel);
 	courier->orders++;
 	hx_lock_release(&courier->lock);
-	hx_reactor_post(&courier->reactor, &courier->work);
+	/* The courier takes them together: it knows of those before. */
+	if (is_first)
+		hx_reactor_post(&courier->reactor, &courier->work);
 }
 
 void hx_courier_publish(struct hx_courier *courier, struct hapax_publication *publication)

@@ -21,8 +21,8 @@ enum {
 	HEADERS_MAX = 256,
 	NUMBER_SIZE = 32,
 	/* What a spare keeps; a few large messages must not stay for ever. */
-	SPARE_BYTES_MAX = 64 * 1024,
-	SPARES_MAX = 1024,
+	SPARE_BYTES_MAX = 16 * 1024,
+	SPARES_MAX = 4096,
 };
 
 /* The last second of the year 9999: behind it, it is no time in seconds. */

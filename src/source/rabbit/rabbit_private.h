@@ -55,15 +55,15 @@ struct hx_rabbit_delivery {
 	struct hapax_buf text; /* values of headers that were not text */
 	struct hapax_field *fields;
 	size_t field_max;
-	char exchange[HX_RABBIT_NAME_SIZE];
-	char routing_key[HX_RABBIT_NAME_SIZE];
+	struct hx_rabbit_delivery *spare_next;
 
 	/* While it is handed on. */
 	struct hapax_publication *publication;
 	uint64_t publish_tag;
 	struct hx_rabbit_delivery *publish_next;
 
-	struct hx_rabbit_delivery *spare_next;
+	char exchange[HX_RABBIT_NAME_SIZE];
+	char routing_key[HX_RABBIT_NAME_SIZE];
 };
 
 /* The connection for dead letters. */

@@ -23,6 +23,9 @@ enum {
 	/* Frames that are read before acknowledgements have their turn. */
 	FRAMES_MAX = 3000,
 
+	/* Frames that librabbitmq has the memory of, until it is told that they have been read. */
+	FRAMES_KEPT = 16,
+
 	/* A second each. What was sent back and has not come by then is somebody else's. */
 	PROMISE_PULSES_MAX = 5,
 
@@ -154,11 +157,14 @@ static void lose_by_method(
 
 /* ------------------------------------------------------------------ deliveries */
 
+/* A short string of AMQP, which has 255 bytes at most. */
 static void copy_name(char out[HX_RABBIT_NAME_SIZE], amqp_bytes_t text)
 {
-	(void)snprintf(
-		out, HX_RABBIT_NAME_SIZE, "%.*s", (int)text.len,
-		text.len == 0 ? "" : (const char *)text.bytes);
+	size_t size = text.len < HX_RABBIT_NAME_SIZE ? text.len : HX_RABBIT_NAME_SIZE - 1;
+
+	if (size > 0)
+		memcpy(out, text.bytes, size);
+	out[size] = '\0';
 }
 
 static void take_deliver(struct hx_rabbit_source *source, const amqp_basic_deliver_t *method)
@@ -374,7 +380,8 @@ void hx_rabbit_session_read(struct hx_rabbit_source *source)
 			hx_reactor_post(&source->courier.reactor, &source->courier.work);
 			break;
 		}
-		amqp_maybe_release_buffers(source->rabbit.conn);
+		if (count % FRAMES_KEPT == 0)
+			amqp_maybe_release_buffers(source->rabbit.conn);
 		code = amqp_simple_wait_frame_noblock(source->rabbit.conn, &frame, &now);
 		if (code == AMQP_STATUS_TIMEOUT)
 			break;
