@@ -318,6 +318,8 @@ static void on_ready(struct hx_watch *watch, unsigned ready)
 	struct hx_connection *connection = watch->context;
 	bool shakes_hands = connection->tls != NULL && !connection->is_secured;
 
+	if (ready & HX_READY_END)
+		connection->is_hung_up = true;
 	/* It would be told again and again of what it does not want to read now. */
 	if (connection->is_paused && (ready & (HX_READY_IN | HX_READY_END)))
 		hold(connection, ready);

@@ -85,7 +85,8 @@ struct hx_connection {
 	enum hx_connection_state state;
 	bool is_paused;
 	bool is_held;      /* something came during the pause: it is not watched for */
-	bool is_ended;     /* the peer sends no more */
+	bool is_hung_up;   /* the peer sends no more than what has come */
+	bool is_ended;     /* ... and all of that was read */
 	bool is_in_input;  /* on_input runs */
 	bool wants_out;    /* the kernel did not take everything */
 	bool is_input_due; /* what waits is to be handed over at the end of the turn */

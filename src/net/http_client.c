@@ -257,7 +257,7 @@ static void complete(struct hx_http_line *line, bool is_clean)
 	line->call = NULL;
 	line->was_used = true;
 	if (line->is_kept && is_clean && is_sent && is_wanted(client) &&
-	    line->connection.state == HX_CONNECTION_OPEN) {
+	    line->connection.state == HX_CONNECTION_OPEN && !line->connection.is_hung_up) {
 		line->state = LINE_IDLE;
 		line->idle_next = client->idle;
 		client->idle = line;
@@ -462,11 +462,15 @@ static void dequeue(struct hx_http_call *call)
 	client->waiting_count--;
 }
 
-/* On a kept line, a new one, or wait for one. */
+/*
+ * On a kept line, a new one, or wait for one. One that is begun again wants a new line, but not
+ * more than that: whoever waits while there is a line would be asked for ever.
+ */
 static enum hapax_status start(struct hx_http_call *call, struct hapax_error *err)
 {
 	struct hx_http_client *client = call->client;
-	struct hx_http_line *line = call->is_second ? NULL : client->idle;
+	bool is_room = client->line_count < client->options.connections_max;
+	struct hx_http_line *line = call->is_second && is_room ? NULL : client->idle;
 
 	if (line != NULL) {
 		client->idle = line->idle_next;
@@ -477,9 +481,7 @@ static enum hapax_status start(struct hx_http_call *call, struct hapax_error *er
 		send_request(line);
 		return HAPAX_OK;
 	}
-	if (client->line_count < client->options.connections_max)
-		return dial(call, err);
-	return enqueue(call, err);
+	return is_room ? dial(call, err) : enqueue(call, err);
 }
 
 static void serve_waiting(struct hx_http_client *client)

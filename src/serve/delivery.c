@@ -299,8 +299,10 @@ static void on_step(
 		keep_answer(delivery, answer);
 	if (step == HAPAX_STEP_RUN)
 		delivery->run = run;
-	atomic_fetch_or_explicit(&delivery->steps, 1U << (unsigned)step, memory_order_release);
-	hx_reactor_post(&delivery->loop->reactor, &delivery->task);
+	/* Who sets the first one posts. Behind another one the loop may be at END already, which frees. */
+	if (atomic_fetch_or_explicit(
+		    &delivery->steps, 1U << (unsigned)step, memory_order_acq_rel) == 0)
+		hx_reactor_post(&delivery->loop->reactor, &delivery->task);
 }
 
 /* What came on other threads. END is the last, and frees. */

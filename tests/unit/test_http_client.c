@@ -487,6 +487,74 @@ static void connections_that_are_not_to_be_kept(void **state)
 	assert_int_equal(bench->client.dialed, 3);
 }
 
+/* A second call of the same bench: what it ends with counts there. */
+static void begin_other(struct bench *bench, struct hx_http_call *other)
+{
+	assert_int_equal(hx_http_call_init(other, &bench->reactor, &ops, bench), HAPAX_OK);
+	other->head =
+		hapax_bytes_from_text("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n");
+	other->body = hapax_bytes_from_text("other");
+	assert_int_equal(
+		hx_http_call_begin(
+			other, &bench->client,
+			hx_reactor_now_ns(&bench->reactor) + SECOND_MS * MS_NS, NULL),
+		HAPAX_OK);
+}
+
+static void expect_ends(struct bench *bench, unsigned ends)
+{
+	for (int i = 0; bench->ends < ends && i < TURNS_MAX; i++)
+		hx_reactor_turn(&bench->reactor, 0);
+	assert_int_equal(bench->ends, ends);
+	assert_int_equal(bench->end, HX_HTTP_CALL_COMPLETE);
+}
+
+/* It may wait for a line behind others, and gets the one that they leave. */
+static void a_call_that_is_begun_again_where_no_more_lines_may_be(void **state)
+{
+	struct bench *bench = *state;
+	struct hx_http_call other = {0};
+
+	hx_http_client_configure(
+		&bench->client, &(struct hx_http_client_options){.connections_max = 1});
+	do_one(bench);
+	begin(bench, "again");
+	begin_other(bench, &other);
+	close_peer(bench);
+	accept_one(bench);
+	receive(bench, "other");
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+	expect_ends(bench, 1);
+	receive(bench, "again");
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+	expect_ends(bench, 2);
+	assert_int_equal(bench->client.dialed, 2);
+	hx_http_call_done(&other, &bench->reactor);
+}
+
+/* Who waits does not get a line whose end has come with the answer. */
+static void an_answer_and_the_end_together(void **state)
+{
+	struct bench *bench = *state;
+	struct hx_http_call other = {0};
+
+	hx_http_client_configure(
+		&bench->client, &(struct hx_http_client_options){.connections_max = 1});
+	begin(bench, "hello");
+	begin_other(bench, &other);
+	accept_one(bench);
+	receive(bench, "hello");
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+	close_peer(bench);
+	accept_one(bench);
+	assert_int_equal(bench->ends, 1);
+	receive(bench, "other");
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+	expect_ends(bench, 2);
+	assert_int_equal(bench->client.dialed, 2);
+	hx_http_call_done(&other, &bench->reactor);
+}
+
 /* The length is that of what a GET would bring; the next answer follows the head. */
 static void an_answer_to_head(void **state)
 {
@@ -575,6 +643,8 @@ int main(void)
 		CASE(a_call_that_is_paused),
 		CASE(a_paused_call_that_is_late_all_the_same),
 		CASE(connections_that_are_not_to_be_kept),
+		CASE(a_call_that_is_begun_again_where_no_more_lines_may_be),
+		CASE(an_answer_and_the_end_together),
 		CASE(an_answer_to_head),
 		CASE(a_call_that_is_prolonged),
 		CASE(a_call_that_is_abandoned),
