@@ -32,7 +32,8 @@
  *	done, its result unreadable    the same
  *	larger than the source takes   the same; where dead letters are off it stays with the broker
  *	the store refuses              it waits, and with it the consumer; counts for nothing
- *	the store says it is damaged   it waits; the others go on
+ *	the store refuses its key      it waits; the others go on
+ *	the store says it is damaged   the same
  * A dead letter is acknowledged when the broker has it in its new place, with the reason
  * in its headers. Nothing is dropped without one.
  *

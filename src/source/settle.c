@@ -263,6 +263,21 @@ static void keep_trying(struct hx_intake *intake)
 }
 
 /*
+ * The store answers, and refuses this one: it is of a tenant that the store is not for, or its user
+ * lacks a right. The others go on. Nothing is handed on for it: a right that was taken away would
+ * turn a whole topic into dead letters.
+ */
+static void refused(struct hx_intake *intake)
+{
+	hx_settle_store_answered(intake->consumer);
+	intake->consumer->stats.refused++;
+	(void)snprintf(
+		intake->reason_text, sizeof(intake->reason_text),
+		"the store does not take its key: it is for another tenant, or its user lacks a right");
+	keep_trying(intake);
+}
+
+/*
  * The store answers, and what it has for this key is damaged: that is no store that is away,
  * for which one message asks and all others wait. A key that is known to be done is a dead
  * letter. Of any other nobody can tell, and it may be so of every key: nothing is
@@ -308,6 +323,10 @@ void hx_settle_answer(struct hx_intake *intake, const struct hapax_answer *answe
 		}
 		if (answer->status == HAPAX_ERR_CORRUPT) {
 			damaged(intake, answer);
+			return;
+		}
+		if (answer->status == HAPAX_ERR_INVALID) {
+			refused(intake);
 			return;
 		}
 		hx_settle_store_refused(consumer, answer->status);

@@ -520,6 +520,34 @@ static void what_is_not_known_to_be_done_waits_alone(void **state)
 	close_all();
 }
 
+/* Of a tenant that the store is not for: it is told of, and holds up nobody. */
+static void what_the_store_does_not_take_waits_alone(void **state)
+{
+	struct case_letter *letters[2];
+
+	(void)state;
+	source_case_init(&c);
+	source_case_open(&c, 1);
+	c.held.refused = "e1";
+	letters[0] = source_case_send(&c, 0, "e1", "", "{}");
+	letters[1] = source_case_send(&c, 1, "e2", "", "{}");
+	source_case_pass(&c, 200);
+	assert_int_equal(c.facts[HAPAX_FACT_STORE_AWAY], 0);
+	assert_true(c.facts[HAPAX_FACT_UNDELIVERED] > 1);
+	assert_false(letters[0]->is_dead || letters[0]->is_acked);
+	assert_non_null(source_case_running(first(), letters[1]));
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_turns(&c);
+	assert_true(letters[1]->is_acked);
+	c.held.refused = NULL;
+	source_case_pass(&c, 100000);
+	assert_non_null(source_case_running(first(), letters[0]));
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_turns(&c);
+	assert_true(letters[0]->is_acked);
+	close_all();
+}
+
 static void a_definitive_failure_is_kept_and_a_dead_letter(void **state)
 {
 	struct case_letter *letter;
@@ -809,6 +837,7 @@ int main(void)
 		cmocka_unit_test(a_result_that_cannot_be_read_is_a_dead_letter_at_once),
 		cmocka_unit_test(without_dead_letters_what_cannot_be_read_waits_alone),
 		cmocka_unit_test(what_is_not_known_to_be_done_waits_alone),
+		cmocka_unit_test(what_the_store_does_not_take_waits_alone),
 		cmocka_unit_test(a_definitive_failure_is_kept_and_a_dead_letter),
 		cmocka_unit_test(a_message_without_its_key_goes_by_policy),
 		cmocka_unit_test(what_is_not_the_event_that_it_says_is_a_dead_letter),

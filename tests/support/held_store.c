@@ -13,14 +13,35 @@ static void answer(struct held_store *held, struct held_submit submit, enum hapa
 	hapax_store_complete(&held->base, submit.ops, submit.count, submit.completion);
 }
 
+static bool is_claim_of(const struct hapax_op *op, const char *key)
+{
+	return key != NULL && op->type == HAPAX_OP_CLAIM && op->key.size == strlen(key) &&
+		memcmp(op->key.data, key, op->key.size) == 0;
+}
+
+/* All but those of the key that is not taken. */
+static void run(const struct held_store *held, struct hapax_op *ops, size_t count)
+{
+	if (held->refused == NULL) {
+		(void)hapax_store_run(held->inner, ops, count, NULL);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (is_claim_of(&ops[i], held->refused)) {
+			ops[i].status = HAPAX_ERR_INVALID;
+			ops[i].outcome = HAPAX_OUTCOME_NONE;
+		} else {
+			(void)hapax_store_run(held->inner, &ops[i], 1, NULL);
+		}
+	}
+}
+
 static void damage(const struct held_store *held, struct hapax_op *ops, size_t count)
 {
-	for (size_t i = 0; i < count && held->damaged != NULL; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct hapax_op *op = &ops[i];
 
-		if (op->type != HAPAX_OP_CLAIM || op->outcome != HAPAX_OUTCOME_REPLAY ||
-		    op->key.size != strlen(held->damaged) ||
-		    memcmp(op->key.data, held->damaged, op->key.size) != 0 ||
+		if (!is_claim_of(op, held->damaged) || op->outcome != HAPAX_OUTCOME_REPLAY ||
 		    (op->record == NULL && !held->is_unknown))
 			continue;
 		op->status = HAPAX_ERR_CORRUPT;
@@ -43,7 +64,7 @@ static void held_submit(
 	} else if (held->away != HAPAX_OK) {
 		answer(held, submit, held->away);
 	} else if (held->then == HAPAX_OK || held->passes-- > 0) {
-		(void)hapax_store_run(held->inner, ops, count, NULL);
+		run(held, ops, count);
 		damage(held, ops, count);
 		answer(held, submit, HAPAX_OK);
 	} else {

@@ -33,6 +33,7 @@ struct held_store {
 	size_t passes;
 	const char *damaged; /* key of a record that is done and cannot be read, or NULL */
 	bool is_unknown;     /* ... nor can that it is done */
+	const char *refused; /* key that is not taken, or NULL */
 	struct held_submit submits[HELD_SUBMITS_MAX];
 	size_t count;
 	size_t total; /* submits since the beginning */

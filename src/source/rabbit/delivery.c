@@ -22,6 +22,7 @@ enum {
 	NUMBER_SIZE = 32,
 	/* What a spare keeps; a few large messages must not stay for ever. */
 	SPARE_BYTES_MAX = 16 * 1024,
+	SPARE_FIELDS_MAX = 64,
 	SPARES_MAX = 4096,
 };
 
@@ -73,6 +74,16 @@ void hx_rabbit_delivery_empty(struct hx_rabbit_source *source, struct hx_rabbit_
 	hx_buf_clear(&delivery->bytes);
 }
 
+/* Those of many headers. */
+static void drop_fields(struct hx_rabbit_delivery *delivery)
+{
+	hx_buf_done(&delivery->text);
+	hx_buf_init(&delivery->text, (size_t)HEADERS_MAX * NUMBER_SIZE);
+	hx_free(delivery->fields);
+	delivery->fields = NULL;
+	delivery->field_max = 0;
+}
+
 void hx_rabbit_delivery_free(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
 {
 	hx_rabbit_delivery_empty(source, delivery);
@@ -80,6 +91,8 @@ void hx_rabbit_delivery_free(struct hx_rabbit_source *source, struct hx_rabbit_d
 		destroy(delivery);
 		return;
 	}
+	if (delivery->field_max > SPARE_FIELDS_MAX)
+		drop_fields(delivery);
 	delivery->spare_next = source->spare;
 	source->spare = delivery;
 	source->spare_count++;

@@ -23,9 +23,6 @@ enum {
 	/* Frames that are read before acknowledgements have their turn. */
 	FRAMES_MAX = 3000,
 
-	/* Frames that librabbitmq has the memory of, until it is told that they have been read. */
-	FRAMES_KEPT = 16,
-
 	/* A second each. What was sent back and has not come by then is somebody else's. */
 	PROMISE_PULSES_MAX = 5,
 
@@ -380,8 +377,7 @@ void hx_rabbit_session_read(struct hx_rabbit_source *source)
 			hx_reactor_post(&source->courier.reactor, &source->courier.work);
 			break;
 		}
-		if (count % FRAMES_KEPT == 0)
-			amqp_maybe_release_buffers(source->rabbit.conn);
+		amqp_maybe_release_buffers(source->rabbit.conn);
 		code = amqp_simple_wait_frame_noblock(source->rabbit.conn, &frame, &now);
 		if (code == AMQP_STATUS_TIMEOUT)
 			break;
