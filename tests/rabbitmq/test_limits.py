@@ -1,6 +1,7 @@
 """`hapax consume` from RabbitMQ where something ends: size, memory, returns that the broker counts, a broker without room."""
 
 import os
+import re
 import subprocess
 import time
 
@@ -47,6 +48,26 @@ def test_what_is_too_large_is_refused_where_there_are_no_dead_letters(cli):
         expect((figures["ok"], figures["dead_letters"], figures["given_back"]), (5, 0, 5))
         assert all("size_max" in said["why"] and "delay_ms" not in said for said in consume.all("undelivered"))
         until(lambda: queue.ready(queue.name) == 5, "the broker has them back")
+
+
+def resident_kb(process):
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+        return int(re.search(r"RssAnon:\s+(\d+)", file.read()).group(1))
+
+
+def test_what_was_read_is_not_kept(cli):
+    # librabbitmq keeps it until it is told otherwise. One at a time: a few frames at every wake.
+    size, count = 500_000, 100
+    with Queue() as queue, Service() as service:
+        consume = Consume(cli, "--from", queue.url(prefetch=1), "--to", service.url)
+        queue.fill([("x" * size, {"message_id": f"early-{n}"}) for n in range(10)])
+        consume.until_acknowledged(10)
+        before = resident_kb(consume.process)
+        queue.fill([("x" * size, {"message_id": f"late-{n}"}) for n in range(count)])
+        consume.until_acknowledged(10 + count)
+        grown = resident_kb(consume.process) - before
+        consume.stop()
+        assert grown * 1024 < count * size / 4, f"{grown} kB more than before"
 
 
 def test_what_does_not_fit_comes_again_when_there_is_room(cli):
