@@ -2,11 +2,23 @@
 
 import json
 import os
+import threading
 
-from harness import expect, expect_in, until
+from harness import TIMEOUT_SECONDS, expect, expect_in, until
 from rabbit import ADDRESS, Consume, Proxy, Queue, Service, event, numbers
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def test_lag_is_what_waits_at_the_broker(cli):
+    gate = threading.Event()
+    with Queue() as queue, Service(lambda headers, body: gate.wait(TIMEOUT_SECONDS) and 200) as service:
+        queue.fill(numbers(10))
+        consume = Consume(cli, "--from", queue.url(prefetch=2), "--to", service.url)
+        consume.until(lambda f: f.get("lag") == 8, "eight wait behind the two in hand")
+        gate.set()
+        consume.until(lambda f: f.get("lag") == 0 and f.get("acknowledged") == 10, "none waits")
+        consume.stop()
 
 
 def test_events_reach_a_service_once(cli):

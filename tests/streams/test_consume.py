@@ -2,9 +2,21 @@
 
 import json
 import os
+import threading
 
-from harness import expect, expect_in
+from harness import TIMEOUT_SECONDS, expect, expect_in
 from streams import Consume, Redis, Service, Stream, event, numbers
+
+
+def test_lag_is_what_waits_at_the_broker(cli):
+    gate = threading.Event()
+    with Stream() as stream, Service(lambda headers, body: gate.wait(TIMEOUT_SECONDS) and 200) as service:
+        stream.fill(numbers(10))
+        consume = Consume(cli, "--from", stream.url(prefetch=2), "--to", service.url)
+        consume.until(lambda f: (f.get("lag") or 0) > 0, "some wait behind those in hand")
+        gate.set()
+        consume.until(lambda f: f.get("lag") == 0 and f.get("acknowledged") == 10, "none waits")
+        consume.stop()
 
 
 def test_events_reach_a_service_once(cli):
