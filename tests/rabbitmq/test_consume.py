@@ -264,7 +264,12 @@ def test_a_queue_that_is_not_there_is_waited_for_or_made(cli):
         queue.delete(queue.name)
         consume = Consume(cli, "--from", queue.url(declare="quorum"), "--to", service.url)
         consume.until(lambda f: f.get("lag") == 0, "it is there")
-        consume.stop()
+        # A new connection makes it anew, too.
+        queue.delete(queue.name)
+        consume.until(lambda f: f.get("rebalances") == 2, "it is there again")
+        queue.fill([(f'{{"n":{n}}}', event(n)) for n in range(3, 5)])
+        consume.until_acknowledged(2)
+        expect(consume.stop()["ok"], 2)
         expect(queue.ready(queue.name), 0)
 
 
