@@ -649,6 +649,31 @@ static void messages_of_one_key_wait_for_each_other(void **state)
 	close_all();
 }
 
+static void messages_of_one_partition_wait_for_each_other(void **state)
+{
+	struct case_letter *a, *b, *other;
+
+	(void)state;
+	source_case_init(&c);
+	c.options.order = HAPAX_ORDER_PARTITION;
+	source_case_open(&c, 1);
+	a = source_case_send(&c, 0, "e1", "k", "{}");
+	b = source_case_send(&c, 0, "e2", "x", "{}");
+	other = source_case_send(&c, 1, "e3", "k", "{}");
+	source_case_turns(&c);
+	assert_non_null(source_case_running(first(), a));
+	assert_null(source_case_running(first(), b));
+	assert_non_null(source_case_running(first(), other));
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_turns(&c);
+	assert_non_null(source_case_running(first(), b));
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_turns(&c);
+	assert_true(a->is_acked && b->is_acked && other->is_acked);
+	close_all();
+}
+
 static void no_more_run_than_may(void **state)
 {
 	(void)state;
@@ -842,6 +867,7 @@ int main(void)
 		cmocka_unit_test(a_message_without_its_key_goes_by_policy),
 		cmocka_unit_test(what_is_not_the_event_that_it_says_is_a_dead_letter),
 		cmocka_unit_test(messages_of_one_key_wait_for_each_other),
+		cmocka_unit_test(messages_of_one_partition_wait_for_each_other),
 		cmocka_unit_test(no_more_run_than_may),
 		cmocka_unit_test(a_stop_finishes_what_runs_and_gives_back_the_rest),
 		cmocka_unit_test(what_was_taken_away_is_not_begun),
