@@ -97,6 +97,10 @@ class Reader:
         return items
 
 
+def frame(kind, channel, payload):
+    return struct.pack(">BHI", kind, channel, len(payload)) + payload + b"\xce"
+
+
 class Broker:
     """One connection with one channel, which confirms."""
 
@@ -126,11 +130,8 @@ class Broker:
     def __exit__(self, *_):
         self.socket.close()
 
-    def frame(self, kind, channel, payload):
-        return struct.pack(">BHI", kind, channel, len(payload)) + payload + b"\xce"
-
     def send(self, channel, class_id, method_id, arguments):
-        self.socket.sendall(self.frame(1, channel, struct.pack(">HH", class_id, method_id) + arguments))
+        self.socket.sendall(frame(1, channel, struct.pack(">HH", class_id, method_id) + arguments))
 
     def read(self, size):
         while len(self.buffer) < size:
@@ -204,10 +205,10 @@ class Broker:
                     encoded += struct.pack(">Q", item)
                 else:
                     encoded += short(item)
-            out.append(self.frame(1, 1, struct.pack(">HH", 60, 40) + b"\0\0" + short("") + short(queue) + b"\1"))
-            out.append(self.frame(2, 1, struct.pack(">HHQH", 60, 0, len(body), flags) + encoded))
+            out.append(frame(1, 1, struct.pack(">HH", 60, 40) + b"\0\0" + short("") + short(queue) + b"\1"))
+            out.append(frame(2, 1, struct.pack(">HHQH", 60, 0, len(body), flags) + encoded))
             step = self.frame_max - 8
-            out += [self.frame(3, 1, body[at : at + step]) for at in range(0, len(body), step)]
+            out += [frame(3, 1, body[at : at + step]) for at in range(0, len(body), step)]
             self.published += 1
         self.socket.sendall(b"".join(out))
         self.confirm(self.published)

@@ -8,7 +8,7 @@ import struct
 import subprocess
 import threading
 
-from amqp import Broker
+from amqp import Broker, frame
 from harness import TIMEOUT_SECONDS, Skip, until
 from kafka import Consume, Service  # noqa: F401
 
@@ -103,12 +103,18 @@ class Proxy:
         self.is_deaf = not is_heard
 
     def tell(self, method_id, arguments=b""):
-        """A method of class connection to all clients, as from the broker. They must be at rest: frames do not mix."""
-        payload = struct.pack(">HH", 10, method_id) + arguments
-        frame = struct.pack(">BHI", 1, 0, len(payload)) + payload + b"\xce"
+        """A method of class connection to all clients, as from the broker."""
+        self.say(frame(1, 0, struct.pack(">HH", 10, method_id) + arguments))
+
+    def say(self, frames):
+        """To all clients, as from the broker. They must be at rest: frames do not mix."""
         with self.lock:
             for inner, _ in self.pairs:
-                inner.sendall(frame)
+                try:
+                    inner.sendall(frames)
+                except OSError:
+                    # A connection that is gone.
+                    continue
 
     def cut(self):
         with self.lock:

@@ -2,13 +2,14 @@
 
 import os
 import re
+import struct
 import subprocess
 import time
 
 import harness
-from amqp import short
+from amqp import frame, short
 from harness import Skip, expect, expect_in, until
-from rabbit import Consume, Proxy, Queue, Service, numbers
+from rabbit import Consume, Proxy, Queue, Service, event, numbers
 
 # Such a queue drops what came back more often.
 STRICT = {"x-queue-type": "quorum", "x-delivery-limit": 1}
@@ -68,6 +69,38 @@ def test_what_was_read_is_not_kept(cli):
         grown = resident_kb(consume.process) - before
         consume.stop()
         assert grown * 1024 < count * size / 4, f"{grown} kB more than before"
+
+
+def more_than_announced():
+    """A delivery of three bytes, and ten of them."""
+    deliver = struct.pack(">HH", 60, 60) + short("hapax-0") + struct.pack(">QB", 99, 0) + short("") + short("q")
+    header = struct.pack(">HHQH", 60, 0, 3, 0)
+    return frame(1, 1, deliver) + frame(2, 1, header) + frame(3, 1, b"x" * 10)
+
+
+def larger_than_agreed():
+    """The beginning of a frame of a gigabyte: nobody waits for the rest, nor makes room for it."""
+    return struct.pack(">BHI", 3, 1, 1 << 30) + b"x" * 100
+
+
+def not_a_frame():
+    return b"HTTP/1.1 400 Bad Request\r\n\r\n"
+
+
+def test_a_broker_that_says_what_it_may_not(cli):
+    with Queue() as queue, Service() as service, Proxy() as proxy:
+        consume = Consume(cli, "--from", queue.url(proxy.address), "--to", service.url)
+        for done, frames in enumerate((more_than_announced(), larger_than_agreed(), not_a_frame())):
+            queue.fill([(f'{{"n":{done}}}', event(done))])
+            consume.until_acknowledged(done + 1)
+            said = len(consume.all("source_failed"))
+            proxy.say(frames)
+            consume.until(lambda _, said=said: len(consume.all("source_failed")) > said, "it is told, and connects anew")
+        queue.fill([('{"n":3}', event(3))])
+        consume.until_acknowledged(4)
+        figures = consume.stop()
+        expect((figures["ok"], len(service.effects)), (4, 4))
+        expect_in("more of a message than it had announced", consume.all("source_failed")[0]["why"])
 
 
 def test_what_does_not_fit_comes_again_when_there_is_room(cli):
