@@ -11,11 +11,12 @@
 
 #include "contest.h"
 
-enum { BACKLOG = 1024 };
+enum { CONNECTIONS_MAX = 1024 };
 
 static struct {
 	int poller;
 	struct watch listener;
+	struct watch connections[CONNECTIONS_MAX]; /* on_readable NULL: free */
 } answerer;
 
 void watch_add(int poller, struct watch *watch)
@@ -64,18 +65,26 @@ static void answer(struct watch *watch)
 			contest_fail("an answer was not taken: %m");
 	} else if (is_closed) {
 		close(watch->fd);
-		free(watch);
+		watch->on_readable = NULL;
 	}
+}
+
+static struct watch *find_free(void)
+{
+	for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
+		if (answerer.connections[i].on_readable == NULL)
+			return &answerer.connections[i];
+	}
+	contest_fail("more than %d connections", CONNECTIONS_MAX);
 }
 
 static void take_connection(struct watch *listener)
 {
-	struct watch *watch = calloc(1, sizeof(*watch));
+	struct watch *watch = find_free();
 	int one = 1;
 
-	if (watch == NULL)
-		contest_fail("no memory");
 	watch->on_readable = answer;
+	watch->size = 0;
 	watch->fd = accept(listener->fd, NULL, NULL);
 	if (watch->fd < 0 ||
 	    setsockopt(watch->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) != 0)
@@ -98,7 +107,7 @@ void answerer_open(int poller, unsigned port)
 	if (listener->fd < 0 ||
 	    setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
 	    bind(listener->fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
-	    listen(listener->fd, BACKLOG) != 0)
+	    listen(listener->fd, CONNECTIONS_MAX) != 0)
 		contest_fail("nothing listens on port %u: %m", port);
 	watch_add(poller, listener);
 }
