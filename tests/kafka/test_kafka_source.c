@@ -18,6 +18,7 @@
 
 #include <hapax/source.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/thread.h"
 #include "source/kafka/kafka_private.h"
@@ -73,6 +74,12 @@ static void produce(int count, size_t size)
 static void no_wake(void *context)
 {
 	(void)context;
+}
+
+static void count_fatal(void *context, const char *text, int is_fatal)
+{
+	(void)text;
+	*(int *)context += is_fatal;
 }
 
 static void no_failure(void *context, const char *text, int is_fatal)
@@ -292,6 +299,25 @@ static void a_stop_does_not_wait_for_letters(void **state)
 	assert_int_equal(rd_kafka_mock_broker_set_up(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
 }
 
+/* The broker would take it for ours, and nobody would get its messages. */
+static void a_partition_without_memory_is_fatal(void **state)
+{
+	int fatal = 0;
+
+	(void)state;
+	open_source("");
+	source->hooks.failed = count_fatal;
+	source->hooks.context = &fatal;
+	hx_alloc_fail_at(1, 0);
+	hx_kafka_partition_gain(kafka(), "orders", 0);
+	hx_alloc_fail_at(0, 0);
+	assert_int_equal(fatal, 1);
+	assert_int_equal(kafka()->partition_count, 0);
+	hx_kafka_partition_gain(kafka(), "orders", 0);
+	assert_int_equal(fatal, 1);
+	assert_int_equal(kafka()->partition_count, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +329,8 @@ int main(void)
 			messages_in_hand_are_bounded_in_bytes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_stop_does_not_wait_for_letters, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_partition_without_memory_is_fatal, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("kafka_source", tests, NULL, NULL);
