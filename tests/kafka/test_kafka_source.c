@@ -261,6 +261,34 @@ static void messages_in_hand_are_bounded_in_bytes(void **state)
 	assert_int_equal(kafka()->held_bytes, 0);
 }
 
+/* A header is a part of a message: without it, who sends large ones would not be bounded. */
+static void headers_in_hand_are_counted(void **state)
+{
+	rd_kafka_t *rk;
+	char header[1000];
+	struct hapax_message *message;
+
+	(void)state;
+	memset(header, 'x', sizeof(header));
+	rk = producer(true);
+	assert_int_equal(
+		rd_kafka_producev(
+			rk, RD_KAFKA_V_TOPIC("orders"), RD_KAFKA_V_PARTITION(0),
+			RD_KAFKA_V_KEY(header, 3), RD_KAFKA_V_VALUE(header, 5),
+			RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+			RD_KAFKA_V_HEADER("header", header, sizeof(header)),
+			RD_KAFKA_V_HEADER("null", NULL, 0), RD_KAFKA_V_END),
+		RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(rd_kafka_flush(rk, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+	rd_kafka_destroy(rk);
+	open_source("");
+	message = take();
+	assert_int_equal(message->header_count, 2);
+	assert_int_equal(kafka()->held_bytes, 3 + 5 + 6 + sizeof(header) + 4);
+	source->ops->ack(source, message);
+	assert_int_equal(kafka()->held_bytes, 0);
+}
+
 static void on_told(
 	struct hapax_publication *publication, enum hapax_status status, const char *why)
 {
@@ -327,6 +355,7 @@ int main(void)
 			a_log_that_begins_anew_is_committed_from_there, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			messages_in_hand_are_bounded_in_bytes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(headers_in_hand_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_stop_does_not_wait_for_letters, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -111,6 +111,8 @@ static size_t take_headers(struct hx_kafka_message *message, rd_kafka_headers_t 
 	               RD_KAFKA_RESP_ERR_NO_ERROR) {
 		message->headers[count] = (struct hapax_field){
 			hapax_bytes_from_text(name), hx_bytes(value, value == NULL ? 0 : size)};
+		message->size +=
+			message->headers[count].name.size + message->headers[count].value.size;
 		count++;
 	}
 	return count;
@@ -127,6 +129,7 @@ static void fill(
 	size_t size = hx_decimal_write(message->place, from->offset);
 
 	message->message = from;
+	message->size = from->len + from->key_len;
 	memset(base, 0, sizeof(*base));
 	base->origin = hapax_bytes_from_text(source->place.origin);
 	base->topic = hapax_bytes_from_text(partition->name);
@@ -178,11 +181,6 @@ static struct hx_kafka_partition *begin_anew(
 	return hx_kafka_partition_find(source, topic, number);
 }
 
-static size_t size_of(const rd_kafka_message_t *message)
-{
-	return message->len + message->key_len;
-}
-
 struct hx_kafka_message *hx_kafka_message_new(
 	struct hx_kafka_source *source, struct hx_kafka_partition *partition,
 	rd_kafka_message_t *from)
@@ -203,7 +201,7 @@ struct hx_kafka_message *hx_kafka_message_new(
 	message->partition = partition;
 	fill(source, message, from, headers);
 	partition->out++;
-	source->held_bytes += size_of(from);
+	source->held_bytes += message->size;
 	return message;
 }
 
@@ -295,7 +293,7 @@ static struct hx_kafka_partition *settle(
 {
 	bool was_full = is_full(source);
 
-	source->held_bytes -= size_of(message->message);
+	source->held_bytes -= message->size;
 	if (was_full && !is_full(source))
 		hx_kafka_on_event(NULL, source);
 	rd_kafka_message_destroy(message->message);

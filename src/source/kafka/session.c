@@ -12,8 +12,12 @@ static const struct hx_kafka_property defaults[] = {
 	{"client.id", "hapax"},
 	{"partition.assignment.strategy", "cooperative-sticky"},
 	{"auto.commit.interval.ms", "1000"},
-	/* By size only: librdkafka rests for a second when it has as many messages as it wants. */
-	{"queued.min.messages", "10000000"},
+	/*
+	 * librdkafka rests for a second when it has as many as it wants: at some 400,000 messages a second,
+	 * which is more than we take, the queue is not empty then. No more, because its size counts values
+	 * only: without this, a backlog of tombstones would be fetched whole.
+	 */
+	{"queued.min.messages", "500000"},
 	{"queued.max.messages.kbytes", "32768"},
 	{"fetch.wait.max.ms", "100"},
 	{"allow.auto.create.topics", "false"},
