@@ -23,12 +23,16 @@
 #include "base/thread.h"
 #include "source/kafka/kafka_private.h"
 
-/* It stands still: a source that nobody takes from does not pause then. */
-enum { NOW_MS = 1, WAIT_MS = 30000, COUNT = 20, SIZE = 100 * 1000 };
+enum { WAIT_MS = 30000, COUNT = 20, SIZE = 100 * 1000, STARVED_MS = 1000 };
+
+/* The mock cluster waits for a session less a second before it gives partitions to others. */
+#define SOON "&session.timeout.ms=4000&heartbeat.interval.ms=100"
 
 static rd_kafka_t *owner;
 static rd_kafka_mock_cluster_t *mock;
 static struct hapax_source *source;
+/* It stands still unless a test says so: a source that nobody takes from does not pause then. */
+static int64_t now_ms;
 
 static void no_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 {
@@ -53,7 +57,7 @@ static rd_kafka_t *producer(bool is_client)
 	return rk;
 }
 
-static void produce(int count, size_t size)
+static void produce_to(const char *topic, int32_t partition, int count, size_t size)
 {
 	rd_kafka_t *rk = producer(true);
 	char *data = calloc(1, size);
@@ -62,13 +66,18 @@ static void produce(int count, size_t size)
 	for (int i = 0; i < count; i++)
 		assert_int_equal(
 			rd_kafka_producev(
-				rk, RD_KAFKA_V_TOPIC("orders"), RD_KAFKA_V_PARTITION(0),
+				rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(partition),
 				RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
 				RD_KAFKA_V_VALUE(data, size), RD_KAFKA_V_END),
 			RD_KAFKA_RESP_ERR_NO_ERROR);
 	assert_int_equal(rd_kafka_flush(rk, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
 	rd_kafka_destroy(rk);
 	free(data);
+}
+
+static void produce(int count, size_t size)
+{
+	produce_to("orders", 0, count, size);
 }
 
 static void no_wake(void *context)
@@ -91,21 +100,30 @@ static void no_failure(void *context, const char *text, int is_fatal)
 static int set_up(void **state)
 {
 	(void)state;
+	now_ms = 1;
 	owner = producer(false);
 	mock = rd_kafka_mock_cluster_new(owner, 1);
-	return rd_kafka_mock_topic_create(mock, "orders", 1, 1) != RD_KAFKA_RESP_ERR_NO_ERROR;
+	return rd_kafka_mock_topic_create(mock, "orders", 1, 1) != RD_KAFKA_RESP_ERR_NO_ERROR ||
+		rd_kafka_mock_topic_create(mock, "pair", 2, 1) != RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static struct hapax_source *open_member(const char *topic, const char *more)
+{
+	struct hapax_error err = {0};
+	struct hapax_source *member;
+	char url[256];
+
+	(void)snprintf(
+		url, sizeof(url), "kafka://%s/%s?group=g%s", rd_kafka_mock_cluster_bootstraps(mock),
+		topic, more);
+	assert_int_equal(hapax_source_open(url, &member, &err), HAPAX_OK);
+	member->hooks = (struct hapax_source_hooks){.wake = no_wake, .failed = no_failure};
+	return member;
 }
 
 static void open_source(const char *more)
 {
-	struct hapax_error err = {0};
-	char url[256];
-
-	(void)snprintf(
-		url, sizeof(url), "kafka://%s/orders?group=g%s",
-		rd_kafka_mock_cluster_bootstraps(mock), more);
-	assert_int_equal(hapax_source_open(url, &source, &err), HAPAX_OK);
-	source->hooks = (struct hapax_source_hooks){.wake = no_wake, .failed = no_failure};
+	source = open_member("orders", more);
 }
 
 static int tear_down(void **state)
@@ -125,7 +143,7 @@ static struct hapax_message *take(void)
 
 	while (message == NULL) {
 		assert_true(hx_clock_mono_ns() < end_ns);
-		(void)source->ops->tick(source, NOW_MS);
+		(void)source->ops->tick(source, now_ms);
 		message = source->ops->next(source);
 		if (message == NULL)
 			hx_thread_yield();
@@ -169,7 +187,7 @@ static void wait_for_commit(int64_t offset)
 		rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
 
 		assert_true(hx_clock_mono_ns() < end_ns);
-		(void)source->ops->tick(source, NOW_MS);
+		(void)source->ops->tick(source, now_ms);
 		(void)rd_kafka_topic_partition_list_add(list, "orders", 0);
 		assert_int_equal(
 			rd_kafka_committed(kafka()->consumer, list, WAIT_MS),
@@ -244,7 +262,7 @@ static void messages_in_hand_are_bounded_in_bytes(void **state)
 	/* There are more, and they wait. */
 	while (kafka()->batch_next == kafka()->batch_count &&
 	       rd_kafka_queue_length(kafka()->queue) == 0) {
-		(void)source->ops->tick(source, NOW_MS);
+		(void)source->ops->tick(source, now_ms);
 		assert_null(source->ops->next(source));
 		hx_thread_yield();
 	}
@@ -320,11 +338,72 @@ static void a_stop_does_not_wait_for_letters(void **state)
 			source->ops->hurry(source);
 	}
 	while (told[0] == HAPAX_OK || told[1] == HAPAX_OK) {
-		(void)source->ops->tick(source, NOW_MS);
+		(void)source->ops->tick(source, now_ms);
 		hx_thread_yield();
 	}
 	source->ops->give_back(source, message);
 	assert_int_equal(rd_kafka_mock_broker_set_up(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
+}
+
+static uint64_t parts_of(struct hapax_source *member)
+{
+	struct hapax_source_stats stats = HAPAX_SOURCE_STATS_INIT;
+
+	member->ops->stats(member, &stats);
+	return stats.parts;
+}
+
+/* Until the source has so many, and asks for more, but nothing has come. */
+static void wait_for_parts(uint64_t count)
+{
+	int64_t end_ns = hx_clock_mono_ns() + WAIT_MS * INT64_C(1000000);
+
+	while (parts_of(source) != count) {
+		assert_true(hx_clock_mono_ns() < end_ns);
+		(void)source->ops->tick(source, now_ms);
+		assert_null(source->ops->next(source));
+		hx_thread_yield();
+	}
+}
+
+/* Another one joins the group while nobody takes from the source, which gives one of two to it. */
+static struct hapax_source *join_while_starved(void)
+{
+	int64_t end_ns = hx_clock_mono_ns() + WAIT_MS * INT64_C(1000000);
+	struct hapax_source *other = open_member("pair", SOON);
+
+	while (parts_of(source) != 1 || parts_of(other) != 1) {
+		assert_true(hx_clock_mono_ns() < end_ns);
+		now_ms += STARVED_MS;
+		(void)source->ops->tick(source, now_ms);
+		(void)other->ops->tick(other, now_ms);
+		assert_null(other->ops->next(other));
+		hx_thread_yield();
+	}
+	assert_true(kafka()->is_paused);
+	return other;
+}
+
+/* librdkafka remembers that it was paused, and nobody would have it go on. */
+static void a_partition_that_was_lost_while_paused_comes_back(void **state)
+{
+	struct hapax_source *other;
+	struct hapax_message *message;
+	int32_t number;
+
+	(void)state;
+	source = open_member("pair", SOON);
+	wait_for_parts(2);
+	other = join_while_starved();
+	number = hx_kafka_partition_find(kafka(), "pair", 0) == NULL ? 0 : 1;
+	assert_null(source->ops->next(source));
+	assert_false(kafka()->is_paused);
+	hapax_source_close(other);
+	wait_for_parts(2);
+	produce_to("pair", number, 1, 16);
+	message = take();
+	assert_int_equal(message->partition, number);
+	source->ops->ack(source, message);
 }
 
 /* The broker would take it for ours, and nobody would get its messages. */
@@ -358,6 +437,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(headers_in_hand_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_stop_does_not_wait_for_letters, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_partition_that_was_lost_while_paused_comes_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_partition_without_memory_is_fatal, set_up, tear_down),
 	};

@@ -153,6 +153,12 @@ static void on_rebalance(
 			      : rd_kafka_incremental_unassign(rk, list));
 	else
 		(void)rd_kafka_assign(rk, gains ? list : NULL);
+	/*
+	 * librdkafka keeps the pause of what it gives up: it would come back paused, and nothing would
+	 * have it go on. Not when it comes back: what runs then is fetched anew from its beginning.
+	 */
+	if (!gains)
+		(void)rd_kafka_resume_partitions(rk, list);
 	for (int i = 0; gains && i < list->cnt; i++)
 		begin_partition(source, &list->elems[i]);
 	/* What is new must rest, too. */
