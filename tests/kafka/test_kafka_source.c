@@ -406,6 +406,60 @@ static void a_partition_that_was_lost_while_paused_comes_back(void **state)
 	source->ops->ack(source, message);
 }
 
+/* What librdkafka does with all partitions before a rebalance, while something is told. */
+static void pause_and_resume(void *context, const char *text, int is_fatal)
+{
+	rd_kafka_topic_partition_list_t *list;
+
+	(void)text;
+	assert_false(is_fatal);
+	if (*(size_t *)context > 0)
+		return;
+	*(size_t *)context = kafka()->batch_count - kafka()->batch_next;
+	list = rd_kafka_topic_partition_list_new(1);
+	(void)rd_kafka_topic_partition_list_add(list, "orders", 0);
+	assert_int_equal(
+		rd_kafka_pause_partitions(kafka()->consumer, list), RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(
+		rd_kafka_resume_partitions(kafka()->consumer, list), RD_KAFKA_RESP_ERR_NO_ERROR);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
+static void wait_for_queue(size_t length)
+{
+	int64_t end_ns = hx_clock_mono_ns() + WAIT_MS * INT64_C(1000000);
+
+	while (rd_kafka_queue_length(kafka()->queue) < length) {
+		assert_true(hx_clock_mono_ns() < end_ns);
+		hx_thread_yield();
+	}
+}
+
+/* It is in the batch, where a partition that is taken away has it dropped, and else it is not lost. */
+static void what_came_before_a_pause_is_there(void **state)
+{
+	size_t seen = 0;
+
+	(void)state;
+	open_source("");
+	wait_for_parts(1);
+	source->hooks.failed = pause_and_resume;
+	source->hooks.context = &seen;
+	produce(COUNT, 16);
+	wait_for_queue(COUNT);
+	/* Something to tell, behind the messages. */
+	assert_int_equal(rd_kafka_mock_broker_set_down(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
+	wait_for_queue(COUNT + 1);
+	assert_int_equal(rd_kafka_mock_broker_set_up(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
+	for (int i = 0; i < COUNT; i++) {
+		struct hapax_message *message = take();
+
+		expect_place(message, i);
+		source->ops->ack(source, message);
+	}
+	assert_int_equal(seen, COUNT);
+}
+
 /* The broker would take it for ours, and nobody would get its messages. */
 static void a_partition_without_memory_is_fatal(void **state)
 {
@@ -439,6 +493,8 @@ int main(void)
 			a_stop_does_not_wait_for_letters, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_partition_that_was_lost_while_paused_comes_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_came_before_a_pause_is_there, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_partition_without_memory_is_fatal, set_up, tear_down),
 	};

@@ -233,11 +233,15 @@ static struct hx_kafka_message *read_message(
 	return message;
 }
 
-/* Behind what is in the batch still. */
+/*
+ * Behind what is in the batch still, and one at a time, so that all that has come is in the batch
+ * whenever a partition is taken away within a call. And because before 2.1.0 a call for more throws
+ * away what it has of partitions that are paused meanwhile, as all are before each rebalance, and the
+ * next one goes on behind it.
+ */
 static void poll(struct hx_kafka_source *source)
 {
 	size_t left = source->batch_count - source->batch_next;
-	ssize_t count;
 
 	assert(left <= HX_KAFKA_BATCH);
 	for (size_t i = 0; i < left; i++)
@@ -245,10 +249,10 @@ static void poll(struct hx_kafka_source *source)
 	source->polled_ms = source->now_ms;
 	source->batch_next = 0;
 	source->batch_count = left;
-	count = rd_kafka_consume_batch_queue(
-		source->queue, 0, source->batch + left, HX_KAFKA_BATCH);
-	if (count > 0)
-		source->batch_count += (size_t)count;
+	while (source->batch_count < left + HX_KAFKA_BATCH &&
+	       rd_kafka_consume_batch_queue(
+		       source->queue, 0, source->batch + source->batch_count, 1) == 1)
+		source->batch_count++;
 }
 
 /* Whoever is alone fits, whatever its size. */
