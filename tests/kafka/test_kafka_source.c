@@ -345,6 +345,14 @@ static void a_stop_does_not_wait_for_letters(void **state)
 	assert_int_equal(rd_kafka_mock_broker_set_up(mock, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
 }
 
+static int64_t lag(void)
+{
+	struct hapax_source_stats stats = HAPAX_SOURCE_STATS_INIT;
+
+	source->ops->stats(source, &stats);
+	return stats.lag;
+}
+
 static uint64_t parts_of(struct hapax_source *member)
 {
 	struct hapax_source_stats stats = HAPAX_SOURCE_STATS_INIT;
@@ -460,6 +468,32 @@ static void what_came_before_a_pause_is_there(void **state)
 	assert_int_equal(seen, COUNT);
 }
 
+/* A backlog that nobody has looked at is not none. */
+static void a_lag_that_is_not_known_is_not_zero(void **state)
+{
+	(void)state;
+	open_source("");
+	assert_int_equal(lag(), -1);
+	wait_for_parts(1);
+	produce(COUNT, 16);
+	now_ms += STARVED_MS;
+	(void)source->ops->tick(source, now_ms);
+	assert_true(kafka()->is_paused);
+	assert_int_equal(lag(), -1);
+	for (int i = 0; i < COUNT; i++) {
+		struct hapax_message *message = take();
+
+		assert_int_equal(lag(), COUNT - i);
+		source->ops->ack(source, message);
+	}
+	assert_int_equal(lag(), 0);
+	/* Where it stands is known now. */
+	now_ms += STARVED_MS;
+	(void)source->ops->tick(source, now_ms);
+	assert_true(kafka()->is_paused);
+	assert_int_equal(lag(), 0);
+}
+
 /* The broker would take it for ours, and nobody would get its messages. */
 static void a_partition_without_memory_is_fatal(void **state)
 {
@@ -495,6 +529,8 @@ int main(void)
 			a_partition_that_was_lost_while_paused_comes_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			what_came_before_a_pause_is_there, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_lag_that_is_not_known_is_not_zero, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_partition_without_memory_is_fatal, set_up, tear_down),
 	};

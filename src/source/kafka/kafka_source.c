@@ -401,23 +401,36 @@ static int64_t kafka_position(struct hapax_source *base, const struct hapax_mess
 	return hx_low_water_with(&partition->water, &message->mark);
 }
 
-static void kafka_stats(struct hapax_source *base, struct hapax_source_stats *ret_stats)
+/*
+ * -1: not known. Of a partition of which nothing was handed out yet it is not known where it begins:
+ * while it is asked for messages there are none, or they come at once.
+ */
+static int64_t lag_of(const struct hx_kafka_source *source)
 {
-	struct hx_kafka_source *source = downcast(base);
+	bool is_asked = !source->is_paused && source->warming == 0;
 	int64_t lag = source->partition_count > 0 ? 0 : -1;
 
 	for (struct hx_kafka_partition *at = source->partitions; at != NULL; at = at->next) {
 		int64_t low = -1, high = -1;
 
-		if (at->is_lost || at->water.next < 0)
+		if (at->is_lost || (at->water.next < 0 && is_asked))
 			continue;
+		if (at->water.next < 0)
+			return -1;
 		if (rd_kafka_get_watermark_offsets(
 			    source->consumer, at->name, at->number, &low, &high) ==
 		            RD_KAFKA_RESP_ERR_NO_ERROR &&
 		    high > at->water.next)
 			lag += high - at->water.next;
 	}
-	ret_stats->lag = lag;
+	return lag;
+}
+
+static void kafka_stats(struct hapax_source *base, struct hapax_source_stats *ret_stats)
+{
+	struct hx_kafka_source *source = downcast(base);
+
+	ret_stats->lag = lag_of(source);
 	ret_stats->failures = source->failures;
 	ret_stats->changes = source->changes;
 	ret_stats->parts = source->partition_count;
