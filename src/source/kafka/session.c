@@ -13,9 +13,9 @@ static const struct hx_kafka_property defaults[] = {
 	{"partition.assignment.strategy", "cooperative-sticky"},
 	{"auto.commit.interval.ms", "1000"},
 	/*
-	 * librdkafka rests for a second when it has as many as it wants: at some 400,000 messages a second,
-	 * which is more than we take, the queue is not empty then. No more, because its size counts values
-	 * only: without this, a backlog of tombstones would be fetched whole.
+	 * librdkafka rests for a second when it has as many as it wants: we take some 400,000 in that time,
+	 * and the queue is not empty. No more, because its size counts values only: a backlog of tombstones
+	 * would be fetched whole.
 	 */
 	{"queued.min.messages", "500000"},
 	{"queued.max.messages.kbytes", "32768"},
