@@ -11,8 +11,11 @@
  *  (2) While the past of any partition of ours is being read, nothing else is handed out.
  *  (3) A partition that was taken away takes no more marks: acks of its messages free them
  *      and store nothing.
- *  (4) Nothing is handed out while held_max bytes are: what librdkafka has fetched beside them is
- *      bounded by its own queue.
+ *  (4) Nothing is handed out while held_max bytes of keys, values and headers are. Beside them
+ *      librdkafka fetches ahead until its queue has queued.max.messages.kbytes of values or
+ *      queued.min.messages, for all partitions, and then a response of each broker at most.
+ *      Not counted: some 300 bytes of its own for each of these, and that a message in hand
+ *      keeps the whole response that it came in.
  */
 #ifndef HX_SOURCE_KAFKA_PRIVATE_H
 #define HX_SOURCE_KAFKA_PRIVATE_H
@@ -63,6 +66,7 @@ struct hx_kafka_message {
 	struct hx_kafka_partition *partition;
 	bool is_past;                /* by the rereader: it has no mark */
 	rd_kafka_message_t *message; /* NULL: done */
+	size_t size;                 /* what it adds to held_bytes */
 	struct hapax_field *headers;
 	size_t header_max;
 	char place[HX_KAFKA_PLACE_SIZE];

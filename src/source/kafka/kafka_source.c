@@ -111,6 +111,8 @@ static size_t take_headers(struct hx_kafka_message *message, rd_kafka_headers_t 
 	               RD_KAFKA_RESP_ERR_NO_ERROR) {
 		message->headers[count] = (struct hapax_field){
 			hapax_bytes_from_text(name), hx_bytes(value, value == NULL ? 0 : size)};
+		message->size +=
+			message->headers[count].name.size + message->headers[count].value.size;
 		count++;
 	}
 	return count;
@@ -127,6 +129,7 @@ static void fill(
 	size_t size = hx_decimal_write(message->place, from->offset);
 
 	message->message = from;
+	message->size = from->len + from->key_len;
 	memset(base, 0, sizeof(*base));
 	base->origin = hapax_bytes_from_text(source->place.origin);
 	base->topic = hapax_bytes_from_text(partition->name);
@@ -178,11 +181,6 @@ static struct hx_kafka_partition *begin_anew(
 	return hx_kafka_partition_find(source, topic, number);
 }
 
-static size_t size_of(const rd_kafka_message_t *message)
-{
-	return message->len + message->key_len;
-}
-
 struct hx_kafka_message *hx_kafka_message_new(
 	struct hx_kafka_source *source, struct hx_kafka_partition *partition,
 	rd_kafka_message_t *from)
@@ -203,7 +201,7 @@ struct hx_kafka_message *hx_kafka_message_new(
 	message->partition = partition;
 	fill(source, message, from, headers);
 	partition->out++;
-	source->held_bytes += size_of(from);
+	source->held_bytes += message->size;
 	return message;
 }
 
@@ -235,11 +233,15 @@ static struct hx_kafka_message *read_message(
 	return message;
 }
 
-/* Behind what is in the batch still. */
+/*
+ * Behind what is in the batch still, and one at a time, so that all that has come is in the batch
+ * whenever a partition is taken away within a call. And because before 2.1.0 a call for more throws
+ * away what it has of partitions that are paused meanwhile, as all are before each rebalance, and the
+ * next one goes on behind it.
+ */
 static void poll(struct hx_kafka_source *source)
 {
 	size_t left = source->batch_count - source->batch_next;
-	ssize_t count;
 
 	assert(left <= HX_KAFKA_BATCH);
 	for (size_t i = 0; i < left; i++)
@@ -247,10 +249,10 @@ static void poll(struct hx_kafka_source *source)
 	source->polled_ms = source->now_ms;
 	source->batch_next = 0;
 	source->batch_count = left;
-	count = rd_kafka_consume_batch_queue(
-		source->queue, 0, source->batch + left, HX_KAFKA_BATCH);
-	if (count > 0)
-		source->batch_count += (size_t)count;
+	while (source->batch_count < left + HX_KAFKA_BATCH &&
+	       rd_kafka_consume_batch_queue(
+		       source->queue, 0, source->batch + source->batch_count, 1) == 1)
+		source->batch_count++;
 }
 
 /* Whoever is alone fits, whatever its size. */
@@ -295,7 +297,7 @@ static struct hx_kafka_partition *settle(
 {
 	bool was_full = is_full(source);
 
-	source->held_bytes -= size_of(message->message);
+	source->held_bytes -= message->size;
 	if (was_full && !is_full(source))
 		hx_kafka_on_event(NULL, source);
 	rd_kafka_message_destroy(message->message);
@@ -399,23 +401,36 @@ static int64_t kafka_position(struct hapax_source *base, const struct hapax_mess
 	return hx_low_water_with(&partition->water, &message->mark);
 }
 
-static void kafka_stats(struct hapax_source *base, struct hapax_source_stats *ret_stats)
+/*
+ * -1: not known. Of a partition of which nothing was handed out yet it is not known where it begins:
+ * while it is asked for messages there are none, or they come at once.
+ */
+static int64_t lag_of(const struct hx_kafka_source *source)
 {
-	struct hx_kafka_source *source = downcast(base);
+	bool is_asked = !source->is_paused && source->warming == 0;
 	int64_t lag = source->partition_count > 0 ? 0 : -1;
 
 	for (struct hx_kafka_partition *at = source->partitions; at != NULL; at = at->next) {
 		int64_t low = -1, high = -1;
 
-		if (at->is_lost || at->water.next < 0)
+		if (at->is_lost || (at->water.next < 0 && is_asked))
 			continue;
+		if (at->water.next < 0)
+			return -1;
 		if (rd_kafka_get_watermark_offsets(
 			    source->consumer, at->name, at->number, &low, &high) ==
 		            RD_KAFKA_RESP_ERR_NO_ERROR &&
 		    high > at->water.next)
 			lag += high - at->water.next;
 	}
-	ret_stats->lag = lag;
+	return lag;
+}
+
+static void kafka_stats(struct hapax_source *base, struct hapax_source_stats *ret_stats)
+{
+	struct hx_kafka_source *source = downcast(base);
+
+	ret_stats->lag = lag_of(source);
 	ret_stats->failures = source->failures;
 	ret_stats->changes = source->changes;
 	ret_stats->parts = source->partition_count;

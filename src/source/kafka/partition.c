@@ -24,11 +24,12 @@ void hx_kafka_partition_gain(struct hx_kafka_source *source, const char *topic, 
 	if (hx_kafka_partition_find(source, topic, number) != NULL)
 		return;
 	partition = hx_alloc_zero(1, sizeof(*partition));
-	if (partition == NULL)
-		return;
 	/* A handle of the topic is what keeps its name for us. */
-	partition->topic = rd_kafka_topic_new(source->consumer, topic, NULL);
-	if (partition->topic == NULL) {
+	if (partition != NULL)
+		partition->topic = rd_kafka_topic_new(source->consumer, topic, NULL);
+	if (partition == NULL || partition->topic == NULL) {
+		/* The broker takes it for ours: its messages would come, and be dropped. */
+		hx_kafka_say(source, "out of memory for a partition", true);
 		hx_free(partition);
 		return;
 	}

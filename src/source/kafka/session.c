@@ -12,8 +12,12 @@ static const struct hx_kafka_property defaults[] = {
 	{"client.id", "hapax"},
 	{"partition.assignment.strategy", "cooperative-sticky"},
 	{"auto.commit.interval.ms", "1000"},
-	/* By size only: librdkafka rests for a second when it has as many messages as it wants. */
-	{"queued.min.messages", "10000000"},
+	/*
+	 * librdkafka rests for a second when it has as many as it wants: we take some 400,000 in that time,
+	 * and the queue is not empty. No more, because its size counts values only: a backlog of tombstones
+	 * would be fetched whole.
+	 */
+	{"queued.min.messages", "500000"},
 	{"queued.max.messages.kbytes", "32768"},
 	{"fetch.wait.max.ms", "100"},
 	{"allow.auto.create.topics", "false"},
@@ -149,6 +153,12 @@ static void on_rebalance(
 			      : rd_kafka_incremental_unassign(rk, list));
 	else
 		(void)rd_kafka_assign(rk, gains ? list : NULL);
+	/*
+	 * librdkafka keeps the pause of what it gives up: it would come back paused, and nothing would
+	 * have it go on. Not when it comes back: what runs then is fetched anew from its beginning.
+	 */
+	if (!gains)
+		(void)rd_kafka_resume_partitions(rk, list);
 	for (int i = 0; gains && i < list->cnt; i++)
 		begin_partition(source, &list->elems[i]);
 	/* What is new must rest, too. */
