@@ -146,6 +146,12 @@ def metrics(daemon):
     return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line and not line.startswith("#")}
 
 
+def expect_marked(daemon, *event_ids):
+    """The store has these events, and nothing of any other."""
+    keys = get(daemon.admin, "/api/v1/keys?limit=1000").json["keys"]
+    expect(sorted(record["key"] for record in keys), sorted(f"/shop:{event_id}" for event_id in event_ids), "keys in the store")
+
+
 def post(to, event_id, data=b'{"total":42}', path="/", **changes):
     """Binary mode; changes are headers, with _ for -, and None to leave one out."""
     headers = {**EVENT, "ce-id": event_id}
