@@ -106,6 +106,9 @@ struct hx_serve {
 	int64_t reloaded_ms;
 };
 
+/* How it stands, into the log. */
+void hx_serve_say_state(struct hx_serve *serve);
+
 /* A loop has drained, or a background has ended. Threads: any. */
 void hx_serve_idle(struct hx_serve *serve);
 

@@ -300,32 +300,48 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 	return HAPAX_OK;
 }
 
+static void reload_by_signal(struct hx_serve *serve)
+{
+	struct hapax_error err;
+	enum hapax_status status;
+
+	hx_service_reloading(&serve->service);
+	status = hx_serve_reload(serve, &err);
+	hx_api_audit(
+		serve->api, "HUP", "reload",
+		status == HAPAX_OK ? "applied" : hapax_status_name(status));
+	hx_service_ready(
+		&serve->service,
+		status == HAPAX_OK
+			? "serving"
+			: "serving; the last configuration was not good and is not in force");
+}
+
+static void end_by_signal(struct hx_serve *serve, const char *name)
+{
+	if (atomic_load(&serve->is_draining) == 0) {
+		begin_drain(serve, name);
+		return;
+	}
+	serve->is_cut = true;
+	stop_loops(serve);
+}
+
 static void on_signal(struct hx_signals *signals, int number)
 {
 	struct hx_serve *serve = signals->context;
-	struct hapax_error err;
 
-	if (number == SIGHUP) {
-		enum hapax_status status;
-
-		hx_service_reloading(&serve->service);
-		status = hx_serve_reload(serve, &err);
-		hx_api_audit(
-			serve->api, "HUP", "reload",
-			status == HAPAX_OK ? "applied" : hapax_status_name(status));
-		hx_service_ready(
-			&serve->service,
-			status == HAPAX_OK
-				? "serving"
-				: "serving; the last configuration was not good and is not in force");
-		return;
+	switch (number) {
+	case SIGHUP: reload_by_signal(serve); break;
+	case SIGUSR1:
+		/* Whoever rotates logs sends it, and must not end the daemon with it. */
+		log_text(
+			serve, HX_LOG_INFO, "the log is standard error: nothing to open anew", NULL,
+			NULL);
+		break;
+	case SIGUSR2: hx_serve_say_state(serve); break;
+	default: end_by_signal(serve, number == SIGINT ? "INT" : "TERM"); break;
 	}
-	if (atomic_load(&serve->is_draining) != 0) {
-		serve->is_cut = true;
-		stop_loops(serve);
-		return;
-	}
-	begin_drain(serve, number == SIGINT ? "INT" : "TERM");
 }
 
 /* Leases and waiting, on the first loop. */
@@ -515,7 +531,7 @@ static enum hapax_status open_loops(struct hx_serve *serve, struct hapax_error *
 
 static enum hapax_status open_control(struct hx_serve *serve, struct hapax_error *err)
 {
-	static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, 0};
+	static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, 0};
 	enum hapax_status status = hx_reactor_init(&serve->reactor, hx_net_system(), err);
 
 	if (status == HAPAX_OK)

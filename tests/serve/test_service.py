@@ -254,6 +254,36 @@ def test_the_end_under_load(cli):
     end_under_load(cli, "drain:\n  delay: 0s\n")
 
 
+def test_signals_that_end_nothing(cli):
+    """USR1 is what is sent to reopen logs, USR2 asks how it stands: under load nobody notices either."""
+    with demo(cli) as service, serve(cli, service.url, config="drain:\n  delay: 0s\n") as daemon:
+        keepers = [Keeper(daemon.gateway, f"k{number}") for number in range(8)]
+        until(lambda: all(keeper.answered > 2 for keeper in keepers), "all of them are at it")
+        for _ in range(10):
+            daemon.process.send_signal(signal.SIGUSR1)
+            daemon.wait_for(lambda line: "nothing to open anew" in line)
+            daemon.process.send_signal(signal.SIGUSR2)
+            state = daemon.wait_for(lambda line: log_line(line).get("msg") == "state" and log_line(line))
+            expect(state["ready"], True)
+            assert state["connections"] >= len(keepers), state
+            answered = [keeper.answered for keeper in keepers]
+            until(lambda: all(keeper.answered > before for keeper, before in zip(keepers, answered)), "they go on")
+        expect(request(daemon.admin, "GET", "/readyz").status, 200)
+        daemon.end()
+        for keeper in keepers:
+            keeper.thread.join()
+        expect([(keeper.broken, keeper.lost) for keeper in keepers], [([], 0)] * len(keepers))
+
+
+def test_the_state_names_what_is_not_well(cli):
+    with demo(cli) as service, serve(cli, service.url, config="drain:\n  delay: 1h\n") as daemon:
+        daemon.process.send_signal(signal.SIGTERM)
+        daemon.wait_for(lambda line: log_line(line).get("msg") == "draining")
+        daemon.process.send_signal(signal.SIGUSR2)
+        expect(daemon.wait_for(lambda line: log_line(line).get("msg") == "state" and log_line(line))["ready"], False)
+        expect(daemon.wait_for(lambda line: log_line(line).get("msg") == "not well" and log_line(line))["part"], "drain")
+
+
 def says_close(to, number):
     connection = http.client.HTTPConnection(*to, timeout=TIMEOUT_SECONDS)
     with contextlib.closing(connection):
