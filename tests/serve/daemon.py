@@ -66,7 +66,7 @@ def log_line(line):
 
 
 class Serve(Process):
-    def __init__(self, cli, upstream, *options, store="memory:", config=None, env=None):
+    def __init__(self, cli, upstream, *options, store="memory:", config=None, env=None, command=(str(PROGRAM),)):
         arguments = ["serve", "--store", store, "--gateway", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
         arguments += ["--upstream", upstream] if upstream else []
         if config is not None:
@@ -78,6 +78,7 @@ class Serve(Process):
             [*arguments, *options],
             env or cli.env(HAPAX_STORE=None),
             lambda line: log_line(line) if log_line(line).get("msg") == "ready" else None,
+            command,
         )
         self.gateway, self.admin = address(self.ready["gateway"]), address(self.ready["admin"])
         self.proxy = address(self.ready["proxy"])

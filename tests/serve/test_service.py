@@ -6,6 +6,7 @@ import itertools
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -261,7 +262,7 @@ def test_signals_that_end_nothing(cli):
         until(lambda: all(keeper.answered > 2 for keeper in keepers), "all of them are at it")
         for _ in range(10):
             daemon.process.send_signal(signal.SIGUSR1)
-            daemon.wait_for(lambda line: "nothing to open anew" in line)
+            daemon.wait_for(lambda line: "no log to reopen" in line)
             daemon.process.send_signal(signal.SIGUSR2)
             state = daemon.wait_for(lambda line: log_line(line).get("msg") == "state" and log_line(line))
             expect(state["ready"], True)
@@ -304,6 +305,51 @@ def test_kept_connections_are_told_to_leave(cli):
             until(lambda to=to: all(says_close(to, next(numbers)) for _ in range(8)), "replies say so")
         expect(request(daemon.admin, "GET", "/readyz").status, 503)
         daemon.end()
+
+
+def idle(to, count):
+    return [socket.create_connection(to, timeout=TIMEOUT_SECONDS) for _ in range(count)]
+
+
+def open_connections(daemon, door):
+    return metrics(daemon)[f'hapax_connections{{door="{door}"}}']
+
+
+def test_descriptors_are_left_for_what_is_done(cli):
+    """Whoever comes and does nothing has the doors' part of them, and no more; events go on, of which one is large."""
+    limited = ("sh", "-c", 'ulimit -S -n 100; ulimit -H -n 256; exec "$0" "$@"', str(PROGRAM))
+    config = "loops: 1\nhttp:\n  idle_timeout: 1h\n  head_timeout: 1h\n"
+    with upstream() as service, serve(cli, service.url, config=config, command=limited, store=f"file:{cli.folder}/store") as daemon:
+        expect(resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE), (256, 256), "soft and hard limit")
+        said = daemon.wait_for(lambda line: "descriptors are short" in line and log_line(line))
+        expect((said["descriptors"], said["gateway_connections"]), (256, 112))
+        kept = [http.client.HTTPConnection(*daemon.gateway, timeout=TIMEOUT_SECONDS) for _ in range(8)]
+        for number, connection in enumerate(kept):
+            expect(request(None, "POST", "/", {**EVENT, "ce-id": f"first-{number}"}, b"{}", connection).status, 200)
+        with contextlib.ExitStack() as held:
+            for connection in idle(daemon.gateway, 300):
+                held.enter_context(connection)
+            until(lambda: open_connections(daemon, "gateway") == 112, "the gateway is full")
+            expect(request(daemon.admin, "GET", "/readyz").status, 200)
+            for connection in idle(daemon.admin, 300):
+                held.enter_context(connection)
+            # All at a time, each with a connection to the service and a file.
+            events = [
+                threading.Thread(target=request, args=(None, "POST", "/hold", {**EVENT, "ce-id": f"{number}"}, b"1" * 300000, connection))
+                for number, connection in enumerate(kept)
+            ]
+            for thread in events:
+                thread.start()
+            for _ in range(2 * len(kept)):
+                assert service.arrived.acquire(timeout=TIMEOUT_SECONDS), "an event was not forwarded"
+            service.release.set()
+            for thread in events:
+                thread.join()
+        # And there is room again.
+        until(lambda: open_connections(daemon, "gateway") == len(kept), "they have gone")
+        expect(post(daemon.gateway, "last").status, 200)
+        for connection in kept:
+            connection.close()
 
 
 def code_count(daemon, door, code):
