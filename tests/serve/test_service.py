@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import itertools
+import json
 import os
 import pathlib
 import re
@@ -14,7 +15,24 @@ import subprocess
 import sys
 import threading
 
-from daemon import EVENT, PROGRAM, Process, address, demo, log_line, metrics, post, raw, request, serve, upstream
+from daemon import (
+    EVENT,
+    PROGRAM,
+    Process,
+    Reply,
+    address,
+    demo,
+    expect_marked,
+    log_line,
+    metrics,
+    post,
+    post_batch,
+    raw,
+    request,
+    serve,
+    structured,
+    upstream,
+)
 from harness import ROOT, TIMEOUT_SECONDS, Skip, expect, expect_in, until
 
 UNIT = pathlib.Path(os.environ.get("HAPAX_SERVICE", ROOT / "build/packaging/hapax.service"))
@@ -408,3 +426,35 @@ def test_the_limit_of_memory_is_counted(cli):
         expect((refused(daemon, "memory"), code_count(daemon, "gateway", 503)), (1, 1))
         service.release.set()
         thread.join()
+
+
+def test_the_limit_of_memory_holds_for_batches(cli):
+    """One from a file is read as a whole, and held until its last event is done."""
+    config = "loops: 1\nhttp:\n  max_loop_memory: 1MiB\n  max_body_memory: 16KiB\n  body_timeout: 1h\n"
+    with upstream() as service, serve(cli, service.url + "/hold", config=config) as daemon:
+        first, second = ([structured(f"{name}-{number}", "x" * 450000) for number in range(2)] for name in ("first", "second"))
+        body = json.dumps(second).encode()
+        late = http.client.HTTPConnection(*daemon.gateway, timeout=TIMEOUT_SECONDS)
+        late.putrequest("POST", "/")
+        late.putheader("Content-Type", "application/cloudevents-batch+json")
+        late.putheader("Content-Length", str(len(body)))
+        late.endheaders(body[:-1])
+        until(lambda: open_connections(daemon, "gateway") == 1, "the second has begun")
+        replies = []
+        thread = threading.Thread(target=lambda: replies.append(post_batch(daemon.gateway, first)))
+        thread.start()
+        assert service.arrived.acquire(timeout=TIMEOUT_SECONDS), "the first is not taken"
+        # Who was let in before is not read, who comes is not let in.
+        late.send(body[-1:])
+        reply = Reply(late.getresponse()).is_problem(503, "held in memory")
+        expect(reply.headers["retry-after"], "1")
+        post(daemon.gateway, "3").is_problem(503, "held in memory")
+        expect((refused(daemon, "memory"), code_count(daemon, "gateway", 503)), (2, 2))
+        expect_marked(daemon, "first-0")
+        service.release.set()
+        thread.join()
+        expect(replies[0].status, 200)
+        # What was held is given back, again and again.
+        for _ in range(3):
+            expect(post_batch(daemon.gateway, second).status, 200)
+        late.close()
