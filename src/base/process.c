@@ -24,6 +24,24 @@ pid_t hx_process_id(void)
 	return getpid();
 }
 
+uint64_t hx_process_raise_descriptors(void)
+{
+	/* The system's own limit is far below, also where it says that there is none. */
+	enum { DESCRIPTORS_MAX = 1 << 30 };
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return DESCRIPTORS_MAX;
+	if (limit.rlim_cur != limit.rlim_max) {
+		struct rlimit raised = {limit.rlim_max, limit.rlim_max};
+
+		/* Where a sandbox forbids it, what there is has to do. */
+		if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
+			limit = raised;
+	}
+	return limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur : DESCRIPTORS_MAX;
+}
+
 static int add_descriptor(posix_spawn_file_actions_t *actions, int fd, int child_fd)
 {
 	return fd < 0 ? 0 : posix_spawn_file_actions_adddup2(actions, fd, child_fd);

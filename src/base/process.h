@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include <hapax/error.h>
@@ -20,6 +21,12 @@ struct hx_process_end {
 };
 
 pid_t hx_process_id(void);
+
+/*
+ * Let this process have as many descriptors open as it may allow itself, and tell how many
+ * that are. Children inherit it.
+ */
+uint64_t hx_process_raise_descriptors(void);
 
 /*
  * Run argv[0], found along PATH, with our environment and no signal blocked. argv

@@ -181,8 +181,9 @@ const struct command hx_cmd_serve = {
 		"\n"
 		"ADDR is host:port or unix:PATH, with port 0 a free one; the log line \"ready\" names\n"
 		"them. TERM and INT end it when what it has begun is done, a second one at once; HUP\n"
-		"reads the configuration again. Events are kept in file:DIR by default, which one\n"
-		"process has at a time.\n",
+		"reads the configuration again, USR2 logs how it stands, and USR1, which is sent to\n"
+		"reopen logs, changes nothing: the log is standard error. Events are kept in file:DIR\n"
+		"by default, which one process has at a time.\n",
 	.options = options,
 	.exits = exits,
 	.examples = examples,

@@ -208,14 +208,6 @@ static enum hapax_status keep_head(
 	return HAPAX_OK;
 }
 
-/* Replies to what was taken on have the last quarter. */
-static bool is_full(const struct hx_http_server *server)
-{
-	size_t max = server->options.memory_max;
-
-	return max != 0 && server->reactor->blocks.held_bytes >= max - max / 4;
-}
-
 /* The head is there. False: it was refused. */
 static bool begin_exchange(struct hx_http_peer *peer, struct hapax_bytes head)
 {
@@ -223,7 +215,7 @@ static bool begin_exchange(struct hx_http_peer *peer, struct hapax_bytes head)
 	struct hx_http_exchange *exchange;
 	struct hapax_bytes go_on = hx_http1_continue();
 
-	if (is_full(server)) {
+	if (hx_http_server_is_full(server)) {
 		hx_http_peer_refuse(
 			peer, 503, HX_HTTP_REFUSED_MEMORY, "too much of others is held in memory");
 		return false;
@@ -259,7 +251,7 @@ static bool add_data(struct hx_http_peer *peer, struct hapax_bytes data)
 
 	hx_http_exchange_note(exchange);
 	if (status == HAPAX_OK && hx_http_body_is_in_memory(&exchange->body) &&
-	    is_full(peer->server))
+	    hx_http_server_is_full(peer->server))
 		status = hx_error_set(
 			&err, HAPAX_ERR_LIMIT, 0, "too much of others is held in memory");
 	if (status == HAPAX_OK)

@@ -85,6 +85,14 @@ void hx_http_server_configure(
 	hx_listener_limit(&server->listener, server->options.connections_max);
 }
 
+/* Replies to what was taken on have the last quarter. */
+bool hx_http_server_is_full(const struct hx_http_server *server)
+{
+	size_t max = server->options.memory_max;
+
+	return max != 0 && server->reactor->blocks.held_bytes >= max - max / 4;
+}
+
 bool hx_http_server_has_drained(const struct hx_http_server *server)
 {
 	return server->is_draining && server->peer_count == 0 &&

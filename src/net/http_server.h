@@ -211,6 +211,9 @@ void hx_http_server_drain(struct hx_http_server *server);
  */
 void hx_http_server_leave(struct hx_http_server *server);
 
+/* Whether three quarters of memory_max are held: then nothing more is taken on. */
+bool hx_http_server_is_full(const struct hx_http_server *server);
+
 /* Nobody is left after drain. */
 bool hx_http_server_has_drained(const struct hx_http_server *server);
 

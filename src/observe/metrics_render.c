@@ -204,14 +204,22 @@ static void labelled(struct render *render, const char *label, const char *name,
 static void write_build(struct render *render)
 {
 	const struct hx_metrics_facts *facts = render->facts;
-	const struct hx_promtext_label labels[] = {
-		{"version", hapax_bytes_from_text(facts->version == NULL ? "" : facts->version)},
-		{"revision", hapax_bytes_from_text(facts->revision == NULL ? "" : facts->revision)},
-		{"store", hapax_bytes_from_text(facts->store == NULL ? "" : facts->store)},
+	const char *const all[][2] = {
+		{"version", facts->version},
+		{"revision", facts->revision},
+		{"store", facts->store},
 	};
+	struct hx_promtext_label labels[sizeof(all) / sizeof(all[0])];
+	size_t count = 0;
 
+	/* What is not known is no label. */
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (all[i][1] != NULL && all[i][1][0] != '\0')
+			labels[count++] = (struct hx_promtext_label){
+				all[i][0], hapax_bytes_from_text(all[i][1])};
+	}
 	family(render, HX_PROMTEXT_INFO, "hapax_build", NULL, "Which program this is.");
-	hx_promtext_info(&render->text, labels, sizeof(labels) / sizeof(labels[0]));
+	hx_promtext_info(&render->text, labels, count);
 }
 
 /* Duplicates of all that could have been one (requirement X 12). */

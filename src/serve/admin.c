@@ -21,6 +21,7 @@
 #include "serve/auth.h"
 #include "serve/daemon.h"
 #include "serve/probe.h"
+#include "serve/revision.h"
 #include "serve/tally.h"
 #include "wire/promtext.h"
 
@@ -127,6 +128,7 @@ static void show_metrics(struct question *question)
 	struct hx_probe probe = {.count = 0};
 	struct hx_metrics_facts facts = {
 		.version = hapax_version(),
+		.revision = HX_REVISION,
 		.store = hapax_store_name(serve->store),
 		.stats = stats_of(question),
 		.stats_age_seconds = (double)(hx_clock_mono_ns() - known->stats_ns) / 1e9,

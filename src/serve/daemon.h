@@ -22,6 +22,7 @@
 #include "resp/service.h"
 #include "serve/background.h"
 #include "serve/consumers.h"
+#include "serve/descriptors.h"
 #include "serve/exporter.h"
 #include "serve/large.h"
 #include "serve/loop.h"
@@ -70,6 +71,7 @@ struct hx_serve {
 	struct hx_resp_errands errands;
 	struct hx_config *resp_config; /* that they are of; kept */
 
+	struct hx_descriptors descriptors; /* set before the first loop */
 	struct hx_loop *loops;
 	size_t loop_count;
 	size_t running_count; /* threads that were started */
@@ -105,6 +107,9 @@ struct hx_serve {
 	uint64_t reload_failures;
 	int64_t reloaded_ms;
 };
+
+/* How it stands, into the log. */
+void hx_serve_say_state(struct hx_serve *serve);
 
 /* A loop has drained, or a background has ended. Threads: any. */
 void hx_serve_idle(struct hx_serve *serve);

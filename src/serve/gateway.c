@@ -77,6 +77,11 @@ static unsigned status_of(enum hapax_status status)
 static void refuse(
 	struct hx_delivery *delivery, enum hapax_status status, const struct hapax_error *err)
 {
+	if (status == HAPAX_ERR_NO_MEMORY) {
+		hx_metrics_add(delivery->loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_MEMORY, 1);
+		hx_delivery_refuse(delivery, 503, NULL, NULL, err->message);
+		return;
+	}
 	hx_delivery_refuse(
 		delivery, status_of(status), PROBLEM("not-an-event"),
 		"The request is not a CloudEvent that can be read here", err->message);
@@ -222,7 +227,10 @@ static void take_up(struct hx_delivery *delivery)
 	enum hx_cloudevents_mode mode = HX_CLOUDEVENTS_BINARY;
 	struct hapax_error err = {.status = HAPAX_OK};
 	enum hapax_status status = hx_cloudevents_detect(content_type, &mode, &err);
-	bool is_large = delivery->exchange->body.size > HX_LARGE_SIZE_MIN;
+	/* A batch is held until its last event: one from a file, where that is accounted. */
+	bool is_large = delivery->exchange->body.size > HX_LARGE_SIZE_MIN ||
+		(mode == HX_CLOUDEVENTS_BATCHED &&
+	         !hx_http_body_is_in_memory(&delivery->exchange->body));
 
 	if (status == HAPAX_OK && is_large)
 		status = hx_large_begin(delivery, mode, &err);

@@ -96,6 +96,20 @@ static void work(void *arg)
 }
 
 /* Threads: the loop's, from here. */
+static void note(struct hx_large *large, size_t bytes)
+{
+	hx_block_pool_note(&large->delivery->loop->reactor.blocks, &large->noted, bytes);
+}
+
+static void note_texts(struct hx_large *large)
+{
+	const struct hx_delivery_batch *batch = large->delivery->batch;
+
+	note(large,
+	     large->event_text.capacity + large->body_text.capacity +
+	             (batch != NULL ? batch->text.capacity : 0));
+}
+
 static void claim_of_batch(struct hx_large *large)
 {
 	struct hx_delivery *delivery = large->delivery;
@@ -133,12 +147,14 @@ static void claim_event(struct hx_large *large)
 	/* What goes to the upstream is the body of the exchange. */
 	hx_buf_done(&large->event_text);
 	hx_buf_done(&large->body_text);
+	note_texts(large);
 }
 
 static void on_read(struct hx_task *task)
 {
 	struct hx_large *large = task->context;
 
+	note_texts(large);
 	large->done(large);
 }
 
@@ -207,10 +223,20 @@ enum hapax_status hx_large_start(
 enum hapax_status hx_large_begin(
 	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hapax_error *err)
 {
+	const struct hx_http_exchange *exchange = delivery->exchange;
+	/* Others are held one at a time, and only until they are claimed. */
+	bool is_held =
+		mode == HX_CLOUDEVENTS_BATCHED && !hx_http_body_is_in_memory(&exchange->body);
+
+	if (is_held && hx_http_server_is_full(exchange->server))
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "too much of others is held in memory");
 	delivery->large = new_large(delivery, read_event, claim_event, err);
 	if (delivery->large == NULL)
 		return err->status;
 	delivery->large->mode = mode;
+	if (is_held)
+		note(delivery->large, (size_t)exchange->body.size);
 	hx_large_ask(delivery->large);
 	return HAPAX_OK;
 }
@@ -219,6 +245,7 @@ void hx_large_free(struct hx_large *large)
 {
 	if (large == NULL)
 		return;
+	note(large, 0);
 	hx_buf_done(&large->event_text);
 	hx_buf_done(&large->body_text);
 	hx_free(large);

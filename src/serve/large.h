@@ -12,7 +12,8 @@
  *  (1) From hx_large_ask() until its task has run, the delivery, its exchange and its
  *      batch are the reader's. Its sender may go away meanwhile, its loop not end.
  *  (2) What is read lies in the large itself; only one at a time has it, apart from the
- *      texts of batches.
+ *      texts of batches. The loop's account (block_pool.h) has all of them, that of a batch
+ *      from before it is read: when too much is held, it is not.
  *
  * Threads: the loop's; what the reader's does is in large.c.
  */
@@ -57,6 +58,7 @@ struct hx_large {
 	struct hx_cloudevent event;
 	struct hapax_buf event_text;
 	struct hapax_buf body_text;
+	size_t noted; /* of these, and of the batch's text, in the loop's account */
 	const struct hx_config_route *route; /* NULL: none takes it, and there is no key */
 	enum hapax_status key_status;
 	struct hapax_error key_err;
@@ -89,7 +91,10 @@ enum hapax_status hx_large_start(
 	struct hx_delivery *delivery, hx_large_read_fn *read, hx_large_done_fn *done,
 	struct hapax_error *err);
 
-/* Take up a delivery that is an event, or several, with a large body. As start. */
+/*
+ * Take up a delivery that is an event, or several, with a large body. As start; NO_MEMORY
+ * also when the loop holds too much for another batch.
+ */
 enum hapax_status hx_large_begin(
 	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hapax_error *err);
 

@@ -193,6 +193,9 @@ static struct hx_http_server_options door_options(
 	const struct hx_config *config)
 {
 	const struct hx_config_http *http = &config->http;
+	uint64_t connections = hx_descriptors_connections(
+		&loop->serve->descriptors, config,
+		door == &loop->proxy ? HX_DOOR_PROXY : HX_DOOR_GATEWAY);
 
 	return (struct hx_http_server_options){
 		.idle_ms = http->idle_timeout_ms,
@@ -213,7 +216,7 @@ static struct hx_http_server_options door_options(
 		.tls = loop->serve->door_tls.doors[tls_of(loop, door)],
 		.handshake_ms = config->tls.handshake_timeout_ms,
 		.unsecured = unsecured,
-		.connections_max = share(loop, http->max_connections),
+		.connections_max = share(loop, connections),
 		.exchanges_max = share(loop, http->max_requests),
 		.memory_max = (size_t)http->max_loop_memory,
 	};

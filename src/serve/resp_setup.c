@@ -154,7 +154,7 @@ enum hapax_status hx_serve_open_resp(
 	struct hx_serve *serve, hx_find_address_fn *find_address, struct hapax_error *err)
 {
 	const struct hx_config_door *door = &serve->config->listen.resp;
-	uint64_t max = serve->config->resp.max_connections;
+	uint64_t max = hx_descriptors_connections(&serve->descriptors, serve->config, HX_DOOR_RESP);
 	struct hx_address address;
 	bool is_handed_over = hx_service_has_door(&serve->service, "resp", &address);
 	size_t loops = door->endpoint.is_unix && !is_handed_over ? 1 : serve->loop_count;

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/io.h"
+#include "base/process.h"
 #include "api/api.h"
 #include "net/tls.h"
 #include "observe/duplicate_watch.h"
@@ -294,38 +295,53 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 
 		hx_log_configure(serve->log, &options);
 	}
+	hx_descriptors_say(&serve->descriptors, config, serve->log);
 	hx_serve_reload_backgrounds(serve);
 	hx_api_reloaded(serve->api);
 	log_text(serve, HX_LOG_INFO, "the configuration was read again", NULL, NULL);
 	return HAPAX_OK;
 }
 
+static void reload_by_signal(struct hx_serve *serve)
+{
+	struct hapax_error err;
+	enum hapax_status status;
+
+	hx_service_reloading(&serve->service);
+	status = hx_serve_reload(serve, &err);
+	hx_api_audit(
+		serve->api, "HUP", "reload",
+		status == HAPAX_OK ? "applied" : hapax_status_name(status));
+	hx_service_ready(
+		&serve->service,
+		status == HAPAX_OK
+			? "serving"
+			: "serving; the last configuration was not good and is not in force");
+}
+
+static void end_by_signal(struct hx_serve *serve, const char *name)
+{
+	if (atomic_load(&serve->is_draining) == 0) {
+		begin_drain(serve, name);
+		return;
+	}
+	serve->is_cut = true;
+	stop_loops(serve);
+}
+
 static void on_signal(struct hx_signals *signals, int number)
 {
 	struct hx_serve *serve = signals->context;
-	struct hapax_error err;
 
-	if (number == SIGHUP) {
-		enum hapax_status status;
-
-		hx_service_reloading(&serve->service);
-		status = hx_serve_reload(serve, &err);
-		hx_api_audit(
-			serve->api, "HUP", "reload",
-			status == HAPAX_OK ? "applied" : hapax_status_name(status));
-		hx_service_ready(
-			&serve->service,
-			status == HAPAX_OK
-				? "serving"
-				: "serving; the last configuration was not good and is not in force");
-		return;
+	switch (number) {
+	case SIGHUP: reload_by_signal(serve); break;
+	case SIGUSR1:
+		/* Whoever rotates logs sends it, and must not end the daemon with it. */
+		log_text(serve, HX_LOG_INFO, "no log to reopen: standard error", NULL, NULL);
+		break;
+	case SIGUSR2: hx_serve_say_state(serve); break;
+	default: end_by_signal(serve, number == SIGINT ? "INT" : "TERM"); break;
 	}
-	if (atomic_load(&serve->is_draining) != 0) {
-		serve->is_cut = true;
-		stop_loops(serve);
-		return;
-	}
-	begin_drain(serve, number == SIGINT ? "INT" : "TERM");
 }
 
 /* Leases and waiting, on the first loop. */
@@ -449,11 +465,32 @@ static enum hapax_status open_door(struct hx_serve *serve, bool is_proxy, struct
 	return status;
 }
 
+static bool has_door(struct hx_serve *serve, const struct hx_config_door *door, const char *name)
+{
+	struct hx_address address;
+
+	return !door->is_off || hx_service_has_door(&serve->service, name, &address);
+}
+
+/* Before anything that would keep some of them open. */
+static void find_descriptors(struct hx_serve *serve)
+{
+	const struct hx_config_listen *listen = &serve->config->listen;
+	struct hx_descriptors *descriptors = &serve->descriptors;
+
+	hx_descriptors_init(descriptors, hx_process_raise_descriptors(), serve->loop_count);
+	descriptors->is_open[HX_DOOR_GATEWAY] = has_door(serve, &listen->gateway, "gateway");
+	descriptors->is_open[HX_DOOR_PROXY] = has_door(serve, &listen->proxy, "proxy");
+	descriptors->is_open[HX_DOOR_RESP] = has_door(serve, &listen->resp, "resp");
+}
+
 static enum hapax_status open_admin(struct hx_serve *serve, struct hapax_error *err)
 {
 	const struct hx_config_door *door = &serve->config->listen.admin;
 	const struct hx_http_server_options options = {
 		.body_max = ADMIN_BODY_MAX,
+		.connections_max = (size_t)hx_descriptors_connections(
+			&serve->descriptors, serve->config, HX_DOOR_ADMIN),
 		.folder = serve->folder,
 		.admit = hx_admin_admit,
 		.left = hx_admin_left,
@@ -515,7 +552,7 @@ static enum hapax_status open_loops(struct hx_serve *serve, struct hapax_error *
 
 static enum hapax_status open_control(struct hx_serve *serve, struct hapax_error *err)
 {
-	static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, 0};
+	static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, 0};
 	enum hapax_status status = hx_reactor_init(&serve->reactor, hx_net_system(), err);
 
 	if (status == HAPAX_OK)
@@ -592,8 +629,10 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 
 	if (status == HAPAX_OK)
 		status = hx_log_new(2, &options, &serve->log, err);
-	if (status == HAPAX_OK)
+	if (status == HAPAX_OK) {
+		find_descriptors(serve);
 		status = prepare_tls(serve, serve->config, err);
+	}
 	if (status == HAPAX_OK)
 		status = hx_tls_set_open(&serve->door_tls, serve->config, serve->log, err);
 	if (status == HAPAX_OK)
@@ -738,6 +777,7 @@ enum hx_serve_end hx_serve_run(
 	}
 	serve->is_started = true;
 	say_ready(serve);
+	hx_descriptors_say(&serve->descriptors, serve->config, serve->log);
 	hx_service_ready(&serve->service, "serving");
 	on_chore_timer(&serve->chore_timer);
 	hx_reactor_run(&serve->reactor);

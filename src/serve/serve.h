@@ -6,7 +6,7 @@
  * when a signal or a store that failed for good has ended it. TERM and INT drain: no
  * longer ready, no new connections, requests in progress are finished. A second one
  * does not wait. HUP reads the configuration again, and keeps the old one if the new
- * one is not good.
+ * one is not good. USR1 changes nothing, USR2 logs how it stands.
  *
  * Threads: hx_serve_run() blocks, and is for the main thread of a program.
  */

@@ -66,7 +66,7 @@ def log_line(line):
 
 
 class Serve(Process):
-    def __init__(self, cli, upstream, *options, store="memory:", config=None, env=None):
+    def __init__(self, cli, upstream, *options, store="memory:", config=None, env=None, command=(str(PROGRAM),)):
         arguments = ["serve", "--store", store, "--gateway", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
         arguments += ["--upstream", upstream] if upstream else []
         if config is not None:
@@ -78,6 +78,7 @@ class Serve(Process):
             [*arguments, *options],
             env or cli.env(HAPAX_STORE=None),
             lambda line: log_line(line) if log_line(line).get("msg") == "ready" else None,
+            command,
         )
         self.gateway, self.admin = address(self.ready["gateway"]), address(self.ready["admin"])
         self.proxy = address(self.ready["proxy"])
@@ -144,6 +145,12 @@ def metrics(daemon):
     """Name and labels, as they are written, to value; of /metrics in the plain format."""
     lines = get(daemon.admin, "/metrics").body.decode().splitlines()
     return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line and not line.startswith("#")}
+
+
+def expect_marked(daemon, *event_ids):
+    """The store has these events, and nothing of any other."""
+    keys = get(daemon.admin, "/api/v1/keys?limit=1000").json["keys"]
+    expect(sorted(record["key"] for record in keys), sorted(f"/shop:{event_id}" for event_id in event_ids), "keys in the store")
 
 
 def post(to, event_id, data=b'{"total":42}', path="/", **changes):

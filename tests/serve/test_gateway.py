@@ -7,7 +7,7 @@ import socket
 import sqlite3
 import threading
 
-from daemon import EVENT, dead_address, demo, metrics, post, post_batch, post_structured, request, serve, structured, upstream
+from daemon import EVENT, dead_address, demo, expect_marked, metrics, post, post_batch, post_structured, request, serve, structured, upstream
 from harness import expect, expect_in, until
 
 
@@ -290,7 +290,8 @@ def test_large_events_in_memory(cli):
 def test_large_events(cli):
     """In memory, in a temporary file, and too large."""
     with upstream() as service, serve(cli, service.url) as daemon:
-        for size in (0, 1, 256 * 1024, 256 * 1024 + 1, 5 * 1024 * 1024, 16 * 1024 * 1024):
+        sizes = (0, 1, 256 * 1024, 256 * 1024 + 1, 5 * 1024 * 1024, 16 * 1024 * 1024)
+        for size in sizes:
             data = bytes(index % 251 for index in range(1000)) * (size // 1000 + 1)
             reply = post(daemon.gateway, f"{size}", data[:size], Content_Type="application/octet-stream")
             expect((reply.status, reply.decision), (200, "acquired"), str(size))
@@ -300,6 +301,7 @@ def test_large_events(cli):
         reply = post(daemon.gateway, "more", b"x" * (16 * 1024 * 1024 + 1), Content_Type="text/plain")
         reply.is_problem(413)
         expect(len(service.requests), count)
+        expect_marked(daemon, *sizes)
 
 
 def test_an_event_without_data(cli):

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from daemon import EVENT, Process, Serve, demo, get, log_line, post, post_batch, raw, request, serve, structured, upstream
+from daemon import EVENT, Process, Serve, demo, expect_marked, get, log_line, post, post_batch, raw, request, serve, structured, upstream
 from harness import PROGRAM, ROOT, TIMEOUT_SECONDS, Skip, expect, expect_in, until
 
 
@@ -90,6 +90,7 @@ def test_clients_that_are_too_slow(cli):
         expect_in(b"HTTP/1.1 408 Request Timeout", answer)
         expect_in(b"application/problem+json", answer)
         expect(service.requests, [])
+        expect_marked(daemon)
 
 
 def open_connections(daemon):
@@ -132,10 +133,12 @@ def test_limits_of_a_tenant_and_an_address(cli):
         service.arrived.acquire()
         reply = post(daemon.gateway, "2").is_problem(429, "tenant")
         expect(reply.headers["retry-after"], "1")
+        expect_marked(daemon, "1")
         kept = []
         # The one that was sent away may still be counted for a moment.
         until(lambda: len(kept) == 2 or kept_connection(daemon.gateway, kept), "two more are let in")
-        expect_in(b" 429 Too Many Requests", raw(daemon.gateway, b"", shut=False))
+        expect_in(b" 429 Too Many Requests", raw(daemon.gateway, event(b"3"), shut=False))
+        expect_marked(daemon, "1")
         service.release.set()
         thread.join()
         expect(replies[0].status, 200)

@@ -5,12 +5,13 @@ import hashlib
 import http.server
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import threading
 
-from daemon import get, metrics, post, serve, upstream
+from daemon import demo, get, metrics, post, serve, upstream
 from harness import ROOT, Skip, expect, expect_in, until
 from redis_wire import OFF, Wire, door
 
@@ -151,6 +152,12 @@ scrape_configs:
   - job_name: plain
     static_configs: [{{targets: ["127.0.0.1:{plain}"]}}]
 """
+
+
+def test_the_build_says_what_it_was_made_of(cli):
+    with demo(cli) as service, serve(cli, service.url) as daemon:
+        (build,) = [name for name in metrics(daemon) if name.startswith("hapax_build_info{")]
+        assert re.fullmatch(r'hapax_build_info\{version="[0-9.]+",revision="[^"]+",store="memory"\}', build), build
 
 
 def test_promtool_has_nothing_to_say(cli):

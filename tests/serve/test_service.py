@@ -3,9 +3,11 @@
 import contextlib
 import http.client
 import itertools
+import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -13,7 +15,24 @@ import subprocess
 import sys
 import threading
 
-from daemon import EVENT, PROGRAM, Process, address, demo, log_line, metrics, post, raw, request, serve, upstream
+from daemon import (
+    EVENT,
+    PROGRAM,
+    Process,
+    Reply,
+    address,
+    demo,
+    expect_marked,
+    log_line,
+    metrics,
+    post,
+    post_batch,
+    raw,
+    request,
+    serve,
+    structured,
+    upstream,
+)
 from harness import ROOT, TIMEOUT_SECONDS, Skip, expect, expect_in, until
 
 UNIT = pathlib.Path(os.environ.get("HAPAX_SERVICE", ROOT / "build/packaging/hapax.service"))
@@ -254,6 +273,36 @@ def test_the_end_under_load(cli):
     end_under_load(cli, "drain:\n  delay: 0s\n")
 
 
+def test_signals_that_end_nothing(cli):
+    """USR1 is what is sent to reopen logs, USR2 asks how it stands: under load nobody notices either."""
+    with demo(cli) as service, serve(cli, service.url, config="drain:\n  delay: 0s\n") as daemon:
+        keepers = [Keeper(daemon.gateway, f"k{number}") for number in range(8)]
+        until(lambda: all(keeper.answered > 2 for keeper in keepers), "all of them are at it")
+        for _ in range(10):
+            daemon.process.send_signal(signal.SIGUSR1)
+            daemon.wait_for(lambda line: "no log to reopen" in line)
+            daemon.process.send_signal(signal.SIGUSR2)
+            state = daemon.wait_for(lambda line: log_line(line).get("msg") == "state" and log_line(line))
+            expect(state["ready"], True)
+            assert state["connections"] >= len(keepers), state
+            answered = [keeper.answered for keeper in keepers]
+            until(lambda: all(keeper.answered > before for keeper, before in zip(keepers, answered)), "they go on")
+        expect(request(daemon.admin, "GET", "/readyz").status, 200)
+        daemon.end()
+        for keeper in keepers:
+            keeper.thread.join()
+        expect([(keeper.broken, keeper.lost) for keeper in keepers], [([], 0)] * len(keepers))
+
+
+def test_the_state_names_what_is_not_well(cli):
+    with demo(cli) as service, serve(cli, service.url, config="drain:\n  delay: 1h\n") as daemon:
+        daemon.process.send_signal(signal.SIGTERM)
+        daemon.wait_for(lambda line: log_line(line).get("msg") == "draining")
+        daemon.process.send_signal(signal.SIGUSR2)
+        expect(daemon.wait_for(lambda line: log_line(line).get("msg") == "state" and log_line(line))["ready"], False)
+        expect(daemon.wait_for(lambda line: log_line(line).get("msg") == "not well" and log_line(line))["part"], "drain")
+
+
 def says_close(to, number):
     connection = http.client.HTTPConnection(*to, timeout=TIMEOUT_SECONDS)
     with contextlib.closing(connection):
@@ -274,6 +323,51 @@ def test_kept_connections_are_told_to_leave(cli):
             until(lambda to=to: all(says_close(to, next(numbers)) for _ in range(8)), "replies say so")
         expect(request(daemon.admin, "GET", "/readyz").status, 503)
         daemon.end()
+
+
+def idle(to, count):
+    return [socket.create_connection(to, timeout=TIMEOUT_SECONDS) for _ in range(count)]
+
+
+def open_connections(daemon, door):
+    return metrics(daemon)[f'hapax_connections{{door="{door}"}}']
+
+
+def test_descriptors_are_left_for_what_is_done(cli):
+    """Whoever comes and does nothing has the doors' part of them, and no more; events go on, of which one is large."""
+    limited = ("sh", "-c", 'ulimit -S -n 100; ulimit -H -n 256; exec "$0" "$@"', str(PROGRAM))
+    config = "loops: 1\nhttp:\n  idle_timeout: 1h\n  head_timeout: 1h\n"
+    with upstream() as service, serve(cli, service.url, config=config, command=limited, store=f"file:{cli.folder}/store") as daemon:
+        expect(resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE), (256, 256), "soft and hard limit")
+        said = daemon.wait_for(lambda line: "descriptors are short" in line and log_line(line))
+        expect((said["descriptors"], said["gateway_connections"]), (256, 112))
+        kept = [http.client.HTTPConnection(*daemon.gateway, timeout=TIMEOUT_SECONDS) for _ in range(8)]
+        for number, connection in enumerate(kept):
+            expect(request(None, "POST", "/", {**EVENT, "ce-id": f"first-{number}"}, b"{}", connection).status, 200)
+        with contextlib.ExitStack() as held:
+            for connection in idle(daemon.gateway, 300):
+                held.enter_context(connection)
+            until(lambda: open_connections(daemon, "gateway") == 112, "the gateway is full")
+            expect(request(daemon.admin, "GET", "/readyz").status, 200)
+            for connection in idle(daemon.admin, 300):
+                held.enter_context(connection)
+            # All at a time, each with a connection to the service and a file.
+            events = [
+                threading.Thread(target=request, args=(None, "POST", "/hold", {**EVENT, "ce-id": f"{number}"}, b"1" * 300000, connection))
+                for number, connection in enumerate(kept)
+            ]
+            for thread in events:
+                thread.start()
+            for _ in range(2 * len(kept)):
+                assert service.arrived.acquire(timeout=TIMEOUT_SECONDS), "an event was not forwarded"
+            service.release.set()
+            for thread in events:
+                thread.join()
+        # And there is room again.
+        until(lambda: open_connections(daemon, "gateway") == len(kept), "they have gone")
+        expect(post(daemon.gateway, "last").status, 200)
+        for connection in kept:
+            connection.close()
 
 
 def code_count(daemon, door, code):
@@ -332,3 +426,35 @@ def test_the_limit_of_memory_is_counted(cli):
         expect((refused(daemon, "memory"), code_count(daemon, "gateway", 503)), (1, 1))
         service.release.set()
         thread.join()
+
+
+def test_the_limit_of_memory_holds_for_batches(cli):
+    """One from a file is read as a whole, and held until its last event is done."""
+    config = "loops: 1\nhttp:\n  max_loop_memory: 1MiB\n  max_body_memory: 16KiB\n  body_timeout: 1h\n"
+    with upstream() as service, serve(cli, service.url + "/hold", config=config) as daemon:
+        first, second = ([structured(f"{name}-{number}", "x" * 450000) for number in range(2)] for name in ("first", "second"))
+        body = json.dumps(second).encode()
+        late = http.client.HTTPConnection(*daemon.gateway, timeout=TIMEOUT_SECONDS)
+        late.putrequest("POST", "/")
+        late.putheader("Content-Type", "application/cloudevents-batch+json")
+        late.putheader("Content-Length", str(len(body)))
+        late.endheaders(body[:-1])
+        until(lambda: open_connections(daemon, "gateway") == 1, "the second has begun")
+        replies = []
+        thread = threading.Thread(target=lambda: replies.append(post_batch(daemon.gateway, first)))
+        thread.start()
+        assert service.arrived.acquire(timeout=TIMEOUT_SECONDS), "the first is not taken"
+        # Who was let in before is not read, who comes is not let in.
+        late.send(body[-1:])
+        reply = Reply(late.getresponse()).is_problem(503, "held in memory")
+        expect(reply.headers["retry-after"], "1")
+        post(daemon.gateway, "3").is_problem(503, "held in memory")
+        expect((refused(daemon, "memory"), code_count(daemon, "gateway", 503)), (2, 2))
+        expect_marked(daemon, "first-0")
+        service.release.set()
+        thread.join()
+        expect(replies[0].status, 200)
+        # What was held is given back, again and again.
+        for _ in range(3):
+            expect(post_batch(daemon.gateway, second).status, 200)
+        late.close()

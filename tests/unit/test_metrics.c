@@ -226,6 +226,21 @@ static void without_memory_it_is_not_counted_but_told(void **state)
 	hx_metrics_free(metrics);
 }
 
+static void what_is_not_known_of_the_build_is_left_out(void **state)
+{
+	struct hx_metrics *metrics = metrics_sample_new();
+	struct hx_metrics_facts facts = metrics_sample_facts();
+	struct hapax_buf out;
+	const char *text;
+
+	(void)state;
+	facts.revision = "";
+	text = render(metrics, &facts, HX_PROMTEXT_PLAIN, &out);
+	has_line(text, "hapax_build_info{version=\"0.1.0\",store=\"memory\"} 1");
+	hx_buf_done(&out);
+	hx_metrics_free(metrics);
+}
+
 static void facts_are_told(void **state)
 {
 	struct hx_metrics *metrics = metrics_sample_new();
@@ -406,6 +421,7 @@ int main(void)
 		cmocka_unit_test(histograms_have_their_buckets),
 		cmocka_unit_test(labels_are_bounded),
 		cmocka_unit_test(without_memory_it_is_not_counted_but_told),
+		cmocka_unit_test(what_is_not_known_of_the_build_is_left_out),
 		cmocka_unit_test(facts_are_told),
 		cmocka_unit_test(aliases_can_be_left_out),
 		cmocka_unit_test(families_are_well_formed),

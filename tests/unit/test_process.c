@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -43,6 +44,23 @@ static void knows_itself(void **state)
 {
 	(void)state;
 	assert_int_equal(hx_process_id(), getpid());
+}
+
+static void takes_the_descriptors_that_it_may_have(void **state)
+{
+	struct rlimit before;
+	struct rlimit limit;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = (struct rlimit){before.rlim_max / 2, before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(
+		hx_process_raise_descriptors() ==
+		(before.rlim_max < 1 << 30 ? before.rlim_max : 1 << 30));
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(limit.rlim_cur == before.rlim_max);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 static void tells_how_a_child_ended(void **state)
@@ -431,6 +449,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_itself),
+		cmocka_unit_test(takes_the_descriptors_that_it_may_have),
 		cmocka_unit_test(tells_how_a_child_ended),
 		cmocka_unit_test(output_goes_where_it_is_sent),
 		cmocka_unit_test(both_outputs_into_one),
