@@ -667,17 +667,17 @@ static void close_control(struct hx_serve *serve)
 	for (int i = 0; i < LAST_TURNS_MAX && serve->admin.peer_count > 0; i++)
 		hx_reactor_turn(&serve->reactor, 0);
 	hx_http_server_done(&serve->admin);
-	hx_signals_close(&serve->signals);
 	hx_timer_retire(&serve->reactor.timers, &serve->drain_timer);
-	hx_timer_retire(&serve->reactor.timers, &serve->chore_timer);
 	hx_timer_retire(&serve->reactor.timers, &serve->wait_timer);
 	hx_service_done(&serve->service);
 	hx_reactor_done(&serve->reactor);
 }
 
-/* Everything that was begun has ended: leave nothing behind. */
+/* Everything that was begun has ended: leave nothing behind, and let nobody look at it on the way. */
 static void close_all(struct hx_serve *serve)
 {
+	hx_signals_close(&serve->signals);
+	hx_timer_retire(&serve->reactor.timers, &serve->chore_timer);
 	hapax_processor_free(serve->processor);
 	hx_timer_retire(&serve->loops[0].reactor.timers, &serve->tick_timer);
 	hx_resolver_done(&serve->resolver);

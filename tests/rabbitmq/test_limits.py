@@ -68,7 +68,8 @@ def test_what_was_read_is_not_kept(cli):
         consume.until_acknowledged(10 + count)
         grown = resident_kb(consume.process) - before
         consume.stop()
-        assert grown * 1024 < count * size / 4, f"{grown} kB more than before"
+        # A sanitizer keeps what was freed.
+        assert harness.is_sanitized() or grown * 1024 < count * size / 4, f"{grown} kB more than before"
 
 
 def more_than_announced():
