@@ -215,6 +215,34 @@ def test_topics_by_pattern_and_a_static_member(cli):
         expect(sorted(body for _, body in service.requests), [b"shop.orders", b"shop.returns"])
 
 
+def test_a_static_member_that_comes_again_disturbs_nobody(cli):
+    if not os.environ.get("HAPAX_KAFKA_REAL"):
+        raise Skip("for proofs: the mock cluster knows no static members")
+    with Kafka({"orders": 2}) as kafka, Service() as service:
+
+        def join(name):
+            store = f"file:{cli.folder / name}"
+            return Consume(cli, "--from", kafka.url("orders", instance=name), "--to", service.url, "--store", store)
+
+        def until_it_has_a_part(member):
+            def received(figures):
+                kafka.produce("orders", numbers(20))
+                return figures.get("received", 0) > 0
+
+            member.until(received, "it has a partition")
+
+        one, two = join("one"), join("two")
+        until_it_has_a_part(two)
+        until_it_has_a_part(one)
+        before = one.figures()["rebalances"]
+        two.stop()
+        two = join("two")
+        until_it_has_a_part(two)
+        expect(one.figures()["rebalances"], before, "rebalances of the one that stayed")
+        one.stop()
+        two.stop()
+
+
 def test_a_lost_store_is_warmed_up_by_the_past_of_the_topic(cli):
     with Kafka({"orders": 3, "orders.dead": 1}) as kafka, Service() as service:
         bad = [("a", "{}", {"ce_id": "no event"})]
