@@ -141,7 +141,7 @@ struct hx_config_http {
 	uint64_t max_body_memory; /* of a body above this the rest goes to a temporary file */
 	uint64_t max_batch;       /* events in one request */
 	int64_t head_timeout_ms;  /* from the first byte to the end of the head */
-	int64_t body_timeout_ms;  /* for a body, and 1 s more for each 4 KiB of it */
+	int64_t body_timeout_ms;  /* a credit: each 4 KiB of a body give 1 s back, up to it */
 	int64_t send_timeout_ms;  /* with less than 4 KiB of the reply taken each second */
 	int64_t idle_timeout_ms;  /* of a connection between two requests */
 };

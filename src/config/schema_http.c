@@ -101,7 +101,7 @@ static const struct hx_setting http_settings[] = {
          .fallback = "30s",
          .min = 1,
          .max = HOUR,
-         .doc = "for a body, and a second more for each 4 KiB of it; above it 408"},
+         .doc = "a body may pause for so long, and must bring 4 KiB a second otherwise; else 408"},
 	{.name = "send_timeout",
          .type = HX_SETTING_DURATION,
          AT(send_timeout_ms),

@@ -20,7 +20,7 @@ enum {
 	/* A client that has so much to read gets no more replies until it has. */
 	UNREAD_MAX = 64 * 1024,
 
-	/* A body may come as slowly as this, after its first seconds, and a reply be read. */
+	/* A body may come as slowly as this, and a reply be read. */
 	BYTES_PER_MS_MIN = 4,
 };
 
@@ -48,7 +48,7 @@ static void await_request(struct hx_http_peer *peer)
 
 bool hx_http_peer_is_idle(const struct hx_http_peer *peer)
 {
-	return peer->exchange == NULL && peer->body_began_ns == 0;
+	return peer->exchange == NULL && peer->began_ns == 0;
 }
 
 /* Whoever streams a reply may go on. */
@@ -208,6 +208,8 @@ static enum hapax_status keep_head(
 	return HAPAX_OK;
 }
 
+static const char no_slot[] = "too many requests wait for their reply";
+
 /* The head is there. False: it was refused. */
 static bool begin_exchange(struct hx_http_peer *peer, struct hapax_bytes head)
 {
@@ -220,14 +222,14 @@ static bool begin_exchange(struct hx_http_peer *peer, struct hapax_bytes head)
 			peer, 503, HX_HTTP_REFUSED_MEMORY, "too much of others is held in memory");
 		return false;
 	}
+	/* Its body would come for nothing. */
+	if (server->handed_count >= server->options.exchanges_max) {
+		hx_http_peer_refuse(peer, 503, HX_HTTP_REFUSED_REQUESTS, no_slot);
+		return false;
+	}
 	exchange = hx_http_exchange_take(server);
 	if (exchange == NULL) {
-		hx_http_peer_refuse(
-			peer, 503,
-			server->exchange_count >= server->options.exchanges_max
-				? HX_HTTP_REFUSED_REQUESTS
-				: HX_HTTP_REFUSED_MEMORY,
-			"too many requests wait for their reply");
+		hx_http_peer_refuse(peer, 503, HX_HTTP_REFUSED_MEMORY, "no memory for a request");
 		return false;
 	}
 	peer->exchange = exchange;
@@ -237,7 +239,8 @@ static bool begin_exchange(struct hx_http_peer *peer, struct hapax_bytes head)
 		hx_http_peer_refuse(peer, 503, HX_HTTP_REFUSED_MEMORY, "no memory for a request");
 		return false;
 	}
-	peer->body_began_ns = now_ns(peer);
+	peer->body_until_ns = now_ns(peer) + server->options.body_ms * MS_NS;
+	peer->body_seen = 0;
 	if (exchange->head.expects_continue && exchange->head.body != HX_HTTP1_BODY_NONE)
 		(void)hx_connection_write(&peer->connection, go_on.data, go_on.size);
 	return true;
@@ -268,12 +271,19 @@ static bool add_data(struct hx_http_peer *peer, struct hapax_bytes data)
 static bool hand_over(struct hx_http_peer *peer)
 {
 	struct hx_http_exchange *exchange = peer->exchange;
+	struct hx_http_server *server = peer->server;
 
+	if (server->handed_count >= server->options.exchanges_max) {
+		hx_http_peer_refuse(peer, 503, HX_HTTP_REFUSED_REQUESTS, no_slot);
+		return false;
+	}
+	server->handed_count++;
+	exchange->has_slot = true;
 	hx_http1_reset(&peer->http);
 	peer->deadline_ns = INT64_MAX;
 	exchange->is_handed_over = true;
-	peer->server->stats.requests++;
-	peer->server->handle(exchange);
+	server->stats.requests++;
+	server->handle(exchange);
 	if (peer->exchange != NULL) {
 		hx_connection_pause(&peer->connection);
 		return false;
@@ -281,21 +291,31 @@ static bool hand_over(struct hx_http_peer *peer)
 	return peer->connection.state == HX_CONNECTION_OPEN && !peer->is_waiting;
 }
 
+/*
+ * Part of a body has come: time passes, bytes give some back, and no more than the whole of it
+ * is ever left.
+ */
+static void await_body(struct hx_http_peer *peer)
+{
+	int64_t most_ns = now_ns(peer) + peer->server->options.body_ms * MS_NS;
+	uint64_t size = peer->exchange->body.size;
+
+	peer->body_until_ns +=
+		(int64_t)((size - peer->body_seen) * (uint64_t)(MS_NS / BYTES_PER_MS_MIN));
+	peer->body_seen = size;
+	if (peer->body_until_ns > most_ns)
+		peer->body_until_ns = most_ns;
+	set_deadline(peer, peer->body_until_ns);
+}
+
 /* What came is not enough: how long may the rest take? */
 static void await_rest(struct hx_http_peer *peer)
 {
-	const struct hx_http_server_options *options = &peer->server->options;
-
-	if (peer->exchange != NULL)
-		set_deadline(
-			peer,
-			peer->body_began_ns +
-				(options->body_ms +
-		                 (int64_t)(peer->exchange->body.size / BYTES_PER_MS_MIN)) *
-					MS_NS);
-	else if (peer->body_began_ns == 0) {
-		peer->body_began_ns = now_ns(peer);
-		set_deadline(peer, peer->body_began_ns + options->head_ms * MS_NS);
+	if (peer->exchange != NULL) {
+		await_body(peer);
+	} else if (peer->began_ns == 0) {
+		peer->began_ns = now_ns(peer);
+		set_deadline(peer, peer->began_ns + peer->server->options.head_ms * MS_NS);
 	}
 }
 
@@ -359,7 +379,7 @@ static void on_drained(struct hx_connection *connection)
 void hx_http_peer_answered(struct hx_http_peer *peer, bool is_last)
 {
 	peer->exchange = NULL;
-	peer->body_began_ns = 0;
+	peer->began_ns = 0;
 	if (is_last) {
 		hx_connection_finish(&peer->connection);
 		return;

@@ -21,11 +21,13 @@ struct hx_http_peer {
 	struct hx_http1 http;
 	struct hx_http_exchange *exchange;
 	struct hx_timer timer;
-	int64_t deadline_ns; /* INT64_MAX: none */
-	int64_t body_began_ns;
-	bool is_in_input; /* the connection will go on by itself */
-	bool is_waiting;  /* for the client to read what was written */
-	bool is_admitted; /* left is to be called */
+	int64_t deadline_ns;   /* INT64_MAX: none */
+	int64_t began_ns;      /* when its head began to come; 0: no request has begun */
+	int64_t body_until_ns; /* of a body that is coming: when its credit of time is spent */
+	uint64_t body_seen;    /* bytes of it that have given credit */
+	bool is_in_input;      /* the connection will go on by itself */
+	bool is_waiting;       /* for the client to read what was written */
+	bool is_admitted;      /* left is to be called */
 	struct hx_http_peer *next;
 	struct hx_http_peer *back;
 	char client[HX_HTTP_CLIENT_SIZE];
@@ -40,7 +42,7 @@ bool hx_http_peer_is_idle(const struct hx_http_peer *peer);
 /* The reply to its exchange is written; is_last: close when it is sent. */
 void hx_http_peer_answered(struct hx_http_peer *peer, bool is_last);
 
-/* From the pool, or NULL: there are too many, or no memory. */
+/* From the pool, or NULL: there is no memory. */
 struct hx_http_exchange *hx_http_exchange_take(struct hx_http_server *server);
 void hx_http_exchange_give(struct hx_http_exchange *exchange);
 

@@ -188,6 +188,7 @@ void hx_http_server_done(struct hx_http_server *server)
 	if (server->reactor == NULL)
 		return;
 	assert(server->peer_count == 0 && server->exchange_count == 0);
+	assert(server->handed_count == 0);
 	while (server->spare != NULL) {
 		struct hx_http_exchange *exchange = server->spare;
 
@@ -213,8 +214,6 @@ struct hx_http_exchange *hx_http_exchange_take(struct hx_http_server *server)
 {
 	struct hx_http_exchange *exchange = server->spare;
 
-	if (server->exchange_count >= server->options.exchanges_max)
-		return NULL;
 	if (exchange != NULL) {
 		server->spare = exchange->next;
 		server->spare_count--;
@@ -229,6 +228,7 @@ struct hx_http_exchange *hx_http_exchange_take(struct hx_http_server *server)
 	}
 	server->exchange_count++;
 	exchange->is_handed_over = false;
+	exchange->has_slot = false;
 	exchange->on_room = NULL;
 	exchange->body.memory.size_max = server->options.body_memory_max;
 	exchange->context = NULL;
@@ -247,6 +247,7 @@ void hx_http_exchange_give(struct hx_http_exchange *exchange)
 	struct hx_http_server *server = exchange->server;
 
 	server->exchange_count--;
+	server->handed_count -= exchange->has_slot;
 	hx_buf_clear(&exchange->text);
 	if (exchange->text.capacity > TEXT_KEPT_MAX)
 		hx_buf_done(&exchange->text);

@@ -12,6 +12,12 @@
  * too slow to send (408), or that sends too much (413, 414, 431); one that does not
  * read is dropped.
  *
+ * A request takes one of exchanges_max slots when it is handed over, not before: clients
+ * that send a part of a body and wait take no slot from anybody. What they hold is limited
+ * by their connections, by memory_max and by body_ms. That is a credit of time: it runs
+ * down while a body comes, each 4 KiB that came give back a second, and it is never more
+ * than body_ms. A body that falls silent is refused after body_ms, however much has come.
+ *
  * Between requests a connection holds no memory but its own struct.
  *
  * Threads: the reactor's thread.
@@ -67,12 +73,12 @@ enum hx_http_refusal {
 
 /* Zero means the default. */
 struct hx_http_server_options {
-	int64_t idle_ms;               /* 0: 60 s; between two requests */
-	int64_t head_ms;               /* 0: 5 s; from the first byte of a request to its body */
-	int64_t body_ms;               /* 0: 10 s; for a body, and a second for each 4 KiB of it */
-	uint64_t body_max;             /* 0: 16 MiB */
-	size_t connections_max;        /* 0: 10,000 */
-	size_t exchanges_max;          /* 0: 4,096; requests that wait for their reply */
+	int64_t idle_ms;        /* 0: 60 s; between two requests */
+	int64_t head_ms;        /* 0: 5 s; from the first byte of a request to its body */
+	int64_t body_ms;        /* 0: 10 s; the longest wait for 4 KiB/s of a body, see below */
+	uint64_t body_max;      /* 0: 16 MiB */
+	size_t connections_max; /* 0: 10,000 */
+	size_t exchanges_max;   /* 0: 4,096; requests that were handed over */
 	struct hx_http1_limits limits; /* of requests; its body_max is not read */
 	int64_t stall_ms;              /* 0: 30 s; how long a client may take nothing of a reply */
 	/*
@@ -131,7 +137,8 @@ struct hx_http_server {
 	size_t peer_count;
 	struct hx_http_exchange *spare; /* for the next requests */
 	size_t spare_count;
-	size_t exchange_count; /* in use */
+	size_t exchange_count; /* in use, also for requests that are still coming */
+	size_t handed_count;   /* of these, handed over: at most exchanges_max */
 	bool is_draining;
 	bool is_leaving; /* each reply is the last of its connection */
 	struct hx_timer drain_timer;
@@ -160,6 +167,7 @@ struct hx_http_exchange {
 	struct hx_http_body body;
 	size_t noted; /* memory of body, in the reactor's account */
 	bool is_handed_over;
+	bool has_slot; /* counts in handed_count */
 	bool is_full;  /* of a streamed reply: on_room is to be called */
 	bool has_sent; /* of a streamed reply: a piece */
 	bool is_bare;  /* of a streamed reply: there is no body, whatever is written */

@@ -379,6 +379,86 @@ static void a_client_that_does_not_finish(void **state)
 	close_bench(bench);
 }
 
+/* A request takes a slot when all of it is there: what is only begun takes none from others. */
+static void a_slot_counts_from_hand_over(void **state)
+{
+	static const char part[] = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nh";
+	struct bench *bench = open_bench();
+	int clients[CLIENTS];
+	char text[1024] = "";
+
+	(void)state;
+	bench->server.options.exchanges_max = 1;
+	for (int i = 0; i < CLIENTS; i++) {
+		clients[i] = connect_to(bench);
+		assert_int_equal(write(clients[i], part, strlen(part)), strlen(part));
+	}
+	for (int i = 0; bench->server.exchange_count < CLIENTS && i < TURNS_MAX; i++)
+		assert_true(turn(bench));
+	assert_int_equal(bench->server.exchange_count, CLIENTS);
+	assert_int_equal(bench->server.handed_count, 0);
+	send_bytes(bench, request, sizeof(request) - 1);
+	expect_answers(bench);
+	/* While one is with whoever handles it, the next whole one is refused. */
+	bench->answers_later = true;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(write(clients[i], "ello", 4), 4);
+	for (int i = 0; bench->server.peer_count == CLIENTS + 1 && i < TURNS_MAX; i++)
+		assert_true(turn(bench));
+	assert_int_equal(bench->requests, REQUESTS + 1);
+	for (int i = 0; i < 2; i++) {
+		size_t size = strlen(text);
+		ssize_t count = read(clients[i], text + size, sizeof(text) - 1 - size);
+
+		assert_true(count > 0);
+		text[size + (size_t)count] = '\0';
+	}
+	assert_non_null(strstr(text, "HTTP/1.1 503 "));
+	assert_non_null(strstr(text, "Retry-After: 1"));
+	assert_non_null(strstr(text, "\r\n\r\nhello"));
+	for (int i = 0; i < CLIENTS; i++)
+		close(clients[i]);
+	close_bench(bench);
+}
+
+static void send_body(struct bench *bench, size_t size)
+{
+	static const char bytes[64 * 1024];
+
+	send_bytes(bench, bytes, size);
+	for (int i = 0; i < 100; i++)
+		assert_true(turn(bench));
+}
+
+/* However much of a body has come: once it falls silent, it has body_ms. */
+static void a_body_that_falls_silent(void **state)
+{
+	static const char head[] = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n";
+	enum { BODY_MS = 10 * 1000, STEPS = 20 };
+	struct bench *bench = open_bench();
+
+	(void)state;
+	send_bytes(bench, head, strlen(head));
+	/* As slowly as is allowed, for much longer than BODY_MS. */
+	for (int i = 0; i < STEPS; i++) {
+		send_body(bench, 4 * 1000);
+		fault_net_advance(&bench->fault, 1000);
+		assert_true(turn(bench));
+	}
+	/* Many at once are not saved up for later. */
+	for (int i = 0; i < STEPS / 2; i++)
+		send_body(bench, 40 * 1000);
+	fault_net_advance(&bench->fault, BODY_MS - 1);
+	for (int i = 0; i < 10; i++)
+		assert_true(turn(bench));
+	fault_net_advance(&bench->fault, 2);
+	for (int i = 0; turn(bench) && i < TURNS_MAX; i++)
+		;
+	assert_non_null(strstr(bench->got, "HTTP/1.1 408 "));
+	assert_int_equal(bench->requests, 0);
+	close_bench(bench);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +470,8 @@ int main(void)
 		cmocka_unit_test(drains_at_once_when_nobody_is_there),
 		cmocka_unit_test(memory_has_a_limit),
 		cmocka_unit_test(a_client_that_does_not_finish),
+		cmocka_unit_test(a_slot_counts_from_hand_over),
+		cmocka_unit_test(a_body_that_falls_silent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
