@@ -165,6 +165,22 @@ static void note_variables(struct hx_invocation *inv)
 	}
 }
 
+/* What no request shows: that cookies do not tell the clients of a route apart. */
+static void note_cookies(struct hx_invocation *inv, const struct hx_config *config)
+{
+	for (size_t i = 0; i < config->proxy.route_count && !config->listen.proxy.is_off; i++) {
+		const struct hx_config_proxy_route *route = &config->proxy.routes[i];
+
+		if (strcmp(route->credential, "auto") == 0 && route->credential_cookie_count == 0)
+			hx_report(
+				inv->command->name,
+				"note: route '%s': cookies do not identify clients: a key with "
+				"cookies only gets 400, and clients that differ in a cookie only "
+				"share keys; name session cookies in credential_cookies",
+				route->name);
+	}
+}
+
 /* The daemon would read them at its start, and at a reload. */
 static int check_tls(const struct hx_config *config)
 {
@@ -198,6 +214,8 @@ static int run_check(struct hx_invocation *inv)
 	note_variables(inv);
 	if (code == HX_EXIT_OK)
 		code = check_tls(config);
+	if (config != NULL)
+		note_cookies(inv, config);
 	if (code != HX_EXIT_OK) {
 		hx_config_release(config);
 		return code;

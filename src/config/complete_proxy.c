@@ -30,6 +30,13 @@ static const char *const replay_headers[] = {
 	"Retry-After",
 };
 
+/* What chooses the account that a request is for, beside the credential. */
+static const char *const fingerprint_headers[] = {
+	"Stripe-Account",      "Stripe-Context",    "X-Goog-User-Project",
+	"OpenAI-Organization", "OpenAI-Project",    "Xero-Tenant-Id",
+	"X-Account-Id",        "X-Organization-Id", "X-Tenant-Id",
+};
+
 static void complete_lists(struct hx_config_proxy_route *route)
 {
 	if (route->method_count == 0) {
@@ -39,6 +46,11 @@ static void complete_lists(struct hx_config_proxy_route *route)
 	if (route->replay_header_count == 0) {
 		route->replay_headers = replay_headers;
 		route->replay_header_count = sizeof(replay_headers) / sizeof(replay_headers[0]);
+	}
+	if (route->fingerprint_header_count == 0) {
+		route->fingerprint_headers = fingerprint_headers;
+		route->fingerprint_header_count =
+			sizeof(fingerprint_headers) / sizeof(fingerprint_headers[0]);
 	}
 }
 
@@ -146,6 +158,18 @@ static void complete_path(struct hx_complete *complete, struct hx_config_proxy_r
 	route->path = path;
 }
 
+/* Cookies that nobody looks at would be taken for a protection. */
+static void check_credential(
+	struct hx_complete *complete, const struct hx_config_proxy_route *route)
+{
+	if (route->credential_cookie_count > 0 && strcmp(route->credential, "auto") != 0)
+		hx_fault(
+			complete->faults, HAPAX_ERR_INVALID, &route->place,
+			"route '%.64s': credential_cookies count with credential 'auto' only, not "
+			"with '%.64s'",
+			route->name, route->credential);
+}
+
 static struct hapax_bytes scope_part(const char *text)
 {
 	return hapax_bytes_from_text(text[0] == '\0' ? "default" : text);
@@ -191,6 +215,7 @@ void hx_complete_proxy(struct hx_complete *complete, struct hx_config *config)
 		complete_path(complete, route);
 		complete_lists(route);
 		complete_outcomes(complete, route);
+		check_credential(complete, route);
 		route->scope = hx_config_scope_find(
 			config, scope_part(route->tenant), scope_part(route->group));
 	}

@@ -258,6 +258,8 @@ struct hx_config_proxy_route {
 	const char *credential; /* "auto", "none" or "header:NAME" */
 	const char *const *credential_cookies;
 	size_t credential_cookie_count;
+	const char *const *fingerprint_headers; /* that choose an account */
+	size_t fingerprint_header_count;
 	const char *tenant; /* "": "default", as group */
 	const char *group;
 	int64_t ttl_ms; /* 0: the scope's */

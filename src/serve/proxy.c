@@ -7,6 +7,7 @@
  *	a method that runs once, with a key       claimed, and run once
  *	  with two, or one that cannot be read    400
  *	  without one, where it is required       400
+ *	  of a client that has no credential      400, unless the route says credential: none
  *	all others                                pass: forwarded as they come, without a claim
  *
  * Titles are those of draft-ietf-httpapi-idempotency-key-header.
@@ -84,7 +85,7 @@ static void hash_large(struct hx_large *large, struct hapax_buf *scratch)
 	large->status = hx_sha256_init(&sha);
 	if (large->status == HAPAX_OK)
 		large->status = hx_proxy_key_fingerprint(
-			&delivery->exchange->head, &delivery->exchange->body, &sha,
+			delivery->proxy, &delivery->exchange->head, &delivery->exchange->body, &sha,
 			delivery->proxy_key.fingerprint, &large->err);
 	hx_sha256_done(&sha);
 	large->key_ns += hx_clock_mono_ns();
@@ -115,8 +116,8 @@ static void take_fingerprint(struct hx_delivery *delivery)
 		return;
 	}
 	status = hx_proxy_key_fingerprint(
-		&exchange->head, &exchange->body, &loop->sha, delivery->proxy_key.fingerprint,
-		&err);
+		delivery->proxy, &exchange->head, &exchange->body, &loop->sha,
+		delivery->proxy_key.fingerprint, &err);
 	if (status != HAPAX_OK) {
 		refuse_body(delivery, &err);
 		return;
@@ -124,6 +125,24 @@ static void take_fingerprint(struct hx_delivery *delivery)
 	hx_metrics_observe_ns(
 		loop->cells, HX_METRIC_KEY_DURATION, 0, 0, hx_clock_mono_ns() - began_ns);
 	ask(delivery);
+}
+
+/* A key that anybody could send would give the stored response to anybody. */
+static void refuse_stranger(struct hx_delivery *delivery)
+{
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	bool has_cookies = hx_http1_find(head, HX_BYTES_LIT("Cookie"), 0) < head->field_count;
+
+	hx_delivery_refuse(
+		delivery, 400, PROBLEM("credential-missing"),
+		"The request has an Idempotency-Key and no credential",
+		has_cookies
+			? "no cookie of this request identifies its client; name the session "
+			  "cookie in 'credential_cookies' of the route, or set 'credential: none' "
+			  "if all clients may share responses"
+			: "send Authorization or an API key; or set 'credential' of the route: "
+			  "'header:NAME' for a field that identifies the client, or 'none' if all "
+			  "clients may share responses");
 }
 
 static void take_key(struct hx_delivery *delivery)
@@ -157,8 +176,9 @@ static void take_key(struct hx_delivery *delivery)
 	case HX_PROXY_KEY_WHOSE_IS_UNKNOWN:
 		hx_delivery_refuse(
 			delivery, 400, PROBLEM("credential"),
-			"Whose Idempotency-Key it is, is not clear", err.message);
+			"The client of this Idempotency-Key is not clear", err.message);
 		return;
+	case HX_PROXY_KEY_NO_CREDENTIAL: refuse_stranger(delivery); return;
 	}
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/proxy_key.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -162,9 +163,101 @@ static bool next_cookie(
 	return false;
 }
 
-/* Every value that the cookie has. False: it has none. */
+/*
+ * Fields in which clients send what identifies them, in the order in which they are hashed;
+ * hapax.yaml lists them. A field whose value changes from one request to the next does not
+ * belong here: each retry would have a new key.
+ */
+static const struct hapax_bytes credential_fields[] = {
+	HX_BYTES_LIT("Authorization"),
+	HX_BYTES_LIT("X-API-Key"),
+	HX_BYTES_LIT("X-API-Token"),
+	HX_BYTES_LIT("X-API-Secret"),
+	HX_BYTES_LIT("Api-Key"),
+	HX_BYTES_LIT("ApiKey"),
+	HX_BYTES_LIT("Api-Token"),
+	HX_BYTES_LIT("Access-Token"),
+	HX_BYTES_LIT("X-Auth-Token"),
+	HX_BYTES_LIT("X-Auth-Key"),
+	HX_BYTES_LIT("X-Access-Token"),
+	HX_BYTES_LIT("X-Session-Token"),
+	HX_BYTES_LIT("X-User-Token"),
+	HX_BYTES_LIT("X-Client-Secret"),
+	HX_BYTES_LIT("X-Token"),
+	HX_BYTES_LIT("X-Goog-Api-Key"),
+	HX_BYTES_LIT("Ocp-Apim-Subscription-Key"),
+	HX_BYTES_LIT("X-Functions-Key"),
+	HX_BYTES_LIT("X-Shopify-Access-Token"),
+	HX_BYTES_LIT("X-RapidAPI-Key"),
+	HX_BYTES_LIT("X-Vault-Token"),
+	HX_BYTES_LIT("Private-Token"),
+	HX_BYTES_LIT("Job-Token"),
+	HX_BYTES_LIT("DD-API-KEY"),
+	HX_BYTES_LIT("PLAID-SECRET"),
+};
+enum { CREDENTIAL_FIELDS = sizeof(credential_fields) / sizeof(credential_fields[0]) };
+static_assert(CREDENTIAL_FIELDS <= 32, "find_credentials() has a bit for each");
+
+/* A bit for each of credential_fields that the head has with a value. */
+static uint32_t find_credentials(const struct hx_http1_head *head)
+{
+	uint32_t found = 0;
+
+	for (size_t i = 0; i < head->field_count; i++) {
+		if (head->fields[i].value.size == 0)
+			continue;
+		for (size_t k = 0; k < CREDENTIAL_FIELDS; k++) {
+			if (hx_http1_text_equal(head->fields[i].name, credential_fields[k]))
+				found |= UINT32_C(1) << k;
+		}
+	}
+	return found;
+}
+
+/* Every value of the field that is not empty, each after the field's name. */
+static void add_values(
+	struct hx_sha256 *sha, const struct hx_http1_head *head, struct hapax_bytes name)
+{
+	for (size_t i = hx_http1_find(head, name, 0); i < head->field_count;
+	     i = hx_http1_find(head, name, i + 1)) {
+		if (head->fields[i].value.size == 0)
+			continue;
+		add(sha, name);
+		add(sha, head->fields[i].value);
+	}
+}
+
+/*
+ * The credential fields of the head. INVALID: Authorization occurs twice, or a field would not
+ * reach the upstream, which would run for somebody else.
+ */
+static enum hapax_status add_fields(
+	struct hx_sha256 *sha, const struct hx_http1_head *head, bool *ret_is_there,
+	struct hapax_error *err)
+{
+	uint32_t found = find_credentials(head);
+	size_t index;
+	enum hapax_status status = find_only(head, credential_fields[0], &index, err);
+
+	for (size_t i = 0; i < CREDENTIAL_FIELDS && status == HAPAX_OK; i++) {
+		struct hapax_bytes name = credential_fields[i];
+
+		if ((found >> i & 1) == 0)
+			continue;
+		if (hx_http1_is_hop(head, name))
+			status = hx_error_set(
+				err, HAPAX_ERR_INVALID, 0, "Connection names the field '%.*s'",
+				(int)name.size, (const char *)name.data);
+		else
+			add_values(sha, head, name);
+	}
+	*ret_is_there = found != 0;
+	return status;
+}
+
+/* Every value that the cookie has and that is not empty. False: it has none. */
 static bool add_cookie(
-	struct hx_sha256 *sha, const struct hx_http1_head *head, const char *wanted, bool is_first)
+	struct hx_sha256 *sha, const struct hx_http1_head *head, struct hapax_bytes wanted)
 {
 	static const struct hapax_bytes field = HX_BYTES_LIT("Cookie");
 	bool is_there = false;
@@ -176,10 +269,9 @@ static bool add_cookie(
 		struct hapax_bytes value;
 
 		while (next_cookie(&rest, &name, &value)) {
-			if (!hx_bytes_equal(name, hapax_bytes_from_text(wanted)))
+			if (value.size == 0 || !hx_bytes_equal(name, wanted))
 				continue;
-			if (is_first && !is_there)
-				add(sha, HX_BYTES_LIT("cookie"));
+			add(sha, field);
 			add(sha, name);
 			add(sha, value);
 			is_there = true;
@@ -188,22 +280,31 @@ static bool add_cookie(
 	return is_there;
 }
 
-static bool add_cookies(
+/* The cookies that the route names. INVALID: they would not reach the upstream. */
+static enum hapax_status add_cookies(
 	struct hx_sha256 *sha, const struct hx_config_proxy_route *route,
-	const struct hx_http1_head *head)
+	const struct hx_http1_head *head, bool *ret_is_there, struct hapax_error *err)
 {
+	static const struct hapax_bytes field = HX_BYTES_LIT("Cookie");
 	bool is_there = false;
 
+	*ret_is_there = false;
+	if (route->credential_cookie_count == 0 ||
+	    hx_http1_find(head, field, 0) == head->field_count)
+		return HAPAX_OK;
+	if (hx_http1_is_hop(head, field))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "Connection names the field 'Cookie'");
 	for (size_t i = 0; i < route->credential_cookie_count; i++)
 		is_there =
-			add_cookie(sha, head, route->credential_cookies[i], !is_there) || is_there;
-	/* No name is empty: here they end. */
-	if (is_there)
-		add(sha, HX_BYTES_LIT(""));
-	return is_there;
+			add_cookie(
+				sha, head, hapax_bytes_from_text(route->credential_cookies[i])) ||
+			is_there;
+	*ret_is_there = is_there;
+	return HAPAX_OK;
 }
 
-/* A principal that a trusted proxy sets. Who comes without one came past it. */
+/* A principal that a trusted proxy sets. A request without one came past that proxy. */
 static enum hapax_status add_principal(
 	struct hx_sha256 *sha, const struct hx_http1_head *head, struct hapax_bytes name,
 	struct hapax_error *err)
@@ -213,61 +314,55 @@ static enum hapax_status add_principal(
 
 	if (status != HAPAX_OK)
 		return status;
-	if (index == head->field_count)
+	if (index == head->field_count || head->fields[index].value.size == 0)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the field '%.*s' is missing", (int)name.size,
-			(const char *)name.data);
+			err, HAPAX_ERR_INVALID, 0, "the field '%.*s' is %s", (int)name.size,
+			(const char *)name.data, index == head->field_count ? "missing" : "empty");
 	add(sha, HX_BYTES_LIT("header"));
+	add(sha, name);
 	add(sha, head->fields[index].value);
 	return HAPAX_OK;
 }
 
-/* Cookies that decide must reach the upstream, too, or it would run for somebody else. */
-static enum hapax_status check_cookies(
-	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
-	struct hapax_error *err)
-{
-	static const struct hapax_bytes field = HX_BYTES_LIT("Cookie");
-
-	if (route->credential_cookie_count == 0 || !hx_http1_is_hop(head, field) ||
-	    hx_http1_find(head, field, 0) == head->field_count)
-		return HAPAX_OK;
-	return hx_error_set(err, HAPAX_ERR_INVALID, 0, "Connection names the field 'Cookie'");
-}
-
-/* What it is comes before what it says: a cookie is never taken for a password. */
-static enum hapax_status add_credential(
+/*
+ * All credentials that the request has. Each comes after its name, so that a cookie is never
+ * taken for a password, and an empty name ends them: no other set has the same bytes.
+ */
+static enum hx_proxy_key_end add_all(
 	struct hx_sha256 *sha, const struct hx_config_proxy_route *route,
 	const struct hx_http1_head *head, struct hapax_bytes certificate, struct hapax_error *err)
 {
-	static const struct hapax_bytes authorization = HX_BYTES_LIT("Authorization");
-	static const char prefix[] = "header:";
-	size_t index = head->field_count;
-	enum hapax_status status = HAPAX_OK;
+	bool has_field;
+	bool has_cookie;
 
-	if (strncmp(route->credential, prefix, sizeof(prefix) - 1) == 0)
-		return add_principal(
-			sha, head, hapax_bytes_from_text(route->credential + sizeof(prefix) - 1),
-			err);
-	if (strcmp(route->credential, "none") == 0) {
-		add(sha, HX_BYTES_LIT("none"));
-		return HAPAX_OK;
-	}
-	status = find_only(head, authorization, &index, err);
-	if (status == HAPAX_OK)
-		status = check_cookies(route, head, err);
-	if (status != HAPAX_OK)
-		return status;
-	if (index < head->field_count) {
-		add(sha, authorization);
-		add(sha, head->fields[index].value);
-	} else if (certificate.size > 0) {
+	if (add_fields(sha, head, &has_field, err) != HAPAX_OK ||
+	    add_cookies(sha, route, head, &has_cookie, err) != HAPAX_OK)
+		return HX_PROXY_KEY_WHOSE_IS_UNKNOWN;
+	if (certificate.size > 0) {
 		add(sha, HX_BYTES_LIT("certificate"));
 		add(sha, certificate);
-	} else if (!add_cookies(sha, route, head)) {
-		add(sha, HX_BYTES_LIT("none"));
 	}
-	return HAPAX_OK;
+	add(sha, HX_BYTES_LIT(""));
+	return has_field || has_cookie || certificate.size > 0 ? HX_PROXY_KEY_FOUND
+							       : HX_PROXY_KEY_NO_CREDENTIAL;
+}
+
+static enum hx_proxy_key_end add_credential(
+	struct hx_sha256 *sha, const struct hx_config_proxy_route *route,
+	const struct hx_http1_head *head, struct hapax_bytes certificate, struct hapax_error *err)
+{
+	static const char prefix[] = "header:";
+	struct hapax_bytes name;
+
+	if (strcmp(route->credential, "none") == 0) {
+		add(sha, HX_BYTES_LIT("none"));
+		return HX_PROXY_KEY_FOUND;
+	}
+	if (strncmp(route->credential, prefix, sizeof(prefix) - 1) != 0)
+		return add_all(sha, route, head, certificate, err);
+	name = hapax_bytes_from_text(route->credential + sizeof(prefix) - 1);
+	return add_principal(sha, head, name, err) == HAPAX_OK ? HX_PROXY_KEY_FOUND
+							       : HX_PROXY_KEY_WHOSE_IS_UNKNOWN;
 }
 
 static enum hx_proxy_key_end read_field(
@@ -302,8 +397,9 @@ enum hx_proxy_key_end hx_proxy_key_read(
 	if (end != HX_PROXY_KEY_FOUND)
 		return end;
 	hx_sha256_reset(sha);
-	if (add_credential(sha, route, head, certificate, err) != HAPAX_OK)
-		return HX_PROXY_KEY_WHOSE_IS_UNKNOWN;
+	end = add_credential(sha, route, head, certificate, err);
+	if (end != HX_PROXY_KEY_FOUND)
+		return end;
 	hx_proxy_split(head->path, &path, &query);
 	add(sha, head->method);
 	add_authority(sha, head->authority);
@@ -334,8 +430,27 @@ static enum hapax_status add_file(
 	return status;
 }
 
+/*
+ * The fields that choose an account, as the upstream gets them: one that Connection names
+ * stays behind. An empty name ends them.
+ */
+static void add_account(
+	struct hx_sha256 *sha, const struct hx_config_proxy_route *route,
+	const struct hx_http1_head *head)
+{
+	for (size_t i = 0; i < route->fingerprint_header_count; i++) {
+		struct hapax_bytes name = hapax_bytes_from_text(route->fingerprint_headers[i]);
+
+		if (hx_http1_find(head, name, 0) < head->field_count &&
+		    !hx_http1_is_hop(head, name))
+			add_values(sha, head, name);
+	}
+	add(sha, HX_BYTES_LIT(""));
+}
+
 enum hapax_status hx_proxy_key_fingerprint(
-	const struct hx_http1_head *head, const struct hx_http_body *body, struct hx_sha256 *sha,
+	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
+	const struct hx_http_body *body, struct hx_sha256 *sha,
 	unsigned char ret[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err)
 {
 	struct hapax_bytes path;
@@ -346,6 +461,7 @@ enum hapax_status hx_proxy_key_fingerprint(
 	hx_proxy_split(head->path, &path, &query);
 	add(sha, query);
 	add(sha, hx_http1_known(head, HX_HTTP1_CONTENT_TYPE));
+	add_account(sha, route, head);
 	add_size(sha, body->size);
 	if (hx_http_body_is_in_memory(body))
 		hx_sha256_update(sha, body->memory.data, body->memory.size);

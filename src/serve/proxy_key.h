@@ -10,11 +10,13 @@
  * form: a host in small letters, without a dot behind it and without port 80 or 443; a path
  * as RFC 3986 6.2.2 has it. A client that spells its retry in another way has the same key.
  *
- * Who asks is the first that there is of: Authorization, the client's certificate, the
- * cookies that the route names; or a field that a trusted proxy sets. A client whose
- * credential was renewed has new keys.
+ * Who asks is all that there is of: Authorization, the fields in which APIs take a key, the
+ * client's certificate, the cookies that the route names; or a field that a trusted proxy sets.
+ * Without any of them a request has no key, unless the route says `credential: none`. A client
+ * whose credential was renewed has new keys.
  *
- * The fingerprint is over query, Content-Type and body, the same way.
+ * The fingerprint is over query, Content-Type, the fields that choose an account and the body,
+ * the same way.
  *
  * Threads: one at a time for each struct hx_sha256.
  */
@@ -49,8 +51,9 @@ struct hx_proxy_key {
 enum hx_proxy_key_end {
 	HX_PROXY_KEY_FOUND,
 	HX_PROXY_KEY_MISSING,
-	HX_PROXY_KEY_INVALID,         /* several, or none that can be read */
-	HX_PROXY_KEY_WHOSE_IS_UNKNOWN /* who asks is said twice, or must be said and is not */
+	HX_PROXY_KEY_INVALID,          /* several, or none that can be read */
+	HX_PROXY_KEY_WHOSE_IS_UNKNOWN, /* who asks is said twice, or must be said and is not */
+	HX_PROXY_KEY_NO_CREDENTIAL,    /* nothing says who asks */
 };
 
 /*
@@ -64,7 +67,8 @@ enum hx_proxy_key_end hx_proxy_key_read(
 
 /* The fingerprint. What the disk says of a body that is in a file. */
 enum hapax_status hx_proxy_key_fingerprint(
-	const struct hx_http1_head *head, const struct hx_http_body *body, struct hx_sha256 *sha,
+	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
+	const struct hx_http_body *body, struct hx_sha256 *sha,
 	unsigned char ret[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err);
 
 /* The path of a target without its query, and that, with its "?", or nothing. */

@@ -144,6 +144,23 @@ def test_a_slip_in_a_variable_is_noted(cli):
     )
 
 
+def test_cookies_that_do_not_count_are_noted(cli):
+    """Where nothing but a cookie would tell clients apart, a person has to name it."""
+    text = """
+listen: {proxy: '127.0.0.1:8081'}
+upstream: {url: 'http://127.0.0.1:9000'}
+proxy:
+  routes:
+    - {name: plain, path: /plain}
+    - {name: named, path: /named, credential_cookies: [session]}
+    - {name: principal, path: /principal, credential: 'header:X-User'}
+    - {name: public, path: /public, credential: none}
+"""
+    result = cli.run("config", "check", write(cli, text))
+    expect_match("^hapax: config: note: route 'plain': cookies do not identify clients: .*credential_cookies\n$", result.err)
+    expect(cli.run("config", "check", write(cli, text.replace("listen:", "#"))).err, "")
+
+
 def test_the_file_is_found(cli):
     expect(cli.run("config", "check").out, "ok: no file, defaults and environment\n")
     path = write(cli, "enabled: false\n", "home/.config/hapax/hapax.yaml")

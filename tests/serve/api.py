@@ -126,8 +126,13 @@ def proxy(cli, url, *options, **more):
     return serve(cli, url, "--gateway", "off", "--proxy", "127.0.0.1:0", *options, **more)
 
 
-def ask(to, method, path, body=None, key=None, fields=(), **headers):
-    """A request; key is that of Idempotency-Key, bare; fields are (name, value), more than one of a name too."""
+def ask(to, method, path, body=None, key=None, fields=(), credential="Bearer client", **headers):
+    """A request; key is that of Idempotency-Key, bare; fields are (name, value), more than one of a name too.
+
+    credential is its Authorization, unless there is one in headers or fields; None: it has none.
+    """
+    if credential is not None and not any(name.lower() == "authorization" for name, _ in [*headers.items(), *fields]):
+        headers["Authorization"] = credential
     connection = http.client.HTTPConnection(*to, timeout=TIMEOUT_SECONDS)
     try:
         connection.putrequest(method, path, skip_host="Host" in headers, skip_accept_encoding=True)

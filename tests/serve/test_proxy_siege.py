@@ -16,6 +16,8 @@ from test_service import Keeper
 # What a client has sent before it falls silent: nothing, a part of a head, a part of a body.
 BEGUN = (b"", b"POST / HTTP/1.1\r\nHost: x\r\nIdempotency-K", b"POST / HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: 9\r\n\r\n{")
 
+CLIENT = {"Authorization": "Bearer client"}
+
 
 def room_for(count):
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -40,7 +42,7 @@ def test_half_open_connections_hold_nobody_up(cli):
             until(lambda: metrics(daemon)['hapax_connections{door="proxy"}'] == count, "all are there")
             for number in range(20):
                 expect_ran(post(daemon.proxy, "/fresh", f"k{number}"), b"run %d" % (2 * number + 1))
-                reply = request(None, "POST", "/kept", {"Idempotency-Key": f"k{number}"}, b"{}", kept)
+                reply = request(None, "POST", "/kept", {"Idempotency-Key": f"k{number}", **CLIENT}, b"{}", kept)
                 expect((reply.status, reply.decision), (200, "acquired"))
             # A few KiB for each of them, whatever they have begun. A sanitizer keeps what is freed.
             assert is_sanitized() or memory_kib(daemon) - before < 8 * count + 4096, (before, memory_kib(daemon))
@@ -81,7 +83,8 @@ class Payer(Keeper):
 
     def call(self, connection):
         try:
-            reply = request(None, "POST", "/", {"Idempotency-Key": f"{self.name}-{self.answered}"}, b"{}", connection)
+            key = {"Idempotency-Key": f"{self.name}-{self.answered}"}
+            reply = request(None, "POST", "/", {**key, **CLIENT}, b"{}", connection)
         except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
             return False
         except (http.client.HTTPException, OSError) as error:

@@ -1,6 +1,7 @@
 """The proxy behind TLS: a client's certificate says whose Idempotency-Key it is."""
 
 import http.client
+import json
 
 from api import api, proxy
 from certificates import Authority
@@ -9,7 +10,7 @@ from harness import TIMEOUT_SECONDS, expect
 
 
 def test_a_certificate_is_a_credential(cli):
-    """One key, two certificates: no cross replay. Authorization counts before them; who has none shares with nobody."""
+    """One key, two certificates: no cross replay. Authorization counts beside them; a client without one is nobody."""
     authority = Authority(cli.folder)
     server, ann, bob = authority.issue("server"), authority.issue("ann"), authority.issue("bob")
     config = f"tls: {{certificate: {server.path}, key: {server.key}, client_ca: {authority.path}, client_auth: optional, admin: {{enabled: false}}}}\n"
@@ -26,11 +27,15 @@ def test_a_certificate_is_a_credential(cli):
             connection.close()
 
     with api() as service, proxy(cli, service.url, config=config) as daemon:
-        for number, client in enumerate((ann, bob, None), 1):
+        for number, client in enumerate((ann, bob), 1):
             expect(charge(daemon, client), ("acquired", b"run %d" % number))
-        for number, client in enumerate((ann, bob, None), 1):
+        for number, client in enumerate((ann, bob), 1):
             expect(charge(daemon, client), ("replay", b"run %d" % number))
+        decision, body = charge(daemon, None)
+        expect((decision, json.loads(body)["type"]), (None, "urn:hapax:problem:credential-missing"))
+        expect(charge(daemon, None, Authorization="Bearer a"), ("acquired", b"run 3"))
         expect(charge(daemon, ann, Authorization="Bearer a"), ("acquired", b"run 4"))
-        expect(charge(daemon, bob, Authorization="Bearer a"), ("replay", b"run 4"))
-        expect(len(service.requests), 4)
+        expect(charge(daemon, bob, Authorization="Bearer a"), ("acquired", b"run 5"))
+        expect(charge(daemon, ann, Authorization="Bearer a"), ("replay", b"run 4"))
+        expect(len(service.requests), 5)
         expect({request.headers["x-forwarded-proto"] for request in service.requests}, {"https"})

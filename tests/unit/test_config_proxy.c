@@ -33,7 +33,7 @@ static void routes_of_the_proxy(void **state)
 		"proxy:\n"
 		"  routes:\n"
 		"  - {path: /v1, tenant: acme, group: pay, outcomes: {ok: [409], transient: [2xx], ambiguous: [5xx]}}\n"
-		"  - {path: /v2/, methods: [PUT], ttl: forever, wait: 0s, on_lapse: retry, upstream: 'http://i:1/x/'}\n";
+		"  - {path: /v2/, methods: [PUT], ttl: forever, wait: 0s, on_lapse: retry, upstream: 'http://i:1/x/', fingerprint_headers: [X-Shop]}\n";
 	struct hx_config *config = load(text);
 	const struct hx_config_proxy_route *found = config->proxy.routes;
 	struct hapax_run_options options;
@@ -51,6 +51,9 @@ static void routes_of_the_proxy(void **state)
 	assert_string_equal(found[0].header, "Idempotency-Key");
 	assert_false(found[0].required);
 	assert_string_equal(found[0].replay_headers[0], "Content-Type");
+	assert_string_equal(found[0].fingerprint_headers[0], "Stripe-Account");
+	assert_int_equal(found[1].fingerprint_header_count, 1);
+	assert_string_equal(found[1].fingerprint_headers[0], "X-Shop");
 	for (unsigned status = HX_CONFIG_STATUS_MIN; status <= HX_CONFIG_STATUS_MAX; status++) {
 		int expected = status == 409 ? HAPAX_RUN_OK
 			: status < 300       ? HAPAX_RUN_TRANSIENT

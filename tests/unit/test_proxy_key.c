@@ -21,12 +21,15 @@
 #include "wire/http1.h"
 
 static const char *const cookies[] = {"session", "device"};
+static const char *const accounts[] = {"Stripe-Account", "X-Tenant-Id"};
 
 static const struct hx_config_proxy_route by_default = {
 	.header = "Idempotency-Key",
 	.credential = "auto",
 	.credential_cookies = cookies,
-	.credential_cookie_count = 2};
+	.credential_cookie_count = 2,
+	.fingerprint_headers = accounts,
+	.fingerprint_header_count = 2};
 
 static struct hx_http1_head head;
 
@@ -84,34 +87,52 @@ static void make(const struct request *request, struct hx_proxy_key *key)
 static void different_requests_have_different_keys(void **state)
 {
 	static const struct request requests[] = {
-		{"POST /a", "h", "", ""},
-		{"PATCH /a", "h", "", ""},
-		{"POST /b", "h", "", ""},
-		{"POST /a/", "h", "", ""},
-		{"POST /A", "h", "", ""},
-		{"POST /a", "i", "", ""},
-		{"POST /a", "h:8080", "", ""},
-		{"POST /a", "[::1]", "", ""},
-		{"POST /a", "[::1]:81", "", ""},
-		{"POST /a", "h.:81", "", ""},
-		{"POST /a/b", "h", "", ""},
-		{"POST /a%2Fb", "h", "", ""},
-		{"POST /a%20b", "h", "", ""},
+		{"POST /a", "h", "c", ""},
+		{"PATCH /a", "h", "c", ""},
+		{"POST /b", "h", "c", ""},
+		{"POST /a/", "h", "c", ""},
+		{"POST /A", "h", "c", ""},
+		{"POST /a", "i", "c", ""},
+		{"POST /a", "h:8080", "c", ""},
+		{"POST /a", "[::1]", "c", ""},
+		{"POST /a", "[::1]:81", "c", ""},
+		{"POST /a", "h.:81", "c", ""},
+		{"POST /a/b", "h", "c", ""},
+		{"POST /a%2Fb", "h", "c", ""},
+		{"POST /a%20b", "h", "c", ""},
 		{"POST /a", "h", "cert", ""},
 		{"POST /a", "h", "", "Authorization: cert\r\n"},
-		{"POST /a", "h", "", "Authorization: \r\n"},
 		{"POST /a", "h", "", "Authorization: Bearer a\r\n"},
 		{"POST /a", "h", "", "Cookie: session=cert\r\n"},
 		{"POST /a", "h", "", "Cookie: device=cert\r\n"},
-		{"POST /a", "h", "", "Cookie: session=\r\n"},
 		{"POST /a", "h", "", "Cookie: session=a; device=b\r\n"},
 		{"POST /a", "h", "", "Cookie: session=a; session=b\r\n"},
 		{"POST /a", "h", "", "Cookie: session=b; session=a\r\n"},
 		{"POST /a", "h", "", "Cookie: session=a=b\r\n"},
+		/* One API key and another; in one field, in two, and in fields of other names. */
+		{"POST /a", "h", "", "X-API-Key: a\r\n"},
+		{"POST /a", "h", "", "X-API-Key: b\r\n"},
+		{"POST /a", "h", "", "X-API-Key: a, b\r\n"},
+		{"POST /a", "h", "", "X-API-Key: a\r\nX-API-Key: b\r\n"},
+		{"POST /a", "h", "", "X-API-Key: b\r\nX-API-Key: a\r\n"},
+		{"POST /a", "h", "", "X-API-Token: a\r\n"},
+		{"POST /a", "h", "", "Api-Key: a\r\n"},
+		{"POST /a", "h", "", "ApiKey: a\r\n"},
+		{"POST /a", "h", "", "Ocp-Apim-Subscription-Key: a\r\n"},
+		{"POST /a", "h", "", "PLAID-SECRET: a\r\n"},
+		{"POST /a", "h", "", "X-API-Key: a\r\nX-Auth-Token: b\r\n"},
+		{"POST /a", "h", "", "X-API-Key: b\r\nX-Auth-Token: a\r\n"},
+		/* Beside one that is shared, each of the others counts. */
+		{"POST /a", "h", "", "Authorization: Basic a\r\n"},
+		{"POST /a", "h", "", "Authorization: Basic a\r\nX-API-Key: a\r\n"},
+		{"POST /a", "h", "", "Authorization: Basic a\r\nCookie: session=a\r\n"},
+		{"POST /a", "h", "", "Authorization: Basic a\r\nCookie: session=b\r\n"},
+		{"POST /a", "h", "a", "Authorization: Basic a\r\n"},
+		{"POST /a", "h", "b", "Authorization: Basic a\r\n"},
 		/* What stands on one side of a border does not move to the other. */
-		{"POST /a", "ha", "", ""},
-		{"POST /aa", "h", "", ""},
-		{"POSTA /a", "h", "", ""},
+		{"POST /a", "ha", "c", ""},
+		{"POST /aa", "h", "c", ""},
+		{"POSTA /a", "h", "c", ""},
 	};
 	enum { COUNT = sizeof(requests) / sizeof(requests[0]) };
 	static struct hx_proxy_key keys[COUNT];
@@ -129,18 +150,22 @@ static void different_requests_have_different_keys(void **state)
 static void equal_requests_have_equal_keys(void **state)
 {
 	static const struct request pairs[][2] = {
-		{{"POST /a", "h", "", ""}, {"POST /a?b=c", "H", "", "Accept: x\r\n"}},
-		{{"POST /a", "h", "", ""}, {"POST http://h/a", "h", "", "Cookie: x=y\r\n"}},
+		{{"POST /a", "h", "c", ""}, {"POST /a?b=c", "H", "c", "Accept: x\r\n"}},
+		{{"POST /a", "h", "c", ""}, {"POST http://h/a", "h", "c", "Cookie: x=y\r\n"}},
 		{{"POST /a", "h", "", "Authorization: a\r\n"},
-	         {"POST /a", "h", "cert", "authorization:  a \r\nCookie: session=b\r\n"}},
-		{{"POST /a", "h", "", ""}, {"POST /a", "H.:80", "", ""}},
-		{{"POST /a", "h.", "", ""}, {"POST /a", "h:443", "", ""}},
-		{{"POST /a", "h", "", ""}, {"POST /a", "h:", "", ""}},
-		{{"POST /a", "h.:81", "", ""}, {"POST /a", "h:81", "", ""}},
-		{{"POST /a", "[::1]:80", "", ""}, {"POST /a", "[::1]", "", ""}},
-		{{"POST /a-b", "h", "", ""}, {"POST /%61%2Db", "h", "", ""}},
-		{{"POST /%C3%A4", "h", "", ""}, {"POST /%c3%a4", "h", "", ""}},
-		{{"POST /a", "h", "cert", ""}, {"POST /a", "h", "cert", "Cookie: session=b\r\n"}},
+	         {"POST /a", "h", "", "authorization:  a \r\nCookie: _ga=b; session=\r\n"}},
+		{{"POST /a", "h", "", "X-API-Key: a\r\n"},
+	         {"POST /a", "h", "", "X-Auth-Token:\r\nx-api-key:a\r\nX-API-KEY:\r\n"}},
+		{{"POST /a", "h", "", "X-API-Key: a\r\nX-Auth-Token: b\r\n"},
+	         {"POST /a", "h", "", "X-Auth-Token: b\r\nX-API-Key: a\r\n"}},
+		{{"POST /a", "h", "c", ""}, {"POST /a", "H.:80", "c", ""}},
+		{{"POST /a", "h.", "c", ""}, {"POST /a", "h:443", "c", ""}},
+		{{"POST /a", "h", "c", ""}, {"POST /a", "h:", "c", ""}},
+		{{"POST /a", "h.:81", "c", ""}, {"POST /a", "h:81", "c", ""}},
+		{{"POST /a", "[::1]:80", "c", ""}, {"POST /a", "[::1]", "c", ""}},
+		{{"POST /a-b", "h", "c", ""}, {"POST /%61%2Db", "h", "c", ""}},
+		{{"POST /%C3%A4", "h", "c", ""}, {"POST /%c3%a4", "h", "c", ""}},
+		{{"POST /a", "h", "cert", ""}, {"POST /a", "h", "cert", "Cookie: sessions=b\r\n"}},
 		{{"POST /a", "h", "", "Cookie: session=a; device=b\r\n"},
 	         {"POST /a", "h", "",
 	          "Cookie: x;device=b;;y=z\r\nCookie:  session = a ;sessions=c\r\n"}},
@@ -189,6 +214,7 @@ static void the_key_is_a_fixed_function(void **state)
 	struct hx_proxy_key key;
 	unsigned char digest[HX_SHA256_SIZE];
 	static const char parts[] = "\15\0\0\0\0\0\0\0Authorization\10\0\0\0\0\0\0\0Bearer a"
+				    "\0\0\0\0\0\0\0\0"
 				    "\4\0\0\0\0\0\0\0POST\13\0\0\0\0\0\0\0api.example"
 				    "\13\0\0\0\0\0\0\0/v1/charges";
 	char digits[HX_PROXY_OPERATION_DIGITS + 1];
@@ -205,6 +231,8 @@ static void what_is_refused(void **state)
 {
 	static const struct hx_config_proxy_route by_user = {
 		.header = "X-Key", .credential = "header:X-User"};
+	static const struct hx_config_proxy_route by_nobody = {
+		.header = "X-Key", .credential = "none"};
 	static const struct {
 		const struct hx_config_proxy_route *route;
 		const char *fields;
@@ -225,8 +253,19 @@ static void what_is_refused(void **state)
 	         HX_PROXY_KEY_WHOSE_IS_UNKNOWN, "Connection names the field 'Authorization'"},
 		{&by_default, "Idempotency-Key: a\r\nCookie: session=a\r\nConnection: cookie\r\n",
 	         HX_PROXY_KEY_WHOSE_IS_UNKNOWN, "Connection names the field 'Cookie'"},
+		{&by_default, "Idempotency-Key: a\r\nX-API-Key: a\r\nConnection: x-api-key\r\n",
+	         HX_PROXY_KEY_WHOSE_IS_UNKNOWN, "Connection names the field 'X-API-Key'"},
+		/* Nothing says who asks: what is not named, or is empty, does not. */
+		{&by_default, "Idempotency-Key: a\r\n", HX_PROXY_KEY_NO_CREDENTIAL, ""},
+		{&by_default, "Idempotency-Key: a\r\nCookie: _ga=a; session=\r\n",
+	         HX_PROXY_KEY_NO_CREDENTIAL, ""},
+		{&by_default, "Idempotency-Key: a\r\nAuthorization:\r\nX-API-Key: \r\n",
+	         HX_PROXY_KEY_NO_CREDENTIAL, ""},
+		{&by_nobody, "X-Key: a\r\n", HX_PROXY_KEY_FOUND, ""},
 		{&by_user, "X-Key: a\r\n", HX_PROXY_KEY_WHOSE_IS_UNKNOWN,
 	         "the field 'X-User' is missing"},
+		{&by_user, "X-Key: a\r\nX-User:\r\n", HX_PROXY_KEY_WHOSE_IS_UNKNOWN,
+	         "the field 'X-User' is empty"},
 		{&by_user, "X-Key: a\r\nX-User: a\r\nx-user: a\r\n", HX_PROXY_KEY_WHOSE_IS_UNKNOWN,
 	         "the field 'X-User' occurs twice"},
 		{&by_user, "X-Key: a\r\nX-User: a\r\n", HX_PROXY_KEY_FOUND, ""},
@@ -260,7 +299,8 @@ static void fingerprint(
 	hx_http_body_init(&body, "/tmp", memory_max);
 	assert_int_equal(hx_http_body_add(&body, data, NULL), HAPAX_OK);
 	assert_int_equal(hx_http_body_is_in_memory(&body), data.size <= memory_max);
-	assert_int_equal(hx_proxy_key_fingerprint(&head, &body, &sha, ret, NULL), HAPAX_OK);
+	assert_int_equal(
+		hx_proxy_key_fingerprint(&by_default, &head, &body, &sha, ret, NULL), HAPAX_OK);
 	hx_http_body_done(&body);
 	hx_sha256_done(&sha);
 }
@@ -280,6 +320,12 @@ static void fingerprints(void **state)
 		{"/", "Content-Type: a\r\n", ""},
 		{"/", "Content-Type: a\r\n", "a"},
 		{"/", "Content-Type: aa\r\n", ""},
+		{"/", "Stripe-Account: a\r\n", ""},
+		{"/", "Stripe-Account: b\r\n", ""},
+		{"/", "X-Tenant-Id: a\r\n", ""},
+		{"/", "Stripe-Account: a\r\nstripe-account: b\r\n", ""},
+		{"/", "Stripe-Account: a, b\r\n", ""},
+		{"/", "Stripe-Account: a\r\nX-Tenant-Id: a\r\n", ""},
 	};
 	enum { COUNT = sizeof(cases) / sizeof(cases[0]) };
 	unsigned char made[COUNT][HAPAX_FINGERPRINT_SIZE];
@@ -296,6 +342,11 @@ static void fingerprints(void **state)
 	/* Neither path nor other fields; who asks is in the key. */
 	fingerprint("/other?a", "Accept: b\r\n", HX_BYTES_LIT("a"), 1024, again);
 	assert_memory_equal(again, made[4], HAPAX_FINGERPRINT_SIZE);
+	/* An account that does not reach the upstream is none. */
+	fingerprint(
+		"/", "Stripe-Account: b\r\nConnection: stripe-account\r\n", HX_BYTES_LIT(""), 1024,
+		again);
+	assert_memory_equal(again, made[0], HAPAX_FINGERPRINT_SIZE);
 }
 
 /* In a file it is the same as in memory, over the border of a piece, too. */
