@@ -126,6 +126,34 @@ static void check_journal(struct hx_complete *complete, const struct hx_config *
 	}
 }
 
+void hx_complete_check_park(
+	struct hx_complete *complete, const char *what, const struct hx_place *place,
+	enum hapax_on_lapse on_lapse, const struct hx_config_scope *scope)
+{
+	if (on_lapse != HAPAX_ON_LAPSE_PARK ||
+	    scope->on_store_failure != HX_CONFIG_ON_STORE_FAILURE_CONTINUE)
+		return;
+	hx_fault(
+		complete->faults, HAPAX_ERR_INVALID, place,
+		"%s has on_lapse 'park', and on_store_failure of its scope '%.64s' is 'continue', "
+		"which runs keys whose outcome is unknown; use 'refuse', or on_lapse 'retry'",
+		what, scope->scope);
+}
+
+/* What the gateway, the API and the Redis protocol go by. */
+static void check_parks(struct hx_complete *complete, const struct hx_config *config)
+{
+	static const struct hx_place defaults = {.name = "defaults.on_store_failure"};
+
+	hx_complete_check_park(
+		complete, "defaults", &defaults, config->defaults.on_lapse, &config->defaults);
+	for (size_t i = 0; i < config->scope_count; i++) {
+		const struct hx_config_scope *scope = &config->scopes[i];
+
+		hx_complete_check_park(complete, "the row", &scope->place, scope->on_lapse, scope);
+	}
+}
+
 /* ------------------------------------------------------------------ routes */
 
 void hx_complete_target(
@@ -276,6 +304,7 @@ void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
 	complete_store(complete, &config->store);
 	complete_scopes(complete, config);
 	check_journal(complete, config);
+	check_parks(complete, config);
 	hx_complete_auth(complete, &config->auth);
 	hx_complete_traces(complete, &config->traces);
 	hx_complete_outbox(complete, &config->outbox);

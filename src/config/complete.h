@@ -34,6 +34,14 @@ const char *hx_complete_text(
 	struct hx_complete *complete, const struct hx_place *place, struct hapax_bytes text);
 void hx_complete_no_memory(struct hx_complete *complete, const struct hx_place *place);
 
+/*
+ * A fault where a key whose outcome is unknown must wait for a person (park), and its scope runs
+ * keys while nobody knows their outcome (on_store_failure: continue). what: "route 'a'".
+ */
+void hx_complete_check_park(
+	struct hx_complete *complete, const char *what, const struct hx_place *place,
+	enum hapax_on_lapse on_lapse, const struct hx_config_scope *scope);
+
 /* Where the route of that name goes. */
 void hx_complete_target(
 	struct hx_complete *complete, const char *upstream, const char *name,

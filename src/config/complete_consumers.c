@@ -4,6 +4,7 @@
  * be at all. Nothing is opened, and nobody is asked: a broker that is away is no fault of a
  * configuration.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -22,7 +23,36 @@ static struct hapax_bytes scope_part(const char *fixed, const char *from)
 	return hapax_bytes_from_text(fixed[0] == '\0' ? "default" : fixed);
 }
 
-static void complete_scope(const struct hx_config *config, struct hx_config_consumer *consumer)
+static bool may_be(const char *row, const char *fixed, const char *from)
+{
+	return from[0] != '\0' || strcmp(row, "*") == 0 ||
+		hx_bytes_equal(hapax_bytes_from_text(row), scope_part(fixed, from));
+}
+
+/* In every scope that its messages may be in: a part that comes from them may be any. */
+static void check_park(
+	struct hx_complete *complete, const struct hx_config *config,
+	const struct hx_config_consumer *consumer, const struct hx_config_scope *scope)
+{
+	bool is_fixed = consumer->tenant_from[0] == '\0' && consumer->group_from[0] == '\0';
+	char what[96];
+
+	(void)snprintf(what, sizeof(what), "consumer '%.64s'", consumer->name);
+	hx_complete_check_park(complete, what, &consumer->place, consumer->on_lapse, scope);
+	for (size_t i = 0; i < config->scope_count && !is_fixed; i++) {
+		const struct hx_config_scope *other = &config->scopes[i];
+
+		if (other != scope &&
+		    may_be(other->tenant, consumer->tenant, consumer->tenant_from) &&
+		    may_be(other->group, consumer->group, consumer->group_from))
+			hx_complete_check_park(
+				complete, what, &consumer->place, consumer->on_lapse, other);
+	}
+}
+
+static void complete_scope(
+	struct hx_complete *complete, const struct hx_config *config,
+	struct hx_config_consumer *consumer)
 {
 	const struct hx_config_scope *scope = hx_config_scope_find(
 		config, scope_part(consumer->tenant, consumer->tenant_from),
@@ -34,6 +64,7 @@ static void complete_scope(const struct hx_config *config, struct hx_config_cons
 	run->ttl_ms = consumer->ttl_ms;
 	run->max_run_ms = consumer->max_run_ms;
 	run->on_lapse = consumer->on_lapse;
+	check_park(complete, config, consumer, scope);
 	/* It comes again by itself, and holds no place up meanwhile. */
 	run->wait_ms = 0;
 	if (consumer->lease_ms != 0)
@@ -126,7 +157,7 @@ void hx_complete_consumers(struct hx_complete *complete, struct hx_config *confi
 	}
 	for (size_t i = 0; i < config->consumer_count; i++) {
 		consumers[i] = config->consumers[i];
-		complete_scope(config, &consumers[i]);
+		complete_scope(complete, config, &consumers[i]);
 		check_name(complete, consumers, i);
 		check_lease(complete, &consumers[i]);
 		check_handler(complete, &consumers[i]);

@@ -170,6 +170,14 @@ static void check_credential(
 			route->name, route->credential);
 }
 
+static void check_park(struct hx_complete *complete, const struct hx_config_proxy_route *route)
+{
+	char what[96];
+
+	(void)snprintf(what, sizeof(what), "route '%.64s'", route->name);
+	hx_complete_check_park(complete, what, &route->place, route->on_lapse, route->scope);
+}
+
 static struct hapax_bytes scope_part(const char *text)
 {
 	return hapax_bytes_from_text(text[0] == '\0' ? "default" : text);
@@ -218,6 +226,7 @@ void hx_complete_proxy(struct hx_complete *complete, struct hx_config *config)
 		check_credential(complete, route);
 		route->scope = hx_config_scope_find(
 			config, scope_part(route->tenant), scope_part(route->group));
+		check_park(complete, route);
 	}
 	config->proxy.routes = routes;
 	config->proxy.route_count = count;

@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import json
 import pathlib
+import signal
 import socket
 import threading
 
@@ -542,3 +543,18 @@ def test_nowhere_to_send(cli):
     env = {"HAPAX_STORE": None}
     cli.run("serve", "--gateway", "off", "--proxy", "127.0.0.1:0", code=64, env=env).says("nowhere to send requests")
     expect_in("--proxy ADDR", cli.run("serve", "--help").out)
+
+
+def test_what_parks_does_not_go_on_without_the_store(cli):
+    """serve, a reload and config check refuse it, and name route and scope."""
+    route = "proxy:\n  routes:\n    - {name: pay, path: /, tenant: acme, group: pay, on_lapse: %s}\n"
+    scope = f"store: {{journal: 'sqlite:{cli.folder}/journal.db'}}\nscopes: [{{scope: acme/*, on_store_failure: continue}}]\n"
+    refused = "route 'pay' has on_lapse 'park', and on_store_failure of its scope 'acme/*' is 'continue'"
+    path = cli.folder / "parks.yaml"
+    path.write_text("upstream: {url: 'http://127.0.0.1:9'}\n" + scope + route % "park", encoding="utf-8")
+    expect_in(refused, cli.run("config", "check", path, code=78).err)
+    expect_in(refused, cli.run("serve", "--config", path, "--proxy", "127.0.0.1:0", code=78).err)
+    with api() as service, proxy(cli, service.url, config=scope + route % "retry") as daemon:
+        daemon.config.write_text(scope + route % "park", encoding="utf-8")
+        daemon.process.send_signal(signal.SIGHUP)
+        expect_in(refused, daemon.wait_for(lambda text: text if "stays as it was" in text else None))

@@ -114,6 +114,24 @@ static const struct {
          "h.yaml:2:18: route 'proxy-1': status '5xx' has several outcomes"},
 	{"upstream: {url: 'http://h'}\nproxy: {routes: [{outcomes: {ok: [500, 500]}}]}\n",
          "h.yaml:2:18: route 'proxy-1': status '500' has several outcomes"},
+	/* What nobody knows the outcome of is not to run again, and would. */
+	{"store: {journal: 'memory:'}\ndefaults: {on_store_failure: continue}\n"
+         "upstream: {url: 'http://h'}\nproxy: {routes: [{name: pay}]}\n",
+         "h.yaml:4:18: route 'pay' has on_lapse 'park', and on_store_failure of its scope '*/*'"},
+	{"store: {journal: 'memory:'}\nscopes: [{scope: acme/pay, on_store_failure: continue}]\n"
+         "upstream: {url: 'http://h'}\nproxy: {routes: [{tenant: acme, group: pay}]}\n",
+         "h.yaml:4:18: route 'proxy-1' has on_lapse 'park', and on_store_failure of its scope 'acme/pay'"},
+	{"store: {journal: 'memory:'}\ndefaults: {on_store_failure: continue}\n"
+         "upstream: {url: 'http://h'}\nlisten: {proxy: '127.0.0.1:0'}\n",
+         "upstream.url: route 'proxy' has on_lapse 'park'"},
+	{"store: {journal: 'memory:'}\ndefaults: {on_store_failure: continue, on_lapse: park}\n",
+         "defaults.on_store_failure: defaults has on_lapse 'park'"},
+	{"store: {journal: 'memory:'}\ndefaults: {on_store_failure: continue}\n"
+         "scopes: [{scope: a/b, on_lapse: park}]\n",
+         "h.yaml:3:10: the row has on_lapse 'park', and on_store_failure of its scope 'a/b'"},
+	{"store: {journal: 'memory:'}\nscopes: [{scope: 'a/*', on_store_failure: continue}]\n"
+         "consumers: [{name: c, from: 'redis://h/s?group=g', to: 'http://h', tenant_from: data.t, on_lapse: park}]\n",
+         "h.yaml:3:13: consumer 'c' has on_lapse 'park', and on_store_failure of its scope 'a/*'"},
 };
 
 #endif
