@@ -7,6 +7,7 @@
  */
 #include "store/check.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -172,6 +173,14 @@ static enum hapax_status find_scope(struct hapax_store *store, struct hapax_op *
 	return HAPAX_OK;
 }
 
+/* For good: hx_store_fail() leaves it alone, since it depends on nothing that a store holds. */
+static void refuse(struct hapax_op *op, enum hapax_status status)
+{
+	assert(status != HAPAX_OK);
+	op->status = status;
+	op->private_scope = HX_SCOPE_REFUSED;
+}
+
 static enum hapax_status check_op(struct hapax_store *store, struct hapax_op *op)
 {
 	reset_answer(op);
@@ -247,7 +256,7 @@ static void check_groups(struct hapax_op *ops, size_t count)
 		end = hx_store_group_end(ops, count, first);
 		status = check_group(ops, first, end);
 		for (size_t i = first; i < end && status != HAPAX_OK; i++)
-			ops[i].status = status;
+			refuse(&ops[i], status);
 	}
 }
 
@@ -257,15 +266,18 @@ size_t hx_check_ops(struct hapax_store *store, struct hapax_op *ops, size_t coun
 	size_t left = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		ops[i].status = check_op(store, &ops[i]);
+		enum hapax_status status = check_op(store, &ops[i]);
+
+		if (status != HAPAX_OK)
+			refuse(&ops[i], status);
 		flags |= ops[i].flags;
-		left += ops[i].status == HAPAX_OK;
+		left += status == HAPAX_OK;
 	}
 	if (!(flags & group_flags))
 		return left;
 	/* A group whose end lies beyond the array was cut by mistake. */
 	if (ops[count - 1].flags & HAPAX_OP_LINKED)
-		ops[count - 1].status = HAPAX_ERR_INVALID;
+		refuse(&ops[count - 1], HAPAX_ERR_INVALID);
 	check_groups(ops, count);
 	left = 0;
 	for (size_t i = 0; i < count; i++)

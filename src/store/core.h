@@ -58,7 +58,10 @@ static inline void hx_store_refuse(struct hapax_op *op, enum hapax_status status
 		op->token = 0;
 }
 
-/* Set every operation that was not refused by the check to status. */
+/*
+ * Set every operation that was not refused by the check to status, whatever it was answered
+ * before: FENCED and LIMIT, too, may rest upon what was never written.
+ */
 void hx_store_fail(struct hapax_op *ops, size_t count, enum hapax_status status);
 
 /*

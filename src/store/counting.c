@@ -39,6 +39,9 @@ static struct hx_scope *scope_of(struct hx_store_core *core, const struct hapax_
 	struct hx_scope *scope = NULL;
 	enum hapax_status status;
 
+	/* There was no room for its names: it counts where those count that have none. */
+	if (op->private_scope == HX_SCOPE_REFUSED)
+		return hx_scope_table_get(&core->scopes, HX_SCOPE_DEFAULT);
 	if (op->private_scope == HX_SCOPE_NOWHERE && op->status == HAPAX_OK)
 		scope = hx_scope_table_intern(&core->scopes, op->tenant, op->group, &status);
 	return scope != NULL ? scope : hx_scope_table_get(&core->scopes, op->private_scope);

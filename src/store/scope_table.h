@@ -47,6 +47,9 @@ enum {
 	HX_SCOPE_NOWHERE = 1, /* of a scope without names: nothing can be written there */
 };
 
+/* Not one: the check refused the operation, whatever it names. */
+#define HX_SCOPE_REFUSED UINT32_MAX
+
 /*
  * The scope of these names; empty is "default". default/default is number 0.
  * NULL: no memory, or HX_SCOPES_MAX reached; *ret_status says which.

@@ -347,7 +347,7 @@ void hx_store_fail(struct hapax_op *ops, size_t count, enum hapax_status status)
 {
 	assert(status != HAPAX_OK);
 	for (size_t i = 0; i < count; i++) {
-		if (ops[i].status == HAPAX_OK)
+		if (ops[i].private_scope != HX_SCOPE_REFUSED)
 			hx_store_refuse(&ops[i], status);
 	}
 }

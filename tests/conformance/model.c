@@ -679,17 +679,31 @@ bool model_submit(struct model *model, int64_t now_ms, const struct hapax_op *op
 	return true;
 }
 
-bool model_assume(struct model *model, int64_t now_ms, const struct hapax_op *op, uint64_t token)
+bool model_assume(
+	struct model *model, int64_t now_ms, const struct hapax_op *ops, size_t count,
+	uint64_t token)
 {
-	struct hapax_op answered = *op;
-	struct answer answer;
+	static _Thread_local struct model saved;
+	uint64_t shared_token = 0;
+	bool go = true;
 
-	answered.status = HAPAX_OK;
-	answered.outcome = HAPAX_OUTCOME_NONE;
-	if (op->type < HAPAX_OP_RENEW || op->type > HAPAX_OP_PARK)
-		answered.token = token;
-	if (!apply(model, now_ms, &answered, 0, &answer))
-		return false;
+	saved = *model;
+	for (size_t i = 0; i < count; i++) {
+		struct hapax_op answered = ops[i];
+		struct answer answer;
+
+		answered.status = HAPAX_OK;
+		answered.outcome = HAPAX_OUTCOME_NONE;
+		if (ops[i].type < HAPAX_OP_RENEW || ops[i].type > HAPAX_OP_PARK)
+			answered.token = token;
+		if (!apply(model, now_ms, &answered, shared_token, &answer))
+			return false;
+		go = go && goes(&answer);
+		if (ops[i].type == HAPAX_OP_CLAIM && goes(&answer))
+			shared_token = token;
+	}
+	if (!go && (ops[0].flags & HAPAX_OP_ALL_OR_NOTHING))
+		*model = saved;
 	model->token_max = model->token_high;
 	return true;
 }

@@ -106,10 +106,13 @@ void model_init(struct model *model);
 bool model_submit(struct model *model, int64_t now_ms, const struct hapax_op *ops, size_t count);
 
 /*
- * Nobody knows the answer to op, but it took effect: token is what a claim, check or
- * set was given. False: model->why says why that cannot be.
+ * Nobody knows the answer to one operation, or to a group of them that is all or nothing, but
+ * it was decided: token is what a claim, check or set was given, if it was. False: model->why
+ * says why that cannot be.
  */
-bool model_assume(struct model *model, int64_t now_ms, const struct hapax_op *op, uint64_t token);
+bool model_assume(
+	struct model *model, int64_t now_ms, const struct hapax_op *ops, size_t count,
+	uint64_t token);
 
 /* A sweep ran until it was done: returns how many lapsed claims it had to settle. */
 size_t model_sweep(struct model *model, int64_t now_ms);

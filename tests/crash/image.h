@@ -22,7 +22,7 @@
 #include "support/sim_disk.h"
 
 enum {
-	IMAGE_STATES_MAX = 100,
+	IMAGE_STATES_MAX = 257,
 	IMAGE_CAPTURES_MAX = 48,
 	/* Of a store with a limit the index is small, and opens and is read in a quarter of the time. */
 	IMAGE_KEYS_MAX = 1024,

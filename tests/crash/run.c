@@ -7,11 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "crash/workload.h"
 #include "support/store_case.h"
 
 /* In unsafe mode: with all states of their operations, and the first. */
-enum { LIFE_SUBMITS_MAX = (IMAGE_STATES_MAX - 1) / WORKLOAD_OPS_MAX };
+enum { LIFE_SUBMITS_MAX = 99 / WORKLOAD_OPS_MAX };
+_Static_assert(LIFE_SUBMITS_MAX *WORKLOAD_OPS_MAX < IMAGE_STATES_MAX, "a state for each operation");
+
+/* With faults: nothing of a submit, and what is left of it without any of its operations. */
+_Static_assert(1 + (1 << WORKLOAD_OPS_MAX) <= IMAGE_STATES_MAX, "a state for each subset");
 
 enum { UNSAFE_SEGMENT_BYTES = 96 * 1024 };
 
@@ -343,43 +348,168 @@ static bool submit_and_judge(struct run *run)
 
 /* ------------------------------------------------------------------ faults */
 
-/* What a fault may leave: what was answered OK, and a beginning of what nobody knows. */
-static bool allow_after_fault(struct run *run)
+/* One past the last operation of the step that begins at first: a group, or one on its own. */
+static size_t step_end(const struct run *run, size_t first)
 {
-	struct judge *judge = &run->judge;
+	while (first + 1 < run->op_count && (run->workload.ops[first].flags & HAPAX_OP_LINKED))
+		first++;
+	return first + 1;
+}
 
-	judge->is_between = false;
-	judge->state_count = 0;
-	*judge->states[judge->state_count++] = *run->model;
-	for (size_t i = 0; i < run->op_count; i++) {
+static bool is_same_key(const struct hapax_op *a, const struct hapax_op *b)
+{
+	return hx_bytes_equal(a->tenant, b->tenant) && hx_bytes_equal(a->group, b->group) &&
+		hx_bytes_equal(a->key, b->key);
+}
+
+/* One past the last of what model_assume() takes at once. */
+static size_t assumed_end(const struct run *run, size_t first)
+{
+	return run->workload.ops[first].flags & HAPAX_OP_ALL_OR_NOTHING ? step_end(run, first)
+									: first + 1;
+}
+
+/* Has an operation from first on, which nobody knows about, given the key another token? */
+static bool is_taken_later(
+	const struct run *run, const bool *takes, size_t first, const struct hapax_op *op)
+{
+	for (size_t i = first; i < run->op_count; i++)
+		if (takes[i] && is_same_key(&run->workload.ops[i], op))
+			return true;
+	return false;
+}
+
+/*
+ * The token that operations were given which nobody knows about: what a record of theirs
+ * shows. Those whose records are gone, or have another by now, had the next one.
+ */
+static uint64_t token_of_unknown(
+	const struct run *run, const bool *takes, uint64_t token_max, size_t first, size_t end)
+{
+	for (size_t i = first; i < end; i++) {
 		const struct hapax_op *op = &run->workload.ops[i];
-		const struct hapax_record *record = content_find(judge->content, op);
-		struct model *state = judge->states[judge->state_count];
+		const struct hapax_record *record = content_find(run->judge.content, op);
 
-		if (op->status != HAPAX_ERR_UNCERTAIN)
+		if (record && record->token > token_max && !is_taken_later(run, takes, end, op))
+			return record->token;
+	}
+	return token_max + 1;
+}
+
+/*
+ * All of what nobody knows happened, but for the operations of a mask. takes: who was given a
+ * token; if it is not known, to be found.
+ */
+static bool assume_all(
+	struct run *run, struct model *state, unsigned without, bool *takes, bool is_known)
+{
+	size_t end;
+
+	*state = *run->model;
+	for (size_t i = 0; i < run->op_count; i = end) {
+		const struct hapax_op *op = &run->workload.ops[i];
+		uint64_t before = state->token_max;
+		uint64_t token = before + 1;
+
+		end = assumed_end(run, i);
+		if (op->status != HAPAX_ERR_UNCERTAIN || (without >> i & 1) != 0)
 			continue;
-		*state = *judge->states[judge->state_count - 1];
-		/* A record that is gone again had a token that nobody will see. */
-		if (model_assume(
-			    state, run->op_ms, op, record ? record->token : state->token_max + 1))
-			judge->state_count++;
+		if (is_known)
+			token = token_of_unknown(run, takes, before, i, end);
+		if (!model_assume(state, run->op_ms, op, end - i, token))
+			return run_fail(run, "the model is at a loss", state->why);
+		for (size_t k = i; k < end && !is_known; k++)
+			takes[k] = state->token_max > before;
 	}
 	return true;
 }
 
-/* The answers of a submit in which a fault may have struck, one by one. */
+/* A mask of the steps for which there may have been no room: all that do not end a claim. */
+static unsigned refusable(const struct run *run)
+{
+	unsigned mask = 0;
+	size_t end;
+
+	for (size_t i = 0; i < run->op_count; i = end) {
+		const struct hapax_op *op = &run->workload.ops[i];
+		bool ends_claim = op->type >= HAPAX_OP_RENEW && op->type <= HAPAX_OP_PARK;
+
+		end = assumed_end(run, i);
+		if (op->status == HAPAX_ERR_UNCERTAIN && op->type != HAPAX_OP_LOOKUP &&
+		    (!ends_claim || end - i > 1))
+			mask |= 1u << i;
+	}
+	return mask;
+}
+
+/*
+ * What a fault may leave: what was answered, and all of what nobody knows or nothing of it,
+ * for that was one frame. But what was refused for want of room is not known either.
+ */
+static bool allow_after_fault(struct run *run)
+{
+	struct judge *judge = &run->judge;
+	unsigned mask = refusable(run);
+	unsigned without = 0;
+
+	judge->is_between = false;
+	judge->state_count = 0;
+	*judge->states[judge->state_count++] = *run->model;
+	do {
+		struct model *state = judge->states[judge->state_count++];
+		bool takes[WORKLOAD_OPS_MAX] = {false};
+
+		if (!assume_all(run, state, without, takes, false) ||
+		    !assume_all(run, state, without, takes, true))
+			return false;
+		/* The next subset of the mask. */
+		without = (without - mask) & mask;
+	} while (without != 0);
+	return true;
+}
+
+static bool is_answered(const struct hapax_op *op)
+{
+	return op->status == HAPAX_OK || op->status == HAPAX_ERR_FENCED;
+}
+
+/*
+ * The answers to one step. They are judged by what was answered before them alone: what is
+ * UNCERTAIN may not have happened, and no answer may rest upon it (I2b, I13).
+ */
+static bool take_step(struct run *run, size_t first, size_t end)
+{
+	const struct hapax_op *ops = run->workload.ops;
+	bool is_together = ops[first].flags & HAPAX_OP_ALL_OR_NOTHING;
+	size_t answered = 0, uncertain = 0;
+
+	for (size_t i = first; i < end; i++) {
+		answered += is_answered(&ops[i]);
+		uncertain += ops[i].status == HAPAX_ERR_UNCERTAIN;
+		if (!is_together && is_answered(&ops[i]) &&
+		    !model_submit(run->model, run->op_ms, &ops[i], 1))
+			return run_fail(run, "an answer is wrong", run->model->why);
+	}
+	if (uncertain != 0 && uncertain != end - first)
+		return run_fail(run, "I13", "a part of a group has an answer");
+	/* A disk that was full, and the like, says nothing about the others. */
+	if (is_together && answered == end - first &&
+	    !model_submit(run->model, run->op_ms, &ops[first], end - first))
+		return run_fail(run, "an answer is wrong", run->model->why);
+	return true;
+}
+
+/* The answers of a submit in which a fault may have struck, step by step. */
 static bool take_answers(struct run *run, bool *ret_uncertain)
 {
-	*ret_uncertain = false;
-	for (size_t i = 0; i < run->op_count; i++) {
-		const struct hapax_op *op = &run->workload.ops[i];
+	size_t end;
 
-		if (op->status == HAPAX_ERR_UNCERTAIN)
-			*ret_uncertain = true;
-		if (op->status != HAPAX_OK && op->status != HAPAX_ERR_FENCED)
-			continue;
-		if (!model_submit(run->model, run->op_ms, op, 1))
-			return run_fail(run, "an answer is wrong", run->model->why);
+	*ret_uncertain = false;
+	for (size_t i = 0; i < run->op_count; i = end) {
+		end = step_end(run, i);
+		if (!take_step(run, i, end))
+			return false;
+		*ret_uncertain |= run->workload.ops[i].status == HAPAX_ERR_UNCERTAIN;
 	}
 	note_commit(run);
 	return true;
@@ -423,7 +553,8 @@ static bool reopen_after_fault(struct run *run)
 	/* Tokens of what nobody knows are read from what is there. */
 	if (!content_read(judge->content, run->store))
 		return run_fail(run, "reading after a fault", judge->content->why);
-	(void)allow_after_fault(run);
+	if (!allow_after_fault(run))
+		return false;
 	hapax_store_close(run->store);
 	run->store = NULL;
 	ok = judge_open(judge, run->disk, &run->clock, &run->store, &state);
@@ -493,7 +624,6 @@ static bool begin(struct run *run)
 	uint64_t seed = plan->seed * UINT64_C(0x9e3779b97f4a7c15);
 
 	workload_init(&run->workload, seed + 1);
-	run->workload.keys_are_distinct = plan->with_faults;
 	run->judge.draws_mode = plan->is_unsafe;
 	/* Room for frames of several lives in one segment, in every other history. */
 	if (plan->is_unsafe && plan->seed % 2 == 0)
@@ -549,7 +679,8 @@ static bool step_unsafe(struct run *run)
 static bool step(struct run *run)
 {
 	hx_virtual_clock_advance(&run->clock, workload_step_ms(&run->workload));
-	if (run->plan->with_faults && below(run, 8) == 0)
+	/* Where nothing is crashed, faults are what is looked for. */
+	if (run->plan->with_faults && below(run, run->plan->images == 0 ? 2 : 8) == 0)
 		return fault(run);
 	if (run->plan->is_unsafe)
 		return step_unsafe(run);

@@ -12,7 +12,8 @@
  * goes on with what recovery made of it. With faults, calls of the disk fail: then
  *
  *  I11  after an UNCERTAIN answer nothing is answered OK on that handle
- *  I13  what was answered with a definite error has left nothing
+ *  I13  what was answered with a definite error has left nothing, and no definite answer
+ *       rests upon what is UNCERTAIN: not even upon what came before it in the same frame
  *  I2b  what is seen after a failed sync, ghosts in the cache, survives a power cut
  *
  * In unsafe mode a power cut may take back answers, but only from the end: what is left is
@@ -29,7 +30,7 @@
 struct run_plan {
 	uint64_t seed;
 	uint64_t submits;
-	unsigned images; /* of each change of the disk */
+	unsigned images; /* of each change of the disk; 0: with faults, and many of them */
 	bool with_faults;
 	bool is_unsafe; /* lives in unsafe mode and in the default mode, by turns */
 };

@@ -79,6 +79,40 @@ static void no_failing_call_breaks_a_promise(void **state)
 		WITH_FAULTS);
 }
 
+/*
+ * Several operations on one key in a frame, and the frame fails: what the later ones were told
+ * must not rest upon the earlier ones, which may not have happened.
+ */
+static void no_answer_rests_upon_a_frame_that_failed(void **state)
+{
+	uint64_t histories = scale_count(20000, 40);
+	double begin = scale_seconds();
+	uint64_t latched = 0, faults = 0;
+	uint64_t seed = 1;
+	bool is_alone = scale_seed(&seed);
+	uint64_t first = seed;
+
+	(void)state;
+	do {
+		struct run_plan plan = {.seed = seed, .submits = 100, .with_faults = true};
+		struct run_report report;
+
+		if (!crash_run(&log_subject, &plan, &report))
+			fail_msg(
+				"seed %llu: %s; repeat it with HAPAX_TEST_SEED=%llu",
+				(unsigned long long)seed, report.why, (unsigned long long)seed);
+		latched += report.latched;
+		faults += report.faults;
+		seed++;
+	} while (!is_alone && seed - first < histories);
+	printf("# %llu faults, %llu latched\n", (unsigned long long)faults,
+	       (unsigned long long)latched);
+	scale_report(
+		"I2b I13: histories of file: with many faults", seed - first,
+		scale_seconds() - begin, true);
+	assert_true(is_alone || latched > histories);
+}
+
 /* What is lost is lost from the end, and the store opens, whatever mode it was or is in. */
 static void unsafe_mode_loses_only_the_end(void **state)
 {
@@ -108,6 +142,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_crash_breaks_a_promise),
 		cmocka_unit_test(no_failing_call_breaks_a_promise),
+		cmocka_unit_test(no_answer_rests_upon_a_frame_that_failed),
 		cmocka_unit_test(unsafe_mode_loses_only_the_end),
 		cmocka_unit_test(equal_seeds_give_equal_runs),
 	};

@@ -69,6 +69,7 @@ static const struct {
 	{TOY_SHORT_WRITE, "short writes ignored"},
 	{TOY_HALF_RECOVERY, "recovery removes first"},
 	{TOY_NO_SYNC_AT_OPEN, "recovery does not sync"},
+	{TOY_KEEP_FENCED, "FENCED out of a failed frame"},
 };
 _Static_assert(sizeof(planted) / sizeof(planted[0]) == TOY_BUG_COUNT, "every bug is planted");
 

@@ -430,6 +430,62 @@ static void a_full_disk_recovers(void **state)
 	scale_report("I12: disks of 16 to 160 KiB fill up", done, scale_seconds() - begin, true);
 }
 
+static void claim_and_lapse(struct trial *trial)
+{
+	struct hapax_error err = {0};
+
+	assert_int_equal(trial_open(trial, &err), HAPAX_OK);
+	step(trial, 0, HAPAX_OP_CLAIM, HAPAX_STATE_CLAIMED);
+	assert_true(trial->oracle.tokens[0] != 0);
+	hx_virtual_clock_advance(&trial->clock, 2000);
+}
+
+/*
+ * I13: its lease is over, and another takes the key and it completes in one frame, which is
+ * never written. FENCED would be the end of its result, though it holds the key for all that
+ * anybody knows. What was refused before it came to the frame is refused.
+ */
+static void no_refusal_rests_upon_what_was_not_written(void **state)
+{
+	struct trial trial;
+	struct hapax_result result = {.kind = HAPAX_RESULT_BYTES, .body = {body, BODY_SIZE}};
+	struct hapax_op ops[] = {
+		{.type = HAPAX_OP_CLAIM, .attempt_id = case_attempt_id(77)},
+		{.type = HAPAX_OP_COMPLETE, .result = &result},
+		{.type = HAPAX_OP_RENEW},
+		{.type = HAPAX_OP_FORGET},
+		{.type = HAPAX_OP_LOOKUP},
+		{.type = HAPAX_OP_COMPLETE}, /* without a token */
+	};
+	enum { OPS = sizeof(ops) / sizeof(ops[0]), REFUSED = OPS - 1 };
+	struct sim_fates fates;
+	struct hx_prng prng;
+
+	(void)state;
+	sim_fates_lose_all(&fates);
+	hx_prng_seed(&prng, 1);
+	trial_begin(&trial);
+	claim_and_lapse(&trial);
+	for (int i = 0; i < OPS; i++)
+		ops[i].key = hapax_bytes_from_text(key_names[0]);
+	ops[1].token = ops[2].token = trial.oracle.tokens[0];
+	sim_disk_fail_at(trial.disk, SIM_PWRITE | SIM_FDATASYNC, 1, true, EIO);
+	(void)hapax_store_run(trial.store, ops, OPS, NULL);
+	sim_disk_fail_at(trial.disk, SIM_ANY, 0, false, 0);
+	for (int i = 0; i < REFUSED; i++) {
+		assert_int_equal(ops[i].status, HAPAX_ERR_UNCERTAIN);
+		assert_int_equal(ops[i].outcome, HAPAX_OUTCOME_NONE);
+	}
+	assert_int_equal(ops[REFUSED].status, HAPAX_ERR_INVALID);
+	hapax_store_close(trial.store);
+	sim_disk_crash(trial.disk, &fates, &prng);
+	assert_int_equal(trial_open(&trial, NULL), HAPAX_OK);
+	assert_int_equal(hapax_store_run(trial.store, &ops[1], 1, NULL), HAPAX_OK);
+	assert_int_equal(ops[1].outcome, HAPAX_OUTCOME_APPLIED);
+	hapax_store_close(trial.store);
+	trial_end(&trial);
+}
+
 /* I14: a second opener is told who holds it, and changes nothing. */
 static void a_second_opener_is_refused(void **state)
 {
@@ -465,6 +521,7 @@ int main(void)
 		cmocka_unit_test(reads_and_writes_are_short),
 		cmocka_unit_test(the_nth_allocation_fails),
 		cmocka_unit_test(a_full_disk_recovers),
+		cmocka_unit_test(no_refusal_rests_upon_what_was_not_written),
 		cmocka_unit_test(a_second_opener_is_refused),
 	};
 

@@ -313,6 +313,13 @@ static void run_group(struct toy_log *toy, struct hapax_op *ops, size_t count)
 	free(transitions);
 }
 
+static void fail(const struct toy_log *toy, struct hapax_op *ops, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!has_bug(toy, TOY_KEEP_FENCED) || ops[i].status == HAPAX_OK)
+			hx_store_fail(&ops[i], 1, HAPAX_ERR_UNCERTAIN);
+}
+
 static void toy_submit(
 	struct hapax_store *store, struct hapax_op *ops, size_t count,
 	struct hapax_completion completion)
@@ -329,7 +336,7 @@ static void toy_submit(
 		run_group(toy, ops + first, end - first);
 	}
 	if (!commit(toy))
-		hx_store_fail(ops, count, HAPAX_ERR_UNCERTAIN);
+		fail(toy, ops, count);
 	hapax_store_complete(store, ops, count, completion);
 }
 

@@ -27,8 +27,9 @@ enum toy_bug {
 	TOY_SHORT_WRITE = 1 << 10,       /* what pwrite returns is not looked at */
 	TOY_HALF_RECOVERY = 1 << 11,     /* the old file goes before the new one is durable */
 	TOY_NO_SYNC_AT_OPEN = 1 << 12,   /* what is read may still be on its way to the disk */
+	TOY_KEEP_FENCED = 1 << 13,       /* a refusal stays one, though its frame has failed */
 };
-enum { TOY_BUG_COUNT = 13 };
+enum { TOY_BUG_COUNT = 14 };
 
 /* bugs: enum toy_bug, or-ed. */
 enum hapax_status toy_log_open(

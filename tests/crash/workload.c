@@ -189,16 +189,11 @@ size_t workload_fill(struct workload *workload, const struct model *model, int64
 {
 	size_t places = workload->key_count * workload->scope_count;
 	size_t count = 1 + below(workload, workload->batch_max);
-	size_t start = below(workload, places);
 
-	if (workload->keys_are_distinct && count > places)
-		count = places;
-	if (!workload->keys_are_distinct && count > 1 &&
-	    below(workload, 100) < workload->group_percent)
+	if (count > 1 && below(workload, 100) < workload->group_percent)
 		return fill_group(workload, count, model, now_ms);
 	for (size_t i = 0; i < count; i++) {
-		size_t place = workload->keys_are_distinct ? (start + i) % places
-							   : below(workload, places);
+		size_t place = below(workload, places);
 
 		fill_op(workload, i, choose_type(workload), place % workload->scope_count,
 		        place / workload->scope_count, model, now_ms);

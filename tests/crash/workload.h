@@ -39,7 +39,6 @@ struct workload {
 	unsigned weight_sum;
 	unsigned group_percent;
 	size_t body_max;
-	bool keys_are_distinct; /* in a submit: set it when answers may stay unknown */
 	uint64_t attempts;
 	char key_names[WORKLOAD_KEYS_MAX][48];
 	struct workload_slot slots[WORKLOAD_OPS_MAX];

@@ -4,7 +4,8 @@
  *
  *  (1) Decisions of a frame see what is durable and what is in the same frame.
  *  (2) Nothing is answered before its frame is durable. What was decided for a frame
- *      that failed is UNCERTAIN, what was not decided FAILED.
+ *      that failed is UNCERTAIN, FENCED and LIMIT as well, since an operation before it in
+ *      the frame may be why; what was not decided is FAILED.
  */
 #include <assert.h>
 

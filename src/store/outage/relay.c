@@ -331,7 +331,9 @@ static void note_kept(struct hx_relay *relay)
 	bool has_place = relay->has_place;
 
 	relay->has_place = false;
-	if (relay->keep_op.status != HAPAX_OK) {
+	if (relay->keep_op.status == HAPAX_ERR_UNCERTAIN) {
+		hx_store_refuse(op, HAPAX_ERR_UNCERTAIN); /* it may be kept */
+	} else if (relay->keep_op.status != HAPAX_OK) {
 		hx_store_refuse(op, HAPAX_ERR_UNAVAILABLE);
 	} else if (has_place) {
 		answer_kept(op);
