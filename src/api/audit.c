@@ -198,7 +198,11 @@ void hx_audit_add(
 
 void hx_api_audit_request(struct hx_api_request *request, const struct hx_audit_entry *entry)
 {
-	hx_audit_add(request->api, request->caller.who, request->exchange->client, entry);
+	const struct hx_http_exchange *exchange = request->exchange;
+
+	hx_audit_add(
+		request->api, request->caller.who,
+		exchange->origin[0] != '\0' ? exchange->origin : exchange->client, entry);
 }
 
 void hx_api_audit(struct hx_api *api, const char *who, const char *action, const char *outcome)

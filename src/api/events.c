@@ -444,6 +444,23 @@ static void join(struct hx_listener_client *listener, struct hx_api *api, uint64
 			hx_reactor_now_ns(api->options.reactor) + PUMP_MS * MS_NS);
 }
 
+/* How many listen for whom the request counts; 0: it counts for nobody. */
+static size_t count_of_address(
+	const struct hx_api_events *events, const struct hx_http_exchange *exchange)
+{
+	char network[HX_ADDRESS_TEXT_SIZE], other[HX_ADDRESS_TEXT_SIZE];
+	size_t count = 0;
+
+	if (exchange->origin[0] == '\0')
+		return 0;
+	hx_address_network(exchange->origin, network);
+	for (const struct hx_listener_client *at = events->listeners; at != NULL; at = at->next) {
+		hx_address_network(at->exchange->origin, other);
+		count += strcmp(network, other) == 0;
+	}
+	return count;
+}
+
 void hx_api_get_events(struct hx_api_request *request)
 {
 	struct hx_api *api = request->api;
@@ -458,6 +475,11 @@ void hx_api_get_events(struct hx_api_request *request)
 	}
 	if (api->options.feed == NULL || api->events.listener_count >= HX_LISTENERS_MAX) {
 		hx_api_problem(request, 503, NULL, "too many listen already");
+		return;
+	}
+	if (count_of_address(&api->events, request->exchange) >= HX_LISTENERS_PER_ADDRESS_MAX) {
+		hx_api_problem(
+			request, 429, NULL, "too many connections of this address listen already");
 		return;
 	}
 	if (request->values[EVENTS_DECISION].is_given &&

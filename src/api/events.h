@@ -30,6 +30,7 @@ enum {
 	HX_EVENTS_KEPT_MAX = 1024,
 	HX_DUPLICATES_KEPT_MAX = 1000,
 	HX_LISTENERS_MAX = 100,
+	HX_LISTENERS_PER_ADDRESS_MAX = 12, /* for whom a request counts: see http_server.h */
 };
 
 struct hx_api_events {

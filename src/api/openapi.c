@@ -311,6 +311,7 @@ static void write_responses(struct hx_json_write *json, const struct hx_api_rout
 	if (route->role != HX_API_ROLE_NONE) {
 		write_problem(json, "401");
 		write_problem(json, "403");
+		write_problem(json, "429");
 	}
 	for (; at != NULL && strlen(at) >= 3; at += at[3] == ' ' ? 4 : 3) {
 		memcpy(status, at, 3);

@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "config/target.h"
+#include "net/network.h"
 
 __attribute__((format(printf, 2, 3))) static bool fail(
 	char why[HX_SETTING_WHY_SIZE], const char *format, ...)
@@ -48,6 +49,15 @@ bool hx_check_path(const char *text, char why[HX_SETTING_WHY_SIZE])
 			return fail(why, "has a character that a path cannot have; use %%XX");
 	}
 	return true;
+}
+
+bool hx_check_network(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	struct hx_network network;
+
+	return hx_network_parse(text, &network) ||
+		fail(why,
+	             "is not an address or a network such as 10.0.0.0/8, without bits behind it");
 }
 
 bool hx_check_pattern(const char *text, char why[HX_SETTING_WHY_SIZE])

@@ -15,6 +15,7 @@
 hx_setting_check_fn hx_check_digest;     /* sha256: and 64 digits of 0-9a-f */
 hx_setting_check_fn hx_check_name;       /* UTF-8 without controls */
 hx_setting_check_fn hx_check_path;       /* begins with a slash; nothing that is decoded */
+hx_setting_check_fn hx_check_network;    /* an address, or 10.0.0.0/8 */
 hx_setting_check_fn hx_check_pattern;    /* a name, perhaps with * at its end */
 hx_setting_check_fn hx_check_scope;      /* TENANT/GROUP */
 hx_setting_check_fn hx_check_scope_part; /* a tenant or group */

@@ -11,6 +11,7 @@
 #include "config/schema_outbox.h"
 #include "config/schema_traces.h"
 #include "config/target.h"
+#include "net/network.h"
 
 void hx_complete_no_memory(struct hx_complete *complete, const struct hx_place *place)
 {
@@ -104,6 +105,22 @@ static void complete_scopes(struct hx_complete *complete, struct hx_config *conf
 		}
 	}
 	config->scopes = scopes;
+}
+
+/* The texts were checked when they were read. */
+static void complete_http(struct hx_complete *complete, struct hx_config_http *http)
+{
+	static const struct hx_place place = {.name = "http.trusted_proxies"};
+	struct hx_network *networks =
+		hx_config_arena_alloc(complete->arena, http->trusted_count + 1, sizeof(*networks));
+
+	if (networks == NULL) {
+		hx_complete_no_memory(complete, &place);
+		return;
+	}
+	for (size_t i = 0; i < http->trusted_count; i++)
+		(void)hx_network_parse(http->trusted_proxies[i], &networks[i]);
+	http->trusted = networks;
 }
 
 /* Whoever goes on without the store writes down what he lets through. */
@@ -303,6 +320,7 @@ void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
 {
 	complete_store(complete, &config->store);
 	complete_scopes(complete, config);
+	complete_http(complete, &config->http);
 	check_journal(complete, config);
 	check_parks(complete, config);
 	hx_complete_auth(complete, &config->auth);

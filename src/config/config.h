@@ -132,6 +132,7 @@ struct hx_config_http {
 	uint64_t max_connections;             /* of the gateway, and as many of the proxy */
 	uint64_t max_connections_per_address; /* of the peer */
 	uint64_t max_requests;                /* in progress at a time, by all loops together */
+	uint64_t max_requests_per_address;    /* of these */
 	uint64_t max_requests_per_tenant;     /* of these */
 	uint64_t max_loop_memory;             /* bodies and replies that one loop holds */
 	uint64_t max_line;                    /* the request line */
@@ -144,6 +145,9 @@ struct hx_config_http {
 	int64_t body_timeout_ms;  /* a credit: each 4 KiB of a body give 1 s back, up to it */
 	int64_t send_timeout_ms;  /* with less than 4 KiB of the reply taken each second */
 	int64_t idle_timeout_ms;  /* of a connection between two requests */
+	const char *const *trusted_proxies;
+	size_t trusted_count;
+	const struct hx_network *trusted; /* the same, read */
 };
 
 enum hx_config_on_store_failure {
@@ -290,7 +294,9 @@ struct hx_config_resp_user {
 };
 
 struct hx_config_resp {
-	uint64_t max_connections; /* 0: no limit */
+	uint64_t max_connections; /* 0: no limit, as the next one */
+	uint64_t max_connections_per_address;
+	int64_t idle_timeout_ms; /* since the last whole command; 0: none */
 	bool allow_flush;
 	bool test_commands;
 	const struct hx_config_resp_user *users; /* none: everybody */
@@ -366,7 +372,8 @@ struct hx_config_certificate {
 };
 
 struct hx_config_auth {
-	bool open_metrics; /* GET /metrics needs no token */
+	bool open_metrics;     /* GET /metrics needs no token */
+	uint64_t max_failures; /* wrong credentials of one address in a minute; 0: no limit */
 	const struct hx_config_token *tokens;
 	size_t token_count;
 	const struct hx_config_certificate *certificates;

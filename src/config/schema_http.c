@@ -4,6 +4,7 @@
  */
 #include "config/schema.h"
 
+#include "config/check.h"
 #include "config/config.h"
 #include "config/schema_unit.h"
 #include "wire/http1.h"
@@ -21,9 +22,9 @@ static const struct hx_setting http_settings[] = {
          .type = HX_SETTING_COUNT,
          .flags = HX_SETTING_NONE_IS_0,
          AT(max_connections_per_address),
-         .fallback = "15000",
+         .fallback = "2500",
          .max = MANY,
-         .doc = "from one address"},
+         .doc = "from one address; the next one gets 429"},
 	{.name = "max_requests",
          .type = HX_SETTING_COUNT,
          .flags = HX_SETTING_NONE_IS_0,
@@ -31,6 +32,13 @@ static const struct hx_setting http_settings[] = {
          .fallback = "8192",
          .max = MANY,
          .doc = "in progress at a time, at either of the two; the next one gets 503"},
+	{.name = "max_requests_per_address",
+         .type = HX_SETTING_COUNT,
+         .flags = HX_SETTING_NONE_IS_0,
+         AT(max_requests_per_address),
+         .fallback = "1024",
+         .max = MANY,
+         .doc = "in progress at a time from one address; the next one gets 429"},
 	{.name = "max_requests_per_tenant",
          .type = HX_SETTING_COUNT,
          .flags = HX_SETTING_NONE_IS_0,
@@ -116,6 +124,13 @@ static const struct hx_setting http_settings[] = {
          .min = 1,
          .max = DAY,
          .doc = "a connection without a request is closed"},
+	{.name = "trusted_proxies",
+         .type = HX_SETTING_TEXTS,
+         AT(trusted_proxies),
+         .count_offset = offsetof(struct hx_config_http, trusted_count),
+         .max = LIST_MAX,
+         .check = hx_check_network,
+         .doc = "addresses and networks whose X-Forwarded-For is believed"},
 	{.name = NULL},
 };
 #undef AT

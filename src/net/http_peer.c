@@ -20,11 +20,60 @@ enum {
 	/* A client that has so much to read gets no more replies until it has. */
 	UNREAD_MAX = 64 * 1024,
 
+	/* Connections that are free for who comes while others are being closed. */
+	EVICT_ROOM = 64,
+
 	/* A body may come as slowly as this, and a reply be read. */
 	BYTES_PER_MS_MIN = 4,
 };
 
 #define MS_NS INT64_C(1000000)
+
+static void link_peer(struct hx_http_peer *peer)
+{
+	struct hx_http_server *server = peer->server;
+
+	peer->back = NULL;
+	peer->next = server->peers;
+	if (server->peers != NULL)
+		server->peers->back = peer;
+	else
+		server->oldest = peer;
+	server->peers = peer;
+}
+
+static void unlink_peer(struct hx_http_peer *peer)
+{
+	struct hx_http_server *server = peer->server;
+
+	if (peer->back != NULL)
+		peer->back->next = peer->next;
+	else
+		server->peers = peer->next;
+	if (peer->next != NULL)
+		peer->next->back = peer->back;
+	else
+		server->oldest = peer->back;
+}
+
+/* Leave room for whoever comes next, at the cost of who has asked for nothing for longest. */
+static void evict(struct hx_http_server *server)
+{
+	size_t max = server->options.connections_max;
+	size_t kept = max / 8 < EVICT_ROOM ? max / 8 : EVICT_ROOM;
+
+	if (server->peer_count + kept < max)
+		return;
+	for (struct hx_http_peer *peer = server->oldest; peer != server->peers; peer = peer->back) {
+		bool is_asking = peer->exchange != NULL && peer->exchange->is_handed_over;
+
+		if (is_asking || peer->connection.state != HX_CONNECTION_OPEN)
+			continue;
+		hx_http_server_tell_refused(server, 0, HX_HTTP_REFUSED_IDLE);
+		hx_connection_close(&peer->connection, NULL);
+		return;
+	}
+}
 
 static int64_t now_ns(const struct hx_http_peer *peer)
 {
@@ -267,18 +316,40 @@ static bool add_data(struct hx_http_peer *peer, struct hapax_bytes data)
 	return false;
 }
 
+/* May a whole request be handed over? False: it was refused. */
+static bool take_slot(struct hx_http_peer *peer)
+{
+	struct hx_http_exchange *exchange = peer->exchange;
+	struct hx_http_server *server = peer->server;
+	enum hapax_status status = HAPAX_OK;
+
+	if (server->handed_count >= server->options.exchanges_max) {
+		hx_http_peer_refuse(peer, 503, HX_HTTP_REFUSED_REQUESTS, no_slot);
+		return false;
+	}
+	if (server->options.take != NULL)
+		status = server->options.take(exchange);
+	if (status == HAPAX_ERR_LIMIT)
+		hx_http_peer_refuse(
+			peer, 429, HX_HTTP_REFUSED_ADMIT,
+			"too many requests in progress from this address");
+	else if (status != HAPAX_OK)
+		hx_http_peer_refuse(peer, 503, HX_HTTP_REFUSED_MEMORY, "no memory for a request");
+	if (status != HAPAX_OK)
+		return false;
+	server->handed_count++;
+	exchange->has_slot = true;
+	return true;
+}
+
 /* The request is whole. False: read no more until it is answered. */
 static bool hand_over(struct hx_http_peer *peer)
 {
 	struct hx_http_exchange *exchange = peer->exchange;
 	struct hx_http_server *server = peer->server;
 
-	if (server->handed_count >= server->options.exchanges_max) {
-		hx_http_peer_refuse(peer, 503, HX_HTTP_REFUSED_REQUESTS, no_slot);
+	if (!take_slot(peer))
 		return false;
-	}
-	server->handed_count++;
-	exchange->has_slot = true;
 	hx_http1_reset(&peer->http);
 	peer->deadline_ns = INT64_MAX;
 	exchange->is_handed_over = true;
@@ -380,6 +451,10 @@ void hx_http_peer_answered(struct hx_http_peer *peer, bool is_last)
 {
 	peer->exchange = NULL;
 	peer->began_ns = 0;
+	if (peer->server->options.evicts) {
+		unlink_peer(peer);
+		link_peer(peer);
+	}
 	if (is_last) {
 		hx_connection_finish(&peer->connection);
 		return;
@@ -405,15 +480,10 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 		server->options.unsecured(server, peer->client, why);
 	drop_exchange(peer);
 	hx_timer_retire(&server->reactor->timers, &peer->timer);
-	if (peer->back != NULL)
-		peer->back->next = peer->next;
-	else
-		server->peers = peer->next;
-	if (peer->next != NULL)
-		peer->next->back = peer->back;
+	unlink_peer(peer);
 	server->peer_count--;
 	if (peer->is_admitted && server->options.left != NULL)
-		server->options.left(server, peer->client);
+		server->options.left(server, peer->client, peer->is_counted);
 	hx_listener_ended(&server->listener);
 	hx_free(peer);
 	if (hx_http_server_has_drained(server) && server->drained != NULL)
@@ -473,15 +543,14 @@ void hx_http_peer_accept(struct hx_listener *listener, int fd, const struct hx_a
 		hx_listener_ended(listener);
 		return;
 	}
-	peer->next = server->peers;
-	if (server->peers != NULL)
-		server->peers->back = peer;
-	server->peers = peer;
+	link_peer(peer);
 	server->peer_count++;
 	server->stats.connections++;
 	if (server->options.admit != NULL)
-		status = server->options.admit(server, peer->client);
+		status = server->options.admit(server, peer->client, &peer->is_counted);
 	peer->is_admitted = status == HAPAX_OK;
+	if (peer->is_admitted && server->options.evicts)
+		evict(server);
 	if (peer->is_admitted && is_shaking_hands(peer))
 		set_deadline(peer, now_ns(peer) + server->options.handshake_ms * MS_NS);
 	else if (peer->is_admitted)

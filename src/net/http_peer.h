@@ -28,6 +28,7 @@ struct hx_http_peer {
 	bool is_in_input;      /* the connection will go on by itself */
 	bool is_waiting;       /* for the client to read what was written */
 	bool is_admitted;      /* left is to be called */
+	bool is_counted;       /* of admit */
 	struct hx_http_peer *next;
 	struct hx_http_peer *back;
 	char client[HX_HTTP_CLIENT_SIZE];

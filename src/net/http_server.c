@@ -229,6 +229,8 @@ struct hx_http_exchange *hx_http_exchange_take(struct hx_http_server *server)
 	server->exchange_count++;
 	exchange->is_handed_over = false;
 	exchange->has_slot = false;
+	exchange->is_trusted = false;
+	exchange->origin[0] = '\0';
 	exchange->on_room = NULL;
 	exchange->body.memory.size_max = server->options.body_memory_max;
 	exchange->context = NULL;
@@ -247,7 +249,11 @@ void hx_http_exchange_give(struct hx_http_exchange *exchange)
 	struct hx_http_server *server = exchange->server;
 
 	server->exchange_count--;
-	server->handed_count -= exchange->has_slot;
+	if (exchange->has_slot) {
+		server->handed_count--;
+		if (server->options.give != NULL)
+			server->options.give(exchange);
+	}
 	hx_buf_clear(&exchange->text);
 	if (exchange->text.capacity > TEXT_KEPT_MAX)
 		hx_buf_done(&exchange->text);

@@ -68,7 +68,8 @@ enum hx_http_refusal {
 	HX_HTTP_REFUSED_REQUESTS, /* exchanges_max */
 	HX_HTTP_REFUSED_MEMORY,   /* memory_max, or there is none */
 	HX_HTTP_REFUSED_FILE,     /* a large body could not be put into a file */
-	HX_HTTP_REFUSED_ADMIT,    /* admit said so */
+	HX_HTTP_REFUSED_ADMIT,    /* admit or take said so */
+	HX_HTTP_REFUSED_IDLE,     /* closed for the next connection, see evicts */
 };
 
 /* Zero means the default. */
@@ -86,6 +87,11 @@ struct hx_http_server_options {
 	 * of it on new requests are refused (503), above it replies larger than a block are.
 	 */
 	size_t memory_max;
+	/*
+	 * When nearly connections_max are open, the one that has asked for nothing for longest
+	 * is closed: whoever comes is let in, unless all wait for a reply.
+	 */
+	bool evicts;
 	size_t body_memory_max;          /* 0: 256 KiB; more of a body goes into a file */
 	const char *folder;              /* NULL: /tmp; for large bodies. Borrowed */
 	struct hx_tls_context *tls;      /* NULL: plain. Borrowed */
@@ -95,10 +101,19 @@ struct hx_http_server_options {
 	/*
 	 * A connection has come from client, and one has gone; NULL: nobody wants to know.
 	 * admit returning LIMIT or NO_MEMORY: it is told so (429, 503) and closed, and left
-	 * is not called.
+	 * is not called. Whoever counts it by its address sets *ret_is_counted, and gets it back.
 	 */
-	enum hapax_status (*admit)(struct hx_http_server *server, const char *client);
-	void (*left)(struct hx_http_server *server, const char *client);
+	enum hapax_status (*admit)(
+		struct hx_http_server *server, const char *client, bool *ret_is_counted);
+	void (*left)(struct hx_http_server *server, const char *client, bool is_counted);
+
+	/*
+	 * A request is about to be handed over, and its reply was given; NULL: nobody wants to
+	 * know. take finds out for whom it counts (origin) and returns LIMIT or NO_MEMORY to
+	 * refuse it (429, 503): then give is not called.
+	 */
+	enum hapax_status (*take)(struct hx_http_exchange *exchange);
+	void (*give)(struct hx_http_exchange *exchange);
 
 	/* A connection has ended before its TLS handshake did; NULL: nobody wants to know. */
 	void (*unsecured)(
@@ -133,7 +148,8 @@ struct hx_http_server {
 	hx_http_drained_fn *drained;
 	void *context;
 
-	struct hx_http_peer *peers; /* every connection */
+	struct hx_http_peer *peers; /* every connection; who asked last is the first */
+	struct hx_http_peer *oldest;
 	size_t peer_count;
 	struct hx_http_exchange *spare; /* for the next requests */
 	size_t spare_count;
@@ -175,6 +191,8 @@ struct hx_http_exchange {
 	uint64_t left;                    /* of a SIZED one: bytes that were not written yet */
 	hx_http_room_fn *on_room;         /* the reply is streamed; else NULL */
 	char client[HX_HTTP_CLIENT_SIZE]; /* its address in digits; empty: it has none */
+	char origin[HX_HTTP_CLIENT_SIZE]; /* for whom it counts; empty: nobody. Of take */
+	bool is_trusted;                  /* what it says of those before it is believed. Of take */
 	void *context;                    /* whoever handles it */
 	struct hx_http_exchange *next;    /* among the spare ones */
 };

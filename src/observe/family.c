@@ -33,8 +33,8 @@ static const char *const operations[] = {"claim", "renew",  "complete", "release
 static const char *const results[] = {"ok", "error"};
 
 static const char *const refused[HX_REFUSED_COUNT] = {
-	"address",      "tenant",       "requests",     "memory",    "file",
-	"head_timeout", "body_timeout", "send_timeout", "handshake", "credential"};
+	"address",      "tenant",       "requests",  "memory",     "file",   "head_timeout",
+	"body_timeout", "send_timeout", "handshake", "credential", "locked", "idle"};
 
 /* The three of document A, and decades around them. */
 static const int64_t check_bounds[] = {10 * US,  25 * US,  50 * US,   100 * US, 250 * US,

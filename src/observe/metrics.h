@@ -80,7 +80,9 @@ enum hx_refused {
 	HX_REFUSED_BODY_TIMEOUT,
 	HX_REFUSED_SEND_TIMEOUT,
 	HX_REFUSED_HANDSHAKE,
-	HX_REFUSED_CREDENTIAL, /* AUTH of the Redis door */
+	HX_REFUSED_CREDENTIAL, /* AUTH of the Redis door, API tokens of the admin door */
+	HX_REFUSED_LOCKED,     /* the same, not looked at: auth.max_failures */
+	HX_REFUSED_IDLE,       /* of the admin door, closed for somebody else */
 	HX_REFUSED_COUNT,
 };
 

@@ -68,12 +68,24 @@ static void become(struct hx_resp_session *session, const struct hx_resp_user *u
 static bool authenticate(
 	struct hx_resp_call *call, struct hapax_bytes name, struct hapax_bytes password)
 {
-	const struct hx_resp_user *user = hx_resp_service_find_user(call->service, name, password);
+	const struct hx_resp_user *user;
 	bool is_open = call->service->options.user_count == 0 &&
 		hx_bytes_equal(name, HX_BYTES_LIT("default"));
 
+	if (call->session->is_locked && call->service->options.user_count > 0) {
+		call->session->is_closing = true;
+		call->session->locked++;
+		hx_resp_refuse(call, "ERR too many wrong passwords from this address; retry later");
+		return false;
+	}
+	user = hx_resp_service_find_user(call->service, name, password);
 	if (user == NULL && !is_open) {
 		call->session->refused++;
+		/* With nobody configured there is nothing to guess. */
+		call->session->failures += call->service->options.user_count > 0;
+		/* After the reply: each guess of more than a few costs a connection. */
+		if (call->session->failures >= HX_RESP_FAILURES_MAX)
+			call->session->is_closing = true;
 		hx_resp_refuse(
 			call, "WRONGPASS invalid username-password pair or user is disabled.");
 		return false;

@@ -58,7 +58,10 @@ enum hx_resp_reply_mode {
 	HX_RESP_REPLY_SKIP,
 };
 
-enum { HX_RESP_NAME_SIZE = 129 };
+enum {
+	HX_RESP_NAME_SIZE = 129,
+	HX_RESP_FAILURES_MAX = 3, /* wrong passwords of a connection: then it is closed */
+};
 
 struct hx_resp_session {
 	struct hx_resp_service *service;
@@ -75,9 +78,12 @@ struct hx_resp_session {
 
 	uint64_t id;
 	int64_t began_ms;
-	unsigned refused; /* credentials, since whoever keeps an account of it has looked */
+	unsigned refused;  /* credentials, since whoever keeps an account of it has looked */
+	unsigned locked;   /* the same, not looked at */
+	unsigned failures; /* wrong credentials ever */
 	uint8_t protocol;
 	bool is_authenticated;
+	bool is_locked;    /* set by whoever counts failures: credentials are not looked at */
 	bool is_closing;   /* no more is read; close when the replies are sent */
 	bool is_abrupt;    /* close without a reply */
 	bool is_last;      /* the command has steps: none is planned behind it */

@@ -22,7 +22,6 @@
 #include "serve/daemon.h"
 #include "serve/probe.h"
 #include "serve/revision.h"
-#include "serve/tally.h"
 #include "wire/promtext.h"
 
 #define MS_NS     INT64_C(1000000)
@@ -379,7 +378,10 @@ static bool may_read(struct hx_serve *serve, struct hx_http_exchange *exchange)
 
 	if (hx_auth_is_open(auth, split(exchange->head.path, &query)))
 		return true;
-	hx_auth_identify(auth, exchange, &identity);
+	if (!hx_admin_identify(serve, exchange, &identity)) {
+		count_reply(serve, 429, hx_clock_mono_ns());
+		return false;
+	}
 	if (identity.role >= HX_ROLE_READ)
 		return true;
 	count_reply(serve, hx_auth_refuse(exchange, &identity, HX_ROLE_READ), hx_clock_mono_ns());
@@ -408,36 +410,4 @@ void hx_admin_handle(struct hx_http_exchange *exchange)
 	} else {
 		show(serve, exchange, page, hx_clock_mono_ns());
 	}
-}
-
-enum hapax_status hx_admin_admit(struct hx_http_server *server, const char *client)
-{
-	struct hx_serve *serve = server->context;
-
-	(void)client;
-	hx_metrics_add(serve->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_ADMIN, 1);
-	return HAPAX_OK;
-}
-
-void hx_admin_refused(struct hx_http_server *server, unsigned status, enum hx_http_refusal why)
-{
-	struct hx_serve *serve = server->context;
-
-	hx_tally_refused(serve->cells, HX_DOOR_ADMIN, status, why);
-}
-
-void hx_admin_left(struct hx_http_server *server, const char *client)
-{
-	struct hx_serve *serve = server->context;
-
-	(void)client;
-	hx_metrics_add(serve->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_ADMIN, -1);
-}
-
-void hx_admin_unsecured(
-	struct hx_http_server *server, const char *client, const struct hapax_error *why)
-{
-	struct hx_serve *serve = server->context;
-
-	hx_serve_unsecured(serve, serve->cells, "admin", client, why);
 }

@@ -62,18 +62,20 @@ enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *
 	return hx_api_open(&options, &serve->api, err);
 }
 
-static void identify(
-	struct hx_serve *serve, const struct hx_http_exchange *exchange,
-	struct hx_api_caller *ret_caller)
+/* False: it was refused. */
+static bool identify(
+	struct hx_serve *serve, struct hx_http_exchange *exchange, struct hx_api_caller *ret_caller)
 {
 	struct hx_identity identity;
 
 	_Static_assert((int)HX_ROLE_ADMIN == (int)HX_API_ROLE_ADMIN, "the same roles");
-	hx_auth_identify(&serve->config->auth, exchange, &identity);
+	if (!hx_admin_identify(serve, exchange, &identity))
+		return false;
 	*ret_caller = (struct hx_api_caller){
 		.role = (enum hx_api_role)identity.role, .is_read_only = identity.is_open};
 	memcpy(ret_caller->who, identity.name, sizeof(identity.name));
 	memcpy(ret_caller->tenant, identity.tenant, sizeof(identity.tenant));
+	return true;
 }
 
 bool hx_serve_handle_api(struct hx_serve *serve, struct hx_http_exchange *exchange)
@@ -83,8 +85,10 @@ bool hx_serve_handle_api(struct hx_serve *serve, struct hx_http_exchange *exchan
 	if (!hx_api_has(exchange->head.path))
 		return false;
 	hx_metrics_add(serve->cells, HX_METRIC_IN_PROGRESS, 0, HX_DOOR_ADMIN, 1);
-	identify(serve, exchange, &caller);
-	hx_api_handle(serve->api, exchange, &caller);
+	if (identify(serve, exchange, &caller))
+		hx_api_handle(serve->api, exchange, &caller);
+	else
+		count_answered(serve, 429, 0);
 	return true;
 }
 

@@ -53,9 +53,14 @@ static bool is_own_name(struct hapax_bytes authority)
 	         hx_http1_text_equal(hx_bytes(at + size - local.size, local.size), local));
 }
 
-/* Is the other end on this machine, and not led here? Nothing is believed but its address. */
+/*
+ * Is the other end on this machine, and not led here? Nothing is believed but its address, and
+ * that of a proxy on this machine which names somebody else (origin).
+ */
 static bool is_from_here(const struct hx_http_exchange *exchange)
 {
+	if (exchange->origin[0] != '\0')
+		return false;
 	if (exchange->server->listener.address.storage.ss_family == AF_UNIX)
 		return true;
 	if (!is_own_name(exchange->head.authority))

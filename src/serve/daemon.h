@@ -27,6 +27,7 @@
 #include "serve/large.h"
 #include "serve/loop.h"
 #include "serve/outbox_relay.h"
+#include "serve/peers.h"
 #include "serve/quota.h"
 #include "serve/resp_errands.h"
 #include "serve/serve.h"
@@ -39,6 +40,7 @@ struct hx_admin_wait;
 struct hx_api;
 struct hx_duplicate_watch;
 struct hx_feed;
+struct hx_identity;
 struct hx_log;
 struct hx_metrics;
 struct hx_tls_context;
@@ -97,7 +99,7 @@ struct hx_serve {
 	struct hx_timer tick_timer; /* of the first loop */
 	struct hx_task tick_task;
 	struct hx_quota tenants;     /* requests in progress */
-	struct hx_quota addresses;   /* connections */
+	struct hx_peers peers;       /* what addresses have of the doors */
 	_Atomic unsigned idle_count; /* loops and backgrounds that have ended */
 	_Atomic unsigned is_latched;
 	_Atomic unsigned is_draining;
@@ -161,13 +163,16 @@ void hx_serve_api_gone(struct hx_http_exchange *exchange);
 /* Read the configuration again; on failure it stays as it was. */
 enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *err);
 
-/* The admin door: its handler, and its connections, which are counted. */
+/*
+ * The admin door: admin_door.c opens it, admin.c answers. identify returns false when an
+ * address has sent too many wrong tokens: then it was told so (429), and the exchange is gone.
+ */
+bool hx_admin_identify(
+	struct hx_serve *serve, struct hx_http_exchange *exchange,
+	struct hx_identity *ret_identity);
+enum hapax_status hx_serve_open_admin(
+	struct hx_serve *serve, hx_find_address_fn *find_address, struct hapax_error *err);
 void hx_admin_handle(struct hx_http_exchange *exchange);
-enum hapax_status hx_admin_admit(struct hx_http_server *server, const char *client);
-void hx_admin_refused(struct hx_http_server *server, unsigned status, enum hx_http_refusal why);
-void hx_admin_left(struct hx_http_server *server, const char *client);
-void hx_admin_unsecured(
-	struct hx_http_server *server, const char *client, const struct hapax_error *why);
 
 /* The store has answered the question of that number: who waited for it is answered, too. */
 void hx_admin_told(struct hx_serve *serve, uint64_t answered);

@@ -11,6 +11,7 @@ enum {
 
 	ADMIN_MAX = 10000,
 	ADMIN_PART = 8, /* an eighth */
+	PART_PER_ADDRESS = 8,
 };
 
 static const enum hx_door limited[] = {HX_DOOR_GATEWAY, HX_DOOR_PROXY, HX_DOOR_RESP};
@@ -69,6 +70,25 @@ uint64_t hx_descriptors_connections(
 	}
 	own = claim_of(config, door, room);
 	return most(sum <= room ? own : own * room / sum, 1);
+}
+
+uint64_t hx_descriptors_per_address(
+	const struct hx_descriptors *descriptors, const struct hx_config *config, enum hx_door door)
+{
+	uint64_t has = hx_descriptors_connections(descriptors, config, door);
+	uint64_t scaled;
+	uint64_t max = door == HX_DOOR_RESP ? config->resp.max_connections_per_address
+					    : config->http.max_connections_per_address;
+
+	if (max == 0)
+		return 0;
+	if (door == HX_DOOR_ADMIN)
+		return least(max, most(has / PART_PER_ADDRESS, 1));
+	if (wanted(config, door) == 0 || has >= wanted(config, door))
+		return max;
+	/* What is low anyway is as it was set. */
+	scaled = (uint64_t)((double)max * (double)has / (double)wanted(config, door));
+	return most(most(scaled, least(max, has / PART_PER_ADDRESS)), 1);
 }
 
 void hx_descriptors_say(

@@ -43,6 +43,15 @@ uint64_t hx_descriptors_connections(
 	const struct hx_descriptors *descriptors, const struct hx_config *config,
 	enum hx_door door);
 
+/*
+ * The connections that one address may have of them: its setting, by as much less as the door has
+ * less than its own, but no less than an eighth of what it has; of the admin door an eighth at
+ * most. 0: no limit.
+ */
+uint64_t hx_descriptors_per_address(
+	const struct hx_descriptors *descriptors, const struct hx_config *config,
+	enum hx_door door);
+
 /* Say it in the log, if a door has fewer than config says. */
 void hx_descriptors_say(
 	const struct hx_descriptors *descriptors, const struct hx_config *config,

@@ -42,9 +42,18 @@ static bool is_disguised(const struct hx_delivery *delivery, struct hapax_bytes 
 		(delivery->door == HX_DOOR_GATEWAY && begins_with(name, HX_BYTES_LIT("ce_")));
 }
 
+/* Says who asked, by which name and how: written by proxies, and by whoever wants to be another. */
+static bool tells_origin(struct hapax_bytes name)
+{
+	return begins_with(name, HX_BYTES_LIT("X-Forwarded-")) ||
+		is(name, HX_BYTES_LIT("Forwarded")) || is(name, HX_BYTES_LIT("X-Real-IP"));
+}
+
 /* Of a request: does it go no further? */
 static bool stays(const struct hx_delivery *delivery, struct hapax_bytes name)
 {
+	if (tells_origin(name) && !delivery->exchange->is_trusted)
+		return true;
 	return begins_with(name, HX_BYTES_LIT("Hapax-")) || is_disguised(delivery, name) ||
 		is(name, HX_BYTES_LIT("Host")) || is(name, HX_BYTES_LIT("Expect")) ||
 		is(name, HX_BYTES_LIT("X-Forwarded-For")) ||
@@ -54,21 +63,37 @@ static bool stays(const struct hx_delivery *delivery, struct hapax_bytes name)
 		hx_http1_is_hop(&delivery->exchange->head, name);
 }
 
-/* Who asked: those before us, and who asked us. */
+/* Where somebody before us has written Forwarded (RFC 7239), who asked us is its last element. */
+static void write_rfc7239(struct hx_http1_writer *writer, const struct hx_http_exchange *exchange)
+{
+	static const struct hapax_bytes name = HX_BYTES_LIT("Forwarded");
+	bool is_v6 = strchr(exchange->client, ':') != NULL;
+	char element[HX_HTTP_CLIENT_SIZE + 16];
+
+	if (!exchange->is_trusted || exchange->client[0] == '\0' ||
+	    hx_http1_find(&exchange->head, name, 0) == exchange->head.field_count)
+		return;
+	(void)snprintf(
+		element, sizeof(element), is_v6 ? "for=\"[%s]\"" : "for=%s", exchange->client);
+	hx_http1_write_field(writer, name, hapax_bytes_from_text(element));
+}
+
+/* Who asked: those before us, if who asked us is believed, and who asked us. */
 static void write_forwarded(struct hx_http1_writer *writer, const struct hx_http_exchange *exchange)
 {
 	static const struct hapax_bytes name = HX_BYTES_LIT("X-Forwarded-For");
 	const struct hx_http1_head *head = &exchange->head;
 
-	for (size_t i = hx_http1_find(head, name, 0); i < head->field_count;
+	for (size_t i = hx_http1_find(head, name, 0); exchange->is_trusted && i < head->field_count;
 	     i = hx_http1_find(head, name, i + 1))
 		hx_http1_write_field(writer, name, head->fields[i].value);
 	if (exchange->client[0] != '\0')
 		hx_http1_write_field(writer, name, hapax_bytes_from_text(exchange->client));
+	write_rfc7239(writer, exchange);
 }
 
 /*
- * By which name and how it was asked for, unless somebody before us has said it: an API behind
+ * By which name and how it was asked for, unless a proxy before us has said it: an API behind
  * a proxy makes links of it, and sends away whom it takes to come without TLS.
  */
 static void write_origin(struct hx_http1_writer *writer, const struct hx_http_exchange *exchange)
@@ -82,7 +107,8 @@ static void write_origin(struct hx_http1_writer *writer, const struct hx_http_ex
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].value.size > 0 &&
-		    hx_http1_find(head, fields[i].name, 0) == head->field_count)
+		    (!exchange->is_trusted ||
+		     hx_http1_find(head, fields[i].name, 0) == head->field_count))
 			hx_http1_write_field(writer, fields[i].name, fields[i].value);
 	}
 }

@@ -11,6 +11,7 @@
 #include "observe/metrics.h"
 #include "serve/daemon.h"
 #include "serve/delivery.h"
+#include "serve/origin.h"
 #include "serve/tally.h"
 
 enum {
@@ -124,28 +125,49 @@ static enum hx_door door_of(const struct hx_http_server *server)
 }
 
 /* The limit that is in force now; connections that are there already stay. */
-static enum hapax_status admit(struct hx_http_server *server, const char *client)
+static enum hapax_status admit(
+	struct hx_http_server *server, const char *client, bool *ret_is_counted)
 {
 	struct hx_loop *loop = server->context;
 	struct hx_serve *serve = loop->serve;
 	struct hx_loop_config *config = hx_loop_config_use(loop);
-	char network[HX_ADDRESS_TEXT_SIZE];
-	uint64_t max = UINT64_MAX;
+	enum hapax_status status = HAPAX_OK;
+
+	if (config == NULL)
+		return HAPAX_ERR_NO_MEMORY;
+	*ret_is_counted = !hx_origin_is_trusted(&config->config->http, client);
+	if (*ret_is_counted)
+		status = hx_peers_take(
+			&serve->peers, client, HX_PEERS_CONNECTIONS,
+			hx_descriptors_per_address(
+				&serve->descriptors, config->config, door_of(server)));
+	hx_loop_config_give(loop, config);
+	if (status == HAPAX_OK)
+		hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, door_of(server), 1);
+	return status;
+}
+
+static enum hapax_status take(struct hx_http_exchange *exchange)
+{
+	struct hx_loop *loop = exchange->server->context;
+	struct hx_loop_config *config = hx_loop_config_use(loop);
 	enum hapax_status status;
 
 	if (config == NULL)
 		return HAPAX_ERR_NO_MEMORY;
-	if (config->config->http.max_connections_per_address != 0)
-		max = config->config->http.max_connections_per_address;
+	hx_origin_find(&config->config->http, exchange);
+	status = hx_peers_take(
+		&loop->serve->peers, exchange->origin, HX_PEERS_REQUESTS,
+		config->config->http.max_requests_per_address);
 	hx_loop_config_give(loop, config);
-	/* A unix socket has no address to tell its clients by. */
-	if (client[0] == '\0')
-		max = UINT64_MAX;
-	hx_address_network(client, network);
-	status = hx_quota_take(&serve->addresses, hapax_bytes_from_text(network), max);
-	if (status == HAPAX_OK)
-		hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, door_of(server), 1);
 	return status;
+}
+
+static void give(struct hx_http_exchange *exchange)
+{
+	struct hx_loop *loop = exchange->server->context;
+
+	hx_peers_give(&loop->serve->peers, exchange->origin, HX_PEERS_REQUESTS);
 }
 
 static void refused(struct hx_http_server *server, unsigned status, enum hx_http_refusal why)
@@ -155,13 +177,12 @@ static void refused(struct hx_http_server *server, unsigned status, enum hx_http
 	hx_tally_refused(loop->cells, door_of(server), status, why);
 }
 
-static void left(struct hx_http_server *server, const char *client)
+static void left(struct hx_http_server *server, const char *client, bool is_counted)
 {
 	struct hx_loop *loop = server->context;
-	char network[HX_ADDRESS_TEXT_SIZE];
 
-	hx_address_network(client, network);
-	hx_quota_give(&loop->serve->addresses, hapax_bytes_from_text(network));
+	if (is_counted)
+		hx_peers_give(&loop->serve->peers, client, HX_PEERS_CONNECTIONS);
 	hx_metrics_add(loop->cells, HX_METRIC_CONNECTIONS, 0, door_of(server), -1);
 }
 
@@ -211,6 +232,8 @@ static struct hx_http_server_options door_options(
 		.folder = loop->serve->folder,
 		.admit = admit,
 		.left = left,
+		.take = take,
+		.give = give,
 		.refused = refused,
 		.gone = hx_delivery_gone,
 		.tls = loop->serve->door_tls.doors[tls_of(loop, door)],

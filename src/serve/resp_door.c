@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "net/connection.h"
 #include "net/tls.h"
@@ -16,6 +17,7 @@
 #include "resp/session.h"
 #include "serve/daemon.h"
 #include "serve/loop.h"
+#include "serve/origin.h"
 #include "serve/resp_tally.h"
 
 enum {
@@ -63,6 +65,8 @@ struct hx_resp_peer {
 	bool is_unread;       /* for the client to read what was written */
 	bool is_gone;         /* the connection has ended: free it when the round comes back */
 	bool was_stranger;    /* has a deadline to say who it is */
+	bool is_counted;      /* by its address */
+	int64_t idle_ns;      /* since its last commands; 0: for ever */
 	char client[HX_ADDRESS_HOST_SIZE];
 };
 
@@ -89,15 +93,24 @@ static void write_out(struct hx_resp_peer *peer)
 		hx_buf_done(out);
 }
 
+/* A whole command has come, or it has just said who it is. */
+static void set_idle_deadline(struct hx_resp_peer *peer)
+{
+	hx_connection_set_deadline(
+		&peer->connection,
+		peer->idle_ns == 0 ? INT64_MAX
+				   : hx_reactor_now_ns(peer->connection.reactor) + peer->idle_ns);
+}
+
 /* After replies were written: does it go on? */
 static void settle(struct hx_resp_peer *peer)
 {
 	bool is_known = !is_stranger(peer);
 	size_t unread_max = is_known ? UNREAD_MAX : UNREAD_MAX_STRANGER;
 
-	if (peer->was_stranger && is_known) {
+	if (is_known) {
 		peer->was_stranger = false;
-		hx_connection_set_deadline(&peer->connection, INT64_MAX);
+		set_idle_deadline(peer);
 	}
 	if (peer->session.is_closing) {
 		hx_connection_finish(&peer->connection);
@@ -178,6 +191,32 @@ static bool set_out(struct hx_resp_peer *peer)
 	return true;
 }
 
+static bool has_users(const struct hx_resp_peer *peer)
+{
+	return peer->door->service->options.user_count > 0;
+}
+
+/* For whom wrong passwords count. */
+static const char *guesser(const struct hx_resp_peer *peer)
+{
+	return hx_origin_of_failure(peer->client, peer->is_counted ? peer->client : "");
+}
+
+/* How many there may be. */
+static uint64_t failures_max(const struct hx_resp_peer *peer)
+{
+	struct hx_loop *loop = peer->door->loop;
+	struct hx_loop_config *config = hx_loop_config_use(loop);
+	uint64_t max;
+
+	/* Without memory for the one in force: as it was at the start. */
+	if (config == NULL)
+		return loop->serve->resp_config->auth.max_failures;
+	max = config->config->auth.max_failures;
+	hx_loop_config_give(loop, config);
+	return max;
+}
+
 /* Somebody may be trying passwords. */
 static void tell_refused(struct hx_resp_peer *peer)
 {
@@ -188,9 +227,28 @@ static void tell_refused(struct hx_resp_peer *peer)
 
 	hx_metrics_add(
 		loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_CREDENTIAL, peer->session.refused);
-	hx_log(loop->serve->log, HX_LOG_WARN, "a name or password was wrong", fields,
-	       peer->client[0] != '\0' ? 3 : 2);
+	hx_metrics_add(loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_LOCKED, peer->session.locked);
+	if (peer->session.refused > 0)
+		hx_log(loop->serve->log, HX_LOG_WARN, "a name or password was wrong", fields,
+		       peer->client[0] != '\0' ? 3 : 2);
+	/* With nobody configured there is nothing to guess. */
+	for (unsigned i = 0; i < peer->session.refused && has_users(peer); i++)
+		hx_peers_failed(
+			&loop->serve->peers, guesser(peer), failures_max(peer), hx_clock_mono_ns());
 	peer->session.refused = 0;
+	if (peer->session.locked > 0)
+		hx_peers_note_locked(&loop->serve->peers, guesser(peer));
+	peer->session.locked = 0;
+}
+
+/* Are passwords of its address not looked at for a moment? */
+static bool is_locked(const struct hx_resp_peer *peer)
+{
+	struct hx_peers *peers = &peer->door->loop->serve->peers;
+
+	return has_users(peer) && hx_peers_has_failed(peers) &&
+		hx_peers_locked_ns(peers, guesser(peer), failures_max(peer), hx_clock_mono_ns()) >
+		0;
 }
 
 /*
@@ -205,13 +263,16 @@ static size_t work(struct hx_resp_peer *peer, struct hapax_bytes input)
 
 	while (peer->connection.state == HX_CONNECTION_OPEN && !peer->is_unread &&
 	       !must_wait(peer)) {
-		size_t step = hx_resp_session_plan(
+		size_t step;
+
+		peer->session.is_locked = is_locked(peer);
+		step = hx_resp_session_plan(
 			&peer->session, &door->gathering->batch,
 			used == input.size ? hx_bytes(NULL, 0)
 					   : hx_bytes(data + used, input.size - used));
 
 		used += step;
-		if (peer->session.refused > 0)
+		if (peer->session.refused > 0 || peer->session.locked > 0)
 			tell_refused(peer);
 		if (set_out(peer))
 			break;
@@ -245,6 +306,8 @@ static void leave(struct hx_resp_peer *peer)
 	if (peer->next != NULL)
 		peer->next->back = peer->back;
 	door->peer_count--;
+	if (peer->is_counted)
+		hx_peers_give(&door->loop->serve->peers, peer->client, HX_PEERS_RESP_CONNECTIONS);
 	atomic_fetch_sub_explicit(&door->service->clients, 1, memory_order_relaxed);
 	hx_listener_ended(&door->listener);
 	free_peer(peer);
@@ -433,10 +496,11 @@ static void begin_session(struct hx_connection *connection)
 	struct hx_resp_peer *peer = (struct hx_resp_peer *)connection;
 
 	peer->was_stranger = is_stranger(peer);
-	hx_connection_set_deadline(
-		connection,
-		peer->was_stranger ? hx_reactor_now_ns(connection->reactor) + STRANGER_NS
-				   : INT64_MAX);
+	if (peer->was_stranger)
+		hx_connection_set_deadline(
+			connection, hx_reactor_now_ns(connection->reactor) + STRANGER_NS);
+	else
+		set_idle_deadline(peer);
 }
 
 static const struct hx_connection_ops ops = {
@@ -470,6 +534,33 @@ static enum hapax_status open_peer(struct hx_resp_peer *peer, int fd)
 	return status;
 }
 
+/* By the limits in force now. False: its address has too many; it was told so, if it can be. */
+static bool admit(struct hx_resp_peer *peer, int fd)
+{
+	static const char refusal[] = "-ERR max number of clients reached for this address\r\n";
+	struct hx_loop *loop = peer->door->loop;
+	const struct hx_net *net = loop->reactor.net;
+	struct hx_loop_config *config = hx_loop_config_use(loop);
+	enum hapax_status status = HAPAX_OK;
+
+	if (config == NULL)
+		return false;
+	peer->idle_ns = config->config->resp.idle_timeout_ms * MS_NS;
+	peer->is_counted = !hx_origin_is_trusted(&config->config->http, peer->client);
+	if (peer->is_counted)
+		status = hx_peers_take(
+			&loop->serve->peers, peer->client, HX_PEERS_RESP_CONNECTIONS,
+			hx_descriptors_per_address(
+				&loop->serve->descriptors, config->config, HX_DOOR_RESP));
+	hx_loop_config_give(loop, config);
+	if (status == HAPAX_OK)
+		return true;
+	hx_metrics_add(loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_ADDRESS, 1);
+	if (peer->door->tls == NULL)
+		(void)net->ops->send(net->context, fd, refusal, sizeof(refusal) - 1);
+	return false;
+}
+
 static void on_accept(struct hx_listener *listener, int fd, const struct hx_address *address)
 {
 	struct hx_resp_door *door = listener->context;
@@ -480,7 +571,14 @@ static void on_accept(struct hx_listener *listener, int fd, const struct hx_addr
 		peer->door = door;
 		hx_address_host(address, peer->client);
 	}
+	if (peer != NULL && !admit(peer, fd)) {
+		hx_free(peer);
+		peer = NULL;
+	}
 	if (peer == NULL || open_peer(peer, fd) != HAPAX_OK) {
+		if (peer != NULL && peer->is_counted)
+			hx_peers_give(
+				&door->loop->serve->peers, peer->client, HX_PEERS_RESP_CONNECTIONS);
 		hx_free(peer);
 		net->ops->close(net->context, fd);
 		hx_listener_ended(listener);

@@ -42,8 +42,6 @@ enum {
 	/* How long the end waits for a question to the store that is out. */
 	LAST_ANSWER_MS = 200,
 
-	/* The largest result that a store takes, as Base64, and what stands around it. */
-	ADMIN_BODY_MAX = 24 * 1024 * 1024,
 	/* How long it waits for the collector of traces. */
 	LAST_SPANS_MS = 1000,
 };
@@ -146,6 +144,7 @@ static void on_chore_timer(struct hx_timer *timer)
 	hx_serve_refresh_resp(serve);
 	hx_consumers_tidy(&serve->consumers);
 	hx_api_tick(serve->api);
+	hx_peers_watch(&serve->peers, serve->log, hx_reactor_now_ns(&serve->reactor));
 	serve->chores++;
 	if (serve->chores % SECONDS_MAX == 0)
 		(void)hx_duplicate_watch_look(
@@ -484,41 +483,6 @@ static void find_descriptors(struct hx_serve *serve)
 	descriptors->is_open[HX_DOOR_RESP] = has_door(serve, &listen->resp, "resp");
 }
 
-static enum hapax_status open_admin(struct hx_serve *serve, struct hapax_error *err)
-{
-	const struct hx_config_door *door = &serve->config->listen.admin;
-	const struct hx_http_server_options options = {
-		.body_max = ADMIN_BODY_MAX,
-		.connections_max = (size_t)hx_descriptors_connections(
-			&serve->descriptors, serve->config, HX_DOOR_ADMIN),
-		.folder = serve->folder,
-		.admit = hx_admin_admit,
-		.left = hx_admin_left,
-		.gone = hx_serve_api_gone,
-		.refused = hx_admin_refused,
-		.tls = serve->door_tls.doors[HX_CONFIG_TLS_ADMIN],
-		.handshake_ms = serve->config->tls.handshake_timeout_ms,
-		.unsecured = hx_admin_unsecured};
-	struct hx_address address;
-	bool is_handed_over = hx_service_has_door(&serve->service, "admin", &address);
-	enum hapax_status status;
-
-	if (door->is_off && !is_handed_over)
-		return HAPAX_OK;
-	status = is_handed_over ? HAPAX_OK : find_address(door, "listen.admin", &address, err);
-	if (status == HAPAX_OK)
-		status = hx_door_guard(
-			serve->config, HX_CONFIG_TLS_ADMIN, &address, serve->log, err);
-	if (status == HAPAX_OK)
-		status = hx_service_take_door(
-			&serve->service, "admin", 0, &serve->admin.listener.inherited_fd, err);
-	if (status == HAPAX_OK)
-		status = hx_http_server_open(
-			&serve->admin, &serve->reactor, &address, false, &options, hx_admin_handle,
-			NULL, serve, err);
-	return status;
-}
-
 static enum hapax_status open_loops(struct hx_serve *serve, struct hapax_error *err)
 {
 	struct hx_metrics_options options = {.writers = serve->loop_count + 1};
@@ -648,7 +612,7 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 	if (status == HAPAX_OK)
 		status = hx_serve_open_api(serve, err);
 	if (status == HAPAX_OK)
-		status = open_admin(serve, err);
+		status = hx_serve_open_admin(serve, find_address, err);
 	if (status == HAPAX_OK)
 		status = hx_service_check_doors(&serve->service, err);
 	if (status == HAPAX_OK)
@@ -695,7 +659,7 @@ static void close_all(struct hx_serve *serve)
 	hx_config_release(serve->config);
 	hx_config_current_done(&serve->current);
 	hx_quota_done(&serve->tenants);
-	hx_quota_done(&serve->addresses);
+	hx_peers_done(&serve->peers);
 	hx_buf_done(&serve->page);
 	hx_free(serve->loops);
 }
@@ -768,7 +732,7 @@ enum hx_serve_end hx_serve_run(
 	hx_resolver_init(&serve->resolver, hx_net_system());
 	hx_reader_init(&serve->reader);
 	hx_quota_init(&serve->tenants);
-	hx_quota_init(&serve->addresses);
+	hx_peers_init(&serve->peers);
 	hx_buf_init(&serve->page, PAGE_MAX);
 	if (start(serve, err) != HAPAX_OK) {
 		leave_all(serve);

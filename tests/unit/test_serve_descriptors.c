@@ -87,12 +87,39 @@ static void something_is_always_left(void **state)
 	}
 }
 
+static void one_address_has_a_part(void **state)
+{
+	struct hx_config config = config_of(20000, 10000);
+	struct hx_descriptors two = {.is_open = {[HX_DOOR_GATEWAY] = true, [HX_DOOR_RESP] = true}};
+
+	(void)state;
+	config.http.max_connections_per_address = 2500;
+	config.resp.max_connections_per_address = 4;
+	hx_descriptors_init(&two, 65535, LOOPS);
+	assert_int_equal(hx_descriptors_per_address(&two, &config, HX_DOOR_GATEWAY), 2500);
+	assert_int_equal(hx_descriptors_per_address(&two, &config, HX_DOOR_RESP), 4);
+	assert_int_equal(
+		hx_descriptors_per_address(&two, &config, HX_DOOR_ADMIN),
+		(65535 - HX_DESCRIPTORS_KEPT_MAX) / 8 / 8);
+	/* 224 for each of the two: an eighth of it, and what is low anyway. */
+	hx_descriptors_init(&two, 1024, LOOPS);
+	assert_int_equal(hx_descriptors_per_address(&two, &config, HX_DOOR_GATEWAY), 28);
+	assert_int_equal(hx_descriptors_per_address(&two, &config, HX_DOOR_RESP), 4);
+	/* Nearly all of them, because somebody has said so. */
+	config.http.max_connections_per_address = 15000;
+	assert_int_equal(
+		hx_descriptors_per_address(&two, &config, HX_DOOR_GATEWAY), 15000 * 224 / 20000);
+	config.http.max_connections_per_address = 0;
+	assert_int_equal(hx_descriptors_per_address(&two, &config, HX_DOOR_GATEWAY), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_fits_is_as_it_is_set),
 		cmocka_unit_test(what_does_not_is_shared),
 		cmocka_unit_test(something_is_always_left),
+		cmocka_unit_test(one_address_has_a_part),
 	};
 
 	return cmocka_run_group_tests_name("serve_descriptors", tests, NULL, NULL);

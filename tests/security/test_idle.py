@@ -1,0 +1,144 @@
+"""Connections that do nothing, and guesses: neither keeps anybody else out."""
+
+import contextlib
+import json
+import shutil
+import socket
+import time
+
+import network
+from daemon import get, metrics, request, serve, upstream
+from harness import PROGRAM, TIMEOUT_SECONDS, Skip, expect, expect_in, proof, scaled, until
+
+# `secret`
+USER = "{name: default, password_sha256: 2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b}"
+PROBES = ["/livez", "/readyz", "/healthz", "/startupz", "/metrics"]
+
+
+def resp_address(daemon):
+    host, _, port = daemon.ready["resp"].rpartition(":")
+    return host, int(port)
+
+
+def test_probes_are_answered_beside_idle_connections(cli):
+    """Whoever has asked for nothing for longest makes room; whoever asks is not sent away."""
+    limit = shutil.which("prlimit")
+    if limit is None:
+        raise Skip("prlimit is not there")
+    count = scaled(3000, 150)
+    # 512 descriptors: 32 connections at the admin listener.
+    command = (limit, "--nofile=512:512", str(PROGRAM))
+    with upstream() as service, serve(cli, service.url, command=command) as daemon, contextlib.ExitStack() as idle:
+        asking = socket.create_connection(daemon.admin, timeout=TIMEOUT_SECONDS)
+        with proof("idle connections at the admin listener", count), asking:
+            for number in range(count):
+                connection = idle.enter_context(socket.create_connection(daemon.admin, timeout=TIMEOUT_SECONDS))
+                if number % 3 == 0:
+                    with contextlib.suppress(ConnectionError):
+                        connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n")
+                if number % 10 == 0:
+                    # A connection that is used is kept.
+                    asking.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    expect_in(b"200 OK", asking.recv(65536))
+                if number % 50 == 49:
+                    expect([get(daemon.admin, path).status for path in PROBES], [200] * len(PROBES))
+            assert metrics(daemon)['hapax_refused_total{reason="idle"}'] >= count - 64
+
+
+def test_connections_of_an_address(cli):
+    """At the admin and the Redis listener, too."""
+    network.need()
+    config = "http:\n  max_connections_per_address: 3\nresp:\n  max_connections_per_address: 3\n"
+    with (
+        upstream() as service,
+        serve(cli, service.url, "--resp", "127.0.0.1:0", config=config) as daemon,
+        contextlib.ExitStack() as kept,
+    ):
+        for to, asked, answer, refusal in (
+            (daemon.admin, b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n", b" 200 OK", b" 429 "),
+            (resp_address(daemon), b"PING\r\n", b"+PONG", b"-ERR max number of clients"),
+        ):
+            for machine, expected in ((1, [True] * 3 + [False]), (2, [True]), (None, [True] * 8)):
+                said = []
+                for _ in expected:
+                    connection = kept.enter_context(network.connect(to, machine))
+                    with contextlib.suppress(ConnectionError):
+                        connection.sendall(asked)
+                    said.append(connection.recv(4096))
+                expect([answer in text for text in said], expected, f"{to} from {machine}")
+                if False in expected:
+                    expect_in(refusal, said[-1])
+
+
+def test_redis_connections_that_are_idle(cli):
+    """A part of a command is no reason to wait for the rest of it."""
+    config = "resp:\n  idle_timeout: 300ms\n"
+    with upstream() as service, serve(cli, service.url, "--resp", "127.0.0.1:0", config=config) as daemon:
+        for sent, answered in ((b"", b""), (b"PING\r\n", b"+PONG\r\n"), (b"*2\r\n$4\r\nECHO\r\n$100\r\nx", b"")):
+            with socket.create_connection(resp_address(daemon), timeout=TIMEOUT_SECONDS) as connection:
+                connection.sendall(sent)
+                said = b""
+                with contextlib.suppress(ConnectionResetError):
+                    while piece := connection.recv(4096):
+                        said += piece
+                expect(said, answered)
+
+
+def guess(to, wrong):
+    """What is said to one connection that sends wrong passwords until it is closed."""
+    with socket.create_connection(to, timeout=TIMEOUT_SECONDS) as connection:
+        said = b""
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(b"AUTH wrong\r\n" * wrong)
+            while piece := connection.recv(65536):
+                said += piece
+        return said
+
+
+def test_guesses_at_the_redis_listener(cli):
+    """Three for each connection, twenty for each address in a minute, whatever is sent."""
+    config = f"resp:\n  users: [{USER}]\n"
+    count = scaled(20000, 200)
+    with upstream() as service, serve(cli, service.url, "--resp", "127.0.0.1:0", config=config) as daemon:
+        known = socket.create_connection(resp_address(daemon), timeout=TIMEOUT_SECONDS)
+        known.sendall(b"AUTH secret\r\n")
+        expect(known.recv(100), b"+OK\r\n")
+        began = time.monotonic()
+        said = guess(resp_address(daemon), 100)
+        expect(said.count(b"WRONGPASS"), 3)
+        with proof("connections of 100 guesses each", count):
+            looked_at = 3 + sum(guess(resp_address(daemon), 100).count(b"WRONGPASS") for _ in range(count))
+        most = 20 + (time.monotonic() - began) / 3 + 1
+        assert 20 <= looked_at <= most, f"{looked_at} of at most {most}"
+        # Whoever was let in before is not asked again.
+        known.sendall(b"PING\r\n")
+        expect(known.recv(100), b"+PONG\r\n")
+        known.close()
+        counted = metrics(daemon)
+        expect(counted['hapax_refused_total{reason="credential"}'], float(looked_at))
+        assert counted['hapax_refused_total{reason="locked"}'] >= count / 2
+
+
+def test_guesses_at_the_admin_listener(cli):
+    """401 for the first ones, then 429 and Retry-After; probes are answered all the same."""
+    made = cli.run("config", "token", "-o", "json").json
+    config = f"auth: {{max_failures: 10, tokens: [{json.dumps(made['row'])}]}}\n"
+    with upstream() as service, serve(cli, service.url, config=config) as daemon:
+        right = {"Authorization": f"Bearer {made['token']}"}
+
+        def ask(path, **headers):
+            return request(daemon.admin, "GET", path, headers)
+
+        expect(ask("/api/v1/stats", **right).status, 200)
+        began = time.monotonic()
+        count = scaled(5000, 60)
+        replies = [ask(path, Authorization="Bearer wrong") for _ in range(count) for path in ("/metrics", "/api/v1/stats")]
+        most = 10 + (time.monotonic() - began) / 6 + 1
+        looked_at = [reply.status for reply in replies].count(401)
+        assert 10 <= looked_at <= most, f"{looked_at} of at most {most}"
+        late = next(reply for reply in replies if reply.status == 429)
+        assert 1 <= int(late.headers["retry-after"]) <= 6, late.headers
+        expect([get(daemon.admin, path).status for path in PROBES[:4]], [200] * 4)
+        # Another address is not held up by it, and the right token is let in after a moment.
+        expect(ask("/api/v1/stats", **right, **{"X-Forwarded-For": "203.0.113.9"}).status, 200)
+        until(lambda: ask("/api/v1/stats", **right).status == 200, "the address is not locked any more")

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/thread.h"
+#include "net/network.h"
+#include "serve/origin.h"
+#include "serve/peers.h"
+
+#define SECOND INT64_C(1000000000)
+
+enum { THREADS = 4, ROUNDS = 20000, MAX = 20 };
+
+static void each_address_has_its_own(void **state)
+{
+	struct hx_peers peers;
+
+	(void)state;
+	hx_peers_init(&peers);
+	assert_int_equal(hx_peers_take(&peers, "10.0.0.1", HX_PEERS_REQUESTS, 2), HAPAX_OK);
+	assert_int_equal(hx_peers_take(&peers, "::ffff:10.0.0.1", HX_PEERS_REQUESTS, 2), HAPAX_OK);
+	assert_int_equal(hx_peers_take(&peers, "10.0.0.1", HX_PEERS_REQUESTS, 2), HAPAX_ERR_LIMIT);
+	assert_int_equal(hx_peers_take(&peers, "10.0.0.1", HX_PEERS_CONNECTIONS, 2), HAPAX_OK);
+	assert_int_equal(hx_peers_take(&peers, "10.0.0.2", HX_PEERS_REQUESTS, 2), HAPAX_OK);
+	/* A machine has 64 bits of IPv6 to choose from. */
+	assert_int_equal(hx_peers_take(&peers, "2001:db8::1", HX_PEERS_REQUESTS, 1), HAPAX_OK);
+	assert_int_equal(
+		hx_peers_take(&peers, "2001:db8::9:1", HX_PEERS_REQUESTS, 1), HAPAX_ERR_LIMIT);
+	assert_int_equal(hx_peers_take(&peers, "2001:db8:0:1::1", HX_PEERS_REQUESTS, 1), HAPAX_OK);
+	/* 0 is no limit, and the empty address is nobody. */
+	assert_int_equal(hx_peers_take(&peers, "10.0.0.1", HX_PEERS_REQUESTS, 0), HAPAX_OK);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(hx_peers_take(&peers, "", HX_PEERS_REQUESTS, 1), HAPAX_OK);
+	hx_peers_give(&peers, "", HX_PEERS_REQUESTS);
+	for (int i = 0; i < 3; i++)
+		hx_peers_give(&peers, "10.0.0.1", HX_PEERS_REQUESTS);
+	assert_int_equal(hx_peers_take(&peers, "10.0.0.1", HX_PEERS_REQUESTS, 1), HAPAX_OK);
+	hx_peers_done(&peers);
+}
+
+static void nobody_takes_memory_who_has_nothing(void **state)
+{
+	int64_t before = hx_alloc_live();
+	struct hx_peers peers;
+	char address[32];
+
+	(void)state;
+	hx_peers_init(&peers);
+	for (int i = 0; i < 1000; i++) {
+		(void)snprintf(address, sizeof(address), "10.0.%d.%d", i / 256, i % 256);
+		assert_int_equal(hx_peers_take(&peers, address, HX_PEERS_CONNECTIONS, 1), HAPAX_OK);
+		hx_peers_give(&peers, address, HX_PEERS_CONNECTIONS);
+	}
+	assert_int_equal(hx_alloc_live(), before);
+	/* Wrong passwords are remembered of so many, and no longer than they count. */
+	for (int i = 0; i < 4 * HX_PEERS_FAILED_MAX; i++) {
+		(void)snprintf(
+			address, sizeof(address), "10.%d.%d.%d", i >> 16, i >> 8 & 255, i & 255);
+		hx_peers_failed(&peers, address, MAX, SECOND);
+	}
+	assert_true(atomic_load(&peers.failed_count) <= HX_PEERS_FAILED_MAX);
+	assert_true(hx_alloc_live() - before <= HX_PEERS_FAILED_MAX);
+	for (int i = 0; i < HX_PEERS_SHARDS * 64; i++) {
+		(void)snprintf(address, sizeof(address), "11.0.%d.%d", i >> 8, i & 255);
+		hx_peers_failed(&peers, address, MAX, 3600 * SECOND);
+	}
+	assert_true(atomic_load(&peers.failed_count) <= HX_PEERS_SHARDS * 64);
+	hx_peers_done(&peers);
+	assert_int_equal(hx_alloc_live(), before);
+}
+
+static void guesses_are_slowed_down(void **state)
+{
+	struct hx_peers peers;
+	int64_t now = 1000 * SECOND;
+	unsigned looked_at = 0;
+
+	(void)state;
+	hx_peers_init(&peers);
+	/* As fast as can be, for an hour: so many at once, then so many a minute. */
+	for (int64_t at = now; at < now + 3600 * SECOND; at += SECOND / 10) {
+		if (hx_peers_locked_ns(&peers, "10.0.0.1", MAX, at) > 0)
+			continue;
+		hx_peers_failed(&peers, "10.0.0.1", MAX, at);
+		looked_at++;
+		if (at < now + SECOND)
+			assert_true(looked_at <= MAX);
+	}
+	assert_in_range(looked_at, 60 * MAX, 61 * MAX);
+	now += 3600 * SECOND;
+	hx_peers_failed(&peers, "10.0.0.1", MAX, now);
+	assert_in_range(hx_peers_locked_ns(&peers, "10.0.0.1", MAX, now), 1, 2 * 60 / MAX * SECOND);
+	assert_int_equal(hx_peers_locked_ns(&peers, "10.0.0.2", MAX, now), 0);
+	assert_int_equal(hx_peers_locked_ns(&peers, "10.0.0.1", 0, now), 0);
+	/* A minute later all is paid. */
+	now += 70 * SECOND;
+	for (int i = 0; i < MAX; i++) {
+		assert_int_equal(hx_peers_locked_ns(&peers, "10.0.0.1", MAX, now), 0);
+		hx_peers_failed(&peers, "10.0.0.1", MAX, now);
+	}
+	assert_true(hx_peers_locked_ns(&peers, "10.0.0.1", MAX, now) > 0);
+	hx_peers_failed(&peers, "", MAX, now);
+	assert_int_equal(hx_peers_locked_ns(&peers, "", MAX, now), 0);
+	hx_peers_done(&peers);
+}
+
+static void contend(void *arg)
+{
+	struct hx_peers *peers = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		const char *address = i % 3 == 0 ? "10.0.0.1" : "10.0.0.2";
+
+		if (hx_peers_take(peers, address, HX_PEERS_REQUESTS, THREADS) == HAPAX_OK)
+			hx_peers_give(peers, address, HX_PEERS_REQUESTS);
+		if (i % 64 == 0)
+			hx_peers_failed(peers, address, MAX, i * SECOND);
+		(void)hx_peers_locked_ns(peers, address, MAX, i * SECOND);
+	}
+}
+
+static void threads_share_it(void **state)
+{
+	struct hx_thread threads[THREADS];
+	static struct hx_peers peers;
+
+	(void)state;
+	hx_peers_init(&peers);
+	for (size_t i = 0; i < THREADS; i++)
+		assert_int_equal(
+			hx_thread_start(&threads[i], contend, &peers, "contend", NULL), HAPAX_OK);
+	for (size_t i = 0; i < THREADS; i++)
+		hx_thread_join(&threads[i]);
+	for (size_t i = 0; i < THREADS; i++)
+		assert_int_equal(
+			hx_peers_take(&peers, "10.0.0.1", HX_PEERS_REQUESTS, THREADS), HAPAX_OK);
+	hx_peers_done(&peers);
+}
+
+/* ---------------------------------------------------------------- origin */
+
+struct from {
+	const char *client;
+	const char *fields[3]; /* of X-Forwarded-For, in order */
+	bool is_trusted;
+	const char *origin;
+};
+
+static void look(const struct hx_config_http *http, const struct from *from)
+{
+	struct hx_http_exchange *exchange = hx_alloc_zero(1, sizeof(*exchange));
+
+	assert_non_null(exchange);
+	(void)snprintf(exchange->client, sizeof(exchange->client), "%s", from->client);
+	for (size_t i = 0; i < 3 && from->fields[i] != NULL; i++) {
+		exchange->head.fields[exchange->head.field_count++] = (struct hapax_field){
+			HX_BYTES_LIT("x-forwarded-FOR"), hapax_bytes_from_text(from->fields[i])};
+		exchange->head.fields[exchange->head.field_count++] =
+			(struct hapax_field){HX_BYTES_LIT("X-Other"), HX_BYTES_LIT("9.9.9.9")};
+	}
+	hx_origin_find(http, exchange);
+	assert_int_equal(exchange->is_trusted, from->is_trusted);
+	assert_string_equal(exchange->origin, from->origin);
+	hx_free(exchange);
+}
+
+static void a_request_counts_for(void **state)
+{
+	static const struct from cases[] = {
+		{"1.2.3.4", {NULL}, false, "1.2.3.4"},
+		/* Nobody else is believed. */
+		{"1.2.3.4", {"5.6.7.8"}, false, "1.2.3.4"},
+		{"127.0.0.1", {NULL}, true, ""},
+		{"::1", {"5.6.7.8"}, true, "5.6.7.8"},
+		{"", {NULL}, true, ""},
+		{"", {"5.6.7.8"}, true, "5.6.7.8"},
+		{"10.1.2.3", {NULL}, true, ""},
+		/* What stands before the last was sent by whoever is the last. */
+		{"10.1.2.3", {"8.8.8.8, 5.6.7.8"}, true, "5.6.7.8"},
+		{"10.1.2.3", {"8.8.8.8", "5.6.7.8"}, true, "5.6.7.8"},
+		{"10.1.2.3", {"5.6.7.8, 10.9.9.9 ,127.0.0.1"}, true, "5.6.7.8"},
+		{"10.1.2.3", {"5.6.7.8", "10.9.9.9", "2001:db8::7"}, true, "5.6.7.8"},
+		{"10.1.2.3", {"10.9.9.9"}, true, ""},
+		{"10.1.2.3", {"5.6.7.8:4711"}, true, "5.6.7.8"},
+		{"10.1.2.3", {"[2001:db9::7]:4711"}, true, "2001:db9::7"},
+		{"10.1.2.3", {"2001:db9::7"}, true, "2001:db9::7"},
+		{"10.1.2.3", {"5.6.7.8, unknown"}, true, "unknown"},
+		{"10.1.2.3",
+	         {"5.6.7.8, _x-very-long-name-that-no-address-has-0123456789012345678901234"},
+	         true,
+	         "unknown"},
+		{"10.1.2.3", {",, 5.6.7.8, ,"}, true, "5.6.7.8"},
+		{"11.1.2.3", {"5.6.7.8"}, false, "11.1.2.3"},
+	};
+	struct hx_network networks[2];
+	const struct hx_config_http http = {.trusted = networks, .trusted_count = 2};
+
+	(void)state;
+	assert_true(hx_network_parse("10.0.0.0/8", &networks[0]));
+	assert_true(hx_network_parse("2001:db8::/32", &networks[1]));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		look(&http, &cases[i]);
+	assert_string_equal(hx_origin_of_failure("1.2.3.4", "1.2.3.4"), "1.2.3.4");
+	assert_string_equal(hx_origin_of_failure("127.0.0.1", ""), "127.0.0.1");
+	assert_string_equal(hx_origin_of_failure("127.0.0.1", "5.6.7.8"), "5.6.7.8");
+	assert_string_equal(hx_origin_of_failure("10.1.2.3", ""), "");
+	assert_string_equal(hx_origin_of_failure("", ""), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_address_has_its_own),
+		cmocka_unit_test(nobody_takes_memory_who_has_nothing),
+		cmocka_unit_test(guesses_are_slowed_down),
+		cmocka_unit_test(threads_share_it),
+		cmocka_unit_test(a_request_counts_for),
+	};
+
+	return cmocka_run_group_tests_name("serve_peers", tests, NULL, NULL);
+}
