@@ -11,12 +11,20 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/random.h"
+#include "base/siphash.h"
 #include "serve/daemon.h"
 #include "serve/delivery.h"
 
 void hx_reader_init(struct hx_reader *reader)
 {
+	size_t processors = hx_cpu_count();
+
 	memset(reader, 0, sizeof(*reader));
+	hx_random_bytes(reader->hash_key, sizeof(reader->hash_key));
+	reader->thread_max = processors < HX_READERS_MIN ? HX_READERS_MIN
+		: processors > HX_READERS_MAX            ? HX_READERS_MAX
+							 : processors;
 	hx_mutex_init(&reader->mutex);
 	hx_cond_init(&reader->wake);
 }
@@ -26,10 +34,10 @@ void hx_reader_done(struct hx_reader *reader)
 	hx_mutex_lock(&reader->mutex);
 	assert(reader->first == NULL);
 	reader->is_stopped = true;
-	hx_cond_signal(&reader->wake);
+	hx_cond_broadcast(&reader->wake);
 	hx_mutex_unlock(&reader->mutex);
-	if (reader->has_thread)
-		hx_thread_join(&reader->thread);
+	for (size_t i = 0; i < reader->thread_count; i++)
+		hx_thread_join(&reader->threads[i]);
 	hx_cond_done(&reader->wake);
 	hx_mutex_done(&reader->mutex);
 }
@@ -65,16 +73,84 @@ static void read_event(struct hx_large *large, struct hapax_buf *key_scratch)
 	large->key_ns += hx_clock_mono_ns();
 }
 
-static struct hx_large *next_large(struct hx_reader *reader)
+/* May it have another reader: is one left for everybody else? Locks: mutex, as in the next three. */
+static bool may_read(const struct hx_reader *reader, const struct hx_large *large)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < reader->thread_max; i++)
+		count += reader->at[i] != NULL && reader->at[i]->who == large->who;
+	return large->is_trusted || count + 1 < reader->thread_max;
+}
+
+/* Of those that may be read, the one with the lowest tag, which is unlinked; NULL: none. */
+static struct hx_large *pick(struct hx_reader *reader)
+{
+	struct hx_large *before = NULL;
+	struct hx_large *found = NULL;
+	struct hx_large *found_before = NULL;
+
+	for (struct hx_large *large = reader->first; large != NULL; large = large->next) {
+		if ((found == NULL || large->tag < found->tag) && may_read(reader, large)) {
+			found = large;
+			found_before = before;
+		}
+		before = large;
+	}
+	if (found == NULL)
+		return NULL;
+	if (found_before != NULL)
+		found_before->next = found->next;
+	else
+		reader->first = found->next;
+	if (reader->last == found)
+		reader->last = found_before;
+	reader->waiting--;
+	if (found->tag > reader->tag)
+		reader->tag = found->tag;
+	return found;
+}
+
+/* Behind what its address has waiting or is having read; else at once. */
+static uint64_t tag_of(const struct hx_reader *reader, uint64_t who)
+{
+	uint64_t tag = reader->tag;
+
+	for (size_t i = 0; i < reader->thread_max; i++) {
+		const struct hx_large *large = reader->at[i];
+
+		if (large != NULL && large->who == who && large->end > tag)
+			tag = large->end;
+	}
+	for (const struct hx_large *large = reader->first; large != NULL; large = large->next) {
+		if (large->who == who && large->end > tag)
+			tag = large->end;
+	}
+	return tag;
+}
+
+/* Before it is the loop's again, which may free it. */
+static void give_back(struct hx_reader *reader, size_t place)
+{
+	hx_mutex_lock(&reader->mutex);
+	reader->at[place] = NULL;
+	reader->busy--;
+	/* Another one of its address may be read now. */
+	hx_cond_broadcast(&reader->wake);
+	hx_mutex_unlock(&reader->mutex);
+}
+
+/* NULL: stop. */
+static struct hx_large *next_large(struct hx_reader *reader, size_t place)
 {
 	struct hx_large *large = NULL;
 
 	hx_mutex_lock(&reader->mutex);
-	while (reader->first == NULL && !reader->is_stopped)
+	while (!reader->is_stopped && (large = pick(reader)) == NULL)
 		hx_cond_wait(&reader->wake, &reader->mutex);
-	if (!reader->is_stopped) {
-		large = reader->first;
-		reader->first = large->next;
+	if (large != NULL) {
+		reader->at[place] = large;
+		reader->busy++;
 	}
 	hx_mutex_unlock(&reader->mutex);
 	return large;
@@ -84,13 +160,18 @@ static void work(void *arg)
 {
 	struct hx_reader *reader = arg;
 	struct hx_large *large;
+	size_t place;
 
-	while ((large = next_large(reader)) != NULL) {
+	hx_mutex_lock(&reader->mutex);
+	place = reader->place_count++;
+	hx_mutex_unlock(&reader->mutex);
+	while ((large = next_large(reader, place)) != NULL) {
 		struct hapax_buf key_scratch;
 
 		hx_buf_init(&key_scratch, HX_KEY_SCRATCH_MAX);
 		large->read(large, &key_scratch);
 		hx_buf_done(&key_scratch);
+		give_back(reader, place);
 		hx_reactor_post(&large->delivery->loop->reactor, &large->task);
 	}
 }
@@ -161,26 +242,50 @@ static void on_read(struct hx_task *task)
 void hx_large_ask(struct hx_large *large)
 {
 	struct hx_reader *reader = &large->delivery->loop->serve->reader;
+	/* Of a batch that was read, one event. */
+	uint64_t size = large->is_open ? HX_LARGE_SIZE_MIN : large->delivery->exchange->body.size;
 
 	large->next = NULL;
 	hx_mutex_lock(&reader->mutex);
+	large->tag = tag_of(reader, large->who);
+	large->end = large->tag + size;
 	if (reader->first == NULL)
 		reader->first = large;
 	else
 		reader->last->next = large;
 	reader->last = large;
-	hx_cond_signal(&reader->wake);
+	reader->waiting++;
+	/* The one that wakes may not be allowed to take it. */
+	hx_cond_broadcast(&reader->wake);
 	hx_mutex_unlock(&reader->mutex);
 }
 
-static enum hapax_status start_thread(struct hx_reader *reader, struct hapax_error *err)
+/* For whom a body is read. */
+static void identify(const struct hx_reader *reader, struct hx_large *large)
+{
+	const struct hx_http_exchange *exchange = large->delivery->exchange;
+	char network[HX_ADDRESS_TEXT_SIZE];
+
+	large->is_trusted = exchange->origin[0] == '\0';
+	hx_address_network(large->is_trusted ? exchange->client : exchange->origin, network);
+	large->who = hx_siphash13(reader->hash_key, network, strlen(network));
+}
+
+/* Another thread, if nobody is free to read what is about to come. */
+static enum hapax_status need_thread(struct hx_reader *reader, struct hapax_error *err)
 {
 	enum hapax_status status = HAPAX_OK;
 
 	hx_mutex_lock(&reader->mutex);
-	if (!reader->has_thread)
-		status = hx_thread_start(&reader->thread, work, reader, "hapax-reader", err);
-	reader->has_thread = reader->has_thread || status == HAPAX_OK;
+	if (reader->thread_count < reader->thread_max &&
+	    reader->busy + reader->waiting >= reader->thread_count) {
+		status = hx_thread_start(
+			&reader->threads[reader->thread_count], work, reader, "hapax-reader", err);
+		reader->thread_count += status == HAPAX_OK;
+	}
+	/* Without another one, those that there are read it later. */
+	if (reader->thread_count > 0)
+		status = HAPAX_OK;
 	hx_mutex_unlock(&reader->mutex);
 	return status;
 }
@@ -192,7 +297,7 @@ static struct hx_large *new_large(
 {
 	struct hx_large *large;
 
-	if (start_thread(&delivery->loop->serve->reader, err) != HAPAX_OK)
+	if (need_thread(&delivery->loop->serve->reader, err) != HAPAX_OK)
 		return NULL;
 	large = hx_alloc_zero(1, sizeof(*large));
 	if (large == NULL) {
@@ -203,6 +308,7 @@ static struct hx_large *new_large(
 	large->read = read;
 	large->done = done;
 	large->key.size = sizeof(large->key);
+	identify(&delivery->loop->serve->reader, large);
 	large->task = (struct hx_task){.fn = on_read, .context = large};
 	hx_buf_init(&large->event_text, HX_EVENT_TEXT_MAX);
 	hx_buf_init(&large->body_text, HX_RESULT_SIZE_LIMIT * 4);

@@ -2,8 +2,8 @@
 /*
  * large.h - requests that take too long to read for a loop.
  *
- * A body above HX_LARGE_SIZE_MIN is read, parsed and hashed on a thread of its own, one
- * after the other, so that whatever its size no other event of the loop waits for it.
+ * A body above HX_LARGE_SIZE_MIN is read, parsed and hashed on one of a few threads, so that
+ * whatever its size no other event of the loop waits for it.
  *
  *	loop: take up ──▶ reader: read, route, key ──▶ loop: claim ──▶ ...
  *
@@ -11,9 +11,15 @@
  *
  *  (1) From hx_large_ask() until its task has run, the delivery, its exchange and its
  *      batch are the reader's. Its sender may go away meanwhile, its loop not end.
- *  (2) What is read lies in the large itself; only one at a time has it, apart from the
+ *  (2) What is read lies in the large itself; one for each reader has it, apart from the
  *      texts of batches. The loop's account (block_pool.h) has all of them, that of a batch
  *      from before it is read: when too much is held, it is not.
+ *
+ * Bodies wait in the order of their tags. The tag of a body is how much was read when it came,
+ * or the end of what its address has waiting, whichever is more; its end is its tag and its size. So each
+ * address has its part of what is read, byte for byte, and whoever has nothing waiting is next.
+ * No address has the last free reader, so that a body which takes long does not hold up others.
+ * An address is whom the request counts for (origin.h); one that is trusted has no such limit.
  *
  * Threads: the loop's; what the reader's does is in large.c.
  */
@@ -66,19 +72,33 @@ struct hx_large {
 	struct hapax_key key;
 
 	struct hx_task task;
+	/* Locks: the reader's mutex, from hx_large_ask() on. */
+	uint64_t who; /* its address, as a hash */
+	bool is_trusted;
+	uint64_t tag;
+	uint64_t end;
 	struct hx_large *next; /* among those that wait */
 };
 
-/* The thread that reads. */
+enum { HX_READERS_MIN = 2, HX_READERS_MAX = 4 };
+
+/* The threads that read. */
 struct hx_reader {
+	uint64_t hash_key[2];
+	size_t thread_max; /* as many as there are processors, within these limits */
 	struct hx_mutex mutex;
 	struct hx_cond wake;
 	/* Locks: mutex for everything below. */
-	struct hx_large *first;
+	struct hx_large *first; /* in the order in which they came */
 	struct hx_large *last;
+	size_t waiting;
+	uint64_t tag;                              /* of what was taken up last */
+	const struct hx_large *at[HX_READERS_MAX]; /* what is being read; NULL: nothing */
+	size_t busy;
 	bool is_stopped;
-	bool has_thread; /* started with the first large event */
-	struct hx_thread thread;
+	size_t thread_count; /* started when there is nobody to read */
+	size_t place_count;  /* of these, that have found their place in at */
+	struct hx_thread threads[HX_READERS_MAX];
 };
 
 void hx_reader_init(struct hx_reader *reader);

@@ -123,6 +123,8 @@ COLD const unsigned char *hx_json_refuse_depth(
 COLD const unsigned char *hx_json_refuse_names(
 	struct hx_json *json, const unsigned char *at, struct hapax_error *err)
 {
+	if (json->twice != NULL)
+		return refuse_twice(json, json->twice, err);
 	json->refusal = hx_json_error(
 		err, HAPAX_ERR_LIMIT, whole_text(json), hx_json_offset(json, at),
 		"more than %zu member names at once", json->name_max);
@@ -148,6 +150,7 @@ enum hapax_status hx_json_init(
 	json->depth = 0;
 	json->names = names;
 	json->name_count = 0;
+	json->twice = NULL;
 	json->name_max = names == NULL ? 0 : name_max;
 	json->closed_count = 0;
 	json->name_base[0] = 0;
@@ -157,6 +160,12 @@ enum hapax_status hx_json_init(
 		return HAPAX_ERR_INVALID;
 	}
 	return HAPAX_OK;
+}
+
+bool hx_json_names_are_single(struct hx_json *json, size_t count)
+{
+	json->twice = hx_json_names_sort(json->data, json->names + json->name_count - count, count);
+	return json->twice == NULL;
 }
 
 const unsigned char *hx_json_close(

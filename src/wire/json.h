@@ -83,6 +83,7 @@ struct hx_json {
 	struct hx_json_name *names;
 	size_t name_count;
 	size_t name_max;
+	const struct hx_json_name *twice;           /* a name that was there before; NULL: none */
 	size_t closed_count;                        /* names of the object that just ended */
 	uint32_t name_base[HX_JSON_DEPTH_MAX + 1];  /* where the names of each level begin */
 	uint64_t is_object[HX_JSON_DEPTH_MAX / 64]; /* a bit for each level but the innermost */

@@ -33,6 +33,13 @@ const unsigned char *hx_json_refuse_depth(
 const unsigned char *hx_json_refuse_names(
 	struct hx_json *json, const unsigned char *at, struct hapax_error *err);
 
+/* From so many names of an object on they are looked through before it ends. */
+enum { HX_JSON_NAMES_LOOK_MIN = 64 };
+#define HX_JSON_POWERS_OF_4 UINT64_C(0x5555555555555555)
+
+/* Sort the last count names; false: one of them is there twice. */
+bool hx_json_names_are_single(struct hx_json *json, size_t count);
+
 /* The bracket that ends what is open innermost is at at. */
 const unsigned char *hx_json_close(
 	struct hx_json *json, const unsigned char *at, struct hx_json_token *ret,
@@ -97,12 +104,21 @@ static inline const unsigned char *hx_json_end_of_string(
 	return hx_json_find_quote(json, quote, ret_escaped, err);
 }
 
-/* False: there is no room. */
+/*
+ * False: there is no room, or one of many names was there before (json->twice). Names that
+ * come out of order are looked through each time there are four times as many: a text that has
+ * a name twice is refused after at most four times as much of it as has to be read.
+ */
 static inline bool hx_json_keep_name(struct hx_json *json, const struct hx_json_token *token)
 {
 	struct hx_json_name *name = json->names + json->name_count;
+	size_t count = json->name_count - json->name_base[json->depth];
 
 	if (json->name_count == json->name_max)
+		return false;
+	if (count >= HX_JSON_NAMES_LOOK_MIN && (count & (count - 1)) == 0 &&
+	    (count & HX_JSON_POWERS_OF_4) != 0 && !name[-1].ordered &&
+	    !hx_json_names_are_single(json, count))
 		return false;
 	name->text = token->name;
 	name->size = token->name_size;

@@ -350,6 +350,33 @@ static void long_names_in_messages_are_cut_between_characters(void **state)
 	assert_non_null(strstr(err.message, "000\" occurs twice"));
 }
 
+/* Long before the end: what is behind it is not looked at. */
+static void many_names_twice_are_refused_early(void **state)
+{
+	enum { NAMES = 5000, ROOM = 16 };
+	static struct hx_json_name names[NAMES];
+	static char text[NAMES * ROOM + 16];
+	struct hx_json json;
+	struct hx_json_token token;
+	struct hapax_error err;
+	enum hapax_status status;
+	size_t size = 0;
+	size_t read = 0;
+
+	(void)state;
+	for (int i = 0; i < NAMES; i++)
+		size += (size_t)snprintf(
+			text + size, ROOM, "%s\"n%d\":0", i == 0 ? "{" : ",",
+			i < NAMES / 10 ? NAMES - i : NAMES - 7);
+	text[size++] = '@';
+	assert_int_equal(hx_json_init(&json, hx_bytes(text, size), names, NAMES, &err), HAPAX_OK);
+	while ((status = hx_json_next(&json, &token, &err)) == HAPAX_OK)
+		read++;
+	assert_int_equal(status, HAPAX_ERR_INVALID);
+	assert_non_null(strstr(err.message, "occurs twice"));
+	assert_true(read < 4 * NAMES / 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -368,6 +395,7 @@ int main(void)
 		cmocka_unit_test(size_is_a_limit),
 		cmocka_unit_test(places_count_lines_and_characters),
 		cmocka_unit_test(long_names_in_messages_are_cut_between_characters),
+		cmocka_unit_test(many_names_twice_are_refused_early),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
