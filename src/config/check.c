@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "config/target.h"
 #include "net/network.h"
+#include "wire/http_path.h"
 
 __attribute__((format(printf, 2, 3))) static bool fail(
 	char why[HX_SETTING_WHY_SIZE], const char *format, ...)
@@ -41,6 +42,9 @@ bool hx_check_name(const char *text, char why[HX_SETTING_WHY_SIZE])
 
 bool hx_check_path(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
+	char space[HX_HTTP1_LINE_MAX];
+	const char *fault;
+
 	if (text[0] != '/')
 		return fail(why, "does not begin with a slash");
 	for (const char *at = text; *at != '\0'; at++) {
@@ -48,7 +52,8 @@ bool hx_check_path(const char *text, char why[HX_SETTING_WHY_SIZE])
 		if (*at <= ' ' || *at >= 0x7f || *at == '?' || *at == '#')
 			return fail(why, "has a character that a path cannot have; use %%XX");
 	}
-	return true;
+	(void)hx_http_path_loosest(hapax_bytes_from_text(text), space, &fault);
+	return fault == NULL || fail(why, "cannot be a route: %s", fault);
 }
 
 bool hx_check_network(const char *text, char why[HX_SETTING_WHY_SIZE])

@@ -24,12 +24,13 @@ hx_setting_check_fn hx_check_strategy;   /* of keys, for what receives */
 hx_setting_check_fn hx_check_url;        /* of an upstream */
 
 /* Of the proxy: check_proxy.c. */
-hx_setting_check_fn hx_check_method;       /* whose requests have an effect */
-hx_setting_check_fn hx_check_field;        /* the name of a field */
-hx_setting_check_fn hx_check_cookie;       /* the name of a cookie */
-hx_setting_check_fn hx_check_replay_field; /* the same, of one that may be sent again */
-hx_setting_check_fn hx_check_credential;   /* auto, none, header:NAME */
-hx_setting_check_fn hx_check_statuses;     /* 404, 5xx */
+hx_setting_check_fn hx_check_method;        /* whose requests have an effect */
+hx_setting_check_fn hx_check_field;         /* the name of a field */
+hx_setting_check_fn hx_check_request_field; /* the same, of one that is passed to services */
+hx_setting_check_fn hx_check_cookie;        /* the name of a cookie */
+hx_setting_check_fn hx_check_replay_field;  /* the same, of one that may be sent again */
+hx_setting_check_fn hx_check_credential;    /* auto, none, header:NAME */
+hx_setting_check_fn hx_check_statuses;      /* 404, 5xx */
 
 /* Whether text is what a pattern means. */
 bool hx_pattern_matches(const char *pattern, struct hapax_bytes text);

@@ -43,6 +43,16 @@ bool hx_check_field(const char *text, char why[HX_SETTING_WHY_SIZE])
 	return hx_http1_is_token(hapax_bytes_from_text(text)) || fail(why, "is no name of a field");
 }
 
+bool hx_check_request_field(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	if (!hx_check_field(text, why))
+		return false;
+	return hx_http1_is_plain_name(hapax_bytes_from_text(text)) ||
+		fail(why,
+	             "has other characters than letters, digits and hyphens, and such fields "
+	             "are not passed to services");
+}
+
 bool hx_check_cookie(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	return hx_http1_is_token(hapax_bytes_from_text(text)) ||
@@ -86,7 +96,7 @@ bool hx_check_credential(const char *text, char why[HX_SETTING_WHY_SIZE])
 	if (strcmp(text, "auto") == 0 || strcmp(text, "none") == 0)
 		return true;
 	if (strncmp(text, prefix, sizeof(prefix) - 1) == 0)
-		return hx_check_field(text + sizeof(prefix) - 1, why);
+		return hx_check_request_field(text + sizeof(prefix) - 1, why);
 	return fail(why, "is neither auto, none nor header:NAME");
 }
 

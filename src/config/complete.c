@@ -12,6 +12,7 @@
 #include "config/schema_traces.h"
 #include "config/target.h"
 #include "net/network.h"
+#include "wire/http_path.h"
 
 void hx_complete_no_memory(struct hx_complete *complete, const struct hx_place *place)
 {
@@ -195,6 +196,17 @@ void hx_complete_target(
 	ret_target->path = hx_complete_text(complete, place, url.path);
 }
 
+const char *hx_complete_loose_path(
+	struct hx_complete *complete, const struct hx_place *place, const char *path)
+{
+	char space[HX_HTTP1_LINE_MAX];
+	const char *fault;
+
+	/* Where it was written it was found to have no fault. */
+	return hx_complete_text(
+		complete, place, hx_http_path_loosest(hapax_bytes_from_text(path), space, &fault));
+}
+
 /* A part that comes from the event is matched only by a scope that takes any. */
 static struct hapax_bytes static_part(const char *fixed, const char *from)
 {
@@ -294,6 +306,8 @@ static void complete_routes(struct hx_complete *complete, struct hx_config *conf
 		hx_complete_target(
 			complete, routes[i].upstream, routes[i].name, &routes[i].place,
 			&routes[i].target);
+		routes[i].loose_path =
+			hx_complete_loose_path(complete, &routes[i].place, routes[i].path);
 		complete_strategy(complete, config, &routes[i]);
 	}
 	config->gateway.routes = routes;

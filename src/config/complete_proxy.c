@@ -147,6 +147,7 @@ static void complete_path(struct hx_complete *complete, struct hx_config_proxy_r
 {
 	char *path;
 
+	route->loose_path = hx_complete_loose_path(complete, &route->place, route->path);
 	if (strchr(route->path, '%') == NULL)
 		return;
 	path = hx_config_arena_alloc(complete->arena, strlen(route->path) + 1, 1);

@@ -197,6 +197,7 @@ enum hx_config_fingerprint {
 struct hx_config_route {
 	const char *name;         /* for metrics and logs; unique */
 	const char *path;         /* prefix, by whole segments; begins with '/' */
+	const char *loose_path;   /* its loosest form */
 	const char *const *types; /* exact, or a prefix that ends with '*'; none: every type */
 	size_t type_count;
 	const char *const *sources; /* the same of the event's source */
@@ -251,9 +252,10 @@ enum { HX_CONFIG_STATUS_MIN = 200, HX_CONFIG_STATUS_MAX = 599 };
 
 /* What the proxy does with requests of some paths. The first route that matches counts. */
 struct hx_config_proxy_route {
-	const char *name;     /* for metrics and logs; unique */
-	const char *path;     /* prefix, by whole segments; begins with '/' */
-	const char *upstream; /* URL; that of `upstream` if it has none of its own */
+	const char *name;       /* for metrics and logs; unique */
+	const char *path;       /* prefix, by whole segments; begins with '/' */
+	const char *loose_path; /* its loosest form */
+	const char *upstream;   /* URL; that of `upstream` if it has none of its own */
 	struct hx_config_target target;
 	const char *const *methods; /* whose requests are run once; the others pass */
 	size_t method_count;
@@ -538,6 +540,15 @@ const struct hx_config_route *hx_config_route_find(
 /* The first route of the proxy that matches, or NULL. */
 const struct hx_config_proxy_route *hx_config_proxy_route_find(
 	const struct hx_config *config, struct hapax_bytes path);
+
+/*
+ * Whether a path and its loosest form (wire/http_path.h) have the same route, at the gateway
+ * whatever the event is: a service finds no other one than we.
+ */
+bool hx_config_routes_agree(
+	const struct hx_config *config, struct hapax_bytes path, struct hapax_bytes loosest);
+bool hx_config_proxy_routes_agree(
+	const struct hx_config *config, struct hapax_bytes path, struct hapax_bytes loosest);
 
 /*
  * The settings of a scope, whose names are not empty: the first row that matches, else

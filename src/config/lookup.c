@@ -48,6 +48,33 @@ const struct hx_config_route *hx_config_route_find(
 	return NULL;
 }
 
+bool hx_config_routes_agree(
+	const struct hx_config *config, struct hapax_bytes path, struct hapax_bytes loosest)
+{
+	for (size_t i = 0; i < config->gateway.route_count; i++) {
+		const struct hx_config_route *route = &config->gateway.routes[i];
+
+		if (path_matches(route->path, path) != path_matches(route->loose_path, loosest))
+			return false;
+	}
+	return true;
+}
+
+bool hx_config_proxy_routes_agree(
+	const struct hx_config *config, struct hapax_bytes path, struct hapax_bytes loosest)
+{
+	for (size_t i = 0; i < config->proxy.route_count; i++) {
+		const struct hx_config_proxy_route *route = &config->proxy.routes[i];
+		bool matches = path_matches(route->path, path);
+
+		if (matches != path_matches(route->loose_path, loosest))
+			return false;
+		if (matches)
+			return true;
+	}
+	return true;
+}
+
 const struct hx_config_proxy_route *hx_config_proxy_route_find(
 	const struct hx_config *config, struct hapax_bytes path)
 {

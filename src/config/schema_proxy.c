@@ -89,7 +89,7 @@ static const struct hx_setting route_settings[] = {
          .fallback = "Idempotency-Key",
          .min = 1,
          .max = NAME_MAX_SIZE,
-         .check = hx_check_field,
+         .check = hx_check_request_field,
          .doc = "the field that has the key"},
 	{.name = "required",
          .type = HX_SETTING_BOOLEAN,
@@ -116,7 +116,7 @@ static const struct hx_setting route_settings[] = {
          AT(fingerprint_headers),
          COUNT_AT(fingerprint_header_count),
          .max = LIST_MAX,
-         .check = hx_check_field,
+         .check = hx_check_request_field,
          .doc = "fields that choose an account: another value is another payload; empty: those "
                 "of widespread APIs"},
 	{.name = "tenant",

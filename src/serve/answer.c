@@ -192,6 +192,13 @@ void hx_delivery_refuse(
 	send_problem(delivery, &problem, NULL, status == 503 || status == 429);
 }
 
+void hx_delivery_refuse_path(struct hx_delivery *delivery, const char *detail)
+{
+	hx_delivery_refuse(
+		delivery, 400, PROBLEM("path"), "Services read this path in different ways",
+		detail);
+}
+
 /* There is no response: nobody was reached, or nobody knows. */
 static void answer_failure(struct hx_delivery *delivery)
 {

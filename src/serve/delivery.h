@@ -188,6 +188,11 @@ void hx_delivery_stream(struct hx_delivery *delivery);
 /* It passes: the response goes to the client from its head on. */
 void hx_delivery_pass(struct hx_delivery *delivery, const struct hx_http1_head *head);
 
+/* 400: an upstream may take the path for another one. */
+#define HX_DELIVERY_OTHER_ROUTE \
+	"a service that decodes the path, or drops its ';' parameters, finds another route"
+void hx_delivery_refuse_path(struct hx_delivery *delivery, const char *detail);
+
 /* A problem instead of a reply; the delivery goes on if its run does. */
 void hx_delivery_refuse(
 	struct hx_delivery *delivery, unsigned status, const char *type, const char *title,

@@ -4,13 +4,15 @@
  *
  * Requests are written anew from what was read, never passed on as they came. Fields
  * that belong to a connection stay behind, and so does everything that begins with
- * Hapax-: only hapax writes these, so an upstream may believe them.
+ * Hapax-: only hapax writes these, so an upstream may believe them. So do fields whose name has
+ * other characters than letters, digits and hyphens; of a response all pass.
  */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "observe/log.h"
 #include "observe/metrics.h"
 #include "serve/daemon.h"
 #include "serve/delivery.h"
@@ -33,13 +35,25 @@ static bool is(struct hapax_bytes name, struct hapax_bytes other)
 }
 
 /*
- * Hapax_Token, and of an event ce_id: nothing was decided by them here, but CGI, WSGI and
- * their like take them for Hapax-Token and ce-id.
+ * Hapax_Token, X_API_Key, ce_id: nothing was decided by them here, but an upstream may take them
+ * for Hapax-Token, X-API-Key and ce-id. nginx drops them as well.
  */
 static bool is_disguised(const struct hx_delivery *delivery, struct hapax_bytes name)
 {
-	return begins_with(name, HX_BYTES_LIT("Hapax_")) ||
-		(delivery->door == HX_DOOR_GATEWAY && begins_with(name, HX_BYTES_LIT("ce_")));
+	struct hx_log *log = delivery->loop->serve->log;
+
+	if (hx_http1_is_plain_name(name))
+		return false;
+	if (hx_log_takes(log, HX_LOG_DEBUG)) {
+		const struct hx_log_field fields[] = {
+			HX_LOG_BYTES("field", name), HX_LOG_TEXT("route", delivery->route_name)};
+
+		hx_log(log, HX_LOG_DEBUG,
+		       "field dropped: its name has other characters than "
+		       "letters, digits and hyphens",
+		       fields, 2);
+	}
+	return true;
 }
 
 /* Says who asked, by which name and how: written by proxies, and by whoever wants to be another. */

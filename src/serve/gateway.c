@@ -14,6 +14,7 @@
 #include "serve/daemon.h"
 #include "serve/delivery.h"
 #include "wire/http1_text.h"
+#include "wire/http_path.h"
 
 #define PROBLEM(name) "urn:hapax:problem:" name
 
@@ -219,6 +220,25 @@ void hx_delivery_refuse_whole(
 	refuse(delivery, status, err);
 }
 
+/* Would the service take the path for one of the same route? False: it was refused. */
+static bool take_path(struct hx_delivery *delivery)
+{
+	struct hapax_bytes path;
+	struct hapax_bytes query;
+	char space[HX_HTTP1_LINE_MAX];
+	struct hapax_bytes loosest;
+	const char *fault;
+
+	hx_proxy_split(delivery->exchange->head.path, &path, &query);
+	loosest = hx_http_path_loosest(path, space, &fault);
+	if (fault == NULL && loosest.data != path.data &&
+	    !hx_config_routes_agree(delivery->config->config, path, loosest))
+		fault = HX_DELIVERY_OTHER_ROUTE;
+	if (fault != NULL)
+		hx_delivery_refuse_path(delivery, fault);
+	return fault == NULL;
+}
+
 static void take_up(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
@@ -232,6 +252,8 @@ static void take_up(struct hx_delivery *delivery)
 		(mode == HX_CLOUDEVENTS_BATCHED &&
 	         !hx_http_body_is_in_memory(&delivery->exchange->body));
 
+	if (!take_path(delivery))
+		return;
 	if (status == HAPAX_OK && is_large)
 		status = hx_large_begin(delivery, mode, &err);
 	else if (status == HAPAX_OK && mode == HX_CLOUDEVENTS_BATCHED)

@@ -3,7 +3,7 @@
  * proxy.c - any HTTP API, once for each Idempotency-Key.
  *
  *	no route                                  404
- *	a path with . or .., a method as post     400: upstreams differ in what they take it for
+ *	a path with .. or of two routes, post     400: upstreams differ in what they take it for
  *	a method that runs once, with a key       claimed, and run once
  *	  with two, or one that cannot be read    400
  *	  without one, where it is required       400
@@ -21,6 +21,7 @@
 #include "serve/daemon.h"
 #include "serve/delivery.h"
 #include "wire/http1_text.h"
+#include "wire/http_path.h"
 
 #define PROBLEM(name) "urn:hapax:problem:" name
 
@@ -182,30 +183,49 @@ static void take_key(struct hx_delivery *delivery)
 	}
 }
 
+/* NULL: it was refused. */
+static const struct hx_config_proxy_route *find_route(
+	struct hx_delivery *delivery, struct hapax_bytes path)
+{
+	const struct hx_config *config = delivery->config->config;
+	const struct hx_config_proxy_route *route;
+	char space[HX_HTTP1_LINE_MAX];
+	char loose_space[HX_HTTP1_LINE_MAX];
+	struct hapax_bytes plain;
+	const char *fault;
+	struct hapax_bytes loosest = hx_http_path_loosest(path, loose_space, &fault);
+
+	if (fault != NULL) {
+		hx_delivery_refuse_path(delivery, fault);
+		return NULL;
+	}
+	plain = hx_proxy_path(path, space);
+	route = hx_config_proxy_route_find(config, plain);
+	if (route == NULL) {
+		hx_delivery_refuse(
+			delivery, 404, PROBLEM("no-route"), "No route takes this request",
+			"its path is named by no route");
+		return NULL;
+	}
+	if (loosest.data != path.data && !hx_config_proxy_routes_agree(config, plain, loosest)) {
+		hx_delivery_refuse_path(delivery, HX_DELIVERY_OTHER_ROUTE);
+		return NULL;
+	}
+	return route;
+}
+
 void hx_proxy_take_up(struct hx_delivery *delivery)
 {
 	const struct hx_config *config = delivery->config->config;
 	const struct hx_http1_head *head = &delivery->exchange->head;
 	const struct hx_config_proxy_route *route;
-	char space[HX_HTTP1_LINE_MAX];
 	struct hapax_bytes path;
 	struct hapax_bytes query;
 
 	hx_proxy_split(head->path, &path, &query);
-	path = hx_proxy_path(path, space);
-	if (!hx_proxy_path_is_plain(path)) {
-		hx_delivery_refuse(
-			delivery, 400, PROBLEM("path"), "The path has . or .. in it",
-			"send the path that it leads to");
+	route = find_route(delivery, path);
+	if (route == NULL)
 		return;
-	}
-	route = hx_config_proxy_route_find(config, path);
-	if (route == NULL) {
-		hx_delivery_refuse(
-			delivery, 404, PROBLEM("no-route"), "No route takes this request",
-			"its path is named by no route");
-		return;
-	}
 	delivery->proxy = route;
 	hx_delivery_set_route(
 		delivery, route->name, &route->target,

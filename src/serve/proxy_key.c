@@ -36,22 +36,6 @@ struct hapax_bytes hx_proxy_path(struct hapax_bytes path, char space[HX_HTTP1_LI
 	return hx_bytes(space, hx_percent_normalize(path, space));
 }
 
-bool hx_proxy_path_is_plain(struct hapax_bytes path)
-{
-	const char *at = path.data;
-	const char *end = at + path.size;
-
-	while (at < end) {
-		const char *slash = memchr(at, '/', (size_t)(end - at));
-		size_t size = (size_t)((slash == NULL ? end : slash) - at);
-
-		if ((size == 1 || size == 2) && at[0] == '.' && at[size - 1] == '.')
-			return false;
-		at += size + 1;
-	}
-	return true;
-}
-
 static void add_size(struct hx_sha256 *sha, uint64_t size)
 {
 	unsigned char bytes[8];

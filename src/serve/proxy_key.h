@@ -78,7 +78,4 @@ void hx_proxy_split(
 /* The one form of a path, by which routes and keys go: the path itself, or in space. */
 struct hapax_bytes hx_proxy_path(struct hapax_bytes path, char space[HX_HTTP1_LINE_MAX]);
 
-/* No segment of it is "." or "..": one upstream would walk through them, another would not. */
-bool hx_proxy_path_is_plain(struct hapax_bytes path);
-
 #endif

@@ -28,6 +28,7 @@ enum hx_http1_class {
 	HX_HTTP1_TARGET = 1 << 1,
 	HX_HTTP1_VALUE = 1 << 2,   /* visible, blank, tab, and all from 0x80 on */
 	HX_HTTP1_REGNAME = 1 << 3, /* of a host: unreserved, sub-delims and % */
+	HX_HTTP1_PLAIN = 1 << 4,   /* of a name: letters, digits and - */
 };
 
 extern const unsigned char hx_http1_classes[256];
@@ -102,6 +103,12 @@ static inline bool hx_http1_text_equal(struct hapax_bytes a, struct hapax_bytes 
 
 /* At least one byte, all of them tchar. */
 bool hx_http1_is_token(struct hapax_bytes text);
+
+/*
+ * Letters, digits and - only. CGI, WSGI and their like take all other characters for -, so that
+ * X_User reaches an application as X-User.
+ */
+bool hx_http1_is_plain_name(struct hapax_bytes name);
 
 /* Without blanks and tabs at both ends. */
 struct hapax_bytes hx_http1_trim(struct hapax_bytes text);

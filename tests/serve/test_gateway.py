@@ -93,12 +93,12 @@ def test_what_an_upstream_gets(cli):
 def test_what_an_upstream_could_take_for_ours(cli):
     """CGI and WSGI know no difference between Hapax_Token and Hapax-Token: a client must not choose the token."""
     with upstream() as service, serve(cli, service.url) as daemon:
-        forged = {"Hapax_Token": "7", "HAPAX_ATTEMPT": "9", "ce_id": "other", "CE_Source": "/other", "X_Mine": "kept"}
+        forged = {"Hapax_Token": "7", "HAPAX_ATTEMPT": "9", "ce_id": "other", "CE_Source": "/other", "X_Mine": "gone"}
         reply = request(daemon.gateway, "POST", "/", {**EVENT, "ce-id": "1", **forged}, b"{}")
         expect((reply.status, reply.decision), (200, "acquired"))
         headers = {name.lower(): value for name, value in service.requests[0][1].items()}
-        expect([name for name in headers if name.startswith(("hapax_", "ce_"))], [])
-        expect((headers["ce-id"], headers["x_mine"]), ("1", "kept"))
+        expect([name for name in headers if "_" in name], [])
+        expect(headers["ce-id"], "1")
 
 
 def test_connection_does_not_name_what_makes_an_event(cli):

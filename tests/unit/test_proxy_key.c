@@ -182,30 +182,6 @@ static void equal_requests_have_equal_keys(void **state)
 	}
 }
 
-/* A segment that one upstream walks through and another does not. */
-static void paths_with_dots_are_known(void **state)
-{
-	static const struct {
-		const char *path;
-		bool is_plain;
-	} paths[] = {
-		{"/", true},     {"/a/b", true},         {"/.a/b.", true},  {"/a/...", true},
-		{"/a//b", true}, {"/a/../b", false},     {"/..", false},    {"/a/.", false},
-		{"/./a", false}, {"/a/%2e%2E/b", false}, {"/%2e/a", false}, {"/a.%2e", true},
-		{"*", true},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		char space[HX_HTTP1_LINE_MAX];
-		struct hapax_bytes path =
-			hx_proxy_path(hapax_bytes_from_text(paths[i].path), space);
-
-		if (hx_proxy_path_is_plain(path) != paths[i].is_plain)
-			fail_msg("%s", paths[i].path);
-	}
-}
-
 /* Known from outside: it must not change, or a new version knows no old key. */
 static void the_key_is_a_fixed_function(void **state)
 {
@@ -372,7 +348,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(different_requests_have_different_keys),
 		cmocka_unit_test(equal_requests_have_equal_keys),
-		cmocka_unit_test(paths_with_dots_are_known),
 		cmocka_unit_test(the_key_is_a_fixed_function),
 		cmocka_unit_test(what_is_refused),
 		cmocka_unit_test(fingerprints),
