@@ -212,7 +212,8 @@ static void answer_failure(struct hx_delivery *delivery)
 
 	if (is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
 		return;
-	if (delivery->failure.status == HAPAX_ERR_LIMIT)
+	/* What was sent may have taken effect, whatever was wrong with the answer. */
+	if (!is_lost && delivery->failure.status == HAPAX_ERR_LIMIT)
 		problem.status = 503;
 	send_problem(delivery, &problem, decision_of(delivery), problem.status == 503);
 }

@@ -343,6 +343,21 @@ def test_a_response_that_is_lost_is_parked(cli):
         expect(len(service.requests), 3)
 
 
+def test_a_response_beyond_a_limit_is_a_lost_one(cli):
+    """It was sent, so nobody is told to come again as if it was not: 502, and parked."""
+    with api() as service, proxy(cli, service.url) as daemon:
+        for key, fields in {
+            "fields": [(f"X-{number}", "y") for number in range(200)],
+            "head": [("X", "y" * 64_000)],
+            "length": [("Content-Length", "18446744073709551616")],
+        }.items():
+            service.fields = fields
+            reply = post(daemon.proxy, "/", key).is_problem(502, "upstream-lost")
+            expect((reply.decision, "retry-after" in reply.headers), ("acquired", False))
+            post(daemon.proxy, "/", key).is_problem(409, "parked")
+        expect(len(service.requests), 3)
+
+
 def test_a_route_that_retries(cli):
     config = "proxy:\n  routes:\n    - {path: /, on_lapse: retry}\n"
     with api() as service, proxy(cli, service.url, config=config) as daemon:
