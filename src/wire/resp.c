@@ -184,7 +184,9 @@ bool hx_resp_parse_integer(struct hapax_bytes text, int64_t *ret_value)
 	uint64_t limit = (uint64_t)INT64_MAX + is_negative;
 	uint64_t value = 0;
 
-	at += is_negative;
+	/* Not of an empty text, which may have no address to count from. */
+	if (is_negative)
+		at++;
 	if (size == 0 || size > 19 || (at[0] == '0' && (size > 1 || is_negative)))
 		return false;
 	for (size_t i = 0; i < size; i++) {

@@ -313,6 +313,32 @@ static void writers_write_all_or_nothing(void **state)
 	hx_buf_done(&buf);
 }
 
+/* Of an argument that is empty, too, which has no address: "$0\r\n\r\n". */
+static void integers_are_read_from_texts(void **state)
+{
+	static const struct {
+		struct hapax_bytes text;
+		int64_t value; /* 0: it is none */
+	} cases[] = {
+		{{NULL, 0}, 0},
+		{HX_BYTES_LIT("-"), 0},
+		{HX_BYTES_LIT("-0"), 0},
+		{HX_BYTES_LIT("01"), 0},
+		{HX_BYTES_LIT("+1"), 0},
+		{HX_BYTES_LIT("9223372036854775807"), INT64_MAX},
+		{HX_BYTES_LIT("9223372036854775808"), 0},
+		{HX_BYTES_LIT("-9223372036854775808"), INT64_MIN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int64_t value = 0;
+
+		assert_int_equal(hx_resp_parse_integer(cases[i].text, &value), cases[i].value != 0);
+		assert_int_equal(value, cases[i].value);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +348,7 @@ int main(void)
 		cmocka_unit_test(sizes_are_bounded),
 		cmocka_unit_test(walk_ends_where_the_scan_ends),
 		cmocka_unit_test(values_are_read),
+		cmocka_unit_test(integers_are_read_from_texts),
 		cmocka_unit_test(writers_write_both_protocols),
 		cmocka_unit_test(writers_write_all_or_nothing),
 	};
