@@ -114,7 +114,7 @@ struct hapax_answer;
 /* Where a run has come to. */
 enum hapax_step {
 	/*
-	 * Somebody else runs, and the request waits for them: token, attempt, owner and
+	 * Somebody else runs, and the request waits for them: attempt, owner and
 	 * lease_left_ms are theirs. At most once for a run.
 	 */
 	HAPAX_STEP_WAIT = 1,
@@ -204,26 +204,23 @@ struct hapax_answer {
 	enum hapax_run_outcome run_outcome; /* ACQUIRED, at the end: as finish was told */
 	unsigned flags;                     /* enum hapax_answer_flags */
 	uint32_t attempt;
-	uint64_t token;        /* ours when ACQUIRED, else that of whoever holds or held the key */
-	size_t key_index;      /* several keys: which of request.keys decided the outcome */
-	int64_t first_seen_ms; /* on the store's clock, as all times below */
-	int64_t expires_ms;    /* or HAPAX_TIME_NEVER */
-	int64_t lease_left_ms; /* IN_PROGRESS */
+	uint64_t token;             /* ACQUIRED: ours. Else 0: the holder's token is not told */
+	size_t key_index;           /* several keys: which of request.keys decided the outcome */
+	int64_t first_seen_ms;      /* on the store's clock, as all times below */
+	int64_t expires_ms;         /* or HAPAX_TIME_NEVER */
+	int64_t lease_left_ms;      /* IN_PROGRESS */
 	struct hapax_bytes owner;   /* IN_PROGRESS, PARKED: text for people */
 	struct hapax_bytes error;   /* PARKED, and failed runs: text for people */
 	struct hapax_result result; /* REPLAY; and at the end of an own run, its result */
+	/* REPLAY: the token of the run that was the first, for logs; 0 if its record was not read. */
+	uint64_t original_token;
 };
 
 #define HAPAX_ANSWER_INIT                                                                         \
 	{                                                                                         \
 		sizeof(struct hapax_answer), HAPAX_OK, HAPAX_OUTCOME_NONE, HAPAX_RUN_OK, 0, 0, 0, \
 			0, 0, HAPAX_TIME_NEVER, 0, {NULL, 0}, {NULL, 0},                          \
-		{                                                                                 \
-			HAPAX_RESULT_NONE, HAPAX_RESULT_OK, 0, 0, {NULL, 0},                      \
-			{                                                                         \
-				NULL, 0                                                           \
-			}                                                                         \
-		}                                                                                 \
+			{HAPAX_RESULT_NONE, HAPAX_RESULT_OK, 0, 0, {NULL, 0}, {NULL, 0}}, 0       \
 	}
 
 /* Was the result of an earlier or simultaneous run handed out? */

@@ -231,7 +231,12 @@ struct hapax_op {
 	enum hapax_on_lapse on_lapse; /* claim */
 	enum hapax_set_if set_if;     /* set; of forget see SET_ONLY */
 
-	/* In for renew, complete, release, park. Out for every other. */
+	/*
+	 * In for renew, complete, release, park. Out for every other: the token of the claim
+	 * when ACQUIRED, of the record when FOUND or APPLIED, else 0. IN_PROGRESS in particular
+	 * does not tell the holder's token: whoever uses it ends the holder's claim. A lookup, or
+	 * record below, shows the token of a record.
+	 */
 	uint64_t token;
 
 	/*

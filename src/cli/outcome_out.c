@@ -53,7 +53,8 @@ void hx_outcome_json(struct hx_out *out, const struct hapax_op *op)
 	hx_json_out_object_begin(&json, NULL);
 	hx_json_out_text(&json, "outcome", hapax_outcome_name(op->outcome));
 	hx_record_out_name(&json, op->tenant, op->group, op->key);
-	hx_json_out_unsigned(&json, "token", op->token);
+	if (op->outcome == HAPAX_OUTCOME_ACQUIRED)
+		hx_json_out_unsigned(&json, "token", op->token);
 	hx_json_out_unsigned(&json, "attempt", op->attempt);
 	hx_json_out_time(&json, "first_seen", op->first_seen_ms);
 	hx_json_out_time(&json, "expires_at", op->expires_ms);

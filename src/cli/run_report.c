@@ -30,7 +30,9 @@ static void write_record(struct hx_json_out *json, const struct hx_run_report *r
 {
 	const struct hapax_op *seen = &report->ledger->seen;
 
-	hx_json_out_unsigned(json, "token", seen->token);
+	/* Of a lookup, seen has the holder's. */
+	if (seen->outcome == HAPAX_OUTCOME_ACQUIRED)
+		hx_json_out_unsigned(json, "token", seen->token);
 	hx_json_out_unsigned(json, "attempt", seen->attempt);
 	hx_json_out_time(json, "first_seen", seen->first_seen_ms);
 	if (is_kept(report))

@@ -176,6 +176,7 @@ static void note(struct hapax_run *run, const struct hapax_op *op, size_t index)
 	answer->lease_left_ms = op->lease_left_ms;
 	note_holder(run, key->record.owner);
 	answer->error = key->record.error;
+	answer->original_token = 0;
 	memset(&answer->result, 0, sizeof(answer->result));
 	answer->flags &= ~(unsigned)(HAPAX_ANSWER_UNVERIFIED | HAPAX_ANSWER_MISMATCH);
 	if (op->unverified)
@@ -251,8 +252,10 @@ static void settled(struct hx_pump *pump, struct hapax_run *run, size_t index)
 {
 	struct hx_line *line = run->keys[index].line;
 
-	if (run->answer.outcome == HAPAX_OUTCOME_REPLAY)
+	if (run->answer.outcome == HAPAX_OUTCOME_REPLAY) {
 		run->answer.result = run->keys[index].record.result;
+		run->answer.original_token = run->keys[index].record.token;
+	}
 	return_scout(pump, run, line);
 	hx_line_wake_all(pump, line);
 	hx_run_end(pump, run, HAPAX_OK);
@@ -286,6 +289,8 @@ static void mismatched(struct hx_pump *pump, struct hapax_run *run, size_t index
 		}
 		run->answer.outcome =
 			state == HAPAX_STATE_PARKED ? HAPAX_OUTCOME_PARKED : HAPAX_OUTCOME_REPLAY;
+		if (state == HAPAX_STATE_DONE)
+			run->answer.original_token = run->keys[index].record.token;
 	}
 	return_scout(pump, run, NULL);
 	hx_run_end(pump, run, HAPAX_OK);
@@ -387,7 +392,6 @@ bool hx_claim_attach(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms
 	    now_ms >= run->wait_ends_ms || !is_same_payload(&run->keys[0], &holder->keys[0]))
 		return false;
 	answer->outcome = HAPAX_OUTCOME_IN_PROGRESS;
-	answer->token = holder->token;
 	answer->attempt = holder->attempt;
 	answer->first_seen_ms = holder->answer.first_seen_ms;
 	note_holder(run, holder->owner);

@@ -78,6 +78,8 @@ static void answer_from(
 		return;
 	answer->owner = direct->record.owner;
 	answer->error = direct->record.error;
+	if (outcome == HAPAX_OUTCOME_REPLAY)
+		answer->original_token = direct->record.token;
 	if (op->outcome == HAPAX_OUTCOME_REPLAY)
 		answer->result = direct->record.result;
 }

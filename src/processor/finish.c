@@ -84,6 +84,7 @@ static void end(
 	hx_claim_part(pump, run, parting);
 	if (run->has_left) {
 		run->answer.outcome = HAPAX_OUTCOME_IN_PROGRESS;
+		run->answer.token = 0;
 		status = HAPAX_OK;
 	}
 	if (status == HAPAX_ERR_FENCED && !run->is_fenced)

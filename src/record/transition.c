@@ -79,9 +79,21 @@ static int64_t time_after(int64_t now_ms, int64_t span_ms)
 	return end;
 }
 
+bool hx_transition_has_token(const struct hapax_op *op)
+{
+	return op->type >= HAPAX_OP_RENEW && op->type <= HAPAX_OP_PARK;
+}
+
+bool hx_transition_tells_token(const struct hapax_op *op)
+{
+	return op->outcome == HAPAX_OUTCOME_ACQUIRED || op->outcome == HAPAX_OUTCOME_APPLIED ||
+		op->outcome == HAPAX_OUTCOME_FOUND;
+}
+
 void hx_transition_describe(const struct hapax_record *record, int64_t now_ms, struct hapax_op *op)
 {
-	op->token = record->token;
+	if (!hx_transition_has_token(op))
+		op->token = hx_transition_tells_token(op) ? record->token : 0;
 	op->attempt = record->attempt;
 	op->first_seen_ms = record->first_seen_ms;
 	op->expires_ms = record->expires_ms;

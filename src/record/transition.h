@@ -52,7 +52,18 @@ void hx_transition_sweep(
 	const struct hapax_record *old, const struct hx_transition_rules *rules,
 	struct hx_transition *ret);
 
-/* The record's out-members of op, as lookup answers them. */
+/* Did the caller bring the token? Then the answer leaves it alone. */
+bool hx_transition_has_token(const struct hapax_op *op);
+
+/*
+ * Does the answer of op, which has an outcome, carry the record's token? Only if the token is
+ * the caller's own (ACQUIRED, APPLIED) or the caller asked for the record (FOUND). In any other
+ * answer, such as IN_PROGRESS, it belongs to the holder: a caller that used it would end
+ * the holder's claim.
+ */
+bool hx_transition_tells_token(const struct hapax_op *op);
+
+/* The record's out-members of op, whose outcome is set. */
 void hx_transition_describe(const struct hapax_record *record, int64_t now_ms, struct hapax_op *op);
 
 /* The decision under which an answered operation is counted, or -1 for none. */

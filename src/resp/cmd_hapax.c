@@ -48,14 +48,16 @@ static bool shows_result(const struct hapax_op *op)
 static bool finish_claim(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
-	bool has_result;
+	bool has_result, has_token;
 
 	if (hx_resp_put_failure(answer, op))
 		return true;
 	has_result = shows_result(op);
-	(void)hx_resp_put_map(answer->out, 6 + has_result, answer->protocol);
+	has_token = op->outcome == HAPAX_OUTCOME_ACQUIRED;
+	(void)hx_resp_put_map(answer->out, 5U + has_token + has_result, answer->protocol);
 	put_word(answer, "outcome", hapax_outcome_name(op->outcome));
-	put_number(answer, "token", (int64_t)op->token);
+	if (has_token)
+		put_number(answer, "token", (int64_t)op->token);
 	put_number(answer, "attempt", op->attempt);
 	put_number(answer, "first_seen_ms", op->first_seen_ms);
 	put_number(answer, "expires_ms", time_or_never(op->expires_ms));

@@ -380,7 +380,7 @@ static void log_duplicate(struct hx_delivery *delivery, const struct hapax_answe
 		.event_type = hapax_bytes_from_text(delivery->type),
 		.event_source = hapax_bytes_from_text(delivery->source),
 		.route = delivery->route_name,
-		.original_token = answer->token,
+		.original_token = answer->original_token,
 		.first_seen_ms = answer->first_seen_ms,
 		.ttl_left_ms = answer->expires_ms == HAPAX_TIME_NEVER
 			? INT64_MAX

@@ -165,7 +165,7 @@ static void duplicate(struct hx_intake *intake, const struct hapax_answer *answe
 		.original = original,
 		.cause = cause_of(intake, original),
 		.first_seen_ms = answer->first_seen_ms,
-		.token = answer->token,
+		.token = answer->original_token,
 		.expires_ms = answer->expires_ms};
 
 	/* It is done, and its failure is the result: the letter may not have been sent. */

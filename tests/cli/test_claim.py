@@ -26,7 +26,7 @@ def test_of_many_one_acquires(cli):
     expect((first["outcome"], first["attempt"], first["key"], first["scope"]), ("acquired", 1, "k", "default/default"))
     assert 0 < first["lease_left_ms"] <= 30000
     again = cli.run("claim", "k", "-o", "json", code=75).json
-    expect((again["outcome"], again["token"]), ("in_progress", first["token"]))
+    expect((again["outcome"], "token" in again), ("in_progress", False))
     expect_in(" pid ", again["owner"])
     expect_match(r"^in progress  attempt 1 by .* pid \d+, lease ends in \d+s$", cli.run("claim", "k", code=75).out)
 

@@ -239,7 +239,8 @@ def test_the_status_as_json(cli):
     expect((done["outcome"], done["verdict"], done["stored"], done["attempt"]), ("acquired", "ok", True, 2))
     expect((done["key"], done["scope"], done["output_bytes"], done["exit_code"]), ("k", "default/default", 4, 0))
     replay = status_of(cli, *command)
-    expect((replay["outcome"], replay["token"], replay["exit_code"]), ("replay", done["token"], 0))
+    expect((replay["outcome"], "token" in replay, replay["exit_code"]), ("replay", False, 0))
+    assert done["token"] > 0, done
     expect((replay["first_seen"], replay["expires_at"]), (done["first_seen"], done["expires_at"]))
     assert "expires_at" not in failed
     expect(status_of(cli, "--key", "k", "--", "true", code=65)["outcome"], "mismatch")

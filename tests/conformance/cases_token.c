@@ -226,6 +226,66 @@ static void attempt_id_counts_only_while_claimed(void **state)
 	assert_int_equal(again.attempt, 2);
 }
 
+/* Claim and check key with another fingerprint or the same; neither answer has a token. */
+static void must_have_no_token(
+	struct store_case *c, const char *key, unsigned char print, enum hapax_outcome outcome)
+{
+	static const enum hapax_op_type types[] = {HAPAX_OP_CLAIM, HAPAX_OP_CHECK};
+	unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE];
+
+	memset(fingerprint, print, sizeof(fingerprint));
+	for (size_t i = 0; i < 4; i++) {
+		struct hapax_op op = case_op(c, types[i % 2], key);
+
+		op.fingerprint = fingerprint;
+		op.token = 4711; /* of an operation that is used again */
+		/* With the record, which shows the token, and without. */
+		if (i < 2) {
+			op.record = NULL;
+			op.buf = NULL;
+		}
+		must_run(c, &op, outcome);
+		assert_int_equal(op.token, 0);
+		if (op.record != NULL)
+			assert_true(op.record->token > 0);
+	}
+}
+
+/* The holder's token ends the holder's claim: no answer to another caller has it. */
+static void only_who_acquired_is_told_the_token(void **state)
+{
+	struct store_case *c = *state;
+	unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE];
+	struct hapax_op claim = case_op(c, HAPAX_OP_CLAIM, "k");
+
+	memset(fingerprint, 1, sizeof(fingerprint));
+	claim.fingerprint = fingerprint;
+	must_run(c, &claim, HAPAX_OUTCOME_ACQUIRED);
+	uint64_t token = claim.token;
+	assert_true(token > 0);
+	must_have_no_token(c, "k", 1, HAPAX_OUTCOME_IN_PROGRESS);
+	must_have_no_token(c, "k", 2, HAPAX_OUTCOME_MISMATCH);
+	struct hapax_op forget = case_op(c, HAPAX_OP_FORGET, "k");
+	must_run(c, &forget, HAPAX_OUTCOME_BUSY);
+	assert_int_equal(forget.token, 0);
+	struct hapax_op look = case_op(c, HAPAX_OP_LOOKUP, "k");
+	must_run(c, &look, HAPAX_OUTCOME_FOUND);
+	assert_int_equal(look.token, token);
+	assert_int_equal(case_park(c, "k", token), HAPAX_OK);
+	must_have_no_token(c, "k", 1, HAPAX_OUTCOME_PARKED);
+	assert_int_equal(case_complete(c, "k", token), HAPAX_OK);
+	must_have_no_token(c, "k", 1, HAPAX_OUTCOME_REPLAY);
+	must_have_no_token(c, "k", 2, HAPAX_OUTCOME_MISMATCH);
+
+	/* A mark, which the embedded stores answer by another way. */
+	struct hapax_op check = case_op(c, HAPAX_OP_CHECK, "m");
+	check.fingerprint = fingerprint;
+	must_run(c, &check, HAPAX_OUTCOME_ACQUIRED);
+	assert_true(check.token > 0);
+	must_have_no_token(c, "m", 1, HAPAX_OUTCOME_REPLAY);
+	must_have_no_token(c, "m", 2, HAPAX_OUTCOME_MISMATCH);
+}
+
 /* I5: tokens rise over the whole store, whatever becomes of the records. */
 static void tokens_rise_over_the_whole_store(void **state)
 {
@@ -283,6 +343,8 @@ const struct conformance_case token_cases[] = {
 	{"I13: a repeated claim gives the same token", repeated_claim_gives_the_same_token,
          NEEDS_NOTHING},
 	{"I13: an attempt_id counts only while claimed", attempt_id_counts_only_while_claimed,
+         NEEDS_NOTHING},
+	{"only a claim that was acquired is told the token", only_who_acquired_is_told_the_token,
          NEEDS_NOTHING},
 	{"I5: tokens rise over the whole store", tokens_rise_over_the_whole_store, NEEDS_WHOLE},
 	{"I5: tokens survive reopening", tokens_survive_reopening, NEEDS_DURABLE},

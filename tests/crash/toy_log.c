@@ -273,7 +273,8 @@ static void decide(
 	}
 	/* Claims of an all-or-nothing group share their token, also repeated ones. */
 	for (size_t i = 0; together && is_fresh && i < count; i++)
-		if (ops[i].type == HAPAX_OP_CLAIM && transitions[i].effect == HX_EFFECT_PUT)
+		if (ops[i].type == HAPAX_OP_CLAIM && ops[i].outcome == HAPAX_OUTCOME_ACQUIRED &&
+		    transitions[i].effect == HX_EFFECT_PUT)
 			ops[i].token = transitions[i].next.token = rules.fresh_token;
 	toy->token = together ? toy->token + is_fresh : rules.fresh_token - 1;
 }

@@ -63,9 +63,9 @@ def a_database_is_migrated_by_command():
     said = hapax("check", "k", "--store", URL, code=69)
     if "hapax store migrate" not in said:
         raise AssertionError(said)
-    expect(hapax("store", "migrate", URL), "migrated from version 0 to 2\n")
-    expect(hapax("store", "migrate", URL), "the ledger is up to date: version 2\n")
-    expect(json.loads(hapax("store", "migrate", URL, "-o", "json")), {"from": 2, "to": 2})
+    expect(hapax("store", "migrate", URL), "migrated from version 0 to 3\n")
+    expect(hapax("store", "migrate", URL), "the ledger is up to date: version 3\n")
+    expect(json.loads(hapax("store", "migrate", URL, "-o", "json")), {"from": 3, "to": 3})
     expect(hapax("store", "migrate", "memory:"), "nothing to do: this store migrates when it is opened\n")
 
 
@@ -113,6 +113,35 @@ def release_park_renew():
     expect(later[:2], ["acquired", "2"])
     if int(later[2]) <= int(token):
         raise AssertionError("the token did not rise")
+
+
+@case
+def only_an_acquired_claim_has_a_token():
+    shape = "SELECT outcome, token IS NULL, holder_token FROM hapax_claim('own', {})"
+    token = psql("SELECT token FROM hapax_claim('own', sha256('a'), p_lease => '10 minutes')")
+    expect(psql(shape.format("sha256('a')")), f"in_progress|t|{token}")
+    expect(psql(shape.format("sha256('b')")), "mismatch|t|")
+    # What naive code does with the answer is an error, and the claim is the holder's still.
+    fails("SELECT hapax_complete('own', token) FROM hapax_claim('own')", "HX004", "token")
+    psql(f"SELECT hapax_park('own', {token})")
+    expect(psql(shape.format("sha256('a')")), "parked|t|")
+    psql(f"SELECT hapax_complete('own', {token})")
+    expect(psql(shape.format("sha256('a')")), "replay|t|")
+    expect(psql("SELECT outcome, token IS NOT NULL, holder_token IS NULL FROM hapax_claim('own too')"), "acquired|t|t")
+
+
+@case
+def who_waits_hears_the_end_of_the_claim():
+    token = psql("SELECT token FROM hapax_claim('awaited', p_lease => '10 minutes')")
+    said = psql(
+        "SELECT hapax_listen();\n"
+        "SELECT outcome, holder_token FROM hapax_claim('awaited');\n"
+        # Another session completes it; psql shows what it was told with the answer to the next statement.
+        f"\\! psql -XqAt -c \"SELECT hapax_complete('awaited', {token}, 'theirs')\"\n"
+        "SELECT outcome, convert_from(body, 'UTF8') FROM hapax_claim('awaited');"
+    ).splitlines()
+    expect([line for line in said if "|" in line], [f"in_progress|{token}", "replay|theirs"])
+    expect([f'payload "{token}"' in line for line in said if "notification" in line], [True])
 
 
 @case

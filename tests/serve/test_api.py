@@ -103,17 +103,45 @@ def test_claim_complete_replay(cli):
         again = call.claim("order-17", owner="me", attempt_id=first["attempt_id"])
         expect((again["outcome"], again["token"]), ("acquired", first["token"]))
         other = call.claim("order-17")
-        expect((other["outcome"], other["owner"], other["token"]), ("in_progress", "me", first["token"]))
+        expect((other["outcome"], other["owner"], "token" in other), ("in_progress", "me", False))
         assert 0 < other["lease_left_ms"] <= 60000, other
         named = {"key": "order-17", "token": first["token"]}
         expect(call("POST", "/renew", {**named, "lease_ms": 30000}).json["outcome"], "applied")
         result = {"body": "receipt 4711"}
         expect(call("POST", "/complete", {**named, "result": result}).json["outcome"], "applied")
         replay = call.claim("order-17")
-        expect(replay["outcome"], "replay")
+        expect((replay["outcome"], "token" in replay), ("replay", False))
         expect(replay["result"], {"kind": "bytes", "class": "ok", "status": 0, "body": "receipt 4711"})
         call("POST", "/release", {**named, "error": "too late"}).is_problem(409, "urn:hapax:problem:fenced")
         call("POST", "/renew", {**named, "token": 1}).is_problem(409, "stop the work")
+
+
+def test_only_who_acquired_is_told_the_token(cli):
+    """Whoever sends back what it was told cannot end another caller's claim."""
+    same, other = hashlib.sha256(b"1").hexdigest(), hashlib.sha256(b"2").hexdigest()
+    with api(cli) as (_, call):
+
+        def told(outcome, fingerprint):
+            answers = [call("POST", path, {"key": "k", "fingerprint": fingerprint}).json for path in ("/claim", "/check")]
+            named = {"key": "k", "fingerprint": fingerprint}
+            operations = [{"op": "claim", "attempt_id": "ab" * 16, **named}, {"op": "check", "record": True, **named}]
+            answers += call("POST", "/operations", operations).json
+            expect([(answer["outcome"], "token" in answer) for answer in answers], [(outcome, False)] * 4)
+
+        token = call.claim("k", fingerprint=same, lease_ms=60000)["token"]
+        told("in_progress", same)
+        told("mismatch", other)
+        naive = call.claim("k", fingerprint=same)
+        call("POST", "/complete", {"key": "k", "token": naive.get("token")}).is_problem(400)
+        # The record's own views have it.
+        expect(call("GET", "/keys/default/default/k").json["token"], token)
+        look = [{"op": "lookup", "key": "k", "record": True}]
+        expect(call("POST", "/operations", look).json[0]["record"]["token"], token)
+        call("POST", "/park", {"key": "k", "token": token})
+        told("parked", same)
+        call("POST", "/complete", {"key": "k", "token": token})
+        told("replay", same)
+        told("mismatch", other)
 
 
 def test_release_park_resolve(cli):

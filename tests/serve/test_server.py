@@ -9,6 +9,7 @@ import threading
 from certificates import Authority
 from daemon import serve
 from harness import TIMEOUT_SECONDS, expect, expect_in, until
+from run_hosts import Log, again, kill_both, start
 from test_api import AUTH, NOWHERE, TOKENS
 
 
@@ -41,6 +42,35 @@ def test_over_a_path(cli):
         cli.run("keys", "--server", f"http+unix:{path}", code=None).says("401")
         cli.run("check", "d", "--server", f"http+unix:{path}", code=69).says("token")
     cli.run("check", "d", "--server", f"http+unix:{path}", code=69)
+
+
+def test_what_needs_the_holders_token(cli):
+    """A claim does not tell it; whoever ends another's claim on purpose finds it in the record, with the role write."""
+    with serve(cli, NOWHERE, config=AUTH) as daemon:
+        url = f"http://127.0.0.1:{daemon.admin[1]}"
+        there = ("--server", url, "--token-file", token_file(cli, "write"))
+        # run takes over from one that died on this host: by the free lock, not after the lease.
+        log = Log(cli)
+        kill_both(start(cli, "host", *there), log.wait_for("begin", 1))
+        held = cli.run("lookup", "k", "-o", "json", *there).json
+        expect(held["state"], "claimed")
+        expect("token" in cli.run("claim", "k", "-o", "json", *there, code=75).json, False)
+        hold = log.let_go()
+        again(cli, "host", *there)
+        os.close(hold)
+        found = cli.run("lookup", "k", "-o", "json", *there).json
+        expect((found["state"], found["attempt"], found["token"] > held["token"]), ("done", 2, True))
+        for way, state in (("--done", "done"), ("--retry", "failed")):
+            key = f"p{way}"
+            cli.run("park", key, "--token", cli.run("claim", key, *there).out.strip(), *there)
+            cli.run("resolve", key, way, *there)
+            expect(cli.run("lookup", key, "-o", "json", *there).json["state"], state)
+        # A copy has the token of a claim that lives: its holder goes on there.
+        token = cli.run("claim", "lives", "--lease", "1h", *there).out.strip()
+        copy = f"file:{cli.folder}/copy"
+        cli.run("store", "copy", f"{url}?token_file={token_file(cli, 'write')}", copy)
+        cli.run("complete", "lives", "--token", token, "--store", copy)
+        expect(cli.run("lookup", "k", "-o", "json", "--store", copy).json["token"], found["token"])
 
 
 def test_over_tls(cli):

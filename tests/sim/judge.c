@@ -414,7 +414,8 @@ static void check_replay(
 	if (text[0] != call->letter)
 		fail_call(world, call, "I7", "got the result of another payload");
 	if (strstr(text, " by ") == NULL ||
-	    (unsigned long long)answer->token != strtoull(strstr(text, " by ") + 4, NULL, 10))
+	    (unsigned long long)answer->original_token !=
+	            strtoull(strstr(text, " by ") + 4, NULL, 10))
 		fail_call(world, call, "I2", "got a result that is not the key's");
 }
 
@@ -479,6 +480,8 @@ void judge_told(
 		fail_call(world, call, "I14", "a process that crashed was told something");
 	if (call->told & (1U << HAPAX_STEP_END))
 		fail_call(world, call, "I14", "told something after the end");
+	if (answer->outcome != HAPAX_OUTCOME_ACQUIRED && answer->token != 0)
+		fail_call(world, call, "I5", "told a token that it was not given");
 	switch (step) {
 	case HAPAX_STEP_WAIT:
 		world->counts[SIM_WAITS]++;

@@ -31,6 +31,7 @@
 
 /* Version 1 of the tables; see migrate.c. */
 extern const char hx_postgres_schema_sql[];
+extern const char hx_postgres_schema_2_sql[];
 
 static struct hapax_store *open_url(const char *url, struct hapax_error *err)
 {
@@ -392,6 +393,95 @@ static void version_1_is_migrated(void **state)
 	assert_int_equal(check(store, "t", "new", &outcome), HAPAX_OK);
 	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
 	hapax_store_close(store);
+	PQfinish(conn);
+}
+
+/* hapax_claim() as version 2 had it, but for what it did. */
+#define CLAIM_2                                                                                   \
+	"CREATE FUNCTION old.hapax_claim(p_key text, p_fingerprint bytea DEFAULT NULL,"           \
+	" p_ttl interval DEFAULT '24 hours', p_lease interval DEFAULT NULL,"                      \
+	" p_on_lapse text DEFAULT 'retry', p_group text DEFAULT 'default',"                       \
+	" p_tenant text DEFAULT NULL, p_attempt_id uuid DEFAULT NULL, p_owner text DEFAULT NULL," \
+	" OUT outcome text, OUT token bigint, OUT attempt bigint, OUT first_seen timestamptz,"    \
+	" OUT expires_at timestamptz, OUT lease_left interval, OUT result_class text,"            \
+	" OUT result_status integer, OUT headers bytea, OUT body bytea) LANGUAGE plpgsql AS"      \
+	" 'BEGIN token := 1; END'"
+#define CLAIM_NAME "old.hapax_claim(text, bytea, interval, interval, text, text, text, uuid, text)"
+
+/* A ledger of version 2 with that claim, as the role that owns the schema has made it. */
+static void make_version_2(PGconn *conn)
+{
+	const char *const parts[] = {hx_postgres_schema_sql, hx_postgres_schema_2_sql};
+	struct hapax_buf sql;
+
+	postgres_case_query(conn, "DROP SCHEMA IF EXISTS old CASCADE; CREATE SCHEMA old");
+	hx_buf_init(&sql, 1 << 20);
+	for (size_t i = 0; i < 2; i++) {
+		hx_buf_clear(&sql);
+		assert_int_equal(hx_postgres_sql_append(&sql, "old", parts[i]), HAPAX_OK);
+		PGresult *result = PQexec(conn, (const char *)sql.data);
+		assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
+		PQclear(result);
+	}
+	hx_buf_done(&sql);
+	postgres_case_query(conn, "UPDATE old.hapax_meta SET version = 2");
+	postgres_case_query(conn, CLAIM_2);
+}
+
+/*
+ * Version 3 gives hapax_claim() one column more, so it is dropped and made again. Whoever was allowed
+ * to call it still is, and nobody else, whatever new functions are given by default.
+ */
+static void grants_survive_the_new_claim(void **state)
+{
+	static const char owner_sql[] =
+		"SELECT proowner::regrole FROM pg_proc WHERE oid = '" CLAIM_NAME "'::regprocedure";
+	static const char grants_sql[] =
+		"SELECT string_agg(proacl_item::text, ' ' ORDER BY proacl_item::text) FROM"
+		" (SELECT unnest(proacl) AS proacl_item FROM pg_proc WHERE oid = '" CLAIM_NAME
+		"'::regprocedure) a";
+	PGconn *conn = postgres_case_connect();
+	struct hapax_migration migration;
+	struct hapax_error err = {0};
+	char url[512], grants[512];
+
+	(void)state;
+	make_version_2(conn);
+	postgres_case_query(
+		conn,
+		"DROP ROLE IF EXISTS ledger_owner, \"odd caller\", stranger; CREATE ROLE ledger_owner;"
+		" CREATE ROLE \"odd caller\"; CREATE ROLE stranger;"
+		" GRANT USAGE, CREATE ON SCHEMA old TO ledger_owner");
+	postgres_case_query(conn, "ALTER FUNCTION " CLAIM_NAME " OWNER TO ledger_owner");
+	postgres_case_query(
+		conn,
+		"REVOKE ALL ON FUNCTION " CLAIM_NAME " FROM PUBLIC;"
+		" GRANT EXECUTE ON FUNCTION " CLAIM_NAME " TO app;"
+		" GRANT EXECUTE ON FUNCTION " CLAIM_NAME " TO \"odd caller\" WITH GRANT OPTION;"
+		" ALTER DEFAULT PRIVILEGES IN SCHEMA old GRANT EXECUTE ON FUNCTIONS TO stranger");
+	snprintf(grants, sizeof(grants), "%s", postgres_case_query(conn, grants_sql));
+	assert_non_null(strstr(grants, "app=X/ledger_owner"));
+	assert_non_null(strstr(grants, "\"odd caller\"=X*/ledger_owner"));
+	postgres_case_url(url, sizeof(url), "&schema=old");
+
+	/* What others have made of the old form is not dropped with it. */
+	postgres_case_query(
+		conn, "CREATE VIEW old.theirs AS SELECT token FROM old.hapax_claim('k')");
+	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_ERR_UNAVAILABLE);
+	assert_non_null(strstr(err.message, "depend"));
+	assert_string_equal(postgres_case_query(conn, grants_sql), grants);
+	postgres_case_query(conn, "DROP VIEW old.theirs");
+
+	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_OK);
+	assert_int_equal(migration.from, 2);
+	assert_string_equal(postgres_case_query(conn, grants_sql), grants);
+	assert_string_equal(postgres_case_query(conn, owner_sql), "ledger_owner");
+	assert_string_equal(
+		postgres_case_query(
+			conn, "SELECT outcome || (holder_token IS NULL) FROM old.hapax_claim('k')"),
+		"acquiredtrue");
+	postgres_case_query(
+		conn, "DROP SCHEMA old CASCADE; DROP ROLE ledger_owner, \"odd caller\", stranger");
 	PQfinish(conn);
 }
 
@@ -819,6 +909,7 @@ int main(void)
 		cmocka_unit_test(durable_is_refused_where_it_is_not),
 		cmocka_unit_test(joined_guarantee_is_that_of_the_commit),
 		cmocka_unit_test(version_1_is_migrated),
+		cmocka_unit_test(grants_survive_the_new_claim),
 		cmocka_unit_test(skew_is_measured_by_itself),
 		cmocka_unit_test(tenants_are_apart),
 		cmocka_unit_test(results_go_with_their_month),

@@ -128,11 +128,12 @@ static void note_answer(struct side *side, const char *what, const struct hapax_
 	write_text(body, answer->result.body);
 	write_text(headers, answer->result.headers);
 	note(side,
-	     "%s: %s %s %s flags %x attempt %u token %u index %zu seen %lld expires %lld left %lld",
+	     "%s: %s %s %s flags %x attempt %u token %u of %u index %zu seen %lld expires %lld left %lld",
 	     what, hapax_status_name(answer->status), hapax_outcome_name(answer->outcome),
 	     hapax_run_outcome_name(answer->run_outcome), answer->flags, (unsigned)answer->attempt,
-	     rank(side, answer->token), answer->key_index, (long long)answer->first_seen_ms,
-	     (long long)answer->expires_ms, (long long)answer->lease_left_ms);
+	     rank(side, answer->token), rank(side, answer->original_token), answer->key_index,
+	     (long long)answer->first_seen_ms, (long long)answer->expires_ms,
+	     (long long)answer->lease_left_ms);
 	note(side, "  owner %s error %s result %d %d %d omitted %llu headers %s body %s", owner,
 	     error, (int)answer->result.kind, (int)answer->result.result_class,
 	     (int)answer->result.status, (unsigned long long)answer->result.omitted_bytes, headers,

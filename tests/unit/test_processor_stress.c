@@ -80,7 +80,7 @@ static void judge(
 		atomic_store(&stress->token[key], answer->token);
 	} else if (status == HAPAX_OK && answer->outcome == HAPAX_OUTCOME_REPLAY) {
 		atomic_fetch_add(&stress->replays, 1);
-		if (seen == 0 || seen != answer->token)
+		if (seen == 0 || seen != answer->original_token || answer->token != 0)
 			atomic_fetch_add(&stress->wrong, 1);
 	} else if (
 		status != HAPAX_ERR_HANDLER && status != HAPAX_ERR_FENCED &&

@@ -725,6 +725,8 @@ static bool old_token_is_fenced(struct hapax_store *store, const struct held *he
 	assert_int_equal(claim_held(store, held, i, other_id, &op, key), HAPAX_OK);
 	is_known = op.outcome == HAPAX_OUTCOME_IN_PROGRESS;
 	if (is_known) {
+		op = make_op(HAPAX_OP_LOOKUP, key, held->first + i);
+		assert_int_equal(settle(store, &op), HAPAX_OK);
 		assert_int_equal(op.token, held->tokens[i]);
 		op = make_op(HAPAX_OP_FORGET, key, held->first + i);
 		op.flags = HAPAX_OP_FORCE;

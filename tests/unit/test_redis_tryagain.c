@@ -477,7 +477,7 @@ static void operations_on_a_key_keep_their_order(void **state)
 	assert_false(atomic_load(&scene->seam.splits));
 	assert_int_equal(ops[0].outcome, HAPAX_OUTCOME_ACQUIRED);
 	assert_int_equal(ops[1].outcome, HAPAX_OUTCOME_IN_PROGRESS);
-	assert_int_equal(ops[1].token, ops[0].token);
+	assert_int_equal(ops[1].first_seen_ms, ops[0].first_seen_ms);
 }
 
 /* The time of the first of two claims of one key is over: nobody is asked about the second one. */

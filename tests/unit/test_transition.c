@@ -197,6 +197,7 @@ static void claim_and_check_answer_by_the_table(void **state)
 		bool counts = !begins_anew(row) && row != ROW_FAILED;
 
 		op.fingerprint = print;
+		op.token = TOKEN;
 		struct hx_transition transition = run(old, &op);
 		assert_int_equal(op.status, HAPAX_OK);
 		assert_int_equal(
@@ -214,6 +215,8 @@ static void claim_and_check_answer_by_the_table(void **state)
 			assert_int_equal(transition.effect, HX_EFFECT_NONE);
 			assert_int_equal(op.attempt, 3);
 		}
+		if (op.outcome != HAPAX_OUTCOME_ACQUIRED)
+			assert_int_equal(op.token, 0);
 	}
 }
 

@@ -45,7 +45,8 @@ static bool answer_marked(
 		outcome = HAPAX_OUTCOME_MISMATCH;
 	if (context->index->evict == HAPAX_EVICT_LRU)
 		hx_packed_raise_use(at, 2);
-	answer(op, outcome, mark.token, mark.first_seen_ms, mark.expires_ms);
+	/* Without the token: it is not the caller's (hx_transition_tells_token()). */
+	answer(op, outcome, 0, mark.first_seen_ms, mark.expires_ms);
 	return true;
 }
 

@@ -124,7 +124,6 @@ static bool answer(const struct hapax_record *record, struct hapax_op *op)
 		return false;
 	op->outcome = is_equal ? HAPAX_OUTCOME_REPLAY : HAPAX_OUTCOME_MISMATCH;
 	op->unverified = !is_verified;
-	op->token = record->token;
 	op->attempt = record->attempt;
 	op->first_seen_ms = record->first_seen_ms;
 	op->expires_ms = record->expires_ms;

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/limits.h"
 #include "record/record.h"
+#include "record/transition.h"
 #include "store/core.h"
 #include "store/postgres/operation.h"
 #include "store/postgres/room.h"
@@ -198,7 +199,7 @@ static bool is_answer(
 static bool take_answer(const PGresult *result, int row, struct hapax_op *op)
 {
 	int64_t outcome = get_or(result, row, ANSWER_OUTCOME, 0);
-	bool has_token = op->type >= HAPAX_OP_RENEW && op->type <= HAPAX_OP_PARK;
+	bool has_token = hx_transition_has_token(op);
 
 	/* One that has an answer gets no second one: another would have none. */
 	if (op->status != HAPAX_OK || op->outcome != HAPAX_OUTCOME_NONE ||
@@ -222,7 +223,9 @@ static bool take_answer(const PGresult *result, int row, struct hapax_op *op)
 	op->expires_ms = get_or(result, row, ANSWER_EXPIRES, HAPAX_TIME_NEVER);
 	op->lease_left_ms = get_or(result, row, ANSWER_LEASE_LEFT, 0);
 	if (!has_token)
-		op->token = (uint64_t)get_or(result, row, ANSWER_TOKEN, 0);
+		op->token = hx_transition_tells_token(op)
+			? (uint64_t)get_or(result, row, ANSWER_TOKEN, 0)
+			: 0;
 	take_record(result, row, op);
 	return true;
 }
@@ -249,6 +252,14 @@ bool hx_postgres_answers_decode(const PGresult *result, struct hapax_op *const *
 	for (size_t i = 0; i < count; i++)
 		hx_store_refuse(ops[i], HAPAX_OK);
 	return false;
+}
+
+uint64_t hx_postgres_answer_holder(const PGresult *result, int row, size_t *ret_place)
+{
+	*ret_place = (size_t)get_or(result, row, ANSWER_PLACE, 0);
+	if (get_or(result, row, ANSWER_OUTCOME, 0) != HAPAX_OUTCOME_IN_PROGRESS)
+		return 0;
+	return (uint64_t)get_or(result, row, ANSWER_TOKEN, 0);
 }
 
 /* ---------------------------------------------------------------- a run's two */

@@ -47,19 +47,20 @@ static bool is_same(
 			hx_bytes(claim->names.data + key_at, claim->names.size - key_at), op->key);
 }
 
-void hx_postgres_awaited_add(struct hx_postgres_awaited *awaited, const struct hapax_op *op)
+void hx_postgres_awaited_add(
+	struct hx_postgres_awaited *awaited, const struct hapax_op *op, uint64_t token)
 {
-	struct hx_postgres_awaited_set *set = set_of(awaited, op->token);
+	struct hx_postgres_awaited_set *set = set_of(awaited, token);
 	struct hx_postgres_awaited_claim *claim = &set->claims[set->next];
 
-	if (op->token == 0)
+	if (token == 0)
 		return;
-	if (set->ended == op->token) {
+	if (set->ended == token) {
 		hapax_store_announce(awaited->store, op->tenant, op->group, op->key);
 		return;
 	}
 	for (size_t i = 0; i < HX_POSTGRES_AWAITED_WAYS; i++) {
-		if (is_same(&set->claims[i], op, op->token))
+		if (is_same(&set->claims[i], op, token))
 			return;
 	}
 	claim->token = 0;
@@ -68,7 +69,7 @@ void hx_postgres_awaited_add(struct hx_postgres_awaited *awaited, const struct h
 	    hx_buf_append(&claim->names, op->group.data, op->group.size) != HAPAX_OK ||
 	    hx_buf_append(&claim->names, op->key.data, op->key.size) != HAPAX_OK)
 		return;
-	claim->token = op->token;
+	claim->token = token;
 	claim->tenant_size = op->tenant.size;
 	claim->group_size = op->group.size;
 	set->next = (set->next + 1) % HX_POSTGRES_AWAITED_WAYS;

@@ -44,10 +44,11 @@ void hx_postgres_awaited_init(struct hx_postgres_awaited *awaited, struct hapax_
 void hx_postgres_awaited_done(struct hx_postgres_awaited *awaited);
 
 /*
- * op was answered IN_PROGRESS, and its completion has not run. If the end of that claim was
- * told already, which may overtake the answer, it is announced at once.
+ * op was answered IN_PROGRESS by the claim with that token, and its completion has not run. If the
+ * end of that claim was told already, which may overtake the answer, it is announced at once.
  */
-void hx_postgres_awaited_add(struct hx_postgres_awaited *awaited, const struct hapax_op *op);
+void hx_postgres_awaited_add(
+	struct hx_postgres_awaited *awaited, const struct hapax_op *op, uint64_t token);
 
 /* The claim with that token came to its end: announce its keys. */
 void hx_postgres_awaited_end(struct hx_postgres_awaited *awaited, uint64_t token);

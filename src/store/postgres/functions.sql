@@ -12,6 +12,10 @@
 --
 -- Plans are made once: the planner does not see that a generic one prunes partitions when it runs.
 --
+-- token is the caller's own and NULL unless the outcome is 'acquired'. holder_token is for those who wait: after
+-- hapax_listen(), a claim that is told 'in_progress', in a transaction that is committed, has the end of that claim told by
+-- NOTIFY with holder_token as its text. Then claim again.
+--
 -- The tenant is p_tenant, else the setting hapax.tenant. Where row level security applies one of them is needed.
 
 CREATE OR REPLACE FUNCTION @@hapax_no_tenant(p_tenant text) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
@@ -88,7 +92,8 @@ CREATE OR REPLACE FUNCTION @@hapax_claim(
 	p_on_lapse text DEFAULT 'retry', p_group text DEFAULT 'default', p_tenant text DEFAULT NULL,
 	p_attempt_id uuid DEFAULT NULL, p_owner text DEFAULT NULL,
 	OUT outcome text, OUT token bigint, OUT attempt bigint, OUT first_seen timestamptz, OUT expires_at timestamptz,
-	OUT lease_left interval, OUT result_class text, OUT result_status integer, OUT headers bytea, OUT body bytea)
+	OUT lease_left interval, OUT result_class text, OUT result_status integer, OUT headers bytea, OUT body bytea,
+	OUT holder_token bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
 	o @@hapax_op;
@@ -112,6 +117,9 @@ BEGIN
 	IF o.flags IS NULL THEN
 		RAISE EXCEPTION 'on_lapse is ''retry'' or ''park''' USING ERRCODE = 'HX004';
 	END IF;
+	IF @@hapax_channel() IN (SELECT pg_listening_channels()) THEN
+		o.flags := o.flags | 1024;
+	END IF;
 	o.tenant := @@hapax_tenant(p_tenant);
 	o.grp := convert_to(p_group, 'UTF8');
 	o.key := convert_to(p_key, 'UTF8');
@@ -126,7 +134,9 @@ BEGIN
 		PERFORM @@hapax_refuse(a, p_key);
 	END IF;
 	outcome := @@hapax_outcome(a.outcome);
-	token := a.token;
+	-- The holder's token ends the holder's claim, so it is not in the column that callers complete with.
+	token := CASE WHEN a.outcome = 1 THEN a.token END;
+	holder_token := CASE WHEN a.outcome = 3 THEN a.token END;
 	attempt := a.attempt;
 	first_seen := to_timestamp(a.first_seen / 1000.0);
 	expires_at := to_timestamp(a.expires / 1000.0);

@@ -375,10 +375,31 @@ static void leave(struct hx_postgres_lane *lane, const PGresult *result)
 	hx_postgres_connection_fail(&lane->connection, &err);
 }
 
-void hx_postgres_lane_answer(struct hx_postgres_lane *lane, PGresult *result)
+static void take_answers(struct hx_postgres_lane *lane, const PGresult *result)
 {
 	size_t count;
 	struct hapax_op **ops = current(lane, &count);
+
+	/* What is committed and cannot be read is not known. */
+	if (!hx_postgres_answers_decode(result, ops, count)) {
+		for (size_t i = 0; i < count; i++)
+			fail_undecided(
+				ops[i],
+				hx_postgres_ops_only_read(&ops[i], 1) ? HAPAX_ERR_UNAVAILABLE
+								      : HAPAX_ERR_UNCERTAIN);
+		return;
+	}
+	for (int row = 0; row < (int)count; row++) {
+		size_t place;
+		uint64_t holder = hx_postgres_answer_holder(result, row, &place);
+
+		if (holder != 0)
+			hx_postgres_listener_note(&lane->client->listener, ops[place - 1], holder);
+	}
+}
+
+void hx_postgres_lane_answer(struct hx_postgres_lane *lane, PGresult *result)
+{
 	enum hx_postgres_fault fault;
 
 	if (lane->requests->call != NULL) {
@@ -387,16 +408,7 @@ void hx_postgres_lane_answer(struct hx_postgres_lane *lane, PGresult *result)
 		return;
 	}
 	if (PQresultStatus(result) == PGRES_TUPLES_OK) {
-		/* What is committed and cannot be read is not known. */
-		if (!hx_postgres_answers_decode(result, ops, count))
-			for (size_t i = 0; i < count; i++)
-				fail_undecided(
-					ops[i],
-					hx_postgres_ops_only_read(&ops[i], 1)
-						? HAPAX_ERR_UNAVAILABLE
-						: HAPAX_ERR_UNCERTAIN);
-		for (size_t i = 0; i < count; i++)
-			hx_postgres_listener_note(&lane->client->listener, ops[i]);
+		take_answers(lane, result);
 		PQclear(result);
 		advance(lane);
 		return;

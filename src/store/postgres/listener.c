@@ -118,11 +118,12 @@ void hx_postgres_listener_stop(struct hx_postgres_listener *listener)
 	listener->is_listening = false;
 }
 
-void hx_postgres_listener_note(struct hx_postgres_listener *listener, const struct hapax_op *op)
+void hx_postgres_listener_note(
+	struct hx_postgres_listener *listener, const struct hapax_op *op, uint64_t holder)
 {
 	if (!listener->is_wanted || listener->is_muted || op->outcome != HAPAX_OUTCOME_IN_PROGRESS)
 		return;
-	hx_postgres_awaited_add(&listener->awaited, op);
+	hx_postgres_awaited_add(&listener->awaited, op, holder);
 	/* From then on it is asked for again, and marked. */
 	if (listener->connection.state == HX_POSTGRES_CLOSED && !hx_timer_is_set(&listener->retry))
 		hx_postgres_connection_open(&listener->connection);

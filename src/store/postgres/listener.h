@@ -52,7 +52,8 @@ void hx_postgres_listener_mute(struct hx_postgres_listener *listener);
 /* Close the connection for good. */
 void hx_postgres_listener_stop(struct hx_postgres_listener *listener);
 
-/* op was answered, and its completion has not run. */
-void hx_postgres_listener_note(struct hx_postgres_listener *listener, const struct hapax_op *op);
+/* op was answered, and its completion has not run; holder is the token of the claim that it met. */
+void hx_postgres_listener_note(
+	struct hx_postgres_listener *listener, const struct hapax_op *op, uint64_t holder);
 
 #endif

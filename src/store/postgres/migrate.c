@@ -15,6 +15,7 @@
 
 extern const char hx_postgres_schema_sql[];
 extern const char hx_postgres_schema_2_sql[];
+extern const char hx_postgres_schema_3_sql[];
 extern const char hx_postgres_operate_sql[];
 extern const char hx_postgres_walk_sql[];
 extern const char hx_postgres_functions_sql[];
@@ -22,7 +23,7 @@ extern const char hx_postgres_offset_sql[];
 
 /* From version i to i + 1. */
 static const char *const versions[HX_POSTGRES_VERSION] = {
-	hx_postgres_schema_sql, hx_postgres_schema_2_sql};
+	hx_postgres_schema_sql, hx_postgres_schema_2_sql, hx_postgres_schema_3_sql};
 
 /* What may be made again: functions, and what a ledger does without unless it is used. */
 static const char *const functions[] = {

@@ -101,6 +101,12 @@ enum hapax_status hx_postgres_call_append(
 /* Rows into answers. False: the server answered something else, and no operation has an answer. */
 bool hx_postgres_answers_decode(const PGresult *result, struct hapax_op *const *ops, size_t count);
 
+/*
+ * Of a row that could be read: the token of the claim that it answers IN_PROGRESS of, for who waits
+ * for its end, else 0; and which operation it answers, from 1.
+ */
+uint64_t hx_postgres_answer_holder(const PGresult *result, int row, size_t *ret_place);
+
 /* The same for one claim: hapax_tx_take()'s bytes, or hapax_tx_claim()'s answer beside; and for hapax_tx_finish(). */
 bool hx_postgres_taken_decode(const PGresult *result, struct hapax_op *op);
 bool hx_postgres_finished_decode(const PGresult *result, struct hapax_op *op);

@@ -11,6 +11,7 @@
 #include "base/hex.h"
 #include "base/limits.h"
 #include "record/record.h"
+#include "record/transition.h"
 #include "store/core.h"
 #include "store/redis/room.h"
 #include "wire/resp_reply.h"
@@ -246,7 +247,6 @@ static bool take_record(struct hapax_bytes *rest, struct hapax_op *op)
 static bool take_numbers(struct hapax_bytes *rest, struct hapax_op *op)
 {
 	int64_t unverified = 0, token = 0, attempt = 0;
-	bool has_token = op->type >= HAPAX_OP_RENEW && op->type <= HAPAX_OP_PARK;
 
 	if (!next_integer(rest, &unverified) || !next_integer(rest, &token) ||
 	    !next_integer(rest, &attempt) || !next_integer(rest, &op->first_seen_ms) ||
@@ -256,8 +256,8 @@ static bool take_numbers(struct hapax_bytes *rest, struct hapax_op *op)
 		return false;
 	op->unverified = unverified != 0;
 	op->attempt = (uint32_t)attempt;
-	if (!has_token)
-		op->token = (uint64_t)token;
+	if (!hx_transition_has_token(op))
+		op->token = hx_transition_tells_token(op) ? (uint64_t)token : 0;
 	return true;
 }
 

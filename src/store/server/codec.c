@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "record/record.h"
 #include "record/record_json.h"
+#include "record/transition.h"
 #include "store/core.h"
 
 /* ------------------------------------------------------------------ operations */
@@ -232,7 +233,9 @@ bool hx_server_read_answer(
 	op->first_seen_ms = answer.first_seen_ms;
 	op->expires_ms = answer.expires_ms;
 	op->lease_left_ms = answer.lease_left_ms;
-	if (answer.token > 0)
-		op->token = (uint64_t)answer.token;
+	if (!hx_transition_has_token(op))
+		op->token = hx_transition_tells_token(op) && answer.token > 0
+			? (uint64_t)answer.token
+			: 0;
 	return true;
 }
