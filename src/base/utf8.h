@@ -47,6 +47,13 @@ size_t hx_utf8_size(struct hapax_bytes text, uint32_t *ret_code);
 /* C0, DEL and C1. */
 bool hx_utf8_is_control(uint32_t code);
 
+/*
+ * What shows nothing of itself, or changes the order or the lines of what is around it: Unicode's
+ * Default_Ignorable_Code_Point and Bidi_Control, U+2028, U+2029 and U+FFF9 to U+FFFB. Two texts that differ
+ * in these alone look alike.
+ */
+bool hx_utf8_is_hidden(uint32_t code);
+
 bool hx_utf8_is_valid(struct hapax_bytes text);
 
 enum { HX_UTF8_FAULT_SIZE = 96 };

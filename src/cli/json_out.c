@@ -20,6 +20,16 @@ void hx_json_out_init(struct hx_json_out *json, struct hx_out *out)
 	*json = (struct hx_json_out){.out = out};
 }
 
+/* As UTF-16 has it: two of them above U+FFFF. */
+static void write_escape(struct hx_out *out, uint32_t code)
+{
+	if (code > 0xffff) {
+		hx_out_printf(out, "\\u%04x", (unsigned)(0xd7c0 + (code >> 10)));
+		code = 0xdc00 + (code & 0x3ff);
+	}
+	hx_out_printf(out, "\\u%04x", (unsigned)code);
+}
+
 /* One character of a string; at the front of text, which is UTF-8. Returns its bytes. */
 static size_t write_character(struct hx_out *out, struct hapax_bytes text)
 {
@@ -33,9 +43,9 @@ static size_t write_character(struct hx_out *out, struct hapax_bytes text)
 		hx_out_text(out, "\\n");
 	else if (code == '\t')
 		hx_out_text(out, "\\t");
-	else if (hx_utf8_is_control(code))
-		/* JSON allows DEL and C1 as they are, but output may land on a terminal. */
-		hx_out_printf(out, "\\u%04x", (unsigned)code);
+	else if (hx_utf8_is_control(code) || hx_utf8_is_hidden(code))
+		/* JSON allows all but C0 as they are, but output may land on a terminal. */
+		write_escape(out, code);
 	else
 		hx_out_write(out, text.data, size);
 	return size;

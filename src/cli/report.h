@@ -5,8 +5,8 @@
  *	hapax: check: key was empty
  *	hint: a key is 1 to 1,024 bytes
  *
- * Control characters are escaped, so that a file's or a key's name cannot act on
- * the terminal. command is NULL before one is known.
+ * Control and hidden characters are escaped (text.h), so that a file's or a key's name
+ * cannot act on the terminal. command is NULL before one is known.
  */
 #ifndef HX_CLI_REPORT_H
 #define HX_CLI_REPORT_H

@@ -29,7 +29,7 @@ size_t hx_text_unit(struct hapax_bytes text, char out[HX_TEXT_UNIT_SIZE])
 	size_t size = hx_utf8_size(text, &code);
 
 	assert(text.size > 0);
-	if (size > 0 && !hx_utf8_is_control(code)) {
+	if (size > 0 && !hx_utf8_is_control(code) && !hx_utf8_is_hidden(code)) {
 		memcpy(out, data, size);
 		out[size] = '\0';
 		return size;

@@ -2,9 +2,10 @@
 /*
  * text.h - bytes, times and sizes in the form in which people read them.
  *
- * Text mode may show bytes that anybody put into a store. Control characters and
- * what is not UTF-8 are shown as in C (\x1b), so that they cannot act on a terminal
- * and so that two different keys never look alike.
+ * Text mode may show bytes that anybody put into a store. Control characters, characters
+ * that are invisible or reorder others (hx_utf8_is_hidden()) and what is not UTF-8 are
+ * shown as in C (\x1b), byte by byte, so that they cannot act on a terminal or make one
+ * key look like another.
  *
  * Threads: any.
  */

@@ -121,6 +121,23 @@ static void eight_bytes_are_as_each_of_them(void **state)
 	}
 }
 
+/* Bounds of what shows nothing or reorders what is around it; texts of people are none of it. */
+static void hidden_is_what_cannot_be_seen(void **state)
+{
+	static const uint32_t hidden[] = {0xad,   0x61c,  0x200b,  0x200f,  0x2028,
+	                                  0x202a, 0x202e, 0x2060,  0x2066,  0x2069,
+	                                  0x206f, 0xfeff, 0xe0000, 0xe0001, 0xe0fff};
+	static const uint32_t shown[] = {' ',     'a',     0xac,    0xae,    0xfc,   0x200a,
+	                                 0x2010,  0x2027,  0x202f,  0x205f,  0x2070, 0x6f22,
+	                                 0x1f600, 0xdffff, 0xe1000, 0x10ffff};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
+		assert_true(hx_utf8_is_hidden(hidden[i]));
+	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+		assert_false(hx_utf8_is_hidden(shown[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +146,7 @@ int main(void)
 		cmocka_unit_test(longer_forms_are_refused),
 		cmocka_unit_test(empty_text_is_valid),
 		cmocka_unit_test(controls_are_c0_del_and_c1),
+		cmocka_unit_test(hidden_is_what_cannot_be_seen),
 		cmocka_unit_test(eight_bytes_are_as_each_of_them),
 	};
 
