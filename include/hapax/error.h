@@ -28,7 +28,7 @@ enum hapax_status {
 	HAPAX_ERR_LIMIT = -3,       /* A configured limit was reached. Nothing was done. */
 	HAPAX_ERR_UNAVAILABLE = -4, /* The store was not reached. Nothing was done. */
 	HAPAX_ERR_UNCERTAIN = -5,   /* The store may or may not have applied the call. */
-	HAPAX_ERR_FENCED = -6,      /* A newer token owns the key. Stop the work. */
+	HAPAX_ERR_FENCED = -6,      /* The token does not hold the key. Stop the work. */
 	HAPAX_ERR_CORRUPT = -7,     /* Stored bytes failed a check. */
 	HAPAX_ERR_UNSUPPORTED = -8, /* This store lacks the capability. */
 	HAPAX_ERR_HANDLER = -9,     /* Only a user's callback returns this. */

@@ -193,7 +193,7 @@ enum hapax_answer_flags {
  * - outcome NONE: nothing ran. After UNCERTAIN a claim may be held until its lease
  *   ends; the same request, later, finds out.
  * - outcome ACQUIRED: the work ran and ended as run_outcome says, but that is not
- *   known to be stored: UNCERTAIN, it may be; FENCED, somebody else has the key and
+ *   known to be stored: UNCERTAIN, it may be; FENCED, the claim was lost and
  *   it is not; else it is not. Do not acknowledge the delivery.
  */
 struct hapax_answer {

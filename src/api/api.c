@@ -299,7 +299,9 @@ const char *hx_api_status_text(enum hapax_status status)
 	case HAPAX_ERR_UNCERTAIN:
 		return "the store did not say whether it was done; repeat a claim with the same "
 		       "attempt_id, and what has a token as it is";
-	case HAPAX_ERR_FENCED: return "the token is not the key's current one; stop the work";
+	case HAPAX_ERR_FENCED:
+		return "the token does not hold the key: it has a newer one, is done, was released "
+		       "or has no record; stop the work";
 	case HAPAX_ERR_CORRUPT: return "stored bytes failed a check";
 	case HAPAX_ERR_UNSUPPORTED: return "the store lacks a capability that this needs";
 	case HAPAX_ERR_HANDLER: return "a handler failed";

@@ -40,7 +40,7 @@ static const struct command_exit exits[] = {
 	{HX_EXIT_OK, "done; also when it was done with this token before"},
 	{HX_EXIT_DATA, "the result is larger than 64 MiB; nothing was done"},
 	{HX_EXIT_NO_INPUT, "the result could not be read; nothing was done"},
-	{HX_EXIT_FENCED, "fenced: somebody else holds the key; the result is not kept"},
+	{HX_EXIT_FENCED, "fenced: the token does not hold the key; the result is not kept"},
 	{0, NULL},
 };
 

@@ -29,7 +29,8 @@ static int run(struct hx_invocation *inv)
 
 static const struct command_exit exits[] = {
 	{HX_EXIT_OK, "released: the next claim runs at once"},
-	{HX_EXIT_FENCED, "fenced: somebody else holds the key, or it is done; nothing was changed"},
+	{HX_EXIT_FENCED,
+         "fenced: the token does not hold the key, or it is done; nothing was changed"},
 	{0, NULL},
 };
 

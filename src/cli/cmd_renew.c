@@ -31,7 +31,7 @@ static int run(struct hx_invocation *inv)
 
 static const struct command_exit exits[] = {
 	{HX_EXIT_OK, "renewed: the lease begins anew"},
-	{HX_EXIT_FENCED, "fenced: somebody else holds the key, or it is done; stop the work"},
+	{HX_EXIT_FENCED, "fenced: the token does not hold the key, or it is done; stop the work"},
 	{0, NULL},
 };
 

@@ -21,7 +21,7 @@ enum hx_exit {
 	HX_EXIT_OS = 71,       /* no memory */
 	HX_EXIT_IO = 74,     /* corrupt bytes, an unknown outcome, an answer that was not written */
 	HX_EXIT_BUSY = 75,   /* in progress or parked: try again later */
-	HX_EXIT_FENCED = 77, /* a newer token owns the key */
+	HX_EXIT_FENCED = 77, /* the token does not hold the key */
 	HX_EXIT_CONFIG = 78, /* a configuration that is wrong */
 	HX_EXIT_WRAPPER = 125,     /* run: a failure of hapax itself, not of the command */
 	HX_EXIT_NOT_STARTED = 126, /* run: the command was found and did not start */

@@ -82,16 +82,64 @@ static void print_text(struct hx_out *out, const struct hapax_op *op)
 	hx_out_text(out, "\n");
 }
 
-static int print_fenced(struct hx_invocation *inv, const struct hapax_op *op)
+/* Why op was refused, by what found, a lookup after it, says of the record. */
+static void report_fenced(
+	const char *name, const char *key, const struct hapax_op *op, const struct hapax_op *found)
 {
+	if (found->status != HAPAX_OK) {
+		hx_report(
+			name, "fenced: token %" PRIu64 " does not hold '%s'; nothing changed",
+			op->token, key);
+		hx_report_hint("stop the work; 'hapax explain KEY' shows how it stands");
+	} else if (found->outcome != HAPAX_OUTCOME_FOUND) {
+		hx_report(
+			name,
+			"fenced: '%s' has no record: it was never claimed, has expired or was "
+			"forgotten; nothing changed",
+			key);
+		hx_report_hint("stop the work, or claim the key again");
+	} else if (found->token > op->token) {
+		hx_report(
+			name,
+			"fenced: token %" PRIu64
+			" no longer holds '%s': a newer token owns the key; nothing changed",
+			op->token, key);
+		hx_report_hint("stop the work; 'hapax explain KEY' shows the holder");
+	} else if (found->token < op->token) {
+		hx_report(
+			name,
+			"fenced: token %" PRIu64 " is not of '%s', whose last one is older; "
+			"nothing changed",
+			op->token, key);
+		hx_report_hint("use the token that 'hapax claim' printed for this key");
+	} else if (found->record->state == HAPAX_STATE_DONE) {
+		hx_report(name, "fenced: '%s' is done; nothing changed", key);
+		hx_report_hint("'hapax lookup KEY' shows its result");
+	} else {
+		hx_report(
+			name, "fenced: the claim of '%s' was released or lapsed; nothing changed",
+			key);
+		hx_report_hint("stop the work, or claim the key again");
+	}
+}
+
+static int print_fenced(
+	struct hx_invocation *inv, struct hapax_store *store, const struct hapax_op *op)
+{
+	struct hapax_op found = {
+		.type = HAPAX_OP_LOOKUP,
+		.tenant = op->tenant,
+		.group = op->group,
+		.key = op->key,
+		.record = op->record,
+		.buf = op->buf,
+	};
+
 	if (inv->settings.format == HX_FORMAT_JSON)
 		print_json(&inv->out, op);
 	hx_out_flush(&inv->out);
-	hx_report(
-		inv->command->name,
-		"fenced: token %" PRIu64 " does not hold '%s' any more; nothing was changed",
-		op->token, inv->options.operands[0]);
-	hx_report_hint("'hapax explain KEY' tells who does");
+	(void)hapax_store_run(store, &found, 1, NULL);
+	report_fenced(inv->command->name, inv->options.operands[0], op, &found);
 	return HX_EXIT_FENCED;
 }
 
@@ -108,7 +156,7 @@ int hx_holder_apply(struct hx_invocation *inv, struct hapax_store *store, struct
 	op->buf = &buf;
 	status = hapax_store_run(store, op, 1, &err);
 	if (status == HAPAX_ERR_FENCED)
-		code = print_fenced(inv, op);
+		code = print_fenced(inv, store, op);
 	else if (status != HAPAX_OK)
 		code = hx_report_error(inv->command->name, &err);
 	else if (inv->settings.format == HX_FORMAT_JSON)

@@ -256,7 +256,11 @@ static enum hapax_status read_claim(struct hx_run_ledger *ledger, struct hapax_e
 
 	if (status != HAPAX_OK)
 		return status;
-	if (op.outcome != HAPAX_OUTCOME_FOUND || op.token != ledger->token)
+	if (op.outcome != HAPAX_OUTCOME_FOUND)
+		return hx_error_set(
+			err, HAPAX_ERR_FENCED, 0,
+			"the key's record was removed before this run began");
+	if (op.token != ledger->token)
 		return hx_error_set(
 			err, HAPAX_ERR_FENCED, 0, "another run took over before this one began");
 	ledger->seen.record = &ledger->record;

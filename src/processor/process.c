@@ -145,7 +145,7 @@ static enum hapax_status describe_failure(const struct hapax_call *call, struct 
 		if (call->tx->store != NULL)
 			text = "the work was undone, because its result could not be kept";
 		else if (answer->status == HAPAX_ERR_FENCED)
-			text = "the work ran, but somebody else has the key by now, and its result is not kept";
+			text = "the work ran, but its claim was lost, and its result is not kept";
 		else if (answer->status == HAPAX_ERR_UNCERTAIN)
 			text = "the work ran, but nobody knows whether its result is kept";
 		else

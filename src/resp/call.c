@@ -146,7 +146,7 @@ static const char *failure_text(enum hapax_status status)
 	case HAPAX_ERR_UNAVAILABLE:
 		return "UNAVAILABLE the store was not reached; nothing was done";
 	case HAPAX_ERR_UNCERTAIN: return "UNCERTAIN the store did not say whether it was done";
-	case HAPAX_ERR_FENCED: return "FENCED a newer token owns the key";
+	case HAPAX_ERR_FENCED: return "FENCED the token does not hold the key";
 	case HAPAX_ERR_FAILED: return "UNAVAILABLE the store has failed; nothing was done";
 	case HAPAX_OK:
 	case HAPAX_ERR_INVALID:

@@ -101,7 +101,7 @@ static bool finish_ok(struct hx_resp_answer *answer)
 	if (op->outcome == HAPAX_OUTCOME_APPLIED)
 		(void)hx_resp_put_simple(answer->out, "OK");
 	else
-		(void)hx_resp_put_error(answer->out, "FENCED the token is not the key's");
+		(void)hx_resp_put_error(answer->out, "FENCED the token does not hold the key");
 	return true;
 }
 

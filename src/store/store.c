@@ -98,7 +98,7 @@ static const char *explain(struct hapax_store *store, const struct hapax_op *op)
 	case HAPAX_ERR_UNAVAILABLE: return "the store was not reached in time; nothing was done";
 	case HAPAX_ERR_UNCERTAIN:
 		return "the store failed while it wrote; the operation may or may not have taken effect";
-	case HAPAX_ERR_FENCED: return "the token is not the key's current one; stop the work";
+	case HAPAX_ERR_FENCED: return "the token does not hold the key; stop the work";
 	case HAPAX_ERR_CORRUPT: return "stored bytes failed a check";
 	case HAPAX_ERR_UNSUPPORTED:
 		return "this store cannot do that, or lets nobody do it without a token";

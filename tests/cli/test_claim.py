@@ -123,11 +123,34 @@ def test_a_late_holder_is_fenced(cli):
     token = claim(cli)
     for command in ("renew", "complete", "release", "park"):
         result = cli.run(command, "k", "--token", str(late), code=77)
-        result.says(f"fenced: token {late} does not hold 'k' any more")
+        result.says(f"fenced: token {late} no longer holds 'k': a newer token owns the key", "shows the holder")
         answer = cli.run(command, "k", "--token", str(late), "-o", "json", code=77)
         expect((answer.json["outcome"], answer.json["token"]), ("fenced", late))
     found = cli.run("lookup", "k", "-o", "json").json
     expect((found["state"], found["token"], found["attempt"]), ("claimed", token, 2))
+
+
+def test_fenced_says_why(cli):
+    """That a newer token owns the key is said only where there is one, and nobody is told that token."""
+    token = claim(cli)
+
+    def fenced(command, key, number, word):
+        result = cli.run(command, key, "--token", str(number), code=77)
+        result.says("fenced: ", word)
+        assert "newer token" not in result.err, result.err
+
+    fenced("complete", "absent", token, "'absent' has no record")
+    fenced("complete", "k", token + 1, f"token {token + 1} is not of 'k'")
+    cli.run("release", "k", "--token", str(token))
+    fenced("renew", "k", token, "was released")
+    fenced("park", "k", token, "was released")
+    token = claim(cli)
+    cli.run("complete", "k", "--token", str(token))
+    for command in ("renew", "release", "park"):
+        fenced(command, "k", token, "'k' is done")
+    cli.run("resolve", "k", "--retry", code=77).says("'k' is done")
+    cli.run("forget", "k")
+    fenced("renew", "k", token, "'k' has no record")
 
 
 def test_a_lapsed_holder_can_complete_while_nobody_took_over(cli):
@@ -225,3 +248,39 @@ def test_explain_cannot_act_on_the_terminal(cli):
     cli.run("release", "k", "--token", str(claim(cli)), "--error", "\x1b[31mred\x07")
     text = cli.run("explain", "k").raw_out
     assert b"\x1b" not in text and b"\x07" not in text, text
+
+
+# Bidi, invisible, soft hyphen, separators of lines and paragraphs, tags; what is between them stays.
+HIDDEN = [0xAD, 0x61C, *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xFEFF, 0xE0001, 0xE0065]
+
+
+def test_hidden_characters_are_shown(cli):
+    """A key that is drawn as another one is not taken for it, wherever it is named."""
+    hidden = "".join(map(chr, HIDDEN))
+    key, scope, owner = f"pay-{hidden}ü漢", f"t{hidden}/g{hidden}", f"o{hidden}"
+    there = ("--scope", scope)
+    token = cli.run("claim", *there, "--owner", owner, key).out.strip()
+    results = [
+        cli.run("claim", *there, key, code=75),
+        cli.run("check", *there, key, code=75),
+        cli.run("lookup", *there, key),
+        cli.run("explain", *there, key),
+        cli.run("keys"),
+        cli.run("stats"),
+        cli.run("renew", *there, key, "--token", str(int(token) + 1), code=77),
+        cli.run("forget", *there, key, code=75),
+        cli.run("run", *there, "--key", key, "--", "true", code=75),
+        cli.run("park", *there, key, "--token", token, "--error", f"e{hidden}"),
+        cli.run("explain", *there, key),
+        cli.run("run", *there, "--key", key, "--", "true", code=75),
+        cli.run("resolve", "--done", f"absent{hidden}", code=1),
+        cli.run("check", "--scope", f"{scope}/x", key, code=64),
+        cli.run("lookup", *there, key, "-o", "json"),
+    ]
+    for result in results:
+        for stream in (result.raw_out.decode(), result.err):
+            expect([hex(ord(letter)) for letter in stream if ord(letter) in HIDDEN], [], f"in {stream!r}")
+    expect_in(r"pay-\xc2\xad", results[2].out)
+    expect_in(r"\xf3\xa0\x81\xa5ü漢", results[2].out)
+    # JSON means the same as before.
+    expect((results[-1].json["key"], results[-1].json["scope"], results[-1].json["error"]), (key, scope, f"e{hidden}"))

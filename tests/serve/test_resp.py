@@ -423,7 +423,7 @@ def fields(reply):
 
 def test_claims(cli):
     """HAPAX.*: the record's table, through any client of Redis."""
-    fenced, busy = b"-FENCED a newer token owns the key\r\n", b"-BUSYKEY key is claimed\r\n"
+    fenced, busy = b"-FENCED the token does not hold the key\r\n", b"-BUSYKEY key is claimed\r\n"
     mine, other = hashlib.sha256(b"1").hexdigest(), hashlib.sha256(b"2").hexdigest()
     with serve(cli, None, *OFF, store=f"file:{cli.folder}/store") as daemon, Wire(door(daemon)) as wire:
         first = fields(wire.ask("HAPAX.CLAIM", "k", "FINGERPRINT", mine, "LEASE", 60000, "TTL", 3600000, "OWNER", "me"))

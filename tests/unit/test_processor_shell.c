@@ -390,7 +390,7 @@ static void what_is_not_stored_is_reported(void **state)
 		lose_store, HAPAX_ERR_LIMIT, HAPAX_ERR_LIMIT, "its result could not be kept");
 	expect_unstored(NULL, HAPAX_ERR_UNAVAILABLE, HAPAX_ERR_UNAVAILABLE, "nothing ran");
 	expect_unstored(NULL, HAPAX_ERR_UNCERTAIN, HAPAX_ERR_UNCERTAIN, "may be claimed");
-	expect_unstored(lose_key, HAPAX_OK, HAPAX_ERR_FENCED, "somebody else has the key");
+	expect_unstored(lose_key, HAPAX_OK, HAPAX_ERR_FENCED, "its claim was lost");
 	expect_unstored(
 		lose_store, HAPAX_ERR_UNCERTAIN, HAPAX_ERR_UNCERTAIN, "nobody knows whether");
 }

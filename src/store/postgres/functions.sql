@@ -48,13 +48,27 @@ RETURN (ARRAY['acquired', 'replay', 'in_progress', 'mismatch', 'parked', 'applie
 -- What does not go becomes an error, so that the transaction around it does not go either.
 CREATE OR REPLACE FUNCTION @@hapax_refuse(a @@hapax_answer, p_key text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-	IF a.outcome = -6 THEN
-		RAISE EXCEPTION 'the token is not the current one of key ''%''', p_key
-			USING ERRCODE = 'HX006', HINT = 'Another run took the key over. Roll back.';
-	ELSIF a.outcome = -3 THEN
+	IF a.outcome = -3 THEN
 		RAISE EXCEPTION 'a limit was reached for key ''%''', p_key
 			USING ERRCODE = 'HX007', HINT = 'Parked records wait for a decision: hapax resolve.';
 	END IF;
+END
+$$;
+
+-- o was FENCED: say why, by how the record stands now.
+CREATE OR REPLACE FUNCTION @@hapax_fenced(o @@hapax_op, p_key text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	v_why text;
+BEGIN
+	SELECT CASE WHEN r.token > o.token THEN 'A newer token owns the key.'
+		WHEN r.token < o.token THEN 'The token is not of this key.'
+		WHEN r.state = 2 THEN 'The key is done.'
+		ELSE 'The claim was released.' END INTO v_why
+		FROM @@hapax_record r WHERE r.tenant = o.tenant AND r.grp = o.grp AND r.key = o.key
+		AND (r.state IN (1, 4) OR r.expires IS NULL OR r.expires > @@hapax_now());
+	RAISE EXCEPTION 'the token does not hold key ''%''', p_key USING ERRCODE = 'HX006',
+		DETAIL = coalesce(v_why, 'The key has no record: it was never claimed, has expired or was forgotten.'),
+		HINT = 'Roll back.';
 END
 $$;
 
@@ -189,7 +203,9 @@ BEGIN
 	END IF;
 	PERFORM @@hapax_verify(o.key, o.grp, o.tenant, NULL, NULL, o.lease);
 	a := @@hapax_one(o, NULL, 10000, false);
-	IF a.outcome < 0 THEN
+	IF a.outcome = -6 THEN
+		PERFORM @@hapax_fenced(o, p_key);
+	ELSIF a.outcome < 0 THEN
 		PERFORM @@hapax_refuse(a, p_key);
 	END IF;
 END
