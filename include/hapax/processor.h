@@ -118,7 +118,11 @@ enum hapax_step {
 	 * lease_left_ms are theirs. At most once for a run.
 	 */
 	HAPAX_STEP_WAIT = 1,
-	/* The right to run is ours: do the work, then call hapax_run_finish(). */
+	/*
+	 * The right to run is ours: do the work, then call hapax_run_finish(). It is told only
+	 * while the lease lives by our own count; whoever lets time pass before the work begins
+	 * asks hapax_run_may_begin() first.
+	 */
 	HAPAX_STEP_RUN = 2,
 	/*
 	 * The lease could not be renewed in time: from now on somebody may take over. A
@@ -315,6 +319,12 @@ struct hapax_finish {
 };
 
 /*
+ * Was told RUN, and has waited since: does its lease still live, by this process's own count?
+ * 0: somebody else may run by now. Do not begin; finish it as transient.
+ */
+HAPAX_API int hapax_run_may_begin(struct hapax_run *run);
+
+/*
  * The work of runs that were told RUN has ended: complete, release or park, in one
  * submit. Once for each run; END follows when it is stored, or when it is certain
  * that it will not be. A complete that the store does not take is repeated until the
@@ -374,11 +384,12 @@ struct hapax_processor_stats {
 	uint64_t overdue;  /* runs that took longer than max_run_ms */
 	uint64_t fenced;   /* runs that lost their key */
 	uint64_t unstored; /* runs whose outcome was not known to be stored */
+	uint64_t late; /* claims that were over before anybody was told RUN, and asked for again */
 };
 
-#define HAPAX_PROCESSOR_STATS_INIT                                                       \
-	{                                                                                \
-		sizeof(struct hapax_processor_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define HAPAX_PROCESSOR_STATS_INIT                                                          \
+	{                                                                                   \
+		sizeof(struct hapax_processor_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
 	}
 
 /* ret_stats->size must be set. */

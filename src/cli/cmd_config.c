@@ -181,6 +181,20 @@ static void note_cookies(struct hx_invocation *inv, const struct hx_config *conf
 	}
 }
 
+/* The store may answer when a claim is over already. */
+static void note_leases(struct hx_invocation *inv, const struct hx_config *config)
+{
+	struct hx_config_short_lease at;
+
+	for (size_t row = 0; hx_config_short_lease(config, &row, &at);)
+		hx_report(
+			inv->command->name,
+			"warning: %s '%s': lease (%lld ms) is below store.timeout (%lld ms): a claim "
+			"that a slow store answers may be over, and is asked for again",
+			at.what, at.name, (long long)at.lease_ms,
+			(long long)config->store.timeout_ms);
+}
+
 /* The daemon would read them at its start, and at a reload. */
 static int check_tls(const struct hx_config *config)
 {
@@ -214,8 +228,10 @@ static int run_check(struct hx_invocation *inv)
 	note_variables(inv);
 	if (code == HX_EXIT_OK)
 		code = check_tls(config);
-	if (config != NULL)
+	if (config != NULL) {
 		note_cookies(inv, config);
+		note_leases(inv, config);
+	}
 	if (code != HX_EXIT_OK) {
 		hx_config_release(config);
 		return code;

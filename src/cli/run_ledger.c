@@ -280,10 +280,17 @@ enum hapax_status hx_run_ledger_give_back(
 
 enum hapax_status hx_run_ledger_confirm(struct hx_run_ledger *ledger, struct hapax_error *err)
 {
+	enum hapax_status status;
+
 	/* Sooner nobody can have taken over, whatever the store's clock did meanwhile. */
 	if (boot_ms() - ledger->claimed_ms < ledger->plan->lease_ms / 3)
 		return HAPAX_OK;
-	return read_claim(ledger, err);
+	status = read_claim(ledger, err);
+	/* What was read is old by now: the lease says how long nobody could take over. */
+	if (status == HAPAX_OK && !hapax_run_may_begin(ledger->run))
+		return hx_error_set(
+			err, HAPAX_ERR_FENCED, 0, "its lease was over before it could begin");
+	return status;
 }
 
 enum hx_run_standing hx_run_ledger_standing(struct hx_run_ledger *ledger)

@@ -557,6 +557,19 @@ bool hx_config_proxy_routes_agree(
 const struct hx_config_scope *hx_config_scope_find(
 	const struct hx_config *config, struct hapax_bytes tenant, struct hapax_bytes group);
 
+/*
+ * Leases below store.timeout: an answer may come when the claim is over, and then it is asked
+ * for again. row counts from 0; of these, a scope (where it is "defaults" or as it was written)
+ * or a consumer. False: there are no more.
+ */
+struct hx_config_short_lease {
+	const char *what; /* "scope", "consumer" */
+	const char *name;
+	int64_t lease_ms;
+};
+bool hx_config_short_lease(
+	const struct hx_config *config, size_t *row, struct hx_config_short_lease *ret);
+
 /* How long keys of events of this type are kept there. */
 int64_t hx_config_ttl_ms(const struct hx_config_scope *scope, struct hapax_bytes type);
 

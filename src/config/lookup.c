@@ -102,6 +102,35 @@ const struct hx_config_scope *hx_config_scope_find(
 	return &config->defaults;
 }
 
+bool hx_config_short_lease(
+	const struct hx_config *config, size_t *row, struct hx_config_short_lease *ret)
+{
+	size_t scopes = 1 + config->scope_count;
+
+	for (; *row < scopes + config->consumer_count; (*row)++) {
+		if (*row == 0) {
+			*ret = (struct hx_config_short_lease){
+				"scope", "defaults", config->defaults.lease_ms};
+		} else if (*row < scopes) {
+			const struct hx_config_scope *scope = &config->scopes[*row - 1];
+
+			*ret = (struct hx_config_short_lease){
+				"scope", scope->scope, scope->lease_ms};
+		} else {
+			const struct hx_config_consumer *consumer =
+				&config->consumers[*row - scopes];
+
+			*ret = (struct hx_config_short_lease){
+				"consumer", consumer->name, consumer->lease_ms};
+		}
+		if (ret->lease_ms != 0 && ret->lease_ms < config->store.timeout_ms) {
+			(*row)++;
+			return true;
+		}
+	}
+	return false;
+}
+
 int64_t hx_config_ttl_ms(const struct hx_config_scope *scope, struct hapax_bytes type)
 {
 	for (size_t i = 0; i < scope->type_count; i++) {

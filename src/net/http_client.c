@@ -144,6 +144,16 @@ static void end_call(
 	call->ops->on_end(call, end, err);
 }
 
+/* It has waited: whoever made it may have lost the right to it. */
+static bool may_send(struct hx_http_call *call, struct hapax_error *err)
+{
+	if (call->ops->may_send == NULL || call->ops->may_send(call))
+		return true;
+	(void)hx_error_set(
+		err, HAPAX_ERR_UNAVAILABLE, 0, "the lease was over before the request was sent");
+	return false;
+}
+
 static enum hapax_status start(struct hx_http_call *call, struct hapax_error *err);
 
 /* The line has failed under its call. Nothing sent, and it was a kept one: once more. */
@@ -161,7 +171,8 @@ static void fail_call(struct hx_http_line *line, const struct hapax_error *why)
 		(void)hx_error_set(
 			&err, HAPAX_ERR_UNAVAILABLE, 0,
 			"the connection was closed before the response");
-	if (!is_sent && line->was_used && !call->is_second && !call->is_late) {
+	if (!is_sent && line->was_used && !call->is_second && !call->is_late &&
+	    may_send(call, &err)) {
 		call->is_second = true;
 		if (start(call, &err) == HAPAX_OK)
 			return;
@@ -394,7 +405,11 @@ static void on_dialed(struct hx_dial *dial, int fd, const struct hapax_error *er
 		close_line(line, NULL);
 		return;
 	}
-	send_request(line);
+	line->sent_before = line->connection.sent_bytes;
+	if (may_send(line->call, &failure))
+		send_request(line);
+	else
+		close_line(line, &failure);
 }
 
 static enum hapax_status dial(struct hx_http_call *call, struct hapax_error *err)
@@ -492,7 +507,7 @@ static void serve_waiting(struct hx_http_client *client)
 		struct hapax_error err;
 
 		dequeue(call);
-		if (start(call, &err) != HAPAX_OK)
+		if (!may_send(call, &err) || start(call, &err) != HAPAX_OK)
 			end_call(call, HX_HTTP_CALL_UNSENT, &err);
 	}
 }

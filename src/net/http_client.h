@@ -38,6 +38,11 @@ enum hx_http_call_end {
 };
 
 struct hx_http_call_ops {
+	/*
+	 * It has waited for a connection, and has one: may it be sent? False ends it, UNSENT. Not
+	 * asked of one that begin sends at once. NULL: it always may.
+	 */
+	bool (*may_send)(struct hx_http_call *call);
 	/* The final head; borrowed for the call. */
 	void (*on_head)(struct hx_http_call *call, const struct hx_http1_head *head);
 	/* A piece of the body. */

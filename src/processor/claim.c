@@ -14,6 +14,9 @@
  *
  * Between a claim and its answer the key may change hands in this process; the count
  * of turns in the line tells, and then the claim is simply sent again.
+ *
+ * Between a claim and the telling, the lease may end: the store was slow, or the process was
+ * stopped. Then nobody is told to run; the claim is sent again, by the same attempt_id.
  */
 #include <assert.h>
 #include <string.h>
@@ -54,6 +57,7 @@ void hx_claim_ask(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 	run->question = HAPAX_OP_CLAIM;
 	run->is_uncertain = false;
 	run->is_bare = false;
+	run->is_late = false;
 	run->repeats = 0;
 	run->give_up_at_ms = hx_time_after(now_ms, options->timeout_ms);
 	hx_pump_ask(pump, run);
@@ -183,6 +187,8 @@ static void note(struct hapax_run *run, const struct hapax_op *op, size_t index)
 		answer->flags |= HAPAX_ANSWER_UNVERIFIED;
 }
 
+static void failed(struct hx_pump *pump, struct hapax_run *run, enum hapax_status status);
+
 static void acquired(struct hx_pump *pump, struct hapax_run *run)
 {
 	run->token = run->answer.token;
@@ -206,6 +212,50 @@ static void acquired(struct hx_pump *pump, struct hapax_run *run)
 	pump->processor->stats.running++;
 	hx_run_arm(run);
 	hx_pump_tell(pump, run, HAPAX_STEP_RUN);
+}
+
+/*
+ * The same claim once more, by the same attempt_id: if it is still ours we have it for a whole
+ * lease, else we are told how things stand. A store that is always slower than the lease is
+ * not asked for ever.
+ */
+static void ask_again(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
+{
+	hx_claim_part(pump, run, HX_PARTING_LOST);
+	pump->processor->stats.running--;
+	pump->processor->stats.late++;
+	run->state = HX_RUN_CLAIMING;
+	run->question = HAPAX_OP_CLAIM;
+	run->is_bare = false;
+	/* The store has granted it, and may count it as ours. */
+	run->is_uncertain = true;
+	if (!run->is_late)
+		run->give_up_at_ms = hx_time_after(now_ms, run->processor->options.timeout_ms);
+	run->is_late = true;
+	if (now_ms >= run->give_up_at_ms) {
+		failed(pump, run, HAPAX_ERR_UNAVAILABLE);
+		return;
+	}
+	hx_pump_ask(pump, run);
+	hx_run_arm(run);
+}
+
+bool hx_claim_is_good(struct hx_pump *pump, struct hapax_run *run)
+{
+	int64_t now_ms;
+
+	assert(run->state == HX_RUN_RUNNING && !run->is_asking && !run->is_listed);
+	if (!run->processor->has_lease || run->key_count == 0)
+		return true;
+	now_ms = hx_processor_now(run->processor);
+	if (!hx_lease_lives(run, now_ms)) {
+		ask_again(pump, run, now_ms);
+		return false;
+	}
+	/* It came due while it waited to be told. */
+	if (run->timer.place == 0)
+		hx_run_arm(run);
+	return true;
 }
 
 static void stand_in_line(struct hx_pump *pump, struct hapax_run *run, size_t index)

@@ -31,6 +31,24 @@ void hx_lease_begin(struct hapax_run *run)
 	run->overdue_at_ms = hx_time_after(run->sent_ms, run->options.max_run_ms);
 }
 
+bool hx_lease_lives(const struct hapax_run *run, int64_t now_ms)
+{
+	return !run->processor->has_lease || run->key_count == 0 ||
+		(now_ms < run->lease_ends_ms && !run->is_lapsed && !run->is_fenced &&
+	         !run->is_overdue);
+}
+
+int hapax_run_may_begin(struct hapax_run *run)
+{
+	struct hapax_processor *processor = run->processor;
+	bool lives;
+
+	hx_mutex_lock(&processor->mutex);
+	lives = hx_lease_lives(run, hx_processor_now(processor));
+	hx_mutex_unlock(&processor->mutex);
+	return lives;
+}
+
 static void hold_again(struct hx_pump *pump, struct hapax_run *run)
 {
 	run->is_lapsed = false;
@@ -121,6 +139,9 @@ static void lapsed(struct hx_pump *pump, struct hapax_run *run)
 void hx_lease_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
 	assert(run->state == HX_RUN_RUNNING);
+	/* Nothing runs yet, and nothing is to be asked or told before it does: hx_claim_is_good(). */
+	if (run->steps & hx_step_bit(HAPAX_STEP_RUN))
+		return;
 	if (!run->is_overdue && !run->is_fenced && now_ms >= run->overdue_at_ms)
 		overdue(pump, run, now_ms);
 	if (!run->is_lapsed && !run->is_fenced && !run->is_parked && now_ms >= run->lease_ends_ms)

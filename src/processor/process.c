@@ -136,6 +136,49 @@ static void work(
 		assert(false && "a run that was told RUN can be finished");
 }
 
+/*
+ * It was told to run, and this thread came to it too late: somebody else may run by now. It is
+ * given back, and asked for anew as if nothing had been asked.
+ */
+static enum hapax_status start_again(
+	struct hapax_call *call, struct hapax_processor *processor,
+	const struct hapax_request *request, const struct hx_run_origin *origin,
+	struct hapax_error *err)
+{
+	struct hapax_error unused;
+
+	if (hapax_run_finish(
+		    call->run, HAPAX_RUN_TRANSIENT, NULL,
+		    HX_BYTES_LIT("its lease was over before it began"), &unused) != HAPAX_OK)
+		assert(false && "a run that was told RUN can be finished");
+	hx_event_wait(&call->ended);
+	call->run = NULL;
+	call->is_over = false;
+	atomic_store(&call->is_fenced, false);
+	hx_event_init(&call->decided);
+	hx_event_init(&call->ended);
+	if (call->buf != NULL)
+		hx_buf_clear(call->buf);
+	return hx_processor_begin_one(processor, request, origin, NULL, err);
+}
+
+/* Wait for the right to run. Once more, when it came and this thread did not. */
+static enum hapax_status wait_for_turn(
+	struct hapax_call *call, struct hapax_processor *processor,
+	const struct hapax_request *request, const struct hx_run_origin *origin,
+	struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	hx_event_wait(&call->decided);
+	while (status == HAPAX_OK && !call->is_over && !hapax_run_may_begin(call->run)) {
+		status = start_again(call, processor, request, origin, err);
+		if (status == HAPAX_OK)
+			hx_event_wait(&call->decided);
+	}
+	return status;
+}
+
 static enum hapax_status describe_failure(const struct hapax_call *call, struct hapax_error *err)
 {
 	const struct hapax_answer *answer = &call->answer;
@@ -259,8 +302,12 @@ enum hapax_status hx_process(
 		hx_tx_cancel(&tx);
 		return status;
 	}
+	status = wait_for_turn(&call, processor, &mine, origin, err);
+	if (status != HAPAX_OK) {
+		hx_tx_cancel(&tx);
+		return status;
+	}
 	hx_buf_init(&call.body, HX_RESULT_SIZE_LIMIT);
-	hx_event_wait(&call.decided);
 	if (!call.is_over) {
 		work(&call, origin, handler, context);
 		hx_event_wait(&call.ended);

@@ -8,6 +8,7 @@
 #include "processor/batch.h"
 #include "processor/processor.h"
 #include "processor/run.h"
+#include "processor/steps.h"
 
 /* The innermost pump that this thread is in. */
 static _Thread_local struct hx_pump *current;
@@ -141,12 +142,15 @@ static void tell_step(struct hapax_run *run, enum hapax_step step)
 	hx_mutex_lock(&processor->mutex);
 }
 
-static void tell(struct hapax_run *run)
+static void tell(struct hx_pump *pump, struct hapax_run *run)
 {
 	enum hapax_step step;
 
 	assert(run->is_telling);
 	while ((step = take_step(run)) != 0) {
+		/* Whatever it waited for, it waited: a lease that is over is no right to run. */
+		if (step == HAPAX_STEP_RUN && !hx_claim_is_good(pump, run))
+			continue;
 		tell_step(run, step);
 		if (step == HAPAX_STEP_END) {
 			hx_run_give(run);
@@ -164,7 +168,7 @@ void hx_pump_tell_waiting(struct hx_pump *pump)
 		struct hapax_run *run = processor->tell_first;
 
 		processor->tell_first = run->tell_next;
-		tell(run);
+		tell(pump, run);
 	}
 }
 
@@ -185,7 +189,7 @@ static void work_off(struct hx_pump *pump)
 		} else if (pump->tell_first != NULL) {
 			run = pump->tell_first;
 			pump->tell_first = run->tell_next;
-			tell(run);
+			tell(pump, run);
 		} else {
 			return;
 		}

@@ -101,6 +101,7 @@ struct hapax_run {
 	bool is_bare; /* the claim asks for the decision alone, without what is stored */
 	bool has_waited;
 	bool has_left;
+	bool is_late;      /* a claim of it was over before it could run: it was asked for again */
 	bool is_uncertain; /* an answer to the current question was lost */
 	bool is_overdue;
 	bool is_lapsed;

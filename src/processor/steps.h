@@ -44,6 +44,12 @@ void hx_claim_answered(
 	struct hx_pump *pump, struct hapax_run *run, struct hx_verdict verdict,
 	const struct hapax_op *op);
 void hx_claim_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms);
+
+/*
+ * Is its claim good, now that it is to be told to run? The answer may have come late, or
+ * the telling. If not, it is asked for again, and nothing is told.
+ */
+bool hx_claim_is_good(struct hx_pump *pump, struct hapax_run *run);
 void hx_claim_leave(struct hx_pump *pump, struct hapax_run *run);
 void hx_line_due(struct hx_pump *pump, struct hx_line *line);
 
@@ -67,6 +73,13 @@ void hx_claim_part(struct hx_pump *pump, struct hapax_run *run, enum hx_parting 
 
 /* lease.c */
 void hx_lease_begin(struct hapax_run *run);
+
+/*
+ * Does it hold its keys, by its own count? Others have no reason to hold back after that; nor
+ * when it is overdue, for then its key may be parked already.
+ */
+bool hx_lease_lives(const struct hapax_run *run, int64_t now_ms);
+
 void hx_lease_answered(struct hx_pump *pump, struct hapax_run *run, struct hx_verdict verdict);
 void hx_lease_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms);
 

@@ -110,6 +110,9 @@ struct hx_serve {
 	int64_t reloaded_ms;
 };
 
+/* What of the settings in force can hardly be meant: a line of the log each. */
+void hx_serve_say_config(struct hx_serve *serve);
+
 /* How it stands, into the log. */
 void hx_serve_say_state(struct hx_serve *serve);
 

@@ -233,6 +233,8 @@ static void take_step(
 	struct hx_delivery *delivery, struct hapax_run *run, enum hapax_step step,
 	const struct hapax_answer *answer)
 {
+	bool is_posted = delivery->run != NULL;
+
 	delivery->is_waiting = step == HAPAX_STEP_WAIT;
 	if (step == HAPAX_STEP_WAIT) {
 		if (delivery->is_left)
@@ -240,7 +242,10 @@ static void take_step(
 	} else if (step == HAPAX_STEP_RUN) {
 		delivery->run = run;
 		hx_delivery_count_decided(delivery, answer);
-		hx_delivery_forward(delivery, answer);
+		if (is_posted)
+			hx_delivery_forward_late(delivery, answer);
+		else
+			hx_delivery_forward(delivery, answer);
 	} else if (step == HAPAX_STEP_UNSTORED && delivery->exchange != NULL) {
 		hx_delivery_answer_unstored(delivery);
 	} else if (step == HAPAX_STEP_END) {

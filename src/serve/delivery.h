@@ -161,6 +161,9 @@ void hx_delivery_set_route(
 /* The right to run is ours: send it. */
 void hx_delivery_forward(struct hx_delivery *delivery, const struct hapax_answer *answer);
 
+/* The same for one that was told to run some time ago: if its lease is over, it fails. */
+void hx_delivery_forward_late(struct hx_delivery *delivery, const struct hapax_answer *answer);
+
 /* The end of a turn: read, claim and complete what has come together. */
 void hx_delivery_read_all(struct hx_task *task);
 void hx_delivery_begin_all(struct hx_task *task);

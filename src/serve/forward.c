@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "serve/daemon.h"
@@ -221,6 +222,31 @@ void hx_delivery_forward(struct hx_delivery *delivery, const struct hapax_answer
 		fail(delivery, &err);
 }
 
+/*
+ * It has waited, for this thread or for a connection, and maybe the whole process stood still:
+ * another one may have taken over, and sent it.
+ */
+static bool may_send(struct hx_http_call *call)
+{
+	const struct hx_delivery *delivery = call->context;
+
+	return delivery->run == NULL || hapax_run_may_begin(delivery->run);
+}
+
+void hx_delivery_forward_late(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	struct hapax_error err;
+
+	if (may_send(&delivery->call)) {
+		hx_delivery_forward(delivery, answer);
+		return;
+	}
+	delivery->sent_ns = hx_reactor_now_ns(&delivery->loop->reactor);
+	(void)hx_error_set(
+		&err, HAPAX_ERR_UNAVAILABLE, 0, "the lease was over before the request was sent");
+	fail(delivery, &err);
+}
+
 /* Of a response: is it none of the client's business? */
 static bool is_private(const struct hx_http1_head *head, struct hapax_bytes name)
 {
@@ -396,6 +422,7 @@ static void on_end(
 }
 
 const struct hx_http_call_ops hx_delivery_call_ops = {
+	.may_send = may_send,
 	.on_head = on_head,
 	.on_data = on_data,
 	.on_hurry = on_hurry,

@@ -294,7 +294,7 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 
 		hx_log_configure(serve->log, &options);
 	}
-	hx_descriptors_say(&serve->descriptors, config, serve->log);
+	hx_serve_say_config(serve);
 	hx_serve_reload_backgrounds(serve);
 	hx_api_reloaded(serve->api);
 	log_text(serve, HX_LOG_INFO, "the configuration was read again", NULL, NULL);
@@ -741,7 +741,7 @@ enum hx_serve_end hx_serve_run(
 	}
 	serve->is_started = true;
 	say_ready(serve);
-	hx_descriptors_say(&serve->descriptors, serve->config, serve->log);
+	hx_serve_say_config(serve);
 	hx_service_ready(&serve->service, "serving");
 	on_chore_timer(&serve->chore_timer);
 	hx_reactor_run(&serve->reactor);

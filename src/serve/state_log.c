@@ -31,6 +31,24 @@ static void say_part(struct hx_serve *serve, const struct hx_health_component *p
 	hx_log_always(serve->log, HX_LOG_WARN, "not well", fields, 2);
 }
 
+void hx_serve_say_config(struct hx_serve *serve)
+{
+	struct hx_config_short_lease at;
+
+	hx_descriptors_say(&serve->descriptors, serve->config, serve->log);
+	for (size_t row = 0; hx_config_short_lease(serve->config, &row, &at);) {
+		const struct hx_log_field fields[] = {
+			HX_LOG_TEXT(at.what, at.name),
+			HX_LOG_DURATION("lease", at.lease_ms),
+			HX_LOG_DURATION("timeout", serve->config->store.timeout_ms),
+		};
+
+		hx_log(serve->log, HX_LOG_WARN,
+		       "a lease is below store.timeout: what a slow store grants may be over",
+		       fields, 3);
+	}
+}
+
 void hx_serve_say_state(struct hx_serve *serve)
 {
 	struct hapax_processor_stats processor = HAPAX_PROCESSOR_STATS_INIT;

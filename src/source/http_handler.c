@@ -118,7 +118,15 @@ static void on_end(
 		     err->message);
 }
 
+static bool may_send(struct hx_http_call *call)
+{
+	const struct hx_intake *intake = call->context;
+
+	return hx_intake_may_begin(intake);
+}
+
 static const struct hx_http_call_ops call_ops = {
+	.may_send = may_send,
 	.on_head = on_head,
 	.on_data = on_data,
 	.on_end = on_end,

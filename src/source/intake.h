@@ -130,6 +130,15 @@ struct hx_intake {
 };
 
 /*
+ * Its work is about to begin, and has waited: is it still the one to do it? Threads: whoever
+ * works on it.
+ */
+static inline bool hx_intake_may_begin(const struct hx_intake *intake)
+{
+	return intake->run == NULL || hapax_run_may_begin(intake->run);
+}
+
+/*
  * The work of an intake that is RUNNING has ended. result is borrowed until END and may be
  * NULL; error too. Once.
  */

@@ -42,6 +42,12 @@ static void work_on(struct hx_intake *intake)
 {
 	struct hapax_work *work = &intake->call.work;
 
+	/* It has waited for a worker, and maybe the whole process stood still. */
+	if (!hx_intake_may_begin(intake)) {
+		intake->outcome = hapax_work_fail(
+			work, HAPAX_RUN_TRANSIENT, "its lease was over before it began");
+		return;
+	}
 	intake->outcome = intake->route->fn(work, intake->route->context);
 	if ((unsigned)intake->outcome > HAPAX_RUN_AMBIGUOUS)
 		intake->outcome = hapax_work_fail(

@@ -144,6 +144,24 @@ def test_a_slip_in_a_variable_is_noted(cli):
     )
 
 
+def test_a_lease_below_the_timeout_of_the_store_is_a_warning(cli):
+    """What such a store grants may be over when the answer comes."""
+    text = """
+store: {timeout: 2s}
+defaults: {lease: 2s}
+scopes:
+  - {scope: acme/short, lease: 1999ms}
+  - {scope: acme/long, lease: 10s}
+"""
+    result = cli.run("config", "check", write(cli, text))
+    expect_match(
+        "^hapax: config: warning: scope 'acme/short': lease \\(1999 ms\\) is below store.timeout \\(2000 ms\\): [^\n]*\n$",
+        result.err,
+    )
+    result = cli.run("config", "check", write(cli, "defaults: {lease: 1s}\n"))
+    expect_match("^hapax: config: warning: scope 'defaults': lease \\(1000 ms\\) is below store.timeout \\(5000 ms\\)", result.err)
+
+
 def test_cookies_that_do_not_count_are_noted(cli):
     """Where nothing but a cookie would tell clients apart, a person has to name it."""
     text = """

@@ -368,6 +368,18 @@ static bool holds(const struct sim_world *world, const struct sim_call *call)
 	return false;
 }
 
+/* What other processes go by is the store's count. */
+void judge_begins(struct sim_world *world, const struct sim_call *call)
+{
+	for (size_t i = 0; i < call->key_count && !call->has_late && !call->was_robbed; i++) {
+		const struct judge_key *key = &world->judge.keys[call->keys[i]];
+
+		if (key->state != HAPAX_STATE_CLAIMED || key->token != call->granted ||
+		    is_lapsed(world, key))
+			fail_call(world, call, "I1b", "it begins under a lease that is over");
+	}
+}
+
 static void check_own_run(
 	struct sim_world *world, const struct sim_call *call, const struct hapax_answer *answer)
 {
@@ -497,6 +509,10 @@ void judge_told(
 			fail_call(world, call, "I5", "told to run with a token it was not given");
 		if (call->has_left)
 			fail_call(world, call, "I13", "told to run after it had left");
+		/* By its own count, from when it asked; then by the store's, which is longer. */
+		if (sim_now(world) >= call->asked_ms + world->shape.lease_ms)
+			fail_call(world, call, "I1b", "told to run under a lease that is over");
+		judge_begins(world, call);
 		return;
 	case HAPAX_STEP_LAPSED: world->counts[SIM_LAPSED]++; return;
 	case HAPAX_STEP_OVERDUE:

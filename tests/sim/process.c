@@ -138,6 +138,22 @@ static void begin_work(struct sim_world *world, struct sim_call *call)
 		sim_schedule(world, call->process, work_ms, end_work, call);
 }
 
+/* Told to run some time ago: it asks whether it still may. */
+static void begin_late(struct sim_world *world, void *context)
+{
+	struct sim_call *call = context;
+
+	if (hapax_run_may_begin(call->run)) {
+		judge_begins(world, call);
+		begin_work(world, call);
+		return;
+	}
+	sim_log(world, "c%llu comes too late to its run", (unsigned long long)call->number);
+	world->counts[SIM_LATE_BEGINS]++;
+	call->outcome = HAPAX_RUN_TRANSIENT;
+	end_work(world, call);
+}
+
 static void told(
 	struct hapax_run *run, enum hapax_step step, const struct hapax_answer *answer,
 	void *context)
@@ -151,7 +167,11 @@ static void told(
 	        hapax_status_name(answer->status));
 	judge_told(world, call, step, answer);
 	call->told |= 1U << step;
-	if (step == HAPAX_STEP_RUN)
+	if (step == HAPAX_STEP_RUN && !world->is_healed && sim_chance(world, world->shape.dawdle))
+		sim_schedule(
+			world, call->process, sim_below(world, 2 * world->shape.lease_ms),
+			begin_late, call);
+	else if (step == HAPAX_STEP_RUN)
 		begin_work(world, call);
 	else if (step == HAPAX_STEP_WAIT && sim_chance(world, world->shape.leave))
 		sim_schedule(world, call->process, sim_below(world, call->wait_ms), leave, call);

@@ -20,6 +20,8 @@ static void draw_faults(struct sim_world *world)
 	shape->lose_request = draw_rate(world, 300);
 	shape->lose_answer = draw_rate(world, 300);
 	shape->late_apply = draw_rate(world, 150);
+	shape->slow = draw_rate(world, 200);
+	shape->dawdle = draw_rate(world, 300);
 	shape->refuse = draw_rate(world, 150);
 	shape->pause = draw_rate(world, 400);
 	shape->crash = draw_rate(world, 100);

@@ -14,6 +14,7 @@
  *
  *	I1   two successes of a key are a time to live apart, unless it was forgotten between
  *	I1b  never two live claims; a holder never believes in its lease longer than the store
+ *	     does, nor is told to run, or lets its work begin, under a lease that is over
  *	I3   after release or lapse the key can be had again
  *	I5   tokens rise; an operation with an old one changes nothing
  *	I7   another payload never gets the stored result
@@ -78,6 +79,8 @@ struct sim_shape {
 	unsigned lose_request;
 	unsigned lose_answer;
 	unsigned late_apply;
+	unsigned slow;   /* answers that take up to two leases */
+	unsigned dawdle; /* runs that let time pass before they begin */
 	unsigned refuse; /* LIMIT, NO_MEMORY, FAILED: nothing was done */
 	unsigned pause;
 	unsigned crash;
@@ -103,6 +106,7 @@ struct sim_call {
 	char letter; /* of the fingerprint */
 	int64_t wait_ms;
 	int64_t begun_ms;
+	int64_t asked_ms; /* when its claim was last sent */
 	struct hapax_run *run;
 	unsigned told; /* 1 << step */
 	enum hapax_run_outcome outcome;
@@ -198,6 +202,8 @@ enum sim_count {
 	SIM_LATE_COMPLETES, /* of them: completed afterwards all the same */
 	SIM_FORGOTTEN,      /* records, those that were held included */
 	SIM_FORCED,         /* of them: while they were held */
+	SIM_LATE_CLAIMS,    /* that were granted, and over when the answer came */
+	SIM_LATE_BEGINS, /* runs that were told to run, and whose lease was over when they came to it */
 	SIM_COUNTS,
 };
 
@@ -273,6 +279,8 @@ void judge_swept(struct sim_world *world, uint64_t lapsed);
 void judge_forgot(struct sim_world *world, const struct hapax_op *op);
 /* The store has what the judge has. */
 void judge_content(struct sim_world *world);
+/* Its work begins, though some time after it was told to run. */
+void judge_begins(struct sim_world *world, const struct sim_call *call);
 void judge_told(
 	struct sim_world *world, struct sim_call *call, enum hapax_step step,
 	const struct hapax_answer *answer);

@@ -68,7 +68,10 @@ static void answer(struct sim_world *world, void *context)
 {
 	struct trip *trip = context;
 
-	(void)world;
+	for (size_t i = 0; i < trip->count; i++)
+		world->counts[SIM_LATE_CLAIMS] += trip->ops[i].type == HAPAX_OP_CLAIM &&
+			trip->ops[i].outcome == HAPAX_OUTCOME_ACQUIRED &&
+			sim_now(world) >= call_of(&trip->ops[i])->asked_ms + trip->ops[i].lease_ms;
 	for (size_t i = 0; i < trip->count && trip->verdict != HAPAX_OK; i++) {
 		trip->ops[i].status = trip->verdict;
 		trip->ops[i].outcome = HAPAX_OUTCOME_NONE;
@@ -80,6 +83,7 @@ static void arrive(struct sim_world *world, void *context)
 {
 	struct trip *trip = context;
 	struct sim_process *process = trip->store->process;
+	int64_t longest_ms = world->shape.delay_ms_max;
 
 	apply(world, trip->ops, trip->count);
 	/* Whoever crashed meanwhile gets no answer. */
@@ -87,7 +91,9 @@ static void arrive(struct sim_world *world, void *context)
 		return;
 	if (!world->is_healed && sim_chance(world, world->shape.lose_answer))
 		trip->verdict = HAPAX_ERR_UNCERTAIN;
-	sim_schedule(world, process, sim_below(world, world->shape.delay_ms_max + 1), answer, trip);
+	if (!world->is_healed && sim_chance(world, world->shape.slow))
+		longest_ms = 2 * world->shape.lease_ms;
+	sim_schedule(world, process, sim_below(world, longest_ms + 1), answer, trip);
 }
 
 /* An operation with all that it points at. */
@@ -195,6 +201,10 @@ static void sim_submit(
 	struct trip *trip = sim_alloc(world, sizeof(*trip));
 	int64_t delay_ms = sim_below(world, world->shape.delay_ms_max + 1);
 
+	for (size_t i = 0; i < count; i++) {
+		if (ops[i].type == HAPAX_OP_CLAIM)
+			call_of(&ops[i])->asked_ms = sim_now(world);
+	}
 	*trip = (struct trip){store, ops, count, completion, HAPAX_OK};
 	trip->verdict = fate(world, trip);
 	/* A request on its way arrives, whatever becomes of who sent it. */

@@ -82,6 +82,8 @@ static void seeds_reach_what_they_are_for(void **state)
 		"completed after that",
 		"forgotten",
 		"forgotten by force",
+		"claims that were over when the answer came",
+		"runs that came too late to begin",
 	};
 	uint64_t seed;
 

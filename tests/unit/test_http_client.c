@@ -39,7 +39,15 @@ struct bench {
 	size_t body_size;
 	bool pauses; /* at each piece of a body */
 	unsigned hurries;
+	bool is_revoked; /* what has waited must not be sent any more */
 };
+
+static bool may_send(struct hx_http_call *call)
+{
+	const struct bench *bench = call->context;
+
+	return !bench->is_revoked;
+}
 
 static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
 {
@@ -80,7 +88,11 @@ static void on_end(
 }
 
 static const struct hx_http_call_ops ops = {
-	.on_head = on_head, .on_data = on_data, .on_hurry = on_hurry, .on_end = on_end};
+	.may_send = may_send,
+	.on_head = on_head,
+	.on_data = on_data,
+	.on_hurry = on_hurry,
+	.on_end = on_end};
 
 static uint16_t listen_on_any(struct bench *bench)
 {
@@ -532,6 +544,35 @@ static void a_call_that_is_begun_again_where_no_more_lines_may_be(void **state)
 	hx_http_call_done(&other, &bench->reactor);
 }
 
+/* Whoever made it has lost the right to it while it waited: nothing of it is sent. */
+static void a_call_that_may_not_be_sent_any_more(void **state)
+{
+	struct bench *bench = *state;
+	struct hx_http_call other = {0};
+
+	hx_http_client_configure(
+		&bench->client, &(struct hx_http_client_options){.connections_max = 1});
+	/* While it dialed. */
+	bench->is_revoked = true;
+	begin(bench, "late");
+	expect_end(bench, HX_HTTP_CALL_UNSENT);
+	accept_one(bench);
+	assert_int_equal(recv(bench->peer, bench->body, sizeof(bench->body), 0), 0);
+	/* While it waited for a line. The one before it has the line, and is not asked. */
+	bench->is_revoked = false;
+	do_one(bench);
+	begin(bench, "first");
+	receive(bench, "first");
+	begin_other(bench, &other);
+	bench->is_revoked = true;
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+	for (int i = 0; bench->ends < 2 && i < TURNS_MAX; i++)
+		hx_reactor_turn(&bench->reactor, 0);
+	assert_int_equal(bench->ends, 2);
+	assert_int_equal(bench->end, HX_HTTP_CALL_UNSENT);
+	hx_http_call_done(&other, &bench->reactor);
+}
+
 /* Who waits does not get a line whose end has come with the answer. */
 static void an_answer_and_the_end_together(void **state)
 {
@@ -644,6 +685,7 @@ int main(void)
 		CASE(a_paused_call_that_is_late_all_the_same),
 		CASE(connections_that_are_not_to_be_kept),
 		CASE(a_call_that_is_begun_again_where_no_more_lines_may_be),
+		CASE(a_call_that_may_not_be_sent_any_more),
 		CASE(an_answer_and_the_end_together),
 		CASE(an_answer_to_head),
 		CASE(a_call_that_is_prolonged),

@@ -146,6 +146,101 @@ static void a_late_finisher_is_fenced(void **state)
 	assert_int_equal(c.store.record.result.body.size, 0);
 }
 
+/*
+ * A claim is granted, and its answer comes when it is over: the store was slow, or we stood
+ * still. Nobody is told to run; asked again by the same id, it is ours for a whole lease.
+ */
+static void a_claim_that_is_over_is_asked_for_again(void **state)
+{
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
+	struct call call;
+
+	(void)state;
+	c.held.holds = true;
+	call_begin(&c, &call, "k", 0);
+	memcpy(attempt_id, c.held.submits[0].ops[0].attempt_id, sizeof(attempt_id));
+	held_store_do(&c.held);
+	store_case_advance(&c.store, 900);
+	held_store_pass(&c.held);
+	assert_false(call_was_told(&call, HAPAX_STEP_RUN));
+	assert_int_equal(processor_case_stats(&c).late, 1);
+	assert_int_equal(processor_case_stats(&c).running, 0);
+	assert_int_equal(c.held.count, 1);
+	assert_int_equal(c.held.submits[0].ops[0].type, HAPAX_OP_CLAIM);
+	assert_memory_equal(c.held.submits[0].ops[0].attempt_id, attempt_id, sizeof(attempt_id));
+	held_store_pass(&c.held);
+	assert_int_equal(call_told_count(&call, HAPAX_STEP_RUN), 1);
+	assert_int_equal(call.answer.attempt, 1);
+	assert_int_equal(processor_case_stats(&c).running, 1);
+	assert_false(call_was_told(&call, HAPAX_STEP_LAPSED));
+	c.held.holds = false;
+	processor_case_pass(&c, 300);
+	assert_int_equal(processor_case_stats(&c).renewed, 1);
+	call_finish_ok(&call, "");
+	assert_int_equal(call.answer.status, HAPAX_OK);
+}
+
+/* The same, and another process has run it meanwhile: its result is the answer. */
+static void a_claim_that_was_taken_over_does_not_run(void **state)
+{
+	uint64_t token = 0;
+	struct call call;
+
+	(void)state;
+	c.held.holds = true;
+	call_begin(&c, &call, "k", 0);
+	held_store_do(&c.held);
+	store_case_advance(&c.store, 900);
+	assert_int_equal(case_claim(&c.store, "k", &token), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(case_complete(&c.store, "k", token), HAPAX_OK);
+	c.held.holds = false;
+	held_store_pass(&c.held);
+	assert_true(call.has_ended);
+	assert_false(call_was_told(&call, HAPAX_STEP_RUN));
+	assert_int_equal(call.answer.status, HAPAX_OK);
+	assert_int_equal(call.answer.outcome, HAPAX_OUTCOME_REPLAY);
+}
+
+/* A store that is always slower than the lease is not asked for ever. */
+static void a_claim_that_is_always_over_ends(void **state)
+{
+	struct call call;
+	unsigned asked = 0;
+
+	(void)state;
+	c.held.holds = true;
+	call_begin(&c, &call, "k", 0);
+	for (; !call.has_ended && asked < 100; asked++) {
+		assert_int_equal(c.held.count, 1);
+		held_store_do(&c.held);
+		store_case_advance(&c.store, 901);
+		held_store_pass(&c.held);
+	}
+	assert_true(asked > 1 && asked < 100);
+	assert_false(call_was_told(&call, HAPAX_STEP_RUN));
+	assert_int_equal(call.answer.outcome, HAPAX_OUTCOME_NONE);
+	assert_int_equal(call.answer.status, HAPAX_ERR_UNCERTAIN);
+	assert_int_equal(processor_case_stats(&c).open, 0);
+}
+
+/* Whoever lets time pass between the step and the work asks again, and is told the truth. */
+static void a_run_may_begin_while_its_lease_lives(void **state)
+{
+	struct call call;
+
+	(void)state;
+	call_begin(&c, &call, "k", 0);
+	assert_true(hapax_run_may_begin(call.run));
+	store_case_advance(&c.store, 899);
+	assert_true(hapax_run_may_begin(call.run));
+	store_case_advance(&c.store, 1);
+	assert_false(hapax_run_may_begin(call.run));
+	/* Renewed, since nobody took over. */
+	(void)hapax_processor_tick(c.processor);
+	assert_true(hapax_run_may_begin(call.run));
+	call_finish_ok(&call, "");
+}
+
 static void a_lapsed_run_that_is_renewed_holds_again(void **state)
 {
 	struct call call;
@@ -424,6 +519,10 @@ int main(void)
 		CASE(a_renewal_whose_answer_was_lost_does_not_count),
 		CASE(the_lease_counts_from_before_it_was_asked_for),
 		CASE(a_late_finisher_is_fenced),
+		CASE(a_claim_that_is_over_is_asked_for_again),
+		CASE(a_claim_that_was_taken_over_does_not_run),
+		CASE(a_claim_that_is_always_over_ends),
+		CASE(a_run_may_begin_while_its_lease_lives),
 		CASE(a_lapsed_run_that_is_renewed_holds_again),
 		CASE(a_run_that_takes_too_long_is_no_longer_renewed),
 		CASE(with_park_it_is_parked_and_its_complete_counts),

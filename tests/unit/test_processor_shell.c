@@ -82,6 +82,51 @@ static enum hapax_run_outcome write_receipt(struct hapax_work *work, void *conte
 	return HAPAX_RUN_OK;
 }
 
+/* A clock that stands, and jumps past the lease when a claim has been decided. */
+struct jump {
+	struct hx_virtual_clock clock;
+	int64_t jump_ms;
+	unsigned decided;
+};
+
+static void jump(const struct hapax_decided *decided, void *context)
+{
+	struct jump *jump = context;
+
+	(void)decided;
+	if (jump->decided++ == 0)
+		hx_virtual_clock_advance(&jump->clock, jump->jump_ms);
+}
+
+/*
+ * The thread that is told to run comes to it when the lease is over: somebody else may run by
+ * then. It gives the claim back, and asks for it anew.
+ */
+static void a_thread_that_comes_too_late_asks_again(void **state)
+{
+	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
+	struct hapax_request request = request_for("k");
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	struct jump context = {.jump_ms = 1000};
+	struct hapax_processor *own = NULL;
+	int runs = 0;
+
+	(void)state;
+	hx_virtual_clock_init(&context.clock, CASE_EPOCH_MS);
+	options.clock = hx_virtual_clock_clock(&context.clock);
+	options.run.lease_ms = 1000;
+	options.decided = jump;
+	options.decided_context = &context;
+	assert_int_equal(hapax_processor_new(store, &options, &own, NULL), HAPAX_OK);
+	assert_int_equal(
+		hapax_process(own, &request, write_receipt, &runs, &answer, buf, NULL), HAPAX_OK);
+	assert_int_equal(runs, 1);
+	assert_int_equal(context.decided, 2);
+	assert_int_equal(answer.outcome, HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(answer.attempt, 2);
+	hapax_processor_free(own);
+}
+
 static void any_function_can_be_wrapped(void **state)
 {
 	struct hapax_request request = request_for("k");
@@ -769,6 +814,7 @@ static int end_in_dir(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(a_thread_that_comes_too_late_asks_again),
 		CASE(any_function_can_be_wrapped),
 		CASE(a_failure_reaches_its_caller),
 		CASE(a_definitive_failure_is_replayed),

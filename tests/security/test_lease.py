@@ -1,0 +1,189 @@
+"""A node that is stopped, or whose store is slow, past its lease: another one has run it, and it must not run it again."""
+
+import contextlib
+import datetime
+import os
+import pathlib
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+
+import api
+from daemon import demo, post, serve
+from harness import TIMEOUT_SECONDS, Skip, expect, proof, scaled, until
+
+LEASE = "defaults: {lease: 1s, on_lapse: retry}\nstore: {timeout: 30s}\nlog: {rate: none}\n"
+
+
+class Redis:
+    def __init__(self, folder):
+        if shutil.which("redis-server") is None:
+            raise Skip("redis-server is not installed (tools/setup test)")
+        self.socket = folder / "redis"
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", str(self.socket), "--save", ""], stdout=subprocess.DEVNULL
+        )
+        ping = ["redis-cli", "-s", str(self.socket), "ping"]
+        until(lambda: subprocess.run(ping, capture_output=True, check=False).stdout == b"PONG\n", "Redis answers")
+        self.url = f"redis+unix:{self.socket}"
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Line:
+    """Between a node and Redis. When a request with the mark passes, `met` is called, and replies wait for `release`."""
+
+    def __init__(self, folder, target):
+        self.url = f"redis+unix:{folder / 'line'}"
+        self.target, self.mark, self.met, self.is_asked = str(target), None, None, False
+        self.held, self.open = threading.Event(), threading.Event()
+        self.open.set()
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(folder / "line"))
+        self.listener.listen()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def hold(self, mark, met=lambda: None):
+        self.held.clear()
+        self.mark, self.met = mark, met
+
+    def release(self):
+        self.open.set()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self.listener.accept()
+                threading.Thread(target=self.carry, args=(near,), daemon=True).start()
+
+    def carry(self, near):
+        with contextlib.suppress(OSError), near, socket.socket(socket.AF_UNIX) as far:
+            far.connect(self.target)
+            while True:
+                for ready in select.select([near, far], [], [])[0]:
+                    data = ready.recv(1 << 16)
+                    if not data:
+                        return
+                    if ready is near:
+                        self.watch(data)
+                        far.sendall(data)
+                    else:
+                        # The store has granted it: whoever comes now comes second.
+                        if self.is_asked:
+                            self.is_asked = False
+                            self.held.set()
+                        self.open.wait()
+                        near.sendall(data)
+
+    def watch(self, data):
+        if self.mark is not None and self.mark in data:
+            self.mark, self.is_asked = None, True
+            self.open.clear()
+            self.met()
+
+    def close(self):
+        self.release()
+        self.listener.close()
+
+
+def freeze(node):
+    """Stop it, and wait until every thread of it stands: on a busy machine that takes a while."""
+    os.kill(node.process.pid, signal.SIGSTOP)
+    tasks = pathlib.Path(f"/proc/{node.process.pid}/task")
+
+    def stands(task):
+        return (task / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "T"
+
+    until(lambda: all(stands(task) for task in tasks.iterdir()), "it stands still")
+
+
+@contextlib.contextmanager
+def two_nodes(cli, start, **more):
+    """One behind a line that the test holds, one straight at the store."""
+    redis = Redis(cli.folder)
+    line = Line(cli.folder, redis.socket)
+    try:
+        with start(store=line.url, **more) as slow, start(store=redis.url, **more) as quick:
+            yield line, slow, quick
+    finally:
+        line.close()
+        redis.close()
+
+
+def race(line, slow, quick, send, mark, stops):
+    """The slow node's claim is answered only when the quick one has run it: what both senders get."""
+    replies = {}
+
+    def run():
+        replies["slow"] = send(slow)
+
+    line.hold(mark, (lambda: freeze(slow)) if stops else (lambda: None))
+    sender = threading.Thread(target=run)
+    sender.start()
+    assert line.held.wait(TIMEOUT_SECONDS), "the claim was granted"
+    if stops:
+        # The answer waits in its socket: it sees it when it goes on.
+        line.release()
+    until(lambda: replies.update(quick=send(quick)) or replies["quick"].status == 200, "the other node took over")
+    if stops:
+        os.kill(slow.process.pid, signal.SIGCONT)
+    line.release()
+    sender.join(TIMEOUT_SECONDS)
+    return replies
+
+
+def test_the_gateway_does_not_forward_under_a_lease_that_is_over(cli):
+    with demo(cli) as service:
+        start = lambda store: serve(cli, service.url, store=store, config=LEASE)  # noqa: E731
+        count = scaled(proof=20, usual=2)
+        with two_nodes(cli, start) as (line, slow, quick), proof("claims answered too late, gateway", 2 * count):
+            assert any("a lease is below store.timeout" in said for said in list(slow.lines)), "it was warned of"
+            for number in range(2 * count):
+                name = f"late-{number}"
+                replies = race(line, slow, quick, lambda node: post(node.gateway, name), name.encode(), number % 2 == 0)
+                expect((replies["quick"].status, replies["slow"].status), (200, 200))
+                expect((replies["quick"].decision, replies["slow"].decision), ("acquired", "replay"))
+                expect(service.count()["executed"], number + 1)
+
+
+def test_the_proxy_does_not_forward_under_a_lease_that_is_over(cli):
+    with api.api() as service:
+        config = LEASE + "proxy: {routes: [{path: /, on_lapse: retry}]}\n"
+        start = lambda store: api.proxy(cli, service.url, store=store, config=config)  # noqa: E731
+        with two_nodes(cli, start) as (line, slow, quick):
+            for number in range(scaled(proof=20, usual=2)):
+                name = f"late-{number}"
+                send = lambda node: api.post(node.proxy, "/charges", name, Host="charges.test")  # noqa: E731, B023
+                replies = race(line, slow, quick, send, name.encode(), number % 2 == 0)
+                expect((replies["quick"].status, replies["slow"].status), (200, 200))
+                expect((replies["quick"].decision, replies["slow"].decision), ("acquired", "replay"))
+                expect(len(service.requests), number + 1)
+
+
+def test_a_claim_that_is_late_and_still_ours_runs_once(cli):
+    """Nobody took over: asked again, it is had for a whole lease."""
+    with demo(cli) as service:
+        start = lambda store: serve(cli, service.url, store=store, config=LEASE)  # noqa: E731
+        with two_nodes(cli, start) as (line, slow, _):
+            replies = []
+            line.hold(b"alone", lambda: freeze(slow))
+            sender = threading.Thread(target=lambda: replies.append(post(slow.gateway, "alone")))
+            sender.start()
+            assert line.held.wait(TIMEOUT_SECONDS), "the claim was granted"
+            line.release()
+            store = f"redis+unix:{cli.folder / 'redis'}"
+
+            def is_lapsed():
+                ends = [key["lease_ends_at"] for key in cli.run("keys", "--store", store, "-o", "json").lines]
+                return bool(ends) and datetime.datetime.fromisoformat(ends[0]) < datetime.datetime.now(datetime.timezone.utc)
+
+            until(is_lapsed, "its lease is over")
+            os.kill(slow.process.pid, signal.SIGCONT)
+            sender.join(TIMEOUT_SECONDS)
+            expect((replies[0].status, replies[0].decision), (200, "acquired"))
+            expect(service.count()["executed"], 1)
