@@ -142,10 +142,14 @@ static void on_hangup(struct hx_connection *connection)
 
 static void write_refusal(struct hx_http_peer *peer, unsigned status, const char *detail)
 {
-	struct hx_http_problem problem = {.status = status, .detail = detail};
+	struct hx_http_problem problem = {
+		.status = status,
+		.detail = detail,
+		.error_type = peer->server->options.has_errors ? hx_http_problem_error_type(status)
+							       : NULL};
 	struct hapax_buf *out = &peer->server->out;
 	struct hx_http1_writer writer;
-	unsigned char body_space[1024];
+	unsigned char body_space[2048];
 	struct hapax_buf body = {body_space, 0, sizeof(body_space), sizeof(body_space)};
 
 	hx_buf_clear(out);

@@ -14,9 +14,10 @@ static enum hapax_status append_text(struct hapax_buf *out, const char *text)
 	return hx_buf_append(out, text, strlen(text));
 }
 
-static enum hapax_status append_string(struct hapax_buf *out, const char *text)
+/* A string without its first quote. */
+static enum hapax_status append_string_rest(struct hapax_buf *out, const char *text)
 {
-	enum hapax_status status = hx_buf_append_byte(out, '"');
+	enum hapax_status status = HAPAX_OK;
 
 	for (const char *at = text; *at != '\0' && status == HAPAX_OK; at++) {
 		unsigned char byte = (unsigned char)*at;
@@ -31,6 +32,13 @@ static enum hapax_status append_string(struct hapax_buf *out, const char *text)
 	return status == HAPAX_OK ? hx_buf_append_byte(out, '"') : status;
 }
 
+static enum hapax_status append_string(struct hapax_buf *out, const char *text)
+{
+	enum hapax_status status = hx_buf_append_byte(out, '"');
+
+	return status == HAPAX_OK ? append_string_rest(out, text) : status;
+}
+
 static enum hapax_status append_member(
 	struct hapax_buf *out, const char *name, const char *value, bool is_first)
 {
@@ -41,6 +49,43 @@ static enum hapax_status append_member(
 	if (status == HAPAX_OK)
 		status = append_text(out, ":");
 	return status == HAPAX_OK ? append_string(out, value) : status;
+}
+
+const char *hx_http_problem_error_type(unsigned status)
+{
+	return status >= 500 ? "api_error" : "invalid_request_error";
+}
+
+/* "TITLE: DETAIL" */
+static enum hapax_status append_message(
+	const struct hx_http_problem *problem, const char *title, struct hapax_buf *out)
+{
+	enum hapax_status status = append_text(out, ",\"message\":");
+
+	if (status == HAPAX_OK)
+		status = append_string(out, title);
+	if (status != HAPAX_OK || problem->detail == NULL)
+		return status;
+	/* The text goes on where its quote was. */
+	out->size--;
+	status = append_text(out, ": ");
+	if (status != HAPAX_OK)
+		return status;
+	return append_string_rest(out, problem->detail);
+}
+
+static enum hapax_status append_error(
+	const struct hx_http_problem *problem, const char *title, struct hapax_buf *out)
+{
+	enum hapax_status status = append_text(out, ",\"error\":");
+
+	if (status == HAPAX_OK)
+		status = append_member(out, "type", problem->error_type, true);
+	if (status == HAPAX_OK && problem->error_code != NULL)
+		status = append_member(out, "code", problem->error_code, false);
+	if (status == HAPAX_OK)
+		status = append_message(problem, title, out);
+	return status == HAPAX_OK ? append_text(out, "}") : status;
 }
 
 enum hapax_status hx_http_problem_write(
@@ -58,6 +103,8 @@ enum hapax_status hx_http_problem_write(
 		status = hx_buf_printf(out, ",\"status\":%u", problem->status);
 	if (status == HAPAX_OK && problem->detail != NULL)
 		status = append_member(out, "detail", problem->detail, false);
+	if (status == HAPAX_OK && problem->error_type != NULL)
+		status = append_error(problem, title, out);
 	if (status == HAPAX_OK)
 		status = append_text(out, "}\n");
 	if (status != HAPAX_OK)

@@ -16,7 +16,17 @@ struct hx_http_problem {
 	const char *type;   /* a URI; NULL: the status says it all */
 	const char *title;  /* the same for every problem of the type; NULL: that of the status */
 	const char *detail; /* about this one */
+	/*
+	 * NULL: none. The type and the code of an `error` member, as APIs like Stripe's have it. Its
+	 * libraries look for errors there: stripe-node takes a document without it for success,
+	 * whatever its status is.
+	 */
+	const char *error_type;
+	const char *error_code; /* NULL: none */
 };
+
+/* What Stripe's API would say of a status when it says no more. */
+const char *hx_http_problem_error_type(unsigned status);
 
 #define HX_HTTP_PROBLEM_CONTENT_TYPE "application/problem+json"
 

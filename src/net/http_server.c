@@ -383,8 +383,11 @@ enum hapax_status hx_http_exchange_send(
 static enum hapax_status send_or_refuse(
 	struct hx_http_exchange *exchange, const struct hx_http_reply *reply, bool is_last)
 {
-	static const struct hx_http_problem problem = {
-		.status = 503, .detail = "there is no memory for the reply; come again"};
+	const struct hx_http_problem problem = {
+		.status = 503,
+		.detail = "there is no memory for the reply; come again",
+		.error_type = exchange->server->options.has_errors ? hx_http_problem_error_type(503)
+								   : NULL};
 	static const struct hapax_field fields[] = {
 		{HX_BYTES_LIT("Content-Type"), HX_BYTES_LIT(HX_HTTP_PROBLEM_CONTENT_TYPE)},
 		{HX_BYTES_LIT("Retry-After"), HX_BYTES_LIT("1")}};
@@ -429,8 +432,9 @@ void hx_http_reply_problem(
 	struct hx_http_exchange *exchange, const struct hx_http_problem *problem,
 	const struct hapax_field *fields, size_t field_count)
 {
-	unsigned char body_space[2048];
+	unsigned char body_space[4096];
 	struct hapax_buf body = {body_space, 0, sizeof(body_space), sizeof(body_space)};
+	struct hx_http_problem with_error = *problem;
 	struct hapax_field all[8];
 	size_t count = 0;
 
@@ -439,7 +443,9 @@ void hx_http_reply_problem(
 	assert(field_count < sizeof(all) / sizeof(all[0]));
 	for (size_t i = 0; i < field_count; i++)
 		all[count++] = fields[i];
-	(void)hx_http_problem_write(problem, &body);
+	if (with_error.error_type == NULL && exchange->server->options.has_errors)
+		with_error.error_type = hx_http_problem_error_type(problem->status);
+	(void)hx_http_problem_write(&with_error, &body);
 	hx_http_reply(
 		exchange,
 		&(struct hx_http_reply){

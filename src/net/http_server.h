@@ -92,10 +92,11 @@ struct hx_http_server_options {
 	 * is closed: whoever comes is let in, unless all wait for a reply.
 	 */
 	bool evicts;
-	size_t body_memory_max;          /* 0: 256 KiB; more of a body goes into a file */
-	const char *folder;              /* NULL: /tmp; for large bodies. Borrowed */
-	struct hx_tls_context *tls;      /* NULL: plain. Borrowed */
-	int64_t handshake_ms;            /* 0: 10 s; of TLS */
+	bool has_errors;            /* every problem has an `error` member, see http_problem.h */
+	size_t body_memory_max;     /* 0: 256 KiB; more of a body goes into a file */
+	const char *folder;         /* NULL: /tmp; for large bodies. Borrowed */
+	struct hx_tls_context *tls; /* NULL: plain. Borrowed */
+	int64_t handshake_ms;       /* 0: 10 s; of TLS */
 	const struct hapax_clock *clock; /* NULL: the system's; for Date */
 
 	/*

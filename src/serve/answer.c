@@ -141,21 +141,55 @@ static void send_draft(struct hx_delivery *delivery, struct draft *draft)
 	release(delivery);
 }
 
+/* The problems that are about a key: in Stripe's words an idempotency_error. */
+static bool is_about_a_key(const char *type)
+{
+	static const char *const types[] = {
+		PROBLEM("key-missing"),        PROBLEM("key-invalid"),      PROBLEM("credential"),
+		PROBLEM("credential-missing"), PROBLEM("in-progress"),      PROBLEM("parked"),
+		PROBLEM("mismatch"),           PROBLEM("failed-elsewhere"),
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (type != NULL && strcmp(type, types[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a retry can change the answer. */
+enum again {
+	AGAIN_UNSAID, /* the status says it */
+	AGAIN_LATER,  /* it can, after a second */
+	AGAIN_NEVER,  /* not before a person has decided */
+};
+
 static void send_problem(
 	struct hx_delivery *delivery, const struct hx_http_problem *problem, const char *decision,
-	bool comes_again)
+	enum again again)
 {
-	struct hapax_field fields[2];
+	struct hx_http_problem told = *problem;
+	struct hapax_field fields[3];
 	size_t count = 0;
 
 	if (decision != NULL)
 		fields[count++] = (struct hapax_field){
 			HX_BYTES_LIT("Hapax-Decision"), hapax_bytes_from_text(decision)};
-	if (comes_again)
+	if (again == AGAIN_LATER)
 		fields[count++] =
 			(struct hapax_field){HX_BYTES_LIT("Retry-After"), HX_BYTES_LIT("1")};
+	if (delivery->door == HX_DOOR_PROXY) {
+		if (is_about_a_key(problem->type))
+			told.error_type = "idempotency_error";
+		/* Stripe's libraries retry every 409 and 500 unless they are told not to. */
+		if (again != AGAIN_UNSAID)
+			fields[count++] = (struct hapax_field){
+				HX_BYTES_LIT("Stripe-Should-Retry"),
+				again == AGAIN_LATER ? HX_BYTES_LIT("true")
+						     : HX_BYTES_LIT("false")};
+	}
 	count_request(delivery, problem->status);
-	hx_http_reply_problem(delivery->exchange, problem, fields, count);
+	hx_http_reply_problem(delivery->exchange, &told, fields, count);
 	release(delivery);
 }
 
@@ -189,7 +223,9 @@ void hx_delivery_refuse(
 		    status >= 500 || status == 429 ? HX_CONCLUSION_UNFINISHED
 						   : HX_CONCLUSION_REJECTED))
 		return;
-	send_problem(delivery, &problem, NULL, status == 503 || status == 429);
+	send_problem(
+		delivery, &problem, NULL,
+		status == 503 || status == 429 ? AGAIN_LATER : AGAIN_UNSAID);
 }
 
 void hx_delivery_refuse_path(struct hx_delivery *delivery, const char *detail)
@@ -215,7 +251,9 @@ static void answer_failure(struct hx_delivery *delivery)
 	/* What was sent may have taken effect, whatever was wrong with the answer. */
 	if (!is_lost && delivery->failure.status == HAPAX_ERR_LIMIT)
 		problem.status = 503;
-	send_problem(delivery, &problem, decision_of(delivery), problem.status == 503);
+	send_problem(
+		delivery, &problem, decision_of(delivery),
+		problem.status == 503 ? AGAIN_LATER : AGAIN_UNSAID);
 }
 
 static enum hx_conclusion conclusion_of(const struct hx_delivery *delivery)
@@ -309,7 +347,7 @@ static void answer_response(struct hx_delivery *delivery, bool is_stored)
 			.title = "The upstream answered with a redirection",
 			.detail = delivery->failure.message};
 
-		send_problem(delivery, &problem, decision_of(delivery), false);
+		send_problem(delivery, &problem, decision_of(delivery), AGAIN_UNSAID);
 		return;
 	}
 	add_decision(&draft, decision_of(delivery));
@@ -409,7 +447,7 @@ static void answer_replay(struct hx_delivery *delivery, const struct hapax_answe
 			.type = PROBLEM("failed-elsewhere"),
 			.title = words_of(delivery)->failed_elsewhere};
 
-		send_problem(delivery, &problem, "replay", false);
+		send_problem(delivery, &problem, "replay", AGAIN_UNSAID);
 		return;
 	}
 	if (result->kind != HAPAX_RESULT_HTTP || result->status < 200 || result->status > 599) {
@@ -431,10 +469,11 @@ static void answer_in_progress(struct hx_delivery *delivery)
 		.status = 409,
 		.type = PROBLEM("in-progress"),
 		.title = words_of(delivery)->in_progress,
-		.detail = words_of(delivery)->in_progress_detail};
+		.detail = words_of(delivery)->in_progress_detail,
+		.error_code = "idempotency_key_in_use"};
 
 	if (!is_one_of_many(delivery, HX_CONCLUSION_BUSY))
-		send_problem(delivery, &problem, "in_progress", true);
+		send_problem(delivery, &problem, "in_progress", AGAIN_LATER);
 }
 
 static void answer_parked(struct hx_delivery *delivery)
@@ -446,7 +485,7 @@ static void answer_parked(struct hx_delivery *delivery)
 		.detail = "a person has to decide: hapax resolve"};
 
 	if (!is_one_of_many(delivery, HX_CONCLUSION_PARKED))
-		send_problem(delivery, &problem, "parked", false);
+		send_problem(delivery, &problem, "parked", AGAIN_NEVER);
 }
 
 static void answer_mismatch(struct hx_delivery *delivery)
@@ -468,7 +507,7 @@ static void answer_mismatch(struct hx_delivery *delivery)
 	hx_log(delivery->loop->serve->log, HX_LOG_WARN, "payload mismatch", fields,
 	       sizeof(fields) / sizeof(fields[0]));
 	if (!is_one_of_many(delivery, HX_CONCLUSION_REJECTED))
-		send_problem(delivery, &problem, "mismatch", false);
+		send_problem(delivery, &problem, "mismatch", AGAIN_UNSAID);
 }
 
 /* Coming again changes nothing, and so nobody is asked to. */
@@ -481,7 +520,7 @@ static void answer_corrupt(struct hx_delivery *delivery)
 		.detail = words_of(delivery)->corrupt_detail};
 
 	if (!is_one_of_many(delivery, HX_CONCLUSION_PARKED))
-		send_problem(delivery, &problem, NULL, false);
+		send_problem(delivery, &problem, NULL, AGAIN_NEVER);
 }
 
 /* The store gave no answer. */
@@ -508,7 +547,7 @@ static void answer_error(struct hx_delivery *delivery, enum hapax_status status)
 		problem.title = "The store was not reached";
 	}
 	problem.detail = "nothing was forwarded; come again";
-	send_problem(delivery, &problem, NULL, true);
+	send_problem(delivery, &problem, NULL, AGAIN_LATER);
 }
 
 void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer *answer)

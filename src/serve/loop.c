@@ -228,6 +228,8 @@ static struct hx_http_server_options door_options(
 	                 .head_max = (uint32_t)http->max_head,
 	                 .field_max = (uint32_t)http->max_fields},
 		.stall_ms = http->send_timeout_ms,
+		/* Clients of the proxy are those of APIs like Stripe's. */
+		.has_errors = door == &loop->proxy,
 		.body_memory_max = (size_t)http->max_body_memory,
 		.folder = loop->serve->folder,
 		.admit = admit,

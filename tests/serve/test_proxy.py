@@ -573,3 +573,43 @@ def test_what_parks_does_not_go_on_without_the_store(cli):
         daemon.config.write_text(scope + route % "park", encoding="utf-8")
         daemon.process.send_signal(signal.SIGHUP)
         expect_in(refused, daemon.wait_for(lambda text: text if "stays as it was" in text else None))
+
+
+def test_every_problem_is_an_error_of_stripes(cli):
+    """stripe-node looks at `error` alone, and takes a document without it for a charge, whatever its status is."""
+    config = "http: {max_body: 64KiB, max_line: 256}\nproxy:\n  routes:\n    - {path: /v1, required: true}\n    - {path: /drop}\n"
+
+    def told(reply, status, kind, again=None):
+        expect((reply.status, reply.headers["content-type"]), (status, "application/problem+json"))
+        error = reply.json["error"]
+        expect((error["type"], reply.headers.get("stripe-should-retry")), (kind, again), repr(reply.body))
+        expect(error["message"], ": ".join(part for part in (reply.json["title"], reply.json.get("detail")) if part))
+        expect(reply.json["status"], status)
+        return error
+
+    with api() as service, proxy(cli, service.url, "--gateway", "127.0.0.1:0", config=config) as daemon:
+        expect_ran(post(daemon.proxy, "/v1", "k"), b"run 1")
+        told(post(daemon.proxy, "/v1", "k", b"other"), 422, "idempotency_error")
+        told(post(daemon.proxy, "/v1", None), 400, "idempotency_error")
+        told(post(daemon.proxy, "/v1", "a b"), 400, "idempotency_error")
+        told(post(daemon.proxy, "/v1", "k", credential=None), 400, "idempotency_error")
+        told(post(daemon.proxy, "/v1", "k", fields=[("Authorization", "a"), ("Authorization", "b")]), 400, "idempotency_error")
+        told(post(daemon.proxy, "/drop", "k"), 502, "api_error")
+        told(post(daemon.proxy, "/drop", "k"), 409, "idempotency_error", "false")
+        told(post(daemon.proxy, "/nowhere", "k"), 404, "invalid_request_error")
+        told(post(daemon.proxy, "/v1/..%2fx", "k"), 400, "invalid_request_error")
+        # What is refused before anybody has looked at its route.
+        told(post(daemon.proxy, "/v1", "k", b"x" * 70000), 413, "invalid_request_error")
+        told(post(daemon.proxy, "/v1/" + "x" * 300, "k"), 414, "invalid_request_error")
+        told(post(daemon.proxy, "/v1", "k", Transfer_Encoding="chunked"), 400, "invalid_request_error")
+        assert "error" not in post(daemon.gateway, "/", None).is_problem(400).json
+        expect(len(service.requests), 2)
+    config = "proxy:\n  routes:\n    - {path: /, wait: 0s}\n"
+    with api() as service, proxy(cli, service.url, config=config, store=f"file:{cli.folder}/other") as daemon:
+        thread = threading.Thread(target=lambda: post(daemon.proxy, "/hold", "k"))
+        thread.start()
+        service.arrived.acquire()
+        error = told(post(daemon.proxy, "/hold", "k"), 409, "idempotency_error", "true")
+        expect(error["code"], "idempotency_key_in_use")
+        service.release.set()
+        thread.join()

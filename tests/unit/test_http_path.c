@@ -81,6 +81,7 @@ static void what_is_refused(void **state)
 		"/v1/%252e%252e%252fadmin",
 		"/v1/..%252fadmin",
 		"/v1/%25252e%25252e/admin",
+		"/v1/%252%65%252%65/admin",
 		"/v1/..%3b/admin",
 		"/v1/..%253b/admin",
 		"/v1/x%2f..%2f..%2fadmin",
