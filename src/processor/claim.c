@@ -227,8 +227,9 @@ static void ask_again(struct hx_pump *pump, struct hapax_run *run, int64_t now_m
 	run->state = HX_RUN_CLAIMING;
 	run->question = HAPAX_OP_CLAIM;
 	run->is_bare = false;
-	/* The store has granted it, and may count it as ours. */
+	/* The store has granted it, and may count it as ours; nobody is told a token for that. */
 	run->is_uncertain = true;
+	run->answer.token = 0;
 	if (!run->is_late)
 		run->give_up_at_ms = hx_time_after(now_ms, run->processor->options.timeout_ms);
 	run->is_late = true;
