@@ -72,13 +72,14 @@ static bool authenticate(
 	bool is_open = call->service->options.user_count == 0 &&
 		hx_bytes_equal(name, HX_BYTES_LIT("default"));
 
-	if (call->session->is_locked && call->service->options.user_count > 0) {
+	user = hx_resp_service_find_user(call->service, name, password);
+	if (call->session->is_locked != NULL && call->service->options.user_count > 0 &&
+	    call->session->is_locked(call->session->locked_context, user)) {
 		call->session->is_closing = true;
 		call->session->locked++;
 		hx_resp_refuse(call, "ERR too many wrong passwords from this address; retry later");
 		return false;
 	}
-	user = hx_resp_service_find_user(call->service, name, password);
 	if (user == NULL && !is_open) {
 		call->session->refused++;
 		/* With nobody configured there is nothing to guess. */

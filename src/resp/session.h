@@ -63,6 +63,12 @@ enum {
 	HX_RESP_FAILURES_MAX = 3, /* wrong passwords of a connection: then it is closed */
 };
 
+/*
+ * Whether a credential does not count for now, since others of the same address were wrong too
+ * often. user is its owner; NULL: it is wrong. False with a user: the session becomes that user.
+ */
+typedef bool hx_resp_locked_fn(void *context, const struct hx_resp_user *user);
+
 struct hx_resp_session {
 	struct hx_resp_service *service;
 	struct hx_resp_request request;
@@ -81,9 +87,10 @@ struct hx_resp_session {
 	unsigned refused;  /* credentials, since whoever keeps an account of it has looked */
 	unsigned locked;   /* the same, not looked at */
 	unsigned failures; /* wrong credentials ever */
+	hx_resp_locked_fn *is_locked; /* NULL: credentials always count */
+	void *locked_context;
 	uint8_t protocol;
 	bool is_authenticated;
-	bool is_locked;    /* set by whoever counts failures: credentials are not looked at */
 	bool is_closing;   /* no more is read; close when the replies are sent */
 	bool is_abrupt;    /* close without a reply */
 	bool is_last;      /* the command has steps: none is planned behind it */

@@ -106,16 +106,23 @@ bool hx_admin_identify(
 		exchange->head.field_count;
 	int64_t now_ns = hx_clock_mono_ns();
 	int64_t locked_ns = 0;
+	struct hapax_bytes name;
 
+	hx_auth_identify(auth, exchange, ret_identity);
+	name = hapax_bytes_from_text(ret_identity->name);
 	if (has_token)
 		locked_ns = hx_peers_locked_ns(&serve->peers, who, auth->max_failures, now_ns);
-	if (locked_ns > 0) {
+	/* A right token that is new here gets the answer of a wrong one, or it would be found. */
+	if (locked_ns > 0 &&
+	    (ret_identity->said != HX_AUTH_KNOWN ||
+	     !hx_peers_knows(&serve->peers, who, HX_PEERS_API_TOKEN, name))) {
 		hx_metrics_add(serve->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_LOCKED, 1);
 		hx_peers_note_locked(&serve->peers, who);
 		refuse_locked(exchange, locked_ns);
 		return false;
 	}
-	hx_auth_identify(auth, exchange, ret_identity);
+	if (ret_identity->said == HX_AUTH_KNOWN && has_token)
+		hx_peers_remember(&serve->peers, who, HX_PEERS_API_TOKEN, name);
 	if (ret_identity->said == HX_AUTH_UNKNOWN) {
 		hx_metrics_add(serve->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_CREDENTIAL, 1);
 		hx_peers_failed(&serve->peers, who, auth->max_failures, now_ns);

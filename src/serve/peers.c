@@ -257,6 +257,43 @@ int64_t hx_peers_locked_ns(
 	return locked_ns > 0 ? locked_ns : 0;
 }
 
+/* Of address and credential. 0 stands for an empty slot, so it is no hash. */
+static uint64_t known_hash(
+	const struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
+	struct hapax_bytes name)
+{
+	char network[HX_ADDRESS_TEXT_SIZE];
+	uint64_t parts[3] = {(uint64_t)kind};
+	uint64_t hash;
+
+	hx_address_network(address, network);
+	parts[1] = hx_siphash13(peers->hash_key, network, strlen(network));
+	parts[2] = hx_siphash13(peers->hash_key, name.data, name.size);
+	hash = hx_siphash13(peers->hash_key, parts, sizeof(parts));
+	return hash != 0 ? hash : 1;
+}
+
+void hx_peers_remember(
+	struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
+	struct hapax_bytes name)
+{
+	uint64_t hash = known_hash(peers, address, kind, name);
+
+	atomic_store_explicit(
+		&peers->known[hash % HX_PEERS_KNOWN_SLOTS], hash, memory_order_relaxed);
+}
+
+bool hx_peers_knows(
+	const struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
+	struct hapax_bytes name)
+{
+	uint64_t hash = known_hash(peers, address, kind, name);
+
+	return hash ==
+		atomic_load_explicit(
+			&peers->known[hash % HX_PEERS_KNOWN_SLOTS], memory_order_relaxed);
+}
+
 void hx_peers_note_locked(struct hx_peers *peers, const char *address)
 {
 	struct place place;

@@ -7,8 +7,10 @@
  * memory; of those that have wrong passwords alone, HX_PEERS_FAILED_MAX do.
  *
  * Wrong passwords are a debt of time. Each adds a minute divided by the limit, and a minute
- * pays a minute off. Whoever owes a minute is locked: its passwords are not looked at until
+ * pays a minute off. An address that owes a minute is locked: its passwords do not count until
  * there is room for one more. So a limit of 20 is 20 at once, then one every three seconds.
+ * A credential that this address has used with success before counts all the same: one client
+ * with an old password must not stop its neighbors, and a guess gains nothing by that.
  *
  * Threads: any. One lock for each of HX_PEERS_SHARDS.
  */
@@ -20,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <hapax/bytes.h>
 #include <hapax/error.h>
 
 #include "base/thread.h"
@@ -31,6 +34,7 @@ enum {
 	HX_PEERS_BUCKETS = 256, /* of a shard */
 	HX_PEERS_FAILED_MAX = 16 * 1024,
 	HX_PEERS_NAME_SIZE = 64,
+	HX_PEERS_KNOWN_SLOTS = 4096,
 };
 
 /* What is counted; each has a limit of its own. */
@@ -41,6 +45,11 @@ enum hx_peers_what {
 	HX_PEERS_ADMIN_CONNECTIONS,
 	HX_PEERS_ADMIN_REQUESTS,
 	HX_PEERS_WHATS,
+};
+
+enum hx_peers_credential {
+	HX_PEERS_API_TOKEN,
+	HX_PEERS_PASSWORD, /* at the Redis door */
 };
 
 struct hx_peers_entry;
@@ -69,6 +78,8 @@ struct hx_peers_trouble {
 struct hx_peers {
 	uint64_t hash_key[2];
 	_Atomic size_t failed_count; /* of all shards */
+	/* Hashes of address and credential, each at its own slot: a later one displaces it. */
+	_Atomic uint64_t known[HX_PEERS_KNOWN_SLOTS];
 	struct hx_peers_shard shards[HX_PEERS_SHARDS];
 	/* By what is counted, then that of wrong passwords. */
 	struct hx_peers_trouble troubles[HX_PEERS_WHATS + 1];
@@ -95,6 +106,16 @@ void hx_peers_failed(struct hx_peers *peers, const char *address, uint64_t max, 
 /* How long passwords of address are not looked at; 0: they are. */
 int64_t hx_peers_locked_ns(
 	struct hx_peers *peers, const char *address, uint64_t max, int64_t now_ns);
+
+/* A credential of address was right; name is its owner's. Others may displace it. */
+void hx_peers_remember(
+	struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
+	struct hapax_bytes name);
+
+/* Whether it was right from this address before. */
+bool hx_peers_knows(
+	const struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
+	struct hapax_bytes name);
 
 /* A password of address was not looked at: for the log. */
 void hx_peers_note_locked(struct hx_peers *peers, const char *address);

@@ -241,14 +241,19 @@ static void tell_refused(struct hx_resp_peer *peer)
 	peer->session.locked = 0;
 }
 
-/* Are passwords of its address not looked at for a moment? */
-static bool is_locked(const struct hx_resp_peer *peer)
+static bool is_locked(void *context, const struct hx_resp_user *user)
 {
+	struct hx_resp_peer *peer = context;
 	struct hx_peers *peers = &peer->door->loop->serve->peers;
+	const char *who = guesser(peer);
 
-	return has_users(peer) && hx_peers_has_failed(peers) &&
-		hx_peers_locked_ns(peers, guesser(peer), failures_max(peer), hx_clock_mono_ns()) >
-		0;
+	if (hx_peers_has_failed(peers) &&
+	    hx_peers_locked_ns(peers, who, failures_max(peer), hx_clock_mono_ns()) > 0 &&
+	    (user == NULL || !hx_peers_knows(peers, who, HX_PEERS_PASSWORD, user->name)))
+		return true;
+	if (user != NULL)
+		hx_peers_remember(peers, who, HX_PEERS_PASSWORD, user->name);
+	return false;
 }
 
 /*
@@ -265,7 +270,6 @@ static size_t work(struct hx_resp_peer *peer, struct hapax_bytes input)
 	       !must_wait(peer)) {
 		size_t step;
 
-		peer->session.is_locked = is_locked(peer);
 		step = hx_resp_session_plan(
 			&peer->session, &door->gathering->batch,
 			used == input.size ? hx_bytes(NULL, 0)
@@ -524,6 +528,8 @@ static enum hapax_status open_peer(struct hx_resp_peer *peer, int fd)
 	if (door->tls != NULL)
 		status = hx_tls_new(door->tls, NULL, &tls, NULL);
 	hx_resp_session_init(&peer->session, door->service);
+	peer->session.is_locked = is_locked;
+	peer->session.locked_context = peer;
 	peer->trip.reactor = &door->loop->reactor;
 	peer->trip.done = (struct hx_task){.fn = on_errand_done, .context = peer};
 	if (status == HAPAX_OK)

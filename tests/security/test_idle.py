@@ -110,10 +110,13 @@ def test_guesses_at_the_redis_listener(cli):
             looked_at = 3 + sum(guess(resp_address(daemon), 100).count(b"WRONGPASS") for _ in range(count))
         most = 20 + (time.monotonic() - began) / 3 + 1
         assert 20 <= looked_at <= most, f"{looked_at} of at most {most}"
-        # Whoever was let in before is not asked again.
+        # A connection that was let in before goes on, and the password that it used counts on a new one.
         known.sendall(b"PING\r\n")
         expect(known.recv(100), b"+PONG\r\n")
         known.close()
+        with socket.create_connection(resp_address(daemon), timeout=TIMEOUT_SECONDS) as again:
+            again.sendall(b"AUTH secret\r\n")
+            expect(again.recv(100), b"+OK\r\n")
         counted = metrics(daemon)
         expect(counted['hapax_refused_total{reason="credential"}'], float(looked_at))
         assert counted['hapax_refused_total{reason="locked"}'] >= count / 2
@@ -122,9 +125,11 @@ def test_guesses_at_the_redis_listener(cli):
 def test_guesses_at_the_admin_listener(cli):
     """401 for the first ones, then 429 and Retry-After; probes are answered all the same."""
     made = cli.run("config", "token", "-o", "json").json
-    config = f"auth: {{max_failures: 10, tokens: [{json.dumps(made['row'])}]}}\n"
+    other = cli.run("config", "token", "--name", "other", "-o", "json").json
+    config = f"auth: {{max_failures: 10, tokens: [{json.dumps(made['row'])}, {json.dumps(other['row'])}]}}\n"
     with upstream() as service, serve(cli, service.url, config=config) as daemon:
         right = {"Authorization": f"Bearer {made['token']}"}
+        new = {"Authorization": f"Bearer {other['token']}"}
 
         def ask(path, **headers):
             return request(daemon.admin, "GET", path, headers)
@@ -139,6 +144,9 @@ def test_guesses_at_the_admin_listener(cli):
         late = next(reply for reply in replies if reply.status == 429)
         assert 1 <= int(late.headers["retry-after"]) <= 6, late.headers
         expect([get(daemon.admin, path).status for path in PROBES[:4]], [200] * 4)
-        # Another address is not held up by it, and the right token is let in after a moment.
+        # Another address is not held up by it, and neither is a token that was right from this one before.
         expect(ask("/api/v1/stats", **right, **{"X-Forwarded-For": "203.0.113.9"}).status, 200)
-        until(lambda: ask("/api/v1/stats", **right).status == 200, "the address is not locked any more")
+        expect(ask("/api/v1/stats", **right).status, 200)
+        # A right token that is new here cannot be told from a wrong one while the address is locked.
+        expect(ask("/api/v1/stats", **new).status, 429)
+        until(lambda: ask("/api/v1/stats", **new).status == 200, "the address is not locked any more")

@@ -216,12 +216,34 @@ static void a_request_counts_for(void **state)
 	assert_string_equal(hx_origin_of_failure("", ""), "");
 }
 
+/* One client with an old password does not stop its neighbors. */
+static void what_was_right_is_known(void **state)
+{
+	const struct hapax_bytes ann = hapax_bytes_from_text("ann");
+	const struct hapax_bytes bob = hapax_bytes_from_text("bob");
+	struct hx_peers peers;
+
+	(void)state;
+	hx_peers_init(&peers);
+	assert_false(hx_peers_knows(&peers, "1.2.3.4", HX_PEERS_PASSWORD, ann));
+	hx_peers_remember(&peers, "1.2.3.4", HX_PEERS_PASSWORD, ann);
+	assert_true(hx_peers_knows(&peers, "1.2.3.4", HX_PEERS_PASSWORD, ann));
+	assert_false(hx_peers_knows(&peers, "1.2.3.4", HX_PEERS_PASSWORD, bob));
+	assert_false(hx_peers_knows(&peers, "1.2.3.4", HX_PEERS_API_TOKEN, ann));
+	assert_false(hx_peers_knows(&peers, "1.2.3.5", HX_PEERS_PASSWORD, ann));
+	/* As in limits: a network of 64 bits is one address. */
+	hx_peers_remember(&peers, "2001:db8::1", HX_PEERS_API_TOKEN, bob);
+	assert_true(hx_peers_knows(&peers, "2001:db8::2", HX_PEERS_API_TOKEN, bob));
+	hx_peers_done(&peers);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_address_has_its_own),
 		cmocka_unit_test(nobody_takes_memory_who_has_nothing),
 		cmocka_unit_test(guesses_are_slowed_down),
+		cmocka_unit_test(what_was_right_is_known),
 		cmocka_unit_test(threads_share_it),
 		cmocka_unit_test(a_request_counts_for),
 	};
