@@ -4,7 +4,8 @@
  *
  *  (1) size <= capacity <= size_max.
  *  (2) data is NULL exactly when capacity is 0.
- *  (3) A call that fails changes neither size nor the bytes below it.
+ *  (3) Exactly charge(capacity) bytes are taken from the budget.
+ *  (4) A call that fails changes neither size nor the bytes below it.
  */
 #include "base/buf.h"
 
@@ -33,11 +34,24 @@ void hx_buf_init(struct hapax_buf *buf, size_t size_max)
 	*buf = (struct hapax_buf){.size_max = size_max};
 }
 
+void hx_buf_init_budget(struct hapax_buf *buf, size_t size_max, struct hx_budget *budget)
+{
+	*buf = (struct hapax_buf){.size_max = size_max, .budget = budget};
+}
+
+/* Of a buffer with so much memory, what its budget knows of. */
+static size_t charge(size_t capacity)
+{
+	return capacity <= HX_BUF_FREE_MAX ? 0 : capacity;
+}
+
 void hx_buf_done(struct hapax_buf *buf)
 {
 	buf_assert(buf);
 	hx_free(buf->data);
-	hx_buf_init(buf, buf->size_max);
+	if (charge(buf->capacity) > 0)
+		hx_budget_give(buf->budget, buf->capacity);
+	hx_buf_init_budget(buf, buf->size_max, buf->budget);
 }
 
 void hx_buf_clear(struct hapax_buf *buf)
@@ -63,7 +77,7 @@ static size_t grown_capacity(const struct hapax_buf *buf, size_t needed)
 enum hapax_status hx_buf_grow(struct hapax_buf *buf, size_t extra)
 {
 	unsigned char *data;
-	size_t capacity, needed;
+	size_t capacity, needed, grown;
 
 	buf_assert(buf);
 	if (hx_add_size(buf->size, extra, &needed) || needed > buf->size_max)
@@ -72,9 +86,15 @@ enum hapax_status hx_buf_grow(struct hapax_buf *buf, size_t extra)
 		return HAPAX_OK;
 
 	capacity = grown_capacity(buf, needed);
-	data = hx_realloc(buf->data, capacity);
-	if (data == NULL)
+	grown = charge(capacity) - charge(buf->capacity);
+	if (grown > 0 && !hx_budget_take(buf->budget, grown))
 		return HAPAX_ERR_NO_MEMORY;
+	data = hx_realloc(buf->data, capacity);
+	if (data == NULL) {
+		if (grown > 0)
+			hx_budget_give(buf->budget, grown);
+		return HAPAX_ERR_NO_MEMORY;
+	}
 	buf->data = data;
 	buf->capacity = capacity;
 	return HAPAX_OK;

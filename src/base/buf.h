@@ -19,15 +19,24 @@
 #include <hapax/bytes.h>
 #include <hapax/error.h>
 
+#include "base/budget.h"
+
 struct hapax_buf {
 	unsigned char *data; /* NULL while capacity is 0 */
 	size_t size;
 	size_t capacity;
 	size_t size_max;
+	struct hx_budget *budget; /* that memory is taken from; NULL: none */
 };
+
+/* A buffer with at most so many bytes takes nothing from its budget: counting would cost more. */
+enum { HX_BUF_FREE_MAX = 1024 };
 
 /* Allocates nothing. */
 void hx_buf_init(struct hapax_buf *buf, size_t size_max);
+
+/* The same; its memory is taken from budget, and a growth that is refused there is NO_MEMORY. */
+void hx_buf_init_budget(struct hapax_buf *buf, size_t size_max, struct hx_budget *budget);
 
 /* Free the memory; the buffer is empty afterwards and may be used again. */
 void hx_buf_done(struct hapax_buf *buf);

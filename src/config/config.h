@@ -99,11 +99,20 @@ enum hx_config_sync {
 	HX_CONFIG_SYNC_UNSAFE_INTERVAL = 1,
 };
 
+/* Of a size: it follows from the memory that there is, see hx_config_memory_plan(). */
+#define HX_CONFIG_AUTO UINT64_MAX
+
+struct hx_config_memory {
+	uint64_t limit;     /* that the rest follows from; or HX_CONFIG_AUTO */
+	uint64_t listeners; /* for all doors together; 0: no limit; or HX_CONFIG_AUTO */
+};
+
 struct hx_config_store {
 	const char *url;    /* never empty */
 	bool is_default;    /* nobody named it: its folder may have to be made */
-	uint64_t max_bytes; /* 0: no limit, as the next one */
+	uint64_t max_bytes; /* 0: no limit, as the next one; or HX_CONFIG_AUTO */
 	uint64_t max_keys;
+	uint64_t max_keys_per_tenant; /* 0: no limit; see serve/tenant_keys.h */
 	uint64_t max_result;
 	uint64_t parked_max;
 	uint64_t segment_bytes;
@@ -134,7 +143,7 @@ struct hx_config_http {
 	uint64_t max_requests;                /* in progress at a time, by all loops together */
 	uint64_t max_requests_per_address;    /* of these */
 	uint64_t max_requests_per_tenant;     /* of these */
-	uint64_t max_loop_memory;             /* bodies and replies that one loop holds */
+	uint64_t max_temp_bytes;              /* of bodies in temporary files, all together */
 	uint64_t max_line;                    /* the request line */
 	uint64_t max_head;                    /* the request line and all fields */
 	uint64_t max_fields;
@@ -443,6 +452,7 @@ struct hx_config {
 	struct hx_config_tls tls;
 	struct hx_config_store store;
 	struct hx_config_upstream upstream;
+	struct hx_config_memory memory;
 	struct hx_config_http http;
 	struct hx_config_scope defaults;
 	const struct hx_config_scope *scopes;
@@ -584,8 +594,21 @@ void hx_config_proxy_run_options(
 	struct hapax_run_options *ret_options);
 
 /* What hapax_store_open() needs to know. */
+/* How the memory is divided. Each 0: no limit, or of limit: not known. */
+struct hx_config_memory_plan {
+	uint64_t limit;
+	uint64_t listeners;
+	uint64_t store;
+};
+
+/* detected is what hx_memory_limit() says; it counts unless memory.limit is set. */
+void hx_config_memory_plan(
+	const struct hx_config *config, uint64_t detected, struct hx_config_memory_plan *ret_plan);
+
+/* bytes_max: hx_config_memory_plan.store. */
 void hx_config_store_options(
-	const struct hx_config *config, struct hapax_store_options *ret_options);
+	const struct hx_config *config, uint64_t bytes_max,
+	struct hapax_store_options *ret_options);
 
 /* False: the door speaks no TLS. What is returned points into config. */
 bool hx_config_tls_options(

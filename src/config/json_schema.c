@@ -37,18 +37,28 @@ static void write_types(struct hx_json_write *json, const char *first, const cha
 	hx_json_write_end(json, ']');
 }
 
+/* The words that stand for a number; "": there are none. */
+static const char *words_of(const struct hx_setting *setting)
+{
+	bool has_none = setting->flags & HX_SETTING_NONE_IS_0;
+
+	if (setting->flags & HX_SETTING_AUTO)
+		return has_none ? "auto|none" : "auto";
+	return has_none ? "none" : "";
+}
+
 static void write_number(struct hx_json_write *json, const struct hx_setting *setting)
 {
-	const char *none = setting->flags & HX_SETTING_NONE_IS_0 ? "none" : "";
+	const char *words = words_of(setting);
 
 	if (setting->type == HX_SETTING_DURATION) {
 		hx_json_write_text(json, "type", "string");
 		write_pattern(json, DURATION, setting->flags & HX_SETTING_FOREVER ? "forever" : "");
 		return;
 	}
-	if (setting->type == HX_SETTING_SIZE || none[0] != '\0') {
+	if (setting->type == HX_SETTING_SIZE || words[0] != '\0') {
 		write_types(json, "integer", "string");
-		write_pattern(json, setting->type == HX_SETTING_SIZE ? SIZE : "[0-9]+", none);
+		write_pattern(json, setting->type == HX_SETTING_SIZE ? SIZE : "[0-9]+", words);
 	} else {
 		hx_json_write_text(json, "type", "integer");
 	}

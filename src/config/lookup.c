@@ -168,14 +168,30 @@ void hx_config_proxy_run_options(
 	ret_options->on_lapse = route->on_lapse;
 }
 
+void hx_config_memory_plan(
+	const struct hx_config *config, uint64_t detected, struct hx_config_memory_plan *ret_plan)
+{
+	const struct hx_config_memory *memory = &config->memory;
+	const char *url = config->store.url;
+	uint64_t limit = memory->limit == HX_CONFIG_AUTO ? detected : memory->limit;
+	/* The others keep their records elsewhere, and refuse a limit. */
+	bool is_here = strncmp(url, "file:", 5) == 0 || strncmp(url, "memory:", 7) == 0;
+
+	ret_plan->limit = limit;
+	ret_plan->listeners = memory->listeners == HX_CONFIG_AUTO ? limit / 8 : memory->listeners;
+	ret_plan->store = config->store.max_bytes;
+	if (ret_plan->store == HX_CONFIG_AUTO)
+		ret_plan->store = is_here ? limit / 2 : 0;
+}
+
 void hx_config_store_options(
-	const struct hx_config *config, struct hapax_store_options *ret_options)
+	const struct hx_config *config, uint64_t bytes_max, struct hapax_store_options *ret_options)
 {
 	const struct hx_config_store *store = &config->store;
 	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
 
 	options.evict = store->evict;
-	options.bytes_max = store->max_bytes;
+	options.bytes_max = bytes_max;
 	options.keys_max = store->max_keys;
 	options.parked_max = store->parked_max;
 	options.result_size_max = store->max_result;

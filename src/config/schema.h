@@ -38,6 +38,7 @@ enum hx_setting_flag {
 	HX_SETTING_REQUIRED = 1 << 3,  /* there is no default */
 	/* LIST: what an item does not say is as in `defaults`, not as in the table. */
 	HX_SETTING_INHERITS = 1 << 4,
+	HX_SETTING_AUTO = 1 << 6,   /* SIZE: `auto` is HX_CONFIG_AUTO; the daemon finds a value */
 	HX_SETTING_SECRET = 1 << 5, /* TEXT: a URL that may have a password, which is not shown */
 };
 
@@ -82,6 +83,9 @@ extern const struct hx_section hx_config_schema;
 
 /* Of it, `http`: schema_http.c. */
 extern const struct hx_section hx_config_schema_http;
+
+/* Of it, `memory`: schema_memory.c. */
+extern const struct hx_section hx_config_schema_memory;
 
 /* Longer than the path of any setting, and the name of its variable. */
 enum { HX_SETTING_PATH_SIZE = 96 };

@@ -134,6 +134,10 @@ static enum hapax_status read_number(
 		*(uint64_t *)member(setting, object) = 0;
 		return HAPAX_OK;
 	}
+	if ((setting->flags & HX_SETTING_AUTO) && is_word(text, "auto")) {
+		*(uint64_t *)member(setting, object) = HX_CONFIG_AUTO;
+		return HAPAX_OK;
+	}
 	if ((setting->flags & HX_SETTING_FOREVER) && is_word(text, "forever")) {
 		*(int64_t *)member(setting, object) = HAPAX_TTL_FOREVER;
 		return HAPAX_OK;
@@ -251,6 +255,8 @@ static enum hapax_status write_number(
 
 	if ((setting->flags & HX_SETTING_NONE_IS_0) && value == 0)
 		return hx_buf_append(out, "none", 4);
+	if ((setting->flags & HX_SETTING_AUTO) && (uint64_t)value == HX_CONFIG_AUTO)
+		return hx_buf_append(out, "auto", 4);
 	if ((setting->flags & HX_SETTING_FOREVER) && value == HAPAX_TTL_FOREVER)
 		return hx_buf_append(out, "forever", 7);
 	format_number(setting, value, text);
@@ -304,6 +310,7 @@ static void list_choices(const struct hx_setting *setting, char text[HX_SETTING_
 void hx_value_describe(const struct hx_setting *setting, char text[HX_SETTING_WHY_SIZE])
 {
 	bool has_none = setting->flags & HX_SETTING_NONE_IS_0;
+	bool has_auto = setting->flags & HX_SETTING_AUTO;
 	bool has_forever = setting->flags & HX_SETTING_FOREVER;
 	const char *what = "";
 
@@ -313,8 +320,10 @@ void hx_value_describe(const struct hx_setting *setting, char text[HX_SETTING_WH
 		what = has_none ? "a whole number, or none" : "a whole number";
 		break;
 	case HX_SETTING_SIZE:
-		what = has_none ? "a size such as 64KiB or 10MB, or none"
-				: "a size such as 64KiB or 10MB";
+		what = has_auto && has_none ? "a size such as 64KiB or 10MB, or auto, or none"
+			: has_auto          ? "a size such as 64KiB or 10MB, or auto"
+			: has_none          ? "a size such as 64KiB or 10MB, or none"
+					    : "a size such as 64KiB or 10MB";
 		break;
 	case HX_SETTING_DURATION:
 		what = has_forever ? "a duration such as 30s, 5m, 24h or 7d, or forever"

@@ -23,6 +23,22 @@ void hx_block_pool_done(struct hx_block_pool *pool)
 	assert(pool->lent_count == 0);
 	while (pool->free_count > 0)
 		hx_free(pool->free[--pool->free_count]);
+	if (pool->budget != NULL)
+		hx_budget_give(pool->budget, pool->taken_bytes);
+	pool->taken_bytes = 0;
+}
+
+/* What is held already cannot be refused: whoever begins something asks the budget first. */
+void hx_block_pool_settle(struct hx_block_pool *pool)
+{
+	size_t wanted = pool->held_bytes == 0 ? 0 : pool->held_bytes + HX_POOL_GRAIN;
+
+	if (wanted > pool->taken_bytes)
+		hx_budget_note(pool->budget, wanted - pool->taken_bytes);
+	else
+		hx_budget_give(pool->budget, pool->taken_bytes - wanted);
+	pool->taken_bytes = wanted;
+	assert(pool->taken_bytes >= pool->held_bytes);
 }
 
 static unsigned char *lend(struct hx_block_pool *pool)
@@ -53,7 +69,7 @@ static void drop_memory(struct hx_byte_queue *queue)
 {
 	if (queue->data == NULL)
 		return;
-	queue->pool->held_bytes -= queue->capacity;
+	hx_block_pool_hold(queue->pool, queue->pool->held_bytes - queue->capacity);
 	if (queue->capacity == HX_BLOCK_SIZE)
 		take_back(queue->pool, queue->data);
 	else
@@ -85,7 +101,7 @@ static enum hapax_status move_to(struct hx_byte_queue *queue, size_t capacity)
 	if (size > 0)
 		memcpy(data, queue->data + queue->begin, size);
 	drop_memory(queue);
-	queue->pool->held_bytes += capacity;
+	hx_block_pool_hold(queue->pool, queue->pool->held_bytes + capacity);
 	queue->data = data;
 	queue->capacity = capacity;
 	queue->begin = 0;

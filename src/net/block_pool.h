@@ -8,7 +8,8 @@
  * descriptors cost.
  *
  * The pool counts the bytes that are lent, and those that others hold for the same loop
- * and tell it of, so that whoever takes on more work can see what it would add to.
+ * and tell it of. It takes them from the budget that all loops share, HX_POOL_GRAIN bytes
+ * ahead at a time, so that most requests touch no memory of other loops.
  *
  * Threads: one at a time; a pool belongs to a reactor.
  */
@@ -20,7 +21,11 @@
 #include <hapax/bytes.h>
 #include <hapax/error.h>
 
+#include "base/budget.h"
+
 enum {
+	/* Taken from the budget ahead of need, and given back when twice as much is not needed. */
+	HX_POOL_GRAIN = 64 * 1024,
 	/* A pipelined batch of small requests, or most of an HTTP message. */
 	HX_BLOCK_SIZE = 16 * 1024,
 	/* Kept for the next busy moment; more are given back to the system. */
@@ -32,13 +37,27 @@ struct hx_block_pool {
 	unsigned char *free[HX_BLOCKS_KEPT_MAX];
 	size_t free_count;
 	size_t lent_count;
-	size_t held_bytes; /* in queues, and noted */
+	size_t held_bytes;        /* in queues, and noted */
+	size_t taken_bytes;       /* from the budget: at least held_bytes */
+	struct hx_budget *budget; /* NULL: none. Set before anything is held */
 };
+
+/* The slow half of hold; not for callers. */
+void hx_block_pool_settle(struct hx_block_pool *pool);
+
+/* held_bytes becomes so many. */
+static inline void hx_block_pool_hold(struct hx_block_pool *pool, size_t bytes)
+{
+	pool->held_bytes = bytes;
+	if (pool->budget != NULL &&
+	    (bytes > pool->taken_bytes || pool->taken_bytes - bytes > (size_t)2 * HX_POOL_GRAIN))
+		hx_block_pool_settle(pool);
+}
 
 /* So many bytes are held somewhere else; *noted is what was told before, 0 at first. */
 static inline void hx_block_pool_note(struct hx_block_pool *pool, size_t *noted, size_t bytes)
 {
-	pool->held_bytes += bytes - *noted;
+	hx_block_pool_hold(pool, pool->held_bytes - *noted + bytes);
 	*noted = bytes;
 }
 

@@ -18,6 +18,8 @@ void hx_http_body_init(struct hx_http_body *body, const char *folder, size_t mem
 	hx_buf_init(&body->memory, memory_max);
 	body->file = -1;
 	body->size = 0;
+	body->file_budget = NULL;
+	body->file_taken = 0;
 }
 
 static void close_file(struct hx_http_body *body)
@@ -27,6 +29,9 @@ static void close_file(struct hx_http_body *body)
 	if (body->file >= 0)
 		(void)io->ops->close(io->context, body->file);
 	body->file = -1;
+	if (body->file_taken > 0)
+		hx_budget_give(body->file_budget, body->file_taken);
+	body->file_taken = 0;
 }
 
 void hx_http_body_clear(struct hx_http_body *body)
@@ -80,8 +85,16 @@ static enum hapax_status add_to_file(
 	struct hx_http_body *body, struct hapax_bytes data, struct hapax_error *err)
 {
 	const struct hx_io *io = hx_io_system();
-	int code = hx_io_write_full(io, body->file, data.data, data.size, body->size);
+	int code;
 
+	if (body->file_budget != NULL) {
+		if (!hx_budget_take(body->file_budget, data.size))
+			return hx_error_set(
+				err, HAPAX_ERR_LIMIT, 0,
+				"the space for large bodies is in use; try again later");
+		body->file_taken += data.size;
+	}
+	code = hx_io_write_full(io, body->file, data.data, data.size, body->size);
 	if (code < 0)
 		return refuse(err, code, "written");
 	body->size += data.size;

@@ -17,6 +17,7 @@
 #include <hapax/bytes.h>
 #include <hapax/error.h>
 
+#include "base/budget.h"
 #include "base/buf.h"
 
 enum {
@@ -32,6 +33,8 @@ struct hx_http_body {
 	const char *folder;      /* of the file; borrowed */
 	int file;                /* -1: none */
 	uint64_t size;
+	struct hx_budget *file_budget; /* that bytes in the file are taken from; NULL: none */
+	size_t file_taken;             /* of it */
 };
 
 /* Allocates nothing. More than memory_max goes into a file in folder. */
@@ -43,7 +46,7 @@ void hx_http_body_clear(struct hx_http_body *body);
 /* Gives everything back. */
 void hx_http_body_done(struct hx_http_body *body);
 
-/* NO_MEMORY, or what the disk says; what was added before is still there. */
+/* NO_MEMORY, LIMIT of the file budget, or what the disk says; what was added before is still there. */
 enum hapax_status hx_http_body_add(
 	struct hx_http_body *body, struct hapax_bytes data, struct hapax_error *err);
 

@@ -29,6 +29,8 @@ enum {
 
 #define MS_NS INT64_C(1000000)
 
+static const char full_text[] = "the memory for requests and replies is in use; try again later";
+
 static void link_peer(struct hx_http_peer *peer)
 {
 	struct hx_http_server *server = peer->server;
@@ -150,7 +152,7 @@ static void write_refusal(struct hx_http_peer *peer, unsigned status, const char
 	struct hapax_buf *out = &peer->server->out;
 	struct hx_http1_writer writer;
 	unsigned char body_space[2048];
-	struct hapax_buf body = {body_space, 0, sizeof(body_space), sizeof(body_space)};
+	struct hapax_buf body = {body_space, 0, sizeof(body_space), sizeof(body_space), NULL};
 
 	hx_buf_clear(out);
 	(void)hx_http_problem_write(&problem, &body);
@@ -270,9 +272,9 @@ static bool begin_exchange(struct hx_http_peer *peer, struct hapax_bytes head)
 	struct hx_http_exchange *exchange;
 	struct hapax_bytes go_on = hx_http1_continue();
 
-	if (hx_http_server_is_full(server)) {
-		hx_http_peer_refuse(
-			peer, 503, HX_HTTP_REFUSED_MEMORY, "too much of others is held in memory");
+	if (hx_http_server_is_full(server) &&
+	    !(server->options.serves_when_full && server->head.body == HX_HTTP1_BODY_NONE)) {
+		hx_http_peer_refuse(peer, 503, HX_HTTP_REFUSED_MEMORY, full_text);
 		return false;
 	}
 	/* Its body would come for nothing. */
@@ -308,8 +310,7 @@ static bool add_data(struct hx_http_peer *peer, struct hapax_bytes data)
 	hx_http_exchange_note(exchange);
 	if (status == HAPAX_OK && hx_http_body_is_in_memory(&exchange->body) &&
 	    hx_http_server_is_full(peer->server))
-		status = hx_error_set(
-			&err, HAPAX_ERR_LIMIT, 0, "too much of others is held in memory");
+		status = hx_error_set(&err, HAPAX_ERR_LIMIT, 0, full_text);
 	if (status == HAPAX_OK)
 		return true;
 	hx_http_peer_refuse(

@@ -82,15 +82,15 @@ void hx_http_server_configure(
 	server->options.folder = before.folder;
 	server->options.tls = before.tls;
 	server->options.clock = before.clock;
+	server->options.budget = before.budget;
+	server->options.file_budget = before.file_budget;
 	hx_listener_limit(&server->listener, server->options.connections_max);
 }
 
 /* Replies to what was taken on have the last quarter. */
 bool hx_http_server_is_full(const struct hx_http_server *server)
 {
-	size_t max = server->options.memory_max;
-
-	return max != 0 && server->reactor->blocks.held_bytes >= max - max / 4;
+	return server->options.budget != NULL && hx_budget_is_full(server->options.budget);
 }
 
 bool hx_http_server_has_drained(const struct hx_http_server *server)
@@ -233,6 +233,7 @@ struct hx_http_exchange *hx_http_exchange_take(struct hx_http_server *server)
 	exchange->origin[0] = '\0';
 	exchange->on_room = NULL;
 	exchange->body.memory.size_max = server->options.body_memory_max;
+	exchange->body.file_budget = server->options.file_budget;
 	exchange->context = NULL;
 	return exchange;
 }
@@ -349,10 +350,11 @@ static enum hapax_status write_head(
 /* A small reply costs no more than its refusal would. */
 static bool has_room(const struct hx_http_server *server, size_t size)
 {
-	size_t max = server->options.memory_max;
-	size_t held = server->reactor->blocks.held_bytes;
+	const struct hx_http_server_options *options = &server->options;
+	size_t spared = options->serves_when_full ? HX_HTTP_SPARED_MAX : HX_BLOCK_SIZE;
 
-	return max == 0 || size <= HX_BLOCK_SIZE || (held < max && size <= max - held);
+	return options->budget == NULL || size <= spared ||
+		hx_budget_has_room(options->budget, size);
 }
 
 enum hapax_status hx_http_exchange_send(
@@ -392,7 +394,7 @@ static enum hapax_status send_or_refuse(
 		{HX_BYTES_LIT("Content-Type"), HX_BYTES_LIT(HX_HTTP_PROBLEM_CONTENT_TYPE)},
 		{HX_BYTES_LIT("Retry-After"), HX_BYTES_LIT("1")}};
 	unsigned char space[1024];
-	struct hapax_buf body = {space, 0, sizeof(space), sizeof(space)};
+	struct hapax_buf body = {space, 0, sizeof(space), sizeof(space), NULL};
 	enum hapax_status status = hx_http_exchange_send(exchange, reply, is_last);
 
 	if (status != HAPAX_ERR_LIMIT)
@@ -433,7 +435,7 @@ void hx_http_reply_problem(
 	const struct hapax_field *fields, size_t field_count)
 {
 	unsigned char body_space[4096];
-	struct hapax_buf body = {body_space, 0, sizeof(body_space), sizeof(body_space)};
+	struct hapax_buf body = {body_space, 0, sizeof(body_space), sizeof(body_space), NULL};
 	struct hx_http_problem with_error = *problem;
 	struct hapax_field all[8];
 	size_t count = 0;

@@ -34,6 +34,7 @@
 #include <hapax/error.h>
 #include <hapax/key.h>
 
+#include "base/budget.h"
 #include "base/buf.h"
 #include "net/connection.h"
 #include "net/http_body.h"
@@ -43,6 +44,9 @@
 
 /* An IPv6 address in digits with a zone. */
 enum { HX_HTTP_CLIENT_SIZE = HX_ADDRESS_HOST_SIZE };
+
+/* A page of metrics with a few hundred scopes. */
+enum { HX_HTTP_SPARED_MAX = 256 * 1024 };
 
 struct hx_http_exchange;
 struct hx_http_peer;
@@ -66,8 +70,8 @@ enum hx_http_refusal {
 	HX_HTTP_REFUSED_BODY,     /* the same of its body */
 	HX_HTTP_REFUSED_UNREAD,   /* it does not read its reply: dropped, without a status */
 	HX_HTTP_REFUSED_REQUESTS, /* exchanges_max */
-	HX_HTTP_REFUSED_MEMORY,   /* memory_max, or there is none */
-	HX_HTTP_REFUSED_FILE,     /* a large body could not be put into a file */
+	HX_HTTP_REFUSED_MEMORY,   /* the budget is full, or there is none */
+	HX_HTTP_REFUSED_FILE,     /* a large body could not be put into a file, or file_budget */
 	HX_HTTP_REFUSED_ADMIT,    /* admit or take said so */
 	HX_HTTP_REFUSED_IDLE,     /* closed for the next connection, see evicts */
 };
@@ -83,10 +87,16 @@ struct hx_http_server_options {
 	struct hx_http1_limits limits; /* of requests; its body_max is not read */
 	int64_t stall_ms;              /* 0: 30 s; how long a client may take nothing of a reply */
 	/*
-	 * 0: no limit. Of the reactor's connections, bodies and replies: from three quarters
-	 * of it on new requests are refused (503), above it replies larger than a block are.
+	 * NULL: no limit. What the reactor's pool takes from: when it is full new requests
+	 * are refused (503), and replies larger than a block that do not fit. Borrowed.
 	 */
-	size_t memory_max;
+	struct hx_budget *budget;
+	/*
+	 * Requests without a body, and replies up to HX_HTTP_SPARED_MAX, are served when the
+	 * budget is full: probes, and figures that tell of it.
+	 */
+	bool serves_when_full;
+	struct hx_budget *file_budget; /* NULL: no limit. Of bodies in files. Borrowed */
 	/*
 	 * When nearly connections_max are open, the one that has asked for nothing for longest
 	 * is closed: whoever comes is let in, unless all wait for a reply.
@@ -220,7 +230,7 @@ enum hapax_status hx_http_server_open(
 
 /*
  * Go by other options from now on; connections that are there keep their limits. Its
- * folder, tls and clock are not read.
+ * folder, tls, clock and budgets are not read.
  */
 void hx_http_server_configure(
 	struct hx_http_server *server, const struct hx_http_server_options *options);
@@ -238,7 +248,7 @@ void hx_http_server_drain(struct hx_http_server *server);
  */
 void hx_http_server_leave(struct hx_http_server *server);
 
-/* Whether three quarters of memory_max are held: then nothing more is taken on. */
+/* Whether the budget is full: then nothing more is taken on. */
 bool hx_http_server_is_full(const struct hx_http_server *server);
 
 /* Nobody is left after drain. */

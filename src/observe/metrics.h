@@ -74,7 +74,7 @@ enum hx_refused {
 	HX_REFUSED_ADDRESS,
 	HX_REFUSED_TENANT,
 	HX_REFUSED_REQUESTS, /* max_requests */
-	HX_REFUSED_MEMORY,   /* max_loop_memory, or there is none */
+	HX_REFUSED_MEMORY,   /* memory.listeners, or there is none */
 	HX_REFUSED_FILE,     /* a large body could not be put into a file */
 	HX_REFUSED_HEAD_TIMEOUT,
 	HX_REFUSED_BODY_TIMEOUT,
@@ -174,6 +174,15 @@ void hx_metrics_observe_ns(
 	struct hx_cells *cells, enum hx_metric metric, uint32_t numbered, unsigned fixed,
 	int64_t value_ns);
 
+/* What clients make the daemon hold, in bytes; a limit of 0 is none. */
+struct hx_memory_facts {
+	uint64_t limit;     /* that the others follow from; 0: not known */
+	uint64_t listeners; /* in memory */
+	uint64_t listeners_max;
+	uint64_t files; /* in temporary files */
+	uint64_t files_max;
+};
+
 /* What is known elsewhere and asked for at a scrape. Zero and NULL: left out. */
 struct hx_metrics_facts {
 	const char *version;
@@ -182,6 +191,7 @@ struct hx_metrics_facts {
 	bool is_store_up;                /* it answered when it was asked last */
 	const struct hapax_stats *stats; /* of the store, not too old */
 	double stats_age_seconds;
+	struct hx_memory_facts memory;
 	const struct hapax_outage *outage; /* of a store that is guarded */
 	uint64_t journal_records;          /* of the same */
 	const struct hapax_processor_stats *processor;

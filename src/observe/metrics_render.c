@@ -370,12 +370,36 @@ static void write_outbox(struct render *render)
 	      (double)stats->partitions);
 }
 
+/* What clients make the daemon hold; a limit of 0 is none, and is not shown. */
+static void write_memory(struct render *render)
+{
+	const struct hx_memory_facts *memory = &render->facts->memory;
+
+	if (memory->limit > 0)
+		gauge(render, "hapax_memory_limit_bytes", "bytes",
+		      "Memory that the limits of listeners and store follow from.",
+		      (double)memory->limit);
+	gauge(render, "hapax_listener_memory_bytes", "bytes",
+	      "Memory that requests, replies and transactions of all listeners hold.",
+	      (double)memory->listeners);
+	if (memory->listeners_max > 0)
+		gauge(render, "hapax_listener_memory_max_bytes", "bytes",
+		      "What they may hold; new ones are refused at three quarters of it.",
+		      (double)memory->listeners_max);
+	gauge(render, "hapax_temporary_file_bytes", "bytes",
+	      "Bodies of requests in temporary files.", (double)memory->files);
+	if (memory->files_max > 0)
+		gauge(render, "hapax_temporary_file_max_bytes", "bytes",
+		      "What they may take there.", (double)memory->files_max);
+}
+
 static void write_daemon(struct render *render)
 {
 	const struct hx_metrics_facts *facts = render->facts;
 	uint64_t lost = 0;
 
 	gauge(render, "hapax_ready", NULL, "1 while /readyz says so.", facts->is_ready ? 1 : 0);
+	write_memory(render);
 	count(render, "hapax_config_reloads", "Times that the configuration was read again.",
 	      facts->reloads);
 	count(render, "hapax_config_reload_failures", "Times that it was refused.",

@@ -19,8 +19,8 @@ enum {
 	CHUNK_SIZE = 64 * 1024,
 	CHUNKS_KEPT_MAX = 16,
 
-	/* Of a record's buffer: the values that de-duplication keeps are short. */
-	BUF_KEPT_MAX = 4 * 1024,
+	/* Of a record's buffer: the values that de-duplication keeps are short. None is counted. */
+	BUF_KEPT_MAX = HX_BUF_FREE_MAX,
 
 	/* A result with its headers, the names, the texts for people. */
 	RECORD_SIZE_MAX = HX_RESULT_SIZE_LIMIT + 2 * HX_RESULT_HEADERS_SIZE_MAX,
@@ -33,17 +33,47 @@ struct hx_resp_chunk {
 	unsigned char data[];
 };
 
+static void hold(struct hx_resp_batch *batch, size_t bytes)
+{
+	batch->held_bytes += bytes;
+	hx_budget_note(batch->budget, bytes);
+}
+
+static void let_go(struct hx_resp_batch *batch, size_t bytes)
+{
+	assert(batch->held_bytes >= bytes);
+	batch->held_bytes -= bytes;
+	hx_budget_give(batch->budget, bytes);
+}
+
+/* What arrays of so many elements take, with the largest buffers that slots keep. */
+static size_t ops_bytes(size_t count)
+{
+	return count * (sizeof(struct hapax_op) + sizeof(struct hapax_result));
+}
+
+static size_t slots_bytes(size_t count)
+{
+	return count * (sizeof(struct hx_resp_slot) + BUF_KEPT_MAX);
+}
+
 void hx_resp_batch_init(struct hx_resp_batch *batch)
 {
 	memset(batch, 0, sizeof(*batch));
 }
 
-static void free_chunks(struct hx_resp_chunk *chunk)
+static void free_chunk(struct hx_resp_batch *batch, struct hx_resp_chunk *chunk)
+{
+	let_go(batch, sizeof(*chunk) + chunk->capacity);
+	hx_free(chunk);
+}
+
+static void free_chunks(struct hx_resp_batch *batch, struct hx_resp_chunk *chunk)
 {
 	while (chunk != NULL) {
 		struct hx_resp_chunk *next = chunk->next;
 
-		hx_free(chunk);
+		free_chunk(batch, chunk);
 		chunk = next;
 	}
 }
@@ -55,6 +85,7 @@ static void free_arrays(struct hx_resp_batch *batch)
 	hx_free(batch->slots);
 	hx_free(batch->ops);
 	hx_free(batch->results);
+	let_go(batch, ops_bytes(batch->capacity) + slots_bytes(batch->slot_capacity));
 	batch->slots = NULL;
 	batch->ops = NULL;
 	batch->results = NULL;
@@ -64,13 +95,16 @@ static void free_arrays(struct hx_resp_batch *batch)
 void hx_resp_batch_done(struct hx_resp_batch *batch)
 {
 	free_arrays(batch);
-	free_chunks(batch->chunks);
-	free_chunks(batch->spare);
+	free_chunks(batch, batch->chunks);
+	free_chunks(batch, batch->spare);
+	assert(batch->held_bytes == 0);
 	hx_resp_batch_init(batch);
 }
 
 void hx_resp_batch_clear(struct hx_resp_batch *batch)
 {
+	/* Every loop has two batches: with little memory in all, none is kept for the next time. */
+	size_t kept_max = hx_budget_share(batch->budget) / 8;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < batch->slot_count; i++) {
@@ -79,7 +113,8 @@ void hx_resp_batch_clear(struct hx_resp_batch *batch)
 	}
 	batch->count = 0;
 	batch->slot_count = 0;
-	if (batch->capacity > OPS_KEPT_MAX || batch->slot_capacity > OPS_KEPT_MAX)
+	if (batch->capacity > OPS_KEPT_MAX || batch->slot_capacity > OPS_KEPT_MAX ||
+	    batch->held_bytes > kept_max)
 		free_arrays(batch);
 	for (struct hx_resp_chunk *chunk = batch->spare; chunk != NULL; chunk = chunk->next)
 		kept++;
@@ -87,8 +122,9 @@ void hx_resp_batch_clear(struct hx_resp_batch *batch)
 		struct hx_resp_chunk *chunk = batch->chunks;
 
 		batch->chunks = chunk->next;
-		if (chunk->capacity > CHUNK_SIZE || kept >= CHUNKS_KEPT_MAX) {
-			hx_free(chunk);
+		if (chunk->capacity > CHUNK_SIZE || kept >= CHUNKS_KEPT_MAX ||
+		    batch->held_bytes > kept_max) {
+			free_chunk(batch, chunk);
 			continue;
 		}
 		chunk->size = 0;
@@ -116,6 +152,7 @@ static bool grow_ops(struct hx_resp_batch *batch)
 	if (results == NULL)
 		return false;
 	batch->results = results;
+	hold(batch, ops_bytes(capacity) - ops_bytes(batch->capacity));
 	batch->capacity = capacity;
 	return true;
 }
@@ -128,6 +165,7 @@ static bool grow_slots(struct hx_resp_batch *batch)
 	if (slots == NULL)
 		return false;
 	batch->slots = slots;
+	hold(batch, slots_bytes(capacity) - slots_bytes(batch->slot_capacity));
 	batch->slot_capacity = capacity;
 	return true;
 }
@@ -151,12 +189,24 @@ struct hapax_op *hx_resp_batch_add(
 			hx_buf_init(&slot->buf, RECORD_SIZE_MAX);
 			batch->slot_ready++;
 		}
+		assert(slot->buf.capacity <= BUF_KEPT_MAX);
+		slot->buf.budget = batch->records;
 		/* Not written when there is none. */
 		memset(&slot->record, 0, sizeof(slot->record));
 		/* Its number, until seal makes a pointer of it. */
 		op->private_state = (uint32_t)batch->slot_count;
 	}
 	return op;
+}
+
+void hx_resp_batch_drop_record(struct hapax_op *op)
+{
+	if (op->record == NULL || op->buf == NULL)
+		return;
+	memset(op->record, 0, sizeof(*op->record));
+	if (op->buf->capacity > BUF_KEPT_MAX)
+		hx_buf_done(op->buf);
+	op->buf->budget = NULL;
 }
 
 void hx_resp_batch_cut(struct hx_resp_batch *batch, size_t count)
@@ -190,6 +240,7 @@ bool hx_resp_batch_keep(
 				return false;
 			chunk->size = 0;
 			chunk->capacity = capacity;
+			hold(batch, sizeof(*chunk) + capacity);
 		}
 		chunk->next = batch->chunks;
 		batch->chunks = chunk;

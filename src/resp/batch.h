@@ -43,6 +43,11 @@ struct hx_resp_batch {
 
 	struct hx_resp_chunk *chunks; /* in use, the newest first */
 	struct hx_resp_chunk *spare;
+
+	struct hx_budget
+		*budget;   /* of arrays and copies; NULL: none. Set before anything is added */
+	size_t held_bytes; /* of it */
+	struct hx_budget *records; /* of the records of what is added next; NULL: none */
 };
 
 /* Allocates nothing. */
@@ -59,6 +64,12 @@ void hx_resp_batch_clear(struct hx_resp_batch *batch);
  */
 struct hapax_op *hx_resp_batch_add(
 	struct hx_resp_batch *batch, enum hapax_op_type type, bool wants_record);
+
+/*
+ * The record of op was read: its memory, if it is much, goes back to where it was taken
+ * from. Whoever sets `records` calls it before that budget goes away.
+ */
+void hx_resp_batch_drop_record(struct hapax_op *op);
 
 /* The last operation is taken back. */
 void hx_resp_batch_cut(struct hx_resp_batch *batch, size_t count);

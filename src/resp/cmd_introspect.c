@@ -323,6 +323,7 @@ void hx_resp_plan_config_get(struct hx_resp_call *call)
 
 struct info {
 	struct hx_resp_service *service;
+	bool is_divided;
 	struct hapax_stats stats;
 	struct hapax_buf *out;
 };
@@ -379,8 +380,8 @@ static void info_stats(struct info *info)
 		(unsigned long long)atomic_load(&service->connections),
 		(unsigned long long)atomic_load(&service->commands),
 		(unsigned long long)info->stats.swept, (unsigned long long)info->stats.evicted,
-		(unsigned long long)atomic_load(&service->hits),
-		(unsigned long long)atomic_load(&service->misses));
+		(unsigned long long)(info->is_divided ? 0 : atomic_load(&service->hits)),
+		(unsigned long long)(info->is_divided ? 0 : atomic_load(&service->misses)));
 }
 
 static void info_replication(struct info *info)
@@ -433,6 +434,18 @@ static bool section_is_asked_for(const struct hx_resp_call *call, const char *na
 	return false;
 }
 
+/* Are there users of another tenant than this one? */
+static bool is_divided(const struct hx_resp_call *call)
+{
+	const struct hx_resp_service_options *options = &call->service->options;
+
+	for (size_t i = 0; i < options->user_count; i++) {
+		if (!hx_bytes_equal(options->users[i].tenant, call->session->tenant))
+			return true;
+	}
+	return false;
+}
+
 void hx_resp_plan_info(struct hx_resp_call *call)
 {
 	struct info info = {
@@ -440,9 +453,11 @@ void hx_resp_plan_info(struct hx_resp_call *call)
 
 	/*
 	 * Clients ask for this when they connect. Elsewhere counting may take long, and others
-	 * would wait for it; without an answer the numbers are zero.
+	 * would wait for it; without an answer the numbers are zero. So they are where they
+	 * would tell of other tenants.
 	 */
-	if (call->service->is_local)
+	info.is_divided = is_divided(call);
+	if (call->service->is_local && !info.is_divided)
 		(void)hapax_store_stats(
 			call->service->options.store, &info.stats, NULL, NULL, NULL);
 	hx_buf_clear(info.out);

@@ -39,6 +39,8 @@ static struct hx_resp_errand *begin_errand(
 		hx_resp_refuse(call, "OOM no memory for the command");
 		return NULL;
 	}
+	session->errand->pattern.budget = call->service->options.budget;
+	session->errand->found.budget = call->service->options.budget;
 	call->entry->finish = finish;
 	session->is_last = true;
 	return session->errand;

@@ -19,6 +19,9 @@
 #include "resp/session.h"
 #include "wire/resp.h"
 
+/* Behind OOM: of a command that is refused because all doors hold too much. */
+#define HX_RESP_STARVED "command not allowed when the memory for clients is in use; try again later"
+
 enum hx_resp_command_flag {
 	HX_RESP_READ = 1 << 0,
 	HX_RESP_WRITE = 1 << 1,

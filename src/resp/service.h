@@ -16,6 +16,7 @@
 #include <hapax/clock.h>
 #include <hapax/store.h>
 
+#include "base/budget.h"
 #include "base/sha256.h"
 #include "base/thread.h"
 #include "resp/script.h"
@@ -62,6 +63,7 @@ typedef void hx_resp_scope_fn(
 
 struct hx_resp_service_options {
 	struct hapax_store *store;
+	struct hx_budget *budget;         /* of what sessions hold in memory; NULL: no limit */
 	const struct hapax_clock *clock;  /* NULL: the system's */
 	unsigned flags;                   /* enum hx_resp_service_flag */
 	const struct hx_resp_user *users; /* none: everybody is let in, and has default/default */

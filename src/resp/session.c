@@ -30,6 +30,18 @@ enum {
 	TEXT_KEPT_MAX = 1024,
 	QUEUE_SIZE_MAX = 16 * 1024 * 1024,
 
+	/* Replies that are known before the store answers: with so many of them, enough is planned. */
+	TEXT_PLANNED_MAX = 256 * 1024,
+
+	/* A session that holds no more is not counted: most do not. */
+	HELD_FREE_MAX = 8 * 1024,
+
+	/* A reply up to this is written in any case: its refusal would hardly be smaller. */
+	REPLY_FREE_MAX = 4 * 1024,
+
+	/* What a value has beside itself, in a record and in a command. */
+	VALUE_ROOM = 64 * 1024,
+
 	/* Any reply that has no part of a command in it, and one of those that list things. */
 	TEXT_ROOM = 1024,
 	TEXT_ROOM_ADMIN = 256 * 1024,
@@ -40,8 +52,39 @@ enum {
 	LINKED_MAX = 1024,
 };
 
+size_t hx_resp_session_share(const struct hx_resp_service *service)
+{
+	size_t share = hx_budget_share(service->options.budget);
+	size_t least = (size_t)service->options.value_size_max + VALUE_ROOM;
+
+	return share > least ? share : least;
+}
+
+static size_t smaller(size_t one, size_t other)
+{
+	return one < other ? one : other;
+}
+
+/* Of what plan and finish have made it hold; what cannot be refused any more. */
+static void note_memory(struct hx_resp_session *session)
+{
+	size_t bytes = session->text.capacity +
+		session->entry_capacity * sizeof(*session->entries) +
+		session->argv_capacity * sizeof(*session->argv) + session->request.copy.capacity;
+
+	if (bytes <= HELD_FREE_MAX)
+		bytes = 0;
+	if (bytes > session->noted_bytes)
+		hx_budget_note(session->service->options.budget, bytes - session->noted_bytes);
+	else if (bytes < session->noted_bytes)
+		hx_budget_give(session->service->options.budget, session->noted_bytes - bytes);
+	session->noted_bytes = bytes;
+}
+
 void hx_resp_session_init(struct hx_resp_session *session, struct hx_resp_service *service)
 {
+	size_t share = hx_resp_session_share(service);
+
 	memset(session, 0, sizeof(*session));
 	session->service = service;
 	session->protocol = 2;
@@ -50,8 +93,11 @@ void hx_resp_session_init(struct hx_resp_session *session, struct hx_resp_servic
 	session->began_ms = service->options.clock->boot_ms(service->options.clock->context);
 	hx_resp_request_init(&session->request);
 	hx_buf_init(&session->text, TEXT_SIZE_MAX);
-	hx_buf_init(&session->queue, QUEUE_SIZE_MAX);
-	hx_buf_init(&session->kept, QUEUE_SIZE_MAX);
+	session->records.parent = service->options.budget;
+	hx_budget_limit(&session->records, service->options.budget == NULL ? 0 : share);
+	hx_buf_init_budget(
+		&session->queue, smaller(share, QUEUE_SIZE_MAX), service->options.budget);
+	hx_buf_init_budget(&session->kept, QUEUE_SIZE_MAX, service->options.budget);
 }
 
 void hx_resp_session_done(struct hx_resp_session *session)
@@ -63,6 +109,9 @@ void hx_resp_session_done(struct hx_resp_session *session)
 	hx_buf_done(&session->queue);
 	hx_buf_done(&session->kept);
 	hx_resp_session_end_errand(session);
+	session->argv_capacity = session->entry_capacity = 0;
+	note_memory(session);
+	assert(hx_budget_used(&session->records) == 0);
 }
 
 void hx_resp_session_end_errand(struct hx_resp_session *session)
@@ -180,6 +229,34 @@ static bool arity_is_right(const struct hx_resp_call *call)
 	return arity >= 0 ? call->argc == (size_t)arity : call->argc >= (size_t)-arity;
 }
 
+/*
+ * With the memory of all doors in use, whoever asks for more is told so. What is being
+ * executed goes on: half of a transaction is what nobody has asked for.
+ */
+static bool is_starved(const struct hx_resp_call *call)
+{
+	const struct hx_resp_session *session = call->session;
+	unsigned flags = call->command->flags;
+	bool is_light = (flags & (HX_RESP_NO_AUTH | HX_RESP_NO_QUEUE)) != 0 ||
+		(!session->is_queuing && (flags & HX_RESP_FAST) != 0 &&
+	         (flags & (HX_RESP_READ | HX_RESP_WRITE)) == 0);
+
+	if (session->is_executing || !hx_budget_is_full(call->service->options.budget))
+		return false;
+	return !is_light || (call->command->plan == hx_resp_plan_exec && session->is_queuing);
+}
+
+static void refuse_starved(struct hx_resp_call *call)
+{
+	call->session->starved++;
+	if (call->command->plan != hx_resp_plan_exec) {
+		hx_resp_refuse(call, "OOM " HX_RESP_STARVED);
+		return;
+	}
+	hx_resp_multi_forget(call->session);
+	hx_resp_refuse(call, "EXECABORT Transaction discarded because of: OOM " HX_RESP_STARVED);
+}
+
 /* An EXEC that is none is the end of the transaction, too. */
 static void refuse_arity(struct hx_resp_call *call)
 {
@@ -205,6 +282,7 @@ static void enqueue(struct hx_resp_call *call)
 	if (status != HAPAX_OK) {
 		session->queue.size = before;
 		session->is_dirty = true;
+		session->starved++;
 		hx_resp_refuse(call, "OOM no memory for the transaction");
 		return;
 	}
@@ -224,6 +302,8 @@ static void plan_call(struct hx_resp_call *call)
 		refuse_arity(call);
 	} else if (!session->is_authenticated && !(call->command->flags & HX_RESP_NO_AUTH)) {
 		hx_resp_refuse(call, "NOAUTH Authentication required.");
+	} else if (is_starved(call)) {
+		refuse_starved(call);
 	} else {
 		is_refused = false;
 	}
@@ -364,9 +444,12 @@ static bool may_plan(
 	size_t slots_before)
 {
 	uint64_t value_max = session->service->options.value_size_max;
-	size_t slots_max = RECORDS_SIZE_MAX / (size_t)(value_max == 0 ? 1 : value_max) + 1;
+	size_t records_max =
+		smaller(hx_budget_share(session->service->options.budget), RECORDS_SIZE_MAX);
+	size_t slots_max = records_max / (size_t)(value_max == 0 ? 1 : value_max) + 1;
 
-	if (session->is_last || session->is_closing || batch->count >= OPS_BEFORE_MAX)
+	if (session->is_last || session->is_closing || batch->count >= OPS_BEFORE_MAX ||
+	    session->text.size >= TEXT_PLANNED_MAX)
 		return false;
 	return is_in_one_go(session) ||
 		(session->entry_count < ENTRIES_MAX &&
@@ -439,6 +522,7 @@ static bool plan_next(
 	} else {
 		*used += size;
 	}
+	session->is_executing = is_queued;
 	if (session->argc > 0)
 		plan_command(session, batch);
 	/* All of the transaction is planned, with copies: the queue is free for the next one. */
@@ -459,6 +543,7 @@ size_t hx_resp_session_plan(
 
 	assert(session->entry_count == 0);
 	session->is_last = false;
+	batch->records = &session->records;
 	while (may_plan(session, batch, slots_before)) {
 		size_t left = session->exec_left;
 		size_t first = batch->count;
@@ -472,15 +557,28 @@ size_t hx_resp_session_plan(
 			exec_first = SIZE_MAX;
 		}
 	}
+	batch->records = NULL;
+	note_memory(session);
 	atomic_fetch_add_explicit(
 		&session->service->commands, session->entry_count, memory_order_relaxed);
 	return used;
 }
 
+static bool only_looks(const struct hx_resp_entry *entry, const struct hapax_op *ops)
+{
+	for (size_t i = 0; i < entry->count; i++) {
+		if (ops[i].type != HAPAX_OP_LOOKUP)
+			return false;
+	}
+	return entry->count > 0;
+}
+
 /* Room for everything that the reply may have: then no part of it can be left out. */
 static bool has_room(
-	const struct hx_resp_entry *entry, const struct hapax_op *ops, struct hapax_buf *out)
+	const struct hx_resp_session *session, const struct hx_resp_entry *entry,
+	const struct hapax_op *ops, struct hapax_buf *out)
 {
+	const struct hx_budget *budget = session->service->options.budget;
 	size_t size = TEXT_ROOM + entry->text_size;
 
 	for (size_t i = 0; i < entry->count; i++) {
@@ -489,6 +587,9 @@ static bool has_room(
 			size += ops[i].record->result.body.size + ops[i].record->owner.size +
 				ops[i].record->error.size;
 	}
+	/* What was asked for only can be asked for again; an answer to a change must be given. */
+	if (size > REPLY_FREE_MAX && only_looks(entry, ops) && !hx_budget_has_room(budget, size))
+		return false;
 	return hx_buf_reserve(out, size) == HAPAX_OK;
 }
 
@@ -496,11 +597,16 @@ static bool has_room(
 static bool put_too_large(
 	const struct hx_resp_entry *entry, const struct hapax_op *ops, struct hapax_buf *out)
 {
-	for (size_t i = 0; i < entry->count; i++) {
-		if (ops[i].type != HAPAX_OP_LOOKUP)
-			return false;
-	}
+	if (entry->count > 0 && !only_looks(entry, ops))
+		return false;
 	return hx_resp_put_error(out, "OOM the reply is too large; ask for fewer keys") == HAPAX_OK;
+}
+
+/* They were read, or never will be: the next reply needs the memory. */
+static void drop_records(struct hapax_op *ops, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		hx_resp_batch_drop_record(&ops[i]);
 }
 
 /* False: it has another step. */
@@ -510,12 +616,15 @@ static bool finish_entry(
 {
 	/* A batch that nothing was added to has no memory yet. */
 	struct hapax_op *ops = entry->count != 0 ? batch->ops + entry->first : NULL;
+	size_t count = entry->count;
 	size_t before = out->size;
 	bool is_done = true;
 
-	if (!has_room(entry, ops, out)) {
+	if (!has_room(session, entry, ops, out)) {
 		if (!put_too_large(entry, ops, out))
 			give_up(session);
+		session->starved++;
+		drop_records(ops, count);
 		hx_resp_session_end_errand(session);
 		if (entry->is_silent)
 			out->size = before;
@@ -532,6 +641,7 @@ static bool finish_entry(
 			.next = next};
 
 		is_done = entry->finish(&answer);
+		drop_records(ops, count);
 	} else {
 		(void)hx_buf_append(out, session->text.data + text_at, entry->text_size);
 	}
@@ -569,6 +679,7 @@ static void forget_entries(struct hx_resp_session *session)
 	session->entry_count = 0;
 	hx_buf_clear(&session->text);
 	give_back(session);
+	note_memory(session);
 }
 
 bool hx_resp_session_finish(
@@ -577,6 +688,7 @@ bool hx_resp_session_finish(
 {
 	size_t text_at = 0;
 
+	next->records = &session->records;
 	for (size_t i = 0; i < session->entry_count; i++) {
 		struct hx_resp_entry *entry = &session->entries[i];
 
@@ -585,10 +697,12 @@ bool hx_resp_session_finish(
 			assert(i + 1 == session->entry_count);
 			session->entries[0] = *entry;
 			session->entry_count = 1;
+			next->records = NULL;
 			return false;
 		}
 		text_at += entry->text_size;
 	}
+	next->records = NULL;
 	forget_entries(session);
 	return true;
 }

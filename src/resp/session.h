@@ -106,11 +106,20 @@ struct hx_resp_session {
 	/* MULTI */
 	bool is_queuing;
 	bool is_dirty;          /* something wrong was queued: EXEC refuses */
+	bool is_executing;      /* the command that is being planned is one of EXEC's */
 	struct hapax_buf queue; /* commands, as a client would send them */
 	size_t queue_count;
 	size_t exec_at;    /* EXEC: bytes of queue that were planned */
 	size_t exec_count; /* EXEC: commands of the transaction */
 	size_t exec_left;  /* EXEC: commands to be planned still */
+
+	/*
+	 * Memory. records: of the records that are being read for it, at most a share of the
+	 * service's budget. noted_bytes: of what it holds otherwise, in that budget.
+	 */
+	struct hx_budget records;
+	size_t noted_bytes;
+	unsigned starved; /* commands refused for want of memory, since somebody has looked */
 
 	struct hapax_buf kept;         /* what a command with steps has to remember */
 	struct hx_resp_errand *errand; /* of the only command that is planned; NULL: none */
@@ -127,6 +136,9 @@ void hx_resp_session_done(struct hx_resp_session *session);
  */
 size_t hx_resp_session_plan(
 	struct hx_resp_session *session, struct hx_resp_batch *batch, struct hapax_bytes input);
+
+/* The most that one client may hold: of a transaction, of records, of a command that comes. */
+size_t hx_resp_session_share(const struct hx_resp_service *service);
 
 /* Whether something was planned for which a reply is due. */
 static inline bool hx_resp_session_is_busy(const struct hx_resp_session *session)

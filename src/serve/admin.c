@@ -6,6 +6,7 @@
  * tells of the store asks for it (store_view.h), and is written when the answer is there,
  * or with what was known before, when that takes too long.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include <hapax/hapax.h>
@@ -53,6 +54,7 @@ struct page {
 	show_fn *show;
 	int64_t wait_ms_max; /* 0: it is not about the store */
 	int64_t age_ns_max;  /* of what is known of that: then it need not wait */
+	bool is_whole;       /* it tells of all tenants: not for who may see only one */
 };
 
 /* A request that waits for what the store says. */
@@ -143,6 +145,12 @@ static void show_metrics(struct question *question)
 		.spans_exported = atomic_load(&serve->exporter.exported),
 		.spans_dropped = atomic_load(&serve->exporter.dropped),
 		.spans_failed = atomic_load(&serve->exporter.failed),
+		.memory =
+			{.limit = serve->memory.plan.limit,
+	                 .listeners = hx_budget_used(&serve->memory.listeners),
+	                 .listeners_max = hx_budget_max(&serve->memory.listeners),
+	                 .files = hx_budget_used(&serve->memory.files),
+	                 .files_max = hx_budget_max(&serve->memory.files)},
 		.process_io = hx_io_system(),
 	};
 	struct hapax_relay_stats outbox = HAPAX_RELAY_STATS_INIT;
@@ -248,15 +256,15 @@ static void show_nothing(struct question *question)
 
 /* Figures are those of now; whether it is well may be a second old. */
 static const struct page pages[] = {
-	{"/metrics", show_metrics, FIGURES_MS_MAX, 0},
-	{"/actuator/deduplication", show_deduplication, FIGURES_MS_MAX, 0},
-	{"/livez", show_livez, 0, 0},
-	{"/readyz", show_readyz, PROBE_MS_MAX, SECOND_NS},
-	{"/healthz", show_healthz, PROBE_MS_MAX, SECOND_NS},
-	{"/startupz", show_startupz, 0, 0},
+	{"/metrics", show_metrics, FIGURES_MS_MAX, 0, true},
+	{"/actuator/deduplication", show_deduplication, FIGURES_MS_MAX, 0, true},
+	{"/livez", show_livez, 0, 0, false},
+	{"/readyz", show_readyz, PROBE_MS_MAX, SECOND_NS, false},
+	{"/healthz", show_healthz, PROBE_MS_MAX, SECOND_NS, false},
+	{"/startupz", show_startupz, 0, 0, false},
 };
 
-static const struct page no_page = {"", show_nothing, 0, 0};
+static const struct page no_page = {"", show_nothing, 0, 0, false};
 
 static const struct page *find_page(struct hapax_bytes path)
 {
@@ -369,8 +377,26 @@ void hx_admin_wait_timer(struct hx_timer *timer)
 
 /* ------------------------------------------------------------------ the door */
 
+/* As the API says it. */
+static void refuse_tenant(
+	struct hx_serve *serve, struct hx_http_exchange *exchange,
+	const struct hx_identity *identity)
+{
+	char detail[sizeof(identity->tenant) + 64];
+
+	(void)snprintf(
+		detail, sizeof(detail), "the token is for the tenant %s only", identity->tenant);
+	count_reply(serve, 403, hx_clock_mono_ns());
+	hx_http_reply_problem(
+		exchange,
+		&(struct hx_http_problem){
+			.status = 403, .type = "urn:hapax:problem:forbidden", .detail = detail},
+		NULL, 0);
+}
+
 /* False: who asks may not see that, and was told so. */
-static bool may_read(struct hx_serve *serve, struct hx_http_exchange *exchange)
+static bool may_read(
+	struct hx_serve *serve, struct hx_http_exchange *exchange, const struct page *page)
 {
 	const struct hx_config_auth *auth = &serve->config->auth;
 	struct hapax_bytes query;
@@ -382,9 +408,14 @@ static bool may_read(struct hx_serve *serve, struct hx_http_exchange *exchange)
 		count_reply(serve, 429, hx_clock_mono_ns());
 		return false;
 	}
-	if (identity.role >= HX_ROLE_READ)
+	if (identity.role >= HX_ROLE_READ && (!page->is_whole || identity.tenant[0] == '\0'))
 		return true;
-	count_reply(serve, hx_auth_refuse(exchange, &identity, HX_ROLE_READ), hx_clock_mono_ns());
+	if (identity.role >= HX_ROLE_READ)
+		refuse_tenant(serve, exchange, &identity);
+	else
+		count_reply(
+			serve, hx_auth_refuse(exchange, &identity, HX_ROLE_READ),
+			hx_clock_mono_ns());
 	return false;
 }
 
@@ -398,7 +429,7 @@ void hx_admin_handle(struct hx_http_exchange *exchange)
 	if (hx_serve_handle_api(serve, exchange))
 		return;
 	hx_metrics_add(serve->cells, HX_METRIC_IN_PROGRESS, 0, HX_DOOR_ADMIN, 1);
-	if (!may_read(serve, exchange))
+	if (!may_read(serve, exchange, page))
 		return;
 	if (!hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("GET")) &&
 	    !hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("HEAD"))) {

@@ -136,6 +136,9 @@ enum hapax_status hx_serve_open_admin(
 	const struct hx_config_door *door = &serve->config->listen.admin;
 	const struct hx_http_server_options options = {
 		.body_max = BODY_MAX,
+		.budget = &serve->memory.listeners,
+		.serves_when_full = true,
+		.file_budget = &serve->memory.files,
 		.connections_max = (size_t)hx_descriptors_connections(
 			&serve->descriptors, serve->config, HX_DOOR_ADMIN),
 		.exchanges_max = REQUESTS_MAX,

@@ -386,7 +386,7 @@ static void answer_skipped(struct hx_delivery *delivery)
 	static const struct hapax_bytes accept = HX_BYTES_LIT("Accept");
 	const struct hx_http1_head *head = &delivery->exchange->head;
 	unsigned char space[2048];
-	struct hapax_buf body = {space, 0, sizeof(space), sizeof(space)};
+	struct hapax_buf body = {space, 0, sizeof(space), sizeof(space), NULL};
 	struct draft draft = {.reply = {.status = 200}};
 	bool wants_json = false;
 

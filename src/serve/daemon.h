@@ -26,6 +26,7 @@
 #include "serve/exporter.h"
 #include "serve/large.h"
 #include "serve/loop.h"
+#include "serve/memory.h"
 #include "serve/outbox_relay.h"
 #include "serve/peers.h"
 #include "serve/quota.h"
@@ -49,7 +50,8 @@ enum { HX_LOOPS_MAX = 256 };
 
 struct hx_serve {
 	const struct hx_config_source *source;
-	const char *folder; /* for large bodies; NULL: /tmp */
+	const char *folder;      /* for large bodies; NULL: /tmp */
+	struct hx_memory memory; /* set before the first loop */
 	struct hx_config_current current;
 	struct hx_config *config; /* the control loop's own; kept */
 	struct hx_store_stack stack;

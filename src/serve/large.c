@@ -168,7 +168,10 @@ static void work(void *arg)
 	while ((large = next_large(reader, place)) != NULL) {
 		struct hapax_buf key_scratch;
 
-		hx_buf_init(&key_scratch, HX_KEY_SCRATCH_MAX);
+		hx_buf_init(
+			&key_scratch,
+			hx_memory_scratch_max(
+				&large->delivery->loop->serve->memory, HX_KEY_SCRATCH_MAX));
 		large->read(large, &key_scratch);
 		hx_buf_done(&key_scratch);
 		give_back(reader, place);
@@ -336,7 +339,8 @@ enum hapax_status hx_large_begin(
 
 	if (is_held && hx_http_server_is_full(exchange->server))
 		return hx_error_set(
-			err, HAPAX_ERR_NO_MEMORY, 0, "too much of others is held in memory");
+			err, HAPAX_ERR_NO_MEMORY, 0,
+			"the memory for requests and replies is in use; try again later");
 	delivery->large = new_large(delivery, read_event, claim_event, err);
 	if (delivery->large == NULL)
 		return err->status;

@@ -97,6 +97,7 @@ enum hapax_status hx_loop_init(
 
 	if (status != HAPAX_OK)
 		return status;
+	loop->reactor.blocks.budget = &serve->memory.listeners;
 	if (hx_sha256_init(&loop->sha) != HAPAX_OK)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a loop");
 	hx_random_bytes(&seed, sizeof(seed));
@@ -243,7 +244,8 @@ static struct hx_http_server_options door_options(
 		.unsecured = unsecured,
 		.connections_max = share(loop, connections),
 		.exchanges_max = share(loop, http->max_requests),
-		.memory_max = (size_t)http->max_loop_memory,
+		.budget = &loop->serve->memory.listeners,
+		.file_budget = &loop->serve->memory.files,
 	};
 }
 

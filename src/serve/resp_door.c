@@ -13,6 +13,7 @@
 #include "net/tls.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
+#include "resp/command.h"
 #include "resp/errand.h"
 #include "resp/session.h"
 #include "serve/daemon.h"
@@ -21,8 +22,8 @@
 #include "serve/resp_tally.h"
 
 enum {
-	/* The largest value with its command, and what a client sends ahead. */
-	INPUT_SIZE_MIN = 8 * 1024 * 1024,
+	/* What a client sends ahead of the largest value with its command. */
+	INPUT_AHEAD_MAX = 8 * 1024 * 1024,
 
 	/* A client that has so much to read gets no more replies until it has. */
 	UNREAD_MAX = 256 * 1024,
@@ -256,6 +257,14 @@ static bool is_locked(void *context, const struct hx_resp_user *user)
 	return false;
 }
 
+static void tell_starved(struct hx_resp_peer *peer)
+{
+	hx_metrics_add(
+		peer->door->loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_MEMORY,
+		peer->session.starved);
+	peer->session.starved = 0;
+}
+
 /*
  * Plan what stands in input and reply to what needs no store. Returns how much was
  * understood. Afterwards the peer is busy, or has to wait, or there is nothing to do.
@@ -278,6 +287,8 @@ static size_t work(struct hx_resp_peer *peer, struct hapax_bytes input)
 		used += step;
 		if (peer->session.refused > 0 || peer->session.locked > 0)
 			tell_refused(peer);
+		if (peer->session.starved > 0)
+			tell_starved(peer);
 		if (set_out(peer))
 			break;
 		if (!hx_resp_session_is_busy(&peer->session) && step == 0 &&
@@ -453,15 +464,32 @@ static void on_submit_task(struct hx_task *task)
 
 /* ---------------------------------------------------------------- connections */
 
+/* A large command has come in part, and there is no room for the rest: where would the next begin? */
+static void refuse_part(struct hx_resp_peer *peer)
+{
+	static const char text[] = "-OOM " HX_RESP_STARVED "\r\n";
+
+	peer->session.starved++;
+	tell_starved(peer);
+	(void)hx_connection_write(&peer->connection, text, sizeof(text) - 1);
+	hx_connection_finish(&peer->connection);
+}
+
 static size_t on_input(struct hx_connection *connection, struct hapax_bytes input, bool is_end)
 {
 	struct hx_resp_peer *peer = (struct hx_resp_peer *)connection;
+	size_t used;
 
 	(void)is_end;
 	/* A round has its commands, and it was not told to stop in time. */
 	if (peer->is_busy || peer->is_waiting)
 		return 0;
-	return work(peer, input);
+	used = work(peer, input);
+	if (input.size - used > HX_BLOCK_SIZE && !peer->is_busy && !peer->is_waiting &&
+	    !peer->is_unread && connection->state == HX_CONNECTION_OPEN &&
+	    hx_budget_is_full(peer->door->service->options.budget))
+		refuse_part(peer);
+	return used;
 }
 
 static void on_drained(struct hx_connection *connection)
@@ -517,9 +545,10 @@ static const struct hx_connection_ops ops = {
 static enum hapax_status open_peer(struct hx_resp_peer *peer, int fd)
 {
 	struct hx_resp_door *door = peer->door;
-	uint64_t value_max = door->service->options.value_size_max;
+	size_t share = hx_resp_session_share(door->service);
 	const struct hx_connection_limits limits = {
-		.input_size_max = INPUT_SIZE_MIN + (size_t)value_max,
+		.input_size_max = hx_resp_service_bulk_size_max(door->service) +
+			(share < INPUT_AHEAD_MAX ? share : INPUT_AHEAD_MAX),
 		.output_size_max = OUTPUT_SIZE_MAX};
 
 	struct hx_tls *tls = NULL;
@@ -653,8 +682,10 @@ enum hapax_status hx_resp_door_open(
 	door->submit_task = (struct hx_task){.fn = on_submit_task, .context = door};
 	door->answer_task = (struct hx_task){.fn = on_answer_task, .context = door};
 	hx_buf_init(&door->out, OUTPUT_SIZE_MAX);
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2; i++) {
 		hx_resp_batch_init(&door->rounds[i].batch);
+		door->rounds[i].batch.budget = service->options.budget;
+	}
 	door->listener.open_max = connections_max;
 	status =
 		hx_timer_introduce(&loop->reactor.timers, &door->drain_timer, on_drain_timer, door);

@@ -141,6 +141,8 @@ static void on_chore_timer(struct hx_timer *timer)
 		hx_loop_beat(&serve->loops[i]);
 	if (serve->is_suspected)
 		ask_suspected(serve);
+	if (serve->stack.limit != NULL)
+		(void)hx_store_view_ask(&serve->view);
 	hx_serve_refresh_resp(serve);
 	hx_consumers_tidy(&serve->consumers);
 	hx_api_tick(serve->api);
@@ -286,6 +288,7 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 	hx_tls_set_renew(&serve->door_tls, &fresh, serve->log);
 	hx_config_release(serve->config);
 	serve->config = hx_config_keep(config);
+	hx_memory_configure(&serve->memory, config);
 	hx_config_current_swap(&serve->current, config);
 	serve->reloads++;
 	serve->reloaded_ms = clock->wall_ms(clock->context);
@@ -376,31 +379,23 @@ static void on_wake(void *context)
 	hx_reactor_post(&serve->loops[0].reactor, &serve->tick_task);
 }
 
-static enum hapax_status make_folder(const struct hx_config *config, struct hapax_error *err)
-{
-	static const char scheme[] = "file:";
-	const char *path = config->store.url;
-
-	if (!config->store.is_default || strncmp(path, scheme, sizeof(scheme) - 1) != 0)
-		return HAPAX_OK;
-	return hx_dir_make_all(hx_io_system(), path + sizeof(scheme) - 1, 0700, err);
-}
-
 static enum hapax_status open_store(struct hx_serve *serve, struct hapax_error *err)
 {
 	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
-	enum hapax_status status = make_folder(serve->config, err);
+	enum hapax_status status = hx_store_stack_open(
+		&serve->stack, serve->config, serve->memory.plan.store, &serve->current, serve->log,
+		&serve->store, err);
 
-	if (status == HAPAX_OK)
-		status = hx_store_stack_open(
-			&serve->stack, serve->config, &serve->current, serve->log, &serve->store,
-			err);
 	options.timeout_ms = serve->config->store.timeout_ms;
 	options.wake = on_wake;
 	options.wake_context = serve;
 	if (status == HAPAX_OK)
 		status = hapax_processor_new(serve->store, &options, &serve->processor, err);
 	serve->can_latch = status == HAPAX_OK && hx_store_stack_can_latch(&serve->stack);
+	serve->view.keys = (struct hx_tenant_keys){
+		.limit = serve->stack.limit,
+		.keys_max = serve->config->store.max_keys_per_tenant,
+		.current = &serve->current};
 	if (status == HAPAX_OK)
 		status = hx_store_view_start(
 			&serve->view, &serve->stack, serve->store, on_told, serve, err);
@@ -519,6 +514,7 @@ static enum hapax_status open_control(struct hx_serve *serve, struct hapax_error
 	static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, 0};
 	enum hapax_status status = hx_reactor_init(&serve->reactor, hx_net_system(), err);
 
+	serve->reactor.blocks.budget = &serve->memory.listeners;
 	if (status == HAPAX_OK)
 		status = hx_signals_open(
 			&serve->signals, &serve->reactor, wanted, on_signal, serve, err);
@@ -594,6 +590,7 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 	if (status == HAPAX_OK)
 		status = hx_log_new(2, &options, &serve->log, err);
 	if (status == HAPAX_OK) {
+		hx_memory_plan(&serve->memory, serve->config);
 		find_descriptors(serve);
 		status = prepare_tls(serve, serve->config, err);
 	}
@@ -741,6 +738,7 @@ enum hx_serve_end hx_serve_run(
 	}
 	serve->is_started = true;
 	say_ready(serve);
+	hx_memory_say(&serve->memory, serve->log);
 	hx_serve_say_config(serve);
 	hx_service_ready(&serve->service, "serving");
 	on_chore_timer(&serve->chore_timer);

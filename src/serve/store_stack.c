@@ -7,7 +7,9 @@
 #include <hapax/outage.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "observe/log.h"
+#include "store/tenant/tenant_limit.h"
 
 /* Between two lines on how far the store has been read. */
 #define TOLD_INTERVAL_NS INT64_C(1000000000)
@@ -68,8 +70,8 @@ static enum hapax_status open_guard(
 	struct hapax_store_options store_options = HAPAX_STORE_OPTIONS_INIT;
 	enum hapax_status status;
 
-	hx_config_store_options(config, &store_options);
-	store_options.bytes_max = store_options.keys_max = 0;
+	hx_config_store_options(config, 0, &store_options);
+	store_options.keys_max = 0;
 	store_options.evict = HAPAX_EVICT_NONE;
 	status = hapax_store_open(config->store.journal, &store_options, &stack->journal, err);
 	if (status != HAPAX_OK)
@@ -82,8 +84,18 @@ static enum hapax_status open_guard(
 	return hapax_outage_guard(stack->store, &options, &stack->guard, err);
 }
 
+static enum hapax_status make_folder(const struct hx_config *config, struct hapax_error *err)
+{
+	static const char scheme[] = "file:";
+	const char *path = config->store.url;
+
+	if (!config->store.is_default || strncmp(path, scheme, sizeof(scheme) - 1) != 0)
+		return HAPAX_OK;
+	return hx_dir_make_all(hx_io_system(), path + sizeof(scheme) - 1, 0700, err);
+}
+
 enum hapax_status hx_store_stack_open(
-	struct hx_store_stack *stack, const struct hx_config *config,
+	struct hx_store_stack *stack, const struct hx_config *config, uint64_t bytes_max,
 	struct hx_config_current *current, struct hx_log *log, struct hapax_store **ret_store,
 	struct hapax_error *err)
 {
@@ -93,11 +105,13 @@ enum hapax_status hx_store_stack_open(
 
 	stack->current = current;
 	stack->log = log;
-	hx_config_store_options(config, &options);
+	hx_config_store_options(config, bytes_max, &options);
 	stack->told_ns = hx_clock_mono_ns() + TOLD_INTERVAL_NS;
 	options.progress = say_opening;
 	options.progress_context = stack;
-	status = hapax_store_open(config->store.url, &options, &stack->store, err);
+	status = make_folder(config, err);
+	if (status == HAPAX_OK)
+		status = hapax_store_open(config->store.url, &options, &stack->store, err);
 	*ret_store = stack->store;
 	if (status == HAPAX_OK && config->store.journal[0] != '\0') {
 		status = open_guard(stack, config, err);
@@ -107,6 +121,10 @@ enum hapax_status hx_store_stack_open(
 	if (status == HAPAX_OK && config->store.near_cache_ms != 0) {
 		status = hapax_near_open(*ret_store, &near_options, &stack->near, err);
 		*ret_store = stack->near;
+	}
+	if (status == HAPAX_OK && config->store.max_keys_per_tenant != 0) {
+		status = hx_tenant_limit_open(*ret_store, &stack->limit, err);
+		*ret_store = stack->limit;
 	}
 	return status;
 }
@@ -146,6 +164,7 @@ void hx_store_stack_watch(struct hx_store_stack *stack)
 
 void hx_store_stack_close(struct hx_store_stack *stack)
 {
+	hapax_store_close(stack->limit);
 	hapax_store_close(stack->near);
 	hapax_store_close(stack->guard);
 	hapax_store_close(stack->journal);

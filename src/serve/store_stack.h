@@ -23,14 +23,15 @@ struct hx_store_stack {
 	struct hapax_store *journal; /* NULL, as the next two: there is none */
 	struct hapax_store *guard;
 	struct hapax_store *near;
-	uint64_t outages; /* that were logged */
+	struct hapax_store *limit; /* of keys of a tenant; NULL: none. The uppermost */
+	uint64_t outages;          /* that were logged */
 	int was_away;
 	int64_t told_ns; /* when to say again how far opening has come */
 };
 
-/* *ret_store is the one to use. After a failure hx_store_stack_close() is due, too. */
+/* *ret_store is the one to use; bytes_max is its limit, 0 none. After a failure hx_store_stack_close() is due, too. */
 enum hapax_status hx_store_stack_open(
-	struct hx_store_stack *stack, const struct hx_config *config,
+	struct hx_store_stack *stack, const struct hx_config *config, uint64_t bytes_max,
 	struct hx_config_current *current, struct hx_log *log, struct hapax_store **ret_store,
 	struct hapax_error *err);
 

@@ -66,6 +66,7 @@ static void keep_asking(void *arg)
 	while ((number = await_question(view)) != 0) {
 		ask_journal(view);
 		ask_store(view, number);
+		hx_tenant_keys_look(&view->keys, view->store);
 		view->told(view->context);
 	}
 	hx_event_set(&view->ended);

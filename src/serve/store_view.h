@@ -22,6 +22,7 @@
 #include <hapax/store.h>
 
 #include "base/thread.h"
+#include "serve/tenant_keys.h"
 
 struct hx_store_stack;
 
@@ -49,6 +50,7 @@ struct hx_store_view {
 	struct hapax_store *store;
 	void (*told)(void *context); /* a question was answered; on the view's thread */
 	void *context;
+	struct hx_tenant_keys keys; /* limit NULL: nobody counts them. Set before start */
 	struct hx_thread thread;
 	bool runs;
 

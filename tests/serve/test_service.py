@@ -415,8 +415,8 @@ def test_the_limit_of_requests_is_counted(cli):
 
 
 def test_the_limit_of_memory_is_counted(cli):
-    """max_loop_memory: 503, and the reason is there to see."""
-    config = "loops: 1\nhttp:\n  max_loop_memory: 1MiB\n  max_body_memory: 1MiB\n"
+    """memory.listeners: 503, and the reason is there to see."""
+    config = "loops: 1\nmemory:\n  listeners: 1MiB\nhttp:\n  max_body_memory: 1MiB\n"
     with upstream() as service, serve(cli, service.url, config=config) as daemon:
         thread = threading.Thread(target=lambda: post(daemon.gateway, "1", b"x" * 500000, "/hold", Content_Type="text/plain"))
         thread.start()
@@ -430,7 +430,7 @@ def test_the_limit_of_memory_is_counted(cli):
 
 def test_the_limit_of_memory_holds_for_batches(cli):
     """One from a file is read as a whole, and held until its last event is done."""
-    config = "loops: 1\nhttp:\n  max_loop_memory: 1MiB\n  max_body_memory: 16KiB\n  body_timeout: 1h\n"
+    config = "loops: 1\nmemory:\n  listeners: 1MiB\nhttp:\n  max_body_memory: 16KiB\n  body_timeout: 1h\n"
     with upstream() as service, serve(cli, service.url + "/hold", config=config) as daemon:
         first, second = ([structured(f"{name}-{number}", "x" * 450000) for number in range(2)] for name in ("first", "second"))
         body = json.dumps(second).encode()
@@ -446,9 +446,9 @@ def test_the_limit_of_memory_holds_for_batches(cli):
         assert service.arrived.acquire(timeout=TIMEOUT_SECONDS), "the first is not taken"
         # Who was let in before is not read, who comes is not let in.
         late.send(body[-1:])
-        reply = Reply(late.getresponse()).is_problem(503, "held in memory")
+        reply = Reply(late.getresponse()).is_problem(503, "is in use")
         expect(reply.headers["retry-after"], "1")
-        post(daemon.gateway, "3").is_problem(503, "held in memory")
+        post(daemon.gateway, "3").is_problem(503, "is in use")
         expect((refused(daemon, "memory"), code_count(daemon, "gateway", 503)), (2, 2))
         expect_marked(daemon, "first-0")
         service.release.set()

@@ -439,7 +439,7 @@ static void the_store_gets_what_was_set(void **state)
 	struct hapax_store_options options;
 
 	(void)state;
-	hx_config_store_options(config, &options);
+	hx_config_store_options(config, config->store.max_bytes, &options);
 	assert_int_equal(options.bytes_max, 1024 * 1024);
 	assert_int_equal(options.keys_max, 100000);
 	assert_int_equal(options.evict, HAPAX_EVICT_LRU);
@@ -450,8 +450,45 @@ static void the_store_gets_what_was_set(void **state)
 	assert_int_equal(options.unsafe_interval_ms, 0);
 	hx_config_release(config);
 	config = load("store: {sync: unsafe-interval, unsafe_interval: 2s}");
-	hx_config_store_options(config, &options);
+	hx_config_store_options(config, config->store.max_bytes, &options);
 	assert_int_equal(options.unsafe_interval_ms, 2000);
+	hx_config_release(config);
+}
+
+/* The memory of the machine or of the file: an eighth for listeners, half for a store in this process. */
+static void memory_is_divided(void **state)
+{
+	enum { MIB = 1024 * 1024 };
+	struct hx_config *config = load("store: {url: 'memory:'}");
+	struct hx_config_memory_plan plan;
+
+	(void)state;
+	hx_config_memory_plan(config, (uint64_t)128 * MIB, &plan);
+	assert_int_equal(plan.limit, 128 * MIB);
+	assert_int_equal(plan.listeners, 16 * MIB);
+	assert_int_equal(plan.store, 64 * MIB);
+	hx_config_memory_plan(config, 0, &plan);
+	assert_int_equal(plan.listeners, 0);
+	assert_int_equal(plan.store, 0);
+	hx_config_release(config);
+
+	config = load("store: {url: 'redis://h'}\nmemory: {limit: 64MiB}");
+	hx_config_memory_plan(config, (uint64_t)128 * MIB, &plan);
+	assert_int_equal(plan.limit, 64 * MIB);
+	assert_int_equal(plan.listeners, 8 * MIB);
+	assert_int_equal(plan.store, 0);
+	hx_config_release(config);
+
+	config = load("store: {url: 'file:/x', max_bytes: none}\nmemory: {listeners: none}");
+	hx_config_memory_plan(config, (uint64_t)128 * MIB, &plan);
+	assert_int_equal(plan.listeners, 0);
+	assert_int_equal(plan.store, 0);
+	hx_config_release(config);
+
+	config = load("store: {url: 'file:/x', max_bytes: 3MiB}\nmemory: {listeners: 2MiB}");
+	hx_config_memory_plan(config, (uint64_t)128 * MIB, &plan);
+	assert_int_equal(plan.listeners, 2 * MIB);
+	assert_int_equal(plan.store, 3 * MIB);
 	hx_config_release(config);
 }
 
@@ -782,6 +819,7 @@ int main(void)
 		cmocka_unit_test_setup(a_route_has_its_strategy, no_environment),
 		cmocka_unit_test_setup(scopes_inherit_and_types_have_their_ttl, no_environment),
 		cmocka_unit_test_setup(the_store_gets_what_was_set, no_environment),
+		cmocka_unit_test_setup(memory_is_divided, no_environment),
 		cmocka_unit_test_setup(a_dump_reads_back, no_environment),
 		cmocka_unit_test_setup(passwords_are_not_dumped, no_environment),
 		cmocka_unit_test_setup(what_needs_a_restart_is_named, no_environment),

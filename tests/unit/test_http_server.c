@@ -331,9 +331,12 @@ static void memory_has_a_limit(void **state)
 	int clients[CLIENTS];
 	unsigned refused = 0;
 	size_t held_max = 0;
+	static struct hx_budget budget;
 
 	(void)state;
-	bench->server.options.memory_max = MEMORY;
+	hx_budget_limit(&budget, MEMORY);
+	bench->reactor.blocks.budget = &budget;
+	bench->server.options.budget = &budget;
 	for (int i = 0; i < CLIENTS; i++) {
 		clients[i] = connect_to(bench);
 		assert_int_equal(write(clients[i], head, strlen(head)), strlen(head));
@@ -355,12 +358,14 @@ static void memory_has_a_limit(void **state)
 	}
 	assert_true(refused > 0 && refused < CLIENTS);
 	assert_true(held_max <= MEMORY);
+	assert_true(hx_budget_used(&budget) >= bench->reactor.blocks.held_bytes);
 	for (int i = 0; bench->server.peer_count > 1 && i < TURNS_MAX; i++)
 		hx_reactor_turn(&bench->reactor, 0);
 	assert_true(bench->reactor.blocks.held_bytes < MEMORY / 2);
 	send_bytes(bench, request, sizeof(request) - 1);
 	expect_answers(bench);
 	close_bench(bench);
+	assert_int_equal(hx_budget_used(&budget), 0);
 }
 
 static void a_client_that_does_not_finish(void **state)

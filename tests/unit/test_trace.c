@@ -21,7 +21,7 @@ static char text[64 * 1024];
 /* A note as a whole request, with a NUL. */
 static const char *written(const struct hx_trace_note *note)
 {
-	struct hapax_buf out = {(unsigned char *)text, 0, sizeof(text) - 1, sizeof(text) - 1};
+	struct hapax_buf out = {(unsigned char *)text, 0, sizeof(text) - 1, sizeof(text) - 1, NULL};
 	struct hx_json_write json;
 
 	hx_json_write_init(&json, &out);

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tenant_limit.c - a store that refuses new keys of some tenants.
+ *
+ *	submit ──none of them is judged────────────────────────────────▶ the store
+ *	   └──lookups ──▶ the store ──▶ looked(): absent is refused ──▶ the rest ──▶ the store
+ *
+ * What is refused is handed to the store as a lookup, since an array goes there as a whole
+ * and in its order, and becomes LIMIT when it comes back.
+ */
+#include "store/tenant/tenant_limit.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hapax/ext/store_ops.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include "store/core.h"
+
+struct limit_store {
+	struct hapax_store base;
+	struct hapax_store_ops ops; /* its own: name and capabilities are the store's */
+	struct hapax_store *store;
+	struct hapax_watcher watcher; /* of the store, once somebody watches us */
+	_Atomic size_t count;         /* of tenants; 0: nobody need look at them */
+	struct hx_lock lock;
+	struct hapax_bytes *tenants; /* Locks: lock. Sorted; the texts stand behind them */
+};
+
+/* A submit of which something is judged. */
+struct errand {
+	struct limit_store *limit;
+	struct hapax_completion completion;
+	struct hapax_op *ops;
+	size_t count;
+	size_t judged;
+	struct hapax_op *lookups; /* one for each that is judged */
+	size_t *indexes;          /* of these, in ops */
+	/* What an operation was before it became a lookup; type 0: it did not. */
+	struct {
+		int type;
+		unsigned flags;
+	} * before;
+};
+
+static struct limit_store *limit_of(struct hapax_store *store)
+{
+	return (struct limit_store *)store;
+}
+
+static int compare(const void *one, const void *other)
+{
+	const struct hapax_bytes *a = one;
+	const struct hapax_bytes *b = other;
+	size_t size = a->size < b->size ? a->size : b->size;
+	int order = size == 0 ? 0 : memcmp(a->data, b->data, size);
+
+	return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+static bool is_named(struct limit_store *limit, struct hapax_bytes tenant)
+{
+	size_t count;
+	bool is_there;
+
+	hx_lock_acquire(&limit->lock);
+	count = atomic_load_explicit(&limit->count, memory_order_relaxed);
+	is_there = count > 0 &&
+		bsearch(&tenant, limit->tenants, count, sizeof(tenant), compare) != NULL;
+	hx_lock_release(&limit->lock);
+	return is_there;
+}
+
+static bool may_make_record(const struct hapax_op *op)
+{
+	return op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK ||
+		(op->type == HAPAX_OP_SET &&
+	         (op->set_if == HAPAX_SET_ALWAYS || op->set_if == HAPAX_SET_IF_ABSENT));
+}
+
+/* May it make a record of a tenant that has too many? */
+static bool is_judged(struct limit_store *limit, const struct hapax_op *op)
+{
+	return op->status == HAPAX_OK && may_make_record(op) && is_named(limit, op->tenant);
+}
+
+static void end_errand(struct errand *errand)
+{
+	struct hapax_completion completion = errand->completion;
+	struct hapax_op *ops = errand->ops;
+	size_t count = errand->count;
+
+	for (size_t i = 0; i < count; i++) {
+		if (errand->before[i].type == 0)
+			continue;
+		ops[i].type = (enum hapax_op_type)errand->before[i].type;
+		ops[i].flags = errand->before[i].flags;
+		hx_store_refuse(&ops[i], HAPAX_ERR_LIMIT);
+	}
+	hx_free(errand);
+	/* The store has counted. */
+	completion.fn(ops, count, completion.context);
+}
+
+static void done(struct hapax_op *ops, size_t count, void *context)
+{
+	(void)ops;
+	(void)count;
+	end_errand(context);
+}
+
+static void refuse(struct errand *errand, size_t index)
+{
+	struct hapax_op *op = &errand->ops[index];
+
+	if (errand->before[index].type != 0)
+		return;
+	errand->before[index].type = (int)op->type;
+	errand->before[index].flags = op->flags;
+	op->type = HAPAX_OP_LOOKUP;
+	op->flags = 0;
+}
+
+/* An all-or-nothing group goes as a whole, or not: LINKED ties an operation to the next one. */
+static void refuse_group(struct errand *errand, size_t index)
+{
+	size_t first = index;
+	size_t last = index;
+
+	while (first > 0 && (errand->ops[first - 1].flags & HAPAX_OP_LINKED) != 0)
+		first--;
+	while (last + 1 < errand->count && (errand->ops[last].flags & HAPAX_OP_LINKED) != 0)
+		last++;
+	for (size_t i = first; i <= last; i++)
+		refuse(errand, i);
+}
+
+static void looked(struct hapax_op *lookups, size_t count, void *context)
+{
+	struct errand *errand = context;
+
+	for (size_t i = 0; i < count; i++) {
+		/* Whether a store that did not answer has it, the operation itself finds out. */
+		if (lookups[i].status == HAPAX_OK && lookups[i].outcome == HAPAX_OUTCOME_ABSENT)
+			refuse_group(errand, errand->indexes[i]);
+	}
+	hapax_store_submit(
+		errand->limit->store, errand->ops, errand->count,
+		(struct hapax_completion){done, errand});
+}
+
+static struct errand *new_errand(size_t count, size_t judged)
+{
+	struct errand *errand;
+	size_t lookups_at = sizeof(*errand);
+	size_t indexes_at = lookups_at + judged * sizeof(*errand->lookups);
+	size_t before_at = indexes_at + judged * sizeof(*errand->indexes);
+	unsigned char *memory = hx_alloc_zero(1, before_at + count * sizeof(*errand->before));
+
+	if (memory == NULL)
+		return NULL;
+	errand = (void *)memory;
+	errand->lookups = (void *)(memory + lookups_at);
+	errand->indexes = (void *)(memory + indexes_at);
+	errand->before = (void *)(memory + before_at);
+	return errand;
+}
+
+static void limit_submit(
+	struct hapax_store *store, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion)
+{
+	struct limit_store *limit = limit_of(store);
+	struct errand *errand;
+	size_t judged = 0;
+
+	if (atomic_load_explicit(&limit->count, memory_order_relaxed) > 0) {
+		for (size_t i = 0; i < count; i++)
+			judged += is_judged(limit, &ops[i]);
+	}
+	if (judged == 0) {
+		hapax_store_submit(limit->store, ops, count, completion);
+		return;
+	}
+	/* Others may be named meanwhile: there is room for all. */
+	errand = new_errand(count, count);
+	if (errand == NULL) {
+		hx_store_fail(ops, count, HAPAX_ERR_NO_MEMORY);
+		hapax_store_complete(store, ops, count, completion);
+		return;
+	}
+	errand->limit = limit;
+	errand->completion = completion;
+	errand->ops = ops;
+	errand->count = count;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_judged(limit, &ops[i]))
+			continue;
+		errand->indexes[errand->judged] = i;
+		errand->lookups[errand->judged++] = (struct hapax_op){
+			.type = HAPAX_OP_LOOKUP,
+			.tenant = ops[i].tenant,
+			.group = ops[i].group,
+			.key = ops[i].key};
+	}
+	/* A tenant may be named no more since it was judged first. */
+	if (errand->judged == 0)
+		looked(NULL, 0, errand);
+	else
+		hapax_store_submit(
+			limit->store, errand->lookups, errand->judged,
+			(struct hapax_completion){looked, errand});
+}
+
+static enum hapax_status limit_scan(
+	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
+	hapax_scan_fn *each, void *context, struct hapax_error *err)
+{
+	return hapax_store_scan(limit_of(store)->store, scan, cursor, each, context, err);
+}
+
+static enum hapax_status limit_stats(
+	struct hapax_store *store, struct hapax_stats *stats, hapax_counters_fn *each,
+	void *context, struct hapax_error *err)
+{
+	return hapax_store_stats(limit_of(store)->store, stats, each, context, err);
+}
+
+static enum hapax_status limit_sweep(
+	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err)
+{
+	return hapax_store_sweep(limit_of(store)->store, sweep, err);
+}
+
+/* Only of operations for which there was no memory. */
+static enum hapax_status limit_count(
+	struct hapax_store *store, const struct hapax_counters *rows, size_t count,
+	struct hapax_error *err)
+{
+	struct hapax_store *inner = limit_of(store)->store;
+
+	return inner->ops->count == NULL ? HAPAX_OK : inner->ops->count(inner, rows, count, err);
+}
+
+static void limit_guarantee(struct hapax_store *store, char *ret_text, size_t size)
+{
+	hapax_store_guarantee(limit_of(store)->store, ret_text, size);
+}
+
+static enum hapax_status limit_files(
+	struct hapax_store *store, struct hapax_files *files, struct hapax_error *err)
+{
+	return hapax_store_files(limit_of(store)->store, files, err);
+}
+
+static void pass_on(
+	struct hapax_bytes tenant, struct hapax_bytes group, struct hapax_bytes key, void *context)
+{
+	hapax_store_announce(context, tenant, group, key);
+}
+
+static void limit_watch(struct hapax_store *store)
+{
+	struct limit_store *limit = limit_of(store);
+	bool is_first;
+
+	hx_lock_acquire(&limit->lock);
+	is_first = limit->watcher.fn == NULL;
+	limit->watcher.fn = pass_on;
+	limit->watcher.context = store;
+	hx_lock_release(&limit->lock);
+	if (is_first)
+		hapax_store_watch(limit->store, &limit->watcher);
+}
+
+static void limit_close(struct hapax_store *store)
+{
+	struct limit_store *limit = limit_of(store);
+
+	if (limit->watcher.fn != NULL)
+		hapax_store_unwatch(limit->store, &limit->watcher);
+	hapax_store_detach(store);
+	hx_free(limit->tenants);
+	hx_free(limit);
+}
+
+enum hapax_status hx_tenant_limit_open(
+	struct hapax_store *store, struct hapax_store **ret_store, struct hapax_error *err)
+{
+	struct hapax_store_options options = *hx_store_options(store);
+	struct limit_store *limit = hx_alloc_zero(1, sizeof(*limit));
+	enum hapax_status status;
+
+	if (limit == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a store");
+	limit->store = store;
+	limit->ops = (struct hapax_store_ops){
+		.version = HAPAX_STORE_OPS_VERSION,
+		.name = hapax_store_name(store),
+		.capabilities = hapax_store_capabilities(store),
+		.submit = limit_submit,
+		.scan = limit_scan,
+		.stats = limit_stats,
+		.sweep = limit_sweep,
+		.close = limit_close,
+		.count = limit_count,
+		.guarantee = limit_guarantee,
+		.files = store->ops->files == NULL ? NULL : limit_files,
+		.watch = limit_watch,
+	};
+	/* The store keeps house itself. */
+	options.flags |= HAPAX_STORE_NO_HOUSEKEEPING;
+	status = hapax_store_attach(
+		&limit->base, &limit->ops, hapax_store_url(store), &options, err);
+	if (status != HAPAX_OK) {
+		limit_close(&limit->base);
+		return status;
+	}
+	*ret_store = &limit->base;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_tenant_limit_set(
+	struct hapax_store *store, const struct hapax_bytes *tenants, size_t count)
+{
+	struct limit_store *limit = limit_of(store);
+	struct hapax_bytes *copy = NULL;
+	struct hapax_bytes *before;
+	size_t size = 0;
+	char *text;
+
+	assert(store->ops->submit == limit_submit);
+	for (size_t i = 0; i < count; i++)
+		size += tenants[i].size;
+	if (count > 0) {
+		copy = hx_alloc(count * sizeof(*copy) + size);
+		if (copy == NULL)
+			return HAPAX_ERR_NO_MEMORY;
+		text = (char *)(copy + count);
+		for (size_t i = 0; i < count; i++) {
+			copy[i] = hx_bytes(text, tenants[i].size);
+			if (tenants[i].size > 0)
+				memcpy(text, tenants[i].data, tenants[i].size);
+			text += tenants[i].size;
+		}
+		qsort(copy, count, sizeof(*copy), compare);
+	}
+	hx_lock_acquire(&limit->lock);
+	before = limit->tenants;
+	limit->tenants = copy;
+	atomic_store_explicit(&limit->count, count, memory_order_relaxed);
+	hx_lock_release(&limit->lock);
+	hx_free(before);
+	return HAPAX_OK;
+}
