@@ -8,6 +8,10 @@
  * If the daemon cannot go by it, the file is put back as it was: nothing is changed if anything
  * fails. A setting that a variable, an option or a later file decides is refused, since it
  * would be kept and change nothing. One change is on its way at a time.
+ *
+ * What names a host, a file or a command, and who may ask for what, is changed in the operator's
+ * files only: a token of the API must not give its bearer the rights of the daemon's user. Both
+ * the patch and what would come out of it are judged, by the flags of the schema.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,6 +24,7 @@
 #include "base/io.h"
 #include "config/config.h"
 #include "config/dump.h"
+#include "config/patch.h"
 #include "net/tls.h"
 
 enum { NAME_SIZE = 128, FILE_SIZE_MAX = 256 * 1024, DETAIL_SIZE_MAX = 1024, DEPTH_MAX = 16 };
@@ -256,6 +261,40 @@ static const char *find_other_tls(const struct hx_config *a, const struct hx_con
 	return NULL;
 }
 
+static enum hapax_status refuse_setting(
+	struct patch *patch, const char *setting, struct hapax_error *err)
+{
+	patch->status = 409;
+	return hx_error_set(
+		err, HAPAX_ERR_INVALID, 0,
+		"%s cannot be changed here, because it names a host, a file, a command or who has "
+		"access: change it in the configuration file, then send HUP",
+		setting);
+}
+
+/*
+ * Does it leave alone what only the operator's files change? It is compared with what they and the
+ * patches before it say now, which may be more than is in force.
+ */
+static enum hapax_status check_fixed(
+	struct hx_api_request *request, const struct hx_config *config, struct hapax_error *err)
+{
+	struct patch *patch = request->extra;
+	struct hx_config_source with = *request->api->options.source;
+	struct hapax_bytes text = hapax_buf_bytes(&patch->file);
+	struct hx_config *before = NULL;
+	char setting[HX_CONFIG_SETTING_SIZE];
+	bool is_changed;
+
+	with.runtime = &text;
+	/* What cannot be read was not put in force. */
+	if (hx_config_load(&with, &before, NULL, NULL) != HAPAX_OK)
+		before = hx_config_keep(patch->config);
+	is_changed = hx_config_needs_file(before, config, setting);
+	hx_config_release(before);
+	return is_changed ? refuse_setting(patch, setting, err) : HAPAX_OK;
+}
+
 /* Is all that was asked for in force when it is read again? */
 static enum hapax_status check_force(
 	struct patch *patch, const struct hx_config *config, struct hapax_error *err)
@@ -303,7 +342,9 @@ static enum hapax_status try_new(struct hx_api_request *request, struct hapax_er
 		patch->status = 422;
 		return status;
 	}
-	status = check_force(patch, config, err);
+	status = check_fixed(request, config, err);
+	if (status == HAPAX_OK)
+		status = check_force(patch, config, err);
 	hx_config_release(config);
 	return status;
 }
@@ -320,7 +361,13 @@ static void apply(struct hx_api_job *job)
 	struct patch *patch = request->extra;
 	struct hx_json_write json;
 	struct side old, new;
+	char setting[HX_CONFIG_SETTING_SIZE];
 
+	/* First, so that nobody looks closer at what may be an attack. */
+	if (hx_config_patch_needs_file(&request->reader.tree, setting)) {
+		request->status = refuse_setting(patch, setting, &request->err);
+		return;
+	}
 	request->status = read_old(patch, &request->err);
 	if (request->status != HAPAX_OK)
 		return;
@@ -366,21 +413,23 @@ static void patch_done(void *extra)
 	hx_json_reader_done(&patch->reader);
 }
 
-/* The patch itself, unless it is long or may hold what nobody should read. */
+/* The patch, as far as people may see it, unless it is long. */
 static void audit(struct hx_api_request *request, const char *outcome)
 {
-	struct hapax_bytes body = request->body;
-	bool is_shown = body.size <= DETAIL_SIZE_MAX &&
-		memmem(body.data, body.size, "sha256", 6) == NULL &&
-		memmem(body.data, body.size, "password", 8) == NULL &&
-		memchr(body.data, '@', body.size) == NULL;
+	struct hx_json_write json;
+	struct hapax_buf detail;
 
+	hx_buf_init(&detail, DETAIL_SIZE_MAX);
+	hx_json_write_init(&json, &detail);
+	hx_config_patch_write(&request->reader.tree, &json);
 	hx_api_audit_request(
 		request,
 		&(struct hx_audit_entry){
 			.action = "config.patch",
 			.outcome = outcome,
-			.detail = is_shown ? body : hx_bytes(NULL, 0)});
+			.detail = json.status == HAPAX_OK ? hapax_buf_bytes(&detail)
+							  : hx_bytes(NULL, 0)});
+	hx_buf_done(&detail);
 }
 
 /*
@@ -443,16 +492,6 @@ void hx_api_patch_config(struct hx_api_request *request)
 	}
 	if (request->api->is_patching) {
 		hx_api_problem(request, 503, NULL, "another change is on its way; come again");
-		return;
-	}
-	/* A consumer may be a command: who may change settings may not run what it likes here. */
-	if (hx_json_tree_member(
-		    &request->reader.tree, &request->reader.tree.nodes[0],
-		    HX_BYTES_LIT("consumers")) != NULL) {
-		hx_api_problem(
-			request, 409, HX_API_PROBLEM("config"),
-			"consumers are not changed here: write them into the configuration file, "
-			"and send HUP");
 		return;
 	}
 	patch = hx_alloc_zero(1, sizeof(*patch));

@@ -258,7 +258,7 @@ static int read_options(struct consume *consume)
 	if ((to->to != NULL) == (exec != NULL))
 		return hx_report_usage(name, "one of --to URL and --exec CMD is needed");
 	if (to->to != NULL && !hx_url_parse(to->to, &url, why))
-		return hx_report_usage(name, "--to: '%s' %s", to->to, why);
+		return hx_report_usage(name, "--to: the URL %s", why);
 	if (exec != NULL) {
 		consume->argv[0] = "sh";
 		consume->argv[1] = "-c";
@@ -484,8 +484,8 @@ const struct command hx_cmd_consume = {
 		"\n"
 		"A URL of Kafka may say more: group=G (else hapax), start=latest for a new group,\n"
 		"instance=NAME for a static member, warm_up=10m for a store that was lost, held_max=\n"
-		"BYTES in hand, and any property of librdkafka with a dot in its name, as\n"
-		"security.protocol=SASL_SSL. A topic that begins with ^ is a pattern.\n"
+		"BYTES in hand, and properties of librdkafka, as security.protocol=SSL; 'man hapax'\n"
+		"lists them. A topic that begins with ^ is a pattern.\n"
 		"\n"
 		"TERM finishes what runs and gives back the rest; a second one does not wait. Where\n"
 		"hapax serve runs, 'consumers' in its configuration do the same.\n",

@@ -625,6 +625,14 @@ const char *hx_config_tls_name(enum hx_config_tls_index index);
 bool hx_config_needs_restart(
 	const struct hx_config *a, const struct hx_config *b, char setting[HX_CONFIG_SETTING_SIZE]);
 
+/*
+ * Whether a and b differ in what only the operator's files change (HX_SETTING_FILE_ONLY): what
+ * names a host, a file or a command, and who may ask for what. setting is then the first one:
+ * "outbox.sink", "gateway.routes[0].upstream".
+ */
+bool hx_config_needs_file(
+	const struct hx_config *a, const struct hx_config *b, char setting[HX_CONFIG_SETTING_SIZE]);
+
 /* Whether a and b say the same under name, such as "outbox". */
 bool hx_config_is_same(const struct hx_config *a, const struct hx_config *b, const char *name);
 

@@ -9,10 +9,12 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "broker/kafka_property.h"
+#include "config/check.h"
 #include "config/schema.h"
 #include "config/value.h"
 #include "wire/json_write.h"
-#include "wire/percent.h"
+#include "wire/public_url.h"
 
 enum { VALUE_SIZE_MAX = 8192 };
 
@@ -24,8 +26,10 @@ static enum hapax_status text_of(
 
 	hx_buf_clear(out);
 	status = hx_value_write(setting, object, out);
-	if (status == HAPAX_OK && (setting->flags & HX_SETTING_SECRET))
-		status = hx_url_hide_passwords(out);
+	/* That of a service that is called has neither user nor options, and a path may have a @. */
+	if (status == HAPAX_OK && (setting->flags & HX_SETTING_SECRET) &&
+	    setting->check != hx_check_url)
+		status = hx_public_url(out, hx_kafka_property_view);
 	return status;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * restart.c - what a reload cannot change, and which consumers it leaves alone.
+ * restart.c - what differs between two configs: of that what a reload cannot change, what PATCH
+ * must not change, and which consumers stay as they are.
  *
- * Doors are open, the store is, and loops run: their settings are flagged in the schema,
- * and compared here by what would be written of them.
+ * Settings are flagged in the schema, and compared here by what would be written of them.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -20,7 +20,8 @@ enum { VALUE_SIZE_MAX = 8192 };
 
 struct comparison {
 	struct hapax_buf texts[2];
-	char *path; /* HX_SETTING_PATH_SIZE bytes */
+	unsigned except; /* what has this flag may differ */
+	char *path;      /* HX_SETTING_PATH_SIZE bytes */
 };
 
 static bool is_same(
@@ -67,7 +68,7 @@ static bool compare(
 /* Item by item; what an item has counts, whatever its flags. */
 static bool list_is_same(
 	struct comparison *comparison, const struct hx_setting *setting, const void *a,
-	const void *b)
+	const void *b, const char *prefix)
 {
 	const unsigned char *objects[2] = {a, b};
 	const unsigned char *items[2];
@@ -77,12 +78,15 @@ static bool list_is_same(
 		memcpy(&items[i], objects[i] + setting->offset, sizeof(items[i]));
 		memcpy(&counts[i], objects[i] + setting->count_offset, sizeof(counts[i]));
 	}
+	(void)snprintf(comparison->path, HX_SETTING_PATH_SIZE, "%s%s", prefix, setting->name);
 	if (counts[0] != counts[1])
 		return false;
 	for (size_t i = 0; i < counts[0]; i++) {
+		char path[HX_SETTING_PATH_SIZE];
 		size_t at = i * setting->section->size;
 
-		if (!compare(comparison, setting->section, items[0] + at, items[1] + at, "", 0))
+		(void)snprintf(path, sizeof(path), "%s%s[%zu].", prefix, setting->name, i);
+		if (!compare(comparison, setting->section, items[0] + at, items[1] + at, path, 0))
 			return false;
 	}
 	return true;
@@ -90,18 +94,19 @@ static bool list_is_same(
 
 static bool value_is_same(
 	struct comparison *comparison, const struct hx_setting *setting, const void *a,
-	const void *b)
+	const void *b, const char *prefix)
 {
 	if (setting->type == HX_SETTING_LIST)
-		return list_is_same(comparison, setting, a, b);
+		return list_is_same(comparison, setting, a, b, prefix);
+	(void)snprintf(comparison->path, HX_SETTING_PATH_SIZE, "%s%s", prefix, setting->name);
 	if (setting->type == HX_SETTING_TEXTS)
 		return texts_are_same(setting, a, b);
 	return is_same(comparison, setting, a, b);
 }
 
 /*
- * Whether nothing differs of what has flag, or of everything with 0; else path is that of
- * what does.
+ * Whether nothing differs of what has flag, itself or by what it is in, or of everything with 0;
+ * else path is that of what does.
  */
 static bool compare(
 	struct comparison *comparison, const struct hx_section *section, const void *a,
@@ -112,19 +117,17 @@ static bool compare(
 	for (size_t i = 0; (setting = hx_section_setting(section, i)) != NULL; i++) {
 		char path[HX_SETTING_PATH_SIZE];
 		const unsigned char *inner_a = a, *inner_b = b;
+		bool has_flag = (setting->flags & flag) == flag;
 
+		if (setting->flags & comparison->except)
+			continue;
 		if (setting->type == HX_SETTING_SECTION) {
 			(void)snprintf(path, sizeof(path), "%s%s.", prefix, setting->name);
 			if (!compare(
 				    comparison, setting->section, inner_a + setting->offset,
-				    inner_b + setting->offset, path, flag))
+				    inner_b + setting->offset, path, has_flag ? 0 : flag))
 				return false;
-		} else if (
-			(setting->flags & flag) == flag &&
-			!value_is_same(comparison, setting, a, b)) {
-			(void)snprintf(
-				comparison->path, HX_SETTING_PATH_SIZE, "%s%s", prefix,
-				setting->name);
+		} else if (has_flag && !value_is_same(comparison, setting, a, b, prefix)) {
 			return false;
 		}
 	}
@@ -133,9 +136,9 @@ static bool compare(
 
 static bool compare_all(
 	const struct hx_section *section, const void *a, const void *b, unsigned flag,
-	char path[HX_SETTING_PATH_SIZE])
+	unsigned except, char path[HX_SETTING_PATH_SIZE])
 {
-	struct comparison comparison = {.path = path};
+	struct comparison comparison = {.path = path, .except = except};
 	bool is_equal;
 
 	for (size_t i = 0; i < 2; i++)
@@ -151,7 +154,14 @@ bool hx_config_needs_restart(
 {
 	_Static_assert(
 		(int)HX_CONFIG_SETTING_SIZE == (int)HX_SETTING_PATH_SIZE, "room for any path");
-	return !compare_all(&hx_config_schema, a, b, HX_SETTING_RESTART, path);
+	return !compare_all(&hx_config_schema, a, b, HX_SETTING_RESTART, 0, path);
+}
+
+bool hx_config_needs_file(
+	const struct hx_config *a, const struct hx_config *b, char path[HX_CONFIG_SETTING_SIZE])
+{
+	return !compare_all(
+		&hx_config_schema, a, b, HX_SETTING_FILE_ONLY, HX_SETTING_RUNTIME, path);
 }
 
 bool hx_config_is_same(const struct hx_config *a, const struct hx_config *b, const char *name)
@@ -169,7 +179,7 @@ bool hx_config_is_same(const struct hx_config *a, const struct hx_config *b, con
 		const struct hx_setting alone[] = {*setting, {.name = NULL}};
 		const struct hx_section section = {.name = name, .settings = alone};
 
-		return compare_all(&section, a, b, 0, path);
+		return compare_all(&section, a, b, 0, 0, path);
 	}
 }
 
@@ -188,5 +198,5 @@ bool hx_config_consumer_is_same(
 
 	return run_is_same(&a->run, &b->run) &&
 		a->key_options.on_missing == b->key_options.on_missing &&
-		compare_all(&hx_config_consumer_section, a, b, 0, path);
+		compare_all(&hx_config_consumer_section, a, b, 0, 0, path);
 }

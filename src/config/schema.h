@@ -38,8 +38,17 @@ enum hx_setting_flag {
 	HX_SETTING_REQUIRED = 1 << 3,  /* there is no default */
 	/* LIST: what an item does not say is as in `defaults`, not as in the table. */
 	HX_SETTING_INHERITS = 1 << 4,
-	HX_SETTING_AUTO = 1 << 6,   /* SIZE: `auto` is HX_CONFIG_AUTO; the daemon finds a value */
-	HX_SETTING_SECRET = 1 << 5, /* TEXT: a URL that may have a password, which is not shown */
+	/* TEXT: a URL, of which only what hx_public_url() leaves is shown, also in messages. */
+	HX_SETTING_SECRET = 1 << 5,
+	/*
+	 * It names a host, a file or a command, or who may ask for what: PATCH /config does not change
+	 * it, nor, of a section or a list, anything in it. Whoever has a token of the API would have
+	 * the rights of the daemon's user otherwise.
+	 */
+	HX_SETTING_FILE_ONLY = 1 << 7,
+	/* But this one in it, which names nothing, may be changed. */
+	HX_SETTING_RUNTIME = 1 << 8,
+	HX_SETTING_AUTO = 1 << 6, /* SIZE: `auto` is HX_CONFIG_AUTO; the daemon finds a value */
 };
 
 enum { HX_SETTING_WHY_SIZE = 256 };

@@ -41,6 +41,7 @@ static const struct hx_setting consumer_settings[] = {
          .doc = "URL of the source, as hapax consume --from takes it"},
 	{.name = "to",
          .type = HX_SETTING_TEXT,
+         .flags = HX_SETTING_SECRET,
          AT(to),
          .fallback = "",
          .max = TEXT_MAX,

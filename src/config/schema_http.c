@@ -126,6 +126,7 @@ static const struct hx_setting http_settings[] = {
          .doc = "a connection without a request is closed"},
 	{.name = "trusted_proxies",
          .type = HX_SETTING_TEXTS,
+         .flags = HX_SETTING_FILE_ONLY,
          AT(trusted_proxies),
          .count_offset = offsetof(struct hx_config_http, trusted_count),
          .max = LIST_MAX,

@@ -71,6 +71,7 @@ static const struct hx_setting route_settings[] = {
          .doc = "requests whose path begins with it, by whole segments"},
 	{.name = "upstream",
          .type = HX_SETTING_TEXT,
+         .flags = HX_SETTING_SECRET,
          AT(upstream),
          .fallback = "",
          .max = TEXT_MAX,
@@ -178,6 +179,7 @@ static const struct hx_section route_section = {
 static const struct hx_setting proxy_settings[] = {
 	{.name = "routes",
          .type = HX_SETTING_LIST,
+         .flags = HX_SETTING_FILE_ONLY,
          AT(routes),
          .count_offset = offsetof(struct hx_config_proxy, route_count),
          .max = LIST_MAX,

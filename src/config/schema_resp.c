@@ -87,7 +87,7 @@ static const struct hx_setting resp_settings[] = {
          .doc = "FUNCTION FLUSH and DEBUG LOG, which do nothing, for test suites"},
 	{.name = "users",
          .type = HX_SETTING_LIST,
-         .flags = HX_SETTING_RESTART,
+         .flags = HX_SETTING_RESTART | HX_SETTING_FILE_ONLY,
          AT(users),
          .count_offset = offsetof(struct hx_config_resp, user_count),
          .max = USERS_MAX,

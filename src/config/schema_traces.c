@@ -50,7 +50,7 @@ static bool check_share(const char *text, char why[HX_SETTING_WHY_SIZE])
 static const struct hx_setting traces_settings[] = {
 	{.name = "endpoint",
          .type = HX_SETTING_TEXT,
-         .flags = HX_SETTING_RESTART,
+         .flags = HX_SETTING_RESTART | HX_SETTING_SECRET,
          AT(endpoint),
          .fallback = "",
          .max = TEXT_MAX,
@@ -59,6 +59,7 @@ static const struct hx_setting traces_settings[] = {
          .doc = "URL of a collector (OTLP over HTTP); without a path /v1/traces; empty: none"},
 	{.name = "sample",
          .type = HX_SETTING_TEXT,
+         .flags = HX_SETTING_RUNTIME,
          AT(sample),
          .fallback = "1",
          .min = 1,

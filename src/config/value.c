@@ -18,7 +18,9 @@
 #include "base/duration.h"
 #include "base/size.h"
 #include "base/suggest.h"
+#include "broker/kafka_property.h"
 #include "config/config.h"
+#include "wire/public_url.h"
 
 _Static_assert(sizeof(enum hapax_on_lapse) == sizeof(int), "a CHOICE is stored as int");
 
@@ -201,6 +203,30 @@ static enum hapax_status read_address(
 	return HAPAX_OK;
 }
 
+/* As far as it may be shown: what is no URL may be a password and its host. */
+static enum hapax_status wrong_text(
+	const struct hx_setting *setting, struct hapax_bytes text, const char *reason,
+	char why[HX_SETTING_WHY_SIZE])
+{
+	enum hapax_status status;
+	struct hapax_buf shown;
+
+	hx_buf_init(&shown, SIZE_MAX);
+	status = hx_buf_append(&shown, text.data, text.size);
+	if (status == HAPAX_OK && (setting->flags & HX_SETTING_SECRET))
+		status = memmem(text.data, text.size, "://", 3) == NULL
+			? HAPAX_ERR_INVALID
+			: hx_public_url(&shown, hx_kafka_property_view);
+	if (status == HAPAX_OK)
+		(void)fail(
+			why, "'%.*s' %.180s", (int)(shown.size > 64 ? 64 : shown.size),
+			(const char *)shown.data, reason);
+	else
+		(void)fail(why, "it %.180s", reason);
+	hx_buf_done(&shown);
+	return HAPAX_ERR_INVALID;
+}
+
 static enum hapax_status read_text(
 	const struct hx_setting *setting, struct hapax_bytes text, struct hx_config_arena *arena,
 	const char **ret, char why[HX_SETTING_WHY_SIZE])
@@ -218,7 +244,7 @@ static enum hapax_status read_text(
 	if (copy == NULL)
 		return HAPAX_ERR_NO_MEMORY;
 	if (setting->check != NULL && !setting->check(copy, reason))
-		return fail(why, "'%.64s' %.180s", copy, reason);
+		return wrong_text(setting, text, reason, why);
 	*ret = copy;
 	return HAPAX_OK;
 }

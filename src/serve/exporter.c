@@ -159,7 +159,8 @@ static void set_timer(struct hx_exporter *exporter, int64_t ms)
 static void give_up(struct hx_exporter *exporter, const char *why)
 {
 	const struct hx_log_field fields[] = {
-		HX_LOG_TEXT("endpoint", exporter->config->traces.endpoint),
+		/* The path may be what lets us in. */
+		HX_LOG_TEXT("endpoint", exporter->config->traces.target.authority),
 		HX_LOG_UNSIGNED("spans", exporter->sent_spans),
 		HX_LOG_TEXT("error", why),
 	};

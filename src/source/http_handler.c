@@ -255,7 +255,7 @@ enum hapax_status hx_http_handler_init(
 
 	memset(handler, 0, sizeof(*handler));
 	if (!hx_url_parse(url, &target, why))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "'%s' %s", url, why);
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the URL to send to %s", why);
 	if (target.authority.size >= sizeof(handler->authority) ||
 	    target.path.size >= sizeof(handler->path) - 1)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the URL to send to was too long");

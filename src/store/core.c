@@ -14,7 +14,7 @@
 #include "base/limits.h"
 #include "store/core_private.h"
 #include "store/counting.h"
-#include "wire/percent.h"
+#include "wire/public_url.h"
 
 #define SWEEP_INTERVAL_MS_DEFAULT (INT64_C(5) * 60 * 1000)
 #define TIMEOUT_MS_DEFAULT        INT64_C(5000)
@@ -115,7 +115,7 @@ static char *public_url(const char *url)
 
 	hx_buf_init(&text, SIZE_MAX);
 	if (hx_buf_append(&text, url, strlen(url)) == HAPAX_OK &&
-	    hx_url_hide_passwords(&text) == HAPAX_OK && hx_buf_append_byte(&text, '\0') == HAPAX_OK)
+	    hx_public_url(&text, NULL) == HAPAX_OK && hx_buf_append_byte(&text, '\0') == HAPAX_OK)
 		copy = hx_alloc(text.size);
 	if (copy != NULL)
 		memcpy(copy, text.data, text.size);

@@ -75,8 +75,8 @@ static size_t find_scheme(const char *url, struct hapax_error *err)
 	colon = strchr(url, ':');
 	if (colon == NULL)
 		(void)hx_error_set(
-			err, HAPAX_ERR_UNSUPPORTED, 0, "'%.64s' is not a store URL; known are %s",
-			url, known);
+			err, HAPAX_ERR_UNSUPPORTED, 0, "'%.*s' is not a store URL; known are %s",
+			(int)(strcspn(url, "@?") < 64 ? strcspn(url, "@?") : 64), url, known);
 	else
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0, "unknown store scheme '%.*s'; known are %s",

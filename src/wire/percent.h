@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * percent.h - parts of a URL: percent-encoding (RFC 3986, 2.1), the members of a query, passwords.
+ * percent.h - parts of a URL: percent-encoding (RFC 3986, 2.1), the members of a query.
  *
  * Threads: any.
  */
@@ -40,12 +40,5 @@ size_t hx_percent_normalize(struct hapax_bytes path, char *out);
 /* Take the next NAME=VALUE off a query, as they stand there. False: none is left. */
 bool hx_query_next(
 	struct hapax_bytes *query, struct hapax_bytes *ret_name, struct hapax_bytes *ret_value);
-
-/*
- * Put *** in the place of every password in a URL: that of scheme://user:password@host, and
- * those of parameters. What may be one is hidden, too: to hide too much is the better
- * mistake. LIMIT, NO_MEMORY: not all of them are hidden; the text must not be shown.
- */
-enum hapax_status hx_url_hide_passwords(struct hapax_buf *url);
 
 #endif

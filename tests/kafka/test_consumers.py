@@ -145,7 +145,7 @@ def test_it_waits_for_a_store_that_refuses(cli):
             # Nobody makes the daemon run a command by the API.
             patch = json.dumps({"consumers": [{"name": "x", "from": "kafka://h/t", "exec": "true"}]}).encode()
             refused = request(daemon.admin, "PATCH", "/api/v1/config", {**bearer, "Content-Type": "application/json"}, patch)
-            refused.is_problem(409, "consumers are not changed here")
+            refused.is_problem(409, "consumers cannot be changed here")
 
 
 def test_an_outage_of_the_store_is_waited_out_or_journalled(cli):

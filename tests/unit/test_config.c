@@ -546,9 +546,9 @@ static void passwords_are_not_dumped(void **state)
 		{"redis://u:s3cret@h:1/0", "redis://u:***@h:1/0"},
 		{"redis://:s@h", "redis://:***@h"},
 		{"redis://:s3c/r@et@h", "redis://:***@h"},
-		{"postgres://h/db?password=s3cret&x=1", "postgres://h/db?password=***&x=1"},
-		{"postgres://u:s3cret@h/db?x=1&password=s3cret",
-	         "postgres://u:***@h/db?x=1&password=***"},
+		{"postgres://h/db?password=s3cret&pool=1", "postgres://h/db?password=***&pool=1"},
+		{"postgres://u:s3cret@h/db?x=s3cret&password=s3cret",
+	         "postgres://u:***@h/db?***&password=***"},
 		{"redis://h:1/0", "redis://h:1/0"},
 	};
 

@@ -377,7 +377,6 @@ static enum hapax_status parse_url(
 {
 	const char *host = strstr(url, "://") + 3;
 	size_t size = strcspn(host, "/?#");
-	enum hapax_status status;
 
 	*has_tls = strncmp(url, "https:", 6) == 0;
 	if (size >= sizeof(sink->host) || memchr(host, '@', size) != NULL ||
@@ -391,9 +390,14 @@ static enum hapax_status parse_url(
 	if (host[size] != '\0')
 		sink->has_topic =
 			sink->path[strlen(sink->path) - 1] == '/' && strlen(sink->path) > 1;
-	status = hx_endpoint_parse(
-		(struct hapax_bytes){host, size}, *has_tls ? 443 : 80, &sink->endpoint, err);
-	return status;
+	/* Its own words would repeat what may be half of a password with a slash. */
+	if (hx_endpoint_parse(
+		    (struct hapax_bytes){host, size}, *has_tls ? 443 : 80, &sink->endpoint, NULL) !=
+	    HAPAX_OK)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"the sink's URL has no host and port to connect to");
+	return HAPAX_OK;
 }
 
 static enum hapax_status make_slots(struct http_sink *sink)

@@ -13,13 +13,6 @@
 
 static const char scheme[] = "kafka://";
 
-/* What the sink decides, and what loads code into the process. */
-static const char *const refused[] = {
-	"bootstrap.servers",     "metadata.broker.list", "enable.idempotence",
-	"request.required.acks", "transactional.id",     "delivery.report.only.error",
-	"plugin.library.paths",  "ssl.engine.location",
-};
-
 /* What stands before the first of stops, which is cut out; *text moves behind it. */
 static char *cut(char **text, const char *stops, char *ret_stop)
 {
@@ -45,28 +38,21 @@ static enum hapax_status take_property(
 	char stop;
 	char *name = cut(&property, "=", &stop);
 	char *value = property;
+	enum hapax_status status;
 
 	if (stop != '=' || name[0] == '\0' || !decode(name) || !decode(value))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"an option of the sink's URL was not of the form NAME=VALUE");
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		if (strcmp(name, refused[i]) == 0)
-			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "property '%s' is not to be set here",
-				name);
-	if (strchr(name, '.') == NULL && strcmp(name, "partitioner") != 0)
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"a sink that is Kafka has no option '%.40s'; known are partitioner, and"
-			" properties of librdkafka, such as security.protocol",
-			name);
+	status = hx_kafka_property_check(
+		&(struct hx_kafka_property){name, value}, HX_KAFKA_USE_SINK, err);
+	if (status != HAPAX_OK)
+		return status;
 	if (target->property_count == HX_KAFKA_TARGET_PROPERTIES)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "the sink's URL has more than %d properties",
 			HX_KAFKA_TARGET_PROPERTIES);
-	target->properties[target->property_count].name = name;
-	target->properties[target->property_count++].value = value;
+	target->properties[target->property_count++] = (struct hx_kafka_property){name, value};
 	return HAPAX_OK;
 }
 
@@ -103,5 +89,7 @@ enum hapax_status hx_kafka_target_parse(
 		if (property[0] != '\0')
 			status = take_property(target, property, err);
 	}
+	if (status == HAPAX_OK)
+		status = hx_kafka_properties_check(target->properties, target->property_count, err);
 	return status;
 }

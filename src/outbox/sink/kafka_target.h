@@ -4,9 +4,8 @@
  *
  *	kafka://HOST[:PORT][,HOST[:PORT]...][/TOPIC][?NAME=VALUE&...]
  *
- * Without a topic an event goes to its own. Names are properties of librdkafka, which have a
- * dot (security.protocol), and partitioner. Values are percent-decoded. Properties on which the
- * promises of a relay rest, or that load code, are refused.
+ * Without a topic an event goes to its own. Names are the properties of librdkafka that
+ * broker/kafka_property.h allows. Values are percent-decoded.
  *
  * Threads: any; the functions keep nothing.
  */
@@ -16,6 +15,8 @@
 #include <stddef.h>
 
 #include <hapax/error.h>
+
+#include "broker/kafka_property.h"
 
 enum {
 	HX_KAFKA_TARGET_SIZE = 4096,     /* of a URL */
@@ -27,10 +28,7 @@ struct hx_kafka_target {
 	char text[HX_KAFKA_TARGET_SIZE]; /* all texts lie here */
 	const char *servers;
 	char topic[HX_KAFKA_TARGET_NAME_SIZE]; /* empty: the event's */
-	struct {
-		const char *name;
-		const char *value;
-	} properties[HX_KAFKA_TARGET_PROPERTIES];
+	struct hx_kafka_property properties[HX_KAFKA_TARGET_PROPERTIES];
 	size_t property_count;
 };
 

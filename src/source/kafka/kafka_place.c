@@ -17,16 +17,6 @@
 
 static const char scheme[] = "kafka://";
 
-/* What hapax decides, and what loads code into the process. */
-static const char *const refused[] = {
-	"enable.auto.commit",   "enable.auto.offset.store",
-	"auto.commit.enable",   "group.id",
-	"group.instance.id",    "bootstrap.servers",
-	"metadata.broker.list", "plugin.library.paths",
-	"auto.offset.reset",    "enable.partition.eof",
-	"go.delivery.reports",
-};
-
 /* In place. False: a % without two digits, or a NUL. */
 static bool decode(char *text)
 {
@@ -85,21 +75,22 @@ static enum hapax_status take_topics(
 static enum hapax_status take_property(
 	struct hx_kafka_place *place, const char *name, const char *value, struct hapax_error *err)
 {
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-		if (strcmp(name, refused[i]) == 0)
-			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "property '%s' is not to be set here",
-				name);
-	}
-	if (strchr(name, '.') == NULL)
+	const struct hx_kafka_property property = {name, value};
+	enum hapax_status status;
+
+	if (strchr(name, '.') == NULL &&
+	    hx_kafka_property_view(hapax_bytes_from_text(name)) == HX_OPTION_HIDDEN)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"'%s' is not known; group, instance, start, warm_up, held_max, or a property of "
-			"librdkafka",
+			"unknown option '%.64s'; use group, instance, start, warm_up, held_max or a "
+			"property of librdkafka",
 			name);
+	status = hx_kafka_property_check(&property, HX_KAFKA_USE_SOURCE, err);
+	if (status != HAPAX_OK)
+		return status;
 	if (place->property_count == HX_KAFKA_PROPERTIES_MAX)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "there were too many properties");
-	place->properties[place->property_count++] = (struct hx_kafka_property){name, value};
+	place->properties[place->property_count++] = property;
 	return HAPAX_OK;
 }
 
@@ -198,6 +189,8 @@ enum hapax_status hx_kafka_place_parse(
 
 		status = take_option(place, option, err);
 	}
+	if (status == HAPAX_OK)
+		status = hx_kafka_properties_check(place->properties, place->property_count, err);
 	if (status == HAPAX_OK)
 		(void)snprintf(
 			place->shown, sizeof(place->shown), "%.2000s/%.500s?group=%.500s",

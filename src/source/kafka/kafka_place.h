@@ -5,10 +5,8 @@
  *	kafka://HOST[:PORT][,HOST[:PORT]...]/TOPIC[,TOPIC...][?NAME=VALUE&...]
  *
  * A topic that begins with ^ is a pattern. Names: group (hapax), instance, start
- * (earliest, latest), warm_up (10m, or a number of messages), held_max (bytes), and properties of librdkafka, which have a
- * dot: security.protocol.
- * Values are percent-decoded. Properties that would acknowledge what is not done, or load
- * code, are refused.
+ * (earliest, latest), warm_up (10m, or a number of messages), held_max (bytes), and the properties
+ * of librdkafka that broker/kafka_property.h allows. Values are percent-decoded.
  */
 #ifndef HX_SOURCE_KAFKA_PLACE_H
 #define HX_SOURCE_KAFKA_PLACE_H
@@ -18,17 +16,14 @@
 
 #include <hapax/error.h>
 
+#include "broker/kafka_property.h"
+
 enum {
 	HX_KAFKA_URL_SIZE = 4096,
 	HX_KAFKA_TOPICS_MAX = 64,
 	HX_KAFKA_PROPERTIES_MAX = 64,
 	HX_KAFKA_HELD_MAX_DEFAULT = 128 * 1024 * 1024,
 	HX_KAFKA_HELD_MAX_MAX = 1024 * 1024 * 1024,
-};
-
-struct hx_kafka_property {
-	const char *name;
-	const char *value;
 };
 
 /* All texts lie in text. */

@@ -136,7 +136,13 @@ static enum hapax_status set_hosts(
 				HX_REDIS_ENDPOINTS_MAX);
 		status = hx_endpoint_parse(
 			hx_bytes(text + at, end - at), HX_REDIS_PORT,
-			&place->endpoints[place->endpoint_count++], err);
+			&place->endpoints[place->endpoint_count++], NULL);
+		/* Its own words would repeat what may be half of a password with a slash. */
+		if (status != HAPAX_OK)
+			return hx_error_set(
+				err, status, 0,
+				"the Redis URL has no host and port to connect to; percent-encode what "
+				"is special in user and password");
 		at = end + 1;
 	}
 	return status;

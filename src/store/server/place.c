@@ -82,19 +82,18 @@ static enum hapax_status read_host(
 	struct hx_server_place *place, const char *text, size_t size, struct hapax_error *err)
 {
 	size_t host_size = strcspn(text, "/?");
-	enum hapax_status status;
 
 	if (memchr(text, '@', host_size) != NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"the URL has a user: a token stands in a file, ?token_file=FILE");
-	status = hx_endpoint_parse(
-		hx_bytes(text, host_size), place->is_tls ? 443 : HX_SERVER_PORT, &place->endpoint,
-		err);
-	if (status != HAPAX_OK)
-		return status;
-	if (place->endpoint.is_unix || host_size >= sizeof(place->authority))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the URL has no host to connect to");
+	/* Its own words would repeat what may be half of a password with a slash. */
+	if (hx_endpoint_parse(
+		    hx_bytes(text, host_size), place->is_tls ? 443 : HX_SERVER_PORT,
+		    &place->endpoint, NULL) != HAPAX_OK ||
+	    place->endpoint.is_unix || host_size >= sizeof(place->authority))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the URL has no host and port to connect to");
 	memcpy(place->authority, text, host_size);
 	place->authority[host_size] = '\0';
 	size -= host_size;

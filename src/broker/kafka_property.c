@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kafka_property.c - the properties of librdkafka that a kafka:// URL may set.
+ */
+#include "broker/kafka_property.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/suggest.h"
+
+/* A value that librdkafka would act on in more ways than we want. */
+typedef bool value_fn(const char *value);
+
+enum {
+	SECRET = 1 << 0,     /* the value is never shown */
+	FOR_SOURCE = 1 << 1, /* of a consumer: a sink has none */
+};
+
+struct row {
+	const char *name;
+	unsigned flags;
+	value_fn *is_good; /* NULL: any value; librdkafka judges it */
+	const char *allowed;
+};
+
+static bool is_one_of(const char *value, const char *const *words)
+{
+	for (; *words != NULL; words++)
+		if (strcmp(value, *words) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Exact, though librdkafka is lenient: what it would take for another value is refused here. GSSAPI
+ * is not among them: librdkafka runs kinit for it, by sh -c.
+ */
+static bool is_mechanism(const char *value)
+{
+	static const char *const words[] = {
+		"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", NULL};
+
+	return is_one_of(value, words);
+}
+
+static bool is_protocol(const char *value)
+{
+	static const char *const words[] = {"plaintext", "ssl", "sasl_plaintext", "sasl_ssl"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasecmp(value, words[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool is_oauth_method(const char *value)
+{
+	static const char *const words[] = {"default", "oidc", NULL};
+
+	return is_one_of(value, words);
+}
+
+/* libcurl, which asks there, knows file:// and many more. */
+static bool is_http_url(const char *value)
+{
+	return strncasecmp(value, "https://", 8) == 0 || strncasecmp(value, "http://", 7) == 0;
+}
+
+#define MECHANISMS "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
+
+/* clang-format off */
+static const struct row table[] = {
+	/* Who we are, and who the brokers are. */
+	{.name = "client.id"},
+	{.name = "client.rack"},
+	{.name = "security.protocol", .is_good = is_protocol,
+	 .allowed = "plaintext, ssl, sasl_plaintext or sasl_ssl"},
+	{.name = "sasl.mechanism", .is_good = is_mechanism, .allowed = MECHANISMS},
+	{.name = "sasl.mechanisms", .is_good = is_mechanism, .allowed = MECHANISMS},
+	{.name = "sasl.username"},
+	{.name = "sasl.password", .flags = SECRET},
+	{.name = "sasl.oauthbearer.method", .is_good = is_oauth_method, .allowed = "default or oidc"},
+	{.name = "sasl.oauthbearer.config", .flags = SECRET},
+	{.name = "sasl.oauthbearer.client.id"},
+	{.name = "sasl.oauthbearer.client.secret", .flags = SECRET},
+	{.name = "sasl.oauthbearer.scope"},
+	{.name = "sasl.oauthbearer.extensions", .flags = SECRET},
+	/* A secret, because it may hold one. */
+	{.name = "sasl.oauthbearer.token.endpoint.url", .flags = SECRET, .is_good = is_http_url,
+	 .allowed = "an https:// or http:// URL"},
+	{.name = "enable.sasl.oauthbearer.unsecure.jwt"},
+	/* Paths are of the daemon's host; they stand in its configuration file or its command line. */
+	{.name = "ssl.ca.location"},
+	{.name = "ssl.ca.pem"},
+	{.name = "ssl.certificate.location"},
+	{.name = "ssl.certificate.pem"},
+	{.name = "ssl.key.location"},
+	{.name = "ssl.key.password", .flags = SECRET},
+	{.name = "ssl.key.pem", .flags = SECRET},
+	{.name = "ssl.keystore.location"},
+	{.name = "ssl.keystore.password", .flags = SECRET},
+	{.name = "ssl.crl.location"},
+	{.name = "ssl.cipher.suites"},
+	{.name = "ssl.curves.list"},
+	{.name = "ssl.sigalgs.list"},
+	{.name = "ssl.endpoint.identification.algorithm"},
+	{.name = "enable.ssl.certificate.verification"},
+	/* Connections. */
+	{.name = "socket.timeout.ms"},
+	{.name = "socket.connection.setup.timeout.ms"},
+	{.name = "socket.send.buffer.bytes"},
+	{.name = "socket.receive.buffer.bytes"},
+	{.name = "socket.keepalive.enable"},
+	{.name = "socket.nagle.disable"},
+	{.name = "socket.max.fails"},
+	{.name = "broker.address.ttl"},
+	{.name = "broker.address.family"},
+	{.name = "client.dns.lookup"},
+	{.name = "connections.max.idle.ms"},
+	{.name = "reconnect.backoff.ms"},
+	{.name = "reconnect.backoff.max.ms"},
+	{.name = "retry.backoff.ms"},
+	{.name = "retry.backoff.max.ms"},
+	{.name = "max.in.flight"},
+	{.name = "max.in.flight.requests.per.connection"},
+	{.name = "api.version.request"},
+	{.name = "api.version.request.timeout.ms"},
+	{.name = "api.version.fallback.ms"},
+	{.name = "broker.version.fallback"},
+	/* Topics. */
+	{.name = "allow.auto.create.topics"},
+	{.name = "metadata.max.age.ms"},
+	{.name = "topic.metadata.refresh.interval.ms"},
+	{.name = "topic.metadata.refresh.fast.interval.ms"},
+	{.name = "topic.metadata.refresh.sparse"},
+	{.name = "topic.metadata.propagation.max.ms"},
+	{.name = "topic.blacklist", .flags = FOR_SOURCE},
+	/* Messages that go out. */
+	{.name = "message.max.bytes"},
+	{.name = "message.copy.max.bytes"},
+	{.name = "message.timeout.ms"},
+	{.name = "delivery.timeout.ms"},
+	{.name = "message.send.max.retries"},
+	{.name = "retries"},
+	{.name = "request.timeout.ms"},
+	{.name = "queue.buffering.max.messages"},
+	{.name = "queue.buffering.max.kbytes"},
+	{.name = "queue.buffering.max.ms"},
+	{.name = "queue.buffering.backpressure.threshold"},
+	{.name = "linger.ms"},
+	{.name = "sticky.partitioning.linger.ms"},
+	{.name = "batch.num.messages"},
+	{.name = "batch.size"},
+	{.name = "compression.codec"},
+	{.name = "compression.type"},
+	{.name = "compression.level"},
+	{.name = "partitioner"},
+	/* Messages that come in. */
+	{.name = "receive.message.max.bytes"},
+	{.name = "partition.assignment.strategy", .flags = FOR_SOURCE},
+	{.name = "session.timeout.ms", .flags = FOR_SOURCE},
+	{.name = "heartbeat.interval.ms", .flags = FOR_SOURCE},
+	{.name = "max.poll.interval.ms", .flags = FOR_SOURCE},
+	{.name = "coordinator.query.interval.ms", .flags = FOR_SOURCE},
+	{.name = "auto.commit.interval.ms", .flags = FOR_SOURCE},
+	{.name = "isolation.level", .flags = FOR_SOURCE},
+	{.name = "check.crcs", .flags = FOR_SOURCE},
+	{.name = "queued.min.messages", .flags = FOR_SOURCE},
+	{.name = "queued.max.messages.kbytes", .flags = FOR_SOURCE},
+	{.name = "fetch.wait.max.ms", .flags = FOR_SOURCE},
+	{.name = "fetch.min.bytes", .flags = FOR_SOURCE},
+	{.name = "fetch.max.bytes", .flags = FOR_SOURCE},
+	{.name = "fetch.message.max.bytes", .flags = FOR_SOURCE},
+	{.name = "max.partition.fetch.bytes", .flags = FOR_SOURCE},
+	{.name = "fetch.error.backoff.ms", .flags = FOR_SOURCE},
+	{.name = "fetch.queue.backoff.ms", .flags = FOR_SOURCE},
+};
+
+/* Of what is not in the table, what people ask for; a prefix ends with a dot. */
+static const struct {
+	const char *name;
+	const char *why;
+} refusals[] = {
+	{"sasl.kerberos.", "Kerberos runs kinit; use " MECHANISMS},
+	{"plugin.", "it loads code"},
+	{"ssl.engine.", "it loads code"},
+	{"ssl.providers", "it loads code"},
+	{"offset.store.", "hapax stores the offsets"},
+	{"debug", "librdkafka's log is not shown"},
+	{"log.", "librdkafka's log is not shown"},
+	{"bootstrap.servers", "name the servers before the topic, as in kafka://HOST:PORT"},
+	{"metadata.broker.list", "name the servers before the topic, as in kafka://HOST:PORT"},
+	{"group.id", "use group=NAME"},
+	{"group.instance.id", "use instance=NAME"},
+	{"auto.offset.reset", "use start=earliest or start=latest"},
+	{"enable.auto.commit", "hapax commits what is done"},
+	{"auto.commit.enable", "hapax commits what is done"},
+	{"enable.auto.offset.store", "hapax commits what is done"},
+	{"enable.idempotence", "hapax always sets it"},
+	{"acks", "hapax always waits for all replicas"},
+	{"request.required.acks", "hapax always waits for all replicas"},
+};
+/* clang-format on */
+
+static const struct row *find(struct hapax_bytes name)
+{
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (hx_bytes_equal(name, hapax_bytes_from_text(table[i].name)))
+			return &table[i];
+	return NULL;
+}
+
+static const char *reason_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		const char *refused = refusals[i].name;
+		size_t size = strlen(refused);
+
+		if (refused[size - 1] == '.' ? strncmp(name, refused, size) == 0
+		                             : strcmp(name, refused) == 0)
+			return refusals[i].why;
+	}
+	return NULL;
+}
+
+static enum hapax_status refuse(const char *name, enum hx_kafka_use use, struct hapax_error *err)
+{
+	const char *why = reason_of(name);
+	struct hx_suggest suggest;
+
+	if (why != NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "property '%.64s' cannot be set here: %s", name,
+			why);
+	hx_suggest_init(&suggest, name);
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (use == HX_KAFKA_USE_SOURCE || !(table[i].flags & FOR_SOURCE))
+			hx_suggest_consider(&suggest, table[i].name);
+	if (suggest.best != NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"property '%.64s' cannot be set here (did you mean '%s'?)", name,
+			suggest.best);
+	return hx_error_set(
+		err, HAPAX_ERR_INVALID, 0,
+		"property '%.64s' cannot be set here; 'man hapax' lists what can", name);
+}
+
+enum hapax_status hx_kafka_property_check(
+	const struct hx_kafka_property *property, enum hx_kafka_use use, struct hapax_error *err)
+{
+	const struct row *row = find(hapax_bytes_from_text(property->name));
+
+	if (row == NULL)
+		return refuse(property->name, use, err);
+	if ((row->flags & FOR_SOURCE) && use == HX_KAFKA_USE_SINK)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "property '%s' is for sources, not for a sink",
+			row->name);
+	if (row->is_good != NULL && !row->is_good(property->value))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "property '%s' must be %s", row->name,
+			row->allowed);
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_kafka_properties_check(
+	const struct hx_kafka_property *properties, size_t count, struct hapax_error *err)
+{
+	bool has_mechanism = false, has_sasl = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = properties[i].name;
+
+		if (strcmp(name, "sasl.mechanism") == 0 || strcmp(name, "sasl.mechanisms") == 0)
+			has_mechanism = true;
+		else if (strcmp(name, "security.protocol") == 0)
+			has_sasl |= strncasecmp(properties[i].value, "sasl", 4) == 0;
+	}
+	if (has_sasl && !has_mechanism)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"security.protocol needs sasl.mechanisms: " MECHANISMS);
+	return HAPAX_OK;
+}
+
+enum hx_option_view hx_kafka_property_view(struct hapax_bytes name)
+{
+	static const char *const own[] = {"group", "instance", "start", "warm_up", "held_max"};
+	const struct row *row = find(name);
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (hx_bytes_equal(name, hapax_bytes_from_text(own[i])))
+			return HX_OPTION_SHOWN;
+	if (row == NULL)
+		return HX_OPTION_HIDDEN;
+	return row->flags & SECRET ? HX_OPTION_SECRET : HX_OPTION_SHOWN;
+}
