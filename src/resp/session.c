@@ -566,11 +566,13 @@ size_t hx_resp_session_plan(
 
 static bool only_looks(const struct hx_resp_entry *entry, const struct hapax_op *ops)
 {
+	if (ops == NULL)
+		return false;
 	for (size_t i = 0; i < entry->count; i++) {
 		if (ops[i].type != HAPAX_OP_LOOKUP)
 			return false;
 	}
-	return entry->count > 0;
+	return true;
 }
 
 /* Room for everything that the reply may have: then no part of it can be left out. */
