@@ -27,7 +27,14 @@
 #include "config/patch.h"
 #include "net/tls.h"
 
-enum { NAME_SIZE = 128, FILE_SIZE_MAX = 256 * 1024, DETAIL_SIZE_MAX = 1024, DEPTH_MAX = 16 };
+enum {
+	NAME_SIZE = 128,
+	FILE_SIZE_MAX = 256 * 1024,
+	DETAIL_SIZE_MAX = 1024,
+	DEPTH_MAX = 16,
+	MEMBERS_MAX =
+		256, /* of one object, several times what any has: each is looked for in all */
+};
 
 struct patch {
 	struct hx_api *api;
@@ -102,15 +109,19 @@ static void merge_members(
 	struct hx_json_write *json, struct side of, struct side old, struct side new,
 	unsigned depth)
 {
+	unsigned count = 0;
+
 	if (of.node == NULL || of.node->token.type != HX_JSON_OBJECT)
 		return;
-	for (uint32_t at = of.node->child; at != 0; at = of.tree->nodes[at].next) {
+	for (uint32_t at = of.node->child; at != 0 && json->status == HAPAX_OK;
+	     at = of.tree->nodes[at].next) {
 		struct hx_json_string name = hx_json_node_name(of.tree, &of.tree->nodes[at]);
 		char text[NAME_SIZE];
 		struct hapax_bytes bytes = hx_bytes(name.data, name.size);
 
 		/* No setting has such a name: it is left to the reader of settings to say so. */
-		if (name.escaped || name.size >= sizeof(text) || depth > DEPTH_MAX) {
+		if (name.escaped || name.size >= sizeof(text) || depth > DEPTH_MAX ||
+		    ++count > MEMBERS_MAX) {
 			json->status = HAPAX_ERR_INVALID;
 			return;
 		}
@@ -385,7 +396,9 @@ static void apply(struct hx_api_job *job)
 		patch->status = json.status == HAPAX_ERR_INVALID ? 422 : 0;
 		request->status = hx_error_set(
 			&request->err, json.status, 0,
-			"a name is too long, or it is nested too deep");
+			"a name is too long, an object has more than %d members, or it is nested "
+			"too deep",
+			MEMBERS_MAX);
 		return;
 	}
 	request->status = try_new(request, &request->err);
@@ -488,6 +501,12 @@ void hx_api_patch_config(struct hx_api_request *request)
 	}
 	if (request->reader.tree.nodes[0].token.type != HX_JSON_OBJECT) {
 		hx_api_fail(request, HAPAX_ERR_INVALID, "the body must be an object");
+		return;
+	}
+	if (request->body.size > FILE_SIZE_MAX) {
+		hx_api_problem(
+			request, 413, HX_API_PROBLEM("config"),
+			"a change must have at most 256 KiB; change the file instead");
 		return;
 	}
 	if (request->api->is_patching) {

@@ -289,6 +289,13 @@ def test_the_store_shows_no_secret(cli):
             assert SECRET not in said.out + said.err, (command, target, said.err)
 
 
+def test_a_change_of_many_names_is_refused_at_once(cli):
+    """Each name is looked for among all others: 200,000 of them held the worker for minutes, and all who waited for it."""
+    with api(cli, "") as (_daemon, call):
+        call("PATCH", "/config", {f"k{i}": 1 for i in range(200_000)}).is_problem(413, "at most 256 KiB")
+        call("PATCH", "/config", {"http": {f"k{i}": 1 for i in range(20_000)}}).is_problem(422, "more than 256 members")
+
+
 def test_get_is_all_that_a_reader_may(cli):
     """A change needs the role admin, whatever it says."""
     with api(cli) as (daemon, call):
