@@ -172,12 +172,34 @@ static void output_is_empty(struct hx_connection *connection)
 	}
 }
 
+static void read_input(struct hx_connection *connection);
+
+/* Owed to hx_connection_read_first(). False: nothing may be sent yet, or ever. */
+static bool has_read_first(struct hx_connection *connection)
+{
+	if (!connection->reads_first || connection->is_in_input)
+		return true;
+	/* Reading moves a handshake on, too; without it the first write would end it and send at once. */
+	read_input(connection);
+	if (!is_live(connection))
+		return false;
+	if (connection->tls != NULL && !hx_tls_is_ready(connection->tls)) {
+		if (!hx_timer_is_set(&connection->stall))
+			watch_rate(connection);
+		connection->wants_out = tls_wants_out(connection);
+		return false;
+	}
+	connection->reads_first = false;
+	return true;
+}
+
 /* Send what the kernel takes. */
 static void send_output(struct hx_connection *connection)
 {
 	bool had_any = hx_byte_queue_size(&connection->output) > 0;
+	bool may_send = !had_any || has_read_first(connection);
 
-	while (is_live(connection) && hx_byte_queue_size(&connection->output) > 0) {
+	while (may_send && is_live(connection) && hx_byte_queue_size(&connection->output) > 0) {
 		struct hapax_bytes bytes = hx_byte_queue_bytes(&connection->output);
 		ssize_t count = transmit(connection, bytes.data, bytes.size);
 

@@ -93,6 +93,7 @@ struct hx_connection {
 	bool is_shut;      /* we have told the peer that no more comes */
 	bool is_shut_due;  /* TLS has to tell it first, and the kernel had no room */
 	bool is_secured;   /* on_secured was called */
+	bool reads_first; /* hand over what has come before anything more is sent: set by the owner */
 	struct hx_watch watch;
 	struct hx_tls *tls; /* NULL: plain */
 	struct hx_byte_queue input;
@@ -127,6 +128,15 @@ enum hapax_status hx_connection_write(
 enum hapax_status hx_connection_reserve(
 	struct hx_connection *connection, size_t size, unsigned char **ret_space);
 void hx_connection_wrote(struct hx_connection *connection, size_t size);
+
+/*
+ * Before the next byte is sent, read what the kernel (and TLS) has and hand it over: a client that
+ * has sent nothing can then tell what came unasked from an answer. Costs one read that finds nothing.
+ */
+static inline void hx_connection_read_first(struct hx_connection *connection)
+{
+	connection->reads_first = true;
+}
 
 /* Send now rather than at the end of the turn. */
 void hx_connection_flush(struct hx_connection *connection);

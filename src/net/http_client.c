@@ -237,6 +237,8 @@ static void send_request(struct hx_http_line *line)
 	line->is_kept = false;
 	hx_http1_reset_answer(&line->http, call->is_head);
 	hx_connection_set_deadline(&line->connection, INT64_MAX);
+	/* What the server has sent by now answers nothing: on_input() must see it before the request goes out. */
+	hx_connection_read_first(&line->connection);
 	if (hx_connection_reserve(&line->connection, size, &space) != HAPAX_OK) {
 		(void)hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a request");
 		close_line(line, &err);
@@ -248,13 +250,13 @@ static void send_request(struct hx_http_line *line)
 	hx_connection_wrote(&line->connection, size);
 }
 
-/* One more that is kept: there is room, or somebody takes it at once. */
+/* One more that is kept: there is room, or somebody takes it at once. NONE: each call has its own. */
 static bool is_wanted(const struct hx_http_client *client)
 {
 	size_t max = client->options.idle_max;
 
-	return max == 0 || client->waiting != NULL ||
-		(max != HX_HTTP_IDLE_NONE && client->idle_count < max);
+	return max != HX_HTTP_IDLE_NONE &&
+		(max == 0 || client->waiting != NULL || client->idle_count < max);
 }
 
 /* The response is whole. */

@@ -422,6 +422,46 @@ static void an_answer_before_the_request(void **state)
 	expect_body(bench, "truth");
 }
 
+/* A task of a turn: the server speaks after the turn has looked, and before it sends. */
+static void lie_and_begin(struct hx_task *task)
+{
+	struct bench *bench = task->context;
+
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nlie");
+	begin(bench, "again");
+}
+
+/* The bytes lie in the kernel when the request is sent, and no turn has looked at them. */
+static void an_answer_that_lay_there_before_the_request(void **state)
+{
+	struct bench *bench = *state;
+	struct hx_task task = {.fn = lie_and_begin, .context = bench};
+
+	do_one(bench);
+	hx_reactor_defer(&bench->reactor, &task);
+	hx_reactor_turn(&bench->reactor, 0);
+	assert_int_equal(bench->client.reused, 1);
+	accept_one(bench);
+	receive(bench, "again");
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntruth");
+	expect_end(bench, HX_HTTP_CALL_COMPLETE);
+	expect_body(bench, "truth");
+	assert_int_equal(bench->client.dialed, 2);
+}
+
+/* On a new connection: the call fails, and is known not to have been sent. */
+static void a_server_that_speaks_first(void **state)
+{
+	struct bench *bench = *state;
+
+	begin(bench, "hello");
+	bench->peer = accept(bench->listener, NULL, NULL);
+	assert_true(bench->peer >= 0);
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nlie");
+	expect_end(bench, HX_HTTP_CALL_UNSENT);
+	assert_int_equal(bench->heads, 0);
+}
+
 /* It takes no more until it is told to, and the server's time does not run meanwhile. */
 static void a_call_that_is_paused(void **state)
 {
@@ -519,6 +559,31 @@ static void expect_ends(struct bench *bench, unsigned ends)
 		hx_reactor_turn(&bench->reactor, 0);
 	assert_int_equal(bench->ends, ends);
 	assert_int_equal(bench->end, HX_HTTP_CALL_COMPLETE);
+}
+
+/* Nobody gets a connection on which another call was, though there may be one only. */
+static void a_call_that_waits_where_none_is_kept(void **state)
+{
+	struct bench *bench = *state;
+	struct hx_http_call other = {0};
+
+	hx_http_client_configure(
+		&bench->client,
+		&(struct hx_http_client_options){
+			.connections_max = 1, .idle_max = HX_HTTP_IDLE_NONE});
+	begin(bench, "first");
+	begin_other(bench, &other);
+	accept_one(bench);
+	receive(bench, "first");
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+	expect_ends(bench, 1);
+	accept_one(bench);
+	receive(bench, "other");
+	send_text(bench, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+	expect_ends(bench, 2);
+	assert_int_equal(bench->client.dialed, 2);
+	assert_int_equal(bench->client.reused, 0);
+	hx_http_call_done(&other, &bench->reactor);
 }
 
 /* It may wait for a line behind others, and gets the one that they leave. */
@@ -681,9 +746,12 @@ int main(void)
 		CASE(sends_in_small_pieces),
 		CASE(a_body_from_a_file),
 		CASE(an_answer_before_the_request),
+		CASE(an_answer_that_lay_there_before_the_request),
+		CASE(a_server_that_speaks_first),
 		CASE(a_call_that_is_paused),
 		CASE(a_paused_call_that_is_late_all_the_same),
 		CASE(connections_that_are_not_to_be_kept),
+		CASE(a_call_that_waits_where_none_is_kept),
 		CASE(a_call_that_is_begun_again_where_no_more_lines_may_be),
 		CASE(a_call_that_may_not_be_sent_any_more),
 		CASE(an_answer_and_the_end_together),
