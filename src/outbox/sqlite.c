@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "store/sqlite/fault.h"
+#include "store/sqlite/file.h"
 
 enum { BUSY_MS = 5000 };
 
@@ -376,19 +377,30 @@ static enum hapax_status see_outbox(struct hx_outbox_sqlite *outbox, struct hapa
 }
 
 static enum hapax_status open_file(
-	const char *path, int flags, struct hx_outbox_sqlite **ret_outbox, struct hapax_error *err)
+	const char *name, int flags, struct hx_outbox_sqlite **ret_outbox, struct hapax_error *err)
 {
 	struct hx_outbox_sqlite *outbox = outbox_new(true, err);
+	char *path;
 	int code;
 
 	if (outbox == NULL)
 		return HAPAX_ERR_NO_MEMORY;
+	path = hx_sqlite_plain_path(name);
+	if (path == NULL) {
+		outbox_close(&outbox->base);
+		(void)hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "could not open '%s': out of memory", name);
+		return HAPAX_ERR_NO_MEMORY;
+	}
+	if (flags & SQLITE_OPEN_CREATE)
+		hx_sqlite_make_private(path);
 	code = sqlite3_open_v2(path, &outbox->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+	hx_free(path);
 	if (code != SQLITE_OK) {
 		bool is_absent = outbox->db != NULL && sqlite3_system_errno(outbox->db) == ENOENT;
 
 		(void)hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' was not opened: %s", path,
+			err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' was not opened: %s", name,
 			is_absent ? "there is no such file, or folder" : hx_sqlite_reason(code));
 		outbox_close(&outbox->base);
 		return HAPAX_ERR_UNAVAILABLE;

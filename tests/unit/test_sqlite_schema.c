@@ -445,25 +445,39 @@ static void bad_paths_are_told_apart(void **state)
 	must_not_open(c, c->url, HAPAX_ERR_UNSUPPORTED, "evicts nothing");
 }
 
-/* Whatever the umask says: the database and the files that SQLite puts beside it. */
-static void files_are_their_owners_alone(void **state)
+/* Open url without a umask; the database at path and the files that SQLite puts beside it. */
+static void must_be_its_owners_alone(struct store_case *c, const char *url, const char *path)
 {
 	static const char *const endings[] = {"", "-wal", "-shm"};
-	struct store_case *c = *state;
 	struct hapax_store *store = NULL;
 	mode_t old = umask(0);
 
-	assert_int_equal(hapax_store_open(c->url, &c->options, &store, NULL), HAPAX_OK);
+	assert_int_equal(hapax_store_open(url, &c->options, &store, NULL), HAPAX_OK);
 	(void)umask(old);
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-		char path[300];
+		char name[300];
 		struct stat about;
 
-		snprintf(path, sizeof(path), "%s%s", path_of(c), endings[i]);
-		assert_int_equal(stat(path, &about), 0);
+		snprintf(name, sizeof(name), "%s%s", path, endings[i]);
+		assert_int_equal(stat(name, &about), 0);
 		assert_int_equal(about.st_mode & 0777, 0600);
 	}
 	hapax_store_close(store);
+}
+
+/* Whatever the umask says, and where a symbolic link points at a file that is not there yet. */
+static void files_are_their_owners_alone(void **state)
+{
+	struct store_case *c = *state;
+	char link[300], target[300], url[320];
+
+	must_be_its_owners_alone(c, c->url, path_of(c));
+	snprintf(link, sizeof(link), "%s/link.db", c->dir.path);
+	snprintf(target, sizeof(target), "%s/target.db", c->dir.path);
+	snprintf(url, sizeof(url), "sqlite:%s", link);
+	assert_int_equal(symlink(target, link), 0);
+	must_be_its_owners_alone(c, url, target);
+	assert_int_equal(unlink(link), 0);
 }
 
 /* Without root's powers: a directory or a file that may not be written. */

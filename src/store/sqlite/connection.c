@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/io.h"
 #include "base/thread.h"
+#include "store/sqlite/file.h"
 
 enum {
 	/*
@@ -166,23 +167,6 @@ static enum hapax_status fail_to_open(
 	}
 }
 
-/*
- * The path as SQLite must get it. Many builds of SQLite take what begins with "file:"
- * for a URI and ":memory:" for no file; with a "./" in front both are plain names.
- */
-static char *plain_path(const char *name)
-{
-	bool is_absolute = name[0] == '/';
-	size_t size = strlen(name) + 1;
-	char *path = hx_alloc(size + 2);
-
-	if (path == NULL)
-		return NULL;
-	memcpy(path, "./", 2);
-	memcpy(is_absolute ? path : path + 2, name, size);
-	return path;
-}
-
 /* Before anything is read: the file may be hostile, and may not be ours. */
 static int configure(sqlite3 *db)
 {
@@ -195,32 +179,11 @@ static int configure(sqlite3 *db)
 	return code == SQLITE_OK ? sqlite3_extended_result_codes(db, 1) : code;
 }
 
-/*
- * Make the file ourselves, for its owner alone: keys and results are nobody else's
- * business, and SQLite would leave that to the umask; its other files take after this
- * one. What goes wrong here SQLite will say better.
- *
- * Closing a file drops every lock that the process holds on it. This one is new, so
- * there are none, if nobody else who comes to make it has opened it by then.
- */
-static void make_private(const char *path)
-{
-	static struct hx_mutex making = HX_MUTEX_INIT;
-	const struct hx_io *io = hx_io_system();
-	int file;
-
-	hx_mutex_lock(&making);
-	file = io->ops->open(io->context, path, HX_IO_WRITE | HX_IO_CREATE | HX_IO_EXCLUSIVE, 0600);
-	if (file >= 0)
-		(void)io->ops->close(io->context, file);
-	hx_mutex_unlock(&making);
-}
-
 enum hapax_status hx_sqlite_connection_open(
 	struct hx_sqlite_connection *connection, unsigned flags, struct hapax_error *err)
 {
 	int open_flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
-	char *path = plain_path(connection->name);
+	char *path = hx_sqlite_plain_path(connection->name);
 	int code;
 
 	assert(connection->db == NULL);
@@ -229,7 +192,7 @@ enum hapax_status hx_sqlite_connection_open(
 			err, HAPAX_ERR_NO_MEMORY, 0, "'%s' was not opened: out of memory",
 			connection->name);
 	if (flags & HX_SQLITE_CREATE) {
-		make_private(path);
+		hx_sqlite_make_private(path);
 		open_flags |= SQLITE_OPEN_CREATE;
 	}
 	code = sqlite3_open_v2(path, &connection->db, open_flags, NULL);
