@@ -4,7 +4,7 @@
 #   make run     install what is missing, build, start a service and hapax in front of it
 #   make demo    show the commands at work
 #   make test    install what is missing, build, run every test
-#   make asan    every test under AddressSanitizer and UBSan; make tsan: under ThreadSanitizer
+#   make asan    every test under AddressSanitizer and UBSan of clang; make tsan: under ThreadSanitizer
 #   make lint    what a machine can say about the source; make fmt: lay it out
 #   make proof   the full counts; the table goes to build/proof.txt. Takes long.
 #   make mutants known bugs, planted one at a time: the tests must catch each of them

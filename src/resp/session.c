@@ -644,7 +644,8 @@ static bool finish_entry(
 
 		is_done = entry->finish(&answer);
 		drop_records(ops, count);
-	} else {
+	} else if (entry->text_size > 0) {
+		/* Before the first text is kept, text.data is NULL. */
 		(void)hx_buf_append(out, session->text.data + text_at, entry->text_size);
 	}
 	if (entry->is_silent)

@@ -52,6 +52,8 @@ static void urls_are_taken_apart(void **state)
 static void bad_urls_are_refused(void **state)
 {
 	static const char *const bad[] = {
+		"redis",
+		"redis+cluster",
 		"redis:",
 		"redis:host",
 		"redis://",

@@ -228,7 +228,7 @@ static const char asking[] = "*1\r\n$6\r\nASKING\r\n";
 static enum hapax_status encode(
 	struct hx_redis_link *link, struct hx_redis_request *request, size_t count)
 {
-	struct hapax_op *ops = request->ops + request->sent;
+	struct hapax_op *ops;
 
 	hx_buf_clear(&link->client->output);
 	if (request->asks &&
@@ -238,6 +238,7 @@ static enum hapax_status encode(
 		return hx_buf_append(
 			&link->client->output, request->call->command.data,
 			request->call->command.size);
+	ops = request->ops + request->sent;
 	for (;;) {
 		size_t left = hx_redis_group_count(ops, count);
 		enum hapax_status status;

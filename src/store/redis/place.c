@@ -205,7 +205,8 @@ enum hapax_status hx_redis_place_parse(
 		size = strcspn(text, "?");
 		status = set_path(&place, text, size, err);
 	} else {
-		text = strchr(url, ':') + 1;
+		text = strchr(url, ':');
+		text = text == NULL ? url + strlen(url) : text + 1;
 		place.has_tls = strncmp(url, "rediss", 6) == 0;
 		place.is_cluster = memmem(url, (size_t)(text - url), "+cluster:", 9) != NULL;
 		if (strncmp(text, "//", 2) != 0)
