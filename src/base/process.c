@@ -42,6 +42,15 @@ uint64_t hx_process_raise_descriptors(void)
 	return limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur : DESCRIPTORS_MAX;
 }
 
+uint64_t hx_process_address_bytes_max(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	return limit.rlim_cur;
+}
+
 static int add_descriptor(posix_spawn_file_actions_t *actions, int fd, int child_fd)
 {
 	return fd < 0 ? 0 : posix_spawn_file_actions_adddup2(actions, fd, child_fd);

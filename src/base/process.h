@@ -28,6 +28,9 @@ pid_t hx_process_id(void);
  */
 uint64_t hx_process_raise_descriptors(void);
 
+/* How many bytes of addresses this process may map (ulimit -v, RLIMIT_AS); UINT64_MAX: no limit. */
+uint64_t hx_process_address_bytes_max(void);
+
 /*
  * Run argv[0], found along PATH, with our environment and no signal blocked. argv
  * ends with NULL. stdout_fd and stderr_fd become the child's 1 and 2; -1 leaves

@@ -2,18 +2,37 @@
 
 import os
 import random
+import re
 import resource
 import shutil
 import subprocess
 
 from harness import COMMANDS, DAEMONS, MAKERS, OPERANDS, PROGRAM, STORE_COMMANDS, Skip, expect, expect_in, plain_user
-from harness import proof, public_program, scaled
+from harness import is_sanitized, proof, public_program, scaled
 
 KEY_COMMANDS = list(OPERANDS)
 
 
 def snapshot(cli):
     return {path.name: path.read_bytes() for path in cli.folder.glob("*.db*")}
+
+
+def test_a_limit_of_address_space(cli):
+    """Whoever limits it is told how much is needed, and that much is enough."""
+    if is_sanitized():
+        raise Skip("a sanitizer needs more address space than any limit")
+
+    def check(store, kib, code):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (kib * 1024, kib * 1024))
+
+        return cli.run("check", "k", "--store", store, code=code, preexec_fn=limit)
+
+    for store in (f"file:{cli.folder}/log", "memory:"):
+        refused = check(store, 300_000, 71).says("of address space", "(RLIMIT_AS) is 292 MiB")
+        needed = int(re.search(r"'ulimit -v (\d+)'", refused.err)[1])
+        # What fails is the address space, not the memory: nothing of it is used.
+        check(store, needed, 0)
 
 
 def test_keys(cli):

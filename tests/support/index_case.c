@@ -15,7 +15,7 @@ void index_case_begin(struct index_case *c, uint64_t keys_max, uint64_t bytes_ma
 	};
 
 	if (hx_scope_table_init(&c->scopes) != HAPAX_OK ||
-	    hx_index_new(&setup, &c->index) != HAPAX_OK || c->index->shard_count != 1)
+	    hx_index_new(&setup, &c->index, NULL) != HAPAX_OK || c->index->shard_count != 1)
 		abort();
 }
 

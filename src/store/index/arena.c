@@ -24,6 +24,17 @@ enum {
 
 #define HOUR_MS INT64_C(3600000)
 
+/* One step more than needed: commits go by whole steps. */
+static uint64_t chunks_bytes(uint64_t chunks)
+{
+	return (chunks * sizeof(struct hx_chunk) / HX_PAGES_STEP + 2) * HX_PAGES_STEP;
+}
+
+uint64_t hx_arena_address_bytes(uint64_t bytes)
+{
+	return bytes + chunks_bytes(bytes / HX_CHUNK_SIZE);
+}
+
 enum hapax_status hx_arena_init(struct hx_arena *arena, uint64_t bytes, struct hx_epoch *epoch)
 {
 	uint64_t chunks = bytes / HX_CHUNK_SIZE;
@@ -35,9 +46,7 @@ enum hapax_status hx_arena_init(struct hx_arena *arena, uint64_t bytes, struct h
 	arena->committed_count = 1;
 	arena->epoch = epoch;
 	arena->memory_bytes = bytes;
-	/* One step more than needed: commits go by whole steps. */
-	arena->chunks_bytes =
-		(chunks * sizeof(struct hx_chunk) / HX_PAGES_STEP + 2) * HX_PAGES_STEP;
+	arena->chunks_bytes = chunks_bytes(chunks);
 	arena->memory = hx_pages_reserve(arena->memory_bytes);
 	arena->chunks = hx_pages_reserve(arena->chunks_bytes);
 	if (arena->memory == NULL || arena->chunks == NULL ||

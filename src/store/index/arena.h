@@ -83,6 +83,9 @@ struct hx_arena {
 	struct hx_ahead *ahead; /* NULL: memory is touched when it is needed */
 };
 
+/* How much address space an arena of so many bytes reserves. */
+uint64_t hx_arena_address_bytes(uint64_t bytes);
+
 enum hapax_status hx_arena_init(struct hx_arena *arena, uint64_t bytes, struct hx_epoch *epoch);
 void hx_arena_done(struct hx_arena *arena);
 

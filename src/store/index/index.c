@@ -11,11 +11,14 @@
 #include "store/index/index.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/limits.h"
+#include "base/process.h"
 #include "base/random.h"
 
 enum {
@@ -28,6 +31,9 @@ enum {
 /* What 32 bits of even places reach. */
 #define ARENA_BYTES_MAX (UINT64_C(8) << 30)
 #define ARENA_BYTES_MIN (UINT64_C(64) << 20)
+
+/* Program, libraries, stacks, frames of a log and whatever a process has beside an index, amply. */
+#define ADDRESS_BYTES_BESIDES (UINT64_C(1) << 30)
 
 /* Whole pages. */
 enum { INDEX_BYTES = (sizeof(struct hx_index) / HX_PAGES_STEP + 1) * HX_PAGES_STEP };
@@ -73,18 +79,38 @@ static uint64_t choose_arena_bytes(const struct hx_index_setup *setup, unsigned 
 	return bytes / HX_CHUNK_SIZE * HX_CHUNK_SIZE;
 }
 
-enum hapax_status hx_index_new(const struct hx_index_setup *setup, struct hx_index **ret_index)
+/*
+ * Why there was no memory. Few limit the address space (ulimit -v), and those who do mean the memory: what is
+ * reserved is no memory yet. The limit that is named is enough for all else of the process, too.
+ */
+static enum hapax_status refuse(
+	const struct hx_shard_setup *shard, unsigned shard_bits, enum hapax_status status,
+	struct hapax_error *err)
+{
+	uint64_t bytes = hx_shard_address_bytes(shard) << shard_bits;
+	uint64_t bytes_max = hx_process_address_bytes_max();
+
+	if (status != HAPAX_ERR_NO_MEMORY || bytes_max > bytes + ADDRESS_BYTES_BESIDES)
+		return hx_error_set(err, status, 0, "no memory to open a store");
+	return hx_error_set(
+		err, status, 0,
+		"could not reserve %" PRIu64 " MiB of address space for a store: the limit of this"
+		" process (RLIMIT_AS) is %" PRIu64 " MiB; run 'ulimit -v %" PRIu64
+		"' or 'ulimit -v unlimited' first",
+		bytes >> 20, bytes_max >> 20, (bytes + ADDRESS_BYTES_BESIDES) / 1024);
+}
+
+enum hapax_status hx_index_new(
+	const struct hx_index_setup *setup, struct hx_index **ret_index, struct hapax_error *err)
 {
 	/* By pages, since shards and seats are aligned to cache lines. */
 	struct hx_index *index = hx_pages_reserve(INDEX_BYTES);
 	struct hx_shard_setup shard_setup;
 	enum hapax_status status;
 
-	if (index == NULL)
-		return HAPAX_ERR_NO_MEMORY;
-	if (hx_pages_commit(index, INDEX_BYTES, 0) != 0) {
+	if (index == NULL || hx_pages_commit(index, INDEX_BYTES, 0) != 0) {
 		hx_pages_release(index, INDEX_BYTES);
-		return HAPAX_ERR_NO_MEMORY;
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
 	}
 	hx_random_bytes(index->hash_key, sizeof(index->hash_key));
 	index->scopes = setup->scopes;
@@ -112,6 +138,7 @@ enum hapax_status hx_index_new(const struct hx_index_setup *setup, struct hx_ind
 		index->shard_count += status == HAPAX_OK;
 	}
 	if (status != HAPAX_OK) {
+		status = refuse(&shard_setup, index->shard_bits, status, err);
 		hx_index_free(index);
 		return status;
 	}

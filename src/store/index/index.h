@@ -63,7 +63,9 @@ struct hx_index_setup {
 	struct hx_elsewhere_users *users; /* of files; NULL: every result is in its record */
 };
 
-enum hapax_status hx_index_new(const struct hx_index_setup *setup, struct hx_index **ret_index);
+/* Reserves address space for twice what the memory of the machine could hold, or bytes_max. */
+enum hapax_status hx_index_new(
+	const struct hx_index_setup *setup, struct hx_index **ret_index, struct hapax_error *err);
 void hx_index_free(struct hx_index *index);
 
 /* A key, ready to be looked for. */

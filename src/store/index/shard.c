@@ -25,6 +25,12 @@ enum {
 	RECORD_SIZE_MIN = 16,
 };
 
+uint64_t hx_shard_address_bytes(const struct hx_shard_setup *setup)
+{
+	return hx_arena_address_bytes(setup->arena_bytes) +
+		hx_table_address_bytes(setup->arena_bytes / RECORD_SIZE_MIN, setup->buckets);
+}
+
 enum hapax_status hx_shard_init(struct hx_shard *shard, const struct hx_shard_setup *setup)
 {
 	enum hapax_status status;

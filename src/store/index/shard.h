@@ -55,6 +55,9 @@ struct hx_shard_setup {
 	struct hx_elsewhere_users *users;
 };
 
+/* How much address space such a shard reserves. */
+uint64_t hx_shard_address_bytes(const struct hx_shard_setup *setup);
+
 enum hapax_status hx_shard_init(struct hx_shard *shard, const struct hx_shard_setup *setup);
 void hx_shard_done(struct hx_shard *shard);
 

@@ -46,14 +46,31 @@ static bool commit(void *memory, uint64_t bytes, uint64_t reserved, uint64_t *co
 	return true;
 }
 
-enum hapax_status hx_table_init(struct hx_table *table, uint64_t records_max, uint64_t buckets)
+static uint64_t buckets_bytes(uint64_t records_max, uint64_t buckets)
 {
 	uint64_t buckets_max = records_max * HX_LOAD_DENOMINATOR / HX_LOAD_NUMERATOR + buckets;
 
+	return round_up(buckets_max * sizeof(struct hx_bucket), HX_PAGES_HUGE_SIZE);
+}
+
+static uint64_t overflow_bytes(uint64_t bytes)
+{
+	return round_up(bytes / 2, HX_PAGES_HUGE_SIZE);
+}
+
+uint64_t hx_table_address_bytes(uint64_t records_max, uint64_t buckets)
+{
+	uint64_t bytes = buckets_bytes(records_max, buckets);
+
+	return bytes + overflow_bytes(bytes);
+}
+
+enum hapax_status hx_table_init(struct hx_table *table, uint64_t records_max, uint64_t buckets)
+{
 	assert(buckets >= 1);
 	memset(table, 0, sizeof(*table));
-	table->buckets_bytes = round_up(buckets_max * sizeof(struct hx_bucket), HX_PAGES_HUGE_SIZE);
-	table->overflow_bytes = round_up(table->buckets_bytes / 2, HX_PAGES_HUGE_SIZE);
+	table->buckets_bytes = buckets_bytes(records_max, buckets);
+	table->overflow_bytes = overflow_bytes(table->buckets_bytes);
 	table->buckets = hx_pages_reserve(table->buckets_bytes);
 	table->overflow = hx_pages_reserve(table->overflow_bytes);
 	if (table->buckets == NULL || table->overflow == NULL ||

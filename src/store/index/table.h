@@ -85,6 +85,9 @@ struct hx_table {
  * many it begins with; splits of HX_TABLE_BUCKETS_FAST and more need no record.
  */
 enum hapax_status hx_table_init(struct hx_table *table, uint64_t records_max, uint64_t buckets);
+
+/* How much address space such a table reserves. */
+uint64_t hx_table_address_bytes(uint64_t records_max, uint64_t buckets);
 void hx_table_done(struct hx_table *table);
 
 /*

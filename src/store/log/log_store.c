@@ -332,10 +332,10 @@ static enum hapax_status build(struct hx_log *log, struct hapax_error *err)
 			.lapse_context = log,
 			.users = &log->shelf.users,
 		},
-		&log->index);
+		&log->index, err);
 
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to open a store");
+		return status;
 	hx_log_counts_init(&log->counts, hx_store_scopes(&log->base));
 	hx_log_queue_init(&log->queue, hx_log_lead, log);
 	setup.index = log->index;

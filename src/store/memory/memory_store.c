@@ -204,9 +204,8 @@ enum hapax_status hx_memory_open(
 			.evict = complete->evict,
 			.token = first_token(complete->clock),
 		},
-		&memory->index);
+		&memory->index, err);
 	if (status != HAPAX_OK) {
-		hx_error_set(err, status, 0, "no memory to open a store");
 		memory_close(&memory->base);
 		return status;
 	}
