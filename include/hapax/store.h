@@ -175,6 +175,13 @@ enum hapax_op_flags {
 	HAPAX_OP_SET_ONLY = 1 << 3,
 	/* set: keep the expiry that the record has, if there is one. */
 	HAPAX_OP_KEEP_TTL = 1 << 4,
+	/*
+	 * set, expire: ttl_ms is the point in time at which the record expires, by the
+	 * store's clock, up to the year 9999; expires_ms is then that very number. One
+	 * that has passed, by the store's clock, means a millisecond from now, one more
+	 * than a hundred years ahead a hundred years.
+	 */
+	HAPAX_OP_TTL_IS_TIME = 1 << 5,
 };
 
 enum hapax_set_if {
@@ -227,7 +234,7 @@ struct hapax_op {
 	 */
 	const struct hapax_record *load;
 	int64_t lease_ms;             /* claim, renew: 0 is 30 s; at most 7 d */
-	int64_t ttl_ms;               /* claim, check, set, expire: 0 is 24 h */
+	int64_t ttl_ms;               /* claim, check, set, expire: 0 is 24 h; see TTL_IS_TIME */
 	enum hapax_on_lapse on_lapse; /* claim */
 	enum hapax_set_if set_if;     /* set; of forget see SET_ONLY */
 

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/clock.h"
 #include "base/limits.h"
 #include "config/config.h"
 
@@ -158,6 +159,13 @@ static const struct hx_json_field fields[] = {
          .uses = HX_USE_ANY,
          AT(keep_ttl),
          .doc = "set: keep the expiry"},
+	{.name = "expires_ms",
+         .kind = HX_JSON_FIELD_INTEGER,
+         .uses = HX_USE_ANY,
+         AT(expires_ms),
+         .min = 1,
+         .max = HX_UTC_MS_MAX,
+         .doc = "set, expire: when it expires, in milliseconds since 1970, instead of ttl_ms"},
 	{.name = "linked",
          .kind = HX_JSON_FIELD_BOOLEAN,
          .uses = HX_USE_ANY,
@@ -255,6 +263,7 @@ static unsigned flags_of(enum hapax_op_type type, const struct hx_operation *sai
 	flags |= said->all_or_nothing ? (unsigned)HAPAX_OP_ALL_OR_NOTHING : 0;
 	flags |= said->set_only ? (unsigned)HAPAX_OP_SET_ONLY : 0;
 	flags |= said->keep_ttl ? (unsigned)HAPAX_OP_KEEP_TTL : 0;
+	flags |= has(said, "expires_ms") ? (unsigned)HAPAX_OP_TTL_IS_TIME : 0;
 	flags |= said->force && type == HAPAX_OP_FORGET ? (unsigned)HAPAX_OP_FORCE : 0;
 	return flags;
 }
@@ -299,7 +308,7 @@ static void fill(
 	hx_record_from_json(&said->load, &item->load);
 	op->load = has(said, "load") ? &item->load : NULL;
 	op->lease_ms = said->lease_ms;
-	op->ttl_ms = said->ttl_ms;
+	op->ttl_ms = has(said, "expires_ms") ? said->expires_ms : said->ttl_ms;
 	op->on_lapse = (enum hapax_on_lapse)said->on_lapse;
 	op->set_if = (enum hapax_set_if)said->set_if;
 	op->token = (uint64_t)said->token;

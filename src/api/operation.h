@@ -50,6 +50,7 @@ struct hx_operation {
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 	int64_t lease_ms;
 	int64_t ttl_ms;
+	int64_t expires_ms;
 	int64_t token;
 	bool force;
 	bool linked;

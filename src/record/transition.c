@@ -90,6 +90,18 @@ bool hx_transition_tells_token(const struct hapax_op *op)
 		op->outcome == HAPAX_OUTCOME_FOUND;
 }
 
+/* How long a record that op writes is kept. */
+static int64_t ttl_of(const struct hapax_op *op, int64_t now_ms)
+{
+	int64_t left_ms;
+
+	if (!(op->flags & HAPAX_OP_TTL_IS_TIME))
+		return op->ttl_ms;
+	/* Counted from the same now, it ends at the very time that was said. */
+	left_ms = op->ttl_ms - now_ms;
+	return left_ms < 1 ? 1 : left_ms < HX_TTL_MS_MAX ? left_ms : HX_TTL_MS_MAX;
+}
+
 void hx_transition_describe(const struct hapax_record *record, int64_t now_ms, struct hapax_op *op)
 {
 	if (!hx_transition_has_token(op))
@@ -190,7 +202,7 @@ static void begin_record(
 	next->first_seen_ms = rules->now_ms;
 	next->changed_ms = rules->now_ms;
 	next->expires_ms = HAPAX_TIME_NEVER;
-	next->ttl_ms = op->ttl_ms;
+	next->ttl_ms = ttl_of(op, rules->now_ms);
 	next->tenant = op->tenant;
 	next->group = op->group;
 	next->key = op->key;
@@ -405,8 +417,8 @@ static void expire(
 		return;
 	}
 	ret->next = *old;
-	ret->next.ttl_ms = op->ttl_ms;
-	ret->next.expires_ms = time_after(rules->now_ms, op->ttl_ms);
+	ret->next.ttl_ms = ttl_of(op, rules->now_ms);
+	ret->next.expires_ms = time_after(rules->now_ms, ret->next.ttl_ms);
 	ret->effect = HX_EFFECT_PUT;
 	answer_record(op, HAPAX_OUTCOME_APPLIED, &ret->next, rules->now_ms);
 }

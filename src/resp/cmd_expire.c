@@ -6,6 +6,7 @@
  * another client may write; what is written is right for what was seen.
  */
 #include "base/bytes.h"
+#include "base/checked.h"
 #include "resp/command.h"
 #include "resp/commands.h"
 #include "resp/when.h"
@@ -15,45 +16,70 @@ enum expire_flag {
 	EXPIRE_XX = 1 << 1,
 	EXPIRE_GT = 1 << 2,
 	EXPIRE_LT = 1 << 3,
+	EXPIRE_AT = 1 << 4, /* entry->value is a point in time, else a time to live */
 };
 
 /* A time that has passed removes. */
-static void set_expiry(struct hapax_op *op, int64_t ttl_ms)
+static void set_expiry(struct hapax_op *op, const struct hx_resp_expiry *expiry)
 {
-	if (ttl_ms > 0) {
+	if (expiry->ttl_ms > 0) {
 		op->type = HAPAX_OP_EXPIRE;
-		op->ttl_ms = ttl_ms;
+		hx_resp_expiry_put(expiry, op);
 	} else {
 		op->type = HAPAX_OP_FORGET;
 		op->flags |= HAPAX_OP_SET_ONLY;
 	}
 }
 
-static bool condition_holds(const struct hx_resp_answer *answer, const struct hapax_op *op)
+/* What plan_expire() and hx_resp_plan_persist() have left in the entry. */
+static struct hx_resp_expiry entry_expiry(const struct hx_resp_answer *answer)
+{
+	struct hx_resp_expiry expiry = {.ttl_ms = answer->entry->value};
+
+	if (answer->entry->flags & EXPIRE_AT) {
+		expiry.at_ms = expiry.ttl_ms;
+		if (hx_sub_i64(
+			    expiry.at_ms, hx_resp_service_now_ms(answer->session->service),
+			    &expiry.ttl_ms))
+			expiry.ttl_ms = -1;
+	}
+	return expiry;
+}
+
+static bool condition_holds(
+	const struct hx_resp_answer *answer, const struct hx_resp_expiry *expiry,
+	const struct hapax_op *op)
 {
 	unsigned flags = answer->entry->flags;
-	int64_t ttl_ms = answer->entry->value;
-	int64_t now_ms = hx_resp_service_now_ms(answer->session->service);
 	bool is_forever = op->expires_ms == HAPAX_TIME_NEVER;
-	int64_t left_ms = is_forever ? 0 : op->expires_ms - now_ms;
+	int64_t asked = expiry->ttl_ms;
+	int64_t has = 0;
 
+	/* Two points in time are compared as they are; a time to live needs the clock. */
+	if (!is_forever && (flags & EXPIRE_AT)) {
+		asked = expiry->at_ms;
+		has = op->expires_ms;
+	} else if (!is_forever) {
+		has = op->expires_ms - hx_resp_service_now_ms(answer->session->service);
+	}
 	if ((flags & EXPIRE_NX) && !is_forever)
 		return false;
 	if ((flags & EXPIRE_XX) && is_forever)
 		return false;
-	if ((flags & EXPIRE_GT) && (is_forever || ttl_ms <= left_ms))
+	if ((flags & EXPIRE_GT) && (is_forever || asked <= has))
 		return false;
-	return !(flags & EXPIRE_LT) || is_forever || ttl_ms < left_ms;
+	return !(flags & EXPIRE_LT) || is_forever || asked < has;
 }
 
 static bool finish_condition(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
+	struct hx_resp_expiry expiry = entry_expiry(answer);
 	struct hapax_op *step;
 
 	if (hx_resp_put_failure(answer, op))
 		return true;
-	if (!hx_resp_exists(op) || !condition_holds(answer, op)) {
+	if (!hx_resp_exists(op) || !condition_holds(answer, &expiry, op)) {
 		(void)hx_resp_put_integer(answer->out, 0);
 		return true;
 	}
@@ -61,7 +87,7 @@ static bool finish_condition(struct hx_resp_answer *answer)
 	step = hx_resp_add_step(answer, HAPAX_OP_EXPIRE, op->key, false);
 	if (step == NULL)
 		return true;
-	set_expiry(step, answer->entry->value);
+	set_expiry(step, &expiry);
 	return false;
 }
 
@@ -102,13 +128,13 @@ static void plan_expire(struct hx_resp_call *call, enum hx_resp_when_unit unit)
 {
 	struct hx_resp_when when = {.unit = unit, .text = call->argv[2]};
 	unsigned flags = 0;
-	int64_t ttl_ms;
+	struct hx_resp_expiry expiry;
 	struct hapax_op *op;
 
-	if (!read_conditions(call, &flags) || !hx_resp_when_expire(call, &when, &ttl_ms))
+	if (!read_conditions(call, &flags) || !hx_resp_when_expire(call, &when, &expiry))
 		return;
-	call->entry->flags = flags;
-	call->entry->value = ttl_ms;
+	call->entry->flags = flags | (expiry.at_ms != 0 ? (unsigned)EXPIRE_AT : 0);
+	call->entry->value = expiry.at_ms != 0 ? expiry.at_ms : expiry.ttl_ms;
 	if (flags != 0) {
 		(void)hx_resp_add(call, HAPAX_OP_LOOKUP, call->argv[1], true, finish_condition);
 		call->session->is_last = true;
@@ -116,7 +142,7 @@ static void plan_expire(struct hx_resp_call *call, enum hx_resp_when_unit unit)
 	}
 	op = hx_resp_add(call, HAPAX_OP_EXPIRE, call->argv[1], false, hx_resp_finish_applied);
 	if (op != NULL)
-		set_expiry(op, ttl_ms);
+		set_expiry(op, &expiry);
 }
 
 void hx_resp_plan_expire(struct hx_resp_call *call)
@@ -181,14 +207,14 @@ static bool finish_getex_refused(struct hx_resp_answer *answer)
 static void plan_getex_time(struct hx_resp_call *call, const struct hx_resp_when *when)
 {
 	size_t before = call->text->size;
-	int64_t ttl_ms;
+	struct hx_resp_expiry expiry;
 	int64_t number;
 	struct hapax_op *op;
 
-	if (hx_resp_when_ttl(call, when, &ttl_ms)) {
+	if (hx_resp_when_set(call, when, &expiry)) {
 		op = hx_resp_add(call, HAPAX_OP_EXPIRE, call->argv[1], true, finish_getex);
 		if (op != NULL)
-			set_expiry(op, ttl_ms);
+			set_expiry(op, &expiry);
 		return;
 	}
 	call->text->size = before;

@@ -91,8 +91,8 @@ static void plan_set_past(struct hx_resp_call *call, unsigned flags)
 }
 
 static void plan_set(
-	struct hx_resp_call *call, struct hapax_bytes value, unsigned flags, int64_t ttl_ms,
-	struct hapax_bytes expected)
+	struct hx_resp_call *call, struct hapax_bytes value, unsigned flags,
+	const struct hx_resp_expiry *expiry, struct hapax_bytes expected)
 {
 	struct hapax_bytes kept = expected;
 	struct hapax_op *op;
@@ -102,9 +102,9 @@ static void plan_set(
 	op = hx_resp_add(call, HAPAX_OP_SET, call->argv[1], (flags & SET_GET) != 0, finish_set);
 	if (op == NULL)
 		return;
-	op->ttl_ms = ttl_ms;
+	hx_resp_expiry_put(expiry, op);
 	if (flags & SET_KEEP_TTL)
-		op->flags = HAPAX_OP_KEEP_TTL;
+		op->flags |= HAPAX_OP_KEEP_TTL;
 	if (flags & SET_NX)
 		op->set_if = HAPAX_SET_IF_ABSENT;
 	else if (flags & SET_XX)
@@ -161,7 +161,7 @@ static size_t read_set_option(
 void hx_resp_plan_set(struct hx_resp_call *call)
 {
 	struct set_options options = {.flags = 0};
-	int64_t ttl_ms = HAPAX_TTL_FOREVER;
+	struct hx_resp_expiry expiry;
 
 	for (size_t i = 3, step; i < call->argc; i += step) {
 		step = read_set_option(call, i, &options);
@@ -170,29 +170,31 @@ void hx_resp_plan_set(struct hx_resp_call *call)
 			return;
 		}
 	}
-	if (!hx_resp_when_ttl(call, &options.when, &ttl_ms))
+	if (!hx_resp_when_set(call, &options.when, &expiry))
 		return;
-	if (ttl_ms <= 0 && !(options.flags & SET_IF_EQUAL))
+	if (expiry.ttl_ms <= 0 && !(options.flags & SET_IF_EQUAL)) {
 		plan_set_past(call, options.flags);
-	else
-		plan_set(
-			call, call->argv[2], options.flags, ttl_ms > 0 ? ttl_ms : 1,
-			options.expected);
+		return;
+	}
+	if (expiry.ttl_ms <= 0)
+		expiry = (struct hx_resp_expiry){.ttl_ms = 1};
+	plan_set(call, call->argv[2], options.flags, &expiry, options.expected);
 }
 
 void hx_resp_plan_setnx(struct hx_resp_call *call)
 {
-	plan_set(
-		call, call->argv[2], SET_NX | SET_AS_INTEGER, HAPAX_TTL_FOREVER, hx_bytes(NULL, 0));
+	const struct hx_resp_expiry expiry = {.ttl_ms = HAPAX_TTL_FOREVER};
+
+	plan_set(call, call->argv[2], SET_NX | SET_AS_INTEGER, &expiry, hx_bytes(NULL, 0));
 }
 
 static void plan_setex(struct hx_resp_call *call, enum hx_resp_when_unit unit)
 {
 	struct hx_resp_when when = {.unit = unit, .text = call->argv[2]};
-	int64_t ttl_ms;
+	struct hx_resp_expiry expiry;
 
-	if (hx_resp_when_ttl(call, &when, &ttl_ms))
-		plan_set(call, call->argv[3], 0, ttl_ms, hx_bytes(NULL, 0));
+	if (hx_resp_when_set(call, &when, &expiry))
+		plan_set(call, call->argv[3], 0, &expiry, hx_bytes(NULL, 0));
 }
 
 void hx_resp_plan_setex(struct hx_resp_call *call)

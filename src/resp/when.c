@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "resp/when.h"
 
+#include <assert.h>
+
 #include "base/checked.h"
 #include "base/limits.h"
 
@@ -35,15 +37,18 @@ static bool refuse(struct hx_resp_call *call)
 	return false;
 }
 
-/* From a number that was read to the time that is left. */
-static bool to_ttl(
+/* From a number that was read to what it means. */
+static bool to_expiry(
 	struct hx_resp_call *call, const struct hx_resp_when *when, int64_t value,
-	int64_t *ret_ttl_ms)
+	struct hx_resp_expiry *ret_expiry)
 {
+	int64_t at_ms = 0;
+
 	if ((when->unit == HX_RESP_WHEN_SECONDS || when->unit == HX_RESP_WHEN_AT_SECONDS) &&
 	    hx_mul_i64(value, 1000, &value))
 		return refuse(call);
 	if (is_absolute(when)) {
+		at_ms = value;
 		/* Only what is far in the past can overflow. */
 		if (hx_sub_i64(value, hx_resp_service_now_ms(call->service), &value))
 			value = -1;
@@ -51,31 +56,55 @@ static bool to_ttl(
 	/* Redis goes further, as far as its clock can count; nobody means it. */
 	if (value > HX_TTL_MS_MAX)
 		return refuse(call);
-	*ret_ttl_ms = value;
+	*ret_expiry = (struct hx_resp_expiry){.ttl_ms = value, .at_ms = at_ms};
 	return true;
 }
 
-bool hx_resp_when_ttl(
-	struct hx_resp_call *call, const struct hx_resp_when *when, int64_t *ret_ttl_ms)
+void hx_resp_expiry_put(const struct hx_resp_expiry *expiry, struct hapax_op *op)
+{
+	assert(expiry->ttl_ms > 0);
+	op->ttl_ms = expiry->ttl_ms;
+	if (expiry->at_ms != 0) {
+		op->ttl_ms = expiry->at_ms;
+		op->flags |= HAPAX_OP_TTL_IS_TIME;
+	}
+}
+
+bool hx_resp_when_set(
+	struct hx_resp_call *call, const struct hx_resp_when *when,
+	struct hx_resp_expiry *ret_expiry)
 {
 	int64_t value;
 
 	if (when->unit == HX_RESP_WHEN_NONE) {
-		*ret_ttl_ms = HAPAX_TTL_FOREVER;
+		*ret_expiry = (struct hx_resp_expiry){.ttl_ms = HAPAX_TTL_FOREVER};
 		return true;
 	}
 	if (!hx_resp_integer_arg(call, when->text, &value))
 		return false;
 	if (value <= 0)
 		return refuse(call);
-	return to_ttl(call, when, value, ret_ttl_ms);
+	return to_expiry(call, when, value, ret_expiry);
 }
 
 bool hx_resp_when_expire(
-	struct hx_resp_call *call, const struct hx_resp_when *when, int64_t *ret_ttl_ms)
+	struct hx_resp_call *call, const struct hx_resp_when *when,
+	struct hx_resp_expiry *ret_expiry)
 {
 	int64_t value;
 
 	return hx_resp_integer_arg(call, when->text, &value) &&
-		to_ttl(call, when, value, ret_ttl_ms);
+		to_expiry(call, when, value, ret_expiry);
+}
+
+bool hx_resp_when_ttl(
+	struct hx_resp_call *call, const struct hx_resp_when *when, int64_t *ret_ttl_ms)
+{
+	struct hx_resp_expiry expiry;
+
+	assert(!is_absolute(when));
+	if (!hx_resp_when_set(call, when, &expiry))
+		return false;
+	*ret_ttl_ms = expiry.ttl_ms;
+	return true;
 }

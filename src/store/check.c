@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/limits.h"
 #include "record/record.h"
 #include "store/core.h"
@@ -26,6 +27,8 @@ bool hx_check_bytes(struct hapax_bytes bytes, size_t size_max)
 
 static bool complete_ttl(struct hapax_op *op)
 {
+	if (op->flags & HAPAX_OP_TTL_IS_TIME)
+		return op->ttl_ms > 0 && op->ttl_ms <= HX_UTC_MS_MAX;
 	if (op->ttl_ms == 0)
 		op->ttl_ms = HX_TTL_MS_DEFAULT;
 	return op->ttl_ms == HAPAX_TTL_FOREVER || (op->ttl_ms > 0 && op->ttl_ms <= HX_TTL_MS_MAX);
@@ -83,7 +86,7 @@ static bool claim_is_valid(struct hapax_op *op)
 
 static bool set_is_valid(struct hapax_op *op)
 {
-	return flags_are_within(op, HAPAX_OP_KEEP_TTL) &&
+	return flags_are_within(op, HAPAX_OP_KEEP_TTL | HAPAX_OP_TTL_IS_TIME) &&
 		(unsigned)op->set_if <= HAPAX_SET_IF_EQUAL &&
 		hx_check_bytes(op->expected, SIZE_MAX) && result_is_valid(op->result) &&
 		complete_ttl(op);
@@ -120,7 +123,7 @@ static bool by_type_is_valid(struct hapax_op *op)
 		return flags_are_within(op, HAPAX_OP_FORCE | HAPAX_OP_SET_ONLY) &&
 			hx_check_bytes(op->expected, SIZE_MAX);
 	case HAPAX_OP_SET: return set_is_valid(op);
-	case HAPAX_OP_EXPIRE: return flags_are_within(op, 0) && complete_ttl(op);
+	case HAPAX_OP_EXPIRE: return flags_are_within(op, HAPAX_OP_TTL_IS_TIME) && complete_ttl(op);
 	case HAPAX_OP_LOAD: return load_is_valid(op);
 	}
 	return false;

@@ -280,6 +280,49 @@ static void claim_replays_what_was_set(void **state)
 	must_run(c, &set, APPLIED);
 }
 
+/* The point in time that was said is the one that is kept, whatever the store reads its clock for. */
+static void expiry_at_a_point_in_time(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_result value = value_of("v");
+	int64_t at_ms = store_case_now(c) + 1234567;
+	struct hapax_op op = case_op(c, HAPAX_OP_SET, "k");
+
+	op.result = &value;
+	op.flags = HAPAX_OP_TTL_IS_TIME;
+	op.ttl_ms = at_ms;
+	must_run(c, &op, APPLIED);
+	assert_int_equal(op.expires_ms, at_ms);
+	assert_int_equal(case_state(c, "k"), HAPAX_STATE_DONE);
+	assert_int_equal(c->record.expires_ms, at_ms);
+	store_case_advance(c, 1000);
+	op = case_op(c, HAPAX_OP_EXPIRE, "k");
+	op.flags = HAPAX_OP_TTL_IS_TIME;
+	op.ttl_ms = at_ms + 1;
+	must_run(c, &op, APPLIED);
+	assert_int_equal(op.expires_ms, at_ms + 1);
+	store_case_advance(c, at_ms - store_case_now(c));
+	assert_int_equal(case_state(c, "k"), HAPAX_STATE_DONE);
+	store_case_advance(c, 1);
+	assert_int_equal(case_state(c, "k"), HAPAX_STATE_ABSENT);
+
+	/* One that has passed, and none at all. */
+	op = case_op(c, HAPAX_OP_SET, "k");
+	op.result = &value;
+	op.flags = HAPAX_OP_TTL_IS_TIME;
+	op.ttl_ms = 1;
+	must_run(c, &op, APPLIED);
+	store_case_advance(c, 1);
+	assert_int_equal(case_state(c, "k"), HAPAX_STATE_ABSENT);
+	op.ttl_ms = 0;
+	assert_int_equal(case_run(c, &op), HAPAX_ERR_INVALID);
+	op.ttl_ms = HAPAX_TTL_FOREVER;
+	assert_int_equal(case_run(c, &op), HAPAX_ERR_INVALID);
+	op = case_op(c, HAPAX_OP_CHECK, "k");
+	op.flags = HAPAX_OP_TTL_IS_TIME;
+	assert_int_equal(case_run(c, &op), HAPAX_ERR_INVALID);
+}
+
 /* Over result_size_max a value is refused: SET never becomes a tombstone. */
 static void large_value_is_refused(void **state)
 {
@@ -308,5 +351,6 @@ const struct conformance_case set_cases[] = {
 	{"C7: set keeps or renews the expiry", set_keeps_or_renews_the_expiry, NEEDS_NOTHING},
 	{"B5: claim replays what was set", claim_replays_what_was_set, NEEDS_NOTHING},
 	{"I12: a large value is refused", large_value_is_refused, NEEDS_NOTHING},
+	{"I9: expiry at a point in time", expiry_at_a_point_in_time, NEEDS_NOTHING},
 	{NULL, NULL, NEEDS_NOTHING},
 };

@@ -262,6 +262,17 @@ static void fill_result(struct history *h, struct hapax_op *op, struct slot *slo
 	op->result = result;
 }
 
+/* The same point in time, said as one; now and then one that has passed. */
+static void choose_time(struct history *h, struct hapax_op *op)
+{
+	int64_t left_ms = op->ttl_ms;
+
+	if (left_ms == 0 || left_ms == HAPAX_TTL_FOREVER || choose(h, 3) != 0)
+		return;
+	op->flags |= HAPAX_OP_TTL_IS_TIME;
+	op->ttl_ms = now_ms(h) + (choose(h, 8) == 0 ? -left_ms : left_ms);
+}
+
 static void fill_claim(struct history *h, struct hapax_op *op, struct slot *slot)
 {
 	int size = snprintf(slot->owner, sizeof(slot->owner), "worker-%u", choose(h, 4));
@@ -388,9 +399,11 @@ static void fill_op(
 		/* Whether a value was there is not told, so what it would leave is not known. */
 		if (choose(h, 4) == 0 && h->c.options.evict == HAPAX_EVICT_NONE)
 			op->flags |= HAPAX_OP_KEEP_TTL;
+		choose_time(h, op);
 		break;
 	case HAPAX_OP_EXPIRE:
 		op->ttl_ms = ttl_choices[h->ttl_first + choose(h, h->ttl_count)];
+		choose_time(h, op);
 		break;
 	case HAPAX_OP_LOAD: break;
 	}

@@ -48,8 +48,11 @@ static int64_t later(int64_t now_ms, int64_t length_ms)
 	return length_ms == HAPAX_TTL_FOREVER ? HAPAX_TIME_NEVER : now_ms + length_ms;
 }
 
-static int64_t ttl_of(const struct hapax_op *op)
+static int64_t ttl_of(const struct hapax_op *op, int64_t now_ms)
 {
+	/* Such times are near in a history: no limit is met. */
+	if (op->flags & HAPAX_OP_TTL_IS_TIME)
+		return op->ttl_ms <= now_ms ? 1 : op->ttl_ms - now_ms;
 	return op->ttl_ms ? op->ttl_ms : HX_TTL_MS_DEFAULT;
 }
 
@@ -150,7 +153,7 @@ static void begin(
 	record->attempt++;
 	record->error = (struct model_text){0};
 	record->error_is_free = false;
-	record->ttl_ms = ttl_of(op);
+	record->ttl_ms = ttl_of(op, now_ms);
 	record->on_lapse = op->type == HAPAX_OP_CLAIM ? op->on_lapse : HAPAX_ON_LAPSE_RETRY;
 	record->has_fingerprint = op->fingerprint != NULL;
 	memset(record->fingerprint, 0, sizeof(record->fingerprint));
@@ -324,7 +327,7 @@ static void set(
 	*record = (struct model_record){.first_seen_ms = now_ms, .attempt = 1};
 	answer->takes_token = true;
 	record->origin = HAPAX_ORIGIN_SET;
-	record->ttl_ms = keep ? ttl_ms : ttl_of(op);
+	record->ttl_ms = keep ? ttl_ms : ttl_of(op, now_ms);
 	enter(record, HAPAX_STATE_DONE, now_ms);
 	if (keep)
 		record->expires_ms = expires_ms;
@@ -341,7 +344,7 @@ static void expire(
 		answer->outcome = HAPAX_OUTCOME_BUSY;
 	} else {
 		answer->outcome = HAPAX_OUTCOME_APPLIED;
-		record->ttl_ms = ttl_of(op);
+		record->ttl_ms = ttl_of(op, now_ms);
 		record->expires_ms = later(now_ms, record->ttl_ms);
 	}
 }

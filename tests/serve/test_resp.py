@@ -196,6 +196,28 @@ def test_random_commands_on_file(cli):
     run_streams(cli, f"file:{cli.folder}/store", scaled(proof=2000, usual=60))
 
 
+def test_points_in_time(cli):
+    """What EXPIRETIME gives back is the number that was given, to the millisecond, on every store of its own clock."""
+    at = 4102444800000
+    commands = []
+    for number in range(20):
+        ms, seconds = at + 7919 * number, at // 1000 + number
+        commands += [["SET", "k", "v", "PXAT", ms], ["PEXPIRETIME", "k"], ["EXPIRETIME", "k"]]
+        commands += [["SET", "k", "v", "EXAT", seconds], ["PEXPIRETIME", "k"]]
+        commands += [["PEXPIREAT", "k", ms + 1], ["PEXPIRETIME", "k"], ["PEXPIREAT", "k", ms + 1, "GT"]]
+        commands += [["PEXPIREAT", "k", ms + 2, "GT"], ["PEXPIREAT", "k", ms + 1, "LT"], ["PEXPIRETIME", "k"]]
+        commands += [["EXPIREAT", "k", seconds], ["PEXPIRETIME", "k"], ["GETEX", "k", "PXAT", ms + 3], ["PEXPIRETIME", "k"]]
+        commands += [["GETEX", "k", "EXAT", seconds + 1], ["PEXPIRETIME", "k"], ["SET", "k", "w", "KEEPTTL"], ["PEXPIRETIME", "k"]]
+    commands = [[str(word) for word in words] for words in commands]
+    with real_redis(cli) as reference:
+        stores = ["memory:", f"file:{cli.folder}/points", f"sqlite:{cli.folder}/points.db"]
+        with Wire(reference) as theirs:
+            expected = replies_of(theirs, commands)
+        for store in [*stores, f"redis+unix:{reference}"]:
+            with serve(cli, None, *OFF, store=store) as daemon, Wire(door(daemon)) as mine:
+                expect(replies_of(mine, commands), expected, store)
+
+
 BAD_BYTES = [
     b"*1\r\n$4\r\nPING\r\n*3\r\n$3\r\nSET\r\n$1\r\nx\r\nfoo\r\n",
     b"*-10\r\n*0\r\n\r\nPING\r\nQUIT\r\n",

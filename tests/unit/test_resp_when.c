@@ -95,6 +95,43 @@ static void what_has_passed(void **state)
 	expect("PTTL k\r\nGET k\r\n", ":-2\r\n$-1\r\n");
 }
 
+/*
+ * A point in time is kept as it was said, though the store's clock has moved on between planning and
+ * writing, and whatever the door thinks of it: the clock goes on by a millisecond at every reading.
+ */
+static int64_t ticking_wall_ms(void *context)
+{
+	struct hx_virtual_clock *clock = context;
+
+	hx_virtual_clock_advance(clock, 1);
+	return clock->wall_ms;
+}
+
+static void a_point_in_time_is_given_back(void **state)
+{
+	struct hapax_clock ticking = *hx_virtual_clock_clock(&c.clock);
+
+	(void)state;
+	ticking.wall_ms = ticking_wall_ms;
+	ticking.context = &c.clock;
+	c.service.options.clock = &ticking;
+	hx_resp_service_set_skew(&c.service, -7);
+	expect("SET k v PXAT 1700000500123\r\nPEXPIRETIME k\r\n", "+OK\r\n:1700000500123\r\n");
+	expect("SET k v EXAT 1700000500\r\nPEXPIRETIME k\r\n", "+OK\r\n:1700000500000\r\n");
+	expect("EXPIRETIME k\r\n", ":1700000500\r\n");
+	expect("PEXPIREAT k 1700000600001\r\nPEXPIRETIME k\r\n", ":1\r\n:1700000600001\r\n");
+	expect("EXPIREAT k 1700000601\r\nPEXPIRETIME k\r\n", ":1\r\n:1700000601000\r\n");
+	expect("GETEX k PXAT 1700000602003\r\nPEXPIRETIME k\r\n", "$1\r\nv\r\n:1700000602003\r\n");
+	expect("GETEX k EXAT 1700000603\r\nPEXPIRETIME k\r\n", "$1\r\nv\r\n:1700000603000\r\n");
+	/* Compared to the millisecond, too. */
+	expect("PEXPIREAT k 1700000603000 GT\r\nPEXPIREAT k 1700000603000 LT\r\n", ":0\r\n:0\r\n");
+	expect("PEXPIREAT k 1700000603001 GT\r\nPEXPIRETIME k\r\n", ":1\r\n:1700000603001\r\n");
+	expect("PEXPIREAT k 1700000603000 LT\r\nPEXPIRETIME k\r\n", ":1\r\n:1700000603000\r\n");
+	expect("SET k w KEEPTTL\r\nPEXPIRETIME k\r\n", "+OK\r\n:1700000603000\r\n");
+	expect("SET k x IFEQ w PXAT 1700000700009\r\nPEXPIRETIME k\r\n",
+	       "+OK\r\n:1700000700009\r\n");
+}
+
 static void conditions(void **state)
 {
 	(void)state;
@@ -118,6 +155,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_taken, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_refused, begin, end),
 		cmocka_unit_test_setup_teardown(what_has_passed, begin, end),
+		cmocka_unit_test_setup_teardown(a_point_in_time_is_given_back, begin, end),
 		cmocka_unit_test_setup_teardown(conditions, begin, end),
 	};
 

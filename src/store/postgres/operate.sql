@@ -317,6 +317,7 @@ DECLARE
 	nxt @@hapax_record;
 	a @@hapax_answer;
 	v_now bigint;
+	v_ttl bigint; -- of a record that the operation writes
 	v_locks boolean := o.type NOT IN (1, 6, 7, 9); -- reads alone are often enough for these
 	v_awaits boolean := o.flags & 1024 <> 0;
 	v_alive boolean;
@@ -350,6 +351,8 @@ BEGIN
 			END IF;
 		END IF;
 		v_now := greatest(coalesce(p_now, @@hapax_now()), old.changed);
+		-- 2048: ttl is the time at which it expires; counted from now it ends then.
+		v_ttl := CASE WHEN o.flags & 2048 <> 0 THEN least(greatest(o.ttl - v_now, 1), 3155760000000) ELSE o.ttl END;
 		v_alive := old.state IS NOT NULL
 			AND NOT (old.state IN (2, 3) AND coalesce(old.expires <= v_now, false));
 		a := NULL;
@@ -450,8 +453,8 @@ BEGIN
 			ELSE
 				a.outcome := 6;
 				nxt := old;
-				nxt.ttl := o.ttl;
-				nxt.expires := v_now + o.ttl;
+				nxt.ttl := v_ttl;
+				nxt.expires := v_now + v_ttl;
 				nxt.bucket := nxt.expires / 300000;
 				v_puts := true;
 			END IF;
@@ -496,7 +499,7 @@ BEGIN
 			nxt.attempt := 1;
 			nxt.first_seen := v_now;
 			nxt.changed := v_now;
-			nxt.ttl := o.ttl;
+			nxt.ttl := v_ttl;
 			IF o.type <> 9 THEN
 				IF v_alive THEN
 					nxt.first_seen := old.first_seen;

@@ -50,6 +50,7 @@ enum {
 	FLAG_OVER = 256,
 	FLAG_ROOM_IS_ALL = 512,
 	FLAG_LISTENS = 1024,
+	FLAG_TTL_IS_TIME = 2048,
 };
 
 const Oid hx_postgres_argument_types[HX_POSTGRES_ARGUMENTS] = {
@@ -257,6 +258,8 @@ static int32_t flags_of(const struct hapax_op *op, const struct hx_postgres_rule
 		flags |= FLAG_SET_ONLY;
 	if (op->flags & HAPAX_OP_KEEP_TTL)
 		flags |= FLAG_KEEP_TTL;
+	if (op->flags & HAPAX_OP_TTL_IS_TIME)
+		flags |= FLAG_TTL_IS_TIME;
 	if (op->type == HAPAX_OP_SET)
 		flags |= conditions[op->set_if];
 	if (op->type == HAPAX_OP_FORGET && op->set_if == HAPAX_SET_IF_EQUAL)

@@ -108,7 +108,7 @@ $do$;
 
 -- One operation, as hapax_operate() takes it. Flags: 1 the record is wanted, 2 on_lapse park, 4 force,
 -- 8 set only, 16 keep ttl, 32 if absent, 64 if present, 128 if equal, 256 the value is over the limit,
--- 512 all the room that there is, 1024 the caller listens.
+-- 512 all the room that there is, 1024 the caller listens, 2048 ttl is when it expires.
 CREATE TYPE @@hapax_op AS (
 	place integer, -- its number in the call
 	type smallint, -- as enum hapax_op_type

@@ -5,7 +5,7 @@
 -- ARGV[3] '1': all or nothing; [4] keys_max, [5] bytes_max (0: none), [6] parked_max
 -- then 18 for each operation:
 --   1 type   2 flags, letters: w the record is wanted, l room is all there is, p lapse park,
---   f force, s set only, k keep ttl, a if absent, x if present, e if equal,
+--   f force, s set only, k keep ttl, t ttl is a time, a if absent, x if present, e if equal,
 --   o the value is over the limit: refuse it
 --   3 room for the record's texts   4 size of tenant, group and key   5 lease   6 ttl
 --   7 fingerprint   8 attempt_id   9 owner   10 error   11 token   12 expected
@@ -20,6 +20,7 @@
 local FIRST, STRIDE = 7, 18
 local TOKEN_MAX = 9007199254740991
 local ATTEMPT_MAX = 4294967295
+local TTL_MAX = 3155760000000
 local count = #KEYS - 4
 local all_or_nothing = ARGV[3] == '1'
 local keys_max, bytes_max, parked_max = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -66,9 +67,17 @@ local function take_token(op)
 	return text(token)
 end
 
+-- How long a record that op writes is kept: from now on it ends at the very time that was said.
+local function ttl_of(op)
+	if not has(op, 't') then
+		return op.ttl
+	end
+	return text(math.min(math.max(tonumber(op.ttl) - now, 1), TTL_MAX))
+end
+
 local function begin(op, origin)
 	return {state = '', token = take_token(op), attempt = '1', seen = text(now), changed = text(now),
-		lease = '', expires = '', ttl = op.ttl, lapse = '', origin = origin, print = '', by = '',
+		lease = '', expires = '', ttl = ttl_of(op), lapse = '', origin = origin, print = '', by = '',
 		owner = '', error = '', bytes = ''}
 end
 
@@ -247,8 +256,8 @@ local function expire(op, old)
 		answer(op, 'busy', old)
 	else
 		local next = copy(old)
-		next.ttl = op.ttl
-		next.expires = after(op.ttl)
+		next.ttl = ttl_of(op)
+		next.expires = after(next.ttl)
 		change(op, next, nil)
 		answer(op, 'applied', next)
 	end

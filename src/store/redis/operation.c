@@ -171,6 +171,8 @@ static char *letters(const struct hapax_op *op, uint64_t result_size_max, char *
 		*at++ = 's';
 	if (op->flags & HAPAX_OP_KEEP_TTL)
 		*at++ = 'k';
+	if (op->flags & HAPAX_OP_TTL_IS_TIME)
+		*at++ = 't';
 	if (op->type == HAPAX_OP_SET && op->set_if != HAPAX_SET_ALWAYS)
 		*at++ = set_if[op->set_if];
 	if (op->type == HAPAX_OP_FORGET && op->set_if == HAPAX_SET_IF_EQUAL)

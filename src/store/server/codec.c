@@ -29,7 +29,9 @@ static void write_claim(struct hx_json_write *json, const struct hapax_op *op)
 	    op->type == HAPAX_OP_COMPLETE || op->type == HAPAX_OP_RELEASE ||
 	    op->type == HAPAX_OP_PARK || op->type == HAPAX_OP_FORGET || op->type == HAPAX_OP_LOAD)
 		return;
-	if (op->ttl_ms == HAPAX_TTL_FOREVER)
+	if (op->flags & HAPAX_OP_TTL_IS_TIME)
+		hx_json_write_signed(json, "expires_ms", op->ttl_ms);
+	else if (op->ttl_ms == HAPAX_TTL_FOREVER)
 		hx_json_write_null(json, "ttl_ms");
 	else
 		hx_json_write_signed(json, "ttl_ms", op->ttl_ms);
