@@ -51,7 +51,7 @@ static void answer(struct hx_api_batch *batch, enum hx_operation_use use)
 		hx_api_answer_write(&json, &batch->items[i], &batch->ops[i], use, i % 2 == 0);
 	hx_json_write_end(&json, ']');
 	must(json.status == HAPAX_OK);
-	hx_json_reader_init(&reader, OUT_MAX);
+	hx_json_reader_init(&reader, OUT_MAX, NULL);
 	must(hx_json_reader_read(&reader, hapax_buf_bytes(&out), NULL) == HAPAX_OK);
 	hx_json_reader_done(&reader);
 	hx_buf_done(&out);
@@ -80,7 +80,7 @@ static void fuzz_body(struct hapax_bytes text, enum hx_operation_use use)
 	struct hx_api_batch *batch = NULL;
 	struct hapax_error err;
 
-	hx_json_reader_init(&reader, SCRATCH_MAX);
+	hx_json_reader_init(&reader, SCRATCH_MAX, NULL);
 	if (hx_json_reader_read(&reader, text, &err) == HAPAX_OK &&
 	    hx_api_batch_read(&reader, use, NULL, &batch, &err) == HAPAX_OK) {
 		for (size_t i = 0; i < batch->count; i++)

@@ -131,9 +131,9 @@ static struct hx_api_request *request_new(struct hx_api *api, struct hx_http_exc
 	request->exchange = exchange;
 	request->came_ns = hx_clock_mono_ns();
 	hx_buf_init(&request->text, QUERY_SIZE_MAX);
-	hx_buf_init(&request->body_text, HX_JSON_SIZE_MAX);
-	hx_buf_init(&request->out, HX_API_REPLY_MAX);
-	hx_json_reader_init(&request->reader, HX_API_SCRATCH_MAX);
+	hx_buf_init_budget(&request->body_text, HX_JSON_SIZE_MAX, api->options.budget);
+	hx_buf_init_budget(&request->out, HX_API_REPLY_MAX, api->options.budget);
+	hx_json_reader_init(&request->reader, HX_API_SCRATCH_MAX, api->options.budget);
 	request->next = api->requests;
 	if (request->next != NULL)
 		request->next->back = request;

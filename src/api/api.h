@@ -29,6 +29,7 @@
 
 struct hapax_relay_stats;
 struct hx_api;
+struct hx_budget;
 struct hx_cells;
 struct hx_config_current;
 struct hx_config_source;
@@ -55,6 +56,7 @@ struct hx_api_caller {
 struct hx_api_options {
 	struct hapax_store *store;
 	struct hx_reactor *reactor;
+	struct hx_budget *budget;        /* that bodies and replies take their memory from */
 	const struct hapax_clock *clock; /* NULL: the system's; for what is shown */
 	struct hx_log *log;
 	struct hx_cells *cells; /* of the reactor's thread */

@@ -156,7 +156,7 @@ bool hx_api_name_key(struct hx_api_request *request, enum hapax_op_type type)
 		hx_api_refuse_tenant(request);
 		return false;
 	}
-	request->batch = hx_api_batch_new(1, false);
+	request->batch = hx_api_batch_new(1, false, request->api->options.budget);
 	if (request->batch == NULL) {
 		hx_api_fail(request, HAPAX_ERR_NO_MEMORY, NULL);
 		return false;

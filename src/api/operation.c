@@ -203,7 +203,7 @@ const struct hx_json_section hx_operation_section = {
 	.fields = fields,
 	.given_offset = offsetof(struct hx_operation, given)};
 
-struct hx_api_batch *hx_api_batch_new(size_t count, bool is_array)
+struct hx_api_batch *hx_api_batch_new(size_t count, bool is_array, struct hx_budget *budget)
 {
 	struct hx_api_batch *batch = hx_alloc_zero(1, sizeof(*batch));
 
@@ -218,7 +218,8 @@ struct hx_api_batch *hx_api_batch_new(size_t count, bool is_array)
 	}
 	batch->count = count;
 	for (size_t i = 0; i < count; i++)
-		hx_buf_init(&batch->items[i].buf, HX_RESULT_SIZE_LIMIT + 1024 * 1024);
+		hx_buf_init_budget(
+			&batch->items[i].buf, HX_RESULT_SIZE_LIMIT + 1024 * 1024, budget);
 	return batch;
 }
 
@@ -348,7 +349,8 @@ enum hapax_status hx_api_batch_read(
 			err, HAPAX_ERR_LIMIT, 0,
 			"%zu operations in one request, at most %d are allowed", count,
 			HX_API_BATCH_MAX);
-	batch = hx_api_batch_new(count, is_array);
+	/* From where the memory of its text is. */
+	batch = hx_api_batch_new(count, is_array, reader->scratch.budget);
 	if (batch == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for the operations");
 	if (is_array)

@@ -85,8 +85,8 @@ struct hx_api_batch {
 	size_t second_count;
 };
 
-/* NULL: no memory. */
-struct hx_api_batch *hx_api_batch_new(size_t count, bool is_array);
+/* Records that are read take their memory from budget; NULL: from none. NULL: no memory. */
+struct hx_api_batch *hx_api_batch_new(size_t count, bool is_array, struct hx_budget *budget);
 void hx_api_batch_free(struct hx_api_batch *batch);
 
 /*

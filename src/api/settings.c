@@ -525,7 +525,7 @@ void hx_api_patch_config(struct hx_api_request *request)
 	patch->config = hx_config_current_keep(options->current);
 	hx_buf_init(&patch->file, FILE_SIZE_MAX);
 	hx_buf_init(&patch->merged, FILE_SIZE_MAX);
-	hx_json_reader_init(&patch->reader, HX_API_SCRATCH_MAX);
+	hx_json_reader_init(&patch->reader, HX_API_SCRATCH_MAX, options->budget);
 	slash = strrchr(options->source->path, '/');
 	folder_size = slash == NULL ? 0 : (int)(slash - options->source->path + 1);
 	(void)snprintf(

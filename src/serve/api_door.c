@@ -45,6 +45,7 @@ enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *
 	const struct hx_api_options options = {
 		.store = serve->store,
 		.reactor = &serve->reactor,
+		.budget = &serve->memory.listeners,
 		.log = serve->log,
 		.cells = serve->cells,
 		.feed = serve->feed,

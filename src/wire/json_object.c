@@ -23,11 +23,12 @@ enum { NAME_SIZE = 64, HEX_SIZE_MAX = 32 };
 
 static const char base64_suffix[] = "_base64";
 
-void hx_json_reader_init(struct hx_json_reader *reader, size_t scratch_max)
+void hx_json_reader_init(
+	struct hx_json_reader *reader, size_t scratch_max, struct hx_budget *budget)
 {
 	memset(reader, 0, sizeof(*reader));
-	hx_buf_init(&reader->scratch, scratch_max);
-	hx_buf_init(&reader->strings, HX_JSON_SIZE_MAX);
+	hx_buf_init_budget(&reader->scratch, scratch_max, budget);
+	hx_buf_init_budget(&reader->strings, HX_JSON_SIZE_MAX, budget);
 }
 
 void hx_json_reader_done(struct hx_json_reader *reader)

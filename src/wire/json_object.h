@@ -74,8 +74,12 @@ struct hx_json_reader {
 	struct hapax_buf strings; /* as large as the text, so that nothing in it moves */
 };
 
-/* scratch_max: of the tree, see hx_json_tree_scratch_usual(). Allocates nothing. */
-void hx_json_reader_init(struct hx_json_reader *reader, size_t scratch_max);
+/*
+ * scratch_max: of the tree, see hx_json_tree_scratch_usual(). Its memory is taken from budget;
+ * NULL: from none. Allocates nothing.
+ */
+void hx_json_reader_init(
+	struct hx_json_reader *reader, size_t scratch_max, struct hx_budget *budget);
 void hx_json_reader_done(struct hx_json_reader *reader);
 
 /*

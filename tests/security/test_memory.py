@@ -244,3 +244,21 @@ def test_operations_of_the_api(cli):
         close(clients)
         has_recovered(daemon)
         expect(request(daemon.admin, "GET", "/api/v1/stats").status, 200)
+
+
+def test_replies_of_the_api_that_nobody_reads(cli):
+    """40 unread listings took 271 MB, 400 unread keys 166 MB: each held its whole reply beside the budget."""
+    listing = b"GET /api/v1/keys?whole=true&limit=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    key = b"GET /api/v1/keys/default/default/big1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with confined(cli, *OFF) as daemon:
+        with Wire(door(daemon)) as wire:
+            for i in range(40):
+                expect(wire.ask("SET", f"big{i}", b"x" * VALUE), b"+OK\r\n")
+        clients = [pushed(daemon.admin, listing) for _ in range(40)]
+        clients += [pushed(daemon.admin, key) for _ in range(scaled(400, 100))]
+        # They stand in a queue: when a listing is answered, those before it were.
+        expect(request(daemon.admin, "GET", "/api/v1/keys?limit=1").status in (200, 503), True)
+        is_well(daemon)
+        close(clients)
+        has_recovered(daemon)
+        expect(request(daemon.admin, "GET", "/api/v1/keys/default/default/big1").status, 200)

@@ -186,7 +186,7 @@ static void what_is_asked_for_is_judged_and_shown(void **state)
 		char setting[HX_CONFIG_SETTING_SIZE] = "";
 		bool needs;
 
-		hx_json_reader_init(&reader, SCRATCH_SIZE);
+		hx_json_reader_init(&reader, SCRATCH_SIZE, NULL);
 		assert_int_equal(
 			hx_json_reader_read(&reader, hapax_bytes_from_text(cases[i].patch), NULL),
 			HAPAX_OK);

@@ -228,7 +228,7 @@ static void records_come_back(void **state)
 static int begin(void **state)
 {
 	(void)state;
-	hx_json_reader_init(&reader, 1 << 26);
+	hx_json_reader_init(&reader, 1 << 26, NULL);
 	return 0;
 }
 

@@ -380,7 +380,7 @@ enum hapax_status hx_server_client_open(
 	hx_buf_init(&client->head, HEAD_SIZE_MAX);
 	hx_buf_init(&client->body, BODY_SIZE_MAX);
 	hx_buf_init(&client->answer, ANSWER_SIZE_MAX);
-	hx_json_reader_init(&client->reader, SCRATCH_SIZE_MAX);
+	hx_json_reader_init(&client->reader, SCRATCH_SIZE_MAX, NULL);
 	status = make_parts(client, err);
 	if (status != HAPAX_OK)
 		hx_server_client_close(client);

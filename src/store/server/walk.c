@@ -32,7 +32,7 @@ struct page {
 static void page_init(struct page *page)
 {
 	hx_buf_init(&page->text, REPLY_SIZE_MAX);
-	hx_json_reader_init(&page->reader, SCRATCH_SIZE_MAX);
+	hx_json_reader_init(&page->reader, SCRATCH_SIZE_MAX, NULL);
 }
 
 static void page_done(struct page *page)
