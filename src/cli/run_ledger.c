@@ -278,6 +278,32 @@ enum hapax_status hx_run_ledger_give_back(
 	return hapax_store_run(ledger->store, &op, 1, err);
 }
 
+/* Our lease is over by our own count: have it renewed, and learn whether it is still ours. */
+static enum hapax_status renew_first(struct hx_run_ledger *ledger, struct hapax_error *err)
+{
+	int64_t end_ns = after_ms(ledger->plan->lease_ms);
+
+	for (;;) {
+		struct pollfd wake = {.fd = ledger->wake[0], .events = POLLIN};
+
+		hx_run_ledger_tick(ledger);
+		if (ledger->is_fenced || ledger->has_ended)
+			return hx_error_set(
+				err, HAPAX_ERR_FENCED, 0,
+				"another run took over before this one began");
+		if (hapax_run_may_begin(ledger->run)) {
+			ledger->is_lapsed = false;
+			return HAPAX_OK;
+		}
+		if (hx_clock_mono_ns() >= end_ns)
+			return hx_error_set(
+				err, HAPAX_ERR_FENCED, 0,
+				"the lease was over before the command could begin, and could not be "
+				"renewed");
+		(void)hx_stream_wait(&wake, 1, ledger->due_ns < end_ns ? ledger->due_ns : end_ns);
+	}
+}
+
 enum hapax_status hx_run_ledger_confirm(struct hx_run_ledger *ledger, struct hapax_error *err)
 {
 	enum hapax_status status;
@@ -288,8 +314,7 @@ enum hapax_status hx_run_ledger_confirm(struct hx_run_ledger *ledger, struct hap
 	status = read_claim(ledger, err);
 	/* What was read is old by now: the lease says how long nobody could take over. */
 	if (status == HAPAX_OK && !hapax_run_may_begin(ledger->run))
-		return hx_error_set(
-			err, HAPAX_ERR_FENCED, 0, "its lease was over before it could begin");
+		status = renew_first(ledger, err);
 	return status;
 }
 
