@@ -60,6 +60,7 @@ enum hapax_status hx_api_open(
 		memcpy(api->audit_path, options->audit_path, size);
 		api->options.audit_path = api->audit_path;
 	}
+	hx_buf_init(&api->description, HX_API_REPLY_MAX);
 	hx_random_bytes(api->cursor_key, sizeof(api->cursor_key));
 	hx_api_worker_init(&api->worker, options->reactor);
 	hx_api_worker_init(&api->outbox_worker, options->reactor);
@@ -99,6 +100,7 @@ bool hx_api_close(struct hx_api *api, int64_t deadline_ns)
 	assert(api->requests == NULL);
 	hx_api_events_done(api);
 	hx_audit_done(&api->audit);
+	hx_buf_done(&api->description);
 	hx_free(api->audit_path);
 	hx_free(api);
 	return true;

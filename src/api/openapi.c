@@ -409,10 +409,18 @@ enum hapax_status hx_api_describe(struct hapax_buf *out)
 	return json.status;
 }
 
+/* Described once: any stranger may ask for it, and the loop that describes answers probes. */
 void hx_api_get_openapi(struct hx_api_request *request)
 {
-	enum hapax_status status = hx_api_describe(&request->out);
+	struct hapax_buf *text = &request->api->description;
+	enum hapax_status status = HAPAX_OK;
 
+	if (text->size == 0)
+		status = hx_api_describe(text);
+	if (status == HAPAX_OK)
+		status = hx_buf_append(&request->out, text->data, text->size);
+	else
+		hx_buf_clear(text);
 	if (status != HAPAX_OK)
 		hx_api_fail(request, status, NULL);
 	else

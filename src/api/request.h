@@ -44,6 +44,7 @@ struct hx_api {
 	uint64_t cursor_key[2]; /* cursors of another process are refused */
 	struct hx_audit audit;
 	struct hx_api_events events;
+	struct hapax_buf description; /* /openapi.json; empty until it is asked for */
 	/* What was counted when the figures were reset, to be taken off; in this process only. */
 	int64_t reset_ms; /* 0: never */
 	uint64_t reset_counts[HAPAX_DECISION_COUNT];

@@ -37,7 +37,9 @@ def test_probes_are_answered_beside_idle_connections(cli):
                     with contextlib.suppress(ConnectionError):
                         connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n")
                 if number % 10 == 0:
-                    # A connection that is used is kept.
+                    # A connection that is used is kept. The kernel queues connections that the daemon has not
+                    # accepted: when this probe is answered there are none left to displace it.
+                    expect(get(daemon.admin, "/livez").status, 200)
                     asking.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
                     expect_in(b"200 OK", asking.recv(65536))
                 if number % 50 == 49:
@@ -93,6 +95,20 @@ def guess(to, wrong):
             while piece := connection.recv(65536):
                 said += piece
         return said
+
+
+def test_strangers_that_ask_for_the_description(cli):
+    """It takes no token, and is answered by the loop that answers probes: it is made once, not for each of them."""
+    with upstream() as service, serve(cli, service.url) as daemon:
+        whole = get(daemon.admin, "/openapi.json").body
+        with contextlib.ExitStack() as stack:
+            for _ in range(scaled(200, 20)):
+                client = stack.enter_context(socket.create_connection(daemon.admin, timeout=TIMEOUT_SECONDS))
+                client.settimeout(0.1)
+                with contextlib.suppress(OSError):
+                    client.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200)
+            expect([get(daemon.admin, path).status for path in PROBES[:4]], [200] * 4)
+        expect(get(daemon.admin, "/openapi.json").body, whole)
 
 
 def test_guesses_at_the_redis_listener(cli):
