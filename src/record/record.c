@@ -125,7 +125,8 @@ void hx_result_omit_body(struct hapax_result *result)
 /* Append one part and let it point at its copy. Room was reserved, so nothing moves. */
 static void copy_part(struct hapax_bytes *part, struct hapax_buf *buf)
 {
-	unsigned char *at = buf->data + buf->size;
+	/* A record without any bytes needs no room: then there is no address to count from. */
+	unsigned char *at = buf->data != NULL ? buf->data + buf->size : NULL;
 
 	assert(buf->capacity - buf->size >= part->size);
 	if (part->size != 0)

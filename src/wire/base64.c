@@ -116,7 +116,8 @@ enum hapax_status hx_base64_append(struct hapax_buf *out, struct hapax_bytes byt
 	if (bytes.size > SIZE_MAX / 2)
 		return HAPAX_ERR_LIMIT;
 	status = hx_buf_reserve(out, hx_base64_size(bytes.size));
-	if (status != HAPAX_OK)
+	/* A buffer that has nothing has no address to count from. */
+	if (status != HAPAX_OK || bytes.size == 0)
 		return status;
 	hx_base64_encode(bytes, (char *)out->data + out->size);
 	out->size += hx_base64_size(bytes.size);

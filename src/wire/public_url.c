@@ -232,12 +232,13 @@ static void wipe(struct hapax_buf *url)
 enum hapax_status hx_public_url(struct hapax_buf *url, hx_option_view_fn *more)
 {
 	const char *at = (const char *)url->data;
-	const char *end = at + url->size;
+	const char *end;
 	struct hapax_buf out;
 	enum hapax_status status;
 
 	if (url->size == 0)
 		return HAPAX_OK;
+	end = at + url->size;
 	if (url->size > 4 && strncasecmp(at, "http", 4) == 0)
 		more = view_for_http;
 	hx_buf_init(&out, url->size_max);
