@@ -125,10 +125,15 @@ void hx_result_omit_body(struct hapax_result *result)
 /* Append one part and let it point at its copy. Room was reserved, so nothing moves. */
 static void copy_part(struct hapax_bytes *part, struct hapax_buf *buf)
 {
-	/* A record without any bytes needs no room: then there is no address to count from. */
-	unsigned char *at = buf->data != NULL ? buf->data + buf->size : NULL;
+	unsigned char *at;
 
 	assert(buf->capacity - buf->size >= part->size);
+	/* A record without any bytes needs no room: then there is no address to count from. */
+	if (buf->data == NULL) {
+		part->data = NULL;
+		return;
+	}
+	at = buf->data + buf->size;
 	if (part->size != 0)
 		memcpy(at, part->data, part->size);
 	buf->size += part->size;
