@@ -248,6 +248,9 @@ static bool is_locked(void *context, const struct hx_resp_user *user)
 	struct hx_peers *peers = &peer->door->loop->serve->peers;
 	const char *who = guesser(peer);
 
+	/* Those before it in the same pipeline count. */
+	if (peer->session.refused > 0)
+		tell_refused(peer);
 	if (hx_peers_has_failed(peers) &&
 	    hx_peers_locked_ns(peers, who, failures_max(peer), hx_clock_mono_ns()) > 0 &&
 	    (user == NULL || !hx_peers_knows(peers, who, HX_PEERS_PASSWORD, user->name)))
