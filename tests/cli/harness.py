@@ -238,6 +238,12 @@ def is_sanitized():
     return b"__asan_init" in data or b"__tsan_init" in data
 
 
+def skip_librdkafka():
+    """ThreadSanitizer cannot follow its C11 threads, and ends the program."""
+    if b"__tsan_init" in PROGRAM.read_bytes():
+        raise Skip("ThreadSanitizer cannot follow librdkafka")
+
+
 def plain_user():
     """Options of subprocess that make a child a plain user, also when root runs the tests."""
     if os.geteuid() != 0:
