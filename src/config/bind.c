@@ -95,6 +95,19 @@ static bool check_kind(
 	return false;
 }
 
+/* As check_kind(), but an item has no reason to be empty: a dash too many, or a forgotten map. */
+static bool check_item(
+	const struct frame *frame, const struct hx_setting *setting,
+	const struct hx_yaml_node *node)
+{
+	if (!hx_yaml_is_null(node))
+		return check_kind(frame, setting, node, HX_YAML_MAP);
+	hx_fault(
+		frame->bind->faults, HAPAX_ERR_INVALID, &node->place,
+		"'%s' has an empty item (null); it must be a map of settings", setting->name);
+	return false;
+}
+
 /* ------------------------------------------------------------------ weight */
 
 /* Of a setting: does the file that is asked about say it, and who has more weight? */
@@ -369,7 +382,7 @@ static void bind_list(const struct frame *frame, const struct hx_setting *settin
 		if (is_runtime(lists[i]->place.name))
 			first = index;
 		for (const struct hx_yaml_entry *at = lists[i]->first; at != NULL; at = at->next) {
-			if (check_kind(frame, setting, at->value, HX_YAML_MAP))
+			if (check_item(frame, setting, at->value))
 				bind_item(
 					frame, setting, at->value,
 					items + setting->section->size * index++);

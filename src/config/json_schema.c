@@ -80,10 +80,12 @@ static void write_list(struct hx_json_write *json, const struct hx_setting *sett
 	write_types(json, "array", "null");
 	hx_json_write_signed(json, "maxItems", setting->max);
 	hx_json_write_begin(json, "items", '{');
-	if (setting->type == HX_SETTING_TEXTS)
+	if (setting->type == HX_SETTING_TEXTS) {
 		hx_json_write_text(json, "type", "string");
-	else
+	} else {
+		hx_json_write_text(json, "type", "object");
 		write_section(json, setting->section);
+	}
 	hx_json_write_end(json, '}');
 }
 
@@ -107,7 +109,10 @@ static void write_setting(struct hx_json_write *json, const struct hx_setting *s
 	hx_json_write_begin(json, setting->name, '{');
 	hx_json_write_text(json, "description", setting->doc);
 	switch (setting->type) {
-	case HX_SETTING_SECTION: write_section(json, setting->section); break;
+	case HX_SETTING_SECTION:
+		write_types(json, "object", "null");
+		write_section(json, setting->section);
+		break;
 	case HX_SETTING_LIST:
 	case HX_SETTING_TEXTS: write_list(json, setting); break;
 	case HX_SETTING_BOOLEAN: hx_json_write_text(json, "type", "boolean"); break;
@@ -133,7 +138,6 @@ static void write_section(struct hx_json_write *json, const struct hx_section *s
 	const struct hx_setting *setting;
 	bool has_required = false;
 
-	write_types(json, "object", "null");
 	hx_json_write_boolean(json, "additionalProperties", false);
 	hx_json_write_begin(json, "properties", '{');
 	for (size_t i = 0; (setting = hx_section_setting(section, i)) != NULL; i++) {
@@ -160,6 +164,7 @@ enum hapax_status hx_config_json_schema(struct hapax_buf *out)
 	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_text(&json, "$schema", "https://json-schema.org/draft/2020-12/schema");
 	hx_json_write_text(&json, "title", "hapax.yaml");
+	write_types(&json, "object", "null");
 	write_section(&json, &hx_config_schema);
 	hx_json_write_end(&json, '}');
 	if (json.status == HAPAX_OK)

@@ -100,6 +100,21 @@ def test_faults_are_named_as_compilers_do(cli):
     expect(lines[-1], "and more")
 
 
+def test_no_item_of_a_list_is_empty(cli):
+    """A dash too many, or a forgotten map: whoever wrote it meant something. Every list that there is, and the form for editors."""
+    schema = cli.run("config", "schema").json
+    lists = [(path, setting["items"]) for path, setting in settings(schema) if "items" in setting]
+    expect_in("scopes[].types", [path for path, _ in lists])
+    for path, items in lists:
+        assert items["type"] in ("object", "string"), f"{path}: {items['type']}"
+        names, value = path.split("."), [None]
+        for name in reversed(names):
+            value = {name.removesuffix("[]"): [value] if name.endswith("[]") else value}
+        why = "has an empty item (null); it must be a map" if items["type"] == "object" else "needs a list of texts"
+        result = cli.run("config", "check", write(cli, json.dumps(value)), code=78)
+        expect_match(rf"hapax\.yaml:1:\d+: '{names[-1]}' {re.escape(why)}", result.err, path)
+
+
 def test_what_is_no_yaml(cli):
     for text in ("a: [1\n", "\tx: 1\n", "a: 1\na: 2\n", "a: &a [*a]\n", "a: !!int 1\n", "---\n---\n", "a: \x01\n"):
         expect_match(r"hapax\.yaml:\d+:\d+: ", cli.run("config", "check", write(cli, text), code=78).err)

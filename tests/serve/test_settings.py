@@ -90,6 +90,22 @@ def test_a_list_is_the_whole_list(cli):
         call("PATCH", "/config", {"scopes": []}).is_problem(409, "99-site.yaml")
 
 
+def test_an_empty_item_is_refused(cli):
+    """Taken for no item, it would take away the scopes that were there."""
+    with api(cli, "scopes:\n  - {scope: a/a, ttl: 1h, types: [{type: t, ttl: 2h}]}\n") as (daemon, call):
+        before = call("GET", "/config").json
+        for patch, name in (
+            ({"scopes": [None]}, "scopes"),
+            ({"scopes": [{"scope": "a/a"}, None]}, "scopes"),
+            ({"scopes": [{"scope": "a/a", "types": [None]}]}, "types"),
+            ({"defaults": {"types": [None]}}, "types"),
+            ({"gateway": {"routes": [None]}}, "routes"),
+        ):
+            call("PATCH", "/config", patch).is_problem(422, f"'{name}' has an empty item")
+        expect(call("GET", "/config").json, before)
+        assert not runtime_of(daemon).exists()
+
+
 def test_where_nothing_can_be_kept(cli):
     """As with a unit that protects /etc: it is said what would help, and not to come again."""
     (cli.folder / "conf.d").write_text("no folder")
