@@ -312,7 +312,7 @@ const struct command hx_cmd_journal = {
 		"not come back, reconcile does it: it writes what their journals hold into the\n"
 		"store as done, and says of each key whether it was kept, ran twice, had another\n"
 		"payload, failed, or has to wait. It may be repeated.\n",
-	.flags = COMMAND_STORE,
+	.flags = COMMAND_STORE | COMMAND_STORE_OPERANDS,
 	.operands_min = 1,
 	.operands_max = JOURNALS_MAX + 1,
 	.exits = exits,

@@ -387,6 +387,8 @@ const struct command hx_cmd_store = {
 		"copy writes every record that has not expired into another store, of any kind,\n"
 		"which must be empty. Records keep their tokens, so that work in progress can be\n"
 		"completed there; new tokens begin 2^40 above. Stop the users of the source first.\n"
+		"Where a store is a daemon, its API token is read from --token-file, or from the\n"
+		"file that its URL names: http://HOST:8099?token_file=FILE.\n"
 		"\n"
 		"migrate makes the ledger's tables in a PostgreSQL database, or brings them up to\n"
 		"date, in one transaction. Opening a store does not change somebody's database. Run\n"
@@ -394,7 +396,7 @@ const struct command hx_cmd_store = {
 		"\n"
 		"restored lets tokens go on 2^40 above the last one. A restored backup has forgotten\n"
 		"the tokens that were given out since: without this they would be given out again.\n",
-	.flags = COMMAND_STORE,
+	.flags = COMMAND_STORE | COMMAND_STORE_OPERANDS,
 	.operands_min = 1,
 	.operands_max = 3,
 	.exits = exits,

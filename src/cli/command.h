@@ -34,6 +34,7 @@ enum command_flags {
 	 * options, and every failure of our own is HX_EXIT_WRAPPER.
 	 */
 	COMMAND_WRAPPER = 1 << 3,
+	COMMAND_STORE_OPERANDS = 1 << 4, /* operands may be URLs of stores */
 };
 
 /* A line that works as it stands; tests run every one of them. */

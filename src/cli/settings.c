@@ -116,8 +116,17 @@ static int choose_store(struct hx_invocation *inv, const char **ret_url)
 	return HX_EXIT_OK;
 }
 
-/* The token itself stands on no command line: others see those. */
-static int add_token_file(struct hx_invocation *inv)
+static bool has_token_file(const char *url)
+{
+	return strstr(url, "?token_file=") != NULL || strstr(url, "&token_file=") != NULL;
+}
+
+/*
+ * The token itself stands on no command line: others see those. What a URL says for itself counts
+ * more than the variable; where it is an operand, of which there may be two, also more than the
+ * option.
+ */
+static int add_token_file(struct hx_invocation *inv, bool is_operand)
 {
 	const struct hx_option_value *option = hx_options_get(&inv->options, HX_OPTION_TOKEN_FILE);
 	const char *path = option != NULL ? option->text : hx_environment("HAPAX_TOKEN_FILE");
@@ -126,14 +135,9 @@ static int add_token_file(struct hx_invocation *inv)
 	struct hapax_buf text;
 	int code = HX_EXIT_OK;
 
-	if (!is_server_url(url)) {
-		if (option != NULL)
-			hx_report(
-				inv->command->name,
-				"note: --token-file changes nothing here: the store is no daemon");
+	if (!is_server_url(url) || path == NULL)
 		return HX_EXIT_OK;
-	}
-	if (path == NULL || (option == NULL && strstr(url, "token_file=") != NULL))
+	if (has_token_file(url) && (is_operand || option == NULL))
 		return HX_EXIT_OK;
 	hx_buf_init(&text, sizeof(inv->settings.store_url) - 1 - size);
 	if (hx_buf_printf(&text, "%ctoken_file=", strchr(url, '?') != NULL ? '&' : '?') !=
@@ -163,7 +167,7 @@ static int read_store(struct hx_invocation *inv)
 			inv->command->name, "the store's URL was longer than %zu bytes",
 			sizeof(inv->settings.store_url) - 1);
 	memcpy(inv->settings.store_url, url, strlen(url) + 1);
-	return add_token_file(inv);
+	return add_token_file(inv, false);
 }
 
 static int read_scope(struct hx_invocation *inv)
@@ -235,6 +239,19 @@ static int read_ttl(struct hx_invocation *inv)
 	return HX_EXIT_OK;
 }
 
+/* Is one of the stores that the command uses a daemon? */
+static bool uses_server(const struct hx_invocation *inv)
+{
+	if (is_server_url(inv->settings.store_url))
+		return true;
+	for (size_t i = 0; i < inv->options.operand_count; i++) {
+		if ((inv->command->flags & COMMAND_STORE_OPERANDS) &&
+		    is_server_url(inv->options.operands[i]))
+			return true;
+	}
+	return false;
+}
+
 /* Every command takes the common options; one that changes nothing is named. */
 static void note_unused(const struct hx_invocation *inv)
 {
@@ -247,6 +264,10 @@ static void note_unused(const struct hx_invocation *inv)
 	if (!(flags & COMMAND_TTL) && hx_options_get(&inv->options, HX_OPTION_TTL) != NULL)
 		hx_report(
 			inv->command->name, "note: --ttl changes nothing here: no record is made");
+	if (hx_options_get(&inv->options, HX_OPTION_TOKEN_FILE) != NULL && !uses_server(inv))
+		hx_report(
+			inv->command->name,
+			"note: --token-file changes nothing here: the store is no daemon");
 }
 
 int hx_settings_read(struct hx_invocation *inv)
@@ -357,6 +378,7 @@ int hx_settings_open_url(
 	struct hapax_store **ret_store)
 {
 	struct hx_settings *settings = &inv->settings;
+	int code = HX_EXIT_OK;
 
 	if (url != NULL) {
 		if (strlen(url) >= sizeof(settings->store_url))
@@ -365,8 +387,9 @@ int hx_settings_open_url(
 				sizeof(settings->store_url) - 1);
 		memcpy(settings->store_url, url, strlen(url) + 1);
 		settings->store_is_default = false;
+		code = add_token_file(inv, true);
 	}
-	return hx_settings_open(inv, mode, ret_store);
+	return code == HX_EXIT_OK ? hx_settings_open(inv, mode, ret_store) : code;
 }
 
 /* Commands have no housekeeping: whoever adds a record takes some of those away that are due. */

@@ -59,7 +59,10 @@ enum hx_open {
  */
 int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_store **ret_store);
 
-/* The same for the store that an operand names, in place of theirs; NULL is theirs. */
+/*
+ * The same for the store that an operand names, in place of theirs; NULL is theirs. A daemon gets
+ * the token of --token-file unless the URL has one.
+ */
 int hx_settings_open_url(
 	struct hx_invocation *inv, const char *url, enum hx_open mode,
 	struct hapax_store **ret_store);

@@ -92,6 +92,16 @@ def test_a_source_that_is_not_there(cli):
     assert not target.exists(), "a target was made for nothing"
 
 
+def test_a_token_is_for_daemons(cli):
+    """--token-file says that it changes nothing where neither store is a daemon."""
+    fill(cli)
+    note = "note: --token-file changes nothing here: the store is no daemon"
+    expect_in(note, cli.run("store", "info", cli.store, "--token-file", "/nowhere").err)
+    expect_in(note, cli.run("store", "copy", cli.store, f"sqlite:{cli.folder / 'copy.db'}", "--token-file", "/nowhere").err)
+    # A key is not a store, though it may look like one.
+    expect_in(note, cli.run("check", "http://127.0.0.1:1", "--token-file", "/nowhere").err)
+
+
 def test_the_same_store_twice(cli):
     cli.run("check", "k")
     cli.run("store", "copy", cli.store, cli.store, code=64).says("the same store")

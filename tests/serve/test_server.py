@@ -73,6 +73,33 @@ def test_what_needs_the_holders_token(cli):
         expect(cli.run("lookup", "k", "-o", "json", "--store", copy).json["token"], found["token"])
 
 
+def test_the_token_of_stores_that_operands_name(cli):
+    """--token-file, and its variable, are for both ends of a copy; a URL that names a file of its own keeps it."""
+    with serve(cli, NOWHERE, config=AUTH) as daemon:
+        url = f"http://127.0.0.1:{daemon.admin[1]}"
+        token, wrong = token_file(cli), cli.folder / "token-wrong"
+        wrong.write_text("no-such-token\n")
+        cli.run("check", "k", "--server", url, "--token-file", token)
+        for number, (source, options, env) in enumerate(
+            (
+                (url, ("--token-file", token), {}),
+                (url, (), {"HAPAX_TOKEN_FILE": token}),
+                (url, ("--token-file", token), {"HAPAX_TOKEN_FILE": str(wrong)}),
+                (f"{url}?token_file={token}", ("--token-file", str(wrong)), {"HAPAX_TOKEN_FILE": str(wrong)}),
+            )
+        ):
+            copy = f"sqlite:{cli.folder}/copy{number}.db"
+            result = cli.run("store", "copy", source, copy, *options, env=env)
+            expect((result.fields()["records"], result.err), ("1", ""))
+            result = cli.run("store", "info", source, *options, env=env)
+            expect((result.fields()["keys"].split()[0], result.err), ("1", ""))
+        cli.run("store", "copy", url, f"sqlite:{cli.folder}/none.db", code=None).says("401")
+        cli.run("store", "copy", url, f"sqlite:{cli.folder}/none.db", "--token-file", str(wrong), code=None).says("401")
+        # As the target: with the token it is seen that there are keys already.
+        cli.run("store", "copy", f"sqlite:{cli.folder}/copy0.db", url, "--token-file", token, code=None).says("holds 1 keys")
+        cli.run("store", "copy", f"sqlite:{cli.folder}/copy0.db", url, code=None).says("401")
+
+
 def test_over_tls(cli):
     """https: the daemon is who it says, and so is who asks."""
     authority = Authority(cli.folder)
