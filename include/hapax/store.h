@@ -63,11 +63,16 @@ typedef void hapax_store_progress_fn(uint64_t done, uint64_t total, void *contex
 /*
  * Zero means the default in every field.
  *
- * A store that is full answers HAPAX_ERR_LIMIT to what is new (claim, check, set);
- * what ends a claim it never refuses, since the work was done. A renew, release,
- * park or complete always goes; of a result that does not fit, the body is left out
+ * A store that has keys_max keys or bytes_max bytes answers HAPAX_ERR_LIMIT to a claim,
+ * check or set that needs more. These limits do not refuse a renew, release, park or
+ * complete, since the work was done: of a result that does not fit, the body is left out
  * (result.omitted_bytes tells its size), and if the store is fuller than that, the
  * headers and the text of an error, too.
+ *
+ * A renew, release, park or complete is answered with LIMIT if it is linked
+ * (HAPAX_OP_LINKED) with an operation that is refused, if the place itself has no room (a
+ * full disk), or if too many requests are under way. Nothing was done; repeat it while
+ * the lease lasts.
  */
 struct hapax_store_options {
 	size_t size;                     /* set by HAPAX_STORE_OPTIONS_INIT */
