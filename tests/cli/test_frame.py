@@ -265,6 +265,17 @@ def test_the_manual_knows_every_command_option_and_status(cli):
             expect_match(rf"^{status}@T", page, command)
 
 
+def test_the_manual_has_every_property_of_kafka(cli):
+    """The table in the code is what a URL may set; the manual lists it, group by group in its order."""
+    code = (ROOT / "src/broker/kafka_property.c").read_text(encoding="utf-8")
+    table = code.split("static const struct row table[] = {\n")[1].split("\n};\n")[0]
+    allowed = re.findall(r'\{\.name = "([^"]+)"', table)
+    assert len(allowed) > 50, allowed
+    section = man_page().split("\n.SH KAFKA PROPERTIES\n")[1].split("\n.SH ")[0]
+    groups = re.findall(r"^\.TP\n\.I .+\n((?:[^.\n].*\n?)+)", section, re.MULTILINE)
+    expect([name.strip().removesuffix(".") for group in groups for name in group.replace("\n", " ").split(",")], allowed)
+
+
 def test_the_manual_is_well_formed(cli):
     if shutil.which("groff") is None:
         raise Skip("groff is not installed")
