@@ -265,8 +265,10 @@ static const char *find_other_tls(const struct hx_config *a, const struct hx_con
 		enum hx_config_tls_index index = (enum hx_config_tls_index)i;
 		struct hx_tls_options options;
 
-		if (hx_config_tls_options(a, index, &options) !=
-		    hx_config_tls_options(b, index, &options))
+		if ((hx_config_listens_by_tcp(a, index) &&
+		     hx_config_tls_options(a, index, &options)) !=
+		    (hx_config_listens_by_tcp(b, index) &&
+		     hx_config_tls_options(b, index, &options)))
 			return hx_config_tls_name(index);
 	}
 	return NULL;

@@ -206,7 +206,8 @@ static int check_tls(const struct hx_config *config)
 		struct hx_tls_options files;
 		struct hapax_error err;
 
-		if (!hx_config_tls_options(config, index, &files))
+		if (!hx_config_listens_by_tcp(config, index) ||
+		    !hx_config_tls_options(config, index, &files))
 			continue;
 		if (hx_tls_server_context_new(&files, &context, &err) != HAPAX_OK) {
 			hx_report_line(

@@ -610,10 +610,16 @@ void hx_config_store_options(
 	const struct hx_config *config, uint64_t bytes_max,
 	struct hapax_store_options *ret_options);
 
-/* False: the door speaks no TLS. What is returned points into config. */
+/*
+ * What tls says for a door. False: it speaks no TLS. What is returned points into config. On a
+ * unix socket no door speaks TLS: nobody listens in between, and its mode says who may connect.
+ */
 bool hx_config_tls_options(
 	const struct hx_config *config, enum hx_config_tls_index index,
 	struct hx_tls_options *ret_options);
+
+/* Whether listen opens the door, and on no unix socket. A service manager may hand over others. */
+bool hx_config_listens_by_tcp(const struct hx_config *config, enum hx_config_tls_index index);
 
 /* "gateway", "resp", ... */
 const char *hx_config_tls_name(enum hx_config_tls_index index);

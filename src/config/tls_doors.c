@@ -70,16 +70,18 @@ bool hx_config_tls_options(
 	const struct hx_config *config, enum hx_config_tls_index index,
 	struct hx_tls_options *ret_options)
 {
-	const struct hx_config_door *listen =
-		(const void *)((const unsigned char *)&config->listen + doors[index].listen_offset);
-
-	/* Nobody listens in between on a unix socket, and who may connect says its mode. */
-	if (listen->is_off || listen->endpoint.is_unix)
-		return false;
 	if (!combine(&config->tls, &config->tls.doors[index], ret_options))
 		return false;
 	ret_options->is_http = doors[index].is_http;
 	return true;
+}
+
+bool hx_config_listens_by_tcp(const struct hx_config *config, enum hx_config_tls_index index)
+{
+	const struct hx_config_door *listen =
+		(const void *)((const unsigned char *)&config->listen + doors[index].listen_offset);
+
+	return !listen->is_off && !listen->endpoint.is_unix;
 }
 
 static void check(

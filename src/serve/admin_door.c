@@ -12,7 +12,6 @@
 #include "observe/metrics.h"
 #include "serve/auth.h"
 #include "serve/daemon.h"
-#include "serve/door_guard.h"
 #include "serve/origin.h"
 #include "serve/tally.h"
 
@@ -161,8 +160,9 @@ enum hapax_status hx_serve_open_admin(
 		return HAPAX_OK;
 	status = is_handed_over ? HAPAX_OK : find_address(door, "listen.admin", &address, err);
 	if (status == HAPAX_OK)
-		status = hx_door_guard(
-			serve->config, HX_CONFIG_TLS_ADMIN, &address, serve->log, err);
+		status = hx_service_guard_door(
+			&serve->service, serve->config, HX_CONFIG_TLS_ADMIN, &address, serve->log,
+			err);
 	if (status == HAPAX_OK)
 		status = hx_service_take_door(
 			&serve->service, "admin", 0, &serve->admin.listener.inherited_fd, err);

@@ -6,11 +6,12 @@
 #include "observe/log.h"
 
 /* Is anybody at all told apart from everybody? */
-static bool knows_clients(const struct hx_config *config, enum hx_config_tls_index index)
+static bool knows_clients(
+	const struct hx_config *config, enum hx_config_tls_index index, bool speaks_tls)
 {
 	struct hx_tls_options options;
 
-	if (hx_config_tls_options(config, index, &options) &&
+	if (speaks_tls && hx_config_tls_options(config, index, &options) &&
 	    options.client_auth == HX_TLS_CLIENT_REQUIRED)
 		return true;
 	switch (index) {
@@ -26,15 +27,15 @@ static bool knows_clients(const struct hx_config *config, enum hx_config_tls_ind
 
 enum hapax_status hx_door_guard(
 	const struct hx_config *config, enum hx_config_tls_index index,
-	const struct hx_address *address, struct hx_log *log, struct hapax_error *err)
+	const struct hx_address *address, bool speaks_tls, struct hx_log *log,
+	struct hapax_error *err)
 {
 	char text[HX_ADDRESS_TEXT_SIZE];
-	struct hx_tls_options options;
 
 	if (!hx_address_is_public(address))
 		return HAPAX_OK;
 	hx_address_format(address, text);
-	if (!knows_clients(config, index))
+	if (!knows_clients(config, index, speaks_tls))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"listen.%s: %s can be reached from other machines, and nobody there is asked "
@@ -42,7 +43,7 @@ enum hapax_status hx_door_guard(
 			"required",
 			hx_config_tls_name(index), text,
 			index == HX_CONFIG_TLS_RESP ? "resp.users" : "auth.tokens");
-	if (log != NULL && !hx_config_tls_options(config, index, &options)) {
+	if (log != NULL && !speaks_tls) {
 		const struct hx_log_field fields[] = {
 			HX_LOG_TEXT("door", hx_config_tls_name(index)),
 			HX_LOG_TEXT("listen", text)};

@@ -19,9 +19,13 @@
 struct hx_address;
 struct hx_log;
 
-/* INVALID: no, with what to do about it. log may be NULL: nobody wants warnings. */
+/*
+ * INVALID: no, with what to do about it. speaks_tls: as it is open, which a reload does not
+ * change. log may be NULL: nobody wants warnings.
+ */
 enum hapax_status hx_door_guard(
 	const struct hx_config *config, enum hx_config_tls_index index,
-	const struct hx_address *address, struct hx_log *log, struct hapax_error *err);
+	const struct hx_address *address, bool speaks_tls, struct hx_log *log,
+	struct hapax_error *err);
 
 #endif

@@ -14,7 +14,6 @@
 #include "base/limits.h"
 #include "observe/log.h"
 #include "serve/daemon.h"
-#include "serve/door_guard.h"
 
 enum { REMOTE_REFRESH_SECONDS = 600 };
 
@@ -165,8 +164,9 @@ enum hapax_status hx_serve_open_resp(
 		return HAPAX_OK;
 	status = is_handed_over ? HAPAX_OK : find_address(door, "listen.resp", &address, err);
 	if (status == HAPAX_OK)
-		status =
-			hx_door_guard(serve->config, HX_CONFIG_TLS_RESP, &address, serve->log, err);
+		status = hx_service_guard_door(
+			&serve->service, serve->config, HX_CONFIG_TLS_RESP, &address, serve->log,
+			err);
 	/* Two daemons on one port would be two ledgers for one stream of keys. */
 	if (status == HAPAX_OK && !is_handed_over)
 		status = hx_listener_check_free(hx_net_system(), &address, err);

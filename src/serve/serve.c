@@ -30,7 +30,6 @@
 #include "observe/metrics.h"
 #include "serve/daemon.h"
 #include "serve/delivery.h"
-#include "serve/door_guard.h"
 
 #define MS_NS INT64_C(1000000)
 
@@ -235,11 +234,13 @@ static enum hapax_status guard_doors(
 	enum hapax_status status = HAPAX_OK;
 
 	if (loop->resp.service != NULL)
-		status = hx_door_guard(
-			config, HX_CONFIG_TLS_RESP, &loop->resp.listener.address, NULL, err);
+		status = hx_service_guard_door(
+			&serve->service, config, HX_CONFIG_TLS_RESP, &loop->resp.listener.address,
+			NULL, err);
 	if (status == HAPAX_OK && serve->admin.reactor != NULL)
-		status = hx_door_guard(
-			config, HX_CONFIG_TLS_ADMIN, &serve->admin.listener.address, NULL, err);
+		status = hx_service_guard_door(
+			&serve->service, config, HX_CONFIG_TLS_ADMIN,
+			&serve->admin.listener.address, NULL, err);
 	return status;
 }
 
@@ -272,7 +273,7 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 	if (status == HAPAX_OK)
 		status = guard_doors(serve, config, err);
 	if (status == HAPAX_OK)
-		status = hx_tls_set_open(&fresh, config, serve->log, err);
+		status = hx_tls_set_open(&fresh, config, &serve->service, serve->log, err);
 	if (status != HAPAX_OK) {
 		serve->reload_failures++;
 		log_text(
@@ -441,9 +442,10 @@ static enum hapax_status open_door(struct hx_serve *serve, bool is_proxy, struct
 	if (status == HAPAX_OK && !is_handed_over)
 		status = hx_listener_check_free(hx_net_system(), &address, err);
 	if (status == HAPAX_OK)
-		status = hx_door_guard(
-			serve->config, is_proxy ? HX_CONFIG_TLS_PROXY : HX_CONFIG_TLS_GATEWAY,
-			&address, serve->log, err);
+		status = hx_service_guard_door(
+			&serve->service, serve->config,
+			is_proxy ? HX_CONFIG_TLS_PROXY : HX_CONFIG_TLS_GATEWAY, &address,
+			serve->log, err);
 	for (size_t i = 0; i < serve->loop_count && status == HAPAX_OK; i++) {
 		/* A path has one listener. */
 		if (i > 0 && door->endpoint.is_unix && !is_handed_over)
@@ -595,7 +597,8 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 		status = prepare_tls(serve, serve->config, err);
 	}
 	if (status == HAPAX_OK)
-		status = hx_tls_set_open(&serve->door_tls, serve->config, serve->log, err);
+		status = hx_tls_set_open(
+			&serve->door_tls, serve->config, &serve->service, serve->log, err);
 	if (status == HAPAX_OK)
 		status = open_loops(serve, err);
 	if (status == HAPAX_OK)

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "serve/daemon.h"
+#include "serve/door_guard.h"
 #include "serve/probe.h"
 
 #define US_NS INT64_C(1000)
@@ -115,6 +116,60 @@ bool hx_service_has_door(
 				       net->context, service->sockets.fds[i], ret_address) == 0;
 	}
 	return false;
+}
+
+/* The next socket of a door from *index on; false: there is none. */
+static bool next_socket(
+	const struct hx_service *service, const char *door, size_t *index,
+	struct hx_address *ret_address)
+{
+	const struct hx_net *net = hx_net_system();
+
+	while (*index < service->sockets.count && strcmp(service->sockets.names[*index], door) != 0)
+		(*index)++;
+	if (*index == service->sockets.count)
+		return false;
+	memset(ret_address, 0, sizeof(*ret_address));
+	/* A socket that listens has an address; without one it is nobody's unix socket. */
+	(void)net->ops->local_address(net->context, service->sockets.fds[*index], ret_address);
+	(*index)++;
+	return true;
+}
+
+bool hx_service_door_is_tcp(
+	const struct hx_service *service, const struct hx_config *config,
+	enum hx_config_tls_index index)
+{
+	bool is_handed_over = false;
+	struct hx_address address;
+	size_t at = 0;
+
+	while (next_socket(service, hx_config_tls_name(index), &at, &address)) {
+		is_handed_over = true;
+		if (address.storage.ss_family != AF_UNIX)
+			return true;
+	}
+	return !is_handed_over && hx_config_listens_by_tcp(config, index);
+}
+
+enum hapax_status hx_service_guard_door(
+	struct hx_service *service, const struct hx_config *config, enum hx_config_tls_index index,
+	const struct hx_address *address, struct hx_log *log, struct hapax_error *err)
+{
+	bool speaks_tls = service->serve->door_tls.doors[index] != NULL;
+	enum hapax_status status = HAPAX_OK;
+	bool is_handed_over = false;
+	struct hx_address handed;
+	size_t at = 0;
+
+	while (status == HAPAX_OK &&
+	       next_socket(service, hx_config_tls_name(index), &at, &handed)) {
+		is_handed_over = true;
+		status = hx_door_guard(config, index, &handed, speaks_tls, log, err);
+	}
+	if (is_handed_over)
+		return status;
+	return hx_door_guard(config, index, address, speaks_tls, log, err);
 }
 
 enum hapax_status hx_service_check_doors(const struct hx_service *service, struct hapax_error *err)

@@ -12,9 +12,11 @@
 
 #include <stdint.h>
 
+#include "config/config.h"
 #include "net/reactor.h"
 #include "net/service.h"
 
+struct hx_log;
 struct hx_serve;
 
 struct hx_service {
@@ -42,6 +44,19 @@ enum hapax_status hx_service_take_door(
 /* Whether it has, and where it listens. */
 bool hx_service_has_door(
 	const struct hx_service *service, const char *door, struct hx_address *ret_address);
+
+/* Whether it listens on anything but unix sockets, as far as it listens. */
+bool hx_service_door_is_tcp(
+	const struct hx_service *service, const struct hx_config *config,
+	enum hx_config_tls_index index);
+
+/*
+ * hx_door_guard() for every socket that was handed over for a door; if there is none, for
+ * address, where it listens.
+ */
+enum hapax_status hx_service_guard_door(
+	struct hx_service *service, const struct hx_config *config, enum hx_config_tls_index index,
+	const struct hx_address *address, struct hx_log *log, struct hapax_error *err);
 
 /* Every door is open: is there a socket that none has taken? */
 enum hapax_status hx_service_check_doors(const struct hx_service *service, struct hapax_error *err);

@@ -8,19 +8,30 @@
 #include "base/io.h"
 #include "net/tls.h"
 #include "observe/log.h"
+#include "serve/service.h"
 
 enum { WARN_DAYS = 14 };
 
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
 
+/* False: the door speaks no TLS where it listens. */
+static bool find_options(
+	const struct hx_config *config, const struct hx_service *service,
+	enum hx_config_tls_index index, struct hx_tls_options *ret_options)
+{
+	return hx_service_door_is_tcp(service, config, index) &&
+		hx_config_tls_options(config, index, ret_options);
+}
+
 /* Does an earlier door have the same file? Then it was told of. */
 static bool is_told(
-	const struct hx_config *config, enum hx_config_tls_index index, const char *certificate)
+	const struct hx_config *config, const struct hx_service *service,
+	enum hx_config_tls_index index, const char *certificate)
 {
 	for (size_t i = 0; i < (size_t)index; i++) {
 		struct hx_tls_options options;
 
-		if (hx_config_tls_options(config, (enum hx_config_tls_index)i, &options) &&
+		if (find_options(config, service, (enum hx_config_tls_index)i, &options) &&
 		    strcmp(options.certificate_file, certificate) == 0)
 			return true;
 	}
@@ -56,13 +67,16 @@ static void note_mode(const char *key_file, struct hx_log *log)
 }
 
 /* Nobody is known by what nobody is asked for. */
-static void note_unasked(const struct hx_config *config, struct hx_log *log)
+static void note_unasked(
+	const struct hx_config *config, const struct hx_service *service, struct hx_log *log)
 {
 	struct hx_tls_options options = {.client_auth = HX_TLS_CLIENT_OFF};
+	struct hx_address address;
 
-	if (config->auth.certificate_count == 0 || config->listen.admin.is_off)
+	if (config->auth.certificate_count == 0 ||
+	    (config->listen.admin.is_off && !hx_service_has_door(service, "admin", &address)))
 		return;
-	if (!hx_config_tls_options(config, HX_CONFIG_TLS_ADMIN, &options) ||
+	if (!find_options(config, service, HX_CONFIG_TLS_ADMIN, &options) ||
 	    options.client_auth == HX_TLS_CLIENT_OFF)
 		hx_log(log, HX_LOG_WARN,
 		       "auth.certificates counts for nothing: the admin door asks for none (tls)",
@@ -70,21 +84,21 @@ static void note_unasked(const struct hx_config *config, struct hx_log *log)
 }
 
 static enum hapax_status open_door(
-	struct hx_tls_set *set, const struct hx_config *config, enum hx_config_tls_index index,
-	struct hx_log *log, struct hapax_error *err)
+	struct hx_tls_set *set, const struct hx_config *config, const struct hx_service *service,
+	enum hx_config_tls_index index, struct hx_log *log, struct hapax_error *err)
 {
 	struct hx_tls_options options;
 	struct hapax_error inner;
 	enum hapax_status status;
 
-	if (!hx_config_tls_options(config, index, &options))
+	if (!find_options(config, service, index, &options))
 		return HAPAX_OK;
 	status = hx_tls_server_context_new(&options, &set->doors[index], &inner);
 	if (status != HAPAX_OK)
 		return hx_error_set(
 			err, status, inner.os_errno, "tls of listen.%s: %s",
 			hx_config_tls_name(index), inner.message);
-	if (log != NULL && !is_told(config, index, options.certificate_file)) {
+	if (log != NULL && !is_told(config, service, index, options.certificate_file)) {
 		note_expiry(set->doors[index], &options, log);
 		note_mode(options.key_file, log);
 	}
@@ -92,18 +106,18 @@ static enum hapax_status open_door(
 }
 
 enum hapax_status hx_tls_set_open(
-	struct hx_tls_set *set, const struct hx_config *config, struct hx_log *log,
-	struct hapax_error *err)
+	struct hx_tls_set *set, const struct hx_config *config, const struct hx_service *service,
+	struct hx_log *log, struct hapax_error *err)
 {
 	enum hapax_status status = HAPAX_OK;
 
 	memset(set, 0, sizeof(*set));
 	for (size_t i = 0; i < HX_CONFIG_TLS_DOORS && status == HAPAX_OK; i++)
-		status = open_door(set, config, (enum hx_config_tls_index)i, log, err);
+		status = open_door(set, config, service, (enum hx_config_tls_index)i, log, err);
 	if (status != HAPAX_OK)
 		hx_tls_set_close(set);
 	else if (log != NULL)
-		note_unasked(config, log);
+		note_unasked(config, service, log);
 	return status;
 }
 

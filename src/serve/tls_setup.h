@@ -16,6 +16,7 @@
 #include "config/config.h"
 
 struct hx_log;
+struct hx_service;
 struct hx_tls_context;
 
 /* NULL: the door speaks no TLS. */
@@ -24,12 +25,13 @@ struct hx_tls_set {
 };
 
 /*
- * Read the files of every door that config wants to speak TLS. INVALID: some cannot be
- * used; nothing is left behind. What is odd but can be used is logged, log may be NULL.
+ * Read the files of every door that config wants to speak TLS, on sockets that it opens and on
+ * those that service was handed. INVALID: some cannot be used; nothing is left behind. What
+ * is odd but can be used is logged, log may be NULL.
  */
 enum hapax_status hx_tls_set_open(
-	struct hx_tls_set *set, const struct hx_config *config, struct hx_log *log,
-	struct hapax_error *err);
+	struct hx_tls_set *set, const struct hx_config *config, const struct hx_service *service,
+	struct hx_log *log, struct hapax_error *err);
 
 /*
  * Let connections to come be made with what fresh has, which is closed. Doors that speak TLS

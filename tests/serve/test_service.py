@@ -12,13 +12,12 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 
+from activation import Activated, listening
 from daemon import (
     EVENT,
     PROGRAM,
-    Process,
     Reply,
     address,
     demo,
@@ -114,41 +113,6 @@ def test_signs_of_life(cli):
 def test_a_manager_that_is_not_there(cli):
     with demo(cli) as behind, serve(cli, behind.url, env=cli.env(HAPAX_STORE=None, NOTIFY_SOCKET="/nonexistent/x")) as daemon:
         expect(post(daemon.gateway, "1").status, 200)
-
-
-LAUNCH = """
-import os, sys
-count = int(sys.argv[1])
-held = [os.dup(int(fd)) for fd in sys.argv[2:2 + count]]
-high = [__import__("fcntl").fcntl(fd, __import__("fcntl").F_DUPFD, 100) for fd in held]
-for index, fd in enumerate(high):
-    os.dup2(fd, 3 + index)
-os.environ["LISTEN_PID"], os.environ["LISTEN_FDS"] = str(os.getpid()), str(count)
-os.execv(sys.argv[2 + count], sys.argv[2 + count:])
-"""
-
-
-class Activated(Process):
-    """A daemon that is handed sockets, as systemd does it."""
-
-    def __init__(self, cli, sockets, upstream_url, *options):
-        fds = [each.fileno() for _, each in sockets]
-        command = (sys.executable, "-c", LAUNCH, str(len(fds)), *map(str, fds), str(PROGRAM))
-        arguments = ["serve", "--store", "memory:", "--upstream", upstream_url, "--gateway", "off", "--admin", "off", *options]
-        super().__init__(
-            arguments,
-            cli.env(HAPAX_STORE=None, LISTEN_FDNAMES=":".join(name for name, _ in sockets)),
-            lambda line: log_line(line) if log_line(line).get("msg") == "ready" else None,
-            command=command,
-            pass_fds=fds,
-        )
-
-
-def listening(family=socket.AF_INET, where=("127.0.0.1", 0)):
-    door = socket.socket(family)
-    door.bind(where)
-    door.listen(64)
-    return door
 
 
 def test_sockets_that_are_handed_over(cli):

@@ -32,14 +32,17 @@ static void judge(
 	struct hx_config *config = NULL;
 	struct hx_endpoint endpoint;
 	struct hx_address address;
+	struct hx_tls_options options;
 	struct hapax_error err = {.status = HAPAX_OK};
+	bool speaks_tls;
 
 	if (hx_config_load(&source, &config, NULL, &err) != HAPAX_OK)
 		fail_msg("%s", err.message);
 	assert_int_equal(
 		hx_endpoint_parse(hapax_bytes_from_text(where), -1, &endpoint, &err), HAPAX_OK);
 	assert_true(hx_endpoint_address(&endpoint, &address));
-	assert_int_equal(hx_door_guard(config, index, &address, NULL, &err), expected);
+	speaks_tls = hx_config_tls_options(config, index, &options);
+	assert_int_equal(hx_door_guard(config, index, &address, speaks_tls, NULL, &err), expected);
 	if (expected != HAPAX_OK) {
 		assert_non_null(strstr(err.message, hx_config_tls_name(index)));
 		assert_non_null(strstr(err.message, where));
