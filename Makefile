@@ -65,7 +65,7 @@ bench:
 	@bench/run
 
 lint:
-	@tools/setup build test lint
+	@tools/setup lint
 	@tools/lint
 
 fmt:
