@@ -62,12 +62,31 @@ static struct hx_tenant_sum *sum_of(struct sums *sums, struct hapax_bytes tenant
 	return sum;
 }
 
+static bool is_scope_part(const char *name, struct hapax_bytes part)
+{
+	return hx_bytes_equal(hapax_bytes_from_text(name[0] == '\0' ? "default" : name), part);
+}
+
+/* How long keys of the scope live: its ttl, or that of a route of the proxy if it is longer. */
+static int64_t window_ms(
+	const struct hx_config *config, struct hapax_bytes tenant, struct hapax_bytes group)
+{
+	int64_t ttl_ms = hx_config_scope_find(config, tenant, group)->ttl_ms;
+
+	for (size_t i = 0; i < config->proxy.route_count; i++) {
+		const struct hx_config_proxy_route *route = &config->proxy.routes[i];
+
+		if (route->ttl_ms > ttl_ms && is_scope_part(route->tenant, tenant) &&
+		    is_scope_part(route->group, group))
+			ttl_ms = route->ttl_ms;
+	}
+	return ttl_ms;
+}
+
 static int add_row(const struct hapax_counters *row, void *context)
 {
 	struct sums *sums = context;
-	const struct hx_config_scope *scope =
-		hx_config_scope_find(sums->config, row->tenant, row->group);
-	int64_t ttl_ms = scope->ttl_ms;
+	int64_t ttl_ms = window_ms(sums->config, row->tenant, row->group);
 	struct hx_tenant_sum *sum;
 
 	if (ttl_ms != HAPAX_TTL_FOREVER && row->hour_ms + HOUR_MS <= sums->now_ms - ttl_ms)

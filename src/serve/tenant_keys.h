@@ -4,9 +4,11 @@
  *
  * No store counts keys by tenant, but every store keeps what was decided by scope and hour.
  * The keys of a tenant are taken to be the runs that were given out (acquired) within the ttl
- * of their scope, by whole hours: what an hour has that lies in the window in part counts in
- * full. So a key may count for up to an hour longer than it lives, and a repeated run of a
- * failed key counts again; one that was forgotten still counts.
+ * of their scope, or of a route of the proxy with that scope if it is longer, by whole hours:
+ * what an hour has that lies in the window in part counts in full. So a key may count for up
+ * to an hour longer than it lives, and a repeated run of a failed key counts again; one that
+ * was forgotten still counts. A plain SET of Redis is not counted, since the store does not tell
+ * whether it made a record: it is refused above the limit, and does not lead there.
  *
  * Threads: one at a time: that of the store view.
  */

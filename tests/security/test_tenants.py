@@ -4,6 +4,9 @@ import hashlib
 import json
 import re
 
+from api import api, expect_replayed, proxy
+from api import ask as ask_api
+from api import post as pay
 from daemon import post, request, serve, upstream
 from harness import expect, until
 from redis_wire import OFF, Wire, door
@@ -193,3 +196,33 @@ def test_new_keys_of_a_tenant_have_a_limit(cli):
         # Another tenant.
         expect([post(daemon.gateway, f"e{number}", path="/initech").status for number in range(3)], [200] * 3)
         expect(ask(daemon, all_token, "POST", "/api/v1/check", {"tenant": "initech", "group": "g", "key": "x"}).status, 200)
+
+
+def test_the_proxy_has_the_limit_too(cli):
+    """A request with a new Idempotency-Key is refused before the upstream sees it; a replay is not, nor a request without a key."""
+    rows = (("acme", "acme"), ("status", "acme"), ("initech", "initech"))
+    routes = "".join(f"    - {{path: /{path}, tenant: {tenant}, group: g}}\n" for path, tenant in rows)
+    config = f"store:\n  max_keys_per_tenant: 5\nproxy:\n  routes:\n{routes}"
+    with api() as service, proxy(cli, service.url, config=config) as daemon:
+        first = [pay(daemon.proxy, "/acme", f"k{number}") for number in range(4)]
+        expect([reply.status for reply in first], [200] * 4)
+        expect(pay(daemon.proxy, "/status/503", "failed").status, 503)
+        new = iter(range(1000000))
+        until(lambda: pay(daemon.proxy, "/acme", f"new{next(new)}").status == 503, "the tenant is above its limit")
+        count = len(service.requests)
+        refused = pay(daemon.proxy, "/acme", "one-more").is_problem(503)
+        expect(refused.headers["retry-after"], "1")
+        # What the client libraries of such APIs look at.
+        assert refused.json["error"], refused.json
+        expect(len(service.requests), count)
+        expect_replayed(pay(daemon.proxy, "/acme", "k0"), first[0].body)
+        expect(pay(daemon.proxy, "/acme", "k0", b'{"amount":43}').status, 422)
+        expect(len(service.requests), count)
+        # What failed may run again.
+        expect(pay(daemon.proxy, "/status/503", "failed").status, 503)
+        expect(len(service.requests), count + 1)
+        # Nothing of this makes a key.
+        expect(ask_api(daemon.proxy, "GET", "/acme").status, 200)
+        expect(ask_api(daemon.proxy, "POST", "/acme", b"{}").status, 200)
+        # Another tenant.
+        expect([pay(daemon.proxy, "/initech", f"k{number}").status for number in range(3)], [200] * 3)
