@@ -174,7 +174,10 @@ static void output_is_empty(struct hx_connection *connection)
 
 static void read_input(struct hx_connection *connection);
 
-/* Owed to hx_connection_read_first(). False: nothing may be sent yet, or ever. */
+/*
+ * Owed to hx_connection_read_first() until a byte was sent: what waits meanwhile is looked at again.
+ * False: nothing may be sent yet, or ever.
+ */
 static bool has_read_first(struct hx_connection *connection)
 {
 	if (!connection->reads_first || connection->is_in_input)
@@ -189,8 +192,9 @@ static bool has_read_first(struct hx_connection *connection)
 		connection->wants_out = tls_wants_out(connection);
 		return false;
 	}
-	connection->reads_first = false;
-	return true;
+	if (connection->ops->on_first != NULL)
+		connection->ops->on_first(connection);
+	return is_live(connection);
 }
 
 /* Send what the kernel takes. */
@@ -214,6 +218,7 @@ static void send_output(struct hx_connection *connection)
 			fail(connection, (int)-count, "the connection was lost while sending");
 			return;
 		}
+		connection->reads_first = false;
 		connection->sent_bytes += (uint64_t)count;
 		hx_byte_queue_consume(&connection->output, (size_t)count);
 		if (connection->limits.rate_min == 0)

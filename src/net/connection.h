@@ -48,6 +48,13 @@ struct hx_connection_ops {
 	 */
 	void (*on_hangup)(struct hx_connection *connection);
 
+	/*
+	 * Of hx_connection_read_first(): the handshake is done, what has come was handed over, and
+	 * the next byte is about to be sent. Called again if the kernel does not take it. May
+	 * close, and then nothing is sent. NULL: it always may be.
+	 */
+	void (*on_first)(struct hx_connection *connection);
+
 	/* A TLS handshake has succeeded. NULL: nobody wants to know. */
 	void (*on_secured)(struct hx_connection *connection);
 
@@ -132,6 +139,7 @@ void hx_connection_wrote(struct hx_connection *connection, size_t size);
 /*
  * Before the next byte is sent, read what the kernel (and TLS) has and hand it over: a client that
  * has sent nothing can then tell what came unasked from an answer. Costs one read that finds nothing.
+ * Then on_first is called.
  */
 static inline void hx_connection_read_first(struct hx_connection *connection)
 {

@@ -57,6 +57,7 @@ struct hx_http_line {
 	uint64_t body_offset; /* of a file: what was written */
 	bool is_kept;         /* the response said so */
 	bool was_used;        /* for a call before this one */
+	bool has_waited;      /* the call, since it was asked whether it may be sent */
 	struct hx_http_line *idle_next;
 	struct hx_http_line *next; /* among all */
 	struct hx_http_line *back;
@@ -149,8 +150,9 @@ static bool may_send(struct hx_http_call *call, struct hapax_error *err)
 {
 	if (call->ops->may_send == NULL || call->ops->may_send(call))
 		return true;
+	call->is_revoked = true;
 	(void)hx_error_set(
-		err, HAPAX_ERR_UNAVAILABLE, 0, "the lease was over before the request was sent");
+		err, HAPAX_ERR_UNAVAILABLE, 0, "the lease lapsed before the request was sent");
 	return false;
 }
 
@@ -224,6 +226,21 @@ static void on_drained(struct hx_connection *connection)
 		send_piece(line);
 }
 
+/*
+ * Its first byte is about to be sent. Until now it has waited for a connection, a handshake, or
+ * a server that takes nothing; one that goes out in the turn in which it came has not.
+ */
+static void on_first(struct hx_connection *connection)
+{
+	struct hx_http_line *line = (struct hx_http_line *)connection;
+	struct hapax_error err;
+
+	assert(line->call != NULL);
+	if (line->has_waited && !may_send(line->call, &err))
+		close_line(line, &err);
+	line->has_waited = true;
+}
+
 static void send_request(struct hx_http_line *line)
 {
 	struct hx_http_call *call = line->call;
@@ -235,6 +252,7 @@ static void send_request(struct hx_http_line *line)
 	line->sent_before = line->connection.sent_bytes;
 	line->body_offset = 0;
 	line->is_kept = false;
+	line->has_waited = !line->was_used;
 	hx_http1_reset_answer(&line->http, call->is_head);
 	hx_connection_set_deadline(&line->connection, INT64_MAX);
 	/* What the server has sent by now answers nothing: on_input() must see it before the request goes out. */
@@ -354,6 +372,7 @@ static size_t on_input(struct hx_connection *connection, struct hapax_bytes inpu
 static const struct hx_connection_ops ops = {
 	.on_input = on_input,
 	.on_drained = on_drained,
+	.on_first = on_first,
 	.on_close = on_close,
 };
 
@@ -407,11 +426,7 @@ static void on_dialed(struct hx_dial *dial, int fd, const struct hapax_error *er
 		close_line(line, NULL);
 		return;
 	}
-	line->sent_before = line->connection.sent_bytes;
-	if (may_send(line->call, &failure))
-		send_request(line);
-	else
-		close_line(line, &failure);
+	send_request(line);
 }
 
 static enum hapax_status dial(struct hx_http_call *call, struct hapax_error *err)
@@ -585,6 +600,7 @@ enum hapax_status hx_http_call_begin(
 	assert(call->line == NULL && !call->is_waiting);
 	call->client = client;
 	call->is_late = false;
+	call->is_revoked = false;
 	call->is_second = false;
 	call->is_hurried = false;
 	call->paused_at_ns = INT64_MAX;

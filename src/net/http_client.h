@@ -39,8 +39,9 @@ enum hx_http_call_end {
 
 struct hx_http_call_ops {
 	/*
-	 * It has waited for a connection, and has one: may it be sent? False ends it, UNSENT. Not
-	 * asked of one that begin sends at once. NULL: it always may.
+	 * It has waited, for a connection or its handshake, and its first byte is about to be sent:
+	 * may it be? False ends it, UNSENT. May be asked more than once, and is not asked of one
+	 * that begin sends at once. NULL: it always may.
 	 */
 	bool (*may_send)(struct hx_http_call *call);
 	/* The final head; borrowed for the call. */
@@ -54,7 +55,8 @@ struct hx_http_call_ops {
 	void (*on_hurry)(struct hx_http_call *call);
 	/*
 	 * The end; the call may be begun again or freed. err says why it is not COMPLETE;
-	 * call->is_late: because its time was up. Never from within begin.
+	 * call->is_late: because its time was up; call->is_revoked: because of may_send. Never from
+	 * within begin.
 	 */
 	void (*on_end)(
 		struct hx_http_call *call, enum hx_http_call_end end,
@@ -71,6 +73,7 @@ struct hx_http_call {
 	bool is_head;                    /* the response to a HEAD has no body */
 
 	bool is_late;
+	bool is_revoked; /* may_send said no */
 	struct hx_http_client *client;
 	struct hx_http_line *line; /* NULL: it waits for one, or is over */
 	struct hx_http_call *next; /* among those that wait */

@@ -9,6 +9,7 @@
  *	same key, other payload        422
  *	what is stored is damaged      500
  *	the store was not asked, full  503, Retry-After
+ *	its lease lapsed before it ran 503, Retry-After
  *
  * A duplicate without a kept reply gets an empty body, because senders such as Knative
  * take any other for a reply of their own; those of events that ask for JSON get it.
@@ -235,6 +236,20 @@ void hx_delivery_refuse_path(struct hx_delivery *delivery, const char *detail)
 		detail);
 }
 
+/* Whoever held it up, the next one runs: as where the store was not asked. */
+static void answer_revoked(struct hx_delivery *delivery)
+{
+	static const struct hx_http_problem problem = {
+		.status = 503,
+		.type = PROBLEM("lease-lapsed"),
+		.title = "The lease lapsed before the request was sent",
+		.detail = "the request waited longer than its lease, so another process may have "
+			  "taken over; nothing was sent to the upstream"};
+
+	if (!is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
+		send_problem(delivery, &problem, decision_of(delivery), AGAIN_LATER);
+}
+
 /* There is no response: nobody was reached, or nobody knows. */
 static void answer_failure(struct hx_delivery *delivery)
 {
@@ -246,6 +261,10 @@ static void answer_failure(struct hx_delivery *delivery)
 			is_lost ? "The upstream's answer was lost" : "The upstream was not reached",
 		.detail = delivery->failure.message};
 
+	if (delivery->is_revoked) {
+		answer_revoked(delivery);
+		return;
+	}
 	if (is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
 		return;
 	/* What was sent may have taken effect, whatever was wrong with the answer. */

@@ -104,6 +104,7 @@ struct hx_delivery {
 	struct hapax_error failure; /* when there is no response: why */
 	struct hx_tracing tracing;
 	bool is_late;
+	bool is_revoked; /* nothing was sent, because its lease had lapsed */
 	bool is_counted; /* among the requests of its tenant */
 	bool is_waiting; /* for somebody else's run */
 	bool is_left;    /* by its client: it need not wait */

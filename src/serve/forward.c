@@ -173,10 +173,11 @@ static enum hapax_status write_head(
 }
 
 /* Nothing was sent, and nothing will be. */
-static void fail(struct hx_delivery *delivery, const struct hapax_error *err)
+static void fail(struct hx_delivery *delivery, bool is_revoked, const struct hapax_error *err)
 {
 	delivery->status = 0;
 	delivery->is_late = false;
+	delivery->is_revoked = is_revoked;
 	delivery->outcome = HAPAX_RUN_TRANSIENT;
 	delivery->failure = *err;
 	hx_tracing_called(delivery);
@@ -219,7 +220,7 @@ void hx_delivery_forward(struct hx_delivery *delivery, const struct hapax_answer
 			delivery->sent_ns + delivery->options.max_run_ms * MS_NS, &err);
 	}
 	if (status != HAPAX_OK)
-		fail(delivery, &err);
+		fail(delivery, false, &err);
 }
 
 /*
@@ -243,8 +244,8 @@ void hx_delivery_forward_late(struct hx_delivery *delivery, const struct hapax_a
 	}
 	delivery->sent_ns = hx_reactor_now_ns(&delivery->loop->reactor);
 	(void)hx_error_set(
-		&err, HAPAX_ERR_UNAVAILABLE, 0, "the lease was over before the request was sent");
-	fail(delivery, &err);
+		&err, HAPAX_ERR_UNAVAILABLE, 0, "the lease lapsed before the request was sent");
+	fail(delivery, true, &err);
 }
 
 /* Of a response: is it none of the client's business? */
@@ -397,6 +398,7 @@ static void on_end(
 	uint32_t route = hx_metrics_route(loop->cells, delivery->route_name);
 
 	delivery->is_late = call->is_late;
+	delivery->is_revoked = call->is_revoked;
 	if (end == HX_HTTP_CALL_COMPLETE) {
 		delivery->outcome = outcome_of(delivery);
 		if (delivery->outcome != HAPAX_RUN_OK)
@@ -413,7 +415,8 @@ static void on_end(
 	hx_metrics_observe_ns(
 		loop->cells, HX_METRIC_UPSTREAM_DURATION, route, 0,
 		hx_reactor_now_ns(&loop->reactor) - delivery->sent_ns);
-	if (is_failure(delivery))
+	/* Not the upstream's fault. */
+	if (is_failure(delivery) && !delivery->is_revoked)
 		hx_metrics_add(
 			loop->cells, HX_METRIC_UPSTREAM_FAILURES, route,
 			hx_metrics_code(delivery->status), 1);

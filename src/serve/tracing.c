@@ -190,6 +190,8 @@ void hx_tracing_called(struct hx_delivery *delivery)
 		tracing->call_error = hx_trace_error_status;
 	else if (delivery->is_late)
 		tracing->call_error = "timeout";
+	else if (delivery->is_revoked)
+		tracing->call_error = "lapsed";
 	else
 		tracing->call_error =
 			delivery->outcome == HAPAX_RUN_AMBIGUOUS ? "lost" : "unreachable";

@@ -8,10 +8,12 @@ import select
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 
 import api
+from certificates import Authority
 from daemon import demo, post, serve
 from harness import TIMEOUT_SECONDS, Skip, expect, proof, scaled, until
 
@@ -187,3 +189,78 @@ def test_a_claim_that_is_late_and_still_ours_runs_once(cli):
             sender.join(TIMEOUT_SECONDS)
             expect((replies[0].status, replies[0].decision), (200, "acquired"))
             expect(service.count()["executed"], 1)
+
+
+class Shy:
+    """A service behind TLS. The handshake of its first connection waits for `shake`; `done` says that it is over."""
+
+    def __init__(self, certificate):
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(certificate.path, certificate.key)
+        self.requests, self.come, self.shake, self.done = [], threading.Event(), threading.Event(), threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"https://localhost:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                plain, _ = self.listener.accept()
+                threading.Thread(target=self.answer, args=(plain, not self.come.is_set()), daemon=True).start()
+                self.come.set()
+
+    def answer(self, plain, is_first):
+        if is_first:
+            self.shake.wait()
+        with contextlib.suppress(OSError), self.context.wrap_socket(plain, server_side=True) as connection:
+            while request := connection.recv(1 << 16):
+                self.requests.append(request)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        if is_first:
+            self.done.set()
+
+    def close(self):
+        self.shake.set()
+        self.listener.close()
+
+
+def outlast(service, slow, quick, send):
+    """The slow node stands still in the handshake until the quick one has run it: what both senders get."""
+    replies = {}
+    sender = threading.Thread(target=lambda: replies.update(slow=send(slow)))
+    sender.start()
+    assert service.come.wait(TIMEOUT_SECONDS), "it was sent, as far as a connection"
+    freeze(slow)
+    until(lambda: replies.update(quick=send(quick)) or replies["quick"].status == 200, "the other node took over")
+    os.kill(slow.process.pid, signal.SIGCONT)
+    service.shake.set()
+    sender.join(TIMEOUT_SECONDS)
+    assert service.done.wait(TIMEOUT_SECONDS), "the connection ended"
+    return replies
+
+
+def test_nothing_is_sent_after_a_handshake_that_outlasts_the_lease(cli):
+    """What the sender is told is true, and a retry brings what the other node has run."""
+    authority = Authority(cli.folder)
+    certificate = authority.issue("upstream")
+    env = cli.env(HAPAX_STORE=None, SSL_CERT_FILE=str(authority.path))
+    config = LEASE + "proxy: {routes: [{path: /, on_lapse: retry, wait: 0s}]}\n"
+    redis = Redis(cli.folder)
+    doors = {
+        "gateway": lambda node: post(node.gateway, "shy"),
+        "proxy": lambda node: api.post(node.proxy, "/charges", "shy", Host="charges.test"),
+    }
+    try:
+        for door, send in doors.items():
+            service = Shy(certificate)
+            start = lambda: serve(cli, service.url, "--proxy", "127.0.0.1:0", store=redis.url, config=config, env=env)  # noqa: E731, B023
+            with start() as slow, start() as quick:
+                replies = outlast(service, slow, quick, send)
+                refusal = replies["slow"].is_problem(503, "urn:hapax:problem:lease-lapsed")
+                expect(refusal.headers["retry-after"], "1")
+                expect(refusal.json.get("error", {}).get("type"), "api_error" if door == "proxy" else None)
+                expect(send(slow).decision, "replay")
+                expect(len(service.requests), 1, door)
+            service.close()
+    finally:
+        redis.close()

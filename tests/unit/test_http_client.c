@@ -621,6 +621,7 @@ static void a_call_that_may_not_be_sent_any_more(void **state)
 	bench->is_revoked = true;
 	begin(bench, "late");
 	expect_end(bench, HX_HTTP_CALL_UNSENT);
+	assert_true(bench->call.is_revoked);
 	accept_one(bench);
 	assert_int_equal(recv(bench->peer, bench->body, sizeof(bench->body), 0), 0);
 	/* While it waited for a line. The one before it has the line, and is not asked. */
@@ -636,6 +637,25 @@ static void a_call_that_may_not_be_sent_any_more(void **state)
 	assert_int_equal(bench->ends, 2);
 	assert_int_equal(bench->end, HX_HTTP_CALL_UNSENT);
 	hx_http_call_done(&other, &bench->reactor);
+}
+
+/* A kept connection has waited for nothing, unless the server takes nothing. */
+static void a_call_that_may_not_be_sent_by_the_time_the_server_takes_it(void **state)
+{
+	struct bench *bench = *state;
+
+	do_one(bench);
+	bench->fault.send_errno = EAGAIN;
+	begin(bench, "late");
+	hx_reactor_turn(&bench->reactor, 0);
+	assert_true(bench->fault.sends > 0);
+	assert_int_equal(bench->ends, 0);
+	bench->is_revoked = true;
+	bench->fault.send_errno = 0;
+	expect_end(bench, HX_HTTP_CALL_UNSENT);
+	assert_true(bench->call.is_revoked);
+	assert_int_equal(recv(bench->peer, bench->body, sizeof(bench->body), 0), 0);
+	assert_int_equal(bench->client.dialed, 1);
 }
 
 /* Who waits does not get a line whose end has come with the answer. */
@@ -754,6 +774,7 @@ int main(void)
 		CASE(a_call_that_waits_where_none_is_kept),
 		CASE(a_call_that_is_begun_again_where_no_more_lines_may_be),
 		CASE(a_call_that_may_not_be_sent_any_more),
+		CASE(a_call_that_may_not_be_sent_by_the_time_the_server_takes_it),
 		CASE(an_answer_and_the_end_together),
 		CASE(an_answer_to_head),
 		CASE(a_call_that_is_prolonged),
