@@ -69,7 +69,7 @@ typedef void hapax_store_progress_fn(uint64_t done, uint64_t total, void *contex
  * (result.omitted_bytes tells its size), and if the store is fuller than that, the
  * headers and the text of an error, too.
  *
- * A renew, release, park or complete is answered with LIMIT if it is linked
+ * A renew, release, park or complete may be answered with LIMIT if it is linked
  * (HAPAX_OP_LINKED) with an operation that is refused, if the place itself has no room (a
  * full disk), or if too many requests are under way. Nothing was done; repeat it while
  * the lease lasts.
