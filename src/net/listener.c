@@ -75,7 +75,10 @@ static void on_ready(struct hx_watch *watch, unsigned ready)
 	update_watch(listener);
 }
 
-/* A name that is left over from a process that died: nobody answers there. */
+/*
+ * A name that is left over from a process that died: nobody answers there. A file that is no
+ * socket looks the same: unlink tells them apart.
+ */
 static bool is_abandoned(const struct hx_net *net, const struct hx_address *address)
 {
 	int fd = net->ops->socket(net->context, AF_UNIX);
@@ -112,8 +115,14 @@ static enum hapax_status refuse(struct hapax_error *err, int code, const struct 
 	hx_address_format(address, text);
 	if (code == -EADDRINUSE)
 		return hx_error_set(
-			err, HAPAX_ERR_LIMIT, 0,
+			err, HAPAX_ERR_UNAVAILABLE, 0,
 			"%s is in use by another process; stop it or choose another address", text);
+	if (code == -ENOTSOCK)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"could not listen on %s: there is a file that is no socket; remove it or choose "
+			"another path",
+			text);
 	return hx_error_set(
 		err, hx_status_from_errno(-code), -code, "could not listen on %s", text);
 }

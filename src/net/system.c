@@ -210,7 +210,13 @@ static void system_close(void *context, int fd)
 
 static int system_unlink(void *context, const char *path)
 {
+	struct stat status;
+
 	(void)context;
+	if (lstat(path, &status) != 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(status.st_mode))
+		return -ENOTSOCK;
 	return unlink(path) == 0 || errno == ENOENT ? 0 : -errno;
 }
 

@@ -71,7 +71,7 @@ struct hx_net_ops {
 	int (*unread)(void *context, int fd);
 	int (*shutdown_send)(void *context, int fd);
 	void (*close)(void *context, int fd);
-	/* Remove the name of a unix socket. Absent is fine. */
+	/* Remove the name of a unix socket. Absent is fine; -ENOTSOCK: it is something else. */
 	int (*unlink)(void *context, const char *path);
 
 	/* A poller watches descriptors, level-triggered. ready 0 keeps only ERROR and END away. */

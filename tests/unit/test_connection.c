@@ -549,7 +549,7 @@ static void unix_sockets_are_private_and_replaced(void **state)
 		hx_listener_open(
 			&second.listener, &bench->reactor, &address, true, on_accept, &second,
 			&err),
-		HAPAX_ERR_LIMIT);
+		HAPAX_ERR_UNAVAILABLE);
 	assert_non_null(strstr(err.message, "in use"));
 	hx_listener_close(&meeting.listener);
 	assert_int_equal(access(text + 5, F_OK), -1);
@@ -559,6 +559,49 @@ static void unix_sockets_are_private_and_replaced(void **state)
 	close(abandoned);
 	listen_on(&second, text);
 	meeting_done(&second);
+	meeting_done(&meeting);
+	temp_dir_done(&dir);
+}
+
+/* What is no socket is somebody's file: it stays. */
+static void listener_replaces_no_file(void **state)
+{
+	struct bench *bench = *state;
+	struct meeting meeting;
+	struct temp_dir dir;
+	struct hx_endpoint endpoint;
+	struct hx_address address;
+	struct hapax_error err = {0};
+	char text[256], target[256];
+	struct stat status;
+	int fd;
+
+	temp_dir_init(&dir);
+	meeting_init(&meeting, bench);
+	(void)snprintf(text, sizeof(text), "unix:%s/s", dir.path);
+	(void)snprintf(target, sizeof(target), "%s/t", dir.path);
+	assert_int_equal(
+		hx_endpoint_parse(hapax_bytes_from_text(text), -1, &endpoint, &err), HAPAX_OK);
+	assert_true(hx_endpoint_address(&endpoint, &address));
+	for (int is_link = 0; is_link < 2; is_link++) {
+		fd = open(is_link ? target : text + 5, O_CREAT | O_WRONLY, 0600);
+		assert_true(fd >= 0);
+		assert_int_equal(write(fd, "data", 4), 4);
+		close(fd);
+		if (is_link)
+			assert_int_equal(symlink(target, text + 5), 0);
+		assert_int_equal(
+			hx_listener_open(
+				&meeting.listener, &bench->reactor, &address, false, on_accept,
+				&meeting, &err),
+			HAPAX_ERR_INVALID);
+		assert_non_null(strstr(err.message, "no socket"));
+		assert_int_equal(stat(text + 5, &status), 0);
+		assert_true(S_ISREG(status.st_mode));
+		assert_int_equal(status.st_size, 4);
+		assert_int_equal(unlink(text + 5), 0);
+	}
+	assert_int_equal(unlink(target), 0);
 	meeting_done(&meeting);
 	temp_dir_done(&dir);
 }
@@ -642,6 +685,7 @@ int main(void)
 		CASE(dial_meets_listener),
 		CASE(dial_says_why_not),
 		CASE(unix_sockets_are_private_and_replaced),
+		CASE(listener_replaces_no_file),
 		CASE(listener_stops_at_its_limit),
 		CASE(listener_waits_for_descriptors),
 	};
