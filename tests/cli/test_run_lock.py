@@ -1,7 +1,7 @@
 """run and the lock of a key: never two commands at once on one host, whatever the record says.
 
 The record may be swept, forgotten, resolved or expired while a command of it lives; the wrapper may be
-killed between any two steps. See src/cli/run_lock.h for the rules that are named here by number.
+killed between any two steps. See src/cli/run/run_lock.h for the rules that are named here by number.
 """
 
 import os

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_backtest.c - hapax backtest: try a strategy on events that have been.
+ */
+#include <hapax/hapax.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/size.h"
+#include "cli/backtest/backtest.h"
+#include "cli/frame/command.h"
+#include "cli/input/input.h"
+#include "cli/input/key_setup.h"
+#include "cli/frame/report.h"
+#include "wire/json_tree.h"
+
+enum {
+	OPTION_AGAINST = 1,
+	OPTION_MEMORY,
+	OPTION_OUTPUT,
+};
+
+static const char *const formats[] = {"text", "json", NULL};
+
+static const struct hx_option options[] = {
+	HX_KEY_OPTION_ROWS,
+	{OPTION_AGAINST, "against", 0, HX_OPTION_TEXT, "S2", "a second strategy to compare with",
+         NULL},
+	{OPTION_MEMORY, "memory", 0, HX_OPTION_TEXT, "SIZE",
+         "how much memory keys and payloads may take (1GiB)", NULL},
+	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
+         formats},
+	{.name = NULL},
+};
+
+enum {
+	/* Bad lines that are described; the rest is counted. */
+	BAD_LINES_SHOWN = 10,
+	/* How often a terminal hears how far it is. */
+	PROGRESS_NS = 200 * 1000 * 1000,
+};
+
+static const size_t scratch_max = (size_t)1 << 30;
+static const uint64_t memory_max_default = (uint64_t)1 << 30;
+static const uint64_t memory_max_least = (uint64_t)1 << 20;
+
+struct tester {
+	struct hx_invocation *inv;
+	struct hx_input input;
+	struct hx_event_reader reader;
+	struct hapax_buf scratch;
+	struct hx_backtest tests[2];
+	size_t test_count;
+	struct hx_backtest_comparison comparison;
+	uint64_t lines;
+	uint64_t bad_lines;
+	bool is_cut; /* memory ran out */
+	bool shows_progress;
+	int64_t shown_ns; /* when progress was last shown */
+};
+
+/* One line that is written over; standard error is a terminal. */
+static void show_progress(struct tester *tester)
+{
+	int64_t now_ns;
+
+	if (!tester->shows_progress || tester->lines % 256 != 0)
+		return;
+	now_ns = hx_clock_mono_ns();
+	if (now_ns - tester->shown_ns < PROGRESS_NS)
+		return;
+	tester->shown_ns = now_ns;
+	(void)fprintf(stderr, "\r\033[K%" PRIu64 " events", tester->lines);
+	if (tester->input.size > 0) {
+		(void)fprintf(
+			stderr, ", %" PRIu64 " %%",
+			tester->input.offset * 100 / tester->input.size);
+	}
+	(void)fflush(stderr);
+}
+
+static void hide_progress(const struct tester *tester)
+{
+	if (tester->shows_progress && tester->shown_ns != 0)
+		(void)fprintf(stderr, "\r\033[K");
+}
+
+static void bad_line(struct tester *tester, const struct hapax_error *err)
+{
+	tester->bad_lines++;
+	if (tester->bad_lines > BAD_LINES_SHOWN)
+		return;
+	hide_progress(tester);
+	hx_report(
+		tester->inv->command->name, "%s:%" PRIu64 ": %s", tester->input.name,
+		tester->input.line, err->message);
+}
+
+static void compare(struct tester *tester, const enum hx_backtest_decision decisions[2])
+{
+	bool first = decisions[0] == HX_BACKTEST_DROP;
+	bool second = decisions[1] == HX_BACKTEST_DROP;
+
+	if (first && second)
+		tester->comparison.both_drop++;
+	else if (first)
+		tester->comparison.only_first_drops++;
+	else if (second)
+		tester->comparison.only_second_drops++;
+	else
+		tester->comparison.neither_drops++;
+}
+
+static bool is_blank(struct hapax_bytes line)
+{
+	const char *text = line.data;
+
+	for (size_t i = 0; i < line.size; i++) {
+		if (text[i] != ' ' && text[i] != '\t')
+			return false;
+	}
+	return true;
+}
+
+/* A document that is not JSON is a bad line, not an event without a key. */
+static enum hapax_status check_json(
+	struct tester *tester, const struct hapax_event *event, struct hapax_error *err)
+{
+	struct hx_json_tree tree;
+	bool is_short;
+
+	if (tester->reader.form != HX_EVENT_DOCUMENT)
+		return HAPAX_OK;
+	return hx_json_tree_read_into(&tree, event->data, &tester->scratch, &is_short, err);
+}
+
+/* OK also when the line was bad: that is said, and counted. */
+static enum hapax_status test_line(
+	struct tester *tester, struct hapax_bytes line, struct hapax_error *err)
+{
+	enum hx_backtest_decision decisions[2] = {HX_BACKTEST_RUN, HX_BACKTEST_RUN};
+	struct hapax_event event;
+	enum hapax_status status = hx_event_read(&tester->reader, line, &event, err);
+
+	if (status == HAPAX_OK)
+		status = check_json(tester, &event, err);
+	if (status == HAPAX_ERR_INVALID || status == HAPAX_ERR_LIMIT) {
+		bad_line(tester, err);
+		return HAPAX_OK;
+	}
+	for (size_t i = 0; status == HAPAX_OK && i < tester->test_count; i++) {
+		status = hx_backtest_add(
+			&tester->tests[i], &event, tester->input.line, &tester->scratch,
+			&decisions[i], err);
+	}
+	if (status == HAPAX_OK && tester->test_count == 2)
+		compare(tester, decisions);
+	return status;
+}
+
+static int test_all(struct tester *tester)
+{
+	for (;;) {
+		struct hapax_bytes line;
+		struct hapax_error err;
+		enum hx_input_line kind;
+		int code = hx_input_line(&tester->input, &line, &kind);
+
+		if (code != HX_EXIT_OK || kind == HX_INPUT_LINE_NONE) {
+			hide_progress(tester);
+			return code;
+		}
+		if (kind == HX_INPUT_LINE && is_blank(line))
+			continue;
+		tester->lines++;
+		if (kind == HX_INPUT_LINE_TOO_LONG) {
+			(void)hx_error_set(&err, HAPAX_ERR_LIMIT, 0, HX_INPUT_TOO_LONG);
+			bad_line(tester, &err);
+			continue;
+		}
+		if (test_line(tester, line, &err) != HAPAX_OK) {
+			/* Memory: what was read so far is judged all the same. */
+			hide_progress(tester);
+			hx_report(tester->inv->command->name, "%s", err.message);
+			tester->is_cut = true;
+			return HX_EXIT_OK;
+		}
+		show_progress(tester);
+	}
+}
+
+static int print_result(struct tester *tester)
+{
+	const struct hx_option_value *output = hx_options_get(&tester->inv->options, OPTION_OUTPUT);
+	struct hx_backtest_run run = {
+		.file = tester->input.name,
+		.lines = tester->lines,
+		.bad_lines = tester->bad_lines,
+		.is_cut = tester->is_cut,
+		.first = &tester->tests[0],
+		.second = tester->test_count == 2 ? &tester->tests[1] : NULL,
+		.comparison = &tester->comparison,
+	};
+
+	if (tester->bad_lines > BAD_LINES_SHOWN) {
+		hx_report(
+			tester->inv->command->name, "%s: %" PRIu64 " more bad lines",
+			tester->input.name, tester->bad_lines - BAD_LINES_SHOWN);
+	}
+	if (output != NULL && output->number == 1)
+		hx_backtest_print_json(&tester->inv->out, &run);
+	else
+		hx_backtest_print_text(&tester->inv->out, &run);
+	switch (hx_backtest_judge(&tester->tests[0], &run)) {
+	case HX_BACKTEST_EMPTY: return HX_EXIT_DATA;
+	case HX_BACKTEST_UNSAFE:
+	case HX_BACKTEST_INCOMPLETE:
+	case HX_BACKTEST_LEAKY: return HX_EXIT_NO;
+	case HX_BACKTEST_UNPROVEN:
+	case HX_BACKTEST_FIT: break;
+	}
+	return HX_EXIT_OK;
+}
+
+static int read_memory(const struct hx_invocation *inv, uint64_t *ret)
+{
+	const struct hx_option_value *memory = hx_options_get(&inv->options, OPTION_MEMORY);
+	struct hapax_error err;
+
+	*ret = memory_max_default;
+	if (memory == NULL)
+		return HX_EXIT_OK;
+	if (hx_size_parse(hapax_bytes_from_text(memory->text), ret, &err) != HAPAX_OK)
+		return hx_report_usage(inv->command->name, "--memory: %s", err.message);
+	if (*ret >= memory_max_least)
+		return HX_EXIT_OK;
+	return hx_report_usage(inv->command->name, "--memory: less than 1MiB holds no keys");
+}
+
+/* Paths to include are for the one of two that takes them, if there is one. */
+static int setup(struct tester *tester)
+{
+	struct hx_invocation *inv = tester->inv;
+	const struct hx_option_value *against = hx_options_get(&inv->options, OPTION_AGAINST);
+	const char *texts[2] = {hx_key_setup_strategy(inv), NULL};
+	bool has_include = hx_options_get(&inv->options, HX_KEY_OPTION_INCLUDE) != NULL;
+	bool any_takes = false;
+	uint64_t memory_max = 0;
+	size_t count = 1;
+	int code = texts[0] == NULL ? HX_EXIT_USAGE : read_memory(inv, &memory_max);
+
+	if (against != NULL)
+		texts[count++] = against->text;
+	tester->test_count = count;
+	for (size_t i = 0; code == HX_EXIT_OK && i < count; i++) {
+		hx_backtest_init(&tester->tests[i], (size_t)memory_max / count);
+		code = hx_key_setup(inv, texts[i], 0, false, &tester->tests[i].strategy);
+		any_takes |= code == HX_EXIT_OK &&
+			hapax_key_strategy_takes_include(tester->tests[i].strategy);
+	}
+	for (size_t i = 0; code == HX_EXIT_OK && has_include && i < count; i++) {
+		struct hapax_key_strategy **strategy = &tester->tests[i].strategy;
+
+		if (any_takes && !hapax_key_strategy_takes_include(*strategy))
+			continue;
+		hapax_key_strategy_free(*strategy);
+		*strategy = NULL;
+		code = hx_key_setup(inv, texts[i], 0, true, strategy);
+	}
+	return code;
+}
+
+static int run(struct hx_invocation *inv)
+{
+	static struct tester tester; /* too large for a stack */
+	const struct hx_options *given = &inv->options;
+	int code;
+
+	tester.inv = inv;
+	tester.shows_progress = isatty(STDERR_FILENO) == 1;
+	hx_event_reader_init(&tester.reader, hx_key_setup_form(inv));
+	hx_buf_init(&tester.scratch, scratch_max);
+	code = setup(&tester);
+	if (code == HX_EXIT_OK) {
+		code = hx_input_open(
+			&tester.input, inv->command->name,
+			given->operand_count > 0 ? given->operands[0] : NULL);
+		if (code == HX_EXIT_OK)
+			code = test_all(&tester);
+		if (code == HX_EXIT_OK)
+			code = print_result(&tester);
+		hx_input_close(&tester.input);
+	}
+	for (size_t i = 0; i < 2; i++)
+		hx_backtest_done(&tester.tests[i]);
+	hx_buf_done(&tester.scratch);
+	hx_event_reader_done(&tester.reader);
+	return code;
+}
+
+static const struct command_exit exits[] = {
+	{HX_EXIT_OK, "nothing was found to object to the strategy"},
+	{HX_EXIT_NO, "it is unsafe, incomplete or leaky, or not every line was judged"},
+	{HX_EXIT_DATA, "no line was an event"},
+	{HX_EXIT_NO_INPUT, "the file could not be read"},
+	{0, NULL},
+};
+
+static const struct command_example examples[] = {
+	{"printf '{\"id\":1}\\n{\"id\":1}\\n{\"id\":2}\\n' | hapax backtest -s field:id",
+         "what would have been dropped?"},
+	{"printf '{\"id\":1}\\n{\"n\":2}\\n' | hapax backtest -s content --against field:id",
+         "would another key decide otherwise?"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_backtest = {
+	.name = "backtest",
+	.summary = "try a key strategy on events that have been",
+	.usage = "--strategy S [--against S2] [OPTION]... [FILE|-]",
+	.description =
+		"Reads events, one JSON document in each line, and tells what a strategy would have\n"
+		"done to them: how many it would drop as duplicates, how many of these although\n"
+		"their payload is another one, how many keys there are, which parts were missing,\n"
+		"and what that means. Keys do not expire meanwhile, and nothing is stored. A line\n"
+		"that is no event is reported with its number and left out.\n"
+		"\n"
+		"For each key, and for each payload, memory is needed: 60 to 150 bytes for both, so\n"
+		"that 1 GiB is enough for 7 million events of which none came twice, and twice as\n"
+		"much with --against. Where --memory does not suffice, what was read is judged.\n"
+		"\n"
+		"Options are those of 'hapax key' and apply to both strategies, --include to the one\n"
+		"that hashes the content. What --exclude names is no difference between payloads.\n",
+	.operands_max = 1,
+	.options = options,
+	.exits = exits,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_consume.c - hapax consume: messages of a broker to a handler, each once.
+ *
+ * The consumer runs on a thread of its own. This one waits for signals, writes figures now
+ * and then, and asks it to stop.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <hapax/hapax.h>
+
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "cli/frame/command.h"
+#include "cli/consume/consume_out.h"
+#include "cli/input/duration_text.h"
+#include "cli/frame/interrupt.h"
+#include "cli/frame/report.h"
+#include "net/http_url.h"
+#include "net/reactor.h"
+#include "net/signals.h"
+
+#define MS_NS INT64_C(1000000)
+
+enum {
+	OPTION_FROM = 1,
+	OPTION_TO,
+	OPTION_EXEC,
+	OPTION_FORM,
+	OPTION_STRATEGY,
+	OPTION_INCLUDE,
+	OPTION_EXCLUDE,
+	OPTION_ON_MISSING,
+	OPTION_TENANT_FROM,
+	OPTION_GROUP_FROM,
+	OPTION_PARALLEL,
+	OPTION_PREFETCH,
+	OPTION_ORDER,
+	OPTION_ATTEMPTS,
+	OPTION_BACKOFF,
+	OPTION_BACKOFF_MAX,
+	OPTION_DEAD_LETTER,
+	OPTION_ON_DUPLICATE,
+	OPTION_DIVERT,
+	OPTION_LEASE,
+	OPTION_TIMEOUT,
+	OPTION_ON_LAPSE,
+	OPTION_DRAIN,
+	OPTION_IDLE,
+	OPTION_PROGRESS,
+	OPTION_VERBOSE,
+};
+
+static const char *const form_choices[] = {"binary", "structured", NULL};
+static const char *const order_choices[] = {"key", "partition", "none", NULL};
+static const char *const missing_choices[] = {"reject", "pass", "content", NULL};
+static const char *const duplicate_choices[] = {"drop", "divert", "tag", NULL};
+static const char *const lapse_choices[] = {"retry", "park", NULL};
+
+static const struct hx_option options[] = {
+	{OPTION_FROM, "from", 0, HX_OPTION_TEXT, "URL", "where messages come from; see above",
+         NULL},
+	{OPTION_TO, "to", 0, HX_OPTION_TEXT, "URL", "POST each as a CloudEvent to this service",
+         NULL},
+	{OPTION_EXEC, "exec", 0, HX_OPTION_TEXT, "CMD", "run this by sh -c for each, data on stdin",
+         NULL},
+	{OPTION_FORM, "form", 0, HX_OPTION_CHOICE, "binary|structured", "of the CloudEvent; binary",
+         form_choices},
+	{OPTION_STRATEGY, "strategy", 0, HX_OPTION_TEXT, "S",
+         "what makes two messages the same; see 'hapax help key'", NULL},
+	{OPTION_INCLUDE, "include", 0, HX_OPTION_TEXT, "PATH", "content: only this; repeatable",
+         NULL},
+	{OPTION_EXCLUDE, "exclude", 0, HX_OPTION_TEXT, "PATH", "what does not matter; repeatable",
+         NULL},
+	{OPTION_ON_MISSING, "on-missing", 0, HX_OPTION_CHOICE, "reject|pass|content",
+         "what becomes of a message without a key; reject", missing_choices},
+	{OPTION_TENANT_FROM, "tenant-from", 0, HX_OPTION_TEXT, "PATH",
+         "where the message names its tenant", NULL},
+	{OPTION_GROUP_FROM, "group-from", 0, HX_OPTION_TEXT, "PATH",
+         "where the message names its group", NULL},
+	{OPTION_PARALLEL, "parallel", 0, HX_OPTION_COUNT, "N", "worked on at once; 16", NULL},
+	{OPTION_PREFETCH, "prefetch", 0, HX_OPTION_COUNT, "N", "messages in hand; 256", NULL},
+	{OPTION_ORDER, "order", 0, HX_OPTION_CHOICE, "key|partition|none",
+         "which wait for each other; key", order_choices},
+	{OPTION_ATTEMPTS, "attempts", 0, HX_OPTION_COUNT, "N",
+         "failed runs before it is a dead letter; 10", NULL},
+	{OPTION_BACKOFF, "backoff", 0, HX_OPTION_TEXT, "D",
+         "before the second attempt, then doubled; 200ms", NULL},
+	{OPTION_BACKOFF_MAX, "backoff-max", 0, HX_OPTION_TEXT, "D", "at most; 1m", NULL},
+	{OPTION_DEAD_LETTER, "dead-letter", 0, HX_OPTION_TEXT, "NAME",
+         "where dead letters go; TOPIC.dead; off: nowhere", NULL},
+	{OPTION_ON_DUPLICATE, "on-duplicate", 0, HX_OPTION_CHOICE, "drop|divert|tag",
+         "what becomes of duplicates; drop; tag: handled as such", duplicate_choices},
+	{OPTION_DIVERT, "divert", 0, HX_OPTION_TEXT, "NAME", "where they go; TOPIC.duplicate",
+         NULL},
+	{OPTION_LEASE, "lease", 0, HX_OPTION_TEXT, "D", "a claim holds as long, renewed; 30s",
+         NULL},
+	{OPTION_TIMEOUT, "timeout", 0, HX_OPTION_TEXT, "D", "for one run; 15m", NULL},
+	{OPTION_ON_LAPSE, "on-lapse", 0, HX_OPTION_CHOICE, "retry|park",
+         "when nobody knows whether it ran; retry", lapse_choices},
+	{OPTION_DRAIN, "drain", 0, HX_OPTION_TEXT, "D", "TERM waits as long for what runs; 30s",
+         NULL},
+	{OPTION_IDLE, "idle-exit", 0, HX_OPTION_TEXT, "D", "end when nothing came for that long",
+         NULL},
+	{OPTION_PROGRESS, "progress", 0, HX_OPTION_TEXT, "D", "-o json: figures as often; 10s",
+         NULL},
+	{OPTION_VERBOSE, "verbose", 'v', HX_OPTION_FLAG, NULL, "say each duplicate, too", NULL},
+	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
+};
+
+/* A day: who waits longer has meant something else. */
+static const int64_t span_ms_max = INT64_C(24) * 3600 * 1000;
+
+enum { PATHS_MAX = 64, TICK_MS = 100, FROM_SIZE = 512 };
+
+struct consume {
+	struct hx_invocation *inv;
+	struct hapax_consumer_options options;
+	struct hapax_key_options key_options;
+	const char *include[PATHS_MAX];
+	const char *exclude[PATHS_MAX];
+	const char *argv[4];
+	char from[FROM_SIZE]; /* the URL, without what may be secret */
+	char tenant[HAPAX_SCOPE_SIZE_MAX + 1];
+	char group[HAPAX_SCOPE_SIZE_MAX + 1];
+	int64_t idle_ms; /* 0: not */
+	int64_t progress_ms;
+	struct hx_consume_out out;
+
+	struct hapax_store *store;
+	struct hapax_consumer *consumer;
+	struct hx_thread thread;
+	enum hapax_status status;
+	struct hapax_error err;
+
+	struct hx_reactor reactor;
+	struct hx_signals signals;
+	struct hx_timer timer;
+	struct hx_task ended;
+	int asked;          /* the signal that asked us to end, or 0 */
+	bool is_idle;       /* it ends because nothing came */
+	int64_t changed_ns; /* when something last happened */
+	uint64_t seen;      /* messages by then */
+	int64_t progressed_ns;
+};
+
+static const char *text_of(const struct consume *consume, int id)
+{
+	const struct hx_option_value *value = hx_options_get(&consume->inv->options, id);
+
+	return value == NULL ? NULL : value->text;
+}
+
+static int64_t number_of(const struct consume *consume, int id)
+{
+	const struct hx_option_value *value = hx_options_get(&consume->inv->options, id);
+
+	return value == NULL ? 0 : value->number;
+}
+
+static int read_span(const struct consume *consume, int id, const char *what, int64_t *ret_ms)
+{
+	const char *text = text_of(consume, id);
+
+	if (text == NULL)
+		return HX_EXIT_OK;
+	return hx_duration_text_read(consume->inv->command->name, what, text, span_ms_max, ret_ms);
+}
+
+static int read_spans(struct consume *consume)
+{
+	struct hapax_consumer_options *to = &consume->options;
+	int code = read_span(consume, OPTION_BACKOFF, "--backoff", &to->backoff_ms);
+
+	consume->progress_ms = 10 * 1000;
+	if (code == HX_EXIT_OK)
+		code = read_span(consume, OPTION_BACKOFF_MAX, "--backoff-max", &to->backoff_ms_max);
+	if (code == HX_EXIT_OK)
+		code = read_span(consume, OPTION_LEASE, "--lease", &to->run.lease_ms);
+	if (code == HX_EXIT_OK)
+		code = read_span(consume, OPTION_TIMEOUT, "--timeout", &to->run.max_run_ms);
+	if (code == HX_EXIT_OK)
+		code = read_span(consume, OPTION_DRAIN, "--drain", &to->drain_ms);
+	if (code == HX_EXIT_OK)
+		code = read_span(consume, OPTION_IDLE, "--idle-exit", &consume->idle_ms);
+	if (code == HX_EXIT_OK)
+		code = read_span(consume, OPTION_PROGRESS, "--progress", &consume->progress_ms);
+	return code;
+}
+
+/* Every value of an option, in the order in which they were given. */
+static int read_paths(const struct consume *consume, int id, const char **paths, size_t *ret_count)
+{
+	const struct hx_options *given = &consume->inv->options;
+	size_t count = 0;
+
+	for (size_t i = 0; i < given->count; i++) {
+		if (given->values[i].option->id != id)
+			continue;
+		if (count == PATHS_MAX)
+			return hx_report_usage(
+				consume->inv->command->name, "more than %d paths", PATHS_MAX);
+		paths[count++] = given->values[i].text;
+	}
+	*ret_count = count;
+	return HX_EXIT_OK;
+}
+
+static int read_key(struct consume *consume)
+{
+	const struct hx_settings *settings = &consume->inv->settings;
+	struct hapax_key_options *to = &consume->key_options;
+	struct hapax_key_strategy *strategy;
+	struct hapax_error err;
+	int code = read_paths(consume, OPTION_INCLUDE, consume->include, &to->include_count);
+
+	if (code == HX_EXIT_OK)
+		code = read_paths(consume, OPTION_EXCLUDE, consume->exclude, &to->exclude_count);
+	to->include = consume->include;
+	to->exclude = consume->exclude;
+	to->on_missing = (enum hapax_on_missing)number_of(consume, OPTION_ON_MISSING);
+	to->tenant_from = text_of(consume, OPTION_TENANT_FROM);
+	to->group_from = text_of(consume, OPTION_GROUP_FROM);
+	if (settings->scope_given) {
+		memcpy(consume->tenant, settings->tenant.data, settings->tenant.size);
+		memcpy(consume->group, settings->group.data, settings->group.size);
+		to->tenant = consume->tenant;
+		to->group = consume->group;
+	}
+	consume->options.strategy = text_of(consume, OPTION_STRATEGY);
+	consume->options.key_options = to;
+	if (code != HX_EXIT_OK || consume->options.strategy == NULL)
+		return code;
+	/* Judged before a store is opened. */
+	if (hapax_key_strategy_new(consume->options.strategy, to, &strategy, &err) != HAPAX_OK)
+		return hx_report_usage(consume->inv->command->name, "%s", err.message);
+	hapax_key_strategy_free(strategy);
+	return HX_EXIT_OK;
+}
+
+static int read_options(struct consume *consume)
+{
+	struct hapax_consumer_options *to = &consume->options;
+	const char *name = consume->inv->command->name;
+	const char *exec = text_of(consume, OPTION_EXEC);
+	char why[HX_URL_WHY_SIZE];
+	struct hx_url url;
+	int code;
+
+	if (text_of(consume, OPTION_FROM) == NULL) {
+		(void)hx_report_usage(name, "--from URL was missing");
+		hx_report_hint("'hapax help consume' shows some");
+		return HX_EXIT_USAGE;
+	}
+	to->to = text_of(consume, OPTION_TO);
+	if ((to->to != NULL) == (exec != NULL))
+		return hx_report_usage(name, "one of --to URL and --exec CMD is needed");
+	if (to->to != NULL && !hx_url_parse(to->to, &url, why))
+		return hx_report_usage(name, "--to: the URL %s", why);
+	if (exec != NULL) {
+		consume->argv[0] = "sh";
+		consume->argv[1] = "-c";
+		consume->argv[2] = exec;
+		to->exec = consume->argv;
+	}
+	to->form = (enum hapax_event_form)number_of(consume, OPTION_FORM);
+	to->parallel = (size_t)number_of(consume, OPTION_PARALLEL);
+	to->prefetch = (size_t)number_of(consume, OPTION_PREFETCH);
+	to->order = (enum hapax_order)number_of(consume, OPTION_ORDER);
+	if (number_of(consume, OPTION_ATTEMPTS) > UINT32_MAX)
+		return hx_report_usage(name, "--attempts: that is for ever");
+	to->attempts_max = (uint32_t)number_of(consume, OPTION_ATTEMPTS);
+	to->dead_letter = text_of(consume, OPTION_DEAD_LETTER);
+	to->on_duplicate = (enum hapax_on_duplicate)number_of(consume, OPTION_ON_DUPLICATE);
+	to->divert = text_of(consume, OPTION_DIVERT);
+	to->run.on_lapse = (enum hapax_on_lapse)number_of(consume, OPTION_ON_LAPSE);
+	to->run.ttl_ms = consume->inv->settings.ttl_ms;
+	to->run.result_size_max = consume->inv->settings.result_size_max;
+	to->told = hx_consume_out_told;
+	to->told_context = &consume->out;
+	code = read_spans(consume);
+	return code == HX_EXIT_OK ? read_key(consume) : code;
+}
+
+static void run_consumer(void *arg)
+{
+	struct consume *consume = arg;
+
+	consume->status = hapax_consumer_run(consume->consumer, &consume->err);
+	hx_reactor_post(&consume->reactor, &consume->ended);
+}
+
+static void on_ended(struct hx_task *task)
+{
+	struct consume *consume = task->context;
+
+	hx_reactor_stop(&consume->reactor);
+}
+
+static void on_signal(struct hx_signals *signals, int number)
+{
+	struct consume *consume = signals->context;
+
+	/* The second one does not wait for anybody: what runs is left to its lease. */
+	if (consume->asked != 0)
+		_Exit(HX_EXIT_SIGNAL + number);
+	consume->asked = number;
+	hapax_consumer_stop(consume->consumer);
+}
+
+static void on_timer(struct hx_timer *timer)
+{
+	struct consume *consume = timer->context;
+	struct hapax_consumer_stats stats = HAPAX_CONSUMER_STATS_INIT;
+	int64_t now_ns = hx_reactor_now_ns(&consume->reactor);
+
+	hapax_consumer_stats(consume->consumer, &stats);
+	if (stats.received != consume->seen || stats.in_hand > 0) {
+		consume->seen = stats.received;
+		consume->changed_ns = now_ns;
+	}
+	if (consume->idle_ms > 0 && now_ns - consume->changed_ns >= consume->idle_ms * MS_NS) {
+		consume->is_idle = true;
+		hapax_consumer_stop(consume->consumer);
+	}
+	if (now_ns - consume->progressed_ns >= consume->progress_ms * MS_NS) {
+		consume->progressed_ns = now_ns;
+		hx_consume_out_progress(&consume->out, &stats);
+	}
+	hx_timer_set(&consume->reactor.timers, timer, now_ns + TICK_MS * MS_NS);
+}
+
+static int open_all(struct consume *consume)
+{
+	static const int wanted[] = {SIGTERM, SIGINT, 0};
+	const char *name = consume->inv->command->name;
+	struct hapax_source *source = NULL;
+	struct hapax_error err;
+	int code;
+
+	/* Before any thread: signals are to be blocked in all of them. */
+	if (hx_signals_open(
+		    &consume->signals, &consume->reactor, wanted, on_signal, consume, &err) !=
+	            HAPAX_OK ||
+	    hx_timer_introduce(&consume->reactor.timers, &consume->timer, on_timer, consume) !=
+	            HAPAX_OK)
+		return hx_report_error(name, &err);
+	if (hapax_source_open(text_of(consume, OPTION_FROM), &source, &err) != HAPAX_OK)
+		return err.status == HAPAX_ERR_NO_MEMORY
+			? hx_report_error(name, &err)
+			: hx_report_usage(name, "--from: %s", err.message);
+	(void)snprintf(consume->from, sizeof(consume->from), "%s", hapax_source_url(source));
+	code = hx_settings_open(consume->inv, HX_OPEN_SERVICE, &consume->store);
+	if (code == HX_EXIT_OK &&
+	    hapax_consumer_new(
+		    source, consume->store, &consume->options, &consume->consumer, &err) !=
+	            HAPAX_OK)
+		code = err.status == HAPAX_ERR_INVALID ? hx_report_usage(name, "%s", err.message)
+						       : hx_report_error(name, &err);
+	if (code != HX_EXIT_OK)
+		hapax_source_close(source);
+	return code;
+}
+
+/*
+ * Nothing to do is well; nobody to ask is not, and a job that ends when it is idle would never
+ * be missed.
+ */
+static bool has_begun(struct consume *consume, const struct hapax_consumer_stats *stats)
+{
+	if (!consume->is_idle || stats->received > 0 || stats->rebalances > 0 || stats->lag >= 0 ||
+	    stats->failures == 0)
+		return true;
+	hx_report(consume->inv->command->name, "the broker was not reached");
+	hx_report_hint("is it there, and may this machine go there? %s", consume->from);
+	return false;
+}
+
+static int work(struct consume *consume)
+{
+	const char *name = consume->inv->command->name;
+	struct hapax_consumer_stats stats = HAPAX_CONSUMER_STATS_INIT;
+	struct hapax_error err;
+
+	consume->ended.fn = on_ended;
+	consume->ended.context = consume;
+	if (hx_thread_start(&consume->thread, run_consumer, consume, "hapax-consumer", &err) !=
+	    HAPAX_OK)
+		return hx_report_error(name, &err);
+	hx_report(name, "ready: %s; records in %s", consume->from, hapax_store_url(consume->store));
+	consume->changed_ns = hx_reactor_now_ns(&consume->reactor);
+	consume->progressed_ns = consume->changed_ns;
+	hx_timer_set(&consume->reactor.timers, &consume->timer, consume->changed_ns);
+	hx_reactor_run(&consume->reactor);
+	hx_thread_join(&consume->thread);
+	hapax_consumer_stats(consume->consumer, &stats);
+	hx_consume_out_end(&consume->out, &stats);
+	if (consume->status != HAPAX_OK && consume->status != HAPAX_ERR_LIMIT)
+		return hx_report_error(name, &consume->err);
+	if (consume->status == HAPAX_ERR_LIMIT)
+		hx_report(name, "note: %s", consume->err.message);
+	return has_begun(consume, &stats) ? HX_EXIT_OK : HX_EXIT_STORE;
+}
+
+static int run(struct hx_invocation *inv)
+{
+	struct consume *consume = hx_alloc_zero(1, sizeof(*consume));
+	struct hapax_error err;
+	int code;
+
+	if (consume == NULL) {
+		hx_report(inv->command->name, "out of memory");
+		return HX_EXIT_OS;
+	}
+	consume->inv = inv;
+	consume->options = (struct hapax_consumer_options)HAPAX_CONSUMER_OPTIONS_INIT;
+	consume->key_options = (struct hapax_key_options)HAPAX_KEY_OPTIONS_INIT;
+	hx_consume_out_init(
+		&consume->out, inv, hx_options_get(&inv->options, OPTION_VERBOSE) != NULL);
+	code = read_options(consume);
+	if (code == HX_EXIT_OK) {
+		hx_interrupt_ignore_writes();
+		if (hx_reactor_init(&consume->reactor, hx_net_system(), &err) != HAPAX_OK) {
+			code = hx_report_error(inv->command->name, &err);
+		} else {
+			code = open_all(consume);
+			if (code == HX_EXIT_OK)
+				code = work(consume);
+			hapax_consumer_free(consume->consumer);
+			hapax_store_close(consume->store);
+			hx_timer_retire(&consume->reactor.timers, &consume->timer);
+			hx_signals_close(&consume->signals);
+			hx_reactor_done(&consume->reactor);
+		}
+	}
+	hx_consume_out_done(&consume->out);
+	hx_free(consume);
+	return code;
+}
+
+static const struct command_exit exits[] = {
+	{HX_EXIT_OK, "TERM, INT or --idle-exit ended it, and all is settled"},
+	{HX_EXIT_STORE, "the broker was not reached before --idle-exit, or failed for good"},
+	{0, NULL},
+};
+
+static const struct command_example examples[] = {
+	{"hapax consume --from kafka://localhost/orders --to http://localhost:3000/orders",
+         "each order to a service, once"},
+	{"hapax consume --from 'kafka://localhost/orders?group=mail' --exec './send-mail'",
+         "each to a command: its data on stdin, HAPAX_KEY and more in its environment"},
+	{"hapax consume --from amqp://localhost/orders --to http://localhost:3000/orders",
+         "from a queue of RabbitMQ"},
+	{"hapax consume --from 'redis://localhost/orders?group=shop' --exec ./ship",
+         "from a stream of Redis"},
+	{"hapax consume --from kafka://localhost/t --strategy field:data.order_id --exec cat",
+         "what makes two orders the same is a field of theirs"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_consume = {
+	.name = "consume",
+	.summary = "messages of a broker to a service or a command, each once",
+	.usage = "--from URL (--to URL | --exec CMD) [OPTION]...",
+	.description =
+		"Takes messages and hands each to its handler, once, through crashes, rebalances and\n"
+		"replays. A message is acknowledged when its result is stored. A handler that answers\n"
+		"with 5xx or exits with another status than 0 is tried again, each time later; after\n"
+		"--attempts runs the message is a dead letter, with the reason in its headers. Other\n"
+		"4xx are kept as the result, and the message is a dead letter at once; so is one whose\n"
+		"key was seen with another payload, is parked, or cannot be made.\n"
+		"\n"
+		"URLs: kafka://HOST[:PORT]/TOPIC[,TOPIC]?group=G, amqp://HOST/[VHOST/]QUEUE,\n"
+		"redis://HOST/STREAM?group=G; user and password stand before HOST, as user:password@.\n"
+		"\n"
+		"Without --strategy two messages are the same if they are the same CloudEvent (source\n"
+		"and id); else by the first of the headers Idempotency-Key, Nats-Msg-Id,\n"
+		"x-deduplication-header, message-id, eventId and id; else if they stand at the same\n"
+		"offset, which finds redeliveries and nothing that a producer sent twice. A message\n"
+		"of RabbitMQ has no offset: without any of these it is a dead letter, unless\n"
+		"--on-missing says else.\n"
+		"\n"
+		"A URL of Kafka may say more: group=G (else hapax), start=latest for a new group,\n"
+		"instance=NAME for a static member, warm_up=10m for a store that was lost, held_max=\n"
+		"BYTES in hand, and properties of librdkafka, as security.protocol=SSL; 'man hapax'\n"
+		"lists them. A topic that begins with ^ is a pattern.\n"
+		"\n"
+		"TERM finishes what runs and gives back the rest; a second one does not wait. Where\n"
+		"hapax serve runs, 'consumers' in its configuration do the same.\n",
+	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_TTL,
+	.options = options,
+	.exits = exits,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * command.c - the list of commands, and the way from arguments to a run.
+ */
+#include "cli/frame/command.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "cli/frame/report.h"
+#include "base/suggest.h"
+
+const struct command *const hx_commands[] = {
+	&hx_cmd_run,
+	&hx_cmd_claim,
+	&hx_cmd_renew,
+	&hx_cmd_complete,
+	&hx_cmd_release,
+	&hx_cmd_park,
+	&hx_cmd_resolve,
+	&hx_cmd_check,
+	&hx_cmd_lookup,
+	&hx_cmd_explain,
+	&hx_cmd_forget,
+	&hx_cmd_keys,
+	&hx_cmd_stats,
+	&hx_cmd_gc,
+	&hx_cmd_store,
+	&hx_cmd_fsck,
+	&hx_cmd_journal,
+	&hx_cmd_outbox,
+	&hx_cmd_key,
+	&hx_cmd_uuid7,
+	&hx_cmd_backtest,
+	&hx_cmd_consume,
+#if HX_HAVE_DAEMON
+	&hx_cmd_serve,
+	&hx_cmd_config,
+#endif
+	&hx_cmd_demo_upstream,
+	&hx_cmd_completion,
+	&hx_cmd_help,
+	&hx_cmd_version,
+	NULL,
+};
+
+const struct command *hx_command_find(const char *name)
+{
+	for (size_t i = 0; hx_commands[i] != NULL; i++)
+		if (strcmp(hx_commands[i]->name, name) == 0)
+			return hx_commands[i];
+	return NULL;
+}
+
+int hx_command_unknown(const char *name)
+{
+	struct hx_suggest suggest;
+
+	hx_suggest_init(&suggest, name);
+	for (size_t i = 0; hx_commands[i] != NULL; i++)
+		hx_suggest_consider(&suggest, hx_commands[i]->name);
+	(void)hx_report_usage(NULL, "unknown command '%s'", name);
+	if (suggest.best != NULL)
+		hx_report_hint("did you mean 'hapax %s'?", suggest.best);
+	else
+		hx_report_hint("'hapax help' lists the commands");
+	return HX_EXIT_USAGE;
+}
+
+static int check_operands(const struct hx_invocation *inv)
+{
+	const struct command *command = inv->command;
+	size_t count = inv->options.operand_count;
+
+	if (count >= command->operands_min && count <= command->operands_max)
+		return HX_EXIT_OK;
+	if (count < command->operands_min)
+		(void)hx_report_usage(command->name, "an argument was missing");
+	else
+		(void)hx_report_usage(
+			command->name, "unexpected argument '%s'",
+			inv->options.operands[command->operands_max]);
+	hx_report_hint("usage: hapax %s %s", command->name, command->usage);
+	return HX_EXIT_USAGE;
+}
+
+int hx_command_run(const struct command *command, int argc, char **argv)
+{
+	bool is_wrapper = (command->flags & COMMAND_WRAPPER) != 0;
+	const struct hx_option *common = NULL;
+	struct hx_invocation inv = {.command = command};
+	int code;
+
+	hx_out_init(&inv.out, stdout);
+	if (command->flags & COMMAND_STORE)
+		common = hx_common_options;
+	code = hx_options_parse(
+		command->name, command->options, common, is_wrapper ? HX_OPTIONS_END_AT_OPERAND : 0,
+		argc, argv, &inv.options);
+	if (code == HX_EXIT_OK && inv.options.help) {
+		const struct command *refined =
+			command->refine == NULL ? NULL : command->refine(&inv.options);
+
+		hx_help_command(&inv.out, refined == NULL ? command : refined);
+		return hx_out_finish(&inv.out, command->name, HX_EXIT_OK);
+	}
+	if (code == HX_EXIT_OK)
+		code = check_operands(&inv);
+	if (code == HX_EXIT_OK && command->flags & COMMAND_STORE)
+		code = hx_settings_read(&inv);
+	if (code == HX_EXIT_OK)
+		code = command->run(&inv);
+	else if (is_wrapper)
+		code = HX_EXIT_WRAPPER;
+	return hx_out_finish(&inv.out, command->name, code);
+}

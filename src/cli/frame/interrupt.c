@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * interrupt.c - the signals that the program does not leave to their defaults.
+ */
+#include "cli/frame/interrupt.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+static volatile sig_atomic_t caught;
+
+static const int write_signals[] = {SIGPIPE, SIGXFSZ};
+
+/* In the order of write_signals: it was not ignored when we were started. */
+static bool was_default[sizeof(write_signals) / sizeof(write_signals[0])];
+
+static void remember(int number)
+{
+	caught = number;
+}
+
+void hx_interrupt_ignore_writes(void)
+{
+	struct sigaction action = {.sa_handler = SIG_IGN};
+
+	(void)sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < sizeof(write_signals) / sizeof(write_signals[0]); i++) {
+		struct sigaction before = {.sa_handler = SIG_IGN};
+
+		(void)sigaction(write_signals[i], &action, &before);
+		was_default[i] = before.sa_handler != SIG_IGN;
+	}
+}
+
+void hx_interrupt_child_defaults(sigset_t *ret)
+{
+	(void)sigemptyset(ret);
+	for (size_t i = 0; i < sizeof(write_signals) / sizeof(write_signals[0]); i++)
+		if (was_default[i])
+			(void)sigaddset(ret, write_signals[i]);
+}
+
+void hx_interrupt_watch(void)
+{
+	/*
+	 * Without SA_RESTART, so that a write to a reader that does not read ends as
+	 * well. With SA_RESETHAND, so that the second one always works.
+	 */
+	struct sigaction action = {.sa_handler = remember, .sa_flags = (int)SA_RESETHAND};
+
+	(void)sigemptyset(&action.sa_mask);
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+}
+
+int hx_interrupt_signal(void)
+{
+	return caught;
+}

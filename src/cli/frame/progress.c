@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * progress.c - one line on the terminal while long work goes on.
+ */
+#include "cli/frame/progress.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define SHOWN_AFTER_NS INT64_C(1000000000)
+#define INTERVAL_NS    INT64_C(200000000)
+
+enum { BAR_COLUMNS = 30 };
+
+void hx_progress_init(struct hx_progress *progress)
+{
+	*progress = (struct hx_progress){
+		.is_terminal = isatty(STDERR_FILENO) != 0,
+		.next_ns = hx_clock_mono_ns() + SHOWN_AFTER_NS,
+	};
+}
+
+bool hx_progress_is_due(const struct hx_progress *progress)
+{
+	return progress->is_terminal && hx_clock_mono_ns() >= progress->next_ns;
+}
+
+void hx_progress_show(struct hx_progress *progress, const char *format, ...)
+{
+	va_list arguments;
+
+	if (!hx_progress_is_due(progress))
+		return;
+	/* Back to the left, and what a longer line left there is wiped. */
+	(void)fputc('\r', stderr);
+	va_start(arguments, format);
+	(void)vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	(void)fputs("\033[K", stderr);
+	(void)fflush(stderr);
+	progress->is_shown = true;
+	progress->next_ns = hx_clock_mono_ns() + INTERVAL_NS;
+}
+
+void hx_progress_bar(struct hx_progress *progress, const char *what, uint64_t part, uint64_t whole)
+{
+	char bar[BAR_COLUMNS + 1];
+	uint64_t filled;
+
+	if (!hx_progress_is_due(progress))
+		return;
+	/* The whole is what was known at the beginning; there may be more. */
+	if (part > whole)
+		whole = part;
+	filled = whole == 0 ? 0 : (uint64_t)((double)part / (double)whole * BAR_COLUMNS);
+	for (uint64_t i = 0; i < BAR_COLUMNS; i++)
+		bar[i] = i < filled ? '#' : '.';
+	bar[BAR_COLUMNS] = '\0';
+	hx_progress_show(
+		progress, "[%s] %3.0f %%  %" PRIu64 " of %" PRIu64 " %s", bar,
+		whole == 0 ? 0.0 : (double)part / (double)whole * 100.0, part, whole, what);
+}
+
+void hx_progress_done(struct hx_progress *progress)
+{
+	if (progress->is_shown)
+		(void)fputs("\r\033[K", stderr);
+	progress->is_shown = false;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report.h - what the program says on standard error: each fault once.
+ *
+ *	hapax: check: key was empty
+ *	hint: a key is 1 to 1,024 bytes
+ *
+ * Control and hidden characters are escaped (text.h), so that a file's or a key's name
+ * cannot act on the terminal. command is NULL before one is known.
+ */
+#ifndef HX_CLI_FRAME_REPORT_H
+#define HX_CLI_FRAME_REPORT_H
+
+#include <stddef.h>
+
+#include <hapax/error.h>
+
+enum { HX_REPORT_SIZE = 2048 + 128 };
+
+__attribute__((format(printf, 2, 3))) void hx_report(const char *command, const char *format, ...);
+__attribute__((format(printf, 1, 2))) void hx_report_hint(const char *format, ...);
+
+/* The line that hx_report() writes, for who must not wait until it is written; its size. */
+__attribute__((format(printf, 3, 4))) size_t hx_report_format(
+	char line[HX_REPORT_SIZE], const char *command, const char *format, ...);
+
+/* A line of its own beside the data: which store was read, how many keys there were. */
+__attribute__((format(printf, 1, 2))) void hx_report_line(const char *format, ...);
+
+/* As hx_report(), and returns HX_EXIT_USAGE. */
+__attribute__((format(printf, 2, 3))) int hx_report_usage(
+	const char *command, const char *format, ...);
+
+/* Report a call of the library that failed, with a hint if there is one; its exit code. */
+int hx_report_error(const char *command, const struct hapax_error *err);
+
+/* The exit code of a status other than HAPAX_OK. */
+int hx_exit_of_status(enum hapax_status status);
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * settings.c - the common options, their variables and defaults; opening a store.
+ */
+#include "cli/frame/settings.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/duration.h"
+#include "base/error.h"
+#include "base/io.h"
+#include "base/limits.h"
+#include "cli/frame/command.h"
+#include "cli/frame/environment.h"
+#include "cli/input/key_text.h"
+#include "cli/frame/progress.h"
+#include "cli/frame/report.h"
+#include "wire/percent.h"
+
+/* Expired records that go for each one that comes: a backlog melts, and nobody waits for it. */
+enum { TIDY_COUNT = 16 };
+
+/* In the order of enum hx_format. */
+static const char *const formats[] = {"text", "json", NULL};
+
+const struct hx_option hx_common_options[] = {
+	{HX_OPTION_STORE, "store", 0, HX_OPTION_TEXT, "URL",
+         "where the records are: sqlite:FILE, file:DIR", NULL},
+	{HX_OPTION_SERVER, "server", 0, HX_OPTION_TEXT, "URL",
+         "the daemon that has them: http://HOST:8099", NULL},
+	{HX_OPTION_TOKEN_FILE, "token-file", 0, HX_OPTION_TEXT, "FILE",
+         "with the token for the daemon", NULL},
+	{HX_OPTION_SCOPE, "scope", 0, HX_OPTION_TEXT, "TENANT/GROUP",
+         "which keys are meant; TENANT alone is TENANT/default", NULL},
+	{HX_OPTION_TTL, "ttl", 0, HX_OPTION_TEXT, "D",
+         "how long a new key is kept: 90s, 24h, 7d, forever", NULL},
+	{HX_OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
+         formats},
+	{.name = NULL},
+};
+
+static const char name_another[] = "--store URL or HAPAX_STORE names another one";
+
+static const char default_store_path[] = "/hapax/hapax.db";
+
+/*
+ * $XDG_STATE_HOME, which counts only when it is absolute (XDG Base Directory), else
+ * $HOME/.local/state.
+ */
+static int default_store_url(const char *command, char out[HX_STORE_URL_SIZE])
+{
+	const char *state = hx_environment("XDG_STATE_HOME");
+	const char *home = hx_environment("HOME");
+	int size;
+
+	if (state != NULL && state[0] == '/') {
+		size = snprintf(out, HX_STORE_URL_SIZE, "sqlite:%s%s", state, default_store_path);
+	} else if (home != NULL) {
+		size = snprintf(
+			out, HX_STORE_URL_SIZE, "sqlite:%s/.local/state%s", home,
+			default_store_path);
+	} else {
+		(void)hx_report_usage(
+			command,
+			"neither XDG_STATE_HOME nor HOME is set, so there is no default store");
+		hx_report_hint("--store URL or HAPAX_STORE names one");
+		return HX_EXIT_USAGE;
+	}
+	if (size < 0 || size >= HX_STORE_URL_SIZE)
+		return hx_report_usage(command, "the path of the default store was too long");
+	return HX_EXIT_OK;
+}
+
+/* A daemon is a store like another; its URL says so. */
+static bool is_server_url(const char *url)
+{
+	return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0 ||
+		strncmp(url, "http+unix:", 10) == 0;
+}
+
+/* Which of the two was given; *ret_url stays NULL if neither was. */
+static int choose_store(struct hx_invocation *inv, const char **ret_url)
+{
+	const struct hx_option_value *store = hx_options_get(&inv->options, HX_OPTION_STORE);
+	const struct hx_option_value *server = hx_options_get(&inv->options, HX_OPTION_SERVER);
+	const char *command = inv->command->name;
+	const char *server_url = server != NULL ? server->text : NULL;
+
+	if (store != NULL && server != NULL)
+		return hx_report_usage(
+			command, "--store and --server are two places for one thing");
+	if (store != NULL) {
+		*ret_url = store->text;
+		return HX_EXIT_OK;
+	}
+	if (server == NULL) {
+		*ret_url = hx_environment("HAPAX_STORE");
+		server_url = hx_environment("HAPAX_SERVER");
+		if (*ret_url != NULL && server_url != NULL)
+			return hx_report_usage(
+				command,
+				"HAPAX_STORE and HAPAX_SERVER are two places for one thing");
+	}
+	if (server_url != NULL && !is_server_url(server_url)) {
+		(void)hx_report_usage(command, "'%s' is not the URL of a daemon", server_url);
+		hx_report_hint("it is written http://HOST:8099, https://HOST or http+unix:PATH");
+		return HX_EXIT_USAGE;
+	}
+	if (server_url != NULL)
+		*ret_url = server_url;
+	return HX_EXIT_OK;
+}
+
+static bool has_token_file(const char *url)
+{
+	return strstr(url, "?token_file=") != NULL || strstr(url, "&token_file=") != NULL;
+}
+
+/*
+ * The token itself stands on no command line: others see those. What a URL says for itself counts
+ * more than the variable; where it is an operand, of which there may be two, also more than the
+ * option.
+ */
+static int add_token_file(struct hx_invocation *inv, bool is_operand)
+{
+	const struct hx_option_value *option = hx_options_get(&inv->options, HX_OPTION_TOKEN_FILE);
+	const char *path = option != NULL ? option->text : hx_environment("HAPAX_TOKEN_FILE");
+	char *url = inv->settings.store_url;
+	size_t size = strlen(url);
+	struct hapax_buf text;
+	int code = HX_EXIT_OK;
+
+	if (!is_server_url(url) || path == NULL)
+		return HX_EXIT_OK;
+	if (has_token_file(url) && (is_operand || option == NULL))
+		return HX_EXIT_OK;
+	hx_buf_init(&text, sizeof(inv->settings.store_url) - 1 - size);
+	if (hx_buf_printf(&text, "%ctoken_file=", strchr(url, '?') != NULL ? '&' : '?') !=
+	            HAPAX_OK ||
+	    hx_percent_encode(&text, hapax_bytes_from_text(path)) != HAPAX_OK)
+		code = hx_report_usage(inv->command->name, "the path of the token is too long");
+	else
+		memcpy(url + size, text.data, text.size);
+	if (code == HX_EXIT_OK)
+		url[size + text.size] = '\0';
+	hx_buf_done(&text);
+	return code;
+}
+
+static int read_store(struct hx_invocation *inv)
+{
+	const char *url = NULL;
+	int code = choose_store(inv, &url);
+
+	if (code != HX_EXIT_OK)
+		return code;
+	inv->settings.store_is_default = url == NULL;
+	if (url == NULL)
+		return default_store_url(inv->command->name, inv->settings.store_url);
+	if (strlen(url) >= sizeof(inv->settings.store_url))
+		return hx_report_usage(
+			inv->command->name, "the store's URL was longer than %zu bytes",
+			sizeof(inv->settings.store_url) - 1);
+	memcpy(inv->settings.store_url, url, strlen(url) + 1);
+	return add_token_file(inv, false);
+}
+
+static int read_scope(struct hx_invocation *inv)
+{
+	const struct hx_option_value *option = hx_options_get(&inv->options, HX_OPTION_SCOPE);
+
+	inv->settings.scope_given = option != NULL;
+	if (option != NULL)
+		return hx_key_text_scope(
+			inv->command->name, "--scope", option->text, &inv->settings.tenant,
+			&inv->settings.group);
+	inv->settings.tenant = HX_BYTES_LIT("default");
+	inv->settings.group = HX_BYTES_LIT("default");
+	return HX_EXIT_OK;
+}
+
+static int refuse_zero(const char *command, const char *source)
+{
+	(void)hx_report_usage(command, "%s: a TTL of 0 is not allowed", source);
+	hx_report_hint("'hapax forget KEY' removes a record");
+	return HX_EXIT_USAGE;
+}
+
+/* source is where text came from, as the user knows it. */
+static int parse_ttl(const char *command, const char *source, const char *text, int64_t *ret_ms)
+{
+	struct hapax_error err;
+
+	if (strcmp(text, "forever") == 0) {
+		*ret_ms = HAPAX_TTL_FOREVER;
+		return HX_EXIT_OK;
+	}
+	if (text[0] != '\0' && text[strspn(text, "0")] == '\0')
+		return refuse_zero(command, source);
+	if (text[0] == '-')
+		return hx_report_usage(command, "%s: '%s' is below 0", source, text);
+	if (hx_duration_parse(hapax_bytes_from_text(text), ret_ms, &err) != HAPAX_OK) {
+		(void)hx_report_usage(command, "%s: %s", source, err.message);
+		hx_report_hint("durations are written 100ms, 90s, 5m, 24h, 7d, 1h30m, or forever");
+		return HX_EXIT_USAGE;
+	}
+	if (*ret_ms == 0)
+		return refuse_zero(command, source);
+	if (*ret_ms > HX_TTL_MS_MAX) {
+		(void)hx_report_usage(command, "%s: '%s' is more than 100 years", source, text);
+		hx_report_hint("'forever' keeps a record without end");
+		return HX_EXIT_USAGE;
+	}
+	return HX_EXIT_OK;
+}
+
+static int read_ttl(struct hx_invocation *inv)
+{
+	static const char *const names[] = {"HAPAX_TTL", "IDEMPOTENCY_TTL"};
+	const struct hx_option_value *option = hx_options_get(&inv->options, HX_OPTION_TTL);
+	const char *command = inv->command->name;
+
+	if (option != NULL)
+		return parse_ttl(command, "--ttl", option->text, &inv->settings.ttl_ms);
+	/* A variable that this command has no use for is none of its business. */
+	if (!(inv->command->flags & COMMAND_TTL))
+		return HX_EXIT_OK;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = hx_environment(names[i]);
+
+		if (value != NULL)
+			return parse_ttl(command, names[i], value, &inv->settings.ttl_ms);
+	}
+	return HX_EXIT_OK;
+}
+
+/* Is one of the stores that the command uses a daemon? */
+static bool uses_server(const struct hx_invocation *inv)
+{
+	if (is_server_url(inv->settings.store_url))
+		return true;
+	for (size_t i = 0; i < inv->options.operand_count; i++) {
+		if ((inv->command->flags & COMMAND_STORE_OPERANDS) &&
+		    is_server_url(inv->options.operands[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Every command takes the common options; one that changes nothing is named. */
+static void note_unused(const struct hx_invocation *inv)
+{
+	unsigned flags = inv->command->flags;
+
+	if (!(flags & COMMAND_SCOPE) && hx_options_get(&inv->options, HX_OPTION_SCOPE) != NULL)
+		hx_report(
+			inv->command->name,
+			"note: --scope changes nothing here: all scopes are meant");
+	if (!(flags & COMMAND_TTL) && hx_options_get(&inv->options, HX_OPTION_TTL) != NULL)
+		hx_report(
+			inv->command->name, "note: --ttl changes nothing here: no record is made");
+	if (hx_options_get(&inv->options, HX_OPTION_TOKEN_FILE) != NULL && !uses_server(inv))
+		hx_report(
+			inv->command->name,
+			"note: --token-file changes nothing here: the store is no daemon");
+}
+
+int hx_settings_read(struct hx_invocation *inv)
+{
+	const struct hx_option_value *format = hx_options_get(&inv->options, HX_OPTION_OUTPUT);
+	int code;
+
+	inv->settings = (struct hx_settings){.format = HX_FORMAT_TEXT};
+	if (format != NULL)
+		inv->settings.format = (enum hx_format)format->number;
+	code = read_store(inv);
+	if (code == HX_EXIT_OK)
+		code = read_scope(inv);
+	if (code == HX_EXIT_OK)
+		code = read_ttl(inv);
+	if (code == HX_EXIT_OK)
+		note_unused(inv);
+	return code;
+}
+
+/* Where the records of a sqlite: store are, or NULL when it is another kind of store. */
+static const char *store_path(const char *url)
+{
+	return strncmp(url, "sqlite:", strlen("sqlite:")) == 0 ? url + strlen("sqlite:") : NULL;
+}
+
+/* The folder of the default store, for its owner alone: results may hold anything. */
+static int make_default_folder(const char *command, const char *url)
+{
+	char path[HX_STORE_URL_SIZE];
+	struct hapax_error err;
+	const char *file = store_path(url);
+	const char *slash = strrchr(file, '/');
+
+	assert(slash != NULL && slash > file);
+	memcpy(path, file, (size_t)(slash - file));
+	path[slash - file] = '\0';
+	if (hx_dir_make_all(hx_io_system(), path, 0700, &err) != HAPAX_OK) {
+		/* Whatever the reason, there is no store. */
+		(void)hx_report_error(command, &err);
+		hx_report_hint("%s", name_another);
+		return HX_EXIT_STORE;
+	}
+	return HX_EXIT_OK;
+}
+
+static bool is_missing(const char *path)
+{
+	const struct hx_io *io = hx_io_system();
+	struct hx_io_stat stat;
+
+	return path != NULL && io->ops->stat_path(io->context, path, &stat) == -ENOENT;
+}
+
+static int report_open(
+	const struct hx_invocation *inv, enum hx_open mode, const struct hapax_error *err)
+{
+	const char *url = inv->settings.store_url;
+	int code = hx_report_error(inv->command->name, err);
+
+	if (strchr(url, ':') == NULL && url[0] != '\0')
+		hx_report_hint("did you mean 'sqlite:%s'?", url);
+	else if (mode == HX_OPEN_EXISTING && is_missing(store_path(url)))
+		hx_report_hint("the first 'hapax check KEY' makes a store; %s", name_another);
+	else if (err->status == HAPAX_ERR_UNAVAILABLE)
+		hx_report_hint("%s", name_another);
+	return code;
+}
+
+static void show_open(uint64_t done, uint64_t total, void *context)
+{
+	hx_progress_bar(context, "bytes read", done, total);
+}
+
+int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_store **ret_store)
+{
+	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+	const char *url = inv->settings.store_url;
+	struct hx_progress progress;
+	enum hapax_status status;
+	struct hapax_error err;
+	int code = HX_EXIT_OK;
+
+	options.flags = mode == HX_OPEN_SERVICE ? 0 : HAPAX_STORE_NO_HOUSEKEEPING;
+	options.result_size_max = inv->settings.result_size_max;
+	if (mode == HX_OPEN_EXISTING)
+		options.flags |= HAPAX_STORE_MUST_EXIST;
+	else if (inv->settings.store_is_default)
+		code = make_default_folder(inv->command->name, url);
+	if (code != HX_EXIT_OK)
+		return code;
+	hx_progress_init(&progress);
+	options.progress = show_open;
+	options.progress_context = &progress;
+	status = hapax_store_open(url, &options, ret_store, &err);
+	hx_progress_done(&progress);
+	if (status != HAPAX_OK)
+		return report_open(inv, mode, &err);
+	if (strcmp(hapax_store_name(*ret_store), "memory") == 0)
+		hx_report(
+			inv->command->name,
+			"note: memory: ends with this command, nothing is remembered");
+	return HX_EXIT_OK;
+}
+
+int hx_settings_open_url(
+	struct hx_invocation *inv, const char *url, enum hx_open mode,
+	struct hapax_store **ret_store)
+{
+	struct hx_settings *settings = &inv->settings;
+	int code = HX_EXIT_OK;
+
+	if (url != NULL) {
+		if (strlen(url) >= sizeof(settings->store_url))
+			return hx_report_usage(
+				inv->command->name, "the store's URL was longer than %zu bytes",
+				sizeof(settings->store_url) - 1);
+		memcpy(settings->store_url, url, strlen(url) + 1);
+		settings->store_is_default = false;
+		code = add_token_file(inv, true);
+	}
+	return code == HX_EXIT_OK ? hx_settings_open(inv, mode, ret_store) : code;
+}
+
+/* Commands have no housekeeping: whoever adds a record takes some of those away that are due. */
+void hx_settings_tidy(struct hapax_store *store)
+{
+	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
+
+	/* A daemon tidies by itself. */
+	if (strcmp(hapax_store_name(store), "http") == 0)
+		return;
+	sweep.count_max = TIDY_COUNT;
+	(void)hapax_store_sweep(store, &sweep, NULL);
+}
+
+int64_t hx_settings_now_ms(struct hapax_store *store)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+
+	if (hapax_store_stats(store, &stats, NULL, NULL, NULL) == HAPAX_OK)
+		return stats.now_ms;
+	return clock->wall_ms(clock->context);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * settings.h - what every command that uses a store has in common.
+ *
+ * A setting comes from the first of: the option, HAPAX_<NAME>, the documents' own
+ * name (IDEMPOTENCY_TTL), the default. An empty variable counts as absent.
+ */
+#ifndef HX_CLI_FRAME_SETTINGS_H
+#define HX_CLI_FRAME_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hapax/store.h>
+
+#include "cli/frame/option.h"
+
+struct hx_invocation;
+
+enum hx_common_option {
+	HX_OPTION_STORE = HX_OPTION_COMMON,
+	HX_OPTION_SERVER,
+	HX_OPTION_TOKEN_FILE,
+	HX_OPTION_SCOPE,
+	HX_OPTION_TTL,
+	HX_OPTION_OUTPUT,
+};
+
+extern const struct hx_option hx_common_options[];
+
+enum hx_format { HX_FORMAT_TEXT, HX_FORMAT_JSON };
+
+/* PATH_MAX and room for a scheme. */
+enum { HX_STORE_URL_SIZE = 4096 + 16 };
+
+struct hx_settings {
+	enum hx_format format;
+	struct hapax_bytes tenant; /* "default" unless given */
+	struct hapax_bytes group;
+	bool scope_given;
+	int64_t ttl_ms;           /* 0: the store's default */
+	uint64_t result_size_max; /* 0: the store's default */
+	bool store_is_default;
+	char store_url[HX_STORE_URL_SIZE];
+};
+
+/* Fill inv->settings. HX_EXIT_OK, or HX_EXIT_USAGE after saying why. */
+int hx_settings_read(struct hx_invocation *inv);
+
+enum hx_open {
+	HX_OPEN_CREATE,   /* make what is not there */
+	HX_OPEN_EXISTING, /* for commands that only read or remove: a typo must not make a store */
+	HX_OPEN_SERVICE,  /* as CREATE, and with housekeeping: it is open for long */
+};
+
+/*
+ * Open the store that the settings name, without housekeeping, since a command is short.
+ * HX_EXIT_OK, or another code after saying why. Owned: *ret_store, by the caller.
+ */
+int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_store **ret_store);
+
+/*
+ * The same for the store that an operand names, in place of theirs; NULL is theirs. A daemon gets
+ * the token of --token-file unless the URL has one.
+ */
+int hx_settings_open_url(
+	struct hx_invocation *inv, const char *url, enum hx_open mode,
+	struct hapax_store **ret_store);
+
+/* After a record was added: remove a few that have expired. A store that only grows fills the disk. */
+void hx_settings_tidy(struct hapax_store *store);
+
+/* The store's clock, which decides about expiry; this machine's when it cannot be read. */
+int64_t hx_settings_now_ms(struct hapax_store *store);
+
+#endif

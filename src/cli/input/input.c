@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * input.c - read a file or standard input.
+ */
+#include "cli/input/input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/io.h"
+#include "cli/frame/exit_code.h"
+#include "cli/frame/report.h"
+
+enum { CHUNK_SIZE = 256 * 1024 };
+
+static int failed(const struct hx_input *input, int os_errno)
+{
+	struct hapax_error err;
+
+	(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, os_errno, "'%s' was not read", input->name);
+	hx_report(input->command, "%s", err.message);
+	if (os_errno == ESPIPE)
+		hx_report_hint("a pipe is read from standard input: give - as the file");
+	return HX_EXIT_NO_INPUT;
+}
+
+static int too_large(const struct hx_input *input)
+{
+	hx_report(
+		input->command, "'%s': more than %d MiB at once", input->name,
+		HX_INPUT_SIZE_MAX / (1024 * 1024));
+	return HX_EXIT_DATA;
+}
+
+int hx_input_open(struct hx_input *input, const char *command, const char *path)
+{
+	const struct hx_io *io = hx_io_system();
+	struct hx_io_stat stat;
+
+	*input = (struct hx_input){.command = command, .name = "standard input", .file = -1};
+	hx_buf_init(&input->buf, HX_INPUT_SIZE_MAX + CHUNK_SIZE);
+	if (path == NULL || strcmp(path, "-") == 0)
+		return HX_EXIT_OK;
+	input->name = path;
+	input->file = io->ops->open(io->context, path, HX_IO_READ, 0);
+	if (input->file < 0) {
+		int os_errno = -input->file;
+
+		input->file = -1;
+		return failed(input, os_errno);
+	}
+	if (io->ops->stat(io->context, input->file, &stat) == 0) {
+		if (stat.kind == HX_IO_DIRECTORY)
+			return failed(input, EISDIR);
+		input->size = stat.size;
+	}
+	return HX_EXIT_OK;
+}
+
+void hx_input_close(struct hx_input *input)
+{
+	const struct hx_io *io = hx_io_system();
+
+	if (input->file >= 0)
+		(void)io->ops->close(io->context, input->file);
+	input->file = -1;
+	hx_buf_done(&input->buf);
+}
+
+/* Read a chunk more, behind what is there. */
+static int read_more(struct hx_input *input)
+{
+	const struct hx_io *io = hx_io_system();
+	struct hapax_buf *buf = &input->buf;
+	ssize_t size;
+
+	if (hx_buf_reserve(buf, CHUNK_SIZE) != HAPAX_OK)
+		return too_large(input);
+	if (input->file >= 0) {
+		size = hx_io_read_full(
+			io, input->file, buf->data + buf->size, CHUNK_SIZE, input->offset);
+	} else {
+		size = (ssize_t)fread(buf->data + buf->size, 1, CHUNK_SIZE, stdin);
+		if (size == 0 && ferror(stdin))
+			size = -errno;
+	}
+	if (size < 0)
+		return failed(input, (int)-size);
+	input->is_at_end = size == 0;
+	input->offset += (uint64_t)size;
+	buf->size += (size_t)size;
+	return HX_EXIT_OK;
+}
+
+int hx_input_all(struct hx_input *input, struct hapax_bytes *ret)
+{
+	int code = HX_EXIT_OK;
+
+	while (code == HX_EXIT_OK && !input->is_at_end)
+		code = read_more(input);
+	if (code == HX_EXIT_OK && input->buf.size > HX_INPUT_SIZE_MAX)
+		code = too_large(input);
+	*ret = hx_bytes(input->buf.data, input->buf.size);
+	return code;
+}
+
+/* Move what was not returned yet to the front. */
+static void drop_returned(struct hx_input *input)
+{
+	struct hapax_buf *buf = &input->buf;
+	size_t left = buf->size - input->at;
+
+	if (input->at == 0 || buf->data == NULL)
+		return;
+	memmove(buf->data, buf->data + input->at, left);
+	buf->size = left;
+	input->at = 0;
+}
+
+int hx_input_line(struct hx_input *input, struct hapax_bytes *ret, enum hx_input_line *ret_kind)
+{
+	struct hapax_buf *buf = &input->buf;
+	size_t searched = 0; /* bytes after at in which there is no end of line */
+	bool is_long = false;
+
+	for (;;) {
+		size_t left = buf->size - input->at;
+		const unsigned char *begin = left == 0 ? NULL : buf->data + input->at;
+		const unsigned char *end = NULL;
+		int code;
+
+		if (begin != NULL && left > searched)
+			end = memchr(begin + searched, '\n', left - searched);
+		if (end != NULL || (input->is_at_end && (left > 0 || is_long))) {
+			*ret = hx_bytes(begin, end == NULL ? left : (size_t)(end - begin));
+			input->at += ret->size + (end != NULL);
+			input->line++;
+			is_long |= ret->size > HX_INPUT_SIZE_MAX;
+			*ret_kind = is_long ? HX_INPUT_LINE_TOO_LONG : HX_INPUT_LINE;
+			if (begin != NULL && ret->size > 0 && begin[ret->size - 1] == '\r')
+				ret->size--;
+			return HX_EXIT_OK;
+		}
+		if (input->is_at_end) {
+			*ret_kind = HX_INPUT_LINE_NONE;
+			return HX_EXIT_OK;
+		}
+		is_long |= left > HX_INPUT_SIZE_MAX;
+		if (is_long)
+			input->at = buf->size;
+		searched = is_long ? 0 : left;
+		drop_returned(input);
+		code = read_more(input);
+		if (code != HX_EXIT_OK)
+			return code;
+	}
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * key_setup.h - the options that say how a key is made.
+ *
+ * `hapax key` and `hapax backtest` take the same ones.
+ */
+#ifndef HX_CLI_INPUT_KEY_SETUP_H
+#define HX_CLI_INPUT_KEY_SETUP_H
+
+#include <hapax/key.h>
+
+#include "cli/frame/command.h"
+#include "cli/input/event_reader.h"
+
+enum hx_key_option {
+	HX_KEY_OPTION_STRATEGY = 100,
+	HX_KEY_OPTION_INCLUDE,
+	HX_KEY_OPTION_EXCLUDE,
+	HX_KEY_OPTION_CANONICAL,
+	HX_KEY_OPTION_ON_MISSING,
+	HX_KEY_OPTION_INPUT,
+	HX_KEY_OPTION_TENANT,
+	HX_KEY_OPTION_TENANT_FROM,
+	HX_KEY_OPTION_GROUP,
+	HX_KEY_OPTION_GROUP_FROM,
+};
+
+/* In the order of enum hapax_canonical, enum hapax_on_missing, enum hx_event_form. */
+extern const char *const hx_canonical_choices[];
+extern const char *const hx_on_missing_choices[];
+extern const char *const hx_event_form_choices[];
+
+/* The rows of a command's table of options that are these. */
+/* clang-format off */
+#define HX_KEY_OPTION_ROWS \
+	{HX_KEY_OPTION_STRATEGY, "strategy", 's', HX_OPTION_TEXT, "S", \
+	 "what makes two events the same", NULL}, \
+	{HX_KEY_OPTION_INCLUDE, "include", 0, HX_OPTION_TEXT, "PATH", \
+	 "content: only this; may be repeated", NULL}, \
+	{HX_KEY_OPTION_EXCLUDE, "exclude", 0, HX_OPTION_TEXT, "PATH", \
+	 "what does not matter; may be repeated", NULL}, \
+	{HX_KEY_OPTION_CANONICAL, "canonical", 0, HX_OPTION_CHOICE, "lossless|python", \
+	 "content: how the hashed text is written", hx_canonical_choices}, \
+	{HX_KEY_OPTION_ON_MISSING, "on-missing", 0, HX_OPTION_CHOICE, "reject|pass|content", \
+	 "what becomes of an event without a key", hx_on_missing_choices}, \
+	{HX_KEY_OPTION_INPUT, "input", 0, HX_OPTION_CHOICE, "document|cloudevents|envelope", \
+	 "what the JSON is; in a document paths begin at its top", hx_event_form_choices}, \
+	{HX_KEY_OPTION_TENANT, "tenant", 0, HX_OPTION_TEXT, "T", \
+	 "the tenant; with --tenant-from, of events that name none", NULL}, \
+	{HX_KEY_OPTION_TENANT_FROM, "tenant-from", 0, HX_OPTION_TEXT, "PATH", \
+	 "where the event names its tenant", NULL}, \
+	{HX_KEY_OPTION_GROUP, "group", 0, HX_OPTION_TEXT, "G", "the group, likewise", NULL}, \
+	{HX_KEY_OPTION_GROUP_FROM, "group-from", 0, HX_OPTION_TEXT, "PATH", \
+	 "where the event names its group", NULL}
+/* clang-format on */
+
+/* Which form the options ask for. */
+enum hx_event_form hx_key_setup_form(const struct hx_invocation *inv);
+
+/*
+ * Make the strategy that text and the options describe. flags are added to what they
+ * say. Without has_include, --include is left out. HX_EXIT_OK, or another code after
+ * saying why. Owned: *ret, by the caller.
+ */
+int hx_key_setup(
+	const struct hx_invocation *inv, const char *text, unsigned flags, bool has_include,
+	struct hapax_key_strategy **ret);
+
+/* The text of --strategy; NULL after saying that it was missing. */
+const char *hx_key_setup_strategy(const struct hx_invocation *inv);
+
+#endif

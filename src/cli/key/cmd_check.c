@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_check.c - hapax check: is this the first time?
+ */
+#include <hapax/hapax.h>
+
+#include "base/buf.h"
+#include "cli/frame/command.h"
+#include "cli/input/key_text.h"
+#include "cli/print/outcome_out.h"
+#include "cli/input/payload.h"
+#include "cli/print/record_out.h"
+#include "cli/frame/report.h"
+
+enum { OPTION_PAYLOAD = 1 };
+
+static const struct hx_option options[] = {
+	{OPTION_PAYLOAD, "payload", 0, HX_OPTION_TEXT, "FILE|-",
+         "compare the SHA-256 of the delivery too", NULL},
+	{.name = NULL},
+};
+
+static void print_first(struct hx_out *out)
+{
+	hx_out_coloured(out, HX_COLOUR_GREEN, "first");
+	hx_out_text(out, "\n");
+}
+
+static int check(struct hx_invocation *inv, struct hapax_op *op)
+{
+	struct hapax_store *store;
+	struct hapax_record record = {.state = HAPAX_STATE_ABSENT};
+	struct hapax_buf buf;
+	struct hapax_error err;
+	int code = hx_settings_open(inv, HX_OPEN_CREATE, &store);
+
+	if (code != HX_EXIT_OK)
+		return code;
+	hx_buf_init(&buf, HX_RECORD_SIZE_MAX);
+	op->record = &record;
+	op->buf = &buf;
+	if (hapax_store_run(store, op, 1, &err) != HAPAX_OK) {
+		code = hx_report_error(inv->command->name, &err);
+	} else {
+		if (inv->settings.format == HX_FORMAT_JSON)
+			hx_outcome_json(&inv->out, op);
+		else if (op->outcome == HAPAX_OUTCOME_ACQUIRED)
+			print_first(&inv->out);
+		else
+			hx_outcome_text(&inv->out, op, hx_settings_now_ms(store));
+		code = hx_outcome_exit(op->outcome);
+		if (op->outcome == HAPAX_OUTCOME_ACQUIRED)
+			hx_settings_tidy(store);
+	}
+	hapax_store_close(store);
+	hx_buf_done(&buf);
+	return code;
+}
+
+static int run(struct hx_invocation *inv)
+{
+	const struct hx_option_value *payload = hx_options_get(&inv->options, OPTION_PAYLOAD);
+	const char *name = inv->command->name;
+	unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE];
+	struct hapax_op op = {
+		.type = HAPAX_OP_CHECK,
+		.tenant = inv->settings.tenant,
+		.group = inv->settings.group,
+		.ttl_ms = inv->settings.ttl_ms,
+	};
+	int code = hx_key_text_read(name, "the key", inv->options.operands[0], &op.key);
+
+	if (code == HX_EXIT_OK && payload != NULL) {
+		code = hx_payload_fingerprint(name, payload->text, fingerprint);
+		op.fingerprint = fingerprint;
+	}
+	return code == HX_EXIT_OK ? check(inv, &op) : code;
+}
+
+static const struct command_exit exits[] = {
+	{HX_EXIT_OK, "first: do the work now"},
+	{HX_EXIT_NO, "duplicate: it was done before"},
+	{HX_EXIT_MISMATCH, "mismatch: the same key came with another payload"},
+	{HX_EXIT_NO_INPUT, "the payload could not be read; nothing was done"},
+	{HX_EXIT_BUSY, "in progress, or parked until somebody decides: try again later"},
+	{0, NULL},
+};
+
+static const struct command_example examples[] = {
+	{"hapax check order-17 && echo 'ship it'", "do something for the first delivery only"},
+	{"hapax check order-17 --ttl 7d -o json", "remember it for a week; answer in JSON"},
+	{"printf '{\"total\":42}' | hapax check order-18 --payload -",
+         "and notice if the key comes again with other content"},
+	{"hapax check order-17 --scope acme/billing", "a key of its own for each tenant and group"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_check = {
+	.name = "check",
+	.summary = "mark a key as seen, and tell if it was the first time (at most once)",
+	.usage = "KEY [--payload FILE|-] [OPTION]...",
+	.description =
+		"Marks KEY in one step and tells whether this was the first time within its TTL.\n"
+		"Of any number of concurrent callers exactly one is told 'first'.\n"
+		"\n"
+		"This is at most once: the key is marked before the work is done, so a crash after\n"
+		"the check loses the work. In a script:\n"
+		"\n"
+		"  hapax check \"$id\"; case $? in\n"
+		"  0)  do_the_work ;;             # first\n"
+		"  1)  ;;                         # duplicate: nothing to do\n"
+		"  75) exit 75 ;;                 # somebody is at it: try again later\n"
+		"  *)  exit 1 ;;                  # not decided: see the message\n"
+		"  esac\n",
+	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_TTL,
+	.operands_min = 1,
+	.operands_max = 1,
+	.options = options,
+	.exits = exits,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_claim.c - hapax claim: ask for the right to run.
+ */
+#include <inttypes.h>
+
+#include <hapax/hapax.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "cli/frame/command.h"
+#include "cli/input/duration_text.h"
+#include "cli/input/key_text.h"
+#include "cli/print/outcome_out.h"
+#include "cli/input/owner.h"
+#include "cli/input/payload.h"
+#include "cli/print/record_out.h"
+#include "cli/frame/report.h"
+
+enum { OPTION_PAYLOAD = 1, OPTION_LEASE, OPTION_ON_LAPSE, OPTION_OWNER };
+
+/* In the order of enum hapax_on_lapse. */
+static const char *const on_lapse_choices[] = {"retry", "park", NULL};
+
+static const struct hx_option options[] = {
+	{OPTION_LEASE, "lease", 0, HX_OPTION_TEXT, "D",
+         "how long the claim holds without renewal; 30s", NULL},
+	{OPTION_ON_LAPSE, "on-lapse", 0, HX_OPTION_CHOICE, "retry|park",
+         "then the next claim runs, or a person decides", on_lapse_choices},
+	{OPTION_PAYLOAD, "payload", 0, HX_OPTION_TEXT, "FILE|-",
+         "compare the SHA-256 of the delivery too", NULL},
+	{OPTION_OWNER, "owner", 0, HX_OPTION_TEXT, "TEXT", "who claims, for people to read", NULL},
+	{.name = NULL},
+};
+
+/* A claim that is not answered for certain is settled by the very same call. */
+enum { REPEATS_MAX = 3 };
+
+static enum hapax_status run_claim(
+	struct hapax_store *store, struct hapax_op *op, struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	for (int i = 0; i < REPEATS_MAX; i++) {
+		status = hapax_store_run(store, op, 1, err);
+		if (status != HAPAX_ERR_UNCERTAIN)
+			break;
+	}
+	return status;
+}
+
+static void print(struct hx_invocation *inv, const struct hapax_op *op, struct hapax_store *store)
+{
+	if (inv->settings.format == HX_FORMAT_JSON)
+		hx_outcome_json(&inv->out, op);
+	else if (op->outcome == HAPAX_OUTCOME_ACQUIRED)
+		/* Nothing but the token: token=$(hapax claim KEY). */
+		hx_out_printf(&inv->out, "%" PRIu64 "\n", op->token);
+	else
+		hx_outcome_text(&inv->out, op, hx_settings_now_ms(store));
+}
+
+static int claim(struct hx_invocation *inv, struct hapax_op *op)
+{
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
+	struct hapax_record record = {.state = HAPAX_STATE_ABSENT};
+	struct hapax_store *store;
+	struct hapax_buf buf;
+	struct hapax_error err;
+	int code = hx_settings_open(inv, HX_OPEN_CREATE, &store);
+
+	if (code != HX_EXIT_OK)
+		return code;
+	hapax_attempt_id(attempt_id);
+	hx_buf_init(&buf, HX_RECORD_SIZE_MAX);
+	op->attempt_id = attempt_id;
+	op->record = &record;
+	op->buf = &buf;
+	if (run_claim(store, op, &err) != HAPAX_OK) {
+		code = hx_report_error(inv->command->name, &err);
+	} else {
+		print(inv, op, store);
+		code = hx_outcome_exit(op->outcome);
+		if (op->outcome == HAPAX_OUTCOME_ACQUIRED)
+			hx_settings_tidy(store);
+	}
+	hapax_store_close(store);
+	hx_buf_done(&buf);
+	return code;
+}
+
+static int run(struct hx_invocation *inv)
+{
+	const struct hx_option_value *lease = hx_options_get(&inv->options, OPTION_LEASE);
+	const struct hx_option_value *on_lapse = hx_options_get(&inv->options, OPTION_ON_LAPSE);
+	const struct hx_option_value *payload = hx_options_get(&inv->options, OPTION_PAYLOAD);
+	const struct hx_option_value *owner = hx_options_get(&inv->options, OPTION_OWNER);
+	const char *name = inv->command->name;
+	unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE];
+	char owner_text[HX_OWNER_SIZE_MAX + 1];
+	struct hapax_op op = {
+		.type = HAPAX_OP_CLAIM,
+		.tenant = inv->settings.tenant,
+		.group = inv->settings.group,
+		.ttl_ms = inv->settings.ttl_ms,
+	};
+	int code = hx_key_text_read(name, "the key", inv->options.operands[0], &op.key);
+
+	if (code == HX_EXIT_OK && lease != NULL)
+		code = hx_duration_text_read(
+			name, "--lease", lease->text, HX_LEASE_MS_MAX, &op.lease_ms);
+	if (on_lapse != NULL)
+		op.on_lapse = (enum hapax_on_lapse)on_lapse->number;
+	hx_owner_text(owner_text);
+	op.owner = hapax_bytes_from_text(owner != NULL ? owner->text : owner_text);
+	if (code == HX_EXIT_OK && payload != NULL) {
+		code = hx_payload_fingerprint(name, payload->text, fingerprint);
+		op.fingerprint = fingerprint;
+	}
+	return code == HX_EXIT_OK ? claim(inv, &op) : code;
+}
+
+static const struct command_exit exits[] = {
+	{HX_EXIT_OK, "acquired: do the work now, then complete or release it"},
+	{HX_EXIT_NO, "duplicate: it was done before"},
+	{HX_EXIT_MISMATCH, "mismatch: the same key came with another payload"},
+	{HX_EXIT_NO_INPUT, "the payload could not be read; nothing was done"},
+	{HX_EXIT_BUSY, "in progress, or parked until somebody decides: try again later"},
+	{0, NULL},
+};
+
+static const struct command_example examples[] = {
+	{"token=$(hapax claim order-21) && hapax complete order-21 --token \"$token\"",
+         "claim, do the work, complete"},
+	{"hapax claim order-22 --lease 5m --on-lapse park -o json",
+         "hold it for five minutes; if nothing is heard then, a person decides"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_claim = {
+	.name = "claim",
+	.summary = "ask for the right to do the work of a key, for the length of a lease",
+	.usage = "KEY [--lease D] [OPTION]...",
+	.description =
+		"Of any number of concurrent callers exactly one acquires KEY and is given a token,\n"
+		"which is printed and which 'renew', 'complete', 'release' and 'park' want. All\n"
+		"others are told that it is in progress or done. If nothing is heard from the\n"
+		"holder until its lease ends, the next claim takes over with a larger token. In a\n"
+		"script ('hapax run' does all of this for one command):\n"
+		"\n"
+		"  token=$(hapax claim \"$id\" --lease 10m); case $? in\n"
+		"  0)  if do_the_work; then hapax complete \"$id\" --token \"$token\"\n"
+		"      else hapax release \"$id\" --token \"$token\"; fi ;;\n"
+		"  1)  ;;                         # done before: nothing to do\n"
+		"  75) exit 75 ;;                 # somebody is at it: try again later\n"
+		"  *)  exit 1 ;;                  # not decided: see the message\n"
+		"  esac\n",
+	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_TTL,
+	.operands_min = 1,
+	.operands_max = 1,
+	.options = options,
+	.exits = exits,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_forget.c - hapax forget: remove a record, so that the key counts as new.
+ */
+#include <hapax/hapax.h>
+
+#include "base/buf.h"
+#include "cli/frame/command.h"
+#include "cli/input/key_text.h"
+#include "cli/print/record_out.h"
+#include "cli/frame/report.h"
+#include "cli/print/text.h"
+
+enum { OPTION_FORCE = 1 };
+
+static const struct hx_option options[] = {
+	{OPTION_FORCE, "force", 0, HX_OPTION_FLAG, NULL,
+         "remove a claimed or parked key too; its holder is fenced", NULL},
+	{.name = NULL},
+};
+
+static void print_json(struct hx_out *out, const struct hapax_op *op)
+{
+	struct hx_json_out json;
+
+	hx_json_out_init(&json, out);
+	hx_json_out_object_begin(&json, NULL);
+	hx_json_out_text(&json, "outcome", hapax_outcome_name(op->outcome));
+	hx_record_out_name(&json, op->tenant, op->group, op->key);
+	if (op->outcome != HAPAX_OUTCOME_ABSENT)
+		hx_json_out_text(&json, "state", hapax_state_name(op->record->state));
+	hx_json_out_object_end(&json);
+}
+
+static void print_text(struct hx_out *out, const struct hapax_op *op)
+{
+	switch (op->outcome) {
+	case HAPAX_OUTCOME_APPLIED:
+		hx_out_printf(out, "forgotten  was %s\n", hapax_state_name(op->record->state));
+		break;
+	case HAPAX_OUTCOME_ABSENT: hx_out_text(out, "absent\n"); break;
+	case HAPAX_OUTCOME_BUSY:
+		hx_out_printf(out, "busy  is %s\n", hapax_state_name(op->record->state));
+		break;
+	case HAPAX_OUTCOME_NONE:
+	case HAPAX_OUTCOME_ACQUIRED:
+	case HAPAX_OUTCOME_REPLAY:
+	case HAPAX_OUTCOME_IN_PROGRESS:
+	case HAPAX_OUTCOME_MISMATCH:
+	case HAPAX_OUTCOME_PARKED:
+	case HAPAX_OUTCOME_FOUND:
+	case HAPAX_OUTCOME_NOT_MET:
+	case HAPAX_OUTCOME_SKIPPED: break;
+	}
+}
+
+static int print(struct hx_invocation *inv, const struct hapax_op *op)
+{
+	if (inv->settings.format == HX_FORMAT_JSON)
+		print_json(&inv->out, op);
+	else
+		print_text(&inv->out, op);
+	if (op->outcome == HAPAX_OUTCOME_APPLIED)
+		return HX_EXIT_OK;
+	if (op->outcome == HAPAX_OUTCOME_ABSENT)
+		return HX_EXIT_NO;
+	if (op->outcome != HAPAX_OUTCOME_BUSY)
+		return HX_EXIT_SOFTWARE;
+	hx_report(
+		inv->command->name, "'%s' is %s, nothing was removed", inv->options.operands[0],
+		hapax_state_name(op->record->state));
+	hx_report_hint("--force removes it and fences its holder: the work may then run twice");
+	return HX_EXIT_BUSY;
+}
+
+static int run(struct hx_invocation *inv)
+{
+	struct hapax_store *store;
+	struct hapax_record record = {.state = HAPAX_STATE_ABSENT};
+	struct hapax_buf buf;
+	struct hapax_error err;
+	struct hapax_op op = {
+		.type = HAPAX_OP_FORGET,
+		.tenant = inv->settings.tenant,
+		.group = inv->settings.group,
+		.record = &record,
+		.buf = &buf,
+	};
+	int code =
+		hx_key_text_read(inv->command->name, "the key", inv->options.operands[0], &op.key);
+
+	if (hx_options_get(&inv->options, OPTION_FORCE) != NULL)
+		op.flags |= HAPAX_OP_FORCE;
+	if (code == HX_EXIT_OK)
+		code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
+	if (code != HX_EXIT_OK)
+		return code;
+	hx_buf_init(&buf, HX_RECORD_SIZE_MAX);
+	if (hapax_store_run(store, &op, 1, &err) != HAPAX_OK)
+		code = hx_report_error(inv->command->name, &err);
+	else
+		code = print(inv, &op);
+	hapax_store_close(store);
+	hx_buf_done(&buf);
+	return code;
+}
+
+static const struct command_exit exits[] = {
+	{HX_EXIT_OK, "removed"},
+	{HX_EXIT_NO, "absent: there was nothing to remove"},
+	{HX_EXIT_BUSY, "busy: the key is claimed or parked, and --force was not given"},
+	{0, NULL},
+};
+
+static const struct command_example examples[] = {
+	{"hapax forget order-17", "let the next delivery of order-17 count as the first"},
+	{"hapax forget order-17 --force", "even while somebody holds it"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_forget = {
+	.name = "forget",
+	.summary = "remove the record of a key",
+	.usage = "KEY [--force] [OPTION]...",
+	.description = "Removes the record of KEY, so that its next delivery is the first again.\n"
+		       "A key that is claimed or parked is left alone unless --force is given.\n",
+	.flags = COMMAND_STORE | COMMAND_SCOPE,
+	.operands_min = 1,
+	.operands_max = 1,
+	.options = options,
+	.exits = exits,
+	.examples = examples,
+	.run = run,
+};

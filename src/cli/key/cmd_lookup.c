@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_lookup.c - hapax lookup: what is stored for a key.
+ */
+#include <assert.h>
+#include <inttypes.h>
+
+#include <hapax/hapax.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/duration.h"
+#include "base/hex.h"
+#include "cli/frame/command.h"
+#include "cli/input/key_text.h"
+#include "cli/print/record_out.h"
+#include "cli/frame/report.h"
+#include "cli/print/text.h"
+
+/* How much of a body text mode shows; JSON shows all. */
+enum { BODY_SHOWN_MAX = 512 };
+
+static void print_time(struct hx_out *out, const char *name, int64_t ms, int64_t now_ms)
+{
+	char time[HX_TEXT_SIZE], span[HX_TEXT_SIZE];
+
+	hx_out_field(out, name);
+	hx_text_time(ms, time);
+	hx_text_span(ms > now_ms ? ms - now_ms : now_ms - ms, span);
+	if (ms == HAPAX_TIME_NEVER)
+		hx_out_printf(out, "%s\n", time);
+	else if (ms > now_ms)
+		hx_out_printf(out, "%s (in %s)\n", time, span);
+	else
+		hx_out_printf(out, "%s (%s ago)\n", time, span);
+}
+
+static void print_bytes(struct hx_out *out, const char *name, struct hapax_bytes bytes)
+{
+	hx_out_field(out, name);
+	hx_out_escaped(out, bytes);
+	hx_out_text(out, "\n");
+}
+
+static void print_result(struct hx_out *out, const struct hapax_result *result)
+{
+	struct hapax_bytes shown = result->body;
+
+	if (result->kind == HAPAX_RESULT_NONE)
+		return;
+	hx_out_field(out, "result");
+	hx_out_printf(
+		out, "%s %s, status %" PRId32 ", %zu bytes\n", hapax_result_kind_name(result->kind),
+		hapax_result_class_name(result->result_class), result->status, result->body.size);
+	if (result->omitted_bytes > 0) {
+		hx_out_field(out, "omitted");
+		hx_out_printf(out, "%" PRIu64 " bytes, too large to keep\n", result->omitted_bytes);
+	}
+	if (result->body.size == 0)
+		return;
+	if (shown.size > BODY_SHOWN_MAX)
+		shown.size = BODY_SHOWN_MAX;
+	hx_out_field(out, "body");
+	hx_out_escaped(out, shown);
+	hx_out_text(out, shown.size < result->body.size ? "... (-o json shows all)\n" : "\n");
+}
+
+static void print_fingerprint(struct hx_out *out, const struct hapax_record *record)
+{
+	char text[2 * HAPAX_FINGERPRINT_SIZE];
+
+	hx_out_field(out, "fingerprint");
+	if (record->fingerprint_size == 0) {
+		hx_out_text(out, "none\n");
+		return;
+	}
+	assert(record->fingerprint_size <= HAPAX_FINGERPRINT_SIZE);
+	hx_hex_encode(record->fingerprint, record->fingerprint_size, text);
+	hx_out_write(out, text, (size_t)2 * record->fingerprint_size);
+	hx_out_text(out, "\n");
+}
+
+static void print_ttl(struct hx_out *out, int64_t ttl_ms)
+{
+	char text[HX_DURATION_TEXT_SIZE] = "forever";
+
+	if (ttl_ms != HAPAX_TTL_FOREVER)
+		hx_duration_format(ttl_ms, text);
+	hx_out_field(out, "ttl");
+	hx_out_printf(out, "%s\n", text);
+}
+
+static void print_text(struct hx_out *out, const struct hapax_record *record, int64_t now_ms)
+{
+	char scope[HX_SCOPE_SIZE_MAX];
+
+	print_bytes(out, "key", record->key);
+	print_bytes(out, "scope", hx_record_out_scope(record->tenant, record->group, scope));
+	hx_out_field(out, "state");
+	hx_out_coloured(out, hx_record_out_colour(record->state), hapax_state_name(record->state));
+	hx_out_text(out, "\n");
+	hx_out_field(out, "origin");
+	hx_out_printf(out, "%s\n", hapax_origin_name(record->origin));
+	hx_out_field(out, "attempt");
+	hx_out_printf(out, "%" PRIu32 "\n", record->attempt);
+	hx_out_field(out, "token");
+	hx_out_printf(out, "%" PRIu64 "\n", record->token);
+	print_time(out, "first seen", record->first_seen_ms, now_ms);
+	print_time(out, "changed", record->changed_ms, now_ms);
+	if (record->state == HAPAX_STATE_CLAIMED)
+		print_time(out, "lease ends", record->lease_ends_ms, now_ms);
+	print_time(out, "expires", record->expires_ms, now_ms);
+	print_ttl(out, record->ttl_ms);
+	if (record->state == HAPAX_STATE_CLAIMED || record->state == HAPAX_STATE_PARKED) {
+		hx_out_field(out, "on lapse");
+		hx_out_printf(out, "%s\n", hapax_on_lapse_name(record->on_lapse));
+	}
+	print_fingerprint(out, record);
+	if (record->owner.size > 0)
+		print_bytes(out, "owner", record->owner);
+	if (record->error.size > 0)
+		print_bytes(out, "error", record->error);
+	print_result(out, &record->result);
+}
+
+static void print_json(struct hx_out *out, const struct hapax_op *op)
+{
+	struct hx_json_out json;
+
+	hx_json_out_init(&json, out);
+	hx_json_out_object_begin(&json, NULL);
+	if (op->outcome == HAPAX_OUTCOME_FOUND) {
+		hx_record_out_json(&json, op->record, true);
+	} else {
+		hx_record_out_name(&json, op->tenant, op->group, op->key);
+		hx_json_out_text(&json, "state", hapax_state_name(HAPAX_STATE_ABSENT));
+	}
+	hx_json_out_object_end(&json);
+}
+
+static int print(struct hx_invocation *inv, const struct hapax_op *op, struct hapax_store *store)
+{
+	bool is_found = op->outcome == HAPAX_OUTCOME_FOUND;
+
+	if (inv->settings.format == HX_FORMAT_JSON)
+		print_json(&inv->out, op);
+	else if (is_found)
+		print_text(&inv->out, op->record, hx_settings_now_ms(store));
+	else
+		hx_report(
+			inv->command->name, "no record of '%s' in %.*s/%.*s of %s",
+			inv->options.operands[0], (int)op->tenant.size,
+			(const char *)op->tenant.data, (int)op->group.size,
+			(const char *)op->group.data, hapax_store_url(store));
+	return is_found ? HX_EXIT_OK : HX_EXIT_NO;
+}
+
+static int run(struct hx_invocation *inv)
+{
+	struct hapax_store *store;
+	struct hapax_record record;
+	struct hapax_buf buf;
+	struct hapax_error err;
+	struct hapax_op op = {
+		.type = HAPAX_OP_LOOKUP,
+		.tenant = inv->settings.tenant,
+		.group = inv->settings.group,
+		.record = &record,
+		.buf = &buf,
+	};
+	int code =
+		hx_key_text_read(inv->command->name, "the key", inv->options.operands[0], &op.key);
+
+	if (code == HX_EXIT_OK)
+		code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
+	if (code != HX_EXIT_OK)
+		return code;
+	hx_buf_init(&buf, HX_RECORD_SIZE_MAX);
+	if (hapax_store_run(store, &op, 1, &err) != HAPAX_OK)
+		code = hx_report_error(inv->command->name, &err);
+	else
+		code = print(inv, &op, store);
+	hapax_store_close(store);
+	hx_buf_done(&buf);
+	return code;
+}
+
+static const struct command_exit exits[] = {
+	{HX_EXIT_OK, "there is a record"},
+	{HX_EXIT_NO, "absent: no record, or an expired one"},
+	{0, NULL},
+};
+
+static const struct command_example examples[] = {
+	{"hapax lookup order-17", "the record, a field per line"},
+	{"hapax lookup order-17 -o json", "with its result; a body that is no text in base64"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_lookup = {
+	.name = "lookup",
+	.summary = "show what is stored for a key",
+	.usage = "KEY [OPTION]...",
+	.description = "Shows the record of KEY and changes nothing.\n",
+	.flags = COMMAND_STORE | COMMAND_SCOPE,
+	.operands_min = 1,
+	.operands_max = 1,
+	.exits = exits,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_resolve.c - hapax resolve: a person decides what became of a parked key.
+ */
+#include <hapax/hapax.h>
+
+#include "base/buf.h"
+#include "cli/frame/command.h"
+#include "cli/key/holder.h"
+#include "cli/input/key_text.h"
+#include "cli/print/record_out.h"
+#include "cli/frame/report.h"
+#include "cli/input/result_file.h"
+#include "cli/run/run_lock.h"
+#include "cli/print/text.h"
+
+enum { OPTION_DONE = 1, OPTION_RETRY, OPTION_RESULT, OPTION_FORCE };
+
+static const struct hx_option options[] = {
+	{OPTION_DONE, "done", 0, HX_OPTION_FLAG, NULL, "it happened: from now on a duplicate",
+         NULL},
+	{OPTION_RETRY, "retry", 0, HX_OPTION_FLAG, NULL, "it did not happen: the next claim runs",
+         NULL},
+	{OPTION_RESULT, "result", 0, HX_OPTION_TEXT, "FILE|-",
+         "with --done: the result, to be replayed", NULL},
+	{OPTION_FORCE, "force", 0, HX_OPTION_FLAG, NULL, "even while somebody holds the claim",
+         NULL},
+	{.name = NULL},
+};
+
+static bool is_given(const struct hx_invocation *inv, int id)
+{
+	return hx_options_get(&inv->options, id) != NULL;
+}
+
+static int check_options(const struct hx_invocation *inv)
+{
+	const char *name = inv->command->name;
+
+	if (is_given(inv, OPTION_DONE) == is_given(inv, OPTION_RETRY)) {
+		(void)hx_report_usage(name, "one of --done and --retry is needed");
+		hx_report_hint("--done: it happened; --retry: it did not, the next claim runs");
+		return HX_EXIT_USAGE;
+	}
+	if (is_given(inv, OPTION_RESULT) && is_given(inv, OPTION_RETRY))
+		return hx_report_usage(name, "--result goes with --done only");
+	return HX_EXIT_OK;
+}
+
+/* Is somebody at work? A release would let a second one in beside it. */
+static bool is_alive(
+	const struct hx_invocation *inv, const struct hapax_op *found, struct hx_run_lock *lock)
+{
+	char span[HX_TEXT_SIZE];
+
+	if (found->record->state == HAPAX_STATE_CLAIMED && found->lease_left_ms > 0) {
+		hx_text_span(found->lease_left_ms, span);
+		hx_report(
+			inv->command->name,
+			"'%s' is claimed, its lease ends in %s; nothing was changed",
+			inv->options.operands[0], span);
+	} else if (hx_run_lock_probe(lock, found->record) == HX_RUN_LOCK_HELD) {
+		hx_report(
+			inv->command->name,
+			"a command of '%s' is alive on this host; nothing was changed",
+			inv->options.operands[0]);
+	} else {
+		return false;
+	}
+	hx_report_hint("--force decides all the same: the work may then happen twice");
+	return true;
+}
+
+/* The record of the key, whose token decides. HX_EXIT_OK, or another code after saying why. */
+static int find(
+	struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *found,
+	struct hx_run_lock *lock)
+{
+	struct hapax_record record;
+	struct hapax_buf buf;
+	struct hapax_error err;
+	int code = HX_EXIT_OK;
+
+	hx_buf_init(&buf, HX_RECORD_SIZE_MAX);
+	found->record = &record;
+	found->buf = &buf;
+	if (hapax_store_run(store, found, 1, &err) != HAPAX_OK) {
+		code = hx_report_error(inv->command->name, &err);
+	} else if (found->outcome != HAPAX_OUTCOME_FOUND) {
+		hx_report(
+			inv->command->name, "no record of '%s' in %s", inv->options.operands[0],
+			hapax_store_url(store));
+		code = HX_EXIT_NO;
+	} else if (!is_given(inv, OPTION_FORCE) && is_alive(inv, found, lock)) {
+		code = HX_EXIT_BUSY;
+	}
+	found->record = NULL;
+	found->buf = NULL;
+	hx_buf_done(&buf);
+	return code;
+}
+
+static int resolve(
+	struct hx_invocation *inv, struct hapax_store *store, const struct hapax_result *result)
+{
+	struct hapax_op found = {
+		.type = HAPAX_OP_LOOKUP,
+		.tenant = inv->settings.tenant,
+		.group = inv->settings.group,
+		.key = hapax_bytes_from_text(inv->options.operands[0]),
+	};
+	struct hapax_op op = found;
+	static struct hx_run_folders folders; /* too large for a stack */
+	static struct hx_run_lock lock;
+	int code;
+
+	hx_run_folders_find(&folders);
+	hx_run_lock_init(
+		&lock, &folders,
+		&(struct hx_run_lock_key){
+			inv->settings.store_url, found.tenant, found.group, found.key});
+	code = find(inv, store, &found, &lock);
+	if (code != HX_EXIT_OK)
+		return code;
+	op.type = is_given(inv, OPTION_DONE) ? HAPAX_OP_COMPLETE : HAPAX_OP_RELEASE;
+	op.token = found.token;
+	op.result = result;
+	op.error = hapax_bytes_from_text("resolved: to be tried again");
+	code = hx_holder_apply(inv, store, &op);
+	/* Else the next run would go on waiting for whoever holds the lock. */
+	if (code == HX_EXIT_OK && op.type == HAPAX_OP_RELEASE && is_given(inv, OPTION_FORCE))
+		hx_run_lock_break(&lock);
+	return code;
+}
+
+static int run(struct hx_invocation *inv)
+{
+	const struct hx_option_value *path = hx_options_get(&inv->options, OPTION_RESULT);
+	const char *name = inv->command->name;
+	struct hx_result_file file = {.input = {.file = -1}};
+	struct hapax_store *store;
+	struct hapax_bytes key;
+	int code = check_options(inv);
+
+	if (code == HX_EXIT_OK)
+		code = hx_key_text_read(name, "the key", inv->options.operands[0], &key);
+	if (code == HX_EXIT_OK)
+		code = hx_result_file_open(
+			&file, name, path != NULL ? path->text : NULL, HAPAX_RESULT_OK);
+	if (code == HX_EXIT_OK)
+		code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
+	if (code == HX_EXIT_OK) {
+		code = resolve(inv, store, &file.result);
+		hapax_store_close(store);
+	}
+	hx_result_file_close(&file);
+	return code;
+}
+
+static const struct command_exit exits[] = {
+	{HX_EXIT_OK, "resolved"},
+	{HX_EXIT_NO, "absent: there is no record to resolve"},
+	{HX_EXIT_DATA, "the result is larger than 64 MiB; nothing was done"},
+	{HX_EXIT_NO_INPUT, "the result could not be read; nothing was done"},
+	{HX_EXIT_BUSY, "somebody holds the claim, or its command is alive here; no --force"},
+	{HX_EXIT_FENCED, "it is done, or changed in this moment; nothing was changed"},
+	{0, NULL},
+};
+
+static const struct command_example examples[] = {
+	{"hapax resolve order-17 --done", "it was charged after all: never charge it again"},
+	{"hapax resolve order-17 --retry", "it was not: let the next delivery run"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_resolve = {
+	.name = "resolve",
+	.summary = "decide what became of a parked key",
+	.usage = "KEY --done [--result FILE|-] | --retry [OPTION]...",
+	.description =
+		"Of a parked key nobody knows whether its work happened. Find out, then say so.\n"
+		"'hapax keys --state parked' lists what waits, 'hapax explain KEY' tells why.\n"
+		"A claim whose lease has ended, or a failed key, can be resolved in the same way,\n"
+		"unless a command that 'hapax run' started for it is still alive on this host.\n",
+	.flags = COMMAND_STORE | COMMAND_SCOPE,
+	.operands_min = 1,
+	.operands_max = 1,
+	.options = options,
+	.exits = exits,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_fsck.c - hapax fsck: verify the files of a file: store, explain what is wrong
+ * with them, and repair only when the loss is accepted in so many words.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include <hapax/fsck.h>
+#include <hapax/hapax.h>
+
+#include "base/uuid7.h"
+#include "cli/frame/command.h"
+#include "cli/print/json_out.h"
+#include "cli/frame/progress.h"
+#include "cli/frame/report.h"
+#include "cli/print/text.h"
+
+enum {
+	OPTION_REPAIR = 1,
+	OPTION_ACCEPT_LOSS,
+	OPTION_OUTPUT,
+};
+
+static const char *const formats[] = {"text", "json", NULL};
+
+static const struct hx_option options[] = {
+	{OPTION_REPAIR, "repair", 0, HX_OPTION_FLAG, NULL,
+         "make a new store of what can still be read", NULL},
+	{OPTION_ACCEPT_LOSS, "accept-loss", 0, HX_OPTION_FLAG, NULL,
+         "with --repair: keys that cannot be read may run again", NULL},
+	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
+         formats},
+	{.name = NULL},
+};
+
+static const char *const kinds[] = {"note", "cut", "damage"};
+
+struct checker {
+	struct hx_out *out;
+	struct hx_json_out json;
+	struct hx_progress progress;
+	bool as_json;
+};
+
+static void print_problem_json(struct checker *checker, const struct hapax_fsck_problem *problem)
+{
+	struct hx_json_out *json = &checker->json;
+
+	hx_json_out_object_begin(json, NULL);
+	hx_json_out_text(json, "kind", kinds[problem->kind]);
+	hx_json_out_bytes(json, "file", hapax_bytes_from_text(problem->file));
+	hx_json_out_unsigned(json, "offset", problem->offset);
+	hx_json_out_unsigned(json, "lsn", problem->lsn);
+	hx_json_out_unsigned(json, "keys_at_risk_max", problem->keys_at_risk_max);
+	hx_json_out_bytes(json, "what", hapax_bytes_from_text(problem->what));
+	hx_json_out_object_end(json);
+}
+
+static void print_problem(const struct hapax_fsck_problem *problem, void *context)
+{
+	struct checker *checker = context;
+	struct hx_out *out = checker->out;
+
+	hx_progress_done(&checker->progress);
+	if (checker->as_json) {
+		print_problem_json(checker, problem);
+		return;
+	}
+	hx_out_coloured(
+		out,
+		problem->kind == HAPAX_FSCK_DAMAGE        ? HX_COLOUR_RED
+			: problem->kind == HAPAX_FSCK_CUT ? HX_COLOUR_YELLOW
+							  : HX_COLOUR_NONE,
+		kinds[problem->kind]);
+	hx_out_text(out, ": ");
+	if (problem->file[0] != '\0') {
+		hx_out_escaped(out, hapax_bytes_from_text(problem->file));
+		if (problem->offset != 0)
+			hx_out_printf(out, " at offset %" PRIu64, problem->offset);
+		hx_out_text(out, ": ");
+	}
+	hx_out_escaped(out, hapax_bytes_from_text(problem->what));
+	if (problem->lsn != 0)
+		hx_out_printf(out, " (LSN %" PRIu64 ")", problem->lsn);
+	if (problem->keys_at_risk_max != 0)
+		hx_out_printf(
+			out, "; up to %" PRIu64 " keys are at risk", problem->keys_at_risk_max);
+	else if (problem->kind == HAPAX_FSCK_DAMAGE)
+		hx_out_text(out, "; how many keys are at risk is not known");
+	hx_out_text(out, "\n");
+}
+
+static void show_progress(uint64_t bytes_done, uint64_t bytes_total, void *context)
+{
+	struct checker *checker = context;
+
+	hx_progress_bar(&checker->progress, "bytes", bytes_done, bytes_total);
+}
+
+static const char *verdict_of(enum hapax_status status, const struct hapax_fsck *fsck)
+{
+	if (status == HAPAX_OK)
+		return fsck->damages > 0 ? "repaired" : "sound";
+	return status == HAPAX_ERR_CORRUPT ? "damaged" : "unknown";
+}
+
+static void print_summary_json(
+	struct checker *checker, const struct hapax_fsck *fsck, enum hapax_status status)
+{
+	struct hx_json_out *json = &checker->json;
+	char uuid[HX_UUID_TEXT_SIZE + 1];
+
+	hx_uuid_format(fsck->uuid, uuid);
+	hx_json_out_array_end(json);
+	hx_json_out_text(json, "verdict", verdict_of(status, fsck));
+	hx_json_out_text(json, "uuid", uuid);
+	hx_json_out_time(json, "created", fsck->created_ms);
+	hx_json_out_unsigned(json, "segments", fsck->segments);
+	hx_json_out_unsigned(json, "bytes", fsck->bytes);
+	hx_json_out_unsigned(json, "records", fsck->records);
+	hx_json_out_unsigned(json, "removals", fsck->removals);
+	hx_json_out_unsigned(json, "token", fsck->token);
+	hx_json_out_unsigned(json, "lsn", fsck->lsn);
+	hx_json_out_boolean(json, "closed", fsck->is_closed != 0);
+	hx_json_out_unsigned(json, "notes", fsck->notes);
+	hx_json_out_unsigned(json, "cuts", fsck->cuts);
+	hx_json_out_unsigned(json, "damages", fsck->damages);
+	if (fsck->damaged_path[0] != '\0') {
+		hx_json_out_unsigned(json, "salvaged", fsck->salvaged);
+		hx_json_out_unsigned(json, "unread", fsck->unread);
+		hx_json_out_bytes(json, "damaged_store", hapax_bytes_from_text(fsck->damaged_path));
+	}
+	hx_json_out_object_end(json);
+}
+
+static void print_summary(
+	struct checker *checker, const struct hapax_fsck *fsck, enum hapax_status status)
+{
+	struct hx_out *out = checker->out;
+	char text[HX_TEXT_SIZE];
+
+	hx_out_field(out, "verdict");
+	hx_out_coloured(
+		out, status == HAPAX_OK ? HX_COLOUR_GREEN : HX_COLOUR_RED,
+		verdict_of(status, fsck));
+	hx_text_bytes(fsck->bytes, text);
+	hx_out_printf(out, "\n");
+	hx_out_field(out, "segments");
+	hx_out_printf(out, "%" PRIu64 ", %s\n", fsck->segments, text);
+	hx_out_field(out, "records");
+	hx_out_printf(
+		out, "%" PRIu64 " versions, %" PRIu64 " removals\n", fsck->records, fsck->removals);
+	hx_out_field(out, "last token");
+	hx_out_printf(out, "%" PRIu64 "\n", fsck->token);
+	hx_out_field(out, "closed");
+	hx_out_text(out, fsck->is_closed ? "cleanly\n" : "no: the next open recovers\n");
+	if (fsck->damaged_path[0] == '\0')
+		return;
+	hx_out_field(out, "salvaged");
+	hx_out_printf(out, "%" PRIu64 " keys\n", fsck->salvaged);
+	if (fsck->unread > 0) {
+		hx_out_field(out, "left out");
+		hx_out_printf(
+			out, "%" PRIu64 " segments, unreadable or of another store\n",
+			fsck->unread);
+	}
+	hx_out_field(out, "damaged one");
+	hx_out_escaped(out, hapax_bytes_from_text(fsck->damaged_path));
+	hx_out_text(out, "\n");
+}
+
+static int report_end(
+	const struct hx_invocation *inv, enum hapax_status status, const struct hapax_error *err,
+	bool tried_repair)
+{
+	int code;
+
+	if (status == HAPAX_OK)
+		return HX_EXIT_OK;
+	code = hx_report_error(inv->command->name, err);
+	if (status == HAPAX_ERR_CORRUPT && !tried_repair)
+		hx_report_hint(
+			"put a backup back; or 'hapax fsck DIR --repair --accept-loss', which keeps"
+			" what can be read and may let lost keys run again");
+	if (status == HAPAX_ERR_UNSUPPORTED)
+		hx_report_hint("a newer hapax wrote it; use that one");
+	return code;
+}
+
+static int check_options(const struct hx_invocation *inv, bool *ret_repair)
+{
+	bool repair = hx_options_get(&inv->options, OPTION_REPAIR) != NULL;
+	bool accept = hx_options_get(&inv->options, OPTION_ACCEPT_LOSS) != NULL;
+
+	*ret_repair = repair;
+	if (repair == accept)
+		return HX_EXIT_OK;
+	(void)hx_report_usage(
+		inv->command->name,
+		repair ? "--repair discards keys that cannot be read"
+		       : "--accept-loss means nothing without --repair");
+	hx_report_hint("nothing was done; '--repair --accept-loss' does it");
+	return HX_EXIT_USAGE;
+}
+
+static int run(struct hx_invocation *inv)
+{
+	const struct hx_option_value *output = hx_options_get(&inv->options, OPTION_OUTPUT);
+	const char *path = inv->options.operands[0];
+	struct checker checker = {
+		.out = &inv->out, .as_json = output != NULL && output->number == 1};
+	struct hapax_fsck fsck = HAPAX_FSCK_INIT;
+	struct hapax_error err = {.status = HAPAX_OK};
+	enum hapax_status status;
+	bool repair = false;
+	int code = check_options(inv, &repair);
+
+	if (code != HX_EXIT_OK)
+		return code;
+	if (strncmp(path, "file:", strlen("file:")) == 0)
+		path += strlen("file:");
+	hx_progress_init(&checker.progress);
+	hx_json_out_init(&checker.json, &inv->out);
+	fsck.flags = repair ? (unsigned)HAPAX_FSCK_REPAIR_ACCEPT_LOSS : 0;
+	fsck.problem = print_problem;
+	fsck.progress = show_progress;
+	fsck.context = &checker;
+	if (checker.as_json) {
+		hx_json_out_object_begin(&checker.json, NULL);
+		hx_json_out_array_begin(&checker.json, "problems");
+	}
+	status = hapax_fsck(path, &fsck, &err);
+	hx_progress_done(&checker.progress);
+	if (checker.as_json)
+		print_summary_json(&checker, &fsck, status);
+	else if (fsck.segments > 0 || fsck.damages > 0)
+		print_summary(&checker, &fsck, status);
+	hx_out_flush(&inv->out);
+	return report_end(inv, status, &err, repair);
+}
+
+static const struct command_exit exits[] = {
+	{HX_EXIT_OK, "the store is sound, or was repaired"},
+	{HX_EXIT_USAGE, "no store is there, or the command line was wrong"},
+	{HX_EXIT_STORE, "it is in use, cannot be read, or is of a newer format"},
+	{HX_EXIT_IO, "acknowledged data is damaged"},
+	{0, NULL},
+};
+
+static const struct command_example examples[] = {
+	{"hapax store copy \"$HAPAX_STORE\" file:store && hapax fsck store",
+         "is every byte as it was written?"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_fsck = {
+	.name = "fsck",
+	.summary = "verify the files of a file: store",
+	.usage = "DIR [--repair --accept-loss] [OPTION]...",
+	.description =
+		"Reads every byte of the store in DIR, which nobody may have open, and says what\n"
+		"is wrong with it. Notes are harmless. A cut is a tail that was never\n"
+		"acknowledged; the next open cuts it. Damage is acknowledged data that cannot be\n"
+		"read; such a store does not open. Nothing is written.\n"
+		"\n"
+		"--repair --accept-loss makes a new store of all that can be read and puts it in\n"
+		"place of DIR; the damaged one is kept as DIR.damaged-N. Keys that cannot be read\n"
+		"are forgotten, so that their work may run again. New tokens begin 2^40 above\n"
+		"the last one.\n",
+	.operands_min = 1,
+	.operands_max = 1,
+	.options = options,
+	.exits = exits,
+	.examples = examples,
+	.run = run,
+};

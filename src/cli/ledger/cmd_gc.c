@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_gc.c - hapax gc: remove what has expired, now.
+ *
+ * A sweep is many short pieces of work; between two of them other users of the
+ * store get their turn, and a signal is heard.
+ */
+#include <inttypes.h>
+
+#include <hapax/hapax.h>
+
+#include "cli/frame/command.h"
+#include "cli/frame/interrupt.h"
+#include "cli/print/json_out.h"
+#include "cli/frame/progress.h"
+#include "cli/frame/report.h"
+#include "cli/run/run_lock_gc.h"
+
+struct total {
+	uint64_t looked;
+	uint64_t removed;
+	uint64_t lapsed;
+	uint64_t remaining;
+	uint64_t locks; /* files that dead runs left */
+	bool is_done;
+};
+
+static int sweep_all(struct hx_invocation *inv, struct hapax_store *store, struct total *total)
+{
+	struct hx_progress progress;
+	struct hapax_error err;
+	int code = HX_EXIT_OK;
+
+	hx_progress_init(&progress);
+	while (code == HX_EXIT_OK && !total->is_done) {
+		struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
+
+		if (hapax_store_sweep(store, &sweep, &err) != HAPAX_OK) {
+			hx_progress_done(&progress);
+			return hx_report_error(inv->command->name, &err);
+		}
+		total->looked += sweep.looked;
+		total->removed += sweep.removed;
+		total->lapsed += sweep.lapsed;
+		total->remaining = sweep.remaining;
+		total->is_done = sweep.done != 0;
+		if (hx_interrupt_signal() != 0)
+			code = HX_EXIT_SIGNAL + hx_interrupt_signal();
+		hx_progress_show(
+			&progress, "%" PRIu64 " looked at, %" PRIu64 " removed", total->looked,
+			total->removed);
+	}
+	hx_progress_done(&progress);
+	return code;
+}
+
+static void print_text(struct hx_out *out, const struct total *total)
+{
+	hx_out_field(out, "removed");
+	hx_out_printf(out, "%" PRIu64 "\n", total->removed);
+	hx_out_field(out, "lapsed");
+	hx_out_printf(out, "%" PRIu64 "\n", total->lapsed);
+	hx_out_field(out, "remaining");
+	hx_out_printf(out, "%" PRIu64 "\n", total->remaining);
+	hx_out_field(out, "locks");
+	hx_out_printf(out, "%" PRIu64 "\n", total->locks);
+}
+
+static void print_json(struct hx_out *out, const struct total *total)
+{
+	struct hx_json_out json;
+
+	hx_json_out_init(&json, out);
+	hx_json_out_object_begin(&json, NULL);
+	hx_json_out_unsigned(&json, "removed", total->removed);
+	hx_json_out_unsigned(&json, "lapsed", total->lapsed);
+	hx_json_out_unsigned(&json, "remaining", total->remaining);
+	hx_json_out_unsigned(&json, "looked", total->looked);
+	hx_json_out_unsigned(&json, "locks", total->locks);
+	hx_json_out_boolean(&json, "done", total->is_done);
+	hx_json_out_object_end(&json);
+}
+
+static int run(struct hx_invocation *inv)
+{
+	static struct hx_run_folders folders; /* too large for a stack */
+	struct total total = {.looked = 0};
+	struct hapax_store *store;
+	int code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
+
+	if (code != HX_EXIT_OK)
+		return code;
+	hx_interrupt_watch();
+	code = sweep_all(inv, store, &total);
+	/* After it: what it settles, no lock needs to tell of. */
+	if (code == HX_EXIT_OK) {
+		hx_run_folders_find(&folders);
+		total.locks = hx_run_lock_gc(&folders, store, inv->settings.store_url);
+	}
+	/* What was removed stays removed, also when a signal ended it half-way. */
+	if (code == HX_EXIT_OK || code > HX_EXIT_SIGNAL) {
+		if (inv->settings.format == HX_FORMAT_JSON)
+			print_json(&inv->out, &total);
+		else
+			print_text(&inv->out, &total);
+	}
+	hapax_store_close(store);
+	return code;
+}
+
+static const struct command_exit exits[] = {
+	{HX_EXIT_OK, "nothing is left to do"},
+	{HX_EXIT_SIGNAL, "and above: a signal ended the sweep (130 INT, 143 TERM)"},
+	{0, NULL},
+};
+
+static const struct command_example examples[] = {
+	{"hapax gc", "remove what has expired"},
+	{"hapax gc -o json", "the same, for a cron job's log"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_gc = {
+	.name = "gc",
+	.summary = "remove expired records and settle lapsed claims",
+	.usage = "[OPTION]...",
+	.description =
+		"Removes records past their expiry, and settles claims whose lease lapsed and that\n"
+		"nobody took up for their whole TTL. It works in short steps and can be stopped at\n"
+		"any time. An expired record counts as absent whether it has been removed or not.\n"
+		"On this host it also removes lock files ('locks') of runs that died; none that is\n"
+		"held, and none that still tells the next run not to wait.\n",
+	.flags = COMMAND_STORE,
+	.exits = exits,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_journal.c - hapax journal: what nodes let through while the store was away, and
+ * what of it ran twice.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include <hapax/hapax.h>
+#include <hapax/outage.h>
+
+#include "cli/print/columns.h"
+#include "cli/frame/command.h"
+#include "cli/frame/interrupt.h"
+#include "cli/print/json_out.h"
+#include "cli/frame/progress.h"
+#include "cli/print/record_out.h"
+#include "cli/frame/report.h"
+#include "cli/print/text.h"
+
+enum {
+	PAGE_ROWS = 1000,
+	JOURNALS_MAX = 256,
+};
+
+/* Tokens above this were given out by the journal; outage.h keeps them apart. */
+#define JOURNAL_TOKEN (UINT64_C(1) << 52)
+
+struct listing {
+	struct hx_invocation *inv;
+	struct hx_columns table;
+	int64_t now_ms;
+	uint64_t count;
+};
+
+static const char *claim_of(const struct hapax_record *record)
+{
+	return record->token > JOURNAL_TOKEN ? "journal" : "store";
+}
+
+/* ------------------------------------------------------------------ list */
+
+static const struct hx_column list_columns[] = {
+	{"KEY", false}, {"SCOPE", false}, {"STATE", false}, {"CLAIM", false}, {"AGE", true},
+};
+
+static int list_each(const struct hapax_record *record, void *context)
+{
+	struct listing *listing = context;
+	struct hx_columns *table = &listing->table;
+	char scope[HX_SCOPE_SIZE_MAX];
+	char span[HX_TEXT_SIZE];
+	struct hx_json_out json;
+
+	listing->count++;
+	if (listing->inv->settings.format == HX_FORMAT_JSON) {
+		hx_json_out_init(&json, &listing->inv->out);
+		hx_json_out_object_begin(&json, NULL);
+		hx_record_out_json(&json, record, false);
+		hx_json_out_text(&json, "claim", claim_of(record));
+		hx_json_out_object_end(&json);
+	} else {
+		hx_columns_bytes(table, record->key);
+		hx_columns_bytes(table, hx_record_out_scope(record->tenant, record->group, scope));
+		hx_columns_text(
+			table, hx_record_out_colour(record->state),
+			hapax_state_name(record->state));
+		hx_columns_text(table, HX_COLOUR_NONE, claim_of(record));
+		hx_text_span(listing->now_ms - record->first_seen_ms, span);
+		hx_columns_text(table, HX_COLOUR_NONE, span);
+	}
+	return hx_interrupt_signal() != 0 || listing->inv->out.os_errno != 0;
+}
+
+static int list_pages(struct listing *listing, struct hapax_store *journal)
+{
+	struct hx_invocation *inv = listing->inv;
+	struct hapax_scan scan = HAPAX_SCAN_INIT;
+	struct hapax_cursor cursor = {.size = 0};
+	struct hapax_error err;
+
+	scan.count_max = PAGE_ROWS;
+	do {
+		if (hapax_store_scan(journal, &scan, &cursor, list_each, listing, &err) != HAPAX_OK)
+			return hx_report_error(inv->command->name, &err);
+		if (inv->settings.format == HX_FORMAT_TEXT &&
+		    hx_columns_print(&listing->table, &inv->out) != HAPAX_OK) {
+			hx_report(inv->command->name, "memory ran out");
+			return HX_EXIT_OS;
+		}
+		if (hx_interrupt_signal() != 0)
+			return HX_EXIT_SIGNAL + hx_interrupt_signal();
+	} while (!cursor.done && inv->out.os_errno == 0);
+	return HX_EXIT_OK;
+}
+
+static int run_list(struct hx_invocation *inv, char **urls, size_t count)
+{
+	struct listing listing = {.inv = inv};
+	struct hapax_store *journal = NULL;
+	int code = hx_settings_open_url(inv, urls[0], HX_OPEN_EXISTING, &journal);
+
+	(void)count;
+	if (code != HX_EXIT_OK)
+		return code;
+	hx_interrupt_watch();
+	listing.now_ms = hx_settings_now_ms(journal);
+	hx_columns_init(
+		&listing.table, list_columns, sizeof(list_columns) / sizeof(list_columns[0]));
+	code = list_pages(&listing, journal);
+	hx_out_flush(&inv->out);
+	if (code == HX_EXIT_OK && inv->settings.format == HX_FORMAT_TEXT)
+		hx_report_line("%" PRIu64 " key%s", listing.count, listing.count == 1 ? "" : "s");
+	hx_columns_done(&listing.table);
+	hapax_store_close(journal);
+	return code;
+}
+
+/* ------------------------------------------------------------------ reconcile */
+
+static const struct hx_column reconcile_columns[] = {
+	{"KEY", false},
+	{"SCOPE", false},
+	{"BECAME", false},
+	{"JOURNAL", false},
+};
+
+struct reconciling {
+	struct hx_invocation *inv;
+	struct hx_columns table;
+	struct hx_progress progress;
+	const char *journal;
+	uint64_t count; /* of this journal, so far */
+	uint64_t total; /* as many as it held at the beginning */
+	uint64_t rows;  /* that wait to be printed */
+	bool has_any;   /* of all journals */
+	enum hapax_status status;
+};
+
+static enum hx_colour colour_of(enum hapax_reconciled verdict)
+{
+	switch (verdict) {
+	case HAPAX_RECONCILED_KEPT: return HX_COLOUR_GREEN;
+	case HAPAX_RECONCILED_TWICE:
+	case HAPAX_RECONCILED_MISMATCH: return HX_COLOUR_RED;
+	case HAPAX_RECONCILED_FAILED:
+	case HAPAX_RECONCILED_LATER: break;
+	}
+	return HX_COLOUR_YELLOW;
+}
+
+/* Rows are printed a page at a time; a journal may hold millions. */
+static void print_rows(struct reconciling *work)
+{
+	hx_progress_done(&work->progress);
+	if (work->inv->settings.format == HX_FORMAT_TEXT && work->status == HAPAX_OK)
+		work->status = hx_columns_print(&work->table, &work->inv->out);
+	hx_out_flush(&work->inv->out);
+	work->rows = 0;
+}
+
+static void print_json(
+	struct reconciling *work, const struct hapax_record *record, enum hapax_reconciled verdict)
+{
+	struct hx_json_out json;
+
+	hx_json_out_init(&json, &work->inv->out);
+	hx_json_out_object_begin(&json, NULL);
+	hx_record_out_name(&json, record->tenant, record->group, record->key);
+	hx_json_out_text(&json, "became", hapax_reconciled_name(verdict));
+	hx_json_out_text(&json, "journal", work->journal);
+	hx_json_out_object_end(&json);
+}
+
+static void reconcile_each(
+	const struct hapax_record *record, enum hapax_reconciled verdict, void *context)
+{
+	struct reconciling *work = context;
+	struct hx_columns *table = &work->table;
+	char scope[HX_SCOPE_SIZE_MAX];
+
+	if (work->inv->settings.format == HX_FORMAT_JSON) {
+		print_json(work, record, verdict);
+	} else {
+		hx_columns_bytes(table, record->key);
+		hx_columns_bytes(table, hx_record_out_scope(record->tenant, record->group, scope));
+		hx_columns_text(table, colour_of(verdict), hapax_reconciled_name(verdict));
+		hx_columns_text(table, HX_COLOUR_NONE, work->journal);
+	}
+	work->has_any = true;
+	work->count++;
+	if (++work->rows == PAGE_ROWS)
+		print_rows(work);
+	hx_progress_bar(&work->progress, "records", work->count, work->total);
+}
+
+static int reconcile_one(
+	struct reconciling *work, struct hapax_store *store, struct hapax_reconcile *reconcile)
+{
+	struct hx_invocation *inv = work->inv;
+	struct hapax_store *journal = NULL;
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	struct hapax_error err;
+	enum hapax_status status;
+	int code = hx_settings_open_url(inv, work->journal, HX_OPEN_EXISTING, &journal);
+
+	if (code != HX_EXIT_OK)
+		return code;
+	work->count = 0;
+	status = hapax_store_stats(journal, &stats, NULL, NULL, &err);
+	work->total = stats.keys;
+	if (status == HAPAX_OK)
+		status = hapax_journal_reconcile(journal, store, reconcile, &err);
+	hapax_store_close(journal);
+	print_rows(work);
+	if (status != HAPAX_OK)
+		return hx_report_error(inv->command->name, &err);
+	if (work->status != HAPAX_OK) {
+		hx_report(inv->command->name, "memory ran out");
+		return HX_EXIT_OS;
+	}
+	return HX_EXIT_OK;
+}
+
+static void print_counts(const struct hapax_reconcile *reconcile)
+{
+	hx_report_line(
+		"%" PRIu64 " kept, %" PRIu64 " ran twice, %" PRIu64
+		" with another payload, %" PRIu64 " failed, %" PRIu64 " for later",
+		reconcile->counts[HAPAX_RECONCILED_KEPT], reconcile->counts[HAPAX_RECONCILED_TWICE],
+		reconcile->counts[HAPAX_RECONCILED_MISMATCH],
+		reconcile->counts[HAPAX_RECONCILED_FAILED],
+		reconcile->counts[HAPAX_RECONCILED_LATER]);
+}
+
+static int run_reconcile(struct hx_invocation *inv, char **urls, size_t count)
+{
+	struct reconciling work = {.inv = inv};
+	struct hapax_reconcile reconcile = HAPAX_RECONCILE_INIT;
+	struct hapax_store *store = NULL;
+	int code = hx_settings_open(inv, HX_OPEN_CREATE, &store);
+
+	if (code != HX_EXIT_OK)
+		return code;
+	hx_progress_init(&work.progress);
+	hx_interrupt_watch();
+	reconcile.each = reconcile_each;
+	reconcile.context = &work;
+	hx_columns_init(
+		&work.table, reconcile_columns,
+		sizeof(reconcile_columns) / sizeof(reconcile_columns[0]));
+	for (size_t i = 0; i < count && code == HX_EXIT_OK; i++) {
+		work.journal = urls[i];
+		code = reconcile_one(&work, store, &reconcile);
+		if (code == HX_EXIT_OK && hx_interrupt_signal() != 0)
+			code = HX_EXIT_SIGNAL + hx_interrupt_signal();
+	}
+	/* After an error, too: what was settled until then is settled. */
+	if (inv->settings.format == HX_FORMAT_TEXT && (code == HX_EXIT_OK || work.has_any))
+		print_counts(&reconcile);
+	hx_columns_done(&work.table);
+	hapax_store_close(store);
+	return code;
+}
+
+/* ------------------------------------------------------------------ the command */
+
+static int run(struct hx_invocation *inv)
+{
+	const char *name = inv->options.operands[0];
+	char **urls = inv->options.operands + 1;
+	size_t count = inv->options.operand_count - 1;
+	bool is_list = strcmp(name, "list") == 0;
+
+	if (!is_list && strcmp(name, "reconcile") != 0) {
+		(void)hx_report_usage(inv->command->name, "unknown action '%s'", name);
+		hx_report_hint("there are list and reconcile");
+		return HX_EXIT_USAGE;
+	}
+	if (count == 0 || (is_list && count > 1)) {
+		(void)hx_report_usage(
+			inv->command->name, "%s",
+			count == 0 ? "the journal's URL was missing" : "list takes one journal");
+		hx_report_hint(
+			"usage: hapax journal %s",
+			is_list ? "list JOURNAL" : "reconcile JOURNAL...");
+		return HX_EXIT_USAGE;
+	}
+	return is_list ? run_list(inv, urls, count) : run_reconcile(inv, urls, count);
+}
+
+static const struct command_exit exits[] = {
+	{HX_EXIT_OK, "it was listed or reconciled, whatever was found"},
+	{HX_EXIT_SIGNAL, "and above: a signal ended it between two journals (130 INT, 143 TERM)"},
+	{0, NULL},
+};
+
+static const struct command_example examples[] = {
+	{"hapax journal list sqlite:journal.db", "what was let through"},
+	{"hapax journal reconcile sqlite:a.db sqlite:b.db --store \"$HAPAX_STORE\"",
+         "write two nodes' journals into the store, and see what ran twice"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_journal = {
+	.name = "journal",
+	.summary = "list and reconcile what ran while the store was away",
+	.usage = "list JOURNAL | reconcile JOURNAL...",
+	.description =
+		"A node that goes on while its store is away writes down in a journal what it let\n"
+		"through, and reconciles it by itself when the store is back. For nodes that did\n"
+		"not come back, reconcile does it: it writes what their journals hold into the\n"
+		"store as done, and says of each key whether it was kept, ran twice, had another\n"
+		"payload, failed, or has to wait. It may be repeated.\n",
+	.flags = COMMAND_STORE | COMMAND_STORE_OPERANDS,
+	.operands_min = 1,
+	.operands_max = JOURNALS_MAX + 1,
+	.exits = exits,
+	.examples = examples,
+	.run = run,
+};

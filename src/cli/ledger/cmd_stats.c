@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_stats.c - hapax stats: totals of a store, and what it decided lately.
+ *
+ * The store hands out a row of counts per scope and hour, in no order. The rows of
+ * the last 24 hours are gathered, sorted by scope and added up, whenever there is no
+ * more room for one and at the end. A store that many processes share may have
+ * counted more scopes than anybody reads; the last of them are shown as one.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hapax/hapax.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "cli/print/columns.h"
+#include "cli/frame/command.h"
+#include "cli/print/record_out.h"
+#include "cli/frame/report.h"
+#include "cli/print/text.h"
+
+#define HOUR_MS INT64_C(3600000)
+enum { HOURS = 24 };
+
+struct row {
+	uint16_t scope_size;
+	char scope[HX_SCOPE_SIZE_MAX];
+	uint64_t counts[HAPAX_DECISION_COUNT];
+};
+
+/* 46 MB at most: so many scopes, and as much room again for their hours. */
+enum { SCOPES_MAX = 64 * 1024, ROWS_MAX = 2 * SCOPES_MAX };
+
+static const char others[] = "other/other";
+
+struct collector {
+	const struct hx_settings *settings;
+	struct hapax_buf rows; /* struct row */
+	int64_t since_ms;
+	bool is_crowded;          /* there were more than SCOPES_MAX scopes */
+	enum hapax_status status; /* the first failure */
+};
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *left = a;
+	const struct row *right = b;
+
+	return hx_bytes_compare(
+		hx_bytes(left->scope, left->scope_size), hx_bytes(right->scope, right->scope_size));
+}
+
+/* Sort, and add up the rows of each scope in place. Returns how many are left. */
+static size_t add_up(struct row *rows, size_t count)
+{
+	size_t left = 0;
+
+	if (count == 0)
+		return 0;
+	qsort(rows, count, sizeof(*rows), compare_rows);
+	for (size_t i = 1; i < count; i++) {
+		if (compare_rows(&rows[left], &rows[i]) != 0) {
+			rows[++left] = rows[i];
+			continue;
+		}
+		for (size_t d = 0; d < HAPAX_DECISION_COUNT; d++)
+			rows[left].counts[d] += rows[i].counts[d];
+	}
+	return left + 1;
+}
+
+/* Make one row, the last, of all scopes above SCOPES_MAX. Returns how many are left. */
+static size_t fold(struct row *rows, size_t count)
+{
+	for (size_t i = SCOPES_MAX; i < count; i++) {
+		rows[i].scope_size = sizeof(others) - 1;
+		memcpy(rows[i].scope, others, sizeof(others) - 1);
+	}
+	return add_up(rows, count);
+}
+
+static void compact(struct collector *collector)
+{
+	struct row *rows = (struct row *)(void *)collector->rows.data;
+	size_t count = add_up(rows, collector->rows.size / sizeof(*rows));
+
+	if (count > SCOPES_MAX) {
+		count = fold(rows, count);
+		collector->is_crowded = true;
+	}
+	collector->rows.size = count * sizeof(*rows);
+}
+
+static bool is_wanted(const struct collector *collector, const struct hapax_counters *counters)
+{
+	const struct hx_settings *settings = collector->settings;
+
+	if (counters->hour_ms < collector->since_ms)
+		return false;
+	return !settings->scope_given ||
+		(hx_bytes_equal(counters->tenant, settings->tenant) &&
+	         hx_bytes_equal(counters->group, settings->group));
+}
+
+static int collect(const struct hapax_counters *counters, void *context)
+{
+	struct collector *collector = context;
+	struct row row = {.scope_size = sizeof(others) - 1};
+
+	if (!is_wanted(collector, counters))
+		return 0;
+	if (collector->rows.size == ROWS_MAX * sizeof(row))
+		compact(collector);
+	if (collector->is_crowded)
+		memcpy(row.scope, others, sizeof(others) - 1);
+	else
+		row.scope_size =
+			(uint16_t)hx_record_out_scope(counters->tenant, counters->group, row.scope)
+				.size;
+	memcpy(row.counts, counters->counts, sizeof(row.counts));
+	collector->status = hx_buf_append(&collector->rows, &row, sizeof(row));
+	return collector->status != HAPAX_OK;
+}
+
+static void format_hit_rate(const uint64_t *counts, char out[HX_TEXT_SIZE])
+{
+	double first = (double)counts[HAPAX_DECISION_ACQUIRED];
+	double duplicate = (double)counts[HAPAX_DECISION_REPLAY];
+
+	if (first + duplicate == 0)
+		(void)snprintf(out, HX_TEXT_SIZE, "-");
+	else
+		(void)snprintf(out, HX_TEXT_SIZE, "%.1f%%", 100 * duplicate / (first + duplicate));
+}
+
+static void write_decisions(struct hx_json_out *json, const uint64_t *counts)
+{
+	hx_json_out_object_begin(json, "decisions");
+	for (int d = 0; d < HAPAX_DECISION_COUNT; d++)
+		hx_json_out_unsigned(json, hapax_decision_name((enum hapax_decision)d), counts[d]);
+	hx_json_out_object_end(json);
+	hx_json_out_share(
+		json, "hit_rate", counts[HAPAX_DECISION_REPLAY], counts[HAPAX_DECISION_ACQUIRED]);
+}
+
+static void write_limit(struct hx_json_out *json, const char *name, uint64_t limit)
+{
+	if (limit == 0)
+		hx_json_out_null(json, name);
+	else
+		hx_json_out_unsigned(json, name, limit);
+}
+
+static void print_json(
+	struct hx_out *out, const char *url, const struct hapax_stats *stats,
+	const struct row *rows, size_t count)
+{
+	struct hx_json_out json;
+
+	hx_json_out_init(&json, out);
+	hx_json_out_object_begin(&json, NULL);
+	hx_json_out_bytes(&json, "store", hapax_bytes_from_text(url));
+	hx_json_out_time(&json, "now", stats->now_ms);
+	hx_json_out_signed(&json, "skew_ms", stats->skew_ms);
+	hx_json_out_unsigned(&json, "keys", stats->keys);
+	hx_json_out_object_begin(&json, "states");
+	hx_json_out_unsigned(&json, "claimed", stats->claimed);
+	hx_json_out_unsigned(&json, "done", stats->done);
+	hx_json_out_unsigned(&json, "failed", stats->failed);
+	hx_json_out_unsigned(&json, "parked", stats->parked);
+	hx_json_out_object_end(&json);
+	hx_json_out_unsigned(&json, "expired", stats->expired);
+	hx_json_out_unsigned(&json, "evicted", stats->evicted);
+	hx_json_out_unsigned(&json, "tidy_failures", stats->tidy_failures);
+	hx_json_out_unsigned(&json, "bytes", stats->bytes);
+	write_limit(&json, "bytes_max", stats->bytes_max);
+	write_limit(&json, "keys_max", stats->keys_max);
+	hx_json_out_unsigned(&json, "token", stats->token);
+	write_decisions(&json, stats->counts);
+	hx_json_out_array_begin(&json, "last_24h");
+	for (size_t i = 0; i < count; i++) {
+		hx_json_out_object_begin(&json, NULL);
+		hx_json_out_bytes(&json, "scope", hx_bytes(rows[i].scope, rows[i].scope_size));
+		write_decisions(&json, rows[i].counts);
+		hx_json_out_object_end(&json);
+	}
+	hx_json_out_array_end(&json);
+	hx_json_out_object_end(&json);
+}
+
+static void print_limits(struct hx_out *out, const struct hapax_stats *stats)
+{
+	char text[HX_TEXT_SIZE];
+
+	hx_out_field(out, "limits");
+	if (stats->keys_max == 0 && stats->bytes_max == 0)
+		hx_out_text(out, "none");
+	if (stats->keys_max != 0)
+		hx_out_printf(out, "%" PRIu64 " keys", stats->keys_max);
+	if (stats->keys_max != 0 && stats->bytes_max != 0)
+		hx_out_text(out, ", ");
+	if (stats->bytes_max != 0) {
+		hx_text_bytes(stats->bytes_max, text);
+		hx_out_text(out, text);
+	}
+	hx_out_text(out, "\n");
+}
+
+static void print_totals(struct hx_out *out, const char *url, const struct hapax_stats *stats)
+{
+	char text[HX_TEXT_SIZE];
+
+	hx_out_field(out, "store");
+	hx_out_escaped(out, hapax_bytes_from_text(url));
+	hx_out_text(out, "\n");
+	hx_out_field(out, "keys");
+	hx_out_printf(
+		out,
+		"%" PRIu64 "  (claimed %" PRIu64 ", done %" PRIu64 ", failed %" PRIu64
+		", parked %" PRIu64 ")\n",
+		stats->keys, stats->claimed, stats->done, stats->failed, stats->parked);
+	hx_out_field(out, "expired");
+	hx_out_printf(out, "%" PRIu64 " known, not yet removed\n", stats->expired);
+	hx_text_bytes(stats->bytes, text);
+	hx_out_field(out, "size");
+	hx_out_printf(out, "%s\n", text);
+	print_limits(out, stats);
+	format_hit_rate(stats->counts, text);
+	hx_out_field(out, "hit rate");
+	hx_out_printf(
+		out, "%s  (%" PRIu64 " first, %" PRIu64 " duplicate)\n", text,
+		stats->counts[HAPAX_DECISION_ACQUIRED], stats->counts[HAPAX_DECISION_REPLAY]);
+	hx_out_field(out, "last token");
+	hx_out_printf(out, "%" PRIu64 "\n", stats->token);
+}
+
+static const struct hx_column columns[] = {
+	{"SCOPE (LAST 24 H)", false}, {"ACQUIRED", true}, {"REPLAY", true}, {"IN-PROGRESS", true},
+	{"MISMATCH", true},           {"PARKED", true},   {"FENCED", true}, {"LIMIT", true},
+	{"HIT-RATE", true},
+};
+
+static enum hapax_status print_scopes(struct hx_out *out, const struct row *rows, size_t count)
+{
+	static const enum hapax_decision shown[] = {
+		HAPAX_DECISION_ACQUIRED, HAPAX_DECISION_REPLAY, HAPAX_DECISION_IN_PROGRESS,
+		HAPAX_DECISION_MISMATCH, HAPAX_DECISION_PARKED, HAPAX_DECISION_FENCED,
+		HAPAX_DECISION_LIMIT,
+	};
+	char text[HX_TEXT_SIZE];
+	struct hx_columns table;
+	enum hapax_status status;
+
+	hx_columns_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+	for (size_t i = 0; i < count; i++) {
+		hx_columns_bytes(&table, hx_bytes(rows[i].scope, rows[i].scope_size));
+		for (size_t d = 0; d < sizeof(shown) / sizeof(shown[0]); d++)
+			hx_columns_count(&table, rows[i].counts[shown[d]]);
+		format_hit_rate(rows[i].counts, text);
+		hx_columns_text(&table, HX_COLOUR_NONE, text);
+	}
+	hx_out_text(out, "\n");
+	status = hx_columns_print(&table, out);
+	hx_columns_done(&table);
+	return status;
+}
+
+static int print(
+	struct hx_invocation *inv, struct hapax_store *store, const struct hapax_stats *stats,
+	struct collector *collector)
+{
+	const struct row *rows;
+	size_t count;
+	enum hapax_status status = HAPAX_OK;
+
+	compact(collector);
+	rows = (const struct row *)(const void *)collector->rows.data;
+	count = collector->rows.size / sizeof(*rows);
+	if (collector->is_crowded)
+		hx_report(
+			inv->command->name,
+			"note: more than %d scopes; the others are counted as %s", SCOPES_MAX,
+			others);
+	if (inv->settings.format == HX_FORMAT_JSON) {
+		print_json(&inv->out, hapax_store_url(store), stats, rows, count);
+	} else {
+		print_totals(&inv->out, hapax_store_url(store), stats);
+		if (count > 0)
+			status = print_scopes(&inv->out, rows, count);
+	}
+	if (status == HAPAX_OK)
+		return HX_EXIT_OK;
+	hx_report(inv->command->name, "memory ran out");
+	return HX_EXIT_OS;
+}
+
+static int run(struct hx_invocation *inv)
+{
+	struct collector collector = {.settings = &inv->settings};
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	struct hapax_store *store;
+	struct hapax_error err;
+	enum hapax_status status;
+	int code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
+
+	if (code != HX_EXIT_OK)
+		return code;
+	collector.since_ms = hx_settings_now_ms(store) / HOUR_MS * HOUR_MS - (HOURS - 1) * HOUR_MS;
+	hx_buf_init(&collector.rows, ROWS_MAX * sizeof(struct row));
+	status = hapax_store_stats(store, &stats, collect, &collector, &err);
+	if (status != HAPAX_OK) {
+		code = hx_report_error(inv->command->name, &err);
+	} else if (collector.status != HAPAX_OK) {
+		hx_report(inv->command->name, "memory ran out");
+		code = HX_EXIT_OS;
+	} else {
+		code = print(inv, store, &stats, &collector);
+	}
+	hapax_store_close(store);
+	hx_buf_done(&collector.rows);
+	return code;
+}
+
+static const struct command_exit exits[] = {
+	{HX_EXIT_OK, "the numbers were printed"},
+	{0, NULL},
+};
+
+static const struct command_example examples[] = {
+	{"hapax stats", "totals, and decisions by scope"},
+	{"hapax stats --scope default/default -o json", "every number, of one scope"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_stats = {
+	.name = "stats",
+	.summary = "show totals, hit rate and decisions by scope",
+	.usage = "[OPTION]...",
+	.description =
+		"Shows how many keys there are and in which state, how large the store is, and what\n"
+		"it decided: in all, and for each scope in this hour and the 23 before it. --scope\n"
+		"narrows that table; totals are of the whole store.\n"
+		"\n"
+		"Hit rate is duplicates / (first + duplicates). Above 5 % a sender repeats itself too\n"
+		"much; 0 % for weeks says that the key is wrong and never repeats.\n",
+	.flags = COMMAND_STORE | COMMAND_SCOPE,
+	.exits = exits,
+	.examples = examples,
+	.run = run,
+};

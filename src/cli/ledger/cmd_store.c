@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_store.c - hapax store: what a store is, a copy of it, its tables, and what to do
+ * after a backup was restored.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include <hapax/copy.h>
+#include <hapax/hapax.h>
+
+#include "cli/frame/command.h"
+#include "cli/frame/interrupt.h"
+#include "cli/print/json_out.h"
+#include "cli/frame/progress.h"
+#include "cli/frame/report.h"
+#include "cli/print/text.h"
+
+/* ------------------------------------------------------------------ info */
+
+static const struct {
+	enum hapax_store_capability capability;
+	const char *name;
+	const char *meaning;
+} capabilities[] = {
+	{HAPAX_STORE_DURABLE, "durable", "an answer survives a power cut"},
+	{HAPAX_STORE_TOKEN_GLOBAL, "token_global", "tokens rise over the whole store"},
+	{HAPAX_STORE_TRANSACTIONS, "transactions", "operations join the caller's transaction"},
+	{HAPAX_STORE_MULTI_KEY, "multi_key", "several keys in one step"},
+	{HAPAX_STORE_CLOCK, "store_clock", "all users share the store's clock"},
+};
+enum { GUARANTEE_SIZE = 512 };
+enum { CAPABILITIES = sizeof(capabilities) / sizeof(capabilities[0]) };
+
+/* How much of the files lives, in percent. */
+static unsigned live_percent(const struct hapax_files *files)
+{
+	uint64_t bytes = files->log_bytes + files->class_bytes;
+
+	return bytes == 0 ? 0 : (unsigned)(100.0 * (double)files->live_bytes / (double)bytes);
+}
+
+static const char *state_of(const struct hapax_files *files)
+{
+	return files->was_closed ? "closed" : "recovered";
+}
+
+static void files_json(struct hx_json_out *json, const struct hapax_files *files)
+{
+	if (files->size == 0)
+		return;
+	hx_json_out_object_begin(json, "files");
+	hx_json_out_text(json, "state", state_of(files));
+	hx_json_out_unsigned(json, "log_segments", files->log_segments);
+	hx_json_out_unsigned(json, "log_bytes", files->log_bytes);
+	hx_json_out_unsigned(json, "class_segments", files->class_segments);
+	hx_json_out_unsigned(json, "class_bytes", files->class_bytes);
+	hx_json_out_unsigned(json, "live_bytes", files->live_bytes);
+	hx_json_out_unsigned(json, "live_percent", live_percent(files));
+	hx_json_out_unsigned(json, "lsn", files->lsn);
+	hx_json_out_unsigned(json, "durable_lsn", files->durable_lsn);
+	hx_json_out_signed(json, "owed_ms", files->owed_ms);
+	hx_json_out_object_end(json);
+}
+
+static void files_text(struct hx_out *out, const struct hapax_files *files)
+{
+	char log[HX_TEXT_SIZE], classes[HX_TEXT_SIZE], live[HX_TEXT_SIZE];
+
+	if (files->size == 0)
+		return;
+	hx_text_bytes(files->log_bytes, log);
+	hx_text_bytes(files->class_bytes, classes);
+	hx_text_bytes(files->live_bytes, live);
+	hx_out_field(out, "segments");
+	hx_out_printf(
+		out, "%" PRIu64 " of the log, %s; %" PRIu64 " by expiry, %s\n", files->log_segments,
+		log, files->class_segments, classes);
+	hx_out_field(out, "live");
+	hx_out_printf(out, "%s, %u %% of the files\n", live, live_percent(files));
+	hx_out_field(out, "next LSN");
+	hx_out_printf(
+		out, "%" PRIu64 ", all below %" PRIu64 " synced\n", files->lsn, files->durable_lsn);
+	hx_out_field(out, "clock owes");
+	hx_out_printf(out, "%" PRId64 " ms\n", files->owed_ms);
+	hx_out_field(out, "state");
+	hx_out_text(
+		out,
+		files->was_closed ? "sound; was closed cleanly\n"
+				  : "sound; recovered, the last process had not closed it\n");
+}
+
+static void info_json(
+	struct hx_out *out, struct hapax_store *store, const struct hapax_stats *stats,
+	const struct hapax_files *files)
+{
+	struct hx_json_out json;
+	char guarantee[GUARANTEE_SIZE];
+
+	hx_json_out_init(&json, out);
+	hx_json_out_object_begin(&json, NULL);
+	hx_json_out_text(&json, "store", hapax_store_url(store));
+	hx_json_out_text(&json, "kind", hapax_store_name(store));
+	hx_json_out_array_begin(&json, "capabilities");
+	for (size_t i = 0; i < CAPABILITIES; i++)
+		if (hapax_store_capabilities(store) & capabilities[i].capability)
+			hx_json_out_text(&json, NULL, capabilities[i].name);
+	hx_json_out_array_end(&json);
+	hapax_store_guarantee(store, guarantee, sizeof(guarantee));
+	hx_json_out_text(&json, "guarantee", guarantee);
+	hx_json_out_unsigned(&json, "keys", stats->keys);
+	hx_json_out_unsigned(&json, "claimed", stats->claimed);
+	hx_json_out_unsigned(&json, "done", stats->done);
+	hx_json_out_unsigned(&json, "failed", stats->failed);
+	hx_json_out_unsigned(&json, "parked", stats->parked);
+	hx_json_out_unsigned(&json, "bytes", stats->bytes);
+	hx_json_out_unsigned(&json, "token", stats->token);
+	hx_json_out_time(&json, "now", stats->now_ms);
+	hx_json_out_signed(&json, "skew_ms", stats->skew_ms);
+	files_json(&json, files);
+	hx_json_out_object_end(&json);
+}
+
+static void info_text(
+	struct hx_out *out, struct hapax_store *store, const struct hapax_stats *stats,
+	const struct hapax_files *files)
+{
+	char text[HX_TEXT_SIZE];
+	char guarantee[GUARANTEE_SIZE];
+	bool is_first = true;
+
+	hx_out_field(out, "store");
+	hx_out_escaped(out, hapax_bytes_from_text(hapax_store_url(store)));
+	hx_out_text(out, "\n");
+	hx_out_field(out, "kind");
+	hx_out_printf(out, "%s\n", hapax_store_name(store));
+	hapax_store_guarantee(store, guarantee, sizeof(guarantee));
+	hx_out_field(out, "guarantee");
+	hx_out_printf(out, "%s\n", guarantee);
+	for (size_t i = 0; i < CAPABILITIES; i++) {
+		if (!(hapax_store_capabilities(store) & capabilities[i].capability) ||
+		    capabilities[i].capability == HAPAX_STORE_DURABLE)
+			continue;
+		hx_out_field(out, is_first ? "promises" : "");
+		hx_out_printf(out, "%s\n", capabilities[i].meaning);
+		is_first = false;
+	}
+	hx_out_field(out, "keys");
+	hx_out_printf(
+		out,
+		"%" PRIu64 " (%" PRIu64 " claimed, %" PRIu64 " done, %" PRIu64 " failed, %" PRIu64
+		" parked)\n",
+		stats->keys, stats->claimed, stats->done, stats->failed, stats->parked);
+	hx_text_bytes(stats->bytes, text);
+	hx_out_field(out, "size");
+	hx_out_printf(out, "%s\n", text);
+	hx_out_field(out, "last token");
+	hx_out_printf(out, "%" PRIu64 "\n", stats->token);
+	hx_text_time(stats->now_ms, text);
+	hx_out_field(out, "clock");
+	hx_out_printf(out, "%s (%+" PRId64 " ms)\n", text, stats->skew_ms);
+	files_text(out, files);
+}
+
+static int run_info(struct hx_invocation *inv, char **operands, size_t count)
+{
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	struct hapax_files files = HAPAX_FILES_INIT;
+	struct hapax_store *store = NULL;
+	struct hapax_error err;
+	enum hapax_status status;
+	int code =
+		hx_settings_open_url(inv, count > 0 ? operands[0] : NULL, HX_OPEN_EXISTING, &store);
+
+	if (code != HX_EXIT_OK)
+		return code;
+	status = hapax_store_stats(store, &stats, NULL, NULL, &err);
+	if (status == HAPAX_OK)
+		status = hapax_store_files(store, &files, &err);
+	/* Not every store has segments to speak of. */
+	if (status == HAPAX_ERR_UNSUPPORTED) {
+		files.size = 0;
+		status = HAPAX_OK;
+	}
+	if (status != HAPAX_OK)
+		code = hx_report_error(inv->command->name, &err);
+	else if (inv->settings.format == HX_FORMAT_JSON)
+		info_json(&inv->out, store, &stats, &files);
+	else
+		info_text(&inv->out, store, &stats, &files);
+	hapax_store_close(store);
+	return code;
+}
+
+/* ------------------------------------------------------------------ copy */
+
+static int show_copy(const struct hapax_copy *copy, void *context)
+{
+	hx_progress_bar(context, "records", copy->records, copy->total);
+	return hx_interrupt_signal() != 0;
+}
+
+static void print_copy(struct hx_invocation *inv, const struct hapax_copy *copy)
+{
+	struct hx_json_out json;
+
+	if (inv->settings.format == HX_FORMAT_TEXT) {
+		hx_out_field(&inv->out, "records");
+		hx_out_printf(&inv->out, "%" PRIu64 "\n", copy->records);
+		hx_out_field(&inv->out, "last token");
+		hx_out_printf(&inv->out, "%" PRIu64 "\n", copy->token);
+		return;
+	}
+	hx_json_out_init(&json, &inv->out);
+	hx_json_out_object_begin(&json, NULL);
+	hx_json_out_unsigned(&json, "records", copy->records);
+	hx_json_out_unsigned(&json, "bytes", copy->bytes);
+	hx_json_out_unsigned(&json, "token", copy->token);
+	hx_json_out_object_end(&json);
+}
+
+static int copy_records(
+	struct hx_invocation *inv, struct hapax_store *source, struct hapax_store *target)
+{
+	struct hapax_copy copy = HAPAX_COPY_INIT;
+	struct hx_progress progress;
+	struct hapax_error err;
+	enum hapax_status status;
+
+	hx_progress_init(&progress);
+	hx_interrupt_watch();
+	copy.progress = show_copy;
+	copy.context = &progress;
+	status = hapax_store_copy(source, target, &copy, &err);
+	hx_progress_done(&progress);
+	if (status == HAPAX_OK) {
+		print_copy(inv, &copy);
+		return HX_EXIT_OK;
+	}
+	if (status == HAPAX_ERR_HANDLER) {
+		hx_report(
+			inv->command->name,
+			"stopped after %" PRIu64 " records; the target holds a part", copy.records);
+		hx_report_hint("remove the target before you copy again");
+		return HX_EXIT_SIGNAL + hx_interrupt_signal();
+	}
+	return hx_report_error(inv->command->name, &err);
+}
+
+static int run_copy(struct hx_invocation *inv, char **operands, size_t count)
+{
+	struct hapax_store *source = NULL;
+	struct hapax_store *target = NULL;
+	int code;
+
+	(void)count;
+	if (strcmp(operands[0], operands[1]) == 0)
+		return hx_report_usage(inv->command->name, "source and target were the same store");
+	code = hx_settings_open_url(inv, operands[0], HX_OPEN_EXISTING, &source);
+	if (code == HX_EXIT_OK)
+		code = hx_settings_open_url(inv, operands[1], HX_OPEN_CREATE, &target);
+	if (code == HX_EXIT_OK)
+		code = copy_records(inv, source, target);
+	hapax_store_close(target);
+	hapax_store_close(source);
+	return code;
+}
+
+/* ------------------------------------------------------------------ restored */
+
+static int run_restored(struct hx_invocation *inv, char **operands, size_t count)
+{
+	struct hapax_store *store = NULL;
+	struct hx_json_out json;
+	struct hapax_error err;
+	uint64_t token = 0;
+	int code =
+		hx_settings_open_url(inv, count > 0 ? operands[0] : NULL, HX_OPEN_EXISTING, &store);
+
+	if (code != HX_EXIT_OK)
+		return code;
+	if (hapax_store_restored(store, &token, &err) != HAPAX_OK) {
+		code = hx_report_error(inv->command->name, &err);
+	} else if (inv->settings.format == HX_FORMAT_JSON) {
+		hx_json_out_init(&json, &inv->out);
+		hx_json_out_object_begin(&json, NULL);
+		hx_json_out_unsigned(&json, "token", token);
+		hx_json_out_object_end(&json);
+	} else {
+		hx_out_field(&inv->out, "last token");
+		hx_out_printf(&inv->out, "%" PRIu64 "\n", token);
+	}
+	hapax_store_close(store);
+	return code;
+}
+
+/* ------------------------------------------------------------------ migrate */
+
+static int run_migrate(struct hx_invocation *inv, char **operands, size_t count)
+{
+	const char *url = count > 0 ? operands[0] : inv->settings.store_url;
+	struct hapax_migration migration = {0, 0};
+	struct hx_json_out json;
+	struct hapax_error err;
+
+	if (hapax_store_migrate(url, &migration, &err) != HAPAX_OK)
+		return hx_report_error(inv->command->name, &err);
+	if (inv->settings.format == HX_FORMAT_JSON) {
+		hx_json_out_init(&json, &inv->out);
+		hx_json_out_object_begin(&json, NULL);
+		hx_json_out_signed(&json, "from", migration.from);
+		hx_json_out_signed(&json, "to", migration.to);
+		hx_json_out_object_end(&json);
+	} else if (migration.to == 0) {
+		hx_out_text(&inv->out, "nothing to do: this store migrates when it is opened\n");
+	} else if (migration.from == migration.to) {
+		hx_out_printf(
+			&inv->out, "the ledger is up to date: version %" PRId64 "\n", migration.to);
+	} else {
+		hx_out_printf(
+			&inv->out, "migrated from version %" PRId64 " to %" PRId64 "\n",
+			migration.from, migration.to);
+	}
+	return HX_EXIT_OK;
+}
+
+/* ------------------------------------------------------------------ the command */
+
+static const struct {
+	const char *name;
+	const char *usage;
+	size_t operands_min;
+	size_t operands_max;
+	int (*run)(struct hx_invocation *inv, char **operands, size_t count);
+} actions[] = {
+	{"info", "info [URL]", 0, 1, run_info},
+	{"copy", "copy SOURCE TARGET", 2, 2, run_copy},
+	{"migrate", "migrate [URL]", 0, 1, run_migrate},
+	{"restored", "restored [URL]", 0, 1, run_restored},
+};
+
+static int run(struct hx_invocation *inv)
+{
+	const char *name = inv->options.operands[0];
+	size_t count = inv->options.operand_count - 1;
+
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		if (strcmp(actions[i].name, name) != 0)
+			continue;
+		if (count >= actions[i].operands_min && count <= actions[i].operands_max)
+			return actions[i].run(inv, inv->options.operands + 1, count);
+		(void)hx_report_usage(
+			inv->command->name, "%s",
+			count < actions[i].operands_min ? "an argument was missing"
+							: "there was an argument too many");
+		hx_report_hint("usage: hapax store %s", actions[i].usage);
+		return HX_EXIT_USAGE;
+	}
+	(void)hx_report_usage(inv->command->name, "unknown action '%s'", name);
+	hx_report_hint("there are info, copy, migrate and restored");
+	return HX_EXIT_USAGE;
+}
+
+static const struct command_exit exits[] = {
+	{HX_EXIT_OK, "it was shown, copied, migrated, noted"},
+	{HX_EXIT_SIGNAL, "and above: a signal ended the copy (130 INT, 143 TERM)"},
+	{0, NULL},
+};
+
+static const struct command_example examples[] = {
+	{"hapax store info", "what the store is, holds and promises"},
+	{"hapax store copy \"$HAPAX_STORE\" sqlite:copy.db", "all records into a new store"},
+	{"hapax store migrate", "make the tables in a database, or renew them"},
+	{"hapax store restored", "after a backup was put back"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_store = {
+	.name = "store",
+	.summary = "show, copy or migrate a store, or note that a backup was restored",
+	.usage = "info [URL] | copy SOURCE TARGET | migrate [URL] | restored [URL]",
+	.description =
+		"info shows what kind of store it is, what it promises and how much it holds; of a\n"
+		"file: store also its segments, how much of them lives, its marks, and how it was\n"
+		"left. A damaged one does not open: see hapax fsck.\n"
+		"\n"
+		"copy writes every record that has not expired into another store, of any kind,\n"
+		"which must be empty. Records keep their tokens, so that work in progress can be\n"
+		"completed there; new tokens begin 2^40 above. Stop the users of the source first.\n"
+		"Where a store is a daemon, its API token is read from --token-file, or from the\n"
+		"file that its URL names: http://HOST:8099?token_file=FILE.\n"
+		"\n"
+		"migrate makes the ledger's tables in a PostgreSQL database, or brings them up to\n"
+		"date, in one transaction. Opening a store does not change somebody's database. Run\n"
+		"it as the role that shall own them.\n"
+		"\n"
+		"restored lets tokens go on 2^40 above the last one. A restored backup has forgotten\n"
+		"the tokens that were given out since: without this they would be given out again.\n",
+	.flags = COMMAND_STORE | COMMAND_STORE_OPERANDS,
+	.operands_min = 1,
+	.operands_max = 3,
+	.exits = exits,
+	.examples = examples,
+	.run = run,
+};

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_outbox_manage.c - hapax outbox retry, park, purge, audit, rebuild: what people do about events.
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/print/json_out.h"
+#include "cli/outbox/cmd_outbox.h"
+#include "cli/frame/progress.h"
+#include "cli/frame/report.h"
+
+enum { PURGE_MS_DEFAULT = 7 * 24 * 3600 * 1000 };
+
+static void print_count(struct hx_invocation *inv, const char *name, uint64_t count)
+{
+	struct hx_json_out json;
+
+	if (!hx_outbox_is_json(inv)) {
+		hx_out_printf(&inv->out, "%s %" PRIu64 "\n", name, count);
+		return;
+	}
+	hx_json_out_init(&json, &inv->out);
+	hx_json_out_object_begin(&json, NULL);
+	hx_json_out_unsigned(&json, name, count);
+	hx_json_out_object_end(&json);
+}
+
+/* The sum of what one call for each operand did; of none at all it is HX_EXIT_NO. */
+static int for_each(
+	struct hx_invocation *inv, const char *name, const char *const *operands, size_t count,
+	enum hapax_status (*call)(
+		struct hapax_outbox *outbox, const char *id, uint64_t *count,
+		struct hapax_error *err))
+{
+	struct hapax_outbox *outbox = NULL;
+	struct hapax_error err;
+	uint64_t total = 0;
+	int code = hx_outbox_open(inv, &outbox);
+
+	for (size_t i = 0; i < count && code == HX_EXIT_OK; i++) {
+		uint64_t touched = 0;
+
+		if (call(outbox, operands[i], &touched, &err) != HAPAX_OK)
+			code = hx_report_error(inv->command->name, &err);
+		total += touched;
+	}
+	hapax_outbox_close(outbox);
+	if (code != HX_EXIT_OK)
+		return code;
+	print_count(inv, name, total);
+	return total == 0 ? HX_EXIT_NO : HX_EXIT_OK;
+}
+
+static enum hapax_status retry_id(
+	struct hapax_outbox *outbox, const char *id, uint64_t *count, struct hapax_error *err)
+{
+	return hapax_outbox_retry(outbox, id, NULL, count, err);
+}
+
+static enum hapax_status retry_key(
+	struct hapax_outbox *outbox, const char *key, uint64_t *count, struct hapax_error *err)
+{
+	return hapax_outbox_retry(outbox, NULL, key, count, err);
+}
+
+static enum hapax_status retry_all(
+	struct hapax_outbox *outbox, const char *nothing, uint64_t *count, struct hapax_error *err)
+{
+	(void)nothing;
+	return hapax_outbox_retry(outbox, NULL, NULL, count, err);
+}
+
+int hx_outbox_retry(struct hx_invocation *inv, char **operands, size_t count)
+{
+	const char *key = hx_outbox_text(inv, HX_OUTBOX_KEY);
+	bool is_all = hx_options_get(&inv->options, HX_OUTBOX_ALL) != NULL;
+
+	if ((count > 0) + (key != NULL) + is_all > 1)
+		return hx_report_usage(inv->command->name, "of ids, --key and --all one is enough");
+	if (count > 0)
+		return for_each(inv, "retried", (const char *const *)operands, count, retry_id);
+	if (!is_all && (key == NULL || key[0] == '\0')) {
+		(void)hx_report_usage(inv->command->name, "no event was named");
+		hx_report_hint("give ids, --key TEXT for an ordering key, or --all");
+		return HX_EXIT_USAGE;
+	}
+	return for_each(inv, "retried", &key, 1, is_all ? retry_all : retry_key);
+}
+
+int hx_outbox_park(struct hx_invocation *inv, char **operands, size_t count)
+{
+	if (count > 0)
+		return for_each(
+			inv, "parked", (const char *const *)operands, count, hapax_outbox_park);
+	(void)hx_report_usage(inv->command->name, "no event was named");
+	hx_report_hint("usage: hapax outbox park ID... --db URL");
+	return HX_EXIT_USAGE;
+}
+
+int hx_outbox_purge(struct hx_invocation *inv, char **operands, size_t count)
+{
+	struct hapax_outbox *outbox = NULL;
+	struct hapax_error err;
+	struct hx_progress progress;
+	uint64_t purged = 0, step = 1;
+	int64_t age_ms = 0;
+	int code = hx_outbox_duration(inv, HX_OUTBOX_OLDER, &age_ms);
+
+	(void)operands;
+	(void)count;
+	if (code == HX_EXIT_OK)
+		code = hx_outbox_open(inv, &outbox);
+	if (code != HX_EXIT_OK)
+		return code;
+	if (age_ms == 0)
+		age_ms = PURGE_MS_DEFAULT;
+	hx_progress_init(&progress);
+	while (code == HX_EXIT_OK && step > 0) {
+		step = 0;
+		if (hapax_outbox_purge_step(outbox, age_ms, &step, &err) != HAPAX_OK)
+			code = hx_report_error(inv->command->name, &err);
+		purged += step;
+		hx_progress_show(&progress, "%" PRIu64 " purged", purged);
+	}
+	hx_progress_done(&progress);
+	/* What is gone is gone, whatever came then. */
+	if (code == HX_EXIT_OK || purged > 0)
+		print_count(inv, "purged", purged);
+	hapax_outbox_close(outbox);
+	return code;
+}
+
+/* ------------------------------------------------------------------ parked */
+
+struct listing {
+	struct hx_invocation *inv;
+	struct hx_json_out json;
+};
+
+static struct hapax_bytes field(const struct hapax_field *fields, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (fields[i].name.size == strlen(name) &&
+		    memcmp(fields[i].name.data, name, fields[i].name.size) == 0)
+			return fields[i].value;
+	return (struct hapax_bytes){NULL, 0};
+}
+
+static int64_t number_of(struct hapax_bytes value)
+{
+	char text[24];
+
+	(void)snprintf(
+		text, sizeof(text), "%.*s", (int)value.size,
+		value.size == 0 ? "" : (const char *)value.data);
+	return strtoll(text, NULL, 10);
+}
+
+static int list_row(void *context, const struct hapax_field *fields, size_t count)
+{
+	struct listing *listing = context;
+	struct hx_out *out = &listing->inv->out;
+
+	if (hx_outbox_is_json(listing->inv)) {
+		hx_json_out_init(&listing->json, out);
+		hx_json_out_object_begin(&listing->json, NULL);
+		for (size_t i = 0; i < count; i++) {
+			char name[32];
+
+			(void)snprintf(
+				name, sizeof(name), "%.*s", (int)fields[i].name.size,
+				(const char *)fields[i].name.data);
+			if (strcmp(name, "attempts") == 0)
+				hx_json_out_signed(
+					&listing->json, name, number_of(fields[i].value));
+			else if (fields[i].value.data == NULL)
+				hx_json_out_null(&listing->json, name);
+			else
+				hx_json_out_bytes(&listing->json, name, fields[i].value);
+		}
+		hx_json_out_object_end(&listing->json);
+		return 0;
+	}
+	hx_out_escaped(out, field(fields, count, "id"));
+	hx_out_text(out, "  key ");
+	hx_out_escaped(out, field(fields, count, "ordering_key"));
+	hx_out_text(out, ", attempts ");
+	hx_out_escaped(out, field(fields, count, "attempts"));
+	hx_out_text(out, ": ");
+	hx_out_escaped(out, field(fields, count, "error"));
+	hx_out_text(out, "\n");
+	return 0;
+}
+
+int hx_outbox_parked(struct hx_invocation *inv)
+{
+	struct listing listing = {.inv = inv};
+	struct hapax_outbox *outbox = NULL;
+	struct hapax_error err;
+	int code = hx_outbox_open(inv, &outbox);
+
+	if (code != HX_EXIT_OK)
+		return code;
+	if (hapax_outbox_find(
+		    outbox, "state", hapax_bytes_from_text("2"), list_row, &listing, &err) !=
+	    HAPAX_OK)
+		code = hx_report_error(inv->command->name, &err);
+	hapax_outbox_close(outbox);
+	return code;
+}
+
+/* ------------------------------------------------------------------ audit, rebuild */
+
+struct audit {
+	struct hx_invocation *inv;
+	struct hapax_outbox *outbox;
+	struct hx_progress progress;
+	const char *by;
+	uint64_t looked;
+	uint64_t missing;
+	uint64_t rebuilt;
+	int code;
+};
+
+static int count_row(void *context, const struct hapax_field *fields, size_t count)
+{
+	(void)fields;
+	(void)count;
+	*(bool *)context = true;
+	return 1;
+}
+
+/* Is there an event with that value? */
+static int is_there(struct audit *audit, struct hapax_bytes value, bool *ret)
+{
+	struct hapax_error err;
+
+	*ret = false;
+	if (hapax_outbox_find(audit->outbox, audit->by, value, count_row, ret, &err) == HAPAX_OK)
+		return HX_EXIT_OK;
+	return hx_report_error(audit->inv->command->name, &err);
+}
+
+/* In JSON a document each, as of other listings. */
+static void print_missing(struct audit *audit, struct hapax_bytes value)
+{
+	struct hx_json_out json;
+
+	audit->missing++;
+	hx_progress_done(&audit->progress);
+	if (!hx_outbox_is_json(audit->inv)) {
+		hx_out_escaped(&audit->inv->out, value);
+		hx_out_text(&audit->inv->out, "\n");
+		return;
+	}
+	hx_json_out_init(&json, &audit->inv->out);
+	hx_json_out_object_begin(&json, NULL);
+	hx_json_out_bytes(&json, audit->by, value);
+	hx_json_out_object_end(&json);
+}
+
+static int audit_row(void *context, const struct hapax_field *fields, size_t count)
+{
+	struct audit *audit = context;
+	bool is_found = false;
+
+	(void)count;
+	audit->looked++;
+	audit->code = is_there(audit, fields[0].value, &is_found);
+	if (audit->code == HX_EXIT_OK && !is_found)
+		print_missing(audit, fields[0].value);
+	hx_progress_show(
+		&audit->progress, "%" PRIu64 " looked at, %" PRIu64 " have no event", audit->looked,
+		audit->missing);
+	return audit->code != HX_EXIT_OK;
+}
+
+static int rebuild_row(void *context, const struct hapax_field *fields, size_t count)
+{
+	struct hapax_outbox_event event = HAPAX_OUTBOX_EVENT_INIT;
+	struct audit *audit = context;
+	struct hapax_error err;
+	bool is_found = false;
+
+	audit->looked++;
+	event.id = field(fields, count, "id");
+	event.topic = field(fields, count, "topic");
+	event.ordering_key = field(fields, count, "ordering_key");
+	event.type = field(fields, count, "type");
+	event.source = field(fields, count, "source");
+	event.subject = field(fields, count, "subject");
+	event.content_type = field(fields, count, "content_type");
+	event.payload = field(fields, count, "payload");
+	if (event.content_type.size == 0)
+		event.content_type = hapax_bytes_from_text("application/json");
+	if (event.id.size == 0 || event.topic.size == 0) {
+		audit->code = hx_report_usage(
+			audit->inv->command->name,
+			"row %" PRIu64
+			" of the query has no id or no topic; it needs columns id, topic,"
+			" payload, and may have ordering_key, type, source, subject, content_type",
+			audit->looked);
+		return 1;
+	}
+	audit->code = is_there(audit, event.id, &is_found);
+	if (audit->code != HX_EXIT_OK || is_found)
+		return audit->code != HX_EXIT_OK;
+	audit->missing++;
+	if (hapax_outbox_add(audit->outbox, &event, NULL, &err) != HAPAX_OK) {
+		audit->code = hx_report_error(audit->inv->command->name, &err);
+		return 1;
+	}
+	audit->rebuilt++;
+	hx_progress_show(
+		&audit->progress, "%" PRIu64 " looked at, %" PRIu64 " rebuilt", audit->looked,
+		audit->rebuilt);
+	return 0;
+}
+
+static int run_query(struct audit *audit, hapax_outbox_row_fn *row)
+{
+	struct hx_invocation *inv = audit->inv;
+	const char *sql = hx_outbox_text(inv, HX_OUTBOX_QUERY);
+	struct hapax_error err;
+
+	if (sql == NULL) {
+		(void)hx_report_usage(inv->command->name, "no query was given");
+		hx_report_hint("--query 'SELECT ... FROM orders' says what should have events");
+		return HX_EXIT_USAGE;
+	}
+	hx_progress_init(&audit->progress);
+	audit->code = hx_outbox_open(inv, &audit->outbox);
+	if (audit->code == HX_EXIT_OK &&
+	    hapax_outbox_query(audit->outbox, sql, row, audit, &err) != HAPAX_OK)
+		audit->code = hx_report_error(inv->command->name, &err);
+	hx_progress_done(&audit->progress);
+	hapax_outbox_close(audit->outbox);
+	return audit->code;
+}
+
+int hx_outbox_audit(struct hx_invocation *inv, char **operands, size_t count)
+{
+	struct audit audit = {.inv = inv, .by = hx_outbox_text(inv, HX_OUTBOX_BY)};
+	int code;
+
+	(void)operands;
+	(void)count;
+	if (audit.by == NULL)
+		audit.by = "id";
+	code = run_query(&audit, audit_row);
+	if (code != HX_EXIT_OK)
+		return code;
+	hx_out_flush(&inv->out);
+	hx_report_line(
+		"%" PRIu64 " looked at, %" PRIu64 " have no event", audit.looked, audit.missing);
+	return audit.missing > 0 ? HX_EXIT_NO : HX_EXIT_OK;
+}
+
+int hx_outbox_rebuild(struct hx_invocation *inv, char **operands, size_t count)
+{
+	struct audit audit = {.inv = inv, .by = "id"};
+	int code = run_query(&audit, rebuild_row);
+
+	(void)operands;
+	(void)count;
+	if (code == HX_EXIT_OK || audit.rebuilt > 0)
+		print_count(inv, "rebuilt", audit.rebuilt);
+	return code;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_outbox_relay.c - hapax outbox relay: publish what is pending, until it is stopped.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/frame/interrupt.h"
+#include "cli/print/json_out.h"
+#include "cli/outbox/cmd_outbox.h"
+#include "cli/input/owner.h"
+#include "cli/frame/report.h"
+
+static const char *name_of(enum hapax_relay_event event)
+{
+	switch (event) {
+	case HAPAX_RELAY_READY: return "ready";
+	case HAPAX_RELAY_OUTAGE: return "outage";
+	case HAPAX_RELAY_RESUMED: return "resumed";
+	case HAPAX_RELAY_RETRY: return "retry";
+	case HAPAX_RELAY_PARKED: return "parked";
+	case HAPAX_RELAY_CONFIRMED: return NULL;
+	}
+	return NULL;
+}
+
+static void on_report(void *context, enum hapax_relay_event event, const char *text)
+{
+	const char *name = name_of(event);
+
+	(void)context;
+	if (name != NULL)
+		hx_report_line("hapax: outbox: %s: %s", name, text);
+}
+
+static int on_stop(void *context)
+{
+	(void)context;
+	return hx_interrupt_signal() != 0;
+}
+
+static int read_options(const struct hx_invocation *inv, struct hapax_relay_options *options)
+{
+	const struct hx_option_value *batch = hx_options_get(&inv->options, HX_OUTBOX_BATCH);
+	const struct hx_option_value *attempts = hx_options_get(&inv->options, HX_OUTBOX_ATTEMPTS);
+	int code = hx_outbox_duration(inv, HX_OUTBOX_LEASE, &options->lease_ms);
+
+	if (code == HX_EXIT_OK)
+		code = hx_outbox_duration(inv, HX_OUTBOX_RETRY, &options->retry_ms);
+	if (code != HX_EXIT_OK)
+		return code;
+	options->sink = hx_outbox_text(inv, HX_OUTBOX_TO);
+	if (options->sink == NULL) {
+		(void)hx_report_usage(inv->command->name, "nowhere to publish to was named");
+		hx_report_hint(
+			"--to amqp://HOST/VHOST, kafka://HOST, redis://HOST or http://HOST/PATH");
+		return HX_EXIT_USAGE;
+	}
+	if (batch != NULL)
+		options->batch_max =
+			batch->number > UINT32_MAX ? UINT32_MAX : (unsigned)batch->number;
+	if (attempts != NULL)
+		options->attempts_max =
+			attempts->number > UINT32_MAX ? UINT32_MAX : (unsigned)attempts->number;
+	options->source = hx_outbox_text(inv, HX_OUTBOX_SOURCE);
+	options->is_finite = hx_options_get(&inv->options, HX_OUTBOX_DRAIN) != NULL;
+	options->report = on_report;
+	options->stop = on_stop;
+	return HX_EXIT_OK;
+}
+
+static void print_stats(struct hx_invocation *inv, struct hapax_relay *relay)
+{
+	struct hapax_relay_stats stats = HAPAX_RELAY_STATS_INIT;
+	struct hx_json_out json;
+
+	hapax_relay_stats(relay, &stats);
+	if (!hx_outbox_is_json(inv)) {
+		hx_out_printf(
+			&inv->out,
+			"published %" PRIu64 ", failed attempts %" PRIu64 ", parked %" PRIu64 "\n",
+			stats.published, stats.retried, stats.parked);
+		return;
+	}
+	hx_json_out_init(&json, &inv->out);
+	hx_json_out_object_begin(&json, NULL);
+	hx_json_out_unsigned(&json, "published", stats.published);
+	hx_json_out_unsigned(&json, "retried", stats.retried);
+	hx_json_out_unsigned(&json, "parked", stats.parked);
+	hx_json_out_unsigned(&json, "batches", stats.batches);
+	hx_json_out_unsigned(&json, "outages", stats.outages);
+	hx_json_out_signed(&json, "lag_ms", stats.lag_ms);
+	hx_json_out_object_end(&json);
+}
+
+int hx_outbox_relay(struct hx_invocation *inv, char **operands, size_t count)
+{
+	struct hapax_relay_options options = HAPAX_RELAY_OPTIONS_INIT;
+	char owner[HX_OWNER_SIZE_MAX + 1];
+	const char *url = hx_outbox_url(inv);
+	struct hapax_relay *relay = NULL;
+	struct hapax_error err;
+	int code;
+
+	(void)operands;
+	(void)count;
+	if (url == NULL)
+		return HX_EXIT_USAGE;
+	code = read_options(inv, &options);
+	if (code != HX_EXIT_OK)
+		return code;
+	hx_owner_text(owner);
+	options.owner = owner;
+	if (hapax_relay_open(url, &options, &relay, &err) != HAPAX_OK)
+		return hx_report_error(inv->command->name, &err);
+	hx_interrupt_watch();
+	if (hapax_relay_run(relay, &err) != HAPAX_OK)
+		code = hx_report_error(inv->command->name, &err);
+	else
+		print_stats(inv, relay);
+	hapax_relay_close(relay);
+	return code;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * out.c - standard output, with the first error kept.
+ */
+#include "cli/print/out.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "cli/frame/environment.h"
+#include "cli/frame/exit_code.h"
+#include "cli/frame/report.h"
+#include "cli/print/text.h"
+
+static bool wants_colour(FILE *file)
+{
+	const char *term = hx_environment("TERM");
+
+	if (hx_environment("NO_COLOR") != NULL || term == NULL || strcmp(term, "dumb") == 0)
+		return false;
+	return isatty(fileno(file)) != 0;
+}
+
+void hx_out_init(struct hx_out *out, FILE *file)
+{
+	*out = (struct hx_out){.file = file, .is_coloured = wants_colour(file)};
+}
+
+static void note_failure(struct hx_out *out)
+{
+	if (out->os_errno == 0)
+		out->os_errno = errno;
+}
+
+void hx_out_write(struct hx_out *out, const void *data, size_t size)
+{
+	/* After a failure the rest would be a text with a hole in it. */
+	if (out->os_errno != 0 || size == 0)
+		return;
+	if (fwrite(data, 1, size, out->file) != size)
+		note_failure(out);
+}
+
+void hx_out_text(struct hx_out *out, const char *text)
+{
+	hx_out_write(out, text, strlen(text));
+}
+
+void hx_out_printf(struct hx_out *out, const char *format, ...)
+{
+	va_list arguments;
+
+	if (out->os_errno != 0)
+		return;
+	va_start(arguments, format);
+	if (vfprintf(out->file, format, arguments) < 0)
+		note_failure(out);
+	va_end(arguments);
+}
+
+void hx_out_escaped(struct hx_out *out, struct hapax_bytes bytes)
+{
+	const unsigned char *data = bytes.data;
+
+	for (size_t at = 0; at < bytes.size;) {
+		char unit[HX_TEXT_UNIT_SIZE];
+
+		at += hx_text_unit_exact(hx_bytes(data + at, bytes.size - at), unit);
+		hx_out_text(out, unit);
+	}
+}
+
+void hx_out_coloured(struct hx_out *out, enum hx_colour colour, const char *text)
+{
+	if (out->is_coloured && colour != HX_COLOUR_NONE)
+		hx_out_printf(out, "\033[%dm%s\033[0m", (int)colour, text);
+	else
+		hx_out_text(out, text);
+}
+
+void hx_out_spaces(struct hx_out *out, size_t count)
+{
+	static const char spaces[] = "                ";
+
+	while (count > 0) {
+		size_t some = count < sizeof(spaces) - 1 ? count : sizeof(spaces) - 1;
+
+		hx_out_write(out, spaces, some);
+		count -= some;
+	}
+}
+
+void hx_out_field(struct hx_out *out, const char *name)
+{
+	hx_out_printf(out, "%-13s", name);
+}
+
+void hx_out_flush(struct hx_out *out)
+{
+	if (out->os_errno == 0 && fflush(out->file) != 0)
+		note_failure(out);
+}
+
+int hx_out_finish(struct hx_out *out, const char *command, int code)
+{
+	struct hapax_error err;
+
+	/* A network file system may keep its complaint for the close. */
+	if (fclose(out->file) != 0)
+		note_failure(out);
+	if (out->os_errno == 0)
+		return code;
+	if (out->os_errno == EPIPE)
+		return HX_EXIT_SIGNAL + SIGPIPE;
+	/* A signal that ended the work also ended the write. */
+	if (out->os_errno == EINTR && code > HX_EXIT_SIGNAL)
+		return code;
+	(void)hx_error_set(
+		&err, HAPAX_ERR_UNAVAILABLE, out->os_errno, "standard output was not written");
+	hx_report(command, "%s", err.message);
+	return HX_EXIT_IO;
+}

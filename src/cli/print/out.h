@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * out.h - standard output, with the first error kept.
+ *
+ * A full disk behind a redirection shows only when the buffer is flushed, long
+ * after the call that filled it; so every write goes through here, and
+ * hx_out_finish() has the last word on the exit code.
+ */
+#ifndef HX_CLI_PRINT_OUT_H
+#define HX_CLI_PRINT_OUT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <hapax/bytes.h>
+
+enum hx_colour {
+	HX_COLOUR_NONE = 0,
+	HX_COLOUR_RED = 31,
+	HX_COLOUR_GREEN = 32,
+	HX_COLOUR_YELLOW = 33,
+	HX_COLOUR_BLUE = 34,
+};
+
+struct hx_out {
+	FILE *file;
+	bool is_coloured; /* a terminal, and neither NO_COLOR nor TERM=dumb */
+	int os_errno;     /* of the first write that failed, else 0 */
+};
+
+void hx_out_init(struct hx_out *out, FILE *file);
+
+void hx_out_write(struct hx_out *out, const void *data, size_t size);
+void hx_out_text(struct hx_out *out, const char *text);
+__attribute__((format(printf, 2, 3))) void hx_out_printf(
+	struct hx_out *out, const char *format, ...);
+
+/* Bytes of any origin, made safe for a terminal (text.h). */
+void hx_out_escaped(struct hx_out *out, struct hapax_bytes bytes);
+
+/* text in colour where there is any. */
+void hx_out_coloured(struct hx_out *out, enum hx_colour colour, const char *text);
+
+void hx_out_spaces(struct hx_out *out, size_t count);
+
+/* The name of a field and blanks, up to where the values of all fields begin. */
+void hx_out_field(struct hx_out *out, const char *name);
+
+/* Write what is buffered, before something is said on standard error. */
+void hx_out_flush(struct hx_out *out);
+
+/*
+ * Flush and close. Returns code, unless output was lost: HX_EXIT_IO after saying
+ * so, or in silence 128 + SIGPIPE when the reader has gone.
+ */
+int hx_out_finish(struct hx_out *out, const char *command, int code);
+
+#endif

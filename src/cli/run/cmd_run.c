@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_run.c - hapax run: any command, once per key.
+ */
+#include <errno.h>
+
+#include <hapax/hapax.h>
+
+#include "cli/frame/command.h"
+#include "cli/frame/report.h"
+#include "cli/run/run_child.h"
+#include "cli/run/run_claim.h"
+#include "cli/run/run_end.h"
+#include "cli/run/run_ledger.h"
+#include "cli/run/run_lock.h"
+#include "cli/run/run_plan.h"
+#include "cli/run/run_replay.h"
+#include "cli/run/run_report.h"
+#include "cli/run/run_signal.h"
+
+static const struct hx_option options[] = {
+	{HX_RUN_OPTION_KEY, "key", 'k', HX_OPTION_TEXT, "K", "what must happen once", NULL},
+	{HX_RUN_OPTION_KEY_FROM, "key-from", 0, HX_OPTION_TEXT, "F",
+         "args, stdin, file:PATH, or a strategy of 'hapax key'", NULL},
+	{HX_RUN_OPTION_WAIT, "wait", 'w', HX_OPTION_MAYBE, "T",
+         "wait for a run in progress, at most T; then its output", NULL},
+	{HX_RUN_OPTION_TIMEOUT, "timeout", 0, HX_OPTION_TEXT, "T",
+         "end the command after T; what it did is not known then", NULL},
+	{HX_RUN_OPTION_KILL_AFTER, "kill-after", 0, HX_OPTION_TEXT, "T",
+         "from TERM to KILL when it is ended; 10s", NULL},
+	{HX_RUN_OPTION_SUCCESS_CODES, "success-codes", 0, HX_OPTION_TEXT, "LIST",
+         "exit codes that mean done, beside 0: 3,10-19", NULL},
+	{HX_RUN_OPTION_KEEP_ON_FAIL, "keep-on-fail", 0, HX_OPTION_FLAG, NULL,
+         "a failure is final: keep and replay it", NULL},
+	{HX_RUN_OPTION_ON_LAPSE, "on-lapse", 0, HX_OPTION_CHOICE, "retry|park",
+         "when nobody knows how it ended: run again, or ask", hx_run_on_lapse_choices},
+	{HX_RUN_OPTION_FINGERPRINT, "fingerprint", 0, HX_OPTION_CHOICE, "args|stdin|none",
+         "what must be the same when the key is; args", hx_run_fingerprint_choices},
+	{HX_RUN_OPTION_LEASE, "lease", 0, HX_OPTION_TEXT, "D",
+         "how long others wait when this host is gone; 30s", NULL},
+	{HX_RUN_OPTION_MAX_RESULT, "max-result", 0, HX_OPTION_TEXT, "SIZE",
+         "how much output is kept for replay; 256KiB", NULL},
+	{HX_RUN_OPTION_STATUS_FD, "status-fd", 0, HX_OPTION_TEXT, "N",
+         "write what happened to descriptor N, as JSON", NULL},
+	{.name = NULL},
+};
+
+/* Too large for a stack: buffers for output, paths. */
+static struct {
+	struct hx_run_plan plan;
+	struct hx_run_ledger ledger;
+	struct hx_run_folders folders;
+	struct hx_run_lock lock;
+	struct hx_run_child child;
+	struct hx_run_report report;
+} run_state;
+
+static int fail(struct hx_run_report *report, const struct hapax_error *err)
+{
+	(void)hx_report_error(report->ledger->inv->command->name, err);
+	report->error = err->message;
+	return HX_EXIT_WRAPPER;
+}
+
+/* It did not start: nothing happened, and the next one may try. */
+static void give_up(struct hx_run_report *report)
+{
+	struct hx_run_ledger *ledger = &run_state.ledger;
+
+	report->is_fenced = report->err.status == HAPAX_ERR_FENCED;
+	report->error = report->err.message;
+	report->is_stored =
+		hx_run_ledger_finish(
+			ledger, HAPAX_RUN_TRANSIENT, NULL, report->err.message, NULL) == HAPAX_OK;
+}
+
+static int tell_not_started(const struct hx_run_report *report)
+{
+	hx_report(report->ledger->inv->command->name, "%s", report->err.message);
+	if (report->err.os_errno == ENOEXEC)
+		hx_report_hint("a script needs a first line that names its interpreter");
+	if (report->err.os_errno == ENOENT)
+		return HX_EXIT_NOT_FOUND;
+	return report->err.status == HAPAX_ERR_INVALID ? HX_EXIT_NOT_STARTED : HX_EXIT_WRAPPER;
+}
+
+/* Start the command, if the claim is still ours when it comes to that. */
+static enum hapax_status start(struct hx_run_ledger *ledger, struct hapax_error *err)
+{
+	const struct hx_run_folders *folders = &run_state.folders;
+	enum hapax_status status;
+
+	if (run_state.lock.file >= 0)
+		hx_run_lock_note(&run_state.lock, &ledger->record);
+	else
+		hx_report(
+			ledger->inv->command->name,
+			"note: no lock file was made%s%s; only the lease guards this run",
+			folders->make_count > 0 ? " in " : "",
+			folders->make_count > 0 ? folders->paths[0] : "");
+	status = hx_run_ledger_confirm(ledger, err);
+	if (status == HAPAX_OK)
+		status = hx_run_child_start(&run_state.child, ledger, run_state.lock.file, err);
+	return status;
+}
+
+/* Nothing is held any more: whoever reads us may take any time, and a signal ends us. */
+static void let_go(struct hx_run_report *report)
+{
+	struct hx_run_ledger *ledger = &run_state.ledger;
+
+	hx_run_lock_drop(&run_state.lock);
+	if (report->is_stored && ledger->store != NULL)
+		hx_settings_tidy(ledger->store);
+	hx_run_ledger_leave(ledger);
+	hx_run_signal_end_writes();
+}
+
+static int execute(struct hx_run_report *report)
+{
+	struct hx_run_child *child = &run_state.child;
+	int signal = 0, code;
+
+	hx_run_child_init(child, &run_state.ledger);
+	if (start(&run_state.ledger, &report->err) == HAPAX_OK) {
+		hx_run_child_run(child);
+		hx_run_end_store(report, child);
+		let_go(report);
+		signal = hx_run_child_flush(child);
+		code = signal == 0 ? hx_run_end_tell(report, child) : HX_EXIT_SIGNAL + signal;
+	} else {
+		give_up(report);
+		let_go(report);
+		code = tell_not_started(report);
+	}
+	hx_run_child_done(child);
+	return code;
+}
+
+static int replay(struct hx_run_report *report, const struct hapax_result *result)
+{
+	report->omitted_bytes = result->omitted_bytes;
+	let_go(report);
+	return hx_run_replay(report->ledger, result, &report->signal);
+}
+
+static int decide(struct hx_run_report *report)
+{
+	struct hx_run_ledger *ledger = &run_state.ledger;
+	static struct hx_run_claim claim;
+
+	hx_run_claim_init(&claim, ledger, &run_state.lock);
+	if (hx_run_claim_wait(&claim) != HAPAX_OK)
+		return fail(report, &claim.err);
+	if (claim.signal != 0) {
+		report->error = "a signal ended the wait";
+		return HX_EXIT_SIGNAL + claim.signal;
+	}
+	report->outcome = ledger->seen.outcome;
+	if (report->outcome == HAPAX_OUTCOME_ACQUIRED)
+		return execute(report);
+	if (report->outcome == HAPAX_OUTCOME_REPLAY)
+		return replay(report, &ledger->record.result);
+	hx_run_report_refusal(&claim);
+	return report->outcome == HAPAX_OUTCOME_MISMATCH ? HX_EXIT_MISMATCH : HX_EXIT_BUSY;
+}
+
+static int run_planned(struct hx_invocation *inv)
+{
+	struct hx_run_ledger *ledger = &run_state.ledger;
+	struct hx_run_report *report = &run_state.report;
+	int code = hx_run_ledger_open(ledger, inv, &run_state.plan);
+
+	report->ledger = ledger;
+	report->exit_code = HX_EXIT_WRAPPER;
+	hx_run_folders_find(&run_state.folders);
+	hx_run_lock_init(
+		&run_state.lock, &run_state.folders,
+		&(struct hx_run_lock_key){
+			.store_url = inv->settings.store_url,
+			.tenant = inv->settings.tenant,
+			.group = inv->settings.group,
+			.key = run_state.plan.key,
+		});
+	if (code == HX_EXIT_OK) {
+		ledger->signal_fd = hx_run_signal_watch();
+		if (ledger->signal_fd >= 0)
+			report->exit_code = decide(report);
+		else
+			hx_report(inv->command->name, "signals cannot be watched");
+	} else {
+		report->error = "the store was not opened";
+	}
+	if (run_state.plan.status_fd >= 0)
+		hx_run_report_json(report, run_state.plan.status_fd);
+	hx_run_ledger_close(ledger);
+	return report->exit_code;
+}
+
+static int run(struct hx_invocation *inv)
+{
+	int code;
+
+	if (hx_options_get(&inv->options, HX_OPTION_OUTPUT) != NULL)
+		hx_report(
+			inv->command->name,
+			"note: -o changes nothing here: the output is the command's; see --status-fd");
+	code = hx_run_plan_read(inv, &run_state.plan);
+	code = code == HX_EXIT_OK ? run_planned(inv) : HX_EXIT_WRAPPER;
+	hx_run_plan_done(&run_state.plan);
+	return code;
+}
+
+static const struct command_exit exits[] = {
+	{HX_EXIT_OK, "the command's status, now or when it ran; with 128 added, its signal"},
+	{HX_EXIT_MISMATCH, "mismatch: the same key came with another command"},
+	{HX_EXIT_BUSY, "in progress, or parked until somebody decides: try again later"},
+	{HX_EXIT_WRAPPER, "hapax itself failed: usage, store, fenced; see the message"},
+	{HX_EXIT_NOT_STARTED, "the command was found, but could not be started"},
+	{HX_EXIT_NOT_FOUND, "the command was not found"},
+	{0, NULL},
+};
+
+static const struct command_example examples[] = {
+	{"hapax run --key report-2026-11-15 -- echo 'made the report'",
+         "the second time it only shows the output again"},
+	{"hapax run --key-from 'template:backup-{date:%Y-%m-%d}' -- echo 'backed up'",
+         "once a day, however often cron or a person starts it"},
+	{"hapax run --key import-7 --wait=10m --timeout 1h --on-lapse park -- echo imported",
+         "wait for whoever is at it; if it ends in the dark, ask a person"},
+	{"echo '{\"id\":17}' | hapax run --key-from field:id --fingerprint stdin -- cat",
+         "the key stands in the message"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_run = {
+	.name = "run",
+	.summary = "run a command once per key, and replay its output and exit status",
+	.usage = "--key K [OPTION]... -- COMMAND [ARGUMENT]...",
+	.description =
+		"Runs COMMAND if nobody has run it for this key, and keeps what it wrote and how it\n"
+		"ended. Whoever comes again within the TTL gets the same output and status, byte for\n"
+		"byte, and nothing runs. A command that fails (a status other than 0, or a signal)\n"
+		"is not kept: the next one runs. If a run dies, or its host, the next one takes over.\n"
+		"\n"
+		"The command finds HAPAX_KEY, HAPAX_TOKEN and HAPAX_ATTEMPT in its environment, and\n"
+		"signals sent to hapax reach it. Its output passes through as it comes.\n",
+	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_TTL | COMMAND_WRAPPER,
+	.operands_min = 1,
+	.operands_max = SIZE_MAX,
+	.options = options,
+	.exits = exits,
+	.examples = examples,
+	.run = run,
+};

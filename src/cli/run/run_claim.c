@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_claim.c - from a key to the right to run it.
+ */
+#include "cli/run/run_claim.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/stream.h"
+#include "cli/run/run_signal.h"
+
+static const int64_t ns_per_ms = 1000000;
+
+enum {
+	/*
+	 * Others run in other processes and cannot wake us: we ask, at first soon, for a
+	 * short command is soon done, then less and less often.
+	 */
+	WAIT_MS_MIN = 10,
+	WAIT_MS_MAX = 250,
+	/* While another process on this host decides: a few milliseconds as a rule. */
+	BUSY_MS = 5,
+	LOOKS_MAX = 200,
+};
+
+static bool is_claimed(const struct hx_run_ledger *ledger)
+{
+	return ledger->seen.outcome == HAPAX_OUTCOME_FOUND &&
+		ledger->record.state == HAPAX_STATE_CLAIMED;
+}
+
+static bool is_mismatch(const struct hx_run_ledger *ledger)
+{
+	const struct hapax_record *record = &ledger->record;
+
+	return ledger->plan->has_fingerprint && record->fingerprint_size > 0 &&
+		memcmp(ledger->plan->fingerprint, record->fingerprint, record->fingerprint_size) !=
+		0;
+}
+
+/* What a claim would answer if it knew who lives here. */
+static void answer_held(struct hx_run_claim *claim)
+{
+	struct hx_run_ledger *ledger = claim->ledger;
+
+	claim->is_held_here = true;
+	if (is_claimed(ledger) && is_mismatch(ledger)) {
+		ledger->seen.outcome = HAPAX_OUTCOME_MISMATCH;
+		return;
+	}
+	if (ledger->seen.outcome != HAPAX_OUTCOME_FOUND)
+		ledger->record = (struct hapax_record){.token = 0};
+	/* Of an earlier claim, whose record is gone or has failed, nothing more is known. */
+	if (!is_claimed(ledger)) {
+		ledger->seen.lease_left_ms = 0;
+		ledger->record.owner = HX_BYTES_LIT("a process on this host");
+	}
+	ledger->seen.outcome = HAPAX_OUTCOME_IN_PROGRESS;
+}
+
+/* The holder died on this host. OK also when somebody else was faster. */
+static enum hapax_status give_back(struct hx_run_claim *claim)
+{
+	enum hapax_status status = hx_run_ledger_give_back(
+		claim->ledger, "its process died before it could tell how it ended", &claim->err);
+
+	return status == HAPAX_ERR_FENCED ? HAPAX_OK : status;
+}
+
+/* May a claim acquire what was seen? Others only answer, and need no lock. */
+static bool may_acquire(const struct hx_run_ledger *ledger)
+{
+	return ledger->seen.outcome != HAPAX_OUTCOME_FOUND ||
+		(ledger->record.state != HAPAX_STATE_DONE &&
+	         ledger->record.state != HAPAX_STATE_PARKED);
+}
+
+/* What one look led to. */
+enum step { STEP_AGAIN, STEP_ANSWERED, STEP_CLAIM };
+
+/*
+ * Somebody on this host has the lock. One who runs has noted it there; one who only
+ * decides has claimed in a moment, or gone.
+ */
+static enum step meet_busy(struct hx_run_claim *claim)
+{
+	struct hx_run_ledger *ledger = claim->ledger;
+	bool is_alive = is_claimed(ledger) && ledger->seen.lease_left_ms > 0;
+
+	/* Seen twice, for whoever asks about a free lock holds it for an instant. */
+	if (!is_alive && (claim->lock->claim_count == 0 || claim->held_looks++ == 0))
+		return STEP_AGAIN;
+	answer_held(claim);
+	return STEP_ANSWERED;
+}
+
+/* It may be acquired: see to a holder that died or lives on this host. */
+static enum hapax_status take_lock(struct hx_run_claim *claim, enum step *ret)
+{
+	struct hx_run_ledger *ledger = claim->ledger;
+	bool was_locked = claim->lock->file >= 0;
+	enum hx_run_lock_taken taken = hx_run_lock_take(claim->lock);
+
+	if (taken == HX_RUN_LOCK_BUSY) {
+		*ret = meet_busy(claim);
+	} else if (taken == HX_RUN_LOCK_TAKEN && !was_locked) {
+		/* What was seen without it may be old. */
+		*ret = STEP_AGAIN;
+	} else if (is_claimed(ledger) && hx_run_lock_tells_of(claim->lock, &ledger->record)) {
+		*ret = STEP_AGAIN;
+		return give_back(claim);
+	}
+	return HAPAX_OK;
+}
+
+/* Look, and say what to do. */
+static enum hapax_status look(struct hx_run_claim *claim, enum step *ret)
+{
+	bool was_locked = claim->lock->file >= 0;
+	enum hapax_status status = hx_run_ledger_look(claim->ledger, &claim->err);
+
+	*ret = STEP_CLAIM;
+	if (status == HAPAX_OK && may_acquire(claim->ledger))
+		status = take_lock(claim, ret);
+	if (status == HAPAX_OK && was_locked)
+		hx_run_lock_settle(claim->lock);
+	return status;
+}
+
+/* Let time pass. False: a signal asks us to go. */
+static bool pause_until(struct hx_run_claim *claim, int64_t deadline_ns)
+{
+	struct pollfd signals = {.fd = claim->ledger->signal_fd, .events = POLLIN};
+	struct hx_run_signal signal;
+
+	(void)hx_stream_wait(&signals, 1, deadline_ns);
+	while (hx_run_signal_next(&signal)) {
+		if (hx_run_signal_is_end(signal.number)) {
+			claim->signal = signal.number;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Some time between half of span and all of it, so that a crowd spreads out. */
+static int64_t spread(int64_t span)
+{
+	uint32_t random;
+
+	hx_random_bytes(&random, sizeof(random));
+	return span / 2 + (int64_t)(random % (uint64_t)(span / 2 + 1));
+}
+
+/*
+ * The right to run, and not the lock: what only answered a moment ago, because it was done
+ * or parked, has expired or been resolved since. HELD here by somebody: give it back.
+ */
+static enum hapax_status lock_late(struct hx_run_claim *claim, enum step *ret)
+{
+	if (hx_run_lock_take(claim->lock) != HX_RUN_LOCK_BUSY)
+		return HAPAX_OK;
+	*ret = STEP_AGAIN;
+	return hx_run_ledger_finish(
+		claim->ledger, HAPAX_RUN_TRANSIENT, NULL, "it was not started", &claim->err);
+}
+
+/* Look until it is clear, and claim. */
+static enum hapax_status look_and_claim(struct hx_run_claim *claim, enum step *ret)
+{
+	enum hapax_status status = look(claim, ret);
+
+	if (status != HAPAX_OK || *ret != STEP_CLAIM)
+		return status;
+	status = hx_run_ledger_claim(claim->ledger, &claim->err);
+	if (status == HAPAX_OK && claim->ledger->seen.outcome == HAPAX_OUTCOME_ACQUIRED)
+		status = lock_late(claim, ret);
+	return status;
+}
+
+/* Ask once. The lock is held afterwards only if the key was acquired. */
+static enum hapax_status ask(struct hx_run_claim *claim)
+{
+	enum step step = STEP_AGAIN;
+	enum hapax_status status = HAPAX_OK;
+
+	claim->is_held_here = false;
+	claim->held_looks = 0;
+	for (int i = 0; i < LOOKS_MAX && step == STEP_AGAIN; i++) {
+		status = look_and_claim(claim, &step);
+		if (status != HAPAX_OK)
+			break;
+		if (step == STEP_AGAIN && claim->lock->file < 0 &&
+		    !pause_until(claim, hx_clock_mono_ns() + spread(2 * BUSY_MS) * ns_per_ms))
+			break;
+	}
+	/* Somebody is about to start it and does not get on: as good as in progress. */
+	if (status == HAPAX_OK && step == STEP_AGAIN)
+		answer_held(claim);
+	if (status != HAPAX_OK || claim->ledger->seen.outcome != HAPAX_OUTCOME_ACQUIRED)
+		hx_run_lock_drop(claim->lock);
+	return status;
+}
+
+void hx_run_claim_init(
+	struct hx_run_claim *claim, struct hx_run_ledger *ledger, struct hx_run_lock *lock)
+{
+	*claim = (struct hx_run_claim){.ledger = ledger, .lock = lock};
+}
+
+enum hapax_status hx_run_claim_wait(struct hx_run_claim *claim)
+{
+	int64_t wait_ms = claim->ledger->plan->wait_ms, pause_ms = WAIT_MS_MIN;
+	int64_t end_ns = INT64_MAX;
+
+	if (wait_ms != HX_RUN_WAIT_FOREVER)
+		end_ns = hx_clock_mono_ns() + wait_ms * ns_per_ms;
+	for (;;) {
+		enum hapax_status status = ask(claim);
+		int64_t now_ns = hx_clock_mono_ns(), next_ns;
+
+		if (status != HAPAX_OK || claim->signal != 0 ||
+		    claim->ledger->seen.outcome != HAPAX_OUTCOME_IN_PROGRESS)
+			return status;
+		if (now_ns >= end_ns)
+			return HAPAX_OK;
+		next_ns = now_ns + spread(pause_ms) * ns_per_ms;
+		if (!pause_until(claim, next_ns < end_ns ? next_ns : end_ns))
+			return HAPAX_OK;
+		pause_ms = pause_ms * 2 < WAIT_MS_MAX ? pause_ms * 2 : WAIT_MS_MAX;
+	}
+}

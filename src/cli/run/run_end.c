@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_end.c - how the command ended.
+ */
+#include "cli/run/run_end.h"
+
+#include <stdio.h>
+
+#include "cli/frame/report.h"
+
+enum { WHY_SIZE = 256 };
+
+static enum hapax_run_outcome judge(const struct hx_run_child *child)
+{
+	if (child->is_lost || child->stop == HX_RUN_STOP_TIMEOUT)
+		return HAPAX_RUN_AMBIGUOUS;
+	if (child->end.signal == 0 && child->plan->is_success[child->end.exit_code])
+		return HAPAX_RUN_OK;
+	/* Somebody ended it from outside: that is no failure of its own. */
+	if (child->plan->keep_on_fail && child->asked == 0)
+		return HAPAX_RUN_DEFINITIVE;
+	return HAPAX_RUN_TRANSIENT;
+}
+
+/* What the next one who looks at the key reads. */
+static void explain_end(const struct hx_run_child *child, char out[WHY_SIZE])
+{
+	if (child->is_lost)
+		(void)snprintf(out, WHY_SIZE, "its exit status was lost");
+	else if (child->stop == HX_RUN_STOP_TIMEOUT)
+		(void)snprintf(out, WHY_SIZE, "it took longer than --timeout and was ended");
+	else if (child->end.signal > 0)
+		(void)snprintf(out, WHY_SIZE, "signal %d ended it", child->end.signal);
+	else
+		(void)snprintf(out, WHY_SIZE, "exit status %d", child->end.exit_code);
+}
+
+/* The command's own status, as a shell tells it. */
+static int exit_of(const struct hx_run_child *child)
+{
+	if (child->is_lost || child->stop == HX_RUN_STOP_FENCED)
+		return HX_EXIT_WRAPPER;
+	if (child->end.signal > 0)
+		return HX_EXIT_SIGNAL + child->end.signal;
+	/* Ended by us, it may still say that all is well: we do not know that. */
+	if (child->stop == HX_RUN_STOP_TIMEOUT && child->end.exit_code == 0)
+		return HX_EXIT_WRAPPER;
+	return child->end.exit_code;
+}
+
+void hx_run_end_store(struct hx_run_report *report, struct hx_run_child *child)
+{
+	struct hapax_result result = {.kind = HAPAX_RESULT_NONE};
+	struct hx_run_ledger *ledger = child->ledger;
+	char why[WHY_SIZE];
+
+	report->has_run = true;
+	report->exit_code = exit_of(child);
+	report->verdict = judge(child);
+	report->is_timed_out = child->stop == HX_RUN_STOP_TIMEOUT;
+	report->output_bytes = child->recorder.total;
+	report->signal = child->is_lost ? 0 : child->end.signal;
+	report->is_fenced = child->stop == HX_RUN_STOP_FENCED;
+	if (report->is_fenced) {
+		/* Changes nothing; but the core must have ended for the store to be closed. */
+		(void)hx_run_ledger_finish(
+			ledger, HAPAX_RUN_TRANSIENT, NULL, "another run took over", NULL);
+		return;
+	}
+	if (!child->is_lost)
+		hx_exec_recorder_finish(
+			&child->recorder, child->end.exit_code, child->end.signal, &result);
+	report->omitted_bytes = result.omitted_bytes;
+	explain_end(child, why);
+	report->status = hx_run_ledger_finish(ledger, report->verdict, &result, why, &report->err);
+	if (report->status == HAPAX_ERR_FENCED)
+		report->standing = hx_run_ledger_standing(ledger);
+	report->is_stored = report->status == HAPAX_OK ||
+		(report->status == HAPAX_ERR_FENCED && report->verdict == HAPAX_RUN_OK &&
+	         report->standing == HX_RUN_STANDING_COMPLETED);
+}
+
+/* Its token was refused, and why depends on who has the key. */
+static int tell_refused(struct hx_run_report *report, const char *name)
+{
+	switch (report->standing) {
+	case HX_RUN_STANDING_COMPLETED:
+		hx_report(
+			name,
+			"note: the key was completed while the command ran; its status %d is not "
+			"kept",
+			report->exit_code);
+		return report->exit_code;
+	case HX_RUN_STANDING_OURS:
+		hx_report(
+			name,
+			"the command ended with status %d, but its claim had been given up: it "
+			"was not parked",
+			report->exit_code);
+		return report->exit_code;
+	case HX_RUN_STANDING_GONE:
+		hx_report(
+			name,
+			"note: the key's record expired or was removed while the command ran; its "
+			"status %d is not kept",
+			report->exit_code);
+		return report->exit_code;
+	case HX_RUN_STANDING_TAKEN:
+		hx_report(name, "fenced: another run has taken over; this result is not kept");
+		break;
+	case HX_RUN_STANDING_UNKNOWN:
+		hx_report(name, "fenced: the claim was lost; this result is not kept");
+		break;
+	}
+	report->is_fenced = true;
+	return HX_EXIT_WRAPPER;
+}
+
+static int tell_unstored(struct hx_run_report *report, const char *name)
+{
+	report->error = report->err.message;
+	if (report->status == HAPAX_ERR_FENCED)
+		return tell_refused(report, name);
+	hx_report(
+		name, "the command ended with status %d, but that %s stored: %s", report->exit_code,
+		report->status == HAPAX_ERR_UNCERTAIN ? "may not be" : "was not",
+		report->err.message);
+	hx_report_hint("it may run again; 'hapax explain KEY' shows what is known");
+	return report->exit_code;
+}
+
+int hx_run_end_tell(struct hx_run_report *report, const struct hx_run_child *child)
+{
+	const char *name = child->ledger->inv->command->name;
+	int code = report->exit_code;
+
+	if (report->is_timed_out)
+		hx_report(name, "timed out: the command was ended; what it did is not known");
+	if (child->ledger->is_shortened)
+		hx_report(name, "note: there was no room for the output; that it is done was kept");
+	if (!report->is_stored && child->stop != HX_RUN_STOP_FENCED)
+		code = tell_unstored(report, name);
+	for (size_t i = 0; i < 2; i++)
+		if (hx_run_output_report(&child->streams[i].to, name) && code == HX_EXIT_OK)
+			code = HX_EXIT_WRAPPER;
+	return code;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_end.h - how the command ended: judged, stored, told; in this order.
+ */
+#ifndef HX_CLI_RUN_RUN_END_H
+#define HX_CLI_RUN_RUN_END_H
+
+#include "cli/run/run_child.h"
+#include "cli/run/run_report.h"
+
+/* Store how it ended, whoever reads our output. Says nothing. */
+void hx_run_end_store(struct hx_run_report *report, struct hx_run_child *child);
+
+/* Say what went wrong with it. The exit code. */
+int hx_run_end_tell(struct hx_run_report *report, const struct hx_run_child *child);
+
+#endif

@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_ledger.c - the store as one run sees it.
+ */
+#include "cli/run/run_ledger.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/stream.h"
+#include "cli/input/owner.h"
+#include "cli/print/record_out.h"
+#include "cli/frame/report.h"
+#include "cli/run/run_signal.h"
+
+static const int64_t ns_per_ms = 1000000;
+
+enum {
+	/* Between two tries of what a reopened store did not take. */
+	REPEAT_MS = 200,
+	/* A full store is given this part of a lease to take a result with its body. */
+	SHORTEN_PART = 3,
+};
+
+static int64_t after_ms(int64_t ms)
+{
+	int64_t span, end;
+
+	if (__builtin_mul_overflow(ms, ns_per_ms, &span) ||
+	    __builtin_add_overflow(hx_clock_mono_ns(), span, &end))
+		return INT64_MAX;
+	return end;
+}
+
+/* A lease goes on while the machine is suspended, and so does this clock. */
+static int64_t boot_ms(void)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+
+	return clock->boot_ms(clock->context);
+}
+
+/* From any thread. A pipe that is full wakes as well as one byte. */
+static void wake(void *context)
+{
+	const struct hx_run_ledger *ledger = context;
+
+	(void)hx_stream_write(ledger->wake[1], "", 1);
+}
+
+static int make_processor(struct hx_run_ledger *ledger)
+{
+	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
+	struct hapax_error err;
+
+	options.flags = HAPAX_PROCESSOR_STEPS_IN_TICK;
+	options.owner = ledger->owner;
+	options.wake = wake;
+	options.wake_context = ledger;
+	options.run.lease_ms = ledger->plan->lease_ms;
+	options.run.ttl_ms = ledger->inv->settings.ttl_ms;
+	options.run.max_run_ms = HAPAX_MAX_RUN_NONE;
+	options.run.result_size_max = ledger->plan->result_size_max;
+	options.run.on_lapse = ledger->plan->on_lapse;
+	if (hapax_processor_new(ledger->store, &options, &ledger->processor, &err) == HAPAX_OK)
+		return HX_EXIT_OK;
+	return hx_report_error(ledger->inv->command->name, &err);
+}
+
+int hx_run_ledger_open(
+	struct hx_run_ledger *ledger, struct hx_invocation *inv, const struct hx_run_plan *plan)
+{
+	int code;
+
+	*ledger = (struct hx_run_ledger){
+		.inv = inv,
+		.plan = plan,
+		.signal_fd = -1,
+		.wake = {-1, -1},
+		.due_ns = INT64_MAX,
+	};
+	hx_buf_init(&ledger->buf, HX_RECORD_SIZE_MAX);
+	hx_owner_text(ledger->owner);
+	if (hx_stream_pipe(ledger->wake, HX_STREAM_READ_NOWAIT | HX_STREAM_WRITE_NOWAIT) != 0) {
+		hx_report(inv->command->name, "no pipe was made");
+		return HX_EXIT_OS;
+	}
+	code = hx_settings_open(inv, HX_OPEN_CREATE, &ledger->store);
+	return code == HX_EXIT_OK ? make_processor(ledger) : code;
+}
+
+/* A run that we left before it ended still uses all of this; the process ends. */
+static bool is_in_use(const struct hx_run_ledger *ledger)
+{
+	return ledger->run != NULL && !ledger->has_ended;
+}
+
+void hx_run_ledger_leave(struct hx_run_ledger *ledger)
+{
+	if (is_in_use(ledger))
+		return;
+	hapax_processor_free(ledger->processor);
+	hapax_store_close(ledger->store);
+	ledger->processor = NULL;
+	ledger->store = NULL;
+}
+
+void hx_run_ledger_close(struct hx_run_ledger *ledger)
+{
+	if (is_in_use(ledger))
+		return;
+	hx_run_ledger_leave(ledger);
+	hx_buf_done(&ledger->buf);
+	hx_stream_close(ledger->wake[0]);
+	hx_stream_close(ledger->wake[1]);
+}
+
+/* An operation on our key. */
+static struct hapax_op make_op(const struct hx_run_ledger *ledger, enum hapax_op_type type)
+{
+	return (struct hapax_op){
+		.type = type,
+		.tenant = ledger->inv->settings.tenant,
+		.group = ledger->inv->settings.group,
+		.key = ledger->plan->key,
+	};
+}
+
+static enum hapax_status look_in(
+	struct hx_run_ledger *ledger, struct hapax_store *store, struct hapax_op *op,
+	struct hapax_error *err)
+{
+	*op = make_op(ledger, HAPAX_OP_LOOKUP);
+	op->record = &ledger->record;
+	op->buf = &ledger->buf;
+	return hapax_store_run(store, op, 1, err);
+}
+
+enum hapax_status hx_run_ledger_look(struct hx_run_ledger *ledger, struct hapax_error *err)
+{
+	return look_in(ledger, ledger->store, &ledger->seen, err);
+}
+
+/* Bytes of an answer, which are borrowed, as bytes of ours. No memory: none. */
+static struct hapax_bytes keep(struct hx_run_ledger *ledger, struct hapax_bytes bytes)
+{
+	size_t at = ledger->buf.size;
+
+	if (bytes.size == 0 || hx_buf_append(&ledger->buf, bytes.data, bytes.size) != HAPAX_OK)
+		return (struct hapax_bytes){NULL, 0};
+	return (struct hapax_bytes){ledger->buf.data + at, bytes.size};
+}
+
+static void keep_answer(struct hx_run_ledger *ledger, const struct hapax_answer *answer)
+{
+	const struct hapax_result *result = &answer->result;
+
+	ledger->seen = make_op(ledger, HAPAX_OP_CLAIM);
+	ledger->seen.record = &ledger->record;
+	ledger->seen.outcome = answer->outcome;
+	ledger->seen.token = answer->token;
+	ledger->seen.attempt = answer->attempt;
+	ledger->seen.first_seen_ms = answer->first_seen_ms;
+	ledger->seen.expires_ms = answer->expires_ms;
+	ledger->seen.lease_left_ms = answer->lease_left_ms;
+	ledger->record = (struct hapax_record){.result = *result};
+	hx_buf_clear(&ledger->buf);
+	/* All at once, so that nothing that was kept moves. */
+	if (hx_buf_reserve(
+		    &ledger->buf,
+		    answer->owner.size + answer->error.size + result->headers.size +
+			    result->body.size) != HAPAX_OK) {
+		ledger->record.result.headers = (struct hapax_bytes){NULL, 0};
+		ledger->record.result.body = (struct hapax_bytes){NULL, 0};
+		return;
+	}
+	ledger->record.owner = keep(ledger, answer->owner);
+	ledger->record.error = keep(ledger, answer->error);
+	ledger->record.result.headers = keep(ledger, result->headers);
+	ledger->record.result.body = keep(ledger, result->body);
+}
+
+/* Within tick. */
+static void step(
+	struct hapax_run *run, enum hapax_step step, const struct hapax_answer *answer,
+	void *context)
+{
+	struct hx_run_ledger *ledger = context;
+
+	switch (step) {
+	case HAPAX_STEP_WAIT:
+	case HAPAX_STEP_OVERDUE: break;
+	case HAPAX_STEP_RUN:
+		ledger->run = run;
+		ledger->token = answer->token;
+		ledger->attempt = answer->attempt;
+		keep_answer(ledger, answer);
+		ledger->seen.outcome = HAPAX_OUTCOME_ACQUIRED;
+		break;
+	case HAPAX_STEP_LAPSED: ledger->is_lapsed = true; break;
+	case HAPAX_STEP_FENCED: ledger->is_fenced = true; break;
+	case HAPAX_STEP_UNSTORED:
+		ledger->is_unstored = true;
+		ledger->shorten_at_ns = after_ms(ledger->plan->lease_ms / SHORTEN_PART);
+		break;
+	case HAPAX_STEP_END:
+		ledger->has_ended = true;
+		ledger->end_status = answer->status;
+		if (ledger->run == NULL)
+			keep_answer(ledger, answer);
+		else
+			ledger->seen.expires_ms = answer->expires_ms;
+		break;
+	}
+}
+
+void hx_run_ledger_tick(struct hx_run_ledger *ledger)
+{
+	char bytes[16];
+	int64_t due_ms, now_ms;
+
+	while (hx_stream_read(ledger->wake[0], bytes, sizeof(bytes)) > 0)
+		;
+	due_ms = hapax_processor_tick(ledger->processor);
+	if (due_ms == HAPAX_TIME_NEVER) {
+		ledger->due_ns = INT64_MAX;
+		return;
+	}
+	now_ms = boot_ms();
+	ledger->due_ns = after_ms(due_ms > now_ms ? due_ms - now_ms : 1);
+}
+
+/* Did a signal come that asks us to end? */
+static bool is_asked_to_go(struct hx_run_ledger *ledger)
+{
+	struct hx_run_signal signal;
+
+	while (hx_run_signal_next(&signal))
+		if (hx_run_signal_is_end(signal.number))
+			ledger->asked = signal.number;
+	return ledger->asked != 0;
+}
+
+/* The core tells a status; the words are ours. */
+static enum hapax_status describe(enum hapax_status status, struct hapax_error *err)
+{
+	if (status == HAPAX_OK)
+		return HAPAX_OK;
+	return hx_error_set(err, status, 0, "the store: %s", hapax_status_name(status));
+}
+
+/* The record of our claim, whose attempt id names its lock. */
+static enum hapax_status read_claim(struct hx_run_ledger *ledger, struct hapax_error *err)
+{
+	struct hapax_op op;
+	enum hapax_status status = look_in(ledger, ledger->store, &op, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	if (op.outcome != HAPAX_OUTCOME_FOUND)
+		return hx_error_set(
+			err, HAPAX_ERR_FENCED, 0,
+			"the key's record was removed before this run began");
+	if (op.token != ledger->token)
+		return hx_error_set(
+			err, HAPAX_ERR_FENCED, 0, "another run took over before this one began");
+	ledger->seen.record = &ledger->record;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_run_ledger_give_back(
+	struct hx_run_ledger *ledger, const char *why, struct hapax_error *err)
+{
+	bool parks = ledger->record.on_lapse == HAPAX_ON_LAPSE_PARK;
+	struct hapax_op op = make_op(ledger, parks ? HAPAX_OP_PARK : HAPAX_OP_RELEASE);
+
+	op.token = ledger->record.token;
+	op.error = hapax_bytes_from_text(why);
+	return hapax_store_run(ledger->store, &op, 1, err);
+}
+
+/* Our lease is over by our own count: have it renewed, and learn whether it is still ours. */
+static enum hapax_status renew_first(struct hx_run_ledger *ledger, struct hapax_error *err)
+{
+	int64_t end_ns = after_ms(ledger->plan->lease_ms);
+
+	for (;;) {
+		struct pollfd wake = {.fd = ledger->wake[0], .events = POLLIN};
+
+		hx_run_ledger_tick(ledger);
+		if (ledger->is_fenced || ledger->has_ended)
+			return hx_error_set(
+				err, HAPAX_ERR_FENCED, 0,
+				"another run took over before this one began");
+		if (hapax_run_may_begin(ledger->run)) {
+			ledger->is_lapsed = false;
+			return HAPAX_OK;
+		}
+		if (hx_clock_mono_ns() >= end_ns)
+			return hx_error_set(
+				err, HAPAX_ERR_FENCED, 0,
+				"the lease was over before the command could begin, and could not be "
+				"renewed");
+		(void)hx_stream_wait(&wake, 1, ledger->due_ns < end_ns ? ledger->due_ns : end_ns);
+	}
+}
+
+enum hapax_status hx_run_ledger_confirm(struct hx_run_ledger *ledger, struct hapax_error *err)
+{
+	enum hapax_status status;
+
+	/* Sooner nobody can have taken over, whatever the store's clock did meanwhile. */
+	if (boot_ms() - ledger->claimed_ms < ledger->plan->lease_ms / 3)
+		return HAPAX_OK;
+	status = read_claim(ledger, err);
+	/* What was read is old by now: the lease says how long nobody could take over. */
+	if (status == HAPAX_OK && !hapax_run_may_begin(ledger->run))
+		status = renew_first(ledger, err);
+	return status;
+}
+
+enum hx_run_standing hx_run_ledger_standing(struct hx_run_ledger *ledger)
+{
+	struct hapax_op op;
+
+	/* What is done may have expired by now. */
+	if (ledger->is_completed)
+		return HX_RUN_STANDING_COMPLETED;
+	if (ledger->store == NULL || look_in(ledger, ledger->store, &op, NULL) != HAPAX_OK)
+		return HX_RUN_STANDING_UNKNOWN;
+	if (op.outcome != HAPAX_OUTCOME_FOUND)
+		return HX_RUN_STANDING_GONE;
+	if (op.token != ledger->token)
+		return HX_RUN_STANDING_TAKEN;
+	ledger->is_completed = ledger->record.state == HAPAX_STATE_DONE;
+	return ledger->is_completed ? HX_RUN_STANDING_COMPLETED : HX_RUN_STANDING_OURS;
+}
+
+/*
+ * A handle that saw an I/O error answers nothing any more; a new one may. The old one
+ * goes first: some stores have one owner. Our run has ended, so the core can go, too.
+ */
+static struct hapax_store *reopen(struct hx_run_ledger *ledger)
+{
+	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
+
+	hapax_processor_free(ledger->processor);
+	hapax_store_close(ledger->store);
+	ledger->processor = NULL;
+	ledger->store = NULL;
+	options.flags = HAPAX_STORE_NO_HOUSEKEEPING | HAPAX_STORE_MUST_EXIST;
+	options.result_size_max = ledger->inv->settings.result_size_max;
+	(void)hapax_store_open(ledger->inv->settings.store_url, &options, &ledger->store, NULL);
+	return ledger->store;
+}
+
+static enum hapax_op_type type_of(
+	const struct hx_run_ledger *ledger, enum hapax_run_outcome outcome)
+{
+	if (outcome == HAPAX_RUN_OK || outcome == HAPAX_RUN_DEFINITIVE)
+		return HAPAX_OP_COMPLETE;
+	if (outcome == HAPAX_RUN_AMBIGUOUS && ledger->plan->on_lapse == HAPAX_ON_LAPSE_PARK)
+		return HAPAX_OP_PARK;
+	return HAPAX_OP_RELEASE;
+}
+
+static bool is_settled(enum hapax_status status)
+{
+	return status == HAPAX_OK || status == HAPAX_ERR_FENCED || status == HAPAX_ERR_INVALID ||
+		status == HAPAX_ERR_UNSUPPORTED;
+}
+
+/* Let some time pass. False: the end has come, or we are asked to go. */
+static bool may_repeat(struct hx_run_ledger *ledger, int64_t end_ns)
+{
+	struct pollfd signals = {.fd = ledger->signal_fd, .events = POLLIN};
+	int64_t until_ns = after_ms(REPEAT_MS);
+
+	if (until_ns >= end_ns)
+		return false;
+	(void)hx_stream_wait(&signals, 1, until_ns);
+	return !is_asked_to_go(ledger);
+}
+
+/* When our lease ends, as the store tells it; in the worst case it has just begun. */
+static int64_t lease_end_ns(struct hx_run_ledger *ledger, struct hapax_store *store)
+{
+	struct hapax_op op;
+
+	if (store == NULL || look_in(ledger, store, &op, NULL) != HAPAX_OK)
+		return after_ms(ledger->plan->lease_ms);
+	return after_ms(op.lease_left_ms);
+}
+
+/* No room for the output: that it is done matters more. */
+static enum hapax_status complete_without_body(
+	struct hx_run_ledger *ledger, const struct hapax_op *complete, struct hapax_error *err)
+{
+	struct hapax_result result = *complete->result;
+	struct hapax_op op = *complete;
+	enum hapax_status status;
+
+	result.omitted_bytes = result.body.size > 0 ? result.body.size : result.omitted_bytes;
+	result.body = (struct hapax_bytes){NULL, 0};
+	result.headers = (struct hapax_bytes){NULL, 0};
+	op.result = &result;
+	status = hapax_store_run(ledger->store, &op, 1, err);
+	ledger->is_shortened = ledger->is_shortened || status == HAPAX_OK;
+	return status;
+}
+
+/* Apply op; a result that does not fit goes without its body. */
+static enum hapax_status apply(
+	struct hx_run_ledger *ledger, const struct hapax_op *op, struct hapax_error *err)
+{
+	struct hapax_op tried = *op;
+	enum hapax_status status = hapax_store_run(ledger->store, &tried, 1, err);
+
+	if (status == HAPAX_ERR_LIMIT && op->result != NULL)
+		status = complete_without_body(ledger, op, err);
+	return status;
+}
+
+/*
+ * The core goes on offering the whole result until the lease ends. Had it been full all
+ * the time, somebody could take over before less was tried. Whoever comes second finds
+ * it done with our token, and that is as good.
+ */
+static void shorten(struct hx_run_ledger *ledger, const struct hapax_op *op)
+{
+	ledger->shorten_at_ns = INT64_MAX;
+	if (op != NULL && op->result != NULL && apply(ledger, op, NULL) != HAPAX_OK)
+		ledger->shorten_at_ns = after_ms(ledger->plan->lease_ms / SHORTEN_PART / 2 + 1);
+}
+
+/*
+ * Drive the core until the run has come to run, or until its end with op, which is what
+ * the core asks for then. False: asked to go.
+ */
+static bool drive(struct hx_run_ledger *ledger, const struct hapax_op *op)
+{
+	for (;;) {
+		struct pollfd fds[] = {
+			{.fd = ledger->wake[0], .events = POLLIN},
+			{.fd = ledger->is_unstored ? ledger->signal_fd : -1, .events = POLLIN},
+		};
+		int64_t next_ns;
+
+		hx_run_ledger_tick(ledger);
+		if (ledger->has_ended || (op == NULL && ledger->run != NULL))
+			return true;
+		next_ns = ledger->due_ns < ledger->shorten_at_ns ? ledger->due_ns
+								 : ledger->shorten_at_ns;
+		(void)hx_stream_wait(fds, sizeof(fds) / sizeof(fds[0]), next_ns);
+		if (ledger->is_unstored && is_asked_to_go(ledger))
+			return false;
+		if (hx_clock_mono_ns() >= ledger->shorten_at_ns)
+			shorten(ledger, op);
+	}
+}
+
+/*
+ * The handle has failed: with another one, until the lease ends. With our token that
+ * does no harm, however often. Once an answer was lost, only a success settles it.
+ */
+static enum hapax_status settle(
+	struct hx_run_ledger *ledger, const struct hapax_op *op, enum hapax_status status,
+	struct hapax_error *err)
+{
+	struct hapax_store *store = reopen(ledger);
+	int64_t end_ns = lease_end_ns(ledger, store);
+	bool is_uncertain = false;
+
+	for (;;) {
+		is_uncertain = is_uncertain || status == HAPAX_ERR_UNCERTAIN;
+		if (store != NULL)
+			status = apply(ledger, op, err);
+		if (is_settled(status))
+			return status;
+		if (!may_repeat(ledger, end_ns))
+			return is_uncertain ? describe(HAPAX_ERR_UNCERTAIN, err) : status;
+		store = reopen(ledger);
+	}
+}
+
+enum hapax_status hx_run_ledger_finish(
+	struct hx_run_ledger *ledger, enum hapax_run_outcome outcome,
+	const struct hapax_result *result, const char *why, struct hapax_error *err)
+{
+	struct hapax_op op = make_op(ledger, type_of(ledger, outcome));
+	struct hapax_result kept = {.kind = HAPAX_RESULT_NONE};
+	enum hapax_status status;
+
+	if (result != NULL)
+		kept = *result;
+	kept.result_class =
+		outcome == HAPAX_RUN_DEFINITIVE ? HAPAX_RESULT_DEFINITIVE : HAPAX_RESULT_OK;
+	status = hapax_run_finish(ledger->run, outcome, &kept, hapax_bytes_from_text(why), err);
+	if (status != HAPAX_OK)
+		return status;
+	op.token = ledger->token;
+	op.error = hapax_bytes_from_text(why);
+	op.result = op.type == HAPAX_OP_COMPLETE ? &kept : NULL;
+	if (!drive(ledger, &op))
+		return describe(HAPAX_ERR_UNCERTAIN, err);
+	status = describe(ledger->end_status, err);
+	if (status == HAPAX_ERR_LIMIT && op.result != NULL)
+		status = complete_without_body(ledger, &op, err);
+	if (status == HAPAX_ERR_FAILED || status == HAPAX_ERR_UNCERTAIN)
+		return settle(ledger, &op, status, err);
+	return status;
+}
+
+enum hapax_status hx_run_ledger_claim(struct hx_run_ledger *ledger, struct hapax_error *err)
+{
+	struct hapax_request request = HAPAX_REQUEST_INIT;
+	enum hapax_status status;
+
+	request.tenant = ledger->inv->settings.tenant;
+	request.group = ledger->inv->settings.group;
+	request.key = ledger->plan->key;
+	request.fingerprint = ledger->plan->has_fingerprint ? ledger->plan->fingerprint : NULL;
+	request.step = step;
+	request.context = ledger;
+	ledger->run = NULL;
+	ledger->is_lapsed = false;
+	ledger->is_fenced = false;
+	ledger->is_completed = false;
+	ledger->is_unstored = false;
+	ledger->shorten_at_ns = INT64_MAX;
+	ledger->has_ended = false;
+	ledger->claimed_ms = boot_ms();
+	status = hapax_processor_begin(ledger->processor, &request, 1, err);
+	if (status != HAPAX_OK)
+		return status;
+	(void)drive(ledger, NULL);
+	if (ledger->run == NULL)
+		return describe(ledger->end_status, err);
+	status = read_claim(ledger, err);
+	if (status != HAPAX_OK)
+		(void)hx_run_ledger_finish(
+			ledger, HAPAX_RUN_TRANSIENT, NULL, "it was not started", NULL);
+	return status;
+}

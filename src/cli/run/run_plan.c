@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_plan.c - what the command line of `run` asks for.
+ */
+#include "cli/run/run_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/size.h"
+#include "base/stream.h"
+#include "cli/input/duration_text.h"
+#include "cli/input/key_text.h"
+#include "cli/frame/report.h"
+#include "cli/run/run_key.h"
+
+const char *const hx_run_on_lapse_choices[] = {"retry", "park", NULL};
+const char *const hx_run_fingerprint_choices[] = {"args", "stdin", "none", NULL};
+
+/* Long enough to put things in order, short enough to wait for. */
+static const int64_t kill_after_ms_default = 10 * 1000;
+
+/* A week: more than that is not a command but a service. */
+static const int64_t span_ms_max = INT64_C(7) * 24 * 3600 * 1000;
+
+enum { STATUS_FD_MAX = 1024 * 1024 };
+
+static const char *text_of(const struct hx_invocation *inv, int id)
+{
+	const struct hx_option_value *value = hx_options_get(&inv->options, id);
+
+	return value != NULL ? value->text : NULL;
+}
+
+static int read_span(
+	const struct hx_invocation *inv, int id, const char *what, int64_t max_ms, int64_t *ret)
+{
+	const char *text = text_of(inv, id);
+
+	if (text == NULL)
+		return HX_EXIT_OK;
+	return hx_duration_text_read(inv->command->name, what, text, max_ms, ret);
+}
+
+static int read_spans(const struct hx_invocation *inv, struct hx_run_plan *plan)
+{
+	int code = HX_EXIT_OK;
+
+	plan->lease_ms = HX_LEASE_MS_DEFAULT;
+	plan->kill_after_ms = kill_after_ms_default;
+	if (hx_options_get(&inv->options, HX_RUN_OPTION_WAIT) != NULL)
+		plan->wait_ms = HX_RUN_WAIT_FOREVER;
+	code = read_span(inv, HX_RUN_OPTION_WAIT, "--wait", span_ms_max, &plan->wait_ms);
+	if (code == HX_EXIT_OK)
+		code = read_span(
+			inv, HX_RUN_OPTION_TIMEOUT, "--timeout", span_ms_max, &plan->timeout_ms);
+	if (code == HX_EXIT_OK)
+		code = read_span(
+			inv, HX_RUN_OPTION_KILL_AFTER, "--kill-after", span_ms_max,
+			&plan->kill_after_ms);
+	if (code == HX_EXIT_OK)
+		code = read_span(
+			inv, HX_RUN_OPTION_LEASE, "--lease", HX_LEASE_MS_MAX, &plan->lease_ms);
+	return code;
+}
+
+/* A whole number from 0 to max at the front of text; its end, or NULL when there is none. */
+static const char *read_number(const char *text, long max, long *ret)
+{
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return NULL;
+	*ret = strtol(text, &end, 10);
+	return *ret <= max ? end : NULL;
+}
+
+/* 0,3,10-19 */
+static int read_codes(const struct hx_invocation *inv, struct hx_run_plan *plan)
+{
+	const char *text = text_of(inv, HX_RUN_OPTION_SUCCESS_CODES);
+	const char *at = text;
+
+	plan->is_success[0] = true;
+	while (at != NULL) {
+		long first = 0, last;
+
+		at = read_number(at, HX_RUN_EXIT_CODES - 1, &first);
+		last = first;
+		if (at != NULL && *at == '-')
+			at = read_number(at + 1, HX_RUN_EXIT_CODES - 1, &last);
+		if (at == NULL || last < first || (*at != ',' && *at != '\0')) {
+			(void)hx_report_usage(
+				inv->command->name, "--success-codes: '%s' is not a list of codes",
+				text);
+			hx_report_hint("exit codes from 0 to 255: 0,3,10-19");
+			return HX_EXIT_USAGE;
+		}
+		for (long code = first; code <= last; code++)
+			plan->is_success[code] = true;
+		at = *at == ',' ? at + 1 : NULL;
+	}
+	return HX_EXIT_OK;
+}
+
+static int read_status_fd(const struct hx_invocation *inv, struct hx_run_plan *plan)
+{
+	const char *text = text_of(inv, HX_RUN_OPTION_STATUS_FD);
+	const char *end;
+	long fd = -1;
+
+	if (text == NULL)
+		return HX_EXIT_OK;
+	end = read_number(text, STATUS_FD_MAX, &fd);
+	if (end == NULL || *end != '\0')
+		return hx_report_usage(
+			inv->command->name, "--status-fd: '%s' is not a descriptor", text);
+	if (fd < 3) {
+		(void)hx_report_usage(
+			inv->command->name, "--status-fd: %ld is the command's own", fd);
+		hx_report_hint("hapax run --status-fd 3 ... 3>status.json");
+		return HX_EXIT_USAGE;
+	}
+	if (hx_stream_set_private((int)fd) != 0) {
+		(void)hx_report_usage(
+			inv->command->name, "--status-fd: descriptor %ld is not open", fd);
+		hx_report_hint("hapax run --status-fd %ld ... %ld>status.json", fd, fd);
+		return HX_EXIT_USAGE;
+	}
+	plan->status_fd = (int)fd;
+	return HX_EXIT_OK;
+}
+
+static int read_max_result(struct hx_invocation *inv, struct hx_run_plan *plan)
+{
+	const char *text = text_of(inv, HX_RUN_OPTION_MAX_RESULT);
+	uint64_t bytes = HX_RESULT_SIZE_DEFAULT;
+	struct hapax_error err;
+
+	if (text != NULL && hx_size_parse(hapax_bytes_from_text(text), &bytes, &err) != HAPAX_OK)
+		return hx_report_usage(inv->command->name, "--max-result: %s", err.message);
+	if (bytes == 0 || bytes > HX_RESULT_SIZE_LIMIT)
+		return hx_report_usage(
+			inv->command->name, "--max-result: '%s' is not between 1 and 16MiB", text);
+	plan->result_size_max = (size_t)bytes;
+	inv->settings.result_size_max = bytes;
+	return HX_EXIT_OK;
+}
+
+static int check_key(const struct hx_invocation *inv, struct hx_run_plan *plan)
+{
+	const char *key = text_of(inv, HX_RUN_OPTION_KEY);
+	const char *from = text_of(inv, HX_RUN_OPTION_KEY_FROM);
+	const char *name = inv->command->name;
+
+	if (key != NULL && from != NULL)
+		return hx_report_usage(name, "--key and --key-from were both given");
+	if (key == NULL && from == NULL) {
+		(void)hx_report_usage(name, "--key was missing: what must happen once?");
+		hx_report_hint("hapax run --key report-2026-11-15 -- make report");
+		return HX_EXIT_USAGE;
+	}
+	return key != NULL ? hx_key_text_read(name, "--key", key, &plan->key) : HX_EXIT_OK;
+}
+
+/* What needs standard input comes last: nobody types it to be told of a wrong option. */
+static int read_key(
+	const struct hx_invocation *inv, struct hx_run_plan *plan, const struct hx_run_stdin *input)
+{
+	const char *from = text_of(inv, HX_RUN_OPTION_KEY_FROM);
+	int code;
+
+	if (from == NULL)
+		return HX_EXIT_OK;
+	plan->made = (struct hapax_key)HAPAX_KEY_INIT;
+	code = hx_run_key_make(inv->command->name, from, plan->argv, input, &plan->made);
+	plan->key = (struct hapax_bytes){plan->made.key, plan->made.key_size};
+	return code;
+}
+
+static int read_fingerprint(
+	const struct hx_invocation *inv, struct hx_run_plan *plan, enum hx_run_fingerprint kind,
+	const struct hx_run_stdin *input)
+{
+	plan->has_fingerprint = kind != HX_RUN_FINGERPRINT_NONE;
+	if (kind == HX_RUN_FINGERPRINT_STDIN)
+		return hx_run_stdin_hash(input, plan->fingerprint);
+	if (kind == HX_RUN_FINGERPRINT_ARGS &&
+	    hx_run_key_hash_arguments(plan->argv, plan->fingerprint) != HAPAX_OK) {
+		hx_report(inv->command->name, "memory ran out");
+		return HX_EXIT_OS;
+	}
+	return HX_EXIT_OK;
+}
+
+static int read_identity(const struct hx_invocation *inv, struct hx_run_plan *plan)
+{
+	const struct hx_option_value *print =
+		hx_options_get(&inv->options, HX_RUN_OPTION_FINGERPRINT);
+	enum hx_run_fingerprint kind =
+		print != NULL ? (enum hx_run_fingerprint)print->number : HX_RUN_FINGERPRINT_ARGS;
+	const char *from = text_of(inv, HX_RUN_OPTION_KEY_FROM);
+	struct hx_run_stdin input = {.copy = -1};
+	bool key_needs = false;
+	int code = HX_EXIT_OK;
+
+	if (from != NULL)
+		code = hx_run_key_needs_stdin(inv->command->name, from, &key_needs);
+	if (code == HX_EXIT_OK && (key_needs || kind == HX_RUN_FINGERPRINT_STDIN)) {
+		code = hx_run_stdin_open(&input, inv->command->name);
+		plan->stdin_fd = input.copy;
+	}
+	if (code == HX_EXIT_OK)
+		code = read_key(inv, plan, key_needs ? &input : NULL);
+	return code == HX_EXIT_OK ? read_fingerprint(inv, plan, kind, &input) : code;
+}
+
+int hx_run_plan_read(struct hx_invocation *inv, struct hx_run_plan *plan)
+{
+	const struct hx_option_value *on_lapse =
+		hx_options_get(&inv->options, HX_RUN_OPTION_ON_LAPSE);
+	int code;
+
+	*plan = (struct hx_run_plan){.stdin_fd = -1, .status_fd = -1};
+	plan->keep_on_fail = hx_options_get(&inv->options, HX_RUN_OPTION_KEEP_ON_FAIL) != NULL;
+	if (on_lapse != NULL)
+		plan->on_lapse = (enum hapax_on_lapse)on_lapse->number;
+	/* There is room: argv of a program ends with NULL, and operands only move forward. */
+	inv->options.operands[inv->options.operand_count] = NULL;
+	plan->argv = (const char *const *)inv->options.operands;
+	code = check_key(inv, plan);
+	if (code == HX_EXIT_OK)
+		code = read_spans(inv, plan);
+	if (code == HX_EXIT_OK)
+		code = read_codes(inv, plan);
+	if (code == HX_EXIT_OK)
+		code = read_max_result(inv, plan);
+	if (code == HX_EXIT_OK)
+		code = read_status_fd(inv, plan);
+	return code == HX_EXIT_OK ? read_identity(inv, plan) : code;
+}
+
+void hx_run_plan_done(struct hx_run_plan *plan)
+{
+	hx_stream_close(plan->stdin_fd);
+	plan->stdin_fd = -1;
+}

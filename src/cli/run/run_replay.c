@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_replay.c - what a command wrote, once more.
+ */
+#include "cli/run/run_replay.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/stream.h"
+#include "cli/frame/exit_code.h"
+#include "cli/frame/report.h"
+#include "cli/run/run_output.h"
+#include "cli/run/run_signal.h"
+#include "wire/exec_result.h"
+
+/* A signal that asks us to end; 0: none. */
+static int asked_to_end(void)
+{
+	struct hx_run_signal signal;
+
+	while (hx_run_signal_next(&signal))
+		if (hx_run_signal_is_end(signal.number))
+			return signal.number;
+	return 0;
+}
+
+/* Write all of piece, unless a signal comes: then which, else 0. */
+static int write_piece(int signal_fd, struct hx_run_output *output, struct hapax_bytes piece)
+{
+	const unsigned char *data = piece.data;
+	size_t done = 0;
+
+	while (done < piece.size) {
+		struct pollfd fds[] = {
+			{.fd = signal_fd, .events = POLLIN},
+			{.fd = output->fd, .events = POLLOUT},
+		};
+		int signal;
+
+		(void)hx_stream_wait(fds, sizeof(fds) / sizeof(fds[0]), INT64_MAX);
+		signal = asked_to_end();
+		if (signal != 0)
+			return signal;
+		if (fds[1].revents != 0)
+			done += hx_run_output_write(output, data + done, piece.size - done);
+	}
+	return 0;
+}
+
+/* A reader that has gone is what it is with the command itself: no fault. */
+static int write_pieces(
+	const struct hx_run_ledger *ledger, struct hx_exec_reader *reader,
+	struct hx_run_output outputs[2])
+{
+	enum hx_exec_stream stream;
+	struct hapax_bytes piece;
+
+	while (hx_exec_reader_next(reader, &stream, &piece)) {
+		struct hx_run_output *output = &outputs[stream == HX_EXEC_STDOUT ? 0 : 1];
+		int signal = write_piece(ledger->signal_fd, output, piece);
+
+		if (signal != 0)
+			return HX_EXIT_SIGNAL + signal;
+		if (hx_run_output_report(output, ledger->inv->command->name))
+			return HX_EXIT_WRAPPER;
+	}
+	return HX_EXIT_OK;
+}
+
+static int replay_exec(
+	const struct hx_run_ledger *ledger, const struct hapax_result *result, int *ret_signal)
+{
+	const char *command = ledger->inv->command->name;
+	struct hx_run_output outputs[2];
+	struct hx_exec_reader reader;
+	struct hapax_error err;
+	int code;
+
+	if (hx_exec_reader_init(&reader, result, &err) != HAPAX_OK) {
+		hx_report(command, "%s", err.message);
+		return HX_EXIT_WRAPPER;
+	}
+	*ret_signal = reader.signal;
+	if (result->omitted_bytes > 0)
+		hx_report(
+			command,
+			"note: it was done before; its output, %" PRIu64 " bytes, was not kept",
+			result->omitted_bytes);
+	hx_run_output_init(&outputs[0], STDOUT_FILENO);
+	hx_run_output_init(&outputs[1], STDERR_FILENO);
+	code = write_pieces(ledger, &reader, outputs);
+	hx_run_output_done(&outputs[0]);
+	hx_run_output_done(&outputs[1]);
+	return code == HX_EXIT_OK ? (int)(result->status & UINT8_MAX) : code;
+}
+
+int hx_run_replay(
+	const struct hx_run_ledger *ledger, const struct hapax_result *result, int *ret_signal)
+{
+	bool is_ok = result->result_class == HAPAX_RESULT_OK;
+
+	*ret_signal = 0;
+	if (result->kind == HAPAX_RESULT_EXEC)
+		return replay_exec(ledger, result, ret_signal);
+	hx_report(
+		ledger->inv->command->name,
+		"note: it %s before, but not by 'hapax run': there is no output to show",
+		is_ok ? "was done" : "failed for good");
+	return is_ok ? HX_EXIT_OK : HX_EXIT_NO;
+}

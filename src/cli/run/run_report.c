@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_report.c - how a run ended.
+ */
+#include "cli/run/run_report.h"
+
+#include <stdio.h>
+
+#include "base/stream.h"
+#include "cli/print/record_out.h"
+#include "cli/frame/report.h"
+#include "cli/print/text.h"
+
+static const char *verdict_name(const struct hx_run_report *report)
+{
+	if (report->is_fenced)
+		return "fenced";
+	return hapax_run_outcome_name(report->verdict);
+}
+
+/* Is there a result that stays for a while? */
+static bool is_kept(const struct hx_run_report *report)
+{
+	return report->outcome == HAPAX_OUTCOME_REPLAY ||
+		(report->is_stored && report->has_run &&
+	         (report->verdict == HAPAX_RUN_OK || report->verdict == HAPAX_RUN_DEFINITIVE));
+}
+
+static void write_record(struct hx_json_out *json, const struct hx_run_report *report)
+{
+	const struct hapax_op *seen = &report->ledger->seen;
+
+	/* Of a lookup, seen has the holder's. */
+	if (seen->outcome == HAPAX_OUTCOME_ACQUIRED)
+		hx_json_out_unsigned(json, "token", seen->token);
+	hx_json_out_unsigned(json, "attempt", seen->attempt);
+	hx_json_out_time(json, "first_seen", seen->first_seen_ms);
+	if (is_kept(report))
+		hx_json_out_time(json, "expires_at", seen->expires_ms);
+	if (seen->outcome == HAPAX_OUTCOME_IN_PROGRESS) {
+		hx_json_out_bytes(json, "owner", seen->record->owner);
+		hx_json_out_signed(json, "lease_left_ms", seen->lease_left_ms);
+	}
+}
+
+static void write_run(struct hx_json_out *json, const struct hx_run_report *report)
+{
+	hx_json_out_text(json, "verdict", verdict_name(report));
+	hx_json_out_boolean(json, "stored", report->is_stored);
+	hx_json_out_boolean(json, "timed_out", report->is_timed_out);
+	hx_json_out_unsigned(json, "output_bytes", report->output_bytes);
+}
+
+void hx_run_report_json(const struct hx_run_report *report, int fd)
+{
+	const struct hx_run_ledger *ledger = report->ledger;
+	FILE *file = hx_stream_file(fd);
+	struct hx_json_out json;
+	struct hx_out out;
+
+	if (file == NULL) {
+		hx_report(ledger->inv->command->name, "--status-fd: %d was not written", fd);
+		return;
+	}
+	hx_out_init(&out, file);
+	hx_json_out_init(&json, &out);
+	hx_json_out_object_begin(&json, NULL);
+	hx_json_out_text(
+		&json, "outcome",
+		report->outcome == HAPAX_OUTCOME_NONE ? "error"
+						      : hapax_outcome_name(report->outcome));
+	hx_record_out_name(
+		&json, ledger->inv->settings.tenant, ledger->inv->settings.group,
+		ledger->plan->key);
+	if (report->outcome != HAPAX_OUTCOME_NONE)
+		write_record(&json, report);
+	if (report->has_run)
+		write_run(&json, report);
+	if (report->omitted_bytes > 0)
+		hx_json_out_unsigned(&json, "omitted_bytes", report->omitted_bytes);
+	hx_json_out_signed(&json, "exit_code", report->exit_code);
+	if (report->signal > 0)
+		hx_json_out_signed(&json, "signal", report->signal);
+	if (report->error != NULL)
+		hx_json_out_bytes(&json, "error", hapax_bytes_from_text(report->error));
+	hx_json_out_object_end(&json);
+	(void)hx_out_finish(&out, ledger->inv->command->name, 0);
+}
+
+static void refuse_in_progress(const struct hx_run_claim *claim)
+{
+	const struct hapax_op *seen = &claim->ledger->seen;
+	const char *name = claim->ledger->inv->command->name;
+	char span[HX_TEXT_SIZE];
+
+	hx_text_span(seen->lease_left_ms, span);
+	if (claim->is_held_here && seen->record->state != HAPAX_STATE_CLAIMED)
+		hx_report(
+			name,
+			"in progress: a command of this key is alive on this host, or about to "
+			"start; nothing was started");
+	else
+		hx_report(
+			name, "in progress: attempt %u by %.*s, %s %s", (unsigned)seen->attempt,
+			(int)seen->record->owner.size, (const char *)seen->record->owner.data,
+			claim->is_held_here && seen->lease_left_ms == 0
+				? "alive on this host though its lease is over;"
+				: "its lease ends in",
+			claim->is_held_here && seen->lease_left_ms == 0 ? "nothing was started"
+									: span);
+	hx_report_hint("--wait waits for it and then gives its output");
+}
+
+void hx_run_report_refusal(const struct hx_run_claim *claim)
+{
+	const struct hapax_op *seen = &claim->ledger->seen;
+	const char *name = claim->ledger->inv->command->name;
+	char time[HX_TEXT_SIZE];
+
+	hx_text_time(seen->first_seen_ms, time);
+	if (seen->outcome == HAPAX_OUTCOME_IN_PROGRESS) {
+		refuse_in_progress(claim);
+	} else if (seen->outcome == HAPAX_OUTCOME_MISMATCH) {
+		hx_report(name, "mismatch: the key was first seen %s with another command", time);
+		hx_report_hint(
+			"one key is for one command; --fingerprint stdin or none compares otherwise");
+	} else {
+		hx_report(
+			name, "parked: first seen %s, nobody knows how it ended: %.*s", time,
+			(int)seen->record->error.size, (const char *)seen->record->error.data);
+		hx_report_hint("find out, then 'hapax resolve KEY --done' or '--retry'");
+	}
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run_report.h - how a run ended, for --status-fd and for people.
+ */
+#ifndef HX_CLI_RUN_RUN_REPORT_H
+#define HX_CLI_RUN_RUN_REPORT_H
+
+#include <stdbool.h>
+
+#include "cli/run/run_claim.h"
+
+/* Everything that is told of a run. */
+struct hx_run_report {
+	const struct hx_run_ledger *ledger;
+	enum hapax_outcome outcome; /* NONE: the store did not answer, or we were asked to go */
+	bool has_run;
+	enum hapax_run_outcome verdict; /* has_run */
+	enum hapax_status status;       /* of storing that */
+	struct hapax_error err;         /* status */
+	enum hx_run_standing standing;  /* status FENCED */
+	bool is_fenced;
+	bool is_stored;
+	bool is_timed_out;
+	int signal;            /* that ended the command, or 0 */
+	uint64_t output_bytes; /* has_run */
+	uint64_t omitted_bytes;
+	int exit_code;     /* ours */
+	const char *error; /* NULL: none */
+};
+
+/* One document on fd, which is closed. */
+void hx_run_report_json(const struct hx_run_report *report, int fd);
+
+/* Why the command did not run: one message, and a hint. */
+void hx_run_report_refusal(const struct hx_run_claim *claim);
+
+#endif

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_key.c - hapax key: the key of a JSON document.
+ */
+#include <hapax/hapax.h>
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "base/uuid7.h"
+#include "cli/frame/command.h"
+#include "cli/input/input.h"
+#include "cli/print/json_out.h"
+#include "cli/input/key_setup.h"
+#include "cli/frame/report.h"
+#include "wire/date.h"
+
+enum {
+	OPTION_HEADER = 1,
+	OPTION_TIME,
+	OPTION_LINES,
+	OPTION_TEXT,
+	OPTION_OUTPUT,
+};
+
+static const char *const formats[] = {"text", "json", NULL};
+
+static const struct hx_option options[] = {
+	HX_KEY_OPTION_ROWS,
+	{OPTION_HEADER, "header", 'H', HX_OPTION_TEXT, "NAME:VALUE",
+         "a header that came with it; may be repeated", NULL},
+	{OPTION_TIME, "time", 0, HX_OPTION_TEXT, "TIME|now", "the event's time, as in RFC 3339",
+         NULL},
+	{OPTION_LINES, "lines", 0, HX_OPTION_FLAG, NULL,
+         "one document in each line, one key for each", NULL},
+	{OPTION_TEXT, "text", 0, HX_OPTION_FLAG, NULL, "content: print the text that is hashed",
+         NULL},
+	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
+         formats},
+	{.name = NULL},
+};
+
+/* Scratch for the largest document, and its canonical text. */
+static const size_t scratch_max = (size_t)1 << 30;
+
+/* What the whole command needs. */
+struct maker {
+	struct hx_invocation *inv;
+	struct hapax_key_strategy *strategy;
+	struct hx_event_reader reader;
+	struct hapax_buf scratch;
+	struct hapax_buf text;
+	struct hapax_field headers[HX_EVENT_FIELDS_MAX];
+	size_t header_count;
+	int64_t time_ms;
+	bool prints_text;
+	bool prints_json;
+};
+
+static bool is_given(const struct hx_invocation *inv, int id)
+{
+	return hx_options_get(&inv->options, id) != NULL;
+}
+
+static int read_header(struct maker *maker, const char *text)
+{
+	const char *colon = strchr(text, ':');
+	struct hapax_field *field = &maker->headers[maker->header_count];
+	const char *value;
+
+	if (colon == NULL || colon == text) {
+		return hx_report_usage(
+			maker->inv->command->name, "header '%s' was not of the form NAME:VALUE",
+			text);
+	}
+	if (maker->header_count == HX_EVENT_FIELDS_MAX)
+		return hx_report_usage(maker->inv->command->name, "there were too many headers");
+	value = colon + 1;
+	while (*value == ' ')
+		value++;
+	field->name = hx_bytes(text, (size_t)(colon - text));
+	field->value = hapax_bytes_from_text(value);
+	maker->header_count++;
+	return HX_EXIT_OK;
+}
+
+static int read_headers(struct maker *maker)
+{
+	const struct hx_options *given = &maker->inv->options;
+	int code = HX_EXIT_OK;
+
+	for (size_t i = 0; code == HX_EXIT_OK && i < given->count; i++) {
+		if (given->values[i].option->id == OPTION_HEADER)
+			code = read_header(maker, given->values[i].text);
+	}
+	return code;
+}
+
+static int64_t now_ms(void)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+
+	return clock->wall_ms(clock->context);
+}
+
+static int read_time(struct maker *maker)
+{
+	const struct hx_option_value *time = hx_options_get(&maker->inv->options, OPTION_TIME);
+
+	maker->time_ms = HAPAX_TIME_UNKNOWN;
+	if (time == NULL)
+		return HX_EXIT_OK;
+	if (strcmp(time->text, "now") == 0) {
+		maker->time_ms = now_ms();
+		return HX_EXIT_OK;
+	}
+	if (hx_date_parse(hapax_bytes_from_text(time->text), &maker->time_ms))
+		return HX_EXIT_OK;
+	(void)hx_report_usage(maker->inv->command->name, "'%s' was not a time", time->text);
+	hx_report_hint("2026-11-15T20:22:15Z, or now");
+	return HX_EXIT_USAGE;
+}
+
+static const char *kind_name(enum hapax_key_kind kind)
+{
+	switch (kind) {
+	case HAPAX_KEY_NONE: return "none";
+	case HAPAX_KEY_MADE: return "made";
+	case HAPAX_KEY_CONTENT: return "content";
+	}
+	return "unknown";
+}
+
+static void print_json(const struct maker *maker, const struct hapax_key *key)
+{
+	char scope[2 * HAPAX_SCOPE_SIZE_MAX + 2];
+	char digits[2 * HAPAX_FINGERPRINT_SIZE + 1] = "";
+	char run_id[HX_UUID_TEXT_SIZE + 1];
+	struct hx_json_out json;
+
+	(void)snprintf(scope, sizeof(scope), "%s/%s", key->tenant, key->group);
+	hx_hex_encode(key->fingerprint, sizeof(key->fingerprint), digits);
+	hx_json_out_init(&json, &maker->inv->out);
+	hx_json_out_object_begin(&json, NULL);
+	hx_json_out_text(&json, "kind", kind_name(key->kind));
+	if (key->kind == HAPAX_KEY_NONE)
+		hx_json_out_null(&json, "key");
+	else
+		hx_json_out_text(&json, "key", key->key);
+	hx_json_out_text(&json, "scope", scope);
+	hx_json_out_bytes(
+		&json, "strategy", hapax_bytes_from_text(hapax_key_strategy_text(maker->strategy)));
+	if (key->has_fingerprint)
+		hx_json_out_text(&json, "fingerprint", digits);
+	if (key->has_run_id) {
+		hx_uuid_format(key->run_id, run_id);
+		hx_json_out_text(&json, "run_id", run_id);
+	}
+	if (key->kind != HAPAX_KEY_MADE)
+		hx_json_out_bytes(&json, "missing", hapax_bytes_from_text(key->missing));
+	hx_json_out_object_end(&json);
+}
+
+static void print_key(const struct maker *maker, const struct hapax_key *key)
+{
+	if (maker->prints_json) {
+		print_json(maker, key);
+		return;
+	}
+	hx_out_write(&maker->inv->out, key->key, key->key_size);
+	hx_out_text(&maker->inv->out, "\n");
+	if (key->kind == HAPAX_KEY_NONE)
+		hx_report_line("hapax: key: note: %s; processed unprotected", key->missing);
+}
+
+/* One document. On INVALID nothing was printed and err says why. */
+static enum hapax_status print_one(
+	struct maker *maker, struct hapax_bytes document, struct hapax_error *err)
+{
+	struct hapax_key key = HAPAX_KEY_INIT;
+	struct hapax_event event;
+	enum hapax_status status = hx_event_read(&maker->reader, document, &event, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	if (maker->header_count > 0) {
+		event.headers = maker->headers;
+		event.header_count = maker->header_count;
+	}
+	if (maker->time_ms != HAPAX_TIME_UNKNOWN)
+		event.time_ms = maker->time_ms;
+	if (maker->prints_text) {
+		hx_buf_clear(&maker->text);
+		status = hapax_key_canonical_text(
+			maker->strategy, &event, &maker->scratch, &maker->text, err);
+		if (status == HAPAX_OK) {
+			hx_out_write(&maker->inv->out, maker->text.data, maker->text.size);
+			hx_out_text(&maker->inv->out, "\n");
+		}
+		return status;
+	}
+	status = hapax_key_make(maker->strategy, &event, &maker->scratch, &key, err);
+	if (status == HAPAX_OK)
+		print_key(maker, &key);
+	return status;
+}
+
+static int exit_of(const char *command, const struct hapax_error *err)
+{
+	if (err->status != HAPAX_ERR_INVALID && err->status != HAPAX_ERR_LIMIT)
+		return hx_report_error(command, err);
+	hx_report(command, "%s", err->message);
+	return HX_EXIT_DATA;
+}
+
+/* A line that has no key leaves an empty line, so that the others stay in step. */
+static int print_lines(struct maker *maker, struct hx_input *input)
+{
+	const char *command = maker->inv->command->name;
+	int worst = HX_EXIT_OK;
+
+	for (;;) {
+		struct hapax_bytes line;
+		struct hapax_error err;
+		enum hx_input_line kind;
+		int code = hx_input_line(input, &line, &kind);
+
+		if (code != HX_EXIT_OK || kind == HX_INPUT_LINE_NONE)
+			return code != HX_EXIT_OK ? code : worst;
+		if (kind == HX_INPUT_LINE_TOO_LONG)
+			(void)hx_error_set(&err, HAPAX_ERR_LIMIT, 0, HX_INPUT_TOO_LONG);
+		else if (print_one(maker, line, &err) == HAPAX_OK)
+			continue;
+		if (err.status != HAPAX_ERR_INVALID && err.status != HAPAX_ERR_LIMIT)
+			return hx_report_error(command, &err);
+		hx_report(
+			command, "%s:%llu: %s", input->name, (unsigned long long)input->line,
+			err.message);
+		hx_out_text(&maker->inv->out, "\n");
+		worst = HX_EXIT_DATA;
+	}
+}
+
+/*
+ * A job that runs once a day has no document: a template with a date does without one
+ * where nobody can have sent it any. A header makes a key without a look at it.
+ */
+static bool reads_document(const struct maker *maker)
+{
+	unsigned needs = hapax_key_strategy_needs(maker->strategy);
+
+	if (maker->inv->options.operand_count > 0 || is_given(maker->inv, HX_KEY_OPTION_INPUT) ||
+	    is_given(maker->inv, OPTION_LINES))
+		return true;
+	if (needs & HAPAX_KEY_NEEDS_TIME)
+		return isatty(STDIN_FILENO) != 1;
+	return (needs & HAPAX_KEY_NEEDS_DATA) != 0;
+}
+
+static int print_document(struct maker *maker, struct hapax_bytes document)
+{
+	struct hapax_error err;
+
+	/* A file that is named must have it; standard input need not be anything. */
+	if (document.size == 0 && maker->inv->options.operand_count == 0 &&
+	    maker->time_ms == HAPAX_TIME_UNKNOWN)
+		maker->time_ms = now_ms();
+	if (print_one(maker, document, &err) == HAPAX_OK)
+		return HX_EXIT_OK;
+	return exit_of(maker->inv->command->name, &err);
+}
+
+static int print_all(struct maker *maker)
+{
+	const struct hx_options *given = &maker->inv->options;
+	struct hapax_bytes document = {NULL, 0};
+	struct hx_input input = {.file = -1};
+	int code;
+
+	if (!reads_document(maker))
+		return print_document(maker, document);
+	code = hx_input_open(
+		&input, maker->inv->command->name,
+		given->operand_count > 0 ? given->operands[0] : NULL);
+	if (code == HX_EXIT_OK && is_given(maker->inv, OPTION_LINES)) {
+		code = print_lines(maker, &input);
+	} else if (code == HX_EXIT_OK) {
+		code = hx_input_all(&input, &document);
+		if (code == HX_EXIT_OK)
+			code = print_document(maker, document);
+	}
+	hx_input_close(&input);
+	return code;
+}
+
+static int run(struct hx_invocation *inv)
+{
+	static struct maker maker; /* too large for a stack */
+	const struct hx_option_value *output = hx_options_get(&inv->options, OPTION_OUTPUT);
+	const char *text = hx_key_setup_strategy(inv);
+	int code;
+
+	if (text == NULL)
+		return HX_EXIT_USAGE;
+	maker.inv = inv;
+	maker.prints_text = is_given(inv, OPTION_TEXT);
+	maker.prints_json = output != NULL && output->number == 1;
+	code = hx_key_setup(
+		inv, text,
+		HAPAX_KEY_PRODUCER | (maker.prints_json ? 0U : (unsigned)HAPAX_KEY_NO_FINGERPRINT),
+		true, &maker.strategy);
+	if (code != HX_EXIT_OK)
+		return code;
+	hx_event_reader_init(&maker.reader, hx_key_setup_form(inv));
+	hx_buf_init(&maker.scratch, scratch_max);
+	hx_buf_init(&maker.text, scratch_max);
+	code = read_headers(&maker);
+	if (code == HX_EXIT_OK)
+		code = read_time(&maker);
+	if (code == HX_EXIT_OK)
+		code = print_all(&maker);
+	hx_buf_done(&maker.text);
+	hx_buf_done(&maker.scratch);
+	hx_event_reader_done(&maker.reader);
+	hapax_key_strategy_free(maker.strategy);
+	return code;
+}
+
+static const struct command_exit exits[] = {
+	{HX_EXIT_OK, "every document has a key, or was let through without one"},
+	{HX_EXIT_DATA, "a document is not JSON, or lacks a part of its key"},
+	{HX_EXIT_NO_INPUT, "the file could not be read"},
+	{0, NULL},
+};
+
+static const struct command_example examples[] = {
+	{"echo '{\"order\":{\"id\":17}}' | hapax key --strategy field:order.id",
+         "one field is the identity"},
+	{"echo '{\"b\":2.0,\"a\":1}' | hapax key --strategy content",
+         "the content is; order, blanks and 2.0 for 2 do not matter"},
+	{"echo '{\"a\":1,\"meta\":{\"at\":5}}' | hapax key -s content --exclude meta.at",
+         "but for what changes with each delivery"},
+	{"hapax key --strategy 'template:report-{date:%Y-%m-%d}'", "a job that runs once a day"},
+	{NULL, NULL},
+};
+
+static void list_strategies(struct hx_out *out)
+{
+	hx_out_text(out, "\nStrategies:\n");
+	for (size_t i = 0; hapax_key_strategy_syntax(i) != NULL; i++)
+		hx_help_item(out, hapax_key_strategy_syntax(i), hapax_key_strategy_summary(i));
+}
+
+const struct command hx_cmd_key = {
+	.name = "key",
+	.summary = "print the key of a JSON document",
+	.usage = "--strategy S [OPTION]... [FILE|-]",
+	.description =
+		"Prints what a strategy takes for the key of the JSON document in FILE, or on\n"
+		"standard input. Nothing stands in for a part that is missing: that is an error\n"
+		"which names it.\n"
+		"\n"
+		"A path is a JSON Pointer (/order/id) or written with dots (order.id, items[0].sku);\n"
+		"in --include and --exclude, * stands for every item or member and ** for any depth.\n"
+		"With --input cloudevents or envelope paths begin with data., attr., header. or meta.\n"
+		"--canonical python makes the keys of hashlib.sha256(json.dumps(x, sort_keys=True)).\n"
+		"\n"
+		"A date is that of --time, or of the document's time; without any document, which\n"
+		"standard input is if it is empty or a terminal, it is today's.\n",
+	.list = list_strategies,
+	.operands_max = 1,
+	.options = options,
+	.exits = exits,
+	.examples = examples,
+	.run = run,
+};
