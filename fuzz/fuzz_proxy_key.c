@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Targets: from the head of a request to its key (src/serve/proxy_key.c), with the cookies
+ * Targets: from the head of a request to its key (src/serve/http/proxy_key.c), with the cookies
  * that say who asks.
  *
  * The first byte chooses the route. Whatever is read as a head has a key or none, the same
@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "base/utf8.h"
 #include "config/config.h"
-#include "serve/proxy_key.h"
+#include "serve/http/proxy_key.h"
 #include "wire/http1.h"
 #include "wire/http_path.h"
 

@@ -112,7 +112,7 @@ struct hx_config_store {
 	bool is_default;    /* nobody named it: its folder may have to be made */
 	uint64_t max_bytes; /* 0: no limit, as the next one; or HX_CONFIG_AUTO */
 	uint64_t max_keys;
-	uint64_t max_keys_per_tenant; /* 0: no limit; see serve/tenant_keys.h */
+	uint64_t max_keys_per_tenant; /* 0: no limit; see serve/daemon/tenant_keys.h */
 	uint64_t max_result;
 	uint64_t parked_max;
 	uint64_t segment_bytes;

@@ -2,7 +2,7 @@
 /*
  * Who is known by what it says, and what it may then do.
  */
-#include "serve/auth.h"
+#include "serve/admin/auth.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

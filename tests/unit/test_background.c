@@ -3,7 +3,7 @@
  * Something beside the doors: begun, stopped, begun anew by a reload, tried again when it
  * fails, left behind when it does not end.
  */
-#include "serve/background.h"
+#include "serve/task/background.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /*
  * Which doors may be open to other machines.
  */
-#include "serve/door_guard.h"
+#include "serve/daemon/door_guard.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

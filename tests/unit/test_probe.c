@@ -2,7 +2,7 @@
 /*
  * What probes find: loops that stand still, a store that is away, clocks that differ.
  */
-#include "serve/probe.h"
+#include "serve/daemon/probe.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "serve/daemon.h"
+#include "serve/daemon/daemon.h"
 
 #define SECOND_NS INT64_C(1000000000)
 

@@ -3,7 +3,7 @@
  * Keys of the proxy: what makes two requests the same, whose they are, and which bodies
  * are the same payload.
  */
-#include "serve/proxy_key.h"
+#include "serve/http/proxy_key.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

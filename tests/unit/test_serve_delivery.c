@@ -23,8 +23,8 @@
 #include "config/config.h"
 #include "observe/feed.h"
 #include "observe/metrics.h"
-#include "serve/daemon.h"
-#include "serve/delivery.h"
+#include "serve/daemon/daemon.h"
+#include "serve/http/delivery.h"
 #include "support/processor_case.h"
 
 enum { TURNS_MAX = 100000, LEASE_MS = 1000 };

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "config/config.h"
-#include "serve/descriptors.h"
+#include "serve/daemon/descriptors.h"
 
 enum { LOOPS = 2 };
 

@@ -6,7 +6,7 @@
  * Allocations fail by hx_alloc_fail_at(), which counts those of all threads: the client and
  * the upstream here use none.
  */
-#include "serve/serve.h"
+#include "serve/daemon/serve.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,8 +11,8 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "config/config.h"
-#include "serve/outcome.h"
-#include "serve/quota.h"
+#include "serve/http/outcome.h"
+#include "serve/daemon/quota.h"
 #include "source/http_handler.h"
 
 /* DESIGN 3, every status. */

@@ -13,8 +13,8 @@
 #include "base/bytes.h"
 #include "base/thread.h"
 #include "net/network.h"
-#include "serve/origin.h"
-#include "serve/peers.h"
+#include "serve/daemon/origin.h"
+#include "serve/daemon/peers.h"
 
 #define SECOND INT64_C(1000000000)
 

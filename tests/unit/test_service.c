@@ -2,7 +2,7 @@
 /*
  * What a service manager is told, and what it hands over.
  */
-#include "serve/service.h"
+#include "serve/daemon/service_manager.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "serve/daemon.h"
+#include "serve/daemon/daemon.h"
 
 #define SECOND_NS INT64_C(1000000000)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which tenants have too many keys: from the figures by scope and hour, and by the ttl of scopes. */
-#include "serve/tenant_keys.h"
+#include "serve/daemon/tenant_keys.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -17,7 +17,7 @@
 #include "cli/frame/environment.h"
 #include "cli/frame/report.h"
 #include "config/config.h"
-#include "serve/serve.h"
+#include "serve/daemon/serve.h"
 
 enum {
 	OPTION_CONFIG = 1,

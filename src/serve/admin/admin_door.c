@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * admin_door.c - the admin door as a door: who is let in, who is known, who waits.
+ *
+ * Probes are answered while others hold connections: when nearly all are taken, the one that
+ * has asked for nothing for longest is closed for the next (hx_http_server_options, evicts).
+ */
+#include <stdio.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "observe/metrics.h"
+#include "serve/admin/auth.h"
+#include "serve/daemon/daemon.h"
+#include "serve/daemon/origin.h"
+#include "serve/http/tally.h"
+
+enum {
+	/* The largest result that a store takes, as Base64, and what stands around it. */
+	BODY_MAX = 24 * 1024 * 1024,
+
+	REQUESTS_MAX = 4096,
+	REQUESTS_PER_ADDRESS = REQUESTS_MAX / 8,
+};
+
+#define SECOND_NS INT64_C(1000000000)
+
+static enum hapax_status admit(
+	struct hx_http_server *server, const char *client, bool *ret_is_counted)
+{
+	struct hx_serve *serve = server->context;
+	enum hapax_status status = HAPAX_OK;
+
+	*ret_is_counted = !hx_origin_is_trusted(&serve->config->http, client);
+	if (*ret_is_counted)
+		status = hx_peers_take(
+			&serve->peers, client, HX_PEERS_ADMIN_CONNECTIONS,
+			hx_descriptors_per_address(
+				&serve->descriptors, serve->config, HX_DOOR_ADMIN));
+	if (status == HAPAX_OK)
+		hx_metrics_add(serve->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_ADMIN, 1);
+	return status;
+}
+
+static void left(struct hx_http_server *server, const char *client, bool is_counted)
+{
+	struct hx_serve *serve = server->context;
+
+	if (is_counted)
+		hx_peers_give(&serve->peers, client, HX_PEERS_ADMIN_CONNECTIONS);
+	hx_metrics_add(serve->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_ADMIN, -1);
+}
+
+static enum hapax_status take(struct hx_http_exchange *exchange)
+{
+	struct hx_serve *serve = exchange->server->context;
+
+	hx_origin_find(&serve->config->http, exchange);
+	return hx_peers_take(
+		&serve->peers, exchange->origin, HX_PEERS_ADMIN_REQUESTS, REQUESTS_PER_ADDRESS);
+}
+
+static void give(struct hx_http_exchange *exchange)
+{
+	struct hx_serve *serve = exchange->server->context;
+
+	hx_peers_give(&serve->peers, exchange->origin, HX_PEERS_ADMIN_REQUESTS);
+}
+
+static void refused(struct hx_http_server *server, unsigned status, enum hx_http_refusal why)
+{
+	struct hx_serve *serve = server->context;
+
+	hx_tally_refused(serve->cells, HX_DOOR_ADMIN, status, why);
+}
+
+static void unsecured(
+	struct hx_http_server *server, const char *client, const struct hapax_error *why)
+{
+	struct hx_serve *serve = server->context;
+
+	hx_serve_unsecured(serve, serve->cells, "admin", client, why);
+}
+
+static void refuse_locked(struct hx_http_exchange *exchange, int64_t locked_ns)
+{
+	static const struct hx_http_problem problem = {
+		.status = 429, .detail = "too many wrong tokens from this address; retry later"};
+	char seconds[24];
+	struct hapax_field field = {HX_BYTES_LIT("Retry-After"), {NULL, 0}};
+
+	(void)snprintf(
+		seconds, sizeof(seconds), "%lld",
+		(long long)((locked_ns + SECOND_NS - 1) / SECOND_NS));
+	field.value = hapax_bytes_from_text(seconds);
+	hx_http_reply_problem(exchange, &problem, &field, 1);
+}
+
+bool hx_admin_identify(
+	struct hx_serve *serve, struct hx_http_exchange *exchange, struct hx_identity *ret_identity)
+{
+	const struct hx_config_auth *auth = &serve->config->auth;
+	const char *who = hx_origin_of_failure(exchange->client, exchange->origin);
+	bool has_token = hx_http1_find(&exchange->head, HX_BYTES_LIT("Authorization"), 0) <
+		exchange->head.field_count;
+	int64_t now_ns = hx_clock_mono_ns();
+	int64_t locked_ns = 0;
+	struct hapax_bytes name;
+
+	hx_auth_identify(auth, exchange, ret_identity);
+	name = hapax_bytes_from_text(ret_identity->name);
+	if (has_token)
+		locked_ns = hx_peers_locked_ns(&serve->peers, who, auth->max_failures, now_ns);
+	/* A right token that is new here gets the answer of a wrong one, or it would be found. */
+	if (locked_ns > 0 &&
+	    (ret_identity->said != HX_AUTH_KNOWN ||
+	     !hx_peers_knows(&serve->peers, who, HX_PEERS_API_TOKEN, name))) {
+		hx_metrics_add(serve->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_LOCKED, 1);
+		hx_peers_note_locked(&serve->peers, who);
+		refuse_locked(exchange, locked_ns);
+		return false;
+	}
+	if (ret_identity->said == HX_AUTH_KNOWN && has_token)
+		hx_peers_remember(&serve->peers, who, HX_PEERS_API_TOKEN, name);
+	if (ret_identity->said == HX_AUTH_UNKNOWN) {
+		hx_metrics_add(serve->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_CREDENTIAL, 1);
+		hx_peers_failed(&serve->peers, who, auth->max_failures, now_ns);
+	}
+	return true;
+}
+
+enum hapax_status hx_serve_open_admin(
+	struct hx_serve *serve, hx_find_address_fn *find_address, struct hapax_error *err)
+{
+	const struct hx_config_door *door = &serve->config->listen.admin;
+	const struct hx_http_server_options options = {
+		.body_max = BODY_MAX,
+		.budget = &serve->memory.listeners,
+		.serves_when_full = true,
+		.file_budget = &serve->memory.files,
+		.connections_max = (size_t)hx_descriptors_connections(
+			&serve->descriptors, serve->config, HX_DOOR_ADMIN),
+		.exchanges_max = REQUESTS_MAX,
+		.evicts = true,
+		.folder = serve->folder,
+		.admit = admit,
+		.left = left,
+		.take = take,
+		.give = give,
+		.gone = hx_serve_api_gone,
+		.refused = refused,
+		.tls = serve->door_tls.doors[HX_CONFIG_TLS_ADMIN],
+		.handshake_ms = serve->config->tls.handshake_timeout_ms,
+		.unsecured = unsecured};
+	struct hx_address address;
+	bool is_handed_over = hx_service_has_door(&serve->service, "admin", &address);
+	enum hapax_status status;
+
+	if (door->is_off && !is_handed_over)
+		return HAPAX_OK;
+	status = is_handed_over ? HAPAX_OK : find_address(door, "listen.admin", &address, err);
+	if (status == HAPAX_OK)
+		status = hx_service_guard_door(
+			&serve->service, serve->config, HX_CONFIG_TLS_ADMIN, &address, serve->log,
+			err);
+	if (status == HAPAX_OK)
+		status = hx_service_take_door(
+			&serve->service, "admin", 0, &serve->admin.listener.inherited_fd, err);
+	if (status == HAPAX_OK)
+		status = hx_http_server_open(
+			&serve->admin, &serve->reactor, &address, false, &options, hx_admin_handle,
+			NULL, serve, err);
+	return status;
+}

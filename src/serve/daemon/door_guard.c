@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/daemon/door_guard.h"
+
+#include "base/error.h"
+#include "net/address.h"
+#include "observe/log.h"
+
+/* Is anybody at all told apart from everybody? */
+static bool knows_clients(
+	const struct hx_config *config, enum hx_config_tls_index index, bool speaks_tls)
+{
+	struct hx_tls_options options;
+
+	if (speaks_tls && hx_config_tls_options(config, index, &options) &&
+	    options.client_auth == HX_TLS_CLIENT_REQUIRED)
+		return true;
+	switch (index) {
+	case HX_CONFIG_TLS_RESP: return config->resp.user_count > 0;
+	case HX_CONFIG_TLS_ADMIN:
+		return config->auth.token_count > 0 || config->auth.certificate_count > 0;
+	case HX_CONFIG_TLS_GATEWAY:
+	case HX_CONFIG_TLS_PROXY:
+	case HX_CONFIG_TLS_DOORS: break;
+	}
+	return true;
+}
+
+enum hapax_status hx_door_guard(
+	const struct hx_config *config, enum hx_config_tls_index index,
+	const struct hx_address *address, bool speaks_tls, struct hx_log *log,
+	struct hapax_error *err)
+{
+	char text[HX_ADDRESS_TEXT_SIZE];
+
+	if (!hx_address_is_public(address))
+		return HAPAX_OK;
+	hx_address_format(address, text);
+	if (!knows_clients(config, index, speaks_tls))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"listen.%s: %s can be reached from other machines, and nobody there is asked "
+			"who they are; use 127.0.0.1 or unix:PATH, or set %s or tls.client_auth: "
+			"required",
+			hx_config_tls_name(index), text,
+			index == HX_CONFIG_TLS_RESP ? "resp.users" : "auth.tokens");
+	if (log != NULL && !speaks_tls) {
+		const struct hx_log_field fields[] = {
+			HX_LOG_TEXT("door", hx_config_tls_name(index)),
+			HX_LOG_TEXT("listen", text)};
+
+		hx_log(log, HX_LOG_WARN, "a door is open to other machines, without TLS", fields,
+		       sizeof(fields) / sizeof(fields[0]));
+	}
+	return HAPAX_OK;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/daemon/peers.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "base/siphash.h"
+#include "net/address.h"
+#include "observe/log.h"
+
+#define SECOND_NS INT64_C(1000000000)
+#define MINUTE_NS (60 * SECOND_NS)
+
+/* Without a refusal for so long, a trouble is over. */
+#define QUIET_NS (10 * SECOND_NS)
+
+struct hx_peers_entry {
+	struct hx_peers_entry *next; /* in its bucket */
+	struct hx_peers_entry *failed_next;
+	struct hx_peers_entry *failed_back;
+	bool is_failed;  /* stands among those of its shard */
+	int64_t debt_ns; /* when its wrong passwords are paid off */
+	uint64_t counts[HX_PEERS_WHATS];
+	char name[HX_PEERS_NAME_SIZE];
+};
+
+/* Where an address is: found once for each call. */
+struct place {
+	char name[HX_ADDRESS_TEXT_SIZE];
+	struct hx_peers_shard *shard;
+	struct hx_peers_entry **bucket;
+};
+
+void hx_peers_init(struct hx_peers *peers)
+{
+	memset(peers, 0, sizeof(*peers));
+	hx_random_bytes(peers->hash_key, sizeof(peers->hash_key));
+	for (size_t i = 0; i < HX_PEERS_SHARDS; i++)
+		hx_lock_init(&peers->shards[i].lock);
+	for (size_t i = 0; i <= HX_PEERS_WHATS; i++)
+		hx_lock_init(&peers->troubles[i].lock);
+}
+
+void hx_peers_done(struct hx_peers *peers)
+{
+	for (size_t i = 0; i < HX_PEERS_SHARDS; i++) {
+		for (size_t k = 0; k < HX_PEERS_BUCKETS; k++) {
+			struct hx_peers_entry *entry = peers->shards[i].buckets[k];
+
+			while (entry != NULL) {
+				struct hx_peers_entry *next = entry->next;
+
+				hx_free(entry);
+				entry = next;
+			}
+			peers->shards[i].buckets[k] = NULL;
+		}
+	}
+}
+
+static void find_place(struct hx_peers *peers, const char *address, struct place *place)
+{
+	uint64_t hash;
+
+	hx_address_network(address, place->name);
+	/* What is no address is no longer than one. */
+	place->name[HX_PEERS_NAME_SIZE - 1] = '\0';
+	hash = hx_siphash13(peers->hash_key, place->name, strlen(place->name));
+	place->shard = &peers->shards[hash % HX_PEERS_SHARDS];
+	place->bucket = &place->shard->buckets[hash / HX_PEERS_SHARDS % HX_PEERS_BUCKETS];
+}
+
+/* Where its entry is linked, or where it would be. Locks: the shard's. */
+static struct hx_peers_entry **find(const struct place *place)
+{
+	struct hx_peers_entry **at = place->bucket;
+
+	while (*at != NULL && strcmp((*at)->name, place->name) != 0)
+		at = &(*at)->next;
+	return at;
+}
+
+/* Its entry, which is made if there is none; NULL: there is no memory. Locks: the shard's. */
+static struct hx_peers_entry *need(const struct place *place)
+{
+	struct hx_peers_entry **at = find(place);
+
+	if (*at == NULL) {
+		*at = hx_alloc_zero(1, sizeof(**at));
+		if (*at != NULL)
+			memcpy((*at)->name, place->name, strlen(place->name) + 1);
+	}
+	return *at;
+}
+
+/* Locks: the shard's. */
+static void drop_unused(const struct place *place)
+{
+	struct hx_peers_entry **at = find(place);
+	struct hx_peers_entry *entry = *at;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < HX_PEERS_WHATS; i++)
+		sum += entry->counts[i];
+	if (sum > 0 || entry->is_failed)
+		return;
+	*at = entry->next;
+	hx_free(entry);
+}
+
+static void note_refused(struct hx_peers *peers, size_t index, const char *name)
+{
+	struct hx_peers_trouble *trouble = &peers->troubles[index];
+
+	hx_lock_acquire(&trouble->lock);
+	memcpy(trouble->address, name, strlen(name) + 1);
+	hx_lock_release(&trouble->lock);
+	atomic_fetch_add_explicit(&trouble->refused, 1, memory_order_relaxed);
+}
+
+enum hapax_status hx_peers_take(
+	struct hx_peers *peers, const char *address, enum hx_peers_what what, uint64_t max)
+{
+	enum hapax_status status = HAPAX_OK;
+	struct hx_peers_entry *entry;
+	struct place place;
+
+	if (address[0] == '\0')
+		return HAPAX_OK;
+	find_place(peers, address, &place);
+	hx_lock_acquire(&place.shard->lock);
+	entry = need(&place);
+	if (entry == NULL)
+		status = HAPAX_ERR_NO_MEMORY;
+	else if (max != 0 && entry->counts[what] >= max)
+		status = HAPAX_ERR_LIMIT;
+	else
+		entry->counts[what]++;
+	hx_lock_release(&place.shard->lock);
+	if (status == HAPAX_ERR_LIMIT)
+		note_refused(peers, what, place.name);
+	return status;
+}
+
+void hx_peers_give(struct hx_peers *peers, const char *address, enum hx_peers_what what)
+{
+	struct hx_peers_entry *entry;
+	struct place place;
+
+	if (address[0] == '\0')
+		return;
+	find_place(peers, address, &place);
+	hx_lock_acquire(&place.shard->lock);
+	entry = *find(&place);
+	assert(entry != NULL && entry->counts[what] > 0);
+	entry->counts[what]--;
+	drop_unused(&place);
+	hx_lock_release(&place.shard->lock);
+}
+
+/* ---------------------------------------------------------------- wrong passwords */
+
+/* Locks: the shard's, as in the next three. */
+static void unlink_failed(
+	struct hx_peers *peers, struct hx_peers_shard *shard, struct hx_peers_entry *entry)
+{
+	if (entry->failed_back != NULL)
+		entry->failed_back->failed_next = entry->failed_next;
+	else
+		shard->failed_first = entry->failed_next;
+	if (entry->failed_next != NULL)
+		entry->failed_next->failed_back = entry->failed_back;
+	else
+		shard->failed_last = entry->failed_back;
+	entry->failed_next = entry->failed_back = NULL;
+	entry->is_failed = false;
+	shard->failed_count--;
+	atomic_fetch_sub_explicit(&peers->failed_count, 1, memory_order_relaxed);
+}
+
+static void link_failed(
+	struct hx_peers *peers, struct hx_peers_shard *shard, struct hx_peers_entry *entry)
+{
+	entry->failed_back = shard->failed_last;
+	if (shard->failed_last != NULL)
+		shard->failed_last->failed_next = entry;
+	else
+		shard->failed_first = entry;
+	shard->failed_last = entry;
+	entry->is_failed = true;
+	shard->failed_count++;
+	atomic_fetch_add_explicit(&peers->failed_count, 1, memory_order_relaxed);
+}
+
+/* Those who have paid, and the oldest of too many. */
+static void tidy_failed(struct hx_peers *peers, struct hx_peers_shard *shard, int64_t now_ns)
+{
+	while (shard->failed_first != NULL &&
+	       (shard->failed_first->debt_ns <= now_ns ||
+	        shard->failed_count > HX_PEERS_FAILED_MAX / HX_PEERS_SHARDS)) {
+		struct hx_peers_entry *entry = shard->failed_first;
+		struct place place;
+
+		unlink_failed(peers, shard, entry);
+		find_place(peers, entry->name, &place);
+		assert(place.shard == shard);
+		drop_unused(&place);
+	}
+}
+
+static int64_t step_ns(uint64_t max)
+{
+	return MINUTE_NS / (int64_t)(max < (uint64_t)SECOND_NS ? max : (uint64_t)SECOND_NS);
+}
+
+void hx_peers_failed(struct hx_peers *peers, const char *address, uint64_t max, int64_t now_ns)
+{
+	struct hx_peers_entry *entry;
+	struct place place;
+
+	if (address[0] == '\0' || max == 0)
+		return;
+	find_place(peers, address, &place);
+	hx_lock_acquire(&place.shard->lock);
+	entry = need(&place);
+	if (entry != NULL) {
+		if (entry->is_failed)
+			unlink_failed(peers, place.shard, entry);
+		if (entry->debt_ns < now_ns)
+			entry->debt_ns = now_ns;
+		entry->debt_ns += step_ns(max);
+		link_failed(peers, place.shard, entry);
+		tidy_failed(peers, place.shard, now_ns);
+	}
+	hx_lock_release(&place.shard->lock);
+}
+
+int64_t hx_peers_locked_ns(
+	struct hx_peers *peers, const char *address, uint64_t max, int64_t now_ns)
+{
+	int64_t locked_ns = 0;
+	struct hx_peers_entry *entry;
+	struct place place;
+
+	/* Nobody looks for an address while no password was wrong. */
+	if (address[0] == '\0' || max == 0 || !hx_peers_has_failed(peers))
+		return 0;
+	find_place(peers, address, &place);
+	hx_lock_acquire(&place.shard->lock);
+	entry = *find(&place);
+	if (entry != NULL && entry->is_failed)
+		locked_ns = entry->debt_ns + step_ns(max) - MINUTE_NS - now_ns;
+	hx_lock_release(&place.shard->lock);
+	return locked_ns > 0 ? locked_ns : 0;
+}
+
+/* Of address and credential. 0 stands for an empty slot, so it is no hash. */
+static uint64_t known_hash(
+	const struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
+	struct hapax_bytes name)
+{
+	char network[HX_ADDRESS_TEXT_SIZE];
+	uint64_t parts[3] = {(uint64_t)kind};
+	uint64_t hash;
+
+	hx_address_network(address, network);
+	parts[1] = hx_siphash13(peers->hash_key, network, strlen(network));
+	parts[2] = hx_siphash13(peers->hash_key, name.data, name.size);
+	hash = hx_siphash13(peers->hash_key, parts, sizeof(parts));
+	return hash != 0 ? hash : 1;
+}
+
+void hx_peers_remember(
+	struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
+	struct hapax_bytes name)
+{
+	uint64_t hash = known_hash(peers, address, kind, name);
+
+	atomic_store_explicit(
+		&peers->known[hash % HX_PEERS_KNOWN_SLOTS], hash, memory_order_relaxed);
+}
+
+bool hx_peers_knows(
+	const struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
+	struct hapax_bytes name)
+{
+	uint64_t hash = known_hash(peers, address, kind, name);
+
+	return hash ==
+		atomic_load_explicit(
+			&peers->known[hash % HX_PEERS_KNOWN_SLOTS], memory_order_relaxed);
+}
+
+void hx_peers_note_locked(struct hx_peers *peers, const char *address)
+{
+	struct place place;
+
+	find_place(peers, address, &place);
+	note_refused(peers, HX_PEERS_WHATS, place.name);
+}
+
+/* ---------------------------------------------------------------- the log */
+
+static void tell_begun(struct hx_peers_trouble *trouble, const char *what, struct hx_log *log)
+{
+	struct hx_log_field fields[2] = {HX_LOG_TEXT("limit", what)};
+	char address[HX_PEERS_NAME_SIZE];
+
+	hx_lock_acquire(&trouble->lock);
+	memcpy(address, trouble->address, sizeof(address));
+	hx_lock_release(&trouble->lock);
+	fields[1] = (struct hx_log_field)HX_LOG_TEXT("client", address);
+	hx_log(log, HX_LOG_WARN, "address limit reached", fields, 2);
+}
+
+static void tell_over(const struct hx_peers_trouble *trouble, const char *what, struct hx_log *log)
+{
+	const struct hx_log_field fields[] = {
+		HX_LOG_TEXT("limit", what),
+		HX_LOG_UNSIGNED("refused", trouble->seen - trouble->before)};
+
+	hx_log(log, HX_LOG_INFO, "address limit no longer reached", fields, 2);
+}
+
+void hx_peers_watch(struct hx_peers *peers, struct hx_log *log, int64_t now_ns)
+{
+	static const char *const names[] = {
+		[HX_PEERS_CONNECTIONS] = "http.max_connections_per_address",
+		[HX_PEERS_REQUESTS] = "http.max_requests_per_address",
+		[HX_PEERS_RESP_CONNECTIONS] = "resp.max_connections_per_address",
+		[HX_PEERS_ADMIN_CONNECTIONS] = "connections of the admin listener",
+		[HX_PEERS_ADMIN_REQUESTS] = "requests of the admin listener",
+		[HX_PEERS_WHATS] = "auth.max_failures",
+	};
+
+	for (size_t i = 0; i <= HX_PEERS_WHATS; i++) {
+		struct hx_peers_trouble *trouble = &peers->troubles[i];
+		uint64_t refused = atomic_load_explicit(&trouble->refused, memory_order_relaxed);
+
+		if (refused != trouble->seen) {
+			if (!trouble->is_told) {
+				trouble->before = trouble->seen;
+				tell_begun(trouble, names[i], log);
+			}
+			trouble->is_told = true;
+			trouble->seen = refused;
+			trouble->last_ns = now_ns;
+		} else if (trouble->is_told && now_ns - trouble->last_ns >= QUIET_NS) {
+			trouble->is_told = false;
+			tell_over(trouble, names[i], log);
+		}
+	}
+}

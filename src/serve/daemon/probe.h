@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe.h - is it well? What /livez, /readyz and /healthz find, for hx_health_render().
+ *
+ * Alive are loops that turn; nothing else is asked, so that a store that is away gets no
+ * daemon killed. Ready is more: the store answers, or its scopes go on without it, and
+ * nobody drains. What is wrong but stops nobody is told, and optional.
+ *
+ * Threads: the control loop's.
+ */
+#ifndef HX_SERVE_DAEMON_PROBE_H
+#define HX_SERVE_DAEMON_PROBE_H
+
+#include <stddef.h>
+
+#include "observe/health.h"
+
+struct hx_serve;
+struct hx_store_facts;
+
+enum { HX_PROBE_COMPONENTS_MAX = 8, HX_PROBE_TEXT_SIZE = 640 };
+
+struct hx_probe {
+	struct hx_health_component components[HX_PROBE_COMPONENTS_MAX];
+	size_t count;
+	bool is_store_up; /* it answers; looked for by hx_probe_ready() */
+	char texts[HX_PROBE_COMPONENTS_MAX][HX_PROBE_TEXT_SIZE]; /* reasons, where made here */
+};
+
+/* The loops. */
+void hx_probe_live(struct hx_probe *probe, const struct hx_serve *serve);
+
+/* And the rest: store, clock, journal, outbox, consumers, drain. */
+void hx_probe_ready(
+	struct hx_probe *probe, struct hx_serve *serve, const struct hx_store_facts *facts);
+
+#endif

@@ -1,0 +1,765 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve.c - the daemon from its start to its end.
+ *
+ *	start: log, store, processor, loops, doors ──▶ ready
+ *	TERM: not ready ──delay──▶ doors close, requests end ──▶ all loops idle ──▶ end
+ *	                                   └──timeout, second TERM──▶ end at once
+ *
+ * An end at once leaves everything as it is, which is what a crash does, too: claims
+ * lapse, and whoever comes again runs.
+ */
+#include "serve/daemon/serve.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/io.h"
+#include "base/process.h"
+#include "api/api.h"
+#include "net/tls.h"
+#include "observe/duplicate_watch.h"
+#include "observe/feed.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+#include "serve/daemon/daemon.h"
+#include "serve/http/delivery.h"
+
+#define MS_NS INT64_C(1000000)
+
+enum {
+	LOG_WAIT_MS = 2000,
+	PAGE_MAX = 64 * 1024 * 1024,
+	LAST_TURNS_MAX = 1000,
+
+	/* How long the end waits for a question to the store that is out. */
+	LAST_ANSWER_MS = 200,
+
+	/* How long it waits for the collector of traces. */
+	LAST_SPANS_MS = 1000,
+};
+
+/* People read a terminal, programs the rest. */
+static enum hx_log_format log_format(const struct hx_config *config)
+{
+	if (config->log.format == HX_CONFIG_LOG_AUTO)
+		return isatty(STDERR_FILENO) ? HX_LOG_LOGFMT : HX_LOG_JSON;
+	return config->log.format == HX_CONFIG_LOG_LOGFMT ? HX_LOG_LOGFMT : HX_LOG_JSON;
+}
+
+static struct hx_log_options log_options(const struct hx_serve *serve)
+{
+	const struct hx_config_log *log = &serve->config->log;
+	hx_config_variable_fn *variable = serve->source->variable;
+
+	return (struct hx_log_options){
+		.level = (enum hx_log_level)log->level,
+		.format = log_format(serve->config),
+		.keys = (enum hx_log_keys)log->keys,
+		.rate = log->rate,
+		.has_priority = variable != NULL &&
+			hx_log_is_journal(STDERR_FILENO, variable("JOURNAL_STREAM")),
+	};
+}
+
+static void log_text(
+	struct hx_serve *serve, enum hx_log_level level, const char *msg, const char *name,
+	const char *value)
+{
+	const struct hx_log_field field = HX_LOG_TEXT(name, value);
+
+	hx_log(serve->log, level, msg, &field, value != NULL ? 1 : 0);
+}
+
+static void stop_loops(struct hx_serve *serve)
+{
+	for (size_t i = 0; i < serve->loop_count; i++)
+		hx_reactor_stop(&serve->loops[i].reactor);
+	hx_reactor_stop(&serve->reactor);
+}
+
+static void all_idle(struct hx_task *task)
+{
+	stop_loops(task->context);
+}
+
+void hx_serve_idle(struct hx_serve *serve)
+{
+	if (atomic_fetch_add(&serve->idle_count, 1) + 1 ==
+	    serve->loop_count + hx_serve_background_count())
+		hx_reactor_post(&serve->reactor, &serve->idle_task);
+}
+
+static void close_doors(struct hx_serve *serve)
+{
+	for (size_t i = 0; i < serve->loop_count; i++)
+		hx_loop_drain(&serve->loops[i]);
+	hx_serve_drain_backgrounds(serve);
+	hx_timer_set(
+		&serve->reactor.timers, &serve->drain_timer,
+		hx_reactor_now_ns(&serve->reactor) + serve->config->drain.timeout_ms * MS_NS);
+}
+
+/* First the time to be taken out of rotation, then that for what is in progress. */
+static void on_drain_timer(struct hx_timer *timer)
+{
+	struct hx_serve *serve = timer->context;
+
+	if (atomic_load(&serve->is_draining) == 1) {
+		atomic_store(&serve->is_draining, 2);
+		close_doors(serve);
+		return;
+	}
+	log_text(serve, HX_LOG_WARN, "gave up requests in progress", NULL, NULL);
+	serve->is_cut = true;
+	stop_loops(serve);
+}
+
+static void ask_suspected(struct hx_serve *serve)
+{
+	serve->is_suspected = false;
+	serve->suspected_ns = hx_reactor_now_ns(&serve->reactor);
+	(void)hx_store_view_ask(&serve->view);
+}
+
+/* What nobody waits for. */
+static void on_chore_timer(struct hx_timer *timer)
+{
+	enum { SECONDS_MAX = 60 };
+	struct hx_serve *serve = timer->context;
+
+	hx_log_tick(serve->log);
+	hx_store_stack_watch(&serve->stack);
+	for (size_t i = 0; i < serve->loop_count; i++)
+		hx_loop_beat(&serve->loops[i]);
+	if (serve->is_suspected)
+		ask_suspected(serve);
+	if (serve->stack.limit != NULL)
+		(void)hx_store_view_ask(&serve->view);
+	hx_serve_refresh_resp(serve);
+	hx_consumers_tidy(&serve->consumers);
+	hx_api_tick(serve->api);
+	hx_peers_watch(&serve->peers, serve->log, hx_reactor_now_ns(&serve->reactor));
+	serve->chores++;
+	if (serve->chores % SECONDS_MAX == 0)
+		(void)hx_duplicate_watch_look(
+			serve->watch, serve->log, serve->config->log.duplicate_percent);
+	hx_timer_set(
+		&serve->reactor.timers, timer, hx_reactor_now_ns(&serve->reactor) + 1000 * MS_NS);
+}
+
+static void begin_drain(struct hx_serve *serve, const char *reason)
+{
+	if (atomic_load(&serve->is_draining) != 0)
+		return;
+	log_text(serve, HX_LOG_INFO, "draining", "reason", reason);
+	hx_service_stopping(&serve->service, "draining");
+	atomic_store(&serve->is_draining, 1);
+	for (size_t i = 0; i < serve->loop_count; i++)
+		hx_loop_leave(&serve->loops[i]);
+	hx_timer_set(
+		&serve->reactor.timers, &serve->drain_timer,
+		hx_reactor_now_ns(&serve->reactor) + serve->config->drain.delay_ms * MS_NS);
+}
+
+/* Every event of a bad moment gives rise to it; the store is asked once a second. */
+static void on_suspicion(struct hx_task *task)
+{
+	struct hx_serve *serve = task->context;
+
+	if (hx_reactor_now_ns(&serve->reactor) - serve->suspected_ns < 1000 * MS_NS)
+		serve->is_suspected = true;
+	else
+		ask_suspected(serve);
+}
+
+void hx_serve_suspect(struct hx_serve *serve)
+{
+	if (serve->can_latch)
+		hx_reactor_post(&serve->reactor, &serve->suspect_task);
+}
+
+/* The store has answered. One that failed for good is to be opened anew, by a new process. */
+static void take_answer(struct hx_task *task)
+{
+	struct hx_serve *serve = task->context;
+	struct hx_store_facts facts;
+
+	hx_store_view_look(&serve->view, &facts);
+	if (facts.status == HAPAX_ERR_FAILED && atomic_exchange(&serve->is_latched, 1) == 0) {
+		log_text(
+			serve, HX_LOG_ERROR,
+			"the store failed; start again to find out what is in it", "error",
+			facts.error.message);
+		begin_drain(serve, "the store failed");
+	}
+	hx_admin_told(serve, facts.answered);
+}
+
+/* Threads: the view's. */
+static void on_told(void *context)
+{
+	struct hx_serve *serve = context;
+
+	hx_reactor_post(&serve->reactor, &serve->told_task);
+}
+
+/* Connections are made with it for as long as the process lives. */
+static enum hapax_status prepare_tls(
+	struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err)
+{
+	const struct hx_tls_options options = {.authority_file = NULL};
+	bool is_needed = false;
+
+	for (size_t i = 0; i < config->gateway.route_count; i++)
+		is_needed = is_needed || config->gateway.routes[i].target.is_tls;
+	for (size_t i = 0; i < config->proxy.route_count; i++)
+		is_needed = is_needed || config->proxy.routes[i].target.is_tls;
+	if (is_needed && serve->tls == NULL)
+		return hx_tls_client_context_new(&options, &serve->tls, err);
+	return HAPAX_OK;
+}
+
+/* What is open stays open: may it, by another configuration? */
+static enum hapax_status guard_doors(
+	struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err)
+{
+	const struct hx_loop *loop = &serve->loops[0];
+	enum hapax_status status = HAPAX_OK;
+
+	if (loop->resp.service != NULL)
+		status = hx_service_guard_door(
+			&serve->service, config, HX_CONFIG_TLS_RESP, &loop->resp.listener.address,
+			NULL, err);
+	if (status == HAPAX_OK && serve->admin.reactor != NULL)
+		status = hx_service_guard_door(
+			&serve->service, config, HX_CONFIG_TLS_ADMIN,
+			&serve->admin.listener.address, NULL, err);
+	return status;
+}
+
+void hx_serve_unsecured(
+	struct hx_serve *serve, struct hx_cells *cells, const char *door, const char *client,
+	const struct hapax_error *why)
+{
+	const struct hx_log_field fields[] = {
+		HX_LOG_TEXT("door", door), HX_LOG_TEXT("error", why->message),
+		HX_LOG_TEXT("client", client)};
+
+	/* Whoever only looks whether a port is open leaves without a word. */
+	bool has_spoken = why->os_errno == 0 && why->status != HAPAX_OK;
+
+	hx_metrics_add(cells, HX_METRIC_REFUSED, 0, HX_REFUSED_HANDSHAKE, 1);
+	hx_log(serve->log, has_spoken ? HX_LOG_WARN : HX_LOG_DEBUG, "a TLS handshake failed",
+	       fields, client[0] != '\0' ? 3 : 2);
+}
+
+enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *err)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+	struct hx_config *config = NULL;
+	char setting[HX_CONFIG_SETTING_SIZE];
+	struct hx_tls_set fresh;
+	enum hapax_status status = hx_config_load(serve->source, &config, NULL, err);
+
+	if (status == HAPAX_OK)
+		status = prepare_tls(serve, config, err);
+	if (status == HAPAX_OK)
+		status = guard_doors(serve, config, err);
+	if (status == HAPAX_OK)
+		status = hx_tls_set_open(&fresh, config, &serve->service, serve->log, err);
+	if (status != HAPAX_OK) {
+		serve->reload_failures++;
+		log_text(
+			serve, HX_LOG_ERROR, "the configuration stays as it was", "error",
+			err->message);
+		hx_config_release(config);
+		return status;
+	}
+	if (hx_config_needs_restart(serve->config, config, setting))
+		log_text(
+			serve, HX_LOG_WARN, "a setting changes at the next start", "setting",
+			setting);
+	hx_tls_set_renew(&serve->door_tls, &fresh, serve->log);
+	hx_config_release(serve->config);
+	serve->config = hx_config_keep(config);
+	hx_memory_configure(&serve->memory, config);
+	hx_config_current_swap(&serve->current, config);
+	serve->reloads++;
+	serve->reloaded_ms = clock->wall_ms(clock->context);
+	{
+		struct hx_log_options options = log_options(serve);
+
+		hx_log_configure(serve->log, &options);
+	}
+	hx_serve_say_config(serve);
+	hx_serve_reload_backgrounds(serve);
+	hx_api_reloaded(serve->api);
+	log_text(serve, HX_LOG_INFO, "the configuration was read again", NULL, NULL);
+	return HAPAX_OK;
+}
+
+static void reload_by_signal(struct hx_serve *serve)
+{
+	struct hapax_error err;
+	enum hapax_status status;
+
+	hx_service_reloading(&serve->service);
+	status = hx_serve_reload(serve, &err);
+	hx_api_audit(
+		serve->api, "HUP", "reload",
+		status == HAPAX_OK ? "applied" : hapax_status_name(status));
+	hx_service_ready(
+		&serve->service,
+		status == HAPAX_OK
+			? "serving"
+			: "serving; the last configuration was not good and is not in force");
+}
+
+static void end_by_signal(struct hx_serve *serve, const char *name)
+{
+	if (atomic_load(&serve->is_draining) == 0) {
+		begin_drain(serve, name);
+		return;
+	}
+	serve->is_cut = true;
+	stop_loops(serve);
+}
+
+static void on_signal(struct hx_signals *signals, int number)
+{
+	struct hx_serve *serve = signals->context;
+
+	switch (number) {
+	case SIGHUP: reload_by_signal(serve); break;
+	case SIGUSR1:
+		/* Whoever rotates logs sends it, and must not end the daemon with it. */
+		log_text(serve, HX_LOG_INFO, "no log to reopen: standard error", NULL, NULL);
+		break;
+	case SIGUSR2: hx_serve_say_state(serve); break;
+	default: end_by_signal(serve, number == SIGINT ? "INT" : "TERM"); break;
+	}
+}
+
+/* Leases and waiting, on the first loop. */
+static void tick(struct hx_task *task)
+{
+	struct hx_serve *serve = task->context;
+	struct hx_loop *loop = &serve->loops[0];
+	const struct hapax_clock *clock = hapax_clock_system();
+	int64_t next_ms = hapax_processor_tick(serve->processor);
+	int64_t now_ms = clock->boot_ms(clock->context);
+
+	if (next_ms == HAPAX_TIME_NEVER)
+		hx_timer_clear(&loop->reactor.timers, &serve->tick_timer);
+	else
+		hx_timer_set(
+			&loop->reactor.timers, &serve->tick_timer,
+			hx_reactor_now_ns(&loop->reactor) +
+				(next_ms > now_ms ? next_ms - now_ms : 0) * MS_NS);
+}
+
+static void on_tick_timer(struct hx_timer *timer)
+{
+	struct hx_serve *serve = timer->context;
+
+	tick(&serve->tick_task);
+}
+
+/* Threads: any. */
+static void on_wake(void *context)
+{
+	struct hx_serve *serve = context;
+
+	hx_reactor_post(&serve->loops[0].reactor, &serve->tick_task);
+}
+
+static enum hapax_status open_store(struct hx_serve *serve, struct hapax_error *err)
+{
+	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
+	enum hapax_status status = hx_store_stack_open(
+		&serve->stack, serve->config, serve->memory.plan.store, &serve->current, serve->log,
+		&serve->store, err);
+
+	options.timeout_ms = serve->config->store.timeout_ms;
+	options.wake = on_wake;
+	options.wake_context = serve;
+	if (status == HAPAX_OK)
+		status = hapax_processor_new(serve->store, &options, &serve->processor, err);
+	serve->can_latch = status == HAPAX_OK && hx_store_stack_can_latch(&serve->stack);
+	serve->view.keys = (struct hx_tenant_keys){
+		.limit = serve->stack.limit,
+		.keys_max = serve->config->store.max_keys_per_tenant,
+		.current = &serve->current};
+	if (status == HAPAX_OK)
+		status = hx_store_view_start(
+			&serve->view, &serve->stack, serve->store, on_told, serve, err);
+	return status;
+}
+
+static enum hapax_status find_address(
+	const struct hx_config_door *door, const char *setting, struct hx_address *ret_address,
+	struct hapax_error *err)
+{
+	if (hx_endpoint_address(&door->endpoint, ret_address))
+		return HAPAX_OK;
+	/* A door is opened once; waiting for a name server here holds nobody up. */
+	if (hx_net_system()->ops->resolve(
+		    hx_net_system()->context, door->endpoint.host, door->endpoint.port, ret_address,
+		    1) == 1)
+		return HAPAX_OK;
+	return hx_error_set(
+		err, HAPAX_ERR_INVALID, 0, "%s: '%s' is not an address", setting, door->text);
+}
+
+static struct hx_http_server *server_of(struct hx_loop *loop, bool is_proxy)
+{
+	return is_proxy ? &loop->proxy : &loop->gateway;
+}
+
+/* The gateway or the proxy. */
+static enum hapax_status open_door(struct hx_serve *serve, bool is_proxy, struct hapax_error *err)
+{
+	const struct hx_config_door *door =
+		is_proxy ? &serve->config->listen.proxy : &serve->config->listen.gateway;
+	struct hx_address address;
+	const char *name = is_proxy ? "proxy" : "gateway";
+	bool is_handed_over = hx_service_has_door(&serve->service, name, &address);
+	enum hapax_status status;
+
+	if (door->is_off && !is_handed_over)
+		return HAPAX_OK;
+	status = is_handed_over
+		? HAPAX_OK
+		: find_address(door, is_proxy ? "listen.proxy" : "listen.gateway", &address, err);
+	/* Two daemons on one port would be two ledgers for one stream of events. */
+	if (status == HAPAX_OK && !is_handed_over)
+		status = hx_listener_check_free(hx_net_system(), &address, err);
+	if (status == HAPAX_OK)
+		status = hx_service_guard_door(
+			&serve->service, serve->config,
+			is_proxy ? HX_CONFIG_TLS_PROXY : HX_CONFIG_TLS_GATEWAY, &address,
+			serve->log, err);
+	for (size_t i = 0; i < serve->loop_count && status == HAPAX_OK; i++) {
+		/* A path has one listener. */
+		if (i > 0 && door->endpoint.is_unix && !is_handed_over)
+			break;
+		struct hx_http_server *server = server_of(&serve->loops[i], is_proxy);
+
+		status = hx_service_take_door(
+			&serve->service, name, i, &server->listener.inherited_fd, err);
+		if (status == HAPAX_OK)
+			status = hx_loop_listen(&serve->loops[i], server, &address, err);
+		address = server_of(&serve->loops[0], is_proxy)->listener.address;
+	}
+	return status;
+}
+
+static bool has_door(struct hx_serve *serve, const struct hx_config_door *door, const char *name)
+{
+	struct hx_address address;
+
+	return !door->is_off || hx_service_has_door(&serve->service, name, &address);
+}
+
+/* Before anything that would keep some of them open. */
+static void find_descriptors(struct hx_serve *serve)
+{
+	const struct hx_config_listen *listen = &serve->config->listen;
+	struct hx_descriptors *descriptors = &serve->descriptors;
+
+	hx_descriptors_init(descriptors, hx_process_raise_descriptors(), serve->loop_count);
+	descriptors->is_open[HX_DOOR_GATEWAY] = has_door(serve, &listen->gateway, "gateway");
+	descriptors->is_open[HX_DOOR_PROXY] = has_door(serve, &listen->proxy, "proxy");
+	descriptors->is_open[HX_DOOR_RESP] = has_door(serve, &listen->resp, "resp");
+}
+
+static enum hapax_status open_loops(struct hx_serve *serve, struct hapax_error *err)
+{
+	struct hx_metrics_options options = {.writers = serve->loop_count + 1};
+	enum hapax_status status;
+	size_t count = serve->loop_count;
+
+	options.scopes_max = serve->config->metrics.max_scopes;
+	options.types_max = serve->config->metrics.max_event_types;
+	options.no_aliases = !serve->config->metrics.aliases;
+	status = hx_metrics_new(&options, &serve->metrics, err);
+	if (status != HAPAX_OK)
+		return status;
+	status = hx_duplicate_watch_new(serve->metrics, &serve->watch, err);
+	if (status != HAPAX_OK)
+		return status;
+	/* The loops, the API, the consumers. */
+	status = hx_feed_new(count + 2, &serve->feed, err);
+	if (status != HAPAX_OK)
+		return status;
+	serve->cells = hx_metrics_cells(serve->metrics, count);
+	serve->loops = hx_alloc_zero(count, sizeof(*serve->loops));
+	if (serve->loops == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for the loops");
+	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
+		status = hx_loop_init(&serve->loops[i], serve, i, err);
+	if (status == HAPAX_OK)
+		status = hx_timer_introduce(
+			&serve->loops[0].reactor.timers, &serve->tick_timer, on_tick_timer, serve);
+	return status;
+}
+
+static enum hapax_status open_control(struct hx_serve *serve, struct hapax_error *err)
+{
+	static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, 0};
+	enum hapax_status status = hx_reactor_init(&serve->reactor, hx_net_system(), err);
+
+	serve->reactor.blocks.budget = &serve->memory.listeners;
+	if (status == HAPAX_OK)
+		status = hx_signals_open(
+			&serve->signals, &serve->reactor, wanted, on_signal, serve, err);
+	if (status == HAPAX_OK)
+		status = hx_timer_introduce(
+			&serve->reactor.timers, &serve->drain_timer, on_drain_timer, serve);
+	if (status == HAPAX_OK)
+		status = hx_timer_introduce(
+			&serve->reactor.timers, &serve->chore_timer, on_chore_timer, serve);
+	if (status == HAPAX_OK)
+		status = hx_timer_introduce(
+			&serve->reactor.timers, &serve->wait_timer, hx_admin_wait_timer, serve);
+	if (status == HAPAX_OK)
+		status = hx_service_open(&serve->service, serve, serve->source->variable, err);
+	return status;
+}
+
+static void run_loop(void *arg)
+{
+	hx_loop_run(arg);
+}
+
+static enum hapax_status start_loops(struct hx_serve *serve, struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	for (size_t i = 0; i < serve->loop_count && status == HAPAX_OK; i++) {
+		char name[40];
+
+		(void)snprintf(name, sizeof(name), "hapax-loop-%zu", i);
+		status = hx_thread_start(
+			&serve->loops[i].thread, run_loop, &serve->loops[i], name, err);
+		serve->running_count += status == HAPAX_OK;
+	}
+	return status;
+}
+
+static void say_ready(struct hx_serve *serve)
+{
+	char gateway[HX_ADDRESS_TEXT_SIZE] = "off";
+	char proxy[HX_ADDRESS_TEXT_SIZE] = "off";
+	char admin[HX_ADDRESS_TEXT_SIZE] = "off";
+	char resp[HX_ADDRESS_TEXT_SIZE] = "off";
+
+	if (serve->loops[0].resp.service != NULL)
+		hx_address_format(&serve->loops[0].resp.listener.address, resp);
+	if (serve->loops[0].gateway.reactor != NULL)
+		hx_address_format(&serve->loops[0].gateway.listener.address, gateway);
+	if (serve->loops[0].proxy.reactor != NULL)
+		hx_address_format(&serve->loops[0].proxy.listener.address, proxy);
+	if (serve->admin.reactor != NULL)
+		hx_address_format(&serve->admin.listener.address, admin);
+	{
+		const struct hx_log_field fields[] = {
+			HX_LOG_TEXT("gateway", gateway),
+			HX_LOG_TEXT("proxy", proxy),
+			HX_LOG_TEXT("resp", resp),
+			HX_LOG_TEXT("admin", admin),
+			HX_LOG_TEXT("store", hapax_store_url(serve->store)),
+			HX_LOG_UNSIGNED("loops", serve->loop_count),
+		};
+
+		hx_log(serve->log, HX_LOG_INFO, "ready", fields,
+		       sizeof(fields) / sizeof(fields[0]));
+	}
+}
+
+static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
+{
+	struct hx_log_options options = log_options(serve);
+	enum hapax_status status = open_control(serve, err);
+
+	if (status == HAPAX_OK)
+		status = hx_log_new(2, &options, &serve->log, err);
+	if (status == HAPAX_OK) {
+		hx_memory_plan(&serve->memory, serve->config);
+		find_descriptors(serve);
+		status = prepare_tls(serve, serve->config, err);
+	}
+	if (status == HAPAX_OK)
+		status = hx_tls_set_open(
+			&serve->door_tls, serve->config, &serve->service, serve->log, err);
+	if (status == HAPAX_OK)
+		status = open_loops(serve, err);
+	if (status == HAPAX_OK)
+		status = open_store(serve, err);
+	if (status == HAPAX_OK)
+		status = open_door(serve, false, err);
+	if (status == HAPAX_OK)
+		status = open_door(serve, true, err);
+	if (status == HAPAX_OK)
+		status = hx_serve_open_resp(serve, find_address, err);
+	if (status == HAPAX_OK)
+		status = hx_serve_open_api(serve, err);
+	if (status == HAPAX_OK)
+		status = hx_serve_open_admin(serve, find_address, err);
+	if (status == HAPAX_OK)
+		status = hx_service_check_doors(&serve->service, err);
+	if (status == HAPAX_OK)
+		status = hx_exporter_start(
+			&serve->exporter, serve->config, &serve->resolver, serve->log, err);
+	if (status == HAPAX_OK)
+		status = start_loops(serve, err);
+	if (status == HAPAX_OK)
+		status = hx_serve_start_backgrounds(serve, err);
+	return status;
+}
+
+static void close_control(struct hx_serve *serve)
+{
+	hx_http_server_close(&serve->admin);
+	for (int i = 0; i < LAST_TURNS_MAX && serve->admin.peer_count > 0; i++)
+		hx_reactor_turn(&serve->reactor, 0);
+	hx_http_server_done(&serve->admin);
+	hx_timer_retire(&serve->reactor.timers, &serve->drain_timer);
+	hx_timer_retire(&serve->reactor.timers, &serve->wait_timer);
+	hx_service_done(&serve->service);
+	hx_reactor_done(&serve->reactor);
+}
+
+/* Everything that was begun has ended: leave nothing behind, and let nobody look at it on the way. */
+static void close_all(struct hx_serve *serve)
+{
+	hx_signals_close(&serve->signals);
+	hx_timer_retire(&serve->reactor.timers, &serve->chore_timer);
+	hapax_processor_free(serve->processor);
+	hx_timer_retire(&serve->loops[0].reactor.timers, &serve->tick_timer);
+	hx_resolver_done(&serve->resolver);
+	hx_reader_done(&serve->reader);
+	for (size_t i = 0; i < serve->loop_count; i++)
+		hx_loop_done(&serve->loops[i]);
+	hx_serve_close_resp(serve);
+	close_control(serve);
+	hx_store_stack_close(&serve->stack);
+	hx_tls_context_free(serve->tls);
+	hx_tls_set_close(&serve->door_tls);
+	hx_duplicate_watch_free(serve->watch);
+	hx_feed_free(serve->feed);
+	hx_metrics_free(serve->metrics);
+	hx_config_release(serve->config);
+	hx_config_current_done(&serve->current);
+	hx_quota_done(&serve->tenants);
+	hx_peers_done(&serve->peers);
+	hx_buf_done(&serve->page);
+	hx_free(serve->loops);
+}
+
+/*
+ * The process ends with what is left. Names of unix sockets are all that would outlive it; and
+ * nobody may say anything in a log that is closed.
+ */
+static void leave_all(struct hx_serve *serve)
+{
+	hx_serve_drain_backgrounds(serve);
+	(void)hx_serve_join_backgrounds(serve, 0);
+	for (size_t i = 0; i < serve->loop_count && serve->loops != NULL; i++) {
+		hx_listener_close(&serve->loops[i].gateway.listener);
+		hx_listener_close(&serve->loops[i].proxy.listener);
+		hx_listener_close(&serve->loops[i].resp.listener);
+	}
+	hx_listener_close(&serve->admin.listener);
+}
+
+/*
+ * Can the store be closed without waiting for it? One that is away holds the end up for
+ * its timeout, and there is nothing to be had: what was answered is in it or in the journal.
+ */
+static bool may_close(struct hx_serve *serve)
+{
+	struct hapax_outage outage = HAPAX_OUTAGE_INIT;
+	int64_t deadline_ns = hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS;
+	bool has_stopped;
+
+	if (serve->stack.guard != NULL)
+		(void)hapax_outage_tell(serve->stack.guard, &outage, NULL);
+	/* Each has to stop, whichever does not. */
+	has_stopped = hx_api_close(serve->api, deadline_ns);
+	has_stopped = hx_store_view_stop(&serve->view, deadline_ns) && has_stopped;
+	has_stopped = hx_serve_stop_resp(serve, deadline_ns) && has_stopped;
+	has_stopped = hx_serve_join_backgrounds(serve, deadline_ns) && has_stopped;
+	return has_stopped && !outage.is_away;
+}
+
+static size_t loop_count(const struct hx_config *config)
+{
+	uint64_t count = config->loops != 0 ? config->loops : hx_cpu_count();
+
+	return count < HX_LOOPS_MAX ? (size_t)count : HX_LOOPS_MAX;
+}
+
+static void join_loops(struct hx_serve *serve)
+{
+	for (size_t i = 0; i < serve->running_count; i++)
+		hx_thread_join(&serve->loops[i].thread);
+}
+
+enum hx_serve_end hx_serve_run(
+	struct hx_config *config, const struct hx_config_source *source, struct hapax_error *err)
+{
+	static struct hx_serve whole;
+	struct hx_serve *serve = &whole;
+
+	serve->source = source;
+	if (source->variable != NULL)
+		serve->folder = source->variable("TMPDIR");
+	serve->config = hx_config_keep(config);
+	serve->loop_count = loop_count(config);
+	serve->idle_task = (struct hx_task){.fn = all_idle, .context = serve};
+	serve->suspect_task = (struct hx_task){.fn = on_suspicion, .context = serve};
+	serve->told_task = (struct hx_task){.fn = take_answer, .context = serve};
+	serve->tick_task = (struct hx_task){.fn = tick, .context = serve};
+	hx_config_current_init(&serve->current, config);
+	hx_resolver_init(&serve->resolver, hx_net_system());
+	hx_reader_init(&serve->reader);
+	hx_quota_init(&serve->tenants);
+	hx_peers_init(&serve->peers);
+	hx_buf_init(&serve->page, PAGE_MAX);
+	if (start(serve, err) != HAPAX_OK) {
+		leave_all(serve);
+		hx_log_close(serve->log, LOG_WAIT_MS);
+		return HX_SERVE_FAILED;
+	}
+	serve->is_started = true;
+	say_ready(serve);
+	hx_memory_say(&serve->memory, serve->log);
+	hx_serve_say_config(serve);
+	hx_service_ready(&serve->service, "serving");
+	on_chore_timer(&serve->chore_timer);
+	hx_reactor_run(&serve->reactor);
+	join_loops(serve);
+	/* What they had left to tell. */
+	hx_reactor_turn(&serve->reactor, 0);
+	hx_exporter_stop(&serve->exporter, serve->is_cut ? 0 : LAST_SPANS_MS);
+	log_text(serve, HX_LOG_INFO, "stopped", NULL, NULL);
+	/* Whoever waits for the store at the admin door has waited long enough. */
+	hx_admin_told(serve, UINT64_MAX);
+	serve->is_cut = serve->is_cut || !may_close(serve);
+	if (serve->is_cut)
+		leave_all(serve);
+	else
+		close_all(serve);
+	hx_log_close(serve->log, LOG_WAIT_MS);
+	if (atomic_load(&serve->is_latched) != 0)
+		return HX_SERVE_LATCHED;
+	return serve->is_cut ? HX_SERVE_CUT : HX_SERVE_STOPPED;
+}

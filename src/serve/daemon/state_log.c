@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * state_log.c - how the daemon stands, as lines of the log, for whoever has no admin door.
+ *
+ * One line of figures, and one for each part that is not well. The store is not waited for:
+ * what it said last is told.
+ */
+#include "observe/health.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+#include "serve/daemon/daemon.h"
+#include "serve/daemon/probe.h"
+
+/* Of all doors. */
+static int64_t sum_doors(const struct hx_serve *serve, enum hx_metric metric)
+{
+	int64_t sum = 0;
+
+	for (unsigned door = 0; door < HX_DOOR_COUNT; door++)
+		sum += hx_metrics_sum(serve->metrics, metric, 0, door);
+	return sum;
+}
+
+static void say_part(struct hx_serve *serve, const struct hx_health_component *part)
+{
+	const struct hx_log_field fields[] = {
+		HX_LOG_TEXT("part", part->name),
+		HX_LOG_TEXT("reason", part->reason != NULL ? part->reason : ""),
+	};
+
+	hx_log_always(serve->log, HX_LOG_WARN, "not well", fields, 2);
+}
+
+void hx_serve_say_config(struct hx_serve *serve)
+{
+	struct hx_config_short_lease at;
+
+	hx_descriptors_say(&serve->descriptors, serve->config, serve->log);
+	for (size_t row = 0; hx_config_short_lease(serve->config, &row, &at);) {
+		const struct hx_log_field fields[] = {
+			HX_LOG_TEXT(at.what, at.name),
+			HX_LOG_DURATION("lease", at.lease_ms),
+			HX_LOG_DURATION("timeout", serve->config->store.timeout_ms),
+		};
+
+		hx_log(serve->log, HX_LOG_WARN,
+		       "a lease is below store.timeout: what a slow store grants may be over",
+		       fields, 3);
+	}
+}
+
+void hx_serve_say_state(struct hx_serve *serve)
+{
+	struct hapax_processor_stats processor = HAPAX_PROCESSOR_STATS_INIT;
+	struct hx_probe probe = {.count = 0};
+	struct hx_store_facts facts;
+
+	hx_store_view_look(&serve->view, &facts);
+	hx_probe_ready(&probe, serve, &facts);
+	hapax_processor_stats(serve->processor, &processor);
+	{
+		const struct hx_log_field fields[] = {
+			HX_LOG_BOOLEAN("ready", hx_health_is_ok(probe.components, probe.count)),
+			HX_LOG_SIGNED("connections", sum_doors(serve, HX_METRIC_CONNECTIONS)),
+			HX_LOG_SIGNED("requests", sum_doors(serve, HX_METRIC_IN_PROGRESS)),
+			HX_LOG_UNSIGNED("running", processor.running),
+			HX_LOG_UNSIGNED("waiting", processor.waiting),
+			HX_LOG_UNSIGNED("reloads", serve->reloads),
+			HX_LOG_UNSIGNED("reload_failures", serve->reload_failures),
+			HX_LOG_UNSIGNED("keys", facts.stats.keys),
+		};
+		size_t count = sizeof(fields) / sizeof(fields[0]);
+
+		/* Nothing is known of keys before the store was asked. */
+		hx_log_always(
+			serve->log, HX_LOG_INFO, "state", fields,
+			facts.has_stats ? count : count - 1);
+	}
+	for (size_t i = 0; i < probe.count; i++) {
+		if (!probe.components[i].is_ok)
+			say_part(serve, &probe.components[i]);
+	}
+}

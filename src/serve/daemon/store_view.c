@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/daemon/store_view.h"
+
+#include "base/clock.h"
+#include "serve/daemon/store_stack.h"
+
+/* The journal is on this machine, and says first how it stands. */
+static void ask_journal(struct hx_store_view *view)
+{
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	enum hapax_status status;
+
+	if (view->stack->journal == NULL)
+		return;
+	status = hapax_store_stats(view->stack->journal, &stats, NULL, NULL, NULL);
+	hx_mutex_lock(&view->mutex);
+	view->facts.has_journal = true;
+	view->facts.journal_status = status;
+	if (status == HAPAX_OK)
+		view->facts.journal_records = stats.keys;
+	hx_mutex_unlock(&view->mutex);
+}
+
+static void ask_store(struct hx_store_view *view, uint64_t number)
+{
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+	struct hapax_error err = {.status = HAPAX_OK};
+	struct hx_store_facts *facts = &view->facts;
+	enum hapax_status status = hapax_store_stats(view->store, &stats, NULL, NULL, &err);
+
+	hx_mutex_lock(&view->mutex);
+	if (status == HAPAX_OK) {
+		facts->has_stats = true;
+		facts->stats = stats;
+		facts->stats_ns = facts->asked_ns;
+	}
+	facts->status = status;
+	facts->error = err;
+	facts->answered = number;
+	facts->answered_ns = hx_clock_mono_ns();
+	facts->asked_ns = INT64_MAX;
+	hx_mutex_unlock(&view->mutex);
+}
+
+/* The number of the next question, when somebody wants it; 0: stop. */
+static uint64_t await_question(struct hx_store_view *view)
+{
+	uint64_t number = 0;
+
+	hx_mutex_lock(&view->mutex);
+	while (!view->stops && view->wanted == view->begun)
+		hx_cond_wait(&view->wake, &view->mutex);
+	if (!view->stops) {
+		number = ++view->begun;
+		view->facts.asked_ns = hx_clock_mono_ns();
+	}
+	hx_mutex_unlock(&view->mutex);
+	return number;
+}
+
+static void keep_asking(void *arg)
+{
+	struct hx_store_view *view = arg;
+	uint64_t number;
+
+	while ((number = await_question(view)) != 0) {
+		ask_journal(view);
+		ask_store(view, number);
+		hx_tenant_keys_look(&view->keys, view->store);
+		view->told(view->context);
+	}
+	hx_event_set(&view->ended);
+}
+
+enum hapax_status hx_store_view_start(
+	struct hx_store_view *view, const struct hx_store_stack *stack, struct hapax_store *store,
+	void (*told)(void *context), void *context, struct hapax_error *err)
+{
+	enum hapax_status status;
+
+	view->stack = stack;
+	view->store = store;
+	view->told = told;
+	view->context = context;
+	view->facts.asked_ns = INT64_MAX;
+	hx_mutex_init(&view->mutex);
+	hx_cond_init(&view->wake);
+	hx_event_init(&view->ended);
+	status = hx_thread_start(&view->thread, keep_asking, view, "hapax-view", err);
+	view->runs = status == HAPAX_OK;
+	return status;
+}
+
+uint64_t hx_store_view_ask(struct hx_store_view *view)
+{
+	uint64_t number;
+
+	hx_mutex_lock(&view->mutex);
+	number = view->begun + 1;
+	view->wanted = number;
+	hx_cond_signal(&view->wake);
+	hx_mutex_unlock(&view->mutex);
+	return number;
+}
+
+void hx_store_view_look(struct hx_store_view *view, struct hx_store_facts *ret_facts)
+{
+	struct hapax_outage outage = HAPAX_OUTAGE_INIT;
+
+	hx_mutex_lock(&view->mutex);
+	*ret_facts = view->facts;
+	hx_mutex_unlock(&view->mutex);
+	ret_facts->has_outage = view->stack->guard != NULL &&
+		hapax_outage_tell(view->stack->guard, &outage, NULL) == HAPAX_OK;
+	ret_facts->outage = outage;
+}
+
+bool hx_store_view_stop(struct hx_store_view *view, int64_t deadline_ns)
+{
+	if (!view->runs)
+		return true;
+	hx_mutex_lock(&view->mutex);
+	view->stops = true;
+	hx_cond_signal(&view->wake);
+	hx_mutex_unlock(&view->mutex);
+	if (!hx_event_wait_until_ns(&view->ended, deadline_ns))
+		return false;
+	hx_thread_join(&view->thread);
+	hx_mutex_done(&view->mutex);
+	hx_cond_done(&view->wake);
+	view->runs = false;
+	return true;
+}

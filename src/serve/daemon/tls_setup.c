@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/daemon/tls_setup.h"
+
+#include <hapax/clock.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/io.h"
+#include "net/tls.h"
+#include "observe/log.h"
+#include "serve/daemon/service_manager.h"
+
+enum { WARN_DAYS = 14 };
+
+#define DAY_MS (INT64_C(24) * 3600 * 1000)
+
+/* False: the door speaks no TLS where it listens. */
+static bool find_options(
+	const struct hx_config *config, const struct hx_service *service,
+	enum hx_config_tls_index index, struct hx_tls_options *ret_options)
+{
+	return hx_service_door_is_tcp(service, config, index) &&
+		hx_config_tls_options(config, index, ret_options);
+}
+
+/* Does an earlier door have the same file? Then it was told of. */
+static bool is_told(
+	const struct hx_config *config, const struct hx_service *service,
+	enum hx_config_tls_index index, const char *certificate)
+{
+	for (size_t i = 0; i < (size_t)index; i++) {
+		struct hx_tls_options options;
+
+		if (find_options(config, service, (enum hx_config_tls_index)i, &options) &&
+		    strcmp(options.certificate_file, certificate) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void note_expiry(
+	struct hx_tls_context *context, const struct hx_tls_options *options, struct hx_log *log)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+	int64_t left_ms = hx_tls_context_expires_ms(context) - clock->wall_ms(clock->context);
+	const struct hx_log_field fields[] = {
+		HX_LOG_TEXT("certificate", options->certificate_file),
+		HX_LOG_SIGNED("days", left_ms / DAY_MS),
+	};
+
+	if (left_ms <= 0)
+		hx_log(log, HX_LOG_ERROR, "the certificate has expired; clients will not connect",
+		       fields, 1);
+	else if (left_ms < WARN_DAYS * DAY_MS)
+		hx_log(log, HX_LOG_WARN, "the certificate expires soon", fields, 2);
+}
+
+static void note_mode(const char *key_file, struct hx_log *log)
+{
+	const struct hx_io *io = hx_io_system();
+	const struct hx_log_field field = HX_LOG_TEXT("key", key_file);
+	struct hx_io_stat stat;
+
+	if (io->ops->stat_path(io->context, key_file, &stat) == 0 && (stat.mode & 077) != 0)
+		hx_log(log, HX_LOG_WARN, "the private key can be read by others; chmod 600 it",
+		       &field, 1);
+}
+
+/* Nobody is known by what nobody is asked for. */
+static void note_unasked(
+	const struct hx_config *config, const struct hx_service *service, struct hx_log *log)
+{
+	struct hx_tls_options options = {.client_auth = HX_TLS_CLIENT_OFF};
+	struct hx_address address;
+
+	if (config->auth.certificate_count == 0 ||
+	    (config->listen.admin.is_off && !hx_service_has_door(service, "admin", &address)))
+		return;
+	if (!find_options(config, service, HX_CONFIG_TLS_ADMIN, &options) ||
+	    options.client_auth == HX_TLS_CLIENT_OFF)
+		hx_log(log, HX_LOG_WARN,
+		       "auth.certificates counts for nothing: the admin door asks for none (tls)",
+		       NULL, 0);
+}
+
+static enum hapax_status open_door(
+	struct hx_tls_set *set, const struct hx_config *config, const struct hx_service *service,
+	enum hx_config_tls_index index, struct hx_log *log, struct hapax_error *err)
+{
+	struct hx_tls_options options;
+	struct hapax_error inner;
+	enum hapax_status status;
+
+	if (!find_options(config, service, index, &options))
+		return HAPAX_OK;
+	status = hx_tls_server_context_new(&options, &set->doors[index], &inner);
+	if (status != HAPAX_OK)
+		return hx_error_set(
+			err, status, inner.os_errno, "tls of listen.%s: %s",
+			hx_config_tls_name(index), inner.message);
+	if (log != NULL && !is_told(config, service, index, options.certificate_file)) {
+		note_expiry(set->doors[index], &options, log);
+		note_mode(options.key_file, log);
+	}
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_tls_set_open(
+	struct hx_tls_set *set, const struct hx_config *config, const struct hx_service *service,
+	struct hx_log *log, struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	memset(set, 0, sizeof(*set));
+	for (size_t i = 0; i < HX_CONFIG_TLS_DOORS && status == HAPAX_OK; i++)
+		status = open_door(set, config, service, (enum hx_config_tls_index)i, log, err);
+	if (status != HAPAX_OK)
+		hx_tls_set_close(set);
+	else if (log != NULL)
+		note_unasked(config, service, log);
+	return status;
+}
+
+void hx_tls_set_renew(struct hx_tls_set *set, struct hx_tls_set *fresh, struct hx_log *log)
+{
+	for (size_t i = 0; i < HX_CONFIG_TLS_DOORS; i++) {
+		const struct hx_log_field field =
+			HX_LOG_TEXT("door", hx_config_tls_name((enum hx_config_tls_index)i));
+
+		if (set->doors[i] != NULL && fresh->doors[i] != NULL)
+			hx_tls_context_exchange(set->doors[i], fresh->doors[i]);
+		else if (set->doors[i] != fresh->doors[i])
+			hx_log(log, HX_LOG_WARN,
+			       "whether a door speaks TLS changes at the next start", &field, 1);
+	}
+	hx_tls_set_close(fresh);
+}
+
+void hx_tls_set_close(struct hx_tls_set *set)
+{
+	for (size_t i = 0; i < HX_CONFIG_TLS_DOORS; i++) {
+		hx_tls_context_free(set->doors[i]);
+		set->doors[i] = NULL;
+	}
+}

@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * delivery.c - the life of a delivery: its memory, its claim, and what it is told.
+ */
+#include "serve/http/delivery.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "observe/metrics.h"
+#include "serve/daemon/daemon.h"
+
+enum {
+	/* As many as are kept for the next requests. */
+	SPARE_MAX = 256,
+
+	/* Of the buffers of one that is kept. */
+	KEPT_MAX = 16 * 1024,
+
+	/* Claims and ends in one submit; a turn has no more events than that. */
+	AT_ONCE_MAX = 64,
+
+	/* What came, with the path of the upstream and what is added. */
+	REQUEST_HEAD_MAX = HX_HTTP1_HEAD_LIMIT + 16 * 1024,
+	ANSWER_TEXT_MAX = HX_RESULT_SIZE_LIMIT + HX_RESULT_HEADERS_SIZE_MAX + 4096,
+};
+
+static void take_steps(struct hx_task *task);
+
+static struct hx_delivery *new_delivery(struct hx_loop *loop)
+{
+	struct hx_delivery *delivery = hx_alloc_zero(1, sizeof(*delivery));
+
+	if (delivery == NULL)
+		return NULL;
+	if (hx_http_call_init(&delivery->call, &loop->reactor, &hx_delivery_call_ops, delivery) !=
+	    HAPAX_OK) {
+		hx_free(delivery);
+		return NULL;
+	}
+	delivery->loop = loop;
+	delivery->task = (struct hx_task){.fn = take_steps, .context = delivery};
+	hx_buf_init(&delivery->request, REQUEST_HEAD_MAX);
+	hx_buf_init(&delivery->headers, HX_RESULT_HEADERS_SIZE_MAX);
+	hx_buf_init(&delivery->body, HX_RESULT_SIZE_LIMIT);
+	hx_buf_init(&delivery->answer_text, ANSWER_TEXT_MAX);
+	return delivery;
+}
+
+static void free_delivery(struct hx_delivery *delivery)
+{
+	hx_http_call_done(&delivery->call, &delivery->loop->reactor);
+	hx_buf_done(&delivery->request);
+	hx_buf_done(&delivery->headers);
+	hx_buf_done(&delivery->body);
+	hx_buf_done(&delivery->answer_text);
+	hx_free(delivery);
+}
+
+/* NULL: no memory. */
+static struct hx_delivery *take(struct hx_loop *loop, enum hx_door door)
+{
+	struct hx_loop_config *config = hx_loop_config_use(loop);
+	struct hx_delivery *delivery = loop->spare;
+
+	if (config == NULL)
+		return NULL;
+	if (delivery != NULL) {
+		loop->spare = delivery->next;
+		loop->spare_count--;
+	} else {
+		delivery = new_delivery(loop);
+	}
+	if (delivery == NULL) {
+		hx_loop_config_give(loop, config);
+		return NULL;
+	}
+	delivery->config = config;
+	delivery->exchange = NULL;
+	delivery->door = door;
+	delivery->route = NULL;
+	delivery->proxy = NULL;
+	delivery->route_name = "";
+	delivery->passes = false;
+	delivery->lacks_key = false;
+	delivery->type[0] = '\0';
+	delivery->source[0] = '\0';
+	delivery->id[0] = '\0';
+	delivery->run = NULL;
+	delivery->batch = NULL;
+	delivery->large = NULL;
+	delivery->is_counted = false;
+	delivery->is_left = false;
+	delivery->came_ns = hx_reactor_now_ns(&loop->reactor);
+	delivery->next = NULL;
+	hx_metrics_add(loop->cells, HX_METRIC_IN_PROGRESS, 0, door, 1);
+	loop->delivery_count++;
+	return delivery;
+}
+
+bool hx_delivery_accept(struct hx_http_exchange *exchange, enum hx_door door)
+{
+	static const struct hx_http_problem no_memory = {
+		.status = 503, .detail = "no memory for a request"};
+	struct hx_loop *loop = exchange->server->context;
+	struct hx_delivery *delivery = take(loop, door);
+
+	if (delivery == NULL) {
+		hx_metrics_add(
+			loop->cells, HX_METRIC_REQUESTS, 0,
+			hx_metrics_request(door, no_memory.status), 1);
+		hx_http_reply_problem(exchange, &no_memory, NULL, 0);
+		return false;
+	}
+	delivery->exchange = exchange;
+	exchange->context = delivery;
+	if (loop->read_first == NULL)
+		loop->read_first = delivery;
+	else
+		loop->read_last->next = delivery;
+	loop->read_last = delivery;
+	hx_reactor_defer(&loop->reactor, &loop->read_task);
+	return true;
+}
+
+static void clear_buf(struct hapax_buf *buf)
+{
+	hx_buf_clear(buf);
+	if (buf->capacity > KEPT_MAX)
+		hx_buf_done(buf);
+}
+
+static void count_out(struct hx_delivery *delivery)
+{
+	if (delivery->is_counted)
+		hx_quota_give(
+			&delivery->loop->serve->tenants, hapax_bytes_from_text(delivery->tenant));
+	delivery->is_counted = false;
+}
+
+void hx_delivery_give(struct hx_delivery *delivery)
+{
+	struct hx_loop *loop = delivery->loop;
+
+	assert(delivery->exchange == NULL && delivery->run == NULL);
+	if (delivery->batch != NULL) {
+		hx_buf_done(&delivery->batch->text);
+		hx_free(delivery->batch);
+		delivery->batch = NULL;
+	}
+	hx_large_free(delivery->large);
+	delivery->large = NULL;
+	count_out(delivery);
+	hx_metrics_add(loop->cells, HX_METRIC_IN_PROGRESS, 0, delivery->door, -1);
+	hx_loop_config_give(loop, delivery->config);
+	delivery->config = NULL;
+	clear_buf(&delivery->request);
+	clear_buf(&delivery->headers);
+	clear_buf(&delivery->body);
+	hx_block_pool_note(&loop->reactor.blocks, &delivery->body_noted, delivery->body.capacity);
+	clear_buf(&delivery->answer_text);
+	loop->delivery_count--;
+	if (loop->spare_count == SPARE_MAX) {
+		hx_block_pool_note(&loop->reactor.blocks, &delivery->body_noted, 0);
+		free_delivery(delivery);
+	} else {
+		delivery->next = loop->spare;
+		loop->spare = delivery;
+		loop->spare_count++;
+	}
+	if (loop->is_draining)
+		hx_loop_check_idle(loop);
+}
+
+void hx_deliveries_free(struct hx_loop *loop)
+{
+	while (loop->spare != NULL) {
+		struct hx_delivery *delivery = loop->spare;
+
+		loop->spare = delivery->next;
+		free_delivery(delivery);
+	}
+	loop->spare_count = 0;
+}
+
+/* Its own run has ended: answer, unless that was done before. */
+static void ended(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	struct hx_loop *loop = delivery->loop;
+
+	delivery->run = NULL;
+	hx_reactor_cancel(&loop->reactor, &delivery->task);
+	atomic_store_explicit(&delivery->steps, 0, memory_order_relaxed);
+	if (answer->status == HAPAX_ERR_FAILED || answer->status == HAPAX_ERR_UNCERTAIN)
+		hx_serve_suspect(loop->serve);
+	hx_delivery_count_ended(delivery, answer);
+	if (delivery->exchange == NULL)
+		hx_delivery_give(delivery);
+	else
+		hx_delivery_answer(delivery, answer);
+}
+
+/*
+ * Whose turn it would be runs instead: nobody would be there to be told. The run may end
+ * on another thread meanwhile, so it is named by its key; if it no longer waits, nothing
+ * happens.
+ */
+static void leave(struct hx_delivery *delivery)
+{
+	const struct hx_delivery_identity *identity = &delivery->identity;
+
+	hapax_processor_leave(
+		delivery->loop->serve->processor, identity->tenant, identity->group, identity->key,
+		delivery);
+}
+
+void hx_delivery_gone(struct hx_http_exchange *exchange)
+{
+	struct hx_delivery *delivery = exchange->context;
+
+	delivery->is_left = true;
+	if (delivery->is_waiting)
+		leave(delivery);
+}
+
+/* On the loop's thread. */
+static void take_step(
+	struct hx_delivery *delivery, struct hapax_run *run, enum hapax_step step,
+	const struct hapax_answer *answer)
+{
+	bool is_posted = delivery->run != NULL;
+
+	delivery->is_waiting = step == HAPAX_STEP_WAIT;
+	if (step == HAPAX_STEP_WAIT) {
+		if (delivery->is_left)
+			leave(delivery);
+	} else if (step == HAPAX_STEP_RUN) {
+		delivery->run = run;
+		hx_delivery_count_decided(delivery, answer);
+		if (is_posted)
+			hx_delivery_forward_late(delivery, answer);
+		else
+			hx_delivery_forward(delivery, answer);
+	} else if (step == HAPAX_STEP_UNSTORED && delivery->exchange != NULL) {
+		hx_delivery_answer_unstored(delivery);
+	} else if (step == HAPAX_STEP_END) {
+		ended(delivery, answer);
+	}
+}
+
+static struct hapax_bytes copy(struct hx_delivery *delivery, struct hapax_bytes bytes)
+{
+	struct hapax_buf *text = &delivery->answer_text;
+	size_t begin = text->size;
+
+	if (hx_buf_append(text, bytes.data, bytes.size) != HAPAX_OK)
+		return hx_bytes(NULL, 0);
+	return hx_bytes(text->data + begin, bytes.size);
+}
+
+/* On another thread: keep what the loop will want to know. */
+static void keep_answer(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	struct hapax_answer *kept = &delivery->answer;
+	size_t size = answer->result.headers.size + answer->result.body.size + answer->error.size;
+
+	*kept = *answer;
+	kept->owner = hx_bytes(NULL, 0);
+	kept->error = hx_bytes(NULL, 0);
+	kept->result.headers = hx_bytes(NULL, 0);
+	kept->result.body = hx_bytes(NULL, 0);
+	/* Of its own run the delivery knows the result. */
+	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED || size == 0)
+		return;
+	hx_buf_clear(&delivery->answer_text);
+	if (hx_buf_reserve(&delivery->answer_text, size) != HAPAX_OK) {
+		kept->result.omitted_bytes = answer->result.body.size;
+		return;
+	}
+	kept->result.headers = copy(delivery, answer->result.headers);
+	kept->result.body = copy(delivery, answer->result.body);
+	kept->error = copy(delivery, answer->error);
+}
+
+static void on_step(
+	struct hapax_run *run, enum hapax_step step, const struct hapax_answer *answer,
+	void *context)
+{
+	struct hx_delivery *delivery = context;
+
+	if (hx_thread_id() == delivery->loop->thread_id) {
+		take_step(delivery, run, step, answer);
+		return;
+	}
+	if (step != HAPAX_STEP_WAIT && step != HAPAX_STEP_RUN && step != HAPAX_STEP_UNSTORED &&
+	    step != HAPAX_STEP_END)
+		return;
+	if (step == HAPAX_STEP_RUN || step == HAPAX_STEP_END)
+		keep_answer(delivery, answer);
+	if (step == HAPAX_STEP_RUN)
+		delivery->run = run;
+	/* Who sets the first one posts. Behind another one the loop may be at END already, which frees. */
+	if (atomic_fetch_or_explicit(
+		    &delivery->steps, 1U << (unsigned)step, memory_order_acq_rel) == 0)
+		hx_reactor_post(&delivery->loop->reactor, &delivery->task);
+}
+
+/* What came on other threads. END is the last, and frees. */
+static void take_steps(struct hx_task *task)
+{
+	struct hx_delivery *delivery = task->context;
+	unsigned steps = atomic_exchange_explicit(&delivery->steps, 0, memory_order_acquire);
+
+	if (steps & 1U << HAPAX_STEP_WAIT)
+		take_step(delivery, NULL, HAPAX_STEP_WAIT, NULL);
+	if (steps & 1U << HAPAX_STEP_RUN) {
+		struct hapax_answer answer = delivery->answer;
+
+		take_step(delivery, delivery->run, HAPAX_STEP_RUN, &answer);
+	}
+	if (steps & 1U << HAPAX_STEP_UNSTORED)
+		take_step(delivery, delivery->run, HAPAX_STEP_UNSTORED, NULL);
+	if (steps & 1U << HAPAX_STEP_END) {
+		struct hapax_answer answer = delivery->answer;
+
+		take_step(delivery, NULL, HAPAX_STEP_END, &answer);
+	}
+}
+
+static struct hapax_request request_of(struct hx_delivery *delivery)
+{
+	const struct hx_delivery_identity *identity = &delivery->identity;
+	struct hapax_request request = HAPAX_REQUEST_INIT;
+
+	request.tenant = identity->tenant;
+	request.group = identity->group;
+	request.key = identity->key;
+	request.fingerprint = identity->fingerprint;
+	request.options = &delivery->options;
+	request.step = on_step;
+	request.context = delivery;
+	return request;
+}
+
+/* Something is wrong with one of them, and nobody knows with which: one by one. */
+static void begin_each(
+	struct hx_loop *loop, struct hx_delivery **deliveries, struct hapax_request *requests,
+	size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct hapax_error err;
+
+		if (hapax_processor_begin(loop->serve->processor, &requests[i], 1, &err) !=
+		    HAPAX_OK)
+			hx_delivery_refuse(deliveries[i], 503, NULL, NULL, err.message);
+	}
+}
+
+void hx_delivery_begin_all(struct hx_task *task)
+{
+	struct hx_loop *loop = task->context;
+
+	while (loop->begin_first != NULL) {
+		struct hx_delivery *deliveries[AT_ONCE_MAX];
+		struct hapax_request requests[AT_ONCE_MAX];
+		size_t count = 0;
+
+		while (loop->begin_first != NULL && count < AT_ONCE_MAX) {
+			deliveries[count] = loop->begin_first;
+			requests[count] = request_of(loop->begin_first);
+			loop->begin_first = loop->begin_first->next;
+			count++;
+		}
+		if (hapax_processor_begin(loop->serve->processor, requests, count, NULL) !=
+		    HAPAX_OK)
+			begin_each(loop, deliveries, requests, count);
+	}
+}
+
+void hx_delivery_finish(struct hx_delivery *delivery)
+{
+	struct hx_loop *loop = delivery->loop;
+
+	delivery->next = NULL;
+	if (loop->finish_first == NULL)
+		loop->finish_first = delivery;
+	else
+		loop->finish_last->next = delivery;
+	loop->finish_last = delivery;
+	hx_reactor_defer(&loop->reactor, &loop->finish_task);
+}
+
+static struct hapax_finish finish_of(struct hx_delivery *delivery)
+{
+	struct hapax_finish finish = {.run = delivery->run, .outcome = delivery->outcome};
+	struct hapax_result *result = &delivery->result;
+
+	if (delivery->outcome == HAPAX_RUN_TRANSIENT || delivery->outcome == HAPAX_RUN_AMBIGUOUS) {
+		finish.error = hapax_bytes_from_text(delivery->failure.message);
+		return finish;
+	}
+	memset(result, 0, sizeof(*result));
+	result->kind = HAPAX_RESULT_HTTP;
+	result->status = (int32_t)delivery->status;
+	result->headers = hx_bytes(delivery->headers.data, delivery->headers_kept);
+	if (delivery->body_size > delivery->body.size)
+		result->omitted_bytes = delivery->body_size;
+	else
+		result->body = hapax_buf_bytes(&delivery->body);
+	finish.result = result;
+	return finish;
+}
+
+void hx_delivery_finish_all(struct hx_task *task)
+{
+	struct hx_loop *loop = task->context;
+
+	while (loop->finish_first != NULL) {
+		struct hapax_finish finishes[AT_ONCE_MAX];
+		size_t count = 0;
+		enum hapax_status status;
+
+		while (loop->finish_first != NULL && count < AT_ONCE_MAX) {
+			finishes[count++] = finish_of(loop->finish_first);
+			loop->finish_first = loop->finish_first->next;
+		}
+		status = hapax_run_finish_all(loop->serve->processor, finishes, count, NULL);
+		/* Each of them runs, is named once, and has a result within its bounds. */
+		assert(status == HAPAX_OK);
+		(void)status;
+	}
+}
+
+void hx_delivery_set_route(
+	struct hx_delivery *delivery, const char *name, const struct hx_config_target *target,
+	size_t index)
+{
+	delivery->route_name = name;
+	delivery->target = target;
+	delivery->upstream = delivery->config->upstreams[index];
+}
+
+static void keep_text(char *out, size_t size, struct hapax_bytes text)
+{
+	size_t kept = text.size < size ? text.size : size - 1;
+
+	if (kept > 0)
+		memcpy(out, text.data, kept);
+	out[kept] = '\0';
+}
+
+const struct hx_config_route *hx_delivery_route(
+	const struct hx_delivery *delivery, const struct hx_cloudevent *event)
+{
+	struct hapax_bytes path = delivery->exchange->head.path;
+	const char *query = path.size == 0 ? NULL : memchr(path.data, '?', path.size);
+
+	if (query != NULL)
+		path.size = (size_t)(query - (const char *)path.data);
+	return hx_config_route_find(delivery->config->config, path, event->type, event->source);
+}
+
+enum hapax_status hx_delivery_key(
+	const struct hx_delivery *delivery, const struct hx_config_route *route,
+	const struct hx_cloudevent *event, struct hapax_buf *scratch, struct hapax_key *ret_key,
+	struct hapax_error *err)
+{
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	struct hapax_event view = hx_cloudevent_view(event, head->fields, head->field_count);
+
+	ret_key->size = sizeof(*ret_key);
+	return hapax_key_make(route->strategy, &view, scratch, ret_key, err);
+}
+
+/* As the reader has made it, or made here. */
+static enum hapax_status find_key(struct hx_delivery *delivery, struct hapax_error *err)
+{
+	struct hx_loop *loop = delivery->loop;
+
+	if (delivery->large == NULL)
+		return hx_delivery_key(
+			delivery, delivery->route, &loop->event, &loop->key_scratch, &delivery->key,
+			err);
+	*err = delivery->large->key_err;
+	delivery->key = delivery->large->key;
+	return delivery->large->key_status;
+}
+
+/* Which key, in which scope, by which settings. False: it was refused. */
+static bool identify(struct hx_delivery *delivery)
+{
+	struct hx_loop *loop = delivery->loop;
+	const struct hx_cloudevent *event = &loop->event;
+	const struct hx_config *config = delivery->config->config;
+	const struct hx_config_scope *scope = delivery->route->scope;
+	struct hapax_key *key = &delivery->key;
+	enum hapax_status status;
+	struct hapax_error err;
+	int64_t key_ns;
+
+	delivery->asked_ns = hx_clock_mono_ns();
+	status = find_key(delivery, &err);
+	if (status != HAPAX_OK) {
+		hx_delivery_refuse(
+			delivery,
+			status == HAPAX_ERR_INVALID         ? 400
+				: status == HAPAX_ERR_LIMIT ? 413
+							    : 503,
+			"urn:hapax:problem:no-key", "No key can be made of this event",
+			err.message);
+		return false;
+	}
+	if (scope == NULL)
+		scope = hx_config_scope_find(
+			config, hx_bytes(key->tenant, key->tenant_size),
+			hx_bytes(key->group, key->group_size));
+	hx_config_run_options(config, scope, event->type, &delivery->options);
+	if (key->kind == HAPAX_KEY_NONE)
+		delivery->options.is_disabled = 1;
+	delivery->identity = (struct hx_delivery_identity){
+		.tenant = hx_bytes(key->tenant, key->tenant_size),
+		.group = hx_bytes(key->group, key->group_size),
+		.key = hx_bytes(key->key, key->kind == HAPAX_KEY_NONE ? 0 : key->key_size),
+		.fingerprint = key->has_fingerprint ? key->fingerprint : NULL};
+	key_ns = hx_clock_mono_ns() - delivery->asked_ns;
+	delivery->asked_ns += key_ns;
+	if (delivery->large != NULL)
+		key_ns += delivery->large->key_ns;
+	hx_metrics_observe_ns(loop->cells, HX_METRIC_KEY_DURATION, 0, 0, key_ns);
+	return true;
+}
+
+/*
+ * One more request of the tenant: a batch is one of the tenant whose event is on its way, since
+ * they go one by one. False: it was refused.
+ */
+static bool count_in(struct hx_delivery *delivery)
+{
+	struct hx_loop *loop = delivery->loop;
+	struct hapax_bytes tenant = delivery->identity.tenant;
+	uint64_t max = delivery->config->config->http.max_requests_per_tenant;
+	enum hapax_status status;
+
+	if (delivery->is_counted && hx_bytes_equal(tenant, hapax_bytes_from_text(delivery->tenant)))
+		return true;
+	count_out(delivery);
+	if (max == 0)
+		return true;
+	status = hx_quota_take(&loop->serve->tenants, tenant, max);
+	delivery->is_counted = status == HAPAX_OK;
+	if (delivery->is_counted) {
+		memcpy(delivery->tenant, tenant.data, tenant.size);
+		delivery->tenant[tenant.size] = '\0';
+		return true;
+	}
+	hx_metrics_add(
+		loop->cells, HX_METRIC_REFUSED, 0,
+		status == HAPAX_ERR_LIMIT ? HX_REFUSED_TENANT : HX_REFUSED_MEMORY, 1);
+	if (status != HAPAX_ERR_LIMIT) {
+		hx_delivery_refuse(delivery, 503, NULL, NULL, "no memory for an event");
+		return false;
+	}
+	hx_delivery_refuse(
+		delivery, 429, "urn:hapax:problem:too-many", "Too many requests of this tenant",
+		"max_requests_per_tenant are in progress; come again");
+	return false;
+}
+
+bool hx_delivery_ask(struct hx_delivery *delivery)
+{
+	struct hx_loop *loop = delivery->loop;
+
+	if (!count_in(delivery))
+		return false;
+	delivery->scope_number =
+		hx_metrics_scope(loop->cells, delivery->identity.tenant, delivery->identity.group);
+	delivery->is_waiting = false;
+	hx_tracing_begin(
+		delivery,
+		delivery->door == HX_DOOR_GATEWAY ? "process_cloud_event" : "process_request");
+	delivery->next = NULL;
+	if (loop->begin_first == NULL)
+		loop->begin_first = delivery;
+	else
+		loop->begin_last->next = delivery;
+	loop->begin_last = delivery;
+	hx_reactor_defer(&loop->reactor, &loop->begin_task);
+	return true;
+}
+
+bool hx_delivery_claim(struct hx_delivery *delivery)
+{
+	const struct hx_cloudevent *event = &delivery->loop->event;
+	const struct hx_config_route *route = delivery->large != NULL
+		? delivery->large->route
+		: hx_delivery_route(delivery, event);
+
+	if (route == NULL) {
+		hx_delivery_refuse(
+			delivery, 404, "urn:hapax:problem:no-route", "No route takes this event",
+			"neither the path nor the type or source is named by a route");
+		return false;
+	}
+	delivery->route = route;
+	hx_delivery_set_route(
+		delivery, route->name, &route->target,
+		(size_t)(route - delivery->config->config->gateway.routes));
+	if (!identify(delivery))
+		return false;
+	keep_text(delivery->type, sizeof(delivery->type), event->type);
+	keep_text(delivery->source, sizeof(delivery->source), event->source);
+	keep_text(delivery->id, sizeof(delivery->id), event->id);
+	return hx_delivery_ask(delivery);
+}

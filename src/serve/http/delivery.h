@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * delivery.h - a request on its way: claimed, forwarded, completed, answered.
+ *
+ *	request ──▶ claim ──RUN──▶ forward ──▶ finish ──END──▶ reply
+ *	              └─────────────END, without a run────────────┘
+ *
+ * A request is one delivery; the events of a batch go through it one after the other. The
+ * doors differ in how they find the key (gateway.c, proxy.c) and in the words of their
+ * answers; all the rest is one path. What passes the proxy without a key goes the same way,
+ * without a claim.
+ *
+ *  (1) The exchange lives until the reply; the delivery until the run has ended, too.
+ *  (2) What the run's result points at is the delivery's, and stays until END.
+ *  (3) A response up to max_result is kept and answered when its completion is durable.
+ *      Of a larger one nothing is kept but its size: it goes to the sender as it comes,
+ *      and its end when the completion is durable.
+ *  (4) Steps that come on another thread leave a bit in steps and, at END, a copy of the
+ *      answer; the loop takes them up in task.
+ *
+ * Threads: the loop's, but for the step function.
+ */
+#ifndef HX_SERVE_HTTP_DELIVERY_H
+#define HX_SERVE_HTTP_DELIVERY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hapax/processor.h>
+
+#include "net/http_client.h"
+#include "observe/metrics.h"
+#include "serve/http/large.h"
+#include "serve/daemon/loop.h"
+#include "serve/http/proxy_key.h"
+#include "serve/trace/tracing.h"
+
+/* How an event came out, as far as its sender is concerned; the largest decides a batch. */
+enum hx_conclusion {
+	HX_CONCLUSION_DONE,       /* 200 */
+	HX_CONCLUSION_REJECTED,   /* 422: it will not get better */
+	HX_CONCLUSION_PARKED,     /* 409: a person has to decide */
+	HX_CONCLUSION_BUSY,       /* 409: somebody has it; come again */
+	HX_CONCLUSION_UNFINISHED, /* 503: come again */
+};
+
+/* A batch on its way. */
+struct hx_delivery_batch {
+	struct hx_cloudevents_batch reader;
+	struct hapax_buf text;    /* the body, if it was in a file */
+	struct hapax_bytes event; /* the JSON object that is on its way */
+	enum hx_conclusion worst;
+	bool is_claiming; /* who calls goes on with the next event, if this one is refused */
+	bool is_unstored; /* an event was run, and that could not be kept */
+};
+
+/* Which key, in which scope: borrowed from the delivery and its configuration. */
+struct hx_delivery_identity {
+	struct hapax_bytes tenant;
+	struct hapax_bytes group;
+	struct hapax_bytes key;           /* empty: there is none, and it runs unprotected */
+	const unsigned char *fingerprint; /* NULL: none */
+};
+
+struct hx_delivery {
+	struct hx_loop *loop;
+	struct hx_loop_config *config;
+	struct hx_http_exchange *exchange; /* NULL: it is answered */
+	enum hx_door door;                 /* GATEWAY or PROXY */
+	const struct hx_config_route *route;
+	const struct hx_config_proxy_route *proxy;
+	const char *route_name; /* of either, as are the next two */
+	const struct hx_config_target *target;
+	struct hx_upstream *upstream;
+	struct hx_delivery_identity identity;
+	struct hapax_key key;          /* of the gateway: what identity points at */
+	struct hx_proxy_key proxy_key; /* of the proxy: the same */
+	bool has_certificate;          /* of the proxy: its client has shown one */
+	unsigned char certificate[HX_SHA256_SIZE];
+	bool passes;    /* the proxy: without a claim, and the response as it comes */
+	bool lacks_key; /* and so it passes; others of its method are run once */
+	struct hapax_run_options options;
+	struct hapax_run *run;           /* from RUN to END */
+	struct hx_delivery_batch *batch; /* NULL: it is one event */
+	struct hx_large *large;          /* NULL: the loop reads it */
+	uint32_t type_number;            /* for metrics */
+	uint32_t scope_number;
+	int64_t came_ns;
+	int64_t asked_ns; /* hx_clock_mono_ns(): the store may answer within the turn */
+	int64_t sent_ns;
+
+	struct hx_http_call call;
+	struct hapax_buf request; /* head */
+	unsigned status;          /* of the upstream's response; 0: there is none */
+	struct hapax_buf headers; /* its fields, as "Name: value\r\n" */
+	size_t headers_kept;      /* of them, that are stored: the rest is for the first only */
+	struct hapax_buf body;
+	uint64_t body_size; /* all of it; more than body holds: it was too large */
+	size_t body_noted;  /* in the loop's account */
+	bool is_streamed;   /* the sender has its beginning */
+	enum hapax_run_outcome outcome;
+	struct hapax_result result;
+	struct hapax_error failure; /* when there is no response: why */
+	struct hx_tracing tracing;
+	bool is_late;
+	bool is_revoked; /* nothing was sent, because its lease had lapsed */
+	bool is_counted; /* among the requests of its tenant */
+	bool is_waiting; /* for somebody else's run */
+	bool is_left;    /* by its client: it need not wait */
+
+	_Atomic unsigned steps;
+	struct hx_task task;
+	struct hapax_answer answer; /* of END on another thread, with its bytes: */
+	struct hapax_buf answer_text;
+
+	char tenant[HAPAX_SCOPE_SIZE_MAX + 1]; /* whose request it is, when is_counted */
+	/* For logs: what the event says it is; of the proxy empty. */
+	char type[128];
+	char source[256];
+	char id[256];
+
+	struct hx_delivery *next; /* in a list of the loop */
+};
+
+/* Take up a request of the gateway that is an event, or several: at the end of the turn. */
+void hx_delivery_handle(struct hx_http_exchange *exchange);
+
+/* Take up a request of the proxy, the same way. */
+void hx_proxy_handle(struct hx_http_exchange *exchange);
+
+/*
+ * From the loop's pool, for this request, which is read at the end of the turn. False: no
+ * memory, and the request was refused.
+ */
+bool hx_delivery_accept(struct hx_http_exchange *exchange, enum hx_door door);
+
+/* And back. */
+void hx_delivery_give(struct hx_delivery *delivery);
+void hx_deliveries_free(struct hx_loop *loop);
+
+/*
+ * Claim the event that is in loop->event. False: it was refused, and the delivery is
+ * gone unless it is a batch.
+ */
+bool hx_delivery_claim(struct hx_delivery *delivery);
+
+/* Read a request of the proxy: its key, if it has one. */
+void hx_proxy_take_up(struct hx_delivery *delivery);
+
+/*
+ * Ask for the claim at the end of the turn: route, identity, options and asked_ns are set.
+ * False: it was refused, as above.
+ */
+bool hx_delivery_ask(struct hx_delivery *delivery);
+
+/* Where it goes; the routes of the gateway come first, then those of the proxy. */
+void hx_delivery_set_route(
+	struct hx_delivery *delivery, const char *name, const struct hx_config_target *target,
+	size_t index);
+
+/* The right to run is ours: send it. */
+void hx_delivery_forward(struct hx_delivery *delivery, const struct hapax_answer *answer);
+
+/* The same for one that was told to run some time ago: if its lease is over, it fails. */
+void hx_delivery_forward_late(struct hx_delivery *delivery, const struct hapax_answer *answer);
+
+/* The end of a turn: read, claim and complete what has come together. */
+void hx_delivery_read_all(struct hx_task *task);
+void hx_delivery_begin_all(struct hx_task *task);
+void hx_delivery_finish_all(struct hx_task *task);
+
+/* Have it completed at the end of the turn. */
+void hx_delivery_finish(struct hx_delivery *delivery);
+
+/* What happened, for the client; of a batch, on with the next event. */
+void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer *answer);
+
+/* For metrics: it is decided, by RUN or by an END without a run; and it has ended. */
+void hx_delivery_count_decided(struct hx_delivery *delivery, const struct hapax_answer *answer);
+void hx_delivery_count_ended(struct hx_delivery *delivery, const struct hapax_answer *answer);
+
+/* The client has gone, or sends no more: if its request waits for another's run, it leaves. */
+void hx_delivery_gone(struct hx_http_exchange *exchange);
+
+/* The upstream's reply, although it is not known to be stored. */
+void hx_delivery_answer_unstored(struct hx_delivery *delivery);
+
+/* The response is too large to be kept: pass on what came of it, and the rest as it comes. */
+void hx_delivery_stream(struct hx_delivery *delivery);
+
+/* It passes: the response goes to the client from its head on. */
+void hx_delivery_pass(struct hx_delivery *delivery, const struct hx_http1_head *head);
+
+/* 400: an upstream may take the path for another one. */
+#define HX_DELIVERY_OTHER_ROUTE \
+	"a service that decodes the path, or drops its ';' parameters, finds another route"
+void hx_delivery_refuse_path(struct hx_delivery *delivery, const char *detail);
+
+/* A problem instead of a reply; the delivery goes on if its run does. */
+void hx_delivery_refuse(
+	struct hx_delivery *delivery, unsigned status, const char *type, const char *title,
+	const char *detail);
+
+/* The next event of a batch, or the reply to all of them. Gives the delivery back at the end. */
+void hx_delivery_next(struct hx_delivery *delivery);
+
+/* The reply to a batch. Gives the delivery back. */
+void hx_delivery_answer_batch(struct hx_delivery *delivery);
+
+/* It cannot be read: no event of it was looked at. */
+void hx_delivery_refuse_whole(
+	struct hx_delivery *delivery, enum hapax_status status, const struct hapax_error *err);
+
+/*
+ * Read the body: one event, or a batch, of which every event is checked. What is decoded
+ * lies in event_text, a body from a file in body_text. Threads: whoever has the delivery.
+ */
+enum hapax_status hx_delivery_read(
+	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hx_cloudevent *event,
+	struct hapax_buf *event_text, struct hapax_buf *body_text, struct hapax_error *err);
+enum hapax_status hx_delivery_open_batch(
+	struct hx_delivery *delivery, struct hapax_buf *event_text, struct hapax_error *err);
+
+/* The route of an event, or NULL, and its key there. Threads: the same. */
+const struct hx_config_route *hx_delivery_route(
+	const struct hx_delivery *delivery, const struct hx_cloudevent *event);
+enum hapax_status hx_delivery_key(
+	const struct hx_delivery *delivery, const struct hx_config_route *route,
+	const struct hx_cloudevent *event, struct hapax_buf *scratch, struct hapax_key *ret_key,
+	struct hapax_error *err);
+
+extern const struct hx_http_call_ops hx_delivery_call_ops;
+
+#endif

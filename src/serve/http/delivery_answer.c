@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * delivery_answer.c - what the sender of an event, or a client of the proxy, is told.
+ *
+ *	it ran here                    the upstream's reply; a large one as it comes
+ *	done before                    the reply that was kept; else 200, empty
+ *	in progress                    409, Retry-After
+ *	parked                         409
+ *	same key, other payload        422
+ *	what is stored is damaged      500
+ *	the store was not asked, full  503, Retry-After
+ *	its lease lapsed before it ran 503, Retry-After
+ *
+ * A duplicate without a kept reply gets an empty body, because senders such as Knative
+ * take any other for a reply of their own; those of events that ask for JSON get it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "observe/log.h"
+#include "observe/log_line.h"
+#include "observe/metrics.h"
+#include "serve/daemon/daemon.h"
+#include "serve/http/delivery.h"
+#include "serve/http/outcome.h"
+#include "wire/http1_write.h"
+#include "wire/json_write.h"
+
+#define PROBLEM(name) "urn:hapax:problem:" name
+
+enum { FIELDS_MAX = 8 };
+
+/* The words of a door. */
+struct words {
+	const char *in_progress;
+	const char *in_progress_detail;
+	const char *parked;
+	const char *mismatch;
+	const char *mismatch_detail;
+	const char *failed_elsewhere;
+	const char *uncertain;
+	const char *corrupt_detail;
+};
+
+static const struct words event_words = {
+	.in_progress = "The event is being processed",
+	.in_progress_detail = "its first delivery has not ended yet; come again",
+	.parked = "Nobody knows whether the event was processed",
+	.mismatch = "The same event came with other data",
+	.mismatch_detail = "source and id are those of an event whose data was not the same",
+	.failed_elsewhere = "The event failed for good, by another way in",
+	.uncertain = "Nobody knows whether the event was taken",
+	.corrupt_detail =
+		"the event was done before, or the store is damaged; nothing was forwarded, "
+		"and its stored response cannot be read",
+};
+
+/* Of draft-ietf-httpapi-idempotency-key-header, where it has them. */
+static const struct words key_words = {
+	.in_progress = "A request is outstanding for this Idempotency-Key",
+	.in_progress_detail = "A request with the same Idempotency-Key for the same operation is "
+			      "being processed or is outstanding.",
+	.parked = "Nobody knows whether the request with this Idempotency-Key took effect",
+	.mismatch = "Idempotency-Key is already used",
+	.mismatch_detail =
+		"This operation is idempotent and it requires correct usage of Idempotency Key. "
+		"Idempotency Key MUST not be reused across different payloads of this operation.",
+	.failed_elsewhere = "What has this Idempotency-Key failed for good, by another way in",
+	.uncertain = "Nobody knows whether the request was taken",
+	.corrupt_detail = "the request was done before, or the store is damaged; nothing was "
+			  "forwarded, and its stored response cannot be read",
+};
+
+static const struct words *words_of(const struct hx_delivery *delivery)
+{
+	return delivery->door == HX_DOOR_PROXY ? &key_words : &event_words;
+}
+
+/* Of what ran here; without a claim nothing was decided. */
+static const char *decision_of(const struct hx_delivery *delivery)
+{
+	return delivery->options.is_disabled ? NULL : "acquired";
+}
+
+/* A reply as it is put together. */
+struct draft {
+	struct hx_http_reply reply;
+	struct hapax_field fields[FIELDS_MAX];
+	char omitted[24];
+};
+
+static void add_field(struct draft *draft, struct hapax_bytes name, struct hapax_bytes value)
+{
+	draft->fields[draft->reply.field_count++] = (struct hapax_field){name, value};
+}
+
+/* NULL: none was made. */
+static void add_decision(struct draft *draft, const char *decision)
+{
+	if (decision == NULL)
+		return;
+	add_field(draft, HX_BYTES_LIT("Hapax-Decision"), hapax_bytes_from_text(decision));
+}
+
+static void add_omitted(struct draft *draft, uint64_t bytes)
+{
+	int size = snprintf(draft->omitted, sizeof(draft->omitted), "%" PRIu64, bytes);
+
+	add_field(
+		draft, HX_BYTES_LIT("Hapax-Body-Omitted"), hx_bytes(draft->omitted, (size_t)size));
+}
+
+/* The exchange has its reply; the delivery is gone, unless its run goes on. */
+static void release(struct hx_delivery *delivery)
+{
+	delivery->exchange = NULL;
+	if (delivery->run == NULL)
+		hx_delivery_give(delivery);
+}
+
+static void count_request(struct hx_delivery *delivery, unsigned status)
+{
+	hx_tracing_end(delivery, status);
+	hx_metrics_add(
+		delivery->loop->cells, HX_METRIC_REQUESTS, 0,
+		hx_metrics_request(delivery->door, status), 1);
+	hx_metrics_observe_ns(
+		delivery->loop->cells, HX_METRIC_REQUEST_DURATION, 0, delivery->door,
+		hx_reactor_now_ns(&delivery->loop->reactor) - delivery->came_ns);
+}
+
+static void send_draft(struct hx_delivery *delivery, struct draft *draft)
+{
+	struct hx_http_exchange *exchange = delivery->exchange;
+
+	draft->reply.fields = draft->fields;
+	count_request(delivery, draft->reply.status);
+	hx_http_reply(exchange, &draft->reply);
+	release(delivery);
+}
+
+/* The problems that are about a key: in Stripe's words an idempotency_error. */
+static bool is_about_a_key(const char *type)
+{
+	static const char *const types[] = {
+		PROBLEM("key-missing"),        PROBLEM("key-invalid"),      PROBLEM("credential"),
+		PROBLEM("credential-missing"), PROBLEM("in-progress"),      PROBLEM("parked"),
+		PROBLEM("mismatch"),           PROBLEM("failed-elsewhere"),
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (type != NULL && strcmp(type, types[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a retry can change the answer. */
+enum again {
+	AGAIN_UNSAID, /* the status says it */
+	AGAIN_LATER,  /* it can, after a second */
+	AGAIN_NEVER,  /* not before a person has decided */
+};
+
+static void send_problem(
+	struct hx_delivery *delivery, const struct hx_http_problem *problem, const char *decision,
+	enum again again)
+{
+	struct hx_http_problem told = *problem;
+	struct hapax_field fields[3];
+	size_t count = 0;
+
+	if (decision != NULL)
+		fields[count++] = (struct hapax_field){
+			HX_BYTES_LIT("Hapax-Decision"), hapax_bytes_from_text(decision)};
+	if (again == AGAIN_LATER)
+		fields[count++] =
+			(struct hapax_field){HX_BYTES_LIT("Retry-After"), HX_BYTES_LIT("1")};
+	if (delivery->door == HX_DOOR_PROXY) {
+		if (is_about_a_key(problem->type))
+			told.error_type = "idempotency_error";
+		/* Stripe's libraries retry every 409 and 500 unless they are told not to. */
+		if (again != AGAIN_UNSAID)
+			fields[count++] = (struct hapax_field){
+				HX_BYTES_LIT("Stripe-Should-Retry"),
+				again == AGAIN_LATER ? HX_BYTES_LIT("true")
+						     : HX_BYTES_LIT("false")};
+	}
+	count_request(delivery, problem->status);
+	hx_http_reply_problem(delivery->exchange, &told, fields, count);
+	release(delivery);
+}
+
+/* Of a batch the reply waits for the other events. */
+static bool is_one_of_many(struct hx_delivery *delivery, enum hx_conclusion conclusion)
+{
+	struct hx_delivery_batch *batch = delivery->batch;
+
+	if (batch == NULL)
+		return false;
+	hx_tracing_end(delivery, 0);
+	if (conclusion > batch->worst)
+		batch->worst = conclusion;
+	if (delivery->run == NULL && !batch->is_claiming)
+		hx_delivery_next(delivery);
+	return true;
+}
+
+void hx_delivery_refuse(
+	struct hx_delivery *delivery, unsigned status, const char *type, const char *title,
+	const char *detail)
+{
+	const struct hx_http_problem problem = {
+		.status = status, .type = type, .title = title, .detail = detail};
+
+	if (status < 500 && status != 429)
+		hx_metrics_add(
+			delivery->loop->cells, HX_METRIC_INVALID_EVENTS, 0, delivery->door, 1);
+	if (is_one_of_many(
+		    delivery,
+		    status >= 500 || status == 429 ? HX_CONCLUSION_UNFINISHED
+						   : HX_CONCLUSION_REJECTED))
+		return;
+	send_problem(
+		delivery, &problem, NULL,
+		status == 503 || status == 429 ? AGAIN_LATER : AGAIN_UNSAID);
+}
+
+void hx_delivery_refuse_path(struct hx_delivery *delivery, const char *detail)
+{
+	hx_delivery_refuse(
+		delivery, 400, PROBLEM("path"), "Services read this path in different ways",
+		detail);
+}
+
+/* Whoever held it up, the next one runs: as where the store was not asked. */
+static void answer_revoked(struct hx_delivery *delivery)
+{
+	static const struct hx_http_problem problem = {
+		.status = 503,
+		.type = PROBLEM("lease-lapsed"),
+		.title = "The lease lapsed before the request was sent",
+		.detail = "the request waited longer than its lease, so another process may have "
+			  "taken over; nothing was sent to the upstream"};
+
+	if (!is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
+		send_problem(delivery, &problem, decision_of(delivery), AGAIN_LATER);
+}
+
+/* There is no response: nobody was reached, or nobody knows. */
+static void answer_failure(struct hx_delivery *delivery)
+{
+	bool is_lost = delivery->outcome == HAPAX_RUN_AMBIGUOUS;
+	struct hx_http_problem problem = {
+		.status = delivery->is_late ? 504 : 502,
+		.type = is_lost ? PROBLEM("upstream-lost") : PROBLEM("upstream-unreachable"),
+		.title =
+			is_lost ? "The upstream's answer was lost" : "The upstream was not reached",
+		.detail = delivery->failure.message};
+
+	if (delivery->is_revoked) {
+		answer_revoked(delivery);
+		return;
+	}
+	if (is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
+		return;
+	/* What was sent may have taken effect, whatever was wrong with the answer. */
+	if (!is_lost && delivery->failure.status == HAPAX_ERR_LIMIT)
+		problem.status = 503;
+	send_problem(
+		delivery, &problem, decision_of(delivery),
+		problem.status == 503 ? AGAIN_LATER : AGAIN_UNSAID);
+}
+
+static enum hx_conclusion conclusion_of(const struct hx_delivery *delivery)
+{
+	switch (delivery->outcome) {
+	case HAPAX_RUN_OK: return HX_CONCLUSION_DONE;
+	case HAPAX_RUN_DEFINITIVE: return HX_CONCLUSION_REJECTED;
+	case HAPAX_RUN_TRANSIENT:
+	case HAPAX_RUN_AMBIGUOUS: break;
+	}
+	return HX_CONCLUSION_UNFINISHED;
+}
+
+static void on_room(struct hx_http_exchange *exchange)
+{
+	struct hx_delivery *delivery = exchange->context;
+
+	hx_http_call_resume(&delivery->call);
+}
+
+/* One that is not for who sent it: senders of events follow none. */
+static bool is_redirection(const struct hx_delivery *delivery)
+{
+	return delivery->door == HX_DOOR_GATEWAY && delivery->status >= 300 &&
+		delivery->status < 400;
+}
+
+void hx_delivery_pass(struct hx_delivery *delivery, const struct hx_http1_head *head)
+{
+	struct hx_http_reply reply = {
+		.status = delivery->status,
+		.field_lines = hx_tracing_public(hapax_buf_bytes(&delivery->headers))};
+
+	if (head->known[HX_HTTP1_CONTENT_LENGTH] != 0) {
+		reply.framing = HX_HTTP_SIZED;
+		reply.length = head->content_length;
+	}
+	/* If it cannot begin now, it is tried again when all of it is there. */
+	delivery->is_streamed =
+		hx_http_stream_begin(delivery->exchange, &reply, on_room) == HAPAX_OK;
+}
+
+void hx_delivery_stream(struct hx_delivery *delivery)
+{
+	struct draft draft = {.reply = {.status = delivery->status}};
+
+	/* Nobody is told of it but in one word. */
+	if (delivery->batch != NULL || is_redirection(delivery))
+		return;
+	add_decision(&draft, decision_of(delivery));
+	/* Whether it is stored is known at its end. */
+	add_field(&draft, HX_BYTES_LIT("Trailer"), HX_BYTES_LIT("Hapax-Stored"));
+	draft.reply.fields = draft.fields;
+	draft.reply.field_lines = hx_tracing_public(hapax_buf_bytes(&delivery->headers));
+	delivery->is_streamed =
+		hx_http_stream_begin(delivery->exchange, &draft.reply, on_room) == HAPAX_OK;
+	if (delivery->is_streamed)
+		(void)hx_http_stream_write(delivery->exchange, hapax_buf_bytes(&delivery->body));
+}
+
+/* What could be told of it was told, but for its end. */
+static void end_stream(struct hx_delivery *delivery, bool is_stored)
+{
+	static const struct hapax_bytes not_stored = HX_BYTES_LIT("Hapax-Stored: no\r\n");
+
+	count_request(delivery, delivery->status != 0 ? delivery->status : 502);
+	if (delivery->status == 0)
+		hx_http_stream_cut(delivery->exchange);
+	hx_http_stream_end(delivery->exchange, is_stored ? hx_bytes(NULL, 0) : not_stored);
+	release(delivery);
+}
+
+/* What the upstream said. */
+static void answer_response(struct hx_delivery *delivery, bool is_stored)
+{
+	struct draft draft = {.reply = {.status = delivery->status}};
+
+	if (delivery->is_streamed) {
+		end_stream(delivery, is_stored);
+		return;
+	}
+	/* It was run: whoever is told to come again for it would have it run twice. */
+	if (delivery->batch != NULL && !is_stored)
+		delivery->batch->is_unstored = true;
+	if (is_one_of_many(delivery, conclusion_of(delivery)))
+		return;
+	if (is_redirection(delivery)) {
+		const struct hx_http_problem problem = {
+			.status = 502,
+			.type = PROBLEM("upstream-redirect"),
+			.title = "The upstream answered with a redirection",
+			.detail = delivery->failure.message};
+
+		send_problem(delivery, &problem, decision_of(delivery), AGAIN_UNSAID);
+		return;
+	}
+	add_decision(&draft, decision_of(delivery));
+	if (!is_stored)
+		add_field(&draft, HX_BYTES_LIT("Hapax-Stored"), HX_BYTES_LIT("no"));
+	if (delivery->body_size > delivery->body.size)
+		add_omitted(&draft, delivery->body_size);
+	draft.reply.field_lines = hx_tracing_public(hapax_buf_bytes(&delivery->headers));
+	draft.reply.body = hapax_buf_bytes(&delivery->body);
+	send_draft(delivery, &draft);
+}
+
+void hx_delivery_answer_unstored(struct hx_delivery *delivery)
+{
+	/* Of a failure nothing is to be kept but the failure: that can wait. */
+	if (delivery->status != 0 && delivery->batch == NULL)
+		answer_response(delivery, false);
+}
+
+/* {"status":"skipped","message":"Duplicate event","eventId":"..."} */
+static void write_skipped(struct hx_delivery *delivery, struct hapax_buf *out)
+{
+	struct hx_json_write json;
+
+	hx_json_write_init(&json, out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(&json, "status", "skipped");
+	hx_json_write_text(&json, "message", "Duplicate event");
+	hx_json_write_text(&json, "eventId", delivery->id);
+	hx_json_write_end(&json, '}');
+}
+
+/* Nothing was kept that this door could say again. */
+static void answer_skipped(struct hx_delivery *delivery)
+{
+	static const struct hapax_bytes accept = HX_BYTES_LIT("Accept");
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	unsigned char space[2048];
+	struct hapax_buf body = {space, 0, sizeof(space), sizeof(space), NULL};
+	struct draft draft = {.reply = {.status = 200}};
+	bool wants_json = false;
+
+	for (size_t i = hx_http1_find(head, accept, 0);
+	     i < head->field_count && delivery->door == HX_DOOR_GATEWAY;
+	     i = hx_http1_find(head, accept, i + 1))
+		wants_json = wants_json || hx_accept_names_json(head->fields[i].value);
+	add_decision(&draft, "replay");
+	if (delivery->door == HX_DOOR_PROXY)
+		add_field(&draft, HX_BYTES_LIT("Idempotent-Replayed"), HX_BYTES_LIT("true"));
+	if (wants_json) {
+		write_skipped(delivery, &body);
+		add_field(&draft, HX_BYTES_LIT("Content-Type"), HX_BYTES_LIT("application/json"));
+	}
+	draft.reply.body = hapax_buf_bytes(&body);
+	send_draft(delivery, &draft);
+}
+
+static void log_duplicate(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+	const struct hx_delivery_identity *identity = &delivery->identity;
+	struct hx_tracing_text trace;
+	struct hx_log_duplicate duplicate = {
+		.tenant = identity->tenant,
+		.group = identity->group,
+		.key = identity->key,
+		.event_id = hapax_bytes_from_text(delivery->id),
+		.event_type = hapax_bytes_from_text(delivery->type),
+		.event_source = hapax_bytes_from_text(delivery->source),
+		.route = delivery->route_name,
+		.original_token = answer->original_token,
+		.first_seen_ms = answer->first_seen_ms,
+		.ttl_left_ms = answer->expires_ms == HAPAX_TIME_NEVER
+			? INT64_MAX
+			: answer->expires_ms - clock->wall_ms(clock->context),
+	};
+
+	hx_tracing_text(delivery, &trace);
+	duplicate.trace_id = hx_bytes(trace.trace_id, trace.trace_id_size);
+	duplicate.span_id = hx_bytes(trace.span_id, trace.span_id_size);
+	hx_log_duplicate(delivery->loop->serve->log, &duplicate);
+}
+
+static void answer_replay(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	const struct hapax_result *result = &answer->result;
+	bool is_definitive = result->result_class == HAPAX_RESULT_DEFINITIVE;
+	struct draft draft = {.reply = {.status = (unsigned)result->status}};
+
+	if (hx_log_takes(delivery->loop->serve->log, HX_LOG_INFO))
+		log_duplicate(delivery, answer);
+	if (is_one_of_many(delivery, is_definitive ? HX_CONCLUSION_REJECTED : HX_CONCLUSION_DONE))
+		return;
+	if (result->kind != HAPAX_RESULT_HTTP && is_definitive) {
+		const struct hx_http_problem problem = {
+			.status = 422,
+			.type = PROBLEM("failed-elsewhere"),
+			.title = words_of(delivery)->failed_elsewhere};
+
+		send_problem(delivery, &problem, "replay", AGAIN_UNSAID);
+		return;
+	}
+	if (result->kind != HAPAX_RESULT_HTTP || result->status < 200 || result->status > 599) {
+		answer_skipped(delivery);
+		return;
+	}
+	add_decision(&draft, "replay");
+	add_field(&draft, HX_BYTES_LIT("Idempotent-Replayed"), HX_BYTES_LIT("true"));
+	if (result->omitted_bytes > 0)
+		add_omitted(&draft, result->omitted_bytes);
+	draft.reply.field_lines = hx_tracing_public(result->headers);
+	draft.reply.body = result->body;
+	send_draft(delivery, &draft);
+}
+
+static void answer_in_progress(struct hx_delivery *delivery)
+{
+	const struct hx_http_problem problem = {
+		.status = 409,
+		.type = PROBLEM("in-progress"),
+		.title = words_of(delivery)->in_progress,
+		.detail = words_of(delivery)->in_progress_detail,
+		.error_code = "idempotency_key_in_use"};
+
+	if (!is_one_of_many(delivery, HX_CONCLUSION_BUSY))
+		send_problem(delivery, &problem, "in_progress", AGAIN_LATER);
+}
+
+static void answer_parked(struct hx_delivery *delivery)
+{
+	const struct hx_http_problem problem = {
+		.status = 409,
+		.type = PROBLEM("parked"),
+		.title = words_of(delivery)->parked,
+		.detail = "a person has to decide: hapax resolve"};
+
+	if (!is_one_of_many(delivery, HX_CONCLUSION_PARKED))
+		send_problem(delivery, &problem, "parked", AGAIN_NEVER);
+}
+
+static void answer_mismatch(struct hx_delivery *delivery)
+{
+	bool is_event = delivery->door == HX_DOOR_GATEWAY;
+	const struct hx_log_field fields[] = {
+		HX_LOG_KEY("idempotency_key", delivery->identity.key),
+		HX_LOG_TEXT(is_event ? "event_id" : NULL, delivery->id),
+		HX_LOG_TEXT(is_event ? "event_type" : NULL, delivery->type),
+		HX_LOG_TEXT(is_event ? "event_source" : NULL, delivery->source),
+		HX_LOG_TEXT("route", delivery->route_name),
+	};
+	const struct hx_http_problem problem = {
+		.status = 422,
+		.type = PROBLEM("mismatch"),
+		.title = words_of(delivery)->mismatch,
+		.detail = words_of(delivery)->mismatch_detail};
+
+	hx_log(delivery->loop->serve->log, HX_LOG_WARN, "payload mismatch", fields,
+	       sizeof(fields) / sizeof(fields[0]));
+	if (!is_one_of_many(delivery, HX_CONCLUSION_REJECTED))
+		send_problem(delivery, &problem, "mismatch", AGAIN_UNSAID);
+}
+
+/* Coming again changes nothing, and so nobody is asked to. */
+static void answer_corrupt(struct hx_delivery *delivery)
+{
+	const struct hx_http_problem problem = {
+		.status = 500,
+		.type = PROBLEM("corrupt"),
+		.title = "What is stored cannot be read",
+		.detail = words_of(delivery)->corrupt_detail};
+
+	if (!is_one_of_many(delivery, HX_CONCLUSION_PARKED))
+		send_problem(delivery, &problem, NULL, AGAIN_NEVER);
+}
+
+/* The store gave no answer. */
+static void answer_error(struct hx_delivery *delivery, enum hapax_status status)
+{
+	bool is_uncertain = status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_FAILED;
+	struct hx_http_problem problem = {.status = 503};
+
+	hx_metrics_check_error(delivery->loop->cells, delivery->door, status);
+	if (status == HAPAX_ERR_CORRUPT) {
+		answer_corrupt(delivery);
+		return;
+	}
+	if (is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
+		return;
+	if (is_uncertain) {
+		problem.type = PROBLEM("uncertain");
+		problem.title = words_of(delivery)->uncertain;
+	} else if (status == HAPAX_ERR_LIMIT) {
+		problem.type = PROBLEM("store-full");
+		problem.title = "The store is full";
+	} else {
+		problem.type = PROBLEM("store-unavailable");
+		problem.title = "The store was not reached";
+	}
+	problem.detail = "nothing was forwarded; come again";
+	send_problem(delivery, &problem, NULL, AGAIN_LATER);
+}
+
+void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	switch (answer->outcome) {
+	case HAPAX_OUTCOME_ACQUIRED:
+		if (delivery->status == 0 && !delivery->is_streamed)
+			answer_failure(delivery);
+		else
+			answer_response(delivery, answer->status == HAPAX_OK);
+		return;
+	case HAPAX_OUTCOME_REPLAY: answer_replay(delivery, answer); return;
+	case HAPAX_OUTCOME_IN_PROGRESS: answer_in_progress(delivery); return;
+	case HAPAX_OUTCOME_MISMATCH: answer_mismatch(delivery); return;
+	case HAPAX_OUTCOME_PARKED: answer_parked(delivery); return;
+	case HAPAX_OUTCOME_NONE:
+	case HAPAX_OUTCOME_APPLIED:
+	case HAPAX_OUTCOME_FOUND:
+	case HAPAX_OUTCOME_ABSENT:
+	case HAPAX_OUTCOME_BUSY:
+	case HAPAX_OUTCOME_NOT_MET:
+	case HAPAX_OUTCOME_SKIPPED: break;
+	}
+	answer_error(delivery, answer->status);
+}

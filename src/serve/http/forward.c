@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * forward.c - a request to its upstream, and what becomes of the response.
+ *
+ * Requests are written anew from what was read, never passed on as they came. Fields
+ * that belong to a connection stay behind, and so does everything that begins with
+ * Hapax-: only hapax writes these, so an upstream may believe them. So do fields whose name has
+ * other characters than letters, digits and hyphens; of a response all pass.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+#include "serve/daemon/daemon.h"
+#include "serve/http/delivery.h"
+#include "serve/http/outcome.h"
+#include "source/http_handler.h"
+#include "wire/http1_text.h"
+#include "wire/http1_write.h"
+
+#define MS_NS INT64_C(1000000)
+
+static bool begins_with(struct hapax_bytes name, struct hapax_bytes prefix)
+{
+	return name.size >= prefix.size &&
+		hx_http1_text_equal(hx_bytes(name.data, prefix.size), prefix);
+}
+
+static bool is(struct hapax_bytes name, struct hapax_bytes other)
+{
+	return name.size == other.size && hx_http1_text_equal(name, other);
+}
+
+/*
+ * Hapax_Token, X_API_Key, ce_id: nothing was decided by them here, but an upstream may take them
+ * for Hapax-Token, X-API-Key and ce-id. nginx drops them as well.
+ */
+static bool is_disguised(const struct hx_delivery *delivery, struct hapax_bytes name)
+{
+	struct hx_log *log = delivery->loop->serve->log;
+
+	if (hx_http1_is_plain_name(name))
+		return false;
+	if (hx_log_takes(log, HX_LOG_DEBUG)) {
+		const struct hx_log_field fields[] = {
+			HX_LOG_BYTES("field", name), HX_LOG_TEXT("route", delivery->route_name)};
+
+		hx_log(log, HX_LOG_DEBUG,
+		       "field dropped: its name has other characters than "
+		       "letters, digits and hyphens",
+		       fields, 2);
+	}
+	return true;
+}
+
+/* Says who asked, by which name and how: written by proxies, and by whoever wants to be another. */
+static bool tells_origin(struct hapax_bytes name)
+{
+	return begins_with(name, HX_BYTES_LIT("X-Forwarded-")) ||
+		is(name, HX_BYTES_LIT("Forwarded")) || is(name, HX_BYTES_LIT("X-Real-IP"));
+}
+
+/* Of a request: does it go no further? */
+static bool stays(const struct hx_delivery *delivery, struct hapax_bytes name)
+{
+	if (tells_origin(name) && !delivery->exchange->is_trusted)
+		return true;
+	return begins_with(name, HX_BYTES_LIT("Hapax-")) || is_disguised(delivery, name) ||
+		is(name, HX_BYTES_LIT("Host")) || is(name, HX_BYTES_LIT("Expect")) ||
+		is(name, HX_BYTES_LIT("X-Forwarded-For")) ||
+		(delivery->batch != NULL &&
+	         (is(name, HX_BYTES_LIT("Content-Type")) ||
+	          begins_with(name, HX_BYTES_LIT("ce-")))) ||
+		hx_http1_is_hop(&delivery->exchange->head, name);
+}
+
+/* Where somebody before us has written Forwarded (RFC 7239), who asked us is its last element. */
+static void write_rfc7239(struct hx_http1_writer *writer, const struct hx_http_exchange *exchange)
+{
+	static const struct hapax_bytes name = HX_BYTES_LIT("Forwarded");
+	bool is_v6 = strchr(exchange->client, ':') != NULL;
+	char element[HX_HTTP_CLIENT_SIZE + 16];
+
+	if (!exchange->is_trusted || exchange->client[0] == '\0' ||
+	    hx_http1_find(&exchange->head, name, 0) == exchange->head.field_count)
+		return;
+	(void)snprintf(
+		element, sizeof(element), is_v6 ? "for=\"[%s]\"" : "for=%s", exchange->client);
+	hx_http1_write_field(writer, name, hapax_bytes_from_text(element));
+}
+
+/* Who asked: those before us, if who asked us is believed, and who asked us. */
+static void write_forwarded(struct hx_http1_writer *writer, const struct hx_http_exchange *exchange)
+{
+	static const struct hapax_bytes name = HX_BYTES_LIT("X-Forwarded-For");
+	const struct hx_http1_head *head = &exchange->head;
+
+	for (size_t i = hx_http1_find(head, name, 0); exchange->is_trusted && i < head->field_count;
+	     i = hx_http1_find(head, name, i + 1))
+		hx_http1_write_field(writer, name, head->fields[i].value);
+	if (exchange->client[0] != '\0')
+		hx_http1_write_field(writer, name, hapax_bytes_from_text(exchange->client));
+	write_rfc7239(writer, exchange);
+}
+
+/*
+ * By which name and how it was asked for, unless a proxy before us has said it: an API behind
+ * a proxy makes links of it, and sends away whom it takes to come without TLS.
+ */
+static void write_origin(struct hx_http1_writer *writer, const struct hx_http_exchange *exchange)
+{
+	const struct hx_http1_head *head = &exchange->head;
+	const struct hapax_field fields[] = {
+		{HX_BYTES_LIT("X-Forwarded-Host"), head->authority},
+		{HX_BYTES_LIT("X-Forwarded-Proto"),
+	         hapax_bytes_from_text(exchange->server->options.tls != NULL ? "https" : "http")},
+	};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (fields[i].value.size > 0 &&
+		    (!exchange->is_trusted ||
+		     hx_http1_find(head, fields[i].name, 0) == head->field_count))
+			hx_http1_write_field(writer, fields[i].name, fields[i].value);
+	}
+}
+
+static enum hapax_status write_head(
+	struct hx_delivery *delivery, const struct hapax_answer *answer, uint64_t body_size,
+	struct hapax_error *err)
+{
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	const struct hx_config_target *target = delivery->target;
+	struct hapax_buf *out = &delivery->request;
+	struct hx_http1_writer writer;
+	char path[2 * HX_HTTP1_LINE_MAX];
+	size_t prefix_size = strlen(target->path);
+
+	/* A URL of a configuration is shorter than a line. */
+	assert(prefix_size + head->path.size <= sizeof(path));
+	memcpy(path, target->path, prefix_size);
+	memcpy(path + prefix_size, head->path.data, head->path.size);
+	hx_buf_clear(out);
+	hx_http1_write_request(
+		&writer, out, head->method, hx_bytes(path, prefix_size + head->path.size));
+	hx_http1_write_field(
+		&writer, HX_BYTES_LIT("Host"), hapax_bytes_from_text(target->authority));
+	for (size_t i = 0; i < head->field_count; i++) {
+		if (!stays(delivery, head->fields[i].name) &&
+		    !hx_tracing_replaces(delivery, head->fields[i].name))
+			hx_http1_write_read_field(&writer, &head->fields[i]);
+	}
+	if (delivery->batch != NULL)
+		hx_http1_write_field(
+			&writer, HX_BYTES_LIT("Content-Type"),
+			HX_BYTES_LIT("application/cloudevents+json"));
+	hx_tracing_write(delivery, &writer);
+	write_forwarded(&writer, delivery->exchange);
+	if (delivery->door == HX_DOOR_PROXY)
+		write_origin(&writer, delivery->exchange);
+	hx_http1_write_field(&writer, HX_BYTES_LIT("Via"), HX_BYTES_LIT("1.1 hapax"));
+	if (!(answer->flags & HAPAX_ANSWER_UNPROTECTED)) {
+		hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Token"), answer->token);
+		hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Attempt"), answer->attempt);
+	}
+	/* A GET without a body has no length either. */
+	if (delivery->door == HX_DOOR_GATEWAY || head->body != HX_HTTP1_BODY_NONE)
+		hx_http1_write_length(&writer, body_size);
+	return hx_http1_write_end(&writer, err);
+}
+
+/* Nothing was sent, and nothing will be. */
+static void fail(struct hx_delivery *delivery, bool is_revoked, const struct hapax_error *err)
+{
+	delivery->status = 0;
+	delivery->is_late = false;
+	delivery->is_revoked = is_revoked;
+	delivery->outcome = HAPAX_RUN_TRANSIENT;
+	delivery->failure = *err;
+	hx_tracing_called(delivery);
+	hx_delivery_finish(delivery);
+}
+
+void hx_delivery_forward(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	struct hx_loop *loop = delivery->loop;
+	struct hx_http_exchange *exchange = delivery->exchange;
+	struct hx_http_call *call = &delivery->call;
+	enum hapax_status status;
+	struct hapax_error err;
+
+	call->file = NULL;
+	call->is_head = hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("HEAD"));
+	call->body = hx_bytes(NULL, 0);
+	if (delivery->batch != NULL)
+		call->body = delivery->batch->event;
+	else if (
+		exchange->body.size <= HX_LARGE_SIZE_MIN &&
+		hx_http_body_is_in_memory(&exchange->body))
+		call->body = hapax_buf_bytes(&exchange->body.memory);
+	else
+		call->file = &exchange->body;
+	delivery->status = 0;
+	delivery->body_size = 0;
+	delivery->headers_kept = 0;
+	delivery->is_late = false;
+	delivery->is_streamed = false;
+	hx_buf_clear(&delivery->headers);
+	hx_buf_clear(&delivery->body);
+	delivery->sent_ns = hx_reactor_now_ns(&loop->reactor);
+	status = write_head(
+		delivery, answer, call->file != NULL ? call->file->size : call->body.size, &err);
+	if (status == HAPAX_OK) {
+		call->head = hapax_buf_bytes(&delivery->request);
+		status = hx_http_call_begin(
+			call, &delivery->upstream->client,
+			delivery->sent_ns + delivery->options.max_run_ms * MS_NS, &err);
+	}
+	if (status != HAPAX_OK)
+		fail(delivery, false, &err);
+}
+
+/*
+ * It has waited, for this thread or for a connection, and maybe the whole process stood still:
+ * another one may have taken over, and sent it.
+ */
+static bool may_send(struct hx_http_call *call)
+{
+	const struct hx_delivery *delivery = call->context;
+
+	return delivery->run == NULL || hapax_run_may_begin(delivery->run);
+}
+
+void hx_delivery_forward_late(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	struct hapax_error err;
+
+	if (may_send(&delivery->call)) {
+		hx_delivery_forward(delivery, answer);
+		return;
+	}
+	delivery->sent_ns = hx_reactor_now_ns(&delivery->loop->reactor);
+	(void)hx_error_set(
+		&err, HAPAX_ERR_UNAVAILABLE, 0, "the lease lapsed before the request was sent");
+	fail(delivery, true, &err);
+}
+
+/* Of a response: is it none of the client's business? */
+static bool is_private(const struct hx_http1_head *head, struct hapax_bytes name)
+{
+	return is(name, HX_BYTES_LIT("Date")) || begins_with(name, HX_BYTES_LIT("Hapax-")) ||
+		hx_http1_is_hop(head, name);
+}
+
+static enum hapax_status keep_field(struct hapax_buf *out, const struct hapax_field *field)
+{
+	enum hapax_status status = hx_buf_reserve(out, field->name.size + field->value.size + 4);
+
+	/* Where there is room for the whole line, none of its parts fails. */
+	if (status != HAPAX_OK)
+		return status;
+	(void)hx_buf_append(out, field->name.data, field->name.size);
+	(void)hx_buf_append(out, ": ", 2);
+	(void)hx_buf_append(out, field->value.data, field->value.size);
+	(void)hx_buf_append(out, "\r\n", 2);
+	return HAPAX_OK;
+}
+
+/* Cookies are for who gets the response first, and for nobody who gets it again. */
+static bool is_kept(const struct hx_delivery *delivery, struct hapax_bytes name)
+{
+	const struct hx_config_proxy_route *route = delivery->proxy;
+
+	if (route == NULL)
+		return !is(name, HX_BYTES_LIT("Set-Cookie"));
+	for (size_t i = 0; i < route->replay_header_count; i++) {
+		if (is(name, hapax_bytes_from_text(route->replay_headers[i])))
+			return true;
+	}
+	return false;
+}
+
+/* Those that are stored come first. */
+static void keep_fields(struct hx_delivery *delivery, const struct hx_http1_head *head)
+{
+	struct hapax_buf *out = &delivery->headers;
+
+	hx_tracing_keep(delivery, out);
+	for (size_t i = 0; i < head->field_count; i++) {
+		struct hapax_bytes name = head->fields[i].name;
+
+		/* A head is smaller than the buffer; without memory a field is left out. */
+		if (is_kept(delivery, name) && !is_private(head, name))
+			(void)keep_field(out, &head->fields[i]);
+	}
+	delivery->headers_kept = out->size;
+	for (size_t i = 0; i < head->field_count; i++) {
+		struct hapax_bytes name = head->fields[i].name;
+
+		if (!is_kept(delivery, name) && !is_private(head, name))
+			(void)keep_field(out, &head->fields[i]);
+	}
+}
+
+/* What passes has no time but for each step: it may be as long as it likes. */
+static void prolong(struct hx_delivery *delivery)
+{
+	hx_http_call_prolong(
+		&delivery->call,
+		hx_reactor_now_ns(&delivery->loop->reactor) + delivery->options.max_run_ms * MS_NS);
+}
+
+static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
+{
+	struct hx_delivery *delivery = call->context;
+
+	delivery->status = head->status;
+	keep_fields(delivery, head);
+	if (delivery->passes) {
+		prolong(delivery);
+		hx_delivery_pass(delivery, head);
+	}
+}
+
+static void note_body(struct hx_delivery *delivery)
+{
+	hx_block_pool_note(
+		&delivery->loop->reactor.blocks, &delivery->body_noted, delivery->body.capacity);
+}
+
+static bool keep_data(struct hx_delivery *delivery, struct hapax_bytes data)
+{
+	uint64_t max = delivery->options.result_size_max;
+
+	return (max == 0 || delivery->body_size <= max) &&
+		hx_buf_append(&delivery->body, data.data, data.size) == HAPAX_OK;
+}
+
+/* Kept while it may be; of what is larger the sender gets it all, and we keep its size. */
+static void on_data(struct hx_http_call *call, struct hapax_bytes data)
+{
+	struct hx_delivery *delivery = call->context;
+	bool is_whole = delivery->body.size == delivery->body_size;
+
+	delivery->body_size += data.size;
+	if (is_whole && !delivery->is_streamed) {
+		if (keep_data(delivery, data)) {
+			note_body(delivery);
+			return;
+		}
+		hx_delivery_stream(delivery);
+		hx_buf_done(&delivery->body);
+		note_body(delivery);
+	}
+	if (delivery->is_streamed && !hx_http_stream_write(delivery->exchange, data))
+		hx_http_call_pause(call);
+	if (!delivery->passes)
+		return;
+	prolong(delivery);
+	/* It has no end that anybody waits for. */
+	if (delivery->exchange->peer == NULL)
+		hx_http_call_abandon(call);
+}
+
+/* The sender reads so slowly that the run would be late: what happened counts for more. */
+static void on_hurry(struct hx_http_call *call)
+{
+	struct hx_delivery *delivery = call->context;
+
+	if (delivery->is_streamed)
+		hx_http_stream_cut(delivery->exchange);
+	hx_http_call_resume(call);
+}
+
+static enum hapax_run_outcome outcome_of(const struct hx_delivery *delivery)
+{
+	if (delivery->proxy == NULL)
+		return hx_http_handler_outcome(delivery->status);
+	return hx_outcome_of_proxied(delivery->proxy->outcome_table, delivery->status);
+}
+
+/* What passes was asked for by somebody who may ask for anything. */
+static bool is_failure(const struct hx_delivery *delivery)
+{
+	if (delivery->passes)
+		return delivery->status == 0 || delivery->status >= 500;
+	return delivery->outcome != HAPAX_RUN_OK;
+}
+
+static void on_end(
+	struct hx_http_call *call, enum hx_http_call_end end, const struct hapax_error *err)
+{
+	struct hx_delivery *delivery = call->context;
+	struct hx_loop *loop = delivery->loop;
+	uint32_t route = hx_metrics_route(loop->cells, delivery->route_name);
+
+	delivery->is_late = call->is_late;
+	delivery->is_revoked = call->is_revoked;
+	if (end == HX_HTTP_CALL_COMPLETE) {
+		delivery->outcome = outcome_of(delivery);
+		if (delivery->outcome != HAPAX_RUN_OK)
+			(void)snprintf(
+				delivery->failure.message, sizeof(delivery->failure.message),
+				"the upstream answered with status %u", delivery->status);
+		delivery->failure.status = HAPAX_OK;
+	} else {
+		delivery->status = 0;
+		delivery->outcome =
+			end == HX_HTTP_CALL_UNSENT ? HAPAX_RUN_TRANSIENT : HAPAX_RUN_AMBIGUOUS;
+		delivery->failure = *err;
+	}
+	hx_metrics_observe_ns(
+		loop->cells, HX_METRIC_UPSTREAM_DURATION, route, 0,
+		hx_reactor_now_ns(&loop->reactor) - delivery->sent_ns);
+	/* Not the upstream's fault. */
+	if (is_failure(delivery) && !delivery->is_revoked)
+		hx_metrics_add(
+			loop->cells, HX_METRIC_UPSTREAM_FAILURES, route,
+			hx_metrics_code(delivery->status), 1);
+	hx_tracing_called(delivery);
+	hx_delivery_finish(delivery);
+}
+
+const struct hx_http_call_ops hx_delivery_call_ops = {
+	.may_send = may_send,
+	.on_head = on_head,
+	.on_data = on_data,
+	.on_hurry = on_hurry,
+	.on_end = on_end,
+};

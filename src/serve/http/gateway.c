@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gateway.c - requests as they come: events, batches of them, and the handshake of
+ * senders of webhooks.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "observe/metrics.h"
+#include "serve/daemon/daemon.h"
+#include "serve/http/delivery.h"
+#include "wire/http1_text.h"
+#include "wire/http_path.h"
+
+#define PROBLEM(name) "urn:hapax:problem:" name
+
+static const struct hapax_field allow = {HX_BYTES_LIT("Allow"), HX_BYTES_LIT("OPTIONS, POST")};
+
+static bool is_allowed(const struct hx_config_webhook *webhook, struct hapax_bytes origin)
+{
+	for (size_t i = 0; i < webhook->allowed_origin_count; i++) {
+		struct hapax_bytes name = hapax_bytes_from_text(webhook->allowed_origins[i]);
+
+		if (hx_bytes_equal(name, HX_BYTES_LIT("*")) || hx_http1_text_equal(name, origin))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * May this sender deliver here? (CloudEvents webhooks, 4.) Consent are the two fields;
+ * without them the status means nothing.
+ */
+static void shake_hands(struct hx_http_exchange *exchange, const struct hx_config *config)
+{
+	const struct hx_config_webhook *webhook = &config->gateway.webhook;
+	size_t index = hx_http1_find(&exchange->head, HX_BYTES_LIT("WebHook-Request-Origin"), 0);
+	struct hapax_field fields[3] = {allow};
+	size_t count = 1;
+	char rate[24] = "*";
+
+	if (index < exchange->head.field_count &&
+	    is_allowed(webhook, exchange->head.fields[index].value)) {
+		if (webhook->allowed_rate != 0)
+			(void)snprintf(rate, sizeof(rate), "%" PRIu64, webhook->allowed_rate);
+		fields[count++] = (struct hapax_field){
+			HX_BYTES_LIT("WebHook-Allowed-Origin"), exchange->head.fields[index].value};
+		fields[count++] = (struct hapax_field){
+			HX_BYTES_LIT("WebHook-Allowed-Rate"), hapax_bytes_from_text(rate)};
+	}
+	hx_http_reply(
+		exchange,
+		&(struct hx_http_reply){.status = 200, .fields = fields, .field_count = count});
+}
+
+static unsigned status_of(enum hapax_status status)
+{
+	switch (status) {
+	case HAPAX_ERR_UNSUPPORTED: return 415;
+	case HAPAX_ERR_LIMIT: return 413;
+	case HAPAX_ERR_INVALID: return 400;
+	case HAPAX_OK:
+	case HAPAX_ERR_NO_MEMORY:
+	case HAPAX_ERR_UNAVAILABLE:
+	case HAPAX_ERR_UNCERTAIN:
+	case HAPAX_ERR_FENCED:
+	case HAPAX_ERR_CORRUPT:
+	case HAPAX_ERR_HANDLER:
+	case HAPAX_ERR_FAILED: break;
+	}
+	return 503;
+}
+
+static void refuse(
+	struct hx_delivery *delivery, enum hapax_status status, const struct hapax_error *err)
+{
+	if (status == HAPAX_ERR_NO_MEMORY) {
+		hx_metrics_add(delivery->loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_MEMORY, 1);
+		hx_delivery_refuse(delivery, 503, NULL, NULL, err->message);
+		return;
+	}
+	hx_delivery_refuse(
+		delivery, status_of(status), PROBLEM("not-an-event"),
+		"The request is not a CloudEvent that can be read here", err->message);
+}
+
+/* Read all events once, so that what is wrong with the last is told before the first runs. */
+enum hapax_status hx_delivery_open_batch(
+	struct hx_delivery *delivery, struct hapax_buf *event_text, struct hapax_error *err)
+{
+	const struct hx_config *config = delivery->config->config;
+	struct hx_delivery_batch *batch = hx_alloc_zero(1, sizeof(*batch));
+	struct hapax_bytes text;
+	enum hapax_status status;
+
+	if (batch == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a batch");
+	hx_buf_init(&batch->text, (size_t)config->http.max_body);
+	delivery->batch = batch;
+	status = hx_http_body_whole(&delivery->exchange->body, &batch->text, &text, err);
+	if (status == HAPAX_OK)
+		status = hx_cloudevents_batch_init(
+			&batch->reader, text,
+			config->http.max_batch != 0 ? (size_t)config->http.max_batch
+						    : HX_CLOUDEVENTS_BATCH_MAX,
+			event_text, err);
+	return status;
+}
+
+/* The first that applies of 503, 409, 422, 200: who comes again finds what is left. */
+void hx_delivery_answer_batch(struct hx_delivery *delivery)
+{
+	static const unsigned statuses[] = {
+		[HX_CONCLUSION_DONE] = 200,       [HX_CONCLUSION_REJECTED] = 422,
+		[HX_CONCLUSION_PARKED] = 409,     [HX_CONCLUSION_BUSY] = 409,
+		[HX_CONCLUSION_UNFINISHED] = 503,
+	};
+	struct hx_http_exchange *exchange = delivery->exchange;
+	/* What there is no memory for now is taken when it comes again. */
+	enum hx_conclusion worst = delivery->batch->reader.status == HAPAX_OK
+		? delivery->batch->worst
+		: HX_CONCLUSION_UNFINISHED;
+	struct hx_http_problem problem = {.status = statuses[worst], .type = PROBLEM("batch")};
+	struct hapax_field fields[2];
+	size_t count = 0;
+
+	if (delivery->batch->is_unstored)
+		fields[count++] =
+			(struct hapax_field){HX_BYTES_LIT("Hapax-Stored"), HX_BYTES_LIT("no")};
+	if (worst > HX_CONCLUSION_PARKED)
+		fields[count++] =
+			(struct hapax_field){HX_BYTES_LIT("Retry-After"), HX_BYTES_LIT("1")};
+	delivery->exchange = NULL;
+	hx_metrics_add(
+		delivery->loop->cells, HX_METRIC_REQUESTS, 0,
+		hx_metrics_request(HX_DOOR_GATEWAY, problem.status), 1);
+	hx_metrics_observe_ns(
+		delivery->loop->cells, HX_METRIC_REQUEST_DURATION, 0, HX_DOOR_GATEWAY,
+		hx_reactor_now_ns(&delivery->loop->reactor) - delivery->came_ns);
+	if (worst == HX_CONCLUSION_DONE) {
+		hx_http_reply(
+			exchange,
+			&(struct hx_http_reply){
+				.status = 200, .fields = fields, .field_count = count});
+	} else {
+		problem.title = worst == HX_CONCLUSION_REJECTED
+			? "Events of the batch failed for good, or came with other data"
+			: "Events of the batch are not done yet";
+		hx_http_reply_problem(exchange, &problem, fields, count);
+	}
+	hx_delivery_give(delivery);
+}
+
+void hx_delivery_next(struct hx_delivery *delivery)
+{
+	struct hx_loop *loop = delivery->loop;
+	struct hx_delivery_batch *batch = delivery->batch;
+
+	bool is_claimed = false;
+
+	if (delivery->large != NULL && delivery->exchange->peer != NULL) {
+		hx_large_ask(delivery->large);
+		return;
+	}
+	/* If nobody waits for the rest, it comes again. */
+	while (!is_claimed && delivery->exchange->peer != NULL &&
+	       hx_cloudevents_batch_next(&batch->reader, &loop->event)) {
+		batch->event = loop->event.text;
+		batch->is_claiming = true;
+		is_claimed = hx_delivery_claim(delivery);
+		batch->is_claiming = false;
+	}
+	if (!is_claimed)
+		hx_delivery_answer_batch(delivery);
+}
+
+enum hapax_status hx_delivery_read(
+	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hx_cloudevent *event,
+	struct hapax_buf *event_text, struct hapax_buf *body_text, struct hapax_error *err)
+{
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	struct hapax_bytes body;
+	enum hapax_status status =
+		hx_http_body_whole(&delivery->exchange->body, body_text, &body, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	if (mode == HX_CLOUDEVENTS_BINARY)
+		return hx_cloudevent_read_binary(
+			event, head->fields, head->field_count,
+			hx_http1_known(head, HX_HTTP1_CONTENT_TYPE), body, event_text, err);
+	return hx_cloudevent_read_structured(event, body, event_text, err);
+}
+
+/* What a large event needed is not kept for the next small one. */
+static void tidy(struct hx_loop *loop)
+{
+	enum { KEPT_MAX = 1024 * 1024 };
+
+	if (loop->event_text.capacity > KEPT_MAX)
+		hx_buf_done(&loop->event_text);
+	if (loop->key_scratch.capacity > KEPT_MAX)
+		hx_buf_done(&loop->key_scratch);
+	if (loop->body_text.capacity > KEPT_MAX)
+		hx_buf_done(&loop->body_text);
+}
+
+void hx_delivery_refuse_whole(
+	struct hx_delivery *delivery, enum hapax_status status, const struct hapax_error *err)
+{
+	if (delivery->batch != NULL) {
+		hx_buf_done(&delivery->batch->text);
+		hx_free(delivery->batch);
+		delivery->batch = NULL;
+	}
+	refuse(delivery, status, err);
+}
+
+/* Would the service take the path for one of the same route? False: it was refused. */
+static bool take_path(struct hx_delivery *delivery)
+{
+	struct hapax_bytes path;
+	struct hapax_bytes query;
+	char space[HX_HTTP1_LINE_MAX];
+	struct hapax_bytes loosest;
+	const char *fault;
+
+	hx_proxy_split(delivery->exchange->head.path, &path, &query);
+	loosest = hx_http_path_loosest(path, space, &fault);
+	if (fault == NULL && loosest.data != path.data &&
+	    !hx_config_routes_agree(delivery->config->config, path, loosest))
+		fault = HX_DELIVERY_OTHER_ROUTE;
+	if (fault != NULL)
+		hx_delivery_refuse_path(delivery, fault);
+	return fault == NULL;
+}
+
+static void take_up(struct hx_delivery *delivery)
+{
+	struct hx_loop *loop = delivery->loop;
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	struct hapax_bytes content_type = hx_http1_known(head, HX_HTTP1_CONTENT_TYPE);
+	enum hx_cloudevents_mode mode = HX_CLOUDEVENTS_BINARY;
+	struct hapax_error err = {.status = HAPAX_OK};
+	enum hapax_status status = hx_cloudevents_detect(content_type, &mode, &err);
+	/* A batch is held until its last event: one from a file, where that is accounted. */
+	bool is_large = delivery->exchange->body.size > HX_LARGE_SIZE_MIN ||
+		(mode == HX_CLOUDEVENTS_BATCHED &&
+	         !hx_http_body_is_in_memory(&delivery->exchange->body));
+
+	if (!take_path(delivery))
+		return;
+	if (status == HAPAX_OK && is_large)
+		status = hx_large_begin(delivery, mode, &err);
+	else if (status == HAPAX_OK && mode == HX_CLOUDEVENTS_BATCHED)
+		status = hx_delivery_open_batch(delivery, &loop->event_text, &err);
+	else if (status == HAPAX_OK)
+		status = hx_delivery_read(
+			delivery, mode, &loop->event, &loop->event_text, &loop->body_text, &err);
+	if (status != HAPAX_OK) {
+		hx_delivery_refuse_whole(delivery, status, &err);
+	} else if (is_large) {
+		return; /* it goes on when it is read */
+	} else if (mode == HX_CLOUDEVENTS_BATCHED) {
+		hx_delivery_next(delivery);
+	} else {
+		(void)hx_delivery_claim(delivery);
+	}
+}
+
+/* A reply that no delivery gives. */
+static void count(struct hx_loop *loop, unsigned status)
+{
+	hx_metrics_add(
+		loop->cells, HX_METRIC_REQUESTS, 0, hx_metrics_request(HX_DOOR_GATEWAY, status), 1);
+}
+
+void hx_delivery_handle(struct hx_http_exchange *exchange)
+{
+	struct hx_loop *loop = exchange->server->context;
+
+	if (hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("OPTIONS"))) {
+		struct hx_loop_config *config = hx_loop_config_use(loop);
+
+		count(loop, config == NULL ? 503 : 200);
+		if (config == NULL) {
+			hx_http_reply_problem(
+				exchange, &(struct hx_http_problem){.status = 503}, NULL, 0);
+			return;
+		}
+		shake_hands(exchange, config->config);
+		hx_loop_config_give(loop, config);
+		return;
+	}
+	if (!hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("POST"))) {
+		count(loop, 405);
+		hx_http_reply_problem(
+			exchange,
+			&(struct hx_http_problem){
+				.status = 405, .detail = "events are sent by POST"},
+			&allow, 1);
+		return;
+	}
+	(void)hx_delivery_accept(exchange, HX_DOOR_GATEWAY);
+}
+
+void hx_delivery_read_all(struct hx_task *task)
+{
+	struct hx_loop *loop = task->context;
+
+	while (loop->read_first != NULL) {
+		struct hx_delivery *delivery = loop->read_first;
+
+		loop->read_first = delivery->next;
+		if (delivery->door == HX_DOOR_PROXY)
+			hx_proxy_take_up(delivery);
+		else
+			take_up(delivery);
+	}
+	tidy(loop);
+	hx_delivery_begin_all(&loop->begin_task);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proxy.c - any HTTP API, once for each Idempotency-Key.
+ *
+ *	no route                                  404
+ *	a path with .. or of two routes, post     400: upstreams differ in what they take it for
+ *	a method that runs once, with a key       claimed, and run once
+ *	  with two, or one that cannot be read    400
+ *	  without one, where it is required       400
+ *	  of a client that has no credential      400, unless the route says credential: none
+ *	all others                                pass: forwarded as they come, without a claim
+ *
+ * Titles are those of draft-ietf-httpapi-idempotency-key-header.
+ */
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "net/tls.h"
+#include "observe/metrics.h"
+#include "serve/daemon/daemon.h"
+#include "serve/http/delivery.h"
+#include "wire/http1_text.h"
+#include "wire/http_path.h"
+
+#define PROBLEM(name) "urn:hapax:problem:" name
+
+static bool runs_once(const struct hx_config_proxy_route *route, struct hapax_bytes method)
+{
+	for (size_t i = 0; i < route->method_count; i++) {
+		if (hx_bytes_equal(hapax_bytes_from_text(route->methods[i]), method))
+			return true;
+	}
+	return false;
+}
+
+/* POST in other letters: some upstreams take it for that, and would run it each time. */
+static bool is_disguised(const struct hx_config_proxy_route *route, struct hapax_bytes method)
+{
+	for (size_t i = 0; i < route->method_count; i++) {
+		if (hx_http1_text_equal(hapax_bytes_from_text(route->methods[i]), method))
+			return true;
+	}
+	return false;
+}
+
+static struct hapax_bytes scope_part(const char *text)
+{
+	return hapax_bytes_from_text(text[0] == '\0' ? "default" : text);
+}
+
+/* All is known: ask for the claim, or to run without one. */
+static void ask(struct hx_delivery *delivery)
+{
+	const struct hx_config_proxy_route *route = delivery->proxy;
+	const struct hx_proxy_key *key = &delivery->proxy_key;
+
+	delivery->identity = (struct hx_delivery_identity){
+		.tenant = scope_part(route->tenant), .group = scope_part(route->group)};
+	hx_config_proxy_run_options(delivery->config->config, route, &delivery->options);
+	if (delivery->passes) {
+		delivery->options.is_disabled = 1;
+	} else {
+		delivery->identity.key = hx_bytes(key->text, key->size);
+		delivery->identity.fingerprint = key->fingerprint;
+	}
+	delivery->asked_ns = hx_clock_mono_ns();
+	(void)hx_delivery_ask(delivery);
+}
+
+static void refuse_body(struct hx_delivery *delivery, const struct hapax_error *err)
+{
+	hx_delivery_refuse(
+		delivery, 503, PROBLEM("no-body"), "The request cannot be read again",
+		err->message);
+}
+
+/* Threads: the reader's. */
+static void hash_large(struct hx_large *large, struct hapax_buf *scratch)
+{
+	struct hx_delivery *delivery = large->delivery;
+	struct hx_sha256 sha = {NULL};
+
+	(void)scratch;
+	large->key_ns = -hx_clock_mono_ns();
+	large->status = hx_sha256_init(&sha);
+	if (large->status == HAPAX_OK)
+		large->status = hx_proxy_key_fingerprint(
+			delivery->proxy, &delivery->exchange->head, &delivery->exchange->body, &sha,
+			delivery->proxy_key.fingerprint, &large->err);
+	hx_sha256_done(&sha);
+	large->key_ns += hx_clock_mono_ns();
+}
+
+static void on_hashed(struct hx_large *large)
+{
+	struct hx_delivery *delivery = large->delivery;
+
+	if (large->status != HAPAX_OK)
+		refuse_body(delivery, &large->err);
+	else
+		ask(delivery);
+}
+
+static void take_fingerprint(struct hx_delivery *delivery)
+{
+	struct hx_loop *loop = delivery->loop;
+	struct hx_http_exchange *exchange = delivery->exchange;
+	int64_t began_ns = hx_clock_mono_ns();
+	struct hapax_error err = {.status = HAPAX_OK};
+	enum hapax_status status;
+
+	if (exchange->body.size > HX_LARGE_SIZE_MIN) {
+		status = hx_large_start(delivery, hash_large, on_hashed, &err);
+		if (status != HAPAX_OK)
+			refuse_body(delivery, &err);
+		return;
+	}
+	status = hx_proxy_key_fingerprint(
+		delivery->proxy, &exchange->head, &exchange->body, &loop->sha,
+		delivery->proxy_key.fingerprint, &err);
+	if (status != HAPAX_OK) {
+		refuse_body(delivery, &err);
+		return;
+	}
+	hx_metrics_observe_ns(
+		loop->cells, HX_METRIC_KEY_DURATION, 0, 0, hx_clock_mono_ns() - began_ns);
+	ask(delivery);
+}
+
+/* A key that anybody could send would give the stored response to anybody. */
+static void refuse_stranger(struct hx_delivery *delivery)
+{
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	bool has_cookies = hx_http1_find(head, HX_BYTES_LIT("Cookie"), 0) < head->field_count;
+
+	hx_delivery_refuse(
+		delivery, 400, PROBLEM("credential-missing"),
+		"The request has an Idempotency-Key and no credential",
+		has_cookies
+			? "no cookie of this request identifies its client; name the session "
+			  "cookie in 'credential_cookies' of the route, or set 'credential: none' "
+			  "if all clients may share responses"
+			: "send Authorization or an API key; or set 'credential' of the route: "
+			  "'header:NAME' for a field that identifies the client, or 'none' if all "
+			  "clients may share responses");
+}
+
+static void take_key(struct hx_delivery *delivery)
+{
+	struct hapax_error err = {.status = HAPAX_OK};
+
+	switch (hx_proxy_key_read(
+		delivery->proxy, &delivery->exchange->head,
+		hx_bytes(
+			delivery->certificate,
+			delivery->has_certificate ? sizeof(delivery->certificate) : 0),
+		&delivery->loop->sha, &delivery->proxy_key, &err)) {
+	case HX_PROXY_KEY_FOUND: take_fingerprint(delivery); return;
+	case HX_PROXY_KEY_MISSING:
+		if (delivery->proxy->required) {
+			hx_delivery_refuse(
+				delivery, 400, PROBLEM("key-missing"), "Idempotency-Key is missing",
+				"This operation is idempotent and it requires correct usage of "
+				"Idempotency Key.");
+			return;
+		}
+		delivery->passes = true;
+		delivery->lacks_key = true;
+		ask(delivery);
+		return;
+	case HX_PROXY_KEY_INVALID:
+		hx_delivery_refuse(
+			delivery, 400, PROBLEM("key-invalid"), "Idempotency-Key is not valid",
+			err.message);
+		return;
+	case HX_PROXY_KEY_WHOSE_IS_UNKNOWN:
+		hx_delivery_refuse(
+			delivery, 400, PROBLEM("credential"),
+			"The client of this Idempotency-Key is not clear", err.message);
+		return;
+	case HX_PROXY_KEY_NO_CREDENTIAL: refuse_stranger(delivery); return;
+	}
+}
+
+/* NULL: it was refused. */
+static const struct hx_config_proxy_route *find_route(
+	struct hx_delivery *delivery, struct hapax_bytes path)
+{
+	const struct hx_config *config = delivery->config->config;
+	const struct hx_config_proxy_route *route;
+	char space[HX_HTTP1_LINE_MAX];
+	char loose_space[HX_HTTP1_LINE_MAX];
+	struct hapax_bytes plain;
+	const char *fault;
+	struct hapax_bytes loosest = hx_http_path_loosest(path, loose_space, &fault);
+
+	if (fault != NULL) {
+		hx_delivery_refuse_path(delivery, fault);
+		return NULL;
+	}
+	plain = hx_proxy_path(path, space);
+	route = hx_config_proxy_route_find(config, plain);
+	if (route == NULL) {
+		hx_delivery_refuse(
+			delivery, 404, PROBLEM("no-route"), "No route takes this request",
+			"its path is named by no route");
+		return NULL;
+	}
+	if (loosest.data != path.data && !hx_config_proxy_routes_agree(config, plain, loosest)) {
+		hx_delivery_refuse_path(delivery, HX_DELIVERY_OTHER_ROUTE);
+		return NULL;
+	}
+	return route;
+}
+
+void hx_proxy_take_up(struct hx_delivery *delivery)
+{
+	const struct hx_config *config = delivery->config->config;
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	const struct hx_config_proxy_route *route;
+	struct hapax_bytes path;
+	struct hapax_bytes query;
+
+	hx_proxy_split(head->path, &path, &query);
+	route = find_route(delivery, path);
+	if (route == NULL)
+		return;
+	delivery->proxy = route;
+	hx_delivery_set_route(
+		delivery, route->name, &route->target,
+		config->gateway.route_count + (size_t)(route - config->proxy.routes));
+	if (runs_once(route, head->method)) {
+		take_key(delivery);
+		return;
+	}
+	if (is_disguised(route, head->method)) {
+		hx_delivery_refuse(
+			delivery, 400, PROBLEM("method"), "The method is not in capital letters",
+			"methods are: as it stands it would not be run once");
+		return;
+	}
+	delivery->passes = true;
+	ask(delivery);
+}
+
+void hx_proxy_handle(struct hx_http_exchange *exchange)
+{
+	const struct hx_tls_peer *certificate = hx_http_exchange_certificate(exchange);
+	struct hx_delivery *delivery;
+
+	if (!hx_delivery_accept(exchange, HX_DOOR_PROXY))
+		return;
+	/* Now: at the end of the turn its connection may be gone, and a key must not be another's. */
+	delivery = exchange->context;
+	delivery->has_certificate = certificate != NULL;
+	if (certificate != NULL)
+		memcpy(delivery->certificate, certificate->sha256, sizeof(certificate->sha256));
+}

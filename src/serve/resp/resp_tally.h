@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * resp_tally.h - what is counted of a round of the Redis door, and told to those who look on.
+ *
+ * Threads: the loop's.
+ */
+#ifndef HX_SERVE_RESP_RESP_TALLY_H
+#define HX_SERVE_RESP_RESP_TALLY_H
+
+struct hx_loop;
+struct hx_resp_batch;
+
+/* The batch is answered. */
+void hx_resp_tally(const struct hx_loop *loop, const struct hx_resp_batch *batch);
+
+#endif

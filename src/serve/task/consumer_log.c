@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * consumer_log.c - what a consumer of the daemon tells, as lines of the log.
+ */
+#include "serve/task/consumer_log.h"
+
+#include <string.h>
+
+#include <hapax/clock.h>
+#include <hapax/source.h>
+
+#include "observe/log_line.h"
+#include "serve/task/background.h"
+
+enum { FIELDS_MAX = 7 };
+
+/* How a fact is told; DUPLICATE has a line of its own. */
+struct line {
+	enum hx_log_level level;
+	const char *msg;
+};
+
+static const struct line lines[] = {
+	[HAPAX_FACT_RETRY] = {HX_LOG_WARN, "a message is tried again"},
+	[HAPAX_FACT_DEAD_LETTER] = {HX_LOG_WARN, "a message is a dead letter"},
+	[HAPAX_FACT_UNDELIVERED] = {HX_LOG_ERROR, "a message was not handed on"},
+	[HAPAX_FACT_STORE_AWAY] = {HX_LOG_ERROR, "a consumer waits for the store"},
+	[HAPAX_FACT_STORE_BACK] = {HX_LOG_INFO, "a consumer goes on"},
+	[HAPAX_FACT_SOURCE_FAILED] = {HX_LOG_WARN, "a source failed"},
+	[HAPAX_FACT_UNPROTECTED] = {HX_LOG_INFO, "a message ran without a key"},
+};
+
+/* A fact that has no line of its own is told in the words of the consumer. */
+static struct line line_of(enum hapax_consumer_fact fact)
+{
+	static const struct line other = {HX_LOG_INFO, "a consumer tells"};
+	size_t index = (size_t)fact;
+
+	return index < sizeof(lines) / sizeof(lines[0]) && lines[index].msg != NULL ? lines[index]
+										    : other;
+}
+
+static void log_duplicate(struct hx_log *log, const void *context)
+{
+	hx_log_duplicate(log, context);
+}
+
+static void tell_duplicate(
+	struct hx_background *background, const char *name,
+	const struct hapax_consumer_event *event)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+	const struct hx_log_duplicate duplicate = {
+		.tenant = event->tenant,
+		.group = event->group,
+		.key = event->key,
+		.event_id = event->id,
+		.event_type = event->type,
+		.event_source = event->source,
+		.original_token = event->token,
+		.first_seen_ms = event->first_seen_ms,
+		.ttl_left_ms = event->expires_ms == HAPAX_TIME_NEVER
+			? INT64_MAX
+			: event->expires_ms - clock->wall_ms(clock->context),
+		.consumer = name,
+		.cause = hapax_duplicate_cause_name(event->cause),
+		.place = event->place,
+		.original = event->original,
+	};
+
+	hx_background_tell(background, log_duplicate, &duplicate);
+}
+
+void hx_consumer_log(
+	struct hx_background *background, const char *name,
+	const struct hapax_consumer_event *event)
+{
+	bool has_delay =
+		(event->fact == HAPAX_FACT_RETRY || event->fact == HAPAX_FACT_UNDELIVERED) &&
+		event->delay_ms >= 0;
+	const char *target = event->target == NULL ? "" : event->target;
+	struct line line = line_of(event->fact);
+	const struct hx_log_field fields[FIELDS_MAX] = {
+		HX_LOG_TEXT("consumer", name),
+		HX_LOG_BYTES(event->place.size == 0 ? NULL : "place", event->place),
+		HX_LOG_KEY(event->key.size == 0 ? NULL : "idempotency_key", event->key),
+		HX_LOG_UNSIGNED(event->attempt == 0 ? NULL : "attempt", event->attempt),
+		HX_LOG_TEXT(event->why[0] == '\0' ? NULL : "why", event->why),
+		HX_LOG_TEXT(target[0] == '\0' ? NULL : "target", target),
+		HX_LOG_DURATION(has_delay ? "again_in" : NULL, event->delay_ms),
+	};
+
+	if (event->fact == HAPAX_FACT_DUPLICATE)
+		tell_duplicate(background, name, event);
+	else
+		hx_background_say(background, line.level, line.msg, fields, FIELDS_MAX);
+}

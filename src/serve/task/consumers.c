@@ -1,0 +1,630 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * consumers.c - the consumers of the daemon.
+ */
+#include "serve/task/consumers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <hapax/source.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include "config/config.h"
+#include "observe/feed.h"
+#include "observe/log.h"
+#include "observe/metrics_consumers.h"
+#include "serve/task/background.h"
+#include "serve/task/consumer_log.h"
+#include "serve/daemon/daemon.h"
+
+#define SECOND_NS INT64_C(1000000000)
+
+enum {
+	/* How long a broker that failed and said nothing since counts as away. */
+	SOURCE_SECONDS = 60,
+
+	/* What the end keeps for itself of the time to drain: to store what was stopped. */
+	LAST_MS_MAX = 2000,
+
+	LABEL_SIZE = 160,
+};
+
+struct hx_consumer_task {
+	struct hx_background background; /* first: it is what its operations are given */
+	struct hx_background_ops ops;    /* with its own name */
+	struct hx_consumers *consumers;
+	char label[LABEL_SIZE];                    /* "consumer orders" */
+	const char *name;                          /* "orders", there */
+	struct hx_config *config;                  /* that settings are of; kept */
+	const struct hx_config_consumer *settings; /* as it runs, or will */
+	struct hx_consumer_task *next;
+
+	struct hx_lock lock;
+	/* Locks: lock. */
+	struct hapax_consumer_stats before; /* of its earlier lives, added up */
+	uint64_t starts;
+	bool is_paused;    /* the store takes nothing */
+	int64_t failed_ns; /* when the broker failed last; 0: it did not, or is back */
+	bool is_news;      /* nobody has looked since */
+	uint64_t received; /* when somebody did */
+	char why[HAPAX_ERROR_MESSAGE_SIZE]; /* of whichever of these came last */
+};
+
+/* What runs: made by open, gone with close. */
+struct work {
+	struct hx_consumer_task *task;
+	struct hapax_consumer *consumer;
+	const char *argv[4];
+};
+
+static const struct hx_config_consumer *find(const struct hx_config *config, const char *name)
+{
+	for (size_t i = 0; i < config->consumer_count; i++) {
+		if (strcmp(config->consumers[i].name, name) == 0)
+			return &config->consumers[i];
+	}
+	return NULL;
+}
+
+/* So much that what is stopped at its end can still be stored before the daemon gives up. */
+static int64_t drain_ms(const struct hx_config *config)
+{
+	int64_t timeout_ms = config->drain.timeout_ms;
+	int64_t last_ms = timeout_ms / 4 < LAST_MS_MAX ? timeout_ms / 4 : LAST_MS_MAX;
+
+	return timeout_ms - last_ms > 0 ? timeout_ms - last_ms : 1;
+}
+
+/* ------------------------------------------------------------------ its own thread */
+
+/* The store, or the broker, went away or came back. */
+static void take_note(struct hx_consumer_task *task, const struct hapax_consumer_event *event)
+{
+	hx_lock_acquire(&task->lock);
+	if (event->fact == HAPAX_FACT_STORE_AWAY || event->fact == HAPAX_FACT_STORE_BACK)
+		task->is_paused = event->fact == HAPAX_FACT_STORE_AWAY;
+	if (event->fact == HAPAX_FACT_SOURCE_FAILED) {
+		task->failed_ns = hx_clock_mono_ns();
+		task->is_news = true;
+	}
+	if (event->fact == HAPAX_FACT_STORE_AWAY || event->fact == HAPAX_FACT_SOURCE_FAILED)
+		(void)snprintf(task->why, sizeof(task->why), "%s", event->why);
+	hx_lock_release(&task->lock);
+}
+
+/* For those who look on. */
+static void note_duplicate(struct hx_consumers *consumers, const struct hapax_consumer_event *event)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+	const struct hx_feed_note note = {
+		.at_ms = clock->wall_ms(clock->context),
+		.first_seen_ms = event->first_seen_ms,
+		.token = event->token,
+		.attempt = event->attempt,
+		.flags = HX_FEED_MESSAGE,
+		.decision = HAPAX_DECISION_REPLAY,
+		.cause = event->cause,
+		.tenant = event->tenant,
+		.group = event->group,
+		.key = event->key,
+		.type = event->type,
+		.source = event->source,
+	};
+
+	hx_lock_acquire(&consumers->feed_lock);
+	hx_feed_add(consumers->serve->feed, consumers->serve->loop_count + 1, &note);
+	hx_lock_release(&consumers->feed_lock);
+}
+
+static void on_told(const struct hapax_consumer_event *event, void *context)
+{
+	struct hx_consumer_task *task = context;
+
+	take_note(task, event);
+	/* It may have failed for good: then only a new start helps. */
+	if (event->fact == HAPAX_FACT_STORE_AWAY)
+		hx_serve_suspect(task->consumers->serve);
+	if (event->fact == HAPAX_FACT_DUPLICATE)
+		note_duplicate(task->consumers, event);
+	hx_consumer_log(&task->background, task->name, event);
+}
+
+static void fill_options(
+	struct work *work, const struct hx_config *config, const struct hx_config_consumer *from,
+	struct hapax_consumer_options *to)
+{
+	*to = (struct hapax_consumer_options)HAPAX_CONSUMER_OPTIONS_INIT;
+	if (from->to[0] != '\0') {
+		to->to = from->to;
+	} else {
+		work->argv[0] = "sh";
+		work->argv[1] = "-c";
+		work->argv[2] = from->exec;
+		to->exec = work->argv;
+	}
+	to->form = from->form;
+	to->strategy = from->key[0] == '\0' ? NULL : from->key;
+	to->key_options = &from->key_options;
+	to->run = from->run;
+	to->prefetch = (size_t)from->prefetch;
+	to->parallel = (size_t)from->parallel;
+	to->order = from->order;
+	to->attempts_max = (uint32_t)from->attempts;
+	to->backoff_ms = from->backoff_ms;
+	to->backoff_ms_max = from->backoff_max_ms;
+	to->drain_ms = drain_ms(config);
+	to->dead_letter = from->dead_letter[0] == '\0' ? NULL : from->dead_letter;
+	to->on_duplicate = from->on_duplicate;
+	to->divert = from->divert[0] == '\0' ? NULL : from->divert;
+	to->told = on_told;
+	to->told_context = work->task;
+}
+
+static enum hapax_status open_work(
+	struct hx_background *background, const struct hx_config *config, void **ret_work,
+	struct hapax_error *err)
+{
+	struct hx_consumer_task *task = (struct hx_consumer_task *)background;
+	const struct hx_config_consumer *settings = find(config, task->name);
+	struct hapax_consumer_options options;
+	struct hapax_source *source = NULL;
+	struct work *work = hx_alloc_zero(1, sizeof(*work));
+	enum hapax_status status;
+
+	if (work == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+	work->task = task;
+	fill_options(work, config, settings, &options);
+	status = hapax_source_open(settings->from, &source, err);
+	if (status == HAPAX_OK)
+		status = hapax_consumer_new(
+			source, task->consumers->serve->store, &options, &work->consumer, err);
+	if (status != HAPAX_OK) {
+		hapax_source_close(source);
+		hx_free(work);
+		return status;
+	}
+	hx_lock_acquire(&task->lock);
+	task->starts++;
+	hx_lock_release(&task->lock);
+	*ret_work = work;
+	return HAPAX_OK;
+}
+
+static enum hapax_status run_work(void *arg, struct hapax_error *err)
+{
+	struct work *work = arg;
+	enum hapax_status status = hapax_consumer_run(work->consumer, err);
+
+	/* It was stopped, and some of what ran did not end in time: that comes again. */
+	return status == HAPAX_ERR_LIMIT ? HAPAX_OK : status;
+}
+
+static void stop_work(void *arg)
+{
+	struct work *work = arg;
+
+	hapax_consumer_stop(work->consumer);
+}
+
+/* Gauges are those of now alone: the rest is added. */
+static void add_stats(struct hapax_consumer_stats *sum, const struct hapax_consumer_stats *stats)
+{
+	sum->received += stats->received;
+	sum->acknowledged += stats->acknowledged;
+	sum->given_back += stats->given_back;
+	for (size_t i = 0; i < sizeof(sum->runs) / sizeof(sum->runs[0]); i++)
+		sum->runs[i] += stats->runs[i];
+	for (size_t i = 0; i < HAPAX_CAUSE_COUNT; i++)
+		sum->duplicates[i] += stats->duplicates[i];
+	sum->in_progress += stats->in_progress;
+	sum->mismatches += stats->mismatches;
+	sum->parked += stats->parked;
+	sum->retries += stats->retries;
+	sum->refused += stats->refused;
+	sum->unstored += stats->unstored;
+	sum->dead_letters += stats->dead_letters;
+	sum->diverted += stats->diverted;
+	sum->tagged += stats->tagged;
+	sum->unreadable += stats->unreadable;
+	sum->failures += stats->failures;
+	sum->rebalances += stats->rebalances;
+}
+
+static void retire_work(struct hx_background *background, void *arg)
+{
+	struct hx_consumer_task *task = (struct hx_consumer_task *)background;
+	struct hapax_consumer_stats stats = HAPAX_CONSUMER_STATS_INIT;
+	struct work *work = arg;
+
+	hapax_consumer_stats(work->consumer, &stats);
+	hx_lock_acquire(&task->lock);
+	add_stats(&task->before, &stats);
+	task->is_paused = false;
+	task->failed_ns = 0;
+	hx_lock_release(&task->lock);
+}
+
+static void close_work(void *arg)
+{
+	struct work *work = arg;
+
+	hapax_consumer_free(work->consumer);
+	hx_free(work);
+}
+
+/* Those that are not wanted are none. */
+static bool is_wanted(const struct hx_config *config)
+{
+	return config->consumer_count > 0;
+}
+
+static const struct hx_background_ops task_ops = {
+	.section = "consumers",
+	.is_wanted = is_wanted,
+	.open = open_work,
+	.run = run_work,
+	.stop = stop_work,
+	.retire = retire_work,
+	.close = close_work,
+};
+
+/* ------------------------------------------------------------------ the control loop's */
+
+/* Threads: any. */
+static void one_ended(struct hx_consumers *consumers)
+{
+	if (atomic_fetch_sub(&consumers->open, 1) == 1)
+		consumers->ended(consumers->context);
+}
+
+static void on_ended(void *context)
+{
+	struct hx_consumer_task *task = context;
+
+	one_ended(task->consumers);
+}
+
+/* Another life, by another configuration, or the first one. */
+static void take_settings(struct hx_consumer_task *task, struct hx_config *config)
+{
+	struct hx_config *old = task->config;
+
+	task->config = hx_config_keep(config);
+	task->settings = find(config, task->name);
+	hx_config_release(old);
+}
+
+static void free_task(struct hx_consumer_task *task)
+{
+	hx_config_release(task->config);
+	hx_free(task);
+}
+
+static enum hapax_status start_task(
+	struct hx_consumers *consumers, struct hx_config *config,
+	const struct hx_config_consumer *settings, struct hapax_error *err)
+{
+	struct hx_consumer_task **last = &consumers->tasks;
+	struct hx_consumer_task *task = hx_alloc_zero(1, sizeof(*task));
+	enum hapax_status status;
+
+	if (task == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+	(void)snprintf(task->label, sizeof(task->label), "consumer %s", settings->name);
+	task->name = strchr(task->label, ' ') + 1;
+	task->consumers = consumers;
+	task->ops = task_ops;
+	task->ops.name = task->label;
+	task->before = (struct hapax_consumer_stats)HAPAX_CONSUMER_STATS_INIT;
+	hx_lock_init(&task->lock);
+	take_settings(task, config);
+	atomic_fetch_add(&consumers->open, 1);
+	status = hx_background_start(
+		&task->background, &task->ops, config, consumers->serve->log, on_ended, task, err);
+	if (status != HAPAX_OK) {
+		hx_background_drain(&task->background);
+		(void)hx_background_join(&task->background, 0);
+		free_task(task);
+		return status;
+	}
+	while (*last != NULL)
+		last = &(*last)->next;
+	*last = task;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_consumers_start(
+	struct hx_consumers *consumers, struct hx_serve *serve, struct hx_config *config,
+	void (*ended)(void *context), void *context, struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	consumers->serve = serve;
+	consumers->ended = ended;
+	consumers->context = context;
+	atomic_store(&consumers->open, 1);
+	for (size_t i = 0; i < config->consumer_count && status == HAPAX_OK; i++)
+		status = start_task(consumers, config, &config->consumers[i], err);
+	return status;
+}
+
+static void say(struct hx_consumers *consumers, const char *msg, const char *name)
+{
+	const struct hx_log_field field = HX_LOG_TEXT("consumer", name);
+
+	hx_log(consumers->serve->log, HX_LOG_INFO, msg, &field, 1);
+}
+
+static void say_failed(
+	struct hx_consumers *consumers, const char *name, const struct hapax_error *err)
+{
+	const struct hx_log_field fields[] = {
+		HX_LOG_TEXT("consumer", name), HX_LOG_TEXT("error", err->message)};
+
+	hx_log(consumers->serve->log, HX_LOG_ERROR, "a consumer could not be started", fields, 2);
+}
+
+static bool is_same(const struct hx_consumer_task *task, const struct hx_config *config)
+{
+	const struct hx_config_consumer *settings = find(config, task->name);
+
+	return hx_config_consumer_is_same(task->settings, settings) &&
+		drain_ms(task->config) == drain_ms(config);
+}
+
+/* Out of the list at link, and on its way. */
+static void dismiss(struct hx_consumers *consumers, struct hx_consumer_task **link)
+{
+	struct hx_consumer_task *task = *link;
+
+	*link = task->next;
+	task->next = consumers->leaving;
+	consumers->leaving = task;
+	say(consumers, "a consumer was taken out", task->name);
+	hx_background_drain(&task->background);
+}
+
+static void change(
+	struct hx_consumers *consumers, struct hx_consumer_task *task, struct hx_config *config)
+{
+	struct hapax_error err;
+
+	say(consumers, "a consumer was changed", task->name);
+	take_settings(task, config);
+	if (hx_background_renew(&task->background, config, &err) != HAPAX_OK)
+		say_failed(consumers, task->name, &err);
+}
+
+static bool has_task(const struct hx_consumers *consumers, const char *name)
+{
+	for (const struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next) {
+		if (strcmp(at->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+void hx_consumers_reload(struct hx_consumers *consumers, struct hx_config *config)
+{
+	struct hx_consumer_task **link = &consumers->tasks;
+
+	if (consumers->is_draining)
+		return;
+	while (*link != NULL) {
+		struct hx_consumer_task *task = *link;
+
+		if (find(config, task->name) == NULL) {
+			dismiss(consumers, link);
+			continue;
+		}
+		if (!is_same(task, config))
+			change(consumers, task, config);
+		link = &task->next;
+	}
+	for (size_t i = 0; i < config->consumer_count; i++) {
+		const struct hx_config_consumer *settings = &config->consumers[i];
+		struct hapax_error err;
+
+		if (has_task(consumers, settings->name))
+			continue;
+		say(consumers, "a consumer was added", settings->name);
+		if (start_task(consumers, config, settings, &err) != HAPAX_OK)
+			say_failed(consumers, settings->name, &err);
+	}
+}
+
+void hx_consumers_drain(struct hx_consumers *consumers)
+{
+	if (consumers->serve == NULL || consumers->is_draining)
+		return;
+	consumers->is_draining = true;
+	for (struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next)
+		hx_background_drain(&at->background);
+	one_ended(consumers);
+}
+
+/* Of a list, those that have ended by deadline_ns. False: not all have. */
+static bool join_all(struct hx_consumer_task **link, int64_t deadline_ns)
+{
+	bool have_ended = true;
+
+	while (*link != NULL) {
+		struct hx_consumer_task *task = *link;
+
+		if (hx_background_join(&task->background, deadline_ns)) {
+			*link = task->next;
+			free_task(task);
+		} else {
+			have_ended = false;
+			link = &task->next;
+		}
+	}
+	return have_ended;
+}
+
+bool hx_consumers_join(struct hx_consumers *consumers, int64_t deadline_ns)
+{
+	bool have_ended = join_all(&consumers->tasks, deadline_ns);
+
+	return join_all(&consumers->leaving, deadline_ns) && have_ended;
+}
+
+/* ------------------------------------------------------------------ how they are */
+
+bool hx_consumers_exist(const struct hx_consumers *consumers)
+{
+	return consumers->tasks != NULL;
+}
+
+/* What is known of a task at one moment. */
+struct view {
+	bool runs;
+	struct hapax_consumer_stats now;
+	struct hapax_consumer_stats sum; /* with those of its earlier lives */
+};
+
+/* Nothing is retired meanwhile, so nothing is counted twice, or not at all. */
+static void look(struct hx_background *background, void *arg, void *context)
+{
+	struct hx_consumer_task *task = (struct hx_consumer_task *)background;
+	struct view *view = context;
+	struct work *work = arg;
+
+	view->runs = work != NULL;
+	view->now = (struct hapax_consumer_stats)HAPAX_CONSUMER_STATS_INIT;
+	if (view->runs)
+		hapax_consumer_stats(work->consumer, &view->now);
+	view->sum = view->now;
+	hx_lock_acquire(&task->lock);
+	add_stats(&view->sum, &task->before);
+	hx_lock_release(&task->lock);
+}
+
+static void tell_one(struct hx_consumer_task *task, struct hx_consumer_facts *facts)
+{
+	struct view view = {.runs = false};
+
+	(void)hx_background_visit(&task->background, look, &view);
+	facts->name = task->name;
+	facts->is_up = view.runs;
+	facts->stats = view.sum;
+	hx_lock_acquire(&task->lock);
+	facts->is_paused = task->is_paused;
+	facts->starts = task->starts;
+	hx_lock_release(&task->lock);
+}
+
+struct hx_consumer_facts *hx_consumers_facts(struct hx_consumers *consumers, size_t *ret_count)
+{
+	struct hx_consumer_facts *facts = NULL;
+	size_t count = 0;
+
+	for (const struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next)
+		count++;
+	if (count > 0)
+		facts = hx_alloc_zero(count, sizeof(*facts));
+	*ret_count = facts == NULL ? 0 : count;
+	count = 0;
+	for (struct hx_consumer_task *at = consumers->tasks; at != NULL && facts != NULL;
+	     at = at->next)
+		tell_one(at, &facts[count++]);
+	return facts;
+}
+
+/* What it failed with once is over when something was done since. */
+static void forgive(struct hx_consumer_task *task)
+{
+	struct view view = {.runs = false};
+
+	(void)hx_background_visit(&task->background, look, &view);
+	if (view.runs && view.now.acknowledged > 0)
+		hx_background_trouble(&task->background, NULL);
+}
+
+void hx_consumers_tidy(struct hx_consumers *consumers)
+{
+	struct hx_consumer_task **link = &consumers->leaving;
+
+	for (struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next)
+		forgive(at);
+	while (*link != NULL) {
+		struct hx_consumer_task *task = *link;
+
+		if (!hx_event_is_set(&task->background.has_ended)) {
+			link = &task->next;
+			continue;
+		}
+		(void)hx_background_join(&task->background, 0);
+		*link = task->next;
+		free_task(task);
+	}
+}
+
+/*
+ * A broker that failed says nothing when it is back: a message that comes does, or that
+ * nothing more was heard of it. Locks: task->lock held.
+ */
+static bool is_source_away(struct hx_consumer_task *task, uint64_t received)
+{
+	if (task->is_news)
+		task->received = received;
+	task->is_news = false;
+	if (received != task->received ||
+	    hx_clock_mono_ns() - task->failed_ns >= SOURCE_SECONDS * SECOND_NS)
+		task->failed_ns = 0;
+	return task->failed_ns != 0;
+}
+
+/* False: it is well. */
+static bool why_not(struct hx_consumer_task *task, char *reason, size_t size)
+{
+	struct hapax_error trouble = {.status = HAPAX_OK};
+	struct view view = {.runs = false};
+	bool is_troubled = true;
+
+	(void)hx_background_visit(&task->background, look, &view);
+	(void)hx_background_look(&task->background, &trouble);
+	hx_lock_acquire(&task->lock);
+	if (!view.runs && trouble.status != HAPAX_OK)
+		(void)snprintf(reason, size, "%s: %s", task->name, trouble.message);
+	else if (view.runs && task->is_paused)
+		(void)snprintf(
+			reason, size, "%s: it waits for the store (%s)", task->name, task->why);
+	else if (view.runs && is_source_away(task, view.now.received))
+		(void)snprintf(reason, size, "%s: %s", task->name, task->why);
+	else
+		is_troubled = false;
+	hx_lock_release(&task->lock);
+	return is_troubled;
+}
+
+size_t hx_consumers_troubled(struct hx_consumers *consumers, char *reason, size_t size)
+{
+	size_t troubled = 0;
+	size_t count = 0;
+
+	reason[0] = '\0';
+	for (struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next) {
+		char other[HAPAX_ERROR_MESSAGE_SIZE];
+
+		count++;
+		/* Of the others it is enough that there are some. */
+		troubled += why_not(
+			at, troubled == 0 ? reason : other, troubled == 0 ? size : sizeof(other));
+	}
+	if (troubled > 1) {
+		size_t used = strlen(reason);
+
+		(void)snprintf(
+			reason + used, size - used, "; and %zu others of %zu", troubled - 1, count);
+	} else if (troubled == 0) {
+		(void)snprintf(reason, size, "%zu of %zu are well", count, count);
+	}
+	return troubled;
+}

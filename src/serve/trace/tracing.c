@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/trace/tracing.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/hex.h"
+#include "base/random.h"
+#include "serve/daemon/daemon.h"
+#include "serve/http/delivery.h"
+#include "wire/http1_text.h"
+
+#define MS_NS INT64_C(1000000)
+
+static const struct hapax_bytes parent_name = HX_BYTES_LIT("traceparent");
+static const struct hapax_bytes state_name = HX_BYTES_LIT("tracestate");
+static const struct hapax_bytes kept_name = HX_BYTES_LIT("Hapax-Traceparent: ");
+
+/* ------------------------------------------------------------------ whose trace */
+
+/* Exactly one field, exactly of its form; else the trace begins here. */
+static bool read_parent(const struct hx_http1_head *head, struct hx_trace_context *ret_context)
+{
+	size_t index = hx_http1_find(head, parent_name, 0);
+
+	return index < head->field_count &&
+		hx_http1_find(head, parent_name, index + 1) == head->field_count &&
+		hx_traceparent_read(head->fields[index].value, ret_context);
+}
+
+/* It is passed on as it came, if it is one. */
+static bool is_state(const struct hx_http1_head *head)
+{
+	int count = 0;
+
+	for (size_t i = hx_http1_find(head, state_name, 0); i < head->field_count;
+	     i = hx_http1_find(head, state_name, i + 1)) {
+		int members = hx_tracestate_members(head->fields[i].value);
+
+		if (members < 0)
+			return false;
+		count += members;
+	}
+	return count <= HX_TRACESTATE_MEMBERS_MAX;
+}
+
+/* All zeros is no id. */
+static void draw(struct hx_prng *prng, unsigned char *id, size_t size)
+{
+	for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
+		uint64_t bits = hx_prng_next(prng) | 1;
+
+		memcpy(id + i, &bits, sizeof(bits));
+	}
+}
+
+/* By the trace id, so that all who have the same share keep the same traces. */
+static bool is_lot(const struct hx_trace_context *context, uint64_t billionths)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = HX_TRACE_ID_SIZE - 7; i < HX_TRACE_ID_SIZE; i++)
+		bits = bits << 8 | context->trace_id[i];
+	/* 56 bits; the share of them in 2^56 parts, without overflow. */
+	return (bits >> 26) < (billionths << 30) / HX_CONFIG_SHARE_WHOLE;
+}
+
+void hx_tracing_begin(struct hx_delivery *delivery, const char *name)
+{
+	struct hx_loop *loop = delivery->loop;
+	struct hx_tracing *tracing = &delivery->tracing;
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	struct hx_trace_context *context = &tracing->context;
+
+	if (!loop->serve->exporter.is_on)
+		return;
+	memset(tracing, 0, sizeof(*tracing));
+	tracing->is_on = true;
+	tracing->name = name;
+	(void)snprintf(
+		tracing->method, sizeof(tracing->method), "%.*s", (int)head->method.size,
+		(const char *)head->method.data);
+	tracing->has_parent = read_parent(head, context);
+	tracing->drops_state = !tracing->has_parent || !is_state(head);
+	if (tracing->has_parent) {
+		memcpy(tracing->parent_id, context->span_id, HX_SPAN_ID_SIZE);
+	} else {
+		draw(&loop->trace_lot, context->trace_id, HX_TRACE_ID_SIZE);
+		context->flags = HX_TRACE_RANDOM;
+		if (is_lot(context, delivery->config->config->traces.sample_billionths))
+			context->flags |= HX_TRACE_SAMPLED;
+	}
+	tracing->is_sampled = (context->flags & HX_TRACE_SAMPLED) != 0;
+	draw(&loop->trace_lot, context->span_id, HX_SPAN_ID_SIZE);
+	draw(&loop->trace_lot, tracing->check_id, HX_SPAN_ID_SIZE);
+	draw(&loop->trace_lot, tracing->call_id, HX_SPAN_ID_SIZE);
+}
+
+/* ------------------------------------------------------------------ on its way */
+
+static const char *error_of(enum hapax_status status)
+{
+	switch (status) {
+	case HAPAX_OK: return NULL;
+	case HAPAX_ERR_UNAVAILABLE: return "store_unavailable";
+	case HAPAX_ERR_UNCERTAIN:
+	case HAPAX_ERR_FAILED: return "uncertain";
+	case HAPAX_ERR_LIMIT: return "store_full";
+	case HAPAX_ERR_FENCED: return "fenced";
+	case HAPAX_ERR_NO_MEMORY:
+	case HAPAX_ERR_INVALID:
+	case HAPAX_ERR_CORRUPT:
+	case HAPAX_ERR_UNSUPPORTED:
+	case HAPAX_ERR_HANDLER: break;
+	}
+	return "_OTHER";
+}
+
+static bool is_kept(struct hapax_bytes fields)
+{
+	return fields.size >= kept_name.size + HX_TRACEPARENT_SIZE + 2 &&
+		memcmp(fields.data, kept_name.data, kept_name.size) == 0;
+}
+
+void hx_tracing_decided(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	static const char *const decisions[] = {
+		[HAPAX_OUTCOME_ACQUIRED] = "acquired",       [HAPAX_OUTCOME_REPLAY] = "replay",
+		[HAPAX_OUTCOME_IN_PROGRESS] = "in_progress", [HAPAX_OUTCOME_MISMATCH] = "mismatch",
+		[HAPAX_OUTCOME_PARKED] = "parked",
+	};
+	struct hx_tracing *tracing = &delivery->tracing;
+	struct hapax_bytes fields = answer->result.headers;
+
+	if (!tracing->is_sampled || !tracing->is_on || (answer->flags & HAPAX_ANSWER_UNPROTECTED))
+		return;
+	tracing->decided_ns = hx_clock_mono_ns();
+	tracing->check_error = error_of(answer->status);
+	tracing->token = answer->token;
+	tracing->attempt = answer->attempt;
+	if ((size_t)answer->outcome < sizeof(decisions) / sizeof(decisions[0]))
+		tracing->decision = decisions[answer->outcome];
+	if (answer->outcome == HAPAX_OUTCOME_REPLAY && is_kept(fields))
+		tracing->has_original = hx_traceparent_read(
+			hx_bytes((const char *)fields.data + kept_name.size, HX_TRACEPARENT_SIZE),
+			&tracing->original);
+}
+
+bool hx_tracing_replaces(const struct hx_delivery *delivery, struct hapax_bytes name)
+{
+	const struct hx_tracing *tracing = &delivery->tracing;
+
+	return tracing->is_on &&
+		((name.size == parent_name.size && hx_http1_text_equal(name, parent_name)) ||
+	         (tracing->drops_state && name.size == state_name.size &&
+	          hx_http1_text_equal(name, state_name)));
+}
+
+void hx_tracing_write(struct hx_delivery *delivery, struct hx_http1_writer *writer)
+{
+	struct hx_tracing *tracing = &delivery->tracing;
+	struct hx_trace_context context = tracing->context;
+	char text[HX_TRACEPARENT_SIZE];
+
+	if (!tracing->is_on)
+		return;
+	/* A span that nobody keeps is nobody's parent. */
+	if (tracing->is_sampled)
+		memcpy(context.span_id, tracing->call_id, HX_SPAN_ID_SIZE);
+	else if (tracing->has_parent)
+		memcpy(context.span_id, tracing->parent_id, HX_SPAN_ID_SIZE);
+	hx_traceparent_write(&context, text);
+	hx_http1_write_field(writer, parent_name, hx_bytes(text, sizeof(text)));
+	tracing->sent_ns = hx_clock_mono_ns();
+}
+
+void hx_tracing_called(struct hx_delivery *delivery)
+{
+	struct hx_tracing *tracing = &delivery->tracing;
+
+	if (!tracing->is_sampled || !tracing->is_on)
+		return;
+	tracing->answered_ns = hx_clock_mono_ns();
+	tracing->upstream_status = delivery->status;
+	if (delivery->outcome == HAPAX_RUN_OK)
+		return;
+	if (delivery->status != 0)
+		tracing->call_error = hx_trace_error_status;
+	else if (delivery->is_late)
+		tracing->call_error = "timeout";
+	else if (delivery->is_revoked)
+		tracing->call_error = "lapsed";
+	else
+		tracing->call_error =
+			delivery->outcome == HAPAX_RUN_AMBIGUOUS ? "lost" : "unreachable";
+}
+
+void hx_tracing_keep(const struct hx_delivery *delivery, struct hapax_buf *fields)
+{
+	const struct hx_tracing *tracing = &delivery->tracing;
+	char text[HX_TRACEPARENT_SIZE];
+
+	if (!tracing->is_on || !tracing->is_sampled ||
+	    hx_buf_reserve(fields, kept_name.size + sizeof(text) + 2) != HAPAX_OK)
+		return;
+	hx_traceparent_write(&tracing->context, text);
+	(void)hx_buf_append(fields, kept_name.data, kept_name.size);
+	(void)hx_buf_append(fields, text, sizeof(text));
+	(void)hx_buf_append(fields, "\r\n", 2);
+}
+
+struct hapax_bytes hx_tracing_public(struct hapax_bytes fields)
+{
+	size_t size = kept_name.size + HX_TRACEPARENT_SIZE + 2;
+
+	if (!is_kept(fields))
+		return fields;
+	return hx_bytes((const char *)fields.data + size, fields.size - size);
+}
+
+void hx_tracing_text(const struct hx_delivery *delivery, struct hx_tracing_text *ret)
+{
+	const struct hx_tracing *tracing = &delivery->tracing;
+
+	ret->trace_id_size = ret->span_id_size = 0;
+	if (!tracing->is_on || !tracing->is_sampled)
+		return;
+	hx_hex_encode(tracing->context.trace_id, HX_TRACE_ID_SIZE, ret->trace_id);
+	hx_hex_encode(tracing->context.span_id, HX_SPAN_ID_SIZE, ret->span_id);
+	ret->trace_id_size = sizeof(ret->trace_id);
+	ret->span_id_size = sizeof(ret->span_id);
+}
+
+/* ------------------------------------------------------------------ its end */
+
+static void copy_text(char *out, size_t size, const char *text)
+{
+	(void)snprintf(out, size, "%s", text);
+}
+
+static void describe(const struct hx_delivery *delivery, struct hx_trace_note *note)
+{
+	const struct hx_delivery_identity *identity = &delivery->identity;
+
+	copy_text(note->method, sizeof(note->method), delivery->tracing.method);
+	copy_text(note->event_id, sizeof(note->event_id), delivery->id);
+	copy_text(note->event_source, sizeof(note->event_source), delivery->source);
+	copy_text(note->event_type, sizeof(note->event_type), delivery->type);
+	copy_text(note->route, sizeof(note->route), delivery->route_name);
+	copy_text(
+		note->upstream_host, sizeof(note->upstream_host), delivery->target->endpoint.host);
+	note->upstream_port = delivery->target->endpoint.port;
+	(void)snprintf(
+		note->scope, sizeof(note->scope), "%.*s/%.*s", (int)identity->tenant.size,
+		(const char *)identity->tenant.data, (int)identity->group.size,
+		(const char *)identity->group.data);
+	hx_trace_hash_key(identity->key, note->key_hash);
+}
+
+static const char *error_of_end(const struct hx_tracing *tracing, unsigned status)
+{
+	if (tracing->check_error != NULL)
+		return tracing->check_error;
+	if (tracing->call_error != NULL && tracing->call_error != hx_trace_error_status)
+		return tracing->call_error;
+	return status >= 500 ? hx_trace_error_status : NULL;
+}
+
+/* Monotonic times as those of the calendar: now is the same moment on both. */
+static int64_t calendar_offset_ns(int64_t now_ns)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+
+	return clock->wall_ms(clock->context) * MS_NS - now_ns;
+}
+
+void hx_tracing_end(struct hx_delivery *delivery, unsigned status)
+{
+	struct hx_tracing *tracing = &delivery->tracing;
+	int64_t now_ns;
+	int64_t offset_ns;
+
+	if (!tracing->is_on)
+		return;
+	tracing->is_on = false;
+	if (!tracing->is_sampled)
+		return;
+	now_ns = hx_clock_mono_ns();
+	offset_ns = calendar_offset_ns(now_ns);
+	{
+		struct hx_trace_note note = {
+			.name = tracing->name,
+			.context = tracing->context,
+			.has_parent = tracing->has_parent,
+			.has_original = tracing->has_original,
+			.original = tracing->original,
+			.began_ns = delivery->came_ns + offset_ns,
+			.ended_ns = now_ns + offset_ns,
+			.reply_status = status,
+			.error = error_of_end(tracing, status),
+			.has_check = tracing->decided_ns != 0,
+			.asked_ns = delivery->asked_ns + offset_ns,
+			.decided_ns = tracing->decided_ns + offset_ns,
+			.decision = tracing->decision,
+			.check_error = tracing->check_error,
+			.token = tracing->token,
+			.attempt = tracing->attempt,
+			.has_call = tracing->answered_ns != 0 && tracing->sent_ns != 0,
+			.sent_ns = tracing->sent_ns + offset_ns,
+			.answered_ns = tracing->answered_ns + offset_ns,
+			.upstream_status = tracing->upstream_status,
+			.call_error = tracing->call_error,
+		};
+
+		memcpy(note.parent_id, tracing->parent_id, HX_SPAN_ID_SIZE);
+		memcpy(note.check_id, tracing->check_id, HX_SPAN_ID_SIZE);
+		memcpy(note.call_id, tracing->call_id, HX_SPAN_ID_SIZE);
+		describe(delivery, &note);
+		hx_exporter_add(&delivery->loop->serve->exporter, &note);
+	}
+}
