@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Targets: the segment reader (src/store/log/reader.c), headers and frames
- * (src/store/log/format.c), entries (src/store/log/entry.c).
+ * Targets: the segment reader (src/store/log/read/reader.c), headers and frames
+ * (src/store/log/format/format.c), entries (src/store/log/format/entry.c).
  *
  * The bytes are read three times: as the file of a segment; as the entries of a frame
  * whose header and CRC fit, behind a header that fits; and one by one. A record that is
@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "base/io.h"
 #include "store/index/packed_key.h"
-#include "store/log/reader.h"
+#include "store/log/read/reader.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

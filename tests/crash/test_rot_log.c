@@ -21,7 +21,7 @@
 #include "crash/image.h"
 #include "crash/log_subject.h"
 #include "crash/workload.h"
-#include "store/log/format.h"
+#include "store/log/format/format.h"
 #include "support/scale.h"
 #include "support/store_case.h"
 

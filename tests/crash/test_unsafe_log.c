@@ -17,7 +17,7 @@
 
 #include "crash/image.h"
 #include "crash/log_subject.h"
-#include "store/log/log.h"
+#include "store/log/log_private.h"
 #include "support/scale.h"
 #include "support/store_case.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/log/format.h"
+#include "store/log/format/format.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include "record/record.h"
 #include "store/index/packed_key.h"
 #include "store/index/packed_mark.h"
-#include "store/log/directory.h"
+#include "store/log/format/directory.h"
 #include "support/random_record.h"
 #include "support/scale.h"
 

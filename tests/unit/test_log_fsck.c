@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "store/log/fsck.h"
+#include "store/log/read/fsck.h"
 #include "support/fault_io.h"
 #include "support/log_case.h"
 #include "support/log_files.h"

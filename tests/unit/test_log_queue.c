@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/thread.h"
-#include "store/log/queue.h"
+#include "store/log/write/queue.h"
 #include "support/scale.h"
 
 enum { WAITERS = 3, SUBMITTERS = 2, WINDOW = 8 };

@@ -21,7 +21,7 @@
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "store/index/elsewhere.h"
-#include "store/log/format.h"
+#include "store/log/format/format.h"
 #include "store/log/log_store.h"
 #include "support/scale.h"
 #include "support/sim_disk.h"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "store/log/format.h"
+#include "store/log/format/format.h"
 #include "store/log/log_store.h"
 #include "support/sim_disk.h"
 #include "support/store_case.h"

@@ -18,8 +18,8 @@
 #include "base/limits.h"
 #include "base/random.h"
 #include "store/core.h"
-#include "store/log/log.h"
-#include "store/log/recovery.h"
+#include "store/log/log_private.h"
+#include "store/log/read/recovery.h"
 
 static hapax_store_submit_fn log_submit;
 static hapax_store_run_fn log_run;

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * directory.c - a store's directory.
+ */
+#include "store/log/format/directory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/io.h"
+#include "base/process.h"
+
+enum {
+	ID_DIGITS = 16,
+	PID_TEXT_SIZE = 24,
+	/* Records may hold anything: for their owner alone. */
+	MODE_DIRECTORY = 0700,
+	MODE_FILE = 0600,
+};
+
+void hx_log_name(
+	char ret_name[HX_LOG_NAME_SIZE], enum hx_log_kind kind, uint64_t id, const char *suffix)
+{
+	int size = snprintf(
+		ret_name, HX_LOG_NAME_SIZE, "%s-%016" PRIx64 ".seg%s", hx_log_kind_name(kind), id,
+		suffix);
+
+	assert(size > 0 && size < HX_LOG_NAME_SIZE);
+}
+
+static bool parse_id(const char *digits, uint64_t *ret_id)
+{
+	uint64_t id = 0;
+
+	for (int i = 0; i < ID_DIGITS; i++) {
+		char c = digits[i];
+
+		if (c >= '0' && c <= '9')
+			id = id << 4 | (uint64_t)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			id = id << 4 | (uint64_t)(c - 'a' + 10);
+		else
+			return false;
+	}
+	*ret_id = id;
+	return true;
+}
+
+bool hx_log_name_parse(const char *name, enum hx_log_kind *ret_kind, uint64_t *ret_id)
+{
+	for (unsigned kind = 0; kind < HX_LOG_KIND_COUNT; kind++) {
+		const char *word = hx_log_kind_name((enum hx_log_kind)kind);
+		size_t size = strlen(word);
+
+		if (strncmp(name, word, size) != 0 || name[size] != '-')
+			continue;
+		if (strlen(name) != size + 1 + ID_DIGITS + strlen(".seg") ||
+		    strcmp(name + size + 1 + ID_DIGITS, ".seg") != 0)
+			return false;
+		*ret_kind = (enum hx_log_kind)kind;
+		return parse_id(name + size + 1, ret_id);
+	}
+	return false;
+}
+
+void hx_log_path(
+	const struct hx_log_directory *directory, const char *name, char ret_path[HX_LOG_PATH_SIZE])
+{
+	int size = snprintf(ret_path, HX_LOG_PATH_SIZE, "%s/%s", directory->path, name);
+
+	assert(size > 0 && size < HX_LOG_PATH_SIZE);
+}
+
+enum hapax_status hx_log_directory_init(
+	struct hx_log_directory *directory, const struct hx_io *io, const char *path,
+	struct hapax_error *err)
+{
+	size_t size = strlen(path);
+	enum hapax_status status;
+
+	memset(directory, 0, sizeof(*directory));
+	directory->io = io;
+	directory->lock_file = -1;
+	while (size > 1 && path[size - 1] == '/')
+		size--;
+	if (size == 0)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a directory must follow 'file:'");
+	status = hx_path_absolute(
+		hx_bytes(path, size), directory->path, sizeof(directory->path), err);
+	if (status != HAPAX_OK)
+		return status;
+	/* "." has no name beside which another one could stand. */
+	size = strlen(directory->path);
+	while (size > 2 && strcmp(directory->path + size - 2, "/.") == 0)
+		directory->path[size -= 2] = '\0';
+	return HAPAX_OK;
+}
+
+static enum hapax_status failed_at(
+	struct hapax_error *err, int failed, const char *what, const char *path)
+{
+	return hx_error_set(
+		err, hx_status_from_errno(-failed), -failed, "\"%s\" was not %s", path, what);
+}
+
+/* Who holds it, as far as LOCK tells. */
+static enum hapax_status refuse_second(
+	struct hx_log_directory *directory, int file, struct hapax_error *err)
+{
+	const struct hx_io *io = directory->io;
+	char text[PID_TEXT_SIZE] = {0};
+	ssize_t size = hx_io_read_full(io, file, text, sizeof(text) - 1, 0);
+
+	for (ssize_t i = 0; i < size; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			text[i] = '\0';
+	}
+	return hx_error_set(
+		err, HAPAX_ERR_UNAVAILABLE, 0,
+		"\"%.128s\" is in use by pid %s, and belongs to one process at a time",
+		directory->path, size > 0 && text[0] != '\0' ? text : "unknown");
+}
+
+enum hapax_status hx_log_directory_lock(
+	struct hx_log_directory *directory, bool may_create, struct hapax_error *err)
+{
+	const struct hx_io *io = directory->io;
+	unsigned flags = HX_IO_READ | HX_IO_WRITE | (may_create ? (unsigned)HX_IO_CREATE : 0);
+	char path[HX_LOG_PATH_SIZE];
+	struct hx_io_stat st;
+	int file, failed;
+
+	hx_log_path(directory, "LOCK", path);
+	file = io->ops->open(io->context, path, flags, MODE_FILE);
+	/* Whoever has a store open has made it. */
+	if (file == -ENOENT && !may_create)
+		return HAPAX_OK;
+	if (file < 0)
+		return failed_at(err, file, "opened", path);
+	failed = io->ops->lock(io->context, file);
+	if (failed != 0) {
+		enum hapax_status status = failed == -EAGAIN
+			? refuse_second(directory, file, err)
+			: failed_at(err, failed, "locked", path);
+
+		(void)io->ops->close(io->context, file);
+		return status;
+	}
+	directory->lock_file = file;
+	failed = io->ops->stat_path(io->context, directory->path, &st);
+	if (failed != 0)
+		return failed_at(err, failed, "read", directory->path);
+	directory->device = st.device;
+	directory->inode = st.inode;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_log_directory_try(struct hx_log_directory *directory, struct hapax_error *err)
+{
+	const struct hx_io *io = directory->io;
+	char path[HX_LOG_PATH_SIZE];
+	int file, failed;
+
+	/* As a crash may leave it, and every open removes. */
+	hx_log_path(directory, "STORE.tmp", path);
+	file = io->ops->open(io->context, path, HX_IO_READ | HX_IO_WRITE | HX_IO_CREATE, MODE_FILE);
+	if (file < 0)
+		return failed_at(err, file, "made; the directory must be writable", path);
+	(void)io->ops->close(io->context, file);
+	failed = io->ops->unlink(io->context, path);
+	return failed == 0 ? HAPAX_OK : failed_at(err, failed, "removed", path);
+}
+
+void hx_log_directory_sign(struct hx_log_directory *directory)
+{
+	const struct hx_io *io = directory->io;
+	char text[PID_TEXT_SIZE];
+	int size;
+
+	if (directory->lock_file < 0)
+		return;
+	/* For people, and never synced: the lock is what counts. */
+	size = snprintf(text, sizeof(text), "%ld\n", (long)hx_process_id());
+	(void)io->ops->ftruncate(io->context, directory->lock_file, 0);
+	(void)hx_io_write_full(io, directory->lock_file, text, (size_t)size, 0);
+}
+
+bool hx_log_directory_is_gone(const struct hx_log_directory *directory)
+{
+	const struct hx_io *io = directory->io;
+	char path[HX_LOG_PATH_SIZE];
+	struct hx_io_stat st;
+	int failed = io->ops->stat_path(io->context, directory->path, &st);
+
+	if (failed == 0 && (st.device != directory->device || st.inode != directory->inode))
+		return true;
+	hx_log_path(directory, "STORE", path);
+	return io->ops->stat_path(io->context, path, &st) == -ENOENT;
+}
+
+void hx_log_directory_done(struct hx_log_directory *directory)
+{
+	if (directory->lock_file >= 0)
+		(void)directory->io->ops->close(directory->io->context, directory->lock_file);
+	directory->lock_file = -1;
+}
+
+/* What lies in a directory without STORE. */
+struct contents {
+	bool has_segments;
+	bool has_others;
+	bool has_lock;
+};
+
+/* A LOCK of ours holds a pid, or nothing yet. */
+static bool lock_is_ours(const struct hx_log_directory *directory)
+{
+	const struct hx_io *io = directory->io;
+	char path[HX_LOG_PATH_SIZE];
+	char text[PID_TEXT_SIZE];
+	ssize_t size;
+	int file;
+
+	hx_log_path(directory, "LOCK", path);
+	file = io->ops->open(io->context, path, HX_IO_READ, 0);
+	if (file < 0)
+		return false;
+	size = hx_io_read_full(io, file, text, sizeof(text), 0);
+	(void)io->ops->close(io->context, file);
+	if (size <= 0 || size == sizeof(text))
+		return size == 0;
+	for (ssize_t i = 0; i < size - 1; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+	}
+	return text[size - 1] == '\n';
+}
+
+/* One of ours that was being made? */
+static bool is_unfinished(const char *name)
+{
+	static const char end[] = ".tmp";
+	size_t size = strlen(name);
+	char segment[HX_LOG_NAME_SIZE];
+	enum hx_log_kind kind;
+	uint64_t id;
+
+	if (strcmp(name, "STORE.tmp") == 0)
+		return true;
+	if (size >= sizeof(segment) || size < sizeof(end) ||
+	    strcmp(name + size - (sizeof(end) - 1), end) != 0)
+		return false;
+	memcpy(segment, name, size - (sizeof(end) - 1));
+	segment[size - (sizeof(end) - 1)] = '\0';
+	return hx_log_name_parse(segment, &kind, &id);
+}
+
+static int look_at(void *arg, const char *name)
+{
+	struct contents *contents = arg;
+	enum hx_log_kind kind;
+	uint64_t id;
+
+	if (hx_log_name_parse(name, &kind, &id))
+		contents->has_segments = true;
+	else if (strcmp(name, "LOCK") == 0)
+		contents->has_lock = true;
+	else if (strcmp(name, "STORE.tmp") != 0 && strcmp(name, "lost+found") != 0)
+		contents->has_others = true;
+	return 0;
+}
+
+static enum hapax_status judge_without_store(
+	struct hx_log_directory *directory, struct hapax_error *err)
+{
+	const struct hx_io *io = directory->io;
+	struct contents contents = {0};
+	int failed = io->ops->list(io->context, directory->path, look_at, &contents);
+
+	if (failed != 0)
+		return failed_at(err, failed, "listed", directory->path);
+	if (contents.has_segments)
+		return hx_error_set(
+			err, HAPAX_ERR_CORRUPT, 0,
+			"\"%.128s\" has segments and no STORE file: it is damaged, or parts of a backup",
+			directory->path);
+	if (contents.has_others || (contents.has_lock && !lock_is_ours(directory)))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"\"%.128s\" holds other files and no store; name an empty or a new directory",
+			directory->path);
+	return HAPAX_OK;
+}
+
+static enum hapax_status read_store_file(
+	struct hx_log_directory *directory, int file, const char *path, struct hapax_error *err)
+{
+	unsigned char block[HX_LOG_BLOCK_SIZE];
+	struct hapax_error why = {0};
+	enum hapax_status status;
+	ssize_t size = hx_io_read_full(directory->io, file, block, sizeof(block), 0);
+
+	if (size < 0)
+		return failed_at(err, (int)size, "read", path);
+	if ((size_t)size < sizeof(block))
+		return hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "\"%s\" is truncated", path);
+	status = hx_log_store_decode(block, &directory->store, &why);
+	if (status != HAPAX_OK)
+		hx_error_set(err, status, 0, "\"%s\": %s", path, why.message);
+	return status;
+}
+
+enum hapax_status hx_log_directory_read(
+	struct hx_log_directory *directory, bool *ret_found, struct hapax_error *err)
+{
+	const struct hx_io *io = directory->io;
+	char path[HX_LOG_PATH_SIZE];
+	enum hapax_status status;
+	int file;
+
+	*ret_found = false;
+	hx_log_path(directory, "STORE", path);
+	file = io->ops->open(io->context, path, HX_IO_READ, 0);
+	if (file == -ENOENT)
+		return judge_without_store(directory, err);
+	if (file < 0)
+		return failed_at(err, file, "opened", path);
+	status = read_store_file(directory, file, path, err);
+	(void)io->ops->close(io->context, file);
+	*ret_found = status == HAPAX_OK;
+	return status;
+}
+
+static int write_block(
+	const struct hx_io *io, const char *path, const unsigned char block[HX_LOG_BLOCK_SIZE])
+{
+	int file = io->ops->open(
+		io->context, path, HX_IO_WRITE | HX_IO_CREATE | HX_IO_TRUNCATE, MODE_FILE);
+	int failed;
+
+	if (file < 0)
+		return file;
+	failed = hx_io_write_full(io, file, block, HX_LOG_BLOCK_SIZE, 0);
+	if (failed == 0)
+		failed = io->ops->fdatasync(io->context, file);
+	(void)io->ops->close(io->context, file);
+	return failed;
+}
+
+enum hapax_status hx_log_directory_write(
+	struct hx_log_directory *directory, struct hapax_error *err)
+{
+	const struct hx_io *io = directory->io;
+	unsigned char block[HX_LOG_BLOCK_SIZE];
+	char path[HX_LOG_PATH_SIZE], tmp[HX_LOG_PATH_SIZE];
+	int failed;
+
+	hx_log_store_encode(&directory->store, block);
+	hx_log_path(directory, "STORE", path);
+	hx_log_path(directory, "STORE.tmp", tmp);
+	failed = write_block(io, tmp, block);
+	if (failed == 0)
+		failed = io->ops->rename(io->context, tmp, path);
+	if (failed != 0) {
+		(void)io->ops->unlink(io->context, tmp);
+		return failed_at(err, failed, "written", path);
+	}
+	return hx_log_directory_sync(directory, err);
+}
+
+enum hapax_status hx_log_directory_vouch(
+	struct hx_log_directory *directory, uint64_t id, struct hapax_error *err)
+{
+	uint64_t before = directory->store.log_id;
+	enum hapax_status status;
+
+	if (id <= before)
+		return HAPAX_OK;
+	directory->store.log_id = id;
+	status = hx_log_directory_write(directory, err);
+	if (status != HAPAX_OK)
+		directory->store.log_id = before;
+	return status;
+}
+
+/* The directory that holds this one. */
+static void parent_of(const struct hx_log_directory *directory, char ret_path[HX_LOG_PATH_SIZE])
+{
+	const char *slash = strrchr(directory->path, '/');
+
+	if (slash == NULL)
+		snprintf(ret_path, HX_LOG_PATH_SIZE, ".");
+	else if (slash == directory->path)
+		snprintf(ret_path, HX_LOG_PATH_SIZE, "/");
+	else
+		snprintf(
+			ret_path, HX_LOG_PATH_SIZE, "%.*s", (int)(slash - directory->path),
+			directory->path);
+}
+
+enum hapax_status hx_log_directory_make(struct hx_log_directory *directory, struct hapax_error *err)
+{
+	const struct hx_io *io = directory->io;
+	char parent[HX_LOG_PATH_SIZE];
+	int failed = io->ops->mkdir(io->context, directory->path, MODE_DIRECTORY);
+
+	if (failed == -EEXIST)
+		return HAPAX_OK;
+	if (failed != 0)
+		return failed_at(err, failed, "made", directory->path);
+	parent_of(directory, parent);
+	failed = io->ops->fsync_dir(io->context, parent);
+	if (failed != 0)
+		return failed_at(err, failed, "synced", parent);
+	return HAPAX_OK;
+}
+
+static int remove_unfinished(void *arg, const char *name)
+{
+	struct hx_log_directory *directory = arg;
+	char path[HX_LOG_PATH_SIZE];
+
+	if (!is_unfinished(name))
+		return 0;
+	hx_log_path(directory, name, path);
+	return directory->io->ops->unlink(directory->io->context, path);
+}
+
+enum hapax_status hx_log_directory_clean(
+	struct hx_log_directory *directory, struct hapax_error *err)
+{
+	const struct hx_io *io = directory->io;
+	int failed = io->ops->list(io->context, directory->path, remove_unfinished, directory);
+
+	/* A name that went away by itself is as good. */
+	if (failed != 0 && failed != -ENOENT)
+		return failed_at(err, failed, "cleaned", directory->path);
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_log_directory_sync(struct hx_log_directory *directory, struct hapax_error *err)
+{
+	const struct hx_io *io = directory->io;
+	int failed = io->ops->fsync_dir(io->context, directory->path);
+
+	if (failed != 0)
+		return failed_at(err, failed, "synced", directory->path);
+	return HAPAX_OK;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * listing.c - the segments of a directory.
+ */
+#include "store/log/format/listing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/io.h"
+
+static bool is_ours(const char *name)
+{
+	size_t size = strlen(name);
+
+	return strcmp(name, "LOCK") == 0 || strcmp(name, "STORE") == 0 ||
+		strcmp(name, "lost+found") == 0 || strstr(name, ".seg.cut-") != NULL ||
+		(size > 4 && strcmp(name + size - 4, ".tmp") == 0);
+}
+
+static int add(void *arg, const char *name)
+{
+	struct hx_log_listing *listing = arg;
+	struct hx_log_listed listed;
+
+	if (!hx_log_name_parse(name, &listed.kind, &listed.id)) {
+		listing->others += !is_ours(name);
+		return 0;
+	}
+	if (listing->count == listing->capacity) {
+		size_t capacity = listing->capacity != 0 ? listing->capacity * 2 : 32;
+		struct hx_log_listed *segments =
+			hx_realloc(listing->segments, capacity * sizeof(*segments));
+
+		if (segments == NULL) {
+			listing->is_short = true;
+			return 1;
+		}
+		listing->segments = segments;
+		listing->capacity = capacity;
+	}
+	listing->segments[listing->count++] = listed;
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct hx_log_listed *left = a;
+	const struct hx_log_listed *right = b;
+
+	if (left->kind != right->kind)
+		return left->kind < right->kind ? -1 : 1;
+	return left->id < right->id ? -1 : left->id > right->id;
+}
+
+enum hapax_status hx_log_listing_read(
+	struct hx_log_listing *listing, const struct hx_log_directory *directory,
+	struct hapax_error *err)
+{
+	const struct hx_io *io = directory->io;
+	int failed;
+
+	memset(listing, 0, sizeof(*listing));
+	failed = io->ops->list(io->context, directory->path, add, listing);
+	if (listing->is_short)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to list a store");
+	if (failed != 0)
+		return hx_error_set(
+			err, hx_status_from_errno(-failed), -failed, "\"%s\" was not listed",
+			directory->path);
+	if (listing->count > 1)
+		qsort(listing->segments, listing->count, sizeof(listing->segments[0]), compare);
+	return HAPAX_OK;
+}
+
+void hx_log_listing_done(struct hx_log_listing *listing)
+{
+	hx_free(listing->segments);
+	memset(listing, 0, sizeof(*listing));
+}
+
+bool hx_log_listing_has(const struct hx_log_listing *listing, enum hx_log_kind kind, uint64_t id)
+{
+	struct hx_log_listed wanted = {kind, id};
+
+	return listing->count != 0 &&
+		bsearch(&wanted, listing->segments, listing->count, sizeof(wanted), compare) !=
+		NULL;
+}
+
+uint64_t hx_log_listing_top(const struct hx_log_listing *listing, enum hx_log_kind kind)
+{
+	for (size_t i = listing->count; i > 0; i--) {
+		if (listing->segments[i - 1].kind == kind)
+			return listing->segments[i - 1].id;
+	}
+	return 0;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segment.c - one segment file, being made or written.
+ *
+ * A log segment is filled with zeros before it is used: to overwrite costs half as
+ * much as to append, since the file system's journal has nothing to do. One that
+ * was used before is as good: its frames do not fit the new salt.
+ */
+#include "store/log/format/segment.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/io.h"
+#include "base/random.h"
+
+enum { FILL_BYTES = 16 * HX_PAGES_STEP, MODE_FILE = 0600 };
+
+void hx_log_segment_init(struct hx_log_segment *segment)
+{
+	memset(segment, 0, sizeof(*segment));
+	segment->file = -1;
+}
+
+static void path_of(
+	const struct hx_log_directory *directory, enum hx_log_kind kind, uint64_t id,
+	const char *suffix, char ret_path[HX_LOG_PATH_SIZE])
+{
+	char name[HX_LOG_NAME_SIZE];
+
+	hx_log_name(name, kind, id, suffix);
+	hx_log_path(directory, name, ret_path);
+}
+
+/* Directly where the file system can, else through the cache. */
+static int open_for_writing(const struct hx_io *io, const char *path, unsigned flags)
+{
+	int file = io->ops->open(
+		io->context, path, HX_IO_READ | HX_IO_WRITE | HX_IO_DIRECT | flags, MODE_FILE);
+
+	/* Who refuses that has made the file all the same. */
+	if (file == -EINVAL)
+		file = io->ops->open(
+			io->context, path,
+			HX_IO_READ | HX_IO_WRITE | (flags & ~(unsigned)HX_IO_EXCLUSIVE), MODE_FILE);
+	return file;
+}
+
+/* Zeros from the second block to the end; memory is FILL_BYTES of zeros. */
+static int fill(const struct hx_io *io, int file, const unsigned char *memory, uint64_t capacity)
+{
+	uint64_t offset = HX_LOG_BLOCK_SIZE;
+	int failed = io->ops->fallocate(io->context, file, 0, capacity);
+
+	/* Only a hint, and not every file system has it; but no space is no space. */
+	if (failed == -ENOSPC || failed == -EDQUOT)
+		return failed;
+	while (offset < capacity) {
+		uint64_t left = capacity - offset;
+		size_t size = left < FILL_BYTES ? (size_t)left : FILL_BYTES;
+
+		failed = hx_io_write_full(io, file, memory, size, offset);
+		if (failed != 0)
+			return failed;
+		offset += size;
+	}
+	return 0;
+}
+
+static int write_header(
+	const struct hx_io *io, int file, unsigned char *block,
+	const struct hx_log_segment_plan *plan, struct hx_log_header *header)
+{
+	header->kind = plan->kind;
+	header->id = plan->id;
+	header->capacity = plan->capacity;
+	hx_random_bytes(&header->salt, sizeof(header->salt));
+	hx_log_header_encode(header, block);
+	return hx_io_write_full(io, file, block, HX_LOG_BLOCK_SIZE, 0);
+}
+
+/*
+ * Take the file of a segment that is no longer needed. Its name must be gone for
+ * good before its header is: a crash would otherwise leave a log segment that does
+ * not fit its name.
+ */
+static int take_used(
+	struct hx_log_directory *directory, const struct hx_log_segment_plan *plan, const char *tmp)
+{
+	const struct hx_io *io = directory->io;
+	char path[HX_LOG_PATH_SIZE];
+	int failed;
+
+	path_of(directory, HX_LOG_KIND_LOG, plan->reuse_id, "", path);
+	failed = io->ops->rename(io->context, path, tmp);
+	if (failed == 0)
+		failed = io->ops->fsync_dir(io->context, directory->path);
+	return failed;
+}
+
+/* Fill in the file at tmp: the header, zeros if it is new. */
+static int prepare(
+	struct hx_log_directory *directory, int file, const struct hx_log_segment_plan *plan,
+	bool is_new, struct hx_log_header *header)
+{
+	const struct hx_io *io = directory->io;
+	unsigned char *memory = hx_pages_reserve(FILL_BYTES);
+	int failed = 0;
+
+	if (memory == NULL)
+		return -ENOMEM;
+	if (hx_pages_commit(memory, FILL_BYTES, 0) != 0) {
+		hx_pages_release(memory, FILL_BYTES);
+		return -ENOMEM;
+	}
+	if (is_new && !plan->is_hidden)
+		failed = fill(io, file, memory, plan->capacity);
+	if (failed == 0)
+		failed = write_header(io, file, memory, plan, header);
+	if (failed == 0 && !plan->is_hidden)
+		failed = io->ops->fdatasync(io->context, file);
+	hx_pages_release(memory, FILL_BYTES);
+	return failed;
+}
+
+/* The file is ready under tmp: give it its name. */
+static int name_it(
+	struct hx_log_directory *directory, const struct hx_log_segment_plan *plan, const char *tmp)
+{
+	const struct hx_io *io = directory->io;
+	char path[HX_LOG_PATH_SIZE];
+	int failed;
+
+	path_of(directory, plan->kind, plan->id, "", path);
+	failed = io->ops->rename(io->context, tmp, path);
+	if (failed == 0)
+		failed = io->ops->fsync_dir(io->context, directory->path);
+	return failed;
+}
+
+static uint64_t size_of_file(const struct hx_io *io, int file)
+{
+	struct hx_io_stat st;
+
+	return io->ops->stat(io->context, file, &st) == 0 ? st.size : 0;
+}
+
+/* A file at tmp, empty or used. Returns the file; *ret_is_new tells. */
+static int open_tmp(
+	struct hx_log_directory *directory, const struct hx_log_segment_plan *plan, const char *tmp,
+	uint64_t *ret_capacity, bool *ret_is_new)
+{
+	const struct hx_io *io = directory->io;
+	int file;
+
+	*ret_is_new = plan->reuse_id == 0 || take_used(directory, plan, tmp) != 0;
+	/*
+	 * A new file, never one that was there: if its old name comes back with a power
+	 * cut, two names lead to it, and what is written under one is lost under the other.
+	 */
+	if (*ret_is_new)
+		(void)io->ops->unlink(io->context, tmp);
+	file = open_for_writing(io, tmp, *ret_is_new ? HX_IO_CREATE | HX_IO_EXCLUSIVE : 0);
+	*ret_capacity = plan->capacity;
+	if (file >= 0 && !*ret_is_new)
+		*ret_capacity = size_of_file(io, file) / HX_LOG_BLOCK_SIZE * HX_LOG_BLOCK_SIZE;
+	/* What is left of a truncated file is of no use. */
+	if (*ret_capacity < 2 * HX_LOG_BLOCK_SIZE && file >= 0) {
+		(void)io->ops->close(io->context, file);
+		return -EIO;
+	}
+	return file;
+}
+
+/* Make it; the file, open with the flags it is written with, or a negative errno. */
+static int make(
+	struct hx_log_directory *directory, struct hx_log_segment_plan *plan,
+	struct hx_log_header *header)
+{
+	const struct hx_io *io = directory->io;
+	unsigned sync_flag = plan->sync == HX_LOG_SYNC_ALWAYS ? HX_IO_DSYNC : 0;
+	char tmp[HX_LOG_PATH_SIZE], path[HX_LOG_PATH_SIZE];
+	bool is_new;
+	int file, failed;
+
+	path_of(directory, plan->kind, plan->id, ".tmp", tmp);
+	path_of(directory, plan->kind, plan->id, "", path);
+	file = open_tmp(directory, plan, tmp, &plan->capacity, &is_new);
+	if (file < 0) {
+		(void)io->ops->unlink(io->context, tmp);
+		return file;
+	}
+	failed = prepare(directory, file, plan, is_new, header);
+	if (failed == 0 && plan->is_hidden)
+		return file;
+	(void)io->ops->close(io->context, file);
+	if (failed == 0)
+		failed = name_it(directory, plan, tmp);
+	if (failed == 0) {
+		file = open_for_writing(io, path, sync_flag);
+		failed = file < 0 ? file : 0;
+	}
+	if (failed != 0)
+		(void)io->ops->unlink(io->context, tmp);
+	return failed != 0 ? failed : file;
+}
+
+enum hapax_status hx_log_segment_make(
+	struct hx_log_segment *segment, struct hx_log_directory *directory,
+	const struct hx_log_segment_plan *plan, struct hapax_error *err)
+{
+	struct hx_log_segment_plan own = *plan;
+	struct hx_log_header header = {0};
+	int file;
+
+	memcpy(header.uuid, directory->store.uuid, HX_LOG_UUID_SIZE);
+	file = make(directory, &own, &header);
+	if (file < 0)
+		return hx_error_set(
+			err, hx_status_from_errno(-file), -file,
+			"a new segment was not made in \"%.128s\"", directory->path);
+	*segment = (struct hx_log_segment){
+		.io = directory->io,
+		.file = file,
+		.sync = plan->is_hidden ? HX_LOG_SYNC_LATER : plan->sync,
+		.header = header,
+		.capacity = own.capacity,
+		.offset = HX_LOG_BLOCK_SIZE,
+		.seed = hx_log_seed(&header),
+	};
+	return HAPAX_OK;
+}
+
+/*
+ * A block for O_DIRECT on the stack, found by hand: under AddressSanitizer locals are
+ * not where alignas() wants them.
+ */
+enum { ALIGNED_SPACE = 2 * HX_LOG_BLOCK_SIZE };
+
+static unsigned char *align(unsigned char space[ALIGNED_SPACE])
+{
+	return space + -(uintptr_t)space % HX_LOG_BLOCK_SIZE;
+}
+
+enum hapax_status hx_log_segment_open(
+	struct hx_log_segment *segment, struct hx_log_directory *directory, uint64_t id,
+	enum hx_log_sync sync, uint64_t offset, struct hapax_error *err)
+{
+	const struct hx_io *io = directory->io;
+	char path[HX_LOG_PATH_SIZE];
+	unsigned char space[ALIGNED_SPACE];
+	unsigned char *block = align(space);
+	struct hx_log_header header;
+	enum hapax_status status;
+	ssize_t got;
+	int file;
+
+	path_of(directory, HX_LOG_KIND_LOG, id, "", path);
+	file = open_for_writing(io, path, sync == HX_LOG_SYNC_ALWAYS ? HX_IO_DSYNC : 0);
+	if (file < 0)
+		return hx_error_set(
+			err, hx_status_from_errno(-file), -file, "\"%s\" was not opened", path);
+	got = hx_io_read_full(io, file, block, HX_LOG_BLOCK_SIZE, 0);
+	status = got == HX_LOG_BLOCK_SIZE
+		? hx_log_header_decode(block, &header, err)
+		: hx_error_set(err, HAPAX_ERR_UNAVAILABLE, 0, "\"%s\" was not read", path);
+	if (status != HAPAX_OK) {
+		(void)io->ops->close(io->context, file);
+		return status;
+	}
+	*segment = (struct hx_log_segment){
+		.io = io,
+		.file = file,
+		.sync = sync,
+		.header = header,
+		.capacity = header.capacity,
+		.offset = offset,
+		.seed = hx_log_seed(&header),
+	};
+	return HAPAX_OK;
+}
+
+void hx_log_segment_close(struct hx_log_segment *segment)
+{
+	if (segment->file >= 0)
+		(void)segment->io->ops->close(segment->io->context, segment->file);
+	segment->file = -1;
+}
+
+enum hapax_status hx_log_segment_extend(
+	struct hx_log_segment *segment, uint64_t end, struct hapax_error *err)
+{
+	const struct hx_io *io = segment->io;
+	uint64_t capacity = (end + HX_LOG_BLOCK_SIZE - 1) / HX_LOG_BLOCK_SIZE * HX_LOG_BLOCK_SIZE;
+	int failed;
+
+	assert(capacity > segment->capacity);
+	failed = io->ops->fallocate(
+		io->context, segment->file, segment->capacity, capacity - segment->capacity);
+	if (failed != 0 && failed != -EOPNOTSUPP)
+		return hx_error_set(
+			err, hx_status_from_errno(-failed), -failed, "a segment was not extended");
+	segment->capacity = capacity;
+	return HAPAX_OK;
+}
+
+int hx_log_segment_write(struct hx_log_segment *segment, const void *data, size_t size)
+{
+	int failed;
+
+	assert(size % HX_LOG_BLOCK_SIZE == 0 && segment->offset % HX_LOG_BLOCK_SIZE == 0);
+	failed = hx_io_write_full(segment->io, segment->file, data, size, segment->offset);
+	if (failed == 0)
+		segment->offset += size;
+	return failed;
+}
+
+int hx_log_segment_sync(struct hx_log_segment *segment)
+{
+	return segment->io->ops->fdatasync(segment->io->context, segment->file);
+}
+
+int hx_log_segment_finish(struct hx_log_segment *segment, struct hx_log_directory *directory)
+{
+	const struct hx_io *io = segment->io;
+	unsigned char space[ALIGNED_SPACE];
+	unsigned char *block = align(space);
+	char tmp[HX_LOG_PATH_SIZE], path[HX_LOG_PATH_SIZE];
+	int failed;
+
+	path_of(directory, segment->header.kind, segment->header.id, ".tmp", tmp);
+	path_of(directory, segment->header.kind, segment->header.id, "", path);
+	/* Only now is its size known. */
+	segment->header.capacity = segment->offset;
+	hx_log_header_encode(&segment->header, block);
+	failed = hx_io_write_full(io, segment->file, block, HX_LOG_BLOCK_SIZE, 0);
+	if (failed == 0)
+		failed = hx_log_segment_sync(segment);
+	return failed != 0 ? failed : io->ops->rename(io->context, tmp, path);
+}
+
+int hx_log_segment_remove(
+	struct hx_log_directory *directory, enum hx_log_kind kind, uint64_t id, const char *suffix)
+{
+	char path[HX_LOG_PATH_SIZE];
+	int failed;
+
+	path_of(directory, kind, id, suffix, path);
+	failed = directory->io->ops->unlink(directory->io->context, path);
+	return failed == -ENOENT ? 0 : failed;
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reader.c - one segment, read from front to back.
+ *
+ * The window is a piece of the file in memory. It begins at a frame and is read
+ * anew when a frame does not lie in it whole; frames are small against it, so that
+ * little is read twice.
+ */
+#include "store/log/read/reader.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/io.h"
+
+enum {
+	READ_BYTES = 4 * 1024 * 1024,
+	WINDOW_BYTES_MAX = HX_LOG_FRAME_SIZE_MAX + READ_BYTES,
+};
+
+_Static_assert(HX_PAGES_STEP % HX_LOG_BLOCK_SIZE == 0, "pages hold whole blocks");
+
+/* Directly if that works: see the header. */
+static int open_file(struct hx_log_reader *reader, const char *path)
+{
+	const struct hx_io *io = reader->io;
+	int file = io->ops->open(io->context, path, HX_IO_READ | HX_IO_DIRECT, 0);
+
+	reader->is_direct = file >= 0;
+	if (file == -EINVAL)
+		file = io->ops->open(io->context, path, HX_IO_READ, 0);
+	return file;
+}
+
+/* Let the window hold size bytes of memory. */
+static enum hapax_status grow_window(
+	struct hx_log_reader *reader, size_t size, struct hapax_error *err)
+{
+	size_t wanted = (size + HX_PAGES_STEP - 1) / HX_PAGES_STEP * HX_PAGES_STEP;
+
+	assert(wanted <= WINDOW_BYTES_MAX);
+	if (reader->window == NULL)
+		reader->window = hx_pages_reserve(WINDOW_BYTES_MAX);
+	if (reader->window == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to read a segment");
+	if (wanted <= reader->window_committed)
+		return HAPAX_OK;
+	if (hx_pages_commit(
+		    reader->window + reader->window_committed, wanted - reader->window_committed,
+		    0) != 0)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to read a segment");
+	reader->window_committed = wanted;
+	return HAPAX_OK;
+}
+
+/* Let [offset, offset + size) lie in the window, as far as the file goes; and more, up to ahead. */
+static enum hapax_status load_ahead(
+	struct hx_log_reader *reader, uint64_t offset, size_t size, size_t ahead,
+	struct hapax_error *err)
+{
+	uint64_t left = offset < reader->file_bytes ? reader->file_bytes - offset : 0;
+	size_t bytes = size > ahead ? size : ahead;
+	enum hapax_status status;
+	ssize_t got;
+
+	if (size > left)
+		size = (size_t)left;
+	if (offset >= reader->window_offset &&
+	    offset + size <= reader->window_offset + reader->window_size)
+		return HAPAX_OK;
+	if (bytes > left)
+		bytes = (size_t)left;
+	status = grow_window(reader, bytes, err);
+	if (status != HAPAX_OK)
+		return status;
+	reader->window_size = 0;
+	got = hx_io_read_full(reader->io, reader->file, reader->window, bytes, offset);
+	if (got < 0)
+		return hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, (int)-got, "a segment was not read at %llu",
+			(unsigned long long)offset);
+	reader->window_offset = offset;
+	reader->window_size = (size_t)got;
+	/* It became shorter while we read. */
+	if ((size_t)got < bytes)
+		reader->file_bytes =
+			(offset + (uint64_t)got) / HX_LOG_BLOCK_SIZE * HX_LOG_BLOCK_SIZE;
+	return HAPAX_OK;
+}
+
+static enum hapax_status load(
+	struct hx_log_reader *reader, uint64_t offset, size_t size, struct hapax_error *err)
+{
+	return load_ahead(reader, offset, size, READ_BYTES, err);
+}
+
+static const unsigned char *at_offset(const struct hx_log_reader *reader, uint64_t offset)
+{
+	return reader->window + (offset - reader->window_offset);
+}
+
+static bool is_loaded(const struct hx_log_reader *reader, uint64_t offset, size_t size)
+{
+	return offset >= reader->window_offset &&
+		offset + size <= reader->window_offset + reader->window_size;
+}
+
+static enum hapax_status read_header(
+	struct hx_log_reader *reader, const char *path, bool may_be_short, struct hapax_error *err)
+{
+	struct hapax_error why = {0};
+	/* Nothing ahead: what is read next is often the seal, at the other end. */
+	enum hapax_status status = load_ahead(reader, 0, HX_LOG_BLOCK_SIZE, HX_LOG_BLOCK_SIZE, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	if (!is_loaded(reader, 0, HX_LOG_BLOCK_SIZE))
+		return hx_error_set(
+			err, HAPAX_ERR_CORRUPT, 0, "\"%s\" is truncated: it has no header", path);
+	status = hx_log_header_decode(at_offset(reader, 0), &reader->header, &why);
+	if (status != HAPAX_OK)
+		return hx_error_set(err, status, 0, "\"%s\": %s", path, why.message);
+	if (reader->file_bytes < reader->header.capacity && !may_be_short)
+		return hx_error_set(
+			err, HAPAX_ERR_CORRUPT, 0, "\"%s\" is truncated: %llu bytes of %llu", path,
+			(unsigned long long)reader->file_bytes,
+			(unsigned long long)reader->header.capacity);
+	return HAPAX_OK;
+}
+
+static enum hapax_status open_segment(
+	struct hx_log_reader *reader, const struct hx_io *io, const char *path, bool may_be_short,
+	struct hapax_error *err)
+{
+	struct hx_io_stat st;
+	enum hapax_status status;
+	int failed;
+
+	*reader = (struct hx_log_reader){
+		.io = io,
+		.window = reader->window,
+		.window_committed = reader->window_committed,
+	};
+	reader->file = open_file(reader, path);
+	if (reader->file < 0) {
+		failed = -reader->file;
+		reader->file = -1;
+		reader->io = NULL;
+		return hx_error_set(
+			err, hx_status_from_errno(failed), failed, "\"%s\" was not opened", path);
+	}
+	failed = io->ops->stat(io->context, reader->file, &st);
+	if (failed != 0) {
+		status = hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, -failed, "\"%s\" was not read", path);
+	} else {
+		reader->file_bytes = st.size / HX_LOG_BLOCK_SIZE * HX_LOG_BLOCK_SIZE;
+		status = read_header(reader, path, may_be_short, err);
+	}
+	if (status != HAPAX_OK) {
+		hx_log_reader_shut(reader);
+		return status;
+	}
+	reader->seed = hx_log_seed(&reader->header);
+	reader->offset = HX_LOG_BLOCK_SIZE;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_log_reader_open(
+	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
+	struct hapax_error *err)
+{
+	return open_segment(reader, io, path, false, err);
+}
+
+enum hapax_status hx_log_reader_open_short(
+	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
+	struct hapax_error *err)
+{
+	return open_segment(reader, io, path, true, err);
+}
+
+void hx_log_reader_shut(struct hx_log_reader *reader)
+{
+	if (reader->io != NULL && reader->file >= 0)
+		(void)reader->io->ops->close(reader->io->context, reader->file);
+	reader->io = NULL;
+	reader->file = -1;
+}
+
+void hx_log_reader_close(struct hx_log_reader *reader)
+{
+	hx_log_reader_shut(reader);
+	if (reader->window != NULL)
+		hx_pages_release(reader->window, WINDOW_BYTES_MAX);
+	memset(reader, 0, sizeof(*reader));
+	reader->file = -1;
+}
+
+/* Is there a frame at offset? It lies in the window then. */
+static enum hapax_status look(
+	struct hx_log_reader *reader, uint64_t offset, enum hx_log_found *ret_found,
+	struct hx_log_frame *ret_frame, struct hapax_error *err)
+{
+	enum hapax_status status;
+
+	*ret_found = HX_LOG_FOUND_END;
+	if (offset >= reader->file_bytes)
+		return HAPAX_OK;
+	status = load(reader, offset, HX_LOG_BLOCK_SIZE, err);
+	if (status != HAPAX_OK)
+		return status;
+	if (!is_loaded(reader, offset, HX_LOG_BLOCK_SIZE))
+		return HAPAX_OK;
+	*ret_found = HX_LOG_FOUND_NOTHING;
+	if (!hx_log_frame_peek(at_offset(reader, offset), offset, ret_frame))
+		return HAPAX_OK;
+	status = load(reader, offset, ret_frame->size, err);
+	if (status != HAPAX_OK)
+		return status;
+	*ret_found = is_loaded(reader, offset, ret_frame->size) &&
+			hx_log_frame_is_whole(ret_frame, reader->seed, at_offset(reader, offset))
+		? HX_LOG_FOUND_FRAME
+		: HX_LOG_FOUND_DAMAGE;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_log_reader_next(
+	struct hx_log_reader *reader, enum hx_log_found *ret_found, struct hx_log_frame *ret_frame,
+	struct hapax_bytes *ret_entries, struct hapax_error *err)
+{
+	enum hapax_status status = look(reader, reader->offset, ret_found, ret_frame, err);
+
+	if (status != HAPAX_OK || *ret_found != HX_LOG_FOUND_FRAME)
+		return status;
+	*ret_entries = (struct hapax_bytes){
+		at_offset(reader, reader->offset) + HX_LOG_FRAME_HEADER_SIZE, ret_frame->payload};
+	reader->offset += ret_frame->size;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_log_reader_witness(
+	struct hx_log_reader *reader, bool *ret_found, struct hx_log_frame *ret_frame,
+	struct hapax_error *err)
+{
+	*ret_found = false;
+	for (uint64_t offset = reader->offset + HX_LOG_BLOCK_SIZE; offset < reader->file_bytes;
+	     offset += HX_LOG_BLOCK_SIZE) {
+		enum hx_log_found found;
+		enum hapax_status status = look(reader, offset, &found, ret_frame, err);
+
+		if (status != HAPAX_OK)
+			return status;
+		if (found == HX_LOG_FOUND_FRAME) {
+			*ret_found = true;
+			return HAPAX_OK;
+		}
+	}
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_log_reader_probe(
+	struct hx_log_reader *reader, uint64_t offset, enum hx_log_found *ret_found,
+	struct hx_log_frame *ret_frame, bool *ret_is_zero, struct hapax_error *err)
+{
+	static const unsigned char zeros[HX_LOG_BLOCK_SIZE];
+	enum hapax_status status = look(reader, offset, ret_found, ret_frame, err);
+
+	*ret_is_zero = status == HAPAX_OK && *ret_found == HX_LOG_FOUND_NOTHING &&
+		memcmp(at_offset(reader, offset), zeros, sizeof(zeros)) == 0;
+	return status;
+}
+
+void hx_log_entries_begin(
+	struct hx_log_entries *entries, const struct hx_log_frame *frame, enum hx_log_kind kind,
+	struct hapax_bytes bytes)
+{
+	*entries = (struct hx_log_entries){
+		.left = bytes,
+		.count = frame->entries,
+		.lsn = frame->lsn,
+		.offset = frame->offset + HX_LOG_FRAME_HEADER_SIZE,
+		.is_log = kind == HX_LOG_KIND_LOG,
+	};
+}
+
+bool hx_log_entries_next(
+	struct hx_log_entries *entries, struct hx_log_entry *ret_entry,
+	enum hapax_status *ret_status, struct hapax_error *err)
+{
+	*ret_status = HAPAX_OK;
+	if (entries->count == 0) {
+		if (entries->left.size != 0)
+			*ret_status = hx_error_set(
+				err, HAPAX_ERR_CORRUPT, 0, "a frame holds more than its entries");
+		return false;
+	}
+	*ret_status = hx_log_entry_decode(entries->left, ret_entry, err);
+	if (*ret_status == HAPAX_OK && entries->is_log && ret_entry->lsn != entries->lsn)
+		*ret_status = hx_error_set(
+			err, HAPAX_ERR_CORRUPT, 0, "an entry has LSN %llu in the place of %llu",
+			(unsigned long long)ret_entry->lsn, (unsigned long long)entries->lsn);
+	if (*ret_status != HAPAX_OK)
+		return false;
+	ret_entry->offset = entries->offset;
+	entries->offset += ret_entry->size;
+	entries->left.data = (const unsigned char *)entries->left.data + ret_entry->size;
+	entries->left.size -= ret_entry->size;
+	entries->count--;
+	entries->lsn++;
+	return true;
+}

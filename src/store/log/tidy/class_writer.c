@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * class_writer.c - a class segment in the making.
+ */
+#include "store/log/tidy/class_writer.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "store/index/packed_key.h"
+#include "store/log/format/endian.h"
+#include "store/log/tidy/shelf.h"
+
+enum {
+	/* Dense: large frames, little in between. */
+	FRAME_BYTES = 256 * 1024,
+	NAMED_BYTES_MAX = HX_SCOPES_MAX / 8,
+};
+
+/* REMOVEs wait in memory for their turn. */
+#define REMOVES_BYTES_MAX ((size_t)1 << 32)
+
+void hx_log_class_writer_init(
+	struct hx_log_class_writer *writer, struct hx_log_directory *directory,
+	struct hx_scope_table *scopes, enum hx_log_kind kind, uint64_t id)
+{
+	memset(writer, 0, sizeof(*writer));
+	writer->directory = directory;
+	writer->scopes = scopes;
+	writer->kind = kind;
+	writer->id = id;
+	hx_log_segment_init(&writer->segment);
+	hx_buf_init(&writer->named, NAMED_BYTES_MAX);
+	hx_buf_init(&writer->removes, REMOVES_BYTES_MAX);
+	writer->seal.lsn_low = UINT64_MAX;
+	writer->seal.expires_ms_max = INT64_MIN;
+}
+
+void hx_log_class_writer_set_made(struct hx_log_class_writer *writer, uint64_t lsn)
+{
+	assert(hx_log_class_writer_is_empty(writer));
+	writer->seal.made_lsn = lsn;
+}
+
+void hx_log_class_writer_done(struct hx_log_class_writer *writer)
+{
+	if (writer->segment.file >= 0) {
+		hx_log_segment_close(&writer->segment);
+		(void)hx_log_segment_remove(writer->directory, writer->kind, writer->id, ".tmp");
+	}
+	if (writer->frame != NULL)
+		hx_pages_release(writer->frame, HX_LOG_FRAME_SIZE_MAX);
+	hx_buf_done(&writer->named);
+	hx_buf_done(&writer->removes);
+	memset(writer, 0, sizeof(*writer));
+	hx_log_segment_init(&writer->segment);
+}
+
+bool hx_log_class_writer_is_empty(const struct hx_log_class_writer *writer)
+{
+	return writer->seal.puts == 0 && writer->seal.removes == 0;
+}
+
+static enum hapax_status no_memory(struct hapax_error *err)
+{
+	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to copy records");
+}
+
+static enum hapax_status open_file(struct hx_log_class_writer *writer, struct hapax_error *err)
+{
+	struct hx_log_segment_plan plan = {
+		.kind = writer->kind,
+		.id = writer->id,
+		.capacity = 2 * HX_LOG_BLOCK_SIZE,
+		.is_hidden = true,
+	};
+
+	if (writer->segment.file >= 0)
+		return HAPAX_OK;
+	if (writer->frame == NULL)
+		writer->frame = hx_pages_reserve(HX_LOG_FRAME_SIZE_MAX);
+	if (writer->frame == NULL)
+		return no_memory(err);
+	return hx_log_segment_make(&writer->segment, writer->directory, &plan, err);
+}
+
+static enum hapax_status flush(
+	struct hx_log_class_writer *writer, uint32_t flags, struct hapax_error *err)
+{
+	uint32_t end = HX_LOG_FRAME_HEADER_SIZE + writer->payload;
+	struct hx_log_frame frame = {
+		.flags = flags,
+		.size = hx_log_frame_size(writer->payload),
+		.payload = writer->payload,
+		.entries = writer->entries,
+		.chain = writer->chain,
+		.offset = writer->segment.offset,
+	};
+	int failed;
+
+	if (writer->entries == 0)
+		return HAPAX_OK;
+	memset(writer->frame + end, 0, frame.size - end);
+	hx_log_frame_encode(&frame, writer->segment.seed, writer->frame);
+	writer->payload = 0;
+	writer->entries = 0;
+	writer->chain = frame.crc;
+	failed = hx_log_segment_write(&writer->segment, writer->frame, frame.size);
+	if (failed != 0)
+		return hx_error_set(
+			err, hx_status_from_errno(-failed), -failed,
+			"a class segment was not written");
+	return HAPAX_OK;
+}
+
+/* Room for an entry, in this frame or the next. NULL: *ret_status. */
+static unsigned char *take(
+	struct hx_log_class_writer *writer, size_t size, enum hapax_status *ret_status,
+	struct hapax_error *err)
+{
+	size_t wanted;
+	unsigned char *at;
+
+	*ret_status = open_file(writer, err);
+	if (*ret_status == HAPAX_OK && writer->payload != 0 && writer->payload + size > FRAME_BYTES)
+		*ret_status = flush(writer, 0, err);
+	if (*ret_status != HAPAX_OK)
+		return NULL;
+	assert(size <= HX_LOG_FRAME_SIZE_MAX - HX_LOG_BLOCK_SIZE);
+	wanted = hx_log_frame_size((uint32_t)(writer->payload + size));
+	wanted = (wanted + HX_PAGES_STEP - 1) / HX_PAGES_STEP * HX_PAGES_STEP;
+	if (wanted > writer->frame_committed) {
+		if (hx_pages_commit(
+			    writer->frame + writer->frame_committed,
+			    wanted - writer->frame_committed, 0) != 0) {
+			*ret_status = no_memory(err);
+			return NULL;
+		}
+		writer->frame_committed = wanted;
+	}
+	at = writer->frame + HX_LOG_FRAME_HEADER_SIZE + writer->payload;
+	writer->payload += (uint32_t)size;
+	writer->entries++;
+	return at;
+}
+
+static enum hapax_status name_scope(
+	struct hx_log_class_writer *writer, uint32_t scope_id, struct hapax_error *err)
+{
+	size_t byte = scope_id / 8;
+	unsigned char bit = (unsigned char)(1u << scope_id % 8);
+	const struct hx_scope *scope;
+	enum hapax_status status;
+	unsigned char *at;
+
+	while (writer->named.size <= byte) {
+		if (hx_buf_append_byte(&writer->named, 0) != HAPAX_OK)
+			return no_memory(err);
+	}
+	if (writer->named.data[byte] & bit)
+		return HAPAX_OK;
+	scope = hx_scope_table_get(writer->scopes, scope_id);
+	at = take(writer, hx_log_scope_size(scope->tenant, scope->group), &status, err);
+	if (at == NULL)
+		return status;
+	hx_log_scope_encode(at, scope_id, scope->tenant, scope->group, 0);
+	writer->named.data[byte] |= bit;
+	return HAPAX_OK;
+}
+
+static void note(struct hx_log_class_writer *writer, uint64_t lsn, int64_t expires_ms)
+{
+	struct hx_log_seal *seal = &writer->seal;
+
+	seal->lsn_low = lsn < seal->lsn_low ? lsn : seal->lsn_low;
+	if (expires_ms > seal->expires_ms_max)
+		seal->expires_ms_max = expires_ms;
+}
+
+enum hapax_status hx_log_class_writer_put(
+	struct hx_log_class_writer *writer, const struct hapax_record *record,
+	const struct hx_packed_key *key, uint64_t lsn, struct hapax_error *err)
+{
+	size_t size = hx_log_put_size(record, key);
+	enum hapax_status status = name_scope(writer, key->scope_id, err);
+	unsigned char *at;
+
+	if (status != HAPAX_OK)
+		return status;
+	at = take(writer, size, &status, err);
+	if (at == NULL)
+		return status;
+	hx_log_put_encode(at, record, key, key->scope_id, 0, lsn);
+	writer->seal.puts++;
+	writer->seal.put_bytes += size;
+	writer->large_results += hx_log_shelf_takes(record);
+	note(writer, lsn, record->expires_ms);
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_log_class_writer_remove(
+	struct hx_log_class_writer *writer, const struct hx_packed_key *key, int64_t changed_ms,
+	int64_t needed_until_ms, uint64_t lsn, struct hapax_error *err)
+{
+	size_t size = hx_log_remove_size(key);
+
+	if (hx_buf_reserve(&writer->removes, size) != HAPAX_OK)
+		return no_memory(err);
+	hx_log_remove_encode(
+		writer->removes.data + writer->removes.size, key, key->scope_id, changed_ms,
+		needed_until_ms, lsn);
+	writer->removes.size += size;
+	writer->seal.removes++;
+	note(writer, lsn, needed_until_ms);
+	return HAPAX_OK;
+}
+
+/* Behind the PUTs; scopes are named again, so that this part can be read on its own. */
+static enum hapax_status write_removes(struct hx_log_class_writer *writer, struct hapax_error *err)
+{
+	enum hapax_status status = open_file(writer, err);
+	size_t done = 0;
+
+	if (status == HAPAX_OK)
+		status = flush(writer, 0, err);
+	if (status != HAPAX_OK)
+		return status;
+	writer->seal.removes_offset = writer->segment.offset;
+	hx_buf_clear(&writer->named);
+	while (done < writer->removes.size) {
+		const unsigned char *entry = writer->removes.data + done;
+		size_t size = hx_get32(entry + HX_LOG_ENTRY_SIZE);
+		unsigned char *at;
+
+		status = name_scope(writer, hx_get32(entry + HX_LOG_ENTRY_SCOPE), err);
+		if (status != HAPAX_OK)
+			return status;
+		at = take(writer, size, &status, err);
+		if (at == NULL)
+			return status;
+		memcpy(at, entry, size);
+		done += size;
+	}
+	return flush(writer, 0, err);
+}
+
+enum hapax_status hx_log_class_writer_finish(
+	struct hx_log_class_writer *writer, struct hx_log_manifest_item *ret_item,
+	struct hapax_error *err)
+{
+	enum hapax_status status = write_removes(writer, err);
+	unsigned char *at;
+	int failed;
+
+	if (status != HAPAX_OK)
+		return status;
+	at = take(writer, HX_LOG_SEAL_SIZE, &status, err);
+	if (at == NULL)
+		return status;
+	hx_log_seal_encode(at, &writer->seal, 0);
+	status = flush(writer, HX_LOG_FRAME_SEAL, err);
+	if (status != HAPAX_OK)
+		return status;
+	failed = hx_log_segment_finish(&writer->segment, writer->directory);
+	if (failed != 0)
+		return hx_error_set(
+			err, hx_status_from_errno(-failed), -failed,
+			"a class segment was not finished");
+	*ret_item = (struct hx_log_manifest_item){
+		.id = writer->id,
+		.bytes = writer->segment.offset,
+		.kind = writer->kind,
+		.crc = writer->chain,
+		.seal = writer->seal,
+	};
+	hx_log_segment_close(&writer->segment);
+	return HAPAX_OK;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * keeper.c - the thread that looks after the files while nobody waits for it:
+ * segments ahead of need, passes over old ones, a last frame when the log is idle.
+ *
+ * It measures its own intervals by the monotonic clock: they decide nothing.
+ */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "store/core.h"
+#include "store/log/log_private.h"
+
+#define SECOND_NS INT64_C(1000000000)
+#define MS_NS     INT64_C(1000000)
+
+/* Passes that fail are tried again after 2 s, then twice as long, to four minutes. */
+enum { PAUSE_DOUBLINGS = 8 };
+
+/* So far a clock may be behind, after a crash, what somebody was told (I8). */
+#define CLOCK_AGE_MS INT64_C(10000)
+
+/* Was somebody told a time that is much later than the last one in the log? */
+static bool clock_is_old(struct hx_log *log)
+{
+	if (hx_log_now(log) - log->writer.mark.store_ms < CLOCK_AGE_MS)
+		return false;
+	return atomic_exchange_explicit(&log->was_read, 0, memory_order_relaxed) != 0;
+}
+
+/* Once a second, by who leads: is the log idle, and does its last frame lack a witness? */
+struct tick_task {
+	struct hx_log_task task;
+	struct hx_log *log;
+	uint64_t frame_count; /* at the last tick */
+};
+
+static enum hapax_status run_tick(struct hx_log_task *task)
+{
+	struct tick_task *tick = task->context;
+	struct hx_log_writer *writer = &tick->log->writer;
+	bool is_idle = tick->frame_count == writer->frame_count;
+
+	tick->frame_count = writer->frame_count;
+	/* What is written now would be gone when the store is closed, or in another one. */
+	if (hx_log_directory_is_gone(&tick->log->directory)) {
+		hx_log_writer_latch(writer, ENOENT, "the directory");
+		return HAPAX_ERR_FAILED;
+	}
+	if (writer->sync == HX_LOG_SYNC_LATER)
+		return hx_log_writer_sync(writer);
+	if (writer->active.file < 0)
+		return HAPAX_OK;
+	if ((is_idle && writer->witnessed_lsn != writer->next_lsn) || clock_is_old(tick->log))
+		return hx_log_writer_force(writer, 0);
+	return HAPAX_OK;
+}
+
+/* Wait until there is something to do, or the time has come. False: stop. */
+static bool wait_for_work(struct hx_log *log, int64_t deadline_ns)
+{
+	bool goes_on;
+
+	hx_mutex_lock(&log->keeper_mutex);
+	while (!log->keeper_stops && !log->keeper_is_called) {
+		if (!hx_cond_wait_until_ns(&log->keeper_wake, &log->keeper_mutex, deadline_ns))
+			break;
+	}
+	log->keeper_is_called = false;
+	goes_on = !log->keeper_stops;
+	hx_mutex_unlock(&log->keeper_mutex);
+	return goes_on;
+}
+
+static bool must_stop(struct hx_log *log)
+{
+	bool stops;
+
+	hx_mutex_lock(&log->keeper_mutex);
+	stops = log->keeper_stops;
+	hx_mutex_unlock(&log->keeper_mutex);
+	return stops;
+}
+
+uint64_t hx_log_keeper_failures(struct hx_log *log, struct hapax_error *err)
+{
+	uint64_t failures;
+
+	hx_mutex_lock(&log->keeper_mutex);
+	failures = log->pass_failures;
+	if (failures != 0 && err != NULL)
+		*err = log->pass_error;
+	hx_mutex_unlock(&log->keeper_mutex);
+	return failures;
+}
+
+/*
+ * A segment that cannot be read any more, or a full disk: stats count it and sweep tells
+ * it. Returns how long to leave it alone: to copy the same every second would only wear the
+ * disk, and fill the log.
+ */
+static int64_t note_passes(
+	struct hx_log *log, enum hapax_status status, const struct hapax_error *err)
+{
+	uint64_t failures;
+
+	hx_mutex_lock(&log->keeper_mutex);
+	failures = status == HAPAX_OK ? 0 : log->pass_failures + 1;
+	log->pass_failures = failures;
+	if (failures != 0)
+		log->pass_error = *err;
+	hx_mutex_unlock(&log->keeper_mutex);
+	if (failures == 0)
+		return 0;
+	return SECOND_NS << (failures < PAUSE_DOUBLINGS ? failures : PAUSE_DOUBLINGS);
+}
+
+static enum hapax_status run_passes(struct hx_log *log, struct hapax_error *err)
+{
+	struct hx_log_round round = {0};
+	enum hapax_status status = HAPAX_OK;
+	bool more = true;
+
+	while (more && status == HAPAX_OK && !must_stop(log) &&
+	       !hx_log_writer_is_latched(&log->writer)) {
+		hx_mutex_lock(&log->sweep_mutex);
+		status = hx_log_pass(log, &round, &more, err);
+		hx_mutex_unlock(&log->sweep_mutex);
+	}
+	/* That the store has failed is not for the passes to tell. */
+	return hx_log_writer_is_latched(&log->writer) ? HAPAX_OK : status;
+}
+
+static void keeper_run(void *arg)
+{
+	struct hx_log *log = arg;
+	struct tick_task tick = {.task = {.run = run_tick}, .log = log};
+	int64_t unsafe_ms = hx_store_options(&log->base)->unsafe_interval_ms;
+	int64_t interval_ns =
+		unsafe_ms != 0 && unsafe_ms * MS_NS < SECOND_NS ? unsafe_ms * MS_NS : SECOND_NS;
+	int64_t tick_at_ns = hx_clock_mono_ns() + interval_ns;
+	int64_t pass_at_ns = 0;
+
+	tick.task.context = &tick;
+	while (wait_for_work(log, tick_at_ns)) {
+		(void)hx_log_writer_make_spare_if_wanted(&log->writer);
+		if (hx_clock_mono_ns() >= tick_at_ns) {
+			(void)hx_log_queue_task(&log->queue, &tick.task);
+			tick_at_ns = hx_clock_mono_ns() + interval_ns;
+		}
+		if (hx_clock_mono_ns() >= pass_at_ns) {
+			struct hapax_error err = {0};
+			enum hapax_status status = run_passes(log, &err);
+
+			pass_at_ns = hx_clock_mono_ns() + note_passes(log, status, &err);
+		}
+	}
+}
+
+enum hapax_status hx_log_keeper_start(struct hx_log *log, struct hapax_error *err)
+{
+	enum hapax_status status = hx_thread_start(&log->keeper, keeper_run, log, "hapax-log", err);
+
+	log->keeper_runs = status == HAPAX_OK;
+	return status;
+}
+
+void hx_log_keeper_call(struct hx_log *log)
+{
+	if (!log->keeper_runs)
+		return;
+	hx_mutex_lock(&log->keeper_mutex);
+	log->keeper_is_called = true;
+	hx_cond_signal(&log->keeper_wake);
+	hx_mutex_unlock(&log->keeper_mutex);
+}
+
+void hx_log_keeper_stop(struct hx_log *log)
+{
+	if (!log->keeper_runs)
+		return;
+	hx_mutex_lock(&log->keeper_mutex);
+	log->keeper_stops = true;
+	hx_cond_signal(&log->keeper_wake);
+	hx_mutex_unlock(&log->keeper_mutex);
+	hx_thread_join(&log->keeper);
+	log->keeper_runs = false;
+}

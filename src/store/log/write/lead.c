@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lead.c - what a leader does with a list: decide, write, answer.
+ *
+ *  (1) Decisions of a frame see what is durable and what is in the same frame.
+ *  (2) Nothing is answered before its frame is durable. What was decided for a frame
+ *      that failed is UNCERTAIN, FENCED and LIMIT as well, since an operation before it in
+ *      the frame may be why; what was not decided is FAILED.
+ */
+#include <assert.h>
+
+#include "base/limits.h"
+#include "store/core.h"
+#include "store/index/mark.h"
+#include "store/index/run.h"
+#include "store/log/log_private.h"
+
+struct hx_work_context hx_log_context(struct hx_log *log)
+{
+	const struct hapax_store_options *options = hx_store_options(&log->base);
+
+	return (struct hx_work_context){
+		.index = log->index,
+		.journal = &log->writer.journal,
+		.rules =
+			{
+				.now_ms = hx_log_now(log),
+				.result_size_max = options->result_size_max,
+				.fresh_token =
+					HX_TOKEN_MAX, /* stands for the one that is taken later */
+			},
+		.parked_max = options->parked_max,
+	};
+}
+
+/* Decide requests from first on, as far as the frame goes. Returns the first that is not through. */
+static size_t decide(
+	struct hx_log *log, struct hx_log_request *requests, size_t count, size_t first)
+{
+	struct hx_work_context context = hx_log_context(log);
+
+	for (size_t i = first; i < count; i++) {
+		struct hx_log_request *request = &requests[i];
+
+		if (request->task != NULL) {
+			request->task->status = request->task->run(request->task);
+			if (log->writer.journal.is_full)
+				return i;
+			continue;
+		}
+		request->decided += hx_run_all(
+			&context, request->ops + request->decided,
+			request->count - request->decided);
+		if (request->decided < request->count)
+			return i;
+	}
+	return count;
+}
+
+static void complete(struct hx_log *log, struct hx_log_request *request)
+{
+	if (request->completion.fn != NULL)
+		hx_log_fetch_complete(log, request->ops, request->count, request->completion);
+}
+
+/* The store has failed: nothing from first on gets an answer that could be wrong. */
+static void fail(struct hx_log *log, struct hx_log_request *requests, size_t count, size_t first)
+{
+	for (size_t i = first; i < count; i++) {
+		struct hx_log_request *request = &requests[i];
+
+		if (request->task != NULL) {
+			request->task->status = HAPAX_ERR_FAILED;
+			continue;
+		}
+		hx_store_fail(
+			request->ops + request->durable, request->decided - request->durable,
+			HAPAX_ERR_UNCERTAIN);
+		hx_store_fail(
+			request->ops + request->decided, request->count - request->decided,
+			HAPAX_ERR_FAILED);
+		complete(log, request);
+	}
+}
+
+static enum hapax_status commit(struct hx_log *log)
+{
+	struct hx_log_writer *writer = &log->writer;
+
+	if (writer->payload != 0 || writer->is_forced)
+		hx_log_counts_write(&log->counts, writer);
+	return hx_log_writer_commit(writer);
+}
+
+void hx_log_lead(void *context, struct hx_log_request *requests, size_t count)
+{
+	struct hx_log *log = context;
+	struct hx_log_writer *writer = &log->writer;
+	size_t ended = 0; /* requests that got their answer */
+
+	writer->no_room = HAPAX_OK;
+	while (ended < count) {
+		size_t through;
+
+		if (hx_log_writer_is_latched(writer)) {
+			fail(log, requests, count, ended);
+			return;
+		}
+		hx_log_writer_begin(writer);
+		through = decide(log, requests, count, ended);
+		while (through == count && writer->payload != 0 &&
+		       hx_log_queue_grow(&log->queue, &requests, &count))
+			through = decide(log, requests, count, through);
+		if (writer->journal.is_full && writer->payload == 0) {
+			/* Whatever comes of it, the next round goes on: with room, or refusing. */
+			(void)hx_log_writer_make_room(writer);
+			continue;
+		}
+		if (commit(log) != HAPAX_OK) {
+			fail(log, requests, count, ended);
+			return;
+		}
+		if (through < count)
+			requests[through].durable = requests[through].decided;
+		for (size_t i = ended; i < through; i++)
+			complete(log, &requests[i]);
+		ended = through;
+	}
+	if (hx_log_writer_wants_spare(writer))
+		hx_log_keeper_call(log);
+}
+
+/* Reading beside the leader. */
+
+static bool may_read(const struct hapax_op *op)
+{
+	return !hx_run_is_grouped(op) &&
+		(op->type == HAPAX_OP_CHECK || op->type == HAPAX_OP_CLAIM ||
+	         op->type == HAPAX_OP_LOOKUP);
+}
+
+/* Between enter and leave. */
+static bool read_one(struct hx_log *log, const struct hx_work_context *context, struct hapax_op *op)
+{
+	struct hx_index_key key;
+	struct hx_work work;
+
+	hx_index_key_init(log->index, &key, op->private_scope, op->key);
+	if (!hx_mark_read(context, &key, op)) {
+		hx_work_bind(&work, &key, op);
+		if (!hx_work_read(&work, context))
+			return false;
+	}
+	/* After reading: see inflight.h. */
+	return !hx_log_inflight_is_marked(&log->writer.inflight, key.hash);
+}
+
+size_t hx_log_read(struct hx_log *log, struct hapax_op *ops, size_t count)
+{
+	struct hx_work_context context;
+	unsigned seat;
+	size_t i = 0;
+
+	if (hx_log_writer_is_latched(&log->writer))
+		return 0;
+	context = hx_log_context(log);
+	context.journal = NULL;
+	seat = hx_epoch_enter(&log->index->epoch);
+	for (; i < count; i++) {
+		if (ops[i].status != HAPAX_OK)
+			continue;
+		if (!may_read(&ops[i]))
+			break;
+		if (!read_one(log, &context, &ops[i])) {
+			hx_store_refuse(&ops[i], HAPAX_OK);
+			break;
+		}
+	}
+	hx_epoch_leave(&log->index->epoch, seat);
+	/* Written only once a second: a line that everybody reads stays shared. */
+	if (i != 0 && atomic_load_explicit(&log->was_read, memory_order_relaxed) == 0)
+		atomic_store_explicit(&log->was_read, 1, memory_order_relaxed);
+	return i;
+}
+
+/* Frames for their own sake. */
+
+struct mark_task {
+	struct hx_log_task task;
+	struct hx_log *log;
+	uint32_t flags;
+};
+
+static enum hapax_status run_mark(struct hx_log_task *task)
+{
+	struct mark_task *mark = task->context;
+
+	return hx_log_writer_force(&mark->log->writer, mark->flags);
+}
+
+enum hapax_status hx_log_mark_frame(struct hx_log *log, uint32_t flags)
+{
+	struct mark_task mark = {.task = {.run = run_mark}, .log = log, .flags = flags};
+
+	mark.task.context = &mark;
+	return hx_log_queue_task(&log->queue, &mark.task);
+}
+
+struct sync_task {
+	struct hx_log_task task;
+	struct hx_log *log;
+};
+
+static enum hapax_status run_sync(struct hx_log_task *task)
+{
+	struct sync_task *sync = task->context;
+
+	return hx_log_writer_sync(&sync->log->writer);
+}
+
+enum hapax_status hx_log_sync(struct hx_log *log)
+{
+	struct sync_task sync = {.task = {.run = run_sync}, .log = log};
+
+	if (log->writer.sync == HX_LOG_SYNC_ALWAYS)
+		return HAPAX_OK;
+	sync.task.context = &sync;
+	return hx_log_queue_task(&log->queue, &sync.task);
+}

@@ -1,0 +1,710 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * writer.c - the end of the log.
+ *
+ *  (1) One frame is written at a time, and the next only when it is durable.
+ *  (2) A frame lies in one segment whole. What does not fit waits for the next.
+ *  (3) Room is made before anything is decided: once a change is in the frame, the
+ *      only thing that can go wrong is the write itself, and that latches.
+ */
+#include "store/log/write/writer.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "store/log/read/log_walk.h"
+
+enum {
+	/* A frame of this size is written before more is added: bounds the wait. */
+	FRAME_BYTES_SOFT = 1024 * 1024,
+	/* A small store is small, and a busy one soon has segments of full size. */
+	SEGMENT_BYTES_FIRST = 1024 * 1024,
+	SEGMENT_GROWTH = 4,
+	/* Of a segment, for what ends claims, as long as the next one is not there. */
+	RESERVE_DIVISOR = 4,
+	/* In unsafe mode tokens are given out before they are durable. */
+	TOKENS_AHEAD = 65536,
+};
+
+/* Entries. */
+
+static size_t begin_size(const struct hx_log_writer *writer)
+{
+	return writer->needs_begin
+		? HX_LOG_BEGIN_SIZE + hx_log_manifest_size(writer->manifest.count)
+		: 0;
+}
+
+/* Let the buffer hold size bytes. */
+static enum hapax_status commit_memory(struct hx_log_writer *writer, size_t size)
+{
+	size_t wanted = (size + HX_PAGES_STEP - 1) / HX_PAGES_STEP * HX_PAGES_STEP;
+
+	if (wanted <= writer->frame_committed)
+		return HAPAX_OK;
+	if (hx_pages_commit(
+		    writer->frame + writer->frame_committed, wanted - writer->frame_committed, 0) !=
+	    0)
+		return HAPAX_ERR_NO_MEMORY;
+	writer->frame_committed = wanted;
+	return HAPAX_OK;
+}
+
+static bool has_spare(const struct hx_log_writer *writer)
+{
+	return atomic_load_explicit(&writer->has_spare, memory_order_acquire) != 0;
+}
+
+/* Bytes that a frame may have in the active segment. */
+static uint64_t room_in_active(const struct hx_log_writer *writer, bool may_take_reserve)
+{
+	const struct hx_log_segment *active = &writer->active;
+	uint64_t reserve = active->capacity / RESERVE_DIVISOR;
+	uint64_t room;
+
+	/* The last block is the seal's. */
+	if (active->file < 0 || active->offset + HX_LOG_BLOCK_SIZE >= active->capacity)
+		return 0;
+	room = active->capacity - HX_LOG_BLOCK_SIZE - active->offset;
+	if (may_take_reserve)
+		return room;
+	if (has_spare(writer))
+		reserve = 0;
+	return room > reserve ? room - reserve : 0;
+}
+
+static enum hapax_status full(struct hx_log_writer *writer, uint32_t wanted, bool may_take_reserve)
+{
+	if (writer->no_room != HAPAX_OK && wanted != 0)
+		return writer->no_room;
+	writer->journal.is_full = true;
+	writer->wanted = wanted;
+	writer->wants_reserve = may_take_reserve;
+	return HAPAX_ERR_LIMIT;
+}
+
+/* Promise size bytes more. See journal.h about is_full. */
+static enum hapax_status promise(struct hx_log_writer *writer, size_t size, bool may_take_reserve)
+{
+	uint64_t payload = (uint64_t)writer->payload + writer->reserved + size +
+		(writer->payload == 0 ? begin_size(writer) : 0);
+	uint32_t frame_size;
+
+	if (writer->payload >= FRAME_BYTES_SOFT)
+		return full(writer, 0, may_take_reserve);
+	if (payload > HX_LOG_FRAME_SIZE_MAX - HX_LOG_BLOCK_SIZE)
+		return writer->payload != 0 ? full(writer, 0, may_take_reserve) : HAPAX_ERR_LIMIT;
+	frame_size = hx_log_frame_size((uint32_t)payload);
+	if (frame_size > room_in_active(writer, may_take_reserve))
+		return full(writer, writer->payload != 0 ? 0 : frame_size, may_take_reserve);
+	if (commit_memory(writer, frame_size) != HAPAX_OK)
+		return HAPAX_ERR_NO_MEMORY;
+	writer->reserved += (uint32_t)size;
+	return HAPAX_OK;
+}
+
+/* Where the next entry goes. */
+static unsigned char *take(struct hx_log_writer *writer, size_t size, uint64_t *ret_lsn)
+{
+	unsigned char *at = writer->frame + HX_LOG_FRAME_HEADER_SIZE + writer->payload;
+
+	assert(size <= writer->reserved);
+	writer->reserved -= (uint32_t)size;
+	writer->payload += (uint32_t)size;
+	writer->entries++;
+	*ret_lsn = writer->next_lsn++;
+	return at;
+}
+
+/* The first frame of a segment begins with where it stands. */
+static void write_begin(struct hx_log_writer *writer)
+{
+	const struct hx_log_manifest *manifest = &writer->manifest;
+	size_t manifest_size = hx_log_manifest_size(manifest->count);
+	unsigned char *at;
+	uint64_t lsn;
+
+	if (!writer->needs_begin)
+		return;
+	writer->reserved += (uint32_t)(HX_LOG_BEGIN_SIZE + manifest_size);
+	at = take(writer, HX_LOG_BEGIN_SIZE, &lsn);
+	hx_log_begin_encode(at, writer->begin_id, writer->begin_end, lsn);
+	at = take(writer, manifest_size, &lsn);
+	hx_log_manifest_encode(
+		at, manifest->log_first_id, manifest->next_class_id, manifest->items,
+		manifest->count, lsn);
+	writer->needs_begin = false;
+}
+
+static bool scope_is_named(const struct hx_log_writer *writer, uint32_t scope_id)
+{
+	return scope_id < writer->scope_capacity &&
+		writer->scope_segments[scope_id] == writer->segment_count;
+}
+
+/* Room to remember where a scope was named. */
+static enum hapax_status grow_scopes(struct hx_log_writer *writer, uint32_t scope_id)
+{
+	uint32_t capacity = writer->scope_capacity != 0 ? writer->scope_capacity : 16;
+	uint32_t *segments;
+
+	if (scope_id < writer->scope_capacity)
+		return HAPAX_OK;
+	while (capacity <= scope_id)
+		capacity *= 2;
+	segments = hx_realloc(writer->scope_segments, capacity * sizeof(*segments));
+	if (segments == NULL)
+		return HAPAX_ERR_NO_MEMORY;
+	memset(segments + writer->scope_capacity, 0,
+	       (capacity - writer->scope_capacity) * sizeof(*segments));
+	writer->scope_segments = segments;
+	writer->scope_capacity = capacity;
+	return HAPAX_OK;
+}
+
+/* What naming a scope will take; 0 when it is named. */
+static size_t scope_size(struct hx_log_writer *writer, uint32_t scope_id)
+{
+	const struct hx_scope *scope;
+
+	if (scope_is_named(writer, scope_id))
+		return 0;
+	scope = hx_scope_table_get(writer->index->scopes, scope_id);
+	return hx_log_scope_size(scope->tenant, scope->group);
+}
+
+/* It was promised. */
+static void write_scope(struct hx_log_writer *writer, uint32_t scope_id)
+{
+	const struct hx_scope *scope = hx_scope_table_get(writer->index->scopes, scope_id);
+	unsigned char *at;
+	uint64_t lsn;
+
+	if (scope_is_named(writer, scope_id))
+		return;
+	at = take(writer, hx_log_scope_size(scope->tenant, scope->group), &lsn);
+	hx_log_scope_encode(at, scope_id, scope->tenant, scope->group, lsn);
+	writer->scope_segments[scope_id] = writer->segment_count;
+}
+
+/* The journal: changes of the index. */
+
+static bool is_at_rest(const struct hapax_record *record)
+{
+	return record->state == HAPAX_STATE_DONE || record->state == HAPAX_STATE_FAILED;
+}
+
+/* Does the new version have to say that the old one is dead, and can it itself? */
+static bool needs_removal(const struct hx_journal_change *change, unsigned *ret_flags)
+{
+	*ret_flags = 0;
+	if (change->replaced == NULL || change->next == NULL || !is_at_rest(change->replaced))
+		return false;
+	if (is_at_rest(change->next) && change->next->expires_ms >= change->replaced->expires_ms) {
+		*ret_flags = HX_LOG_REPLACES;
+		return false;
+	}
+	return true;
+}
+
+static size_t change_size(const struct hx_journal_change *change)
+{
+	const struct hx_packed_key *key = &change->key->packed;
+	unsigned flags;
+	size_t size;
+
+	if (change->mark != NULL)
+		return hx_log_mark_size(change->mark, key);
+	if (change->next == NULL)
+		return hx_log_remove_size(key);
+	size = hx_log_put_size(change->next, key);
+	return needs_removal(change, &flags) ? size + hx_log_remove_size(key) : size;
+}
+
+static enum hapax_status journal_reserve(
+	struct hx_journal *journal, const struct hx_journal_change *change)
+{
+	struct hx_log_writer *writer = (struct hx_log_writer *)journal;
+	uint32_t scope_id = change->key->packed.scope_id;
+
+	if (grow_scopes(writer, scope_id) != HAPAX_OK)
+		return HAPAX_ERR_NO_MEMORY;
+	return promise(
+		writer, change_size(change) + scope_size(writer, scope_id), change->ends_claim);
+}
+
+static void journal_cancel(struct hx_journal *journal)
+{
+	((struct hx_log_writer *)journal)->reserved = 0;
+}
+
+static void write_removal(struct hx_log_writer *writer, const struct hx_journal_change *change)
+{
+	const struct hx_packed_key *key = &change->key->packed;
+	/* A claim that is forced away was never copied: nothing to follow. */
+	int64_t needed_until_ms = change->replaced != NULL && is_at_rest(change->replaced)
+		? change->replaced->expires_ms
+		: INT64_MIN;
+	unsigned char *at;
+	uint64_t lsn;
+
+	at = take(writer, hx_log_remove_size(key), &lsn);
+	hx_log_remove_encode(at, key, key->scope_id, change->now_ms, needed_until_ms, lsn);
+}
+
+static void write_put(
+	struct hx_log_writer *writer, const struct hx_journal_change *change, unsigned flags)
+{
+	const struct hx_packed_key *key = &change->key->packed;
+	unsigned char *at;
+	uint64_t lsn;
+
+	at = take(writer, hx_log_put_size(change->next, key), &lsn);
+	hx_log_put_encode(at, change->next, key, key->scope_id, flags, lsn);
+}
+
+static void write_mark(struct hx_log_writer *writer, const struct hx_journal_change *change)
+{
+	unsigned char *at;
+	uint64_t lsn;
+
+	at = take(writer, hx_log_mark_size(change->mark, &change->key->packed), &lsn);
+	hx_log_mark_encode(at, change->mark, &change->key->packed, change->now_ms, lsn);
+}
+
+static void journal_write(struct hx_journal *journal, const struct hx_journal_change *change)
+{
+	struct hx_log_writer *writer = (struct hx_log_writer *)journal;
+	unsigned flags = 0;
+
+	hx_log_inflight_mark(&writer->inflight, change->key->hash);
+	write_begin(writer);
+	write_scope(writer, change->key->packed.scope_id);
+	if (change->mark != NULL) {
+		write_mark(writer, change);
+	} else if (change->next == NULL) {
+		write_removal(writer, change);
+	} else {
+		if (needs_removal(change, &flags))
+			write_removal(writer, change);
+		write_put(writer, change, flags);
+	}
+}
+
+unsigned char *hx_log_writer_append(
+	struct hx_log_writer *writer, size_t size, uint64_t *ret_lsn, enum hapax_status *ret_status)
+{
+	*ret_status = promise(writer, size, true);
+	if (*ret_status != HAPAX_OK)
+		return NULL;
+	write_begin(writer);
+	return take(writer, size, ret_lsn);
+}
+
+enum hapax_status hx_log_writer_force(struct hx_log_writer *writer, uint32_t flags)
+{
+	enum hapax_status status = promise(writer, 0, true);
+
+	if (status != HAPAX_OK)
+		return status;
+	write_begin(writer);
+	writer->is_forced = true;
+	writer->flags |= flags;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_log_writer_name_scope(struct hx_log_writer *writer, uint32_t scope_id)
+{
+	enum hapax_status status = grow_scopes(writer, scope_id);
+
+	if (status == HAPAX_OK)
+		status = promise(writer, scope_size(writer, scope_id), true);
+	if (status != HAPAX_OK)
+		return status;
+	write_begin(writer);
+	write_scope(writer, scope_id);
+	return HAPAX_OK;
+}
+
+void hx_log_writer_begin(struct hx_log_writer *writer)
+{
+	assert(writer->payload == 0);
+	writer->entries = 0;
+	writer->reserved = 0;
+	writer->journal.is_full = false;
+	writer->wanted = 0;
+	writer->is_forced = false;
+	writer->flags = 0;
+}
+
+/* The frame goes out. */
+
+void hx_log_writer_latch(struct hx_log_writer *writer, int os_errno, const char *what)
+{
+	if (hx_log_writer_is_latched(writer))
+		return;
+	hx_error_set(
+		&writer->fault, HAPAX_ERR_FAILED, os_errno,
+		"%s failed in \"%.128s\"; the store must be opened anew", what,
+		writer->directory->path);
+	atomic_store_explicit(&writer->is_latched, 1, memory_order_release);
+}
+
+static void fill_header(struct hx_log_writer *writer)
+{
+	uint32_t size = hx_log_frame_size(writer->payload);
+	uint32_t end = HX_LOG_FRAME_HEADER_SIZE + writer->payload;
+	uint64_t token = atomic_load_explicit(&writer->index->token, memory_order_relaxed);
+	struct hx_log_frame frame = {
+		.flags = writer->flags,
+		.size = size,
+		.payload = writer->payload,
+		.entries = writer->entries,
+		.chain = writer->chain,
+		.lsn = writer->next_lsn - writer->entries,
+		.durable_lsn = writer->durable_lsn,
+		.token = token,
+		.offset = writer->active.offset,
+	};
+
+	if (writer->sync == HX_LOG_SYNC_LATER)
+		frame.flags |= HX_LOG_FRAME_LOOSE;
+	if (writer->sync == HX_LOG_SYNC_LATER && !(writer->flags & HX_LOG_FRAME_CLOSE))
+		frame.token =
+			token < HX_TOKEN_MAX - TOKENS_AHEAD ? token + TOKENS_AHEAD : HX_TOKEN_MAX;
+	writer->token_given = token;
+	writer->token_mark = frame.token;
+	/* From the last frame's on: what was written never goes back. */
+	hx_clock_mark_advance(&writer->mark, writer->clock);
+	frame.clock = writer->mark;
+	memset(writer->frame + end, 0, size - end);
+	hx_log_frame_encode(&frame, writer->active.seed, writer->frame);
+	writer->chain = frame.crc;
+}
+
+/*
+ * What was written is durable. STORE vouches for the first segment that an open has begun or
+ * gone on with, before anybody is answered from it; the ones after it are vouched for by seals.
+ * If STORE cannot be written the next frame tries again: it only adds to what is noticed.
+ */
+static void note_durable(struct hx_log_writer *writer, uint64_t lsn)
+{
+	writer->durable_lsn = lsn;
+	if (writer->must_vouch &&
+	    hx_log_directory_vouch(writer->directory, writer->last_id, NULL) == HAPAX_OK)
+		writer->must_vouch = false;
+}
+
+enum hapax_status hx_log_writer_commit(struct hx_log_writer *writer)
+{
+	uint32_t size;
+	int failed;
+
+	if (writer->payload == 0 && !writer->is_forced)
+		return HAPAX_OK;
+	assert(writer->reserved == 0 && writer->active.file >= 0);
+	fill_header(writer);
+	size = hx_log_frame_size(writer->payload);
+	writer->payload = 0;
+	failed = hx_log_segment_write(&writer->active, writer->frame, size);
+	if (failed != 0) {
+		hx_log_writer_latch(writer, -failed, "a write");
+		return HAPAX_ERR_UNCERTAIN;
+	}
+	writer->last_id = writer->active.header.id;
+	writer->witnessed_lsn = writer->durable_lsn;
+	writer->frame_count++;
+	writer->is_unsynced = writer->sync == HX_LOG_SYNC_LATER;
+	if (writer->sync == HX_LOG_SYNC_ALWAYS)
+		note_durable(writer, writer->next_lsn);
+	/* A token beyond the mark that a crash leaves would be given out again after it. */
+	else if (
+		writer->token_given > writer->token_durable &&
+		hx_log_writer_sync(writer) != HAPAX_OK)
+		return HAPAX_ERR_UNCERTAIN;
+	hx_log_inflight_clear(&writer->inflight);
+	/* One large result need not hold its memory for ever. */
+	if (writer->frame_committed > 2 * FRAME_BYTES_SOFT) {
+		hx_pages_decommit(
+			writer->frame + FRAME_BYTES_SOFT,
+			writer->frame_committed - FRAME_BYTES_SOFT);
+		writer->frame_committed = FRAME_BYTES_SOFT;
+	}
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_log_writer_sync(struct hx_log_writer *writer)
+{
+	/* What is in the frame in the making is not written yet. */
+	uint64_t written_lsn = writer->next_lsn - (writer->payload != 0 ? writer->entries : 0);
+	int failed;
+
+	/* By frames, not LSNs: a seal is empty, and the next segment counts on it. */
+	if (!writer->is_unsynced)
+		return HAPAX_OK;
+	failed = hx_log_segment_sync(&writer->active);
+	if (failed != 0) {
+		hx_log_writer_latch(writer, -failed, "a sync");
+		return HAPAX_ERR_FAILED;
+	}
+	writer->is_unsynced = false;
+	writer->token_durable = writer->token_mark;
+	note_durable(writer, written_lsn);
+	return HAPAX_OK;
+}
+
+/* Segments. */
+
+static uint64_t next_size(const struct hx_log_writer *writer, uint64_t bytes)
+{
+	uint64_t next = bytes == 0 ? SEGMENT_BYTES_FIRST : bytes * SEGMENT_GROWTH;
+
+	return next < writer->segment_bytes ? next : writer->segment_bytes;
+}
+
+enum hapax_status hx_log_writer_make_spare(struct hx_log_writer *writer, struct hapax_error *err)
+{
+	struct hx_log_segment_plan plan = {.kind = HX_LOG_KIND_LOG, .sync = writer->sync};
+	struct hx_log_segment made;
+	enum hapax_status status;
+
+	hx_mutex_lock(&writer->spare_mutex);
+	/* To fill one takes a while. If it comes to nothing, who waited for it tries itself. */
+	while (writer->spare_is_made)
+		hx_cond_wait(&writer->spare_ready, &writer->spare_mutex);
+	if (has_spare(writer)) {
+		hx_mutex_unlock(&writer->spare_mutex);
+		return HAPAX_OK;
+	}
+	writer->spare_is_made = true;
+	plan.id = (writer->active.file >= 0 ? writer->active.header.id : writer->last_id) + 1;
+	plan.capacity = writer->spare_bytes;
+	plan.reuse_id = writer->reuse_id;
+	writer->reuse_id = 0;
+	hx_mutex_unlock(&writer->spare_mutex);
+	status = hx_log_segment_make(&made, writer->directory, &plan, err);
+	hx_mutex_lock(&writer->spare_mutex);
+	writer->spare_is_made = false;
+	hx_cond_broadcast(&writer->spare_ready);
+	if (status == HAPAX_OK) {
+		writer->spare = made;
+		atomic_store_explicit(&writer->has_spare, 1, memory_order_release);
+		writer->spare_bytes = next_size(writer, writer->spare_bytes);
+	}
+	hx_mutex_unlock(&writer->spare_mutex);
+	return status;
+}
+
+bool hx_log_writer_wants_spare(struct hx_log_writer *writer)
+{
+	const struct hx_log_segment *active = &writer->active;
+
+	if (active->file < 0 || active->offset <= active->capacity / 2 || has_spare(writer) ||
+	    atomic_load_explicit(&writer->wants_spare, memory_order_relaxed) != 0)
+		return false;
+	atomic_store_explicit(&writer->wants_spare, 1, memory_order_release);
+	return true;
+}
+
+enum hapax_status hx_log_writer_make_spare_if_wanted(struct hx_log_writer *writer)
+{
+	if (atomic_exchange_explicit(&writer->wants_spare, 0, memory_order_acquire) == 0)
+		return HAPAX_OK;
+	return hx_log_writer_make_spare(writer, NULL);
+}
+
+/* Say that the log goes on in the next segment, which is there: without it the log is not whole. */
+static enum hapax_status seal(struct hx_log_writer *writer)
+{
+	if (writer->active.file < 0 || writer->active.offset >= writer->active.capacity)
+		return HAPAX_OK;
+	hx_log_writer_begin(writer);
+	writer->is_forced = true;
+	writer->flags = HX_LOG_FRAME_SEAL;
+	return hx_log_writer_commit(writer) == HAPAX_OK ? HAPAX_OK : HAPAX_ERR_FAILED;
+}
+
+/* The spare becomes the active segment. */
+static enum hapax_status roll(struct hx_log_writer *writer)
+{
+	if (seal(writer) != HAPAX_OK)
+		return HAPAX_ERR_FAILED;
+	if (writer->sync == HX_LOG_SYNC_LATER) {
+		enum hapax_status status = hx_log_writer_sync(writer);
+
+		if (status != HAPAX_OK)
+			return status;
+	}
+	if (writer->active.file >= 0) {
+		writer->begin_id = writer->active.header.id;
+		writer->begin_end = writer->active.offset;
+		writer->left_bytes += writer->active.offset;
+	}
+	hx_log_segment_close(&writer->active);
+	hx_mutex_lock(&writer->spare_mutex);
+	writer->active = writer->spare;
+	hx_log_segment_init(&writer->spare);
+	atomic_store_explicit(&writer->has_spare, 0, memory_order_relaxed);
+	hx_mutex_unlock(&writer->spare_mutex);
+	writer->needs_begin = true;
+	writer->segment_count++;
+	return HAPAX_OK;
+}
+
+/* One step towards room for wanted bytes. */
+static enum hapax_status step(struct hx_log_writer *writer, uint64_t wanted)
+{
+	if (!has_spare(writer))
+		return hx_log_writer_make_spare(writer, NULL);
+	/* In an empty segment more room can only come by making it larger. */
+	if (writer->active.file >= 0 && writer->active.offset == HX_LOG_BLOCK_SIZE)
+		return hx_log_segment_extend(
+			&writer->active, writer->active.offset + wanted + HX_LOG_BLOCK_SIZE, NULL);
+	return roll(writer);
+}
+
+enum hapax_status hx_log_writer_make_room(struct hx_log_writer *writer)
+{
+	uint64_t wanted = writer->wanted;
+
+	assert(writer->payload == 0 && wanted != 0);
+	/* BEGIN and its manifest come on top if there is a new segment. */
+	if (!writer->needs_begin)
+		wanted += hx_log_frame_size((
+			uint32_t)(HX_LOG_BEGIN_SIZE + hx_log_manifest_size(writer->manifest.count)));
+	while (room_in_active(writer, writer->wants_reserve) < wanted) {
+		enum hapax_status status = step(writer, wanted);
+
+		if (status == HAPAX_OK)
+			continue;
+		if (status == HAPAX_ERR_FAILED)
+			return status;
+		/* Whatever the reason, nothing was done; claims that live may still end. */
+		writer->no_room =
+			status == HAPAX_ERR_NO_MEMORY ? HAPAX_ERR_NO_MEMORY : HAPAX_ERR_LIMIT;
+		return writer->no_room;
+	}
+	return HAPAX_OK;
+}
+
+void hx_log_writer_give_up(struct hx_log_writer *writer, uint64_t id)
+{
+	bool is_kept = false;
+
+	hx_mutex_lock(&writer->spare_mutex);
+	if (writer->reuse_id == 0) {
+		writer->reuse_id = id;
+		is_kept = true;
+	}
+	hx_mutex_unlock(&writer->spare_mutex);
+	/* A file that stays is found and removed by the next recovery. */
+	if (!is_kept)
+		(void)hx_log_segment_remove(writer->directory, HX_LOG_KIND_LOG, id, "");
+}
+
+enum hapax_status hx_log_manifest_add(
+	struct hx_log_manifest *manifest, const struct hx_log_manifest_item *item)
+{
+	if (manifest->count == HX_LOG_CLASS_SEGMENTS_MAX)
+		return HAPAX_ERR_LIMIT;
+	if (manifest->count == manifest->capacity) {
+		uint32_t capacity = manifest->capacity != 0 ? manifest->capacity * 2 : 16;
+		struct hx_log_manifest_item *items =
+			hx_realloc(manifest->items, capacity * sizeof(*items));
+
+		if (items == NULL)
+			return HAPAX_ERR_NO_MEMORY;
+		manifest->items = items;
+		manifest->capacity = capacity;
+	}
+	manifest->items[manifest->count++] = *item;
+	return HAPAX_OK;
+}
+
+/* Life. */
+
+enum hapax_status hx_log_writer_init(
+	struct hx_log_writer *writer, const struct hx_log_writer_setup *setup,
+	struct hapax_error *err)
+{
+	memset(writer, 0, sizeof(*writer));
+	hx_mutex_init(&writer->spare_mutex);
+	hx_cond_init(&writer->spare_ready);
+	hx_log_segment_init(&writer->active);
+	hx_log_segment_init(&writer->spare);
+	writer->journal.reserve = journal_reserve;
+	writer->journal.cancel = journal_cancel;
+	writer->journal.write = journal_write;
+	writer->directory = setup->directory;
+	writer->index = setup->index;
+	writer->clock = setup->clock;
+	writer->sync = setup->sync;
+	writer->segment_bytes = setup->segment_bytes;
+	writer->spare_bytes = next_size(writer, 0);
+	writer->next_lsn = 1;
+	writer->durable_lsn = 1;
+	writer->manifest.log_first_id = 1;
+	writer->manifest.next_class_id = 1;
+	writer->frame = hx_pages_reserve(HX_LOG_FRAME_SIZE_MAX);
+	if (writer->frame == NULL || commit_memory(writer, HX_LOG_BLOCK_SIZE) != HAPAX_OK)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+	return HAPAX_OK;
+}
+
+void hx_log_writer_done(struct hx_log_writer *writer)
+{
+	if (writer->directory == NULL)
+		return;
+	hx_log_segment_close(&writer->active);
+	hx_log_segment_close(&writer->spare);
+	if (writer->frame != NULL)
+		hx_pages_release(writer->frame, HX_LOG_FRAME_SIZE_MAX);
+	hx_free(writer->scope_segments);
+	hx_free(writer->manifest.items);
+	hx_cond_done(&writer->spare_ready);
+	hx_mutex_done(&writer->spare_mutex);
+	memset(writer, 0, sizeof(*writer));
+}
+
+enum hapax_status hx_log_writer_resume(
+	struct hx_log_writer *writer, const struct hx_log_walk_result *walk,
+	const struct hx_clock_mark *mark, struct hapax_error *err)
+{
+	writer->mark = *mark;
+	writer->next_lsn = walk->next_lsn;
+	writer->durable_lsn = walk->next_lsn;
+	writer->witnessed_lsn = walk->is_closed ? walk->next_lsn : 0;
+	writer->token_durable = walk->token; /* recovery has synced it */
+	writer->chain = walk->chain;
+	writer->last_id = walk->log_last_id;
+	writer->begin_id = walk->log_last_id;
+	writer->begin_end = walk->log_end;
+	writer->left_bytes = walk->log_bytes;
+	writer->manifest.log_first_id = walk->log_first_id;
+	writer->manifest.next_class_id = walk->next_class_id;
+	writer->segment_count = 1;
+	writer->must_vouch = true;
+	for (uint32_t i = 0; i < walk->class_count; i++) {
+		enum hapax_status status =
+			hx_log_manifest_add(&writer->manifest, &walk->classes[i]);
+
+		if (status != HAPAX_OK)
+			return hx_error_set(err, status, 0, "no memory to open a store");
+	}
+	/* Where a seal says that the log goes on, it goes on. */
+	if (walk->is_sealed && !walk->next_is_used) {
+		writer->needs_begin = true;
+		return hx_log_segment_open(
+			&writer->active, writer->directory, walk->log_last_id + 1, writer->sync,
+			HX_LOG_BLOCK_SIZE, err);
+	}
+	/* Behind a clean end too; behind any other a new segment begins. */
+	if (walk->log_last_id == 0 || !walk->is_closed || walk->is_sealed)
+		return HAPAX_OK;
+	return hx_log_segment_open(
+		&writer->active, writer->directory, walk->log_last_id, writer->sync, walk->log_end,
+		err);
+}
