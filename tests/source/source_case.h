@@ -15,7 +15,7 @@
 
 #include <hapax/hapax.h>
 
-#include "source/consumer.h"
+#include "source/consume/consumer.h"
 #include "support/held_store.h"
 #include "support/store_case.h"
 

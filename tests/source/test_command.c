@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "source/command.h"
-#include "source/intake.h"
+#include "source/handler/command_handler.h"
+#include "source/consume/intake.h"
 
 enum { ROOM = 64 * 1024, LARGE = ROOM + 1, TRACES = 3 };
 

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "source/envelope.h"
-#include "source/identity.h"
+#include "source/consume/envelope.h"
+#include "source/consume/identity.h"
 
 static struct hx_envelope envelope;
 static struct hapax_field headers[HX_ENVELOPE_HEADERS_MAX + 8];

@@ -20,9 +20,9 @@
 
 #include "base/bytes.h"
 #include "net/system.h"
-#include "source/consumer.h"
-#include "source/http_handler.h"
-#include "source/intake.h"
+#include "source/consume/consumer.h"
+#include "source/handler/http_handler.h"
+#include "source/consume/intake.h"
 #include "support/processor_case.h"
 
 enum { TURNS_MAX = 100000, WITHIN_MS = 899, LEASE_MS = 900 };

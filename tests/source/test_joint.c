@@ -21,7 +21,7 @@
 #include "base/bytes.h"
 #include "base/decimal.h"
 #include "base/thread.h"
-#include "source/low_water.h"
+#include "source/consume/low_water.h"
 #include "support/postgres_case.h"
 
 enum { LOG_MAX = 16 };

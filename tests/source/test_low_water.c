@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "source/low_water.h"
+#include "source/consume/low_water.h"
 
 static size_t length(const struct hx_mark *mark)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "source/option.h"
+#include "source/source_option.h"
 
 struct place {
 	char name[8];

@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "source/redis/line.h"
+#include "source/redis/stream_connection.h"
 #include "support/fault_net.h"
 #include "support/temp_dir.h"
 

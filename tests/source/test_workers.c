@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "base/thread.h"
-#include "source/consumer.h"
-#include "source/intake.h"
-#include "source/workers.h"
+#include "source/consume/consumer.h"
+#include "source/consume/intake.h"
+#include "source/handler/workers.h"
 #include "support/processor_case.h"
 
 static struct processor_case c;

@@ -13,7 +13,7 @@
 #include "config/config.h"
 #include "serve/http/outcome.h"
 #include "serve/daemon/quota.h"
-#include "source/http_handler.h"
+#include "source/handler/http_handler.h"
 
 /* DESIGN 3, every status. */
 static void outcomes_of_statuses(void **state)

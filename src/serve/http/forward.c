@@ -18,7 +18,7 @@
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
 #include "serve/http/outcome.h"
-#include "source/http_handler.h"
+#include "source/handler/http_handler.h"
 #include "wire/http1_text.h"
 #include "wire/http1_write.h"
 

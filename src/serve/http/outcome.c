@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "config/config.h"
-#include "source/http_handler.h"
+#include "source/handler/http_handler.h"
 #include "wire/http1_text.h"
 #include "wire/media_type.h"
 

@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "base/duration.h"
 #include "base/error.h"
-#include "source/option.h"
+#include "source/source_option.h"
 #include "wire/http1_text.h"
 
 static const char scheme[] = "kafka://";

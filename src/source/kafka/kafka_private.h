@@ -29,7 +29,7 @@
 
 #include "source/kafka/kafka_place.h"
 #include "source/kafka/rereader.h"
-#include "source/low_water.h"
+#include "source/consume/low_water.h"
 
 enum {
 	/* Messages that are taken out of librdkafka's queue in one call. */
@@ -107,7 +107,7 @@ struct hx_kafka_source {
 	uint64_t changes;
 };
 
-/* session.c */
+/* kafka_session.c */
 enum hapax_status hx_kafka_connect(struct hx_kafka_source *source, struct hapax_error *err);
 void hx_kafka_subscribe(struct hx_kafka_source *source);
 void hx_kafka_say(struct hx_kafka_source *source, const char *text, bool is_fatal);

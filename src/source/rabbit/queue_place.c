@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "source/option.h"
+#include "source/source_option.h"
 #include "wire/percent.h"
 
 static enum hapax_status bad(struct hapax_error *err, const char *what)

@@ -113,14 +113,14 @@ struct hx_rabbit_source {
 	struct hx_rabbit_publisher publisher;
 };
 
-/* session.c: the connection of messages. */
+/* rabbit_session.c: the connection of messages. */
 void hx_rabbit_session_connect(struct hx_rabbit_source *source);
 void hx_rabbit_session_read(struct hx_rabbit_source *source);
 void hx_rabbit_session_settle(struct hx_rabbit_source *source);
 void hx_rabbit_session_pulse(struct hx_rabbit_source *source);
 void hx_rabbit_session_close(struct hx_rabbit_source *source);
 
-/* delivery.c: one message, from frames to fields. */
+/* rabbit_delivery.c: one message, from frames to fields. */
 struct hx_rabbit_delivery *hx_rabbit_delivery_take(struct hx_rabbit_source *source);
 void hx_rabbit_delivery_free(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery);
 void hx_rabbit_delivery_free_spares(struct hx_rabbit_source *source);

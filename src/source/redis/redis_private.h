@@ -19,7 +19,7 @@
 #define HX_SOURCE_REDIS_PRIVATE_H
 
 #include "source/courier.h"
-#include "source/redis/line.h"
+#include "source/redis/stream_connection.h"
 #include "source/redis/stream_place.h"
 
 enum {
@@ -113,7 +113,7 @@ struct hx_redis_source {
 	size_t spare_count;
 };
 
-/* entry.c */
+/* stream_entry.c */
 struct hx_redis_entry *hx_redis_entry_take(struct hx_redis_source *source);
 void hx_redis_entry_free(struct hx_redis_source *source, struct hx_redis_entry *entry);
 void hx_redis_entry_free_spares(struct hx_redis_source *source);
@@ -127,7 +127,7 @@ bool hx_redis_entry_read(
 	struct hx_redis_source *source, struct hx_redis_entry *entry, struct hapax_bytes id,
 	struct hapax_bytes *fields, int64_t count);
 
-/* reader.c */
+/* stream_reader.c */
 extern const struct hx_redis_line_ops hx_redis_reader_ops;
 void hx_redis_reader_pump(struct hx_redis_source *source);
 /* What a line takes as a reply, where an entry has so many bytes at most. */
@@ -137,7 +137,7 @@ bool hx_redis_reader_holds(const struct hx_redis_source *source, struct hapax_by
 void hx_redis_reader_take_in(
 	struct hx_redis_source *source, struct hx_redis_entry *entry, struct hx_parcels *ret_list);
 
-/* large.c: ask which pending entries are too large; take the answer. False: it has another form. */
+/* stream_large.c: ask which pending entries are too large; take the answer. False: it has another form. */
 void hx_redis_large_survey(struct hx_redis_source *source);
 bool hx_redis_large_take(
 	struct hx_redis_source *source, struct hapax_bytes rest, struct hx_parcels *ret_list);
@@ -148,7 +148,7 @@ void hx_redis_large_copy(
 	struct hx_redis_source *source, const struct hx_redis_entry *entry,
 	const struct hapax_publication *publication);
 
-/* writer.c */
+/* stream_writer.c */
 extern const struct hx_redis_line_ops hx_redis_writer_ops;
 void hx_redis_writer_settle(struct hx_redis_source *source);
 void hx_redis_writer_pulse(struct hx_redis_source *source);

@@ -11,7 +11,7 @@
 
 #include "base/duration.h"
 #include "base/error.h"
-#include "source/option.h"
+#include "source/source_option.h"
 #include "wire/percent.h"
 
 /* Less would take entries from members that are alive; a day is for ever. */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * handover.c - a message that is handed on: where to, and with which headers.
+ *
+ * A dead letter keeps its own headers and gets, in place of those of an earlier life,
+ *
+ *	hapax-dead-reason    why, in one word: attempts, mismatch, parked, no-key, ...
+ *	hapax-dead-error     the same for people
+ *	hapax-dead-place     where it stood: topic/partition/offset
+ *	hapax-dead-attempts  how often its key was run
+ *	hapax-dead-key       its key, if it has one
+ *
+ * and a diverted duplicate hapax-duplicate-cause and hapax-duplicate-place.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <strings.h>
+
+#include "base/bytes.h"
+#include "source/consume/consumer.h"
+
+static const char *word_of(enum hx_intake_reason reason)
+{
+	switch (reason) {
+	case HX_REASON_NONE: break;
+	case HX_REASON_MALFORMED: return "malformed";
+	case HX_REASON_TOO_LARGE: return "too-large";
+	case HX_REASON_NO_KEY: return "no-key";
+	case HX_REASON_NO_ROUTE: return "no-route";
+	case HX_REASON_MISMATCH: return "mismatch";
+	case HX_REASON_PARKED: return "parked";
+	case HX_REASON_UNREADABLE: return "unreadable";
+	case HX_REASON_DEFINITIVE: return "definitive";
+	case HX_REASON_ATTEMPTS: return "attempts";
+	case HX_REASON_DUPLICATE: return "duplicate";
+	}
+	return "unknown";
+}
+
+static void add(struct hx_intake *intake, const char *name, struct hapax_bytes value)
+{
+	struct hapax_publication *publication = &intake->publication;
+
+	intake->headers[publication->header_count++] =
+		(struct hapax_field){hapax_bytes_from_text(name), value};
+}
+
+static bool is_ours(struct hapax_bytes name)
+{
+	return (name.size > 11 && strncasecmp(name.data, "hapax-dead-", 11) == 0) ||
+		(name.size > 16 && strncasecmp(name.data, "hapax-duplicate-", 16) == 0);
+}
+
+static void copy_headers(struct hx_intake *intake)
+{
+	const struct hapax_message *message = intake->message;
+	struct hapax_publication *publication = &intake->publication;
+
+	publication->header_count = 0;
+	for (size_t i = 0;
+	     i < message->header_count && publication->header_count < HX_ENVELOPE_HEADERS_MAX;
+	     i++) {
+		if (!is_ours(message->headers[i].name))
+			intake->headers[publication->header_count++] = message->headers[i];
+	}
+}
+
+/* A place of its own, or the topic with a suffix. */
+static void choose_target(struct hx_intake *intake, const char *asked, const char *suffix)
+{
+	struct hapax_bytes topic = intake->message->topic;
+
+	if (asked[0] != '\0')
+		(void)snprintf(intake->target, sizeof(intake->target), "%s", asked);
+	else
+		(void)snprintf(
+			intake->target, sizeof(intake->target), "%.*s%s",
+			(int)(topic.size < 256 ? topic.size : 256), (const char *)topic.data,
+			suffix);
+}
+
+void hx_handover_prepare(struct hx_intake *intake)
+{
+	const struct hx_consumer *consumer = intake->consumer;
+	struct hapax_bytes place = hapax_bytes_from_text(intake->place);
+
+	copy_headers(intake);
+	intake->publication.message = intake->message;
+	intake->publication.headers = intake->headers;
+	intake->publication.target = intake->target;
+	if (intake->reason == HX_REASON_DUPLICATE) {
+		choose_target(intake, consumer->divert, ".duplicate");
+		add(intake, "hapax-duplicate-cause", hapax_bytes_from_text(intake->reason_text));
+		add(intake, "hapax-duplicate-place", place);
+		return;
+	}
+	choose_target(intake, consumer->dead_letter, ".dead");
+	add(intake, "hapax-dead-reason", hapax_bytes_from_text(word_of(intake->reason)));
+	add(intake, "hapax-dead-error", hapax_bytes_from_text(intake->reason_text));
+	add(intake, "hapax-dead-place", place);
+	(void)snprintf(
+		intake->attempt_text, sizeof(intake->attempt_text), "%" PRIu32, intake->attempt);
+	add(intake, "hapax-dead-attempts", hapax_bytes_from_text(intake->attempt_text));
+	if (intake->key.key_size > 0)
+		add(intake, "hapax-dead-key", hx_bytes(intake->key.key, intake->key.key_size));
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * event_writer.h - a message as a CloudEvent over HTTP.
+ *
+ * A message that is no CloudEvent becomes one: id is its key (its place where it has
+ * none), source the broker and topic, type what it says it is, else dev.hapax.message.
+ * traceparent, tracestate and baggage are passed on from its headers.
+ *
+ * Threads: one at a time.
+ */
+#ifndef HX_SOURCE_HANDLER_EVENT_WRITER_H
+#define HX_SOURCE_HANDLER_EVENT_WRITER_H
+
+#include "source/consume/intake.h"
+#include "wire/http1_write.h"
+
+/* Attributes as fields; *ret_body is the data, borrowed from the message. */
+enum hapax_status hx_event_write_binary(
+	struct hx_intake *intake, struct hx_http1_writer *writer, struct hapax_bytes *ret_body);
+
+/* One JSON object in document; *ret_body is borrowed from it, or from the message. */
+enum hapax_status hx_event_write_structured(
+	struct hx_intake *intake, struct hx_http1_writer *writer, struct hapax_buf *document,
+	struct hapax_bytes *ret_body);
+
+#endif

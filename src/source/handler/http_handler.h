@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http_handler.h - an HTTP service as the handler of messages.
+ *
+ * Each message is a POST of a CloudEvent, binary or structured, with Hapax-Token and
+ * Hapax-Attempt; a duplicate that is tagged has Hapax-Duplicate in their place. What is none becomes one: its key is the id, the topic the source. Sent
+ * and not answered is ambiguous.
+ *
+ * Threads: the reactor's.
+ */
+#ifndef HX_SOURCE_HANDLER_HTTP_HANDLER_H
+#define HX_SOURCE_HANDLER_HTTP_HANDLER_H
+
+#include <hapax/source.h>
+
+#include "net/http_client.h"
+#include "source/handler/handler.h"
+
+enum { HX_HTTP_PATH_SIZE = 2048 };
+
+struct hx_http_handler {
+	struct hx_handler base;
+	struct hx_reactor *reactor;
+	struct hx_http_client client;
+	struct hx_tls_context *tls;
+	enum hapax_event_form form;
+	int64_t max_run_ms;
+	uint64_t result_size_max;
+	char authority[HX_HOST_SIZE_MAX + 8];
+	char path[HX_HTTP_PATH_SIZE];
+};
+
+/* INVALID: url is not one. resolver may be shared; calls are as many as connections. */
+enum hapax_status hx_http_handler_init(
+	struct hx_http_handler *handler, struct hx_reactor *reactor, struct hx_resolver *resolver,
+	const char *url, size_t parallel, struct hapax_error *err);
+
+/* Nothing runs: close connections. The reactor has to turn once more before done. */
+void hx_http_handler_close(struct hx_http_handler *handler);
+void hx_http_handler_done(struct hx_http_handler *handler);
+
+/*
+ * What a response to an event means, here and at the gateway: 2xx is done. What a repeat may cure is
+ * transient: 5xx, what asks for another time or another place (408 421 425 429, 3xx), what an
+ * administrator will put right (401 403 404), and 409. All other 4xx would be the same again.
+ */
+enum hapax_run_outcome hx_http_handler_outcome(unsigned status);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * workers.h - a handler that calls functions, on threads that may block.
+ *
+ * A message that is to run is queued; a worker takes it, calls its route's function and
+ * leaves it among those that have ended, which the consumer takes up in its next turn. With
+ * no worker, the function is called at once, on the consumer's thread.
+ *
+ * Threads: start and turn are the consumer's.
+ */
+#ifndef HX_SOURCE_HANDLER_WORKERS_H
+#define HX_SOURCE_HANDLER_WORKERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/thread.h"
+#include "source/handler/handler.h"
+
+struct hx_workers {
+	struct hx_handler base;
+	void (*wake)(void *context); /* the consumer has to turn */
+	void *wake_context;
+	struct hx_thread *threads;
+	size_t thread_count;
+	struct hx_mutex mutex;
+	struct hx_cond cond;
+	/* Locks: mutex for everything below. */
+	struct hx_intake *first;
+	struct hx_intake *last;
+	struct hx_intake *ended;
+	bool is_stopped;
+};
+
+/* count 0: no thread. On failure nothing is left behind. */
+enum hapax_status hx_workers_init(
+	struct hx_workers *workers, size_t count, void (*wake)(void *context), void *wake_context,
+	struct hapax_error *err);
+
+/* Waits for functions that run. Zeros are allowed. */
+void hx_workers_done(struct hx_workers *workers);
+
+/* The intake whose work this is. */
+struct hx_intake *hx_intake_of_work(const struct hapax_work *work);
+
+#endif

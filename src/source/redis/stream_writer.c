@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream_writer.c - the line that writes: acknowledgements, entries that go on, what is kept.
+ *
+ * Acknowledgements wait for a line and are repeated on the next one: XACK may be said twice.
+ * When no line comes for a while they are given up: their entries are delivered again, and
+ * are duplicates then. A dead letter whose reply is lost is sent again: there may be two.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/bytes.h"
+#include "source/redis/redis_private.h"
+
+/* So long are orders kept for a server that is away. */
+enum { AWAY_MS_MAX = 10 * 1000 };
+
+#define MS_NS INT64_C(1000000)
+
+static struct hx_redis_source *source_of(struct hx_redis_line *line)
+{
+	return line->context;
+}
+
+static void put_text(struct hx_redis_line *line, const char *text)
+{
+	hx_redis_line_put(line, hapax_bytes_from_text(text));
+}
+
+static void put_number(struct hx_redis_line *line, int64_t number)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "%" PRId64, number);
+	put_text(line, text);
+}
+
+static bool has_room(const struct hx_redis_writer *writer)
+{
+	return writer->line.is_ready && writer->call_count < HX_REDIS_CALLS_MAX;
+}
+
+static bool send_call(struct hx_redis_writer *writer, enum hx_redis_call call, size_t count)
+{
+	size_t at = (writer->call_first + writer->call_count) % HX_REDIS_CALLS_MAX;
+
+	if (!hx_redis_line_send(&writer->line))
+		return false;
+	writer->calls[at] = call;
+	writer->counts[at] = count;
+	writer->call_count++;
+	return true;
+}
+
+/* ------------------------------------------------------------------ acknowledgements */
+
+static size_t count_of(const struct hx_parcels *list)
+{
+	size_t count = 0;
+
+	for (const struct hx_parcel *at = list->first; at != NULL && count < HX_REDIS_IDS_MAX;
+	     at = at->next)
+		count++;
+	return count;
+}
+
+static void send_acks(struct hx_redis_source *source)
+{
+	struct hx_redis_writer *writer = &source->writer;
+
+	while (writer->acked.first != NULL && has_room(writer)) {
+		size_t count = count_of(&writer->acked);
+
+		hx_redis_line_command(&writer->line, 3 + count, "XACK");
+		put_text(&writer->line, source->place.stream);
+		put_text(&writer->line, source->place.group);
+		for (size_t i = 0; i < count; i++) {
+			struct hx_parcel *parcel = hx_parcels_take(&writer->acked);
+
+			put_text(&writer->line, ((struct hx_redis_entry *)(void *)parcel)->id);
+			hx_parcels_add(&writer->acking, parcel);
+		}
+		if (!send_call(writer, HX_REDIS_CALL_ACK, count))
+			return;
+	}
+}
+
+static void forget(struct hx_redis_source *source, struct hx_redis_entry *entry)
+{
+	bool is_ordered = entry->is_ordered;
+
+	hx_redis_entry_free(source, entry);
+	if (is_ordered)
+		hx_courier_carried_out(&source->courier, 1);
+}
+
+/* Their idle time is set so that the next sweep of anybody takes them; it counts as no delivery. */
+static void send_given_back(struct hx_redis_source *source)
+{
+	struct hx_redis_writer *writer = &source->writer;
+
+	while (writer->given_back.first != NULL && has_room(writer)) {
+		size_t count = count_of(&writer->given_back);
+
+		hx_redis_line_command(&writer->line, 8 + count, "XCLAIM");
+		put_text(&writer->line, source->place.stream);
+		put_text(&writer->line, source->place.group);
+		put_text(&writer->line, source->member);
+		put_text(&writer->line, "0");
+		for (size_t i = 0; i < count; i++) {
+			struct hx_parcel *parcel = hx_parcels_take(&writer->given_back);
+			struct hx_redis_entry *entry = (struct hx_redis_entry *)(void *)parcel;
+
+			put_text(&writer->line, entry->id);
+			forget(source, entry);
+		}
+		put_text(&writer->line, "IDLE");
+		put_number(&writer->line, 100 * source->place.min_idle_ms);
+		put_text(&writer->line, "JUSTID");
+		if (!send_call(writer, HX_REDIS_CALL_OTHER, 0))
+			return;
+	}
+}
+
+static void out_of_hand(struct hx_redis_source *source, struct hx_redis_entry *entry)
+{
+	if (entry->older != NULL)
+		entry->older->newer = entry->newer;
+	else
+		source->oldest = entry->newer;
+	if (entry->newer != NULL)
+		entry->newer->older = entry->older;
+	else
+		source->newest = entry->older;
+	source->held--;
+	source->held_bytes -= entry->raw.size + entry->text.size;
+}
+
+/* ------------------------------------------------------------------ publications */
+
+static bool is_ours(struct hapax_bytes name)
+{
+	return (name.size > 11 && strncasecmp(name.data, "hapax-dead-", 11) == 0) ||
+		(name.size > 16 && strncasecmp(name.data, "hapax-duplicate-", 16) == 0);
+}
+
+static const struct hx_redis_entry *entry_of(const struct hapax_publication *publication)
+{
+	union {
+		const struct hapax_message *constant;
+		const struct hx_redis_entry *entry;
+	} message = {.constant = publication->message};
+
+	return message.entry;
+}
+
+/* Its fields as they came, and what the consumer has to say of it. */
+static size_t put_fields(
+	struct hx_redis_writer *writer, const struct hapax_publication *publication,
+	bool counts_only)
+{
+	const struct hx_redis_entry *entry = entry_of(publication);
+	size_t count = 0;
+
+	for (size_t i = 0; i < entry->raw_count + publication->header_count; i++) {
+		bool is_raw = i < entry->raw_count;
+		const struct hapax_field *field =
+			is_raw ? &entry->fields[i] : &publication->headers[i - entry->raw_count];
+
+		if (is_raw == is_ours(field->name))
+			continue;
+		count++;
+		if (counts_only)
+			continue;
+		hx_redis_line_put(&writer->line, field->name);
+		hx_redis_line_put(&writer->line, field->value);
+	}
+	return count;
+}
+
+static void put_entry(struct hx_redis_writer *writer, const struct hapax_publication *publication)
+{
+	size_t count = put_fields(writer, publication, true);
+
+	hx_redis_line_command(&writer->line, 3 + 2 * count, "XADD");
+	put_text(&writer->line, publication->target);
+	put_text(&writer->line, "*");
+	(void)put_fields(writer, publication, false);
+}
+
+static void send_publications(struct hx_redis_source *source)
+{
+	struct hx_redis_writer *writer = &source->writer;
+
+	while (writer->waiting.first != NULL && has_room(writer)) {
+		struct hapax_publication *publication = hx_publications_take(&writer->waiting);
+
+		if (publication->message->flags & HAPAX_MESSAGE_TOO_LARGE)
+			hx_redis_large_copy(source, entry_of(publication), publication);
+		else
+			put_entry(writer, publication);
+		hx_publications_add(&writer->adding, publication);
+		if (!send_call(writer, HX_REDIS_CALL_ADD, 0))
+			return;
+	}
+}
+
+static void refuse_all(
+	struct hx_redis_source *source, struct hx_publications *list, const char *why)
+{
+	struct hapax_publication *publication;
+
+	while ((publication = hx_publications_take(list)) != NULL)
+		hx_courier_published(&source->courier, publication, HAPAX_ERR_UNAVAILABLE, why);
+}
+
+/* ------------------------------------------------------------------ orders */
+
+static void pump(struct hx_redis_source *source)
+{
+	send_acks(source);
+	send_given_back(source);
+	send_publications(source);
+	if (source->is_stopping)
+		hx_redis_source_end(source);
+}
+
+/* It was to be a dead letter, and there are none. */
+static bool is_refused(const struct hx_redis_source *source, const struct hx_redis_entry *entry)
+{
+	return entry->parcel.message.flags & HAPAX_MESSAGE_TOO_LARGE && !entry->parcel.is_acked &&
+		!source->is_stopping;
+}
+
+/* It stays ours, so that nobody meets it again, and takes no slot. */
+static void set_aside(struct hx_redis_source *source, struct hx_redis_entry *entry)
+{
+	entry->is_aside = true;
+	source->held--;
+	hx_courier_carried_out(&source->courier, 1);
+}
+
+void hx_redis_writer_give_back_aside(struct hx_redis_source *source)
+{
+	struct hx_redis_entry *next;
+
+	for (struct hx_redis_entry *at = source->oldest; at != NULL; at = next) {
+		next = at->newer;
+		if (!at->is_aside)
+			continue;
+		source->held++;
+		out_of_hand(source, at);
+		at->is_ordered = false;
+		hx_parcels_add(&source->writer.given_back, &at->parcel);
+	}
+}
+
+void hx_redis_writer_settle(struct hx_redis_source *source)
+{
+	struct hx_parcels settled = hx_courier_take_settled(&source->courier);
+	struct hx_publications asked = hx_courier_take_asked(&source->courier);
+	struct hapax_publication *publication;
+	struct hx_parcel *parcel;
+
+	while ((parcel = hx_parcels_take(&settled)) != NULL) {
+		struct hx_redis_entry *entry = (struct hx_redis_entry *)(void *)parcel;
+
+		if (is_refused(source, entry)) {
+			set_aside(source, entry);
+			continue;
+		}
+		out_of_hand(source, entry);
+		entry->is_ordered = true;
+		hx_parcels_add(
+			parcel->is_acked ? &source->writer.acked : &source->writer.given_back,
+			parcel);
+	}
+	while ((publication = hx_publications_take(&asked)) != NULL)
+		hx_publications_add(&source->writer.waiting, publication);
+	pump(source);
+}
+
+void hx_redis_writer_unblock(struct hx_redis_source *source)
+{
+	struct hx_redis_writer *writer = &source->writer;
+
+	if (!has_room(writer) || !source->reader.is_asking || source->reader.line.client_id == 0)
+		return;
+	hx_redis_line_command(&writer->line, 3, "CLIENT");
+	put_text(&writer->line, "UNBLOCK");
+	put_number(&writer->line, source->reader.line.client_id);
+	(void)send_call(writer, HX_REDIS_CALL_OTHER, 0);
+}
+
+void hx_redis_writer_drop(struct hx_redis_source *source, struct hapax_bytes id)
+{
+	struct hx_redis_entry *entry = hx_redis_entry_take(source);
+
+	if (entry == NULL)
+		return;
+	(void)snprintf(entry->id, sizeof(entry->id), "%.*s", (int)id.size, (const char *)id.data);
+	entry->is_ordered = false;
+	hx_parcels_add(&source->writer.acked, &entry->parcel);
+	send_acks(source);
+}
+
+void hx_redis_writer_keep(struct hx_redis_source *source)
+{
+	struct hx_redis_writer *writer = &source->writer;
+	const struct hx_redis_entry *at = source->oldest;
+
+	while (at != NULL && has_room(writer)) {
+		const struct hx_redis_entry *end = at;
+		size_t count = 0;
+
+		for (; end != NULL && count < HX_REDIS_IDS_MAX; end = end->newer)
+			count++;
+		hx_redis_line_command(&writer->line, 6 + count, "XCLAIM");
+		put_text(&writer->line, source->place.stream);
+		put_text(&writer->line, source->place.group);
+		put_text(&writer->line, source->member);
+		put_text(&writer->line, "0");
+		for (; at != end; at = at->newer)
+			put_text(&writer->line, at->id);
+		put_text(&writer->line, "JUSTID");
+		if (!send_call(writer, HX_REDIS_CALL_OTHER, 0))
+			return;
+	}
+}
+
+static void ask_lag(struct hx_redis_source *source)
+{
+	struct hx_redis_writer *writer = &source->writer;
+
+	if (!has_room(writer))
+		return;
+	hx_redis_line_command(&writer->line, 3, "XINFO");
+	put_text(&writer->line, "GROUPS");
+	put_text(&writer->line, source->place.stream);
+	(void)send_call(writer, HX_REDIS_CALL_LAG, 0);
+}
+
+static void give_up(struct hx_redis_source *source)
+{
+	struct hx_redis_writer *writer = &source->writer;
+	struct hx_parcel *parcel;
+
+	refuse_all(source, &writer->waiting, "Redis was not reached");
+	while ((parcel = hx_parcels_take(&writer->acked)) != NULL)
+		forget(source, (struct hx_redis_entry *)(void *)parcel);
+	while ((parcel = hx_parcels_take(&writer->given_back)) != NULL)
+		forget(source, (struct hx_redis_entry *)(void *)parcel);
+}
+
+void hx_redis_writer_pulse(struct hx_redis_source *source)
+{
+	struct hx_redis_writer *writer = &source->writer;
+	int64_t now_ns = hx_reactor_now_ns(&source->courier.reactor);
+
+	if (writer->line.is_ready) {
+		writer->away_ns = 0;
+		ask_lag(source);
+	} else if (writer->away_ns == 0) {
+		writer->away_ns = now_ns;
+	} else if (now_ns - writer->away_ns > AWAY_MS_MAX * MS_NS) {
+		give_up(source);
+	}
+}
+
+bool hx_redis_writer_goodbye(struct hx_redis_source *source, const char *script)
+{
+	struct hx_redis_writer *writer = &source->writer;
+
+	if (writer->acked.first != NULL || writer->given_back.first != NULL ||
+	    writer->waiting.first != NULL || writer->call_count > 0)
+		return false;
+	if (script == NULL || writer->said_goodbye)
+		return true;
+	writer->said_goodbye = true;
+	hx_redis_line_command(&writer->line, 6, "EVAL");
+	put_text(&writer->line, script);
+	put_text(&writer->line, "1");
+	put_text(&writer->line, source->place.stream);
+	put_text(&writer->line, source->place.group);
+	put_text(&writer->line, source->member);
+	return !send_call(writer, HX_REDIS_CALL_OTHER, 0);
+}
+
+void hx_redis_writer_free(struct hx_redis_source *source)
+{
+	struct hx_redis_writer *writer = &source->writer;
+	struct hx_parcel *parcel;
+
+	while ((parcel = hx_parcels_take(&writer->acking)) != NULL)
+		forget(source, (struct hx_redis_entry *)(void *)parcel);
+	give_up(source);
+	/* Nothing is out: what is left was set aside. */
+	while (source->oldest != NULL) {
+		struct hx_redis_entry *entry = source->oldest;
+
+		source->oldest = entry->newer;
+		hx_redis_entry_free(source, entry);
+	}
+}
+
+/* ------------------------------------------------------------------ replies */
+
+/* [[name, group, ..., lag, n], ...] */
+static int64_t read_lag(const struct hx_redis_source *source, struct hapax_bytes rest)
+{
+	struct hx_resp_value groups, group, name, value;
+	struct hapax_bytes text;
+
+	if (!hx_resp_next(&rest, &groups) || groups.type != HX_RESP_ARRAY)
+		return -1;
+	for (int64_t i = 0; i < groups.integer; i++) {
+		bool is_it = false;
+		int64_t lag = -1;
+
+		if (!hx_resp_next(&rest, &group) || group.type != HX_RESP_ARRAY)
+			return -1;
+		for (int64_t k = 0; k + 1 < group.integer; k += 2) {
+			if (!hx_resp_next(&rest, &name) || !hx_resp_next(&rest, &value) ||
+			    !hx_resp_text(&name, &text))
+				return -1;
+			if (hx_bytes_equal(text, HX_BYTES_LIT("name")))
+				is_it = hx_resp_text(&value, &text) &&
+					hx_bytes_equal(
+						text, hapax_bytes_from_text(source->place.group));
+			else if (hx_bytes_equal(text, HX_BYTES_LIT("lag")))
+				(void)hx_resp_integer(&value, &lag);
+		}
+		if (is_it)
+			return lag;
+	}
+	return -1;
+}
+
+static void take_added(struct hx_redis_source *source, const struct hx_resp_value *value)
+{
+	struct hapax_publication *publication = hx_publications_take(&source->writer.adding);
+	char why[HX_COURIER_TEXT_SIZE];
+
+	if (value->type != HX_RESP_ERROR) {
+		hx_courier_published(&source->courier, publication, HAPAX_OK, "");
+		return;
+	}
+	(void)snprintf(
+		why, sizeof(why), "Redis: %.*s",
+		(int)(value->text.size < 200 ? value->text.size : 200),
+		(const char *)value->text.data);
+	hx_courier_published(&source->courier, publication, HAPAX_ERR_UNAVAILABLE, why);
+}
+
+static void take_acked(
+	struct hx_redis_source *source, const struct hx_resp_value *value, size_t count)
+{
+	char why[HX_COURIER_TEXT_SIZE];
+
+	/* READONLY, LOADING, NOAUTH: not taken, and the next line may lead elsewhere. */
+	if (value->type == HX_RESP_ERROR) {
+		(void)snprintf(
+			why, sizeof(why), "Redis took no acknowledgement: %.*s",
+			(int)(value->text.size < 200 ? value->text.size : 200),
+			(const char *)value->text.data);
+		hx_redis_line_break(&source->writer.line, why);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		forget(source,
+		       (struct hx_redis_entry *)(void *)hx_parcels_take(&source->writer.acking));
+}
+
+static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
+{
+	struct hx_redis_source *source = source_of(line);
+	struct hx_redis_writer *writer = &source->writer;
+	size_t at = writer->call_first;
+	struct hapax_bytes rest = reply;
+	struct hx_resp_value value;
+
+	(void)hx_resp_next(&rest, &value);
+	writer->call_first = (at + 1) % HX_REDIS_CALLS_MAX;
+	writer->call_count--;
+	switch (writer->calls[at]) {
+	case HX_REDIS_CALL_ACK: take_acked(source, &value, writer->counts[at]); break;
+	case HX_REDIS_CALL_ADD: take_added(source, &value); break;
+	case HX_REDIS_CALL_LAG:
+		hx_courier_set_lag(&source->courier, read_lag(source, reply));
+		break;
+	case HX_REDIS_CALL_OTHER: break;
+	}
+	pump(source);
+}
+
+static void on_ready(struct hx_redis_line *line)
+{
+	pump(source_of(line));
+}
+
+static void on_lost(struct hx_redis_line *line, const char *why)
+{
+	struct hx_redis_source *source = source_of(line);
+	struct hx_redis_writer *writer = &source->writer;
+	struct hx_parcel *parcel;
+
+	writer->call_count = 0;
+	refuse_all(source, &writer->adding, why);
+	/* Before those that wait: all of them are said on the next line. */
+	while ((parcel = hx_parcels_take(&writer->acked)) != NULL)
+		hx_parcels_add(&writer->acking, parcel);
+	writer->acked = writer->acking;
+	writer->acking = (struct hx_parcels){NULL, NULL};
+	hx_courier_say(&source->courier, why, false);
+	if (source->is_stopping)
+		hx_redis_source_end(source);
+}
+
+static void on_closed(struct hx_redis_line *line)
+{
+	struct hx_redis_source *source = source_of(line);
+
+	source->closing--;
+	hx_redis_source_end(source);
+}
+
+const struct hx_redis_line_ops hx_redis_writer_ops = {
+	.ready = on_ready,
+	.reply = on_reply,
+	.lost = on_lost,
+	.closed = on_closed,
+};

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_url.c - from a source's URL to its broker. A new one adds a line here.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <hapax/source.h>
+
+#include "base/error.h"
+#include "source/kafka/kafka_check.h"
+#include "source/kafka/kafka_source.h"
+#include "source/rabbit/rabbit_source.h"
+#include "source/redis/redis_source.h"
+
+typedef enum hapax_status open_fn(
+	const char *url, struct hapax_source **ret_source, struct hapax_error *err);
+typedef enum hapax_status check_fn(const char *url, struct hapax_error *err);
+
+static const struct {
+	const char *scheme; /* with its colon */
+	open_fn *open;
+	check_fn *check; /* without opening anything */
+} schemes[] = {
+#if HX_HAVE_KAFKA
+	{"kafka:", hx_kafka_open, hx_kafka_check},
+#endif
+#if HX_HAVE_RABBITMQ
+	{"amqp:", hx_rabbit_source_open, hx_rabbit_source_check},
+	{"amqps:", hx_rabbit_source_open, hx_rabbit_source_check},
+#endif
+	{"redis:", hx_redis_source_open, hx_redis_source_check},
+	{"rediss:", hx_redis_source_open, hx_redis_source_check},
+	{"redis+unix:", hx_redis_source_open, hx_redis_source_check},
+	{NULL, NULL, NULL},
+};
+
+/* Those that a build may lack, and the option that it then lacks. */
+static const struct {
+	const char *scheme;
+	const char *option;
+} features[] = {
+	{"kafka:", "kafka"},
+	{"amqp:", "rabbitmq"},
+	{"amqps:", "rabbitmq"},
+};
+
+static bool has_scheme(const char *url, const char *scheme)
+{
+	return strncmp(url, scheme, strlen(scheme)) == 0;
+}
+
+const char *hapax_source_scheme(size_t index)
+{
+	return index < sizeof(schemes) / sizeof(schemes[0]) ? schemes[index].scheme : NULL;
+}
+
+/* Of the URL only its scheme is told: the rest may hold a password. */
+static enum hapax_status refuse(const char *url, struct hapax_error *err)
+{
+	char known[128] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
+		if (has_scheme(url, features[i].scheme))
+			return hx_error_set(
+				err, HAPAX_ERR_UNSUPPORTED, 0,
+				"sources '%s//' were not built in: build with -D%s=enabled",
+				features[i].scheme, features[i].option);
+	}
+	for (size_t i = 0; schemes[i].scheme != NULL && used < sizeof(known); i++)
+		used += (size_t)snprintf(
+			known + used, sizeof(known) - used, "%s %s//", used > 0 ? "," : "",
+			schemes[i].scheme);
+	return hx_error_set(
+		err, HAPAX_ERR_UNSUPPORTED, 0, "'%.*s' is no source that is known here; known:%s",
+		(int)(strcspn(url, ":") < 40 ? strcspn(url, ":") : 40), url,
+		used > 0 ? known : " none");
+}
+
+enum hapax_status hapax_source_open(
+	const char *url, struct hapax_source **ret_source, struct hapax_error *err)
+{
+	if (url == NULL || ret_source == NULL)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a source needs a URL");
+	for (size_t i = 0; schemes[i].scheme != NULL; i++) {
+		if (has_scheme(url, schemes[i].scheme))
+			return schemes[i].open(url, ret_source, err);
+	}
+	return refuse(url, err);
+}
+
+enum hapax_status hapax_source_check(const char *url, struct hapax_error *err)
+{
+	if (url == NULL)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a source needs a URL");
+	for (size_t i = 0; schemes[i].scheme != NULL; i++) {
+		if (has_scheme(url, schemes[i].scheme))
+			return schemes[i].check(url, err);
+	}
+	return refuse(url, err);
+}
