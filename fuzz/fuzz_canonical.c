@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Targets: canonical JSON (src/wire/json_canonical.c, json_python.c, json_number.c,
+ * Targets: canonical JSON (src/wire/json/json_canonical.c, json_python.c, json_number.c,
  * json_float.c).
  *
  * The canonical text of any JSON text is JSON with the same value, and its own
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "wire/json_canonical.h"
-#include "wire/json_number.h"
+#include "wire/json/json_canonical.h"
+#include "wire/json/json_number.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "wire/cloudevents.h"
+#include "wire/cloudevents/cloudevents.h"
 #include "base/utf8.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "config/config.h"
 #include "config/dump.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 enum { TEXT_MAX = 64 * 1024 * 1024 };
 

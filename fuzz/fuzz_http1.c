@@ -13,8 +13,8 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "wire/http1.h"
-#include "wire/http1_write.h"
+#include "wire/http1/http1.h"
+#include "wire/http1/http1_write.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Targets: the JSON tokenizer (src/wire/json.c, json_next.h, json_string.c,
+ * Targets: the JSON tokenizer (src/wire/json/json.c, json_next.h, json_string.c,
  * json_name.c) and the tree (json_tree.c).
  *
  * A text is read token by token, with and without its names, and as a tree: all must
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "wire/json.h"
-#include "wire/json_tree.h"
+#include "wire/json/json.h"
+#include "wire/json/json_tree.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Targets: strategies (src/key/), from their text and for any event; paths
- * (src/wire/json_path.c), dates (src/wire/date.c).
+ * (src/wire/json/json_path.c), dates (src/wire/date.c).
  *
  * Three lines and the data: a strategy, a path to exclude, a value for header, attr
  * and time. A key that is made is UTF-8 without controls and at most 255 bytes; the

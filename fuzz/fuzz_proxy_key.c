@@ -15,8 +15,8 @@
 #include "base/utf8.h"
 #include "config/config.h"
 #include "serve/http/proxy_key.h"
-#include "wire/http1.h"
-#include "wire/http_path.h"
+#include "wire/http1/http1.h"
+#include "wire/http1/http_path.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

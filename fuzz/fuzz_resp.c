@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Targets: the Redis protocol as a client reads it (src/wire/resp_reply.c) and as a
- * server reads it (src/wire/resp_request.c).
+ * Targets: the Redis protocol as a client reads it (src/wire/resp/resp_reply.c) and as a
+ * server reads it (src/wire/resp/resp_request.c).
  *
  * The first byte chooses where the rest is cut in two: in pieces and in one the
  * verdict is the same. A walk through a message ends where its scan ended. A request
@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "wire/resp_reply.h"
-#include "wire/resp_request.h"
+#include "wire/resp/resp_reply.h"
+#include "wire/resp/resp_request.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "resp/errand.h"
 #include "resp/session.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -16,8 +16,8 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "wire/cloudevents.h"
-#include "wire/http1.h"
+#include "wire/cloudevents/cloudevents.h"
+#include "wire/http1/http1.h"
 
 #include "contest.h"
 

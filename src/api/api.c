@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 #include "wire/media_type.h"
 #include "wire/percent.h"
 

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 
 #define MS_NS     INT64_C(1000000)
 #define SECOND_NS (1000 * MS_NS)

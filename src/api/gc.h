@@ -5,7 +5,7 @@
 #ifndef HX_API_GC_H
 #define HX_API_GC_H
 
-#include "wire/json_object.h"
+#include "wire/json/json_object.h"
 
 struct hx_gc_json {
 	uint64_t given;

@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "record/record_json.h"
-#include "wire/json_object.h"
+#include "wire/json/json_object.h"
 
 struct hx_config;
 

@@ -19,8 +19,8 @@
 #include "api/route.h"
 #include "api/worker.h"
 #include "base/buf.h"
-#include "wire/json_object.h"
-#include "wire/json_write.h"
+#include "wire/json/json_object.h"
+#include "wire/json/json_write.h"
 
 enum {
 	/* Of a reply; a page of keys is far smaller, a batch of results may be large. */

@@ -14,7 +14,7 @@
 #include <hapax/error.h>
 
 #include "api/api.h"
-#include "wire/json_object.h"
+#include "wire/json/json_object.h"
 
 struct hx_api_request;
 

@@ -15,7 +15,7 @@
 #include "base/utf8.h"
 #include "config/target.h"
 #include "net/network.h"
-#include "wire/http_path.h"
+#include "wire/http1/http_path.h"
 
 __attribute__((format(printf, 2, 3))) static bool fail(
 	char why[HX_SETTING_WHY_SIZE], const char *format, ...)

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "config/check.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 
 static bool fail(char why[HX_SETTING_WHY_SIZE], const char *text)
 {

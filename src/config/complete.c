@@ -12,7 +12,7 @@
 #include "config/schema_traces.h"
 #include "config/target.h"
 #include "net/network.h"
-#include "wire/http_path.h"
+#include "wire/http1/http_path.h"
 
 void hx_complete_no_memory(struct hx_complete *complete, const struct hx_place *place)
 {

@@ -42,7 +42,7 @@ void hx_complete_check_park(
 	struct hx_complete *complete, const char *what, const struct hx_place *place,
 	enum hapax_on_lapse on_lapse, const struct hx_config_scope *scope);
 
-/* The loosest form of a path of a route (wire/http_path.h). */
+/* The loosest form of a path of a route (wire/http1/http_path.h). */
 const char *hx_complete_loose_path(
 	struct hx_complete *complete, const struct hx_place *place, const char *path);
 

@@ -552,7 +552,7 @@ const struct hx_config_proxy_route *hx_config_proxy_route_find(
 	const struct hx_config *config, struct hapax_bytes path);
 
 /*
- * Whether a path and its loosest form (wire/http_path.h) have the same route, at the gateway
+ * Whether a path and its loosest form (wire/http1/http_path.h) have the same route, at the gateway
  * whatever the event is: a service finds no other one than we.
  */
 bool hx_config_routes_agree(

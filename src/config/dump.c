@@ -13,7 +13,7 @@
 #include "config/check.h"
 #include "config/schema.h"
 #include "config/value.h"
-#include "wire/json_write.h"
+#include "wire/json/json_write.h"
 #include "wire/public_url.h"
 
 enum { VALUE_SIZE_MAX = 8192 };

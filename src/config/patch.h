@@ -10,8 +10,8 @@
 #include <stdbool.h>
 
 #include "config/config.h"
-#include "wire/json_tree.h"
-#include "wire/json_write.h"
+#include "wire/json/json_tree.h"
+#include "wire/json/json_write.h"
 
 /*
  * Whether patch, an object, gives a value to what only the operator's files set

@@ -7,7 +7,7 @@
 #include "config/check.h"
 #include "config/config.h"
 #include "config/schema_unit.h"
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 
 #define AT(member) .offset = offsetof(struct hx_config_http, member)
 static const struct hx_setting http_settings[] = {

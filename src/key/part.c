@@ -14,7 +14,7 @@
 #include "base/hex.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
-#include "wire/json_number.h"
+#include "wire/json/json_number.h"
 
 enum { HEX_SIZE = 2 * HX_SHA256_SIZE };
 

@@ -12,7 +12,7 @@
 #include <hapax/bytes.h>
 #include <hapax/error.h>
 
-#include "wire/json_path.h"
+#include "wire/json/json_path.h"
 
 /* Parts of a key, paths to include or exclude: more is a mistake. */
 enum { HX_KEY_PATHS_MAX = 64 };

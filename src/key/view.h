@@ -15,8 +15,8 @@
 #include <hapax/key.h>
 
 #include "key/path.h"
-#include "wire/json_canonical.h"
-#include "wire/json_tree.h"
+#include "wire/json/json_canonical.h"
+#include "wire/json/json_tree.h"
 
 /* How it went; but for MADE the caller's err says why. */
 enum hx_key_made {

@@ -24,7 +24,7 @@
 #include "net/http_body.h"
 #include "net/reactor.h"
 #include "net/resolver.h"
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 
 struct hx_http_call;
 struct hx_http_client;

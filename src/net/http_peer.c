@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "net/tls.h"
-#include "wire/http1_write.h"
+#include "wire/http1/http1_write.h"
 
 enum {
 	/* A head as a whole, the largest too, and room for what a client sends ahead. */

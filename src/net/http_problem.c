@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "wire/http1_write.h"
+#include "wire/http1/http1_write.h"
 
 static enum hapax_status append_text(struct hapax_buf *out, const char *text)
 {

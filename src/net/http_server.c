@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "net/http_peer.h"
 #include "net/tls.h"
-#include "wire/http1_write.h"
+#include "wire/http1/http1_write.h"
 
 enum {
 	IDLE_MS_DEFAULT = 60 * 1000,

@@ -40,7 +40,7 @@
 #include "net/http_body.h"
 #include "net/http_problem.h"
 #include "net/listener.h"
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 
 /* An IPv6 address in digits with a zone. */
 enum { HX_HTTP_CLIENT_SIZE = HX_ADDRESS_HOST_SIZE };

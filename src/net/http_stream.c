@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "net/http_peer.h"
-#include "wire/http1_write.h"
+#include "wire/http1/http1_write.h"
 
 enum {
 	/* What a client has to read before it gets more: bounds the memory of a stream. */

@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "wire/http1_text.h"
-#include "wire/json_write.h"
+#include "wire/http1/http1_text.h"
+#include "wire/json/json_write.h"
 #include "wire/percent.h"
 
 const char *hx_health_content_type(enum hx_health_form form)

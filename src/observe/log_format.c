@@ -15,7 +15,7 @@
 #include "base/hex.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
-#include "wire/json_write.h"
+#include "wire/json/json_write.h"
 
 const char *const hx_log_level_names[] = {"debug", "info", "warn", "error", NULL};
 const char *const hx_log_keys_names[] = {"full", "hash", "none", NULL};

@@ -24,8 +24,8 @@
 #include <stdint.h>
 
 #include "base/limits.h"
-#include "wire/http1.h"
-#include "wire/json_write.h"
+#include "wire/http1/http1.h"
+#include "wire/json/json_write.h"
 #include "wire/trace_context.h"
 
 enum {

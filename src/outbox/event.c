@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "outbox/outbox.h"
-#include "wire/json.h"
-#include "wire/json_string.h"
-#include "wire/json_write.h"
+#include "wire/json/json.h"
+#include "wire/json/json_string.h"
+#include "wire/json/json_write.h"
 
 static enum hapax_status check_text(
 	const char *name, struct hapax_bytes text, size_t size_max, struct hapax_error *err)

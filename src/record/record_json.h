@@ -13,7 +13,7 @@
 
 #include <hapax/record.h>
 
-#include "wire/json_object.h"
+#include "wire/json/json_object.h"
 
 struct hx_result_json {
 	uint64_t given;

@@ -17,7 +17,7 @@
 
 #include "resp/batch.h"
 #include "resp/session.h"
-#include "wire/resp.h"
+#include "wire/resp/resp.h"
 
 /* Behind OOM: of a command that is refused because all doors hold too much. */
 #define HX_RESP_STARVED "command not allowed when the memory for clients is in use; try again later"

@@ -30,7 +30,7 @@
 #include "base/buf.h"
 #include "resp/batch.h"
 #include "resp/service.h"
-#include "wire/resp_request.h"
+#include "wire/resp/resp_request.h"
 
 struct hx_resp_answer;
 struct hx_resp_command;

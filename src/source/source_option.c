@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "wire/percent.h"
-#include "wire/resp.h"
+#include "wire/resp/resp.h"
 
 static void leave(char *rest, size_t rest_size, char joint, const struct hx_option *option)
 {

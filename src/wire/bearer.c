@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "base/bytes.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 
 static bool is_token_byte(unsigned char byte)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 
 struct hapax_bytes hx_media_type_essence(struct hapax_bytes value)
 {

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 
 /* The byte that stands at *at, which goes on to its end. -1: a percent sign without two digits. */
 static int next_byte(struct hapax_bytes text, size_t *at)

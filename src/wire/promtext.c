@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 #include "base/utf8.h"
 
 enum { NUMBER_SIZE = 40 };

@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/utf8.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 
 struct cursor {
 	const unsigned char *begin;

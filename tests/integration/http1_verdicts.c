@@ -15,8 +15,8 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "wire/http1.h"
-#include "wire/http1_write.h"
+#include "wire/http1/http1.h"
+#include "wire/http1/http1_write.h"
 
 #include "../unit/http1_requests.h"
 #include "smuggling.h"

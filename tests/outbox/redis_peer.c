@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 enum { REPLY_SIZE_MAX = 64 * 1024 * 1024, PAGE = 500 };
 

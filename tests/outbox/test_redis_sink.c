@@ -23,7 +23,7 @@
 #include "outbox/sink/redis_target.h"
 #include "outbox/sink_rows.h"
 #include "support/redis_server.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 enum { WAIT_MS = 60 * 1000 };
 

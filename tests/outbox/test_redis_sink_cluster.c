@@ -17,7 +17,7 @@
 
 #include "outbox/redis_peer.h"
 #include "outbox/sink_rows.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 enum { SERVERS = 3, STREAMS = 60, WAIT_MS = 60 * 1000 };
 

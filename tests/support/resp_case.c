@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "resp/errand.h"
-#include "wire/resp.h"
+#include "wire/resp/resp.h"
 
 enum { SIZE_MAX_OF_TEXT = 1 << 26, VALUE_SIZE_MAX = 4096 };
 

@@ -3,7 +3,7 @@
  * Events in three modes, through the HTTP reader and cut at every byte: what they are,
  * and what is refused with which status. A4: identity is source and id, in every mode.
  */
-#include "wire/cloudevents.h"
+#include "wire/cloudevents/cloudevents.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 
 #include "cloudevents_cases.h"
 

@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 #include "config/schema.h"
-#include "wire/json_object.h"
+#include "wire/json/json_object.h"
 
 enum { SCRATCH_SIZE = 64 * 1024 };
 

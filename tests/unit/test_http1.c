@@ -3,7 +3,7 @@
  * RFC 9112, message by message, each cut at every byte: what is taken, what is refused,
  * with which status and where.
  */
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

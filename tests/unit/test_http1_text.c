@@ -2,7 +2,7 @@
 /*
  * The bytes of HTTP, against the words of the RFCs.
  */
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

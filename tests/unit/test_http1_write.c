@@ -3,7 +3,7 @@
  * Heads and chunks as bytes: what is written can be read again, and what would break the
  * framing is not written.
  */
-#include "wire/http1_write.h"
+#include "wire/http1/http1_write.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 
 static void assert_text(const struct hapax_buf *out, const char *text)
 {

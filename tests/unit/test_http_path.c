@@ -2,7 +2,7 @@
 /*
  * Paths as the loosest reader takes them, and those that are refused whatever it does.
  */
-#include "wire/http_path.h"
+#include "wire/http1/http_path.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -18,7 +18,7 @@
 #include "net/http_peer.h"
 #include "net/http_server.h"
 #include "support/fault_net.h"
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 
 enum {
 	TURNS_MAX = 1000000,

@@ -2,7 +2,7 @@
 /*
  * RFC 8259, text by text: what is JSON, what is not, and where that shows. C1.
  */
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * One text for each value: what does not matter is gone, what matters stays. C1.
  * The table of Unicode: escapes, combining characters, above U+FFFF, order.
  */
-#include "wire/json_canonical.h"
+#include "wire/json/json_canonical.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /*
  * repr() of doubles as Python prints them: for keys that document C's code made. C1.
  */
-#include "wire/json_float.h"
+#include "wire/json/json_float.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

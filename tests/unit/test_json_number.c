@@ -3,7 +3,7 @@
  * Numbers: 1 = 1.0 = 10e-1, -0 = 0, 2^53 and its neighbours, 400 digits, 1e400,
  * denormals. C1.
  */
-#include "wire/json_number.h"
+#include "wire/json/json_number.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects by a table: every kind of member, every fault with its place, and records both ways. */
-#include "wire/json_object.h"
+#include "wire/json/json_object.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

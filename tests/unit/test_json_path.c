@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/json_path.h"
+#include "wire/json/json_path.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "wire/json_canonical.h"
+#include "wire/json/json_canonical.h"
 
 static uint64_t scratch[8192];
 

@@ -3,7 +3,7 @@
  * Python's json.dumps(x, sort_keys=True), by known answers; tests/cli/test_python.py
  * asks Python itself about a million documents. C1.
  */
-#include "wire/json_canonical.h"
+#include "wire/json/json_canonical.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "wire/json_string.h"
+#include "wire/json/json_string.h"
 
 /* The file once more, with what looks through text counting how far it looks. */
 static size_t looked_at;
@@ -47,7 +47,7 @@ unsigned char *counted_python_float(struct hapax_bytes text, unsigned char *to);
 #define hx_json_python_string  counted_python_string
 #define hx_json_python_integer counted_python_integer
 #define hx_json_python_float   counted_python_float
-#include "wire/json_python.c" /* NOLINT(bugprone-suspicious-include) */
+#include "wire/json/json_python.c" /* NOLINT(bugprone-suspicious-include) */
 #undef hx_json_skip_plain
 #undef memchr
 #undef hx_json_python_string

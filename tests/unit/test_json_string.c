@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/json_string.h"
+#include "wire/json/json_string.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

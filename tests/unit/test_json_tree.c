@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/json_tree.h"
+#include "wire/json/json_tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/json_write.h"
+#include "wire/json/json_write.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 static struct hapax_buf out;
 

@@ -25,7 +25,7 @@
 #include "observe/log_line.h"
 #include "observe/log_rate.h"
 #include "support/scale.h"
-#include "wire/json.h"
+#include "wire/json/json.h"
 
 #define SECOND_NS INT64_C(1000000000)
 

@@ -18,7 +18,7 @@
 #include "base/bytes.h"
 #include "config/config.h"
 #include "net/http_body.h"
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 
 static const char *const cookies[] = {"session", "device"};
 static const char *const accounts[] = {"Stripe-Account", "X-Tenant-Id"};

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 enum { REPLY_SIZE_MAX = 4096 };
 

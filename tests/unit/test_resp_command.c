@@ -17,7 +17,7 @@
 
 #include "base/bytes.h"
 #include "support/resp_case.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 static struct resp_case c;
 

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
-#include "wire/resp_request.h"
+#include "wire/resp/resp_request.h"
 
 #define LIT(text) text, sizeof(text) - 1
 

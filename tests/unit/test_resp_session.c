@@ -20,7 +20,7 @@
 #include "base/sha256.h"
 #include "resp/errand.h"
 #include "support/resp_case.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 static struct resp_case c;
 static struct hx_resp_user users[3];

@@ -17,7 +17,7 @@
 #include "cli/input/input.h"
 #include "cli/input/key_setup.h"
 #include "cli/frame/report.h"
-#include "wire/json_tree.h"
+#include "wire/json/json_tree.h"
 
 enum {
 	OPTION_AGAINST = 1,

@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "wire/date.h"
-#include "wire/json_tree.h"
+#include "wire/json/json_tree.h"
 
 /* Enough for the nodes of the largest text that has a usual number of them. */
 static const size_t scratch_max = (size_t)1 << 30;

@@ -20,7 +20,7 @@
 #include "net/resolver.h"
 #include "net/tls.h"
 #include "outbox/sink.h"
-#include "wire/cloudevents.h"
+#include "wire/cloudevents/cloudevents.h"
 
 enum {
 	CALLS_MAX = 32,

@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "wire/percent.h"
-#include "wire/resp.h"
+#include "wire/resp/resp.h"
 
 enum { URL_SIZE_MAX = 4096 };
 

@@ -20,7 +20,7 @@
 #include "net/dial.h"
 #include "net/tls.h"
 #include "store/redis/place.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 struct hx_redis_wire;
 

@@ -8,7 +8,7 @@
 #include "net/http_server.h"
 #include "net/tls.h"
 #include "wire/bearer.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 
 #define PROBLEM(name) "urn:hapax:problem:" name
 

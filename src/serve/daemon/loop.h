@@ -34,7 +34,7 @@
 #include "net/http_server.h"
 #include "net/reactor.h"
 #include "serve/resp/resp_door.h"
-#include "wire/cloudevents.h"
+#include "wire/cloudevents/cloudevents.h"
 
 enum {
 	/* What of an event had to be decoded. */

@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "net/network.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 
 static bool is_trusted(const struct hx_config_http *http, const unsigned char ip[HX_IP_SIZE])
 {

@@ -26,8 +26,8 @@
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
 #include "serve/http/outcome.h"
-#include "wire/http1_write.h"
-#include "wire/json_write.h"
+#include "wire/http1/http1_write.h"
+#include "wire/json/json_write.h"
 
 #define PROBLEM(name) "urn:hapax:problem:" name
 

@@ -19,8 +19,8 @@
 #include "serve/http/delivery.h"
 #include "serve/http/outcome.h"
 #include "source/handler/http_handler.h"
-#include "wire/http1_text.h"
-#include "wire/http1_write.h"
+#include "wire/http1/http1_text.h"
+#include "wire/http1/http1_write.h"
 
 #define MS_NS INT64_C(1000000)
 

@@ -35,7 +35,7 @@
 #include "base/buf.h"
 #include "base/thread.h"
 #include "net/reactor.h"
-#include "wire/cloudevents.h"
+#include "wire/cloudevents/cloudevents.h"
 
 /* Two milliseconds of a processor of 2020. */
 enum { HX_LARGE_SIZE_MIN = 256 * 1024 };

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "config/config.h"
 #include "source/handler/http_handler.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 #include "wire/media_type.h"
 
 enum hapax_run_outcome hx_outcome_of_proxied(const signed char *table, unsigned status)

@@ -20,8 +20,8 @@
 #include "observe/metrics.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
-#include "wire/http1_text.h"
-#include "wire/http_path.h"
+#include "wire/http1/http1_text.h"
+#include "wire/http1/http_path.h"
 
 #define PROBLEM(name) "urn:hapax:problem:" name
 

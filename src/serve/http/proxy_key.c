@@ -10,8 +10,8 @@
 #include "base/hex.h"
 #include "config/config.h"
 #include "net/http_body.h"
-#include "wire/http1.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1.h"
+#include "wire/http1/http1_text.h"
 #include "wire/percent.h"
 
 enum { PIECE_SIZE = 16 * 1024 };

@@ -31,7 +31,7 @@
 #include <hapax/record.h>
 
 #include "base/sha256.h"
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 #include "wire/sfstring.h"
 
 struct hx_config_proxy_route;

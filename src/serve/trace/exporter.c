@@ -20,8 +20,8 @@
 #include "config/config.h"
 #include "net/tls.h"
 #include "observe/log.h"
-#include "wire/http1_text.h"
-#include "wire/http1_write.h"
+#include "wire/http1/http1_text.h"
+#include "wire/http1/http1_write.h"
 
 #define MS_NS INT64_C(1000000)
 

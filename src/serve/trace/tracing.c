@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 
 #define MS_NS INT64_C(1000000)
 

@@ -20,8 +20,8 @@
 #include <hapax/processor.h>
 
 #include "observe/trace.h"
-#include "wire/http1.h"
-#include "wire/http1_write.h"
+#include "wire/http1/http1.h"
+#include "wire/http1/http1_write.h"
 
 struct hx_delivery;
 

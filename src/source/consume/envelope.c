@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/decimal.h"
 #include "base/error.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 #include "wire/media_type.h"
 
 enum { NAME_SIZE_MAX = 3 + HX_CLOUDEVENT_NAME_MAX };

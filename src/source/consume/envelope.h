@@ -23,7 +23,7 @@
 
 #include "base/buf.h"
 #include "base/decimal.h"
-#include "wire/cloudevents.h"
+#include "wire/cloudevents/cloudevents.h"
 
 enum {
 	/* More than any producer sets; what is beyond is not read. */

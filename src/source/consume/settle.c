@@ -14,7 +14,7 @@
 #include "base/checked.h"
 #include "source/consume/consumer.h"
 #include "source/consume/tag.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 
 enum { DOUBLINGS_MAX = 20 };
 

@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "wire/base64.h"
-#include "wire/http1_text.h"
-#include "wire/json.h"
-#include "wire/json_write.h"
+#include "wire/http1/http1_text.h"
+#include "wire/json/json.h"
+#include "wire/json/json_write.h"
 
 enum { ATTRIBUTES_MADE = 5, SOURCE_SIZE = 700, NAME_SIZE = 3 + HX_CLOUDEVENT_NAME_MAX + 1 };
 

@@ -12,7 +12,7 @@
 #define HX_SOURCE_HANDLER_EVENT_WRITER_H
 
 #include "source/consume/intake.h"
-#include "wire/http1_write.h"
+#include "wire/http1/http1_write.h"
 
 /* Attributes as fields; *ret_body is the data, borrowed from the message. */
 enum hapax_status hx_event_write_binary(

@@ -14,8 +14,8 @@
 #include "net/http_url.h"
 #include "net/tls.h"
 #include "source/handler/event_writer.h"
-#include "wire/http1_text.h"
-#include "wire/http1_write.h"
+#include "wire/http1/http1_text.h"
+#include "wire/http1/http1_write.h"
 
 #define MS_NS INT64_C(1000000)
 

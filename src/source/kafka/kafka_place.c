@@ -13,7 +13,7 @@
 #include "base/duration.h"
 #include "base/error.h"
 #include "source/source_option.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 
 static const char scheme[] = "kafka://";
 

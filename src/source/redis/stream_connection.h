@@ -18,7 +18,7 @@
 #include "net/resolver.h"
 #include "net/tls.h"
 #include "store/redis/place.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 enum {
 	/* Of one reply: entries that were asked for together. */

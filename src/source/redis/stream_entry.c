@@ -22,9 +22,9 @@
 #include "source/consume/envelope.h"
 #include "source/redis/redis_private.h"
 #include "wire/base64.h"
-#include "wire/http1_text.h"
-#include "wire/json_write.h"
-#include "wire/resp.h"
+#include "wire/http1/http1_text.h"
+#include "wire/json/json_write.h"
+#include "wire/resp/resp.h"
 
 enum {
 	SPARE_BYTES_MAX = 64 * 1024,

@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 #include "source/redis/redis_private.h"
-#include "wire/resp.h"
+#include "wire/resp/resp.h"
 
 /* Of the member's pending entries, those above a size. */
 static const char survey[] =

@@ -14,7 +14,7 @@
 #include "record/transition.h"
 #include "store/core.h"
 #include "store/redis/room.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 static const struct {
 	const char *word;

@@ -22,7 +22,7 @@
 #include "store/redis/floor.h"
 #include "store/redis/pipeline.h"
 #include "store/redis/slot.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 enum {
 	/* How often what waits is tried again, and whether links are silent looked at. */

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "store/redis/cluster.h"
 #include "store/redis/slot.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 static enum hapax_status ask_meta(
 	struct hx_redis_client *client, const char *command, const char *field, const char *value,

@@ -11,7 +11,7 @@
 #include "store/redis/cluster.h"
 #include "store/redis/pipeline.h"
 #include "store/redis/slot.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 enum { COMMAND_SIZE_MAX = 1024, REPLY_SIZE_MAX = 64 * 1024 };
 

@@ -24,7 +24,7 @@
 #include "net/dial.h"
 #include "store/redis/request.h"
 #include "store/redis/session.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 struct hx_redis_client;
 

@@ -15,7 +15,7 @@
 #include "record/record.h"
 #include "store/core.h"
 #include "store/redis/room.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 enum {
 	ARGUMENTS = 4,     /* all_or_nothing and three limits */

@@ -10,9 +10,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "wire/http1_text.h"
+#include "wire/http1/http1_text.h"
 #include "wire/percent.h"
-#include "wire/resp.h"
+#include "wire/resp/resp.h"
 
 enum { DB_MAX = 65535 };
 

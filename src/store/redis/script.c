@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "wire/resp.h"
+#include "wire/resp/resp.h"
 
 /* Made from the .lua files beside this one. */
 extern const char hx_redis_prelude_lua[];

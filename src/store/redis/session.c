@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 enum step {
 	STEP_AUTH,

@@ -15,7 +15,7 @@
 
 #include "net/connection.h"
 #include "net/dial.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 struct hx_redis_client;
 

@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "record/record.h"
 #include "store/redis/script.h"
-#include "wire/resp_reply.h"
+#include "wire/resp/resp_reply.h"
 
 enum {
 	/* A script that looks at so many records takes a millisecond or two. */

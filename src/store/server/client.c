@@ -12,7 +12,7 @@
 #include "net/tls.h"
 #include "store/core.h"
 #include "store/server/codec.h"
-#include "wire/http1_write.h"
+#include "wire/http1/http1_write.h"
 
 #define MS_NS INT64_C(1000000)
 

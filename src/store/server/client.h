@@ -28,7 +28,7 @@
 #include "net/resolver.h"
 #include "store/request_queue.h"
 #include "store/server/place.h"
-#include "wire/json_object.h"
+#include "wire/json/json_object.h"
 
 enum { HX_SERVER_OPS_MAX = 1024 };
 

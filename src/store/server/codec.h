@@ -11,7 +11,7 @@
 
 #include <hapax/store.h>
 
-#include "wire/json_object.h"
+#include "wire/json/json_object.h"
 
 /* Which bits of a group an operation is sent with; a group may have lost members. */
 struct hx_server_group {

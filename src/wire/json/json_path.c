@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json_path.c - parse paths, and follow them through a tree.
+ *
+ * Following recurses, at most as deep as the tree is, which the tokenizer bounds.
+ * With at most one ** no node is looked at more than once for each step.
+ */
+#include "wire/json/json_path.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* What is read, and the names that were read so far. */
+struct reader {
+	struct hx_json_path *path;
+	const char *text;
+	size_t size;
+	size_t at;
+	size_t name_count; /* bytes of names in use */
+	struct hapax_error *err;
+};
+
+static enum hapax_status refuse(const struct reader *reader, const char *reason)
+{
+	return hx_error_set(
+		reader->err, HAPAX_ERR_INVALID, 0, "path '%.*s', byte %zu: %s", (int)reader->size,
+		reader->text, reader->at + 1, reason);
+}
+
+/* Digits without a zero in front, as an index; anything else is only a name. */
+static bool read_index(const char *text, size_t size, uint32_t *ret)
+{
+	uint32_t index = 0;
+
+	if (size == 0 || size > 9 || (size > 1 && text[0] == '0'))
+		return false;
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		index = index * 10 + (uint32_t)(text[i] - '0');
+	}
+	*ret = index;
+	return true;
+}
+
+static void put_byte(struct reader *reader, char byte)
+{
+	/* Names are never longer than the text they come from. */
+	assert(reader->name_count < sizeof(reader->path->names));
+	reader->path->names[reader->name_count++] = byte;
+}
+
+/* The step whose name begins at begin in names and ends here. */
+static enum hapax_status add_step(struct reader *reader, size_t begin, enum hx_json_step_kind kind)
+{
+	struct hx_json_path *path = reader->path;
+	struct hx_json_step *step = &path->steps[path->step_count];
+	size_t size = reader->name_count - begin;
+
+	if (path->step_count == HX_JSON_PATH_STEPS_MAX)
+		return refuse(reader, "more than 32 steps");
+	*step = (struct hx_json_step){
+		.kind = (uint8_t)kind,
+		.name = (uint16_t)begin,
+		.name_size = (uint16_t)size,
+	};
+	if (kind == HX_JSON_STEP_NAME)
+		step->is_index = read_index(path->names + begin, size, &step->index);
+	else
+		path->is_single = false;
+	if (kind == HX_JSON_STEP_BELOW) {
+		for (size_t i = 0; i < path->step_count; i++) {
+			if (path->steps[i].kind == HX_JSON_STEP_BELOW)
+				return refuse(reader, "** may stand once only");
+		}
+	}
+	path->step_count++;
+	return HAPAX_OK;
+}
+
+/* What a step stands for. text is as it was written: an escaped star is not one. */
+static enum hx_json_step_kind kind_of(const char *text, size_t size)
+{
+	if (size == 1 && text[0] == '*')
+		return HX_JSON_STEP_EACH;
+	if (size == 2 && text[0] == '*' && text[1] == '*')
+		return HX_JSON_STEP_BELOW;
+	return HX_JSON_STEP_NAME;
+}
+
+/*
+ * End the step that was read from from on. A star in it that was not escaped must be
+ * all of it: user* would find nothing, and nobody would hear of it.
+ */
+static enum hapax_status end_step(struct reader *reader, size_t begin, size_t from, bool has_star)
+{
+	enum hx_json_step_kind kind = kind_of(reader->text + from, reader->at - from);
+
+	if (has_star && kind == HX_JSON_STEP_NAME) {
+		return refuse(
+			reader,
+			reader->text[0] == '/'
+				? "* stands for a whole step; in a name it is written ~2"
+				: "* stands for a whole step; in a name it is written \\*");
+	}
+	return add_step(reader, begin, kind);
+}
+
+static enum hapax_status read_pointer_step(struct reader *reader)
+{
+	size_t begin = reader->name_count;
+	size_t from = reader->at;
+	bool has_star = false;
+
+	while (reader->at < reader->size && reader->text[reader->at] != '/') {
+		char byte = reader->text[reader->at];
+
+		if (byte == '~') {
+			reader->at++;
+			switch (reader->at < reader->size ? reader->text[reader->at] : '\0') {
+			case '0': byte = '~'; break;
+			case '1': byte = '/'; break;
+			case '2': byte = '*'; break;
+			default: return refuse(reader, "~ must be followed by 0, 1 or 2");
+			}
+		} else {
+			has_star |= byte == '*';
+		}
+		put_byte(reader, byte);
+		reader->at++;
+	}
+	return end_step(reader, begin, from, has_star);
+}
+
+static enum hapax_status read_pointer(struct reader *reader)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	while (status == HAPAX_OK && reader->at < reader->size) {
+		reader->at++; /* the slash */
+		status = read_pointer_step(reader);
+	}
+	return status;
+}
+
+/* [0] or [*]; the bracket is at. */
+static enum hapax_status read_bracket(struct reader *reader)
+{
+	const char *inside = reader->text + reader->at + 1;
+	const char *close = memchr(inside, ']', reader->size - reader->at - 1);
+	size_t begin = reader->name_count;
+	size_t size;
+	uint32_t index;
+
+	if (close == NULL)
+		return refuse(reader, "[ without ]");
+	size = (size_t)(close - inside);
+	if (kind_of(inside, size) != HX_JSON_STEP_EACH && !read_index(inside, size, &index))
+		return refuse(reader, "an index or * was expected in brackets");
+	for (size_t i = 0; i < size; i++)
+		put_byte(reader, inside[i]);
+	reader->at += size + 2;
+	return add_step(reader, begin, kind_of(inside, size));
+}
+
+static enum hapax_status read_dotted_step(struct reader *reader)
+{
+	size_t begin = reader->name_count;
+	size_t from = reader->at;
+	bool has_star = false;
+
+	while (reader->at < reader->size) {
+		char byte = reader->text[reader->at];
+
+		if (byte == '.' || byte == '[')
+			break;
+		if (byte == '\\') {
+			reader->at++;
+			if (reader->at == reader->size)
+				return refuse(reader, "nothing follows the backslash");
+			byte = reader->text[reader->at];
+		} else {
+			has_star |= byte == '*';
+		}
+		put_byte(reader, byte);
+		reader->at++;
+	}
+	if (reader->at == from)
+		return refuse(reader, "a name was expected");
+	return end_step(reader, begin, from, has_star);
+}
+
+static enum hapax_status read_dotted(struct reader *reader)
+{
+	enum hapax_status status = HAPAX_OK;
+	bool name_due = reader->text[0] != '[';
+
+	while (status == HAPAX_OK && (reader->at < reader->size || name_due)) {
+		if (name_due)
+			status = read_dotted_step(reader);
+		else if (reader->text[reader->at] == '[')
+			status = read_bracket(reader);
+		else
+			return refuse(reader, "a dot or [ was expected");
+		name_due = status == HAPAX_OK && reader->at < reader->size &&
+			reader->text[reader->at] == '.';
+		if (name_due)
+			reader->at++;
+	}
+	return status;
+}
+
+enum hapax_status hx_json_path_parse(
+	struct hx_json_path *path, struct hapax_bytes text, struct hapax_error *err)
+{
+	struct reader reader = {path, text.data, text.size, 0, 0, err};
+
+	path->step_count = 0;
+	path->is_single = true;
+	if (text.size > HX_JSON_PATH_SIZE_MAX) {
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "a path of %zu bytes was longer than %d",
+			text.size, HX_JSON_PATH_SIZE_MAX);
+	}
+	if (text.size == 0)
+		return HAPAX_OK;
+	return reader.text[0] == '/' ? read_pointer(&reader) : read_dotted(&reader);
+}
+
+/* The member or item of node that a step names, or NULL. */
+static const struct hx_json_node *child_at(
+	const struct hx_json_path *path, const struct hx_json_step *step,
+	const struct hx_json_tree *tree, const struct hx_json_node *node)
+{
+	if (node->token.type == HX_JSON_ARRAY)
+		return step->is_index ? hx_json_tree_item(tree, node, step->index) : NULL;
+	return hx_json_tree_member(
+		tree, node, (struct hapax_bytes){path->names + step->name, step->name_size});
+}
+
+const struct hx_json_node *hx_json_path_find(
+	const struct hx_json_path *path, const struct hx_json_tree *tree)
+{
+	const struct hx_json_node *node = tree->nodes;
+
+	assert(path->is_single);
+	for (size_t i = 0; i < path->step_count && node != NULL; i++)
+		node = child_at(path, &path->steps[i], tree, node);
+	return node;
+}
+
+static bool is_container(const struct hx_json_node *node)
+{
+	return node->token.type == HX_JSON_OBJECT || node->token.type == HX_JSON_ARRAY;
+}
+
+static bool keep(
+	const struct hx_json_path *path, size_t at, struct hx_json_tree *tree, uint32_t index)
+{
+	struct hx_json_node *node = &tree->nodes[index];
+	const struct hx_json_step *step = &path->steps[at];
+	const struct hx_json_node *child;
+	bool found = false;
+
+	if (at == path->step_count) {
+		node->token.marks |= HX_JSON_KEPT;
+		return true;
+	}
+	switch ((enum hx_json_step_kind)step->kind) {
+	case HX_JSON_STEP_NAME:
+		child = child_at(path, step, tree, node);
+		found = child != NULL && keep(path, at + 1, tree, (uint32_t)(child - tree->nodes));
+		break;
+	case HX_JSON_STEP_EACH:
+		found = is_container(node);
+		for (uint32_t i = node->child; i != 0; i = tree->nodes[i].next)
+			found &= keep(path, at + 1, tree, i);
+		break;
+	case HX_JSON_STEP_BELOW:
+		found = keep(path, at + 1, tree, index);
+		for (uint32_t i = node->child; i != 0; i = tree->nodes[i].next)
+			found |= keep(path, at, tree, i);
+		break;
+	}
+	if (found)
+		node->token.marks |= HX_JSON_PART;
+	return found;
+}
+
+bool hx_json_path_keep(const struct hx_json_path *path, struct hx_json_tree *tree)
+{
+	return keep(path, 0, tree, 0);
+}
+
+static void drop(
+	const struct hx_json_path *path, size_t at, struct hx_json_tree *tree, uint32_t index)
+{
+	struct hx_json_node *node = &tree->nodes[index];
+	const struct hx_json_step *step = &path->steps[at];
+	const struct hx_json_node *child;
+
+	if (at == path->step_count) {
+		node->token.marks |= HX_JSON_DROPPED;
+		return;
+	}
+	switch ((enum hx_json_step_kind)step->kind) {
+	case HX_JSON_STEP_NAME:
+		child = child_at(path, step, tree, node);
+		if (child != NULL)
+			drop(path, at + 1, tree, (uint32_t)(child - tree->nodes));
+		break;
+	case HX_JSON_STEP_EACH:
+		for (uint32_t i = node->child; i != 0; i = tree->nodes[i].next)
+			drop(path, at + 1, tree, i);
+		break;
+	case HX_JSON_STEP_BELOW:
+		drop(path, at + 1, tree, index);
+		for (uint32_t i = node->child; i != 0; i = tree->nodes[i].next)
+			drop(path, at, tree, i);
+		break;
+	}
+}
+
+void hx_json_path_drop(const struct hx_json_path *path, struct hx_json_tree *tree)
+{
+	drop(path, 0, tree, 0);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json_path.h - where in a JSON value: a JSON Pointer, or names with dots.
+ *
+ * A path that begins with / is a JSON Pointer (RFC 6901): /customer/id. Any other
+ * is written with dots: customer.id, items.0.sku, items[0].sku. A digit step is an
+ * index in an array and a name in an object. Two steps stand for more than one
+ * place: * for every item of an array and every member of an object, and ** for the
+ * place itself and everything below it, at most once in a path.
+ *
+ * A name that holds a dot, a bracket, a star or a backslash is written with a
+ * backslash before it; in a pointer ~0 is ~, ~1 is / and, our addition, ~2 is a star.
+ * A star that is neither escaped nor a whole step is refused.
+ *
+ * Threads: any; a path does not change after it was parsed.
+ */
+#ifndef HX_JSON_PATH_H
+#define HX_JSON_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hapax/bytes.h>
+#include <hapax/error.h>
+
+#include "wire/json/json_tree.h"
+
+enum {
+	/* Deeper than what people name in a setting. */
+	HX_JSON_PATH_STEPS_MAX = 32,
+	/* A line of a configuration file. */
+	HX_JSON_PATH_SIZE_MAX = 255,
+};
+
+enum hx_json_step_kind {
+	HX_JSON_STEP_NAME,  /* or index, if it is_index and there is an array */
+	HX_JSON_STEP_EACH,  /* * */
+	HX_JSON_STEP_BELOW, /* ** */
+};
+
+struct hx_json_step {
+	uint8_t kind; /* enum hx_json_step_kind */
+	bool is_index;
+	uint16_t name; /* offset into names */
+	uint16_t name_size;
+	uint32_t index;
+};
+
+struct hx_json_path {
+	size_t step_count; /* 0: the whole value */
+	bool is_single;    /* neither * nor ** */
+	struct hx_json_step steps[HX_JSON_PATH_STEPS_MAX];
+	char names[HX_JSON_PATH_SIZE_MAX];
+};
+
+/* Empty text is the whole value. INVALID: the message says why and at which byte. */
+enum hapax_status hx_json_path_parse(
+	struct hx_json_path *path, struct hapax_bytes text, struct hapax_error *err);
+
+/* The value at a path that is_single, or NULL. */
+const struct hx_json_node *hx_json_path_find(
+	const struct hx_json_path *path, const struct hx_json_tree *tree);
+
+/*
+ * Mark what the path names as KEPT, and what leads there as PART. False: somewhere
+ * on the way a value was missing, be it in one of many items; ** needs to be found
+ * once. An array without items lacks nothing.
+ */
+bool hx_json_path_keep(const struct hx_json_path *path, struct hx_json_tree *tree);
+
+/* Mark what the path names as DROPPED. What is not there need not be. */
+void hx_json_path_drop(const struct hx_json_path *path, struct hx_json_tree *tree);
+
+#endif
