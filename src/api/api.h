@@ -25,7 +25,7 @@
 #include <hapax/store.h>
 
 #include "base/limits.h"
-#include "net/http_server.h"
+#include "net/http/http_server.h"
 
 struct hapax_relay_stats;
 struct hx_api;

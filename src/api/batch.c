@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "observe/feed.h"
-#include "observe/metrics.h"
+#include "observe/metrics/metrics.h"
 
 #define MS_NS INT64_C(1000000)
 

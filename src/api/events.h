@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "net/http_server.h"
+#include "net/http/http_server.h"
 #include "net/timer.h"
 #include "observe/feed.h"
 

@@ -25,7 +25,7 @@
 #include "config/config.h"
 #include "config/dump.h"
 #include "config/patch.h"
-#include "net/tls.h"
+#include "net/tls/tls.h"
 
 enum {
 	NAME_SIZE = 128,

@@ -7,10 +7,10 @@
 #ifndef HX_CONFIG_BIND_H
 #define HX_CONFIG_BIND_H
 
-#include "config/arena.h"
+#include "config/config_arena.h"
 #include "config/config.h"
-#include "config/fault.h"
-#include "config/schema.h"
+#include "config/config_fault.h"
+#include "config/schema/schema.h"
 #include "config/yaml.h"
 
 /* The file that was named, and what conf.d may have. */

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "base/bytes.h"
-#include "config/check.h"
+#include "config/config_check.h"
 #include "wire/http1/http1_text.h"
 
 static bool fail(char why[HX_SETTING_WHY_SIZE], const char *text)

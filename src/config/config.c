@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/io.h"
 #include "config/bind.h"
-#include "config/complete.h"
+#include "config/complete/complete.h"
 #include "config/yaml.h"
 
 /* What a struct hx_config is part of. */

@@ -39,9 +39,9 @@
 
 #include "base/sha256.h"
 #include "base/thread.h"
-#include "config/fault.h"
+#include "config/config_fault.h"
 #include "net/address.h"
-#include "net/tls.h"
+#include "net/tls/tls.h"
 
 struct hx_io;
 
@@ -397,7 +397,7 @@ enum hx_config_log_format {
 	HX_CONFIG_LOG_LOGFMT = 2,
 };
 
-/* In the order of enum hx_log_level and enum hx_log_keys (observe/log.h). */
+/* In the order of enum hx_log_level and enum hx_log_keys (observe/log/log.h). */
 struct hx_config_log {
 	enum hx_config_log_format format;
 	int level;

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "config/dump.h"
-#include "config/schema.h"
+#include "config/schema/schema.h"
 #include "wire/json/json_write.h"
 
 #define DURATION "([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "config/check.h"
+#include "config/config_check.h"
 #include "config/config.h"
 
 /* "/orders" is the beginning of "/orders" and "/orders/17", not of "/orders2". */

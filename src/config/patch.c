@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "config/arena.h"
-#include "config/schema.h"
+#include "config/config_arena.h"
+#include "config/schema/schema.h"
 #include "config/value.h"
 
 static const char hidden[] = "***";

@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "config/config.h"
-#include "config/schema.h"
-#include "config/schema_consumers.h"
+#include "config/schema/schema.h"
+#include "config/schema/schema_consumers.h"
 #include "config/value.h"
 
 enum { VALUE_SIZE_MAX = 8192 };

@@ -5,8 +5,8 @@
 #ifndef HX_CONFIG_TARGET_H
 #define HX_CONFIG_TARGET_H
 
-#include "config/schema.h"
-#include "net/http_url.h"
+#include "config/schema/schema.h"
+#include "net/http/http_url.h"
 
 _Static_assert(
 	(int)HX_URL_WHY_SIZE <= (int)HX_SETTING_WHY_SIZE, "what is wrong with one fits the other");

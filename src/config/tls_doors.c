@@ -4,7 +4,7 @@
  */
 #include <stddef.h>
 
-#include "config/complete.h"
+#include "config/complete/complete.h"
 
 /* By enum hx_config_tls_index. */
 static const struct {

@@ -9,8 +9,8 @@
 
 #include <hapax/error.h>
 
-#include "config/arena.h"
-#include "config/schema.h"
+#include "config/config_arena.h"
+#include "config/schema/schema.h"
 
 struct hapax_buf;
 

@@ -8,7 +8,7 @@
 
 #include "base/suggest.h"
 #include "config/config.h"
-#include "config/schema.h"
+#include "config/schema/schema.h"
 
 static const char prefix[] = "HAPAX_";
 

@@ -18,8 +18,8 @@
 
 #include <hapax/bytes.h>
 
-#include "config/arena.h"
-#include "config/fault.h"
+#include "config/config_arena.h"
+#include "config/config_fault.h"
 
 enum {
 	/* A file that a person wrote has a hundredth of that. */

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "net/tls.h"
+#include "net/tls/tls.h"
 
 enum {
 	INPUT_SIZE_DEFAULT = 64 * 1024,

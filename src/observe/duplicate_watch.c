@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "observe/cells.h"
-#include "observe/log_line.h"
+#include "observe/metrics/cells.h"
+#include "observe/log/log_line.h"
 
 /* Of one scope, as it was when it was looked at last. */
 struct seen {

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "observe/family.h"
+#include "observe/metrics/family.h"
 
 /* One writes, another takes: neither waits. */
 struct ring {

@@ -25,7 +25,7 @@
 #include <hapax/store.h>
 
 #include "base/limits.h"
-#include "observe/metrics.h"
+#include "observe/metrics/metrics.h"
 
 enum {
 	/* Of one writer, between two times that they are taken. */

@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/thread.h"
-#include "net/http_server.h"
+#include "net/http/http_server.h"
 #include "support/store_case.h"
 
 struct api_case {

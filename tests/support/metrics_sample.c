@@ -8,8 +8,8 @@
 
 #include "base/bytes.h"
 #include "base/io.h"
-#include "observe/family.h"
-#include "observe/metrics_consumers.h"
+#include "observe/metrics/family.h"
+#include "observe/metrics/metrics_consumers.h"
 
 struct hx_metrics *metrics_sample_new(void)
 {

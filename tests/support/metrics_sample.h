@@ -5,7 +5,7 @@
 #ifndef TEST_SUPPORT_METRICS_SAMPLE_H
 #define TEST_SUPPORT_METRICS_SAMPLE_H
 
-#include "observe/metrics.h"
+#include "observe/metrics/metrics.h"
 
 /* Owned by the caller. Ends the program when there is no memory. */
 struct hx_metrics *metrics_sample_new(void);

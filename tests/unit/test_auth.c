@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "net/http_server.h"
-#include "net/tls.h"
+#include "net/http/http_server.h"
+#include "net/tls/tls.h"
 
 /* printf %s reader | sha256sum, and so on. */
 #define READER_SHA256 "3d0941964aa3ebdcb00ccef58b1bb399f9f898465e9886d5aec7f31090a0fb30"

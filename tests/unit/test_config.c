@@ -23,7 +23,7 @@
 #include "base/io.h"
 #include "base/thread.h"
 #include "config/dump.h"
-#include "config/schema.h"
+#include "config/schema/schema.h"
 #include "support/scale.h"
 #include "support/temp_dir.h"
 #include "unit/config_faults.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "config/schema.h"
+#include "config/schema/schema.h"
 #include "wire/json/json_object.h"
 
 enum { SCRATCH_SIZE = 64 * 1024 };

@@ -17,8 +17,8 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/stream.h"
-#include "observe/log.h"
-#include "observe/metrics.h"
+#include "observe/log/log.h"
+#include "observe/metrics/metrics.h"
 
 static void decide(
 	struct hx_metrics *metrics, const char *tenant, enum hapax_decision decision,

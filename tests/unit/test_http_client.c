@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 #include "support/fault_net.h"
 
 enum { TURNS_MAX = 100000, SECOND_MS = 1000 };

@@ -22,8 +22,8 @@
 
 #include "base/bytes.h"
 #include "net/connection.h"
-#include "net/http_client.h"
-#include "net/tls.h"
+#include "net/http/http_client.h"
+#include "net/tls/tls.h"
 #include "support/fault_net.h"
 #include "support/temp_dir.h"
 

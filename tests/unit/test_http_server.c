@@ -14,7 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
-#include "net/http_server.h"
+#include "net/http/http_server.h"
 #include "support/fault_net.h"
 
 enum { TURNS_MAX = 100000, REQUESTS = 3, DRAIN_MS = 1000, CLIENTS = 8 };

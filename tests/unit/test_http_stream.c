@@ -15,8 +15,8 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
-#include "net/http_peer.h"
-#include "net/http_server.h"
+#include "net/http/http_peer.h"
+#include "net/http/http_server.h"
 #include "support/fault_net.h"
 #include "wire/http1/http1.h"
 

@@ -2,7 +2,7 @@
 /*
  * Values of labels: the same number for the same value, whoever asks; others beyond the limit.
  */
-#include "observe/label_table.h"
+#include "observe/metrics/label_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

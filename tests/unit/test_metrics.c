@@ -3,7 +3,7 @@
  * Counting by several writers, adding up, and both formats; promtool reads the plain one
  * (A9, B11, E10).
  */
-#include "observe/metrics.h"
+#include "observe/metrics/metrics.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 #include "base/bytes.h"
 #include "base/io.h"
 #include "base/thread.h"
-#include "observe/family.h"
+#include "observe/metrics/family.h"
 #include "support/metrics_sample.h"
 #include "support/scale.h"
 

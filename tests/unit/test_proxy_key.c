@@ -17,7 +17,7 @@
 
 #include "base/bytes.h"
 #include "config/config.h"
-#include "net/http_body.h"
+#include "net/http/http_body.h"
 #include "wire/http1/http1.h"
 
 static const char *const cookies[] = {"session", "device"};

@@ -22,7 +22,7 @@
 #include "base/thread.h"
 #include "config/config.h"
 #include "observe/feed.h"
-#include "observe/metrics.h"
+#include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
 #include "support/processor_case.h"

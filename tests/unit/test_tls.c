@@ -2,7 +2,7 @@
 /*
  * Both sides of TLS in one process, over a network that cuts and refuses.
  */
-#include "net/tls.h"
+#include "net/tls/tls.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

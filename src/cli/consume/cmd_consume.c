@@ -18,7 +18,7 @@
 #include "cli/input/duration_text.h"
 #include "cli/frame/interrupt.h"
 #include "cli/frame/report.h"
-#include "net/http_url.h"
+#include "net/http/http_url.h"
 #include "net/reactor.h"
 #include "net/signals.h"
 

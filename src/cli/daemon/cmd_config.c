@@ -16,7 +16,7 @@
 #include "cli/frame/report.h"
 #include "config/config.h"
 #include "config/dump.h"
-#include "net/tls.h"
+#include "net/tls/tls.h"
 
 enum {
 	OPTION_OUTPUT = 1,

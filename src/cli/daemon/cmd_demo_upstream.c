@@ -18,7 +18,7 @@
 #include "cli/frame/command.h"
 #include "cli/input/digest_table.h"
 #include "cli/frame/report.h"
-#include "net/http_server.h"
+#include "net/http/http_server.h"
 #include "net/signals.h"
 
 enum { OPTION_LISTEN = 1, OPTION_DELAY, OPTION_FAIL_FIRST };

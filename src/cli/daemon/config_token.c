@@ -9,7 +9,7 @@
 #include "base/sha256.h"
 #include "cli/print/json_out.h"
 #include "cli/frame/report.h"
-#include "config/check.h"
+#include "config/config_check.h"
 
 /* Nobody guesses 32 bytes; the prefix is for people and for scanners of secrets. */
 #define PREFIX "hapax_"

@@ -16,9 +16,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 #include "net/resolver.h"
-#include "net/tls.h"
+#include "net/tls/tls.h"
 #include "outbox/sink.h"
 #include "wire/cloudevents/cloudevents.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "observe/metrics.h"
+#include "observe/metrics/metrics.h"
 #include "serve/admin/auth.h"
 #include "serve/daemon/daemon.h"
 #include "serve/daemon/origin.h"

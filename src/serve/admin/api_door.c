@@ -6,8 +6,8 @@
 
 #include "api/api.h"
 #include "observe/feed.h"
-#include "observe/log.h"
-#include "observe/metrics.h"
+#include "observe/log/log.h"
+#include "observe/metrics/metrics.h"
 #include "serve/admin/auth.h"
 #include "serve/daemon/daemon.h"
 

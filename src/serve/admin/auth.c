@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "net/http_server.h"
-#include "net/tls.h"
+#include "net/http/http_server.h"
+#include "net/tls/tls.h"
 #include "wire/bearer.h"
 #include "wire/http1/http1_text.h"
 

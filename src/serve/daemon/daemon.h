@@ -16,7 +16,7 @@
 #include <hapax/store.h>
 
 #include "base/buf.h"
-#include "net/http_server.h"
+#include "net/http/http_server.h"
 #include "net/resolver.h"
 #include "net/signals.h"
 #include "resp/service.h"

@@ -2,7 +2,7 @@
 #include "serve/daemon/descriptors.h"
 
 #include "config/config.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 
 enum {
 	/* What the daemon has open while nobody is there, generously. */

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "observe/metrics.h"
+#include "observe/metrics/metrics.h"
 
 struct hx_config;
 struct hx_log;

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "net/address.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 
 /* Is anybody at all told apart from everybody? */
 static bool knows_clients(

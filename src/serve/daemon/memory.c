@@ -3,7 +3,7 @@
 
 #include "base/io.h"
 #include "base/memory_limit.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 
 static size_t to_size(uint64_t value)
 {

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 #include "config/config.h"
-#include "net/http_server.h"
+#include "net/http/http_server.h"
 
 /* client is in digits, as in struct hx_http_exchange; "": a unix socket. */
 bool hx_origin_is_trusted(const struct hx_config_http *http, const char *client);

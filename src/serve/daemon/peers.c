@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "base/siphash.h"
 #include "net/address.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define MINUTE_NS (60 * SECOND_NS)

@@ -6,8 +6,8 @@
  * what it said last is told.
  */
 #include "observe/health.h"
-#include "observe/log.h"
-#include "observe/metrics.h"
+#include "observe/log/log.h"
+#include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
 #include "serve/daemon/probe.h"
 

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/io.h"
-#include "net/tls.h"
-#include "observe/log.h"
+#include "net/tls/tls.h"
+#include "observe/log/log.h"
 #include "serve/daemon/service_manager.h"
 
 enum { WARN_DAYS = 14 };

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "observe/metrics.h"
+#include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
 
 enum {

@@ -29,8 +29,8 @@
 
 #include <hapax/processor.h>
 
-#include "net/http_client.h"
-#include "observe/metrics.h"
+#include "net/http/http_client.h"
+#include "observe/metrics/metrics.h"
 #include "serve/http/large.h"
 #include "serve/daemon/loop.h"
 #include "serve/http/proxy_key.h"

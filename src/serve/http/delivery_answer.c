@@ -20,9 +20,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "observe/log.h"
-#include "observe/log_line.h"
-#include "observe/metrics.h"
+#include "observe/log/log.h"
+#include "observe/log/log_line.h"
+#include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
 #include "serve/http/outcome.h"

@@ -13,8 +13,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "observe/log.h"
-#include "observe/metrics.h"
+#include "observe/log/log.h"
+#include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
 #include "serve/http/outcome.h"

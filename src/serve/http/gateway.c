@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "observe/metrics.h"
+#include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
 #include "wire/http1/http1_text.h"

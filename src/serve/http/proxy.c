@@ -16,8 +16,8 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "net/tls.h"
-#include "observe/metrics.h"
+#include "net/tls/tls.h"
+#include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
 #include "wire/http1/http1_text.h"

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "config/config.h"
-#include "net/http_body.h"
+#include "net/http/http_body.h"
 #include "wire/http1/http1.h"
 #include "wire/http1/http1_text.h"
 #include "wire/percent.h"

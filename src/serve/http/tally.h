@@ -7,8 +7,8 @@
 #ifndef HX_SERVE_HTTP_TALLY_H
 #define HX_SERVE_HTTP_TALLY_H
 
-#include "net/http_server.h"
-#include "observe/metrics.h"
+#include "net/http/http_server.h"
+#include "observe/metrics/metrics.h"
 
 /* By door and status, unless that is 0, and by what turned it away, if it was a limit. */
 void hx_tally_refused(

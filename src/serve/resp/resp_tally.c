@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "observe/feed.h"
-#include "observe/metrics.h"
+#include "observe/metrics/metrics.h"
 #include "resp/batch.h"
 #include "serve/daemon/daemon.h"
 #include "serve/daemon/loop.h"

@@ -28,7 +28,7 @@
 
 #include "base/random.h"
 #include "base/thread.h"
-#include "observe/log.h"
+#include "observe/log/log.h"
 
 struct hx_background;
 struct hx_config;

@@ -9,7 +9,7 @@
 #include <hapax/clock.h>
 #include <hapax/source.h>
 
-#include "observe/log_line.h"
+#include "observe/log/log_line.h"
 #include "serve/task/background.h"
 
 enum { FIELDS_MAX = 7 };

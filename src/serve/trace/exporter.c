@@ -18,8 +18,8 @@
 #include "base/io.h"
 #include "base/random.h"
 #include "config/config.h"
-#include "net/tls.h"
-#include "observe/log.h"
+#include "net/tls/tls.h"
+#include "observe/log/log.h"
 #include "wire/http1/http1_text.h"
 #include "wire/http1/http1_write.h"
 

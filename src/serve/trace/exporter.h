@@ -24,7 +24,7 @@
 
 #include "base/buf.h"
 #include "base/thread.h"
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 #include "observe/trace.h"
 
 struct hx_config;

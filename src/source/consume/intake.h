@@ -24,7 +24,7 @@
 #include <hapax/ext/source_ops.h>
 #include <hapax/source.h>
 
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 #include "processor/call.h"
 #include "source/consume/envelope.h"
 

@@ -13,7 +13,7 @@
 
 #include <hapax/source.h>
 
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 #include "source/handler/handler.h"
 
 enum { HX_HTTP_PATH_SIZE = 2048 };

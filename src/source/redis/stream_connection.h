@@ -16,7 +16,7 @@
 #include "net/connection.h"
 #include "net/dial.h"
 #include "net/resolver.h"
-#include "net/tls.h"
+#include "net/tls/tls.h"
 #include "store/redis/place.h"
 #include "wire/resp/resp_reply.h"
 

@@ -14,7 +14,7 @@
 #include <hapax/ext/store_ops.h>
 
 #include "net/resolver.h"
-#include "net/tls.h"
+#include "net/tls/tls.h"
 #include "store/redis/link.h"
 #include "store/redis/operation.h"
 #include "store/redis/place.h"

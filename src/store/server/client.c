@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "net/tls.h"
+#include "net/tls/tls.h"
 #include "store/core.h"
 #include "store/server/codec.h"
 #include "wire/http1/http1_write.h"

@@ -23,7 +23,7 @@
 
 #include "base/buf.h"
 #include "base/thread.h"
-#include "net/http_client.h"
+#include "net/http/http_client.h"
 #include "net/reactor.h"
 #include "net/resolver.h"
 #include "store/request_queue.h"

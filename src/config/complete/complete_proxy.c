@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * complete_proxy.c - the routes of the proxy, beyond what was written.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "config/complete/complete.h"
+#include "wire/percent.h"
+
+enum { STATUSES = HX_CONFIG_STATUS_MAX - HX_CONFIG_STATUS_MIN + 1, UNSAID = -1 };
+
+static const char *const methods[] = {"POST", "PATCH"};
+
+/* What describes a response, and is true of it again. */
+static const char *const replay_headers[] = {
+	"Content-Type",
+	"Content-Encoding",
+	"Content-Language",
+	"Content-Disposition",
+	"Content-Location",
+	"Location",
+	"ETag",
+	"Last-Modified",
+	"Link",
+	"Vary",
+	"Cache-Control",
+	"Retry-After",
+};
+
+/* What chooses the account that a request is for, beside the credential. */
+static const char *const fingerprint_headers[] = {
+	"Stripe-Account",      "Stripe-Context",    "X-Goog-User-Project",
+	"OpenAI-Organization", "OpenAI-Project",    "Xero-Tenant-Id",
+	"X-Account-Id",        "X-Organization-Id", "X-Tenant-Id",
+};
+
+static void complete_lists(struct hx_config_proxy_route *route)
+{
+	if (route->method_count == 0) {
+		route->methods = methods;
+		route->method_count = sizeof(methods) / sizeof(methods[0]);
+	}
+	if (route->replay_header_count == 0) {
+		route->replay_headers = replay_headers;
+		route->replay_header_count = sizeof(replay_headers) / sizeof(replay_headers[0]);
+	}
+	if (route->fingerprint_header_count == 0) {
+		route->fingerprint_headers = fingerprint_headers;
+		route->fingerprint_header_count =
+			sizeof(fingerprint_headers) / sizeof(fingerprint_headers[0]);
+	}
+}
+
+/* The statuses of a list that are exact, or those that are classes. */
+static void enter(
+	struct hx_complete *complete, const struct hx_config_proxy_route *route,
+	const char *const *texts, size_t count, enum hapax_run_outcome outcome, bool is_class,
+	signed char table[STATUSES])
+{
+	for (size_t i = 0; i < count; i++) {
+		bool is_one = texts[i][1] != 'x';
+		size_t first = is_one ? strtoul(texts[i], NULL, 10) - HX_CONFIG_STATUS_MIN
+				      : (size_t)(texts[i][0] - '0') * 100 - HX_CONFIG_STATUS_MIN;
+
+		if (is_one == is_class)
+			continue;
+		if (table[first] != UNSAID)
+			hx_fault(
+				complete->faults, HAPAX_ERR_INVALID, &route->place,
+				"route '%.64s': status '%.3s' has several outcomes", route->name,
+				texts[i]);
+		for (size_t k = first; k < first + (is_one ? 1 : 100); k++)
+			table[k] = (signed char)outcome;
+	}
+}
+
+static void enter_all(
+	struct hx_complete *complete, const struct hx_config_proxy_route *route, bool is_class,
+	signed char table[STATUSES])
+{
+	const struct hx_config_outcomes *outcomes = &route->outcomes;
+
+	memset(table, UNSAID, STATUSES);
+	enter(complete, route, outcomes->ok, outcomes->ok_count, HAPAX_RUN_OK, is_class, table);
+	enter(complete, route, outcomes->definitive, outcomes->definitive_count,
+	      HAPAX_RUN_DEFINITIVE, is_class, table);
+	enter(complete, route, outcomes->transient, outcomes->transient_count, HAPAX_RUN_TRANSIENT,
+	      is_class, table);
+	enter(complete, route, outcomes->ambiguous, outcomes->ambiguous_count, HAPAX_RUN_AMBIGUOUS,
+	      is_class, table);
+}
+
+static void complete_outcomes(struct hx_complete *complete, struct hx_config_proxy_route *route)
+{
+	signed char *table = hx_config_arena_alloc(complete->arena, STATUSES, 1);
+	signed char exact[STATUSES];
+
+	if (table == NULL) {
+		hx_complete_no_memory(complete, &route->place);
+		return;
+	}
+	enter_all(complete, route, true, table);
+	enter_all(complete, route, false, exact);
+	for (size_t i = 0; i < STATUSES; i++) {
+		if (exact[i] != UNSAID)
+			table[i] = exact[i];
+	}
+	route->outcome_table = table;
+}
+
+static bool is_taken(const struct hx_config *config, const char *name)
+{
+	for (size_t i = 0; i < config->gateway.route_count; i++) {
+		if (strcmp(config->gateway.routes[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void complete_name(
+	struct hx_complete *complete, const struct hx_config *config,
+	struct hx_config_proxy_route *routes, size_t index)
+{
+	struct hx_config_proxy_route *route = &routes[index];
+	bool is_twice;
+	char name[32];
+
+	if (route->name[0] == '\0') {
+		(void)snprintf(name, sizeof(name), "proxy-%zu", index + 1);
+		route->name =
+			hx_complete_text(complete, &route->place, hapax_bytes_from_text(name));
+	}
+	is_twice = is_taken(config, route->name);
+	for (size_t i = 0; i < index; i++)
+		is_twice = is_twice || strcmp(routes[i].name, route->name) == 0;
+	if (is_twice)
+		hx_fault(
+			complete->faults, HAPAX_ERR_INVALID, &route->place,
+			"route '%.64s' occurs twice", route->name);
+}
+
+/* In the form that the paths of requests are compared in. */
+static void complete_path(struct hx_complete *complete, struct hx_config_proxy_route *route)
+{
+	char *path;
+
+	route->loose_path = hx_complete_loose_path(complete, &route->place, route->path);
+	if (strchr(route->path, '%') == NULL)
+		return;
+	path = hx_config_arena_alloc(complete->arena, strlen(route->path) + 1, 1);
+	if (path == NULL) {
+		hx_complete_no_memory(complete, &route->place);
+		return;
+	}
+	path[hx_percent_normalize(hapax_bytes_from_text(route->path), path)] = '\0';
+	route->path = path;
+}
+
+/* Cookies that nobody looks at would be taken for a protection. */
+static void check_credential(
+	struct hx_complete *complete, const struct hx_config_proxy_route *route)
+{
+	if (route->credential_cookie_count > 0 && strcmp(route->credential, "auto") != 0)
+		hx_fault(
+			complete->faults, HAPAX_ERR_INVALID, &route->place,
+			"route '%.64s': credential_cookies count with credential 'auto' only, not "
+			"with '%.64s'",
+			route->name, route->credential);
+}
+
+static void check_park(struct hx_complete *complete, const struct hx_config_proxy_route *route)
+{
+	char what[96];
+
+	(void)snprintf(what, sizeof(what), "route '%.64s'", route->name);
+	hx_complete_check_park(complete, what, &route->place, route->on_lapse, route->scope);
+}
+
+static struct hapax_bytes scope_part(const char *text)
+{
+	return hapax_bytes_from_text(text[0] == '\0' ? "default" : text);
+}
+
+/* With an upstream and no routes there is one for everything. */
+static const struct hx_config_proxy_route everything = {
+	.name = "proxy",
+	.path = "/",
+	.upstream = "",
+	.header = "Idempotency-Key",
+	.credential = "auto",
+	.tenant = "",
+	.group = "",
+	.wait_ms = 10000,
+	.on_lapse = HAPAX_ON_LAPSE_PARK,
+	.place = {.name = "upstream.url"},
+};
+
+void hx_complete_proxy(struct hx_complete *complete, struct hx_config *config)
+{
+	static const struct hx_place nowhere = {.name = "proxy.routes"};
+	bool has_none = config->proxy.route_count == 0;
+	size_t count = config->proxy.route_count;
+	struct hx_config_proxy_route *routes;
+
+	if (has_none && config->upstream.url[0] != '\0' && !config->listen.proxy.is_off)
+		count = 1;
+	routes = hx_config_arena_alloc(complete->arena, count + 1, sizeof(*routes));
+	if (routes == NULL) {
+		hx_complete_no_memory(complete, &nowhere);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct hx_config_proxy_route *route = &routes[i];
+
+		*route = has_none ? everything : config->proxy.routes[i];
+		complete_name(complete, config, routes, i);
+		if (route->upstream[0] == '\0')
+			route->upstream = config->upstream.url;
+		hx_complete_target(
+			complete, route->upstream, route->name, &route->place, &route->target);
+		complete_path(complete, route);
+		complete_lists(route);
+		complete_outcomes(complete, route);
+		check_credential(complete, route);
+		route->scope = hx_config_scope_find(
+			config, scope_part(route->tenant), scope_part(route->group));
+		check_park(complete, route);
+	}
+	config->proxy.routes = routes;
+	config->proxy.route_count = count;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config_check.c - what single texts of a config must look like.
+ */
+#include "config/config_check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <hapax/key.h>
+
+#include "base/bytes.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "config/target.h"
+#include "net/network.h"
+#include "wire/http1/http_path.h"
+
+__attribute__((format(printf, 2, 3))) static bool fail(
+	char why[HX_SETTING_WHY_SIZE], const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(why, HX_SETTING_WHY_SIZE, format, arguments);
+	va_end(arguments);
+	return false;
+}
+
+static bool check_bytes(struct hapax_bytes text, size_t max, char why[HX_SETTING_WHY_SIZE])
+{
+	char fault[HX_UTF8_FAULT_SIZE];
+
+	return !hx_utf8_fault(text, max, fault) || fail(why, "%s", fault);
+}
+
+bool hx_check_name(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	return text[0] == '\0' || check_bytes(hapax_bytes_from_text(text), SIZE_MAX, why);
+}
+
+bool hx_check_path(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	char space[HX_HTTP1_LINE_MAX];
+	const char *fault;
+
+	if (text[0] != '/')
+		return fail(why, "does not begin with a slash");
+	for (const char *at = text; *at != '\0'; at++) {
+		/* Compared with the path as it comes, byte by byte. */
+		if (*at <= ' ' || *at >= 0x7f || *at == '?' || *at == '#')
+			return fail(why, "has a character that a path cannot have; use %%XX");
+	}
+	(void)hx_http_path_loosest(hapax_bytes_from_text(text), space, &fault);
+	return fault == NULL || fail(why, "cannot be a route: %s", fault);
+}
+
+bool hx_check_network(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	struct hx_network network;
+
+	return hx_network_parse(text, &network) ||
+		fail(why,
+	             "is not an address or a network such as 10.0.0.0/8, without bits behind it");
+}
+
+bool hx_check_pattern(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	const char *star = strchr(text, '*');
+
+	if (text[0] == '\0')
+		return fail(why, "is empty");
+	if (star != NULL && star[1] != '\0')
+		return fail(why, "has a * that is not its last character");
+	return hx_check_name(text, why);
+}
+
+static bool check_part(struct hapax_bytes part, char why[HX_SETTING_WHY_SIZE])
+{
+	if (part.size == 0)
+		return fail(why, "lacks the tenant or the group");
+	if (memchr(part.data, '/', part.size) != NULL)
+		return fail(why, "has a slash too many");
+	if (part.size > 1 && memchr(part.data, '*', part.size) != NULL)
+		return fail(why, "has a * beside other characters");
+	return check_bytes(part, HX_SCOPE_PART_SIZE_MAX, why);
+}
+
+bool hx_check_scope(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	const char *slash = strchr(text, '/');
+
+	if (slash == NULL)
+		return fail(why, "is not of the form TENANT/GROUP");
+	return check_part(hx_bytes(text, (size_t)(slash - text)), why) &&
+		check_part(hapax_bytes_from_text(slash + 1), why);
+}
+
+bool hx_check_scope_part(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	if (text[0] == '\0')
+		return true;
+	if (strchr(text, '/') != NULL)
+		return fail(why, "has a slash");
+	return check_bytes(hapax_bytes_from_text(text), HX_SCOPE_PART_SIZE_MAX, why);
+}
+
+bool hx_check_sha256(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	if (strlen(text) != 64 || strspn(text, "0123456789abcdef") != 64)
+		return fail(why, "is no SHA-256: printf %%s PASSWORD | sha256sum prints one");
+	return true;
+}
+
+bool hx_check_digest(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	static const char scheme[] = "sha256:";
+	const char *digits = text + strlen(scheme);
+
+	if (text[0] == '\0')
+		return true;
+	if (strncmp(text, scheme, strlen(scheme)) != 0 || strlen(digits) != 64 ||
+	    strspn(digits, "0123456789abcdef") != 64)
+		return fail(why, "is not sha256: and 64 digits of 0-9a-f");
+	return true;
+}
+
+bool hx_check_strategy(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	struct hapax_key_strategy *strategy = NULL;
+	struct hapax_error err;
+
+	if (hapax_key_strategy_new(text, NULL, &strategy, &err) != HAPAX_OK)
+		return fail(why, "is no strategy: %s", err.message);
+	hapax_key_strategy_free(strategy);
+	return true;
+}
+
+bool hx_check_url(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	struct hx_url url;
+
+	return text[0] == '\0' || hx_url_parse(text, &url, why);
+}
+
+bool hx_pattern_matches(const char *pattern, struct hapax_bytes text)
+{
+	size_t size = strlen(pattern);
+
+	if (size > 0 && pattern[size - 1] == '*')
+		return text.size >= size - 1 &&
+			hx_bytes_equal(hx_bytes(pattern, size - 1), hx_bytes(text.data, size - 1));
+	return hx_bytes_equal(hx_bytes(pattern, size), text);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config_fault.h - what is wrong with a config, each with its place.
+ *
+ * The first fault becomes the error of the call; a person who checks a file wants to see
+ * all of them, so they are collected, up to a number that somebody still reads.
+ *
+ * Threads: one at a time.
+ */
+#ifndef HX_CONFIG_CONFIG_FAULT_H
+#define HX_CONFIG_CONFIG_FAULT_H
+
+#include <stdint.h>
+
+#include <hapax/error.h>
+
+struct hapax_buf;
+
+enum { HX_FAULTS_MAX = 20 };
+
+/* Where something was said: in a file, or by a variable or option when line is 0. */
+struct hx_place {
+	const char *name; /* of the file, variable or option */
+	uint32_t line;    /* from 1 on */
+	uint32_t column;
+};
+
+struct hx_faults {
+	struct hapax_buf *lines; /* NULL: only the first is wanted */
+	struct hapax_error *err; /* NULL: not even that */
+	unsigned count;
+	enum hapax_status status; /* of the first; OK while there is none */
+};
+
+/* "FILE:LINE:COLUMN: " and what format says. */
+__attribute__((format(printf, 4, 5))) void hx_fault(
+	struct hx_faults *faults, enum hapax_status status, const struct hx_place *place,
+	const char *format, ...);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * schema.h - every setting there is: name, type, range, default, meaning.
+ *
+ * One table, schema.c, from which come the reader (bind.c), the texts of `hapax config
+ * dump` (dump.c) and the JSON Schema (json_schema.c). To add a setting: a member of a
+ * struct in config.h, a row in the table, a paragraph in hapax.yaml, which a test asks for.
+ *
+ * Threads: any; it is constant.
+ */
+#ifndef HX_CONFIG_SCHEMA_SCHEMA_H
+#define HX_CONFIG_SCHEMA_SCHEMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hapax/bytes.h>
+
+enum hx_setting_type {
+	/* What is stored at offset. */
+	HX_SETTING_TEXT,     /* const char * */
+	HX_SETTING_BOOLEAN,  /* bool: true, false */
+	HX_SETTING_COUNT,    /* uint64_t */
+	HX_SETTING_SIZE,     /* uint64_t, bytes: 64KiB */
+	HX_SETTING_DURATION, /* int64_t, milliseconds: 24h */
+	HX_SETTING_CHOICE,   /* an enum of the size of int: its index in choices */
+	HX_SETTING_ADDRESS,  /* struct hx_config_door */
+	HX_SETTING_TEXTS,    /* const char *const *, and size_t at count_offset */
+	HX_SETTING_SECTION,  /* a struct, whose settings are those of section */
+	HX_SETTING_LIST,     /* const struct *, and size_t at count_offset; section of each */
+};
+
+enum hx_setting_flag {
+	HX_SETTING_RESTART = 1 << 0,   /* a reload does not change it */
+	HX_SETTING_NONE_IS_0 = 1 << 1, /* COUNT, SIZE: written `none` when there is no limit */
+	HX_SETTING_FOREVER = 1 << 2,   /* DURATION: `forever` is HAPAX_TTL_FOREVER */
+	HX_SETTING_REQUIRED = 1 << 3,  /* there is no default */
+	/* LIST: what an item does not say is as in `defaults`, not as in the table. */
+	HX_SETTING_INHERITS = 1 << 4,
+	/* TEXT: a URL, of which only what hx_public_url() leaves is shown, also in messages. */
+	HX_SETTING_SECRET = 1 << 5,
+	/*
+	 * It names a host, a file or a command, or who may ask for what: PATCH /config does not change
+	 * it, nor, of a section or a list, anything in it. Whoever has a token of the API would have
+	 * the rights of the daemon's user otherwise.
+	 */
+	HX_SETTING_FILE_ONLY = 1 << 7,
+	/* But this one in it, which names nothing, may be changed. */
+	HX_SETTING_RUNTIME = 1 << 8,
+	HX_SETTING_AUTO = 1 << 6, /* SIZE: `auto` is HX_CONFIG_AUTO; the daemon finds a value */
+};
+
+enum { HX_SETTING_WHY_SIZE = 256 };
+
+/* Whether a text can stand here; false after writing why it cannot. */
+typedef bool hx_setting_check_fn(const char *text, char why[HX_SETTING_WHY_SIZE]);
+
+struct hx_section;
+
+struct hx_setting {
+	const char *name; /* NULL ends a table */
+	enum hx_setting_type type;
+	unsigned flags;
+	size_t offset;
+	size_t count_offset;
+	const char *fallback; /* the default as it would be written; NULL: none or empty */
+	int64_t min;          /* of a number; of a text its size; of a list its items */
+	int64_t max;
+	const char *const *choices; /* ends with NULL */
+	hx_setting_check_fn *check; /* TEXT, and each of TEXTS; NULL: any */
+	const struct hx_section *section;
+	/* Beside HAPAX_<SECTION>_<NAME>: shorter, and the documents' own; or NULL. */
+	const char *variable;
+	const char *document_variable;
+	const char *doc; /* a sentence: no capital, no full stop */
+};
+
+struct hx_section {
+	const char *name; /* for messages: "a route" */
+	const struct hx_setting *settings;
+	const struct hx_setting *also; /* more of them, which another section has, too; or NULL */
+	size_t size;                   /* of the struct */
+	size_t place_offset;           /* where it has a struct hx_place; 0: nowhere */
+};
+
+/* By index from 0 on; NULL after the last. */
+const struct hx_setting *hx_section_setting(const struct hx_section *section, size_t index);
+
+/* All of it: struct hx_config. */
+extern const struct hx_section hx_config_schema;
+
+/* Of it, `http`: schema_http.c. */
+extern const struct hx_section hx_config_schema_http;
+
+/* Of it, `memory`: schema_memory.c. */
+extern const struct hx_section hx_config_schema_memory;
+
+/* Longer than the path of any setting, and the name of its variable. */
+enum { HX_SETTING_PATH_SIZE = 96 };
+
+/* "HAPAX_LISTEN_GATEWAY" from "listen.gateway". */
+void hx_setting_variable(const char *path, char name[HX_SETTING_PATH_SIZE]);
+
+#endif

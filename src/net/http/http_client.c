@@ -1,0 +1,681 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http_client.c - calls over lines; a line is one connection.
+ *
+ *	DIALING ──▶ BUSY ◀──▶ IDLE
+ *	    └─────────┴─────────┴──▶ closed, freed
+ *
+ *  (1) call is there while DIALING for it and while BUSY.
+ *  (2) sent_before: what the connection had sent before this call. Nothing of the call
+ *      was sent while it is the same.
+ *  (3) A line is used again only after a response that ended as it should, with nothing
+ *      behind it.
+ */
+#include "net/http/http_client.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "net/connection.h"
+#include "net/dial.h"
+#include "net/tls/tls.h"
+
+enum {
+	CONNECT_MS_DEFAULT = 5000,
+	IDLE_MS_DEFAULT = 4000,
+	CONNECTIONS_MAX_DEFAULT = 256,
+	WAITING_MAX_DEFAULT = 4096,
+	INPUT_SIZE_MAX = 64 * 1024,
+
+	/* An event of the largest batch with its head. */
+	OUTPUT_SIZE_MAX = 65 * 1024 * 1024,
+
+	/* Large bodies go piece by piece. */
+	PIECE_SIZE = 64 * 1024,
+};
+
+#define MS_NS INT64_C(1000000)
+
+enum line_state {
+	LINE_DIALING,
+	LINE_BUSY,
+	LINE_IDLE,
+	LINE_CLOSING,
+};
+
+struct hx_http_line {
+	struct hx_connection connection; /* first: they are the same address */
+	struct hx_http_client *client;
+	enum line_state state;
+	struct hx_dial dial;
+	struct hx_http_call *call;
+	struct hx_http1 http;
+	uint64_t sent_before;
+	uint64_t body_offset; /* of a file: what was written */
+	bool is_kept;         /* the response said so */
+	bool was_used;        /* for a call before this one */
+	bool has_waited;      /* the call, since it was asked whether it may be sent */
+	struct hx_http_line *idle_next;
+	struct hx_http_line *next; /* among all */
+	struct hx_http_line *back;
+};
+
+static void serve_waiting(struct hx_http_client *client);
+
+static struct hx_http_client_options complete_options(const struct hx_http_client_options *options)
+{
+	struct hx_http_client_options complete = {.connect_ms = 0};
+
+	if (options != NULL)
+		complete = *options;
+	if (complete.connect_ms == 0)
+		complete.connect_ms = CONNECT_MS_DEFAULT;
+	if (complete.idle_ms == 0)
+		complete.idle_ms = IDLE_MS_DEFAULT;
+	if (complete.connections_max == 0)
+		complete.connections_max = CONNECTIONS_MAX_DEFAULT;
+	if (complete.waiting_max == 0)
+		complete.waiting_max = WAITING_MAX_DEFAULT;
+	return complete;
+}
+
+void hx_http_client_init(
+	struct hx_http_client *client, struct hx_reactor *reactor, struct hx_resolver *resolver,
+	const struct hx_endpoint *endpoint, const struct hx_http_client_options *options)
+{
+	client->reactor = reactor;
+	client->resolver = resolver;
+	client->endpoint = *endpoint;
+	client->options = complete_options(options);
+}
+
+void hx_http_client_configure(
+	struct hx_http_client *client, const struct hx_http_client_options *options)
+{
+	struct hx_tls_context *tls = client->options.tls;
+
+	client->options = complete_options(options);
+	client->options.tls = tls;
+	/* There may be room now for those who wait. */
+	serve_waiting(client);
+}
+
+static void free_line(struct hx_http_line *line)
+{
+	struct hx_http_client *client = line->client;
+
+	if (line->back != NULL)
+		line->back->next = line->next;
+	else
+		client->lines = line->next;
+	if (line->next != NULL)
+		line->next->back = line->back;
+	client->line_count--;
+	hx_dial_done(&line->dial);
+	hx_free(line);
+}
+
+static void leave_idle(struct hx_http_line *line)
+{
+	struct hx_http_line **at = &line->client->idle;
+
+	while (*at != line)
+		at = &(*at)->idle_next;
+	*at = line->idle_next;
+	line->client->idle_count--;
+}
+
+static void close_line(struct hx_http_line *line, const struct hapax_error *why)
+{
+	if (line->state == LINE_IDLE)
+		leave_idle(line);
+	line->state = LINE_CLOSING;
+	hx_connection_close(&line->connection, why);
+}
+
+/* The call is over. */
+static void end_call(
+	struct hx_http_call *call, enum hx_http_call_end end, const struct hapax_error *err)
+{
+	call->line = NULL;
+	call->deadline_ns = INT64_MAX;
+	call->ops->on_end(call, end, err);
+}
+
+/* It has waited: whoever made it may have lost the right to it. */
+static bool may_send(struct hx_http_call *call, struct hapax_error *err)
+{
+	if (call->ops->may_send == NULL || call->ops->may_send(call))
+		return true;
+	call->is_revoked = true;
+	(void)hx_error_set(
+		err, HAPAX_ERR_UNAVAILABLE, 0, "the lease lapsed before the request was sent");
+	return false;
+}
+
+static enum hapax_status start(struct hx_http_call *call, struct hapax_error *err);
+
+/* The line has failed under its call. Nothing sent, and it was a kept one: once more. */
+static void fail_call(struct hx_http_line *line, const struct hapax_error *why)
+{
+	struct hx_http_call *call = line->call;
+	bool is_sent = line->connection.sent_bytes != line->sent_before;
+	struct hapax_error err = *why;
+
+	line->call = NULL;
+	if (call == NULL)
+		return;
+	call->line = NULL;
+	if (err.status == HAPAX_OK)
+		(void)hx_error_set(
+			&err, HAPAX_ERR_UNAVAILABLE, 0,
+			"the connection was closed before the response");
+	if (!is_sent && line->was_used && !call->is_second && !call->is_late &&
+	    may_send(call, &err)) {
+		call->is_second = true;
+		if (start(call, &err) == HAPAX_OK)
+			return;
+	}
+	end_call(call, is_sent ? HX_HTTP_CALL_LOST : HX_HTTP_CALL_UNSENT, &err);
+}
+
+static void on_close(struct hx_connection *connection, const struct hapax_error *why)
+{
+	struct hx_http_line *line = (struct hx_http_line *)connection;
+	struct hx_http_client *client = line->client;
+
+	if (line->state == LINE_IDLE)
+		leave_idle(line);
+	line->state = LINE_CLOSING;
+	fail_call(line, why);
+	free_line(line);
+	serve_waiting(client);
+}
+
+/* The next piece of a body that is in a file. */
+static void send_piece(struct hx_http_line *line)
+{
+	const struct hx_http_body *file = line->call->file;
+	uint64_t left = file->size - line->body_offset;
+	size_t size = left < PIECE_SIZE ? (size_t)left : PIECE_SIZE;
+	unsigned char *space;
+	struct hapax_error err = {.status = HAPAX_OK};
+	enum hapax_status status;
+
+	if (size == 0)
+		return;
+	status = hx_connection_reserve(&line->connection, size, &space);
+	if (status == HAPAX_OK)
+		status = hx_http_body_read(file, line->body_offset, space, size, &err);
+	if (status != HAPAX_OK) {
+		close_line(line, &err);
+		return;
+	}
+	hx_connection_wrote(&line->connection, size);
+	line->body_offset += size;
+}
+
+static void on_drained(struct hx_connection *connection)
+{
+	struct hx_http_line *line = (struct hx_http_line *)connection;
+
+	if (line->state == LINE_BUSY && line->call != NULL && line->call->file != NULL)
+		send_piece(line);
+}
+
+/*
+ * Its first byte is about to be sent. Until now it has waited for a connection, a handshake, or
+ * a server that takes nothing; one that goes out in the turn in which it came has not.
+ */
+static void on_first(struct hx_connection *connection)
+{
+	struct hx_http_line *line = (struct hx_http_line *)connection;
+	struct hapax_error err;
+
+	assert(line->call != NULL);
+	if (line->has_waited && !may_send(line->call, &err))
+		close_line(line, &err);
+	line->has_waited = true;
+}
+
+static void send_request(struct hx_http_line *line)
+{
+	struct hx_http_call *call = line->call;
+	unsigned char *space;
+	size_t size = call->head.size + call->body.size;
+	struct hapax_error err;
+
+	line->state = LINE_BUSY;
+	line->sent_before = line->connection.sent_bytes;
+	line->body_offset = 0;
+	line->is_kept = false;
+	line->has_waited = !line->was_used;
+	hx_http1_reset_answer(&line->http, call->is_head);
+	hx_connection_set_deadline(&line->connection, INT64_MAX);
+	/* What the server has sent by now answers nothing: on_input() must see it before the request goes out. */
+	hx_connection_read_first(&line->connection);
+	if (hx_connection_reserve(&line->connection, size, &space) != HAPAX_OK) {
+		(void)hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a request");
+		close_line(line, &err);
+		return;
+	}
+	memcpy(space, call->head.data, call->head.size);
+	if (call->body.size > 0)
+		memcpy(space + call->head.size, call->body.data, call->body.size);
+	hx_connection_wrote(&line->connection, size);
+}
+
+/* One more that is kept: there is room, or somebody takes it at once. NONE: each call has its own. */
+static bool is_wanted(const struct hx_http_client *client)
+{
+	size_t max = client->options.idle_max;
+
+	return max != HX_HTTP_IDLE_NONE &&
+		(max == 0 || client->waiting != NULL || client->idle_count < max);
+}
+
+/* The response is whole. */
+static void complete(struct hx_http_line *line, bool is_clean)
+{
+	struct hx_http_call *call = line->call;
+	struct hx_http_client *client = line->client;
+	bool is_sent = hx_connection_unsent(&line->connection) == 0 &&
+		(call->file == NULL || line->body_offset == call->file->size);
+
+	line->call = NULL;
+	line->was_used = true;
+	if (line->is_kept && is_clean && is_sent && is_wanted(client) &&
+	    line->connection.state == HX_CONNECTION_OPEN && !line->connection.is_hung_up) {
+		line->state = LINE_IDLE;
+		line->idle_next = client->idle;
+		client->idle = line;
+		client->idle_count++;
+		hx_connection_set_deadline(
+			&line->connection,
+			hx_reactor_now_ns(client->reactor) + client->options.idle_ms * MS_NS);
+	} else {
+		close_line(line, NULL);
+	}
+	end_call(call, HX_HTTP_CALL_COMPLETE, NULL);
+	serve_waiting(client);
+}
+
+/* False: read no more. */
+static bool take_event(struct hx_http_line *line, struct hapax_bytes input, size_t *ret_used)
+{
+	struct hx_http1_head *head = &line->client->head;
+	struct hx_http1_event event;
+	struct hapax_error err;
+
+	*ret_used = 0;
+	if (hx_http1_next(&line->http, input, head, &event, &err) != HAPAX_OK) {
+		close_line(line, &err);
+		return false;
+	}
+	*ret_used = event.used;
+	switch (event.type) {
+	case HX_HTTP1_HEAD:
+		if (head->status < 200)
+			return true;
+		line->is_kept = head->keep_alive;
+		line->call->ops->on_head(line->call, head);
+		return true;
+	case HX_HTTP1_DATA: line->call->ops->on_data(line->call, event.data); return true;
+	case HX_HTTP1_END: complete(line, event.used == input.size); return false;
+	case HX_HTTP1_MORE:
+	case HX_HTTP1_IDLE: break;
+	}
+	return false;
+}
+
+static size_t on_input(struct hx_connection *connection, struct hapax_bytes input, bool is_end)
+{
+	struct hx_http_line *line = (struct hx_http_line *)connection;
+	const unsigned char *data = input.data;
+	struct hx_http1_event event;
+	struct hapax_error err = {.status = HAPAX_OK};
+	size_t used = 0;
+	size_t step;
+
+	if (line->state != LINE_BUSY) {
+		/* Nobody asked for anything. */
+		if (line->state == LINE_IDLE)
+			close_line(line, NULL);
+		return input.size;
+	}
+	if (input.size > 0 && line->connection.sent_bytes == line->sent_before) {
+		/* An answer to nothing: taken for that of this call it would be a lie. */
+		(void)hx_error_set(
+			&err, HAPAX_ERR_UNAVAILABLE, 0, "the response came before the request");
+		close_line(line, &err);
+		return input.size;
+	}
+	while (line->state == LINE_BUSY && !line->connection.is_paused) {
+		bool goes_on = take_event(line, hx_bytes(data + used, input.size - used), &step);
+
+		used += step;
+		if (!goes_on)
+			break;
+	}
+	if (!is_end || line->state != LINE_BUSY || line->connection.is_paused)
+		return used;
+	if (hx_http1_closed(&line->http, &event, &err) == HAPAX_OK && event.type == HX_HTTP1_END)
+		complete(line, false);
+	else
+		close_line(line, &err);
+	return used;
+}
+
+static const struct hx_connection_ops ops = {
+	.on_input = on_input,
+	.on_drained = on_drained,
+	.on_first = on_first,
+	.on_close = on_close,
+};
+
+static void dial_failed(struct hx_http_line *line, const struct hapax_error *err)
+{
+	struct hx_http_client *client = line->client;
+
+	fail_call(line, err);
+	free_line(line);
+	serve_waiting(client);
+}
+
+static enum hapax_status open_line(struct hx_http_line *line, int fd, struct hapax_error *err)
+{
+	const struct hx_connection_limits limits = {
+		.input_size_max = INPUT_SIZE_MAX, .output_size_max = OUTPUT_SIZE_MAX};
+	struct hx_http_client *client = line->client;
+	const struct hx_net *net = client->reactor->net;
+	struct hx_tls *tls = NULL;
+	enum hapax_status status = HAPAX_OK;
+
+	if (!client->endpoint.is_unix)
+		(void)net->ops->set_option(net->context, fd, HX_NET_NODELAY, 1);
+	if (client->options.tls != NULL)
+		status = hx_tls_new(client->options.tls, client->endpoint.host, &tls, err);
+	if (status == HAPAX_OK)
+		status = hx_connection_open(
+			&line->connection, client->reactor, fd, tls, &ops, &limits, err);
+	if (status != HAPAX_OK) {
+		hx_tls_free(tls);
+		net->ops->close(net->context, fd);
+	}
+	return status;
+}
+
+static void on_dialed(struct hx_dial *dial, int fd, const struct hapax_error *err)
+{
+	struct hx_http_line *line = dial->context;
+	struct hapax_error failure;
+
+	if (fd < 0) {
+		dial_failed(line, err);
+		return;
+	}
+	if (open_line(line, fd, &failure) != HAPAX_OK) {
+		dial_failed(line, &failure);
+		return;
+	}
+	if (line->call == NULL) {
+		/* Its time was up meanwhile. */
+		close_line(line, NULL);
+		return;
+	}
+	send_request(line);
+}
+
+static enum hapax_status dial(struct hx_http_call *call, struct hapax_error *err)
+{
+	struct hx_http_client *client = call->client;
+	struct hx_http_line *line = hx_alloc_zero(1, sizeof(*line));
+	int64_t deadline_ns =
+		hx_reactor_now_ns(client->reactor) + client->options.connect_ms * MS_NS;
+
+	if (line == NULL ||
+	    hx_dial_init(&line->dial, client->reactor, client->resolver, on_dialed, line) !=
+	            HAPAX_OK) {
+		hx_free(line);
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a connection");
+	}
+	hx_http1_init(&line->http, HX_HTTP1_CLIENT, NULL);
+	line->client = client;
+	line->state = LINE_DIALING;
+	line->call = call;
+	call->line = line;
+	line->next = client->lines;
+	if (client->lines != NULL)
+		client->lines->back = line;
+	client->lines = line;
+	client->line_count++;
+	client->dialed++;
+	hx_dial_begin(
+		&line->dial, &client->endpoint,
+		call->deadline_ns < deadline_ns ? call->deadline_ns : deadline_ns);
+	return HAPAX_OK;
+}
+
+static enum hapax_status enqueue(struct hx_http_call *call, struct hapax_error *err)
+{
+	struct hx_http_client *client = call->client;
+
+	if (client->waiting_count >= client->options.waiting_max)
+		return hx_error_set(
+			err, HAPAX_ERR_LIMIT, 0, "too many requests wait for a connection");
+	call->next = NULL;
+	call->is_waiting = true;
+	if (client->waiting == NULL)
+		client->waiting = call;
+	else
+		client->waiting_last->next = call;
+	client->waiting_last = call;
+	client->waiting_count++;
+	return HAPAX_OK;
+}
+
+static void dequeue(struct hx_http_call *call)
+{
+	struct hx_http_client *client = call->client;
+	struct hx_http_call *before = NULL;
+
+	for (struct hx_http_call *at = client->waiting; at != call; at = at->next)
+		before = at;
+	if (before == NULL)
+		client->waiting = call->next;
+	else
+		before->next = call->next;
+	if (client->waiting_last == call)
+		client->waiting_last = before;
+	call->is_waiting = false;
+	client->waiting_count--;
+}
+
+/*
+ * On a kept line, a new one, or wait for one. One that is begun again wants a new line, but not
+ * more than that: whoever waits while there is a line would be asked for ever.
+ */
+static enum hapax_status start(struct hx_http_call *call, struct hapax_error *err)
+{
+	struct hx_http_client *client = call->client;
+	bool is_room = client->line_count < client->options.connections_max;
+	struct hx_http_line *line = call->is_second && is_room ? NULL : client->idle;
+
+	if (line != NULL) {
+		client->idle = line->idle_next;
+		client->idle_count--;
+		client->reused++;
+		line->call = call;
+		call->line = line;
+		send_request(line);
+		return HAPAX_OK;
+	}
+	return is_room ? dial(call, err) : enqueue(call, err);
+}
+
+static void serve_waiting(struct hx_http_client *client)
+{
+	while (client->waiting != NULL &&
+	       (client->idle != NULL || client->line_count < client->options.connections_max)) {
+		struct hx_http_call *call = client->waiting;
+		struct hapax_error err;
+
+		dequeue(call);
+		if (!may_send(call, &err) || start(call, &err) != HAPAX_OK)
+			end_call(call, HX_HTTP_CALL_UNSENT, &err);
+	}
+}
+
+/* The server is not late if it was us who did not read. */
+static bool hurries(struct hx_http_call *call)
+{
+	int64_t now_ns = hx_reactor_now_ns(call->client->reactor);
+	int64_t paused_ns = call->paused_ns;
+
+	if (call->paused_at_ns != INT64_MAX)
+		paused_ns += now_ns - call->paused_at_ns;
+	if (call->is_hurried || paused_ns == 0 || call->ops->on_hurry == NULL)
+		return false;
+	call->is_hurried = true;
+	call->deadline_ns = now_ns + paused_ns;
+	hx_timer_set(&call->client->reactor->timers, &call->timer, call->deadline_ns);
+	call->ops->on_hurry(call);
+	return true;
+}
+
+/* Deadlines are moved on before they come, as a rule: the timer looks when it runs. */
+static void on_timer(struct hx_timer *timer)
+{
+	struct hx_http_call *call = timer->context;
+	struct hx_http_client *client = call->client;
+	struct hapax_error err;
+
+	if (call->deadline_ns == INT64_MAX)
+		return;
+	if (hx_reactor_now_ns(client->reactor) < call->deadline_ns) {
+		hx_timer_set(&client->reactor->timers, timer, call->deadline_ns);
+		return;
+	}
+	if (hurries(call))
+		return;
+	call->is_late = true;
+	call->deadline_ns = INT64_MAX;
+	(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "there was no response in time");
+	if (call->is_waiting) {
+		dequeue(call);
+		end_call(call, HX_HTTP_CALL_UNSENT, &err);
+	} else if (call->line != NULL && call->line->state == LINE_DIALING) {
+		call->line->call = NULL;
+		end_call(call, HX_HTTP_CALL_UNSENT, &err);
+	} else if (call->line != NULL) {
+		close_line(call->line, &err);
+	}
+}
+
+enum hapax_status hx_http_call_init(
+	struct hx_http_call *call, struct hx_reactor *reactor, const struct hx_http_call_ops *ops_,
+	void *context)
+{
+	call->ops = ops_;
+	call->context = context;
+	call->deadline_ns = INT64_MAX;
+	return hx_timer_introduce(&reactor->timers, &call->timer, on_timer, call);
+}
+
+void hx_http_call_done(struct hx_http_call *call, struct hx_reactor *reactor)
+{
+	assert(call->line == NULL && !call->is_waiting);
+	hx_timer_retire(&reactor->timers, &call->timer);
+}
+
+enum hapax_status hx_http_call_begin(
+	struct hx_http_call *call, struct hx_http_client *client, int64_t deadline_ns,
+	struct hapax_error *err)
+{
+	enum hapax_status status;
+
+	assert(call->line == NULL && !call->is_waiting);
+	call->client = client;
+	call->is_late = false;
+	call->is_revoked = false;
+	call->is_second = false;
+	call->is_hurried = false;
+	call->paused_at_ns = INT64_MAX;
+	call->paused_ns = 0;
+	call->deadline_ns = deadline_ns;
+	status = start(call, err);
+	if (status != HAPAX_OK)
+		call->deadline_ns = INT64_MAX;
+	else if (!hx_timer_is_set(&call->timer) || deadline_ns < call->timer.at_ns)
+		hx_timer_set(&client->reactor->timers, &call->timer, deadline_ns);
+	return status;
+}
+
+void hx_http_call_prolong(struct hx_http_call *call, int64_t deadline_ns)
+{
+	if (call->deadline_ns == INT64_MAX)
+		return;
+	call->deadline_ns = deadline_ns;
+	if (!hx_timer_is_set(&call->timer) || deadline_ns < call->timer.at_ns)
+		hx_timer_set(&call->client->reactor->timers, &call->timer, deadline_ns);
+}
+
+void hx_http_call_abandon(struct hx_http_call *call)
+{
+	struct hapax_error err;
+
+	if (call->line == NULL || call->line->state != LINE_BUSY)
+		return;
+	(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "nobody waited for the response");
+	close_line(call->line, &err);
+}
+
+void hx_http_call_hasten(struct hx_http_call *call, int64_t deadline_ns)
+{
+	if (deadline_ns >= call->deadline_ns)
+		return;
+	call->deadline_ns = deadline_ns;
+	hx_timer_set(&call->client->reactor->timers, &call->timer, deadline_ns);
+}
+
+void hx_http_call_pause(struct hx_http_call *call)
+{
+	if (call->line == NULL || call->paused_at_ns != INT64_MAX)
+		return;
+	call->paused_at_ns = hx_reactor_now_ns(call->client->reactor);
+	hx_connection_pause(&call->line->connection);
+}
+
+void hx_http_call_resume(struct hx_http_call *call)
+{
+	if (call->line == NULL || call->paused_at_ns == INT64_MAX)
+		return;
+	call->paused_ns += hx_reactor_now_ns(call->client->reactor) - call->paused_at_ns;
+	call->paused_at_ns = INT64_MAX;
+	hx_connection_resume(&call->line->connection);
+}
+
+void hx_http_client_close(struct hx_http_client *client)
+{
+	struct hx_http_line *next;
+
+	if (client->reactor == NULL)
+		return;
+	assert(client->waiting == NULL);
+	for (struct hx_http_line *line = client->lines; line != NULL; line = next) {
+		next = line->next;
+		assert(line->call == NULL);
+		if (line->state == LINE_DIALING)
+			free_line(line);
+		else
+			close_line(line, NULL);
+	}
+}
+
+void hx_http_client_done(struct hx_http_client *client)
+{
+	assert(client->line_count == 0);
+}

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * metrics_render.c - cells and facts as families of text.
+ *
+ * A series of a numbered label appears when it was counted first, with all its decisions
+ * or reasons: a rate over a series that begins with its first event would miss that event.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "observe/metrics/cells.h"
+#include "observe/metrics/metrics_consumers.h"
+#include "observe/metrics/process_facts.h"
+
+struct render {
+	const struct hx_metrics *metrics;
+	const struct hx_metrics_facts *facts;
+	struct hx_promtext text;
+};
+
+/* The labels of one series. */
+struct labels {
+	struct hx_promtext_label labels[HX_LABELS_MAX];
+	size_t count;
+	char code[8];
+};
+
+static void add_label(struct labels *labels, const char *name, struct hapax_bytes value)
+{
+	assert(labels->count < HX_LABELS_MAX);
+	labels->labels[labels->count++] = (struct hx_promtext_label){name, value};
+}
+
+static void add_numbered(
+	const struct render *render, struct labels *labels, enum hx_numbering numbering,
+	uint32_t number)
+{
+	static const char *const names[HX_NUMBERING_COUNT][2] = {
+		{NULL, NULL}, {"tenant", "group"}, {"event_type", NULL}, {"route", NULL}};
+	struct hapax_bytes first = HX_BYTES_LIT("other"), second = HX_BYTES_LIT("other");
+
+	if (numbering == HX_NUMBERED_NOT)
+		return;
+	if (number > 0) {
+		const struct hx_label_entry *entry =
+			hx_label_table_entry(&render->metrics->tables[numbering], number);
+
+		first = hx_bytes(entry->text, entry->first_size);
+		second = hx_bytes(entry->text + entry->first_size, entry->second_size);
+	}
+	add_label(labels, names[numbering][0], first);
+	if (names[numbering][1] != NULL)
+		add_label(labels, names[numbering][1], second);
+}
+
+static void add_fixed(struct labels *labels, const struct hx_fixed_label *fixed, size_t index)
+{
+	if (fixed->name == NULL)
+		return;
+	if (fixed->values != NULL) {
+		add_label(labels, fixed->name, hapax_bytes_from_text(fixed->values[index]));
+		return;
+	}
+	if (index == HX_CODE_NONE)
+		(void)snprintf(labels->code, sizeof(labels->code), "none");
+	else
+		(void)snprintf(
+			labels->code, sizeof(labels->code), "%u", (unsigned)index + HX_CODE_FIRST);
+	add_label(labels, fixed->name, hapax_bytes_from_text(labels->code));
+}
+
+/* ------------------------------------------------------------------ cells */
+
+static void write_histogram(
+	struct render *render, const struct labels *labels, enum hx_metric metric, uint32_t number,
+	size_t first_cell)
+{
+	const struct hx_family *family = &hx_families[metric];
+	double bounds[HX_PROMTEXT_BUCKETS_MAX];
+	uint64_t buckets[HX_PROMTEXT_BUCKETS_MAX];
+	uint64_t sum;
+
+	for (size_t i = 0; i <= family->bound_count; i++) {
+		if (i < family->bound_count)
+			bounds[i] = (double)family->bounds_ns[i] / 1e9;
+		(void)hx_metrics_cell(render->metrics, metric, number, first_cell + i, &buckets[i]);
+	}
+	(void)hx_metrics_cell(
+		render->metrics, metric, number, first_cell + family->bound_count + 1, &sum);
+	hx_promtext_histogram(
+		&render->text, labels->labels, labels->count,
+		&(struct hx_promtext_histogram){
+			.bounds = bounds,
+			.buckets = buckets,
+			.bound_count = family->bound_count,
+			.sum = (double)sum / 1e9});
+}
+
+static void write_series(
+	struct render *render, enum hx_metric metric, uint32_t number, size_t fixed)
+{
+	const struct hx_family *family = &hx_families[metric];
+	const struct hx_fixed_label *last = &family->fixed[1];
+	size_t last_count = last->name == NULL ? 1 : last->count;
+	struct labels labels = {.count = 0};
+	uint64_t value;
+
+	add_numbered(render, &labels, family->numbering, number);
+	add_fixed(&labels, &family->fixed[0], fixed / last_count);
+	add_fixed(&labels, last, fixed % last_count);
+	if (family->kind == HX_PROMTEXT_HISTOGRAM) {
+		write_histogram(
+			render, &labels, metric, number, fixed * hx_family_series_cells(family));
+		return;
+	}
+	(void)hx_metrics_cell(render->metrics, metric, number, fixed, &value);
+	if (family->kind == HX_PROMTEXT_GAUGE)
+		hx_promtext_value(
+			&render->text, labels.labels, labels.count, (double)(int64_t)value);
+	else
+		hx_promtext_count(&render->text, labels.labels, labels.count, value);
+}
+
+/* Whether anything was counted in count series from fixed on. */
+static bool has_counted(
+	const struct render *render, enum hx_metric metric, uint32_t number, size_t fixed,
+	size_t count)
+{
+	size_t cells = hx_family_series_cells(&hx_families[metric]);
+	uint64_t sum;
+
+	for (size_t i = fixed * cells; i < (fixed + count) * cells; i++) {
+		if (!hx_metrics_cell(render->metrics, metric, number, i, &sum))
+			return false;
+		if (sum != 0)
+			return true;
+	}
+	return false;
+}
+
+/* The series of one number: row by row of the last fixed label. */
+static void write_number(struct render *render, enum hx_metric metric, uint32_t number)
+{
+	const struct hx_family *family = &hx_families[metric];
+	size_t count = hx_family_fixed_count(family);
+	const struct hx_fixed_label *last =
+		family->fixed[1].name != NULL ? &family->fixed[1] : &family->fixed[0];
+	bool has_codes = last->name != NULL && last->values == NULL;
+	/* Of the codes only those that occurred: there are 500. */
+	size_t row = has_codes || last->name == NULL ? 1 : last->count;
+	bool is_always = family->numbering == HX_NUMBERED_NOT && !has_codes;
+
+	for (size_t fixed = 0; fixed < count; fixed += row) {
+		if (!is_always && !has_counted(render, metric, number, fixed, row))
+			continue;
+		for (size_t i = 0; i < row; i++)
+			write_series(render, metric, number, fixed + i);
+	}
+}
+
+static void write_family(struct render *render, enum hx_metric metric, const char *name)
+{
+	const struct hx_family *family = &hx_families[metric];
+	uint32_t count = family->numbering == HX_NUMBERED_NOT
+		? 0
+		: hx_label_table_count(&render->metrics->tables[family->numbering]);
+
+	hx_promtext_family(&render->text, family->kind, name, family->unit, family->help);
+	for (uint32_t number = 0; number <= count; number++)
+		write_number(render, metric, number);
+}
+
+/* ------------------------------------------------------------------ facts */
+
+static void family(
+	struct render *render, enum hx_promtext_kind kind, const char *name, const char *unit,
+	const char *help)
+{
+	hx_promtext_family(&render->text, kind, name, unit, help);
+}
+
+static void count(struct render *render, const char *name, const char *help, uint64_t value)
+{
+	family(render, HX_PROMTEXT_COUNTER, name, NULL, help);
+	hx_promtext_count(&render->text, NULL, 0, value);
+}
+
+static void gauge(
+	struct render *render, const char *name, const char *unit, const char *help, double value)
+{
+	family(render, HX_PROMTEXT_GAUGE, name, unit, help);
+	hx_promtext_value(&render->text, NULL, 0, value);
+}
+
+static void labelled(struct render *render, const char *label, const char *name, uint64_t value)
+{
+	struct hx_promtext_label one = {label, hapax_bytes_from_text(name)};
+
+	hx_promtext_count(&render->text, &one, 1, value);
+}
+
+static void write_build(struct render *render)
+{
+	const struct hx_metrics_facts *facts = render->facts;
+	const char *const all[][2] = {
+		{"version", facts->version},
+		{"revision", facts->revision},
+		{"store", facts->store},
+	};
+	struct hx_promtext_label labels[sizeof(all) / sizeof(all[0])];
+	size_t count = 0;
+
+	/* What is not known is no label. */
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (all[i][1] != NULL && all[i][1][0] != '\0')
+			labels[count++] = (struct hx_promtext_label){
+				all[i][0], hapax_bytes_from_text(all[i][1])};
+	}
+	family(render, HX_PROMTEXT_INFO, "hapax_build", NULL, "Which program this is.");
+	hx_promtext_info(&render->text, labels, count);
+}
+
+/* Duplicates of all that could have been one (requirement X 12). */
+static double hit_ratio(const struct hapax_stats *stats)
+{
+	double hits = (double)stats->counts[HAPAX_DECISION_REPLAY];
+	double all = hits + (double)stats->counts[HAPAX_DECISION_ACQUIRED];
+
+	return all == 0 ? 0 : hits / all;
+}
+
+static void write_store(struct render *render)
+{
+	const struct hapax_stats *stats = render->facts->stats;
+
+	gauge(render, "hapax_store_up", NULL, "1 while the store answers.",
+	      render->facts->is_store_up ? 1 : 0);
+	if (stats == NULL)
+		return;
+	gauge(render, "hapax_store_stats_age_seconds", "seconds",
+	      "How long ago the store told what follows.", render->facts->stats_age_seconds);
+	family(render, HX_PROMTEXT_GAUGE, "hapax_keys", NULL, "Keys in the store, by state.");
+	labelled(render, "state", "claimed", stats->claimed);
+	labelled(render, "state", "done", stats->done);
+	labelled(render, "state", "failed", stats->failed);
+	labelled(render, "state", "parked", stats->parked);
+	gauge(render, "hapax_expiry_backlog_keys", NULL,
+	      "Keys that have expired and were not removed yet.", (double)stats->expired);
+	count(render, "hapax_expired_keys", "Keys removed because they had expired.", stats->swept);
+	count(render, "hapax_evictions",
+	      "Keys forgotten before they expired, as the store was full.", stats->evicted);
+	gauge(render, "hapax_store_bytes", "bytes", "What records take in memory or on disk.",
+	      (double)stats->bytes);
+	if (stats->bytes_max > 0)
+		gauge(render, "hapax_store_max_bytes", "bytes", "What they may take.",
+		      (double)stats->bytes_max);
+	if (stats->keys_max > 0)
+		gauge(render, "hapax_store_max_keys", NULL, "How many keys there may be.",
+		      (double)stats->keys_max);
+	gauge(render, "hapax_hit_ratio", NULL,
+	      "Duplicates of all deliveries that ran or were duplicates, over the hours kept.",
+	      hit_ratio(stats));
+	gauge(render, "hapax_clock_skew_seconds", "seconds",
+	      "The store's clock minus this machine's.", (double)stats->skew_ms / 1e3);
+	count(render, "hapax_cleanups", "Times that expired keys were looked for.", stats->sweeps);
+	family(render, HX_PROMTEXT_COUNTER, "hapax_cleanup_duration_seconds", "seconds",
+	       "Time that this took.");
+	hx_promtext_value(&render->text, NULL, 0, (double)stats->sweep_ns / 1e9);
+	count(render, "hapax_cleanup_errors", "Times that it failed.", stats->sweep_failures);
+}
+
+/* What happened, or happens, while the store is away (E13). */
+static void write_outage(struct render *render)
+{
+	const struct hapax_outage *outage = render->facts->outage;
+
+	if (outage == NULL)
+		return;
+	gauge(render, "hapax_store_away", NULL,
+	      "1 while the circuit breaker is open: the store is not asked.", outage->is_away);
+	count(render, "hapax_store_outages", "Times that the store went away.", outage->outages);
+	count(render, "hapax_store_refused_operations",
+	      "Operations that ended at once because the store is away.", outage->refused);
+	count(render, "hapax_journal_continued",
+	      "Claims that the journal let through while the store was away.", outage->continued);
+	count(render, "hapax_journal_kept_results",
+	      "Results of earlier claims that the journal took.", outage->kept_results);
+	gauge(render, "hapax_journal_records", NULL,
+	      "Records in the journal that are to be written to the store.",
+	      (double)render->facts->journal_records);
+	family(render, HX_PROMTEXT_COUNTER, "hapax_journal_reconciled", NULL,
+	       "Records of the journal, by what became of them; twice: it ran elsewhere as well.");
+	for (int i = 0; i < HAPAX_RECONCILED_COUNT; i++) {
+		/* What stays is seen again; it became nothing yet. */
+		if (i != HAPAX_RECONCILED_LATER)
+			labelled(
+				render, "became", hapax_reconciled_name((enum hapax_reconciled)i),
+				outage->reconciled[i]);
+	}
+}
+
+static void write_processor(struct render *render)
+{
+	const struct hapax_processor_stats *stats = render->facts->processor;
+
+	if (stats == NULL)
+		return;
+	gauge(render, "hapax_runs_open", NULL, "Runs that have not ended.", (double)stats->open);
+	gauge(render, "hapax_runs_waiting", NULL, "Duplicates that wait for a run.",
+	      (double)stats->waiting);
+	count(render, "hapax_attached", "Duplicates that waited for a run in progress.",
+	      stats->attached);
+	count(render, "hapax_leases_renewed", "Leases that were renewed.", stats->renewed);
+	count(render, "hapax_leases_lapsed", "Leases that could not be renewed in time.",
+	      stats->lapsed);
+	count(render, "hapax_runs_overdue", "Runs that took longer than max_run.", stats->overdue);
+	count(render, "hapax_runs_fenced", "Runs that lost their key to another.", stats->fenced);
+	count(render, "hapax_operations_repeated", "Operations that the store took only later.",
+	      stats->repeated);
+}
+
+/* What waits in the database, as the relay saw it last. */
+static void write_backlog(struct render *render, const struct hapax_relay_stats *stats)
+{
+	const struct hapax_outbox_status *backlog = &stats->backlog;
+	int64_t lag_ms = backlog->oldest_ms;
+
+	if (stats->backlog_age_ms < 0)
+		return;
+	/* Nothing went out since then. */
+	if (backlog->pending > 0 && !render->facts->is_outbox_up)
+		lag_ms += stats->backlog_age_ms;
+	gauge(render, "hapax_outbox_pending_rows", NULL, "Rows that are to be published.",
+	      (double)backlog->pending);
+	gauge(render, "hapax_outbox_lag_seconds", "seconds",
+	      "How long the oldest of them has been there.", (double)lag_ms / 1e3);
+	gauge(render, "hapax_outbox_parked_rows", NULL, "Rows that wait for a decision.",
+	      (double)backlog->parked);
+	gauge(render, "hapax_outbox_waiting_rows", NULL,
+	      "Rows behind a parked one of their ordering key.", (double)backlog->waiting);
+	gauge(render, "hapax_outbox_backlog_age_seconds", "seconds",
+	      "How long ago the rows were counted.", (double)stats->backlog_age_ms / 1e3);
+}
+
+static void write_outbox(struct render *render)
+{
+	const struct hapax_relay_stats *stats = render->facts->outbox;
+
+	if (stats == NULL)
+		return;
+	gauge(render, "hapax_outbox_up", NULL,
+	      "1 while both the database and the sink of the outbox are there.",
+	      render->facts->is_outbox_up ? 1 : 0);
+	write_backlog(render, stats);
+	count(render, "hapax_outbox_published",
+	      "Rows that this relay published, confirmed and marked.", stats->published);
+	count(render, "hapax_outbox_batches", "Batches of rows that it decided about.",
+	      stats->batches);
+	family(render, HX_PROMTEXT_COUNTER, "hapax_outbox_errors", NULL,
+	       "Rows that failed (retry), or were given up (parked), and outages of either side.");
+	labelled(render, "reason", "retry", stats->retried);
+	labelled(render, "reason", "parked", stats->parked);
+	labelled(render, "reason", "outage", stats->outages);
+	gauge(render, "hapax_outbox_publish_delay_seconds", "seconds",
+	      "From the commit of the row that was published last to its confirmation.",
+	      (double)stats->lag_ms / 1e3);
+	gauge(render, "hapax_outbox_partitions", NULL, "Partitions of 64 that this relay holds.",
+	      (double)stats->partitions);
+}
+
+/* What clients make the daemon hold; a limit of 0 is none, and is not shown. */
+static void write_memory(struct render *render)
+{
+	const struct hx_memory_facts *memory = &render->facts->memory;
+
+	if (memory->limit > 0)
+		gauge(render, "hapax_memory_limit_bytes", "bytes",
+		      "Memory that the limits of listeners and store follow from.",
+		      (double)memory->limit);
+	gauge(render, "hapax_listener_memory_bytes", "bytes",
+	      "Memory that requests, replies and transactions of all listeners hold.",
+	      (double)memory->listeners);
+	if (memory->listeners_max > 0)
+		gauge(render, "hapax_listener_memory_max_bytes", "bytes",
+		      "What they may hold; new ones are refused at three quarters of it.",
+		      (double)memory->listeners_max);
+	gauge(render, "hapax_temporary_file_bytes", "bytes",
+	      "Bodies of requests in temporary files.", (double)memory->files);
+	if (memory->files_max > 0)
+		gauge(render, "hapax_temporary_file_max_bytes", "bytes",
+		      "What they may take there.", (double)memory->files_max);
+}
+
+static void write_daemon(struct render *render)
+{
+	const struct hx_metrics_facts *facts = render->facts;
+	uint64_t lost = 0;
+
+	gauge(render, "hapax_ready", NULL, "1 while /readyz says so.", facts->is_ready ? 1 : 0);
+	write_memory(render);
+	count(render, "hapax_config_reloads", "Times that the configuration was read again.",
+	      facts->reloads);
+	count(render, "hapax_config_reload_failures", "Times that it was refused.",
+	      facts->reload_failures);
+	if (facts->reloaded_ms > 0)
+		gauge(render, "hapax_config_last_reload_success_timestamp_seconds", "seconds",
+		      "When the configuration in force was read.",
+		      (double)facts->reloaded_ms / 1e3);
+	count(render, "hapax_log_suppressed_lines", "Lines left out because there were too many.",
+	      facts->log_suppressed);
+	count(render, "hapax_log_lost_lines", "Lines lost because nobody took them.",
+	      facts->log_lost);
+	if (facts->has_traces) {
+		count(render, "hapax_trace_exported_spans", "Spans that the collector has taken.",
+		      facts->spans_exported);
+		family(render, HX_PROMTEXT_COUNTER, "hapax_trace_dropped_spans", NULL,
+		       "Spans that nobody has: no room in the queue, or not taken in time.");
+		labelled(render, "reason", "queue_full", facts->spans_dropped);
+		labelled(render, "reason", "not_taken", facts->spans_failed);
+	}
+	for (size_t i = 0; i < render->metrics->writer_count; i++)
+		lost += atomic_load_explicit(
+			&render->metrics->writers[i].lost, memory_order_relaxed);
+	count(render, "hapax_metrics_lost", "Things not counted for want of memory.", lost);
+}
+
+static void write_process(struct render *render)
+{
+	struct hx_process_facts facts;
+
+	if (render->facts->process_io == NULL ||
+	    !hx_process_facts_read(render->facts->process_io, &facts))
+		return;
+	family(render, HX_PROMTEXT_COUNTER, "process_cpu_seconds", "seconds",
+	       "Total user and system CPU time.");
+	hx_promtext_value(&render->text, NULL, 0, facts.cpu_seconds);
+	gauge(render, "process_resident_memory_bytes", "bytes", "Resident memory size.",
+	      (double)facts.resident_bytes);
+	gauge(render, "process_virtual_memory_bytes", "bytes", "Virtual memory size.",
+	      (double)facts.virtual_bytes);
+	gauge(render, "process_open_fds", NULL, "Open file descriptors.", (double)facts.open_fds);
+	if (facts.max_fds > 0)
+		gauge(render, "process_max_fds", NULL, "Maximum of open file descriptors.",
+		      (double)facts.max_fds);
+	gauge(render, "process_threads", NULL, "Threads.", (double)facts.threads);
+	gauge(render, "process_start_time_seconds", "seconds",
+	      "When the process started, since 1970.", facts.start_seconds);
+}
+
+/* ------------------------------------------------------------------ aliases */
+
+static uint64_t operations(const struct render *render, enum hapax_op_type type)
+{
+	unsigned first = ((unsigned)type - HAPAX_OP_CLAIM) * 2;
+	uint64_t ok, failed;
+
+	(void)hx_metrics_cell(render->metrics, HX_METRIC_OPERATIONS, 0, first, &ok);
+	(void)hx_metrics_cell(render->metrics, HX_METRIC_OPERATIONS, 0, first + 1, &failed);
+	return ok + failed;
+}
+
+/* Document A's names, for dashboards that have them already. */
+static void write_aliases(struct render *render)
+{
+	const struct hapax_stats *stats = render->facts->stats;
+
+	for (unsigned i = 0; i < HX_METRIC_COUNT; i++) {
+		if (hx_families[i].alias != NULL)
+			write_family(render, (enum hx_metric)i, hx_families[i].alias);
+	}
+	if (stats != NULL) {
+		family(render, HX_PROMTEXT_GAUGE, "idempotency_cache_size", NULL,
+		       "Keys in the store; hapax_keys by another name.");
+		labelled(render, "status", "total", stats->keys);
+		labelled(render, "status", "expired", stats->expired);
+	}
+	family(render, HX_PROMTEXT_COUNTER, "idempotency_cache_operations", NULL,
+	       "Operations on the store; hapax_store_operations by other names.");
+	labelled(
+		render, "operation", "check",
+		operations(render, HAPAX_OP_CLAIM) + operations(render, HAPAX_OP_CHECK));
+	labelled(render, "operation", "mark", operations(render, HAPAX_OP_COMPLETE));
+	labelled(
+		render, "operation", "remove",
+		operations(render, HAPAX_OP_RELEASE) + operations(render, HAPAX_OP_FORGET));
+	labelled(render, "operation", "cleanup", stats == NULL ? 0 : stats->sweeps);
+}
+
+enum hapax_status hx_metrics_render(
+	struct hx_metrics *metrics, const struct hx_metrics_facts *facts,
+	enum hx_promtext_format format, struct hapax_buf *out, struct hapax_error *err)
+{
+	struct render render = {.metrics = metrics, .facts = facts};
+
+	hx_promtext_init(&render.text, out, format);
+	write_build(&render);
+	for (unsigned i = 0; i < HX_METRIC_COUNT; i++)
+		write_family(&render, (enum hx_metric)i, hx_families[i].name);
+	write_store(&render);
+	write_outage(&render);
+	write_processor(&render);
+	write_outbox(&render);
+	hx_metrics_write_consumers(&render.text, facts->consumers, facts->consumer_count);
+	write_daemon(&render);
+	write_process(&render);
+	if (metrics->has_aliases)
+		write_aliases(&render);
+	return hx_promtext_end(&render.text, err);
+}
