@@ -22,7 +22,7 @@
  * that must not be lost goes through hapax_process() (processor.h), which claims, runs
  * and completes.
  *
- * Apart stand sqlite.h and postgres.h, which are there if the library was built with
+ * Apart stand outbox_sqlite.h and outbox_postgres.h, which are there if the library was built with
  * these databases, and ext/, for authors of stores and sources.
  *
  * The library never logs, prints, exits or installs a signal handler.

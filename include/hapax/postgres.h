@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres.h - the ledger inside the caller's own PostgreSQL transaction.
+ * outbox_postgres.h - the ledger inside the caller's own PostgreSQL transaction.
  *
  * With the ledger in the same database as the business data, claim, the caller's
  * SQL and complete commit together or not at all: an effect in that database then

@@ -54,7 +54,7 @@
  *
  * Transactions
  * With HAPAX_CONSUMER_TRANSACTIONS, and a store in PostgreSQL, the claim, what a function writes by
- * hapax_postgres_of_work() (postgres.h), its result and the offset of the message commit together,
+ * hapax_postgres_of_work() (outbox_postgres.h), its result and the offset of the message commit together,
  * or none of them does: exactly once, whatever is killed. Each worker has a connection of its own
  * to the store's URL. The offset of a partition, below which all is done, is in the table hapax_offset
  * (`hapax store migrate` makes it), by the group of the source's URL, its topic and partition. It

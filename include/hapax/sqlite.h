@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sqlite.h - the ledger inside the caller's own SQLite transaction.
+ * outbox_sqlite.h - the ledger inside the caller's own SQLite transaction.
  *
  * With the ledger in the same database as the business data, claim, the caller's
  * SQL and complete commit together or not at all: the one case in which an effect

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sqlite.c - SQLite: WAL, synchronous = FULL, INSERT OR IGNORE; a connection for each thread. */
+/* outbox_sqlite.c - SQLite: WAL, synchronous = FULL, INSERT OR IGNORE; a connection for each thread. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>

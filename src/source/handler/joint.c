@@ -16,7 +16,7 @@
 #include "source/consume/consumer.h"
 #include "source/handler/workers.h"
 #include "store/postgres/fault.h"
-#include "store/postgres/offset.h"
+#include "store/postgres/tx/offset.h"
 #include "store/postgres/place.h"
 #include "store/postgres/postgres_store.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres_relay.c - what a relay asks of an outbox in PostgreSQL.
+ * outbox_postgres_relay.c - what a relay asks of an outbox in PostgreSQL.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "outbox/postgres.h"
+#include "outbox/postgres/outbox_postgres.h"
 
 /* Columns of hapax_outbox_fetch(). */
 enum column {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * join.c - the ledger inside the caller's own transaction.
+ * postgres_join.c - the ledger inside the caller's own transaction.
  *
  * The same functions as behind the URL, called on the caller's connection and thread.
  * hapax_join() in operate.sql is the savepoint: an error in it comes back as a row, so that
@@ -21,7 +21,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "store/core.h"
-#include "store/postgres/bracket.h"
+#include "store/postgres/tx/postgres_bracket.h"
 #include "store/postgres/fault.h"
 #include "store/postgres/operation.h"
 #include "store/postgres/postgres_store.h"

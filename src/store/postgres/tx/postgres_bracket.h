@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bracket.h - parts of the caller's transaction that can be undone by themselves.
+ * postgres_bracket.h - parts of the caller's transaction that can be undone by themselves.
  *
  *  (1) A bracket is a savepoint named by its depth, or, if no transaction was open, the
  *      transaction itself, which is then ours to commit.
@@ -17,8 +17,8 @@
  *
  * Threads: the one that uses the connection.
  */
-#ifndef HX_STORE_POSTGRES_BRACKET_H
-#define HX_STORE_POSTGRES_BRACKET_H
+#ifndef HX_STORE_POSTGRES_TX_POSTGRES_BRACKET_H
+#define HX_STORE_POSTGRES_TX_POSTGRES_BRACKET_H
 
 #include <stdbool.h>
 

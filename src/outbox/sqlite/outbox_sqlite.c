@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sqlite.c - an outbox in a SQLite database.
+ * outbox_sqlite.c - an outbox in a SQLite database.
  */
-#include "outbox/sqlite.h"
+#include "outbox/sqlite/outbox_sqlite.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -250,7 +250,7 @@ static enum hapax_status outbox_bracket(
 	return HAPAX_ERR_INVALID;
 }
 
-/* As hapax_outbox_backlog() in postgres.sql, and what was sent. */
+/* As hapax_outbox_backlog() in outbox_postgres.sql, and what was sent. */
 static enum hapax_status outbox_status(
 	struct hapax_outbox *base, bool with_sent, struct hapax_outbox_status *status,
 	struct hapax_error *err)

@@ -8,8 +8,8 @@
  *
  * Threads: that of the connection. Blocks.
  */
-#ifndef HX_STORE_POSTGRES_OFFSET_H
-#define HX_STORE_POSTGRES_OFFSET_H
+#ifndef HX_STORE_POSTGRES_TX_OFFSET_H
+#define HX_STORE_POSTGRES_TX_OFFSET_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/sqlite/bracket.h"
+#include "store/sqlite/tx/sqlite_bracket.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sqlite.h - a connection to the SQLite database in which an outbox lies.
+ * outbox_sqlite.h - a connection to the SQLite database in which an outbox lies.
  *
  * Functions return SQLite's codes; what they mean to a caller is said where a transaction
  * ends (hx_outbox_sqlite_error()).
  *
  * Threads: one at a time.
  */
-#ifndef HX_OUTBOX_SQLITE_H
-#define HX_OUTBOX_SQLITE_H
+#ifndef HX_OUTBOX_SQLITE_OUTBOX_SQLITE_H
+#define HX_OUTBOX_SQLITE_OUTBOX_SQLITE_H
 
 #include <sqlite3.h>
 

@@ -1,4 +1,4 @@
--- postgres_2.sql - from version 1 of the outbox's tables to version 2. "@@" stands for the schema and a dot.
+-- outbox_postgres_2.sql - from version 1 of the outbox's tables to version 2. "@@" stands for the schema and a dot.
 --
 -- (5) A lease that ends much later than it could, had it been given now, was given before the clock went back: it is
 --     over (hapax_outbox_tend). So is a pause of that kind (hapax_outbox_settle).

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres_connection.c - a connection to PostgreSQL that waits for nothing without end.
+ * outbox_postgres_connection.c - a connection to PostgreSQL that waits for nothing without end.
  *
  * libpq owns the socket; the reactor says when it is ready, or that the time is up.
  */
-#include "outbox/postgres.h"
+#include "outbox/postgres/outbox_postgres.h"
 
 #include <ctype.h>
 #include <endian.h>

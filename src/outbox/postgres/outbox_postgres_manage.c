@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres_manage.c - what people do with an outbox in PostgreSQL.
+ * outbox_postgres_manage.c - what people do with an outbox in PostgreSQL.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "outbox/postgres.h"
+#include "outbox/postgres/outbox_postgres.h"
 #include "store/postgres/fault.h"
 
 enum { BYTEA_OID = 17 }; /* pg_type.h is the server's */

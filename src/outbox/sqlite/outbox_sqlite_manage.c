@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sqlite_manage.c - what people do with an outbox in SQLite. As postgres.sql: see there.
+ * outbox_sqlite_manage.c - what people do with an outbox in SQLite. As outbox_postgres.sql: see there.
  */
 #include <string.h>
 
 #include "base/error.h"
-#include "outbox/sqlite.h"
+#include "outbox/sqlite/outbox_sqlite.h"
 
 static struct hx_outbox_sqlite *of(struct hapax_outbox *outbox)
 {

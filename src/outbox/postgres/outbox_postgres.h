@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres.h - a connection to the PostgreSQL database in which an outbox lies.
+ * outbox_postgres.h - a connection to the PostgreSQL database in which an outbox lies.
  *
  * Our own is used with deadlines; a joined one as its owner uses it.
  *
  * Threads: one at a time.
  */
-#ifndef HX_OUTBOX_POSTGRES_H
-#define HX_OUTBOX_POSTGRES_H
+#ifndef HX_OUTBOX_POSTGRES_OUTBOX_POSTGRES_H
+#define HX_OUTBOX_POSTGRES_OUTBOX_POSTGRES_H
 
 #include <libpq-fe.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sqlite_relay.c - what a relay asks of an outbox in SQLite. As postgres.sql: see there.
+ * outbox_sqlite_relay.c - what a relay asks of an outbox in SQLite. As outbox_postgres.sql: see there.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "outbox/sqlite.h"
+#include "outbox/sqlite/outbox_sqlite.h"
 
 enum {
 	PAYLOAD_COLUMN = 12, /* of what a relay fetches */

@@ -1,4 +1,4 @@
--- postgres.sql - what is done with the outbox, in the server: one round trip each, and usable from every language.
+-- outbox_postgres.sql - what is done with the outbox, in the server: one round trip each, and usable from every language.
 
 CREATE OR REPLACE FUNCTION @@hapax_outbox_now() RETURNS bigint LANGUAGE sql VOLATILE
 RETURN (extract(epoch FROM clock_timestamp()) * 1000)::bigint;

@@ -1,4 +1,4 @@
--- postgres_1.sql - the outbox's tables, version 1. "@@" stands for the schema and a dot.
+-- outbox_postgres_1.sql - the outbox's tables, version 1. "@@" stands for the schema and a dot.
 --
 -- (1) A row is written in the transaction of the change that it tells of. It is found by its state, never by a number
 --     that is larger than the last one seen: transactions commit in another order than they take numbers.

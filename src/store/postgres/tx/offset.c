@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/postgres/offset.h"
+#include "store/postgres/tx/offset.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/postgres/bracket.h"
+#include "store/postgres/tx/postgres_bracket.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * join.c - the ledger inside the caller's own transaction.
+ * sqlite_join.c - the ledger inside the caller's own transaction.
  *
  * The same code as behind the URL, on the caller's connection and thread. Inside the
  * caller's transaction each submit is a savepoint; outside, a transaction of its own.
@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "store/core.h"
 #include "store/sqlite/batch.h"
-#include "store/sqlite/bracket.h"
+#include "store/sqlite/tx/sqlite_bracket.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/scan.h"
 #include "store/sqlite/schema.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres.c - an outbox in a PostgreSQL database.
+ * outbox_postgres.c - an outbox in a PostgreSQL database.
  */
-#include "outbox/postgres.h"
+#include "outbox/postgres/outbox_postgres.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bracket.h - parts of the caller's transaction that can be undone by themselves.
+ * sqlite_bracket.h - parts of the caller's transaction that can be undone by themselves.
  *
  *  (1) A bracket is a savepoint named by its depth, or, if no transaction was open, the
  *      transaction itself, which is then ours to commit.
@@ -11,8 +11,8 @@
  *
  * Threads: the one that uses the connection.
  */
-#ifndef HX_STORE_SQLITE_BRACKET_H
-#define HX_STORE_SQLITE_BRACKET_H
+#ifndef HX_STORE_SQLITE_TX_SQLITE_BRACKET_H
+#define HX_STORE_SQLITE_TX_SQLITE_BRACKET_H
 
 #include <stdbool.h>
 #include <stdint.h>

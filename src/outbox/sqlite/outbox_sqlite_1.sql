@@ -1,4 +1,4 @@
--- sqlite_1.sql - the outbox's tables in a SQLite database, version 1. As postgres_1.sql: see there.
+-- outbox_sqlite_1.sql - the outbox's tables in a SQLite database, version 1. As outbox_postgres_1.sql: see there.
 --
 -- One transaction writes at a time, so that the order of seq is the order of commits without a lock of our own.
 
