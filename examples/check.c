@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.c - ship an order at most once, however often its message arrives.
+ * store_check.c - ship an order at most once, however often its message arrives.
  *
  * The key is marked before the work: a crash in between loses the order. process.c
  * shows how nothing is lost.

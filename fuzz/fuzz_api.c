@@ -12,7 +12,7 @@
 
 #include "api/cursor.h"
 #include "api/events.h"
-#include "api/operation.h"
+#include "api/api_operation.h"
 #include "api/route.h"
 #include "base/buf.h"
 #include "base/bytes.h"

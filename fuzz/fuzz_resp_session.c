@@ -15,7 +15,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "resp/errand.h"
-#include "resp/session.h"
+#include "resp/resp_session.h"
 #include "wire/resp/resp_reply.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * copy.h - all records of one store into another, of any kind.
+ * store_copy.h - all records of one store into another, of any kind.
  *
  * Records keep their tokens, so a holder that runs now can complete in the target.
  * New tokens of the target begin 2^40 above the last one of the source: whatever was

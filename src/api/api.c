@@ -11,8 +11,8 @@
 
 #include <hapax/outbox.h>
 
-#include "api/operation.h"
-#include "api/request.h"
+#include "api/api_operation.h"
+#include "api/api_request.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/clock.h"

@@ -2,7 +2,7 @@
 /*
  * api.h - the native API: claims for every language, and what operators need, over HTTP.
  *
- * Paths, roles, members of requests and replies stand in one table (table.c), which
+ * Paths, roles, members of requests and replies stand in one table (api_table.c), which
  * routes requests, checks them, and is served as /openapi.json.
  *
  *	hx_api_open(&api, &options, &err);
@@ -10,7 +10,7 @@
  *		hx_api_handle(api, exchange, &caller);
  *
  * It runs on one reactor's thread and never waits there: operations are submitted, what
- * blocks (scans, figures, files) is done by a thread of its own (worker.h), and replies are
+ * blocks (scans, figures, files) is done by a thread of its own (api_worker.h), and replies are
  * given when that is over.
  *
  * Threads: the reactor's.

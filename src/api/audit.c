@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "api/request.h"
+#include "api/api_request.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/io.h"

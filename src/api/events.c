@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/request.h"
+#include "api/api_request.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/clock.h"

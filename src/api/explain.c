@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/batch.h"
+#include "api/api_batch.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "wire/percent.h"

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "api/batch.h"
+#include "api/api_batch.h"
 #include "api/cursor.h"
 #include "base/alloc.h"
 #include "base/bytes.h"

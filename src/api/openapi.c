@@ -7,7 +7,7 @@
 
 #include <hapax/hapax.h>
 
-#include "api/request.h"
+#include "api/api_request.h"
 #include "base/bytes.h"
 
 static void put(struct hx_json_write *json, const char *text)

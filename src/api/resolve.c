@@ -6,7 +6,7 @@
  * is FENCED from then on. Of a claim that somebody may still be working on nothing is
  * decided unless it is forced.
  */
-#include "api/batch.h"
+#include "api/api_batch.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 

@@ -59,7 +59,7 @@ struct hx_api_route {
 	enum hx_api_body body;
 	const struct hx_json_section *section; /* of the body */
 	unsigned use;
-	const char *reply;        /* the name of a schema (schema.c); NULL: no body */
+	const char *reply;        /* the name of a schema (api_schema.c); NULL: no body */
 	const char *content_type; /* NULL: application/json */
 	bool is_whole;            /* about all tenants: not for a token of one */
 	const char *statuses;     /* that it answers with beside 200, 400, 401, 403: "404 409" */

@@ -24,7 +24,7 @@
 
 #include <hapax/bytes.h>
 
-#include "processor/timer.h"
+#include "processor/run_timer.h"
 
 struct hapax_run;
 struct hx_run_key;

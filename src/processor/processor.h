@@ -21,7 +21,7 @@
 #include "base/thread.h"
 #include "processor/line.h"
 #include "processor/ticker.h"
-#include "processor/timer.h"
+#include "processor/run_timer.h"
 
 struct hx_batch;
 struct hx_pump;

@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/thread.h"
-#include "processor/process.h"
+#include "processor/hapax_process.h"
 #include "processor/processor.h"
 
 enum {

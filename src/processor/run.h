@@ -28,7 +28,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "processor/timer.h"
+#include "processor/run_timer.h"
 
 struct hx_line;
 

@@ -4,7 +4,7 @@
 #include <hapax/tx.h>
 
 #include "base/error.h"
-#include "processor/process.h"
+#include "processor/hapax_process.h"
 #include "processor/processor.h"
 #include "store/core.h"
 

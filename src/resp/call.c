@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/limits.h"
-#include "resp/command.h"
+#include "resp/resp_command.h"
 
 enum { ERROR_SIZE_MAX = 512 };
 

@@ -5,7 +5,7 @@
 #ifndef HX_RESP_CLIENT_NAME_H
 #define HX_RESP_CLIENT_NAME_H
 
-#include "resp/command.h"
+#include "resp/resp_command.h"
 
 /* May it be a name? Else it is refused, in the words of Redis. */
 bool hx_resp_client_name_check(struct hx_resp_call *call, struct hapax_bytes name);

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "resp/client_name.h"
-#include "resp/command.h"
+#include "resp/resp_command.h"
 #include "resp/commands.h"
 
 static bool is_printable(struct hapax_bytes name)

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "resp/client_name.h"
-#include "resp/command.h"
+#include "resp/resp_command.h"
 #include "resp/commands.h"
 
 /* A reply that has a part of the command in it: there may be no memory for it. */

@@ -7,7 +7,7 @@
  */
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "resp/command.h"
+#include "resp/resp_command.h"
 #include "resp/commands.h"
 #include "resp/when.h"
 

@@ -3,7 +3,7 @@
  * cmd_get.c - commands that read: values, whether there is one, until when.
  */
 #include "base/bytes.h"
-#include "resp/command.h"
+#include "resp/resp_command.h"
 #include "resp/commands.h"
 #include "resp/when.h"
 

@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/hex.h"
 #include "base/limits.h"
-#include "resp/command.h"
+#include "resp/resp_command.h"
 #include "resp/commands.h"
 
 /* ---------------------------------------------------------------- replies */

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/process.h"
-#include "resp/command.h"
+#include "resp/resp_command.h"
 #include "resp/commands.h"
 
 enum { INFO_SIZE_MAX = 8 * 1024, LIST_SIZE_MAX = 256 * 1024 };

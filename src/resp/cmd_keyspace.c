@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "resp/command.h"
+#include "resp/resp_command.h"
 #include "resp/commands.h"
 #include "resp/errand.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_multi.c - MULTI, EXEC, DISCARD. The queue is kept as a client would send it, and is
- * read again by EXEC (session.c).
+ * read again by EXEC (resp_session.c).
  */
 #include "base/buf.h"
-#include "resp/command.h"
+#include "resp/resp_command.h"
 #include "resp/commands.h"
 
 void hx_resp_multi_forget(struct hx_resp_session *session)

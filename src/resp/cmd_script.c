@@ -2,15 +2,15 @@
 /*
  * cmd_script.c - DELEX, and EVAL of the scripts that libraries of locks send.
  *
- * There is no interpreter. The scripts of script.h are known by their text, or by its SHA-1
+ * There is no interpreter. The scripts of resp_script.h are known by their text, or by its SHA-1
  * once they were sent, and are done as what they mean; any other is refused. Each looks at a
  * key and then sets it, removes it or sets its time, which the store does in one step.
  */
 #include "base/bytes.h"
 #include "base/hex.h"
-#include "resp/command.h"
+#include "resp/resp_command.h"
 #include "resp/commands.h"
-#include "resp/script.h"
+#include "resp/resp_script.h"
 #include "resp/when.h"
 
 /* ---------------------------------------------------------------- compare and remove */

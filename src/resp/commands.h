@@ -5,7 +5,7 @@
 #ifndef HX_RESP_COMMANDS_H
 #define HX_RESP_COMMANDS_H
 
-#include "resp/command.h"
+#include "resp/resp_command.h"
 
 /* cmd_connection.c */
 hx_resp_plan_fn hx_resp_plan_auth, hx_resp_plan_echo, hx_resp_plan_hello, hx_resp_plan_ping,

@@ -19,7 +19,7 @@
 #include <hapax/store.h>
 
 #include "base/buf.h"
-#include "resp/batch.h"
+#include "resp/resp_batch.h"
 
 struct hx_resp_errand;
 

@@ -4,7 +4,7 @@
  * the last star that was met is tried again, so the time is bounded by the product of the
  * sizes.
  */
-#include "resp/command.h"
+#include "resp/resp_command.h"
 
 struct glob {
 	const unsigned char *pattern;

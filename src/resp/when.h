@@ -7,7 +7,7 @@
 #ifndef HX_RESP_WHEN_H
 #define HX_RESP_WHEN_H
 
-#include "resp/command.h"
+#include "resp/resp_command.h"
 
 enum hx_resp_when_unit {
 	HX_RESP_WHEN_NONE = 0, /* nothing was said: it is kept for ever */

@@ -2,7 +2,7 @@
 /*
  * store.c - checked dispatch: the only caller of a store's table of operations.
  *
- * A submit goes through check.c, then to the backend, which ends it with
+ * A submit goes through store_check.c, then to the backend, which ends it with
  * hapax_store_complete(). The blocking calls are submits that wait.
  */
 #include <assert.h>
@@ -15,7 +15,7 @@
 #include "base/limits.h"
 #include "base/random.h"
 #include "base/thread.h"
-#include "store/check.h"
+#include "store/store_check.h"
 #include "store/core.h"
 #include "store/core_private.h"
 #include "store/counting.h"

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "resp/session.h"
+#include "resp/resp_session.h"
 
 struct resp_case {
 	struct hx_virtual_clock clock;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/index/group.h"
+#include "store/index/index_group.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/index/table.h"
+#include "store/index/index_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

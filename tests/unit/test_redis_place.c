@@ -10,8 +10,8 @@
 
 #include "base/bytes.h"
 #include "base/limits.h"
-#include "store/redis/place.h"
-#include "store/redis/session.h"
+#include "store/redis/redis_place.h"
+#include "store/redis/redis_session.h"
 
 static void urls_are_taken_apart(void **state)
 {

@@ -2,7 +2,7 @@
 /*
  * A batch: what is added to it stays where it is told to be, and memory is used again.
  */
-#include "resp/batch.h"
+#include "resp/resp_batch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /*
  * The table of commands, and what COMMAND tells of it.
  */
-#include "resp/command.h"
+#include "resp/resp_command.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "resp/command.h"
+#include "resp/resp_command.h"
 #include "support/scale.h"
 
 static bool matches(const char *pattern, const char *text, bool ignores_case)

@@ -2,7 +2,7 @@
 /*
  * Scripts that are known, in the words of those who send them; whatever differs in meaning is not.
  */
-#include "resp/script.h"
+#include "resp/resp_script.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

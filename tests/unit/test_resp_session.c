@@ -3,7 +3,7 @@
  * One client of the Redis door, from its bytes to its replies: order, pieces, transactions,
  * who it is, scripts, walks through its scope, and shortage of memory.
  */
-#include "resp/session.h"
+#include "resp/resp_session.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
  * judged twice: in the files as they lie after the failure, as a crash would leave
  * them, and after an orderly close.
  */
-#include "store/sqlite/fault.h"
+#include "store/sqlite/sqlite_fault.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a file is, and what becomes of it: I16, I10, and bad input at opening. */
-#include "store/sqlite/schema.h"
+#include "store/sqlite/sqlite_schema.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -23,9 +23,9 @@
 #include "base/limits.h"
 #include "base/thread.h"
 #include "store/core.h"
-#include "store/sqlite/batch.h"
+#include "store/sqlite/sqlite_batch.h"
 #include "store/sqlite/counter.h"
-#include "store/sqlite/sweep.h"
+#include "store/sqlite/sqlite_sweep.h"
 #include "support/crowd.h"
 #include "support/store_case.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/check.h"
+#include "store/store_check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

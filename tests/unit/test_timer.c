@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
-#include "processor/timer.h"
+#include "processor/run_timer.h"
 #include "support/scale.h"
 
 enum { COUNT = 200 };

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "store/postgres/fault.h"
+#include "store/postgres/postgres_fault.h"
 
 extern const char hx_outbox_postgres_1_sql[];
 extern const char hx_outbox_postgres_2_sql[];

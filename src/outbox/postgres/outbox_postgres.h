@@ -12,7 +12,7 @@
 #include <libpq-fe.h>
 
 #include "outbox/outbox.h"
-#include "store/postgres/place.h"
+#include "store/postgres/postgres_place.h"
 
 /* The version of the tables that this program reads and writes. */
 enum { HX_OUTBOX_POSTGRES_VERSION = 2 };

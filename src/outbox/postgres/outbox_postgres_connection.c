@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "store/postgres/fault.h"
+#include "store/postgres/postgres_fault.h"
 
 /* A statement touches a batch of rows at most; a server that takes longer is not there. */
 #define CALL_NS (INT64_C(15) * 1000000000)

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "outbox/postgres/outbox_postgres.h"
-#include "store/postgres/fault.h"
+#include "store/postgres/postgres_fault.h"
 
 enum { BYTEA_OID = 17 }; /* pg_type.h is the server's */
 

@@ -22,7 +22,7 @@
 #include <hapax/error.h>
 
 #include "outbox/outbox.h"
-#include "store/redis/place.h"
+#include "store/redis/redis_place.h"
 
 struct hx_redis_target {
 	struct hx_redis_place place;

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "store/sqlite/fault.h"
+#include "store/sqlite/sqlite_fault.h"
 #include "store/sqlite/file.h"
 
 enum { BUSY_MS = 5000 };

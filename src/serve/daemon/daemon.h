@@ -19,7 +19,7 @@
 #include "net/http/http_server.h"
 #include "net/resolver.h"
 #include "net/signals.h"
-#include "resp/service.h"
+#include "resp/resp_service.h"
 #include "serve/task/background.h"
 #include "serve/task/consumers.h"
 #include "serve/daemon/descriptors.h"

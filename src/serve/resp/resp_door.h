@@ -22,8 +22,8 @@
 #include "base/buf.h"
 #include "net/listener.h"
 #include "net/reactor.h"
-#include "resp/batch.h"
-#include "resp/service.h"
+#include "resp/resp_batch.h"
+#include "resp/resp_service.h"
 #include "serve/resp/resp_errands.h"
 
 struct hx_loop;

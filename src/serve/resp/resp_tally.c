@@ -5,7 +5,7 @@
 
 #include "observe/feed.h"
 #include "observe/metrics/metrics.h"
-#include "resp/batch.h"
+#include "resp/resp_batch.h"
 #include "serve/daemon/daemon.h"
 #include "serve/daemon/loop.h"
 

@@ -15,9 +15,9 @@
 #include "processor/tx.h"
 #include "source/consume/consumer.h"
 #include "source/handler/workers.h"
-#include "store/postgres/fault.h"
+#include "store/postgres/postgres_fault.h"
 #include "store/postgres/tx/offset.h"
-#include "store/postgres/place.h"
+#include "store/postgres/postgres_place.h"
 #include "store/postgres/postgres_store.h"
 
 enum { TOPIC_SIZE = 256 };

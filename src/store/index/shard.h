@@ -13,8 +13,8 @@
 #include <stdalign.h>
 
 #include "base/thread.h"
-#include "store/index/arena.h"
-#include "store/index/table.h"
+#include "store/index/index_arena.h"
+#include "store/index/index_table.h"
 
 /* Attempts to read between two writes before the lock is taken. */
 enum { HX_READ_TRIES = 4 };

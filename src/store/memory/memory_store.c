@@ -3,7 +3,7 @@
  * memory_store.c - "memory:", the index without files.
  *
  * Every operation is decided on the caller's thread before submit returns
- * (index/run.c).
+ * (index/index_run.c).
  */
 #include "store/memory/memory_store.h"
 
@@ -16,7 +16,7 @@
 #include "base/limits.h"
 #include "store/clock_mark.h"
 #include "store/core.h"
-#include "store/index/run.h"
+#include "store/index/index_run.h"
 
 static hapax_store_submit_fn memory_submit;
 static hapax_store_scan_fn memory_scan;

@@ -2,7 +2,7 @@
 #include "store/outage/journal.h"
 
 #include "base/error.h"
-#include "store/copy.h"
+#include "store/store_copy.h"
 
 enum hapax_status hx_journal_prepare(struct hapax_store *store, struct hapax_error *err)
 {

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "store/postgres/fault.h"
-#include "store/postgres/place.h"
-#include "store/postgres/session.h"
+#include "store/postgres/postgres_fault.h"
+#include "store/postgres/postgres_place.h"
+#include "store/postgres/postgres_session.h"
 
 extern const char hx_postgres_schema_sql[];
 extern const char hx_postgres_schema_2_sql[];

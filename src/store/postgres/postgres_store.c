@@ -2,9 +2,9 @@
 /*
  * postgres_store.c - "postgres://", one ledger in a database.
  *
- * Thin: submits go to the client (client.c), which speaks to the server on a thread of its
+ * Thin: submits go to the client (postgres_client.c), which speaks to the server on a thread of its
  * own; the rules run there (operate.sql). What is asked of the ledger as a whole blocks the
- * caller (walk.c).
+ * caller (postgres_walk.c).
  */
 #include "store/postgres/postgres_store.h"
 
@@ -16,8 +16,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "store/core.h"
-#include "store/postgres/client.h"
-#include "store/postgres/walk.h"
+#include "store/postgres/postgres_client.h"
+#include "store/postgres/postgres_walk.h"
 
 static hapax_store_submit_fn postgres_submit;
 static hapax_store_scan_fn postgres_scan;

@@ -10,7 +10,7 @@
 struct hx_postgres_place;
 struct pg_conn;
 
-/* See hapax_store_open(); place.h says what a URL may hold. Blocks until it is connected. */
+/* See hapax_store_open(); postgres_place.h says what a URL may hold. Blocks until it is connected. */
 enum hapax_status hx_postgres_open(
 	const char *url, const char *path, const struct hapax_store_options *options,
 	struct hapax_store **ret_store, struct hapax_error *err);

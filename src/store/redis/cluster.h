@@ -14,7 +14,7 @@
 #ifndef HX_STORE_REDIS_CLUSTER_H
 #define HX_STORE_REDIS_CLUSTER_H
 
-#include "store/redis/client.h"
+#include "store/redis/redis_client.h"
 
 /* NO_MEMORY: nothing was made. */
 enum hapax_status hx_redis_cluster_new(struct hx_redis_client *client);

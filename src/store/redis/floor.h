@@ -12,7 +12,7 @@
 #ifndef HX_STORE_REDIS_FLOOR_H
 #define HX_STORE_REDIS_FLOOR_H
 
-#include "store/redis/client.h"
+#include "store/redis/redis_client.h"
 
 struct hx_redis_floor;
 

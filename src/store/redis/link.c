@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
-#include "store/redis/client.h"
+#include "store/redis/redis_client.h"
 #include "store/redis/pipeline.h"
 
 enum {

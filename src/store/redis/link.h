@@ -22,8 +22,8 @@
 
 #include "net/connection.h"
 #include "net/dial.h"
-#include "store/redis/request.h"
-#include "store/redis/session.h"
+#include "store/redis/redis_request.h"
+#include "store/redis/redis_session.h"
 #include "wire/resp/resp_reply.h"
 
 struct hx_redis_client;
@@ -35,7 +35,7 @@ struct hx_redis_unit {
 	size_t count;
 	uint64_t end_bytes; /* of the connection's output, with this command */
 	size_t reply_size;  /* as expected */
-	bool is_usual;      /* an operation with a script of its own: see operation.h */
+	bool is_usual;      /* an operation with a script of its own: see redis_operation.h */
 	bool is_joined;     /* in the command, and the reply, of the unit before it */
 };
 

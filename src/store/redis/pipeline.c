@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "store/core.h"
-#include "store/redis/client.h"
+#include "store/redis/redis_client.h"
 #include "store/redis/cluster.h"
 
 enum {

@@ -2,9 +2,9 @@
 /*
  * redis_store.c - "redis://", one ledger for many machines.
  *
- * Thin: submits go to the client (client.c), which speaks to the server on a thread of
+ * Thin: submits go to the client (redis_client.c), which speaks to the server on a thread of
  * its own; the rules run there, as scripts. What is asked of the ledger as a whole
- * blocks the caller (walk.c).
+ * blocks the caller (redis_walk.c).
  */
 #include "store/redis/redis_store.h"
 
@@ -16,8 +16,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "store/core.h"
-#include "store/redis/client.h"
-#include "store/redis/walk.h"
+#include "store/redis/redis_client.h"
+#include "store/redis/redis_walk.h"
 
 static hapax_store_submit_fn redis_submit;
 static hapax_store_scan_fn redis_scan;

@@ -9,7 +9,7 @@
 
 #include "net/system.h"
 
-/* See hapax_store_open(); place.h says what a URL may hold. Blocks until it is connected. */
+/* See hapax_store_open(); redis_place.h says what a URL may hold. Blocks until it is connected. */
 enum hapax_status hx_redis_open(
 	const char *url, const char *path, const struct hapax_store_options *options,
 	struct hapax_store **ret_store, struct hapax_error *err);

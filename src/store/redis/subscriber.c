@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "store/redis/client.h"
+#include "store/redis/redis_client.h"
 
 enum {
 	RETRY_MS = 500,

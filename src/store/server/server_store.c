@@ -2,7 +2,7 @@
 /*
  * server_store.c - "http://", "https://", "http+unix:": the ledger of a daemon, over its API.
  *
- * Thin: submits go to the client (client.c), which talks to the daemon on a thread of its
+ * Thin: submits go to the client (server_client.c), which talks to the daemon on a thread of its
  * own. Whatever is decided is decided there, by its store, its clock and its settings.
  */
 #include "store/server/server_store.h"
@@ -15,9 +15,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "store/core.h"
-#include "store/server/client.h"
-#include "store/server/place.h"
-#include "store/server/walk.h"
+#include "store/server/server_client.h"
+#include "store/server/server_place.h"
+#include "store/server/server_walk.h"
 
 static hapax_store_submit_fn server_submit;
 static hapax_store_scan_fn server_scan;

@@ -8,7 +8,7 @@
 #include <hapax/store.h>
 
 #include "base/thread.h"
-#include "store/sqlite/connection.h"
+#include "store/sqlite/sqlite_connection.h"
 
 /* Add rows to what is kept; hours older than 30 days go. The commit is not synced. */
 enum hapax_status hx_sqlite_counter_add(

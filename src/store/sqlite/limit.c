@@ -13,7 +13,7 @@
 
 #include "record/codec.h"
 #include "record/record.h"
-#include "store/sqlite/sweep.h"
+#include "store/sqlite/sqlite_sweep.h"
 
 enum {
 	RESERVE_DIVISOR = 16,

@@ -10,7 +10,7 @@
 #include <hapax/record.h>
 
 #include "store/clock_mark.h"
-#include "store/sqlite/connection.h"
+#include "store/sqlite/sqlite_connection.h"
 
 struct hx_sqlite_meta {
 	int64_t version;                         /* of the schema; only a migration changes it */

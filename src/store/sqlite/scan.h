@@ -8,7 +8,7 @@
 #include <hapax/store.h>
 
 #include "base/thread.h"
-#include "store/sqlite/connection.h"
+#include "store/sqlite/sqlite_connection.h"
 
 /*
  * As hapax_store_scan(). Records are read in pages and handed out between them, so

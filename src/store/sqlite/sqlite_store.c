@@ -3,7 +3,7 @@
  * sqlite_store.c - "sqlite:FILE", one file for many processes.
  *
  * Submits go through a queue to a thread of the store's own, which answers all that
- * wait in one transaction (batch.c). The calls that block run on the caller's thread
+ * wait in one transaction (sqlite_batch.c). The calls that block run on the caller's thread
  * with a second connection, which is opened when it is first needed.
  *
  *  (1) io belongs to the thread from the moment it starts until it is joined.
@@ -24,13 +24,13 @@
 #include "base/thread.h"
 #include "store/core.h"
 #include "store/request_queue.h"
-#include "store/sqlite/batch.h"
-#include "store/sqlite/connection.h"
+#include "store/sqlite/sqlite_batch.h"
+#include "store/sqlite/sqlite_connection.h"
 #include "store/sqlite/counter.h"
 #include "store/sqlite/scan.h"
-#include "store/sqlite/schema.h"
-#include "store/sqlite/stats.h"
-#include "store/sqlite/sweep.h"
+#include "store/sqlite/sqlite_schema.h"
+#include "store/sqlite/sqlite_stats.h"
+#include "store/sqlite/sqlite_sweep.h"
 #include "store/sqlite/transaction.h"
 
 static hapax_store_submit_fn sqlite_submit;

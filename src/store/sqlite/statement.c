@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "store/sqlite/connection.h"
+#include "store/sqlite/sqlite_connection.h"
 #include "store/sqlite/row.h"
 
 static const char *const texts[HX_SQLITE_STATEMENT_COUNT] = {

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "store/sqlite/row.h"
-#include "store/sqlite/schema.h"
+#include "store/sqlite/sqlite_schema.h"
 
 /* A mark this old is renewed in a write that happens anyway: a reboot loses no more time. */
 enum { MARK_AGE_MS_MAX = 10 * 1000 };

@@ -18,7 +18,7 @@
 
 #include <hapax/store.h>
 
-#include "store/sqlite/connection.h"
+#include "store/sqlite/sqlite_connection.h"
 #include "store/sqlite/meta.h"
 
 enum hx_sqlite_access {

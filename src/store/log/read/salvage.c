@@ -22,7 +22,7 @@
 #include "base/random.h"
 #include "base/siphash.h"
 #include "base/uuid7.h"
-#include "store/copy.h"
+#include "store/store_copy.h"
 #include "store/index/packed_key.h"
 #include "store/load_batch.h"
 #include "store/log/format/listing.h"

@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "store/core.h"
 #include "store/index/mark.h"
-#include "store/index/run.h"
+#include "store/index/index_run.h"
 #include "store/log/log_private.h"
 
 struct hx_work_context hx_log_context(struct hx_log *log)

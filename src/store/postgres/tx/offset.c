@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "store/postgres/fault.h"
-#include "store/postgres/place.h"
+#include "store/postgres/postgres_fault.h"
+#include "store/postgres/postgres_place.h"
 
 #define GET_STATEMENT "hapax_offset_get"
 #define SET_STATEMENT "hapax_offset_set"

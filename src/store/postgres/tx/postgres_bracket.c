@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "store/postgres/fault.h"
+#include "store/postgres/postgres_fault.h"
 
 /* Runs that stand in no other one have no more depths than these. */
 const struct hx_postgres_bracket_statement hx_postgres_bracket_statements[] = {

@@ -22,10 +22,10 @@
 #include "base/error.h"
 #include "store/core.h"
 #include "store/postgres/tx/postgres_bracket.h"
-#include "store/postgres/fault.h"
-#include "store/postgres/operation.h"
+#include "store/postgres/postgres_fault.h"
+#include "store/postgres/postgres_operation.h"
 #include "store/postgres/postgres_store.h"
-#include "store/postgres/walk.h"
+#include "store/postgres/postgres_walk.h"
 
 static hapax_store_submit_fn join_submit;
 static hapax_store_scan_fn join_scan;

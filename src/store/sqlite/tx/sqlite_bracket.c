@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "store/sqlite/fault.h"
+#include "store/sqlite/sqlite_fault.h"
 #include "store/sqlite/statement.h"
 
 /* A word or two, and ten digits. */

@@ -19,7 +19,7 @@
 
 #include <hapax/ext/store_ops.h>
 
-#include "store/sqlite/connection.h"
+#include "store/sqlite/sqlite_connection.h"
 
 struct hx_sqlite_brackets {
 	struct hx_sqlite_connection *connection;

@@ -18,13 +18,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "store/core.h"
-#include "store/sqlite/batch.h"
+#include "store/sqlite/sqlite_batch.h"
 #include "store/sqlite/tx/sqlite_bracket.h"
-#include "store/sqlite/connection.h"
+#include "store/sqlite/sqlite_connection.h"
 #include "store/sqlite/scan.h"
-#include "store/sqlite/schema.h"
-#include "store/sqlite/stats.h"
-#include "store/sqlite/sweep.h"
+#include "store/sqlite/sqlite_schema.h"
+#include "store/sqlite/sqlite_stats.h"
+#include "store/sqlite/sqlite_sweep.h"
 
 static hapax_store_submit_fn join_submit;
 static hapax_store_scan_fn join_scan;

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * api_outbox.c - GET /outbox, POST /outbox/{id}/retry and /park: the outbox that the daemon relays.
+ *
+ * Each is a connection of its own to the database, on a thread that nothing else waits for: a
+ * database that is away holds up only those who ask about it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hapax/outbox.h>
+
+#include "api/api_request.h"
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/utf8.h"
+#include "config/config.h"
+
+enum { LIMIT_DEFAULT = 100, LISTS_MAX = 8 * 1024 * 1024, DETAIL_SIZE = 4 * HAPAX_OUTBOX_ID_SIZE };
+
+/* In the order of the table's parameters. */
+enum { VALUE_LIMIT };
+
+/* What is asked, and what was found. */
+struct errand {
+	struct hx_config *config; /* kept */
+	struct hapax_relay_stats stats;
+	struct hapax_error trouble;
+	struct hapax_outbox_status backlog;
+	struct hapax_buf relays; /* members of an array */
+	struct hapax_buf events;
+	struct hx_json_write json; /* of one of them */
+	uint64_t limit;
+	char id[HAPAX_OUTBOX_ID_SIZE];
+	bool is_retry;
+	uint64_t changed;
+	bool is_there;
+};
+
+static void errand_done(void *extra)
+{
+	struct errand *errand = extra;
+
+	hx_config_release(errand->config);
+	hx_buf_done(&errand->relays);
+	hx_buf_done(&errand->events);
+}
+
+/* NULL: it was answered. */
+static struct errand *errand_new(struct hx_api_request *request)
+{
+	const struct hx_api_options *options = &request->api->options;
+	struct errand *errand = hx_alloc_zero(1, sizeof(*errand));
+
+	if (errand == NULL) {
+		hx_api_fail(request, HAPAX_ERR_NO_MEMORY, NULL);
+		return NULL;
+	}
+	request->extra = errand;
+	request->extra_done = errand_done;
+	hx_buf_init(&errand->relays, LISTS_MAX);
+	hx_buf_init(&errand->events, LISTS_MAX);
+	errand->backlog = (struct hapax_outbox_status)HAPAX_OUTBOX_STATUS_INIT;
+	errand->stats = (struct hapax_relay_stats)HAPAX_RELAY_STATS_INIT;
+	if (options->outbox == NULL ||
+	    !options->outbox(options->context, &errand->stats, &errand->trouble)) {
+		hx_api_problem(
+			request, 404, HX_API_PROBLEM("no-outbox"),
+			"this daemon relays no outbox; outbox.url and outbox.sink of its configuration "
+			"say which one");
+		return NULL;
+	}
+	errand->config = hx_config_current_keep(options->current);
+	return errand;
+}
+
+/* ------------------------------------------------------------------ GET */
+
+static struct hapax_bytes value_of(const struct hapax_field *fields, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (hx_bytes_equal(fields[i].name, hapax_bytes_from_text(name)))
+			return fields[i].value;
+	}
+	return hx_bytes(NULL, 0);
+}
+
+static int64_t number_of(const struct hapax_field *fields, size_t count, const char *name)
+{
+	struct hapax_bytes value = value_of(fields, count, name);
+	char text[24];
+
+	(void)snprintf(
+		text, sizeof(text), "%.*s", (int)value.size,
+		value.data == NULL ? "" : (const char *)value.data);
+	return strtoll(text, NULL, 10);
+}
+
+static int take_relay(void *context, const struct hapax_field *fields, size_t count)
+{
+	struct errand *errand = context;
+	struct hx_json_write *json = &errand->json;
+
+	hx_json_write_begin(json, NULL, '{');
+	hx_json_write_bytes(json, "owner", value_of(fields, count, "owner"));
+	hx_json_write_signed(json, "partitions", number_of(fields, count, "partitions"));
+	hx_json_write_time(json, "lease_ends_at", number_of(fields, count, "until_ms"));
+	hx_json_write_end(json, '}');
+	return json->status != HAPAX_OK;
+}
+
+static int take_event(void *context, const struct hapax_field *fields, size_t count)
+{
+	static const char *const texts[] = {"id", "topic", "ordering_key", "error"};
+	struct errand *errand = context;
+	struct hx_json_write *json = &errand->json;
+
+	if (errand->limit == 0)
+		return 1;
+	errand->limit--;
+	hx_json_write_begin(json, NULL, '{');
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct hapax_bytes value = value_of(fields, count, texts[i]);
+
+		if (value.data == NULL)
+			hx_json_write_null(json, texts[i]);
+		else
+			hx_json_write_bytes(json, texts[i], value);
+	}
+	hx_json_write_signed(json, "attempts", number_of(fields, count, "attempts"));
+	hx_json_write_end(json, '}');
+	return json->status != HAPAX_OK;
+}
+
+static enum hapax_status list(
+	struct errand *errand, struct hapax_outbox *outbox, struct hapax_error *err)
+{
+	enum hapax_status status;
+
+	hx_json_write_init(&errand->json, &errand->relays);
+	hx_json_write_begin(&errand->json, NULL, '[');
+	status = hapax_outbox_relays(outbox, take_relay, errand, err);
+	hx_json_write_end(&errand->json, ']');
+	if (status == HAPAX_OK)
+		status = errand->json.status;
+	if (status != HAPAX_OK)
+		return status;
+	hx_json_write_init(&errand->json, &errand->events);
+	hx_json_write_begin(&errand->json, NULL, '[');
+	/* Those that are parked. */
+	status = hapax_outbox_find(outbox, "state", HX_BYTES_LIT("2"), take_event, errand, err);
+	hx_json_write_end(&errand->json, ']');
+	return status == HAPAX_OK ? errand->json.status : status;
+}
+
+/* Threads: the worker's. */
+static void ask(struct hx_api_job *job)
+{
+	struct hx_api_request *request = hx_api_request_of(job);
+	struct errand *errand = request->extra;
+	struct hapax_outbox *outbox = NULL;
+
+	request->status = hapax_outbox_open(errand->config->outbox.url, &outbox, &request->err);
+	if (request->status == HAPAX_OK)
+		request->status = hapax_outbox_backlog(outbox, &errand->backlog, &request->err);
+	if (request->status == HAPAX_OK)
+		request->status = list(errand, outbox, &request->err);
+	hapax_outbox_close(outbox);
+}
+
+static void write_relay(struct hx_json_write *json, const struct errand *errand)
+{
+	const struct hapax_relay_stats *stats = &errand->stats;
+
+	hx_json_write_begin(json, "relay", '{');
+	hx_json_write_text(
+		json, "state", errand->trouble.status == HAPAX_OK ? "running" : "degraded");
+	if (errand->trouble.status == HAPAX_OK)
+		hx_json_write_null(json, "reason");
+	else
+		hx_json_write_text(json, "reason", errand->trouble.message);
+	hx_json_write_unsigned(json, "published", stats->published);
+	hx_json_write_unsigned(json, "retried", stats->retried);
+	hx_json_write_unsigned(json, "parked", stats->parked);
+	hx_json_write_unsigned(json, "outages", stats->outages);
+	hx_json_write_unsigned(json, "batches", stats->batches);
+	hx_json_write_unsigned(json, "partitions", stats->partitions);
+	hx_json_write_signed(json, "publish_delay_ms", stats->lag_ms);
+	hx_json_write_end(json, '}');
+}
+
+static void append(struct hx_json_write *json, const char *name, const struct hapax_buf *list)
+{
+	hx_json_write_name(json, name);
+	if (json->status == HAPAX_OK)
+		json->status = hx_buf_append(json->out, list->data, list->size);
+}
+
+static void on_asked(struct hx_api_request *request)
+{
+	struct errand *errand = request->extra;
+	const struct hapax_outbox_status *backlog = &errand->backlog;
+	struct hx_json_write json;
+
+	if (request->status != HAPAX_OK) {
+		hx_api_fail(request, request->status, request->err.message);
+		return;
+	}
+	hx_json_write_init(&json, &request->out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_unsigned(&json, "pending", backlog->pending);
+	hx_json_write_unsigned(&json, "retrying", backlog->retrying);
+	hx_json_write_unsigned(&json, "waiting", backlog->waiting);
+	hx_json_write_unsigned(&json, "parked", backlog->parked);
+	hx_json_write_unsigned(&json, "parked_keys", backlog->parked_keys);
+	hx_json_write_signed(&json, "oldest_ms", backlog->oldest_ms);
+	hx_json_write_unsigned(&json, "partitions", backlog->partitions);
+	write_relay(&json, errand);
+	append(&json, "relays", &errand->relays);
+	append(&json, "events", &errand->events);
+	hx_json_write_end(&json, '}');
+	if (json.status != HAPAX_OK)
+		hx_api_fail(request, json.status, NULL);
+	else
+		hx_api_reply(request, 200);
+}
+
+void hx_api_get_outbox(struct hx_api_request *request)
+{
+	const struct hx_api_value *limit = &request->values[VALUE_LIMIT];
+	struct errand *errand = errand_new(request);
+
+	if (errand == NULL)
+		return;
+	errand->limit = limit->is_given ? (uint64_t)limit->number : LIMIT_DEFAULT;
+	hx_api_work_outbox(request, ask, on_asked);
+}
+
+/* ------------------------------------------------------------------ POST */
+
+static int note_row(void *context, const struct hapax_field *fields, size_t count)
+{
+	struct errand *errand = context;
+
+	(void)fields;
+	(void)count;
+	errand->is_there = true;
+	return 1;
+}
+
+/* Threads: the worker's. */
+static void change(struct hx_api_job *job)
+{
+	struct hx_api_request *request = hx_api_request_of(job);
+	struct errand *errand = request->extra;
+	struct hapax_outbox *outbox = NULL;
+
+	request->status = hapax_outbox_open(errand->config->outbox.url, &outbox, &request->err);
+	if (request->status == HAPAX_OK && errand->is_retry)
+		request->status = hapax_outbox_retry(
+			outbox, errand->id, NULL, &errand->changed, &request->err);
+	else if (request->status == HAPAX_OK)
+		request->status =
+			hapax_outbox_park(outbox, errand->id, &errand->changed, &request->err);
+	if (request->status == HAPAX_OK && errand->changed == 0)
+		request->status = hapax_outbox_find(
+			outbox, "id", hapax_bytes_from_text(errand->id), note_row, errand,
+			&request->err);
+	hapax_outbox_close(outbox);
+}
+
+static const char *outcome_of(const struct hx_api_request *request)
+{
+	const struct errand *errand = request->extra;
+
+	if (request->status != HAPAX_OK)
+		return hapax_status_name(request->status);
+	if (errand->changed > 0)
+		return "applied";
+	return errand->is_there ? "refused" : "absent";
+}
+
+static void audit(struct hx_api_request *request)
+{
+	const struct errand *errand = request->extra;
+	struct hapax_buf detail;
+	struct hx_json_write json;
+
+	hx_buf_init(&detail, DETAIL_SIZE);
+	hx_json_write_init(&json, &detail);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(&json, "id", errand->id);
+	hx_json_write_end(&json, '}');
+	hx_api_audit_request(
+		request,
+		&(struct hx_audit_entry){
+			.action = errand->is_retry ? "outbox.retry" : "outbox.park",
+			.outcome = outcome_of(request),
+			.detail = json.status == HAPAX_OK ? hapax_buf_bytes(&detail)
+							  : hx_bytes(NULL, 0)});
+	hx_buf_done(&detail);
+}
+
+static void on_changed(struct hx_api_request *request)
+{
+	const struct errand *errand = request->extra;
+	struct hx_json_write json;
+
+	audit(request);
+	if (request->status != HAPAX_OK) {
+		hx_api_fail(request, request->status, request->err.message);
+		return;
+	}
+	if (errand->changed == 0) {
+		if (!errand->is_there)
+			hx_api_problem(request, 404, NULL, "the outbox has no event of that id");
+		else
+			hx_api_problem(
+				request, 409, HX_API_PROBLEM("refused"), "%s",
+				errand->is_retry
+					? "the event is not parked: there is nothing to retry"
+					: "the event was sent, or is parked already");
+		return;
+	}
+	hx_json_write_init(&json, &request->out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(&json, "outcome", "applied");
+	hx_json_write_text(&json, "id", errand->id);
+	hx_json_write_end(&json, '}');
+	if (json.status != HAPAX_OK)
+		hx_api_fail(request, json.status, NULL);
+	else
+		hx_api_reply(request, 200);
+}
+
+static void begin_change(struct hx_api_request *request, bool is_retry)
+{
+	struct hapax_bytes id = request->names[0];
+	char fault[HX_UTF8_FAULT_SIZE];
+	struct errand *errand;
+
+	if (hx_utf8_fault(id, HAPAX_OUTBOX_ID_SIZE - 1, fault)) {
+		hx_api_problem(request, 400, NULL, "the id %s", fault);
+		return;
+	}
+	errand = errand_new(request);
+	if (errand == NULL)
+		return;
+	memcpy(errand->id, id.data, id.size);
+	errand->is_retry = is_retry;
+	hx_api_work_outbox(request, change, on_changed);
+}
+
+void hx_api_post_outbox_retry(struct hx_api_request *request)
+{
+	begin_change(request, true);
+}
+
+void hx_api_post_outbox_park(struct hx_api_request *request)
+{
+	begin_change(request, false);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * api_request.h - a request on its way through the API; for api/ only.
+ *
+ *	handle ──▶ submit, or the worker ──▶ a step on the reactor's thread ──▶ reply
+ *
+ *  (1) From handle to its reply a request is in the API's list, and nowhere else.
+ *  (2) A reply, or a problem, is the last thing that is done with it: it is gone then.
+ *  (3) While it is the store's or the worker's nobody touches it.
+ *
+ * Threads: the reactor's, but for what api_worker.h says.
+ */
+#ifndef HX_API_API_REQUEST_H
+#define HX_API_API_REQUEST_H
+
+#include "api/api.h"
+#include "api/audit.h"
+#include "api/events.h"
+#include "api/route.h"
+#include "api/api_worker.h"
+#include "base/buf.h"
+#include "wire/json/json_object.h"
+#include "wire/json/json_write.h"
+
+enum {
+	/* Of a reply; a page of keys is far smaller, a batch of results may be large. */
+	HX_API_REPLY_MAX = 64 * 1024 * 1024,
+
+	/* Of a tree: 1,024 operations take a hundredth of it, a large result is one node. */
+	HX_API_SCRATCH_MAX = 16 * 1024 * 1024,
+};
+
+/* The types of problems. */
+#define HX_API_PROBLEM(name) "urn:hapax:problem:" name
+
+struct hx_api_batch;
+
+struct hx_api {
+	struct hx_api_options options; /* complete */
+	char *audit_path;              /* that it points at: settings come and go */
+	struct hx_api_worker worker;
+	struct hx_api_worker outbox_worker; /* of what asks the outbox's database */
+	struct hx_api_request *requests;
+	uint64_t cursor_key[2]; /* cursors of another process are refused */
+	struct hx_audit audit;
+	struct hx_api_events events;
+	struct hapax_buf description; /* /openapi.json; empty until it is asked for */
+	/* What was counted when the figures were reset, to be taken off; in this process only. */
+	int64_t reset_ms; /* 0: never */
+	uint64_t reset_counts[HAPAX_DECISION_COUNT];
+	size_t submitted; /* requests that are the store's */
+	bool is_patching; /* a change of the settings is on its way */
+};
+
+typedef void hx_api_step_fn(struct hx_api_request *request);
+
+struct hx_api_request {
+	struct hx_api *api;
+	struct hx_http_exchange *exchange;
+	const struct hx_api_route *route;
+	struct hx_api_caller caller;
+	int64_t came_ns;
+	struct hapax_bytes names[HX_API_NAMES_MAX]; /* decoded */
+	struct hx_api_value values[HX_API_PARAMETERS_MAX];
+	struct hapax_buf text;        /* what names and values point at */
+	struct hapax_buf body_text;   /* a body from a file */
+	struct hapax_bytes body;      /* all of it */
+	struct hx_json_reader reader; /* of the body */
+	struct hapax_buf out;
+	bool is_streamed;           /* out is on its way, piece by piece */
+	size_t streamed;            /* of it */
+	struct hx_api_batch *batch; /* operations; or NULL */
+	hx_api_step_fn *step;       /* when the store has answered, or the worker */
+	struct hx_task task;
+	struct hx_api_job job;
+	enum hapax_status status; /* of what the worker did */
+	struct hapax_error err;
+	void *extra; /* the handler's; freed with the request, after extra_done */
+	void (*extra_done)(void *extra); /* or NULL */
+	struct hx_api_request *next;
+	struct hx_api_request *back;
+};
+
+/* The reply is what stands in out, as JSON. */
+void hx_api_reply(struct hx_api_request *request, unsigned status);
+
+/* A problem of that type (NULL: the status says it all). */
+__attribute__((format(printf, 4, 5))) void hx_api_problem(
+	struct hx_api_request *request, unsigned status, const char *type, const char *format, ...);
+
+/* What the store said instead of an answer, as a problem. */
+void hx_api_fail(struct hx_api_request *request, enum hapax_status status, const char *detail);
+
+/* Which status of HTTP that is, and what it is called. */
+unsigned hx_api_status(enum hapax_status status);
+const char *hx_api_status_text(enum hapax_status status);
+
+/* Submit operations; step is called when they are answered. */
+void hx_api_submit(
+	struct hx_api_request *request, struct hapax_op *ops, size_t count, hx_api_step_fn *step);
+
+/* Have work done by the worker, then step; without a worker it is a problem. */
+void hx_api_work(struct hx_api_request *request, hx_api_job_fn *work, hx_api_step_fn *step);
+void hx_api_work_outbox(struct hx_api_request *request, hx_api_job_fn *work, hx_api_step_fn *step);
+
+struct hx_api_request *hx_api_request_of(struct hx_api_job *job);
+
+/* The request of a stream: it is gone, the exchange stays. */
+struct hx_http_exchange *hx_api_request_leave(struct hx_api_request *request);
+
+/* Whether the caller has nothing to do with that tenant; empty: "default". */
+bool hx_api_is_foreign(const struct hx_api_request *request, struct hapax_bytes tenant);
+
+/* It asks for another tenant, or for more than its role. */
+void hx_api_refuse_tenant(struct hx_api_request *request);
+void hx_api_refuse_role(struct hx_api_request *request, enum hx_api_role wanted);
+
+/* Wall clock, for what is shown. */
+int64_t hx_api_now_ms(const struct hx_api *api);
+
+/* Handlers, by file. */
+hx_api_handle_fn hx_api_post_operations; /* api_batch.c */
+hx_api_handle_fn hx_api_post_resolve;    /* resolve.c */
+hx_api_handle_fn hx_api_get_keys;        /* keys.c */
+hx_api_handle_fn hx_api_get_key;
+hx_api_handle_fn hx_api_delete_key;
+hx_api_handle_fn hx_api_get_explain; /* explain.c */
+hx_api_handle_fn hx_api_get_stats;   /* api_stats.c */
+hx_api_handle_fn hx_api_post_reset;
+hx_api_handle_fn hx_api_post_gc;
+hx_api_handle_fn hx_api_get_duplicates; /* events.c */
+hx_api_handle_fn hx_api_get_events;
+hx_api_handle_fn hx_api_get_audit;  /* audit.c */
+hx_api_handle_fn hx_api_get_config; /* api_settings.c */
+hx_api_handle_fn hx_api_patch_config;
+hx_api_handle_fn hx_api_get_openapi; /* openapi.c */
+hx_api_handle_fn hx_api_get_outbox;  /* api_outbox.c */
+hx_api_handle_fn hx_api_post_outbox_retry;
+hx_api_handle_fn hx_api_post_outbox_park;
+
+#endif

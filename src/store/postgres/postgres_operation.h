@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * postgres_operation.h - operations as the arguments of hapax_operate(), and its rows as answers.
+ *
+ * Everything goes and comes in binary. An argument is an array with one element for each
+ * operation; where none has a value, the array is NULL.
+ *
+ * A record that is handed out must fit the caller's buffer before anything is done, so
+ * room is reserved when the arguments are made. Where the size cannot be known (the old
+ * value of a set), the server asks for more and has done nothing.
+ *
+ * Threads: one at a time.
+ */
+#ifndef HX_STORE_POSTGRES_POSTGRES_OPERATION_H
+#define HX_STORE_POSTGRES_POSTGRES_OPERATION_H
+
+#include <stdbool.h>
+
+#include <libpq-fe.h>
+
+#include <hapax/store.h>
+
+#include "base/buf.h"
+
+enum {
+	HX_POSTGRES_SCALARS = 4,
+	HX_POSTGRES_ARGUMENTS = 30,
+	HX_POSTGRES_COLUMNS = 31, /* of hapax_answer */
+	HX_POSTGRES_OPS_MAX = 1024,
+};
+
+enum hx_postgres_group {
+	HX_POSTGRES_APART,          /* each on its own */
+	HX_POSTGRES_TOGETHER,       /* linked: they take effect together */
+	HX_POSTGRES_ALL_OR_NOTHING, /* ... or not at all */
+};
+
+/* What a transaction is decided by, beside its operations. */
+struct hx_postgres_rules {
+	int64_t now_ms; /* negative: the server's clock */
+	uint64_t parked_max;
+	uint64_t result_size_max;
+	bool is_joined;    /* claims have no lease */
+	bool is_listening; /* who is told IN_PROGRESS is told of its end, too */
+};
+
+struct hx_postgres_arguments {
+	struct hapax_buf bytes;
+	size_t offsets[HX_POSTGRES_ARGUMENTS]; /* SIZE_MAX: NULL */
+	const char *values[HX_POSTGRES_ARGUMENTS];
+	int lengths[HX_POSTGRES_ARGUMENTS];
+	int formats[HX_POSTGRES_ARGUMENTS];
+};
+
+void hx_postgres_arguments_init(struct hx_postgres_arguments *arguments);
+void hx_postgres_arguments_done(struct hx_postgres_arguments *arguments);
+
+/*
+ * Room for the record of op in its buffer. LIMIT, NO_MEMORY: the operation has that
+ * status, and is not to be sent.
+ */
+enum hapax_status hx_postgres_op_reserve(struct hapax_op *op);
+
+/* By tenant, group and key; what is equal stays in order. */
+void hx_postgres_ops_sort(struct hapax_op **ops, size_t count);
+
+/* The arguments of ops. LIMIT, NO_MEMORY: there are none. */
+enum hapax_status hx_postgres_arguments_encode(
+	struct hx_postgres_arguments *arguments, struct hapax_op *const *ops, size_t count,
+	enum hx_postgres_group kind, const struct hx_postgres_rules *rules);
+
+/* The arguments of hapax_tx_take() and hapax_tx_finish(): one operation, and nothing is copied. */
+enum {
+	HX_POSTGRES_CLAIM_SCALARS = 12,
+	HX_POSTGRES_COMPLETE_SCALARS = 11,
+	HX_POSTGRES_TX_SCALARS_MAX = 12,
+};
+
+struct hx_postgres_scalars {
+	int count;
+	const char *values[HX_POSTGRES_TX_SCALARS_MAX];
+	int lengths[HX_POSTGRES_TX_SCALARS_MAX];
+	int formats[HX_POSTGRES_TX_SCALARS_MAX];
+	unsigned char numbers[HX_POSTGRES_TX_SCALARS_MAX][8];
+};
+
+void hx_postgres_scalars_claim(
+	struct hx_postgres_scalars *scalars, const struct hapax_op *op,
+	const struct hx_postgres_rules *rules, int64_t wait_ms);
+void hx_postgres_scalars_complete(
+	struct hx_postgres_scalars *scalars, const struct hapax_op *op,
+	const struct hx_postgres_rules *rules);
+
+/* The types of the arguments, for PREPARE. */
+extern const Oid hx_postgres_argument_types[HX_POSTGRES_ARGUMENTS];
+
+/* "SELECT * FROM function($1 ... $count)", with the schema. NUL at the end. */
+enum hapax_status hx_postgres_call_append(
+	struct hapax_buf *buf, const char *schema, const char *function, unsigned count);
+
+/* Rows into answers. False: the server answered something else, and no operation has an answer. */
+bool hx_postgres_answers_decode(const PGresult *result, struct hapax_op *const *ops, size_t count);
+
+/*
+ * Of a row that could be read: the token of the claim that it answers IN_PROGRESS of, for who waits
+ * for its end, else 0; and which operation it answers, from 1.
+ */
+uint64_t hx_postgres_answer_holder(const PGresult *result, int row, size_t *ret_place);
+
+/* The same for one claim: hapax_tx_take()'s bytes, or hapax_tx_claim()'s answer beside; and for hapax_tx_finish(). */
+bool hx_postgres_taken_decode(const PGresult *result, struct hapax_op *op);
+bool hx_postgres_finished_decode(const PGresult *result, struct hapax_op *op);
+
+/* "place room" of HX003: have that much. False: it makes no sense. */
+bool hx_postgres_op_make_room(struct hapax_op *const *ops, size_t count, const char *detail);
+
+/* Do they nothing but read? */
+bool hx_postgres_ops_only_read(struct hapax_op *const *ops, size_t count);
+
+/* A record as hapax_show() has it, from column on. False: it is none. Borrows from result. */
+bool hx_postgres_record_read(
+	const PGresult *result, int row, int column, const struct hapax_op *own,
+	struct hapax_record *ret_record);
+
+/* One value; false: it is NULL or has another size. */
+bool hx_postgres_get_number(const PGresult *result, int row, int column, int64_t *ret_number);
+struct hapax_bytes hx_postgres_get_bytes(const PGresult *result, int row, int column);
+
+/* Big-endian, as PostgreSQL sends numbers. */
+void hx_postgres_put_i64(unsigned char out[8], int64_t number);
+
+#endif

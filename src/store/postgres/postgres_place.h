@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * postgres_place.h - a PostgreSQL store's URL, taken apart.
+ *
+ *	postgres://[user[:password]@][host[:port]][/database][?option=value&...]
+ *
+ * libpq reads the URL (postgresql:// is the same), its environment and ~/.pgpass. Options
+ * of ours, which libpq does not see: schema=NAME where the ledger lies (public), tenant=NAME
+ * the only tenant of this store, pool=N connections (4), require=durable.
+ */
+#ifndef HX_STORE_POSTGRES_POSTGRES_PLACE_H
+#define HX_STORE_POSTGRES_POSTGRES_PLACE_H
+
+#include <stdbool.h>
+
+#include <hapax/error.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+
+enum {
+	HX_POSTGRES_URL_SIZE = 2048,
+	HX_POSTGRES_NAME_SIZE = 64, /* of an identifier, with its NUL */
+	HX_POSTGRES_POOL_DEFAULT = 4,
+	HX_POSTGRES_POOL_MAX = 64,
+};
+
+struct hx_postgres_place {
+	char url[HX_POSTGRES_URL_SIZE]; /* for libpq */
+	char schema[HX_POSTGRES_NAME_SIZE];
+	char tenant[HX_SCOPE_PART_SIZE_MAX + 1]; /* empty: all */
+	unsigned pool;
+	bool requires_durable;
+};
+
+/* INVALID with what is wrong; the password is never in the message. */
+enum hapax_status hx_postgres_place_parse(
+	const char *url, struct hx_postgres_place *ret_place, struct hapax_error *err);
+
+/* Whether it may stand quoted within texts of SQL, too, as sql_append() puts it there. */
+bool hx_postgres_schema_is_good(const char *schema);
+
+/* text with every "@@" replaced by the quoted schema and a dot, NUL at the end. */
+enum hapax_status hx_postgres_sql_append(
+	struct hapax_buf *buf, const char *schema, const char *text);
+
+#endif

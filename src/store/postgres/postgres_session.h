@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * postgres_session.h - what is said to a server before the first operation: our settings, what it
+ * is, which ledger it has, and what can be promised on it.
+ *
+ * In steps of one statement each. The same is said after every reconnect, because another
+ * server may answer then.
+ */
+#ifndef HX_STORE_POSTGRES_POSTGRES_SESSION_H
+#define HX_STORE_POSTGRES_POSTGRES_SESSION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <libpq-fe.h>
+
+#include <hapax/clock.h>
+#include <hapax/error.h>
+
+#include "base/buf.h"
+#include "store/postgres/postgres_place.h"
+
+enum { HX_POSTGRES_SESSION_STEPS = 3 };
+
+/* The version of the ledger that this program reads and writes. */
+enum { HX_POSTGRES_VERSION = 3 };
+
+enum { HX_POSTGRES_GUARANTEE_SIZE = 200 };
+
+/* What decides about the guarantee, as it is in our sessions. */
+struct hx_postgres_server {
+	bool syncs;              /* fsync */
+	bool writes_whole_pages; /* full_page_writes */
+	bool is_logged;          /* no table of the ledger is UNLOGGED */
+	bool has_sync_standbys;  /* synchronous_standby_names */
+	char commit[16];         /* synchronous_commit; "off" only in the caller's own session */
+};
+
+/* The prepared statement of hapax_operate(). */
+#define HX_POSTGRES_OPERATE "hapax_operate"
+
+struct hx_postgres_session {
+	const struct hx_postgres_place *place;
+	int64_t timeout_ms;
+	bool must_be_durable; /* required, or promised before */
+	/*
+	 * A clock that a test drives stands in for the server's: its time is epoch_ms, which
+	 * the ledger keeps, plus the time since boot. NULL: the server's own.
+	 */
+	const struct hapax_clock *clock;
+	_Atomic int64_t epoch_ms; /* written by whoever greets the server, read by all */
+	bool is_durable;
+	char guarantee[HX_POSTGRES_GUARANTEE_SIZE];
+	struct hapax_buf sql; /* scratch */
+};
+
+void hx_postgres_session_init(
+	struct hx_postgres_session *session, const struct hx_postgres_place *place,
+	int64_t timeout_ms, const struct hapax_clock *clock);
+void hx_postgres_session_done(struct hx_postgres_session *session);
+
+/* What an answer survives, in a sentence. True: a power cut. */
+bool hx_postgres_guarantee(
+	const struct hx_postgres_server *server, char guarantee[HX_POSTGRES_GUARANTEE_SIZE]);
+
+/*
+ * The guarantee on a connection of the caller's, with the settings that it has now. Blocks; nothing of
+ * the connection is changed.
+ */
+enum hapax_status hx_postgres_session_look(
+	struct hx_postgres_session *session, PGconn *conn, struct hapax_error *err);
+
+/* Give libpq the statement of a step. */
+enum hapax_status hx_postgres_session_say(
+	struct hx_postgres_session *session, PGconn *conn, unsigned step, struct hapax_error *err);
+
+/* Its answer. Not OK: this server is not to be used, and err says why. */
+enum hapax_status hx_postgres_session_reply(
+	struct hx_postgres_session *session, const PGresult *result, unsigned step,
+	struct hapax_error *err);
+
+/* A ledger of another version: what to do about it. 0: there is none. */
+enum hapax_status hx_postgres_version_error(
+	int64_t version, const char *schema, struct hapax_error *err);
+
+/* The time to send along: -1 for the server's own. */
+int64_t hx_postgres_session_now_ms(const struct hx_postgres_session *session);
+
+#endif

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * postgres_walk.c - scan, stats, sweep and counters.
+ */
+#include "store/postgres/postgres_walk.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "record/record.h"
+#include "store/postgres/postgres_operation.h"
+#include "store/postgres/postgres_place.h"
+
+enum {
+	/* A page of a scan: records, and bytes of results. */
+	SCAN_COUNT_MAX = 500,
+	PAGE_BYTES = 4 * 1024 * 1024,
+
+	/* Records that one transaction of the sweep removes: it holds them until its commit. */
+	SWEEP_COUNT_MAX = 200,
+
+	/* The clock is asked for that often, and the quickest answer is taken. */
+	SKEW_TRIES = 3,
+
+	ROWS_AT_ONCE = 64,
+
+	TYPE_BOOL = 16,
+	TYPE_BYTEA = 17,
+	TYPE_INT8 = 20,
+	TYPE_BYTEA_ARRAY = 1001,
+	TYPE_INT8_ARRAY = 1016,
+};
+
+/* A statement with its arguments. */
+struct exchange {
+	const struct hx_postgres_walk *walk;
+	struct hx_postgres_call call;
+	struct hapax_buf sql;
+	unsigned char numbers[HX_POSTGRES_CALL_ARGUMENTS_MAX][8];
+};
+
+static void exchange_begin(struct exchange *exchange, const struct hx_postgres_walk *walk)
+{
+	memset(exchange, 0, sizeof(*exchange));
+	exchange->walk = walk;
+	hx_buf_init(&exchange->sql, 4096);
+}
+
+static void exchange_done(struct exchange *exchange)
+{
+	PQclear(exchange->call.result);
+	hx_buf_done(&exchange->sql);
+}
+
+static void add(struct exchange *exchange, Oid type, const void *data, size_t size)
+{
+	struct hx_postgres_call *call = &exchange->call;
+
+	assert(call->argument_count < HX_POSTGRES_CALL_ARGUMENTS_MAX);
+	call->types[call->argument_count] = type;
+	call->values[call->argument_count] = data;
+	call->lengths[call->argument_count++] = (int)size;
+}
+
+static void add_number(struct exchange *exchange, int64_t number)
+{
+	unsigned char *out = exchange->numbers[exchange->call.argument_count];
+
+	hx_postgres_put_i64(out, number);
+	add(exchange, TYPE_INT8, out, 8);
+}
+
+/* NULL when it is empty and may be so. */
+static void add_bytes(struct exchange *exchange, struct hapax_bytes bytes, bool is_optional)
+{
+	bool is_null = bytes.size == 0 && is_optional;
+
+	add(exchange, TYPE_BYTEA,
+	    is_null                      ? NULL
+	            : bytes.data == NULL ? ""
+	                                 : bytes.data,
+	    bytes.size);
+}
+
+/* The time as the functions take it. */
+static void add_now(struct exchange *exchange)
+{
+	int64_t now_ms = hx_postgres_session_now_ms(exchange->walk->session);
+
+	if (now_ms < 0)
+		add(exchange, TYPE_INT8, NULL, 0);
+	else
+		add_number(exchange, now_ms);
+}
+
+static enum hapax_status refuse_form(struct hapax_error *err)
+{
+	return hx_error_set(
+		err, HAPAX_ERR_CORRUPT, 0, "the server's answer has another form than expected");
+}
+
+static enum hapax_status ask(
+	struct exchange *exchange, const char *sql, int columns, struct hapax_error *err)
+{
+	const struct hx_postgres_walk *walk = exchange->walk;
+	enum hapax_status status;
+
+	hx_buf_clear(&exchange->sql);
+	status = hx_postgres_sql_append(&exchange->sql, walk->schema, sql);
+	if (status != HAPAX_OK)
+		return hx_error_set(err, status, 0, "no memory to ask PostgreSQL");
+	PQclear(exchange->call.result);
+	exchange->call.result = NULL;
+	exchange->call.sql = (const char *)exchange->sql.data;
+	status = walk->run(walk->context, &exchange->call, err);
+	if (status == HAPAX_OK && PQnfields(exchange->call.result) != columns)
+		return refuse_form(err);
+	return status;
+}
+
+/* The same for one row, neither more nor less. */
+static enum hapax_status ask_row(
+	struct exchange *exchange, const char *sql, int columns, struct hapax_error *err)
+{
+	enum hapax_status status = ask(exchange, sql, columns, err);
+
+	if (status == HAPAX_OK && PQntuples(exchange->call.result) != 1)
+		return refuse_form(err);
+	return status;
+}
+
+static int64_t number_at(const PGresult *result, int row, int column)
+{
+	int64_t number = 0;
+
+	(void)hx_postgres_get_number(result, row, column, &number);
+	return number;
+}
+
+/* ---------------------------------------------------------------- scan */
+
+/*
+ * A cursor holds the last record that was looked at: the sizes of tenant, group and key
+ * as two bytes each, then the three.
+ */
+enum { PLACE_HEAD = 6 };
+
+_Static_assert(
+	PLACE_HEAD + 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX <=
+		sizeof(((struct hapax_cursor *)0)->place),
+	"any record fits a cursor");
+
+/* False: it is none of our records, whoever put it there, and no place to go on from. */
+static bool keep_place(struct hapax_cursor *cursor, const struct hapax_record *record)
+{
+	const struct hapax_bytes parts[3] = {record->tenant, record->group, record->key};
+
+	if (record->tenant.size > HX_SCOPE_PART_SIZE_MAX ||
+	    record->group.size > HX_SCOPE_PART_SIZE_MAX || record->key.size > HX_KEY_SIZE_MAX)
+		return false;
+	cursor->size = PLACE_HEAD;
+	for (int i = 0; i < 3; i++) {
+		cursor->place[2 * i] = (unsigned char)parts[i].size;
+		cursor->place[2 * i + 1] = (unsigned char)(parts[i].size >> 8);
+		if (parts[i].size > 0)
+			memcpy(cursor->place + cursor->size, parts[i].data, parts[i].size);
+		cursor->size += (uint32_t)parts[i].size;
+	}
+	return true;
+}
+
+static bool read_place(const struct hapax_cursor *cursor, struct hapax_bytes parts[3])
+{
+	size_t at = PLACE_HEAD;
+
+	for (int i = 0; i < 3; i++) {
+		size_t size = (size_t)(cursor->place[2 * i] | cursor->place[2 * i + 1] << 8);
+
+		if (size > sizeof(cursor->place) - at)
+			return false;
+		parts[i] = hx_bytes(cursor->place + at, size);
+		at += size;
+	}
+	return cursor->size == at;
+}
+
+static bool is_wanted(
+	const struct hapax_scan *scan, const struct hapax_record *record, int64_t now_ms)
+{
+	if (scan->prefix.size > record->key.size ||
+	    !hx_bytes_equal(scan->prefix, hx_bytes(record->key.data, scan->prefix.size)))
+		return false;
+	if (scan->state != HAPAX_STATE_ABSENT && scan->state != record->state)
+		return false;
+	return (scan->flags & HAPAX_SCAN_EXPIRED) || !hx_record_is_expired(record, now_ms);
+}
+
+/* In one scope keys come in order: behind those with the prefix there are no more. */
+static bool is_behind(const struct hapax_scan *scan, const struct hapax_record *record)
+{
+	size_t size = scan->prefix.size < record->key.size ? scan->prefix.size : record->key.size;
+
+	return scan->tenant.size != 0 && scan->group.size != 0 &&
+		hx_bytes_compare(hx_bytes(record->key.data, size), scan->prefix) > 0;
+}
+
+static enum hapax_status ask_page(
+	struct exchange *exchange, const struct hapax_scan *scan, const struct hapax_cursor *cursor,
+	int64_t count_max, struct hapax_error *err)
+{
+	static const unsigned char yes = 1, no = 0;
+	struct hapax_bytes from[3] = {scan->tenant, scan->group, scan->prefix};
+	bool is_first = cursor->size == 0;
+
+	if (!is_first && !read_place(cursor, from))
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the cursor is of another store");
+	if (is_first && (scan->tenant.size == 0 || scan->group.size == 0))
+		from[1] = from[2] = hx_bytes(NULL, 0);
+	for (int i = 0; i < 3; i++)
+		add_bytes(exchange, from[i], false);
+	add(exchange, TYPE_BOOL, is_first ? &yes : &no, 1);
+	add_bytes(exchange, scan->tenant, true);
+	add_bytes(exchange, scan->group, true);
+	add_number(exchange, count_max);
+	add_number(exchange, PAGE_BYTES);
+	return ask(
+		exchange,
+		"SELECT s.tenant, s.grp, s.key, @@hapax_now(), (s.record).* FROM"
+		" (SELECT * FROM @@hapax_scan($1, $2, $3, $4, $5, $6, $7, $8) OFFSET 0) s",
+		4 + HX_POSTGRES_COLUMNS, err);
+}
+
+enum hapax_status hx_postgres_scan(
+	const struct hx_postgres_walk *walk, const struct hapax_scan *scan,
+	struct hapax_cursor *cursor, hapax_scan_fn *each, void *context, struct hapax_error *err)
+{
+	size_t count_max = scan->count_max < SCAN_COUNT_MAX ? scan->count_max : SCAN_COUNT_MAX;
+	int64_t now_ms = hx_postgres_session_now_ms(walk->session);
+	struct exchange exchange;
+	enum hapax_status status;
+	bool stops = false;
+	int rows = 0;
+
+	exchange_begin(&exchange, walk);
+	status = ask_page(&exchange, scan, cursor, (int64_t)count_max, err);
+	if (status == HAPAX_OK)
+		rows = PQntuples(exchange.call.result);
+	for (int row = 0; row < rows && status == HAPAX_OK && !stops && !cursor->done; row++) {
+		const PGresult *result = exchange.call.result;
+		struct hapax_record record;
+		bool is_good = hx_postgres_record_read(result, row, 4, NULL, &record);
+
+		record.tenant = hx_postgres_get_bytes(result, row, 0);
+		record.group = hx_postgres_get_bytes(result, row, 1);
+		record.key = hx_postgres_get_bytes(result, row, 2);
+		if (walk->session->clock == NULL)
+			now_ms = number_at(result, row, 3);
+		if (!keep_place(cursor, &record))
+			status = hx_error_set(
+				err, HAPAX_ERR_CORRUPT, 0,
+				"hapax_record has a row that is no record: its key has more than"
+				" 1,024 bytes, or its tenant or group more than 128; remove it");
+		else if (is_behind(scan, &record))
+			cursor->done = 1;
+		else if (is_good && hx_record_is_valid(&record) && is_wanted(scan, &record, now_ms))
+			stops = each(&record, context) != 0;
+	}
+	/* No row at all is the end; a page may be short because its results are large. */
+	if (status == HAPAX_OK && rows == 0)
+		cursor->done = 1;
+	exchange_done(&exchange);
+	return status;
+}
+
+/* ---------------------------------------------------------------- sweep */
+
+static enum hapax_status sweep_some(
+	struct exchange *exchange, size_t count_max, struct hapax_sweep *sweep,
+	struct hapax_error *err)
+{
+	const PGresult *result;
+	uint64_t looked;
+	enum hapax_status status;
+
+	exchange->call.argument_count = 0;
+	add_now(exchange);
+	add_number(exchange, (int64_t)count_max);
+	status = ask_row(
+		exchange, "SELECT looked, removed, lapsed FROM @@hapax_sweep($1, $2)", 3, err);
+	if (status != HAPAX_OK)
+		return status;
+	result = exchange->call.result;
+	/* Another process is at it, and sees to the rest. */
+	if (PQgetisnull(result, 0, 0)) {
+		sweep->done = 1;
+		return HAPAX_OK;
+	}
+	looked = (uint64_t)number_at(result, 0, 0);
+	sweep->looked += looked;
+	sweep->removed += (uint64_t)number_at(result, 0, 1);
+	sweep->lapsed += (uint64_t)number_at(result, 0, 2);
+	sweep->done = looked < count_max;
+	return HAPAX_OK;
+}
+
+/* The months of results, then records in pieces, each a transaction; then how many are left. */
+enum hapax_status hx_postgres_sweep(
+	const struct hx_postgres_walk *walk, struct hapax_sweep *sweep, struct hapax_error *err)
+{
+	size_t left = sweep->count_max;
+	struct exchange exchange;
+	enum hapax_status status;
+
+	exchange_begin(&exchange, walk);
+	add_now(&exchange);
+	status = ask(&exchange, "SELECT @@hapax_months(coalesce($1, @@hapax_now()))", 1, err);
+	while (status == HAPAX_OK && left > 0 && !sweep->done) {
+		size_t count = left < SWEEP_COUNT_MAX ? left : SWEEP_COUNT_MAX;
+
+		status = sweep_some(&exchange, count, sweep, err);
+		left -= count;
+	}
+	exchange.call.argument_count = 0;
+	if (status == HAPAX_OK)
+		status = ask_row(&exchange, "SELECT @@hapax_left()", 1, err);
+	if (status == HAPAX_OK)
+		sweep->remaining = (uint64_t)number_at(exchange.call.result, 0, 0);
+	exchange_done(&exchange);
+	return status;
+}
+
+/* ---------------------------------------------------------------- counters */
+
+static enum hapax_status append_u32(struct hapax_buf *buf, uint32_t number)
+{
+	const unsigned char bytes[4] = {
+		(unsigned char)(number >> 24), (unsigned char)(number >> 16),
+		(unsigned char)(number >> 8), (unsigned char)number};
+
+	return hx_buf_append(buf, bytes, sizeof(bytes));
+}
+
+static enum hapax_status begin_array(struct hapax_buf *buf, uint32_t type, size_t count)
+{
+	const uint32_t head[5] = {1, 0, type, (uint32_t)count, 1};
+	enum hapax_status status = HAPAX_OK;
+
+	hx_buf_clear(buf);
+	for (int i = 0; i < 5 && status == HAPAX_OK; i++)
+		status = append_u32(buf, head[i]);
+	return status;
+}
+
+static enum hapax_status append_bytes(struct hapax_buf *buf, struct hapax_bytes bytes)
+{
+	enum hapax_status status = append_u32(buf, (uint32_t)bytes.size);
+
+	return status == HAPAX_OK ? hx_buf_append(buf, bytes.data, bytes.size) : status;
+}
+
+/* Tenants, groups and counts of some rows as arrays. */
+static enum hapax_status fill_arrays(
+	struct hapax_buf arrays[3], const struct hapax_counters *rows, size_t count)
+{
+	enum hapax_status status = begin_array(&arrays[0], TYPE_BYTEA, count);
+
+	if (status == HAPAX_OK)
+		status = begin_array(&arrays[1], TYPE_BYTEA, count);
+	if (status == HAPAX_OK)
+		status = begin_array(&arrays[2], TYPE_INT8, count * HAPAX_DECISION_COUNT);
+	for (size_t i = 0; i < count && status == HAPAX_OK; i++) {
+		status = append_bytes(&arrays[0], rows[i].tenant);
+		if (status == HAPAX_OK)
+			status = append_bytes(&arrays[1], rows[i].group);
+		for (int k = 0; k < HAPAX_DECISION_COUNT && status == HAPAX_OK; k++) {
+			unsigned char number[8];
+
+			hx_postgres_put_i64(number, (int64_t)rows[i].counts[k]);
+			status = append_bytes(&arrays[2], hx_bytes(number, sizeof(number)));
+		}
+	}
+	return status;
+}
+
+static enum hapax_status count_some(
+	struct exchange *exchange, struct hapax_buf arrays[3], const struct hapax_counters *rows,
+	size_t count, struct hapax_error *err)
+{
+	static const Oid types[3] = {TYPE_BYTEA_ARRAY, TYPE_BYTEA_ARRAY, TYPE_INT8_ARRAY};
+	enum hapax_status status = fill_arrays(arrays, rows, count);
+
+	if (status != HAPAX_OK)
+		return hx_error_set(err, status, 0, "no memory to count");
+	exchange->call.argument_count = 0;
+	add_now(exchange);
+	for (int i = 0; i < 3; i++)
+		add(exchange, types[i], arrays[i].data, arrays[i].size);
+	status = ask(exchange, "SELECT @@hapax_count($1, $2, $3, $4)", 1, err);
+	/* Adding them again might count twice; counters may lose a second, not gain one. */
+	return status == HAPAX_ERR_UNCERTAIN ? HAPAX_OK : status;
+}
+
+enum hapax_status hx_postgres_count(
+	const struct hx_postgres_walk *walk, const struct hapax_counters *rows, size_t count,
+	struct hapax_error *err)
+{
+	struct hapax_buf arrays[3];
+	struct exchange exchange;
+	enum hapax_status status = HAPAX_OK;
+
+	exchange_begin(&exchange, walk);
+	for (int i = 0; i < 3; i++)
+		hx_buf_init(&arrays[i], 1 << 20);
+	for (size_t first = 0; first < count && status == HAPAX_OK; first += ROWS_AT_ONCE)
+		status = count_some(
+			&exchange, arrays, rows + first,
+			count - first < ROWS_AT_ONCE ? count - first : ROWS_AT_ONCE, err);
+	for (int i = 0; i < 3; i++)
+		hx_buf_done(&arrays[i]);
+	exchange_done(&exchange);
+	return status;
+}
+
+/* Hours and scopes, in pages; the counts of a row are columns. */
+static enum hapax_status list_counters(
+	struct exchange *exchange, struct hapax_stats *stats, hapax_counters_fn *each,
+	void *context, struct hapax_error *err)
+{
+	enum hapax_status status;
+	bool stops = false;
+
+	exchange->call.argument_count = 0;
+	_Static_assert(HAPAX_DECISION_COUNT == 11, "the columns below");
+	status = ask(
+		exchange,
+		"SELECT hour, tenant, grp, counts[1], counts[2], counts[3], counts[4], counts[5], counts[6],"
+		" counts[7], counts[8], counts[9], counts[10], counts[11] FROM @@hapax_counter"
+		" ORDER BY hour, tenant, grp",
+		3 + HAPAX_DECISION_COUNT, err);
+	if (status != HAPAX_OK)
+		return status;
+	for (int row = 0; row < PQntuples(exchange->call.result); row++) {
+		const PGresult *result = exchange->call.result;
+		struct hapax_counters counters = {
+			.hour_ms = number_at(result, row, 0),
+			.tenant = hx_postgres_get_bytes(result, row, 1),
+			.group = hx_postgres_get_bytes(result, row, 2),
+		};
+
+		for (int i = 0; i < HAPAX_DECISION_COUNT; i++) {
+			counters.counts[i] = (uint64_t)number_at(result, row, 3 + i);
+			stats->counts[i] += counters.counts[i];
+		}
+		if (each != NULL && !stops)
+			stops = each(&counters, context) != 0;
+	}
+	return HAPAX_OK;
+}
+
+/*
+ * The server's clock minus ours. Between question and answer there is a way back and forth, so
+ * it is known to half of that, and what takes long is not measured along.
+ */
+static enum hapax_status measure_skew(
+	struct exchange *exchange, int64_t *ret_skew_ms, struct hapax_error *err)
+{
+	const struct hapax_clock *clock = exchange->walk->options->clock;
+	int64_t shortest_ms = INT64_MAX;
+
+	for (int i = 0; i < SKEW_TRIES; i++) {
+		int64_t before_ms = clock->wall_ms(clock->context);
+		enum hapax_status status;
+		int64_t after_ms;
+
+		exchange->call.argument_count = 0;
+		add_now(exchange);
+		status = ask_row(exchange, "SELECT coalesce($1, @@hapax_now())", 1, err);
+		if (status != HAPAX_OK)
+			return status;
+		after_ms = clock->wall_ms(clock->context);
+		if (after_ms - before_ms < shortest_ms) {
+			shortest_ms = after_ms - before_ms;
+			*ret_skew_ms = number_at(exchange->call.result, 0, 0) -
+				(before_ms + shortest_ms / 2);
+		}
+	}
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_postgres_stats(
+	const struct hx_postgres_walk *walk, struct hapax_stats *stats, hapax_counters_fn *each,
+	void *context, struct hapax_error *err)
+{
+	struct exchange exchange;
+	enum hapax_status status;
+
+	exchange_begin(&exchange, walk);
+	status = measure_skew(&exchange, &stats->skew_ms, err);
+	exchange.call.argument_count = 0;
+	add_now(&exchange);
+	if (status == HAPAX_OK)
+		status = ask_row(
+			&exchange,
+			"SELECT now, token, bytes, claimed, done, failed, parked, expired FROM @@hapax_stats($1)",
+			8, err);
+	if (status == HAPAX_OK) {
+		const PGresult *result = exchange.call.result;
+
+		stats->now_ms = number_at(result, 0, 0);
+		stats->token = (uint64_t)number_at(result, 0, 1);
+		stats->bytes = (uint64_t)number_at(result, 0, 2);
+		stats->claimed = (uint64_t)number_at(result, 0, 3);
+		stats->done = (uint64_t)number_at(result, 0, 4);
+		stats->failed = (uint64_t)number_at(result, 0, 5);
+		stats->parked = (uint64_t)number_at(result, 0, 6);
+		stats->expired = (uint64_t)number_at(result, 0, 7);
+		stats->keys = stats->claimed + stats->done + stats->failed + stats->parked;
+		status = list_counters(&exchange, stats, each, context, err);
+	}
+	exchange_done(&exchange);
+	return status;
+}

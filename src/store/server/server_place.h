@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server_place.h - the URL of a daemon: where it is, and who we are to it.
+ *
+ *	http://HOST[:PORT][/PREFIX][?token_file=FILE]
+ *	https://HOST[:PORT][/PREFIX][?token_file=FILE&ca=FILE&cert=FILE&key=FILE]
+ *	http+unix:PATH[?token_file=FILE]
+ *
+ * Values are percent-decoded. The token itself never stands in a URL, which others may see
+ * in a list of processes or a log.
+ *
+ * Threads: any.
+ */
+#ifndef HX_STORE_SERVER_SERVER_PLACE_H
+#define HX_STORE_SERVER_SERVER_PLACE_H
+
+#include <stdbool.h>
+
+#include <hapax/error.h>
+
+#include "net/address.h"
+
+enum {
+	HX_SERVER_PATH_SIZE = 4096,
+	HX_SERVER_PREFIX_SIZE = 256,
+	HX_SERVER_TOKEN_SIZE = 1024,
+	HX_SERVER_PORT = 8099,
+};
+
+struct hx_server_place {
+	bool is_tls;
+	struct hx_endpoint endpoint;
+	char authority[HX_HOST_SIZE_MAX + 16]; /* for Host */
+	char prefix[HX_SERVER_PREFIX_SIZE];    /* before /api/v1; "" or "/base" */
+	char token_file[HX_SERVER_PATH_SIZE];  /* "", as the next: there is none */
+	char authority_file[HX_SERVER_PATH_SIZE];
+	char certificate_file[HX_SERVER_PATH_SIZE];
+	char key_file[HX_SERVER_PATH_SIZE];
+};
+
+/* INVALID with what is wrong; UNSUPPORTED: https without TLS. */
+enum hapax_status hx_server_place_parse(
+	const char *url, struct hx_server_place *ret_place, struct hapax_error *err);
+
+/* Read the token, without the newline behind it; "" if there is no file for it. Blocks. */
+enum hapax_status hx_server_token_read(
+	const struct hx_server_place *place, char ret_token[HX_SERVER_TOKEN_SIZE],
+	struct hapax_error *err);
+
+#endif

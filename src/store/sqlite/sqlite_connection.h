@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sqlite_connection.h - one SQLite connection to a ledger: opening, waiting, running.
+ *
+ * A connection is either our own, made for one file and closed with the store, or
+ * the caller's, joined for a while. Ours wait for the locks of other processes with
+ * a busy handler that ends at deadline_ns; a joined one keeps the caller's handler.
+ *
+ * The words of SQL stand in statement.c alone, apart from the schema.
+ *
+ * Threads: one at a time; SQLite's own mutexes are off.
+ */
+#ifndef HX_STORE_SQLITE_SQLITE_CONNECTION_H
+#define HX_STORE_SQLITE_SQLITE_CONNECTION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include <hapax/bytes.h>
+#include <hapax/error.h>
+
+#include "base/random.h"
+#include "store/clock_mark.h"
+#include "store/sqlite/sqlite_fault.h"
+#include "store/sqlite/statement.h"
+
+struct hx_sqlite_connection {
+	sqlite3 *db;
+	const char *name;            /* of the file, for messages; borrowed from the store */
+	_Atomic uint32_t *is_failed; /* the store's latch: 1 after a fatal error */
+	int64_t deadline_ns;         /* of the call that runs now: no wait goes beyond it */
+	uint32_t waits;              /* how often it has waited for this lock */
+	int wal_frames;              /* how long the write-ahead log was after our last commit */
+	int checkpoint_frames;       /* and at our last checkpoint; 0 when it has begun anew */
+	bool is_joined;              /* the caller's connection */
+	bool is_wal;                 /* after accept: write-ahead logged */
+	bool is_relaxed;             /* commits are not synced */
+	bool has_own_mark;
+	struct hx_clock_mark own_mark; /* the time by this process, where the boot is not known */
+	struct hx_prng jitter;
+	sqlite3_stmt *statements[HX_SQLITE_STATEMENT_COUNT];
+};
+
+enum hx_sqlite_open_flags {
+	HX_SQLITE_CREATE = 1 << 0, /* make the file if it is not there */
+};
+
+/* Empty it, so that close is safe. */
+void hx_sqlite_connection_init(
+	struct hx_sqlite_connection *connection, const char *name, _Atomic uint32_t *is_failed);
+
+/*
+ * Open the file that name says, without reading it. Until
+ * hx_sqlite_connection_accept() nothing is changed, not even by close.
+ */
+enum hapax_status hx_sqlite_connection_open(
+	struct hx_sqlite_connection *connection, unsigned flags, struct hapax_error *err);
+
+/*
+ * The file is a ledger, or will be one. With switch_mode it becomes a write-ahead
+ * logged one; otherwise its owner's journal mode stays. Either way a commit is
+ * durable before anybody sees it.
+ */
+enum hapax_status hx_sqlite_connection_accept(
+	struct hx_sqlite_connection *connection, bool switch_mode, struct hapax_error *err);
+
+/*
+ * Whether commits need not be synced from now on: for what may be lost in a power
+ * cut. Only in write-ahead mode; with a rollback journal an unsynced commit may
+ * cost the database. A joined connection stays as its owner made it.
+ */
+int hx_sqlite_connection_relax(struct hx_sqlite_connection *connection, bool is_relaxed);
+
+/* is_wal as it is now; *ret_is_removed: a commit removes its rollback journal. */
+int hx_sqlite_connection_ask_journal(struct hx_sqlite_connection *connection, bool *ret_is_removed);
+
+/* Use the caller's connection. */
+void hx_sqlite_connection_join(struct hx_sqlite_connection *connection, sqlite3 *db);
+
+/* Finalise the statements; close the database unless it is joined. */
+void hx_sqlite_connection_close(struct hx_sqlite_connection *connection);
+
+/* Calls from now on wait for locks until then. */
+void hx_sqlite_connection_set_deadline(
+	struct hx_sqlite_connection *connection, int64_t deadline_ns);
+
+/* The same, counted from now. */
+void hx_sqlite_connection_set_timeout(struct hx_sqlite_connection *connection, int64_t timeout_ms);
+
+/*
+ * After a code that says busy: wait a little, longer each time. False when the
+ * deadline has passed, and the code is the answer.
+ */
+bool hx_sqlite_connection_wait(struct hx_sqlite_connection *connection);
+
+/* Let others have the lock for a while. */
+void hx_sqlite_pause(int64_t pause_ns);
+
+/* Run one SQL text that returns nothing. */
+int hx_sqlite_exec(struct hx_sqlite_connection *connection, const char *sql);
+
+/* Run one SQL text that returns one number. */
+int hx_sqlite_query_number(
+	struct hx_sqlite_connection *connection, const char *sql, int64_t *ret_number);
+
+/*
+ * Copy the log into the database if it has grown long. Called when nobody waits
+ * for an answer. A fatal error here latches like any other.
+ */
+void hx_sqlite_connection_checkpoint(struct hx_sqlite_connection *connection);
+
+/*
+ * Describe a failed transaction in err and return its status; latch the store if
+ * the code is fatal. err may be NULL. what is past tense: "the ledger was not read".
+ */
+enum hapax_status hx_sqlite_connection_fail(
+	struct hx_sqlite_connection *connection, int code, enum hx_sqlite_stage stage,
+	const char *what, struct hapax_error *err);
+
+/* Has the latch fallen? */
+bool hx_sqlite_connection_is_failed(const struct hx_sqlite_connection *connection);
+
+#endif

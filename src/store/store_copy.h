@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store_copy.h - what tools beside store_copy.c need of it.
+ */
+#ifndef HX_STORE_STORE_COPY_H
+#define HX_STORE_STORE_COPY_H
+
+#include <hapax/store.h>
+
+/*
+ * Let the store's tokens go on 2^40 above the larger of its last one and token.
+ * *ret_token is the new last one. LIMIT: tokens would pass 2^53.
+ */
+enum hapax_status hx_store_raise_token(
+	struct hapax_store *store, uint64_t token, uint64_t *ret_token, struct hapax_error *err);
+
+/* INVALID: the store holds a part of a copy that was cut short. */
+enum hapax_status hx_store_refuse_part(struct hapax_store *store, struct hapax_error *err);
+
+#endif
