@@ -134,6 +134,39 @@ static void worst_cases_fit_in_what_is_promised(void **state)
 	}
 }
 
+/* A long text is looked at first: most need a small part of what any could. */
+static void a_long_text_takes_what_it_needs(void **state)
+{
+	static const struct {
+		const char *pattern;
+		size_t values;
+	} cases[] = {{"1,", 1}, {"\"0123456789abcdef\",", 1}, {"{\"name\":[],\"x\":\"y\"},", 3}};
+	static char text[256 * 1024];
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		size_t step = strlen(cases[c].pattern);
+		size_t count = (sizeof(text) - 3) / step;
+		struct hapax_buf buf;
+		struct hx_json_tree tree;
+		bool is_short;
+
+		text[0] = '[';
+		for (size_t i = 0; i < count; i++)
+			memcpy(text + 1 + i * step, cases[c].pattern, step);
+		text[count * step] = ']';
+		hx_buf_init(&buf, 64 * 1024 * 1024);
+		assert_int_equal(
+			hx_json_tree_read_into(
+				&tree, hx_bytes(text, count * step + 1), &buf, &is_short, NULL),
+			HAPAX_OK);
+		assert_int_equal(tree.count, 1 + count * cases[c].values);
+		/* Nodes and names, and one more for each array that is empty. */
+		assert_true(buf.capacity < (tree.count + count + 200) * 52);
+		hx_buf_done(&buf);
+	}
+}
+
 static void what_is_not_json_is_not_short(void **state)
 {
 	struct hx_json_tree tree;
@@ -161,6 +194,7 @@ int main(void)
 		cmocka_unit_test(members_are_found_by_value_of_their_name),
 		cmocka_unit_test(scratch_that_is_too_small_is_told_apart),
 		cmocka_unit_test(worst_cases_fit_in_what_is_promised),
+		cmocka_unit_test(a_long_text_takes_what_it_needs),
 		cmocka_unit_test(what_is_not_json_is_not_short),
 	};
 

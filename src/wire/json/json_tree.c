@@ -17,6 +17,9 @@
 /* How much scratch grows by when what is usual was not enough. */
 enum { GROWTH = 4 };
 
+/* Of a longer text the memory counts for more than the time to look at it once. */
+enum { LOOKED_AT_MIN = 64 * 1024 };
+
 enum { ENTRY_SIZE = sizeof(struct hx_json_node) + sizeof(struct hx_json_name) };
 
 _Static_assert(sizeof(struct hx_json_node) == 28, "no holes: a node is most of the scratch");
@@ -34,6 +37,20 @@ size_t hx_json_tree_scratch_max(size_t text_size)
 size_t hx_json_tree_scratch_usual(size_t text_size)
 {
 	return (text_size / 8 + 16) * ENTRY_SIZE + sizeof(uint64_t);
+}
+
+/*
+ * The same for a text that is long enough to look at it first: each value is the first one, or
+ * follows what opens a container or a comma. What stands in strings is counted, too.
+ */
+static size_t scratch_enough(struct hapax_bytes text)
+{
+	const unsigned char *at = text.data;
+	size_t count = 0;
+
+	for (size_t i = 0; i < text.size; i++)
+		count += at[i] == ',' || at[i] == '[' || at[i] == '{';
+	return (count + HX_JSON_DEPTH_MAX + 4) * ENTRY_SIZE + sizeof(uint64_t);
 }
 
 /* Members in the order of their names. Nothing moves when they stood so already. */
@@ -154,7 +171,8 @@ enum hapax_status hx_json_tree_read_into(
 	bool *ret_scratch_short, struct hapax_error *err)
 {
 	size_t max = hx_json_tree_scratch_max(text.size);
-	size_t want = hx_json_tree_scratch_usual(text.size);
+	size_t want = text.size < LOOKED_AT_MIN ? hx_json_tree_scratch_usual(text.size)
+						: scratch_enough(text);
 	enum hapax_status status;
 
 	hx_buf_clear(scratch);
