@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,15 @@ bool hx_alloc_hook(const struct hx_allocator *host)
 	allocator = *host;
 	allocator_hooked = true;
 	return true;
+}
+
+void hx_alloc_keep_little(void)
+{
+#ifdef M_MMAP_THRESHOLD
+	/* To set one ends that both grow with what is freed. */
+	(void)mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+	(void)mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+#endif
 }
 
 void hx_alloc_fail_at(uint64_t nth, int forever)

@@ -42,6 +42,13 @@ __attribute__((warn_unused_result)) void *hx_realloc(void *ptr, size_t size);
 void hx_free(void *ptr);
 
 /*
+ * Have malloc(3) give what is large back to the system when it is freed. Else glibc keeps up to
+ * 64 MiB in each thread that has had some, and a limit on what is held says little about
+ * what is resident. For a program: a library leaves its host's malloc as it is. Before threads.
+ */
+void hx_alloc_keep_little(void);
+
+/*
  * Pages: reserve address space, then commit parts of it as they are needed; what
  * was committed never moves. All sizes and addresses are multiples of the page
  * size; HX_PAGES_STEP is one on every machine, 64 KiB pages included.

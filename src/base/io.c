@@ -9,11 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -439,6 +441,14 @@ enum hapax_status hx_dir_make_all(
 			err, hx_status_from_errno(-failed), -failed,
 			"directory \"%s\" was not made", path);
 	return HAPAX_OK;
+}
+
+bool hx_path_is_in_memory(const char *path)
+{
+	struct statfs system;
+
+	return statfs(path, &system) == 0 &&
+		(system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
 }
 
 enum hapax_status hx_path_absolute(

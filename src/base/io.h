@@ -18,6 +18,7 @@
 #ifndef HX_IO_H
 #define HX_IO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -121,6 +122,9 @@ enum hapax_status hx_file_read_all(
  */
 enum hapax_status hx_path_absolute(
 	struct hapax_bytes path, char *ret_path, size_t size, struct hapax_error *err);
+
+/* Does the path lie on a tmpfs or its like? False also when nobody knows. */
+bool hx_path_is_in_memory(const char *path);
 
 /* Make a directory and its missing parents, all with mode. Present is fine. */
 enum hapax_status hx_dir_make_all(

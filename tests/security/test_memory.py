@@ -1,11 +1,13 @@
 """One memory budget for all listeners: a daemon in 128 MiB outlives clients that make it hold as much as they can."""
 
 import contextlib
+import json
 import os
 import pathlib
 import socket
+import threading
 
-from daemon import get, metrics, post, request, serve, upstream
+from daemon import EVENT, get, metrics, post, post_batch, request, serve, structured, upstream
 from harness import PROGRAM, TIMEOUT_SECONDS, expect, is_proof, is_sanitized, until
 from redis_wire import OFF, Wire, door, pack
 
@@ -267,3 +269,124 @@ def test_replies_of_the_api_that_nobody_reads(cli):
         close(clients)
         has_recovered(daemon)
         expect(request(daemon.admin, "GET", "/api/v1/keys/default/default/big1").status, 200)
+
+
+def dense(size):
+    """JSON that takes 26 times its size to be read."""
+    return b"[" + b"1," * (size // 2 - 2) + b"1]"
+
+
+def usual(size):
+    """Such as an export has it."""
+    row = {"id": 12345678, "name": "Ada Lovelace", "paid": True, "total": 129.95, "items": [1, 2, 3]}
+    return json.dumps([row] * (size // len(json.dumps(row)))).encode()
+
+
+def posted(daemon, bodies):
+    """The replies to bodies that are sent at once, each from an address of its own."""
+    replies = [None] * len(bodies)
+
+    def post_one(number):
+        headers = {**EVENT, "ce-id": f"large-{number}", "X-Forwarded-For": f"203.0.113.{number}"}
+        replies[number] = request(daemon.gateway, "POST", "/", headers, bodies[number])
+
+    threads = [threading.Thread(target=post_one, args=(number,)) for number in range(len(bodies))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return replies
+
+
+def test_large_bodies_at_once(cli):
+    """Each reader took as much as all listeners may have, beside what they had. Those that fit alone are read in turn."""
+    hostile, fair = dense(620_000), usual(900_000)
+    with upstream() as service, confined(cli, "--resp", "127.0.0.1:0", to=service.url) as daemon:
+        with Wire(door(daemon)) as wire:
+            # Most of what the store may have.
+            for number in range(enough(140, 100)):
+                expect(wire.ask("SET", f"fill-{number}", b"x" * VALUE), b"+OK\r\n")
+        before = peak(daemon)
+        replies = posted(daemon, [hostile, fair] * enough(20, 4))
+        grown = peak(daemon) - before
+        assert is_sanitized() or grown <= LIMIT // 8, f"{grown // MIB} MiB more"
+        for reply in replies[::2]:
+            reply.is_problem(413, "raise memory.listeners")
+        expect([reply.status for reply in replies[1::2]], [200] * enough(20, 4))
+        is_well(daemon)
+        has_recovered(daemon)
+
+
+def test_large_bodies_that_need_the_same_memory(cli):
+    """Each fits alone, two of them never do: nobody is told to try again, and neither is whoever sends a small one."""
+    with upstream() as service, confined(cli, to=service.url) as daemon:
+        replies = posted(daemon, [usual(900_000)] * enough(40, 6) + [usual(1000)] * 4)
+        expect({reply.status for reply in replies}, {200})
+        expect(refused(daemon), 0)
+        # Structured, and decoded: the data is a text with escapes.
+        event = json.dumps(structured("text", "\n" * 600_000, datacontenttype="text/plain")).encode()
+        headers = {"Content-Type": "application/cloudevents+json"}
+        expect(request(daemon.gateway, "POST", "/", headers, event).status, 200)
+        is_well(daemon)
+        has_recovered(daemon)
+
+
+def test_a_large_body_that_never_fits(cli):
+    """413, by what is to be changed; and with that it is taken."""
+    body, text = dense(620_000), b"x" * 7_000_000
+    with upstream() as service, confined(cli, to=service.url) as daemon:
+        post(daemon.gateway, "1", body).is_problem(413, "raise memory.listeners")
+        post(daemon.gateway, "2", text, Content_Type="text/plain").is_problem(413, "raise memory.listeners")
+        headers = {"Content-Type": "application/cloudevents+json"}
+        event = json.dumps(structured("3", "\n" * 2_000_000, datacontenttype="text/plain")).encode()
+        request(daemon.gateway, "POST", "/", headers, event).is_problem(413, "raise memory.listeners")
+        # One event of a batch: the others are done.
+        events = [structured("4"), structured("5", json.loads(dense(620_000))), structured("6")]
+        post_batch(daemon.gateway, events).is_problem(422)
+        expect(len(service.requests), 2)
+        has_recovered(daemon)
+    with upstream() as service, serve(cli, service.url, config="memory:\n  listeners: 64MiB\n") as daemon:
+        expect(post(daemon.gateway, "1", body).status, 200)
+        expect(post(daemon.gateway, "2", text, Content_Type="text/plain").status, 200)
+
+
+def test_a_large_body_when_others_hold_the_memory(cli):
+    """What reads it is part of what all listeners have: 503, until they have given it back."""
+    with upstream() as service, confined(cli, to=service.url) as daemon:
+        clients = []
+        while held(daemon) < 11_600_000:
+            clients.append(unfinished(daemon.gateway, 250000, 240000))
+        reply = post(daemon.gateway, "1", usual(900_000)).is_problem(503, "is in use")
+        expect(reply.headers["retry-after"], "1")
+        close(clients)
+        has_recovered(daemon)
+        expect(post(daemon.gateway, "1", usual(900_000)).status, 200)
+
+
+def test_batches_that_do_not_fit_together(cli):
+    """Three quarters are not in use, and there is no room all the same."""
+    with upstream() as service, confined(cli, to=service.url + "/hold") as daemon:
+        first, second = ([structured(f"{name}-{number}", "x" * 100_000) for number in range(90)] for name in ("first", "second"))
+        replies = []
+        thread = threading.Thread(target=lambda: replies.append(post_batch(daemon.gateway, first)))
+        thread.start()
+        assert service.arrived.acquire(timeout=TIMEOUT_SECONDS), "the first is not taken"
+        post_batch(daemon.gateway, second).is_problem(503, "is in use")
+        is_well(daemon)
+        service.release.set()
+        thread.join()
+        expect(replies[0].status, 200)
+        has_recovered(daemon)
+        expect(post_batch(daemon.gateway, second).status, 200)
+
+
+def test_temporary_files_in_memory(cli):
+    """A tmpfs counts for the cgroup, and no limit here knows of it: that is said."""
+    shared = "/dev/shm"
+    mounts = [line.split() for line in pathlib.Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
+    if not any(mount[1:3] == [shared, "tmpfs"] for mount in mounts):
+        return
+    with upstream() as service, serve(cli, service.url, env=cli.env(HAPAX_STORE=None, TMPDIR=shared)) as daemon:
+        line = daemon.wait_for(lambda line: line if "temporary files are in memory" in line else None)
+        for part in (f'"folder":"{shared}"', "TMPDIR", "http.max_temp_bytes", '"level":"warn"'):
+            assert part in line, f"{part} is not in {line}"

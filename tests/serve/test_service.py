@@ -394,9 +394,9 @@ def test_the_limit_of_memory_is_counted(cli):
 
 def test_the_limit_of_memory_holds_for_batches(cli):
     """One from a file is read as a whole, and held until its last event is done."""
-    config = "loops: 1\nmemory:\n  listeners: 1MiB\nhttp:\n  max_body_memory: 16KiB\n  body_timeout: 1h\n"
+    config = "loops: 1\nmemory:\n  listeners: 2MiB\nhttp:\n  max_body_memory: 16KiB\n  body_timeout: 1h\n"
     with upstream() as service, serve(cli, service.url + "/hold", config=config) as daemon:
-        first, second = ([structured(f"{name}-{number}", "x" * 450000) for number in range(2)] for name in ("first", "second"))
+        first, second = ([structured(f"{name}-{number}", "x" * 200000) for number in range(8)] for name in ("first", "second"))
         body = json.dumps(second).encode()
         late = http.client.HTTPConnection(*daemon.gateway, timeout=TIMEOUT_SECONDS)
         late.putrequest("POST", "/")

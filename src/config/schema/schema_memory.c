@@ -24,7 +24,7 @@ static const struct hx_setting memory_settings[] = {
          .fallback = "auto",
          .min = 1 * MIB,
          .max = INT64_MAX,
-         .doc = "requests, replies and transactions of all listeners; auto: an eighth of limit"},
+         .doc = "requests and replies of all listeners, and what reads them; auto: an eighth of limit"},
 	{.name = NULL},
 };
 #undef AT

@@ -380,7 +380,7 @@ static void write_memory(struct render *render)
 		      "Memory that the limits of listeners and store follow from.",
 		      (double)memory->limit);
 	gauge(render, "hapax_listener_memory_bytes", "bytes",
-	      "Memory that requests, replies and transactions of all listeners hold.",
+	      "Memory that requests and replies of all listeners and what reads them hold.",
 	      (double)memory->listeners);
 	if (memory->listeners_max > 0)
 		gauge(render, "hapax_listener_memory_max_bytes", "bytes",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/daemon/memory.h"
 
+#include <assert.h>
+
 #include "base/io.h"
 #include "base/memory_limit.h"
 #include "observe/log/log.h"
@@ -10,11 +12,22 @@ static size_t to_size(uint64_t value)
 	return value < SIZE_MAX ? (size_t)value : SIZE_MAX;
 }
 
+static void set_limits(struct hx_memory *memory, const struct hx_config *config)
+{
+	size_t listeners = to_size(memory->plan.listeners);
+	size_t half = listeners / 2;
+
+	hx_budget_limit(&memory->listeners, listeners);
+	hx_budget_limit(
+		&memory->readers, half < HX_MEMORY_READERS_MAX ? half : HX_MEMORY_READERS_MAX);
+	hx_budget_limit(&memory->files, to_size(config->http.max_temp_bytes));
+}
+
 void hx_memory_plan(struct hx_memory *memory, const struct hx_config *config)
 {
 	hx_config_memory_plan(config, hx_memory_limit(hx_io_system(), ""), &memory->plan);
-	hx_budget_limit(&memory->listeners, to_size(memory->plan.listeners));
-	hx_budget_limit(&memory->files, to_size(config->http.max_temp_bytes));
+	memory->readers.parent = &memory->listeners;
+	set_limits(memory, config);
 }
 
 void hx_memory_configure(struct hx_memory *memory, const struct hx_config *config)
@@ -23,28 +36,46 @@ void hx_memory_configure(struct hx_memory *memory, const struct hx_config *confi
 
 	hx_config_memory_plan(config, memory->plan.limit, &plan);
 	memory->plan.listeners = plan.listeners;
-	hx_budget_limit(&memory->listeners, to_size(plan.listeners));
-	hx_budget_limit(&memory->files, to_size(config->http.max_temp_bytes));
+	set_limits(memory, config);
 }
 
-size_t hx_memory_scratch_max(const struct hx_memory *memory, size_t size_max)
+size_t hx_memory_reader_share(const struct hx_memory *memory, size_t count, bool is_wide)
 {
-	size_t max = hx_budget_max(&memory->listeners);
+	size_t max = hx_budget_max(&memory->readers);
+	size_t wide = max - max / 4;
 
-	if (max == 0 || max > size_max)
-		return size_max;
-	return max > HX_MEMORY_SCRATCH_MIN ? max : HX_MEMORY_SCRATCH_MIN;
+	assert(count > 1);
+	if (max == 0)
+		return SIZE_MAX;
+	return is_wide ? wide : (max - wide) / (count - 1);
 }
 
-void hx_memory_say(const struct hx_memory *memory, struct hx_log *log)
+static void warn_of_tmpfs(const struct hx_memory *memory, const char *folder, struct hx_log *log)
+{
+	const struct hx_log_field fields[] = {
+		HX_LOG_TEXT("folder", folder),
+		HX_LOG_UNSIGNED("temporary_files", hx_budget_max(&memory->files)),
+		HX_LOG_TEXT(
+			"hint", "set TMPDIR to a folder on a disk, or lower http.max_temp_bytes"),
+	};
+
+	if (!hx_path_is_in_memory(folder))
+		return;
+	hx_log(log, HX_LOG_WARN, "temporary files are in memory, beside the memory limits", fields,
+	       sizeof(fields) / sizeof(fields[0]));
+}
+
+void hx_memory_say(const struct hx_memory *memory, const char *folder, struct hx_log *log)
 {
 	const struct hx_log_field fields[] = {
 		HX_LOG_UNSIGNED("limit", memory->plan.limit),
 		HX_LOG_UNSIGNED("listeners", memory->plan.listeners),
+		HX_LOG_UNSIGNED("large_bodies", hx_budget_max(&memory->readers)),
 		HX_LOG_UNSIGNED("store", memory->plan.store),
 		HX_LOG_UNSIGNED("temporary_files", hx_budget_max(&memory->files)),
 	};
 
 	hx_log(log, HX_LOG_INFO, "memory limits in bytes, 0 is none", fields,
 	       sizeof(fields) / sizeof(fields[0]));
+	warn_of_tmpfs(memory, folder == NULL ? "/tmp" : folder, log);
 }

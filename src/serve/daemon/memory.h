@@ -7,16 +7,20 @@
 #ifndef HX_SERVE_DAEMON_MEMORY_H
 #define HX_SERVE_DAEMON_MEMORY_H
 
+#include <stdbool.h>
+
 #include "base/budget.h"
 #include "config/config.h"
 
 struct hx_log;
 
-enum { HX_MEMORY_SCRATCH_MIN = 8 * 1024 * 1024 };
+/* Of all readers of large bodies together: the largest body, and a few that are less large. */
+enum { HX_MEMORY_READERS_MAX = 384 * 1024 * 1024 };
 
 struct hx_memory {
 	struct hx_config_memory_plan plan; /* as of the start, but for listeners */
-	struct hx_budget listeners;        /* requests, replies, transactions, batches */
+	struct hx_budget listeners;        /* requests, replies, transactions, batches, readers */
+	struct hx_budget readers;          /* of that, what reads large bodies */
 	struct hx_budget files;            /* bodies in temporary files */
 };
 
@@ -27,12 +31,16 @@ void hx_memory_plan(struct hx_memory *memory, const struct hx_config *config);
 void hx_memory_configure(struct hx_memory *memory, const struct hx_config *config);
 
 /*
- * The most that one reader of large bodies may take while it reads one: what all doors
- * have, between HX_MEMORY_SCRATCH_MIN and size_max. More is too large. Threads: any.
+ * What the reading of one large body may take, of so many at a time; SIZE_MAX: no limit. All of
+ * them have half of what the doors have, so that they alone never make the daemon refuse
+ * work: one of them, the wide one, three quarters of it, the rest is divided. Threads: any.
  */
-size_t hx_memory_scratch_max(const struct hx_memory *memory, size_t size_max);
+size_t hx_memory_reader_share(const struct hx_memory *memory, size_t count, bool is_wide);
 
-/* The table, as one line. */
-void hx_memory_say(const struct hx_memory *memory, struct hx_log *log);
+/*
+ * The table, as one line; and a warning if folder, where large bodies are written, is memory
+ * itself, which the table does not know of. NULL: /tmp.
+ */
+void hx_memory_say(const struct hx_memory *memory, const char *folder, struct hx_log *log);
 
 #endif

@@ -719,6 +719,7 @@ enum hx_serve_end hx_serve_run(
 	static struct hx_serve whole;
 	struct hx_serve *serve = &whole;
 
+	hx_alloc_keep_little();
 	serve->source = source;
 	if (source->variable != NULL)
 		serve->folder = source->variable("TMPDIR");
@@ -741,7 +742,7 @@ enum hx_serve_end hx_serve_run(
 	}
 	serve->is_started = true;
 	say_ready(serve);
-	hx_memory_say(&serve->memory, serve->log);
+	hx_memory_say(&serve->memory, serve->folder, serve->log);
 	hx_serve_say_config(serve);
 	hx_service_ready(&serve->service, "serving");
 	on_chore_timer(&serve->chore_timer);

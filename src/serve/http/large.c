@@ -42,12 +42,50 @@ void hx_reader_done(struct hx_reader *reader)
 	hx_mutex_done(&reader->mutex);
 }
 
+static struct hx_memory *memory_of(const struct hx_large *large)
+{
+	return &large->delivery->loop->serve->memory;
+}
+
+static bool is_batch(const struct hx_large *large)
+{
+	return large->mode == HX_CLOUDEVENTS_BATCHED;
+}
+
+static size_t smaller(size_t one, size_t other)
+{
+	return one < other ? one : other;
+}
+
+/* Of the body, what has to be read from its file. */
+static size_t file_size(const struct hx_large *large)
+{
+	const struct hx_http_body *body = &large->delivery->exchange->body;
+
+	return hx_http_body_is_in_memory(body) ? 0 : (size_t)body->size;
+}
+
+static void drop_texts(struct hx_large *large)
+{
+	hx_buf_done(&large->event_text);
+	hx_buf_done(&large->body_text);
+}
+
 /* Threads: the reader's, from here. */
 static void open_body(struct hx_large *large)
 {
 	struct hx_delivery *delivery = large->delivery;
 
 	large->is_open = true;
+	if (!is_batch(large)) {
+		struct hx_budget *budget = &memory_of(large)->readers;
+		size_t body = smaller(file_size(large), large->share);
+
+		hx_buf_init_budget(&large->body_text, body, budget);
+		hx_buf_init_budget(
+			&large->event_text, smaller(HX_EVENT_TEXT_MAX, large->share - body),
+			budget);
+	}
 	large->status = large->mode == HX_CLOUDEVENTS_BATCHED
 		? hx_delivery_open_batch(delivery, &large->event_text, &large->err)
 		: hx_delivery_read(
@@ -55,29 +93,109 @@ static void open_body(struct hx_large *large)
 			  &large->body_text, &large->err);
 }
 
-static void read_event(struct hx_large *large, struct hapax_buf *key_scratch)
+/* What the texts have left of its place; of a batch, what its text has left of everything. */
+static size_t left_for_key(const struct hx_large *large)
 {
-	struct hx_delivery *delivery = large->delivery;
+	size_t max = hx_budget_max(&memory_of(large)->listeners);
 
-	if (!large->is_open)
-		open_body(large);
-	large->has_event = large->status == HAPAX_OK &&
-		(large->mode != HX_CLOUDEVENTS_BATCHED ||
-	         hx_cloudevents_batch_next(&delivery->batch->reader, &large->event));
-	large->route = large->has_event ? hx_delivery_route(delivery, &large->event) : NULL;
-	if (large->route == NULL)
-		return;
-	large->key_ns = -hx_clock_mono_ns();
-	large->key_status = hx_delivery_key(
-		delivery, large->route, &large->event, key_scratch, &large->key, &large->key_err);
-	large->key_ns += hx_clock_mono_ns();
+	if (is_batch(large))
+		return max == 0 ? large->share
+				: smaller(large->share, max - smaller(large->noted, max));
+	return large->share - large->body_text.capacity - large->event_text.capacity;
 }
 
-/* May it have another reader: is one left for everybody else? Locks: mutex, as in the next three. */
+static void make_key(struct hx_large *large)
+{
+	struct hx_delivery *delivery = large->delivery;
+	size_t left = left_for_key(large);
+	struct hapax_buf scratch;
+
+	hx_buf_init_budget(&scratch, smaller(HX_KEY_SCRATCH_MAX, left), &memory_of(large)->readers);
+	large->key_ns = -hx_clock_mono_ns();
+	large->key_status = hx_delivery_key(
+		delivery, large->route, &large->event, &scratch, &large->key, &large->key_err);
+	large->key_ns += hx_clock_mono_ns();
+	/* Nothing that is asked for at once is twice the text. */
+	large->is_short = large->key_status == HAPAX_ERR_LIMIT && left < HX_KEY_SCRATCH_MAX &&
+		left - scratch.capacity <= 2 * large->event.data.size;
+	if (large->is_short)
+		(void)hx_error_set(
+			&large->key_err, HAPAX_ERR_LIMIT, 0,
+			"data of %zu bytes needs more than %zu bytes of memory to be compared; "
+			"raise memory.listeners",
+			large->event.data.size, left);
+	hx_buf_done(&scratch);
+}
+
+static enum hapax_status refuse_as_full(struct hapax_error *err)
+{
+	return hx_error_set(
+		err, HAPAX_ERR_NO_MEMORY, 0,
+		"the memory for requests and replies is in use; try again later");
+}
+
+/* What it says when it did not fit. */
+static void explain(struct hx_large *large)
+{
+	size_t size = (size_t)large->delivery->exchange->body.size;
+
+	if (large->status == HAPAX_ERR_NO_MEMORY)
+		(void)refuse_as_full(&large->err);
+	if (large->status != HAPAX_ERR_LIMIT || is_batch(large) ||
+	    (file_size(large) <= large->share && size <= large->event_text.size_max))
+		return;
+	large->is_short = true;
+	(void)hx_error_set(
+		&large->err, HAPAX_ERR_LIMIT, 0,
+		"body of %zu bytes needs more than %zu bytes of memory to be read; "
+		"raise memory.listeners",
+		size, large->share);
+}
+
+static void read_event(struct hx_large *large)
+{
+	struct hx_delivery *delivery = large->delivery;
+	/* The event of a batch whose key did not fit into a narrow place. */
+	bool is_again = is_batch(large) && large->is_short;
+
+	large->is_short = false;
+	if (!large->is_open)
+		open_body(large);
+	if (!is_again)
+		large->has_event = large->status == HAPAX_OK &&
+			(!is_batch(large) ||
+		         hx_cloudevents_batch_next(&delivery->batch->reader, &large->event));
+	large->route = large->has_event ? hx_delivery_route(delivery, &large->event) : NULL;
+	if (large->route != NULL)
+		make_key(large);
+	if (large->route != NULL && large->key_status == HAPAX_ERR_NO_MEMORY && !is_batch(large))
+		large->status = HAPAX_ERR_NO_MEMORY;
+	explain(large);
+}
+
+/* Is there a place for what is read? Locks: mutex, as in the next four. */
+static bool find_place(
+	const struct hx_reader *reader, const struct hx_large *large, size_t *ret_place)
+{
+	size_t count = large->needs_wide ? HX_READER_WIDE + 1 : reader->thread_max;
+
+	*ret_place = HX_READER_WIDE;
+	/* The wide one is for those that need no more only if it is the last. */
+	while (count > 0 && reader->is_taken[count - 1])
+		count--;
+	if (count > 0)
+		*ret_place = count - 1;
+	return count > 0 || !large->needs_place;
+}
+
+/* May it have another reader: is one left for everybody else? */
 static bool may_read(const struct hx_reader *reader, const struct hx_large *large)
 {
 	size_t count = 0;
+	size_t place;
 
+	if (!find_place(reader, large, &place))
+		return false;
 	for (size_t i = 0; i < reader->thread_max; i++)
 		count += reader->at[i] != NULL && reader->at[i]->who == large->who;
 	return large->is_trusted || count + 1 < reader->thread_max;
@@ -129,19 +247,61 @@ static uint64_t tag_of(const struct hx_reader *reader, uint64_t who)
 	return tag;
 }
 
-/* Before it is the loop's again, which may free it. */
-static void give_back(struct hx_reader *reader, size_t place)
+static void append(struct hx_reader *reader, struct hx_large *large)
 {
+	large->next = NULL;
+	if (reader->first == NULL)
+		reader->first = large;
+	else
+		reader->last->next = large;
+	reader->last = large;
+	reader->waiting++;
+}
+
+static void leave_place(struct hx_reader *reader, struct hx_large *large)
+{
+	if (large->has_place)
+		reader->is_taken[large->place] = false;
+	large->has_place = false;
+}
+
+/* True: it is the loop's now, which may free it. False: it is read again, with more memory. */
+static bool give_back(struct hx_reader *reader, size_t seat, struct hx_large *large)
+{
+	bool is_done = !large->is_short || large->place == HX_READER_WIDE;
+
+	if (!is_done && !is_batch(large)) {
+		drop_texts(large);
+		large->is_open = false;
+	}
 	hx_mutex_lock(&reader->mutex);
-	reader->at[place] = NULL;
+	reader->at[seat] = NULL;
 	reader->busy--;
+	/* Of one that is not a batch the loop has the texts yet. */
+	if (!is_done || is_batch(large))
+		leave_place(reader, large);
+	if (!is_done) {
+		large->needs_wide = true;
+		append(reader, large);
+	}
 	/* Another one of its address may be read now. */
 	hx_cond_broadcast(&reader->wake);
 	hx_mutex_unlock(&reader->mutex);
+	return is_done;
+}
+
+static void take_place(struct hx_reader *reader, struct hx_large *large)
+{
+	(void)find_place(reader, large, &large->place);
+	large->has_place = large->needs_place;
+	if (large->has_place)
+		reader->is_taken[large->place] = true;
+	large->share = hx_memory_reader_share(
+		memory_of(large), reader->thread_max, large->place == HX_READER_WIDE);
 }
 
 /* NULL: stop. */
-static struct hx_large *next_large(struct hx_reader *reader, size_t place)
+static struct hx_large *next_large(struct hx_reader *reader, size_t seat)
 {
 	struct hx_large *large = NULL;
 
@@ -149,8 +309,9 @@ static struct hx_large *next_large(struct hx_reader *reader, size_t place)
 	while (!reader->is_stopped && (large = pick(reader)) == NULL)
 		hx_cond_wait(&reader->wake, &reader->mutex);
 	if (large != NULL) {
-		reader->at[place] = large;
+		reader->at[seat] = large;
 		reader->busy++;
+		take_place(reader, large);
 	}
 	hx_mutex_unlock(&reader->mutex);
 	return large;
@@ -160,22 +321,15 @@ static void work(void *arg)
 {
 	struct hx_reader *reader = arg;
 	struct hx_large *large;
-	size_t place;
+	size_t seat;
 
 	hx_mutex_lock(&reader->mutex);
-	place = reader->place_count++;
+	seat = reader->seat_count++;
 	hx_mutex_unlock(&reader->mutex);
-	while ((large = next_large(reader, place)) != NULL) {
-		struct hapax_buf key_scratch;
-
-		hx_buf_init(
-			&key_scratch,
-			hx_memory_scratch_max(
-				&large->delivery->loop->serve->memory, HX_KEY_SCRATCH_MAX));
-		large->read(large, &key_scratch);
-		hx_buf_done(&key_scratch);
-		give_back(reader, place);
-		hx_reactor_post(&large->delivery->loop->reactor, &large->task);
+	while ((large = next_large(reader, seat)) != NULL) {
+		large->read(large);
+		if (give_back(reader, seat, large))
+			hx_reactor_post(&large->delivery->loop->reactor, &large->task);
 	}
 }
 
@@ -185,13 +339,18 @@ static void note(struct hx_large *large, size_t bytes)
 	hx_block_pool_note(&large->delivery->loop->reactor.blocks, &large->noted, bytes);
 }
 
-static void note_texts(struct hx_large *large)
+/* The texts are not needed any more: the next one may have its place. */
+static void leave(struct hx_large *large)
 {
-	const struct hx_delivery_batch *batch = large->delivery->batch;
+	struct hx_reader *reader = &large->delivery->loop->serve->reader;
 
-	note(large,
-	     large->event_text.capacity + large->body_text.capacity +
-	             (batch != NULL ? batch->text.capacity : 0));
+	drop_texts(large);
+	if (!large->has_place)
+		return;
+	hx_mutex_lock(&reader->mutex);
+	leave_place(reader, large);
+	hx_cond_broadcast(&reader->wake);
+	hx_mutex_unlock(&reader->mutex);
 }
 
 static void claim_of_batch(struct hx_large *large)
@@ -229,16 +388,13 @@ static void claim_event(struct hx_large *large)
 	if (!hx_delivery_claim(delivery))
 		return;
 	/* What goes to the upstream is the body of the exchange. */
-	hx_buf_done(&large->event_text);
-	hx_buf_done(&large->body_text);
-	note_texts(large);
+	leave(large);
 }
 
 static void on_read(struct hx_task *task)
 {
 	struct hx_large *large = task->context;
 
-	note_texts(large);
 	large->done(large);
 }
 
@@ -248,16 +404,14 @@ void hx_large_ask(struct hx_large *large)
 	/* Of a batch that was read, one event. */
 	uint64_t size = large->is_open ? HX_LARGE_SIZE_MIN : large->delivery->exchange->body.size;
 
-	large->next = NULL;
+	large->is_short = false;
+	large->needs_wide = !is_batch(large) && large->needs_place &&
+		file_size(large) >
+			hx_memory_reader_share(memory_of(large), reader->thread_max, false);
 	hx_mutex_lock(&reader->mutex);
 	large->tag = tag_of(reader, large->who);
 	large->end = large->tag + size;
-	if (reader->first == NULL)
-		reader->first = large;
-	else
-		reader->last->next = large;
-	reader->last = large;
-	reader->waiting++;
+	append(reader, large);
 	/* The one that wakes may not be allowed to take it. */
 	hx_cond_broadcast(&reader->wake);
 	hx_mutex_unlock(&reader->mutex);
@@ -313,8 +467,8 @@ static struct hx_large *new_large(
 	large->key.size = sizeof(large->key);
 	identify(&delivery->loop->serve->reader, large);
 	large->task = (struct hx_task){.fn = on_read, .context = large};
-	hx_buf_init(&large->event_text, HX_EVENT_TEXT_MAX);
-	hx_buf_init(&large->body_text, HX_RESULT_SIZE_LIMIT * 4);
+	hx_buf_init(&large->event_text, 0);
+	hx_buf_init(&large->body_text, 0);
 	return large;
 }
 
@@ -329,25 +483,43 @@ enum hapax_status hx_large_start(
 	return HAPAX_OK;
 }
 
+/* Its text lies in memory until its last event: is there room, and will there ever be? */
+static enum hapax_status hold_batch(struct hx_large *large, struct hapax_error *err)
+{
+	struct hx_budget *budget = &memory_of(large)->listeners;
+	size_t max = hx_budget_max(budget);
+	size_t size = file_size(large);
+
+	if (max != 0 && size > max)
+		return hx_error_set(
+			err, HAPAX_ERR_LIMIT, 0,
+			"batch of %zu bytes needs more than %zu bytes of memory to be held; "
+			"raise memory.listeners",
+			size, max);
+	if (size > 0 &&
+	    (hx_http_server_is_full(large->delivery->exchange->server) ||
+	     !hx_budget_has_room(budget, size)))
+		return refuse_as_full(err);
+	note(large, size);
+	hx_buf_init_budget(
+		&large->event_text,
+		max == 0 ? HX_EVENT_TEXT_MAX : smaller(HX_EVENT_TEXT_MAX, max - size), budget);
+	return HAPAX_OK;
+}
+
 enum hapax_status hx_large_begin(
 	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hapax_error *err)
 {
-	const struct hx_http_exchange *exchange = delivery->exchange;
-	/* Others are held one at a time, and only until they are claimed. */
-	bool is_held =
-		mode == HX_CLOUDEVENTS_BATCHED && !hx_http_body_is_in_memory(&exchange->body);
+	struct hx_large *large = new_large(delivery, read_event, claim_event, err);
 
-	if (is_held && hx_http_server_is_full(exchange->server))
-		return hx_error_set(
-			err, HAPAX_ERR_NO_MEMORY, 0,
-			"the memory for requests and replies is in use; try again later");
-	delivery->large = new_large(delivery, read_event, claim_event, err);
-	if (delivery->large == NULL)
+	delivery->large = large;
+	if (large == NULL)
 		return err->status;
-	delivery->large->mode = mode;
-	if (is_held)
-		note(delivery->large, (size_t)exchange->body.size);
-	hx_large_ask(delivery->large);
+	large->mode = mode;
+	large->needs_place = true;
+	if (is_batch(large) && hold_batch(large, err) != HAPAX_OK)
+		return err->status;
+	hx_large_ask(large);
 	return HAPAX_OK;
 }
 
@@ -356,7 +528,6 @@ void hx_large_free(struct hx_large *large)
 	if (large == NULL)
 		return;
 	note(large, 0);
-	hx_buf_done(&large->event_text);
-	hx_buf_done(&large->body_text);
+	leave(large);
 	hx_free(large);
 }

@@ -11,9 +11,14 @@
  *
  *  (1) From hx_large_ask() until its task has run, the delivery, its exchange and its
  *      batch are the reader's. Its sender may go away meanwhile, its loop not end.
- *  (2) What is read lies in the large itself; one for each reader has it, apart from the
- *      texts of batches. The loop's account (block_pool.h) has all of them, that of a batch
- *      from before it is read: when too much is held, it is not.
+ *  (2) What is read lies in the large itself. Memory for it is of a place, of which there are
+ *      as many as readers: one wide, the others narrow (hx_memory_reader_share()). A body
+ *      has its place from when it is taken up until it is claimed, and one whose narrow
+ *      place was too small is read again in the wide one, which is one body at a time. What
+ *      does not fit there is too large; a daemon that is full says try again.
+ *  (3) A batch is held until its last event: the loop's account (block_pool.h) has its text
+ *      from before it is read: when too much is held, it is not. It has a place only while
+ *      the key of an event is made.
  *
  * Bodies wait in the order of their tags. The tag of a body is how much was read when it came,
  * or the end of what its address has waiting, whichever is more; its end is its tag and its size. So each
@@ -45,8 +50,8 @@ struct hx_delivery;
 
 struct hx_large;
 
-/* What takes long, on the reader's thread; scratch is for this one. */
-typedef void hx_large_read_fn(struct hx_large *large, struct hapax_buf *scratch);
+/* What takes long, on the reader's thread. */
+typedef void hx_large_read_fn(struct hx_large *large);
 
 /* It was read: on the loop's thread. */
 typedef void hx_large_done_fn(struct hx_large *large);
@@ -64,7 +69,9 @@ struct hx_large {
 	struct hx_cloudevent event;
 	struct hapax_buf event_text;
 	struct hapax_buf body_text;
-	size_t noted; /* of these, and of the batch's text, in the loop's account */
+	size_t noted;                        /* of a batch's text, in the loop's account */
+	size_t share;                        /* what its place has */
+	bool is_short;                       /* and that was too little */
 	const struct hx_config_route *route; /* NULL: none takes it, and there is no key */
 	enum hapax_status key_status;
 	struct hapax_error key_err;
@@ -75,12 +82,19 @@ struct hx_large {
 	/* Locks: the reader's mutex, from hx_large_ask() on. */
 	uint64_t who; /* its address, as a hash */
 	bool is_trusted;
+	bool needs_place;
+	bool needs_wide;
+	bool has_place;
+	size_t place;
 	uint64_t tag;
 	uint64_t end;
 	struct hx_large *next; /* among those that wait */
 };
 
 enum { HX_READERS_MIN = 2, HX_READERS_MAX = 4 };
+
+/* The place that is wide. */
+enum { HX_READER_WIDE = 0 };
 
 /* The threads that read. */
 struct hx_reader {
@@ -95,9 +109,10 @@ struct hx_reader {
 	uint64_t tag;                              /* of what was taken up last */
 	const struct hx_large *at[HX_READERS_MAX]; /* what is being read; NULL: nothing */
 	size_t busy;
+	bool is_taken[HX_READERS_MAX]; /* the places for what is read */
 	bool is_stopped;
 	size_t thread_count; /* started when there is nobody to read */
-	size_t place_count;  /* of these, that have found their place in at */
+	size_t seat_count;   /* of these, that have found their seat in at */
 	struct hx_thread threads[HX_READERS_MAX];
 };
 
@@ -113,7 +128,7 @@ enum hapax_status hx_large_start(
 
 /*
  * Take up a delivery that is an event, or several, with a large body. As start; NO_MEMORY
- * also when the loop holds too much for another batch.
+ * also when too much is held for another batch, LIMIT when the body never fits.
  */
 enum hapax_status hx_large_begin(
 	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hapax_error *err);

@@ -76,12 +76,11 @@ static void refuse_body(struct hx_delivery *delivery, const struct hapax_error *
 }
 
 /* Threads: the reader's. */
-static void hash_large(struct hx_large *large, struct hapax_buf *scratch)
+static void hash_large(struct hx_large *large)
 {
 	struct hx_delivery *delivery = large->delivery;
 	struct hx_sha256 sha = {NULL};
 
-	(void)scratch;
 	large->key_ns = -hx_clock_mono_ns();
 	large->status = hx_sha256_init(&sha);
 	if (large->status == HAPAX_OK)
