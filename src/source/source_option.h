@@ -3,7 +3,7 @@
  * source_option.h - options of a source's URL: NAME=VALUE&NAME=VALUE behind its question mark.
  *
  * A source takes those that it knows; the others are left as they are for the reader of
- * what every URL of that broker has (store/redis/redis_place.h, broker/rabbit_place.h).
+ * what every URL of that broker has (net/redis_place.h, broker/rabbit_place.h).
  *
  * Threads: any; the functions keep nothing.
  */

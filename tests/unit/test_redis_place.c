@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/limits.h"
-#include "store/redis/redis_place.h"
+#include "net/redis_place.h"
 #include "store/redis/redis_session.h"
 
 static void urls_are_taken_apart(void **state)

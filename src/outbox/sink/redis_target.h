@@ -21,8 +21,8 @@
 
 #include <hapax/error.h>
 
+#include "net/redis_place.h"
 #include "outbox/outbox.h"
-#include "store/redis/redis_place.h"
 
 struct hx_redis_target {
 	struct hx_redis_place place;

@@ -19,7 +19,7 @@
 #include "net/connection.h"
 #include "net/dial.h"
 #include "net/tls/tls.h"
-#include "store/redis/redis_place.h"
+#include "net/redis_place.h"
 #include "wire/resp/resp_reply.h"
 
 struct hx_redis_wire;

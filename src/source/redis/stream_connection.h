@@ -17,7 +17,7 @@
 #include "net/dial.h"
 #include "net/resolver.h"
 #include "net/tls/tls.h"
-#include "store/redis/redis_place.h"
+#include "net/redis_place.h"
 #include "wire/resp/resp_reply.h"
 
 enum {

@@ -6,7 +6,7 @@
  *	rediss://...                        the same over TLS
  *	redis+unix:PATH?stream=STREAM&group=G[&option=value&...]
  *
- * Options, beside db, ca, cert and key of store/redis/redis_place.h: instance=NAME, who we are in
+ * Options, beside db, ca, cert and key of net/redis_place.h: instance=NAME, who we are in
  * the group (a new name each time); start=earliest|latest; min_idle=D, after which entries of
  * a member that says nothing are ours to take (30s); prefetch=N, entries in hand (256);
  * size_max=BYTES of an entry that is read (64 MiB).
@@ -22,7 +22,7 @@
 
 #include <hapax/error.h>
 
-#include "store/redis/redis_place.h"
+#include "net/redis_place.h"
 
 enum {
 	HX_STREAM_URL_SIZE = 4096,

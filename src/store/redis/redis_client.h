@@ -14,10 +14,10 @@
 #include <hapax/ext/store_ops.h>
 
 #include "net/resolver.h"
+#include "net/redis_place.h"
 #include "net/tls/tls.h"
 #include "store/redis/link.h"
 #include "store/redis/redis_operation.h"
-#include "store/redis/redis_place.h"
 #include "store/redis/redis_request.h"
 #include "store/redis/subscriber.h"
 #include "store/request_queue.h"

@@ -22,7 +22,7 @@
 #include <hapax/store.h>
 
 #include "base/buf.h"
-#include "store/redis/redis_place.h"
+#include "net/redis_place.h"
 #include "store/redis/redis_script.h"
 #include "store/redis/slot.h"
 

@@ -16,7 +16,7 @@
 #include <hapax/error.h>
 
 #include "base/buf.h"
-#include "store/redis/redis_place.h"
+#include "net/redis_place.h"
 #include "store/redis/redis_script.h"
 
 enum {

@@ -14,7 +14,7 @@
 
 #include <hapax/bytes.h>
 
-#include "store/redis/redis_place.h"
+#include "net/redis_place.h"
 
 enum {
 	HX_REDIS_SLOTS = 16384,

@@ -2,7 +2,7 @@
 /*
  * redis_place.c - a Redis store's URL, and names.
  */
-#include "store/redis/redis_place.h"
+#include "net/redis_place.h"
 
 #include <stdio.h>
 #include <string.h>

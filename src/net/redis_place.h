@@ -11,8 +11,8 @@
  * Options: prefix=NAME (hapax), db=N, require=durable, allow=eviction, and for TLS
  * ca=FILE, cert=FILE, key=FILE. User, password and values are percent-decoded.
  */
-#ifndef HX_STORE_REDIS_REDIS_PLACE_H
-#define HX_STORE_REDIS_REDIS_PLACE_H
+#ifndef HX_NET_REDIS_PLACE_H
+#define HX_NET_REDIS_PLACE_H
 
 #include <stdbool.h>
 
