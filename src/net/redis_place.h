@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_place.h - a Redis store's URL, taken apart, and the names of what lies there.
+ * redis_place.h - the URL of a Redis server, taken apart.
  *
  *	redis://[user[:password]@]host[:port][/db][?option=value&...]
  *	rediss://...                       the same over TLS
@@ -10,15 +10,19 @@
  *
  * Options: prefix=NAME (hapax), db=N, require=durable, allow=eviction, and for TLS
  * ca=FILE, cert=FILE, key=FILE. User, password and values are percent-decoded.
+ *
+ * Stores read it as it is; sources (stream_place.h) and sinks (redis_target.h) take their own
+ * options out first.
+ *
+ * Threads: any; the functions keep nothing.
  */
 #ifndef HX_NET_REDIS_PLACE_H
 #define HX_NET_REDIS_PLACE_H
 
 #include <stdbool.h>
 
-#include <hapax/store.h>
+#include <hapax/error.h>
 
-#include "base/buf.h"
 #include "net/address.h"
 
 enum {
@@ -48,22 +52,5 @@ struct hx_redis_place {
 /* INVALID with what is wrong; the password is never in the message. */
 enum hapax_status hx_redis_place_parse(
 	const char *url, struct hx_redis_place *ret_place, struct hapax_error *err);
-
-/* A scope as text: "tenant/group", with % / : { } escaped as %25 and so on. */
-enum hapax_status hx_redis_scope_append(
-	struct hapax_buf *buf, struct hapax_bytes tenant, struct hapax_bytes group);
-
-/* A record's name without the prefix: "tenant/group:key". */
-enum hapax_status hx_redis_member_append(
-	struct hapax_buf *buf, struct hapax_bytes tenant, struct hapax_bytes group,
-	struct hapax_bytes key);
-
-/*
- * Take a member apart. tenant and group are unescaped into scratch, of at least
- * 2 * HX_SCOPE_PART_SIZE_MAX bytes. False: nobody here made that name.
- */
-bool hx_redis_member_split(
-	struct hapax_bytes member, unsigned char *scratch, struct hapax_bytes *ret_tenant,
-	struct hapax_bytes *ret_group, struct hapax_bytes *ret_key);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/limits.h"
 #include "net/redis_place.h"
+#include "store/redis/redis_member.h"
 #include "store/redis/redis_session.h"
 
 static void urls_are_taken_apart(void **state)

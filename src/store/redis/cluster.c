@@ -21,6 +21,7 @@
 #include "store/core.h"
 #include "store/redis/floor.h"
 #include "store/redis/pipeline.h"
+#include "store/redis/redis_member.h"
 #include "store/redis/slot.h"
 #include "wire/resp/resp_reply.h"
 

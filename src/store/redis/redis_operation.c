@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "record/record.h"
 #include "store/core.h"
+#include "store/redis/redis_member.h"
 #include "store/redis/redis_room.h"
 #include "wire/resp/resp_reply.h"
 

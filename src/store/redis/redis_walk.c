@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "record/record.h"
+#include "store/redis/redis_member.h"
 #include "store/redis/redis_script.h"
 #include "wire/resp/resp_reply.h"
 

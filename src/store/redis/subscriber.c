@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "store/redis/redis_client.h"
+#include "store/redis/redis_member.h"
 
 enum {
 	RETRY_MS = 500,
