@@ -2,9 +2,9 @@
 /*
  * command.h - a command as data, and what it is given to run.
  *
- * One file per command, cmd_<name>.c, which defines one const struct command. Help,
- * the parser and did-you-mean are made from the table, so a command says nothing
- * twice. A new command is: its file, its line in command.c and in meson.build.
+ * One file per command, cmd_<name>.c, which defines one const struct command (cmd_token.c has the
+ * four that differ in data alone). Help, the parser and did-you-mean are made from the table, so a
+ * command says nothing twice. A new command is: its file, its line in command.c and in meson.build.
  */
 #ifndef HX_CLI_FRAME_COMMAND_H
 #define HX_CLI_FRAME_COMMAND_H

@@ -4,13 +4,9 @@
  */
 #include <hapax/hapax.h>
 
-#include "base/buf.h"
-#include "cli/frame/command.h"
-#include "cli/input/key_text.h"
-#include "cli/print/outcome_out.h"
+#include "cli/frame/key_command.h"
 #include "cli/input/payload.h"
-#include "cli/print/record_out.h"
-#include "cli/frame/report.h"
+#include "cli/print/outcome_out.h"
 
 enum { OPTION_PAYLOAD = 1 };
 
@@ -20,61 +16,35 @@ static const struct hx_option options[] = {
 	{.name = NULL},
 };
 
-static void print_first(struct hx_out *out)
+static int print(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op)
 {
-	hx_out_coloured(out, HX_COLOUR_GREEN, "first");
-	hx_out_text(out, "\n");
-}
+	bool is_first = op->outcome == HAPAX_OUTCOME_ACQUIRED;
 
-static int check(struct hx_invocation *inv, struct hapax_op *op)
-{
-	struct hapax_store *store;
-	struct hapax_record record = {.state = HAPAX_STATE_ABSENT};
-	struct hapax_buf buf;
-	struct hapax_error err;
-	int code = hx_settings_open(inv, HX_OPEN_CREATE, &store);
-
-	if (code != HX_EXIT_OK)
-		return code;
-	hx_buf_init(&buf, HX_RECORD_SIZE_MAX);
-	op->record = &record;
-	op->buf = &buf;
-	if (hapax_store_run(store, op, 1, &err) != HAPAX_OK) {
-		code = hx_report_error(inv->command->name, &err);
+	if (inv->settings.format == HX_FORMAT_JSON) {
+		hx_outcome_json(&inv->out, op);
+	} else if (is_first) {
+		hx_out_coloured(&inv->out, HX_COLOUR_GREEN, "first");
+		hx_out_text(&inv->out, "\n");
 	} else {
-		if (inv->settings.format == HX_FORMAT_JSON)
-			hx_outcome_json(&inv->out, op);
-		else if (op->outcome == HAPAX_OUTCOME_ACQUIRED)
-			print_first(&inv->out);
-		else
-			hx_outcome_text(&inv->out, op, hx_settings_now_ms(store));
-		code = hx_outcome_exit(op->outcome);
-		if (op->outcome == HAPAX_OUTCOME_ACQUIRED)
-			hx_settings_tidy(store);
+		hx_outcome_text(&inv->out, op, hx_settings_now_ms(store));
 	}
-	hapax_store_close(store);
-	hx_buf_done(&buf);
-	return code;
+	if (is_first)
+		hx_settings_tidy(store);
+	return hx_outcome_exit(op->outcome);
 }
 
 static int run(struct hx_invocation *inv)
 {
 	const struct hx_option_value *payload = hx_options_get(&inv->options, OPTION_PAYLOAD);
-	const char *name = inv->command->name;
 	unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE];
-	struct hapax_op op = {
-		.type = HAPAX_OP_CHECK,
-		.tenant = inv->settings.tenant,
-		.group = inv->settings.group,
-		.ttl_ms = inv->settings.ttl_ms,
-	};
-	int code = hx_key_text_read(name, "the key", inv->options.operands[0], &op.key);
+	struct hapax_op op;
+	int code = hx_key_command_init(inv, HAPAX_OP_CHECK, &op);
 
 	if (code == HX_EXIT_OK && payload != NULL) {
-		code = hx_payload_fingerprint(name, payload->text, fingerprint);
+		code = hx_payload_fingerprint(inv->command->name, payload->text, fingerprint);
 		op.fingerprint = fingerprint;
 	}
-	return code == HX_EXIT_OK ? check(inv, &op) : code;
+	return code == HX_EXIT_OK ? hx_key_command_run(inv, HX_OPEN_CREATE, &op, print) : code;
 }
 
 static const struct command_exit exits[] = {

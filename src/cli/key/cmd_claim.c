@@ -6,16 +6,12 @@
 
 #include <hapax/hapax.h>
 
-#include "base/buf.h"
 #include "base/limits.h"
-#include "cli/frame/command.h"
+#include "cli/frame/key_command.h"
 #include "cli/input/duration_text.h"
-#include "cli/input/key_text.h"
-#include "cli/print/outcome_out.h"
 #include "cli/input/owner.h"
 #include "cli/input/payload.h"
-#include "cli/print/record_out.h"
-#include "cli/frame/report.h"
+#include "cli/print/outcome_out.h"
 
 enum { OPTION_PAYLOAD = 1, OPTION_LEASE, OPTION_ON_LAPSE, OPTION_OWNER };
 
@@ -33,60 +29,20 @@ static const struct hx_option options[] = {
 	{.name = NULL},
 };
 
-/* A claim that is not answered for certain is settled by the very same call. */
-enum { REPEATS_MAX = 3 };
-
-static enum hapax_status run_claim(
-	struct hapax_store *store, struct hapax_op *op, struct hapax_error *err)
+static int print(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op)
 {
-	enum hapax_status status = HAPAX_OK;
+	bool is_acquired = op->outcome == HAPAX_OUTCOME_ACQUIRED;
 
-	for (int i = 0; i < REPEATS_MAX; i++) {
-		status = hapax_store_run(store, op, 1, err);
-		if (status != HAPAX_ERR_UNCERTAIN)
-			break;
-	}
-	return status;
-}
-
-static void print(struct hx_invocation *inv, const struct hapax_op *op, struct hapax_store *store)
-{
 	if (inv->settings.format == HX_FORMAT_JSON)
 		hx_outcome_json(&inv->out, op);
-	else if (op->outcome == HAPAX_OUTCOME_ACQUIRED)
+	else if (is_acquired)
 		/* Nothing but the token: token=$(hapax claim KEY). */
 		hx_out_printf(&inv->out, "%" PRIu64 "\n", op->token);
 	else
 		hx_outcome_text(&inv->out, op, hx_settings_now_ms(store));
-}
-
-static int claim(struct hx_invocation *inv, struct hapax_op *op)
-{
-	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
-	struct hapax_record record = {.state = HAPAX_STATE_ABSENT};
-	struct hapax_store *store;
-	struct hapax_buf buf;
-	struct hapax_error err;
-	int code = hx_settings_open(inv, HX_OPEN_CREATE, &store);
-
-	if (code != HX_EXIT_OK)
-		return code;
-	hapax_attempt_id(attempt_id);
-	hx_buf_init(&buf, HX_RECORD_SIZE_MAX);
-	op->attempt_id = attempt_id;
-	op->record = &record;
-	op->buf = &buf;
-	if (run_claim(store, op, &err) != HAPAX_OK) {
-		code = hx_report_error(inv->command->name, &err);
-	} else {
-		print(inv, op, store);
-		code = hx_outcome_exit(op->outcome);
-		if (op->outcome == HAPAX_OUTCOME_ACQUIRED)
-			hx_settings_tidy(store);
-	}
-	hapax_store_close(store);
-	hx_buf_done(&buf);
-	return code;
+	if (is_acquired)
+		hx_settings_tidy(store);
+	return hx_outcome_exit(op->outcome);
 }
 
 static int run(struct hx_invocation *inv)
@@ -96,15 +52,11 @@ static int run(struct hx_invocation *inv)
 	const struct hx_option_value *payload = hx_options_get(&inv->options, OPTION_PAYLOAD);
 	const struct hx_option_value *owner = hx_options_get(&inv->options, OPTION_OWNER);
 	const char *name = inv->command->name;
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 	unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE];
 	char owner_text[HX_OWNER_SIZE_MAX + 1];
-	struct hapax_op op = {
-		.type = HAPAX_OP_CLAIM,
-		.tenant = inv->settings.tenant,
-		.group = inv->settings.group,
-		.ttl_ms = inv->settings.ttl_ms,
-	};
-	int code = hx_key_text_read(name, "the key", inv->options.operands[0], &op.key);
+	struct hapax_op op;
+	int code = hx_key_command_init(inv, HAPAX_OP_CLAIM, &op);
 
 	if (code == HX_EXIT_OK && lease != NULL)
 		code = hx_duration_text_read(
@@ -117,7 +69,9 @@ static int run(struct hx_invocation *inv)
 		code = hx_payload_fingerprint(name, payload->text, fingerprint);
 		op.fingerprint = fingerprint;
 	}
-	return code == HX_EXIT_OK ? claim(inv, &op) : code;
+	hapax_attempt_id(attempt_id);
+	op.attempt_id = attempt_id;
+	return code == HX_EXIT_OK ? hx_key_command_run(inv, HX_OPEN_CREATE, &op, print) : code;
 }
 
 static const struct command_exit exits[] = {

@@ -12,14 +12,11 @@
 
 #include <hapax/hapax.h>
 
-#include "base/buf.h"
 #include "base/bytes.h"
-#include "cli/frame/command.h"
-#include "cli/input/key_text.h"
+#include "cli/frame/key_command.h"
 #include "cli/print/record_out.h"
-#include "cli/frame/report.h"
-#include "cli/run/run_lock.h"
 #include "cli/print/text.h"
+#include "cli/run/run_lock.h"
 
 enum { LINES_MAX = 6, LINE_SIZE = 1536, ACTIONS_MAX = 3 };
 
@@ -274,10 +271,7 @@ static int explain(struct hx_invocation *inv, struct hapax_store *store, struct 
 	static struct hx_run_folders folders; /* too large for a stack */
 	static struct hx_run_lock lock;
 	static struct story story;
-	struct hapax_error err;
 
-	if (hapax_store_run(store, op, 1, &err) != HAPAX_OK)
-		return hx_report_error(inv->command->name, &err);
 	story.now_ms = hx_settings_now_ms(store);
 	if (op->outcome == HAPAX_OUTCOME_FOUND) {
 		story.record = op->record;
@@ -298,28 +292,10 @@ static int explain(struct hx_invocation *inv, struct hapax_store *store, struct 
 
 static int run(struct hx_invocation *inv)
 {
-	struct hapax_store *store;
-	struct hapax_record record;
-	struct hapax_buf buf;
-	struct hapax_op op = {
-		.type = HAPAX_OP_LOOKUP,
-		.tenant = inv->settings.tenant,
-		.group = inv->settings.group,
-		.record = &record,
-		.buf = &buf,
-	};
-	int code =
-		hx_key_text_read(inv->command->name, "the key", inv->options.operands[0], &op.key);
+	struct hapax_op op;
+	int code = hx_key_command_init(inv, HAPAX_OP_LOOKUP, &op);
 
-	if (code == HX_EXIT_OK)
-		code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
-	if (code != HX_EXIT_OK)
-		return code;
-	hx_buf_init(&buf, HX_RECORD_SIZE_MAX);
-	code = explain(inv, store, &op);
-	hapax_store_close(store);
-	hx_buf_done(&buf);
-	return code;
+	return code == HX_EXIT_OK ? hx_key_command_run(inv, HX_OPEN_EXISTING, &op, explain) : code;
 }
 
 static const struct command_exit exits[] = {

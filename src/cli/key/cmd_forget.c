@@ -4,12 +4,9 @@
  */
 #include <hapax/hapax.h>
 
-#include "base/buf.h"
-#include "cli/frame/command.h"
-#include "cli/input/key_text.h"
-#include "cli/print/record_out.h"
+#include "cli/frame/key_command.h"
 #include "cli/frame/report.h"
-#include "cli/print/text.h"
+#include "cli/print/record_out.h"
 
 enum { OPTION_FORCE = 1 };
 
@@ -54,8 +51,9 @@ static void print_text(struct hx_out *out, const struct hapax_op *op)
 	}
 }
 
-static int print(struct hx_invocation *inv, const struct hapax_op *op)
+static int print(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op)
 {
+	(void)store;
 	if (inv->settings.format == HX_FORMAT_JSON)
 		print_json(&inv->out, op);
 	else
@@ -75,34 +73,12 @@ static int print(struct hx_invocation *inv, const struct hapax_op *op)
 
 static int run(struct hx_invocation *inv)
 {
-	struct hapax_store *store;
-	struct hapax_record record = {.state = HAPAX_STATE_ABSENT};
-	struct hapax_buf buf;
-	struct hapax_error err;
-	struct hapax_op op = {
-		.type = HAPAX_OP_FORGET,
-		.tenant = inv->settings.tenant,
-		.group = inv->settings.group,
-		.record = &record,
-		.buf = &buf,
-	};
-	int code =
-		hx_key_text_read(inv->command->name, "the key", inv->options.operands[0], &op.key);
+	struct hapax_op op;
+	int code = hx_key_command_init(inv, HAPAX_OP_FORGET, &op);
 
 	if (hx_options_get(&inv->options, OPTION_FORCE) != NULL)
 		op.flags |= HAPAX_OP_FORCE;
-	if (code == HX_EXIT_OK)
-		code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
-	if (code != HX_EXIT_OK)
-		return code;
-	hx_buf_init(&buf, HX_RECORD_SIZE_MAX);
-	if (hapax_store_run(store, &op, 1, &err) != HAPAX_OK)
-		code = hx_report_error(inv->command->name, &err);
-	else
-		code = print(inv, &op);
-	hapax_store_close(store);
-	hx_buf_done(&buf);
-	return code;
+	return code == HX_EXIT_OK ? hx_key_command_run(inv, HX_OPEN_EXISTING, &op, print) : code;
 }
 
 static const struct command_exit exits[] = {

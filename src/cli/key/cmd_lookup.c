@@ -7,12 +7,10 @@
 
 #include <hapax/hapax.h>
 
-#include "base/buf.h"
 #include "base/bytes.h"
 #include "base/duration.h"
 #include "base/hex.h"
-#include "cli/frame/command.h"
-#include "cli/input/key_text.h"
+#include "cli/frame/key_command.h"
 #include "cli/print/record_out.h"
 #include "cli/frame/report.h"
 #include "cli/print/text.h"
@@ -138,7 +136,7 @@ static void print_json(struct hx_out *out, const struct hapax_op *op)
 	hx_json_out_object_end(&json);
 }
 
-static int print(struct hx_invocation *inv, const struct hapax_op *op, struct hapax_store *store)
+static int print(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op)
 {
 	bool is_found = op->outcome == HAPAX_OUTCOME_FOUND;
 
@@ -157,32 +155,10 @@ static int print(struct hx_invocation *inv, const struct hapax_op *op, struct ha
 
 static int run(struct hx_invocation *inv)
 {
-	struct hapax_store *store;
-	struct hapax_record record;
-	struct hapax_buf buf;
-	struct hapax_error err;
-	struct hapax_op op = {
-		.type = HAPAX_OP_LOOKUP,
-		.tenant = inv->settings.tenant,
-		.group = inv->settings.group,
-		.record = &record,
-		.buf = &buf,
-	};
-	int code =
-		hx_key_text_read(inv->command->name, "the key", inv->options.operands[0], &op.key);
+	struct hapax_op op;
+	int code = hx_key_command_init(inv, HAPAX_OP_LOOKUP, &op);
 
-	if (code == HX_EXIT_OK)
-		code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
-	if (code != HX_EXIT_OK)
-		return code;
-	hx_buf_init(&buf, HX_RECORD_SIZE_MAX);
-	if (hapax_store_run(store, &op, 1, &err) != HAPAX_OK)
-		code = hx_report_error(inv->command->name, &err);
-	else
-		code = print(inv, &op, store);
-	hapax_store_close(store);
-	hx_buf_done(&buf);
-	return code;
+	return code == HX_EXIT_OK ? hx_key_command_run(inv, HX_OPEN_EXISTING, &op, print) : code;
 }
 
 static const struct command_exit exits[] = {

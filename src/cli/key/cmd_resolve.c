@@ -4,15 +4,11 @@
  */
 #include <hapax/hapax.h>
 
-#include "base/buf.h"
-#include "cli/frame/command.h"
-#include "cli/key/holder.h"
-#include "cli/input/key_text.h"
-#include "cli/print/record_out.h"
 #include "cli/frame/report.h"
 #include "cli/input/result_file.h"
-#include "cli/run/run_lock.h"
+#include "cli/key/cmd_token.h"
 #include "cli/print/text.h"
+#include "cli/run/run_lock.h"
 
 enum { OPTION_DONE = 1, OPTION_RETRY, OPTION_RESULT, OPTION_FORCE };
 
@@ -47,9 +43,21 @@ static int check_options(const struct hx_invocation *inv)
 	return HX_EXIT_OK;
 }
 
+/* The key's lock on this host. */
+static struct hx_run_lock *lock_of(const struct hx_invocation *inv, const struct hapax_op *op)
+{
+	static struct hx_run_folders folders; /* too large for a stack */
+	static struct hx_run_lock lock;
+
+	hx_run_folders_find(&folders);
+	hx_run_lock_init(
+		&lock, &folders,
+		&(struct hx_run_lock_key){inv->settings.store_url, op->tenant, op->group, op->key});
+	return &lock;
+}
+
 /* Is somebody at work? A release would let a second one in beside it. */
-static bool is_alive(
-	const struct hx_invocation *inv, const struct hapax_op *found, struct hx_run_lock *lock)
+static bool is_alive(const struct hx_invocation *inv, const struct hapax_op *found)
 {
 	char span[HX_TEXT_SIZE];
 
@@ -59,7 +67,7 @@ static bool is_alive(
 			inv->command->name,
 			"'%s' is claimed, its lease ends in %s; nothing was changed",
 			inv->options.operands[0], span);
-	} else if (hx_run_lock_probe(lock, found->record) == HX_RUN_LOCK_HELD) {
+	} else if (hx_run_lock_probe(lock_of(inv, found), found->record) == HX_RUN_LOCK_HELD) {
 		hx_report(
 			inv->command->name,
 			"a command of '%s' is alive on this host; nothing was changed",
@@ -71,86 +79,61 @@ static bool is_alive(
 	return true;
 }
 
-/* The record of the key, whose token decides. HX_EXIT_OK, or another code after saying why. */
-static int find(
-	struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *found,
-	struct hx_run_lock *lock)
+/* May the record that was found be resolved? HX_EXIT_OK, or another code after saying why. */
+static int judge(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *found)
 {
-	struct hapax_record record;
-	struct hapax_buf buf;
-	struct hapax_error err;
-	int code = HX_EXIT_OK;
-
-	hx_buf_init(&buf, HX_RECORD_SIZE_MAX);
-	found->record = &record;
-	found->buf = &buf;
-	if (hapax_store_run(store, found, 1, &err) != HAPAX_OK) {
-		code = hx_report_error(inv->command->name, &err);
-	} else if (found->outcome != HAPAX_OUTCOME_FOUND) {
+	if (found->outcome != HAPAX_OUTCOME_FOUND) {
 		hx_report(
 			inv->command->name, "no record of '%s' in %s", inv->options.operands[0],
 			hapax_store_url(store));
-		code = HX_EXIT_NO;
-	} else if (!is_given(inv, OPTION_FORCE) && is_alive(inv, found, lock)) {
-		code = HX_EXIT_BUSY;
+		return HX_EXIT_NO;
 	}
-	found->record = NULL;
-	found->buf = NULL;
-	hx_buf_done(&buf);
-	return code;
+	return !is_given(inv, OPTION_FORCE) && is_alive(inv, found) ? HX_EXIT_BUSY : HX_EXIT_OK;
 }
 
+/* The record's own token decides. */
 static int resolve(
-	struct hx_invocation *inv, struct hapax_store *store, const struct hapax_result *result)
+	struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op,
+	const struct hapax_result *result)
 {
-	struct hapax_op found = {
-		.type = HAPAX_OP_LOOKUP,
-		.tenant = inv->settings.tenant,
-		.group = inv->settings.group,
-		.key = hapax_bytes_from_text(inv->options.operands[0]),
-	};
-	struct hapax_op op = found;
-	static struct hx_run_folders folders; /* too large for a stack */
-	static struct hx_run_lock lock;
-	int code;
+	int code = hx_key_command_apply(inv, store, op, judge);
 
-	hx_run_folders_find(&folders);
-	hx_run_lock_init(
-		&lock, &folders,
-		&(struct hx_run_lock_key){
-			inv->settings.store_url, found.tenant, found.group, found.key});
-	code = find(inv, store, &found, &lock);
 	if (code != HX_EXIT_OK)
 		return code;
-	op.type = is_given(inv, OPTION_DONE) ? HAPAX_OP_COMPLETE : HAPAX_OP_RELEASE;
-	op.token = found.token;
-	op.result = result;
-	op.error = hapax_bytes_from_text("resolved: to be tried again");
-	code = hx_holder_apply(inv, store, &op);
+	*op = (struct hapax_op){
+		.type = is_given(inv, OPTION_DONE) ? HAPAX_OP_COMPLETE : HAPAX_OP_RELEASE,
+		.tenant = op->tenant,
+		.group = op->group,
+		.key = op->key,
+		.token = op->token,
+		.result = result,
+		.error = hapax_bytes_from_text("resolved: to be tried again"),
+	};
+	code = hx_key_command_apply(inv, store, op, hx_token_answer);
 	/* Else the next run would go on waiting for whoever holds the lock. */
-	if (code == HX_EXIT_OK && op.type == HAPAX_OP_RELEASE && is_given(inv, OPTION_FORCE))
-		hx_run_lock_break(&lock);
+	if (code == HX_EXIT_OK && op->type == HAPAX_OP_RELEASE && is_given(inv, OPTION_FORCE))
+		hx_run_lock_break(lock_of(inv, op));
 	return code;
 }
 
 static int run(struct hx_invocation *inv)
 {
 	const struct hx_option_value *path = hx_options_get(&inv->options, OPTION_RESULT);
-	const char *name = inv->command->name;
 	struct hx_result_file file = {.input = {.file = -1}};
 	struct hapax_store *store;
-	struct hapax_bytes key;
+	struct hapax_op op;
 	int code = check_options(inv);
 
 	if (code == HX_EXIT_OK)
-		code = hx_key_text_read(name, "the key", inv->options.operands[0], &key);
+		code = hx_key_command_init(inv, HAPAX_OP_LOOKUP, &op);
 	if (code == HX_EXIT_OK)
 		code = hx_result_file_open(
-			&file, name, path != NULL ? path->text : NULL, HAPAX_RESULT_OK);
+			&file, inv->command->name, path != NULL ? path->text : NULL,
+			HAPAX_RESULT_OK);
 	if (code == HX_EXIT_OK)
 		code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
 	if (code == HX_EXIT_OK) {
-		code = resolve(inv, store, &file.result);
+		code = resolve(inv, store, &op, &file.result);
 		hapax_store_close(store);
 	}
 	hx_result_file_close(&file);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * key_command.c - commands that do one operation on the key they are given.
+ */
+#include "cli/frame/key_command.h"
+
+#include "base/buf.h"
+#include "cli/frame/report.h"
+#include "cli/input/key_text.h"
+#include "cli/print/record_out.h"
+
+/* How often a claim with a lost answer is sent. */
+enum { CLAIMS_MAX = 3 };
+
+int hx_key_command_init(struct hx_invocation *inv, enum hapax_op_type type, struct hapax_op *ret_op)
+{
+	*ret_op = (struct hapax_op){
+		.type = type,
+		.tenant = inv->settings.tenant,
+		.group = inv->settings.group,
+		.ttl_ms = inv->command->flags & COMMAND_TTL ? inv->settings.ttl_ms : 0,
+	};
+	return hx_key_text_read(
+		inv->command->name, "the key", inv->options.operands[0], &ret_op->key);
+}
+
+int hx_key_command_apply(
+	struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op,
+	hx_key_command_fn *answer)
+{
+	struct hapax_record record = {.state = HAPAX_STATE_ABSENT};
+	int sends = op->type == HAPAX_OP_CLAIM ? CLAIMS_MAX : 1;
+	enum hapax_status status;
+	struct hapax_error err;
+	struct hapax_buf buf;
+	int code;
+
+	hx_buf_init(&buf, HX_RECORD_SIZE_MAX);
+	op->record = &record;
+	op->buf = &buf;
+	do {
+		status = hapax_store_run(store, op, 1, &err);
+	} while (status == HAPAX_ERR_UNCERTAIN && --sends > 0);
+	if (status == HAPAX_OK || status == HAPAX_ERR_FENCED)
+		code = answer(inv, store, op);
+	else
+		code = hx_report_error(inv->command->name, &err);
+	op->record = NULL;
+	op->buf = NULL;
+	hx_buf_done(&buf);
+	return code;
+}
+
+int hx_key_command_run(
+	struct hx_invocation *inv, enum hx_open mode, struct hapax_op *op,
+	hx_key_command_fn *answer)
+{
+	struct hapax_store *store;
+	int code = hx_settings_open(inv, mode, &store);
+
+	if (code != HX_EXIT_OK)
+		return code;
+	code = hx_key_command_apply(inv, store, op, answer);
+	hapax_store_close(store);
+	return code;
+}

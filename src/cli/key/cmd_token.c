@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_token.c - hapax renew, complete, release and park: what the holder of a claim does with it.
+ *
+ * The four are named as their operations and differ in data alone: which options they take, and
+ * what help says.
+ */
+#include "cli/key/cmd_token.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hapax/hapax.h>
+
+#include "base/limits.h"
+#include "cli/frame/environment.h"
+#include "cli/frame/report.h"
+#include "cli/input/duration_text.h"
+#include "cli/input/result_file.h"
+#include "cli/print/record_out.h"
+#include "cli/print/text.h"
+
+enum { OPTION_TOKEN = 1, OPTION_LEASE, OPTION_RESULT, OPTION_DEFINITIVE, OPTION_ERROR };
+
+static int read_token(const struct hx_invocation *inv, uint64_t *ret)
+{
+	const struct hx_option_value *option = hx_options_get(&inv->options, OPTION_TOKEN);
+	const char *what = option != NULL ? "--token" : "HAPAX_TOKEN";
+	const char *text = option != NULL ? option->text : hx_environment("HAPAX_TOKEN");
+	const char *command = inv->command->name;
+	char *end;
+
+	if (text == NULL) {
+		(void)hx_report_usage(command, "--token was missing");
+		hx_report_hint("'hapax claim' prints it, and 'hapax run' sets HAPAX_TOKEN");
+		return HX_EXIT_USAGE;
+	}
+	errno = 0;
+	*ret = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0')
+		return hx_report_usage(command, "%s: '%s' is not a whole number", what, text);
+	if (errno == ERANGE || *ret == 0 || *ret > HX_TOKEN_MAX)
+		return hx_report_usage(
+			command, "%s: '%s' is not between 1 and %" PRIu64, what, text,
+			HX_TOKEN_MAX);
+	return HX_EXIT_OK;
+}
+
+static void print_json(struct hx_out *out, const struct hapax_op *op)
+{
+	struct hx_json_out json;
+	bool is_fenced = op->status == HAPAX_ERR_FENCED;
+
+	hx_json_out_init(&json, out);
+	hx_json_out_object_begin(&json, NULL);
+	hx_json_out_text(&json, "outcome", is_fenced ? "fenced" : hapax_outcome_name(op->outcome));
+	hx_record_out_name(&json, op->tenant, op->group, op->key);
+	hx_json_out_unsigned(&json, "token", op->token);
+	if (!is_fenced) {
+		hx_json_out_text(&json, "state", hapax_state_name(op->record->state));
+		hx_json_out_unsigned(&json, "attempt", op->attempt);
+		hx_json_out_time(&json, "first_seen", op->first_seen_ms);
+		hx_json_out_time(&json, "expires_at", op->expires_ms);
+		if (op->record->state == HAPAX_STATE_CLAIMED)
+			hx_json_out_signed(&json, "lease_left_ms", op->lease_left_ms);
+	}
+	hx_json_out_object_end(&json);
+}
+
+/* The state that the record is in now, and until when. */
+static void print_text(struct hx_out *out, const struct hapax_op *op)
+{
+	const struct hapax_record *record = op->record;
+	char text[HX_TEXT_SIZE];
+
+	hx_out_coloured(out, hx_record_out_colour(record->state), hapax_state_name(record->state));
+	hx_out_printf(out, "  attempt %u", (unsigned)op->attempt);
+	if (record->state == HAPAX_STATE_CLAIMED) {
+		hx_text_span(op->lease_left_ms, text);
+		hx_out_printf(out, ", lease ends in %s", text);
+	} else if (record->state == HAPAX_STATE_PARKED) {
+		hx_out_text(out, ", until it is resolved");
+	} else {
+		hx_text_time(op->expires_ms, text);
+		hx_out_printf(out, ", expires %s", text);
+	}
+	hx_out_text(out, "\n");
+}
+
+/* Why op was refused, by what found, a lookup after it, says of the record. */
+static void report_fenced(
+	const char *name, const char *key, const struct hapax_op *op, const struct hapax_op *found)
+{
+	if (found->status != HAPAX_OK) {
+		hx_report(
+			name, "fenced: token %" PRIu64 " does not hold '%s'; nothing changed",
+			op->token, key);
+		hx_report_hint("stop the work; 'hapax explain KEY' shows how it stands");
+	} else if (found->outcome != HAPAX_OUTCOME_FOUND) {
+		hx_report(
+			name,
+			"fenced: '%s' has no record: it was never claimed, has expired or was "
+			"forgotten; nothing changed",
+			key);
+		hx_report_hint("stop the work, or claim the key again");
+	} else if (found->token > op->token) {
+		hx_report(
+			name,
+			"fenced: token %" PRIu64
+			" no longer holds '%s': a newer token owns the key; nothing changed",
+			op->token, key);
+		hx_report_hint("stop the work; 'hapax explain KEY' shows the holder");
+	} else if (found->token < op->token) {
+		hx_report(
+			name,
+			"fenced: token %" PRIu64 " is not of '%s', whose last one is older; "
+			"nothing changed",
+			op->token, key);
+		hx_report_hint("use the token that 'hapax claim' printed for this key");
+	} else if (found->record->state == HAPAX_STATE_DONE) {
+		hx_report(name, "fenced: '%s' is done; nothing changed", key);
+		hx_report_hint("'hapax lookup KEY' shows its result");
+	} else {
+		hx_report(
+			name, "fenced: the claim of '%s' was released or lapsed; nothing changed",
+			key);
+		hx_report_hint("stop the work, or claim the key again");
+	}
+}
+
+static int answer_fenced(
+	struct hx_invocation *inv, struct hapax_store *store, const struct hapax_op *op)
+{
+	struct hapax_op found = {
+		.type = HAPAX_OP_LOOKUP,
+		.tenant = op->tenant,
+		.group = op->group,
+		.key = op->key,
+		.record = op->record,
+		.buf = op->buf,
+	};
+
+	if (inv->settings.format == HX_FORMAT_JSON)
+		print_json(&inv->out, op);
+	hx_out_flush(&inv->out);
+	(void)hapax_store_run(store, &found, 1, NULL);
+	report_fenced(inv->command->name, inv->options.operands[0], op, &found);
+	return HX_EXIT_FENCED;
+}
+
+int hx_token_answer(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op)
+{
+	if (op->status == HAPAX_ERR_FENCED)
+		return answer_fenced(inv, store, op);
+	if (inv->settings.format == HX_FORMAT_JSON)
+		print_json(&inv->out, op);
+	else
+		print_text(&inv->out, op);
+	return HX_EXIT_OK;
+}
+
+static enum hapax_op_type type_of(const struct command *command)
+{
+	int type = HAPAX_OP_RENEW;
+
+	while (strcmp(hapax_op_type_name((enum hapax_op_type)type), command->name) != 0) {
+		type++;
+		assert(type <= HAPAX_OP_PARK);
+	}
+	return (enum hapax_op_type)type;
+}
+
+/* An option that the command does not take was not given. */
+static int run(struct hx_invocation *inv)
+{
+	const struct hx_option_value *lease = hx_options_get(&inv->options, OPTION_LEASE);
+	const struct hx_option_value *path = hx_options_get(&inv->options, OPTION_RESULT);
+	const struct hx_option_value *error = hx_options_get(&inv->options, OPTION_ERROR);
+	bool is_definitive = hx_options_get(&inv->options, OPTION_DEFINITIVE) != NULL;
+	struct hx_result_file file = {.input = {.file = -1}};
+	const char *name = inv->command->name;
+	struct hapax_op op;
+	int code = hx_key_command_init(inv, type_of(inv->command), &op);
+
+	if (code == HX_EXIT_OK)
+		code = read_token(inv, &op.token);
+	if (code == HX_EXIT_OK && lease != NULL)
+		code = hx_duration_text_read(
+			name, "--lease", lease->text, HX_LEASE_MS_MAX, &op.lease_ms);
+	if (code == HX_EXIT_OK && op.type == HAPAX_OP_COMPLETE) {
+		op.result = &file.result;
+		code = hx_result_file_open(
+			&file, name, path != NULL ? path->text : NULL,
+			is_definitive ? HAPAX_RESULT_DEFINITIVE : HAPAX_RESULT_OK);
+	}
+	op.error = hapax_bytes_from_text(error != NULL ? error->text : NULL);
+	if (code == HX_EXIT_OK)
+		code = hx_key_command_run(inv, HX_OPEN_EXISTING, &op, hx_token_answer);
+	hx_result_file_close(&file);
+	return code;
+}
+
+/* clang-format off */
+#define TOKEN_ROW \
+	{OPTION_TOKEN, "token", 0, HX_OPTION_TEXT, "N", \
+	 "the token that claim gave; without it HAPAX_TOKEN", NULL}
+/* clang-format on */
+
+static const struct hx_option renew_options[] = {
+	TOKEN_ROW,
+	{OPTION_LEASE, "lease", 0, HX_OPTION_TEXT, "D", "how long it holds from now on; 30s", NULL},
+	{.name = NULL},
+};
+
+static const struct command_exit renew_exits[] = {
+	{HX_EXIT_OK, "renewed: the lease begins anew"},
+	{HX_EXIT_FENCED, "fenced: the token does not hold the key, or it is done; stop the work"},
+	{0, NULL},
+};
+
+static const struct command_example renew_examples[] = {
+	{"t=$(hapax claim order-31) && hapax renew order-31 --token $t --lease 5m",
+         "five more minutes"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_renew = {
+	.name = "renew",
+	.summary = "hold a claim for another lease",
+	.usage = "KEY --token N [--lease D] [OPTION]...",
+	.description =
+		"Restarts the lease of a claim. A parked key is claimed again by it. Whoever is\n"
+		"fenced has lost the key and must stop: its work no longer counts.\n",
+	.flags = COMMAND_STORE | COMMAND_SCOPE,
+	.operands_min = 1,
+	.operands_max = 1,
+	.options = renew_options,
+	.exits = renew_exits,
+	.examples = renew_examples,
+	.run = run,
+};
+
+static const struct hx_option complete_options[] = {
+	TOKEN_ROW,
+	{OPTION_RESULT, "result", 0, HX_OPTION_TEXT, "FILE|-",
+         "what the work returned; kept up to 256 KiB and replayed", NULL},
+	{OPTION_DEFINITIVE, "definitive", 0, HX_OPTION_FLAG, NULL,
+         "it failed, and would fail again: keep that", NULL},
+	{.name = NULL},
+};
+
+static const struct command_exit complete_exits[] = {
+	{HX_EXIT_OK, "done; also when it was done with this token before"},
+	{HX_EXIT_DATA, "the result is larger than 64 MiB; nothing was done"},
+	{HX_EXIT_NO_INPUT, "the result could not be read; nothing was done"},
+	{HX_EXIT_FENCED, "fenced: the token does not hold the key; the result is not kept"},
+	{0, NULL},
+};
+
+static const struct command_example complete_examples[] = {
+	{"t=$(hapax claim o-32) && echo ok | hapax complete o-32 --token $t --result -",
+         "done, with a receipt for whoever asks again"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_complete = {
+	.name = "complete",
+	.summary = "say that the work of a claim is done, and keep its result",
+	.usage = "KEY --token N [--result FILE|-] [--definitive] [OPTION]...",
+	.description =
+		"Ends a claim: from now until its TTL is over every claim of KEY is a duplicate and\n"
+		"gets the result. It may be repeated; the result that was stored first stays. A\n"
+		"claim whose lease has ended can still be completed as long as nobody took over.\n",
+	.flags = COMMAND_STORE | COMMAND_SCOPE,
+	.operands_min = 1,
+	.operands_max = 1,
+	.options = complete_options,
+	.exits = complete_exits,
+	.examples = complete_examples,
+	.run = run,
+};
+
+static const struct hx_option release_options[] = {
+	TOKEN_ROW,
+	{OPTION_ERROR, "error", 0, HX_OPTION_TEXT, "TEXT", "why it failed, for people to read",
+         NULL},
+	{.name = NULL},
+};
+
+static const struct command_exit release_exits[] = {
+	{HX_EXIT_OK, "released: the next claim runs at once"},
+	{HX_EXIT_FENCED,
+         "fenced: the token does not hold the key, or it is done; nothing was changed"},
+	{0, NULL},
+};
+
+static const struct command_example release_examples[] = {
+	{"t=$(hapax claim order-33) && hapax release order-33 --token $t --error 'no stock'",
+         "give it back"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_release = {
+	.name = "release",
+	.summary = "say that the work of a claim failed: the next claim runs",
+	.usage = "KEY --token N [--error TEXT] [OPTION]...",
+	.description =
+		"Ends a claim without success. The number of attempts and the error are kept for\n"
+		"the key's TTL, and the next claim runs. hapax never repeats work by itself.\n",
+	.flags = COMMAND_STORE | COMMAND_SCOPE,
+	.operands_min = 1,
+	.operands_max = 1,
+	.options = release_options,
+	.exits = release_exits,
+	.examples = release_examples,
+	.run = run,
+};
+
+static const struct hx_option park_options[] = {
+	TOKEN_ROW,
+	{OPTION_ERROR, "error", 0, HX_OPTION_TEXT, "TEXT", "what is not known, for people to read",
+         NULL},
+	{.name = NULL},
+};
+
+static const struct command_exit park_exits[] = {
+	{HX_EXIT_OK, "parked: nobody runs until 'hapax resolve' decides"},
+	{HX_EXIT_FENCED,
+         "fenced: the token does not hold the key, or it is done; nothing was changed"},
+	{0, NULL},
+};
+
+static const struct command_example park_examples[] = {
+	{"t=$(hapax claim order-34) && hapax park order-34 --token $t --error 'no answer'",
+         "wait for somebody who can find out"},
+	{NULL, NULL},
+};
+
+const struct command hx_cmd_park = {
+	.name = "park",
+	.summary = "say that nobody knows whether the work happened: a person decides",
+	.usage = "KEY --token N [--error TEXT] [OPTION]...",
+	.description =
+		"Ends a claim whose outcome is ambiguous: the request was sent and no answer came.\n"
+		"From now on every claim is told 'parked', until 'hapax resolve' says that it was\n"
+		"done or may be tried again. 'hapax keys --state parked' lists what waits.\n",
+	.flags = COMMAND_STORE | COMMAND_SCOPE,
+	.operands_min = 1,
+	.operands_max = 1,
+	.options = park_options,
+	.exits = park_exits,
+	.examples = park_examples,
+	.run = run,
+};
