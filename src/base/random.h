@@ -18,6 +18,14 @@
 /* From the kernel. Blocks only before the system has gathered entropy at boot. */
 void hx_random_bytes(void *out, size_t size);
 
+static inline uint64_t hx_random_u64(void)
+{
+	uint64_t number;
+
+	hx_random_bytes(&number, sizeof(number));
+	return number;
+}
+
 /*
  * Make hx_random_bytes() repeatable from now on; 0 restores the kernel's. With
  * several threads the stream repeats but who gets which part does not.

@@ -20,6 +20,7 @@
 #include <hapax/clock.h>
 
 #include "base/alloc.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
@@ -91,17 +92,11 @@ static void report(struct hapax_relay *relay, enum hapax_relay_event event, cons
 		relay->options.report(relay->options.context, event, text);
 }
 
-/* Between a half and all of it, so that a crowd does not come back as a crowd. */
-static int64_t jittered(struct hapax_relay *relay, int64_t span)
-{
-	return span - (int64_t)hx_prng_below(&relay->jitter, (uint64_t)span / 2 + 1);
-}
-
 /* One side is away: say so once, and wait a while. */
 static void wait_out(struct hapax_relay *relay, const struct hapax_error *err)
 {
-	int64_t span_ms =
-		relay->failures < 7 ? (int64_t)OUTAGE_MS_FIRST << relay->failures : OUTAGE_MS_LAST;
+	int64_t wait_ms = hx_backoff(
+		OUTAGE_MS_FIRST, OUTAGE_MS_LAST, relay->failures++, hx_prng_next(&relay->jitter));
 
 	if (!relay->is_away) {
 		report(relay, HAPAX_RELAY_OUTAGE, err->message);
@@ -110,11 +105,10 @@ static void wait_out(struct hapax_relay *relay, const struct hapax_error *err)
 		hx_mutex_unlock(&relay->mutex);
 	}
 	relay->is_away = true;
-	relay->failures++;
 	/* The leases may be over when it is back. */
 	relay->tend_at_ns = 0;
 	if (!is_stopping(relay))
-		hx_reactor_turn(&relay->outbox->reactor, jittered(relay, span_ms * MS_NS));
+		hx_reactor_turn(&relay->outbox->reactor, wait_ms * MS_NS);
 }
 
 static void note_progress(struct hapax_relay *relay)
@@ -195,18 +189,17 @@ static size_t gather_wave(struct hapax_relay *relay, unsigned wave)
 static void judge(struct hapax_relay *relay, struct hx_outbox_row *row)
 {
 	const struct hapax_relay_options *options = &relay->options;
-	int64_t pause_ms = options->retry_ms;
 	char text[HX_OUTBOX_ERROR_SIZE + 300];
 
 	if (row->outcome != HX_OUTBOX_FAILED && row->outcome != HX_OUTBOX_REFUSED)
 		return;
-	for (int64_t i = 0; i < row->attempts && pause_ms < options->retry_ms_max; i++)
-		pause_ms *= 2;
-	if (pause_ms > options->retry_ms_max)
-		pause_ms = options->retry_ms_max;
 	row->is_parked = row->outcome == HX_OUTBOX_REFUSED ||
 		row->attempts + 1 >= (int64_t)options->attempts_max;
-	row->pause_ms = row->is_parked ? 0 : jittered(relay, pause_ms);
+	row->pause_ms = row->is_parked
+		? 0
+		: hx_backoff(
+			  options->retry_ms, options->retry_ms_max, (uint64_t)row->attempts,
+			  hx_prng_next(&relay->jitter));
 	/* What waits behind it is put aside soon: see settle. */
 	if (row->is_parked)
 		relay->tend_at_ns = 0;
@@ -596,7 +589,6 @@ enum hapax_status hx_relay_new(
 	struct hapax_relay *relay = hx_alloc_zero(1, sizeof(*relay));
 	unsigned char uuid[HX_UUID_SIZE];
 	struct hx_uuid7 ids = {0};
-	uint64_t seed;
 
 	if (relay == NULL) {
 		sink->ops->close(sink);
@@ -613,8 +605,7 @@ enum hapax_status hx_relay_new(
 	relay->owner = copy_of(options->owner == NULL ? "" : options->owner);
 	hx_uuid7_next(&ids, clock->wall_ms(clock->context), uuid);
 	hx_uuid_format(uuid, relay->name);
-	hx_random_bytes(&seed, sizeof(seed));
-	hx_prng_seed(&relay->jitter, seed);
+	hx_prng_seed(&relay->jitter, hx_random_u64());
 	if (relay->url == NULL || relay->owner == NULL) {
 		hapax_relay_close(relay);
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a relay");

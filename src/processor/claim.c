@@ -21,6 +21,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/bytes.h"
 #include "processor/processor.h"
 #include "processor/steps.h"
@@ -33,19 +34,12 @@ bool hx_is_worth_repeating(enum hapax_status status)
 
 int64_t hx_repeat_after(struct hapax_run *run, int64_t bound_ms)
 {
-	enum { FIRST_MS = 10, DOUBLINGS_MAX = 12 };
-	unsigned doublings = run->repeats < DOUBLINGS_MAX ? run->repeats : DOUBLINGS_MAX;
-	int64_t span_ms = (int64_t)FIRST_MS << doublings;
-	uint64_t jitter = hx_processor_random(run->processor);
+	enum { FIRST_MS = 10 };
 
-	run->repeats++;
 	run->processor->stats.repeated++;
-	if (span_ms > bound_ms)
-		span_ms = bound_ms;
-	if (span_ms < 1)
-		span_ms = 1;
-	/* Half of it at random, so that those who failed together do not come back together. */
-	return span_ms / 2 + (int64_t)(jitter % (uint64_t)(span_ms - span_ms / 2 + 1));
+	return hx_backoff(
+		FIRST_MS, bound_ms > 0 ? bound_ms : 1, run->repeats++,
+		hx_processor_random(run->processor));
 }
 
 void hx_claim_ask(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/random.h"
@@ -22,7 +23,7 @@ enum {
 	WAIT_MS_MIN = 10,
 	WAIT_MS_MAX = 250,
 	/* While another process on this host decides: a few milliseconds as a rule. */
-	BUSY_MS = 5,
+	BUSY_MS = 10,
 	LOOKS_MAX = 200,
 };
 
@@ -130,6 +131,12 @@ static enum hapax_status look(struct hx_run_claim *claim, enum step *ret)
 	return status;
 }
 
+static int64_t after_failures(int64_t first_ms, int64_t last_ms, uint64_t failures)
+{
+	return hx_clock_mono_ns() +
+		hx_backoff(first_ms, last_ms, failures, hx_random_u64()) * ns_per_ms;
+}
+
 /* Let time pass. False: a signal asks us to go. */
 static bool pause_until(struct hx_run_claim *claim, int64_t deadline_ns)
 {
@@ -144,15 +151,6 @@ static bool pause_until(struct hx_run_claim *claim, int64_t deadline_ns)
 		}
 	}
 	return true;
-}
-
-/* Some time between half of span and all of it, so that a crowd spreads out. */
-static int64_t spread(int64_t span)
-{
-	uint32_t random;
-
-	hx_random_bytes(&random, sizeof(random));
-	return span / 2 + (int64_t)(random % (uint64_t)(span / 2 + 1));
 }
 
 /*
@@ -194,7 +192,7 @@ static enum hapax_status ask(struct hx_run_claim *claim)
 		if (status != HAPAX_OK)
 			break;
 		if (step == STEP_AGAIN && claim->lock->file < 0 &&
-		    !pause_until(claim, hx_clock_mono_ns() + spread(2 * BUSY_MS) * ns_per_ms))
+		    !pause_until(claim, after_failures(BUSY_MS, BUSY_MS, 0)))
 			break;
 	}
 	/* Somebody is about to start it and does not get on: as good as in progress. */
@@ -213,23 +211,22 @@ void hx_run_claim_init(
 
 enum hapax_status hx_run_claim_wait(struct hx_run_claim *claim)
 {
-	int64_t wait_ms = claim->ledger->plan->wait_ms, pause_ms = WAIT_MS_MIN;
-	int64_t end_ns = INT64_MAX;
+	int64_t wait_ms = claim->ledger->plan->wait_ms, end_ns = INT64_MAX;
+	uint64_t looks = 0;
 
 	if (wait_ms != HX_RUN_WAIT_FOREVER)
 		end_ns = hx_clock_mono_ns() + wait_ms * ns_per_ms;
 	for (;;) {
 		enum hapax_status status = ask(claim);
-		int64_t now_ns = hx_clock_mono_ns(), next_ns;
+		int64_t next_ns;
 
 		if (status != HAPAX_OK || claim->signal != 0 ||
 		    claim->ledger->seen.outcome != HAPAX_OUTCOME_IN_PROGRESS)
 			return status;
-		if (now_ns >= end_ns)
+		if (hx_clock_mono_ns() >= end_ns)
 			return HAPAX_OK;
-		next_ns = now_ns + spread(pause_ms) * ns_per_ms;
+		next_ns = after_failures(WAIT_MS_MIN, WAIT_MS_MAX, looks++);
 		if (!pause_until(claim, next_ns < end_ns ? next_ns : end_ns))
 			return HAPAX_OK;
-		pause_ms = pause_ms * 2 < WAIT_MS_MAX ? pause_ms * 2 : WAIT_MS_MAX;
 	}
 }

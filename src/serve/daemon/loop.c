@@ -93,15 +93,13 @@ enum hapax_status hx_loop_init(
 	struct hx_loop *loop, struct hx_serve *serve, size_t index, struct hapax_error *err)
 {
 	enum hapax_status status = hx_reactor_init(&loop->reactor, hx_net_system(), err);
-	uint64_t seed;
 
 	if (status != HAPAX_OK)
 		return status;
 	loop->reactor.blocks.budget = &serve->memory.listeners;
 	if (hx_sha256_init(&loop->sha) != HAPAX_OK)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a loop");
-	hx_random_bytes(&seed, sizeof(seed));
-	hx_prng_seed(&loop->trace_lot, seed);
+	hx_prng_seed(&loop->trace_lot, hx_random_u64());
 	loop->serve = serve;
 	loop->index = index;
 	loop->cells = hx_metrics_cells(serve->metrics, index);

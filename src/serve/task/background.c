@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "config/config.h"
 
 #define MS_NS INT64_C(1000000)
@@ -16,7 +18,6 @@
 enum {
 	PAUSE_MS_FIRST = 250,
 	PAUSE_MS_MAX = 30 * 1000,
-	PAUSE_DOUBLINGS = 7,
 };
 
 void hx_background_say(
@@ -53,18 +54,6 @@ void hx_background_trouble(struct hx_background *background, const struct hapax_
 
 /* ------------------------------------------------------------------ its thread */
 
-/* Between a half and all of it, so that several daemons do not come back together. */
-static int64_t pause_ms(struct hx_background *background)
-{
-	unsigned doublings =
-		background->failures < PAUSE_DOUBLINGS ? background->failures : PAUSE_DOUBLINGS;
-	int64_t span_ms = (int64_t)PAUSE_MS_FIRST << doublings;
-
-	if (span_ms > PAUSE_MS_MAX)
-		span_ms = PAUSE_MS_MAX;
-	return span_ms - (int64_t)hx_prng_below(&background->jitter, (uint64_t)span_ms / 2 + 1);
-}
-
 /* When something is to be done, the configuration for it, kept; NULL: the end. */
 static struct hx_config *await_turn(struct hx_background *background)
 {
@@ -99,9 +88,8 @@ static void note_failure(struct hx_background *background, const struct hapax_er
 	hx_mutex_lock(&background->mutex);
 	is_news = background->trouble.status == HAPAX_OK ||
 		strcmp(background->trouble.message, err->message) != 0;
-	wait_ms = pause_ms(background);
+	wait_ms = hx_backoff(PAUSE_MS_FIRST, PAUSE_MS_MAX, background->failures++, hx_random_u64());
 	background->trouble = *err;
-	background->failures++;
 	background->resume_ns = hx_clock_mono_ns() + wait_ms * MS_NS;
 	/* By a configuration that is not in force any more. */
 	if (background->is_changed || background->stops)
@@ -199,14 +187,10 @@ enum hapax_status hx_background_start(
 	struct hx_config *config, struct hx_log *log, void (*ended)(void *context), void *context,
 	struct hapax_error *err)
 {
-	uint64_t seed;
-
 	background->ops = ops;
 	background->log = log;
 	background->ended = ended;
 	background->context = context;
-	hx_random_bytes(&seed, sizeof(seed));
-	hx_prng_seed(&background->jitter, seed);
 	hx_mutex_init(&background->mutex);
 	hx_cond_init(&background->wake);
 	hx_event_init(&background->has_ended);

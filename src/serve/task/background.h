@@ -26,7 +26,6 @@
 
 #include <hapax/error.h>
 
-#include "base/random.h"
 #include "base/thread.h"
 #include "observe/log/log.h"
 
@@ -64,7 +63,6 @@ struct hx_background {
 	void *context;
 	struct hx_thread thread;
 	bool is_started; /* there is a thread */
-	struct hx_prng jitter;
 
 	struct hx_mutex mutex;
 	struct hx_cond wake;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/backoff.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -37,9 +38,10 @@ enum {
 
 	INTERVAL_MS = 1000,
 
-	/* Seconds that double with each attempt: 15 in all, and then the notes are too old. */
+	/* Seconds that double with each attempt: at most 15 in all, and then the notes are too old. */
 	ATTEMPTS_MAX = 5,
 	BACKOFF_MS = 1000,
+	BACKOFF_MS_MAX = 8000,
 	RETRY_AFTER_S_MAX = 30,
 
 	LAST_TURNS_MAX = 1000,
@@ -173,17 +175,15 @@ static void give_up(struct hx_exporter *exporter, const char *why)
 
 static void retry(struct hx_exporter *exporter, const char *why)
 {
-	int64_t wait_ms = BACKOFF_MS << (exporter->attempts - 1);
-	uint64_t jitter;
+	int64_t wait_ms = exporter->retry_after_s * 1000;
 
 	if (exporter->attempts >= ATTEMPTS_MAX || atomic_load(&exporter->is_ending)) {
 		give_up(exporter, why);
 		return;
 	}
-	hx_random_bytes(&jitter, sizeof(jitter));
-	wait_ms += (int64_t)(jitter % (uint64_t)(wait_ms / 4 + 1));
-	if (exporter->retry_after_s > 0)
-		wait_ms = exporter->retry_after_s * 1000;
+	if (wait_ms <= 0)
+		wait_ms = hx_backoff(
+			BACKOFF_MS, BACKOFF_MS_MAX, exporter->attempts - 1, hx_random_u64());
 	set_timer(exporter, wait_ms);
 }
 

@@ -398,7 +398,6 @@ static enum hapax_status make_core(
 	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
 	struct hx_consumer *core = &consumer->core;
 	enum hapax_status status;
-	uint64_t seed;
 
 	options.flags = HAPAX_PROCESSOR_STEPS_IN_TICK;
 	options.run = core->options.run;
@@ -415,8 +414,7 @@ static enum hapax_status make_core(
 	core->store = store;
 	core->wake = wake;
 	core->wake_context = consumer;
-	hx_random_bytes(&seed, sizeof(seed));
-	status = hx_consumer_init(core, seed, err);
+	status = hx_consumer_init(core, hx_random_u64(), err);
 	consumer->has_core = status == HAPAX_OK;
 	return status;
 }

@@ -10,13 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "source/consume/consumer.h"
 #include "source/consume/tag.h"
 #include "wire/http1/http1_text.h"
-
-enum { DOUBLINGS_MAX = 20 };
 
 /* Out of the consumer's hands; who waited for it comes next. */
 static void let_go(struct hx_intake *intake)
@@ -52,15 +51,11 @@ void hx_settle_give_back(struct hx_intake *intake)
 
 int64_t hx_consumer_delay_ms(struct hx_consumer *consumer, uint32_t delays)
 {
-	int64_t delay = consumer->options.backoff_ms;
-	int64_t max = consumer->options.backoff_ms_max;
+	const struct hapax_consumer_options *options = &consumer->options;
 
-	for (uint32_t i = 0; i < delays && i < DOUBLINGS_MAX && delay < max; i++)
-		delay *= 2;
-	if (delay > max)
-		delay = max;
-	/* Three quarters to all of it: those who failed together do not come back together. */
-	return delay - (int64_t)hx_prng_below(&consumer->prng, (uint64_t)delay / 4 + 1);
+	return hx_backoff(
+		options->backoff_ms, options->backoff_ms_max, delays,
+		hx_prng_next(&consumer->prng));
 }
 
 void hx_settle_wait(struct hx_intake *intake, int64_t delay_ms)

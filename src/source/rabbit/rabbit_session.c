@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/bytes.h"
 #include "base/random.h"
 #include "source/rabbit/rabbit_private.h"
@@ -75,18 +76,13 @@ static void link_delivery(struct hx_rabbit_source *source, struct hx_rabbit_deli
 static void retry_later(struct hx_rabbit_source *source)
 {
 	struct hx_reactor *reactor = &source->courier.reactor;
-	int64_t span_ms = RETRY_MS_LAST;
-	uint64_t random = 0;
+	int64_t wait_ms;
 
 	if (source->is_stopping)
 		return;
-	if (source->attempts < 7)
-		span_ms = (int64_t)RETRY_MS_FIRST << source->attempts;
-	source->attempts++;
-	hx_random_bytes(&random, sizeof(random));
-	span_ms = span_ms / 2 + (int64_t)(random % (uint64_t)span_ms) / 2;
+	wait_ms = hx_backoff(RETRY_MS_FIRST, RETRY_MS_LAST, source->attempts++, hx_random_u64());
 	hx_timer_set(
-		&reactor->timers, &source->retry, hx_reactor_now_ns(reactor) + span_ms * MS_NS);
+		&reactor->timers, &source->retry, hx_reactor_now_ns(reactor) + wait_ms * MS_NS);
 }
 
 /*

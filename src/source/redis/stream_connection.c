@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/random.h"
@@ -30,22 +31,18 @@ static int64_t after_ms(const struct hx_redis_line *line, int64_t ms)
 
 static void fail(struct hx_redis_line *line, const char *why)
 {
-	int64_t span_ms = RETRY_MS_LAST;
-	uint64_t random = 0;
-
 	line->is_ready = false;
 	line->open_calls = 0;
 	if (line->is_closing) {
 		line->ops->closed(line);
 		return;
 	}
-	if (line->failures < 7)
-		span_ms = (int64_t)RETRY_MS_FIRST << line->failures;
-	line->failures++;
-	hx_random_bytes(&random, sizeof(random));
 	hx_timer_set(
 		&line->reactor->timers, &line->retry,
-		after_ms(line, span_ms / 2 + (int64_t)(random % (uint64_t)span_ms) / 2));
+		after_ms(
+			line,
+			hx_backoff(
+				RETRY_MS_FIRST, RETRY_MS_LAST, line->failures++, hx_random_u64())));
 	line->ops->lost(line, why);
 }
 

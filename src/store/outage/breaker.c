@@ -3,17 +3,14 @@
 
 #include <assert.h>
 
-/* Between half of it and all of it. */
-static int64_t with_jitter(int64_t ms, uint64_t random)
-{
-	return ms - (int64_t)(random % ((uint64_t)ms / 2 + 1));
-}
+#include "base/backoff.h"
 
 bool hx_breaker_fail(struct hx_breaker *breaker, int64_t now_ms, uint64_t random)
 {
 	bool was_open = breaker->is_open;
+	int64_t wait_ms;
 
-	assert(breaker->failures_max > 0 && breaker->backoff_ms_min > 0);
+	assert(breaker->failures_max > 0);
 	if (breaker->failures < breaker->failures_max)
 		breaker->failures++;
 	if (breaker->failures < breaker->failures_max && !was_open)
@@ -22,10 +19,10 @@ bool hx_breaker_fail(struct hx_breaker *breaker, int64_t now_ms, uint64_t random
 	if (was_open && now_ms < breaker->retry_ms)
 		return false;
 	breaker->is_open = true;
-	breaker->backoff_ms = was_open ? 2 * breaker->backoff_ms : breaker->backoff_ms_min;
-	if (breaker->backoff_ms > breaker->backoff_ms_max)
-		breaker->backoff_ms = breaker->backoff_ms_max;
-	breaker->retry_ms = now_ms + with_jitter(breaker->backoff_ms, random);
+	breaker->retries = was_open ? breaker->retries + 1 : 0;
+	wait_ms = hx_backoff(
+		breaker->backoff_ms_min, breaker->backoff_ms_max, breaker->retries, random);
+	breaker->retry_ms = now_ms + wait_ms;
 	return !was_open;
 }
 

@@ -21,8 +21,8 @@ struct hx_breaker {
 	int64_t backoff_ms_max;
 	unsigned failures; /* in a row */
 	bool is_open;
-	int64_t backoff_ms; /* the last one */
-	int64_t retry_ms;   /* when to try again */
+	unsigned retries; /* in a row, that failed since it opened */
+	int64_t retry_ms; /* when to try again */
 };
 
 /* The store was asked, and did not answer. Returns true when this has opened it. */

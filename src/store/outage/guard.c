@@ -50,9 +50,8 @@ static void mark_trouble(struct hx_guard *guard)
 
 void hx_guard_note(struct hx_guard *guard, bool has_answered)
 {
-	uint64_t random;
+	uint64_t random = hx_random_u64();
 
-	hx_random_bytes(&random, sizeof(random));
 	hx_mutex_lock(&guard->mutex);
 	if (has_answered) {
 		hx_breaker_succeed(&guard->breaker);

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "store/postgres/postgres_fault.h"
@@ -24,11 +25,7 @@ enum {
 
 int64_t hx_postgres_retry_ns(unsigned failures)
 {
-	int64_t span_ms = failures < 7 ? (int64_t)RETRY_MS_FIRST << failures : RETRY_MS_LAST;
-	uint64_t random = 0;
-
-	hx_random_bytes(&random, sizeof(random));
-	return span_ms * MS_NS / 2 + (int64_t)(random % (uint64_t)(span_ms * MS_NS / 2));
+	return hx_backoff(RETRY_MS_FIRST, RETRY_MS_LAST, failures, hx_random_u64()) * MS_NS;
 }
 
 static void set_deadline(struct hx_postgres_connection *connection)

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
@@ -131,22 +132,17 @@ static size_t on_input(struct hx_connection *connection, struct hapax_bytes inpu
 
 static void fail_to_connect(struct hx_redis_link *link, const struct hapax_error *err)
 {
-	int64_t span_ms = RETRY_MS_LAST;
-	uint64_t random = 0;
+	int64_t wait_ms;
 
 	if (!hx_redis_client_link_failed(link, err)) {
 		link->state = HX_REDIS_LINK_IDLE;
 		return;
 	}
-	if (link->failures < 7)
-		span_ms = (int64_t)RETRY_MS_FIRST << link->failures;
-	link->failures++;
-	hx_random_bytes(&random, sizeof(random));
+	wait_ms = hx_backoff(RETRY_MS_FIRST, RETRY_MS_LAST, link->failures++, hx_random_u64());
 	link->state = HX_REDIS_LINK_WAITING;
 	hx_timer_set(
 		&link->client->reactor.timers, &link->retry,
-		hx_reactor_now_ns(&link->client->reactor) + span_ms * MS_NS / 2 +
-			(int64_t)(random % (uint64_t)(span_ms * MS_NS / 2)));
+		hx_reactor_now_ns(&link->client->reactor) + wait_ms * MS_NS);
 }
 
 static void on_close(struct hx_connection *connection, const struct hapax_error *why)

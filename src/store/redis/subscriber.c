@@ -6,9 +6,11 @@
 
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/random.h"
 #include "store/redis/redis_client.h"
 #include "store/redis/redis_member.h"
 
@@ -33,7 +35,7 @@ static void connect_later(struct hx_redis_subscriber *subscriber)
 	if (!subscriber->client->is_stopping)
 		hx_timer_set(
 			&subscriber->client->reactor.timers, &subscriber->retry,
-			after_ms(subscriber, RETRY_MS));
+			after_ms(subscriber, hx_backoff(RETRY_MS, RETRY_MS, 0, hx_random_u64())));
 }
 
 static void connect_now(struct hx_redis_subscriber *subscriber)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/io.h"
@@ -34,18 +35,16 @@ enum {
 #define RESTART_WAIT_MS 100
 
 /* First waits are shorter than a commit; later ones stay within the gaps of a sweep. */
-static const int64_t waits_ns[] = {100000, 200000, 400000, 800000, 1600000, 3200000, 5000000};
+#define WAIT_NS_FIRST (MS_NS / 10)
+#define WAIT_NS_LAST  (5 * MS_NS)
 
 void hx_sqlite_connection_init(
 	struct hx_sqlite_connection *connection, const char *name, _Atomic uint32_t *is_failed)
 {
-	uint64_t seed;
-
 	memset(connection, 0, sizeof(*connection));
 	connection->name = name;
 	connection->is_failed = is_failed;
-	hx_random_bytes(&seed, sizeof(seed));
-	hx_prng_seed(&connection->jitter, seed);
+	hx_prng_seed(&connection->jitter, hx_random_u64());
 }
 
 void hx_sqlite_connection_set_deadline(struct hx_sqlite_connection *connection, int64_t deadline_ns)
@@ -69,18 +68,16 @@ void hx_sqlite_pause(int64_t pause_ns)
 
 bool hx_sqlite_connection_wait(struct hx_sqlite_connection *connection)
 {
-	const uint32_t waits_count = sizeof(waits_ns) / sizeof(waits_ns[0]);
 	int64_t now_ns = hx_clock_mono_ns();
 	int64_t wait_ns;
 
 	if (now_ns >= connection->deadline_ns)
 		return false;
-	wait_ns = waits_ns[connection->waits < waits_count ? connection->waits : waits_count - 1];
-	/* Between a half and all of it, so that a crowd does not come back as a crowd. */
-	wait_ns -= (int64_t)hx_prng_below(&connection->jitter, (uint64_t)wait_ns / 2);
+	wait_ns = hx_backoff(
+		WAIT_NS_FIRST, WAIT_NS_LAST, connection->waits++,
+		hx_prng_next(&connection->jitter));
 	if (wait_ns > connection->deadline_ns - now_ns)
 		wait_ns = connection->deadline_ns - now_ns;
-	connection->waits++;
 	hx_sqlite_pause(wait_ns);
 	return true;
 }
