@@ -13,7 +13,6 @@
 #include "base/bytes.h"
 #include "config/config.h"
 #include "config/schema/schema.h"
-#include "config/schema/schema_consumers.h"
 #include "config/value.h"
 
 enum { VALUE_SIZE_MAX = 8192 };

@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "config/schema/schema_outbox.h"
-#include "config/schema/schema_traces.h"
 #include "config/target.h"
 #include "net/network.h"
 #include "wire/http1/http_path.h"

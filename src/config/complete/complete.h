@@ -21,13 +21,19 @@ struct hx_complete {
 };
 
 /* What does not fit together is told to faults. strategies are the caller's in any case. */
+void hx_complete_run(struct hx_complete *complete, struct hx_config *config);
+
 /* Of it, `auth`: complete_auth.c. */
 void hx_complete_auth(struct hx_complete *complete, struct hx_config_auth *auth);
 
 /* And `tls`: tls_doors.c. */
 void hx_complete_tls(struct hx_complete *complete, const struct hx_config_tls *tls);
 
-void hx_complete_run(struct hx_complete *complete, struct hx_config *config);
+/* `outbox`: whether a relay can be made of it: schema_outbox.c. */
+void hx_complete_outbox(struct hx_complete *complete, const struct hx_config_outbox *outbox);
+
+/* `traces`: where the endpoint is, which share of events is sampled: schema_traces.c. */
+void hx_complete_traces(struct hx_complete *complete, struct hx_config_traces *traces);
 
 /* For complete*.c: a copy that lives as long as the config; "" when there is no memory, which is told. */
 const char *hx_complete_text(

@@ -2,7 +2,7 @@
 /*
  * schema.h - every setting there is: name, type, range, default, meaning.
  *
- * One table, schema.c, from which come the reader (bind.c), the texts of `hapax config
+ * One table, schema.c and its kin, from which come the reader (bind.c), the texts of `hapax config
  * dump` (dump.c) and the JSON Schema (json_schema.c). To add a setting: a member of a
  * struct in config.h, a row in the table, a paragraph in hapax.yaml, which a test asks for.
  *
@@ -14,8 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <hapax/bytes.h>
 
 enum hx_setting_type {
 	/* What is stored at offset. */
@@ -58,22 +56,32 @@ typedef bool hx_setting_check_fn(const char *text, char why[HX_SETTING_WHY_SIZE]
 
 struct hx_section;
 
+/*
+ * A setting is one row of a table, in the words of schema_row.h:
+ *
+ *	{"timeout", AT(store, timeout_ms), DURATION("5s", 1, HOUR), RESTART,
+ *	 "how long a call waits for a busy store"},
+ *
+ * In this order: the name in the file; the member that it is stored in; its type, with the default
+ * and then what the type needs (least and most, choices, a check, a section); flags, or 0; the
+ * meaning. Few rows have more: it follows, as in .variable = "HAPAX_STORE".
+ */
 struct hx_setting {
-	const char *name; /* NULL ends a table */
-	enum hx_setting_type type;
-	unsigned flags;
+	const char *name;    /* NULL ends a table */
+	size_t count_offset; /* of TEXTS and LIST */
 	size_t offset;
-	size_t count_offset;
+	enum hx_setting_type type;
 	const char *fallback; /* the default as it would be written; NULL: none or empty */
 	int64_t min;          /* of a number; of a text its size; of a list its items */
 	int64_t max;
 	const char *const *choices; /* ends with NULL */
 	hx_setting_check_fn *check; /* TEXT, and each of TEXTS; NULL: any */
 	const struct hx_section *section;
+	unsigned flags;  /* enum hx_setting_flag */
+	const char *doc; /* a sentence: no capital, no full stop */
 	/* Beside HAPAX_<SECTION>_<NAME>: shorter, and the documents' own; or NULL. */
 	const char *variable;
 	const char *document_variable;
-	const char *doc; /* a sentence: no capital, no full stop */
 };
 
 struct hx_section {
@@ -90,11 +98,19 @@ const struct hx_setting *hx_section_setting(const struct hx_section *section, si
 /* All of it: struct hx_config. */
 extern const struct hx_section hx_config_schema;
 
-/* Of it, `http`: schema_http.c. */
-extern const struct hx_section hx_config_schema_http;
+/* Of it, what has a file of its own: schema_auth.c and so on. */
+extern const struct hx_section hx_config_auth_section;
+extern const struct hx_section hx_config_consumer_section; /* of each of `consumers` */
+extern const struct hx_section hx_config_http_section;
+extern const struct hx_section hx_config_memory_section;
+extern const struct hx_section hx_config_outbox_section;
+extern const struct hx_section hx_config_proxy_section;
+extern const struct hx_section hx_config_resp_section;
+extern const struct hx_section hx_config_tls_section;
+extern const struct hx_section hx_config_traces_section;
 
-/* Of it, `memory`: schema_memory.c. */
-extern const struct hx_section hx_config_schema_memory;
+/* Each has threads and a connection of its own. */
+enum { HX_CONFIG_CONSUMERS_MAX = 100 };
 
 /* Longer than the path of any setting, and the name of its variable. */
 enum { HX_SETTING_PATH_SIZE = 96 };

@@ -2,15 +2,13 @@
 /*
  * schema_traces.c - the settings of traces.
  */
-#include "config/schema/schema_traces.h"
+#include "config/schema/schema_row.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
-#include "config/config_check.h"
-#include "config/config.h"
-#include "config/schema/schema_unit.h"
+#include "config/complete/complete.h"
 #include "config/target.h"
 
 /* Of a share: a billionth is less than one a day. */
@@ -46,59 +44,24 @@ static bool check_share(const char *text, char why[HX_SETTING_WHY_SIZE])
 	return false;
 }
 
-#define AT(member) .offset = offsetof(struct hx_config_traces, member)
 static const struct hx_setting traces_settings[] = {
-	{.name = "endpoint",
-         .type = HX_SETTING_TEXT,
-         .flags = HX_SETTING_RESTART | HX_SETTING_SECRET,
-         AT(endpoint),
-         .fallback = "",
-         .max = TEXT_MAX,
-         .check = hx_check_url,
-         .variable = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-         .doc = "URL of a collector (OTLP over HTTP); without a path /v1/traces; empty: none"},
-	{.name = "sample",
-         .type = HX_SETTING_TEXT,
-         .flags = HX_SETTING_RUNTIME,
-         AT(sample),
-         .fallback = "1",
-         .min = 1,
-         .max = 16,
-         .check = check_share,
-         .variable = "OTEL_TRACES_SAMPLER_ARG",
-         .doc = "the share of events that begin a trace, from 0 to 1; others go by their sender"},
-	{.name = "service_name",
-         .type = HX_SETTING_TEXT,
-         .flags = HX_SETTING_RESTART,
-         AT(service_name),
-         .fallback = "hapax",
-         .min = 1,
-         .max = NAME_MAX_SIZE,
-         .check = hx_check_name,
-         .variable = "OTEL_SERVICE_NAME",
-         .doc = "what the collector knows this daemon as"},
-	{.name = "headers_file",
-         .type = HX_SETTING_TEXT,
-         .flags = HX_SETTING_RESTART,
-         AT(headers_file),
-         .fallback = "",
-         .max = TEXT_MAX,
-         .check = hx_check_name,
-         .doc = "a file of lines NAME: VALUE that each request to the collector has; empty: none"},
-	{.name = "timeout",
-         .type = HX_SETTING_DURATION,
-         .flags = HX_SETTING_RESTART,
-         AT(timeout_ms),
-         .fallback = "10s",
-         .min = 1,
-         .max = HOUR,
-         .doc = "how long the collector may take to answer"},
+	{"endpoint", AT(traces, endpoint), TEXT("", 0, TEXT_MAX, hx_check_url), RESTART | SECRET,
+         "URL of a collector (OTLP over HTTP); without a path /v1/traces; empty: none",
+         .variable = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"},
+	{"sample", AT(traces, sample), TEXT("1", 1, 16, check_share), RUNTIME,
+         "the share of events that begin a trace, from 0 to 1; others go by their sender",
+         .variable = "OTEL_TRACES_SAMPLER_ARG"},
+	{"service_name", AT(traces, service_name), TEXT("hapax", 1, NAME_MAX_SIZE, hx_check_name),
+         RESTART, "what the collector knows this daemon as", .variable = "OTEL_SERVICE_NAME"},
+	{"headers_file", AT(traces, headers_file), TEXT("", 0, TEXT_MAX, hx_check_name), RESTART,
+         "a file of lines NAME: VALUE that each request to the collector has; empty: none"},
+	{"timeout", AT(traces, timeout_ms), DURATION("10s", 1, HOUR), RESTART,
+         "how long the collector may take to answer"},
 	{.name = NULL},
 };
-#undef AT
 
 const struct hx_section hx_config_traces_section = {
-	.name = "traces", .settings = traces_settings, .size = sizeof(struct hx_config_traces)};
+	"traces", .settings = traces_settings, .size = sizeof(struct hx_config_traces)};
 
 void hx_complete_traces(struct hx_complete *complete, struct hx_config_traces *traces)
 {
@@ -115,9 +78,7 @@ void hx_complete_traces(struct hx_complete *complete, struct hx_config_traces *t
 	authority = hx_config_arena_text(complete->arena, url.authority);
 	path = hx_config_arena_text(complete->arena, url.path);
 	if (authority == NULL || path == NULL) {
-		hx_fault(
-			complete->faults, HAPAX_ERR_NO_MEMORY, &place,
-			"there was no memory for all of it");
+		hx_complete_no_memory(complete, &place);
 		return;
 	}
 	traces->target = (struct hx_config_target){
