@@ -75,10 +75,9 @@ static void publish(struct outbox_contest *contest, const char *id, const char *
 		.body = hapax_bytes_from_text(payload)};
 	struct hx_rabbit_event event = {.happening = HX_RABBIT_NOTHING};
 	struct hapax_error err;
-	uint64_t tag;
 
 	contest_expect_ok(
-		hx_rabbit_publish(&contest->rabbit, &message, &tag, &err), &err, "publish");
+		hx_rabbit_publish(&contest->rabbit, &message, NULL, &err), &err, "publish");
 	while (event.happening != HX_RABBIT_ACK)
 		contest_expect_ok(
 			hx_rabbit_next(&contest->rabbit, 60000, &event, &err), &err, "confirm");

@@ -38,7 +38,7 @@ static void fill(struct source_contest *contest, char ret_url[SOURCE_URL_SIZE])
 {
 	struct hx_rabbit rabbit;
 	char key[KEY_TEXT_SIZE], data[SOURCE_DATA_SIZE];
-	uint64_t tag = 0, ready = 0;
+	uint64_t ready = 0;
 	struct hapax_error err;
 
 	open_rabbit(contest, &rabbit);
@@ -56,7 +56,7 @@ static void fill(struct source_contest *contest, char ret_url[SOURCE_URL_SIZE])
 
 		key_text(contest->seed, i, key);
 		contest_expect_ok(
-			hx_rabbit_publish(&rabbit, &message, &tag, &err), &err, "publish");
+			hx_rabbit_publish(&rabbit, &message, NULL, &err), &err, "publish");
 	}
 	while (ready < contest->messages) {
 		struct timespec pause = {0, 1000000};

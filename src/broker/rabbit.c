@@ -12,6 +12,7 @@
 #include <amqp_ssl_socket.h>
 #include <amqp_tcp_socket.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 
 #if HX_HAVE_TLS
@@ -206,6 +207,7 @@ enum hapax_status hx_rabbit_open(
 
 	assert(rabbit->conn == NULL);
 	memset(rabbit, 0, sizeof(*rabbit));
+	rabbit->sent_end = &rabbit->sent;
 	rabbit->conn = amqp_new_connection();
 	if (rabbit->conn == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for RabbitMQ");
@@ -248,6 +250,16 @@ enum hapax_status hx_rabbit_confirm(struct hx_rabbit *rabbit, struct hapax_error
 	return hx_rabbit_reply_error(reply, "RabbitMQ does not confirm", err);
 }
 
+void hx_rabbit_remember_queue(struct hx_rabbit *rabbit, struct hapax_bytes name)
+{
+	assert(name.size < HX_RABBIT_NAME_SIZE);
+	/* When all places are taken, the oldest are asked for again. */
+	rabbit->declared_count %= HX_RABBIT_DECLARED_MAX;
+	(void)snprintf(
+		rabbit->declared[rabbit->declared_count++], HX_RABBIT_NAME_SIZE, "%.*s",
+		(int)name.size, (const char *)name.data);
+}
+
 enum hapax_status hx_rabbit_declare_queue(
 	struct hx_rabbit *rabbit, struct hapax_bytes name, struct hapax_error *err)
 {
@@ -264,11 +276,15 @@ enum hapax_status hx_rabbit_declare_queue(
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "the name of a queue is 1 to %d bytes long",
 			UINT8_MAX);
+	for (size_t i = 0; i < rabbit->declared_count; i++)
+		if (hx_bytes_equal(hapax_bytes_from_text(rabbit->declared[i]), name))
+			return HAPAX_OK;
 	(void)amqp_queue_declare(
 		rabbit->conn, HX_RABBIT_CHANNEL, bytes_of(name), 0, 1, 0, 0, arguments);
 	reply = amqp_get_rpc_reply(rabbit->conn);
 	if (reply.reply_type == AMQP_RESPONSE_NORMAL) {
 		amqp_maybe_release_buffers(rabbit->conn);
+		hx_rabbit_remember_queue(rabbit, name);
 		return HAPAX_OK;
 	}
 	(void)snprintf(
@@ -333,8 +349,8 @@ static void set_property(
 
 enum hapax_status hx_rabbit_publish_as(
 	struct hx_rabbit *rabbit, const char *exchange, struct hapax_bytes routing_key,
-	const amqp_basic_properties_t *properties, struct hapax_bytes body, uint64_t *ret_tag,
-	struct hapax_error *err)
+	const amqp_basic_properties_t *properties, struct hapax_bytes body,
+	struct hx_rabbit_sent *sent, struct hapax_error *err)
 {
 	int code = amqp_basic_publish(
 		rabbit->conn, HX_RABBIT_CHANNEL, amqp_cstring_bytes(exchange),
@@ -342,13 +358,34 @@ enum hapax_status hx_rabbit_publish_as(
 
 	if (code != AMQP_STATUS_OK)
 		return hx_rabbit_code_error(code, "a message was not sent to RabbitMQ", err);
-	*ret_tag = ++rabbit->published;
+	rabbit->published++;
+	if (sent != NULL) {
+		sent->tag = rabbit->published;
+		sent->next = NULL;
+		*rabbit->sent_end = sent;
+		rabbit->sent_end = &sent->next;
+	}
 	return HAPAX_OK;
 }
 
+struct hx_rabbit_sent *hx_rabbit_take_sent(struct hx_rabbit *rabbit, uint64_t tag, bool is_multiple)
+{
+	struct hx_rabbit_sent **at = &rabbit->sent, *sent;
+
+	while (!is_multiple && *at != NULL && (*at)->tag < tag)
+		at = &(*at)->next;
+	sent = *at;
+	if (sent == NULL || sent->tag > tag)
+		return NULL;
+	*at = sent->next;
+	if (*at == NULL)
+		rabbit->sent_end = at;
+	return sent;
+}
+
 enum hapax_status hx_rabbit_publish(
-	struct hx_rabbit *rabbit, const struct hx_rabbit_message *message, uint64_t *ret_tag,
-	struct hapax_error *err)
+	struct hx_rabbit *rabbit, const struct hx_rabbit_message *message,
+	struct hx_rabbit_sent *sent, struct hapax_error *err)
 {
 	amqp_table_entry_t entries[HX_RABBIT_HEADERS_MAX];
 	amqp_basic_properties_t properties = {
@@ -380,8 +417,8 @@ enum hapax_status hx_rabbit_publish(
 		properties.timestamp = (uint64_t)(message->time_ms / 1000);
 	}
 	return hx_rabbit_publish_as(
-		rabbit, message->exchange, message->routing_key, &properties, message->body,
-		ret_tag, err);
+		rabbit, message->exchange, message->routing_key, &properties, message->body, sent,
+		err);
 }
 
 /* ------------------------------------------------------------------ next */

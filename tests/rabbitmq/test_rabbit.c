@@ -42,9 +42,9 @@ static void open_or_fail(struct hx_rabbit *rabbit, const struct hx_rabbit_place 
 		fail_msg("%s", err.message);
 }
 
-static uint64_t publish(
+static void publish(
 	struct hx_rabbit *rabbit, const char *exchange, const char *key, const char *id,
-	struct hapax_bytes body)
+	struct hapax_bytes body, struct hx_rabbit_sent *sent)
 {
 	struct hapax_field header = {
 		hapax_bytes_from_text("ce-type"), hapax_bytes_from_text("order.made")};
@@ -58,11 +58,9 @@ static uint64_t publish(
 		.header_count = 1,
 		.body = body};
 	struct hapax_error err;
-	uint64_t tag = 0;
 
-	if (hx_rabbit_publish(rabbit, &message, &tag, &err) != HAPAX_OK)
+	if (hx_rabbit_publish(rabbit, &message, sent, &err) != HAPAX_OK)
 		fail_msg("%s", err.message);
-	return tag;
 }
 
 static struct hx_rabbit_event next(struct hx_rabbit *rabbit)
@@ -126,23 +124,98 @@ static void messages_are_confirmed(void **state)
 {
 	struct hx_rabbit_place place = place_of("amqp://guest:guest@", "HAPAX_TEST_RABBITMQ", "");
 	struct hx_rabbit rabbit = {0};
-	uint64_t confirmed = 0;
+	struct hx_rabbit_sent sent[20], *taken;
+	bool is_confirmed[20] = {false};
 	struct hapax_error err;
 
 	(void)state;
 	open_or_fail(&rabbit, &place);
-	if (hx_rabbit_declare_queue(&rabbit, hapax_bytes_from_text("confirmed"), &err) != HAPAX_OK)
-		fail_msg("%s", err.message);
-	for (int i = 1; i <= 20; i++)
-		assert_int_equal(
-			publish(&rabbit, "", "confirmed", "id", hapax_bytes_from_text("hello")), i);
-	while (confirmed < 20) {
+	for (int i = 0; i < 2; i++)
+		if (hx_rabbit_declare_queue(&rabbit, hapax_bytes_from_text("confirmed"), &err) !=
+		    HAPAX_OK)
+			fail_msg("%s", err.message);
+	assert_int_equal(rabbit.declared_count, 1);
+	for (size_t i = 0; i < 20; i++) {
+		sent[i].owner = &is_confirmed[i];
+		publish(&rabbit, "", "confirmed", "id", hapax_bytes_from_text("hello"), &sent[i]);
+		assert_int_equal(sent[i].tag, i + 1);
+	}
+	while (rabbit.sent != NULL) {
 		struct hx_rabbit_event event = next(&rabbit);
 
 		assert_int_equal(event.happening, HX_RABBIT_ACK);
-		confirmed = event.is_multiple ? event.tag : confirmed + 1;
+		while ((taken = hx_rabbit_take_sent(&rabbit, event.tag, event.is_multiple)) != NULL)
+			*(bool *)taken->owner = true;
 	}
+	for (size_t i = 0; i < 20; i++)
+		assert_true(is_confirmed[i]);
 	hx_rabbit_close(&rabbit);
+	hx_rabbit_close(&rabbit);
+}
+
+/* Send this many on a connection that is there for its list alone. */
+static void send_in_a_row(struct hx_rabbit *rabbit, struct hx_rabbit_sent *sent, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		publish(rabbit, "", "nowhere", "id", hapax_bytes_from_text(""), &sent[i]);
+}
+
+static void answers_are_about_one_message_or_all_before(void **state)
+{
+	struct hx_rabbit_place place = place_of("amqp://guest:guest@", "HAPAX_TEST_RABBITMQ", "");
+	struct hx_rabbit rabbit = {0};
+	struct hx_rabbit_sent sent[6];
+
+	(void)state;
+	open_or_fail(&rabbit, &place);
+	send_in_a_row(&rabbit, sent, 5);
+	/* The last, one in the middle, one that was answered, one that never was. */
+	assert_ptr_equal(hx_rabbit_take_sent(&rabbit, 5, false), &sent[4]);
+	assert_ptr_equal(hx_rabbit_take_sent(&rabbit, 2, false), &sent[1]);
+	assert_null(hx_rabbit_take_sent(&rabbit, 2, false));
+	assert_null(hx_rabbit_take_sent(&rabbit, 9, false));
+	/* The list has its end again. */
+	send_in_a_row(&rabbit, &sent[5], 1);
+	assert_int_equal(sent[5].tag, 6);
+	assert_ptr_equal(hx_rabbit_take_sent(&rabbit, 3, true), &sent[0]);
+	assert_ptr_equal(hx_rabbit_take_sent(&rabbit, 3, true), &sent[2]);
+	assert_null(hx_rabbit_take_sent(&rabbit, 3, true));
+	/* The connection ends: what is left is taken, and nothing of it is there on the next. */
+	hx_rabbit_close(&rabbit);
+	assert_ptr_equal(hx_rabbit_take_sent(&rabbit, UINT64_MAX, true), &sent[3]);
+	open_or_fail(&rabbit, &place);
+	assert_null(hx_rabbit_take_sent(&rabbit, UINT64_MAX, true));
+	send_in_a_row(&rabbit, sent, 1);
+	assert_ptr_equal(hx_rabbit_take_sent(&rabbit, 1, false), &sent[0]);
+	assert_null(rabbit.sent);
+	hx_rabbit_close(&rabbit);
+}
+
+static void queues_are_asked_for_once(void **state)
+{
+	struct hx_rabbit_place place = place_of("amqp://guest:guest@", "HAPAX_TEST_RABBITMQ", "");
+	struct hapax_bytes classic = hapax_bytes_from_text("classic");
+	struct hx_rabbit rabbit = {0};
+	struct hapax_error err;
+
+	(void)state;
+	open_or_fail(&rabbit, &place);
+	(void)amqp_queue_declare(
+		rabbit.conn, HX_RABBIT_CHANNEL, amqp_cstring_bytes("classic"), 0, 0, 0, 0,
+		amqp_empty_table);
+	assert_int_equal(hx_rabbit_declare_queue(&rabbit, classic, &err), HAPAX_ERR_INVALID);
+	hx_rabbit_close(&rabbit);
+	/* A refusal is not remembered, unless the caller says so. */
+	open_or_fail(&rabbit, &place);
+	assert_int_equal(hx_rabbit_declare_queue(&rabbit, classic, &err), HAPAX_ERR_INVALID);
+	hx_rabbit_close(&rabbit);
+	open_or_fail(&rabbit, &place);
+	hx_rabbit_remember_queue(&rabbit, classic);
+	assert_int_equal(hx_rabbit_declare_queue(&rabbit, classic, &err), HAPAX_OK);
+	/* More names than there are places for: the first is asked for again, and refused. */
+	for (int i = 0; i < HX_RABBIT_DECLARED_MAX; i++)
+		hx_rabbit_remember_queue(&rabbit, hapax_bytes_from_text("other"));
+	assert_int_equal(hx_rabbit_declare_queue(&rabbit, classic, &err), HAPAX_ERR_INVALID);
 	hx_rabbit_close(&rabbit);
 }
 
@@ -156,8 +229,8 @@ static void what_no_queue_wants_comes_back(void **state)
 	(void)state;
 	memset(large, 'x', sizeof(large));
 	open_or_fail(&rabbit, &place);
-	(void)publish(&rabbit, "", "nowhere", "id-1", (struct hapax_bytes){large, sizeof(large)});
-	(void)publish(&rabbit, "", "nowhere", "id-2", (struct hapax_bytes){NULL, 0});
+	publish(&rabbit, "", "nowhere", "id-1", (struct hapax_bytes){large, sizeof(large)}, NULL);
+	publish(&rabbit, "", "nowhere", "id-2", (struct hapax_bytes){NULL, 0}, NULL);
 	event = next(&rabbit);
 	assert_int_equal(event.happening, HX_RABBIT_RETURNED);
 	assert_string_equal(event.message_id, "id-1");
@@ -180,7 +253,7 @@ static void what_the_broker_refuses_is_told(void **state)
 
 	(void)state;
 	open_or_fail(&rabbit, &place);
-	(void)publish(&rabbit, "no-such-exchange", "k", "id", hapax_bytes_from_text("x"));
+	publish(&rabbit, "no-such-exchange", "k", "id", hapax_bytes_from_text("x"), NULL);
 	event = next(&rabbit);
 	assert_int_equal(event.happening, HX_RABBIT_REFUSED);
 	assert_int_equal(event.code, 404);
@@ -196,19 +269,18 @@ static void messages_that_amqp_cannot_carry_are_not_sent(void **state)
 	struct hapax_field header = {hapax_bytes_from_text("h"), {large, sizeof(large)}};
 	struct hx_rabbit_message message = {.exchange = "", .routing_key = {large, 256}};
 	struct hapax_error err = {0};
-	uint64_t tag = 0;
 
 	(void)state;
 	memset(large, 'x', sizeof(large));
 	open_or_fail(&rabbit, &place);
-	assert_int_equal(hx_rabbit_publish(&rabbit, &message, &tag, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(hx_rabbit_publish(&rabbit, &message, NULL, &err), HAPAX_ERR_INVALID);
 	message.routing_key.size = 1;
 	message.headers = &header;
 	message.header_count = 1;
-	assert_int_equal(hx_rabbit_publish(&rabbit, &message, &tag, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(hx_rabbit_publish(&rabbit, &message, NULL, &err), HAPAX_ERR_INVALID);
 	assert_non_null(strstr(err.message, "'h'"));
 	header.value.size = HX_RABBIT_HEADERS_SIZE_MAX - 16;
-	assert_int_equal(hx_rabbit_publish(&rabbit, &message, &tag, &err), HAPAX_OK);
+	assert_int_equal(hx_rabbit_publish(&rabbit, &message, NULL, &err), HAPAX_OK);
 	assert_int_equal(next(&rabbit).happening, HX_RABBIT_RETURNED);
 	hx_rabbit_close(&rabbit);
 }
@@ -274,6 +346,8 @@ int main(void)
 		cmocka_unit_test(urls_are_taken_apart),
 		cmocka_unit_test(bad_urls_are_refused_without_the_password),
 		cmocka_unit_test(messages_are_confirmed),
+		cmocka_unit_test(answers_are_about_one_message_or_all_before),
+		cmocka_unit_test(queues_are_asked_for_once),
 		cmocka_unit_test(what_no_queue_wants_comes_back),
 		cmocka_unit_test(what_the_broker_refuses_is_told),
 		cmocka_unit_test(messages_that_amqp_cannot_carry_are_not_sent),

@@ -22,7 +22,6 @@
 enum {
 	CONNECT_MS = 10 * 1000,
 	READ_EVERY = 64, /* messages: what the broker says is read meanwhile */
-	DECLARED_MAX = 64,
 };
 
 #define MS_NS INT64_C(1000000)
@@ -31,16 +30,11 @@ struct rabbitmq_sink {
 	struct hx_sink base;
 	struct hx_rabbit rabbit;
 	struct hx_rabbit_place place;
-	/* Queues that were declared on this connection. */
-	char declared[DECLARED_MAX][HX_RABBIT_NAME_SIZE];
-	size_t declared_count;
-	/* The rows of this call; tags count from first_tag. */
-	uint64_t first_tag;
-	uint64_t acked_below; /* all tags below were decided */
+	/* The rows of this call, and each one's message. */
 	struct hx_outbox_row **rows;
-	size_t sent_count;
-	size_t undecided; /* of these */
-	bool is_closed;   /* the broker closed the channel, and why */
+	size_t row_count;
+	struct hx_rabbit_sent sent[HX_OUTBOX_BATCH_MAX];
+	bool is_closed; /* the broker closed the channel, and why */
 	int closed_code;
 	char closed_text[HX_RABBIT_NAME_SIZE];
 };
@@ -90,7 +84,6 @@ static enum hapax_status connect_within(
 	if (wait_ms <= 0)
 		return hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0, "there was no time to connect to RabbitMQ");
-	sink->declared_count = 0;
 	status = hx_rabbit_open(
 		&sink->rabbit, &sink->place, wait_ms < CONNECT_MS ? wait_ms : CONNECT_MS, err);
 	if (status == HAPAX_OK)
@@ -107,47 +100,35 @@ static enum hapax_status sink_connect(struct hx_sink *base, struct hapax_error *
 
 /* ------------------------------------------------------------------ confirms */
 
-static struct hx_outbox_row *row_of_tag(struct rabbitmq_sink *sink, uint64_t tag)
-{
-	if (tag < sink->first_tag || tag - sink->first_tag >= sink->sent_count)
-		return NULL;
-	return sink->rows[tag - sink->first_tag];
-}
-
-static void settle_tag(struct rabbitmq_sink *sink, uint64_t tag, enum hx_rabbit_happening happening)
-{
-	struct hx_outbox_row *row = row_of_tag(sink, tag);
-
-	if (row == NULL || row->outcome != HX_OUTBOX_UNDECIDED)
-		return;
-	sink->undecided--;
-	if (happening == HX_RABBIT_ACK)
-		row->outcome = HX_OUTBOX_SENT;
-	else
-		hx_sink_decide(row, HX_OUTBOX_FAILED, "RabbitMQ did not take the message (nack)");
-}
-
 static void take_confirm(struct rabbitmq_sink *sink, const struct hx_rabbit_event *event)
 {
-	uint64_t from = event->is_multiple ? sink->acked_below : event->tag;
+	const struct hx_rabbit_sent *sent;
 
-	for (uint64_t tag = from; tag <= event->tag; tag++)
-		settle_tag(sink, tag, event->happening);
-	if (event->is_multiple)
-		sink->acked_below = event->tag + 1;
+	while ((sent = hx_rabbit_take_sent(&sink->rabbit, event->tag, event->is_multiple)) !=
+	       NULL) {
+		struct hx_outbox_row *row = sent->owner;
+
+		/* One that came back is refused already. */
+		if (row->outcome != HX_OUTBOX_UNDECIDED)
+			continue;
+		if (event->happening == HX_RABBIT_ACK)
+			row->outcome = HX_OUTBOX_SENT;
+		else
+			hx_sink_decide(
+				row, HX_OUTBOX_FAILED, "RabbitMQ did not take the message (nack)");
+	}
 }
 
 static void take_returned(struct rabbitmq_sink *sink, const struct hx_rabbit_event *event)
 {
 	size_t size = strlen(event->message_id);
 
-	for (size_t i = 0; i < sink->sent_count; i++) {
+	for (size_t i = 0; i < sink->row_count; i++) {
 		struct hx_outbox_row *row = sink->rows[i];
 
-		if (row->outcome != HX_OUTBOX_UNDECIDED || row->id.size != size ||
-		    memcmp(row->id.data, event->message_id, size) != 0)
+		if (row->outcome != HX_OUTBOX_UNDECIDED || !row->is_awaited ||
+		    row->id.size != size || memcmp(row->id.data, event->message_id, size) != 0)
 			continue;
-		sink->undecided--;
 		hx_sink_decide(
 			row, HX_OUTBOX_REFUSED,
 			"no queue wanted it: exchange '%.60s', routing key '%.*s' (%s); declare and bind a"
@@ -187,7 +168,7 @@ static enum hapax_status read_confirms(
 		enum hapax_status status;
 
 		if (deadline_ns > 0) {
-			if (sink->undecided == 0 && !sink->rabbit.is_blocked)
+			if (sink->rabbit.sent == NULL && !sink->rabbit.is_blocked)
 				return HAPAX_OK;
 			left_ms = (deadline_ns - hx_clock_mono_ns()) / MS_NS;
 			if (left_ms <= 0)
@@ -209,31 +190,10 @@ static enum hapax_status read_confirms(
 
 /* ------------------------------------------------------------------ publish */
 
-static enum hapax_status declare(
-	struct rabbitmq_sink *sink, struct hapax_bytes topic, struct hapax_error *err)
-{
-	enum hapax_status status;
-
-	if (!sink->place.declares || sink->place.exchange[0] != '\0')
-		return HAPAX_OK;
-	for (size_t i = 0; i < sink->declared_count; i++)
-		if (strlen(sink->declared[i]) == topic.size &&
-		    memcmp(sink->declared[i], topic.data, topic.size) == 0)
-			return HAPAX_OK;
-	status = hx_rabbit_declare_queue(&sink->rabbit, topic, err);
-	if (status == HAPAX_OK) {
-		sink->declared_count %= DECLARED_MAX;
-		(void)snprintf(
-			sink->declared[sink->declared_count++], HX_RABBIT_NAME_SIZE, "%.*s",
-			(int)topic.size, (const char *)topic.data);
-	}
-	return status;
-}
-
 /* Send one. INVALID: it is refused, and the next may go. */
-static enum hapax_status send_row(
-	struct rabbitmq_sink *sink, struct hx_outbox_row *row, struct hapax_error *err)
+static enum hapax_status send_row(struct rabbitmq_sink *sink, size_t index, struct hapax_error *err)
 {
+	struct hx_outbox_row *row = sink->rows[index];
 	struct hx_outbox_message *fields = &sink->base.message;
 	struct hx_rabbit_message message = {
 		.exchange = sink->place.exchange,
@@ -246,7 +206,6 @@ static enum hapax_status send_row(
 	};
 	struct hapax_error why;
 	enum hapax_status status;
-	uint64_t tag = 0;
 
 	if (!hx_outbox_message_read(fields, row)) {
 		hx_sink_decide(
@@ -255,9 +214,10 @@ static enum hapax_status send_row(
 			HAPAX_OUTBOX_HEADERS_MAX);
 		return HAPAX_ERR_INVALID;
 	}
+	sink->sent[index].owner = row;
 	message.headers = fields->fields;
 	message.header_count = fields->count;
-	status = hx_rabbit_publish(&sink->rabbit, &message, &tag, &why);
+	status = hx_rabbit_publish(&sink->rabbit, &message, &sink->sent[index], &why);
 	if (status == HAPAX_ERR_INVALID)
 		hx_sink_decide(row, HX_OUTBOX_REFUSED, "%s", why.message);
 	else if (status != HAPAX_OK && err != NULL)
@@ -272,6 +232,8 @@ static enum hapax_status declare_all(
 {
 	const struct hx_outbox_row *refused = NULL;
 
+	if (!sink->place.declares || sink->place.exchange[0] != '\0')
+		return HAPAX_OK;
 	for (size_t i = 0; i < count; i++) {
 		struct hapax_error why;
 		enum hapax_status status;
@@ -281,7 +243,7 @@ static enum hapax_status declare_all(
 			hx_sink_decide(rows[i], HX_OUTBOX_REFUSED, "%s", refused->error);
 			continue;
 		}
-		status = declare(sink, rows[i]->topic, &why);
+		status = hx_rabbit_declare_queue(&sink->rabbit, rows[i]->topic, &why);
 		if (status == HAPAX_ERR_INVALID) {
 			/* Its topic cannot be had; the others' can, on another channel. */
 			refused = rows[i];
@@ -298,29 +260,22 @@ static enum hapax_status declare_all(
 }
 
 static enum hapax_status send_all(
-	struct rabbitmq_sink *sink, size_t count, int64_t deadline_ns, struct hapax_error *err)
+	struct rabbitmq_sink *sink, int64_t deadline_ns, struct hapax_error *err)
 {
-	struct hx_outbox_row **rows = sink->rows;
 	enum hapax_status status = HAPAX_OK;
 
-	for (size_t i = 0; i < count && status == HAPAX_OK && !sink->is_closed; i++) {
-		struct hx_outbox_row *row = rows[i];
-
-		if (row->outcome != HX_OUTBOX_UNDECIDED)
+	for (size_t i = 0; i < sink->row_count && status == HAPAX_OK && !sink->is_closed; i++) {
+		if (sink->rows[i]->outcome != HX_OUTBOX_UNDECIDED)
 			continue;
-		status = send_row(sink, row, err);
+		status = send_row(sink, i, err);
 		if (status == HAPAX_ERR_INVALID) {
 			status = HAPAX_OK;
 			continue;
 		}
 		if (status != HAPAX_OK)
 			break;
-		/* Tags count what was sent: such rows stand first, in that order. */
-		rows[i] = rows[sink->sent_count];
-		rows[sink->sent_count++] = row;
-		row->is_awaited = true;
-		sink->undecided++;
-		if (sink->sent_count % READ_EVERY == 0)
+		sink->rows[i]->is_awaited = true;
+		if (sink->rabbit.published % READ_EVERY == 0)
 			status = read_confirms(sink, 0, err);
 		if (status == HAPAX_OK && sink->rabbit.is_blocked)
 			status = read_confirms(sink, deadline_ns, err);
@@ -338,13 +293,11 @@ static enum hapax_status publish_window(
 
 	sink->is_closed = false;
 	sink->rows = rows;
-	sink->sent_count = 0;
-	sink->undecided = 0;
+	sink->row_count = count;
 	if (status == HAPAX_OK)
 		status = declare_all(sink, rows, count, err);
-	sink->first_tag = sink->acked_below = sink->rabbit.published + 1;
 	if (status == HAPAX_OK)
-		status = send_all(sink, count, deadline_ns, err);
+		status = send_all(sink, deadline_ns, err);
 	if (status == HAPAX_OK)
 		status = read_confirms(sink, deadline_ns, err);
 	if (status != HAPAX_OK || sink->is_closed)

@@ -11,7 +11,6 @@
  * again: expiration (it would vanish), user id (the broker checks it), CC and BCC (it would go
  * to others), x-delivery-count (of the old queue).
  */
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -34,39 +33,18 @@ void hx_rabbit_publisher_init(struct hx_rabbit_publisher *publisher)
 	hx_buf_init(&publisher->scratch, HX_RABBIT_FRAME_SIZE_MAX);
 }
 
-static void add_sent(struct hx_rabbit_publisher *publisher, struct hx_rabbit_delivery *delivery)
-{
-	delivery->publish_next = NULL;
-	if (publisher->last != NULL)
-		publisher->last->publish_next = delivery;
-	else
-		publisher->first = delivery;
-	publisher->last = delivery;
-}
-
 /* Tell of those up to tag, or of tag alone. */
 static void settle_sent(
 	struct hx_rabbit_source *source, uint64_t tag, bool is_multiple, enum hapax_status status,
 	const char *why)
 {
 	struct hx_rabbit_publisher *publisher = &source->publisher;
-	struct hx_rabbit_delivery **at = &publisher->first;
-	struct hx_rabbit_delivery *before = NULL;
+	struct hx_rabbit_sent *sent;
 
-	while (*at != NULL && (*at)->publish_tag <= tag) {
-		struct hx_rabbit_delivery *delivery = *at;
-
-		if (!is_multiple && delivery->publish_tag != tag) {
-			before = delivery;
-			at = &delivery->publish_next;
-			continue;
-		}
-		*at = delivery->publish_next;
-		if (publisher->last == delivery)
-			publisher->last = before;
+	while ((sent = hx_rabbit_take_sent(&publisher->rabbit, tag, is_multiple)) != NULL) {
 		publisher->silent_pulses = 0;
 		/* Once told, it is the consumer's again. */
-		hx_courier_published(&source->courier, delivery->publication, status, why);
+		hx_courier_published(&source->courier, sent->owner, status, why);
 	}
 }
 
@@ -86,7 +64,6 @@ static void close_publisher(struct hx_rabbit_source *source, const char *why)
 		hx_reactor_unwatch(&source->courier.reactor, &publisher->watch);
 		hx_rabbit_close(&publisher->rabbit);
 	}
-	publisher->target_count = 0;
 	settle_sent(source, UINT64_MAX, true, HAPAX_ERR_UNAVAILABLE, why);
 	refuse(source, &publisher->waiting, why);
 }
@@ -120,15 +97,6 @@ static enum hapax_status open_publisher(struct hx_rabbit_source *source, struct 
 	return status;
 }
 
-static bool is_known(const struct hx_rabbit_publisher *publisher, const char *target)
-{
-	for (size_t i = 0; i < publisher->target_count; i++) {
-		if (strcmp(publisher->targets[i], target) == 0)
-			return true;
-	}
-	return false;
-}
-
 /*
  * A queue that is not there is made, as a quorum queue. One that is there as something else,
  * or that we may not make, is left as it is: whether it takes letters is seen by sending one.
@@ -136,21 +104,20 @@ static bool is_known(const struct hx_rabbit_publisher *publisher, const char *ta
 static enum hapax_status make_target(
 	struct hx_rabbit_source *source, const char *target, struct hapax_error *err)
 {
-	struct hx_rabbit_publisher *publisher = &source->publisher;
+	struct hx_rabbit *rabbit = &source->publisher.rabbit;
+	struct hapax_bytes name = hapax_bytes_from_text(target);
 	enum hapax_status status;
 
-	if (source->place.rabbit.exchange[0] != '\0' || is_known(publisher, target))
+	if (source->place.rabbit.exchange[0] != '\0')
 		return HAPAX_OK;
-	status = hx_rabbit_declare_queue(&publisher->rabbit, hapax_bytes_from_text(target), err);
+	status = hx_rabbit_declare_queue(rabbit, name, err);
 	if (status == HAPAX_ERR_INVALID) {
 		/* The refusal cost the channel, and with it what was on its way. */
 		close_publisher(source, err->message);
 		status = open_publisher(source, err);
+		if (status == HAPAX_OK)
+			hx_rabbit_remember_queue(rabbit, name);
 	}
-	if (status == HAPAX_OK && publisher->target_count < HX_RABBIT_TARGETS_MAX)
-		(void)snprintf(
-			publisher->targets[publisher->target_count++], HX_RABBIT_NAME_SIZE, "%s",
-			target);
 	return status;
 }
 
@@ -283,7 +250,7 @@ static enum hapax_status send_letter(
 	return hx_rabbit_publish_as(
 		&publisher->rabbit, source->place.rabbit.exchange,
 		hapax_bytes_from_text(publication->target), &properties, publication->message->data,
-		&delivery->publish_tag, err);
+		&delivery->sent, err);
 }
 
 static void publish(struct hx_rabbit_source *source, struct hapax_publication *publication)
@@ -297,6 +264,7 @@ static void publish(struct hx_rabbit_source *source, struct hapax_publication *p
 	enum hapax_status status;
 
 	delivery->publication = publication;
+	delivery->sent.owner = publication;
 	if (strlen(publication->target) >= HX_RABBIT_NAME_SIZE) {
 		hx_courier_published(
 			&source->courier, publication, HAPAX_ERR_UNAVAILABLE,
@@ -308,10 +276,8 @@ static void publish(struct hx_rabbit_source *source, struct hapax_publication *p
 		status = make_target(source, publication->target, &err);
 	if (status == HAPAX_OK)
 		status = send_letter(source, delivery, &err);
-	if (status == HAPAX_OK) {
-		add_sent(&source->publisher, delivery);
+	if (status == HAPAX_OK)
 		return;
-	}
 	hx_courier_published(&source->courier, publication, HAPAX_ERR_UNAVAILABLE, err.message);
 	if (status != HAPAX_ERR_NO_MEMORY)
 		close_publisher(source, err.message);
@@ -368,7 +334,7 @@ static bool take_event(struct hx_rabbit_source *source, const struct hx_rabbit_e
 	case HX_RABBIT_NACK:
 		settle_sent(
 			source, event->tag, event->is_multiple, HAPAX_ERR_UNAVAILABLE,
-			"RabbitMQ did not take it");
+			"RabbitMQ did not take the message (nack)");
 		return true;
 	case HX_RABBIT_RETURNED:
 	case HX_RABBIT_REFUSED:
@@ -407,7 +373,7 @@ void hx_rabbit_publisher_pulse(struct hx_rabbit_source *source)
 	struct hx_rabbit_publisher *publisher = &source->publisher;
 
 	hx_rabbit_publisher_read(source);
-	if (publisher->first == NULL && publisher->waiting.first == NULL)
+	if (publisher->rabbit.sent == NULL && publisher->waiting.first == NULL)
 		publisher->silent_pulses = 0;
 	else if (++publisher->silent_pulses <= SILENT_PULSES_MAX)
 		return;

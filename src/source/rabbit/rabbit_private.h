@@ -24,10 +24,6 @@
 #include "source/courier.h"
 #include "source/rabbit/queue_place.h"
 
-enum {
-	HX_RABBIT_TARGETS_MAX = 4,
-};
-
 enum hx_rabbit_delivery_state {
 	HX_RABBIT_DELIVERY_COMING, /* its frames are being read */
 	HX_RABBIT_DELIVERY_OUT,    /* the consumer's, or on the way there */
@@ -59,8 +55,7 @@ struct hx_rabbit_delivery {
 
 	/* While it is handed on. */
 	struct hapax_publication *publication;
-	uint64_t publish_tag;
-	struct hx_rabbit_delivery *publish_next;
+	struct hx_rabbit_sent sent;
 
 	char exchange[HX_RABBIT_NAME_SIZE];
 	char routing_key[HX_RABBIT_NAME_SIZE];
@@ -70,10 +65,6 @@ struct hx_rabbit_delivery {
 struct hx_rabbit_publisher {
 	struct hx_rabbit rabbit;
 	struct hx_watch watch;
-	struct hx_rabbit_delivery *first; /* sent, in order, and not confirmed */
-	struct hx_rabbit_delivery *last;
-	char targets[HX_RABBIT_TARGETS_MAX][HX_RABBIT_NAME_SIZE]; /* queues that are there */
-	size_t target_count;
 	amqp_pool_t pool;
 	struct hapax_buf scratch;       /* a header table, to see whether it fits */
 	struct hx_publications waiting; /* while the broker takes nothing */
