@@ -19,12 +19,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include <librdkafka/rdkafka.h>
-
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "broker/kafka_client.h"
 #include "outbox/sink.h"
 #include "outbox/sink/kafka_target.h"
 
@@ -65,8 +64,8 @@ struct kafka_sink {
 	char trouble[TROUBLE_SIZE];
 };
 
-/* Before what the URL says, which has the last word; */
-static const char *const defaults[][2] = {
+/* Before what the URL says, which has the last word. */
+static const struct hx_kafka_property defaults[] = {
 	{"client.id", "hapax"},
 	{"linger.ms", "5"},
 	/* The broker has the last word on sizes. */
@@ -77,23 +76,12 @@ static const char *const defaults[][2] = {
 	{"reconnect.backoff.max.ms", "1000"},
 	{"socket.keepalive.enable", "true"},
 	{"partitioner", "murmur2_random"},
-};
-
-/* and after it. */
-static const char *const fixed[][2] = {
-	{"enable.idempotence", "true"},
-	{"acks", "all"},
+	{NULL, NULL},
 };
 
 static struct kafka_sink *of(struct hx_sink *sink)
 {
 	return (struct kafka_sink *)sink;
-}
-
-/* librdkafka takes pointers that it will only read. */
-static void *unconst(const void *data)
-{
-	return (void *)(uintptr_t)data;
 }
 
 /* ------------------------------------------------------------------ reports */
@@ -198,52 +186,19 @@ static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
 	}
 }
 
-/* librdkafka writes to standard error unless it is given something else to do. */
-static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
-{
-	(void)rk;
-	(void)level;
-	(void)facility;
-	(void)text;
-}
-
 /* ------------------------------------------------------------------ producer */
-
-static enum hapax_status set(
-	rd_kafka_conf_t *conf, const char *name, const char *value, struct hapax_error *err)
-{
-	char why[160];
-
-	if (rd_kafka_conf_set(conf, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
-		return HAPAX_OK;
-	/* What librdkafka says may hold the value, which may be a secret. */
-	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "librdkafka did not take property '%.100s'", name);
-}
 
 /* NULL: err says why. Owned by the caller. */
 static rd_kafka_conf_t *make_conf(struct kafka_sink *sink, struct hapax_error *err)
 {
-	const struct hx_kafka_target *target = &sink->target;
-	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	enum hapax_status status = HAPAX_OK;
+	const struct hx_kafka_property *lists[] = {defaults, sink->target.properties, NULL};
+	rd_kafka_conf_t *conf = hx_kafka_client_conf(sink->target.servers, lists, err);
 
-	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]) && status == HAPAX_OK; i++)
-		status = set(conf, defaults[i][0], defaults[i][1], err);
-	for (size_t i = 0; i < target->property_count && status == HAPAX_OK; i++)
-		status = set(conf, target->properties[i].name, target->properties[i].value, err);
-	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]) && status == HAPAX_OK; i++)
-		status = set(conf, fixed[i][0], fixed[i][1], err);
-	if (status == HAPAX_OK)
-		status = set(conf, "bootstrap.servers", target->servers, err);
-	if (status != HAPAX_OK) {
-		rd_kafka_conf_destroy(conf);
+	if (conf == NULL)
 		return NULL;
-	}
 	rd_kafka_conf_set_opaque(conf, sink);
 	rd_kafka_conf_set_dr_msg_cb(conf, on_delivered);
 	rd_kafka_conf_set_error_cb(conf, on_error);
-	rd_kafka_conf_set_log_cb(conf, on_log);
 	return conf;
 }
 
@@ -299,7 +254,6 @@ static enum hapax_status connect_until(
 	int64_t late_ns = hx_clock_mono_ns() + CONNECT_MS * MS_NS;
 	rd_kafka_conf_t *conf;
 	enum hapax_status status;
-	char why[160];
 
 	if (sink->is_broken)
 		drop_producer(sink);
@@ -309,13 +263,10 @@ static enum hapax_status connect_until(
 	sink->down_ns = 0;
 	sink->trouble[0] = '\0';
 	conf = make_conf(sink, err);
-	if (conf == NULL)
+	if (conf != NULL)
+		sink->producer = hx_kafka_client_new(RD_KAFKA_PRODUCER, conf, err);
+	if (sink->producer == NULL)
 		return HAPAX_ERR_INVALID;
-	sink->producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
-	if (sink->producer == NULL) {
-		rd_kafka_conf_destroy(conf);
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "librdkafka: %s", why);
-	}
 	status = greet(sink, deadline_ns < late_ns ? deadline_ns : late_ns, err);
 	if (status != HAPAX_OK)
 		drop_producer(sink);
@@ -468,37 +419,24 @@ static rd_kafka_headers_t *headers_of(struct kafka_sink *sink, struct hx_outbox_
 static void produce(struct kafka_sink *sink, struct hx_outbox_row *row, rd_kafka_topic_t *topic)
 {
 	rd_kafka_headers_t *headers = headers_of(sink, row);
-	bool has_key = row->ordering_key.size > 0;
-	rd_kafka_vu_t parts[] = {
-		{.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = topic},
-		{.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
-		{.vtype = RD_KAFKA_VTYPE_VALUE,
-	         .u.mem =
-	                 {row->payload.size == 0 ? unconst("") : unconst(row->payload.data),
-	                  row->payload.size}},
-		{.vtype = RD_KAFKA_VTYPE_KEY,
-	         .u.mem =
-	                 {has_key ? unconst(row->ordering_key.data) : NULL,
-	                  row->ordering_key.size}},
-		{.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
-		{.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = row},
-		{.vtype = RD_KAFKA_VTYPE_TIMESTAMP, .u.i64 = row->created_ms},
+	const struct hx_kafka_record record = {
+		.topic = topic,
+		.key = row->ordering_key.size > 0 ? row->ordering_key
+						  : (struct hapax_bytes){NULL, 0},
+		.value = row->payload,
+		.time_ms = row->created_ms,
+		.opaque = row,
 	};
-	rd_kafka_error_t *error;
 	rd_kafka_resp_err_t code;
 
 	if (headers == NULL)
 		return;
-	error = rd_kafka_produceva(sink->producer, parts, sizeof(parts) / sizeof(parts[0]));
-	if (error == NULL) {
+	code = hx_kafka_client_produce(sink->producer, &record, headers);
+	if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
 		row->is_awaited = true;
 		sink->undecided++;
 		return;
 	}
-	/* It took nothing, the headers included. */
-	rd_kafka_headers_destroy(headers);
-	code = rd_kafka_error_code(error);
-	rd_kafka_error_destroy(error);
 	if (code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
 		refuse(row, code);
 	else

@@ -28,7 +28,8 @@ struct hx_kafka_target {
 	char text[HX_KAFKA_TARGET_SIZE]; /* all texts lie here */
 	const char *servers;
 	char topic[HX_KAFKA_TARGET_NAME_SIZE]; /* empty: the event's */
-	struct hx_kafka_property properties[HX_KAFKA_TARGET_PROPERTIES];
+	struct hx_kafka_property
+		properties[HX_KAFKA_TARGET_PROPERTIES + 1]; /* the last has no name */
 	size_t property_count;
 };
 

@@ -19,7 +19,7 @@ enum hapax_status hx_kafka_check(const char *url, struct hapax_error *err)
 	status = hx_kafka_place_parse(url, &source->place, err);
 	if (status == HAPAX_OK) {
 		/* librdkafka looks at each property by itself as it is set. */
-		conf = hx_kafka_conf(source, false, err);
+		conf = hx_kafka_conf(source, HX_KAFKA_MEMBER, err);
 		if (conf == NULL)
 			status = HAPAX_ERR_INVALID;
 		else

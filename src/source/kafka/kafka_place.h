@@ -40,7 +40,7 @@ struct hx_kafka_place {
 	int64_t warm_up_ms;    /* how much of the past is read; 0: see warm_up_count */
 	int64_t warm_up_count; /* messages of each partition; 0 and 0: none */
 	size_t held_max;       /* bytes of the messages that are in hand */
-	struct hx_kafka_property properties[HX_KAFKA_PROPERTIES_MAX];
+	struct hx_kafka_property properties[HX_KAFKA_PROPERTIES_MAX + 1]; /* the last has no name */
 	size_t property_count;
 };
 

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "base/error.h"
+#include "broker/kafka_client.h"
 #include "source/kafka/kafka_private.h"
 
 /* Before what the URL says, which has the last word. */
@@ -22,14 +22,15 @@ static const struct hx_kafka_property defaults[] = {
 	{"fetch.wait.max.ms", "100"},
 	{"allow.auto.create.topics", "false"},
 	{"topic.metadata.refresh.interval.ms", "30000"},
+	{NULL, NULL},
 };
 
 static const struct hx_kafka_property producer_defaults[] = {
 	{"client.id", "hapax"},
-	{"enable.idempotence", "true"},
 	{"message.timeout.ms", "30000"},
 	{"message.max.bytes", "104857600"},
 	{"linger.ms", "5"},
+	{NULL, NULL},
 };
 
 void hx_kafka_on_event(rd_kafka_t *rk, void *opaque)
@@ -46,15 +47,6 @@ void hx_kafka_say(struct hx_kafka_source *source, const char *text, bool is_fata
 	source->failures++;
 	if (source->base.hooks.failed != NULL)
 		source->base.hooks.failed(source->base.hooks.context, text, is_fatal);
-}
-
-/* librdkafka writes to standard error unless it is given something else to do. */
-static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
-{
-	(void)rk;
-	(void)level;
-	(void)facility;
-	(void)text;
 }
 
 static void on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque)
@@ -168,82 +160,40 @@ static void on_rebalance(
 	}
 }
 
-static enum hapax_status set(
-	rd_kafka_conf_t *conf, const char *name, const char *value, struct hapax_error *err)
-{
-	char why[160];
-
-	if (rd_kafka_conf_set(conf, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
-		return HAPAX_OK;
-	/* What librdkafka says may hold the value, which may be a secret. */
-	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "librdkafka did not take property '%.100s'", name);
-}
-
-static enum hapax_status set_all(
-	rd_kafka_conf_t *conf, const struct hx_kafka_property *properties, size_t count,
-	struct hapax_error *err)
-{
-	enum hapax_status status = HAPAX_OK;
-
-	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
-		status = set(conf, properties[i].name, properties[i].value, err);
-	return status;
-}
-
-/* It is in the group by name only: it asks where the group stands, and reads. */
-static enum hapax_status set_rereader(
-	rd_kafka_conf_t *conf, const struct hx_kafka_place *place, struct hapax_error *err)
-{
-	static const struct hx_kafka_property properties[] = {
-		{"enable.auto.commit", "false"},
-		{"auto.offset.reset", "earliest"},
-		{"enable.partition.eof", "true"},
-		{"partition.assignment.strategy", "range"},
-	};
-	enum hapax_status status = set(conf, "group.id", place->group, err);
-
-	if (status == HAPAX_OK)
-		status = set_all(conf, properties, sizeof(properties) / sizeof(properties[0]), err);
-	return status;
-}
-
-static enum hapax_status set_group(
-	rd_kafka_conf_t *conf, const struct hx_kafka_place *place, struct hapax_error *err)
-{
-	enum hapax_status status = set(conf, "group.id", place->group, err);
-
-	if (status == HAPAX_OK && place->instance != NULL)
-		status = set(conf, "group.instance.id", place->instance, err);
-	if (status == HAPAX_OK)
-		status = set(conf, "auto.offset.reset", place->start, err);
-	/* The heart of it: only what hx_kafka_store_offsets() says is committed. */
-	if (status == HAPAX_OK)
-		status = set(conf, "enable.auto.offset.store", "false", err);
-	if (status == HAPAX_OK)
-		status = set(conf, "enable.auto.commit", "true", err);
-	return status;
-}
-
 rd_kafka_conf_t *hx_kafka_conf(
 	struct hx_kafka_source *source, enum hx_kafka_role role, struct hapax_error *err)
 {
 	const struct hx_kafka_place *place = &source->place;
-	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	enum hapax_status status = set(conf, "bootstrap.servers", place->servers, err);
+	const struct hx_kafka_property member[] = {
+		{"group.id", place->group},
+		{"group.instance.id", place->instance},
+		{"auto.offset.reset", place->start},
+		/* The heart of it: only what hx_kafka_store_offsets() says is committed. */
+		{"enable.auto.offset.store", "false"},
+		{"enable.auto.commit", "true"},
+		{NULL, NULL},
+	};
+	/* It is in the group by name only: it asks where the group stands, and reads. */
+	const struct hx_kafka_property rereader[] = {
+		{"group.id", place->group},
+		{"enable.auto.commit", "false"},
+		{"auto.offset.reset", "earliest"},
+		{"enable.partition.eof", "true"},
+		{"partition.assignment.strategy", "range"},
+		{NULL, NULL},
+	};
+	const struct hx_kafka_property *lists[] = {defaults, place->properties, member, NULL};
+	rd_kafka_conf_t *conf;
 
-	if (status == HAPAX_OK)
-		status = role == HX_KAFKA_PRODUCER
-			? set_all(conf, producer_defaults,
-		                  sizeof(producer_defaults) / sizeof(producer_defaults[0]), err)
-			: set_all(conf, defaults, sizeof(defaults) / sizeof(defaults[0]), err);
-	if (status == HAPAX_OK)
-		status = set_all(conf, place->properties, place->property_count, err);
-	if (status == HAPAX_OK && role == HX_KAFKA_MEMBER)
-		status = set_group(conf, place, err);
-	if (status == HAPAX_OK && role == HX_KAFKA_REREADER)
-		status = set_rereader(conf, place, err);
-	rd_kafka_conf_set_log_cb(conf, on_log);
+	if (role == HX_KAFKA_PRODUCER) {
+		lists[0] = producer_defaults;
+		lists[2] = NULL;
+	} else if (role == HX_KAFKA_REREADER) {
+		lists[2] = rereader;
+	}
+	conf = hx_kafka_client_conf(place->servers, lists, err);
+	if (conf == NULL)
+		return NULL;
 	/* The rereader's thread is not the one that these belong to. */
 	if (role != HX_KAFKA_REREADER) {
 		rd_kafka_conf_set_opaque(conf, source);
@@ -251,24 +201,17 @@ rd_kafka_conf_t *hx_kafka_conf(
 	}
 	if (role == HX_KAFKA_MEMBER)
 		rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
-	if (status == HAPAX_OK)
-		return conf;
-	rd_kafka_conf_destroy(conf);
-	return NULL;
+	return conf;
 }
 
 enum hapax_status hx_kafka_connect(struct hx_kafka_source *source, struct hapax_error *err)
 {
 	rd_kafka_conf_t *conf = hx_kafka_conf(source, HX_KAFKA_MEMBER, err);
-	char why[160];
 
-	if (conf == NULL)
+	if (conf != NULL)
+		source->consumer = hx_kafka_client_new(RD_KAFKA_CONSUMER, conf, err);
+	if (source->consumer == NULL)
 		return HAPAX_ERR_INVALID;
-	source->consumer = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
-	if (source->consumer == NULL) {
-		rd_kafka_conf_destroy(conf);
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "librdkafka refused: %s", why);
-	}
 	(void)rd_kafka_poll_set_consumer(source->consumer);
 	source->queue = rd_kafka_queue_get_consumer(source->consumer);
 	return HAPAX_OK;

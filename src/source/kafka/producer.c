@@ -6,18 +6,10 @@
  * repeats after a lost answer is not there twice. A message is handed on with its key and
  * its time.
  */
-#include <string.h>
-
-#include "base/bytes.h"
+#include "broker/kafka_client.h"
 #include "source/kafka/kafka_private.h"
 
 enum { CLOSE_MS = 5000 };
-
-/* librdkafka takes pointers that it will only read. */
-static void *unconst(const void *data)
-{
-	return (void *)(uintptr_t)data;
-}
 
 static void on_delivered(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
 {
@@ -36,7 +28,6 @@ static bool connect_producer(struct hx_kafka_source *source)
 {
 	struct hapax_error err;
 	rd_kafka_conf_t *conf;
-	char why[160];
 
 	if (source->producer != NULL)
 		return true;
@@ -44,11 +35,9 @@ static bool connect_producer(struct hx_kafka_source *source)
 	if (conf == NULL)
 		return false;
 	rd_kafka_conf_set_dr_msg_cb(conf, on_delivered);
-	source->producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
-	if (source->producer == NULL) {
-		rd_kafka_conf_destroy(conf);
+	source->producer = hx_kafka_client_new(RD_KAFKA_PRODUCER, conf, &err);
+	if (source->producer == NULL)
 		return false;
-	}
 	source->producer_queue = rd_kafka_queue_get_main(source->producer);
 	rd_kafka_queue_cb_event_enable(source->producer_queue, hx_kafka_on_event, source);
 	return true;
@@ -71,29 +60,17 @@ static rd_kafka_headers_t *headers_of(const struct hapax_publication *publicatio
 static bool produce(struct hx_kafka_source *source, struct hapax_publication *publication)
 {
 	const struct hapax_message *message = publication->message;
-	bool is_tombstone = (message->flags & HAPAX_MESSAGE_TOMBSTONE) != 0;
-	rd_kafka_headers_t *headers = headers_of(publication);
-	rd_kafka_vu_t parts[] = {
-		{.vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = publication->target},
-		{.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
-		{.vtype = RD_KAFKA_VTYPE_VALUE,
-	         .u.mem = {is_tombstone ? NULL : unconst(message->data.data), message->data.size}},
-		{.vtype = RD_KAFKA_VTYPE_KEY,
-	         .u.mem = {unconst(message->key.data), message->key.size}},
-		{.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
-		{.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = publication},
-		{.vtype = RD_KAFKA_VTYPE_TIMESTAMP,
-	         .u.i64 = message->time_ms == HAPAX_TIME_UNKNOWN ? 0 : message->time_ms},
+	const struct hx_kafka_record record = {
+		.topic_name = publication->target,
+		.key = message->key,
+		.value = message->data,
+		.is_tombstone = (message->flags & HAPAX_MESSAGE_TOMBSTONE) != 0,
+		.time_ms = message->time_ms == HAPAX_TIME_UNKNOWN ? 0 : message->time_ms,
+		.opaque = publication,
 	};
-	rd_kafka_error_t *error =
-		rd_kafka_produceva(source->producer, parts, sizeof(parts) / sizeof(parts[0]));
 
-	if (error == NULL)
-		return true;
-	/* It took nothing, the headers included. */
-	rd_kafka_headers_destroy(headers);
-	rd_kafka_error_destroy(error);
-	return false;
+	return hx_kafka_client_produce(source->producer, &record, headers_of(publication)) ==
+		RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 void hx_kafka_publish(struct hapax_source *base, struct hapax_publication *publication)

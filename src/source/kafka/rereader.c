@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/error.h"
+#include "broker/kafka_client.h"
 
 enum {
 	ASK_MS = 2000,   /* for one answer of the broker; then it is asked again */
@@ -360,17 +360,14 @@ enum hapax_status hx_rereader_start(
 	struct hx_rereader *rereader, rd_kafka_conf_t *conf, void (*wake)(void *context),
 	void *wake_context, struct hapax_error *err)
 {
-	char why[160];
 	enum hapax_status status;
 
 	assert(rereader->rk == NULL);
 	rereader->wake = wake;
 	rereader->wake_context = wake_context;
-	rereader->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
-	if (rereader->rk == NULL) {
-		rd_kafka_conf_destroy(conf);
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "librdkafka refused: %s", why);
-	}
+	rereader->rk = hx_kafka_client_new(RD_KAFKA_CONSUMER, conf, err);
+	if (rereader->rk == NULL)
+		return HAPAX_ERR_INVALID;
 	(void)rd_kafka_poll_set_consumer(rereader->rk);
 	status = hx_thread_start(&rereader->thread, run, rereader, "hapax-warm-up", err);
 	rereader->is_started = status == HAPAX_OK;
