@@ -279,11 +279,7 @@ void hx_api_post_reset(struct hx_api_request *request)
 
 #define AT(member) .offset = offsetof(struct hx_gc_json, member)
 static const struct hx_json_field gc_fields[] = {
-	{.name = "count_max",
-         .kind = HX_JSON_FIELD_INTEGER,
-         .uses = HX_JSON_FIELD_ALWAYS,
-         AT(count_max),
-         .min = 1,
+	{"count_max", HX_JSON_FIELD_INTEGER, .uses = HX_JSON_FIELD_ALWAYS, AT(count_max), .min = 1,
          .max = 1000000,
          .doc = "look at that many records and stop; else go on until it is done, for 10 s at "
                 "most"},
@@ -291,9 +287,7 @@ static const struct hx_json_field gc_fields[] = {
 };
 #undef AT
 const struct hx_json_section hx_gc_json_section = {
-	.name = "the body",
-	.fields = gc_fields,
-	.given_offset = offsetof(struct hx_gc_json, given)};
+	"the body", .fields = gc_fields, .given_offset = offsetof(struct hx_gc_json, given)};
 
 /* Threads: the worker's. */
 static void sweep(struct hx_api_job *job)

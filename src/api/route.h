@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * route.h - what can be asked of the API: the rows of table.c.
+ * route.h - what can be asked of the API: the rows of api_table.c.
  *
  * Threads: any; it is constant.
  */
@@ -48,6 +48,7 @@ enum hx_api_body {
 
 enum { HX_API_NAMES_MAX = 3, HX_API_BATCH_MAX = 1024 };
 
+/* A row has what every path has by position, method to handle, and by name what some have. */
 struct hx_api_route {
 	const char *method;
 	const char *path; /* with {names} */

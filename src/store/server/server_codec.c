@@ -121,41 +121,29 @@ static const char *const outcomes[] = {"acquired", "replay",  "in_progress", "mi
                                        "busy",     "not_met", "skipped",     NULL};
 
 #define AT(member) .uses = HX_JSON_FIELD_ALWAYS, .offset = offsetof(struct answer, member)
-#define TEXT(text)                                                                           \
-	{                                                                                    \
-		.name = #text, .kind = HX_JSON_FIELD_BYTES, .flags = HX_JSON_FIELD_CONTROLS, \
-		AT(text), .max = HX_JSON_SIZE_MAX                                            \
-	}
+/* Any bytes. */
+#define ANY HX_JSON_FIELD_BYTES, .flags = HX_JSON_FIELD_CONTROLS, .max = HX_JSON_SIZE_MAX
 static const struct hx_json_field fields[] = {
-	{.name = "outcome",
-         .kind = HX_JSON_FIELD_CHOICE,
-         AT(outcome),
-         .min = HAPAX_OUTCOME_ACQUIRED,
+	{"outcome", HX_JSON_FIELD_CHOICE, AT(outcome), .min = HAPAX_OUTCOME_ACQUIRED,
          .choices = outcomes},
-	TEXT(failure),
-	TEXT(detail),
-	TEXT(tenant),
-	TEXT(group),
-	TEXT(key),
-	{.name = "token", .kind = HX_JSON_FIELD_INTEGER, AT(token), .max = HX_TOKEN_MAX},
-	{.name = "attempt", .kind = HX_JSON_FIELD_INTEGER, AT(attempt), .max = UINT32_MAX},
-	{.name = "first_seen", .kind = HX_JSON_FIELD_TIME, AT(first_seen_ms)},
-	{.name = "expires_at", .kind = HX_JSON_FIELD_TIME, AT(expires_ms)},
-	{.name = "lease_left_ms",
-         .kind = HX_JSON_FIELD_INTEGER,
-         AT(lease_left_ms),
-         .max = INT64_MAX},
-	{.name = "unverified", .kind = HX_JSON_FIELD_BOOLEAN, AT(unverified)},
-	{.name = "record",
-         .kind = HX_JSON_FIELD_OBJECT,
-         AT(record),
-         .section = &hx_record_json_section},
+	{"failure", ANY, AT(failure)},
+	{"detail", ANY, AT(detail)},
+	{"tenant", ANY, AT(tenant)},
+	{"group", ANY, AT(group)},
+	{"key", ANY, AT(key)},
+	{"token", HX_JSON_FIELD_INTEGER, AT(token), .max = HX_TOKEN_MAX},
+	{"attempt", HX_JSON_FIELD_INTEGER, AT(attempt), .max = UINT32_MAX},
+	{"first_seen", HX_JSON_FIELD_TIME, AT(first_seen_ms)},
+	{"expires_at", HX_JSON_FIELD_TIME, AT(expires_ms)},
+	{"lease_left_ms", HX_JSON_FIELD_INTEGER, AT(lease_left_ms), .max = INT64_MAX},
+	{"unverified", HX_JSON_FIELD_BOOLEAN, AT(unverified)},
+	{"record", HX_JSON_FIELD_OBJECT, AT(record), .section = &hx_record_json_section},
 	{.name = NULL},
 };
-#undef TEXT
+#undef ANY
 #undef AT
 static const struct hx_json_section answer_section = {
-	.name = "an answer", .fields = fields, .given_offset = offsetof(struct answer, given)};
+	"an answer", .fields = fields, .given_offset = offsetof(struct answer, given)};
 
 enum hapax_status hx_server_status_of(struct hapax_bytes name)
 {
