@@ -66,8 +66,10 @@ enum hapax_status hx_api_open(
 	hx_api_worker_init(&api->outbox_worker, options->reactor);
 	status = hx_api_events_init(api, err);
 	if (status != HAPAX_OK) {
-		(void)hx_api_worker_join(&api->worker, INT64_MAX);
-		(void)hx_api_worker_join(&api->outbox_worker, INT64_MAX);
+		hx_api_worker_stop(&api->worker);
+		hx_api_worker_stop(&api->outbox_worker);
+		(void)hx_worker_join(&api->worker.base, INT64_MAX);
+		(void)hx_worker_join(&api->outbox_worker.base, INT64_MAX);
 		hx_free(api->audit_path);
 		hx_free(api);
 		return status;
@@ -94,8 +96,8 @@ bool hx_api_close(struct hx_api *api, int64_t deadline_ns)
 	hx_api_worker_stop(&api->worker);
 	while (is_busy(api) && hx_clock_mono_ns() < deadline_ns)
 		hx_reactor_turn(api->options.reactor, TURN_MS * MS_NS);
-	if (is_busy(api) || !hx_api_worker_join(&api->outbox_worker, deadline_ns) ||
-	    !hx_api_worker_join(&api->worker, deadline_ns))
+	if (is_busy(api) || !hx_worker_join(&api->outbox_worker.base, deadline_ns) ||
+	    !hx_worker_join(&api->worker.base, deadline_ns))
 		return false;
 	assert(api->requests == NULL);
 	hx_api_events_done(api);

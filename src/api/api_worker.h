@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/thread.h"
+#include "base/worker.h"
 #include "net/reactor.h"
 
 struct hx_api_job;
@@ -24,21 +24,13 @@ struct hx_api_job {
 	hx_api_job_fn *done; /* on the reactor's, then */
 	bool was_refused;    /* for done: the worker stops, and it was not done */
 	struct hx_task task;
-	struct hx_api_job *next;
+	struct hx_job base;
 };
 
 struct hx_api_worker {
 	struct hx_reactor *reactor;
-	struct hx_thread thread;
-	bool has_thread; /* started with the first job */
-	size_t waiting;  /* jobs whose done has not run */
-	struct hx_mutex mutex;
-	struct hx_cond wake;
-	struct hx_event ended;
-	/* Locks: mutex for everything below. */
-	struct hx_api_job *first;
-	struct hx_api_job *last;
-	bool stops;
+	struct hx_worker base;
+	size_t waiting; /* jobs whose done has not run */
 };
 
 void hx_api_worker_init(struct hx_api_worker *worker, struct hx_reactor *reactor);
@@ -49,8 +41,5 @@ enum hapax_status hx_api_worker_ask(
 
 /* Do no more: what waits is refused. The job that is being done goes on. */
 void hx_api_worker_stop(struct hx_api_worker *worker);
-
-/* After stop: false when it has not ended by deadline_ns; then it must stay where it is. */
-bool hx_api_worker_join(struct hx_api_worker *worker, int64_t deadline_ns);
 
 #endif

@@ -13,9 +13,11 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/macros.h"
 
 struct hx_resolver_job {
-	struct hx_resolver_job *next;
+	struct hx_job base;
+	struct hx_resolver *resolver;
 	struct hx_reactor *reactor;
 	hx_resolved_fn *fn; /* NULL: forgotten. The reactor's thread alone reads and writes it */
 	void *context;
@@ -28,28 +30,21 @@ struct hx_resolver_job {
 
 void hx_resolver_init(struct hx_resolver *resolver, const struct hx_net *net)
 {
-	memset(resolver, 0, sizeof(*resolver));
 	resolver->net = net;
-	hx_mutex_init(&resolver->mutex);
-	hx_cond_init(&resolver->wake);
+	hx_worker_init(&resolver->worker, "hapax-resolver");
 }
 
 void hx_resolver_done(struct hx_resolver *resolver)
 {
-	hx_mutex_lock(&resolver->mutex);
-	resolver->is_stopped = true;
-	hx_cond_signal(&resolver->wake);
-	hx_mutex_unlock(&resolver->mutex);
-	if (resolver->has_thread)
-		hx_thread_join(&resolver->thread);
-	while (resolver->first != NULL) {
-		struct hx_resolver_job *job = resolver->first;
+	struct hx_job *job = hx_worker_stop(&resolver->worker);
 
-		resolver->first = job->next;
-		hx_free(job);
+	while (job != NULL) {
+		struct hx_job *next = job->next;
+
+		hx_free(HX_CONTAINER(job, struct hx_resolver_job, base));
+		job = next;
 	}
-	hx_cond_done(&resolver->wake);
-	hx_mutex_done(&resolver->mutex);
+	(void)hx_worker_join(&resolver->worker, INT64_MAX);
 }
 
 static void report(struct hx_task *task)
@@ -71,59 +66,14 @@ static void report(struct hx_task *task)
 	hx_free(job);
 }
 
-static struct hx_resolver_job *next_job(struct hx_resolver *resolver)
+static void resolve(struct hx_job *base)
 {
-	struct hx_resolver_job *job = NULL;
+	struct hx_resolver_job *job = HX_CONTAINER(base, struct hx_resolver_job, base);
+	const struct hx_net *net = job->resolver->net;
 
-	hx_mutex_lock(&resolver->mutex);
-	while (resolver->first == NULL && !resolver->is_stopped)
-		hx_cond_wait(&resolver->wake, &resolver->mutex);
-	if (!resolver->is_stopped) {
-		job = resolver->first;
-		resolver->first = job->next;
-		resolver->queued--;
-	}
-	hx_mutex_unlock(&resolver->mutex);
-	return job;
-}
-
-static void work(void *arg)
-{
-	struct hx_resolver *resolver = arg;
-	struct hx_resolver_job *job;
-
-	while ((job = next_job(resolver)) != NULL) {
-		job->count = resolver->net->ops->resolve(
-			resolver->net->context, job->host, job->port, job->addresses,
-			HX_RESOLVED_MAX);
-		hx_reactor_post(job->reactor, &job->task);
-	}
-}
-
-/* Locks: mutex held. */
-static enum hapax_status enqueue(
-	struct hx_resolver *resolver, struct hx_resolver_job *job, struct hapax_error *err)
-{
-	if (resolver->queued >= HX_RESOLVER_QUEUE_MAX)
-		return hx_error_set(
-			err, HAPAX_ERR_LIMIT, 0, "%d host names wait to be resolved already",
-			HX_RESOLVER_QUEUE_MAX);
-	if (!resolver->has_thread) {
-		enum hapax_status status =
-			hx_thread_start(&resolver->thread, work, resolver, "hapax-resolver", err);
-
-		if (status != HAPAX_OK)
-			return status;
-		resolver->has_thread = true;
-	}
-	if (resolver->first == NULL)
-		resolver->first = job;
-	else
-		resolver->last->next = job;
-	resolver->last = job;
-	resolver->queued++;
-	hx_cond_signal(&resolver->wake);
-	return HAPAX_OK;
+	job->count = net->ops->resolve(
+		net->context, job->host, job->port, job->addresses, HX_RESOLVED_MAX);
+	hx_reactor_post(job->reactor, &job->task);
 }
 
 enum hapax_status hx_resolver_ask(
@@ -137,18 +87,22 @@ enum hapax_status hx_resolver_ask(
 
 	if (size == 0 || size > HX_HOST_SIZE_MAX)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the host name is malformed");
+	if (hx_worker_queued(&resolver->worker) >= HX_RESOLVER_QUEUE_MAX)
+		return hx_error_set(
+			err, HAPAX_ERR_LIMIT, 0, "%d host names wait to be resolved already",
+			HX_RESOLVER_QUEUE_MAX);
 	job = hx_alloc_zero(1, sizeof(*job));
 	if (job == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to resolve a name");
+	job->base.run = resolve;
+	job->resolver = resolver;
 	job->reactor = reactor;
 	job->fn = fn;
 	job->context = context;
 	job->port = port;
 	job->task = (struct hx_task){.fn = report, .context = job};
 	memcpy(job->host, host, size);
-	hx_mutex_lock(&resolver->mutex);
-	status = enqueue(resolver, job, err);
-	hx_mutex_unlock(&resolver->mutex);
+	status = hx_worker_post(&resolver->worker, &job->base, err);
 	if (status != HAPAX_OK) {
 		hx_free(job);
 		return status;

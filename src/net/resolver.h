@@ -11,13 +11,12 @@
 #ifndef HX_NET_RESOLVER_H
 #define HX_NET_RESOLVER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <hapax/error.h>
 
-#include "base/thread.h"
+#include "base/worker.h"
 #include "net/address.h"
 #include "net/reactor.h"
 
@@ -32,15 +31,7 @@ typedef void hx_resolved_fn(
 
 struct hx_resolver {
 	const struct hx_net *net;
-	struct hx_mutex mutex;
-	struct hx_cond wake;
-	/* Locks: mutex for everything below. */
-	struct hx_resolver_job *first;
-	struct hx_resolver_job *last;
-	size_t queued;
-	bool is_stopped;
-	struct hx_thread thread;
-	bool has_thread; /* started with the first query */
+	struct hx_worker worker;
 };
 
 void hx_resolver_init(struct hx_resolver *resolver, const struct hx_net *net);

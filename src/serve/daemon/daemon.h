@@ -16,6 +16,7 @@
 #include <hapax/store.h>
 
 #include "base/buf.h"
+#include "base/worker.h"
 #include "net/http/http_server.h"
 #include "net/resolver.h"
 #include "net/signals.h"
@@ -30,7 +31,6 @@
 #include "serve/task/outbox_relay.h"
 #include "serve/daemon/peers.h"
 #include "serve/daemon/quota.h"
-#include "serve/resp/resp_errands.h"
 #include "serve/daemon/serve.h"
 #include "serve/daemon/service_manager.h"
 #include "serve/daemon/store_stack.h"
@@ -72,7 +72,7 @@ struct hx_serve {
 
 	struct hx_resp_service resp; /* of the Redis door; options.store NULL: it is off */
 	struct hx_resp_user *resp_users;
-	struct hx_resp_errands errands;
+	struct hx_worker errands;      /* of all loops: pieces of errands take turns */
 	struct hx_config *resp_config; /* that they are of; kept */
 
 	struct hx_descriptors descriptors; /* set before the first loop */

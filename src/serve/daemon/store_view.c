@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/daemon/store_view.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
+#include "base/macros.h"
 #include "serve/daemon/store_stack.h"
 
 /* The journal is on this machine, and says first how it stands. */
@@ -42,53 +45,35 @@ static void ask_store(struct hx_store_view *view, uint64_t number)
 	hx_mutex_unlock(&view->mutex);
 }
 
-/* The number of the next question, when somebody wants it; 0: stop. */
-static uint64_t await_question(struct hx_store_view *view)
+static void ask_all(struct hx_job *job)
 {
-	uint64_t number = 0;
-
-	hx_mutex_lock(&view->mutex);
-	while (!view->stops && view->wanted == view->begun)
-		hx_cond_wait(&view->wake, &view->mutex);
-	if (!view->stops) {
-		number = ++view->begun;
-		view->facts.asked_ns = hx_clock_mono_ns();
-	}
-	hx_mutex_unlock(&view->mutex);
-	return number;
-}
-
-static void keep_asking(void *arg)
-{
-	struct hx_store_view *view = arg;
+	struct hx_store_view *view = HX_CONTAINER(job, struct hx_store_view, question);
 	uint64_t number;
 
-	while ((number = await_question(view)) != 0) {
-		ask_journal(view);
-		ask_store(view, number);
-		hx_tenant_keys_look(&view->keys, view->store);
-		view->told(view->context);
-	}
-	hx_event_set(&view->ended);
+	hx_mutex_lock(&view->mutex);
+	number = ++view->begun;
+	assert(view->begun == view->wanted);
+	view->facts.asked_ns = hx_clock_mono_ns();
+	hx_mutex_unlock(&view->mutex);
+	ask_journal(view);
+	ask_store(view, number);
+	hx_tenant_keys_look(&view->keys, view->store);
+	view->told(view->context);
 }
 
 enum hapax_status hx_store_view_start(
 	struct hx_store_view *view, const struct hx_store_stack *stack, struct hapax_store *store,
 	void (*told)(void *context), void *context, struct hapax_error *err)
 {
-	enum hapax_status status;
-
 	view->stack = stack;
 	view->store = store;
 	view->told = told;
 	view->context = context;
 	view->facts.asked_ns = INT64_MAX;
 	hx_mutex_init(&view->mutex);
-	hx_cond_init(&view->wake);
-	hx_event_init(&view->ended);
-	status = hx_thread_start(&view->thread, keep_asking, view, "hapax-view", err);
-	view->runs = status == HAPAX_OK;
-	return status;
+	view->question.run = ask_all;
+	hx_worker_init(&view->worker, "hapax-view");
+	return hx_worker_start(&view->worker, err);
 }
 
 uint64_t hx_store_view_ask(struct hx_store_view *view)
@@ -97,8 +82,10 @@ uint64_t hx_store_view_ask(struct hx_store_view *view)
 
 	hx_mutex_lock(&view->mutex);
 	number = view->begun + 1;
+	/* Unless it is in the queue already, for another one who asked. */
+	if (view->wanted != number)
+		(void)hx_worker_post(&view->worker, &view->question, NULL);
 	view->wanted = number;
-	hx_cond_signal(&view->wake);
 	hx_mutex_unlock(&view->mutex);
 	return number;
 }
@@ -117,17 +104,11 @@ void hx_store_view_look(struct hx_store_view *view, struct hx_store_facts *ret_f
 
 bool hx_store_view_stop(struct hx_store_view *view, int64_t deadline_ns)
 {
-	if (!view->runs)
+	if (view->worker.name == NULL)
 		return true;
-	hx_mutex_lock(&view->mutex);
-	view->stops = true;
-	hx_cond_signal(&view->wake);
-	hx_mutex_unlock(&view->mutex);
-	if (!hx_event_wait_until_ns(&view->ended, deadline_ns))
+	(void)hx_worker_stop(&view->worker);
+	if (!hx_worker_join(&view->worker, deadline_ns))
 		return false;
-	hx_thread_join(&view->thread);
 	hx_mutex_done(&view->mutex);
-	hx_cond_done(&view->wake);
-	view->runs = false;
 	return true;
 }

@@ -21,7 +21,7 @@
 #include <hapax/outage.h>
 #include <hapax/store.h>
 
-#include "base/thread.h"
+#include "base/worker.h"
 #include "serve/daemon/tenant_keys.h"
 
 struct hx_store_stack;
@@ -51,14 +51,11 @@ struct hx_store_view {
 	void (*told)(void *context); /* a question was answered; on the view's thread */
 	void *context;
 	struct hx_tenant_keys keys; /* limit NULL: nobody counts them. Set before start */
-	struct hx_thread thread;
-	bool runs;
+	struct hx_worker worker;
+	struct hx_job question; /* in its queue while begun < wanted */
 
 	struct hx_mutex mutex;
-	struct hx_cond wake;
-	struct hx_event ended;
 	/* Locks: mutex. */
-	bool stops;
 	uint64_t wanted; /* the last question that somebody waits for */
 	uint64_t begun;
 	struct hx_store_facts facts;

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/macros.h"
 #include "net/connection.h"
 #include "net/tls/tls.h"
 #include "observe/log/log.h"
@@ -59,15 +60,16 @@ struct hx_resp_peer {
 	struct hx_resp_peer *next; /* of all */
 	struct hx_resp_peer *back;
 	struct hx_resp_peer *round_next;
-	struct hx_resp_trip trip;
-	uint64_t heard_bytes; /* draining: what had come from it when it was looked at last */
-	bool is_busy;         /* in a round, or on an errand */
-	bool is_waiting;      /* for room in a round */
-	bool is_unread;       /* for the client to read what was written */
-	bool is_gone;         /* the connection has ended: free it when the round comes back */
-	bool was_stranger;    /* has a deadline to say who it is */
-	bool is_counted;      /* by its address */
-	int64_t idle_ns;      /* since its last commands; 0: for ever */
+	struct hx_job errand_job;   /* a piece of session.errand, again and again */
+	struct hx_task errand_done; /* posted behind the last piece */
+	uint64_t heard_bytes;       /* draining: what had come from it when it was looked at last */
+	bool is_busy;               /* in a round, or on an errand */
+	bool is_waiting;            /* for room in a round */
+	bool is_unread;             /* for the client to read what was written */
+	bool is_gone;      /* the connection has ended: free it when the round comes back */
+	bool was_stranger; /* has a deadline to say who it is */
+	bool is_counted;   /* by its address */
+	int64_t idle_ns;   /* since its last commands; 0: for ever */
 	char client[HX_ADDRESS_HOST_SIZE];
 };
 
@@ -151,12 +153,27 @@ static void join_round(struct hx_resp_round *round, struct hx_resp_peer *peer)
 	round->last = peer;
 }
 
+/*
+ * One piece, then behind those of other clients again, so that a walk through many keys
+ * holds up no other one for long. Threads: that of serve->errands.
+ */
+static void run_errand(struct hx_job *job)
+{
+	struct hx_resp_peer *peer = HX_CONTAINER(job, struct hx_resp_peer, errand_job);
+	struct hx_loop *loop = peer->door->loop;
+
+	if (hx_resp_errand_run(peer->session.errand))
+		(void)hx_worker_post(&loop->serve->errands, job, NULL);
+	else
+		hx_reactor_post(&loop->reactor, &peer->errand_done);
+}
+
 static void send_errand(struct hx_resp_peer *peer)
 {
 	peer->is_busy = true;
-	peer->trip.errand = peer->session.errand;
 	hx_connection_pause(&peer->connection);
-	hx_resp_errands_give(&peer->door->loop->serve->errands, &peer->trip);
+	/* Its thread runs while there are loops: this cannot fail. */
+	(void)hx_worker_post(&peer->door->loop->serve->errands, &peer->errand_job, NULL);
 }
 
 /* Is the round that gathers full? Then it waits until there is another one. */
@@ -562,8 +579,8 @@ static enum hapax_status open_peer(struct hx_resp_peer *peer, int fd)
 	hx_resp_session_init(&peer->session, door->service);
 	peer->session.is_locked = is_locked;
 	peer->session.locked_context = peer;
-	peer->trip.reactor = &door->loop->reactor;
-	peer->trip.done = (struct hx_task){.fn = on_errand_done, .context = peer};
+	peer->errand_job.run = run_errand;
+	peer->errand_done = (struct hx_task){.fn = on_errand_done, .context = peer};
 	if (status == HAPAX_OK)
 		status = hx_connection_open(
 			&peer->connection, &door->loop->reactor, fd, tls, &ops, &limits, NULL);

@@ -24,7 +24,6 @@
 #include "net/reactor.h"
 #include "resp/resp_batch.h"
 #include "resp/resp_service.h"
-#include "serve/resp/resp_errands.h"
 
 struct hx_loop;
 struct hx_resp_peer;

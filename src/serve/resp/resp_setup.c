@@ -147,7 +147,8 @@ static enum hapax_status make_service(
 		options.flags |= HX_RESP_TEST_COMMANDS;
 	hx_resp_service_init(&serve->resp, &options);
 	serve->resp_config = hx_config_keep(serve->config);
-	return hx_resp_errands_start(&serve->errands, err);
+	hx_worker_init(&serve->errands, "hapax-errands");
+	return hx_worker_start(&serve->errands, err);
 }
 
 enum hapax_status hx_serve_open_resp(
@@ -209,7 +210,8 @@ void hx_serve_refresh_resp(struct hx_serve *serve)
 
 bool hx_serve_stop_resp(struct hx_serve *serve, int64_t deadline_ns)
 {
-	return hx_resp_errands_stop(&serve->errands, deadline_ns);
+	(void)hx_worker_stop(&serve->errands);
+	return hx_worker_join(&serve->errands, deadline_ns);
 }
 
 void hx_serve_close_resp(struct hx_serve *serve)
