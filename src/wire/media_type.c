@@ -85,3 +85,39 @@ struct hapax_bytes hx_media_type_charset(struct hapax_bytes value)
 	}
 	return hx_bytes(NULL, 0);
 }
+
+/* ";q=0", ";q=0.0": it is named to be refused. */
+static bool is_refused(struct hapax_bytes element)
+{
+	const char *at = element.data;
+	size_t size = element.size;
+
+	for (size_t i = 0; i + 3 < size; i++) {
+		if (at[i] != ';')
+			continue;
+		for (i++; i < size && hx_http1_is_blank((unsigned char)at[i]); i++)
+			continue;
+		if (i + 2 >= size || (at[i] != 'q' && at[i] != 'Q') || at[i + 1] != '=')
+			continue;
+		for (i += 2; i < size && (at[i] == '0' || at[i] == '.'); i++)
+			continue;
+		return i == size || !hx_http1_is_digit((unsigned char)at[i]);
+	}
+	return false;
+}
+
+bool hx_media_type_accepts_json(struct hapax_bytes accept)
+{
+	struct hapax_bytes element;
+
+	while (hx_http1_list_next(&accept, &element)) {
+		struct hapax_bytes type = hx_media_type_essence(element);
+
+		/* Not every +json: who asks for a CloudEvent does not want to read this. */
+		if ((hx_http1_text_equal(type, HX_BYTES_LIT("application/json")) ||
+		     hx_http1_text_equal(type, HX_BYTES_LIT("text/json"))) &&
+		    !is_refused(element))
+			return true;
+	}
+	return false;
+}

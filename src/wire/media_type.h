@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * media_type.h - what a Content-Type says: type, suffix, charset.
+ * media_type.h - what a Content-Type says: type, suffix, charset; and whether Accept names JSON.
  *
  * Threads: any.
  */
@@ -22,5 +22,8 @@ bool hx_media_type_is_json(struct hapax_bytes value);
 
 /* The parameter charset, without quotes; size 0: there is none. */
 struct hapax_bytes hx_media_type_charset(struct hapax_bytes value);
+
+/* Whether the value of Accept names JSON; a wildcard does not. */
+bool hx_media_type_accepts_json(struct hapax_bytes accept);
 
 #endif

@@ -71,11 +71,44 @@ static void no_type_at_all_is_none(void **state)
 	assert_false(hx_media_type_is_json(none));
 }
 
+static void who_wants_json(void **state)
+{
+	static const struct {
+		const char *accept;
+		bool names_json;
+	} table[] = {
+		{"", false},
+		{"*/*", false},
+		{"application/*", false},
+		{"application/json", true},
+		{"APPLICATION/JSON", true},
+		{"text/json", true},
+		{"text/html, application/json", true},
+		{"application/json;q=0.1", true},
+		{"application/json; q=0.001", true},
+		{"application/json;q=0", false},
+		{"application/json; Q=0.000", false},
+		{"application/json;q=0, text/json", true},
+		{"application/json;charset=utf-8", true},
+		{"application/json;charset=utf-8;q=0", false},
+		{"application/cloudevents+json", false},
+		{"application/jsonx", false},
+		{",,;", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		assert_int_equal(
+			hx_media_type_accepts_json(hapax_bytes_from_text(table[i].accept)),
+			table[i].names_json);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(types_are_read),
 		cmocka_unit_test(no_type_at_all_is_none),
+		cmocka_unit_test(who_wants_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

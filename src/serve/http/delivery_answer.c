@@ -25,9 +25,9 @@
 #include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
-#include "serve/http/outcome.h"
 #include "wire/http1/http1_write.h"
 #include "wire/json/json_write.h"
+#include "wire/media_type.h"
 
 #define PROBLEM(name) "urn:hapax:problem:" name
 
@@ -412,7 +412,7 @@ static void answer_skipped(struct hx_delivery *delivery)
 	for (size_t i = hx_http1_find(head, accept, 0);
 	     i < head->field_count && delivery->door == HX_DOOR_GATEWAY;
 	     i = hx_http1_find(head, accept, i + 1))
-		wants_json = wants_json || hx_accept_names_json(head->fields[i].value);
+		wants_json = wants_json || hx_media_type_accepts_json(head->fields[i].value);
 	add_decision(&draft, "replay");
 	if (delivery->door == HX_DOOR_PROXY)
 		add_field(&draft, HX_BYTES_LIT("Idempotent-Replayed"), HX_BYTES_LIT("true"));

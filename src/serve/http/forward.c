@@ -15,10 +15,9 @@
 #include "base/error.h"
 #include "observe/log/log.h"
 #include "observe/metrics/metrics.h"
+#include "processor/http_status.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
-#include "serve/http/outcome.h"
-#include "source/handler/http_handler.h"
 #include "wire/http1/http1_text.h"
 #include "wire/http1/http1_write.h"
 
@@ -377,9 +376,15 @@ static void on_hurry(struct hx_http_call *call)
 
 static enum hapax_run_outcome outcome_of(const struct hx_delivery *delivery)
 {
+	static_assert(
+		(int)HX_HTTP_STATUS_MIN == (int)HX_CONFIG_STATUS_MIN &&
+			(int)HX_HTTP_STATUS_MAX == (int)HX_CONFIG_STATUS_MAX,
+		"a route's own outcomes are those of the same statuses");
+
 	if (delivery->proxy == NULL)
-		return hx_http_handler_outcome(delivery->status);
-	return hx_outcome_of_proxied(delivery->proxy->outcome_table, delivery->status);
+		return hx_http_status_outcome(HX_HTTP_STATUS_OF_EVENT, NULL, delivery->status);
+	return hx_http_status_outcome(
+		HX_HTTP_STATUS_OF_REQUEST, delivery->proxy->outcome_table, delivery->status);
 }
 
 /* What passes was asked for by somebody who may ask for anything. */

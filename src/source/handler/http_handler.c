@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "net/http/http_url.h"
 #include "net/tls/tls.h"
+#include "processor/http_status.h"
 #include "source/handler/event_writer.h"
 #include "wire/http1/http1_text.h"
 #include "wire/http1/http1_write.h"
@@ -20,21 +21,6 @@
 #define MS_NS INT64_C(1000000)
 
 enum { REQUEST_SIZE_MAX = 256 * 1024, BODY_SIZE_MAX = 64 * 1024 * 1024 };
-
-enum hapax_run_outcome hx_http_handler_outcome(unsigned status)
-{
-	static const unsigned transient[] = {401, 403, 404, 408, 409, 421, 425, 429};
-
-	if (status >= 200 && status < 300)
-		return HAPAX_RUN_OK;
-	if (status < 400 || status >= 500)
-		return HAPAX_RUN_TRANSIENT;
-	for (size_t i = 0; i < sizeof(transient) / sizeof(transient[0]); i++) {
-		if (status == transient[i])
-			return HAPAX_RUN_TRANSIENT;
-	}
-	return HAPAX_RUN_DEFINITIVE;
-}
 
 static void fail(struct hx_intake *intake, enum hapax_run_outcome outcome, const char *why)
 {
@@ -84,7 +70,8 @@ static void on_data(struct hx_http_call *call, struct hapax_bytes data)
 
 static void end_complete(struct hx_intake *intake)
 {
-	enum hapax_run_outcome outcome = hx_http_handler_outcome(intake->status);
+	enum hapax_run_outcome outcome =
+		hx_http_status_outcome(HX_HTTP_STATUS_OF_EVENT, NULL, intake->status);
 	struct hapax_result result = {.kind = HAPAX_RESULT_HTTP};
 	char why[64];
 

@@ -39,11 +39,4 @@ enum hapax_status hx_http_handler_init(
 void hx_http_handler_close(struct hx_http_handler *handler);
 void hx_http_handler_done(struct hx_http_handler *handler);
 
-/*
- * What a response to an event means, here and at the gateway: 2xx is done. What a repeat may cure is
- * transient: 5xx, what asks for another time or another place (408 421 425 429, 3xx), what an
- * administrator will put right (401 403 404), and 409. All other 4xx would be the same again.
- */
-enum hapax_run_outcome hx_http_handler_outcome(unsigned status);
-
 #endif

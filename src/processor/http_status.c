@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "processor/http_status.h"
+
+#include <stddef.h>
+
+/* The first row that has the status decides; the columns are of enum hx_http_status_of. */
+static const struct {
+	unsigned from, to;
+	enum hapax_run_outcome outcome[2];
+} rows[] = {
+	{200, 299, {HAPAX_RUN_OK, HAPAX_RUN_OK}},
+	{300, 399, {HAPAX_RUN_TRANSIENT, HAPAX_RUN_OK}},
+	{401, 401, {HAPAX_RUN_TRANSIENT, HAPAX_RUN_TRANSIENT}},
+	{403, 403, {HAPAX_RUN_TRANSIENT, HAPAX_RUN_TRANSIENT}},
+	{404, 404, {HAPAX_RUN_TRANSIENT, HAPAX_RUN_DEFINITIVE}},
+	{408, 409, {HAPAX_RUN_TRANSIENT, HAPAX_RUN_TRANSIENT}},
+	{421, 421, {HAPAX_RUN_TRANSIENT, HAPAX_RUN_TRANSIENT}},
+	{425, 425, {HAPAX_RUN_TRANSIENT, HAPAX_RUN_TRANSIENT}},
+	{429, 429, {HAPAX_RUN_TRANSIENT, HAPAX_RUN_TRANSIENT}},
+	{400, 499, {HAPAX_RUN_DEFINITIVE, HAPAX_RUN_DEFINITIVE}},
+};
+
+enum hapax_run_outcome hx_http_status_outcome(
+	enum hx_http_status_of of, const signed char *own, unsigned status)
+{
+	if (own != NULL && status >= HX_HTTP_STATUS_MIN && status <= HX_HTTP_STATUS_MAX &&
+	    own[status - HX_HTTP_STATUS_MIN] >= 0)
+		return (enum hapax_run_outcome)own[status - HX_HTTP_STATUS_MIN];
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (status >= rows[i].from && status <= rows[i].to)
+			return rows[i].outcome[of];
+	}
+	return HAPAX_RUN_TRANSIENT;
+}
