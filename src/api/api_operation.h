@@ -14,7 +14,7 @@
 #include <hapax/store.h>
 
 #include "base/buf.h"
-#include "record/record_json.h"
+#include "wire/record/record_json.h"
 #include "wire/json/json_object.h"
 
 struct hx_config;

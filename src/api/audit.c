@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "base/io.h"
 #include "observe/log/log.h"
-#include "record/record_json.h"
+#include "wire/record/record_json.h"
 
 enum { LIMIT_DEFAULT = 100, LINE_SIZE_MAX = 16 * 1024 };
 

@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "record/record_json.h"
+#include "wire/record/record_json.h"
 #include "support/random_record.h"
 
 enum { FIRST = 1 << 0, SECOND = 1 << 1 };

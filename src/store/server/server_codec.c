@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/limits.h"
 #include "record/record.h"
-#include "record/record_json.h"
+#include "wire/record/record_json.h"
 #include "record/transition.h"
 #include "store/core.h"
 

@@ -2,7 +2,7 @@
 /*
  * record_json.c - records and results as JSON.
  */
-#include "record/record_json.h"
+#include "wire/record/record_json.h"
 
 #include <string.h>
 
