@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "wire/base64.h"
 #include "wire/json/json.h"
 
 static struct hapax_buf out;
@@ -98,6 +99,75 @@ static void numbers_have_no_digits_that_are_not_needed(void **state)
 	}
 }
 
+static void into_out(void *context, const void *data, size_t size)
+{
+	assert_int_equal(hx_buf_append(context, data, size), HAPAX_OK);
+}
+
+/* Controls, a joiner that hides, one beyond the first plane, and what is no UTF-8. */
+#define MIXED "a\"\\\n\t\b\r\x7f\xc2\x85\xe2\x80\x8b\xf3\xa0\x80\x81\xc3\xa9"
+
+static void people_get_one_document_a_line_and_nothing_that_hides(void **state)
+{
+	struct hx_json_write json;
+
+	(void)state;
+	hx_json_write_init_sink(&json, into_out, &out);
+	for (int i = 0; i < 2; i++) {
+		hx_json_write_begin(&json, NULL, '{');
+		hx_json_write_text(&json, "t", MIXED);
+		hx_json_write_any(&json, "a", hx_bytes("\x01", 1));
+		hx_json_write_body(&json, "b", hx_bytes("\x00\xff", 2));
+		hx_json_write_begin(&json, "l", '[');
+		hx_json_write_any(&json, NULL, hx_bytes("\xff", 1));
+		hx_json_write_end(&json, ']');
+		hx_json_write_end(&json, '}');
+		expect("{\"t\":\"a\\\"\\\\\\n\\t\\u0008\\u000d\\u007f\\u0085\\u200b\\udb40\\udc01\xc3\xa9\","
+		       "\"a\":\"\\u0001\",\"b_base64\":\"AP8=\",\"l\":[\"/w==\"]}\n");
+		hx_buf_clear(&out);
+	}
+}
+
+static void programs_get_what_is_not_text_as_base64(void **state)
+{
+	struct hx_json_write json;
+
+	(void)state;
+	hx_json_write_init(&json, &out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(&json, "t", MIXED);
+	hx_json_write_any(&json, "a", hx_bytes("a\n", 2));
+	hx_json_write_body(&json, "b", hx_bytes("a\n", 2));
+	hx_json_write_body(&json, "c", hx_bytes("\x01", 1));
+	hx_json_write_null(&json, "n");
+	hx_json_write_time(&json, "never", INT64_MAX);
+	hx_json_write_hex(&json, "h", "\x01\xfe", 2);
+	hx_json_write_end(&json, '}');
+	expect("{\"t\":\"a\\\"\\\\\\n\\t\\b\\r\\u007f\\u0085\xe2\x80\x8b\xf3\xa0\x80\x81\xc3\xa9\","
+	       "\"a_base64\":\"YQo=\",\"b\":\"a\\n\",\"c_base64\":\"AQ==\",\"n\":null,"
+	       "\"never\":null,\"h\":\"01fe\"}");
+}
+
+/* More than is encoded at once. */
+static void a_long_body_is_one_base64(void **state)
+{
+	static unsigned char data[10000];
+	static char text[16384];
+	struct hx_json_write json;
+	struct hapax_buf large;
+
+	(void)state;
+	memset(data, 0xff, sizeof(data));
+	hx_buf_init(&large, 1 << 16);
+	hx_json_write_init(&json, &large);
+	hx_json_write_body(&json, "b", hx_bytes(data, sizeof(data)));
+	hx_base64_encode(hx_bytes(data, sizeof(data)), text);
+	assert_int_equal(large.size, hx_base64_size(sizeof(data)) + strlen("\"b_base64\":\"\""));
+	assert_memory_equal(
+		large.data + strlen("\"b_base64\":\""), text, hx_base64_size(sizeof(data)));
+	hx_buf_done(&large);
+}
+
 /* However little room there is: it is remembered, and nothing is written past it. */
 static void a_full_buffer_is_remembered(void **state)
 {
@@ -141,6 +211,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_document_of_everything, init, done),
 		cmocka_unit_test_setup_teardown(
 			numbers_have_no_digits_that_are_not_needed, init, done),
+		cmocka_unit_test_setup_teardown(
+			people_get_one_document_a_line_and_nothing_that_hides, init, done),
+		cmocka_unit_test_setup_teardown(
+			programs_get_what_is_not_text_as_base64, init, done),
+		cmocka_unit_test(a_long_body_is_one_base64),
 		cmocka_unit_test_setup_teardown(a_full_buffer_is_remembered, init, done),
 		cmocka_unit_test_setup_teardown(what_is_written_is_json, init, done),
 	};

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/backtest/backtest.h"
-#include "cli/print/json_out.h"
+#include "wire/json/json_write.h"
 
 enum { SENTENCE_SIZE = 2048 };
 
@@ -219,69 +219,70 @@ void hx_backtest_print_text(struct hx_out *out, const struct hx_backtest_run *ru
 }
 
 static void json_strategy(
-	struct hx_json_out *json, const char *name, const struct hx_backtest *b,
+	struct hx_json_write *json, const char *name, const struct hx_backtest *b,
 	const struct hx_backtest_run *run)
 {
 	char sentence[SENTENCE_SIZE];
 
-	hx_json_out_object_begin(json, name);
-	hx_json_out_bytes(
+	hx_json_write_begin(json, name, '{');
+	hx_json_write_any(
 		json, "strategy", hapax_bytes_from_text(hapax_key_strategy_text(b->strategy)));
-	hx_json_out_unsigned(json, "events", b->events);
-	hx_json_out_unsigned(json, "keys", b->keys.count);
-	hx_json_out_unsigned(json, "would_drop", b->drops);
-	hx_json_out_unsigned(json, "would_drop_other_payload", b->drops_other);
-	hx_json_out_unsigned(json, "same_payload_other_key", b->escapes);
-	hx_json_out_unsigned(json, "missing", b->missing);
-	hx_json_out_unsigned(json, "unprotected", b->unprotected);
-	hx_json_out_unsigned(json, "content_keys", b->content_keys);
-	hx_json_out_array_begin(json, "missing_parts");
+	hx_json_write_unsigned(json, "events", b->events);
+	hx_json_write_unsigned(json, "keys", b->keys.count);
+	hx_json_write_unsigned(json, "would_drop", b->drops);
+	hx_json_write_unsigned(json, "would_drop_other_payload", b->drops_other);
+	hx_json_write_unsigned(json, "same_payload_other_key", b->escapes);
+	hx_json_write_unsigned(json, "missing", b->missing);
+	hx_json_write_unsigned(json, "unprotected", b->unprotected);
+	hx_json_write_unsigned(json, "content_keys", b->content_keys);
+	hx_json_write_begin(json, "missing_parts", '[');
 	for (size_t i = 0; i < b->reason_count; i++) {
-		hx_json_out_object_begin(json, NULL);
-		hx_json_out_bytes(json, "reason", hapax_bytes_from_text(b->reasons[i].text));
-		hx_json_out_unsigned(json, "count", b->reasons[i].count);
-		hx_json_out_object_end(json);
+		hx_json_write_begin(json, NULL, '{');
+		hx_json_write_any(json, "reason", hapax_bytes_from_text(b->reasons[i].text));
+		hx_json_write_unsigned(json, "count", b->reasons[i].count);
+		hx_json_write_end(json, '}');
 	}
-	hx_json_out_array_end(json);
-	hx_json_out_unsigned(json, "missing_parts_other", b->reasons_other);
-	hx_json_out_array_begin(json, "examples");
+	hx_json_write_end(json, ']');
+	hx_json_write_unsigned(json, "missing_parts_other", b->reasons_other);
+	hx_json_write_begin(json, "examples", '[');
 	for (size_t i = 0; i < b->example_count; i++) {
-		hx_json_out_object_begin(json, NULL);
-		hx_json_out_unsigned(json, "line", b->examples[i].line);
-		hx_json_out_unsigned(json, "first_line", b->examples[i].first_line);
-		hx_json_out_text(json, "key", b->examples[i].key);
-		hx_json_out_object_end(json);
+		hx_json_write_begin(json, NULL, '{');
+		hx_json_write_unsigned(json, "line", b->examples[i].line);
+		hx_json_write_unsigned(json, "first_line", b->examples[i].first_line);
+		hx_json_write_text(json, "key", b->examples[i].key);
+		hx_json_write_end(json, '}');
 	}
-	hx_json_out_array_end(json);
-	hx_json_out_text(json, "verdict", hx_backtest_verdict_name(hx_backtest_judge(b, run)));
+	hx_json_write_end(json, ']');
+	hx_json_write_text(json, "verdict", hx_backtest_verdict_name(hx_backtest_judge(b, run)));
 	explain(b, run, sentence);
-	hx_json_out_text(json, "explanation", sentence);
-	hx_json_out_object_end(json);
+	hx_json_write_text(json, "explanation", sentence);
+	hx_json_write_end(json, '}');
 }
 
 void hx_backtest_print_json(struct hx_out *out, const struct hx_backtest_run *run)
 {
 	char sentence[SENTENCE_SIZE];
-	struct hx_json_out json;
+	struct hx_json_write json;
 
-	hx_json_out_init(&json, out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_bytes(&json, "file", hapax_bytes_from_text(run->file));
-	hx_json_out_unsigned(&json, "lines", run->lines);
-	hx_json_out_unsigned(&json, "bad_lines", run->bad_lines);
-	hx_json_out_boolean(&json, "complete", !run->is_cut);
+	hx_out_json(&json, out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_any(&json, "file", hapax_bytes_from_text(run->file));
+	hx_json_write_unsigned(&json, "lines", run->lines);
+	hx_json_write_unsigned(&json, "bad_lines", run->bad_lines);
+	hx_json_write_boolean(&json, "complete", !run->is_cut);
 	json_strategy(&json, "result", run->first, run);
 	if (run->second != NULL) {
 		json_strategy(&json, "against", run->second, run);
-		hx_json_out_object_begin(&json, "comparison");
-		hx_json_out_unsigned(&json, "both_drop", run->comparison->both_drop);
-		hx_json_out_unsigned(&json, "only_first_drops", run->comparison->only_first_drops);
-		hx_json_out_unsigned(
+		hx_json_write_begin(&json, "comparison", '{');
+		hx_json_write_unsigned(&json, "both_drop", run->comparison->both_drop);
+		hx_json_write_unsigned(
+			&json, "only_first_drops", run->comparison->only_first_drops);
+		hx_json_write_unsigned(
 			&json, "only_second_drops", run->comparison->only_second_drops);
-		hx_json_out_unsigned(&json, "neither_drops", run->comparison->neither_drops);
+		hx_json_write_unsigned(&json, "neither_drops", run->comparison->neither_drops);
 		explain_comparison(run->comparison, sentence);
-		hx_json_out_text(&json, "explanation", sentence);
-		hx_json_out_object_end(&json);
+		hx_json_write_text(&json, "explanation", sentence);
+		hx_json_write_end(&json, '}');
 	}
-	hx_json_out_object_end(&json);
+	hx_json_write_end(&json, '}');
 }

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "base/bytes.h"
-#include "cli/print/json_out.h"
+#include "wire/json/json_write.h"
 #include "cli/frame/report.h"
 
 void hx_consume_out_init(struct hx_consume_out *out, struct hx_invocation *inv, bool is_verbose)
@@ -38,51 +38,51 @@ static const char *name_of(enum hapax_consumer_fact fact)
 	return "unknown";
 }
 
-static void write_message(struct hx_json_out *json, const struct hapax_consumer_event *event)
+static void write_message(struct hx_json_write *json, const struct hapax_consumer_event *event)
 {
 	if (event->place.size == 0)
 		return;
-	hx_json_out_bytes(json, "topic", event->topic);
-	hx_json_out_bytes(json, "place", event->place);
+	hx_json_write_any(json, "topic", event->topic);
+	hx_json_write_any(json, "place", event->place);
 	if (event->key.size > 0) {
-		hx_json_out_bytes(json, "tenant", event->tenant);
-		hx_json_out_bytes(json, "group", event->group);
-		hx_json_out_bytes(json, "key", event->key);
+		hx_json_write_any(json, "tenant", event->tenant);
+		hx_json_write_any(json, "group", event->group);
+		hx_json_write_any(json, "key", event->key);
 	}
 	if (event->id.size > 0)
-		hx_json_out_bytes(json, "event_id", event->id);
+		hx_json_write_any(json, "event_id", event->id);
 	if (event->type.size > 0)
-		hx_json_out_bytes(json, "event_type", event->type);
+		hx_json_write_any(json, "event_type", event->type);
 	if (event->source.size > 0)
-		hx_json_out_bytes(json, "event_source", event->source);
+		hx_json_write_any(json, "event_source", event->source);
 	if (event->attempt > 0)
-		hx_json_out_unsigned(json, "attempt", event->attempt);
+		hx_json_write_unsigned(json, "attempt", event->attempt);
 }
 
 static void write_event(struct hx_out *out, const struct hapax_consumer_event *event)
 {
-	struct hx_json_out json;
+	struct hx_json_write json;
 
-	hx_json_out_init(&json, out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_text(&json, "event", name_of(event->fact));
+	hx_out_json(&json, out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(&json, "event", name_of(event->fact));
 	write_message(&json, event);
 	if (event->fact == HAPAX_FACT_DUPLICATE) {
-		hx_json_out_text(&json, "cause", hapax_duplicate_cause_name(event->cause));
-		hx_json_out_time(&json, "first_seen", event->first_seen_ms);
+		hx_json_write_text(&json, "cause", hapax_duplicate_cause_name(event->cause));
+		hx_json_write_time(&json, "first_seen", event->first_seen_ms);
 		if (event->expires_ms != HAPAX_TIME_NEVER)
-			hx_json_out_time(&json, "expires_at", event->expires_ms);
+			hx_json_write_time(&json, "expires_at", event->expires_ms);
 		if (event->original.size > 0)
-			hx_json_out_bytes(&json, "original", event->original);
+			hx_json_write_any(&json, "original", event->original);
 	}
 	if (event->why[0] != '\0')
-		hx_json_out_bytes(&json, "why", hapax_bytes_from_text(event->why));
+		hx_json_write_any(&json, "why", hapax_bytes_from_text(event->why));
 	if (event->target != NULL && event->target[0] != '\0')
-		hx_json_out_text(&json, "target", event->target);
+		hx_json_write_text(&json, "target", event->target);
 	if ((event->fact == HAPAX_FACT_RETRY || event->fact == HAPAX_FACT_UNDELIVERED) &&
 	    event->delay_ms >= 0)
-		hx_json_out_signed(&json, "delay_ms", event->delay_ms);
-	hx_json_out_object_end(&json);
+		hx_json_write_signed(&json, "delay_ms", event->delay_ms);
+	hx_json_write_end(&json, '}');
 	hx_out_flush(out);
 }
 
@@ -194,28 +194,28 @@ static void write_stats(
 {
 	struct figure figures[FIGURES_MAX];
 	size_t count = figures_of(stats, figures);
-	struct hx_json_out json;
+	struct hx_json_write json;
 
-	hx_json_out_init(&json, out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_text(&json, "event", name);
+	hx_out_json(&json, out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(&json, "event", name);
 	for (size_t i = 0; i < count; i++)
-		hx_json_out_unsigned(&json, figures[i].name, figures[i].value);
-	hx_json_out_object_begin(&json, "causes");
+		hx_json_write_unsigned(&json, figures[i].name, figures[i].value);
+	hx_json_write_begin(&json, "causes", '{');
 	for (int i = 0; i < HAPAX_CAUSE_COUNT; i++)
-		hx_json_out_unsigned(
+		hx_json_write_unsigned(
 			&json, hapax_duplicate_cause_name((enum hapax_duplicate_cause)i),
 			stats->duplicates[i]);
-	hx_json_out_object_end(&json);
-	hx_json_out_unsigned(&json, "in_hand", stats->in_hand);
-	hx_json_out_unsigned(&json, "running", stats->running);
-	hx_json_out_unsigned(&json, "waiting", stats->waiting);
-	hx_json_out_unsigned(&json, "warming", stats->warming);
+	hx_json_write_end(&json, '}');
+	hx_json_write_unsigned(&json, "in_hand", stats->in_hand);
+	hx_json_write_unsigned(&json, "running", stats->running);
+	hx_json_write_unsigned(&json, "waiting", stats->waiting);
+	hx_json_write_unsigned(&json, "warming", stats->warming);
 	if (stats->lag >= 0)
-		hx_json_out_signed(&json, "lag", stats->lag);
+		hx_json_write_signed(&json, "lag", stats->lag);
 	else
-		hx_json_out_null(&json, "lag");
-	hx_json_out_object_end(&json);
+		hx_json_write_null(&json, "lag");
+	hx_json_write_end(&json, '}');
 	hx_out_flush(out);
 }
 

@@ -7,7 +7,7 @@
 #include "base/hex.h"
 #include "base/random.h"
 #include "base/sha256.h"
-#include "cli/print/json_out.h"
+#include "wire/json/json_write.h"
 #include "cli/frame/report.h"
 #include "config/config_check.h"
 
@@ -82,21 +82,21 @@ static void write_json(
 	struct hx_out *out, const char *token, const char *digits, const char *name,
 	const char *role, const char *tenant)
 {
-	struct hx_json_out json;
+	struct hx_json_write json;
 	char hash[16 + 2 * HX_SHA256_SIZE];
 
 	(void)snprintf(hash, sizeof(hash), "sha256:%s", digits);
-	hx_json_out_init(&json, out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_text(&json, "token", token);
-	hx_json_out_object_begin(&json, "row");
-	hx_json_out_text(&json, "name", name);
-	hx_json_out_text(&json, "hash", hash);
-	hx_json_out_text(&json, "role", role);
+	hx_out_json(&json, out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(&json, "token", token);
+	hx_json_write_begin(&json, "row", '{');
+	hx_json_write_text(&json, "name", name);
+	hx_json_write_text(&json, "hash", hash);
+	hx_json_write_text(&json, "role", role);
 	if (tenant != NULL)
-		hx_json_out_text(&json, "tenant", tenant);
-	hx_json_out_object_end(&json);
-	hx_json_out_object_end(&json);
+		hx_json_write_text(&json, "tenant", tenant);
+	hx_json_write_end(&json, '}');
+	hx_json_write_end(&json, '}');
 }
 
 int hx_config_token(

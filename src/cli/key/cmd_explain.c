@@ -252,18 +252,18 @@ static void print_json(
 	struct hx_invocation *inv, const struct story *story, const struct hapax_op *op)
 {
 	enum hapax_state state = story->record != NULL ? story->record->state : HAPAX_STATE_ABSENT;
-	struct hx_json_out json;
+	struct hx_json_write json;
 
-	hx_json_out_init(&json, &inv->out);
-	hx_json_out_object_begin(&json, NULL);
+	hx_out_json(&json, &inv->out);
+	hx_json_write_begin(&json, NULL, '{');
 	hx_record_out_name(&json, op->tenant, op->group, op->key);
-	hx_json_out_text(&json, "state", hapax_state_name(state));
-	hx_json_out_text(&json, "next_claim", hapax_outcome_name(story->next));
-	hx_json_out_array_begin(&json, "explanation");
+	hx_json_write_text(&json, "state", hapax_state_name(state));
+	hx_json_write_text(&json, "next_claim", hapax_outcome_name(story->next));
+	hx_json_write_begin(&json, "explanation", '[');
 	for (size_t i = 0; i < story->line_count; i++)
-		hx_json_out_bytes(&json, NULL, hapax_bytes_from_text(story->lines[i]));
-	hx_json_out_array_end(&json);
-	hx_json_out_object_end(&json);
+		hx_json_write_any(&json, NULL, hapax_bytes_from_text(story->lines[i]));
+	hx_json_write_end(&json, ']');
+	hx_json_write_end(&json, '}');
 }
 
 static int explain(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op)

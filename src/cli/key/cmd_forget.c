@@ -18,15 +18,15 @@ static const struct hx_option options[] = {
 
 static void print_json(struct hx_out *out, const struct hapax_op *op)
 {
-	struct hx_json_out json;
+	struct hx_json_write json;
 
-	hx_json_out_init(&json, out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_text(&json, "outcome", hapax_outcome_name(op->outcome));
+	hx_out_json(&json, out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(&json, "outcome", hapax_outcome_name(op->outcome));
 	hx_record_out_name(&json, op->tenant, op->group, op->key);
 	if (op->outcome != HAPAX_OUTCOME_ABSENT)
-		hx_json_out_text(&json, "state", hapax_state_name(op->record->state));
-	hx_json_out_object_end(&json);
+		hx_json_write_text(&json, "state", hapax_state_name(op->record->state));
+	hx_json_write_end(&json, '}');
 }
 
 static void print_text(struct hx_out *out, const struct hapax_op *op)

@@ -123,17 +123,19 @@ static void print_text(struct hx_out *out, const struct hapax_record *record, in
 
 static void print_json(struct hx_out *out, const struct hapax_op *op)
 {
-	struct hx_json_out json;
+	struct hx_json_write json;
 
-	hx_json_out_init(&json, out);
-	hx_json_out_object_begin(&json, NULL);
+	hx_out_json(&json, out);
+	hx_json_write_begin(&json, NULL, '{');
 	if (op->outcome == HAPAX_OUTCOME_FOUND) {
-		hx_record_out_json(&json, op->record, true);
+		hx_record_out_name(&json, op->tenant, op->group, op->key);
+		hx_record_write_json(
+			&json, op->record, HX_RECORD_JSON_BRIEF | HX_RECORD_JSON_WITH_RESULT);
 	} else {
 		hx_record_out_name(&json, op->tenant, op->group, op->key);
-		hx_json_out_text(&json, "state", hapax_state_name(HAPAX_STATE_ABSENT));
+		hx_json_write_text(&json, "state", hapax_state_name(HAPAX_STATE_ABSENT));
 	}
-	hx_json_out_object_end(&json);
+	hx_json_write_end(&json, '}');
 }
 
 static int print(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op)

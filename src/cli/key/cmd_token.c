@@ -51,23 +51,24 @@ static int read_token(const struct hx_invocation *inv, uint64_t *ret)
 
 static void print_json(struct hx_out *out, const struct hapax_op *op)
 {
-	struct hx_json_out json;
+	struct hx_json_write json;
 	bool is_fenced = op->status == HAPAX_ERR_FENCED;
 
-	hx_json_out_init(&json, out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_text(&json, "outcome", is_fenced ? "fenced" : hapax_outcome_name(op->outcome));
+	hx_out_json(&json, out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(
+		&json, "outcome", is_fenced ? "fenced" : hapax_outcome_name(op->outcome));
 	hx_record_out_name(&json, op->tenant, op->group, op->key);
-	hx_json_out_unsigned(&json, "token", op->token);
+	hx_json_write_unsigned(&json, "token", op->token);
 	if (!is_fenced) {
-		hx_json_out_text(&json, "state", hapax_state_name(op->record->state));
-		hx_json_out_unsigned(&json, "attempt", op->attempt);
-		hx_json_out_time(&json, "first_seen", op->first_seen_ms);
-		hx_json_out_time(&json, "expires_at", op->expires_ms);
+		hx_json_write_text(&json, "state", hapax_state_name(op->record->state));
+		hx_json_write_unsigned(&json, "attempt", op->attempt);
+		hx_json_write_time(&json, "first_seen", op->first_seen_ms);
+		hx_json_write_time(&json, "expires_at", op->expires_ms);
 		if (op->record->state == HAPAX_STATE_CLAIMED)
-			hx_json_out_signed(&json, "lease_left_ms", op->lease_left_ms);
+			hx_json_write_signed(&json, "lease_left_ms", op->lease_left_ms);
 	}
-	hx_json_out_object_end(&json);
+	hx_json_write_end(&json, '}');
 }
 
 /* The state that the record is in now, and until when. */

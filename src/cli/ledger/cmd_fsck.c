@@ -11,7 +11,7 @@
 
 #include "base/uuid7.h"
 #include "cli/frame/command.h"
-#include "cli/print/json_out.h"
+#include "wire/json/json_write.h"
 #include "cli/frame/progress.h"
 #include "cli/frame/report.h"
 #include "cli/print/text.h"
@@ -38,23 +38,23 @@ static const char *const kinds[] = {"note", "cut", "damage"};
 
 struct checker {
 	struct hx_out *out;
-	struct hx_json_out json;
+	struct hx_json_write json;
 	struct hx_progress progress;
 	bool as_json;
 };
 
 static void print_problem_json(struct checker *checker, const struct hapax_fsck_problem *problem)
 {
-	struct hx_json_out *json = &checker->json;
+	struct hx_json_write *json = &checker->json;
 
-	hx_json_out_object_begin(json, NULL);
-	hx_json_out_text(json, "kind", kinds[problem->kind]);
-	hx_json_out_bytes(json, "file", hapax_bytes_from_text(problem->file));
-	hx_json_out_unsigned(json, "offset", problem->offset);
-	hx_json_out_unsigned(json, "lsn", problem->lsn);
-	hx_json_out_unsigned(json, "keys_at_risk_max", problem->keys_at_risk_max);
-	hx_json_out_bytes(json, "what", hapax_bytes_from_text(problem->what));
-	hx_json_out_object_end(json);
+	hx_json_write_begin(json, NULL, '{');
+	hx_json_write_text(json, "kind", kinds[problem->kind]);
+	hx_json_write_any(json, "file", hapax_bytes_from_text(problem->file));
+	hx_json_write_unsigned(json, "offset", problem->offset);
+	hx_json_write_unsigned(json, "lsn", problem->lsn);
+	hx_json_write_unsigned(json, "keys_at_risk_max", problem->keys_at_risk_max);
+	hx_json_write_any(json, "what", hapax_bytes_from_text(problem->what));
+	hx_json_write_end(json, '}');
 }
 
 static void print_problem(const struct hapax_fsck_problem *problem, void *context)
@@ -108,30 +108,30 @@ static const char *verdict_of(enum hapax_status status, const struct hapax_fsck 
 static void print_summary_json(
 	struct checker *checker, const struct hapax_fsck *fsck, enum hapax_status status)
 {
-	struct hx_json_out *json = &checker->json;
+	struct hx_json_write *json = &checker->json;
 	char uuid[HX_UUID_TEXT_SIZE + 1];
 
 	hx_uuid_format(fsck->uuid, uuid);
-	hx_json_out_array_end(json);
-	hx_json_out_text(json, "verdict", verdict_of(status, fsck));
-	hx_json_out_text(json, "uuid", uuid);
-	hx_json_out_time(json, "created", fsck->created_ms);
-	hx_json_out_unsigned(json, "segments", fsck->segments);
-	hx_json_out_unsigned(json, "bytes", fsck->bytes);
-	hx_json_out_unsigned(json, "records", fsck->records);
-	hx_json_out_unsigned(json, "removals", fsck->removals);
-	hx_json_out_unsigned(json, "token", fsck->token);
-	hx_json_out_unsigned(json, "lsn", fsck->lsn);
-	hx_json_out_boolean(json, "closed", fsck->is_closed != 0);
-	hx_json_out_unsigned(json, "notes", fsck->notes);
-	hx_json_out_unsigned(json, "cuts", fsck->cuts);
-	hx_json_out_unsigned(json, "damages", fsck->damages);
+	hx_json_write_end(json, ']');
+	hx_json_write_text(json, "verdict", verdict_of(status, fsck));
+	hx_json_write_text(json, "uuid", uuid);
+	hx_json_write_time(json, "created", fsck->created_ms);
+	hx_json_write_unsigned(json, "segments", fsck->segments);
+	hx_json_write_unsigned(json, "bytes", fsck->bytes);
+	hx_json_write_unsigned(json, "records", fsck->records);
+	hx_json_write_unsigned(json, "removals", fsck->removals);
+	hx_json_write_unsigned(json, "token", fsck->token);
+	hx_json_write_unsigned(json, "lsn", fsck->lsn);
+	hx_json_write_boolean(json, "closed", fsck->is_closed != 0);
+	hx_json_write_unsigned(json, "notes", fsck->notes);
+	hx_json_write_unsigned(json, "cuts", fsck->cuts);
+	hx_json_write_unsigned(json, "damages", fsck->damages);
 	if (fsck->damaged_path[0] != '\0') {
-		hx_json_out_unsigned(json, "salvaged", fsck->salvaged);
-		hx_json_out_unsigned(json, "unread", fsck->unread);
-		hx_json_out_bytes(json, "damaged_store", hapax_bytes_from_text(fsck->damaged_path));
+		hx_json_write_unsigned(json, "salvaged", fsck->salvaged);
+		hx_json_write_unsigned(json, "unread", fsck->unread);
+		hx_json_write_any(json, "damaged_store", hapax_bytes_from_text(fsck->damaged_path));
 	}
-	hx_json_out_object_end(json);
+	hx_json_write_end(json, '}');
 }
 
 static void print_summary(
@@ -221,14 +221,14 @@ static int run(struct hx_invocation *inv)
 	if (strncmp(path, "file:", strlen("file:")) == 0)
 		path += strlen("file:");
 	hx_progress_init(&checker.progress);
-	hx_json_out_init(&checker.json, &inv->out);
+	hx_out_json(&checker.json, &inv->out);
 	fsck.flags = repair ? (unsigned)HAPAX_FSCK_REPAIR_ACCEPT_LOSS : 0;
 	fsck.problem = print_problem;
 	fsck.progress = show_progress;
 	fsck.context = &checker;
 	if (checker.as_json) {
-		hx_json_out_object_begin(&checker.json, NULL);
-		hx_json_out_array_begin(&checker.json, "problems");
+		hx_json_write_begin(&checker.json, NULL, '{');
+		hx_json_write_begin(&checker.json, "problems", '[');
 	}
 	status = hapax_fsck(path, &fsck, &err);
 	hx_progress_done(&checker.progress);

@@ -11,7 +11,7 @@
 
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
-#include "cli/print/json_out.h"
+#include "wire/json/json_write.h"
 #include "cli/frame/progress.h"
 #include "cli/frame/report.h"
 #include "cli/run/run_lock_gc.h"
@@ -68,17 +68,17 @@ static void print_text(struct hx_out *out, const struct total *total)
 
 static void print_json(struct hx_out *out, const struct total *total)
 {
-	struct hx_json_out json;
+	struct hx_json_write json;
 
-	hx_json_out_init(&json, out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_unsigned(&json, "removed", total->removed);
-	hx_json_out_unsigned(&json, "lapsed", total->lapsed);
-	hx_json_out_unsigned(&json, "remaining", total->remaining);
-	hx_json_out_unsigned(&json, "looked", total->looked);
-	hx_json_out_unsigned(&json, "locks", total->locks);
-	hx_json_out_boolean(&json, "done", total->is_done);
-	hx_json_out_object_end(&json);
+	hx_out_json(&json, out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_unsigned(&json, "removed", total->removed);
+	hx_json_write_unsigned(&json, "lapsed", total->lapsed);
+	hx_json_write_unsigned(&json, "remaining", total->remaining);
+	hx_json_write_unsigned(&json, "looked", total->looked);
+	hx_json_write_unsigned(&json, "locks", total->locks);
+	hx_json_write_boolean(&json, "done", total->is_done);
+	hx_json_write_end(&json, '}');
 }
 
 static int run(struct hx_invocation *inv)

@@ -12,7 +12,7 @@
 #include "cli/print/columns.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
-#include "cli/print/json_out.h"
+#include "wire/json/json_write.h"
 #include "cli/frame/progress.h"
 #include "cli/print/record_out.h"
 #include "cli/frame/report.h"
@@ -50,15 +50,16 @@ static int list_each(const struct hapax_record *record, void *context)
 	struct hx_columns *table = &listing->table;
 	char scope[HX_SCOPE_SIZE_MAX];
 	char span[HX_TEXT_SIZE];
-	struct hx_json_out json;
+	struct hx_json_write json;
 
 	listing->count++;
 	if (listing->inv->settings.format == HX_FORMAT_JSON) {
-		hx_json_out_init(&json, &listing->inv->out);
-		hx_json_out_object_begin(&json, NULL);
-		hx_record_out_json(&json, record, false);
-		hx_json_out_text(&json, "claim", claim_of(record));
-		hx_json_out_object_end(&json);
+		hx_out_json(&json, &listing->inv->out);
+		hx_json_write_begin(&json, NULL, '{');
+		hx_record_out_name(&json, record->tenant, record->group, record->key);
+		hx_record_write_json(&json, record, HX_RECORD_JSON_BRIEF);
+		hx_json_write_text(&json, "claim", claim_of(record));
+		hx_json_write_end(&json, '}');
 	} else {
 		hx_columns_bytes(table, record->key);
 		hx_columns_bytes(table, hx_record_out_scope(record->tenant, record->group, scope));
@@ -162,14 +163,14 @@ static void print_rows(struct reconciling *work)
 static void print_json(
 	struct reconciling *work, const struct hapax_record *record, enum hapax_reconciled verdict)
 {
-	struct hx_json_out json;
+	struct hx_json_write json;
 
-	hx_json_out_init(&json, &work->inv->out);
-	hx_json_out_object_begin(&json, NULL);
+	hx_out_json(&json, &work->inv->out);
+	hx_json_write_begin(&json, NULL, '{');
 	hx_record_out_name(&json, record->tenant, record->group, record->key);
-	hx_json_out_text(&json, "became", hapax_reconciled_name(verdict));
-	hx_json_out_text(&json, "journal", work->journal);
-	hx_json_out_object_end(&json);
+	hx_json_write_text(&json, "became", hapax_reconciled_name(verdict));
+	hx_json_write_text(&json, "journal", work->journal);
+	hx_json_write_end(&json, '}');
 }
 
 static void reconcile_each(

@@ -77,7 +77,7 @@ static void add_row(struct listing *listing, const struct hapax_record *record)
 static int each(const struct hapax_record *record, void *context)
 {
 	struct listing *listing = context;
-	struct hx_json_out json;
+	struct hx_json_write json;
 
 	if (listing->count == listing->count_max) {
 		listing->has_more = true;
@@ -87,10 +87,11 @@ static int each(const struct hapax_record *record, void *context)
 	if (listing->inv->settings.format == HX_FORMAT_TEXT) {
 		add_row(listing, record);
 	} else {
-		hx_json_out_init(&json, &listing->inv->out);
-		hx_json_out_object_begin(&json, NULL);
-		hx_record_out_json(&json, record, false);
-		hx_json_out_object_end(&json);
+		hx_out_json(&json, &listing->inv->out);
+		hx_json_write_begin(&json, NULL, '{');
+		hx_record_out_name(&json, record->tenant, record->group, record->key);
+		hx_record_write_json(&json, record, HX_RECORD_JSON_BRIEF);
+		hx_json_write_end(&json, '}');
 	}
 	return hx_interrupt_signal() != 0 || listing->inv->out.os_errno != 0;
 }

@@ -136,59 +136,67 @@ static void format_hit_rate(const uint64_t *counts, char out[HX_TEXT_SIZE])
 		(void)snprintf(out, HX_TEXT_SIZE, "%.1f%%", 100 * duplicate / (first + duplicate));
 }
 
-static void write_decisions(struct hx_json_out *json, const uint64_t *counts)
+static void write_decisions(struct hx_json_write *json, struct hx_out *out, const uint64_t *counts)
 {
-	hx_json_out_object_begin(json, "decisions");
+	double first = (double)counts[HAPAX_DECISION_ACQUIRED];
+	double duplicate = (double)counts[HAPAX_DECISION_REPLAY];
+
+	hx_json_write_begin(json, "decisions", '{');
 	for (int d = 0; d < HAPAX_DECISION_COUNT; d++)
-		hx_json_out_unsigned(json, hapax_decision_name((enum hapax_decision)d), counts[d]);
-	hx_json_out_object_end(json);
-	hx_json_out_share(
-		json, "hit_rate", counts[HAPAX_DECISION_REPLAY], counts[HAPAX_DECISION_ACQUIRED]);
+		hx_json_write_unsigned(
+			json, hapax_decision_name((enum hapax_decision)d), counts[d]);
+	hx_json_write_end(json, '}');
+	if (first + duplicate == 0) {
+		hx_json_write_null(json, "hit_rate");
+	} else {
+		hx_json_write_name(json, "hit_rate");
+		hx_out_printf(out, "%.4f", duplicate / (first + duplicate));
+	}
 }
 
-static void write_limit(struct hx_json_out *json, const char *name, uint64_t limit)
+static void write_limit(struct hx_json_write *json, const char *name, uint64_t limit)
 {
 	if (limit == 0)
-		hx_json_out_null(json, name);
+		hx_json_write_null(json, name);
 	else
-		hx_json_out_unsigned(json, name, limit);
+		hx_json_write_unsigned(json, name, limit);
 }
 
 static void print_json(
 	struct hx_out *out, const char *url, const struct hapax_stats *stats,
 	const struct row *rows, size_t count)
 {
-	struct hx_json_out json;
+	struct hx_json_write json;
 
-	hx_json_out_init(&json, out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_bytes(&json, "store", hapax_bytes_from_text(url));
-	hx_json_out_time(&json, "now", stats->now_ms);
-	hx_json_out_signed(&json, "skew_ms", stats->skew_ms);
-	hx_json_out_unsigned(&json, "keys", stats->keys);
-	hx_json_out_object_begin(&json, "states");
-	hx_json_out_unsigned(&json, "claimed", stats->claimed);
-	hx_json_out_unsigned(&json, "done", stats->done);
-	hx_json_out_unsigned(&json, "failed", stats->failed);
-	hx_json_out_unsigned(&json, "parked", stats->parked);
-	hx_json_out_object_end(&json);
-	hx_json_out_unsigned(&json, "expired", stats->expired);
-	hx_json_out_unsigned(&json, "evicted", stats->evicted);
-	hx_json_out_unsigned(&json, "tidy_failures", stats->tidy_failures);
-	hx_json_out_unsigned(&json, "bytes", stats->bytes);
+	hx_out_json(&json, out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_any(&json, "store", hapax_bytes_from_text(url));
+	hx_json_write_time(&json, "now", stats->now_ms);
+	hx_json_write_signed(&json, "skew_ms", stats->skew_ms);
+	hx_json_write_unsigned(&json, "keys", stats->keys);
+	hx_json_write_begin(&json, "states", '{');
+	hx_json_write_unsigned(&json, "claimed", stats->claimed);
+	hx_json_write_unsigned(&json, "done", stats->done);
+	hx_json_write_unsigned(&json, "failed", stats->failed);
+	hx_json_write_unsigned(&json, "parked", stats->parked);
+	hx_json_write_end(&json, '}');
+	hx_json_write_unsigned(&json, "expired", stats->expired);
+	hx_json_write_unsigned(&json, "evicted", stats->evicted);
+	hx_json_write_unsigned(&json, "tidy_failures", stats->tidy_failures);
+	hx_json_write_unsigned(&json, "bytes", stats->bytes);
 	write_limit(&json, "bytes_max", stats->bytes_max);
 	write_limit(&json, "keys_max", stats->keys_max);
-	hx_json_out_unsigned(&json, "token", stats->token);
-	write_decisions(&json, stats->counts);
-	hx_json_out_array_begin(&json, "last_24h");
+	hx_json_write_unsigned(&json, "token", stats->token);
+	write_decisions(&json, out, stats->counts);
+	hx_json_write_begin(&json, "last_24h", '[');
 	for (size_t i = 0; i < count; i++) {
-		hx_json_out_object_begin(&json, NULL);
-		hx_json_out_bytes(&json, "scope", hx_bytes(rows[i].scope, rows[i].scope_size));
-		write_decisions(&json, rows[i].counts);
-		hx_json_out_object_end(&json);
+		hx_json_write_begin(&json, NULL, '{');
+		hx_json_write_any(&json, "scope", hx_bytes(rows[i].scope, rows[i].scope_size));
+		write_decisions(&json, out, rows[i].counts);
+		hx_json_write_end(&json, '}');
 	}
-	hx_json_out_array_end(&json);
-	hx_json_out_object_end(&json);
+	hx_json_write_end(&json, ']');
+	hx_json_write_end(&json, '}');
 }
 
 static void print_limits(struct hx_out *out, const struct hapax_stats *stats)

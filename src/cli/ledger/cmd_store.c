@@ -11,7 +11,7 @@
 
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
-#include "cli/print/json_out.h"
+#include "wire/json/json_write.h"
 #include "cli/frame/progress.h"
 #include "cli/frame/report.h"
 #include "cli/print/text.h"
@@ -45,22 +45,22 @@ static const char *state_of(const struct hapax_files *files)
 	return files->was_closed ? "closed" : "recovered";
 }
 
-static void files_json(struct hx_json_out *json, const struct hapax_files *files)
+static void files_json(struct hx_json_write *json, const struct hapax_files *files)
 {
 	if (files->size == 0)
 		return;
-	hx_json_out_object_begin(json, "files");
-	hx_json_out_text(json, "state", state_of(files));
-	hx_json_out_unsigned(json, "log_segments", files->log_segments);
-	hx_json_out_unsigned(json, "log_bytes", files->log_bytes);
-	hx_json_out_unsigned(json, "class_segments", files->class_segments);
-	hx_json_out_unsigned(json, "class_bytes", files->class_bytes);
-	hx_json_out_unsigned(json, "live_bytes", files->live_bytes);
-	hx_json_out_unsigned(json, "live_percent", live_percent(files));
-	hx_json_out_unsigned(json, "lsn", files->lsn);
-	hx_json_out_unsigned(json, "durable_lsn", files->durable_lsn);
-	hx_json_out_signed(json, "owed_ms", files->owed_ms);
-	hx_json_out_object_end(json);
+	hx_json_write_begin(json, "files", '{');
+	hx_json_write_text(json, "state", state_of(files));
+	hx_json_write_unsigned(json, "log_segments", files->log_segments);
+	hx_json_write_unsigned(json, "log_bytes", files->log_bytes);
+	hx_json_write_unsigned(json, "class_segments", files->class_segments);
+	hx_json_write_unsigned(json, "class_bytes", files->class_bytes);
+	hx_json_write_unsigned(json, "live_bytes", files->live_bytes);
+	hx_json_write_unsigned(json, "live_percent", live_percent(files));
+	hx_json_write_unsigned(json, "lsn", files->lsn);
+	hx_json_write_unsigned(json, "durable_lsn", files->durable_lsn);
+	hx_json_write_signed(json, "owed_ms", files->owed_ms);
+	hx_json_write_end(json, '}');
 }
 
 static void files_text(struct hx_out *out, const struct hapax_files *files)
@@ -94,31 +94,31 @@ static void info_json(
 	struct hx_out *out, struct hapax_store *store, const struct hapax_stats *stats,
 	const struct hapax_files *files)
 {
-	struct hx_json_out json;
+	struct hx_json_write json;
 	char guarantee[GUARANTEE_SIZE];
 
-	hx_json_out_init(&json, out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_text(&json, "store", hapax_store_url(store));
-	hx_json_out_text(&json, "kind", hapax_store_name(store));
-	hx_json_out_array_begin(&json, "capabilities");
+	hx_out_json(&json, out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(&json, "store", hapax_store_url(store));
+	hx_json_write_text(&json, "kind", hapax_store_name(store));
+	hx_json_write_begin(&json, "capabilities", '[');
 	for (size_t i = 0; i < CAPABILITIES; i++)
 		if (hapax_store_capabilities(store) & capabilities[i].capability)
-			hx_json_out_text(&json, NULL, capabilities[i].name);
-	hx_json_out_array_end(&json);
+			hx_json_write_text(&json, NULL, capabilities[i].name);
+	hx_json_write_end(&json, ']');
 	hapax_store_guarantee(store, guarantee, sizeof(guarantee));
-	hx_json_out_text(&json, "guarantee", guarantee);
-	hx_json_out_unsigned(&json, "keys", stats->keys);
-	hx_json_out_unsigned(&json, "claimed", stats->claimed);
-	hx_json_out_unsigned(&json, "done", stats->done);
-	hx_json_out_unsigned(&json, "failed", stats->failed);
-	hx_json_out_unsigned(&json, "parked", stats->parked);
-	hx_json_out_unsigned(&json, "bytes", stats->bytes);
-	hx_json_out_unsigned(&json, "token", stats->token);
-	hx_json_out_time(&json, "now", stats->now_ms);
-	hx_json_out_signed(&json, "skew_ms", stats->skew_ms);
+	hx_json_write_text(&json, "guarantee", guarantee);
+	hx_json_write_unsigned(&json, "keys", stats->keys);
+	hx_json_write_unsigned(&json, "claimed", stats->claimed);
+	hx_json_write_unsigned(&json, "done", stats->done);
+	hx_json_write_unsigned(&json, "failed", stats->failed);
+	hx_json_write_unsigned(&json, "parked", stats->parked);
+	hx_json_write_unsigned(&json, "bytes", stats->bytes);
+	hx_json_write_unsigned(&json, "token", stats->token);
+	hx_json_write_time(&json, "now", stats->now_ms);
+	hx_json_write_signed(&json, "skew_ms", stats->skew_ms);
 	files_json(&json, files);
-	hx_json_out_object_end(&json);
+	hx_json_write_end(&json, '}');
 }
 
 static void info_text(
@@ -202,7 +202,7 @@ static int show_copy(const struct hapax_copy *copy, void *context)
 
 static void print_copy(struct hx_invocation *inv, const struct hapax_copy *copy)
 {
-	struct hx_json_out json;
+	struct hx_json_write json;
 
 	if (inv->settings.format == HX_FORMAT_TEXT) {
 		hx_out_field(&inv->out, "records");
@@ -211,12 +211,12 @@ static void print_copy(struct hx_invocation *inv, const struct hapax_copy *copy)
 		hx_out_printf(&inv->out, "%" PRIu64 "\n", copy->token);
 		return;
 	}
-	hx_json_out_init(&json, &inv->out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_unsigned(&json, "records", copy->records);
-	hx_json_out_unsigned(&json, "bytes", copy->bytes);
-	hx_json_out_unsigned(&json, "token", copy->token);
-	hx_json_out_object_end(&json);
+	hx_out_json(&json, &inv->out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_unsigned(&json, "records", copy->records);
+	hx_json_write_unsigned(&json, "bytes", copy->bytes);
+	hx_json_write_unsigned(&json, "token", copy->token);
+	hx_json_write_end(&json, '}');
 }
 
 static int copy_records(
@@ -271,7 +271,7 @@ static int run_copy(struct hx_invocation *inv, char **operands, size_t count)
 static int run_restored(struct hx_invocation *inv, char **operands, size_t count)
 {
 	struct hapax_store *store = NULL;
-	struct hx_json_out json;
+	struct hx_json_write json;
 	struct hapax_error err;
 	uint64_t token = 0;
 	int code =
@@ -282,10 +282,10 @@ static int run_restored(struct hx_invocation *inv, char **operands, size_t count
 	if (hapax_store_restored(store, &token, &err) != HAPAX_OK) {
 		code = hx_report_error(inv->command->name, &err);
 	} else if (inv->settings.format == HX_FORMAT_JSON) {
-		hx_json_out_init(&json, &inv->out);
-		hx_json_out_object_begin(&json, NULL);
-		hx_json_out_unsigned(&json, "token", token);
-		hx_json_out_object_end(&json);
+		hx_out_json(&json, &inv->out);
+		hx_json_write_begin(&json, NULL, '{');
+		hx_json_write_unsigned(&json, "token", token);
+		hx_json_write_end(&json, '}');
 	} else {
 		hx_out_field(&inv->out, "last token");
 		hx_out_printf(&inv->out, "%" PRIu64 "\n", token);
@@ -300,17 +300,17 @@ static int run_migrate(struct hx_invocation *inv, char **operands, size_t count)
 {
 	const char *url = count > 0 ? operands[0] : inv->settings.store_url;
 	struct hapax_migration migration = {0, 0};
-	struct hx_json_out json;
+	struct hx_json_write json;
 	struct hapax_error err;
 
 	if (hapax_store_migrate(url, &migration, &err) != HAPAX_OK)
 		return hx_report_error(inv->command->name, &err);
 	if (inv->settings.format == HX_FORMAT_JSON) {
-		hx_json_out_init(&json, &inv->out);
-		hx_json_out_object_begin(&json, NULL);
-		hx_json_out_signed(&json, "from", migration.from);
-		hx_json_out_signed(&json, "to", migration.to);
-		hx_json_out_object_end(&json);
+		hx_out_json(&json, &inv->out);
+		hx_json_write_begin(&json, NULL, '{');
+		hx_json_write_signed(&json, "from", migration.from);
+		hx_json_write_signed(&json, "to", migration.to);
+		hx_json_write_end(&json, '}');
 	} else if (migration.to == 0) {
 		hx_out_text(&inv->out, "nothing to do: this store migrates when it is opened\n");
 	} else if (migration.from == migration.to) {

@@ -10,7 +10,7 @@
 #include "base/duration.h"
 #include "base/suggest.h"
 #include "cli/frame/environment.h"
-#include "cli/print/json_out.h"
+#include "wire/json/json_write.h"
 #include "cli/outbox/cmd_outbox.h"
 #include "cli/frame/report.h"
 #include "cli/print/text.h"
@@ -128,20 +128,20 @@ int hx_outbox_open(const struct hx_invocation *inv, struct hapax_outbox **ret_ou
 
 static void status_json(struct hx_out *out, const struct hapax_outbox_status *status)
 {
-	struct hx_json_out json;
+	struct hx_json_write json;
 
-	hx_json_out_init(&json, out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_unsigned(&json, "pending", status->pending);
-	hx_json_out_unsigned(&json, "retrying", status->retrying);
-	hx_json_out_unsigned(&json, "waiting", status->waiting);
-	hx_json_out_unsigned(&json, "parked", status->parked);
-	hx_json_out_unsigned(&json, "parked_keys", status->parked_keys);
-	hx_json_out_unsigned(&json, "sent", status->sent);
-	hx_json_out_signed(&json, "oldest_ms", status->oldest_ms);
-	hx_json_out_unsigned(&json, "relays", status->relays);
-	hx_json_out_unsigned(&json, "partitions", status->partitions);
-	hx_json_out_object_end(&json);
+	hx_out_json(&json, out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_unsigned(&json, "pending", status->pending);
+	hx_json_write_unsigned(&json, "retrying", status->retrying);
+	hx_json_write_unsigned(&json, "waiting", status->waiting);
+	hx_json_write_unsigned(&json, "parked", status->parked);
+	hx_json_write_unsigned(&json, "parked_keys", status->parked_keys);
+	hx_json_write_unsigned(&json, "sent", status->sent);
+	hx_json_write_signed(&json, "oldest_ms", status->oldest_ms);
+	hx_json_write_unsigned(&json, "relays", status->relays);
+	hx_json_write_unsigned(&json, "partitions", status->partitions);
+	hx_json_write_end(&json, '}');
 }
 
 static void status_text(struct hx_out *out, const struct hapax_outbox_status *status)

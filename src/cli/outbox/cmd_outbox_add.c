@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/input/input.h"
-#include "cli/print/json_out.h"
+#include "wire/json/json_write.h"
 #include "cli/outbox/cmd_outbox.h"
 #include "cli/frame/report.h"
 
@@ -43,7 +43,7 @@ static int add(struct hx_invocation *inv, const struct hapax_outbox_event *event
 	char id[HAPAX_OUTBOX_ID_SIZE];
 	struct hapax_outbox *outbox = NULL;
 	struct hapax_error err;
-	struct hx_json_out json;
+	struct hx_json_write json;
 	int code = hx_outbox_open(inv, &outbox);
 
 	if (code != HX_EXIT_OK)
@@ -51,10 +51,10 @@ static int add(struct hx_invocation *inv, const struct hapax_outbox_event *event
 	if (hapax_outbox_add(outbox, event, id, &err) != HAPAX_OK) {
 		code = hx_report_error(inv->command->name, &err);
 	} else if (hx_outbox_is_json(inv)) {
-		hx_json_out_init(&json, &inv->out);
-		hx_json_out_object_begin(&json, NULL);
-		hx_json_out_text(&json, "id", id);
-		hx_json_out_object_end(&json);
+		hx_out_json(&json, &inv->out);
+		hx_json_write_begin(&json, NULL, '{');
+		hx_json_write_text(&json, "id", id);
+		hx_json_write_end(&json, '}');
 	} else {
 		hx_out_printf(&inv->out, "%s\n", id);
 	}

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/print/json_out.h"
+#include "wire/json/json_write.h"
 #include "cli/outbox/cmd_outbox.h"
 #include "cli/frame/report.h"
 
@@ -82,7 +82,7 @@ int hx_outbox_init(struct hx_invocation *inv, char **operands, size_t count)
 	const char *url = hx_outbox_url(inv);
 	struct hapax_migration migration;
 	struct hapax_error err;
-	struct hx_json_out json;
+	struct hx_json_write json;
 	uint64_t taken = 0;
 	int code = HX_EXIT_OK;
 
@@ -107,12 +107,12 @@ int hx_outbox_init(struct hx_invocation *inv, char **operands, size_t count)
 	if (code != HX_EXIT_OK)
 		return code;
 	if (hx_outbox_is_json(inv)) {
-		hx_json_out_init(&json, &inv->out);
-		hx_json_out_object_begin(&json, NULL);
-		hx_json_out_signed(&json, "from", migration.from);
-		hx_json_out_signed(&json, "to", migration.to);
-		hx_json_out_unsigned(&json, "taken", taken);
-		hx_json_out_object_end(&json);
+		hx_out_json(&json, &inv->out);
+		hx_json_write_begin(&json, NULL, '{');
+		hx_json_write_signed(&json, "from", migration.from);
+		hx_json_write_signed(&json, "to", migration.to);
+		hx_json_write_unsigned(&json, "taken", taken);
+		hx_json_write_end(&json, '}');
 		return HX_EXIT_OK;
 	}
 	hx_out_printf(

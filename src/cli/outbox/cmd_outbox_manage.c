@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/print/json_out.h"
+#include "wire/json/json_write.h"
 #include "cli/outbox/cmd_outbox.h"
 #include "cli/frame/progress.h"
 #include "cli/frame/report.h"
@@ -17,16 +17,16 @@ enum { PURGE_MS_DEFAULT = 7 * 24 * 3600 * 1000 };
 
 static void print_count(struct hx_invocation *inv, const char *name, uint64_t count)
 {
-	struct hx_json_out json;
+	struct hx_json_write json;
 
 	if (!hx_outbox_is_json(inv)) {
 		hx_out_printf(&inv->out, "%s %" PRIu64 "\n", name, count);
 		return;
 	}
-	hx_json_out_init(&json, &inv->out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_unsigned(&json, name, count);
-	hx_json_out_object_end(&json);
+	hx_out_json(&json, &inv->out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_unsigned(&json, name, count);
+	hx_json_write_end(&json, '}');
 }
 
 /* The sum of what one call for each operand did; of none at all it is HX_EXIT_NO. */
@@ -138,7 +138,7 @@ int hx_outbox_purge(struct hx_invocation *inv, char **operands, size_t count)
 
 struct listing {
 	struct hx_invocation *inv;
-	struct hx_json_out json;
+	struct hx_json_write json;
 };
 
 static struct hapax_bytes field(const struct hapax_field *fields, size_t count, const char *name)
@@ -166,8 +166,8 @@ static int list_row(void *context, const struct hapax_field *fields, size_t coun
 	struct hx_out *out = &listing->inv->out;
 
 	if (hx_outbox_is_json(listing->inv)) {
-		hx_json_out_init(&listing->json, out);
-		hx_json_out_object_begin(&listing->json, NULL);
+		hx_out_json(&listing->json, out);
+		hx_json_write_begin(&listing->json, NULL, '{');
 		for (size_t i = 0; i < count; i++) {
 			char name[32];
 
@@ -175,14 +175,14 @@ static int list_row(void *context, const struct hapax_field *fields, size_t coun
 				name, sizeof(name), "%.*s", (int)fields[i].name.size,
 				(const char *)fields[i].name.data);
 			if (strcmp(name, "attempts") == 0)
-				hx_json_out_signed(
+				hx_json_write_signed(
 					&listing->json, name, number_of(fields[i].value));
 			else if (fields[i].value.data == NULL)
-				hx_json_out_null(&listing->json, name);
+				hx_json_write_null(&listing->json, name);
 			else
-				hx_json_out_bytes(&listing->json, name, fields[i].value);
+				hx_json_write_any(&listing->json, name, fields[i].value);
 		}
-		hx_json_out_object_end(&listing->json);
+		hx_json_write_end(&listing->json, '}');
 		return 0;
 	}
 	hx_out_escaped(out, field(fields, count, "id"));
@@ -248,7 +248,7 @@ static int is_there(struct audit *audit, struct hapax_bytes value, bool *ret)
 /* In JSON a document each, as of other listings. */
 static void print_missing(struct audit *audit, struct hapax_bytes value)
 {
-	struct hx_json_out json;
+	struct hx_json_write json;
 
 	audit->missing++;
 	hx_progress_done(&audit->progress);
@@ -257,10 +257,10 @@ static void print_missing(struct audit *audit, struct hapax_bytes value)
 		hx_out_text(&audit->inv->out, "\n");
 		return;
 	}
-	hx_json_out_init(&json, &audit->inv->out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_bytes(&json, audit->by, value);
-	hx_json_out_object_end(&json);
+	hx_out_json(&json, &audit->inv->out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_any(&json, audit->by, value);
+	hx_json_write_end(&json, '}');
 }
 
 static int audit_row(void *context, const struct hapax_field *fields, size_t count)

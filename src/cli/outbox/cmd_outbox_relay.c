@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "cli/frame/interrupt.h"
-#include "cli/print/json_out.h"
+#include "wire/json/json_write.h"
 #include "cli/outbox/cmd_outbox.h"
 #include "cli/input/owner.h"
 #include "cli/frame/report.h"
@@ -72,7 +72,7 @@ static int read_options(const struct hx_invocation *inv, struct hapax_relay_opti
 static void print_stats(struct hx_invocation *inv, struct hapax_relay *relay)
 {
 	struct hapax_relay_stats stats = HAPAX_RELAY_STATS_INIT;
-	struct hx_json_out json;
+	struct hx_json_write json;
 
 	hapax_relay_stats(relay, &stats);
 	if (!hx_outbox_is_json(inv)) {
@@ -82,15 +82,15 @@ static void print_stats(struct hx_invocation *inv, struct hapax_relay *relay)
 			stats.published, stats.retried, stats.parked);
 		return;
 	}
-	hx_json_out_init(&json, &inv->out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_unsigned(&json, "published", stats.published);
-	hx_json_out_unsigned(&json, "retried", stats.retried);
-	hx_json_out_unsigned(&json, "parked", stats.parked);
-	hx_json_out_unsigned(&json, "batches", stats.batches);
-	hx_json_out_unsigned(&json, "outages", stats.outages);
-	hx_json_out_signed(&json, "lag_ms", stats.lag_ms);
-	hx_json_out_object_end(&json);
+	hx_out_json(&json, &inv->out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_unsigned(&json, "published", stats.published);
+	hx_json_write_unsigned(&json, "retried", stats.retried);
+	hx_json_write_unsigned(&json, "parked", stats.parked);
+	hx_json_write_unsigned(&json, "batches", stats.batches);
+	hx_json_write_unsigned(&json, "outages", stats.outages);
+	hx_json_write_signed(&json, "lag_ms", stats.lag_ms);
+	hx_json_write_end(&json, '}');
 }
 
 int hx_outbox_relay(struct hx_invocation *inv, char **operands, size_t count)

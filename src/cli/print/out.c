@@ -46,6 +46,16 @@ void hx_out_write(struct hx_out *out, const void *data, size_t size)
 		note_failure(out);
 }
 
+static void write_json(void *out, const void *data, size_t size)
+{
+	hx_out_write(out, data, size);
+}
+
+void hx_out_json(struct hx_json_write *json, struct hx_out *out)
+{
+	hx_json_write_init_sink(json, write_json, out);
+}
+
 void hx_out_text(struct hx_out *out, const char *text)
 {
 	hx_out_write(out, text, strlen(text));

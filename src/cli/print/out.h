@@ -14,6 +14,8 @@
 
 #include <hapax/bytes.h>
 
+#include "wire/json/json_write.h"
+
 enum hx_colour {
 	HX_COLOUR_NONE = 0,
 	HX_COLOUR_RED = 31,
@@ -42,6 +44,9 @@ void hx_out_escaped(struct hx_out *out, struct hapax_bytes bytes);
 void hx_out_coloured(struct hx_out *out, enum hx_colour colour, const char *text);
 
 void hx_out_spaces(struct hx_out *out, size_t count);
+
+/* Begin documents that are written to out, one a line. Its failures are out's. */
+void hx_out_json(struct hx_json_write *json, struct hx_out *out);
 
 /* The name of a field and blanks, up to where the values of all fields begin. */
 void hx_out_field(struct hx_out *out, const char *name);

@@ -28,38 +28,38 @@ int hx_outcome_exit(enum hapax_outcome outcome)
 }
 
 /* What only some answers have. A mark holds nothing, and has no use for a result. */
-static void write_holder(struct hx_json_out *json, const struct hapax_op *op)
+static void write_holder(struct hx_json_write *json, const struct hapax_op *op)
 {
 	bool is_claim = op->type == HAPAX_OP_CLAIM;
 
 	if (op->outcome == HAPAX_OUTCOME_IN_PROGRESS ||
 	    (op->outcome == HAPAX_OUTCOME_ACQUIRED && is_claim))
-		hx_json_out_signed(json, "lease_left_ms", op->lease_left_ms);
+		hx_json_write_signed(json, "lease_left_ms", op->lease_left_ms);
 	if (op->outcome == HAPAX_OUTCOME_ACQUIRED || op->record == NULL)
 		return;
 	if (op->record->owner.size > 0)
-		hx_json_out_bytes(json, "owner", op->record->owner);
+		hx_json_write_any(json, "owner", op->record->owner);
 	if (op->record->error.size > 0)
-		hx_json_out_bytes(json, "error", op->record->error);
+		hx_json_write_any(json, "error", op->record->error);
 	if (op->outcome == HAPAX_OUTCOME_REPLAY && is_claim)
-		hx_record_out_result(json, &op->record->result);
+		hx_result_write_json(json, &op->record->result, HX_RECORD_JSON_BRIEF);
 }
 
 void hx_outcome_json(struct hx_out *out, const struct hapax_op *op)
 {
-	struct hx_json_out json;
+	struct hx_json_write json;
 
-	hx_json_out_init(&json, out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_text(&json, "outcome", hapax_outcome_name(op->outcome));
+	hx_out_json(&json, out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(&json, "outcome", hapax_outcome_name(op->outcome));
 	hx_record_out_name(&json, op->tenant, op->group, op->key);
 	if (op->outcome == HAPAX_OUTCOME_ACQUIRED)
-		hx_json_out_unsigned(&json, "token", op->token);
-	hx_json_out_unsigned(&json, "attempt", op->attempt);
-	hx_json_out_time(&json, "first_seen", op->first_seen_ms);
-	hx_json_out_time(&json, "expires_at", op->expires_ms);
+		hx_json_write_unsigned(&json, "token", op->token);
+	hx_json_write_unsigned(&json, "attempt", op->attempt);
+	hx_json_write_time(&json, "first_seen", op->first_seen_ms);
+	hx_json_write_time(&json, "expires_at", op->expires_ms);
 	write_holder(&json, op);
-	hx_json_out_object_end(&json);
+	hx_json_write_end(&json, '}');
 }
 
 static void print_first_seen(struct hx_out *out, int64_t first_seen_ms, int64_t now_ms)

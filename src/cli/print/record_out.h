@@ -8,7 +8,8 @@
 #include <hapax/record.h>
 
 #include "base/limits.h"
-#include "cli/print/json_out.h"
+#include "cli/print/out.h"
+#include "wire/record/record_json.h"
 
 /* Everything that belongs to the largest record. */
 enum {
@@ -22,17 +23,10 @@ enum { HX_SCOPE_SIZE_MAX = 2 * HX_SCOPE_PART_SIZE_MAX + 1 };
 struct hapax_bytes hx_record_out_scope(
 	struct hapax_bytes tenant, struct hapax_bytes group, char out[HX_SCOPE_SIZE_MAX]);
 
-/* The members key and scope. */
+/* The members key and scope, before those of hx_record_write_json() with HX_RECORD_JSON_BRIEF. */
 void hx_record_out_name(
-	struct hx_json_out *json, struct hapax_bytes tenant, struct hapax_bytes group,
+	struct hx_json_write *json, struct hapax_bytes tenant, struct hapax_bytes group,
 	struct hapax_bytes key);
-
-/* The members of a record, within an object; the result only if it is asked for. */
-void hx_record_out_json(
-	struct hx_json_out *json, const struct hapax_record *record, bool with_result);
-
-/* The member result: an object, or null when there is none. */
-void hx_record_out_result(struct hx_json_out *json, const struct hapax_result *result);
 
 enum hx_colour hx_record_out_colour(enum hapax_state state);
 

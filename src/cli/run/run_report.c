@@ -26,36 +26,36 @@ static bool is_kept(const struct hx_run_report *report)
 	         (report->verdict == HAPAX_RUN_OK || report->verdict == HAPAX_RUN_DEFINITIVE));
 }
 
-static void write_record(struct hx_json_out *json, const struct hx_run_report *report)
+static void write_record(struct hx_json_write *json, const struct hx_run_report *report)
 {
 	const struct hapax_op *seen = &report->ledger->seen;
 
 	/* Of a lookup, seen has the holder's. */
 	if (seen->outcome == HAPAX_OUTCOME_ACQUIRED)
-		hx_json_out_unsigned(json, "token", seen->token);
-	hx_json_out_unsigned(json, "attempt", seen->attempt);
-	hx_json_out_time(json, "first_seen", seen->first_seen_ms);
+		hx_json_write_unsigned(json, "token", seen->token);
+	hx_json_write_unsigned(json, "attempt", seen->attempt);
+	hx_json_write_time(json, "first_seen", seen->first_seen_ms);
 	if (is_kept(report))
-		hx_json_out_time(json, "expires_at", seen->expires_ms);
+		hx_json_write_time(json, "expires_at", seen->expires_ms);
 	if (seen->outcome == HAPAX_OUTCOME_IN_PROGRESS) {
-		hx_json_out_bytes(json, "owner", seen->record->owner);
-		hx_json_out_signed(json, "lease_left_ms", seen->lease_left_ms);
+		hx_json_write_any(json, "owner", seen->record->owner);
+		hx_json_write_signed(json, "lease_left_ms", seen->lease_left_ms);
 	}
 }
 
-static void write_run(struct hx_json_out *json, const struct hx_run_report *report)
+static void write_run(struct hx_json_write *json, const struct hx_run_report *report)
 {
-	hx_json_out_text(json, "verdict", verdict_name(report));
-	hx_json_out_boolean(json, "stored", report->is_stored);
-	hx_json_out_boolean(json, "timed_out", report->is_timed_out);
-	hx_json_out_unsigned(json, "output_bytes", report->output_bytes);
+	hx_json_write_text(json, "verdict", verdict_name(report));
+	hx_json_write_boolean(json, "stored", report->is_stored);
+	hx_json_write_boolean(json, "timed_out", report->is_timed_out);
+	hx_json_write_unsigned(json, "output_bytes", report->output_bytes);
 }
 
 void hx_run_report_json(const struct hx_run_report *report, int fd)
 {
 	const struct hx_run_ledger *ledger = report->ledger;
 	FILE *file = hx_stream_file(fd);
-	struct hx_json_out json;
+	struct hx_json_write json;
 	struct hx_out out;
 
 	if (file == NULL) {
@@ -63,9 +63,9 @@ void hx_run_report_json(const struct hx_run_report *report, int fd)
 		return;
 	}
 	hx_out_init(&out, file);
-	hx_json_out_init(&json, &out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_text(
+	hx_out_json(&json, &out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(
 		&json, "outcome",
 		report->outcome == HAPAX_OUTCOME_NONE ? "error"
 						      : hapax_outcome_name(report->outcome));
@@ -77,13 +77,13 @@ void hx_run_report_json(const struct hx_run_report *report, int fd)
 	if (report->has_run)
 		write_run(&json, report);
 	if (report->omitted_bytes > 0)
-		hx_json_out_unsigned(&json, "omitted_bytes", report->omitted_bytes);
-	hx_json_out_signed(&json, "exit_code", report->exit_code);
+		hx_json_write_unsigned(&json, "omitted_bytes", report->omitted_bytes);
+	hx_json_write_signed(&json, "exit_code", report->exit_code);
 	if (report->signal > 0)
-		hx_json_out_signed(&json, "signal", report->signal);
+		hx_json_write_signed(&json, "signal", report->signal);
 	if (report->error != NULL)
-		hx_json_out_bytes(&json, "error", hapax_bytes_from_text(report->error));
-	hx_json_out_object_end(&json);
+		hx_json_write_any(&json, "error", hapax_bytes_from_text(report->error));
+	hx_json_write_end(&json, '}');
 	(void)hx_out_finish(&out, ledger->inv->command->name, 0);
 }
 

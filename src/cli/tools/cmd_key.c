@@ -15,7 +15,7 @@
 #include "base/uuid7.h"
 #include "cli/frame/command.h"
 #include "cli/input/input.h"
-#include "cli/print/json_out.h"
+#include "wire/json/json_write.h"
 #include "cli/input/key_setup.h"
 #include "cli/frame/report.h"
 #include "wire/date.h"
@@ -141,29 +141,29 @@ static void print_json(const struct maker *maker, const struct hapax_key *key)
 	char scope[2 * HAPAX_SCOPE_SIZE_MAX + 2];
 	char digits[2 * HAPAX_FINGERPRINT_SIZE + 1] = "";
 	char run_id[HX_UUID_TEXT_SIZE + 1];
-	struct hx_json_out json;
+	struct hx_json_write json;
 
 	(void)snprintf(scope, sizeof(scope), "%s/%s", key->tenant, key->group);
 	hx_hex_encode(key->fingerprint, sizeof(key->fingerprint), digits);
-	hx_json_out_init(&json, &maker->inv->out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_text(&json, "kind", kind_name(key->kind));
+	hx_out_json(&json, &maker->inv->out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(&json, "kind", kind_name(key->kind));
 	if (key->kind == HAPAX_KEY_NONE)
-		hx_json_out_null(&json, "key");
+		hx_json_write_null(&json, "key");
 	else
-		hx_json_out_text(&json, "key", key->key);
-	hx_json_out_text(&json, "scope", scope);
-	hx_json_out_bytes(
+		hx_json_write_text(&json, "key", key->key);
+	hx_json_write_text(&json, "scope", scope);
+	hx_json_write_any(
 		&json, "strategy", hapax_bytes_from_text(hapax_key_strategy_text(maker->strategy)));
 	if (key->has_fingerprint)
-		hx_json_out_text(&json, "fingerprint", digits);
+		hx_json_write_text(&json, "fingerprint", digits);
 	if (key->has_run_id) {
 		hx_uuid_format(key->run_id, run_id);
-		hx_json_out_text(&json, "run_id", run_id);
+		hx_json_write_text(&json, "run_id", run_id);
 	}
 	if (key->kind != HAPAX_KEY_MADE)
-		hx_json_out_bytes(&json, "missing", hapax_bytes_from_text(key->missing));
-	hx_json_out_object_end(&json);
+		hx_json_write_any(&json, "missing", hapax_bytes_from_text(key->missing));
+	hx_json_write_end(&json, '}');
 }
 
 static void print_key(const struct maker *maker, const struct hapax_key *key)

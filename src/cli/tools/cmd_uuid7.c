@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/uuid7.h"
 #include "cli/frame/command.h"
-#include "cli/print/json_out.h"
+#include "wire/json/json_write.h"
 #include "cli/frame/report.h"
 
 enum {
@@ -30,7 +30,7 @@ static void print(struct hx_out *out, bool as_json, const unsigned char *uuid, b
 {
 	char text[HX_UUID_TEXT_SIZE + 1];
 	char time[TIME_SIZE];
-	struct hx_json_out json;
+	struct hx_json_write json;
 	int64_t time_ms = 0;
 
 	(void)hx_uuid7_time_ms(uuid, &time_ms);
@@ -40,11 +40,11 @@ static void print(struct hx_out *out, bool as_json, const unsigned char *uuid, b
 		hx_out_printf(out, "%s\n", wants_time ? time : text);
 		return;
 	}
-	hx_json_out_init(&json, out);
-	hx_json_out_object_begin(&json, NULL);
-	hx_json_out_text(&json, "uuid", text);
-	hx_json_out_text(&json, "time", time);
-	hx_json_out_object_end(&json);
+	hx_out_json(&json, out);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(&json, "uuid", text);
+	hx_json_write_text(&json, "time", time);
+	hx_json_write_end(&json, '}');
 }
 
 static int read_back(struct hx_invocation *inv, bool as_json)

@@ -12,7 +12,6 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "base/clock.h"
 #include "base/hex.h"
 #include "base/suggest.h"
 #include "base/utf8.h"
@@ -384,80 +383,4 @@ bool hx_json_object_has(const struct hx_json_section *section, const void *out, 
 			return given >> i & 1;
 	}
 	return false;
-}
-
-void hx_json_write_null(struct hx_json_write *json, const char *name)
-{
-	hx_json_write_name(json, name);
-	if (json->status == HAPAX_OK)
-		json->status = hx_buf_append(json->out, "null", 4);
-}
-
-void hx_json_write_time(struct hx_json_write *json, const char *name, int64_t ms)
-{
-	char text[32];
-
-	if (ms == INT64_MAX) {
-		hx_json_write_null(json, name);
-		return;
-	}
-	hx_clock_format_utc(ms, text);
-	hx_json_write_text(json, name, text);
-}
-
-void hx_json_write_hex(struct hx_json_write *json, const char *name, const void *data, size_t size)
-{
-	char text[2 * HEX_SIZE_MAX];
-
-	assert(size <= HEX_SIZE_MAX);
-	hx_hex_encode(data, size, text);
-	hx_json_write_bytes(json, name, hx_bytes(text, 2 * size));
-}
-
-/* Worth reading as text; of other controls each would take six characters. */
-static bool is_text(struct hapax_bytes value, bool has_lines)
-{
-	while (value.size > 0) {
-		uint32_t code = 0;
-		size_t size = hx_utf8_size(value, &code);
-
-		if (size == 0 ||
-		    (hx_utf8_is_control(code) &&
-		     !(has_lines && (code == '\t' || code == '\n' || code == '\r'))))
-			return false;
-		value = hx_bytes((const unsigned char *)value.data + size, value.size - size);
-	}
-	return true;
-}
-
-static void write_base64(struct hx_json_write *json, const char *name, struct hapax_bytes value)
-{
-	char base64_name[NAME_SIZE];
-
-	(void)snprintf(base64_name, sizeof(base64_name), "%s%s", name, base64_suffix);
-	hx_json_write_name(json, base64_name);
-	if (json->status == HAPAX_OK)
-		json->status = hx_buf_reserve(json->out, hx_base64_size(value.size) + 2);
-	if (json->status != HAPAX_OK)
-		return;
-	json->out->data[json->out->size] = '"';
-	hx_base64_encode(value, (char *)json->out->data + json->out->size + 1);
-	json->out->size += hx_base64_size(value.size) + 2;
-	json->out->data[json->out->size - 1] = '"';
-}
-
-void hx_json_write_any(struct hx_json_write *json, const char *name, struct hapax_bytes value)
-{
-	if (is_text(value, false))
-		hx_json_write_bytes(json, name, value);
-	else
-		write_base64(json, name, value);
-}
-
-void hx_json_write_body(struct hx_json_write *json, const char *name, struct hapax_bytes value)
-{
-	if (is_text(value, true))
-		hx_json_write_bytes(json, name, value);
-	else
-		write_base64(json, name, value);
 }

@@ -100,16 +100,4 @@ enum hapax_status hx_json_object_read(
 /* Whether the row of that name was given. */
 bool hx_json_object_has(const struct hx_json_section *section, const void *out, const char *name);
 
-/*
- * Write bytes as a member NAME, or NAME_base64 where they are not UTF-8, or have controls; of
- * a body, other controls than those of lines.
- */
-void hx_json_write_any(struct hx_json_write *json, const char *name, struct hapax_bytes value);
-void hx_json_write_body(struct hx_json_write *json, const char *name, struct hapax_bytes value);
-
-/* Write null, a time as RFC 3339 (INT64_MAX: null), bytes in lower-case digits. */
-void hx_json_write_null(struct hx_json_write *json, const char *name);
-void hx_json_write_time(struct hx_json_write *json, const char *name, int64_t ms);
-void hx_json_write_hex(struct hx_json_write *json, const char *name, const void *data, size_t size);
-
 #endif

@@ -118,11 +118,21 @@ void hx_record_from_json(const struct hx_record_json *json, struct hapax_record 
 	hx_result_from_json(&json->result, &ret_record->result);
 }
 
-void hx_result_write_json(struct hx_json_write *json, const struct hapax_result *result)
+/* Is there nothing to tell? A result of kind none may still say that the work failed. */
+static bool is_empty(const struct hapax_result *result, bool is_brief)
 {
-	if (result->kind == HAPAX_RESULT_NONE && result->result_class == HAPAX_RESULT_OK &&
-	    result->status == 0 && result->body.size == 0 && result->headers.size == 0 &&
-	    result->omitted_bytes == 0) {
+	if (result->kind != HAPAX_RESULT_NONE || is_brief)
+		return result->kind == HAPAX_RESULT_NONE;
+	return result->result_class == HAPAX_RESULT_OK && result->status == 0 &&
+		result->body.size == 0 && result->headers.size == 0 && result->omitted_bytes == 0;
+}
+
+void hx_result_write_json(
+	struct hx_json_write *json, const struct hapax_result *result, unsigned flags)
+{
+	bool is_brief = (flags & HX_RECORD_JSON_BRIEF) != 0;
+
+	if (is_empty(result, is_brief)) {
 		hx_json_write_null(json, "result");
 		return;
 	}
@@ -130,7 +140,7 @@ void hx_result_write_json(struct hx_json_write *json, const struct hapax_result 
 	hx_json_write_text(json, "kind", hapax_result_kind_name(result->kind));
 	hx_json_write_text(json, "class", hapax_result_class_name(result->result_class));
 	hx_json_write_signed(json, "status", result->status);
-	if (result->headers.size > 0)
+	if (is_brief ? result->kind == HAPAX_RESULT_HTTP : result->headers.size > 0)
 		hx_json_write_body(json, "headers", result->headers);
 	hx_json_write_body(json, "body", result->body);
 	if (result->omitted_bytes > 0)
@@ -154,9 +164,11 @@ static void write_ends(
 void hx_record_write_json(
 	struct hx_json_write *json, const struct hapax_record *record, unsigned flags)
 {
-	hx_json_write_any(json, "tenant", record->tenant);
-	hx_json_write_any(json, "group", record->group);
-	hx_json_write_any(json, "key", record->key);
+	if (!(flags & HX_RECORD_JSON_BRIEF)) {
+		hx_json_write_any(json, "tenant", record->tenant);
+		hx_json_write_any(json, "group", record->group);
+		hx_json_write_any(json, "key", record->key);
+	}
 	hx_json_write_text(json, "state", hapax_state_name(record->state));
 	hx_json_write_text(json, "origin", hapax_origin_name(record->origin));
 	hx_json_write_unsigned(json, "token", record->token);
@@ -179,5 +191,5 @@ void hx_record_write_json(
 	if (record->error.size > 0)
 		hx_json_write_body(json, "error", record->error);
 	if (flags & HX_RECORD_JSON_WITH_RESULT)
-		hx_result_write_json(json, &record->result);
+		hx_result_write_json(json, &record->result, flags);
 }

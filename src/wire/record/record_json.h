@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * record_json.h - records and results as JSON, both ways: the words of the API, which a
- * server writes and reads as does the store that asks it.
+ * server writes and reads as does the store that asks it, and which the program prints.
  *
  * Threads: any.
  */
@@ -60,13 +60,19 @@ enum hx_record_json_flag {
 	HX_RECORD_JSON_WITH_RESULT = 1 << 0,
 	/* And attempt_id, with which the claim could be had again: for whoever may write. */
 	HX_RECORD_JSON_WITH_SECRETS = 1 << 1,
+	/*
+	 * For people, and not to be read back: no names, which the caller writes; no result of kind
+	 * none; of a result's headers only those of HTTP, since others are private to who made them.
+	 */
+	HX_RECORD_JSON_BRIEF = 1 << 2,
 };
 
 /* Its members, within an object that the caller has begun. */
 void hx_record_write_json(
 	struct hx_json_write *json, const struct hapax_record *record, unsigned flags);
 
-/* As the member "result"; null where there is none. */
-void hx_result_write_json(struct hx_json_write *json, const struct hapax_result *result);
+/* As the member "result"; null where there is none. flags: BRIEF counts. */
+void hx_result_write_json(
+	struct hx_json_write *json, const struct hapax_result *result, unsigned flags);
 
 #endif
