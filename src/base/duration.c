@@ -154,3 +154,24 @@ void hx_duration_format(int64_t ms, char out[HX_DURATION_TEXT_SIZE])
 	if (strlen(all) < strlen(out))
 		memcpy(out, all, sizeof(all));
 }
+
+void hx_duration_span(int64_t ms, char out[HX_DURATION_TEXT_SIZE])
+{
+	const struct unit *unit = &units[1]; /* days: weeks are not told */
+	int64_t small;
+
+	if (ms < 1000) {
+		memcpy(out, "<1s", 4);
+		return;
+	}
+	while (ms < unit->ms)
+		unit++;
+	small = unit->ms == 1000 ? 0 : ms % unit->ms / unit[1].ms;
+	if (small == 0)
+		(void)snprintf(
+			out, HX_DURATION_TEXT_SIZE, "%" PRId64 "%s", ms / unit->ms, unit->name);
+	else
+		(void)snprintf(
+			out, HX_DURATION_TEXT_SIZE, "%" PRId64 "%s%" PRId64 "%s", ms / unit->ms,
+			unit->name, small, unit[1].name);
+}

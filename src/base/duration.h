@@ -16,7 +16,7 @@
 #include <hapax/bytes.h>
 #include <hapax/error.h>
 
-enum { HX_DURATION_TEXT_SIZE = 32 };
+enum { HX_DURATION_TEXT_SIZE = 48 };
 
 /* INVALID, with the position in the message (0 is the first byte). */
 enum hapax_status hx_duration_parse(
@@ -27,5 +27,8 @@ enum hapax_status hx_duration_parse(
  * or all that are needed (1w1ms), whichever is shorter.
  */
 void hx_duration_format(int64_t ms, char out[HX_DURATION_TEXT_SIZE]);
+
+/* For people: "<1s", "42s", "3m20s", "5d2h": two units at most, rounded down. Below 0 counts as 0. */
+void hx_duration_span(int64_t ms, char out[HX_DURATION_TEXT_SIZE]);
 
 #endif

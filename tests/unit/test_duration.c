@@ -174,6 +174,34 @@ static void what_is_written_reads_the_same(void **state)
 	}
 }
 
+static void spans_have_two_units_at_most(void **state)
+{
+	static const struct {
+		int64_t ms;
+		const char *text;
+	} cases[] = {
+		{INT64_MIN, "<1s"},
+		{999, "<1s"},
+		{1000, "1s"},
+		{59999, "59s"},
+		{60000, "1m"},
+		{200 * 1000, "3m20s"},
+		{INT64_C(3600) * 1000, "1h"},
+		{INT64_C(3659) * 1000, "1h"},
+		{INT64_C(122) * 3600 * 1000, "5d2h"},
+		{INT64_C(21) * 86400 * 1000, "21d"},
+		{INT64_MAX, "106751991167d7h"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[HX_DURATION_TEXT_SIZE];
+
+		hx_duration_span(cases[i].ms, text);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +211,7 @@ int main(void)
 		cmocka_unit_test(reads_only_its_bytes),
 		cmocka_unit_test(writes_the_shortest),
 		cmocka_unit_test(what_is_written_reads_the_same),
+		cmocka_unit_test(spans_have_two_units_at_most),
 	};
 
 	return cmocka_run_group_tests_name("duration", tests, NULL, NULL);

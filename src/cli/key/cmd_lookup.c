@@ -24,7 +24,7 @@ static void print_time(struct hx_out *out, const char *name, int64_t ms, int64_t
 
 	hx_out_field(out, name);
 	hx_text_time(ms, time);
-	hx_text_span(ms > now_ms ? ms - now_ms : now_ms - ms, span);
+	hx_duration_span(ms > now_ms ? ms - now_ms : now_ms - ms, span);
 	if (ms == HAPAX_TIME_NEVER)
 		hx_out_printf(out, "%s\n", time);
 	else if (ms > now_ms)

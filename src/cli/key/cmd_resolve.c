@@ -4,10 +4,10 @@
  */
 #include <hapax/hapax.h>
 
+#include "base/duration.h"
 #include "cli/frame/report.h"
 #include "cli/input/result_file.h"
 #include "cli/key/cmd_token.h"
-#include "cli/print/text.h"
 #include "cli/run/run_lock.h"
 
 enum { OPTION_DONE = 1, OPTION_RETRY, OPTION_RESULT, OPTION_FORCE };
@@ -59,10 +59,10 @@ static struct hx_run_lock *lock_of(const struct hx_invocation *inv, const struct
 /* Is somebody at work? A release would let a second one in beside it. */
 static bool is_alive(const struct hx_invocation *inv, const struct hapax_op *found)
 {
-	char span[HX_TEXT_SIZE];
+	char span[HX_DURATION_TEXT_SIZE];
 
 	if (found->record->state == HAPAX_STATE_CLAIMED && found->lease_left_ms > 0) {
-		hx_text_span(found->lease_left_ms, span);
+		hx_duration_span(found->lease_left_ms, span);
 		hx_report(
 			inv->command->name,
 			"'%s' is claimed, its lease ends in %s; nothing was changed",

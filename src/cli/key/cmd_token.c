@@ -15,6 +15,7 @@
 
 #include <hapax/hapax.h>
 
+#include "base/duration.h"
 #include "base/limits.h"
 #include "cli/frame/environment.h"
 #include "cli/frame/report.h"
@@ -80,7 +81,7 @@ static void print_text(struct hx_out *out, const struct hapax_op *op)
 	hx_out_coloured(out, hx_record_out_colour(record->state), hapax_state_name(record->state));
 	hx_out_printf(out, "  attempt %u", (unsigned)op->attempt);
 	if (record->state == HAPAX_STATE_CLAIMED) {
-		hx_text_span(op->lease_left_ms, text);
+		hx_duration_span(op->lease_left_ms, text);
 		hx_out_printf(out, ", lease ends in %s", text);
 	} else if (record->state == HAPAX_STATE_PARKED) {
 		hx_out_text(out, ", until it is resolved");

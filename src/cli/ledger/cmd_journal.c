@@ -9,6 +9,7 @@
 #include <hapax/hapax.h>
 #include <hapax/outage.h>
 
+#include "base/duration.h"
 #include "cli/print/columns.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
@@ -16,7 +17,6 @@
 #include "cli/frame/progress.h"
 #include "cli/print/record_out.h"
 #include "cli/frame/report.h"
-#include "cli/print/text.h"
 
 enum {
 	PAGE_ROWS = 1000,
@@ -49,7 +49,7 @@ static int list_each(const struct hapax_record *record, void *context)
 	struct listing *listing = context;
 	struct hx_columns *table = &listing->table;
 	char scope[HX_SCOPE_SIZE_MAX];
-	char span[HX_TEXT_SIZE];
+	char span[HX_DURATION_TEXT_SIZE];
 	struct hx_json_write json;
 
 	listing->count++;
@@ -67,7 +67,7 @@ static int list_each(const struct hapax_record *record, void *context)
 			table, hx_record_out_colour(record->state),
 			hapax_state_name(record->state));
 		hx_columns_text(table, HX_COLOUR_NONE, claim_of(record));
-		hx_text_span(listing->now_ms - record->first_seen_ms, span);
+		hx_duration_span(listing->now_ms - record->first_seen_ms, span);
 		hx_columns_text(table, HX_COLOUR_NONE, span);
 	}
 	return hx_interrupt_signal() != 0 || listing->inv->out.os_errno != 0;

@@ -10,13 +10,13 @@
 
 #include <hapax/hapax.h>
 
+#include "base/duration.h"
 #include "cli/print/columns.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
 #include "cli/input/key_text.h"
 #include "cli/print/record_out.h"
 #include "cli/frame/report.h"
-#include "cli/print/text.h"
 
 enum { PAGE_ROWS = 1000 };
 
@@ -55,21 +55,21 @@ static void add_row(struct listing *listing, const struct hapax_record *record)
 {
 	struct hx_columns *table = &listing->table;
 	char scope[HX_SCOPE_SIZE_MAX];
-	char span[HX_TEXT_SIZE];
+	char span[HX_DURATION_TEXT_SIZE];
 
 	hx_columns_bytes(table, record->key);
 	hx_columns_bytes(table, hx_record_out_scope(record->tenant, record->group, scope));
 	hx_columns_text(
 		table, hx_record_out_colour(record->state), hapax_state_name(record->state));
 	hx_columns_count(table, record->attempt);
-	hx_text_span(listing->now_ms - record->first_seen_ms, span);
+	hx_duration_span(listing->now_ms - record->first_seen_ms, span);
 	hx_columns_text(table, HX_COLOUR_NONE, span);
 	if (record->state == HAPAX_STATE_CLAIMED || record->state == HAPAX_STATE_PARKED) {
 		hx_columns_text(table, HX_COLOUR_NONE, "-");
 	} else if (record->expires_ms == HAPAX_TIME_NEVER) {
 		hx_columns_text(table, HX_COLOUR_NONE, "never");
 	} else {
-		hx_text_span(record->expires_ms - listing->now_ms, span);
+		hx_duration_span(record->expires_ms - listing->now_ms, span);
 		hx_columns_text(table, HX_COLOUR_NONE, span);
 	}
 }

@@ -4,6 +4,7 @@
  */
 #include "cli/print/outcome_out.h"
 
+#include "base/duration.h"
 #include "cli/frame/exit_code.h"
 #include "cli/print/record_out.h"
 #include "cli/print/text.h"
@@ -67,7 +68,7 @@ static void print_first_seen(struct hx_out *out, int64_t first_seen_ms, int64_t 
 	char time[HX_TEXT_SIZE], span[HX_TEXT_SIZE];
 
 	hx_text_time(first_seen_ms, time);
-	hx_text_span(now_ms - first_seen_ms, span);
+	hx_duration_span(now_ms - first_seen_ms, span);
 	hx_out_printf(out, "  first seen %s (%s ago)", time, span);
 }
 
@@ -80,7 +81,7 @@ static void print_expiry(struct hx_out *out, int64_t expires_ms, int64_t now_ms)
 		return;
 	}
 	hx_text_time(expires_ms, time);
-	hx_text_span(expires_ms - now_ms, span);
+	hx_duration_span(expires_ms - now_ms, span);
 	hx_out_printf(out, ", expires %s (in %s)", time, span);
 }
 
@@ -93,7 +94,7 @@ static void print_holder(struct hx_out *out, const struct hapax_op *op)
 		hx_out_text(out, " by ");
 		hx_out_escaped(out, op->record->owner);
 	}
-	hx_text_span(op->lease_left_ms, span);
+	hx_duration_span(op->lease_left_ms, span);
 	hx_out_printf(out, ", lease ends in %s", span);
 }
 

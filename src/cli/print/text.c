@@ -86,32 +86,6 @@ void hx_text_time(int64_t ms, char out[HX_TEXT_SIZE])
 	memcpy(out + strlen("2026-11-15T20:22:15"), "Z", 2);
 }
 
-void hx_text_span(int64_t ms, char out[HX_TEXT_SIZE])
-{
-	static const struct {
-		int64_t seconds;
-		char letter;
-	} units[] = {{INT64_C(24) * 3600, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
-	int64_t seconds = ms / 1000;
-	size_t i = 0;
-	int64_t large, small;
-
-	if (seconds <= 0) {
-		memcpy(out, "<1s", 4);
-		return;
-	}
-	while (seconds < units[i].seconds)
-		i++;
-	large = seconds / units[i].seconds;
-	small = units[i].letter == 's' ? 0 : seconds % units[i].seconds / units[i + 1].seconds;
-	if (small == 0)
-		(void)snprintf(out, HX_TEXT_SIZE, "%" PRId64 "%c", large, units[i].letter);
-	else
-		(void)snprintf(
-			out, HX_TEXT_SIZE, "%" PRId64 "%c%" PRId64 "%c", large, units[i].letter,
-			small, units[i + 1].letter);
-}
-
 void hx_text_bytes(uint64_t bytes, char out[HX_TEXT_SIZE])
 {
 	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

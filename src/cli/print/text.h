@@ -43,9 +43,6 @@ enum { HX_TEXT_SIZE = 48 };
 /* "2026-11-15T20:22:15Z", or "never". */
 void hx_text_time(int64_t ms, char out[HX_TEXT_SIZE]);
 
-/* "<1s", "42s", "3m20s", "5d2h": two units at most, rounded down. Below 0 counts as 0. */
-void hx_text_span(int64_t ms, char out[HX_TEXT_SIZE]);
-
 /* "999 B", "48.0 KiB", "1.5 GiB". */
 void hx_text_bytes(uint64_t bytes, char out[HX_TEXT_SIZE]);
 

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "base/duration.h"
 #include "base/stream.h"
 #include "cli/print/record_out.h"
 #include "cli/frame/report.h"
@@ -93,7 +94,7 @@ static void refuse_in_progress(const struct hx_run_claim *claim)
 	const char *name = claim->ledger->inv->command->name;
 	char span[HX_TEXT_SIZE];
 
-	hx_text_span(seen->lease_left_ms, span);
+	hx_duration_span(seen->lease_left_ms, span);
 	if (claim->is_held_here && seen->record->state != HAPAX_STATE_CLAIMED)
 		hx_report(
 			name,
