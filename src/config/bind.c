@@ -32,13 +32,6 @@ struct frame {
 
 static void bind_section(const struct frame *frame);
 
-static void fault_memory(const struct frame *frame, const struct hx_place *place)
-{
-	hx_fault(
-		frame->bind->faults, HAPAX_ERR_NO_MEMORY, place,
-		"there was no memory for all of it");
-}
-
 /* ------------------------------------------------------------------ names */
 
 static void refuse_name(const struct frame *frame, const struct hx_yaml_node *key)
@@ -64,14 +57,7 @@ static void refuse_name(const struct frame *frame, const struct hx_yaml_node *ke
 static void check_names(const struct frame *frame, const struct hx_yaml_node *map)
 {
 	for (const struct hx_yaml_entry *entry = map->first; entry != NULL; entry = entry->next) {
-		const struct hx_setting *setting;
-		bool is_known = false;
-
-		for (size_t i = 0; (setting = hx_section_setting(frame->section, i)) != NULL; i++) {
-			if (hx_bytes_equal(entry->key->text, hapax_bytes_from_text(setting->name)))
-				is_known = true;
-		}
-		if (!is_known)
+		if (hx_section_find(frame->section, entry->key->text) == NULL)
 			refuse_name(frame, entry->key);
 	}
 }
@@ -146,7 +132,7 @@ static void read_value(
 	enum hapax_status status = hx_value_read(setting, text, object, frame->bind->arena, why);
 
 	if (status == HAPAX_ERR_NO_MEMORY)
-		fault_memory(frame, place);
+		hx_fault_no_memory(frame->bind->faults, place);
 	else if (status != HAPAX_OK)
 		hx_fault(frame->bind->faults, status, place, "%s: %s", setting->name, why);
 }
@@ -169,7 +155,7 @@ static void read_texts(
 	}
 	texts = hx_config_arena_alloc(frame->bind->arena, count + 1, sizeof(*texts));
 	if (texts == NULL) {
-		fault_memory(frame, place);
+		hx_fault_no_memory(frame->bind->faults, place);
 		return;
 	}
 	for (; index < count; index++) {
@@ -297,7 +283,7 @@ static void bind_texts(const struct frame *frame, const struct hx_setting *setti
 	if (list != NULL) {
 		texts = hx_config_arena_alloc(frame->bind->arena, list->count + 1, sizeof(*texts));
 		if (texts == NULL) {
-			fault_memory(frame, &list->place);
+			hx_fault_no_memory(frame->bind->faults, &list->place);
 			return;
 		}
 		for (const struct hx_yaml_entry *at = list->first; at != NULL; at = at->next) {
@@ -375,7 +361,7 @@ static void bind_list(const struct frame *frame, const struct hx_setting *settin
 		return;
 	items = hx_config_arena_alloc(frame->bind->arena, item_count + 1, setting->section->size);
 	if (items == NULL) {
-		fault_memory(frame, &lists[0]->place);
+		hx_fault_no_memory(frame->bind->faults, &lists[0]->place);
 		return;
 	}
 	for (size_t i = 0; i < list_count; i++) {
@@ -425,18 +411,14 @@ static void bind_section(const struct frame *frame)
 	for (size_t i = 0; i < frame->map_count; i++)
 		check_names(frame, frame->maps[i]);
 	for (size_t i = 0; (setting = hx_section_setting(frame->section, i)) != NULL; i++) {
-		switch (setting->type) {
-		case HX_SETTING_SECTION: bind_inner(frame, setting); break;
-		case HX_SETTING_LIST: bind_list(frame, setting); break;
-		case HX_SETTING_TEXTS: bind_texts(frame, setting); break;
-		case HX_SETTING_TEXT:
-		case HX_SETTING_BOOLEAN:
-		case HX_SETTING_COUNT:
-		case HX_SETTING_SIZE:
-		case HX_SETTING_DURATION:
-		case HX_SETTING_CHOICE:
-		case HX_SETTING_ADDRESS: bind_value(frame, setting); break;
-		}
+		if (setting->type == HX_SETTING_SECTION)
+			bind_inner(frame, setting);
+		else if (setting->type == HX_SETTING_LIST)
+			bind_list(frame, setting);
+		else if (setting->type == HX_SETTING_TEXTS)
+			bind_texts(frame, setting);
+		else
+			bind_value(frame, setting);
 	}
 }
 

@@ -10,8 +10,6 @@
 #ifndef HX_CONFIG_CONFIG_CHECK_H
 #define HX_CONFIG_CONFIG_CHECK_H
 
-#include <hapax/bytes.h>
-
 #include "config/schema/schema.h"
 
 hx_setting_check_fn hx_check_digest;     /* sha256: and 64 digits of 0-9a-f */

@@ -53,3 +53,8 @@ void hx_fault(
 	else if (faults->count == HX_FAULTS_MAX + 1)
 		(void)hx_buf_printf(faults->lines, "and more\n");
 }
+
+void hx_fault_no_memory(struct hx_faults *faults, const struct hx_place *place)
+{
+	hx_fault(faults, HAPAX_ERR_NO_MEMORY, place, "there was no memory for all of it");
+}

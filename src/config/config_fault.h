@@ -36,5 +36,6 @@ struct hx_faults {
 __attribute__((format(printf, 4, 5))) void hx_fault(
 	struct hx_faults *faults, enum hapax_status status, const struct hx_place *place,
 	const char *format, ...);
+void hx_fault_no_memory(struct hx_faults *faults, const struct hx_place *place);
 
 #endif

@@ -33,30 +33,6 @@ static enum hapax_status text_of(
 	return status;
 }
 
-static size_t list_count(const struct hx_setting *setting, const void *object)
-{
-	size_t count;
-
-	memcpy(&count, (const unsigned char *)object + setting->count_offset, sizeof(count));
-	return count;
-}
-
-static const unsigned char *list_items(const struct hx_setting *setting, const void *object)
-{
-	const unsigned char *items;
-
-	memcpy(&items, (const unsigned char *)object + setting->offset, sizeof(items));
-	return items;
-}
-
-static const char *text_item(const struct hx_setting *setting, const void *object, size_t index)
-{
-	const char *text;
-
-	memcpy(&text, list_items(setting, object) + index * sizeof(text), sizeof(text));
-	return text;
-}
-
 /* ------------------------------------------------------------------ YAML */
 
 struct yaml {
@@ -122,11 +98,14 @@ static void put_section(
 
 static void put_texts(struct yaml *yaml, const struct hx_setting *setting, const void *object)
 {
+	struct hx_value_list list = hx_value_list(setting, object);
+	const char *const *texts = list.items;
+
 	put_text(yaml, " [");
-	for (size_t i = 0; i < list_count(setting, object); i++) {
+	for (size_t i = 0; i < list.count; i++) {
 		if (i > 0)
 			put_text(yaml, ", ");
-		put_scalar(yaml, hapax_bytes_from_text(text_item(setting, object, i)));
+		put_scalar(yaml, hapax_bytes_from_text(texts[i]));
 	}
 	put_text(yaml, "]\n");
 }
@@ -134,13 +113,12 @@ static void put_texts(struct yaml *yaml, const struct hx_setting *setting, const
 static void put_list(
 	struct yaml *yaml, const struct hx_setting *setting, const void *object, unsigned depth)
 {
-	size_t count = list_count(setting, object);
+	struct hx_value_list list = hx_value_list(setting, object);
+	const unsigned char *item = list.items;
 
-	put_text(yaml, count == 0 ? " []\n" : "\n");
-	for (size_t i = 0; i < count; i++)
-		put_section(
-			yaml, setting->section,
-			list_items(setting, object) + i * setting->section->size, depth + 1, true);
+	put_text(yaml, list.count == 0 ? " []\n" : "\n");
+	for (size_t i = 0; i < list.count; i++, item += setting->section->size)
+		put_section(yaml, setting->section, item, depth + 1, true);
 }
 
 static void put_section(
@@ -148,6 +126,7 @@ static void put_section(
 	bool is_item)
 {
 	const struct hx_setting *setting;
+	unsigned inner = depth + (is_item ? 1 : 0);
 
 	for (size_t i = 0; (setting = hx_section_setting(section, i)) != NULL; i++) {
 		put_indent(yaml, depth);
@@ -155,29 +134,19 @@ static void put_section(
 			put_text(yaml, i == 0 ? "- " : "  ");
 		put_text(yaml, setting->name);
 		put_text(yaml, ":");
-		switch (setting->type) {
-		case HX_SETTING_SECTION:
+		if (setting->type == HX_SETTING_SECTION) {
 			put_text(yaml, "\n");
 			put_section(
 				yaml, setting->section,
-				(const unsigned char *)object + setting->offset,
-				depth + 1 + (is_item ? 1 : 0), false);
-			break;
-		case HX_SETTING_LIST:
-			put_list(yaml, setting, object, depth + (is_item ? 1 : 0));
-			break;
-		case HX_SETTING_TEXTS: put_texts(yaml, setting, object); break;
-		case HX_SETTING_TEXT:
-		case HX_SETTING_BOOLEAN:
-		case HX_SETTING_COUNT:
-		case HX_SETTING_SIZE:
-		case HX_SETTING_DURATION:
-		case HX_SETTING_CHOICE:
-		case HX_SETTING_ADDRESS:
+				(const unsigned char *)object + setting->offset, inner + 1, false);
+		} else if (setting->type == HX_SETTING_LIST) {
+			put_list(yaml, setting, object, inner);
+		} else if (setting->type == HX_SETTING_TEXTS) {
+			put_texts(yaml, setting, object);
+		} else {
 			put_text(yaml, " ");
 			put_value(yaml, setting, object);
 			put_text(yaml, "\n");
-			break;
 		}
 	}
 }
@@ -237,14 +206,18 @@ static void write_list(
 	struct hx_json_write *json, const struct hx_setting *setting, const void *object,
 	struct json_dump *dump)
 {
+	struct hx_value_list list = hx_value_list(setting, object);
+	const char *const *texts = list.items;
+	const unsigned char *items = list.items;
+
 	hx_json_write_begin(json, setting->name, '[');
-	for (size_t i = 0; i < list_count(setting, object); i++) {
+	for (size_t i = 0; i < list.count; i++) {
 		if (setting->type == HX_SETTING_TEXTS)
-			hx_json_write_text(json, NULL, text_item(setting, object, i));
+			hx_json_write_text(json, NULL, texts[i]);
 		else
 			write_section(
-				json, NULL, setting->section,
-				list_items(setting, object) + i * setting->section->size, dump);
+				json, NULL, setting->section, items + i * setting->section->size,
+				dump);
 	}
 	hx_json_write_end(json, ']');
 }

@@ -20,15 +20,8 @@ static const struct hx_setting *setting_of(
 	const struct hx_section *section)
 {
 	struct hx_json_string name = hx_json_node_name(tree, node);
-	const struct hx_setting *setting;
 
-	for (size_t i = 0; (setting = hx_section_setting(section, i)) != NULL; i++) {
-		if (!name.escaped &&
-		    hx_bytes_equal(
-			    hx_bytes(name.data, name.size), hapax_bytes_from_text(setting->name)))
-			return setting;
-	}
-	return NULL;
+	return name.escaped ? NULL : hx_section_find(section, hx_bytes(name.data, name.size));
 }
 
 /* Whether items have something that may be changed. */

@@ -43,18 +43,13 @@ static bool is_same(
 /* Text by text. */
 static bool texts_are_same(const struct hx_setting *setting, const void *a, const void *b)
 {
-	const unsigned char *objects[2] = {a, b};
-	const char *const *texts[2];
-	size_t counts[2];
+	struct hx_value_list list_a = hx_value_list(setting, a), list_b = hx_value_list(setting, b);
+	const char *const *texts_a = list_a.items, *const *texts_b = list_b.items;
 
-	for (size_t i = 0; i < 2; i++) {
-		memcpy(&texts[i], objects[i] + setting->offset, sizeof(texts[i]));
-		memcpy(&counts[i], objects[i] + setting->count_offset, sizeof(counts[i]));
-	}
-	if (counts[0] != counts[1])
+	if (list_a.count != list_b.count)
 		return false;
-	for (size_t i = 0; i < counts[0]; i++) {
-		if (strcmp(texts[0][i], texts[1][i]) != 0)
+	for (size_t i = 0; i < list_a.count; i++) {
+		if (strcmp(texts_a[i], texts_b[i]) != 0)
 			return false;
 	}
 	return true;
@@ -69,24 +64,20 @@ static bool list_is_same(
 	struct comparison *comparison, const struct hx_setting *setting, const void *a,
 	const void *b, const char *prefix)
 {
-	const unsigned char *objects[2] = {a, b};
-	const unsigned char *items[2];
-	size_t counts[2];
+	struct hx_value_list list_a = hx_value_list(setting, a), list_b = hx_value_list(setting, b);
+	const unsigned char *item_a = list_a.items, *item_b = list_b.items;
 
-	for (size_t i = 0; i < 2; i++) {
-		memcpy(&items[i], objects[i] + setting->offset, sizeof(items[i]));
-		memcpy(&counts[i], objects[i] + setting->count_offset, sizeof(counts[i]));
-	}
 	(void)snprintf(comparison->path, HX_SETTING_PATH_SIZE, "%s%s", prefix, setting->name);
-	if (counts[0] != counts[1])
+	if (list_a.count != list_b.count)
 		return false;
-	for (size_t i = 0; i < counts[0]; i++) {
+	for (size_t i = 0; i < list_a.count; i++) {
 		char path[HX_SETTING_PATH_SIZE];
-		size_t at = i * setting->section->size;
 
 		(void)snprintf(path, sizeof(path), "%s%s[%zu].", prefix, setting->name, i);
-		if (!compare(comparison, setting->section, items[0] + at, items[1] + at, path, 0))
+		if (!compare(comparison, setting->section, item_a, item_b, path, 0))
 			return false;
+		item_a += setting->section->size;
+		item_b += setting->section->size;
 	}
 	return true;
 }
@@ -165,21 +156,15 @@ bool hx_config_needs_file(
 
 bool hx_config_is_same(const struct hx_config *a, const struct hx_config *b, const char *name)
 {
-	const struct hx_setting *setting;
+	const struct hx_setting *setting =
+		hx_section_find(&hx_config_schema, hapax_bytes_from_text(name));
+	struct hx_setting alone[2] = {{.name = NULL}};
 	char path[HX_SETTING_PATH_SIZE];
-	size_t i = 0;
 
-	while ((setting = hx_section_setting(&hx_config_schema, i)) != NULL &&
-	       strcmp(setting->name, name) != 0)
-		i++;
 	assert(setting != NULL);
-	{
-		/* That one alone, as if there were no others. */
-		const struct hx_setting alone[] = {*setting, {.name = NULL}};
-		const struct hx_section section = {.name = name, .settings = alone};
-
-		return compare_all(&section, a, b, 0, 0, path);
-	}
+	/* That one, as if there were no others. */
+	alone[0] = *setting;
+	return compare_all(&(struct hx_section){.name = name, .settings = alone}, a, b, 0, 0, path);
 }
 
 static bool run_is_same(const struct hapax_run_options *a, const struct hapax_run_options *b)

@@ -65,18 +65,12 @@ static enum hapax_status wrong(
 /* A number as text, in the unit of its type. */
 static void format_number(const struct hx_setting *setting, int64_t value, char out[64])
 {
-	switch (setting->type) {
-	case HX_SETTING_SIZE: hx_size_format((uint64_t)value, out); break;
-	case HX_SETTING_DURATION: hx_duration_format(value, out); break;
-	case HX_SETTING_COUNT:
-	case HX_SETTING_TEXT:
-	case HX_SETTING_BOOLEAN:
-	case HX_SETTING_CHOICE:
-	case HX_SETTING_ADDRESS:
-	case HX_SETTING_TEXTS:
-	case HX_SETTING_SECTION:
-	case HX_SETTING_LIST: (void)snprintf(out, 64, "%" PRId64, value); break;
-	}
+	if (setting->type == HX_SETTING_SIZE)
+		hx_size_format((uint64_t)value, out);
+	else if (setting->type == HX_SETTING_DURATION)
+		hx_duration_format(value, out);
+	else
+		(void)snprintf(out, 64, "%" PRId64, value);
 }
 
 static enum hapax_status check_range(
@@ -310,6 +304,17 @@ enum hapax_status hx_value_write(
 	case HX_SETTING_LIST: break;
 	}
 	return hx_buf_append(out, text, strlen(text));
+}
+
+struct hx_value_list hx_value_list(const struct hx_setting *setting, const void *object)
+{
+	const unsigned char *count = (const unsigned char *)object + setting->count_offset;
+	struct hx_value_list list;
+
+	assert(setting->type == HX_SETTING_TEXTS || setting->type == HX_SETTING_LIST);
+	memcpy(&list.items, const_member(setting, object), sizeof(list.items));
+	memcpy(&list.count, count, sizeof(list.count));
+	return list;
 }
 
 bool hx_value_is_bare(const struct hx_setting *setting, const void *object)

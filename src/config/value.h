@@ -26,6 +26,14 @@ enum hapax_status hx_value_read(
 enum hapax_status hx_value_write(
 	const struct hx_setting *setting, const void *object, struct hapax_buf *out);
 
+/* What object has of TEXTS or a LIST. */
+struct hx_value_list {
+	const void *items; /* const char *const *, or structs of the section's size */
+	size_t count;
+};
+
+struct hx_value_list hx_value_list(const struct hx_setting *setting, const void *object);
+
 /* Whether that text is a number or a word that JSON has, and not a string. */
 bool hx_value_is_bare(const struct hx_setting *setting, const void *object);
 

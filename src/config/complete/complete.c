@@ -12,9 +12,14 @@
 #include "net/network.h"
 #include "wire/http1/http_path.h"
 
-void hx_complete_no_memory(struct hx_complete *complete, const struct hx_place *place)
+void *hx_complete_alloc(
+	struct hx_complete *complete, const struct hx_place *place, size_t count, size_t size)
 {
-	hx_fault(complete->faults, HAPAX_ERR_NO_MEMORY, place, "there was no memory for all of it");
+	void *memory = hx_config_arena_alloc(complete->arena, count, size);
+
+	if (memory == NULL)
+		hx_fault_no_memory(complete->faults, place);
+	return memory;
 }
 
 const char *hx_complete_text(
@@ -22,11 +27,9 @@ const char *hx_complete_text(
 {
 	const char *copy = hx_config_arena_text(complete->arena, text);
 
-	if (copy == NULL) {
-		hx_complete_no_memory(complete, place);
-		return "";
-	}
-	return copy;
+	if (copy == NULL)
+		hx_fault_no_memory(complete->faults, place);
+	return copy == NULL ? "" : copy;
 }
 
 /* ------------------------------------------------------------------ the store */
@@ -83,16 +86,14 @@ static void complete_scope(struct hx_complete *complete, struct hx_config_scope 
 
 static void complete_scopes(struct hx_complete *complete, struct hx_config *config)
 {
-	struct hx_config_scope *scopes =
-		hx_config_arena_alloc(complete->arena, config->scope_count + 1, sizeof(*scopes));
+	struct hx_config_scope *scopes = hx_complete_alloc(
+		complete, &config->defaults.place, config->scope_count + 1, sizeof(*scopes));
 
 	config->defaults.scope = "*/*";
 	config->defaults.tenant = "*";
 	config->defaults.group = "*";
-	if (scopes == NULL) {
-		hx_complete_no_memory(complete, &config->defaults.place);
+	if (scopes == NULL)
 		return;
-	}
 	for (size_t i = 0; i < config->scope_count; i++) {
 		scopes[i] = config->scopes[i];
 		complete_scope(complete, &scopes[i]);
@@ -111,12 +112,10 @@ static void complete_http(struct hx_complete *complete, struct hx_config_http *h
 {
 	static const struct hx_place place = {.name = "http.trusted_proxies"};
 	struct hx_network *networks =
-		hx_config_arena_alloc(complete->arena, http->trusted_count + 1, sizeof(*networks));
+		hx_complete_alloc(complete, &place, http->trusted_count + 1, sizeof(*networks));
 
-	if (networks == NULL) {
-		hx_complete_no_memory(complete, &place);
+	if (networks == NULL)
 		return;
-	}
 	for (size_t i = 0; i < http->trusted_count; i++)
 		(void)hx_network_parse(http->trusted_proxies[i], &networks[i]);
 	http->trusted = networks;
@@ -288,14 +287,12 @@ static void complete_routes(struct hx_complete *complete, struct hx_config *conf
 	size_t count =
 		has_none && config->upstream.url[0] != '\0' ? 1 : config->gateway.route_count;
 	struct hx_config_route *routes =
-		hx_config_arena_alloc(complete->arena, count + 1, sizeof(*routes));
+		hx_complete_alloc(complete, &nowhere, count + 1, sizeof(*routes));
 
-	complete->strategies = hx_config_arena_alloc(
-		complete->arena, count + 1, sizeof(struct hapax_key_strategy *));
-	if (routes == NULL || complete->strategies == NULL) {
-		hx_complete_no_memory(complete, &nowhere);
+	complete->strategies = hx_complete_alloc(
+		complete, &nowhere, count + 1, sizeof(struct hapax_key_strategy *));
+	if (routes == NULL || complete->strategies == NULL)
 		return;
-	}
 	for (size_t i = 0; i < count; i++) {
 		routes[i] = has_none ? everything : config->gateway.routes[i];
 		complete_name(complete, routes, i);

@@ -35,10 +35,13 @@ void hx_complete_outbox(struct hx_complete *complete, const struct hx_config_out
 /* `traces`: where the endpoint is, which share of events is sampled: schema_traces.c. */
 void hx_complete_traces(struct hx_complete *complete, struct hx_config_traces *traces);
 
-/* For complete*.c: a copy that lives as long as the config; "" when there is no memory, which is told. */
+/* For complete*.c: memory that lives as long as the config, zeroed; NULL: there is none, which is told. */
+__attribute__((warn_unused_result)) void *hx_complete_alloc(
+	struct hx_complete *complete, const struct hx_place *place, size_t count, size_t size);
+
+/* And a copy; "" when there is no memory. */
 const char *hx_complete_text(
 	struct hx_complete *complete, const struct hx_place *place, struct hapax_bytes text);
-void hx_complete_no_memory(struct hx_complete *complete, const struct hx_place *place);
 
 /*
  * A fault where a key whose outcome is unknown must wait for a person (park), and its scope runs
@@ -52,7 +55,7 @@ void hx_complete_check_park(
 const char *hx_complete_loose_path(
 	struct hx_complete *complete, const struct hx_place *place, const char *path);
 
-/* Where the route of that name goes. */
+/* Where the route of that name goes; an empty URL is a fault. */
 void hx_complete_target(
 	struct hx_complete *complete, const char *upstream, const char *name,
 	const struct hx_place *place, struct hx_config_target *ret_target);

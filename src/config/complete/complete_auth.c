@@ -13,11 +13,6 @@ static void decode(const char *text, unsigned char digest[HX_SHA256_SIZE])
 	(void)hx_hex_decode(hapax_bytes_from_text(strchr(text, ':') + 1), digest);
 }
 
-static void fault_memory(struct hx_complete *complete, const struct hx_place *place)
-{
-	hx_fault(complete->faults, HAPAX_ERR_NO_MEMORY, place, "there was no memory for all of it");
-}
-
 static void check_token(
 	struct hx_complete *complete, const struct hx_config_token *tokens, size_t index)
 {
@@ -68,13 +63,11 @@ static void check_certificate(
 static void complete_certificates(struct hx_complete *complete, struct hx_config_auth *auth)
 {
 	static const struct hx_place place = {.name = "auth.certificates"};
-	struct hx_config_certificate *certificates = hx_config_arena_alloc(
-		complete->arena, auth->certificate_count + 1, sizeof(*certificates));
+	struct hx_config_certificate *certificates = hx_complete_alloc(
+		complete, &place, auth->certificate_count + 1, sizeof(*certificates));
 
-	if (certificates == NULL) {
-		fault_memory(complete, &place);
+	if (certificates == NULL)
 		return;
-	}
 	for (size_t i = 0; i < auth->certificate_count; i++) {
 		certificates[i] = auth->certificates[i];
 		if (certificates[i].fingerprint[0] != '\0')
@@ -88,12 +81,10 @@ static void complete_tokens(struct hx_complete *complete, struct hx_config_auth 
 {
 	static const struct hx_place place = {.name = "auth.tokens"};
 	struct hx_config_token *tokens =
-		hx_config_arena_alloc(complete->arena, auth->token_count + 1, sizeof(*tokens));
+		hx_complete_alloc(complete, &place, auth->token_count + 1, sizeof(*tokens));
 
-	if (tokens == NULL) {
-		fault_memory(complete, &place);
+	if (tokens == NULL)
 		return;
-	}
 	for (size_t i = 0; i < auth->token_count; i++) {
 		tokens[i] = auth->tokens[i];
 		decode(tokens[i].hash, tokens[i].sha256);

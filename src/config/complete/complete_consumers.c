@@ -148,13 +148,11 @@ static void check_name(
 void hx_complete_consumers(struct hx_complete *complete, struct hx_config *config)
 {
 	static const struct hx_place nowhere = {.name = "consumers"};
-	struct hx_config_consumer *consumers = hx_config_arena_alloc(
-		complete->arena, config->consumer_count + 1, sizeof(*consumers));
+	struct hx_config_consumer *consumers = hx_complete_alloc(
+		complete, &nowhere, config->consumer_count + 1, sizeof(*consumers));
 
-	if (consumers == NULL) {
-		hx_complete_no_memory(complete, &nowhere);
+	if (consumers == NULL)
 		return;
-	}
 	for (size_t i = 0; i < config->consumer_count; i++) {
 		consumers[i] = config->consumers[i];
 		complete_scope(complete, config, &consumers[i]);

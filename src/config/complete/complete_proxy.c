@@ -95,13 +95,11 @@ static void enter_all(
 
 static void complete_outcomes(struct hx_complete *complete, struct hx_config_proxy_route *route)
 {
-	signed char *table = hx_config_arena_alloc(complete->arena, STATUSES, 1);
+	signed char *table = hx_complete_alloc(complete, &route->place, STATUSES, 1);
 	signed char exact[STATUSES];
 
-	if (table == NULL) {
-		hx_complete_no_memory(complete, &route->place);
+	if (table == NULL)
 		return;
-	}
 	enter_all(complete, route, true, table);
 	enter_all(complete, route, false, exact);
 	for (size_t i = 0; i < STATUSES; i++) {
@@ -150,11 +148,9 @@ static void complete_path(struct hx_complete *complete, struct hx_config_proxy_r
 	route->loose_path = hx_complete_loose_path(complete, &route->place, route->path);
 	if (strchr(route->path, '%') == NULL)
 		return;
-	path = hx_config_arena_alloc(complete->arena, strlen(route->path) + 1, 1);
-	if (path == NULL) {
-		hx_complete_no_memory(complete, &route->place);
+	path = hx_complete_alloc(complete, &route->place, strlen(route->path) + 1, 1);
+	if (path == NULL)
 		return;
-	}
 	path[hx_percent_normalize(hapax_bytes_from_text(route->path), path)] = '\0';
 	route->path = path;
 }
@@ -207,11 +203,9 @@ void hx_complete_proxy(struct hx_complete *complete, struct hx_config *config)
 
 	if (has_none && config->upstream.url[0] != '\0' && !config->listen.proxy.is_off)
 		count = 1;
-	routes = hx_config_arena_alloc(complete->arena, count + 1, sizeof(*routes));
-	if (routes == NULL) {
-		hx_complete_no_memory(complete, &nowhere);
+	routes = hx_complete_alloc(complete, &nowhere, count + 1, sizeof(*routes));
+	if (routes == NULL)
 		return;
-	}
 	for (size_t i = 0; i < count; i++) {
 		struct hx_config_proxy_route *route = &routes[i];
 

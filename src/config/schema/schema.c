@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "config/schema/schema_row.h"
 
 /* Values of enums, in their order. */
@@ -282,20 +283,27 @@ const struct hx_section hx_config_schema = {
 
 const struct hx_setting *hx_section_setting(const struct hx_section *section, size_t index)
 {
-	const struct hx_setting *at = section->settings;
+	const struct hx_setting *tables[] = {section->settings, section->also};
 
-	while (at->name != NULL && index > 0) {
-		at++;
-		index--;
-	}
-	if (at->name == NULL && section->also != NULL) {
-		at = section->also;
-		while (at->name != NULL && index > 0) {
-			at++;
-			index--;
+	for (size_t i = 0; i < 2; i++) {
+		for (const struct hx_setting *at = tables[i]; at != NULL && at->name != NULL;
+		     at++) {
+			if (index-- == 0)
+				return at;
 		}
 	}
-	return at->name == NULL ? NULL : at;
+	return NULL;
+}
+
+const struct hx_setting *hx_section_find(const struct hx_section *section, struct hapax_bytes name)
+{
+	const struct hx_setting *setting;
+	size_t i = 0;
+
+	while ((setting = hx_section_setting(section, i)) != NULL &&
+	       !hx_bytes_equal(name, hapax_bytes_from_text(setting->name)))
+		i++;
+	return setting;
 }
 
 bool hx_config_has_setting(const char *path)
@@ -303,13 +311,9 @@ bool hx_config_has_setting(const char *path)
 	const struct hx_section *section = &hx_config_schema;
 
 	for (;;) {
-		const struct hx_setting *setting = NULL;
 		size_t size = strcspn(path, ".");
+		const struct hx_setting *setting = hx_section_find(section, hx_bytes(path, size));
 
-		for (size_t i = 0; (setting = hx_section_setting(section, i)) != NULL; i++) {
-			if (strlen(setting->name) == size && memcmp(setting->name, path, size) == 0)
-				break;
-		}
 		if (setting == NULL || setting->type == HX_SETTING_LIST)
 			return false;
 		if (setting->type != HX_SETTING_SECTION)

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <hapax/bytes.h>
+
 enum hx_setting_type {
 	/* What is stored at offset. */
 	HX_SETTING_TEXT,     /* const char * */
@@ -94,6 +96,9 @@ struct hx_section {
 
 /* By index from 0 on; NULL after the last. */
 const struct hx_setting *hx_section_setting(const struct hx_section *section, size_t index);
+
+/* By name; NULL: it has none of that name. */
+const struct hx_setting *hx_section_find(const struct hx_section *section, struct hapax_bytes name);
 
 /* All of it: struct hx_config. */
 extern const struct hx_section hx_config_schema;

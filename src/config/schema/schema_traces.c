@@ -7,9 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "config/complete/complete.h"
-#include "config/target.h"
 
 /* Of a share: a billionth is less than one a day. */
 enum { SHARE_DIGITS_MAX = 9 };
@@ -66,24 +64,8 @@ const struct hx_section hx_config_traces_section = {
 void hx_complete_traces(struct hx_complete *complete, struct hx_config_traces *traces)
 {
 	static const struct hx_place place = {.name = "traces.endpoint"};
-	char why[HX_SETTING_WHY_SIZE];
-	struct hx_url url;
-	const char *authority;
-	const char *path;
 
 	(void)read_share(traces->sample, &traces->sample_billionths);
-	/* It was checked where it was written. */
-	if (traces->endpoint[0] == '\0' || !hx_url_parse(traces->endpoint, &url, why))
-		return;
-	authority = hx_config_arena_text(complete->arena, url.authority);
-	path = hx_config_arena_text(complete->arena, url.path);
-	if (authority == NULL || path == NULL) {
-		hx_complete_no_memory(complete, &place);
-		return;
-	}
-	traces->target = (struct hx_config_target){
-		.is_tls = url.is_tls,
-		.endpoint = url.endpoint,
-		.authority = authority,
-		.path = path};
+	if (traces->endpoint[0] != '\0')
+		hx_complete_target(complete, traces->endpoint, "traces", &place, &traces->target);
 }
