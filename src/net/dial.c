@@ -178,19 +178,27 @@ enum hapax_status hx_dial_init(
 	return HAPAX_OK;
 }
 
-void hx_dial_done(struct hx_dial *dial)
+void hx_dial_cancel(struct hx_dial *dial)
 {
-	const struct hx_net *net;
+	const struct hx_net *net = dial->reactor->net;
 
-	if (dial->reactor == NULL)
-		return;
-	net = dial->reactor->net;
 	if (dial->job != NULL)
 		hx_resolver_forget(dial->resolver, dial->job);
+	dial->job = NULL;
 	drop_socket(dial);
 	if (dial->fd >= 0)
 		net->ops->close(net->context, dial->fd);
+	dial->fd = -1;
 	hx_reactor_cancel(dial->reactor, &dial->report);
+	hx_timer_clear(&dial->reactor->timers, &dial->deadline);
+	dial->is_busy = false;
+}
+
+void hx_dial_done(struct hx_dial *dial)
+{
+	if (dial->reactor == NULL)
+		return;
+	hx_dial_cancel(dial);
 	hx_timer_retire(&dial->reactor->timers, &dial->deadline);
 	memset(dial, 0, sizeof(*dial));
 }

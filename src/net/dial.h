@@ -51,6 +51,9 @@ enum hapax_status hx_dial_init(
 /* Also while it is busy: fn will not run. Does nothing for zeros. */
 void hx_dial_done(struct hx_dial *dial);
 
+/* Give up what is under way, if anything: fn will not run. It may begin again. */
+void hx_dial_cancel(struct hx_dial *dial);
+
 /* Begin; it is not busy. deadline_ns: when to give up, with UNAVAILABLE. */
 void hx_dial_begin(struct hx_dial *dial, const struct hx_endpoint *endpoint, int64_t deadline_ns);
 

@@ -23,9 +23,9 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "net/redis_connection.h"
 #include "outbox/sink.h"
 #include "outbox/sink/redis_target.h"
-#include "outbox/sink/redis_wire.h"
 #include "store/redis/slot.h"
 
 enum {
@@ -38,6 +38,11 @@ enum {
 	SAFE_SIZE = 1024 * 1024,
 	/* Whom slots belong to. */
 	NOBODY = 255,
+	/* Replies are ids, errors, and the answer to CONFIG GET. */
+	REPLY_SIZE_MAX = 64 * 1024,
+	INPUT_SIZE_MAX = 4 * 1024 * 1024,
+	/* One event of the largest size, behind as much as is written ahead. */
+	OUTPUT_SIZE_MAX = HX_OUTBOX_PAYLOAD_SIZE_MAX + 8 * 1024 * 1024,
 };
 
 #define MS_NS INT64_C(1000000)
@@ -51,14 +56,18 @@ struct entry {
 };
 
 struct server {
-	struct hx_redis_wire wire;
-	struct redis_sink *sink;
+	struct hx_redis_connection connection;
+	struct hx_endpoint endpoint;
+	struct redis_sink *sink; /* NULL: nobody is there */
 	/* What is to be answered, in that order. */
 	struct entry *entries[2 * HX_OUTBOX_BATCH_MAX]; /* NULL: a reply that says nothing */
 	size_t sent;
 	size_t answered;
-	bool is_cut;  /* it ends the connection because of what it was sent */
-	bool is_away; /* it was not reached this time */
+	int64_t value_size_max; /* that the server takes; 0: it does not tell */
+	struct hapax_error why; /* it is closed */
+	bool is_named;          /* the reply to CLIENT SETNAME has come */
+	bool is_cut;            /* it ends the connection because of what it was sent */
+	bool is_away;           /* it was not reached this time */
 };
 
 struct redis_sink {
@@ -91,9 +100,96 @@ static void be_away(struct redis_sink *sink, const struct hapax_error *why)
 	sink->is_away = true;
 }
 
-/* ------------------------------------------------------------------ servers */
+/* ------------------------------------------------------------------ connections */
 
-static hx_redis_wire_reply_fn on_reply;
+static void take_reply(struct server *server, struct hapax_bytes reply);
+
+static bool is_open(const struct server *server)
+{
+	return server->connection.state == HX_REDIS_CONNECTION_READY;
+}
+
+static enum hapax_status greet(struct hx_redis_connection *connection)
+{
+	static const char greeting[] =
+		"*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$12\r\nhapax-outbox\r\n"
+		"*3\r\n$6\r\nCONFIG\r\n$3\r\nGET\r\n$18\r\nproto-max-bulk-len\r\n";
+
+	((struct server *)connection->context)->is_named = false;
+	return hx_connection_write(&connection->stream, greeting, sizeof(greeting) - 1);
+}
+
+/* ["proto-max-bulk-len", "536870912"]; a user that may not ask gets an error, and goes without. */
+static void take_size(struct server *server, struct hapax_bytes rest)
+{
+	struct hx_resp_value value;
+	int64_t size = 0;
+
+	while (hx_resp_next(&rest, &value))
+		if (hx_resp_integer(&value, &size) && size > 0 && value.type == HX_RESP_BULK)
+			server->value_size_max = size;
+}
+
+static size_t reply_size_max(struct hx_redis_connection *connection)
+{
+	const struct server *server = connection->context;
+
+	return server->answered < server->sent ? REPLY_SIZE_MAX : 0;
+}
+
+static bool on_reply(struct hx_redis_connection *connection, struct hapax_bytes reply)
+{
+	struct server *server = connection->context;
+
+	if (is_open(server)) {
+		take_reply(server, reply);
+	} else if (!server->is_named) {
+		server->is_named = true;
+	} else {
+		take_size(server, reply);
+		hx_redis_connection_ready(connection);
+	}
+	return true;
+}
+
+static bool on_closed(struct hx_redis_connection *connection, const struct hapax_error *why)
+{
+	((struct server *)connection->context)->why = *why;
+	return false;
+}
+
+static const struct hx_redis_connection_ops connection_ops = {
+	.greet = greet,
+	.reply_size_max = reply_size_max,
+	.reply = on_reply,
+	.closed = on_closed,
+};
+
+/* Until it is open, or has failed, which takes no longer than the deadline. */
+static void connect_server(struct server *server, int64_t deadline_ns)
+{
+	hx_redis_connection_open(&server->connection, &server->endpoint, deadline_ns);
+	while (server->connection.state != HX_REDIS_CONNECTION_CLOSED && !is_open(server))
+		hx_reactor_turn(&server->sink->reactor, -1);
+}
+
+static void close_server(struct server *server)
+{
+	if (!hx_redis_connection_close(&server->connection))
+		return;
+	while (server->connection.state != HX_REDIS_CONNECTION_CLOSED)
+		hx_reactor_turn(&server->sink->reactor, 0);
+}
+
+static void end_server(struct server *server)
+{
+	if (server->sink == NULL)
+		return;
+	close_server(server);
+	hx_redis_connection_done(&server->connection);
+}
+
+/* ------------------------------------------------------------------ servers */
 
 static void forget_slots(struct redis_sink *sink, uint8_t number)
 {
@@ -108,10 +204,11 @@ static uint8_t vacate(struct redis_sink *sink)
 	for (size_t i = sink->target.place.endpoint_count; i < sink->server_count; i++) {
 		struct server *server = sink->servers[i];
 
-		if (server->wire.state != HX_REDIS_WIRE_CLOSED || server->answered < server->sent)
+		if (server->connection.state != HX_REDIS_CONNECTION_CLOSED ||
+		    server->answered < server->sent)
 			continue;
 		forget_slots(sink, (uint8_t)i);
-		hx_redis_wire_done(&server->wire);
+		end_server(server);
 		return (uint8_t)i;
 	}
 	return NOBODY;
@@ -131,11 +228,20 @@ static uint8_t make_server(struct redis_sink *sink)
 /* The number of the server at endpoint, which is made known; NOBODY: no memory, or too many. */
 static uint8_t server_at(struct redis_sink *sink, const struct hx_endpoint *endpoint)
 {
+	const struct hx_redis_connection_options options = {
+		.ops = &connection_ops,
+		.reactor = &sink->reactor,
+		.resolver = &sink->resolver,
+		.tls = sink->tls,
+		.place = &sink->target.place,
+		.limits.input_size_max = INPUT_SIZE_MAX,
+		.limits.output_size_max = OUTPUT_SIZE_MAX,
+	};
 	struct server *server;
 	uint8_t number;
 
 	for (size_t i = 0; i < sink->server_count; i++) {
-		const struct hx_endpoint *other = &sink->servers[i]->wire.endpoint;
+		const struct hx_endpoint *other = &sink->servers[i]->endpoint;
 
 		if (other->port == endpoint->port && strcmp(other->host, endpoint->host) == 0)
 			return (uint8_t)i;
@@ -144,16 +250,14 @@ static uint8_t server_at(struct redis_sink *sink, const struct hx_endpoint *endp
 	if (number == NOBODY)
 		return NOBODY;
 	server = sink->servers[number];
-	server->sink = sink;
-	server->sent = server->answered = 0;
-	server->is_cut = server->is_away = false;
-	if (hx_redis_wire_init(
-		    &server->wire, &sink->reactor, &sink->resolver, sink->tls, &sink->target.place,
-		    endpoint, on_reply, server) != HAPAX_OK) {
+	memset(server, 0, sizeof(*server));
+	server->endpoint = *endpoint;
+	if (hx_redis_connection_init(&server->connection, &options, server) != HAPAX_OK) {
 		/* Nobody is there, under no name: it may be another's place. */
-		memset(&server->wire, 0, sizeof(server->wire));
+		server->endpoint = (struct hx_endpoint){0};
 		return NOBODY;
 	}
+	server->sink = sink;
 	return number;
 }
 
@@ -180,7 +284,7 @@ static void settle_server(struct redis_sink *sink, uint8_t number)
 				server->entries[i]->row->is_awaited = false;
 			}
 	if (!server->is_cut && server->answered < server->sent)
-		give_up_server(sink, number, &server->wire.why);
+		give_up_server(sink, number, &server->why);
 	server->sent = server->answered = 0;
 	server->is_cut = false;
 }
@@ -189,18 +293,17 @@ static bool open_server(struct redis_sink *sink, uint8_t number, int64_t deadlin
 {
 	struct server *server = sink->servers[number];
 	int64_t late_ns = hx_clock_mono_ns() + CONNECT_MS * MS_NS;
-	struct hapax_error why;
 
-	if (hx_redis_wire_is_open(&server->wire))
+	if (is_open(server))
 		return !server->is_away;
 	settle_server(sink, number);
 	/* Without a name it is a place that was not taken, for want of memory. */
-	if (server->is_away || server->wire.reactor == NULL)
+	if (server->is_away || server->sink == NULL)
 		return false;
-	if (hx_redis_wire_open(
-		    &server->wire, deadline_ns < late_ns ? deadline_ns : late_ns, &why) == HAPAX_OK)
+	connect_server(server, deadline_ns < late_ns ? deadline_ns : late_ns);
+	if (is_open(server))
 		return true;
-	give_up_server(sink, number, &why);
+	give_up_server(sink, number, &server->why);
 	return false;
 }
 
@@ -236,8 +339,7 @@ static uint8_t redirected_to(struct server *server, struct hapax_bytes text)
 	(void)snprintf(
 		endpoint.host, sizeof(endpoint.host), "%.*s", (int)(colon - space - 1), space + 1);
 	if (endpoint.host[0] == '\0')
-		(void)snprintf(
-			endpoint.host, sizeof(endpoint.host), "%s", server->wire.endpoint.host);
+		(void)snprintf(endpoint.host, sizeof(endpoint.host), "%s", server->endpoint.host);
 	return server_at(server->sink, &endpoint);
 }
 
@@ -303,7 +405,7 @@ static void judge_error(struct server *server, struct entry *entry, struct hapax
 		be_away(server->sink, &why);
 		/* It may be another server that is behind the name now. */
 		if (hx_resp_is_error(&value, "READONLY"))
-			hx_connection_close(&server->wire.connection, &why);
+			hx_connection_close(&server->connection.stream, &why);
 	} else if (
 		text.size >= sizeof(protocol) - 1 &&
 		memcmp(text.data, protocol, sizeof(protocol) - 1) == 0) {
@@ -320,18 +422,12 @@ static void judge_error(struct server *server, struct entry *entry, struct hapax
 	}
 }
 
-static void on_reply(struct hx_redis_wire *wire, struct hapax_bytes reply)
+static void take_reply(struct server *server, struct hapax_bytes reply)
 {
-	struct server *server = wire->context;
+	struct entry *entry = server->entries[server->answered++];
 	struct hx_resp_value value;
-	struct entry *entry;
 
-	if (server->answered == server->sent || !hx_resp_next(&reply, &value)) {
-		hx_connection_close(&wire->connection, NULL);
-		return;
-	}
-	entry = server->entries[server->answered++];
-	if (entry == NULL)
+	if (!hx_resp_next(&reply, &value) || entry == NULL)
 		return;
 	entry->row->is_awaited = false;
 	if (value.type == HX_RESP_ERROR || value.type == HX_RESP_BULK_ERROR)
@@ -453,19 +549,18 @@ static bool pace(struct redis_sink *sink, struct server *server, int64_t deadlin
 {
 	int64_t left_ns;
 
-	while (hx_redis_wire_is_open(&server->wire) &&
-	       hx_connection_unsent(&server->wire.connection) > AHEAD_SIZE) {
+	while (is_open(server) && hx_connection_unsent(&server->connection.stream) > AHEAD_SIZE) {
 		if (is_late(sink, deadline_ns, &left_ns))
 			return false;
 		hx_reactor_turn(&sink->reactor, left_ns);
 	}
-	return hx_redis_wire_is_open(&server->wire);
+	return is_open(server);
 }
 
 static bool write_entry(struct redis_sink *sink, struct server *server, struct entry *entry)
 {
 	static const char asking[] = "*1\r\n$6\r\nASKING\r\n";
-	struct hx_connection *connection = &server->wire.connection;
+	struct hx_connection *connection = &server->connection.stream;
 	struct hapax_bytes payload = entry->row->payload;
 	enum hapax_status status = HAPAX_OK;
 
@@ -498,12 +593,11 @@ static void send_risky(
 	size_t size = entry->row->payload.size;
 
 	read_replies(sink, deadline_ns);
-	if (!hx_redis_wire_is_open(&server->wire) || !write_head(sink, entry->row))
+	if (!is_open(server) || !write_head(sink, entry->row))
 		return;
 	(void)write_entry(sink, server, entry);
 	read_replies(sink, deadline_ns);
-	if (entry->row->outcome == HX_OUTBOX_UNDECIDED && !entry->is_due &&
-	    !hx_redis_wire_is_open(&server->wire))
+	if (entry->row->outcome == HX_OUTBOX_UNDECIDED && !entry->is_due && !is_open(server))
 		hx_sink_decide(
 			entry->row, HX_OUTBOX_FAILED,
 			"the connection was lost while Redis read its %zu bytes, perhaps because of them"
@@ -524,16 +618,15 @@ static void send_entry(struct redis_sink *sink, struct entry *entry, int64_t dea
 	if (number == NOBODY)
 		return;
 	server = sink->servers[number];
-	if (server->wire.value_size_max > 0 &&
-	    row->payload.size > (uint64_t)server->wire.value_size_max) {
+	if (server->value_size_max > 0 && row->payload.size > (uint64_t)server->value_size_max) {
 		hx_sink_decide(
 			row, HX_OUTBOX_REFUSED,
 			"its payload has %zu bytes, and Redis takes %" PRId64
 			" (proto-max-bulk-len); store it elsewhere, and send a reference",
-			row->payload.size, server->wire.value_size_max);
+			row->payload.size, server->value_size_max);
 		return;
 	}
-	if (server->wire.value_size_max == 0 && row->payload.size > SAFE_SIZE) {
+	if (server->value_size_max == 0 && row->payload.size > SAFE_SIZE) {
 		send_risky(sink, server, entry, deadline_ns);
 		return;
 	}
@@ -541,8 +634,8 @@ static void send_entry(struct redis_sink *sink, struct entry *entry, int64_t dea
 		return;
 	if (!write_entry(sink, server, entry)) {
 		/* Half a command is on its way: nothing can follow it. */
-		hx_redis_wire_close(&server->wire);
-		give_up_server(sink, number, &server->wire.why);
+		close_server(server);
+		give_up_server(sink, number, &server->why);
 		return;
 	}
 	(void)pace(sink, server, deadline_ns);
@@ -555,10 +648,9 @@ static void read_replies(struct redis_sink *sink, int64_t deadline_ns)
 		struct server *server = sink->servers[i];
 		int64_t left_ns;
 
-		while (hx_redis_wire_is_open(&server->wire) &&
-		       (server->answered < server->sent || server->is_cut)) {
+		while (is_open(server) && (server->answered < server->sent || server->is_cut)) {
 			if (is_late(sink, deadline_ns, &left_ns)) {
-				hx_redis_wire_close(&server->wire);
+				close_server(server);
 				break;
 			}
 			hx_reactor_turn(&sink->reactor, left_ns);
@@ -626,7 +718,7 @@ static void sink_close(struct hx_sink *base)
 	struct redis_sink *sink = of(base);
 
 	for (size_t i = 0; i < sink->server_count; i++) {
-		hx_redis_wire_done(&sink->servers[i]->wire);
+		end_server(sink->servers[i]);
 		hx_free(sink->servers[i]);
 	}
 	if (sink->has_reactor) {
@@ -640,19 +732,6 @@ static void sink_close(struct hx_sink *base)
 	hx_outbox_message_done(&base->message);
 	explicit_bzero(&sink->target, sizeof(sink->target));
 	hx_free(sink);
-}
-
-static enum hapax_status make_tls(struct redis_sink *sink, struct hapax_error *err)
-{
-	const struct hx_redis_place *place = &sink->target.place;
-	const struct hx_tls_options options = {
-		.authority_file = place->authority_file[0] == '\0' ? NULL : place->authority_file,
-		.certificate_file =
-			place->certificate_file[0] == '\0' ? NULL : place->certificate_file,
-		.key_file = place->key_file[0] == '\0' ? NULL : place->key_file,
-	};
-
-	return place->has_tls ? hx_tls_client_context_new(&options, &sink->tls, err) : HAPAX_OK;
 }
 
 static enum hapax_status make_servers(struct redis_sink *sink, struct hapax_error *err)
@@ -679,7 +758,7 @@ static enum hapax_status sink_open(
 	hx_buf_init(&sink->head, HEAD_SIZE_MAX);
 	status = hx_redis_target_parse(url, &sink->target, err);
 	if (status == HAPAX_OK)
-		status = make_tls(sink, err);
+		status = hx_redis_tls_context_new(&sink->target.place, &sink->tls, err);
 	if (status == HAPAX_OK)
 		status = hx_reactor_init(&sink->reactor, hx_net_system(), err);
 	if (status == HAPAX_OK) {

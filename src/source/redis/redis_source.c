@@ -221,6 +221,8 @@ static void redis_close(struct hapax_source *base)
 	hx_timer_retire(&source->courier.reactor.timers, &source->pulse);
 	hx_courier_done(&source->courier);
 	hx_source_done(base);
+	/* It holds a password. */
+	explicit_bzero(&source->place, sizeof(source->place));
 	hx_free(source);
 }
 
@@ -237,22 +239,6 @@ static void make_member(struct hx_redis_source *source)
 		memcpy(source->member, source->place.instance, sizeof(source->member));
 	else
 		(void)snprintf(source->member, sizeof(source->member), "hapax-%s", text);
-}
-
-static enum hapax_status make_tls(struct hx_redis_source *source, struct hapax_error *err)
-{
-	const struct hx_redis_place *place = &source->place.redis;
-	struct hx_tls_options options = {0};
-
-	if (!place->has_tls)
-		return HAPAX_OK;
-	if (place->authority_file[0] != '\0')
-		options.authority_file = place->authority_file;
-	if (place->certificate_file[0] != '\0') {
-		options.certificate_file = place->certificate_file;
-		options.key_file = place->key_file;
-	}
-	return hx_tls_client_context_new(&options, &source->tls, err);
 }
 
 static enum hapax_status make_lines(struct hx_redis_source *source, struct hapax_error *err)
@@ -284,7 +270,7 @@ static enum hapax_status open_source(
 	make_member(source);
 	if (hx_source_init(&source->base, &redis_ops, source->place.shown) != HAPAX_OK)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
-	status = make_tls(source, err);
+	status = hx_redis_tls_context_new(&source->place.redis, &source->tls, err);
 	if (status == HAPAX_OK)
 		status =
 			hx_courier_init(&source->courier, &source->base, &courier_ops, source, err);
@@ -317,6 +303,7 @@ enum hapax_status hx_redis_source_check(const char *url, struct hapax_error *err
 	if (place == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
 	status = hx_stream_place_parse(url, place, err);
+	explicit_bzero(place, sizeof(*place));
 	hx_free(place);
 	return status;
 }

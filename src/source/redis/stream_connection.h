@@ -13,12 +13,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "net/connection.h"
-#include "net/dial.h"
-#include "net/resolver.h"
-#include "net/tls/tls.h"
-#include "net/redis_place.h"
-#include "wire/resp/resp_reply.h"
+#include "net/redis_connection.h"
 
 enum {
 	/* Of one reply: entries that were asked for together. */
@@ -41,24 +36,13 @@ struct hx_redis_line_ops {
 struct hx_redis_line {
 	const struct hx_redis_line_ops *ops;
 	void *context;
-	struct hx_reactor *reactor;
-	const struct hx_redis_place *place;
-	struct hx_tls_context *tls; /* NULL: plain */
-	struct hx_dial dial;
-	struct hx_connection connection;
-	struct hx_timer retry;
-	struct hx_resp_scan scan;
+	struct hx_redis_connection connection;
 	struct hapax_buf output; /* the command that is being put */
 	bool is_spoilt;          /* there was no memory for it */
-	unsigned greeting;       /* replies to come before it is ready */
-	unsigned failures;       /* attempts to connect, one after the other */
 	size_t reply_size_max;   /* HX_REDIS_REPLY_SIZE_MAX or less; set before it is opened */
-	bool has_choked;   /* lost for a reply that was none, or too large; the owner clears it */
-	int64_t client_id; /* as the server has it; 0: it does not tell */
-	size_t open_calls; /* commands without reply */
+	int64_t client_id;       /* as the server has it; 0: it does not tell */
+	size_t open_calls;       /* commands without reply */
 	bool is_ready;
-	bool is_open;    /* the connection stands, or is being closed */
-	bool is_closing; /* for good */
 };
 
 /* What it points to must outlive it. NO_MEMORY. */
@@ -78,11 +62,10 @@ void hx_redis_line_close(struct hx_redis_line *line);
 /* Begin a command of count words, of which name is the first; put the others; send. */
 void hx_redis_line_command(struct hx_redis_line *line, size_t count, const char *name);
 void hx_redis_line_put(struct hx_redis_line *line, struct hapax_bytes word);
+void hx_redis_line_put_text(struct hx_redis_line *line, const char *text);
+void hx_redis_line_put_number(struct hx_redis_line *line, int64_t number);
 
 /* False: the line is not ready, or lost now, which will be told. */
 bool hx_redis_line_send(struct hx_redis_line *line);
-
-/* The server cannot do what we need: begin again, later. */
-void hx_redis_line_break(struct hx_redis_line *line, const char *why);
 
 #endif

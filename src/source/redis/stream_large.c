@@ -9,7 +9,6 @@
  *
  * The size of an entry is what its fields have in a reply: "$" SIZE CR LF BYTES CR LF each.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -36,31 +35,18 @@ static const char copy[] =
 	"for i=2,#ARGV do w[#w+1]=ARGV[i] end "
 	"return redis.call(unpack(w))";
 
-static void put_text(struct hx_redis_line *line, const char *text)
-{
-	hx_redis_line_put(line, hapax_bytes_from_text(text));
-}
-
-static void put_number(struct hx_redis_line *line, size_t number)
-{
-	char text[24];
-
-	(void)snprintf(text, sizeof(text), "%zu", number);
-	put_text(line, text);
-}
-
 void hx_redis_large_survey(struct hx_redis_source *source)
 {
 	struct hx_redis_line *line = &source->reader.line;
 
 	hx_redis_line_command(line, 8, "EVAL");
-	put_text(line, survey);
-	put_text(line, "1");
-	put_text(line, source->place.stream);
-	put_text(line, source->place.group);
-	put_text(line, source->member);
-	put_number(line, source->place.size_max);
-	put_number(line, HX_STREAM_PREFETCH_MAX);
+	hx_redis_line_put_text(line, survey);
+	hx_redis_line_put_text(line, "1");
+	hx_redis_line_put_text(line, source->place.stream);
+	hx_redis_line_put_text(line, source->place.group);
+	hx_redis_line_put_text(line, source->member);
+	hx_redis_line_put_number(line, (int64_t)source->place.size_max);
+	hx_redis_line_put_number(line, HX_STREAM_PREFETCH_MAX);
 }
 
 /* Two numbers without leading zeros: of different lengths, the longer one is larger. */
@@ -133,11 +119,11 @@ void hx_redis_large_copy(
 	struct hx_redis_line *line = &source->writer.line;
 
 	hx_redis_line_command(line, 6 + 2 * publication->header_count, "EVAL");
-	put_text(line, copy);
-	put_text(line, "2");
-	put_text(line, source->place.stream);
-	put_text(line, publication->target);
-	put_text(line, entry->id);
+	hx_redis_line_put_text(line, copy);
+	hx_redis_line_put_text(line, "2");
+	hx_redis_line_put_text(line, source->place.stream);
+	hx_redis_line_put_text(line, publication->target);
+	hx_redis_line_put_text(line, entry->id);
 	for (size_t i = 0; i < publication->header_count; i++) {
 		hx_redis_line_put(line, publication->headers[i].name);
 		hx_redis_line_put(line, publication->headers[i].value);

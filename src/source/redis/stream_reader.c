@@ -5,7 +5,6 @@
  * One command at a time: XAUTOCLAIM while a sweep is due, else XREADGROUP, which waits at the
  * server. The group is made where it is missing: at first, and when it has vanished.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,19 +26,6 @@ static struct hx_redis_source *source_of(struct hx_redis_line *line)
 	return line->context;
 }
 
-static void put_text(struct hx_redis_line *line, const char *text)
-{
-	hx_redis_line_put(line, hapax_bytes_from_text(text));
-}
-
-static void put_number(struct hx_redis_line *line, int64_t number)
-{
-	char text[24];
-
-	(void)snprintf(text, sizeof(text), "%" PRId64, number);
-	put_text(line, text);
-}
-
 /*
  * A group that has vanished begins where we were, or, when it is to begin with the earliest,
  * there: what was done is a duplicate then, and nothing is left out.
@@ -52,11 +38,11 @@ static void make_group(struct hx_redis_source *source)
 	if (source->place.starts_latest)
 		start = reader->last_id[0] != '\0' ? reader->last_id : "$";
 	hx_redis_line_command(&reader->line, 6, "XGROUP");
-	put_text(&reader->line, "CREATE");
-	put_text(&reader->line, source->place.stream);
-	put_text(&reader->line, source->place.group);
-	put_text(&reader->line, start);
-	put_text(&reader->line, "MKSTREAM");
+	hx_redis_line_put_text(&reader->line, "CREATE");
+	hx_redis_line_put_text(&reader->line, source->place.stream);
+	hx_redis_line_put_text(&reader->line, source->place.group);
+	hx_redis_line_put_text(&reader->line, start);
+	hx_redis_line_put_text(&reader->line, "MKSTREAM");
 	reader->is_making_group = true;
 }
 
@@ -65,13 +51,13 @@ static void sweep(struct hx_redis_source *source, size_t count)
 	struct hx_redis_line *line = &source->reader.line;
 
 	hx_redis_line_command(line, 8, "XAUTOCLAIM");
-	put_text(line, source->place.stream);
-	put_text(line, source->place.group);
-	put_text(line, source->member);
-	put_number(line, source->place.min_idle_ms);
-	put_text(line, source->reader.cursor);
-	put_text(line, "COUNT");
-	put_number(line, (int64_t)count);
+	hx_redis_line_put_text(line, source->place.stream);
+	hx_redis_line_put_text(line, source->place.group);
+	hx_redis_line_put_text(line, source->member);
+	hx_redis_line_put_number(line, source->place.min_idle_ms);
+	hx_redis_line_put_text(line, source->reader.cursor);
+	hx_redis_line_put_text(line, "COUNT");
+	hx_redis_line_put_number(line, (int64_t)count);
 	source->reader.is_sweeping = true;
 }
 
@@ -82,18 +68,18 @@ static void read_group(struct hx_redis_source *source, size_t count, bool is_new
 	struct hx_redis_line *line = &reader->line;
 
 	hx_redis_line_command(line, is_new ? 11 : 9, "XREADGROUP");
-	put_text(line, "GROUP");
-	put_text(line, source->place.group);
-	put_text(line, source->member);
-	put_text(line, "COUNT");
-	put_number(line, (int64_t)count);
+	hx_redis_line_put_text(line, "GROUP");
+	hx_redis_line_put_text(line, source->place.group);
+	hx_redis_line_put_text(line, source->member);
+	hx_redis_line_put_text(line, "COUNT");
+	hx_redis_line_put_number(line, (int64_t)count);
 	if (is_new) {
-		put_text(line, "BLOCK");
-		put_number(line, BLOCK_MS);
+		hx_redis_line_put_text(line, "BLOCK");
+		hx_redis_line_put_number(line, BLOCK_MS);
 	}
-	put_text(line, "STREAMS");
-	put_text(line, source->place.stream);
-	put_text(line, is_new ? ">" : reader->history);
+	hx_redis_line_put_text(line, "STREAMS");
+	hx_redis_line_put_text(line, source->place.stream);
+	hx_redis_line_put_text(line, is_new ? ">" : reader->history);
 	reader->is_recalling = !is_new;
 }
 
@@ -334,7 +320,7 @@ static void take_error(struct hx_redis_source *source, const struct hx_resp_valu
 		hx_courier_say(&source->courier, why, false);
 		return;
 	}
-	hx_redis_line_break(&reader->line, why);
+	hx_redis_connection_break(&reader->line.connection, why);
 }
 
 /* As many as should fill a reply, by what this one had. */
@@ -389,7 +375,8 @@ static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
 	choose_count(reader, reply.size, count);
 	hx_courier_deliver(&source->courier, &list);
 	if (!is_good)
-		hx_redis_line_break(line, "an answer of Redis had another form, or no room");
+		hx_redis_connection_break(
+			&line->connection, "an answer of Redis had another form, or no room");
 	if (source->is_stopping)
 		hx_redis_source_end(source);
 	else
@@ -420,9 +407,8 @@ static void on_lost(struct hx_redis_line *line, const char *why)
 	struct hx_redis_reader *reader = &source->reader;
 
 	/* Perhaps there was too much in one answer. Our own are read one by one up to it. */
-	if (line->has_choked && (!reader->is_recalling || reader->asked == 1))
+	if (line->connection.has_choked && (!reader->is_recalling || reader->asked == 1))
 		reader->needs_survey = true;
-	line->has_choked = false;
 	if (reader->is_asking)
 		reader->count = 1;
 	reader->is_asking = false;

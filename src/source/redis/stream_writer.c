@@ -6,7 +6,6 @@
  * When no line comes for a while they are given up: their entries are delivered again, and
  * are duplicates then. A dead letter whose reply is lost is sent again: there may be two.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -22,19 +21,6 @@ enum { AWAY_MS_MAX = 10 * 1000 };
 static struct hx_redis_source *source_of(struct hx_redis_line *line)
 {
 	return line->context;
-}
-
-static void put_text(struct hx_redis_line *line, const char *text)
-{
-	hx_redis_line_put(line, hapax_bytes_from_text(text));
-}
-
-static void put_number(struct hx_redis_line *line, int64_t number)
-{
-	char text[24];
-
-	(void)snprintf(text, sizeof(text), "%" PRId64, number);
-	put_text(line, text);
 }
 
 static bool has_room(const struct hx_redis_writer *writer)
@@ -74,12 +60,13 @@ static void send_acks(struct hx_redis_source *source)
 		size_t count = count_of(&writer->acked);
 
 		hx_redis_line_command(&writer->line, 3 + count, "XACK");
-		put_text(&writer->line, source->place.stream);
-		put_text(&writer->line, source->place.group);
+		hx_redis_line_put_text(&writer->line, source->place.stream);
+		hx_redis_line_put_text(&writer->line, source->place.group);
 		for (size_t i = 0; i < count; i++) {
 			struct hx_parcel *parcel = hx_parcels_take(&writer->acked);
 
-			put_text(&writer->line, ((struct hx_redis_entry *)(void *)parcel)->id);
+			hx_redis_line_put_text(
+				&writer->line, ((struct hx_redis_entry *)(void *)parcel)->id);
 			hx_parcels_add(&writer->acking, parcel);
 		}
 		if (!send_call(writer, HX_REDIS_CALL_ACK, count))
@@ -105,20 +92,20 @@ static void send_given_back(struct hx_redis_source *source)
 		size_t count = count_of(&writer->given_back);
 
 		hx_redis_line_command(&writer->line, 8 + count, "XCLAIM");
-		put_text(&writer->line, source->place.stream);
-		put_text(&writer->line, source->place.group);
-		put_text(&writer->line, source->member);
-		put_text(&writer->line, "0");
+		hx_redis_line_put_text(&writer->line, source->place.stream);
+		hx_redis_line_put_text(&writer->line, source->place.group);
+		hx_redis_line_put_text(&writer->line, source->member);
+		hx_redis_line_put_text(&writer->line, "0");
 		for (size_t i = 0; i < count; i++) {
 			struct hx_parcel *parcel = hx_parcels_take(&writer->given_back);
 			struct hx_redis_entry *entry = (struct hx_redis_entry *)(void *)parcel;
 
-			put_text(&writer->line, entry->id);
+			hx_redis_line_put_text(&writer->line, entry->id);
 			forget(source, entry);
 		}
-		put_text(&writer->line, "IDLE");
-		put_number(&writer->line, 100 * source->place.min_idle_ms);
-		put_text(&writer->line, "JUSTID");
+		hx_redis_line_put_text(&writer->line, "IDLE");
+		hx_redis_line_put_number(&writer->line, 100 * source->place.min_idle_ms);
+		hx_redis_line_put_text(&writer->line, "JUSTID");
 		if (!send_call(writer, HX_REDIS_CALL_OTHER, 0))
 			return;
 	}
@@ -185,8 +172,8 @@ static void put_entry(struct hx_redis_writer *writer, const struct hapax_publica
 	size_t count = put_fields(writer, publication, true);
 
 	hx_redis_line_command(&writer->line, 3 + 2 * count, "XADD");
-	put_text(&writer->line, publication->target);
-	put_text(&writer->line, "*");
+	hx_redis_line_put_text(&writer->line, publication->target);
+	hx_redis_line_put_text(&writer->line, "*");
 	(void)put_fields(writer, publication, false);
 }
 
@@ -289,8 +276,8 @@ void hx_redis_writer_unblock(struct hx_redis_source *source)
 	if (!has_room(writer) || !source->reader.is_asking || source->reader.line.client_id == 0)
 		return;
 	hx_redis_line_command(&writer->line, 3, "CLIENT");
-	put_text(&writer->line, "UNBLOCK");
-	put_number(&writer->line, source->reader.line.client_id);
+	hx_redis_line_put_text(&writer->line, "UNBLOCK");
+	hx_redis_line_put_number(&writer->line, source->reader.line.client_id);
 	(void)send_call(writer, HX_REDIS_CALL_OTHER, 0);
 }
 
@@ -318,13 +305,13 @@ void hx_redis_writer_keep(struct hx_redis_source *source)
 		for (; end != NULL && count < HX_REDIS_IDS_MAX; end = end->newer)
 			count++;
 		hx_redis_line_command(&writer->line, 6 + count, "XCLAIM");
-		put_text(&writer->line, source->place.stream);
-		put_text(&writer->line, source->place.group);
-		put_text(&writer->line, source->member);
-		put_text(&writer->line, "0");
+		hx_redis_line_put_text(&writer->line, source->place.stream);
+		hx_redis_line_put_text(&writer->line, source->place.group);
+		hx_redis_line_put_text(&writer->line, source->member);
+		hx_redis_line_put_text(&writer->line, "0");
 		for (; at != end; at = at->newer)
-			put_text(&writer->line, at->id);
-		put_text(&writer->line, "JUSTID");
+			hx_redis_line_put_text(&writer->line, at->id);
+		hx_redis_line_put_text(&writer->line, "JUSTID");
 		if (!send_call(writer, HX_REDIS_CALL_OTHER, 0))
 			return;
 	}
@@ -337,8 +324,8 @@ static void ask_lag(struct hx_redis_source *source)
 	if (!has_room(writer))
 		return;
 	hx_redis_line_command(&writer->line, 3, "XINFO");
-	put_text(&writer->line, "GROUPS");
-	put_text(&writer->line, source->place.stream);
+	hx_redis_line_put_text(&writer->line, "GROUPS");
+	hx_redis_line_put_text(&writer->line, source->place.stream);
 	(void)send_call(writer, HX_REDIS_CALL_LAG, 0);
 }
 
@@ -380,11 +367,11 @@ bool hx_redis_writer_goodbye(struct hx_redis_source *source, const char *script)
 		return true;
 	writer->said_goodbye = true;
 	hx_redis_line_command(&writer->line, 6, "EVAL");
-	put_text(&writer->line, script);
-	put_text(&writer->line, "1");
-	put_text(&writer->line, source->place.stream);
-	put_text(&writer->line, source->place.group);
-	put_text(&writer->line, source->member);
+	hx_redis_line_put_text(&writer->line, script);
+	hx_redis_line_put_text(&writer->line, "1");
+	hx_redis_line_put_text(&writer->line, source->place.stream);
+	hx_redis_line_put_text(&writer->line, source->place.group);
+	hx_redis_line_put_text(&writer->line, source->member);
 	return !send_call(writer, HX_REDIS_CALL_OTHER, 0);
 }
 
@@ -465,7 +452,7 @@ static void take_acked(
 			why, sizeof(why), "Redis took no acknowledgement: %.*s",
 			(int)(value->text.size < 200 ? value->text.size : 200),
 			(const char *)value->text.data);
-		hx_redis_line_break(&source->writer.line, why);
+		hx_redis_connection_break(&source->writer.line.connection, why);
 		return;
 	}
 	for (size_t i = 0; i < count; i++)

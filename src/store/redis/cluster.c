@@ -111,8 +111,8 @@ static struct hx_redis_link *find_unused(struct hx_redis_client *client)
 	for (size_t i = client->place->endpoint_count; i < client->link_count; i++) {
 		struct hx_redis_link *link = client->links[i];
 
-		if (link->state == HX_REDIS_LINK_IDLE && link->pending == NULL &&
-		    link->unit_count == 0 && link->connection.state == HX_CONNECTION_NONE &&
+		if (link->connection.state == HX_REDIS_CONNECTION_CLOSED && link->pending == NULL &&
+		    link->unit_count == 0 && link->connection.stream.state == HX_CONNECTION_NONE &&
 		    !is_owner(client, link))
 			return link;
 	}
@@ -145,7 +145,7 @@ static struct hx_redis_link *link_to(
 	if (unused == NULL)
 		return hx_redis_client_add_link(client, &endpoint);
 	unused->endpoint = endpoint;
-	unused->failures = 0;
+	unused->connection.failures = 0;
 	return unused;
 }
 
@@ -480,8 +480,8 @@ static void go_on_opening(struct hx_redis_client *client)
 
 		if (!is_owner(client, link))
 			continue;
-		is_complete &= link->state == HX_REDIS_LINK_READY;
-		if (link->state == HX_REDIS_LINK_IDLE)
+		is_complete &= link->connection.state == HX_REDIS_CONNECTION_READY;
+		if (link->connection.state == HX_REDIS_CONNECTION_CLOSED)
 			hx_redis_link_connect(link);
 	}
 	if (is_complete) {
@@ -531,8 +531,8 @@ static struct hx_redis_link *link_to_ask(struct hx_redis_client *client)
 		for (size_t k = 0; k < ASKS; k++)
 			is_asked |= cluster->asks[k].link == link;
 		/* One that has just been lost may not know it yet. */
-		if (link->state != HX_REDIS_LINK_READY ||
-		    link->connection.state != HX_CONNECTION_OPEN || is_asked)
+		if (link->connection.state != HX_REDIS_CONNECTION_READY ||
+		    link->connection.stream.state != HX_CONNECTION_OPEN || is_asked)
 			continue;
 		if (best == NULL || link->answered_ns > best->answered_ns)
 			best = link;
@@ -546,15 +546,15 @@ static void find_link(struct hx_redis_client *client)
 	struct hx_redis_cluster *cluster = client->cluster;
 
 	for (size_t i = 0; i < client->link_count; i++) {
-		enum hx_redis_link_state state = client->links[i]->state;
+		enum hx_redis_connection_state state = client->links[i]->connection.state;
 
-		if (state == HX_REDIS_LINK_DIALLING || state == HX_REDIS_LINK_GREETING)
+		if (state == HX_REDIS_CONNECTION_DIALLING || state == HX_REDIS_CONNECTION_GREETING)
 			return;
 	}
 	for (size_t i = 0; i < client->link_count; i++) {
 		struct hx_redis_link *link = client->links[cluster->next++ % client->link_count];
 
-		if (link->state == HX_REDIS_LINK_IDLE) {
+		if (link->connection.state == HX_REDIS_CONNECTION_CLOSED) {
 			hx_redis_link_connect(link);
 			return;
 		}
@@ -670,7 +670,8 @@ static void on_tick(struct hx_timer *timer)
 
 		cluster->wants_map |=
 			link->unit_count > 0 && now_ns - link->answered_ns > SILENT_MS * MS_NS;
-		cluster->wants_map |= link->pending != NULL && link->state != HX_REDIS_LINK_READY;
+		cluster->wants_map |= link->pending != NULL &&
+			link->connection.state != HX_REDIS_CONNECTION_READY;
 	}
 	hx_redis_cluster_pump(client);
 }

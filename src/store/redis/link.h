@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * link.h - one connection to one Redis server, and what is on its way over it.
+ * link.h - the store's way to one Redis server: a connection, and what is on its way over it.
  *
  * Requests are sent as they come, one command for each group, without waiting for the
  * answers to those before. When the connection is lost,
@@ -20,11 +20,9 @@
 
 #include <stdbool.h>
 
-#include "net/connection.h"
-#include "net/dial.h"
+#include "net/redis_connection.h"
 #include "store/redis/redis_request.h"
 #include "store/redis/redis_session.h"
-#include "wire/resp/resp_reply.h"
 
 struct hx_redis_client;
 
@@ -51,26 +49,13 @@ struct hx_redis_batch {
 
 enum { HX_REDIS_UNITS_MAX = 1024 };
 
-enum hx_redis_link_state {
-	HX_REDIS_LINK_IDLE,    /* not connected, and nobody wants it to be */
-	HX_REDIS_LINK_WAITING, /* for the next attempt */
-	HX_REDIS_LINK_DIALLING,
-	HX_REDIS_LINK_GREETING, /* the session is being set up */
-	HX_REDIS_LINK_READY,
-};
-
 struct hx_redis_link {
 	struct hx_redis_client *client;
 	struct hx_endpoint endpoint;
-	enum hx_redis_link_state state;
-	struct hx_dial dial;
-	struct hx_connection connection;
-	struct hx_timer retry;
+	struct hx_redis_connection connection;
 	struct hx_timer deadline;
-	unsigned failures; /* attempts to connect, one after the other */
 	bool needs_scripts;
 	struct hx_redis_session session;
-	struct hx_resp_scan scan;
 	struct hx_redis_request *pending; /* has something to send */
 	struct hx_redis_request *pending_last;
 	struct hx_redis_unit units[HX_REDIS_UNITS_MAX]; /* a ring */
@@ -89,7 +74,7 @@ enum hapax_status hx_redis_link_init(
 /* Its connection is closed, or the reactor has stopped. */
 void hx_redis_link_done(struct hx_redis_link *link);
 
-/* Begin to connect; it is idle. */
+/* Begin to connect; it is CLOSED. */
 void hx_redis_link_connect(struct hx_redis_link *link);
 
 /* Write what is in the client's output buffer to the connection. */

@@ -16,8 +16,8 @@
 
 #include "base/error.h"
 #include "store/core.h"
-#include "store/redis/redis_client.h"
 #include "store/redis/cluster.h"
+#include "store/redis/redis_client.h"
 
 enum {
 	/* Replies that may be on their way at once: they fit memory that is always there. */
@@ -25,10 +25,10 @@ enum {
 
 	/* The reply to a call: a page of records, an hour's counters. */
 	CALL_REPLY_SIZE_MAX = 64 * 1024 * 1024,
+	ASKING_REPLY_SIZE_MAX = 64 * 1024,
 
 	/* What shares a command: it is made in memory that is always there. */
 	BATCH_SIZE_MAX = 64 * 1024,
-	GREETING_REPLY_SIZE_MAX = 1024 * 1024,
 };
 
 #define MS_NS INT64_C(1000000)
@@ -204,7 +204,7 @@ void hx_redis_pipeline_deadline(struct hx_timer *timer)
 	if (link->unit_count > 0 && give_up_ns(link, first_in_flight(link)) <= now_ns) {
 		/* Whatever comes now comes too late, and nothing can be skipped in a stream. */
 		(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "Redis did not answer in time");
-		hx_connection_close(&link->connection, &err);
+		hx_connection_close(&link->connection.stream, &err);
 	}
 	update_deadline(link);
 }
@@ -216,7 +216,7 @@ static void settle(struct hx_redis_link *link, struct hx_redis_request *request)
 static bool has_room(const struct hx_redis_link *link, size_t reply_size)
 {
 	/* It may be closed and not yet have said so. */
-	if (link->connection.state != HX_CONNECTION_OPEN)
+	if (link->connection.stream.state != HX_CONNECTION_OPEN)
 		return false;
 	return link->unit_count + 1 < HX_REDIS_UNITS_MAX &&
 		(link->unit_count == 0 || link->expected_bytes + reply_size <= REPLY_WINDOW);
@@ -303,7 +303,7 @@ static void send_batch(struct hx_redis_link *link)
 	for (size_t i = 0; i < batch->count; i++) {
 		if (status == HAPAX_OK)
 			unit_at(link, link->unit_count - 1 - i)->end_bytes =
-				link->connection.written_bytes;
+				link->connection.stream.written_bytes;
 		else
 			lose_last_unit(link, status);
 	}
@@ -367,13 +367,13 @@ static bool send_next(struct hx_redis_link *link, struct hx_redis_request *reque
 		fail_undecided(request, request->sent, count, status);
 	} else if (link->client->output.size > 0) {
 		if (request->asks)
-			*unit_at(link, link->unit_count++) =
-				(struct hx_redis_unit){.end_bytes = link->connection.written_bytes};
+			*unit_at(link, link->unit_count++) = (struct hx_redis_unit){
+				.end_bytes = link->connection.stream.written_bytes};
 		*unit_at(link, link->unit_count++) = (struct hx_redis_unit){
 			.request = request,
 			.first = request->sent,
 			.count = count,
-			.end_bytes = link->connection.written_bytes,
+			.end_bytes = link->connection.stream.written_bytes,
 			.reply_size = expected,
 		};
 		link->expected_bytes += expected;
@@ -389,14 +389,13 @@ static void load_scripts(struct hx_redis_link *link)
 {
 	hx_buf_clear(&link->client->output);
 	link->needs_scripts = false;
-	link->state = HX_REDIS_LINK_GREETING;
-	hx_connection_set_deadline(
+	hx_redis_connection_greet_again(
 		&link->connection,
 		hx_reactor_now_ns(&link->client->reactor) +
 			link->client->options->timeout_ms * MS_NS);
 	if (hx_redis_session_reload(&link->session, &link->client->output) != HAPAX_OK ||
 	    hx_redis_link_write(link) != HAPAX_OK)
-		hx_connection_close(&link->connection, NULL);
+		hx_connection_close(&link->connection.stream, NULL);
 }
 
 /* Send what can be sent. */
@@ -404,12 +403,12 @@ void hx_redis_pipeline_pump(struct hx_redis_link *link)
 {
 	struct hx_redis_request *before = NULL;
 
-	if (link->state == HX_REDIS_LINK_IDLE && link->pending != NULL)
+	if (link->connection.state == HX_REDIS_CONNECTION_CLOSED && link->pending != NULL)
 		hx_redis_link_connect(link);
-	if (link->state == HX_REDIS_LINK_READY && link->needs_scripts && link->unit_count == 0 &&
-	    link->connection.state == HX_CONNECTION_OPEN)
+	if (link->connection.state == HX_REDIS_CONNECTION_READY && link->needs_scripts &&
+	    link->unit_count == 0 && link->connection.stream.state == HX_CONNECTION_OPEN)
 		load_scripts(link);
-	if (link->state == HX_REDIS_LINK_READY && !link->needs_scripts) {
+	if (link->connection.state == HX_REDIS_CONNECTION_READY && !link->needs_scripts) {
 		for (struct hx_redis_request *request = link->pending; request != NULL;) {
 			struct hx_redis_request *sent = request;
 			bool has_room = true;
@@ -511,7 +510,7 @@ static bool apply(
 		(void)hx_error_set(
 			&err, HAPAX_ERR_UNAVAILABLE, 0,
 			"the Redis server does not serve us any more");
-		hx_connection_close(&link->connection, &err);
+		hx_connection_close(&link->connection.stream, &err);
 		break;
 	case HX_REDIS_BROKEN: return false;
 	}
@@ -613,8 +612,10 @@ size_t hx_redis_pipeline_reply_size_max(struct hx_redis_link *link)
 	size_t count;
 	size_t size = 0;
 
-	if (link->state != HX_REDIS_LINK_READY || unit_at(link, 0)->request == NULL)
-		return GREETING_REPLY_SIZE_MAX;
+	if (link->unit_count == 0)
+		return 0;
+	if (unit_at(link, 0)->request == NULL)
+		return ASKING_REPLY_SIZE_MAX;
 	if (unit_at(link, 0)->request->call != NULL)
 		return CALL_REPLY_SIZE_MAX;
 	count = joined_count(link);
@@ -629,7 +630,7 @@ size_t hx_redis_pipeline_reply_size_max(struct hx_redis_link *link)
 
 void hx_redis_pipeline_lose(struct hx_redis_link *link)
 {
-	uint64_t sent_bytes = link->connection.sent_bytes;
+	uint64_t sent_bytes = link->connection.stream.sent_bytes;
 
 	while (link->unit_count > 0) {
 		struct hx_redis_unit unit = *unit_at(link, 0);

@@ -27,7 +27,7 @@ void hx_redis_pipeline_pump(struct hx_redis_link *link);
 /* One whole reply to the first command in flight. False: the stream is of no use any more. */
 bool hx_redis_pipeline_take(struct hx_redis_link *link, struct hapax_bytes reply);
 
-/* The most bytes that the next reply can rightly have. */
+/* The most bytes that the next reply can rightly have; 0: none is due. */
 size_t hx_redis_pipeline_reply_size_max(struct hx_redis_link *link);
 
 /* The connection is gone: whatever is in flight ends, as link.h says. */

@@ -44,7 +44,7 @@ void hx_redis_client_judge(struct hx_redis_client *client)
 		const struct hx_redis_link *link = client->links[i];
 		const struct hx_redis_server *server = &link->session.server;
 
-		if (link->state != HX_REDIS_LINK_READY)
+		if (link->connection.state != HX_REDIS_CONNECTION_READY)
 			continue;
 		all.has_log &= server->has_log;
 		all.syncs_always &= server->syncs_always;
@@ -91,15 +91,12 @@ void hx_redis_client_link_ready(struct hx_redis_link *link)
 bool hx_redis_client_link_failed(struct hx_redis_link *link, const struct hapax_error *err)
 {
 	struct hx_redis_client *client = link->client;
-	struct hapax_error why = *err;
 
-	if (why.status == HAPAX_OK)
-		(void)hx_error_set(&why, HAPAX_ERR_UNAVAILABLE, 0, "Redis closed the connection");
 	if (client->cluster != NULL)
-		return hx_redis_cluster_failed(client, link, &why);
+		return hx_redis_cluster_failed(client, link, err);
 	if (client->is_opened)
 		return true;
-	hx_redis_client_opened(client, &why);
+	hx_redis_client_opened(client, err);
 	return false;
 }
 
@@ -167,7 +164,7 @@ static void on_arrived(struct hx_task *task)
 		add_request(client, request);
 	}
 	/* The first connection is made without being asked for. */
-	if (!client->is_opened && client->links[0]->state == HX_REDIS_LINK_IDLE)
+	if (!client->is_opened && client->links[0]->connection.state == HX_REDIS_CONNECTION_CLOSED)
 		hx_redis_link_connect(client->links[0]);
 	pump(client);
 }
@@ -195,16 +192,11 @@ static void on_stop(struct hx_task *task)
 		struct hx_redis_link *link = client->links[i];
 
 		end_own_calls(link);
-		hx_timer_clear(&client->reactor.timers, &link->retry);
-		client->open_count += link->connection.state != HX_CONNECTION_NONE;
+		client->open_count += hx_redis_connection_close(&link->connection);
 	}
-	client->open_count += hx_redis_subscriber_stop(&client->subscriber);
+	client->open_count += hx_redis_connection_close(&client->subscriber.connection);
 	if (client->open_count == 0)
 		hx_reactor_stop(&client->reactor);
-	for (size_t i = 0; i < client->link_count; i++) {
-		if (client->links[i]->connection.state != HX_CONNECTION_NONE)
-			hx_connection_close(&client->links[i]->connection, NULL);
-	}
 }
 
 static void io_run(void *arg)
@@ -271,13 +263,6 @@ static enum hapax_status make_links(struct hx_redis_client *client)
 
 static enum hapax_status make_parts(struct hx_redis_client *client, struct hapax_error *err)
 {
-	const struct hx_redis_place *place = client->place;
-	struct hx_tls_options tls = {
-		.authority_file = place->authority_file[0] == '\0' ? NULL : place->authority_file,
-		.certificate_file =
-			place->certificate_file[0] == '\0' ? NULL : place->certificate_file,
-		.key_file = place->key_file[0] == '\0' ? NULL : place->key_file,
-	};
 	enum hapax_status status =
 		hx_request_queue_init(&client->queue, sizeof(struct hx_redis_request));
 
@@ -288,8 +273,7 @@ static enum hapax_status make_parts(struct hx_redis_client *client, struct hapax
 		status = hx_buf_reserve(&client->encoder.member, client->encoder.member.size_max);
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "no memory to open a store");
-	if (place->has_tls)
-		status = hx_tls_client_context_new(&tls, &client->tls, err);
+	status = hx_redis_tls_context_new(client->place, &client->tls, err);
 	if (status == HAPAX_OK)
 		status = hx_reactor_init(&client->reactor, client->net, err);
 	if (status != HAPAX_OK)

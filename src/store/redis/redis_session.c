@@ -13,8 +13,6 @@
 #include "wire/resp/resp_reply.h"
 
 enum step {
-	STEP_AUTH,
-	STEP_SELECT,
 	STEP_NAME,
 	STEP_INFO,
 	STEP_FSYNC,
@@ -46,20 +44,12 @@ static enum hapax_status say(struct hapax_buf *buf, const char *const *words, si
 static enum hapax_status say_step(
 	const struct hx_redis_session *session, struct hapax_buf *buf, unsigned step)
 {
-	const struct hx_redis_place *place = session->place;
 	const struct hapax_clock *clock = session->clock;
 	char text[HX_REDIS_PREFIX_SIZE_MAX + 16];
 	char epoch[24];
 
-	(void)snprintf(text, sizeof(text), "%s:meta", place->prefix);
+	(void)snprintf(text, sizeof(text), "%s:meta", session->place->prefix);
 	switch (step) {
-	case STEP_AUTH:
-		if (place->user[0] != '\0')
-			return SAY(buf, "AUTH", place->user, place->password);
-		return SAY(buf, "AUTH", place->password);
-	case STEP_SELECT:
-		(void)snprintf(text, sizeof(text), "%d", place->db);
-		return SAY(buf, "SELECT", text);
 	case STEP_NAME: return SAY(buf, "CLIENT", "SETNAME", "hapax");
 	case STEP_INFO: return SAY(buf, "INFO");
 	case STEP_FSYNC: return SAY(buf, "CONFIG", "GET", "appendfsync");
@@ -95,18 +85,12 @@ static enum hapax_status add_scripts(struct hx_redis_session *session, struct ha
 
 enum hapax_status hx_redis_session_begin(struct hx_redis_session *session, struct hapax_buf *buf)
 {
-	static const unsigned steps[] = {STEP_INFO, STEP_FSYNC, STEP_REWRITE};
+	static const unsigned steps[] = {STEP_NAME, STEP_INFO, STEP_FSYNC, STEP_REWRITE};
 	enum hapax_status status = HAPAX_OK;
 
 	session->step_count = 0;
 	session->step_next = 0;
 	memset(&session->server, 0, sizeof(session->server));
-	if (session->place->password[0] != '\0' || session->place->user[0] != '\0')
-		status = add_step(session, buf, STEP_AUTH);
-	if (status == HAPAX_OK && session->place->db != 0)
-		status = add_step(session, buf, STEP_SELECT);
-	if (status == HAPAX_OK)
-		status = add_step(session, buf, STEP_NAME);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && status == HAPAX_OK; i++)
 		status = add_step(session, buf, steps[i]);
 	if (status == HAPAX_OK)
@@ -233,28 +217,13 @@ bool hx_redis_guarantee(
 }
 
 static enum hx_redis_session_result refuse_error(
-	const struct hx_redis_session *session, unsigned step, const struct hx_resp_value *value,
+	const struct hx_redis_session *session, const struct hx_resp_value *value,
 	struct hapax_error *err)
 {
 	int size = (int)(value->text.size < 120 ? value->text.size : 120);
 	const char *text = value->text.data;
 
-	if (step == STEP_AUTH || hx_resp_is_error(value, "NOAUTH") ||
-	    hx_resp_is_error(value, "WRONGPASS"))
-		(void)hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"Redis refused the user or password: '%.*s'; give them as redis://user:password@host",
-			size, text);
-	else if (step == STEP_SELECT)
-		(void)hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"Redis has no database %d: '%.*s'; use a smaller number, or set 'databases' in its"
-			" configuration",
-			session->place->db, size, text);
-	else if (hx_resp_is_error(value, "LOADING"))
-		(void)hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, 0, "Redis is loading its data; try again");
-	else if (hx_resp_is_error(value, "NOPERM"))
+	if (hx_resp_is_error(value, "NOPERM"))
 		(void)hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"the Redis user lacks a permission: '%.*s'; it needs +@all on '%s:*', or +eval"
@@ -398,7 +367,7 @@ static enum hx_redis_session_result take(
 		return refuse_reply(err);
 	/* Managed servers hide CONFIG; what it would say is then not promised. */
 	if (is_error(&value) && step != STEP_NAME && step != STEP_FSYNC && step != STEP_REWRITE)
-		return refuse_error(session, step, &value, err);
+		return refuse_error(session, &value, err);
 	switch (step) {
 	case STEP_INFO:
 		if (!hx_resp_text(&value, &text))
@@ -416,8 +385,6 @@ static enum hx_redis_session_result take(
 			return refuse_reply(err);
 		return HX_REDIS_SESSION_MORE;
 	case STEP_VERSION: return take_version(session, &value, buf, err);
-	case STEP_AUTH:
-	case STEP_SELECT:
 	case STEP_NAME:
 	case STEP_SET_EPOCH:
 	case STEP_CREATE: return HX_REDIS_SESSION_MORE;

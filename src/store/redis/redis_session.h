@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_session.h - what is said to a server before the first operation: who we are, what it
- * is, and what can be promised on it.
+ * redis_session.h - what is said to a server before the first operation, behind the password:
+ * what it is, and what can be promised on it.
  *
  * All of it goes out at once and is answered in order. The same is said after every
  * reconnect, because another server may answer then.

@@ -6,11 +6,8 @@
 
 #include <string.h>
 
-#include "base/backoff.h"
 #include "base/bytes.h"
-#include "base/error.h"
 #include "base/limits.h"
-#include "base/random.h"
 #include "store/redis/redis_client.h"
 #include "store/redis/redis_member.h"
 
@@ -24,28 +21,14 @@ enum {
 
 #define MS_NS INT64_C(1000000)
 
-static int64_t after_ms(const struct hx_redis_subscriber *subscriber, int64_t ms)
-{
-	return hx_reactor_now_ns(&subscriber->client->reactor) + ms * MS_NS;
-}
-
-static void connect_later(struct hx_redis_subscriber *subscriber)
-{
-	subscriber->next++;
-	if (!subscriber->client->is_stopping)
-		hx_timer_set(
-			&subscriber->client->reactor.timers, &subscriber->retry,
-			after_ms(subscriber, hx_backoff(RETRY_MS, RETRY_MS, 0, hx_random_u64())));
-}
-
 static void connect_now(struct hx_redis_subscriber *subscriber)
 {
-	const struct hx_redis_client *client = subscriber->client;
+	struct hx_redis_client *client = subscriber->client;
 	const struct hx_redis_link *link = client->links[subscriber->next % client->link_count];
 
-	hx_dial_begin(
-		&subscriber->dial, &link->endpoint,
-		after_ms(subscriber, client->options->timeout_ms));
+	hx_redis_connection_open(
+		&subscriber->connection, &link->endpoint,
+		hx_reactor_now_ns(&client->reactor) + client->options->timeout_ms * MS_NS);
 }
 
 /* ---------------------------------------------------------------- messages */
@@ -86,50 +69,40 @@ static void take(struct hx_redis_subscriber *subscriber, struct hapax_bytes mess
 	announce(subscriber, text);
 }
 
-static size_t on_input(struct hx_connection *connection, struct hapax_bytes input, bool is_end)
+static size_t reply_size_max(struct hx_redis_connection *connection)
 {
-	struct hx_redis_subscriber *subscriber = connection->context;
-	size_t consumed = 0;
-
-	while (connection->state == HX_CONNECTION_OPEN && consumed < input.size) {
-		struct hapax_bytes rest = {
-			(const char *)input.data + consumed, input.size - consumed};
-		enum hx_resp_result result =
-			hx_resp_scan(&subscriber->scan, rest, MESSAGE_SIZE_MAX);
-
-		if (result == HX_RESP_MORE)
-			break;
-		if (result == HX_RESP_BAD || *(const char *)rest.data == HX_RESP_ERROR) {
-			hx_connection_close(connection, NULL);
-			break;
-		}
-		rest.size = subscriber->scan.size;
-		consumed += rest.size;
-		memset(&subscriber->scan, 0, sizeof(subscriber->scan));
-		take(subscriber, rest);
-	}
-	if (is_end)
-		hx_connection_close(connection, NULL);
-	return consumed;
+	(void)connection;
+	return MESSAGE_SIZE_MAX;
 }
 
-static void on_close(struct hx_connection *connection, const struct hapax_error *why)
+static bool on_message(struct hx_redis_connection *connection, struct hapax_bytes message)
+{
+	if (*(const char *)message.data == HX_RESP_ERROR)
+		return false;
+	if (connection->state == HX_REDIS_CONNECTION_GREETING)
+		hx_redis_connection_ready(connection);
+	connection->failures = 0;
+	take(connection->context, message);
+	return true;
+}
+
+/* ---------------------------------------------------------------- connecting */
+
+static bool on_closed(struct hx_redis_connection *connection, const struct hapax_error *why)
 {
 	struct hx_redis_subscriber *subscriber = connection->context;
 
 	(void)why;
-	if (subscriber->client->is_stopping)
+	subscriber->next++;
+	if (connection->is_closing)
 		hx_redis_client_stopped(subscriber->client);
-	else
-		connect_later(subscriber);
+	return true;
 }
 
-static const struct hx_connection_ops connection_ops = {
-	.on_input = on_input,
-	.on_close = on_close,
-};
-
-/* ---------------------------------------------------------------- connecting */
+static void on_idle(struct hx_redis_connection *connection)
+{
+	connect_now(connection->context);
+}
 
 /* Of all partitions: what means something in a pattern is escaped. */
 static enum hapax_status put_pattern(struct hapax_buf *buf, const char *prefix)
@@ -145,25 +118,15 @@ static enum hapax_status put_pattern(struct hapax_buf *buf, const char *prefix)
 	return status == HAPAX_OK ? hx_buf_append(buf, ":{*}:events", 11) : status;
 }
 
-static enum hapax_status put_greeting(struct hapax_buf *buf, const struct hx_redis_place *place)
+static enum hapax_status put_subscribe(struct hapax_buf *buf, const struct hx_redis_place *place)
 {
-	bool has_user = place->user[0] != '\0';
 	enum hapax_status status = HAPAX_OK;
 	struct hapax_buf channel;
 
-	if (has_user || place->password[0] != '\0') {
-		status = hx_resp_put_array(buf, has_user ? 3 : 2);
-		if (status == HAPAX_OK)
-			status = hx_resp_put_text(buf, "AUTH");
-		if (status == HAPAX_OK && has_user)
-			status = hx_resp_put_text(buf, place->user);
-		if (status == HAPAX_OK)
-			status = hx_resp_put_text(buf, place->password);
-	}
 	hx_buf_init(&channel, 1024);
-	if (status == HAPAX_OK && place->is_cluster)
+	if (place->is_cluster)
 		status = put_pattern(&channel, place->prefix);
-	else if (status == HAPAX_OK)
+	else
 		status = hx_buf_printf(&channel, "%s:events", place->prefix);
 	if (status == HAPAX_OK)
 		status = hx_resp_put_array(buf, 2);
@@ -175,62 +138,26 @@ static enum hapax_status put_greeting(struct hapax_buf *buf, const struct hx_red
 	return status;
 }
 
-/* The socket is the connection's, or closed. */
-static enum hapax_status open_connection(struct hx_redis_subscriber *subscriber, int fd)
+static enum hapax_status greet(struct hx_redis_connection *connection)
 {
-	struct hx_redis_client *client = subscriber->client;
-	const struct hx_connection_limits limits = {
-		.input_size_max = INPUT_SIZE_MAX,
-		.output_size_max = MESSAGE_SIZE_MAX,
-		.stall_ms_max = client->options->timeout_ms,
-	};
-	struct hapax_error err;
-	struct hx_tls *tls = NULL;
-	enum hapax_status status = HAPAX_OK;
+	struct hx_redis_subscriber *subscriber = connection->context;
+	struct hapax_buf *output = &subscriber->client->output;
+	enum hapax_status status;
 
-	if (client->tls != NULL)
-		status = hx_tls_new(client->tls, subscriber->dial.endpoint.host, &tls, &err);
-	if (status == HAPAX_OK) {
-		subscriber->connection.context = subscriber;
-		status = hx_connection_open(
-			&subscriber->connection, &client->reactor, fd, tls, &connection_ops,
-			&limits, &err);
-		if (status != HAPAX_OK)
-			hx_tls_free(tls);
-	}
+	hx_buf_clear(output);
+	status = put_subscribe(output, subscriber->client->place);
 	if (status != HAPAX_OK)
-		client->net->ops->close(client->net->context, fd);
-	return status;
+		return status;
+	return hx_connection_write(&connection->stream, output->data, output->size);
 }
 
-static void on_dialled(struct hx_dial *dial, int fd, const struct hapax_error *err)
-{
-	struct hx_redis_subscriber *subscriber = dial->context;
-	struct hx_redis_client *client = subscriber->client;
-
-	(void)err;
-	if (fd >= 0 && client->is_stopping) {
-		client->net->ops->close(client->net->context, fd);
-		return;
-	}
-	if (fd < 0 || open_connection(subscriber, fd) != HAPAX_OK) {
-		connect_later(subscriber);
-		return;
-	}
-	if (!dial->endpoint.is_unix)
-		(void)client->net->ops->set_option(client->net->context, fd, HX_NET_KEEPALIVE, 30);
-	memset(&subscriber->scan, 0, sizeof(subscriber->scan));
-	hx_buf_clear(&client->output);
-	if (put_greeting(&client->output, client->place) != HAPAX_OK ||
-	    hx_connection_write(
-		    &subscriber->connection, client->output.data, client->output.size) != HAPAX_OK)
-		hx_connection_close(&subscriber->connection, NULL);
-}
-
-static void on_retry(struct hx_timer *timer)
-{
-	connect_now(timer->context);
-}
+static const struct hx_redis_connection_ops connection_ops = {
+	.greet = greet,
+	.reply_size_max = reply_size_max,
+	.reply = on_message,
+	.closed = on_closed,
+	.idle = on_idle,
+};
 
 static void on_want(struct hx_task *task)
 {
@@ -262,35 +189,29 @@ void hx_redis_subscriber_mute(struct hx_redis_subscriber *subscriber)
 	hx_event_wait(&subscriber->muted);
 }
 
-bool hx_redis_subscriber_stop(struct hx_redis_subscriber *subscriber)
-{
-	hx_timer_clear(&subscriber->client->reactor.timers, &subscriber->retry);
-	if (subscriber->connection.state == HX_CONNECTION_NONE)
-		return false;
-	hx_connection_close(&subscriber->connection, NULL);
-	return true;
-}
-
 enum hapax_status hx_redis_subscriber_init(
 	struct hx_redis_subscriber *subscriber, struct hx_redis_client *client)
 {
-	enum hapax_status status;
+	const struct hx_redis_connection_options options = {
+		.ops = &connection_ops,
+		.reactor = &client->reactor,
+		.resolver = &client->resolver,
+		.tls = client->tls,
+		.place = client->place,
+		.limits.input_size_max = INPUT_SIZE_MAX,
+		.limits.output_size_max = MESSAGE_SIZE_MAX,
+		.limits.stall_ms_max = client->options->timeout_ms,
+		.retry_ms_first = RETRY_MS,
+		.retry_ms_last = RETRY_MS,
+	};
 
 	subscriber->client = client;
 	subscriber->want = (struct hx_task){.fn = on_want, .context = subscriber};
 	subscriber->mute = (struct hx_task){.fn = on_mute, .context = subscriber};
-	status = hx_dial_init(
-		&subscriber->dial, &client->reactor, &client->resolver, on_dialled, subscriber);
-	if (status == HAPAX_OK)
-		status = hx_timer_introduce(
-			&client->reactor.timers, &subscriber->retry, on_retry, subscriber);
-	return status;
+	return hx_redis_connection_init(&subscriber->connection, &options, subscriber);
 }
 
 void hx_redis_subscriber_done(struct hx_redis_subscriber *subscriber)
 {
-	if (subscriber->client == NULL)
-		return;
-	hx_dial_done(&subscriber->dial);
-	hx_timer_retire(&subscriber->client->reactor.timers, &subscriber->retry);
+	hx_redis_connection_done(&subscriber->connection);
 }

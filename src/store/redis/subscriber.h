@@ -13,22 +13,17 @@
 
 #include <stdbool.h>
 
-#include "net/connection.h"
-#include "net/dial.h"
-#include "wire/resp/resp_reply.h"
+#include "net/redis_connection.h"
 
 struct hx_redis_client;
 
 struct hx_redis_subscriber {
 	struct hx_redis_client *client;
-	struct hx_dial dial;
-	struct hx_connection connection;
-	struct hx_timer retry;
+	struct hx_redis_connection connection; /* closing it is told to hx_redis_client_stopped() */
 	struct hx_task want;
 	struct hx_task mute;
 	struct hx_event muted;
 	bool is_muted;
-	struct hx_resp_scan scan;
 	size_t next; /* link whose server is tried next */
 	bool is_wanted;
 };
@@ -45,8 +40,5 @@ void hx_redis_subscriber_want(struct hx_redis_subscriber *subscriber);
 
 /* Announce nothing any more, from the return of this on. Threads: any; blocks. */
 void hx_redis_subscriber_mute(struct hx_redis_subscriber *subscriber);
-
-/* Close the connection; hx_redis_client_stopped() is called when it is. True: there is one. */
-bool hx_redis_subscriber_stop(struct hx_redis_subscriber *subscriber);
 
 #endif
