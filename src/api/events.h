@@ -20,7 +20,7 @@
 
 #include "base/buf.h"
 #include "net/http/http_server.h"
-#include "net/timer.h"
+#include "base/timer_heap.h"
 #include "observe/feed.h"
 
 struct hx_api;

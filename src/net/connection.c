@@ -562,7 +562,7 @@ void hx_connection_set_deadline(struct hx_connection *connection, int64_t at_ns)
 	/* Most are moved on before they come: the timer is touched only to come sooner. */
 	connection->deadline_ns = at_ns;
 	if (at_ns != INT64_MAX &&
-	    (!hx_timer_is_set(&connection->deadline) || at_ns < connection->deadline.at_ns))
+	    (!hx_timer_is_set(&connection->deadline) || at_ns < connection->deadline.at))
 		hx_timer_set(&connection->reactor->timers, &connection->deadline, at_ns);
 }
 

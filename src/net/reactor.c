@@ -60,6 +60,7 @@ void hx_reactor_done(struct hx_reactor *reactor)
 	hx_reactor_unwatch(reactor, &reactor->waker);
 	reactor->net->ops->close(reactor->net->context, reactor->waker.fd);
 	reactor->net->ops->close(reactor->net->context, reactor->poller);
+	assert(reactor->timers.introduced == 0 && "every timer was retired");
 	hx_timer_heap_done(&reactor->timers);
 	hx_block_pool_done(&reactor->blocks);
 }
@@ -184,7 +185,7 @@ static bool has_posted(struct hx_reactor *reactor)
 /* Until the first timer, but not longer than wait_ns. */
 static int64_t time_to_wait(const struct hx_reactor *reactor, int64_t wait_ns)
 {
-	int64_t next_ns = hx_timer_heap_next_ns(&reactor->timers);
+	int64_t next_ns = hx_timer_heap_next(&reactor->timers);
 	int64_t now_ns;
 
 	if (next_ns == INT64_MAX)

@@ -23,9 +23,9 @@
 #include <hapax/error.h>
 
 #include "base/thread.h"
+#include "base/timer_heap.h"
 #include "net/block_pool.h"
 #include "net/system.h"
-#include "net/timer.h"
 
 struct hx_reactor;
 struct hx_task;

@@ -72,14 +72,14 @@ void hx_line_wake_one(struct hx_pump *pump, struct hx_line *line)
 
 	if (run == NULL || line->scout != NULL)
 		return;
-	hx_timers_clear(&pump->processor->timers, &line->timer);
+	hx_timer_clear(&pump->processor->timers, &line->timer);
 	line->scout = run;
 	wake(pump, line, run);
 }
 
 void hx_line_wake_all(struct hx_pump *pump, struct hx_line *line)
 {
-	hx_timers_clear(&pump->processor->timers, &line->timer);
+	hx_timer_clear(&pump->processor->timers, &line->timer);
 	while (line->first != NULL) {
 		pump->processor->stats.woken++;
 		wake(pump, line, line->first);
@@ -90,8 +90,8 @@ void hx_line_watch(struct hx_pump *pump, struct hx_line *line, int64_t at_ms)
 {
 	if (line->first == NULL || line->holder != NULL || line->scout != NULL)
 		return;
-	if (line->timer.place == 0 || at_ms < line->timer.at_ms)
-		hx_timers_set(&pump->processor->timers, &line->timer, at_ms);
+	if (line->timer.place == 0 || at_ms < line->timer.at)
+		hx_timer_set(&pump->processor->timers, &line->timer, at_ms);
 }
 
 void hx_line_due(struct hx_pump *pump, struct hx_line *line)
@@ -195,7 +195,7 @@ static void acquired(struct hx_pump *pump, struct hapax_run *run)
 		if (line->scout == run)
 			line->scout = NULL;
 		line->holder = run;
-		hx_timers_clear(&pump->processor->timers, &line->timer);
+		hx_timer_clear(&pump->processor->timers, &line->timer);
 	}
 	hx_lease_begin(run);
 	if (run->has_left) {

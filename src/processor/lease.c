@@ -58,7 +58,7 @@ static void hold_again(struct hx_pump *pump, struct hapax_run *run)
 		if (line->holder != NULL)
 			continue;
 		line->holder = run;
-		hx_timers_clear(&pump->processor->timers, &line->timer);
+		hx_timer_clear(&pump->processor->timers, &line->timer);
 	}
 }
 

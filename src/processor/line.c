@@ -65,7 +65,7 @@ static bool grow(struct hx_lines *lines)
 	return true;
 }
 
-static struct hx_line *take_spare(struct hx_lines *lines, struct hx_timers *timers)
+static struct hx_line *take_spare(struct hx_lines *lines, struct hx_timer_heap *timers)
 {
 	struct hx_line *line = lines->spare;
 
@@ -77,7 +77,7 @@ static struct hx_line *take_spare(struct hx_lines *lines, struct hx_timers *time
 	line = hx_alloc_zero(1, sizeof(*line));
 	if (line == NULL)
 		return NULL;
-	if (!hx_timers_reserve(timers)) {
+	if (hx_timer_heap_reserve(timers) != HAPAX_OK) {
 		hx_free(line);
 		return NULL;
 	}
@@ -122,7 +122,7 @@ struct hx_line *hx_lines_find(const struct hx_lines *lines, const struct hx_run_
 	return lines->count == 0 ? NULL : find(lines, hx_lines_hash(lines, key), key);
 }
 
-bool hx_lines_join(struct hx_lines *lines, struct hx_timers *timers, struct hx_run_key *key)
+bool hx_lines_join(struct hx_lines *lines, struct hx_timer_heap *timers, struct hx_run_key *key)
 {
 	uint64_t hash = hx_lines_hash(lines, key);
 	struct hx_line *line = find(lines, hash, key);
@@ -136,7 +136,7 @@ bool hx_lines_join(struct hx_lines *lines, struct hx_timers *timers, struct hx_r
 		line = take_spare(lines, timers);
 		if (line == NULL)
 			return false;
-		*line = (struct hx_line){.hash = hash, .timer = {.owner = HX_TIMER_LINE}};
+		*line = (struct hx_line){.hash = hash};
 		bucket = bucket_of(lines, hash);
 		line->next = *bucket;
 		*bucket = line;
@@ -151,7 +151,7 @@ bool hx_lines_join(struct hx_lines *lines, struct hx_timers *timers, struct hx_r
 	return true;
 }
 
-static void drop(struct hx_lines *lines, struct hx_timers *timers, struct hx_line *line)
+static void drop(struct hx_lines *lines, struct hx_timer_heap *timers, struct hx_line *line)
 {
 	struct hx_line **at = bucket_of(lines, line->hash);
 
@@ -159,10 +159,10 @@ static void drop(struct hx_lines *lines, struct hx_timers *timers, struct hx_lin
 	while (*at != line)
 		at = &(*at)->next;
 	*at = line->next;
-	hx_timers_clear(timers, &line->timer);
+	hx_timer_clear(timers, &line->timer);
 	lines->count--;
 	if (lines->spare_count == SPARE_MAX) {
-		hx_timers_unreserve(timers);
+		hx_timer_heap_unreserve(timers);
 		hx_free(line);
 		return;
 	}
@@ -171,7 +171,7 @@ static void drop(struct hx_lines *lines, struct hx_timers *timers, struct hx_lin
 	lines->spare_count++;
 }
 
-void hx_lines_quit(struct hx_lines *lines, struct hx_timers *timers, struct hx_run_key *key)
+void hx_lines_quit(struct hx_lines *lines, struct hx_timer_heap *timers, struct hx_run_key *key)
 {
 	struct hx_line *line = key->line;
 

@@ -24,7 +24,7 @@
 
 #include <hapax/bytes.h>
 
-#include "processor/run_timer.h"
+#include "base/timer_heap.h"
 
 struct hapax_run;
 struct hx_run_key;
@@ -37,8 +37,8 @@ struct hx_line {
 	struct hapax_run *last;
 	struct hapax_run *holder;
 	struct hapax_run *scout;
-	uint64_t turns; /* how often a run of this process gave the key up or settled it */
-	struct hx_timer timer;
+	uint64_t turns;        /* how often a run of this process gave the key up or settled it */
+	struct hx_timer timer; /* its context is NULL, unlike that of a run */
 };
 
 struct hx_lines {
@@ -58,10 +58,10 @@ uint64_t hx_lines_hash(const struct hx_lines *lines, const struct hx_run_key *ke
  * Make key a member of the line of its text, a new one if there is none. False: no
  * memory.
  */
-bool hx_lines_join(struct hx_lines *lines, struct hx_timers *timers, struct hx_run_key *key);
+bool hx_lines_join(struct hx_lines *lines, struct hx_timer_heap *timers, struct hx_run_key *key);
 
 /* Undo it. The line goes with its last member. */
-void hx_lines_quit(struct hx_lines *lines, struct hx_timers *timers, struct hx_run_key *key);
+void hx_lines_quit(struct hx_lines *lines, struct hx_timer_heap *timers, struct hx_run_key *key);
 
 /* The line of a key; NULL: there is none. */
 struct hx_line *hx_lines_find(const struct hx_lines *lines, const struct hx_run_key *key);

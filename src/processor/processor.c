@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/macros.h"
 #include "base/process.h"
 #include "base/random.h"
 #include "base/siphash.h"
@@ -137,8 +138,8 @@ static void on_event(
 	if (line != NULL)
 		line->turns++;
 	if (line != NULL && line->first != NULL && line->holder == NULL && line->scout == NULL &&
-	    (line->timer.place == 0 || now_ms < line->timer.at_ms)) {
-		hx_timers_set(&processor->timers, &line->timer, now_ms);
+	    (line->timer.place == 0 || now_ms < line->timer.at)) {
+		hx_timer_set(&processor->timers, &line->timer, now_ms);
 		if (!processor->is_ticking) {
 			processor->is_wake_due = false;
 			processor->tick_at_ms = INT64_MIN;
@@ -202,7 +203,7 @@ void hx_processor_abandon(struct hapax_processor *processor)
 	hx_runs_free(processor);
 	hx_batches_free(processor);
 	hx_lines_done(&processor->lines);
-	hx_timers_done(&processor->timers);
+	hx_timer_heap_done(&processor->timers);
 	hx_cond_done(&processor->idle);
 	hx_mutex_done(&processor->mutex);
 	hx_free(processor);
@@ -246,16 +247,6 @@ void hx_processor_attempt_id(
 	memcpy(attempt_id, words, sizeof(words));
 }
 
-static struct hapax_run *run_of(struct hx_timer *timer)
-{
-	return (struct hapax_run *)((char *)timer - offsetof(struct hapax_run, timer));
-}
-
-static struct hx_line *line_of(struct hx_timer *timer)
-{
-	return (struct hx_line *)((char *)timer - offsetof(struct hx_line, timer));
-}
-
 static void run_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
 	switch (run->state) {
@@ -273,11 +264,11 @@ static void do_what_is_due(struct hx_pump *pump, int64_t now_ms)
 	struct hapax_processor *processor = pump->processor;
 	struct hx_timer *timer;
 
-	while ((timer = hx_timers_due(&processor->timers, now_ms)) != NULL) {
-		if (timer->owner == HX_TIMER_RUN)
-			run_due(pump, run_of(timer), now_ms);
+	while ((timer = hx_timer_heap_take(&processor->timers, now_ms)) != NULL) {
+		if (timer->context != NULL)
+			run_due(pump, timer->context, now_ms);
 		else
-			hx_line_due(pump, line_of(timer));
+			hx_line_due(pump, HX_CONTAINER(timer, struct hx_line, timer));
 	}
 	hx_pump_tell_waiting(pump);
 }
@@ -304,7 +295,7 @@ int64_t hapax_processor_tick(struct hapax_processor *processor)
 		hx_mutex_unlock(&processor->mutex);
 	}
 	/* At once is now, not the beginning of time: callers subtract. */
-	next_ms = processor->tell_first != NULL ? now_ms : hx_timers_next(&processor->timers);
+	next_ms = processor->tell_first != NULL ? now_ms : hx_timer_heap_next(&processor->timers);
 	processor->is_ticking = false;
 	processor->is_wake_due = false;
 	processor->tick_at_ms = next_ms;

@@ -19,9 +19,9 @@
 
 #include "base/limits.h"
 #include "base/thread.h"
+#include "base/timer_heap.h"
 #include "processor/line.h"
 #include "processor/ticker.h"
-#include "processor/run_timer.h"
 
 struct hx_batch;
 struct hx_pump;
@@ -38,7 +38,7 @@ struct hapax_processor {
 
 	struct hx_mutex mutex;
 	struct hx_lines lines;
-	struct hx_timers timers;
+	struct hx_timer_heap timers;
 	struct hapax_run *pool; /* runs for the next requests */
 	size_t pool_count;
 	struct hapax_run *all;        /* every run there is */

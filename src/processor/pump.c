@@ -206,7 +206,7 @@ void hx_pump_leave(struct hx_pump *pump)
 		assert(current == pump);
 		current = pump->outer;
 	}
-	if (hx_timers_next(&processor->timers) < processor->tick_at_ms)
+	if (hx_timer_heap_next(&processor->timers) < processor->tick_at_ms)
 		processor->is_wake_due = true;
 	wakes = processor->is_wake_due && !processor->is_ticking;
 	if (wakes) {

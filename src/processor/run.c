@@ -28,7 +28,7 @@ static struct hapax_run *new_run(struct hapax_processor *processor)
 
 	if (run == NULL)
 		return NULL;
-	if (!hx_timers_reserve(&processor->timers)) {
+	if (hx_timer_heap_reserve(&processor->timers) != HAPAX_OK) {
 		hx_free(run);
 		return NULL;
 	}
@@ -66,7 +66,7 @@ static void reset(struct hapax_run *run)
 	size_t kept = offsetof(struct hapax_run, sequence);
 
 	memset((unsigned char *)run + kept, 0, sizeof(*run) - kept);
-	run->timer.owner = HX_TIMER_RUN;
+	run->timer.context = run;
 	run->repeat_at_ms = HAPAX_TIME_NEVER;
 	run->renew_at_ms = HAPAX_TIME_NEVER;
 	run->overdue_at_ms = HAPAX_TIME_NEVER;
@@ -102,7 +102,7 @@ static void put_back(struct hapax_run *run)
 
 	if (processor->pool_count == POOL_MAX) {
 		unlink_run(run);
-		hx_timers_unreserve(&processor->timers);
+		hx_timer_heap_unreserve(&processor->timers);
 		free_run(run);
 		return;
 	}
@@ -289,7 +289,7 @@ static int64_t next_while_running(const struct hapax_run *run)
 
 void hx_run_arm(struct hapax_run *run)
 {
-	struct hx_timers *timers = &run->processor->timers;
+	struct hx_timer_heap *timers = &run->processor->timers;
 	int64_t at_ms = HAPAX_TIME_NEVER;
 
 	switch (run->state) {
@@ -303,9 +303,9 @@ void hx_run_arm(struct hapax_run *run)
 	case HX_RUN_ENDED: break;
 	}
 	if (at_ms == HAPAX_TIME_NEVER)
-		hx_timers_clear(timers, &run->timer);
+		hx_timer_clear(timers, &run->timer);
 	else
-		hx_timers_set(timers, &run->timer, at_ms);
+		hx_timer_set(timers, &run->timer, at_ms);
 }
 
 struct hapax_bytes hapax_run_key(const struct hapax_run *run)

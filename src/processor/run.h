@@ -28,7 +28,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "processor/run_timer.h"
+#include "base/timer_heap.h"
 
 struct hx_line;
 
@@ -117,7 +117,7 @@ struct hapax_run {
 	unsigned repeats;            /* of the current question */
 	int64_t sent_ms;             /* when the current question was last sent */
 
-	struct hx_timer timer;
+	struct hx_timer timer; /* its context is the run */
 	int64_t repeat_at_ms;  /* the current question; or NEVER */
 	int64_t give_up_at_ms; /* CLAIMING: no repetition after it */
 	int64_t wait_ends_ms;  /* CLAIMING and WAITING */

@@ -609,7 +609,7 @@ enum hapax_status hx_http_call_begin(
 	status = start(call, err);
 	if (status != HAPAX_OK)
 		call->deadline_ns = INT64_MAX;
-	else if (!hx_timer_is_set(&call->timer) || deadline_ns < call->timer.at_ns)
+	else if (!hx_timer_is_set(&call->timer) || deadline_ns < call->timer.at)
 		hx_timer_set(&client->reactor->timers, &call->timer, deadline_ns);
 	return status;
 }
@@ -619,7 +619,7 @@ void hx_http_call_prolong(struct hx_http_call *call, int64_t deadline_ns)
 	if (call->deadline_ns == INT64_MAX)
 		return;
 	call->deadline_ns = deadline_ns;
-	if (!hx_timer_is_set(&call->timer) || deadline_ns < call->timer.at_ns)
+	if (!hx_timer_is_set(&call->timer) || deadline_ns < call->timer.at)
 		hx_timer_set(&call->client->reactor->timers, &call->timer, deadline_ns);
 }
 

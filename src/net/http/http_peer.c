@@ -88,7 +88,7 @@ static void set_deadline(struct hx_http_peer *peer, int64_t at_ns)
 	peer->deadline_ns = at_ns;
 	if (at_ns == INT64_MAX)
 		return;
-	if (!hx_timer_is_set(&peer->timer) || at_ns < peer->timer.at_ns)
+	if (!hx_timer_is_set(&peer->timer) || at_ns < peer->timer.at)
 		hx_timer_set(&peer->connection.reactor->timers, &peer->timer, at_ns);
 }
 

@@ -337,7 +337,7 @@ static void wait(struct hx_serve *serve, struct hx_http_exchange *exchange, cons
 	while (*last != NULL)
 		last = &(*last)->next;
 	*last = wait;
-	if (!hx_timer_is_set(&serve->wait_timer) || wait->until_ns < serve->wait_timer.at_ns)
+	if (!hx_timer_is_set(&serve->wait_timer) || wait->until_ns < serve->wait_timer.at)
 		hx_timer_set(&serve->reactor.timers, &serve->wait_timer, wait->until_ns);
 }
 

@@ -643,7 +643,7 @@ static void update(struct hx_redis_client *client)
 		at_ns = now_ns + WATCH_MS * MS_NS;
 	if (at_ns == 0)
 		hx_timer_clear(&client->reactor.timers, &cluster->tick);
-	else if (!hx_timer_is_set(&cluster->tick) || cluster->tick.at_ns > at_ns)
+	else if (!hx_timer_is_set(&cluster->tick) || cluster->tick.at > at_ns)
 		hx_timer_set(&client->reactor.timers, &cluster->tick, at_ns);
 }
 

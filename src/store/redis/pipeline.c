@@ -178,7 +178,7 @@ static void update_deadline(struct hx_redis_link *link)
 	}
 	if (at_ns == INT64_MAX)
 		hx_timer_clear(&link->client->reactor.timers, &link->deadline);
-	else if (!hx_timer_is_set(&link->deadline) || link->deadline.at_ns != at_ns)
+	else if (!hx_timer_is_set(&link->deadline) || link->deadline.at != at_ns)
 		hx_timer_set(&link->client->reactor.timers, &link->deadline, at_ns);
 }
 
