@@ -79,23 +79,48 @@ static const char *what_is_wrong(const struct hapax_request *request, bool is_di
 	return wrong;
 }
 
+/* Read it, and complete its options; index names it. */
+static enum hapax_status check(
+	const struct hapax_processor *processor, const struct hapax_request *requests, size_t index,
+	struct hapax_request *ret_request, struct hapax_run_options *ret_options,
+	struct hapax_error *err)
+{
+	const char *wrong = "it has an unknown size";
+	struct hapax_error inner;
+
+	if (read_request(requests, index, ret_request)) {
+		wrong = inner.message;
+		if (hx_run_options_complete(processor, ret_request->options, ret_options, &inner) ==
+		    HAPAX_OK)
+			wrong = what_is_wrong(ret_request, ret_options->is_disabled);
+	}
+	if (wrong != NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "request %zu: %s; nothing was begun", index,
+			wrong);
+	if (ret_request->key_count > 1 &&
+	    !(hapax_store_capabilities(processor->store) & HAPAX_STORE_MULTI_KEY))
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"request %zu has several keys, which %s: cannot claim in one step", index,
+			hapax_store_name(processor->store));
+	return HAPAX_OK;
+}
+
 static enum hapax_status prepare(
 	struct hapax_processor *processor, const struct hapax_request *request,
-	struct hapax_run **ret_run, struct hapax_error *err)
+	const struct hapax_run_options *options, struct hapax_run **ret_run,
+	struct hapax_error *err)
 {
 	struct hapax_bytes owner = request->owner;
 	const struct hapax_request_key *keys;
-	struct hapax_run_options options;
 	struct hapax_request_key one;
 	enum hapax_status status;
 	struct hapax_run *run;
 	size_t count;
 
-	status = hx_run_options_complete(processor, request->options, &options, err);
-	if (status != HAPAX_OK)
-		return status;
 	keys = keys_of(request, &one, &count);
-	run = hx_run_take(processor, options.is_disabled ? 0 : count);
+	run = hx_run_take(processor, options->is_disabled ? 0 : count);
 	if (run == NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_NO_MEMORY, 0, "out of memory; nothing was begun");
@@ -103,7 +128,7 @@ static enum hapax_status prepare(
 		owner = hapax_bytes_from_text(processor->owner);
 	if (owner.size > HX_OWNER_SIZE_MAX)
 		owner.size = HX_OWNER_SIZE_MAX;
-	run->options = options;
+	run->options = *options;
 	run->step = request->step;
 	run->context = request->context;
 	status = hx_run_fill(run, keys, owner, err);
@@ -168,11 +193,13 @@ static enum hapax_status prepare_all(
 
 	*ret_list = NULL;
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++) {
+		struct hapax_run_options options;
 		struct hapax_request request;
 		struct hapax_run *run = NULL;
 
-		(void)read_request(requests, i, &request);
-		status = prepare(processor, &request, &run, err);
+		status = check(processor, requests, i, &request, &options, err);
+		if (status == HAPAX_OK)
+			status = prepare(processor, &request, &options, &run, err);
 		if (run == NULL)
 			break;
 		run->origin = origin;
@@ -183,36 +210,6 @@ static enum hapax_status prepare_all(
 		return HAPAX_OK;
 	take_back(processor, *ret_list);
 	return status;
-}
-
-static enum hapax_status check_all(
-	const struct hapax_processor *processor, const struct hapax_request *requests, size_t count,
-	struct hapax_error *err)
-{
-	for (size_t i = 0; i < count; i++) {
-		const char *wrong = "it has an unknown size";
-		struct hapax_run_options options;
-		struct hapax_request request;
-		struct hapax_error inner;
-
-		if (read_request(requests, i, &request)) {
-			wrong = inner.message;
-			if (hx_run_options_complete(processor, request.options, &options, &inner) ==
-			    HAPAX_OK)
-				wrong = what_is_wrong(&request, options.is_disabled);
-		}
-		if (wrong != NULL)
-			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "request %zu: %s; nothing was begun", i,
-				wrong);
-		if (request.key_count > 1 &&
-		    !(hapax_store_capabilities(processor->store) & HAPAX_STORE_MULTI_KEY))
-			return hx_error_set(
-				err, HAPAX_ERR_UNSUPPORTED, 0,
-				"request %zu has several keys, which %s: cannot claim in one step",
-				i, hapax_store_name(processor->store));
-	}
-	return HAPAX_OK;
 }
 
 static enum hapax_status begin(
@@ -228,9 +225,6 @@ static enum hapax_status begin(
 	if (processor == NULL || (requests == NULL && count != 0))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "a processor and requests are needed");
-	status = check_all(processor, requests, count, err);
-	if (status != HAPAX_OK)
-		return status;
 	now_ms = hx_processor_now(processor);
 	hx_pump_enter(&pump, processor);
 	status = prepare_all(processor, requests, count, origin, &list, err);
