@@ -362,6 +362,23 @@ gateway:
             expect((len(one.requests), len(two.requests)), (1, 1))
 
 
+def test_a_batch_goes_on_after_what_no_route_takes(cli):
+    """However many of its events are refused or duplicates, every other one is run."""
+    with upstream() as service:
+        config = f"""
+gateway:
+  routes:
+    - {{name: orders, types: ["order.*"], upstream: "{service.url}"}}
+"""
+        with serve(cli, None, config=config) as daemon:
+            events = [structured(f"{number // 2}", type=kind) for number in range(20) for kind in ("order.made", "lost")]
+            post_batch(daemon.gateway, events).is_problem(422)
+            expect(len(service.requests), 10)
+            refused = [structured(f"lost-{number}", type="lost") for number in range(900)]
+            post_batch(daemon.gateway, [*refused, structured("last", type="order.made")]).is_problem(422)
+            expect(len(service.requests), 11)
+
+
 def test_duplicates_are_logged(cli):
     """A10, E12."""
     with demo(cli) as service, serve(cli, service.url) as daemon:

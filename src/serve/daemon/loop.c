@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
-#include "serve/http/delivery.h"
+#include "serve/http/gateway.h"
 #include "serve/daemon/origin.h"
 #include "serve/http/tally.h"
 
@@ -255,7 +255,7 @@ enum hapax_status hx_loop_listen(
 
 	return hx_http_server_open(
 		door, &loop->reactor, address, loop->serve->loop_count > 1, &options,
-		door == &loop->proxy ? hx_proxy_handle : hx_delivery_handle, on_drained, loop, err);
+		door == &loop->proxy ? hx_proxy_handle : hx_gateway_handle, on_drained, loop, err);
 }
 
 static bool is_same(const struct hx_upstream *upstream, const struct hx_config_target *target)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delivery.c - the life of a delivery: its memory, its claim, and what it is told.
+ * delivery.c - the life of a delivery: its memory, its claim, and what it is told; turn by turn.
  */
 #include "serve/http/delivery.h"
 
@@ -14,6 +14,8 @@
 #include "base/limits.h"
 #include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
+#include "serve/http/gateway.h"
+#include "serve/http/tally.h"
 
 enum {
 	/* As many as are kept for the next requests. */
@@ -21,6 +23,9 @@ enum {
 
 	/* Of the buffers of one that is kept. */
 	KEPT_MAX = 16 * 1024,
+
+	/* Of those of the loop, between two turns. */
+	EVENT_KEPT_MAX = 1024 * 1024,
 
 	/* Claims and ends in one submit; a turn has no more events than that. */
 	AT_ONCE_MAX = 64,
@@ -38,7 +43,7 @@ static struct hx_delivery *new_delivery(struct hx_loop *loop)
 
 	if (delivery == NULL)
 		return NULL;
-	if (hx_http_call_init(&delivery->call, &loop->reactor, &hx_delivery_call_ops, delivery) !=
+	if (hx_http_call_init(&delivery->call, &loop->reactor, &hx_forward_ops, delivery) !=
 	    HAPAX_OK) {
 		hx_free(delivery);
 		return NULL;
@@ -192,17 +197,21 @@ void hx_deliveries_free(struct hx_loop *loop)
 static void ended(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	struct hx_loop *loop = delivery->loop;
+	bool is_batch = delivery->batch != NULL;
 
 	delivery->run = NULL;
 	hx_reactor_cancel(&loop->reactor, &delivery->task);
 	atomic_store_explicit(&delivery->steps, 0, memory_order_relaxed);
 	if (answer->status == HAPAX_ERR_FAILED || answer->status == HAPAX_ERR_UNCERTAIN)
 		hx_serve_suspect(loop->serve);
-	hx_delivery_count_ended(delivery, answer);
-	if (delivery->exchange == NULL)
+	hx_tally_ended(delivery, answer);
+	if (delivery->exchange == NULL) {
 		hx_delivery_give(delivery);
-	else
-		hx_delivery_answer(delivery, answer);
+		return;
+	}
+	hx_delivery_answer(delivery, answer);
+	if (is_batch)
+		hx_gateway_next(delivery);
 }
 
 /*
@@ -241,11 +250,11 @@ static void take_step(
 			leave(delivery);
 	} else if (step == HAPAX_STEP_RUN) {
 		delivery->run = run;
-		hx_delivery_count_decided(delivery, answer);
+		hx_tally_decided(delivery, answer);
 		if (is_posted)
-			hx_delivery_forward_late(delivery, answer);
+			hx_forward_late(delivery, answer);
 		else
-			hx_delivery_forward(delivery, answer);
+			hx_forward(delivery, answer);
 	} else if (step == HAPAX_STEP_UNSTORED && delivery->exchange != NULL) {
 		hx_delivery_answer_unstored(delivery);
 	} else if (step == HAPAX_STEP_END) {
@@ -353,11 +362,15 @@ static void begin_each(
 	size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
+		bool is_batch = deliveries[i]->batch != NULL;
 		struct hapax_error err;
 
-		if (hapax_processor_begin(loop->serve->processor, &requests[i], 1, &err) !=
+		if (hapax_processor_begin(loop->serve->processor, &requests[i], 1, &err) ==
 		    HAPAX_OK)
-			hx_delivery_refuse(deliveries[i], 503, NULL, NULL, err.message);
+			continue;
+		hx_delivery_refuse(deliveries[i], 503, NULL, NULL, err.message);
+		if (is_batch)
+			hx_gateway_next(deliveries[i]);
 	}
 }
 
@@ -380,6 +393,33 @@ void hx_delivery_begin_all(struct hx_task *task)
 		    HAPAX_OK)
 			begin_each(loop, deliveries, requests, count);
 	}
+}
+
+/* What a large event needed is not kept for the next small one. */
+static void tidy(struct hx_loop *loop)
+{
+	struct hapax_buf *bufs[] = {&loop->event_text, &loop->key_scratch, &loop->body_text};
+
+	for (size_t i = 0; i < sizeof(bufs) / sizeof(bufs[0]); i++)
+		if (bufs[i]->capacity > EVENT_KEPT_MAX)
+			hx_buf_done(bufs[i]);
+}
+
+void hx_delivery_read_all(struct hx_task *task)
+{
+	struct hx_loop *loop = task->context;
+
+	while (loop->read_first != NULL) {
+		struct hx_delivery *delivery = loop->read_first;
+
+		loop->read_first = delivery->next;
+		if (delivery->door == HX_DOOR_PROXY)
+			hx_proxy_take_up(delivery);
+		else
+			hx_gateway_take_up(delivery);
+	}
+	tidy(loop);
+	hx_delivery_begin_all(&loop->begin_task);
 }
 
 void hx_delivery_finish(struct hx_delivery *delivery)
@@ -445,96 +485,6 @@ void hx_delivery_set_route(
 	delivery->upstream = delivery->config->upstreams[index];
 }
 
-static void keep_text(char *out, size_t size, struct hapax_bytes text)
-{
-	size_t kept = text.size < size ? text.size : size - 1;
-
-	if (kept > 0)
-		memcpy(out, text.data, kept);
-	out[kept] = '\0';
-}
-
-const struct hx_config_route *hx_delivery_route(
-	const struct hx_delivery *delivery, const struct hx_cloudevent *event)
-{
-	struct hapax_bytes path = delivery->exchange->head.path;
-	const char *query = path.size == 0 ? NULL : memchr(path.data, '?', path.size);
-
-	if (query != NULL)
-		path.size = (size_t)(query - (const char *)path.data);
-	return hx_config_route_find(delivery->config->config, path, event->type, event->source);
-}
-
-enum hapax_status hx_delivery_key(
-	const struct hx_delivery *delivery, const struct hx_config_route *route,
-	const struct hx_cloudevent *event, struct hapax_buf *scratch, struct hapax_key *ret_key,
-	struct hapax_error *err)
-{
-	const struct hx_http1_head *head = &delivery->exchange->head;
-	struct hapax_event view = hx_cloudevent_view(event, head->fields, head->field_count);
-
-	ret_key->size = sizeof(*ret_key);
-	return hapax_key_make(route->strategy, &view, scratch, ret_key, err);
-}
-
-/* As the reader has made it, or made here. */
-static enum hapax_status find_key(struct hx_delivery *delivery, struct hapax_error *err)
-{
-	struct hx_loop *loop = delivery->loop;
-
-	if (delivery->large == NULL)
-		return hx_delivery_key(
-			delivery, delivery->route, &loop->event, &loop->key_scratch, &delivery->key,
-			err);
-	*err = delivery->large->key_err;
-	delivery->key = delivery->large->key;
-	return delivery->large->key_status;
-}
-
-/* Which key, in which scope, by which settings. False: it was refused. */
-static bool identify(struct hx_delivery *delivery)
-{
-	struct hx_loop *loop = delivery->loop;
-	const struct hx_cloudevent *event = &loop->event;
-	const struct hx_config *config = delivery->config->config;
-	const struct hx_config_scope *scope = delivery->route->scope;
-	struct hapax_key *key = &delivery->key;
-	enum hapax_status status;
-	struct hapax_error err;
-	int64_t key_ns;
-
-	delivery->asked_ns = hx_clock_mono_ns();
-	status = find_key(delivery, &err);
-	if (status != HAPAX_OK) {
-		hx_delivery_refuse(
-			delivery,
-			status == HAPAX_ERR_INVALID         ? 400
-				: status == HAPAX_ERR_LIMIT ? 413
-							    : 503,
-			"urn:hapax:problem:no-key", "No key can be made of this event",
-			err.message);
-		return false;
-	}
-	if (scope == NULL)
-		scope = hx_config_scope_find(
-			config, hx_bytes(key->tenant, key->tenant_size),
-			hx_bytes(key->group, key->group_size));
-	hx_config_run_options(config, scope, event->type, &delivery->options);
-	if (key->kind == HAPAX_KEY_NONE)
-		delivery->options.is_disabled = 1;
-	delivery->identity = (struct hx_delivery_identity){
-		.tenant = hx_bytes(key->tenant, key->tenant_size),
-		.group = hx_bytes(key->group, key->group_size),
-		.key = hx_bytes(key->key, key->kind == HAPAX_KEY_NONE ? 0 : key->key_size),
-		.fingerprint = key->has_fingerprint ? key->fingerprint : NULL};
-	key_ns = hx_clock_mono_ns() - delivery->asked_ns;
-	delivery->asked_ns += key_ns;
-	if (delivery->large != NULL)
-		key_ns += delivery->large->key_ns;
-	hx_metrics_observe_ns(loop->cells, HX_METRIC_KEY_DURATION, 0, 0, key_ns);
-	return true;
-}
-
 /*
  * One more request of the tenant: a batch is one of the tenant whose event is on its way, since
  * they go one by one. False: it was refused.
@@ -591,29 +541,4 @@ bool hx_delivery_ask(struct hx_delivery *delivery)
 	loop->begin_last = delivery;
 	hx_reactor_defer(&loop->reactor, &loop->begin_task);
 	return true;
-}
-
-bool hx_delivery_claim(struct hx_delivery *delivery)
-{
-	const struct hx_cloudevent *event = &delivery->loop->event;
-	const struct hx_config_route *route = delivery->large != NULL
-		? delivery->large->route
-		: hx_delivery_route(delivery, event);
-
-	if (route == NULL) {
-		hx_delivery_refuse(
-			delivery, 404, "urn:hapax:problem:no-route", "No route takes this event",
-			"neither the path nor the type or source is named by a route");
-		return false;
-	}
-	delivery->route = route;
-	hx_delivery_set_route(
-		delivery, route->name, &route->target,
-		(size_t)(route - delivery->config->config->gateway.routes));
-	if (!identify(delivery))
-		return false;
-	keep_text(delivery->type, sizeof(delivery->type), event->type);
-	keep_text(delivery->source, sizeof(delivery->source), event->source);
-	keep_text(delivery->id, sizeof(delivery->id), event->id);
-	return hx_delivery_ask(delivery);
 }

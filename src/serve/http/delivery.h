@@ -51,7 +51,6 @@ struct hx_delivery_batch {
 	struct hapax_buf text;    /* the body, if it was in a file */
 	struct hapax_bytes event; /* the JSON object that is on its way */
 	enum hx_conclusion worst;
-	bool is_claiming; /* who calls goes on with the next event, if this one is refused */
 	bool is_unstored; /* an event was run, and that could not be kept */
 };
 
@@ -123,10 +122,7 @@ struct hx_delivery {
 	struct hx_delivery *next; /* in a list of the loop */
 };
 
-/* Take up a request of the gateway that is an event, or several: at the end of the turn. */
-void hx_delivery_handle(struct hx_http_exchange *exchange);
-
-/* Take up a request of the proxy, the same way. */
+/* Take up a request of the proxy: at the end of the turn. */
 void hx_proxy_handle(struct hx_http_exchange *exchange);
 
 /*
@@ -139,18 +135,12 @@ bool hx_delivery_accept(struct hx_http_exchange *exchange, enum hx_door door);
 void hx_delivery_give(struct hx_delivery *delivery);
 void hx_deliveries_free(struct hx_loop *loop);
 
-/*
- * Claim the event that is in loop->event. False: it was refused, and the delivery is
- * gone unless it is a batch.
- */
-bool hx_delivery_claim(struct hx_delivery *delivery);
-
 /* Read a request of the proxy: its key, if it has one. */
 void hx_proxy_take_up(struct hx_delivery *delivery);
 
 /*
  * Ask for the claim at the end of the turn: route, identity, options and asked_ns are set.
- * False: it was refused, as above.
+ * False: it was refused, and the delivery is gone unless it is a batch.
  */
 bool hx_delivery_ask(struct hx_delivery *delivery);
 
@@ -160,10 +150,10 @@ void hx_delivery_set_route(
 	size_t index);
 
 /* The right to run is ours: send it. */
-void hx_delivery_forward(struct hx_delivery *delivery, const struct hapax_answer *answer);
+void hx_forward(struct hx_delivery *delivery, const struct hapax_answer *answer);
 
 /* The same for one that was told to run some time ago: if its lease is over, it fails. */
-void hx_delivery_forward_late(struct hx_delivery *delivery, const struct hapax_answer *answer);
+void hx_forward_late(struct hx_delivery *delivery, const struct hapax_answer *answer);
 
 /* The end of a turn: read, claim and complete what has come together. */
 void hx_delivery_read_all(struct hx_task *task);
@@ -173,12 +163,8 @@ void hx_delivery_finish_all(struct hx_task *task);
 /* Have it completed at the end of the turn. */
 void hx_delivery_finish(struct hx_delivery *delivery);
 
-/* What happened, for the client; of a batch, on with the next event. */
+/* What happened, for the client; of a batch, noted for the reply to all of its events. */
 void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer *answer);
-
-/* For metrics: it is decided, by RUN or by an END without a run; and it has ended. */
-void hx_delivery_count_decided(struct hx_delivery *delivery, const struct hapax_answer *answer);
-void hx_delivery_count_ended(struct hx_delivery *delivery, const struct hapax_answer *answer);
 
 /* The client has gone, or sends no more: if its request waits for another's run, it leaves. */
 void hx_delivery_gone(struct hx_http_exchange *exchange);
@@ -197,39 +183,14 @@ void hx_delivery_pass(struct hx_delivery *delivery, const struct hx_http1_head *
 	"a service that decodes the path, or drops its ';' parameters, finds another route"
 void hx_delivery_refuse_path(struct hx_delivery *delivery, const char *detail);
 
-/* A problem instead of a reply; the delivery goes on if its run does. */
+/*
+ * A problem instead of a reply; the delivery goes on if its run does. Of a batch it is noted, and
+ * the caller goes on with the next event.
+ */
 void hx_delivery_refuse(
 	struct hx_delivery *delivery, unsigned status, const char *type, const char *title,
 	const char *detail);
 
-/* The next event of a batch, or the reply to all of them. Gives the delivery back at the end. */
-void hx_delivery_next(struct hx_delivery *delivery);
-
-/* The reply to a batch. Gives the delivery back. */
-void hx_delivery_answer_batch(struct hx_delivery *delivery);
-
-/* It cannot be read: no event of it was looked at. */
-void hx_delivery_refuse_whole(
-	struct hx_delivery *delivery, enum hapax_status status, const struct hapax_error *err);
-
-/*
- * Read the body: one event, or a batch, of which every event is checked. What is decoded
- * lies in event_text, a body from a file in body_text. Threads: whoever has the delivery.
- */
-enum hapax_status hx_delivery_read(
-	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hx_cloudevent *event,
-	struct hapax_buf *event_text, struct hapax_buf *body_text, struct hapax_error *err);
-enum hapax_status hx_delivery_open_batch(
-	struct hx_delivery *delivery, struct hapax_buf *event_text, struct hapax_error *err);
-
-/* The route of an event, or NULL, and its key there. Threads: the same. */
-const struct hx_config_route *hx_delivery_route(
-	const struct hx_delivery *delivery, const struct hx_cloudevent *event);
-enum hapax_status hx_delivery_key(
-	const struct hx_delivery *delivery, const struct hx_config_route *route,
-	const struct hx_cloudevent *event, struct hapax_buf *scratch, struct hapax_key *ret_key,
-	struct hapax_error *err);
-
-extern const struct hx_http_call_ops hx_delivery_call_ops;
+extern const struct hx_http_call_ops hx_forward_ops;
 
 #endif

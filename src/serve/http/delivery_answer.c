@@ -194,7 +194,7 @@ static void send_problem(
 	release(delivery);
 }
 
-/* Of a batch the reply waits for the other events. */
+/* Of a batch the reply waits for the other events, with which the caller goes on. */
 static bool is_one_of_many(struct hx_delivery *delivery, enum hx_conclusion conclusion)
 {
 	struct hx_delivery_batch *batch = delivery->batch;
@@ -204,8 +204,6 @@ static bool is_one_of_many(struct hx_delivery *delivery, enum hx_conclusion conc
 	hx_tracing_end(delivery, 0);
 	if (conclusion > batch->worst)
 		batch->worst = conclusion;
-	if (delivery->run == NULL && !batch->is_claiming)
-		hx_delivery_next(delivery);
 	return true;
 }
 

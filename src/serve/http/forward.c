@@ -183,7 +183,7 @@ static void fail(struct hx_delivery *delivery, bool is_revoked, const struct hap
 	hx_delivery_finish(delivery);
 }
 
-void hx_delivery_forward(struct hx_delivery *delivery, const struct hapax_answer *answer)
+void hx_forward(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	struct hx_loop *loop = delivery->loop;
 	struct hx_http_exchange *exchange = delivery->exchange;
@@ -233,12 +233,12 @@ static bool may_send(struct hx_http_call *call)
 	return delivery->run == NULL || hapax_run_may_begin(delivery->run);
 }
 
-void hx_delivery_forward_late(struct hx_delivery *delivery, const struct hapax_answer *answer)
+void hx_forward_late(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	struct hapax_error err;
 
 	if (may_send(&delivery->call)) {
-		hx_delivery_forward(delivery, answer);
+		hx_forward(delivery, answer);
 		return;
 	}
 	delivery->sent_ns = hx_reactor_now_ns(&delivery->loop->reactor);
@@ -429,7 +429,7 @@ static void on_end(
 	hx_delivery_finish(delivery);
 }
 
-const struct hx_http_call_ops hx_delivery_call_ops = {
+const struct hx_http_call_ops hx_forward_ops = {
 	.may_send = may_send,
 	.on_head = on_head,
 	.on_data = on_data,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway.c - requests as they come: events, batches of them, and the handshake of
- * senders of webhooks.
+ * gateway.c - requests as they come: events, batches of them, their routes and keys, and the
+ * handshake of senders of webhooks.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,10 +9,11 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
-#include "serve/http/delivery.h"
+#include "serve/http/gateway.h"
 #include "wire/http1/http1_text.h"
 #include "wire/http1/http_path.h"
 
@@ -89,7 +90,7 @@ static void refuse(
 }
 
 /* Read all events once, so that what is wrong with the last is told before the first runs. */
-enum hapax_status hx_delivery_open_batch(
+enum hapax_status hx_gateway_open_batch(
 	struct hx_delivery *delivery, struct hapax_buf *event_text, struct hapax_error *err)
 {
 	const struct hx_config *config = delivery->config->config;
@@ -112,7 +113,7 @@ enum hapax_status hx_delivery_open_batch(
 }
 
 /* The first that applies of 503, 409, 422, 200: who comes again finds what is left. */
-void hx_delivery_answer_batch(struct hx_delivery *delivery)
+void hx_gateway_answer_batch(struct hx_delivery *delivery)
 {
 	static const unsigned statuses[] = {
 		[HX_CONCLUSION_DONE] = 200,       [HX_CONCLUSION_REJECTED] = 422,
@@ -155,11 +156,124 @@ void hx_delivery_answer_batch(struct hx_delivery *delivery)
 	hx_delivery_give(delivery);
 }
 
-void hx_delivery_next(struct hx_delivery *delivery)
+static void keep_text(char *out, size_t size, struct hapax_bytes text)
+{
+	size_t kept = text.size < size ? text.size : size - 1;
+
+	if (kept > 0)
+		memcpy(out, text.data, kept);
+	out[kept] = '\0';
+}
+
+const struct hx_config_route *hx_gateway_route(
+	const struct hx_delivery *delivery, const struct hx_cloudevent *event)
+{
+	struct hapax_bytes path = delivery->exchange->head.path;
+	const char *query = path.size == 0 ? NULL : memchr(path.data, '?', path.size);
+
+	if (query != NULL)
+		path.size = (size_t)(query - (const char *)path.data);
+	return hx_config_route_find(delivery->config->config, path, event->type, event->source);
+}
+
+enum hapax_status hx_gateway_key(
+	const struct hx_delivery *delivery, const struct hx_config_route *route,
+	const struct hx_cloudevent *event, struct hapax_buf *scratch, struct hapax_key *ret_key,
+	struct hapax_error *err)
+{
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	struct hapax_event view = hx_cloudevent_view(event, head->fields, head->field_count);
+
+	ret_key->size = sizeof(*ret_key);
+	return hapax_key_make(route->strategy, &view, scratch, ret_key, err);
+}
+
+/* As the reader has made it, or made here. */
+static enum hapax_status find_key(struct hx_delivery *delivery, struct hapax_error *err)
+{
+	struct hx_loop *loop = delivery->loop;
+
+	if (delivery->large == NULL)
+		return hx_gateway_key(
+			delivery, delivery->route, &loop->event, &loop->key_scratch, &delivery->key,
+			err);
+	*err = delivery->large->key_err;
+	delivery->key = delivery->large->key;
+	return delivery->large->key_status;
+}
+
+/* Which key, in which scope, by which settings. False: it was refused. */
+static bool identify(struct hx_delivery *delivery)
+{
+	struct hx_loop *loop = delivery->loop;
+	const struct hx_cloudevent *event = &loop->event;
+	const struct hx_config *config = delivery->config->config;
+	const struct hx_config_scope *scope = delivery->route->scope;
+	struct hapax_key *key = &delivery->key;
+	enum hapax_status status;
+	struct hapax_error err;
+	int64_t key_ns;
+
+	delivery->asked_ns = hx_clock_mono_ns();
+	status = find_key(delivery, &err);
+	if (status != HAPAX_OK) {
+		hx_delivery_refuse(
+			delivery,
+			status == HAPAX_ERR_INVALID         ? 400
+				: status == HAPAX_ERR_LIMIT ? 413
+							    : 503,
+			PROBLEM("no-key"), "No key can be made of this event", err.message);
+		return false;
+	}
+	if (scope == NULL)
+		scope = hx_config_scope_find(
+			config, hx_bytes(key->tenant, key->tenant_size),
+			hx_bytes(key->group, key->group_size));
+	hx_config_run_options(config, scope, event->type, &delivery->options);
+	if (key->kind == HAPAX_KEY_NONE)
+		delivery->options.is_disabled = 1;
+	delivery->identity = (struct hx_delivery_identity){
+		.tenant = hx_bytes(key->tenant, key->tenant_size),
+		.group = hx_bytes(key->group, key->group_size),
+		.key = hx_bytes(key->key, key->kind == HAPAX_KEY_NONE ? 0 : key->key_size),
+		.fingerprint = key->has_fingerprint ? key->fingerprint : NULL};
+	key_ns = hx_clock_mono_ns() - delivery->asked_ns;
+	delivery->asked_ns += key_ns;
+	if (delivery->large != NULL)
+		key_ns += delivery->large->key_ns;
+	hx_metrics_observe_ns(loop->cells, HX_METRIC_KEY_DURATION, 0, 0, key_ns);
+	return true;
+}
+
+bool hx_gateway_claim(struct hx_delivery *delivery)
+{
+	const struct hx_cloudevent *event = &delivery->loop->event;
+	const struct hx_config_route *route = delivery->large != NULL
+		? delivery->large->route
+		: hx_gateway_route(delivery, event);
+
+	if (route == NULL) {
+		hx_delivery_refuse(
+			delivery, 404, PROBLEM("no-route"), "No route takes this event",
+			"neither the path nor the type or source is named by a route");
+		return false;
+	}
+	delivery->route = route;
+	hx_delivery_set_route(
+		delivery, route->name, &route->target,
+		(size_t)(route - delivery->config->config->gateway.routes));
+	if (!identify(delivery))
+		return false;
+	keep_text(delivery->type, sizeof(delivery->type), event->type);
+	keep_text(delivery->source, sizeof(delivery->source), event->source);
+	keep_text(delivery->id, sizeof(delivery->id), event->id);
+	return hx_delivery_ask(delivery);
+}
+
+void hx_gateway_next(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
 	struct hx_delivery_batch *batch = delivery->batch;
-
 	bool is_claimed = false;
 
 	if (delivery->large != NULL && delivery->exchange->peer != NULL) {
@@ -170,15 +284,13 @@ void hx_delivery_next(struct hx_delivery *delivery)
 	while (!is_claimed && delivery->exchange->peer != NULL &&
 	       hx_cloudevents_batch_next(&batch->reader, &loop->event)) {
 		batch->event = loop->event.text;
-		batch->is_claiming = true;
-		is_claimed = hx_delivery_claim(delivery);
-		batch->is_claiming = false;
+		is_claimed = hx_gateway_claim(delivery);
 	}
 	if (!is_claimed)
-		hx_delivery_answer_batch(delivery);
+		hx_gateway_answer_batch(delivery);
 }
 
-enum hapax_status hx_delivery_read(
+enum hapax_status hx_gateway_read(
 	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hx_cloudevent *event,
 	struct hapax_buf *event_text, struct hapax_buf *body_text, struct hapax_error *err)
 {
@@ -196,20 +308,7 @@ enum hapax_status hx_delivery_read(
 	return hx_cloudevent_read_structured(event, body, event_text, err);
 }
 
-/* What a large event needed is not kept for the next small one. */
-static void tidy(struct hx_loop *loop)
-{
-	enum { KEPT_MAX = 1024 * 1024 };
-
-	if (loop->event_text.capacity > KEPT_MAX)
-		hx_buf_done(&loop->event_text);
-	if (loop->key_scratch.capacity > KEPT_MAX)
-		hx_buf_done(&loop->key_scratch);
-	if (loop->body_text.capacity > KEPT_MAX)
-		hx_buf_done(&loop->body_text);
-}
-
-void hx_delivery_refuse_whole(
+void hx_gateway_refuse(
 	struct hx_delivery *delivery, enum hapax_status status, const struct hapax_error *err)
 {
 	if (delivery->batch != NULL) {
@@ -239,7 +338,7 @@ static bool take_path(struct hx_delivery *delivery)
 	return fault == NULL;
 }
 
-static void take_up(struct hx_delivery *delivery)
+void hx_gateway_take_up(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
 	const struct hx_http1_head *head = &delivery->exchange->head;
@@ -257,18 +356,18 @@ static void take_up(struct hx_delivery *delivery)
 	if (status == HAPAX_OK && is_large)
 		status = hx_large_begin(delivery, mode, &err);
 	else if (status == HAPAX_OK && mode == HX_CLOUDEVENTS_BATCHED)
-		status = hx_delivery_open_batch(delivery, &loop->event_text, &err);
+		status = hx_gateway_open_batch(delivery, &loop->event_text, &err);
 	else if (status == HAPAX_OK)
-		status = hx_delivery_read(
+		status = hx_gateway_read(
 			delivery, mode, &loop->event, &loop->event_text, &loop->body_text, &err);
 	if (status != HAPAX_OK) {
-		hx_delivery_refuse_whole(delivery, status, &err);
+		hx_gateway_refuse(delivery, status, &err);
 	} else if (is_large) {
 		return; /* it goes on when it is read */
 	} else if (mode == HX_CLOUDEVENTS_BATCHED) {
-		hx_delivery_next(delivery);
+		hx_gateway_next(delivery);
 	} else {
-		(void)hx_delivery_claim(delivery);
+		(void)hx_gateway_claim(delivery);
 	}
 }
 
@@ -279,7 +378,7 @@ static void count(struct hx_loop *loop, unsigned status)
 		loop->cells, HX_METRIC_REQUESTS, 0, hx_metrics_request(HX_DOOR_GATEWAY, status), 1);
 }
 
-void hx_delivery_handle(struct hx_http_exchange *exchange)
+void hx_gateway_handle(struct hx_http_exchange *exchange)
 {
 	struct hx_loop *loop = exchange->server->context;
 
@@ -306,21 +405,4 @@ void hx_delivery_handle(struct hx_http_exchange *exchange)
 		return;
 	}
 	(void)hx_delivery_accept(exchange, HX_DOOR_GATEWAY);
-}
-
-void hx_delivery_read_all(struct hx_task *task)
-{
-	struct hx_loop *loop = task->context;
-
-	while (loop->read_first != NULL) {
-		struct hx_delivery *delivery = loop->read_first;
-
-		loop->read_first = delivery->next;
-		if (delivery->door == HX_DOOR_PROXY)
-			hx_proxy_take_up(delivery);
-		else
-			take_up(delivery);
-	}
-	tidy(loop);
-	hx_delivery_begin_all(&loop->begin_task);
 }

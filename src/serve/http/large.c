@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "base/siphash.h"
 #include "serve/daemon/daemon.h"
-#include "serve/http/delivery.h"
+#include "serve/http/gateway.h"
 
 void hx_reader_init(struct hx_reader *reader)
 {
@@ -87,8 +87,8 @@ static void open_body(struct hx_large *large)
 			budget);
 	}
 	large->status = large->mode == HX_CLOUDEVENTS_BATCHED
-		? hx_delivery_open_batch(delivery, &large->event_text, &large->err)
-		: hx_delivery_read(
+		? hx_gateway_open_batch(delivery, &large->event_text, &large->err)
+		: hx_gateway_read(
 			  delivery, large->mode, &large->event, &large->event_text,
 			  &large->body_text, &large->err);
 }
@@ -112,7 +112,7 @@ static void make_key(struct hx_large *large)
 
 	hx_buf_init_budget(&scratch, smaller(HX_KEY_SCRATCH_MAX, left), &memory_of(large)->readers);
 	large->key_ns = -hx_clock_mono_ns();
-	large->key_status = hx_delivery_key(
+	large->key_status = hx_gateway_key(
 		delivery, large->route, &large->event, &scratch, &large->key, &large->key_err);
 	large->key_ns += hx_clock_mono_ns();
 	/* Nothing that is asked for at once is twice the text. */
@@ -165,7 +165,7 @@ static void read_event(struct hx_large *large)
 		large->has_event = large->status == HAPAX_OK &&
 			(!is_batch(large) ||
 		         hx_cloudevents_batch_next(&delivery->batch->reader, &large->event));
-	large->route = large->has_event ? hx_delivery_route(delivery, &large->event) : NULL;
+	large->route = large->has_event ? hx_gateway_route(delivery, &large->event) : NULL;
 	if (large->route != NULL)
 		make_key(large);
 	if (large->route != NULL && large->key_status == HAPAX_ERR_NO_MEMORY && !is_batch(large))
@@ -356,20 +356,15 @@ static void leave(struct hx_large *large)
 static void claim_of_batch(struct hx_large *large)
 {
 	struct hx_delivery *delivery = large->delivery;
-	struct hx_delivery_batch *batch = delivery->batch;
-	bool is_claimed;
 
 	if (!large->has_event) {
-		hx_delivery_answer_batch(delivery);
+		hx_gateway_answer_batch(delivery);
 		return;
 	}
 	delivery->loop->event = large->event;
-	batch->event = large->event.text;
-	batch->is_claiming = true;
-	is_claimed = hx_delivery_claim(delivery);
-	batch->is_claiming = false;
-	if (!is_claimed)
-		hx_delivery_next(delivery);
+	delivery->batch->event = large->event.text;
+	if (!hx_gateway_claim(delivery))
+		hx_gateway_next(delivery);
 }
 
 static void claim_event(struct hx_large *large)
@@ -377,7 +372,7 @@ static void claim_event(struct hx_large *large)
 	struct hx_delivery *delivery = large->delivery;
 
 	if (large->status != HAPAX_OK) {
-		hx_delivery_refuse_whole(delivery, large->status, &large->err);
+		hx_gateway_refuse(delivery, large->status, &large->err);
 		return;
 	}
 	if (delivery->batch != NULL) {
@@ -385,7 +380,7 @@ static void claim_event(struct hx_large *large)
 		return;
 	}
 	delivery->loop->event = large->event;
-	if (!hx_delivery_claim(delivery))
+	if (!hx_gateway_claim(delivery))
 		return;
 	/* What goes to the upstream is the body of the exchange. */
 	leave(large);

@@ -82,7 +82,7 @@ static void note_decision(struct hx_delivery *delivery, const struct hapax_answe
 		});
 }
 
-void hx_delivery_count_decided(struct hx_delivery *delivery, const struct hapax_answer *answer)
+void hx_tally_decided(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	struct hx_cells *cells = delivery->loop->cells;
 	int64_t ttl_ms = delivery->options.ttl_ms;
@@ -122,12 +122,12 @@ static enum hapax_op_type operation_of(const struct hx_delivery *delivery)
 	return HAPAX_OP_RELEASE;
 }
 
-void hx_delivery_count_ended(struct hx_delivery *delivery, const struct hapax_answer *answer)
+void hx_tally_ended(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	struct hx_cells *cells = delivery->loop->cells;
 
 	if (answer->outcome != HAPAX_OUTCOME_ACQUIRED) {
-		hx_delivery_count_decided(delivery, answer);
+		hx_tally_decided(delivery, answer);
 		return;
 	}
 	if (answer->flags & HAPAX_ANSWER_UNPROTECTED)
