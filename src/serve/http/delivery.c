@@ -43,27 +43,27 @@ static struct hx_delivery *new_delivery(struct hx_loop *loop)
 
 	if (delivery == NULL)
 		return NULL;
-	if (hx_http_call_init(&delivery->call, &loop->reactor, &hx_forward_ops, delivery) !=
+	if (hx_http_call_init(&delivery->call.http, &loop->reactor, &hx_forward_ops, delivery) !=
 	    HAPAX_OK) {
 		hx_free(delivery);
 		return NULL;
 	}
 	delivery->loop = loop;
-	delivery->task = (struct hx_task){.fn = take_steps, .context = delivery};
-	hx_buf_init(&delivery->request, REQUEST_HEAD_MAX);
-	hx_buf_init(&delivery->headers, HX_RESULT_HEADERS_SIZE_MAX);
-	hx_buf_init(&delivery->body, HX_RESULT_SIZE_LIMIT);
-	hx_buf_init(&delivery->answer_text, ANSWER_TEXT_MAX);
+	delivery->told.task = (struct hx_task){.fn = take_steps, .context = delivery};
+	hx_buf_init(&delivery->call.head, REQUEST_HEAD_MAX);
+	hx_buf_init(&delivery->call.headers, HX_RESULT_HEADERS_SIZE_MAX);
+	hx_buf_init(&delivery->call.body, HX_RESULT_SIZE_LIMIT);
+	hx_buf_init(&delivery->told.answer_text, ANSWER_TEXT_MAX);
 	return delivery;
 }
 
 static void free_delivery(struct hx_delivery *delivery)
 {
-	hx_http_call_done(&delivery->call, &delivery->loop->reactor);
-	hx_buf_done(&delivery->request);
-	hx_buf_done(&delivery->headers);
-	hx_buf_done(&delivery->body);
-	hx_buf_done(&delivery->answer_text);
+	hx_http_call_done(&delivery->call.http, &delivery->loop->reactor);
+	hx_buf_done(&delivery->call.head);
+	hx_buf_done(&delivery->call.headers);
+	hx_buf_done(&delivery->call.body);
+	hx_buf_done(&delivery->told.answer_text);
 	hx_free(delivery);
 }
 
@@ -88,15 +88,15 @@ static struct hx_delivery *take(struct hx_loop *loop, enum hx_door door)
 	delivery->config = config;
 	delivery->exchange = NULL;
 	delivery->door = door;
-	delivery->route = NULL;
-	delivery->proxy = NULL;
-	delivery->route_name = "";
-	delivery->passes = false;
-	delivery->lacks_key = false;
-	delivery->type[0] = '\0';
-	delivery->source[0] = '\0';
-	delivery->id[0] = '\0';
-	delivery->run = NULL;
+	delivery->claim.route = NULL;
+	delivery->claim.proxy = NULL;
+	delivery->claim.route_name = "";
+	delivery->claim.passes = false;
+	delivery->claim.lacks_key = false;
+	delivery->claim.type[0] = '\0';
+	delivery->claim.source[0] = '\0';
+	delivery->claim.id[0] = '\0';
+	delivery->claim.run = NULL;
 	delivery->batch = NULL;
 	delivery->large = NULL;
 	delivery->is_counted = false;
@@ -152,7 +152,7 @@ void hx_delivery_give(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
 
-	assert(delivery->exchange == NULL && delivery->run == NULL);
+	assert(delivery->exchange == NULL && delivery->claim.run == NULL);
 	if (delivery->batch != NULL) {
 		hx_buf_done(&delivery->batch->text);
 		hx_free(delivery->batch);
@@ -164,14 +164,15 @@ void hx_delivery_give(struct hx_delivery *delivery)
 	hx_metrics_add(loop->cells, HX_METRIC_IN_PROGRESS, 0, delivery->door, -1);
 	hx_loop_config_give(loop, delivery->config);
 	delivery->config = NULL;
-	clear_buf(&delivery->request);
-	clear_buf(&delivery->headers);
-	clear_buf(&delivery->body);
-	hx_block_pool_note(&loop->reactor.blocks, &delivery->body_noted, delivery->body.capacity);
-	clear_buf(&delivery->answer_text);
+	clear_buf(&delivery->call.head);
+	clear_buf(&delivery->call.headers);
+	clear_buf(&delivery->call.body);
+	hx_block_pool_note(
+		&loop->reactor.blocks, &delivery->call.body_noted, delivery->call.body.capacity);
+	clear_buf(&delivery->told.answer_text);
 	loop->delivery_count--;
 	if (loop->spare_count == SPARE_MAX) {
-		hx_block_pool_note(&loop->reactor.blocks, &delivery->body_noted, 0);
+		hx_block_pool_note(&loop->reactor.blocks, &delivery->call.body_noted, 0);
 		free_delivery(delivery);
 	} else {
 		delivery->next = loop->spare;
@@ -199,9 +200,9 @@ static void ended(struct hx_delivery *delivery, const struct hapax_answer *answe
 	struct hx_loop *loop = delivery->loop;
 	bool is_batch = delivery->batch != NULL;
 
-	delivery->run = NULL;
-	hx_reactor_cancel(&loop->reactor, &delivery->task);
-	atomic_store_explicit(&delivery->steps, 0, memory_order_relaxed);
+	delivery->claim.run = NULL;
+	hx_reactor_cancel(&loop->reactor, &delivery->told.task);
+	atomic_store_explicit(&delivery->told.steps, 0, memory_order_relaxed);
 	if (answer->status == HAPAX_ERR_FAILED || answer->status == HAPAX_ERR_UNCERTAIN)
 		hx_serve_suspect(loop->serve);
 	hx_tally_ended(delivery, answer);
@@ -221,7 +222,7 @@ static void ended(struct hx_delivery *delivery, const struct hapax_answer *answe
  */
 static void leave(struct hx_delivery *delivery)
 {
-	const struct hx_delivery_identity *identity = &delivery->identity;
+	const struct hx_delivery_identity *identity = &delivery->claim.identity;
 
 	hapax_processor_leave(
 		delivery->loop->serve->processor, identity->tenant, identity->group, identity->key,
@@ -233,7 +234,7 @@ void hx_delivery_gone(struct hx_http_exchange *exchange)
 	struct hx_delivery *delivery = exchange->context;
 
 	delivery->is_left = true;
-	if (delivery->is_waiting)
+	if (delivery->claim.is_waiting)
 		leave(delivery);
 }
 
@@ -242,14 +243,14 @@ static void take_step(
 	struct hx_delivery *delivery, struct hapax_run *run, enum hapax_step step,
 	const struct hapax_answer *answer)
 {
-	bool is_posted = delivery->run != NULL;
+	bool is_posted = delivery->claim.run != NULL;
 
-	delivery->is_waiting = step == HAPAX_STEP_WAIT;
+	delivery->claim.is_waiting = step == HAPAX_STEP_WAIT;
 	if (step == HAPAX_STEP_WAIT) {
 		if (delivery->is_left)
 			leave(delivery);
 	} else if (step == HAPAX_STEP_RUN) {
-		delivery->run = run;
+		delivery->claim.run = run;
 		hx_tally_decided(delivery, answer);
 		if (is_posted)
 			hx_forward_late(delivery, answer);
@@ -264,7 +265,7 @@ static void take_step(
 
 static struct hapax_bytes copy(struct hx_delivery *delivery, struct hapax_bytes bytes)
 {
-	struct hapax_buf *text = &delivery->answer_text;
+	struct hapax_buf *text = &delivery->told.answer_text;
 	size_t begin = text->size;
 
 	if (hx_buf_append(text, bytes.data, bytes.size) != HAPAX_OK)
@@ -275,7 +276,7 @@ static struct hapax_bytes copy(struct hx_delivery *delivery, struct hapax_bytes 
 /* On another thread: keep what the loop will want to know. */
 static void keep_answer(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
-	struct hapax_answer *kept = &delivery->answer;
+	struct hapax_answer *kept = &delivery->told.answer;
 	size_t size = answer->result.headers.size + answer->result.body.size + answer->error.size;
 
 	*kept = *answer;
@@ -286,8 +287,8 @@ static void keep_answer(struct hx_delivery *delivery, const struct hapax_answer 
 	/* Of its own run the delivery knows the result. */
 	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED || size == 0)
 		return;
-	hx_buf_clear(&delivery->answer_text);
-	if (hx_buf_reserve(&delivery->answer_text, size) != HAPAX_OK) {
+	hx_buf_clear(&delivery->told.answer_text);
+	if (hx_buf_reserve(&delivery->told.answer_text, size) != HAPAX_OK) {
 		kept->result.omitted_bytes = answer->result.body.size;
 		return;
 	}
@@ -312,30 +313,30 @@ static void on_step(
 	if (step == HAPAX_STEP_RUN || step == HAPAX_STEP_END)
 		keep_answer(delivery, answer);
 	if (step == HAPAX_STEP_RUN)
-		delivery->run = run;
+		delivery->claim.run = run;
 	/* Who sets the first one posts. Behind another one the loop may be at END already, which frees. */
 	if (atomic_fetch_or_explicit(
-		    &delivery->steps, 1U << (unsigned)step, memory_order_acq_rel) == 0)
-		hx_reactor_post(&delivery->loop->reactor, &delivery->task);
+		    &delivery->told.steps, 1U << (unsigned)step, memory_order_acq_rel) == 0)
+		hx_reactor_post(&delivery->loop->reactor, &delivery->told.task);
 }
 
 /* What came on other threads. END is the last, and frees. */
 static void take_steps(struct hx_task *task)
 {
 	struct hx_delivery *delivery = task->context;
-	unsigned steps = atomic_exchange_explicit(&delivery->steps, 0, memory_order_acquire);
+	unsigned steps = atomic_exchange_explicit(&delivery->told.steps, 0, memory_order_acquire);
 
 	if (steps & 1U << HAPAX_STEP_WAIT)
 		take_step(delivery, NULL, HAPAX_STEP_WAIT, NULL);
 	if (steps & 1U << HAPAX_STEP_RUN) {
-		struct hapax_answer answer = delivery->answer;
+		struct hapax_answer answer = delivery->told.answer;
 
-		take_step(delivery, delivery->run, HAPAX_STEP_RUN, &answer);
+		take_step(delivery, delivery->claim.run, HAPAX_STEP_RUN, &answer);
 	}
 	if (steps & 1U << HAPAX_STEP_UNSTORED)
-		take_step(delivery, delivery->run, HAPAX_STEP_UNSTORED, NULL);
+		take_step(delivery, delivery->claim.run, HAPAX_STEP_UNSTORED, NULL);
 	if (steps & 1U << HAPAX_STEP_END) {
-		struct hapax_answer answer = delivery->answer;
+		struct hapax_answer answer = delivery->told.answer;
 
 		take_step(delivery, NULL, HAPAX_STEP_END, &answer);
 	}
@@ -343,14 +344,14 @@ static void take_steps(struct hx_task *task)
 
 static struct hapax_request request_of(struct hx_delivery *delivery)
 {
-	const struct hx_delivery_identity *identity = &delivery->identity;
+	const struct hx_delivery_identity *identity = &delivery->claim.identity;
 	struct hapax_request request = HAPAX_REQUEST_INIT;
 
 	request.tenant = identity->tenant;
 	request.group = identity->group;
 	request.key = identity->key;
 	request.fingerprint = identity->fingerprint;
-	request.options = &delivery->options;
+	request.options = &delivery->claim.options;
 	request.step = on_step;
 	request.context = delivery;
 	return request;
@@ -437,21 +438,23 @@ void hx_delivery_finish(struct hx_delivery *delivery)
 
 static struct hapax_finish finish_of(struct hx_delivery *delivery)
 {
-	struct hapax_finish finish = {.run = delivery->run, .outcome = delivery->outcome};
-	struct hapax_result *result = &delivery->result;
+	struct hapax_finish finish = {
+		.run = delivery->claim.run, .outcome = delivery->call.outcome};
+	struct hapax_result *result = &delivery->call.result;
 
-	if (delivery->outcome == HAPAX_RUN_TRANSIENT || delivery->outcome == HAPAX_RUN_AMBIGUOUS) {
-		finish.error = hapax_bytes_from_text(delivery->failure.message);
+	if (delivery->call.outcome == HAPAX_RUN_TRANSIENT ||
+	    delivery->call.outcome == HAPAX_RUN_AMBIGUOUS) {
+		finish.error = hapax_bytes_from_text(delivery->call.failure.message);
 		return finish;
 	}
 	memset(result, 0, sizeof(*result));
 	result->kind = HAPAX_RESULT_HTTP;
-	result->status = (int32_t)delivery->status;
-	result->headers = hx_bytes(delivery->headers.data, delivery->headers_kept);
-	if (delivery->body_size > delivery->body.size)
-		result->omitted_bytes = delivery->body_size;
+	result->status = (int32_t)delivery->call.status;
+	result->headers = hx_bytes(delivery->call.headers.data, delivery->call.headers_kept);
+	if (delivery->call.body_size > delivery->call.body.size)
+		result->omitted_bytes = delivery->call.body_size;
 	else
-		result->body = hapax_buf_bytes(&delivery->body);
+		result->body = hapax_buf_bytes(&delivery->call.body);
 	finish.result = result;
 	return finish;
 }
@@ -480,9 +483,9 @@ void hx_delivery_set_route(
 	struct hx_delivery *delivery, const char *name, const struct hx_config_target *target,
 	size_t index)
 {
-	delivery->route_name = name;
-	delivery->target = target;
-	delivery->upstream = delivery->config->upstreams[index];
+	delivery->claim.route_name = name;
+	delivery->claim.target = target;
+	delivery->claim.upstream = delivery->config->upstreams[index];
 }
 
 /*
@@ -492,7 +495,7 @@ void hx_delivery_set_route(
 static bool count_in(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
-	struct hapax_bytes tenant = delivery->identity.tenant;
+	struct hapax_bytes tenant = delivery->claim.identity.tenant;
 	uint64_t max = delivery->config->config->http.max_requests_per_tenant;
 	enum hapax_status status;
 
@@ -527,9 +530,9 @@ bool hx_delivery_ask(struct hx_delivery *delivery)
 
 	if (!count_in(delivery))
 		return false;
-	delivery->scope_number =
-		hx_metrics_scope(loop->cells, delivery->identity.tenant, delivery->identity.group);
-	delivery->is_waiting = false;
+	delivery->claim.scope_number = hx_metrics_scope(
+		loop->cells, delivery->claim.identity.tenant, delivery->claim.identity.group);
+	delivery->claim.is_waiting = false;
 	hx_tracing_begin(
 		delivery,
 		delivery->door == HX_DOOR_GATEWAY ? "process_cloud_event" : "process_request");

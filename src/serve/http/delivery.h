@@ -62,11 +62,8 @@ struct hx_delivery_identity {
 	const unsigned char *fingerprint; /* NULL: none */
 };
 
-struct hx_delivery {
-	struct hx_loop *loop;
-	struct hx_loop_config *config;
-	struct hx_http_exchange *exchange; /* NULL: it is answered */
-	enum hx_door door;                 /* GATEWAY or PROXY */
+/* Of the event that is on its way, or of the request: set before it is asked for, gone at END. */
+struct hx_delivery_claim {
 	const struct hx_config_route *route;
 	const struct hx_config_proxy_route *proxy;
 	const char *route_name; /* of either, as are the next two */
@@ -75,50 +72,64 @@ struct hx_delivery {
 	struct hx_delivery_identity identity;
 	struct hapax_key key;          /* of the gateway: what identity points at */
 	struct hx_proxy_key proxy_key; /* of the proxy: the same */
-	bool has_certificate;          /* of the proxy: its client has shown one */
-	unsigned char certificate[HX_SHA256_SIZE];
-	bool passes;    /* the proxy: without a claim, and the response as it comes */
-	bool lacks_key; /* and so it passes; others of its method are run once */
+	bool passes;     /* the proxy: without a claim, and the response as it comes */
+	bool lacks_key;  /* and so it passes; others of its method are run once */
+	bool is_waiting; /* for somebody else's run */
 	struct hapax_run_options options;
-	struct hapax_run *run;           /* from RUN to END */
-	struct hx_delivery_batch *batch; /* NULL: it is one event */
-	struct hx_large *large;          /* NULL: the loop reads it */
-	uint32_t type_number;            /* for metrics */
-	uint32_t scope_number;
-	int64_t came_ns;
-	int64_t asked_ns; /* hx_clock_mono_ns(): the store may answer within the turn */
-	int64_t sent_ns;
+	struct hapax_run *run; /* from RUN to END */
+	uint32_t scope_number; /* for metrics */
+	int64_t asked_ns;      /* hx_clock_mono_ns(): the store may answer within the turn */
+	struct hx_tracing tracing;
+	/* For logs: what the event says it is; of the proxy empty. */
+	char type[128];
+	char source[256];
+	char id[256];
+};
 
-	struct hx_http_call call;
-	struct hapax_buf request; /* head */
-	unsigned status;          /* of the upstream's response; 0: there is none */
+/* The request to the upstream and its response, from RUN to END; buffers stay for the next. */
+struct hx_delivery_call {
+	struct hx_http_call http;
+	struct hapax_buf head; /* of the request */
+	int64_t sent_ns;
+	unsigned status;          /* of the response; 0: there is none */
 	struct hapax_buf headers; /* its fields, as "Name: value\r\n" */
 	size_t headers_kept;      /* of them, that are stored: the rest is for the first only */
 	struct hapax_buf body;
 	uint64_t body_size; /* all of it; more than body holds: it was too large */
 	size_t body_noted;  /* in the loop's account */
 	bool is_streamed;   /* the sender has its beginning */
+	bool is_late;
+	bool is_revoked; /* nothing was sent, because its lease had lapsed */
 	enum hapax_run_outcome outcome;
 	struct hapax_result result;
 	struct hapax_error failure; /* when there is no response: why */
-	struct hx_tracing tracing;
-	bool is_late;
-	bool is_revoked; /* nothing was sent, because its lease had lapsed */
-	bool is_counted; /* among the requests of its tenant */
-	bool is_waiting; /* for somebody else's run */
-	bool is_left;    /* by its client: it need not wait */
+};
 
+/* What came on another thread, until the loop has taken it up. */
+struct hx_delivery_told {
 	_Atomic unsigned steps;
 	struct hx_task task;
-	struct hapax_answer answer; /* of END on another thread, with its bytes: */
+	struct hapax_answer answer; /* of RUN and END, with its bytes: */
 	struct hapax_buf answer_text;
+};
 
+/* A request, from when it is accepted until it is answered and its last run has ended. */
+struct hx_delivery {
+	struct hx_loop *loop;
+	struct hx_loop_config *config;
+	struct hx_http_exchange *exchange; /* NULL: it is answered */
+	enum hx_door door;                 /* GATEWAY or PROXY */
+	bool is_left;                      /* by its client: it need not wait */
+	bool is_counted;                   /* among the requests of its tenant */
+	bool has_certificate;              /* of the proxy: its client has shown one */
+	unsigned char certificate[HX_SHA256_SIZE];
 	char tenant[HAPAX_SCOPE_SIZE_MAX + 1]; /* whose request it is, when is_counted */
-	/* For logs: what the event says it is; of the proxy empty. */
-	char type[128];
-	char source[256];
-	char id[256];
-
+	int64_t came_ns;
+	struct hx_delivery_batch *batch; /* NULL: it is one event */
+	struct hx_large *large;          /* NULL: the loop reads it */
+	struct hx_delivery_claim claim;
+	struct hx_delivery_call call;
+	struct hx_delivery_told told;
 	struct hx_delivery *next; /* in a list of the loop */
 };
 

@@ -82,7 +82,7 @@ static const struct words *words_of(const struct hx_delivery *delivery)
 /* Of what ran here; without a claim nothing was decided. */
 static const char *decision_of(const struct hx_delivery *delivery)
 {
-	return delivery->options.is_disabled ? NULL : "acquired";
+	return delivery->claim.options.is_disabled ? NULL : "acquired";
 }
 
 /* A reply as it is put together. */
@@ -117,7 +117,7 @@ static void add_omitted(struct draft *draft, uint64_t bytes)
 static void release(struct hx_delivery *delivery)
 {
 	delivery->exchange = NULL;
-	if (delivery->run == NULL)
+	if (delivery->claim.run == NULL)
 		hx_delivery_give(delivery);
 }
 
@@ -251,22 +251,22 @@ static void answer_revoked(struct hx_delivery *delivery)
 /* There is no response: nobody was reached, or nobody knows. */
 static void answer_failure(struct hx_delivery *delivery)
 {
-	bool is_lost = delivery->outcome == HAPAX_RUN_AMBIGUOUS;
+	bool is_lost = delivery->call.outcome == HAPAX_RUN_AMBIGUOUS;
 	struct hx_http_problem problem = {
-		.status = delivery->is_late ? 504 : 502,
+		.status = delivery->call.is_late ? 504 : 502,
 		.type = is_lost ? PROBLEM("upstream-lost") : PROBLEM("upstream-unreachable"),
 		.title =
 			is_lost ? "The upstream's answer was lost" : "The upstream was not reached",
-		.detail = delivery->failure.message};
+		.detail = delivery->call.failure.message};
 
-	if (delivery->is_revoked) {
+	if (delivery->call.is_revoked) {
 		answer_revoked(delivery);
 		return;
 	}
 	if (is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
 		return;
 	/* What was sent may have taken effect, whatever was wrong with the answer. */
-	if (!is_lost && delivery->failure.status == HAPAX_ERR_LIMIT)
+	if (!is_lost && delivery->call.failure.status == HAPAX_ERR_LIMIT)
 		problem.status = 503;
 	send_problem(
 		delivery, &problem, decision_of(delivery),
@@ -275,7 +275,7 @@ static void answer_failure(struct hx_delivery *delivery)
 
 static enum hx_conclusion conclusion_of(const struct hx_delivery *delivery)
 {
-	switch (delivery->outcome) {
+	switch (delivery->call.outcome) {
 	case HAPAX_RUN_OK: return HX_CONCLUSION_DONE;
 	case HAPAX_RUN_DEFINITIVE: return HX_CONCLUSION_REJECTED;
 	case HAPAX_RUN_TRANSIENT:
@@ -288,34 +288,34 @@ static void on_room(struct hx_http_exchange *exchange)
 {
 	struct hx_delivery *delivery = exchange->context;
 
-	hx_http_call_resume(&delivery->call);
+	hx_http_call_resume(&delivery->call.http);
 }
 
 /* One that is not for who sent it: senders of events follow none. */
 static bool is_redirection(const struct hx_delivery *delivery)
 {
-	return delivery->door == HX_DOOR_GATEWAY && delivery->status >= 300 &&
-		delivery->status < 400;
+	return delivery->door == HX_DOOR_GATEWAY && delivery->call.status >= 300 &&
+		delivery->call.status < 400;
 }
 
 void hx_delivery_pass(struct hx_delivery *delivery, const struct hx_http1_head *head)
 {
 	struct hx_http_reply reply = {
-		.status = delivery->status,
-		.field_lines = hx_tracing_public(hapax_buf_bytes(&delivery->headers))};
+		.status = delivery->call.status,
+		.field_lines = hx_tracing_public(hapax_buf_bytes(&delivery->call.headers))};
 
 	if (head->known[HX_HTTP1_CONTENT_LENGTH] != 0) {
 		reply.framing = HX_HTTP_SIZED;
 		reply.length = head->content_length;
 	}
 	/* If it cannot begin now, it is tried again when all of it is there. */
-	delivery->is_streamed =
+	delivery->call.is_streamed =
 		hx_http_stream_begin(delivery->exchange, &reply, on_room) == HAPAX_OK;
 }
 
 void hx_delivery_stream(struct hx_delivery *delivery)
 {
-	struct draft draft = {.reply = {.status = delivery->status}};
+	struct draft draft = {.reply = {.status = delivery->call.status}};
 
 	/* Nobody is told of it but in one word. */
 	if (delivery->batch != NULL || is_redirection(delivery))
@@ -324,11 +324,12 @@ void hx_delivery_stream(struct hx_delivery *delivery)
 	/* Whether it is stored is known at its end. */
 	add_field(&draft, HX_BYTES_LIT("Trailer"), HX_BYTES_LIT("Hapax-Stored"));
 	draft.reply.fields = draft.fields;
-	draft.reply.field_lines = hx_tracing_public(hapax_buf_bytes(&delivery->headers));
-	delivery->is_streamed =
+	draft.reply.field_lines = hx_tracing_public(hapax_buf_bytes(&delivery->call.headers));
+	delivery->call.is_streamed =
 		hx_http_stream_begin(delivery->exchange, &draft.reply, on_room) == HAPAX_OK;
-	if (delivery->is_streamed)
-		(void)hx_http_stream_write(delivery->exchange, hapax_buf_bytes(&delivery->body));
+	if (delivery->call.is_streamed)
+		(void)hx_http_stream_write(
+			delivery->exchange, hapax_buf_bytes(&delivery->call.body));
 }
 
 /* What could be told of it was told, but for its end. */
@@ -336,8 +337,8 @@ static void end_stream(struct hx_delivery *delivery, bool is_stored)
 {
 	static const struct hapax_bytes not_stored = HX_BYTES_LIT("Hapax-Stored: no\r\n");
 
-	count_request(delivery, delivery->status != 0 ? delivery->status : 502);
-	if (delivery->status == 0)
+	count_request(delivery, delivery->call.status != 0 ? delivery->call.status : 502);
+	if (delivery->call.status == 0)
 		hx_http_stream_cut(delivery->exchange);
 	hx_http_stream_end(delivery->exchange, is_stored ? hx_bytes(NULL, 0) : not_stored);
 	release(delivery);
@@ -346,9 +347,9 @@ static void end_stream(struct hx_delivery *delivery, bool is_stored)
 /* What the upstream said. */
 static void answer_response(struct hx_delivery *delivery, bool is_stored)
 {
-	struct draft draft = {.reply = {.status = delivery->status}};
+	struct draft draft = {.reply = {.status = delivery->call.status}};
 
-	if (delivery->is_streamed) {
+	if (delivery->call.is_streamed) {
 		end_stream(delivery, is_stored);
 		return;
 	}
@@ -362,7 +363,7 @@ static void answer_response(struct hx_delivery *delivery, bool is_stored)
 			.status = 502,
 			.type = PROBLEM("upstream-redirect"),
 			.title = "The upstream answered with a redirection",
-			.detail = delivery->failure.message};
+			.detail = delivery->call.failure.message};
 
 		send_problem(delivery, &problem, decision_of(delivery), AGAIN_UNSAID);
 		return;
@@ -370,17 +371,17 @@ static void answer_response(struct hx_delivery *delivery, bool is_stored)
 	add_decision(&draft, decision_of(delivery));
 	if (!is_stored)
 		add_field(&draft, HX_BYTES_LIT("Hapax-Stored"), HX_BYTES_LIT("no"));
-	if (delivery->body_size > delivery->body.size)
-		add_omitted(&draft, delivery->body_size);
-	draft.reply.field_lines = hx_tracing_public(hapax_buf_bytes(&delivery->headers));
-	draft.reply.body = hapax_buf_bytes(&delivery->body);
+	if (delivery->call.body_size > delivery->call.body.size)
+		add_omitted(&draft, delivery->call.body_size);
+	draft.reply.field_lines = hx_tracing_public(hapax_buf_bytes(&delivery->call.headers));
+	draft.reply.body = hapax_buf_bytes(&delivery->call.body);
 	send_draft(delivery, &draft);
 }
 
 void hx_delivery_answer_unstored(struct hx_delivery *delivery)
 {
 	/* Of a failure nothing is to be kept but the failure: that can wait. */
-	if (delivery->status != 0 && delivery->batch == NULL)
+	if (delivery->call.status != 0 && delivery->batch == NULL)
 		answer_response(delivery, false);
 }
 
@@ -393,7 +394,7 @@ static void write_skipped(struct hx_delivery *delivery, struct hapax_buf *out)
 	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_text(&json, "status", "skipped");
 	hx_json_write_text(&json, "message", "Duplicate event");
-	hx_json_write_text(&json, "eventId", delivery->id);
+	hx_json_write_text(&json, "eventId", delivery->claim.id);
 	hx_json_write_end(&json, '}');
 }
 
@@ -425,16 +426,16 @@ static void answer_skipped(struct hx_delivery *delivery)
 static void log_duplicate(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
-	const struct hx_delivery_identity *identity = &delivery->identity;
+	const struct hx_delivery_identity *identity = &delivery->claim.identity;
 	struct hx_tracing_text trace;
 	struct hx_log_duplicate duplicate = {
 		.tenant = identity->tenant,
 		.group = identity->group,
 		.key = identity->key,
-		.event_id = hapax_bytes_from_text(delivery->id),
-		.event_type = hapax_bytes_from_text(delivery->type),
-		.event_source = hapax_bytes_from_text(delivery->source),
-		.route = delivery->route_name,
+		.event_id = hapax_bytes_from_text(delivery->claim.id),
+		.event_type = hapax_bytes_from_text(delivery->claim.type),
+		.event_source = hapax_bytes_from_text(delivery->claim.source),
+		.route = delivery->claim.route_name,
 		.original_token = answer->original_token,
 		.first_seen_ms = answer->first_seen_ms,
 		.ttl_left_ms = answer->expires_ms == HAPAX_TIME_NEVER
@@ -509,11 +510,11 @@ static void answer_mismatch(struct hx_delivery *delivery)
 {
 	bool is_event = delivery->door == HX_DOOR_GATEWAY;
 	const struct hx_log_field fields[] = {
-		HX_LOG_KEY("idempotency_key", delivery->identity.key),
-		HX_LOG_TEXT(is_event ? "event_id" : NULL, delivery->id),
-		HX_LOG_TEXT(is_event ? "event_type" : NULL, delivery->type),
-		HX_LOG_TEXT(is_event ? "event_source" : NULL, delivery->source),
-		HX_LOG_TEXT("route", delivery->route_name),
+		HX_LOG_KEY("idempotency_key", delivery->claim.identity.key),
+		HX_LOG_TEXT(is_event ? "event_id" : NULL, delivery->claim.id),
+		HX_LOG_TEXT(is_event ? "event_type" : NULL, delivery->claim.type),
+		HX_LOG_TEXT(is_event ? "event_source" : NULL, delivery->claim.source),
+		HX_LOG_TEXT("route", delivery->claim.route_name),
 	};
 	const struct hx_http_problem problem = {
 		.status = 422,
@@ -571,7 +572,7 @@ void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer 
 {
 	switch (answer->outcome) {
 	case HAPAX_OUTCOME_ACQUIRED:
-		if (delivery->status == 0 && !delivery->is_streamed)
+		if (delivery->call.status == 0 && !delivery->call.is_streamed)
 			answer_failure(delivery);
 		else
 			answer_response(delivery, answer->status == HAPAX_OK);

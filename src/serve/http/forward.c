@@ -46,7 +46,8 @@ static bool is_disguised(const struct hx_delivery *delivery, struct hapax_bytes 
 		return false;
 	if (hx_log_takes(log, HX_LOG_DEBUG)) {
 		const struct hx_log_field fields[] = {
-			HX_LOG_BYTES("field", name), HX_LOG_TEXT("route", delivery->route_name)};
+			HX_LOG_BYTES("field", name),
+			HX_LOG_TEXT("route", delivery->claim.route_name)};
 
 		hx_log(log, HX_LOG_DEBUG,
 		       "field dropped: its name has other characters than "
@@ -132,8 +133,8 @@ static enum hapax_status write_head(
 	struct hapax_error *err)
 {
 	const struct hx_http1_head *head = &delivery->exchange->head;
-	const struct hx_config_target *target = delivery->target;
-	struct hapax_buf *out = &delivery->request;
+	const struct hx_config_target *target = delivery->claim.target;
+	struct hapax_buf *out = &delivery->call.head;
 	struct hx_http1_writer writer;
 	char path[2 * HX_HTTP1_LINE_MAX];
 	size_t prefix_size = strlen(target->path);
@@ -174,11 +175,11 @@ static enum hapax_status write_head(
 /* Nothing was sent, and nothing will be. */
 static void fail(struct hx_delivery *delivery, bool is_revoked, const struct hapax_error *err)
 {
-	delivery->status = 0;
-	delivery->is_late = false;
-	delivery->is_revoked = is_revoked;
-	delivery->outcome = HAPAX_RUN_TRANSIENT;
-	delivery->failure = *err;
+	delivery->call.status = 0;
+	delivery->call.is_late = false;
+	delivery->call.is_revoked = is_revoked;
+	delivery->call.outcome = HAPAX_RUN_TRANSIENT;
+	delivery->call.failure = *err;
 	hx_tracing_called(delivery);
 	hx_delivery_finish(delivery);
 }
@@ -187,7 +188,7 @@ void hx_forward(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	struct hx_loop *loop = delivery->loop;
 	struct hx_http_exchange *exchange = delivery->exchange;
-	struct hx_http_call *call = &delivery->call;
+	struct hx_http_call *call = &delivery->call.http;
 	enum hapax_status status;
 	struct hapax_error err;
 
@@ -202,21 +203,21 @@ void hx_forward(struct hx_delivery *delivery, const struct hapax_answer *answer)
 		call->body = hapax_buf_bytes(&exchange->body.memory);
 	else
 		call->file = &exchange->body;
-	delivery->status = 0;
-	delivery->body_size = 0;
-	delivery->headers_kept = 0;
-	delivery->is_late = false;
-	delivery->is_streamed = false;
-	hx_buf_clear(&delivery->headers);
-	hx_buf_clear(&delivery->body);
-	delivery->sent_ns = hx_reactor_now_ns(&loop->reactor);
+	delivery->call.status = 0;
+	delivery->call.body_size = 0;
+	delivery->call.headers_kept = 0;
+	delivery->call.is_late = false;
+	delivery->call.is_streamed = false;
+	hx_buf_clear(&delivery->call.headers);
+	hx_buf_clear(&delivery->call.body);
+	delivery->call.sent_ns = hx_reactor_now_ns(&loop->reactor);
 	status = write_head(
 		delivery, answer, call->file != NULL ? call->file->size : call->body.size, &err);
 	if (status == HAPAX_OK) {
-		call->head = hapax_buf_bytes(&delivery->request);
+		call->head = hapax_buf_bytes(&delivery->call.head);
 		status = hx_http_call_begin(
-			call, &delivery->upstream->client,
-			delivery->sent_ns + delivery->options.max_run_ms * MS_NS, &err);
+			call, &delivery->claim.upstream->client,
+			delivery->call.sent_ns + delivery->claim.options.max_run_ms * MS_NS, &err);
 	}
 	if (status != HAPAX_OK)
 		fail(delivery, false, &err);
@@ -230,18 +231,18 @@ static bool may_send(struct hx_http_call *call)
 {
 	const struct hx_delivery *delivery = call->context;
 
-	return delivery->run == NULL || hapax_run_may_begin(delivery->run);
+	return delivery->claim.run == NULL || hapax_run_may_begin(delivery->claim.run);
 }
 
 void hx_forward_late(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	struct hapax_error err;
 
-	if (may_send(&delivery->call)) {
+	if (may_send(&delivery->call.http)) {
 		hx_forward(delivery, answer);
 		return;
 	}
-	delivery->sent_ns = hx_reactor_now_ns(&delivery->loop->reactor);
+	delivery->call.sent_ns = hx_reactor_now_ns(&delivery->loop->reactor);
 	(void)hx_error_set(
 		&err, HAPAX_ERR_UNAVAILABLE, 0, "the lease lapsed before the request was sent");
 	fail(delivery, true, &err);
@@ -271,7 +272,7 @@ static enum hapax_status keep_field(struct hapax_buf *out, const struct hapax_fi
 /* Cookies are for who gets the response first, and for nobody who gets it again. */
 static bool is_kept(const struct hx_delivery *delivery, struct hapax_bytes name)
 {
-	const struct hx_config_proxy_route *route = delivery->proxy;
+	const struct hx_config_proxy_route *route = delivery->claim.proxy;
 
 	if (route == NULL)
 		return !is(name, HX_BYTES_LIT("Set-Cookie"));
@@ -285,7 +286,7 @@ static bool is_kept(const struct hx_delivery *delivery, struct hapax_bytes name)
 /* Those that are stored come first. */
 static void keep_fields(struct hx_delivery *delivery, const struct hx_http1_head *head)
 {
-	struct hapax_buf *out = &delivery->headers;
+	struct hapax_buf *out = &delivery->call.headers;
 
 	hx_tracing_keep(delivery, out);
 	for (size_t i = 0; i < head->field_count; i++) {
@@ -295,7 +296,7 @@ static void keep_fields(struct hx_delivery *delivery, const struct hx_http1_head
 		if (is_kept(delivery, name) && !is_private(head, name))
 			(void)keep_field(out, &head->fields[i]);
 	}
-	delivery->headers_kept = out->size;
+	delivery->call.headers_kept = out->size;
 	for (size_t i = 0; i < head->field_count; i++) {
 		struct hapax_bytes name = head->fields[i].name;
 
@@ -308,17 +309,18 @@ static void keep_fields(struct hx_delivery *delivery, const struct hx_http1_head
 static void prolong(struct hx_delivery *delivery)
 {
 	hx_http_call_prolong(
-		&delivery->call,
-		hx_reactor_now_ns(&delivery->loop->reactor) + delivery->options.max_run_ms * MS_NS);
+		&delivery->call.http,
+		hx_reactor_now_ns(&delivery->loop->reactor) +
+			delivery->claim.options.max_run_ms * MS_NS);
 }
 
 static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
 {
 	struct hx_delivery *delivery = call->context;
 
-	delivery->status = head->status;
+	delivery->call.status = head->status;
 	keep_fields(delivery, head);
-	if (delivery->passes) {
+	if (delivery->claim.passes) {
 		prolong(delivery);
 		hx_delivery_pass(delivery, head);
 	}
@@ -327,36 +329,37 @@ static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
 static void note_body(struct hx_delivery *delivery)
 {
 	hx_block_pool_note(
-		&delivery->loop->reactor.blocks, &delivery->body_noted, delivery->body.capacity);
+		&delivery->loop->reactor.blocks, &delivery->call.body_noted,
+		delivery->call.body.capacity);
 }
 
 static bool keep_data(struct hx_delivery *delivery, struct hapax_bytes data)
 {
-	uint64_t max = delivery->options.result_size_max;
+	uint64_t max = delivery->claim.options.result_size_max;
 
-	return (max == 0 || delivery->body_size <= max) &&
-		hx_buf_append(&delivery->body, data.data, data.size) == HAPAX_OK;
+	return (max == 0 || delivery->call.body_size <= max) &&
+		hx_buf_append(&delivery->call.body, data.data, data.size) == HAPAX_OK;
 }
 
 /* Kept while it may be; of what is larger the sender gets it all, and we keep its size. */
 static void on_data(struct hx_http_call *call, struct hapax_bytes data)
 {
 	struct hx_delivery *delivery = call->context;
-	bool is_whole = delivery->body.size == delivery->body_size;
+	bool is_whole = delivery->call.body.size == delivery->call.body_size;
 
-	delivery->body_size += data.size;
-	if (is_whole && !delivery->is_streamed) {
+	delivery->call.body_size += data.size;
+	if (is_whole && !delivery->call.is_streamed) {
 		if (keep_data(delivery, data)) {
 			note_body(delivery);
 			return;
 		}
 		hx_delivery_stream(delivery);
-		hx_buf_done(&delivery->body);
+		hx_buf_done(&delivery->call.body);
 		note_body(delivery);
 	}
-	if (delivery->is_streamed && !hx_http_stream_write(delivery->exchange, data))
+	if (delivery->call.is_streamed && !hx_http_stream_write(delivery->exchange, data))
 		hx_http_call_pause(call);
-	if (!delivery->passes)
+	if (!delivery->claim.passes)
 		return;
 	prolong(delivery);
 	/* It has no end that anybody waits for. */
@@ -369,7 +372,7 @@ static void on_hurry(struct hx_http_call *call)
 {
 	struct hx_delivery *delivery = call->context;
 
-	if (delivery->is_streamed)
+	if (delivery->call.is_streamed)
 		hx_http_stream_cut(delivery->exchange);
 	hx_http_call_resume(call);
 }
@@ -381,18 +384,19 @@ static enum hapax_run_outcome outcome_of(const struct hx_delivery *delivery)
 			(int)HX_HTTP_STATUS_MAX == (int)HX_CONFIG_STATUS_MAX,
 		"a route's own outcomes are those of the same statuses");
 
-	if (delivery->proxy == NULL)
-		return hx_http_status_outcome(HX_HTTP_STATUS_OF_EVENT, NULL, delivery->status);
+	if (delivery->claim.proxy == NULL)
+		return hx_http_status_outcome(HX_HTTP_STATUS_OF_EVENT, NULL, delivery->call.status);
 	return hx_http_status_outcome(
-		HX_HTTP_STATUS_OF_REQUEST, delivery->proxy->outcome_table, delivery->status);
+		HX_HTTP_STATUS_OF_REQUEST, delivery->claim.proxy->outcome_table,
+		delivery->call.status);
 }
 
 /* What passes was asked for by somebody who may ask for anything. */
 static bool is_failure(const struct hx_delivery *delivery)
 {
-	if (delivery->passes)
-		return delivery->status == 0 || delivery->status >= 500;
-	return delivery->outcome != HAPAX_RUN_OK;
+	if (delivery->claim.passes)
+		return delivery->call.status == 0 || delivery->call.status >= 500;
+	return delivery->call.outcome != HAPAX_RUN_OK;
 }
 
 static void on_end(
@@ -400,31 +404,32 @@ static void on_end(
 {
 	struct hx_delivery *delivery = call->context;
 	struct hx_loop *loop = delivery->loop;
-	uint32_t route = hx_metrics_route(loop->cells, delivery->route_name);
+	uint32_t route = hx_metrics_route(loop->cells, delivery->claim.route_name);
 
-	delivery->is_late = call->is_late;
-	delivery->is_revoked = call->is_revoked;
+	delivery->call.is_late = call->is_late;
+	delivery->call.is_revoked = call->is_revoked;
 	if (end == HX_HTTP_CALL_COMPLETE) {
-		delivery->outcome = outcome_of(delivery);
-		if (delivery->outcome != HAPAX_RUN_OK)
+		delivery->call.outcome = outcome_of(delivery);
+		if (delivery->call.outcome != HAPAX_RUN_OK)
 			(void)snprintf(
-				delivery->failure.message, sizeof(delivery->failure.message),
-				"the upstream answered with status %u", delivery->status);
-		delivery->failure.status = HAPAX_OK;
+				delivery->call.failure.message,
+				sizeof(delivery->call.failure.message),
+				"the upstream answered with status %u", delivery->call.status);
+		delivery->call.failure.status = HAPAX_OK;
 	} else {
-		delivery->status = 0;
-		delivery->outcome =
+		delivery->call.status = 0;
+		delivery->call.outcome =
 			end == HX_HTTP_CALL_UNSENT ? HAPAX_RUN_TRANSIENT : HAPAX_RUN_AMBIGUOUS;
-		delivery->failure = *err;
+		delivery->call.failure = *err;
 	}
 	hx_metrics_observe_ns(
 		loop->cells, HX_METRIC_UPSTREAM_DURATION, route, 0,
-		hx_reactor_now_ns(&loop->reactor) - delivery->sent_ns);
+		hx_reactor_now_ns(&loop->reactor) - delivery->call.sent_ns);
 	/* Not the upstream's fault. */
-	if (is_failure(delivery) && !delivery->is_revoked)
+	if (is_failure(delivery) && !delivery->call.is_revoked)
 		hx_metrics_add(
 			loop->cells, HX_METRIC_UPSTREAM_FAILURES, route,
-			hx_metrics_code(delivery->status), 1);
+			hx_metrics_code(delivery->call.status), 1);
 	hx_tracing_called(delivery);
 	hx_delivery_finish(delivery);
 }

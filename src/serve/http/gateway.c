@@ -195,10 +195,10 @@ static enum hapax_status find_key(struct hx_delivery *delivery, struct hapax_err
 
 	if (delivery->large == NULL)
 		return hx_gateway_key(
-			delivery, delivery->route, &loop->event, &loop->key_scratch, &delivery->key,
-			err);
+			delivery, delivery->claim.route, &loop->event, &loop->key_scratch,
+			&delivery->claim.key, err);
 	*err = delivery->large->key_err;
-	delivery->key = delivery->large->key;
+	delivery->claim.key = delivery->large->key;
 	return delivery->large->key_status;
 }
 
@@ -208,13 +208,13 @@ static bool identify(struct hx_delivery *delivery)
 	struct hx_loop *loop = delivery->loop;
 	const struct hx_cloudevent *event = &loop->event;
 	const struct hx_config *config = delivery->config->config;
-	const struct hx_config_scope *scope = delivery->route->scope;
-	struct hapax_key *key = &delivery->key;
+	const struct hx_config_scope *scope = delivery->claim.route->scope;
+	struct hapax_key *key = &delivery->claim.key;
 	enum hapax_status status;
 	struct hapax_error err;
 	int64_t key_ns;
 
-	delivery->asked_ns = hx_clock_mono_ns();
+	delivery->claim.asked_ns = hx_clock_mono_ns();
 	status = find_key(delivery, &err);
 	if (status != HAPAX_OK) {
 		hx_delivery_refuse(
@@ -229,16 +229,16 @@ static bool identify(struct hx_delivery *delivery)
 		scope = hx_config_scope_find(
 			config, hx_bytes(key->tenant, key->tenant_size),
 			hx_bytes(key->group, key->group_size));
-	hx_config_run_options(config, scope, event->type, &delivery->options);
+	hx_config_run_options(config, scope, event->type, &delivery->claim.options);
 	if (key->kind == HAPAX_KEY_NONE)
-		delivery->options.is_disabled = 1;
-	delivery->identity = (struct hx_delivery_identity){
+		delivery->claim.options.is_disabled = 1;
+	delivery->claim.identity = (struct hx_delivery_identity){
 		.tenant = hx_bytes(key->tenant, key->tenant_size),
 		.group = hx_bytes(key->group, key->group_size),
 		.key = hx_bytes(key->key, key->kind == HAPAX_KEY_NONE ? 0 : key->key_size),
 		.fingerprint = key->has_fingerprint ? key->fingerprint : NULL};
-	key_ns = hx_clock_mono_ns() - delivery->asked_ns;
-	delivery->asked_ns += key_ns;
+	key_ns = hx_clock_mono_ns() - delivery->claim.asked_ns;
+	delivery->claim.asked_ns += key_ns;
 	if (delivery->large != NULL)
 		key_ns += delivery->large->key_ns;
 	hx_metrics_observe_ns(loop->cells, HX_METRIC_KEY_DURATION, 0, 0, key_ns);
@@ -258,15 +258,15 @@ bool hx_gateway_claim(struct hx_delivery *delivery)
 			"neither the path nor the type or source is named by a route");
 		return false;
 	}
-	delivery->route = route;
+	delivery->claim.route = route;
 	hx_delivery_set_route(
 		delivery, route->name, &route->target,
 		(size_t)(route - delivery->config->config->gateway.routes));
 	if (!identify(delivery))
 		return false;
-	keep_text(delivery->type, sizeof(delivery->type), event->type);
-	keep_text(delivery->source, sizeof(delivery->source), event->source);
-	keep_text(delivery->id, sizeof(delivery->id), event->id);
+	keep_text(delivery->claim.type, sizeof(delivery->claim.type), event->type);
+	keep_text(delivery->claim.source, sizeof(delivery->claim.source), event->source);
+	keep_text(delivery->claim.id, sizeof(delivery->claim.id), event->id);
 	return hx_delivery_ask(delivery);
 }
 

@@ -52,19 +52,19 @@ static struct hapax_bytes scope_part(const char *text)
 /* All is known: ask for the claim, or to run without one. */
 static void ask(struct hx_delivery *delivery)
 {
-	const struct hx_config_proxy_route *route = delivery->proxy;
-	const struct hx_proxy_key *key = &delivery->proxy_key;
+	const struct hx_config_proxy_route *route = delivery->claim.proxy;
+	const struct hx_proxy_key *key = &delivery->claim.proxy_key;
 
-	delivery->identity = (struct hx_delivery_identity){
+	delivery->claim.identity = (struct hx_delivery_identity){
 		.tenant = scope_part(route->tenant), .group = scope_part(route->group)};
-	hx_config_proxy_run_options(delivery->config->config, route, &delivery->options);
-	if (delivery->passes) {
-		delivery->options.is_disabled = 1;
+	hx_config_proxy_run_options(delivery->config->config, route, &delivery->claim.options);
+	if (delivery->claim.passes) {
+		delivery->claim.options.is_disabled = 1;
 	} else {
-		delivery->identity.key = hx_bytes(key->text, key->size);
-		delivery->identity.fingerprint = key->fingerprint;
+		delivery->claim.identity.key = hx_bytes(key->text, key->size);
+		delivery->claim.identity.fingerprint = key->fingerprint;
 	}
-	delivery->asked_ns = hx_clock_mono_ns();
+	delivery->claim.asked_ns = hx_clock_mono_ns();
 	(void)hx_delivery_ask(delivery);
 }
 
@@ -85,8 +85,8 @@ static void hash_large(struct hx_large *large)
 	large->status = hx_sha256_init(&sha);
 	if (large->status == HAPAX_OK)
 		large->status = hx_proxy_key_fingerprint(
-			delivery->proxy, &delivery->exchange->head, &delivery->exchange->body, &sha,
-			delivery->proxy_key.fingerprint, &large->err);
+			delivery->claim.proxy, &delivery->exchange->head, &delivery->exchange->body,
+			&sha, delivery->claim.proxy_key.fingerprint, &large->err);
 	hx_sha256_done(&sha);
 	large->key_ns += hx_clock_mono_ns();
 }
@@ -116,8 +116,8 @@ static void take_fingerprint(struct hx_delivery *delivery)
 		return;
 	}
 	status = hx_proxy_key_fingerprint(
-		delivery->proxy, &exchange->head, &exchange->body, &loop->sha,
-		delivery->proxy_key.fingerprint, &err);
+		delivery->claim.proxy, &exchange->head, &exchange->body, &loop->sha,
+		delivery->claim.proxy_key.fingerprint, &err);
 	if (status != HAPAX_OK) {
 		refuse_body(delivery, &err);
 		return;
@@ -150,22 +150,22 @@ static void take_key(struct hx_delivery *delivery)
 	struct hapax_error err = {.status = HAPAX_OK};
 
 	switch (hx_proxy_key_read(
-		delivery->proxy, &delivery->exchange->head,
+		delivery->claim.proxy, &delivery->exchange->head,
 		hx_bytes(
 			delivery->certificate,
 			delivery->has_certificate ? sizeof(delivery->certificate) : 0),
-		&delivery->loop->sha, &delivery->proxy_key, &err)) {
+		&delivery->loop->sha, &delivery->claim.proxy_key, &err)) {
 	case HX_PROXY_KEY_FOUND: take_fingerprint(delivery); return;
 	case HX_PROXY_KEY_MISSING:
-		if (delivery->proxy->required) {
+		if (delivery->claim.proxy->required) {
 			hx_delivery_refuse(
 				delivery, 400, PROBLEM("key-missing"), "Idempotency-Key is missing",
 				"This operation is idempotent and it requires correct usage of "
 				"Idempotency Key.");
 			return;
 		}
-		delivery->passes = true;
-		delivery->lacks_key = true;
+		delivery->claim.passes = true;
+		delivery->claim.lacks_key = true;
 		ask(delivery);
 		return;
 	case HX_PROXY_KEY_INVALID:
@@ -225,7 +225,7 @@ void hx_proxy_take_up(struct hx_delivery *delivery)
 	route = find_route(delivery, path);
 	if (route == NULL)
 		return;
-	delivery->proxy = route;
+	delivery->claim.proxy = route;
 	hx_delivery_set_route(
 		delivery, route->name, &route->target,
 		config->gateway.route_count + (size_t)(route - config->proxy.routes));
@@ -239,7 +239,7 @@ void hx_proxy_take_up(struct hx_delivery *delivery)
 			"methods are: as it stands it would not be run once");
 		return;
 	}
-	delivery->passes = true;
+	delivery->claim.passes = true;
 	ask(delivery);
 }
 

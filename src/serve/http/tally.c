@@ -19,8 +19,9 @@
 static void count_unprotected(struct hx_delivery *delivery)
 {
 	hx_metrics_add(
-		delivery->loop->cells, HX_METRIC_UNPROTECTED, delivery->scope_number,
-		delivery->identity.key.size == 0 ? HX_UNPROTECTED_NO_KEY : HX_UNPROTECTED_DISABLED,
+		delivery->loop->cells, HX_METRIC_UNPROTECTED, delivery->claim.scope_number,
+		delivery->claim.identity.key.size == 0 ? HX_UNPROTECTED_NO_KEY
+						       : HX_UNPROTECTED_DISABLED,
 		1);
 }
 
@@ -41,14 +42,15 @@ static void count_decision(struct hx_delivery *delivery, const struct hapax_answ
 {
 	struct hx_cells *cells = delivery->loop->cells;
 
-	hx_metrics_decision(cells, delivery->door, delivery->scope_number, decision_of(answer));
+	hx_metrics_decision(
+		cells, delivery->door, delivery->claim.scope_number, decision_of(answer));
 	/* By type of the event: requests of the proxy have none. */
 	if (answer->outcome == HAPAX_OUTCOME_REPLAY && delivery->door == HX_DOOR_GATEWAY)
 		hx_metrics_add(
 			cells, HX_METRIC_DUPLICATES,
-			hx_metrics_type(cells, hapax_bytes_from_text(delivery->type)), 0, 1);
+			hx_metrics_type(cells, hapax_bytes_from_text(delivery->claim.type)), 0, 1);
 	if (answer->flags & HAPAX_ANSWER_UNVERIFIED)
-		hx_metrics_add(cells, HX_METRIC_UNVERIFIED, delivery->scope_number, 0, 1);
+		hx_metrics_add(cells, HX_METRIC_UNVERIFIED, delivery->claim.scope_number, 0, 1);
 }
 
 /* For those who look on. */
@@ -56,13 +58,13 @@ static void note_decision(struct hx_delivery *delivery, const struct hapax_answe
 {
 	struct hx_loop *loop = delivery->loop;
 	const struct hapax_clock *clock = hapax_clock_system();
-	const struct hx_delivery_identity *identity = &delivery->identity;
+	const struct hx_delivery_identity *identity = &delivery->claim.identity;
 	enum hapax_decision decision = decision_of(answer);
 	unsigned flags = answer->flags & HAPAX_ANSWER_WAITED ? HX_FEED_WAITED : 0;
 
 	if (!hx_feed_wants(loop->serve->feed, loop->index, decision))
 		return;
-	if (delivery->route != NULL && strcmp(delivery->route->key, "event-id") == 0)
+	if (delivery->claim.route != NULL && strcmp(delivery->claim.route->key, "event-id") == 0)
 		flags |= HX_FEED_EVENT_ID;
 	hx_feed_add(
 		loop->serve->feed, loop->index,
@@ -77,19 +79,19 @@ static void note_decision(struct hx_delivery *delivery, const struct hapax_answe
 			.tenant = identity->tenant,
 			.group = identity->group,
 			.key = identity->key,
-			.type = hapax_bytes_from_text(delivery->type),
-			.source = hapax_bytes_from_text(delivery->source),
+			.type = hapax_bytes_from_text(delivery->claim.type),
+			.source = hapax_bytes_from_text(delivery->claim.source),
 		});
 }
 
 void hx_tally_decided(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	struct hx_cells *cells = delivery->loop->cells;
-	int64_t ttl_ms = delivery->options.ttl_ms;
+	int64_t ttl_ms = delivery->claim.options.ttl_ms;
 
 	hx_tracing_decided(delivery, answer);
 	if (answer->flags & HAPAX_ANSWER_UNPROTECTED) {
-		if (!delivery->passes || delivery->lacks_key)
+		if (!delivery->claim.passes || delivery->claim.lacks_key)
 			count_unprotected(delivery);
 		return;
 	}
@@ -98,7 +100,7 @@ void hx_tally_decided(struct hx_delivery *delivery, const struct hapax_answer *a
 		return;
 	hx_metrics_observe_ns(
 		cells, HX_METRIC_CHECK_DURATION, 0, delivery->door,
-		hx_clock_mono_ns() - delivery->asked_ns);
+		hx_clock_mono_ns() - delivery->claim.asked_ns);
 	count_decision(delivery, answer);
 	note_decision(delivery, answer);
 	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED)
@@ -110,12 +112,12 @@ void hx_tally_decided(struct hx_delivery *delivery, const struct hapax_answer *a
 /* What the store was asked at the end of a run. */
 static enum hapax_op_type operation_of(const struct hx_delivery *delivery)
 {
-	switch (delivery->outcome) {
+	switch (delivery->call.outcome) {
 	case HAPAX_RUN_OK:
 	case HAPAX_RUN_DEFINITIVE: return HAPAX_OP_COMPLETE;
 	case HAPAX_RUN_TRANSIENT: break;
 	case HAPAX_RUN_AMBIGUOUS:
-		if (delivery->options.on_lapse == HAPAX_ON_LAPSE_PARK)
+		if (delivery->claim.options.on_lapse == HAPAX_ON_LAPSE_PARK)
 			return HAPAX_OP_PARK;
 		break;
 	}
@@ -134,13 +136,13 @@ void hx_tally_ended(struct hx_delivery *delivery, const struct hapax_answer *ans
 		return;
 	hx_metrics_operation(cells, operation_of(delivery), answer->status);
 	hx_metrics_add(
-		cells, HX_METRIC_RUNS, delivery->scope_number,
+		cells, HX_METRIC_RUNS, delivery->claim.scope_number,
 		answer->status == HAPAX_OK ? (unsigned)answer->run_outcome
 					   : (unsigned)HX_RUN_UNSTORED,
 		1);
 	if (answer->status == HAPAX_ERR_FENCED)
 		hx_metrics_decision(
-			cells, delivery->door, delivery->scope_number, HAPAX_DECISION_FENCED);
+			cells, delivery->door, delivery->claim.scope_number, HAPAX_DECISION_FENCED);
 }
 
 void hx_tally_refused(

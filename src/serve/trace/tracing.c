@@ -70,7 +70,7 @@ static bool is_lot(const struct hx_trace_context *context, uint64_t billionths)
 void hx_tracing_begin(struct hx_delivery *delivery, const char *name)
 {
 	struct hx_loop *loop = delivery->loop;
-	struct hx_tracing *tracing = &delivery->tracing;
+	struct hx_tracing *tracing = &delivery->claim.tracing;
 	const struct hx_http1_head *head = &delivery->exchange->head;
 	struct hx_trace_context *context = &tracing->context;
 
@@ -131,7 +131,7 @@ void hx_tracing_decided(struct hx_delivery *delivery, const struct hapax_answer 
 		[HAPAX_OUTCOME_IN_PROGRESS] = "in_progress", [HAPAX_OUTCOME_MISMATCH] = "mismatch",
 		[HAPAX_OUTCOME_PARKED] = "parked",
 	};
-	struct hx_tracing *tracing = &delivery->tracing;
+	struct hx_tracing *tracing = &delivery->claim.tracing;
 	struct hapax_bytes fields = answer->result.headers;
 
 	if (!tracing->is_sampled || !tracing->is_on || (answer->flags & HAPAX_ANSWER_UNPROTECTED))
@@ -150,7 +150,7 @@ void hx_tracing_decided(struct hx_delivery *delivery, const struct hapax_answer 
 
 bool hx_tracing_replaces(const struct hx_delivery *delivery, struct hapax_bytes name)
 {
-	const struct hx_tracing *tracing = &delivery->tracing;
+	const struct hx_tracing *tracing = &delivery->claim.tracing;
 
 	return tracing->is_on &&
 		((name.size == parent_name.size && hx_http1_text_equal(name, parent_name)) ||
@@ -160,7 +160,7 @@ bool hx_tracing_replaces(const struct hx_delivery *delivery, struct hapax_bytes 
 
 void hx_tracing_write(struct hx_delivery *delivery, struct hx_http1_writer *writer)
 {
-	struct hx_tracing *tracing = &delivery->tracing;
+	struct hx_tracing *tracing = &delivery->claim.tracing;
 	struct hx_trace_context context = tracing->context;
 	char text[HX_TRACEPARENT_SIZE];
 
@@ -178,28 +178,28 @@ void hx_tracing_write(struct hx_delivery *delivery, struct hx_http1_writer *writ
 
 void hx_tracing_called(struct hx_delivery *delivery)
 {
-	struct hx_tracing *tracing = &delivery->tracing;
+	struct hx_tracing *tracing = &delivery->claim.tracing;
 
 	if (!tracing->is_sampled || !tracing->is_on)
 		return;
 	tracing->answered_ns = hx_clock_mono_ns();
-	tracing->upstream_status = delivery->status;
-	if (delivery->outcome == HAPAX_RUN_OK)
+	tracing->upstream_status = delivery->call.status;
+	if (delivery->call.outcome == HAPAX_RUN_OK)
 		return;
-	if (delivery->status != 0)
+	if (delivery->call.status != 0)
 		tracing->call_error = hx_trace_error_status;
-	else if (delivery->is_late)
+	else if (delivery->call.is_late)
 		tracing->call_error = "timeout";
-	else if (delivery->is_revoked)
+	else if (delivery->call.is_revoked)
 		tracing->call_error = "lapsed";
 	else
 		tracing->call_error =
-			delivery->outcome == HAPAX_RUN_AMBIGUOUS ? "lost" : "unreachable";
+			delivery->call.outcome == HAPAX_RUN_AMBIGUOUS ? "lost" : "unreachable";
 }
 
 void hx_tracing_keep(const struct hx_delivery *delivery, struct hapax_buf *fields)
 {
-	const struct hx_tracing *tracing = &delivery->tracing;
+	const struct hx_tracing *tracing = &delivery->claim.tracing;
 	char text[HX_TRACEPARENT_SIZE];
 
 	if (!tracing->is_on || !tracing->is_sampled ||
@@ -222,7 +222,7 @@ struct hapax_bytes hx_tracing_public(struct hapax_bytes fields)
 
 void hx_tracing_text(const struct hx_delivery *delivery, struct hx_tracing_text *ret)
 {
-	const struct hx_tracing *tracing = &delivery->tracing;
+	const struct hx_tracing *tracing = &delivery->claim.tracing;
 
 	ret->trace_id_size = ret->span_id_size = 0;
 	if (!tracing->is_on || !tracing->is_sampled)
@@ -242,16 +242,17 @@ static void copy_text(char *out, size_t size, const char *text)
 
 static void describe(const struct hx_delivery *delivery, struct hx_trace_note *note)
 {
-	const struct hx_delivery_identity *identity = &delivery->identity;
+	const struct hx_delivery_identity *identity = &delivery->claim.identity;
 
-	copy_text(note->method, sizeof(note->method), delivery->tracing.method);
-	copy_text(note->event_id, sizeof(note->event_id), delivery->id);
-	copy_text(note->event_source, sizeof(note->event_source), delivery->source);
-	copy_text(note->event_type, sizeof(note->event_type), delivery->type);
-	copy_text(note->route, sizeof(note->route), delivery->route_name);
+	copy_text(note->method, sizeof(note->method), delivery->claim.tracing.method);
+	copy_text(note->event_id, sizeof(note->event_id), delivery->claim.id);
+	copy_text(note->event_source, sizeof(note->event_source), delivery->claim.source);
+	copy_text(note->event_type, sizeof(note->event_type), delivery->claim.type);
+	copy_text(note->route, sizeof(note->route), delivery->claim.route_name);
 	copy_text(
-		note->upstream_host, sizeof(note->upstream_host), delivery->target->endpoint.host);
-	note->upstream_port = delivery->target->endpoint.port;
+		note->upstream_host, sizeof(note->upstream_host),
+		delivery->claim.target->endpoint.host);
+	note->upstream_port = delivery->claim.target->endpoint.port;
 	(void)snprintf(
 		note->scope, sizeof(note->scope), "%.*s/%.*s", (int)identity->tenant.size,
 		(const char *)identity->tenant.data, (int)identity->group.size,
@@ -278,7 +279,7 @@ static int64_t calendar_offset_ns(int64_t now_ns)
 
 void hx_tracing_end(struct hx_delivery *delivery, unsigned status)
 {
-	struct hx_tracing *tracing = &delivery->tracing;
+	struct hx_tracing *tracing = &delivery->claim.tracing;
 	int64_t now_ns;
 	int64_t offset_ns;
 
@@ -301,7 +302,7 @@ void hx_tracing_end(struct hx_delivery *delivery, unsigned status)
 			.reply_status = status,
 			.error = error_of_end(tracing, status),
 			.has_check = tracing->decided_ns != 0,
-			.asked_ns = delivery->asked_ns + offset_ns,
+			.asked_ns = delivery->claim.asked_ns + offset_ns,
 			.decided_ns = tracing->decided_ns + offset_ns,
 			.decision = tracing->decision,
 			.check_error = tracing->check_error,
