@@ -315,7 +315,7 @@ static void everything_up_to_ready_has_one_deadline(void **state)
 
 	open_it(bench);
 	meet(bench, PING);
-	say(bench, "+PO");
+	say(bench, "*2\r\n:1\r\n");
 	pass(bench, OPEN_MS - 1);
 	assert_int_equal(bench->closed, 0);
 	pass(bench, 2);
