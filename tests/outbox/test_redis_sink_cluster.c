@@ -111,6 +111,26 @@ static void rows_find_the_server_of_their_stream(void **state)
 	sink->ops->close(sink);
 }
 
+/* A server says "MOVED 3999 ?:6381" if it has no host name, and "MOVED 3999 :6381" if it may not tell. */
+static void a_server_without_a_name_has_that_of_the_one_that_names_it(void **state)
+{
+	static const char *const kinds[] = {"hostname", "unknown-endpoint", "ip"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct hx_sink *sink = open_sink("redis+cluster");
+
+		for (size_t k = 0; k < SERVERS; k++)
+			(void)redis_peer_ask(
+				&peers[k], "CONFIG SET cluster-preferred-endpoint-type %s",
+				kinds[i]);
+		make_rows(120);
+		assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, NULL), HAPAX_OK);
+		assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 120);
+		sink->ops->close(sink);
+	}
+}
+
 static void a_slot_that_moves_is_followed(void **state)
 {
 	struct hx_sink *sink = open_sink("redis+cluster");
@@ -185,6 +205,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			rows_find_the_server_of_their_stream, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_server_without_a_name_has_that_of_the_one_that_names_it, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_server_that_is_away_holds_up_its_own_rows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

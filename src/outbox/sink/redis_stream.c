@@ -338,7 +338,7 @@ static uint8_t redirected_to(struct server *server, struct hapax_bytes text)
 	endpoint.port = (uint16_t)port;
 	(void)snprintf(
 		endpoint.host, sizeof(endpoint.host), "%.*s", (int)(colon - space - 1), space + 1);
-	if (endpoint.host[0] == '\0')
+	if (endpoint.host[0] == '\0' || strcmp(endpoint.host, "?") == 0)
 		(void)snprintf(endpoint.host, sizeof(endpoint.host), "%s", server->endpoint.host);
 	return server_at(server->sink, &endpoint);
 }
