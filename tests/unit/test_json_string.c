@@ -176,7 +176,7 @@ static void prefixes_do_not_see_what_follows(void **state)
 	(void)state;
 	assert_int_equal(
 		hx_json_string_prefix(string, text + sizeof(text) - 1),
-		UINT64_C(0x6162630000000000));
+		UINT64_C(0x6162630000000003));
 	string.size = 0;
 	assert_int_equal(hx_json_string_prefix(string, text + sizeof(text) - 1), 0);
 }

@@ -64,12 +64,14 @@ struct hx_json_token {
 
 /* One member name of an object that is still open, or was just closed. */
 struct hx_json_name {
-	uint64_t prefix; /* the first eight bytes, unescaped, most significant first */
+	uint64_t prefix; /* hx_json_string_prefix(); after sorting, a later piece */
 	uint32_t text;
 	uint32_t size;
 	uint32_t tag; /* the caller's own: which member this is */
-	uint16_t escaped;
-	uint16_t ordered; /* every name up to here was larger than the one before */
+	uint32_t escaped  : 1;
+	uint32_t ordered  : 1;  /* every name up to here was larger than the one before */
+	uint32_t is_first : 1;  /* json_name.c: of those that are equal as far as was looked */
+	uint32_t place    : 29; /* json_name.c: where the next piece begins; 0: not known */
 };
 
 struct hx_json {

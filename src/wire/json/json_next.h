@@ -124,6 +124,8 @@ static inline bool hx_json_keep_name(struct hx_json *json, const struct hx_json_
 	name->size = token->name_size;
 	name->tag = 0;
 	name->escaped = token->name_escaped;
+	name->is_first = false;
+	name->place = 0;
 	name->prefix = hx_json_string_prefix(
 		(struct hx_json_string){
 			json->data + token->name, token->name_size, token->name_escaped},

@@ -283,17 +283,29 @@ bool hx_json_string_equal(struct hx_json_string string, struct hapax_bytes value
 	return cursor_next(&cursor) < 0;
 }
 
-uint64_t hx_json_string_prefix_slow(struct hx_json_string string)
+uint64_t hx_json_string_piece_slow(struct hx_json_string string, uint32_t *place)
 {
-	struct cursor cursor = {string.data, string.data + string.size, {0}, 0, 0};
-	uint64_t prefix = 0;
+	const unsigned char *at = string.data + (*place >> 2);
+	const unsigned char *end = string.data + string.size;
+	/* Of an escape, what the piece before has. */
+	uint32_t skip = *place & 3;
+	uint64_t piece = 0;
+	unsigned count = 0;
 
-	for (int shift = 56; shift >= 0; shift -= 8) {
-		int byte = cursor_next(&cursor);
+	for (; !string.escaped && at < end && count < HX_JSON_PIECE_SIZE; count++)
+		piece |= (uint64_t)*at++ << (56 - 8 * count);
+	while (at < end && count < HX_JSON_PIECE_SIZE) {
+		const unsigned char *begin = at;
+		unsigned char bytes[4];
+		size_t size = hx_json_string_step(&at, end, bytes);
 
-		if (byte < 0)
-			break;
-		prefix |= (uint64_t)byte << shift;
+		for (; skip < size && count < HX_JSON_PIECE_SIZE; count++)
+			piece |= (uint64_t)bytes[skip++] << (56 - 8 * count);
+		if (skip < size)
+			at = begin;
+		else
+			skip = 0;
 	}
-	return prefix;
+	*place = (uint32_t)(at - string.data) << 2 | skip;
+	return piece | count;
 }

@@ -132,12 +132,44 @@ int hx_json_string_compare(struct hx_json_string a, struct hx_json_string b);
 /* Whether the value is these bytes. */
 bool hx_json_string_equal(struct hx_json_string string, struct hapax_bytes value);
 
-/* As hx_json_string_prefix(), byte by byte; for escaped strings and the text's end. */
-uint64_t hx_json_string_prefix_slow(struct hx_json_string string);
+/* The bytes of a value in one piece of it. */
+enum { HX_JSON_PIECE_SIZE = 7 };
 
 /*
- * The first eight bytes of the value, most significant first, zeros after its end.
- * end is where the whole text ends: bytes up to there may be read.
+ * Seven bytes of the value, most significant first and zeros after its end; the lowest byte says
+ * how many there are. So values are ordered as their first pieces that differ, and are equal
+ * when they are equal up to a piece that is not full. *place is 0 for the first piece, is moved to
+ * the next one, and has four times as many at most as the raw string has bytes.
+ */
+uint64_t hx_json_string_piece_slow(struct hx_json_string string, uint32_t *place);
+
+static inline uint64_t hx_json_string_piece(struct hx_json_string string, uint32_t *place)
+{
+	uint32_t at = *place >> 2;
+
+	if (string.escaped || string.size - at <= HX_JSON_PIECE_SIZE)
+		return hx_json_string_piece_slow(string, place);
+	*place += HX_JSON_PIECE_SIZE << 2;
+	return (__builtin_bswap64(hx_json_load_u64(string.data + at)) & ~UINT64_C(0xff)) |
+		HX_JSON_PIECE_SIZE;
+}
+
+static inline bool hx_json_piece_is_full(uint64_t piece)
+{
+	return (piece & 0xff) == HX_JSON_PIECE_SIZE;
+}
+
+/* As hx_json_string_prefix(), byte by byte; for escaped strings and the text's end. */
+static inline uint64_t hx_json_string_prefix_slow(struct hx_json_string string)
+{
+	uint32_t place = 0;
+
+	return hx_json_string_piece(string, &place);
+}
+
+/*
+ * The first piece of the value. end is where the whole text ends: bytes up to there may be
+ * read.
  */
 static inline uint64_t hx_json_string_prefix(struct hx_json_string string, const unsigned char *end)
 {
@@ -146,10 +178,10 @@ static inline uint64_t hx_json_string_prefix(struct hx_json_string string, const
 	if (string.escaped || end - string.data < 8)
 		return hx_json_string_prefix_slow(string);
 	prefix = __builtin_bswap64(hx_json_load_u64(string.data));
-	if (string.size >= 8)
-		return prefix;
+	if (string.size >= HX_JSON_PIECE_SIZE)
+		return (prefix & ~UINT64_C(0xff)) | HX_JSON_PIECE_SIZE;
 	/* What follows the value is cut off; a shift by 64 would not be defined. */
-	return string.size == 0 ? 0 : prefix & UINT64_MAX << (64 - 8 * string.size);
+	return string.size == 0 ? 0 : (prefix & UINT64_MAX << (64 - 8 * string.size)) | string.size;
 }
 
 #endif
