@@ -202,6 +202,22 @@ enum hx_config_fingerprint {
 	HX_CONFIG_FINGERPRINT_NONE = 1, /* a changed payload is not noticed */
 };
 
+/* What makes two events or messages the same, and whose keys they are. */
+struct hx_config_keying {
+	const char *
+		key; /* the strategy's text; of messages "": the usual places, see hapax/source.h */
+	const char *const *include;
+	size_t include_count;
+	const char *const *exclude;
+	size_t exclude_count;
+	enum hapax_canonical canonical;
+	enum hx_config_fingerprint fingerprint;
+	const char *tenant;      /* "": "default", as group */
+	const char *tenant_from; /* "": not from the event, as group_from */
+	const char *group;
+	const char *group_from;
+};
+
 /* What the gateway does with events of some kind. The first route that matches counts. */
 struct hx_config_route {
 	const char *name;         /* for metrics and logs; unique */
@@ -213,17 +229,7 @@ struct hx_config_route {
 	size_t source_count;
 	const char *upstream; /* URL; that of `upstream` if it has none of its own */
 	struct hx_config_target target;
-	const char *key; /* the strategy's text */
-	const char *const *include;
-	size_t include_count;
-	const char *const *exclude;
-	size_t exclude_count;
-	enum hapax_canonical canonical;
-	enum hx_config_fingerprint fingerprint;
-	const char *tenant;      /* "": "default", as group */
-	const char *tenant_from; /* "": not from the event, as group_from */
-	const char *group;
-	const char *group_from;
+	struct hx_config_keying keying;
 	/* Made of the above and of the scope's on_missing; thread-safe. */
 	const struct hapax_key_strategy *strategy;
 	/* The scope of every event of the route, or NULL: it comes from the event. */
@@ -324,17 +330,7 @@ struct hx_config_consumer {
 	const char *to;   /* URL of the service; "": exec */
 	const char *exec; /* a line for sh -c; "": to */
 	enum hapax_event_form form;
-	const char *key; /* the strategy's text; "": the usual places, see hapax/source.h */
-	const char *const *include;
-	size_t include_count;
-	const char *const *exclude;
-	size_t exclude_count;
-	enum hapax_canonical canonical;
-	enum hx_config_fingerprint fingerprint;
-	const char *tenant;      /* "": "default", as group */
-	const char *tenant_from; /* "": not from the message, as group_from */
-	const char *group;
-	const char *group_from;
+	struct hx_config_keying keying;
 	int64_t ttl_ms;
 	int64_t lease_ms; /* 0: the scope's */
 	int64_t max_run_ms;
@@ -559,6 +555,9 @@ bool hx_config_routes_agree(
 	const struct hx_config *config, struct hapax_bytes path, struct hapax_bytes loosest);
 bool hx_config_proxy_routes_agree(
 	const struct hx_config *config, struct hapax_bytes path, struct hapax_bytes loosest);
+
+/* A tenant or a group as a config has it: "default" for "". */
+struct hapax_bytes hx_config_scope_part(const char *text);
 
 /*
  * The settings of a scope, whose names are not empty: the first row that matches, else

@@ -90,6 +90,11 @@ static bool name_matches(const char *name, struct hapax_bytes text)
 	return strcmp(name, "*") == 0 || hx_bytes_equal(hapax_bytes_from_text(name), text);
 }
 
+struct hapax_bytes hx_config_scope_part(const char *text)
+{
+	return hapax_bytes_from_text(text[0] == '\0' ? "default" : text);
+}
+
 const struct hx_config_scope *hx_config_scope_find(
 	const struct hx_config *config, struct hapax_bytes tenant, struct hapax_bytes group)
 {

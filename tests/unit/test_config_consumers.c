@@ -72,7 +72,7 @@ static void what_is_not_said_is_as_in_consume(void **state)
 	assert_int_equal(one->run.on_lapse, HAPAX_ON_LAPSE_RETRY);
 	assert_int_equal(one->run.result_size_max, 256 * 1024);
 	assert_false(one->run.is_disabled);
-	assert_string_equal(one->key, "");
+	assert_string_equal(one->keying.key, "");
 	assert_null(one->key_options.tenant);
 	assert_null(one->key_options.group_from);
 	assert_int_equal(one->prefetch, 256);

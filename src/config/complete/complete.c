@@ -205,37 +205,51 @@ const char *hx_complete_loose_path(
 }
 
 /* A part that comes from the event is matched only by a scope that takes any. */
-static struct hapax_bytes static_part(const char *fixed, const char *from)
+static struct hapax_bytes known_part(const char *fixed, const char *from)
 {
-	if (from[0] != '\0')
-		return HX_BYTES_LIT("");
-	return hapax_bytes_from_text(fixed[0] == '\0' ? "default" : fixed);
+	return from[0] != '\0' ? HX_BYTES_LIT("") : hx_config_scope_part(fixed);
+}
+
+static const char *unless_empty(const char *text)
+{
+	return text[0] == '\0' ? NULL : text;
+}
+
+const struct hx_config_scope *hx_complete_keying(
+	const struct hx_config *config, const struct hx_config_keying *keying,
+	struct hapax_key_options *ret_options)
+{
+	const struct hx_config_scope *scope = hx_config_scope_find(
+		config, known_part(keying->tenant, keying->tenant_from),
+		known_part(keying->group, keying->group_from));
+	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
+
+	options.on_missing = scope->on_missing;
+	options.canonical = keying->canonical;
+	options.include = keying->include;
+	options.include_count = keying->include_count;
+	options.exclude = keying->exclude;
+	options.exclude_count = keying->exclude_count;
+	options.tenant = unless_empty(keying->tenant);
+	options.tenant_from = unless_empty(keying->tenant_from);
+	options.group = unless_empty(keying->group);
+	options.group_from = unless_empty(keying->group_from);
+	if (keying->fingerprint == HX_CONFIG_FINGERPRINT_NONE)
+		options.flags |= HAPAX_KEY_NO_FINGERPRINT;
+	*ret_options = options;
+	return scope;
 }
 
 static void complete_strategy(
 	struct hx_complete *complete, const struct hx_config *config, struct hx_config_route *route)
 {
-	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
-	const struct hx_config_scope *scope = hx_config_scope_find(
-		config, static_part(route->tenant, route->tenant_from),
-		static_part(route->group, route->group_from));
+	const struct hx_config_keying *keying = &route->keying;
+	struct hapax_key_options options;
+	const struct hx_config_scope *scope = hx_complete_keying(config, keying, &options);
 	struct hapax_key_strategy *strategy = NULL;
 	struct hapax_error err;
-	enum hapax_status status;
+	enum hapax_status status = hapax_key_strategy_new(keying->key, &options, &strategy, &err);
 
-	options.on_missing = scope->on_missing;
-	options.canonical = route->canonical;
-	options.include = route->include;
-	options.include_count = route->include_count;
-	options.exclude = route->exclude;
-	options.exclude_count = route->exclude_count;
-	options.tenant = route->tenant[0] == '\0' ? NULL : route->tenant;
-	options.tenant_from = route->tenant_from[0] == '\0' ? NULL : route->tenant_from;
-	options.group = route->group[0] == '\0' ? NULL : route->group;
-	options.group_from = route->group_from[0] == '\0' ? NULL : route->group_from;
-	if (route->fingerprint == HX_CONFIG_FINGERPRINT_NONE)
-		options.flags |= HAPAX_KEY_NO_FINGERPRINT;
-	status = hapax_key_strategy_new(route->key, &options, &strategy, &err);
 	if (status != HAPAX_OK) {
 		hx_fault(
 			complete->faults, status, &route->place, "route '%.64s': %s", route->name,
@@ -244,7 +258,7 @@ static void complete_strategy(
 	}
 	complete->strategies[complete->strategy_count++] = strategy;
 	route->strategy = strategy;
-	if (route->tenant_from[0] == '\0' && route->group_from[0] == '\0')
+	if (keying->tenant_from[0] == '\0' && keying->group_from[0] == '\0')
 		route->scope = scope;
 }
 
@@ -272,11 +286,8 @@ static const struct hx_config_route everything = {
 	.name = "default",
 	.path = "/",
 	.upstream = "",
-	.key = "event-id",
-	.tenant = "",
-	.tenant_from = "",
-	.group = "",
-	.group_from = "",
+	.keying =
+		{.key = "event-id", .tenant = "", .tenant_from = "", .group = "", .group_from = ""},
 	.place = {.name = "upstream.url"},
 };
 

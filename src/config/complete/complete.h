@@ -60,6 +60,11 @@ void hx_complete_target(
 	struct hx_complete *complete, const char *upstream, const char *name,
 	const struct hx_place *place, struct hx_config_target *ret_target);
 
+/* The scope that what is keyed so is in, as far as it is known before; its strategy's options. */
+const struct hx_config_scope *hx_complete_keying(
+	const struct hx_config *config, const struct hx_config_keying *keying,
+	struct hapax_key_options *ret_options);
+
 /* The consumers; scopes are complete. */
 void hx_complete_consumers(struct hx_complete *complete, struct hx_config *config);
 

@@ -10,23 +10,10 @@
 #include "base/bytes.h"
 #include "config/complete/complete.h"
 
-static const char *unless_empty(const char *text)
-{
-	return text[0] == '\0' ? NULL : text;
-}
-
-/* A part that comes from the message is matched only by a scope that takes any. */
-static struct hapax_bytes scope_part(const char *fixed, const char *from)
-{
-	if (from[0] != '\0')
-		return HX_BYTES_LIT("");
-	return hapax_bytes_from_text(fixed[0] == '\0' ? "default" : fixed);
-}
-
 static bool may_be(const char *row, const char *fixed, const char *from)
 {
 	return from[0] != '\0' || strcmp(row, "*") == 0 ||
-		hx_bytes_equal(hapax_bytes_from_text(row), scope_part(fixed, from));
+		hx_bytes_equal(hapax_bytes_from_text(row), hx_config_scope_part(fixed));
 }
 
 /* In every scope that its messages may be in: a part that comes from them may be any. */
@@ -34,7 +21,8 @@ static void check_park(
 	struct hx_complete *complete, const struct hx_config *config,
 	const struct hx_config_consumer *consumer, const struct hx_config_scope *scope)
 {
-	bool is_fixed = consumer->tenant_from[0] == '\0' && consumer->group_from[0] == '\0';
+	const struct hx_config_keying *keying = &consumer->keying;
+	bool is_fixed = keying->tenant_from[0] == '\0' && keying->group_from[0] == '\0';
 	char what[96];
 
 	(void)snprintf(what, sizeof(what), "consumer '%.64s'", consumer->name);
@@ -42,9 +30,8 @@ static void check_park(
 	for (size_t i = 0; i < config->scope_count && !is_fixed; i++) {
 		const struct hx_config_scope *other = &config->scopes[i];
 
-		if (other != scope &&
-		    may_be(other->tenant, consumer->tenant, consumer->tenant_from) &&
-		    may_be(other->group, consumer->group, consumer->group_from))
+		if (other != scope && may_be(other->tenant, keying->tenant, keying->tenant_from) &&
+		    may_be(other->group, keying->group, keying->group_from))
 			hx_complete_check_park(
 				complete, what, &consumer->place, consumer->on_lapse, other);
 	}
@@ -54,10 +41,8 @@ static void complete_scope(
 	struct hx_complete *complete, const struct hx_config *config,
 	struct hx_config_consumer *consumer)
 {
-	const struct hx_config_scope *scope = hx_config_scope_find(
-		config, scope_part(consumer->tenant, consumer->tenant_from),
-		scope_part(consumer->group, consumer->group_from));
-	struct hapax_key_options *key = &consumer->key_options;
+	const struct hx_config_scope *scope =
+		hx_complete_keying(config, &consumer->keying, &consumer->key_options);
 	struct hapax_run_options *run = &consumer->run;
 
 	hx_config_run_options(config, scope, hx_bytes(NULL, 0), run);
@@ -69,19 +54,6 @@ static void complete_scope(
 	run->wait_ms = 0;
 	if (consumer->lease_ms != 0)
 		run->lease_ms = consumer->lease_ms;
-	*key = (struct hapax_key_options)HAPAX_KEY_OPTIONS_INIT;
-	key->on_missing = scope->on_missing;
-	key->canonical = consumer->canonical;
-	key->include = consumer->include;
-	key->include_count = consumer->include_count;
-	key->exclude = consumer->exclude;
-	key->exclude_count = consumer->exclude_count;
-	key->tenant = unless_empty(consumer->tenant);
-	key->tenant_from = unless_empty(consumer->tenant_from);
-	key->group = unless_empty(consumer->group);
-	key->group_from = unless_empty(consumer->group_from);
-	if (consumer->fingerprint == HX_CONFIG_FINGERPRINT_NONE)
-		key->flags |= HAPAX_KEY_NO_FINGERPRINT;
 }
 
 static void check_lease(struct hx_complete *complete, const struct hx_config_consumer *consumer)
@@ -123,10 +95,10 @@ static void check_key(struct hx_complete *complete, const struct hx_config_consu
 	enum hapax_status status = HAPAX_ERR_INVALID;
 
 	/* The usual places take all options but that one; event-id stands for them. */
-	if (consumer->key[0] != '\0' || options.include_count == 0)
+	if (consumer->keying.key[0] != '\0' || options.include_count == 0)
 		status = hapax_key_strategy_new(
-			consumer->key[0] == '\0' ? "event-id" : consumer->key, &options, &strategy,
-			&err);
+			consumer->keying.key[0] == '\0' ? "event-id" : consumer->keying.key,
+			&options, &strategy, &err);
 	hapax_key_strategy_free(strategy);
 	if (status != HAPAX_OK)
 		hx_fault(

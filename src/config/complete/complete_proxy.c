@@ -175,11 +175,6 @@ static void check_park(struct hx_complete *complete, const struct hx_config_prox
 	hx_complete_check_park(complete, what, &route->place, route->on_lapse, route->scope);
 }
 
-static struct hapax_bytes scope_part(const char *text)
-{
-	return hapax_bytes_from_text(text[0] == '\0' ? "default" : text);
-}
-
 /* With an upstream and no routes there is one for everything. */
 static const struct hx_config_proxy_route everything = {
 	.name = "proxy",
@@ -220,7 +215,8 @@ void hx_complete_proxy(struct hx_complete *complete, struct hx_config *config)
 		complete_outcomes(complete, route);
 		check_credential(complete, route);
 		route->scope = hx_config_scope_find(
-			config, scope_part(route->tenant), scope_part(route->group));
+			config, hx_config_scope_part(route->tenant),
+			hx_config_scope_part(route->group));
 		check_park(complete, route);
 	}
 	config->proxy.routes = routes;

@@ -62,11 +62,6 @@ static struct hx_tenant_sum *sum_of(struct sums *sums, struct hapax_bytes tenant
 	return sum;
 }
 
-static bool is_scope_part(const char *name, struct hapax_bytes part)
-{
-	return hx_bytes_equal(hapax_bytes_from_text(name[0] == '\0' ? "default" : name), part);
-}
-
 /* How long keys of the scope live: its ttl, or that of a route of the proxy if it is longer. */
 static int64_t window_ms(
 	const struct hx_config *config, struct hapax_bytes tenant, struct hapax_bytes group)
@@ -76,8 +71,9 @@ static int64_t window_ms(
 	for (size_t i = 0; i < config->proxy.route_count; i++) {
 		const struct hx_config_proxy_route *route = &config->proxy.routes[i];
 
-		if (route->ttl_ms > ttl_ms && is_scope_part(route->tenant, tenant) &&
-		    is_scope_part(route->group, group))
+		if (route->ttl_ms > ttl_ms &&
+		    hx_bytes_equal(hx_config_scope_part(route->tenant), tenant) &&
+		    hx_bytes_equal(hx_config_scope_part(route->group), group))
 			ttl_ms = route->ttl_ms;
 	}
 	return ttl_ms;

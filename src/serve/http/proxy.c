@@ -44,11 +44,6 @@ static bool is_disguised(const struct hx_config_proxy_route *route, struct hapax
 	return false;
 }
 
-static struct hapax_bytes scope_part(const char *text)
-{
-	return hapax_bytes_from_text(text[0] == '\0' ? "default" : text);
-}
-
 /* All is known: ask for the claim, or to run without one. */
 static void ask(struct hx_delivery *delivery)
 {
@@ -56,7 +51,8 @@ static void ask(struct hx_delivery *delivery)
 	const struct hx_proxy_key *key = &delivery->claim.proxy_key;
 
 	delivery->claim.identity = (struct hx_delivery_identity){
-		.tenant = scope_part(route->tenant), .group = scope_part(route->group)};
+		.tenant = hx_config_scope_part(route->tenant),
+		.group = hx_config_scope_part(route->group)};
 	hx_config_proxy_run_options(delivery->config->config, route, &delivery->claim.options);
 	if (delivery->claim.passes) {
 		delivery->claim.options.is_disabled = 1;

@@ -64,7 +64,8 @@ static void note_decision(struct hx_delivery *delivery, const struct hapax_answe
 
 	if (!hx_feed_wants(loop->serve->feed, loop->index, decision))
 		return;
-	if (delivery->claim.route != NULL && strcmp(delivery->claim.route->key, "event-id") == 0)
+	if (delivery->claim.route != NULL &&
+	    strcmp(delivery->claim.route->keying.key, "event-id") == 0)
 		flags |= HX_FEED_EVENT_ID;
 	hx_feed_add(
 		loop->serve->feed, loop->index,

@@ -148,7 +148,7 @@ static void fill_options(
 		to->exec = work->argv;
 	}
 	to->form = from->form;
-	to->strategy = from->key[0] == '\0' ? NULL : from->key;
+	to->strategy = from->keying.key[0] == '\0' ? NULL : from->keying.key;
 	to->key_options = &from->key_options;
 	to->run = from->run;
 	to->prefetch = (size_t)from->prefetch;
