@@ -92,3 +92,13 @@ void hx_sink_decide(
 	va_end(arguments);
 	make_text(row->error);
 }
+
+bool hx_sink_read(struct hx_sink *sink, struct hx_outbox_row *row)
+{
+	if (hx_outbox_message_read(&sink->message, row))
+		return true;
+	hx_sink_decide(
+		row, HX_OUTBOX_REFUSED, "its headers are no JSON object of at most %d texts",
+		HAPAX_OUTBOX_HEADERS_MAX);
+	return false;
+}

@@ -59,6 +59,9 @@ enum hapax_status hx_relay_new(
 enum hapax_status hx_sink_open(
 	const char *url, const char *source, struct hx_sink **ret_sink, struct hapax_error *err);
 
+/* Read the message of a row into sink->message. False: it is none, and the row is refused. */
+bool hx_sink_read(struct hx_sink *sink, struct hx_outbox_row *row);
+
 /* What became of a row, with a reason for people; what is not SENT. */
 __attribute__((format(printf, 3, 4))) void hx_sink_decide(
 	struct hx_outbox_row *row, enum hx_outbox_outcome outcome, const char *format, ...);

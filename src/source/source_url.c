@@ -9,7 +9,6 @@
 #include <hapax/source.h>
 
 #include "base/error.h"
-#include "source/kafka/kafka_check.h"
 #include "source/kafka/kafka_source.h"
 #include "source/rabbit/rabbit_source.h"
 #include "source/redis/redis_source.h"

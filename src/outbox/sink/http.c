@@ -142,10 +142,8 @@ static bool write_head(struct http_sink *sink, struct slot *slot, struct hx_outb
 	enum hapax_status status;
 
 	hx_buf_clear(head);
-	if (!hx_outbox_message_read(message, row)) {
-		hx_sink_decide(row, HX_OUTBOX_REFUSED, "its headers are no JSON object of texts");
+	if (!hx_sink_read(&sink->base, row))
 		return false;
-	}
 	status = hx_buf_printf(head, "POST %s", sink->path);
 	if (status == HAPAX_OK && sink->has_topic)
 		status = append_topic(head, row->topic);

@@ -390,13 +390,8 @@ static rd_kafka_headers_t *headers_of(struct kafka_sink *sink, struct hx_outbox_
 	struct hx_outbox_message *message = &sink->base.message;
 	rd_kafka_headers_t *headers;
 
-	if (!hx_outbox_message_read(message, row)) {
-		hx_sink_decide(
-			row, HX_OUTBOX_REFUSED,
-			"its headers are no JSON object of at most %d texts",
-			HAPAX_OUTBOX_HEADERS_MAX);
+	if (!hx_sink_read(&sink->base, row))
 		return NULL;
-	}
 	headers = rd_kafka_headers_new(message->count + 1);
 	for (size_t i = 0; i < message->count; i++) {
 		const struct hapax_field *field = &message->fields[i];

@@ -207,13 +207,8 @@ static enum hapax_status send_row(struct rabbitmq_sink *sink, size_t index, stru
 	struct hapax_error why;
 	enum hapax_status status;
 
-	if (!hx_outbox_message_read(fields, row)) {
-		hx_sink_decide(
-			row, HX_OUTBOX_REFUSED,
-			"its headers are no JSON object of at most %d texts",
-			HAPAX_OUTBOX_HEADERS_MAX);
+	if (!hx_sink_read(&sink->base, row))
 		return HAPAX_ERR_INVALID;
-	}
 	sink->sent[index].owner = row;
 	message.headers = fields->fields;
 	message.header_count = fields->count;

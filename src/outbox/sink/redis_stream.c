@@ -494,13 +494,8 @@ static bool write_head(struct redis_sink *sink, struct hx_outbox_row *row)
 	enum hapax_status status;
 
 	hx_buf_clear(&sink->head);
-	if (!hx_outbox_message_read(message, row)) {
-		hx_sink_decide(
-			row, HX_OUTBOX_REFUSED,
-			"its headers are no JSON object of at most %d texts",
-			HAPAX_OUTBOX_HEADERS_MAX);
+	if (!hx_sink_read(&sink->base, row))
 		return false;
-	}
 	for (size_t i = 0; i < message->count; i++) {
 		if (name_is(message->fields[i].name, "data")) {
 			hx_sink_decide(

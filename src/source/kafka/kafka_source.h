@@ -11,4 +11,7 @@
 enum hapax_status hx_kafka_open(
 	const char *url, struct hapax_source **ret_source, struct hapax_error *err);
 
+/* INVALID, as hx_kafka_open() would say it. No thread is started and no broker is asked. */
+enum hapax_status hx_kafka_check(const char *url, struct hapax_error *err);
+
 #endif

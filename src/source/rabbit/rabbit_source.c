@@ -163,6 +163,7 @@ static void rabbit_close(struct hapax_source *base)
 	hx_timer_retire(timers, &source->pulse);
 	hx_courier_done(&source->courier);
 	hx_source_done(base);
+	explicit_bzero(&source->place, sizeof(source->place));
 	hx_free(source);
 }
 
