@@ -218,13 +218,18 @@ struct hapax_answer {
 	struct hapax_result result; /* REPLAY; and at the end of an own run, its result */
 	/* REPLAY: the token of the run that was the first, for logs; 0 if its record was not read. */
 	uint64_t original_token;
+	/* ACQUIRED: names our claim in its record, as hapax_op.attempt_id does. Else zeros. */
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 };
 
 #define HAPAX_ANSWER_INIT                                                                         \
 	{                                                                                         \
 		sizeof(struct hapax_answer), HAPAX_OK, HAPAX_OUTCOME_NONE, HAPAX_RUN_OK, 0, 0, 0, \
 			0, 0, HAPAX_TIME_NEVER, 0, {NULL, 0}, {NULL, 0},                          \
-			{HAPAX_RESULT_NONE, HAPAX_RESULT_OK, 0, 0, {NULL, 0}, {NULL, 0}}, 0       \
+			{HAPAX_RESULT_NONE, HAPAX_RESULT_OK, 0, 0, {NULL, 0}, {NULL, 0}}, 0,      \
+		{                                                                                 \
+			0                                                                         \
+		}                                                                                 \
 	}
 
 /* Was the result of an earlier or simultaneous run handed out? */

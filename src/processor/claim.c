@@ -167,6 +167,7 @@ static void note(struct hapax_run *run, const struct hapax_op *op, size_t index)
 
 	answer->outcome = op->outcome;
 	answer->token = op->token;
+	memset(answer->attempt_id, 0, sizeof(answer->attempt_id));
 	answer->attempt = op->attempt;
 	answer->key_index = key->index;
 	answer->first_seen_ms = op->first_seen_ms;
@@ -187,6 +188,7 @@ static void acquired(struct hx_pump *pump, struct hapax_run *run)
 {
 	run->token = run->answer.token;
 	run->attempt = run->answer.attempt;
+	memcpy(run->answer.attempt_id, run->attempt_id, sizeof(run->attempt_id));
 	run->answer.owner = hx_bytes(NULL, 0);
 	run->answer.error = hx_bytes(NULL, 0);
 	for (size_t i = 0; i < run->key_count; i++) {
@@ -224,6 +226,7 @@ static void ask_again(struct hx_pump *pump, struct hapax_run *run, int64_t now_m
 	/* The store has granted it, and may count it as ours; nobody is told a token for that. */
 	run->is_uncertain = true;
 	run->answer.token = 0;
+	memset(run->answer.attempt_id, 0, sizeof(run->answer.attempt_id));
 	if (!run->is_late)
 		run->give_up_at_ms = hx_time_after(now_ms, run->processor->options.timeout_ms);
 	run->is_late = true;

@@ -85,6 +85,7 @@ static void end(
 	if (run->has_left) {
 		run->answer.outcome = HAPAX_OUTCOME_IN_PROGRESS;
 		run->answer.token = 0;
+		memset(run->answer.attempt_id, 0, sizeof(run->answer.attempt_id));
 		status = HAPAX_OK;
 	}
 	if (status == HAPAX_ERR_FENCED && !run->is_fenced)

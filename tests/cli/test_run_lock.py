@@ -419,7 +419,16 @@ def test_killed_between_any_two_steps(cli):
         expect(cli.run(*command, env=host(cli, "host")).out, "out\n", place)
         expected = {"stored": 1, "unlinked": 1, "started": 2}.get(place, 1)
         expect(log.count("begin"), expected, place)
-    expect(cli.run("gc", env=host(cli, "host"), code=0).fields()["locks"], "1", "that of stored")
+    expect(locks(cli, "host"), [], "the next ones removed what was left")
+
+
+def test_gc_removes_what_a_killed_run_left(cli):
+    """Killed after its outcome was stored: nobody needs the note any more."""
+    environment = {**host(cli, "host"), **preload(cli, KILL_AT), "HAPAX_TEST_AT": "stored"}
+    killed = cli.start("run", "--key", "k", "--", "true", env=environment)
+    killed.communicate(timeout=TIMEOUT_SECONDS)
+    expect((killed.returncode, len(locks(cli, "host"))), (-signal.SIGKILL, 1))
+    expect(cli.run("gc", env=host(cli, "host"), code=0).fields()["locks"], "1")
     expect(locks(cli, "host"), [])
 
 

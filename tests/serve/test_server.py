@@ -2,12 +2,13 @@
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import threading
 
 from certificates import Authority
-from daemon import serve
+from daemon import get, serve
 from harness import TIMEOUT_SECONDS, expect, expect_in, until
 from run_hosts import Log, again, kill_both, start
 from test_api import AUTH, NOWHERE, TOKENS
@@ -42,6 +43,25 @@ def test_over_a_path(cli):
         cli.run("keys", "--server", f"http+unix:{path}", code=None).says("401")
         cli.run("check", "d", "--server", f"http+unix:{path}", code=69).says("token")
     cli.run("check", "d", "--server", f"http+unix:{path}", code=69)
+
+
+def asked(daemon):
+    """How many operations the store was asked for, by name."""
+    page = get(daemon.admin, "/metrics", Authorization=f"Bearer {TOKENS['read']}").body.decode()
+    found = re.findall(r'^hapax_store_operations_total\{operation="(\w+)",result="\w+"\} (\d+)$', page, re.MULTILINE)
+    return {operation: int(count) for operation, count in found if count != "0"}
+
+
+def test_a_run_asks_the_store_three_times(cli):
+    """Look, claim, complete; a duplicate looks and claims. One more look is the store's own, which is opened."""
+    with serve(cli, NOWHERE, config=AUTH) as daemon:
+        there = ("--server", f"http://127.0.0.1:{daemon.admin[1]}", "--token-file", token_file(cli, "write"))
+        cli.run("run", "--key", "r", *there, "--", "true")
+        expect(asked(daemon), {"lookup": 1 + 1, "claim": 1, "complete": 1})
+        cli.run("run", "--key", "r", *there, "--", "true")
+        expect(asked(daemon), {"lookup": 2 + 2, "claim": 2, "complete": 1})
+        cli.run("run", "--key", "f", *there, "--", "false", code=1)
+        expect(asked(daemon), {"lookup": 3 + 3, "claim": 3, "complete": 1, "release": 1})
 
 
 def test_what_needs_the_holders_token(cli):

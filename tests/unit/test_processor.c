@@ -56,6 +56,28 @@ static void it_runs_once_and_is_replayed(void **state)
 	assert_int_equal(processor_case_stats(&c).open, 0);
 }
 
+static void who_acquires_is_told_the_name_of_its_claim(void **state)
+{
+	static const unsigned char none[HAPAX_ATTEMPT_ID_SIZE];
+	struct call first;
+	struct call second;
+	const struct hapax_record *record = &c.store.record;
+
+	(void)state;
+	call_begin(&c, &first, "k", 0);
+	assert_int_equal(case_state(&c.store, "k"), HAPAX_STATE_CLAIMED);
+	assert_memory_not_equal(record->attempt_id, none, sizeof(none));
+	assert_memory_equal(first.answer.attempt_id, record->attempt_id, sizeof(none));
+	/* With it the claim could be had: it is nobody else's. */
+	call_begin(&c, &second, "k", 0);
+	assert_int_equal(second.answer.outcome, HAPAX_OUTCOME_IN_PROGRESS);
+	assert_memory_equal(second.answer.attempt_id, none, sizeof(none));
+	call_finish_ok(&first, "receipt");
+	call_begin(&c, &second, "k", 0);
+	assert_int_equal(second.answer.outcome, HAPAX_OUTCOME_REPLAY);
+	assert_memory_equal(second.answer.attempt_id, none, sizeof(none));
+}
+
 /* That it is done is known by a second question, which asks for nothing else. */
 static void what_is_done_and_cannot_be_read_is_told_so(void **state)
 {
@@ -785,6 +807,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(it_runs_once_and_is_replayed),
+		CASE(who_acquires_is_told_the_name_of_its_claim),
 		CASE(what_is_done_and_cannot_be_read_is_told_so),
 		CASE(without_fingerprint_it_is_unverified),
 		CASE(scopes_are_apart),

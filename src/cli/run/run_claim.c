@@ -71,7 +71,7 @@ static enum hapax_status give_back(struct hx_run_claim *claim)
 	return status == HAPAX_ERR_FENCED ? HAPAX_OK : status;
 }
 
-/* May a claim acquire what was seen? Others only answer, and need no lock. */
+/* May a claim acquire what was seen? Others only answer, whoever has the lock. */
 static bool may_acquire(const struct hx_run_ledger *ledger)
 {
 	return ledger->seen.outcome != HAPAX_OUTCOME_FOUND ||
@@ -98,35 +98,27 @@ static enum step meet_busy(struct hx_run_claim *claim)
 	return STEP_ANSWERED;
 }
 
-/* It may be acquired: see to a holder that died or lives on this host. */
-static enum hapax_status take_lock(struct hx_run_claim *claim, enum step *ret)
-{
-	struct hx_run_ledger *ledger = claim->ledger;
-	bool was_locked = claim->lock->file >= 0;
-	enum hx_run_lock_taken taken = hx_run_lock_take(claim->lock);
-
-	if (taken == HX_RUN_LOCK_BUSY) {
-		*ret = meet_busy(claim);
-	} else if (taken == HX_RUN_LOCK_TAKEN && !was_locked) {
-		/* What was seen without it may be old. */
-		*ret = STEP_AGAIN;
-	} else if (is_claimed(ledger) && hx_run_lock_tells_of(claim->lock, &ledger->record)) {
-		*ret = STEP_AGAIN;
-		return give_back(claim);
-	}
-	return HAPAX_OK;
-}
-
-/* Look, and say what to do. */
+/*
+ * Look, with the lock in hand unless somebody has it: what is seen without it may be old. Say
+ * what to do.
+ */
 static enum hapax_status look(struct hx_run_claim *claim, enum step *ret)
 {
-	bool was_locked = claim->lock->file >= 0;
-	enum hapax_status status = hx_run_ledger_look(claim->ledger, &claim->err);
+	enum hx_run_lock_taken taken = hx_run_lock_take(claim->lock);
+	struct hx_run_ledger *ledger = claim->ledger;
+	enum hapax_status status = hx_run_ledger_look(ledger, &claim->err);
 
 	*ret = STEP_CLAIM;
-	if (status == HAPAX_OK && may_acquire(claim->ledger))
-		status = take_lock(claim, ret);
-	if (status == HAPAX_OK && was_locked)
+	if (status == HAPAX_OK && may_acquire(ledger)) {
+		if (taken == HX_RUN_LOCK_BUSY) {
+			*ret = meet_busy(claim);
+		} else if (
+			is_claimed(ledger) && hx_run_lock_tells_of(claim->lock, &ledger->record)) {
+			*ret = STEP_AGAIN;
+			status = give_back(claim);
+		}
+	}
+	if (status == HAPAX_OK && taken == HX_RUN_LOCK_TAKEN)
 		hx_run_lock_settle(claim->lock);
 	return status;
 }

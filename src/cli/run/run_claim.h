@@ -2,8 +2,9 @@
 /*
  * run_claim.h - from a key to the right to run it, or to the reason why not.
  *
- * Before it claims what may be acquired, a run takes the key's lock (run_lock.h): a claim
- * would take over whatever has lapsed, and a record does not know who lives.
+ * Before it looks at the record, a run takes the key's lock (run_lock.h): a claim would take over
+ * whatever has lapsed, and a record does not know who lives. So a run asks the store three times
+ * if nothing stands in its way: look, claim, and in the end complete or release.
  */
 #ifndef HX_CLI_RUN_RUN_CLAIM_H
 #define HX_CLI_RUN_RUN_CLAIM_H

@@ -70,8 +70,8 @@ void hx_run_ledger_leave(struct hx_run_ledger *ledger);
 enum hapax_status hx_run_ledger_look(struct hx_run_ledger *ledger, struct hapax_error *err);
 
 /*
- * Ask for the right to run; seen.outcome says what was answered. After ACQUIRED record is
- * that of our claim.
+ * Ask for the right to run; seen.outcome says what was answered. After ACQUIRED record
+ * has the token and the attempt id of our claim, and no more.
  */
 enum hapax_status hx_run_ledger_claim(struct hx_run_ledger *ledger, struct hapax_error *err);
 
