@@ -23,8 +23,6 @@
 #include "wire/media_type.h"
 #include "wire/percent.h"
 
-#define MS_NS INT64_C(1000000)
-
 enum {
 	TURN_MS = 10,
 	QUERY_SIZE_MAX = 64 * 1024,
@@ -92,10 +90,10 @@ bool hx_api_close(struct hx_api *api, int64_t deadline_ns)
 	/* What asks the outbox may note a change by the other one. */
 	hx_api_worker_stop(&api->outbox_worker);
 	while (api->outbox_worker.waiting > 0 && hx_clock_mono_ns() < deadline_ns)
-		hx_reactor_turn(api->options.reactor, TURN_MS * MS_NS);
+		hx_reactor_turn(api->options.reactor, TURN_MS * HX_NS_PER_MS);
 	hx_api_worker_stop(&api->worker);
 	while (is_busy(api) && hx_clock_mono_ns() < deadline_ns)
-		hx_reactor_turn(api->options.reactor, TURN_MS * MS_NS);
+		hx_reactor_turn(api->options.reactor, TURN_MS * HX_NS_PER_MS);
 	if (is_busy(api) || !hx_worker_join(&api->outbox_worker.base, deadline_ns) ||
 	    !hx_worker_join(&api->worker.base, deadline_ns))
 		return false;
@@ -368,8 +366,7 @@ void hx_api_submit(
 
 struct hx_api_request *hx_api_request_of(struct hx_api_job *job)
 {
-	return (struct hx_api_request
-	                *)(void *)((char *)job - offsetof(struct hx_api_request, job));
+	return HX_CONTAINER(job, struct hx_api_request, job);
 }
 
 static void on_worked(struct hx_api_job *job)
@@ -430,7 +427,7 @@ static const struct name_rule *next_rule(const char **path)
 
 	while (strlen(rules[i].name) != size || memcmp(rules[i].name, begin, size) != 0) {
 		i++;
-		assert(i < sizeof(rules) / sizeof(rules[0]));
+		assert(i < HX_COUNT(rules));
 	}
 	*path = begin + size;
 	return &rules[i];

@@ -11,8 +11,6 @@
 #include "observe/feed.h"
 #include "observe/metrics/metrics.h"
 
-#define MS_NS INT64_C(1000000)
-
 /* What a door counts of an answer; false: it decides nothing. */
 static bool decision_of(const struct hapax_op *op, enum hapax_decision *ret)
 {
@@ -58,7 +56,8 @@ static void count_one(struct hx_api *api, const struct hapax_op *op, int64_t too
 		if (decision == HAPAX_DECISION_ACQUIRED)
 			hx_metrics_observe_ns(
 				cells, HX_METRIC_KEY_TTL, 0, 0,
-				op->ttl_ms == HAPAX_TTL_FOREVER ? INT64_MAX : op->ttl_ms * MS_NS);
+				op->ttl_ms == HAPAX_TTL_FOREVER ? INT64_MAX
+								: op->ttl_ms * HX_NS_PER_MS);
 	}
 	hx_feed_add(
 		api->options.feed, api->options.writer,

@@ -121,7 +121,7 @@ static int take_event(void *context, const struct hapax_field *fields, size_t co
 		return 1;
 	errand->limit--;
 	hx_json_write_begin(json, NULL, '{');
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(texts); i++) {
 		struct hapax_bytes value = value_of(fields, count, texts[i]);
 
 		if (value.data == NULL)

@@ -13,8 +13,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 
-#define HOUR_MS   INT64_C(3600000)
-#define SECOND_NS INT64_C(1000000000)
+#define HOUR_MS INT64_C(3600000)
 
 enum { HOURS = 24, ROWS_MAX = 100000, SWEEP_SECONDS_MAX = 10 };
 
@@ -295,7 +294,7 @@ static void sweep(struct hx_api_job *job)
 	struct hx_api_request *request = hx_api_request_of(job);
 	struct figures *figures = request->extra;
 	struct hapax_sweep *sum = &figures->sweep;
-	int64_t until_ns = hx_clock_mono_ns() + SWEEP_SECONDS_MAX * SECOND_NS;
+	int64_t until_ns = hx_clock_mono_ns() + SWEEP_SECONDS_MAX * HX_NS_PER_S;
 
 	do {
 		struct hapax_sweep piece = HAPAX_SWEEP_INIT;

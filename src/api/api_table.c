@@ -10,6 +10,7 @@
 #include "api/api_request.h"
 #include "api/route.h"
 #include "base/limits.h"
+#include "base/macros.h"
 
 static const char *const states[] = {"claimed", "done", "failed", "parked", NULL};
 
@@ -160,4 +161,4 @@ const struct hx_api_route hx_api_routes[] = {
          hx_api_get_openapi, .reply = "Config"},
 };
 
-const size_t hx_api_route_count = sizeof(hx_api_routes) / sizeof(hx_api_routes[0]);
+const size_t hx_api_route_count = HX_COUNT(hx_api_routes);

@@ -2,7 +2,6 @@
 #include "api/api_worker.h"
 
 #include "base/error.h"
-#include "base/macros.h"
 
 /* People and programs that look on; whoever has more of them waiting is told so. */
 enum { WAITING_MAX = 64 };

@@ -118,8 +118,7 @@ static void write_log(
 	};
 
 	/* Who changed something must not be hidden by changing more, nor by a quieter log. */
-	hx_log_always(
-		api->options.log, HX_LOG_INFO, "audit", fields, sizeof(fields) / sizeof(fields[0]));
+	hx_log_always(api->options.log, HX_LOG_INFO, "audit", fields, HX_COUNT(fields));
 }
 
 static void write_entry(

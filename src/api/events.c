@@ -17,9 +17,6 @@
 #include "base/random.h"
 #include "wire/http1/http1_text.h"
 
-#define MS_NS     INT64_C(1000000)
-#define SECOND_NS (1000 * MS_NS)
-
 enum {
 	PUMP_MS = 100,
 
@@ -40,7 +37,7 @@ enum { DUPLICATES_LIMIT, DUPLICATES_TENANT, DUPLICATES_GROUP };
 /* In the order of enum hapax_decision, as far as doors decide. */
 static const char *const decisions[] = {
 	"acquired", "replay", "in_progress", "mismatch", "parked", "fenced"};
-enum { DECISION_COUNT = sizeof(decisions) / sizeof(decisions[0]) };
+enum { DECISION_COUNT = HX_COUNT(decisions) };
 
 struct hx_listener_client {
 	struct hx_api *api;
@@ -169,7 +166,7 @@ void hx_api_events_take(struct hx_api *api)
 	events->lost += hx_feed_take(api->options.feed, keep_note, events);
 	if (events->listener_count > 0)
 		events->listened_ns = now_ns;
-	else if (now_ns - events->listened_ns > LISTENED_SECONDS * SECOND_NS)
+	else if (now_ns - events->listened_ns > LISTENED_SECONDS * HX_NS_PER_S)
 		hx_feed_listen(api->options.feed, false);
 }
 
@@ -271,7 +268,7 @@ static bool pump(struct hx_listener_client *listener)
 			send_text(listener, text);
 	}
 	if (!listener->is_full &&
-	    hx_clock_mono_ns() - listener->told_ns > HEARTBEAT_SECONDS * SECOND_NS) {
+	    hx_clock_mono_ns() - listener->told_ns > HEARTBEAT_SECONDS * HX_NS_PER_S) {
 		hx_buf_clear(text);
 		if (hx_buf_append(text, ":\n\n", 3) == HAPAX_OK)
 			send_text(listener, text);
@@ -306,7 +303,7 @@ static void on_timer(struct hx_timer *timer)
 	if (api->events.listener_count > 0)
 		hx_timer_set(
 			&api->options.reactor->timers, timer,
-			hx_reactor_now_ns(api->options.reactor) + PUMP_MS * MS_NS);
+			hx_reactor_now_ns(api->options.reactor) + PUMP_MS * HX_NS_PER_MS);
 }
 
 void hx_api_gone(struct hx_api *api, struct hx_http_exchange *exchange)
@@ -418,9 +415,7 @@ static enum hapax_status begin(struct hx_listener_client *listener)
 	return hx_http_stream_begin(
 		listener->exchange,
 		&(struct hx_http_reply){
-			.status = 200,
-			.fields = fields,
-			.field_count = sizeof(fields) / sizeof(fields[0])},
+			.status = 200, .fields = fields, .field_count = HX_COUNT(fields)},
 		on_room);
 }
 
@@ -441,7 +436,7 @@ static void join(struct hx_listener_client *listener, struct hx_api *api, uint64
 	if (pump(listener) && !hx_timer_is_set(&events->timer))
 		hx_timer_set(
 			&api->options.reactor->timers, &events->timer,
-			hx_reactor_now_ns(api->options.reactor) + PUMP_MS * MS_NS);
+			hx_reactor_now_ns(api->options.reactor) + PUMP_MS * HX_NS_PER_MS);
 }
 
 /* How many listen for whom the request counts; 0: it counts for nobody. */

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/macros.h"
+
 /* What a host gives in place of malloc(3) and its kin; same contracts. */
 struct hx_allocator {
 	void *(*malloc)(size_t size);

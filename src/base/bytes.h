@@ -16,6 +16,8 @@
 
 #include <hapax/bytes.h>
 
+#include "base/macros.h"
+
 /* The bytes of a string literal, without its NUL. The "" refuse anything else. */
 #define HX_BYTES_LIT(text) ((struct hapax_bytes){"" text "", sizeof(text) - 1})
 

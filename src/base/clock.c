@@ -27,11 +27,7 @@
 #include "base/io.h"
 #include "base/uuid7.h"
 
-#define NS_PER_S  INT64_C(1000000000)
-#define NS_PER_MS INT64_C(1000000)
-#define MS_PER_S  INT64_C(1000)
-
-#define MS_PER_DAY (INT64_C(24) * 3600 * MS_PER_S)
+#define MS_PER_DAY (INT64_C(24) * 3600 * HX_MS_PER_S)
 
 enum { BOOT_OFFSET_REFRESH_S = 1 };
 
@@ -41,7 +37,7 @@ static int64_t read_ns(clockid_t id)
 	int failed = clock_gettime(id, &time);
 
 	assert(!failed);
-	return time.tv_sec * NS_PER_S + time.tv_nsec;
+	return time.tv_sec * HX_NS_PER_S + time.tv_nsec;
 }
 
 int64_t hx_clock_mono_ns(void)
@@ -63,7 +59,7 @@ static void refresh_offset(
 		continue;
 	/* Release: who sees the new time also sees an offset, on the first call too. */
 	atomic_store_explicit(
-		&boot_clock->refresh_at_ns, coarse_ns + BOOT_OFFSET_REFRESH_S * NS_PER_S,
+		&boot_clock->refresh_at_ns, coarse_ns + BOOT_OFFSET_REFRESH_S * HX_NS_PER_S,
 		memory_order_release);
 }
 
@@ -80,13 +76,13 @@ int64_t hx_boot_clock_ns(struct hx_boot_clock *boot_clock, hx_clock_read_fn *rea
 static int64_t system_wall_ms(void *context)
 {
 	(void)context;
-	return read_ns(CLOCK_REALTIME) / NS_PER_MS;
+	return read_ns(CLOCK_REALTIME) / HX_NS_PER_MS;
 }
 
 static int64_t system_boot_ms(void *context)
 {
 	(void)context;
-	return read_ns(CLOCK_BOOTTIME) / NS_PER_MS;
+	return read_ns(CLOCK_BOOTTIME) / HX_NS_PER_MS;
 }
 
 static int64_t cheap_boot_ms(void *context)
@@ -94,7 +90,7 @@ static int64_t cheap_boot_ms(void *context)
 	static struct hx_boot_clock boot_clock = {INT64_MIN, INT64_MIN};
 
 	(void)context;
-	return hx_boot_clock_ns(&boot_clock, read_ns) / NS_PER_MS;
+	return hx_boot_clock_ns(&boot_clock, read_ns) / HX_NS_PER_MS;
 }
 
 static void system_boot_id(void *context, unsigned char boot_id[HAPAX_BOOT_ID_SIZE])
@@ -223,8 +219,8 @@ void hx_clock_format_utc(int64_t ms, char out[32])
 		rest += MS_PER_DAY;
 	}
 	date = hx_calendar_date(day);
-	second = (int)(rest / MS_PER_S);
+	second = (int)(rest / HX_MS_PER_S);
 	(void)snprintf(
 		out, 32, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", date.year, date.month, date.day,
-		second / 3600, second / 60 % 60, second % 60, (int)(rest % MS_PER_S));
+		second / 3600, second / 60 % 60, second % 60, (int)(rest % HX_MS_PER_S));
 }

@@ -20,6 +20,8 @@
 #include <hapax/bytes.h>
 #include <hapax/clock.h>
 
+#include "base/time.h"
+
 /* Nanoseconds of CLOCK_MONOTONIC, for deadlines and measurements. */
 int64_t hx_clock_mono_ns(void);
 

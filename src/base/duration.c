@@ -28,7 +28,7 @@ static const struct unit units[] = {
 	{"ms", 1},
 };
 
-enum { UNITS = sizeof(units) / sizeof(units[0]) };
+enum { UNITS = HX_COUNT(units) };
 
 /* How much of a wrong text is worth repeating in the message. */
 enum { QUOTED_MAX = 48 };

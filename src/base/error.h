@@ -13,6 +13,8 @@
 
 #include <hapax/error.h>
 
+#include "base/macros.h"
+
 /*
  * Describe a failure and return status, so that "return hx_error_set(...)" is the
  * whole error path. err may be NULL. A message that does not fit is cut after a

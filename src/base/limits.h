@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include "base/time.h"
+
 enum {
 	/* Room for any sane composite; keeps a record's head in one 4 KiB page. */
 	HX_KEY_SIZE_MAX = 1024,
@@ -49,18 +51,18 @@ enum {
 #define HX_TOKEN_MAX ((UINT64_C(1) << 53) - 1)
 
 /* 100 years of 365.25 days: "for ever" is a value of its own, this is a typo. */
-#define HX_TTL_MS_MAX (INT64_C(36525) * 24 * 3600 * 1000)
+#define HX_TTL_MS_MAX (36525 * HX_MS_PER_DAY)
 
 /* A day of retries, as most senders of webhooks make them. */
-#define HX_TTL_MS_DEFAULT (INT64_C(24) * 3600 * 1000)
+#define HX_TTL_MS_DEFAULT HX_MS_PER_DAY
 
 /* A claim whose holder died blocks its key this long at worst. */
-#define HX_LEASE_MS_MAX (INT64_C(7) * 24 * 3600 * 1000)
+#define HX_LEASE_MS_MAX (7 * HX_MS_PER_DAY)
 
 /* Longer than common pauses (collector, disk, failover), short for a person. */
 #define HX_LEASE_MS_DEFAULT (INT64_C(30) * 1000)
 
 /* How far the wall clock is believed at once after a reboot; the rest is slewed. */
-#define HX_CLOCK_STEP_MS_DEFAULT (INT64_C(7) * 24 * 3600 * 1000)
+#define HX_CLOCK_STEP_MS_DEFAULT (7 * HX_MS_PER_DAY)
 
 #endif

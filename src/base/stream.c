@@ -18,8 +18,6 @@
 
 #include "base/clock.h"
 
-static const int64_t ns_per_second = 1000000000;
-
 /* The flags of an open descriptor, with extra ones. 0, or a negative errno. */
 static int add_flags(int fd, int get, int set, int extra)
 {
@@ -139,8 +137,8 @@ int hx_stream_wait(struct pollfd *fds, size_t count, int64_t deadline_ns)
 		struct timespec span;
 
 		left = left > 0 ? left : 0;
-		span.tv_sec = (time_t)(left / ns_per_second);
-		span.tv_nsec = (long)(left % ns_per_second);
+		span.tv_sec = (time_t)(left / HX_NS_PER_S);
+		span.tv_nsec = (long)(left % HX_NS_PER_S);
 		ready = ppoll(fds, (nfds_t)count, deadline_ns == INT64_MAX ? NULL : &span, NULL);
 	} while (ready < 0 && errno == EINTR);
 	if (ready < 0)

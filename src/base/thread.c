@@ -19,8 +19,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-
-#define NS_PER_S INT64_C(1000000000)
+#include "base/time.h"
 
 /* Some microseconds: longer than a critical section, shorter than a sleep. */
 enum { SPINS_MAX = 100 };
@@ -46,7 +45,7 @@ static struct timespec timespec_from_ns(int64_t ns)
 {
 	if (ns < 0)
 		ns = 0;
-	return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
+	return (struct timespec){.tv_sec = ns / HX_NS_PER_S, .tv_nsec = ns % HX_NS_PER_S};
 }
 
 /* Sleep while *word is expected. May return for no reason. False: the deadline passed. */
@@ -172,7 +171,7 @@ static void block_signals(sigset_t *before)
 	int failed;
 
 	(void)sigfillset(&blocked);
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(faults); i++)
 		(void)sigdelset(&blocked, faults[i]);
 	failed = pthread_sigmask(SIG_SETMASK, &blocked, before);
 	assert(!failed);

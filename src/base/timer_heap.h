@@ -24,6 +24,8 @@
 
 #include <hapax/error.h>
 
+#include "base/time.h"
+
 struct hx_timer;
 
 typedef void hx_timer_fn(struct hx_timer *timer);

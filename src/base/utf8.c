@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include "base/macros.h"
+
 static bool is_continuation(unsigned char byte)
 {
 	return (byte & 0xc0) == 0x80;
@@ -72,7 +74,7 @@ bool hx_utf8_is_hidden(uint32_t code)
 		{0xe0000, 0xe0fff},
 	};
 
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]) && code >= ranges[i].first; i++) {
+	for (size_t i = 0; i < HX_COUNT(ranges) && code >= ranges[i].first; i++) {
 		if (code <= ranges[i].last)
 			return true;
 	}

@@ -29,6 +29,7 @@
 #include <hapax/error.h>
 
 #include "base/list.h"
+#include "base/macros.h"
 #include "base/thread.h"
 
 struct hx_job;

@@ -91,7 +91,7 @@ rd_kafka_resp_err_t hx_kafka_client_produce(
 
 	if (record->topic != NULL)
 		parts[0] = (rd_kafka_vu_t){.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = record->topic};
-	error = rd_kafka_produceva(producer, parts, sizeof(parts) / sizeof(parts[0]));
+	error = rd_kafka_produceva(producer, parts, HX_COUNT(parts));
 	if (error != NULL) {
 		code = rd_kafka_error_code(error);
 		rd_kafka_error_destroy(error);

@@ -51,7 +51,7 @@ static bool is_protocol(const char *value)
 {
 	static const char *const words[] = {"plaintext", "ssl", "sasl_plaintext", "sasl_ssl"};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(words); i++)
 		if (strcasecmp(value, words[i]) == 0)
 			return true;
 	return false;
@@ -208,7 +208,7 @@ static const struct {
 
 static const struct row *find(struct hapax_bytes name)
 {
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(table); i++)
 		if (hx_bytes_equal(name, hapax_bytes_from_text(table[i].name)))
 			return &table[i];
 	return NULL;
@@ -216,7 +216,7 @@ static const struct row *find(struct hapax_bytes name)
 
 static const char *reason_of(const char *name)
 {
-	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(refusals); i++) {
 		const char *refused = refusals[i].name;
 		size_t size = strlen(refused);
 
@@ -237,7 +237,7 @@ static enum hapax_status refuse(const char *name, enum hx_kafka_use use, struct 
 			err, HAPAX_ERR_INVALID, 0, "property '%.64s' cannot be set here: %s", name,
 			why);
 	hx_suggest_init(&suggest, name);
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(table); i++)
 		if (use == HX_KAFKA_USE_SOURCE || !(table[i].flags & FOR_SOURCE))
 			hx_suggest_consider(&suggest, table[i].name);
 	if (suggest.best != NULL)
@@ -293,7 +293,7 @@ enum hx_option_view hx_kafka_property_view(struct hapax_bytes name)
 	static const char *const own[] = {"group", "instance", "start", "warm_up", "held_max"};
 	const struct row *row = find(name);
 
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(own); i++)
 		if (hx_bytes_equal(name, hapax_bytes_from_text(own[i])))
 			return HX_OPTION_SHOWN;
 	if (row == NULL)

@@ -180,10 +180,7 @@ static enum hapax_status log_in(
 		.key = amqp_cstring_bytes("capabilities"),
 		.value = {
 			.kind = AMQP_FIELD_KIND_TABLE,
-			.value = {
-				.table = {
-					.num_entries = sizeof(told) / sizeof(told[0]),
-					.entries = told}}}};
+			.value = {.table = {.num_entries = HX_COUNT(told), .entries = told}}}};
 	amqp_table_t properties = {.num_entries = 1, .entries = &known};
 	amqp_rpc_reply_t reply = amqp_login_with_properties(
 		rabbit->conn, place->vhost, 0, HX_RABBIT_FRAME_SIZE_MAX, HX_RABBIT_HEARTBEAT_S,

@@ -53,7 +53,7 @@ static enum hapax_status set_option(
 		place->declares = true;
 		return HAPAX_OK;
 	}
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(options); i++)
 		if (is_name(text, name_size, options[i].name) &&
 		    decode(value, value_size, options[i].value))
 			return HAPAX_OK;

@@ -192,7 +192,7 @@ static void read_variables(
 		return;
 	(void)snprintf(path, sizeof(path), "%s%s", frame->path, setting->name);
 	hx_setting_variable(path, full);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(names); i++) {
 		const char *value = names[i] == NULL ? NULL : frame->bind->variable(names[i]);
 
 		if (value == NULL || value[0] == '\0')

@@ -294,7 +294,7 @@ bool hx_config_find(
 		{NULL, "/etc/hapax"},
 	};
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(places); i++) {
 		const char *begin = places[i].variable == NULL ? "" : variable(places[i].variable);
 		int size;
 

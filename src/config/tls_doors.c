@@ -4,6 +4,7 @@
  */
 #include <stddef.h>
 
+#include "base/macros.h"
 #include "config/complete/complete.h"
 
 /* By enum hx_config_tls_index. */
@@ -21,7 +22,7 @@ static const struct {
 #undef LISTEN
 };
 
-_Static_assert(sizeof(doors) / sizeof(doors[0]) == HX_CONFIG_TLS_DOORS, "a row for every door");
+_Static_assert(HX_COUNT(doors) == HX_CONFIG_TLS_DOORS, "a row for every door");
 
 const char *hx_config_tls_name(enum hx_config_tls_index index)
 {

@@ -77,7 +77,7 @@ bool hx_yaml_is_null(const struct hx_yaml_node *node)
 
 	if (node->kind != HX_YAML_SCALAR || !node->is_plain)
 		return false;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(names); i++) {
 		if (hx_bytes_equal(node->text, hapax_bytes_from_text(names[i])))
 			return true;
 	}

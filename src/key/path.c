@@ -20,7 +20,7 @@ static const struct {
 	{"meta", HX_KEY_META},
 };
 
-enum { SOURCE_COUNT = sizeof(sources) / sizeof(sources[0]) };
+enum { SOURCE_COUNT = HX_COUNT(sources) };
 
 /* "data" ends at the end, a dot, a slash or a bracket; the others at a dot. */
 static size_t prefix_of(const char *text, enum hx_key_source *ret_source)
@@ -55,7 +55,7 @@ static enum hapax_status parse_name(
 			path->text);
 	if (path->source != HX_KEY_META)
 		return HAPAX_OK;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(known); i++) {
 		if (strcmp(name, known[i]) == 0)
 			return HAPAX_OK;
 	}

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/time.h"
 #include "net/tls/tls.h"
 
 enum {
@@ -37,8 +38,6 @@ enum {
 	 */
 	LINGER_MS = 2000,
 };
-
-#define MS_NS INT64_C(1000000)
 
 static bool is_live(const struct hx_connection *connection)
 {
@@ -117,7 +116,7 @@ static void set_stall(struct hx_connection *connection, int64_t span_ms)
 {
 	hx_timer_set(
 		&connection->reactor->timers, &connection->stall,
-		hx_reactor_now_ns(connection->reactor) + span_ms * MS_NS);
+		hx_reactor_now_ns(connection->reactor) + span_ms * HX_NS_PER_MS);
 }
 
 /* Of what was sent; the kernel holds much for a peer that takes little. */

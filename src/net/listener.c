@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/time.h"
 
 enum {
 	BACKLOG = 1024,
@@ -18,8 +19,6 @@ enum {
 	/* Out of descriptors: somebody has to close one first. */
 	RETRY_MS = 50,
 };
-
-#define MS_NS INT64_C(1000000)
 
 static bool is_full(const struct hx_listener *listener)
 {
@@ -70,7 +69,7 @@ static void on_ready(struct hx_watch *watch, unsigned ready)
 		listener->refused++;
 		hx_timer_set(
 			&listener->reactor->timers, &listener->retry,
-			hx_reactor_now_ns(listener->reactor) + RETRY_MS * MS_NS);
+			hx_reactor_now_ns(listener->reactor) + RETRY_MS * HX_NS_PER_MS);
 	}
 	update_watch(listener);
 }

@@ -12,14 +12,13 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "base/time.h"
 
 enum {
 	/* INFO is the largest reply to a greeting. */
 	GREETING_REPLY_SIZE_MAX = 1024 * 1024,
 	KEEPALIVE_S = 30,
 };
-
-#define MS_NS INT64_C(1000000)
 
 /* ---------------------------------------------------------------- greeting */
 
@@ -197,7 +196,7 @@ static void wait_for_retry(struct hx_redis_connection *connection)
 	connection->state = HX_REDIS_CONNECTION_WAITING;
 	hx_timer_set(
 		&options->reactor->timers, &connection->retry,
-		hx_reactor_now_ns(options->reactor) + wait_ms * MS_NS);
+		hx_reactor_now_ns(options->reactor) + wait_ms * HX_NS_PER_MS);
 }
 
 static void end(struct hx_redis_connection *connection, const struct hapax_error *why)

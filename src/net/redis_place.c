@@ -64,7 +64,7 @@ static enum hapax_status set_option(
 		{"key", place->key_file, sizeof(place->key_file)},
 	};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(texts); i++) {
 		if (!name_is(text, name_size, texts[i].name))
 			continue;
 		if (value_size == 0 ||

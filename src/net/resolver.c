@@ -13,7 +13,6 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/macros.h"
 
 struct hx_resolver_job {
 	struct hx_job base;

@@ -23,10 +23,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/macros.h"
 
 enum { EVENTS_AT_ONCE = 256, PORT_TEXT_SIZE = 8 };
-
-#define MS_NS INT64_C(1000000)
 
 static int result(int value)
 {
@@ -72,7 +71,7 @@ static int shut(int fd)
 		BPF_STMT(BPF_RET | BPF_K, 0),
 		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
 	};
-	const struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+	const struct sock_fprog program = {.len = HX_COUNT(code), .filter = code};
 
 	return result(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)));
 }
@@ -282,9 +281,9 @@ static int timeout_ms(int64_t timeout_ns)
 {
 	if (timeout_ns < 0)
 		return -1;
-	if (timeout_ns >= INT32_MAX * MS_NS)
+	if (timeout_ns >= INT32_MAX * HX_NS_PER_MS)
 		return INT32_MAX;
-	return (int)((timeout_ns + MS_NS - 1) / MS_NS);
+	return (int)((timeout_ns + HX_NS_PER_MS - 1) / HX_NS_PER_MS);
 }
 
 static int system_poller_wait(

@@ -45,7 +45,7 @@ enum hapax_status hx_outbox_event_check(
 
 	if (event->topic.size == 0)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an event needs a topic");
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(texts); i++) {
 		enum hapax_status status =
 			check_text(texts[i].name, texts[i].text, texts[i].size_max, err);
 

@@ -105,7 +105,7 @@ enum hapax_status hapax_outbox_find(
 	(void)snprintf(
 		text, sizeof(text), "%.*s", (int)value.size,
 		value.size == 0 ? "" : (const char *)value.data);
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(columns); i++) {
 		if (strcmp(by, columns[i]) != 0)
 			continue;
 		/* What is parked or waits is held: few, among all that was sent. */

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/macros.h"
 
 /* In the order in which they are written. The last one has no prefix: it is Debezium's. */
 enum attribute {
@@ -30,7 +31,7 @@ void hx_outbox_message_init(
 {
 	(void)snprintf(message->source, sizeof(message->source), "%s", source);
 	message->count = 0;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(names); i++)
 		(void)snprintf(
 			message->names[i], sizeof(message->names[i]), "%s%s", prefix, names[i]);
 	(void)snprintf(message->names[ATTRIBUTE_DEBEZIUM_ID], sizeof(message->names[0]), "id");

@@ -46,8 +46,6 @@ enum {
 	LOOK_SHARE = 20,
 };
 
-#define MS_NS INT64_C(1000000)
-
 struct hapax_relay {
 	struct hapax_relay_options options; /* complete; the texts are ours */
 	char *url;
@@ -108,7 +106,7 @@ static void wait_out(struct hapax_relay *relay, const struct hapax_error *err)
 	/* The leases may be over when it is back. */
 	relay->tend_at_ns = 0;
 	if (!is_stopping(relay))
-		hx_reactor_turn(&relay->outbox->reactor, wait_ms * MS_NS);
+		hx_reactor_turn(&relay->outbox->reactor, wait_ms * HX_NS_PER_MS);
 }
 
 static void note_progress(struct hapax_relay *relay)
@@ -223,9 +221,9 @@ static void refuse_unfit(struct hx_outbox_batch *batch)
 /* What a sink is given before its silence means anything; a lease that is not new leaves less. */
 static int64_t full_time_ns(const struct hapax_relay *relay)
 {
-	int64_t lease_ns = relay->options.lease_ms * MS_NS / 3 * 2;
+	int64_t lease_ns = relay->options.lease_ms * HX_NS_PER_MS / 3 * 2;
 
-	return lease_ns < PUBLISH_MS_MAX * MS_NS ? lease_ns : PUBLISH_MS_MAX * MS_NS;
+	return lease_ns < PUBLISH_MS_MAX * HX_NS_PER_MS ? lease_ns : PUBLISH_MS_MAX * HX_NS_PER_MS;
 }
 
 /*
@@ -259,18 +257,18 @@ static enum hapax_status publish(struct hapax_relay *relay, struct hapax_error *
 	for (unsigned wave = 0; wave < waves && status == HAPAX_OK; wave++) {
 		size_t count = gather_wave(relay, wave);
 		int64_t now_ns = hx_clock_mono_ns();
-		int64_t deadline_ns = now_ns + PUBLISH_MS_MAX * MS_NS;
+		int64_t deadline_ns = now_ns + PUBLISH_MS_MAX * HX_NS_PER_MS;
 
 		/* Nothing of ours is under way when the lease ends. */
 		if (deadline_ns > relay->lease_ends_ns)
 			deadline_ns = relay->lease_ends_ns;
 		if (count == 0 ||
-		    relay->lease_ends_ns - now_ns < relay->options.lease_ms * MS_NS / 4)
+		    relay->lease_ends_ns - now_ns < relay->options.lease_ms * HX_NS_PER_MS / 4)
 			break;
 		status = relay->sink->ops->publish(
 			relay->sink, relay->wave, count, deadline_ns, err);
-		relay->is_late =
-			status != HAPAX_OK && deadline_ns - hx_clock_mono_ns() < LATE_MS * MS_NS;
+		relay->is_late = status != HAPAX_OK &&
+			deadline_ns - hx_clock_mono_ns() < LATE_MS * HX_NS_PER_MS;
 		if (relay->is_late && deadline_ns - now_ns >= full_time_ns(relay))
 			count_silent(relay, count);
 	}
@@ -341,7 +339,7 @@ static enum hapax_status lease(
 		ret_partitions, err);
 
 	if (status == HAPAX_OK)
-		relay->lease_ends_ns = now_ns + relay->options.lease_ms * MS_NS;
+		relay->lease_ends_ns = now_ns + relay->options.lease_ms * HX_NS_PER_MS;
 	return status;
 }
 
@@ -349,7 +347,7 @@ static enum hapax_status lease(
 static enum hapax_status tend(struct hapax_relay *relay, struct hapax_error *err)
 {
 	int64_t now_ns = hx_clock_mono_ns();
-	int64_t lease_ns = relay->options.lease_ms * MS_NS;
+	int64_t lease_ns = relay->options.lease_ms * HX_NS_PER_MS;
 	unsigned partitions = 0;
 	enum hapax_status status;
 
@@ -385,7 +383,7 @@ static void look(struct hapax_relay *relay)
 		return;
 	status = relay->outbox->ops->status(relay->outbox, false, &backlog, NULL);
 	end_ns = hx_clock_mono_ns();
-	relay->look_at_ns = end_ns + LOOK_MS * MS_NS;
+	relay->look_at_ns = end_ns + LOOK_MS * HX_NS_PER_MS;
 	if (relay->look_at_ns < end_ns + (end_ns - begin_ns) * LOOK_SHARE)
 		relay->look_at_ns = end_ns + (end_ns - begin_ns) * LOOK_SHARE;
 	if (status != HAPAX_OK)
@@ -411,7 +409,7 @@ static enum hapax_status set_idle(struct hapax_relay *relay, bool is_idle, struc
 static enum hapax_status rest(struct hapax_relay *relay, bool *is_done, struct hapax_error *err)
 {
 	struct hapax_outbox_status outbox_status = HAPAX_OUTBOX_STATUS_INIT;
-	int64_t wait_ns = relay->options.poll_ms * MS_NS;
+	int64_t wait_ns = relay->options.poll_ms * HX_NS_PER_MS;
 	bool was_idle = relay->is_idle;
 	enum hapax_status status = relay->sink->ops->tend(relay->sink, err);
 
@@ -529,7 +527,7 @@ void hapax_relay_stats(struct hapax_relay *relay, struct hapax_relay_stats *ret_
 	hx_mutex_lock(&relay->mutex);
 	stats = relay->stats;
 	stats.backlog_age_ms =
-		relay->seen_ns == 0 ? -1 : (hx_clock_mono_ns() - relay->seen_ns) / MS_NS;
+		relay->seen_ns == 0 ? -1 : (hx_clock_mono_ns() - relay->seen_ns) / HX_NS_PER_MS;
 	hx_mutex_unlock(&relay->mutex);
 	stats.size = ret_stats->size;
 	memcpy(ret_stats, &stats, size);

@@ -44,7 +44,7 @@ enum hapax_status hx_sink_open(
 {
 	size_t size = strcspn(url, ":");
 
-	for (size_t i = 0; i < sizeof(sinks) / sizeof(sinks[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(sinks); i++) {
 		if (strncmp(url, sinks[i].begin, strlen(sinks[i].begin)) != 0)
 			continue;
 		if (sinks[i].ops != NULL)

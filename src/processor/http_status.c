@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "base/macros.h"
+
 /* The first row that has the status decides; the columns are of enum hx_http_status_of. */
 static const struct {
 	unsigned from, to;
@@ -26,7 +28,7 @@ enum hapax_run_outcome hx_http_status_outcome(
 	if (own != NULL && status >= HX_HTTP_STATUS_MIN && status <= HX_HTTP_STATUS_MAX &&
 	    own[status - HX_HTTP_STATUS_MIN] >= 0)
 		return (enum hapax_run_outcome)own[status - HX_HTTP_STATUS_MIN];
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(rows); i++) {
 		if (status >= rows[i].from && status <= rows[i].to)
 			return rows[i].outcome[of];
 	}

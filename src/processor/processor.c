@@ -10,10 +10,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/macros.h"
 #include "base/process.h"
 #include "base/random.h"
 #include "base/siphash.h"
+#include "base/time.h"
 #include "processor/batch.h"
 #include "processor/steps.h"
 
@@ -21,10 +21,10 @@
 #define TIMEOUT_MS_DEFAULT 5000
 
 /* Long enough for what people call slow, short enough that a hung run is noticed. */
-#define MAX_RUN_MS_DEFAULT (INT64_C(15) * 60 * 1000)
+#define MAX_RUN_MS_DEFAULT (15 * HX_MS_PER_MIN)
 
 /* Consumers that share a transaction see redeliveries from as long as brokers keep messages. */
-#define TTL_MS_TRANSACTION (INT64_C(7) * 24 * 3600 * 1000)
+#define TTL_MS_TRANSACTION (7 * HX_MS_PER_DAY)
 
 static bool span_is_valid(int64_t span_ms, int64_t span_ms_max, int64_t open_end)
 {

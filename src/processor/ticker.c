@@ -4,8 +4,6 @@
 #include "base/clock.h"
 #include "processor/processor.h"
 
-#define NS_PER_MS INT64_C(1000000)
-
 void hx_ticker_init(struct hx_ticker *ticker)
 {
 	hx_mutex_init(&ticker->mutex);
@@ -19,7 +17,7 @@ static int64_t deadline_of(const struct hapax_processor *processor, int64_t at_m
 	int64_t span_ns;
 
 	if (__builtin_sub_overflow(at_ms, hx_processor_now(processor), &span_ms) ||
-	    __builtin_mul_overflow(span_ms, NS_PER_MS, &span_ns))
+	    __builtin_mul_overflow(span_ms, HX_NS_PER_MS, &span_ns))
 		return at_ms > 0 ? INT64_MAX : 0;
 	return hx_clock_mono_ns() + span_ns;
 }

@@ -176,7 +176,7 @@ enum hapax_status hx_record_encode(const struct hapax_record *record, struct hap
 	at = buf->data + buf->size;
 	encode_header(record, size, at);
 	at += HX_RECORD_HEADER_SIZE;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(parts); i++) {
 		if (parts[i].size != 0)
 			memcpy(at, parts[i].data, parts[i].size);
 		at += parts[i].size;
@@ -228,7 +228,7 @@ static void decode_parts(const unsigned char *at, struct hapax_record *record)
 		&record->error,  &record->result.headers, &record->result.body,
 	};
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(parts); i++) {
 		parts[i]->data = at;
 		at += parts[i]->size;
 	}

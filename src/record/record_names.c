@@ -5,13 +5,13 @@
 #include <hapax/record.h>
 #include <hapax/store.h>
 
+#include "base/macros.h"
+
 /* A value outside of its enum can come from a caller's mistake only; it gets a word too. */
 static const char unknown[] = "unknown";
 
-#define WORD_OF(words, value)                                                     \
-	((size_t)(value) < sizeof(words) / sizeof((words)[0]) && (words)[(value)] \
-	         ? (words)[(value)]                                               \
-	         : unknown)
+#define WORD_OF(words, value) \
+	((size_t)(value) < HX_COUNT(words) && (words)[(value)] ? (words)[(value)] : unknown)
 
 const char *hapax_state_name(enum hapax_state state)
 {

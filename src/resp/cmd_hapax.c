@@ -221,7 +221,7 @@ static bool read_options(
 	for (size_t i = first; i < call->argc; i += 2) {
 		unsigned option = 0;
 
-		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++) {
+		for (size_t k = 0; k < HX_COUNT(words); k++) {
 			if (hx_resp_is_word(call->argv[i], words[k].word))
 				option = words[k].option;
 		}

@@ -52,10 +52,10 @@ static void put_flags(struct hx_resp_call *call, unsigned flags)
 	};
 	size_t count = 0;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(names); i++)
 		count += (flags & names[i].flag) != 0;
 	(void)hx_resp_put_set(call->text, count, call->session->protocol);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(names); i++) {
 		if (flags & names[i].flag)
 			(void)hx_resp_put_simple(call->text, names[i].name);
 	}
@@ -307,7 +307,7 @@ void hx_resp_plan_config_get(struct hx_resp_call *call)
 		{.name = "save", .value = ""},
 		{.name = "timeout", .number = 0},
 	};
-	enum { COUNT = sizeof(facts) / sizeof(facts[0]) };
+	enum { COUNT = HX_COUNT(facts) };
 	size_t count = 0;
 
 	for (size_t i = 0; i < COUNT; i++)
@@ -462,7 +462,7 @@ void hx_resp_plan_info(struct hx_resp_call *call)
 			call->service->options.store, &info.stats, NULL, NULL, NULL);
 	hx_buf_clear(info.out);
 	if (hx_buf_reserve(info.out, INFO_SIZE_MAX) == HAPAX_OK) {
-		for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+		for (size_t i = 0; i < HX_COUNT(sections); i++) {
 			if (!section_is_asked_for(call, sections[i].name))
 				continue;
 			(void)hx_buf_printf(

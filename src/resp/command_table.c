@@ -210,7 +210,7 @@ static const struct hx_resp_command commands[] = {
          NULL},
 };
 
-enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
+enum { COMMAND_COUNT = HX_COUNT(commands) };
 
 /* As strcmp(), of a name in any case and one in lower case. */
 static int compare(struct hapax_bytes name, const char *other)

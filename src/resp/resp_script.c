@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/macros.h"
+
 enum { PLAIN_SIZE = 1024 };
 
 /* A script without all that does not count. */
@@ -157,7 +159,7 @@ enum hx_resp_script hx_resp_script_find(struct hapax_bytes text)
 
 	if (!make_plain(text, &plain))
 		return HX_RESP_SCRIPT_NONE;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(known); i++) {
 		if (strlen(known[i].text) == plain.size &&
 		    memcmp(known[i].text, plain.text, plain.size) == 0)
 			return known[i].script;

@@ -52,7 +52,7 @@ static bool has_scheme(const char *url, const char *scheme)
 
 const char *hapax_source_scheme(size_t index)
 {
-	return index < sizeof(schemes) / sizeof(schemes[0]) ? schemes[index].scheme : NULL;
+	return index < HX_COUNT(schemes) ? schemes[index].scheme : NULL;
 }
 
 /* Of the URL only its scheme is told: the rest may hold a password. */
@@ -61,7 +61,7 @@ static enum hapax_status refuse(const char *url, struct hapax_error *err)
 	char known[128] = "";
 	size_t used = 0;
 
-	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(features); i++) {
 		if (has_scheme(url, features[i].scheme))
 			return hx_error_set(
 				err, HAPAX_ERR_UNSUPPORTED, 0,

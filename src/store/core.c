@@ -12,11 +12,12 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/time.h"
 #include "store/core_private.h"
 #include "store/counting.h"
 #include "wire/public_url.h"
 
-#define SWEEP_INTERVAL_MS_DEFAULT (INT64_C(5) * 60 * 1000)
+#define SWEEP_INTERVAL_MS_DEFAULT (5 * HX_MS_PER_MIN)
 #define TIMEOUT_MS_DEFAULT        INT64_C(5000)
 
 /* Large enough that the work at each end of one is seldom. */
@@ -25,7 +26,7 @@
 #define SEGMENT_BYTES_MAX     (UINT64_C(1) << 30)
 
 /* Any span above this is a mistake in units. */
-#define INTERVAL_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
+#define INTERVAL_MS_MAX (366 * HX_MS_PER_DAY)
 
 const struct hapax_store_options *hx_store_options(const struct hapax_store *store)
 {

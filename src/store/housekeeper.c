@@ -11,9 +11,6 @@
 #include "store/core_private.h"
 #include "store/counting.h"
 
-#define SECOND_NS INT64_C(1000000000)
-#define MS_NS     INT64_C(1000000)
-
 static bool keeper_must_stop(struct hx_store_core *core)
 {
 	bool stops;
@@ -64,15 +61,16 @@ static void keeper_run(void *arg)
 {
 	struct hapax_store *store = arg;
 	struct hx_store_core *core = store->core;
-	int64_t sweep_at_ns = hx_clock_mono_ns() + core->options.sweep_interval_ms * MS_NS;
+	int64_t sweep_at_ns = hx_clock_mono_ns() + core->options.sweep_interval_ms * HX_NS_PER_MS;
 
 	while (!keeper_must_stop(core)) {
 		(void)hx_counting_flush(store, NULL);
 		if (hx_clock_mono_ns() >= sweep_at_ns) {
 			sweep_and_count(store);
-			sweep_at_ns = hx_clock_mono_ns() + core->options.sweep_interval_ms * MS_NS;
+			sweep_at_ns =
+				hx_clock_mono_ns() + core->options.sweep_interval_ms * HX_NS_PER_MS;
 		}
-		keeper_rest(core, hx_clock_mono_ns() + SECOND_NS);
+		keeper_rest(core, hx_clock_mono_ns() + HX_NS_PER_S);
 	}
 }
 

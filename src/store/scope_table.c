@@ -223,7 +223,7 @@ void hx_scope_table_done(struct hx_scope_table *table)
 
 	for (uint32_t id = 0; id < count; id++)
 		hx_free(hx_scope_table_get(table, id));
-	for (size_t i = 0; i < sizeof(table->by_id) / sizeof(table->by_id[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(table->by_id); i++)
 		hx_free(atomic_load_explicit(&table->by_id[i], memory_order_relaxed));
 	while (slots != NULL) {
 		struct hx_scope_slots *older = slots->older;

@@ -48,7 +48,7 @@ static const struct {
 #endif
 };
 
-enum { SCHEMES = sizeof(schemes) / sizeof(schemes[0]) };
+enum { SCHEMES = HX_COUNT(schemes) };
 
 #if HX_HAVE_SQLITE
 #define KNOWN_SQLITE ", sqlite:FILE"

@@ -238,7 +238,7 @@ static void check_family(struct hx_promtext *text, const char *name, const char 
 
 	if (!is_name(name, true))
 		fail(text, HAPAX_ERR_INVALID, name, "it is no name of a family");
-	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(reserved); i++) {
 		if (ends_with(name, reserved[i]))
 			fail(text, HAPAX_ERR_INVALID, name, "it has a suffix that is added here");
 	}

@@ -99,7 +99,7 @@ static enum hx_option_view view_for_http(struct hapax_bytes name)
 {
 	static const char *const paths[] = {"ca", "cert", "token_file"};
 
-	if (is_among(name, paths, sizeof(paths) / sizeof(paths[0])))
+	if (is_among(name, paths, HX_COUNT(paths)))
 		return HX_OPTION_SHOWN;
 	return hx_bytes_equal(name, HX_BYTES_LIT("key")) ? HX_OPTION_SECRET : HX_OPTION_HIDDEN;
 }
@@ -108,9 +108,9 @@ static enum hx_option_view view_of(struct hapax_bytes name, hx_option_view_fn *m
 {
 	if (more == view_for_http)
 		return view_for_http(name);
-	if (is_among(name, shown, sizeof(shown) / sizeof(shown[0])))
+	if (is_among(name, shown, HX_COUNT(shown)))
 		return HX_OPTION_SHOWN;
-	if (is_among(name, secret, sizeof(secret) / sizeof(secret[0])))
+	if (is_among(name, secret, HX_COUNT(secret)))
 		return HX_OPTION_SECRET;
 	return more == NULL ? HX_OPTION_HIDDEN : more(name);
 }

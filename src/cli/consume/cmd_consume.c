@@ -22,8 +22,6 @@
 #include "net/reactor.h"
 #include "net/signals.h"
 
-#define MS_NS INT64_C(1000000)
-
 enum {
 	OPTION_FROM = 1,
 	OPTION_TO,
@@ -321,15 +319,16 @@ static void on_timer(struct hx_timer *timer)
 		consume->seen = stats.received;
 		consume->changed_ns = now_ns;
 	}
-	if (consume->idle_ms > 0 && now_ns - consume->changed_ns >= consume->idle_ms * MS_NS) {
+	if (consume->idle_ms > 0 &&
+	    now_ns - consume->changed_ns >= consume->idle_ms * HX_NS_PER_MS) {
 		consume->is_idle = true;
 		hapax_consumer_stop(consume->consumer);
 	}
-	if (now_ns - consume->progressed_ns >= consume->progress_ms * MS_NS) {
+	if (now_ns - consume->progressed_ns >= consume->progress_ms * HX_NS_PER_MS) {
 		consume->progressed_ns = now_ns;
 		hx_consume_out_progress(&consume->out, &stats);
 	}
-	hx_timer_set(&consume->reactor.timers, timer, now_ns + TICK_MS * MS_NS);
+	hx_timer_set(&consume->reactor.timers, timer, now_ns + TICK_MS * HX_NS_PER_MS);
 }
 
 static int open_all(struct consume *consume)

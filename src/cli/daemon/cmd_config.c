@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/macros.h"
 #include "cli/frame/command.h"
 #include "cli/daemon/config_token.h"
 #include "cli/frame/environment.h"
@@ -316,7 +317,7 @@ static int run(struct hx_invocation *inv)
 {
 	const char *name = inv->options.operands[0];
 
-	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(actions); i++) {
 		if (strcmp(actions[i].name, name) != 0)
 			continue;
 		if (inv->options.operand_count - 1 <= actions[i].operands_max)

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/duration.h"
 #include "base/sha256.h"
+#include "base/time.h"
 #include "cli/frame/command.h"
 #include "cli/input/digest_table.h"
 #include "cli/frame/report.h"
@@ -181,7 +182,7 @@ static void execute_later(struct upstream *upstream, struct hx_http_exchange *ex
 	upstream->later = later;
 	hx_timer_set(
 		&upstream->reactor.timers, &later->timer,
-		hx_reactor_now_ns(&upstream->reactor) + upstream->delay_ms * 1000000);
+		hx_reactor_now_ns(&upstream->reactor) + upstream->delay_ms * HX_NS_PER_MS);
 }
 
 static void handle(struct hx_http_exchange *exchange)

@@ -61,7 +61,7 @@ static const struct {
 	{OPTION_PROXY, "listen.proxy", "--proxy"},
 };
 
-enum { NAME_COUNT = sizeof(names) / sizeof(names[0]) };
+enum { NAME_COUNT = HX_COUNT(names) };
 
 static size_t read_options(
 	const struct hx_invocation *inv, struct hx_config_option settings[NAME_COUNT])

@@ -8,12 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/macros.h"
+
 static volatile sig_atomic_t caught;
 
 static const int write_signals[] = {SIGPIPE, SIGXFSZ};
 
 /* In the order of write_signals: it was not ignored when we were started. */
-static bool was_default[sizeof(write_signals) / sizeof(write_signals[0])];
+static bool was_default[HX_COUNT(write_signals)];
 
 static void remember(int number)
 {
@@ -25,7 +27,7 @@ void hx_interrupt_ignore_writes(void)
 	struct sigaction action = {.sa_handler = SIG_IGN};
 
 	(void)sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < sizeof(write_signals) / sizeof(write_signals[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(write_signals); i++) {
 		struct sigaction before = {.sa_handler = SIG_IGN};
 
 		(void)sigaction(write_signals[i], &action, &before);
@@ -36,7 +38,7 @@ void hx_interrupt_ignore_writes(void)
 void hx_interrupt_child_defaults(sigset_t *ret)
 {
 	(void)sigemptyset(ret);
-	for (size_t i = 0; i < sizeof(write_signals) / sizeof(write_signals[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(write_signals); i++)
 		if (was_default[i])
 			(void)sigaddset(ret, write_signals[i]);
 }

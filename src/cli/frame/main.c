@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/macros.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
 #include "cli/frame/report.h"
@@ -36,7 +37,7 @@ static int guard_descriptors(void)
 			hx_report(NULL, "standard output is closed; nothing was done");
 		return HX_EXIT_IO;
 	}
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(others); i++) {
 		if (!is_closed(others[i]))
 			continue;
 		/* Open for writing, so that a read from it fails instead of being empty. */

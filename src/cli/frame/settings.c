@@ -230,7 +230,7 @@ static int read_ttl(struct hx_invocation *inv)
 	/* A variable that this command has no use for is none of its business. */
 	if (!(inv->command->flags & COMMAND_TTL))
 		return HX_EXIT_OK;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(names); i++) {
 		const char *value = hx_environment(names[i]);
 
 		if (value != NULL)

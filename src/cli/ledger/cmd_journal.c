@@ -10,6 +10,7 @@
 #include <hapax/outage.h>
 
 #include "base/duration.h"
+#include "base/macros.h"
 #include "cli/print/columns.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
@@ -106,8 +107,7 @@ static int run_list(struct hx_invocation *inv, char **urls, size_t count)
 		return code;
 	hx_interrupt_watch();
 	listing.now_ms = hx_settings_now_ms(journal);
-	hx_columns_init(
-		&listing.table, list_columns, sizeof(list_columns) / sizeof(list_columns[0]));
+	hx_columns_init(&listing.table, list_columns, HX_COUNT(list_columns));
 	code = list_pages(&listing, journal);
 	hx_out_flush(&inv->out);
 	if (code == HX_EXIT_OK && inv->settings.format == HX_FORMAT_TEXT)
@@ -247,9 +247,7 @@ static int run_reconcile(struct hx_invocation *inv, char **urls, size_t count)
 	hx_interrupt_watch();
 	reconcile.each = reconcile_each;
 	reconcile.context = &work;
-	hx_columns_init(
-		&work.table, reconcile_columns,
-		sizeof(reconcile_columns) / sizeof(reconcile_columns[0]));
+	hx_columns_init(&work.table, reconcile_columns, HX_COUNT(reconcile_columns));
 	for (size_t i = 0; i < count && code == HX_EXIT_OK; i++) {
 		work.journal = urls[i];
 		code = reconcile_one(&work, store, &reconcile);

@@ -11,6 +11,7 @@
 #include <hapax/hapax.h>
 
 #include "base/duration.h"
+#include "base/macros.h"
 #include "cli/print/columns.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
@@ -138,7 +139,7 @@ static int list(struct hx_invocation *inv, struct hapax_scan *scan, uint64_t cou
 	listing.now_ms = hx_settings_now_ms(store);
 	if (inv->settings.format == HX_FORMAT_TEXT)
 		hx_report_line("store: %s", hapax_store_url(store));
-	hx_columns_init(&listing.table, columns, sizeof(columns) / sizeof(columns[0]));
+	hx_columns_init(&listing.table, columns, HX_COUNT(columns));
 	code = print_pages(&listing, store, scan);
 	/* The rows first: on a terminal both streams share the screen. */
 	hx_out_flush(&inv->out);

@@ -262,10 +262,10 @@ static enum hapax_status print_scopes(struct hx_out *out, const struct row *rows
 	struct hx_columns table;
 	enum hapax_status status;
 
-	hx_columns_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+	hx_columns_init(&table, columns, HX_COUNT(columns));
 	for (size_t i = 0; i < count; i++) {
 		hx_columns_bytes(&table, hx_bytes(rows[i].scope, rows[i].scope_size));
-		for (size_t d = 0; d < sizeof(shown) / sizeof(shown[0]); d++)
+		for (size_t d = 0; d < HX_COUNT(shown); d++)
 			hx_columns_count(&table, rows[i].counts[shown[d]]);
 		format_hit_rate(rows[i].counts, text);
 		hx_columns_text(&table, HX_COLOUR_NONE, text);

@@ -9,6 +9,7 @@
 #include <hapax/copy.h>
 #include <hapax/hapax.h>
 
+#include "base/macros.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
 #include "wire/json/json_write.h"
@@ -30,7 +31,7 @@ static const struct {
 	{HAPAX_STORE_CLOCK, "store_clock", "all users share the store's clock"},
 };
 enum { GUARANTEE_SIZE = 512 };
-enum { CAPABILITIES = sizeof(capabilities) / sizeof(capabilities[0]) };
+enum { CAPABILITIES = HX_COUNT(capabilities) };
 
 /* How much of the files lives, in percent. */
 static unsigned live_percent(const struct hapax_files *files)
@@ -344,7 +345,7 @@ static int run(struct hx_invocation *inv)
 	const char *name = inv->options.operands[0];
 	size_t count = inv->options.operand_count - 1;
 
-	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(actions); i++) {
 		if (strcmp(actions[i].name, name) != 0)
 			continue;
 		if (count >= actions[i].operands_min && count <= actions[i].operands_max)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/macros.h"
 #include "base/suggest.h"
 #include "cli/frame/environment.h"
 #include "wire/json/json_write.h"
@@ -268,7 +269,7 @@ static const struct action actions[] = {
          "and payload; it may have ordering_key, type, source, subject and content_type.\n"},
 };
 
-enum { ACTION_COUNT = sizeof(actions) / sizeof(actions[0]) };
+enum { ACTION_COUNT = HX_COUNT(actions) };
 
 static const struct action *find_action(const char *name)
 {
@@ -373,8 +374,8 @@ static const struct command_example examples[] = {
 /* The help of one action: its own options, and its own examples. */
 static const struct command *refine(const struct hx_options *given)
 {
-	static struct hx_option own_options[sizeof(options) / sizeof(options[0])];
-	static struct command_example own_examples[sizeof(examples) / sizeof(examples[0])];
+	static struct hx_option own_options[HX_COUNT(options)];
+	static struct command_example own_examples[HX_COUNT(examples)];
 	static struct command help;
 	static char name[32], begin[48];
 	const struct action *action =

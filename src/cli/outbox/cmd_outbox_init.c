@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "wire/json/json_write.h"
 #include "cli/outbox/cmd_outbox.h"
 #include "cli/frame/report.h"
@@ -29,7 +30,7 @@ static int set_column(
 	};
 	const char *equals = strchr(text, '=');
 
-	for (size_t i = 0; equals != NULL && i < sizeof(fields) / sizeof(fields[0]); i++) {
+	for (size_t i = 0; equals != NULL && i < HX_COUNT(fields); i++) {
 		if (strlen(fields[i].name) != (size_t)(equals - text) ||
 		    memcmp(fields[i].name, text, (size_t)(equals - text)) != 0)
 			continue;

@@ -24,8 +24,6 @@
 #include "cli/frame/report.h"
 #include "cli/run/run_signal.h"
 
-static const int64_t ns_per_ms = 1000000;
-
 enum {
 	/*
 	 * A descendant that outlives the command and keeps its output open, as a daemon
@@ -52,7 +50,7 @@ static int64_t after_ms(int64_t ms)
 {
 	int64_t span, end;
 
-	if (__builtin_mul_overflow(ms, ns_per_ms, &span) ||
+	if (__builtin_mul_overflow(ms, HX_NS_PER_MS, &span) ||
 	    __builtin_add_overflow(hx_clock_mono_ns(), span, &end))
 		return INT64_MAX;
 	return end;
@@ -445,7 +443,7 @@ void hx_run_child_run(struct hx_run_child *child)
 			wait_out(&child->streams[1]),
 		};
 
-		(void)hx_stream_wait(fds, sizeof(fds) / sizeof(fds[0]), next_ns(child));
+		(void)hx_stream_wait(fds, HX_COUNT(fds), next_ns(child));
 		if (fds[1].revents != 0)
 			hx_run_ledger_tick(child->ledger);
 		for (size_t i = 0; i < 2; i++) {
@@ -488,8 +486,7 @@ int hx_run_child_flush(struct hx_run_child *child)
 			wait_out(&child->streams[1]),
 		};
 		int ready = hx_stream_wait(
-			fds, sizeof(fds) / sizeof(fds[0]),
-			is_asked ? after_ms(PATIENCE_MS) : INT64_MAX);
+			fds, HX_COUNT(fds), is_asked ? after_ms(PATIENCE_MS) : INT64_MAX);
 
 		if (asked_to_end(child) != 0)
 			return child->late_asked;

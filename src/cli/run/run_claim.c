@@ -13,8 +13,6 @@
 #include "base/stream.h"
 #include "cli/run/run_signal.h"
 
-static const int64_t ns_per_ms = 1000000;
-
 enum {
 	/*
 	 * Others run in other processes and cannot wake us: we ask, at first soon, for a
@@ -126,7 +124,7 @@ static enum hapax_status look(struct hx_run_claim *claim, enum step *ret)
 static int64_t after_failures(int64_t first_ms, int64_t last_ms, uint64_t failures)
 {
 	return hx_clock_mono_ns() +
-		hx_backoff(first_ms, last_ms, failures, hx_random_u64()) * ns_per_ms;
+		hx_backoff(first_ms, last_ms, failures, hx_random_u64()) * HX_NS_PER_MS;
 }
 
 /* Let time pass. False: a signal asks us to go. */
@@ -207,7 +205,7 @@ enum hapax_status hx_run_claim_wait(struct hx_run_claim *claim)
 	uint64_t looks = 0;
 
 	if (wait_ms != HX_RUN_WAIT_FOREVER)
-		end_ns = hx_clock_mono_ns() + wait_ms * ns_per_ms;
+		end_ns = hx_clock_mono_ns() + wait_ms * HX_NS_PER_MS;
 	for (;;) {
 		enum hapax_status status = ask(claim);
 		int64_t next_ns;

@@ -14,8 +14,6 @@
 #include "cli/frame/report.h"
 #include "cli/run/run_signal.h"
 
-static const int64_t ns_per_ms = 1000000;
-
 enum {
 	/* Between two tries of what a reopened store did not take. */
 	REPEAT_MS = 200,
@@ -27,7 +25,7 @@ static int64_t after_ms(int64_t ms)
 {
 	int64_t span, end;
 
-	if (__builtin_mul_overflow(ms, ns_per_ms, &span) ||
+	if (__builtin_mul_overflow(ms, HX_NS_PER_MS, &span) ||
 	    __builtin_add_overflow(hx_clock_mono_ns(), span, &end))
 		return INT64_MAX;
 	return end;
@@ -453,7 +451,7 @@ static bool drive(struct hx_run_ledger *ledger, const struct hapax_op *op)
 			return true;
 		next_ns = ledger->due_ns < ledger->shorten_at_ns ? ledger->due_ns
 								 : ledger->shorten_at_ns;
-		(void)hx_stream_wait(fds, sizeof(fds) / sizeof(fds[0]), next_ns);
+		(void)hx_stream_wait(fds, HX_COUNT(fds), next_ns);
 		if (ledger->is_unstored && is_asked_to_go(ledger))
 			return false;
 		if (hx_clock_mono_ns() >= ledger->shorten_at_ns)

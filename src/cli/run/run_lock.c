@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/hex.h"
 #include "base/io.h"
+#include "base/macros.h"
 #include "base/process.h"
 #include "base/sha256.h"
 
@@ -131,7 +132,7 @@ static bool keep_claim(struct hx_run_lock *lock, int file, bool is_free)
 
 	if ((is_free && !read_boot(boot_id)) || !hx_run_note_read(file, &note))
 		return false;
-	assert(lock->claim_count < sizeof(lock->claims) / sizeof(lock->claims[0]));
+	assert(lock->claim_count < HX_COUNT(lock->claims));
 	lock->claims[lock->claim_count++] = note.claim;
 	return true;
 }

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "base/macros.h"
 #include "base/stream.h"
 #include "cli/frame/exit_code.h"
 #include "cli/frame/report.h"
@@ -38,7 +39,7 @@ static int write_piece(int signal_fd, struct hx_run_output *output, struct hapax
 		};
 		int signal;
 
-		(void)hx_stream_wait(fds, sizeof(fds) / sizeof(fds[0]), INT64_MAX);
+		(void)hx_stream_wait(fds, HX_COUNT(fds), INT64_MAX);
 		signal = asked_to_end();
 		if (signal != 0)
 			return signal;

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include "base/macros.h"
 #include "base/stream.h"
 
 /* Set beside the number, which is below 65, when the terminal sent it. */
@@ -45,7 +46,7 @@ int hx_run_signal_watch(void)
 		return failed;
 	/* Even if it was ignored: then nobody could tell how the command ended. */
 	catch (SIGCHLD, SA_RESTART);
-	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(passed_on); i++) {
 		if (sigaction(passed_on[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN)
 			continue;
 		catch (passed_on[i], SA_RESTART);
@@ -57,7 +58,7 @@ void hx_run_signal_end_writes(void)
 {
 	struct sigaction before;
 
-	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(passed_on); i++)
 		if (hx_run_signal_is_end(passed_on[i]) &&
 		    sigaction(passed_on[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
 			catch (passed_on[i], 0);

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/macros.h"
 #include "cli/frame/command.h"
 #include "cli/tools/completion.h"
 #include "cli/frame/report.h"
@@ -27,7 +28,7 @@ static int run(struct hx_invocation *inv)
 	struct hx_suggest suggest;
 
 	hx_suggest_init(&suggest, name);
-	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(shells); i++) {
 		if (strcmp(shells[i].name, name) == 0) {
 			shells[i].write(&inv->out);
 			return HX_EXIT_OK;

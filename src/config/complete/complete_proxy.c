@@ -41,16 +41,15 @@ static void complete_lists(struct hx_config_proxy_route *route)
 {
 	if (route->method_count == 0) {
 		route->methods = methods;
-		route->method_count = sizeof(methods) / sizeof(methods[0]);
+		route->method_count = HX_COUNT(methods);
 	}
 	if (route->replay_header_count == 0) {
 		route->replay_headers = replay_headers;
-		route->replay_header_count = sizeof(replay_headers) / sizeof(replay_headers[0]);
+		route->replay_header_count = HX_COUNT(replay_headers);
 	}
 	if (route->fingerprint_header_count == 0) {
 		route->fingerprint_headers = fingerprint_headers;
-		route->fingerprint_header_count =
-			sizeof(fingerprint_headers) / sizeof(fingerprint_headers[0]);
+		route->fingerprint_header_count = HX_COUNT(fingerprint_headers);
 	}
 }
 

@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/time.h"
 #include "net/connection.h"
 #include "net/dial.h"
 #include "net/tls/tls.h"
@@ -36,8 +37,6 @@ enum {
 	/* Large bodies go piece by piece. */
 	PIECE_SIZE = 64 * 1024,
 };
-
-#define MS_NS INT64_C(1000000)
 
 enum line_state {
 	LINE_DIALING,
@@ -295,7 +294,8 @@ static void complete(struct hx_http_line *line, bool is_clean)
 		client->idle_count++;
 		hx_connection_set_deadline(
 			&line->connection,
-			hx_reactor_now_ns(client->reactor) + client->options.idle_ms * MS_NS);
+			hx_reactor_now_ns(client->reactor) +
+				client->options.idle_ms * HX_NS_PER_MS);
 	} else {
 		close_line(line, NULL);
 	}
@@ -434,7 +434,7 @@ static enum hapax_status dial(struct hx_http_call *call, struct hapax_error *err
 	struct hx_http_client *client = call->client;
 	struct hx_http_line *line = hx_alloc_zero(1, sizeof(*line));
 	int64_t deadline_ns =
-		hx_reactor_now_ns(client->reactor) + client->options.connect_ms * MS_NS;
+		hx_reactor_now_ns(client->reactor) + client->options.connect_ms * HX_NS_PER_MS;
 
 	if (line == NULL ||
 	    hx_dial_init(&line->dial, client->reactor, client->resolver, on_dialed, line) !=

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/time.h"
 #include "net/tls/tls.h"
 #include "wire/http1/http1_write.h"
 
@@ -26,8 +27,6 @@ enum {
 	/* A body may come as slowly as this, and a reply be read. */
 	BYTES_PER_MS_MIN = 4,
 };
-
-#define MS_NS INT64_C(1000000)
 
 static const char full_text[] = "the memory for requests and replies is in use; try again later";
 
@@ -94,7 +93,7 @@ static void set_deadline(struct hx_http_peer *peer, int64_t at_ns)
 
 static void await_request(struct hx_http_peer *peer)
 {
-	set_deadline(peer, now_ns(peer) + peer->server->options.idle_ms * MS_NS);
+	set_deadline(peer, now_ns(peer) + peer->server->options.idle_ms * HX_NS_PER_MS);
 }
 
 bool hx_http_peer_is_idle(const struct hx_http_peer *peer)
@@ -249,7 +248,7 @@ static enum hapax_status keep_head(
 	memcpy(kept, head,
 	       offsetof(struct hx_http1_head, fields) +
 	               head->field_count * sizeof(head->fields[0]));
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(parts); i++) {
 		if (parts[i]->size > 0)
 			parts[i]->data = moved(parts[i]->data, bytes, &exchange->text);
 	}
@@ -294,7 +293,7 @@ static bool begin_exchange(struct hx_http_peer *peer, struct hapax_bytes head)
 		hx_http_peer_refuse(peer, 503, HX_HTTP_REFUSED_MEMORY, "no memory for a request");
 		return false;
 	}
-	peer->body_until_ns = now_ns(peer) + server->options.body_ms * MS_NS;
+	peer->body_until_ns = now_ns(peer) + server->options.body_ms * HX_NS_PER_MS;
 	peer->body_seen = 0;
 	if (exchange->head.expects_continue && exchange->head.body != HX_HTTP1_BODY_NONE)
 		(void)hx_connection_write(&peer->connection, go_on.data, go_on.size);
@@ -373,11 +372,11 @@ static bool hand_over(struct hx_http_peer *peer)
  */
 static void await_body(struct hx_http_peer *peer)
 {
-	int64_t most_ns = now_ns(peer) + peer->server->options.body_ms * MS_NS;
+	int64_t most_ns = now_ns(peer) + peer->server->options.body_ms * HX_NS_PER_MS;
 	uint64_t size = peer->exchange->body.size;
 
 	peer->body_until_ns +=
-		(int64_t)((size - peer->body_seen) * (uint64_t)(MS_NS / BYTES_PER_MS_MIN));
+		(int64_t)((size - peer->body_seen) * (uint64_t)(HX_NS_PER_MS / BYTES_PER_MS_MIN));
 	peer->body_seen = size;
 	if (peer->body_until_ns > most_ns)
 		peer->body_until_ns = most_ns;
@@ -391,7 +390,7 @@ static void await_rest(struct hx_http_peer *peer)
 		await_body(peer);
 	} else if (peer->began_ns == 0) {
 		peer->began_ns = now_ns(peer);
-		set_deadline(peer, peer->began_ns + peer->server->options.head_ms * MS_NS);
+		set_deadline(peer, peer->began_ns + peer->server->options.head_ms * HX_NS_PER_MS);
 	}
 }
 
@@ -557,7 +556,7 @@ void hx_http_peer_accept(struct hx_listener *listener, int fd, const struct hx_a
 	if (peer->is_admitted && server->options.evicts)
 		evict(server);
 	if (peer->is_admitted && is_shaking_hands(peer))
-		set_deadline(peer, now_ns(peer) + server->options.handshake_ms * MS_NS);
+		set_deadline(peer, now_ns(peer) + server->options.handshake_ms * HX_NS_PER_MS);
 	else if (peer->is_admitted)
 		await_request(peer);
 	else if (status == HAPAX_ERR_LIMIT)

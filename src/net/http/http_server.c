@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/time.h"
 #include "net/http/http_peer.h"
 #include "net/tls/tls.h"
 #include "wire/http1/http1_write.h"
@@ -34,8 +35,6 @@ enum {
 	DRAIN_MS = 50,
 	TEXT_KEPT_MAX = 4 * 1024,
 };
-
-#define MS_NS INT64_C(1000000)
 
 const struct hx_tls_peer *hx_http_exchange_certificate(const struct hx_http_exchange *exchange)
 {
@@ -116,7 +115,7 @@ static void on_drain_timer(struct hx_timer *timer)
 		if (server->peer_count > 0)
 			hx_timer_set(
 				&server->reactor->timers, timer,
-				hx_reactor_now_ns(server->reactor) + DRAIN_MS * MS_NS);
+				hx_reactor_now_ns(server->reactor) + DRAIN_MS * HX_NS_PER_MS);
 		tell_drained(server);
 		return;
 	}
@@ -166,7 +165,7 @@ void hx_http_server_drain(struct hx_http_server *server)
 	hx_listener_shut(&server->listener);
 	hx_timer_set(
 		&server->reactor->timers, &server->drain_timer,
-		hx_reactor_now_ns(server->reactor) + DRAIN_MS * MS_NS);
+		hx_reactor_now_ns(server->reactor) + DRAIN_MS * HX_NS_PER_MS);
 }
 
 void hx_http_server_leave(struct hx_http_server *server)
@@ -406,7 +405,7 @@ static enum hapax_status send_or_refuse(
 		&(struct hx_http_reply){
 			.status = problem.status,
 			.fields = fields,
-			.field_count = sizeof(fields) / sizeof(fields[0]),
+			.field_count = HX_COUNT(fields),
 			.body = hapax_buf_bytes(&body)},
 		is_last);
 }
@@ -442,7 +441,7 @@ void hx_http_reply_problem(
 
 	all[count++] = (struct hapax_field){
 		HX_BYTES_LIT("Content-Type"), HX_BYTES_LIT(HX_HTTP_PROBLEM_CONTENT_TYPE)};
-	assert(field_count < sizeof(all) / sizeof(all[0]));
+	assert(field_count < HX_COUNT(all));
 	for (size_t i = 0; i < field_count; i++)
 		all[count++] = fields[i];
 	if (with_error.error_type == NULL && exchange->server->options.has_errors)

@@ -31,8 +31,6 @@
 
 _Static_assert((int)HX_LOG_LINE_MAX <= (int)PIPE_BUF, "a line is written at once");
 
-#define MS_NS INT64_C(1000000)
-
 /* How long the writer waits for a reader before it looks whether it should give up. */
 enum { PATIENCE_MS = 100 };
 
@@ -92,7 +90,7 @@ static bool wait_for_reader(struct hx_log *log)
 {
 	while (!atomic_load_explicit(&log->gives_up, memory_order_relaxed)) {
 		struct pollfd fd = {.fd = log->file, .events = POLLOUT};
-		int ready = hx_stream_wait(&fd, 1, hx_clock_mono_ns() + PATIENCE_MS * MS_NS);
+		int ready = hx_stream_wait(&fd, 1, hx_clock_mono_ns() + PATIENCE_MS * HX_NS_PER_MS);
 
 		/* An error shows in the write. */
 		if (ready != 0)
@@ -230,7 +228,7 @@ void hx_log_close(struct hx_log *log, int64_t wait_ms)
 	if (log == NULL)
 		return;
 	hx_log_tick(log);
-	(void)hx_log_flush(log, hx_clock_mono_ns() + wait_ms * MS_NS);
+	(void)hx_log_flush(log, hx_clock_mono_ns() + wait_ms * HX_NS_PER_MS);
 	atomic_store_explicit(&log->gives_up, true, memory_order_relaxed);
 	hx_mutex_lock(&log->mutex);
 	log->is_ending = true;

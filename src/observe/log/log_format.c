@@ -149,7 +149,7 @@ void hx_log_duration_format(int64_t ms, char out[HX_LOG_DURATION_SIZE])
 		const char *name;
 		int64_t ms;
 	} units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
-	enum { UNITS = sizeof(units) / sizeof(units[0]) };
+	enum { UNITS = HX_COUNT(units) };
 	size_t i = 0;
 	int64_t rest;
 

@@ -78,8 +78,7 @@ void hx_log_duplicate(struct hx_log *log, const struct hx_log_duplicate *duplica
 				unless_empty("span_id", duplicate->span_id), duplicate->span_id),
 		};
 
-		hx_log(log, HX_LOG_INFO, "duplicate job blocked", fields,
-		       sizeof(fields) / sizeof(fields[0]));
+		hx_log(log, HX_LOG_INFO, "duplicate job blocked", fields, HX_COUNT(fields));
 	}
 }
 
@@ -95,8 +94,7 @@ void hx_log_duplicate_rate(
 		HX_LOG_TEXT("suggestion", "review how often the sender retries"),
 	};
 
-	hx_log(log, HX_LOG_WARN, "high duplicate rate detected", fields,
-	       sizeof(fields) / sizeof(fields[0]));
+	hx_log(log, HX_LOG_WARN, "high duplicate rate detected", fields, HX_COUNT(fields));
 }
 
 void hx_log_cleanup(
@@ -110,5 +108,5 @@ void hx_log_cleanup(
 	};
 
 	hx_log(log, deleted == 0 ? HX_LOG_DEBUG : HX_LOG_INFO, "cleanup finished", fields,
-	       sizeof(fields) / sizeof(fields[0]));
+	       HX_COUNT(fields));
 }

@@ -4,13 +4,14 @@
  */
 #include "observe/metrics/family.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define US           INT64_C(1000)
-#define MS           (1000 * US)
-#define SECOND       (1000 * MS)
-#define MINUTE       (60 * SECOND)
-#define HOUR         (60 * MINUTE)
-#define DAY          (24 * HOUR)
+#include "base/macros.h"
+
+#define US     INT64_C(1000)
+#define MS     (1000 * US)
+#define SECOND (1000 * MS)
+#define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
+#define DAY    (24 * HOUR)
 
 static const char *const doors[HX_DOOR_COUNT] = {"gateway", "admin", "resp", "proxy"};
 
@@ -55,8 +56,8 @@ const struct hx_family hx_families[HX_METRIC_COUNT] = {
                  .help = "What deliveries were told.",
                  .numbering = HX_NUMBERED_SCOPE,
                  .fixed =
-                         {{"door", doors, COUNT(doors)},
-                          {"decision", decisions, COUNT(decisions)}}},
+                         {{"door", doors, HX_COUNT(doors)},
+                          {"decision", decisions, HX_COUNT(decisions)}}},
 	[HX_METRIC_DUPLICATES] =
 		{.name = "hapax_duplicates",
                  .kind = HX_PROMTEXT_COUNTER,
@@ -69,23 +70,23 @@ const struct hx_family hx_families[HX_METRIC_COUNT] = {
                  .kind = HX_PROMTEXT_HISTOGRAM,
                  .help = "From the question whether to run to its answer.",
                  .alias = "idempotency_check_duration_seconds",
-                 .fixed = {{"door", doors, COUNT(doors)}},
+                 .fixed = {{"door", doors, HX_COUNT(doors)}},
                  .bounds_ns = check_bounds,
-                 .bound_count = COUNT(check_bounds)},
+                 .bound_count = HX_COUNT(check_bounds)},
 	[HX_METRIC_CHECK_ERRORS] =
 		{.name = "hapax_check_errors",
                  .kind = HX_PROMTEXT_COUNTER,
                  .help = "Questions that the store did not answer.",
                  .alias = "idempotency_errors",
                  .fixed =
-                         {{"door", doors, COUNT(doors)},
-                          {"reason", check_errors, COUNT(check_errors)}}},
+                         {{"door", doors, HX_COUNT(doors)},
+                          {"reason", check_errors, HX_COUNT(check_errors)}}},
 	[HX_METRIC_UNPROTECTED] =
 		{.name = "hapax_unprotected_runs",
                  .kind = HX_PROMTEXT_COUNTER,
                  .help = "Deliveries that ran without a claim.",
                  .numbering = HX_NUMBERED_SCOPE,
-                 .fixed = {{"reason", unprotected, COUNT(unprotected)}}},
+                 .fixed = {{"reason", unprotected, HX_COUNT(unprotected)}}},
 	[HX_METRIC_UNVERIFIED] =
 		{.name = "hapax_unverified",
                  .kind = HX_PROMTEXT_COUNTER,
@@ -96,28 +97,28 @@ const struct hx_family hx_families[HX_METRIC_COUNT] = {
                  .kind = HX_PROMTEXT_COUNTER,
                  .help = "Runs that ended, and how.",
                  .numbering = HX_NUMBERED_SCOPE,
-                 .fixed = {{"outcome", runs, COUNT(runs)}}},
+                 .fixed = {{"outcome", runs, HX_COUNT(runs)}}},
 	[HX_METRIC_OPERATIONS] =
 		{.name = "hapax_store_operations",
                  .kind = HX_PROMTEXT_COUNTER,
                  .help = "Operations that doors asked of the store.",
                  .fixed =
-                         {{"operation", operations, COUNT(operations)},
-                          {"result", results, COUNT(results)}}},
+                         {{"operation", operations, HX_COUNT(operations)},
+                          {"result", results, HX_COUNT(results)}}},
 	[HX_METRIC_KEY_DURATION] =
 		{.name = "hapax_key_derivation_duration_seconds",
                  .unit = "seconds",
                  .kind = HX_PROMTEXT_HISTOGRAM,
                  .help = "Time to make key and fingerprint of an event.",
                  .bounds_ns = check_bounds,
-                 .bound_count = COUNT(check_bounds)},
+                 .bound_count = HX_COUNT(check_bounds)},
 	[HX_METRIC_KEY_TTL] =
 		{.name = "hapax_key_ttl_seconds",
                  .unit = "seconds",
                  .kind = HX_PROMTEXT_HISTOGRAM,
                  .help = "Time to live of keys that were claimed; for ever adds nothing to the sum.",
                  .bounds_ns = ttl_bounds,
-                 .bound_count = COUNT(ttl_bounds)},
+                 .bound_count = HX_COUNT(ttl_bounds)},
 	[HX_METRIC_UPSTREAM_DURATION] =
 		{.name = "hapax_upstream_duration_seconds",
                  .unit = "seconds",
@@ -125,7 +126,7 @@ const struct hx_family hx_families[HX_METRIC_COUNT] = {
                  .help = "Time until the whole reply of an upstream was there.",
                  .numbering = HX_NUMBERED_ROUTE,
                  .bounds_ns = request_bounds,
-                 .bound_count = COUNT(request_bounds)},
+                 .bound_count = HX_COUNT(request_bounds)},
 	[HX_METRIC_UPSTREAM_FAILURES] =
 		{.name = "hapax_handler_failures",
                  .kind = HX_PROMTEXT_COUNTER,
@@ -136,35 +137,35 @@ const struct hx_family hx_families[HX_METRIC_COUNT] = {
 		{.name = "hapax_invalid_events",
                  .kind = HX_PROMTEXT_COUNTER,
                  .help = "Requests that were refused before any claim.",
-                 .fixed = {{"door", doors, COUNT(doors)}}},
+                 .fixed = {{"door", doors, HX_COUNT(doors)}}},
 	[HX_METRIC_REQUESTS] =
 		{.name = "hapax_http_requests",
                  .kind = HX_PROMTEXT_COUNTER,
                  .help = "Requests that were answered.",
-                 .fixed = {{"door", doors, COUNT(doors)}, {"code", NULL, HX_CODE_COUNT}}},
+                 .fixed = {{"door", doors, HX_COUNT(doors)}, {"code", NULL, HX_CODE_COUNT}}},
 	[HX_METRIC_REQUEST_DURATION] =
 		{.name = "hapax_http_request_duration_seconds",
                  .unit = "seconds",
                  .kind = HX_PROMTEXT_HISTOGRAM,
                  .help = "From a request that is whole to its reply.",
-                 .fixed = {{"door", doors, COUNT(doors)}},
+                 .fixed = {{"door", doors, HX_COUNT(doors)}},
                  .bounds_ns = request_bounds,
-                 .bound_count = COUNT(request_bounds)},
+                 .bound_count = HX_COUNT(request_bounds)},
 	[HX_METRIC_CONNECTIONS] =
 		{.name = "hapax_connections",
                  .kind = HX_PROMTEXT_GAUGE,
                  .help = "Connections that are open.",
-                 .fixed = {{"door", doors, COUNT(doors)}}},
+                 .fixed = {{"door", doors, HX_COUNT(doors)}}},
 	[HX_METRIC_REFUSED] =
 		{.name = "hapax_refused",
                  .kind = HX_PROMTEXT_COUNTER,
                  .help = "Connections and requests that a limit turned away.",
-                 .fixed = {{"reason", refused, COUNT(refused)}}},
+                 .fixed = {{"reason", refused, HX_COUNT(refused)}}},
 	[HX_METRIC_IN_PROGRESS] =
 		{.name = "hapax_http_requests_in_progress",
                  .kind = HX_PROMTEXT_GAUGE,
                  .help = "Requests that are being answered.",
-                 .fixed = {{"door", doors, COUNT(doors)}}},
+                 .fixed = {{"door", doors, HX_COUNT(doors)}}},
 };
 
 size_t hx_family_fixed_count(const struct hx_family *family)

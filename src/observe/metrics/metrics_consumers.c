@@ -7,8 +7,6 @@
 #include "base/bytes.h"
 #include "wire/promtext.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Consumers as they are walked through, family by family. */
 struct consumers {
 	struct hx_promtext *text;
@@ -94,7 +92,7 @@ static void write_decisions(struct consumers *consumers)
 		const struct hapax_consumer_stats *stats = &consumers->facts[i].stats;
 
 		sample(consumers, i, "decision", "acquired",
-		       sum_of(stats->runs, COUNT(stats->runs)) + stats->unstored);
+		       sum_of(stats->runs, HX_COUNT(stats->runs)) + stats->unstored);
 		sample(consumers, i, "decision", "replay",
 		       sum_of(stats->duplicates, HAPAX_CAUSE_COUNT));
 		sample(consumers, i, "decision", "in_progress", stats->in_progress);
@@ -115,7 +113,7 @@ static void write_runs(struct consumers *consumers)
 	for (size_t i = 0; i < consumers->count; i++) {
 		const struct hapax_consumer_stats *stats = &consumers->facts[i].stats;
 
-		for (size_t k = 0; k < COUNT(outcomes); k++)
+		for (size_t k = 0; k < HX_COUNT(outcomes); k++)
 			sample(consumers, i, "outcome", outcomes[k], stats->runs[k]);
 		sample(consumers, i, "outcome", "unstored", stats->unstored);
 	}
@@ -177,6 +175,6 @@ void hx_metrics_write_consumers(
 	write_decisions(&consumers);
 	write_causes(&consumers);
 	write_runs(&consumers);
-	write_figures(&consumers, HX_PROMTEXT_COUNTER, counters, COUNT(counters));
-	write_figures(&consumers, HX_PROMTEXT_GAUGE, gauges, COUNT(gauges));
+	write_figures(&consumers, HX_PROMTEXT_COUNTER, counters, HX_COUNT(counters));
+	write_figures(&consumers, HX_PROMTEXT_GAUGE, gauges, HX_COUNT(gauges));
 }

@@ -209,11 +209,11 @@ static void write_build(struct render *render)
 		{"revision", facts->revision},
 		{"store", facts->store},
 	};
-	struct hx_promtext_label labels[sizeof(all) / sizeof(all[0])];
+	struct hx_promtext_label labels[HX_COUNT(all)];
 	size_t count = 0;
 
 	/* What is not known is no label. */
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(all); i++) {
 		if (all[i][1] != NULL && all[i][1][0] != '\0')
 			labels[count++] = (struct hx_promtext_label){
 				all[i][0], hapax_bytes_from_text(all[i][1])};

@@ -15,10 +15,10 @@
 #include "store/postgres/postgres_fault.h"
 
 /* A statement touches a batch of rows at most; a server that takes longer is not there. */
-#define CALL_NS (INT64_C(15) * 1000000000)
+#define CALL_NS (15 * HX_NS_PER_S)
 
 /* Unless it is somebody's large table. */
-#define PATIENT_CALL_NS (INT64_C(24) * 3600 * 1000000000)
+#define PATIENT_CALL_NS (24 * 3600 * HX_NS_PER_S)
 
 static const char session_sql[] =
 	"SELECT set_config('lock_timeout', '5s', false), set_config('statement_timeout', '12s', false),"

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/time.h"
 #include "net/http/http_client.h"
 #include "net/resolver.h"
 #include "net/tls/tls.h"
@@ -28,7 +29,7 @@ enum {
 	HEAD_SIZE_MAX = 128 * 1024,
 };
 
-#define CALL_NS (INT64_C(30) * 1000000000)
+#define CALL_NS (30 * HX_NS_PER_S)
 
 struct http_sink;
 
@@ -89,7 +90,7 @@ static bool is_ours(struct hapax_bytes name)
 	                                    "connection", "transfer-encoding", "expect",
 	                                    "te",         "upgrade",           "keep-alive"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(names); i++)
 		if (name.size == strlen(names[i]) &&
 		    strncasecmp(name.data, names[i], name.size) == 0)
 			return true;
@@ -239,7 +240,7 @@ static void judge(struct http_sink *sink, struct slot *slot)
 		doubt(sink, slot);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(again); i++)
 		if (status == again[i])
 			outcome = HX_OUTBOX_FAILED;
 	if (status < 400 || status >= 500)

@@ -37,8 +37,6 @@ enum {
 	TROUBLE_SIZE = 200,
 };
 
-#define MS_NS INT64_C(1000000)
-
 struct topic {
 	char name[HX_KAFKA_TARGET_NAME_SIZE];
 	rd_kafka_topic_t *handle; /* NULL: it was not there, and why */
@@ -223,7 +221,7 @@ static void drop_producer(struct kafka_sink *sink)
 static bool is_hopeless(const struct kafka_sink *sink)
 {
 	return sink->is_broken ||
-		(sink->down_ns != 0 && hx_clock_mono_ns() - sink->down_ns > DOWN_MS * MS_NS);
+		(sink->down_ns != 0 && hx_clock_mono_ns() - sink->down_ns > DOWN_MS * HX_NS_PER_MS);
 }
 
 /* Until a broker has answered. */
@@ -251,7 +249,7 @@ static enum hapax_status greet(
 static enum hapax_status connect_until(
 	struct kafka_sink *sink, int64_t deadline_ns, struct hapax_error *err)
 {
-	int64_t late_ns = hx_clock_mono_ns() + CONNECT_MS * MS_NS;
+	int64_t late_ns = hx_clock_mono_ns() + CONNECT_MS * HX_NS_PER_MS;
 	rd_kafka_conf_t *conf;
 	enum hapax_status status;
 
@@ -318,7 +316,7 @@ static struct topic *find_topic(struct kafka_sink *sink, struct hapax_bytes name
 /* Ask the brokers whether it is there. False: they do not answer. */
 static bool ask_for_topic(struct kafka_sink *sink, struct topic *topic, int64_t deadline_ns)
 {
-	int64_t left_ms = (deadline_ns - hx_clock_mono_ns()) / MS_NS;
+	int64_t left_ms = (deadline_ns - hx_clock_mono_ns()) / HX_NS_PER_MS;
 	const rd_kafka_metadata_t *metadata = NULL;
 	rd_kafka_topic_t *handle = rd_kafka_topic_new(sink->producer, topic->name, NULL);
 	rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__TIMED_OUT;
@@ -369,7 +367,8 @@ static rd_kafka_topic_t *topic_of(
 	}
 	topic = find_topic(sink, name);
 	if (topic->handle == NULL &&
-	    (topic->asked_ns == 0 || hx_clock_mono_ns() - topic->asked_ns > ABSENT_MS * MS_NS) &&
+	    (topic->asked_ns == 0 ||
+	     hx_clock_mono_ns() - topic->asked_ns > ABSENT_MS * HX_NS_PER_MS) &&
 	    !ask_for_topic(sink, topic, deadline_ns))
 		return NULL;
 	if (topic->handle == NULL && topic->code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
@@ -442,7 +441,7 @@ static void produce(struct kafka_sink *sink, struct hx_outbox_row *row, rd_kafka
 static void wait_for_reports(struct kafka_sink *sink, int64_t deadline_ns)
 {
 	while (sink->undecided > 0 && !is_hopeless(sink)) {
-		int64_t left_ms = (deadline_ns - hx_clock_mono_ns()) / MS_NS;
+		int64_t left_ms = (deadline_ns - hx_clock_mono_ns()) / HX_NS_PER_MS;
 
 		if (left_ms <= 0) {
 			lose(sink,

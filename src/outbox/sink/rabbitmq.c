@@ -24,8 +24,6 @@ enum {
 	READ_EVERY = 64, /* messages: what the broker says is read meanwhile */
 };
 
-#define MS_NS INT64_C(1000000)
-
 struct rabbitmq_sink {
 	struct hx_sink base;
 	struct hx_rabbit rabbit;
@@ -170,7 +168,7 @@ static enum hapax_status read_confirms(
 		if (deadline_ns > 0) {
 			if (sink->rabbit.sent == NULL && !sink->rabbit.is_blocked)
 				return HAPAX_OK;
-			left_ms = (deadline_ns - hx_clock_mono_ns()) / MS_NS;
+			left_ms = (deadline_ns - hx_clock_mono_ns()) / HX_NS_PER_MS;
 			if (left_ms <= 0)
 				return hx_error_set(
 					err, HAPAX_ERR_UNAVAILABLE, 0, "%s",
@@ -284,7 +282,7 @@ static enum hapax_status publish_window(
 	struct hapax_error *err)
 {
 	enum hapax_status status =
-		connect_within(sink, (deadline_ns - hx_clock_mono_ns()) / MS_NS, err);
+		connect_within(sink, (deadline_ns - hx_clock_mono_ns()) / HX_NS_PER_MS, err);
 
 	sink->is_closed = false;
 	sink->rows = rows;

@@ -45,8 +45,6 @@ enum {
 	OUTPUT_SIZE_MAX = HX_OUTBOX_PAYLOAD_SIZE_MAX + 8 * 1024 * 1024,
 };
 
-#define MS_NS INT64_C(1000000)
-
 /* A row on its way. */
 struct entry {
 	struct hx_outbox_row *row;
@@ -292,7 +290,7 @@ static void settle_server(struct redis_sink *sink, uint8_t number)
 static bool open_server(struct redis_sink *sink, uint8_t number, int64_t deadline_ns)
 {
 	struct server *server = sink->servers[number];
-	int64_t late_ns = hx_clock_mono_ns() + CONNECT_MS * MS_NS;
+	int64_t late_ns = hx_clock_mono_ns() + CONNECT_MS * HX_NS_PER_MS;
 
 	if (is_open(server))
 		return !server->is_away;
@@ -382,7 +380,7 @@ static bool is_of_server(const struct hx_resp_value *value)
 	};
 	static const char unknown[] = "ERR unknown command";
 
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(codes); i++)
 		if (hx_resp_is_error(value, codes[i]))
 			return true;
 	return value->text.size > sizeof(unknown) &&

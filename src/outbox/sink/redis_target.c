@@ -86,7 +86,7 @@ static enum hapax_status take_option(
 			? HAPAX_OK
 			: hx_error_set(err, HAPAX_ERR_INVALID, 0, "create is no, or left out");
 	}
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(kept); i++)
 		if (hx_bytes_equal(name, hapax_bytes_from_text(kept[i])))
 			return keep_option(rest, kept[i], value);
 	return hx_error_set(

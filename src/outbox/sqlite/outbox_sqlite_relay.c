@@ -227,7 +227,7 @@ static void point_row(struct hx_outbox_row *row, const struct hapax_buf *memory)
 		&row->subject, &row->content_type, &row->headers,      &row->payload,
 	};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(texts); i++)
 		point(texts[i], memory);
 }
 

@@ -25,9 +25,6 @@
 #include "serve/revision.h"
 #include "wire/promtext.h"
 
-#define MS_NS     INT64_C(1000000)
-#define SECOND_NS (1000 * MS_NS)
-
 enum {
 	/* How long a page waits for the store: whoever probes has a second, whoever scrapes ten. */
 	PROBE_MS_MAX = 250,
@@ -114,7 +111,7 @@ static const struct hapax_stats *stats_of(const struct question *question)
 	const struct hx_store_facts *facts = &question->facts;
 
 	if (!facts->has_stats ||
-	    hx_clock_mono_ns() - facts->stats_ns > STATS_SECONDS_MAX * SECOND_NS)
+	    hx_clock_mono_ns() - facts->stats_ns > STATS_SECONDS_MAX * HX_NS_PER_S)
 		return NULL;
 	return &facts->stats;
 }
@@ -259,8 +256,8 @@ static const struct page pages[] = {
 	{"/metrics", show_metrics, FIGURES_MS_MAX, 0, true},
 	{"/actuator/deduplication", show_deduplication, FIGURES_MS_MAX, 0, true},
 	{"/livez", show_livez, 0, 0, false},
-	{"/readyz", show_readyz, PROBE_MS_MAX, SECOND_NS, false},
-	{"/healthz", show_healthz, PROBE_MS_MAX, SECOND_NS, false},
+	{"/readyz", show_readyz, PROBE_MS_MAX, HX_NS_PER_S, false},
+	{"/healthz", show_healthz, PROBE_MS_MAX, HX_NS_PER_S, false},
 	{"/startupz", show_startupz, 0, 0, false},
 };
 
@@ -268,7 +265,7 @@ static const struct page no_page = {"", show_nothing, 0, 0, false};
 
 static const struct page *find_page(struct hapax_bytes path)
 {
-	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(pages); i++) {
 		if (hx_bytes_equal(path, hapax_bytes_from_text(pages[i].path)))
 			return &pages[i];
 	}
@@ -312,7 +309,8 @@ static bool is_worth_waiting(struct hx_serve *serve, const struct page *page)
 		return false;
 	hx_store_view_look(&serve->view, &facts);
 	/* It takes its time already: nobody else need wait to find that out. */
-	if (facts.asked_ns != INT64_MAX && now_ns - facts.asked_ns > page->wait_ms_max * MS_NS)
+	if (facts.asked_ns != INT64_MAX &&
+	    now_ns - facts.asked_ns > page->wait_ms_max * HX_NS_PER_MS)
 		return false;
 	return facts.answered == 0 || now_ns - facts.answered_ns >= page->age_ns_max;
 }
@@ -332,7 +330,7 @@ static void wait(struct hx_serve *serve, struct hx_http_exchange *exchange, cons
 		.page = page,
 		.number = hx_store_view_ask(&serve->view),
 		.came_ns = now_ns,
-		.until_ns = now_ns + page->wait_ms_max * MS_NS,
+		.until_ns = now_ns + page->wait_ms_max * HX_NS_PER_MS,
 	};
 	while (*last != NULL)
 		last = &(*last)->next;

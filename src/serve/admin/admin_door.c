@@ -23,8 +23,6 @@ enum {
 	REQUESTS_PER_ADDRESS = REQUESTS_MAX / 8,
 };
 
-#define SECOND_NS INT64_C(1000000000)
-
 static enum hapax_status admit(
 	struct hx_http_server *server, const char *client, bool *ret_is_counted)
 {
@@ -91,7 +89,7 @@ static void refuse_locked(struct hx_http_exchange *exchange, int64_t locked_ns)
 
 	(void)snprintf(
 		seconds, sizeof(seconds), "%lld",
-		(long long)((locked_ns + SECOND_NS - 1) / SECOND_NS));
+		(long long)((locked_ns + HX_NS_PER_S - 1) / HX_NS_PER_S));
 	field.value = hapax_bytes_from_text(seconds);
 	hx_http_reply_problem(exchange, &problem, &field, 1);
 }

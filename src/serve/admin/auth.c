@@ -179,7 +179,7 @@ bool hx_auth_is_open(const struct hx_config_auth *auth, struct hapax_bytes path)
 		HX_BYTES_LIT("/livez"), HX_BYTES_LIT("/readyz"), HX_BYTES_LIT("/healthz"),
 		HX_BYTES_LIT("/startupz")};
 
-	for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(probes); i++) {
 		if (hx_bytes_equal(path, probes[i]))
 			return true;
 	}

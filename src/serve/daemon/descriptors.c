@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/daemon/descriptors.h"
 
+#include "base/macros.h"
 #include "config/config.h"
 #include "observe/log/log.h"
 
@@ -64,7 +65,7 @@ uint64_t hx_descriptors_connections(
 
 	if (door == HX_DOOR_ADMIN)
 		return most(admin_of(descriptors), 1);
-	for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(limited); i++) {
 		if (descriptors->is_open[limited[i]])
 			sum += claim_of(config, limited[i], room);
 	}
@@ -98,11 +99,11 @@ void hx_descriptors_say(
 	/* Not the doors' own names: scripts look for those in the line "ready". */
 	static const char *const names[] = {
 		"gateway_connections", "proxy_connections", "resp_connections"};
-	struct hx_log_field fields[1 + sizeof(limited) / sizeof(limited[0])] = {
+	struct hx_log_field fields[1 + HX_COUNT(limited)] = {
 		HX_LOG_UNSIGNED("descriptors", descriptors->limit)};
 	size_t count = 1;
 
-	for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(limited); i++) {
 		uint64_t max = wanted(config, limited[i]);
 		uint64_t has = hx_descriptors_connections(descriptors, config, limited[i]);
 

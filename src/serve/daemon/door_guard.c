@@ -49,7 +49,7 @@ enum hapax_status hx_door_guard(
 			HX_LOG_TEXT("listen", text)};
 
 		hx_log(log, HX_LOG_WARN, "a door is open to other machines, without TLS", fields,
-		       sizeof(fields) / sizeof(fields[0]));
+		       HX_COUNT(fields));
 	}
 	return HAPAX_OK;
 }

@@ -321,7 +321,7 @@ static void configure_doors(struct hx_loop *loop, const struct hx_config *config
 {
 	struct hx_http_server *const doors[] = {&loop->gateway, &loop->proxy};
 
-	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(doors); i++) {
 		const struct hx_http_server_options options = door_options(loop, doors[i], config);
 
 		if (doors[i]->reactor != NULL)

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/io.h"
+#include "base/macros.h"
 #include "base/memory_limit.h"
 #include "observe/log/log.h"
 
@@ -62,7 +63,7 @@ static void warn_of_tmpfs(const struct hx_memory *memory, const char *folder, st
 	if (!hx_path_is_in_memory(folder))
 		return;
 	hx_log(log, HX_LOG_WARN, "temporary files are in memory, beside the memory limits", fields,
-	       sizeof(fields) / sizeof(fields[0]));
+	       HX_COUNT(fields));
 }
 
 void hx_memory_say(const struct hx_memory *memory, const char *folder, struct hx_log *log)
@@ -75,7 +76,6 @@ void hx_memory_say(const struct hx_memory *memory, const char *folder, struct hx
 		HX_LOG_UNSIGNED("temporary_files", hx_budget_max(&memory->files)),
 	};
 
-	hx_log(log, HX_LOG_INFO, "memory limits in bytes, 0 is none", fields,
-	       sizeof(fields) / sizeof(fields[0]));
+	hx_log(log, HX_LOG_INFO, "memory limits in bytes, 0 is none", fields, HX_COUNT(fields));
 	warn_of_tmpfs(memory, folder == NULL ? "/tmp" : folder, log);
 }

@@ -8,14 +8,14 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "base/siphash.h"
+#include "base/time.h"
 #include "net/address.h"
 #include "observe/log/log.h"
 
-#define SECOND_NS INT64_C(1000000000)
-#define MINUTE_NS (60 * SECOND_NS)
+#define MINUTE_NS (60 * HX_NS_PER_S)
 
 /* Without a refusal for so long, a trouble is over. */
-#define QUIET_NS (10 * SECOND_NS)
+#define QUIET_NS (10 * HX_NS_PER_S)
 
 struct hx_peers_entry {
 	struct hx_peers_entry *next; /* in its bucket */
@@ -213,7 +213,7 @@ static void tidy_failed(struct hx_peers *peers, struct hx_peers_shard *shard, in
 
 static int64_t step_ns(uint64_t max)
 {
-	return MINUTE_NS / (int64_t)(max < (uint64_t)SECOND_NS ? max : (uint64_t)SECOND_NS);
+	return MINUTE_NS / (int64_t)(max < (uint64_t)HX_NS_PER_S ? max : (uint64_t)HX_NS_PER_S);
 }
 
 void hx_peers_failed(struct hx_peers *peers, const char *address, uint64_t max, int64_t now_ns)

@@ -8,9 +8,6 @@
 #include "base/clock.h"
 #include "serve/daemon/daemon.h"
 
-#define MS_NS     INT64_C(1000000)
-#define SECOND_NS (1000 * MS_NS)
-
 enum {
 	/* A loop that has not turned for so long is stuck; the longest turns take a second. */
 	STALL_SECONDS_MAX = 5,
@@ -49,7 +46,7 @@ void hx_probe_live(struct hx_probe *probe, const struct hx_serve *serve)
 	for (size_t i = 0; i < serve->loop_count; i++) {
 		int64_t stalled_ns = hx_loop_stalled_ns(&serve->loops[i], now_ns);
 
-		turning += stalled_ns <= STALL_SECONDS_MAX * SECOND_NS;
+		turning += stalled_ns <= STALL_SECONDS_MAX * HX_NS_PER_S;
 		if (stalled_ns > worst_ns) {
 			worst_ns = stalled_ns;
 			worst = i;
@@ -64,13 +61,13 @@ void hx_probe_live(struct hx_probe *probe, const struct hx_serve *serve)
 		(void)snprintf(
 			text, HX_PROBE_TEXT_SIZE,
 			"%zu of %zu turn; loop %zu has stood still for %" PRId64 " s", turning,
-			serve->loop_count, worst, worst_ns / SECOND_NS);
+			serve->loop_count, worst, worst_ns / HX_NS_PER_S);
 }
 
 /* Why the store counts as away; NULL: it does not. */
 static const char *why_away(const struct hx_serve *serve, const struct hx_store_facts *facts)
 {
-	int64_t patience_ns = (serve->config->store.timeout_ms + GRACE_MS) * MS_NS;
+	int64_t patience_ns = (serve->config->store.timeout_ms + GRACE_MS) * HX_NS_PER_MS;
 
 	if (facts->answered != 0 && facts->status != HAPAX_OK)
 		return facts->error.message;

@@ -31,8 +31,6 @@
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
 
-#define MS_NS INT64_C(1000000)
-
 enum {
 	LOG_WAIT_MS = 2000,
 	PAGE_MAX = 64 * 1024 * 1024,
@@ -103,7 +101,8 @@ static void close_doors(struct hx_serve *serve)
 	hx_serve_drain_backgrounds(serve);
 	hx_timer_set(
 		&serve->reactor.timers, &serve->drain_timer,
-		hx_reactor_now_ns(&serve->reactor) + serve->config->drain.timeout_ms * MS_NS);
+		hx_reactor_now_ns(&serve->reactor) +
+			serve->config->drain.timeout_ms * HX_NS_PER_MS);
 }
 
 /* First the time to be taken out of rotation, then that for what is in progress. */
@@ -151,7 +150,8 @@ static void on_chore_timer(struct hx_timer *timer)
 		(void)hx_duplicate_watch_look(
 			serve->watch, serve->log, serve->config->log.duplicate_percent);
 	hx_timer_set(
-		&serve->reactor.timers, timer, hx_reactor_now_ns(&serve->reactor) + 1000 * MS_NS);
+		&serve->reactor.timers, timer,
+		hx_reactor_now_ns(&serve->reactor) + 1000 * HX_NS_PER_MS);
 }
 
 static void begin_drain(struct hx_serve *serve, const char *reason)
@@ -165,7 +165,7 @@ static void begin_drain(struct hx_serve *serve, const char *reason)
 		hx_loop_leave(&serve->loops[i]);
 	hx_timer_set(
 		&serve->reactor.timers, &serve->drain_timer,
-		hx_reactor_now_ns(&serve->reactor) + serve->config->drain.delay_ms * MS_NS);
+		hx_reactor_now_ns(&serve->reactor) + serve->config->drain.delay_ms * HX_NS_PER_MS);
 }
 
 /* Every event of a bad moment gives rise to it; the store is asked once a second. */
@@ -173,7 +173,7 @@ static void on_suspicion(struct hx_task *task)
 {
 	struct hx_serve *serve = task->context;
 
-	if (hx_reactor_now_ns(&serve->reactor) - serve->suspected_ns < 1000 * MS_NS)
+	if (hx_reactor_now_ns(&serve->reactor) - serve->suspected_ns < 1000 * HX_NS_PER_MS)
 		serve->is_suspected = true;
 	else
 		ask_suspected(serve);
@@ -362,7 +362,7 @@ static void tick(struct hx_task *task)
 		hx_timer_set(
 			&loop->reactor.timers, &serve->tick_timer,
 			hx_reactor_now_ns(&loop->reactor) +
-				(next_ms > now_ms ? next_ms - now_ms : 0) * MS_NS);
+				(next_ms > now_ms ? next_ms - now_ms : 0) * HX_NS_PER_MS);
 }
 
 static void on_tick_timer(struct hx_timer *timer)
@@ -579,8 +579,7 @@ static void say_ready(struct hx_serve *serve)
 			HX_LOG_UNSIGNED("loops", serve->loop_count),
 		};
 
-		hx_log(serve->log, HX_LOG_INFO, "ready", fields,
-		       sizeof(fields) / sizeof(fields[0]));
+		hx_log(serve->log, HX_LOG_INFO, "ready", fields, HX_COUNT(fields));
 	}
 }
 
@@ -687,7 +686,7 @@ static void leave_all(struct hx_serve *serve)
 static bool may_close(struct hx_serve *serve)
 {
 	struct hapax_outage outage = HAPAX_OUTAGE_INIT;
-	int64_t deadline_ns = hx_clock_mono_ns() + LAST_ANSWER_MS * MS_NS;
+	int64_t deadline_ns = hx_clock_mono_ns() + LAST_ANSWER_MS * HX_NS_PER_MS;
 	bool has_stopped;
 
 	if (serve->stack.guard != NULL)

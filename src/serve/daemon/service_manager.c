@@ -13,8 +13,6 @@
 #include "serve/daemon/door_guard.h"
 #include "serve/daemon/probe.h"
 
-#define US_NS INT64_C(1000)
-
 enum { TEXT_SIZE = 1024 };
 
 /* $WATCHDOG_USEC, unless it is meant for another process; 0: nobody waits. */
@@ -28,9 +26,9 @@ static int64_t watchdog_ns(hx_service_variable_fn *variable)
 	if (limit == NULL || (pid != NULL && strtoll(pid, NULL, 10) != (long long)hx_process_id()))
 		return 0;
 	us = strtoull(limit, &end, 10);
-	if (*end != '\0' || us == 0 || us > (unsigned long long)(INT64_MAX / US_NS))
+	if (*end != '\0' || us == 0 || us > (unsigned long long)(INT64_MAX / HX_NS_PER_US))
 		return 0;
-	return (int64_t)us * US_NS;
+	return (int64_t)us * HX_NS_PER_US;
 }
 
 static void notify(struct hx_service *service, const char *text)
@@ -202,7 +200,7 @@ void hx_service_reloading(struct hx_service *service)
 
 	(void)snprintf(
 		text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
-		hx_clock_mono_ns() / US_NS);
+		hx_clock_mono_ns() / HX_NS_PER_US);
 	notify(service, text);
 }
 

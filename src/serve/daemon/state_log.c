@@ -5,6 +5,7 @@
  * One line of figures, and one for each part that is not well. The store is not waited for:
  * what it said last is told.
  */
+#include "base/macros.h"
 #include "observe/health.h"
 #include "observe/log/log.h"
 #include "observe/metrics/metrics.h"
@@ -69,7 +70,7 @@ void hx_serve_say_state(struct hx_serve *serve)
 			HX_LOG_UNSIGNED("reload_failures", serve->reload_failures),
 			HX_LOG_UNSIGNED("keys", facts.stats.keys),
 		};
-		size_t count = sizeof(fields) / sizeof(fields[0]);
+		size_t count = HX_COUNT(fields);
 
 		/* Nothing is known of keys before the store was asked. */
 		hx_log_always(

@@ -4,7 +4,6 @@
 #include <assert.h>
 
 #include "base/clock.h"
-#include "base/macros.h"
 #include "serve/daemon/store_stack.h"
 
 /* The journal is on this machine, and says first how it stands. */

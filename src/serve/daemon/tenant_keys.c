@@ -13,10 +13,8 @@
 
 enum { BUCKETS = 1024 };
 
-#define HOUR_MS (INT64_C(3600) * 1000)
-
 /* Counters ride in commits, and are added up once a second: to ask more often tells no more. */
-#define INTERVAL_NS (INT64_C(2) * 1000 * 1000 * 1000)
+#define INTERVAL_NS (2 * HX_NS_PER_S)
 
 struct hx_tenant_sum {
 	struct hx_tenant_sum *next;
@@ -85,7 +83,7 @@ static int add_row(const struct hapax_counters *row, void *context)
 	int64_t ttl_ms = window_ms(sums->config, row->tenant, row->group);
 	struct hx_tenant_sum *sum;
 
-	if (ttl_ms != HAPAX_TTL_FOREVER && row->hour_ms + HOUR_MS <= sums->now_ms - ttl_ms)
+	if (ttl_ms != HAPAX_TTL_FOREVER && row->hour_ms + HX_MS_PER_HOUR <= sums->now_ms - ttl_ms)
 		return 0;
 	sum = sum_of(sums, row->tenant);
 	if (sum == NULL) {

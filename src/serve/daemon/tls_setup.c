@@ -6,13 +6,12 @@
 
 #include "base/error.h"
 #include "base/io.h"
+#include "base/time.h"
 #include "net/tls/tls.h"
 #include "observe/log/log.h"
 #include "serve/daemon/service_manager.h"
 
 enum { WARN_DAYS = 14 };
-
-#define DAY_MS (INT64_C(24) * 3600 * 1000)
 
 /* False: the door speaks no TLS where it listens. */
 static bool find_options(
@@ -45,13 +44,13 @@ static void note_expiry(
 	int64_t left_ms = hx_tls_context_expires_ms(context) - clock->wall_ms(clock->context);
 	const struct hx_log_field fields[] = {
 		HX_LOG_TEXT("certificate", options->certificate_file),
-		HX_LOG_SIGNED("days", left_ms / DAY_MS),
+		HX_LOG_SIGNED("days", left_ms / HX_MS_PER_DAY),
 	};
 
 	if (left_ms <= 0)
 		hx_log(log, HX_LOG_ERROR, "the certificate has expired; clients will not connect",
 		       fields, 1);
-	else if (left_ms < WARN_DAYS * DAY_MS)
+	else if (left_ms < WARN_DAYS * HX_MS_PER_DAY)
 		hx_log(log, HX_LOG_WARN, "the certificate expires soon", fields, 2);
 }
 

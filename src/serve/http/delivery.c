@@ -401,7 +401,7 @@ static void tidy(struct hx_loop *loop)
 {
 	struct hapax_buf *bufs[] = {&loop->event_text, &loop->key_scratch, &loop->body_text};
 
-	for (size_t i = 0; i < sizeof(bufs) / sizeof(bufs[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(bufs); i++)
 		if (bufs[i]->capacity > EVENT_KEPT_MAX)
 			hx_buf_done(bufs[i]);
 }

@@ -151,7 +151,7 @@ static bool is_about_a_key(const char *type)
 		PROBLEM("mismatch"),           PROBLEM("failed-elsewhere"),
 	};
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(types); i++) {
 		if (type != NULL && strcmp(type, types[i]) == 0)
 			return true;
 	}
@@ -523,7 +523,7 @@ static void answer_mismatch(struct hx_delivery *delivery)
 		.detail = words_of(delivery)->mismatch_detail};
 
 	hx_log(delivery->loop->serve->log, HX_LOG_WARN, "payload mismatch", fields,
-	       sizeof(fields) / sizeof(fields[0]));
+	       HX_COUNT(fields));
 	if (!is_one_of_many(delivery, HX_CONCLUSION_REJECTED))
 		send_problem(delivery, &problem, "mismatch", AGAIN_UNSAID);
 }

@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/time.h"
 #include "observe/log/log.h"
 #include "observe/metrics/metrics.h"
 #include "processor/http_status.h"
@@ -20,8 +21,6 @@
 #include "serve/http/delivery.h"
 #include "wire/http1/http1_text.h"
 #include "wire/http1/http1_write.h"
-
-#define MS_NS INT64_C(1000000)
 
 static bool begins_with(struct hapax_bytes name, struct hapax_bytes prefix)
 {
@@ -120,7 +119,7 @@ static void write_origin(struct hx_http1_writer *writer, const struct hx_http_ex
 	         hapax_bytes_from_text(exchange->server->options.tls != NULL ? "https" : "http")},
 	};
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(fields); i++) {
 		if (fields[i].value.size > 0 &&
 		    (!exchange->is_trusted ||
 		     hx_http1_find(head, fields[i].name, 0) == head->field_count))
@@ -217,7 +216,8 @@ void hx_forward(struct hx_delivery *delivery, const struct hapax_answer *answer)
 		call->head = hapax_buf_bytes(&delivery->call.head);
 		status = hx_http_call_begin(
 			call, &delivery->claim.upstream->client,
-			delivery->call.sent_ns + delivery->claim.options.max_run_ms * MS_NS, &err);
+			delivery->call.sent_ns + delivery->claim.options.max_run_ms * HX_NS_PER_MS,
+			&err);
 	}
 	if (status != HAPAX_OK)
 		fail(delivery, false, &err);
@@ -311,7 +311,7 @@ static void prolong(struct hx_delivery *delivery)
 	hx_http_call_prolong(
 		&delivery->call.http,
 		hx_reactor_now_ns(&delivery->loop->reactor) +
-			delivery->claim.options.max_run_ms * MS_NS);
+			delivery->claim.options.max_run_ms * HX_NS_PER_MS);
 }
 
 static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)

@@ -179,7 +179,7 @@ static const struct hapax_bytes credential_fields[] = {
 	HX_BYTES_LIT("DD-API-KEY"),
 	HX_BYTES_LIT("PLAID-SECRET"),
 };
-enum { CREDENTIAL_FIELDS = sizeof(credential_fields) / sizeof(credential_fields[0]) };
+enum { CREDENTIAL_FIELDS = HX_COUNT(credential_fields) };
 static_assert(CREDENTIAL_FIELDS <= 32, "find_credentials() has a bit for each");
 
 /* A bit for each of credential_fields that the head has with a value. */

@@ -14,8 +14,6 @@
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
 
-#define MS_NS INT64_C(1000000)
-
 static void count_unprotected(struct hx_delivery *delivery)
 {
 	hx_metrics_add(
@@ -107,7 +105,7 @@ void hx_tally_decided(struct hx_delivery *delivery, const struct hapax_answer *a
 	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED)
 		hx_metrics_observe_ns(
 			cells, HX_METRIC_KEY_TTL, 0, 0,
-			ttl_ms == HAPAX_TTL_FOREVER ? INT64_MAX : ttl_ms * MS_NS);
+			ttl_ms == HAPAX_TTL_FOREVER ? INT64_MAX : ttl_ms * HX_NS_PER_MS);
 }
 
 /* What the store was asked at the end of a run. */

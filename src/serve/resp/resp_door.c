@@ -9,7 +9,6 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/macros.h"
 #include "net/connection.h"
 #include "net/tls/tls.h"
 #include "observe/log/log.h"
@@ -42,10 +41,8 @@ enum {
 	DRAIN_MS = 50,
 };
 
-#define MS_NS INT64_C(1000000)
-
 /* To say who one is. */
-#define STRANGER_NS (INT64_C(5) * 1000 * 1000 * 1000)
+#define STRANGER_NS (5 * HX_NS_PER_S)
 
 /* Of a round on its way: who is first sets its bit, who is second goes on. */
 enum phase {
@@ -600,7 +597,7 @@ static bool admit(struct hx_resp_peer *peer, int fd)
 
 	if (config == NULL)
 		return false;
-	peer->idle_ns = config->config->resp.idle_timeout_ms * MS_NS;
+	peer->idle_ns = config->config->resp.idle_timeout_ms * HX_NS_PER_MS;
 	peer->is_counted = !hx_origin_is_trusted(&config->config->http, peer->client);
 	if (peer->is_counted)
 		status = hx_peers_take(
@@ -653,7 +650,7 @@ static void on_accept(struct hx_listener *listener, int fd, const struct hx_addr
 		hx_connection_set_deadline(
 			&peer->connection,
 			hx_reactor_now_ns(&door->loop->reactor) +
-				door->handshake_ms * INT64_C(1000000));
+				door->handshake_ms * HX_NS_PER_MS);
 }
 
 /* ---------------------------------------------------------------- the door */
@@ -664,7 +661,7 @@ static void set_drain_timer(struct hx_resp_door *door)
 
 	hx_timer_set(
 		&reactor->timers, &door->drain_timer,
-		hx_reactor_now_ns(reactor) + DRAIN_MS * MS_NS);
+		hx_reactor_now_ns(reactor) + DRAIN_MS * HX_NS_PER_MS);
 }
 
 /* First the door, then those who came in and want nothing. */

@@ -13,8 +13,6 @@
 #include "base/random.h"
 #include "config/config.h"
 
-#define MS_NS INT64_C(1000000)
-
 enum {
 	PAUSE_MS_FIRST = 250,
 	PAUSE_MS_MAX = 30 * 1000,
@@ -90,7 +88,7 @@ static void note_failure(struct hx_background *background, const struct hapax_er
 		strcmp(background->trouble.message, err->message) != 0;
 	wait_ms = hx_backoff(PAUSE_MS_FIRST, PAUSE_MS_MAX, background->failures++, hx_random_u64());
 	background->trouble = *err;
-	background->resume_ns = hx_clock_mono_ns() + wait_ms * MS_NS;
+	background->resume_ns = hx_clock_mono_ns() + wait_ms * HX_NS_PER_MS;
 	/* By a configuration that is not in force any more. */
 	if (background->is_changed || background->stops)
 		background->resume_ns = 0;

@@ -9,6 +9,7 @@
 #include <hapax/clock.h>
 #include <hapax/source.h>
 
+#include "base/macros.h"
 #include "observe/log/log_line.h"
 #include "serve/task/background.h"
 
@@ -36,8 +37,7 @@ static struct line line_of(enum hapax_consumer_fact fact)
 	static const struct line other = {HX_LOG_INFO, "a consumer tells"};
 	size_t index = (size_t)fact;
 
-	return index < sizeof(lines) / sizeof(lines[0]) && lines[index].msg != NULL ? lines[index]
-										    : other;
+	return index < HX_COUNT(lines) && lines[index].msg != NULL ? lines[index] : other;
 }
 
 static void log_duplicate(struct hx_log *log, const void *context)

@@ -22,8 +22,6 @@
 #include "serve/task/consumer_log.h"
 #include "serve/daemon/daemon.h"
 
-#define SECOND_NS INT64_C(1000000000)
-
 enum {
 	/* How long a broker that failed and said nothing since counts as away. */
 	SOURCE_SECONDS = 60,
@@ -218,7 +216,7 @@ static void add_stats(struct hapax_consumer_stats *sum, const struct hapax_consu
 	sum->received += stats->received;
 	sum->acknowledged += stats->acknowledged;
 	sum->given_back += stats->given_back;
-	for (size_t i = 0; i < sizeof(sum->runs) / sizeof(sum->runs[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(sum->runs); i++)
 		sum->runs[i] += stats->runs[i];
 	for (size_t i = 0; i < HAPAX_CAUSE_COUNT; i++)
 		sum->duplicates[i] += stats->duplicates[i];
@@ -576,7 +574,7 @@ static bool is_source_away(struct hx_consumer_task *task, uint64_t received)
 		task->received = received;
 	task->is_news = false;
 	if (received != task->received ||
-	    hx_clock_mono_ns() - task->failed_ns >= SOURCE_SECONDS * SECOND_NS)
+	    hx_clock_mono_ns() - task->failed_ns >= SOURCE_SECONDS * HX_NS_PER_S)
 		task->failed_ns = 0;
 	return task->failed_ns != 0;
 }

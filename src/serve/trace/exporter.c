@@ -24,8 +24,6 @@
 #include "wire/http1/http1_text.h"
 #include "wire/http1/http1_write.h"
 
-#define MS_NS INT64_C(1000000)
-
 enum {
 	/* A second of 2,000 events that are sampled; 4 MB. */
 	QUEUE_MAX = 2048,
@@ -151,7 +149,7 @@ static void ended(struct hx_exporter *exporter)
 
 static void set_timer(struct hx_exporter *exporter, int64_t ms)
 {
-	int64_t at_ns = hx_reactor_now_ns(&exporter->reactor) + ms * MS_NS;
+	int64_t at_ns = hx_reactor_now_ns(&exporter->reactor) + ms * HX_NS_PER_MS;
 
 	if (atomic_load(&exporter->is_ending) && at_ns > atomic_load(&exporter->end_ns))
 		at_ns = atomic_load(&exporter->end_ns);
@@ -190,7 +188,7 @@ static void retry(struct hx_exporter *exporter, const char *why)
 static void send_notes(struct hx_exporter *exporter)
 {
 	int64_t now_ns = hx_reactor_now_ns(&exporter->reactor);
-	int64_t deadline_ns = now_ns + exporter->config->traces.timeout_ms * MS_NS;
+	int64_t deadline_ns = now_ns + exporter->config->traces.timeout_ms * HX_NS_PER_MS;
 	struct hapax_error err;
 	enum hapax_status status;
 
@@ -481,7 +479,7 @@ void hx_exporter_stop(struct hx_exporter *exporter, int64_t wait_ms)
 {
 	if (!exporter->is_on)
 		return;
-	atomic_store(&exporter->end_ns, hx_clock_mono_ns() + wait_ms * MS_NS);
+	atomic_store(&exporter->end_ns, hx_clock_mono_ns() + wait_ms * HX_NS_PER_MS);
 	atomic_store(&exporter->is_ending, true);
 	hx_reactor_post(&exporter->reactor, &exporter->end_task);
 	hx_thread_join(&exporter->thread);

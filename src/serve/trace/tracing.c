@@ -12,8 +12,6 @@
 #include "serve/http/delivery.h"
 #include "wire/http1/http1_text.h"
 
-#define MS_NS INT64_C(1000000)
-
 static const struct hapax_bytes parent_name = HX_BYTES_LIT("traceparent");
 static const struct hapax_bytes state_name = HX_BYTES_LIT("tracestate");
 static const struct hapax_bytes kept_name = HX_BYTES_LIT("Hapax-Traceparent: ");
@@ -140,7 +138,7 @@ void hx_tracing_decided(struct hx_delivery *delivery, const struct hapax_answer 
 	tracing->check_error = error_of(answer->status);
 	tracing->token = answer->token;
 	tracing->attempt = answer->attempt;
-	if ((size_t)answer->outcome < sizeof(decisions) / sizeof(decisions[0]))
+	if ((size_t)answer->outcome < HX_COUNT(decisions))
 		tracing->decision = decisions[answer->outcome];
 	if (answer->outcome == HAPAX_OUTCOME_REPLAY && is_kept(fields))
 		tracing->has_original = hx_traceparent_read(
@@ -274,7 +272,7 @@ static int64_t calendar_offset_ns(int64_t now_ns)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
 
-	return clock->wall_ms(clock->context) * MS_NS - now_ns;
+	return clock->wall_ms(clock->context) * HX_NS_PER_MS - now_ns;
 }
 
 void hx_tracing_end(struct hx_delivery *delivery, unsigned status)

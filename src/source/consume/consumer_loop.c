@@ -29,9 +29,8 @@
 #include "source/handler/joint.h"
 #include "source/handler/workers.h"
 
-#define MS_NS              INT64_C(1000000)
-#define TTL_MS_DEFAULT     (INT64_C(7) * 24 * 3600 * 1000)
-#define MAX_RUN_MS_DEFAULT (INT64_C(15) * 60 * 1000)
+#define TTL_MS_DEFAULT     (7 * HX_MS_PER_DAY)
+#define MAX_RUN_MS_DEFAULT (15 * HX_MS_PER_MIN)
 
 enum {
 	PREFETCH_DEFAULT = 256,
@@ -89,14 +88,15 @@ static void on_source_failed(void *context, const char *text, int is_fatal)
 /* False: it is to stop. */
 static bool rest(struct hapax_consumer *consumer, int64_t ms)
 {
-	int64_t end_ns = hx_clock_mono_ns() + ms * MS_NS;
+	int64_t end_ns = hx_clock_mono_ns() + ms * HX_NS_PER_MS;
 	struct hx_mutex mutex = HX_MUTEX_INIT;
 	struct hx_cond cond;
 
 	hx_cond_init(&cond);
 	hx_mutex_lock(&mutex);
 	while (!atomic_load(&consumer->is_stopped) && hx_clock_mono_ns() < end_ns)
-		(void)hx_cond_wait_until_ns(&cond, &mutex, hx_clock_mono_ns() + LOOK_MS * MS_NS);
+		(void)hx_cond_wait_until_ns(
+			&cond, &mutex, hx_clock_mono_ns() + LOOK_MS * HX_NS_PER_MS);
 	hx_mutex_unlock(&mutex);
 	hx_cond_done(&cond);
 	return !atomic_load(&consumer->is_stopped);
@@ -194,7 +194,7 @@ static void on_turn(struct hx_task *task)
 		due_ms = now_ms + TURN_MS_MAX;
 	hx_timer_set(
 		&consumer->reactor.timers, &consumer->timer,
-		hx_reactor_now_ns(&consumer->reactor) + (due_ms - now_ms) * MS_NS);
+		hx_reactor_now_ns(&consumer->reactor) + (due_ms - now_ms) * HX_NS_PER_MS);
 }
 
 static void on_timer(struct hx_timer *timer)

@@ -37,7 +37,7 @@ void hx_envelope_done(struct hx_envelope *envelope)
 
 struct hapax_bytes hx_envelope_attribute(struct hapax_bytes name)
 {
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(prefixes); i++) {
 		if (name.size > prefixes[i].size &&
 		    strncasecmp(name.data, prefixes[i].data, prefixes[i].size) == 0)
 			return hx_bytes(

@@ -21,8 +21,6 @@
 #include "base/stream.h"
 #include "source/handler/workers.h"
 
-#define MS_NS INT64_C(1000000)
-
 enum {
 	/* How often the end is looked for, where nothing else happens. */
 	LOOK_MS = 20,
@@ -246,7 +244,7 @@ static void take_time(struct running *running)
 
 	if ((now_ns >= running->stop_at_ns || is_fenced) && running->kill_at_ns == INT64_MAX) {
 		running->is_late = true;
-		running->kill_at_ns = now_ns + KILL_AFTER_MS * MS_NS;
+		running->kill_at_ns = now_ns + KILL_AFTER_MS * HX_NS_PER_MS;
 		(void)hx_process_signal(running->pid, SIGTERM, HX_PROCESS_GROUP);
 	}
 	if (now_ns >= running->kill_at_ns)
@@ -263,7 +261,7 @@ static void run_to_end(struct running *running)
 			{.fd = running->from, .events = POLLIN},
 		};
 
-		(void)hx_stream_wait(fds, 2, hx_clock_mono_ns() + LOOK_MS * MS_NS);
+		(void)hx_stream_wait(fds, 2, hx_clock_mono_ns() + LOOK_MS * HX_NS_PER_MS);
 		if (fds[0].revents != 0)
 			feed(running);
 		if (fds[1].revents != 0)
@@ -335,8 +333,8 @@ enum hapax_run_outcome hx_command_run_work(struct hapax_work *work, void *contex
 		hx_stream_close(running.from);
 		return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, err.message);
 	}
-	if (command->max_run_ms < INT64_MAX / MS_NS)
-		running.stop_at_ns = hx_clock_mono_ns() + command->max_run_ms * MS_NS;
+	if (command->max_run_ms < INT64_MAX / HX_NS_PER_MS)
+		running.stop_at_ns = hx_clock_mono_ns() + command->max_run_ms * HX_NS_PER_MS;
 	if (running.input.size == 0)
 		close_input(&running);
 	run_to_end(&running);

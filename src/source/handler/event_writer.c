@@ -85,7 +85,7 @@ static void write_trace(const struct hx_intake *intake, struct hx_http1_writer *
 {
 	static const char *const names[] = {"traceparent", "tracestate", "baggage"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(names); i++) {
 		struct hapax_bytes value = hx_envelope_header(&intake->envelope, names[i]);
 		const unsigned char *at = value.data;
 		bool is_plain = value.size > 0 && value.size <= 8192;

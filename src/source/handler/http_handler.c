@@ -18,8 +18,6 @@
 #include "wire/http1/http1_text.h"
 #include "wire/http1/http1_write.h"
 
-#define MS_NS INT64_C(1000000)
-
 enum { REQUEST_SIZE_MAX = 256 * 1024, BODY_SIZE_MAX = 64 * 1024 * 1024 };
 
 static void fail(struct hx_intake *intake, enum hapax_run_outcome outcome, const char *why)
@@ -197,9 +195,9 @@ static void start(struct hx_handler *base, struct hx_intake *intake)
 		hx_buf_clear(&intake->response);
 		intake->http.head = hapax_buf_bytes(&intake->request);
 		intake->http.file = NULL;
-		if (handler->max_run_ms < INT64_MAX / MS_NS / 2)
-			deadline_ns =
-				hx_reactor_now_ns(handler->reactor) + handler->max_run_ms * MS_NS;
+		if (handler->max_run_ms < INT64_MAX / HX_NS_PER_MS / 2)
+			deadline_ns = hx_reactor_now_ns(handler->reactor) +
+				handler->max_run_ms * HX_NS_PER_MS;
 		status = hx_http_call_begin(&intake->http, &handler->client, deadline_ns, &err);
 	}
 	if (status != HAPAX_OK)

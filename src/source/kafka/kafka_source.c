@@ -64,8 +64,7 @@ static struct hx_kafka_source *downcast(struct hapax_source *source)
 
 static struct hx_kafka_message *message_of(struct hapax_message *base)
 {
-	return (struct hx_kafka_message
-	                *)(void *)((char *)base - offsetof(struct hx_kafka_message, base));
+	return HX_CONTAINER(base, struct hx_kafka_message, base);
 }
 
 /* Room for its headers, too. NULL: no memory. */

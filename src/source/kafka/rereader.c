@@ -54,7 +54,7 @@ static void say(struct hx_rereader *rereader, const char *what, const char *why)
 /* The broker did not answer: say so, and give it time. */
 static void say_and_pause(struct hx_rereader *rereader, const char *what, rd_kafka_resp_err_t err)
 {
-	int64_t until_ns = hx_clock_mono_ns() + PAUSE_MS * INT64_C(1000000);
+	int64_t until_ns = hx_clock_mono_ns() + PAUSE_MS * HX_NS_PER_MS;
 	bool goes_on = true;
 
 	say(rereader, what, rd_kafka_err2str(err));

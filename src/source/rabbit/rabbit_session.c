@@ -13,6 +13,7 @@
 #include "base/backoff.h"
 #include "base/bytes.h"
 #include "base/random.h"
+#include "base/time.h"
 #include "source/rabbit/rabbit_private.h"
 
 enum {
@@ -45,8 +46,6 @@ enum {
 
 	SUBSCRIPTION_SIZE = 24,
 };
-
-#define MS_NS INT64_C(1000000)
 
 static void unlink_delivery(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
 {
@@ -82,7 +81,8 @@ static void retry_later(struct hx_rabbit_source *source)
 		return;
 	wait_ms = hx_backoff(RETRY_MS_FIRST, RETRY_MS_LAST, source->attempts++, hx_random_u64());
 	hx_timer_set(
-		&reactor->timers, &source->retry, hx_reactor_now_ns(reactor) + wait_ms * MS_NS);
+		&reactor->timers, &source->retry,
+		hx_reactor_now_ns(reactor) + wait_ms * HX_NS_PER_MS);
 }
 
 /*

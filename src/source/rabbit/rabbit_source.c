@@ -9,13 +9,12 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/time.h"
 #include "source/rabbit/rabbit_private.h"
 #include "source/source.h"
 
 /* Often enough for heartbeats (HX_RABBIT_HEARTBEAT_S) and for a lag that people look at. */
 enum { PULSE_MS = 1000 };
-
-#define MS_NS INT64_C(1000000)
 
 static hapax_source_next_fn rabbit_next;
 static hapax_source_ack_fn rabbit_ack;
@@ -95,7 +94,8 @@ static void set_pulse(struct hx_rabbit_source *source)
 	struct hx_reactor *reactor = &source->courier.reactor;
 
 	hx_timer_set(
-		&reactor->timers, &source->pulse, hx_reactor_now_ns(reactor) + PULSE_MS * MS_NS);
+		&reactor->timers, &source->pulse,
+		hx_reactor_now_ns(reactor) + PULSE_MS * HX_NS_PER_MS);
 }
 
 static void on_begin(void *context)

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/random.h"
+#include "base/time.h"
 #include "source/redis/redis_private.h"
 #include "source/source.h"
 
@@ -20,8 +21,6 @@ enum {
 	/* A goodbye that takes longer is left out. */
 	GOODBYE_MS = 3000,
 };
-
-#define MS_NS INT64_C(1000000)
 
 /* A member that has nothing is taken out of the group: its name will not come again. */
 static const char goodbye[] =
@@ -106,7 +105,8 @@ static void set_pulse(struct hx_redis_source *source)
 	if (span_ms > PULSE_MS_MAX)
 		span_ms = PULSE_MS_MAX;
 	hx_timer_set(
-		&source->courier.reactor.timers, &source->pulse, now_ns(source) + span_ms * MS_NS);
+		&source->courier.reactor.timers, &source->pulse,
+		now_ns(source) + span_ms * HX_NS_PER_MS);
 }
 
 static void on_begin(void *context)
@@ -169,7 +169,7 @@ static void on_stop(void *context)
 	struct hx_redis_source *source = context;
 
 	source->is_stopping = true;
-	source->stop_ns = now_ns(source) + GOODBYE_MS * MS_NS;
+	source->stop_ns = now_ns(source) + GOODBYE_MS * HX_NS_PER_MS;
 	hx_redis_writer_unblock(source);
 	hx_redis_writer_give_back_aside(source);
 	hx_redis_source_end(source);
@@ -178,7 +178,7 @@ static void on_stop(void *context)
 static void on_pulse(struct hx_timer *timer)
 {
 	struct hx_redis_source *source = timer->context;
-	int64_t idle_ns = source->place.min_idle_ms * MS_NS;
+	int64_t idle_ns = source->place.min_idle_ms * HX_NS_PER_MS;
 
 	set_pulse(source);
 	if (source->is_stopping) {

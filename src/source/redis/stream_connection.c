@@ -5,6 +5,7 @@
 #include "source/redis/stream_connection.h"
 
 #include "base/bytes.h"
+#include "base/time.h"
 
 enum {
 	CONNECT_MS = 5000,
@@ -16,11 +17,9 @@ enum {
 	OUTPUT_SIZE_MAX = 1 << 30,
 };
 
-#define MS_NS INT64_C(1000000)
-
 static int64_t after_ms(const struct hx_redis_line *line, int64_t ms)
 {
-	return hx_reactor_now_ns(line->connection.options.reactor) + ms * MS_NS;
+	return hx_reactor_now_ns(line->connection.options.reactor) + ms * HX_NS_PER_MS;
 }
 
 /* ---------------------------------------------------------------- commands */

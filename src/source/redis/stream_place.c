@@ -52,7 +52,7 @@ static enum hapax_status take_option(
 		{"stream", place->stream}, {"group", place->group}, {"instance", place->instance}};
 	int64_t number;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(names); i++) {
 		if (hx_option_is(option, names[i].name))
 			return hx_option_text(option, names[i].out, HX_STREAM_NAME_SIZE)
 				? HAPAX_OK

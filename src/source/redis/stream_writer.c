@@ -11,12 +11,11 @@
 #include <strings.h>
 
 #include "base/bytes.h"
+#include "base/time.h"
 #include "source/redis/redis_private.h"
 
 /* So long are orders kept for a server that is away. */
 enum { AWAY_MS_MAX = 10 * 1000 };
-
-#define MS_NS INT64_C(1000000)
 
 static struct hx_redis_source *source_of(struct hx_redis_line *line)
 {
@@ -351,7 +350,7 @@ void hx_redis_writer_pulse(struct hx_redis_source *source)
 		ask_lag(source);
 	} else if (writer->away_ns == 0) {
 		writer->away_ns = now_ns;
-	} else if (now_ns - writer->away_ns > AWAY_MS_MAX * MS_NS) {
+	} else if (now_ns - writer->away_ns > AWAY_MS_MAX * HX_NS_PER_MS) {
 		give_up(source);
 	}
 }

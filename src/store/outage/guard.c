@@ -28,8 +28,7 @@ enum {
 	RECONCILE_INTERVAL_MS = 1000,
 };
 
-#define BACKOFF_MS_LIMIT (INT64_C(24) * 3600 * 1000)
-#define MS_NS            INT64_C(1000000)
+#define BACKOFF_MS_LIMIT HX_MS_PER_DAY
 
 /* Asked for to see whether the store answers; nobody's key. */
 static const struct hapax_bytes probe_key = {"\0hapax probe", 12};
@@ -221,7 +220,8 @@ static void keep_trying(void *arg)
 		else
 			(void)hx_cond_wait_until_ns(
 				&guard->wake, &guard->mutex,
-				hx_clock_mono_ns() + (due_ms - hx_guard_now_ms(guard)) * MS_NS);
+				hx_clock_mono_ns() +
+					(due_ms - hx_guard_now_ms(guard)) * HX_NS_PER_MS);
 	}
 	hx_mutex_unlock(&guard->mutex);
 }

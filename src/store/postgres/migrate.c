@@ -101,7 +101,7 @@ static enum hapax_status bring_up(
 	migration->to = HX_POSTGRES_VERSION;
 	for (int64_t i = version; i < HX_POSTGRES_VERSION && status == HAPAX_OK; i++)
 		status = run(migrator, versions[i], NULL, err);
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && status == HAPAX_OK; i++)
+	for (size_t i = 0; i < HX_COUNT(functions) && status == HAPAX_OK; i++)
 		status = run(migrator, functions[i], NULL, err);
 	(void)snprintf(
 		text, sizeof(text), "UPDATE @@hapax_meta SET version = %d", HX_POSTGRES_VERSION);

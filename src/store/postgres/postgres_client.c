@@ -15,8 +15,6 @@
 #include "store/core.h"
 #include "store/postgres/postgres_fault.h"
 
-#define MS_NS INT64_C(1000000)
-
 /* ---------------------------------------------------------------- the pool */
 
 static struct hx_postgres_lane *find_free(struct hx_postgres_client *client)
@@ -303,7 +301,7 @@ static enum hapax_status enqueue(
 {
 	enum hapax_status status;
 
-	request->deadline_ns = hx_clock_mono_ns() + client->options->timeout_ms * MS_NS;
+	request->deadline_ns = hx_clock_mono_ns() + client->options->timeout_ms * HX_NS_PER_MS;
 	status = hx_request_queue_push(&client->queue, request);
 	if (status == HAPAX_OK)
 		hx_reactor_post(&client->reactor, &client->arrived);

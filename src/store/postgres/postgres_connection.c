@@ -10,9 +10,8 @@
 #include "base/backoff.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "base/time.h"
 #include "store/postgres/postgres_fault.h"
-
-#define MS_NS INT64_C(1000000)
 
 enum {
 	/* The server gives up on a statement at timeout_ms and says so; that answer may take a while. */
@@ -25,7 +24,7 @@ enum {
 
 int64_t hx_postgres_retry_ns(unsigned failures)
 {
-	return hx_backoff(RETRY_MS_FIRST, RETRY_MS_LAST, failures, hx_random_u64()) * MS_NS;
+	return hx_backoff(RETRY_MS_FIRST, RETRY_MS_LAST, failures, hx_random_u64()) * HX_NS_PER_MS;
 }
 
 static void set_deadline(struct hx_postgres_connection *connection)
@@ -33,7 +32,7 @@ static void set_deadline(struct hx_postgres_connection *connection)
 	hx_timer_set(
 		&connection->reactor->timers, &connection->deadline,
 		hx_reactor_now_ns(connection->reactor) +
-			(connection->timeout_ms + GRACE_MS) * MS_NS);
+			(connection->timeout_ms + GRACE_MS) * HX_NS_PER_MS);
 }
 
 static void forget_watch(struct hx_postgres_connection *connection)

@@ -40,7 +40,7 @@ enum hx_postgres_fault hx_postgres_fault_of_code(const char *sqlstate)
 {
 	if (sqlstate == NULL)
 		return HX_POSTGRES_FAULT_LOST;
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(faults); i++) {
 		if (strncmp(sqlstate, faults[i].code, strlen(faults[i].code)) == 0)
 			return faults[i].fault;
 	}
@@ -92,7 +92,7 @@ static const struct {
 
 static const char *hint_for(const char *message)
 {
-	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(hints); i++) {
 		if (strstr(message, hints[i].part) != NULL)
 			return hints[i].hint;
 	}

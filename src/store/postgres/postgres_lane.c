@@ -11,11 +11,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "store/core.h"
 #include "store/postgres/postgres_client.h"
 #include "store/postgres/postgres_fault.h"
-
-#define MS_NS INT64_C(1000000)
 
 enum {
 	/* How often a transaction is sent again. Room is asked for once by each operation. */
@@ -346,7 +345,7 @@ static void answer_fault(
 		lane->is_split = true;
 		lane->next = 0;
 		lane->split_ends_ns = hx_reactor_now_ns(&lane->client->reactor) +
-			lane->client->options->timeout_ms * MS_NS;
+			lane->client->options->timeout_ms * HX_NS_PER_MS;
 		lane->repeats = 0;
 		if (!send_transaction(lane))
 			advance(lane);

@@ -533,7 +533,7 @@ void hx_postgres_scalars_claim(
 	add_number(scalars, wait_ms);
 	add_now(scalars, rules);
 	add_number(scalars, rules->parked_max > INT64_MAX ? INT64_MAX : (int64_t)rules->parked_max);
-	add_columns(scalars, columns, sizeof(columns) / sizeof(columns[0]), op, rules);
+	add_columns(scalars, columns, HX_COUNT(columns), op, rules);
 	assert(scalars->count == HX_POSTGRES_CLAIM_SCALARS);
 }
 
@@ -547,7 +547,7 @@ void hx_postgres_scalars_complete(
 
 	scalars->count = 0;
 	add_now(scalars, rules);
-	add_columns(scalars, columns, sizeof(columns) / sizeof(columns[0]), op, rules);
+	add_columns(scalars, columns, HX_COUNT(columns), op, rules);
 	assert(scalars->count == HX_POSTGRES_COMPLETE_SCALARS);
 }
 

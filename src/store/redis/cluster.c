@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/time.h"
 #include "store/core.h"
 #include "store/redis/floor.h"
 #include "store/redis/pipeline.h"
@@ -44,8 +45,6 @@ enum {
 	CHAINS = 64,
 	MAP_SIZE_MAX = 4 * 1024 * 1024,
 };
-
-#define MS_NS INT64_C(1000000)
 
 /* The last operation of a submit whose name, without prefix, has a certain hash. */
 struct chain {
@@ -605,7 +604,7 @@ static void ask_for_map(struct hx_redis_client *client)
 	request->count = 1;
 	request->again_from = SIZE_MAX;
 	request->partition = -1;
-	request->deadline_ns = now_ns + client->options->timeout_ms * MS_NS;
+	request->deadline_ns = now_ns + client->options->timeout_ms * HX_NS_PER_MS;
 	hx_redis_pipeline_add(link, request);
 	hx_redis_pipeline_pump(link);
 }
@@ -633,14 +632,14 @@ static void update(struct hx_redis_client *client)
 	if (client->is_stopping)
 		return;
 	if (cluster->wants_map && client->is_opened &&
-	    now_ns - cluster->asked_ns >= wait_ms * MS_NS)
+	    now_ns - cluster->asked_ns >= wait_ms * HX_NS_PER_MS)
 		ask_for_map(client);
 	for (size_t i = 0; i < client->link_count; i++)
 		is_busy |= client->links[i]->unit_count > 0 || client->links[i]->pending != NULL;
 	if (cluster->waiting != NULL || cluster->wants_map)
-		at_ns = now_ns + TICK_MS * MS_NS;
+		at_ns = now_ns + TICK_MS * HX_NS_PER_MS;
 	else if (is_busy)
-		at_ns = now_ns + WATCH_MS * MS_NS;
+		at_ns = now_ns + WATCH_MS * HX_NS_PER_MS;
 	if (at_ns == 0)
 		hx_timer_clear(&client->reactor.timers, &cluster->tick);
 	else if (!hx_timer_is_set(&cluster->tick) || cluster->tick.at > at_ns)
@@ -668,8 +667,8 @@ static void on_tick(struct hx_timer *timer)
 	for (size_t i = 0; i < client->link_count; i++) {
 		const struct hx_redis_link *link = client->links[i];
 
-		cluster->wants_map |=
-			link->unit_count > 0 && now_ns - link->answered_ns > SILENT_MS * MS_NS;
+		cluster->wants_map |= link->unit_count > 0 &&
+			now_ns - link->answered_ns > SILENT_MS * HX_NS_PER_MS;
 		cluster->wants_map |= link->pending != NULL &&
 			link->connection.state != HX_REDIS_CONNECTION_READY;
 	}

@@ -4,6 +4,7 @@
  */
 #include "store/redis/link.h"
 
+#include "base/time.h"
 #include "store/redis/pipeline.h"
 #include "store/redis/redis_client.h"
 
@@ -17,8 +18,6 @@ enum {
 	RETRY_MS_FIRST = 10,
 	RETRY_MS_LAST = 1000,
 };
-
-#define MS_NS INT64_C(1000000)
 
 enum hapax_status hx_redis_link_write(struct hx_redis_link *link)
 {
@@ -100,7 +99,7 @@ void hx_redis_link_connect(struct hx_redis_link *link)
 	hx_redis_connection_open(
 		&link->connection, &link->endpoint,
 		hx_reactor_now_ns(&link->client->reactor) +
-			link->client->options->timeout_ms * MS_NS);
+			link->client->options->timeout_ms * HX_NS_PER_MS);
 }
 
 enum hapax_status hx_redis_link_init(

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/time.h"
 #include "store/core.h"
 #include "store/redis/cluster.h"
 #include "store/redis/redis_client.h"
@@ -30,8 +31,6 @@ enum {
 	/* What shares a command: it is made in memory that is always there. */
 	BATCH_SIZE_MAX = 64 * 1024,
 };
-
-#define MS_NS INT64_C(1000000)
 
 /* ---------------------------------------------------------------- requests */
 
@@ -142,7 +141,7 @@ static struct hx_redis_unit *unit_at(struct hx_redis_link *link, size_t index)
  */
 static int64_t give_up_ns(const struct hx_redis_link *link, const struct hx_redis_request *request)
 {
-	int64_t silent_ns = link->answered_ns + link->client->options->timeout_ms * MS_NS;
+	int64_t silent_ns = link->answered_ns + link->client->options->timeout_ms * HX_NS_PER_MS;
 	bool is_alone = request->parent != NULL ? request->parent->count == 1 : request->count == 1;
 
 	if (is_alone || link->unit_count == 0 || silent_ns < request->deadline_ns)
@@ -392,7 +391,7 @@ static void load_scripts(struct hx_redis_link *link)
 	hx_redis_connection_greet_again(
 		&link->connection,
 		hx_reactor_now_ns(&link->client->reactor) +
-			link->client->options->timeout_ms * MS_NS);
+			link->client->options->timeout_ms * HX_NS_PER_MS);
 	if (hx_redis_session_reload(&link->session, &link->client->output) != HAPAX_OK ||
 	    hx_redis_link_write(link) != HAPAX_OK)
 		hx_connection_close(&link->connection.stream, NULL);

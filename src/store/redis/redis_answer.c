@@ -269,7 +269,7 @@ static bool set_outcome(struct hapax_op *op, struct hapax_bytes word)
 		op->outcome = HAPAX_OUTCOME_NONE;
 		return true;
 	}
-	for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(outcomes); i++) {
 		if (text_is(word, outcomes[i].word)) {
 			op->status = outcomes[i].status;
 			op->outcome = outcomes[i].outcome;
@@ -457,7 +457,7 @@ bool hx_redis_error_is_elsewhere(const struct hx_resp_value *error)
 {
 	static const char *const codes[] = {"MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"};
 
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(codes); i++) {
 		if (hx_resp_is_error(error, codes[i]))
 			return true;
 	}
@@ -489,7 +489,7 @@ enum hapax_status hx_redis_error_status(const struct hx_resp_value *error, bool 
 	};
 
 	*ret_is_gone = false;
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(codes); i++) {
 		if (hx_resp_is_error(error, codes[i].code)) {
 			*ret_is_gone = codes[i].is_gone;
 			return codes[i].status;

@@ -22,8 +22,6 @@ enum {
 	OUTPUT_SIZE_MAX = 1 << 30,
 };
 
-#define MS_NS INT64_C(1000000)
-
 int64_t hx_redis_client_now_ms(const struct hx_redis_client *client)
 {
 	const struct hapax_clock *clock = client->clock;
@@ -341,7 +339,8 @@ static enum hapax_status enqueue(
 
 static int64_t deadline_ns(const struct hx_redis_client *client)
 {
-	return client->net->ops->now_ns(client->net->context) + client->options->timeout_ms * MS_NS;
+	return client->net->ops->now_ns(client->net->context) +
+		client->options->timeout_ms * HX_NS_PER_MS;
 }
 
 void hx_redis_client_submit(

@@ -69,7 +69,7 @@ static enum hapax_status say_step(
 static enum hapax_status add_step(
 	struct hx_redis_session *session, struct hapax_buf *buf, unsigned step)
 {
-	assert(session->step_count < sizeof(session->steps) / sizeof(session->steps[0]));
+	assert(session->step_count < HX_COUNT(session->steps));
 	session->steps[session->step_count++] = step;
 	return say_step(session, buf, step);
 }
@@ -91,7 +91,7 @@ enum hapax_status hx_redis_session_begin(struct hx_redis_session *session, struc
 	session->step_count = 0;
 	session->step_next = 0;
 	memset(&session->server, 0, sizeof(session->server));
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && status == HAPAX_OK; i++)
+	for (size_t i = 0; i < HX_COUNT(steps) && status == HAPAX_OK; i++)
 		status = add_step(session, buf, steps[i]);
 	if (status == HAPAX_OK)
 		status = add_scripts(session, buf);

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/limits.h"
+#include "base/time.h"
 #include "store/redis/redis_client.h"
 #include "store/redis/redis_member.h"
 
@@ -19,8 +20,6 @@ enum {
 	INPUT_SIZE_MAX = 4 * 1024 * 1024,
 };
 
-#define MS_NS INT64_C(1000000)
-
 static void connect_now(struct hx_redis_subscriber *subscriber)
 {
 	struct hx_redis_client *client = subscriber->client;
@@ -28,7 +27,7 @@ static void connect_now(struct hx_redis_subscriber *subscriber)
 
 	hx_redis_connection_open(
 		&subscriber->connection, &link->endpoint,
-		hx_reactor_now_ns(&client->reactor) + client->options->timeout_ms * MS_NS);
+		hx_reactor_now_ns(&client->reactor) + client->options->timeout_ms * HX_NS_PER_MS);
 }
 
 /* ---------------------------------------------------------------- messages */

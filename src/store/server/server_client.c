@@ -14,8 +14,6 @@
 #include "store/server/server_codec.h"
 #include "wire/http1/http1_write.h"
 
-#define MS_NS INT64_C(1000000)
-
 enum {
 	HEAD_SIZE_MAX = 16 * 1024,
 	/* What a daemon takes, and what it answers at most. */
@@ -112,8 +110,8 @@ static enum hapax_status call(
 	hx_reactor_turn(&client->reactor, 0);
 	status = hx_http_call_begin(
 		http, &client->http,
-		hx_reactor_now_ns(&client->reactor) + client->timeout_ms * MS_NS +
-			(int64_t)(body.size / 1024) * MS_NS,
+		hx_reactor_now_ns(&client->reactor) + client->timeout_ms * HX_NS_PER_MS +
+			(int64_t)(body.size / 1024) * HX_NS_PER_MS,
 		err);
 	if (status != HAPAX_OK)
 		return status == HAPAX_ERR_NO_MEMORY ? status : HAPAX_ERR_UNAVAILABLE;
@@ -326,7 +324,7 @@ static void io_run(void *arg)
 		run_list(client, first);
 	hx_http_client_close(&client->http);
 	for (int i = 0; i < LAST_TURNS_MAX && client->http.line_count > 0; i++)
-		hx_reactor_turn(&client->reactor, MS_NS);
+		hx_reactor_turn(&client->reactor, HX_NS_PER_MS);
 }
 
 /* ------------------------------------------------------------------ life */

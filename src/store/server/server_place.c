@@ -25,7 +25,7 @@ static enum hapax_status read_parameter(
 		{"key", place->key_file, true},
 	};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(known); i++) {
 		size_t size;
 
 		if (!hx_bytes_equal(name, hapax_bytes_from_text(known[i].name)))

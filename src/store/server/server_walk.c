@@ -223,7 +223,7 @@ static uint64_t names_of(struct page *page, size_t count)
 	     at = tree->nodes[at].next, count--) {
 		static const char *const names[] = {"tenant", "group", "key", "key_base64"};
 
-		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		for (size_t i = 0; i < HX_COUNT(names); i++) {
 			struct hapax_bytes text =
 				text_of(page, member(page, &tree->nodes[at], names[i]));
 

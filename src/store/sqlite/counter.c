@@ -11,11 +11,12 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/time.h"
 #include "store/counting.h"
 #include "store/sqlite/transaction.h"
 
 /* Hours are kept for a month: enough to compare this week with the one before. */
-#define KEPT_MS (INT64_C(30) * 24 * 3600 * 1000)
+#define KEPT_MS (30 * HX_MS_PER_DAY)
 
 /* Parameters of HX_SQLITE_COUNTER_ADD. The columns of COUNTER_LIST are one less. */
 enum { ADD_HOUR_MS = 1, ADD_TENANT, ADD_GROUP, ADD_COUNTS };

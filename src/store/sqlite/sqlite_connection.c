@@ -31,12 +31,11 @@ enum {
 	DIRECTORY_SIZE_MAX = 1024,
 };
 
-#define MS_NS           INT64_C(1000000)
 #define RESTART_WAIT_MS 100
 
 /* First waits are shorter than a commit; later ones stay within the gaps of a sweep. */
-#define WAIT_NS_FIRST (MS_NS / 10)
-#define WAIT_NS_LAST  (5 * MS_NS)
+#define WAIT_NS_FIRST (HX_NS_PER_MS / 10)
+#define WAIT_NS_LAST  (5 * HX_NS_PER_MS)
 
 void hx_sqlite_connection_init(
 	struct hx_sqlite_connection *connection, const char *name, _Atomic uint32_t *is_failed)
@@ -55,7 +54,8 @@ void hx_sqlite_connection_set_deadline(struct hx_sqlite_connection *connection, 
 
 void hx_sqlite_connection_set_timeout(struct hx_sqlite_connection *connection, int64_t timeout_ms)
 {
-	hx_sqlite_connection_set_deadline(connection, hx_clock_mono_ns() + timeout_ms * MS_NS);
+	hx_sqlite_connection_set_deadline(
+		connection, hx_clock_mono_ns() + timeout_ms * HX_NS_PER_MS);
 }
 
 void hx_sqlite_pause(int64_t pause_ns)

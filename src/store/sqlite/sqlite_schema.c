@@ -97,8 +97,7 @@ static const char *const migration_texts[] = {
 	") STRICT, WITHOUT ROWID;",
 };
 _Static_assert(
-	sizeof(migration_texts) / sizeof(migration_texts[0]) == HX_SQLITE_SCHEMA_VERSION,
-	"a migration for each version");
+	HX_COUNT(migration_texts) == HX_SQLITE_SCHEMA_VERSION, "a migration for each version");
 
 struct hx_sqlite_migrations hx_sqlite_schema_migrations(void)
 {

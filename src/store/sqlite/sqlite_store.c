@@ -63,8 +63,6 @@ enum {
 	SQLITE_VERSION_MIN = 3037000,
 };
 
-#define MS_NS INT64_C(1000000)
-
 struct sqlite_store {
 	struct hapax_store base;
 	char *path;
@@ -164,7 +162,7 @@ static void sqlite_submit(
 		.ops = ops,
 		.count = count,
 		.completion = completion,
-		.deadline_ns = hx_clock_mono_ns() + store->options.timeout_ms * MS_NS,
+		.deadline_ns = hx_clock_mono_ns() + store->options.timeout_ms * HX_NS_PER_MS,
 	};
 	enum hapax_status status;
 

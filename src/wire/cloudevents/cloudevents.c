@@ -133,7 +133,7 @@ static const struct {
 	{HX_BYTES_LIT("time"), 0},
 };
 
-enum { DEFINED_COUNT = sizeof(defined) / sizeof(defined[0]) };
+enum { DEFINED_COUNT = HX_COUNT(defined) };
 
 static size_t find_defined(struct hapax_bytes name)
 {

@@ -183,7 +183,7 @@ static bool is_identity(const struct hx_http1_head *head, struct hapax_bytes nam
 {
 	static const struct hapax_bytes prefixes[] = {HX_BYTES_LIT("ce-"), HX_BYTES_LIT("Hapax-")};
 
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(prefixes); i++) {
 		size_t size = prefixes[i].size;
 
 		if (head->status == 0 && name.size >= size &&
@@ -350,7 +350,7 @@ bool hx_http1_is_hop(const struct hx_http1_head *head, struct hapax_bytes name)
 		HX_BYTES_LIT("upgrade"),
 	};
 
-	for (size_t i = 0; i < sizeof(hops) / sizeof(hops[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(hops); i++) {
 		if (hx_http1_text_equal(name, hops[i]))
 			return true;
 	}

@@ -317,7 +317,7 @@ const char *hx_http1_reason(unsigned status)
 		{505, "HTTP Version Not Supported"},
 	};
 
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(reasons); i++) {
 		if (reasons[i].status == status)
 			return reasons[i].reason;
 	}

@@ -118,7 +118,7 @@ static size_t fixed_size(unsigned parts)
 	};
 	size_t size = 0;
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+	for (size_t i = 0; i < HX_COUNT(sizes); i++)
 		size += parts & sizes[i].part ? sizes[i].size : 0;
 	return size;
 }

@@ -12,9 +12,6 @@
 #include "store/core.h"
 #include "store/log/log_private.h"
 
-#define SECOND_NS INT64_C(1000000000)
-#define MS_NS     INT64_C(1000000)
-
 /* Passes that fail are tried again after 2 s, then twice as long, to four minutes. */
 enum { PAUSE_DOUBLINGS = 8 };
 
@@ -113,7 +110,7 @@ static int64_t note_passes(
 	hx_mutex_unlock(&log->keeper_mutex);
 	if (failures == 0)
 		return 0;
-	return SECOND_NS << (failures < PAUSE_DOUBLINGS ? failures : PAUSE_DOUBLINGS);
+	return HX_NS_PER_S << (failures < PAUSE_DOUBLINGS ? failures : PAUSE_DOUBLINGS);
 }
 
 static enum hapax_status run_passes(struct hx_log *log, struct hapax_error *err)
@@ -137,8 +134,9 @@ static void keeper_run(void *arg)
 	struct hx_log *log = arg;
 	struct tick_task tick = {.task = {.run = run_tick}, .log = log};
 	int64_t unsafe_ms = hx_store_options(&log->base)->unsafe_interval_ms;
-	int64_t interval_ns =
-		unsafe_ms != 0 && unsafe_ms * MS_NS < SECOND_NS ? unsafe_ms * MS_NS : SECOND_NS;
+	int64_t interval_ns = unsafe_ms != 0 && unsafe_ms * HX_NS_PER_MS < HX_NS_PER_S
+		? unsafe_ms * HX_NS_PER_MS
+		: HX_NS_PER_S;
 	int64_t tick_at_ns = hx_clock_mono_ns() + interval_ns;
 	int64_t pass_at_ns = 0;
 

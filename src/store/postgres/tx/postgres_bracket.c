@@ -279,7 +279,7 @@ static bool is_handlers_fault(const PGresult *result, const char *code)
 
 	if (code == NULL || fault == HX_POSTGRES_FAULT_LOST)
 		return false;
-	for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++) {
+	for (size_t i = 0; i < HX_COUNT(servers); i++) {
 		if (strncmp(code, servers[i], 2) == 0)
 			return false;
 	}

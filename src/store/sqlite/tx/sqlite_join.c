@@ -53,8 +53,6 @@ static const struct hapax_store_ops join_ops = {
 	.guarantee = join_guarantee,
 };
 
-#define MS_NS INT64_C(1000000)
-
 struct joined_store {
 	struct hapax_store base;
 	struct hapax_store_options options; /* complete */
@@ -82,7 +80,7 @@ static void join_submit(
 	struct hx_sqlite_request request = {
 		.ops = ops,
 		.count = count,
-		.deadline_ns = hx_clock_mono_ns() + store->options.timeout_ms * MS_NS,
+		.deadline_ns = hx_clock_mono_ns() + store->options.timeout_ms * HX_NS_PER_MS,
 	};
 
 	hx_sqlite_ops_begin(ops, count);
