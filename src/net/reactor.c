@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/list.h"
 
 static void waker_ready(struct hx_watch *watch, unsigned ready)
 {
@@ -65,29 +66,19 @@ void hx_reactor_done(struct hx_reactor *reactor)
 	hx_block_pool_done(&reactor->blocks);
 }
 
-static void append(struct hx_task **first, struct hx_task **last, struct hx_task *task)
-{
-	task->next = NULL;
-	if (*first == NULL)
-		*first = task;
-	else
-		(*last)->next = task;
-	*last = task;
-}
-
-static bool remove_from(struct hx_task **first, struct hx_task **last, struct hx_task *task)
+static bool remove_from(struct hx_tasks *list, struct hx_task *task)
 {
 	struct hx_task *before = NULL;
 
-	for (struct hx_task *item = *first; item != NULL; before = item, item = item->next) {
+	for (struct hx_task *item = list->first; item != NULL; before = item, item = item->next) {
 		if (item != task)
 			continue;
 		if (before == NULL)
-			*first = item->next;
+			list->first = item->next;
 		else
 			before->next = item->next;
-		if (*last == item)
-			*last = before;
+		if (list->last == item)
+			list->last = before;
 		return true;
 	}
 	return false;
@@ -98,7 +89,7 @@ void hx_reactor_post(struct hx_reactor *reactor, struct hx_task *task)
 	if (atomic_exchange(&task->is_posted, 1) != 0)
 		return;
 	hx_lock_acquire(&reactor->post_lock);
-	append(&reactor->posted, &reactor->posted_last, task);
+	HX_LIST_ADD(&reactor->posted, task, next);
 	hx_lock_release(&reactor->post_lock);
 	if (atomic_exchange(&reactor->is_asleep, 0) != 0)
 		reactor->net->ops->waker_set(reactor->net->context, reactor->waker.fd);
@@ -108,7 +99,7 @@ void hx_reactor_defer(struct hx_reactor *reactor, struct hx_task *task)
 {
 	if (atomic_exchange_explicit(&task->is_posted, 1, memory_order_relaxed) != 0)
 		return;
-	append(&reactor->deferred, &reactor->deferred_last, task);
+	HX_LIST_ADD(&reactor->deferred, task, next);
 }
 
 void hx_reactor_cancel(struct hx_reactor *reactor, struct hx_task *task)
@@ -117,10 +108,10 @@ void hx_reactor_cancel(struct hx_reactor *reactor, struct hx_task *task)
 
 	if (atomic_load(&task->is_posted) == 0)
 		return;
-	found = remove_from(&reactor->deferred, &reactor->deferred_last, task);
+	found = remove_from(&reactor->deferred, task);
 	if (!found) {
 		hx_lock_acquire(&reactor->post_lock);
-		found = remove_from(&reactor->posted, &reactor->posted_last, task);
+		found = remove_from(&reactor->posted, task);
 		hx_lock_release(&reactor->post_lock);
 	}
 	if (found)
@@ -132,9 +123,9 @@ static struct hx_task *pop_posted(struct hx_reactor *reactor)
 	struct hx_task *task;
 
 	hx_lock_acquire(&reactor->post_lock);
-	task = reactor->posted;
+	task = reactor->posted.first;
 	if (task != NULL)
-		reactor->posted = task->next;
+		reactor->posted.first = task->next;
 	hx_lock_release(&reactor->post_lock);
 	return task;
 }
@@ -146,7 +137,7 @@ static void run_posted(struct hx_reactor *reactor)
 	struct hx_task *task;
 
 	hx_lock_acquire(&reactor->post_lock);
-	last = reactor->posted == NULL ? NULL : reactor->posted_last;
+	last = reactor->posted.first == NULL ? NULL : reactor->posted.last;
 	hx_lock_release(&reactor->post_lock);
 	if (last == NULL)
 		return;
@@ -165,8 +156,8 @@ static void run_deferred(struct hx_reactor *reactor)
 {
 	struct hx_task *task;
 
-	while ((task = reactor->deferred) != NULL) {
-		reactor->deferred = task->next;
+	while ((task = reactor->deferred.first) != NULL) {
+		reactor->deferred.first = task->next;
 		atomic_store_explicit(&task->is_posted, 0, memory_order_relaxed);
 		task->fn(task);
 	}
@@ -177,7 +168,7 @@ static bool has_posted(struct hx_reactor *reactor)
 	bool any;
 
 	hx_lock_acquire(&reactor->post_lock);
-	any = reactor->posted != NULL;
+	any = reactor->posted.first != NULL;
 	hx_lock_release(&reactor->post_lock);
 	return any;
 }
@@ -203,7 +194,7 @@ static void wait_for_events(struct hx_reactor *reactor, int64_t wait_ns)
 
 	/* First asleep, then look: whoever posts after the look sees that it has to wake. */
 	atomic_store(&reactor->is_asleep, 1);
-	if (has_posted(reactor) || reactor->deferred != NULL ||
+	if (has_posted(reactor) || reactor->deferred.first != NULL ||
 	    atomic_load(&reactor->is_stopped) != 0)
 		wait_ns = 0;
 	count = net->ops->poller_wait(

@@ -51,6 +51,11 @@ struct hx_task {
 	_Atomic uint32_t is_posted;
 };
 
+struct hx_tasks {
+	struct hx_task *first;
+	struct hx_task *last;
+};
+
 enum { HX_REACTOR_EVENTS_MAX = 256 };
 
 struct hx_reactor {
@@ -62,10 +67,8 @@ struct hx_reactor {
 
 	struct hx_watch waker;
 	struct hx_lock post_lock;
-	struct hx_task *posted; /* Locks: post_lock. First in, first out */
-	struct hx_task *posted_last;
-	struct hx_task *deferred;
-	struct hx_task *deferred_last;
+	struct hx_tasks posted; /* Locks: post_lock. First in, first out */
+	struct hx_tasks deferred;
 	_Atomic uint32_t is_stopped;
 	_Atomic uint32_t is_asleep; /* a post has to wake it */
 

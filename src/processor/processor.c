@@ -290,12 +290,12 @@ int64_t hapax_processor_tick(struct hapax_processor *processor)
 		hx_pump_leave(&pump);
 
 		hx_mutex_lock(&processor->mutex);
-		if (processor->tell_first == NULL || round == ROUNDS_MAX)
+		if (processor->tell.first == NULL || round == ROUNDS_MAX)
 			break;
 		hx_mutex_unlock(&processor->mutex);
 	}
 	/* At once is now, not the beginning of time: callers subtract. */
-	next_ms = processor->tell_first != NULL ? now_ms : hx_timer_heap_next(&processor->timers);
+	next_ms = processor->tell.first != NULL ? now_ms : hx_timer_heap_next(&processor->timers);
 	processor->is_ticking = false;
 	processor->is_wake_due = false;
 	processor->tick_at_ms = next_ms;

@@ -18,6 +18,7 @@
 #include <hapax/processor.h>
 
 #include "base/limits.h"
+#include "base/list.h"
 #include "base/thread.h"
 #include "base/timer_heap.h"
 #include "processor/line.h"
@@ -41,11 +42,10 @@ struct hapax_processor {
 	struct hx_timer_heap timers;
 	struct hapax_run *pool; /* runs for the next requests */
 	size_t pool_count;
-	struct hapax_run *all;        /* every run there is */
-	struct hx_batch *batches;     /* free ones */
-	struct hx_batch *all_batches; /* every batch there is */
-	struct hapax_run *tell_first; /* with STEPS_IN_TICK: runs whose steps wait for it */
-	struct hapax_run *tell_last;
+	struct hapax_run *all;          /* every run there is */
+	struct hx_batch *batches;       /* free ones */
+	struct hx_batch *all_batches;   /* every batch there is */
+	HX_LIST(struct hapax_run) tell; /* with STEPS_IN_TICK: runs whose steps wait for it */
 	uint64_t sequence;
 	int64_t tick_at_ms; /* what tick last said */
 	bool is_wake_due;   /* tick must come sooner than that */

@@ -40,21 +40,12 @@ void hx_pump_ask(struct hx_pump *pump, struct hapax_run *run)
 
 	assert(!run->is_listed && !run->is_asking);
 	run->is_listed = true;
-	run->list_next = NULL;
-	if (target->list_first == NULL)
-		target->list_first = run;
-	else
-		target->list_last->list_next = run;
-	target->list_last = run;
+	HX_LIST_ADD(&target->list, run, list_next);
 }
 
 static void list_for_tick(struct hapax_processor *processor, struct hapax_run *run)
 {
-	if (processor->tell_first == NULL)
-		processor->tell_first = run;
-	else
-		processor->tell_last->tell_next = run;
-	processor->tell_last = run;
+	HX_LIST_ADD(&processor->tell, run, tell_next);
 	processor->is_wake_due = true;
 }
 
@@ -71,16 +62,11 @@ void hx_pump_tell(struct hx_pump *pump, struct hapax_run *run, enum hapax_step s
 	if (run->is_telling)
 		return;
 	run->is_telling = true;
-	run->tell_next = NULL;
 	if (pump->processor->options.flags & HAPAX_PROCESSOR_STEPS_IN_TICK) {
 		list_for_tick(pump->processor, run);
 		return;
 	}
-	if (target->tell_first == NULL)
-		target->tell_first = run;
-	else
-		target->tell_last->tell_next = run;
-	target->tell_last = run;
+	HX_LIST_ADD(&target->tell, run, tell_next);
 }
 
 /* The first step that is to be told, taken off, or 0. */
@@ -164,10 +150,10 @@ void hx_pump_tell_waiting(struct hx_pump *pump)
 {
 	struct hapax_processor *processor = pump->processor;
 
-	while (processor->tell_first != NULL) {
-		struct hapax_run *run = processor->tell_first;
+	while (processor->tell.first != NULL) {
+		struct hapax_run *run = processor->tell.first;
 
-		processor->tell_first = run->tell_next;
+		processor->tell.first = run->tell_next;
 		tell(pump, run);
 	}
 }
@@ -180,15 +166,15 @@ static void work_off(struct hx_pump *pump)
 	for (;;) {
 		struct hapax_run *run;
 
-		if (pump->list_first != NULL) {
-			run = pump->list_first;
-			pump->list_first = NULL;
+		if (pump->list.first != NULL) {
+			run = pump->list.first;
+			pump->list.first = NULL;
 			hx_mutex_unlock(&processor->mutex);
 			hx_batch_submit(processor, run);
 			hx_mutex_lock(&processor->mutex);
-		} else if (pump->tell_first != NULL) {
-			run = pump->tell_first;
-			pump->tell_first = run->tell_next;
+		} else if (pump->tell.first != NULL) {
+			run = pump->tell.first;
+			pump->tell.first = run->tell_next;
 			tell(pump, run);
 		} else {
 			return;

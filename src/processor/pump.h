@@ -15,14 +15,14 @@
 
 #include <hapax/processor.h>
 
+#include "base/list.h"
+
 struct hx_pump {
 	struct hapax_processor *processor;
-	struct hx_pump *target;       /* the one whose lists are used: itself, or an outer one */
-	struct hx_pump *outer;        /* the pump that this thread was in before */
-	struct hapax_run *list_first; /* questions */
-	struct hapax_run *list_last;
-	struct hapax_run *tell_first; /* steps */
-	struct hapax_run *tell_last;
+	struct hx_pump *target;         /* the one whose lists are used: itself, or an outer one */
+	struct hx_pump *outer;          /* the pump that this thread was in before */
+	HX_LIST(struct hapax_run) list; /* questions */
+	HX_LIST(struct hapax_run) tell; /* steps */
 };
 
 /* Locks: enter takes the mutex, leave gives it back. */

@@ -6,60 +6,19 @@
 
 #include <stdio.h>
 
-void hx_parcels_add(struct hx_parcels *list, struct hx_parcel *parcel)
-{
-	parcel->next = NULL;
-	if (list->last != NULL)
-		list->last->next = parcel;
-	else
-		list->first = parcel;
-	list->last = parcel;
-}
-
 struct hx_parcel *hx_parcels_take(struct hx_parcels *list)
 {
-	struct hx_parcel *parcel = list->first;
+	struct hx_parcel *parcel;
 
-	if (parcel == NULL)
-		return NULL;
-	list->first = parcel->next;
-	if (list->first == NULL)
-		list->last = NULL;
+	HX_LIST_TAKE(list, parcel, next);
 	return parcel;
-}
-
-/* All of from behind what to has. */
-static void parcels_move(struct hx_parcels *to, struct hx_parcels *from)
-{
-	if (from->first == NULL)
-		return;
-	if (to->last != NULL)
-		to->last->next = from->first;
-	else
-		to->first = from->first;
-	to->last = from->last;
-	*from = (struct hx_parcels){NULL, NULL};
-}
-
-void hx_publications_add(struct hx_publications *list, struct hapax_publication *publication)
-{
-	publication->private_next = NULL;
-	if (list->last != NULL)
-		list->last->private_next = publication;
-	else
-		list->first = publication;
-	list->last = publication;
 }
 
 struct hapax_publication *hx_publications_take(struct hx_publications *list)
 {
-	struct hapax_publication *publication = list->first;
+	struct hapax_publication *publication;
 
-	if (publication == NULL)
-		return NULL;
-	list->first = publication->private_next;
-	if (list->first == NULL)
-		list->last = NULL;
+	HX_LIST_TAKE(list, publication, private_next);
 	return publication;
 }
 
@@ -166,7 +125,7 @@ void hx_courier_settle(struct hx_courier *courier, struct hapax_message *message
 	parcel->is_acked = is_acked;
 	hx_lock_acquire(&courier->lock);
 	is_first = courier->settled.first == NULL;
-	hx_parcels_add(&courier->settled, parcel);
+	HX_LIST_ADD(&courier->settled, parcel, next);
 	courier->orders++;
 	hx_lock_release(&courier->lock);
 	/* The courier takes them together: it knows of those before. */
@@ -177,7 +136,7 @@ void hx_courier_settle(struct hx_courier *courier, struct hapax_message *message
 void hx_courier_publish(struct hx_courier *courier, struct hapax_publication *publication)
 {
 	hx_lock_acquire(&courier->lock);
-	hx_publications_add(&courier->asked, publication);
+	HX_LIST_ADD(&courier->asked, publication, private_next);
 	courier->orders++;
 	hx_lock_release(&courier->lock);
 	hx_reactor_post(&courier->reactor, &courier->work);
@@ -287,7 +246,7 @@ void hx_courier_deliver(struct hx_courier *courier, struct hx_parcels *list)
 	for (struct hx_parcel *at = list->first; at != NULL; at = at->next)
 		at->generation = courier->generation;
 	hx_lock_acquire(&courier->lock);
-	parcels_move(&courier->arrived, list);
+	HX_LIST_JOIN(&courier->arrived, list, next);
 	hx_lock_release(&courier->lock);
 	wake(courier);
 }
@@ -344,8 +303,9 @@ void hx_courier_published(
 	const char *why)
 {
 	hx_lock_acquire(&courier->lock);
-	hx_publications_add(
-		status == HAPAX_OK ? &courier->delivered : &courier->refused, publication);
+	HX_LIST_ADD(
+		status == HAPAX_OK ? &courier->delivered : &courier->refused, publication,
+		private_next);
 	if (status != HAPAX_OK)
 		(void)snprintf(courier->why, sizeof(courier->why), "%s", why);
 	courier->orders--;
@@ -386,7 +346,7 @@ void hx_courier_recall(struct hx_courier *courier)
 		at->is_acked = false;
 		courier->orders++;
 	}
-	parcels_move(&courier->settled, &courier->arrived);
+	HX_LIST_JOIN(&courier->settled, &courier->arrived, next);
 	hx_lock_release(&courier->lock);
 }
 

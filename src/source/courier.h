@@ -22,6 +22,7 @@
 
 #include <hapax/ext/source_ops.h>
 
+#include "base/list.h"
 #include "base/thread.h"
 #include "net/reactor.h"
 
@@ -39,7 +40,6 @@ struct hx_parcels {
 	struct hx_parcel *last;
 };
 
-void hx_parcels_add(struct hx_parcels *list, struct hx_parcel *parcel);
 struct hx_parcel *hx_parcels_take(struct hx_parcels *list);
 
 struct hx_publications {
@@ -47,7 +47,6 @@ struct hx_publications {
 	struct hapax_publication *last;
 };
 
-void hx_publications_add(struct hx_publications *list, struct hapax_publication *publication);
 struct hapax_publication *hx_publications_take(struct hx_publications *list);
 
 /* On the courier's thread. */

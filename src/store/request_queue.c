@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/list.h"
 
 enum {
 	BLOCK_REQUESTS = 64,
@@ -120,11 +121,7 @@ enum hapax_status hx_request_queue_push(struct hx_request_queue *queue, const vo
 	status = take_free(queue, &slot);
 	if (status == HAPAX_OK) {
 		memcpy(request_of(slot), request, queue->request_size);
-		if (queue->first == NULL)
-			queue->first = slot;
-		else
-			queue->last->next = slot;
-		queue->last = slot;
+		HX_LIST_ADD(queue, slot, next);
 		if (queue->is_waiting)
 			hx_cond_signal(&queue->wake);
 	}
@@ -135,11 +132,10 @@ enum hapax_status hx_request_queue_push(struct hx_request_queue *queue, const vo
 /* Locks: mutex held. */
 static void *take_all(struct hx_request_queue *queue)
 {
-	void *request = request_of(queue->first);
+	struct hx_request_slot *slot;
 
-	queue->first = NULL;
-	queue->last = NULL;
-	return request;
+	HX_LIST_TAKE_ALL(queue, slot);
+	return request_of(slot);
 }
 
 void *hx_request_queue_take(struct hx_request_queue *queue)

@@ -72,7 +72,7 @@ static void begin(void *context)
 	struct hx_parcels list = {NULL, NULL};
 
 	for (size_t i = 0; i < PARCELS - 1; i++)
-		hx_parcels_add(&list, &broker->parcels[i]);
+		HX_LIST_ADD(&list, &broker->parcels[i], next);
 	hx_courier_gained(&broker->courier);
 	hx_courier_set_lag(&broker->courier, 7);
 	hx_courier_deliver(&broker->courier, &list);
@@ -106,7 +106,7 @@ static void work(void *context)
 		hx_courier_say(&broker->courier, "lost", false);
 		hx_courier_published(
 			&broker->courier, publication, HAPAX_ERR_UNAVAILABLE, "nobody knows");
-		hx_parcels_add(&broker->late, &broker->parcels[PARCELS - 1]);
+		HX_LIST_ADD(&broker->late, &broker->parcels[PARCELS - 1], next);
 		hx_courier_deliver(&broker->courier, &broker->late);
 	}
 }

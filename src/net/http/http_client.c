@@ -273,7 +273,7 @@ static bool is_wanted(const struct hx_http_client *client)
 	size_t max = client->options.idle_max;
 
 	return max != HX_HTTP_IDLE_NONE &&
-		(max == 0 || client->waiting != NULL || client->idle_count < max);
+		(max == 0 || client->waiting.first != NULL || client->idle_count < max);
 }
 
 /* The response is whole. */
@@ -466,13 +466,8 @@ static enum hapax_status enqueue(struct hx_http_call *call, struct hapax_error *
 	if (client->waiting_count >= client->options.waiting_max)
 		return hx_error_set(
 			err, HAPAX_ERR_LIMIT, 0, "too many requests wait for a connection");
-	call->next = NULL;
 	call->is_waiting = true;
-	if (client->waiting == NULL)
-		client->waiting = call;
-	else
-		client->waiting_last->next = call;
-	client->waiting_last = call;
+	HX_LIST_ADD(&client->waiting, call, next);
 	client->waiting_count++;
 	return HAPAX_OK;
 }
@@ -482,14 +477,14 @@ static void dequeue(struct hx_http_call *call)
 	struct hx_http_client *client = call->client;
 	struct hx_http_call *before = NULL;
 
-	for (struct hx_http_call *at = client->waiting; at != call; at = at->next)
+	for (struct hx_http_call *at = client->waiting.first; at != call; at = at->next)
 		before = at;
 	if (before == NULL)
-		client->waiting = call->next;
+		client->waiting.first = call->next;
 	else
 		before->next = call->next;
-	if (client->waiting_last == call)
-		client->waiting_last = before;
+	if (client->waiting.last == call)
+		client->waiting.last = before;
 	call->is_waiting = false;
 	client->waiting_count--;
 }
@@ -518,9 +513,9 @@ static enum hapax_status start(struct hx_http_call *call, struct hapax_error *er
 
 static void serve_waiting(struct hx_http_client *client)
 {
-	while (client->waiting != NULL &&
+	while (client->waiting.first != NULL &&
 	       (client->idle != NULL || client->line_count < client->options.connections_max)) {
-		struct hx_http_call *call = client->waiting;
+		struct hx_http_call *call = client->waiting.first;
 		struct hapax_error err;
 
 		dequeue(call);
@@ -664,7 +659,7 @@ void hx_http_client_close(struct hx_http_client *client)
 
 	if (client->reactor == NULL)
 		return;
-	assert(client->waiting == NULL);
+	assert(client->waiting.first == NULL);
 	for (struct hx_http_line *line = client->lines; line != NULL; line = next) {
 		next = line->next;
 		assert(line->call == NULL);

@@ -20,6 +20,7 @@
 #include <hapax/bytes.h>
 #include <hapax/error.h>
 
+#include "base/list.h"
 #include "net/address.h"
 #include "net/http/http_body.h"
 #include "net/reactor.h"
@@ -112,8 +113,7 @@ struct hx_http_client {
 	size_t idle_count;
 	struct hx_http_line *lines; /* every one */
 	size_t line_count;
-	struct hx_http_call *waiting;
-	struct hx_http_call *waiting_last;
+	HX_LIST(struct hx_http_call) waiting;
 	size_t waiting_count;
 	struct hx_http1_head head; /* of the response that is being read */
 	uint64_t dialed;           /* since the beginning, as all below */

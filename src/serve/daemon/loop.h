@@ -26,6 +26,7 @@
 #include <hapax/processor.h>
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "base/random.h"
 #include "base/sha256.h"
 #include "base/thread.h"
@@ -81,13 +82,10 @@ struct hx_loop {
 
 	struct hx_delivery *spare;
 	size_t spare_count;
-	size_t delivery_count;          /* in use */
-	struct hx_delivery *read_first; /* to be read as events at the end of the turn */
-	struct hx_delivery *read_last;
-	struct hx_delivery *begin_first; /* to be claimed at the end of the turn */
-	struct hx_delivery *begin_last;
-	struct hx_delivery *finish_first; /* to be completed at the end of the turn */
-	struct hx_delivery *finish_last;
+	size_t delivery_count;                 /* in use */
+	HX_LIST(struct hx_delivery) to_read;   /* to be read as events at the end of the turn */
+	HX_LIST(struct hx_delivery) to_begin;  /* to be claimed at the end of the turn */
+	HX_LIST(struct hx_delivery) to_finish; /* to be completed at the end of the turn */
 	struct hx_task read_task;
 	struct hx_task begin_task;
 	struct hx_task finish_task;

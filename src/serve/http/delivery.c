@@ -124,11 +124,7 @@ bool hx_delivery_accept(struct hx_http_exchange *exchange, enum hx_door door)
 	}
 	delivery->exchange = exchange;
 	exchange->context = delivery;
-	if (loop->read_first == NULL)
-		loop->read_first = delivery;
-	else
-		loop->read_last->next = delivery;
-	loop->read_last = delivery;
+	HX_LIST_ADD(&loop->to_read, delivery, next);
 	hx_reactor_defer(&loop->reactor, &loop->read_task);
 	return true;
 }
@@ -379,15 +375,15 @@ void hx_delivery_begin_all(struct hx_task *task)
 {
 	struct hx_loop *loop = task->context;
 
-	while (loop->begin_first != NULL) {
+	while (loop->to_begin.first != NULL) {
 		struct hx_delivery *deliveries[AT_ONCE_MAX];
 		struct hapax_request requests[AT_ONCE_MAX];
 		size_t count = 0;
 
-		while (loop->begin_first != NULL && count < AT_ONCE_MAX) {
-			deliveries[count] = loop->begin_first;
-			requests[count] = request_of(loop->begin_first);
-			loop->begin_first = loop->begin_first->next;
+		while (loop->to_begin.first != NULL && count < AT_ONCE_MAX) {
+			deliveries[count] = loop->to_begin.first;
+			requests[count] = request_of(loop->to_begin.first);
+			loop->to_begin.first = loop->to_begin.first->next;
 			count++;
 		}
 		if (hapax_processor_begin(loop->serve->processor, requests, count, NULL) !=
@@ -410,10 +406,10 @@ void hx_delivery_read_all(struct hx_task *task)
 {
 	struct hx_loop *loop = task->context;
 
-	while (loop->read_first != NULL) {
-		struct hx_delivery *delivery = loop->read_first;
+	while (loop->to_read.first != NULL) {
+		struct hx_delivery *delivery = loop->to_read.first;
 
-		loop->read_first = delivery->next;
+		loop->to_read.first = delivery->next;
 		if (delivery->door == HX_DOOR_PROXY)
 			hx_proxy_take_up(delivery);
 		else
@@ -427,12 +423,7 @@ void hx_delivery_finish(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
 
-	delivery->next = NULL;
-	if (loop->finish_first == NULL)
-		loop->finish_first = delivery;
-	else
-		loop->finish_last->next = delivery;
-	loop->finish_last = delivery;
+	HX_LIST_ADD(&loop->to_finish, delivery, next);
 	hx_reactor_defer(&loop->reactor, &loop->finish_task);
 }
 
@@ -463,14 +454,14 @@ void hx_delivery_finish_all(struct hx_task *task)
 {
 	struct hx_loop *loop = task->context;
 
-	while (loop->finish_first != NULL) {
+	while (loop->to_finish.first != NULL) {
 		struct hapax_finish finishes[AT_ONCE_MAX];
 		size_t count = 0;
 		enum hapax_status status;
 
-		while (loop->finish_first != NULL && count < AT_ONCE_MAX) {
-			finishes[count++] = finish_of(loop->finish_first);
-			loop->finish_first = loop->finish_first->next;
+		while (loop->to_finish.first != NULL && count < AT_ONCE_MAX) {
+			finishes[count++] = finish_of(loop->to_finish.first);
+			loop->to_finish.first = loop->to_finish.first->next;
 		}
 		status = hapax_run_finish_all(loop->serve->processor, finishes, count, NULL);
 		/* Each of them runs, is named once, and has a result within its bounds. */
@@ -536,12 +527,7 @@ bool hx_delivery_ask(struct hx_delivery *delivery)
 	hx_tracing_begin(
 		delivery,
 		delivery->door == HX_DOOR_GATEWAY ? "process_cloud_event" : "process_request");
-	delivery->next = NULL;
-	if (loop->begin_first == NULL)
-		loop->begin_first = delivery;
-	else
-		loop->begin_last->next = delivery;
-	loop->begin_last = delivery;
+	HX_LIST_ADD(&loop->to_begin, delivery, next);
 	hx_reactor_defer(&loop->reactor, &loop->begin_task);
 	return true;
 }

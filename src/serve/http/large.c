@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/list.h"
 #include "base/random.h"
 #include "base/siphash.h"
 #include "serve/daemon/daemon.h"
@@ -249,12 +250,7 @@ static uint64_t tag_of(const struct hx_reader *reader, uint64_t who)
 
 static void append(struct hx_reader *reader, struct hx_large *large)
 {
-	large->next = NULL;
-	if (reader->first == NULL)
-		reader->first = large;
-	else
-		reader->last->next = large;
-	reader->last = large;
+	HX_LIST_ADD(reader, large, next);
 	reader->waiting++;
 }
 

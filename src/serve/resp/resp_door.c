@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "net/connection.h"
 #include "net/tls/tls.h"
 #include "observe/log/log.h"
@@ -142,12 +143,7 @@ static void drain_peer(struct hx_resp_peer *peer, bool is_silent)
 static void join_round(struct hx_resp_round *round, struct hx_resp_peer *peer)
 {
 	peer->is_busy = true;
-	peer->round_next = NULL;
-	if (round->last != NULL)
-		round->last->round_next = peer;
-	else
-		round->first = peer;
-	round->last = peer;
+	HX_LIST_ADD(round, peer, round_next);
 }
 
 /*

@@ -4,6 +4,8 @@
  */
 #include "source/consume/low_water.h"
 
+#include "base/list.h"
+
 void hx_low_water_init(struct hx_low_water *water)
 {
 	*water = (struct hx_low_water){.next = -1};
@@ -12,26 +14,20 @@ void hx_low_water_init(struct hx_low_water *water)
 void hx_low_water_add(struct hx_low_water *water, struct hx_mark *mark, int64_t offset)
 {
 	*mark = (struct hx_mark){.offset = offset};
-	if (water->last != NULL)
-		water->last->next = mark;
-	else
-		water->first = mark;
+	HX_LIST_ADD(water, mark, next);
 	/* Offsets may have gaps: what was compacted away, what a transaction left. */
 	if (water->count == 0)
 		water->next = offset;
-	water->last = mark;
 	water->count++;
 }
 
 struct hx_mark *hx_low_water_take(struct hx_low_water *water)
 {
-	struct hx_mark *mark = water->first;
+	struct hx_mark *mark;
 
+	HX_LIST_TAKE(water, mark, next);
 	if (mark == NULL)
 		return NULL;
-	water->first = mark->next;
-	if (water->first == NULL)
-		water->last = NULL;
 	water->count--;
 	mark->next = NULL;
 	return mark;

@@ -10,12 +10,11 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "base/list.h"
 
 struct hx_intake *hx_intake_of_work(const struct hapax_work *work)
 {
-	char *call = (char *)work->private_call;
-
-	return (struct hx_intake *)(void *)(call - offsetof(struct hx_intake, call));
+	return HX_CONTAINER(work->private_call, struct hx_intake, call);
 }
 
 static void prepare(struct hx_intake *intake)
@@ -73,13 +72,8 @@ static void start(struct hx_handler *handler, struct hx_intake *intake)
 		end(intake);
 		return;
 	}
-	intake->next = NULL;
 	hx_mutex_lock(&workers->mutex);
-	if (workers->first == NULL)
-		workers->first = intake;
-	else
-		workers->last->next = intake;
-	workers->last = intake;
+	HX_LIST_ADD(workers, intake, next);
 	hx_mutex_unlock(&workers->mutex);
 	hx_cond_signal(&workers->cond);
 }

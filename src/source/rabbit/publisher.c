@@ -289,7 +289,7 @@ static void work(struct hx_rabbit_source *source, struct hx_publications *list)
 
 	while ((publication = hx_publications_take(list)) != NULL) {
 		if (source->publisher.rabbit.is_blocked)
-			hx_publications_add(&source->publisher.waiting, publication);
+			HX_LIST_ADD(&source->publisher.waiting, publication, private_next);
 		else
 			publish(source, publication);
 	}

@@ -270,7 +270,7 @@ static void end_coming(struct hx_rabbit_source *source)
 		return;
 	tell_returns(source, delivery);
 	hx_rabbit_delivery_finish(source, delivery);
-	hx_parcels_add(&source->arrived, &delivery->parcel);
+	HX_LIST_ADD(&source->arrived, &delivery->parcel, next);
 }
 
 static void take_header(struct hx_rabbit_source *source, const amqp_frame_t *frame)

@@ -140,7 +140,7 @@ void hx_redis_reader_take_in(
 		entry->parcel.message.flags |= HAPAX_MESSAGE_REDELIVERED;
 	else
 		memcpy(source->reader.last_id, entry->id, sizeof(entry->id));
-	hx_parcels_add(ret_list, &entry->parcel);
+	HX_LIST_ADD(ret_list, &entry->parcel, next);
 }
 
 static void tell_deleted(struct hx_redis_source *source, struct hapax_bytes id)

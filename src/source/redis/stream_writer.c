@@ -66,7 +66,7 @@ static void send_acks(struct hx_redis_source *source)
 
 			hx_redis_line_put_text(
 				&writer->line, ((struct hx_redis_entry *)(void *)parcel)->id);
-			hx_parcels_add(&writer->acking, parcel);
+			HX_LIST_ADD(&writer->acking, parcel, next);
 		}
 		if (!send_call(writer, HX_REDIS_CALL_ACK, count))
 			return;
@@ -187,7 +187,7 @@ static void send_publications(struct hx_redis_source *source)
 			hx_redis_large_copy(source, entry_of(publication), publication);
 		else
 			put_entry(writer, publication);
-		hx_publications_add(&writer->adding, publication);
+		HX_LIST_ADD(&writer->adding, publication, private_next);
 		if (!send_call(writer, HX_REDIS_CALL_ADD, 0))
 			return;
 	}
@@ -239,7 +239,7 @@ void hx_redis_writer_give_back_aside(struct hx_redis_source *source)
 		source->held++;
 		out_of_hand(source, at);
 		at->is_ordered = false;
-		hx_parcels_add(&source->writer.given_back, &at->parcel);
+		HX_LIST_ADD(&source->writer.given_back, &at->parcel, next);
 	}
 }
 
@@ -259,12 +259,12 @@ void hx_redis_writer_settle(struct hx_redis_source *source)
 		}
 		out_of_hand(source, entry);
 		entry->is_ordered = true;
-		hx_parcels_add(
+		HX_LIST_ADD(
 			parcel->is_acked ? &source->writer.acked : &source->writer.given_back,
-			parcel);
+			parcel, next);
 	}
 	while ((publication = hx_publications_take(&asked)) != NULL)
-		hx_publications_add(&source->writer.waiting, publication);
+		HX_LIST_ADD(&source->writer.waiting, publication, private_next);
 	pump(source);
 }
 
@@ -288,7 +288,7 @@ void hx_redis_writer_drop(struct hx_redis_source *source, struct hapax_bytes id)
 		return;
 	(void)snprintf(entry->id, sizeof(entry->id), "%.*s", (int)id.size, (const char *)id.data);
 	entry->is_ordered = false;
-	hx_parcels_add(&source->writer.acked, &entry->parcel);
+	HX_LIST_ADD(&source->writer.acked, &entry->parcel, next);
 	send_acks(source);
 }
 
@@ -496,7 +496,7 @@ static void on_lost(struct hx_redis_line *line, const char *why)
 	refuse_all(source, &writer->adding, why);
 	/* Before those that wait: all of them are said on the next line. */
 	while ((parcel = hx_parcels_take(&writer->acked)) != NULL)
-		hx_parcels_add(&writer->acking, parcel);
+		HX_LIST_ADD(&writer->acking, parcel, next);
 	writer->acked = writer->acking;
 	writer->acking = (struct hx_parcels){NULL, NULL};
 	hx_courier_say(&source->courier, why, false);
