@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "base/list.h"
 #include "base/random.h"
 #include "base/siphash.h"
 #include "serve/daemon/daemon.h"
@@ -33,7 +32,7 @@ void hx_reader_init(struct hx_reader *reader)
 void hx_reader_done(struct hx_reader *reader)
 {
 	hx_mutex_lock(&reader->mutex);
-	assert(reader->first == NULL);
+	assert(reader->turns.waiting == NULL);
 	reader->is_stopped = true;
 	hx_cond_broadcast(&reader->wake);
 	hx_mutex_unlock(&reader->mutex);
@@ -189,69 +188,22 @@ static bool find_place(
 	return count > 0 || !large->needs_place;
 }
 
-/* May it have another reader: is one left for everybody else? */
-static bool may_read(const struct hx_reader *reader, const struct hx_large *large)
+static struct hx_large *large_of(const struct hx_turn *turn)
 {
-	size_t count = 0;
+	return (struct hx_large *)((uintptr_t)turn - offsetof(struct hx_large, turn));
+}
+
+/* May it have another reader: is one left for everybody else? */
+static bool may_read(void *arg, const struct hx_turn *turn)
+{
+	const struct hx_reader *reader = arg;
+	const struct hx_large *large = large_of(turn);
 	size_t place;
 
 	if (!find_place(reader, large, &place))
 		return false;
-	for (size_t i = 0; i < reader->thread_max; i++)
-		count += reader->at[i] != NULL && reader->at[i]->who == large->who;
-	return large->is_trusted || count + 1 < reader->thread_max;
-}
-
-/* Of those that may be read, the one with the lowest tag, which is unlinked; NULL: none. */
-static struct hx_large *pick(struct hx_reader *reader)
-{
-	struct hx_large *before = NULL;
-	struct hx_large *found = NULL;
-	struct hx_large *found_before = NULL;
-
-	for (struct hx_large *large = reader->first; large != NULL; large = large->next) {
-		if ((found == NULL || large->tag < found->tag) && may_read(reader, large)) {
-			found = large;
-			found_before = before;
-		}
-		before = large;
-	}
-	if (found == NULL)
-		return NULL;
-	if (found_before != NULL)
-		found_before->next = found->next;
-	else
-		reader->first = found->next;
-	if (reader->last == found)
-		reader->last = found_before;
-	reader->waiting--;
-	if (found->tag > reader->tag)
-		reader->tag = found->tag;
-	return found;
-}
-
-/* Behind what its address has waiting or is having read; else at once. */
-static uint64_t tag_of(const struct hx_reader *reader, uint64_t who)
-{
-	uint64_t tag = reader->tag;
-
-	for (size_t i = 0; i < reader->thread_max; i++) {
-		const struct hx_large *large = reader->at[i];
-
-		if (large != NULL && large->who == who && large->end > tag)
-			tag = large->end;
-	}
-	for (const struct hx_large *large = reader->first; large != NULL; large = large->next) {
-		if (large->who == who && large->end > tag)
-			tag = large->end;
-	}
-	return tag;
-}
-
-static void append(struct hx_reader *reader, struct hx_large *large)
-{
-	HX_LIST_ADD(reader, large, next);
-	reader->waiting++;
+	return large->is_trusted ||
+		hx_turns_reading_of(&reader->turns, turn->who) + 1 < reader->thread_max;
 }
 
 static void leave_place(struct hx_reader *reader, struct hx_large *large)
@@ -262,7 +214,7 @@ static void leave_place(struct hx_reader *reader, struct hx_large *large)
 }
 
 /* True: it is the loop's now, which may free it. False: it is read again, with more memory. */
-static bool give_back(struct hx_reader *reader, size_t seat, struct hx_large *large)
+static bool give_back(struct hx_reader *reader, struct hx_large *large)
 {
 	bool is_done = !large->is_short || large->place == HX_READER_WIDE;
 
@@ -271,14 +223,14 @@ static bool give_back(struct hx_reader *reader, size_t seat, struct hx_large *la
 		large->is_open = false;
 	}
 	hx_mutex_lock(&reader->mutex);
-	reader->at[seat] = NULL;
-	reader->busy--;
 	/* Of one that is not a batch the loop has the texts yet. */
 	if (!is_done || is_batch(large))
 		leave_place(reader, large);
 	if (!is_done) {
 		large->needs_wide = true;
-		append(reader, large);
+		hx_turns_ask_again(&reader->turns, &large->turn);
+	} else {
+		hx_turns_leave(&reader->turns, &large->turn);
 	}
 	/* Another one of its address may be read now. */
 	hx_cond_broadcast(&reader->wake);
@@ -297,16 +249,17 @@ static void take_place(struct hx_reader *reader, struct hx_large *large)
 }
 
 /* NULL: stop. */
-static struct hx_large *next_large(struct hx_reader *reader, size_t seat)
+static struct hx_large *next_large(struct hx_reader *reader)
 {
+	const struct hx_turn *turn = NULL;
 	struct hx_large *large = NULL;
 
 	hx_mutex_lock(&reader->mutex);
-	while (!reader->is_stopped && (large = pick(reader)) == NULL)
+	while (!reader->is_stopped &&
+	       (turn = hx_turns_take(&reader->turns, may_read, reader)) == NULL)
 		hx_cond_wait(&reader->wake, &reader->mutex);
-	if (large != NULL) {
-		reader->at[seat] = large;
-		reader->busy++;
+	if (turn != NULL) {
+		large = large_of(turn);
 		take_place(reader, large);
 	}
 	hx_mutex_unlock(&reader->mutex);
@@ -317,14 +270,10 @@ static void work(void *arg)
 {
 	struct hx_reader *reader = arg;
 	struct hx_large *large;
-	size_t seat;
 
-	hx_mutex_lock(&reader->mutex);
-	seat = reader->seat_count++;
-	hx_mutex_unlock(&reader->mutex);
-	while ((large = next_large(reader, seat)) != NULL) {
+	while ((large = next_large(reader)) != NULL) {
 		large->read(large);
-		if (give_back(reader, seat, large))
+		if (give_back(reader, large))
 			hx_reactor_post(&large->delivery->loop->reactor, &large->task);
 	}
 }
@@ -400,9 +349,7 @@ void hx_large_ask(struct hx_large *large)
 		file_size(large) >
 			hx_memory_reader_share(memory_of(large), reader->thread_max, false);
 	hx_mutex_lock(&reader->mutex);
-	large->tag = tag_of(reader, large->who);
-	large->end = large->tag + size;
-	append(reader, large);
+	hx_turns_ask(&reader->turns, &large->turn, size);
 	/* The one that wakes may not be allowed to take it. */
 	hx_cond_broadcast(&reader->wake);
 	hx_mutex_unlock(&reader->mutex);
@@ -416,7 +363,7 @@ static void identify(const struct hx_reader *reader, struct hx_large *large)
 
 	large->is_trusted = exchange->origin[0] == '\0';
 	hx_address_network(large->is_trusted ? exchange->client : exchange->origin, network);
-	large->who = hx_siphash13(reader->hash_key, network, strlen(network));
+	large->turn.who = hx_siphash13(reader->hash_key, network, strlen(network));
 }
 
 /* Another thread, if nobody is free to read what is about to come. */
@@ -426,7 +373,8 @@ static enum hapax_status need_thread(struct hx_reader *reader, struct hapax_erro
 
 	hx_mutex_lock(&reader->mutex);
 	if (reader->thread_count < reader->thread_max &&
-	    reader->busy + reader->waiting >= reader->thread_count) {
+	    hx_turns_reading(&reader->turns) + reader->turns.waiting_count >=
+	            reader->thread_count) {
 		status = hx_thread_start(
 			&reader->threads[reader->thread_count], work, reader, "hapax-reader", err);
 		reader->thread_count += status == HAPAX_OK;

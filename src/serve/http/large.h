@@ -20,10 +20,8 @@
  *      from before it is read: when too much is held, it is not. It has a place only while
  *      the key of an event is made.
  *
- * Bodies wait in the order of their tags. The tag of a body is how much was read when it came,
- * or the end of what its address has waiting, whichever is more; its end is its tag and its size. So each
- * address has its part of what is read, byte for byte, and whoever has nothing waiting is next.
- * No address has the last free reader, so that a body which takes long does not hold up others.
+ * Whose body is next is turns.h's to say: each address has its part of what is read, byte for
+ * byte. No address has the last free reader, so that a body which takes long does not hold up others.
  * An address is whom the request counts for (origin.h); one that is trusted has no such limit.
  *
  * Threads: the loop's; what the reader's does is in large.c.
@@ -40,6 +38,7 @@
 #include "base/buf.h"
 #include "base/thread.h"
 #include "net/reactor.h"
+#include "serve/http/turns.h"
 #include "wire/cloudevents/cloudevents.h"
 
 /* Two milliseconds of a processor of 2020. */
@@ -80,15 +79,12 @@ struct hx_large {
 
 	struct hx_task task;
 	/* Locks: the reader's mutex, from hx_large_ask() on. */
-	uint64_t who; /* its address, as a hash */
+	struct hx_turn turn;
 	bool is_trusted;
 	bool needs_place;
 	bool needs_wide;
 	bool has_place;
 	size_t place;
-	uint64_t tag;
-	uint64_t end;
-	struct hx_large *next; /* among those that wait */
 };
 
 enum { HX_READERS_MIN = 2, HX_READERS_MAX = 4 };
@@ -103,16 +99,10 @@ struct hx_reader {
 	struct hx_mutex mutex;
 	struct hx_cond wake;
 	/* Locks: mutex for everything below. */
-	struct hx_large *first; /* in the order in which they came */
-	struct hx_large *last;
-	size_t waiting;
-	uint64_t tag;                              /* of what was taken up last */
-	const struct hx_large *at[HX_READERS_MAX]; /* what is being read; NULL: nothing */
-	size_t busy;
+	struct hx_turns turns;
 	bool is_taken[HX_READERS_MAX]; /* the places for what is read */
 	bool is_stopped;
 	size_t thread_count; /* started when there is nobody to read */
-	size_t seat_count;   /* of these, that have found their seat in at */
 	struct hx_thread threads[HX_READERS_MAX];
 };
 
