@@ -128,6 +128,16 @@ ssize_t hx_stream_send_nowait(int fd, const void *data, size_t size)
 	return done;
 }
 
+int64_t hx_stream_after_ms(int64_t ms)
+{
+	int64_t span, end;
+
+	if (__builtin_mul_overflow(ms, HX_NS_PER_MS, &span) ||
+	    __builtin_add_overflow(hx_clock_mono_ns(), span, &end))
+		return INT64_MAX;
+	return end;
+}
+
 int hx_stream_wait(struct pollfd *fds, size_t count, int64_t deadline_ns)
 {
 	int before = errno, ready;

@@ -51,6 +51,9 @@ ssize_t hx_stream_send_nowait(int fd, const void *data, size_t size);
  */
 int hx_stream_wait(struct pollfd *fds, size_t count, int64_t deadline_ns);
 
+/* The deadline that is ms from now; INT64_MAX where that is beyond all time. */
+int64_t hx_stream_after_ms(int64_t ms);
+
 /* Where the next read begins, or -ESPIPE: it is no file. */
 int64_t hx_stream_offset(int fd);
 

@@ -223,6 +223,18 @@ static void a_file_writes_to_its_descriptor(void **state)
 	assert_null(hx_stream_file(ends[1]));
 }
 
+static void deadlines_beyond_all_time_are_the_last_one(void **state)
+{
+	int64_t before_ns = hx_clock_mono_ns();
+	int64_t second_ns = hx_stream_after_ms(1000);
+
+	(void)state;
+	assert_true(second_ns >= before_ns + 1000000000);
+	assert_true(second_ns <= hx_clock_mono_ns() + 1000000000);
+	assert_true(hx_stream_after_ms(INT64_MAX) == INT64_MAX);
+	assert_true(hx_stream_after_ms(INT64_MAX / 1000000) == INT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +245,7 @@ int main(void)
 		cmocka_unit_test(a_terminal_is_written_without_waiting),
 		cmocka_unit_test(a_socket_is_written_without_waiting),
 		cmocka_unit_test(waits_until_the_deadline_and_no_longer),
+		cmocka_unit_test(deadlines_beyond_all_time_are_the_last_one),
 		cmocka_unit_test(a_signal_comes_through_a_pipe),
 
 		cmocka_unit_test(only_files_have_an_offset),

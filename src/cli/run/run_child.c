@@ -46,16 +46,6 @@ enum {
 	NOTES_TO_SAY = NOTE_LAPSED | NOTE_FENCED | NOTE_TERMINAL,
 };
 
-static int64_t after_ms(int64_t ms)
-{
-	int64_t span, end;
-
-	if (__builtin_mul_overflow(ms, HX_NS_PER_MS, &span) ||
-	    __builtin_add_overflow(hx_clock_mono_ns(), span, &end))
-		return INT64_MAX;
-	return end;
-}
-
 static int64_t earlier(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
@@ -156,7 +146,7 @@ enum hapax_status hx_run_child_start(
 	hx_stream_close(writes[0]);
 	hx_stream_close(writes[1]);
 	if (ledger->plan->timeout_ms > 0)
-		child->timeout_at_ns = after_ms(ledger->plan->timeout_ms);
+		child->timeout_at_ns = hx_stream_after_ms(ledger->plan->timeout_ms);
 	return status;
 }
 
@@ -230,7 +220,7 @@ static void stop(struct hx_run_child *child, enum hx_run_stop why)
 	signal_child(child, SIGTERM);
 	/* One that was stopped would never see it. */
 	signal_child(child, SIGCONT);
-	child->kill_at_ns = after_ms(child->plan->kill_after_ms);
+	child->kill_at_ns = hx_stream_after_ms(child->plan->kill_after_ms);
 }
 
 /* The command has ended; is there more of its group, which we have asked to end too? */
@@ -254,7 +244,7 @@ static void look_for_end(struct hx_run_child *child)
 		return;
 	child->has_ended = true;
 	child->timeout_at_ns = INT64_MAX;
-	child->drain_until_ns = after_ms(DRAIN_MS);
+	child->drain_until_ns = hx_stream_after_ms(DRAIN_MS);
 }
 
 /* It is in the background and wants the terminal: it would wait for ever, in silence. */
@@ -308,7 +298,7 @@ static void watch_key(struct hx_run_child *child)
 	case HX_RUN_STANDING_OURS:
 	case HX_RUN_STANDING_GONE:
 	case HX_RUN_STANDING_UNKNOWN:
-		child->watch_at_ns = after_ms(ledger->plan->lease_ms / 3 + 1);
+		child->watch_at_ns = hx_stream_after_ms(ledger->plan->lease_ms / 3 + 1);
 		break;
 	case HX_RUN_STANDING_TAKEN:
 		child->notes |= NOTE_FENCED;
@@ -414,7 +404,7 @@ static int64_t next_ns(const struct hx_run_child *child)
 	if (child->streams[0].from >= 0 || child->streams[1].from >= 0)
 		next = earlier(next, child->drain_until_ns);
 	if (child->kill_at_ns != INT64_MAX)
-		next = earlier(next, after_ms(GROUP_MS));
+		next = earlier(next, hx_stream_after_ms(GROUP_MS));
 	return next;
 }
 
@@ -486,7 +476,7 @@ int hx_run_child_flush(struct hx_run_child *child)
 			wait_out(&child->streams[1]),
 		};
 		int ready = hx_stream_wait(
-			fds, HX_COUNT(fds), is_asked ? after_ms(PATIENCE_MS) : INT64_MAX);
+			fds, HX_COUNT(fds), is_asked ? hx_stream_after_ms(PATIENCE_MS) : INT64_MAX);
 
 		if (asked_to_end(child) != 0)
 			return child->late_asked;

@@ -123,24 +123,17 @@ static enum hapax_status look(struct hx_run_claim *claim, enum step *ret)
 
 static int64_t after_failures(int64_t first_ms, int64_t last_ms, uint64_t failures)
 {
-	return hx_clock_mono_ns() +
-		hx_backoff(first_ms, last_ms, failures, hx_random_u64()) * HX_NS_PER_MS;
+	return hx_stream_after_ms(hx_backoff(first_ms, last_ms, failures, hx_random_u64()));
 }
 
 /* Let time pass. False: a signal asks us to go. */
 static bool pause_until(struct hx_run_claim *claim, int64_t deadline_ns)
 {
 	struct pollfd signals = {.fd = claim->ledger->signal_fd, .events = POLLIN};
-	struct hx_run_signal signal;
 
 	(void)hx_stream_wait(&signals, 1, deadline_ns);
-	while (hx_run_signal_next(&signal)) {
-		if (hx_run_signal_is_end(signal.number)) {
-			claim->signal = signal.number;
-			return false;
-		}
-	}
-	return true;
+	claim->signal = hx_run_signal_asked();
+	return claim->signal == 0;
 }
 
 /*
@@ -201,11 +194,10 @@ void hx_run_claim_init(
 
 enum hapax_status hx_run_claim_wait(struct hx_run_claim *claim)
 {
-	int64_t wait_ms = claim->ledger->plan->wait_ms, end_ns = INT64_MAX;
+	int64_t wait_ms = claim->ledger->plan->wait_ms;
+	int64_t end_ns = wait_ms == HX_RUN_WAIT_FOREVER ? INT64_MAX : hx_stream_after_ms(wait_ms);
 	uint64_t looks = 0;
 
-	if (wait_ms != HX_RUN_WAIT_FOREVER)
-		end_ns = hx_clock_mono_ns() + wait_ms * HX_NS_PER_MS;
 	for (;;) {
 		enum hapax_status status = ask(claim);
 		int64_t next_ns;

@@ -21,16 +21,6 @@ enum {
 	SHORTEN_PART = 3,
 };
 
-static int64_t after_ms(int64_t ms)
-{
-	int64_t span, end;
-
-	if (__builtin_mul_overflow(ms, HX_NS_PER_MS, &span) ||
-	    __builtin_add_overflow(hx_clock_mono_ns(), span, &end))
-		return INT64_MAX;
-	return end;
-}
-
 /* A lease goes on while the machine is suspended, and so does this clock. */
 static int64_t boot_ms(void)
 {
@@ -201,7 +191,7 @@ static void step(
 	case HAPAX_STEP_FENCED: ledger->is_fenced = true; break;
 	case HAPAX_STEP_UNSTORED:
 		ledger->is_unstored = true;
-		ledger->shorten_at_ns = after_ms(ledger->plan->lease_ms / SHORTEN_PART);
+		ledger->shorten_at_ns = hx_stream_after_ms(ledger->plan->lease_ms / SHORTEN_PART);
 		break;
 	case HAPAX_STEP_END:
 		ledger->has_ended = true;
@@ -227,17 +217,14 @@ void hx_run_ledger_tick(struct hx_run_ledger *ledger)
 		return;
 	}
 	now_ms = boot_ms();
-	ledger->due_ns = after_ms(due_ms > now_ms ? due_ms - now_ms : 1);
+	ledger->due_ns = hx_stream_after_ms(due_ms > now_ms ? due_ms - now_ms : 1);
 }
 
 /* Did a signal come that asks us to end? */
 static bool is_asked_to_go(struct hx_run_ledger *ledger)
 {
-	struct hx_run_signal signal;
-
-	while (hx_run_signal_next(&signal))
-		if (hx_run_signal_is_end(signal.number))
-			ledger->asked = signal.number;
+	if (ledger->asked == 0)
+		ledger->asked = hx_run_signal_asked();
 	return ledger->asked != 0;
 }
 
@@ -282,7 +269,7 @@ enum hapax_status hx_run_ledger_give_back(
 /* Our lease is over by our own count: have it renewed, and learn whether it is still ours. */
 static enum hapax_status renew_first(struct hx_run_ledger *ledger, struct hapax_error *err)
 {
-	int64_t end_ns = after_ms(ledger->plan->lease_ms);
+	int64_t end_ns = hx_stream_after_ms(ledger->plan->lease_ms);
 
 	for (;;) {
 		struct pollfd wake = {.fd = ledger->wake[0], .events = POLLIN};
@@ -374,7 +361,7 @@ static bool is_settled(enum hapax_status status)
 static bool may_repeat(struct hx_run_ledger *ledger, int64_t end_ns)
 {
 	struct pollfd signals = {.fd = ledger->signal_fd, .events = POLLIN};
-	int64_t until_ns = after_ms(REPEAT_MS);
+	int64_t until_ns = hx_stream_after_ms(REPEAT_MS);
 
 	if (until_ns >= end_ns)
 		return false;
@@ -388,8 +375,8 @@ static int64_t lease_end_ns(struct hx_run_ledger *ledger, struct hapax_store *st
 	struct hapax_op op;
 
 	if (store == NULL || look_in(ledger, store, &op, NULL) != HAPAX_OK)
-		return after_ms(ledger->plan->lease_ms);
-	return after_ms(op.lease_left_ms);
+		return hx_stream_after_ms(ledger->plan->lease_ms);
+	return hx_stream_after_ms(op.lease_left_ms);
 }
 
 /* No room for the output: that it is done matters more. */
@@ -430,7 +417,8 @@ static void shorten(struct hx_run_ledger *ledger, const struct hapax_op *op)
 {
 	ledger->shorten_at_ns = INT64_MAX;
 	if (op != NULL && op->result != NULL && apply(ledger, op, NULL) != HAPAX_OK)
-		ledger->shorten_at_ns = after_ms(ledger->plan->lease_ms / SHORTEN_PART / 2 + 1);
+		ledger->shorten_at_ns =
+			hx_stream_after_ms(ledger->plan->lease_ms / SHORTEN_PART / 2 + 1);
 }
 
 /*

@@ -15,17 +15,6 @@
 #include "cli/run/run_signal.h"
 #include "wire/exec_result.h"
 
-/* A signal that asks us to end; 0: none. */
-static int asked_to_end(void)
-{
-	struct hx_run_signal signal;
-
-	while (hx_run_signal_next(&signal))
-		if (hx_run_signal_is_end(signal.number))
-			return signal.number;
-	return 0;
-}
-
 /* Write all of piece, unless a signal comes: then which, else 0. */
 static int write_piece(int signal_fd, struct hx_run_output *output, struct hapax_bytes piece)
 {
@@ -40,7 +29,7 @@ static int write_piece(int signal_fd, struct hx_run_output *output, struct hapax
 		int signal;
 
 		(void)hx_stream_wait(fds, HX_COUNT(fds), INT64_MAX);
-		signal = asked_to_end();
+		signal = hx_run_signal_asked();
 		if (signal != 0)
 			return signal;
 		if (fds[1].revents != 0)

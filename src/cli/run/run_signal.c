@@ -75,6 +75,16 @@ bool hx_run_signal_next(struct hx_run_signal *ret)
 	return true;
 }
 
+int hx_run_signal_asked(void)
+{
+	struct hx_run_signal signal;
+
+	while (hx_run_signal_next(&signal))
+		if (hx_run_signal_is_end(signal.number))
+			return signal.number;
+	return 0;
+}
+
 bool hx_run_signal_is_end(int number)
 {
 	return number == SIGHUP || number == SIGINT || number == SIGQUIT || number == SIGTERM;

@@ -31,6 +31,9 @@ bool hx_run_signal_next(struct hx_run_signal *ret);
  */
 void hx_run_signal_end_writes(void);
 
+/* Take signals up to the first that asks us to end: its number; 0: there was none. */
+int hx_run_signal_asked(void);
+
 /* Does it ask a program to end? */
 bool hx_run_signal_is_end(int number);
 
