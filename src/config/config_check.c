@@ -139,9 +139,9 @@ bool hx_check_strategy(const char *text, char why[HX_SETTING_WHY_SIZE])
 
 bool hx_check_url(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
-	struct hx_url url;
+	struct hx_http_url url;
 
-	return text[0] == '\0' || hx_url_parse(text, &url, why);
+	return text[0] == '\0' || hx_http_url_parse(text, &url, why);
 }
 
 bool hx_pattern_matches(const char *pattern, struct hapax_bytes text)

@@ -9,6 +9,7 @@
 #include "net/http/http_url.h"
 
 _Static_assert(
-	(int)HX_URL_WHY_SIZE <= (int)HX_SETTING_WHY_SIZE, "what is wrong with one fits the other");
+	(int)HX_HTTP_URL_WHY_SIZE <= (int)HX_SETTING_WHY_SIZE,
+	"what is wrong with one fits the other");
 
 #endif

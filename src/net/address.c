@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "wire/url.h"
 
 _Static_assert(
 	HX_UNIX_PATH_SIZE_MAX + 1 == sizeof(((struct sockaddr_un *)0)->sun_path),
@@ -123,6 +124,25 @@ enum hapax_status hx_endpoint_parse(
 	ret_endpoint->port = port;
 	memcpy(ret_endpoint->host, host, host_size);
 	return HAPAX_OK;
+}
+
+bool hx_endpoint_from_host(
+	struct hapax_bytes host, uint16_t port_default, struct hx_endpoint *ret_endpoint)
+{
+	char text[HX_HOST_SIZE_MAX + 16];
+
+	return hx_url_text(host, text, sizeof(text)) &&
+		hx_endpoint_parse(hapax_bytes_from_text(text), port_default, ret_endpoint, NULL) ==
+		HAPAX_OK &&
+		!ret_endpoint->is_unix && ret_endpoint->port != 0;
+}
+
+bool hx_endpoint_from_socket(const struct hx_url *url, struct hx_endpoint *ret_endpoint)
+{
+	*ret_endpoint = (struct hx_endpoint){.is_unix = true};
+	return url->rest.size > 0 &&
+		hx_url_text(url->rest, ret_endpoint->host, HX_UNIX_PATH_SIZE_MAX + 1) &&
+		(!url->has_authority || ret_endpoint->host[0] == '/');
 }
 
 bool hx_endpoint_address(const struct hx_endpoint *endpoint, struct hx_address *ret_address)

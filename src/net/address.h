@@ -19,6 +19,8 @@
 #include <hapax/bytes.h>
 #include <hapax/error.h>
 
+struct hx_url;
+
 enum {
 	HX_HOST_SIZE_MAX = 255,      /* RFC 1035 */
 	HX_UNIX_PATH_SIZE_MAX = 107, /* sockaddr_un, without its NUL */
@@ -44,6 +46,20 @@ struct hx_endpoint {
 enum hapax_status hx_endpoint_parse(
 	struct hapax_bytes text, int port_default, struct hx_endpoint *ret_endpoint,
 	struct hapax_error *err);
+
+/*
+ * The endpoint of "host[:port]", as it stands in a URL: percent-encoded, and neither a unix socket
+ * nor port 0. There are no error texts: the host may be the half of a password with a slash.
+ */
+bool hx_endpoint_from_host(
+	struct hapax_bytes host, uint16_t port_default, struct hx_endpoint *ret_endpoint);
+
+/*
+ * The endpoint of a URL that names a unix socket: scheme:PATH or scheme:///PATH. False: the path
+ * is missing, malformed or longer than HX_UNIX_PATH_SIZE_MAX, or does not begin with the third
+ * slash.
+ */
+bool hx_endpoint_from_socket(const struct hx_url *url, struct hx_endpoint *ret_endpoint);
 
 /* The address of an endpoint that needs no resolver: a path, or a host in digits. */
 bool hx_endpoint_address(const struct hx_endpoint *endpoint, struct hx_address *ret_address);

@@ -120,6 +120,9 @@ bool hx_query_next(
 	*ret_name = hx_bytes(data, equals == NULL ? size : (size_t)(equals - data));
 	*ret_value = equals == NULL ? hx_bytes(NULL, 0)
 				    : hx_bytes(equals + 1, (size_t)(data + size - equals - 1));
+	/* The separator is behind us: a caller may decode the value in place, with a NUL there. */
+	if (end != NULL)
+		size++;
 	*query = hx_bytes(data + size, query->size - size);
 	return true;
 }

@@ -243,8 +243,8 @@ static int read_options(struct consume *consume)
 	struct hapax_consumer_options *to = &consume->options;
 	const char *name = consume->inv->command->name;
 	const char *exec = text_of(consume, OPTION_EXEC);
-	char why[HX_URL_WHY_SIZE];
-	struct hx_url url;
+	char why[HX_HTTP_URL_WHY_SIZE];
+	struct hx_http_url url;
 	int code;
 
 	if (text_of(consume, OPTION_FROM) == NULL) {
@@ -255,7 +255,7 @@ static int read_options(struct consume *consume)
 	to->to = text_of(consume, OPTION_TO);
 	if ((to->to != NULL) == (exec != NULL))
 		return hx_report_usage(name, "one of --to URL and --exec CMD is needed");
-	if (to->to != NULL && !hx_url_parse(to->to, &url, why))
+	if (to->to != NULL && !hx_http_url_parse(to->to, &url, why))
 		return hx_report_usage(name, "--to: the URL %s", why);
 	if (exec != NULL) {
 		consume->argv[0] = "sh";

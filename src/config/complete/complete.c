@@ -176,7 +176,7 @@ void hx_complete_target(
 	const struct hx_place *place, struct hx_config_target *ret_target)
 {
 	char why[HX_SETTING_WHY_SIZE];
-	struct hx_url url;
+	struct hx_http_url url;
 
 	if (upstream[0] == '\0') {
 		hx_fault(
@@ -184,7 +184,7 @@ void hx_complete_target(
 			"route '%.64s' has no upstream, and upstream.url is empty", name);
 		return;
 	}
-	if (!hx_url_parse(upstream, &url, why))
+	if (!hx_http_url_parse(upstream, &url, why))
 		/* It was checked where it was written. */
 		return;
 	ret_target->is_tls = url.is_tls;

@@ -6,62 +6,38 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/bytes.h"
+#include "wire/url.h"
 
-static bool fail(char why[HX_URL_WHY_SIZE], const char *text)
+static bool fail(char why[HX_HTTP_URL_WHY_SIZE], const char *text)
 {
-	(void)snprintf(why, HX_URL_WHY_SIZE, "%s", text);
+	(void)snprintf(why, HX_HTTP_URL_WHY_SIZE, "%s", text);
 	return false;
 }
 
-static bool begins(const char *text, const char *scheme)
+bool hx_http_url_parse(
+	const char *text, struct hx_http_url *ret_url, char why[HX_HTTP_URL_WHY_SIZE])
 {
-	return strncasecmp(text, scheme, strlen(scheme)) == 0;
-}
+	struct hx_http_url url = {.is_tls = false};
+	struct hx_url parts;
 
-/* What comes behind the scheme, or NULL. */
-static const char *parse_scheme(const char *text, struct hx_url *url, char why[HX_URL_WHY_SIZE])
-{
-	if (begins(text, "http://"))
-		return text + strlen("http://");
-	url->is_tls = begins(text, "https://");
-	if (url->is_tls && HX_HAVE_TLS)
-		return text + strlen("https://");
-	(void)fail(
-		why,
-		url->is_tls ? "needs TLS, which is not built in"
-			    : "does not begin with http:// or https://");
-	return NULL;
-}
-
-bool hx_url_parse(const char *text, struct hx_url *ret_url, char why[HX_URL_WHY_SIZE])
-{
-	struct hx_url url = {.is_tls = false};
-	const char *rest;
-	size_t size;
-
-	for (const char *at = text; *at != '\0'; at++) {
-		if (*at <= ' ' || *at >= 0x7f)
-			return fail(why, "has a character that a URL cannot have; use %XX");
-	}
-	rest = parse_scheme(text, &url, why);
-	if (rest == NULL)
-		return false;
-	if (strpbrk(rest, "?#") != NULL)
+	if (!hx_url_is_visible(text))
+		return fail(why, "has a character that a URL cannot have; use %XX");
+	if (hx_url_split(text, &parts))
+		url.is_tls = hx_url_has_scheme(&parts, "https");
+	if (!parts.has_authority || (!url.is_tls && !hx_url_has_scheme(&parts, "http")))
+		return fail(why, "does not begin with http:// or https://");
+	if (url.is_tls && !HX_HAVE_TLS)
+		return fail(why, "needs TLS, which is not built in");
+	if (strpbrk(text, "?#") != NULL)
 		return fail(why, "has a query or a fragment");
-	size = strcspn(rest, "/");
-	if (memchr(rest, '@', size) != NULL)
+	if (parts.user.data != NULL)
 		return fail(why, "has a user, which is not sent to an upstream");
-	url.authority = hx_bytes(rest, size);
-	url.path = hapax_bytes_from_text(rest + size);
-	while (url.path.size > 0 && rest[size + url.path.size - 1] == '/')
+	url.authority = parts.hosts;
+	url.path = parts.path;
+	while (url.path.size > 0 && ((const char *)url.path.data)[url.path.size - 1] == '/')
 		url.path.size--;
-	/* Its own words would repeat what may be half of a password with a slash. */
-	if (hx_endpoint_parse(url.authority, url.is_tls ? 443 : 80, &url.endpoint, NULL) !=
-	            HAPAX_OK ||
-	    url.endpoint.is_unix || url.endpoint.port == 0)
+	if (!hx_endpoint_from_host(url.authority, url.is_tls ? 443 : 80, &url.endpoint))
 		return fail(why, "has no host and port to connect to");
 	*ret_url = url;
 	return true;

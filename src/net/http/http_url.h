@@ -16,10 +16,10 @@
 
 #include "net/address.h"
 
-enum { HX_URL_WHY_SIZE = 256 };
+enum { HX_HTTP_URL_WHY_SIZE = 256 };
 
 /* Points into the text. */
-struct hx_url {
+struct hx_http_url {
 	bool is_tls;
 	struct hx_endpoint endpoint;
 	struct hapax_bytes authority;
@@ -27,6 +27,7 @@ struct hx_url {
 };
 
 /* False after writing why it is none, in words that follow the text. */
-bool hx_url_parse(const char *text, struct hx_url *ret_url, char why[HX_URL_WHY_SIZE]);
+bool hx_http_url_parse(
+	const char *text, struct hx_http_url *ret_url, char why[HX_HTTP_URL_WHY_SIZE]);
 
 #endif

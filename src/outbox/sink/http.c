@@ -22,6 +22,7 @@
 #include "net/tls/tls.h"
 #include "outbox/sink.h"
 #include "wire/cloudevents/cloudevents.h"
+#include "wire/url.h"
 
 enum {
 	CALLS_MAX = 32,
@@ -370,32 +371,29 @@ static void sink_close(struct hx_sink *base)
 	hx_free(sink);
 }
 
-/* "http://host[:port][/path]" */
+/* "http://host[:port][/path][?query]" */
 static enum hapax_status parse_url(
-	struct http_sink *sink, const char *url, bool *has_tls, struct hapax_error *err)
+	struct http_sink *sink, const char *text, bool *has_tls, struct hapax_error *err)
 {
-	const char *host = strstr(url, "://") + 3;
-	size_t size = strcspn(host, "/?#");
+	struct hx_url url;
+	const char *path;
 
-	*has_tls = strncmp(url, "https:", 6) == 0;
-	if (size >= sizeof(sink->host) || memchr(host, '@', size) != NULL ||
-	    strlen(host + size) >= sizeof(sink->path) || strpbrk(host + size, " #\r\n\t") != NULL)
+	(void)hx_url_split(text, &url);
+	*has_tls = hx_url_has_scheme(&url, "https");
+	path = (const char *)url.hosts.data + url.hosts.size;
+	if (url.hosts.size >= sizeof(sink->host) || url.user.data != NULL ||
+	    strlen(path) >= sizeof(sink->path) || strpbrk(text, " #\r\n\t") != NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"the sink's URL is malformed; it looks like 'http://host:port/path'");
-	(void)snprintf(sink->host, sizeof(sink->host), "%.*s", (int)size, host);
-	(void)snprintf(
-		sink->path, sizeof(sink->path), "%s", host[size] == '\0' ? "/" : host + size);
-	if (host[size] != '\0')
-		sink->has_topic =
-			sink->path[strlen(sink->path) - 1] == '/' && strlen(sink->path) > 1;
-	/* Its own words would repeat what may be half of a password with a slash. */
-	if (hx_endpoint_parse(
-		    (struct hapax_bytes){host, size}, *has_tls ? 443 : 80, &sink->endpoint, NULL) !=
-	    HAPAX_OK)
+	if (!hx_endpoint_from_host(url.hosts, *has_tls ? 443 : 80, &sink->endpoint))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"the sink's URL has no host and port to connect to");
+	memcpy(sink->host, url.hosts.data, url.hosts.size);
+	(void)snprintf(sink->path, sizeof(sink->path), "%s", *path == '\0' ? "/" : path);
+	sink->has_topic = *path != '\0' && sink->path[strlen(sink->path) - 1] == '/' &&
+		strlen(sink->path) > 1;
 	return HAPAX_OK;
 }
 

@@ -235,11 +235,11 @@ enum hapax_status hx_http_handler_init(
 {
 	struct hx_http_client_options options = {.connections_max = parallel};
 	enum hapax_status status = HAPAX_OK;
-	char why[HX_URL_WHY_SIZE];
-	struct hx_url target;
+	char why[HX_HTTP_URL_WHY_SIZE];
+	struct hx_http_url target;
 
 	memset(handler, 0, sizeof(*handler));
-	if (!hx_url_parse(url, &target, why))
+	if (!hx_http_url_parse(url, &target, why))
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the URL to send to %s", why);
 	if (target.authority.size >= sizeof(handler->authority) ||
 	    target.path.size >= sizeof(handler->path) - 1)

@@ -5,138 +5,76 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/bytes.h"
 #include "base/error.h"
 #include "base/io.h"
-#include "wire/percent.h"
+#include "wire/url.h"
 
-static enum hapax_status read_parameter(
-	struct hx_server_place *place, struct hapax_bytes name, struct hapax_bytes value,
-	struct hapax_error *err)
-{
-	const struct {
-		const char *name;
-		char *text;
-		bool is_for_tls;
-	} known[] = {
-		{"token_file", place->token_file, false},
-		{"ca", place->authority_file, true},
-		{"cert", place->certificate_file, true},
-		{"key", place->key_file, true},
-	};
+static const struct hx_url_option rows[] = {
+	{"token_file", HX_URL_TEXT, "FILE", HX_URL_MEMBER(struct hx_server_place, token_file)},
+	{"ca", HX_URL_TLS_FILE(struct hx_server_place, authority_file)},
+	{"cert", HX_URL_TLS_FILE(struct hx_server_place, certificate_file)},
+	{"key", HX_URL_TLS_FILE(struct hx_server_place, key_file)},
+	{.kind = HX_URL_END},
+};
 
-	for (size_t i = 0; i < HX_COUNT(known); i++) {
-		size_t size;
-
-		if (!hx_bytes_equal(name, hapax_bytes_from_text(known[i].name)))
-			continue;
-		if (value.size == 0 || value.size >= HX_SERVER_PATH_SIZE ||
-		    !hx_percent_decode(value, (unsigned char *)known[i].text, &size))
-			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "'%s' in the URL is no path of a file",
-				known[i].name);
-		if (known[i].is_for_tls && !place->is_tls)
-			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "'%s' in the URL is for https:// only",
-				known[i].name);
-		known[i].text[size] = '\0';
-		return HAPAX_OK;
-	}
-	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0,
-		"the URL has an unknown '%.*s'; known are token_file, ca, cert and key",
-		name.size > 32 ? 32 : (int)name.size, (const char *)name.data);
-}
-
-static enum hapax_status read_query(
-	struct hx_server_place *place, const char *query, struct hapax_error *err)
-{
-	struct hapax_bytes rest = hapax_bytes_from_text(query);
-	struct hapax_bytes name, value;
-	enum hapax_status status = HAPAX_OK;
-
-	while (status == HAPAX_OK && hx_query_next(&rest, &name, &value))
-		status = read_parameter(place, name, value, err);
-	return status;
-}
-
-static enum hapax_status read_socket(
-	struct hx_server_place *place, const char *path, size_t size, struct hapax_error *err)
-{
-	size_t decoded;
-
-	if (size == 0 || size > HX_UNIX_PATH_SIZE_MAX ||
-	    !hx_percent_decode(
-		    hx_bytes(path, size), (unsigned char *)place->endpoint.host, &decoded))
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"the path of a socket has 1 to %d bytes: http+unix:PATH",
-			HX_UNIX_PATH_SIZE_MAX);
-	place->endpoint.host[decoded] = '\0';
-	place->endpoint.is_unix = true;
-	(void)snprintf(place->authority, sizeof(place->authority), "localhost");
-	return HAPAX_OK;
-}
+static const struct hx_url_options options = {.of = "a server", .rows = rows};
 
 static enum hapax_status read_host(
-	struct hx_server_place *place, const char *text, size_t size, struct hapax_error *err)
+	struct hx_server_place *place, const struct hx_url *url, struct hapax_error *err)
 {
-	size_t host_size = strcspn(text, "/?");
+	struct hapax_bytes prefix = url->path;
 
-	if (memchr(text, '@', host_size) != NULL)
+	if (url->user.data != NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"the URL has a user: a token stands in a file, ?token_file=FILE");
-	/* Its own words would repeat what may be half of a password with a slash. */
-	if (hx_endpoint_parse(
-		    hx_bytes(text, host_size), place->is_tls ? 443 : HX_SERVER_PORT,
-		    &place->endpoint, NULL) != HAPAX_OK ||
-	    place->endpoint.is_unix || host_size >= sizeof(place->authority))
+	if (url->hosts.size >= sizeof(place->authority) ||
+	    !hx_endpoint_from_host(
+		    url->hosts, place->is_tls ? 443 : HX_SERVER_PORT, &place->endpoint))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "the URL has no host and port to connect to");
-	memcpy(place->authority, text, host_size);
-	place->authority[host_size] = '\0';
-	size -= host_size;
-	text += host_size;
-	while (size > 0 && text[size - 1] == '/')
-		size--;
-	if (size >= sizeof(place->prefix))
+	memcpy(place->authority, url->hosts.data, url->hosts.size);
+	while (prefix.size > 0 && ((const char *)prefix.data)[prefix.size - 1] == '/')
+		prefix.size--;
+	if (prefix.size >= sizeof(place->prefix))
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the path in the URL is too long");
-	memcpy(place->prefix, text, size);
-	place->prefix[size] = '\0';
+	if (prefix.size > 0)
+		memcpy(place->prefix, prefix.data, prefix.size);
 	return HAPAX_OK;
 }
 
 enum hapax_status hx_server_place_parse(
-	const char *url, struct hx_server_place *ret_place, struct hapax_error *err)
+	const char *text, struct hx_server_place *ret_place, struct hapax_error *err)
 {
-	const char *query = strchr(url, '?');
-	size_t size = query == NULL ? strlen(url) : (size_t)(query - url);
-	enum hapax_status status;
+	enum hapax_status status = HAPAX_OK;
+	struct hx_url url;
 
 	memset(ret_place, 0, sizeof(*ret_place));
-	for (const char *at = url; *at != '\0'; at++) {
-		if (*at <= ' ' || *at >= 0x7f)
+	if (!hx_url_is_visible(text))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"the URL has a character that a URL cannot have; use %%XX");
+	if (hx_url_split(text, &url))
+		ret_place->is_tls = hx_url_has_scheme(&url, "https");
+	if (ret_place->is_tls && !HX_HAVE_TLS)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0, "https:// needs TLS, which is not built in");
+	if (hx_url_has_scheme(&url, "http+unix")) {
+		if (!hx_endpoint_from_socket(&url, &ret_place->endpoint))
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"the URL has a character that a URL cannot have; use %%XX");
-	}
-	if (strncmp(url, "http+unix:", 10) == 0) {
-		status = read_socket(ret_place, url + 10, size - 10, err);
-	} else if (strncmp(url, "http://", 7) == 0) {
-		status = read_host(ret_place, url + 7, size - 7, err);
-	} else if (strncmp(url, "https://", 8) == 0) {
-		ret_place->is_tls = true;
-		status = HX_HAVE_TLS ? read_host(ret_place, url + 8, size - 8, err)
-				     : hx_error_set(
-					       err, HAPAX_ERR_UNSUPPORTED, 0,
-					       "https:// needs TLS, which is not built in");
+				"the path of a socket has 1 to %d bytes: http+unix:PATH",
+				HX_UNIX_PATH_SIZE_MAX);
+		(void)snprintf(ret_place->authority, sizeof(ret_place->authority), "localhost");
+	} else if (url.has_authority && (ret_place->is_tls || hx_url_has_scheme(&url, "http"))) {
+		status = read_host(ret_place, &url, err);
 	} else {
-		status = hx_error_set(
+		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "a server's URL is http://HOST:PORT");
 	}
-	if (status == HAPAX_OK && query != NULL)
-		status = read_query(ret_place, query + 1, err);
+	if (status == HAPAX_OK)
+		status =
+			hx_url_options_read(&options, url.query, ret_place->is_tls, ret_place, err);
 	return status;
 }
 

@@ -40,7 +40,7 @@ struct hx_server_place {
 
 /* INVALID with what is wrong; UNSUPPORTED: https without TLS. */
 enum hapax_status hx_server_place_parse(
-	const char *url, struct hx_server_place *ret_place, struct hapax_error *err);
+	const char *text, struct hx_server_place *ret_place, struct hapax_error *err);
 
 /* Read the token, without the newline behind it; "" if there is no file for it. Blocks. */
 enum hapax_status hx_server_token_read(
