@@ -21,7 +21,7 @@
 
 #include <hapax/error.h>
 
-#include "base/buf.h"
+#include "wire/url.h"
 
 enum {
 	HX_RABBIT_NAME_SIZE = 256, /* a short string of AMQP, and its NUL */
@@ -44,11 +44,19 @@ struct hx_rabbit_place {
 	char key_file[HX_RABBIT_NAME_SIZE];
 };
 
-/* Is it for us? */
-bool hx_rabbit_url_is_ours(const char *url);
-
 /* INVALID with what is wrong; the password is never in the message. */
 enum hapax_status hx_rabbit_place_parse(
-	const char *url, struct hx_rabbit_place *ret_place, struct hapax_error *err);
+	const char *text, struct hx_rabbit_place *ret_place, struct hapax_error *err);
+
+/*
+ * The parts of it, for URLs that have more: user, host and port of text, whose other parts are in
+ * *ret_url; then the vhost, a path with its slash; then options, which end with these rows.
+ */
+enum hapax_status hx_rabbit_place_begin(
+	const char *text, struct hx_url *ret_url, struct hx_rabbit_place *place,
+	struct hapax_error *err);
+enum hapax_status hx_rabbit_place_set_vhost(
+	struct hx_rabbit_place *place, struct hapax_bytes path, struct hapax_error *err);
+extern const struct hx_url_option hx_rabbit_options[];
 
 #endif

@@ -45,6 +45,6 @@ struct hx_queue_place {
 
 /* INVALID with what is wrong; the password is never in the message. */
 enum hapax_status hx_queue_place_parse(
-	const char *url, struct hx_queue_place *ret_place, struct hapax_error *err);
+	const char *text, struct hx_queue_place *ret_place, struct hapax_error *err);
 
 #endif

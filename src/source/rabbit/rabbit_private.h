@@ -20,6 +20,7 @@
 #ifndef HX_SOURCE_RABBIT_PRIVATE_H
 #define HX_SOURCE_RABBIT_PRIVATE_H
 
+#include "base/buf.h"
 #include "broker/rabbit.h"
 #include "source/courier.h"
 #include "source/rabbit/queue_place.h"
