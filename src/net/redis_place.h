@@ -11,8 +11,8 @@
  * Options: prefix=NAME (hapax), db=N, require=durable, allow=eviction, and for TLS
  * ca=FILE, cert=FILE, key=FILE. User, password and values are percent-decoded.
  *
- * Stores read it as it is; sources (stream_place.h) and sinks (redis_target.h) take their own
- * options out first.
+ * Stores read it as it is; sources (stream_place.h) and sinks (redis_target.h) have paths and
+ * options of their own, beside db, ca, cert and key.
  *
  * Threads: any; the functions keep nothing.
  */
@@ -24,11 +24,13 @@
 #include <hapax/error.h>
 
 #include "net/address.h"
+#include "wire/url.h"
 
 enum {
 	HX_REDIS_TEXT_SIZE = 256,
 	HX_REDIS_PREFIX_SIZE_MAX = 64,
 	HX_REDIS_PORT = 6379,
+	HX_REDIS_DB_MAX = 65535,
 	HX_REDIS_ENDPOINTS_MAX = 16,
 };
 
@@ -51,6 +53,21 @@ struct hx_redis_place {
 
 /* INVALID with what is wrong; the password is never in the message. */
 enum hapax_status hx_redis_place_parse(
-	const char *url, struct hx_redis_place *ret_place, struct hapax_error *err);
+	const char *text, struct hx_redis_place *ret_place, struct hapax_error *err);
+
+/*
+ * The parts of it, for URLs of sinks and sources, whose paths and options are others: all before
+ * the path, which is empty for a socket; a database from the path; options into bound, whose rows end with these and their
+ * place. The caller wipes place if one fails.
+ */
+enum hapax_status hx_redis_place_begin(
+	const char *text, struct hx_url *ret_url, struct hx_redis_place *place,
+	struct hapax_error *err);
+enum hapax_status hx_redis_place_set_db(
+	struct hx_redis_place *place, struct hapax_bytes text, struct hapax_error *err);
+enum hapax_status hx_redis_place_end(
+	struct hx_redis_place *place, const struct hx_url_options *options,
+	struct hapax_bytes query, void *bound, struct hapax_error *err);
+extern const struct hx_url_option hx_redis_options[]; /* db, ca, cert, key */
 
 #endif

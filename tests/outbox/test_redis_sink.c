@@ -90,6 +90,7 @@ static void urls_are_taken_apart(void **state)
 		{"redis+cluster://h:1,g:2/s?create=no", "s", "h", 0, 0, false},
 		{"redis+unix:/run/r.sock?db=3&stream=s", "s", "/run/r.sock", 3, 0, true},
 		{"redis+unix:/run/r.sock", "", "/run/r.sock", 0, 0, true},
+		{"redis+unix:///run/r.sock", "", "/run/r.sock", 0, 0, true},
 	};
 	static const char *const bad[] = {
 		"redis://",

@@ -90,7 +90,7 @@ static void streams_are_taken_apart(void **state)
 	assert_string_equal(place.redis.authority_file, "/c");
 	assert_string_equal(place.shown, "rediss://h:1/3/a/b?group=g h");
 	assert_int_equal(
-		hx_stream_place_parse("redis+unix:/run/r.sock?stream=s", &place, NULL), HAPAX_OK);
+		hx_stream_place_parse("redis+unix:///run/r.sock?stream=s", &place, NULL), HAPAX_OK);
 	assert_true(place.redis.endpoints[0].is_unix);
 	assert_string_equal(place.stream, "s");
 	assert_string_equal(place.group, "hapax");

@@ -226,12 +226,14 @@ def test_wrong_urls_are_refused(cli):
         ("redis://h", "named no stream"),
         ("redis://h/", "named no stream"),
         ("redis://h/%zz", "not a name"),
-        ("redis://h/s?group=", "not a name"),
+        ("redis://h/s?group=", "must be group=NAME"),
         ("redis://h/s?min_idle=1ms", "min_idle"),
-        ("redis://h/s?start=middle", "earliest or latest"),
+        ("redis://h/s?start=middle", "earliest|latest"),
         ("redis://h/s?prefetch=0", "prefetch"),
         ("redis://h/s?size_max=1G", "size_max"),
         ("redis://h/s?nonsense=1", "nonsense"),
+        ("redis://h/s?prefix=p", "unknown option 'prefix' in the URL of a Redis source; known are stream=NAME"),
+        ("redis://h/s?ca=/c", "option 'ca' in the URL of a Redis source needs TLS"),
         ("redis+unix:/x?group=g", "named no stream"),
     ]:
         cli.run("consume", "--from", url, *ok, code=64).says(word)

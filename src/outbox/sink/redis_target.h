@@ -33,6 +33,6 @@ struct hx_redis_target {
 
 /* INVALID with what is wrong; the password is never in the message. */
 enum hapax_status hx_redis_target_parse(
-	const char *url, struct hx_redis_target *ret_target, struct hapax_error *err);
+	const char *text, struct hx_redis_target *ret_target, struct hapax_error *err);
 
 #endif

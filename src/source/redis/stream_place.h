@@ -52,6 +52,6 @@ struct hx_stream_place {
 
 /* INVALID with what is wrong; the password is never in the message. */
 enum hapax_status hx_stream_place_parse(
-	const char *url, struct hx_stream_place *ret_place, struct hapax_error *err);
+	const char *text, struct hx_stream_place *ret_place, struct hapax_error *err);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/limits.h"
-#include "wire/http1/http1_text.h"
+#include "wire/percent.h"
 
 static enum hapax_status append_escaped(struct hapax_buf *buf, struct hapax_bytes part)
 {
@@ -49,26 +49,15 @@ enum hapax_status hx_redis_member_append(
 static bool unescape(
 	const char *text, size_t size, unsigned char *out, struct hapax_bytes *ret_part)
 {
-	size_t held = 0;
+	unsigned char bytes[3 * HX_SCOPE_PART_SIZE_MAX];
+	size_t held;
 
-	for (size_t i = 0; i < size; i++) {
-		int byte = (unsigned char)text[i];
-
-		if (byte == '%') {
-			int high = size - i < 3 ? -1 : hx_http1_hex((unsigned char)text[i + 1]);
-			int low = size - i < 3 ? -1 : hx_http1_hex((unsigned char)text[i + 2]);
-
-			if (high < 0 || low < 0)
-				return false;
-			byte = high << 4 | low;
-			i += 2;
-		}
-		if (held == HX_SCOPE_PART_SIZE_MAX)
-			return false;
-		out[held++] = (unsigned char)byte;
-	}
+	if (size > sizeof(bytes) || !hx_percent_decode(hx_bytes(text, size), bytes, &held) ||
+	    held == 0 || held > HX_SCOPE_PART_SIZE_MAX)
+		return false;
+	memcpy(out, bytes, held);
 	*ret_part = hx_bytes(out, held);
-	return held > 0;
+	return true;
 }
 
 bool hx_redis_member_split(
