@@ -10,125 +10,88 @@
 #include <libpq-fe.h>
 
 #include "base/error.h"
-#include "wire/percent.h"
-
-static bool parse_pool(const char *text, size_t size, unsigned *ret_pool)
-{
-	unsigned pool = 0;
-
-	for (size_t i = 0; i < size; i++) {
-		if (text[i] < '0' || text[i] > '9' || pool > HX_POSTGRES_POOL_MAX)
-			return false;
-		pool = pool * 10 + (unsigned)(text[i] - '0');
-	}
-	*ret_pool = pool;
-	return size > 0 && pool >= 1 && pool <= HX_POSTGRES_POOL_MAX;
-}
-
-static bool is_name(const char *text, size_t size, const char *name)
-{
-	return size == strlen(name) && memcmp(text, name, size) == 0;
-}
+#include "wire/url.h"
 
 bool hx_postgres_schema_is_good(const char *schema)
 {
 	return schema[strcspn(schema, "'%$\\")] == '\0';
 }
 
-enum option { OPTION_GOOD, OPTION_BAD, OPTION_FOREIGN };
-
-/* One "name=value". Foreign ones are libpq's. */
-static enum option set_option(struct hx_postgres_place *place, const char *text, size_t size)
+/* '*' would be all of them: see hapax_sees() in schema.sql. */
+static bool is_tenant(const char *text)
 {
-	const char *equals = memchr(text, '=', size);
-	size_t name_size = equals == NULL ? size : (size_t)(equals - text);
-	const char *value = equals == NULL ? text + size : equals + 1;
-	size_t value_size = (size_t)(text + size - value);
-	bool is_good;
-
-	if (is_name(text, name_size, "schema")) {
-		is_good = value_size > 0 &&
-			hx_percent_decode_text(
-				  value, value_size, place->schema, sizeof(place->schema)) &&
-			hx_postgres_schema_is_good(place->schema);
-	} else if (is_name(text, name_size, "tenant")) {
-		/* '*' would be all of them: see hapax_sees() in schema.sql. */
-		is_good = value_size > 0 &&
-			hx_percent_decode_text(
-				  value, value_size, place->tenant, sizeof(place->tenant)) &&
-			strcmp(place->tenant, "*") != 0;
-	} else if (is_name(text, name_size, "pool")) {
-		is_good = parse_pool(value, value_size, &place->pool);
-	} else if (is_name(text, name_size, "require")) {
-		is_good = is_name(value, value_size, "durable");
-		place->requires_durable = is_good;
-	} else {
-		return OPTION_FOREIGN;
-	}
-	return is_good ? OPTION_GOOD : OPTION_BAD;
+	return strcmp(text, "*") != 0;
 }
 
-/* Take our options out of the query; the rest is appended to place->url. */
-static enum hapax_status split_query(
-	struct hx_postgres_place *place, const char *query, struct hapax_error *err)
+/* An option that is not ours is libpq's. */
+static enum hapax_status leave_to_libpq(
+	void *context, struct hapax_bytes name, struct hapax_bytes value, struct hapax_error *err)
 {
+	struct hx_postgres_place *place = context;
 	size_t held = strlen(place->url);
-	char mark = '?';
+	size_t size = name.size + (value.data == NULL ? 0 : 1 + value.size);
 
-	while (*query != '\0') {
-		size_t size = strcspn(query, "&");
-
-		switch (set_option(place, query, size)) {
-		case OPTION_GOOD: break;
-		case OPTION_BAD:
-			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0,
-				"the option '%.*s' has a bad value; known are schema=NAME, tenant=NAME,"
-				" pool=1..%d, require=durable",
-				(int)strcspn(query, "=&"), query, HX_POSTGRES_POOL_MAX);
-		case OPTION_FOREIGN:
-			place->url[held++] = mark;
-			memcpy(place->url + held, query, size);
-			held += size;
-			place->url[held] = '\0';
-			mark = '&';
-			break;
-		}
-		query += size;
-		query += *query == '&';
-	}
+	(void)err;
+	(void)snprintf(
+		place->url + held, sizeof(place->url) - held, "%c%.*s",
+		strchr(place->url, '?') == NULL ? '?' : '&', (int)size, (const char *)name.data);
 	return HAPAX_OK;
 }
 
-enum hapax_status hx_postgres_place_parse(
-	const char *url, struct hx_postgres_place *ret_place, struct hapax_error *err)
-{
-	size_t size = strcspn(url, "?");
-	struct hx_postgres_place place = {.pool = HX_POSTGRES_POOL_DEFAULT, .schema = "public"};
-	PQconninfoOption *options;
-	enum hapax_status status = HAPAX_OK;
+static const struct hx_url_option rows[] = {
+	{"schema", HX_URL_TEXT, "NAME", HX_URL_MEMBER(struct hx_postgres_place, schema),
+         .is_good = hx_postgres_schema_is_good},
+	{"tenant", HX_URL_TEXT, "NAME", HX_URL_MEMBER(struct hx_postgres_place, tenant),
+         .is_good = is_tenant},
+	{"pool", HX_URL_NUMBER, NULL, HX_URL_MEMBER(struct hx_postgres_place, pool), .min = 1,
+         .max = HX_POSTGRES_POOL_MAX},
+	{"require", HX_URL_WORD, "durable",
+         HX_URL_MEMBER(struct hx_postgres_place, requires_durable), .min = true},
+	{.kind = HX_URL_END},
+};
 
-	if (strlen(url) >= sizeof(place.url) - 1)
+static const struct hx_url_options options = {
+	.of = "a PostgreSQL database", .rows = rows, .other = leave_to_libpq};
+
+static enum hapax_status parse(
+	const char *text, struct hx_postgres_place *place, struct hapax_error *err)
+{
+	size_t size = strcspn(text, "?");
+	PQconninfoOption *parsed;
+	enum hapax_status status;
+
+	if (strlen(text) >= sizeof(place->url))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "the PostgreSQL URL was longer than %zu bytes",
-			sizeof(place.url) - 2);
-	memcpy(place.url, url, size);
-	place.url[size] = '\0';
-	if (url[size] == '?')
-		status = split_query(&place, url + size + 1, err);
+			sizeof(place->url) - 1);
+	memcpy(place->url, text, size);
+	status = hx_url_options_read(
+		&options, hapax_bytes_from_text(text + size + (text[size] == '?')), true, place,
+		err);
 	if (status != HAPAX_OK)
 		return status;
 	/* libpq's own words would repeat the URL, password and all. */
-	options = PQconninfoParse(place.url, NULL);
-	if (options == NULL)
+	parsed = PQconninfoParse(place->url, NULL);
+	if (parsed == NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"the PostgreSQL URL is malformed; it looks like 'postgres://user@host:5432/database';"
 			" percent-encode what is special in user and password");
-	PQconninfoFree(options);
-	*ret_place = place;
-	explicit_bzero(&place, sizeof(place));
+	PQconninfoFree(parsed);
 	return HAPAX_OK;
+}
+
+enum hapax_status hx_postgres_place_parse(
+	const char *text, struct hx_postgres_place *ret_place, struct hapax_error *err)
+{
+	enum hapax_status status;
+
+	*ret_place =
+		(struct hx_postgres_place){.pool = HX_POSTGRES_POOL_DEFAULT, .schema = "public"};
+	status = parse(text, ret_place, err);
+	if (status != HAPAX_OK)
+		explicit_bzero(ret_place, sizeof(*ret_place));
+	return status;
 }
 
 static enum hapax_status append_schema(struct hapax_buf *buf, const char *schema)

@@ -35,7 +35,7 @@ struct hx_postgres_place {
 
 /* INVALID with what is wrong; the password is never in the message. */
 enum hapax_status hx_postgres_place_parse(
-	const char *url, struct hx_postgres_place *ret_place, struct hapax_error *err);
+	const char *text, struct hx_postgres_place *ret_place, struct hapax_error *err);
 
 /* Whether it may stand quoted within texts of SQL, too, as sql_append() puts it there. */
 bool hx_postgres_schema_is_good(const char *schema);
