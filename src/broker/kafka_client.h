@@ -6,8 +6,8 @@
  * property never shows its value, and every producer is idempotent and waits for all replicas in
  * sync. Which properties a URL may set is decided in kafka_property.h, before they come here.
  *
- *	const struct hx_kafka_property *lists[] = {defaults, place->properties, fixed, NULL};
- *	rd_kafka_conf_t *conf = hx_kafka_client_conf(place->servers, lists, &err);
+ *	const struct hx_kafka_property *lists[] = {defaults, url->properties, fixed, NULL};
+ *	rd_kafka_conf_t *conf = hx_kafka_client_conf(url->servers, lists, &err);
  *
  *	if (conf == NULL)
  *		return HAPAX_ERR_INVALID;

@@ -302,11 +302,12 @@ def test_a_warm_up_can_be_stopped_before_its_end(cli):
 def test_wrong_urls_and_options_are_refused(cli):
     ok = ["--to", "http://127.0.0.1:1/"]
     for url, word in [
-        ("kafka://h", "no server and topic"),
-        ("kafka:///t", "no server and topic"),
+        ("kafka://h", "no topic"),
+        ("kafka:///t", "no server"),
         ("kafka://u:p@h/t", "sasl.username"),
         ("kafka://h/", "topic was missing"),
-        ("kafka://h/t?group", "NAME=VALUE"),
+        ("kafka://h/t?group", "must be group=NAME"),
+        ("kafka://h/t?linger.ms", "NAME=VALUE"),
         ("kafka://h/t?enable.auto.commit=true", "hapax commits what is done"),
         ("kafka://h/t?plugin.library.paths=x", "it loads code"),
         ("kafka://h/t?sasl.kerberos.kinit.cmd=x", "Kerberos runs kinit"),
@@ -314,10 +315,10 @@ def test_wrong_urls_and_options_are_refused(cli):
         ("kafka://h/t?security.protocol=sasl_ssl", "needs sasl.mechanisms"),
         ("kafka://h/t?no.such.property=1", "cannot be set here"),
         ("kafka://h/t?nonsense=1", "unknown option 'nonsense'"),
-        ("kafka://h/t?start=middle", "earliest or latest"),
-        ("kafka://h/t?warm_up=", "length of time"),
-        ("kafka://h/t?warm_up=long", "length of time"),
-        ("kafka://h/t?warm_up=99999999999999999999", "length of time"),
+        ("kafka://h/t?start=middle", "earliest|latest"),
+        ("kafka://h/t?warm_up=", "warm_up=TIME|COUNT"),
+        ("kafka://h/t?warm_up=long", "warm_up=TIME|COUNT"),
+        ("kafka://h/t?warm_up=99999999999999999999", "warm_up=TIME|COUNT"),
         ("amqp2://h/t", "kafka://"),
     ]:
         cli.run("consume", "--from", url, *ok, code=64).says(word)

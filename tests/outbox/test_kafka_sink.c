@@ -85,12 +85,12 @@ static void urls_are_taken_apart(void **state)
 		    "kafka://h:1,g:2/to%2Epic?linger.ms=7&sasl.password=a%26b&", &target, &err) !=
 	    HAPAX_OK)
 		fail_msg("%s", err.message);
-	assert_string_equal(target.servers, "h:1,g:2");
+	assert_string_equal(target.url.servers, "h:1,g:2");
 	assert_string_equal(target.topic, "to.pic");
-	assert_int_equal(target.property_count, 2);
-	assert_string_equal(target.properties[0].name, "linger.ms");
-	assert_string_equal(target.properties[0].value, "7");
-	assert_string_equal(target.properties[1].value, "a&b");
+	assert_int_equal(target.url.property_count, 2);
+	assert_string_equal(target.url.properties[0].name, "linger.ms");
+	assert_string_equal(target.url.properties[0].value, "7");
+	assert_string_equal(target.url.properties[1].value, "a&b");
 	assert_int_equal(
 		hx_kafka_target_parse("kafka://h?partitioner=random", &target, &err), HAPAX_OK);
 	assert_string_equal(target.topic, "");

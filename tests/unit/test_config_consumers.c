@@ -142,7 +142,7 @@ static void faults_are_told_at_once(void **state)
 		{"{name: a, from: 'pigeon://u:secret@h/t', exec: cat}",
 	         "h.yaml:1:13: consumer 'a': from: 'pigeon' is no source that is known here"},
 		{"{name: a, from: 'kafka://h', exec: cat}",
-	         "h.yaml:1:13: consumer 'a': from: the URL named no server and topic"},
+	         "h.yaml:1:13: consumer 'a': from: the URL named no topic"},
 		{"{name: a, from: 'kafka://h/t?no.such.property=1', exec: cat}",
 	         "h.yaml:1:13: consumer 'a': from: property 'no.such.property' cannot be set here"},
 		{"{name: a, from: 'kafka://h/t', exec: cat, key: 'field:x'}",

@@ -38,7 +38,7 @@ enum {
 };
 
 struct topic {
-	char name[HX_KAFKA_TARGET_NAME_SIZE];
+	char name[HX_KAFKA_TOPIC_SIZE];
 	rd_kafka_topic_t *handle; /* NULL: it was not there, and why */
 	rd_kafka_resp_err_t code;
 	int64_t asked_ns;
@@ -189,8 +189,8 @@ static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
 /* NULL: err says why. Owned by the caller. */
 static rd_kafka_conf_t *make_conf(struct kafka_sink *sink, struct hapax_error *err)
 {
-	const struct hx_kafka_property *lists[] = {defaults, sink->target.properties, NULL};
-	rd_kafka_conf_t *conf = hx_kafka_client_conf(sink->target.servers, lists, err);
+	const struct hx_kafka_property *lists[] = {defaults, sink->target.url.properties, NULL};
+	rd_kafka_conf_t *conf = hx_kafka_client_conf(sink->target.url.servers, lists, err);
 
 	if (conf == NULL)
 		return NULL;
@@ -287,7 +287,7 @@ static bool is_topic(struct hapax_bytes name)
 		      (data[i] >= '0' && data[i] <= '9') || data[i] == '.' || data[i] == '_' ||
 		      data[i] == '-'))
 			return false;
-	return name.size > 0 && name.size < HX_KAFKA_TARGET_NAME_SIZE &&
+	return name.size > 0 && name.size < HX_KAFKA_TOPIC_SIZE &&
 		!hx_bytes_equal(name, HX_BYTES_LIT(".")) &&
 		!hx_bytes_equal(name, HX_BYTES_LIT(".."));
 }
@@ -362,7 +362,7 @@ static rd_kafka_topic_t *topic_of(
 			row, HX_OUTBOX_REFUSED,
 			"'%.*s' is no name of a topic: letters, digits, '.', '_' and '-', at most %d",
 			(int)(name.size < 80 ? name.size : 80), (const char *)name.data,
-			HX_KAFKA_TARGET_NAME_SIZE - 1);
+			HX_KAFKA_TOPIC_SIZE - 1);
 		return NULL;
 	}
 	topic = find_topic(sink, name);

@@ -11,41 +11,38 @@
 #ifndef HX_SOURCE_KAFKA_PLACE_H
 #define HX_SOURCE_KAFKA_PLACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <hapax/error.h>
 
-#include "broker/kafka_property.h"
+#include "broker/kafka_url.h"
 
 enum {
-	HX_KAFKA_URL_SIZE = 4096,
 	HX_KAFKA_TOPICS_MAX = 64,
-	HX_KAFKA_PROPERTIES_MAX = 64,
+	HX_KAFKA_NAME_SIZE = 1024,
 	HX_KAFKA_HELD_MAX_DEFAULT = 128 * 1024 * 1024,
 	HX_KAFKA_HELD_MAX_MAX = 1024 * 1024 * 1024,
 };
 
-/* All texts lie in text. */
 struct hx_kafka_place {
-	char text[HX_KAFKA_URL_SIZE];
+	struct hx_kafka_url url;        /* where the topics lie, too */
 	char shown[HX_KAFKA_URL_SIZE];  /* the URL without what may be secret */
 	char origin[HX_KAFKA_URL_SIZE]; /* kafka://HOST... */
-	const char *servers;
 	const char *topics[HX_KAFKA_TOPICS_MAX];
 	size_t topic_count;
-	const char *group;
-	const char *instance; /* NULL: none */
-	const char *start;
+	char group[HX_KAFKA_NAME_SIZE];
+	char instance[HX_KAFKA_NAME_SIZE]; /* empty: none */
+	bool starts_latest;
+	char warm_up[32];      /* as it stands in the URL; what it says: */
 	int64_t warm_up_ms;    /* how much of the past is read; 0: see warm_up_count */
 	int64_t warm_up_count; /* messages of each partition; 0 and 0: none */
 	size_t held_max;       /* bytes of the messages that are in hand */
-	struct hx_kafka_property properties[HX_KAFKA_PROPERTIES_MAX + 1]; /* the last has no name */
-	size_t property_count;
 };
 
 /* INVALID with what is wrong; values are never in the message. */
 enum hapax_status hx_kafka_place_parse(
-	const char *url, struct hx_kafka_place *ret_place, struct hapax_error *err);
+	const char *text, struct hx_kafka_place *ret_place, struct hapax_error *err);
 
 #endif

@@ -166,8 +166,8 @@ rd_kafka_conf_t *hx_kafka_conf(
 	const struct hx_kafka_place *place = &source->place;
 	const struct hx_kafka_property member[] = {
 		{"group.id", place->group},
-		{"group.instance.id", place->instance},
-		{"auto.offset.reset", place->start},
+		{"group.instance.id", place->instance[0] == '\0' ? NULL : place->instance},
+		{"auto.offset.reset", place->starts_latest ? "latest" : "earliest"},
 		/* The heart of it: only what hx_kafka_store_offsets() says is committed. */
 		{"enable.auto.offset.store", "false"},
 		{"enable.auto.commit", "true"},
@@ -182,7 +182,7 @@ rd_kafka_conf_t *hx_kafka_conf(
 		{"partition.assignment.strategy", "range"},
 		{NULL, NULL},
 	};
-	const struct hx_kafka_property *lists[] = {defaults, place->properties, member, NULL};
+	const struct hx_kafka_property *lists[] = {defaults, place->url.properties, member, NULL};
 	rd_kafka_conf_t *conf;
 
 	if (role == HX_KAFKA_PRODUCER) {
@@ -191,7 +191,7 @@ rd_kafka_conf_t *hx_kafka_conf(
 	} else if (role == HX_KAFKA_REREADER) {
 		lists[2] = rereader;
 	}
-	conf = hx_kafka_client_conf(place->servers, lists, err);
+	conf = hx_kafka_client_conf(place->url.servers, lists, err);
 	if (conf == NULL)
 		return NULL;
 	/* The rereader's thread is not the one that these belong to. */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kafka_url.c - what the kafka:// URLs of sinks and sources have in common.
+ */
+#include "broker/kafka_url.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+char *hx_kafka_url_decode(struct hx_kafka_url *url, struct hapax_bytes part)
+{
+	char *at = url->text + ((const char *)part.data - url->text);
+
+	return hx_url_text(part, at, part.size + 1) ? at : NULL;
+}
+
+enum hapax_status hx_kafka_url_begin(
+	const char *text, struct hx_kafka_url *ret_url, struct hx_url *ret_parts,
+	struct hapax_error *err)
+{
+	*ret_url = (struct hx_kafka_url){.property_count = 0};
+	if (strlen(text) >= sizeof(ret_url->text))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the Kafka URL is longer than %d bytes",
+			HX_KAFKA_URL_SIZE - 1);
+	memcpy(ret_url->text, text, strlen(text));
+	if (!hx_url_split(ret_url->text, ret_parts) || !hx_url_has_scheme(ret_parts, "kafka") ||
+	    ret_parts->hosts.size == 0 || ret_parts->user.data != NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"the URL named no server, or a user, whose place is sasl.username; it looks"
+			" like kafka://HOST/TOPIC");
+	ret_url->servers = hx_kafka_url_decode(ret_url, ret_parts->hosts);
+	return ret_url->servers != NULL
+		? HAPAX_OK
+		: hx_error_set(err, HAPAX_ERR_INVALID, 0, "a server in the Kafka URL is malformed");
+}
+
+enum hapax_status hx_kafka_url_take(
+	struct hx_kafka_url *url, enum hx_kafka_use use, struct hapax_bytes name,
+	struct hapax_bytes value, struct hapax_error *err)
+{
+	struct hx_kafka_property property = {NULL, NULL};
+	enum hapax_status status;
+
+	if (name.size > 0 && value.data != NULL) {
+		property.name = hx_kafka_url_decode(url, name);
+		property.value = hx_kafka_url_decode(url, value);
+	}
+	if (property.name == NULL || property.value == NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"an option of the Kafka URL was not of the form NAME=VALUE");
+	status = hx_kafka_property_check(&property, use, err);
+	if (status != HAPAX_OK)
+		return status;
+	if (url->property_count == HX_KAFKA_PROPERTIES_MAX)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the Kafka URL has more than %d properties",
+			HX_KAFKA_PROPERTIES_MAX);
+	url->properties[url->property_count++] = property;
+	return HAPAX_OK;
+}
