@@ -34,6 +34,10 @@ enum {
 	/* Four times what common servers accept as a whole header block. */
 	HX_RESULT_HEADERS_SIZE_MAX = 64 * 1024,
 
+	/* All that belongs to the largest record: scope, texts, headers, body; and 4 KiB to spare. */
+	HX_RECORD_SIZE_MAX = 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX + HX_OWNER_SIZE_MAX +
+		HX_ERROR_TEXT_SIZE_MAX + HX_RESULT_HEADERS_SIZE_MAX + HX_RESULT_SIZE_LIMIT + 4096,
+
 	/* Parked records wait for a person; more than this nobody works through. */
 	HX_PARKED_MAX_DEFAULT = 10000,
 

@@ -11,8 +11,6 @@
 #include "processor/processor.h"
 
 enum {
-	/* A record with the largest result, and its texts. */
-	RECORD_BYTES_MAX = HX_RESULT_SIZE_LIMIT + HX_RESULT_HEADERS_SIZE_MAX + 64 * 1024,
 	/* What a run in the pool may keep: thousands of them must fit in memory. */
 	KEPT_BYTES_MAX = 4 * 1024,
 	/* And so many runs: a crowd that has gone gives its memory back. */
@@ -54,7 +52,7 @@ static bool make_room(struct hapax_run *run, size_t key_count)
 	run->keys = keys;
 	for (size_t i = run->key_capacity; i < key_count; i++) {
 		memset(&keys[i], 0, sizeof(keys[i]));
-		hx_buf_init(&keys[i].buf, RECORD_BYTES_MAX);
+		hx_buf_init(&keys[i].buf, HX_RECORD_SIZE_MAX);
 	}
 	run->key_capacity = key_count;
 	return true;

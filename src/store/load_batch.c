@@ -17,9 +17,6 @@ enum {
 
 	/* It is full early when its records are large; the last one may exceed it. */
 	BYTES_MAX = 4 * 1024 * 1024,
-
-	RECORD_BYTES_MAX = 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX + HX_OWNER_SIZE_MAX +
-		HX_ERROR_TEXT_SIZE_MAX + HX_RESULT_HEADERS_SIZE_MAX + HX_RESULT_SIZE_LIMIT,
 };
 
 struct hx_load_batch {
@@ -35,7 +32,7 @@ struct hx_load_batch *hx_load_batch_new(void)
 	struct hx_load_batch *batch = hx_alloc_zero(1, sizeof(*batch));
 
 	for (size_t i = 0; batch != NULL && i < RECORDS_MAX; i++)
-		hx_buf_init(&batch->bufs[i], RECORD_BYTES_MAX);
+		hx_buf_init(&batch->bufs[i], HX_RECORD_SIZE_MAX);
 	return batch;
 }
 

@@ -7,9 +7,9 @@
 #include <hapax/hapax.h>
 
 #include "base/limits.h"
+#include "base/owner.h"
 #include "cli/frame/key_command.h"
 #include "cli/input/duration_text.h"
-#include "cli/input/owner.h"
 #include "cli/input/payload.h"
 #include "cli/print/outcome_out.h"
 

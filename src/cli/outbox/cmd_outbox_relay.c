@@ -5,10 +5,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/owner.h"
 #include "cli/frame/interrupt.h"
 #include "wire/json/json_write.h"
 #include "cli/outbox/cmd_outbox.h"
-#include "cli/input/owner.h"
 #include "cli/frame/report.h"
 
 static const char *name_of(enum hapax_relay_event event)

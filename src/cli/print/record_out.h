@@ -11,12 +11,6 @@
 #include "cli/print/out.h"
 #include "wire/record/record_json.h"
 
-/* Everything that belongs to the largest record. */
-enum {
-	HX_RECORD_SIZE_MAX = HX_RESULT_SIZE_LIMIT + HX_RESULT_HEADERS_SIZE_MAX + HX_KEY_SIZE_MAX +
-		2 * HX_SCOPE_PART_SIZE_MAX + HX_OWNER_SIZE_MAX + HX_ERROR_TEXT_SIZE_MAX + 4096,
-};
-
 enum { HX_SCOPE_SIZE_MAX = 2 * HX_SCOPE_PART_SIZE_MAX + 1 };
 
 /* "tenant/group" in out; returns its bytes. */

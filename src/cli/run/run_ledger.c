@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/owner.h"
 #include "base/stream.h"
-#include "cli/input/owner.h"
 #include "cli/print/record_out.h"
 #include "cli/frame/report.h"
 #include "cli/run/run_signal.h"

@@ -3,14 +3,13 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/process.h"
+#include "base/owner.h"
 #include "config/config.h"
 
-enum { OWNER_SIZE = 128 };
+enum { OWNER_SIZE = HX_OWNER_SIZE_MAX + sizeof(", hapax serve") };
 
 /* One relay, from open to close. */
 struct relay_work {
@@ -66,13 +65,10 @@ static void on_report(void *context, enum hapax_relay_event event, const char *t
 /* Who we are, for people who ask who relays. */
 static void name_owner(char owner[OWNER_SIZE])
 {
-	char host[65] = "localhost";
+	char text[HX_OWNER_SIZE_MAX + 1];
 
-	if (gethostname(host, sizeof(host)) != 0)
-		(void)snprintf(host, sizeof(host), "localhost");
-	/* A name that was cut need not end with a NUL. */
-	host[sizeof(host) - 1] = '\0';
-	(void)snprintf(owner, OWNER_SIZE, "%s pid %d, hapax serve", host, (int)hx_process_id());
+	hx_owner_text(text);
+	(void)snprintf(owner, OWNER_SIZE, "%s, hapax serve", text);
 }
 
 static enum hapax_status open_work(

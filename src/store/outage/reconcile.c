@@ -36,8 +36,6 @@
 enum {
 	BATCH_RECORDS = 256,
 	BATCH_BYTES = 4 * 1024 * 1024,
-	RECORD_BYTES_MAX = 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX + HX_OWNER_SIZE_MAX +
-		HX_ERROR_TEXT_SIZE_MAX + HX_RESULT_HEADERS_SIZE_MAX + HX_RESULT_SIZE_LIMIT,
 	/* Of a larger record the memory is given back, or a batch would come to keep gigabytes. */
 	KEPT_BYTES_MAX = 16 * 1024,
 };
@@ -451,8 +449,8 @@ enum hapax_status hapax_journal_reconcile(
 	pass->reconcile = reconcile;
 	pass->err = err;
 	for (size_t i = 0; i < BATCH_RECORDS; i++) {
-		hx_buf_init(&pass->entries[i].buf, RECORD_BYTES_MAX);
-		hx_buf_init(&pass->entries[i].forgotten_buf, RECORD_BYTES_MAX);
+		hx_buf_init(&pass->entries[i].buf, HX_RECORD_SIZE_MAX);
+		hx_buf_init(&pass->entries[i].forgotten_buf, HX_RECORD_SIZE_MAX);
 	}
 	status = settle_all(pass);
 	for (size_t i = 0; i < BATCH_RECORDS; i++) {

@@ -9,7 +9,6 @@
  */
 #include "store/sqlite/sqlite_group.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -27,9 +26,6 @@ enum {
 
 	/* A buffer larger than this is given back after the batch. */
 	SLOT_BYTES_KEPT = 64 * 1024,
-
-	RECORD_BYTES_MAX = 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX + HX_OWNER_SIZE_MAX +
-		HX_ERROR_TEXT_SIZE_MAX + HX_RESULT_HEADERS_SIZE_MAX + HX_RESULT_SIZE_LIMIT,
 };
 
 /* Of private_state: the check in store.c refused the operation. */
@@ -76,7 +72,7 @@ static bool reserve_slots(struct hx_sqlite_workspace *workspace, size_t count)
 	if (slots == NULL)
 		return false;
 	for (size_t i = workspace->slot_count; i < count; i++)
-		hx_buf_init(&slots[i].buf, RECORD_BYTES_MAX);
+		hx_buf_init(&slots[i].buf, HX_RECORD_SIZE_MAX);
 	workspace->slots = slots;
 	workspace->slot_count = count;
 	return true;
@@ -88,38 +84,11 @@ void hx_sqlite_ops_begin(struct hapax_op *ops, size_t count)
 		ops[i].private_state = ops[i].status == HAPAX_OK ? 0 : OP_REFUSED;
 }
 
-static bool has_token_input(const struct hapax_op *op)
-{
-	return op->type == HAPAX_OP_RENEW || op->type == HAPAX_OP_COMPLETE ||
-		op->type == HAPAX_OP_RELEASE || op->type == HAPAX_OP_PARK;
-}
-
-/* As if nobody had answered yet: a batch may be decided more than once. */
-static void reset_answer(struct hapax_op *op)
-{
-	op->status = HAPAX_OK;
-	op->outcome = HAPAX_OUTCOME_NONE;
-	op->attempt = 0;
-	op->unverified = 0;
-	op->first_seen_ms = 0;
-	op->expires_ms = HAPAX_TIME_NEVER;
-	op->lease_left_ms = 0;
-	if (!has_token_input(op))
-		op->token = 0;
-}
-
-static void fail_op(struct hapax_op *op, enum hapax_status status)
-{
-	assert(status != HAPAX_OK);
-	reset_answer(op);
-	op->status = status;
-}
-
 void hx_sqlite_ops_fail(struct hapax_op *ops, size_t count, enum hapax_status status)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!(ops[i].private_state & OP_REFUSED))
-			fail_op(&ops[i], status);
+			hx_store_refuse(&ops[i], status);
 	}
 }
 
@@ -148,7 +117,7 @@ static int load_row(
 	slot->has_row = status == HAPAX_OK;
 	slot->is_live = status == HAPAX_OK;
 	if (status != HAPAX_OK)
-		fail_op(op, status);
+		hx_store_refuse(op, status);
 	return SQLITE_OK;
 }
 
@@ -191,7 +160,8 @@ static int load_all(
 		workspace->slots[i].transition.effect = HX_EFFECT_NONE;
 		if (group->ops[i].private_state & OP_REFUSED)
 			continue;
-		reset_answer(&group->ops[i]);
+		/* As if nobody had answered yet: a batch may be decided more than once. */
+		hx_store_refuse(&group->ops[i], HAPAX_OK);
 		code = load(transaction, &group->ops[i], &workspace->slots[i]);
 	}
 	return code;
@@ -261,7 +231,7 @@ static void decide_all(
 			continue;
 		if (is_exhausted) {
 			slot->transition.effect = HX_EFFECT_NONE;
-			fail_op(&group->ops[i], HAPAX_ERR_LIMIT);
+			hx_store_refuse(&group->ops[i], HAPAX_ERR_LIMIT);
 			continue;
 		}
 		*token = rules.fresh_token;
@@ -315,7 +285,7 @@ static int limit_all(
 			&is_over);
 		if (is_over) {
 			slot->transition.effect = HX_EFFECT_NONE;
-			fail_op(&group->ops[i], HAPAX_ERR_LIMIT);
+			hx_store_refuse(&group->ops[i], HAPAX_ERR_LIMIT);
 		}
 	}
 	return code;
@@ -354,7 +324,7 @@ static void hand_out(struct hapax_op *op, struct hx_sqlite_slot *slot)
 	if (status == HAPAX_OK)
 		return;
 	slot->transition.effect = HX_EFFECT_NONE;
-	fail_op(op, status);
+	hx_store_refuse(op, status);
 }
 
 static void hand_out_all(struct hx_sqlite_workspace *workspace, const struct hx_sqlite_group *group)
@@ -376,7 +346,7 @@ static void skip_all(
 		slot->transition.effect = HX_EFFECT_NONE;
 		if (op->status != HAPAX_OK || op->outcome != HAPAX_OUTCOME_SKIPPED)
 			continue;
-		reset_answer(op);
+		hx_store_refuse(op, HAPAX_OK);
 		op->outcome = HAPAX_OUTCOME_SKIPPED;
 		if (record_before(slot) != NULL)
 			hx_transition_describe(record_before(slot), transaction->now_ms, op);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * owner.h - who we are, for people who read a record.
+ * owner.h - who we are, for people who read a record or ask who relays.
+ *
+ * Threads: any.
  */
-#ifndef HX_CLI_INPUT_OWNER_H
-#define HX_CLI_INPUT_OWNER_H
+#ifndef HX_OWNER_H
+#define HX_OWNER_H
 
 #include "base/limits.h"
 

@@ -2,7 +2,7 @@
 /*
  * owner.c - who we are, for people who read a record.
  */
-#include "cli/input/owner.h"
+#include "base/owner.h"
 
 #include <stdio.h>
 #include <unistd.h>
