@@ -79,11 +79,6 @@ static int64_t time_after(int64_t now_ms, int64_t span_ms)
 	return end;
 }
 
-bool hx_transition_has_token(const struct hapax_op *op)
-{
-	return op->type >= HAPAX_OP_RENEW && op->type <= HAPAX_OP_PARK;
-}
-
 bool hx_transition_tells_token(const struct hapax_op *op)
 {
 	return op->outcome == HAPAX_OUTCOME_ACQUIRED || op->outcome == HAPAX_OUTCOME_APPLIED ||

@@ -53,7 +53,10 @@ void hx_transition_sweep(
 	struct hx_transition *ret);
 
 /* Did the caller bring the token? Then the answer leaves it alone. */
-bool hx_transition_has_token(const struct hapax_op *op);
+static inline bool hx_transition_has_token(const struct hapax_op *op)
+{
+	return op->type >= HAPAX_OP_RENEW && op->type <= HAPAX_OP_PARK;
+}
 
 /*
  * Does the answer of op, which has an outcome, carry the record's token? Only if the token is

@@ -54,7 +54,7 @@ static inline void hx_store_refuse(struct hapax_op *op, enum hapax_status status
 	op->expires_ms = HAPAX_TIME_NEVER;
 	op->lease_left_ms = 0;
 	/* Where the token came in it stays; where it goes out there is none. */
-	if (op->type < HAPAX_OP_RENEW || op->type > HAPAX_OP_PARK)
+	if (!hx_transition_has_token(op))
 		op->token = 0;
 }
 

@@ -196,12 +196,6 @@ uint64_t hx_work_bytes(const struct hapax_op *op, uint64_t result_size_max)
 	return hx_arena_room(size);
 }
 
-/* Renew, complete, release, park: the work was done, or is being done. */
-static bool ends_a_claim(const struct hapax_op *op)
-{
-	return op->type >= HAPAX_OP_RENEW && op->type <= HAPAX_OP_PARK;
-}
-
 static void leave_out_all(struct hapax_record *next)
 {
 	hx_result_omit_body(&next->result);
@@ -234,7 +228,7 @@ static enum hapax_status admit_limited(
 	};
 	enum hapax_status status;
 
-	if (ends_a_claim(work->op)) {
+	if (hx_transition_has_token(work->op)) {
 		admit_end(work, context, &admission);
 		return HAPAX_OK;
 	}
@@ -281,7 +275,7 @@ static enum hapax_status stage(
 		hx_index_raise_token(context->index, work->transition.next.token);
 	if (work->transition.effect == HX_EFFECT_PUT) {
 		status = put(work, context, staged);
-		if (status == HAPAX_ERR_LIMIT && ends_a_claim(work->op)) {
+		if (status == HAPAX_ERR_LIMIT && hx_transition_has_token(work->op)) {
 			leave_out_all(&work->transition.next);
 			status = put(work, context, staged);
 		}

@@ -133,15 +133,11 @@ static bool is_claim(const struct hapax_op *op)
 	return op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK;
 }
 
-static bool has_token(const struct hapax_op *op)
-{
-	return op->type >= HAPAX_OP_RENEW && op->type <= HAPAX_OP_PARK;
-}
-
 /* Where op goes while the store is away. */
 static enum route route_away(const struct hx_guard *guard, const struct hapax_op *op)
 {
-	if (guard->options.journal != NULL && has_token(op) && hx_journal_gave(op->token))
+	if (guard->options.journal != NULL && hx_transition_has_token(op) &&
+	    hx_journal_gave(op->token))
 		return ROUTE_JOURNAL;
 	if (!hx_guard_continues(guard, op))
 		return ROUTE_NOWHERE;
@@ -155,7 +151,7 @@ static enum route route_back(const struct hapax_op *op, const struct hapax_op *q
 {
 	bool is_in_journal = question->outcome == HAPAX_OUTCOME_FOUND;
 
-	if (has_token(op))
+	if (hx_transition_has_token(op))
 		return hx_journal_gave(op->token) ? ROUTE_JOURNAL : ROUTE_STORE;
 	return is_in_journal && (is_claim(op) || op->type == HAPAX_OP_LOOKUP) ? ROUTE_JOURNAL
 									      : ROUTE_STORE;
@@ -532,7 +528,8 @@ static bool has_journal_token(const struct hx_relay *relay)
 
 	for (size_t i = 0; i < relay->count; i++)
 		has_any = has_any ||
-			(has_token(&relay->ops[i]) && hx_journal_gave(relay->ops[i].token));
+			(hx_transition_has_token(&relay->ops[i]) &&
+		         hx_journal_gave(relay->ops[i].token));
 	return has_any && relay->guard->options.journal != NULL;
 }
 

@@ -75,7 +75,7 @@ void hx_server_write_op(
 	hx_json_write_any(json, "tenant", op->tenant);
 	hx_json_write_any(json, "group", op->group);
 	hx_json_write_any(json, "key", op->key);
-	if (op->type >= HAPAX_OP_RENEW && op->type <= HAPAX_OP_PARK)
+	if (hx_transition_has_token(op))
 		hx_json_write_unsigned(json, "token", op->token);
 	write_claim(json, op);
 	write_condition(json, op);
