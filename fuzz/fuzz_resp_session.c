@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "resp/errand.h"
+#include "resp/resp_job.h"
 #include "resp/resp_session.h"
 #include "wire/resp/resp_reply.h"
 

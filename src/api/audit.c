@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/io.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 #include "wire/record/record_json.h"
 
 enum { LIMIT_DEFAULT = 100, LINE_SIZE_MAX = 16 * 1024 };

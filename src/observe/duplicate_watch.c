@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "observe/metrics/cells.h"
-#include "observe/log/log_line.h"
+#include "observe/logger/logger_line.h"
 
 /* Of one scope, as it was when it was looked at last. */
 struct seen {

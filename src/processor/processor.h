@@ -21,7 +21,7 @@
 #include "base/list.h"
 #include "base/thread.h"
 #include "base/timer_heap.h"
-#include "processor/line.h"
+#include "processor/key_queue.h"
 #include "processor/ticker.h"
 
 struct hx_batch;

@@ -14,7 +14,7 @@
 
 #include <hapax/processor.h>
 
-#include "processor/line.h"
+#include "processor/key_queue.h"
 #include "processor/pump.h"
 #include "processor/run.h"
 

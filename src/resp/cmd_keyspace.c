@@ -2,7 +2,7 @@
 /*
  * cmd_keyspace.c - commands about all keys: SCAN, DBSIZE, FLUSHDB and FLUSHALL.
  *
- * They walk through the scope of the client, as errands (errand.h). What a cursor means is
+ * They walk through the scope of the client, as errands (resp_job.h). What a cursor means is
  * kept by the service, since clients give it back as a number.
  */
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "resp/resp_command.h"
 #include "resp/commands.h"
-#include "resp/errand.h"
+#include "resp/resp_job.h"
 
 enum {
 	SCAN_COUNT_DEFAULT = 10,

@@ -10,7 +10,7 @@
 #include "base/limits.h"
 #include "resp/resp_command.h"
 #include "resp/commands.h"
-#include "resp/errand.h"
+#include "resp/resp_job.h"
 
 enum {
 	/* Planned in one go, but for a transaction: then others have their turn. */

@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 #include "source/handler/command_handler.h"
-#include "source/consume/intake.h"
+#include "source/consume/in_flight.h"
 
 enum { ROOM = 64 * 1024, LARGE = ROOM + 1, TRACES = 3 };
 

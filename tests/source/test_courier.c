@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/thread.h"
-#include "source/courier.h"
+#include "source/io_thread.h"
 
 enum { PARCELS = 3 };
 

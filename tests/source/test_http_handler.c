@@ -22,7 +22,7 @@
 #include "net/system.h"
 #include "source/consume/consumer.h"
 #include "source/handler/http_handler.h"
-#include "source/consume/intake.h"
+#include "source/consume/in_flight.h"
 #include "support/processor_case.h"
 
 enum { TURNS_MAX = 100000, WITHIN_MS = 899, LEASE_MS = 900 };

@@ -15,7 +15,7 @@
 
 #include "base/thread.h"
 #include "source/consume/consumer.h"
-#include "source/consume/intake.h"
+#include "source/consume/in_flight.h"
 #include "source/handler/workers.h"
 #include "support/processor_case.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "resp/errand.h"
+#include "resp/resp_job.h"
 #include "wire/resp/resp.h"
 
 enum { SIZE_MAX_OF_TEXT = 1 << 26, VALUE_SIZE_MAX = 4096 };

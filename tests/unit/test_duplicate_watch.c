@@ -17,7 +17,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/stream.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 #include "observe/metrics/metrics.h"
 
 static void decide(

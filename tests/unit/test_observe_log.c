@@ -3,7 +3,7 @@
  * Log lines: both forms to the byte, E12's and A10's fields, hashed keys, limits, and a
  * reader that does not read.
  */
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,9 +21,9 @@
 #include "base/clock.h"
 #include "base/stream.h"
 #include "base/thread.h"
-#include "observe/log/log_format.h"
-#include "observe/log/log_line.h"
-#include "observe/log/log_rate.h"
+#include "observe/logger/logger_format.h"
+#include "observe/logger/logger_line.h"
+#include "observe/logger/logger_rate.h"
 #include "support/scale.h"
 #include "wire/json/json.h"
 

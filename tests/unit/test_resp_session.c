@@ -18,7 +18,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/sha256.h"
-#include "resp/errand.h"
+#include "resp/resp_job.h"
 #include "support/resp_case.h"
 #include "wire/resp/resp_reply.h"
 

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "observe/health.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 #include "observe/metrics/metrics.h"
 #include "observe/metrics/metrics_consumers.h"
 #include "serve/admin/auth.h"

@@ -6,7 +6,7 @@
 
 #include "api/api.h"
 #include "observe/feed.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 #include "observe/metrics/metrics.h"
 #include "serve/admin/auth.h"
 #include "serve/daemon/daemon.h"

@@ -3,7 +3,7 @@
 
 #include "base/macros.h"
 #include "config/config.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 
 enum {
 	/* What the daemon has open while nobody is there, generously. */

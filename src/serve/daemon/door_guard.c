@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "net/address.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 
 /* Is anybody at all told apart from everybody? */
 static bool knows_clients(

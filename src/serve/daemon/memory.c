@@ -6,7 +6,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/memory_limit.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 
 static size_t to_size(uint64_t value)
 {

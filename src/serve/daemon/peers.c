@@ -10,7 +10,7 @@
 #include "base/siphash.h"
 #include "base/time.h"
 #include "net/address.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 
 #define MINUTE_NS (60 * HX_NS_PER_S)
 

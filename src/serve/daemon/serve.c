@@ -26,7 +26,7 @@
 #include "net/tls/tls.h"
 #include "observe/duplicate_watch.h"
 #include "observe/feed.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 #include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"

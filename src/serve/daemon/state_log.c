@@ -7,7 +7,7 @@
  */
 #include "base/macros.h"
 #include "observe/health.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 #include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
 #include "serve/daemon/probe.h"

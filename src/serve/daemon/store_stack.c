@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 #include "store/tenant/tenant_limit.h"
 
 /* Between two lines on how far the store has been read. */

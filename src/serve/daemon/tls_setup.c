@@ -8,7 +8,7 @@
 #include "base/io.h"
 #include "base/time.h"
 #include "net/tls/tls.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 #include "serve/daemon/service_manager.h"
 
 enum { WARN_DAYS = 14 };

@@ -20,8 +20,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "observe/log/log.h"
-#include "observe/log/log_line.h"
+#include "observe/logger/logger.h"
+#include "observe/logger/logger_line.h"
 #include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"

@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 #include "observe/metrics/metrics.h"
 #include "processor/http_status.h"
 #include "serve/daemon/daemon.h"

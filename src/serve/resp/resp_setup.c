@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/limits.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 #include "serve/daemon/daemon.h"
 
 enum { REMOTE_REFRESH_SECONDS = 600 };

@@ -27,7 +27,7 @@
 #include <hapax/error.h>
 
 #include "base/thread.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 
 struct hx_background;
 struct hx_config;

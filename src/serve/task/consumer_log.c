@@ -10,7 +10,7 @@
 #include <hapax/source.h>
 
 #include "base/macros.h"
-#include "observe/log/log_line.h"
+#include "observe/logger/logger_line.h"
 #include "serve/task/background.h"
 
 enum { FIELDS_MAX = 7 };

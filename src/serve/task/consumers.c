@@ -16,7 +16,7 @@
 #include "base/thread.h"
 #include "config/config.h"
 #include "observe/feed.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 #include "observe/metrics/metrics_consumers.h"
 #include "serve/task/background.h"
 #include "serve/task/consumer_log.h"

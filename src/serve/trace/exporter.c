@@ -20,7 +20,7 @@
 #include "base/random.h"
 #include "config/config.h"
 #include "net/tls/tls.h"
-#include "observe/log/log.h"
+#include "observe/logger/logger.h"
 #include "wire/http1/http1_text.h"
 #include "wire/http1/http1_write.h"
 

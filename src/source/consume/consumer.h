@@ -27,8 +27,8 @@
 #include "base/random.h"
 #include "source/handler/handler.h"
 #include "source/consume/identity.h"
-#include "source/consume/intake.h"
-#include "source/consume/lane.h"
+#include "source/consume/in_flight.h"
+#include "source/consume/ordering_queue.h"
 #include "source/consume/warm_up.h"
 
 /* A list of intakes, linked both ways. */

@@ -26,7 +26,7 @@
 #include "source/handler/command_handler.h"
 #include "source/consume/consumer.h"
 #include "source/handler/http_handler.h"
-#include "source/handler/joint.h"
+#include "source/handler/tx_session.h"
 #include "source/handler/workers.h"
 
 #define TTL_MS_DEFAULT     (7 * HX_MS_PER_DAY)

@@ -11,7 +11,7 @@
 #ifndef HX_SOURCE_HANDLER_EVENT_WRITER_H
 #define HX_SOURCE_HANDLER_EVENT_WRITER_H
 
-#include "source/consume/intake.h"
+#include "source/consume/in_flight.h"
 #include "wire/http1/http1_write.h"
 
 /* Attributes as fields; *ret_body is the data, borrowed from the message. */

@@ -7,7 +7,7 @@
 #ifndef HX_SOURCE_HANDLER_HANDLER_H
 #define HX_SOURCE_HANDLER_HANDLER_H
 
-#include "source/consume/intake.h"
+#include "source/consume/in_flight.h"
 
 struct hx_handler;
 
@@ -34,7 +34,7 @@ struct hx_route {
 	struct hapax_run_options unprotected; /* the same for events without a key */
 	hapax_handler_fn *fn;                 /* of a function */
 	void *context;
-	/* With transactions fn is that of joint.h, which calls this one. */
+	/* With transactions fn is that of tx_session.h, which calls this one. */
 	hapax_handler_fn *inner;
 	void *inner_context;
 	struct hapax_run_options inner_run;

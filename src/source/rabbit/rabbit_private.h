@@ -22,7 +22,7 @@
 
 #include "base/buf.h"
 #include "broker/rabbit.h"
-#include "source/courier.h"
+#include "source/io_thread.h"
 #include "source/rabbit/queue_place.h"
 
 enum hx_rabbit_delivery_state {

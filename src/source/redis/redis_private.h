@@ -18,7 +18,7 @@
 #ifndef HX_SOURCE_REDIS_PRIVATE_H
 #define HX_SOURCE_REDIS_PRIVATE_H
 
-#include "source/courier.h"
+#include "source/io_thread.h"
 #include "source/redis/stream_connection.h"
 #include "source/redis/stream_place.h"
 

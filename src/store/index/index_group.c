@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "store/core.h"
-#include "store/index/index_journal.h"
+#include "store/index/write_ahead.h"
 
 /* Groups up to this size need no allocation. */
 enum { MEMBERS_ON_STACK = 4 };

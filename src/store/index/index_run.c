@@ -10,7 +10,7 @@
 
 #include "store/core.h"
 #include "store/index/index_group.h"
-#include "store/index/index_journal.h"
+#include "store/index/write_ahead.h"
 #include "store/index/mark.h"
 
 /*

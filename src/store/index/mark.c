@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "store/index/index_journal.h"
+#include "store/index/write_ahead.h"
 
 static void answer(
 	struct hapax_op *op, enum hapax_outcome outcome, uint64_t token, int64_t first_seen_ms,

@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "record/record.h"
 #include "store/core.h"
-#include "store/index/index_journal.h"
+#include "store/index/write_ahead.h"
 
 /* What a record takes beside the bytes that a caller gave. */
 enum { RECORD_BYTES = 96 };

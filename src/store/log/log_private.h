@@ -12,7 +12,7 @@
 #include "store/index/work.h"
 #include "store/log/write/counts.h"
 #include "store/log/write/queue.h"
-#include "store/log/tidy/shelf.h"
+#include "store/log/tidy/result_files.h"
 #include "store/log/write/writer.h"
 #include "store/request_queue.h"
 

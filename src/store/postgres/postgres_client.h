@@ -13,7 +13,7 @@
 
 #include <hapax/ext/store_ops.h>
 
-#include "store/postgres/postgres_lane.h"
+#include "store/postgres/postgres_pipeline.h"
 #include "store/postgres/postgres_listener.h"
 #include "store/request_queue.h"
 

@@ -20,7 +20,7 @@
 #include "base/limits.h"
 #include "store/log/read/kill_set.h"
 #include "store/log/format/listing.h"
-#include "store/log/tidy/shelf.h"
+#include "store/log/tidy/result_files.h"
 
 enum {
 	MODE_FILE = 0600,

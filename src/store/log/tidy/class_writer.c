@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "store/index/packed_key.h"
 #include "store/log/format/endian.h"
-#include "store/log/tidy/shelf.h"
+#include "store/log/tidy/result_files.h"
 
 enum {
 	/* Dense: large frames, little in between. */

@@ -8,7 +8,7 @@
  *      gives up their segment.
  *  (3) A segment is removed only after a manifest without it is durable.
  *  (4) Only then do records in memory leave their large results in what was made, and
- *      before the files that they were in are given up (shelve.c).
+ *      before the files that they were in are given up (evict_results.c).
  *  (5) A REMOVE is dropped only when no class segment stays that was made before it:
  *      nothing is copied that was dead when the copying began.
  *

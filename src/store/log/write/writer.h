@@ -2,7 +2,7 @@
 /*
  * writer.h - the end of the log: a frame in the making, and where it goes.
  *
- * Changes of the index come in through journal (store/index/index_journal.h); what the
+ * Changes of the index come in through journal (store/index/write_ahead.h); what the
  * log itself has to say is appended by hx_log_writer_append(). A commit writes the
  * frame, and everything in it is durable when it returns HAPAX_OK.
  *
@@ -12,7 +12,7 @@
 #define HX_STORE_LOG_WRITE_WRITER_H
 
 #include "base/thread.h"
-#include "store/index/index_journal.h"
+#include "store/index/write_ahead.h"
 #include "store/log/write/inflight.h"
 #include "store/log/format/segment.h"
 

@@ -21,7 +21,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "store/core.h"
-#include "store/postgres/tx/postgres_bracket.h"
+#include "store/postgres/tx/postgres_savepoint.h"
 #include "store/postgres/postgres_fault.h"
 #include "store/postgres/postgres_operation.h"
 #include "store/postgres/postgres_store.h"

@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "store/core.h"
 #include "store/sqlite/sqlite_batch.h"
-#include "store/sqlite/tx/sqlite_bracket.h"
+#include "store/sqlite/tx/sqlite_savepoint.h"
 #include "store/sqlite/sqlite_connection.h"
 #include "store/sqlite/scan.h"
 #include "store/sqlite/sqlite_schema.h"

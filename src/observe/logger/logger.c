@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * logger.c - lines from any thread, written by one of the log's own.
+ *
+ * Lines wait in one buffer while another is being written; the two change places. The
+ * writer asks before each write whether it would block, and writes at most PIPE_BUF
+ * bytes, which a pipe takes at once and whole: so it can always be told to give up, and
+ * lines of several processes do not mix.
+ */
+#include "observe/logger/logger.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/io.h"
+#include "base/stream.h"
+#include "base/thread.h"
+#include "observe/logger/logger_format.h"
+#include "observe/logger/logger_rate.h"
+
+_Static_assert((int)HX_LOG_LINE_MAX <= (int)PIPE_BUF, "a line is written at once");
+
+/* How long the writer waits for a reader before it looks whether it should give up. */
+enum { PATIENCE_MS = 100 };
+
+struct hx_log {
+	int file;
+	const struct hapax_clock *clock;
+	_Atomic int level;
+	_Atomic int format;
+	_Atomic int keys;
+	_Atomic bool has_priority;
+	_Atomic uint64_t limit;
+	_Atomic uint64_t suppressed;
+	_Atomic uint64_t lost;
+	struct hx_log_rate rate;
+
+	struct hx_mutex mutex;   /* of all below but writing */
+	struct hx_cond work;     /* there are lines, or the end has come */
+	struct hx_cond progress; /* written grew */
+	struct hapax_buf waiting;
+	struct hapax_buf writing; /* the writer's own */
+	uint64_t queued;          /* bytes that ever waited */
+	uint64_t written;         /* of them: written or lost */
+	uint64_t lost_told;
+	bool is_ending;
+	_Atomic bool gives_up;
+	struct hx_thread writer;
+};
+
+/* ------------------------------------------------------------------ the writer */
+
+static size_t count_lines(const unsigned char *data, size_t size)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < size; i++)
+		count += data[i] == '\n';
+	return count;
+}
+
+/* As many whole lines as fit into one write. */
+static size_t next_piece(const unsigned char *data, size_t size)
+{
+	size_t end = 0;
+
+	if (size <= PIPE_BUF)
+		return size;
+	for (size_t i = 0; i < PIPE_BUF; i++) {
+		if (data[i] == '\n')
+			end = i + 1;
+	}
+	assert(end > 0);
+	return end;
+}
+
+/* Wait until file takes something. False: give up. */
+static bool wait_for_reader(struct hx_log *log)
+{
+	while (!atomic_load_explicit(&log->gives_up, memory_order_relaxed)) {
+		struct pollfd fd = {.fd = log->file, .events = POLLOUT};
+		int ready = hx_stream_wait(&fd, 1, hx_clock_mono_ns() + PATIENCE_MS * HX_NS_PER_MS);
+
+		/* An error shows in the write. */
+		if (ready != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Bytes of data that were written; fewer: the rest is lost. */
+static size_t write_piece(struct hx_log *log, const unsigned char *data, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t result;
+
+		if (!wait_for_reader(log))
+			break;
+		result = hx_stream_write(log->file, data + done, size - done);
+		if (result < 0 && result != -EINTR && result != -EAGAIN)
+			break;
+		if (result > 0)
+			done += (size_t)result;
+	}
+	return done;
+}
+
+static void write_all(struct hx_log *log)
+{
+	const unsigned char *data = log->writing.data;
+	size_t size = log->writing.size;
+
+	while (size > 0) {
+		size_t piece = next_piece(data, size);
+		size_t done = write_piece(log, data, piece);
+
+		if (done < piece)
+			atomic_fetch_add_explicit(
+				&log->lost, count_lines(data + done, piece - done),
+				memory_order_relaxed);
+		hx_mutex_lock(&log->mutex);
+		log->written += piece;
+		hx_cond_broadcast(&log->progress);
+		hx_mutex_unlock(&log->mutex);
+		data += piece;
+		size -= piece;
+	}
+	hx_buf_clear(&log->writing);
+}
+
+static void writer_run(void *arg)
+{
+	struct hx_log *log = arg;
+	bool is_last = false;
+
+	while (!is_last) {
+		struct hapax_buf lines;
+
+		hx_mutex_lock(&log->mutex);
+		while (log->waiting.size == 0 && !log->is_ending)
+			hx_cond_wait(&log->work, &log->mutex);
+		is_last = log->is_ending && log->waiting.size == 0;
+		lines = log->waiting;
+		log->waiting = log->writing;
+		log->writing = lines;
+		hx_mutex_unlock(&log->mutex);
+		write_all(log);
+	}
+}
+
+/* ------------------------------------------------------------------ life */
+
+void hx_log_configure(struct hx_log *log, const struct hx_log_options *options)
+{
+	atomic_store_explicit(&log->level, (int)options->level, memory_order_relaxed);
+	atomic_store_explicit(&log->format, (int)options->format, memory_order_relaxed);
+	atomic_store_explicit(&log->keys, (int)options->keys, memory_order_relaxed);
+	atomic_store_explicit(&log->has_priority, options->has_priority, memory_order_relaxed);
+	atomic_store_explicit(&log->limit, options->rate, memory_order_relaxed);
+}
+
+static void log_free(struct hx_log *log)
+{
+	hx_cond_done(&log->progress);
+	hx_cond_done(&log->work);
+	hx_mutex_done(&log->mutex);
+	hx_buf_done(&log->waiting);
+	hx_buf_done(&log->writing);
+	hx_free(log);
+}
+
+enum hapax_status hx_log_new(
+	int file, const struct hx_log_options *options, struct hx_log **ret_log,
+	struct hapax_error *err)
+{
+	struct hx_log *log = hx_alloc_zero(1, sizeof(*log));
+	enum hapax_status status;
+
+	if (log == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a log");
+	log->file = file;
+	log->clock = options->clock == NULL ? hapax_clock_system() : options->clock;
+	hx_log_configure(log, options);
+	hx_mutex_init(&log->mutex);
+	hx_cond_init(&log->work);
+	hx_cond_init(&log->progress);
+	hx_buf_init(&log->waiting, HX_LOG_WAITING_MAX);
+	hx_buf_init(&log->writing, HX_LOG_WAITING_MAX);
+	status = hx_thread_start(&log->writer, writer_run, log, "hapax-log", err);
+	if (status != HAPAX_OK) {
+		log_free(log);
+		return status;
+	}
+	*ret_log = log;
+	return HAPAX_OK;
+}
+
+bool hx_log_flush(struct hx_log *log, int64_t deadline_ns)
+{
+	bool is_written;
+	uint64_t goal;
+
+	hx_mutex_lock(&log->mutex);
+	goal = log->queued;
+	while (log->written < goal &&
+	       hx_cond_wait_until_ns(&log->progress, &log->mutex, deadline_ns))
+		continue;
+	is_written = log->written >= goal;
+	hx_mutex_unlock(&log->mutex);
+	return is_written;
+}
+
+void hx_log_close(struct hx_log *log, int64_t wait_ms)
+{
+	if (log == NULL)
+		return;
+	hx_log_tick(log);
+	(void)hx_log_flush(log, hx_clock_mono_ns() + wait_ms * HX_NS_PER_MS);
+	atomic_store_explicit(&log->gives_up, true, memory_order_relaxed);
+	hx_mutex_lock(&log->mutex);
+	log->is_ending = true;
+	hx_cond_signal(&log->work);
+	hx_mutex_unlock(&log->mutex);
+	hx_thread_join(&log->writer);
+	log_free(log);
+}
+
+/* ------------------------------------------------------------------ lines */
+
+bool hx_log_takes(const struct hx_log *log, enum hx_log_level level)
+{
+	return log != NULL && (int)level >= atomic_load_explicit(&log->level, memory_order_relaxed);
+}
+
+static void enqueue(struct hx_log *log, const char *text, size_t size)
+{
+	enum hapax_status status;
+
+	hx_mutex_lock(&log->mutex);
+	status = hx_buf_append(&log->waiting, text, size);
+	if (status == HAPAX_OK) {
+		log->queued += size;
+		hx_cond_signal(&log->work);
+	}
+	hx_mutex_unlock(&log->mutex);
+	if (status != HAPAX_OK)
+		atomic_fetch_add_explicit(&log->lost, 1, memory_order_relaxed);
+}
+
+static void make_line(
+	struct hx_log *log, enum hx_log_level level, const char *msg,
+	const struct hx_log_field *fields, size_t field_count, uint64_t suppressed)
+{
+	char text[HX_LOG_LINE_MAX];
+	struct hx_log_line line = {
+		.format = (enum hx_log_format)atomic_load_explicit(
+			&log->format, memory_order_relaxed),
+		.keys = (enum hx_log_keys)atomic_load_explicit(&log->keys, memory_order_relaxed),
+		.has_priority = atomic_load_explicit(&log->has_priority, memory_order_relaxed),
+		.level = level,
+		.wall_ms = log->clock->wall_ms(log->clock->context),
+		.msg = msg,
+		.fields = fields,
+		.field_count = field_count,
+		.suppressed = suppressed};
+
+	enqueue(log, text, hx_log_line_format(&line, text));
+}
+
+void hx_log(
+	struct hx_log *log, enum hx_log_level level, const char *msg,
+	const struct hx_log_field *fields, size_t field_count)
+{
+	uint64_t suppressed = 0;
+
+	if (!hx_log_takes(log, level))
+		return;
+	if (!hx_log_rate_take(
+		    &log->rate, msg, atomic_load_explicit(&log->limit, memory_order_relaxed),
+		    log->clock->boot_ms(log->clock->context), &suppressed)) {
+		atomic_fetch_add_explicit(&log->suppressed, 1, memory_order_relaxed);
+		return;
+	}
+	make_line(log, level, msg, fields, field_count, suppressed);
+}
+
+void hx_log_always(
+	struct hx_log *log, enum hx_log_level level, const char *msg,
+	const struct hx_log_field *fields, size_t field_count)
+{
+	if (log != NULL)
+		make_line(log, level, msg, fields, field_count, 0);
+}
+
+void hx_log_tick(struct hx_log *log)
+{
+	const char *msg;
+	uint64_t suppressed, lost, told;
+
+	if (log == NULL)
+		return;
+	while (hx_log_rate_next(
+		&log->rate, log->clock->boot_ms(log->clock->context), &msg, &suppressed)) {
+		const struct hx_log_field field = HX_LOG_TEXT("of", msg);
+
+		make_line(log, HX_LOG_WARN, "lines suppressed", &field, 1, suppressed);
+	}
+	lost = hx_log_lost(log);
+	hx_mutex_lock(&log->mutex);
+	told = log->lost_told;
+	/* Only when there is room for it: else it would be lost, too. */
+	if (log->waiting.size < HX_LOG_WAITING_MAX / 2)
+		log->lost_told = lost;
+	else
+		lost = told;
+	hx_mutex_unlock(&log->mutex);
+	if (lost > told) {
+		const struct hx_log_field field = HX_LOG_UNSIGNED("lost", lost - told);
+
+		make_line(log, HX_LOG_WARN, "lines lost", &field, 1, 0);
+	}
+}
+
+uint64_t hx_log_suppressed(const struct hx_log *log)
+{
+	return atomic_load_explicit(&log->suppressed, memory_order_relaxed);
+}
+
+uint64_t hx_log_lost(const struct hx_log *log)
+{
+	return atomic_load_explicit(&log->lost, memory_order_relaxed);
+}
+
+bool hx_log_is_journal(int file, const char *journal_stream)
+{
+	const struct hx_io *io = hx_io_system();
+	struct hx_io_stat stat;
+	char text[64];
+
+	if (journal_stream == NULL || io->ops->stat(io->context, file, &stat) != 0)
+		return false;
+	(void)snprintf(text, sizeof(text), "%" PRIu64 ":%" PRIu64, stat.device, stat.inode);
+	return strcmp(text, journal_stream) == 0;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * result_files.c - class segments that records in memory have left their results in.
+ *
+ *	FREE -> KEPT -> LEFT <-> UNUSED -> FREE
+ *
+ * A reader that was in the epoch when the last record went may still become a user of
+ * the file before it leaves: so UNUSED is looked at again when all of these have left, and
+ * a file that has users then is LEFT once more.
+ */
+#include "store/log/tidy/result_files.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "base/io.h"
+#include "store/log/format/segment.h"
+
+enum { SLOTS_FIRST = 64 };
+
+uint32_t hx_log_result_crc(const struct hapax_result *result)
+{
+	uint32_t crc = hx_crc32c(0, result->headers.data, result->headers.size);
+
+	return hx_crc32c(crc, result->body.data, result->body.size);
+}
+
+struct hx_elsewhere hx_log_shelf_place(const struct hx_log_entry *put, uint16_t file)
+{
+	if (file == 0)
+		return (struct hx_elsewhere){0};
+	return (struct hx_elsewhere){
+		.offset = put->offset + put->as.put.result_at,
+		.crc = hx_log_result_crc(&put->as.put.record.result),
+		.file = file,
+	};
+}
+
+void hx_log_shelf_init(struct hx_log_shelf *shelf, struct hx_log_directory *directory)
+{
+	memset(shelf, 0, sizeof(*shelf));
+	shelf->directory = directory;
+	shelf->count = 1;
+	hx_mutex_init(&shelf->mutex);
+}
+
+/* Where another directory has our name, a file of that name is not ours. */
+static void remove_file(const struct hx_log_shelf *shelf, const struct hx_log_shelf_slot *slot)
+{
+	if (!hx_log_directory_is_gone(shelf->directory))
+		(void)hx_log_segment_remove(shelf->directory, slot->kind, slot->id, "");
+}
+
+void hx_log_shelf_done(struct hx_log_shelf *shelf)
+{
+	if (shelf->directory == NULL)
+		return;
+	for (uint32_t i = 1; i < shelf->count; i++) {
+		const struct hx_log_shelf_slot *slot = &shelf->slots[i];
+
+		if (slot->state == HX_LOG_SHELF_LEFT || slot->state == HX_LOG_SHELF_UNUSED)
+			remove_file(shelf, slot);
+	}
+	hx_free(shelf->slots);
+	hx_mutex_done(&shelf->mutex);
+	memset(shelf, 0, sizeof(*shelf));
+}
+
+/* A slot that is free, or 0. Locks: mutex. */
+static uint32_t find_free(struct hx_log_shelf *shelf)
+{
+	struct hx_log_shelf_slot *slots;
+	uint32_t capacity = shelf->capacity != 0 ? 2 * shelf->capacity : SLOTS_FIRST;
+
+	for (uint32_t i = 1; i < shelf->count; i++) {
+		if (shelf->slots[i].state == HX_LOG_SHELF_FREE)
+			return i;
+	}
+	if (shelf->count < shelf->capacity)
+		return shelf->count++;
+	if (capacity > HX_ELSEWHERE_FILES)
+		return 0;
+	slots = hx_realloc(shelf->slots, capacity * sizeof(*slots));
+	if (slots == NULL)
+		return 0;
+	shelf->slots = slots;
+	shelf->capacity = capacity;
+	return shelf->count++;
+}
+
+uint16_t hx_log_shelf_add(struct hx_log_shelf *shelf, enum hx_log_kind kind, uint64_t id)
+{
+	uint32_t number;
+
+	hx_mutex_lock(&shelf->mutex);
+	number = find_free(shelf);
+	if (number != 0)
+		shelf->slots[number] = (struct hx_log_shelf_slot){
+			.id = id, .kind = kind, .state = HX_LOG_SHELF_KEPT};
+	hx_mutex_unlock(&shelf->mutex);
+	return (uint16_t)number;
+}
+
+void hx_log_shelf_leave(struct hx_log_shelf *shelf, enum hx_log_kind kind, uint64_t id)
+{
+	bool is_shelved = false;
+
+	hx_mutex_lock(&shelf->mutex);
+	for (uint32_t i = 1; i < shelf->count && !is_shelved; i++) {
+		struct hx_log_shelf_slot *slot = &shelf->slots[i];
+
+		is_shelved =
+			slot->state == HX_LOG_SHELF_KEPT && slot->id == id && slot->kind == kind;
+		if (is_shelved)
+			slot->state = HX_LOG_SHELF_LEFT;
+	}
+	hx_mutex_unlock(&shelf->mutex);
+	if (!is_shelved)
+		(void)hx_log_segment_remove(shelf->directory, kind, id, "");
+}
+
+/* Locks: mutex. */
+static void tidy_slot(struct hx_log_shelf *shelf, uint16_t number, struct hx_epoch *epoch)
+{
+	struct hx_log_shelf_slot *slot = &shelf->slots[number];
+	bool is_used = hx_elsewhere_is_used(&shelf->users, number);
+
+	if (slot->state == HX_LOG_SHELF_LEFT && !is_used) {
+		slot->stamp = hx_epoch_retire(epoch);
+		slot->state = HX_LOG_SHELF_UNUSED;
+	}
+	if (slot->state != HX_LOG_SHELF_UNUSED || !hx_epoch_is_past(epoch, slot->stamp))
+		return;
+	/* Whoever was inside has left, and told what he uses. */
+	if (hx_elsewhere_is_used(&shelf->users, number)) {
+		slot->state = HX_LOG_SHELF_LEFT;
+		return;
+	}
+	remove_file(shelf, slot);
+	slot->state = HX_LOG_SHELF_FREE;
+}
+
+void hx_log_shelf_tidy(struct hx_log_shelf *shelf, struct hx_epoch *epoch)
+{
+	hx_mutex_lock(&shelf->mutex);
+	for (uint32_t i = 1; i < shelf->count; i++)
+		tidy_slot(shelf, (uint16_t)i, epoch);
+	hx_mutex_unlock(&shelf->mutex);
+}
+
+static enum hapax_status not_read(int os_errno)
+{
+	enum hapax_status status = hx_status_from_errno(os_errno);
+
+	return status == HAPAX_ERR_LIMIT || status == HAPAX_ERR_NO_MEMORY ? status
+									  : HAPAX_ERR_CORRUPT;
+}
+
+enum hapax_status hx_log_shelf_read(
+	struct hx_log_shelf *shelf, const struct hx_elsewhere *elsewhere, void *data, size_t size,
+	struct hapax_error *err)
+{
+	const struct hx_io *io = shelf->directory->io;
+	char name[HX_LOG_NAME_SIZE], path[HX_LOG_PATH_SIZE];
+	ssize_t got;
+	int file;
+
+	hx_mutex_lock(&shelf->mutex);
+	hx_log_name(name, shelf->slots[elsewhere->file].kind, shelf->slots[elsewhere->file].id, "");
+	hx_mutex_unlock(&shelf->mutex);
+	hx_log_path(shelf->directory, name, path);
+	file = io->ops->open(io->context, path, HX_IO_READ, 0);
+	got = file < 0 ? file : hx_io_read_full(io, file, data, size, elsewhere->offset);
+	if (file >= 0)
+		(void)io->ops->close(io->context, file);
+	if (got < 0)
+		return hx_error_set(
+			err, not_read((int)-got), (int)-got,
+			"%s at offset %llu: a result of %zu bytes was not read", name,
+			(unsigned long long)elsewhere->offset, size);
+	if ((size_t)got != size || hx_crc32c(0, data, size) != elsewhere->crc)
+		return hx_error_set(
+			err, HAPAX_ERR_CORRUPT, 0,
+			"%s at offset %llu: a result of %zu bytes is damaged; see 'hapax fsck'",
+			name, (unsigned long long)elsewhere->offset, size);
+	return HAPAX_OK;
+}

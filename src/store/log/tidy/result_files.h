@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * result_files.h - class segments that records in memory have left their results in.
+ *
+ * A segment gets a number when the first record points there, and keeps its file until
+ * nobody can find the way any more (store/index/elsewhere.h), though it may long have left
+ * the manifest: whoever was told where a result is can read it. A file that a process
+ * leaves behind so is not in the manifest, and the next open removes it.
+ *
+ * Threads: any.
+ */
+#ifndef HX_STORE_LOG_TIDY_RESULT_FILES_H
+#define HX_STORE_LOG_TIDY_RESULT_FILES_H
+
+#include "base/thread.h"
+#include "store/index/elsewhere.h"
+#include "store/index/epoch.h"
+#include "store/log/format/directory.h"
+
+enum hx_log_shelved {
+	HX_LOG_SHELF_FREE = 0, /* the number is nobody's */
+	HX_LOG_SHELF_KEPT,     /* the manifest names it, or will */
+	HX_LOG_SHELF_LEFT,     /* the manifest names it no more, */
+	HX_LOG_SHELF_UNUSED,   /* and since stamp nobody points there */
+};
+
+struct hx_log_shelf_slot {
+	uint64_t id;
+	uint64_t stamp;
+	enum hx_log_kind kind;
+	enum hx_log_shelved state;
+};
+
+struct hx_log_shelf {
+	struct hx_log_directory *directory;
+	struct hx_elsewhere_users users;
+	struct hx_mutex mutex;           /* guards what follows */
+	struct hx_log_shelf_slot *slots; /* by number; that of 0 is not used */
+	uint32_t count;
+	uint32_t capacity;
+};
+
+/*
+ * May the result of record be left in a class segment? One that was completed is never
+ * looked at to decide anything; one that was SET is.
+ */
+static inline bool hx_log_shelf_takes(const struct hapax_record *record)
+{
+	return record->state == HAPAX_STATE_DONE && record->origin == HAPAX_ORIGIN_CLAIM &&
+		hx_result_bytes(&record->result) > HX_RESULT_IN_MEMORY_MAX;
+}
+
+/* CRC32C of headers and body, which are there. */
+uint32_t hx_log_result_crc(const struct hapax_result *result);
+
+/* Where the result of a PUT is, in the file of that number; of 0: nowhere. */
+struct hx_elsewhere hx_log_shelf_place(const struct hx_log_entry *put, uint16_t file);
+
+void hx_log_shelf_init(struct hx_log_shelf *shelf, struct hx_log_directory *directory);
+
+/* Removes the files that were left. Nobody reads. */
+void hx_log_shelf_done(struct hx_log_shelf *shelf);
+
+/* Give a class segment a number. 0: no memory, or too many; its results stay in memory. */
+uint16_t hx_log_shelf_add(struct hx_log_shelf *shelf, enum hx_log_kind kind, uint64_t id);
+
+/* A manifest without the segment is durable: its file goes as soon as that can be. */
+void hx_log_shelf_leave(struct hx_log_shelf *shelf, enum hx_log_kind kind, uint64_t id);
+
+/* Remove the files that can go now. Threads: one at a time. */
+void hx_log_shelf_tidy(struct hx_log_shelf *shelf, struct hx_epoch *epoch);
+
+/*
+ * Read size bytes of a result into data, and verify them. The caller is a user of the file,
+ * or in the epoch. CORRUPT: they are not what was written, or cannot be read; never
+ * UNAVAILABLE, since the store is there, and what is done must not count as unknown. LIMIT,
+ * NO_MEMORY: not now.
+ */
+enum hapax_status hx_log_shelf_read(
+	struct hx_log_shelf *shelf, const struct hx_elsewhere *elsewhere, void *data, size_t size,
+	struct hapax_error *err);
+
+#endif
