@@ -77,8 +77,7 @@ static void finish(struct world *world)
 	size_t at = 0;
 	bool is_done = false;
 
-	while (hx_resp_session_has_errand(&world->session) &&
-	       hx_resp_errand_run(world->session.errand))
+	while (hx_resp_session_has_job(&world->session) && hx_resp_job_run(world->session.job))
 		;
 	while (!is_done) {
 		struct hx_resp_batch *batch = &world->batches[at];

@@ -27,12 +27,12 @@ static void check_parent(struct hapax_bytes text)
 	struct hx_trace_context again;
 	char written[HX_TRACEPARENT_SIZE];
 
-	if (!hx_traceparent_read(text, &context))
+	if (!hx_trace_context_read(text, &context))
 		return;
 	must(text.size >= HX_TRACEPARENT_SIZE);
 	must((context.flags & ~(HX_TRACE_SAMPLED | HX_TRACE_RANDOM)) == 0);
-	hx_traceparent_write(&context, written);
-	must(hx_traceparent_read(hx_bytes(written, sizeof(written)), &again));
+	hx_trace_context_write(&context, written);
+	must(hx_trace_context_read(hx_bytes(written, sizeof(written)), &again));
 	must(memcmp(&context, &again, sizeof(context)) == 0);
 	/* All but the version and the flags is as it came. */
 	must(memcmp((const char *)text.data + 2, written + 2, HX_TRACEPARENT_SIZE - 4) == 0);
@@ -42,7 +42,7 @@ static void check_parent(struct hapax_bytes text)
 
 static void check_state(const unsigned char *data, size_t size)
 {
-	int count = hx_tracestate_members(hx_bytes(data, size));
+	int count = hx_trace_context_members(hx_bytes(data, size));
 	unsigned char *twice;
 	int both;
 
@@ -56,7 +56,7 @@ static void check_state(const unsigned char *data, size_t size)
 	twice[size] = ',';
 	if (size > 0)
 		memcpy(twice + size + 1, data, size);
-	both = hx_tracestate_members(hx_bytes(twice, 2 * size + 1));
+	both = hx_trace_context_members(hx_bytes(twice, 2 * size + 1));
 	must(both == (2 * count <= HX_TRACESTATE_MEMBERS_MAX ? 2 * count : -1));
 	free(twice);
 }

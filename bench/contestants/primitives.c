@@ -70,8 +70,8 @@ static void run_round(uint64_t seed, void *context)
 
 	for (uint64_t i = 0; i < KEYS; i++)
 		key_text(seed, i, contest->texts[i]);
-	time_pack(contest, "uuid_pack", hx_uuid_pack);
-	time_pack(contest, "uuid_pack_scalar", hx_uuid_pack_scalar);
+	time_pack(contest, "uuid_pack", hx_uuid7_pack);
+	time_pack(contest, "uuid_pack_scalar", hx_uuid7_pack_scalar);
 	time_hash(contest, "siphash13_20", false);
 	time_hash(contest, "siphash13_20_chained", true);
 }

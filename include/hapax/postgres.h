@@ -8,7 +8,7 @@
  * that holds the key, and is then told what became of it.
  *
  * Caveats
- * - The way to use it is hapax_tx_process() (tx.h), which brackets claim, handler and
+ * - The way to use it is hapax_tx_process() (tx.h), which sets savepoints around claim, handler and
  *   completion; what follows is for those who call the store themselves.
  * - Every call runs at once, on the calling thread and on the caller's connection,
  *   in one round trip; use the joined store only on the thread that uses the

@@ -41,7 +41,7 @@
  *   matter of liveness; what makes a late finisher harmless is the token.
  * - A handler must return. One that jumps out of its frame leaves its claim to lapse.
  * - Transactions: on a store that is joined to the caller's connection hapax_process() is
- *   hapax_tx_process() (tx.h). Steps by themselves bracket nothing: whoever begins and
+ *   hapax_tx_process() (tx.h). Steps by themselves set no savepoint: whoever begins and
  *   finishes runs there undoes what a failed one did.
  */
 #ifndef HAPAX_PROCESSOR_H

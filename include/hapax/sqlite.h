@@ -7,7 +7,7 @@
  * outside of hapax's own records happens exactly once.
  *
  * Caveats
- * - The way to use it is hapax_tx_process() (tx.h), which brackets claim, handler and
+ * - The way to use it is hapax_tx_process() (tx.h), which sets savepoints around claim, handler and
  *   completion; what follows is for those who call the store themselves.
  * - Every call runs at once, on the calling thread and on the caller's connection;
  *   use the joined store only on the thread that uses the connection.

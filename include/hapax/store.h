@@ -157,7 +157,8 @@ enum hapax_op_type {
 	HAPAX_OP_FORGET = 8,   /* remove a DONE or FAILED record */
 	HAPAX_OP_SET = 9,      /* write a DONE record with a value, as Redis SET does */
 	HAPAX_OP_EXPIRE = 10,  /* change the expiry of a record made by set */
-	HAPAX_OP_LOAD = 11,    /* write a record as it is; for copies (store_copy.h), decides nothing */
+	HAPAX_OP_LOAD =
+		11, /* write a record as it is; for copies (store_copy.h), decides nothing */
 };
 
 enum hapax_op_flags {

@@ -34,7 +34,7 @@ struct hx_cells;
 struct hx_config_current;
 struct hx_config_source;
 struct hx_feed;
-struct hx_log;
+struct hx_logger;
 
 /* What a request may do; each may do what those before it may. */
 enum hx_api_role {
@@ -58,7 +58,7 @@ struct hx_api_options {
 	struct hx_reactor *reactor;
 	struct hx_budget *budget;        /* that bodies and replies take their memory from */
 	const struct hapax_clock *clock; /* NULL: the system's; for what is shown */
-	struct hx_log *log;
+	struct hx_logger *log;
 	struct hx_cells *cells; /* of the reactor's thread */
 	struct hx_feed *feed;
 	size_t writer; /* of feed: the API's own */

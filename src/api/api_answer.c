@@ -25,7 +25,7 @@ static void write_other(
 	if (item->record.error.size > 0)
 		hx_json_write_body(json, "error", item->record.error);
 	if (op->outcome == HAPAX_OUTCOME_REPLAY && op->type == HAPAX_OP_CLAIM)
-		hx_result_write_json(json, &item->record.result, 0);
+		hx_record_result_write_json(json, &item->record.result, 0);
 }
 
 static void write_failure(struct hx_json_write *json, const struct hapax_op *op)

@@ -196,7 +196,7 @@ static void fill(
 	if (op->type == HAPAX_OP_CLAIM && !has(said, "attempt_id"))
 		hapax_attempt_id(said->attempt_id);
 	op->attempt_id = said->attempt_id;
-	hx_result_from_json(&said->result, &item->result);
+	hx_record_result_from_json(&said->result, &item->result);
 	op->result = has(said, "result") ? &item->result : NULL;
 	op->owner = said->owner;
 	op->error = said->error;

@@ -24,7 +24,7 @@ enum { LIMIT_DEFAULT = 100, LISTS_MAX = 8 * 1024 * 1024, DETAIL_SIZE = 4 * HAPAX
 enum { VALUE_LIMIT };
 
 /* What is asked, and what was found. */
-struct errand {
+struct task {
 	struct hx_config *config; /* kept */
 	struct hapax_relay_stats stats;
 	struct hapax_error trouble;
@@ -39,41 +39,41 @@ struct errand {
 	bool is_there;
 };
 
-static void errand_done(void *extra)
+static void task_done(void *extra)
 {
-	struct errand *errand = extra;
+	struct task *task = extra;
 
-	hx_config_release(errand->config);
-	hx_buf_done(&errand->relays);
-	hx_buf_done(&errand->events);
+	hx_config_release(task->config);
+	hx_buf_done(&task->relays);
+	hx_buf_done(&task->events);
 }
 
 /* NULL: it was answered. */
-static struct errand *errand_new(struct hx_api_request *request)
+static struct task *task_new(struct hx_api_request *request)
 {
 	const struct hx_api_options *options = &request->api->options;
-	struct errand *errand = hx_alloc_zero(1, sizeof(*errand));
+	struct task *task = hx_alloc_zero(1, sizeof(*task));
 
-	if (errand == NULL) {
+	if (task == NULL) {
 		hx_api_fail(request, HAPAX_ERR_NO_MEMORY, NULL);
 		return NULL;
 	}
-	request->extra = errand;
-	request->extra_done = errand_done;
-	hx_buf_init(&errand->relays, LISTS_MAX);
-	hx_buf_init(&errand->events, LISTS_MAX);
-	errand->backlog = (struct hapax_outbox_status)HAPAX_OUTBOX_STATUS_INIT;
-	errand->stats = (struct hapax_relay_stats)HAPAX_RELAY_STATS_INIT;
+	request->extra = task;
+	request->extra_done = task_done;
+	hx_buf_init(&task->relays, LISTS_MAX);
+	hx_buf_init(&task->events, LISTS_MAX);
+	task->backlog = (struct hapax_outbox_status)HAPAX_OUTBOX_STATUS_INIT;
+	task->stats = (struct hapax_relay_stats)HAPAX_RELAY_STATS_INIT;
 	if (options->outbox == NULL ||
-	    !options->outbox(options->context, &errand->stats, &errand->trouble)) {
+	    !options->outbox(options->context, &task->stats, &task->trouble)) {
 		hx_api_problem(
 			request, 404, HX_API_PROBLEM("no-outbox"),
 			"this daemon relays no outbox; outbox.url and outbox.sink of its configuration "
 			"say which one");
 		return NULL;
 	}
-	errand->config = hx_config_current_keep(options->current);
-	return errand;
+	task->config = hx_config_current_keep(options->current);
+	return task;
 }
 
 /* ------------------------------------------------------------------ GET */
@@ -100,8 +100,8 @@ static int64_t number_of(const struct hapax_field *fields, size_t count, const c
 
 static int take_relay(void *context, const struct hapax_field *fields, size_t count)
 {
-	struct errand *errand = context;
-	struct hx_json_write *json = &errand->json;
+	struct task *task = context;
+	struct hx_json_write *json = &task->json;
 
 	hx_json_write_begin(json, NULL, '{');
 	hx_json_write_bytes(json, "owner", value_of(fields, count, "owner"));
@@ -114,12 +114,12 @@ static int take_relay(void *context, const struct hapax_field *fields, size_t co
 static int take_event(void *context, const struct hapax_field *fields, size_t count)
 {
 	static const char *const texts[] = {"id", "topic", "ordering_key", "error"};
-	struct errand *errand = context;
-	struct hx_json_write *json = &errand->json;
+	struct task *task = context;
+	struct hx_json_write *json = &task->json;
 
-	if (errand->limit == 0)
+	if (task->limit == 0)
 		return 1;
-	errand->limit--;
+	task->limit--;
 	hx_json_write_begin(json, NULL, '{');
 	for (size_t i = 0; i < HX_COUNT(texts); i++) {
 		struct hapax_bytes value = value_of(fields, count, texts[i]);
@@ -135,52 +135,52 @@ static int take_event(void *context, const struct hapax_field *fields, size_t co
 }
 
 static enum hapax_status list(
-	struct errand *errand, struct hapax_outbox *outbox, struct hapax_error *err)
+	struct task *task, struct hapax_outbox *outbox, struct hapax_error *err)
 {
 	enum hapax_status status;
 
-	hx_json_write_init(&errand->json, &errand->relays);
-	hx_json_write_begin(&errand->json, NULL, '[');
-	status = hapax_outbox_relays(outbox, take_relay, errand, err);
-	hx_json_write_end(&errand->json, ']');
+	hx_json_write_init(&task->json, &task->relays);
+	hx_json_write_begin(&task->json, NULL, '[');
+	status = hapax_outbox_relays(outbox, take_relay, task, err);
+	hx_json_write_end(&task->json, ']');
 	if (status == HAPAX_OK)
-		status = errand->json.status;
+		status = task->json.status;
 	if (status != HAPAX_OK)
 		return status;
-	hx_json_write_init(&errand->json, &errand->events);
-	hx_json_write_begin(&errand->json, NULL, '[');
+	hx_json_write_init(&task->json, &task->events);
+	hx_json_write_begin(&task->json, NULL, '[');
 	/* Those that are parked. */
-	status = hapax_outbox_find(outbox, "state", HX_BYTES_LIT("2"), take_event, errand, err);
-	hx_json_write_end(&errand->json, ']');
-	return status == HAPAX_OK ? errand->json.status : status;
+	status = hapax_outbox_find(outbox, "state", HX_BYTES_LIT("2"), take_event, task, err);
+	hx_json_write_end(&task->json, ']');
+	return status == HAPAX_OK ? task->json.status : status;
 }
 
 /* Threads: the worker's. */
 static void ask(struct hx_api_job *job)
 {
 	struct hx_api_request *request = hx_api_request_of(job);
-	struct errand *errand = request->extra;
+	struct task *task = request->extra;
 	struct hapax_outbox *outbox = NULL;
 
-	request->status = hapax_outbox_open(errand->config->outbox.url, &outbox, &request->err);
+	request->status = hapax_outbox_open(task->config->outbox.url, &outbox, &request->err);
 	if (request->status == HAPAX_OK)
-		request->status = hapax_outbox_backlog(outbox, &errand->backlog, &request->err);
+		request->status = hapax_outbox_backlog(outbox, &task->backlog, &request->err);
 	if (request->status == HAPAX_OK)
-		request->status = list(errand, outbox, &request->err);
+		request->status = list(task, outbox, &request->err);
 	hapax_outbox_close(outbox);
 }
 
-static void write_relay(struct hx_json_write *json, const struct errand *errand)
+static void write_relay(struct hx_json_write *json, const struct task *task)
 {
-	const struct hapax_relay_stats *stats = &errand->stats;
+	const struct hapax_relay_stats *stats = &task->stats;
 
 	hx_json_write_begin(json, "relay", '{');
 	hx_json_write_text(
-		json, "state", errand->trouble.status == HAPAX_OK ? "running" : "degraded");
-	if (errand->trouble.status == HAPAX_OK)
+		json, "state", task->trouble.status == HAPAX_OK ? "running" : "degraded");
+	if (task->trouble.status == HAPAX_OK)
 		hx_json_write_null(json, "reason");
 	else
-		hx_json_write_text(json, "reason", errand->trouble.message);
+		hx_json_write_text(json, "reason", task->trouble.message);
 	hx_json_write_unsigned(json, "published", stats->published);
 	hx_json_write_unsigned(json, "retried", stats->retried);
 	hx_json_write_unsigned(json, "parked", stats->parked);
@@ -200,8 +200,8 @@ static void append(struct hx_json_write *json, const char *name, const struct ha
 
 static void on_asked(struct hx_api_request *request)
 {
-	struct errand *errand = request->extra;
-	const struct hapax_outbox_status *backlog = &errand->backlog;
+	struct task *task = request->extra;
+	const struct hapax_outbox_status *backlog = &task->backlog;
 	struct hx_json_write json;
 
 	if (request->status != HAPAX_OK) {
@@ -217,9 +217,9 @@ static void on_asked(struct hx_api_request *request)
 	hx_json_write_unsigned(&json, "parked_keys", backlog->parked_keys);
 	hx_json_write_signed(&json, "oldest_ms", backlog->oldest_ms);
 	hx_json_write_unsigned(&json, "partitions", backlog->partitions);
-	write_relay(&json, errand);
-	append(&json, "relays", &errand->relays);
-	append(&json, "events", &errand->events);
+	write_relay(&json, task);
+	append(&json, "relays", &task->relays);
+	append(&json, "events", &task->events);
 	hx_json_write_end(&json, '}');
 	if (json.status != HAPAX_OK)
 		hx_api_fail(request, json.status, NULL);
@@ -230,11 +230,11 @@ static void on_asked(struct hx_api_request *request)
 void hx_api_get_outbox(struct hx_api_request *request)
 {
 	const struct hx_api_value *limit = &request->values[VALUE_LIMIT];
-	struct errand *errand = errand_new(request);
+	struct task *task = task_new(request);
 
-	if (errand == NULL)
+	if (task == NULL)
 		return;
-	errand->limit = limit->is_given ? (uint64_t)limit->number : LIMIT_DEFAULT;
+	task->limit = limit->is_given ? (uint64_t)limit->number : LIMIT_DEFAULT;
 	hx_api_work_outbox(request, ask, on_asked);
 }
 
@@ -242,11 +242,11 @@ void hx_api_get_outbox(struct hx_api_request *request)
 
 static int note_row(void *context, const struct hapax_field *fields, size_t count)
 {
-	struct errand *errand = context;
+	struct task *task = context;
 
 	(void)fields;
 	(void)count;
-	errand->is_there = true;
+	task->is_there = true;
 	return 1;
 }
 
@@ -254,49 +254,49 @@ static int note_row(void *context, const struct hapax_field *fields, size_t coun
 static void change(struct hx_api_job *job)
 {
 	struct hx_api_request *request = hx_api_request_of(job);
-	struct errand *errand = request->extra;
+	struct task *task = request->extra;
 	struct hapax_outbox *outbox = NULL;
 
-	request->status = hapax_outbox_open(errand->config->outbox.url, &outbox, &request->err);
-	if (request->status == HAPAX_OK && errand->is_retry)
-		request->status = hapax_outbox_retry(
-			outbox, errand->id, NULL, &errand->changed, &request->err);
+	request->status = hapax_outbox_open(task->config->outbox.url, &outbox, &request->err);
+	if (request->status == HAPAX_OK && task->is_retry)
+		request->status =
+			hapax_outbox_retry(outbox, task->id, NULL, &task->changed, &request->err);
 	else if (request->status == HAPAX_OK)
 		request->status =
-			hapax_outbox_park(outbox, errand->id, &errand->changed, &request->err);
-	if (request->status == HAPAX_OK && errand->changed == 0)
+			hapax_outbox_park(outbox, task->id, &task->changed, &request->err);
+	if (request->status == HAPAX_OK && task->changed == 0)
 		request->status = hapax_outbox_find(
-			outbox, "id", hapax_bytes_from_text(errand->id), note_row, errand,
+			outbox, "id", hapax_bytes_from_text(task->id), note_row, task,
 			&request->err);
 	hapax_outbox_close(outbox);
 }
 
 static const char *outcome_of(const struct hx_api_request *request)
 {
-	const struct errand *errand = request->extra;
+	const struct task *task = request->extra;
 
 	if (request->status != HAPAX_OK)
 		return hapax_status_name(request->status);
-	if (errand->changed > 0)
+	if (task->changed > 0)
 		return "applied";
-	return errand->is_there ? "refused" : "absent";
+	return task->is_there ? "refused" : "absent";
 }
 
 static void audit(struct hx_api_request *request)
 {
-	const struct errand *errand = request->extra;
+	const struct task *task = request->extra;
 	struct hapax_buf detail;
 	struct hx_json_write json;
 
 	hx_buf_init(&detail, DETAIL_SIZE);
 	hx_json_write_init(&json, &detail);
 	hx_json_write_begin(&json, NULL, '{');
-	hx_json_write_text(&json, "id", errand->id);
+	hx_json_write_text(&json, "id", task->id);
 	hx_json_write_end(&json, '}');
 	hx_api_audit_request(
 		request,
 		&(struct hx_audit_entry){
-			.action = errand->is_retry ? "outbox.retry" : "outbox.park",
+			.action = task->is_retry ? "outbox.retry" : "outbox.park",
 			.outcome = outcome_of(request),
 			.detail = json.status == HAPAX_OK ? hapax_buf_bytes(&detail)
 							  : hx_bytes(NULL, 0)});
@@ -305,7 +305,7 @@ static void audit(struct hx_api_request *request)
 
 static void on_changed(struct hx_api_request *request)
 {
-	const struct errand *errand = request->extra;
+	const struct task *task = request->extra;
 	struct hx_json_write json;
 
 	audit(request);
@@ -313,13 +313,13 @@ static void on_changed(struct hx_api_request *request)
 		hx_api_fail(request, request->status, request->err.message);
 		return;
 	}
-	if (errand->changed == 0) {
-		if (!errand->is_there)
+	if (task->changed == 0) {
+		if (!task->is_there)
 			hx_api_problem(request, 404, NULL, "the outbox has no event of that id");
 		else
 			hx_api_problem(
 				request, 409, HX_API_PROBLEM("refused"), "%s",
-				errand->is_retry
+				task->is_retry
 					? "the event is not parked: there is nothing to retry"
 					: "the event was sent, or is parked already");
 		return;
@@ -327,7 +327,7 @@ static void on_changed(struct hx_api_request *request)
 	hx_json_write_init(&json, &request->out);
 	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_text(&json, "outcome", "applied");
-	hx_json_write_text(&json, "id", errand->id);
+	hx_json_write_text(&json, "id", task->id);
 	hx_json_write_end(&json, '}');
 	if (json.status != HAPAX_OK)
 		hx_api_fail(request, json.status, NULL);
@@ -339,17 +339,17 @@ static void begin_change(struct hx_api_request *request, bool is_retry)
 {
 	struct hapax_bytes id = request->names[0];
 	char fault[HX_UTF8_FAULT_SIZE];
-	struct errand *errand;
+	struct task *task;
 
 	if (hx_utf8_fault(id, HAPAX_OUTBOX_ID_SIZE - 1, fault)) {
 		hx_api_problem(request, 400, NULL, "the id %s", fault);
 		return;
 	}
-	errand = errand_new(request);
-	if (errand == NULL)
+	task = task_new(request);
+	if (task == NULL)
 		return;
-	memcpy(errand->id, id.data, id.size);
-	errand->is_retry = is_retry;
+	memcpy(task->id, id.data, id.size);
+	task->is_retry = is_retry;
 	hx_api_work_outbox(request, change, on_changed);
 }
 

@@ -170,7 +170,7 @@ static enum hapax_status read_old(struct patch *patch, struct hapax_error *err)
 	patch->had_file = result != -ENOENT && result != -ENOTDIR;
 	if (!patch->had_file)
 		return hx_buf_append(&patch->file, "{}", 2);
-	status = hx_file_read_all(io, patch->path, FILE_SIZE_MAX, &patch->file, err);
+	status = hx_io_read_all(io, patch->path, FILE_SIZE_MAX, &patch->file, err);
 	if (status == HAPAX_OK &&
 	    hx_json_reader_read(&patch->reader, hapax_buf_bytes(&patch->file), NULL) != HAPAX_OK) {
 		patch->status = 409;

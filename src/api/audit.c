@@ -60,10 +60,11 @@ static void append_line(struct hx_api_job *job)
 /* What there is no other place for. */
 static void say_lost(struct hx_api *api, struct hapax_bytes line)
 {
-	const struct hx_log_field fields[] = {
-		HX_LOG_TEXT("path", api->options.audit_path), HX_LOG_BYTES("entry", line)};
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT("path", api->options.audit_path), HX_LOGGER_BYTES("entry", line)};
 
-	hx_log_always(api->options.log, HX_LOG_ERROR, "an audit entry was not written", fields, 2);
+	hx_logger_always(
+		api->options.log, HX_LOGGER_ERROR, "an audit entry was not written", fields, 2);
 }
 
 static void on_appended(struct hx_api_job *job)
@@ -102,23 +103,23 @@ static void write_file(struct hx_api *api, struct hapax_bytes line)
 static void write_log(
 	struct hx_api *api, const char *who, const char *client, const struct hx_audit_entry *entry)
 {
-	const struct hx_log_field fields[] = {
-		HX_LOG_TEXT("who", who),
-		HX_LOG_TEXT(client[0] != '\0' ? "client" : NULL, client),
-		HX_LOG_TEXT("action", entry->action),
-		HX_LOG_TEXT("outcome", entry->outcome),
-		HX_LOG_BYTES(entry->tenant.size > 0 ? "tenant" : NULL, entry->tenant),
-		HX_LOG_BYTES(entry->group.size > 0 ? "group" : NULL, entry->group),
-		HX_LOG_KEY(entry->key.size > 0 ? "idempotency_key" : NULL, entry->key),
-		HX_LOG_TEXT(
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT("who", who),
+		HX_LOGGER_TEXT(client[0] != '\0' ? "client" : NULL, client),
+		HX_LOGGER_TEXT("action", entry->action),
+		HX_LOGGER_TEXT("outcome", entry->outcome),
+		HX_LOGGER_BYTES(entry->tenant.size > 0 ? "tenant" : NULL, entry->tenant),
+		HX_LOGGER_BYTES(entry->group.size > 0 ? "group" : NULL, entry->group),
+		HX_LOGGER_KEY(entry->key.size > 0 ? "idempotency_key" : NULL, entry->key),
+		HX_LOGGER_TEXT(
 			entry->before != NULL ? "before" : NULL,
 			entry->before != NULL ? hapax_state_name(entry->before->state) : NULL),
-		HX_LOG_TEXT(entry->after != NULL ? "after" : NULL, entry->after),
-		HX_LOG_BYTES(entry->detail.size > 0 ? "detail" : NULL, entry->detail),
+		HX_LOGGER_TEXT(entry->after != NULL ? "after" : NULL, entry->after),
+		HX_LOGGER_BYTES(entry->detail.size > 0 ? "detail" : NULL, entry->detail),
 	};
 
 	/* Who changed something must not be hidden by changing more, nor by a quieter log. */
-	hx_log_always(api->options.log, HX_LOG_INFO, "audit", fields, HX_COUNT(fields));
+	hx_logger_always(api->options.log, HX_LOGGER_INFO, "audit", fields, HX_COUNT(fields));
 }
 
 static void write_entry(
@@ -159,7 +160,7 @@ static void write_entry(
 		hx_buf_clear(out);
 }
 
-static void keep(struct hx_audit *audit, struct hapax_bytes line)
+static void audit_keep(struct hx_audit *audit, struct hapax_bytes line)
 {
 	char *copy = hx_alloc(line.size + 1);
 	char **place;
@@ -187,7 +188,7 @@ void hx_audit_add(
 	api->audit.number++;
 	write_entry(api, who, client, entry, &line);
 	if (line.size > 0)
-		keep(&api->audit, hapax_buf_bytes(&line));
+		audit_keep(&api->audit, hapax_buf_bytes(&line));
 	if (path == NULL || path[0] == '\0' || line.size == 0)
 		write_log(api, who, client, entry);
 	else

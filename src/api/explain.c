@@ -70,7 +70,7 @@ static void on_looked(struct hx_api_request *request)
 		&json, "state",
 		hapax_state_name(is_found ? op->record->state : HAPAX_STATE_ABSENT));
 	hx_json_write_begin(&json, "explanation", '[');
-	for (size_t i = 0; i < story.line_count; i++)
+	for (size_t i = 0; i < story.link_count; i++)
 		hx_json_write_text(&json, NULL, story.lines[i]);
 	hx_json_write_end(&json, ']');
 	hx_json_write_text(&json, "next_claim", hapax_outcome_name(story.next));

@@ -230,7 +230,7 @@ enum hapax_status hx_api_query_read(
 	enum hapax_status status = HAPAX_OK;
 
 	memset(values, 0, HX_API_PARAMETERS_MAX * sizeof(values[0]));
-	while (status == HAPAX_OK && hx_query_next(&query, &name, &text)) {
+	while (status == HAPAX_OK && hx_percent_query_next(&query, &name, &text)) {
 		size_t i = 0;
 
 		while (parameters != NULL && parameters[i].name != NULL &&

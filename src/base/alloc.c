@@ -177,7 +177,7 @@ static void *map_reserved_aligned(size_t bytes)
 	return at + head;
 }
 
-void *hx_pages_reserve(size_t bytes)
+void *hx_alloc_pages_reserve(size_t bytes)
 {
 	assert_pages(NULL, bytes);
 	count_up(&asked_besides);
@@ -188,7 +188,7 @@ void *hx_pages_reserve(size_t bytes)
 	return bytes < HX_PAGES_HUGE_SIZE ? map_reserved(bytes) : map_reserved_aligned(bytes);
 }
 
-int hx_pages_commit(void *at, size_t bytes, unsigned flags)
+int hx_alloc_pages_commit(void *at, size_t bytes, unsigned flags)
 {
 	assert_pages(at, bytes);
 	assert((flags & ~(unsigned)HX_PAGES_HUGE) == 0);
@@ -205,14 +205,14 @@ int hx_pages_commit(void *at, size_t bytes, unsigned flags)
 	return 0;
 }
 
-void hx_pages_populate(void *at, size_t bytes)
+void hx_alloc_pages_populate(void *at, size_t bytes)
 {
 	assert_pages(at, bytes);
 	/* Only advice, as above. */
 	(void)madvise(at, bytes, MADV_POPULATE_WRITE);
 }
 
-void hx_pages_discard(void *at, size_t bytes)
+void hx_alloc_pages_discard(void *at, size_t bytes)
 {
 	int failed;
 
@@ -222,7 +222,7 @@ void hx_pages_discard(void *at, size_t bytes)
 	(void)failed;
 }
 
-void hx_pages_decommit(void *at, size_t bytes)
+void hx_alloc_pages_decommit(void *at, size_t bytes)
 {
 	int failed;
 
@@ -236,7 +236,7 @@ void hx_pages_decommit(void *at, size_t bytes)
 	(void)mprotect(at, bytes, PROT_NONE);
 }
 
-void hx_pages_release(void *at, size_t bytes)
+void hx_alloc_pages_release(void *at, size_t bytes)
 {
 	if (at == NULL)
 		return;

@@ -57,7 +57,7 @@ void hx_alloc_keep_little(void);
  */
 enum { HX_PAGES_STEP = 64 * 1024, HX_PAGES_HUGE_SIZE = 2 * 1024 * 1024 };
 
-enum hx_pages_flag {
+enum hx_alloc_pages_flag {
 	HX_PAGES_HUGE = 1 << 0, /* ask for huge pages; the kernel may decline */
 };
 
@@ -65,29 +65,30 @@ enum hx_pages_flag {
  * Address space that faults when touched and costs no memory. NULL: none left.
  * Aligned to HX_PAGES_HUGE_SIZE when at least that large.
  */
-__attribute__((warn_unused_result)) void *hx_pages_reserve(size_t bytes);
+__attribute__((warn_unused_result)) void *hx_alloc_pages_reserve(size_t bytes);
 
 /* Make pages readable and writable, zero at first. 0, or -1 with errno set. */
-__attribute__((warn_unused_result)) int hx_pages_commit(void *at, size_t bytes, unsigned flags);
+__attribute__((warn_unused_result)) int hx_alloc_pages_commit(
+	void *at, size_t bytes, unsigned flags);
 
 /* Have the memory of committed pages there before it is touched. A hint; what they hold stays. */
-void hx_pages_populate(void *at, size_t bytes);
+void hx_alloc_pages_populate(void *at, size_t bytes);
 
 /*
  * Give the memory of committed pages back; they stay usable and read as zeros.
  * Cheaper to take back than what was decommitted.
  */
-void hx_pages_discard(void *at, size_t bytes);
+void hx_alloc_pages_discard(void *at, size_t bytes);
 
 /* Give the memory back and keep the address space; it faults when touched again. */
-void hx_pages_decommit(void *at, size_t bytes);
+void hx_alloc_pages_decommit(void *at, size_t bytes);
 
 /* Give the address space back as well. NULL is allowed. */
-void hx_pages_release(void *at, size_t bytes);
+void hx_alloc_pages_release(void *at, size_t bytes);
 
 /*
  * For tests: make the nth allocation from now fail (1 is the next one), and with
- * forever all that follow it. hx_pages_reserve() and hx_pages_commit() count as
+ * forever all that follow it. hx_alloc_pages_reserve() and hx_alloc_pages_commit() count as
  * allocations. 0 disarms.
  */
 void hx_alloc_fail_at(uint64_t nth, int forever);

@@ -106,7 +106,7 @@ static void system_boot_id(void *context, unsigned char boot_id[HAPAX_BOOT_ID_SI
 		size = hx_io_read_full(io, file, text, sizeof(text), 0);
 		(void)io->ops->close(io->context, file);
 	}
-	if (size != HX_UUID_TEXT_SIZE || !hx_uuid_parse(hx_bytes(text, sizeof(text)), boot_id))
+	if (size != HX_UUID_TEXT_SIZE || !hx_uuid7_parse(hx_bytes(text, sizeof(text)), boot_id))
 		memset(boot_id, 0, HAPAX_BOOT_ID_SIZE);
 }
 
@@ -132,17 +132,17 @@ const struct hapax_clock *hx_clock_cheap(const struct hapax_clock *clock)
 	return clock == hapax_clock_system() ? &cheap_clock : clock;
 }
 
-bool hx_boot_id_is_known(const unsigned char boot_id[HAPAX_BOOT_ID_SIZE])
+bool hx_clock_boot_id_is_known(const unsigned char boot_id[HAPAX_BOOT_ID_SIZE])
 {
 	static const unsigned char unknown[HAPAX_BOOT_ID_SIZE];
 
 	return memcmp(boot_id, unknown, HAPAX_BOOT_ID_SIZE) != 0;
 }
 
-bool hx_boot_id_equal(
+bool hx_clock_boot_id_equal(
 	const unsigned char a[HAPAX_BOOT_ID_SIZE], const unsigned char b[HAPAX_BOOT_ID_SIZE])
 {
-	return hx_boot_id_is_known(a) && memcmp(a, b, HAPAX_BOOT_ID_SIZE) == 0;
+	return hx_clock_boot_id_is_known(a) && memcmp(a, b, HAPAX_BOOT_ID_SIZE) == 0;
 }
 
 static int64_t virtual_wall_ms(void *context)

@@ -28,10 +28,10 @@ int64_t hx_clock_mono_ns(void);
 /*
  * All zeros is what a clock's boot_id() gives when the boot is not known, as in a
  * container without /proc. Two unknown boots are not the same boot: compare boot
- * ids with hx_boot_id_equal(), which is false when either is unknown.
+ * ids with hx_clock_boot_id_equal(), which is false when either is unknown.
  */
-bool hx_boot_id_is_known(const unsigned char boot_id[HAPAX_BOOT_ID_SIZE]);
-bool hx_boot_id_equal(
+bool hx_clock_boot_id_is_known(const unsigned char boot_id[HAPAX_BOOT_ID_SIZE]);
+bool hx_clock_boot_id_equal(
 	const unsigned char a[HAPAX_BOOT_ID_SIZE], const unsigned char b[HAPAX_BOOT_ID_SIZE]);
 
 /*

@@ -33,7 +33,7 @@ enum { UNITS = HX_COUNT(units) };
 /* How much of a wrong text is worth repeating in the message. */
 enum { QUOTED_MAX = 48 };
 
-static enum hapax_status refuse(
+static enum hapax_status duration_refuse(
 	struct hapax_bytes text, size_t position, const char *why, struct hapax_error *err)
 {
 	int quoted = text.size < QUOTED_MAX ? (int)text.size : QUOTED_MAX;
@@ -98,15 +98,16 @@ enum hapax_status hx_duration_parse(
 		int64_t value;
 
 		if (unit_at == position)
-			return refuse(text, position, "expected a whole number", err);
+			return duration_refuse(text, position, "expected a whole number", err);
 		if (unit == UNITS)
-			return refuse(text, unit_at, "expected one of w, d, h, m, s, ms", err);
+			return duration_refuse(
+				text, unit_at, "expected one of w, d, h, m, s, ms", err);
 		if (unit < unit_next)
-			return refuse(
+			return duration_refuse(
 				text, unit_at, "units go from large to small, each once", err);
 		if (!read_number(hx_bytes(bytes + position, unit_at - position), &value) ||
 		    hx_mul_i64(value, units[unit].ms, &value) || hx_add_i64(total, value, &total))
-			return refuse(text, position, "too long", err);
+			return duration_refuse(text, position, "too long", err);
 		unit_next = unit + 1;
 		position = end;
 	}

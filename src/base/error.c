@@ -94,7 +94,7 @@ enum hapax_status hx_error_set(
 	return status;
 }
 
-enum hapax_status hx_status_from_errno(int os_errno)
+enum hapax_status hx_error_status_of(int os_errno)
 {
 	switch (os_errno) {
 	case ENOMEM: return HAPAX_ERR_NO_MEMORY;

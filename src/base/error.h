@@ -31,6 +31,6 @@ __attribute__((format(printf, 4, 5))) enum hapax_status hx_error_set(
  * UNAVAILABLE. Never for a failed write or fsync: what those left behind is
  * unknown, and the caller alone knows how to latch.
  */
-enum hapax_status hx_status_from_errno(int os_errno);
+enum hapax_status hx_error_status_of(int os_errno);
 
 #endif

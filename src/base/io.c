@@ -363,7 +363,7 @@ static enum hapax_status read_open_file(
 		part = hx_io_read_full(io, file, target, room > 0 ? room : 1, done);
 		if (part < 0)
 			return hx_error_set(
-				err, hx_status_from_errno((int)-part), (int)-part,
+				err, hx_error_status_of((int)-part), (int)-part,
 				"\"%s\" was not read", path);
 		if (part == 0)
 			return HAPAX_OK;
@@ -376,7 +376,7 @@ static enum hapax_status read_open_file(
 	}
 }
 
-enum hapax_status hx_file_read_all(
+enum hapax_status hx_io_read_all(
 	const struct hx_io *io, const char *path, size_t size_max, struct hapax_buf *buf,
 	struct hapax_error *err)
 {
@@ -386,7 +386,7 @@ enum hapax_status hx_file_read_all(
 
 	if (file < 0)
 		return hx_error_set(
-			err, hx_status_from_errno(-file), -file, "\"%s\" was not opened", path);
+			err, hx_error_status_of(-file), -file, "\"%s\" was not opened", path);
 	status = read_open_file(io, file, path, size_max, buf, err);
 	if (status != HAPAX_OK)
 		buf->size = size_before;
@@ -428,7 +428,7 @@ static int make_all(const struct hx_io *io, char *path, mode_t mode)
 	return make_one(io, path, mode);
 }
 
-enum hapax_status hx_dir_make_all(
+enum hapax_status hx_io_make_folders(
 	const struct hx_io *io, const char *path, mode_t mode, struct hapax_error *err)
 {
 	char copy[PATH_MAX];
@@ -438,12 +438,12 @@ enum hapax_status hx_dir_make_all(
 
 	if (failed)
 		return hx_error_set(
-			err, hx_status_from_errno(-failed), -failed,
-			"directory \"%s\" was not made", path);
+			err, hx_error_status_of(-failed), -failed, "directory \"%s\" was not made",
+			path);
 	return HAPAX_OK;
 }
 
-bool hx_path_is_in_memory(const char *path)
+bool hx_io_path_is_in_memory(const char *path)
 {
 	struct statfs system;
 
@@ -451,7 +451,7 @@ bool hx_path_is_in_memory(const char *path)
 		(system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
 }
 
-enum hapax_status hx_path_absolute(
+enum hapax_status hx_io_path_absolute(
 	struct hapax_bytes path, char *ret_path, size_t size, struct hapax_error *err)
 {
 	const char *text = path.data;

@@ -110,9 +110,9 @@ int hx_io_write_full(
 /*
  * Append the whole file to buf, which works for files of unknown size as in /proc.
  * LIMIT if it is larger than size_max or does not fit buf; else what
- * hx_status_from_errno() says. On failure buf is as it was.
+ * hx_error_status_of() says. On failure buf is as it was.
  */
-enum hapax_status hx_file_read_all(
+enum hapax_status hx_io_read_all(
 	const struct hx_io *io, const char *path, size_t size_max, struct hapax_buf *buf,
 	struct hapax_error *err);
 
@@ -120,14 +120,14 @@ enum hapax_status hx_file_read_all(
  * A path that stays the same when the process changes its working directory. INVALID: it does
  * not fit into size bytes; UNAVAILABLE: the working directory has no name.
  */
-enum hapax_status hx_path_absolute(
+enum hapax_status hx_io_path_absolute(
 	struct hapax_bytes path, char *ret_path, size_t size, struct hapax_error *err);
 
 /* Does the path lie on a tmpfs or its like? False also when nobody knows. */
-bool hx_path_is_in_memory(const char *path);
+bool hx_io_path_is_in_memory(const char *path);
 
 /* Make a directory and its missing parents, all with mode. Present is fine. */
-enum hapax_status hx_dir_make_all(
+enum hapax_status hx_io_make_folders(
 	const struct hx_io *io, const char *path, mode_t mode, struct hapax_error *err);
 
 #endif

@@ -60,7 +60,7 @@ static bool read_file(
 
 	hx_buf_clear(text);
 	return size > 0 && (size_t)size < sizeof(whole) &&
-		hx_file_read_all(io, whole, FILE_SIZE_MAX, text, NULL) == HAPAX_OK;
+		hx_io_read_all(io, whole, FILE_SIZE_MAX, text, NULL) == HAPAX_OK;
 }
 
 /* The smaller of two limits, where 0 is none. */

@@ -34,7 +34,7 @@ uint64_t hx_process_address_bytes_max(void);
 /*
  * Run argv[0], found along PATH, with our environment and no signal blocked. argv
  * ends with NULL. stdout_fd and stderr_fd become the child's 1 and 2; -1 leaves
- * ours. INVALID when there is no such program, else by hx_status_from_errno();
+ * ours. INVALID when there is no such program, else by hx_error_status_of();
  * nothing was started then.
  */
 enum hapax_status hx_process_spawn(

@@ -40,7 +40,7 @@ enum { UNITS = HX_COUNT(units) };
 /* How much of a wrong text is worth repeating in the message. */
 enum { QUOTED_MAX = 48 };
 
-static enum hapax_status refuse(
+static enum hapax_status size_refuse(
 	struct hapax_bytes text, size_t position, const char *why, struct hapax_error *err)
 {
 	int quoted = text.size < QUOTED_MAX ? (int)text.size : QUOTED_MAX;
@@ -76,11 +76,12 @@ enum hapax_status hx_size_parse(
 	}
 	unit = find_unit(hx_bytes(bytes + end, text.size - end));
 	if (end == 0)
-		return refuse(text, 0, "expected a whole number", err);
+		return size_refuse(text, 0, "expected a whole number", err);
 	if (unit == NULL)
-		return refuse(text, end, "expected a unit such as KiB, MB or GiB, or none", err);
+		return size_refuse(
+			text, end, "expected a unit such as KiB, MB or GiB, or none", err);
 	if (overflow || hx_mul_u64(value, unit->bytes, &value))
-		return refuse(text, 0, "too large", err);
+		return size_refuse(text, 0, "too large", err);
 	*ret_bytes = value;
 	return HAPAX_OK;
 }

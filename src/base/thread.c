@@ -193,7 +193,7 @@ enum hapax_status hx_thread_start(
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (failed)
 		return hx_error_set(
-			err, hx_status_from_errno(failed), failed, "thread \"%s\" did not start",
+			err, hx_error_status_of(failed), failed, "thread \"%s\" did not start",
 			name);
 	return HAPAX_OK;
 }
@@ -220,7 +220,7 @@ void hx_thread_yield(void)
 	(void)sched_yield();
 }
 
-unsigned hx_cpu_count(void)
+unsigned hx_thread_cpu_count(void)
 {
 	cpu_set_t allowed;
 

@@ -93,7 +93,7 @@ uint32_t hx_thread_id(void);
 void hx_thread_yield(void);
 
 /* How many processors this process may use; at least 1. */
-unsigned hx_cpu_count(void);
+unsigned hx_thread_cpu_count(void);
 
 enum hx_lock_state {
 	HX_LOCK_FREE = 0,

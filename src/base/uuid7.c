@@ -79,7 +79,7 @@ bool hx_uuid7_time_ms(const unsigned char uuid[HX_UUID_SIZE], int64_t *ret)
 	return true;
 }
 
-void hx_uuid_unpack(const unsigned char uuid[HX_UUID_SIZE], char out[HX_UUID_TEXT_SIZE])
+void hx_uuid7_unpack(const unsigned char uuid[HX_UUID_SIZE], char out[HX_UUID_TEXT_SIZE])
 {
 	out[8] = out[13] = out[18] = out[23] = '-';
 	hx_hex_encode(uuid, 4, out);
@@ -89,13 +89,13 @@ void hx_uuid_unpack(const unsigned char uuid[HX_UUID_SIZE], char out[HX_UUID_TEX
 	hx_hex_encode(uuid + 10, 6, out + 24);
 }
 
-void hx_uuid_format(const unsigned char uuid[HX_UUID_SIZE], char out[HX_UUID_TEXT_SIZE + 1])
+void hx_uuid7_format(const unsigned char uuid[HX_UUID_SIZE], char out[HX_UUID_TEXT_SIZE + 1])
 {
-	hx_uuid_unpack(uuid, out);
+	hx_uuid7_unpack(uuid, out);
 	out[HX_UUID_TEXT_SIZE] = '\0';
 }
 
-bool hx_uuid_parse(struct hapax_bytes text, unsigned char out[HX_UUID_SIZE])
+bool hx_uuid7_parse(struct hapax_bytes text, unsigned char out[HX_UUID_SIZE])
 {
 	char lower[HX_UUID_TEXT_SIZE];
 
@@ -106,14 +106,14 @@ bool hx_uuid_parse(struct hapax_bytes text, unsigned char out[HX_UUID_SIZE])
 		if (lower[i] >= 'A' && lower[i] <= 'F')
 			lower[i] = (char)(lower[i] - 'A' + 'a');
 	}
-	return hx_uuid_pack(lower, out);
+	return hx_uuid7_pack(lower, out);
 }
 
 /* Where each byte's two digits stand; a hyphen is in every gap. */
 static const unsigned char digits_at[HX_UUID_SIZE] = {
 	0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
 
-bool hx_uuid_pack_scalar(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE])
+bool hx_uuid7_pack_scalar(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE])
 {
 	unsigned char uuid[HX_UUID_SIZE];
 
@@ -139,13 +139,13 @@ static uuid_pack_fn *_Atomic chosen = choose;
 /* Stands in until the first call; threads that race here choose the same. */
 static bool choose(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE])
 {
-	uuid_pack_fn *best = hx_uuid_pack_x86_usable() ? hx_uuid_pack_x86 : hx_uuid_pack_scalar;
+	uuid_pack_fn *best = hx_uuid7_pack_x86_usable() ? hx_uuid7_pack_x86 : hx_uuid7_pack_scalar;
 
 	atomic_store_explicit(&chosen, best, memory_order_relaxed);
 	return best(text, out);
 }
 
-bool hx_uuid_pack(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE])
+bool hx_uuid7_pack(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE])
 {
 	return atomic_load_explicit(&chosen, memory_order_relaxed)(text, out);
 }

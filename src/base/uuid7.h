@@ -40,26 +40,26 @@ void hx_uuid7_next(struct hx_uuid7 *gen, int64_t wall_ms, unsigned char out[HX_U
 bool hx_uuid7_time_ms(const unsigned char uuid[HX_UUID_SIZE], int64_t *ret);
 
 /* Lower case 8-4-4-4-12 and a NUL. */
-void hx_uuid_format(const unsigned char uuid[HX_UUID_SIZE], char out[HX_UUID_TEXT_SIZE + 1]);
+void hx_uuid7_format(const unsigned char uuid[HX_UUID_SIZE], char out[HX_UUID_TEXT_SIZE + 1]);
 
 /* Either case, 8-4-4-4-12, nothing before or after. False: out is untouched. */
-bool hx_uuid_parse(struct hapax_bytes text, unsigned char out[HX_UUID_SIZE]);
+bool hx_uuid7_parse(struct hapax_bytes text, unsigned char out[HX_UUID_SIZE]);
 
 /*
  * Text to 16 bytes without loss: true only for the very text that
- * hx_uuid_unpack() gives back, so upper case is refused. Any version and variant.
+ * hx_uuid7_unpack() gives back, so upper case is refused. Any version and variant.
  * False: out is untouched.
  */
-bool hx_uuid_pack(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE]);
+bool hx_uuid7_pack(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE]);
 
 /* Writes 36 bytes and no NUL. */
-void hx_uuid_unpack(const unsigned char uuid[HX_UUID_SIZE], char out[HX_UUID_TEXT_SIZE]);
+void hx_uuid7_unpack(const unsigned char uuid[HX_UUID_SIZE], char out[HX_UUID_TEXT_SIZE]);
 
-/* The two implementations that hx_uuid_pack() chooses from; for tests. */
-bool hx_uuid_pack_scalar(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE]);
-bool hx_uuid_pack_x86(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE]);
+/* The two implementations that hx_uuid7_pack() chooses from; for tests. */
+bool hx_uuid7_pack_scalar(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE]);
+bool hx_uuid7_pack_x86(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE]);
 
-/* Whether this machine can run hx_uuid_pack_x86(). */
-bool hx_uuid_pack_x86_usable(void);
+/* Whether this machine can run hx_uuid7_pack_x86(). */
+bool hx_uuid7_pack_x86_usable(void);
 
 #endif

@@ -79,7 +79,7 @@ TARGET static inline __m128i join_digits(__m128i digits, __m128i *valid)
 	return _mm_maddubs_epi16(values, _mm_set1_epi16(0x0110));
 }
 
-TARGET bool hx_uuid_pack_x86(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE])
+TARGET bool hx_uuid7_pack_x86(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE])
 {
 	__m128i from_0 = load(text);
 	__m128i from_16 = load(text + 16);
@@ -94,14 +94,14 @@ TARGET bool hx_uuid_pack_x86(const char text[HX_UUID_TEXT_SIZE], unsigned char o
 	return true;
 }
 
-bool hx_uuid_pack_x86_usable(void)
+bool hx_uuid7_pack_x86_usable(void)
 {
 	return __builtin_cpu_supports("ssse3");
 }
 
 #else
 
-bool hx_uuid_pack_x86(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE])
+bool hx_uuid7_pack_x86(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE])
 {
 	(void)text;
 	(void)out;
@@ -109,7 +109,7 @@ bool hx_uuid_pack_x86(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_U
 	return false;
 }
 
-bool hx_uuid_pack_x86_usable(void)
+bool hx_uuid7_pack_x86_usable(void)
 {
 	return false;
 }

@@ -227,7 +227,8 @@ static const char *reason_of(const char *name)
 	return NULL;
 }
 
-static enum hapax_status refuse(const char *name, enum hx_kafka_use use, struct hapax_error *err)
+static enum hapax_status kafka_property_refuse(
+	const char *name, enum hx_kafka_use use, struct hapax_error *err)
 {
 	const char *why = reason_of(name);
 	struct hx_suggest suggest;
@@ -256,7 +257,7 @@ enum hapax_status hx_kafka_property_check(
 	const struct row *row = find(hapax_bytes_from_text(property->name));
 
 	if (row == NULL)
-		return refuse(property->name, use, err);
+		return kafka_property_refuse(property->name, use, err);
 	if ((row->flags & FOR_SOURCE) && use == HX_KAFKA_USE_SINK)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "property '%s' is for sources, not for a sink",

@@ -191,7 +191,7 @@ static void read_variables(
 	if (frame->bind->variable == NULL)
 		return;
 	(void)snprintf(path, sizeof(path), "%s%s", frame->path, setting->name);
-	hx_setting_variable(path, full);
+	hx_variable_of_setting(path, full);
 	for (size_t i = 0; i < HX_COUNT(names); i++) {
 		const char *value = names[i] == NULL ? NULL : frame->bind->variable(names[i]);
 

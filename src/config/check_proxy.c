@@ -25,7 +25,7 @@ static bool is_one_of(const char *text, const char *const *names)
 	return false;
 }
 
-bool hx_check_method(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_method(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	/* Nobody sends a key with these, and a kept response would be a cache without rules. */
 	static const char *const safe[] = {"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", NULL};
@@ -38,14 +38,14 @@ bool hx_check_method(const char *text, char why[HX_SETTING_WHY_SIZE])
 	return !is_one_of(text, safe) || fail(why, "is for requests without effect, which pass");
 }
 
-bool hx_check_field(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_field(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	return hx_http1_is_token(hapax_bytes_from_text(text)) || fail(why, "is no name of a field");
 }
 
-bool hx_check_request_field(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_request_field(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
-	if (!hx_check_field(text, why))
+	if (!hx_config_check_field(text, why))
 		return false;
 	return hx_http1_is_plain_name(hapax_bytes_from_text(text)) ||
 		fail(why,
@@ -53,13 +53,13 @@ bool hx_check_request_field(const char *text, char why[HX_SETTING_WHY_SIZE])
 	             "are not passed to services");
 }
 
-bool hx_check_cookie(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_cookie(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	return hx_http1_is_token(hapax_bytes_from_text(text)) ||
 		fail(why, "is no name of a cookie");
 }
 
-bool hx_check_replay_field(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_replay_field(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	/* For one client, one moment or one connection; or ours. */
 	static const char *const never[] = {
@@ -83,24 +83,24 @@ bool hx_check_replay_field(const char *text, char why[HX_SETTING_WHY_SIZE])
 		NULL,
 	};
 
-	if (!hx_check_field(text, why))
+	if (!hx_config_check_field(text, why))
 		return false;
 	return (!is_one_of(text, never) && strncasecmp(text, "Hapax-", 6) != 0) ||
 		fail(why, "is for the first who gets it only, and is never replayed");
 }
 
-bool hx_check_credential(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_credential(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	static const char prefix[] = "header:";
 
 	if (strcmp(text, "auto") == 0 || strcmp(text, "none") == 0)
 		return true;
 	if (strncmp(text, prefix, sizeof(prefix) - 1) == 0)
-		return hx_check_request_field(text + sizeof(prefix) - 1, why);
+		return hx_config_check_request_field(text + sizeof(prefix) - 1, why);
 	return fail(why, "is neither auto, none nor header:NAME");
 }
 
-bool hx_check_statuses(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_statuses(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	bool is_class = strlen(text) == 3 && strcmp(text + 1, "xx") == 0;
 	bool is_exact = strlen(text) == 3 && strspn(text, "0123456789") == 3;

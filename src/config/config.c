@@ -99,7 +99,7 @@ static void read_file(struct files *files, const char *path)
 	struct hapax_buf text;
 
 	hx_buf_init(&text, HX_YAML_SIZE_MAX);
-	status = hx_file_read_all(files->io, path, HX_YAML_SIZE_MAX, &text, &err);
+	status = hx_io_read_all(files->io, path, HX_YAML_SIZE_MAX, &text, &err);
 	if (status == HAPAX_OK)
 		read_text(files, path, hx_bytes(text.data, text.size));
 	else
@@ -171,7 +171,7 @@ static void read_folder(struct files *files, const char *path, const struct hapa
 		result = runtime == NULL ? 0 : note_runtime(files);
 	if (result < 0)
 		hx_fault(
-			files->faults, hx_status_from_errno(-result), &place,
+			files->faults, hx_error_status_of(-result), &place,
 			"the folder could not be read (error %d)", -result);
 	if (files->is_full)
 		hx_fault(

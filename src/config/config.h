@@ -393,7 +393,7 @@ enum hx_config_log_format {
 	HX_CONFIG_LOG_LOGFMT = 2,
 };
 
-/* In the order of enum hx_log_level and enum hx_log_keys (observe/logger/logger.h). */
+/* In the order of enum hx_logger_level and enum hx_logger_keys (observe/logger/logger.h). */
 struct hx_config_log {
 	enum hx_config_log_format format;
 	int level;

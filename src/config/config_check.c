@@ -35,12 +35,12 @@ static bool check_bytes(struct hapax_bytes text, size_t max, char why[HX_SETTING
 	return !hx_utf8_fault(text, max, fault) || fail(why, "%s", fault);
 }
 
-bool hx_check_name(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_name(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	return text[0] == '\0' || check_bytes(hapax_bytes_from_text(text), SIZE_MAX, why);
 }
 
-bool hx_check_path(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_path(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	char space[HX_HTTP1_LINE_MAX];
 	const char *fault;
@@ -56,7 +56,7 @@ bool hx_check_path(const char *text, char why[HX_SETTING_WHY_SIZE])
 	return fault == NULL || fail(why, "cannot be a route: %s", fault);
 }
 
-bool hx_check_network(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_network(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	struct hx_network network;
 
@@ -65,7 +65,7 @@ bool hx_check_network(const char *text, char why[HX_SETTING_WHY_SIZE])
 	             "is not an address or a network such as 10.0.0.0/8, without bits behind it");
 }
 
-bool hx_check_pattern(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_pattern(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	const char *star = strchr(text, '*');
 
@@ -73,7 +73,7 @@ bool hx_check_pattern(const char *text, char why[HX_SETTING_WHY_SIZE])
 		return fail(why, "is empty");
 	if (star != NULL && star[1] != '\0')
 		return fail(why, "has a * that is not its last character");
-	return hx_check_name(text, why);
+	return hx_config_check_name(text, why);
 }
 
 static bool check_part(struct hapax_bytes part, char why[HX_SETTING_WHY_SIZE])
@@ -87,7 +87,7 @@ static bool check_part(struct hapax_bytes part, char why[HX_SETTING_WHY_SIZE])
 	return check_bytes(part, HX_SCOPE_PART_SIZE_MAX, why);
 }
 
-bool hx_check_scope(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_scope(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	const char *slash = strchr(text, '/');
 
@@ -97,7 +97,7 @@ bool hx_check_scope(const char *text, char why[HX_SETTING_WHY_SIZE])
 		check_part(hapax_bytes_from_text(slash + 1), why);
 }
 
-bool hx_check_scope_part(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_scope_part(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	if (text[0] == '\0')
 		return true;
@@ -106,14 +106,14 @@ bool hx_check_scope_part(const char *text, char why[HX_SETTING_WHY_SIZE])
 	return check_bytes(hapax_bytes_from_text(text), HX_SCOPE_PART_SIZE_MAX, why);
 }
 
-bool hx_check_sha256(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_sha256(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	if (strlen(text) != 64 || strspn(text, "0123456789abcdef") != 64)
 		return fail(why, "is no SHA-256: printf %%s PASSWORD | sha256sum prints one");
 	return true;
 }
 
-bool hx_check_digest(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_digest(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	static const char scheme[] = "sha256:";
 	const char *digits = text + strlen(scheme);
@@ -126,7 +126,7 @@ bool hx_check_digest(const char *text, char why[HX_SETTING_WHY_SIZE])
 	return true;
 }
 
-bool hx_check_strategy(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_strategy(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	struct hapax_key_strategy *strategy = NULL;
 	struct hapax_error err;
@@ -137,14 +137,14 @@ bool hx_check_strategy(const char *text, char why[HX_SETTING_WHY_SIZE])
 	return true;
 }
 
-bool hx_check_url(const char *text, char why[HX_SETTING_WHY_SIZE])
+bool hx_config_check_url(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	struct hx_http_url url;
 
 	return text[0] == '\0' || hx_http_url_parse(text, &url, why);
 }
 
-bool hx_pattern_matches(const char *pattern, struct hapax_bytes text)
+bool hx_config_pattern_matches(const char *pattern, struct hapax_bytes text)
 {
 	size_t size = strlen(pattern);
 

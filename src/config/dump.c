@@ -28,7 +28,7 @@ static enum hapax_status text_of(
 	status = hx_value_write(setting, object, out);
 	/* That of a service that is called has neither user nor options, and a path may have a @. */
 	if (status == HAPAX_OK && (setting->flags & HX_SETTING_SECRET) &&
-	    setting->check != hx_check_url)
+	    setting->check != hx_config_check_url)
 		status = hx_public_url(out, hx_kafka_property_view);
 	return status;
 }

@@ -27,7 +27,7 @@ static bool path_matches(const char *prefix, struct hapax_bytes path)
 static bool list_matches(const char *const *patterns, size_t count, struct hapax_bytes text)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (hx_pattern_matches(patterns[i], text))
+		if (hx_config_pattern_matches(patterns[i], text))
 			return true;
 	}
 	return count == 0;
@@ -139,7 +139,7 @@ bool hx_config_short_lease(
 int64_t hx_config_ttl_ms(const struct hx_config_scope *scope, struct hapax_bytes type)
 {
 	for (size_t i = 0; i < scope->type_count; i++) {
-		if (hx_pattern_matches(scope->types[i].type, type))
+		if (hx_config_pattern_matches(scope->types[i].type, type))
 			return scope->types[i].ttl_ms;
 	}
 	return scope->ttl_ms;

@@ -104,7 +104,7 @@ static void check(
 			"client_auth needs client_ca: who vouches for the certificates of clients?");
 }
 
-void hx_complete_tls(struct hx_complete *complete, const struct hx_config_tls *tls)
+void hx_tls_doors_complete(struct hx_complete *complete, const struct hx_config_tls *tls)
 {
 	/* What all have is checked once, and of a door what is its own. */
 	static const struct hx_config_tls_door same = {

@@ -12,7 +12,7 @@
 
 static const char prefix[] = "HAPAX_";
 
-void hx_setting_variable(const char *path, char name[HX_SETTING_PATH_SIZE])
+void hx_variable_of_setting(const char *path, char name[HX_SETTING_PATH_SIZE])
 {
 	size_t used = strlen(prefix);
 
@@ -62,7 +62,7 @@ static void walk(struct search *search, const struct hx_section *section, const 
 		if (is_section) {
 			walk(search, setting->section, inner);
 		} else if (setting->type != HX_SETTING_LIST) {
-			hx_setting_variable(inner, name);
+			hx_variable_of_setting(inner, name);
 			consider(search, name);
 			consider(search, setting->variable);
 			consider(search, setting->document_variable);

@@ -47,7 +47,7 @@ static struct hx_place place_of(const struct reader *reader, yaml_mark_t mark)
 		.column = (uint32_t)mark.column + 1};
 }
 
-static bool refuse(
+static bool yaml_refuse(
 	struct reader *reader, enum hapax_status status, yaml_mark_t mark, const char *text)
 {
 	struct hx_place place = place_of(reader, mark);
@@ -58,7 +58,7 @@ static bool refuse(
 
 static bool no_memory(struct reader *reader, yaml_mark_t mark)
 {
-	return refuse(reader, HAPAX_ERR_NO_MEMORY, mark, "there was no memory for more");
+	return yaml_refuse(reader, HAPAX_ERR_NO_MEMORY, mark, "there was no memory for more");
 }
 
 const struct hx_yaml_node *hx_yaml_member(const struct hx_yaml_node *map, const char *name)
@@ -91,7 +91,7 @@ static bool add_key(
 	struct hx_place place = place_of(reader, mark);
 
 	if (node->kind != HX_YAML_SCALAR)
-		return refuse(reader, HAPAX_ERR_INVALID, mark, "a key must be a name");
+		return yaml_refuse(reader, HAPAX_ERR_INVALID, mark, "a key must be a name");
 	if (hx_yaml_member(level->node, node->text.data) != NULL) {
 		hx_fault(
 			reader->faults, HAPAX_ERR_INVALID, &place, "key '%.64s' occurs twice",
@@ -136,7 +136,7 @@ static struct hx_yaml_node *new_node(
 	struct hx_yaml_node *node;
 
 	if (reader->node_count++ == HX_YAML_NODES_MAX) {
-		(void)refuse(reader, HAPAX_ERR_LIMIT, mark, "there is too much in this file");
+		(void)yaml_refuse(reader, HAPAX_ERR_LIMIT, mark, "there is too much in this file");
 		return NULL;
 	}
 	node = hx_config_arena_alloc(reader->arena, 1, sizeof(*node));
@@ -158,7 +158,8 @@ static bool set_anchor(
 	if (name == NULL)
 		return true;
 	if (reader->anchor_count == HX_YAML_ANCHORS_MAX)
-		return refuse(reader, HAPAX_ERR_LIMIT, mark, "there are more than 100 anchors");
+		return yaml_refuse(
+			reader, HAPAX_ERR_LIMIT, mark, "there are more than 100 anchors");
 	anchor = &reader->anchors[reader->anchor_count];
 	anchor->name =
 		hx_config_arena_text(reader->arena, hapax_bytes_from_text((const char *)name));
@@ -181,24 +182,25 @@ static bool take_alias(struct reader *reader, const yaml_event_t *event)
 			continue;
 		for (size_t k = 0; k < reader->depth; k++) {
 			if (reader->levels[k].node == anchor->node)
-				return refuse(
+				return yaml_refuse(
 					reader, HAPAX_ERR_INVALID, event->start_mark,
 					"an alias refers to what it is in");
 		}
 		/* Counts as a node: what is read of a tree is bounded by their number. */
 		if (reader->node_count++ >= HX_YAML_NODES_MAX)
-			return refuse(
+			return yaml_refuse(
 				reader, HAPAX_ERR_LIMIT, event->start_mark,
 				"there is too much in this file");
 		return add(reader, anchor->node, event->start_mark);
 	}
-	return refuse(reader, HAPAX_ERR_INVALID, event->start_mark, "an alias refers to no anchor");
+	return yaml_refuse(
+		reader, HAPAX_ERR_INVALID, event->start_mark, "an alias refers to no anchor");
 }
 
 static bool refuse_tag(struct reader *reader, const yaml_char_t *tag, yaml_mark_t mark)
 {
 	return tag == NULL ||
-		refuse(reader, HAPAX_ERR_INVALID, mark, "tags (!name) have no meaning here");
+		yaml_refuse(reader, HAPAX_ERR_INVALID, mark, "tags (!name) have no meaning here");
 }
 
 static bool take_scalar(struct reader *reader, const yaml_event_t *event)
@@ -210,7 +212,7 @@ static bool take_scalar(struct reader *reader, const yaml_event_t *event)
 	if (!refuse_tag(reader, event->data.scalar.tag, event->start_mark))
 		return false;
 	if (memchr(event->data.scalar.value, '\0', text.size) != NULL)
-		return refuse(
+		return yaml_refuse(
 			reader, HAPAX_ERR_INVALID, event->start_mark, "a value has a NUL in it");
 	node = new_node(reader, HX_YAML_SCALAR, event->start_mark);
 	if (node == NULL)
@@ -234,7 +236,7 @@ static bool open_level(
 	if (!refuse_tag(reader, tag, mark))
 		return false;
 	if (reader->depth == HX_YAML_DEPTH_MAX)
-		return refuse(reader, HAPAX_ERR_LIMIT, mark, "this is nested too deep");
+		return yaml_refuse(reader, HAPAX_ERR_LIMIT, mark, "this is nested too deep");
 	node = new_node(reader, kind, mark);
 	if (node == NULL || !set_anchor(reader, anchor, node, mark) || !add(reader, node, mark))
 		return false;
@@ -242,7 +244,7 @@ static bool open_level(
 	return true;
 }
 
-static bool take(struct reader *reader, const yaml_event_t *event)
+static bool yaml_take(struct reader *reader, const yaml_event_t *event)
 {
 	switch (event->type) {
 	case YAML_SCALAR_EVENT: return take_scalar(reader, event);
@@ -259,7 +261,7 @@ static bool take(struct reader *reader, const yaml_event_t *event)
 	case YAML_SEQUENCE_END_EVENT: reader->depth--; return true;
 	case YAML_DOCUMENT_START_EVENT:
 		if (reader->document_count++ > 0)
-			return refuse(
+			return yaml_refuse(
 				reader, HAPAX_ERR_INVALID, event->start_mark,
 				"a second document (---) begins; one is read");
 		return true;
@@ -285,7 +287,7 @@ static void refuse_syntax(struct reader *reader)
 	/* The reader knows offsets only; its mark is where the scanner had come to. */
 	if (parser->error == YAML_READER_ERROR)
 		mark = parser->mark;
-	(void)refuse(reader, HAPAX_ERR_INVALID, mark, problem);
+	(void)yaml_refuse(reader, HAPAX_ERR_INVALID, mark, problem);
 }
 
 static bool read_events(struct reader *reader)
@@ -300,7 +302,7 @@ static bool read_events(struct reader *reader)
 			refuse_syntax(reader);
 			return false;
 		}
-		is_fine = take(reader, &event);
+		is_fine = yaml_take(reader, &event);
 		is_last = event.type == YAML_STREAM_END_EVENT;
 		yaml_event_delete(&event);
 		if (!is_fine)

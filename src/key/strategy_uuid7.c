@@ -27,7 +27,7 @@ static enum hx_key_made make(
 	(void)view;
 	(void)err;
 	hx_key_next_run_id(strategy, ret);
-	hx_uuid_format(ret->run_id, text);
+	hx_uuid7_format(ret->run_id, text);
 	hx_key_set_text(ret, hx_bytes(text, HX_UUID_TEXT_SIZE));
 	return HX_KEY_MADE;
 }

@@ -21,7 +21,7 @@ _Static_assert(
 
 static const struct hapax_bytes unix_scheme = {"unix:", 5};
 
-static enum hapax_status refuse(
+static enum hapax_status address_refuse(
 	struct hapax_error *err, struct hapax_bytes text, const char *reason)
 {
 	return hx_error_set(
@@ -63,11 +63,11 @@ static enum hapax_status parse_unix(
 	size_t size = text.size - unix_scheme.size;
 
 	if (size == 0)
-		return refuse(err, text, "a path is needed, as in 'unix:/run/hapax.sock'");
+		return address_refuse(err, text, "a path is needed, as in 'unix:/run/hapax.sock'");
 	if (size > HX_UNIX_PATH_SIZE_MAX)
-		return refuse(err, text, "the path of a unix socket has at most 107 bytes");
+		return address_refuse(err, text, "the path of a unix socket has at most 107 bytes");
 	if (memchr(path, '\0', size) != NULL)
-		return refuse(err, text, "the path holds a NUL");
+		return address_refuse(err, text, "the path holds a NUL");
 	memset(ret_endpoint, 0, sizeof(*ret_endpoint));
 	ret_endpoint->is_unix = true;
 	memcpy(ret_endpoint->host, path, size);
@@ -109,15 +109,15 @@ enum hapax_status hx_endpoint_parse(
 	    hx_bytes_equal(hx_bytes(text.data, unix_scheme.size), unix_scheme))
 		return parse_unix(text, ret_endpoint, err);
 	if (text.size == 0 || !split_host(at, text.size, &host, &host_size, &rest))
-		return refuse(err, text, "it must read host:port, [v6]:port or unix:PATH");
+		return address_refuse(err, text, "it must read host:port, [v6]:port or unix:PATH");
 	if (host_size == 0 || host_size > HX_HOST_SIZE_MAX || !is_printable(host, host_size))
-		return refuse(err, text, "the host is missing or malformed");
+		return address_refuse(err, text, "the host is missing or malformed");
 	if (rest == text.size) {
 		if (port_default < 0)
-			return refuse(err, text, "a port is needed, as in 'host:8080'");
+			return address_refuse(err, text, "a port is needed, as in 'host:8080'");
 		port = (uint16_t)port_default;
 	} else if (at[rest] != ':' || !parse_port(at + rest + 1, text.size - rest - 1, &port)) {
-		return refuse(
+		return address_refuse(
 			err, text, "the port must be 0 to 65535; an IPv6 address stands in [ ]");
 	}
 	memset(ret_endpoint, 0, sizeof(*ret_endpoint));

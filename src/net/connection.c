@@ -36,7 +36,7 @@ enum {
 	 * How long to wait for the peer's end after our own: closing with unread input
 	 * resets the connection, and the reset may destroy what the peer has not read.
 	 */
-	LINGER_MS = 2000,
+	DRAIN_MS = 2000,
 };
 
 static bool is_live(const struct hx_connection *connection)
@@ -150,7 +150,7 @@ static void shut(struct hx_connection *connection)
 	}
 	connection->is_shut = true;
 	(void)net->ops->shutdown_send(net->context, connection->watch.fd);
-	set_stall(connection, LINGER_MS);
+	set_stall(connection, DRAIN_MS);
 }
 
 /* Everything is sent. */
@@ -163,7 +163,7 @@ static void output_is_empty(struct hx_connection *connection)
 		if (!connection->is_shut && (connection->tls != NULL || !connection->is_ended))
 			shut(connection);
 		else
-			set_stall(connection, LINGER_MS);
+			set_stall(connection, DRAIN_MS);
 		if (connection->is_ended && !connection->is_shut_due)
 			hx_connection_close(connection, NULL);
 	} else if (connection->ops->on_drained != NULL) {

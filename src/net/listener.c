@@ -107,7 +107,8 @@ static int bind_to(
 	return code;
 }
 
-static enum hapax_status refuse(struct hapax_error *err, int code, const struct hx_address *address)
+static enum hapax_status listener_refuse(
+	struct hapax_error *err, int code, const struct hx_address *address)
 {
 	char text[HX_ADDRESS_TEXT_SIZE];
 
@@ -122,8 +123,7 @@ static enum hapax_status refuse(struct hapax_error *err, int code, const struct 
 			"could not listen on %s: there is a file that is no socket; remove it or choose "
 			"another path",
 			text);
-	return hx_error_set(
-		err, hx_status_from_errno(-code), -code, "could not listen on %s", text);
+	return hx_error_set(err, hx_error_status_of(-code), -code, "could not listen on %s", text);
 }
 
 enum hapax_status hx_listener_check_free(
@@ -136,10 +136,10 @@ enum hapax_status hx_listener_check_free(
 		return HAPAX_OK; /* is never shared */
 	fd = net->ops->socket(net->context, address->storage.ss_family);
 	if (fd < 0)
-		return refuse(err, fd, address);
+		return listener_refuse(err, fd, address);
 	code = bind_to(net, fd, address, false);
 	net->ops->close(net->context, fd);
-	return code == 0 ? HAPAX_OK : refuse(err, code, address);
+	return code == 0 ? HAPAX_OK : listener_refuse(err, code, address);
 }
 
 static int open_socket(
@@ -212,7 +212,7 @@ enum hapax_status hx_listener_open(
 				 : open_socket(listener, address, shares_port, &fd);
 	if (code != 0) {
 		listener->reactor = NULL;
-		return refuse(err, code, address);
+		return listener_refuse(err, code, address);
 	}
 	listener->watch = (struct hx_watch){.fd = fd, .fn = on_ready, .context = listener};
 	status = hx_timer_introduce(&reactor->timers, &listener->retry, on_retry, listener);

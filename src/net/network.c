@@ -9,7 +9,7 @@ enum { V4_OFFSET = 12, V4_BITS = 8 * V4_OFFSET, BITS_MAX = 128, DIGITS_MAX = 3 }
 
 static const unsigned char v4_prefix[V4_OFFSET] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-bool hx_ip_parse(struct hapax_bytes text, unsigned char ret_ip[HX_IP_SIZE])
+bool hx_network_ip_parse(struct hapax_bytes text, unsigned char ret_ip[HX_IP_SIZE])
 {
 	char digits[INET6_ADDRSTRLEN];
 
@@ -25,7 +25,7 @@ bool hx_ip_parse(struct hapax_bytes text, unsigned char ret_ip[HX_IP_SIZE])
 		inet_pton(AF_INET6, digits, ret_ip) == 1;
 }
 
-bool hx_ip_is_loopback(const unsigned char ip[HX_IP_SIZE])
+bool hx_network_ip_is_loopback(const unsigned char ip[HX_IP_SIZE])
 {
 	static const unsigned char own[HX_IP_SIZE] = {[HX_IP_SIZE - 1] = 1};
 
@@ -59,7 +59,7 @@ bool hx_network_parse(const char *text, struct hx_network *ret_network)
 	size_t size = slash == NULL ? strlen(text) : (size_t)(slash - text);
 	unsigned base = memchr(text, ':', size) == NULL ? V4_BITS : 0;
 
-	if (!hx_ip_parse((struct hapax_bytes){text, size}, ret_network->ip))
+	if (!hx_network_ip_parse((struct hapax_bytes){text, size}, ret_network->ip))
 		return false;
 	ret_network->bits = BITS_MAX - base;
 	if (slash != NULL && !parse_bits(slash + 1, BITS_MAX - base, &ret_network->bits))

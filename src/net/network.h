@@ -23,9 +23,9 @@ struct hx_network {
 };
 
 /* Read an address in digits. False: it is none. */
-bool hx_ip_parse(struct hapax_bytes text, unsigned char ret_ip[HX_IP_SIZE]);
+bool hx_network_ip_parse(struct hapax_bytes text, unsigned char ret_ip[HX_IP_SIZE]);
 
-bool hx_ip_is_loopback(const unsigned char ip[HX_IP_SIZE]);
+bool hx_network_ip_is_loopback(const unsigned char ip[HX_IP_SIZE]);
 
 /* Read "10.0.0.0/8", "2001:db8::/32" or one address. False: it is none, or has bits behind its network. */
 bool hx_network_parse(const char *text, struct hx_network *ret_network);

@@ -77,7 +77,7 @@ static enum hapax_status greet(struct hx_redis_connection *connection)
 }
 
 /* The server does not want us. */
-static void refuse(
+static void redis_connection_refuse(
 	struct hx_redis_connection *connection, const struct hx_resp_value *value, bool is_auth)
 {
 	int size = (int)(value->text.size < 120 ? value->text.size : 120);
@@ -115,9 +115,9 @@ static bool take_greeting(struct hx_redis_connection *connection, struct hapax_b
 	connection->awaits_auth = false;
 	connection->awaits_select &= !is_select;
 	if (is_error && (is_auth || hx_resp_is_error(&value, "NOAUTH")))
-		refuse(connection, &value, true);
+		redis_connection_refuse(connection, &value, true);
 	else if (is_error && (is_select || hx_resp_is_error(&value, "LOADING")))
-		refuse(connection, &value, false);
+		redis_connection_refuse(connection, &value, false);
 	else if (!is_auth && !is_select)
 		return connection->options.ops->reply(connection, reply);
 	return true;
@@ -368,7 +368,7 @@ static const char *or_null(const char *text)
 	return text[0] == '\0' ? NULL : text;
 }
 
-enum hapax_status hx_redis_tls_context_new(
+enum hapax_status hx_redis_connection_tls_context(
 	const struct hx_redis_place *place, struct hx_tls_context **ret_tls,
 	struct hapax_error *err)
 {

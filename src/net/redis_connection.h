@@ -151,7 +151,7 @@ void hx_redis_connection_break(struct hx_redis_connection *connection, const cha
 bool hx_redis_connection_close(struct hx_redis_connection *connection);
 
 /* What TLS needs by the URL; NULL if the URL asks for none. */
-enum hapax_status hx_redis_tls_context_new(
+enum hapax_status hx_redis_connection_tls_context(
 	const struct hx_redis_place *place, struct hx_tls_context **ret_tls,
 	struct hapax_error *err);
 

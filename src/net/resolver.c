@@ -57,7 +57,7 @@ static void report(struct hx_task *task)
 				&err, HAPAX_ERR_UNAVAILABLE, 0, "there is no host '%s'", job->host);
 		else if (job->count < 0)
 			(void)hx_error_set(
-				&err, hx_status_from_errno(-job->count), -job->count,
+				&err, hx_error_status_of(-job->count), -job->count,
 				"the host '%s' was not resolved", job->host);
 		job->fn(job->context, job->addresses, job->count < 0 ? 0 : (size_t)job->count,
 		        &err);

@@ -29,7 +29,7 @@ enum hapax_status hx_signals_open(
 	memset(signals, 0, sizeof(*signals));
 	if (fd < 0)
 		return hx_error_set(
-			err, hx_status_from_errno(-fd), -fd, "signals were not taken over");
+			err, hx_error_status_of(-fd), -fd, "signals were not taken over");
 	signals->fn = fn;
 	signals->context = context;
 	signals->watch = (struct hx_watch){.fd = fd, .fn = on_ready, .context = signals};

@@ -66,7 +66,7 @@ static uint64_t decided(
 }
 
 static void tell(
-	const struct hx_metrics *metrics, struct hx_log *log, uint32_t scope, double percent,
+	const struct hx_metrics *metrics, struct hx_logger *log, uint32_t scope, double percent,
 	uint64_t threshold_percent)
 {
 	struct hapax_bytes tenant = HX_BYTES_LIT("other"), group = HX_BYTES_LIT("other");
@@ -78,11 +78,11 @@ static void tell(
 		tenant = hx_bytes(entry->text, entry->first_size);
 		group = hx_bytes(entry->text + entry->first_size, entry->second_size);
 	}
-	hx_log_duplicate_rate(log, tenant, group, percent, (double)threshold_percent);
+	hx_logger_duplicate_rate(log, tenant, group, percent, (double)threshold_percent);
 }
 
 size_t hx_duplicate_watch_look(
-	struct hx_duplicate_watch *watch, struct hx_log *log, uint64_t threshold_percent)
+	struct hx_duplicate_watch *watch, struct hx_logger *log, uint64_t threshold_percent)
 {
 	uint32_t count = hx_label_table_count(&watch->metrics->tables[HX_NUMBERED_SCOPE]);
 	size_t above = 0;

@@ -15,7 +15,7 @@
 
 #include <hapax/error.h>
 
-struct hx_log;
+struct hx_logger;
 struct hx_metrics;
 struct hx_duplicate_watch;
 
@@ -34,6 +34,6 @@ void hx_duplicate_watch_free(struct hx_duplicate_watch *watch);
  * in percent; 0: none ever is.
  */
 size_t hx_duplicate_watch_look(
-	struct hx_duplicate_watch *watch, struct hx_log *log, uint64_t threshold_percent);
+	struct hx_duplicate_watch *watch, struct hx_logger *log, uint64_t threshold_percent);
 
 #endif

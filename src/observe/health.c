@@ -45,7 +45,7 @@ enum hx_health_form hx_health_form_of(struct hapax_bytes query, struct hapax_byt
 		if (names_json(element))
 			return HX_HEALTH_JSON;
 	}
-	while (hx_query_next(&query, &name, &value)) {
+	while (hx_percent_query_next(&query, &name, &value)) {
 		if (hx_bytes_equal(name, HX_BYTES_LIT("verbose")))
 			return HX_HEALTH_VERBOSE;
 	}
@@ -56,7 +56,7 @@ static bool is_excluded(const char *component, struct hapax_bytes query)
 {
 	struct hapax_bytes name, value;
 
-	while (hx_query_next(&query, &name, &value)) {
+	while (hx_percent_query_next(&query, &name, &value)) {
 		if (hx_bytes_equal(name, HX_BYTES_LIT("exclude")) &&
 		    hx_bytes_equal(value, hapax_bytes_from_text(component)))
 			return true;
@@ -158,7 +158,8 @@ enum hapax_status hx_health_render(
 }
 
 /* Only what ran or was a duplicate of what had run: hits and misses make up the requests. */
-enum hapax_status hx_deduplication_render(const struct hapax_stats *stats, struct hapax_buf *out)
+enum hapax_status hx_health_deduplication_render(
+	const struct hapax_stats *stats, struct hapax_buf *out)
 {
 	uint64_t hits = stats->counts[HAPAX_DECISION_REPLAY];
 	uint64_t misses = stats->counts[HAPAX_DECISION_ACQUIRED];

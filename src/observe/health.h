@@ -57,6 +57,7 @@ enum hapax_status hx_health_render(
  * requestCount, hitCount, missCount, hitRate and evictionCount: requests are decisions,
  * hits what was answered as a duplicate, misses what was acquired.
  */
-enum hapax_status hx_deduplication_render(const struct hapax_stats *stats, struct hapax_buf *out);
+enum hapax_status hx_health_deduplication_render(
+	const struct hapax_stats *stats, struct hapax_buf *out);
 
 #endif

@@ -159,15 +159,15 @@ enum hapax_status hapax_outbox_execute(
 	if (outbox == NULL || logic == NULL || (events == NULL && count > 0))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "an outbox, a function and events are needed");
-	status = outbox->ops->bracket(outbox, HX_OUTBOX_BEGIN, err);
+	status = outbox->ops->savepoint(outbox, HX_OUTBOX_BEGIN, err);
 	if (status != HAPAX_OK)
 		return status;
 	status = logic(context, err);
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
 		status = hapax_outbox_add(outbox, &events[i], NULL, err);
 	if (status == HAPAX_OK)
-		return outbox->ops->bracket(outbox, HX_OUTBOX_KEEP, err);
-	(void)outbox->ops->bracket(outbox, HX_OUTBOX_UNDO, NULL);
+		return outbox->ops->savepoint(outbox, HX_OUTBOX_KEEP, err);
+	(void)outbox->ops->savepoint(outbox, HX_OUTBOX_UNDO, NULL);
 	return status;
 }
 

@@ -69,7 +69,7 @@ struct hx_outbox_batch {
 	struct hapax_buf memory;
 };
 
-enum hx_outbox_bracket {
+enum hx_outbox_savepoint {
 	HX_OUTBOX_BEGIN,
 	HX_OUTBOX_KEEP,
 	HX_OUTBOX_UNDO,
@@ -87,8 +87,8 @@ struct hx_outbox_ops {
 		struct hapax_outbox *outbox, const struct hapax_outbox_event *event,
 		struct hapax_bytes headers, char ret_id[HAPAX_OUTBOX_ID_SIZE],
 		struct hapax_error *err);
-	enum hapax_status (*bracket)(
-		struct hapax_outbox *outbox, enum hx_outbox_bracket bracket,
+	enum hapax_status (*savepoint)(
+		struct hapax_outbox *outbox, enum hx_outbox_savepoint savepoint,
 		struct hapax_error *err);
 	/* Without sent, unless it is asked for: there may be many. */
 	enum hapax_status (*status)(
@@ -116,7 +116,7 @@ struct hx_outbox_ops {
 	/* Of relays; on connections of our own alone. */
 
 	/* It lives, and gets its share of the partitions, while nothing is under way. */
-	enum hapax_status (*tend)(
+	enum hapax_status (*keep_alive)(
 		struct hapax_outbox *outbox, const char *relay, const char *owner, int64_t lease_ms,
 		bool is_idle, unsigned *ret_partitions, struct hapax_error *err);
 	/* Rows behind parked ones leave the pending ones, or come back; none waits longer than that. */

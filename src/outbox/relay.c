@@ -66,7 +66,7 @@ struct hapax_relay {
 	unsigned failures;
 	bool is_late;       /* the last batch was not confirmed in time */
 	unsigned batch_now; /* rows to fetch: fewer after such a batch */
-	int64_t tend_at_ns;
+	int64_t renew_at_ns;
 	int64_t lease_ends_ns;
 	int64_t look_at_ns;
 	struct hx_prng jitter;
@@ -104,7 +104,7 @@ static void wait_out(struct hapax_relay *relay, const struct hapax_error *err)
 	}
 	relay->is_away = true;
 	/* The leases may be over when it is back. */
-	relay->tend_at_ns = 0;
+	relay->renew_at_ns = 0;
 	if (!is_stopping(relay))
 		hx_reactor_turn(&relay->outbox->reactor, wait_ms * HX_NS_PER_MS);
 }
@@ -200,7 +200,7 @@ static void judge(struct hapax_relay *relay, struct hx_outbox_row *row)
 			  hx_prng_next(&relay->jitter));
 	/* What waits behind it is put aside soon: see settle. */
 	if (row->is_parked)
-		relay->tend_at_ns = 0;
+		relay->renew_at_ns = 0;
 	(void)snprintf(
 		text, sizeof(text), "event %.*s, attempt %" PRId64 ": %s", (int)row->id.size,
 		(const char *)row->id.data, row->attempts + 1, row->error);
@@ -334,7 +334,7 @@ static enum hapax_status lease(
 {
 	/* Counted from before it is asked for. */
 	int64_t now_ns = hx_clock_mono_ns();
-	enum hapax_status status = relay->outbox->ops->tend(
+	enum hapax_status status = relay->outbox->ops->keep_alive(
 		relay->outbox, relay->name, relay->owner, relay->options.lease_ms, relay->is_idle,
 		ret_partitions, err);
 
@@ -344,14 +344,14 @@ static enum hapax_status lease(
 }
 
 /* Renew the leases when a third of their time is over. */
-static enum hapax_status tend(struct hapax_relay *relay, struct hapax_error *err)
+static enum hapax_status keep_alive(struct hapax_relay *relay, struct hapax_error *err)
 {
 	int64_t now_ns = hx_clock_mono_ns();
 	int64_t lease_ns = relay->options.lease_ms * HX_NS_PER_MS;
 	unsigned partitions = 0;
 	enum hapax_status status;
 
-	if (now_ns < relay->tend_at_ns)
+	if (now_ns < relay->renew_at_ns)
 		return HAPAX_OK;
 	status = lease(relay, &partitions, err);
 	if (status == HAPAX_OK)
@@ -363,7 +363,7 @@ static enum hapax_status tend(struct hapax_relay *relay, struct hapax_error *err
 	if (status != HAPAX_OK)
 		return status;
 	/* Another relay that comes or goes is seen soon. */
-	relay->tend_at_ns =
+	relay->renew_at_ns =
 		hx_clock_mono_ns() + lease_ns / (partitions < HX_OUTBOX_PARTITIONS ? 12 : 3);
 	hx_mutex_lock(&relay->mutex);
 	relay->stats.partitions = partitions;
@@ -411,7 +411,7 @@ static enum hapax_status rest(struct hapax_relay *relay, bool *is_done, struct h
 	struct hapax_outbox_status outbox_status = HAPAX_OUTBOX_STATUS_INIT;
 	int64_t wait_ns = relay->options.poll_ms * HX_NS_PER_MS;
 	bool was_idle = relay->is_idle;
-	enum hapax_status status = relay->sink->ops->tend(relay->sink, err);
+	enum hapax_status status = relay->sink->ops->keep_alive(relay->sink, err);
 
 	if (status == HAPAX_OK && relay->options.is_finite) {
 		status = relay->outbox->ops->status(relay->outbox, false, &outbox_status, err);
@@ -449,7 +449,7 @@ static void adapt(struct hapax_relay *relay)
 static enum hapax_status step(struct hapax_relay *relay, bool *is_done, struct hapax_error *err)
 {
 	struct hx_outbox_batch *batch = &relay->batch;
-	enum hapax_status status = tend(relay, err);
+	enum hapax_status status = keep_alive(relay, err);
 
 	if (status == HAPAX_OK && relay->has_parked) {
 		status = relay->outbox->ops->settle(
@@ -602,7 +602,7 @@ enum hapax_status hx_relay_new(
 	relay->url = copy_of(url);
 	relay->owner = copy_of(options->owner == NULL ? "" : options->owner);
 	hx_uuid7_next(&ids, clock->wall_ms(clock->context), uuid);
-	hx_uuid_format(uuid, relay->name);
+	hx_uuid7_format(uuid, relay->name);
 	hx_prng_seed(&relay->jitter, hx_random_u64());
 	if (relay->url == NULL || relay->owner == NULL) {
 		hapax_relay_close(relay);

@@ -35,7 +35,7 @@ struct hx_sink_ops {
 		int64_t deadline_ns, struct hapax_error *err);
 
 	/* Called every second when there is nothing to publish: heartbeats. UNAVAILABLE: it is away. */
-	enum hapax_status (*tend)(struct hx_sink *sink, struct hapax_error *err);
+	enum hapax_status (*keep_alive)(struct hx_sink *sink, struct hapax_error *err);
 
 	void (*close)(struct hx_sink *sink);
 };

@@ -89,7 +89,7 @@ static void fill_claim(struct hapax_op *op, struct hx_run_key *key)
 		op->record = &key->record;
 		op->buf = &key->buf;
 	}
-	key->turns_seen = key->line->turns;
+	key->turns_seen = key->queue->turns;
 }
 
 static void fill_op(struct hapax_op *op, struct hx_run_key *key)
@@ -207,7 +207,7 @@ static void completed(struct hapax_op *ops, size_t count, void *context)
 }
 
 /* As if the store had answered each of them so. */
-static void refuse(struct hx_pump *pump, struct hapax_run *list, enum hapax_status status)
+static void batch_refuse(struct hx_pump *pump, struct hapax_run *list, enum hapax_status status)
 {
 	while (list != NULL) {
 		struct hapax_run *run = list;
@@ -253,7 +253,7 @@ void hx_batch_submit(struct hapax_processor *processor, struct hapax_run *list)
 		if (batch == NULL || !make_room(batch, count)) {
 			if (batch != NULL)
 				give_batch(batch);
-			refuse(&pump, list, HAPAX_ERR_NO_MEMORY);
+			batch_refuse(&pump, list, HAPAX_ERR_NO_MEMORY);
 			batch = NULL;
 		} else {
 			batch->count = 0;

@@ -133,7 +133,7 @@ static enum hapax_status prepare(
 	run->context = request->context;
 	status = hx_run_fill(run, keys, owner, err);
 	for (size_t i = 0; i < run->key_count && status == HAPAX_OK; i++) {
-		if (!hx_lines_join(&processor->lines, &processor->timers, &run->keys[i]))
+		if (!hx_key_queues_join(&processor->queues, &processor->timers, &run->keys[i]))
 			status = hx_error_set(
 				err, HAPAX_ERR_NO_MEMORY, 0, "out of memory; nothing was begun");
 	}
@@ -148,7 +148,7 @@ static void take_back(struct hapax_processor *processor, struct hapax_run *list)
 
 		list = run->list_next;
 		for (size_t i = 0; i < run->key_count; i++)
-			hx_lines_quit(&processor->lines, &processor->timers, &run->keys[i]);
+			hx_key_queues_quit(&processor->queues, &processor->timers, &run->keys[i]);
 		hx_run_give(run);
 	}
 }
@@ -272,12 +272,12 @@ void hapax_processor_leave(
 	const struct hx_run_key wanted = {
 		.tenant = hx_run_name(tenant), .group = hx_run_name(group), .key = key};
 	struct hx_run_key *member;
-	struct hx_line *line;
+	struct hx_key_queue *queue;
 	struct hx_pump pump;
 
 	hx_pump_enter(&pump, processor);
-	line = hx_lines_find(&processor->lines, &wanted);
-	member = line == NULL ? NULL : line->members;
+	queue = hx_key_queues_find(&processor->queues, &wanted);
+	member = queue == NULL ? NULL : queue->members;
 	while (member != NULL && (member->run->context != context || !member->run->has_waited))
 		member = member->member_next;
 	if (member != NULL)

@@ -3,7 +3,7 @@
  * claim.c - from the request to the right to run, or to the answer why not.
  *
  * The store alone decides. A run that is told IN_PROGRESS and may wait stands in its
- * key's line, and asks again, with a new attempt_id, when there is a reason to:
+ * key's queue, and asks again, with a new attempt_id, when there is a reason to:
  *
  *	a run of this process         who asks                 then
  *	completed, or parked          all that wait            REPLAY, PARKED
@@ -13,7 +13,7 @@
  *	none: it is another process   the oldest, by timer     as the store says
  *
  * Between a claim and its answer the key may change hands in this process; the count
- * of turns in the line tells, and then the claim is simply sent again.
+ * of turns in the queue tells, and then the claim is simply sent again.
  *
  * Between a claim and the telling, the lease may end: the store was slow, or the process was
  * stopped. Then nobody is told to run; the claim is sent again, by the same attempt_id.
@@ -26,13 +26,13 @@
 #include "processor/processor.h"
 #include "processor/steps.h"
 
-bool hx_is_worth_repeating(enum hapax_status status)
+bool hx_claim_is_worth_repeating(enum hapax_status status)
 {
 	return status == HAPAX_ERR_UNAVAILABLE || status == HAPAX_ERR_UNCERTAIN ||
 		status == HAPAX_ERR_NO_MEMORY;
 }
 
-int64_t hx_repeat_after(struct hapax_run *run, int64_t bound_ms)
+int64_t hx_claim_repeat_after(struct hapax_run *run, int64_t bound_ms)
 {
 	enum { FIRST_MS = 10 };
 
@@ -58,48 +58,48 @@ void hx_claim_ask(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 	hx_run_arm(run);
 }
 
-/* Out of the line, and ask. */
-static void wake(struct hx_pump *pump, struct hx_line *line, struct hapax_run *run)
+/* Out of the queue, and ask. */
+static void wake(struct hx_pump *pump, struct hx_key_queue *queue, struct hapax_run *run)
 {
-	hx_line_step_out(line, run);
+	hx_key_queue_step_out(queue, run);
 	run->processor->stats.waiting--;
 	hx_claim_ask(pump, run, hx_processor_now(run->processor));
 }
 
-void hx_line_wake_one(struct hx_pump *pump, struct hx_line *line)
+void hx_key_queue_wake_one(struct hx_pump *pump, struct hx_key_queue *queue)
 {
-	struct hapax_run *run = line->first;
+	struct hapax_run *run = queue->first;
 
-	if (run == NULL || line->scout != NULL)
+	if (run == NULL || queue->scout != NULL)
 		return;
-	hx_timer_clear(&pump->processor->timers, &line->timer);
-	line->scout = run;
-	wake(pump, line, run);
+	hx_timer_clear(&pump->processor->timers, &queue->timer);
+	queue->scout = run;
+	wake(pump, queue, run);
 }
 
-void hx_line_wake_all(struct hx_pump *pump, struct hx_line *line)
+void hx_key_queue_wake_all(struct hx_pump *pump, struct hx_key_queue *queue)
 {
-	hx_timer_clear(&pump->processor->timers, &line->timer);
-	while (line->first != NULL) {
+	hx_timer_clear(&pump->processor->timers, &queue->timer);
+	while (queue->first != NULL) {
 		pump->processor->stats.woken++;
-		wake(pump, line, line->first);
+		wake(pump, queue, queue->first);
 	}
 }
 
-void hx_line_watch(struct hx_pump *pump, struct hx_line *line, int64_t at_ms)
+void hx_key_queue_watch(struct hx_pump *pump, struct hx_key_queue *queue, int64_t at_ms)
 {
-	if (line->first == NULL || line->holder != NULL || line->scout != NULL)
+	if (queue->first == NULL || queue->holder != NULL || queue->scout != NULL)
 		return;
-	if (line->timer.place == 0 || at_ms < line->timer.at)
-		hx_timer_set(&pump->processor->timers, &line->timer, at_ms);
+	if (queue->timer.place == 0 || at_ms < queue->timer.at)
+		hx_timer_set(&pump->processor->timers, &queue->timer, at_ms);
 }
 
-void hx_line_due(struct hx_pump *pump, struct hx_line *line)
+void hx_key_queue_due(struct hx_pump *pump, struct hx_key_queue *queue)
 {
-	if (line->holder != NULL || line->scout != NULL || line->first == NULL)
+	if (queue->holder != NULL || queue->scout != NULL || queue->first == NULL)
 		return;
 	pump->processor->stats.polled++;
-	hx_line_wake_one(pump, line);
+	hx_key_queue_wake_one(pump, queue);
 }
 
 /* When to ask again about a key that another process holds. */
@@ -116,37 +116,39 @@ static int64_t next_look(const struct hapax_processor *processor, int64_t lease_
 void hx_claim_part(struct hx_pump *pump, struct hapax_run *run, enum hx_parting parting)
 {
 	for (size_t i = 0; i < run->key_count; i++) {
-		struct hx_line *line = run->keys[i].line;
+		struct hx_key_queue *queue = run->keys[i].queue;
 
-		if (line->holder == run)
-			line->holder = NULL;
-		line->turns++;
+		if (queue->holder == run)
+			queue->holder = NULL;
+		queue->turns++;
 		if (parting == HX_PARTING_SETTLED) {
-			hx_line_wake_all(pump, line);
+			hx_key_queue_wake_all(pump, queue);
 		} else if (parting == HX_PARTING_FREE) {
-			pump->processor->stats.woken += line->first != NULL && line->scout == NULL;
-			hx_line_wake_one(pump, line);
+			pump->processor->stats.woken +=
+				queue->first != NULL && queue->scout == NULL;
+			hx_key_queue_wake_one(pump, queue);
 		} else {
-			hx_line_watch(
-				pump, line, hx_time_after(hx_processor_now(run->processor), 1));
+			hx_key_queue_watch(
+				pump, queue, hx_time_after(hx_processor_now(run->processor), 1));
 		}
 	}
 }
 
 /*
- * The scout of a line has its answer. Whoever waits in a line other than the one that
+ * The scout of a queue has its answer. Whoever waits in a queue other than the one that
  * decided has learned nothing, and sends the next.
  */
-static void return_scout(struct hx_pump *pump, struct hapax_run *run, const struct hx_line *decided)
+static void return_scout(
+	struct hx_pump *pump, struct hapax_run *run, const struct hx_key_queue *decided)
 {
 	for (size_t i = 0; i < run->key_count; i++) {
-		struct hx_line *line = run->keys[i].line;
+		struct hx_key_queue *queue = run->keys[i].queue;
 
-		if (line->scout != run)
+		if (queue->scout != run)
 			continue;
-		line->scout = NULL;
-		if (line != decided)
-			hx_line_wake_one(pump, line);
+		queue->scout = NULL;
+		if (queue != decided)
+			hx_key_queue_wake_one(pump, queue);
 	}
 }
 
@@ -192,12 +194,12 @@ static void acquired(struct hx_pump *pump, struct hapax_run *run)
 	run->answer.owner = hx_bytes(NULL, 0);
 	run->answer.error = hx_bytes(NULL, 0);
 	for (size_t i = 0; i < run->key_count; i++) {
-		struct hx_line *line = run->keys[i].line;
+		struct hx_key_queue *queue = run->keys[i].queue;
 
-		if (line->scout == run)
-			line->scout = NULL;
-		line->holder = run;
-		hx_timer_clear(&pump->processor->timers, &line->timer);
+		if (queue->scout == run)
+			queue->scout = NULL;
+		queue->holder = run;
+		hx_timer_clear(&pump->processor->timers, &queue->timer);
 	}
 	hx_lease_begin(run);
 	if (run->has_left) {
@@ -258,11 +260,11 @@ bool hx_claim_is_good(struct hx_pump *pump, struct hapax_run *run)
 
 static void stand_in_line(struct hx_pump *pump, struct hapax_run *run, size_t index)
 {
-	struct hx_line *line = run->keys[index].line;
+	struct hx_key_queue *queue = run->keys[index].queue;
 
 	run->state = HX_RUN_WAITING;
 	run->wait_index = index;
-	hx_line_wait(line, run);
+	hx_key_queue_wait(queue, run);
 	run->processor->stats.waiting++;
 	hx_run_arm(run);
 	if (!run->has_waited) {
@@ -271,26 +273,27 @@ static void stand_in_line(struct hx_pump *pump, struct hapax_run *run, size_t in
 		run->processor->stats.attached++;
 		hx_pump_tell(pump, run, HAPAX_STEP_WAIT);
 	}
-	hx_line_watch(pump, line, next_look(run->processor, run->answer.lease_left_ms));
+	hx_key_queue_watch(pump, queue, next_look(run->processor, run->answer.lease_left_ms));
 }
 
 static void in_progress(struct hx_pump *pump, struct hapax_run *run, size_t index)
 {
-	struct hx_line *line = run->keys[index].line;
+	struct hx_key_queue *queue = run->keys[index].queue;
 	int64_t now_ms = hx_processor_now(run->processor);
 	bool may_wait = !run->has_left && now_ms < run->wait_ends_ms;
 
 	run->answer.outcome = HAPAX_OUTCOME_IN_PROGRESS;
-	if (may_wait && line->turns != run->keys[index].turns_seen) {
+	if (may_wait && queue->turns != run->keys[index].turns_seen) {
 		/* Whatever it was the scout of, it still is. */
 		hx_claim_ask(pump, run, now_ms);
 		return;
 	}
-	return_scout(pump, run, line);
+	return_scout(pump, run, queue);
 	if (may_wait) {
 		stand_in_line(pump, run, index);
 	} else {
-		hx_line_watch(pump, line, next_look(run->processor, run->answer.lease_left_ms));
+		hx_key_queue_watch(
+			pump, queue, next_look(run->processor, run->answer.lease_left_ms));
 		hx_run_end(pump, run, HAPAX_OK);
 	}
 }
@@ -298,26 +301,26 @@ static void in_progress(struct hx_pump *pump, struct hapax_run *run, size_t inde
 /* The key is done or parked: so it is for all who wait. */
 static void settled(struct hx_pump *pump, struct hapax_run *run, size_t index)
 {
-	struct hx_line *line = run->keys[index].line;
+	struct hx_key_queue *queue = run->keys[index].queue;
 
 	if (run->answer.outcome == HAPAX_OUTCOME_REPLAY) {
 		run->answer.result = run->keys[index].record.result;
 		run->answer.original_token = run->keys[index].record.token;
 	}
-	return_scout(pump, run, line);
-	hx_line_wake_all(pump, line);
+	return_scout(pump, run, queue);
+	hx_key_queue_wake_all(pump, queue);
 	hx_run_end(pump, run, HAPAX_OK);
 }
 
 /* It is done, and so it is for all who wait; only its result is not to be had. */
 static void unreadable(struct hx_pump *pump, struct hapax_run *run, size_t index)
 {
-	struct hx_line *line = run->keys[index].line;
+	struct hx_key_queue *queue = run->keys[index].queue;
 
 	run->answer.outcome = HAPAX_OUTCOME_NONE;
 	run->answer.flags |= HAPAX_ANSWER_UNREADABLE;
-	return_scout(pump, run, line);
-	hx_line_wake_all(pump, line);
+	return_scout(pump, run, queue);
+	hx_key_queue_wake_all(pump, queue);
 	hx_run_end(pump, run, HAPAX_ERR_CORRUPT);
 }
 
@@ -365,19 +368,19 @@ static void failed(struct hx_pump *pump, struct hapax_run *run, enum hapax_statu
 		ask_bare(pump, run);
 		return;
 	}
-	if (!run->has_left && hx_is_worth_repeating(status) && now_ms < run->give_up_at_ms &&
+	if (!run->has_left && hx_claim_is_worth_repeating(status) && now_ms < run->give_up_at_ms &&
 	    run->processor->has_lease) {
 		run->repeat_at_ms =
-			now_ms + hx_repeat_after(run, run->processor->options.timeout_ms / 4);
+			now_ms + hx_claim_repeat_after(run, run->processor->options.timeout_ms / 4);
 		hx_run_arm(run);
 		return;
 	}
 	for (size_t i = 0; i < run->key_count; i++) {
-		struct hx_line *line = run->keys[i].line;
+		struct hx_key_queue *queue = run->keys[i].queue;
 
-		if (line->scout == run)
-			line->scout = NULL;
-		hx_line_watch(pump, line, next_look(run->processor, 0));
+		if (queue->scout == run)
+			queue->scout = NULL;
+		hx_key_queue_watch(pump, queue, next_look(run->processor, 0));
 	}
 	if (run->has_left && !run->is_uncertain)
 		status = HAPAX_OK;
@@ -431,8 +434,8 @@ static bool is_same_payload(const struct hx_run_key *a, const struct hx_run_key 
 
 bool hx_claim_attach(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
-	struct hx_line *line = run->keys[0].line;
-	const struct hapax_run *holder = line->holder;
+	struct hx_key_queue *queue = run->keys[0].queue;
+	const struct hapax_run *holder = queue->holder;
 	struct hapax_answer *answer = &run->answer;
 
 	/* With several keys on either side it takes more than a look to compare payloads. */
@@ -451,7 +454,7 @@ bool hx_claim_attach(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms
 
 static void stop_waiting(struct hx_pump *pump, struct hapax_run *run)
 {
-	hx_line_step_out(run->keys[run->wait_index].line, run);
+	hx_key_queue_step_out(run->keys[run->wait_index].queue, run);
 	run->processor->stats.waiting--;
 	hx_run_end(pump, run, HAPAX_OK);
 }

@@ -134,7 +134,7 @@ enum hx_directly hx_direct_claim(
 	if (direct->op.outcome == HAPAX_OUTCOME_ACQUIRED)
 		return HX_DIRECTLY_ACQUIRED;
 	outcome = outcome_of(direct, options);
-	/* Who may wait must be in line before it asks, or it misses what it waits for. */
+	/* Who may wait must be in queue before it asks, or it misses what it waits for. */
 	if (outcome == HAPAX_OUTCOME_IN_PROGRESS && options->wait_ms > 0)
 		return HX_DIRECTLY_NOT;
 	answer_from(direct, outcome, answer);

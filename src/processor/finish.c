@@ -70,8 +70,8 @@ void hx_run_end(struct hx_pump *pump, struct hapax_run *run, enum hapax_status s
 	run->answer.status = status;
 	hx_run_arm(run);
 	for (size_t i = 0; i < run->key_count; i++) {
-		assert(run->keys[i].line->holder != run && run->keys[i].line->scout != run);
-		hx_lines_quit(&processor->lines, &processor->timers, &run->keys[i]);
+		assert(run->keys[i].queue->holder != run && run->keys[i].queue->scout != run);
+		hx_key_queues_quit(&processor->queues, &processor->timers, &run->keys[i]);
 	}
 	hx_pump_tell(pump, run, HAPAX_STEP_END);
 }
@@ -110,9 +110,9 @@ void hx_finish_answered(
 	}
 	now_ms = hx_processor_now(run->processor);
 	/* Full now is not full for ever: a result is worth waiting for. */
-	if ((hx_is_worth_repeating(verdict.status) || verdict.status == HAPAX_ERR_LIMIT) &&
+	if ((hx_claim_is_worth_repeating(verdict.status) || verdict.status == HAPAX_ERR_LIMIT) &&
 	    run->processor->has_lease && now_ms < run->lease_ends_ms) {
-		run->repeat_at_ms = now_ms + hx_repeat_after(run, run->options.lease_ms / 10);
+		run->repeat_at_ms = now_ms + hx_claim_repeat_after(run, run->options.lease_ms / 10);
 		if (!run->is_unstored && !run->has_left)
 			hx_pump_tell(pump, run, HAPAX_STEP_UNSTORED);
 		run->is_unstored = true;

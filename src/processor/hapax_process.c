@@ -7,7 +7,7 @@
  * sleeps until it is decided, works, finishes and sleeps until the end. Steps are told
  * on whatever thread brings them about; they write into the call, which lives on the
  * caller's stack, and set its events. On a store that shares the caller's transaction
- * all of it is bracketed (tx.h).
+ * all of it stands between savepoints (tx.h).
  */
 #include "processor/hapax_process.h"
 
@@ -26,7 +26,7 @@
 #include "processor/tx.h"
 
 /* Copy into buf, which has the room. */
-static struct hapax_bytes keep(struct hapax_buf *buf, struct hapax_bytes bytes)
+static struct hapax_bytes hapax_process_keep(struct hapax_buf *buf, struct hapax_bytes bytes)
 {
 	size_t place = buf->size;
 
@@ -56,10 +56,10 @@ static void keep_answer(struct hapax_call *call, const struct hapax_answer *answ
 		leave_out(kept);
 		return;
 	}
-	kept->owner = keep(call->buf, answer->owner);
-	kept->error = keep(call->buf, answer->error);
-	kept->result.headers = keep(call->buf, answer->result.headers);
-	kept->result.body = keep(call->buf, answer->result.body);
+	kept->owner = hapax_process_keep(call->buf, answer->owner);
+	kept->error = hapax_process_keep(call->buf, answer->error);
+	kept->result.headers = hapax_process_keep(call->buf, answer->result.headers);
+	kept->result.body = hapax_process_keep(call->buf, answer->result.body);
 }
 
 static void told(
@@ -258,7 +258,7 @@ static enum hapax_status start(
 	return status;
 }
 
-enum hapax_status hx_process(
+enum hapax_status hx_processor_process(
 	struct hapax_processor *processor, const struct hapax_request *request,
 	const struct hx_run_origin *origin, hapax_handler_fn *handler, void *context,
 	struct hapax_answer *answer, struct hapax_buf *buf, struct hapax_error *err)
@@ -322,7 +322,7 @@ enum hapax_status hapax_process(
 	hapax_handler_fn *handler, void *context, struct hapax_answer *answer,
 	struct hapax_buf *buf, struct hapax_error *err)
 {
-	return hx_process(processor, request, NULL, handler, context, answer, buf, err);
+	return hx_processor_process(processor, request, NULL, handler, context, answer, buf, err);
 }
 
 enum hapax_status hapax_work_write(struct hapax_work *work, const void *data, size_t size)

@@ -10,7 +10,7 @@
 #include "processor/call.h"
 #include "processor/run.h"
 
-enum hapax_status hx_process(
+enum hapax_status hx_processor_process(
 	struct hapax_processor *processor, const struct hapax_request *request,
 	const struct hx_run_origin *origin, hapax_handler_fn *handler, void *context,
 	struct hapax_answer *answer, struct hapax_buf *buf, struct hapax_error *err);

@@ -15,13 +15,13 @@ enum {
 	SPARE_MAX = 4096,
 };
 
-uint64_t hx_lines_hash(const struct hx_lines *lines, const struct hx_run_key *key)
+uint64_t hx_key_queues_hash(const struct hx_key_queues *queues, const struct hx_run_key *key)
 {
-	uint64_t hash = hx_siphash13(lines->hash_key, key->key.data, key->key.size);
+	uint64_t hash = hx_siphash13(queues->hash_key, key->key.data, key->key.size);
 
 	/* Sums of odd multiples: the same text as tenant and as group is not the same. */
-	hash += 3 * hx_siphash13(lines->hash_key, key->tenant.data, key->tenant.size);
-	hash += 5 * hx_siphash13(lines->hash_key, key->group.data, key->group.size);
+	hash += 3 * hx_siphash13(queues->hash_key, key->tenant.data, key->tenant.size);
+	hash += 5 * hx_siphash13(queues->hash_key, key->group.data, key->group.size);
 	return hash;
 }
 
@@ -31,196 +31,200 @@ static bool is_same(const struct hx_run_key *a, const struct hx_run_key *b)
 		hx_bytes_equal(a->group, b->group);
 }
 
-static struct hx_line **bucket_of(const struct hx_lines *lines, uint64_t hash)
+static struct hx_key_queue **bucket_of(const struct hx_key_queues *queues, uint64_t hash)
 {
-	return &lines->buckets[hash & (lines->bucket_count - 1)];
+	return &queues->buckets[hash & (queues->bucket_count - 1)];
 }
 
 /* Longer chains are slower, not wrong: only the first buckets must be had. */
-static bool grow(struct hx_lines *lines)
+static bool grow(struct hx_key_queues *queues)
 {
-	size_t count = lines->bucket_count == 0 ? BUCKETS_FIRST : lines->bucket_count * 2;
-	struct hx_line **old = lines->buckets;
-	size_t old_count = lines->bucket_count;
-	struct hx_line **buckets;
+	size_t count = queues->bucket_count == 0 ? BUCKETS_FIRST : queues->bucket_count * 2;
+	struct hx_key_queue **old = queues->buckets;
+	size_t old_count = queues->bucket_count;
+	struct hx_key_queue **buckets;
 
-	if (lines->count < lines->bucket_count)
+	if (queues->count < queues->bucket_count)
 		return true;
-	buckets = hx_alloc_zero(count, sizeof(struct hx_line *));
+	buckets = hx_alloc_zero(count, sizeof(struct hx_key_queue *));
 	if (buckets == NULL)
 		return old != NULL;
-	lines->buckets = buckets;
-	lines->bucket_count = count;
+	queues->buckets = buckets;
+	queues->bucket_count = count;
 	for (size_t i = 0; i < old_count; i++) {
 		while (old[i] != NULL) {
-			struct hx_line *line = old[i];
-			struct hx_line **bucket = bucket_of(lines, line->hash);
+			struct hx_key_queue *queue = old[i];
+			struct hx_key_queue **bucket = bucket_of(queues, queue->hash);
 
-			old[i] = line->next;
-			line->next = *bucket;
-			*bucket = line;
+			old[i] = queue->next;
+			queue->next = *bucket;
+			*bucket = queue;
 		}
 	}
 	hx_free(old);
 	return true;
 }
 
-static struct hx_line *take_spare(struct hx_lines *lines, struct hx_timer_heap *timers)
+static struct hx_key_queue *take_spare(struct hx_key_queues *queues, struct hx_timer_heap *timers)
 {
-	struct hx_line *line = lines->spare;
+	struct hx_key_queue *queue = queues->spare;
 
-	if (line != NULL) {
-		lines->spare = line->next;
-		lines->spare_count--;
-		return line;
+	if (queue != NULL) {
+		queues->spare = queue->next;
+		queues->spare_count--;
+		return queue;
 	}
-	line = hx_alloc_zero(1, sizeof(*line));
-	if (line == NULL)
+	queue = hx_alloc_zero(1, sizeof(*queue));
+	if (queue == NULL)
 		return NULL;
 	if (hx_timer_heap_reserve(timers) != HAPAX_OK) {
-		hx_free(line);
+		hx_free(queue);
 		return NULL;
 	}
-	return line;
+	return queue;
 }
 
-static void free_chain(struct hx_line *line)
+static void free_chain(struct hx_key_queue *queue)
 {
-	while (line != NULL) {
-		struct hx_line *next = line->next;
+	while (queue != NULL) {
+		struct hx_key_queue *next = queue->next;
 
-		hx_free(line);
-		line = next;
+		hx_free(queue);
+		queue = next;
 	}
 }
 
-void hx_lines_done(struct hx_lines *lines)
+void hx_key_queues_done(struct hx_key_queues *queues)
 {
-	for (size_t i = 0; i < lines->bucket_count; i++)
-		free_chain(lines->buckets[i]);
-	free_chain(lines->spare);
-	hx_free(lines->buckets);
-	lines->buckets = NULL;
-	lines->spare = NULL;
-	lines->spare_count = 0;
-	lines->bucket_count = 0;
-	lines->count = 0;
+	for (size_t i = 0; i < queues->bucket_count; i++)
+		free_chain(queues->buckets[i]);
+	free_chain(queues->spare);
+	hx_free(queues->buckets);
+	queues->buckets = NULL;
+	queues->spare = NULL;
+	queues->spare_count = 0;
+	queues->bucket_count = 0;
+	queues->count = 0;
 }
 
-static struct hx_line *find(
-	const struct hx_lines *lines, uint64_t hash, const struct hx_run_key *key)
+static struct hx_key_queue *find(
+	const struct hx_key_queues *queues, uint64_t hash, const struct hx_run_key *key)
 {
-	struct hx_line *line = lines->bucket_count == 0 ? NULL : *bucket_of(lines, hash);
+	struct hx_key_queue *queue = queues->bucket_count == 0 ? NULL : *bucket_of(queues, hash);
 
-	while (line != NULL && (line->hash != hash || !is_same(line->members, key)))
-		line = line->next;
-	return line;
+	while (queue != NULL && (queue->hash != hash || !is_same(queue->members, key)))
+		queue = queue->next;
+	return queue;
 }
 
-struct hx_line *hx_lines_find(const struct hx_lines *lines, const struct hx_run_key *key)
+struct hx_key_queue *hx_key_queues_find(
+	const struct hx_key_queues *queues, const struct hx_run_key *key)
 {
-	return lines->count == 0 ? NULL : find(lines, hx_lines_hash(lines, key), key);
+	return queues->count == 0 ? NULL : find(queues, hx_key_queues_hash(queues, key), key);
 }
 
-bool hx_lines_join(struct hx_lines *lines, struct hx_timer_heap *timers, struct hx_run_key *key)
+bool hx_key_queues_join(
+	struct hx_key_queues *queues, struct hx_timer_heap *timers, struct hx_run_key *key)
 {
-	uint64_t hash = hx_lines_hash(lines, key);
-	struct hx_line *line = find(lines, hash, key);
+	uint64_t hash = hx_key_queues_hash(queues, key);
+	struct hx_key_queue *queue = find(queues, hash, key);
 
-	assert(key->line == NULL);
-	if (line == NULL) {
-		struct hx_line **bucket;
+	assert(key->queue == NULL);
+	if (queue == NULL) {
+		struct hx_key_queue **bucket;
 
-		if (!grow(lines))
+		if (!grow(queues))
 			return false;
-		line = take_spare(lines, timers);
-		if (line == NULL)
+		queue = take_spare(queues, timers);
+		if (queue == NULL)
 			return false;
-		*line = (struct hx_line){.hash = hash};
-		bucket = bucket_of(lines, hash);
-		line->next = *bucket;
-		*bucket = line;
-		lines->count++;
+		*queue = (struct hx_key_queue){.hash = hash};
+		bucket = bucket_of(queues, hash);
+		queue->next = *bucket;
+		*bucket = queue;
+		queues->count++;
 	}
-	key->line = line;
+	key->queue = queue;
 	key->member_back = NULL;
-	key->member_next = line->members;
-	if (line->members != NULL)
-		line->members->member_back = key;
-	line->members = key;
+	key->member_next = queue->members;
+	if (queue->members != NULL)
+		queue->members->member_back = key;
+	queue->members = key;
 	return true;
 }
 
-static void drop(struct hx_lines *lines, struct hx_timer_heap *timers, struct hx_line *line)
+static void drop(
+	struct hx_key_queues *queues, struct hx_timer_heap *timers, struct hx_key_queue *queue)
 {
-	struct hx_line **at = bucket_of(lines, line->hash);
+	struct hx_key_queue **at = bucket_of(queues, queue->hash);
 
-	assert(line->first == NULL && line->holder == NULL && line->scout == NULL);
-	while (*at != line)
+	assert(queue->first == NULL && queue->holder == NULL && queue->scout == NULL);
+	while (*at != queue)
 		at = &(*at)->next;
-	*at = line->next;
-	hx_timer_clear(timers, &line->timer);
-	lines->count--;
-	if (lines->spare_count == SPARE_MAX) {
+	*at = queue->next;
+	hx_timer_clear(timers, &queue->timer);
+	queues->count--;
+	if (queues->spare_count == SPARE_MAX) {
 		hx_timer_heap_unreserve(timers);
-		hx_free(line);
+		hx_free(queue);
 		return;
 	}
-	line->next = lines->spare;
-	lines->spare = line;
-	lines->spare_count++;
+	queue->next = queues->spare;
+	queues->spare = queue;
+	queues->spare_count++;
 }
 
-void hx_lines_quit(struct hx_lines *lines, struct hx_timer_heap *timers, struct hx_run_key *key)
+void hx_key_queues_quit(
+	struct hx_key_queues *queues, struct hx_timer_heap *timers, struct hx_run_key *key)
 {
-	struct hx_line *line = key->line;
+	struct hx_key_queue *queue = key->queue;
 
-	if (line == NULL)
+	if (queue == NULL)
 		return;
 	if (key->member_back != NULL)
 		key->member_back->member_next = key->member_next;
 	else
-		line->members = key->member_next;
+		queue->members = key->member_next;
 	if (key->member_next != NULL)
 		key->member_next->member_back = key->member_back;
-	key->line = NULL;
-	if (line->members == NULL)
-		drop(lines, timers, line);
+	key->queue = NULL;
+	if (queue->members == NULL)
+		drop(queues, timers, queue);
 }
 
-void hx_line_wait(struct hx_line *line, struct hapax_run *run)
+void hx_key_queue_wait(struct hx_key_queue *queue, struct hapax_run *run)
 {
-	struct hapax_run *after = line->last;
+	struct hapax_run *after = queue->last;
 
 	/* A new one is the youngest; one that asked in vain is among the oldest. */
 	if (after != NULL && after->sequence > run->sequence) {
 		after = NULL;
-		for (struct hapax_run *at = line->first; at->sequence < run->sequence;
+		for (struct hapax_run *at = queue->first; at->sequence < run->sequence;
 		     at = at->wait_next)
 			after = at;
 	}
 	run->wait_back = after;
-	run->wait_next = after == NULL ? line->first : after->wait_next;
+	run->wait_next = after == NULL ? queue->first : after->wait_next;
 	if (run->wait_next != NULL)
 		run->wait_next->wait_back = run;
 	else
-		line->last = run;
+		queue->last = run;
 	if (after != NULL)
 		after->wait_next = run;
 	else
-		line->first = run;
+		queue->first = run;
 }
 
-void hx_line_step_out(struct hx_line *line, struct hapax_run *run)
+void hx_key_queue_step_out(struct hx_key_queue *queue, struct hapax_run *run)
 {
 	if (run->wait_back != NULL)
 		run->wait_back->wait_next = run->wait_next;
 	else
-		line->first = run->wait_next;
+		queue->first = run->wait_next;
 	if (run->wait_next != NULL)
 		run->wait_next->wait_back = run->wait_back;
 	else
-		line->last = run->wait_back;
+		queue->last = run->wait_back;
 	run->wait_back = NULL;
 	run->wait_next = NULL;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * key_queue.h - the line at a key: which run of this process holds it, which wait, in
+ * key_queue.h - the queue at a key: which run of this process holds it, which wait, in
  * which order.
  *
- * A line is there as long as some run of this process has to do with its key, and
+ * A queue is there as long as some run of this process has to do with its key, and
  * is found by the key's text, which it borrows from one of those runs. All runs
- * that ask for a key join its line before they ask the store, so that nothing that
+ * that ask for a key join its queue before they ask the store, so that nothing that
  * happens to the key in this process between question and answer is missed: its
  * number of turns tells.
  *
- *  (1) A run waits in one line at most, in the order of its sequence number.
+ *  (1) A run waits in one queue at most, in the order of its sequence number.
  *  (2) holder is a run that was given the claim and has not finished, been fenced
- *      or let its lease lapse; without one the line's timer asks again.
- *  (3) scout, if any, is a run that left the line to ask on behalf of all in it.
+ *      or let its lease lapse; without one the queue's timer asks again.
+ *  (3) scout, if any, is a run that left the queue to ask on behalf of all in it.
  *
  * Threads: the processor's mutex is held.
  */
@@ -29,9 +29,9 @@
 struct hapax_run;
 struct hx_run_key;
 
-struct hx_line {
+struct hx_key_queue {
 	uint64_t hash;
-	struct hx_line *next;       /* in its bucket, or among the free ones */
+	struct hx_key_queue *next;  /* in its bucket, or among the free ones */
 	struct hx_run_key *members; /* runs that have to do with the key */
 	struct hapax_run *first;    /* those that wait, the oldest first */
 	struct hapax_run *last;
@@ -41,33 +41,36 @@ struct hx_line {
 	struct hx_timer timer; /* its context is NULL, unlike that of a run */
 };
 
-struct hx_lines {
-	struct hx_line **buckets;
+struct hx_key_queues {
+	struct hx_key_queue **buckets;
 	size_t bucket_count; /* a power of two, or 0 */
 	size_t count;
-	struct hx_line *spare;
+	struct hx_key_queue *spare;
 	size_t spare_count;
 	uint64_t hash_key[2];
 };
 
-void hx_lines_done(struct hx_lines *lines);
+void hx_key_queues_done(struct hx_key_queues *queues);
 
-uint64_t hx_lines_hash(const struct hx_lines *lines, const struct hx_run_key *key);
+uint64_t hx_key_queues_hash(const struct hx_key_queues *queues, const struct hx_run_key *key);
 
 /*
- * Make key a member of the line of its text, a new one if there is none. False: no
+ * Make key a member of the queue of its text, a new one if there is none. False: no
  * memory.
  */
-bool hx_lines_join(struct hx_lines *lines, struct hx_timer_heap *timers, struct hx_run_key *key);
+bool hx_key_queues_join(
+	struct hx_key_queues *queues, struct hx_timer_heap *timers, struct hx_run_key *key);
 
-/* Undo it. The line goes with its last member. */
-void hx_lines_quit(struct hx_lines *lines, struct hx_timer_heap *timers, struct hx_run_key *key);
+/* Undo it. The queue goes with its last member. */
+void hx_key_queues_quit(
+	struct hx_key_queues *queues, struct hx_timer_heap *timers, struct hx_run_key *key);
 
-/* The line of a key; NULL: there is none. */
-struct hx_line *hx_lines_find(const struct hx_lines *lines, const struct hx_run_key *key);
+/* The queue of a key; NULL: there is none. */
+struct hx_key_queue *hx_key_queues_find(
+	const struct hx_key_queues *queues, const struct hx_run_key *key);
 
-/* Stand in line, by age; and step out of it. */
-void hx_line_wait(struct hx_line *line, struct hapax_run *run);
-void hx_line_step_out(struct hx_line *line, struct hapax_run *run);
+/* wait in the queue, by age; and step out of it. */
+void hx_key_queue_wait(struct hx_key_queue *queue, struct hapax_run *run);
+void hx_key_queue_step_out(struct hx_key_queue *queue, struct hapax_run *run);
 
 #endif

@@ -53,12 +53,12 @@ static void hold_again(struct hx_pump *pump, struct hapax_run *run)
 {
 	run->is_lapsed = false;
 	for (size_t i = 0; i < run->key_count; i++) {
-		struct hx_line *line = run->keys[i].line;
+		struct hx_key_queue *queue = run->keys[i].queue;
 
-		if (line->holder != NULL)
+		if (queue->holder != NULL)
 			continue;
-		line->holder = run;
-		hx_timer_clear(&pump->processor->timers, &line->timer);
+		queue->holder = run;
+		hx_timer_clear(&pump->processor->timers, &queue->timer);
 	}
 }
 
@@ -97,7 +97,7 @@ static void not_renewed(struct hapax_run *run)
 	/* Overdue while the renewal was on its way: there is nothing left to ask for. */
 	if (run->is_overdue && run->options.on_lapse != HAPAX_ON_LAPSE_PARK)
 		return;
-	run->renew_at_ms = now_ms + hx_repeat_after(run, run->options.lease_ms / 10);
+	run->renew_at_ms = now_ms + hx_claim_repeat_after(run, run->options.lease_ms / 10);
 }
 
 void hx_lease_answered(struct hx_pump *pump, struct hapax_run *run, struct hx_verdict verdict)

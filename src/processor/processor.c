@@ -128,18 +128,18 @@ static void on_event(
 {
 	struct hapax_processor *processor = context;
 	const struct hx_run_key name = {.tenant = tenant, .group = group, .key = key};
-	struct hx_line *line;
+	struct hx_key_queue *queue;
 	int64_t now_ms;
 
 	hx_mutex_lock(&processor->mutex);
 	now_ms = hx_processor_now(processor);
-	line = hx_lines_find(&processor->lines, &name);
+	queue = hx_key_queues_find(&processor->queues, &name);
 	/* Who is about to wait asks again; who waits is woken as by its timer. */
-	if (line != NULL)
-		line->turns++;
-	if (line != NULL && line->first != NULL && line->holder == NULL && line->scout == NULL &&
-	    (line->timer.place == 0 || now_ms < line->timer.at)) {
-		hx_timer_set(&processor->timers, &line->timer, now_ms);
+	if (queue != NULL)
+		queue->turns++;
+	if (queue != NULL && queue->first != NULL && queue->holder == NULL &&
+	    queue->scout == NULL && (queue->timer.place == 0 || now_ms < queue->timer.at)) {
+		hx_timer_set(&processor->timers, &queue->timer, now_ms);
 		if (!processor->is_ticking) {
 			processor->is_wake_due = false;
 			processor->tick_at_ms = INT64_MIN;
@@ -182,7 +182,7 @@ enum hapax_status hapax_processor_new(
 	}
 	assert(processor->options.random_bytes != NULL);
 	processor->options.random_bytes(
-		processor->lines.hash_key, sizeof(processor->lines.hash_key),
+		processor->queues.hash_key, sizeof(processor->queues.hash_key),
 		processor->options.random_context);
 	processor->options.random_bytes(
 		processor->random_key, sizeof(processor->random_key),
@@ -202,7 +202,7 @@ void hx_processor_abandon(struct hapax_processor *processor)
 	hx_ticker_done(&processor->ticker);
 	hx_runs_free(processor);
 	hx_batches_free(processor);
-	hx_lines_done(&processor->lines);
+	hx_key_queues_done(&processor->queues);
 	hx_timer_heap_done(&processor->timers);
 	hx_cond_done(&processor->idle);
 	hx_mutex_done(&processor->mutex);
@@ -268,7 +268,7 @@ static void do_what_is_due(struct hx_pump *pump, int64_t now_ms)
 		if (timer->context != NULL)
 			run_due(pump, timer->context, now_ms);
 		else
-			hx_line_due(pump, HX_CONTAINER(timer, struct hx_line, timer));
+			hx_key_queue_due(pump, HX_CONTAINER(timer, struct hx_key_queue, timer));
 	}
 	hx_pump_tell_waiting(pump);
 }

@@ -38,7 +38,7 @@ struct hapax_processor {
 	_Atomic uint64_t random_count; /* numbers that were made */
 
 	struct hx_mutex mutex;
-	struct hx_lines lines;
+	struct hx_key_queues queues;
 	struct hx_timer_heap timers;
 	struct hapax_run *pool; /* runs for the next requests */
 	size_t pool_count;

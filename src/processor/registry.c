@@ -343,7 +343,7 @@ enum hapax_status hapax_registry_process(
 	request.options = &options;
 	if (keys.has_shadow)
 		origin.shadow = &keys.shadow;
-	return hx_process(
+	return hx_processor_process(
 		registry->processor, &request, &origin, row->handler, row->context, answer, buf,
 		err);
 }

@@ -138,7 +138,7 @@ void hx_run_give(struct hapax_run *run)
 
 	assert(!run->is_asking && !run->is_listed && run->timer.place == 0);
 	for (size_t i = 0; i < run->key_count; i++) {
-		assert(run->keys[i].line == NULL);
+		assert(run->keys[i].queue == NULL);
 		if (run->keys[i].buf.capacity > KEPT_BYTES_MAX)
 			hx_buf_done(&run->keys[i].buf);
 	}
@@ -193,7 +193,7 @@ static void copy_key(
 	if (from->fingerprint != NULL)
 		memcpy(to->fingerprint, from->fingerprint, sizeof(to->fingerprint));
 	to->index = index;
-	to->line = NULL;
+	to->queue = NULL;
 	memset(&to->record, 0, sizeof(to->record));
 }
 

@@ -30,7 +30,7 @@
 #include "base/limits.h"
 #include "base/timer_heap.h"
 
-struct hx_line;
+struct hx_key_queue;
 
 enum hx_run_state {
 	HX_RUN_CLAIMING,
@@ -50,10 +50,10 @@ struct hx_run_key {
 	unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE];
 	size_t index; /* in the request: they are sorted here */
 
-	struct hx_line *line; /* of which it is a member, or NULL */
+	struct hx_key_queue *queue; /* of which it is a member, or NULL */
 	struct hx_run_key *member_next;
 	struct hx_run_key *member_back;
-	uint64_t turns_seen; /* of the line, when the claim was sent */
+	uint64_t turns_seen; /* of the queue, when the claim was sent */
 
 	struct hapax_record record; /* as the last claim found it */
 	struct hapax_buf buf;       /* its bytes */
@@ -113,7 +113,7 @@ struct hapax_run {
 	uint64_t token;
 	uint32_t attempt;
 	enum hapax_op_type question; /* to ask, or being asked */
-	size_t wait_index;           /* WAITING: the key in whose line it stands */
+	size_t wait_index;           /* WAITING: the key in whose queue it stands */
 	unsigned repeats;            /* of the current question */
 	int64_t sent_ms;             /* when the current question was last sent */
 
@@ -143,7 +143,7 @@ static inline unsigned hx_step_bit(enum hapax_step step)
 /* A run from the pool, with room for key_count keys, or NULL: no memory. */
 struct hapax_run *hx_run_take(struct hapax_processor *processor, size_t key_count);
 
-/* Back to the pool, or freed when that is full; its keys have quit their lines. */
+/* Back to the pool, or freed when that is full; its keys have quit their queues. */
 void hx_run_give(struct hapax_run *run);
 
 /* Free all there are. */

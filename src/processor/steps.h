@@ -26,10 +26,10 @@ struct hx_verdict {
 };
 
 /* May the same operation be answered differently a little later? */
-bool hx_is_worth_repeating(enum hapax_status status);
+bool hx_claim_is_worth_repeating(enum hapax_status status);
 
 /* Milliseconds until the next repetition: twice as long each time, up to a bound, with jitter. */
-int64_t hx_repeat_after(struct hapax_run *run, int64_t bound_ms);
+int64_t hx_claim_repeat_after(struct hapax_run *run, int64_t bound_ms);
 
 /* Nobody knows any more whether an answer that was lost took effect: say so. */
 static inline enum hapax_status hx_final_status(
@@ -51,17 +51,17 @@ void hx_claim_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms);
  */
 bool hx_claim_is_good(struct hx_pump *pump, struct hapax_run *run);
 void hx_claim_leave(struct hx_pump *pump, struct hapax_run *run);
-void hx_line_due(struct hx_pump *pump, struct hx_line *line);
+void hx_key_queue_due(struct hx_pump *pump, struct hx_key_queue *queue);
 
-/* Stand in the line of a run of this process without asking, if that will do. */
+/* Stand in the queue of a run of this process without asking, if that will do. */
 bool hx_claim_attach(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms);
 
 /* The oldest that waits asks; all do. */
-void hx_line_wake_one(struct hx_pump *pump, struct hx_line *line);
-void hx_line_wake_all(struct hx_pump *pump, struct hx_line *line);
+void hx_key_queue_wake_one(struct hx_pump *pump, struct hx_key_queue *queue);
+void hx_key_queue_wake_all(struct hx_pump *pump, struct hx_key_queue *queue);
 
 /* Nobody in this process holds the key: ask again at that time, if anybody waits. */
-void hx_line_watch(struct hx_pump *pump, struct hx_line *line, int64_t at_ms);
+void hx_key_queue_watch(struct hx_pump *pump, struct hx_key_queue *queue, int64_t at_ms);
 
 /* The run holds its keys no longer, and says so to those who wait. */
 enum hx_parting {

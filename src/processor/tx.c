@@ -10,10 +10,10 @@
 
 enum hapax_status hx_tx_begin(struct hx_tx *tx, struct hapax_store *store, struct hapax_error *err)
 {
-	if (!hx_store_has_brackets(store))
+	if (!hx_store_has_savepoints(store))
 		return HAPAX_OK;
 	tx->store = store;
-	return hx_store_bracket(store, HAPAX_BRACKET_BEGIN, err);
+	return hx_store_savepoint(store, HAPAX_SAVEPOINT_BEGIN, err);
 }
 
 static bool is_to_be_kept(enum hapax_run_outcome outcome)
@@ -24,25 +24,25 @@ static bool is_to_be_kept(enum hapax_run_outcome outcome)
 enum hapax_run_outcome hx_tx_handle(
 	struct hx_tx *tx, struct hapax_work *work, hapax_handler_fn *handler, void *context)
 {
-	enum hapax_bracket ending = HAPAX_BRACKET_UNDO;
+	enum hapax_savepoint ending = HAPAX_SAVEPOINT_UNDO;
 	enum hapax_run_outcome outcome = HAPAX_RUN_TRANSIENT;
 	enum hapax_status status;
 	struct hapax_error err;
 
 	if (tx->store == NULL)
 		return handler(work, context);
-	status = hx_store_bracket(tx->store, HAPAX_BRACKET_HANDLER, &err);
+	status = hx_store_savepoint(tx->store, HAPAX_SAVEPOINT_HANDLER, &err);
 	if (status == HAPAX_OK) {
 		outcome = handler(work, context);
 		if (is_to_be_kept(outcome))
-			ending = HAPAX_BRACKET_KEEP;
-		status = hx_store_bracket(tx->store, ending, &err);
+			ending = HAPAX_SAVEPOINT_KEEP;
+		status = hx_store_savepoint(tx->store, ending, &err);
 	}
 	/* What the handler did wrong is its failure, and undone; all else is a failure of ours. */
 	if (status != HAPAX_OK && status != HAPAX_ERR_INVALID)
 		tx->failure = err;
 	else
-		(void)hx_store_bracket(tx->store, HAPAX_BRACKET_LAST, NULL);
+		(void)hx_store_savepoint(tx->store, HAPAX_SAVEPOINT_LAST, NULL);
 	if (status == HAPAX_OK)
 		return outcome;
 	return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, err.message);
@@ -55,7 +55,8 @@ void hx_tx_end(struct hx_tx *tx, struct hapax_answer *answer)
 
 	if (tx->store == NULL)
 		return;
-	if (hx_store_bracket(tx->store, is_kept ? HAPAX_BRACKET_KEEP : HAPAX_BRACKET_UNDO, &err) !=
+	if (hx_store_savepoint(
+		    tx->store, is_kept ? HAPAX_SAVEPOINT_KEEP : HAPAX_SAVEPOINT_UNDO, &err) !=
 	            HAPAX_OK &&
 	    tx->failure.status == HAPAX_OK)
 		tx->failure = err;
@@ -71,7 +72,7 @@ void hx_tx_end(struct hx_tx *tx, struct hapax_answer *answer)
 void hx_tx_cancel(struct hx_tx *tx)
 {
 	if (tx->store != NULL)
-		(void)hx_store_bracket(tx->store, HAPAX_BRACKET_UNDO, NULL);
+		(void)hx_store_savepoint(tx->store, HAPAX_SAVEPOINT_UNDO, NULL);
 }
 
 enum hapax_status hapax_tx_process(
@@ -79,11 +80,11 @@ enum hapax_status hapax_tx_process(
 	hapax_handler_fn *handler, void *context, struct hapax_answer *answer,
 	struct hapax_buf *buf, struct hapax_error *err)
 {
-	if (processor != NULL && !hx_store_has_brackets(processor->store))
+	if (processor != NULL && !hx_store_has_savepoints(processor->store))
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
 			"the store '%s' shares no transaction with its caller; join the connection "
 			"(hapax_postgres_join(), hapax_sqlite_join())",
 			hapax_store_url(processor->store));
-	return hx_process(processor, request, NULL, handler, context, answer, buf, err);
+	return hx_processor_process(processor, request, NULL, handler, context, answer, buf, err);
 }

@@ -2,18 +2,18 @@
 /*
  * tx.h - hapax_process() within the caller's transaction.
  *
- *	outer bracket ── claim ── inner bracket: the handler ── complete ── outer ends
+ *	outer savepoint ── claim ── inner savepoint: the handler ── complete ── outer ends
  *
- *  (1) The inner bracket is what the handler did: undone when it fails, so that a
+ *  (1) The inner savepoint is what the handler did: undone when it fails, so that a
  *      released or parked record is all that is left of the run.
  *  (2) It is ended before the outcome is stored, which shows that the transaction is
  *      still the one in which the claim was made. If it is not, nothing more is stored:
- *      the store has latched, or does so now (PostgreSQL, where the end of the inner bracket, the
+ *      the store has latched, or does so now (PostgreSQL, where the end of the inner savepoint, the
  *      outcome and the end of the outer one travel together, and the first that fails stops the rest).
- *  (3) The outer bracket is kept when the outcome is stored, else undone: claim, changes
+ *  (3) The outer savepoint is kept when the outcome is stored, else undone: claim, changes
  *      and result are there together, or none of them.
  *
- * Where the store has no brackets each of these does nothing.
+ * Where the store has no savepoints each of these does nothing.
  */
 #ifndef HX_PROCESSOR_TX_H
 #define HX_PROCESSOR_TX_H
@@ -22,7 +22,7 @@
 
 struct hx_tx {
 	struct hapax_store *store;  /* NULL: it shares no transaction */
-	struct hapax_error failure; /* status OK: none; else why a bracket could not be ended */
+	struct hapax_error failure; /* status OK: none; else why a savepoint could not be ended */
 };
 
 /* Not all of it is written: most calls need no more than this. */

@@ -114,7 +114,7 @@ bool hx_record_is_lapsed(const struct hapax_record *record, int64_t now_ms)
 	return record->state == HAPAX_STATE_CLAIMED && record->lease_ends_ms <= now_ms;
 }
 
-void hx_result_omit_body(struct hapax_result *result)
+void hx_record_result_omit_body(struct hapax_result *result)
 {
 	if (result->body.size == 0)
 		return;

@@ -37,7 +37,7 @@ bool hx_record_is_expired(const struct hapax_record *record, int64_t now_ms);
 bool hx_record_is_lapsed(const struct hapax_record *record, int64_t now_ms);
 
 /* Leave out the body, as a tombstone does: what is done stays done, and how many bytes is kept. */
-void hx_result_omit_body(struct hapax_result *result);
+void hx_record_result_omit_body(struct hapax_result *result);
 
 /*
  * Copy source to *ret_target with all of its bytes in buf, which is cleared first.

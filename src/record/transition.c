@@ -182,7 +182,7 @@ static void enter_done(
 		return;
 	next->result = *result;
 	if (result->body.size > rules->result_size_max)
-		hx_result_omit_body(&next->result);
+		hx_record_result_omit_body(&next->result);
 }
 
 /* The record of a key that begins anew with op. */

@@ -2,7 +2,7 @@
 /*
  * cmd_keyspace.c - commands about all keys: SCAN, DBSIZE, FLUSHDB and FLUSHALL.
  *
- * They walk through the scope of the client, as errands (resp_job.h). What a cursor means is
+ * They walk through the scope of the client, as jobs (resp_job.h). What a cursor means is
  * kept by the service, since clients give it back as a number.
  */
 #include <stdio.h>
@@ -27,38 +27,37 @@ static bool is_there(const struct hapax_record *record)
 }
 
 /* Nothing is planned behind it. NULL: it was refused. */
-static struct hx_resp_errand *begin_errand(
-	struct hx_resp_call *call, hx_resp_errand_fn *fn, size_t count_max,
-	hx_resp_finish_fn *finish)
+static struct hx_resp_job *begin_job(
+	struct hx_resp_call *call, hx_resp_job_fn *fn, size_t count_max, hx_resp_finish_fn *finish)
 {
 	struct hx_resp_session *session = call->session;
 
-	session->errand = hx_resp_errand_new(
+	session->job = hx_resp_job_new(
 		call->service->options.store, session->tenant, session->group, fn, count_max);
-	if (session->errand == NULL) {
+	if (session->job == NULL) {
 		hx_resp_refuse(call, "OOM no memory for the command");
 		return NULL;
 	}
-	session->errand->pattern.budget = call->service->options.budget;
-	session->errand->found.budget = call->service->options.budget;
+	session->job->pattern.budget = call->service->options.budget;
+	session->job->found.budget = call->service->options.budget;
 	call->entry->finish = finish;
 	session->is_last = true;
-	return session->errand;
+	return session->job;
 }
 
-/* The errand is done: it is of no use any more when this returns true. */
-static bool put_errand_failure(struct hx_resp_answer *answer)
+/* The job is done: it is of no use any more when this returns true. */
+static bool put_job_failure(struct hx_resp_answer *answer)
 {
-	const struct hx_resp_errand *errand = answer->session->errand;
+	const struct hx_resp_job *job = answer->session->job;
 
-	if (errand->status == HAPAX_OK)
+	if (job->status == HAPAX_OK)
 		return false;
 	(void)hx_resp_put_error(
 		answer->out,
-		errand->status == HAPAX_ERR_UNAVAILABLE
+		job->status == HAPAX_ERR_UNAVAILABLE
 			? "UNAVAILABLE the store was not reached; ask again"
 			: "ERR the store could not be read");
-	hx_resp_session_end_errand(answer->session);
+	hx_resp_session_end_job(answer->session);
 	return true;
 }
 
@@ -66,25 +65,24 @@ static bool put_errand_failure(struct hx_resp_answer *answer)
 
 static int see_key(const struct hapax_record *record, void *context)
 {
-	struct hx_resp_errand *errand = context;
+	struct hx_resp_job *job = context;
 
-	if (!is_there(record) || errand->wants_none)
+	if (!is_there(record) || job->wants_none)
 		return 0;
-	if (errand->has_pattern &&
-	    !hx_resp_glob(hapax_buf_bytes(&errand->pattern), record->key, false))
+	if (job->has_pattern && !hx_resp_glob(hapax_buf_bytes(&job->pattern), record->key, false))
 		return 0;
-	errand->status = hx_resp_put_bulk(&errand->found, record->key);
-	errand->count += errand->status == HAPAX_OK;
-	return errand->status != HAPAX_OK;
+	job->status = hx_resp_put_bulk(&job->found, record->key);
+	job->count += job->status == HAPAX_OK;
+	return job->status != HAPAX_OK;
 }
 
-static bool scan_piece(struct hx_resp_errand *errand)
+static bool scan_piece(struct hx_resp_job *job)
 {
-	enum hapax_status status = hapax_store_scan(
-		errand->store, &errand->what, &errand->cursor, see_key, errand, NULL);
+	enum hapax_status status =
+		hapax_store_scan(job->store, &job->what, &job->cursor, see_key, job, NULL);
 
-	if (errand->status == HAPAX_OK)
-		errand->status = status;
+	if (job->status == HAPAX_OK)
+		job->status = status;
 	return false;
 }
 
@@ -142,33 +140,33 @@ static bool read_cursor(struct hapax_bytes text, uint64_t *ret_id)
 }
 
 /* Its head, the keys behind it; false: no memory. */
-static bool put_scan(struct hx_resp_answer *answer, const struct hx_resp_errand *errand)
+static bool put_scan(struct hx_resp_answer *answer, const struct hx_resp_job *job)
 {
 	struct hapax_buf *out = answer->out;
 	uint64_t id = 0;
 	char number[24];
 
-	if (hx_buf_reserve(out, sizeof(number) * 4 + errand->found.size) != HAPAX_OK)
+	if (hx_buf_reserve(out, sizeof(number) * 4 + job->found.size) != HAPAX_OK)
 		return false;
-	if (errand->scan_id != 0)
-		hx_resp_service_leave_scan(answer->session->service, errand->scan_id);
-	if (!errand->cursor.done)
-		id = hx_resp_service_keep_scan(answer->session->service, &errand->cursor);
+	if (job->scan_id != 0)
+		hx_resp_service_leave_scan(answer->session->service, job->scan_id);
+	if (!job->cursor.done)
+		id = hx_resp_service_keep_scan(answer->session->service, &job->cursor);
 	(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)id);
 	(void)hx_resp_put_array(out, 2);
 	(void)hx_resp_put_text(out, number);
-	(void)hx_resp_put_array(out, (size_t)errand->count);
-	(void)hx_buf_append(out, errand->found.data, errand->found.size);
+	(void)hx_resp_put_array(out, (size_t)job->count);
+	(void)hx_buf_append(out, job->found.data, job->found.size);
 	return true;
 }
 
 static bool finish_scan(struct hx_resp_answer *answer)
 {
-	if (put_errand_failure(answer))
+	if (put_job_failure(answer))
 		return true;
-	if (!put_scan(answer, answer->session->errand))
+	if (!put_scan(answer, answer->session->job))
 		(void)hx_resp_put_error(answer->out, "OOM no memory for the reply");
-	hx_resp_session_end_errand(answer->session);
+	hx_resp_session_end_job(answer->session);
 	return true;
 }
 
@@ -176,7 +174,7 @@ void hx_resp_plan_scan(struct hx_resp_call *call)
 {
 	struct scan scan = {.count = SCAN_COUNT_DEFAULT};
 	struct hapax_cursor cursor = {.size = 0};
-	struct hx_resp_errand *errand;
+	struct hx_resp_job *job;
 
 	if (!read_cursor(call->argv[1], &scan.id)) {
 		hx_resp_refuse(call, "ERR invalid cursor");
@@ -188,17 +186,17 @@ void hx_resp_plan_scan(struct hx_resp_call *call)
 		hx_resp_refuse(call, "ERR invalid cursor");
 		return;
 	}
-	errand = begin_errand(
+	job = begin_job(
 		call, scan_piece,
 		(size_t)(scan.count < SCAN_COUNT_MAX ? scan.count : SCAN_COUNT_MAX), finish_scan);
-	if (errand == NULL)
+	if (job == NULL)
 		return;
-	errand->cursor = cursor;
-	errand->scan_id = scan.id;
-	errand->wants_none = scan.wants_none;
-	errand->has_pattern = scan.has_pattern;
-	if (hx_buf_append(&errand->pattern, scan.pattern.data, scan.pattern.size) != HAPAX_OK) {
-		hx_resp_session_end_errand(call->session);
+	job->cursor = cursor;
+	job->scan_id = scan.id;
+	job->wants_none = scan.wants_none;
+	job->has_pattern = scan.has_pattern;
+	if (hx_buf_append(&job->pattern, scan.pattern.data, scan.pattern.size) != HAPAX_OK) {
+		hx_resp_session_end_job(call->session);
 		hx_resp_refuse(call, "OOM no memory for the command");
 	}
 }
@@ -207,32 +205,31 @@ void hx_resp_plan_scan(struct hx_resp_call *call)
 
 static int count_key(const struct hapax_record *record, void *context)
 {
-	struct hx_resp_errand *errand = context;
+	struct hx_resp_job *job = context;
 
-	errand->count += is_there(record);
+	job->count += is_there(record);
 	return 0;
 }
 
-static bool count_piece(struct hx_resp_errand *errand)
+static bool count_piece(struct hx_resp_job *job)
 {
-	errand->status = hapax_store_scan(
-		errand->store, &errand->what, &errand->cursor, count_key, errand, NULL);
-	return !errand->cursor.done;
+	job->status = hapax_store_scan(job->store, &job->what, &job->cursor, count_key, job, NULL);
+	return !job->cursor.done;
 }
 
 static bool finish_dbsize(struct hx_resp_answer *answer)
 {
-	if (put_errand_failure(answer))
+	if (put_job_failure(answer))
 		return true;
-	(void)hx_resp_put_integer(answer->out, (int64_t)answer->session->errand->count);
-	hx_resp_session_end_errand(answer->session);
+	(void)hx_resp_put_integer(answer->out, (int64_t)answer->session->job->count);
+	hx_resp_session_end_job(answer->session);
 	return true;
 }
 
 /* No store counts by scope, so the keys are counted. */
 void hx_resp_plan_dbsize(struct hx_resp_call *call)
 {
-	(void)begin_errand(call, count_piece, COUNT_COUNT_MAX, finish_dbsize);
+	(void)begin_job(call, count_piece, COUNT_COUNT_MAX, finish_dbsize);
 }
 
 /* ---------------------------------------------------------------- FLUSHALL */
@@ -240,53 +237,53 @@ void hx_resp_plan_dbsize(struct hx_resp_call *call)
 /* What was made by others than SET stays, as with DEL. */
 static int gather_key(const struct hapax_record *record, void *context)
 {
-	struct hx_resp_errand *errand = context;
+	struct hx_resp_job *job = context;
 	struct hapax_bytes key;
 	struct hapax_op *op = NULL;
 
 	if (record->origin != HAPAX_ORIGIN_SET)
 		return 0;
-	if (hx_resp_batch_keep(&errand->batch, record->key, &key))
-		op = hx_resp_batch_add(&errand->batch, HAPAX_OP_FORGET, false);
+	if (hx_resp_batch_keep(&job->batch, record->key, &key))
+		op = hx_resp_batch_add(&job->batch, HAPAX_OP_FORGET, false);
 	if (op == NULL) {
-		errand->status = HAPAX_ERR_NO_MEMORY;
+		job->status = HAPAX_ERR_NO_MEMORY;
 		return 1;
 	}
 	op->flags = HAPAX_OP_SET_ONLY;
-	op->tenant = errand->what.tenant;
-	op->group = errand->what.group;
+	op->tenant = job->what.tenant;
+	op->group = job->what.group;
 	op->key = key;
 	return 0;
 }
 
-static bool flush_piece(struct hx_resp_errand *errand)
+static bool flush_piece(struct hx_resp_job *job)
 {
-	struct hx_resp_batch *batch = &errand->batch;
-	enum hapax_status status = hapax_store_scan(
-		errand->store, &errand->what, &errand->cursor, gather_key, errand, NULL);
+	struct hx_resp_batch *batch = &job->batch;
+	enum hapax_status status =
+		hapax_store_scan(job->store, &job->what, &job->cursor, gather_key, job, NULL);
 
-	if (errand->status == HAPAX_OK)
-		errand->status = status;
+	if (job->status == HAPAX_OK)
+		job->status = status;
 	hx_resp_batch_seal(batch);
-	if (errand->status == HAPAX_OK && batch->count > 0)
-		errand->status = hapax_store_run(errand->store, batch->ops, batch->count, NULL);
+	if (job->status == HAPAX_OK && batch->count > 0)
+		job->status = hapax_store_run(job->store, batch->ops, batch->count, NULL);
 	hx_resp_batch_clear(batch);
-	return !errand->cursor.done;
+	return !job->cursor.done;
 }
 
 static bool finish_flush(struct hx_resp_answer *answer)
 {
-	if (put_errand_failure(answer))
+	if (put_job_failure(answer))
 		return true;
 	hx_resp_tell_changed(answer, "flush", hx_bytes(NULL, 0));
 	(void)hx_resp_put_simple(answer->out, "OK");
-	hx_resp_session_end_errand(answer->session);
+	hx_resp_session_end_job(answer->session);
 	return true;
 }
 
 void hx_resp_plan_flush(struct hx_resp_call *call)
 {
-	struct hx_resp_errand *errand = NULL;
+	struct hx_resp_job *job = NULL;
 
 	if (call->argc > 2 ||
 	    (call->argc == 2 && !hx_resp_is_word(call->argv[1], "SYNC") &&
@@ -295,7 +292,7 @@ void hx_resp_plan_flush(struct hx_resp_call *call)
 	else if (!(call->service->options.flags & HX_RESP_ALLOW_FLUSH))
 		hx_resp_refuse(call, "NOPERM this door does not flush; see resp.allow_flush");
 	else
-		errand = begin_errand(call, flush_piece, FLUSH_COUNT, finish_flush);
-	if (errand != NULL)
-		errand->is_whole = true;
+		job = begin_job(call, flush_piece, FLUSH_COUNT, finish_flush);
+	if (job != NULL)
+		job->is_whole = true;
 }

@@ -15,45 +15,45 @@ static struct hapax_bytes part_or_default(struct hapax_bytes part)
 	return part.size == 0 ? HX_BYTES_LIT("default") : part;
 }
 
-struct hx_resp_errand *hx_resp_errand_new(
+struct hx_resp_job *hx_resp_job_new(
 	struct hapax_store *store, struct hapax_bytes tenant, struct hapax_bytes group,
-	hx_resp_errand_fn *fn, size_t count_max)
+	hx_resp_job_fn *fn, size_t count_max)
 {
-	struct hx_resp_errand *errand = hx_alloc_zero(1, sizeof(*errand));
+	struct hx_resp_job *job = hx_alloc_zero(1, sizeof(*job));
 
-	if (errand == NULL)
+	if (job == NULL)
 		return NULL;
-	errand->fn = fn;
-	errand->store = store;
-	errand->what = (struct hapax_scan)HAPAX_SCAN_INIT;
-	errand->what.tenant = part_or_default(tenant);
-	errand->what.group = part_or_default(group);
-	errand->what.count_max = count_max;
-	hx_buf_init(&errand->pattern, HX_RESULT_SIZE_LIMIT);
-	hx_buf_init(&errand->found, FOUND_SIZE_MAX);
-	hx_resp_batch_init(&errand->batch);
-	return errand;
+	job->fn = fn;
+	job->store = store;
+	job->what = (struct hapax_scan)HAPAX_SCAN_INIT;
+	job->what.tenant = part_or_default(tenant);
+	job->what.group = part_or_default(group);
+	job->what.count_max = count_max;
+	hx_buf_init(&job->pattern, HX_RESULT_SIZE_LIMIT);
+	hx_buf_init(&job->found, FOUND_SIZE_MAX);
+	hx_resp_batch_init(&job->batch);
+	return job;
 }
 
-void hx_resp_errand_free(struct hx_resp_errand *errand)
+void hx_resp_job_free(struct hx_resp_job *job)
 {
-	if (errand == NULL)
+	if (job == NULL)
 		return;
-	hx_buf_done(&errand->pattern);
-	hx_buf_done(&errand->found);
-	hx_resp_batch_done(&errand->batch);
-	hx_free(errand);
+	hx_buf_done(&job->pattern);
+	hx_buf_done(&job->found);
+	hx_resp_batch_done(&job->batch);
+	hx_free(job);
 }
 
-bool hx_resp_errand_run(struct hx_resp_errand *errand)
+bool hx_resp_job_run(struct hx_resp_job *job)
 {
-	if (atomic_load(&errand->is_dropped) != 0)
+	if (atomic_load(&job->is_dropped) != 0)
 		return false;
-	return errand->fn(errand) && errand->status == HAPAX_OK;
+	return job->fn(job) && job->status == HAPAX_OK;
 }
 
-void hx_resp_errand_drop(struct hx_resp_errand *errand)
+void hx_resp_job_drop(struct hx_resp_job *job)
 {
-	if (!errand->is_whole)
-		atomic_store(&errand->is_dropped, 1);
+	if (!job->is_whole)
+		atomic_store(&job->is_dropped, 1);
 }

@@ -108,16 +108,16 @@ void hx_resp_session_done(struct hx_resp_session *session)
 	hx_buf_done(&session->text);
 	hx_buf_done(&session->queue);
 	hx_buf_done(&session->kept);
-	hx_resp_session_end_errand(session);
+	hx_resp_session_end_job(session);
 	session->argv_capacity = session->entry_capacity = 0;
 	note_memory(session);
 	assert(hx_budget_used(&session->records) == 0);
 }
 
-void hx_resp_session_end_errand(struct hx_resp_session *session)
+void hx_resp_session_end_job(struct hx_resp_session *session)
 {
-	hx_resp_errand_free(session->errand);
-	session->errand = NULL;
+	hx_resp_job_free(session->job);
+	session->job = NULL;
 }
 
 bool hx_resp_session_needs_round(const struct hx_resp_session *session)
@@ -627,7 +627,7 @@ static bool finish_entry(
 			give_up(session);
 		session->starved++;
 		drop_records(ops, count);
-		hx_resp_session_end_errand(session);
+		hx_resp_session_end_job(session);
 		if (entry->is_silent)
 			out->size = before;
 		return true;

@@ -13,7 +13,7 @@
  *
  * A few commands need several steps (look, then write). finish then returns false: the
  * next step has been added to the batch `next`, and finish is due again for that one. A
- * few walk through the store instead, as an errand; it is the only command that is planned
+ * few walk through the store instead, as a job; it is the only command that is planned
  * then.
  *
  * Threads: one at a time.
@@ -34,7 +34,7 @@
 
 struct hx_resp_answer;
 struct hx_resp_command;
-struct hx_resp_errand;
+struct hx_resp_job;
 
 /* Writes the reply; false: another step was added to answer->next. */
 typedef bool hx_resp_finish_fn(struct hx_resp_answer *answer);
@@ -121,8 +121,8 @@ struct hx_resp_session {
 	size_t noted_bytes;
 	unsigned starved; /* commands refused for want of memory, since somebody has looked */
 
-	struct hapax_buf kept;         /* what a command with steps has to remember */
-	struct hx_resp_errand *errand; /* of the only command that is planned; NULL: none */
+	struct hapax_buf kept;   /* what a command with steps has to remember */
+	struct hx_resp_job *job; /* of the only command that is planned; NULL: none */
 };
 
 /* NO_MEMORY is told by the first plan; nothing is allocated here. */
@@ -153,16 +153,16 @@ static inline bool hx_resp_session_wants_plan(const struct hx_resp_session *sess
 }
 
 /*
- * Whether the command that was planned has an errand: take session->errand to a thread that
+ * Whether the command that was planned has a job: take session->job to a thread that
  * may block, let it run to its end, then finish, with any batch.
  */
-static inline bool hx_resp_session_has_errand(const struct hx_resp_session *session)
+static inline bool hx_resp_session_has_job(const struct hx_resp_session *session)
 {
-	return session->errand != NULL;
+	return session->job != NULL;
 }
 
 /* Of the command that began it: it is over. */
-void hx_resp_session_end_errand(struct hx_resp_session *session);
+void hx_resp_session_end_job(struct hx_resp_session *session);
 
 /* Whether any of it needs the store, or may in a later step. */
 bool hx_resp_session_needs_round(const struct hx_resp_session *session);

@@ -31,7 +31,7 @@ static bool is_absolute(const struct hx_resp_when *when)
 	return when->unit == HX_RESP_WHEN_AT_SECONDS || when->unit == HX_RESP_WHEN_AT_MS;
 }
 
-static bool refuse(struct hx_resp_call *call)
+static bool when_refuse(struct hx_resp_call *call)
 {
 	hx_resp_refuse_format(call, "ERR invalid expire time in '%s' command", call->command->name);
 	return false;
@@ -46,7 +46,7 @@ static bool to_expiry(
 
 	if ((when->unit == HX_RESP_WHEN_SECONDS || when->unit == HX_RESP_WHEN_AT_SECONDS) &&
 	    hx_mul_i64(value, 1000, &value))
-		return refuse(call);
+		return when_refuse(call);
 	if (is_absolute(when)) {
 		at_ms = value;
 		/* Only what is far in the past can overflow. */
@@ -55,7 +55,7 @@ static bool to_expiry(
 	}
 	/* Redis goes further, as far as its clock can count; nobody means it. */
 	if (value > HX_TTL_MS_MAX)
-		return refuse(call);
+		return when_refuse(call);
 	*ret_expiry = (struct hx_resp_expiry){.ttl_ms = value, .at_ms = at_ms};
 	return true;
 }
@@ -83,7 +83,7 @@ bool hx_resp_when_set(
 	if (!hx_resp_integer_arg(call, when->text, &value))
 		return false;
 	if (value <= 0)
-		return refuse(call);
+		return when_refuse(call);
 	return to_expiry(call, when, value, ret_expiry);
 }
 

@@ -6,12 +6,12 @@
 
 #include <stdio.h>
 
-struct hx_parcel *hx_parcels_take(struct hx_parcels *list)
+struct hx_io_message *hx_io_messages_take(struct hx_io_messages *list)
 {
-	struct hx_parcel *parcel;
+	struct hx_io_message *message_;
 
-	HX_LIST_TAKE(list, parcel, next);
-	return parcel;
+	HX_LIST_TAKE(list, message_, next);
+	return message_;
 }
 
 struct hapax_publication *hx_publications_take(struct hx_publications *list)
@@ -22,9 +22,9 @@ struct hapax_publication *hx_publications_take(struct hx_publications *list)
 	return publication;
 }
 
-static void wake(struct hx_courier *courier)
+static void wake(struct hx_io_thread *io_thread)
 {
-	const struct hapax_source_hooks *hooks = &courier->source->hooks;
+	const struct hapax_source_hooks *hooks = &io_thread->source->hooks;
 
 	if (hooks->wake != NULL)
 		hooks->wake(hooks->context);
@@ -32,135 +32,137 @@ static void wake(struct hx_courier *courier)
 
 static void on_begin(struct hx_task *task)
 {
-	struct hx_courier *courier = task->context;
+	struct hx_io_thread *io_thread = task->context;
 
-	courier->ops->begin(courier->context);
+	io_thread->ops->begin(io_thread->context);
 }
 
 static void on_work(struct hx_task *task)
 {
-	struct hx_courier *courier = task->context;
+	struct hx_io_thread *io_thread = task->context;
 
-	courier->ops->work(courier->context);
+	io_thread->ops->work(io_thread->context);
 }
 
 static void on_stop(struct hx_task *task)
 {
-	struct hx_courier *courier = task->context;
+	struct hx_io_thread *io_thread = task->context;
 
-	courier->ops->stop(courier->context);
+	io_thread->ops->stop(io_thread->context);
 }
 
-enum hapax_status hx_courier_init(
-	struct hx_courier *courier, struct hapax_source *source, const struct hx_courier_ops *ops,
-	void *context, struct hapax_error *err)
+enum hapax_status hx_io_thread_init(
+	struct hx_io_thread *io_thread, struct hapax_source *source,
+	const struct hx_io_thread_ops *ops, void *context, struct hapax_error *err)
 {
-	enum hapax_status status = hx_reactor_init(&courier->reactor, hx_net_system(), err);
+	enum hapax_status status = hx_reactor_init(&io_thread->reactor, hx_net_system(), err);
 
-	courier->has_reactor = status == HAPAX_OK;
-	courier->source = source;
-	courier->ops = ops;
-	courier->context = context;
-	courier->begin = (struct hx_task){.fn = on_begin, .context = courier};
-	courier->work = (struct hx_task){.fn = on_work, .context = courier};
-	courier->stop = (struct hx_task){.fn = on_stop, .context = courier};
-	hx_lock_init(&courier->lock);
-	courier->lag = -1;
+	io_thread->has_reactor = status == HAPAX_OK;
+	io_thread->source = source;
+	io_thread->ops = ops;
+	io_thread->context = context;
+	io_thread->begin = (struct hx_task){.fn = on_begin, .context = io_thread};
+	io_thread->work = (struct hx_task){.fn = on_work, .context = io_thread};
+	io_thread->stop = (struct hx_task){.fn = on_stop, .context = io_thread};
+	hx_lock_init(&io_thread->lock);
+	io_thread->lag = -1;
 	return status;
 }
 
-void hx_courier_halt(struct hx_courier *courier)
+void hx_io_thread_halt(struct hx_io_thread *io_thread)
 {
-	if (!courier->has_thread)
+	if (!io_thread->has_thread)
 		return;
-	hx_reactor_post(&courier->reactor, &courier->stop);
-	hx_thread_join(&courier->thread);
-	courier->has_thread = false;
+	hx_reactor_post(&io_thread->reactor, &io_thread->stop);
+	hx_thread_join(&io_thread->thread);
+	io_thread->has_thread = false;
 }
 
-void hx_courier_done(struct hx_courier *courier)
+void hx_io_thread_done(struct hx_io_thread *io_thread)
 {
-	if (courier->has_reactor)
-		hx_reactor_done(&courier->reactor);
-	courier->has_reactor = false;
+	if (io_thread->has_reactor)
+		hx_reactor_done(&io_thread->reactor);
+	io_thread->has_reactor = false;
 }
 
 /* ------------------------------------------------------------------ the consumer's thread */
 
-static void run(void *arg)
+static void io_thread_run(void *arg)
 {
-	struct hx_courier *courier = arg;
+	struct hx_io_thread *io_thread = arg;
 
-	hx_reactor_run(&courier->reactor);
+	hx_reactor_run(&io_thread->reactor);
 }
 
-struct hapax_message *hx_courier_next(struct hx_courier *courier)
+struct hapax_message *hx_io_thread_next(struct hx_io_thread *io_thread)
 {
-	struct hx_parcel *parcel;
+	struct hx_io_message *message_;
 
-	hx_lock_acquire(&courier->lock);
-	parcel = hx_parcels_take(&courier->arrived);
-	hx_lock_release(&courier->lock);
-	if (parcel == NULL)
+	hx_lock_acquire(&io_thread->lock);
+	message_ = hx_io_messages_take(&io_thread->arrived);
+	hx_lock_release(&io_thread->lock);
+	if (message_ == NULL)
 		return NULL;
-	parcel->out_back = NULL;
-	parcel->out_next = courier->out;
-	if (courier->out != NULL)
-		courier->out->out_back = parcel;
-	courier->out = parcel;
-	return &parcel->message;
+	message_->out_back = NULL;
+	message_->out_next = io_thread->out;
+	if (io_thread->out != NULL)
+		io_thread->out->out_back = message_;
+	io_thread->out = message_;
+	return &message_->message;
 }
 
-void hx_courier_settle(struct hx_courier *courier, struct hapax_message *message, bool is_acked)
+void hx_io_thread_settle(
+	struct hx_io_thread *io_thread, struct hapax_message *message, bool is_acked)
 {
-	struct hx_parcel *parcel = (struct hx_parcel *)(void *)message;
+	struct hx_io_message *message_ = (struct hx_io_message *)(void *)message;
 	bool is_first;
 
-	if (parcel->out_back != NULL)
-		parcel->out_back->out_next = parcel->out_next;
+	if (message_->out_back != NULL)
+		message_->out_back->out_next = message_->out_next;
 	else
-		courier->out = parcel->out_next;
-	if (parcel->out_next != NULL)
-		parcel->out_next->out_back = parcel->out_back;
-	parcel->is_acked = is_acked;
-	hx_lock_acquire(&courier->lock);
-	is_first = courier->settled.first == NULL;
-	HX_LIST_ADD(&courier->settled, parcel, next);
-	courier->orders++;
-	hx_lock_release(&courier->lock);
-	/* The courier takes them together: it knows of those before. */
+		io_thread->out = message_->out_next;
+	if (message_->out_next != NULL)
+		message_->out_next->out_back = message_->out_back;
+	message_->is_acked = is_acked;
+	hx_lock_acquire(&io_thread->lock);
+	is_first = io_thread->settled.first == NULL;
+	HX_LIST_ADD(&io_thread->settled, message_, next);
+	io_thread->orders++;
+	hx_lock_release(&io_thread->lock);
+	/* The I/O thread takes them together: it knows of those before. */
 	if (is_first)
-		hx_reactor_post(&courier->reactor, &courier->work);
+		hx_reactor_post(&io_thread->reactor, &io_thread->work);
 }
 
-void hx_courier_publish(struct hx_courier *courier, struct hapax_publication *publication)
+void hx_io_thread_publish(struct hx_io_thread *io_thread, struct hapax_publication *publication)
 {
-	hx_lock_acquire(&courier->lock);
-	HX_LIST_ADD(&courier->asked, publication, private_next);
-	courier->orders++;
-	hx_lock_release(&courier->lock);
-	hx_reactor_post(&courier->reactor, &courier->work);
+	hx_lock_acquire(&io_thread->lock);
+	HX_LIST_ADD(&io_thread->asked, publication, private_next);
+	io_thread->orders++;
+	hx_lock_release(&io_thread->lock);
+	hx_reactor_post(&io_thread->reactor, &io_thread->work);
 }
 
-static void start(struct hx_courier *courier)
+static void start(struct hx_io_thread *io_thread)
 {
-	struct hapax_source_hooks *hooks = &courier->source->hooks;
+	struct hapax_source_hooks *hooks = &io_thread->source->hooks;
 	struct hapax_error err;
 
-	hx_reactor_post(&courier->reactor, &courier->begin);
-	courier->has_thread =
-		hx_thread_start(&courier->thread, run, courier, "hapax-source", &err) == HAPAX_OK;
-	if (!courier->has_thread)
+	hx_reactor_post(&io_thread->reactor, &io_thread->begin);
+	io_thread->has_thread = hx_thread_start(
+					&io_thread->thread, io_thread_run, io_thread,
+					"hapax-source", &err) == HAPAX_OK;
+	if (!io_thread->has_thread)
 		hooks->failed(hooks->context, err.message, 1);
 }
 
 /* What the consumer has of a connection that is gone is somebody else's by now. */
-static void revoke(struct hx_courier *courier, uint64_t generation)
+static void revoke(struct hx_io_thread *io_thread, uint64_t generation)
 {
-	if (courier->seen_generation == generation)
+	if (io_thread->seen_generation == generation)
 		return;
-	courier->seen_generation = generation;
-	for (struct hx_parcel *at = courier->out; at != NULL; at = at->out_next) {
+	io_thread->seen_generation = generation;
+	for (struct hx_io_message *at = io_thread->out; at != NULL; at = at->out_next) {
 		if (at->generation < generation)
 			at->message.flags |= HAPAX_MESSAGE_REVOKED;
 	}
@@ -174,197 +176,197 @@ static void tell(struct hx_publications *list, enum hapax_status status, const c
 		publication->done(publication, status, why);
 }
 
-int64_t hx_courier_tick(struct hx_courier *courier)
+int64_t hx_io_thread_tick(struct hx_io_thread *io_thread)
 {
-	struct hapax_source_hooks *hooks = &courier->source->hooks;
+	struct hapax_source_hooks *hooks = &io_thread->source->hooks;
 	struct hx_publications delivered, refused;
-	char said[HX_COURIER_TEXT_SIZE];
-	char why[HX_COURIER_TEXT_SIZE];
+	char said[HX_IO_THREAD_TEXT_SIZE];
+	char why[HX_IO_THREAD_TEXT_SIZE];
 	uint64_t generation;
 	bool is_fatal;
 
-	if (!courier->has_thread)
-		start(courier);
-	hx_lock_acquire(&courier->lock);
-	delivered = courier->delivered;
-	refused = courier->refused;
-	courier->delivered = (struct hx_publications){NULL, NULL};
-	courier->refused = (struct hx_publications){NULL, NULL};
-	generation = courier->generation;
-	is_fatal = courier->is_fatal;
+	if (!io_thread->has_thread)
+		start(io_thread);
+	hx_lock_acquire(&io_thread->lock);
+	delivered = io_thread->delivered;
+	refused = io_thread->refused;
+	io_thread->delivered = (struct hx_publications){NULL, NULL};
+	io_thread->refused = (struct hx_publications){NULL, NULL};
+	generation = io_thread->generation;
+	is_fatal = io_thread->is_fatal;
 	said[0] = '\0';
 	why[0] = '\0';
-	if (courier->said[0] != '\0')
-		(void)snprintf(said, sizeof(said), "%s", courier->said);
+	if (io_thread->said[0] != '\0')
+		(void)snprintf(said, sizeof(said), "%s", io_thread->said);
 	if (refused.first != NULL)
-		(void)snprintf(why, sizeof(why), "%s", courier->why);
-	courier->said[0] = '\0';
-	hx_lock_release(&courier->lock);
+		(void)snprintf(why, sizeof(why), "%s", io_thread->why);
+	io_thread->said[0] = '\0';
+	hx_lock_release(&io_thread->lock);
 	if (said[0] != '\0')
 		hooks->failed(hooks->context, said, is_fatal);
-	revoke(courier, generation);
+	revoke(io_thread, generation);
 	tell(&delivered, HAPAX_OK, "");
 	tell(&refused, HAPAX_ERR_UNAVAILABLE, why);
 	return INT64_MAX;
 }
 
-int hx_courier_drain(struct hx_courier *courier)
+int hx_io_thread_drain(struct hx_io_thread *io_thread)
 {
 	size_t orders;
 
-	hx_lock_acquire(&courier->lock);
-	orders = courier->orders;
-	hx_lock_release(&courier->lock);
+	hx_lock_acquire(&io_thread->lock);
+	orders = io_thread->orders;
+	hx_lock_release(&io_thread->lock);
 	return orders == 0;
 }
 
-void hx_courier_hurry(struct hx_courier *courier)
+void hx_io_thread_hurry(struct hx_io_thread *io_thread)
 {
-	hx_lock_acquire(&courier->lock);
-	courier->is_hurried = true;
-	hx_lock_release(&courier->lock);
-	hx_reactor_post(&courier->reactor, &courier->work);
+	hx_lock_acquire(&io_thread->lock);
+	io_thread->is_hurried = true;
+	hx_lock_release(&io_thread->lock);
+	hx_reactor_post(&io_thread->reactor, &io_thread->work);
 }
 
-void hx_courier_stats(struct hx_courier *courier, struct hapax_source_stats *ret_stats)
+void hx_io_thread_stats(struct hx_io_thread *io_thread, struct hapax_source_stats *ret_stats)
 {
-	hx_lock_acquire(&courier->lock);
-	ret_stats->lag = courier->lag;
-	ret_stats->failures = courier->failures;
-	ret_stats->changes = courier->changes;
-	hx_lock_release(&courier->lock);
+	hx_lock_acquire(&io_thread->lock);
+	ret_stats->lag = io_thread->lag;
+	ret_stats->failures = io_thread->failures;
+	ret_stats->changes = io_thread->changes;
+	hx_lock_release(&io_thread->lock);
 	ret_stats->parts = 1;
 }
 
-/* ------------------------------------------------------------------ the courier's thread */
+/* ------------------------------------------------------------------ the I/O thread's thread */
 
-void hx_courier_deliver(struct hx_courier *courier, struct hx_parcels *list)
+void hx_io_thread_deliver(struct hx_io_thread *io_thread, struct hx_io_messages *list)
 {
 	if (list->first == NULL)
 		return;
 	/* Only this thread begins another generation. */
-	for (struct hx_parcel *at = list->first; at != NULL; at = at->next)
-		at->generation = courier->generation;
-	hx_lock_acquire(&courier->lock);
-	HX_LIST_JOIN(&courier->arrived, list, next);
-	hx_lock_release(&courier->lock);
-	wake(courier);
+	for (struct hx_io_message *at = list->first; at != NULL; at = at->next)
+		at->generation = io_thread->generation;
+	hx_lock_acquire(&io_thread->lock);
+	HX_LIST_JOIN(&io_thread->arrived, list, next);
+	hx_lock_release(&io_thread->lock);
+	wake(io_thread);
 }
 
-struct hx_parcels hx_courier_take_settled(struct hx_courier *courier)
+struct hx_io_messages hx_io_thread_take_settled(struct hx_io_thread *io_thread)
 {
-	struct hx_parcels settled;
+	struct hx_io_messages settled;
 
-	hx_lock_acquire(&courier->lock);
-	settled = courier->settled;
-	courier->settled = (struct hx_parcels){NULL, NULL};
-	hx_lock_release(&courier->lock);
+	hx_lock_acquire(&io_thread->lock);
+	settled = io_thread->settled;
+	io_thread->settled = (struct hx_io_messages){NULL, NULL};
+	hx_lock_release(&io_thread->lock);
 	return settled;
 }
 
-struct hx_publications hx_courier_take_asked(struct hx_courier *courier)
+struct hx_publications hx_io_thread_take_asked(struct hx_io_thread *io_thread)
 {
 	struct hx_publications asked;
 
-	hx_lock_acquire(&courier->lock);
-	asked = courier->asked;
-	courier->asked = (struct hx_publications){NULL, NULL};
-	hx_lock_release(&courier->lock);
+	hx_lock_acquire(&io_thread->lock);
+	asked = io_thread->asked;
+	io_thread->asked = (struct hx_publications){NULL, NULL};
+	hx_lock_release(&io_thread->lock);
 	return asked;
 }
 
-bool hx_courier_is_hurried(struct hx_courier *courier)
+bool hx_io_thread_is_hurried(struct hx_io_thread *io_thread)
 {
 	bool is_hurried;
 
-	hx_lock_acquire(&courier->lock);
-	is_hurried = courier->is_hurried;
-	hx_lock_release(&courier->lock);
+	hx_lock_acquire(&io_thread->lock);
+	is_hurried = io_thread->is_hurried;
+	hx_lock_release(&io_thread->lock);
 	return is_hurried;
 }
 
-void hx_courier_carried_out(struct hx_courier *courier, size_t count)
+void hx_io_thread_carried_out(struct hx_io_thread *io_thread, size_t count)
 {
 	bool is_idle;
 
 	if (count == 0)
 		return;
-	hx_lock_acquire(&courier->lock);
-	courier->orders -= count;
-	is_idle = courier->orders == 0;
-	hx_lock_release(&courier->lock);
+	hx_lock_acquire(&io_thread->lock);
+	io_thread->orders -= count;
+	is_idle = io_thread->orders == 0;
+	hx_lock_release(&io_thread->lock);
 	/* Somebody may wait in drain for the last of them. */
 	if (is_idle)
-		wake(courier);
+		wake(io_thread);
 }
 
-void hx_courier_published(
-	struct hx_courier *courier, struct hapax_publication *publication, enum hapax_status status,
-	const char *why)
+void hx_io_thread_published(
+	struct hx_io_thread *io_thread, struct hapax_publication *publication,
+	enum hapax_status status, const char *why)
 {
-	hx_lock_acquire(&courier->lock);
+	hx_lock_acquire(&io_thread->lock);
 	HX_LIST_ADD(
-		status == HAPAX_OK ? &courier->delivered : &courier->refused, publication,
+		status == HAPAX_OK ? &io_thread->delivered : &io_thread->refused, publication,
 		private_next);
 	if (status != HAPAX_OK)
-		(void)snprintf(courier->why, sizeof(courier->why), "%s", why);
-	courier->orders--;
-	hx_lock_release(&courier->lock);
-	wake(courier);
+		(void)snprintf(io_thread->why, sizeof(io_thread->why), "%s", why);
+	io_thread->orders--;
+	hx_lock_release(&io_thread->lock);
+	wake(io_thread);
 }
 
-void hx_courier_say(struct hx_courier *courier, const char *text, bool is_fatal)
+void hx_io_thread_say(struct hx_io_thread *io_thread, const char *text, bool is_fatal)
 {
-	hx_lock_acquire(&courier->lock);
-	courier->failures++;
+	hx_lock_acquire(&io_thread->lock);
+	io_thread->failures++;
 	/* What is fatal stays. */
-	if (!courier->is_fatal)
-		(void)snprintf(courier->said, sizeof(courier->said), "%s", text);
-	courier->is_fatal = courier->is_fatal || is_fatal;
-	hx_lock_release(&courier->lock);
-	wake(courier);
+	if (!io_thread->is_fatal)
+		(void)snprintf(io_thread->said, sizeof(io_thread->said), "%s", text);
+	io_thread->is_fatal = io_thread->is_fatal || is_fatal;
+	hx_lock_release(&io_thread->lock);
+	wake(io_thread);
 }
 
-struct hx_parcels hx_courier_lost(struct hx_courier *courier)
+struct hx_io_messages hx_io_thread_lost(struct hx_io_thread *io_thread)
 {
-	struct hx_parcels arrived;
+	struct hx_io_messages arrived;
 
-	hx_lock_acquire(&courier->lock);
-	arrived = courier->arrived;
-	courier->arrived = (struct hx_parcels){NULL, NULL};
-	courier->generation++;
-	courier->lag = -1;
-	hx_lock_release(&courier->lock);
-	wake(courier);
+	hx_lock_acquire(&io_thread->lock);
+	arrived = io_thread->arrived;
+	io_thread->arrived = (struct hx_io_messages){NULL, NULL};
+	io_thread->generation++;
+	io_thread->lag = -1;
+	hx_lock_release(&io_thread->lock);
+	wake(io_thread);
 	return arrived;
 }
 
-void hx_courier_recall(struct hx_courier *courier)
+void hx_io_thread_recall(struct hx_io_thread *io_thread)
 {
-	hx_lock_acquire(&courier->lock);
-	for (struct hx_parcel *at = courier->arrived.first; at != NULL; at = at->next) {
+	hx_lock_acquire(&io_thread->lock);
+	for (struct hx_io_message *at = io_thread->arrived.first; at != NULL; at = at->next) {
 		at->is_acked = false;
-		courier->orders++;
+		io_thread->orders++;
 	}
-	HX_LIST_JOIN(&courier->settled, &courier->arrived, next);
-	hx_lock_release(&courier->lock);
+	HX_LIST_JOIN(&io_thread->settled, &io_thread->arrived, next);
+	hx_lock_release(&io_thread->lock);
 }
 
-void hx_courier_gained(struct hx_courier *courier)
+void hx_io_thread_gained(struct hx_io_thread *io_thread)
 {
-	hx_lock_acquire(&courier->lock);
-	courier->changes++;
-	hx_lock_release(&courier->lock);
+	hx_lock_acquire(&io_thread->lock);
+	io_thread->changes++;
+	hx_lock_release(&io_thread->lock);
 }
 
-void hx_courier_set_lag(struct hx_courier *courier, int64_t lag)
+void hx_io_thread_set_lag(struct hx_io_thread *io_thread, int64_t lag)
 {
-	hx_lock_acquire(&courier->lock);
-	courier->lag = lag;
-	hx_lock_release(&courier->lock);
+	hx_lock_acquire(&io_thread->lock);
+	io_thread->lag = lag;
+	hx_lock_release(&io_thread->lock);
 }
 
-void hx_courier_end(struct hx_courier *courier)
+void hx_io_thread_end(struct hx_io_thread *io_thread)
 {
-	hx_reactor_stop(&courier->reactor);
+	hx_reactor_stop(&io_thread->reactor);
 }

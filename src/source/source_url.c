@@ -56,7 +56,7 @@ const char *hapax_source_scheme(size_t index)
 }
 
 /* Of the URL only its scheme is told: the rest may hold a password. */
-static enum hapax_status refuse(const char *url, struct hapax_error *err)
+static enum hapax_status source_url_refuse(const char *url, struct hapax_error *err)
 {
 	char known[128] = "";
 	size_t used = 0;
@@ -87,7 +87,7 @@ enum hapax_status hapax_source_open(
 		if (has_scheme(url, schemes[i].scheme))
 			return schemes[i].open(url, ret_source, err);
 	}
-	return refuse(url, err);
+	return source_url_refuse(url, err);
 }
 
 enum hapax_status hapax_source_check(const char *url, struct hapax_error *err)
@@ -98,5 +98,5 @@ enum hapax_status hapax_source_check(const char *url, struct hapax_error *err)
 		if (has_scheme(url, schemes[i].scheme))
 			return schemes[i].check(url, err);
 	}
-	return refuse(url, err);
+	return source_url_refuse(url, err);
 }

@@ -48,7 +48,7 @@ bool hx_clock_mark_is_current(const struct hx_clock_mark *mark, const struct hap
 	unsigned char boot_id[HAPAX_BOOT_ID_SIZE];
 
 	clock->boot_id(clock->context, boot_id);
-	return hx_boot_id_equal(mark->boot_id, boot_id);
+	return hx_clock_boot_id_equal(mark->boot_id, boot_id);
 }
 
 void hx_clock_mark_reboot(

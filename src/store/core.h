@@ -31,12 +31,12 @@ enum hapax_status hx_store_attach_quietly(
 	const struct hapax_store_options *options, struct hapax_error *err);
 enum hapax_status hx_store_start_housekeeping(struct hapax_store *store, struct hapax_error *err);
 
-/* Can parts of the caller's transaction be undone, as hapax_store_bracket_fn says? */
-bool hx_store_has_brackets(const struct hapax_store *store);
+/* Can parts of the caller's transaction be undone, as hapax_store_savepoint_fn says? */
+bool hx_store_has_savepoints(const struct hapax_store *store);
 
-/* Begin, keep or undo one; the store has brackets. */
-enum hapax_status hx_store_bracket(
-	struct hapax_store *store, enum hapax_bracket bracket, struct hapax_error *err);
+/* Begin, keep or undo one; the store has savepoints. */
+enum hapax_status hx_store_savepoint(
+	struct hapax_store *store, enum hapax_savepoint savepoint, struct hapax_error *err);
 
 /* Copy options, the defaults filled in, or say what is wrong with them. options may be NULL. */
 enum hapax_status hx_store_options_complete(

@@ -86,7 +86,7 @@ static uint64_t take_one(_Atomic uint64_t *counter)
 	return atomic_exchange_explicit(counter, 0, memory_order_relaxed);
 }
 
-static bool take(struct hx_scope *scope, uint64_t counts[HAPAX_DECISION_COUNT])
+static bool counting_take(struct hx_scope *scope, uint64_t counts[HAPAX_DECISION_COUNT])
 {
 	uint64_t unverified = 0;
 	uint64_t any = 0;
@@ -109,7 +109,7 @@ static void give_back(struct hx_scope *scope, const uint64_t counts[HAPAX_DECISI
 }
 
 /* *ret_kept tells how many rows were kept, the first ones, also on failure. */
-static enum hapax_status keep(
+static enum hapax_status counting_keep(
 	struct hapax_store *store, const uint32_t *scope_ids, const struct hapax_counters *rows,
 	size_t count, size_t *ret_kept, struct hapax_error *err)
 {
@@ -141,7 +141,7 @@ static enum hapax_status keep_or_give_back(
 	size_t count, struct hapax_error *err)
 {
 	size_t kept = 0;
-	enum hapax_status status = keep(store, scope_ids, rows, count, &kept, err);
+	enum hapax_status status = counting_keep(store, scope_ids, rows, count, &kept, err);
 
 	if (status == HAPAX_OK)
 		return status;
@@ -164,7 +164,7 @@ static enum hapax_status flush_scopes(struct hapax_store *store, struct hapax_er
 	for (uint32_t id = 0; id < scope_count && status == HAPAX_OK; id++) {
 		struct hx_scope *scope = hx_scope_table_get(scopes, id);
 
-		if (!take(scope, rows[count].counts))
+		if (!counting_take(scope, rows[count].counts))
 			continue;
 		scope_ids[count] = id;
 		rows[count].tenant = is_counted(id) ? scope->tenant : other_name;

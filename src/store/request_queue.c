@@ -148,7 +148,7 @@ void *hx_request_queue_take(struct hx_request_queue *queue)
 	return request;
 }
 
-void *hx_request_next(const void *request)
+void *hx_request_queue_next(const void *request)
 {
 	return request_of(((const struct hx_request_slot *)request - 1)->next);
 }

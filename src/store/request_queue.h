@@ -44,11 +44,11 @@ void hx_request_queue_done(struct hx_request_queue *queue);
 /* Append a copy of request. NO_MEMORY, or LIMIT with a million in use: it was not appended. */
 enum hapax_status hx_request_queue_push(struct hx_request_queue *queue, const void *request);
 
-/* Take all that wait: the first; hx_request_next() leads to the others, in order. NULL: none. */
+/* Take all that wait: the first; hx_request_queue_next() leads to the others, in order. NULL: none. */
 void *hx_request_queue_take(struct hx_request_queue *queue);
 
 /* The one behind a request that was taken; NULL: it was the last. */
-void *hx_request_next(const void *request);
+void *hx_request_queue_next(const void *request);
 
 /* The same, sleeping while there are none; NULL when the queue was stopped and is empty. */
 void *hx_request_queue_wait(struct hx_request_queue *queue);

@@ -61,7 +61,7 @@ void hapax_store_submit(
 		completion.fn(ops, count, completion.context);
 		return;
 	}
-	if (hx_check_ops(store, ops, count) == 0)
+	if (hx_store_check_ops(store, ops, count) == 0)
 		hapax_store_complete(store, ops, count, completion);
 	else
 		store->ops->submit(store, ops, count, completion);
@@ -122,7 +122,7 @@ enum hapax_status hapax_store_run(
 			"%zu operations in one submit, at most %d are allowed", count,
 			HX_SUBMIT_OPS_MAX);
 	if (store->ops->run != NULL && count != 0) {
-		if (hx_check_ops(store, ops, count) != 0)
+		if (hx_store_check_ops(store, ops, count) != 0)
 			store->ops->run(store, ops, count);
 		hapax_store_complete(store, ops, count, (struct hapax_completion){ignore, NULL});
 	} else if (store->ops->is_synchronous) {
@@ -237,17 +237,17 @@ enum hapax_status hapax_store_claim_all(
 	return status;
 }
 
-bool hx_store_has_brackets(const struct hapax_store *store)
+bool hx_store_has_savepoints(const struct hapax_store *store)
 {
 	return (store->ops->capabilities & HAPAX_STORE_TRANSACTIONS) != 0 &&
-		store->ops->bracket != NULL;
+		store->ops->savepoint != NULL;
 }
 
-enum hapax_status hx_store_bracket(
-	struct hapax_store *store, enum hapax_bracket bracket, struct hapax_error *err)
+enum hapax_status hx_store_savepoint(
+	struct hapax_store *store, enum hapax_savepoint savepoint, struct hapax_error *err)
 {
-	assert(hx_store_has_brackets(store));
-	return store->ops->bracket(store, bracket, err);
+	assert(hx_store_has_savepoints(store));
+	return store->ops->savepoint(store, savepoint, err);
 }
 
 enum hapax_status hapax_store_scan(
@@ -265,9 +265,9 @@ enum hapax_status hapax_store_scan(
 				err, HAPAX_ERR_INVALID, 0, "the scan has an unknown size");
 		memcpy(&complete, scan, scan->size);
 	}
-	if (!hx_check_bytes(complete.tenant, HX_SCOPE_PART_SIZE_MAX) ||
-	    !hx_check_bytes(complete.group, HX_SCOPE_PART_SIZE_MAX) ||
-	    !hx_check_bytes(complete.prefix, HX_KEY_SIZE_MAX) ||
+	if (!hx_store_check_bytes(complete.tenant, HX_SCOPE_PART_SIZE_MAX) ||
+	    !hx_store_check_bytes(complete.group, HX_SCOPE_PART_SIZE_MAX) ||
+	    !hx_store_check_bytes(complete.prefix, HX_KEY_SIZE_MAX) ||
 	    (unsigned)complete.state > HAPAX_STATE_PARKED)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "the scan asks for what no record can have");

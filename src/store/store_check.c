@@ -20,7 +20,7 @@ static const struct hapax_bytes default_name = {"default", 7};
 
 static const unsigned group_flags = HAPAX_OP_LINKED | HAPAX_OP_ALL_OR_NOTHING;
 
-bool hx_check_bytes(struct hapax_bytes bytes, size_t size_max)
+bool hx_store_check_bytes(struct hapax_bytes bytes, size_t size_max)
 {
 	return bytes.size <= size_max && (bytes.size == 0 || bytes.data != NULL);
 }
@@ -54,8 +54,8 @@ static bool result_is_valid(const struct hapax_result *result)
 	return result == NULL ||
 		((unsigned)result->kind <= HAPAX_RESULT_EXEC &&
 	         (unsigned)result->result_class <= HAPAX_RESULT_DEFINITIVE &&
-	         hx_check_bytes(result->headers, HX_RESULT_HEADERS_SIZE_MAX) &&
-	         hx_check_bytes(result->body, SIZE_MAX) &&
+	         hx_store_check_bytes(result->headers, HX_RESULT_HEADERS_SIZE_MAX) &&
+	         hx_store_check_bytes(result->body, SIZE_MAX) &&
 	         (result->omitted_bytes == 0 || result->body.size == 0));
 }
 
@@ -88,7 +88,7 @@ static bool set_is_valid(struct hapax_op *op)
 {
 	return flags_are_within(op, HAPAX_OP_KEEP_TTL | HAPAX_OP_TTL_IS_TIME) &&
 		(unsigned)op->set_if <= HAPAX_SET_IF_EQUAL &&
-		hx_check_bytes(op->expected, SIZE_MAX) && result_is_valid(op->result) &&
+		hx_store_check_bytes(op->expected, SIZE_MAX) && result_is_valid(op->result) &&
 		complete_ttl(op);
 }
 
@@ -121,7 +121,7 @@ static bool by_type_is_valid(struct hapax_op *op)
 	case HAPAX_OP_LOOKUP: return flags_are_within(op, 0);
 	case HAPAX_OP_FORGET:
 		return flags_are_within(op, HAPAX_OP_FORCE | HAPAX_OP_SET_ONLY) &&
-			hx_check_bytes(op->expected, SIZE_MAX);
+			hx_store_check_bytes(op->expected, SIZE_MAX);
 	case HAPAX_OP_SET: return set_is_valid(op);
 	case HAPAX_OP_EXPIRE: return flags_are_within(op, HAPAX_OP_TTL_IS_TIME) && complete_ttl(op);
 	case HAPAX_OP_LOAD: return load_is_valid(op);
@@ -159,8 +159,8 @@ static enum hapax_status find_scope(struct hapax_store *store, struct hapax_op *
 	if (is_default(op->tenant) && is_default(op->group)) {
 		op->private_scope = HX_SCOPE_DEFAULT;
 	} else {
-		if (!hx_check_bytes(op->tenant, HX_SCOPE_PART_SIZE_MAX) ||
-		    !hx_check_bytes(op->group, HX_SCOPE_PART_SIZE_MAX))
+		if (!hx_store_check_bytes(op->tenant, HX_SCOPE_PART_SIZE_MAX) ||
+		    !hx_store_check_bytes(op->group, HX_SCOPE_PART_SIZE_MAX))
 			return HAPAX_ERR_INVALID;
 		scope = may_begin(op)
 			? hx_scope_table_intern(scopes, op->tenant, op->group, &status)
@@ -177,7 +177,7 @@ static enum hapax_status find_scope(struct hapax_store *store, struct hapax_op *
 }
 
 /* For good: hx_store_fail() leaves it alone, since it depends on nothing that a store holds. */
-static void refuse(struct hapax_op *op, enum hapax_status status)
+static void store_check_refuse(struct hapax_op *op, enum hapax_status status)
 {
 	assert(status != HAPAX_OK);
 	op->status = status;
@@ -187,7 +187,7 @@ static void refuse(struct hapax_op *op, enum hapax_status status)
 static enum hapax_status check_op(struct hapax_store *store, struct hapax_op *op)
 {
 	reset_answer(op);
-	if (op->key.size == 0 || !hx_check_bytes(op->key, HX_KEY_SIZE_MAX) ||
+	if (op->key.size == 0 || !hx_store_check_bytes(op->key, HX_KEY_SIZE_MAX) ||
 	    (op->record != NULL && op->buf == NULL) || !by_type_is_valid(op))
 		return HAPAX_ERR_INVALID;
 	if ((op->flags & group_flags) && !(hapax_store_capabilities(store) & HAPAX_STORE_MULTI_KEY))
@@ -259,11 +259,11 @@ static void check_groups(struct hapax_op *ops, size_t count)
 		end = hx_store_group_end(ops, count, first);
 		status = check_group(ops, first, end);
 		for (size_t i = first; i < end && status != HAPAX_OK; i++)
-			refuse(&ops[i], status);
+			store_check_refuse(&ops[i], status);
 	}
 }
 
-size_t hx_check_ops(struct hapax_store *store, struct hapax_op *ops, size_t count)
+size_t hx_store_check_ops(struct hapax_store *store, struct hapax_op *ops, size_t count)
 {
 	unsigned flags = 0;
 	size_t left = 0;
@@ -272,7 +272,7 @@ size_t hx_check_ops(struct hapax_store *store, struct hapax_op *ops, size_t coun
 		enum hapax_status status = check_op(store, &ops[i]);
 
 		if (status != HAPAX_OK)
-			refuse(&ops[i], status);
+			store_check_refuse(&ops[i], status);
 		flags |= ops[i].flags;
 		left += status == HAPAX_OK;
 	}
@@ -280,7 +280,7 @@ size_t hx_check_ops(struct hapax_store *store, struct hapax_op *ops, size_t coun
 		return left;
 	/* A group whose end lies beyond the array was cut by mistake. */
 	if (ops[count - 1].flags & HAPAX_OP_LINKED)
-		refuse(&ops[count - 1], HAPAX_ERR_INVALID);
+		store_check_refuse(&ops[count - 1], HAPAX_ERR_INVALID);
 	check_groups(ops, count);
 	left = 0;
 	for (size_t i = 0; i < count; i++)

@@ -35,7 +35,7 @@ struct copying {
 	enum hapax_status status;
 };
 
-static int take(const struct hapax_record *record, void *context)
+static int store_copy_take(const struct hapax_record *record, void *context)
 {
 	struct copying *copying = context;
 
@@ -113,7 +113,7 @@ static enum hapax_status copy_all(
 	while (status == HAPAX_OK && !cursor.done) {
 		size_t count, bytes;
 
-		status = hapax_store_scan(source, &scan, &cursor, take, copying, err);
+		status = hapax_store_scan(source, &scan, &cursor, store_copy_take, copying, err);
 		if (status == HAPAX_OK && copying->status != HAPAX_OK)
 			status = hx_error_set(
 				err, copying->status, 0, "no memory for a record of the copy");

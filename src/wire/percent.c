@@ -100,7 +100,7 @@ size_t hx_percent_normalize(struct hapax_bytes path, char *out)
 	return size;
 }
 
-bool hx_query_next(
+bool hx_percent_query_next(
 	struct hapax_bytes *query, struct hapax_bytes *ret_name, struct hapax_bytes *ret_value)
 {
 	const char *data = query->data;

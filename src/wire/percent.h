@@ -38,7 +38,7 @@ enum hapax_status hx_percent_encode(struct hapax_buf *out, struct hapax_bytes by
 size_t hx_percent_normalize(struct hapax_bytes path, char *out);
 
 /* Take the next NAME=VALUE off a query, as they stand there. False: none is left. */
-bool hx_query_next(
+bool hx_percent_query_next(
 	struct hapax_bytes *query, struct hapax_bytes *ret_name, struct hapax_bytes *ret_value);
 
 #endif

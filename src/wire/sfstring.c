@@ -20,7 +20,7 @@ struct cursor {
 	const char *reason; /* set by what returns false */
 };
 
-static bool refuse(struct cursor *cursor, const char *reason)
+static bool sfstring_refuse(struct cursor *cursor, const char *reason)
 {
 	cursor->reason = reason;
 	return false;
@@ -56,18 +56,18 @@ static bool read_string(struct cursor *cursor, char *out, size_t *ret_size)
 		if (*cursor->at == '\\') {
 			cursor->at++;
 			if (!is_at(cursor, '"') && !is_at(cursor, '\\'))
-				return refuse(cursor, "only \\\" and \\\\ are escapes");
+				return sfstring_refuse(cursor, "only \\\" and \\\\ are escapes");
 		}
 		if (*cursor->at < 0x20 || *cursor->at > 0x7e)
-			return refuse(cursor, "not printable ASCII");
+			return sfstring_refuse(cursor, "not printable ASCII");
 		if (out != NULL && size == HX_SFSTRING_MAX)
-			return refuse(cursor, "it is longer than 255 characters");
+			return sfstring_refuse(cursor, "it is longer than 255 characters");
 		if (out != NULL)
 			out[size] = (char)*cursor->at;
 		size++;
 	}
 	if (cursor->at == cursor->end)
-		return refuse(cursor, "the closing quote is missing");
+		return sfstring_refuse(cursor, "the closing quote is missing");
 	cursor->at++;
 	*ret_size = size;
 	return true;
@@ -84,14 +84,14 @@ static bool skip_number(struct cursor *cursor)
 	for (; cursor->at < cursor->end && hx_http1_is_digit(*cursor->at); cursor->at++)
 		digits++;
 	if (digits == 0 || digits > 15)
-		return refuse(cursor, "a number has 1 to 15 digits");
+		return sfstring_refuse(cursor, "a number has 1 to 15 digits");
 	if (!is_at(cursor, '.'))
 		return true;
 	cursor->at++;
 	for (; cursor->at < cursor->end && hx_http1_is_digit(*cursor->at); cursor->at++)
 		fraction++;
 	if (fraction == 0 || fraction > 3 || digits > 12)
-		return refuse(cursor, "a decimal has 1 to 12 and 1 to 3 digits");
+		return sfstring_refuse(cursor, "a decimal has 1 to 12 and 1 to 3 digits");
 	return true;
 }
 
@@ -114,7 +114,7 @@ static bool skip_bytes(struct cursor *cursor)
 	        *cursor->at == '/' || *cursor->at == '='))
 		cursor->at++;
 	if (!is_at(cursor, ':'))
-		return refuse(cursor, "the bytes should end here");
+		return sfstring_refuse(cursor, "the bytes should end here");
 	cursor->at++;
 	return true;
 }
@@ -123,7 +123,7 @@ static bool skip_boolean(struct cursor *cursor)
 {
 	cursor->at++;
 	if (!is_at(cursor, '0') && !is_at(cursor, '1'))
-		return refuse(cursor, "a boolean is \?0 or \?1");
+		return sfstring_refuse(cursor, "a boolean is \?0 or \?1");
 	cursor->at++;
 	return true;
 }
@@ -133,7 +133,7 @@ static bool skip_item(struct cursor *cursor)
 	size_t size;
 
 	if (cursor->at == cursor->end)
-		return refuse(cursor, "a value is missing");
+		return sfstring_refuse(cursor, "a value is missing");
 	switch (*cursor->at) {
 	case '"': cursor->at++; return read_string(cursor, NULL, &size);
 	case ':': return skip_bytes(cursor);
@@ -145,7 +145,7 @@ static bool skip_item(struct cursor *cursor)
 		return skip_number(cursor);
 	if (*cursor->at == '*' || is_letter(*cursor->at))
 		return skip_token(cursor);
-	return refuse(cursor, "this is no value");
+	return sfstring_refuse(cursor, "this is no value");
 }
 
 /* *( ";" *SP key [ "=" value ] ) */
@@ -155,7 +155,7 @@ static bool skip_parameters(struct cursor *cursor)
 		cursor->at++;
 		skip_blanks(cursor);
 		if (cursor->at == cursor->end || (!is_lower(*cursor->at) && *cursor->at != '*'))
-			return refuse(cursor, "a parameter needs a name");
+			return sfstring_refuse(cursor, "a parameter needs a name");
 		while (cursor->at < cursor->end &&
 		       (is_lower(*cursor->at) || hx_http1_is_digit(*cursor->at) ||
 		        memchr("_-.*", *cursor->at, 4) != NULL))
@@ -175,11 +175,11 @@ static bool read_quoted(struct cursor *cursor, char *out, size_t *ret_size)
 	if (!read_string(cursor, out, ret_size))
 		return false;
 	if (*ret_size == 0)
-		return refuse(cursor, "it is empty");
+		return sfstring_refuse(cursor, "it is empty");
 	if (!skip_parameters(cursor))
 		return false;
 	if (cursor->at != cursor->end)
-		return refuse(cursor, "nothing but parameters may follow the string");
+		return sfstring_refuse(cursor, "nothing but parameters may follow the string");
 	return true;
 }
 
@@ -191,12 +191,13 @@ static size_t bare_size(struct cursor *cursor)
 	size_t size = hx_utf8_size(rest, &code);
 
 	if (size == 0)
-		(void)refuse(cursor, "not UTF-8");
+		(void)sfstring_refuse(cursor, "not UTF-8");
 	else if (code <= ' ' || hx_utf8_is_control(code))
-		(void)refuse(cursor, "a blank or a control needs quotes, or cannot stand here");
+		(void)sfstring_refuse(
+			cursor, "a blank or a control needs quotes, or cannot stand here");
 	/* Two fields, joined on their way, or one? In quotes there is no doubt. */
 	else if (code == ',')
-		(void)refuse(cursor, "a comma needs quotes around the whole");
+		(void)sfstring_refuse(cursor, "a comma needs quotes around the whole");
 	else
 		return size;
 	return 0;
@@ -212,7 +213,7 @@ static bool read_bare(struct cursor *cursor, char *out, size_t *ret_size)
 		if (step == 0)
 			return false;
 		if (size + step > HX_SFSTRING_MAX)
-			return refuse(cursor, "it is longer than 255 bytes");
+			return sfstring_refuse(cursor, "it is longer than 255 bytes");
 		memcpy(out + size, cursor->at, step);
 		cursor->at += step;
 		size += step;
@@ -237,7 +238,7 @@ enum hapax_status hx_sfstring_read(
 	if (*cursor.at == '"')
 		good = read_quoted(&cursor, key, &size);
 	else if (form == HX_SFSTRING_QUOTED)
-		good = refuse(&cursor, "it must be in quotes");
+		good = sfstring_refuse(&cursor, "it must be in quotes");
 	else
 		good = read_bare(&cursor, key, &size);
 	if (!good)

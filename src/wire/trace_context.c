@@ -31,7 +31,7 @@ static bool read_part(const unsigned char *text, size_t at, unsigned char *out, 
 	return hx_hex_decode(hx_bytes(text + at, 2 * size), out);
 }
 
-bool hx_traceparent_read(struct hapax_bytes text, struct hx_trace_context *ret_context)
+bool hx_trace_context_read(struct hapax_bytes text, struct hx_trace_context *ret_context)
 {
 	const unsigned char *data = text.data;
 	struct hx_trace_context context;
@@ -56,7 +56,7 @@ bool hx_traceparent_read(struct hapax_bytes text, struct hx_trace_context *ret_c
 	return true;
 }
 
-void hx_traceparent_write(const struct hx_trace_context *context, char out[HX_TRACEPARENT_SIZE])
+void hx_trace_context_write(const struct hx_trace_context *context, char out[HX_TRACEPARENT_SIZE])
 {
 	memcpy(out, "00-", 3);
 	hx_hex_encode(context->trace_id, HX_TRACE_ID_SIZE, out + TRACE_AT);
@@ -102,7 +102,7 @@ static bool is_member(const unsigned char *text, size_t size)
 		is_value(equals + 1, size - key_size - 1);
 }
 
-int hx_tracestate_members(struct hapax_bytes value)
+int hx_trace_context_members(struct hapax_bytes value)
 {
 	const unsigned char *at = value.data;
 	size_t left = value.size;

@@ -42,15 +42,15 @@ struct hx_trace_context {
  * False: it is none. Of a version that is not known yet what version 00 has is read, and
  * of its flags whether it is sampled.
  */
-bool hx_traceparent_read(struct hapax_bytes text, struct hx_trace_context *ret_context);
+bool hx_trace_context_read(struct hapax_bytes text, struct hx_trace_context *ret_context);
 
 /* Version 00; without a NUL. */
-void hx_traceparent_write(const struct hx_trace_context *context, char out[HX_TRACEPARENT_SIZE]);
+void hx_trace_context_write(const struct hx_trace_context *context, char out[HX_TRACEPARENT_SIZE]);
 
 /*
  * How many members the value of one field tracestate has, or -1: it is none. The value may
  * be one of several; all of them together have at most HX_TRACESTATE_MEMBERS_MAX.
  */
-int hx_tracestate_members(struct hapax_bytes value);
+int hx_trace_context_members(struct hapax_bytes value);
 
 #endif

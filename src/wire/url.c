@@ -268,7 +268,7 @@ enum hapax_status hx_url_options_read(
 	struct hapax_bytes name, value;
 	enum hapax_status status = HAPAX_OK;
 
-	while (status == HAPAX_OK && hx_query_next(&query, &name, &value))
+	while (status == HAPAX_OK && hx_percent_query_next(&query, &name, &value))
 		status = read_option(options, name, value, has_tls, place, err);
 	return status;
 }

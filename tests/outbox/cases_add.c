@@ -158,7 +158,7 @@ static void ids_are_uuids_that_sort_by_time(void **state)
 
 	event.topic = hapax_bytes_from_text("t");
 	assert_int_equal(hapax_outbox_add(c->joined, &event, id, &err), HAPAX_OK);
-	assert_true(hx_uuid_parse(hapax_bytes_from_text(id), uuid));
+	assert_true(hx_uuid7_parse(hapax_bytes_from_text(id), uuid));
 	assert_true(hx_uuid7_time_ms(uuid, &made_ms));
 	assert_int_equal(
 		made_ms / 60000,

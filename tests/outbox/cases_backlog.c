@@ -136,7 +136,7 @@ static void what_is_told_with_an_answer_is_heard(void **state)
 	hx_outbox_batch_init(&batch);
 	assert_int_equal(hapax_outbox_open(c->url, &outbox, NULL), HAPAX_OK);
 	assert_int_equal(
-		outbox->ops->tend(outbox, "r", "", 60000, true, &partitions, NULL), HAPAX_OK);
+		outbox->ops->keep_alive(outbox, "r", "", 60000, true, &partitions, NULL), HAPAX_OK);
 	/* Listen. */
 	outbox->ops->wait(outbox, 0);
 	outbox_case_add(c, "t", "", "1", "");

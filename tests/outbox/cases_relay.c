@@ -143,7 +143,7 @@ static void rows_of_a_dead_relay_are_taken_over(void **state)
 	options.lease_ms = 300;
 	assert_int_equal(hapax_outbox_open(c->url, &dead, &err), HAPAX_OK);
 	assert_int_equal(
-		dead->ops->tend(dead, "dead", "", 300, false, &partitions, &err), HAPAX_OK);
+		dead->ops->keep_alive(dead, "dead", "", 300, false, &partitions, &err), HAPAX_OK);
 	assert_int_equal(partitions, HX_OUTBOX_PARTITIONS);
 	hapax_outbox_close(dead);
 	for (int i = 0; i < 100; i++) {
@@ -170,14 +170,16 @@ static void failures_count_with_the_token_only(void **state)
 	assert_int_equal(hapax_outbox_open(c->url, &paused, &err), HAPAX_OK);
 	assert_int_equal(hapax_outbox_open(c->url, &other, &err), HAPAX_OK);
 	assert_int_equal(
-		paused->ops->tend(paused, "paused", "", 60000, false, &partitions, &err), HAPAX_OK);
+		paused->ops->keep_alive(paused, "paused", "", 60000, false, &partitions, &err),
+		HAPAX_OK);
 	assert_int_equal(paused->ops->fetch(paused, "paused", 10, &batch, &err), HAPAX_OK);
 	assert_int_equal(batch.count, 2);
 	/* Its lease ends, and another one takes over. */
 	outbox_case_run(c, "UPDATE {}hapax_outbox_part SET until_ms = 1");
 	outbox_case_run(c, "UPDATE {}hapax_outbox_relay SET until_ms = 1");
 	assert_int_equal(
-		other->ops->tend(other, "other", "", 60000, false, &partitions, &err), HAPAX_OK);
+		other->ops->keep_alive(other, "other", "", 60000, false, &partitions, &err),
+		HAPAX_OK);
 	assert_int_equal(partitions, HX_OUTBOX_PARTITIONS);
 	batch.rows[0].outcome = HX_OUTBOX_FAILED;
 	batch.rows[0].is_parked = true;
@@ -203,16 +205,21 @@ static void partitions_are_shared_by_those_who_live(void **state)
 	struct hapax_error err;
 
 	assert_int_equal(hapax_outbox_open(c->url, &outbox, &err), HAPAX_OK);
-	assert_int_equal(outbox->ops->tend(outbox, "a", "", 60000, false, &a, &err), HAPAX_OK);
+	assert_int_equal(
+		outbox->ops->keep_alive(outbox, "a", "", 60000, false, &a, &err), HAPAX_OK);
 	assert_int_equal(a, 64);
-	assert_int_equal(outbox->ops->tend(outbox, "b", "", 60000, false, &b, &err), HAPAX_OK);
+	assert_int_equal(
+		outbox->ops->keep_alive(outbox, "b", "", 60000, false, &b, &err), HAPAX_OK);
 	assert_int_equal(b, 0);
-	assert_int_equal(outbox->ops->tend(outbox, "a", "", 60000, false, &a, &err), HAPAX_OK);
-	assert_int_equal(outbox->ops->tend(outbox, "b", "", 60000, false, &b, &err), HAPAX_OK);
+	assert_int_equal(
+		outbox->ops->keep_alive(outbox, "a", "", 60000, false, &a, &err), HAPAX_OK);
+	assert_int_equal(
+		outbox->ops->keep_alive(outbox, "b", "", 60000, false, &b, &err), HAPAX_OK);
 	assert_int_equal(a, 32);
 	assert_int_equal(b, 32);
 	assert_int_equal(outbox->ops->leave(outbox, "a", &err), HAPAX_OK);
-	assert_int_equal(outbox->ops->tend(outbox, "b", "", 60000, false, &b, &err), HAPAX_OK);
+	assert_int_equal(
+		outbox->ops->keep_alive(outbox, "b", "", 60000, false, &b, &err), HAPAX_OK);
 	assert_int_equal(b, 64);
 	hapax_outbox_close(outbox);
 }

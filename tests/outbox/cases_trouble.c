@@ -165,20 +165,24 @@ static void leases_of_before_the_clock_went_back_are_over(void **state)
 
 	assert_int_equal(hapax_outbox_open(c->url, &outbox, NULL), HAPAX_OK);
 	assert_int_equal(
-		outbox->ops->tend(outbox, "long", "", HOUR_MS, false, &partitions, NULL), HAPAX_OK);
+		outbox->ops->keep_alive(outbox, "long", "", HOUR_MS, false, &partitions, NULL),
+		HAPAX_OK);
 	assert_int_equal(partitions, 64);
 	assert_int_equal(
-		outbox->ops->tend(outbox, "short", "", 1000, false, &partitions, NULL), HAPAX_OK);
+		outbox->ops->keep_alive(outbox, "short", "", 1000, false, &partitions, NULL),
+		HAPAX_OK);
 	assert_int_equal(partitions, 0);
 	assert_int_equal(outbox->ops->leave(outbox, "long", NULL), HAPAX_OK);
 	assert_int_equal(
-		outbox->ops->tend(outbox, "short", "", 1000, false, &partitions, NULL), HAPAX_OK);
+		outbox->ops->keep_alive(outbox, "short", "", 1000, false, &partitions, NULL),
+		HAPAX_OK);
 	assert_int_equal(partitions, 64);
 	/* It dies, and the clock goes back by two hours. */
 	outbox_case_run(c, "UPDATE {}hapax_outbox_part SET until_ms = until_ms + 7200000");
 	outbox_case_run(c, "UPDATE {}hapax_outbox_relay SET until_ms = until_ms + 7200000");
 	assert_int_equal(
-		outbox->ops->tend(outbox, "next", "", 1000, false, &partitions, NULL), HAPAX_OK);
+		outbox->ops->keep_alive(outbox, "next", "", 1000, false, &partitions, NULL),
+		HAPAX_OK);
 	assert_int_equal(partitions, 64);
 	hapax_outbox_close(outbox);
 }
@@ -195,7 +199,8 @@ static void pauses_of_before_the_clock_went_back_are_over(void **state)
 	outbox_case_add(c, "t", "k", "2", "");
 	assert_int_equal(hapax_outbox_open(c->url, &outbox, NULL), HAPAX_OK);
 	assert_int_equal(
-		outbox->ops->tend(outbox, "r", "", HOUR_MS, false, &partitions, NULL), HAPAX_OK);
+		outbox->ops->keep_alive(outbox, "r", "", HOUR_MS, false, &partitions, NULL),
+		HAPAX_OK);
 	assert_int_equal(outbox->ops->fetch(outbox, "r", 1, &batch, NULL), HAPAX_OK);
 	assert_int_equal(batch.count, 1);
 	hx_sink_decide(&batch.rows[0], HX_OUTBOX_FAILED, "not now");
@@ -236,7 +241,8 @@ static void who_comes_back_still_holds_up_its_key(void **state)
 	assert_int_equal(hapax_outbox_park(c->joined, "0", NULL, NULL), HAPAX_OK);
 	assert_int_equal(hapax_outbox_open(c->url, &outbox, NULL), HAPAX_OK);
 	assert_int_equal(
-		outbox->ops->tend(outbox, "r", "", HOUR_MS, false, &partitions, NULL), HAPAX_OK);
+		outbox->ops->keep_alive(outbox, "r", "", HOUR_MS, false, &partitions, NULL),
+		HAPAX_OK);
 	assert_int_equal(outbox->ops->settle(outbox, "r", 2 * HOUR_MS, NULL), HAPAX_OK);
 	assert_int_equal(
 		outbox_case_number(c, "SELECT count(*) FROM {}hapax_outbox WHERE state = 3"), 2);

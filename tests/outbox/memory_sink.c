@@ -113,7 +113,7 @@ static void sink_close(struct hx_sink *sink)
 static const struct hx_sink_ops memory_ops = {
 	.connect = sink_connect,
 	.publish = sink_publish,
-	.tend = sink_connect,
+	.keep_alive = sink_connect,
 	.close = sink_close,
 };
 

@@ -225,7 +225,7 @@ static void brokers_that_are_away_are_nobodys_fault(void **state)
 	assert_int_equal(sink_rows_publish(&rows, sink, 500, &err), HAPAX_ERR_UNAVAILABLE);
 	assert_true(strlen(err.message) > 30);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_UNDECIDED), 10);
-	assert_int_equal(sink->ops->tend(sink, &err), HAPAX_ERR_UNAVAILABLE);
+	assert_int_equal(sink->ops->keep_alive(sink, &err), HAPAX_ERR_UNAVAILABLE);
 	(void)rd_kafka_mock_broker_set_up(mock, 1);
 	/* While it comes up again it may still be away. */
 	while (sink_rows_publish(&rows, sink, 2000, &err) == HAPAX_ERR_UNAVAILABLE)

@@ -276,7 +276,7 @@ static void a_connection_that_went_meanwhile_is_made_again(void **state)
 	sink_rows_make(&rows, "topic", 20);
 	assert_int_equal(sink->ops->connect(sink, &err), HAPAX_OK);
 	assert_true(ask_number("CLIENT KILL TYPE normal SKIPME yes") >= 1);
-	assert_int_equal(sink->ops->tend(sink, &err), HAPAX_OK);
+	assert_int_equal(sink->ops->keep_alive(sink, &err), HAPAX_OK);
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, &err), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 20);
 	sink->ops->close(sink);

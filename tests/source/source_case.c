@@ -58,16 +58,16 @@ static struct hapax_message *case_next(struct hapax_source *source)
 }
 
 /* Is the record of the message done, or, of the past, known? Asked behind everybody's back. */
-static bool is_done(struct source_case *c, const struct hx_intake *intake)
+static bool is_done(struct source_case *c, const struct hx_in_flight *in_flight)
 {
 	struct hapax_op op = {.type = HAPAX_OP_LOOKUP};
 
-	op.tenant = hx_bytes(intake->key.tenant, intake->key.tenant_size);
-	op.group = hx_bytes(intake->key.group, intake->key.group_size);
-	op.key = hx_bytes(intake->key.key, intake->key.key_size);
+	op.tenant = hx_bytes(in_flight->key.tenant, in_flight->key.tenant_size);
+	op.group = hx_bytes(in_flight->key.group, in_flight->key.group_size);
+	op.key = hx_bytes(in_flight->key.key, in_flight->key.key_size);
 	return case_run(&c->store, &op) == HAPAX_OK && op.outcome == HAPAX_OUTCOME_FOUND &&
 		(c->store.record.state == HAPAX_STATE_DONE ||
-	         intake->message->flags & HAPAX_MESSAGE_WARM_UP);
+	         in_flight->message->flags & HAPAX_MESSAGE_WARM_UP);
 }
 
 static void case_ack(struct hapax_source *source, struct hapax_message *message)
@@ -75,11 +75,12 @@ static void case_ack(struct hapax_source *source, struct hapax_message *message)
 	struct case_member *member = member_of(source);
 	struct case_instance *instance = instance_of(message);
 	struct case_letter *letter = instance->letter;
-	const struct hx_intake *intake = message->private_intake;
+	const struct hx_in_flight *in_flight = message->private_in_flight;
 
 	assert(letter != NULL);
 	member->acks++;
-	if (!letter->is_dead && intake->key.kind != HAPAX_KEY_NONE && !is_done(member->c, intake))
+	if (!letter->is_dead && in_flight->key.kind != HAPAX_KEY_NONE &&
+	    !is_done(member->c, in_flight))
 		member->c->broken = "I4: acknowledged, and neither done nor a dead letter";
 	if (!(message->flags & HAPAX_MESSAGE_REVOKED)) {
 		letter->is_acked = true;
@@ -193,33 +194,34 @@ static struct case_member *member_of_handler(struct hx_handler *handler)
 	                *)(void *)((char *)handler - offsetof(struct case_member, handler));
 }
 
-static void case_start(struct hx_handler *handler, struct hx_intake *intake)
+static void case_start(struct hx_handler *handler, struct hx_in_flight *in_flight)
 {
 	struct case_member *member = member_of_handler(handler);
 
 	assert(member->running_count < CASE_INSTANCES);
-	member->running[member->running_count++] = intake;
+	member->running[member->running_count++] = in_flight;
 }
 
 static const struct hx_handler_ops handler_ops = {.start = case_start};
 
 void source_case_finish(struct case_member *member, size_t index, enum hapax_run_outcome outcome)
 {
-	struct hx_intake *intake = member->running[index];
-	struct case_instance *instance = instance_of(intake->message);
+	struct hx_in_flight *in_flight = member->running[index];
+	struct case_instance *instance = instance_of(in_flight->message);
 
 	assert(index < member->running_count);
 	for (size_t i = index + 1; i < member->running_count; i++)
 		member->running[i - 1] = member->running[i];
 	member->running_count--;
-	if (outcome == HAPAX_RUN_OK && !intake->is_tagged)
+	if (outcome == HAPAX_RUN_OK && !in_flight->is_tagged)
 		instance->letter->effects++;
-	hx_intake_finish(
-		intake, outcome, NULL,
+	hx_in_flight_finish(
+		in_flight, outcome, NULL,
 		outcome == HAPAX_RUN_OK ? hx_bytes(NULL, 0) : HX_BYTES_LIT("told to fail"));
 }
 
-struct hx_intake *source_case_running(struct case_member *member, const struct case_letter *letter)
+struct hx_in_flight *source_case_running(
+	struct case_member *member, const struct case_letter *letter)
 {
 	for (size_t i = 0; i < member->running_count; i++) {
 		if (instance_of(member->running[i]->message)->letter == letter)

@@ -64,7 +64,7 @@ struct case_member {
 	struct hx_identity identity;
 	struct hapax_publication *publications;
 	bool is_hurried;
-	struct hx_intake *running[CASE_INSTANCES];
+	struct hx_in_flight *running[CASE_INSTANCES];
 	size_t running_count;
 	unsigned acks;
 	unsigned back;
@@ -109,6 +109,7 @@ void source_case_pass(struct source_case *c, int64_t ms);
 
 /* End the oldest run of a member, or that of a letter. */
 void source_case_finish(struct case_member *member, size_t index, enum hapax_run_outcome outcome);
-struct hx_intake *source_case_running(struct case_member *member, const struct case_letter *letter);
+struct hx_in_flight *source_case_running(
+	struct case_member *member, const struct case_letter *letter);
 
 #endif

@@ -25,7 +25,7 @@ static const char *const told[] = {
 	"\"$TRACEPARENT\" \"${#TRACESTATE}\" \"${#BAGGAGE}\"",
 	NULL};
 
-static struct hx_intake *intake;
+static struct hx_in_flight *in_flight;
 static struct hapax_message message;
 static struct hapax_field headers[TRACES];
 static char large[LARGE];
@@ -38,15 +38,15 @@ static int set_up(void **state)
 	message.topic = HX_BYTES_LIT("orders");
 	message.place = HX_BYTES_LIT("42");
 	message.headers = headers;
-	intake = calloc(1, sizeof(*intake));
-	if (intake == NULL)
+	in_flight = calloc(1, sizeof(*in_flight));
+	if (in_flight == NULL)
 		return -1;
-	intake->message = &message;
-	intake->token = 7;
-	intake->attempt = 1;
-	hx_envelope_init(&intake->envelope);
-	hx_buf_init(&intake->call.body, LARGE);
-	intake->call.work.private_call = &intake->call;
+	in_flight->message = &message;
+	in_flight->token = 7;
+	in_flight->attempt = 1;
+	hx_envelope_init(&in_flight->envelope);
+	hx_buf_init(&in_flight->call.body, LARGE);
+	in_flight->call.work.private_call = &in_flight->call;
 	/* As where the consumer was started within a trace, or by a command of another one. */
 	return setenv("TRACEPARENT", "ours", 1) || setenv("TRACESTATE", "ours", 1) ||
 		setenv("BAGGAGE", "ours", 1) || setenv("HAPAX_DUPLICATE", "ours", 1);
@@ -55,9 +55,9 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	hx_buf_done(&intake->call.body);
-	hx_envelope_done(&intake->envelope);
-	free(intake);
+	hx_buf_done(&in_flight->call.body);
+	hx_envelope_done(&in_flight->envelope);
+	free(in_flight);
 	return 0;
 }
 
@@ -68,9 +68,9 @@ static void add_header(const char *name, struct hapax_bytes value)
 
 static void be_duplicate(void)
 {
-	intake->is_tagged = true;
-	intake->duplicate.cause = HAPAX_CAUSE_PRODUCER;
-	intake->duplicate.original = HX_BYTES_LIT("orders/0/41");
+	in_flight->is_tagged = true;
+	in_flight->duplicate.cause = HAPAX_CAUSE_PRODUCER;
+	in_flight->duplicate.original = HX_BYTES_LIT("orders/0/41");
 }
 
 /* It begins with that. */
@@ -78,11 +78,11 @@ static void expect_told(const char *text)
 {
 	struct hx_command command = {told, INT64_MAX, LARGE};
 	struct hapax_error err = {0};
-	const struct hapax_buf *body = &intake->call.body;
+	const struct hapax_buf *body = &in_flight->call.body;
 
-	hx_buf_clear(&intake->call.body);
-	assert_int_equal(hx_envelope_read(&intake->envelope, &message, &err), HAPAX_OK);
-	assert_int_equal(hx_command_run_work(&intake->call.work, &command), HAPAX_RUN_OK);
+	hx_buf_clear(&in_flight->call.body);
+	assert_int_equal(hx_envelope_read(&in_flight->envelope, &message, &err), HAPAX_OK);
+	assert_int_equal(hx_command_run_work(&in_flight->call.work, &command), HAPAX_RUN_OK);
 	assert_true(body->size >= strlen(text));
 	assert_memory_equal(body->data, text, strlen(text));
 }

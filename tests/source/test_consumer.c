@@ -184,19 +184,19 @@ static void a_duplicate_can_be_tagged(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct case_letter *twin = open_tagged();
-		const struct hx_intake *intake;
+		const struct hx_in_flight *in_flight;
 
 		source_case_turns(&c);
-		intake = source_case_running(first(), twin);
-		assert_non_null(intake);
-		assert_true(intake->is_tagged);
-		assert_int_equal(intake->token, 0);
-		assert_int_equal(intake->duplicate.cause, HAPAX_CAUSE_PRODUCER);
-		assert_memory_equal(intake->duplicate.original.data, "orders/0/0", 10);
-		assert_int_equal(intake->duplicate.original.size, 10);
+		in_flight = source_case_running(first(), twin);
+		assert_non_null(in_flight);
+		assert_true(in_flight->is_tagged);
+		assert_int_equal(in_flight->token, 0);
+		assert_int_equal(in_flight->duplicate.cause, HAPAX_CAUSE_PRODUCER);
+		assert_memory_equal(in_flight->duplicate.original.data, "orders/0/0", 10);
+		assert_int_equal(in_flight->duplicate.original.size, 10);
 		assert_int_equal(case_state(&c.store, "e1"), HAPAX_STATE_DONE);
-		assert_int_equal(intake->duplicate.first_seen_ms, c.store.record.first_seen_ms);
-		assert_int_equal(intake->duplicate.token, c.store.record.token);
+		assert_int_equal(in_flight->duplicate.first_seen_ms, c.store.record.first_seen_ms);
+		assert_int_equal(in_flight->duplicate.token, c.store.record.token);
 		assert_false(twin->is_acked);
 		source_case_finish(first(), 0, outcomes[i]);
 		source_case_turns(&c);

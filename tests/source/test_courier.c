@@ -21,10 +21,10 @@ enum { PARCELS = 3 };
 /* A broker that does one thing for each order. */
 struct broker {
 	struct hapax_source base;
-	struct hx_courier courier;
-	struct hx_parcel parcels[PARCELS];
-	struct hx_parcels late; /* delivered after the connection was lost and gained again */
-	size_t acked;           /* the courier's thread; read after drain */
+	struct hx_io_thread io_thread;
+	struct hx_io_message messages[PARCELS];
+	struct hx_io_messages late; /* delivered after the connection was lost and gained again */
+	size_t acked;               /* the I/O thread's thread; read after drain */
 	size_t given_back;
 	size_t stale;
 	size_t untaken;
@@ -69,45 +69,45 @@ static void on_published(
 static void begin(void *context)
 {
 	struct broker *broker = context;
-	struct hx_parcels list = {NULL, NULL};
+	struct hx_io_messages list = {NULL, NULL};
 
 	for (size_t i = 0; i < PARCELS - 1; i++)
-		HX_LIST_ADD(&list, &broker->parcels[i], next);
-	hx_courier_gained(&broker->courier);
-	hx_courier_set_lag(&broker->courier, 7);
-	hx_courier_deliver(&broker->courier, &list);
+		HX_LIST_ADD(&list, &broker->messages[i], next);
+	hx_io_thread_gained(&broker->io_thread);
+	hx_io_thread_set_lag(&broker->io_thread, 7);
+	hx_io_thread_deliver(&broker->io_thread, &list);
 }
 
 /* A publication loses the connection; the next one has another message. */
 static void work(void *context)
 {
 	struct broker *broker = context;
-	struct hx_parcels settled = hx_courier_take_settled(&broker->courier);
-	struct hx_publications asked = hx_courier_take_asked(&broker->courier);
+	struct hx_io_messages settled = hx_io_thread_take_settled(&broker->io_thread);
+	struct hx_publications asked = hx_io_thread_take_asked(&broker->io_thread);
 	struct hapax_publication *publication;
-	struct hx_parcel *parcel;
+	struct hx_io_message *message_;
 	size_t count = 0;
 
-	while ((parcel = hx_parcels_take(&settled)) != NULL) {
+	while ((message_ = hx_io_messages_take(&settled)) != NULL) {
 		count++;
-		if (parcel->generation != broker->courier.generation)
+		if (message_->generation != broker->io_thread.generation)
 			broker->stale++;
-		else if (parcel->is_acked)
+		else if (message_->is_acked)
 			broker->acked++;
 		else
 			broker->given_back++;
 	}
-	hx_courier_carried_out(&broker->courier, count);
+	hx_io_thread_carried_out(&broker->io_thread, count);
 	while ((publication = hx_publications_take(&asked)) != NULL) {
-		struct hx_parcels untaken = hx_courier_lost(&broker->courier);
+		struct hx_io_messages untaken = hx_io_thread_lost(&broker->io_thread);
 
-		while (hx_parcels_take(&untaken) != NULL)
+		while (hx_io_messages_take(&untaken) != NULL)
 			broker->untaken++;
-		hx_courier_say(&broker->courier, "lost", false);
-		hx_courier_published(
-			&broker->courier, publication, HAPAX_ERR_UNAVAILABLE, "nobody knows");
-		HX_LIST_ADD(&broker->late, &broker->parcels[PARCELS - 1], next);
-		hx_courier_deliver(&broker->courier, &broker->late);
+		hx_io_thread_say(&broker->io_thread, "lost", false);
+		hx_io_thread_published(
+			&broker->io_thread, publication, HAPAX_ERR_UNAVAILABLE, "nobody knows");
+		HX_LIST_ADD(&broker->late, &broker->messages[PARCELS - 1], next);
+		hx_io_thread_deliver(&broker->io_thread, &broker->late);
 	}
 }
 
@@ -115,12 +115,12 @@ static void stop(void *context)
 {
 	struct broker *broker = context;
 
-	hx_courier_recall(&broker->courier);
+	hx_io_thread_recall(&broker->io_thread);
 	work(broker);
-	hx_courier_end(&broker->courier);
+	hx_io_thread_end(&broker->io_thread);
 }
 
-static const struct hx_courier_ops ops = {.begin = begin, .work = work, .stop = stop};
+static const struct hx_io_thread_ops ops = {.begin = begin, .work = work, .stop = stop};
 
 static void open_broker(struct broker *broker)
 {
@@ -133,18 +133,18 @@ static void open_broker(struct broker *broker)
 		.wake = on_wake, .failed = on_failed, .context = broker};
 	broker->published = HAPAX_ERR_INVALID;
 	assert_int_equal(
-		hx_courier_init(&broker->courier, &broker->base, &ops, broker, &err), HAPAX_OK);
+		hx_io_thread_init(&broker->io_thread, &broker->base, &ops, broker, &err), HAPAX_OK);
 }
 
 static void close_broker(struct broker *broker)
 {
-	hx_courier_halt(&broker->courier);
-	hx_courier_done(&broker->courier);
+	hx_io_thread_halt(&broker->io_thread);
+	hx_io_thread_done(&broker->io_thread);
 	hx_cond_done(&broker->cond);
 	hx_mutex_done(&broker->mutex);
 }
 
-/* Until the courier has something new to say. */
+/* Until the I/O thread has something new to say. */
 static void rest(struct broker *broker, unsigned seen)
 {
 	hx_mutex_lock(&broker->mutex);
@@ -170,8 +170,8 @@ static struct hapax_message *next(struct broker *broker)
 	for (;;) {
 		unsigned seen = wakes(broker);
 
-		(void)hx_courier_tick(&broker->courier);
-		message = hx_courier_next(&broker->courier);
+		(void)hx_io_thread_tick(&broker->io_thread);
+		message = hx_io_thread_next(&broker->io_thread);
 		if (message != NULL)
 			return message;
 		rest(broker, seen);
@@ -183,14 +183,14 @@ static void drain(struct broker *broker)
 	for (;;) {
 		unsigned seen = wakes(broker);
 
-		(void)hx_courier_tick(&broker->courier);
-		if (hx_courier_drain(&broker->courier))
+		(void)hx_io_thread_tick(&broker->io_thread);
+		if (hx_io_thread_drain(&broker->io_thread))
 			return;
 		rest(broker, seen);
 	}
 }
 
-static void parcels_come_in_order_and_are_settled_once(void **state)
+static void io_messages_come_in_order_and_are_settled_once(void **state)
 {
 	struct hapax_source_stats stats = HAPAX_SOURCE_STATS_INIT;
 	struct hapax_message *first, *second;
@@ -200,14 +200,14 @@ static void parcels_come_in_order_and_are_settled_once(void **state)
 	open_broker(&broker);
 	first = next(&broker);
 	second = next(&broker);
-	assert_ptr_equal(first, &broker.parcels[0].message);
-	assert_ptr_equal(second, &broker.parcels[1].message);
-	assert_null(hx_courier_next(&broker.courier));
-	hx_courier_stats(&broker.courier, &stats);
+	assert_ptr_equal(first, &broker.messages[0].message);
+	assert_ptr_equal(second, &broker.messages[1].message);
+	assert_null(hx_io_thread_next(&broker.io_thread));
+	hx_io_thread_stats(&broker.io_thread, &stats);
 	assert_int_equal(stats.lag, 7);
 	assert_int_equal(stats.changes, 1);
-	hx_courier_settle(&broker.courier, second, true);
-	hx_courier_settle(&broker.courier, first, false);
+	hx_io_thread_settle(&broker.io_thread, second, true);
+	hx_io_thread_settle(&broker.io_thread, first, false);
 	drain(&broker);
 	assert_int_equal(broker.acked, 1);
 	assert_int_equal(broker.given_back, 1);
@@ -227,10 +227,10 @@ static void what_a_lost_connection_brought_is_revoked(void **state)
 	publication.context = &broker;
 	first = next(&broker);
 	assert_int_equal(first->flags & HAPAX_MESSAGE_REVOKED, 0);
-	hx_courier_publish(&broker.courier, &publication);
+	hx_io_thread_publish(&broker.io_thread, &publication);
 	drain(&broker);
 	/* Told on this thread, in tick. */
-	(void)hx_courier_tick(&broker.courier);
+	(void)hx_io_thread_tick(&broker.io_thread);
 	assert_int_equal(broker.published, HAPAX_ERR_UNAVAILABLE);
 	assert_string_equal(broker.why, "nobody knows");
 	assert_string_equal(broker.said, "lost");
@@ -238,15 +238,15 @@ static void what_a_lost_connection_brought_is_revoked(void **state)
 	assert_true(first->flags & HAPAX_MESSAGE_REVOKED);
 	/* The second one was not taken: it is gone, and what comes is of the new connection. */
 	late = next(&broker);
-	assert_ptr_equal(late, &broker.parcels[PARCELS - 1].message);
+	assert_ptr_equal(late, &broker.messages[PARCELS - 1].message);
 	assert_int_equal(late->flags & HAPAX_MESSAGE_REVOKED, 0);
-	hx_courier_settle(&broker.courier, first, true);
-	hx_courier_settle(&broker.courier, late, true);
+	hx_io_thread_settle(&broker.io_thread, first, true);
+	hx_io_thread_settle(&broker.io_thread, late, true);
 	drain(&broker);
 	assert_int_equal(broker.untaken, 1);
 	assert_int_equal(broker.stale, 1);
 	assert_int_equal(broker.acked, 1);
-	hx_courier_stats(&broker.courier, &stats);
+	hx_io_thread_stats(&broker.io_thread, &stats);
 	assert_int_equal(stats.lag, -1);
 	assert_int_equal(stats.failures, 1);
 	close_broker(&broker);
@@ -260,12 +260,12 @@ static void what_nobody_took_is_given_back_at_the_end(void **state)
 	(void)state;
 	open_broker(&broker);
 	first = next(&broker);
-	hx_courier_settle(&broker.courier, first, true);
+	hx_io_thread_settle(&broker.io_thread, first, true);
 	drain(&broker);
-	hx_courier_halt(&broker.courier);
+	hx_io_thread_halt(&broker.io_thread);
 	assert_int_equal(broker.acked, 1);
 	assert_int_equal(broker.given_back, 1);
-	assert_true(hx_courier_drain(&broker.courier));
+	assert_true(hx_io_thread_drain(&broker.io_thread));
 	close_broker(&broker);
 }
 
@@ -282,7 +282,7 @@ static void one_that_never_ran_is_closed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parcels_come_in_order_and_are_settled_once),
+		cmocka_unit_test(io_messages_come_in_order_and_are_settled_once),
 		cmocka_unit_test(what_a_lost_connection_brought_is_revoked),
 		cmocka_unit_test(what_nobody_took_is_given_back_at_the_end),
 		cmocka_unit_test(one_that_never_ran_is_closed),

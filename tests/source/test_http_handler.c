@@ -32,7 +32,7 @@ static struct call call;
 static struct hx_reactor reactor;
 static struct hx_http_handler handler;
 static struct hx_consumer consumer;
-static struct hx_intake *intake;
+static struct hx_in_flight *in_flight;
 static struct hapax_message message;
 static int listener;
 static int peer;
@@ -66,27 +66,27 @@ static int set_up(void **state)
 		.origin = HX_BYTES_LIT("broker"),
 		.topic = HX_BYTES_LIT("orders"),
 		.time_ms = HAPAX_TIME_UNKNOWN};
-	intake = calloc(1, sizeof(*intake));
-	if (intake == NULL || hx_reactor_init(&reactor, hx_net_system(), NULL) != HAPAX_OK ||
+	in_flight = calloc(1, sizeof(*in_flight));
+	if (in_flight == NULL || hx_reactor_init(&reactor, hx_net_system(), NULL) != HAPAX_OK ||
 	    hx_http_handler_init(&handler, &reactor, NULL, url, 1, NULL) != HAPAX_OK)
 		return -1;
 	handler.max_run_ms = INT64_MAX;
-	intake->consumer = &consumer;
-	intake->message = &message;
+	in_flight->consumer = &consumer;
+	in_flight->message = &message;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	handler.base.ops->forget(&handler.base, intake);
+	handler.base.ops->forget(&handler.base, in_flight);
 	hx_http_handler_close(&handler);
-	for (int i = 0; i < TURNS_MAX && handler.client.line_count > 0; i++)
+	for (int i = 0; i < TURNS_MAX && handler.client.link_count > 0; i++)
 		hx_reactor_turn(&reactor, 0);
 	hx_http_handler_done(&handler);
 	hx_reactor_done(&reactor);
-	hx_buf_done(&intake->result_headers);
-	free(intake);
+	hx_buf_done(&in_flight->result_headers);
+	free(in_flight);
 	close(listener);
 	if (peer >= 0)
 		close(peer);
@@ -99,10 +99,10 @@ static void let_it_wait(int64_t ms)
 {
 	call_begin(&c, &call, "key", 0);
 	assert_true(call_was_told(&call, HAPAX_STEP_RUN));
-	intake->run = call.run;
-	intake->state = HX_INTAKE_RUNNING;
+	in_flight->run = call.run;
+	in_flight->state = HX_IN_FLIGHT_RUNNING;
 	consumer.running = 1;
-	handler.base.ops->start(&handler.base, intake);
+	handler.base.ops->start(&handler.base, in_flight);
 	assert_int_equal(handler.client.dialed, 1);
 	store_case_advance(&c.store, ms);
 	for (int i = 0; peer < 0 && i < TURNS_MAX; i++) {
@@ -114,11 +114,11 @@ static void let_it_wait(int64_t ms)
 
 static void expect_finish(enum hapax_run_outcome outcome)
 {
-	for (int i = 0; intake->state == HX_INTAKE_RUNNING && i < TURNS_MAX; i++)
+	for (int i = 0; in_flight->state == HX_IN_FLIGHT_RUNNING && i < TURNS_MAX; i++)
 		hx_reactor_turn(&reactor, 0);
-	assert_int_equal(intake->state, HX_INTAKE_FINISHING);
-	assert_int_equal(intake->outcome, outcome);
-	call_finish_failed(&call, intake->outcome, "over");
+	assert_int_equal(in_flight->state, HX_IN_FLIGHT_FINISHING);
+	assert_int_equal(in_flight->outcome, outcome);
+	call_finish_failed(&call, in_flight->outcome, "over");
 }
 
 static void a_message_that_waited_within_its_lease_is_sent(void **state)
@@ -143,7 +143,7 @@ static void a_message_that_waited_past_its_lease_is_not_sent(void **state)
 	(void)state;
 	let_it_wait(LEASE_MS);
 	expect_finish(HAPAX_RUN_TRANSIENT);
-	assert_string_equal(intake->error_text, "the lease lapsed before the request was sent");
+	assert_string_equal(in_flight->error_text, "the lease lapsed before the request was sent");
 	assert_int_equal(read(peer, &byte, 1), 0);
 }
 

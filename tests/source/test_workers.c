@@ -21,7 +21,7 @@
 
 static struct processor_case c;
 static struct hx_workers workers;
-static struct hx_intake *intakes[2];
+static struct hx_in_flight *in_flight_list[2];
 static struct hx_event began; /* the first function has the only worker */
 static struct hx_event go_on;
 static _Atomic unsigned calls;
@@ -53,10 +53,10 @@ static int set_up(void **state)
 	hx_event_init(&go_on);
 	atomic_store(&calls, 0);
 	for (size_t i = 0; i < 2; i++) {
-		intakes[i] = calloc(1, sizeof(*intakes[i]));
-		if (intakes[i] == NULL)
+		in_flight_list[i] = calloc(1, sizeof(*in_flight_list[i]));
+		if (in_flight_list[i] == NULL)
 			return -1;
-		intakes[i]->route = &route;
+		in_flight_list[i]->route = &route;
 	}
 	return hx_workers_init(&workers, 1, wake, NULL, NULL) == HAPAX_OK ? 0 : -1;
 }
@@ -65,8 +65,8 @@ static int tear_down(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
-		hx_buf_done(&intakes[i]->call.body);
-		free(intakes[i]);
+		hx_buf_done(&in_flight_list[i]->call.body);
+		free(in_flight_list[i]);
 	}
 	processor_case_done(&c);
 	return 0;
@@ -80,16 +80,16 @@ static void let_the_second_wait(struct call call[2], int64_t ms)
 	for (size_t i = 0; i < 2; i++) {
 		call_begin(&c, &call[i], keys[i], 0);
 		assert_true(call_was_told(&call[i], HAPAX_STEP_RUN));
-		intakes[i]->run = call[i].run;
-		workers.base.ops->start(&workers.base, intakes[i]);
+		in_flight_list[i]->run = call[i].run;
+		workers.base.ops->start(&workers.base, in_flight_list[i]);
 	}
 	hx_event_wait(&began);
 	store_case_advance(&c.store, ms);
 	hx_event_set(&go_on);
 	hx_workers_done(&workers); /* when all are through */
-	assert_int_equal(intakes[0]->outcome, HAPAX_RUN_OK);
+	assert_int_equal(in_flight_list[0]->outcome, HAPAX_RUN_OK);
 	for (size_t i = 0; i < 2; i++)
-		call_finish_failed(&call[i], intakes[i]->outcome, "over");
+		call_finish_failed(&call[i], in_flight_list[i]->outcome, "over");
 }
 
 static void a_message_that_waited_within_its_lease_runs(void **state)
@@ -98,7 +98,7 @@ static void a_message_that_waited_within_its_lease_runs(void **state)
 
 	(void)state;
 	let_the_second_wait(call, 899);
-	assert_int_equal(intakes[1]->outcome, HAPAX_RUN_OK);
+	assert_int_equal(in_flight_list[1]->outcome, HAPAX_RUN_OK);
 	assert_int_equal(atomic_load(&calls), 2);
 }
 
@@ -109,7 +109,7 @@ static void a_message_that_waited_past_its_lease_does_not_begin(void **state)
 
 	(void)state;
 	let_the_second_wait(call, 900);
-	assert_int_equal(intakes[1]->outcome, HAPAX_RUN_TRANSIENT);
+	assert_int_equal(in_flight_list[1]->outcome, HAPAX_RUN_TRANSIENT);
 	assert_int_equal(atomic_load(&calls), 1);
 }
 

@@ -64,7 +64,7 @@ static void finish(struct resp_case *c)
 	size_t at = 0;
 	bool is_done = false;
 
-	while (hx_resp_session_has_errand(&c->session) && hx_resp_errand_run(c->session.errand))
+	while (hx_resp_session_has_job(&c->session) && hx_resp_job_run(c->session.job))
 		;
 	while (!is_done) {
 		struct hx_resp_batch *batch = &c->batches[at];

@@ -171,41 +171,41 @@ static void the_nth_and_all_after_it_fail(void **state)
 static void pages_come_and_go(void **state)
 {
 	size_t bytes = 3 * (size_t)HX_PAGES_STEP;
-	unsigned char *at = hx_pages_reserve(bytes);
+	unsigned char *at = hx_alloc_pages_reserve(bytes);
 
 	(void)state;
 	assert_non_null(at);
-	assert_int_equal(hx_pages_commit(at + HX_PAGES_STEP, HX_PAGES_STEP, 0), 0);
+	assert_int_equal(hx_alloc_pages_commit(at + HX_PAGES_STEP, HX_PAGES_STEP, 0), 0);
 	for (size_t i = 0; i < HX_PAGES_STEP; i++)
 		assert_int_equal(at[HX_PAGES_STEP + i], 0);
 	memset(at + HX_PAGES_STEP, 0xaa, HX_PAGES_STEP);
-	hx_pages_decommit(at + HX_PAGES_STEP, HX_PAGES_STEP);
+	hx_alloc_pages_decommit(at + HX_PAGES_STEP, HX_PAGES_STEP);
 	/* What comes back is zero again. */
-	assert_int_equal(hx_pages_commit(at + HX_PAGES_STEP, HX_PAGES_STEP, 0), 0);
+	assert_int_equal(hx_alloc_pages_commit(at + HX_PAGES_STEP, HX_PAGES_STEP, 0), 0);
 	assert_int_equal(at[HX_PAGES_STEP], 0);
 	assert_int_equal(at[2 * HX_PAGES_STEP - 1], 0);
-	hx_pages_release(at, bytes);
-	hx_pages_release(NULL, bytes);
+	hx_alloc_pages_release(at, bytes);
+	hx_alloc_pages_release(NULL, bytes);
 }
 
 static void large_reservations_fit_huge_pages(void **state)
 {
 	size_t bytes = (size_t)64 << 30;
-	unsigned char *at = hx_pages_reserve(bytes);
+	unsigned char *at = hx_alloc_pages_reserve(bytes);
 
 	(void)state;
 	assert_non_null(at);
 	assert_int_equal((uintptr_t)at % HX_PAGES_HUGE_SIZE, 0);
-	assert_int_equal(hx_pages_commit(at, HX_PAGES_HUGE_SIZE, HX_PAGES_HUGE), 0);
+	assert_int_equal(hx_alloc_pages_commit(at, HX_PAGES_HUGE_SIZE, HX_PAGES_HUGE), 0);
 	at[0] = at[HX_PAGES_HUGE_SIZE - 1] = 1;
-	hx_pages_release(at, bytes);
+	hx_alloc_pages_release(at, bytes);
 }
 
 static void too_large_a_reservation_fails(void **state)
 {
 	(void)state;
-	assert_null(hx_pages_reserve(SIZE_MAX - HX_PAGES_STEP + 1));
-	assert_null(hx_pages_reserve((size_t)1 << 62));
+	assert_null(hx_alloc_pages_reserve(SIZE_MAX - HX_PAGES_STEP + 1));
+	assert_null(hx_alloc_pages_reserve((size_t)1 << 62));
 }
 
 static void pages_fail_on_demand(void **state)
@@ -216,18 +216,18 @@ static void pages_fail_on_demand(void **state)
 	(void)state;
 	hx_alloc_fail_at(1, 0);
 	errno = 0;
-	assert_null(hx_pages_reserve(HX_PAGES_STEP));
+	assert_null(hx_alloc_pages_reserve(HX_PAGES_STEP));
 	assert_int_equal(errno, ENOMEM);
 	hx_alloc_fail_at(2, 0);
-	at = hx_pages_reserve(HX_PAGES_STEP);
+	at = hx_alloc_pages_reserve(HX_PAGES_STEP);
 	assert_non_null(at);
 	errno = 0;
-	assert_int_equal(hx_pages_commit(at, HX_PAGES_STEP, 0), -1);
+	assert_int_equal(hx_alloc_pages_commit(at, HX_PAGES_STEP, 0), -1);
 	assert_int_equal(errno, ENOMEM);
-	assert_int_equal(hx_pages_commit(at, HX_PAGES_STEP, 0), 0);
+	assert_int_equal(hx_alloc_pages_commit(at, HX_PAGES_STEP, 0), 0);
 	assert_int_equal(hx_alloc_count(), count + 4);
 	hx_alloc_fail_at(0, 0);
-	hx_pages_release(at, HX_PAGES_STEP);
+	hx_alloc_pages_release(at, HX_PAGES_STEP);
 }
 
 /* How a child that writes to this byte ends: the signal, or 0. */
@@ -248,17 +248,17 @@ static int signal_on_write(volatile unsigned char *byte)
 
 static void uncommitted_pages_fault(void **state)
 {
-	unsigned char *at = hx_pages_reserve(2 * (size_t)HX_PAGES_STEP);
+	unsigned char *at = hx_alloc_pages_reserve(2 * (size_t)HX_PAGES_STEP);
 
 	(void)state;
 	assert_non_null(at);
 	assert_int_equal(signal_on_write(at), SIGSEGV);
-	assert_int_equal(hx_pages_commit(at, HX_PAGES_STEP, 0), 0);
+	assert_int_equal(hx_alloc_pages_commit(at, HX_PAGES_STEP, 0), 0);
 	assert_int_equal(signal_on_write(at), 0);
 	assert_int_equal(signal_on_write(at + HX_PAGES_STEP), SIGSEGV);
-	hx_pages_decommit(at, HX_PAGES_STEP);
+	hx_alloc_pages_decommit(at, HX_PAGES_STEP);
 	assert_int_equal(signal_on_write(at), SIGSEGV);
-	hx_pages_release(at, 2 * (size_t)HX_PAGES_STEP);
+	hx_alloc_pages_release(at, 2 * (size_t)HX_PAGES_STEP);
 }
 
 enum { THREADS = 4, ROUNDS = 20000 };

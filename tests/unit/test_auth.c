@@ -64,9 +64,9 @@ static void say(const char *field, const char *value)
 		(struct hapax_field){hapax_bytes_from_text(field), hapax_bytes_from_text(value)};
 }
 
-static const struct hx_identity *identify(void)
+static const struct hx_auth_identity *identify(void)
 {
-	static struct hx_identity identity;
+	static struct hx_auth_identity identity;
 
 	memset(&identity, 0xa5, sizeof(identity));
 	hx_auth_identify(&config->auth, &exchange, &identity);
@@ -74,7 +74,7 @@ static const struct hx_identity *identify(void)
 	return &identity;
 }
 
-static const struct hx_identity *identify_as(const char *value)
+static const struct hx_auth_identity *identify_as(const char *value)
 {
 	say("authorization", value);
 	return identify();
@@ -125,7 +125,7 @@ static void nobody_named_lets_this_machine_read(void **state)
 
 static void a_token_has_its_role(void **state)
 {
-	const struct hx_identity *identity;
+	const struct hx_auth_identity *identity;
 
 	(void)state;
 	configure(named);
@@ -163,7 +163,7 @@ static void strangers_have_none(void **state)
 	(void)state;
 	configure(named);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct hx_identity *identity = identify_as(cases[i].value);
+		const struct hx_auth_identity *identity = identify_as(cases[i].value);
 
 		assert_int_equal(identity->said, cases[i].said);
 		assert_int_equal(identity->role, HX_ROLE_NONE);
@@ -185,9 +185,9 @@ static void two_credentials_are_none(void **state)
 }
 
 /* As TLS has verified it. */
-static const struct hx_identity *judge(const char *subject, const char *token)
+static const struct hx_auth_identity *judge(const char *subject, const char *token)
 {
-	static struct hx_identity identity;
+	static struct hx_auth_identity identity;
 	struct hx_tls_peer peer = {.subject = ""};
 
 	(void)snprintf(peer.subject, sizeof(peer.subject), "%s", subject);
@@ -232,17 +232,17 @@ static void a_certificate_has_its_role(void **state)
 
 static void a_tenant_limits_it(void **state)
 {
-	const struct hx_identity *identity;
+	const struct hx_auth_identity *identity;
 
 	(void)state;
 	configure(named);
 	identity = identify_as("Bearer reader");
-	assert_true(hx_identity_has_tenant(identity, HX_BYTES_LIT("acme")));
-	assert_false(hx_identity_has_tenant(identity, HX_BYTES_LIT("acme2")));
-	assert_false(hx_identity_has_tenant(identity, HX_BYTES_LIT("")));
+	assert_true(hx_auth_has_tenant(identity, HX_BYTES_LIT("acme")));
+	assert_false(hx_auth_has_tenant(identity, HX_BYTES_LIT("acme2")));
+	assert_false(hx_auth_has_tenant(identity, HX_BYTES_LIT("")));
 	identity = identify_as("Bearer writer");
-	assert_true(hx_identity_has_tenant(identity, HX_BYTES_LIT("acme")));
-	assert_true(hx_identity_has_tenant(identity, HX_BYTES_LIT("other")));
+	assert_true(hx_auth_has_tenant(identity, HX_BYTES_LIT("acme")));
+	assert_true(hx_auth_has_tenant(identity, HX_BYTES_LIT("other")));
 }
 
 static void probes_are_open(void **state)

@@ -114,7 +114,7 @@ static enum hapax_status run_it(void *work, struct hapax_error *err)
 	it.quits = false;
 	hx_mutex_unlock(&it.mutex);
 	/* Whoever was left behind has nobody to talk to. */
-	hx_background_say(work, HX_LOG_INFO, "it has run", NULL, 0);
+	hx_background_say(work, HX_LOGGER_INFO, "it has run", NULL, 0);
 	return HAPAX_OK;
 }
 
@@ -364,7 +364,7 @@ static void whoever_does_not_end_is_left_behind(void **state)
 	hx_background_drain(&background);
 	assert_false(hx_background_join(&background, 0));
 	/* From here on there is no log. */
-	background.log = (struct hx_log *)(void *)1;
+	background.log = (struct hx_logger *)(void *)1;
 	hx_mutex_lock(&it.mutex);
 	it.is_released = true;
 	hx_cond_broadcast(&it.changed);

@@ -247,15 +247,15 @@ static void boot_ids(void **state)
 	clock->boot_id(clock->context, a);
 	clock->boot_id(clock->context, b);
 	assert_memory_equal(a, b, sizeof(a));
-	assert_int_equal(hx_boot_id_equal(a, b), hx_boot_id_is_known(a));
+	assert_int_equal(hx_clock_boot_id_equal(a, b), hx_clock_boot_id_is_known(a));
 	memset(a, 7, sizeof(a));
-	assert_true(hx_boot_id_is_known(a));
-	assert_false(hx_boot_id_is_known(unknown));
+	assert_true(hx_clock_boot_id_is_known(a));
+	assert_false(hx_clock_boot_id_is_known(unknown));
 	/* Two unknown boots are not the same boot. */
-	assert_false(hx_boot_id_equal(unknown, unknown));
-	assert_false(hx_boot_id_equal(a, unknown));
-	assert_false(hx_boot_id_equal(unknown, a));
-	assert_true(hx_boot_id_equal(a, a));
+	assert_false(hx_clock_boot_id_equal(unknown, unknown));
+	assert_false(hx_clock_boot_id_equal(a, unknown));
+	assert_false(hx_clock_boot_id_equal(unknown, a));
+	assert_true(hx_clock_boot_id_equal(a, a));
 }
 
 static void mono_does_not_go_back(void **state)
@@ -283,7 +283,7 @@ static void virtual_clock_obeys(void **state)
 	assert_int_equal(clock->wall_ms(clock->context), 1000);
 	assert_int_equal(clock->boot_ms(clock->context), 0);
 	clock->boot_id(clock->context, a);
-	assert_true(hx_boot_id_is_known(a));
+	assert_true(hx_clock_boot_id_is_known(a));
 
 	hx_virtual_clock_advance(&vc, 50);
 	assert_int_equal(clock->wall_ms(clock->context), 1050);
@@ -293,14 +293,14 @@ static void virtual_clock_obeys(void **state)
 	assert_int_equal(clock->wall_ms(clock->context), -7);
 	assert_int_equal(clock->boot_ms(clock->context), 50);
 	clock->boot_id(clock->context, b);
-	assert_true(hx_boot_id_equal(a, b));
+	assert_true(hx_clock_boot_id_equal(a, b));
 
 	hx_virtual_clock_reboot(&vc);
 	assert_int_equal(clock->wall_ms(clock->context), -7);
 	assert_int_equal(clock->boot_ms(clock->context), 0);
 	clock->boot_id(clock->context, b);
-	assert_true(hx_boot_id_is_known(b));
-	assert_false(hx_boot_id_equal(a, b));
+	assert_true(hx_clock_boot_id_is_known(b));
+	assert_false(hx_clock_boot_id_equal(a, b));
 }
 
 static void advance_virtual_clock(void *arg)

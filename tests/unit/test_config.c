@@ -197,7 +197,7 @@ static void the_variables_of_the_documents_work(void **state)
 	assert_int_equal(config->defaults.ttl_ms, 86400000);
 	assert_int_equal(config->store.cleanup_interval_ms, 300000);
 	hx_config_release(config);
-	hx_setting_variable("http.max_connections_per_address", name);
+	hx_variable_of_setting("http.max_connections_per_address", name);
 	assert_string_equal(name, "HAPAX_HTTP_MAX_CONNECTIONS_PER_ADDRESS");
 }
 

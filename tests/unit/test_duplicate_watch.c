@@ -38,10 +38,10 @@ static void decide(
 static void many_duplicates_are_told_once(void **state)
 {
 	struct hx_metrics_options options = {.writers = 2, .scopes_max = 2};
-	struct hx_log_options log_options = {.level = HX_LOG_INFO};
+	struct hx_logger_options log_options = {.level = HX_LOGGER_INFO};
 	struct hx_duplicate_watch *watch;
 	struct hx_metrics *metrics;
-	struct hx_log *log;
+	struct hx_logger *log;
 	char text[4096];
 	int ends[2];
 	ssize_t size;
@@ -49,7 +49,7 @@ static void many_duplicates_are_told_once(void **state)
 	(void)state;
 	assert_int_equal(hx_stream_pipe(ends, 0), 0);
 	assert_int_equal(hx_metrics_new(&options, &metrics, NULL), HAPAX_OK);
-	assert_int_equal(hx_log_new(ends[1], &log_options, &log, NULL), HAPAX_OK);
+	assert_int_equal(hx_logger_new(ends[1], &log_options, &log, NULL), HAPAX_OK);
 	assert_int_equal(hx_duplicate_watch_new(metrics, &watch, NULL), HAPAX_OK);
 
 	decide(metrics, "quiet", HAPAX_DECISION_ACQUIRED, 80);
@@ -67,7 +67,7 @@ static void many_duplicates_are_told_once(void **state)
 	decide(metrics, "loud", HAPAX_DECISION_REPLAY, 1000);
 	assert_int_equal(hx_duplicate_watch_look(watch, log, 0), 0);
 
-	assert_true(hx_log_flush(log, hx_clock_mono_ns() + INT64_C(60000000000)));
+	assert_true(hx_logger_flush(log, hx_clock_mono_ns() + INT64_C(60000000000)));
 	size = hx_stream_read(ends[0], text, sizeof(text) - 1);
 	assert_true(size > 0);
 	text[size] = '\0';
@@ -78,7 +78,7 @@ static void many_duplicates_are_told_once(void **state)
 	assert_non_null(strstr(text, "\"queue\":\"other/other\",\"hit_rate\":100,"));
 	assert_null(strstr(text, "quiet"));
 	hx_duplicate_watch_free(watch);
-	hx_log_close(log, 60000);
+	hx_logger_close(log, 60000);
 	hx_metrics_free(metrics);
 	hx_stream_close(ends[0]);
 	hx_stream_close(ends[1]);

@@ -171,15 +171,15 @@ static void classes_do_not_blur(void **state)
 static void errno_gets_a_status(void **state)
 {
 	(void)state;
-	assert_int_equal(hx_status_from_errno(ENOMEM), HAPAX_ERR_NO_MEMORY);
-	assert_int_equal(hx_status_from_errno(ENOSPC), HAPAX_ERR_LIMIT);
-	assert_int_equal(hx_status_from_errno(EMFILE), HAPAX_ERR_LIMIT);
-	assert_int_equal(hx_status_from_errno(ENAMETOOLONG), HAPAX_ERR_INVALID);
-	assert_int_equal(hx_status_from_errno(ENOENT), HAPAX_ERR_UNAVAILABLE);
-	assert_int_equal(hx_status_from_errno(EIO), HAPAX_ERR_UNAVAILABLE);
+	assert_int_equal(hx_error_status_of(ENOMEM), HAPAX_ERR_NO_MEMORY);
+	assert_int_equal(hx_error_status_of(ENOSPC), HAPAX_ERR_LIMIT);
+	assert_int_equal(hx_error_status_of(EMFILE), HAPAX_ERR_LIMIT);
+	assert_int_equal(hx_error_status_of(ENAMETOOLONG), HAPAX_ERR_INVALID);
+	assert_int_equal(hx_error_status_of(ENOENT), HAPAX_ERR_UNAVAILABLE);
+	assert_int_equal(hx_error_status_of(EIO), HAPAX_ERR_UNAVAILABLE);
 	/* Never one that claims to know more than "nothing was done". */
 	for (int os_errno = 1; os_errno < 200; os_errno++)
-		assert_false(hapax_status_is_uncertain(hx_status_from_errno(os_errno)));
+		assert_false(hapax_status_is_uncertain(hx_error_status_of(os_errno)));
 }
 
 int main(void)

@@ -136,14 +136,14 @@ static void deduplication_is_as_d6_has_it(void **state)
 	struct hapax_stats stats = HAPAX_STATS_INIT;
 
 	(void)state;
-	assert_int_equal(hx_deduplication_render(&stats, &out), HAPAX_OK);
+	assert_int_equal(hx_health_deduplication_render(&stats, &out), HAPAX_OK);
 	expect("{\"requestCount\":0,\"hitCount\":0,\"missCount\":0,\"hitRate\":0,"
 	       "\"evictionCount\":0}\n");
 	stats.counts[HAPAX_DECISION_ACQUIRED] = 49875;
 	stats.counts[HAPAX_DECISION_REPLAY] = 125;
 	stats.counts[HAPAX_DECISION_IN_PROGRESS] = 7;
 	stats.evicted = 3;
-	assert_int_equal(hx_deduplication_render(&stats, &out), HAPAX_OK);
+	assert_int_equal(hx_health_deduplication_render(&stats, &out), HAPAX_OK);
 	expect("{\"requestCount\":50000,\"hitCount\":125,\"missCount\":49875,"
 	       "\"hitRate\":0.0025,\"evictionCount\":3}\n");
 }
@@ -156,7 +156,7 @@ static void without_room_nothing_is_written(void **state)
 	(void)state;
 	hx_buf_init(&small, 20);
 	assert_int_equal(hx_buf_append(&small, "x", 1), HAPAX_OK);
-	assert_int_equal(hx_deduplication_render(&stats, &small), HAPAX_ERR_LIMIT);
+	assert_int_equal(hx_health_deduplication_render(&stats, &small), HAPAX_ERR_LIMIT);
 	assert_int_equal(
 		hx_health_render("readyz", ill, 3, HX_HEALTH_JSON, &small), HAPAX_ERR_LIMIT);
 	assert_int_equal(

@@ -137,7 +137,7 @@ static int tear_down(void **state)
 
 	hx_http_call_done(&bench->call, &bench->reactor);
 	hx_http_client_close(&bench->client);
-	for (int i = 0; i < TURNS_MAX && bench->client.line_count > 0; i++)
+	for (int i = 0; i < TURNS_MAX && bench->client.link_count > 0; i++)
 		hx_reactor_turn(&bench->reactor, 0);
 	hx_http_client_done(&bench->client);
 	hx_reactor_done(&bench->reactor);
@@ -334,7 +334,7 @@ static void nobody_listens(void **state)
 	begin(bench, "hello");
 	expect_end(bench, HX_HTTP_CALL_UNSENT);
 	assert_false(bench->call.is_late);
-	assert_int_equal(bench->client.line_count, 0);
+	assert_int_equal(bench->client.link_count, 0);
 }
 
 static void time_is_up(void **state)
@@ -348,7 +348,7 @@ static void time_is_up(void **state)
 	expect_end(bench, HX_HTTP_CALL_LOST);
 	assert_true(bench->call.is_late);
 	/* Who waits for a connection has sent nothing. */
-	bench->client.options.connections_max = bench->client.line_count;
+	bench->client.options.connections_max = bench->client.link_count;
 	begin(bench, "hello");
 	fault_net_advance(&bench->fault, SECOND_MS + 1);
 	expect_end(bench, HX_HTTP_CALL_UNSENT);
@@ -361,9 +361,9 @@ static void a_kept_connection_is_not_kept_for_ever(void **state)
 
 	do_one(bench);
 	fault_net_advance(&bench->fault, 4 * SECOND_MS + 1);
-	for (int i = 0; bench->client.line_count > 0 && i < TURNS_MAX; i++)
+	for (int i = 0; bench->client.link_count > 0 && i < TURNS_MAX; i++)
 		hx_reactor_turn(&bench->reactor, 0);
-	assert_int_equal(bench->client.line_count, 0);
+	assert_int_equal(bench->client.link_count, 0);
 }
 
 static void sends_in_small_pieces(void **state)
@@ -746,7 +746,7 @@ static void a_call_that_is_abandoned(void **state)
 	/* Its connection is closed, and no other is harmed. */
 	for (int i = 0; i < TURNS_MAX && read(bench->peer, &byte, 1) != 0; i++)
 		hx_reactor_turn(&bench->reactor, 0);
-	assert_int_equal(bench->client.line_count, 0);
+	assert_int_equal(bench->client.link_count, 0);
 	do_one(bench);
 }
 

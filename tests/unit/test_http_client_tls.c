@@ -179,7 +179,7 @@ static int tear_down(void **state)
 	hx_http_call_done(&bench->call, &bench->reactor);
 	hx_http_client_close(&bench->client);
 	hx_connection_close(&bench->server, NULL);
-	for (int i = 0; i < TURNS_MAX && (bench->client.line_count > 0 || !bench->is_closed); i++)
+	for (int i = 0; i < TURNS_MAX && (bench->client.link_count > 0 || !bench->is_closed); i++)
 		hx_reactor_turn(&bench->reactor, 0);
 	hx_http_client_done(&bench->client);
 	hx_reactor_done(&bench->reactor);

@@ -230,24 +230,27 @@ static void paths_become_absolute(void **state)
 	assert_non_null(before);
 	assert_int_equal(chdir(dir.path), 0);
 	assert_int_equal(
-		hx_path_absolute((struct hapax_bytes){"a/b", 3}, path, sizeof(path), &err),
+		hx_io_path_absolute((struct hapax_bytes){"a/b", 3}, path, sizeof(path), &err),
 		HAPAX_OK);
 	snprintf(expected, sizeof(expected), "%s/a/b", dir.path);
 	assert_string_equal(path, expected);
 	assert_int_equal(
-		hx_path_absolute((struct hapax_bytes){"/a/bc", 4}, path, sizeof(path), &err),
+		hx_io_path_absolute((struct hapax_bytes){"/a/bc", 4}, path, sizeof(path), &err),
 		HAPAX_OK);
 	assert_string_equal(path, "/a/b");
 	/* Too long, alone or together. */
 	assert_int_equal(
-		hx_path_absolute((struct hapax_bytes){"/a/bcdefg", 8}, small, 8, &err),
+		hx_io_path_absolute((struct hapax_bytes){"/a/bcdefg", 8}, small, 8, &err),
 		HAPAX_ERR_INVALID);
 	assert_int_equal(
-		hx_path_absolute((struct hapax_bytes){"/a/bcdefg", 7}, small, 8, &err), HAPAX_OK);
+		hx_io_path_absolute((struct hapax_bytes){"/a/bcdefg", 7}, small, 8, &err),
+		HAPAX_OK);
 	assert_int_equal(
-		hx_path_absolute((struct hapax_bytes){"a", 1}, small, 8, &err), HAPAX_ERR_INVALID);
+		hx_io_path_absolute((struct hapax_bytes){"a", 1}, small, 8, &err),
+		HAPAX_ERR_INVALID);
 	assert_int_equal(chdir("/"), 0);
-	assert_int_equal(hx_path_absolute((struct hapax_bytes){"a", 1}, small, 8, &err), HAPAX_OK);
+	assert_int_equal(
+		hx_io_path_absolute((struct hapax_bytes){"a", 1}, small, 8, &err), HAPAX_OK);
 	assert_string_equal(small, "/a");
 	assert_int_equal(chdir(before), 0);
 	free(before);
@@ -440,16 +443,16 @@ static void reads_whole_files(void **state)
 	write_file(path_of("a"), data, sizeof(data));
 	hx_buf_init(&buf, sizeof(data) + 1);
 	assert_int_equal(hx_buf_append_byte(&buf, 'y'), HAPAX_OK);
-	assert_int_equal(hx_file_read_all(io, path_of("a"), sizeof(data), &buf, NULL), HAPAX_OK);
+	assert_int_equal(hx_io_read_all(io, path_of("a"), sizeof(data), &buf, NULL), HAPAX_OK);
 	assert_int_equal(buf.size, sizeof(data) + 1);
 	assert_int_equal(buf.data[0], 'y');
 	assert_memory_equal(buf.data + 1, data, sizeof(data));
 	hx_buf_clear(&buf);
 	write_file(path_of("empty"), "", 0);
-	assert_int_equal(hx_file_read_all(io, path_of("empty"), 0, &buf, NULL), HAPAX_OK);
+	assert_int_equal(hx_io_read_all(io, path_of("empty"), 0, &buf, NULL), HAPAX_OK);
 	assert_int_equal(buf.size, 0);
 	/* A file whose size the system does not tell. */
-	assert_int_equal(hx_file_read_all(io, "/proc/self/status", 100000, &buf, NULL), HAPAX_OK);
+	assert_int_equal(hx_io_read_all(io, "/proc/self/status", 100000, &buf, NULL), HAPAX_OK);
 	assert_true(buf.size > 0);
 	hx_buf_done(&buf);
 }
@@ -463,12 +466,12 @@ static void a_file_too_large_is_refused(void **state)
 	(void)state;
 	write_file(path_of("a"), "0123456789", 10);
 	hx_buf_init(&buf, 12);
-	assert_int_equal(hx_file_read_all(io, path_of("a"), 9, &buf, &err), HAPAX_ERR_LIMIT);
+	assert_int_equal(hx_io_read_all(io, path_of("a"), 9, &buf, &err), HAPAX_ERR_LIMIT);
 	assert_int_equal(err.status, HAPAX_ERR_LIMIT);
 	assert_int_equal(buf.size, 0);
-	assert_int_equal(hx_file_read_all(io, path_of("a"), 10, &buf, NULL), HAPAX_OK);
+	assert_int_equal(hx_io_read_all(io, path_of("a"), 10, &buf, NULL), HAPAX_OK);
 	/* The buffer's own maximum holds as well. */
-	assert_int_equal(hx_file_read_all(io, path_of("a"), 100, &buf, &err), HAPAX_ERR_LIMIT);
+	assert_int_equal(hx_io_read_all(io, path_of("a"), 100, &buf, &err), HAPAX_ERR_LIMIT);
 	assert_int_equal(buf.size, 10);
 	assert_memory_equal(buf.data, "0123456789", 10);
 	hx_buf_done(&buf);
@@ -486,21 +489,20 @@ static void whole_files_can_fail(void **state)
 	(void)state;
 	hx_buf_init(&buf, 1000);
 	assert_int_equal(
-		hx_file_read_all(system, path_of("none"), 10, &buf, &err), HAPAX_ERR_UNAVAILABLE);
+		hx_io_read_all(system, path_of("none"), 10, &buf, &err), HAPAX_ERR_UNAVAILABLE);
 	assert_int_equal(err.os_errno, ENOENT);
 	assert_non_null(strstr(err.message, "none"));
-	assert_int_equal(hx_file_read_all(system, dir.path, 10, &buf, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(hx_io_read_all(system, dir.path, 10, &buf, &err), HAPAX_ERR_INVALID);
 	assert_int_equal(err.os_errno, EISDIR);
 
 	hx_buf_done(&buf);
 	hx_alloc_fail_at(1, 0);
-	assert_int_equal(
-		hx_file_read_all(system, "/dev/zero", 10, &buf, &err), HAPAX_ERR_NO_MEMORY);
+	assert_int_equal(hx_io_read_all(system, "/dev/zero", 10, &buf, &err), HAPAX_ERR_NO_MEMORY);
 	hx_alloc_fail_at(0, 0);
 
 	stingy.size = 100;
 	stingy_closes = 0;
-	assert_int_equal(hx_file_read_all(&io, "x", 1000, &buf, &err), HAPAX_ERR_UNAVAILABLE);
+	assert_int_equal(hx_io_read_all(&io, "x", 1000, &buf, &err), HAPAX_ERR_UNAVAILABLE);
 	assert_int_equal(err.os_errno, EIO);
 	assert_int_equal(buf.size, 0);
 	assert_int_equal(stingy_closes, 1);
@@ -522,15 +524,15 @@ static void makes_directories(void **state)
 	const struct hx_io *io = hx_io_system();
 
 	(void)state;
-	assert_int_equal(hx_dir_make_all(io, path_of("a/b/c"), 0700, NULL), HAPAX_OK);
+	assert_int_equal(hx_io_make_folders(io, path_of("a/b/c"), 0700, NULL), HAPAX_OK);
 	assert_directory(path_of("a"), 0700);
 	assert_directory(path_of("a/b/c"), 0700);
-	assert_int_equal(hx_dir_make_all(io, path_of("a/b/c"), 0755, NULL), HAPAX_OK);
+	assert_int_equal(hx_io_make_folders(io, path_of("a/b/c"), 0755, NULL), HAPAX_OK);
 	assert_directory(path_of("a/b/c"), 0700);
-	assert_int_equal(hx_dir_make_all(io, path_of("a//d/"), 0700, NULL), HAPAX_OK);
+	assert_int_equal(hx_io_make_folders(io, path_of("a//d/"), 0700, NULL), HAPAX_OK);
 	assert_directory(path_of("a/d"), 0700);
-	assert_int_equal(hx_dir_make_all(io, "/", 0700, NULL), HAPAX_OK);
-	assert_int_equal(hx_dir_make_all(io, ".", 0700, NULL), HAPAX_OK);
+	assert_int_equal(hx_io_make_folders(io, "/", 0700, NULL), HAPAX_OK);
+	assert_int_equal(hx_io_make_folders(io, ".", 0700, NULL), HAPAX_OK);
 }
 
 static void directories_can_fail(void **state)
@@ -541,15 +543,16 @@ static void directories_can_fail(void **state)
 
 	(void)state;
 	write_file(path_of("file"), "", 0);
-	assert_int_equal(hx_dir_make_all(io, path_of("file"), 0700, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(hx_io_make_folders(io, path_of("file"), 0700, &err), HAPAX_ERR_INVALID);
 	assert_int_equal(err.os_errno, ENOTDIR);
-	assert_int_equal(hx_dir_make_all(io, path_of("file/x/y"), 0700, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(
+		hx_io_make_folders(io, path_of("file/x/y"), 0700, &err), HAPAX_ERR_INVALID);
 	assert_int_equal(err.os_errno, ENOTDIR);
-	assert_int_equal(hx_dir_make_all(io, "", 0700, &err), HAPAX_ERR_UNAVAILABLE);
-	assert_int_equal(hx_dir_make_all(io, "/proc/none", 0700, &err), HAPAX_ERR_UNAVAILABLE);
+	assert_int_equal(hx_io_make_folders(io, "", 0700, &err), HAPAX_ERR_UNAVAILABLE);
+	assert_int_equal(hx_io_make_folders(io, "/proc/none", 0700, &err), HAPAX_ERR_UNAVAILABLE);
 	memset(path, 'x', sizeof(path));
 	path[sizeof(path) - 1] = '\0';
-	assert_int_equal(hx_dir_make_all(io, path, 0700, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(hx_io_make_folders(io, path, 0700, &err), HAPAX_ERR_INVALID);
 	assert_int_equal(err.os_errno, ENAMETOOLONG);
 }
 

@@ -42,7 +42,7 @@ static void write_file(const char *path, const char *text)
 	(void)snprintf(whole, sizeof(whole), "%s%s", dir.path, path);
 	slash = strrchr(whole, '/');
 	*slash = '\0';
-	assert_int_equal(hx_dir_make_all(io, whole, 0700, NULL), HAPAX_OK);
+	assert_int_equal(hx_io_make_folders(io, whole, 0700, NULL), HAPAX_OK);
 	*slash = '/';
 	file = io->ops->open(io->context, whole, HX_IO_WRITE | HX_IO_CREATE | HX_IO_TRUNCATE, 0600);
 	assert_true(file >= 0);

@@ -19,16 +19,19 @@ static void addresses_are_read(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-		assert_false(hx_ip_parse(hapax_bytes_from_text(none[i]), a));
-	assert_false(hx_ip_parse(hx_bytes("1.2.3.4\0", 8), a));
-	assert_true(hx_ip_parse(HX_BYTES_LIT("1.2.3.4"), a));
-	assert_true(hx_ip_parse(HX_BYTES_LIT("::ffff:1.2.3.4"), b));
+		assert_false(hx_network_ip_parse(hapax_bytes_from_text(none[i]), a));
+	assert_false(hx_network_ip_parse(hx_bytes("1.2.3.4\0", 8), a));
+	assert_true(hx_network_ip_parse(HX_BYTES_LIT("1.2.3.4"), a));
+	assert_true(hx_network_ip_parse(HX_BYTES_LIT("::ffff:1.2.3.4"), b));
 	assert_memory_equal(a, b, sizeof(a));
-	assert_false(hx_ip_is_loopback(a));
-	assert_true(hx_ip_parse(HX_BYTES_LIT("127.8.9.1"), a) && hx_ip_is_loopback(a));
-	assert_true(hx_ip_parse(HX_BYTES_LIT("::ffff:127.0.0.1"), a) && hx_ip_is_loopback(a));
-	assert_true(hx_ip_parse(HX_BYTES_LIT("::1"), a) && hx_ip_is_loopback(a));
-	assert_true(hx_ip_parse(HX_BYTES_LIT("::2"), a) && !hx_ip_is_loopback(a));
+	assert_false(hx_network_ip_is_loopback(a));
+	assert_true(
+		hx_network_ip_parse(HX_BYTES_LIT("127.8.9.1"), a) && hx_network_ip_is_loopback(a));
+	assert_true(
+		hx_network_ip_parse(HX_BYTES_LIT("::ffff:127.0.0.1"), a) &&
+		hx_network_ip_is_loopback(a));
+	assert_true(hx_network_ip_parse(HX_BYTES_LIT("::1"), a) && hx_network_ip_is_loopback(a));
+	assert_true(hx_network_ip_parse(HX_BYTES_LIT("::2"), a) && !hx_network_ip_is_loopback(a));
 }
 
 static void networks_have_addresses(void **state)
@@ -70,7 +73,7 @@ static void networks_have_addresses(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_true(hx_network_parse(cases[i].network, &network));
-		assert_true(hx_ip_parse(hapax_bytes_from_text(cases[i].ip), ip));
+		assert_true(hx_network_ip_parse(hapax_bytes_from_text(cases[i].ip), ip));
 		assert_int_equal(hx_network_has(&network, ip), cases[i].has);
 	}
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)

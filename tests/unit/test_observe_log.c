@@ -40,19 +40,19 @@ static int64_t soon_ns(void)
 /* A log whose lines come out of a pipe. */
 struct pipe_log {
 	struct hx_virtual_clock clock;
-	struct hx_log_options options;
-	struct hx_log *log;
+	struct hx_logger_options options;
+	struct hx_logger *log;
 	int ends[2];
 	char text[256 * 1024];
 };
 
-static void pipe_open(struct pipe_log *pipe, struct hx_log_options options)
+static void pipe_open(struct pipe_log *pipe, struct hx_logger_options options)
 {
 	hx_virtual_clock_init(&pipe->clock, NOW_MS);
 	options.clock = hx_virtual_clock_clock(&pipe->clock);
 	pipe->options = options;
 	assert_int_equal(hx_stream_pipe(pipe->ends, 0), 0);
-	assert_int_equal(hx_log_new(pipe->ends[1], &options, &pipe->log, NULL), HAPAX_OK);
+	assert_int_equal(hx_logger_new(pipe->ends[1], &options, &pipe->log, NULL), HAPAX_OK);
 }
 
 /* What was written since the last time, as text. */
@@ -60,7 +60,7 @@ static const char *pipe_read(struct pipe_log *pipe)
 {
 	ssize_t size;
 
-	assert_true(hx_log_flush(pipe->log, soon_ns()));
+	assert_true(hx_logger_flush(pipe->log, soon_ns()));
 	/* So that there is something to read, always. */
 	assert_int_equal(hx_stream_write(pipe->ends[1], "", 1), 1);
 	size = hx_stream_read(pipe->ends[0], pipe->text, sizeof(pipe->text));
@@ -71,7 +71,7 @@ static const char *pipe_read(struct pipe_log *pipe)
 
 static void pipe_close(struct pipe_log *pipe)
 {
-	hx_log_close(pipe->log, 60000);
+	hx_logger_close(pipe->log, 60000);
 	hx_stream_close(pipe->ends[0]);
 	hx_stream_close(pipe->ends[1]);
 }
@@ -79,26 +79,26 @@ static void pipe_close(struct pipe_log *pipe)
 static void both_forms_to_the_byte(void **state)
 {
 	static struct pipe_log pipe;
-	const struct hx_log_field fields[] = {
-		HX_LOG_BYTES("bytes", hx_bytes("a\"b\\\n\xff\xc3\xa9", 8)),
-		HX_LOG_TEXT("plain", "word"),
-		HX_LOG_TEXT("empty", ""),
-		HX_LOG_TEXT(NULL, "left out"),
-		HX_LOG_KEY("key", HX_BYTES_LIT("order-17")),
-		HX_LOG_SIGNED("signed", INT64_MIN),
-		HX_LOG_UNSIGNED("unsigned", UINT64_MAX),
-		HX_LOG_DURATION("duration", 83640000),
-		HX_LOG_TIME("time", 0),
-		HX_LOG_SHARE("share", 45.2),
-		HX_LOG_BOOLEAN("yes", true),
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_BYTES("bytes", hx_bytes("a\"b\\\n\xff\xc3\xa9", 8)),
+		HX_LOGGER_TEXT("plain", "word"),
+		HX_LOGGER_TEXT("empty", ""),
+		HX_LOGGER_TEXT(NULL, "left out"),
+		HX_LOGGER_KEY("key", HX_BYTES_LIT("order-17")),
+		HX_LOGGER_SIGNED("signed", INT64_MIN),
+		HX_LOGGER_UNSIGNED("unsigned", UINT64_MAX),
+		HX_LOGGER_DURATION("duration", 83640000),
+		HX_LOGGER_TIME("time", 0),
+		HX_LOGGER_SHARE("share", 45.2),
+		HX_LOGGER_BOOLEAN("yes", true),
 	};
 	enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
 
 	(void)state;
-	pipe_open(&pipe, (struct hx_log_options){.level = HX_LOG_INFO});
-	hx_log(pipe.log, HX_LOG_DEBUG, "not made", NULL, 0);
-	assert_false(hx_log_takes(pipe.log, HX_LOG_DEBUG));
-	hx_log(pipe.log, HX_LOG_WARN, "it happened", fields, FIELDS);
+	pipe_open(&pipe, (struct hx_logger_options){.level = HX_LOGGER_INFO});
+	hx_logger(pipe.log, HX_LOGGER_DEBUG, "not made", NULL, 0);
+	assert_false(hx_logger_takes(pipe.log, HX_LOGGER_DEBUG));
+	hx_logger(pipe.log, HX_LOGGER_WARN, "it happened", fields, FIELDS);
 	assert_string_equal(
 		pipe_read(&pipe),
 		"{\"level\":\"warn\",\"ts\":\"2024-01-15T10:30:00.000Z\",\"msg\":\"it happened\","
@@ -106,11 +106,11 @@ static void both_forms_to_the_byte(void **state)
 		"\"key\":\"order-17\",\"signed\":-9223372036854775808,"
 		"\"unsigned\":18446744073709551615,\"duration\":\"23h14m\","
 		"\"time\":\"1970-01-01T00:00:00.000Z\",\"share\":45.2,\"yes\":true}\n");
-	pipe.options.format = HX_LOG_LOGFMT;
-	pipe.options.keys = HX_LOG_KEYS_HASH;
+	pipe.options.format = HX_LOGGER_LOGFMT;
+	pipe.options.keys = HX_LOGGER_KEYS_HASH;
 	pipe.options.has_priority = true;
-	hx_log_configure(pipe.log, &pipe.options);
-	hx_log(pipe.log, HX_LOG_ERROR, "it happened", fields, FIELDS);
+	hx_logger_configure(pipe.log, &pipe.options);
+	hx_logger(pipe.log, HX_LOGGER_ERROR, "it happened", fields, FIELDS);
 	assert_string_equal(
 		pipe_read(&pipe),
 		"<3>level=error ts=2024-01-15T10:30:00.000Z msg=\"it happened\" "
@@ -118,11 +118,11 @@ static void both_forms_to_the_byte(void **state)
 		"key=sha256:72a90ea3da8b5dd0 signed=-9223372036854775808 "
 		"unsigned=18446744073709551615 duration=23h14m "
 		"time=1970-01-01T00:00:00.000Z share=45.2 yes=true\n");
-	pipe.options.keys = HX_LOG_KEYS_NONE;
-	hx_log_configure(pipe.log, &pipe.options);
-	hx_log(pipe.log, HX_LOG_INFO, "m", fields + 4, 1);
+	pipe.options.keys = HX_LOGGER_KEYS_NONE;
+	hx_logger_configure(pipe.log, &pipe.options);
+	hx_logger(pipe.log, HX_LOGGER_INFO, "m", fields + 4, 1);
 	assert_string_equal(pipe_read(&pipe), "<6>level=info ts=2024-01-15T10:30:00.000Z msg=m\n");
-	hx_log(NULL, HX_LOG_ERROR, "nobody wants to know", NULL, 0);
+	hx_logger(NULL, HX_LOGGER_ERROR, "nobody wants to know", NULL, 0);
 	pipe_close(&pipe);
 }
 
@@ -130,7 +130,7 @@ static void both_forms_to_the_byte(void **state)
 static void promised_lines(void **state)
 {
 	static struct pipe_log pipe;
-	struct hx_log_duplicate duplicate = {
+	struct hx_logger_duplicate duplicate = {
 		.tenant = HX_BYTES_LIT("acme"),
 		.group = HX_BYTES_LIT("payments"),
 		.key = HX_BYTES_LIT("payment_hash_abc123"),
@@ -143,8 +143,8 @@ static void promised_lines(void **state)
 		.ttl_left_ms = 83640000};
 
 	(void)state;
-	pipe_open(&pipe, (struct hx_log_options){.level = HX_LOG_INFO});
-	hx_log_duplicate(pipe.log, &duplicate);
+	pipe_open(&pipe, (struct hx_logger_options){.level = HX_LOGGER_INFO});
+	hx_logger_duplicate(pipe.log, &duplicate);
 	assert_string_equal(
 		pipe_read(&pipe),
 		"{\"level\":\"info\",\"ts\":\"2024-01-15T10:30:00.000Z\","
@@ -153,26 +153,26 @@ static void promised_lines(void **state)
 		"\"ttl_remaining\":\"23h14m\",\"event_id\":\"job_456\","
 		"\"event_type\":\"payment.made\",\"event_source\":\"/shop\","
 		"\"first_seen\":\"2024-01-15T09:44:00.000Z\",\"route\":\"orders\"}\n");
-	duplicate = (struct hx_log_duplicate){
+	duplicate = (struct hx_logger_duplicate){
 		.tenant = HX_BYTES_LIT("t"), .group = HX_BYTES_LIT("g"), .ttl_left_ms = INT64_MAX};
-	hx_log_duplicate(pipe.log, &duplicate);
+	hx_logger_duplicate(pipe.log, &duplicate);
 	assert_string_equal(
 		pipe_read(&pipe),
 		"{\"level\":\"info\",\"ts\":\"2024-01-15T10:30:00.000Z\","
 		"\"msg\":\"duplicate job blocked\",\"queue\":\"t/g\",\"ttl_remaining\":\"forever\"}\n");
-	hx_log_duplicate_rate(pipe.log, HX_BYTES_LIT("t"), HX_BYTES_LIT("webhooks"), 45.2, 20);
+	hx_logger_duplicate_rate(pipe.log, HX_BYTES_LIT("t"), HX_BYTES_LIT("webhooks"), 45.2, 20);
 	assert_string_equal(
 		pipe_read(&pipe),
 		"{\"level\":\"warn\",\"ts\":\"2024-01-15T10:30:00.000Z\","
 		"\"msg\":\"high duplicate rate detected\",\"queue\":\"t/webhooks\",\"hit_rate\":45.2,"
 		"\"threshold\":20,\"suggestion\":\"review how often the sender retries\"}\n");
-	hx_log_cleanup(pipe.log, 100, 30, 70, 1500);
+	hx_logger_cleanup(pipe.log, 100, 30, 70, 1500);
 	assert_string_equal(
 		pipe_read(&pipe),
 		"{\"level\":\"info\",\"ts\":\"2024-01-15T10:30:00.000Z\","
 		"\"msg\":\"cleanup finished\",\"total\":100,\"deleted\":30,\"remaining\":70,"
 		"\"took\":\"1s500ms\"}\n");
-	hx_log_cleanup(pipe.log, 100, 0, 100, 1);
+	hx_logger_cleanup(pipe.log, 100, 0, 100, 1);
 	assert_string_equal(pipe_read(&pipe), "");
 	pipe_close(&pipe);
 }
@@ -195,33 +195,33 @@ static void a_message_has_its_rate(void **state)
 	const char *text;
 
 	(void)state;
-	pipe_open(&pipe, (struct hx_log_options){.rate = 3});
+	pipe_open(&pipe, (struct hx_logger_options){.rate = 3});
 	for (int i = 0; i < 100; i++)
-		hx_log(pipe.log, HX_LOG_INFO, flood, NULL, 0);
-	hx_log(pipe.log, HX_LOG_INFO, "another", NULL, 0);
+		hx_logger(pipe.log, HX_LOGGER_INFO, flood, NULL, 0);
+	hx_logger(pipe.log, HX_LOGGER_INFO, "another", NULL, 0);
 	text = pipe_read(&pipe);
 	assert_int_equal(count_lines(text, "\"msg\":\"flood\""), 3);
 	assert_int_equal(count_lines(text, "\"msg\":\"another\""), 1);
 	assert_null(strstr(text, "suppressed"));
-	assert_int_equal(hx_log_suppressed(pipe.log), 97);
+	assert_int_equal(hx_logger_suppressed(pipe.log), 97);
 	hx_virtual_clock_advance(&pipe.clock, 999);
-	hx_log(pipe.log, HX_LOG_INFO, flood, NULL, 0);
-	hx_log_tick(pipe.log);
+	hx_logger(pipe.log, HX_LOGGER_INFO, flood, NULL, 0);
+	hx_logger_tick(pipe.log);
 	assert_string_equal(pipe_read(&pipe), "");
 	/* The next second: the first line tells. */
 	hx_virtual_clock_advance(&pipe.clock, 1);
-	hx_log(pipe.log, HX_LOG_INFO, flood, NULL, 0);
+	hx_logger(pipe.log, HX_LOGGER_INFO, flood, NULL, 0);
 	assert_non_null(strstr(pipe_read(&pipe), "\"msg\":\"flood\",\"suppressed\":98}"));
 	for (int i = 0; i < 10; i++)
-		hx_log(pipe.log, HX_LOG_INFO, flood, NULL, 0);
+		hx_logger(pipe.log, HX_LOGGER_INFO, flood, NULL, 0);
 	(void)pipe_read(&pipe);
 	/* And if no line follows, a tick does. */
 	hx_virtual_clock_advance(&pipe.clock, 1000);
-	hx_log_tick(pipe.log);
+	hx_logger_tick(pipe.log);
 	assert_non_null(
 		strstr(pipe_read(&pipe),
 	               "\"msg\":\"lines suppressed\",\"of\":\"flood\",\"suppressed\":8}"));
-	hx_log_tick(pipe.log);
+	hx_logger_tick(pipe.log);
 	assert_string_equal(pipe_read(&pipe), "");
 	pipe_close(&pipe);
 }
@@ -231,34 +231,34 @@ static void what_somebody_has_to_see_has_none(void **state)
 	static struct pipe_log pipe;
 
 	(void)state;
-	pipe_open(&pipe, (struct hx_log_options){.rate = 3, .level = HX_LOG_ERROR});
+	pipe_open(&pipe, (struct hx_logger_options){.rate = 3, .level = HX_LOGGER_ERROR});
 	for (int i = 0; i < 100; i++)
-		hx_log_always(pipe.log, HX_LOG_INFO, "audit", NULL, 0);
-	hx_log(pipe.log, HX_LOG_INFO, "audit", NULL, 0);
+		hx_logger_always(pipe.log, HX_LOGGER_INFO, "audit", NULL, 0);
+	hx_logger(pipe.log, HX_LOGGER_INFO, "audit", NULL, 0);
 	assert_int_equal(count_lines(pipe_read(&pipe), "\"msg\":\"audit\""), 100);
-	assert_int_equal(hx_log_suppressed(pipe.log), 0);
+	assert_int_equal(hx_logger_suppressed(pipe.log), 0);
 	pipe_close(&pipe);
 }
 
 static void more_messages_than_places_share_one(void **state)
 {
-	static char messages[HX_LOG_RATE_MESSAGES_MAX + 10][8];
-	static struct hx_log_rate rate;
+	static char messages[HX_LOGGER_RATE_MESSAGES_MAX + 10][8];
+	static struct hx_logger_rate rate;
 	uint64_t suppressed;
 	const char *msg;
 
 	(void)state;
-	for (size_t i = 0; i < HX_LOG_RATE_MESSAGES_MAX + 10; i++) {
-		bool is_shared = i >= HX_LOG_RATE_MESSAGES_MAX;
+	for (size_t i = 0; i < HX_LOGGER_RATE_MESSAGES_MAX + 10; i++) {
+		bool is_shared = i >= HX_LOGGER_RATE_MESSAGES_MAX;
 
 		assert_int_equal(
-			hx_log_rate_take(&rate, messages[i], 1, 0, &suppressed), !is_shared);
+			hx_logger_rate_take(&rate, messages[i], 1, 0, &suppressed), !is_shared);
 	}
-	assert_false(hx_log_rate_next(&rate, 999, &msg, &suppressed));
-	assert_true(hx_log_rate_next(&rate, 1000, &msg, &suppressed));
+	assert_false(hx_logger_rate_next(&rate, 999, &msg, &suppressed));
+	assert_true(hx_logger_rate_next(&rate, 1000, &msg, &suppressed));
 	assert_string_equal(msg, "other");
 	assert_int_equal(suppressed, 10);
-	assert_true(hx_log_rate_take(&rate, "x", 0, 0, &suppressed));
+	assert_true(hx_logger_rate_take(&rate, "x", 0, 0, &suppressed));
 }
 
 static void assert_json(const char *text, size_t size)
@@ -278,7 +278,7 @@ static void assert_json(const char *text, size_t size)
 static void long_lines_are_cut_and_still_json(void **state)
 {
 	static const char *const pieces[] = {"x", "\"", "\x01", "\xff", "\xe2\x82\xac"};
-	static char value[4 * HX_LOG_LINE_MAX];
+	static char value[4 * HX_LOGGER_LINE_MAX];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
@@ -287,20 +287,20 @@ static void long_lines_are_cut_and_still_json(void **state)
 		for (size_t k = 0; k + piece < sizeof(value); k += piece)
 			memcpy(value + k, pieces[i], piece);
 		for (size_t size = 0; size < 2200; size += size < 900 ? 61 : 1) {
-			struct hx_log_field fields[8];
-			struct hx_log_line line = {
+			struct hx_logger_field fields[8];
+			struct hx_logger_line line = {
 				.msg = "m",
 				.fields = fields,
 				.field_count = 8,
 				.suppressed = UINT64_MAX};
-			char out[HX_LOG_LINE_MAX];
+			char out[HX_LOGGER_LINE_MAX];
 			size_t used;
 
 			for (size_t k = 0; k < 8; k++)
-				fields[k] = (struct hx_log_field)HX_LOG_BYTES(
+				fields[k] = (struct hx_logger_field)HX_LOGGER_BYTES(
 					"name", hx_bytes(value, size));
-			used = hx_log_line_format(&line, out);
-			assert_true(used <= HX_LOG_LINE_MAX);
+			used = hx_logger_line_format(&line, out);
+			assert_true(used <= HX_LOGGER_LINE_MAX);
 			assert_int_equal(out[used - 1], '\n');
 			assert_null(memchr(out, '\n', used - 1));
 			assert_json(out, used - 1);
@@ -332,9 +332,9 @@ static void durations_have_two_units(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char text[HX_LOG_DURATION_SIZE];
+		char text[HX_LOGGER_DURATION_SIZE];
 
-		hx_log_duration_format(cases[i].ms, text);
+		hx_logger_duration_format(cases[i].ms, text);
 		assert_string_equal(text, cases[i].text);
 	}
 }
@@ -344,20 +344,21 @@ static void a_reader_that_does_not_read_holds_nobody_up(void **state)
 {
 	static struct pipe_log pipe;
 	static char value[1000];
-	const struct hx_log_field field = HX_LOG_BYTES("value", hx_bytes(value, sizeof(value)));
+	const struct hx_logger_field field =
+		HX_LOGGER_BYTES("value", hx_bytes(value, sizeof(value)));
 	uint64_t lines = 0;
 
 	(void)state;
 	memset(value, 'x', sizeof(value));
-	pipe_open(&pipe, (struct hx_log_options){.level = HX_LOG_DEBUG});
-	while (hx_log_lost(pipe.log) == 0) {
-		hx_log(pipe.log, HX_LOG_INFO, "m", &field, 1);
+	pipe_open(&pipe, (struct hx_logger_options){.level = HX_LOGGER_DEBUG});
+	while (hx_logger_lost(pipe.log) == 0) {
+		hx_logger(pipe.log, HX_LOGGER_INFO, "m", &field, 1);
 		lines++;
 		assert_true(lines < 10000);
 	}
-	assert_true(lines > HX_LOG_WAITING_MAX / 1100);
-	assert_false(hx_log_flush(pipe.log, hx_clock_mono_ns()));
-	hx_log_close(pipe.log, 0);
+	assert_true(lines > HX_LOGGER_WAITING_MAX / 1100);
+	assert_false(hx_logger_flush(pipe.log, hx_clock_mono_ns()));
+	hx_logger_close(pipe.log, 0);
 	hx_stream_close(pipe.ends[0]);
 	hx_stream_close(pipe.ends[1]);
 }
@@ -367,22 +368,23 @@ static void what_was_lost_is_told(void **state)
 {
 	static struct pipe_log pipe;
 	static char value[1000];
-	const struct hx_log_field field = HX_LOG_BYTES("value", hx_bytes(value, sizeof(value)));
+	const struct hx_logger_field field =
+		HX_LOGGER_BYTES("value", hx_bytes(value, sizeof(value)));
 	bool is_told = false;
 
 	(void)state;
 	memset(value, 'x', sizeof(value));
-	pipe_open(&pipe, (struct hx_log_options){.level = HX_LOG_DEBUG});
-	while (hx_log_lost(pipe.log) < 3)
-		hx_log(pipe.log, HX_LOG_INFO, "m", &field, 1);
-	hx_log_tick(pipe.log);
+	pipe_open(&pipe, (struct hx_logger_options){.level = HX_LOGGER_DEBUG});
+	while (hx_logger_lost(pipe.log) < 3)
+		hx_logger(pipe.log, HX_LOGGER_INFO, "m", &field, 1);
+	hx_logger_tick(pipe.log);
 	while (!is_told) {
 		ssize_t size = hx_stream_read(pipe.ends[0], pipe.text, sizeof(pipe.text) - 1);
 
 		assert_true(size > 0);
 		pipe.text[size] = '\0';
 		is_told = strstr(pipe.text, "\"msg\":\"lines lost\",\"lost\":3}") != NULL;
-		hx_log_tick(pipe.log);
+		hx_logger_tick(pipe.log);
 	}
 	pipe_close(&pipe);
 }
@@ -392,19 +394,19 @@ static void a_reader_that_left_is_no_error(void **state)
 	static struct pipe_log pipe;
 
 	(void)state;
-	pipe_open(&pipe, (struct hx_log_options){.level = HX_LOG_DEBUG});
+	pipe_open(&pipe, (struct hx_logger_options){.level = HX_LOGGER_DEBUG});
 	hx_stream_close(pipe.ends[0]);
 	pipe.ends[0] = -1;
-	hx_log(pipe.log, HX_LOG_INFO, "m", NULL, 0);
-	assert_true(hx_log_flush(pipe.log, soon_ns()));
-	assert_int_equal(hx_log_lost(pipe.log), 1);
+	hx_logger(pipe.log, HX_LOGGER_INFO, "m", NULL, 0);
+	assert_true(hx_logger_flush(pipe.log, soon_ns()));
+	assert_int_equal(hx_logger_lost(pipe.log), 1);
 	pipe_close(&pipe);
 }
 
 enum { WRITERS = 4 };
 
 struct crowd {
-	struct hx_log *log;
+	struct hx_logger *log;
 	uint64_t count;
 };
 
@@ -413,9 +415,9 @@ static void write_many(void *arg)
 	struct crowd *crowd = arg;
 
 	for (uint64_t i = 0; i < crowd->count; i++) {
-		const struct hx_log_field field = HX_LOG_UNSIGNED("i", i);
+		const struct hx_logger_field field = HX_LOGGER_UNSIGNED("i", i);
 
-		hx_log(crowd->log, HX_LOG_INFO, "crowd", &field, 1);
+		hx_logger(crowd->log, HX_LOGGER_INFO, "crowd", &field, 1);
 	}
 }
 
@@ -427,17 +429,17 @@ static void lines_of_many_threads_stay_whole(void **state)
 	struct crowd crowd;
 	uint64_t lines = 0, expected;
 	double begin = scale_seconds();
-	char line[HX_LOG_LINE_MAX];
+	char line[HX_LOGGER_LINE_MAX];
 	size_t used = 0;
 
 	(void)state;
-	pipe_open(&pipe, (struct hx_log_options){.level = HX_LOG_DEBUG});
+	pipe_open(&pipe, (struct hx_logger_options){.level = HX_LOGGER_DEBUG});
 	crowd = (struct crowd){.log = pipe.log, .count = scale_count(200000, 2000)};
 	expected = crowd.count * WRITERS;
 	for (size_t i = 0; i < WRITERS; i++)
 		assert_int_equal(
 			hx_thread_start(&threads[i], write_many, &crowd, "crowd", NULL), HAPAX_OK);
-	while (lines + hx_log_lost(pipe.log) < expected) {
+	while (lines + hx_logger_lost(pipe.log) < expected) {
 		ssize_t size = hx_stream_read(pipe.ends[0], pipe.text, sizeof(pipe.text));
 
 		assert_true(size > 0);
@@ -453,25 +455,25 @@ static void lines_of_many_threads_stay_whole(void **state)
 	}
 	for (size_t i = 0; i < WRITERS; i++)
 		hx_thread_join(&threads[i]);
-	assert_int_equal(lines + hx_log_lost(pipe.log), expected);
+	assert_int_equal(lines + hx_logger_lost(pipe.log), expected);
 	scale_report("log: whole lines of 4 threads", lines, scale_seconds() - begin, true);
 	pipe_close(&pipe);
 }
 
 static void without_memory_there_is_no_log(void **state)
 {
-	struct hx_log_options options = {.level = HX_LOG_INFO};
+	struct hx_logger_options options = {.level = HX_LOGGER_INFO};
 	int64_t live = hx_alloc_live();
-	struct hx_log *log;
+	struct hx_logger *log;
 
 	(void)state;
 	hx_alloc_fail_at(1, 0);
-	assert_int_equal(hx_log_new(2, &options, &log, NULL), HAPAX_ERR_NO_MEMORY);
+	assert_int_equal(hx_logger_new(2, &options, &log, NULL), HAPAX_ERR_NO_MEMORY);
 	hx_alloc_fail_at(0, 0);
 	assert_int_equal(hx_alloc_live(), live);
-	hx_log_close(NULL, 0);
-	assert_false(hx_log_is_journal(2, NULL));
-	assert_false(hx_log_is_journal(2, "1:2"));
+	hx_logger_close(NULL, 0);
+	assert_false(hx_logger_is_journal(2, NULL));
+	assert_false(hx_logger_is_journal(2, "1:2"));
 }
 
 int main(void)

@@ -61,7 +61,7 @@ static void queries_member_by_member(void **state)
 	size_t count = 0;
 
 	(void)state;
-	while (hx_query_next(&query, &name, &value)) {
+	while (hx_percent_query_next(&query, &name, &value)) {
 		assert_true(count < 4);
 		assert_true(hx_bytes_equal(name, hapax_bytes_from_text(expected[count][0])));
 		assert_true(hx_bytes_equal(value, hapax_bytes_from_text(expected[count][1])));

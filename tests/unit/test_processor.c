@@ -778,7 +778,7 @@ static void a_crowd_that_has_gone_leaves_little_behind(void **state)
 		live = hx_alloc_live();
 		for (size_t i = 0; i < COUNT; i++)
 			call_finish_failed(&calls[i], HAPAX_RUN_TRANSIENT, "");
-		/* Each had at least itself, its key, its text and its line. */
+		/* Each had at least itself, its key, its text and its queue. */
 		assert_true(hx_alloc_live() < live - 4 * (COUNT - 5000));
 		assert_int_equal(hapax_processor_tick(c.processor), HAPAX_TIME_NEVER);
 	}

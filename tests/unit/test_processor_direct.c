@@ -111,7 +111,7 @@ static const char *key_name(unsigned number)
 	return names[number];
 }
 
-/* Bytes as text; an end of a line would make two of it. */
+/* Bytes as text; an end of a queue would make two of it. */
 static void write_text(char out[TEXT_SIZE], struct hapax_bytes bytes)
 {
 	(void)snprintf(
@@ -373,23 +373,23 @@ static void end(struct side *side)
 	store_case_done(&side->store);
 }
 
-/* Up to the first line that differs, and that line. */
+/* Up to the first queue that differs, and that queue. */
 static void report(uint64_t seed, const struct side *fast, const struct side *ordinary)
 {
 	enum { LINES_BEFORE = 12 };
-	size_t line = 0, at = 0, from;
+	size_t queue = 0, at = 0, from;
 
 	for (; at < fast->size && fast->trace[at] == ordinary->trace[at]; at++)
 		if (fast->trace[at] == '\n')
-			line = at + 1;
-	from = line;
-	for (unsigned lines = 0; lines < LINES_BEFORE && from > 0; lines++)
+			queue = at + 1;
+	from = queue;
+	for (unsigned queues = 0; queues < LINES_BEFORE && from > 0; queues++)
 		for (from--; from > 0 && fast->trace[from - 1] != '\n';)
 			from--;
 	printf("# seed %llu; HAPAX_TEST_SEED repeats it. Both:\n%.*s# fast:\n%.*s\n# ordinary:\n%.*s\n",
-	       (unsigned long long)seed, (int)(line - from), fast->trace + from,
-	       (int)strcspn(fast->trace + line, "\n"), fast->trace + line,
-	       (int)strcspn(ordinary->trace + line, "\n"), ordinary->trace + line);
+	       (unsigned long long)seed, (int)(queue - from), fast->trace + from,
+	       (int)strcspn(fast->trace + queue, "\n"), fast->trace + queue,
+	       (int)strcspn(ordinary->trace + queue, "\n"), ordinary->trace + queue);
 }
 
 static struct side sides[2];

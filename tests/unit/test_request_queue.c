@@ -61,7 +61,7 @@ static void requests_keep_their_order(void **state)
 		for (struct request *request = hx_request_queue_take(&queue); request != NULL;
 		     request = next) {
 			expect(request, taken++);
-			next = hx_request_next(request);
+			next = hx_request_queue_next(request);
 			hx_request_queue_give_back(&queue, request);
 		}
 		assert_int_equal(taken, pushed);
@@ -122,7 +122,7 @@ static void short_memory_is_told(void **state)
 	for (struct request *item = hx_request_queue_take(&queue), *next; item != NULL;
 	     item = next) {
 		expect(item, taken++);
-		next = hx_request_next(item);
+		next = hx_request_queue_next(item);
 		hx_request_queue_give_back(&queue, item);
 	}
 	assert_int_equal(taken, pushed);
@@ -184,7 +184,7 @@ static void waiter_is_woken(void **state)
 
 			assert_true(who < PUSHERS);
 			expect(request, who << 32 | next_of[who]++);
-			next = hx_request_next(request);
+			next = hx_request_queue_next(request);
 			hx_request_queue_give_back(&crowd.queue, request);
 		}
 	}

@@ -449,7 +449,7 @@ static void a_slow_scan(void **state)
 }
 
 /* Nobody waits for it any more: it ends after the piece that it is at, unless that is half of it. */
-static void a_dropped_errand(void **state)
+static void a_dropped_job(void **state)
 {
 	static const struct {
 		struct hapax_bytes command;
@@ -467,24 +467,24 @@ static void a_dropped_errand(void **state)
 		(void)resp_case_ask(&c, command);
 	}
 	for (size_t i = 0; i < 2; i++) {
-		struct hx_resp_errand *errand;
+		struct hx_resp_job *job;
 
 		(void)hx_resp_session_plan(&c.session, &c.batches[0], walks[i].command);
-		assert_true(hx_resp_session_has_errand(&c.session));
-		errand = c.session.errand;
-		assert_true(hx_resp_errand_run(errand));
-		hx_resp_errand_drop(errand);
-		assert_int_equal(hx_resp_errand_run(errand), walks[i].goes_on);
-		while (walks[i].goes_on && hx_resp_errand_run(errand))
+		assert_true(hx_resp_session_has_job(&c.session));
+		job = c.session.job;
+		assert_true(hx_resp_job_run(job));
+		hx_resp_job_drop(job);
+		assert_int_equal(hx_resp_job_run(job), walks[i].goes_on);
+		while (walks[i].goes_on && hx_resp_job_run(job))
 			;
 		assert_true(
 			hx_resp_session_finish(&c.session, &c.batches[0], &c.batches[1], &c.out));
-		assert_false(hx_resp_session_has_errand(&c.session));
+		assert_false(hx_resp_session_has_job(&c.session));
 	}
 	expect("DBSIZE\r\n", ":0\r\n");
 }
 
-/* An errand that is left over would be run again, and its end taken for that of the next command. */
+/* A job that is left over would be run again, and its end taken for that of the next command. */
 static void a_walk_without_room(void **state)
 {
 	(void)state;
@@ -493,7 +493,7 @@ static void a_walk_without_room(void **state)
 	for (size_t i = 0; i < 2; i++)
 		expect(i == 0 ? "SCAN 0\r\n" : "DBSIZE\r\n",
 		       "-OOM the reply is too large; ask for fewer keys\r\n");
-	assert_false(hx_resp_session_has_errand(&c.session));
+	assert_false(hx_resp_session_has_job(&c.session));
 }
 
 /* ---------------------------------------------------------------- scripts */
@@ -642,7 +642,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(settings_of_a_scope, begin_with_settings, end),
 		cmocka_unit_test_setup_teardown(scan, begin, end),
 		cmocka_unit_test_setup_teardown(a_slow_scan, begin, end),
-		cmocka_unit_test_setup_teardown(a_dropped_errand, begin, end),
+		cmocka_unit_test_setup_teardown(a_dropped_job, begin, end),
 		cmocka_unit_test_setup_teardown(a_walk_without_room, begin, end),
 		cmocka_unit_test_setup_teardown(locks_of_several_keys, begin, end),
 		cmocka_unit_test_setup_teardown(reserving, begin, end),

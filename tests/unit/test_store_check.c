@@ -41,13 +41,13 @@ static void only_what_may_begin_brings_a_scope(void **state)
 		bool begins =
 			type == HAPAX_OP_CLAIM || type == HAPAX_OP_CHECK || type == HAPAX_OP_SET;
 
-		assert_int_equal(hx_check_ops(&stub.base, &op, 1), 1);
+		assert_int_equal(hx_store_check_ops(&stub.base, &op, 1), 1);
 		assert_int_equal(atomic_load(&scopes->count), before + begins);
 		assert_int_equal(op.private_scope, begins ? before : HX_SCOPE_NOWHERE);
 	}
 	/* Once it is there, everybody finds it. */
 	struct hapax_op op = op_of(HAPAX_OP_LOOKUP, "b");
-	assert_int_equal(hx_check_ops(&stub.base, &op, 1), 1);
+	assert_int_equal(hx_store_check_ops(&stub.base, &op, 1), 1);
 	assert_int_equal(op.private_scope, HX_SCOPE_NOWHERE + 1);
 	hapax_store_close(&stub.base);
 }
@@ -61,10 +61,10 @@ static void attempt_id_of_zeros_is_invalid(void **state)
 	(void)state;
 	stub_store_open(&stub, HAPAX_STORE_NO_HOUSEKEEPING);
 	op.attempt_id = zeros;
-	assert_int_equal(hx_check_ops(&stub.base, &op, 1), 0);
+	assert_int_equal(hx_store_check_ops(&stub.base, &op, 1), 0);
 	assert_int_equal(op.status, HAPAX_ERR_INVALID);
 	op.attempt_id = attempt_id;
-	assert_int_equal(hx_check_ops(&stub.base, &op, 1), 1);
+	assert_int_equal(hx_store_check_ops(&stub.base, &op, 1), 1);
 	hapax_store_close(&stub.base);
 }
 
@@ -81,28 +81,28 @@ static void group_is_checked_without_its_refused(void **state)
 		ops[i].flags = i < 2 ? HAPAX_OP_LINKED : 0;
 	}
 	/* Unknown scopes, all of them, but not the same. */
-	assert_int_equal(hx_check_ops(&stub.base, ops, 3), 3);
+	assert_int_equal(hx_store_check_ops(&stub.base, ops, 3), 3);
 	ops[1].key.data = NULL;
-	assert_int_equal(hx_check_ops(&stub.base, ops, 3), 2);
+	assert_int_equal(hx_store_check_ops(&stub.base, ops, 3), 2);
 	ops[0].key.data = NULL;
-	assert_int_equal(hx_check_ops(&stub.base, ops, 3), 1);
+	assert_int_equal(hx_store_check_ops(&stub.base, ops, 3), 1);
 	ops[0].flags |= HAPAX_OP_ALL_OR_NOTHING;
-	assert_int_equal(hx_check_ops(&stub.base, ops, 3), 0);
+	assert_int_equal(hx_store_check_ops(&stub.base, ops, 3), 0);
 	for (int i = 0; i < 3; i++) {
 		ops[i] = op_of(HAPAX_OP_LOOKUP, "same");
 		ops[i].flags = i < 2 ? HAPAX_OP_LINKED : 0;
 	}
-	assert_int_equal(hx_check_ops(&stub.base, ops, 3), 0);
+	assert_int_equal(hx_store_check_ops(&stub.base, ops, 3), 0);
 	hapax_store_close(&stub.base);
 }
 
 static void bytes_need_data_and_bounds(void **state)
 {
 	(void)state;
-	assert_true(hx_check_bytes(hx_bytes(NULL, 0), 0));
-	assert_true(hx_check_bytes(HX_BYTES_LIT("abc"), 3));
-	assert_false(hx_check_bytes(HX_BYTES_LIT("abc"), 2));
-	assert_false(hx_check_bytes(hx_bytes(NULL, 1), 3));
+	assert_true(hx_store_check_bytes(hx_bytes(NULL, 0), 0));
+	assert_true(hx_store_check_bytes(HX_BYTES_LIT("abc"), 3));
+	assert_false(hx_store_check_bytes(HX_BYTES_LIT("abc"), 2));
+	assert_false(hx_store_check_bytes(hx_bytes(NULL, 1), 3));
 }
 
 int main(void)

@@ -34,7 +34,7 @@ static void tell(const struct hapax_record *record, int64_t lease_left_ms, bool 
 
 static void expect(size_t line, const char *text)
 {
-	assert_true(line < story.line_count);
+	assert_true(line < story.link_count);
 	assert_string_equal(story.lines[line], text);
 }
 
@@ -56,7 +56,7 @@ static void an_absent_key_would_be_acquired(void **state)
 {
 	(void)state;
 	tell(NULL, 0, false);
-	assert_int_equal(story.line_count, 1);
+	assert_int_equal(story.link_count, 1);
 	assert_int_equal(story.action_count, 0);
 	assert_int_equal(story.next, HAPAX_OUTCOME_ACQUIRED);
 }
@@ -147,7 +147,7 @@ static void sentences_beyond_the_last_are_left_away(void **state)
 	assert_int_equal(story.next, HAPAX_OUTCOME_PARKED);
 	for (int i = 0; i < 2 * HX_STORY_LINES_MAX; i++)
 		hx_story_add(&story, "%d", i);
-	assert_int_equal(story.line_count, HX_STORY_LINES_MAX);
+	assert_int_equal(story.link_count, HX_STORY_LINES_MAX);
 	expect(3, "0");
 }
 

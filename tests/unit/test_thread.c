@@ -443,13 +443,13 @@ static void cpus_are_those_we_may_use(void **state)
 	int cpu = sched_getcpu();
 
 	(void)state;
-	assert_true(hx_cpu_count() >= 1);
+	assert_true(hx_thread_cpu_count() >= 1);
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
-	assert_int_equal(hx_cpu_count(), CPU_COUNT(&before));
+	assert_int_equal(hx_thread_cpu_count(), CPU_COUNT(&before));
 	CPU_ZERO(&one);
 	CPU_SET((size_t)cpu, &one);
 	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
-	assert_int_equal(hx_cpu_count(), 1);
+	assert_int_equal(hx_thread_cpu_count(), 1);
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 

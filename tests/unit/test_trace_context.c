@@ -59,7 +59,8 @@ static void what_is_a_traceparent(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct hx_trace_context context;
-		bool is_read = hx_traceparent_read(hapax_bytes_from_text(table[i].text), &context);
+		bool is_read =
+			hx_trace_context_read(hapax_bytes_from_text(table[i].text), &context);
 
 		if (is_read != (table[i].flags >= 0))
 			fail_msg("'%s' is %s", table[i].text, is_read ? "taken" : "refused");
@@ -75,12 +76,12 @@ static void it_is_written_as_it_was_read(void **state)
 	char out[HX_TRACEPARENT_SIZE];
 
 	(void)state;
-	assert_true(hx_traceparent_read(hapax_bytes_from_text(text), &context));
+	assert_true(hx_trace_context_read(hapax_bytes_from_text(text), &context));
 	assert_int_equal(context.trace_id[0], 0x0a);
 	assert_int_equal(context.trace_id[15], 0x9c);
 	assert_int_equal(context.span_id[0], 0xb7);
 	assert_int_equal(context.span_id[7], 0x31);
-	hx_traceparent_write(&context, out);
+	hx_trace_context_write(&context, out);
 	assert_memory_equal(out, text, HX_TRACEPARENT_SIZE);
 }
 
@@ -94,7 +95,7 @@ static void what_is_none_changes_nothing(void **state)
 	memset(&context, 0x5a, sizeof(context));
 	before = context;
 	assert_false(
-		hx_traceparent_read(HX_BYTES_LIT("00-" TRACE "-0000000000000000-01"), &context));
+		hx_trace_context_read(HX_BYTES_LIT("00-" TRACE "-0000000000000000-01"), &context));
 	assert_memory_equal(&context, &before, sizeof(context));
 }
 
@@ -126,7 +127,7 @@ static void what_is_a_tracestate(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		int members = hx_tracestate_members(hapax_bytes_from_text(table[i].text));
+		int members = hx_trace_context_members(hapax_bytes_from_text(table[i].text));
 
 		if (members != table[i].members)
 			fail_msg("'%s' has %d members", table[i].text, members);
@@ -141,16 +142,16 @@ static void a_tracestate_has_bounds(void **state)
 	(void)state;
 	for (int i = 0; i < HX_TRACESTATE_MEMBERS_MAX; i++)
 		size += (size_t)snprintf(text + size, sizeof(text) - size, "k%d=1,", i);
-	assert_int_equal(hx_tracestate_members(hx_bytes(text, size)), HX_TRACESTATE_MEMBERS_MAX);
+	assert_int_equal(hx_trace_context_members(hx_bytes(text, size)), HX_TRACESTATE_MEMBERS_MAX);
 	size += (size_t)snprintf(text + size, sizeof(text) - size, "more=1");
-	assert_int_equal(hx_tracestate_members(hx_bytes(text, size)), -1);
+	assert_int_equal(hx_trace_context_members(hx_bytes(text, size)), -1);
 	memset(text, 'a', sizeof(text));
 	text[256] = '=';
-	assert_int_equal(hx_tracestate_members(hx_bytes(text, 256 + 1 + 256)), 1);
-	assert_int_equal(hx_tracestate_members(hx_bytes(text, 256 + 1 + 257)), -1);
+	assert_int_equal(hx_trace_context_members(hx_bytes(text, 256 + 1 + 256)), 1);
+	assert_int_equal(hx_trace_context_members(hx_bytes(text, 256 + 1 + 257)), -1);
 	text[257] = '=';
 	text[256] = 'a';
-	assert_int_equal(hx_tracestate_members(hx_bytes(text, 259)), -1);
+	assert_int_equal(hx_trace_context_members(hx_bytes(text, 259)), -1);
 }
 
 int main(void)

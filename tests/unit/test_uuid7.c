@@ -29,11 +29,11 @@ static void rfc_example(void **state)
 	int64_t ms;
 
 	(void)state;
-	assert_true(hx_uuid_parse(HX_BYTES_LIT("017F22E2-79B0-7CC3-98C4-DC0C0C07398F"), uuid));
+	assert_true(hx_uuid7_parse(HX_BYTES_LIT("017F22E2-79B0-7CC3-98C4-DC0C0C07398F"), uuid));
 	assert_memory_equal(uuid, expected, sizeof(uuid));
 	assert_true(hx_uuid7_time_ms(uuid, &ms));
 	assert_int_equal(ms, INT64_C(1645557742000));
-	hx_uuid_format(uuid, text);
+	hx_uuid7_format(uuid, text);
 	assert_string_equal(text, sample);
 }
 
@@ -163,7 +163,7 @@ static void other_versions_have_no_time(void **state)
 	int64_t ms = 77;
 
 	(void)state;
-	assert_true(hx_uuid_pack(sample, uuid));
+	assert_true(hx_uuid7_pack(sample, uuid));
 	for (int version = 0; version < 16; version++) {
 		uuid[6] = (unsigned char)(version << 4 | 0x0c);
 		if (version != 7)
@@ -186,16 +186,16 @@ static bool pack_all(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UU
 
 	memset(before, 0x5a, sizeof(before));
 	memcpy(scalar, before, sizeof(before));
-	packed = hx_uuid_pack_scalar(text, scalar);
+	packed = hx_uuid7_pack_scalar(text, scalar);
 	if (!packed)
 		assert_memory_equal(scalar, before, sizeof(before));
 
 	memcpy(other, before, sizeof(before));
-	assert_int_equal(hx_uuid_pack(text, other), packed);
+	assert_int_equal(hx_uuid7_pack(text, other), packed);
 	assert_memory_equal(other, scalar, sizeof(scalar));
-	if (hx_uuid_pack_x86_usable()) {
+	if (hx_uuid7_pack_x86_usable()) {
 		memcpy(other, before, sizeof(before));
-		assert_int_equal(hx_uuid_pack_x86(text, other), packed);
+		assert_int_equal(hx_uuid7_pack_x86(text, other), packed);
 		assert_memory_equal(other, scalar, sizeof(scalar));
 	}
 	memcpy(out, scalar, sizeof(scalar));
@@ -211,7 +211,7 @@ static void pack_and_unpack_are_inverse(void **state)
 	text[0] = text[HX_UUID_TEXT_SIZE + 1] = '#';
 	for (int i = 0; i < 10000; i++) {
 		hx_random_bytes(uuid, sizeof(uuid));
-		hx_uuid_unpack(uuid, text + 1);
+		hx_uuid7_unpack(uuid, text + 1);
 		assert_true(pack_all(text + 1, back));
 		assert_memory_equal(back, uuid, sizeof(uuid));
 	}
@@ -235,7 +235,7 @@ static void pack_takes_only_what_unpack_gives(void **state)
 			text[place] = (char)byte;
 			assert_int_equal(pack_all(text, uuid), is_hyphen ? byte == '-' : is_digit);
 			if (is_hyphen ? byte == '-' : is_digit) {
-				hx_uuid_unpack(uuid, back);
+				hx_uuid7_unpack(uuid, back);
 				assert_memory_equal(text, back, sizeof(text));
 			}
 		}
@@ -274,12 +274,12 @@ static void parse_is_strict_but_for_case(void **state)
 	unsigned char uuid[HX_UUID_SIZE], mixed[HX_UUID_SIZE];
 
 	(void)state;
-	assert_true(hx_uuid_parse(hapax_bytes_from_text(sample), uuid));
-	assert_true(hx_uuid_parse(HX_BYTES_LIT("017f22E2-79b0-7Cc3-98c4-dC0C0c07398F"), mixed));
+	assert_true(hx_uuid7_parse(hapax_bytes_from_text(sample), uuid));
+	assert_true(hx_uuid7_parse(HX_BYTES_LIT("017f22E2-79b0-7Cc3-98c4-dC0C0c07398F"), mixed));
 	assert_memory_equal(uuid, mixed, sizeof(uuid));
 	memset(mixed, 0x5a, sizeof(mixed));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		assert_false(hx_uuid_parse(hapax_bytes_from_text(wrong[i]), mixed));
+		assert_false(hx_uuid7_parse(hapax_bytes_from_text(wrong[i]), mixed));
 	for (size_t i = 0; i < sizeof(mixed); i++)
 		assert_int_equal(mixed[i], 0x5a);
 }

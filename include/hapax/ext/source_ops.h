@@ -56,7 +56,7 @@ struct hapax_message {
 	size_t header_count;
 	int64_t time_ms; /* when it was sent, or HAPAX_TIME_UNKNOWN */
 	unsigned flags;  /* enum hapax_message_flags */
-	void *private_intake;
+	void *private_in_flight;
 };
 
 /* A message for somebody else: a dead letter, a duplicate that is diverted. */

@@ -70,39 +70,39 @@ typedef enum hapax_status hapax_store_count_fn(
 	struct hapax_store *store, const struct hapax_counters *rows, size_t count,
 	struct hapax_error *err);
 
-enum hapax_bracket {
-	HAPAX_BRACKET_BEGIN = 1,
-	HAPAX_BRACKET_KEEP = 2,
-	HAPAX_BRACKET_UNDO = 3,
-	HAPAX_BRACKET_HANDLER = 4,
-	HAPAX_BRACKET_LAST = 5,
+enum hapax_savepoint {
+	HAPAX_SAVEPOINT_BEGIN = 1,
+	HAPAX_SAVEPOINT_KEEP = 2,
+	HAPAX_SAVEPOINT_UNDO = 3,
+	HAPAX_SAVEPOINT_HANDLER = 4,
+	HAPAX_SAVEPOINT_LAST = 5,
 };
 
 /*
  * A part of the caller's transaction that can be undone by itself, the operations in it
- * included; for stores with HAPAX_STORE_TRANSACTIONS. Brackets nest; the store knows how
+ * included; for stores with HAPAX_STORE_TRANSACTIONS. Savepoints nest; the store knows how
  * deep it is. Every BEGIN and HANDLER that returned HAPAX_OK is ended once, by KEEP or UNDO.
  * A BEGIN stands outside or in a HANDLER, and a HANDLER in a BEGIN: only in a HANDLER, or
  * outside, does the caller use the connection. So a store may put off what BEGIN and the end of a
- * HANDLER ask of its server until the next operation, or the next bracket.
+ * HANDLER ask of its server until the next operation, or the next savepoint.
  *
  * BEGIN makes a savepoint; where no transaction is open it begins one, with the lock
  * that writing needs, and waits for that as long as an operation would. KEEP releases
  * the savepoint, or commits what BEGIN began. UNDO takes everything since BEGIN back; in
  * PostgreSQL that also mends a transaction in which a statement failed. LAST says that the
- * next submit is the last one of this bracket, which is to be kept if all of it is applied,
- * and undone otherwise; so the store may end the bracket along with it. The KEEP or
+ * next submit is the last one of this savepoint, which is to be kept if all of it is applied,
+ * and undone otherwise; so the store may end the savepoint along with it. The KEEP or
  * UNDO that follows tells how that went.
  *
- * A KEEP that fails has ended the bracket as UNDO does, unless it is UNCERTAIN: the
+ * A KEEP that fails has ended the savepoint as UNDO does, unless it is UNCERTAIN: the
  * answer to the commit was lost. INVALID: the caller left it in a state that cannot be
  * kept (SQLite: a statement in progress). HANDLER: the caller's changes break a
- * constraint that is checked at the commit. FAILED: the bracket is not there any more,
+ * constraint that is checked at the commit. FAILED: the savepoint is not there any more,
  * because somebody else ended the transaction. Then nothing is touched, and the store is
  * latched: a token of what was rolled back may be another's by now.
  */
-typedef enum hapax_status hapax_store_bracket_fn(
-	struct hapax_store *store, enum hapax_bracket bracket, struct hapax_error *err);
+typedef enum hapax_status hapax_store_savepoint_fn(
+	struct hapax_store *store, enum hapax_savepoint savepoint, struct hapax_error *err);
 
 /* As hapax_store_guarantee(). Does not block. Threads: any. */
 typedef void hapax_store_guarantee_fn(struct hapax_store *store, char *ret_text, size_t size);
@@ -121,18 +121,18 @@ typedef void hapax_store_watch_fn(struct hapax_store *store);
 typedef void hapax_store_close_fn(struct hapax_store *store);
 
 struct hapax_store_ops {
-	unsigned version;                /* HAPAX_STORE_OPS_VERSION; new operations go at the end */
-	const char *name;                /* as in store URLs, metrics and logs */
-	unsigned capabilities;           /* enum hapax_store_capability */
-	hapax_store_submit_fn *submit;   /* required */
-	hapax_store_scan_fn *scan;       /* required */
-	hapax_store_stats_fn *stats;     /* required */
-	hapax_store_sweep_fn *sweep;     /* required */
-	hapax_store_close_fn *close;     /* required */
-	hapax_store_count_fn *count;     /* NULL: counters live in this process only */
-	int is_synchronous;              /* every submit completes before it returns */
-	hapax_store_run_fn *run;         /* NULL: submit and wait */
-	hapax_store_bracket_fn *bracket; /* NULL: hapax_tx_process() is not for it */
+	unsigned version;              /* HAPAX_STORE_OPS_VERSION; new operations go at the end */
+	const char *name;              /* as in store URLs, metrics and logs */
+	unsigned capabilities;         /* enum hapax_store_capability */
+	hapax_store_submit_fn *submit; /* required */
+	hapax_store_scan_fn *scan;     /* required */
+	hapax_store_stats_fn *stats;   /* required */
+	hapax_store_sweep_fn *sweep;   /* required */
+	hapax_store_close_fn *close;   /* required */
+	hapax_store_count_fn *count;   /* NULL: counters live in this process only */
+	int is_synchronous;            /* every submit completes before it returns */
+	hapax_store_run_fn *run;       /* NULL: submit and wait */
+	hapax_store_savepoint_fn *savepoint; /* NULL: hapax_tx_process() is not for it */
 	hapax_store_guarantee_fn *guarantee; /* NULL: as the capabilities say */
 	hapax_store_files_fn *files;         /* NULL: it has no segments */
 	hapax_store_watch_fn *watch;         /* NULL: nothing is ever announced */

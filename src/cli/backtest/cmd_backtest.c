@@ -145,7 +145,7 @@ static enum hapax_status test_line(
 {
 	enum hx_backtest_decision decisions[2] = {HX_BACKTEST_RUN, HX_BACKTEST_RUN};
 	struct hapax_event event;
-	enum hapax_status status = hx_event_read(&tester->reader, line, &event, err);
+	enum hapax_status status = hx_event_reader_read(&tester->reader, line, &event, err);
 
 	if (status == HAPAX_OK)
 		status = check_json(tester, &event, err);
@@ -275,7 +275,7 @@ static int setup(struct tester *tester)
 	return code;
 }
 
-static int run(struct hx_invocation *inv)
+static int run_backtest(struct hx_invocation *inv)
 {
 	static struct tester tester; /* too large for a stack */
 	const struct hx_options *given = &inv->options;
@@ -340,5 +340,5 @@ const struct command hx_cmd_backtest = {
 	.options = options,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_backtest,
 };

@@ -403,7 +403,7 @@ static int work(struct consume *consume)
 	return has_begun(consume, &stats) ? HX_EXIT_OK : HX_EXIT_STORE;
 }
 
-static int run(struct hx_invocation *inv)
+static int run_consume(struct hx_invocation *inv)
 {
 	struct consume *consume = hx_alloc_zero(1, sizeof(*consume));
 	struct hapax_error err;
@@ -492,5 +492,5 @@ const struct command hx_cmd_consume = {
 	.options = options,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_consume,
 };

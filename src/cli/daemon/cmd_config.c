@@ -313,7 +313,7 @@ static const struct {
 	{"token", "token [--name NAME] [--role ROLE] [--tenant TENANT]", 0, run_token},
 };
 
-static int run(struct hx_invocation *inv)
+static int run_config(struct hx_invocation *inv)
 {
 	const char *name = inv->options.operands[0];
 
@@ -368,5 +368,5 @@ const struct command hx_cmd_config = {
 	.options = options,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_config,
 };

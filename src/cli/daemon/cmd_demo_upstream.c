@@ -309,7 +309,7 @@ static int serve(
 	return code;
 }
 
-static int run(struct hx_invocation *inv)
+static int run_demo_upstream(struct hx_invocation *inv)
 {
 	struct upstream *upstream = hx_alloc_zero(1, sizeof(*upstream));
 	struct hx_address address = {.size = 0};
@@ -349,5 +349,5 @@ const struct command hx_cmd_demo_upstream = {
 	.options = options,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_demo_upstream,
 };

@@ -134,7 +134,7 @@ static int serve(struct hx_invocation *inv, const struct hx_config_source *sourc
 	_exit(code);
 }
 
-static int run(struct hx_invocation *inv)
+static int run_serve(struct hx_invocation *inv)
 {
 	const struct hx_option_value *file = hx_options_get(&inv->options, OPTION_CONFIG);
 	struct hx_config_option settings[NAME_COUNT];
@@ -187,5 +187,5 @@ const struct command hx_cmd_serve = {
 	.options = options,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_serve,
 };

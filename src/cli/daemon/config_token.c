@@ -105,10 +105,10 @@ int hx_config_token(
 {
 	char token[TOKEN_SIZE];
 	char digits[2 * HX_SHA256_SIZE + 1];
-	int code = check(inv, "--name", name, hx_check_name);
+	int code = check(inv, "--name", name, hx_config_check_name);
 
 	if (code == HX_EXIT_OK && tenant != NULL)
-		code = check(inv, "--tenant", tenant, hx_check_scope_part);
+		code = check(inv, "--tenant", tenant, hx_config_check_scope_part);
 	if (code != HX_EXIT_OK)
 		return code;
 	make_token(token);

@@ -101,7 +101,7 @@ int hx_command_run(const struct command *command, int argc, char **argv)
 		const struct command *refined =
 			command->refine == NULL ? NULL : command->refine(&inv.options);
 
-		hx_help_command(&inv.out, refined == NULL ? command : refined);
+		hx_cmd_help_command(&inv.out, refined == NULL ? command : refined);
 		return hx_out_finish(&inv.out, command->name, HX_EXIT_OK);
 	}
 	if (code == HX_EXIT_OK)

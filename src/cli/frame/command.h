@@ -62,7 +62,7 @@ struct command {
 	const char *summary;     /* for the list of commands: lower case, no full stop */
 	const char *usage;       /* what follows the name: operands in capitals */
 	const char *description; /* sentences in lines of at most 80 columns; NULL: none */
-	command_list_fn *list;   /* prints a list after it, of hx_help_item(); NULL: none */
+	command_list_fn *list;   /* prints a list after it, of hx_cmd_help_item(); NULL: none */
 	unsigned flags;          /* enum command_flags */
 	size_t operands_min;
 	size_t operands_max;
@@ -115,10 +115,10 @@ int hx_command_unknown(const char *name);
 int hx_command_run(const struct command *command, int argc, char **argv);
 
 /* What `hapax help` prints: everything, or one command. */
-void hx_help_overview(struct hx_out *out);
-void hx_help_command(struct hx_out *out, const struct command *command);
+void hx_cmd_help_overview(struct hx_out *out);
+void hx_cmd_help_command(struct hx_out *out, const struct command *command);
 
 /* A line of a list in two columns. */
-void hx_help_item(struct hx_out *out, const char *name, const char *summary);
+void hx_cmd_help_item(struct hx_out *out, const char *name, const char *summary);
 
 #endif

@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 		return argc > 1 && is_wrapper(argv[1]) ? HX_EXIT_WRAPPER : code;
 	if (argc < 2) {
 		hx_out_init(&err, stderr);
-		hx_help_overview(&err);
+		hx_cmd_help_overview(&err);
 		return HX_EXIT_USAGE;
 	}
 	if (argv[1][0] == '-')

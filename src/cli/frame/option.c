@@ -107,7 +107,8 @@ static int read_count(const struct parser *parser, struct hx_option_value *value
 }
 
 /* text is NULL for a flag. */
-static int keep(const struct parser *parser, const struct hx_option *option, const char *text)
+static int option_keep(
+	const struct parser *parser, const struct hx_option *option, const char *text)
 {
 	struct hx_options *options = parser->options;
 	struct hx_option_value *value;
@@ -133,7 +134,7 @@ static int keep_next(struct parser *parser, const struct hx_option *option)
 	if (parser->index == parser->argc)
 		return hx_report_usage(
 			parser->command, "--%s needs a value: %s", option->name, option->value);
-	return keep(parser, option, parser->argv[parser->index++]);
+	return option_keep(parser, option, parser->argv[parser->index++]);
 }
 
 static int read_long(struct parser *parser, const char *argument)
@@ -153,11 +154,11 @@ static int read_long(struct parser *parser, const char *argument)
 		if (value != NULL)
 			return hx_report_usage(
 				parser->command, "--%s takes no value", option->name);
-		return keep(parser, option, NULL);
+		return option_keep(parser, option, NULL);
 	}
 	if (option->kind == HX_OPTION_MAYBE)
-		return keep(parser, option, value);
-	return value != NULL ? keep(parser, option, value) : keep_next(parser, option);
+		return option_keep(parser, option, value);
+	return value != NULL ? option_keep(parser, option, value) : keep_next(parser, option);
 }
 
 /* One or several letters; the first that takes a value takes the rest. */
@@ -180,9 +181,9 @@ static int read_letters(struct parser *parser, const char *letters)
 			return HX_EXIT_USAGE;
 		}
 		if (option->kind == HX_OPTION_FLAG || option->kind == HX_OPTION_MAYBE)
-			code = keep(parser, option, NULL);
+			code = option_keep(parser, option, NULL);
 		else if (letters[1] != '\0')
-			return keep(parser, option, letters + 1);
+			return option_keep(parser, option, letters + 1);
 		else
 			return keep_next(parser, option);
 	}

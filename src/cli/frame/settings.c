@@ -305,7 +305,7 @@ static int make_default_folder(const char *command, const char *url)
 	assert(slash != NULL && slash > file);
 	memcpy(path, file, (size_t)(slash - file));
 	path[slash - file] = '\0';
-	if (hx_dir_make_all(hx_io_system(), path, 0700, &err) != HAPAX_OK) {
+	if (hx_io_make_folders(hx_io_system(), path, 0700, &err) != HAPAX_OK) {
 		/* Whatever the reason, there is no store. */
 		(void)hx_report_error(command, &err);
 		hx_report_hint("%s", name_another);

@@ -265,7 +265,7 @@ static void take_time(struct hapax_event *event)
 	}
 }
 
-enum hapax_status hx_event_read(
+enum hapax_status hx_event_reader_read(
 	struct hx_event_reader *reader, struct hapax_bytes text, struct hapax_event *ret,
 	struct hapax_error *err)
 {

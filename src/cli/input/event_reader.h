@@ -36,7 +36,7 @@ void hx_event_reader_done(struct hx_event_reader *reader);
  * Make *ret of text; it points into text and reader, until the next call. INVALID:
  * text is not such an event.
  */
-enum hapax_status hx_event_read(
+enum hapax_status hx_event_reader_read(
 	struct hx_event_reader *reader, struct hapax_bytes text, struct hapax_event *ret,
 	struct hapax_error *err);
 

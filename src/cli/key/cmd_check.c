@@ -21,19 +21,19 @@ static int print(struct hx_invocation *inv, struct hapax_store *store, struct ha
 	bool is_first = op->outcome == HAPAX_OUTCOME_ACQUIRED;
 
 	if (inv->settings.format == HX_FORMAT_JSON) {
-		hx_outcome_json(&inv->out, op);
+		hx_outcome_out_json(&inv->out, op);
 	} else if (is_first) {
 		hx_out_coloured(&inv->out, HX_COLOUR_GREEN, "first");
 		hx_out_text(&inv->out, "\n");
 	} else {
-		hx_outcome_text(&inv->out, op, hx_settings_now_ms(store));
+		hx_outcome_out_text(&inv->out, op, hx_settings_now_ms(store));
 	}
 	if (is_first)
 		hx_settings_tidy(store);
-	return hx_outcome_exit(op->outcome);
+	return hx_outcome_out_exit(op->outcome);
 }
 
-static int run(struct hx_invocation *inv)
+static int run_check(struct hx_invocation *inv)
 {
 	const struct hx_option_value *payload = hx_options_get(&inv->options, OPTION_PAYLOAD);
 	unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE];
@@ -88,5 +88,5 @@ const struct command hx_cmd_check = {
 	.options = options,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_check,
 };

@@ -34,18 +34,18 @@ static int print(struct hx_invocation *inv, struct hapax_store *store, struct ha
 	bool is_acquired = op->outcome == HAPAX_OUTCOME_ACQUIRED;
 
 	if (inv->settings.format == HX_FORMAT_JSON)
-		hx_outcome_json(&inv->out, op);
+		hx_outcome_out_json(&inv->out, op);
 	else if (is_acquired)
 		/* Nothing but the token: token=$(hapax claim KEY). */
 		hx_out_printf(&inv->out, "%" PRIu64 "\n", op->token);
 	else
-		hx_outcome_text(&inv->out, op, hx_settings_now_ms(store));
+		hx_outcome_out_text(&inv->out, op, hx_settings_now_ms(store));
 	if (is_acquired)
 		hx_settings_tidy(store);
-	return hx_outcome_exit(op->outcome);
+	return hx_outcome_out_exit(op->outcome);
 }
 
-static int run(struct hx_invocation *inv)
+static int run_claim(struct hx_invocation *inv)
 {
 	const struct hx_option_value *lease = hx_options_get(&inv->options, OPTION_LEASE);
 	const struct hx_option_value *on_lapse = hx_options_get(&inv->options, OPTION_ON_LAPSE);
@@ -115,5 +115,5 @@ const struct command hx_cmd_claim = {
 	.options = options,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_claim,
 };

@@ -14,7 +14,7 @@
 #include "wire/record/story.h"
 
 /* What only this host knows. */
-static void tell_lock(struct hx_story *story, enum hx_run_lock_state lock)
+static void tell_lock(struct hx_story *story, enum hx_cmd_run_lock_state lock)
 {
 	if (lock == HX_RUN_LOCK_HELD)
 		hx_story_add(
@@ -77,7 +77,7 @@ static void print_text(
 	hx_out_text(out, " is ");
 	hx_out_coloured(out, hx_record_out_colour(state), hapax_state_name(state));
 	hx_out_text(out, ".\n");
-	for (size_t i = 0; i < story->line_count; i++) {
+	for (size_t i = 0; i < story->link_count; i++) {
 		hx_out_escaped(out, hapax_bytes_from_text(story->lines[i]));
 		hx_out_text(out, "\n");
 	}
@@ -100,7 +100,7 @@ static void print_json(
 	hx_json_write_text(&json, "state", hapax_state_name(state));
 	hx_json_write_text(&json, "next_claim", hapax_outcome_name(story->next));
 	hx_json_write_begin(&json, "explanation", '[');
-	for (size_t i = 0; i < story->line_count; i++)
+	for (size_t i = 0; i < story->link_count; i++)
 		hx_json_write_any(&json, NULL, hapax_bytes_from_text(story->lines[i]));
 	hx_json_write_end(&json, ']');
 	hx_json_write_end(&json, '}');
@@ -108,8 +108,8 @@ static void print_json(
 
 static int explain(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op)
 {
-	static struct hx_run_folders folders; /* too large for a stack */
-	static struct hx_run_lock lock;
+	static struct hx_cmd_run_folders folders; /* too large for a stack */
+	static struct hx_cmd_run_lock lock;
 	static struct hx_story story;
 
 	story = (struct hx_story){
@@ -119,11 +119,12 @@ static int explain(struct hx_invocation *inv, struct hapax_store *store, struct 
 		.now_ms = hx_settings_now_ms(store),
 	};
 	hx_story_tell(&story);
-	hx_run_folders_find(&folders);
-	hx_run_lock_init(
+	hx_cmd_run_folders_find(&folders);
+	hx_cmd_run_lock_init(
 		&lock, &folders,
-		&(struct hx_run_lock_key){inv->settings.store_url, op->tenant, op->group, op->key});
-	tell_lock(&story, hx_run_lock_probe(&lock, story.record));
+		&(struct hx_cmd_run_lock_key){
+			inv->settings.store_url, op->tenant, op->group, op->key});
+	tell_lock(&story, hx_cmd_run_lock_probe(&lock, story.record));
 	if (inv->settings.format == HX_FORMAT_JSON)
 		print_json(inv, &story, op);
 	else
@@ -131,7 +132,7 @@ static int explain(struct hx_invocation *inv, struct hapax_store *store, struct 
 	return story.record != NULL ? HX_EXIT_OK : HX_EXIT_NO;
 }
 
-static int run(struct hx_invocation *inv)
+static int run_explain(struct hx_invocation *inv)
 {
 	struct hapax_op op;
 	int code = hx_key_command_init(inv, HAPAX_OP_LOOKUP, &op);
@@ -164,5 +165,5 @@ const struct command hx_cmd_explain = {
 	.operands_max = 1,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_explain,
 };

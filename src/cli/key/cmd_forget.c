@@ -71,7 +71,7 @@ static int print(struct hx_invocation *inv, struct hapax_store *store, struct ha
 	return HX_EXIT_BUSY;
 }
 
-static int run(struct hx_invocation *inv)
+static int run_forget(struct hx_invocation *inv)
 {
 	struct hapax_op op;
 	int code = hx_key_command_init(inv, HAPAX_OP_FORGET, &op);
@@ -106,5 +106,5 @@ const struct command hx_cmd_forget = {
 	.options = options,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_forget,
 };

@@ -155,7 +155,7 @@ static int print(struct hx_invocation *inv, struct hapax_store *store, struct ha
 	return is_found ? HX_EXIT_OK : HX_EXIT_NO;
 }
 
-static int run(struct hx_invocation *inv)
+static int run_lookup(struct hx_invocation *inv)
 {
 	struct hapax_op op;
 	int code = hx_key_command_init(inv, HAPAX_OP_LOOKUP, &op);
@@ -185,5 +185,5 @@ const struct command hx_cmd_lookup = {
 	.operands_max = 1,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_lookup,
 };

@@ -44,15 +44,16 @@ static int check_options(const struct hx_invocation *inv)
 }
 
 /* The key's lock on this host. */
-static struct hx_run_lock *lock_of(const struct hx_invocation *inv, const struct hapax_op *op)
+static struct hx_cmd_run_lock *lock_of(const struct hx_invocation *inv, const struct hapax_op *op)
 {
-	static struct hx_run_folders folders; /* too large for a stack */
-	static struct hx_run_lock lock;
+	static struct hx_cmd_run_folders folders; /* too large for a stack */
+	static struct hx_cmd_run_lock lock;
 
-	hx_run_folders_find(&folders);
-	hx_run_lock_init(
+	hx_cmd_run_folders_find(&folders);
+	hx_cmd_run_lock_init(
 		&lock, &folders,
-		&(struct hx_run_lock_key){inv->settings.store_url, op->tenant, op->group, op->key});
+		&(struct hx_cmd_run_lock_key){
+			inv->settings.store_url, op->tenant, op->group, op->key});
 	return &lock;
 }
 
@@ -67,7 +68,7 @@ static bool is_alive(const struct hx_invocation *inv, const struct hapax_op *fou
 			inv->command->name,
 			"'%s' is claimed, its lease ends in %s; nothing was changed",
 			inv->options.operands[0], span);
-	} else if (hx_run_lock_probe(lock_of(inv, found), found->record) == HX_RUN_LOCK_HELD) {
+	} else if (hx_cmd_run_lock_probe(lock_of(inv, found), found->record) == HX_RUN_LOCK_HELD) {
 		hx_report(
 			inv->command->name,
 			"a command of '%s' is alive on this host; nothing was changed",
@@ -109,14 +110,14 @@ static int resolve(
 		.result = result,
 		.error = hapax_bytes_from_text("resolved: to be tried again"),
 	};
-	code = hx_key_command_apply(inv, store, op, hx_token_answer);
+	code = hx_key_command_apply(inv, store, op, hx_cmd_token_answer);
 	/* Else the next run would go on waiting for whoever holds the lock. */
 	if (code == HX_EXIT_OK && op->type == HAPAX_OP_RELEASE && is_given(inv, OPTION_FORCE))
-		hx_run_lock_break(lock_of(inv, op));
+		hx_cmd_run_lock_break(lock_of(inv, op));
 	return code;
 }
 
-static int run(struct hx_invocation *inv)
+static int run_resolve(struct hx_invocation *inv)
 {
 	const struct hx_option_value *path = hx_options_get(&inv->options, OPTION_RESULT);
 	struct hx_result_file file = {.input = {.file = -1}};
@@ -171,5 +172,5 @@ const struct command hx_cmd_resolve = {
 	.options = options,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_resolve,
 };

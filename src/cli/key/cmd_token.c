@@ -153,7 +153,7 @@ static int answer_fenced(
 	return HX_EXIT_FENCED;
 }
 
-int hx_token_answer(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op)
+int hx_cmd_token_answer(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op)
 {
 	if (op->status == HAPAX_ERR_FENCED)
 		return answer_fenced(inv, store, op);
@@ -176,7 +176,7 @@ static enum hapax_op_type type_of(const struct command *command)
 }
 
 /* An option that the command does not take was not given. */
-static int run(struct hx_invocation *inv)
+static int run_token(struct hx_invocation *inv)
 {
 	const struct hx_option_value *lease = hx_options_get(&inv->options, OPTION_LEASE);
 	const struct hx_option_value *path = hx_options_get(&inv->options, OPTION_RESULT);
@@ -200,7 +200,7 @@ static int run(struct hx_invocation *inv)
 	}
 	op.error = hapax_bytes_from_text(error != NULL ? error->text : NULL);
 	if (code == HX_EXIT_OK)
-		code = hx_key_command_run(inv, HX_OPEN_EXISTING, &op, hx_token_answer);
+		code = hx_key_command_run(inv, HX_OPEN_EXISTING, &op, hx_cmd_token_answer);
 	hx_result_file_close(&file);
 	return code;
 }
@@ -242,7 +242,7 @@ const struct command hx_cmd_renew = {
 	.options = renew_options,
 	.exits = renew_exits,
 	.examples = renew_examples,
-	.run = run,
+	.run = run_token,
 };
 
 static const struct hx_option complete_options[] = {
@@ -282,7 +282,7 @@ const struct command hx_cmd_complete = {
 	.options = complete_options,
 	.exits = complete_exits,
 	.examples = complete_examples,
-	.run = run,
+	.run = run_token,
 };
 
 static const struct hx_option release_options[] = {
@@ -318,7 +318,7 @@ const struct command hx_cmd_release = {
 	.options = release_options,
 	.exits = release_exits,
 	.examples = release_examples,
-	.run = run,
+	.run = run_token,
 };
 
 static const struct hx_option park_options[] = {
@@ -355,5 +355,5 @@ const struct command hx_cmd_park = {
 	.options = park_options,
 	.exits = park_exits,
 	.examples = park_examples,
-	.run = run,
+	.run = run_token,
 };

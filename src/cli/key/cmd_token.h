@@ -8,6 +8,6 @@
 #include "cli/frame/key_command.h"
 
 /* Print the record's new state, or why op was fenced: a lookup tells. Returns the exit code. */
-hx_key_command_fn hx_token_answer;
+hx_key_command_fn hx_cmd_token_answer;
 
 #endif

@@ -111,7 +111,7 @@ static void print_summary_json(
 	struct hx_json_write *json = &checker->json;
 	char uuid[HX_UUID_TEXT_SIZE + 1];
 
-	hx_uuid_format(fsck->uuid, uuid);
+	hx_uuid7_format(fsck->uuid, uuid);
 	hx_json_write_end(json, ']');
 	hx_json_write_text(json, "verdict", verdict_of(status, fsck));
 	hx_json_write_text(json, "uuid", uuid);
@@ -204,7 +204,7 @@ static int check_options(const struct hx_invocation *inv, bool *ret_repair)
 	return HX_EXIT_USAGE;
 }
 
-static int run(struct hx_invocation *inv)
+static int run_fsck(struct hx_invocation *inv)
 {
 	const struct hx_option_value *output = hx_options_get(&inv->options, OPTION_OUTPUT);
 	const char *path = inv->options.operands[0];
@@ -273,5 +273,5 @@ const struct command hx_cmd_fsck = {
 	.options = options,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_fsck,
 };

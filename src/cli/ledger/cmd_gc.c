@@ -81,9 +81,9 @@ static void print_json(struct hx_out *out, const struct total *total)
 	hx_json_write_end(&json, '}');
 }
 
-static int run(struct hx_invocation *inv)
+static int run_gc(struct hx_invocation *inv)
 {
-	static struct hx_run_folders folders; /* too large for a stack */
+	static struct hx_cmd_run_folders folders; /* too large for a stack */
 	struct total total = {.looked = 0};
 	struct hapax_store *store;
 	int code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
@@ -94,8 +94,8 @@ static int run(struct hx_invocation *inv)
 	code = sweep_all(inv, store, &total);
 	/* After it: what it settles, no lock needs to tell of. */
 	if (code == HX_EXIT_OK) {
-		hx_run_folders_find(&folders);
-		total.locks = hx_run_lock_gc(&folders, store, inv->settings.store_url);
+		hx_cmd_run_folders_find(&folders);
+		total.locks = hx_cmd_run_lock_gc(&folders, store, inv->settings.store_url);
 	}
 	/* What was removed stays removed, also when a signal ended it half-way. */
 	if (code == HX_EXIT_OK || code > HX_EXIT_SIGNAL) {
@@ -133,5 +133,5 @@ const struct command hx_cmd_gc = {
 	.flags = COMMAND_STORE,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_gc,
 };

@@ -264,7 +264,7 @@ static int run_reconcile(struct hx_invocation *inv, char **urls, size_t count)
 
 /* ------------------------------------------------------------------ the command */
 
-static int run(struct hx_invocation *inv)
+static int run_journal(struct hx_invocation *inv)
 {
 	const char *name = inv->options.operands[0];
 	char **urls = inv->options.operands + 1;
@@ -316,5 +316,5 @@ const struct command hx_cmd_journal = {
 	.operands_max = JOURNALS_MAX + 1,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_journal,
 };

@@ -150,7 +150,7 @@ static int list(struct hx_invocation *inv, struct hapax_scan *scan, uint64_t cou
 	return code;
 }
 
-static int run(struct hx_invocation *inv)
+static int run_keys(struct hx_invocation *inv)
 {
 	const struct hx_option_value *state = hx_options_get(&inv->options, OPTION_STATE);
 	const struct hx_option_value *prefix = hx_options_get(&inv->options, OPTION_PREFIX);
@@ -197,5 +197,5 @@ const struct command hx_cmd_keys = {
 	.options = options,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_keys,
 };

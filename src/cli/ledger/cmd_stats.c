@@ -305,7 +305,7 @@ static int print(
 	return HX_EXIT_OS;
 }
 
-static int run(struct hx_invocation *inv)
+static int run_stats(struct hx_invocation *inv)
 {
 	struct collector collector = {.settings = &inv->settings};
 	struct hapax_stats stats = HAPAX_STATS_INIT;
@@ -357,5 +357,5 @@ const struct command hx_cmd_stats = {
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_stats,
 };

@@ -340,7 +340,7 @@ static const struct {
 	{"restored", "restored [URL]", 0, 1, run_restored},
 };
 
-static int run(struct hx_invocation *inv)
+static int run_store(struct hx_invocation *inv)
 {
 	const char *name = inv->options.operands[0];
 	size_t count = inv->options.operand_count - 1;
@@ -402,5 +402,5 @@ const struct command hx_cmd_store = {
 	.operands_max = 3,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_store,
 };

@@ -311,7 +311,7 @@ static int check_options(const struct hx_invocation *inv, const struct action *a
 	return HX_EXIT_OK;
 }
 
-static int run(struct hx_invocation *inv)
+static int run_outbox(struct hx_invocation *inv)
 {
 	const char *name = inv->options.operands[0];
 	size_t count = inv->options.operand_count - 1;
@@ -343,7 +343,7 @@ static void list_actions(struct hx_out *out)
 {
 	hx_out_text(out, "\nActions, of which 'hapax outbox ACTION --help' tells more:\n");
 	for (size_t i = 0; i < ACTION_COUNT; i++)
-		hx_help_item(out, actions[i].name, actions[i].summary);
+		hx_cmd_help_item(out, actions[i].name, actions[i].summary);
 }
 
 static const struct command_exit exits[] = {
@@ -427,6 +427,6 @@ const struct command hx_cmd_outbox = {
 	.options = options,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_outbox,
 	.refine = refine,
 };

@@ -9,7 +9,7 @@
 #include "cli/print/record_out.h"
 #include "cli/print/text.h"
 
-int hx_outcome_exit(enum hapax_outcome outcome)
+int hx_outcome_out_exit(enum hapax_outcome outcome)
 {
 	switch (outcome) {
 	case HAPAX_OUTCOME_ACQUIRED: return HX_EXIT_OK;
@@ -43,10 +43,10 @@ static void write_holder(struct hx_json_write *json, const struct hapax_op *op)
 	if (op->record->error.size > 0)
 		hx_json_write_any(json, "error", op->record->error);
 	if (op->outcome == HAPAX_OUTCOME_REPLAY && is_claim)
-		hx_result_write_json(json, &op->record->result, HX_RECORD_JSON_BRIEF);
+		hx_record_result_write_json(json, &op->record->result, HX_RECORD_JSON_BRIEF);
 }
 
-void hx_outcome_json(struct hx_out *out, const struct hapax_op *op)
+void hx_outcome_out_json(struct hx_out *out, const struct hapax_op *op)
 {
 	struct hx_json_write json;
 
@@ -98,7 +98,7 @@ static void print_holder(struct hx_out *out, const struct hapax_op *op)
 	hx_out_printf(out, ", lease ends in %s", span);
 }
 
-void hx_outcome_text(struct hx_out *out, const struct hapax_op *op, int64_t now_ms)
+void hx_outcome_out_text(struct hx_out *out, const struct hapax_op *op, int64_t now_ms)
 {
 	switch (op->outcome) {
 	case HAPAX_OUTCOME_REPLAY:

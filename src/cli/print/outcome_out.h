@@ -10,12 +10,12 @@
 #include "cli/print/out.h"
 
 /* HX_EXIT_OK: first or acquired; HX_EXIT_NO, HX_EXIT_BUSY, HX_EXIT_MISMATCH. */
-int hx_outcome_exit(enum hapax_outcome outcome);
+int hx_outcome_out_exit(enum hapax_outcome outcome);
 
 /* What keeps the caller from going on, in one line. op->record is set. */
-void hx_outcome_text(struct hx_out *out, const struct hapax_op *op, int64_t now_ms);
+void hx_outcome_out_text(struct hx_out *out, const struct hapax_op *op, int64_t now_ms);
 
 /* One document. A claim has more to tell than a check: holder, result. */
-void hx_outcome_json(struct hx_out *out, const struct hapax_op *op);
+void hx_outcome_out_json(struct hx_out *out, const struct hapax_op *op);
 
 #endif

@@ -35,7 +35,7 @@ static const struct hx_option options[] = {
 	{HX_RUN_OPTION_ON_LAPSE, "on-lapse", 0, HX_OPTION_CHOICE, "retry|park",
          "when nobody knows how it ended: run again, or ask", hx_run_on_lapse_choices},
 	{HX_RUN_OPTION_FINGERPRINT, "fingerprint", 0, HX_OPTION_CHOICE, "args|stdin|none",
-         "what must be the same when the key is; args", hx_run_fingerprint_choices},
+         "what must be the same when the key is; args", hx_cmd_run_fingerprint_choices},
 	{HX_RUN_OPTION_LEASE, "lease", 0, HX_OPTION_TEXT, "D",
          "how long others wait when this host is gone; 30s", NULL},
 	{HX_RUN_OPTION_MAX_RESULT, "max-result", 0, HX_OPTION_TEXT, "SIZE",
@@ -47,15 +47,15 @@ static const struct hx_option options[] = {
 
 /* Too large for a stack: buffers for output, paths. */
 static struct {
-	struct hx_run_plan plan;
-	struct hx_run_ledger ledger;
-	struct hx_run_folders folders;
-	struct hx_run_lock lock;
-	struct hx_run_child child;
-	struct hx_run_report report;
+	struct hx_cmd_run_plan plan;
+	struct hx_cmd_run_ledger ledger;
+	struct hx_cmd_run_folders folders;
+	struct hx_cmd_run_lock lock;
+	struct hx_cmd_run_child child;
+	struct hx_cmd_run_report report;
 } run_state;
 
-static int fail(struct hx_run_report *report, const struct hapax_error *err)
+static int fail(struct hx_cmd_run_report *report, const struct hapax_error *err)
 {
 	(void)hx_report_error(report->ledger->inv->command->name, err);
 	report->error = err->message;
@@ -63,18 +63,18 @@ static int fail(struct hx_run_report *report, const struct hapax_error *err)
 }
 
 /* It did not start: nothing happened, and the next one may try. */
-static void give_up(struct hx_run_report *report)
+static void give_up(struct hx_cmd_run_report *report)
 {
-	struct hx_run_ledger *ledger = &run_state.ledger;
+	struct hx_cmd_run_ledger *ledger = &run_state.ledger;
 
 	report->is_fenced = report->err.status == HAPAX_ERR_FENCED;
 	report->error = report->err.message;
 	report->is_stored =
-		hx_run_ledger_finish(
+		hx_cmd_run_ledger_finish(
 			ledger, HAPAX_RUN_TRANSIENT, NULL, report->err.message, NULL) == HAPAX_OK;
 }
 
-static int tell_not_started(const struct hx_run_report *report)
+static int tell_not_started(const struct hx_cmd_run_report *report)
 {
 	hx_report(report->ledger->inv->command->name, "%s", report->err.message);
 	if (report->err.os_errno == ENOEXEC)
@@ -85,72 +85,72 @@ static int tell_not_started(const struct hx_run_report *report)
 }
 
 /* Start the command, if the claim is still ours when it comes to that. */
-static enum hapax_status start(struct hx_run_ledger *ledger, struct hapax_error *err)
+static enum hapax_status start(struct hx_cmd_run_ledger *ledger, struct hapax_error *err)
 {
-	const struct hx_run_folders *folders = &run_state.folders;
+	const struct hx_cmd_run_folders *folders = &run_state.folders;
 	enum hapax_status status;
 
 	if (run_state.lock.file >= 0)
-		hx_run_lock_note(&run_state.lock, &ledger->record);
+		hx_cmd_run_lock_note(&run_state.lock, &ledger->record);
 	else
 		hx_report(
 			ledger->inv->command->name,
 			"note: no lock file was made%s%s; only the lease guards this run",
 			folders->make_count > 0 ? " in " : "",
 			folders->make_count > 0 ? folders->paths[0] : "");
-	status = hx_run_ledger_confirm(ledger, err);
+	status = hx_cmd_run_ledger_confirm(ledger, err);
 	if (status == HAPAX_OK)
-		status = hx_run_child_start(&run_state.child, ledger, run_state.lock.file, err);
+		status = hx_cmd_run_child_start(&run_state.child, ledger, run_state.lock.file, err);
 	return status;
 }
 
 /* Nothing is held any more: whoever reads us may take any time, and a signal ends us. */
-static void let_go(struct hx_run_report *report)
+static void let_go(struct hx_cmd_run_report *report)
 {
-	struct hx_run_ledger *ledger = &run_state.ledger;
+	struct hx_cmd_run_ledger *ledger = &run_state.ledger;
 
-	hx_run_lock_drop(&run_state.lock);
+	hx_cmd_run_lock_drop(&run_state.lock);
 	if (report->is_stored && ledger->store != NULL)
 		hx_settings_tidy(ledger->store);
-	hx_run_ledger_leave(ledger);
-	hx_run_signal_end_writes();
+	hx_cmd_run_ledger_leave(ledger);
+	hx_cmd_run_signal_end_writes();
 }
 
-static int execute(struct hx_run_report *report)
+static int execute(struct hx_cmd_run_report *report)
 {
-	struct hx_run_child *child = &run_state.child;
+	struct hx_cmd_run_child *child = &run_state.child;
 	int signal = 0, code;
 
-	hx_run_child_init(child, &run_state.ledger);
+	hx_cmd_run_child_init(child, &run_state.ledger);
 	if (start(&run_state.ledger, &report->err) == HAPAX_OK) {
-		hx_run_child_run(child);
-		hx_run_end_store(report, child);
+		hx_cmd_run_child_run(child);
+		hx_cmd_run_end_store(report, child);
 		let_go(report);
-		signal = hx_run_child_flush(child);
-		code = signal == 0 ? hx_run_end_tell(report, child) : HX_EXIT_SIGNAL + signal;
+		signal = hx_cmd_run_child_flush(child);
+		code = signal == 0 ? hx_cmd_run_end_tell(report, child) : HX_EXIT_SIGNAL + signal;
 	} else {
 		give_up(report);
 		let_go(report);
 		code = tell_not_started(report);
 	}
-	hx_run_child_done(child);
+	hx_cmd_run_child_done(child);
 	return code;
 }
 
-static int replay(struct hx_run_report *report, const struct hapax_result *result)
+static int replay(struct hx_cmd_run_report *report, const struct hapax_result *result)
 {
 	report->omitted_bytes = result->omitted_bytes;
 	let_go(report);
-	return hx_run_replay(report->ledger, result, &report->signal);
+	return hx_cmd_run_replay(report->ledger, result, &report->signal);
 }
 
-static int decide(struct hx_run_report *report)
+static int decide(struct hx_cmd_run_report *report)
 {
-	struct hx_run_ledger *ledger = &run_state.ledger;
-	static struct hx_run_claim claim;
+	struct hx_cmd_run_ledger *ledger = &run_state.ledger;
+	static struct hx_cmd_run_claim claim;
 
-	hx_run_claim_init(&claim, ledger, &run_state.lock);
-	if (hx_run_claim_wait(&claim) != HAPAX_OK)
+	hx_cmd_run_claim_init(&claim, ledger, &run_state.lock);
+	if (hx_cmd_run_claim_wait(&claim) != HAPAX_OK)
 		return fail(report, &claim.err);
 	if (claim.signal != 0) {
 		report->error = "a signal ended the wait";
@@ -161,29 +161,29 @@ static int decide(struct hx_run_report *report)
 		return execute(report);
 	if (report->outcome == HAPAX_OUTCOME_REPLAY)
 		return replay(report, &ledger->record.result);
-	hx_run_report_refusal(&claim);
+	hx_cmd_run_report_refusal(&claim);
 	return report->outcome == HAPAX_OUTCOME_MISMATCH ? HX_EXIT_MISMATCH : HX_EXIT_BUSY;
 }
 
 static int run_planned(struct hx_invocation *inv)
 {
-	struct hx_run_ledger *ledger = &run_state.ledger;
-	struct hx_run_report *report = &run_state.report;
-	int code = hx_run_ledger_open(ledger, inv, &run_state.plan);
+	struct hx_cmd_run_ledger *ledger = &run_state.ledger;
+	struct hx_cmd_run_report *report = &run_state.report;
+	int code = hx_cmd_run_ledger_open(ledger, inv, &run_state.plan);
 
 	report->ledger = ledger;
 	report->exit_code = HX_EXIT_WRAPPER;
-	hx_run_folders_find(&run_state.folders);
-	hx_run_lock_init(
+	hx_cmd_run_folders_find(&run_state.folders);
+	hx_cmd_run_lock_init(
 		&run_state.lock, &run_state.folders,
-		&(struct hx_run_lock_key){
+		&(struct hx_cmd_run_lock_key){
 			.store_url = inv->settings.store_url,
 			.tenant = inv->settings.tenant,
 			.group = inv->settings.group,
 			.key = run_state.plan.key,
 		});
 	if (code == HX_EXIT_OK) {
-		ledger->signal_fd = hx_run_signal_watch();
+		ledger->signal_fd = hx_cmd_run_signal_watch();
 		if (ledger->signal_fd >= 0)
 			report->exit_code = decide(report);
 		else
@@ -192,12 +192,12 @@ static int run_planned(struct hx_invocation *inv)
 		report->error = "the store was not opened";
 	}
 	if (run_state.plan.status_fd >= 0)
-		hx_run_report_json(report, run_state.plan.status_fd);
-	hx_run_ledger_close(ledger);
+		hx_cmd_run_report_json(report, run_state.plan.status_fd);
+	hx_cmd_run_ledger_close(ledger);
 	return report->exit_code;
 }
 
-static int run(struct hx_invocation *inv)
+static int run_run(struct hx_invocation *inv)
 {
 	int code;
 
@@ -205,9 +205,9 @@ static int run(struct hx_invocation *inv)
 		hx_report(
 			inv->command->name,
 			"note: -o changes nothing here: the output is the command's; see --status-fd");
-	code = hx_run_plan_read(inv, &run_state.plan);
+	code = hx_cmd_run_plan_read(inv, &run_state.plan);
 	code = code == HX_EXIT_OK ? run_planned(inv) : HX_EXIT_WRAPPER;
-	hx_run_plan_done(&run_state.plan);
+	hx_cmd_run_plan_done(&run_state.plan);
 	return code;
 }
 
@@ -251,5 +251,5 @@ const struct command hx_cmd_run = {
 	.options = options,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_run,
 };

@@ -37,7 +37,7 @@ enum {
 	VARIABLE_SIZE = HX_KEY_SIZE_MAX + 32,
 };
 
-/* Of hx_run_child.notes. */
+/* Of hx_cmd_run_child.notes. */
 enum {
 	NOTE_LAPSED = 1 << 0,
 	NOTE_FENCED = 1 << 1,
@@ -51,18 +51,18 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static void init_stream(struct hx_run_stream *stream, enum hx_exec_stream name, int to)
+static void init_stream(struct hx_cmd_run_stream *stream, enum hx_exec_stream name, int to)
 {
 	stream->name = name;
 	stream->from = -1;
-	hx_run_output_init(&stream->to, to);
+	hx_cmd_run_output_init(&stream->to, to);
 	stream->at = 0;
 	stream->size = 0;
 	stream->late = 0;
 }
 
 /* 0, or a negative errno. */
-static int open_stream(struct hx_run_stream *stream, int *ret_write_end)
+static int open_stream(struct hx_cmd_run_stream *stream, int *ret_write_end)
 {
 	int ends[2];
 	int failed = hx_stream_pipe(ends, HX_STREAM_READ_NOWAIT);
@@ -74,14 +74,14 @@ static int open_stream(struct hx_run_stream *stream, int *ret_write_end)
 	return 0;
 }
 
-static void close_stream(struct hx_run_stream *stream)
+static void close_stream(struct hx_cmd_run_stream *stream)
 {
 	hx_stream_close(stream->from);
 	stream->from = -1;
 }
 
 static enum hapax_status spawn(
-	struct hx_run_child *child, int stdout_fd, int stderr_fd, int lock_fd,
+	struct hx_cmd_run_child *child, int stdout_fd, int stderr_fd, int lock_fd,
 	struct hapax_error *err)
 {
 	char key[VARIABLE_SIZE], token[VARIABLE_SIZE], attempt[VARIABLE_SIZE];
@@ -106,7 +106,7 @@ static enum hapax_status spawn(
 	return hx_process_start(&plan, &child->pid, err);
 }
 
-void hx_run_child_init(struct hx_run_child *child, struct hx_run_ledger *ledger)
+void hx_cmd_run_child_init(struct hx_cmd_run_child *child, struct hx_cmd_run_ledger *ledger)
 {
 	child->plan = ledger->plan;
 	child->ledger = ledger;
@@ -128,8 +128,8 @@ void hx_run_child_init(struct hx_run_child *child, struct hx_run_ledger *ledger)
 	hx_exec_recorder_init(&child->recorder, ledger->plan->result_size_max);
 }
 
-enum hapax_status hx_run_child_start(
-	struct hx_run_child *child, struct hx_run_ledger *ledger, int lock_fd,
+enum hapax_status hx_cmd_run_child_start(
+	struct hx_cmd_run_child *child, struct hx_cmd_run_ledger *ledger, int lock_fd,
 	struct hapax_error *err)
 {
 	int writes[2] = {-1, -1};
@@ -139,8 +139,8 @@ enum hapax_status hx_run_child_start(
 	if (!failed)
 		failed = open_stream(&child->streams[1], &writes[1]);
 	if (failed)
-		status = hx_error_set(
-			err, hx_status_from_errno(-failed), -failed, "no pipe was made");
+		status =
+			hx_error_set(err, hx_error_status_of(-failed), -failed, "no pipe was made");
 	else
 		status = spawn(child, writes[0], writes[1], lock_fd, err);
 	hx_stream_close(writes[0]);
@@ -150,20 +150,20 @@ enum hapax_status hx_run_child_start(
 	return status;
 }
 
-static bool has_pending(const struct hx_run_stream *stream)
+static bool has_pending(const struct hx_cmd_run_stream *stream)
 {
 	return stream->at < stream->size;
 }
 
 /* Pass on what is held. Whatever goes wrong with our output, the command goes on. */
-static void pass_on(struct hx_run_stream *stream)
+static void pass_on(struct hx_cmd_run_stream *stream)
 {
-	stream->at += hx_run_output_write(
+	stream->at += hx_cmd_run_output_write(
 		&stream->to, stream->data + stream->at, stream->size - stream->at);
 }
 
 /* How much may be taken in now: while it runs, only when all before has been passed on. */
-static size_t room_in(const struct hx_run_child *child, const struct hx_run_stream *stream)
+static size_t room_in(const struct hx_cmd_run_child *child, const struct hx_cmd_run_stream *stream)
 {
 	size_t left = sizeof(stream->data) - stream->size;
 
@@ -177,7 +177,7 @@ static size_t room_in(const struct hx_run_child *child, const struct hx_run_stre
 }
 
 /* Take in some output. False: there is none now, or no room for it. */
-static bool take_in(struct hx_run_child *child, struct hx_run_stream *stream)
+static bool take_in(struct hx_cmd_run_child *child, struct hx_cmd_run_stream *stream)
 {
 	size_t room = room_in(child, stream);
 	ssize_t size;
@@ -205,12 +205,12 @@ static bool take_in(struct hx_run_child *child, struct hx_run_stream *stream)
 	return true;
 }
 
-static void signal_child(const struct hx_run_child *child, int number)
+static void signal_child(const struct hx_cmd_run_child *child, int number)
 {
 	(void)hx_process_signal(child->pid, number, child->group);
 }
 
-static void stop(struct hx_run_child *child, enum hx_run_stop why)
+static void stop(struct hx_cmd_run_child *child, enum hx_run_stop why)
 {
 	bool is_first = child->stop == HX_RUN_STOP_NONE;
 
@@ -224,13 +224,13 @@ static void stop(struct hx_run_child *child, enum hx_run_stop why)
 }
 
 /* The command has ended; is there more of its group, which we have asked to end too? */
-static bool group_lives(const struct hx_run_child *child)
+static bool group_lives(const struct hx_cmd_run_child *child)
 {
 	return child->stop != HX_RUN_STOP_NONE && child->group != 0 &&
 		hx_process_signal(child->pid, 0, child->group);
 }
 
-static void look_for_end(struct hx_run_child *child)
+static void look_for_end(struct hx_cmd_run_child *child)
 {
 	bool has_ended = false;
 
@@ -248,7 +248,7 @@ static void look_for_end(struct hx_run_child *child)
 }
 
 /* It is in the background and wants the terminal: it would wait for ever, in silence. */
-static void look_for_stop(struct hx_run_child *child)
+static void look_for_stop(struct hx_cmd_run_child *child)
 {
 	int number = child->has_ended ? 0 : hx_process_stopped(child->pid);
 
@@ -257,27 +257,27 @@ static void look_for_stop(struct hx_run_child *child)
 		child->notes |= NOTE_TERMINAL | NOTE_TERMINAL_SAID;
 }
 
-static void take_signals(struct hx_run_child *child)
+static void take_signals(struct hx_cmd_run_child *child)
 {
-	struct hx_run_signal signal;
+	struct hx_cmd_run_signal signal;
 
-	while (hx_run_signal_next(&signal)) {
+	while (hx_cmd_run_signal_next(&signal)) {
 		if (signal.number == SIGCHLD) {
 			look_for_end(child);
 			look_for_stop(child);
 			continue;
 		}
 		if (child->has_ended) {
-			if (hx_run_signal_is_end(signal.number))
+			if (hx_cmd_run_signal_is_end(signal.number))
 				child->late_asked = signal.number;
 			continue;
 		}
-		if (hx_run_signal_is_end(signal.number))
+		if (hx_cmd_run_signal_is_end(signal.number))
 			child->asked = signal.number;
 		/* The terminal has told everybody in its foreground group. */
 		if (child->group != 0 || !signal.is_from_terminal)
 			signal_child(child, signal.number);
-		if (child->was_stopped && hx_run_signal_is_end(signal.number))
+		if (child->was_stopped && hx_cmd_run_signal_is_end(signal.number))
 			signal_child(child, SIGCONT);
 	}
 }
@@ -288,12 +288,12 @@ static void take_signals(struct hx_run_child *child)
  * now; a sweep may have given the claim up, or a person have forgotten it. Only one that
  * runs instead is a reason to stop it.
  */
-static void watch_key(struct hx_run_child *child)
+static void watch_key(struct hx_cmd_run_child *child)
 {
-	struct hx_run_ledger *ledger = child->ledger;
+	struct hx_cmd_run_ledger *ledger = child->ledger;
 
 	child->watch_at_ns = INT64_MAX;
-	switch (hx_run_ledger_standing(ledger)) {
+	switch (hx_cmd_run_ledger_standing(ledger)) {
 	case HX_RUN_STANDING_COMPLETED: break;
 	case HX_RUN_STANDING_OURS:
 	case HX_RUN_STANDING_GONE:
@@ -308,12 +308,12 @@ static void watch_key(struct hx_run_child *child)
 }
 
 /* What is due by the clock. */
-static void take_time(struct hx_run_child *child)
+static void take_time(struct hx_cmd_run_child *child)
 {
 	int64_t now_ns = hx_clock_mono_ns();
 
 	if (now_ns >= child->ledger->due_ns)
-		hx_run_ledger_tick(child->ledger);
+		hx_cmd_run_ledger_tick(child->ledger);
 	if (child->ledger->is_lapsed) {
 		child->ledger->is_lapsed = false;
 		child->notes |= NOTE_LAPSED;
@@ -336,9 +336,9 @@ static void take_time(struct hx_run_child *child)
 }
 
 /* Put a message behind what is held of standard error. */
-static void say(struct hx_run_child *child, const char *message)
+static void say(struct hx_cmd_run_child *child, const char *message)
 {
-	struct hx_run_stream *stream = &child->streams[1];
+	struct hx_cmd_run_stream *stream = &child->streams[1];
 	char line[HX_REPORT_SIZE];
 	size_t size = hx_report_format(line, child->ledger->inv->command->name, "%s", message);
 
@@ -352,9 +352,9 @@ static void say(struct hx_run_child *child, const char *message)
  * Between two pieces of the command's own output. They are written as it is: when there
  * is room.
  */
-static void say_notes(struct hx_run_child *child)
+static void say_notes(struct hx_cmd_run_child *child)
 {
-	struct hx_run_stream *stream = &child->streams[1];
+	struct hx_cmd_run_stream *stream = &child->streams[1];
 	unsigned notes = child->notes & NOTES_TO_SAY;
 
 	if (notes == 0 || has_pending(stream))
@@ -372,12 +372,12 @@ static void say_notes(struct hx_run_child *child)
 }
 
 /* Late output has had its time: what is not there now does not come any more. */
-static void end_late_output(struct hx_run_child *child)
+static void end_late_output(struct hx_cmd_run_child *child)
 {
 	if (hx_clock_mono_ns() < child->drain_until_ns)
 		return;
 	for (size_t i = 0; i < 2; i++) {
-		struct hx_run_stream *stream = &child->streams[i];
+		struct hx_cmd_run_stream *stream = &child->streams[i];
 
 		if (stream->from >= 0 &&
 		    (stream->late > HX_RUN_LATE_SIZE || !take_in(child, stream)))
@@ -386,14 +386,14 @@ static void end_late_output(struct hx_run_child *child)
 }
 
 /* Nothing more comes from it; what we hold may still have to be written. */
-static bool is_over(const struct hx_run_child *child)
+static bool is_over(const struct hx_cmd_run_child *child)
 {
 	if (!child->has_ended || (child->kill_at_ns != INT64_MAX && group_lives(child)))
 		return false;
 	return child->streams[0].from < 0 && child->streams[1].from < 0;
 }
 
-static int64_t next_ns(const struct hx_run_child *child)
+static int64_t next_ns(const struct hx_cmd_run_child *child)
 {
 	int64_t next = earlier(child->ledger->due_ns, child->timeout_at_ns);
 
@@ -409,19 +409,20 @@ static int64_t next_ns(const struct hx_run_child *child)
 }
 
 /* Wait for more of a stream, if there is room for it. -1: not. */
-static struct pollfd wait_in(const struct hx_run_child *child, const struct hx_run_stream *stream)
+static struct pollfd wait_in(
+	const struct hx_cmd_run_child *child, const struct hx_cmd_run_stream *stream)
 {
 	return (struct pollfd){
 		.fd = room_in(child, stream) > 0 ? stream->from : -1, .events = POLLIN};
 }
 
 /* Wait for room for what is held of a stream. -1: nothing is. */
-static struct pollfd wait_out(const struct hx_run_stream *stream)
+static struct pollfd wait_out(const struct hx_cmd_run_stream *stream)
 {
 	return (struct pollfd){.fd = has_pending(stream) ? stream->to.fd : -1, .events = POLLOUT};
 }
 
-void hx_run_child_run(struct hx_run_child *child)
+void hx_cmd_run_child_run(struct hx_cmd_run_child *child)
 {
 	while (!is_over(child)) {
 		struct pollfd fds[] = {
@@ -435,7 +436,7 @@ void hx_run_child_run(struct hx_run_child *child)
 
 		(void)hx_stream_wait(fds, HX_COUNT(fds), next_ns(child));
 		if (fds[1].revents != 0)
-			hx_run_ledger_tick(child->ledger);
+			hx_cmd_run_ledger_tick(child->ledger);
 		for (size_t i = 0; i < 2; i++) {
 			if (fds[4 + i].revents != 0)
 				pass_on(&child->streams[i]);
@@ -452,17 +453,17 @@ void hx_run_child_run(struct hx_run_child *child)
 }
 
 /* A signal that asks us to end, or 0. */
-static int asked_to_end(struct hx_run_child *child)
+static int asked_to_end(struct hx_cmd_run_child *child)
 {
-	struct hx_run_signal signal;
+	struct hx_cmd_run_signal signal;
 
-	while (hx_run_signal_next(&signal))
-		if (hx_run_signal_is_end(signal.number))
+	while (hx_cmd_run_signal_next(&signal))
+		if (hx_cmd_run_signal_is_end(signal.number))
 			child->late_asked = signal.number;
 	return child->late_asked;
 }
 
-int hx_run_child_flush(struct hx_run_child *child)
+int hx_cmd_run_child_flush(struct hx_cmd_run_child *child)
 {
 	int before = child->late_asked != 0 ? child->late_asked : child->ledger->asked;
 	bool is_asked = child->asked != 0 || before != 0;
@@ -490,11 +491,11 @@ int hx_run_child_flush(struct hx_run_child *child)
 	return 0;
 }
 
-void hx_run_child_done(struct hx_run_child *child)
+void hx_cmd_run_child_done(struct hx_cmd_run_child *child)
 {
 	close_stream(&child->streams[0]);
 	close_stream(&child->streams[1]);
-	hx_run_output_done(&child->streams[0].to);
-	hx_run_output_done(&child->streams[1].to);
+	hx_cmd_run_output_done(&child->streams[0].to);
+	hx_cmd_run_output_done(&child->streams[1].to);
 	hx_exec_recorder_done(&child->recorder);
 }

@@ -29,13 +29,13 @@ enum {
 };
 
 /* One of its two outputs, on the way to ours. */
-struct hx_run_stream {
+struct hx_cmd_run_stream {
 	enum hx_exec_stream name;
-	int from;                /* -1: at its end */
-	struct hx_run_output to; /* when it cannot be written, what comes is only recorded */
-	size_t at;               /* data before this was passed on */
-	size_t size;             /* of data */
-	uint64_t late;           /* bytes that came after the command had ended */
+	int from;                    /* -1: at its end */
+	struct hx_cmd_run_output to; /* when it cannot be written, what comes is only recorded */
+	size_t at;                   /* data before this was passed on */
+	size_t size;                 /* of data */
+	uint64_t late;               /* bytes that came after the command had ended */
 	unsigned char data[HX_RUN_CHUNK_SIZE + HX_RUN_LATE_SIZE];
 };
 
@@ -46,9 +46,9 @@ enum hx_run_stop {
 	HX_RUN_STOP_FENCED,
 };
 
-struct hx_run_child {
-	const struct hx_run_plan *plan;
-	struct hx_run_ledger *ledger;
+struct hx_cmd_run_child {
+	const struct hx_cmd_run_plan *plan;
+	struct hx_cmd_run_ledger *ledger;
 	pid_t pid;
 	unsigned group; /* HX_PROCESS_GROUP, or 0 when it shares ours, and the terminal */
 	bool has_ended;
@@ -63,31 +63,31 @@ struct hx_run_child {
 	int64_t timeout_at_ns;
 	int64_t kill_at_ns;
 	int64_t drain_until_ns;
-	struct hx_run_stream streams[2];
+	struct hx_cmd_run_stream streams[2];
 	struct hx_exec_recorder recorder;
 };
 
 /* Allocates nothing. */
-void hx_run_child_init(struct hx_run_child *child, struct hx_run_ledger *ledger);
+void hx_cmd_run_child_init(struct hx_cmd_run_child *child, struct hx_cmd_run_ledger *ledger);
 
 /*
  * Start the command, with lock_fd inherited. os_errno in err tells why it did not
  * start; nothing ran then.
  */
-enum hapax_status hx_run_child_start(
-	struct hx_run_child *child, struct hx_run_ledger *ledger, int lock_fd,
+enum hapax_status hx_cmd_run_child_start(
+	struct hx_cmd_run_child *child, struct hx_cmd_run_ledger *ledger, int lock_fd,
 	struct hapax_error *err);
 
 /* Run it to its end, until all that it wrote is taken in. Blocks; see the top. */
-void hx_run_child_run(struct hx_run_child *child);
+void hx_cmd_run_child_run(struct hx_cmd_run_child *child);
 
 /*
  * Write what is left of its output, and what there is to say. Both are given up when a
  * signal asks us to end: then which, else 0. If one came before, a reader that takes
  * nothing is not waited for long.
  */
-int hx_run_child_flush(struct hx_run_child *child);
+int hx_cmd_run_child_flush(struct hx_cmd_run_child *child);
 
-void hx_run_child_done(struct hx_run_child *child);
+void hx_cmd_run_child_done(struct hx_cmd_run_child *child);
 
 #endif

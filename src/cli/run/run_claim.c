@@ -25,13 +25,13 @@ enum {
 	LOOKS_MAX = 200,
 };
 
-static bool is_claimed(const struct hx_run_ledger *ledger)
+static bool is_claimed(const struct hx_cmd_run_ledger *ledger)
 {
 	return ledger->seen.outcome == HAPAX_OUTCOME_FOUND &&
 		ledger->record.state == HAPAX_STATE_CLAIMED;
 }
 
-static bool is_mismatch(const struct hx_run_ledger *ledger)
+static bool is_mismatch(const struct hx_cmd_run_ledger *ledger)
 {
 	const struct hapax_record *record = &ledger->record;
 
@@ -41,9 +41,9 @@ static bool is_mismatch(const struct hx_run_ledger *ledger)
 }
 
 /* What a claim would answer if it knew who lives here. */
-static void answer_held(struct hx_run_claim *claim)
+static void answer_held(struct hx_cmd_run_claim *claim)
 {
-	struct hx_run_ledger *ledger = claim->ledger;
+	struct hx_cmd_run_ledger *ledger = claim->ledger;
 
 	claim->is_held_here = true;
 	if (is_claimed(ledger) && is_mismatch(ledger)) {
@@ -61,16 +61,16 @@ static void answer_held(struct hx_run_claim *claim)
 }
 
 /* The holder died on this host. OK also when somebody else was faster. */
-static enum hapax_status give_back(struct hx_run_claim *claim)
+static enum hapax_status give_back(struct hx_cmd_run_claim *claim)
 {
-	enum hapax_status status = hx_run_ledger_give_back(
+	enum hapax_status status = hx_cmd_run_ledger_give_back(
 		claim->ledger, "its process died before it could tell how it ended", &claim->err);
 
 	return status == HAPAX_ERR_FENCED ? HAPAX_OK : status;
 }
 
 /* May a claim acquire what was seen? Others only answer, whoever has the lock. */
-static bool may_acquire(const struct hx_run_ledger *ledger)
+static bool may_acquire(const struct hx_cmd_run_ledger *ledger)
 {
 	return ledger->seen.outcome != HAPAX_OUTCOME_FOUND ||
 		(ledger->record.state != HAPAX_STATE_DONE &&
@@ -84,9 +84,9 @@ enum step { STEP_AGAIN, STEP_ANSWERED, STEP_CLAIM };
  * Somebody on this host has the lock. One who runs has noted it there; one who only
  * decides has claimed in a moment, or gone.
  */
-static enum step meet_busy(struct hx_run_claim *claim)
+static enum step meet_busy(struct hx_cmd_run_claim *claim)
 {
-	struct hx_run_ledger *ledger = claim->ledger;
+	struct hx_cmd_run_ledger *ledger = claim->ledger;
 	bool is_alive = is_claimed(ledger) && ledger->seen.lease_left_ms > 0;
 
 	/* Seen twice, for whoever asks about a free lock holds it for an instant. */
@@ -100,24 +100,25 @@ static enum step meet_busy(struct hx_run_claim *claim)
  * Look, with the lock in hand unless somebody has it: what is seen without it may be old. Say
  * what to do.
  */
-static enum hapax_status look(struct hx_run_claim *claim, enum step *ret)
+static enum hapax_status look(struct hx_cmd_run_claim *claim, enum step *ret)
 {
-	enum hx_run_lock_taken taken = hx_run_lock_take(claim->lock);
-	struct hx_run_ledger *ledger = claim->ledger;
-	enum hapax_status status = hx_run_ledger_look(ledger, &claim->err);
+	enum hx_cmd_run_lock_taken taken = hx_cmd_run_lock_take(claim->lock);
+	struct hx_cmd_run_ledger *ledger = claim->ledger;
+	enum hapax_status status = hx_cmd_run_ledger_look(ledger, &claim->err);
 
 	*ret = STEP_CLAIM;
 	if (status == HAPAX_OK && may_acquire(ledger)) {
 		if (taken == HX_RUN_LOCK_BUSY) {
 			*ret = meet_busy(claim);
 		} else if (
-			is_claimed(ledger) && hx_run_lock_tells_of(claim->lock, &ledger->record)) {
+			is_claimed(ledger) &&
+			hx_cmd_run_lock_tells_of(claim->lock, &ledger->record)) {
 			*ret = STEP_AGAIN;
 			status = give_back(claim);
 		}
 	}
 	if (status == HAPAX_OK && taken == HX_RUN_LOCK_TAKEN)
-		hx_run_lock_settle(claim->lock);
+		hx_cmd_run_lock_settle(claim->lock);
 	return status;
 }
 
@@ -127,12 +128,12 @@ static int64_t after_failures(int64_t first_ms, int64_t last_ms, uint64_t failur
 }
 
 /* Let time pass. False: a signal asks us to go. */
-static bool pause_until(struct hx_run_claim *claim, int64_t deadline_ns)
+static bool pause_until(struct hx_cmd_run_claim *claim, int64_t deadline_ns)
 {
 	struct pollfd signals = {.fd = claim->ledger->signal_fd, .events = POLLIN};
 
 	(void)hx_stream_wait(&signals, 1, deadline_ns);
-	claim->signal = hx_run_signal_asked();
+	claim->signal = hx_cmd_run_signal_asked();
 	return claim->signal == 0;
 }
 
@@ -140,30 +141,30 @@ static bool pause_until(struct hx_run_claim *claim, int64_t deadline_ns)
  * The right to run, and not the lock: what only answered a moment ago, because it was done
  * or parked, has expired or been resolved since. HELD here by somebody: give it back.
  */
-static enum hapax_status lock_late(struct hx_run_claim *claim, enum step *ret)
+static enum hapax_status lock_late(struct hx_cmd_run_claim *claim, enum step *ret)
 {
-	if (hx_run_lock_take(claim->lock) != HX_RUN_LOCK_BUSY)
+	if (hx_cmd_run_lock_take(claim->lock) != HX_RUN_LOCK_BUSY)
 		return HAPAX_OK;
 	*ret = STEP_AGAIN;
-	return hx_run_ledger_finish(
+	return hx_cmd_run_ledger_finish(
 		claim->ledger, HAPAX_RUN_TRANSIENT, NULL, "it was not started", &claim->err);
 }
 
 /* Look until it is clear, and claim. */
-static enum hapax_status look_and_claim(struct hx_run_claim *claim, enum step *ret)
+static enum hapax_status look_and_claim(struct hx_cmd_run_claim *claim, enum step *ret)
 {
 	enum hapax_status status = look(claim, ret);
 
 	if (status != HAPAX_OK || *ret != STEP_CLAIM)
 		return status;
-	status = hx_run_ledger_claim(claim->ledger, &claim->err);
+	status = hx_cmd_run_ledger_claim(claim->ledger, &claim->err);
 	if (status == HAPAX_OK && claim->ledger->seen.outcome == HAPAX_OUTCOME_ACQUIRED)
 		status = lock_late(claim, ret);
 	return status;
 }
 
 /* Ask once. The lock is held afterwards only if the key was acquired. */
-static enum hapax_status ask(struct hx_run_claim *claim)
+static enum hapax_status ask(struct hx_cmd_run_claim *claim)
 {
 	enum step step = STEP_AGAIN;
 	enum hapax_status status = HAPAX_OK;
@@ -182,17 +183,18 @@ static enum hapax_status ask(struct hx_run_claim *claim)
 	if (status == HAPAX_OK && step == STEP_AGAIN)
 		answer_held(claim);
 	if (status != HAPAX_OK || claim->ledger->seen.outcome != HAPAX_OUTCOME_ACQUIRED)
-		hx_run_lock_drop(claim->lock);
+		hx_cmd_run_lock_drop(claim->lock);
 	return status;
 }
 
-void hx_run_claim_init(
-	struct hx_run_claim *claim, struct hx_run_ledger *ledger, struct hx_run_lock *lock)
+void hx_cmd_run_claim_init(
+	struct hx_cmd_run_claim *claim, struct hx_cmd_run_ledger *ledger,
+	struct hx_cmd_run_lock *lock)
 {
-	*claim = (struct hx_run_claim){.ledger = ledger, .lock = lock};
+	*claim = (struct hx_cmd_run_claim){.ledger = ledger, .lock = lock};
 }
 
-enum hapax_status hx_run_claim_wait(struct hx_run_claim *claim)
+enum hapax_status hx_cmd_run_claim_wait(struct hx_cmd_run_claim *claim)
 {
 	int64_t wait_ms = claim->ledger->plan->wait_ms;
 	int64_t end_ns = wait_ms == HX_RUN_WAIT_FOREVER ? INT64_MAX : hx_stream_after_ms(wait_ms);

@@ -10,7 +10,7 @@
 
 enum { WHY_SIZE = 256 };
 
-static enum hapax_run_outcome judge(const struct hx_run_child *child)
+static enum hapax_run_outcome judge(const struct hx_cmd_run_child *child)
 {
 	if (child->is_lost || child->stop == HX_RUN_STOP_TIMEOUT)
 		return HAPAX_RUN_AMBIGUOUS;
@@ -23,7 +23,7 @@ static enum hapax_run_outcome judge(const struct hx_run_child *child)
 }
 
 /* What the next one who looks at the key reads. */
-static void explain_end(const struct hx_run_child *child, char out[WHY_SIZE])
+static void explain_end(const struct hx_cmd_run_child *child, char out[WHY_SIZE])
 {
 	if (child->is_lost)
 		(void)snprintf(out, WHY_SIZE, "its exit status was lost");
@@ -36,7 +36,7 @@ static void explain_end(const struct hx_run_child *child, char out[WHY_SIZE])
 }
 
 /* The command's own status, as a shell tells it. */
-static int exit_of(const struct hx_run_child *child)
+static int exit_of(const struct hx_cmd_run_child *child)
 {
 	if (child->is_lost || child->stop == HX_RUN_STOP_FENCED)
 		return HX_EXIT_WRAPPER;
@@ -48,10 +48,10 @@ static int exit_of(const struct hx_run_child *child)
 	return child->end.exit_code;
 }
 
-void hx_run_end_store(struct hx_run_report *report, struct hx_run_child *child)
+void hx_cmd_run_end_store(struct hx_cmd_run_report *report, struct hx_cmd_run_child *child)
 {
 	struct hapax_result result = {.kind = HAPAX_RESULT_NONE};
-	struct hx_run_ledger *ledger = child->ledger;
+	struct hx_cmd_run_ledger *ledger = child->ledger;
 	char why[WHY_SIZE];
 
 	report->has_run = true;
@@ -63,7 +63,7 @@ void hx_run_end_store(struct hx_run_report *report, struct hx_run_child *child)
 	report->is_fenced = child->stop == HX_RUN_STOP_FENCED;
 	if (report->is_fenced) {
 		/* Changes nothing; but the core must have ended for the store to be closed. */
-		(void)hx_run_ledger_finish(
+		(void)hx_cmd_run_ledger_finish(
 			ledger, HAPAX_RUN_TRANSIENT, NULL, "another run took over", NULL);
 		return;
 	}
@@ -72,16 +72,17 @@ void hx_run_end_store(struct hx_run_report *report, struct hx_run_child *child)
 			&child->recorder, child->end.exit_code, child->end.signal, &result);
 	report->omitted_bytes = result.omitted_bytes;
 	explain_end(child, why);
-	report->status = hx_run_ledger_finish(ledger, report->verdict, &result, why, &report->err);
+	report->status =
+		hx_cmd_run_ledger_finish(ledger, report->verdict, &result, why, &report->err);
 	if (report->status == HAPAX_ERR_FENCED)
-		report->standing = hx_run_ledger_standing(ledger);
+		report->standing = hx_cmd_run_ledger_standing(ledger);
 	report->is_stored = report->status == HAPAX_OK ||
 		(report->status == HAPAX_ERR_FENCED && report->verdict == HAPAX_RUN_OK &&
 	         report->standing == HX_RUN_STANDING_COMPLETED);
 }
 
 /* Its token was refused, and why depends on who has the key. */
-static int tell_refused(struct hx_run_report *report, const char *name)
+static int tell_refused(struct hx_cmd_run_report *report, const char *name)
 {
 	switch (report->standing) {
 	case HX_RUN_STANDING_COMPLETED:
@@ -116,7 +117,7 @@ static int tell_refused(struct hx_run_report *report, const char *name)
 	return HX_EXIT_WRAPPER;
 }
 
-static int tell_unstored(struct hx_run_report *report, const char *name)
+static int tell_unstored(struct hx_cmd_run_report *report, const char *name)
 {
 	report->error = report->err.message;
 	if (report->status == HAPAX_ERR_FENCED)
@@ -129,7 +130,7 @@ static int tell_unstored(struct hx_run_report *report, const char *name)
 	return report->exit_code;
 }
 
-int hx_run_end_tell(struct hx_run_report *report, const struct hx_run_child *child)
+int hx_cmd_run_end_tell(struct hx_cmd_run_report *report, const struct hx_cmd_run_child *child)
 {
 	const char *name = child->ledger->inv->command->name;
 	int code = report->exit_code;
@@ -141,7 +142,7 @@ int hx_run_end_tell(struct hx_run_report *report, const struct hx_run_child *chi
 	if (!report->is_stored && child->stop != HX_RUN_STOP_FENCED)
 		code = tell_unstored(report, name);
 	for (size_t i = 0; i < 2; i++)
-		if (hx_run_output_report(&child->streams[i].to, name) && code == HX_EXIT_OK)
+		if (hx_cmd_run_output_report(&child->streams[i].to, name) && code == HX_EXIT_OK)
 			code = HX_EXIT_WRAPPER;
 	return code;
 }

@@ -9,9 +9,9 @@
 #include "cli/run/run_report.h"
 
 /* Store how it ended, whoever reads our output. Says nothing. */
-void hx_run_end_store(struct hx_run_report *report, struct hx_run_child *child);
+void hx_cmd_run_end_store(struct hx_cmd_run_report *report, struct hx_cmd_run_child *child);
 
 /* Say what went wrong with it. The exit code. */
-int hx_run_end_tell(struct hx_run_report *report, const struct hx_run_child *child);
+int hx_cmd_run_end_tell(struct hx_cmd_run_report *report, const struct hx_cmd_run_child *child);
 
 #endif

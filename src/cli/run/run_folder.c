@@ -12,7 +12,7 @@
 
 /* A path that is too long does not count. */
 __attribute__((format(printf, 2, 3))) static void add(
-	struct hx_run_folders *folders, const char *format, ...)
+	struct hx_cmd_run_folders *folders, const char *format, ...)
 {
 	va_list arguments;
 	int size;
@@ -24,7 +24,7 @@ __attribute__((format(printf, 2, 3))) static void add(
 		folders->count++;
 }
 
-void hx_run_folders_find(struct hx_run_folders *folders)
+void hx_cmd_run_folders_find(struct hx_cmd_run_folders *folders)
 {
 	const char *runtime = hx_environment("XDG_RUNTIME_DIR");
 	const char *state = hx_environment("XDG_STATE_HOME");

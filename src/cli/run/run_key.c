@@ -40,7 +40,7 @@ static int make_strategy(const char *command, const char *text, struct hapax_key
 	return HX_EXIT_USAGE;
 }
 
-int hx_run_key_needs_stdin(const char *command, const char *text, bool *ret)
+int hx_cmd_run_key_needs_stdin(const char *command, const char *text, bool *ret)
 {
 	struct hapax_key_strategy *strategy;
 	int code;
@@ -58,7 +58,7 @@ int hx_run_key_needs_stdin(const char *command, const char *text, bool *ret)
 	return HX_EXIT_OK;
 }
 
-enum hapax_status hx_run_key_hash_arguments(
+enum hapax_status hx_cmd_run_key_hash_arguments(
 	const char *const *argv, unsigned char ret_digest[HAPAX_FINGERPRINT_SIZE])
 {
 	struct hx_sha256 sha = {NULL};
@@ -112,7 +112,7 @@ static int make_by_strategy(
 
 	hx_event_reader_init(&reader, HX_EVENT_DOCUMENT);
 	hx_buf_init(&scratch, scratch_max);
-	status = hx_event_read(&reader, document, &event, &err);
+	status = hx_event_reader_read(&reader, document, &event, &err);
 	if (status == HAPAX_OK && document.data == NULL)
 		event.time_ms = now_ms();
 	if (status == HAPAX_OK)
@@ -126,7 +126,7 @@ static int make_by_strategy(
 }
 
 static int make_from_document(
-	const char *command, const char *text, const struct hx_run_stdin *input,
+	const char *command, const char *text, const struct hx_cmd_run_stdin *input,
 	struct hapax_key *ret)
 {
 	struct hapax_bytes document = {NULL, 0};
@@ -138,7 +138,7 @@ static int make_from_document(
 		return code;
 	hx_buf_init(&buf, DOCUMENT_SIZE_MAX);
 	if (input != NULL) {
-		code = hx_run_stdin_read(input, &buf);
+		code = hx_cmd_run_stdin_read(input, &buf);
 		document = hapax_buf_bytes(&buf);
 	}
 	if (code == HX_EXIT_OK)
@@ -148,21 +148,21 @@ static int make_from_document(
 	return code;
 }
 
-int hx_run_key_make(
+int hx_cmd_run_key_make(
 	const char *command, const char *text, const char *const *argv,
-	const struct hx_run_stdin *input, struct hapax_key *ret)
+	const struct hx_cmd_run_stdin *input, struct hapax_key *ret)
 {
 	unsigned char digest[HAPAX_FINGERPRINT_SIZE];
 	int code = HX_EXIT_OK;
 
 	if (strcmp(text, "args") == 0) {
-		if (hx_run_key_hash_arguments(argv, digest) != HAPAX_OK) {
+		if (hx_cmd_run_key_hash_arguments(argv, digest) != HAPAX_OK) {
 			hx_report(command, "memory ran out");
 			return HX_EXIT_OS;
 		}
 		write_digest("args:", digest, ret);
 	} else if (strcmp(text, "stdin") == 0) {
-		code = hx_run_stdin_hash(input, digest);
+		code = hx_cmd_run_stdin_hash(input, digest);
 		write_digest("stdin:", digest, ret);
 	} else if (is_file(text)) {
 		code = hx_payload_fingerprint(command, text + strlen(file_prefix), digest);

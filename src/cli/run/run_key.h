@@ -12,18 +12,18 @@
 #include "cli/run/run_stdin.h"
 
 /* Does --key-from with this text read standard input? HX_EXIT_USAGE after saying why not. */
-int hx_run_key_needs_stdin(const char *command, const char *text, bool *ret);
+int hx_cmd_run_key_needs_stdin(const char *command, const char *text, bool *ret);
 
 /*
  * Make the key that text describes: args, stdin, file:PATH or a strategy (key.h).
  * input is NULL unless it is needed. HX_EXIT_OK, or another code after saying why.
  */
-int hx_run_key_make(
+int hx_cmd_run_key_make(
 	const char *command, const char *text, const char *const *argv,
-	const struct hx_run_stdin *input, struct hapax_key *ret);
+	const struct hx_cmd_run_stdin *input, struct hapax_key *ret);
 
 /* SHA-256 of arguments, each with its length before it. NO_MEMORY. */
-enum hapax_status hx_run_key_hash_arguments(
+enum hapax_status hx_cmd_run_key_hash_arguments(
 	const char *const *argv, unsigned char ret_digest[HAPAX_FINGERPRINT_SIZE]);
 
 #endif

@@ -32,12 +32,12 @@ static int64_t boot_ms(void)
 /* From any thread. A pipe that is full wakes as well as one byte. */
 static void wake(void *context)
 {
-	const struct hx_run_ledger *ledger = context;
+	const struct hx_cmd_run_ledger *ledger = context;
 
 	(void)hx_stream_write(ledger->wake[1], "", 1);
 }
 
-static int make_processor(struct hx_run_ledger *ledger)
+static int make_processor(struct hx_cmd_run_ledger *ledger)
 {
 	struct hapax_processor_options options = HAPAX_PROCESSOR_OPTIONS_INIT;
 	struct hapax_error err;
@@ -56,12 +56,13 @@ static int make_processor(struct hx_run_ledger *ledger)
 	return hx_report_error(ledger->inv->command->name, &err);
 }
 
-int hx_run_ledger_open(
-	struct hx_run_ledger *ledger, struct hx_invocation *inv, const struct hx_run_plan *plan)
+int hx_cmd_run_ledger_open(
+	struct hx_cmd_run_ledger *ledger, struct hx_invocation *inv,
+	const struct hx_cmd_run_plan *plan)
 {
 	int code;
 
-	*ledger = (struct hx_run_ledger){
+	*ledger = (struct hx_cmd_run_ledger){
 		.inv = inv,
 		.plan = plan,
 		.signal_fd = -1,
@@ -79,12 +80,12 @@ int hx_run_ledger_open(
 }
 
 /* A run that we left before it ended still uses all of this; the process ends. */
-static bool is_in_use(const struct hx_run_ledger *ledger)
+static bool is_in_use(const struct hx_cmd_run_ledger *ledger)
 {
 	return ledger->run != NULL && !ledger->has_ended;
 }
 
-void hx_run_ledger_leave(struct hx_run_ledger *ledger)
+void hx_cmd_run_ledger_leave(struct hx_cmd_run_ledger *ledger)
 {
 	if (is_in_use(ledger))
 		return;
@@ -94,18 +95,18 @@ void hx_run_ledger_leave(struct hx_run_ledger *ledger)
 	ledger->store = NULL;
 }
 
-void hx_run_ledger_close(struct hx_run_ledger *ledger)
+void hx_cmd_run_ledger_close(struct hx_cmd_run_ledger *ledger)
 {
 	if (is_in_use(ledger))
 		return;
-	hx_run_ledger_leave(ledger);
+	hx_cmd_run_ledger_leave(ledger);
 	hx_buf_done(&ledger->buf);
 	hx_stream_close(ledger->wake[0]);
 	hx_stream_close(ledger->wake[1]);
 }
 
 /* An operation on our key. */
-static struct hapax_op make_op(const struct hx_run_ledger *ledger, enum hapax_op_type type)
+static struct hapax_op make_op(const struct hx_cmd_run_ledger *ledger, enum hapax_op_type type)
 {
 	return (struct hapax_op){
 		.type = type,
@@ -116,7 +117,7 @@ static struct hapax_op make_op(const struct hx_run_ledger *ledger, enum hapax_op
 }
 
 static enum hapax_status look_in(
-	struct hx_run_ledger *ledger, struct hapax_store *store, struct hapax_op *op,
+	struct hx_cmd_run_ledger *ledger, struct hapax_store *store, struct hapax_op *op,
 	struct hapax_error *err)
 {
 	*op = make_op(ledger, HAPAX_OP_LOOKUP);
@@ -125,13 +126,14 @@ static enum hapax_status look_in(
 	return hapax_store_run(store, op, 1, err);
 }
 
-enum hapax_status hx_run_ledger_look(struct hx_run_ledger *ledger, struct hapax_error *err)
+enum hapax_status hx_cmd_run_ledger_look(struct hx_cmd_run_ledger *ledger, struct hapax_error *err)
 {
 	return look_in(ledger, ledger->store, &ledger->seen, err);
 }
 
 /* Bytes of an answer, which are borrowed, as bytes of ours. No memory: none. */
-static struct hapax_bytes keep(struct hx_run_ledger *ledger, struct hapax_bytes bytes)
+static struct hapax_bytes run_ledger_keep(
+	struct hx_cmd_run_ledger *ledger, struct hapax_bytes bytes)
 {
 	size_t at = ledger->buf.size;
 
@@ -140,7 +142,7 @@ static struct hapax_bytes keep(struct hx_run_ledger *ledger, struct hapax_bytes 
 	return (struct hapax_bytes){ledger->buf.data + at, bytes.size};
 }
 
-static void keep_answer(struct hx_run_ledger *ledger, const struct hapax_answer *answer)
+static void keep_answer(struct hx_cmd_run_ledger *ledger, const struct hapax_answer *answer)
 {
 	const struct hapax_result *result = &answer->result;
 
@@ -164,10 +166,10 @@ static void keep_answer(struct hx_run_ledger *ledger, const struct hapax_answer 
 		ledger->record.result.body = (struct hapax_bytes){NULL, 0};
 		return;
 	}
-	ledger->record.owner = keep(ledger, answer->owner);
-	ledger->record.error = keep(ledger, answer->error);
-	ledger->record.result.headers = keep(ledger, result->headers);
-	ledger->record.result.body = keep(ledger, result->body);
+	ledger->record.owner = run_ledger_keep(ledger, answer->owner);
+	ledger->record.error = run_ledger_keep(ledger, answer->error);
+	ledger->record.result.headers = run_ledger_keep(ledger, result->headers);
+	ledger->record.result.body = run_ledger_keep(ledger, result->body);
 }
 
 /* Within tick. */
@@ -175,7 +177,7 @@ static void step(
 	struct hapax_run *run, enum hapax_step step, const struct hapax_answer *answer,
 	void *context)
 {
-	struct hx_run_ledger *ledger = context;
+	struct hx_cmd_run_ledger *ledger = context;
 
 	switch (step) {
 	case HAPAX_STEP_WAIT:
@@ -204,7 +206,7 @@ static void step(
 	}
 }
 
-void hx_run_ledger_tick(struct hx_run_ledger *ledger)
+void hx_cmd_run_ledger_tick(struct hx_cmd_run_ledger *ledger)
 {
 	char bytes[16];
 	int64_t due_ms, now_ms;
@@ -221,10 +223,10 @@ void hx_run_ledger_tick(struct hx_run_ledger *ledger)
 }
 
 /* Did a signal come that asks us to end? */
-static bool is_asked_to_go(struct hx_run_ledger *ledger)
+static bool is_asked_to_go(struct hx_cmd_run_ledger *ledger)
 {
 	if (ledger->asked == 0)
-		ledger->asked = hx_run_signal_asked();
+		ledger->asked = hx_cmd_run_signal_asked();
 	return ledger->asked != 0;
 }
 
@@ -237,7 +239,7 @@ static enum hapax_status describe(enum hapax_status status, struct hapax_error *
 }
 
 /* Is the record still that of our claim? */
-static enum hapax_status read_claim(struct hx_run_ledger *ledger, struct hapax_error *err)
+static enum hapax_status read_claim(struct hx_cmd_run_ledger *ledger, struct hapax_error *err)
 {
 	struct hapax_op op;
 	enum hapax_status status = look_in(ledger, ledger->store, &op, err);
@@ -255,8 +257,8 @@ static enum hapax_status read_claim(struct hx_run_ledger *ledger, struct hapax_e
 	return HAPAX_OK;
 }
 
-enum hapax_status hx_run_ledger_give_back(
-	struct hx_run_ledger *ledger, const char *why, struct hapax_error *err)
+enum hapax_status hx_cmd_run_ledger_give_back(
+	struct hx_cmd_run_ledger *ledger, const char *why, struct hapax_error *err)
 {
 	bool parks = ledger->record.on_lapse == HAPAX_ON_LAPSE_PARK;
 	struct hapax_op op = make_op(ledger, parks ? HAPAX_OP_PARK : HAPAX_OP_RELEASE);
@@ -267,14 +269,14 @@ enum hapax_status hx_run_ledger_give_back(
 }
 
 /* Our lease is over by our own count: have it renewed, and learn whether it is still ours. */
-static enum hapax_status renew_first(struct hx_run_ledger *ledger, struct hapax_error *err)
+static enum hapax_status renew_first(struct hx_cmd_run_ledger *ledger, struct hapax_error *err)
 {
 	int64_t end_ns = hx_stream_after_ms(ledger->plan->lease_ms);
 
 	for (;;) {
 		struct pollfd wake = {.fd = ledger->wake[0], .events = POLLIN};
 
-		hx_run_ledger_tick(ledger);
+		hx_cmd_run_ledger_tick(ledger);
 		if (ledger->is_fenced || ledger->has_ended)
 			return hx_error_set(
 				err, HAPAX_ERR_FENCED, 0,
@@ -292,7 +294,8 @@ static enum hapax_status renew_first(struct hx_run_ledger *ledger, struct hapax_
 	}
 }
 
-enum hapax_status hx_run_ledger_confirm(struct hx_run_ledger *ledger, struct hapax_error *err)
+enum hapax_status hx_cmd_run_ledger_confirm(
+	struct hx_cmd_run_ledger *ledger, struct hapax_error *err)
 {
 	enum hapax_status status;
 
@@ -306,7 +309,7 @@ enum hapax_status hx_run_ledger_confirm(struct hx_run_ledger *ledger, struct hap
 	return status;
 }
 
-enum hx_run_standing hx_run_ledger_standing(struct hx_run_ledger *ledger)
+enum hx_cmd_run_standing hx_cmd_run_ledger_standing(struct hx_cmd_run_ledger *ledger)
 {
 	struct hapax_op op;
 
@@ -327,7 +330,7 @@ enum hx_run_standing hx_run_ledger_standing(struct hx_run_ledger *ledger)
  * A handle that saw an I/O error answers nothing any more; a new one may. The old one
  * goes first: some stores have one owner. Our run has ended, so the core can go, too.
  */
-static struct hapax_store *reopen(struct hx_run_ledger *ledger)
+static struct hapax_store *reopen(struct hx_cmd_run_ledger *ledger)
 {
 	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
 
@@ -342,7 +345,7 @@ static struct hapax_store *reopen(struct hx_run_ledger *ledger)
 }
 
 static enum hapax_op_type type_of(
-	const struct hx_run_ledger *ledger, enum hapax_run_outcome outcome)
+	const struct hx_cmd_run_ledger *ledger, enum hapax_run_outcome outcome)
 {
 	if (outcome == HAPAX_RUN_OK || outcome == HAPAX_RUN_DEFINITIVE)
 		return HAPAX_OP_COMPLETE;
@@ -358,7 +361,7 @@ static bool is_settled(enum hapax_status status)
 }
 
 /* Let some time pass. False: the end has come, or we are asked to go. */
-static bool may_repeat(struct hx_run_ledger *ledger, int64_t end_ns)
+static bool may_repeat(struct hx_cmd_run_ledger *ledger, int64_t end_ns)
 {
 	struct pollfd signals = {.fd = ledger->signal_fd, .events = POLLIN};
 	int64_t until_ns = hx_stream_after_ms(REPEAT_MS);
@@ -370,7 +373,7 @@ static bool may_repeat(struct hx_run_ledger *ledger, int64_t end_ns)
 }
 
 /* When our lease ends, as the store tells it; in the worst case it has just begun. */
-static int64_t lease_end_ns(struct hx_run_ledger *ledger, struct hapax_store *store)
+static int64_t lease_end_ns(struct hx_cmd_run_ledger *ledger, struct hapax_store *store)
 {
 	struct hapax_op op;
 
@@ -381,7 +384,7 @@ static int64_t lease_end_ns(struct hx_run_ledger *ledger, struct hapax_store *st
 
 /* No room for the output: that it is done matters more. */
 static enum hapax_status complete_without_body(
-	struct hx_run_ledger *ledger, const struct hapax_op *complete, struct hapax_error *err)
+	struct hx_cmd_run_ledger *ledger, const struct hapax_op *complete, struct hapax_error *err)
 {
 	struct hapax_result result = *complete->result;
 	struct hapax_op op = *complete;
@@ -398,7 +401,7 @@ static enum hapax_status complete_without_body(
 
 /* Apply op; a result that does not fit goes without its body. */
 static enum hapax_status apply(
-	struct hx_run_ledger *ledger, const struct hapax_op *op, struct hapax_error *err)
+	struct hx_cmd_run_ledger *ledger, const struct hapax_op *op, struct hapax_error *err)
 {
 	struct hapax_op tried = *op;
 	enum hapax_status status = hapax_store_run(ledger->store, &tried, 1, err);
@@ -413,7 +416,7 @@ static enum hapax_status apply(
  * the time, somebody could take over before less was tried. Whoever comes second finds
  * it done with our token, and that is as good.
  */
-static void shorten(struct hx_run_ledger *ledger, const struct hapax_op *op)
+static void shorten(struct hx_cmd_run_ledger *ledger, const struct hapax_op *op)
 {
 	ledger->shorten_at_ns = INT64_MAX;
 	if (op != NULL && op->result != NULL && apply(ledger, op, NULL) != HAPAX_OK)
@@ -425,7 +428,7 @@ static void shorten(struct hx_run_ledger *ledger, const struct hapax_op *op)
  * Drive the core until the run has come to run, or until its end with op, which is what
  * the core asks for then. False: asked to go.
  */
-static bool drive(struct hx_run_ledger *ledger, const struct hapax_op *op)
+static bool drive(struct hx_cmd_run_ledger *ledger, const struct hapax_op *op)
 {
 	for (;;) {
 		struct pollfd fds[] = {
@@ -434,7 +437,7 @@ static bool drive(struct hx_run_ledger *ledger, const struct hapax_op *op)
 		};
 		int64_t next_ns;
 
-		hx_run_ledger_tick(ledger);
+		hx_cmd_run_ledger_tick(ledger);
 		if (ledger->has_ended || (op == NULL && ledger->run != NULL))
 			return true;
 		next_ns = ledger->due_ns < ledger->shorten_at_ns ? ledger->due_ns
@@ -452,7 +455,7 @@ static bool drive(struct hx_run_ledger *ledger, const struct hapax_op *op)
  * does no harm, however often. Once an answer was lost, only a success settles it.
  */
 static enum hapax_status settle(
-	struct hx_run_ledger *ledger, const struct hapax_op *op, enum hapax_status status,
+	struct hx_cmd_run_ledger *ledger, const struct hapax_op *op, enum hapax_status status,
 	struct hapax_error *err)
 {
 	struct hapax_store *store = reopen(ledger);
@@ -471,8 +474,8 @@ static enum hapax_status settle(
 	}
 }
 
-enum hapax_status hx_run_ledger_finish(
-	struct hx_run_ledger *ledger, enum hapax_run_outcome outcome,
+enum hapax_status hx_cmd_run_ledger_finish(
+	struct hx_cmd_run_ledger *ledger, enum hapax_run_outcome outcome,
 	const struct hapax_result *result, const char *why, struct hapax_error *err)
 {
 	struct hapax_op op = make_op(ledger, type_of(ledger, outcome));
@@ -499,7 +502,7 @@ enum hapax_status hx_run_ledger_finish(
 	return status;
 }
 
-enum hapax_status hx_run_ledger_claim(struct hx_run_ledger *ledger, struct hapax_error *err)
+enum hapax_status hx_cmd_run_ledger_claim(struct hx_cmd_run_ledger *ledger, struct hapax_error *err)
 {
 	struct hapax_request request = HAPAX_REQUEST_INIT;
 	enum hapax_status status;

@@ -27,9 +27,9 @@
 #include "cli/frame/command.h"
 #include "cli/run/run_plan.h"
 
-struct hx_run_ledger {
+struct hx_cmd_run_ledger {
 	struct hx_invocation *inv;
-	const struct hx_run_plan *plan;
+	const struct hx_cmd_run_plan *plan;
 	struct hapax_store *store; /* NULL: it failed and could not be opened again */
 	struct hapax_processor *processor;
 	int signal_fd; /* readable: whoever waits for the store may be asked to stop */
@@ -48,7 +48,7 @@ struct hx_run_ledger {
 	uint32_t attempt;
 	int64_t claimed_ms;    /* before it was asked for; counts a suspended machine's time, too */
 	bool is_lapsed;        /* the lease could not be renewed in time */
-	bool is_fenced;        /* the store refused to renew; see hx_run_ledger_standing() */
+	bool is_fenced;        /* the store refused to renew; see hx_cmd_run_ledger_standing() */
 	bool is_completed;     /* by somebody with our token: the command itself, or a person */
 	bool is_unstored;      /* finished, and the store has not taken it yet */
 	bool is_shortened;     /* stored without its body, for which there was no room */
@@ -59,34 +59,37 @@ struct hx_run_ledger {
 };
 
 /* HX_EXIT_OK, or another code after saying why. Then too it is to be closed. */
-int hx_run_ledger_open(
-	struct hx_run_ledger *ledger, struct hx_invocation *inv, const struct hx_run_plan *plan);
-void hx_run_ledger_close(struct hx_run_ledger *ledger);
+int hx_cmd_run_ledger_open(
+	struct hx_cmd_run_ledger *ledger, struct hx_invocation *inv,
+	const struct hx_cmd_run_plan *plan);
+void hx_cmd_run_ledger_close(struct hx_cmd_run_ledger *ledger);
 
 /* Close the store, which others may wait for; what was seen stays. Nothing is asked after that. */
-void hx_run_ledger_leave(struct hx_run_ledger *ledger);
+void hx_cmd_run_ledger_leave(struct hx_cmd_run_ledger *ledger);
 
 /* Read the record; seen.outcome is FOUND or ABSENT. */
-enum hapax_status hx_run_ledger_look(struct hx_run_ledger *ledger, struct hapax_error *err);
+enum hapax_status hx_cmd_run_ledger_look(struct hx_cmd_run_ledger *ledger, struct hapax_error *err);
 
 /*
  * Ask for the right to run; seen.outcome says what was answered. After ACQUIRED record
  * has the token and the attempt id of our claim, and no more.
  */
-enum hapax_status hx_run_ledger_claim(struct hx_run_ledger *ledger, struct hapax_error *err);
+enum hapax_status hx_cmd_run_ledger_claim(
+	struct hx_cmd_run_ledger *ledger, struct hapax_error *err);
 
 /* Give back the claim of a run that died, as its record says: release or park. */
-enum hapax_status hx_run_ledger_give_back(
-	struct hx_run_ledger *ledger, const char *why, struct hapax_error *err);
+enum hapax_status hx_cmd_run_ledger_give_back(
+	struct hx_cmd_run_ledger *ledger, const char *why, struct hapax_error *err);
 
 /*
  * Is the claim still ours? Asks the store if enough time has passed since it was made
  * that somebody could have taken over. FENCED: it is somebody else's.
  */
-enum hapax_status hx_run_ledger_confirm(struct hx_run_ledger *ledger, struct hapax_error *err);
+enum hapax_status hx_cmd_run_ledger_confirm(
+	struct hx_cmd_run_ledger *ledger, struct hapax_error *err);
 
 /* What became of our claim when the store did not want to renew it. */
-enum hx_run_standing {
+enum hx_cmd_run_standing {
 	HX_RUN_STANDING_OURS,      /* given up, but by nobody else taken: a result still counts */
 	HX_RUN_STANDING_COMPLETED, /* done, by us: nothing is left to hold */
 	HX_RUN_STANDING_TAKEN,     /* somebody else has the key */
@@ -95,19 +98,19 @@ enum hx_run_standing {
 };
 
 /* Asks the store. */
-enum hx_run_standing hx_run_ledger_standing(struct hx_run_ledger *ledger);
+enum hx_cmd_run_standing hx_cmd_run_ledger_standing(struct hx_cmd_run_ledger *ledger);
 
 /* Do what is due: when wake[0] can be read, and at due_ns at the latest. */
-void hx_run_ledger_tick(struct hx_run_ledger *ledger);
+void hx_cmd_run_ledger_tick(struct hx_cmd_run_ledger *ledger);
 
 /*
  * End our claim. What the store does not take is repeated until the lease's end, or
  * until a signal asks us to go; a complete is never turned into a release, but a result
  * that does not fit goes without its body while the lease lives. FENCED: it did not count;
- * see hx_run_ledger_standing(). Any other status: what is stored is as the status says.
+ * see hx_cmd_run_ledger_standing(). Any other status: what is stored is as the status says.
  */
-enum hapax_status hx_run_ledger_finish(
-	struct hx_run_ledger *ledger, enum hapax_run_outcome outcome,
+enum hapax_status hx_cmd_run_ledger_finish(
+	struct hx_cmd_run_ledger *ledger, enum hapax_run_outcome outcome,
 	const struct hapax_result *result, const char *why, struct hapax_error *err);
 
 #endif

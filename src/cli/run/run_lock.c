@@ -30,7 +30,7 @@ static bool read_boot(unsigned char boot_id[HAPAX_BOOT_ID_SIZE])
 	const struct hapax_clock *clock = hapax_clock_system();
 
 	clock->boot_id(clock->context, boot_id);
-	return hx_boot_id_is_known(boot_id);
+	return hx_clock_boot_id_is_known(boot_id);
 }
 
 /* With its length before it, so that no two keys meet. */
@@ -58,7 +58,7 @@ static void hash_store(struct hx_sha256 *sha, const char *url)
 	hash_part(sha, &stat.inode, sizeof(stat.inode));
 }
 
-bool hx_run_lock_name(const struct hx_run_lock_key *key, char ret[HX_RUN_LOCK_NAME_SIZE])
+bool hx_cmd_run_lock_name(const struct hx_cmd_run_lock_key *key, char ret[HX_RUN_LOCK_NAME_SIZE])
 {
 	unsigned char boot_id[HAPAX_BOOT_ID_SIZE], digest[HX_SHA256_SIZE];
 	struct hx_sha256 sha = {NULL};
@@ -82,16 +82,16 @@ bool hx_run_lock_name(const struct hx_run_lock_key *key, char ret[HX_RUN_LOCK_NA
 	return true;
 }
 
-void hx_run_lock_init(
-	struct hx_run_lock *lock, const struct hx_run_folders *folders,
-	const struct hx_run_lock_key *key)
+void hx_cmd_run_lock_init(
+	struct hx_cmd_run_lock *lock, const struct hx_cmd_run_folders *folders,
+	const struct hx_cmd_run_lock_key *key)
 {
 	lock->folders = folders;
 	lock->key = *key;
 	lock->file = -1;
 	lock->is_left = false;
 	lock->claim_count = 0;
-	if (!hx_run_lock_name(key, lock->name))
+	if (!hx_cmd_run_lock_name(key, lock->name))
 		lock->name[0] = '\0';
 }
 
@@ -113,7 +113,7 @@ static bool is_named(const char *path, int file)
 		ours.inode == named.inode;
 }
 
-int hx_run_lock_file(const char *path)
+int hx_cmd_run_lock_file(const char *path)
 {
 	const struct hx_io *io = hx_io_system();
 	int file = io->ops->open(io->context, path, HX_IO_READ | HX_IO_WRITE, 0);
@@ -125,19 +125,19 @@ int hx_run_lock_file(const char *path)
 }
 
 /* What a file tells. When it is free that counts only if the boot is known. */
-static bool keep_claim(struct hx_run_lock *lock, int file, bool is_free)
+static bool keep_claim(struct hx_cmd_run_lock *lock, int file, bool is_free)
 {
 	unsigned char boot_id[HAPAX_BOOT_ID_SIZE];
-	struct hx_run_note note;
+	struct hx_cmd_run_note note;
 
-	if ((is_free && !read_boot(boot_id)) || !hx_run_note_read(file, &note))
+	if ((is_free && !read_boot(boot_id)) || !hx_cmd_run_note_read(file, &note))
 		return false;
 	assert(lock->claim_count < HX_COUNT(lock->claims));
 	lock->claims[lock->claim_count++] = note.claim;
 	return true;
 }
 
-static enum hx_run_lock_taken be_busy(struct hx_run_lock *lock, int file)
+static enum hx_cmd_run_lock_taken be_busy(struct hx_cmd_run_lock *lock, int file)
 {
 	lock->claim_count = 0;
 	(void)keep_claim(lock, file, false);
@@ -145,7 +145,7 @@ static enum hx_run_lock_taken be_busy(struct hx_run_lock *lock, int file)
 }
 
 /* Open, make if need be, and lock the file at lock->path. */
-static enum hx_run_lock_taken take_file(struct hx_run_lock *lock)
+static enum hx_cmd_run_lock_taken take_file(struct hx_cmd_run_lock *lock)
 {
 	const struct hx_io *io = hx_io_system();
 
@@ -172,22 +172,22 @@ static enum hx_run_lock_taken take_file(struct hx_run_lock *lock)
 }
 
 /* In the first folder that works, which is the same for all who share it. */
-static enum hx_run_lock_taken take_first(struct hx_run_lock *lock)
+static enum hx_cmd_run_lock_taken take_first(struct hx_cmd_run_lock *lock)
 {
-	enum hx_run_lock_taken taken = HX_RUN_LOCK_NONE;
+	enum hx_cmd_run_lock_taken taken = HX_RUN_LOCK_NONE;
 
 	for (size_t i = 0; i < lock->folders->make_count && taken == HX_RUN_LOCK_NONE; i++) {
 		const char *folder = lock->folders->paths[i];
 
 		if (make_path(lock->path, folder, lock->name) &&
-		    hx_dir_make_all(hx_io_system(), folder, 0700, NULL) == HAPAX_OK)
+		    hx_io_make_folders(hx_io_system(), folder, 0700, NULL) == HAPAX_OK)
 			taken = take_file(lock);
 	}
 	return taken;
 }
 
 /* Does somebody else hold the lock of that folder? */
-static bool is_held_in(struct hx_run_lock *lock, const char *folder)
+static bool is_held_in(struct hx_cmd_run_lock *lock, const char *folder)
 {
 	const struct hx_io *io = hx_io_system();
 	char path[HX_RUN_PATH_SIZE];
@@ -211,7 +211,7 @@ static bool is_held_in(struct hx_run_lock *lock, const char *folder)
 	return is_held;
 }
 
-static bool is_held_elsewhere(struct hx_run_lock *lock)
+static bool is_held_elsewhere(struct hx_cmd_run_lock *lock)
 {
 	for (size_t i = 0; i < lock->folders->count; i++)
 		if (is_held_in(lock, lock->folders->paths[i]))
@@ -219,30 +219,30 @@ static bool is_held_elsewhere(struct hx_run_lock *lock)
 	return false;
 }
 
-enum hx_run_lock_taken hx_run_lock_take(struct hx_run_lock *lock)
+enum hx_cmd_run_lock_taken hx_cmd_run_lock_take(struct hx_cmd_run_lock *lock)
 {
-	enum hx_run_lock_taken taken;
+	enum hx_cmd_run_lock_taken taken;
 
 	if (lock->file >= 0)
 		return HX_RUN_LOCK_TAKEN;
 	lock->claim_count = 0;
 	taken = take_first(lock);
 	if (taken != HX_RUN_LOCK_BUSY && is_held_elsewhere(lock)) {
-		hx_run_lock_drop(lock);
+		hx_cmd_run_lock_drop(lock);
 		taken = HX_RUN_LOCK_BUSY;
 	}
 	return taken;
 }
 
-bool hx_run_lock_tells_of(const struct hx_run_lock *lock, const struct hapax_record *record)
+bool hx_cmd_run_lock_tells_of(const struct hx_cmd_run_lock *lock, const struct hapax_record *record)
 {
 	for (size_t i = 0; i < lock->claim_count; i++)
-		if (hx_run_note_claim_is_in(&lock->claims[i], record))
+		if (hx_cmd_run_note_claim_is_in(&lock->claims[i], record))
 			return true;
 	return false;
 }
 
-void hx_run_lock_settle(struct hx_run_lock *lock)
+void hx_cmd_run_lock_settle(struct hx_cmd_run_lock *lock)
 {
 	const struct hx_io *io = hx_io_system();
 	char path[HX_RUN_PATH_SIZE];
@@ -255,7 +255,7 @@ void hx_run_lock_settle(struct hx_run_lock *lock)
 		if (!make_path(path, lock->folders->paths[i], lock->name) ||
 		    (lock->file >= 0 && is_named(path, lock->file)))
 			continue;
-		file = hx_run_lock_file(path);
+		file = hx_cmd_run_lock_file(path);
 		if (file < 0)
 			continue;
 		(void)io->ops->unlink(io->context, path);
@@ -264,15 +264,15 @@ void hx_run_lock_settle(struct hx_run_lock *lock)
 	lock->claim_count = 0;
 }
 
-void hx_run_lock_note(struct hx_run_lock *lock, const struct hapax_record *record)
+void hx_cmd_run_lock_note(struct hx_cmd_run_lock *lock, const struct hapax_record *record)
 {
 	assert(lock->file >= 0);
 	lock->is_left = false;
-	(void)hx_run_note_write(
+	(void)hx_cmd_run_note_write(
 		lock->file, record, lock->key.tenant, lock->key.group, lock->key.key);
 }
 
-void hx_run_lock_drop(struct hx_run_lock *lock)
+void hx_cmd_run_lock_drop(struct hx_cmd_run_lock *lock)
 {
 	const struct hx_io *io = hx_io_system();
 
@@ -285,19 +285,19 @@ void hx_run_lock_drop(struct hx_run_lock *lock)
 	lock->file = -1;
 }
 
-enum hx_run_lock_state hx_run_lock_probe(
-	struct hx_run_lock *lock, const struct hapax_record *record)
+enum hx_cmd_run_lock_state hx_cmd_run_lock_probe(
+	struct hx_cmd_run_lock *lock, const struct hapax_record *record)
 {
 	lock->claim_count = 0;
 	if (is_held_elsewhere(lock))
 		return HX_RUN_LOCK_HELD;
 	if (record != NULL && record->state == HAPAX_STATE_CLAIMED &&
-	    hx_run_lock_tells_of(lock, record))
+	    hx_cmd_run_lock_tells_of(lock, record))
 		return HX_RUN_LOCK_FREE;
 	return HX_RUN_LOCK_ABSENT;
 }
 
-void hx_run_lock_break(struct hx_run_lock *lock)
+void hx_cmd_run_lock_break(struct hx_cmd_run_lock *lock)
 {
 	const struct hx_io *io = hx_io_system();
 	char path[HX_RUN_PATH_SIZE];

@@ -15,7 +15,7 @@
  *
  * (1) Only who holds the lock writes into the file or removes it, and it is removed
  *     while it is locked. Whoever locks a file that has lost its name opens anew, so
- *     there is one holder for a name. (hx_run_lock_break() is for people who insist.)
+ *     there is one holder for a name. (hx_cmd_run_lock_break() is for people who insist.)
  * (2) The note is written after the claim and before the command starts. Dying between
  *     claim and note leaves a claim that no note names: only the lease decides.
  * (3) The file is removed when the outcome is stored, or when it is known that it will
@@ -40,7 +40,7 @@
 enum { HX_RUN_LOCK_NAME_SIZE = 2 * 16 + 1 + 2 * 16 + 1 };
 
 /* Which key, in which store. */
-struct hx_run_lock_key {
+struct hx_cmd_run_lock_key {
 	const char *store_url;
 	struct hapax_bytes tenant;
 	struct hapax_bytes group;
@@ -48,69 +48,70 @@ struct hx_run_lock_key {
 };
 
 /* The name of a key's lock in this boot. False: there is no memory to make it. */
-bool hx_run_lock_name(const struct hx_run_lock_key *key, char ret[HX_RUN_LOCK_NAME_SIZE]);
+bool hx_cmd_run_lock_name(const struct hx_cmd_run_lock_key *key, char ret[HX_RUN_LOCK_NAME_SIZE]);
 
-struct hx_run_lock {
-	const struct hx_run_folders *folders;
-	struct hx_run_lock_key key;
+struct hx_cmd_run_lock {
+	const struct hx_cmd_run_folders *folders;
+	struct hx_cmd_run_lock_key key;
 	char name[HX_RUN_LOCK_NAME_SIZE]; /* empty: there is no lock */
 	int file;                         /* -1: not held */
 	bool is_left;                     /* a dead run's note is in it, and not settled */
 	char path[HX_RUN_PATH_SIZE];
 	/* After TAKEN: of whom free files tell. After BUSY: of whom the held one does. */
-	struct hx_run_note_claim claims[HX_RUN_FOLDERS_MAX + 1];
+	struct hx_cmd_run_note_claim claims[HX_RUN_FOLDERS_MAX + 1];
 	size_t claim_count;
 };
 
 /* Without memory for a name there is no lock: NONE. */
-void hx_run_lock_init(
-	struct hx_run_lock *lock, const struct hx_run_folders *folders,
-	const struct hx_run_lock_key *key);
+void hx_cmd_run_lock_init(
+	struct hx_cmd_run_lock *lock, const struct hx_cmd_run_folders *folders,
+	const struct hx_cmd_run_lock_key *key);
 
-enum hx_run_lock_taken {
+enum hx_cmd_run_lock_taken {
 	HX_RUN_LOCK_TAKEN, /* we hold it */
 	HX_RUN_LOCK_BUSY,  /* another process does */
 	HX_RUN_LOCK_NONE,  /* it cannot be had here: there is no folder for it */
 };
 
 /* Try to take the lock; TAKEN also when we hold it already. Never waits. */
-enum hx_run_lock_taken hx_run_lock_take(struct hx_run_lock *lock);
+enum hx_cmd_run_lock_taken hx_cmd_run_lock_take(struct hx_cmd_run_lock *lock);
 
 /* After TAKEN: the run of record's claim died here. After BUSY: it lives here. */
-bool hx_run_lock_tells_of(const struct hx_run_lock *lock, const struct hapax_record *record);
+bool hx_cmd_run_lock_tells_of(
+	const struct hx_cmd_run_lock *lock, const struct hapax_record *record);
 
 /* Of the runs that died no claim is left: their files may go. We hold the lock. */
-void hx_run_lock_settle(struct hx_run_lock *lock);
+void hx_cmd_run_lock_settle(struct hx_cmd_run_lock *lock);
 
 /*
  * Note our claim in the lock that we hold. Where that fails the lock does what it must;
  * only our death will not be known before the lease ends.
  */
-void hx_run_lock_note(struct hx_run_lock *lock, const struct hapax_record *record);
+void hx_cmd_run_lock_note(struct hx_cmd_run_lock *lock, const struct hapax_record *record);
 
 /* Give the lock up and remove its file, unless is_left. Nothing happens when it is not held. */
-void hx_run_lock_drop(struct hx_run_lock *lock);
+void hx_cmd_run_lock_drop(struct hx_cmd_run_lock *lock);
 
-enum hx_run_lock_state {
+enum hx_cmd_run_lock_state {
 	HX_RUN_LOCK_ABSENT,
 	HX_RUN_LOCK_FREE, /* the run of record's claim died here */
 	HX_RUN_LOCK_HELD,
 };
 
 /* How it stands, for people. record may be NULL: there is none. Takes nothing. */
-enum hx_run_lock_state hx_run_lock_probe(
-	struct hx_run_lock *lock, const struct hapax_record *record);
+enum hx_cmd_run_lock_state hx_cmd_run_lock_probe(
+	struct hx_cmd_run_lock *lock, const struct hapax_record *record);
 
 /*
  * Let the next one start beside whoever holds the lock: its files lose their names. For
  * a person who was told so.
  */
-void hx_run_lock_break(struct hx_run_lock *lock);
+void hx_cmd_run_lock_break(struct hx_cmd_run_lock *lock);
 
 /*
  * Lock a file that is there, without waiting. The file, or negative: it is not there, or
  * somebody holds it.
  */
-int hx_run_lock_file(const char *path);
+int hx_cmd_run_lock_file(const char *path);
 
 #endif

@@ -38,7 +38,7 @@ static bool is_lock_name(const char *name)
 }
 
 /* Does the claim that the note names still stand? When the store does not answer: perhaps. */
-static bool stands(struct gc *gc, const struct hx_run_note *note)
+static bool stands(struct gc *gc, const struct hx_cmd_run_note *note)
 {
 	struct hapax_record record;
 	struct hapax_buf buf;
@@ -56,7 +56,7 @@ static bool stands(struct gc *gc, const struct hx_run_note *note)
 	if (hapax_store_run(gc->store, &op, 1, NULL) == HAPAX_OK)
 		does_stand = op.outcome == HAPAX_OUTCOME_FOUND &&
 			record.state == HAPAX_STATE_CLAIMED &&
-			hx_run_note_claim_is_in(&note->claim, &record);
+			hx_cmd_run_note_claim_is_in(&note->claim, &record);
 	hx_buf_done(&buf);
 	return does_stand;
 }
@@ -64,20 +64,21 @@ static bool stands(struct gc *gc, const struct hx_run_note *note)
 /* The lock is ours: has its file nothing more to tell? */
 static bool is_done_with(struct gc *gc, const char *name, int file)
 {
-	struct hx_run_note note;
+	struct hx_cmd_run_note note;
 	char ours[HX_RUN_LOCK_NAME_SIZE];
 
 	/* Whoever held it had not even claimed. */
-	if (!hx_run_note_read(file, &note))
+	if (!hx_cmd_run_note_read(file, &note))
 		return true;
 	/*
 	 * An earlier boot of this machine is over. Another machine that shares the folder
 	 * may be up, and its locks not be seen here.
 	 */
 	if (memcmp(name, gc->boot, BOOT_DIGITS) != 0)
-		return hx_run_note_is_of_this_host(&note);
-	return hx_run_lock_name(
-		       &(struct hx_run_lock_key){gc->store_url, note.tenant, note.group, note.key},
+		return hx_cmd_run_note_is_of_this_host(&note);
+	return hx_cmd_run_lock_name(
+		       &(struct hx_cmd_run_lock_key){
+			       gc->store_url, note.tenant, note.group, note.key},
 		       ours) &&
 		strcmp(name, ours) == 0 && !stands(gc, &note);
 }
@@ -91,7 +92,7 @@ static int look_at(void *arg, const char *name)
 
 	if (!is_lock_name(name) || size < 0 || (size_t)size >= sizeof(path))
 		return 0;
-	file = hx_run_lock_file(path);
+	file = hx_cmd_run_lock_file(path);
 	if (file < 0)
 		return 0;
 	if (is_done_with(gc, name, file) && io->ops->unlink(io->context, path) == 0)
@@ -100,8 +101,8 @@ static int look_at(void *arg, const char *name)
 	return 0;
 }
 
-uint64_t hx_run_lock_gc(
-	const struct hx_run_folders *folders, struct hapax_store *store, const char *store_url)
+uint64_t hx_cmd_run_lock_gc(
+	const struct hx_cmd_run_folders *folders, struct hapax_store *store, const char *store_url)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
 	const struct hx_io *io = hx_io_system();

@@ -16,7 +16,7 @@
 #include "cli/run/run_folder.h"
 
 /* Remove them; how many went. store is open and has that URL. */
-uint64_t hx_run_lock_gc(
-	const struct hx_run_folders *folders, struct hapax_store *store, const char *store_url);
+uint64_t hx_cmd_run_lock_gc(
+	const struct hx_cmd_run_folders *folders, struct hapax_store *store, const char *store_url);
 
 #endif

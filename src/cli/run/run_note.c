@@ -26,8 +26,8 @@ _Static_assert(
 		HX_RUN_NOTE_SIZE,
 	"the largest note fits");
 
-bool hx_run_note_claim_is_in(
-	const struct hx_run_note_claim *claim, const struct hapax_record *record)
+bool hx_cmd_run_note_claim_is_in(
+	const struct hx_cmd_run_note_claim *claim, const struct hapax_record *record)
 {
 	if (claim->token != record->token)
 		return false;
@@ -50,7 +50,7 @@ static bool next_line(struct hapax_bytes *rest, struct hapax_bytes *ret)
 }
 
 /* "4711 0123…cdef"; what is behind line is not a digit. */
-static bool read_claim(struct hapax_bytes line, struct hx_run_note_claim *ret)
+static bool read_claim(struct hapax_bytes line, struct hx_cmd_run_note_claim *ret)
 {
 	const char *text = line.data;
 	char *end;
@@ -64,7 +64,7 @@ static bool read_claim(struct hapax_bytes line, struct hx_run_note_claim *ret)
 	return hx_hex_decode(hx_bytes(end + 1, ATTEMPT_DIGITS), ret->attempt_id);
 }
 
-bool hx_run_note_read(int file, struct hx_run_note *ret)
+bool hx_cmd_run_note_read(int file, struct hx_cmd_run_note *ret)
 {
 	ssize_t size = hx_io_read_full(hx_io_system(), file, ret->bytes, sizeof(ret->bytes) - 1, 0);
 	struct hapax_bytes rest, claim;
@@ -88,7 +88,7 @@ static void read_host(char out[HOST_SIZE])
 	out[HOST_SIZE - 1] = '\0';
 }
 
-bool hx_run_note_write(
+bool hx_cmd_run_note_write(
 	int file, const struct hapax_record *record, struct hapax_bytes tenant,
 	struct hapax_bytes group, struct hapax_bytes key)
 {
@@ -108,7 +108,7 @@ bool hx_run_note_write(
 		hx_io_write_full(io, file, text, (size_t)size, 0) == 0;
 }
 
-bool hx_run_note_is_of_this_host(const struct hx_run_note *note)
+bool hx_cmd_run_note_is_of_this_host(const struct hx_cmd_run_note *note)
 {
 	char host[HOST_SIZE];
 

@@ -17,36 +17,36 @@
 #include <hapax/record.h>
 
 /* A claim of some key. */
-struct hx_run_note_claim {
+struct hx_cmd_run_note_claim {
 	uint64_t token;
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 };
 
 /* Does it stand in record, or was it the last that stood there? */
-bool hx_run_note_claim_is_in(
-	const struct hx_run_note_claim *claim, const struct hapax_record *record);
+bool hx_cmd_run_note_claim_is_in(
+	const struct hx_cmd_run_note_claim *claim, const struct hapax_record *record);
 
 /* Room for the largest scope and key, and one byte to see that there is no more. */
 enum { HX_RUN_NOTE_SIZE = 4096 };
 
-struct hx_run_note {
+struct hx_cmd_run_note {
 	struct hapax_bytes host; /* into bytes, as all below */
 	struct hapax_bytes tenant;
 	struct hapax_bytes group;
 	struct hapax_bytes key;
-	struct hx_run_note_claim claim;
+	struct hx_cmd_run_note_claim claim;
 	char bytes[HX_RUN_NOTE_SIZE];
 };
 
 /* False: the file is empty, or its content is not ours. */
-bool hx_run_note_read(int file, struct hx_run_note *ret);
+bool hx_cmd_run_note_read(int file, struct hx_cmd_run_note *ret);
 
 /* Replace the content by the claim that stands in record, which is that of key. False: not written. */
-bool hx_run_note_write(
+bool hx_cmd_run_note_write(
 	int file, const struct hapax_record *record, struct hapax_bytes tenant,
 	struct hapax_bytes group, struct hapax_bytes key);
 
 /* Was it written on a machine of our name? */
-bool hx_run_note_is_of_this_host(const struct hx_run_note *note);
+bool hx_cmd_run_note_is_of_this_host(const struct hx_cmd_run_note *note);
 
 #endif

@@ -22,12 +22,12 @@ enum {
 	TERMINAL_PART = 1,
 };
 
-void hx_run_output_init(struct hx_run_output *output, int fd)
+void hx_cmd_run_output_init(struct hx_cmd_run_output *output, int fd)
 {
 	const struct hx_io *io = hx_io_system();
 	struct hx_io_stat stat;
 
-	*output = (struct hx_run_output){.fd = fd, .own_fd = -1, .part_max = SIZE_MAX};
+	*output = (struct hx_cmd_run_output){.fd = fd, .own_fd = -1, .part_max = SIZE_MAX};
 	output->is_file = io->ops->stat(io->context, fd, &stat) == 0 && stat.kind == HX_IO_FILE;
 	if (output->is_file)
 		return;
@@ -35,13 +35,13 @@ void hx_run_output_init(struct hx_run_output *output, int fd)
 	output->part_max = output->own_fd < 0 && isatty(fd) ? TERMINAL_PART : PIPE_BUF;
 }
 
-void hx_run_output_done(struct hx_run_output *output)
+void hx_cmd_run_output_done(struct hx_cmd_run_output *output)
 {
 	hx_stream_close(output->own_fd);
 	output->own_fd = -1;
 }
 
-static bool has_room(const struct hx_run_output *output)
+static bool has_room(const struct hx_cmd_run_output *output)
 {
 	struct pollfd fd = {.fd = output->fd, .events = POLLOUT};
 
@@ -49,7 +49,7 @@ static bool has_room(const struct hx_run_output *output)
 }
 
 /* Bytes written, or a negative errno; -EAGAIN: there is no room. */
-static ssize_t write_now(const struct hx_run_output *output, const void *data, size_t size)
+static ssize_t write_now(const struct hx_cmd_run_output *output, const void *data, size_t size)
 {
 	ssize_t done;
 
@@ -64,7 +64,7 @@ static ssize_t write_now(const struct hx_run_output *output, const void *data, s
 	return has_room(output) ? hx_stream_write(output->fd, data, size) : -EAGAIN;
 }
 
-size_t hx_run_output_write(struct hx_run_output *output, const void *data, size_t size)
+size_t hx_cmd_run_output_write(struct hx_cmd_run_output *output, const void *data, size_t size)
 {
 	ssize_t done;
 
@@ -79,7 +79,7 @@ size_t hx_run_output_write(struct hx_run_output *output, const void *data, size_
 	return size;
 }
 
-bool hx_run_output_report(const struct hx_run_output *output, const char *command)
+bool hx_cmd_run_output_report(const struct hx_cmd_run_output *output, const char *command)
 {
 	struct hapax_error err;
 

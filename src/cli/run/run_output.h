@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct hx_run_output {
+struct hx_cmd_run_output {
 	int fd;
 	int own_fd;      /* the same on which a write never waits, or -1 */
 	bool is_file;    /* a write to fd never waits */
@@ -20,16 +20,16 @@ struct hx_run_output {
 	int os_errno;    /* why it cannot be written, or 0 */
 };
 
-void hx_run_output_init(struct hx_run_output *output, int fd);
-void hx_run_output_done(struct hx_run_output *output);
+void hx_cmd_run_output_init(struct hx_cmd_run_output *output, int fd);
+void hx_cmd_run_output_done(struct hx_cmd_run_output *output);
 
 /*
  * Write some of data, as much as there is room for. How much is done with: all of it
  * when it cannot be written, now or earlier.
  */
-size_t hx_run_output_write(struct hx_run_output *output, const void *data, size_t size);
+size_t hx_cmd_run_output_write(struct hx_cmd_run_output *output, const void *data, size_t size);
 
 /* Say that it could not be written; a reader that has gone is no fault. True: said. */
-bool hx_run_output_report(const struct hx_run_output *output, const char *command);
+bool hx_cmd_run_output_report(const struct hx_cmd_run_output *output, const char *command);
 
 #endif

@@ -16,7 +16,7 @@
 #include "cli/run/run_key.h"
 
 const char *const hx_run_on_lapse_choices[] = {"retry", "park", NULL};
-const char *const hx_run_fingerprint_choices[] = {"args", "stdin", "none", NULL};
+const char *const hx_cmd_run_fingerprint_choices[] = {"args", "stdin", "none", NULL};
 
 /* Long enough to put things in order, short enough to wait for. */
 static const int64_t kill_after_ms_default = 10 * 1000;
@@ -43,7 +43,7 @@ static int read_span(
 	return hx_duration_text_read(inv->command->name, what, text, max_ms, ret);
 }
 
-static int read_spans(const struct hx_invocation *inv, struct hx_run_plan *plan)
+static int read_spans(const struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
 {
 	int code = HX_EXIT_OK;
 
@@ -77,7 +77,7 @@ static const char *read_number(const char *text, long max, long *ret)
 }
 
 /* 0,3,10-19 */
-static int read_codes(const struct hx_invocation *inv, struct hx_run_plan *plan)
+static int read_codes(const struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
 {
 	const char *text = text_of(inv, HX_RUN_OPTION_SUCCESS_CODES);
 	const char *at = text;
@@ -104,7 +104,7 @@ static int read_codes(const struct hx_invocation *inv, struct hx_run_plan *plan)
 	return HX_EXIT_OK;
 }
 
-static int read_status_fd(const struct hx_invocation *inv, struct hx_run_plan *plan)
+static int read_status_fd(const struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
 {
 	const char *text = text_of(inv, HX_RUN_OPTION_STATUS_FD);
 	const char *end;
@@ -132,7 +132,7 @@ static int read_status_fd(const struct hx_invocation *inv, struct hx_run_plan *p
 	return HX_EXIT_OK;
 }
 
-static int read_max_result(struct hx_invocation *inv, struct hx_run_plan *plan)
+static int read_max_result(struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
 {
 	const char *text = text_of(inv, HX_RUN_OPTION_MAX_RESULT);
 	uint64_t bytes = HX_RESULT_SIZE_DEFAULT;
@@ -148,7 +148,7 @@ static int read_max_result(struct hx_invocation *inv, struct hx_run_plan *plan)
 	return HX_EXIT_OK;
 }
 
-static int check_key(const struct hx_invocation *inv, struct hx_run_plan *plan)
+static int check_key(const struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
 {
 	const char *key = text_of(inv, HX_RUN_OPTION_KEY);
 	const char *from = text_of(inv, HX_RUN_OPTION_KEY_FROM);
@@ -166,7 +166,8 @@ static int check_key(const struct hx_invocation *inv, struct hx_run_plan *plan)
 
 /* What needs standard input comes last: nobody types it to be told of a wrong option. */
 static int read_key(
-	const struct hx_invocation *inv, struct hx_run_plan *plan, const struct hx_run_stdin *input)
+	const struct hx_invocation *inv, struct hx_cmd_run_plan *plan,
+	const struct hx_cmd_run_stdin *input)
 {
 	const char *from = text_of(inv, HX_RUN_OPTION_KEY_FROM);
 	int code;
@@ -174,41 +175,42 @@ static int read_key(
 	if (from == NULL)
 		return HX_EXIT_OK;
 	plan->made = (struct hapax_key)HAPAX_KEY_INIT;
-	code = hx_run_key_make(inv->command->name, from, plan->argv, input, &plan->made);
+	code = hx_cmd_run_key_make(inv->command->name, from, plan->argv, input, &plan->made);
 	plan->key = (struct hapax_bytes){plan->made.key, plan->made.key_size};
 	return code;
 }
 
 static int read_fingerprint(
-	const struct hx_invocation *inv, struct hx_run_plan *plan, enum hx_run_fingerprint kind,
-	const struct hx_run_stdin *input)
+	const struct hx_invocation *inv, struct hx_cmd_run_plan *plan,
+	enum hx_cmd_run_fingerprint kind, const struct hx_cmd_run_stdin *input)
 {
 	plan->has_fingerprint = kind != HX_RUN_FINGERPRINT_NONE;
 	if (kind == HX_RUN_FINGERPRINT_STDIN)
-		return hx_run_stdin_hash(input, plan->fingerprint);
+		return hx_cmd_run_stdin_hash(input, plan->fingerprint);
 	if (kind == HX_RUN_FINGERPRINT_ARGS &&
-	    hx_run_key_hash_arguments(plan->argv, plan->fingerprint) != HAPAX_OK) {
+	    hx_cmd_run_key_hash_arguments(plan->argv, plan->fingerprint) != HAPAX_OK) {
 		hx_report(inv->command->name, "memory ran out");
 		return HX_EXIT_OS;
 	}
 	return HX_EXIT_OK;
 }
 
-static int read_identity(const struct hx_invocation *inv, struct hx_run_plan *plan)
+static int read_identity(const struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
 {
 	const struct hx_option_value *print =
 		hx_options_get(&inv->options, HX_RUN_OPTION_FINGERPRINT);
-	enum hx_run_fingerprint kind =
-		print != NULL ? (enum hx_run_fingerprint)print->number : HX_RUN_FINGERPRINT_ARGS;
+	enum hx_cmd_run_fingerprint kind = print != NULL
+		? (enum hx_cmd_run_fingerprint)print->number
+		: HX_RUN_FINGERPRINT_ARGS;
 	const char *from = text_of(inv, HX_RUN_OPTION_KEY_FROM);
-	struct hx_run_stdin input = {.copy = -1};
+	struct hx_cmd_run_stdin input = {.copy = -1};
 	bool key_needs = false;
 	int code = HX_EXIT_OK;
 
 	if (from != NULL)
-		code = hx_run_key_needs_stdin(inv->command->name, from, &key_needs);
+		code = hx_cmd_run_key_needs_stdin(inv->command->name, from, &key_needs);
 	if (code == HX_EXIT_OK && (key_needs || kind == HX_RUN_FINGERPRINT_STDIN)) {
-		code = hx_run_stdin_open(&input, inv->command->name);
+		code = hx_cmd_run_stdin_open(&input, inv->command->name);
 		plan->stdin_fd = input.copy;
 	}
 	if (code == HX_EXIT_OK)
@@ -216,13 +218,13 @@ static int read_identity(const struct hx_invocation *inv, struct hx_run_plan *pl
 	return code == HX_EXIT_OK ? read_fingerprint(inv, plan, kind, &input) : code;
 }
 
-int hx_run_plan_read(struct hx_invocation *inv, struct hx_run_plan *plan)
+int hx_cmd_run_plan_read(struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
 {
 	const struct hx_option_value *on_lapse =
 		hx_options_get(&inv->options, HX_RUN_OPTION_ON_LAPSE);
 	int code;
 
-	*plan = (struct hx_run_plan){.stdin_fd = -1, .status_fd = -1};
+	*plan = (struct hx_cmd_run_plan){.stdin_fd = -1, .status_fd = -1};
 	plan->keep_on_fail = hx_options_get(&inv->options, HX_RUN_OPTION_KEEP_ON_FAIL) != NULL;
 	if (on_lapse != NULL)
 		plan->on_lapse = (enum hapax_on_lapse)on_lapse->number;
@@ -241,7 +243,7 @@ int hx_run_plan_read(struct hx_invocation *inv, struct hx_run_plan *plan)
 	return code == HX_EXIT_OK ? read_identity(inv, plan) : code;
 }
 
-void hx_run_plan_done(struct hx_run_plan *plan)
+void hx_cmd_run_plan_done(struct hx_cmd_run_plan *plan)
 {
 	hx_stream_close(plan->stdin_fd);
 	plan->stdin_fd = -1;

@@ -28,11 +28,11 @@ enum hx_run_option {
 	HX_RUN_OPTION_STATUS_FD,
 };
 
-/* In the order of enum hapax_on_lapse and enum hx_run_fingerprint. */
+/* In the order of enum hapax_on_lapse and enum hx_cmd_run_fingerprint. */
 extern const char *const hx_run_on_lapse_choices[];
-extern const char *const hx_run_fingerprint_choices[];
+extern const char *const hx_cmd_run_fingerprint_choices[];
 
-enum hx_run_fingerprint {
+enum hx_cmd_run_fingerprint {
 	HX_RUN_FINGERPRINT_ARGS,
 	HX_RUN_FINGERPRINT_STDIN,
 	HX_RUN_FINGERPRINT_NONE,
@@ -43,7 +43,7 @@ enum hx_run_fingerprint {
 
 enum { HX_RUN_EXIT_CODES = 256 };
 
-struct hx_run_plan {
+struct hx_cmd_run_plan {
 	const char *const *argv; /* the command; ends with NULL */
 	struct hapax_bytes key;  /* into argv or made */
 	struct hapax_key made;   /* by --key-from */
@@ -63,10 +63,10 @@ struct hx_run_plan {
 
 /*
  * Fill *plan. HX_EXIT_OK, or another code after saying why; then too it is to be given
- * to hx_run_plan_done(). Reads standard input if the key or the fingerprint needs it.
+ * to hx_cmd_run_plan_done(). Reads standard input if the key or the fingerprint needs it.
  */
-int hx_run_plan_read(struct hx_invocation *inv, struct hx_run_plan *plan);
+int hx_cmd_run_plan_read(struct hx_invocation *inv, struct hx_cmd_run_plan *plan);
 
-void hx_run_plan_done(struct hx_run_plan *plan);
+void hx_cmd_run_plan_done(struct hx_cmd_run_plan *plan);
 
 #endif

@@ -16,7 +16,7 @@
 #include "wire/exec_result.h"
 
 /* Write all of piece, unless a signal comes: then which, else 0. */
-static int write_piece(int signal_fd, struct hx_run_output *output, struct hapax_bytes piece)
+static int write_piece(int signal_fd, struct hx_cmd_run_output *output, struct hapax_bytes piece)
 {
 	const unsigned char *data = piece.data;
 	size_t done = 0;
@@ -29,40 +29,40 @@ static int write_piece(int signal_fd, struct hx_run_output *output, struct hapax
 		int signal;
 
 		(void)hx_stream_wait(fds, HX_COUNT(fds), INT64_MAX);
-		signal = hx_run_signal_asked();
+		signal = hx_cmd_run_signal_asked();
 		if (signal != 0)
 			return signal;
 		if (fds[1].revents != 0)
-			done += hx_run_output_write(output, data + done, piece.size - done);
+			done += hx_cmd_run_output_write(output, data + done, piece.size - done);
 	}
 	return 0;
 }
 
 /* A reader that has gone is what it is with the command itself: no fault. */
 static int write_pieces(
-	const struct hx_run_ledger *ledger, struct hx_exec_reader *reader,
-	struct hx_run_output outputs[2])
+	const struct hx_cmd_run_ledger *ledger, struct hx_exec_reader *reader,
+	struct hx_cmd_run_output outputs[2])
 {
 	enum hx_exec_stream stream;
 	struct hapax_bytes piece;
 
 	while (hx_exec_reader_next(reader, &stream, &piece)) {
-		struct hx_run_output *output = &outputs[stream == HX_EXEC_STDOUT ? 0 : 1];
+		struct hx_cmd_run_output *output = &outputs[stream == HX_EXEC_STDOUT ? 0 : 1];
 		int signal = write_piece(ledger->signal_fd, output, piece);
 
 		if (signal != 0)
 			return HX_EXIT_SIGNAL + signal;
-		if (hx_run_output_report(output, ledger->inv->command->name))
+		if (hx_cmd_run_output_report(output, ledger->inv->command->name))
 			return HX_EXIT_WRAPPER;
 	}
 	return HX_EXIT_OK;
 }
 
 static int replay_exec(
-	const struct hx_run_ledger *ledger, const struct hapax_result *result, int *ret_signal)
+	const struct hx_cmd_run_ledger *ledger, const struct hapax_result *result, int *ret_signal)
 {
 	const char *command = ledger->inv->command->name;
-	struct hx_run_output outputs[2];
+	struct hx_cmd_run_output outputs[2];
 	struct hx_exec_reader reader;
 	struct hapax_error err;
 	int code;
@@ -77,16 +77,16 @@ static int replay_exec(
 			command,
 			"note: it was done before; its output, %" PRIu64 " bytes, was not kept",
 			result->omitted_bytes);
-	hx_run_output_init(&outputs[0], STDOUT_FILENO);
-	hx_run_output_init(&outputs[1], STDERR_FILENO);
+	hx_cmd_run_output_init(&outputs[0], STDOUT_FILENO);
+	hx_cmd_run_output_init(&outputs[1], STDERR_FILENO);
 	code = write_pieces(ledger, &reader, outputs);
-	hx_run_output_done(&outputs[0]);
-	hx_run_output_done(&outputs[1]);
+	hx_cmd_run_output_done(&outputs[0]);
+	hx_cmd_run_output_done(&outputs[1]);
 	return code == HX_EXIT_OK ? (int)(result->status & UINT8_MAX) : code;
 }
 
-int hx_run_replay(
-	const struct hx_run_ledger *ledger, const struct hapax_result *result, int *ret_signal)
+int hx_cmd_run_replay(
+	const struct hx_cmd_run_ledger *ledger, const struct hapax_result *result, int *ret_signal)
 {
 	bool is_ok = result->result_class == HAPAX_RESULT_OK;
 

@@ -16,7 +16,7 @@
  * HX_EXIT_WRAPPER after saying what went wrong; HX_EXIT_SIGNAL and its number when a
  * signal asked us to end. The store is not needed for it.
  */
-int hx_run_replay(
-	const struct hx_run_ledger *ledger, const struct hapax_result *result, int *ret_signal);
+int hx_cmd_run_replay(
+	const struct hx_cmd_run_ledger *ledger, const struct hapax_result *result, int *ret_signal);
 
 #endif

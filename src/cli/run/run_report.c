@@ -12,7 +12,7 @@
 #include "cli/frame/report.h"
 #include "cli/print/text.h"
 
-static const char *verdict_name(const struct hx_run_report *report)
+static const char *verdict_name(const struct hx_cmd_run_report *report)
 {
 	if (report->is_fenced)
 		return "fenced";
@@ -20,14 +20,14 @@ static const char *verdict_name(const struct hx_run_report *report)
 }
 
 /* Is there a result that stays for a while? */
-static bool is_kept(const struct hx_run_report *report)
+static bool is_kept(const struct hx_cmd_run_report *report)
 {
 	return report->outcome == HAPAX_OUTCOME_REPLAY ||
 		(report->is_stored && report->has_run &&
 	         (report->verdict == HAPAX_RUN_OK || report->verdict == HAPAX_RUN_DEFINITIVE));
 }
 
-static void write_record(struct hx_json_write *json, const struct hx_run_report *report)
+static void write_record(struct hx_json_write *json, const struct hx_cmd_run_report *report)
 {
 	const struct hapax_op *seen = &report->ledger->seen;
 
@@ -44,7 +44,7 @@ static void write_record(struct hx_json_write *json, const struct hx_run_report 
 	}
 }
 
-static void write_run(struct hx_json_write *json, const struct hx_run_report *report)
+static void write_run(struct hx_json_write *json, const struct hx_cmd_run_report *report)
 {
 	hx_json_write_text(json, "verdict", verdict_name(report));
 	hx_json_write_boolean(json, "stored", report->is_stored);
@@ -52,9 +52,9 @@ static void write_run(struct hx_json_write *json, const struct hx_run_report *re
 	hx_json_write_unsigned(json, "output_bytes", report->output_bytes);
 }
 
-void hx_run_report_json(const struct hx_run_report *report, int fd)
+void hx_cmd_run_report_json(const struct hx_cmd_run_report *report, int fd)
 {
-	const struct hx_run_ledger *ledger = report->ledger;
+	const struct hx_cmd_run_ledger *ledger = report->ledger;
 	FILE *file = hx_stream_file(fd);
 	struct hx_json_write json;
 	struct hx_out out;
@@ -88,7 +88,7 @@ void hx_run_report_json(const struct hx_run_report *report, int fd)
 	(void)hx_out_finish(&out, ledger->inv->command->name, 0);
 }
 
-static void refuse_in_progress(const struct hx_run_claim *claim)
+static void refuse_in_progress(const struct hx_cmd_run_claim *claim)
 {
 	const struct hapax_op *seen = &claim->ledger->seen;
 	const char *name = claim->ledger->inv->command->name;
@@ -112,7 +112,7 @@ static void refuse_in_progress(const struct hx_run_claim *claim)
 	hx_report_hint("--wait waits for it and then gives its output");
 }
 
-void hx_run_report_refusal(const struct hx_run_claim *claim)
+void hx_cmd_run_report_refusal(const struct hx_cmd_run_claim *claim)
 {
 	const struct hapax_op *seen = &claim->ledger->seen;
 	const char *name = claim->ledger->inv->command->name;

@@ -10,14 +10,14 @@
 #include "cli/run/run_claim.h"
 
 /* Everything that is told of a run. */
-struct hx_run_report {
-	const struct hx_run_ledger *ledger;
+struct hx_cmd_run_report {
+	const struct hx_cmd_run_ledger *ledger;
 	enum hapax_outcome outcome; /* NONE: the store did not answer, or we were asked to go */
 	bool has_run;
-	enum hapax_run_outcome verdict; /* has_run */
-	enum hapax_status status;       /* of storing that */
-	struct hapax_error err;         /* status */
-	enum hx_run_standing standing;  /* status FENCED */
+	enum hapax_run_outcome verdict;    /* has_run */
+	enum hapax_status status;          /* of storing that */
+	struct hapax_error err;            /* status */
+	enum hx_cmd_run_standing standing; /* status FENCED */
 	bool is_fenced;
 	bool is_stored;
 	bool is_timed_out;
@@ -29,9 +29,9 @@ struct hx_run_report {
 };
 
 /* One document on fd, which is closed. */
-void hx_run_report_json(const struct hx_run_report *report, int fd);
+void hx_cmd_run_report_json(const struct hx_cmd_run_report *report, int fd);
 
 /* Why the command did not run: one message, and a hint. */
-void hx_run_report_refusal(const struct hx_run_claim *claim);
+void hx_cmd_run_report_refusal(const struct hx_cmd_run_claim *claim);
 
 #endif

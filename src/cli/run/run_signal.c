@@ -37,7 +37,7 @@ static void catch (int number, int flags)
 	(void)sigaction(number, &action, NULL);
 }
 
-int hx_run_signal_watch(void)
+int hx_cmd_run_signal_watch(void)
 {
 	struct sigaction before;
 	int failed = hx_stream_pipe(ends, HX_STREAM_READ_NOWAIT | HX_STREAM_WRITE_NOWAIT);
@@ -54,17 +54,17 @@ int hx_run_signal_watch(void)
 	return ends[0];
 }
 
-void hx_run_signal_end_writes(void)
+void hx_cmd_run_signal_end_writes(void)
 {
 	struct sigaction before;
 
 	for (size_t i = 0; i < HX_COUNT(passed_on); i++)
-		if (hx_run_signal_is_end(passed_on[i]) &&
+		if (hx_cmd_run_signal_is_end(passed_on[i]) &&
 		    sigaction(passed_on[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
 			catch (passed_on[i], 0);
 }
 
-bool hx_run_signal_next(struct hx_run_signal *ret)
+bool hx_cmd_run_signal_next(struct hx_cmd_run_signal *ret)
 {
 	unsigned char byte;
 
@@ -75,17 +75,17 @@ bool hx_run_signal_next(struct hx_run_signal *ret)
 	return true;
 }
 
-int hx_run_signal_asked(void)
+int hx_cmd_run_signal_asked(void)
 {
-	struct hx_run_signal signal;
+	struct hx_cmd_run_signal signal;
 
-	while (hx_run_signal_next(&signal))
-		if (hx_run_signal_is_end(signal.number))
+	while (hx_cmd_run_signal_next(&signal))
+		if (hx_cmd_run_signal_is_end(signal.number))
 			return signal.number;
 	return 0;
 }
 
-bool hx_run_signal_is_end(int number)
+bool hx_cmd_run_signal_is_end(int number)
 {
 	return number == SIGHUP || number == SIGINT || number == SIGQUIT || number == SIGTERM;
 }

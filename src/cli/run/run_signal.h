@@ -14,27 +14,27 @@
 #include <signal.h>
 #include <stdbool.h>
 
-struct hx_run_signal {
+struct hx_cmd_run_signal {
 	int number;            /* SIGCHLD included */
 	bool is_from_terminal; /* every process of the foreground group got it */
 };
 
 /* Begin to watch. The descriptor that can be read when there is one, or a negative errno. */
-int hx_run_signal_watch(void);
+int hx_cmd_run_signal_watch(void);
 
 /* The next one; false when there is none. Never blocks. */
-bool hx_run_signal_next(struct hx_run_signal *ret);
+bool hx_cmd_run_signal_next(struct hx_cmd_run_signal *ret);
 
 /*
  * From now on a signal ends a write that waits. Until then it does not: a store is in the
  * middle of something, and the loop waits for descriptors anyway.
  */
-void hx_run_signal_end_writes(void);
+void hx_cmd_run_signal_end_writes(void);
 
 /* Take signals up to the first that asks us to end: its number; 0: there was none. */
-int hx_run_signal_asked(void);
+int hx_cmd_run_signal_asked(void);
 
 /* Does it ask a program to end? */
-bool hx_run_signal_is_end(int number);
+bool hx_cmd_run_signal_is_end(int number);
 
 #endif

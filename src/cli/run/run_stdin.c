@@ -49,7 +49,7 @@ static int make_copy(void)
 	return file;
 }
 
-static int fill_copy(const struct hx_run_stdin *input)
+static int fill_copy(const struct hx_cmd_run_stdin *input)
 {
 	unsigned char chunk[CHUNK_SIZE];
 	uint64_t offset = 0;
@@ -68,13 +68,13 @@ static int fill_copy(const struct hx_run_stdin *input)
 	return HX_EXIT_OK;
 }
 
-int hx_run_stdin_open(struct hx_run_stdin *input, const char *command)
+int hx_cmd_run_stdin_open(struct hx_cmd_run_stdin *input, const char *command)
 {
 	const struct hx_io *io = hx_io_system();
 	int64_t offset = hx_stream_offset(STDIN_FILENO);
 	struct hx_io_stat stat;
 
-	*input = (struct hx_run_stdin){.command = command, .file = STDIN_FILENO, .copy = -1};
+	*input = (struct hx_cmd_run_stdin){.command = command, .file = STDIN_FILENO, .copy = -1};
 	if (offset >= 0 && io->ops->stat(io->context, STDIN_FILENO, &stat) == 0 &&
 	    stat.kind == HX_IO_FILE) {
 		input->from = (uint64_t)offset;
@@ -87,8 +87,8 @@ int hx_run_stdin_open(struct hx_run_stdin *input, const char *command)
 	return fill_copy(input);
 }
 
-int hx_run_stdin_hash(
-	const struct hx_run_stdin *input, unsigned char ret_digest[HAPAX_FINGERPRINT_SIZE])
+int hx_cmd_run_stdin_hash(
+	const struct hx_cmd_run_stdin *input, unsigned char ret_digest[HAPAX_FINGERPRINT_SIZE])
 {
 	unsigned char chunk[CHUNK_SIZE];
 	struct hx_sha256 sha = {NULL};
@@ -110,7 +110,7 @@ int hx_run_stdin_hash(
 			 : failed(input->command, "standard input was not read", (int)-size);
 }
 
-int hx_run_stdin_read(const struct hx_run_stdin *input, struct hapax_buf *buf)
+int hx_cmd_run_stdin_read(const struct hx_cmd_run_stdin *input, struct hapax_buf *buf)
 {
 	unsigned char chunk[CHUNK_SIZE];
 	uint64_t offset = input->from;

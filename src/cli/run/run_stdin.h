@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 
-struct hx_run_stdin {
+struct hx_cmd_run_stdin {
 	const char *command;
 	int file;      /* what we read: 0, or the copy */
 	int copy;      /* the copy, or -1 */
@@ -22,13 +22,13 @@ struct hx_run_stdin {
 };
 
 /* HX_EXIT_OK, or another code after saying why. */
-int hx_run_stdin_open(struct hx_run_stdin *input, const char *command);
+int hx_cmd_run_stdin_open(struct hx_cmd_run_stdin *input, const char *command);
 
 /* SHA-256 of all of it. HX_EXIT_OK or HX_EXIT_NO_INPUT. */
-int hx_run_stdin_hash(
-	const struct hx_run_stdin *input, unsigned char ret_digest[HAPAX_FINGERPRINT_SIZE]);
+int hx_cmd_run_stdin_hash(
+	const struct hx_cmd_run_stdin *input, unsigned char ret_digest[HAPAX_FINGERPRINT_SIZE]);
 
 /* All of it into buf; HX_EXIT_DATA when it is too large for buf. */
-int hx_run_stdin_read(const struct hx_run_stdin *input, struct hapax_buf *buf);
+int hx_cmd_run_stdin_read(const struct hx_cmd_run_stdin *input, struct hapax_buf *buf);
 
 #endif

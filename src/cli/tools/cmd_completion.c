@@ -22,7 +22,7 @@ static const struct {
 	{"fish", hx_completion_fish},
 };
 
-static int run(struct hx_invocation *inv)
+static int run_completion(struct hx_invocation *inv)
 {
 	const char *name = inv->options.operands[0];
 	struct hx_suggest suggest;
@@ -57,5 +57,5 @@ const struct command hx_cmd_completion = {
 	.operands_min = 1,
 	.operands_max = 1,
 	.examples = examples,
-	.run = run,
+	.run = run_completion,
 };

@@ -21,7 +21,7 @@ static const struct command_exit common_exits[] = {
 
 static const struct command_exit no_exits[] = {{0, NULL}};
 
-void hx_help_item(struct hx_out *out, const char *name, const char *summary)
+void hx_cmd_help_item(struct hx_out *out, const char *name, const char *summary)
 {
 	size_t columns = 2 + hx_text_columns(name);
 
@@ -49,7 +49,7 @@ static void list_option(struct hx_out *out, const struct hx_option *option)
 			name, sizeof(name), "%s--%s%s%s", letter, option->name,
 			option->value != NULL ? " " : "",
 			option->value != NULL ? option->value : "");
-	hx_help_item(out, name, option->summary);
+	hx_cmd_help_item(out, name, option->summary);
 }
 
 static void list_options(struct hx_out *out, const struct command *command)
@@ -61,7 +61,7 @@ static void list_options(struct hx_out *out, const struct command *command)
 	if (command->flags & COMMAND_STORE)
 		for (const struct hx_option *o = hx_common_options; o->name != NULL; o++)
 			list_option(out, o);
-	hx_help_item(out, "-h, --help", "this text");
+	hx_cmd_help_item(out, "-h, --help", "this text");
 }
 
 /* Two lists, each from small to large, as one. */
@@ -78,7 +78,7 @@ static void list_exits(
 	}
 }
 
-void hx_help_command(struct hx_out *out, const struct command *command)
+void hx_cmd_help_command(struct hx_out *out, const struct command *command)
 {
 	hx_out_printf(
 		out, "hapax %s - %s\n\nUsage: hapax %s%s%s\n", command->name, command->summary,
@@ -97,7 +97,7 @@ void hx_help_command(struct hx_out *out, const struct command *command)
 		hx_out_printf(out, "  %s\n      %s\n", e->line, e->summary);
 }
 
-void hx_help_overview(struct hx_out *out)
+void hx_cmd_help_overview(struct hx_out *out)
 {
 	hx_out_text(
 		out,
@@ -127,18 +127,18 @@ void hx_help_overview(struct hx_out *out)
 		"'hapax help COMMAND' tells more, with examples. See also: man hapax\n");
 }
 
-static int run(struct hx_invocation *inv)
+static int run_help(struct hx_invocation *inv)
 {
 	const struct command *command;
 
 	if (inv->options.operand_count == 0) {
-		hx_help_overview(&inv->out);
+		hx_cmd_help_overview(&inv->out);
 		return HX_EXIT_OK;
 	}
 	command = hx_command_find(inv->options.operands[0]);
 	if (command == NULL)
 		return hx_command_unknown(inv->options.operands[0]);
-	hx_help_command(&inv->out, command);
+	hx_cmd_help_command(&inv->out, command);
 	return HX_EXIT_OK;
 }
 
@@ -154,5 +154,5 @@ const struct command hx_cmd_help = {
 	.usage = "[COMMAND]",
 	.operands_max = 1,
 	.examples = examples,
-	.run = run,
+	.run = run_help,
 };

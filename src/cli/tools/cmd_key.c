@@ -158,7 +158,7 @@ static void print_json(const struct maker *maker, const struct hapax_key *key)
 	if (key->has_fingerprint)
 		hx_json_write_text(&json, "fingerprint", digits);
 	if (key->has_run_id) {
-		hx_uuid_format(key->run_id, run_id);
+		hx_uuid7_format(key->run_id, run_id);
 		hx_json_write_text(&json, "run_id", run_id);
 	}
 	if (key->kind != HAPAX_KEY_MADE)
@@ -184,7 +184,7 @@ static enum hapax_status print_one(
 {
 	struct hapax_key key = HAPAX_KEY_INIT;
 	struct hapax_event event;
-	enum hapax_status status = hx_event_read(&maker->reader, document, &event, err);
+	enum hapax_status status = hx_event_reader_read(&maker->reader, document, &event, err);
 
 	if (status != HAPAX_OK)
 		return status;
@@ -298,7 +298,7 @@ static int print_all(struct maker *maker)
 	return code;
 }
 
-static int run(struct hx_invocation *inv)
+static int run_key(struct hx_invocation *inv)
 {
 	static struct maker maker; /* too large for a stack */
 	const struct hx_option_value *output = hx_options_get(&inv->options, OPTION_OUTPUT);
@@ -353,7 +353,7 @@ static void list_strategies(struct hx_out *out)
 {
 	hx_out_text(out, "\nStrategies:\n");
 	for (size_t i = 0; hapax_key_strategy_syntax(i) != NULL; i++)
-		hx_help_item(out, hapax_key_strategy_syntax(i), hapax_key_strategy_summary(i));
+		hx_cmd_help_item(out, hapax_key_strategy_syntax(i), hapax_key_strategy_summary(i));
 }
 
 const struct command hx_cmd_key = {
@@ -377,5 +377,5 @@ const struct command hx_cmd_key = {
 	.options = options,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_key,
 };

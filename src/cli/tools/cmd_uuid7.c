@@ -34,7 +34,7 @@ static void print(struct hx_out *out, bool as_json, const unsigned char *uuid, b
 	int64_t time_ms = 0;
 
 	(void)hx_uuid7_time_ms(uuid, &time_ms);
-	hx_uuid_format(uuid, text);
+	hx_uuid7_format(uuid, text);
 	hx_clock_format_utc(time_ms, time);
 	if (!as_json) {
 		hx_out_printf(out, "%s\n", wants_time ? time : text);
@@ -53,7 +53,7 @@ static int read_back(struct hx_invocation *inv, bool as_json)
 	unsigned char uuid[HX_UUID_SIZE];
 	int64_t time_ms;
 
-	if (!hx_uuid_parse(hapax_bytes_from_text(text), uuid))
+	if (!hx_uuid7_parse(hapax_bytes_from_text(text), uuid))
 		return hx_report_usage(inv->command->name, "'%s' was not a UUID", text);
 	if (!hx_uuid7_time_ms(uuid, &time_ms)) {
 		hx_report(inv->command->name, "'%s' was not a UUID of version 7", text);
@@ -68,7 +68,7 @@ static int read_back(struct hx_invocation *inv, bool as_json)
 	return HX_EXIT_OK;
 }
 
-static int run(struct hx_invocation *inv)
+static int run_uuid7(struct hx_invocation *inv)
 {
 	const struct hx_option_value *count = hx_options_get(&inv->options, OPTION_COUNT);
 	const struct hx_option_value *output = hx_options_get(&inv->options, OPTION_OUTPUT);
@@ -119,5 +119,5 @@ const struct command hx_cmd_uuid7 = {
 	.options = options,
 	.exits = exits,
 	.examples = examples,
-	.run = run,
+	.run = run_uuid7,
 };

@@ -6,7 +6,7 @@
 
 #include "cli/frame/command.h"
 
-static int run(struct hx_invocation *inv)
+static int run_version(struct hx_invocation *inv)
 {
 	hx_out_printf(&inv->out, "hapax %s\n", hapax_version());
 	return HX_EXIT_OK;
@@ -22,5 +22,5 @@ const struct command hx_cmd_version = {
 	.summary = "print the version",
 	.usage = "",
 	.examples = examples,
-	.run = run,
+	.run = run_version,
 };

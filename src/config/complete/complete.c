@@ -344,9 +344,9 @@ void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
 	check_journal(complete, config);
 	check_parks(complete, config);
 	hx_complete_auth(complete, &config->auth);
-	hx_complete_traces(complete, &config->traces);
-	hx_complete_outbox(complete, &config->outbox);
-	hx_complete_tls(complete, &config->tls);
+	hx_schema_traces_complete(complete, &config->traces);
+	hx_schema_outbox_complete(complete, &config->outbox);
+	hx_tls_doors_complete(complete, &config->tls);
 	if (complete->faults->count == 0)
 		complete_routes(complete, config);
 	if (complete->faults->count == 0)

@@ -27,13 +27,13 @@ void hx_complete_run(struct hx_complete *complete, struct hx_config *config);
 void hx_complete_auth(struct hx_complete *complete, struct hx_config_auth *auth);
 
 /* And `tls`: tls_doors.c. */
-void hx_complete_tls(struct hx_complete *complete, const struct hx_config_tls *tls);
+void hx_tls_doors_complete(struct hx_complete *complete, const struct hx_config_tls *tls);
 
 /* `outbox`: whether a relay can be made of it: schema_outbox.c. */
-void hx_complete_outbox(struct hx_complete *complete, const struct hx_config_outbox *outbox);
+void hx_schema_outbox_complete(struct hx_complete *complete, const struct hx_config_outbox *outbox);
 
 /* `traces`: where the endpoint is, which share of events is sampled: schema_traces.c. */
-void hx_complete_traces(struct hx_complete *complete, struct hx_config_traces *traces);
+void hx_schema_traces_complete(struct hx_complete *complete, struct hx_config_traces *traces);
 
 /* For complete*.c: memory that lives as long as the config, zeroed; NULL: there is none, which is told. */
 __attribute__((warn_unused_result)) void *hx_complete_alloc(

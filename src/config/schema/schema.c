@@ -79,7 +79,7 @@ static const struct hx_section store_section = {
 	"store", .settings = store_settings, .size = sizeof(struct hx_config_store)};
 
 static const struct hx_setting upstream_settings[] = {
-	{"url", AT(upstream, url), TEXT("", 0, TEXT_MAX, hx_check_url), FILE_ONLY | SECRET,
+	{"url", AT(upstream, url), TEXT("", 0, TEXT_MAX, hx_config_check_url), FILE_ONLY | SECRET,
          "where events and requests of routes without an upstream of their own go",
          .variable = "HAPAX_UPSTREAM"},
 	{"connect_timeout", AT(upstream, connect_timeout_ms), DURATION("5s", 1, HOUR), 0,
@@ -96,7 +96,7 @@ static const struct hx_section upstream_section = {
 	"upstream", .settings = upstream_settings, .size = sizeof(struct hx_config_upstream)};
 
 static const struct hx_setting type_settings[] = {
-	{"type", AT(type, type), TEXT(NULL, 1, TEXT_MAX, hx_check_pattern), REQUIRED,
+	{"type", AT(type, type), TEXT(NULL, 1, TEXT_MAX, hx_config_check_pattern), REQUIRED,
          "the type of an event, or a prefix that ends with *"},
 	{"ttl", AT(type, ttl_ms), DURATION(NULL, 1, HX_TTL_MS_MAX), REQUIRED | FOREVER,
          "how long its keys are kept"},
@@ -134,7 +134,7 @@ static const struct hx_section default_section = {
 	"defaults", .settings = default_settings, .size = sizeof(struct hx_config_scope)};
 
 static const struct hx_setting scope_settings[] = {
-	{"scope", AT(scope, scope), TEXT(NULL, 1, TEXT_MAX, hx_check_scope), REQUIRED,
+	{"scope", AT(scope, scope), TEXT(NULL, 1, TEXT_MAX, hx_config_check_scope), REQUIRED,
          "TENANT/GROUP; * for either stands for any"},
 	{.name = NULL},
 };
@@ -144,18 +144,18 @@ static const struct hx_section scope_section = {
 	.place_offset = offsetof(struct hx_config_scope, place)};
 
 static const struct hx_setting route_settings[] = {
-	{"name", AT(route, name), TEXT("", 0, NAME_MAX_SIZE, hx_check_name), 0,
+	{"name", AT(route, name), TEXT("", 0, NAME_MAX_SIZE, hx_config_check_name), 0,
          "for metrics and logs; empty: its number, as in route-1"},
-	{"path", AT(route, path), TEXT("/", 1, TEXT_MAX, hx_check_path), 0,
+	{"path", AT(route, path), TEXT("/", 1, TEXT_MAX, hx_config_check_path), 0,
          "requests whose path begins with it, by whole segments"},
-	{"types", LIST_AT(route, types, type_count), TEXTS(LIST_MAX, hx_check_pattern), 0,
+	{"types", LIST_AT(route, types, type_count), TEXTS(LIST_MAX, hx_config_check_pattern), 0,
          "events of these types, or prefixes that end with *; empty: all"},
-	{"sources", LIST_AT(route, sources, source_count), TEXTS(LIST_MAX, hx_check_pattern), 0,
-         "events of these sources, or prefixes that end with *; empty: all"},
-	{"upstream", AT(route, upstream), TEXT("", 0, TEXT_MAX, hx_check_url), SECRET,
+	{"sources", LIST_AT(route, sources, source_count), TEXTS(LIST_MAX, hx_config_check_pattern),
+         0, "events of these sources, or prefixes that end with *; empty: all"},
+	{"upstream", AT(route, upstream), TEXT("", 0, TEXT_MAX, hx_config_check_url), SECRET,
          "where they go; empty: upstream.url"},
-	{"key", AT(route, keying.key), TEXT("event-id", 1, TEXT_MAX, hx_check_strategy), RUNTIME,
-         "the strategy: what makes two events the same"},
+	{"key", AT(route, keying.key), TEXT("event-id", 1, TEXT_MAX, hx_config_check_strategy),
+         RUNTIME, "the strategy: what makes two events the same"},
 	{"include", LIST_AT(route, keying.include, keying.include_count), TEXTS(LIST_MAX, NULL), 0,
          "content and hybrid keys: only these paths"},
 	{"exclude", LIST_AT(route, keying.exclude, keying.exclude_count), TEXTS(LIST_MAX, NULL), 0,
@@ -165,12 +165,12 @@ static const struct hx_setting route_settings[] = {
 	{"fingerprint", AT(route, keying.fingerprint), CHOICE("data", fingerprints), 0,
          "what must be equal where the key is"},
 	{"tenant", AT(route, keying.tenant),
-         TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_check_scope_part), 0,
+         TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_config_check_scope_part), 0,
          "the tenant of all events; with tenant_from, of those that have none"},
 	{"tenant_from", AT(route, keying.tenant_from), TEXT("", 0, TEXT_MAX, NULL), 0,
          "where an event has its tenant: header.X-Tenant"},
-	{"group", AT(route, keying.group), TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_check_scope_part),
-         0, "as tenant"},
+	{"group", AT(route, keying.group),
+         TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_config_check_scope_part), 0, "as tenant"},
 	{"group_from", AT(route, keying.group_from), TEXT("", 0, TEXT_MAX, NULL), 0,
          "as tenant_from"},
 	{.name = NULL},
@@ -181,7 +181,7 @@ static const struct hx_section route_section = {
 
 static const struct hx_setting webhook_settings[] = {
 	{"allowed_origins", LIST_AT(webhook, allowed_origins, allowed_origin_count),
-         TEXTS(LIST_MAX, hx_check_name), FILE_ONLY,
+         TEXTS(LIST_MAX, hx_config_check_name), FILE_ONLY,
          "who may send, as the OPTIONS handshake asks; * is anybody"},
 	{"allowed_rate", AT(webhook, allowed_rate), COUNT("none", 0, MANY), NONE_IS_0,
          "requests a minute that the handshake allows"},

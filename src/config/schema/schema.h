@@ -121,6 +121,6 @@ enum { HX_CONFIG_CONSUMERS_MAX = 100 };
 enum { HX_SETTING_PATH_SIZE = 96 };
 
 /* "HAPAX_LISTEN_GATEWAY" from "listen.gateway". */
-void hx_setting_variable(const char *path, char name[HX_SETTING_PATH_SIZE]);
+void hx_variable_of_setting(const char *path, char name[HX_SETTING_PATH_SIZE]);
 
 #endif

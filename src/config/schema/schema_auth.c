@@ -8,13 +8,14 @@
 static const char *const roles[] = {"read", "write", "admin", NULL};
 
 static const struct hx_setting token_settings[] = {
-	{"name", AT(token, name), TEXT(NULL, 1, NAME_MAX_SIZE, hx_check_name), REQUIRED,
+	{"name", AT(token, name), TEXT(NULL, 1, NAME_MAX_SIZE, hx_config_check_name), REQUIRED,
          "whose token it is, for logs and the audit; unique"},
-	{"hash", AT(token, hash), TEXT(NULL, 1, TEXT_MAX, hx_check_digest), REQUIRED,
+	{"hash", AT(token, hash), TEXT(NULL, 1, TEXT_MAX, hx_config_check_digest), REQUIRED,
          "sha256: and 64 digits, as hapax config token prints it"},
 	{"role", AT(token, role), CHOICE(NULL, roles), REQUIRED,
          "what it may do; each role may do what the one before it may"},
-	{"tenant", AT(token, tenant), TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_check_scope_part), 0,
+	{"tenant", AT(token, tenant),
+         TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_config_check_scope_part), 0,
          "the only tenant whose keys it may see and change; empty: all"},
 	{.name = NULL},
 };
@@ -23,16 +24,17 @@ static const struct hx_section token_section = {
 	.place_offset = offsetof(struct hx_config_token, place)};
 
 static const struct hx_setting certificate_settings[] = {
-	{"name", AT(certificate, name), TEXT(NULL, 1, NAME_MAX_SIZE, hx_check_name), REQUIRED,
-         "whose certificate it is, for logs and the audit; unique, among tokens too"},
-	{"fingerprint", AT(certificate, fingerprint), TEXT("", 0, TEXT_MAX, hx_check_digest), 0,
-         "sha256: and 64 digits, of the certificate as DER"},
-	{"subject", AT(certificate, subject), TEXT("", 0, HX_TLS_SUBJECT_SIZE - 1, hx_check_name),
-         0, "in place of the fingerprint: its whole subject, as in CN=billing,O=Acme"},
+	{"name", AT(certificate, name), TEXT(NULL, 1, NAME_MAX_SIZE, hx_config_check_name),
+         REQUIRED, "whose certificate it is, for logs and the audit; unique, among tokens too"},
+	{"fingerprint", AT(certificate, fingerprint), TEXT("", 0, TEXT_MAX, hx_config_check_digest),
+         0, "sha256: and 64 digits, of the certificate as DER"},
+	{"subject", AT(certificate, subject),
+         TEXT("", 0, HX_TLS_SUBJECT_SIZE - 1, hx_config_check_name), 0,
+         "in place of the fingerprint: its whole subject, as in CN=billing,O=Acme"},
 	{"role", AT(certificate, role), CHOICE(NULL, roles), REQUIRED,
          "what it may do; each role may do what the one before it may"},
 	{"tenant", AT(certificate, tenant),
-         TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_check_scope_part), 0,
+         TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_config_check_scope_part), 0,
          "the only tenant whose keys it may see and change; empty: all"},
 	{.name = NULL},
 };

@@ -40,7 +40,7 @@ static const struct hx_setting http_settings[] = {
 	{"idle_timeout", AT(http, idle_timeout_ms), DURATION("75s", 1, DAY), 0,
          "a connection without a request is closed"},
 	{"trusted_proxies", LIST_AT(http, trusted_proxies, trusted_count),
-         TEXTS(LIST_MAX, hx_check_network), FILE_ONLY,
+         TEXTS(LIST_MAX, hx_config_check_network), FILE_ONLY,
          "addresses and networks whose X-Forwarded-For is believed"},
 	{.name = NULL},
 };

@@ -13,7 +13,7 @@ static const struct hx_setting outbox_settings[] = {
          "the database that the outbox is in: postgres://... or sqlite:FILE; empty: none"},
 	{"sink", AT(outbox, sink), TEXT("", 0, TEXT_MAX, NULL), SECRET,
          "URL that its rows are published to, as of hapax outbox relay --to"},
-	{"source", AT(outbox, source), TEXT("/hapax/outbox", 1, 1024, hx_check_name), 0,
+	{"source", AT(outbox, source), TEXT("/hapax/outbox", 1, 1024, hx_config_check_name), 0,
          "the source of events that have none"},
 	{"batch", AT(outbox, batch), COUNT("1000", 1, 1000), RUNTIME,
          "rows that are under way at a time"},
@@ -32,7 +32,7 @@ const struct hx_section hx_config_outbox_section = {
 	"outbox", .settings = outbox_settings, .size = sizeof(struct hx_config_outbox)};
 
 /* Whoever relays them is asked: it reads both URLs, and connects to neither. */
-void hx_complete_outbox(struct hx_complete *complete, const struct hx_config_outbox *outbox)
+void hx_schema_outbox_complete(struct hx_complete *complete, const struct hx_config_outbox *outbox)
 {
 	static const struct hx_place url = {.name = "outbox.url"}, sink = {.name = "outbox.sink"},
 				     section = {.name = "outbox"};

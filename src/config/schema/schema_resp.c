@@ -7,15 +7,16 @@
 enum { SHA256_DIGITS = 64 };
 
 static const struct hx_setting user_settings[] = {
-	{"name", AT(resp_user, name), TEXT(NULL, 1, NAME_MAX_SIZE, hx_check_name), REQUIRED,
+	{"name", AT(resp_user, name), TEXT(NULL, 1, NAME_MAX_SIZE, hx_config_check_name), REQUIRED,
          "as in AUTH; default is who gives a password only"},
 	{"password_sha256", AT(resp_user, password_sha256),
-         TEXT(NULL, SHA256_DIGITS, SHA256_DIGITS, hx_check_sha256), REQUIRED,
+         TEXT(NULL, SHA256_DIGITS, SHA256_DIGITS, hx_config_check_sha256), REQUIRED,
          "SHA-256 of the password, in 64 lower-case digits"},
-	{"tenant", AT(resp_user, tenant), TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_check_scope_part),
-         0, "whose keys the user has; empty: default"},
-	{"group", AT(resp_user, group), TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_check_scope_part), 0,
-         "as tenant"},
+	{"tenant", AT(resp_user, tenant),
+         TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_config_check_scope_part), 0,
+         "whose keys the user has; empty: default"},
+	{"group", AT(resp_user, group),
+         TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_config_check_scope_part), 0, "as tenant"},
 	{.name = NULL},
 };
 static const struct hx_section user_section = {

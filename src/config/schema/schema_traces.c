@@ -43,15 +43,18 @@ static bool check_share(const char *text, char why[HX_SETTING_WHY_SIZE])
 }
 
 static const struct hx_setting traces_settings[] = {
-	{"endpoint", AT(traces, endpoint), TEXT("", 0, TEXT_MAX, hx_check_url), RESTART | SECRET,
+	{"endpoint", AT(traces, endpoint), TEXT("", 0, TEXT_MAX, hx_config_check_url),
+         RESTART | SECRET,
          "URL of a collector (OTLP over HTTP); without a path /v1/traces; empty: none",
          .variable = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"},
 	{"sample", AT(traces, sample), TEXT("1", 1, 16, check_share), RUNTIME,
          "the share of events that begin a trace, from 0 to 1; others go by their sender",
          .variable = "OTEL_TRACES_SAMPLER_ARG"},
-	{"service_name", AT(traces, service_name), TEXT("hapax", 1, NAME_MAX_SIZE, hx_check_name),
-         RESTART, "what the collector knows this daemon as", .variable = "OTEL_SERVICE_NAME"},
-	{"headers_file", AT(traces, headers_file), TEXT("", 0, TEXT_MAX, hx_check_name), RESTART,
+	{"service_name", AT(traces, service_name),
+         TEXT("hapax", 1, NAME_MAX_SIZE, hx_config_check_name), RESTART,
+         "what the collector knows this daemon as", .variable = "OTEL_SERVICE_NAME"},
+	{"headers_file", AT(traces, headers_file), TEXT("", 0, TEXT_MAX, hx_config_check_name),
+         RESTART,
          "a file of lines NAME: VALUE that each request to the collector has; empty: none"},
 	{"timeout", AT(traces, timeout_ms), DURATION("10s", 1, HOUR), RESTART,
          "how long the collector may take to answer"},
@@ -61,7 +64,7 @@ static const struct hx_setting traces_settings[] = {
 const struct hx_section hx_config_traces_section = {
 	"traces", .settings = traces_settings, .size = sizeof(struct hx_config_traces)};
 
-void hx_complete_traces(struct hx_complete *complete, struct hx_config_traces *traces)
+void hx_schema_traces_complete(struct hx_complete *complete, struct hx_config_traces *traces)
 {
 	static const struct hx_place place = {.name = "traces.endpoint"};
 

@@ -50,10 +50,10 @@ void hx_http_body_done(struct hx_http_body *body)
 	hx_buf_done(&body->memory);
 }
 
-static enum hapax_status refuse(struct hapax_error *err, int code, const char *what)
+static enum hapax_status http_body_refuse(struct hapax_error *err, int code, const char *what)
 {
 	return hx_error_set(
-		err, hx_status_from_errno(-code), -code, "the temporary file was not %s", what);
+		err, hx_error_status_of(-code), -code, "the temporary file was not %s", what);
 }
 
 /* A file of our own, whose name is gone before anything is in it. */
@@ -75,7 +75,7 @@ static enum hapax_status open_file(struct hx_http_body *body, struct hapax_error
 	file = io->ops->open(
 		io->context, path, HX_IO_READ | HX_IO_WRITE | HX_IO_CREATE | HX_IO_EXCLUSIVE, 0600);
 	if (file < 0)
-		return refuse(err, file, "made");
+		return http_body_refuse(err, file, "made");
 	(void)io->ops->unlink(io->context, path);
 	body->file = file;
 	return HAPAX_OK;
@@ -96,7 +96,7 @@ static enum hapax_status add_to_file(
 	}
 	code = hx_io_write_full(io, body->file, data.data, data.size, body->size);
 	if (code < 0)
-		return refuse(err, code, "written");
+		return http_body_refuse(err, code, "written");
 	body->size += data.size;
 	return HAPAX_OK;
 }
@@ -144,8 +144,8 @@ enum hapax_status hx_http_body_read(
 	}
 	count = hx_io_read_full(hx_io_system(), body->file, data, size, offset);
 	if (count < 0)
-		return refuse(err, (int)count, "read");
-	return (size_t)count == size ? HAPAX_OK : refuse(err, -EIO, "read");
+		return http_body_refuse(err, (int)count, "read");
+	return (size_t)count == size ? HAPAX_OK : http_body_refuse(err, -EIO, "read");
 }
 
 enum hapax_status hx_http_body_whole(

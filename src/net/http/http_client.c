@@ -38,17 +38,17 @@ enum {
 	PIECE_SIZE = 64 * 1024,
 };
 
-enum line_state {
-	LINE_DIALING,
-	LINE_BUSY,
-	LINE_IDLE,
-	LINE_CLOSING,
+enum link_state {
+	LINK_DIALING,
+	LINK_BUSY,
+	LINK_IDLE,
+	LINK_CLOSING,
 };
 
-struct hx_http_line {
+struct hx_http_link {
 	struct hx_connection connection; /* first: they are the same address */
 	struct hx_http_client *client;
-	enum line_state state;
+	enum link_state state;
 	struct hx_dial dial;
 	struct hx_http_call *call;
 	struct hx_http1 http;
@@ -57,9 +57,9 @@ struct hx_http_line {
 	bool is_kept;         /* the response said so */
 	bool was_used;        /* for a call before this one */
 	bool has_waited;      /* the call, since it was asked whether it may be sent */
-	struct hx_http_line *idle_next;
-	struct hx_http_line *next; /* among all */
-	struct hx_http_line *back;
+	struct hx_http_link *idle_next;
+	struct hx_http_link *next; /* among all */
+	struct hx_http_link *back;
 };
 
 static void serve_waiting(struct hx_http_client *client);
@@ -102,44 +102,44 @@ void hx_http_client_configure(
 	serve_waiting(client);
 }
 
-static void free_line(struct hx_http_line *line)
+static void free_link(struct hx_http_link *link)
 {
-	struct hx_http_client *client = line->client;
+	struct hx_http_client *client = link->client;
 
-	if (line->back != NULL)
-		line->back->next = line->next;
+	if (link->back != NULL)
+		link->back->next = link->next;
 	else
-		client->lines = line->next;
-	if (line->next != NULL)
-		line->next->back = line->back;
-	client->line_count--;
-	hx_dial_done(&line->dial);
-	hx_free(line);
+		client->links = link->next;
+	if (link->next != NULL)
+		link->next->back = link->back;
+	client->link_count--;
+	hx_dial_done(&link->dial);
+	hx_free(link);
 }
 
-static void leave_idle(struct hx_http_line *line)
+static void leave_idle(struct hx_http_link *link)
 {
-	struct hx_http_line **at = &line->client->idle;
+	struct hx_http_link **at = &link->client->idle;
 
-	while (*at != line)
+	while (*at != link)
 		at = &(*at)->idle_next;
-	*at = line->idle_next;
-	line->client->idle_count--;
+	*at = link->idle_next;
+	link->client->idle_count--;
 }
 
-static void close_line(struct hx_http_line *line, const struct hapax_error *why)
+static void close_link(struct hx_http_link *link, const struct hapax_error *why)
 {
-	if (line->state == LINE_IDLE)
-		leave_idle(line);
-	line->state = LINE_CLOSING;
-	hx_connection_close(&line->connection, why);
+	if (link->state == LINK_IDLE)
+		leave_idle(link);
+	link->state = LINK_CLOSING;
+	hx_connection_close(&link->connection, why);
 }
 
 /* The call is over. */
 static void end_call(
 	struct hx_http_call *call, enum hx_http_call_end end, const struct hapax_error *err)
 {
-	call->line = NULL;
+	call->link = NULL;
 	call->deadline_ns = INT64_MAX;
 	call->ops->on_end(call, end, err);
 }
@@ -158,21 +158,21 @@ static bool may_send(struct hx_http_call *call, struct hapax_error *err)
 static enum hapax_status start(struct hx_http_call *call, struct hapax_error *err);
 
 /* The line has failed under its call. Nothing sent, and it was a kept one: once more. */
-static void fail_call(struct hx_http_line *line, const struct hapax_error *why)
+static void fail_call(struct hx_http_link *link, const struct hapax_error *why)
 {
-	struct hx_http_call *call = line->call;
-	bool is_sent = line->connection.sent_bytes != line->sent_before;
+	struct hx_http_call *call = link->call;
+	bool is_sent = link->connection.sent_bytes != link->sent_before;
 	struct hapax_error err = *why;
 
-	line->call = NULL;
+	link->call = NULL;
 	if (call == NULL)
 		return;
-	call->line = NULL;
+	call->link = NULL;
 	if (err.status == HAPAX_OK)
 		(void)hx_error_set(
 			&err, HAPAX_ERR_UNAVAILABLE, 0,
 			"the connection was closed before the response");
-	if (!is_sent && line->was_used && !call->is_second && !call->is_late &&
+	if (!is_sent && link->was_used && !call->is_second && !call->is_late &&
 	    may_send(call, &err)) {
 		call->is_second = true;
 		if (start(call, &err) == HAPAX_OK)
@@ -183,22 +183,22 @@ static void fail_call(struct hx_http_line *line, const struct hapax_error *why)
 
 static void on_close(struct hx_connection *connection, const struct hapax_error *why)
 {
-	struct hx_http_line *line = (struct hx_http_line *)connection;
-	struct hx_http_client *client = line->client;
+	struct hx_http_link *link = (struct hx_http_link *)connection;
+	struct hx_http_client *client = link->client;
 
-	if (line->state == LINE_IDLE)
-		leave_idle(line);
-	line->state = LINE_CLOSING;
-	fail_call(line, why);
-	free_line(line);
+	if (link->state == LINK_IDLE)
+		leave_idle(link);
+	link->state = LINK_CLOSING;
+	fail_call(link, why);
+	free_link(link);
 	serve_waiting(client);
 }
 
 /* The next piece of a body that is in a file. */
-static void send_piece(struct hx_http_line *line)
+static void send_piece(struct hx_http_link *link)
 {
-	const struct hx_http_body *file = line->call->file;
-	uint64_t left = file->size - line->body_offset;
+	const struct hx_http_body *file = link->call->file;
+	uint64_t left = file->size - link->body_offset;
 	size_t size = left < PIECE_SIZE ? (size_t)left : PIECE_SIZE;
 	unsigned char *space;
 	struct hapax_error err = {.status = HAPAX_OK};
@@ -206,23 +206,23 @@ static void send_piece(struct hx_http_line *line)
 
 	if (size == 0)
 		return;
-	status = hx_connection_reserve(&line->connection, size, &space);
+	status = hx_connection_reserve(&link->connection, size, &space);
 	if (status == HAPAX_OK)
-		status = hx_http_body_read(file, line->body_offset, space, size, &err);
+		status = hx_http_body_read(file, link->body_offset, space, size, &err);
 	if (status != HAPAX_OK) {
-		close_line(line, &err);
+		close_link(link, &err);
 		return;
 	}
-	hx_connection_wrote(&line->connection, size);
-	line->body_offset += size;
+	hx_connection_wrote(&link->connection, size);
+	link->body_offset += size;
 }
 
 static void on_drained(struct hx_connection *connection)
 {
-	struct hx_http_line *line = (struct hx_http_line *)connection;
+	struct hx_http_link *link = (struct hx_http_link *)connection;
 
-	if (line->state == LINE_BUSY && line->call != NULL && line->call->file != NULL)
-		send_piece(line);
+	if (link->state == LINK_BUSY && link->call != NULL && link->call->file != NULL)
+		send_piece(link);
 }
 
 /*
@@ -231,40 +231,40 @@ static void on_drained(struct hx_connection *connection)
  */
 static void on_first(struct hx_connection *connection)
 {
-	struct hx_http_line *line = (struct hx_http_line *)connection;
+	struct hx_http_link *link = (struct hx_http_link *)connection;
 	struct hapax_error err;
 
-	assert(line->call != NULL);
-	if (line->has_waited && !may_send(line->call, &err))
-		close_line(line, &err);
-	line->has_waited = true;
+	assert(link->call != NULL);
+	if (link->has_waited && !may_send(link->call, &err))
+		close_link(link, &err);
+	link->has_waited = true;
 }
 
-static void send_request(struct hx_http_line *line)
+static void send_request(struct hx_http_link *link)
 {
-	struct hx_http_call *call = line->call;
+	struct hx_http_call *call = link->call;
 	unsigned char *space;
 	size_t size = call->head.size + call->body.size;
 	struct hapax_error err;
 
-	line->state = LINE_BUSY;
-	line->sent_before = line->connection.sent_bytes;
-	line->body_offset = 0;
-	line->is_kept = false;
-	line->has_waited = !line->was_used;
-	hx_http1_reset_answer(&line->http, call->is_head);
-	hx_connection_set_deadline(&line->connection, INT64_MAX);
+	link->state = LINK_BUSY;
+	link->sent_before = link->connection.sent_bytes;
+	link->body_offset = 0;
+	link->is_kept = false;
+	link->has_waited = !link->was_used;
+	hx_http1_reset_answer(&link->http, call->is_head);
+	hx_connection_set_deadline(&link->connection, INT64_MAX);
 	/* What the server has sent by now answers nothing: on_input() must see it before the request goes out. */
-	hx_connection_read_first(&line->connection);
-	if (hx_connection_reserve(&line->connection, size, &space) != HAPAX_OK) {
+	hx_connection_read_first(&link->connection);
+	if (hx_connection_reserve(&link->connection, size, &space) != HAPAX_OK) {
 		(void)hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a request");
-		close_line(line, &err);
+		close_link(link, &err);
 		return;
 	}
 	memcpy(space, call->head.data, call->head.size);
 	if (call->body.size > 0)
 		memcpy(space + call->head.size, call->body.data, call->body.size);
-	hx_connection_wrote(&line->connection, size);
+	hx_connection_wrote(&link->connection, size);
 }
 
 /* One more that is kept: there is room, or somebody takes it at once. NONE: each call has its own. */
@@ -277,42 +277,42 @@ static bool is_wanted(const struct hx_http_client *client)
 }
 
 /* The response is whole. */
-static void complete(struct hx_http_line *line, bool is_clean)
+static void complete(struct hx_http_link *link, bool is_clean)
 {
-	struct hx_http_call *call = line->call;
-	struct hx_http_client *client = line->client;
-	bool is_sent = hx_connection_unsent(&line->connection) == 0 &&
-		(call->file == NULL || line->body_offset == call->file->size);
+	struct hx_http_call *call = link->call;
+	struct hx_http_client *client = link->client;
+	bool is_sent = hx_connection_unsent(&link->connection) == 0 &&
+		(call->file == NULL || link->body_offset == call->file->size);
 
-	line->call = NULL;
-	line->was_used = true;
-	if (line->is_kept && is_clean && is_sent && is_wanted(client) &&
-	    line->connection.state == HX_CONNECTION_OPEN && !line->connection.is_hung_up) {
-		line->state = LINE_IDLE;
-		line->idle_next = client->idle;
-		client->idle = line;
+	link->call = NULL;
+	link->was_used = true;
+	if (link->is_kept && is_clean && is_sent && is_wanted(client) &&
+	    link->connection.state == HX_CONNECTION_OPEN && !link->connection.is_hung_up) {
+		link->state = LINK_IDLE;
+		link->idle_next = client->idle;
+		client->idle = link;
 		client->idle_count++;
 		hx_connection_set_deadline(
-			&line->connection,
+			&link->connection,
 			hx_reactor_now_ns(client->reactor) +
 				client->options.idle_ms * HX_NS_PER_MS);
 	} else {
-		close_line(line, NULL);
+		close_link(link, NULL);
 	}
 	end_call(call, HX_HTTP_CALL_COMPLETE, NULL);
 	serve_waiting(client);
 }
 
 /* False: read no more. */
-static bool take_event(struct hx_http_line *line, struct hapax_bytes input, size_t *ret_used)
+static bool take_event(struct hx_http_link *link, struct hapax_bytes input, size_t *ret_used)
 {
-	struct hx_http1_head *head = &line->client->head;
+	struct hx_http1_head *head = &link->client->head;
 	struct hx_http1_event event;
 	struct hapax_error err;
 
 	*ret_used = 0;
-	if (hx_http1_next(&line->http, input, head, &event, &err) != HAPAX_OK) {
-		close_line(line, &err);
+	if (hx_http1_next(&link->http, input, head, &event, &err) != HAPAX_OK) {
+		close_link(link, &err);
 		return false;
 	}
 	*ret_used = event.used;
@@ -320,11 +320,11 @@ static bool take_event(struct hx_http_line *line, struct hapax_bytes input, size
 	case HX_HTTP1_HEAD:
 		if (head->status < 200)
 			return true;
-		line->is_kept = head->keep_alive;
-		line->call->ops->on_head(line->call, head);
+		link->is_kept = head->keep_alive;
+		link->call->ops->on_head(link->call, head);
 		return true;
-	case HX_HTTP1_DATA: line->call->ops->on_data(line->call, event.data); return true;
-	case HX_HTTP1_END: complete(line, event.used == input.size); return false;
+	case HX_HTTP1_DATA: link->call->ops->on_data(link->call, event.data); return true;
+	case HX_HTTP1_END: complete(link, event.used == input.size); return false;
 	case HX_HTTP1_MORE:
 	case HX_HTTP1_IDLE: break;
 	}
@@ -333,39 +333,39 @@ static bool take_event(struct hx_http_line *line, struct hapax_bytes input, size
 
 static size_t on_input(struct hx_connection *connection, struct hapax_bytes input, bool is_end)
 {
-	struct hx_http_line *line = (struct hx_http_line *)connection;
+	struct hx_http_link *link = (struct hx_http_link *)connection;
 	const unsigned char *data = input.data;
 	struct hx_http1_event event;
 	struct hapax_error err = {.status = HAPAX_OK};
 	size_t used = 0;
 	size_t step;
 
-	if (line->state != LINE_BUSY) {
+	if (link->state != LINK_BUSY) {
 		/* Nobody asked for anything. */
-		if (line->state == LINE_IDLE)
-			close_line(line, NULL);
+		if (link->state == LINK_IDLE)
+			close_link(link, NULL);
 		return input.size;
 	}
-	if (input.size > 0 && line->connection.sent_bytes == line->sent_before) {
+	if (input.size > 0 && link->connection.sent_bytes == link->sent_before) {
 		/* An answer to nothing: taken for that of this call it would be a lie. */
 		(void)hx_error_set(
 			&err, HAPAX_ERR_UNAVAILABLE, 0, "the response came before the request");
-		close_line(line, &err);
+		close_link(link, &err);
 		return input.size;
 	}
-	while (line->state == LINE_BUSY && !line->connection.is_paused) {
-		bool goes_on = take_event(line, hx_bytes(data + used, input.size - used), &step);
+	while (link->state == LINK_BUSY && !link->connection.is_paused) {
+		bool goes_on = take_event(link, hx_bytes(data + used, input.size - used), &step);
 
 		used += step;
 		if (!goes_on)
 			break;
 	}
-	if (!is_end || line->state != LINE_BUSY || line->connection.is_paused)
+	if (!is_end || link->state != LINK_BUSY || link->connection.is_paused)
 		return used;
-	if (hx_http1_closed(&line->http, &event, &err) == HAPAX_OK && event.type == HX_HTTP1_END)
-		complete(line, false);
+	if (hx_http1_closed(&link->http, &event, &err) == HAPAX_OK && event.type == HX_HTTP1_END)
+		complete(link, false);
 	else
-		close_line(line, &err);
+		close_link(link, &err);
 	return used;
 }
 
@@ -376,20 +376,20 @@ static const struct hx_connection_ops ops = {
 	.on_close = on_close,
 };
 
-static void dial_failed(struct hx_http_line *line, const struct hapax_error *err)
+static void dial_failed(struct hx_http_link *link, const struct hapax_error *err)
 {
-	struct hx_http_client *client = line->client;
+	struct hx_http_client *client = link->client;
 
-	fail_call(line, err);
-	free_line(line);
+	fail_call(link, err);
+	free_link(link);
 	serve_waiting(client);
 }
 
-static enum hapax_status open_line(struct hx_http_line *line, int fd, struct hapax_error *err)
+static enum hapax_status open_link(struct hx_http_link *link, int fd, struct hapax_error *err)
 {
 	const struct hx_connection_limits limits = {
 		.input_size_max = INPUT_SIZE_MAX, .output_size_max = OUTPUT_SIZE_MAX};
-	struct hx_http_client *client = line->client;
+	struct hx_http_client *client = link->client;
 	const struct hx_net *net = client->reactor->net;
 	struct hx_tls *tls = NULL;
 	enum hapax_status status = HAPAX_OK;
@@ -400,7 +400,7 @@ static enum hapax_status open_line(struct hx_http_line *line, int fd, struct hap
 		status = hx_tls_new(client->options.tls, client->endpoint.host, &tls, err);
 	if (status == HAPAX_OK)
 		status = hx_connection_open(
-			&line->connection, client->reactor, fd, tls, &ops, &limits, err);
+			&link->connection, client->reactor, fd, tls, &ops, &limits, err);
 	if (status != HAPAX_OK) {
 		hx_tls_free(tls);
 		net->ops->close(net->context, fd);
@@ -410,51 +410,51 @@ static enum hapax_status open_line(struct hx_http_line *line, int fd, struct hap
 
 static void on_dialed(struct hx_dial *dial, int fd, const struct hapax_error *err)
 {
-	struct hx_http_line *line = dial->context;
+	struct hx_http_link *link = dial->context;
 	struct hapax_error failure;
 
 	if (fd < 0) {
-		dial_failed(line, err);
+		dial_failed(link, err);
 		return;
 	}
-	if (open_line(line, fd, &failure) != HAPAX_OK) {
-		dial_failed(line, &failure);
+	if (open_link(link, fd, &failure) != HAPAX_OK) {
+		dial_failed(link, &failure);
 		return;
 	}
-	if (line->call == NULL) {
+	if (link->call == NULL) {
 		/* Its time was up meanwhile. */
-		close_line(line, NULL);
+		close_link(link, NULL);
 		return;
 	}
-	send_request(line);
+	send_request(link);
 }
 
 static enum hapax_status dial(struct hx_http_call *call, struct hapax_error *err)
 {
 	struct hx_http_client *client = call->client;
-	struct hx_http_line *line = hx_alloc_zero(1, sizeof(*line));
+	struct hx_http_link *link = hx_alloc_zero(1, sizeof(*link));
 	int64_t deadline_ns =
 		hx_reactor_now_ns(client->reactor) + client->options.connect_ms * HX_NS_PER_MS;
 
-	if (line == NULL ||
-	    hx_dial_init(&line->dial, client->reactor, client->resolver, on_dialed, line) !=
+	if (link == NULL ||
+	    hx_dial_init(&link->dial, client->reactor, client->resolver, on_dialed, link) !=
 	            HAPAX_OK) {
-		hx_free(line);
+		hx_free(link);
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a connection");
 	}
-	hx_http1_init(&line->http, HX_HTTP1_CLIENT, NULL);
-	line->client = client;
-	line->state = LINE_DIALING;
-	line->call = call;
-	call->line = line;
-	line->next = client->lines;
-	if (client->lines != NULL)
-		client->lines->back = line;
-	client->lines = line;
-	client->line_count++;
+	hx_http1_init(&link->http, HX_HTTP1_CLIENT, NULL);
+	link->client = client;
+	link->state = LINK_DIALING;
+	link->call = call;
+	call->link = link;
+	link->next = client->links;
+	if (client->links != NULL)
+		client->links->back = link;
+	client->links = link;
+	client->link_count++;
 	client->dialed++;
 	hx_dial_begin(
-		&line->dial, &client->endpoint,
+		&link->dial, &client->endpoint,
 		call->deadline_ns < deadline_ns ? call->deadline_ns : deadline_ns);
 	return HAPAX_OK;
 }
@@ -496,16 +496,16 @@ static void dequeue(struct hx_http_call *call)
 static enum hapax_status start(struct hx_http_call *call, struct hapax_error *err)
 {
 	struct hx_http_client *client = call->client;
-	bool is_room = client->line_count < client->options.connections_max;
-	struct hx_http_line *line = call->is_second && is_room ? NULL : client->idle;
+	bool is_room = client->link_count < client->options.connections_max;
+	struct hx_http_link *link = call->is_second && is_room ? NULL : client->idle;
 
-	if (line != NULL) {
-		client->idle = line->idle_next;
+	if (link != NULL) {
+		client->idle = link->idle_next;
 		client->idle_count--;
 		client->reused++;
-		line->call = call;
-		call->line = line;
-		send_request(line);
+		link->call = call;
+		call->link = link;
+		send_request(link);
 		return HAPAX_OK;
 	}
 	return is_room ? dial(call, err) : enqueue(call, err);
@@ -514,7 +514,7 @@ static enum hapax_status start(struct hx_http_call *call, struct hapax_error *er
 static void serve_waiting(struct hx_http_client *client)
 {
 	while (client->waiting.first != NULL &&
-	       (client->idle != NULL || client->line_count < client->options.connections_max)) {
+	       (client->idle != NULL || client->link_count < client->options.connections_max)) {
 		struct hx_http_call *call = client->waiting.first;
 		struct hapax_error err;
 
@@ -562,11 +562,11 @@ static void on_timer(struct hx_timer *timer)
 	if (call->is_waiting) {
 		dequeue(call);
 		end_call(call, HX_HTTP_CALL_UNSENT, &err);
-	} else if (call->line != NULL && call->line->state == LINE_DIALING) {
-		call->line->call = NULL;
+	} else if (call->link != NULL && call->link->state == LINK_DIALING) {
+		call->link->call = NULL;
 		end_call(call, HX_HTTP_CALL_UNSENT, &err);
-	} else if (call->line != NULL) {
-		close_line(call->line, &err);
+	} else if (call->link != NULL) {
+		close_link(call->link, &err);
 	}
 }
 
@@ -582,7 +582,7 @@ enum hapax_status hx_http_call_init(
 
 void hx_http_call_done(struct hx_http_call *call, struct hx_reactor *reactor)
 {
-	assert(call->line == NULL && !call->is_waiting);
+	assert(call->link == NULL && !call->is_waiting);
 	hx_timer_retire(&reactor->timers, &call->timer);
 }
 
@@ -592,7 +592,7 @@ enum hapax_status hx_http_call_begin(
 {
 	enum hapax_status status;
 
-	assert(call->line == NULL && !call->is_waiting);
+	assert(call->link == NULL && !call->is_waiting);
 	call->client = client;
 	call->is_late = false;
 	call->is_revoked = false;
@@ -622,10 +622,10 @@ void hx_http_call_abandon(struct hx_http_call *call)
 {
 	struct hapax_error err;
 
-	if (call->line == NULL || call->line->state != LINE_BUSY)
+	if (call->link == NULL || call->link->state != LINK_BUSY)
 		return;
 	(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "nobody waited for the response");
-	close_line(call->line, &err);
+	close_link(call->link, &err);
 }
 
 void hx_http_call_hasten(struct hx_http_call *call, int64_t deadline_ns)
@@ -638,39 +638,39 @@ void hx_http_call_hasten(struct hx_http_call *call, int64_t deadline_ns)
 
 void hx_http_call_pause(struct hx_http_call *call)
 {
-	if (call->line == NULL || call->paused_at_ns != INT64_MAX)
+	if (call->link == NULL || call->paused_at_ns != INT64_MAX)
 		return;
 	call->paused_at_ns = hx_reactor_now_ns(call->client->reactor);
-	hx_connection_pause(&call->line->connection);
+	hx_connection_pause(&call->link->connection);
 }
 
 void hx_http_call_resume(struct hx_http_call *call)
 {
-	if (call->line == NULL || call->paused_at_ns == INT64_MAX)
+	if (call->link == NULL || call->paused_at_ns == INT64_MAX)
 		return;
 	call->paused_ns += hx_reactor_now_ns(call->client->reactor) - call->paused_at_ns;
 	call->paused_at_ns = INT64_MAX;
-	hx_connection_resume(&call->line->connection);
+	hx_connection_resume(&call->link->connection);
 }
 
 void hx_http_client_close(struct hx_http_client *client)
 {
-	struct hx_http_line *next;
+	struct hx_http_link *next;
 
 	if (client->reactor == NULL)
 		return;
 	assert(client->waiting.first == NULL);
-	for (struct hx_http_line *line = client->lines; line != NULL; line = next) {
-		next = line->next;
-		assert(line->call == NULL);
-		if (line->state == LINE_DIALING)
-			free_line(line);
+	for (struct hx_http_link *link = client->links; link != NULL; link = next) {
+		next = link->next;
+		assert(link->call == NULL);
+		if (link->state == LINK_DIALING)
+			free_link(link);
 		else
-			close_line(line, NULL);
+			close_link(link, NULL);
 	}
 }
 
 void hx_http_client_done(struct hx_http_client *client)
 {
-	assert(client->line_count == 0);
+	assert(client->link_count == 0);
 }

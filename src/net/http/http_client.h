@@ -29,7 +29,7 @@
 
 struct hx_http_call;
 struct hx_http_client;
-struct hx_http_line;
+struct hx_http_link;
 struct hx_tls_context;
 
 enum hx_http_call_end {
@@ -76,7 +76,7 @@ struct hx_http_call {
 	bool is_late;
 	bool is_revoked; /* may_send said no */
 	struct hx_http_client *client;
-	struct hx_http_line *line; /* NULL: it waits for one, or is over */
+	struct hx_http_link *link; /* NULL: it waits for one, or is over */
 	struct hx_http_call *next; /* among those that wait */
 	struct hx_timer timer;
 	int64_t deadline_ns;
@@ -109,10 +109,10 @@ struct hx_http_client {
 	struct hx_resolver *resolver;
 	struct hx_endpoint endpoint;
 	struct hx_http_client_options options; /* complete */
-	struct hx_http_line *idle;             /* the one used last comes first */
+	struct hx_http_link *idle;             /* the one used last comes first */
 	size_t idle_count;
-	struct hx_http_line *lines; /* every one */
-	size_t line_count;
+	struct hx_http_link *links; /* every one */
+	size_t link_count;
 	HX_LIST(struct hx_http_call) waiting;
 	size_t waiting_count;
 	struct hx_http1_head head; /* of the response that is being read */

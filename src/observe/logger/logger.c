@@ -29,12 +29,12 @@
 #include "observe/logger/logger_format.h"
 #include "observe/logger/logger_rate.h"
 
-_Static_assert((int)HX_LOG_LINE_MAX <= (int)PIPE_BUF, "a line is written at once");
+_Static_assert((int)HX_LOGGER_LINE_MAX <= (int)PIPE_BUF, "a line is written at once");
 
 /* How long the writer waits for a reader before it looks whether it should give up. */
 enum { PATIENCE_MS = 100 };
 
-struct hx_log {
+struct hx_logger {
 	int file;
 	const struct hapax_clock *clock;
 	_Atomic int level;
@@ -44,7 +44,7 @@ struct hx_log {
 	_Atomic uint64_t limit;
 	_Atomic uint64_t suppressed;
 	_Atomic uint64_t lost;
-	struct hx_log_rate rate;
+	struct hx_logger_rate rate;
 
 	struct hx_mutex mutex;   /* of all below but writing */
 	struct hx_cond work;     /* there are lines, or the end has come */
@@ -86,7 +86,7 @@ static size_t next_piece(const unsigned char *data, size_t size)
 }
 
 /* Wait until file takes something. False: give up. */
-static bool wait_for_reader(struct hx_log *log)
+static bool wait_for_reader(struct hx_logger *log)
 {
 	while (!atomic_load_explicit(&log->gives_up, memory_order_relaxed)) {
 		struct pollfd fd = {.fd = log->file, .events = POLLOUT};
@@ -100,7 +100,7 @@ static bool wait_for_reader(struct hx_log *log)
 }
 
 /* Bytes of data that were written; fewer: the rest is lost. */
-static size_t write_piece(struct hx_log *log, const unsigned char *data, size_t size)
+static size_t write_piece(struct hx_logger *log, const unsigned char *data, size_t size)
 {
 	size_t done = 0;
 
@@ -118,7 +118,7 @@ static size_t write_piece(struct hx_log *log, const unsigned char *data, size_t 
 	return done;
 }
 
-static void write_all(struct hx_log *log)
+static void write_all(struct hx_logger *log)
 {
 	const unsigned char *data = log->writing.data;
 	size_t size = log->writing.size;
@@ -143,7 +143,7 @@ static void write_all(struct hx_log *log)
 
 static void writer_run(void *arg)
 {
-	struct hx_log *log = arg;
+	struct hx_logger *log = arg;
 	bool is_last = false;
 
 	while (!is_last) {
@@ -163,7 +163,7 @@ static void writer_run(void *arg)
 
 /* ------------------------------------------------------------------ life */
 
-void hx_log_configure(struct hx_log *log, const struct hx_log_options *options)
+void hx_logger_configure(struct hx_logger *log, const struct hx_logger_options *options)
 {
 	atomic_store_explicit(&log->level, (int)options->level, memory_order_relaxed);
 	atomic_store_explicit(&log->format, (int)options->format, memory_order_relaxed);
@@ -172,7 +172,7 @@ void hx_log_configure(struct hx_log *log, const struct hx_log_options *options)
 	atomic_store_explicit(&log->limit, options->rate, memory_order_relaxed);
 }
 
-static void log_free(struct hx_log *log)
+static void log_free(struct hx_logger *log)
 {
 	hx_cond_done(&log->progress);
 	hx_cond_done(&log->work);
@@ -182,23 +182,23 @@ static void log_free(struct hx_log *log)
 	hx_free(log);
 }
 
-enum hapax_status hx_log_new(
-	int file, const struct hx_log_options *options, struct hx_log **ret_log,
+enum hapax_status hx_logger_new(
+	int file, const struct hx_logger_options *options, struct hx_logger **ret_log,
 	struct hapax_error *err)
 {
-	struct hx_log *log = hx_alloc_zero(1, sizeof(*log));
+	struct hx_logger *log = hx_alloc_zero(1, sizeof(*log));
 	enum hapax_status status;
 
 	if (log == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a log");
 	log->file = file;
 	log->clock = options->clock == NULL ? hapax_clock_system() : options->clock;
-	hx_log_configure(log, options);
+	hx_logger_configure(log, options);
 	hx_mutex_init(&log->mutex);
 	hx_cond_init(&log->work);
 	hx_cond_init(&log->progress);
-	hx_buf_init(&log->waiting, HX_LOG_WAITING_MAX);
-	hx_buf_init(&log->writing, HX_LOG_WAITING_MAX);
+	hx_buf_init(&log->waiting, HX_LOGGER_WAITING_MAX);
+	hx_buf_init(&log->writing, HX_LOGGER_WAITING_MAX);
 	status = hx_thread_start(&log->writer, writer_run, log, "hapax-log", err);
 	if (status != HAPAX_OK) {
 		log_free(log);
@@ -208,7 +208,7 @@ enum hapax_status hx_log_new(
 	return HAPAX_OK;
 }
 
-bool hx_log_flush(struct hx_log *log, int64_t deadline_ns)
+bool hx_logger_flush(struct hx_logger *log, int64_t deadline_ns)
 {
 	bool is_written;
 	uint64_t goal;
@@ -223,12 +223,12 @@ bool hx_log_flush(struct hx_log *log, int64_t deadline_ns)
 	return is_written;
 }
 
-void hx_log_close(struct hx_log *log, int64_t wait_ms)
+void hx_logger_close(struct hx_logger *log, int64_t wait_ms)
 {
 	if (log == NULL)
 		return;
-	hx_log_tick(log);
-	(void)hx_log_flush(log, hx_clock_mono_ns() + wait_ms * HX_NS_PER_MS);
+	hx_logger_tick(log);
+	(void)hx_logger_flush(log, hx_clock_mono_ns() + wait_ms * HX_NS_PER_MS);
 	atomic_store_explicit(&log->gives_up, true, memory_order_relaxed);
 	hx_mutex_lock(&log->mutex);
 	log->is_ending = true;
@@ -240,12 +240,12 @@ void hx_log_close(struct hx_log *log, int64_t wait_ms)
 
 /* ------------------------------------------------------------------ lines */
 
-bool hx_log_takes(const struct hx_log *log, enum hx_log_level level)
+bool hx_logger_takes(const struct hx_logger *log, enum hx_logger_level level)
 {
 	return log != NULL && (int)level >= atomic_load_explicit(&log->level, memory_order_relaxed);
 }
 
-static void enqueue(struct hx_log *log, const char *text, size_t size)
+static void enqueue(struct hx_logger *log, const char *text, size_t size)
 {
 	enum hapax_status status;
 
@@ -261,14 +261,14 @@ static void enqueue(struct hx_log *log, const char *text, size_t size)
 }
 
 static void make_line(
-	struct hx_log *log, enum hx_log_level level, const char *msg,
-	const struct hx_log_field *fields, size_t field_count, uint64_t suppressed)
+	struct hx_logger *log, enum hx_logger_level level, const char *msg,
+	const struct hx_logger_field *fields, size_t field_count, uint64_t suppressed)
 {
-	char text[HX_LOG_LINE_MAX];
-	struct hx_log_line line = {
-		.format = (enum hx_log_format)atomic_load_explicit(
+	char text[HX_LOGGER_LINE_MAX];
+	struct hx_logger_line line = {
+		.format = (enum hx_logger_format)atomic_load_explicit(
 			&log->format, memory_order_relaxed),
-		.keys = (enum hx_log_keys)atomic_load_explicit(&log->keys, memory_order_relaxed),
+		.keys = (enum hx_logger_keys)atomic_load_explicit(&log->keys, memory_order_relaxed),
 		.has_priority = atomic_load_explicit(&log->has_priority, memory_order_relaxed),
 		.level = level,
 		.wall_ms = log->clock->wall_ms(log->clock->context),
@@ -277,18 +277,18 @@ static void make_line(
 		.field_count = field_count,
 		.suppressed = suppressed};
 
-	enqueue(log, text, hx_log_line_format(&line, text));
+	enqueue(log, text, hx_logger_line_format(&line, text));
 }
 
-void hx_log(
-	struct hx_log *log, enum hx_log_level level, const char *msg,
-	const struct hx_log_field *fields, size_t field_count)
+void hx_logger(
+	struct hx_logger *log, enum hx_logger_level level, const char *msg,
+	const struct hx_logger_field *fields, size_t field_count)
 {
 	uint64_t suppressed = 0;
 
-	if (!hx_log_takes(log, level))
+	if (!hx_logger_takes(log, level))
 		return;
-	if (!hx_log_rate_take(
+	if (!hx_logger_rate_take(
 		    &log->rate, msg, atomic_load_explicit(&log->limit, memory_order_relaxed),
 		    log->clock->boot_ms(log->clock->context), &suppressed)) {
 		atomic_fetch_add_explicit(&log->suppressed, 1, memory_order_relaxed);
@@ -297,54 +297,54 @@ void hx_log(
 	make_line(log, level, msg, fields, field_count, suppressed);
 }
 
-void hx_log_always(
-	struct hx_log *log, enum hx_log_level level, const char *msg,
-	const struct hx_log_field *fields, size_t field_count)
+void hx_logger_always(
+	struct hx_logger *log, enum hx_logger_level level, const char *msg,
+	const struct hx_logger_field *fields, size_t field_count)
 {
 	if (log != NULL)
 		make_line(log, level, msg, fields, field_count, 0);
 }
 
-void hx_log_tick(struct hx_log *log)
+void hx_logger_tick(struct hx_logger *log)
 {
 	const char *msg;
 	uint64_t suppressed, lost, told;
 
 	if (log == NULL)
 		return;
-	while (hx_log_rate_next(
+	while (hx_logger_rate_next(
 		&log->rate, log->clock->boot_ms(log->clock->context), &msg, &suppressed)) {
-		const struct hx_log_field field = HX_LOG_TEXT("of", msg);
+		const struct hx_logger_field field = HX_LOGGER_TEXT("of", msg);
 
-		make_line(log, HX_LOG_WARN, "lines suppressed", &field, 1, suppressed);
+		make_line(log, HX_LOGGER_WARN, "lines suppressed", &field, 1, suppressed);
 	}
-	lost = hx_log_lost(log);
+	lost = hx_logger_lost(log);
 	hx_mutex_lock(&log->mutex);
 	told = log->lost_told;
 	/* Only when there is room for it: else it would be lost, too. */
-	if (log->waiting.size < HX_LOG_WAITING_MAX / 2)
+	if (log->waiting.size < HX_LOGGER_WAITING_MAX / 2)
 		log->lost_told = lost;
 	else
 		lost = told;
 	hx_mutex_unlock(&log->mutex);
 	if (lost > told) {
-		const struct hx_log_field field = HX_LOG_UNSIGNED("lost", lost - told);
+		const struct hx_logger_field field = HX_LOGGER_UNSIGNED("lost", lost - told);
 
-		make_line(log, HX_LOG_WARN, "lines lost", &field, 1, 0);
+		make_line(log, HX_LOGGER_WARN, "lines lost", &field, 1, 0);
 	}
 }
 
-uint64_t hx_log_suppressed(const struct hx_log *log)
+uint64_t hx_logger_suppressed(const struct hx_logger *log)
 {
 	return atomic_load_explicit(&log->suppressed, memory_order_relaxed);
 }
 
-uint64_t hx_log_lost(const struct hx_log *log)
+uint64_t hx_logger_lost(const struct hx_logger *log)
 {
 	return atomic_load_explicit(&log->lost, memory_order_relaxed);
 }
 
-bool hx_log_is_journal(int file, const char *journal_stream)
+bool hx_logger_is_journal(int file, const char *journal_stream)
 {
 	const struct hx_io *io = hx_io_system();
 	struct hx_io_stat stat;

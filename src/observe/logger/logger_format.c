@@ -17,21 +17,21 @@
 #include "base/utf8.h"
 #include "wire/json/json_write.h"
 
-const char *const hx_log_level_names[] = {"debug", "info", "warn", "error", NULL};
-const char *const hx_log_keys_names[] = {"full", "hash", "none", NULL};
+const char *const hx_logger_level_names[] = {"debug", "info", "warn", "error", NULL};
+const char *const hx_logger_keys_names[] = {"full", "hash", "none", NULL};
 
 /* What the end of a line needs: ,"cut":true,"suppressed":18446744073709551615} and LF. */
 enum { TAIL_SIZE = 64, HASH_DIGITS = 16, NUMBER_SIZE = 40 };
 
 struct text {
 	struct hapax_buf buf; /* in the caller's memory; never grows */
-	enum hx_log_format format;
+	enum hx_logger_format format;
 	bool has_fields;
 	bool is_cut;
 };
 
 /* syslog(3): 7 debug, 6 info, 4 warning, 3 error. */
-static char priority(enum hx_log_level level)
+static char priority(enum hx_logger_level level)
 {
 	static const char priorities[] = {'7', '6', '4', '3'};
 
@@ -52,14 +52,14 @@ static bool is_bare(struct hapax_bytes value)
 
 static enum hapax_status put_name(struct text *text, const char *name)
 {
-	if (text->format == HX_LOG_JSON)
+	if (text->format == HX_LOGGER_JSON)
 		return hx_buf_printf(&text->buf, "%s\"%s\":", text->has_fields ? "," : "{", name);
 	return hx_buf_printf(&text->buf, "%s%s=", text->has_fields ? " " : "", name);
 }
 
 static enum hapax_status put_value(struct text *text, struct hapax_bytes value, bool is_string)
 {
-	if (!is_string || (text->format == HX_LOG_LOGFMT && is_bare(value)))
+	if (!is_string || (text->format == HX_LOGGER_LOGFMT && is_bare(value)))
 		return hx_buf_append(&text->buf, value.data, value.size);
 	return hx_json_write_string(&text->buf, value);
 }
@@ -90,19 +90,19 @@ static void put_unsigned(struct text *text, const char *name, uint64_t value)
 	put_field(text, name, hapax_bytes_from_text(number), false);
 }
 
-/* At most HX_LOG_VALUE_MAX bytes, cut between two characters. */
+/* At most HX_LOGGER_VALUE_MAX bytes, cut between two characters. */
 static void put_bytes(struct text *text, const char *name, struct hapax_bytes value)
 {
 	static const char mark[] = "\xe2\x80\xa6";
-	char cut[HX_LOG_VALUE_MAX + sizeof(mark)];
+	char cut[HX_LOGGER_VALUE_MAX + sizeof(mark)];
 	const unsigned char *data = value.data;
-	size_t size = HX_LOG_VALUE_MAX;
+	size_t size = HX_LOGGER_VALUE_MAX;
 
-	if (value.size <= HX_LOG_VALUE_MAX) {
+	if (value.size <= HX_LOGGER_VALUE_MAX) {
 		put_field(text, name, value, true);
 		return;
 	}
-	while (size > HX_LOG_VALUE_MAX - 4 && (data[size] & 0xc0) == 0x80)
+	while (size > HX_LOGGER_VALUE_MAX - 4 && (data[size] & 0xc0) == 0x80)
 		size--;
 	memcpy(cut, data, size);
 	memcpy(cut + size, mark, strlen(mark));
@@ -110,16 +110,16 @@ static void put_bytes(struct text *text, const char *name, struct hapax_bytes va
 }
 
 static void put_key(
-	struct text *text, const char *name, struct hapax_bytes key, enum hx_log_keys keys)
+	struct text *text, const char *name, struct hapax_bytes key, enum hx_logger_keys keys)
 {
 	static const char prefix[] = "sha256:";
 	unsigned char digest[HX_SHA256_SIZE];
 	char hash[sizeof(prefix) + HASH_DIGITS];
 
 	switch (keys) {
-	case HX_LOG_KEYS_FULL: put_bytes(text, name, key); break;
-	case HX_LOG_KEYS_NONE: break;
-	case HX_LOG_KEYS_HASH:
+	case HX_LOGGER_KEYS_FULL: put_bytes(text, name, key); break;
+	case HX_LOGGER_KEYS_NONE: break;
+	case HX_LOGGER_KEYS_HASH:
 		hx_sha256(key.data, key.size, digest);
 		memcpy(hash, prefix, strlen(prefix));
 		hx_hex_encode(digest, HASH_DIGITS / 2, hash + strlen(prefix));
@@ -143,7 +143,7 @@ static void put_share(struct text *text, const char *name, double value)
 	put_field(text, name, hx_bytes(number.data, number.size), false);
 }
 
-void hx_log_duration_format(int64_t ms, char out[HX_LOG_DURATION_SIZE])
+void hx_logger_duration_format(int64_t ms, char out[HX_LOGGER_DURATION_SIZE])
 {
 	static const struct {
 		const char *name;
@@ -154,7 +154,7 @@ void hx_log_duration_format(int64_t ms, char out[HX_LOG_DURATION_SIZE])
 	int64_t rest;
 
 	if (ms == INT64_MAX) {
-		(void)snprintf(out, HX_LOG_DURATION_SIZE, "forever");
+		(void)snprintf(out, HX_LOGGER_DURATION_SIZE, "forever");
 		return;
 	}
 	if (ms < 0)
@@ -164,36 +164,38 @@ void hx_log_duration_format(int64_t ms, char out[HX_LOG_DURATION_SIZE])
 	rest = i + 1 < UNITS ? ms % units[i].ms / units[i + 1].ms : 0;
 	if (rest == 0)
 		(void)snprintf(
-			out, HX_LOG_DURATION_SIZE, "%" PRId64 "%s", ms / units[i].ms,
+			out, HX_LOGGER_DURATION_SIZE, "%" PRId64 "%s", ms / units[i].ms,
 			units[i].name);
 	else
 		(void)snprintf(
-			out, HX_LOG_DURATION_SIZE, "%" PRId64 "%s%" PRId64 "%s", ms / units[i].ms,
-			units[i].name, rest, units[i + 1].name);
+			out, HX_LOGGER_DURATION_SIZE, "%" PRId64 "%s%" PRId64 "%s",
+			ms / units[i].ms, units[i].name, rest, units[i + 1].name);
 }
 
-static void put(struct text *text, const struct hx_log_field *field, enum hx_log_keys keys)
+static void put(struct text *text, const struct hx_logger_field *field, enum hx_logger_keys keys)
 {
-	char value[HX_LOG_DURATION_SIZE];
+	char value[HX_LOGGER_DURATION_SIZE];
 
 	switch (field->kind) {
-	case HX_LOG_FIELD_BYTES: put_bytes(text, field->name, field->bytes); break;
-	case HX_LOG_FIELD_KEY: put_key(text, field->name, field->bytes, keys); break;
-	case HX_LOG_FIELD_UNSIGNED: put_unsigned(text, field->name, (uint64_t)field->number); break;
-	case HX_LOG_FIELD_SIGNED:
+	case HX_LOGGER_FIELD_BYTES: put_bytes(text, field->name, field->bytes); break;
+	case HX_LOGGER_FIELD_KEY: put_key(text, field->name, field->bytes, keys); break;
+	case HX_LOGGER_FIELD_UNSIGNED:
+		put_unsigned(text, field->name, (uint64_t)field->number);
+		break;
+	case HX_LOGGER_FIELD_SIGNED:
 		(void)snprintf(value, sizeof(value), "%" PRId64, field->number);
 		put_field(text, field->name, hapax_bytes_from_text(value), false);
 		break;
-	case HX_LOG_FIELD_DURATION:
-		hx_log_duration_format(field->number, value);
+	case HX_LOGGER_FIELD_DURATION:
+		hx_logger_duration_format(field->number, value);
 		put_text(text, field->name, value);
 		break;
-	case HX_LOG_FIELD_TIME:
+	case HX_LOGGER_FIELD_TIME:
 		hx_clock_format_utc(field->number, value);
 		put_text(text, field->name, value);
 		break;
-	case HX_LOG_FIELD_SHARE: put_share(text, field->name, field->share); break;
-	case HX_LOG_FIELD_BOOLEAN:
+	case HX_LOGGER_FIELD_SHARE: put_share(text, field->name, field->share); break;
+	case HX_LOGGER_FIELD_BOOLEAN:
 		put_field(
 			text, field->name, hapax_bytes_from_text(field->number ? "true" : "false"),
 			false);
@@ -201,31 +203,31 @@ static void put(struct text *text, const struct hx_log_field *field, enum hx_log
 	}
 }
 
-size_t hx_log_line_format(const struct hx_log_line *line, char out[HX_LOG_LINE_MAX])
+size_t hx_logger_line_format(const struct hx_logger_line *line, char out[HX_LOGGER_LINE_MAX])
 {
 	struct text text = {.format = line->format};
 	char time[32];
 
 	/* The caller's memory, which never grows: there is no room beyond capacity. */
 	text.buf.data = (unsigned char *)out;
-	text.buf.capacity = text.buf.size_max = HX_LOG_LINE_MAX - TAIL_SIZE;
+	text.buf.capacity = text.buf.size_max = HX_LOGGER_LINE_MAX - TAIL_SIZE;
 	if (line->has_priority)
 		(void)hx_buf_printf(&text.buf, "<%c>", priority(line->level));
 	hx_clock_format_utc(line->wall_ms, time);
-	put_text(&text, "level", hx_log_level_names[line->level]);
+	put_text(&text, "level", hx_logger_level_names[line->level]);
 	put_text(&text, "ts", time);
 	put_text(&text, "msg", line->msg);
 	for (size_t i = 0; i < line->field_count; i++) {
 		if (line->fields[i].name != NULL)
 			put(&text, &line->fields[i], line->keys);
 	}
-	text.buf.capacity = text.buf.size_max = HX_LOG_LINE_MAX;
+	text.buf.capacity = text.buf.size_max = HX_LOGGER_LINE_MAX;
 	if (text.is_cut)
 		put_field(&text, "cut", HX_BYTES_LIT("true"), false);
 	if (line->suppressed > 0)
 		put_unsigned(&text, "suppressed", line->suppressed);
-	(void)hx_buf_append(&text.buf, "}\n", line->format == HX_LOG_JSON ? 2 : 0);
-	if (line->format == HX_LOG_LOGFMT)
+	(void)hx_buf_append(&text.buf, "}\n", line->format == HX_LOGGER_JSON ? 2 : 0);
+	if (line->format == HX_LOGGER_LOGFMT)
 		(void)hx_buf_append(&text.buf, "\n", 1);
 	return text.buf.size;
 }

@@ -31,82 +31,85 @@ static const char *unless_empty(const char *name, struct hapax_bytes value)
 	return value.size == 0 ? NULL : name;
 }
 
-void hx_log_duplicate(struct hx_log *log, const struct hx_log_duplicate *duplicate)
+void hx_logger_duplicate(struct hx_logger *log, const struct hx_logger_duplicate *duplicate)
 {
 	char queue[2 * HX_SCOPE_PART_SIZE_MAX + 2];
 	char token[24];
 
-	if (!hx_log_takes(log, HX_LOG_INFO))
+	if (!hx_logger_takes(log, HX_LOGGER_INFO))
 		return;
 	(void)snprintf(token, sizeof(token), "%" PRIu64, duplicate->original_token);
 	{
-		const struct hx_log_field fields[] = {
-			HX_LOG_KEY(unless_empty("idempotency_key", duplicate->key), duplicate->key),
-			HX_LOG_BYTES(
+		const struct hx_logger_field fields[] = {
+			HX_LOGGER_KEY(
+				unless_empty("idempotency_key", duplicate->key), duplicate->key),
+			HX_LOGGER_BYTES(
 				unless_empty("job_id", duplicate->event_id), duplicate->event_id),
-			HX_LOG_BYTES(
+			HX_LOGGER_BYTES(
 				"queue", scope_text(duplicate->tenant, duplicate->group, queue)),
-			HX_LOG_TEXT(
+			HX_LOGGER_TEXT(
 				duplicate->original_token == 0 ? NULL : "original_job_id", token),
-			HX_LOG_DURATION("ttl_remaining", duplicate->ttl_left_ms),
-			HX_LOG_BYTES(
+			HX_LOGGER_DURATION("ttl_remaining", duplicate->ttl_left_ms),
+			HX_LOGGER_BYTES(
 				unless_empty("event_id", duplicate->event_id), duplicate->event_id),
-			HX_LOG_BYTES(
+			HX_LOGGER_BYTES(
 				unless_empty("event_type", duplicate->event_type),
 				duplicate->event_type),
-			HX_LOG_BYTES(
+			HX_LOGGER_BYTES(
 				unless_empty("event_source", duplicate->event_source),
 				duplicate->event_source),
-			HX_LOG_TIME(
+			HX_LOGGER_TIME(
 				duplicate->first_seen_ms == 0 ? NULL : "first_seen",
 				duplicate->first_seen_ms),
-			HX_LOG_TEXT(
+			HX_LOGGER_TEXT(
 				duplicate->route == NULL ? NULL : "route",
 				duplicate->route == NULL ? "" : duplicate->route),
-			HX_LOG_TEXT(
+			HX_LOGGER_TEXT(
 				duplicate->consumer == NULL ? NULL : "consumer",
 				duplicate->consumer == NULL ? "" : duplicate->consumer),
-			HX_LOG_TEXT(
+			HX_LOGGER_TEXT(
 				duplicate->cause == NULL ? NULL : "cause",
 				duplicate->cause == NULL ? "" : duplicate->cause),
-			HX_LOG_BYTES(unless_empty("place", duplicate->place), duplicate->place),
-			HX_LOG_BYTES(
+			HX_LOGGER_BYTES(unless_empty("place", duplicate->place), duplicate->place),
+			HX_LOGGER_BYTES(
 				unless_empty("original", duplicate->original), duplicate->original),
-			HX_LOG_BYTES(
+			HX_LOGGER_BYTES(
 				unless_empty("trace_id", duplicate->trace_id), duplicate->trace_id),
-			HX_LOG_BYTES(
+			HX_LOGGER_BYTES(
 				unless_empty("span_id", duplicate->span_id), duplicate->span_id),
 		};
 
-		hx_log(log, HX_LOG_INFO, "duplicate job blocked", fields, HX_COUNT(fields));
+		hx_logger(log, HX_LOGGER_INFO, "duplicate job blocked", fields, HX_COUNT(fields));
 	}
 }
 
-void hx_log_duplicate_rate(
-	struct hx_log *log, struct hapax_bytes tenant, struct hapax_bytes group, double hit_rate,
+void hx_logger_duplicate_rate(
+	struct hx_logger *log, struct hapax_bytes tenant, struct hapax_bytes group, double hit_rate,
 	double threshold)
 {
 	char queue[2 * HX_SCOPE_PART_SIZE_MAX + 2];
-	const struct hx_log_field fields[] = {
-		HX_LOG_BYTES("queue", scope_text(tenant, group, queue)),
-		HX_LOG_SHARE("hit_rate", hit_rate),
-		HX_LOG_SHARE("threshold", threshold),
-		HX_LOG_TEXT("suggestion", "review how often the sender retries"),
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_BYTES("queue", scope_text(tenant, group, queue)),
+		HX_LOGGER_SHARE("hit_rate", hit_rate),
+		HX_LOGGER_SHARE("threshold", threshold),
+		HX_LOGGER_TEXT("suggestion", "review how often the sender retries"),
 	};
 
-	hx_log(log, HX_LOG_WARN, "high duplicate rate detected", fields, HX_COUNT(fields));
+	hx_logger(log, HX_LOGGER_WARN, "high duplicate rate detected", fields, HX_COUNT(fields));
 }
 
-void hx_log_cleanup(
-	struct hx_log *log, uint64_t total, uint64_t deleted, uint64_t remaining, int64_t took_ms)
+void hx_logger_cleanup(
+	struct hx_logger *log, uint64_t total, uint64_t deleted, uint64_t remaining,
+	int64_t took_ms)
 {
-	const struct hx_log_field fields[] = {
-		HX_LOG_UNSIGNED("total", total),
-		HX_LOG_UNSIGNED("deleted", deleted),
-		HX_LOG_UNSIGNED("remaining", remaining),
-		HX_LOG_DURATION("took", took_ms),
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_UNSIGNED("total", total),
+		HX_LOGGER_UNSIGNED("deleted", deleted),
+		HX_LOGGER_UNSIGNED("remaining", remaining),
+		HX_LOGGER_DURATION("took", took_ms),
 	};
 
-	hx_log(log, deleted == 0 ? HX_LOG_DEBUG : HX_LOG_INFO, "cleanup finished", fields,
-	       HX_COUNT(fields));
+	hx_logger(
+		log, deleted == 0 ? HX_LOGGER_DEBUG : HX_LOGGER_INFO, "cleanup finished", fields,
+		HX_COUNT(fields));
 }

@@ -6,15 +6,15 @@
  *
  * Threads: any.
  */
-#ifndef HX_LOG_LINE_H
-#define HX_LOG_LINE_H
+#ifndef HX_LOGGER_LINE_H
+#define HX_LOGGER_LINE_H
 
 #include <hapax/store.h>
 
 #include "observe/logger/logger.h"
 
 /* A delivery that was not run again. Empty and 0: not known. */
-struct hx_log_duplicate {
+struct hx_logger_duplicate {
 	struct hapax_bytes tenant;
 	struct hapax_bytes group;
 	struct hapax_bytes key;
@@ -39,15 +39,16 @@ struct hx_log_duplicate {
  * (the scope), original_job_id (the token), ttl_remaining, event_id, event_type,
  * event_source, first_seen, route, trace_id, span_id; of a message consumer, cause, place, original.
  */
-void hx_log_duplicate(struct hx_log *log, const struct hx_log_duplicate *duplicate);
+void hx_logger_duplicate(struct hx_logger *log, const struct hx_logger_duplicate *duplicate);
 
 /* "high duplicate rate detected" (E12), warn: queue, hit_rate and threshold in percent, suggestion. */
-void hx_log_duplicate_rate(
-	struct hx_log *log, struct hapax_bytes tenant, struct hapax_bytes group, double hit_rate,
+void hx_logger_duplicate_rate(
+	struct hx_logger *log, struct hapax_bytes tenant, struct hapax_bytes group, double hit_rate,
 	double threshold);
 
 /* "cleanup finished" (A10), debug when nothing was removed, else info: total, deleted, remaining. */
-void hx_log_cleanup(
-	struct hx_log *log, uint64_t total, uint64_t deleted, uint64_t remaining, int64_t took_ms);
+void hx_logger_cleanup(
+	struct hx_logger *log, uint64_t total, uint64_t deleted, uint64_t remaining,
+	int64_t took_ms);
 
 #endif

@@ -7,12 +7,12 @@
 enum { SECOND_MS = 1000 };
 
 /* Locks: rate->lock held. */
-static struct hx_log_rate_message *find(struct hx_log_rate *rate, const char *msg)
+static struct hx_logger_rate_message *find(struct hx_logger_rate *rate, const char *msg)
 {
 	size_t i = 0;
 
-	for (; i < HX_LOG_RATE_MESSAGES_MAX - 1; i++) {
-		struct hx_log_rate_message *message = &rate->messages[i];
+	for (; i < HX_LOGGER_RATE_MESSAGES_MAX - 1; i++) {
+		struct hx_logger_rate_message *message = &rate->messages[i];
 
 		if (message->msg == NULL)
 			message->msg = msg;
@@ -23,11 +23,11 @@ static struct hx_log_rate_message *find(struct hx_log_rate *rate, const char *ms
 	return &rate->messages[i];
 }
 
-bool hx_log_rate_take(
-	struct hx_log_rate *rate, const char *msg, uint64_t limit, int64_t now_ms,
+bool hx_logger_rate_take(
+	struct hx_logger_rate *rate, const char *msg, uint64_t limit, int64_t now_ms,
 	uint64_t *ret_suppressed)
 {
-	struct hx_log_rate_message *message;
+	struct hx_logger_rate_message *message;
 	bool is_taken;
 
 	hx_lock_acquire(&rate->lock);
@@ -48,14 +48,14 @@ bool hx_log_rate_take(
 	return is_taken;
 }
 
-bool hx_log_rate_next(
-	struct hx_log_rate *rate, int64_t now_ms, const char **ret_msg, uint64_t *ret_suppressed)
+bool hx_logger_rate_next(
+	struct hx_logger_rate *rate, int64_t now_ms, const char **ret_msg, uint64_t *ret_suppressed)
 {
 	bool is_found = false;
 
 	hx_lock_acquire(&rate->lock);
-	for (size_t i = 0; i < HX_LOG_RATE_MESSAGES_MAX && !is_found; i++) {
-		struct hx_log_rate_message *message = &rate->messages[i];
+	for (size_t i = 0; i < HX_LOGGER_RATE_MESSAGES_MAX && !is_found; i++) {
+		struct hx_logger_rate_message *message = &rate->messages[i];
 
 		is_found = message->suppressed > 0 && now_ms - message->begin_ms >= SECOND_MS;
 		if (is_found) {

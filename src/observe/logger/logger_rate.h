@@ -8,8 +8,8 @@
  *
  * Threads: any.
  */
-#ifndef HX_LOG_RATE_H
-#define HX_LOG_RATE_H
+#ifndef HX_LOGGER_RATE_H
+#define HX_LOGGER_RATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,9 +17,9 @@
 
 #include "base/thread.h"
 
-enum { HX_LOG_RATE_MESSAGES_MAX = 128 };
+enum { HX_LOGGER_RATE_MESSAGES_MAX = 128 };
 
-struct hx_log_rate_message {
+struct hx_logger_rate_message {
 	const char *msg; /* NULL: free */
 	int64_t begin_ms;
 	uint64_t lines;      /* since begin_ms */
@@ -27,21 +27,22 @@ struct hx_log_rate_message {
 };
 
 /* A struct of zeros is an empty one. */
-struct hx_log_rate {
+struct hx_logger_rate {
 	struct hx_lock lock;
-	struct hx_log_rate_message messages[HX_LOG_RATE_MESSAGES_MAX];
+	struct hx_logger_rate_message messages[HX_LOGGER_RATE_MESSAGES_MAX];
 };
 
 /*
  * Whether a line may go out at now_ms with limit lines a second; 0: no limit. If so,
  * *ret_suppressed is what it has to tell.
  */
-bool hx_log_rate_take(
-	struct hx_log_rate *rate, const char *msg, uint64_t limit, int64_t now_ms,
+bool hx_logger_rate_take(
+	struct hx_logger_rate *rate, const char *msg, uint64_t limit, int64_t now_ms,
 	uint64_t *ret_suppressed);
 
 /* A msg whose second has passed and that has something to tell; false: there is none. */
-bool hx_log_rate_next(
-	struct hx_log_rate *rate, int64_t now_ms, const char **ret_msg, uint64_t *ret_suppressed);
+bool hx_logger_rate_next(
+	struct hx_logger_rate *rate, int64_t now_ms, const char **ret_msg,
+	uint64_t *ret_suppressed);
 
 #endif

@@ -200,7 +200,7 @@ struct hx_metrics_facts {
 	uint64_t reloads; /* of the configuration */
 	uint64_t reload_failures;
 	int64_t reloaded_ms;     /* the last that worked; since 1970 */
-	uint64_t log_suppressed; /* hx_log_suppressed() */
+	uint64_t log_suppressed; /* hx_logger_suppressed() */
 	uint64_t log_lost;
 	bool has_traces;
 	uint64_t spans_exported; /* with has_traces, as those below */

@@ -28,7 +28,7 @@ enum {
 static const char *read_text(const struct hx_io *io, const char *path, struct hapax_buf *buf)
 {
 	hx_buf_clear(buf);
-	if (hx_file_read_all(io, path, FILE_SIZE_MAX, buf, NULL) != HAPAX_OK ||
+	if (hx_io_read_all(io, path, FILE_SIZE_MAX, buf, NULL) != HAPAX_OK ||
 	    hx_buf_append_byte(buf, '\0') != HAPAX_OK)
 		return NULL;
 	return (const char *)buf->data;

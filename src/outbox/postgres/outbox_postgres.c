@@ -16,14 +16,14 @@ extern const char hx_outbox_postgres_1_sql[];
 extern const char hx_outbox_postgres_2_sql[];
 extern const char hx_outbox_postgres_sql[];
 
-static struct hx_outbox_postgres *of(struct hapax_outbox *outbox)
+static struct hx_outbox_postgres *outbox_postgres_of(struct hapax_outbox *outbox)
 {
 	return (struct hx_outbox_postgres *)outbox;
 }
 
 static void outbox_close(struct hapax_outbox *base)
 {
-	struct hx_outbox_postgres *outbox = of(base);
+	struct hx_outbox_postgres *outbox = outbox_postgres_of(base);
 
 	hx_outbox_postgres_disconnect(outbox);
 	hx_buf_done(&outbox->sql);
@@ -70,7 +70,7 @@ static enum hapax_status outbox_add(
 		arguments[7].data = base->headers.data;
 	}
 	status = hx_outbox_postgres_run(
-		of(base),
+		outbox_postgres_of(base),
 		"SELECT @@hapax_outbox_add($1::text, $2::bytea, $3::text, $4::text, $5::text, $6::text,"
 		" $7::text, $8::jsonb, $9::text)",
 		arguments, 9, "the event was not added", &result, err);
@@ -83,7 +83,7 @@ static enum hapax_status outbox_add(
 	return HAPAX_OK;
 }
 
-/* ------------------------------------------------------------------ brackets */
+/* ------------------------------------------------------------------ savepoints */
 
 static enum hapax_status begin(struct hx_outbox_postgres *outbox, struct hapax_error *err)
 {
@@ -132,7 +132,8 @@ static enum hapax_status undo(struct hx_outbox_postgres *outbox, struct hapax_er
 	return hx_outbox_postgres_run(outbox, sql, NULL, 0, "it was not undone", NULL, err);
 }
 
-static enum hapax_status keep(struct hx_outbox_postgres *outbox, struct hapax_error *err)
+static enum hapax_status outbox_postgres_keep(
+	struct hx_outbox_postgres *outbox, struct hapax_error *err)
 {
 	char sql[64];
 	PGresult *result = NULL;
@@ -166,13 +167,13 @@ static enum hapax_status keep(struct hx_outbox_postgres *outbox, struct hapax_er
 		err, HAPAX_ERR_HANDLER, 0, "PostgreSQL rolled the transaction back instead");
 }
 
-static enum hapax_status outbox_bracket(
-	struct hapax_outbox *outbox, enum hx_outbox_bracket bracket, struct hapax_error *err)
+static enum hapax_status outbox_savepoint(
+	struct hapax_outbox *outbox, enum hx_outbox_savepoint savepoint, struct hapax_error *err)
 {
-	switch (bracket) {
-	case HX_OUTBOX_BEGIN: return begin(of(outbox), err);
-	case HX_OUTBOX_KEEP: return keep(of(outbox), err);
-	case HX_OUTBOX_UNDO: return undo(of(outbox), err);
+	switch (savepoint) {
+	case HX_OUTBOX_BEGIN: return begin(outbox_postgres_of(outbox), err);
+	case HX_OUTBOX_KEEP: return outbox_postgres_keep(outbox_postgres_of(outbox), err);
+	case HX_OUTBOX_UNDO: return undo(outbox_postgres_of(outbox), err);
 	}
 	return HAPAX_ERR_INVALID;
 }
@@ -182,19 +183,20 @@ static enum hapax_status outbox_status(
 	struct hapax_error *err)
 {
 	PGresult *result = NULL;
-	enum hapax_status code =
-		with_sent ? hx_outbox_postgres_be_patient(of(outbox), true, err) : HAPAX_OK;
+	enum hapax_status code = with_sent
+		? hx_outbox_postgres_be_patient(outbox_postgres_of(outbox), true, err)
+		: HAPAX_OK;
 
 	if (code != HAPAX_OK)
 		return code;
 	code = hx_outbox_postgres_run(
-		of(outbox),
+		outbox_postgres_of(outbox),
 		with_sent ? "SELECT * FROM @@hapax_outbox_backlog(),"
 			    " (SELECT count(*) FROM @@hapax_outbox WHERE state = 1) s"
 			  : "SELECT *, 0::bigint FROM @@hapax_outbox_backlog()",
 		NULL, 0, "the outbox was not read", &result, err);
 	if (with_sent)
-		(void)hx_outbox_postgres_be_patient(of(outbox), false, NULL);
+		(void)hx_outbox_postgres_be_patient(outbox_postgres_of(outbox), false, NULL);
 	if (code != HAPAX_OK)
 		return code;
 	status->pending = (uint64_t)hx_outbox_postgres_number(result, 0, 0);
@@ -216,14 +218,14 @@ static const struct hx_outbox_ops postgres_ops = {
 	.held = "@@hapax_outbox WHERE held AND",
 	.close = outbox_close,
 	.add = outbox_add,
-	.bracket = outbox_bracket,
+	.savepoint = outbox_savepoint,
 	.status = outbox_status,
 	.retry = hx_outbox_postgres_retry,
 	.park = hx_outbox_postgres_park,
 	.purge = hx_outbox_postgres_purge,
 	.query = hx_outbox_postgres_query,
 	.adopt = hx_outbox_postgres_adopt,
-	.tend = hx_outbox_postgres_tend,
+	.keep_alive = hx_outbox_postgres_renew,
 	.settle = hx_outbox_postgres_settle,
 	.leave = hx_outbox_postgres_leave,
 	.set_idle = hx_outbox_postgres_set_idle,

@@ -24,8 +24,8 @@ struct hx_outbox_postgres {
 	bool is_joined;
 	bool is_listening;
 	bool is_patient; /* what is under way may take as long as it takes */
-	unsigned depth;  /* of brackets that began inside of a transaction */
-	bool has_begun;  /* the outermost bracket began the transaction */
+	unsigned depth;  /* of savepoints that began inside of a transaction */
+	bool has_begun;  /* the outermost savepoint began the transaction */
 	struct hx_watch watch;
 	bool is_watched;
 	struct hapax_buf sql; /* scratch */
@@ -80,7 +80,7 @@ enum hapax_status hx_outbox_postgres_adopt(
 	uint64_t *count, struct hapax_error *err);
 
 /* Of postgres_relay.c. */
-enum hapax_status hx_outbox_postgres_tend(
+enum hapax_status hx_outbox_postgres_renew(
 	struct hapax_outbox *outbox, const char *relay, const char *owner, int64_t lease_ms,
 	bool is_idle, unsigned *ret_partitions, struct hapax_error *err);
 enum hapax_status hx_outbox_postgres_settle(

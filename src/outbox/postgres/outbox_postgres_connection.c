@@ -191,7 +191,7 @@ static enum hapax_status result_error(
 	return hx_postgres_result_error(result, what, err);
 }
 
-static enum hapax_status run(
+static enum hapax_status outbox_postgres_connection_run(
 	struct hx_outbox_postgres *outbox, const char *text,
 	const struct hx_outbox_argument *arguments, int count, const char *what,
 	PGresult **ret_result, struct hapax_error *err)
@@ -228,8 +228,8 @@ static enum hapax_status greet(struct hx_outbox_postgres *outbox, struct hapax_e
 	PGresult *result = NULL;
 	int64_t version = 0;
 	bool has_outbox, is_standby;
-	enum hapax_status status =
-		run(outbox, session_sql, NULL, 0, "the outbox was not opened", &result, err);
+	enum hapax_status status = outbox_postgres_connection_run(
+		outbox, session_sql, NULL, 0, "the outbox was not opened", &result, err);
 
 	if (status != HAPAX_OK)
 		return status;
@@ -241,9 +241,9 @@ static enum hapax_status greet(struct hx_outbox_postgres *outbox, struct hapax_e
 			err, HAPAX_ERR_UNAVAILABLE, 0,
 			"this PostgreSQL is a standby; give the address of the primary");
 	if (has_outbox)
-		status =
-			run(outbox, "SELECT version FROM @@hapax_outbox_meta", NULL, 0,
-		            "the outbox was not opened", &result, err);
+		status = outbox_postgres_connection_run(
+			outbox, "SELECT version FROM @@hapax_outbox_meta", NULL, 0,
+			"the outbox was not opened", &result, err);
 	if (status != HAPAX_OK)
 		return status;
 	if (has_outbox) {
@@ -293,7 +293,7 @@ enum hapax_status hx_outbox_postgres_run(
 
 	if (status != HAPAX_OK)
 		return status;
-	return run(outbox, sql, arguments, count, what, ret_result, err);
+	return outbox_postgres_connection_run(outbox, sql, arguments, count, what, ret_result, err);
 }
 
 enum hapax_status hx_outbox_postgres_be_patient(
@@ -354,8 +354,9 @@ void hx_outbox_postgres_wait(struct hapax_outbox *base, int64_t wait_ns)
 		return;
 	}
 	if (!outbox->is_listening) {
-		outbox->is_listening = run(outbox, "LISTEN hapax_outbox", NULL, 0, "not told", NULL,
-		                           NULL) == HAPAX_OK;
+		outbox->is_listening = outbox_postgres_connection_run(
+					       outbox, "LISTEN hapax_outbox", NULL, 0, "not told",
+					       NULL, NULL) == HAPAX_OK;
 		/* What came before is looked for at once; without being told, after a while. */
 		if (!outbox->is_listening)
 			hx_reactor_turn(&base->reactor, wait_ns);

@@ -12,7 +12,7 @@
 
 enum { BYTEA_OID = 17 }; /* pg_type.h is the server's */
 
-static struct hx_outbox_postgres *of(struct hapax_outbox *outbox)
+static struct hx_outbox_postgres *outbox_postgres_manage_of(struct hapax_outbox *outbox)
 {
 	return (struct hx_outbox_postgres *)outbox;
 }
@@ -28,7 +28,8 @@ static enum hapax_status call(
 
 	for (int i = 0; i < text_count; i++)
 		arguments[i] = (struct hx_outbox_argument){texts[i], 0, false};
-	status = hx_outbox_postgres_run(of(outbox), sql, arguments, text_count, what, &result, err);
+	status = hx_outbox_postgres_run(
+		outbox_postgres_manage_of(outbox), sql, arguments, text_count, what, &result, err);
 	if (status != HAPAX_OK)
 		return status;
 	*count = (uint64_t)hx_outbox_postgres_number(result, 0, 0);
@@ -87,7 +88,7 @@ enum hapax_status hx_outbox_postgres_adopt(
 		with_existing ? "t" : "f"};
 	enum hapax_status status;
 
-	status = hx_outbox_postgres_be_patient(of(outbox), true, err);
+	status = hx_outbox_postgres_be_patient(outbox_postgres_manage_of(outbox), true, err);
 	if (status != HAPAX_OK)
 		return status;
 	status = call(
@@ -95,7 +96,7 @@ enum hapax_status hx_outbox_postgres_adopt(
 		"SELECT @@hapax_outbox_adopt($1::text, $2::text, $3::text, $4::text, $5::text, $6::text,"
 		" $7::text, $8::text, $9::text, $10::text, $11::boolean)",
 		texts, 11, "the table was not taken over", count, err);
-	(void)hx_outbox_postgres_be_patient(of(outbox), false, NULL);
+	(void)hx_outbox_postgres_be_patient(outbox_postgres_manage_of(outbox), false, NULL);
 	return status;
 }
 
@@ -164,7 +165,7 @@ enum hapax_status hx_outbox_postgres_query(
 	struct hapax_outbox *base, const char *sql, const char *value, hapax_outbox_row_fn *row,
 	void *context, struct hapax_error *err)
 {
-	struct hx_outbox_postgres *outbox = of(base);
+	struct hx_outbox_postgres *outbox = outbox_postgres_manage_of(base);
 	enum hapax_status status =
 		outbox->is_joined ? HAPAX_OK : hx_outbox_postgres_connect(outbox, err);
 	bool ends = false;

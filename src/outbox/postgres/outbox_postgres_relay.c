@@ -26,12 +26,12 @@ enum column {
 	COLUMN_PAYLOAD,
 };
 
-static struct hx_outbox_postgres *of(struct hapax_outbox *outbox)
+static struct hx_outbox_postgres *outbox_postgres_relay_of(struct hapax_outbox *outbox)
 {
 	return (struct hx_outbox_postgres *)outbox;
 }
 
-enum hapax_status hx_outbox_postgres_tend(
+enum hapax_status hx_outbox_postgres_renew(
 	struct hapax_outbox *outbox, const char *relay, const char *owner, int64_t lease_ms,
 	bool is_idle, unsigned *ret_partitions, struct hapax_error *err)
 {
@@ -46,8 +46,9 @@ enum hapax_status hx_outbox_postgres_tend(
 
 	(void)snprintf(lease, sizeof(lease), "%" PRId64, lease_ms);
 	status = hx_outbox_postgres_run(
-		of(outbox), "SELECT @@hapax_outbox_tend($1, $2, $3::bigint, $4::boolean)",
-		arguments, 4, "the partitions were not leased", &result, err);
+		outbox_postgres_relay_of(outbox),
+		"SELECT @@hapax_outbox_tend($1, $2, $3::bigint, $4::boolean)", arguments, 4,
+		"the partitions were not leased", &result, err);
 	if (status != HAPAX_OK)
 		return status;
 	*ret_partitions = (unsigned)hx_outbox_postgres_number(result, 0, 0);
@@ -64,8 +65,8 @@ enum hapax_status hx_outbox_postgres_settle(
 
 	(void)snprintf(pause, sizeof(pause), "%" PRId64, pause_ms_max);
 	return hx_outbox_postgres_run(
-		of(outbox), "SELECT @@hapax_outbox_settle($1, $2::bigint)", arguments, 2,
-		"waiting rows were not looked for", NULL, err);
+		outbox_postgres_relay_of(outbox), "SELECT @@hapax_outbox_settle($1, $2::bigint)",
+		arguments, 2, "waiting rows were not looked for", NULL, err);
 }
 
 enum hapax_status hx_outbox_postgres_leave(
@@ -74,7 +75,7 @@ enum hapax_status hx_outbox_postgres_leave(
 	struct hx_outbox_argument arguments[] = {{relay, 0, false}};
 
 	return hx_outbox_postgres_run(
-		of(outbox), "SELECT @@hapax_outbox_leave($1)", arguments, 1,
+		outbox_postgres_relay_of(outbox), "SELECT @@hapax_outbox_leave($1)", arguments, 1,
 		"the partitions were not given back", NULL, err);
 }
 
@@ -85,8 +86,8 @@ enum hapax_status hx_outbox_postgres_set_idle(
 		{relay, 0, false}, {is_idle ? "t" : "f", 0, false}};
 
 	return hx_outbox_postgres_run(
-		of(outbox), "SELECT @@hapax_outbox_set_idle($1, $2::boolean)", arguments, 2,
-		"the outbox was not told who waits", NULL, err);
+		outbox_postgres_relay_of(outbox), "SELECT @@hapax_outbox_set_idle($1, $2::boolean)",
+		arguments, 2, "the outbox was not told who waits", NULL, err);
 }
 
 static void free_result(void *result)
@@ -127,8 +128,9 @@ enum hapax_status hx_outbox_postgres_fetch(
 	(void)snprintf(limit_text, sizeof(limit_text), "%u", limit);
 	(void)snprintf(bytes_text, sizeof(bytes_text), "%d", HX_OUTBOX_BATCH_BYTES);
 	status = hx_outbox_postgres_run(
-		of(outbox), "SELECT * FROM @@hapax_outbox_fetch($1, $2::integer, $3::bigint)",
-		arguments, 3, "the outbox was not read", &result, err);
+		outbox_postgres_relay_of(outbox),
+		"SELECT * FROM @@hapax_outbox_fetch($1, $2::integer, $3::bigint)", arguments, 3,
+		"the outbox was not read", &result, err);
 	if (status != HAPAX_OK)
 		return status;
 	batch->result = result;
@@ -227,7 +229,7 @@ enum hapax_status hx_outbox_postgres_mark(
 		status = hx_error_set(err, status, 0, "no memory to mark rows");
 	else
 		status = hx_outbox_postgres_run(
-			of(outbox),
+			outbox_postgres_relay_of(outbox),
 			"SELECT @@hapax_outbox_mark($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[],"
 			" $5::boolean[], $6::text[], $7::bigint[])",
 			arguments, ARRAYS, "rows were not marked", NULL, err);

@@ -66,7 +66,7 @@ struct http_sink {
 	struct hapax_error away;
 };
 
-static struct http_sink *of(struct hx_sink *sink)
+static struct http_sink *http_of(struct hx_sink *sink)
 {
 	return (struct http_sink *)sink;
 }
@@ -321,7 +321,7 @@ static enum hapax_status sink_publish(
 	struct hx_sink *base, struct hx_outbox_row **rows, size_t count, int64_t deadline_ns,
 	struct hapax_error *err)
 {
-	struct http_sink *sink = of(base);
+	struct http_sink *sink = http_of(base);
 	int64_t late_ns;
 	size_t next = 0;
 
@@ -353,7 +353,7 @@ static enum hapax_status sink_publish(
 
 static void sink_close(struct hx_sink *base)
 {
-	struct http_sink *sink = of(base);
+	struct http_sink *sink = http_of(base);
 
 	for (size_t i = 0; i < sink->slot_count; i++) {
 		hx_http_call_done(&sink->slots[i].call, &sink->reactor);
@@ -456,10 +456,10 @@ static enum hapax_status sink_connect(struct hx_sink *sink, struct hapax_error *
 	return HAPAX_OK;
 }
 
-static enum hapax_status sink_tend(struct hx_sink *sink, struct hapax_error *err)
+static enum hapax_status sink_keep_alive(struct hx_sink *sink, struct hapax_error *err)
 {
 	(void)err;
-	hx_reactor_turn(&of(sink)->reactor, 0);
+	hx_reactor_turn(&http_of(sink)->reactor, 0);
 	return HAPAX_OK;
 }
 
@@ -467,6 +467,6 @@ const struct hx_sink_ops hx_sink_http_ops = {
 	.open = sink_open,
 	.connect = sink_connect,
 	.publish = sink_publish,
-	.tend = sink_tend,
+	.keep_alive = sink_keep_alive,
 	.close = sink_close,
 };

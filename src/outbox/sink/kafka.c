@@ -77,7 +77,7 @@ static const struct hx_kafka_property defaults[] = {
 	{NULL, NULL},
 };
 
-static struct kafka_sink *of(struct hx_sink *sink)
+static struct kafka_sink *kafka_of(struct hx_sink *sink)
 {
 	return (struct kafka_sink *)sink;
 }
@@ -91,7 +91,7 @@ static void lose(struct kafka_sink *sink, const char *why)
 	sink->is_lost = true;
 }
 
-static void refuse(struct hx_outbox_row *row, rd_kafka_resp_err_t code)
+static void kafka_refuse(struct hx_outbox_row *row, rd_kafka_resp_err_t code)
 {
 	hx_sink_decide(
 		row, HX_OUTBOX_REFUSED, "Kafka refused it, with %zu bytes: %.150s",
@@ -132,7 +132,7 @@ static void judge(
 	case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
 	case RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT:
 		if (sink->is_alone)
-			refuse(row, message->err);
+			kafka_refuse(row, message->err);
 		sink->needs_alone = true;
 		break;
 
@@ -273,7 +273,7 @@ static enum hapax_status connect_until(
 
 static enum hapax_status sink_connect(struct hx_sink *base, struct hapax_error *err)
 {
-	return connect_until(of(base), INT64_MAX, err);
+	return connect_until(kafka_of(base), INT64_MAX, err);
 }
 
 /* ------------------------------------------------------------------ topics */
@@ -432,7 +432,7 @@ static void produce(struct kafka_sink *sink, struct hx_outbox_row *row, rd_kafka
 		return;
 	}
 	if (code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
-		refuse(row, code);
+		kafka_refuse(row, code);
 	else
 		lose(sink, rd_kafka_err2str(code));
 }
@@ -449,7 +449,7 @@ static void wait_for_reports(struct kafka_sink *sink, int64_t deadline_ns)
 			                              : sink->trouble);
 			return;
 		}
-		/* While it is called, nothing lingers. */
+		/* While it is called, nothing drains. */
 		(void)rd_kafka_flush(
 			sink->producer, (int)(left_ms < SLICE_MS ? left_ms : SLICE_MS));
 	}
@@ -477,7 +477,7 @@ static enum hapax_status sink_publish(
 	struct hx_sink *base, struct hx_outbox_row **rows, size_t count, int64_t deadline_ns,
 	struct hapax_error *err)
 {
-	struct kafka_sink *sink = of(base);
+	struct kafka_sink *sink = kafka_of(base);
 	enum hapax_status status = connect_until(sink, deadline_ns, err);
 
 	if (status != HAPAX_OK)
@@ -504,7 +504,7 @@ static enum hapax_status sink_publish(
 
 static void sink_close(struct hx_sink *base)
 {
-	struct kafka_sink *sink = of(base);
+	struct kafka_sink *sink = kafka_of(base);
 
 	drop_producer(sink);
 	hx_outbox_message_done(&base->message);
@@ -540,9 +540,9 @@ static enum hapax_status sink_open(
 	return status;
 }
 
-static enum hapax_status sink_tend(struct hx_sink *base, struct hapax_error *err)
+static enum hapax_status sink_keep_alive(struct hx_sink *base, struct hapax_error *err)
 {
-	struct kafka_sink *sink = of(base);
+	struct kafka_sink *sink = kafka_of(base);
 
 	if (sink->producer != NULL)
 		(void)rd_kafka_poll(sink->producer, 0);
@@ -553,6 +553,6 @@ const struct hx_sink_ops hx_sink_kafka_ops = {
 	.open = sink_open,
 	.connect = sink_connect,
 	.publish = sink_publish,
-	.tend = sink_tend,
+	.keep_alive = sink_keep_alive,
 	.close = sink_close,
 };

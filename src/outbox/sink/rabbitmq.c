@@ -37,14 +37,14 @@ struct rabbitmq_sink {
 	char closed_text[HX_RABBIT_NAME_SIZE];
 };
 
-static struct rabbitmq_sink *of(struct hx_sink *sink)
+static struct rabbitmq_sink *rabbitmq_of(struct hx_sink *sink)
 {
 	return (struct rabbitmq_sink *)sink;
 }
 
 static void sink_close(struct hx_sink *base)
 {
-	struct rabbitmq_sink *sink = of(base);
+	struct rabbitmq_sink *sink = rabbitmq_of(base);
 
 	hx_rabbit_close(&sink->rabbit);
 	hx_outbox_message_done(&base->message);
@@ -93,7 +93,7 @@ static enum hapax_status connect_within(
 
 static enum hapax_status sink_connect(struct hx_sink *base, struct hapax_error *err)
 {
-	return connect_within(of(base), CONNECT_MS, err);
+	return connect_within(rabbitmq_of(base), CONNECT_MS, err);
 }
 
 /* ------------------------------------------------------------------ confirms */
@@ -136,7 +136,7 @@ static void take_returned(struct rabbitmq_sink *sink, const struct hx_rabbit_eve
 	}
 }
 
-static void take(struct rabbitmq_sink *sink, const struct hx_rabbit_event *event)
+static void rabbitmq_take(struct rabbitmq_sink *sink, const struct hx_rabbit_event *event)
 {
 	switch (event->happening) {
 	case HX_RABBIT_NOTHING:
@@ -181,7 +181,7 @@ static enum hapax_status read_confirms(
 			return status;
 		if (event.happening == HX_RABBIT_NOTHING && deadline_ns == 0)
 			return HAPAX_OK;
-		take(sink, &event);
+		rabbitmq_take(sink, &event);
 	}
 	return HAPAX_OK;
 }
@@ -315,7 +315,7 @@ static enum hapax_status sink_publish(
 	struct hx_sink *base, struct hx_outbox_row **rows, size_t count, int64_t deadline_ns,
 	struct hapax_error *err)
 {
-	struct rabbitmq_sink *sink = of(base);
+	struct rabbitmq_sink *sink = rabbitmq_of(base);
 	enum hapax_status status = publish_window(sink, rows, count, deadline_ns, err);
 
 	if (status != HAPAX_OK || !sink->is_closed)
@@ -328,9 +328,9 @@ static enum hapax_status sink_publish(
 	return status;
 }
 
-static enum hapax_status sink_tend(struct hx_sink *base, struct hapax_error *err)
+static enum hapax_status sink_keep_alive(struct hx_sink *base, struct hapax_error *err)
 {
-	struct rabbitmq_sink *sink = of(base);
+	struct rabbitmq_sink *sink = rabbitmq_of(base);
 	struct hx_rabbit_event event;
 	enum hapax_status status = sink_connect(base, err);
 
@@ -345,6 +345,6 @@ const struct hx_sink_ops hx_sink_rabbitmq_ops = {
 	.open = sink_open,
 	.connect = sink_connect,
 	.publish = sink_publish,
-	.tend = sink_tend,
+	.keep_alive = sink_keep_alive,
 	.close = sink_close,
 };

@@ -86,7 +86,7 @@ struct redis_sink {
 	struct hapax_error away;
 };
 
-static struct redis_sink *of(struct hx_sink *sink)
+static struct redis_sink *redis_stream_of(struct hx_sink *sink)
 {
 	return (struct redis_sink *)sink;
 }
@@ -673,7 +673,7 @@ static enum hapax_status sink_publish(
 	struct hx_sink *base, struct hx_outbox_row **rows, size_t count, int64_t deadline_ns,
 	struct hapax_error *err)
 {
-	struct redis_sink *sink = of(base);
+	struct redis_sink *sink = redis_stream_of(base);
 	bool is_cluster = sink->target.place.is_cluster;
 	bool is_done = false;
 
@@ -708,7 +708,7 @@ static enum hapax_status sink_publish(
 
 static void sink_close(struct hx_sink *base)
 {
-	struct redis_sink *sink = of(base);
+	struct redis_sink *sink = redis_stream_of(base);
 
 	for (size_t i = 0; i < sink->server_count; i++) {
 		end_server(sink->servers[i]);
@@ -751,7 +751,7 @@ static enum hapax_status sink_open(
 	hx_buf_init(&sink->head, HEAD_SIZE_MAX);
 	status = hx_redis_target_parse(url, &sink->target, err);
 	if (status == HAPAX_OK)
-		status = hx_redis_tls_context_new(&sink->target.place, &sink->tls, err);
+		status = hx_redis_connection_tls_context(&sink->target.place, &sink->tls, err);
 	if (status == HAPAX_OK)
 		status = hx_reactor_init(&sink->reactor, hx_net_system(), err);
 	if (status == HAPAX_OK) {
@@ -768,7 +768,7 @@ static enum hapax_status sink_open(
 
 static enum hapax_status sink_connect(struct hx_sink *base, struct hapax_error *err)
 {
-	struct redis_sink *sink = of(base);
+	struct redis_sink *sink = redis_stream_of(base);
 
 	hx_reactor_turn(&sink->reactor, 0);
 	begin_publish(sink, NULL, 0);
@@ -783,6 +783,6 @@ const struct hx_sink_ops hx_sink_redis_ops = {
 	.open = sink_open,
 	.connect = sink_connect,
 	.publish = sink_publish,
-	.tend = sink_connect,
+	.keep_alive = sink_connect,
 	.close = sink_close,
 };

@@ -20,7 +20,7 @@ enum { BUSY_MS = 5000 };
 extern const char hx_outbox_sqlite_1_sql[];
 extern const char hx_outbox_sqlite_2_sql[];
 
-static struct hx_outbox_sqlite *of(struct hapax_outbox *outbox)
+static struct hx_outbox_sqlite *outbox_sqlite_of(struct hapax_outbox *outbox)
 {
 	return (struct hx_outbox_sqlite *)outbox;
 }
@@ -107,7 +107,7 @@ enum hapax_status hx_outbox_sqlite_end(
 
 static void outbox_close(struct hapax_outbox *base)
 {
-	struct hx_outbox_sqlite *outbox = of(base);
+	struct hx_outbox_sqlite *outbox = outbox_sqlite_of(base);
 
 	(void)sqlite3_finalize(outbox->add);
 	if (!outbox->is_joined)
@@ -164,7 +164,7 @@ static enum hapax_status outbox_add(
 	struct hapax_outbox *base, const struct hapax_outbox_event *event,
 	struct hapax_bytes headers, char ret_id[HAPAX_OUTBOX_ID_SIZE], struct hapax_error *err)
 {
-	struct hx_outbox_sqlite *outbox = of(base);
+	struct hx_outbox_sqlite *outbox = outbox_sqlite_of(base);
 	unsigned char uuid[HX_UUID_SIZE];
 	bool is_alone = sqlite3_get_autocommit(outbox->db) != 0;
 	int code;
@@ -174,7 +174,7 @@ static enum hapax_status outbox_add(
 		ret_id[event->id.size] = '\0';
 	} else {
 		hx_uuid7_next(&outbox->ids, hx_outbox_sqlite_now_ms(), uuid);
-		hx_uuid_format(uuid, ret_id);
+		hx_uuid7_format(uuid, ret_id);
 	}
 	code = insert(outbox, event, headers, hapax_bytes_from_text(ret_id));
 	if (code == SQLITE_OK)
@@ -182,7 +182,7 @@ static enum hapax_status outbox_add(
 	return hx_outbox_sqlite_error(outbox, code, is_alone, "the event was not added", err);
 }
 
-/* ------------------------------------------------------------------ brackets */
+/* ------------------------------------------------------------------ savepoints */
 
 static enum hapax_status begin(struct hx_outbox_sqlite *outbox, struct hapax_error *err)
 {
@@ -202,7 +202,8 @@ static enum hapax_status begin(struct hx_outbox_sqlite *outbox, struct hapax_err
 	return HAPAX_OK;
 }
 
-static enum hapax_status keep(struct hx_outbox_sqlite *outbox, struct hapax_error *err)
+static enum hapax_status outbox_sqlite_keep(
+	struct hx_outbox_sqlite *outbox, struct hapax_error *err)
 {
 	char sql[64];
 	int code;
@@ -239,13 +240,13 @@ static enum hapax_status undo(struct hx_outbox_sqlite *outbox)
 	return HAPAX_OK;
 }
 
-static enum hapax_status outbox_bracket(
-	struct hapax_outbox *outbox, enum hx_outbox_bracket bracket, struct hapax_error *err)
+static enum hapax_status outbox_savepoint(
+	struct hapax_outbox *outbox, enum hx_outbox_savepoint savepoint, struct hapax_error *err)
 {
-	switch (bracket) {
-	case HX_OUTBOX_BEGIN: return begin(of(outbox), err);
-	case HX_OUTBOX_KEEP: return keep(of(outbox), err);
-	case HX_OUTBOX_UNDO: return undo(of(outbox));
+	switch (savepoint) {
+	case HX_OUTBOX_BEGIN: return begin(outbox_sqlite_of(outbox), err);
+	case HX_OUTBOX_KEEP: return outbox_sqlite_keep(outbox_sqlite_of(outbox), err);
+	case HX_OUTBOX_UNDO: return undo(outbox_sqlite_of(outbox));
 	}
 	return HAPAX_ERR_INVALID;
 }
@@ -266,7 +267,7 @@ static enum hapax_status outbox_status(
 		" (SELECT count(*) FROM main.hapax_outbox_part WHERE until_ms >= ?1),"
 		" CASE WHEN ?2 THEN (SELECT count(*) FROM main.hapax_outbox WHERE state = 1) END"
 		" FROM main.hapax_outbox WHERE held = 1";
-	struct hx_outbox_sqlite *outbox = of(base);
+	struct hx_outbox_sqlite *outbox = outbox_sqlite_of(base);
 	sqlite3_stmt *statement = NULL;
 	int code = sqlite3_prepare_v2(outbox->db, sql, -1, &statement, NULL);
 
@@ -299,14 +300,14 @@ static const struct hx_outbox_ops sqlite_ops = {
 	.held = "@@hapax_outbox INDEXED BY hapax_outbox_held WHERE held = 1 AND",
 	.close = outbox_close,
 	.add = outbox_add,
-	.bracket = outbox_bracket,
+	.savepoint = outbox_savepoint,
 	.status = outbox_status,
 	.retry = hx_outbox_sqlite_retry,
 	.park = hx_outbox_sqlite_park,
 	.purge = hx_outbox_sqlite_purge,
 	.query = hx_outbox_sqlite_query,
 	.adopt = hx_outbox_sqlite_adopt,
-	.tend = hx_outbox_sqlite_tend,
+	.keep_alive = hx_outbox_sqlite_renew,
 	.settle = hx_outbox_sqlite_settle,
 	.leave = hx_outbox_sqlite_leave,
 	.fetch = hx_outbox_sqlite_fetch,

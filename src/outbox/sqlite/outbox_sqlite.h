@@ -21,7 +21,7 @@ struct hx_outbox_sqlite {
 	struct hapax_outbox base;
 	sqlite3 *db;
 	bool is_joined;
-	unsigned depth; /* of brackets that are savepoints */
+	unsigned depth; /* of nested savepoints */
 	struct hx_uuid7 ids;
 	sqlite3_stmt *add; /* prepared when it is first needed */
 };
@@ -74,7 +74,7 @@ int hx_outbox_sqlite_release(struct hx_outbox_sqlite *outbox);
 int hx_outbox_sqlite_forget_lost(struct hx_outbox_sqlite *outbox);
 
 /* Of sqlite_relay.c. */
-enum hapax_status hx_outbox_sqlite_tend(
+enum hapax_status hx_outbox_sqlite_renew(
 	struct hapax_outbox *base, const char *relay, const char *owner, int64_t lease_ms,
 	bool is_idle, unsigned *ret_partitions, struct hapax_error *err);
 enum hapax_status hx_outbox_sqlite_settle(

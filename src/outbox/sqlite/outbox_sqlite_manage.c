@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "outbox/sqlite/outbox_sqlite.h"
 
-static struct hx_outbox_sqlite *of(struct hapax_outbox *outbox)
+static struct hx_outbox_sqlite *outbox_sqlite_manage_of(struct hapax_outbox *outbox)
 {
 	return (struct hx_outbox_sqlite *)outbox;
 }
@@ -30,9 +30,9 @@ enum hapax_status hx_outbox_sqlite_retry(
 	struct hapax_error *err)
 {
 	static const char what[] = "nothing was retried";
-	struct hx_outbox_sqlite *outbox = of(base);
+	struct hx_outbox_sqlite *outbox = outbox_sqlite_manage_of(base);
 	const void *values[] = {id, ordering_key};
-	enum hapax_status status = base->ops->bracket(base, HX_OUTBOX_BEGIN, err);
+	enum hapax_status status = base->ops->savepoint(base, HX_OUTBOX_BEGIN, err);
 	int code;
 
 	if (status != HAPAX_OK)
@@ -46,16 +46,16 @@ enum hapax_status hx_outbox_sqlite_retry(
 	if (code == SQLITE_OK)
 		code = hx_outbox_sqlite_release(outbox);
 	if (code == SQLITE_OK)
-		return base->ops->bracket(base, HX_OUTBOX_KEEP, err);
+		return base->ops->savepoint(base, HX_OUTBOX_KEEP, err);
 	status = hx_outbox_sqlite_error(outbox, code, false, what, err);
-	(void)base->ops->bracket(base, HX_OUTBOX_UNDO, NULL);
+	(void)base->ops->savepoint(base, HX_OUTBOX_UNDO, NULL);
 	return status;
 }
 
 enum hapax_status hx_outbox_sqlite_park(
 	struct hapax_outbox *base, const char *id, uint64_t *count, struct hapax_error *err)
 {
-	struct hx_outbox_sqlite *outbox = of(base);
+	struct hx_outbox_sqlite *outbox = outbox_sqlite_manage_of(base);
 	const void *values[] = {id};
 	int code = hx_outbox_sqlite_run(
 		outbox,
@@ -73,7 +73,7 @@ enum hapax_status hx_outbox_sqlite_purge(
 	struct hapax_outbox *base, int64_t age_ms, unsigned limit, uint64_t *count,
 	struct hapax_error *err)
 {
-	struct hx_outbox_sqlite *outbox = of(base);
+	struct hx_outbox_sqlite *outbox = outbox_sqlite_manage_of(base);
 	int64_t before_ms = hx_outbox_sqlite_now_ms() - age_ms, rows = limit;
 	const void *values[] = {&before_ms, &rows};
 	int code = hx_outbox_sqlite_run(
@@ -107,7 +107,7 @@ enum hapax_status hx_outbox_sqlite_query(
 	struct hapax_outbox *base, const char *sql, const char *value, hapax_outbox_row_fn *row,
 	void *context, struct hapax_error *err)
 {
-	struct hx_outbox_sqlite *outbox = of(base);
+	struct hx_outbox_sqlite *outbox = outbox_sqlite_manage_of(base);
 	struct hapax_field fields[HX_OUTBOX_COLUMNS_MAX];
 	char *text = value == NULL ? sqlite3_mprintf("%s", sql) : in_main(sql);
 	sqlite3_stmt *statement = NULL;
@@ -339,20 +339,20 @@ enum hapax_status hx_outbox_sqlite_adopt(
 	struct hapax_outbox *base, const struct hapax_outbox_table *table, bool with_existing,
 	uint64_t *count, struct hapax_error *err)
 {
-	struct hx_outbox_sqlite *outbox = of(base);
+	struct hx_outbox_sqlite *outbox = outbox_sqlite_manage_of(base);
 	enum hapax_status status = check_columns(outbox, table, err);
 	int code;
 
 	if (status == HAPAX_OK)
-		status = base->ops->bracket(base, HX_OUTBOX_BEGIN, err);
+		status = base->ops->savepoint(base, HX_OUTBOX_BEGIN, err);
 	if (status != HAPAX_OK)
 		return status;
 	code = make_triggers(outbox, table);
 	if (code == SQLITE_OK && with_existing)
 		code = take_existing(outbox, table, count);
 	if (code == SQLITE_OK)
-		return base->ops->bracket(base, HX_OUTBOX_KEEP, err);
+		return base->ops->savepoint(base, HX_OUTBOX_KEEP, err);
 	status = hx_outbox_sqlite_error(outbox, code, false, "the table was not taken over", err);
-	(void)base->ops->bracket(base, HX_OUTBOX_UNDO, NULL);
+	(void)base->ops->savepoint(base, HX_OUTBOX_UNDO, NULL);
 	return status;
 }

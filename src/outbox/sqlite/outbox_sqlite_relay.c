@@ -14,7 +14,7 @@ enum {
 	COLUMN_SIZE_MAX = 2 * HX_OUTBOX_HEADERS_SIZE_MAX + 1,
 };
 
-static struct hx_outbox_sqlite *of(struct hapax_outbox *outbox)
+static struct hx_outbox_sqlite *outbox_sqlite_relay_of(struct hapax_outbox *outbox)
 {
 	return (struct hx_outbox_sqlite *)outbox;
 }
@@ -64,12 +64,12 @@ static int level(
 	return code;
 }
 
-enum hapax_status hx_outbox_sqlite_tend(
+enum hapax_status hx_outbox_sqlite_renew(
 	struct hapax_outbox *base, const char *relay, const char *owner, int64_t lease_ms,
 	bool is_idle, unsigned *ret_partitions, struct hapax_error *err)
 {
 	static const char what[] = "the partitions were not leased";
-	struct hx_outbox_sqlite *outbox = of(base);
+	struct hx_outbox_sqlite *outbox = outbox_sqlite_relay_of(base);
 	int64_t now_ms = hx_outbox_sqlite_now_ms();
 	int64_t until_ms = now_ms + lease_ms, count = 0;
 	const void *values[] = {relay, owner, &until_ms, &lease_ms, &now_ms};
@@ -109,7 +109,7 @@ enum hapax_status hx_outbox_sqlite_settle(
 	struct hapax_outbox *base, const char *relay, int64_t pause_ms_max, struct hapax_error *err)
 {
 	static const char what[] = "waiting rows were not looked for";
-	struct hx_outbox_sqlite *outbox = of(base);
+	struct hx_outbox_sqlite *outbox = outbox_sqlite_relay_of(base);
 	int64_t now_ms = hx_outbox_sqlite_now_ms(), parked = 0;
 	const void *values[] = {relay, &now_ms, &pause_ms_max};
 	enum hapax_status status = hx_outbox_sqlite_begin(outbox, what, err);
@@ -147,7 +147,7 @@ enum hapax_status hx_outbox_sqlite_leave(
 	struct hapax_outbox *base, const char *relay, struct hapax_error *err)
 {
 	static const char what[] = "the partitions were not given back";
-	struct hx_outbox_sqlite *outbox = of(base);
+	struct hx_outbox_sqlite *outbox = outbox_sqlite_relay_of(base);
 	const void *values[] = {relay};
 	enum hapax_status status = hx_outbox_sqlite_begin(outbox, what, err);
 	int code;
@@ -176,7 +176,7 @@ void hx_outbox_sqlite_wait(struct hapax_outbox *outbox, int64_t wait_ns)
  * Keep a column in memory; *ret is where, from 1, and how much. It becomes a pointer when
  * memory has stopped growing. What is longer than any text may be is cut: it is refused so, too.
  */
-static enum hapax_status keep(
+static enum hapax_status outbox_sqlite_relay_keep(
 	struct hapax_buf *memory, sqlite3_stmt *statement, int column, struct hapax_bytes *ret)
 {
 	size_t place = memory->size + 1;
@@ -214,7 +214,7 @@ static enum hapax_status read_row(
 	row->attempts = sqlite3_column_int64(statement, 2);
 	row->created_ms = sqlite3_column_int64(statement, 3);
 	for (int i = 0; i < 9 && status == HAPAX_OK; i++)
-		status = keep(memory, statement, 4 + i, texts[i]);
+		status = outbox_sqlite_relay_keep(memory, statement, 4 + i, texts[i]);
 	if (status != HAPAX_OK)
 		memory->size = before;
 	return status;
@@ -245,7 +245,7 @@ enum hapax_status hx_outbox_sqlite_fetch(
 		" AND NOT EXISTS (SELECT 1 FROM main.hapax_outbox b WHERE b.held = 1"
 		" AND b.ordering_key = o.ordering_key AND b.seq < o.seq"
 		" AND (b.state <> 0 OR b.next_ms > ?2)) ORDER BY o.seq LIMIT ?3";
-	struct hx_outbox_sqlite *outbox = of(base);
+	struct hx_outbox_sqlite *outbox = outbox_sqlite_relay_of(base);
 	sqlite3_stmt *statement = NULL;
 	size_t payload = 0;
 	int code = sqlite3_prepare_v2(outbox->db, sql, -1, &statement, NULL);
@@ -344,7 +344,7 @@ enum hapax_status hx_outbox_sqlite_mark(
 	struct hapax_outbox *base, struct hx_outbox_batch *batch, struct hapax_error *err)
 {
 	static const char what[] = "rows were not marked";
-	struct hx_outbox_sqlite *outbox = of(base);
+	struct hx_outbox_sqlite *outbox = outbox_sqlite_relay_of(base);
 	int64_t now_ms = hx_outbox_sqlite_now_ms();
 	enum hapax_status status = hx_outbox_sqlite_begin(outbox, what, err);
 	int code = SQLITE_OK;

@@ -136,8 +136,8 @@ static void show_metrics(struct question *question)
 		.reloads = serve->reloads,
 		.reload_failures = serve->reload_failures,
 		.reloaded_ms = serve->reloaded_ms,
-		.log_suppressed = hx_log_suppressed(serve->log),
-		.log_lost = hx_log_lost(serve->log),
+		.log_suppressed = hx_logger_suppressed(serve->log),
+		.log_lost = hx_logger_lost(serve->log),
 		.has_traces = serve->exporter.is_on,
 		.spans_exported = atomic_load(&serve->exporter.exported),
 		.spans_dropped = atomic_load(&serve->exporter.dropped),
@@ -187,7 +187,7 @@ static void show_deduplication(struct question *question)
 							   : "the store has not answered yet");
 		return;
 	}
-	if (hx_deduplication_render(stats, &serve->page) != HAPAX_OK) {
+	if (hx_health_deduplication_render(stats, &serve->page) != HAPAX_OK) {
 		reply_problem(question, 500, NULL);
 		return;
 	}
@@ -378,7 +378,7 @@ void hx_admin_wait_timer(struct hx_timer *timer)
 /* As the API says it. */
 static void refuse_tenant(
 	struct hx_serve *serve, struct hx_http_exchange *exchange,
-	const struct hx_identity *identity)
+	const struct hx_auth_identity *identity)
 {
 	char detail[sizeof(identity->tenant) + 64];
 
@@ -398,7 +398,7 @@ static bool may_read(
 {
 	const struct hx_config_auth *auth = &serve->config->auth;
 	struct hapax_bytes query;
-	struct hx_identity identity;
+	struct hx_auth_identity identity;
 
 	if (hx_auth_is_open(auth, split(exchange->head.path, &query)))
 		return true;

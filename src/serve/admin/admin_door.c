@@ -49,7 +49,7 @@ static void left(struct hx_http_server *server, const char *client, bool is_coun
 	hx_metrics_add(serve->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_ADMIN, -1);
 }
 
-static enum hapax_status take(struct hx_http_exchange *exchange)
+static enum hapax_status admin_door_take(struct hx_http_exchange *exchange)
 {
 	struct hx_serve *serve = exchange->server->context;
 
@@ -95,7 +95,8 @@ static void refuse_locked(struct hx_http_exchange *exchange, int64_t locked_ns)
 }
 
 bool hx_admin_identify(
-	struct hx_serve *serve, struct hx_http_exchange *exchange, struct hx_identity *ret_identity)
+	struct hx_serve *serve, struct hx_http_exchange *exchange,
+	struct hx_auth_identity *ret_identity)
 {
 	const struct hx_config_auth *auth = &serve->config->auth;
 	const char *who = hx_origin_of_failure(exchange->client, exchange->origin);
@@ -143,7 +144,7 @@ enum hapax_status hx_serve_open_admin(
 		.folder = serve->folder,
 		.admit = admit,
 		.left = left,
-		.take = take,
+		.take = admin_door_take,
 		.give = give,
 		.gone = hx_serve_api_gone,
 		.refused = refused,

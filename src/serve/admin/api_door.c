@@ -67,7 +67,7 @@ enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *
 static bool identify(
 	struct hx_serve *serve, struct hx_http_exchange *exchange, struct hx_api_caller *ret_caller)
 {
-	struct hx_identity identity;
+	struct hx_auth_identity identity;
 
 	_Static_assert((int)HX_ROLE_ADMIN == (int)HX_API_ROLE_ADMIN, "the same roles");
 	if (!hx_admin_identify(serve, exchange, &identity))

@@ -88,7 +88,7 @@ static const struct hx_config_token *find_token(
 }
 
 static void know(
-	struct hx_identity *identity, enum hx_config_role role, const char *name,
+	struct hx_auth_identity *identity, enum hx_config_role role, const char *name,
 	const char *tenant)
 {
 	identity->said = HX_AUTH_KNOWN;
@@ -100,7 +100,7 @@ static void know(
 /* What stands in Authorization, once. Two of them are two answers to one question. */
 static void read_field(
 	const struct hx_config_auth *auth, const struct hx_http1_head *head, size_t index,
-	struct hx_identity *identity)
+	struct hx_auth_identity *identity)
 {
 	static const struct hapax_bytes name = HX_BYTES_LIT("Authorization");
 	const struct hx_config_token *found;
@@ -121,7 +121,7 @@ static void read_field(
 /* TLS has verified it: who is it? A row by fingerprint counts before one by name. */
 static void read_certificate(
 	const struct hx_config_auth *auth, const struct hx_tls_peer *certificate,
-	struct hx_identity *identity)
+	struct hx_auth_identity *identity)
 {
 	const struct hx_config_certificate *found = NULL;
 
@@ -144,7 +144,7 @@ static void read_certificate(
 
 void hx_auth_judge(
 	const struct hx_config_auth *auth, const struct hx_http1_head *head,
-	const struct hx_tls_peer *certificate, bool is_local, struct hx_identity *ret_identity)
+	const struct hx_tls_peer *certificate, bool is_local, struct hx_auth_identity *ret_identity)
 {
 	size_t index = hx_http1_find(head, HX_BYTES_LIT("Authorization"), 0);
 
@@ -160,14 +160,14 @@ void hx_auth_judge(
 
 void hx_auth_identify(
 	const struct hx_config_auth *auth, const struct hx_http_exchange *exchange,
-	struct hx_identity *ret_identity)
+	struct hx_auth_identity *ret_identity)
 {
 	hx_auth_judge(
 		auth, &exchange->head, hx_http_exchange_certificate(exchange),
 		is_from_here(exchange), ret_identity);
 }
 
-bool hx_identity_has_tenant(const struct hx_identity *identity, struct hapax_bytes tenant)
+bool hx_auth_has_tenant(const struct hx_auth_identity *identity, struct hapax_bytes tenant)
 {
 	return identity->tenant[0] == '\0' ||
 		hx_bytes_equal(hapax_bytes_from_text(identity->tenant), tenant);
@@ -187,7 +187,8 @@ bool hx_auth_is_open(const struct hx_config_auth *auth, struct hapax_bytes path)
 }
 
 static void refuse_role(
-	struct hx_http_exchange *exchange, const struct hx_identity *identity, const char *role)
+	struct hx_http_exchange *exchange, const struct hx_auth_identity *identity,
+	const char *role)
 {
 	struct hx_http_problem problem = {.status = 403};
 	struct hapax_field field = {HX_BYTES_LIT("WWW-Authenticate"), {NULL, 0}};
@@ -218,7 +219,8 @@ static void refuse_role(
 }
 
 static void refuse_stranger(
-	struct hx_http_exchange *exchange, const struct hx_identity *identity, const char *role)
+	struct hx_http_exchange *exchange, const struct hx_auth_identity *identity,
+	const char *role)
 {
 	static const char *const challenges[] = {
 		[HX_AUTH_NOTHING] = "Bearer realm=\"hapax\"",
@@ -249,7 +251,8 @@ static void refuse_stranger(
 }
 
 unsigned hx_auth_refuse(
-	struct hx_http_exchange *exchange, const struct hx_identity *identity, enum hx_role role)
+	struct hx_http_exchange *exchange, const struct hx_auth_identity *identity,
+	enum hx_role role)
 {
 	bool is_known = identity->said == HX_AUTH_KNOWN || identity->is_open;
 

@@ -48,7 +48,7 @@ enum hx_auth_said {
 enum { HX_IDENTITY_NAME_SIZE = 128 + 1 };
 
 /* A copy: it outlives the request and the configuration. */
-struct hx_identity {
+struct hx_auth_identity {
 	enum hx_role role;
 	enum hx_auth_said said;
 	bool is_open;                            /* nobody is named, so that none can be known */
@@ -59,7 +59,7 @@ struct hx_identity {
 /* Who sent it. Ask when the request is handed over, while its client is there. */
 void hx_auth_identify(
 	const struct hx_config_auth *auth, const struct hx_http_exchange *exchange,
-	struct hx_identity *ret_identity);
+	struct hx_auth_identity *ret_identity);
 
 /*
  * The same from its parts: a token in Authorization counts before a certificate, which may
@@ -67,10 +67,11 @@ void hx_auth_identify(
  */
 void hx_auth_judge(
 	const struct hx_config_auth *auth, const struct hx_http1_head *head,
-	const struct hx_tls_peer *certificate, bool is_local, struct hx_identity *ret_identity);
+	const struct hx_tls_peer *certificate, bool is_local,
+	struct hx_auth_identity *ret_identity);
 
 /* May it see and, with the role for it, change keys of this tenant? */
-bool hx_identity_has_tenant(const struct hx_identity *identity, struct hapax_bytes tenant);
+bool hx_auth_has_tenant(const struct hx_auth_identity *identity, struct hapax_bytes tenant);
 
 /* Is that path, without its query, answered to everybody: probes, perhaps /metrics? */
 bool hx_auth_is_open(const struct hx_config_auth *auth, struct hapax_bytes path);
@@ -80,7 +81,8 @@ bool hx_auth_is_open(const struct hx_config_auth *auth, struct hapax_bytes path)
  * as a problem document. Returns the status, for whoever counts. The exchange is gone.
  */
 unsigned hx_auth_refuse(
-	struct hx_http_exchange *exchange, const struct hx_identity *identity, enum hx_role role);
+	struct hx_http_exchange *exchange, const struct hx_auth_identity *identity,
+	enum hx_role role);
 
 /* "none", "read", "write", "admin". */
 const char *hx_role_name(enum hx_role role);

@@ -41,8 +41,8 @@ struct hx_admin_wait;
 struct hx_api;
 struct hx_duplicate_watch;
 struct hx_feed;
-struct hx_identity;
-struct hx_log;
+struct hx_auth_identity;
+struct hx_logger;
 struct hx_metrics;
 struct hx_tls_context;
 
@@ -59,7 +59,7 @@ struct hx_serve {
 	bool can_latch;            /* it may fail for good */
 	struct hx_store_view view;
 	struct hapax_processor *processor;
-	struct hx_log *log;
+	struct hx_logger *log;
 	struct hx_metrics *metrics;
 	struct hx_cells *cells; /* of the control loop */
 	struct hx_resolver resolver;
@@ -72,7 +72,7 @@ struct hx_serve {
 
 	struct hx_resp_service resp; /* of the Redis door; options.store NULL: it is off */
 	struct hx_resp_user *resp_users;
-	struct hx_worker errands;      /* of all loops: pieces of errands take turns */
+	struct hx_worker jobs;         /* of all loops: pieces of jobs take turns */
 	struct hx_config *resp_config; /* that they are of; kept */
 
 	struct hx_descriptors descriptors; /* set before the first loop */
@@ -174,7 +174,7 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
  */
 bool hx_admin_identify(
 	struct hx_serve *serve, struct hx_http_exchange *exchange,
-	struct hx_identity *ret_identity);
+	struct hx_auth_identity *ret_identity);
 enum hapax_status hx_serve_open_admin(
 	struct hx_serve *serve, hx_find_address_fn *find_address, struct hapax_error *err);
 void hx_admin_handle(struct hx_http_exchange *exchange);

@@ -94,13 +94,13 @@ uint64_t hx_descriptors_per_address(
 
 void hx_descriptors_say(
 	const struct hx_descriptors *descriptors, const struct hx_config *config,
-	struct hx_log *log)
+	struct hx_logger *log)
 {
 	/* Not the doors' own names: scripts look for those in the line "ready". */
 	static const char *const names[] = {
 		"gateway_connections", "proxy_connections", "resp_connections"};
-	struct hx_log_field fields[1 + HX_COUNT(limited)] = {
-		HX_LOG_UNSIGNED("descriptors", descriptors->limit)};
+	struct hx_logger_field fields[1 + HX_COUNT(limited)] = {
+		HX_LOGGER_UNSIGNED("descriptors", descriptors->limit)};
 	size_t count = 1;
 
 	for (size_t i = 0; i < HX_COUNT(limited); i++) {
@@ -108,10 +108,11 @@ void hx_descriptors_say(
 		uint64_t has = hx_descriptors_connections(descriptors, config, limited[i]);
 
 		if (descriptors->is_open[limited[i]] && max > has)
-			fields[count++] = (struct hx_log_field)HX_LOG_UNSIGNED(names[i], has);
+			fields[count++] = (struct hx_logger_field)HX_LOGGER_UNSIGNED(names[i], has);
 	}
 	if (count > 1)
-		hx_log(log, HX_LOG_INFO,
-		       "fewer connections than max_connections: descriptors are short", fields,
-		       count);
+		hx_logger(
+			log, HX_LOGGER_INFO,
+			"fewer connections than max_connections: descriptors are short", fields,
+			count);
 }

@@ -25,7 +25,7 @@
 #include "observe/metrics/metrics.h"
 
 struct hx_config;
-struct hx_log;
+struct hx_logger;
 
 enum { HX_DESCRIPTORS_KEPT_MAX = 4096 };
 
@@ -55,6 +55,6 @@ uint64_t hx_descriptors_per_address(
 /* Say it in the log, if a door has fewer than config says. */
 void hx_descriptors_say(
 	const struct hx_descriptors *descriptors, const struct hx_config *config,
-	struct hx_log *log);
+	struct hx_logger *log);
 
 #endif

@@ -27,7 +27,7 @@ static bool knows_clients(
 
 enum hapax_status hx_door_guard(
 	const struct hx_config *config, enum hx_config_tls_index index,
-	const struct hx_address *address, bool speaks_tls, struct hx_log *log,
+	const struct hx_address *address, bool speaks_tls, struct hx_logger *log,
 	struct hapax_error *err)
 {
 	char text[HX_ADDRESS_TEXT_SIZE];
@@ -44,12 +44,13 @@ enum hapax_status hx_door_guard(
 			hx_config_tls_name(index), text,
 			index == HX_CONFIG_TLS_RESP ? "resp.users" : "auth.tokens");
 	if (log != NULL && !speaks_tls) {
-		const struct hx_log_field fields[] = {
-			HX_LOG_TEXT("door", hx_config_tls_name(index)),
-			HX_LOG_TEXT("listen", text)};
+		const struct hx_logger_field fields[] = {
+			HX_LOGGER_TEXT("door", hx_config_tls_name(index)),
+			HX_LOGGER_TEXT("listen", text)};
 
-		hx_log(log, HX_LOG_WARN, "a door is open to other machines, without TLS", fields,
-		       HX_COUNT(fields));
+		hx_logger(
+			log, HX_LOGGER_WARN, "a door is open to other machines, without TLS",
+			fields, HX_COUNT(fields));
 	}
 	return HAPAX_OK;
 }

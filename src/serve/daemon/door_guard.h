@@ -17,7 +17,7 @@
 #include "config/config.h"
 
 struct hx_address;
-struct hx_log;
+struct hx_logger;
 
 /*
  * INVALID: no, with what to do about it. speaks_tls: as it is open, which a reload does not
@@ -25,7 +25,7 @@ struct hx_log;
  */
 enum hapax_status hx_door_guard(
 	const struct hx_config *config, enum hx_config_tls_index index,
-	const struct hx_address *address, bool speaks_tls, struct hx_log *log,
+	const struct hx_address *address, bool speaks_tls, struct hx_logger *log,
 	struct hapax_error *err);
 
 #endif

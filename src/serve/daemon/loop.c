@@ -146,7 +146,7 @@ static enum hapax_status admit(
 	return status;
 }
 
-static enum hapax_status take(struct hx_http_exchange *exchange)
+static enum hapax_status loop_take(struct hx_http_exchange *exchange)
 {
 	struct hx_loop *loop = exchange->server->context;
 	struct hx_loop_config *config = hx_loop_config_use(loop);
@@ -233,7 +233,7 @@ static struct hx_http_server_options door_options(
 		.folder = loop->serve->folder,
 		.admit = admit,
 		.left = left,
-		.take = take,
+		.take = loop_take,
 		.give = give,
 		.refused = refused,
 		.gone = hx_delivery_gone,
@@ -405,7 +405,7 @@ static bool has_gone(const struct hx_loop *loop)
 {
 	for (const struct hx_upstream *upstream = loop->upstreams; upstream != NULL;
 	     upstream = upstream->next) {
-		if (upstream->client.line_count > 0)
+		if (upstream->client.link_count > 0)
 			return false;
 	}
 	return hx_resp_door_has_gone(&loop->resp) &&

@@ -51,31 +51,33 @@ size_t hx_memory_reader_share(const struct hx_memory *memory, size_t count, bool
 	return is_wide ? wide : (max - wide) / (count - 1);
 }
 
-static void warn_of_tmpfs(const struct hx_memory *memory, const char *folder, struct hx_log *log)
+static void warn_of_tmpfs(const struct hx_memory *memory, const char *folder, struct hx_logger *log)
 {
-	const struct hx_log_field fields[] = {
-		HX_LOG_TEXT("folder", folder),
-		HX_LOG_UNSIGNED("temporary_files", hx_budget_max(&memory->files)),
-		HX_LOG_TEXT(
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT("folder", folder),
+		HX_LOGGER_UNSIGNED("temporary_files", hx_budget_max(&memory->files)),
+		HX_LOGGER_TEXT(
 			"hint", "set TMPDIR to a folder on a disk, or lower http.max_temp_bytes"),
 	};
 
-	if (!hx_path_is_in_memory(folder))
+	if (!hx_io_path_is_in_memory(folder))
 		return;
-	hx_log(log, HX_LOG_WARN, "temporary files are in memory, beside the memory limits", fields,
-	       HX_COUNT(fields));
+	hx_logger(
+		log, HX_LOGGER_WARN, "temporary files are in memory, beside the memory limits",
+		fields, HX_COUNT(fields));
 }
 
-void hx_memory_say(const struct hx_memory *memory, const char *folder, struct hx_log *log)
+void hx_memory_say(const struct hx_memory *memory, const char *folder, struct hx_logger *log)
 {
-	const struct hx_log_field fields[] = {
-		HX_LOG_UNSIGNED("limit", memory->plan.limit),
-		HX_LOG_UNSIGNED("listeners", memory->plan.listeners),
-		HX_LOG_UNSIGNED("large_bodies", hx_budget_max(&memory->readers)),
-		HX_LOG_UNSIGNED("store", memory->plan.store),
-		HX_LOG_UNSIGNED("temporary_files", hx_budget_max(&memory->files)),
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_UNSIGNED("limit", memory->plan.limit),
+		HX_LOGGER_UNSIGNED("listeners", memory->plan.listeners),
+		HX_LOGGER_UNSIGNED("large_bodies", hx_budget_max(&memory->readers)),
+		HX_LOGGER_UNSIGNED("store", memory->plan.store),
+		HX_LOGGER_UNSIGNED("temporary_files", hx_budget_max(&memory->files)),
 	};
 
-	hx_log(log, HX_LOG_INFO, "memory limits in bytes, 0 is none", fields, HX_COUNT(fields));
+	hx_logger(
+		log, HX_LOGGER_INFO, "memory limits in bytes, 0 is none", fields, HX_COUNT(fields));
 	warn_of_tmpfs(memory, folder == NULL ? "/tmp" : folder, log);
 }

@@ -12,7 +12,7 @@
 #include "base/budget.h"
 #include "config/config.h"
 
-struct hx_log;
+struct hx_logger;
 
 /* Of all readers of large bodies together: the largest body, and a few that are less large. */
 enum { HX_MEMORY_READERS_MAX = 384 * 1024 * 1024 };
@@ -41,6 +41,6 @@ size_t hx_memory_reader_share(const struct hx_memory *memory, size_t count, bool
  * The table, as one line; and a warning if folder, where large bodies are written, is memory
  * itself, which the table does not know of. NULL: /tmp.
  */
-void hx_memory_say(const struct hx_memory *memory, const char *folder, struct hx_log *log);
+void hx_memory_say(const struct hx_memory *memory, const char *folder, struct hx_logger *log);
 
 #endif

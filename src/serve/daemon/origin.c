@@ -9,7 +9,7 @@
 
 static bool is_trusted(const struct hx_config_http *http, const unsigned char ip[HX_IP_SIZE])
 {
-	if (hx_ip_is_loopback(ip))
+	if (hx_network_ip_is_loopback(ip))
 		return true;
 	for (size_t i = 0; i < http->trusted_count; i++) {
 		if (hx_network_has(&http->trusted[i], ip))
@@ -23,7 +23,7 @@ bool hx_origin_is_trusted(const struct hx_config_http *http, const char *client)
 	unsigned char ip[HX_IP_SIZE];
 
 	return client[0] == '\0' ||
-		(hx_ip_parse(hapax_bytes_from_text(client), ip) && is_trusted(http, ip));
+		(hx_network_ip_parse(hapax_bytes_from_text(client), ip) && is_trusted(http, ip));
 }
 
 /* "1.2.3.4:80", "[::1]:80", "[::1]": the address alone. */
@@ -74,9 +74,9 @@ static bool find_in(
 		struct hapax_bytes text = without_port(take_last(&list));
 		unsigned char ip[HX_IP_SIZE];
 
-		if (text.size == 0 || (hx_ip_parse(text, ip) && is_trusted(http, ip)))
+		if (text.size == 0 || (hx_network_ip_parse(text, ip) && is_trusted(http, ip)))
 			continue;
-		if (!hx_ip_parse(text, ip))
+		if (!hx_network_ip_parse(text, ip))
 			text = HX_BYTES_LIT("unknown");
 		memcpy(origin, text.data, text.size);
 		origin[text.size] = '\0';
@@ -111,6 +111,8 @@ const char *hx_origin_of_failure(const char *client, const char *origin)
 
 	if (origin[0] != '\0')
 		return origin;
-	return hx_ip_parse(hapax_bytes_from_text(client), ip) && hx_ip_is_loopback(ip) ? client
-										       : "";
+	return hx_network_ip_parse(hapax_bytes_from_text(client), ip) &&
+			hx_network_ip_is_loopback(ip)
+		? client
+		: "";
 }

@@ -304,28 +304,29 @@ void hx_peers_note_locked(struct hx_peers *peers, const char *address)
 
 /* ---------------------------------------------------------------- the log */
 
-static void tell_begun(struct hx_peers_trouble *trouble, const char *what, struct hx_log *log)
+static void tell_begun(struct hx_peers_trouble *trouble, const char *what, struct hx_logger *log)
 {
-	struct hx_log_field fields[2] = {HX_LOG_TEXT("limit", what)};
+	struct hx_logger_field fields[2] = {HX_LOGGER_TEXT("limit", what)};
 	char address[HX_PEERS_NAME_SIZE];
 
 	hx_lock_acquire(&trouble->lock);
 	memcpy(address, trouble->address, sizeof(address));
 	hx_lock_release(&trouble->lock);
-	fields[1] = (struct hx_log_field)HX_LOG_TEXT("client", address);
-	hx_log(log, HX_LOG_WARN, "address limit reached", fields, 2);
+	fields[1] = (struct hx_logger_field)HX_LOGGER_TEXT("client", address);
+	hx_logger(log, HX_LOGGER_WARN, "address limit reached", fields, 2);
 }
 
-static void tell_over(const struct hx_peers_trouble *trouble, const char *what, struct hx_log *log)
+static void tell_over(
+	const struct hx_peers_trouble *trouble, const char *what, struct hx_logger *log)
 {
-	const struct hx_log_field fields[] = {
-		HX_LOG_TEXT("limit", what),
-		HX_LOG_UNSIGNED("refused", trouble->seen - trouble->before)};
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT("limit", what),
+		HX_LOGGER_UNSIGNED("refused", trouble->seen - trouble->before)};
 
-	hx_log(log, HX_LOG_INFO, "address limit no longer reached", fields, 2);
+	hx_logger(log, HX_LOGGER_INFO, "address limit no longer reached", fields, 2);
 }
 
-void hx_peers_watch(struct hx_peers *peers, struct hx_log *log, int64_t now_ns)
+void hx_peers_watch(struct hx_peers *peers, struct hx_logger *log, int64_t now_ns)
 {
 	static const char *const names[] = {
 		[HX_PEERS_CONNECTIONS] = "http.max_connections_per_address",

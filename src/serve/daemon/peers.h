@@ -27,7 +27,7 @@
 
 #include "base/thread.h"
 
-struct hx_log;
+struct hx_logger;
 
 enum {
 	HX_PEERS_SHARDS = 16,
@@ -127,6 +127,6 @@ static inline bool hx_peers_has_failed(const struct hx_peers *peers)
 }
 
 /* Tell the log what has begun and what is over. Once a second, on the control loop. */
-void hx_peers_watch(struct hx_peers *peers, struct hx_log *log, int64_t now_ns);
+void hx_peers_watch(struct hx_peers *peers, struct hx_logger *log, int64_t now_ns);
 
 #endif

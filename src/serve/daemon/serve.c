@@ -44,35 +44,35 @@ enum {
 };
 
 /* People read a terminal, programs the rest. */
-static enum hx_log_format log_format(const struct hx_config *config)
+static enum hx_logger_format log_format(const struct hx_config *config)
 {
 	if (config->log.format == HX_CONFIG_LOG_AUTO)
-		return isatty(STDERR_FILENO) ? HX_LOG_LOGFMT : HX_LOG_JSON;
-	return config->log.format == HX_CONFIG_LOG_LOGFMT ? HX_LOG_LOGFMT : HX_LOG_JSON;
+		return isatty(STDERR_FILENO) ? HX_LOGGER_LOGFMT : HX_LOGGER_JSON;
+	return config->log.format == HX_CONFIG_LOG_LOGFMT ? HX_LOGGER_LOGFMT : HX_LOGGER_JSON;
 }
 
-static struct hx_log_options log_options(const struct hx_serve *serve)
+static struct hx_logger_options log_options(const struct hx_serve *serve)
 {
 	const struct hx_config_log *log = &serve->config->log;
 	hx_config_variable_fn *variable = serve->source->variable;
 
-	return (struct hx_log_options){
-		.level = (enum hx_log_level)log->level,
+	return (struct hx_logger_options){
+		.level = (enum hx_logger_level)log->level,
 		.format = log_format(serve->config),
-		.keys = (enum hx_log_keys)log->keys,
+		.keys = (enum hx_logger_keys)log->keys,
 		.rate = log->rate,
 		.has_priority = variable != NULL &&
-			hx_log_is_journal(STDERR_FILENO, variable("JOURNAL_STREAM")),
+			hx_logger_is_journal(STDERR_FILENO, variable("JOURNAL_STREAM")),
 	};
 }
 
 static void log_text(
-	struct hx_serve *serve, enum hx_log_level level, const char *msg, const char *name,
+	struct hx_serve *serve, enum hx_logger_level level, const char *msg, const char *name,
 	const char *value)
 {
-	const struct hx_log_field field = HX_LOG_TEXT(name, value);
+	const struct hx_logger_field field = HX_LOGGER_TEXT(name, value);
 
-	hx_log(serve->log, level, msg, &field, value != NULL ? 1 : 0);
+	hx_logger(serve->log, level, msg, &field, value != NULL ? 1 : 0);
 }
 
 static void stop_loops(struct hx_serve *serve)
@@ -115,7 +115,7 @@ static void on_drain_timer(struct hx_timer *timer)
 		close_doors(serve);
 		return;
 	}
-	log_text(serve, HX_LOG_WARN, "gave up requests in progress", NULL, NULL);
+	log_text(serve, HX_LOGGER_WARN, "gave up requests in progress", NULL, NULL);
 	serve->is_cut = true;
 	stop_loops(serve);
 }
@@ -133,7 +133,7 @@ static void on_chore_timer(struct hx_timer *timer)
 	enum { SECONDS_MAX = 60 };
 	struct hx_serve *serve = timer->context;
 
-	hx_log_tick(serve->log);
+	hx_logger_tick(serve->log);
 	hx_store_stack_watch(&serve->stack);
 	for (size_t i = 0; i < serve->loop_count; i++)
 		hx_loop_beat(&serve->loops[i]);
@@ -158,7 +158,7 @@ static void begin_drain(struct hx_serve *serve, const char *reason)
 {
 	if (atomic_load(&serve->is_draining) != 0)
 		return;
-	log_text(serve, HX_LOG_INFO, "draining", "reason", reason);
+	log_text(serve, HX_LOGGER_INFO, "draining", "reason", reason);
 	hx_service_stopping(&serve->service, "draining");
 	atomic_store(&serve->is_draining, 1);
 	for (size_t i = 0; i < serve->loop_count; i++)
@@ -194,7 +194,7 @@ static void take_answer(struct hx_task *task)
 	hx_store_view_look(&serve->view, &facts);
 	if (facts.status == HAPAX_ERR_FAILED && atomic_exchange(&serve->is_latched, 1) == 0) {
 		log_text(
-			serve, HX_LOG_ERROR,
+			serve, HX_LOGGER_ERROR,
 			"the store failed; start again to find out what is in it", "error",
 			facts.error.message);
 		begin_drain(serve, "the store failed");
@@ -248,16 +248,17 @@ void hx_serve_unsecured(
 	struct hx_serve *serve, struct hx_cells *cells, const char *door, const char *client,
 	const struct hapax_error *why)
 {
-	const struct hx_log_field fields[] = {
-		HX_LOG_TEXT("door", door), HX_LOG_TEXT("error", why->message),
-		HX_LOG_TEXT("client", client)};
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT("door", door), HX_LOGGER_TEXT("error", why->message),
+		HX_LOGGER_TEXT("client", client)};
 
 	/* Whoever only looks whether a port is open leaves without a word. */
 	bool has_spoken = why->os_errno == 0 && why->status != HAPAX_OK;
 
 	hx_metrics_add(cells, HX_METRIC_REFUSED, 0, HX_REFUSED_HANDSHAKE, 1);
-	hx_log(serve->log, has_spoken ? HX_LOG_WARN : HX_LOG_DEBUG, "a TLS handshake failed",
-	       fields, client[0] != '\0' ? 3 : 2);
+	hx_logger(
+		serve->log, has_spoken ? HX_LOGGER_WARN : HX_LOGGER_DEBUG, "a TLS handshake failed",
+		fields, client[0] != '\0' ? 3 : 2);
 }
 
 enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *err)
@@ -277,14 +278,14 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 	if (status != HAPAX_OK) {
 		serve->reload_failures++;
 		log_text(
-			serve, HX_LOG_ERROR, "the configuration stays as it was", "error",
+			serve, HX_LOGGER_ERROR, "the configuration stays as it was", "error",
 			err->message);
 		hx_config_release(config);
 		return status;
 	}
 	if (hx_config_needs_restart(serve->config, config, setting))
 		log_text(
-			serve, HX_LOG_WARN, "a setting changes at the next start", "setting",
+			serve, HX_LOGGER_WARN, "a setting changes at the next start", "setting",
 			setting);
 	hx_tls_set_renew(&serve->door_tls, &fresh, serve->log);
 	hx_config_release(serve->config);
@@ -294,14 +295,14 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 	serve->reloads++;
 	serve->reloaded_ms = clock->wall_ms(clock->context);
 	{
-		struct hx_log_options options = log_options(serve);
+		struct hx_logger_options options = log_options(serve);
 
-		hx_log_configure(serve->log, &options);
+		hx_logger_configure(serve->log, &options);
 	}
 	hx_serve_say_config(serve);
 	hx_serve_reload_backgrounds(serve);
 	hx_api_reloaded(serve->api);
-	log_text(serve, HX_LOG_INFO, "the configuration was read again", NULL, NULL);
+	log_text(serve, HX_LOGGER_INFO, "the configuration was read again", NULL, NULL);
 	return HAPAX_OK;
 }
 
@@ -340,7 +341,7 @@ static void on_signal(struct hx_signals *signals, int number)
 	case SIGHUP: reload_by_signal(serve); break;
 	case SIGUSR1:
 		/* Whoever rotates logs sends it, and must not end the daemon with it. */
-		log_text(serve, HX_LOG_INFO, "no log to reopen: standard error", NULL, NULL);
+		log_text(serve, HX_LOGGER_INFO, "no log to reopen: standard error", NULL, NULL);
 		break;
 	case SIGUSR2: hx_serve_say_state(serve); break;
 	default: end_by_signal(serve, number == SIGINT ? "INT" : "TERM"); break;
@@ -570,26 +571,26 @@ static void say_ready(struct hx_serve *serve)
 	if (serve->admin.reactor != NULL)
 		hx_address_format(&serve->admin.listener.address, admin);
 	{
-		const struct hx_log_field fields[] = {
-			HX_LOG_TEXT("gateway", gateway),
-			HX_LOG_TEXT("proxy", proxy),
-			HX_LOG_TEXT("resp", resp),
-			HX_LOG_TEXT("admin", admin),
-			HX_LOG_TEXT("store", hapax_store_url(serve->store)),
-			HX_LOG_UNSIGNED("loops", serve->loop_count),
+		const struct hx_logger_field fields[] = {
+			HX_LOGGER_TEXT("gateway", gateway),
+			HX_LOGGER_TEXT("proxy", proxy),
+			HX_LOGGER_TEXT("resp", resp),
+			HX_LOGGER_TEXT("admin", admin),
+			HX_LOGGER_TEXT("store", hapax_store_url(serve->store)),
+			HX_LOGGER_UNSIGNED("loops", serve->loop_count),
 		};
 
-		hx_log(serve->log, HX_LOG_INFO, "ready", fields, HX_COUNT(fields));
+		hx_logger(serve->log, HX_LOGGER_INFO, "ready", fields, HX_COUNT(fields));
 	}
 }
 
 static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 {
-	struct hx_log_options options = log_options(serve);
+	struct hx_logger_options options = log_options(serve);
 	enum hapax_status status = open_control(serve, err);
 
 	if (status == HAPAX_OK)
-		status = hx_log_new(2, &options, &serve->log, err);
+		status = hx_logger_new(2, &options, &serve->log, err);
 	if (status == HAPAX_OK) {
 		hx_memory_plan(&serve->memory, serve->config);
 		find_descriptors(serve);
@@ -701,7 +702,7 @@ static bool may_close(struct hx_serve *serve)
 
 static size_t loop_count(const struct hx_config *config)
 {
-	uint64_t count = config->loops != 0 ? config->loops : hx_cpu_count();
+	uint64_t count = config->loops != 0 ? config->loops : hx_thread_cpu_count();
 
 	return count < HX_LOOPS_MAX ? (size_t)count : HX_LOOPS_MAX;
 }
@@ -736,7 +737,7 @@ enum hx_serve_end hx_serve_run(
 	hx_buf_init(&serve->page, PAGE_MAX);
 	if (start(serve, err) != HAPAX_OK) {
 		leave_all(serve);
-		hx_log_close(serve->log, LOG_WAIT_MS);
+		hx_logger_close(serve->log, LOG_WAIT_MS);
 		return HX_SERVE_FAILED;
 	}
 	serve->is_started = true;
@@ -750,7 +751,7 @@ enum hx_serve_end hx_serve_run(
 	/* What they had left to tell. */
 	hx_reactor_turn(&serve->reactor, 0);
 	hx_exporter_stop(&serve->exporter, serve->is_cut ? 0 : LAST_SPANS_MS);
-	log_text(serve, HX_LOG_INFO, "stopped", NULL, NULL);
+	log_text(serve, HX_LOGGER_INFO, "stopped", NULL, NULL);
 	/* Whoever waits for the store at the admin door has waited long enough. */
 	hx_admin_told(serve, UINT64_MAX);
 	serve->is_cut = serve->is_cut || !may_close(serve);
@@ -758,7 +759,7 @@ enum hx_serve_end hx_serve_run(
 		leave_all(serve);
 	else
 		close_all(serve);
-	hx_log_close(serve->log, LOG_WAIT_MS);
+	hx_logger_close(serve->log, LOG_WAIT_MS);
 	if (atomic_load(&serve->is_latched) != 0)
 		return HX_SERVE_LATCHED;
 	return serve->is_cut ? HX_SERVE_CUT : HX_SERVE_STOPPED;

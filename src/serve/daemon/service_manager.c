@@ -97,7 +97,7 @@ enum hapax_status hx_service_take_door(
 		return HAPAX_OK;
 	if (fd < 0)
 		return hx_error_set(
-			err, hx_status_from_errno(-fd), -fd,
+			err, hx_error_status_of(-fd), -fd,
 			"the socket '%s' could not be taken over", door);
 	*ret_fd = fd;
 	return HAPAX_OK;
@@ -152,7 +152,7 @@ bool hx_service_door_is_tcp(
 
 enum hapax_status hx_service_guard_door(
 	struct hx_service *service, const struct hx_config *config, enum hx_config_tls_index index,
-	const struct hx_address *address, struct hx_log *log, struct hapax_error *err)
+	const struct hx_address *address, struct hx_logger *log, struct hapax_error *err)
 {
 	bool speaks_tls = service->serve->door_tls.doors[index] != NULL;
 	enum hapax_status status = HAPAX_OK;

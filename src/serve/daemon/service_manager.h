@@ -16,7 +16,7 @@
 #include "net/reactor.h"
 #include "net/service.h"
 
-struct hx_log;
+struct hx_logger;
 struct hx_serve;
 
 struct hx_service {
@@ -56,7 +56,7 @@ bool hx_service_door_is_tcp(
  */
 enum hapax_status hx_service_guard_door(
 	struct hx_service *service, const struct hx_config *config, enum hx_config_tls_index index,
-	const struct hx_address *address, struct hx_log *log, struct hapax_error *err);
+	const struct hx_address *address, struct hx_logger *log, struct hapax_error *err);
 
 /* Every door is open: is there a socket that none has taken? */
 enum hapax_status hx_service_check_doors(const struct hx_service *service, struct hapax_error *err);

@@ -24,12 +24,12 @@ static int64_t sum_doors(const struct hx_serve *serve, enum hx_metric metric)
 
 static void say_part(struct hx_serve *serve, const struct hx_health_component *part)
 {
-	const struct hx_log_field fields[] = {
-		HX_LOG_TEXT("part", part->name),
-		HX_LOG_TEXT("reason", part->reason != NULL ? part->reason : ""),
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT("part", part->name),
+		HX_LOGGER_TEXT("reason", part->reason != NULL ? part->reason : ""),
 	};
 
-	hx_log_always(serve->log, HX_LOG_WARN, "not well", fields, 2);
+	hx_logger_always(serve->log, HX_LOGGER_WARN, "not well", fields, 2);
 }
 
 void hx_serve_say_config(struct hx_serve *serve)
@@ -38,15 +38,16 @@ void hx_serve_say_config(struct hx_serve *serve)
 
 	hx_descriptors_say(&serve->descriptors, serve->config, serve->log);
 	for (size_t row = 0; hx_config_short_lease(serve->config, &row, &at);) {
-		const struct hx_log_field fields[] = {
-			HX_LOG_TEXT(at.what, at.name),
-			HX_LOG_DURATION("lease", at.lease_ms),
-			HX_LOG_DURATION("timeout", serve->config->store.timeout_ms),
+		const struct hx_logger_field fields[] = {
+			HX_LOGGER_TEXT(at.what, at.name),
+			HX_LOGGER_DURATION("lease", at.lease_ms),
+			HX_LOGGER_DURATION("timeout", serve->config->store.timeout_ms),
 		};
 
-		hx_log(serve->log, HX_LOG_WARN,
-		       "a lease is below store.timeout: what a slow store grants may be over",
-		       fields, 3);
+		hx_logger(
+			serve->log, HX_LOGGER_WARN,
+			"a lease is below store.timeout: what a slow store grants may be over",
+			fields, 3);
 	}
 }
 
@@ -60,21 +61,21 @@ void hx_serve_say_state(struct hx_serve *serve)
 	hx_probe_ready(&probe, serve, &facts);
 	hapax_processor_stats(serve->processor, &processor);
 	{
-		const struct hx_log_field fields[] = {
-			HX_LOG_BOOLEAN("ready", hx_health_is_ok(probe.components, probe.count)),
-			HX_LOG_SIGNED("connections", sum_doors(serve, HX_METRIC_CONNECTIONS)),
-			HX_LOG_SIGNED("requests", sum_doors(serve, HX_METRIC_IN_PROGRESS)),
-			HX_LOG_UNSIGNED("running", processor.running),
-			HX_LOG_UNSIGNED("waiting", processor.waiting),
-			HX_LOG_UNSIGNED("reloads", serve->reloads),
-			HX_LOG_UNSIGNED("reload_failures", serve->reload_failures),
-			HX_LOG_UNSIGNED("keys", facts.stats.keys),
+		const struct hx_logger_field fields[] = {
+			HX_LOGGER_BOOLEAN("ready", hx_health_is_ok(probe.components, probe.count)),
+			HX_LOGGER_SIGNED("connections", sum_doors(serve, HX_METRIC_CONNECTIONS)),
+			HX_LOGGER_SIGNED("requests", sum_doors(serve, HX_METRIC_IN_PROGRESS)),
+			HX_LOGGER_UNSIGNED("running", processor.running),
+			HX_LOGGER_UNSIGNED("waiting", processor.waiting),
+			HX_LOGGER_UNSIGNED("reloads", serve->reloads),
+			HX_LOGGER_UNSIGNED("reload_failures", serve->reload_failures),
+			HX_LOGGER_UNSIGNED("keys", facts.stats.keys),
 		};
 		size_t count = HX_COUNT(fields);
 
 		/* Nothing is known of keys before the store was asked. */
-		hx_log_always(
-			serve->log, HX_LOG_INFO, "state", fields,
+		hx_logger_always(
+			serve->log, HX_LOGGER_INFO, "state", fields,
 			facts.has_stats ? count : count - 1);
 	}
 	for (size_t i = 0; i < probe.count; i++) {

@@ -31,36 +31,36 @@ static int continues(struct hapax_bytes tenant, struct hapax_bytes group, void *
 static void say(const struct hapax_record *record, enum hapax_reconciled verdict, void *context)
 {
 	struct hx_store_stack *stack = context;
-	const struct hx_log_field fields[FIELDS_MAX] = {
-		HX_LOG_KEY("idempotency_key", record->key),
-		HX_LOG_BYTES("tenant", record->tenant),
-		HX_LOG_BYTES("group", record->group),
-		HX_LOG_TEXT("became", hapax_reconciled_name(verdict)),
+	const struct hx_logger_field fields[FIELDS_MAX] = {
+		HX_LOGGER_KEY("idempotency_key", record->key),
+		HX_LOGGER_BYTES("tenant", record->tenant),
+		HX_LOGGER_BYTES("group", record->group),
+		HX_LOGGER_TEXT("became", hapax_reconciled_name(verdict)),
 	};
 	bool is_bad = verdict == HAPAX_RECONCILED_TWICE || verdict == HAPAX_RECONCILED_MISMATCH;
 
 	/* Of what ran twice each one is somebody's money: none is left out. */
 	if (is_bad)
-		hx_log_always(
-			stack->log, HX_LOG_WARN, "ran twice in an outage of the store", fields,
+		hx_logger_always(
+			stack->log, HX_LOGGER_WARN, "ran twice in an outage of the store", fields,
 			FIELDS_MAX);
 	else if (verdict != HAPAX_RECONCILED_LATER)
-		hx_log(stack->log, HX_LOG_INFO, "journal reconciled", fields, FIELDS_MAX);
+		hx_logger(stack->log, HX_LOGGER_INFO, "journal reconciled", fields, FIELDS_MAX);
 }
 
 /* Until it is open nothing is answered: whoever waits for that is told how long it takes. */
 static void say_opening(uint64_t done, uint64_t total, void *context)
 {
 	struct hx_store_stack *stack = context;
-	const struct hx_log_field fields[] = {
-		HX_LOG_UNSIGNED("bytes_read", done),
-		HX_LOG_UNSIGNED("bytes_total", total),
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_UNSIGNED("bytes_read", done),
+		HX_LOGGER_UNSIGNED("bytes_total", total),
 	};
 
 	if (hx_clock_mono_ns() < stack->told_ns)
 		return;
 	stack->told_ns = hx_clock_mono_ns() + TOLD_INTERVAL_NS;
-	hx_log(stack->log, HX_LOG_INFO, "store is being read", fields, 2);
+	hx_logger(stack->log, HX_LOGGER_INFO, "store is being read", fields, 2);
 }
 
 static enum hapax_status open_guard(
@@ -91,12 +91,12 @@ static enum hapax_status make_folder(const struct hx_config *config, struct hapa
 
 	if (!config->store.is_default || strncmp(path, scheme, sizeof(scheme) - 1) != 0)
 		return HAPAX_OK;
-	return hx_dir_make_all(hx_io_system(), path + sizeof(scheme) - 1, 0700, err);
+	return hx_io_make_folders(hx_io_system(), path + sizeof(scheme) - 1, 0700, err);
 }
 
 enum hapax_status hx_store_stack_open(
 	struct hx_store_stack *stack, const struct hx_config *config, uint64_t bytes_max,
-	struct hx_config_current *current, struct hx_log *log, struct hapax_store **ret_store,
+	struct hx_config_current *current, struct hx_logger *log, struct hapax_store **ret_store,
 	struct hapax_error *err)
 {
 	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
@@ -145,18 +145,18 @@ void hx_store_stack_watch(struct hx_store_stack *stack)
 		return;
 	/* It may have gone and come back since we looked. */
 	if (outage.outages != stack->outages) {
-		hx_log(stack->log, HX_LOG_ERROR, "store away", NULL, 0);
+		hx_logger(stack->log, HX_LOGGER_ERROR, "store away", NULL, 0);
 		stack->was_away = 1;
 	}
 	if (stack->was_away && !outage.is_away) {
-		const struct hx_log_field fields[] = {
-			HX_LOG_UNSIGNED("continued", outage.continued),
-			HX_LOG_UNSIGNED("refused", outage.refused),
-			HX_LOG_UNSIGNED("kept", outage.reconciled[HAPAX_RECONCILED_KEPT]),
-			HX_LOG_UNSIGNED("twice", outage.reconciled[HAPAX_RECONCILED_TWICE]),
+		const struct hx_logger_field fields[] = {
+			HX_LOGGER_UNSIGNED("continued", outage.continued),
+			HX_LOGGER_UNSIGNED("refused", outage.refused),
+			HX_LOGGER_UNSIGNED("kept", outage.reconciled[HAPAX_RECONCILED_KEPT]),
+			HX_LOGGER_UNSIGNED("twice", outage.reconciled[HAPAX_RECONCILED_TWICE]),
 		};
 
-		hx_log(stack->log, HX_LOG_INFO, "store back", fields, FIELDS_MAX);
+		hx_logger(stack->log, HX_LOGGER_INFO, "store back", fields, FIELDS_MAX);
 	}
 	stack->outages = outage.outages;
 	stack->was_away = outage.is_away;

@@ -14,11 +14,11 @@
 
 #include "config/config.h"
 
-struct hx_log;
+struct hx_logger;
 
 struct hx_store_stack {
 	struct hx_config_current *current;
-	struct hx_log *log;
+	struct hx_logger *log;
 	struct hapax_store *store;
 	struct hapax_store *journal; /* NULL, as the next two: there is none */
 	struct hapax_store *guard;
@@ -32,7 +32,7 @@ struct hx_store_stack {
 /* *ret_store is the one to use; bytes_max is its limit, 0 none. After a failure hx_store_stack_close() is due, too. */
 enum hapax_status hx_store_stack_open(
 	struct hx_store_stack *stack, const struct hx_config *config, uint64_t bytes_max,
-	struct hx_config_current *current, struct hx_log *log, struct hapax_store **ret_store,
+	struct hx_config_current *current, struct hx_logger *log, struct hapax_store **ret_store,
 	struct hapax_error *err);
 
 /* Whether the store may fail for good (HAPAX_ERR_FAILED), so that only a new start helps. */

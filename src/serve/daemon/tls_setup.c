@@ -38,36 +38,38 @@ static bool is_told(
 }
 
 static void note_expiry(
-	struct hx_tls_context *context, const struct hx_tls_options *options, struct hx_log *log)
+	struct hx_tls_context *context, const struct hx_tls_options *options, struct hx_logger *log)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
 	int64_t left_ms = hx_tls_context_expires_ms(context) - clock->wall_ms(clock->context);
-	const struct hx_log_field fields[] = {
-		HX_LOG_TEXT("certificate", options->certificate_file),
-		HX_LOG_SIGNED("days", left_ms / HX_MS_PER_DAY),
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT("certificate", options->certificate_file),
+		HX_LOGGER_SIGNED("days", left_ms / HX_MS_PER_DAY),
 	};
 
 	if (left_ms <= 0)
-		hx_log(log, HX_LOG_ERROR, "the certificate has expired; clients will not connect",
-		       fields, 1);
+		hx_logger(
+			log, HX_LOGGER_ERROR,
+			"the certificate has expired; clients will not connect", fields, 1);
 	else if (left_ms < WARN_DAYS * HX_MS_PER_DAY)
-		hx_log(log, HX_LOG_WARN, "the certificate expires soon", fields, 2);
+		hx_logger(log, HX_LOGGER_WARN, "the certificate expires soon", fields, 2);
 }
 
-static void note_mode(const char *key_file, struct hx_log *log)
+static void note_mode(const char *key_file, struct hx_logger *log)
 {
 	const struct hx_io *io = hx_io_system();
-	const struct hx_log_field field = HX_LOG_TEXT("key", key_file);
+	const struct hx_logger_field field = HX_LOGGER_TEXT("key", key_file);
 	struct hx_io_stat stat;
 
 	if (io->ops->stat_path(io->context, key_file, &stat) == 0 && (stat.mode & 077) != 0)
-		hx_log(log, HX_LOG_WARN, "the private key can be read by others; chmod 600 it",
-		       &field, 1);
+		hx_logger(
+			log, HX_LOGGER_WARN, "the private key can be read by others; chmod 600 it",
+			&field, 1);
 }
 
 /* Nobody is known by what nobody is asked for. */
 static void note_unasked(
-	const struct hx_config *config, const struct hx_service *service, struct hx_log *log)
+	const struct hx_config *config, const struct hx_service *service, struct hx_logger *log)
 {
 	struct hx_tls_options options = {.client_auth = HX_TLS_CLIENT_OFF};
 	struct hx_address address;
@@ -77,14 +79,15 @@ static void note_unasked(
 		return;
 	if (!find_options(config, service, HX_CONFIG_TLS_ADMIN, &options) ||
 	    options.client_auth == HX_TLS_CLIENT_OFF)
-		hx_log(log, HX_LOG_WARN,
-		       "auth.certificates counts for nothing: the admin door asks for none (tls)",
-		       NULL, 0);
+		hx_logger(
+			log, HX_LOGGER_WARN,
+			"auth.certificates counts for nothing: the admin door asks for none (tls)",
+			NULL, 0);
 }
 
 static enum hapax_status open_door(
 	struct hx_tls_set *set, const struct hx_config *config, const struct hx_service *service,
-	enum hx_config_tls_index index, struct hx_log *log, struct hapax_error *err)
+	enum hx_config_tls_index index, struct hx_logger *log, struct hapax_error *err)
 {
 	struct hx_tls_options options;
 	struct hapax_error inner;
@@ -106,7 +109,7 @@ static enum hapax_status open_door(
 
 enum hapax_status hx_tls_set_open(
 	struct hx_tls_set *set, const struct hx_config *config, const struct hx_service *service,
-	struct hx_log *log, struct hapax_error *err)
+	struct hx_logger *log, struct hapax_error *err)
 {
 	enum hapax_status status = HAPAX_OK;
 
@@ -120,17 +123,18 @@ enum hapax_status hx_tls_set_open(
 	return status;
 }
 
-void hx_tls_set_renew(struct hx_tls_set *set, struct hx_tls_set *fresh, struct hx_log *log)
+void hx_tls_set_renew(struct hx_tls_set *set, struct hx_tls_set *fresh, struct hx_logger *log)
 {
 	for (size_t i = 0; i < HX_CONFIG_TLS_DOORS; i++) {
-		const struct hx_log_field field =
-			HX_LOG_TEXT("door", hx_config_tls_name((enum hx_config_tls_index)i));
+		const struct hx_logger_field field =
+			HX_LOGGER_TEXT("door", hx_config_tls_name((enum hx_config_tls_index)i));
 
 		if (set->doors[i] != NULL && fresh->doors[i] != NULL)
 			hx_tls_context_exchange(set->doors[i], fresh->doors[i]);
 		else if (set->doors[i] != fresh->doors[i])
-			hx_log(log, HX_LOG_WARN,
-			       "whether a door speaks TLS changes at the next start", &field, 1);
+			hx_logger(
+				log, HX_LOGGER_WARN,
+				"whether a door speaks TLS changes at the next start", &field, 1);
 	}
 	hx_tls_set_close(fresh);
 }

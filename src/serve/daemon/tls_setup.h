@@ -15,7 +15,7 @@
 
 #include "config/config.h"
 
-struct hx_log;
+struct hx_logger;
 struct hx_service;
 struct hx_tls_context;
 
@@ -31,13 +31,13 @@ struct hx_tls_set {
  */
 enum hapax_status hx_tls_set_open(
 	struct hx_tls_set *set, const struct hx_config *config, const struct hx_service *service,
-	struct hx_log *log, struct hapax_error *err);
+	struct hx_logger *log, struct hapax_error *err);
 
 /*
  * Let connections to come be made with what fresh has, which is closed. Doors that speak TLS
  * in one of both only stay as they are, which is logged.
  */
-void hx_tls_set_renew(struct hx_tls_set *set, struct hx_tls_set *fresh, struct hx_log *log);
+void hx_tls_set_renew(struct hx_tls_set *set, struct hx_tls_set *fresh, struct hx_logger *log);
 
 /* Works on zeros. */
 void hx_tls_set_close(struct hx_tls_set *set);

@@ -68,7 +68,7 @@ static void free_delivery(struct hx_delivery *delivery)
 }
 
 /* NULL: no memory. */
-static struct hx_delivery *take(struct hx_loop *loop, enum hx_door door)
+static struct hx_delivery *delivery_take(struct hx_loop *loop, enum hx_door door)
 {
 	struct hx_loop_config *config = hx_loop_config_use(loop);
 	struct hx_delivery *delivery = loop->spare;
@@ -113,7 +113,7 @@ bool hx_delivery_accept(struct hx_http_exchange *exchange, enum hx_door door)
 	static const struct hx_http_problem no_memory = {
 		.status = 503, .detail = "no memory for a request"};
 	struct hx_loop *loop = exchange->server->context;
-	struct hx_delivery *delivery = take(loop, door);
+	struct hx_delivery *delivery = delivery_take(loop, door);
 
 	if (delivery == NULL) {
 		hx_metrics_add(

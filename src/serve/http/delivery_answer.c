@@ -428,7 +428,7 @@ static void log_duplicate(struct hx_delivery *delivery, const struct hapax_answe
 	const struct hapax_clock *clock = hapax_clock_system();
 	const struct hx_delivery_identity *identity = &delivery->claim.identity;
 	struct hx_tracing_text trace;
-	struct hx_log_duplicate duplicate = {
+	struct hx_logger_duplicate duplicate = {
 		.tenant = identity->tenant,
 		.group = identity->group,
 		.key = identity->key,
@@ -446,7 +446,7 @@ static void log_duplicate(struct hx_delivery *delivery, const struct hapax_answe
 	hx_tracing_text(delivery, &trace);
 	duplicate.trace_id = hx_bytes(trace.trace_id, trace.trace_id_size);
 	duplicate.span_id = hx_bytes(trace.span_id, trace.span_id_size);
-	hx_log_duplicate(delivery->loop->serve->log, &duplicate);
+	hx_logger_duplicate(delivery->loop->serve->log, &duplicate);
 }
 
 static void answer_replay(struct hx_delivery *delivery, const struct hapax_answer *answer)
@@ -455,7 +455,7 @@ static void answer_replay(struct hx_delivery *delivery, const struct hapax_answe
 	bool is_definitive = result->result_class == HAPAX_RESULT_DEFINITIVE;
 	struct draft draft = {.reply = {.status = (unsigned)result->status}};
 
-	if (hx_log_takes(delivery->loop->serve->log, HX_LOG_INFO))
+	if (hx_logger_takes(delivery->loop->serve->log, HX_LOGGER_INFO))
 		log_duplicate(delivery, answer);
 	if (is_one_of_many(delivery, is_definitive ? HX_CONCLUSION_REJECTED : HX_CONCLUSION_DONE))
 		return;
@@ -509,12 +509,12 @@ static void answer_parked(struct hx_delivery *delivery)
 static void answer_mismatch(struct hx_delivery *delivery)
 {
 	bool is_event = delivery->door == HX_DOOR_GATEWAY;
-	const struct hx_log_field fields[] = {
-		HX_LOG_KEY("idempotency_key", delivery->claim.identity.key),
-		HX_LOG_TEXT(is_event ? "event_id" : NULL, delivery->claim.id),
-		HX_LOG_TEXT(is_event ? "event_type" : NULL, delivery->claim.type),
-		HX_LOG_TEXT(is_event ? "event_source" : NULL, delivery->claim.source),
-		HX_LOG_TEXT("route", delivery->claim.route_name),
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_KEY("idempotency_key", delivery->claim.identity.key),
+		HX_LOGGER_TEXT(is_event ? "event_id" : NULL, delivery->claim.id),
+		HX_LOGGER_TEXT(is_event ? "event_type" : NULL, delivery->claim.type),
+		HX_LOGGER_TEXT(is_event ? "event_source" : NULL, delivery->claim.source),
+		HX_LOGGER_TEXT("route", delivery->claim.route_name),
 	};
 	const struct hx_http_problem problem = {
 		.status = 422,
@@ -522,8 +522,9 @@ static void answer_mismatch(struct hx_delivery *delivery)
 		.title = words_of(delivery)->mismatch,
 		.detail = words_of(delivery)->mismatch_detail};
 
-	hx_log(delivery->loop->serve->log, HX_LOG_WARN, "payload mismatch", fields,
-	       HX_COUNT(fields));
+	hx_logger(
+		delivery->loop->serve->log, HX_LOGGER_WARN, "payload mismatch", fields,
+		HX_COUNT(fields));
 	if (!is_one_of_many(delivery, HX_CONCLUSION_REJECTED))
 		send_problem(delivery, &problem, "mismatch", AGAIN_UNSAID);
 }

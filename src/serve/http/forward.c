@@ -39,19 +39,20 @@ static bool is(struct hapax_bytes name, struct hapax_bytes other)
  */
 static bool is_disguised(const struct hx_delivery *delivery, struct hapax_bytes name)
 {
-	struct hx_log *log = delivery->loop->serve->log;
+	struct hx_logger *log = delivery->loop->serve->log;
 
 	if (hx_http1_is_plain_name(name))
 		return false;
-	if (hx_log_takes(log, HX_LOG_DEBUG)) {
-		const struct hx_log_field fields[] = {
-			HX_LOG_BYTES("field", name),
-			HX_LOG_TEXT("route", delivery->claim.route_name)};
+	if (hx_logger_takes(log, HX_LOGGER_DEBUG)) {
+		const struct hx_logger_field fields[] = {
+			HX_LOGGER_BYTES("field", name),
+			HX_LOGGER_TEXT("route", delivery->claim.route_name)};
 
-		hx_log(log, HX_LOG_DEBUG,
-		       "field dropped: its name has other characters than "
-		       "letters, digits and hyphens",
-		       fields, 2);
+		hx_logger(
+			log, HX_LOGGER_DEBUG,
+			"field dropped: its name has other characters than "
+			"letters, digits and hyphens",
+			fields, 2);
 	}
 	return true;
 }

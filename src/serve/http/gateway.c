@@ -76,7 +76,7 @@ static unsigned status_of(enum hapax_status status)
 	return 503;
 }
 
-static void refuse(
+static void gateway_refuse(
 	struct hx_delivery *delivery, enum hapax_status status, const struct hapax_error *err)
 {
 	if (status == HAPAX_ERR_NO_MEMORY) {
@@ -316,7 +316,7 @@ void hx_gateway_refuse(
 		hx_free(delivery->batch);
 		delivery->batch = NULL;
 	}
-	refuse(delivery, status, err);
+	gateway_refuse(delivery, status, err);
 }
 
 /* Would the service take the path for one of the same route? False: it was refused. */
@@ -328,7 +328,7 @@ static bool take_path(struct hx_delivery *delivery)
 	struct hapax_bytes loosest;
 	const char *fault;
 
-	hx_proxy_split(delivery->exchange->head.path, &path, &query);
+	hx_proxy_key_split(delivery->exchange->head.path, &path, &query);
 	loosest = hx_http_path_loosest(path, space, &fault);
 	if (fault == NULL && loosest.data != path.data &&
 	    !hx_config_routes_agree(delivery->config->config, path, loosest))

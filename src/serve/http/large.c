@@ -18,7 +18,7 @@
 
 void hx_reader_init(struct hx_reader *reader)
 {
-	size_t processors = hx_cpu_count();
+	size_t processors = hx_thread_cpu_count();
 
 	memset(reader, 0, sizeof(*reader));
 	hx_random_bytes(reader->hash_key, sizeof(reader->hash_key));

@@ -194,7 +194,7 @@ static const struct hx_config_proxy_route *find_route(
 		hx_delivery_refuse_path(delivery, fault);
 		return NULL;
 	}
-	plain = hx_proxy_path(path, space);
+	plain = hx_proxy_key_path(path, space);
 	route = hx_config_proxy_route_find(config, plain);
 	if (route == NULL) {
 		hx_delivery_refuse(
@@ -217,7 +217,7 @@ void hx_proxy_take_up(struct hx_delivery *delivery)
 	struct hapax_bytes path;
 	struct hapax_bytes query;
 
-	hx_proxy_split(head->path, &path, &query);
+	hx_proxy_key_split(head->path, &path, &query);
 	route = find_route(delivery, path);
 	if (route == NULL)
 		return;

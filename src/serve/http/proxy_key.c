@@ -16,7 +16,7 @@
 
 enum { PIECE_SIZE = 16 * 1024 };
 
-void hx_proxy_split(
+void hx_proxy_key_split(
 	struct hapax_bytes target, struct hapax_bytes *ret_path, struct hapax_bytes *ret_query)
 {
 	const char *begin = target.data;
@@ -27,7 +27,7 @@ void hx_proxy_split(
 	*ret_query = hx_bytes(query, target.size - size);
 }
 
-struct hapax_bytes hx_proxy_path(struct hapax_bytes path, char space[HX_HTTP1_LINE_MAX])
+struct hapax_bytes hx_proxy_key_path(struct hapax_bytes path, char space[HX_HTTP1_LINE_MAX])
 {
 	/* A line is not longer; most paths have nothing to be changed. */
 	if (path.size == 0 || path.size > HX_HTTP1_LINE_MAX ||
@@ -384,10 +384,10 @@ enum hx_proxy_key_end hx_proxy_key_read(
 	end = add_credential(sha, route, head, certificate, err);
 	if (end != HX_PROXY_KEY_FOUND)
 		return end;
-	hx_proxy_split(head->path, &path, &query);
+	hx_proxy_key_split(head->path, &path, &query);
 	add(sha, head->method);
 	add_authority(sha, head->authority);
-	add(sha, hx_proxy_path(path, space));
+	add(sha, hx_proxy_key_path(path, space));
 	hx_sha256_final(sha, digest);
 	hx_hex_encode(digest, HX_PROXY_OPERATION_DIGITS / 2, ret_key->text);
 	ret_key->text[HX_PROXY_OPERATION_DIGITS] = '/';
@@ -442,7 +442,7 @@ enum hapax_status hx_proxy_key_fingerprint(
 	enum hapax_status status = HAPAX_OK;
 
 	hx_sha256_reset(sha);
-	hx_proxy_split(head->path, &path, &query);
+	hx_proxy_key_split(head->path, &path, &query);
 	add(sha, query);
 	add(sha, hx_http1_known(head, HX_HTTP1_CONTENT_TYPE));
 	add_account(sha, route, head);

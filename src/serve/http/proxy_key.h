@@ -72,10 +72,10 @@ enum hapax_status hx_proxy_key_fingerprint(
 	unsigned char ret[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err);
 
 /* The path of a target without its query, and that, with its "?", or nothing. */
-void hx_proxy_split(
+void hx_proxy_key_split(
 	struct hapax_bytes target, struct hapax_bytes *ret_path, struct hapax_bytes *ret_query);
 
 /* The one form of a path, by which routes and keys go: the path itself, or in space. */
-struct hapax_bytes hx_proxy_path(struct hapax_bytes path, char space[HX_HTTP1_LINE_MAX]);
+struct hapax_bytes hx_proxy_key_path(struct hapax_bytes path, char space[HX_HTTP1_LINE_MAX]);
 
 #endif

@@ -58,16 +58,16 @@ struct hx_resp_peer {
 	struct hx_resp_peer *next; /* of all */
 	struct hx_resp_peer *back;
 	struct hx_resp_peer *round_next;
-	struct hx_job errand_job;   /* a piece of session.errand, again and again */
-	struct hx_task errand_done; /* posted behind the last piece */
-	uint64_t heard_bytes;       /* draining: what had come from it when it was looked at last */
-	bool is_busy;               /* in a round, or on an errand */
-	bool is_waiting;            /* for room in a round */
-	bool is_unread;             /* for the client to read what was written */
-	bool is_gone;      /* the connection has ended: free it when the round comes back */
-	bool was_stranger; /* has a deadline to say who it is */
-	bool is_counted;   /* by its address */
-	int64_t idle_ns;   /* since its last commands; 0: for ever */
+	struct hx_job job_job;   /* a piece of session.job, again and again */
+	struct hx_task job_done; /* posted behind the last piece */
+	uint64_t heard_bytes;    /* draining: what had come from it when it was looked at last */
+	bool is_busy;            /* in a round, or on a job */
+	bool is_waiting;         /* for room in a round */
+	bool is_unread;          /* for the client to read what was written */
+	bool is_gone;            /* the connection has ended: free it when the round comes back */
+	bool was_stranger;       /* has a deadline to say who it is */
+	bool is_counted;         /* by its address */
+	int64_t idle_ns;         /* since its last commands; 0: for ever */
 	char client[HX_ADDRESS_HOST_SIZE];
 };
 
@@ -148,25 +148,25 @@ static void join_round(struct hx_resp_round *round, struct hx_resp_peer *peer)
 
 /*
  * One piece, then behind those of other clients again, so that a walk through many keys
- * holds up no other one for long. Threads: that of serve->errands.
+ * holds up no other one for long. Threads: that of serve->jobs.
  */
-static void run_errand(struct hx_job *job)
+static void run_job(struct hx_job *job)
 {
-	struct hx_resp_peer *peer = HX_CONTAINER(job, struct hx_resp_peer, errand_job);
+	struct hx_resp_peer *peer = HX_CONTAINER(job, struct hx_resp_peer, job_job);
 	struct hx_loop *loop = peer->door->loop;
 
-	if (hx_resp_errand_run(peer->session.errand))
-		(void)hx_worker_post(&loop->serve->errands, job, NULL);
+	if (hx_resp_job_run(peer->session.job))
+		(void)hx_worker_post(&loop->serve->jobs, job, NULL);
 	else
-		hx_reactor_post(&loop->reactor, &peer->errand_done);
+		hx_reactor_post(&loop->reactor, &peer->job_done);
 }
 
-static void send_errand(struct hx_resp_peer *peer)
+static void send_job(struct hx_resp_peer *peer)
 {
 	peer->is_busy = true;
 	hx_connection_pause(&peer->connection);
 	/* Its thread runs while there are loops: this cannot fail. */
-	(void)hx_worker_post(&peer->door->loop->serve->errands, &peer->errand_job, NULL);
+	(void)hx_worker_post(&peer->door->loop->serve->jobs, &peer->job_job, NULL);
 }
 
 /* Is the round that gathers full? Then it waits until there is another one. */
@@ -190,8 +190,8 @@ static bool set_out(struct hx_resp_peer *peer)
 {
 	struct hx_resp_door *door = peer->door;
 
-	if (hx_resp_session_has_errand(&peer->session)) {
-		send_errand(peer);
+	if (hx_resp_session_has_job(&peer->session)) {
+		send_job(peer);
 		return true;
 	}
 	if (!hx_resp_session_needs_round(&peer->session))
@@ -232,16 +232,17 @@ static uint64_t failures_max(const struct hx_resp_peer *peer)
 static void tell_refused(struct hx_resp_peer *peer)
 {
 	const struct hx_loop *loop = peer->door->loop;
-	const struct hx_log_field fields[] = {
-		HX_LOG_TEXT("door", "resp"), HX_LOG_UNSIGNED("count", peer->session.refused),
-		HX_LOG_TEXT("client", peer->client)};
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT("door", "resp"), HX_LOGGER_UNSIGNED("count", peer->session.refused),
+		HX_LOGGER_TEXT("client", peer->client)};
 
 	hx_metrics_add(
 		loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_CREDENTIAL, peer->session.refused);
 	hx_metrics_add(loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_LOCKED, peer->session.locked);
 	if (peer->session.refused > 0)
-		hx_log(loop->serve->log, HX_LOG_WARN, "a name or password was wrong", fields,
-		       peer->client[0] != '\0' ? 3 : 2);
+		hx_logger(
+			loop->serve->log, HX_LOGGER_WARN, "a name or password was wrong", fields,
+			peer->client[0] != '\0' ? 3 : 2);
 	/* With nobody configured there is nothing to guess. */
 	for (unsigned i = 0; i < peer->session.refused && has_users(peer); i++)
 		hx_peers_failed(
@@ -398,8 +399,8 @@ static void answer_peer(struct hx_resp_peer *peer, const struct hx_resp_batch *b
 	go_on(peer);
 }
 
-/* An errand has come back. */
-static void on_errand_done(struct hx_task *task)
+/* A job has come back. */
+static void on_job_done(struct hx_task *task)
 {
 	struct hx_resp_peer *peer = task->context;
 
@@ -529,8 +530,8 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 			peer->door->loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_SEND_TIMEOUT, 1);
 	hx_metrics_add(peer->door->loop->cells, HX_METRIC_CONNECTIONS, 0, HX_DOOR_RESP, -1);
 	peer->is_gone = true;
-	if (hx_resp_session_has_errand(&peer->session))
-		hx_resp_errand_drop(peer->session.errand);
+	if (hx_resp_session_has_job(&peer->session))
+		hx_resp_job_drop(peer->session.job);
 	if (!peer->is_busy && !peer->is_waiting)
 		end_peer(peer);
 }
@@ -572,8 +573,8 @@ static enum hapax_status open_peer(struct hx_resp_peer *peer, int fd)
 	hx_resp_session_init(&peer->session, door->service);
 	peer->session.is_locked = is_locked;
 	peer->session.locked_context = peer;
-	peer->errand_job.run = run_errand;
-	peer->errand_done = (struct hx_task){.fn = on_errand_done, .context = peer};
+	peer->job_job.run = run_job;
+	peer->job_done = (struct hx_task){.fn = on_job_done, .context = peer};
 	if (status == HAPAX_OK)
 		status = hx_connection_open(
 			&peer->connection, &door->loop->reactor, fd, tls, &ops, &limits, NULL);

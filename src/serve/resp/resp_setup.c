@@ -70,7 +70,8 @@ static void note_change(struct hx_task *task)
 	hx_free(change);
 }
 
-static struct hapax_bytes keep(struct change *change, size_t *used, struct hapax_bytes bytes)
+static struct hapax_bytes resp_setup_keep(
+	struct change *change, size_t *used, struct hapax_bytes bytes)
 {
 	unsigned char *at = change->text + *used;
 
@@ -88,10 +89,10 @@ static void on_changed(const struct hx_resp_change *said, void *context)
 	size_t used = 0;
 
 	if (change == NULL) {
-		const struct hx_log_field field = HX_LOG_TEXT("action", said->action);
+		const struct hx_logger_field field = HX_LOGGER_TEXT("action", said->action);
 
-		hx_log_always(
-			serve->log, HX_LOG_ERROR, "an audit entry was not written", &field, 1);
+		hx_logger_always(
+			serve->log, HX_LOGGER_ERROR, "an audit entry was not written", &field, 1);
 		return;
 	}
 	change->task = (struct hx_task){.fn = note_change, .context = change};
@@ -100,9 +101,9 @@ static void on_changed(const struct hx_resp_change *said, void *context)
 	(void)snprintf(
 		change->who, sizeof(change->who), "%.*s", (int)said->user.size,
 		said->user.size == 0 ? "" : (const char *)said->user.data);
-	change->tenant = keep(change, &used, said->tenant);
-	change->group = keep(change, &used, said->group);
-	change->key = keep(change, &used, said->key);
+	change->tenant = resp_setup_keep(change, &used, said->tenant);
+	change->group = resp_setup_keep(change, &used, said->group);
+	change->key = resp_setup_keep(change, &used, said->key);
 	hx_reactor_post(&serve->reactor, &change->task);
 }
 
@@ -147,8 +148,8 @@ static enum hapax_status make_service(
 		options.flags |= HX_RESP_TEST_COMMANDS;
 	hx_resp_service_init(&serve->resp, &options);
 	serve->resp_config = hx_config_keep(serve->config);
-	hx_worker_init(&serve->errands, "hapax-errands");
-	return hx_worker_start(&serve->errands, err);
+	hx_worker_init(&serve->jobs, "hapax-errands");
+	return hx_worker_start(&serve->jobs, err);
 }
 
 enum hapax_status hx_serve_open_resp(
@@ -210,8 +211,8 @@ void hx_serve_refresh_resp(struct hx_serve *serve)
 
 bool hx_serve_stop_resp(struct hx_serve *serve, int64_t deadline_ns)
 {
-	(void)hx_worker_stop(&serve->errands);
-	return hx_worker_join(&serve->errands, deadline_ns);
+	(void)hx_worker_stop(&serve->jobs);
+	return hx_worker_join(&serve->jobs, deadline_ns);
 }
 
 void hx_serve_close_resp(struct hx_serve *serve)

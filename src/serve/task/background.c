@@ -19,17 +19,17 @@ enum {
 };
 
 void hx_background_say(
-	struct hx_background *background, enum hx_log_level level, const char *msg,
-	const struct hx_log_field *fields, size_t count)
+	struct hx_background *background, enum hx_logger_level level, const char *msg,
+	const struct hx_logger_field *fields, size_t count)
 {
 	hx_mutex_lock(&background->mutex);
 	if (!background->is_left)
-		hx_log(background->log, level, msg, fields, count);
+		hx_logger(background->log, level, msg, fields, count);
 	hx_mutex_unlock(&background->mutex);
 }
 
 void hx_background_tell(
-	struct hx_background *background, void (*tell)(struct hx_log *log, const void *context),
+	struct hx_background *background, void (*tell)(struct hx_logger *log, const void *context),
 	const void *context)
 {
 	hx_mutex_lock(&background->mutex);
@@ -94,14 +94,14 @@ static void note_failure(struct hx_background *background, const struct hapax_er
 		background->resume_ns = 0;
 	hx_mutex_unlock(&background->mutex);
 	{
-		const struct hx_log_field fields[] = {
-			HX_LOG_TEXT("service", background->ops->name),
-			HX_LOG_TEXT("error", err->message),
-			HX_LOG_DURATION("again_in", wait_ms),
+		const struct hx_logger_field fields[] = {
+			HX_LOGGER_TEXT("service", background->ops->name),
+			HX_LOGGER_TEXT("error", err->message),
+			HX_LOGGER_DURATION("again_in", wait_ms),
 		};
 
 		hx_background_say(
-			background, is_news ? HX_LOG_WARN : HX_LOG_DEBUG,
+			background, is_news ? HX_LOGGER_WARN : HX_LOGGER_DEBUG,
 			"a service failed, and is started again", fields, 3);
 	}
 }
@@ -182,8 +182,8 @@ static enum hapax_status start_thread(struct hx_background *background, struct h
 
 enum hapax_status hx_background_start(
 	struct hx_background *background, const struct hx_background_ops *ops,
-	struct hx_config *config, struct hx_log *log, void (*ended)(void *context), void *context,
-	struct hapax_error *err)
+	struct hx_config *config, struct hx_logger *log, void (*ended)(void *context),
+	void *context, struct hapax_error *err)
 {
 	background->ops = ops;
 	background->log = log;

@@ -58,7 +58,7 @@ struct hx_background_ops {
 
 struct hx_background {
 	const struct hx_background_ops *ops;
-	struct hx_log *log;
+	struct hx_logger *log;
 	void (*ended)(void *context); /* it has ended for good; on any thread */
 	void *context;
 	struct hx_thread thread;
@@ -85,8 +85,8 @@ struct hx_background {
  */
 enum hapax_status hx_background_start(
 	struct hx_background *background, const struct hx_background_ops *ops,
-	struct hx_config *config, struct hx_log *log, void (*ended)(void *context), void *context,
-	struct hapax_error *err);
+	struct hx_config *config, struct hx_logger *log, void (*ended)(void *context),
+	void *context, struct hapax_error *err);
 
 /* Another configuration is in force. */
 enum hapax_status hx_background_reload(
@@ -118,12 +118,12 @@ void hx_background_trouble(struct hx_background *background, const struct hapax_
 
 /* Call tell with the log, unless it was left behind. Threads: its own. */
 void hx_background_tell(
-	struct hx_background *background, void (*tell)(struct hx_log *log, const void *context),
+	struct hx_background *background, void (*tell)(struct hx_logger *log, const void *context),
 	const void *context);
 
 /* A line of the log. */
 void hx_background_say(
-	struct hx_background *background, enum hx_log_level level, const char *msg,
-	const struct hx_log_field *fields, size_t count);
+	struct hx_background *background, enum hx_logger_level level, const char *msg,
+	const struct hx_logger_field *fields, size_t count);
 
 #endif

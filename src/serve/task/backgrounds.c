@@ -48,9 +48,11 @@ void hx_serve_reload_backgrounds(struct hx_serve *serve)
 		if (hx_background_reload(background_of(serve, i), serve->config, &err) == HAPAX_OK)
 			continue;
 		{
-			const struct hx_log_field field = HX_LOG_TEXT("error", err.message);
+			const struct hx_logger_field field = HX_LOGGER_TEXT("error", err.message);
 
-			hx_log(serve->log, HX_LOG_ERROR, "a service was not started", &field, 1);
+			hx_logger(
+				serve->log, HX_LOGGER_ERROR, "a service was not started", &field,
+				1);
 		}
 	}
 	hx_consumers_reload(&serve->consumers, serve->config);

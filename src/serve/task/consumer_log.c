@@ -17,32 +17,32 @@ enum { FIELDS_MAX = 7 };
 
 /* How a fact is told; DUPLICATE has a line of its own. */
 struct line {
-	enum hx_log_level level;
+	enum hx_logger_level level;
 	const char *msg;
 };
 
 static const struct line lines[] = {
-	[HAPAX_FACT_RETRY] = {HX_LOG_WARN, "a message is tried again"},
-	[HAPAX_FACT_DEAD_LETTER] = {HX_LOG_WARN, "a message is a dead letter"},
-	[HAPAX_FACT_UNDELIVERED] = {HX_LOG_ERROR, "a message was not handed on"},
-	[HAPAX_FACT_STORE_AWAY] = {HX_LOG_ERROR, "a consumer waits for the store"},
-	[HAPAX_FACT_STORE_BACK] = {HX_LOG_INFO, "a consumer goes on"},
-	[HAPAX_FACT_SOURCE_FAILED] = {HX_LOG_WARN, "a source failed"},
-	[HAPAX_FACT_UNPROTECTED] = {HX_LOG_INFO, "a message ran without a key"},
+	[HAPAX_FACT_RETRY] = {HX_LOGGER_WARN, "a message is tried again"},
+	[HAPAX_FACT_DEAD_LETTER] = {HX_LOGGER_WARN, "a message is a dead letter"},
+	[HAPAX_FACT_UNDELIVERED] = {HX_LOGGER_ERROR, "a message was not handed on"},
+	[HAPAX_FACT_STORE_AWAY] = {HX_LOGGER_ERROR, "a consumer waits for the store"},
+	[HAPAX_FACT_STORE_BACK] = {HX_LOGGER_INFO, "a consumer goes on"},
+	[HAPAX_FACT_SOURCE_FAILED] = {HX_LOGGER_WARN, "a source failed"},
+	[HAPAX_FACT_UNPROTECTED] = {HX_LOGGER_INFO, "a message ran without a key"},
 };
 
 /* A fact that has no line of its own is told in the words of the consumer. */
 static struct line line_of(enum hapax_consumer_fact fact)
 {
-	static const struct line other = {HX_LOG_INFO, "a consumer tells"};
+	static const struct line other = {HX_LOGGER_INFO, "a consumer tells"};
 	size_t index = (size_t)fact;
 
 	return index < HX_COUNT(lines) && lines[index].msg != NULL ? lines[index] : other;
 }
 
-static void log_duplicate(struct hx_log *log, const void *context)
+static void log_duplicate(struct hx_logger *log, const void *context)
 {
-	hx_log_duplicate(log, context);
+	hx_logger_duplicate(log, context);
 }
 
 static void tell_duplicate(
@@ -50,7 +50,7 @@ static void tell_duplicate(
 	const struct hapax_consumer_event *event)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
-	const struct hx_log_duplicate duplicate = {
+	const struct hx_logger_duplicate duplicate = {
 		.tenant = event->tenant,
 		.group = event->group,
 		.key = event->key,
@@ -80,14 +80,14 @@ void hx_consumer_log(
 		event->delay_ms >= 0;
 	const char *target = event->target == NULL ? "" : event->target;
 	struct line line = line_of(event->fact);
-	const struct hx_log_field fields[FIELDS_MAX] = {
-		HX_LOG_TEXT("consumer", name),
-		HX_LOG_BYTES(event->place.size == 0 ? NULL : "place", event->place),
-		HX_LOG_KEY(event->key.size == 0 ? NULL : "idempotency_key", event->key),
-		HX_LOG_UNSIGNED(event->attempt == 0 ? NULL : "attempt", event->attempt),
-		HX_LOG_TEXT(event->why[0] == '\0' ? NULL : "why", event->why),
-		HX_LOG_TEXT(target[0] == '\0' ? NULL : "target", target),
-		HX_LOG_DURATION(has_delay ? "again_in" : NULL, event->delay_ms),
+	const struct hx_logger_field fields[FIELDS_MAX] = {
+		HX_LOGGER_TEXT("consumer", name),
+		HX_LOGGER_BYTES(event->place.size == 0 ? NULL : "place", event->place),
+		HX_LOGGER_KEY(event->key.size == 0 ? NULL : "idempotency_key", event->key),
+		HX_LOGGER_UNSIGNED(event->attempt == 0 ? NULL : "attempt", event->attempt),
+		HX_LOGGER_TEXT(event->why[0] == '\0' ? NULL : "why", event->why),
+		HX_LOGGER_TEXT(target[0] == '\0' ? NULL : "target", target),
+		HX_LOGGER_DURATION(has_delay ? "again_in" : NULL, event->delay_ms),
 	};
 
 	if (event->fact == HAPAX_FACT_DUPLICATE)

@@ -354,18 +354,20 @@ enum hapax_status hx_consumers_start(
 
 static void say(struct hx_consumers *consumers, const char *msg, const char *name)
 {
-	const struct hx_log_field field = HX_LOG_TEXT("consumer", name);
+	const struct hx_logger_field field = HX_LOGGER_TEXT("consumer", name);
 
-	hx_log(consumers->serve->log, HX_LOG_INFO, msg, &field, 1);
+	hx_logger(consumers->serve->log, HX_LOGGER_INFO, msg, &field, 1);
 }
 
 static void say_failed(
 	struct hx_consumers *consumers, const char *name, const struct hapax_error *err)
 {
-	const struct hx_log_field fields[] = {
-		HX_LOG_TEXT("consumer", name), HX_LOG_TEXT("error", err->message)};
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT("consumer", name), HX_LOGGER_TEXT("error", err->message)};
 
-	hx_log(consumers->serve->log, HX_LOG_ERROR, "a consumer could not be started", fields, 2);
+	hx_logger(
+		consumers->serve->log, HX_LOGGER_ERROR, "a consumer could not be started", fields,
+		2);
 }
 
 static bool is_same(const struct hx_consumer_task *task, const struct hx_config *config)

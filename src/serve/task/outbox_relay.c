@@ -27,36 +27,37 @@ static bool is_wanted(const struct hx_config *config)
 static void on_report(void *context, enum hapax_relay_event event, const char *text)
 {
 	struct relay_work *work = context;
-	const struct hx_log_field field =
-		HX_LOG_TEXT(event == HAPAX_RELAY_READY ? "database" : "detail", text);
+	const struct hx_logger_field field =
+		HX_LOGGER_TEXT(event == HAPAX_RELAY_READY ? "database" : "detail", text);
 	struct hapax_error trouble;
 
 	switch (event) {
 	case HAPAX_RELAY_READY:
 		hx_background_trouble(work->background, NULL);
 		hx_background_say(
-			work->background, HX_LOG_INFO, "the outbox is being relayed", &field, 1);
+			work->background, HX_LOGGER_INFO, "the outbox is being relayed", &field, 1);
 		break;
 	case HAPAX_RELAY_OUTAGE:
 		(void)hx_error_set(&trouble, HAPAX_ERR_UNAVAILABLE, 0, "%s", text);
 		hx_background_trouble(work->background, &trouble);
 		hx_background_say(
-			work->background, HX_LOG_WARN, "the outbox waits: one side is away", &field,
-			1);
+			work->background, HX_LOGGER_WARN, "the outbox waits: one side is away",
+			&field, 1);
 		break;
 	case HAPAX_RELAY_RESUMED:
 		hx_background_trouble(work->background, NULL);
 		hx_background_say(
-			work->background, HX_LOG_INFO, "the outbox is relayed again", NULL, 0);
+			work->background, HX_LOGGER_INFO, "the outbox is relayed again", NULL, 0);
 		break;
 	case HAPAX_RELAY_RETRY:
 		hx_background_say(
-			work->background, HX_LOG_WARN, "an event of the outbox failed", &field, 1);
+			work->background, HX_LOGGER_WARN, "an event of the outbox failed", &field,
+			1);
 		break;
 	case HAPAX_RELAY_PARKED:
 		hx_background_say(
-			work->background, HX_LOG_ERROR, "an event of the outbox was parked", &field,
-			1);
+			work->background, HX_LOGGER_ERROR, "an event of the outbox was parked",
+			&field, 1);
 		break;
 	case HAPAX_RELAY_CONFIRMED: break;
 	}

@@ -158,15 +158,15 @@ static void set_timer(struct hx_exporter *exporter, int64_t ms)
 
 static void give_up(struct hx_exporter *exporter, const char *why)
 {
-	const struct hx_log_field fields[] = {
+	const struct hx_logger_field fields[] = {
 		/* The path may be what lets us in. */
-		HX_LOG_TEXT("endpoint", exporter->config->traces.target.authority),
-		HX_LOG_UNSIGNED("spans", exporter->sent_spans),
-		HX_LOG_TEXT("error", why),
+		HX_LOGGER_TEXT("endpoint", exporter->config->traces.target.authority),
+		HX_LOGGER_UNSIGNED("spans", exporter->sent_spans),
+		HX_LOGGER_TEXT("error", why),
 	};
 
 	atomic_fetch_add_explicit(&exporter->failed, exporter->sent_spans, memory_order_relaxed);
-	hx_log(exporter->log, HX_LOG_WARN, "spans were given up", fields, 3);
+	hx_logger(exporter->log, HX_LOGGER_WARN, "spans were given up", fields, 3);
 	forget(exporter, exporter->sent_notes);
 	exporter->sent_notes = 0;
 }
@@ -410,14 +410,14 @@ static enum hapax_status read_fields(struct hx_exporter *exporter, struct hapax_
 	if (path[0] == '\0')
 		return HAPAX_OK;
 	hx_buf_init(&text, FIELDS_MAX);
-	status = hx_file_read_all(hx_io_system(), path, FIELDS_MAX, &text, err);
+	status = hx_io_read_all(hx_io_system(), path, FIELDS_MAX, &text, err);
 	if (status == HAPAX_OK)
 		status = take_fields(exporter, hapax_buf_bytes(&text), err);
 	hx_buf_done(&text);
 	return status;
 }
 
-static void run(void *arg)
+static void exporter_run(void *arg)
 {
 	struct hx_exporter *exporter = arg;
 
@@ -450,7 +450,7 @@ static enum hapax_status open_client(
 
 enum hapax_status hx_exporter_start(
 	struct hx_exporter *exporter, struct hx_config *config, struct hx_resolver *resolver,
-	struct hx_log *log, struct hapax_error *err)
+	struct hx_logger *log, struct hapax_error *err)
 {
 	enum hapax_status status;
 
@@ -470,7 +470,8 @@ enum hapax_status hx_exporter_start(
 	if (status == HAPAX_OK)
 		status = open_client(exporter, resolver, err);
 	if (status == HAPAX_OK)
-		status = hx_thread_start(&exporter->thread, run, exporter, "hapax-traces", err);
+		status = hx_thread_start(
+			&exporter->thread, exporter_run, exporter, "hapax-traces", err);
 	exporter->is_on = status == HAPAX_OK;
 	return status;
 }
@@ -485,7 +486,7 @@ void hx_exporter_stop(struct hx_exporter *exporter, int64_t wait_ms)
 	hx_thread_join(&exporter->thread);
 	exporter->is_on = false;
 	hx_http_client_close(&exporter->client);
-	for (int i = 0; i < LAST_TURNS_MAX && exporter->client.line_count > 0; i++)
+	for (int i = 0; i < LAST_TURNS_MAX && exporter->client.link_count > 0; i++)
 		hx_reactor_turn(&exporter->reactor, 0);
 	hx_http_client_done(&exporter->client);
 	hx_http_call_done(&exporter->call, &exporter->reactor);

@@ -28,14 +28,14 @@
 #include "observe/trace.h"
 
 struct hx_config;
-struct hx_log;
+struct hx_logger;
 struct hx_resolver;
 struct hx_tls_context;
 
 struct hx_exporter {
 	bool is_on;               /* set before other threads look at it */
 	struct hx_config *config; /* kept: where to, and who we are */
-	struct hx_log *log;
+	struct hx_logger *log;
 	struct hx_tls_context *tls; /* NULL: plain */
 	struct hx_thread thread;
 	struct hx_reactor reactor;
@@ -75,7 +75,7 @@ struct hx_exporter {
  */
 enum hapax_status hx_exporter_start(
 	struct hx_exporter *exporter, struct hx_config *config, struct hx_resolver *resolver,
-	struct hx_log *log, struct hapax_error *err);
+	struct hx_logger *log, struct hapax_error *err);
 
 /* Leave a copy. Never blocks; it may be dropped. */
 void hx_exporter_add(struct hx_exporter *exporter, const struct hx_trace_note *note);

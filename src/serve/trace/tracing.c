@@ -25,7 +25,7 @@ static bool read_parent(const struct hx_http1_head *head, struct hx_trace_contex
 
 	return index < head->field_count &&
 		hx_http1_find(head, parent_name, index + 1) == head->field_count &&
-		hx_traceparent_read(head->fields[index].value, ret_context);
+		hx_trace_context_read(head->fields[index].value, ret_context);
 }
 
 /* It is passed on as it came, if it is one. */
@@ -35,7 +35,7 @@ static bool is_state(const struct hx_http1_head *head)
 
 	for (size_t i = hx_http1_find(head, state_name, 0); i < head->field_count;
 	     i = hx_http1_find(head, state_name, i + 1)) {
-		int members = hx_tracestate_members(head->fields[i].value);
+		int members = hx_trace_context_members(head->fields[i].value);
 
 		if (members < 0)
 			return false;
@@ -141,7 +141,7 @@ void hx_tracing_decided(struct hx_delivery *delivery, const struct hapax_answer 
 	if ((size_t)answer->outcome < HX_COUNT(decisions))
 		tracing->decision = decisions[answer->outcome];
 	if (answer->outcome == HAPAX_OUTCOME_REPLAY && is_kept(fields))
-		tracing->has_original = hx_traceparent_read(
+		tracing->has_original = hx_trace_context_read(
 			hx_bytes((const char *)fields.data + kept_name.size, HX_TRACEPARENT_SIZE),
 			&tracing->original);
 }
@@ -169,7 +169,7 @@ void hx_tracing_write(struct hx_delivery *delivery, struct hx_http1_writer *writ
 		memcpy(context.span_id, tracing->call_id, HX_SPAN_ID_SIZE);
 	else if (tracing->has_parent)
 		memcpy(context.span_id, tracing->parent_id, HX_SPAN_ID_SIZE);
-	hx_traceparent_write(&context, text);
+	hx_trace_context_write(&context, text);
 	hx_http1_write_field(writer, parent_name, hx_bytes(text, sizeof(text)));
 	tracing->sent_ns = hx_clock_mono_ns();
 }
@@ -203,7 +203,7 @@ void hx_tracing_keep(const struct hx_delivery *delivery, struct hapax_buf *field
 	if (!tracing->is_on || !tracing->is_sampled ||
 	    hx_buf_reserve(fields, kept_name.size + sizeof(text) + 2) != HAPAX_OK)
 		return;
-	hx_traceparent_write(&tracing->context, text);
+	hx_trace_context_write(&tracing->context, text);
 	(void)hx_buf_append(fields, kept_name.data, kept_name.size);
 	(void)hx_buf_append(fields, text, sizeof(text));
 	(void)hx_buf_append(fields, "\r\n", 2);

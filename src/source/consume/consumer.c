@@ -36,50 +36,50 @@ enum {
 	SCRATCH_SIZE_MAX = 128 * 1024 * 1024,
 };
 
-void hx_intakes_add(struct hx_intakes *list, struct hx_intake *intake)
+void hx_in_flight_list_add(struct hx_in_flight_list *list, struct hx_in_flight *in_flight)
 {
-	intake->next = NULL;
-	intake->back = list->last;
+	in_flight->next = NULL;
+	in_flight->back = list->last;
 	if (list->last != NULL)
-		list->last->next = intake;
+		list->last->next = in_flight;
 	else
-		list->first = intake;
-	list->last = intake;
+		list->first = in_flight;
+	list->last = in_flight;
 	list->count++;
 }
 
-void hx_intakes_add_first(struct hx_intakes *list, struct hx_intake *intake)
+void hx_in_flight_list_add_first(struct hx_in_flight_list *list, struct hx_in_flight *in_flight)
 {
-	intake->back = NULL;
-	intake->next = list->first;
+	in_flight->back = NULL;
+	in_flight->next = list->first;
 	if (list->first != NULL)
-		list->first->back = intake;
+		list->first->back = in_flight;
 	else
-		list->last = intake;
-	list->first = intake;
+		list->last = in_flight;
+	list->first = in_flight;
 	list->count++;
 }
 
-void hx_intakes_remove(struct hx_intakes *list, struct hx_intake *intake)
+void hx_in_flight_list_remove(struct hx_in_flight_list *list, struct hx_in_flight *in_flight)
 {
-	if (intake->back != NULL)
-		intake->back->next = intake->next;
+	if (in_flight->back != NULL)
+		in_flight->back->next = in_flight->next;
 	else
-		list->first = intake->next;
-	if (intake->next != NULL)
-		intake->next->back = intake->back;
+		list->first = in_flight->next;
+	if (in_flight->next != NULL)
+		in_flight->next->back = in_flight->back;
 	else
-		list->last = intake->back;
+		list->last = in_flight->back;
 	list->count--;
 }
 
-struct hx_intake *hx_intakes_take(struct hx_intakes *list)
+struct hx_in_flight *hx_in_flight_list_take(struct hx_in_flight_list *list)
 {
-	struct hx_intake *intake = list->first;
+	struct hx_in_flight *in_flight = list->first;
 
-	if (intake != NULL)
-		hx_intakes_remove(list, intake);
-	return intake;
+	if (in_flight != NULL)
+		hx_in_flight_list_remove(list, in_flight);
+	return in_flight;
 }
 
 enum hapax_status hx_consumer_init(
@@ -94,51 +94,52 @@ enum hapax_status hx_consumer_init(
 	secret[1] = hx_prng_next(&consumer->prng);
 	consumer->stats = (struct hapax_consumer_stats)HAPAX_CONSUMER_STATS_INIT;
 	hx_buf_init(&consumer->scratch, SCRATCH_SIZE_MAX);
-	consumer->intakes = hx_alloc_zero(count, sizeof(struct hx_intake));
+	consumer->in_flight_list = hx_alloc_zero(count, sizeof(struct hx_in_flight));
 	consumer->requests = hx_alloc_zero(batch, sizeof(struct hapax_request));
 	consumer->finishes = hx_alloc_zero(batch, sizeof(struct hapax_finish));
-	if (consumer->intakes == NULL || consumer->requests == NULL || consumer->finishes == NULL ||
-	    hx_lanes_init(&consumer->lanes, count, secret) != HAPAX_OK) {
+	if (consumer->in_flight_list == NULL || consumer->requests == NULL ||
+	    consumer->finishes == NULL ||
+	    hx_ordering_queues_init(&consumer->ordering_queues, count, secret) != HAPAX_OK) {
 		hx_consumer_done(consumer);
 		return hx_error_set(
 			err, HAPAX_ERR_NO_MEMORY, 0, "out of memory for %zu messages", count);
 	}
 	for (size_t i = 0; i < count; i++) {
-		struct hx_intake *intake = &consumer->intakes[i];
+		struct hx_in_flight *in_flight = &consumer->in_flight_list[i];
 
-		intake->consumer = consumer;
-		hx_envelope_init(&intake->envelope);
-		hx_buf_init(&intake->result_headers, HX_RESULT_HEADERS_SIZE_MAX);
-		hx_intakes_add(&consumer->spare, intake);
+		in_flight->consumer = consumer;
+		hx_envelope_init(&in_flight->envelope);
+		hx_buf_init(&in_flight->result_headers, HX_RESULT_HEADERS_SIZE_MAX);
+		hx_in_flight_list_add(&consumer->spare, in_flight);
 	}
 	return HAPAX_OK;
 }
 
 void hx_consumer_done(struct hx_consumer *consumer)
 {
-	size_t count = consumer->intakes == NULL ? 0 : consumer->options.prefetch;
+	size_t count = consumer->in_flight_list == NULL ? 0 : consumer->options.prefetch;
 
 	for (size_t i = 0; i < count; i++) {
-		struct hx_intake *intake = &consumer->intakes[i];
+		struct hx_in_flight *in_flight = &consumer->in_flight_list[i];
 
 		if (consumer->handler->ops->forget != NULL)
-			consumer->handler->ops->forget(consumer->handler, intake);
-		hx_envelope_done(&intake->envelope);
-		hx_buf_done(&intake->result_headers);
+			consumer->handler->ops->forget(consumer->handler, in_flight);
+		hx_envelope_done(&in_flight->envelope);
+		hx_buf_done(&in_flight->result_headers);
 	}
 	hx_warm_up_done(&consumer->warm_up);
-	hx_lanes_done(&consumer->lanes);
+	hx_ordering_queues_done(&consumer->ordering_queues);
 	hx_buf_done(&consumer->scratch);
-	hx_free(consumer->intakes);
+	hx_free(consumer->in_flight_list);
 	hx_free(consumer->requests);
 	hx_free(consumer->finishes);
-	consumer->intakes = NULL;
+	consumer->in_flight_list = NULL;
 	consumer->requests = NULL;
 	consumer->finishes = NULL;
 }
 
 void hx_consumer_tell(
-	struct hx_consumer *consumer, const struct hx_intake *intake,
+	struct hx_consumer *consumer, const struct hx_in_flight *in_flight,
 	struct hapax_consumer_event *event)
 {
 	if (consumer->options.told == NULL)
@@ -146,20 +147,20 @@ void hx_consumer_tell(
 	event->size = sizeof(*event);
 	if (event->why == NULL)
 		event->why = "";
-	if (intake != NULL) {
-		event->topic = intake->message->topic;
-		event->place = hapax_bytes_from_text(intake->place);
-		event->tenant = hx_bytes(intake->key.tenant, intake->key.tenant_size);
-		event->group = hx_bytes(intake->key.group, intake->key.group_size);
-		event->key = hx_bytes(intake->key.key, intake->key.key_size);
-		event->attempt = intake->attempt;
+	if (in_flight != NULL) {
+		event->topic = in_flight->message->topic;
+		event->place = hapax_bytes_from_text(in_flight->place);
+		event->tenant = hx_bytes(in_flight->key.tenant, in_flight->key.tenant_size);
+		event->group = hx_bytes(in_flight->key.group, in_flight->key.group_size);
+		event->key = hx_bytes(in_flight->key.key, in_flight->key.key_size);
+		event->attempt = in_flight->attempt;
 	}
 	/* Who has a route was read as an event. */
-	if (intake != NULL && intake->route != NULL) {
-		event->type = intake->envelope.type;
-		if (intake->envelope.is_cloudevent) {
-			event->id = intake->envelope.cloudevent.id;
-			event->source = intake->envelope.cloudevent.source;
+	if (in_flight != NULL && in_flight->route != NULL) {
+		event->type = in_flight->envelope.type;
+		if (in_flight->envelope.is_cloudevent) {
+			event->id = in_flight->envelope.cloudevent.id;
+			event->source = in_flight->envelope.cloudevent.source;
 		}
 	}
 	consumer->options.told(event, consumer->options.told_context);
@@ -180,7 +181,8 @@ static const struct hx_route *route_of(const struct hx_consumer *consumer, struc
 	return other;
 }
 
-static enum hx_intake_reason reason_of(enum hapax_status status, enum hx_intake_reason invalid)
+static enum hx_in_flight_reason reason_of(
+	enum hapax_status status, enum hx_in_flight_reason invalid)
 {
 	return status == HAPAX_ERR_LIMIT || status == HAPAX_ERR_NO_MEMORY ? HX_REASON_TOO_LARGE
 									  : invalid;
@@ -200,74 +202,76 @@ static void forget_key(struct hapax_key *key)
 	key->missing[0] = '\0';
 }
 
-static enum hx_intake_reason find_key(struct hx_intake *intake, struct hapax_error *err)
+static enum hx_in_flight_reason find_key(struct hx_in_flight *in_flight, struct hapax_error *err)
 {
-	struct hx_consumer *consumer = intake->consumer;
+	struct hx_consumer *consumer = in_flight->consumer;
 	struct hapax_bytes type;
 	enum hapax_status status;
 
-	if (intake->message->flags & HAPAX_MESSAGE_TOO_LARGE) {
+	if (in_flight->message->flags & HAPAX_MESSAGE_TOO_LARGE) {
 		(void)hx_error_set(
 			err, HAPAX_ERR_LIMIT, 0, "it is larger than the source takes (size_max)");
 		return HX_REASON_TOO_LARGE;
 	}
-	status = hx_envelope_read(&intake->envelope, intake->message, err);
+	status = hx_envelope_read(&in_flight->envelope, in_flight->message, err);
 	if (status != HAPAX_OK)
 		return reason_of(status, HX_REASON_MALFORMED);
-	type = intake->envelope.type;
-	intake->route = route_of(consumer, type);
-	if (intake->route == NULL) {
+	type = in_flight->envelope.type;
+	in_flight->route = route_of(consumer, type);
+	if (in_flight->route == NULL) {
 		(void)hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "no handler has the type '%.*s'",
 			(int)(type.size < 100 ? type.size : 100), (const char *)type.data);
 		return HX_REASON_NO_ROUTE;
 	}
 	status = hx_identity_make(
-		intake->route->identity, &intake->envelope, &consumer->scratch, &intake->key, err);
+		in_flight->route->identity, &in_flight->envelope, &consumer->scratch,
+		&in_flight->key, err);
 	return status == HAPAX_OK ? HX_REASON_NONE : reason_of(status, HX_REASON_NO_KEY);
 }
 
 /* Which event it is, and its key; or a reason why it cannot be run. */
-static void identify(struct hx_intake *intake)
+static void identify(struct hx_in_flight *in_flight)
 {
 	struct hapax_error err = {.message = ""};
 
-	forget_key(&intake->key);
-	intake->reason = find_key(intake, &err);
-	if (intake->reason != HX_REASON_NONE)
-		(void)snprintf(intake->reason_text, sizeof(intake->reason_text), "%s", err.message);
+	forget_key(&in_flight->key);
+	in_flight->reason = find_key(in_flight, &err);
+	if (in_flight->reason != HX_REASON_NONE)
+		(void)snprintf(
+			in_flight->reason_text, sizeof(in_flight->reason_text), "%s", err.message);
 }
 
 /* Of the messages of its topic that have the same part. */
-static uint64_t lane_of(const struct hx_intake *intake, struct hapax_bytes part)
+static uint64_t ordering_queue_of(const struct hx_in_flight *in_flight, struct hapax_bytes part)
 {
-	const uint64_t *secret = intake->consumer->lanes.secret;
-	struct hapax_bytes topic = intake->message->topic;
+	const uint64_t *secret = in_flight->consumer->ordering_queues.secret;
+	struct hapax_bytes topic = in_flight->message->topic;
 
 	return hx_siphash13(secret, topic.data, topic.size) ^
 		hx_siphash13(secret, part.data, part.size);
 }
 
 /* Which others it waits for. */
-static void choose_lane(struct hx_intake *intake)
+static void choose_lane(struct hx_in_flight *in_flight)
 {
-	const struct hapax_message *message = intake->message;
+	const struct hapax_message *message = in_flight->message;
 
 	/* What is of the past does not run, so it needs no order. */
-	intake->has_lane = !(message->flags & HAPAX_MESSAGE_WARM_UP);
-	if (!intake->has_lane)
+	in_flight->has_ordering_queue = !(message->flags & HAPAX_MESSAGE_WARM_UP);
+	if (!in_flight->has_ordering_queue)
 		return;
-	switch (intake->consumer->options.order) {
+	switch (in_flight->consumer->options.order) {
 	case HAPAX_ORDER_PARTITION:
-		intake->lane =
-			lane_of(intake, hx_bytes(&message->partition, sizeof(message->partition)));
+		in_flight->ordering_queue = ordering_queue_of(
+			in_flight, hx_bytes(&message->partition, sizeof(message->partition)));
 		return;
 	case HAPAX_ORDER_KEY:
-		intake->has_lane = message->key.size > 0;
-		if (intake->has_lane)
-			intake->lane = lane_of(intake, message->key);
+		in_flight->has_ordering_queue = message->key.size > 0;
+		if (in_flight->has_ordering_queue)
+			in_flight->ordering_queue = ordering_queue_of(in_flight, message->key);
 		return;
-	case HAPAX_ORDER_NONE: intake->has_lane = false; return;
+	case HAPAX_ORDER_NONE: in_flight->has_ordering_queue = false; return;
 	}
 }
 
@@ -282,13 +286,13 @@ static char *put(char *at, struct hapax_bytes bytes, size_t max)
 }
 
 /* TOPIC/PARTITION/OFFSET, as far as there are such. */
-static void write_place(struct hx_intake *intake)
+static void write_place(struct hx_in_flight *in_flight)
 {
-	const struct hapax_message *message = intake->message;
-	char *at = put(intake->place, message->topic, 250);
+	const struct hapax_message *message = in_flight->message;
+	char *at = put(in_flight->place, message->topic, 250);
 
 	static_assert(
-		sizeof(intake->place) >= 250 + 1 + HX_DECIMAL_SIZE + 1 + 40 + 1,
+		sizeof(in_flight->place) >= 250 + 1 + HX_DECIMAL_SIZE + 1 + 40 + 1,
 		"a place has room for its parts");
 	if (message->partition >= 0) {
 		*at++ = '/';
@@ -298,50 +302,50 @@ static void write_place(struct hx_intake *intake)
 		*at++ = '/';
 	at = put(at, message->place, 40);
 	*at = '\0';
-	intake->place_size = (size_t)(at - intake->place);
+	in_flight->place_size = (size_t)(at - in_flight->place);
 }
 
 /* What take_in() writes lies in twenty places, which have left the cache where thousands are in hand. */
-static void warm(const struct hx_intake *intake)
+static void warm(const struct hx_in_flight *in_flight)
 {
-	const char *envelope = (const char *)&intake->envelope;
+	const char *envelope = (const char *)&in_flight->envelope;
 
-	__builtin_prefetch(&intake->next, 1);
-	__builtin_prefetch(&intake->key.key_size, 1);
-	__builtin_prefetch(&intake->key.tenant_size, 1);
-	__builtin_prefetch(&intake->key.group_size, 1);
-	__builtin_prefetch(&intake->key.has_fingerprint, 1);
-	__builtin_prefetch(intake->key.missing, 1);
-	__builtin_prefetch(intake->place, 1);
-	__builtin_prefetch(&intake->run, 1);
+	__builtin_prefetch(&in_flight->next, 1);
+	__builtin_prefetch(&in_flight->key.key_size, 1);
+	__builtin_prefetch(&in_flight->key.tenant_size, 1);
+	__builtin_prefetch(&in_flight->key.group_size, 1);
+	__builtin_prefetch(&in_flight->key.has_fingerprint, 1);
+	__builtin_prefetch(in_flight->key.missing, 1);
+	__builtin_prefetch(in_flight->place, 1);
+	__builtin_prefetch(&in_flight->run, 1);
 	for (size_t at = 0; at <= offsetof(struct hx_envelope, fields); at += CACHE_LINE_SIZE)
 		__builtin_prefetch(envelope + at, 1);
 }
 
 static void take_in(struct hx_consumer *consumer, struct hapax_message *message)
 {
-	struct hx_intake *intake = hx_intakes_take(&consumer->spare);
+	struct hx_in_flight *in_flight = hx_in_flight_list_take(&consumer->spare);
 
 	if (consumer->spare.first != NULL)
 		warm(consumer->spare.first);
-	intake->message = message;
-	message->private_intake = intake;
-	intake->state = HX_INTAKE_QUEUED;
-	intake->route = NULL;
-	intake->is_tagged = false;
-	intake->has_answer = false;
-	intake->run = NULL;
-	intake->token = 0;
-	intake->attempt = 0;
-	intake->failures = 0;
-	intake->delays = 0;
+	in_flight->message = message;
+	message->private_in_flight = in_flight;
+	in_flight->state = HX_IN_FLIGHT_QUEUED;
+	in_flight->route = NULL;
+	in_flight->is_tagged = false;
+	in_flight->has_answer = false;
+	in_flight->run = NULL;
+	in_flight->token = 0;
+	in_flight->attempt = 0;
+	in_flight->failures = 0;
+	in_flight->delays = 0;
 	consumer->stats.received++;
 	consumer->queued++;
-	write_place(intake);
-	choose_lane(intake);
-	identify(intake);
-	if (hx_lanes_join(&consumer->lanes, intake))
-		hx_intakes_add(&consumer->ready, intake);
+	write_place(in_flight);
+	choose_lane(in_flight);
+	identify(in_flight);
+	if (hx_ordering_queues_join(&consumer->ordering_queues, in_flight))
+		hx_in_flight_list_add(&consumer->ready, in_flight);
 }
 
 /* While the store is away one message is enough, to ask whether it is back. */
@@ -354,7 +358,7 @@ static bool may_take(const struct hx_consumer *consumer)
 }
 
 /* True: something came. */
-static bool take(struct hx_consumer *consumer)
+static bool consumer_take(struct hx_consumer *consumer)
 {
 	size_t count = 0;
 
@@ -372,78 +376,80 @@ static bool take(struct hx_consumer *consumer)
 /* Waiting ones whose time has come. */
 static void revive(struct hx_consumer *consumer)
 {
-	struct hx_intake *next;
+	struct hx_in_flight *next;
 
-	for (struct hx_intake *intake = consumer->waiting.first; intake != NULL; intake = next) {
-		next = intake->next;
-		if (intake->message->flags & HAPAX_MESSAGE_REVOKED || consumer->is_stopping) {
-			hx_intakes_remove(&consumer->waiting, intake);
-			hx_settle_give_back(intake);
-		} else if (intake->due_ms <= consumer->now_ms) {
-			hx_intakes_remove(&consumer->waiting, intake);
-			intake->state = HX_INTAKE_QUEUED;
+	for (struct hx_in_flight *in_flight = consumer->waiting.first; in_flight != NULL;
+	     in_flight = next) {
+		next = in_flight->next;
+		if (in_flight->message->flags & HAPAX_MESSAGE_REVOKED || consumer->is_stopping) {
+			hx_in_flight_list_remove(&consumer->waiting, in_flight);
+			hx_settle_give_back(in_flight);
+		} else if (in_flight->due_ms <= consumer->now_ms) {
+			hx_in_flight_list_remove(&consumer->waiting, in_flight);
+			in_flight->state = HX_IN_FLIGHT_QUEUED;
 			consumer->queued++;
-			hx_intakes_add(&consumer->ready, intake);
+			hx_in_flight_list_add(&consumer->ready, in_flight);
 		}
 	}
 }
 
-void hx_consumer_start(struct hx_intake *intake)
+void hx_consumer_start(struct hx_in_flight *in_flight)
 {
-	struct hx_consumer *consumer = intake->consumer;
+	struct hx_consumer *consumer = in_flight->consumer;
 
-	intake->state = HX_INTAKE_RUNNING;
+	in_flight->state = HX_IN_FLIGHT_RUNNING;
 	consumer->running++;
 	/* Nobody else knows of it before it is handed over. */
-	atomic_store_explicit(&intake->call.is_fenced, false, memory_order_relaxed);
-	intake->position = -1;
+	atomic_store_explicit(&in_flight->call.is_fenced, false, memory_order_relaxed);
+	in_flight->position = -1;
 	if (consumer->options.flags & HAPAX_CONSUMER_TRANSACTIONS &&
 	    consumer->source->ops->position != NULL)
-		intake->position =
-			consumer->source->ops->position(consumer->source, intake->message);
-	consumer->handler->ops->start(consumer->handler, intake);
+		in_flight->position =
+			consumer->source->ops->position(consumer->source, in_flight->message);
+	consumer->handler->ops->start(consumer->handler, in_flight);
 }
 
 static void on_run(
-	struct hx_intake *intake, struct hapax_run *run, const struct hapax_answer *answer)
+	struct hx_in_flight *in_flight, struct hapax_run *run, const struct hapax_answer *answer)
 {
-	struct hx_consumer *consumer = intake->consumer;
+	struct hx_consumer *consumer = in_flight->consumer;
 
-	intake->run = run;
-	intake->token = answer->token;
-	intake->attempt = answer->attempt;
+	in_flight->run = run;
+	in_flight->token = answer->token;
+	in_flight->attempt = answer->attempt;
 	if (answer->flags & HAPAX_ANSWER_UNPROTECTED)
-		intake->attempt = intake->failures + 1;
+		in_flight->attempt = in_flight->failures + 1;
 	else
 		hx_settle_store_answered(consumer);
-	if (intake->key.kind == HAPAX_KEY_NONE) {
+	if (in_flight->key.kind == HAPAX_KEY_NONE) {
 		struct hapax_consumer_event event = {
-			.fact = HAPAX_FACT_UNPROTECTED, .why = intake->key.missing};
+			.fact = HAPAX_FACT_UNPROTECTED, .why = in_flight->key.missing};
 
-		hx_consumer_tell(consumer, intake, &event);
+		hx_consumer_tell(consumer, in_flight, &event);
 	}
-	hx_consumer_start(intake);
+	hx_consumer_start(in_flight);
 }
 
 static void on_step(
 	struct hapax_run *run, enum hapax_step step, const struct hapax_answer *answer,
 	void *context)
 {
-	struct hx_intake *intake = context;
-	struct hx_consumer *consumer = intake->consumer;
+	struct hx_in_flight *in_flight = context;
+	struct hx_consumer *consumer = in_flight->consumer;
 
 	switch (step) {
-	case HAPAX_STEP_RUN: on_run(intake, run, answer); return;
+	case HAPAX_STEP_RUN: on_run(in_flight, run, answer); return;
 	case HAPAX_STEP_OVERDUE:
 	case HAPAX_STEP_FENCED:
-		atomic_store(&intake->call.is_fenced, true);
-		if (intake->state == HX_INTAKE_RUNNING && consumer->handler->ops->stop != NULL)
-			consumer->handler->ops->stop(consumer->handler, intake);
+		atomic_store(&in_flight->call.is_fenced, true);
+		if (in_flight->state == HX_IN_FLIGHT_RUNNING &&
+		    consumer->handler->ops->stop != NULL)
+			consumer->handler->ops->stop(consumer->handler, in_flight);
 		return;
 	case HAPAX_STEP_END:
-		intake->run = NULL;
+		in_flight->run = NULL;
 		consumer->claimed--;
-		hx_settle_answer(intake, answer);
+		hx_settle_answer(in_flight, answer);
 		return;
 	case HAPAX_STEP_WAIT:
 	case HAPAX_STEP_LAPSED:
@@ -451,46 +457,46 @@ static void on_step(
 	}
 }
 
-static enum hapax_status append_place(struct hx_intake *intake)
+static enum hapax_status append_place(struct hx_in_flight *in_flight)
 {
 	static const char name[] = HX_PLACE_FIELD ": ";
-	struct hapax_buf *to = &intake->result_headers;
+	struct hapax_buf *to = &in_flight->result_headers;
 	enum hapax_status status = hx_buf_append(to, name, sizeof(name) - 1);
 
 	if (status == HAPAX_OK)
-		status = hx_buf_append(to, intake->place, intake->place_size);
+		status = hx_buf_append(to, in_flight->place, in_flight->place_size);
 	if (status == HAPAX_OK)
 		status = hx_buf_append(to, "\r\n", 2);
 	return status;
 }
 
-void hx_intake_keep_place(struct hx_intake *intake, struct hapax_result *result)
+void hx_in_flight_keep_place(struct hx_in_flight *in_flight, struct hapax_result *result)
 {
-	hx_buf_clear(&intake->result_headers);
+	hx_buf_clear(&in_flight->result_headers);
 	if (result->kind != HAPAX_RESULT_EXEC &&
-	    hx_buf_append(&intake->result_headers, result->headers.data, result->headers.size) ==
+	    hx_buf_append(&in_flight->result_headers, result->headers.data, result->headers.size) ==
 	            HAPAX_OK &&
-	    append_place(intake) == HAPAX_OK)
-		result->headers = hapax_buf_bytes(&intake->result_headers);
+	    append_place(in_flight) == HAPAX_OK)
+		result->headers = hapax_buf_bytes(&in_flight->result_headers);
 }
 
-void hx_intake_finish(
-	struct hx_intake *intake, enum hapax_run_outcome outcome, const struct hapax_result *result,
-	struct hapax_bytes error)
+void hx_in_flight_finish(
+	struct hx_in_flight *in_flight, enum hapax_run_outcome outcome,
+	const struct hapax_result *result, struct hapax_bytes error)
 {
-	struct hx_consumer *consumer = intake->consumer;
-	struct hapax_result *kept = &intake->result;
+	struct hx_consumer *consumer = in_flight->consumer;
+	struct hapax_result *kept = &in_flight->result;
 
-	assert(intake->state == HX_INTAKE_RUNNING);
+	assert(in_flight->state == HX_IN_FLIGHT_RUNNING);
 	*kept = (struct hapax_result){.kind = HAPAX_RESULT_NONE};
 	if (result != NULL)
 		*kept = *result;
-	hx_intake_keep_place(intake, kept);
-	intake->outcome = outcome;
-	intake->error = error;
-	intake->state = HX_INTAKE_FINISHING;
+	hx_in_flight_keep_place(in_flight, kept);
+	in_flight->outcome = outcome;
+	in_flight->error = error;
+	in_flight->state = HX_IN_FLIGHT_FINISHING;
 	consumer->running--;
-	hx_intakes_add(&consumer->finishing, intake);
+	hx_in_flight_list_add(&consumer->finishing, in_flight);
 	if (consumer->wake != NULL)
 		consumer->wake(consumer->wake_context);
 }
@@ -508,11 +514,11 @@ static size_t room(const struct hx_consumer *consumer)
 	return room < BATCH_MAX ? room : BATCH_MAX;
 }
 
-void hx_intake_request(
-	struct hx_intake *intake, const struct hapax_run_options *options,
+void hx_in_flight_request(
+	struct hx_in_flight *in_flight, const struct hapax_run_options *options,
 	struct hapax_request *request)
 {
-	const struct hapax_key *key = &intake->key;
+	const struct hapax_key *key = &in_flight->key;
 
 	*request = (struct hapax_request)HAPAX_REQUEST_INIT;
 	request->options = options;
@@ -523,21 +529,21 @@ void hx_intake_request(
 		request->fingerprint = key->fingerprint;
 }
 
-static void fill_request(struct hx_intake *intake, struct hapax_request *request)
+static void fill_request(struct hx_in_flight *in_flight, struct hapax_request *request)
 {
-	const struct hx_route *route = intake->route;
+	const struct hx_route *route = in_flight->route;
 
-	hx_intake_request(
-		intake, intake->key.kind == HAPAX_KEY_NONE ? &route->unprotected : &route->run,
-		request);
+	hx_in_flight_request(
+		in_flight,
+		in_flight->key.kind == HAPAX_KEY_NONE ? &route->unprotected : &route->run, request);
 	request->step = on_step;
-	request->context = intake;
+	request->context = in_flight;
 }
 
 /* What is ready may be of the past, which waits for a batch of its own. */
 static bool may_begin(struct hx_consumer *consumer, size_t left)
 {
-	const struct hx_intake *first = consumer->ready.first;
+	const struct hx_in_flight *first = consumer->ready.first;
 
 	if (left == 0 || first == NULL)
 		return false;
@@ -553,22 +559,22 @@ static bool begin(struct hx_consumer *consumer)
 	struct hapax_error err;
 
 	while (may_begin(consumer, left - count)) {
-		struct hx_intake *intake = hx_intakes_take(&consumer->ready);
+		struct hx_in_flight *in_flight = hx_in_flight_list_take(&consumer->ready);
 
 		consumer->queued--;
 		has_begun = true;
-		if (intake->message->flags & HAPAX_MESSAGE_REVOKED) {
-			hx_settle_give_back(intake);
-		} else if (intake->message->flags & HAPAX_MESSAGE_WARM_UP) {
-			hx_warm_up_add(intake);
-		} else if (intake->reason != HX_REASON_NONE) {
-			hx_settle_publish(intake);
-		} else if (intake->is_tagged) {
-			hx_tag_run(intake);
+		if (in_flight->message->flags & HAPAX_MESSAGE_REVOKED) {
+			hx_settle_give_back(in_flight);
+		} else if (in_flight->message->flags & HAPAX_MESSAGE_WARM_UP) {
+			hx_warm_up_add(in_flight);
+		} else if (in_flight->reason != HX_REASON_NONE) {
+			hx_settle_publish(in_flight);
+		} else if (in_flight->is_tagged) {
+			hx_tag_run(in_flight);
 			left--;
 		} else {
-			intake->state = HX_INTAKE_CLAIMING;
-			fill_request(intake, &consumer->requests[count++]);
+			in_flight->state = HX_IN_FLIGHT_CLAIMING;
+			fill_request(in_flight, &consumer->requests[count++]);
 		}
 	}
 	if (count == 0)
@@ -603,15 +609,15 @@ static bool finish(struct hx_consumer *consumer)
 	struct hapax_error err;
 
 	while (count < BATCH_MAX && consumer->finishing.count > 0) {
-		struct hx_intake *intake = hx_intakes_take(&consumer->finishing);
+		struct hx_in_flight *in_flight = hx_in_flight_list_take(&consumer->finishing);
 
-		if (intake->is_tagged) {
-			hx_tag_end(intake);
+		if (in_flight->is_tagged) {
+			hx_tag_end(in_flight);
 			has_ended = true;
 			continue;
 		}
 		consumer->finishes[count++] = (struct hapax_finish){
-			intake->run, intake->outcome, &intake->result, intake->error};
+			in_flight->run, in_flight->outcome, &in_flight->result, in_flight->error};
 	}
 	if (count == 0)
 		return has_ended;
@@ -627,10 +633,10 @@ static bool finish(struct hx_consumer *consumer)
 static void give_back_rest(struct hx_consumer *consumer)
 {
 	while (consumer->ready.count > 0) {
-		struct hx_intake *intake = hx_intakes_take(&consumer->ready);
+		struct hx_in_flight *in_flight = hx_in_flight_list_take(&consumer->ready);
 
 		consumer->queued--;
-		hx_settle_give_back(intake);
+		hx_settle_give_back(in_flight);
 	}
 }
 
@@ -643,7 +649,7 @@ static int64_t next_due(const struct hx_consumer *consumer)
 {
 	int64_t due = consumer->is_stopping ? consumer->stop_at_ms : INT64_MAX;
 
-	for (const struct hx_intake *at = consumer->waiting.first; at != NULL; at = at->next)
+	for (const struct hx_in_flight *at = consumer->waiting.first; at != NULL; at = at->next)
 		due = earlier(due, at->due_ms);
 	if (consumer->is_away && consumer->claimed == 0 &&
 	    consumer->away_until_ms > consumer->now_ms)
@@ -663,7 +669,7 @@ int64_t hx_consumer_turn(struct hx_consumer *consumer, int64_t now_ms)
 		due = earlier(due, hapax_processor_tick(consumer->processor));
 		if (handler->ops->turn != NULL)
 			handler->ops->turn(handler);
-		goes_on = take(consumer);
+		goes_on = consumer_take(consumer);
 		revive(consumer);
 		if (consumer->is_stopping)
 			give_back_rest(consumer);
@@ -696,13 +702,13 @@ void hx_consumer_hurry(struct hx_consumer *consumer)
 	if (consumer->source->ops->hurry != NULL)
 		consumer->source->ops->hurry(consumer->source);
 	for (size_t i = 0; i < consumer->options.prefetch; i++) {
-		struct hx_intake *intake = &consumer->intakes[i];
+		struct hx_in_flight *in_flight = &consumer->in_flight_list[i];
 
-		if (intake->state != HX_INTAKE_RUNNING)
+		if (in_flight->state != HX_IN_FLIGHT_RUNNING)
 			continue;
-		atomic_store(&intake->call.is_fenced, true);
+		atomic_store(&in_flight->call.is_fenced, true);
 		if (ops->stop != NULL)
-			ops->stop(consumer->handler, intake);
+			ops->stop(consumer->handler, in_flight);
 	}
 }
 

@@ -9,7 +9,7 @@
  *  (1) I4: ack is called for a message only after the processor said that its completion is
  *      stored, that it is done already, or after the broker took it as a dead letter.
  *  (2) Every message that next gave ends in exactly one ack or give_back.
- *  (3) Of messages in one lane only the first is claimed, run or tried again.
+ *  (3) Of messages in one ordering queue only the first is claimed, run or tried again.
  *  (4) What the store does not answer counts for nothing, and stops the taking of more.
  *
  * Threads: one at a time.
@@ -31,10 +31,10 @@
 #include "source/consume/ordering_queue.h"
 #include "source/consume/warm_up.h"
 
-/* A list of intakes, linked both ways. */
-struct hx_intakes {
-	struct hx_intake *first;
-	struct hx_intake *last;
+/* A list of messages, linked both ways. */
+struct hx_in_flight_list {
+	struct hx_in_flight *first;
+	struct hx_in_flight *last;
 	size_t count;
 };
 
@@ -53,13 +53,13 @@ struct hx_consumer {
 	void (*wake)(void *context);
 	void *wake_context;
 
-	struct hx_intake *intakes; /* all of them */
-	struct hx_lanes lanes;
-	struct hx_intakes spare;
-	struct hx_intakes ready;     /* QUEUED, the first of their lanes */
-	struct hx_intakes waiting;   /* WAITING */
-	struct hx_intakes finishing; /* to be finished in this turn */
-	size_t claimed;              /* CLAIMING, RUNNING, FINISHING; tagged ones, too */
+	struct hx_in_flight *in_flight_list; /* all of them */
+	struct hx_ordering_queues ordering_queues;
+	struct hx_in_flight_list spare;
+	struct hx_in_flight_list ready;     /* QUEUED, the first of their ordering queues */
+	struct hx_in_flight_list waiting;   /* WAITING */
+	struct hx_in_flight_list finishing; /* to be finished in this turn */
+	size_t claimed;                     /* CLAIMING, RUNNING, FINISHING; tagged ones, too */
 	size_t running;
 	size_t publishing;
 	size_t queued; /* QUEUED, whether first or not */
@@ -110,34 +110,35 @@ void hx_consumer_source_failed(struct hx_consumer *consumer, const char *text, i
 /* How many messages were taken and not acknowledged or given back. */
 size_t hx_consumer_in_hand(const struct hx_consumer *consumer);
 
-/* Tell whoever wants to know; intake may be NULL. For the files of the consumer. */
+/* Tell whoever wants to know; message may be NULL. For the files of the consumer. */
 void hx_consumer_tell(
-	struct hx_consumer *consumer, const struct hx_intake *intake,
+	struct hx_consumer *consumer, const struct hx_in_flight *in_flight,
 	struct hapax_consumer_event *event);
 
-/* Of intake lists. */
-void hx_intakes_add(struct hx_intakes *list, struct hx_intake *intake);
-void hx_intakes_add_first(struct hx_intakes *list, struct hx_intake *intake);
-void hx_intakes_remove(struct hx_intakes *list, struct hx_intake *intake);
-struct hx_intake *hx_intakes_take(struct hx_intakes *list);
+/* Of lists of messages. */
+void hx_in_flight_list_add(struct hx_in_flight_list *list, struct hx_in_flight *in_flight);
+void hx_in_flight_list_add_first(struct hx_in_flight_list *list, struct hx_in_flight *in_flight);
+void hx_in_flight_list_remove(struct hx_in_flight_list *list, struct hx_in_flight *in_flight);
+struct hx_in_flight *hx_in_flight_list_take(struct hx_in_flight_list *list);
 
 /* Its handler begins: it is RUNNING, and claimed counts it. */
-void hx_consumer_start(struct hx_intake *intake);
+void hx_consumer_start(struct hx_in_flight *in_flight);
 
-/* settle.c: what becomes of an intake, for consumer.c. */
-void hx_settle_answer(struct hx_intake *intake, const struct hapax_answer *answer);
-void hx_settle_ack(struct hx_intake *intake);
-void hx_settle_give_back(struct hx_intake *intake);
-void hx_settle_wait(struct hx_intake *intake, int64_t delay_ms);
-void hx_settle_hand_on(struct hx_intake *intake, enum hx_intake_reason reason, const char *why);
-void hx_settle_publish(struct hx_intake *intake);
+/* settle.c: what becomes of a message, for consumer.c. */
+void hx_settle_answer(struct hx_in_flight *in_flight, const struct hapax_answer *answer);
+void hx_settle_ack(struct hx_in_flight *in_flight);
+void hx_settle_give_back(struct hx_in_flight *in_flight);
+void hx_settle_wait(struct hx_in_flight *in_flight, int64_t delay_ms);
+void hx_settle_hand_on(
+	struct hx_in_flight *in_flight, enum hx_in_flight_reason reason, const char *why);
+void hx_settle_publish(struct hx_in_flight *in_flight);
 void hx_settle_store_answered(struct hx_consumer *consumer);
 void hx_settle_store_refused(struct hx_consumer *consumer, enum hapax_status status);
 
-/* The next delay of an intake, or of a store that is away: doubled each time, with jitter. */
+/* The next delay of a message, or of a store that is away: doubled each time, with jitter. */
 int64_t hx_consumer_delay_ms(struct hx_consumer *consumer, uint32_t delays);
 
 /* handover.c: headers of a message that is handed on, and where it goes. */
-void hx_handover_prepare(struct hx_intake *intake);
+void hx_handover_prepare(struct hx_in_flight *in_flight);
 
 #endif

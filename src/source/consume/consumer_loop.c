@@ -61,7 +61,7 @@ struct hapax_consumer {
 	struct hx_workers workers;
 	struct hx_http_handler http;
 	struct hx_command command;
-	struct hx_joints joints;
+	struct hx_tx_sessions tx_sessions;
 	bool has_core;
 	bool is_hurried;
 	bool has_run;
@@ -112,7 +112,8 @@ static int64_t on_begin(void *context, const char *topic, int32_t partition)
 	struct hapax_error err;
 	int64_t next = -1;
 
-	while (hx_joints_offset(&consumer->joints, topic, partition, &next, &err) != HAPAX_OK) {
+	while (hx_tx_sessions_offset(&consumer->tx_sessions, topic, partition, &next, &err) !=
+	       HAPAX_OK) {
 		hx_consumer_source_failed(&consumer->core, err.message, 0);
 		if (!rest(consumer, ASK_AGAIN_MS))
 			return -1;
@@ -328,14 +329,14 @@ static void free_routes(struct hx_consumer *core)
 }
 
 /* The consumer claims nothing for it: the transaction does. */
-static void put_inside(struct hx_route *route, struct hx_joints *joints)
+static void put_inside(struct hx_route *route, struct hx_tx_sessions *tx_sessions)
 {
 	route->inner = route->fn;
 	route->inner_context = route->context;
 	route->inner_run = route->run;
 	route->run.is_disabled = 1;
-	route->fn = hx_joint_run_work;
-	route->context = joints;
+	route->fn = hx_tx_session_run_work;
+	route->context = tx_sessions;
 }
 
 static enum hapax_status make_handler(struct hapax_consumer *consumer, struct hapax_error *err)
@@ -360,7 +361,7 @@ static enum hapax_status make_handler(struct hapax_consumer *consumer, struct ha
 	}
 	for (size_t i = 0; options->flags & HAPAX_CONSUMER_TRANSACTIONS && i < core->route_count;
 	     i++)
-		put_inside(&core->routes[i], &consumer->joints);
+		put_inside(&core->routes[i], &consumer->tx_sessions);
 	if (options->exec != NULL) {
 		consumer->command =
 			(struct hx_command){options->exec, options->run.max_run_ms, size_max};
@@ -446,8 +447,8 @@ enum hapax_status hapax_consumer_new(
 	if (status == HAPAX_OK)
 		status = make_core(consumer, store, err);
 	if (status == HAPAX_OK && consumer->core.options.flags & HAPAX_CONSUMER_TRANSACTIONS)
-		status = hx_joints_open(
-			&consumer->joints, store,
+		status = hx_tx_sessions_open(
+			&consumer->tx_sessions, store,
 			source->ops->position == NULL ? NULL : source->group, err);
 	if (status != HAPAX_OK) {
 		hapax_consumer_free(consumer);
@@ -456,7 +457,7 @@ enum hapax_status hapax_consumer_new(
 	consumer->core.source = source;
 	source->hooks = (struct hapax_source_hooks){
 		.wake = wake, .failed = on_source_failed, .context = consumer};
-	if (consumer->joints.group != NULL)
+	if (consumer->tx_sessions.group != NULL)
 		source->hooks.begin = on_begin;
 	*ret_consumer = consumer;
 	return HAPAX_OK;
@@ -477,10 +478,10 @@ void hapax_consumer_free(struct hapax_consumer *consumer)
 	if (consumer->has_core)
 		hx_consumer_done(core);
 	hx_workers_done(&consumer->workers);
-	hx_joints_close(&consumer->joints);
+	hx_tx_sessions_close(&consumer->tx_sessions);
 	if (consumer->http.base.ops != NULL) {
 		hx_http_handler_close(&consumer->http);
-		for (int i = 0; i < LAST_TURNS_MAX && consumer->http.client.line_count > 0; i++)
+		for (int i = 0; i < LAST_TURNS_MAX && consumer->http.client.link_count > 0; i++)
 			hx_reactor_turn(&consumer->reactor, 0);
 		hx_http_handler_done(&consumer->http);
 	}

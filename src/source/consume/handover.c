@@ -19,7 +19,7 @@
 #include "base/bytes.h"
 #include "source/consume/consumer.h"
 
-static const char *word_of(enum hx_intake_reason reason)
+static const char *word_of(enum hx_in_flight_reason reason)
 {
 	switch (reason) {
 	case HX_REASON_NONE: break;
@@ -37,11 +37,11 @@ static const char *word_of(enum hx_intake_reason reason)
 	return "unknown";
 }
 
-static void add(struct hx_intake *intake, const char *name, struct hapax_bytes value)
+static void add(struct hx_in_flight *in_flight, const char *name, struct hapax_bytes value)
 {
-	struct hapax_publication *publication = &intake->publication;
+	struct hapax_publication *publication = &in_flight->publication;
 
-	intake->headers[publication->header_count++] =
+	in_flight->headers[publication->header_count++] =
 		(struct hapax_field){hapax_bytes_from_text(name), value};
 }
 
@@ -51,56 +51,59 @@ static bool is_ours(struct hapax_bytes name)
 		(name.size > 16 && strncasecmp(name.data, "hapax-duplicate-", 16) == 0);
 }
 
-static void copy_headers(struct hx_intake *intake)
+static void copy_headers(struct hx_in_flight *in_flight)
 {
-	const struct hapax_message *message = intake->message;
-	struct hapax_publication *publication = &intake->publication;
+	const struct hapax_message *message = in_flight->message;
+	struct hapax_publication *publication = &in_flight->publication;
 
 	publication->header_count = 0;
 	for (size_t i = 0;
 	     i < message->header_count && publication->header_count < HX_ENVELOPE_HEADERS_MAX;
 	     i++) {
 		if (!is_ours(message->headers[i].name))
-			intake->headers[publication->header_count++] = message->headers[i];
+			in_flight->headers[publication->header_count++] = message->headers[i];
 	}
 }
 
 /* A place of its own, or the topic with a suffix. */
-static void choose_target(struct hx_intake *intake, const char *asked, const char *suffix)
+static void choose_target(struct hx_in_flight *in_flight, const char *asked, const char *suffix)
 {
-	struct hapax_bytes topic = intake->message->topic;
+	struct hapax_bytes topic = in_flight->message->topic;
 
 	if (asked[0] != '\0')
-		(void)snprintf(intake->target, sizeof(intake->target), "%s", asked);
+		(void)snprintf(in_flight->target, sizeof(in_flight->target), "%s", asked);
 	else
 		(void)snprintf(
-			intake->target, sizeof(intake->target), "%.*s%s",
+			in_flight->target, sizeof(in_flight->target), "%.*s%s",
 			(int)(topic.size < 256 ? topic.size : 256), (const char *)topic.data,
 			suffix);
 }
 
-void hx_handover_prepare(struct hx_intake *intake)
+void hx_handover_prepare(struct hx_in_flight *in_flight)
 {
-	const struct hx_consumer *consumer = intake->consumer;
-	struct hapax_bytes place = hapax_bytes_from_text(intake->place);
+	const struct hx_consumer *consumer = in_flight->consumer;
+	struct hapax_bytes place = hapax_bytes_from_text(in_flight->place);
 
-	copy_headers(intake);
-	intake->publication.message = intake->message;
-	intake->publication.headers = intake->headers;
-	intake->publication.target = intake->target;
-	if (intake->reason == HX_REASON_DUPLICATE) {
-		choose_target(intake, consumer->divert, ".duplicate");
-		add(intake, "hapax-duplicate-cause", hapax_bytes_from_text(intake->reason_text));
-		add(intake, "hapax-duplicate-place", place);
+	copy_headers(in_flight);
+	in_flight->publication.message = in_flight->message;
+	in_flight->publication.headers = in_flight->headers;
+	in_flight->publication.target = in_flight->target;
+	if (in_flight->reason == HX_REASON_DUPLICATE) {
+		choose_target(in_flight, consumer->divert, ".duplicate");
+		add(in_flight, "hapax-duplicate-cause",
+		    hapax_bytes_from_text(in_flight->reason_text));
+		add(in_flight, "hapax-duplicate-place", place);
 		return;
 	}
-	choose_target(intake, consumer->dead_letter, ".dead");
-	add(intake, "hapax-dead-reason", hapax_bytes_from_text(word_of(intake->reason)));
-	add(intake, "hapax-dead-error", hapax_bytes_from_text(intake->reason_text));
-	add(intake, "hapax-dead-place", place);
+	choose_target(in_flight, consumer->dead_letter, ".dead");
+	add(in_flight, "hapax-dead-reason", hapax_bytes_from_text(word_of(in_flight->reason)));
+	add(in_flight, "hapax-dead-error", hapax_bytes_from_text(in_flight->reason_text));
+	add(in_flight, "hapax-dead-place", place);
 	(void)snprintf(
-		intake->attempt_text, sizeof(intake->attempt_text), "%" PRIu32, intake->attempt);
-	add(intake, "hapax-dead-attempts", hapax_bytes_from_text(intake->attempt_text));
-	if (intake->key.key_size > 0)
-		add(intake, "hapax-dead-key", hx_bytes(intake->key.key, intake->key.key_size));
+		in_flight->attempt_text, sizeof(in_flight->attempt_text), "%" PRIu32,
+		in_flight->attempt);
+	add(in_flight, "hapax-dead-attempts", hapax_bytes_from_text(in_flight->attempt_text));
+	if (in_flight->key.key_size > 0)
+		add(in_flight, "hapax-dead-key",
+		    hx_bytes(in_flight->key.key, in_flight->key.key_size));
 }

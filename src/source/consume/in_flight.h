@@ -32,19 +32,19 @@ struct hx_consumer;
 struct hx_handler;
 struct hx_route;
 
-enum hx_intake_state {
-	HX_INTAKE_FREE = 0,
-	HX_INTAKE_QUEUED,
-	HX_INTAKE_CLAIMING,
-	HX_INTAKE_RUNNING,
-	HX_INTAKE_FINISHING,
-	HX_INTAKE_WAITING,
-	HX_INTAKE_PUBLISHING,
-	HX_INTAKE_MARKING, /* of the past: warm_up.h */
+enum hx_in_flight_state {
+	HX_IN_FLIGHT_FREE = 0,
+	HX_IN_FLIGHT_QUEUED,
+	HX_IN_FLIGHT_CLAIMING,
+	HX_IN_FLIGHT_RUNNING,
+	HX_IN_FLIGHT_FINISHING,
+	HX_IN_FLIGHT_WAITING,
+	HX_IN_FLIGHT_PUBLISHING,
+	HX_IN_FLIGHT_MARKING, /* of the past: warm_up.h */
 };
 
 /* Why a message is handed on instead of run. */
-enum hx_intake_reason {
+enum hx_in_flight_reason {
 	HX_REASON_NONE = 0,
 	HX_REASON_MALFORMED,  /* it is not the event that it says it is */
 	HX_REASON_TOO_LARGE,  /* it does not fit into what is given to one message */
@@ -58,31 +58,31 @@ enum hx_intake_reason {
 	HX_REASON_DUPLICATE,  /* it is done: diverted, not a dead letter */
 };
 
-enum { HX_PLACE_SIZE = 320, HX_INTAKE_HEADERS_MAX = HX_ENVELOPE_HEADERS_MAX + 12 };
+enum { HX_PLACE_SIZE = 320, HX_IN_FLIGHT_HEADERS_MAX = HX_ENVELOPE_HEADERS_MAX + 12 };
 
 /* Of the result: "Hapax-Place: TOPIC/PARTITION/OFFSET", behind the handler's own fields. */
 #define HX_PLACE_FIELD "Hapax-Place"
 
 /* What every message needs comes first: thousands of them are in hand. */
-struct hx_intake {
+struct hx_in_flight {
 	struct hx_consumer *consumer;
 	struct hapax_message *message;
-	enum hx_intake_state state;
-	enum hx_intake_reason reason; /* for which it is handed on */
+	enum hx_in_flight_state state;
+	enum hx_in_flight_reason reason; /* for which it is handed on */
 	const struct hx_route *route;
 	bool is_tagged;   /* a duplicate that is delivered as one; tag.h */
 	bool has_answer;  /* by a function in a transaction; tx_session.h */
 	int64_t position; /* up to where its partition is done when it is; -1: nobody asks */
 
-	/* Its line: messages that wait for each other; lane.h. */
-	bool has_lane;
-	uint64_t lane;
-	struct hx_intake *lane_next; /* of another lane in the same bucket */
-	struct hx_intake *behind;    /* the one that waits for this one */
-	struct hx_intake *last;      /* of the line, where this one is its first */
+	/* Its line: messages that wait for each other; ordering queue.h. */
+	bool has_ordering_queue;
+	uint64_t ordering_queue;
+	struct hx_in_flight *ordering_next; /* of another ordering queue in the same bucket */
+	struct hx_in_flight *behind;        /* the one that waits for this one */
+	struct hx_in_flight *last;          /* of the line, where this one is its first */
 
-	struct hx_intake *next; /* in one of the consumer's lists */
-	struct hx_intake *back;
+	struct hx_in_flight *next; /* in one of the consumer's lists */
+	struct hx_in_flight *back;
 
 	struct hapax_key key;
 	char place[HX_PLACE_SIZE]; /* topic, partition, offset; for people and causes */
@@ -123,7 +123,7 @@ struct hx_intake {
 
 	/* Handed on. */
 	struct hapax_publication publication;
-	struct hapax_field headers[HX_INTAKE_HEADERS_MAX];
+	struct hapax_field headers[HX_IN_FLIGHT_HEADERS_MAX];
 	char reason_text[HAPAX_ERROR_MESSAGE_SIZE];
 	char attempt_text[16];
 	char target[HX_PLACE_SIZE];
@@ -133,25 +133,25 @@ struct hx_intake {
  * Its work is about to begin, and has waited: is it still the one to do it? Threads: whoever
  * works on it.
  */
-static inline bool hx_intake_may_begin(const struct hx_intake *intake)
+static inline bool hx_in_flight_may_begin(const struct hx_in_flight *in_flight)
 {
-	return intake->run == NULL || hapax_run_may_begin(intake->run);
+	return in_flight->run == NULL || hapax_run_may_begin(in_flight->run);
 }
 
 /*
- * The work of an intake that is RUNNING has ended. result is borrowed until END and may be
+ * The work of a message that is RUNNING has ended. result is borrowed until END and may be
  * NULL; error too. Once.
  */
-void hx_intake_finish(
-	struct hx_intake *intake, enum hapax_run_outcome outcome, const struct hapax_result *result,
-	struct hapax_bytes error);
+void hx_in_flight_finish(
+	struct hx_in_flight *in_flight, enum hapax_run_outcome outcome,
+	const struct hapax_result *result, struct hapax_bytes error);
 
 /* What is asked of the processor for it. */
-void hx_intake_request(
-	struct hx_intake *intake, const struct hapax_run_options *options,
+void hx_in_flight_request(
+	struct hx_in_flight *in_flight, const struct hapax_run_options *options,
 	struct hapax_request *ret_request);
 
 /* Beside the result, where the message stands: that tells a later duplicate's cause. */
-void hx_intake_keep_place(struct hx_intake *intake, struct hapax_result *result);
+void hx_in_flight_keep_place(struct hx_in_flight *in_flight, struct hapax_result *result);
 
 #endif

@@ -9,81 +9,86 @@
 #include "base/alloc.h"
 #include "source/consume/in_flight.h"
 
-enum hapax_status hx_lanes_init(struct hx_lanes *lanes, size_t count, const uint64_t secret[2])
+enum hapax_status hx_ordering_queues_init(
+	struct hx_ordering_queues *ordering_queues, size_t count, const uint64_t secret[2])
 {
 	size_t size = 16;
 
 	while (size < count * 2)
 		size *= 2;
-	lanes->buckets = hx_alloc_zero(size, sizeof(struct hx_intake *));
-	lanes->mask = size - 1;
-	lanes->secret[0] = secret[0];
-	lanes->secret[1] = secret[1];
-	return lanes->buckets == NULL ? HAPAX_ERR_NO_MEMORY : HAPAX_OK;
+	ordering_queues->buckets = hx_alloc_zero(size, sizeof(struct hx_in_flight *));
+	ordering_queues->mask = size - 1;
+	ordering_queues->secret[0] = secret[0];
+	ordering_queues->secret[1] = secret[1];
+	return ordering_queues->buckets == NULL ? HAPAX_ERR_NO_MEMORY : HAPAX_OK;
 }
 
-void hx_lanes_done(struct hx_lanes *lanes)
+void hx_ordering_queues_done(struct hx_ordering_queues *ordering_queues)
 {
-	hx_free(lanes->buckets);
-	lanes->buckets = NULL;
+	hx_free(ordering_queues->buckets);
+	ordering_queues->buckets = NULL;
 }
 
-/* Where the pointer to the first of a lane stands, or to where it would stand. */
-static struct hx_intake **place_of(struct hx_lanes *lanes, uint64_t lane)
+/* Where the pointer to the first of an ordering queue stands, or to where it would stand. */
+static struct hx_in_flight **place_of(
+	struct hx_ordering_queues *ordering_queues, uint64_t ordering_queue)
 {
-	struct hx_intake **at = &lanes->buckets[lane & lanes->mask];
+	struct hx_in_flight **at =
+		&ordering_queues->buckets[ordering_queue & ordering_queues->mask];
 
-	while (*at != NULL && (*at)->lane != lane)
-		at = &(*at)->lane_next;
+	while (*at != NULL && (*at)->ordering_queue != ordering_queue)
+		at = &(*at)->ordering_next;
 	return at;
 }
 
-bool hx_lanes_join(struct hx_lanes *lanes, struct hx_intake *intake)
+bool hx_ordering_queues_join(
+	struct hx_ordering_queues *ordering_queues, struct hx_in_flight *in_flight)
 {
-	struct hx_intake **at;
+	struct hx_in_flight **at;
 
-	intake->behind = NULL;
-	intake->lane_next = NULL;
-	if (!intake->has_lane)
+	in_flight->behind = NULL;
+	in_flight->ordering_next = NULL;
+	if (!in_flight->has_ordering_queue)
 		return true;
-	at = place_of(lanes, intake->lane);
+	at = place_of(ordering_queues, in_flight->ordering_queue);
 	if (*at == NULL) {
-		*at = intake;
-		intake->last = intake;
+		*at = in_flight;
+		in_flight->last = in_flight;
 		return true;
 	}
-	(*at)->last->behind = intake;
-	(*at)->last = intake;
+	(*at)->last->behind = in_flight;
+	(*at)->last = in_flight;
 	return false;
 }
 
-struct hx_intake *hx_lanes_leave(struct hx_lanes *lanes, struct hx_intake *intake)
+struct hx_in_flight *hx_ordering_queues_leave(
+	struct hx_ordering_queues *ordering_queues, struct hx_in_flight *in_flight)
 {
-	struct hx_intake **at;
-	struct hx_intake *first;
+	struct hx_in_flight **at;
+	struct hx_in_flight *first;
 
-	if (!intake->has_lane)
+	if (!in_flight->has_ordering_queue)
 		return NULL;
-	at = place_of(lanes, intake->lane);
+	at = place_of(ordering_queues, in_flight->ordering_queue);
 	first = *at;
 	assert(first != NULL);
-	if (first != intake) {
-		struct hx_intake *before = first;
+	if (first != in_flight) {
+		struct hx_in_flight *before = first;
 
-		while (before->behind != intake)
+		while (before->behind != in_flight)
 			before = before->behind;
-		before->behind = intake->behind;
-		if (first->last == intake)
+		before->behind = in_flight->behind;
+		if (first->last == in_flight)
 			first->last = before;
 		return NULL;
 	}
-	if (intake->behind == NULL) {
-		*at = intake->lane_next;
+	if (in_flight->behind == NULL) {
+		*at = in_flight->ordering_next;
 		return NULL;
 	}
-	first = intake->behind;
-	first->lane_next = intake->lane_next;
-	first->last = intake->last;
+	first = in_flight->behind;
+	first->ordering_next = in_flight->ordering_next;
+	first->last = in_flight->last;
 	*at = first;
 	return first;
 }

@@ -18,35 +18,36 @@
 #include "wire/http1/http1_text.h"
 
 /* Out of the consumer's hands; who waited for it comes next. */
-static void let_go(struct hx_intake *intake)
+static void let_go(struct hx_in_flight *in_flight)
 {
-	struct hx_consumer *consumer = intake->consumer;
-	struct hx_intake *behind = hx_lanes_leave(&consumer->lanes, intake);
+	struct hx_consumer *consumer = in_flight->consumer;
+	struct hx_in_flight *behind =
+		hx_ordering_queues_leave(&consumer->ordering_queues, in_flight);
 
-	intake->message = NULL;
-	intake->state = HX_INTAKE_FREE;
+	in_flight->message = NULL;
+	in_flight->state = HX_IN_FLIGHT_FREE;
 	/* The one that was used last is warm: it comes first. */
-	hx_intakes_add_first(&consumer->spare, intake);
+	hx_in_flight_list_add_first(&consumer->spare, in_flight);
 	if (behind != NULL)
-		hx_intakes_add(&consumer->ready, behind);
+		hx_in_flight_list_add(&consumer->ready, behind);
 }
 
-void hx_settle_ack(struct hx_intake *intake)
+void hx_settle_ack(struct hx_in_flight *in_flight)
 {
-	struct hx_consumer *consumer = intake->consumer;
+	struct hx_consumer *consumer = in_flight->consumer;
 
 	consumer->stats.acknowledged++;
-	consumer->source->ops->ack(consumer->source, intake->message);
-	let_go(intake);
+	consumer->source->ops->ack(consumer->source, in_flight->message);
+	let_go(in_flight);
 }
 
-void hx_settle_give_back(struct hx_intake *intake)
+void hx_settle_give_back(struct hx_in_flight *in_flight)
 {
-	struct hx_consumer *consumer = intake->consumer;
+	struct hx_consumer *consumer = in_flight->consumer;
 
 	consumer->stats.given_back++;
-	consumer->source->ops->give_back(consumer->source, intake->message);
-	let_go(intake);
+	consumer->source->ops->give_back(consumer->source, in_flight->message);
+	let_go(in_flight);
 }
 
 int64_t hx_consumer_delay_ms(struct hx_consumer *consumer, uint32_t delays)
@@ -58,15 +59,15 @@ int64_t hx_consumer_delay_ms(struct hx_consumer *consumer, uint32_t delays)
 		hx_prng_next(&consumer->prng));
 }
 
-void hx_settle_wait(struct hx_intake *intake, int64_t delay_ms)
+void hx_settle_wait(struct hx_in_flight *in_flight, int64_t delay_ms)
 {
-	struct hx_consumer *consumer = intake->consumer;
+	struct hx_consumer *consumer = in_flight->consumer;
 
-	if (hx_add_i64(consumer->now_ms, delay_ms, &intake->due_ms))
-		intake->due_ms = INT64_MAX;
-	intake->delays++;
-	intake->state = HX_INTAKE_WAITING;
-	hx_intakes_add(&consumer->waiting, intake);
+	if (hx_add_i64(consumer->now_ms, delay_ms, &in_flight->due_ms))
+		in_flight->due_ms = INT64_MAX;
+	in_flight->delays++;
+	in_flight->state = HX_IN_FLIGHT_WAITING;
+	hx_in_flight_list_add(&consumer->waiting, in_flight);
 }
 
 void hx_settle_store_refused(struct hx_consumer *consumer, enum hapax_status status)
@@ -126,15 +127,15 @@ static struct hapax_bytes original_of(const struct hapax_result *result)
 }
 
 static enum hapax_duplicate_cause cause_of(
-	const struct hx_intake *intake, struct hapax_bytes original)
+	const struct hx_in_flight *in_flight, struct hapax_bytes original)
 {
-	const struct hapax_message *message = intake->message;
+	const struct hapax_message *message = in_flight->message;
 	bool has_places = message->place.size > 0 && original.size > 0;
 
 	/* Where places can be told, they are proof: what the broker delivers twice has one. */
-	if (has_places && hx_bytes_equal(original, hapax_bytes_from_text(intake->place)))
+	if (has_places && hx_bytes_equal(original, hapax_bytes_from_text(in_flight->place)))
 		return HAPAX_CAUSE_REREAD;
-	if (hx_envelope_header(&intake->envelope, "hapax-dead-reason").data != NULL)
+	if (hx_envelope_header(&in_flight->envelope, "hapax-dead-reason").data != NULL)
 		return HAPAX_CAUSE_DEAD_LETTER;
 	if (has_places)
 		return HAPAX_CAUSE_PRODUCER;
@@ -143,22 +144,23 @@ static enum hapax_duplicate_cause cause_of(
 	return original.size > 0 ? HAPAX_CAUSE_PRODUCER : HAPAX_CAUSE_OTHER_DOOR;
 }
 
-void hx_settle_hand_on(struct hx_intake *intake, enum hx_intake_reason reason, const char *why)
+void hx_settle_hand_on(
+	struct hx_in_flight *in_flight, enum hx_in_flight_reason reason, const char *why)
 {
-	intake->reason = reason;
-	intake->delays = 0;
-	(void)snprintf(intake->reason_text, sizeof(intake->reason_text), "%s", why);
-	hx_settle_publish(intake);
+	in_flight->reason = reason;
+	in_flight->delays = 0;
+	(void)snprintf(in_flight->reason_text, sizeof(in_flight->reason_text), "%s", why);
+	hx_settle_publish(in_flight);
 }
 
-static void duplicate(struct hx_intake *intake, const struct hapax_answer *answer)
+static void duplicate(struct hx_in_flight *in_flight, const struct hapax_answer *answer)
 {
-	struct hx_consumer *consumer = intake->consumer;
+	struct hx_consumer *consumer = in_flight->consumer;
 	struct hapax_bytes original = original_of(&answer->result);
 	struct hapax_consumer_event event = {
 		.fact = HAPAX_FACT_DUPLICATE,
 		.original = original,
-		.cause = cause_of(intake, original),
+		.cause = cause_of(in_flight, original),
 		.first_seen_ms = answer->first_seen_ms,
 		.token = answer->original_token,
 		.expires_ms = answer->expires_ms};
@@ -166,27 +168,27 @@ static void duplicate(struct hx_intake *intake, const struct hapax_answer *answe
 	/* It is done, and its failure is the result: the letter may not have been sent. */
 	if (answer->result.result_class == HAPAX_RESULT_DEFINITIVE &&
 	    !(answer->flags & HAPAX_ANSWER_MISMATCH)) {
-		hx_settle_hand_on(intake, HX_REASON_DEFINITIVE, "its handler refused it before");
+		hx_settle_hand_on(in_flight, HX_REASON_DEFINITIVE, "its handler refused it before");
 		return;
 	}
 	consumer->stats.duplicates[event.cause]++;
 	event.target = consumer->divert;
-	intake->attempt = answer->attempt;
-	hx_consumer_tell(consumer, intake, &event);
+	in_flight->attempt = answer->attempt;
+	hx_consumer_tell(consumer, in_flight, &event);
 	switch (consumer->options.on_duplicate) {
-	case HAPAX_ON_DUPLICATE_DROP: hx_settle_ack(intake); return;
+	case HAPAX_ON_DUPLICATE_DROP: hx_settle_ack(in_flight); return;
 	case HAPAX_ON_DUPLICATE_DIVERT:
 		hx_settle_hand_on(
-			intake, HX_REASON_DUPLICATE, hapax_duplicate_cause_name(event.cause));
+			in_flight, HX_REASON_DUPLICATE, hapax_duplicate_cause_name(event.cause));
 		return;
-	case HAPAX_ON_DUPLICATE_TAG: hx_tag_begin(intake, &event); return;
+	case HAPAX_ON_DUPLICATE_TAG: hx_tag_begin(in_flight, &event); return;
 	}
 }
 
 /* A run failed without success. */
-static void failed(struct hx_intake *intake, const struct hapax_answer *answer)
+static void failed(struct hx_in_flight *in_flight, const struct hapax_answer *answer)
 {
-	struct hx_consumer *consumer = intake->consumer;
+	struct hx_consumer *consumer = in_flight->consumer;
 	char why[HAPAX_ERROR_MESSAGE_SIZE];
 	struct hapax_consumer_event event = {.fact = HAPAX_FACT_RETRY, .why = why};
 
@@ -195,66 +197,66 @@ static void failed(struct hx_intake *intake, const struct hapax_answer *answer)
 		answer->error.size > 0 ? ": " : "",
 		(int)(answer->error.size < 200 ? answer->error.size : 200),
 		(const char *)answer->error.data);
-	intake->failures++;
-	if (intake->attempt >= consumer->options.attempts_max && consumer->dead_letter != NULL) {
-		hx_settle_hand_on(intake, HX_REASON_ATTEMPTS, why);
+	in_flight->failures++;
+	if (in_flight->attempt >= consumer->options.attempts_max && consumer->dead_letter != NULL) {
+		hx_settle_hand_on(in_flight, HX_REASON_ATTEMPTS, why);
 		return;
 	}
 	consumer->stats.retries++;
-	event.delay_ms = hx_consumer_delay_ms(consumer, intake->failures - 1);
-	hx_consumer_tell(consumer, intake, &event);
-	hx_settle_wait(intake, event.delay_ms);
+	event.delay_ms = hx_consumer_delay_ms(consumer, in_flight->failures - 1);
+	hx_consumer_tell(consumer, in_flight, &event);
+	hx_settle_wait(in_flight, event.delay_ms);
 }
 
-static void ran(struct hx_intake *intake, const struct hapax_answer *answer)
+static void ran(struct hx_in_flight *in_flight, const struct hapax_answer *answer)
 {
-	struct hx_consumer *consumer = intake->consumer;
+	struct hx_consumer *consumer = in_flight->consumer;
 	char why[HAPAX_ERROR_MESSAGE_SIZE];
 
 	consumer->stats.runs[answer->run_outcome]++;
 	switch (answer->run_outcome) {
-	case HAPAX_RUN_OK: hx_settle_ack(intake); return;
+	case HAPAX_RUN_OK: hx_settle_ack(in_flight); return;
 	case HAPAX_RUN_DEFINITIVE:
 		(void)snprintf(
 			why, sizeof(why), "%.*s",
-			(int)(intake->error.size < 200 ? intake->error.size : 200),
-			(const char *)intake->error.data);
+			(int)(in_flight->error.size < 200 ? in_flight->error.size : 200),
+			(const char *)in_flight->error.data);
 		hx_settle_hand_on(
-			intake, HX_REASON_DEFINITIVE,
+			in_flight, HX_REASON_DEFINITIVE,
 			why[0] != '\0' ? why : "its handler refused it");
 		return;
 	case HAPAX_RUN_TRANSIENT:
-	case HAPAX_RUN_AMBIGUOUS: failed(intake, answer); return;
+	case HAPAX_RUN_AMBIGUOUS: failed(in_flight, answer); return;
 	}
 }
 
 /* The outcome of a run is not known to be stored: the next claim finds out. */
-static void unstored(struct hx_intake *intake, const struct hapax_answer *answer)
+static void unstored(struct hx_in_flight *in_flight, const struct hapax_answer *answer)
 {
-	struct hx_consumer *consumer = intake->consumer;
+	struct hx_consumer *consumer = in_flight->consumer;
 
 	consumer->stats.unstored++;
 	if (answer->status != HAPAX_ERR_FENCED)
 		hx_settle_store_refused(consumer, answer->status);
-	hx_settle_wait(intake, hx_consumer_delay_ms(consumer, intake->delays));
+	hx_settle_wait(in_flight, hx_consumer_delay_ms(consumer, in_flight->delays));
 }
 
 /*
  * A message that nobody can run and that has nowhere to go stays with us, and is tried
  * again: a key may be resolved, a route be added at the next start.
  */
-static void keep_trying(struct hx_intake *intake)
+static void keep_trying(struct hx_in_flight *in_flight)
 {
-	struct hx_consumer *consumer = intake->consumer;
+	struct hx_consumer *consumer = in_flight->consumer;
 	struct hapax_consumer_event event = {
 		.fact = HAPAX_FACT_UNDELIVERED,
-		.why = intake->reason_text,
-		.delay_ms = hx_consumer_delay_ms(consumer, intake->delays)};
+		.why = in_flight->reason_text,
+		.delay_ms = hx_consumer_delay_ms(consumer, in_flight->delays)};
 
-	hx_consumer_tell(consumer, intake, &event);
-	if (intake->reason > HX_REASON_NO_ROUTE)
-		intake->reason = HX_REASON_NONE;
-	hx_settle_wait(intake, event.delay_ms);
+	hx_consumer_tell(consumer, in_flight, &event);
+	if (in_flight->reason > HX_REASON_NO_ROUTE)
+		in_flight->reason = HX_REASON_NONE;
+	hx_settle_wait(in_flight, event.delay_ms);
 }
 
 /*
@@ -262,14 +264,14 @@ static void keep_trying(struct hx_intake *intake)
  * lacks a right. The others go on. Nothing is handed on for it: a right that was taken away would
  * turn a whole topic into dead letters.
  */
-static void refused(struct hx_intake *intake)
+static void refused(struct hx_in_flight *in_flight)
 {
-	hx_settle_store_answered(intake->consumer);
-	intake->consumer->stats.refused++;
+	hx_settle_store_answered(in_flight->consumer);
+	in_flight->consumer->stats.refused++;
 	(void)snprintf(
-		intake->reason_text, sizeof(intake->reason_text),
+		in_flight->reason_text, sizeof(in_flight->reason_text),
 		"the store does not take its key: it is for another tenant, or its user lacks a right");
-	keep_trying(intake);
+	keep_trying(in_flight);
 }
 
 /*
@@ -278,75 +280,76 @@ static void refused(struct hx_intake *intake)
  * letter. Of any other nobody can tell, and it may be so of every key: nothing is
  * handed on for it, or a damaged store would turn a whole topic into dead letters.
  */
-static void damaged(struct hx_intake *intake, const struct hapax_answer *answer)
+static void damaged(struct hx_in_flight *in_flight, const struct hapax_answer *answer)
 {
-	struct hx_consumer *consumer = intake->consumer;
+	struct hx_consumer *consumer = in_flight->consumer;
 
 	hx_settle_store_answered(consumer);
 	if (answer->flags & HAPAX_ANSWER_UNREADABLE) {
 		consumer->stats.unreadable++;
 		hx_settle_hand_on(
-			intake, HX_REASON_UNREADABLE,
+			in_flight, HX_REASON_UNREADABLE,
 			"its key is done, but what is stored for it cannot be read: see hapax fsck");
 		return;
 	}
 	consumer->stats.refused++;
 	(void)snprintf(
-		intake->reason_text, sizeof(intake->reason_text),
+		in_flight->reason_text, sizeof(in_flight->reason_text),
 		"what is stored for its key cannot be read: see hapax fsck");
-	keep_trying(intake);
+	keep_trying(in_flight);
 }
 
-void hx_settle_answer(struct hx_intake *intake, const struct hapax_answer *answer)
+void hx_settle_answer(struct hx_in_flight *in_flight, const struct hapax_answer *answer)
 {
-	struct hx_consumer *consumer = intake->consumer;
-	bool was_joint = false;
+	struct hx_consumer *consumer = in_flight->consumer;
+	bool was_in_tx = false;
 
 	/* The claim was made in a transaction: what counts is what was answered there. */
-	if (intake->has_answer) {
-		intake->has_answer = false;
-		was_joint = true;
-		answer = &intake->answer;
+	if (in_flight->has_answer) {
+		in_flight->has_answer = false;
+		was_in_tx = true;
+		answer = &in_flight->answer;
 		/* An attempt whose transaction went, or that has no record, is known here alone. */
-		intake->attempt = answer->attempt > intake->failures + 1 ? answer->attempt
-									 : intake->failures + 1;
+		in_flight->attempt = answer->attempt > in_flight->failures + 1
+			? answer->attempt
+			: in_flight->failures + 1;
 	}
 	if (answer->status != HAPAX_OK) {
 		if (answer->outcome == HAPAX_OUTCOME_ACQUIRED) {
-			unstored(intake, answer);
+			unstored(in_flight, answer);
 			return;
 		}
 		if (answer->status == HAPAX_ERR_CORRUPT) {
-			damaged(intake, answer);
+			damaged(in_flight, answer);
 			return;
 		}
 		if (answer->status == HAPAX_ERR_INVALID) {
-			refused(intake);
+			refused(in_flight);
 			return;
 		}
 		hx_settle_store_refused(consumer, answer->status);
-		hx_settle_wait(intake, 0);
+		hx_settle_wait(in_flight, 0);
 		return;
 	}
 	/* A transaction was committed, whatever it protected. */
-	if (was_joint || !(answer->flags & HAPAX_ANSWER_UNPROTECTED))
+	if (was_in_tx || !(answer->flags & HAPAX_ANSWER_UNPROTECTED))
 		hx_settle_store_answered(consumer);
 	switch (answer->outcome) {
-	case HAPAX_OUTCOME_ACQUIRED: ran(intake, answer); return;
-	case HAPAX_OUTCOME_REPLAY: duplicate(intake, answer); return;
+	case HAPAX_OUTCOME_ACQUIRED: ran(in_flight, answer); return;
+	case HAPAX_OUTCOME_REPLAY: duplicate(in_flight, answer); return;
 	case HAPAX_OUTCOME_MISMATCH:
 		consumer->stats.mismatches++;
 		hx_settle_hand_on(
-			intake, HX_REASON_MISMATCH, "its key was seen with another payload");
+			in_flight, HX_REASON_MISMATCH, "its key was seen with another payload");
 		return;
 	case HAPAX_OUTCOME_PARKED:
 		consumer->stats.parked++;
-		hx_settle_hand_on(intake, HX_REASON_PARKED, "its key waits for a decision");
+		hx_settle_hand_on(in_flight, HX_REASON_PARKED, "its key waits for a decision");
 		return;
 	default:
 		/* Somebody else is at it, and may yet fail. */
 		consumer->stats.in_progress++;
-		hx_settle_wait(intake, hx_consumer_delay_ms(consumer, intake->delays));
+		hx_settle_wait(in_flight, hx_consumer_delay_ms(consumer, in_flight->delays));
 		return;
 	}
 }
@@ -354,66 +357,66 @@ void hx_settle_answer(struct hx_intake *intake, const struct hapax_answer *answe
 static void on_published(
 	struct hapax_publication *publication, enum hapax_status status, const char *why)
 {
-	struct hx_intake *intake = publication->context;
-	struct hx_consumer *consumer = intake->consumer;
-	bool is_dead = intake->reason != HX_REASON_DUPLICATE;
+	struct hx_in_flight *in_flight = publication->context;
+	struct hx_consumer *consumer = in_flight->consumer;
+	bool is_dead = in_flight->reason != HX_REASON_DUPLICATE;
 	struct hapax_consumer_event event = {
 		.fact = HAPAX_FACT_DEAD_LETTER,
-		.why = intake->reason_text,
-		.target = intake->target};
+		.why = in_flight->reason_text,
+		.target = in_flight->target};
 
 	consumer->publishing--;
 	if (status != HAPAX_OK) {
 		event.fact = HAPAX_FACT_UNDELIVERED;
 		event.why = why;
-		event.delay_ms = hx_consumer_delay_ms(consumer, intake->delays);
-		hx_consumer_tell(consumer, intake, &event);
-		hx_settle_wait(intake, event.delay_ms);
+		event.delay_ms = hx_consumer_delay_ms(consumer, in_flight->delays);
+		hx_consumer_tell(consumer, in_flight, &event);
+		hx_settle_wait(in_flight, event.delay_ms);
 		return;
 	}
 	if (is_dead) {
 		consumer->stats.dead_letters++;
-		hx_consumer_tell(consumer, intake, &event);
+		hx_consumer_tell(consumer, in_flight, &event);
 	} else {
 		consumer->stats.diverted++;
 	}
-	hx_settle_ack(intake);
+	hx_settle_ack(in_flight);
 }
 
 /* Trying again would keep all of it in memory, and change nothing. */
-static void refuse(struct hx_intake *intake)
+static void settle_refuse(struct hx_in_flight *in_flight)
 {
 	struct hapax_consumer_event event = {
-		.fact = HAPAX_FACT_UNDELIVERED, .why = intake->reason_text, .delay_ms = -1};
+		.fact = HAPAX_FACT_UNDELIVERED, .why = in_flight->reason_text, .delay_ms = -1};
 
-	hx_consumer_tell(intake->consumer, intake, &event);
-	hx_settle_give_back(intake);
+	hx_consumer_tell(in_flight->consumer, in_flight, &event);
+	hx_settle_give_back(in_flight);
 }
 
 /* A letter that nobody takes. */
-static void keep(struct hx_intake *intake)
+static void settle_keep(struct hx_in_flight *in_flight)
 {
 	/* A definitive failure is kept in the ledger, which is a record of it. */
-	if (intake->reason == HX_REASON_DEFINITIVE)
-		hx_settle_ack(intake);
-	else if (intake->message->flags & HAPAX_MESSAGE_TOO_LARGE)
-		refuse(intake);
+	if (in_flight->reason == HX_REASON_DEFINITIVE)
+		hx_settle_ack(in_flight);
+	else if (in_flight->message->flags & HAPAX_MESSAGE_TOO_LARGE)
+		settle_refuse(in_flight);
 	else
-		keep_trying(intake);
+		keep_trying(in_flight);
 }
 
-void hx_settle_publish(struct hx_intake *intake)
+void hx_settle_publish(struct hx_in_flight *in_flight)
 {
-	struct hx_consumer *consumer = intake->consumer;
+	struct hx_consumer *consumer = in_flight->consumer;
 
-	if (intake->reason != HX_REASON_DUPLICATE && consumer->dead_letter == NULL) {
-		keep(intake);
+	if (in_flight->reason != HX_REASON_DUPLICATE && consumer->dead_letter == NULL) {
+		settle_keep(in_flight);
 		return;
 	}
-	hx_handover_prepare(intake);
-	intake->publication.done = on_published;
-	intake->publication.context = intake;
-	intake->state = HX_INTAKE_PUBLISHING;
+	hx_handover_prepare(in_flight);
+	in_flight->publication.done = on_published;
+	in_flight->publication.context = in_flight;
+	in_flight->state = HX_IN_FLIGHT_PUBLISHING;
 	consumer->publishing++;
-	consumer->source->ops->publish(consumer->source, &intake->publication);
+	consumer->source->ops->publish(consumer->source, &in_flight->publication);
 }

@@ -14,15 +14,15 @@
 
 #include <hapax/source.h>
 
-struct hx_intake;
+struct hx_in_flight;
 
 /* The store says that it is done: of what, and why it came, stands in event. */
-void hx_tag_begin(struct hx_intake *intake, const struct hapax_consumer_event *event);
+void hx_tag_begin(struct hx_in_flight *in_flight, const struct hapax_consumer_event *event);
 
 /* Hand it to its handler, for the first time or again. */
-void hx_tag_run(struct hx_intake *intake);
+void hx_tag_run(struct hx_in_flight *in_flight);
 
 /* Its handler has ended. */
-void hx_tag_end(struct hx_intake *intake);
+void hx_tag_end(struct hx_in_flight *in_flight);
 
 #endif

@@ -27,28 +27,28 @@ bool hx_warm_up_has_room(struct hx_consumer *consumer)
 }
 
 /* What has no key, or is not protected by one, is in no store. */
-static bool is_kept(const struct hx_intake *intake)
+static bool is_kept(const struct hx_in_flight *in_flight)
 {
-	return intake->reason == HX_REASON_NONE && intake->key.kind != HAPAX_KEY_NONE &&
-		(!intake->route->run.is_disabled || intake->route->inner != NULL);
+	return in_flight->reason == HX_REASON_NONE && in_flight->key.kind != HAPAX_KEY_NONE &&
+		(!in_flight->route->run.is_disabled || in_flight->route->inner != NULL);
 }
 
-void hx_warm_up_add(struct hx_intake *intake)
+void hx_warm_up_add(struct hx_in_flight *in_flight)
 {
-	struct hx_warm_up *warm_up = &intake->consumer->warm_up;
-	const struct hapax_key *key = &intake->key;
+	struct hx_warm_up *warm_up = &in_flight->consumer->warm_up;
+	const struct hapax_key *key = &in_flight->key;
 
-	if (!is_kept(intake)) {
-		hx_settle_ack(intake);
+	if (!is_kept(in_flight)) {
+		hx_settle_ack(in_flight);
 		return;
 	}
-	intake->state = HX_INTAKE_MARKING;
+	in_flight->state = HX_IN_FLIGHT_MARKING;
 	warm_up->ops[warm_up->count++] = (struct hapax_op){
 		.type = HAPAX_OP_LOOKUP,
 		.tenant = hx_bytes(key->tenant, key->tenant_size),
 		.group = hx_bytes(key->group, key->group_size),
 		.key = hx_bytes(key->key, key->key_size),
-		.context = intake};
+		.context = in_flight};
 }
 
 /* Threads: the store's, perhaps. */
@@ -78,18 +78,18 @@ static void submit(struct hx_consumer *consumer, enum hx_warm_up_step step)
 /* It is over for op: the store has it, or has to be asked again. */
 static void settle(const struct hapax_op *op)
 {
-	struct hx_intake *intake = op->context;
-	struct hx_consumer *consumer = intake->consumer;
+	struct hx_in_flight *in_flight = op->context;
+	struct hx_consumer *consumer = in_flight->consumer;
 
 	if (op->status == HAPAX_OK) {
 		hx_settle_store_answered(consumer);
 		if (op->type == HAPAX_OP_CHECK && op->outcome == HAPAX_OUTCOME_ACQUIRED)
 			consumer->stats.warmed++;
-		hx_settle_ack(intake);
+		hx_settle_ack(in_flight);
 		return;
 	}
 	hx_settle_store_refused(consumer, op->status);
-	hx_settle_wait(intake, 0);
+	hx_settle_wait(in_flight, 0);
 }
 
 /* Those that the store does not know stay, and are to be marked. */
@@ -99,8 +99,8 @@ static void take_known(struct hx_warm_up *warm_up)
 
 	for (size_t i = 0; i < warm_up->count; i++) {
 		struct hapax_op op = warm_up->ops[i];
-		const struct hx_intake *intake = op.context;
-		const struct hapax_key *key = &intake->key;
+		const struct hx_in_flight *in_flight = op.context;
+		const struct hapax_key *key = &in_flight->key;
 
 		if (op.status != HAPAX_OK || op.outcome != HAPAX_OUTCOME_ABSENT) {
 			settle(&op);
@@ -111,7 +111,7 @@ static void take_known(struct hx_warm_up *warm_up)
 			.tenant = op.tenant,
 			.group = op.group,
 			.key = op.key,
-			.ttl_ms = intake->route->run.ttl_ms,
+			.ttl_ms = in_flight->route->run.ttl_ms,
 			.context = op.context};
 		if (key->has_fingerprint && !key->is_fingerprint)
 			warm_up->ops[count].fingerprint = key->fingerprint;

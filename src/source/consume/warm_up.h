@@ -21,7 +21,7 @@
 #include "base/thread.h"
 
 struct hx_consumer;
-struct hx_intake;
+struct hx_in_flight;
 
 enum hx_warm_up_step {
 	HX_WARM_UP_IDLE = 0,
@@ -30,7 +30,8 @@ enum hx_warm_up_step {
 };
 
 struct hx_warm_up {
-	struct hapax_op *ops; /* of the batch; the context of each is its intake. NULL: none yet */
+	struct hapax_op
+		*ops; /* of the batch; the context of each is its in_flight. NULL: none yet */
 	size_t count;
 	enum hx_warm_up_step step;
 	_Atomic bool is_answered;
@@ -43,8 +44,8 @@ void hx_warm_up_done(struct hx_warm_up *warm_up);
 /* Is there room for one more in the batch, and is it not at the store? */
 bool hx_warm_up_has_room(struct hx_consumer *consumer);
 
-/* An intake of the past, QUEUED no more: it is acknowledged when the store has it. */
-void hx_warm_up_add(struct hx_intake *intake);
+/* A message of the past, QUEUED no more: it is acknowledged when the store has it. */
+void hx_warm_up_add(struct hx_in_flight *in_flight);
 
 /* Send the batch, take up what the store answered. True: something was done. */
 bool hx_warm_up_turn(struct hx_consumer *consumer);

@@ -81,12 +81,12 @@ static bool add_number(struct variables *variables, const char *name, uint64_t n
 }
 
 /* HAPAX_DUPLICATE is there for all: ours may have come from somebody else's environment. */
-static bool describe_duplicate(struct variables *variables, const struct hx_intake *intake)
+static bool describe_duplicate(struct variables *variables, const struct hx_in_flight *in_flight)
 {
-	const struct hapax_duplicate *duplicate = &intake->duplicate;
+	const struct hapax_duplicate *duplicate = &in_flight->duplicate;
 	char first_seen[32];
 
-	if (!intake->is_tagged)
+	if (!in_flight->is_tagged)
 		return add(variables, "HAPAX_DUPLICATE", HX_BYTES_LIT(""));
 	if (!add(variables, "HAPAX_DUPLICATE",
 	         hapax_bytes_from_text(hapax_duplicate_cause_name(duplicate->cause))))
@@ -97,12 +97,12 @@ static bool describe_duplicate(struct variables *variables, const struct hx_inta
 	return true;
 }
 
-static void describe_message(struct variables *variables, const struct hx_intake *intake)
+static void describe_message(struct variables *variables, const struct hx_in_flight *in_flight)
 {
-	const struct hapax_message *message = intake->message;
-	const struct hx_envelope *envelope = &intake->envelope;
+	const struct hapax_message *message = in_flight->message;
+	const struct hx_envelope *envelope = &in_flight->envelope;
 
-	(void)add(variables, "HAPAX_KEY", hx_bytes(intake->key.key, intake->key.key_size));
+	(void)add(variables, "HAPAX_KEY", hx_bytes(in_flight->key.key, in_flight->key.key_size));
 	(void)add(variables, "HAPAX_TOPIC", message->topic);
 	if (message->partition >= 0)
 		(void)add_number(variables, "HAPAX_PARTITION", (uint64_t)message->partition);
@@ -143,7 +143,7 @@ static size_t describe_trace(
 }
 
 /* What decides comes first, as there is an end to the room. False: there is none even for that. */
-static bool describe(struct variables *variables, const struct hx_intake *intake)
+static bool describe(struct variables *variables, const struct hx_in_flight *in_flight)
 {
 	const char *empty[TRACES];
 	size_t empty_count;
@@ -151,12 +151,12 @@ static bool describe(struct variables *variables, const struct hx_intake *intake
 
 	hx_buf_init(&variables->text, VARIABLES_SIZE_MAX);
 	variables->count = 0;
-	if (!describe_duplicate(variables, intake) ||
-	    !add_number(variables, "HAPAX_TOKEN", intake->token) ||
-	    !add_number(variables, "HAPAX_ATTEMPT", intake->attempt))
+	if (!describe_duplicate(variables, in_flight) ||
+	    !add_number(variables, "HAPAX_TOKEN", in_flight->token) ||
+	    !add_number(variables, "HAPAX_ATTEMPT", in_flight->attempt))
 		return false;
-	describe_message(variables, intake);
-	empty_count = describe_trace(variables, &intake->envelope, empty);
+	describe_message(variables, in_flight);
+	empty_count = describe_trace(variables, &in_flight->envelope, empty);
 	for (; count < variables->count; count++)
 		variables->list[count] =
 			(const char *)variables->text.data + variables->offsets[count];
@@ -178,8 +178,8 @@ static enum hapax_status start(
 	if (failed == 0)
 		failed = hx_stream_pipe(out, HX_STREAM_READ_NOWAIT);
 	if (failed != 0) {
-		status = hx_error_set(
-			err, hx_status_from_errno(-failed), -failed, "no pipe was made");
+		status =
+			hx_error_set(err, hx_error_status_of(-failed), -failed, "no pipe was made");
 	} else {
 		plan.argv = command->argv;
 		plan.set = set;
@@ -302,7 +302,7 @@ static enum hapax_run_outcome judge(struct running *running)
 	if (running->size > running->size_max) {
 		work->result.kind = HAPAX_RESULT_BYTES;
 		work->result.omitted_bytes = running->size;
-		hx_buf_clear(&hx_intake_of_work(work)->call.body);
+		hx_buf_clear(&hx_workers_in_flight(work)->call.body);
 	}
 	return HAPAX_RUN_OK;
 }
@@ -310,10 +310,10 @@ static enum hapax_run_outcome judge(struct running *running)
 enum hapax_run_outcome hx_command_run_work(struct hapax_work *work, void *context)
 {
 	const struct hx_command *command = context;
-	const struct hx_intake *intake = hx_intake_of_work(work);
+	const struct hx_in_flight *in_flight = hx_workers_in_flight(work);
 	struct running running = {
 		.work = work,
-		.input = intake->envelope.event.data,
+		.input = in_flight->envelope.event.data,
 		.to = -1,
 		.from = -1,
 		.stop_at_ns = INT64_MAX,
@@ -324,7 +324,7 @@ enum hapax_run_outcome hx_command_run_work(struct hapax_work *work, void *contex
 	enum hapax_status status;
 
 	/* Without its mark it would take a duplicate for a first delivery. */
-	status = describe(&variables, intake)
+	status = describe(&variables, in_flight)
 		? start(&running, command, variables.list, &err)
 		: hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "out of memory for a command");
 	hx_buf_done(&variables.text);

@@ -26,11 +26,11 @@ struct made {
 	char time[32];
 };
 
-static void make(struct made *made, const struct hx_intake *intake)
+static void make(struct made *made, const struct hx_in_flight *in_flight)
 {
-	const struct hapax_message *message = intake->message;
-	struct hapax_bytes id = hx_bytes(intake->key.key, intake->key.key_size);
-	struct hapax_bytes type = intake->envelope.type;
+	const struct hapax_message *message = in_flight->message;
+	struct hapax_bytes id = hx_bytes(in_flight->key.key, in_flight->key.key_size);
+	struct hapax_bytes type = in_flight->envelope.type;
 	struct hapax_field *fields = made->fields;
 
 	(void)snprintf(
@@ -40,7 +40,7 @@ static void make(struct made *made, const struct hx_intake *intake)
 		(int)(message->topic.size < 256 ? message->topic.size : 256),
 		(const char *)message->topic.data);
 	if (id.size == 0)
-		id = hapax_bytes_from_text(intake->place);
+		id = hapax_bytes_from_text(in_flight->place);
 	if (type.size == 0)
 		type = HX_BYTES_LIT("dev.hapax.message");
 	fields[0] = (struct hapax_field){HX_BYTES_LIT("specversion"), HX_BYTES_LIT("1.0")};
@@ -58,15 +58,15 @@ static void make(struct made *made, const struct hx_intake *intake)
 
 /* What the event has, or what was made for it. */
 static const struct hapax_field *attributes_of(
-	const struct hx_intake *intake, struct made *made, size_t *ret_count)
+	const struct hx_in_flight *in_flight, struct made *made, size_t *ret_count)
 {
-	const struct hx_envelope *envelope = &intake->envelope;
+	const struct hx_envelope *envelope = &in_flight->envelope;
 
 	if (envelope->is_cloudevent) {
 		*ret_count = envelope->cloudevent.attribute_count;
 		return envelope->cloudevent.attributes;
 	}
-	make(made, intake);
+	make(made, in_flight);
 	*ret_count = made->count;
 	return made->fields;
 }
@@ -81,12 +81,12 @@ static bool has_attribute(const struct hapax_field *fields, size_t count, struct
 }
 
 /* A trace goes on: what the producer noted is a header of the request, too. */
-static void write_trace(const struct hx_intake *intake, struct hx_http1_writer *writer)
+static void write_trace(const struct hx_in_flight *in_flight, struct hx_http1_writer *writer)
 {
 	static const char *const names[] = {"traceparent", "tracestate", "baggage"};
 
 	for (size_t i = 0; i < HX_COUNT(names); i++) {
-		struct hapax_bytes value = hx_envelope_header(&intake->envelope, names[i]);
+		struct hapax_bytes value = hx_envelope_header(&in_flight->envelope, names[i]);
 		const unsigned char *at = value.data;
 		bool is_plain = value.size > 0 && value.size <= 8192;
 
@@ -115,25 +115,26 @@ static enum hapax_status write_attribute(
 	return status;
 }
 
-enum hapax_status hx_event_write_binary(
-	struct hx_intake *intake, struct hx_http1_writer *writer, struct hapax_bytes *ret_body)
+enum hapax_status hx_event_writer_binary(
+	struct hx_in_flight *in_flight, struct hx_http1_writer *writer,
+	struct hapax_bytes *ret_body)
 {
-	struct hx_envelope *envelope = &intake->envelope;
+	struct hx_envelope *envelope = &in_flight->envelope;
 	struct hapax_bytes content_type = envelope->content_type;
 	enum hapax_status status = HAPAX_OK;
 	const struct hapax_field *fields;
 	struct made made;
 	size_t count;
 
-	fields = attributes_of(intake, &made, &count);
+	fields = attributes_of(in_flight, &made, &count);
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
-		status = write_attribute(writer, &fields[i], &intake->document);
+		status = write_attribute(writer, &fields[i], &in_flight->document);
 	if (content_type.size == 0 && envelope->event.data_kind == HAPAX_DATA_JSON &&
 	    envelope->event.data.size > 0)
 		content_type = HX_BYTES_LIT("application/json");
 	if (content_type.size > 0)
 		hx_http1_write_field(writer, HX_BYTES_LIT("Content-Type"), content_type);
-	write_trace(intake, writer);
+	write_trace(in_flight, writer);
 	*ret_body = envelope->event.data;
 	return status;
 }
@@ -177,9 +178,9 @@ static enum hapax_status write_data(
 	return status == HAPAX_OK ? hx_buf_append(document, "\"", 1) : status;
 }
 
-static enum hapax_status write_object(struct hx_intake *intake, struct hapax_buf *document)
+static enum hapax_status write_object(struct hx_in_flight *in_flight, struct hapax_buf *document)
 {
-	const struct hx_envelope *envelope = &intake->envelope;
+	const struct hx_envelope *envelope = &in_flight->envelope;
 	const struct hapax_field *fields;
 	struct hx_json_write json;
 	char name[NAME_SIZE];
@@ -187,7 +188,7 @@ static enum hapax_status write_object(struct hx_intake *intake, struct hapax_buf
 	struct made made;
 	size_t count;
 
-	fields = attributes_of(intake, &made, &count);
+	fields = attributes_of(in_flight, &made, &count);
 	hx_json_write_init(&json, document);
 	hx_json_write_begin(&json, NULL, '{');
 	for (size_t i = 0; i < count; i++) {
@@ -204,20 +205,20 @@ static enum hapax_status write_object(struct hx_intake *intake, struct hapax_buf
 	return status == HAPAX_OK ? json.status : status;
 }
 
-enum hapax_status hx_event_write_structured(
-	struct hx_intake *intake, struct hx_http1_writer *writer, struct hapax_buf *document,
+enum hapax_status hx_event_writer_structured(
+	struct hx_in_flight *in_flight, struct hx_http1_writer *writer, struct hapax_buf *document,
 	struct hapax_bytes *ret_body)
 {
 	enum hapax_status status = HAPAX_OK;
 
 	hx_http1_write_field(
 		writer, HX_BYTES_LIT("Content-Type"), HX_BYTES_LIT("application/cloudevents+json"));
-	write_trace(intake, writer);
-	*ret_body = intake->envelope.is_cloudevent ? intake->envelope.cloudevent.text
-						   : hx_bytes(NULL, 0);
+	write_trace(in_flight, writer);
+	*ret_body = in_flight->envelope.is_cloudevent ? in_flight->envelope.cloudevent.text
+						      : hx_bytes(NULL, 0);
 	if (ret_body->size == 0) {
 		hx_buf_clear(document);
-		status = write_object(intake, document);
+		status = write_object(in_flight, document);
 		*ret_body = hapax_buf_bytes(document);
 	}
 	return status;

@@ -15,12 +15,13 @@
 #include "wire/http1/http1_write.h"
 
 /* Attributes as fields; *ret_body is the data, borrowed from the message. */
-enum hapax_status hx_event_write_binary(
-	struct hx_intake *intake, struct hx_http1_writer *writer, struct hapax_bytes *ret_body);
+enum hapax_status hx_event_writer_binary(
+	struct hx_in_flight *in_flight, struct hx_http1_writer *writer,
+	struct hapax_bytes *ret_body);
 
 /* One JSON object in document; *ret_body is borrowed from it, or from the message. */
-enum hapax_status hx_event_write_structured(
-	struct hx_intake *intake, struct hx_http1_writer *writer, struct hapax_buf *document,
+enum hapax_status hx_event_writer_structured(
+	struct hx_in_flight *in_flight, struct hx_http1_writer *writer, struct hapax_buf *document,
 	struct hapax_bytes *ret_body);
 
 #endif

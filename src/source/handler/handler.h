@@ -12,14 +12,14 @@
 struct hx_handler;
 
 struct hx_handler_ops {
-	/* Work on it; hx_intake_finish() ends it, perhaps before start returns. */
-	void (*start)(struct hx_handler *handler, struct hx_intake *intake);
+	/* Work on it; hx_in_flight_finish() ends it, perhaps before start returns. */
+	void (*start)(struct hx_handler *handler, struct hx_in_flight *in_flight);
 	/* Its work no longer counts, or takes too long: stop if that can be. NULL: it cannot. */
-	void (*stop)(struct hx_handler *handler, struct hx_intake *intake);
+	void (*stop)(struct hx_handler *handler, struct hx_in_flight *in_flight);
 	/* Take up what ended on other threads. NULL: nothing ends there. */
 	void (*turn)(struct hx_handler *handler);
-	/* What an intake holds for it, when the intake is freed. NULL: nothing. */
-	void (*forget)(struct hx_handler *handler, struct hx_intake *intake);
+	/* What a message holds for it, when the message is freed. NULL: nothing. */
+	void (*forget)(struct hx_handler *handler, struct hx_in_flight *in_flight);
 };
 
 struct hx_handler {

@@ -20,10 +20,10 @@
 
 enum { REQUEST_SIZE_MAX = 256 * 1024, BODY_SIZE_MAX = 64 * 1024 * 1024 };
 
-static void fail(struct hx_intake *intake, enum hapax_run_outcome outcome, const char *why)
+static void fail(struct hx_in_flight *in_flight, enum hapax_run_outcome outcome, const char *why)
 {
-	(void)snprintf(intake->error_text, sizeof(intake->error_text), "%s", why);
-	hx_intake_finish(intake, outcome, NULL, hapax_bytes_from_text(intake->error_text));
+	(void)snprintf(in_flight->error_text, sizeof(in_flight->error_text), "%s", why);
+	hx_in_flight_finish(in_flight, outcome, NULL, hapax_bytes_from_text(in_flight->error_text));
 }
 
 /* The service's own fields; not those of the connection, nor for one client only. */
@@ -38,17 +38,17 @@ static bool is_kept(const struct hx_http1_head *head, struct hapax_bytes name)
 
 static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
 {
-	struct hx_intake *intake = call->context;
+	struct hx_in_flight *in_flight = call->context;
 
-	intake->status = head->status;
+	in_flight->status = head->status;
 	/* The request is sent: its memory holds the fields of the response from here on. */
-	hx_buf_clear(&intake->fields);
+	hx_buf_clear(&in_flight->fields);
 	for (size_t i = 0; i < head->field_count; i++) {
 		const struct hapax_field *field = &head->fields[i];
 
 		if (is_kept(head, field->name))
 			(void)hx_buf_printf(
-				&intake->fields, "%.*s: %.*s\r\n", (int)field->name.size,
+				&in_flight->fields, "%.*s: %.*s\r\n", (int)field->name.size,
 				(const char *)field->name.data, (int)field->value.size,
 				(const char *)field->value.data);
 	}
@@ -56,58 +56,60 @@ static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
 
 static void on_data(struct hx_http_call *call, struct hapax_bytes data)
 {
-	struct hx_intake *intake = call->context;
+	struct hx_in_flight *in_flight = call->context;
 	const struct hx_http_handler *handler =
-		(const struct hx_http_handler *)intake->http_handler;
+		(const struct hx_http_handler *)in_flight->http_handler;
 
-	intake->body_size += data.size;
-	if (intake->body_size > handler->result_size_max ||
-	    hx_buf_append(&intake->response, data.data, data.size) != HAPAX_OK)
-		hx_buf_done(&intake->response);
+	in_flight->body_size += data.size;
+	if (in_flight->body_size > handler->result_size_max ||
+	    hx_buf_append(&in_flight->response, data.data, data.size) != HAPAX_OK)
+		hx_buf_done(&in_flight->response);
 }
 
-static void end_complete(struct hx_intake *intake)
+static void end_complete(struct hx_in_flight *in_flight)
 {
 	enum hapax_run_outcome outcome =
-		hx_http_status_outcome(HX_HTTP_STATUS_OF_EVENT, NULL, intake->status);
+		hx_http_status_outcome(HX_HTTP_STATUS_OF_EVENT, NULL, in_flight->status);
 	struct hapax_result result = {.kind = HAPAX_RESULT_HTTP};
 	char why[64];
 
-	(void)snprintf(why, sizeof(why), "the service answered with status %u", intake->status);
+	(void)snprintf(why, sizeof(why), "the service answered with status %u", in_flight->status);
 	if (outcome == HAPAX_RUN_TRANSIENT) {
-		fail(intake, outcome, why);
+		fail(in_flight, outcome, why);
 		return;
 	}
-	result.status = (int32_t)intake->status;
-	result.headers = hapax_buf_bytes(&intake->fields);
-	result.body = hapax_buf_bytes(&intake->response);
-	if (intake->response.size != intake->body_size) {
-		result.omitted_bytes = intake->body_size;
+	result.status = (int32_t)in_flight->status;
+	result.headers = hapax_buf_bytes(&in_flight->fields);
+	result.body = hapax_buf_bytes(&in_flight->response);
+	if (in_flight->response.size != in_flight->body_size) {
+		result.omitted_bytes = in_flight->body_size;
 		result.body = hx_bytes(NULL, 0);
 	}
 	(void)snprintf(
-		intake->error_text, sizeof(intake->error_text), "%s",
+		in_flight->error_text, sizeof(in_flight->error_text), "%s",
 		outcome == HAPAX_RUN_DEFINITIVE ? why : "");
-	hx_intake_finish(intake, outcome, &result, hapax_bytes_from_text(intake->error_text));
+	hx_in_flight_finish(
+		in_flight, outcome, &result, hapax_bytes_from_text(in_flight->error_text));
 }
 
 static void on_end(
 	struct hx_http_call *call, enum hx_http_call_end how, const struct hapax_error *err)
 {
-	struct hx_intake *intake = call->context;
+	struct hx_in_flight *in_flight = call->context;
 
 	if (how == HX_HTTP_CALL_COMPLETE)
-		end_complete(intake);
+		end_complete(in_flight);
 	else
-		fail(intake, how == HX_HTTP_CALL_UNSENT ? HAPAX_RUN_TRANSIENT : HAPAX_RUN_AMBIGUOUS,
+		fail(in_flight,
+		     how == HX_HTTP_CALL_UNSENT ? HAPAX_RUN_TRANSIENT : HAPAX_RUN_AMBIGUOUS,
 		     err->message);
 }
 
 static bool may_send(struct hx_http_call *call)
 {
-	const struct hx_intake *intake = call->context;
+	const struct hx_in_flight *in_flight = call->context;
 
-	return hx_intake_may_begin(intake);
+	return hx_in_flight_may_begin(in_flight);
 }
 
 static const struct hx_http_call_ops call_ops = {
@@ -117,22 +119,22 @@ static const struct hx_http_call_ops call_ops = {
 	.on_end = on_end,
 };
 
-/* Once in the life of an intake. */
-static enum hapax_status prepare(struct hx_http_handler *handler, struct hx_intake *intake)
+/* Once in the life of an in_flight. */
+static enum hapax_status prepare(struct hx_http_handler *handler, struct hx_in_flight *in_flight)
 {
 	enum hapax_status status;
 
-	if (intake->has_http)
+	if (in_flight->has_http)
 		return HAPAX_OK;
-	status = hx_http_call_init(&intake->http, handler->reactor, &call_ops, intake);
+	status = hx_http_call_init(&in_flight->http, handler->reactor, &call_ops, in_flight);
 	if (status != HAPAX_OK)
 		return status;
-	hx_buf_init(&intake->request, REQUEST_SIZE_MAX);
-	hx_buf_init(&intake->document, BODY_SIZE_MAX);
-	hx_buf_init(&intake->fields, HX_RESULT_HEADERS_SIZE_MAX / 2);
-	hx_buf_init(&intake->response, HX_RESULT_SIZE_LIMIT);
-	intake->http_handler = &handler->base;
-	intake->has_http = true;
+	hx_buf_init(&in_flight->request, REQUEST_SIZE_MAX);
+	hx_buf_init(&in_flight->document, BODY_SIZE_MAX);
+	hx_buf_init(&in_flight->fields, HX_RESULT_HEADERS_SIZE_MAX / 2);
+	hx_buf_init(&in_flight->response, HX_RESULT_SIZE_LIMIT);
+	in_flight->http_handler = &handler->base;
+	in_flight->has_http = true;
 	return HAPAX_OK;
 }
 
@@ -153,78 +155,81 @@ static void write_tag(struct hx_http1_writer *writer, const struct hapax_duplica
 }
 
 static enum hapax_status write_request(
-	const struct hx_http_handler *handler, struct hx_intake *intake, struct hapax_error *err)
+	const struct hx_http_handler *handler, struct hx_in_flight *in_flight,
+	struct hapax_error *err)
 {
 	struct hx_http1_writer writer;
 	enum hapax_status status;
 
-	hx_buf_clear(&intake->request);
+	hx_buf_clear(&in_flight->request);
 	hx_http1_write_request(
-		&writer, &intake->request, HX_BYTES_LIT("POST"),
+		&writer, &in_flight->request, HX_BYTES_LIT("POST"),
 		hapax_bytes_from_text(handler->path));
 	hx_http1_write_field(
 		&writer, HX_BYTES_LIT("Host"), hapax_bytes_from_text(handler->authority));
 	status = handler->form == HAPAX_FORM_STRUCTURED
-		? hx_event_write_structured(intake, &writer, &intake->document, &intake->http.body)
-		: hx_event_write_binary(intake, &writer, &intake->http.body);
+		? hx_event_writer_structured(
+			  in_flight, &writer, &in_flight->document, &in_flight->http.body)
+		: hx_event_writer_binary(in_flight, &writer, &in_flight->http.body);
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "the event did not fit into a request");
 	hx_http1_write_field(&writer, HX_BYTES_LIT("User-Agent"), HX_BYTES_LIT("hapax"));
-	if (intake->token != 0) {
-		hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Token"), intake->token);
-		hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Attempt"), intake->attempt);
+	if (in_flight->token != 0) {
+		hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Token"), in_flight->token);
+		hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Attempt"), in_flight->attempt);
 	}
-	if (intake->is_tagged)
-		write_tag(&writer, &intake->duplicate);
-	hx_http1_write_length(&writer, intake->http.body.size);
+	if (in_flight->is_tagged)
+		write_tag(&writer, &in_flight->duplicate);
+	hx_http1_write_length(&writer, in_flight->http.body.size);
 	return hx_http1_write_end(&writer, err);
 }
 
-static void start(struct hx_handler *base, struct hx_intake *intake)
+static void start(struct hx_handler *base, struct hx_in_flight *in_flight)
 {
 	struct hx_http_handler *handler = (struct hx_http_handler *)base;
 	struct hapax_error err = {.message = "out of memory"};
-	enum hapax_status status = prepare(handler, intake);
+	enum hapax_status status = prepare(handler, in_flight);
 	int64_t deadline_ns = INT64_MAX;
 
 	if (status == HAPAX_OK)
-		status = write_request(handler, intake, &err);
+		status = write_request(handler, in_flight, &err);
 	if (status == HAPAX_OK) {
-		intake->status = 0;
-		intake->body_size = 0;
-		hx_buf_clear(&intake->response);
-		intake->http.head = hapax_buf_bytes(&intake->request);
-		intake->http.file = NULL;
+		in_flight->status = 0;
+		in_flight->body_size = 0;
+		hx_buf_clear(&in_flight->response);
+		in_flight->http.head = hapax_buf_bytes(&in_flight->request);
+		in_flight->http.file = NULL;
 		if (handler->max_run_ms < INT64_MAX / HX_NS_PER_MS / 2)
 			deadline_ns = hx_reactor_now_ns(handler->reactor) +
 				handler->max_run_ms * HX_NS_PER_MS;
-		status = hx_http_call_begin(&intake->http, &handler->client, deadline_ns, &err);
+		status = hx_http_call_begin(&in_flight->http, &handler->client, deadline_ns, &err);
 	}
 	if (status != HAPAX_OK)
-		fail(intake, HAPAX_RUN_TRANSIENT, err.message);
+		fail(in_flight, HAPAX_RUN_TRANSIENT, err.message);
 }
 
 /* Its time is up. */
-static void stop(struct hx_handler *base, struct hx_intake *intake)
+static void stop(struct hx_handler *base, struct hx_in_flight *in_flight)
 {
 	struct hx_http_handler *handler = (struct hx_http_handler *)base;
 
-	intake->http.deadline_ns = hx_reactor_now_ns(handler->reactor);
-	hx_timer_set(&handler->reactor->timers, &intake->http.timer, intake->http.deadline_ns);
+	in_flight->http.deadline_ns = hx_reactor_now_ns(handler->reactor);
+	hx_timer_set(
+		&handler->reactor->timers, &in_flight->http.timer, in_flight->http.deadline_ns);
 }
 
-static void forget(struct hx_handler *base, struct hx_intake *intake)
+static void forget(struct hx_handler *base, struct hx_in_flight *in_flight)
 {
 	struct hx_http_handler *handler = (struct hx_http_handler *)base;
 
-	if (!intake->has_http)
+	if (!in_flight->has_http)
 		return;
-	hx_http_call_done(&intake->http, handler->reactor);
-	hx_buf_done(&intake->request);
-	hx_buf_done(&intake->document);
-	hx_buf_done(&intake->fields);
-	hx_buf_done(&intake->response);
-	intake->has_http = false;
+	hx_http_call_done(&in_flight->http, handler->reactor);
+	hx_buf_done(&in_flight->request);
+	hx_buf_done(&in_flight->document);
+	hx_buf_done(&in_flight->fields);
+	hx_buf_done(&in_flight->response);
+	in_flight->has_http = false;
 }
 
 static const struct hx_handler_ops ops = {.start = start, .stop = stop, .forget = forget};

@@ -5,31 +5,31 @@
 #include "base/error.h"
 #include "source/handler/tx_session.h"
 
-enum hapax_status hx_joints_open(
-	struct hx_joints *joints, const struct hapax_store *store, const char *group,
+enum hapax_status hx_tx_sessions_open(
+	struct hx_tx_sessions *tx_sessions, const struct hapax_store *store, const char *group,
 	struct hapax_error *err)
 {
-	(void)joints, (void)store, (void)group;
+	(void)tx_sessions, (void)store, (void)group;
 	return hx_error_set(
 		err, HAPAX_ERR_UNSUPPORTED, 0,
 		"transactions need PostgreSQL, which was not built in: build with -Dpostgres=enabled");
 }
 
-void hx_joints_close(struct hx_joints *joints)
+void hx_tx_sessions_close(struct hx_tx_sessions *tx_sessions)
 {
-	(void)joints;
+	(void)tx_sessions;
 }
 
-enum hapax_run_outcome hx_joint_run_work(struct hapax_work *work, void *context)
+enum hapax_run_outcome hx_tx_session_run_work(struct hapax_work *work, void *context)
 {
 	(void)context;
 	return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, "PostgreSQL was not built in");
 }
 
-enum hapax_status hx_joints_offset(
-	struct hx_joints *joints, const char *topic, int32_t partition, int64_t *ret_next,
+enum hapax_status hx_tx_sessions_offset(
+	struct hx_tx_sessions *tx_sessions, const char *topic, int32_t partition, int64_t *ret_next,
 	struct hapax_error *err)
 {
-	(void)joints, (void)topic, (void)partition, (void)ret_next;
+	(void)tx_sessions, (void)topic, (void)partition, (void)ret_next;
 	return hx_error_set(err, HAPAX_ERR_UNSUPPORTED, 0, "PostgreSQL was not built in");
 }

@@ -12,68 +12,68 @@
 #include "base/limits.h"
 #include "base/list.h"
 
-struct hx_intake *hx_intake_of_work(const struct hapax_work *work)
+struct hx_in_flight *hx_workers_in_flight(const struct hapax_work *work)
 {
-	return HX_CONTAINER(work->private_call, struct hx_intake, call);
+	return HX_CONTAINER(work->private_call, struct hx_in_flight, call);
 }
 
-static void prepare(struct hx_intake *intake)
+static void prepare(struct hx_in_flight *in_flight)
 {
-	struct hapax_call *call = &intake->call;
+	struct hapax_call *call = &in_flight->call;
 	struct hapax_work *work = &call->work;
 
 	if (call->body.size_max == 0)
 		hx_buf_init(&call->body, HX_RESULT_SIZE_LIMIT);
 	hx_buf_clear(&call->body);
 	memset(work, 0, sizeof(*work));
-	work->tenant = hx_bytes(intake->key.tenant, intake->key.tenant_size);
-	work->group = hx_bytes(intake->key.group, intake->key.group_size);
-	work->key = hx_bytes(intake->key.key, intake->key.key_size);
-	work->token = intake->token;
-	work->attempt = intake->attempt;
-	work->event = &intake->envelope.event;
+	work->tenant = hx_bytes(in_flight->key.tenant, in_flight->key.tenant_size);
+	work->group = hx_bytes(in_flight->key.group, in_flight->key.group_size);
+	work->key = hx_bytes(in_flight->key.key, in_flight->key.key_size);
+	work->token = in_flight->token;
+	work->attempt = in_flight->attempt;
+	work->event = &in_flight->envelope.event;
 	work->private_call = call;
-	work->duplicate = intake->is_tagged ? &intake->duplicate : NULL;
+	work->duplicate = in_flight->is_tagged ? &in_flight->duplicate : NULL;
 }
 
 /* Threads: a worker's, or the consumer's. */
-static void work_on(struct hx_intake *intake)
+static void work_on(struct hx_in_flight *in_flight)
 {
-	struct hapax_work *work = &intake->call.work;
+	struct hapax_work *work = &in_flight->call.work;
 
 	/* It has waited for a worker, and maybe the whole process stood still. */
-	if (!hx_intake_may_begin(intake)) {
-		intake->outcome = hapax_work_fail(
+	if (!hx_in_flight_may_begin(in_flight)) {
+		in_flight->outcome = hapax_work_fail(
 			work, HAPAX_RUN_TRANSIENT, "its lease was over before it began");
 		return;
 	}
-	intake->outcome = intake->route->fn(work, intake->route->context);
-	if ((unsigned)intake->outcome > HAPAX_RUN_AMBIGUOUS)
-		intake->outcome = hapax_work_fail(
+	in_flight->outcome = in_flight->route->fn(work, in_flight->route->context);
+	if ((unsigned)in_flight->outcome > HAPAX_RUN_AMBIGUOUS)
+		in_flight->outcome = hapax_work_fail(
 			work, HAPAX_RUN_AMBIGUOUS, "the handler returned no known outcome");
 	if (work->result.body.data == NULL)
-		work->result.body = hapax_buf_bytes(&intake->call.body);
+		work->result.body = hapax_buf_bytes(&in_flight->call.body);
 }
 
-static void end(struct hx_intake *intake)
+static void end(struct hx_in_flight *in_flight)
 {
-	const struct hapax_work *work = &intake->call.work;
+	const struct hapax_work *work = &in_flight->call.work;
 
-	hx_intake_finish(intake, intake->outcome, &work->result, work->error);
+	hx_in_flight_finish(in_flight, in_flight->outcome, &work->result, work->error);
 }
 
-static void start(struct hx_handler *handler, struct hx_intake *intake)
+static void start(struct hx_handler *handler, struct hx_in_flight *in_flight)
 {
 	struct hx_workers *workers = (struct hx_workers *)handler;
 
-	prepare(intake);
+	prepare(in_flight);
 	if (workers->thread_count == 0) {
-		work_on(intake);
-		end(intake);
+		work_on(in_flight);
+		end(in_flight);
 		return;
 	}
 	hx_mutex_lock(&workers->mutex);
-	HX_LIST_ADD(workers, intake, next);
+	HX_LIST_ADD(workers, in_flight, next);
 	hx_mutex_unlock(&workers->mutex);
 	hx_cond_signal(&workers->cond);
 }
@@ -81,7 +81,7 @@ static void start(struct hx_handler *handler, struct hx_intake *intake)
 static void turn(struct hx_handler *handler)
 {
 	struct hx_workers *workers = (struct hx_workers *)handler;
-	struct hx_intake *ended;
+	struct hx_in_flight *ended;
 
 	if (workers->thread_count == 0)
 		return;
@@ -90,17 +90,17 @@ static void turn(struct hx_handler *handler)
 	workers->ended = NULL;
 	hx_mutex_unlock(&workers->mutex);
 	while (ended != NULL) {
-		struct hx_intake *intake = ended;
+		struct hx_in_flight *in_flight = ended;
 
-		ended = intake->next;
-		end(intake);
+		ended = in_flight->next;
+		end(in_flight);
 	}
 }
 
-static void forget(struct hx_handler *handler, struct hx_intake *intake)
+static void forget(struct hx_handler *handler, struct hx_in_flight *in_flight)
 {
 	(void)handler;
-	hx_buf_done(&intake->call.body);
+	hx_buf_done(&in_flight->call.body);
 }
 
 static const struct hx_handler_ops ops = {
@@ -110,33 +110,33 @@ static const struct hx_handler_ops ops = {
 };
 
 /* The next one to work on; NULL: there will be none. */
-static struct hx_intake *take(struct hx_workers *workers)
+static struct hx_in_flight *workers_take(struct hx_workers *workers)
 {
-	struct hx_intake *intake;
+	struct hx_in_flight *in_flight;
 
 	hx_mutex_lock(&workers->mutex);
 	while (workers->first == NULL && !workers->is_stopped)
 		hx_cond_wait(&workers->cond, &workers->mutex);
-	intake = workers->first;
-	if (intake != NULL)
-		workers->first = intake->next;
+	in_flight = workers->first;
+	if (in_flight != NULL)
+		workers->first = in_flight->next;
 	hx_mutex_unlock(&workers->mutex);
-	return intake;
+	return in_flight;
 }
 
 static void serve(void *arg)
 {
 	struct hx_workers *workers = arg;
-	struct hx_intake *intake;
+	struct hx_in_flight *in_flight;
 
-	while ((intake = take(workers)) != NULL) {
+	while ((in_flight = workers_take(workers)) != NULL) {
 		bool was_empty;
 
-		work_on(intake);
+		work_on(in_flight);
 		hx_mutex_lock(&workers->mutex);
 		was_empty = workers->ended == NULL;
-		intake->next = workers->ended;
-		workers->ended = intake;
+		in_flight->next = workers->ended;
+		workers->ended = in_flight;
 		hx_mutex_unlock(&workers->mutex);
 		if (was_empty)
 			workers->wake(workers->wake_context);

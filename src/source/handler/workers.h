@@ -26,9 +26,9 @@ struct hx_workers {
 	struct hx_mutex mutex;
 	struct hx_cond cond;
 	/* Locks: mutex for everything below. */
-	struct hx_intake *first;
-	struct hx_intake *last;
-	struct hx_intake *ended;
+	struct hx_in_flight *first;
+	struct hx_in_flight *last;
+	struct hx_in_flight *ended;
 	bool is_stopped;
 };
 
@@ -40,7 +40,7 @@ enum hapax_status hx_workers_init(
 /* Waits for functions that run. Zeros are allowed. */
 void hx_workers_done(struct hx_workers *workers);
 
-/* The intake whose work this is. */
-struct hx_intake *hx_intake_of_work(const struct hapax_work *work);
+/* The message whose work this is. */
+struct hx_in_flight *hx_workers_in_flight(const struct hapax_work *work);
 
 #endif

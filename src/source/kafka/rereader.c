@@ -339,7 +339,7 @@ static void take_asked(struct round *round)
 	round->left = round->count;
 }
 
-static void run(void *arg)
+static void rereader_run(void *arg)
 {
 	struct round round = {.rereader = arg};
 	struct hx_rereader *rereader = arg;
@@ -369,7 +369,7 @@ enum hapax_status hx_rereader_start(
 	if (rereader->rk == NULL)
 		return HAPAX_ERR_INVALID;
 	(void)rd_kafka_poll_set_consumer(rereader->rk);
-	status = hx_thread_start(&rereader->thread, run, rereader, "hapax-warm-up", err);
+	status = hx_thread_start(&rereader->thread, rereader_run, rereader, "hapax-warm-up", err);
 	rereader->is_started = status == HAPAX_OK;
 	return status;
 }

@@ -44,16 +44,17 @@ static void settle_sent(
 	while ((sent = hx_rabbit_take_sent(&publisher->rabbit, tag, is_multiple)) != NULL) {
 		publisher->silent_pulses = 0;
 		/* Once told, it is the consumer's again. */
-		hx_courier_published(&source->courier, sent->owner, status, why);
+		hx_io_thread_published(&source->io_thread, sent->owner, status, why);
 	}
 }
 
-static void refuse(struct hx_rabbit_source *source, struct hx_publications *list, const char *why)
+static void publisher_refuse(
+	struct hx_rabbit_source *source, struct hx_publications *list, const char *why)
 {
 	struct hapax_publication *publication;
 
 	while ((publication = hx_publications_take(list)) != NULL)
-		hx_courier_published(&source->courier, publication, HAPAX_ERR_UNAVAILABLE, why);
+		hx_io_thread_published(&source->io_thread, publication, HAPAX_ERR_UNAVAILABLE, why);
 }
 
 static void close_publisher(struct hx_rabbit_source *source, const char *why)
@@ -61,11 +62,11 @@ static void close_publisher(struct hx_rabbit_source *source, const char *why)
 	struct hx_rabbit_publisher *publisher = &source->publisher;
 
 	if (hx_rabbit_is_open(&publisher->rabbit)) {
-		hx_reactor_unwatch(&source->courier.reactor, &publisher->watch);
+		hx_reactor_unwatch(&source->io_thread.reactor, &publisher->watch);
 		hx_rabbit_close(&publisher->rabbit);
 	}
 	settle_sent(source, UINT64_MAX, true, HAPAX_ERR_UNAVAILABLE, why);
-	refuse(source, &publisher->waiting, why);
+	publisher_refuse(source, &publisher->waiting, why);
 }
 
 static void on_ready(struct hx_watch *watch, unsigned ready)
@@ -90,7 +91,7 @@ static enum hapax_status open_publisher(struct hx_rabbit_source *source, struct 
 			.fn = on_ready,
 			.context = source};
 		status = hx_reactor_watch(
-			&source->courier.reactor, &publisher->watch, HX_READY_IN, err);
+			&source->io_thread.reactor, &publisher->watch, HX_READY_IN, err);
 	}
 	if (status != HAPAX_OK)
 		hx_rabbit_close(&publisher->rabbit);
@@ -266,8 +267,8 @@ static void publish(struct hx_rabbit_source *source, struct hapax_publication *p
 	delivery->publication = publication;
 	delivery->sent.owner = publication;
 	if (strlen(publication->target) >= HX_RABBIT_NAME_SIZE) {
-		hx_courier_published(
-			&source->courier, publication, HAPAX_ERR_UNAVAILABLE,
+		hx_io_thread_published(
+			&source->io_thread, publication, HAPAX_ERR_UNAVAILABLE,
 			"its queue's name is longer than AMQP has room for");
 		return;
 	}
@@ -278,7 +279,7 @@ static void publish(struct hx_rabbit_source *source, struct hapax_publication *p
 		status = send_letter(source, delivery, &err);
 	if (status == HAPAX_OK)
 		return;
-	hx_courier_published(&source->courier, publication, HAPAX_ERR_UNAVAILABLE, err.message);
+	hx_io_thread_published(&source->io_thread, publication, HAPAX_ERR_UNAVAILABLE, err.message);
 	if (status != HAPAX_ERR_NO_MEMORY)
 		close_publisher(source, err.message);
 }
@@ -297,15 +298,15 @@ static void work(struct hx_rabbit_source *source, struct hx_publications *list)
 
 void hx_rabbit_publisher_work(struct hx_rabbit_source *source)
 {
-	struct hx_publications asked = hx_courier_take_asked(&source->courier);
+	struct hx_publications asked = hx_io_thread_take_asked(&source->io_thread);
 	struct hx_publications waiting = source->publisher.waiting;
 
 	source->publisher.waiting = (struct hx_publications){NULL, NULL};
-	if (hx_courier_is_hurried(&source->courier)) {
+	if (hx_io_thread_is_hurried(&source->io_thread)) {
 		static const char why[] = "the consumer is stopping";
 
-		refuse(source, &waiting, why);
-		refuse(source, &asked, why);
+		publisher_refuse(source, &waiting, why);
+		publisher_refuse(source, &asked, why);
 		close_publisher(source, why);
 		return;
 	}
@@ -319,8 +320,8 @@ void hx_rabbit_publisher_work(struct hx_rabbit_source *source)
 static void tell_blocked(struct hx_rabbit_source *source)
 {
 	source->publisher.silent_pulses = 0;
-	hx_courier_say(
-		&source->courier,
+	hx_io_thread_say(
+		&source->io_thread,
 		"RabbitMQ takes no dead letters for now: it is short of memory or disk", false);
 }
 
@@ -343,7 +344,7 @@ static bool take_event(struct hx_rabbit_source *source, const struct hx_rabbit_e
 		return false;
 	case HX_RABBIT_UNBLOCKED:
 		source->publisher.silent_pulses = 0;
-		hx_reactor_post(&source->courier.reactor, &source->courier.work);
+		hx_reactor_post(&source->io_thread.reactor, &source->io_thread.work);
 		return true;
 	case HX_RABBIT_BLOCKED: tell_blocked(source); return true;
 	case HX_RABBIT_NOTHING: return false;

@@ -175,7 +175,7 @@ static void add_property(
 	struct hx_rabbit_delivery *delivery, amqp_bytes_t raw, const char *name, bool is_set,
 	amqp_bytes_t value)
 {
-	struct hapax_message *message = &delivery->parcel.message;
+	struct hapax_message *message = &delivery->message_.message;
 
 	if (is_set)
 		delivery->fields[message->header_count++] = (struct hapax_field){
@@ -211,7 +211,7 @@ static void add_properties(
 static void add_header(
 	struct hx_rabbit_delivery *delivery, amqp_bytes_t raw, const amqp_table_entry_t *entry)
 {
-	struct hapax_message *message = &delivery->parcel.message;
+	struct hapax_message *message = &delivery->message_.message;
 	struct hapax_field *field = &delivery->fields[message->header_count];
 
 	switch (entry->value.kind) {
@@ -270,7 +270,7 @@ bool hx_rabbit_delivery_begin(
 {
 	const amqp_basic_properties_t *properties = frame->payload.properties.decoded;
 	amqp_bytes_t raw = frame->payload.properties.raw;
-	struct hapax_message *message = &delivery->parcel.message;
+	struct hapax_message *message = &delivery->message_.message;
 	bool has_headers = properties->_flags & AMQP_BASIC_HEADERS_FLAG;
 	size_t count = has_headers ? (size_t)properties->headers.num_entries : 0;
 
@@ -298,7 +298,7 @@ bool hx_rabbit_delivery_begin(
 
 void hx_rabbit_delivery_finish(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
 {
-	struct hapax_message *message = &delivery->parcel.message;
+	struct hapax_message *message = &delivery->message_.message;
 
 	message->origin = hapax_bytes_from_text(source->place.origin);
 	message->topic = hapax_bytes_from_text(source->place.rabbit.queue);

@@ -2,7 +2,7 @@
 /*
  * rabbit_private.h - what the files of the RabbitMQ source share.
  *
- * librabbitmq waits where it likes; so all of it is on the courier's thread. There are two
+ * librabbitmq waits where it likes; so all of it is on the I/O thread's thread. There are two
  * connections, as the broker's makers advise: one for messages and acknowledgements, and,
  * from the first one on, one for dead letters, which the broker may block for want of memory.
  *
@@ -15,7 +15,7 @@
  *      letter. Where there are none it is set aside: it stays unacknowledged, without its
  *      body and without a slot.
  *
- * Threads: the courier's.
+ * Threads: the I/O thread's.
  */
 #ifndef HX_SOURCE_RABBIT_PRIVATE_H
 #define HX_SOURCE_RABBIT_PRIVATE_H
@@ -36,7 +36,7 @@ enum hx_rabbit_delivery_state {
 };
 
 struct hx_rabbit_delivery {
-	struct hx_parcel parcel; /* first, so that a parcel is its delivery */
+	struct hx_io_message message_; /* first, so that a message is its delivery */
 	enum hx_rabbit_delivery_state state;
 	bool is_redelivered;
 	bool is_large;    /* above size_max */
@@ -74,7 +74,7 @@ struct hx_rabbit_publisher {
 
 struct hx_rabbit_source {
 	struct hapax_source base;
-	struct hx_courier courier;
+	struct hx_io_thread io_thread;
 	struct hx_queue_place place;
 	bool is_stopping;
 
@@ -89,7 +89,7 @@ struct hx_rabbit_source {
 	struct hx_rabbit_delivery
 		*oldest; /* delivered, and the broker waits for what becomes of them */
 	struct hx_rabbit_delivery *newest;
-	struct hx_parcels arrived; /* read in this turn */
+	struct hx_io_messages arrived; /* read in this turn */
 	size_t held_bytes;
 	size_t deferred;
 	uint64_t promised; /* bytes that are kept free for those that were sent back */

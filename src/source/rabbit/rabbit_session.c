@@ -74,7 +74,7 @@ static void link_delivery(struct hx_rabbit_source *source, struct hx_rabbit_deli
 
 static void retry_later(struct hx_rabbit_source *source)
 {
-	struct hx_reactor *reactor = &source->courier.reactor;
+	struct hx_reactor *reactor = &source->io_thread.reactor;
 	int64_t wait_ms;
 
 	if (source->is_stopping)
@@ -91,8 +91,8 @@ static void retry_later(struct hx_rabbit_source *source)
  */
 static void forget_deliveries(struct hx_rabbit_source *source)
 {
-	struct hx_parcels untaken = hx_courier_lost(&source->courier);
-	struct hx_parcel *parcel;
+	struct hx_io_messages untaken = hx_io_thread_lost(&source->io_thread);
+	struct hx_io_message *message_;
 
 	while (source->oldest != NULL) {
 		struct hx_rabbit_delivery *delivery = source->oldest;
@@ -104,10 +104,10 @@ static void forget_deliveries(struct hx_rabbit_source *source)
 		    delivery->state == HX_RABBIT_DELIVERY_ASIDE)
 			hx_rabbit_delivery_free(source, delivery);
 	}
-	while ((parcel = hx_parcels_take(&untaken)) != NULL)
-		hx_rabbit_delivery_free(source, (struct hx_rabbit_delivery *)(void *)parcel);
-	while ((parcel = hx_parcels_take(&source->arrived)) != NULL)
-		hx_rabbit_delivery_free(source, (struct hx_rabbit_delivery *)(void *)parcel);
+	while ((message_ = hx_io_messages_take(&untaken)) != NULL)
+		hx_rabbit_delivery_free(source, (struct hx_rabbit_delivery *)(void *)message_);
+	while ((message_ = hx_io_messages_take(&source->arrived)) != NULL)
+		hx_rabbit_delivery_free(source, (struct hx_rabbit_delivery *)(void *)message_);
 	source->coming = NULL;
 	source->promised = 0;
 	source->large_is_promised = false;
@@ -120,10 +120,10 @@ static void lose(struct hx_rabbit_source *source, const char *why)
 {
 	if (!hx_rabbit_is_open(&source->rabbit))
 		return;
-	hx_reactor_unwatch(&source->courier.reactor, &source->watch);
+	hx_reactor_unwatch(&source->io_thread.reactor, &source->watch);
 	hx_rabbit_close(&source->rabbit);
 	forget_deliveries(source);
-	hx_courier_say(&source->courier, why, false);
+	hx_io_thread_say(&source->io_thread, why, false);
 	retry_later(source);
 }
 
@@ -139,7 +139,7 @@ static void lose_by_code(struct hx_rabbit_source *source, int code)
 static void lose_by_method(
 	struct hx_rabbit_source *source, const char *what, int code, amqp_bytes_t text)
 {
-	char why[HX_COURIER_TEXT_SIZE];
+	char why[HX_IO_THREAD_TEXT_SIZE];
 
 	(void)snprintf(
 		why, sizeof(why), "RabbitMQ closed the %s: %.*s (%d)", what,
@@ -171,7 +171,7 @@ static void take_deliver(struct hx_rabbit_source *source, const amqp_basic_deliv
 		return;
 	}
 	delivery->tag = method->delivery_tag;
-	delivery->parcel.is_acked = false;
+	delivery->message_.is_acked = false;
 	delivery->is_redelivered = method->redelivered;
 	copy_name(delivery->exchange, method->exchange);
 	copy_name(delivery->routing_key, method->routing_key);
@@ -235,7 +235,7 @@ static void set_aside(struct hx_rabbit_source *source, struct hx_rabbit_delivery
 /* There is no memory for it, nor would there be if it came again. */
 static void leave_aside(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
 {
-	char why[HX_COURIER_TEXT_SIZE];
+	char why[HX_IO_THREAD_TEXT_SIZE];
 
 	set_aside(source, delivery);
 	(void)snprintf(
@@ -243,12 +243,12 @@ static void leave_aside(struct hx_rabbit_source *source, struct hx_rabbit_delive
 		"there is no memory for a message of %" PRIu64
 		" bytes, above size_max (%zu); it stays in '%.100s'",
 		delivery->body_size, source->place.size_max, source->place.rabbit.queue);
-	hx_courier_say(&source->courier, why, false);
+	hx_io_thread_say(&source->io_thread, why, false);
 }
 
 static void tell_returns(struct hx_rabbit_source *source, const struct hx_rabbit_delivery *delivery)
 {
-	char why[HX_COURIER_TEXT_SIZE];
+	char why[HX_IO_THREAD_TEXT_SIZE];
 
 	if (delivery->returns < RETURNS_ALARM || delivery->returns % RETURNS_STEP != 0)
 		return;
@@ -258,7 +258,7 @@ static void tell_returns(struct hx_rabbit_source *source, const struct hx_rabbit
 		" times; behind its delivery limit (20 by default in RabbitMQ 4) the queue drops it:"
 		" set delivery-limit to -1, hapax counts attempts itself",
 		source->place.rabbit.queue, delivery->returns);
-	hx_courier_say(&source->courier, why, false);
+	hx_io_thread_say(&source->io_thread, why, false);
 }
 
 static void end_coming(struct hx_rabbit_source *source)
@@ -270,7 +270,7 @@ static void end_coming(struct hx_rabbit_source *source)
 		return;
 	tell_returns(source, delivery);
 	hx_rabbit_delivery_finish(source, delivery);
-	HX_LIST_ADD(&source->arrived, &delivery->parcel, next);
+	HX_LIST_ADD(&source->arrived, &delivery->message_, next);
 }
 
 static void take_header(struct hx_rabbit_source *source, const amqp_frame_t *frame)
@@ -333,7 +333,7 @@ static void take_method(struct hx_rabbit_source *source, const amqp_method_t *me
 	case AMQP_QUEUE_DECLARE_OK_METHOD:
 		/* It works: one that is refused right after it stands is not tried at once. */
 		source->attempts = 0;
-		hx_courier_set_lag(&source->courier, declared->message_count);
+		hx_io_thread_set_lag(&source->io_thread, declared->message_count);
 		return;
 	case AMQP_BASIC_CANCEL_METHOD:
 		lose(source, "RabbitMQ cancelled the consumer: the queue was deleted or moved");
@@ -370,7 +370,7 @@ void hx_rabbit_session_read(struct hx_rabbit_source *source)
 
 		if (count++ == FRAMES_MAX) {
 			/* librabbitmq may have them all: the descriptor would not say so. */
-			hx_reactor_post(&source->courier.reactor, &source->courier.work);
+			hx_reactor_post(&source->io_thread.reactor, &source->io_thread.work);
 			break;
 		}
 		amqp_maybe_release_buffers(source->rabbit.conn);
@@ -382,7 +382,7 @@ void hx_rabbit_session_read(struct hx_rabbit_source *source)
 		else
 			lose_by_code(source, code);
 	}
-	hx_courier_deliver(&source->courier, &source->arrived);
+	hx_io_thread_deliver(&source->io_thread, &source->arrived);
 }
 
 /* ------------------------------------------------------------------ settling */
@@ -423,16 +423,16 @@ static void ack_oldest(struct hx_rabbit_source *source)
 }
 
 /* Is it of a connection that is still there? */
-static bool is_alive(const struct hx_rabbit_source *source, const struct hx_parcel *parcel)
+static bool is_alive(const struct hx_rabbit_source *source, const struct hx_io_message *message_)
 {
-	return parcel->generation == source->courier.generation &&
+	return message_->generation == source->io_thread.generation &&
 		hx_rabbit_is_open(&source->rabbit);
 }
 
 /* Those behind one that is not done, each by itself: they are not to wait for it. */
 static void tell_one(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
 {
-	if (!is_alive(source, &delivery->parcel) || delivery->state == HX_RABBIT_DELIVERY_TOLD)
+	if (!is_alive(source, &delivery->message_) || delivery->state == HX_RABBIT_DELIVERY_TOLD)
 		return;
 	unlink_delivery(source, delivery);
 	if (delivery->state == HX_RABBIT_DELIVERY_ACKED)
@@ -470,7 +470,7 @@ static bool is_refused(
 	const struct hx_rabbit_source *source, const struct hx_rabbit_delivery *delivery)
 {
 	return delivery->is_large && delivery->state == HX_RABBIT_DELIVERY_GIVEN_BACK &&
-		is_alive(source, &delivery->parcel);
+		is_alive(source, &delivery->message_);
 }
 
 static void name_subscription(const struct hx_rabbit_source *source, char out[SUBSCRIPTION_SIZE])
@@ -520,19 +520,19 @@ static void resubscribe(struct hx_rabbit_source *source)
 
 void hx_rabbit_session_settle(struct hx_rabbit_source *source)
 {
-	struct hx_parcels settled = hx_courier_take_settled(&source->courier);
-	struct hx_parcel *parcel;
+	struct hx_io_messages settled = hx_io_thread_take_settled(&source->io_thread);
+	struct hx_io_message *message_;
 	size_t count = 0;
 
-	for (parcel = settled.first; parcel != NULL; parcel = parcel->next) {
-		if (is_alive(source, parcel))
-			((struct hx_rabbit_delivery *)(void *)parcel)->state = parcel->is_acked
+	for (message_ = settled.first; message_ != NULL; message_ = message_->next) {
+		if (is_alive(source, message_))
+			((struct hx_rabbit_delivery *)(void *)message_)->state = message_->is_acked
 				? HX_RABBIT_DELIVERY_ACKED
 				: HX_RABBIT_DELIVERY_GIVEN_BACK;
 	}
 	ack_oldest(source);
-	while ((parcel = hx_parcels_take(&settled)) != NULL) {
-		struct hx_rabbit_delivery *delivery = (struct hx_rabbit_delivery *)(void *)parcel;
+	while ((message_ = hx_io_messages_take(&settled)) != NULL) {
+		struct hx_rabbit_delivery *delivery = (struct hx_rabbit_delivery *)(void *)message_;
 
 		count++;
 		if (is_refused(source, delivery)) {
@@ -544,7 +544,7 @@ void hx_rabbit_session_settle(struct hx_rabbit_source *source)
 	}
 	send_back_deferred(source);
 	resubscribe(source);
-	hx_courier_carried_out(&source->courier, count);
+	hx_io_thread_carried_out(&source->io_thread, count);
 }
 
 /* ------------------------------------------------------------------ connecting */
@@ -569,7 +569,7 @@ static enum hapax_status subscribe(struct hx_rabbit_source *source, struct hapax
 	const struct hx_rabbit_place *place = &source->place.rabbit;
 	amqp_connection_state_t conn = source->rabbit.conn;
 	enum hapax_status status = HAPAX_OK;
-	char what[HX_COURIER_TEXT_SIZE];
+	char what[HX_IO_THREAD_TEXT_SIZE];
 	char name[SUBSCRIPTION_SIZE];
 	amqp_table_entry_t entry;
 
@@ -595,7 +595,7 @@ static enum hapax_status watch_messages(struct hx_rabbit_source *source, struct 
 {
 	source->watch = (struct hx_watch){
 		.fd = amqp_get_sockfd(source->rabbit.conn), .fn = on_ready, .context = source};
-	return hx_reactor_watch(&source->courier.reactor, &source->watch, HX_READY_IN, err);
+	return hx_reactor_watch(&source->io_thread.reactor, &source->watch, HX_READY_IN, err);
 }
 
 void hx_rabbit_session_connect(struct hx_rabbit_source *source)
@@ -612,11 +612,11 @@ void hx_rabbit_session_connect(struct hx_rabbit_source *source)
 		status = watch_messages(source, &err);
 	if (status != HAPAX_OK) {
 		hx_rabbit_close(&source->rabbit);
-		hx_courier_say(&source->courier, err.message, false);
+		hx_io_thread_say(&source->io_thread, err.message, false);
 		retry_later(source);
 		return;
 	}
-	hx_courier_gained(&source->courier);
+	hx_io_thread_gained(&source->io_thread);
 	hx_rabbit_session_pulse(source);
 }
 
@@ -656,7 +656,7 @@ void hx_rabbit_session_close(struct hx_rabbit_source *source)
 
 	if (!hx_rabbit_is_open(&source->rabbit))
 		return;
-	hx_reactor_unwatch(&source->courier.reactor, &source->watch);
+	hx_reactor_unwatch(&source->io_thread.reactor, &source->watch);
 	(void)amqp_set_rpc_timeout(source->rabbit.conn, &timeout);
 	(void)amqp_channel_close(source->rabbit.conn, HX_RABBIT_CHANNEL, AMQP_REPLY_SUCCESS);
 	hx_rabbit_close(&source->rabbit);

@@ -48,50 +48,50 @@ static struct hx_rabbit_source *downcast(struct hapax_source *source)
 
 static struct hapax_message *rabbit_next(struct hapax_source *base)
 {
-	return hx_courier_next(&downcast(base)->courier);
+	return hx_io_thread_next(&downcast(base)->io_thread);
 }
 
 static void rabbit_ack(struct hapax_source *base, struct hapax_message *message)
 {
-	hx_courier_settle(&downcast(base)->courier, message, true);
+	hx_io_thread_settle(&downcast(base)->io_thread, message, true);
 }
 
 static void rabbit_give_back(struct hapax_source *base, struct hapax_message *message)
 {
-	hx_courier_settle(&downcast(base)->courier, message, false);
+	hx_io_thread_settle(&downcast(base)->io_thread, message, false);
 }
 
 static void rabbit_publish(struct hapax_source *base, struct hapax_publication *publication)
 {
-	hx_courier_publish(&downcast(base)->courier, publication);
+	hx_io_thread_publish(&downcast(base)->io_thread, publication);
 }
 
 static int64_t rabbit_tick(struct hapax_source *base, int64_t now_ms)
 {
 	(void)now_ms;
-	return hx_courier_tick(&downcast(base)->courier);
+	return hx_io_thread_tick(&downcast(base)->io_thread);
 }
 
 static int rabbit_drain(struct hapax_source *base)
 {
-	return hx_courier_drain(&downcast(base)->courier);
+	return hx_io_thread_drain(&downcast(base)->io_thread);
 }
 
 static void rabbit_hurry(struct hapax_source *base)
 {
-	hx_courier_hurry(&downcast(base)->courier);
+	hx_io_thread_hurry(&downcast(base)->io_thread);
 }
 
 static void rabbit_stats(struct hapax_source *base, struct hapax_source_stats *ret_stats)
 {
-	hx_courier_stats(&downcast(base)->courier, ret_stats);
+	hx_io_thread_stats(&downcast(base)->io_thread, ret_stats);
 }
 
-/* ------------------------------------------------------------------ the courier's thread */
+/* ------------------------------------------------------------------ the I/O thread's thread */
 
 static void set_pulse(struct hx_rabbit_source *source)
 {
-	struct hx_reactor *reactor = &source->courier.reactor;
+	struct hx_reactor *reactor = &source->io_thread.reactor;
 
 	hx_timer_set(
 		&reactor->timers, &source->pulse,
@@ -117,14 +117,14 @@ static void on_work(void *context)
 static void on_stop(void *context)
 {
 	struct hx_rabbit_source *source = context;
-	struct hx_timer_heap *timers = &source->courier.reactor.timers;
+	struct hx_timer_heap *timers = &source->io_thread.reactor.timers;
 
 	source->is_stopping = true;
 	hx_timer_clear(timers, &source->retry);
 	hx_timer_clear(timers, &source->pulse);
 	hx_rabbit_session_settle(source);
 	hx_rabbit_session_close(source);
-	hx_courier_end(&source->courier);
+	hx_io_thread_end(&source->io_thread);
 }
 
 static void on_retry(struct hx_timer *timer)
@@ -143,7 +143,7 @@ static void on_pulse(struct hx_timer *timer)
 	set_pulse(source);
 }
 
-static const struct hx_courier_ops courier_ops = {
+static const struct hx_io_thread_ops courier_ops = {
 	.begin = on_begin,
 	.work = on_work,
 	.stop = on_stop,
@@ -154,14 +154,14 @@ static const struct hx_courier_ops courier_ops = {
 static void rabbit_close(struct hapax_source *base)
 {
 	struct hx_rabbit_source *source = downcast(base);
-	struct hx_timer_heap *timers = &source->courier.reactor.timers;
+	struct hx_timer_heap *timers = &source->io_thread.reactor.timers;
 
-	hx_courier_halt(&source->courier);
+	hx_io_thread_halt(&source->io_thread);
 	hx_rabbit_publisher_done(source);
 	hx_rabbit_delivery_free_spares(source);
 	hx_timer_retire(timers, &source->retry);
 	hx_timer_retire(timers, &source->pulse);
-	hx_courier_done(&source->courier);
+	hx_io_thread_done(&source->io_thread);
 	hx_source_done(base);
 	explicit_bzero(&source->place, sizeof(source->place));
 	hx_free(source);
@@ -170,14 +170,14 @@ static void rabbit_close(struct hapax_source *base)
 static enum hapax_status open_source(
 	struct hx_rabbit_source *source, const char *url, struct hapax_error *err)
 {
-	struct hx_timer_heap *timers = &source->courier.reactor.timers;
+	struct hx_timer_heap *timers = &source->io_thread.reactor.timers;
 	enum hapax_status status = hx_queue_place_parse(url, &source->place, err);
 
 	if (status != HAPAX_OK)
 		return status;
 	if (hx_source_init(&source->base, &rabbit_ops, source->place.shown) != HAPAX_OK)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
-	status = hx_courier_init(&source->courier, &source->base, &courier_ops, source, err);
+	status = hx_io_thread_init(&source->io_thread, &source->base, &courier_ops, source, err);
 	if (status != HAPAX_OK)
 		return status;
 	if (hx_timer_introduce(timers, &source->retry, on_retry, source) != HAPAX_OK ||

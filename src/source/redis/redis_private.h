@@ -13,7 +13,7 @@
  *  (3) An entry above size_max is never read, and always known: it is a dead letter, or, where
  *      there are none, kept from others until we stop.
  *
- * Threads: the courier's.
+ * Threads: the I/O thread's.
  */
 #ifndef HX_SOURCE_REDIS_PRIVATE_H
 #define HX_SOURCE_REDIS_PRIVATE_H
@@ -30,7 +30,7 @@ enum {
 };
 
 struct hx_redis_entry {
-	struct hx_parcel parcel; /* first, so that a parcel is its entry */
+	struct hx_io_message message_; /* first, so that a message is its entry */
 	char id[HX_REDIS_ID_SIZE];
 	bool is_ordered; /* settled by the consumer, who waits for it */
 	bool is_aside;   /* too large, and no dead letter: it is kept, without a slot */
@@ -46,7 +46,7 @@ struct hx_redis_entry {
 };
 
 /* What a reply of the writing line is to. */
-enum hx_redis_call {
+enum hx_stream_call {
 	HX_REDIS_CALL_ACK,
 	HX_REDIS_CALL_ADD,
 	HX_REDIS_CALL_LAG,
@@ -55,13 +55,13 @@ enum hx_redis_call {
 
 struct hx_redis_writer {
 	struct hx_redis_line line;
-	enum hx_redis_call calls[HX_REDIS_CALLS_MAX]; /* a ring: sent, without reply */
-	size_t counts[HX_REDIS_CALLS_MAX];            /* entries of an ACK */
+	enum hx_stream_call calls[HX_REDIS_CALLS_MAX]; /* a ring: sent, without reply */
+	size_t counts[HX_REDIS_CALLS_MAX];             /* entries of an ACK */
 	size_t call_first;
 	size_t call_count;
-	struct hx_parcels acked;      /* to be sent */
-	struct hx_parcels acking;     /* sent, without reply */
-	struct hx_parcels given_back; /* to be sent */
+	struct hx_io_messages acked;      /* to be sent */
+	struct hx_io_messages acking;     /* sent, without reply */
+	struct hx_io_messages given_back; /* to be sent */
 	struct hx_publications adding;
 	struct hx_publications waiting; /* for a line */
 	int64_t away_ns;                /* since when there is no line; 0: there is one */
@@ -87,7 +87,7 @@ struct hx_redis_reader {
 
 struct hx_redis_source {
 	struct hapax_source base;
-	struct hx_courier courier;
+	struct hx_io_thread io_thread;
 	struct hx_stream_place place;
 	char member[HX_STREAM_NAME_SIZE];
 	struct hx_resolver resolver;
@@ -135,12 +135,13 @@ size_t hx_redis_reader_reply_size_max(size_t size_max);
 /* Is it in hand already? */
 bool hx_redis_reader_holds(const struct hx_redis_source *source, struct hapax_bytes id);
 void hx_redis_reader_take_in(
-	struct hx_redis_source *source, struct hx_redis_entry *entry, struct hx_parcels *ret_list);
+	struct hx_redis_source *source, struct hx_redis_entry *entry,
+	struct hx_io_messages *ret_list);
 
 /* stream_large.c: ask which pending entries are too large; take the answer. False: it has another form. */
 void hx_redis_large_survey(struct hx_redis_source *source);
 bool hx_redis_large_take(
-	struct hx_redis_source *source, struct hapax_bytes rest, struct hx_parcels *ret_list);
+	struct hx_redis_source *source, struct hapax_bytes rest, struct hx_io_messages *ret_list);
 /* An entry of which nothing but the id is known. NULL: no memory. */
 struct hx_redis_entry *hx_redis_large_entry(struct hx_redis_source *source, struct hapax_bytes id);
 /* The command that hands it on. */

@@ -57,45 +57,45 @@ static struct hx_redis_source *downcast(struct hapax_source *source)
 
 static struct hapax_message *redis_next(struct hapax_source *base)
 {
-	return hx_courier_next(&downcast(base)->courier);
+	return hx_io_thread_next(&downcast(base)->io_thread);
 }
 
 static void redis_ack(struct hapax_source *base, struct hapax_message *message)
 {
-	hx_courier_settle(&downcast(base)->courier, message, true);
+	hx_io_thread_settle(&downcast(base)->io_thread, message, true);
 }
 
 static void redis_give_back(struct hapax_source *base, struct hapax_message *message)
 {
-	hx_courier_settle(&downcast(base)->courier, message, false);
+	hx_io_thread_settle(&downcast(base)->io_thread, message, false);
 }
 
 static void redis_publish(struct hapax_source *base, struct hapax_publication *publication)
 {
-	hx_courier_publish(&downcast(base)->courier, publication);
+	hx_io_thread_publish(&downcast(base)->io_thread, publication);
 }
 
 static int64_t redis_tick(struct hapax_source *base, int64_t now_ms)
 {
 	(void)now_ms;
-	return hx_courier_tick(&downcast(base)->courier);
+	return hx_io_thread_tick(&downcast(base)->io_thread);
 }
 
 static int redis_drain(struct hapax_source *base)
 {
-	return hx_courier_drain(&downcast(base)->courier);
+	return hx_io_thread_drain(&downcast(base)->io_thread);
 }
 
 static void redis_stats(struct hapax_source *base, struct hapax_source_stats *ret_stats)
 {
-	hx_courier_stats(&downcast(base)->courier, ret_stats);
+	hx_io_thread_stats(&downcast(base)->io_thread, ret_stats);
 }
 
-/* ------------------------------------------------------------------ the courier's thread */
+/* ------------------------------------------------------------------ the I/O thread's thread */
 
 static int64_t now_ns(const struct hx_redis_source *source)
 {
-	return hx_reactor_now_ns(&source->courier.reactor);
+	return hx_reactor_now_ns(&source->io_thread.reactor);
 }
 
 static void set_pulse(struct hx_redis_source *source)
@@ -105,7 +105,7 @@ static void set_pulse(struct hx_redis_source *source)
 	if (span_ms > PULSE_MS_MAX)
 		span_ms = PULSE_MS_MAX;
 	hx_timer_set(
-		&source->courier.reactor.timers, &source->pulse,
+		&source->io_thread.reactor.timers, &source->pulse,
 		now_ns(source) + span_ms * HX_NS_PER_MS);
 }
 
@@ -132,7 +132,7 @@ static void close_lines(struct hx_redis_source *source)
 {
 	source->has_closed = true;
 	source->closing = 2;
-	hx_timer_clear(&source->courier.reactor.timers, &source->pulse);
+	hx_timer_clear(&source->io_thread.reactor.timers, &source->pulse);
 	hx_redis_line_close(&source->reader.line);
 	hx_redis_line_close(&source->writer.line);
 }
@@ -149,13 +149,13 @@ void hx_redis_source_end(struct hx_redis_source *source)
 		return;
 	if (source->has_closed) {
 		if (source->closing == 0)
-			hx_courier_end(&source->courier);
+			hx_io_thread_end(&source->io_thread);
 		return;
 	}
 	if (source->reader.is_asking && !is_late)
 		return;
 	source->is_ending = true;
-	hx_courier_recall(&source->courier);
+	hx_io_thread_recall(&source->io_thread);
 	hx_redis_writer_settle(source);
 	source->is_ending = false;
 	if (!is_late && source->writer.line.is_ready &&
@@ -198,7 +198,7 @@ static void on_pulse(struct hx_timer *timer)
 	hx_redis_reader_pump(source);
 }
 
-static const struct hx_courier_ops courier_ops = {
+static const struct hx_io_thread_ops courier_ops = {
 	.begin = on_begin,
 	.work = on_work,
 	.stop = on_stop,
@@ -210,7 +210,7 @@ static void redis_close(struct hapax_source *base)
 {
 	struct hx_redis_source *source = downcast(base);
 
-	hx_courier_halt(&source->courier);
+	hx_io_thread_halt(&source->io_thread);
 	hx_redis_line_done(&source->reader.line);
 	hx_redis_line_done(&source->writer.line);
 	if (source->has_resolver)
@@ -218,8 +218,8 @@ static void redis_close(struct hapax_source *base)
 	hx_tls_context_free(source->tls);
 	hx_redis_writer_free(source);
 	hx_redis_entry_free_spares(source);
-	hx_timer_retire(&source->courier.reactor.timers, &source->pulse);
-	hx_courier_done(&source->courier);
+	hx_timer_retire(&source->io_thread.reactor.timers, &source->pulse);
+	hx_io_thread_done(&source->io_thread);
 	hx_source_done(base);
 	/* It holds a password. */
 	explicit_bzero(&source->place, sizeof(source->place));
@@ -243,7 +243,7 @@ static void make_member(struct hx_redis_source *source)
 
 static enum hapax_status make_lines(struct hx_redis_source *source, struct hapax_error *err)
 {
-	struct hx_reactor *reactor = &source->courier.reactor;
+	struct hx_reactor *reactor = &source->io_thread.reactor;
 	const struct hx_redis_place *place = &source->place.redis;
 
 	hx_resolver_init(&source->resolver, hx_net_system());
@@ -270,10 +270,10 @@ static enum hapax_status open_source(
 	make_member(source);
 	if (hx_source_init(&source->base, &redis_ops, source->place.shown) != HAPAX_OK)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
-	status = hx_redis_tls_context_new(&source->place.redis, &source->tls, err);
+	status = hx_redis_connection_tls_context(&source->place.redis, &source->tls, err);
 	if (status == HAPAX_OK)
-		status =
-			hx_courier_init(&source->courier, &source->base, &courier_ops, source, err);
+		status = hx_io_thread_init(
+			&source->io_thread, &source->base, &courier_ops, source, err);
 	return status == HAPAX_OK ? make_lines(source, err) : status;
 }
 

@@ -182,7 +182,7 @@ static bool is_ours(struct hapax_bytes name)
 
 static struct hapax_field *add_header(struct hx_redis_entry *entry)
 {
-	struct hapax_message *message = &entry->parcel.message;
+	struct hapax_message *message = &entry->message_.message;
 
 	return &entry->fields[entry->raw_count + message->header_count++];
 }
@@ -190,7 +190,7 @@ static struct hapax_field *add_header(struct hx_redis_entry *entry)
 /* All but data; attributes with a prefix where they had none. */
 static bool make_event(struct hx_redis_entry *entry, bool is_bare)
 {
-	struct hapax_message *message = &entry->parcel.message;
+	struct hapax_message *message = &entry->message_.message;
 	const struct hapax_field *data = find(entry, "data");
 	size_t size = 0;
 
@@ -241,7 +241,7 @@ static enum hapax_status write_member(struct hapax_buf *out, const struct hapax_
 /* One object of all fields; what was added to it as a dead letter is not a part of it. */
 static bool make_object(struct hx_redis_entry *entry)
 {
-	struct hapax_message *message = &entry->parcel.message;
+	struct hapax_message *message = &entry->message_.message;
 	enum hapax_status status = hx_buf_append(&entry->text, "{", 1);
 	bool is_first = true;
 
@@ -285,7 +285,7 @@ static int64_t time_of(struct hapax_bytes id)
 void hx_redis_entry_name(
 	struct hx_redis_source *source, struct hx_redis_entry *entry, struct hapax_bytes id)
 {
-	struct hapax_message *message = &entry->parcel.message;
+	struct hapax_message *message = &entry->message_.message;
 
 	memset(message, 0, sizeof(*message));
 	(void)snprintf(
@@ -308,7 +308,7 @@ bool hx_redis_entry_read(
 	hx_redis_entry_name(source, entry, id);
 	if (!copy_fields(entry, fields, count))
 		return false;
-	entry->parcel.message.headers = entry->fields + entry->raw_count;
+	entry->message_.message.headers = entry->fields + entry->raw_count;
 	is_bare = has_bare_attributes(entry);
 	return is_bare || is_named_event(entry) ? make_event(entry, is_bare) : make_object(entry);
 }

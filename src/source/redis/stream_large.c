@@ -75,13 +75,13 @@ struct hx_redis_entry *hx_redis_large_entry(struct hx_redis_source *source, stru
 
 	if (entry != NULL) {
 		hx_redis_entry_name(source, entry, id);
-		entry->parcel.message.flags |= HAPAX_MESSAGE_TOO_LARGE;
+		entry->message_.message.flags |= HAPAX_MESSAGE_TOO_LARGE;
 	}
 	return entry;
 }
 
 bool hx_redis_large_take(
-	struct hx_redis_source *source, struct hapax_bytes rest, struct hx_parcels *ret_list)
+	struct hx_redis_source *source, struct hapax_bytes rest, struct hx_io_messages *ret_list)
 {
 	struct hx_redis_reader *reader = &source->reader;
 	struct hx_resp_value value;

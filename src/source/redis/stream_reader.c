@@ -124,7 +124,8 @@ void hx_redis_reader_pump(struct hx_redis_source *source)
 /* ------------------------------------------------------------------ replies */
 
 void hx_redis_reader_take_in(
-	struct hx_redis_source *source, struct hx_redis_entry *entry, struct hx_parcels *ret_list)
+	struct hx_redis_source *source, struct hx_redis_entry *entry,
+	struct hx_io_messages *ret_list)
 {
 	entry->newer = NULL;
 	entry->older = source->newest;
@@ -137,21 +138,21 @@ void hx_redis_reader_take_in(
 	source->held_bytes += entry->raw.size + entry->text.size;
 	if (source->reader.is_sweeping || source->reader.is_recalling ||
 	    source->reader.is_surveying)
-		entry->parcel.message.flags |= HAPAX_MESSAGE_REDELIVERED;
+		entry->message_.message.flags |= HAPAX_MESSAGE_REDELIVERED;
 	else
 		memcpy(source->reader.last_id, entry->id, sizeof(entry->id));
-	HX_LIST_ADD(ret_list, &entry->parcel, next);
+	HX_LIST_ADD(ret_list, &entry->message_, next);
 }
 
 static void tell_deleted(struct hx_redis_source *source, struct hapax_bytes id)
 {
-	char why[HX_COURIER_TEXT_SIZE];
+	char why[HX_IO_THREAD_TEXT_SIZE];
 
 	(void)snprintf(
 		why, sizeof(why),
 		"entry %.*s of '%.100s' was trimmed or deleted before it was handled",
 		(int)(id.size < 47 ? id.size : 47), (const char *)id.data, source->place.stream);
-	hx_courier_say(&source->courier, why, false);
+	hx_io_thread_say(&source->io_thread, why, false);
 }
 
 /* A sweep finds our own, too, where we were slow to keep them. */
@@ -190,7 +191,7 @@ static struct hx_redis_entry *read_entry(
 
 /* [id, [name, value, ...]], or [id, nil], or nil. False: it is something else. */
 static bool take_entry(
-	struct hx_redis_source *source, struct hapax_bytes *rest, struct hx_parcels *ret_list)
+	struct hx_redis_source *source, struct hapax_bytes *rest, struct hx_io_messages *ret_list)
 {
 	struct hx_redis_entry *entry;
 	struct hx_resp_value value;
@@ -227,7 +228,7 @@ static bool take_entry(
 }
 
 static bool take_entries(
-	struct hx_redis_source *source, struct hapax_bytes *rest, struct hx_parcels *ret_list,
+	struct hx_redis_source *source, struct hapax_bytes *rest, struct hx_io_messages *ret_list,
 	size_t *ret_count)
 {
 	struct hx_resp_value value;
@@ -248,7 +249,7 @@ static bool take_entries(
 
 /* nil, or [[stream, [entry, ...]]]. */
 static bool take_new(
-	struct hx_redis_source *source, struct hapax_bytes rest, struct hx_parcels *ret_list,
+	struct hx_redis_source *source, struct hapax_bytes rest, struct hx_io_messages *ret_list,
 	size_t *ret_count)
 {
 	struct hx_resp_value value;
@@ -265,7 +266,7 @@ static bool take_new(
 
 /* [cursor, [entry, ...], [deleted id, ...]]; the last since 7.0. */
 static bool take_swept(
-	struct hx_redis_source *source, struct hapax_bytes rest, struct hx_parcels *ret_list,
+	struct hx_redis_source *source, struct hapax_bytes rest, struct hx_io_messages *ret_list,
 	size_t *ret_count)
 {
 	struct hx_redis_reader *reader = &source->reader;
@@ -297,7 +298,7 @@ static bool take_swept(
 static void take_error(struct hx_redis_source *source, const struct hx_resp_value *value)
 {
 	struct hx_redis_reader *reader = &source->reader;
-	char why[HX_COURIER_TEXT_SIZE];
+	char why[HX_IO_THREAD_TEXT_SIZE];
 
 	if (reader->is_making_group && hx_resp_is_error(value, "BUSYGROUP")) {
 		reader->needs_group = false;
@@ -311,13 +312,13 @@ static void take_error(struct hx_redis_source *source, const struct hx_resp_valu
 	if (reader->is_surveying) {
 		reader->needs_survey = false;
 		reader->history[0] = '\0';
-		hx_courier_say(&source->courier, why, false);
+		hx_io_thread_say(&source->io_thread, why, false);
 		return;
 	}
 	/* While we waited for entries, it is UNBLOCKED. */
 	if (hx_resp_is_error(value, "NOGROUP") || hx_resp_is_error(value, "UNBLOCKED")) {
 		reader->needs_group = true;
-		hx_courier_say(&source->courier, why, false);
+		hx_io_thread_say(&source->io_thread, why, false);
 		return;
 	}
 	hx_redis_connection_break(&reader->line.connection, why);
@@ -342,7 +343,7 @@ static void choose_count(struct hx_redis_reader *reader, size_t size, size_t cou
 }
 
 static bool take_survey(
-	struct hx_redis_source *source, struct hapax_bytes reply, struct hx_parcels *ret_list)
+	struct hx_redis_source *source, struct hapax_bytes reply, struct hx_io_messages *ret_list)
 {
 	source->reader.needs_survey = false;
 	return hx_redis_large_take(source, reply, ret_list);
@@ -352,7 +353,7 @@ static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
 {
 	struct hx_redis_source *source = source_of(line);
 	struct hx_redis_reader *reader = &source->reader;
-	struct hx_parcels list = {NULL, NULL};
+	struct hx_io_messages list = {NULL, NULL};
 	struct hapax_bytes rest = reply;
 	struct hx_resp_value value;
 	size_t count = 0;
@@ -373,7 +374,7 @@ static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
 		reader->history[0] = '\0';
 	reader->is_making_group = false;
 	choose_count(reader, reply.size, count);
-	hx_courier_deliver(&source->courier, &list);
+	hx_io_thread_deliver(&source->io_thread, &list);
 	if (!is_good)
 		hx_redis_connection_break(
 			&line->connection, "an answer of Redis had another form, or no room");
@@ -397,7 +398,7 @@ static void on_ready(struct hx_redis_line *line)
 	if (source->has_instance && !reader->has_begun)
 		memcpy(reader->history, "0-0", 4);
 	reader->has_begun = true;
-	hx_courier_gained(&source->courier);
+	hx_io_thread_gained(&source->io_thread);
 	hx_redis_reader_pump(source);
 }
 
@@ -413,7 +414,7 @@ static void on_lost(struct hx_redis_line *line, const char *why)
 		reader->count = 1;
 	reader->is_asking = false;
 	reader->is_making_group = false;
-	hx_courier_say(&source->courier, why, false);
+	hx_io_thread_say(&source->io_thread, why, false);
 	if (source->is_stopping)
 		hx_redis_source_end(source);
 }

@@ -27,7 +27,7 @@ static bool has_room(const struct hx_redis_writer *writer)
 	return writer->line.is_ready && writer->call_count < HX_REDIS_CALLS_MAX;
 }
 
-static bool send_call(struct hx_redis_writer *writer, enum hx_redis_call call, size_t count)
+static bool send_call(struct hx_redis_writer *writer, enum hx_stream_call call, size_t count)
 {
 	size_t at = (writer->call_first + writer->call_count) % HX_REDIS_CALLS_MAX;
 
@@ -41,11 +41,11 @@ static bool send_call(struct hx_redis_writer *writer, enum hx_redis_call call, s
 
 /* ------------------------------------------------------------------ acknowledgements */
 
-static size_t count_of(const struct hx_parcels *list)
+static size_t count_of(const struct hx_io_messages *list)
 {
 	size_t count = 0;
 
-	for (const struct hx_parcel *at = list->first; at != NULL && count < HX_REDIS_IDS_MAX;
+	for (const struct hx_io_message *at = list->first; at != NULL && count < HX_REDIS_IDS_MAX;
 	     at = at->next)
 		count++;
 	return count;
@@ -62,11 +62,11 @@ static void send_acks(struct hx_redis_source *source)
 		hx_redis_line_put_text(&writer->line, source->place.stream);
 		hx_redis_line_put_text(&writer->line, source->place.group);
 		for (size_t i = 0; i < count; i++) {
-			struct hx_parcel *parcel = hx_parcels_take(&writer->acked);
+			struct hx_io_message *message_ = hx_io_messages_take(&writer->acked);
 
 			hx_redis_line_put_text(
-				&writer->line, ((struct hx_redis_entry *)(void *)parcel)->id);
-			HX_LIST_ADD(&writer->acking, parcel, next);
+				&writer->line, ((struct hx_redis_entry *)(void *)message_)->id);
+			HX_LIST_ADD(&writer->acking, message_, next);
 		}
 		if (!send_call(writer, HX_REDIS_CALL_ACK, count))
 			return;
@@ -79,7 +79,7 @@ static void forget(struct hx_redis_source *source, struct hx_redis_entry *entry)
 
 	hx_redis_entry_free(source, entry);
 	if (is_ordered)
-		hx_courier_carried_out(&source->courier, 1);
+		hx_io_thread_carried_out(&source->io_thread, 1);
 }
 
 /* Their idle time is set so that the next sweep of anybody takes them; it counts as no delivery. */
@@ -96,8 +96,8 @@ static void send_given_back(struct hx_redis_source *source)
 		hx_redis_line_put_text(&writer->line, source->member);
 		hx_redis_line_put_text(&writer->line, "0");
 		for (size_t i = 0; i < count; i++) {
-			struct hx_parcel *parcel = hx_parcels_take(&writer->given_back);
-			struct hx_redis_entry *entry = (struct hx_redis_entry *)(void *)parcel;
+			struct hx_io_message *message_ = hx_io_messages_take(&writer->given_back);
+			struct hx_redis_entry *entry = (struct hx_redis_entry *)(void *)message_;
 
 			hx_redis_line_put_text(&writer->line, entry->id);
 			forget(source, entry);
@@ -199,7 +199,7 @@ static void refuse_all(
 	struct hapax_publication *publication;
 
 	while ((publication = hx_publications_take(list)) != NULL)
-		hx_courier_published(&source->courier, publication, HAPAX_ERR_UNAVAILABLE, why);
+		hx_io_thread_published(&source->io_thread, publication, HAPAX_ERR_UNAVAILABLE, why);
 }
 
 /* ------------------------------------------------------------------ orders */
@@ -216,8 +216,8 @@ static void pump(struct hx_redis_source *source)
 /* It was to be a dead letter, and there are none. */
 static bool is_refused(const struct hx_redis_source *source, const struct hx_redis_entry *entry)
 {
-	return entry->parcel.message.flags & HAPAX_MESSAGE_TOO_LARGE && !entry->parcel.is_acked &&
-		!source->is_stopping;
+	return entry->message_.message.flags & HAPAX_MESSAGE_TOO_LARGE &&
+		!entry->message_.is_acked && !source->is_stopping;
 }
 
 /* It stays ours, so that nobody meets it again, and takes no slot. */
@@ -225,7 +225,7 @@ static void set_aside(struct hx_redis_source *source, struct hx_redis_entry *ent
 {
 	entry->is_aside = true;
 	source->held--;
-	hx_courier_carried_out(&source->courier, 1);
+	hx_io_thread_carried_out(&source->io_thread, 1);
 }
 
 void hx_redis_writer_give_back_aside(struct hx_redis_source *source)
@@ -239,19 +239,19 @@ void hx_redis_writer_give_back_aside(struct hx_redis_source *source)
 		source->held++;
 		out_of_hand(source, at);
 		at->is_ordered = false;
-		HX_LIST_ADD(&source->writer.given_back, &at->parcel, next);
+		HX_LIST_ADD(&source->writer.given_back, &at->message_, next);
 	}
 }
 
 void hx_redis_writer_settle(struct hx_redis_source *source)
 {
-	struct hx_parcels settled = hx_courier_take_settled(&source->courier);
-	struct hx_publications asked = hx_courier_take_asked(&source->courier);
+	struct hx_io_messages settled = hx_io_thread_take_settled(&source->io_thread);
+	struct hx_publications asked = hx_io_thread_take_asked(&source->io_thread);
 	struct hapax_publication *publication;
-	struct hx_parcel *parcel;
+	struct hx_io_message *message_;
 
-	while ((parcel = hx_parcels_take(&settled)) != NULL) {
-		struct hx_redis_entry *entry = (struct hx_redis_entry *)(void *)parcel;
+	while ((message_ = hx_io_messages_take(&settled)) != NULL) {
+		struct hx_redis_entry *entry = (struct hx_redis_entry *)(void *)message_;
 
 		if (is_refused(source, entry)) {
 			set_aside(source, entry);
@@ -260,8 +260,8 @@ void hx_redis_writer_settle(struct hx_redis_source *source)
 		out_of_hand(source, entry);
 		entry->is_ordered = true;
 		HX_LIST_ADD(
-			parcel->is_acked ? &source->writer.acked : &source->writer.given_back,
-			parcel, next);
+			message_->is_acked ? &source->writer.acked : &source->writer.given_back,
+			message_, next);
 	}
 	while ((publication = hx_publications_take(&asked)) != NULL)
 		HX_LIST_ADD(&source->writer.waiting, publication, private_next);
@@ -288,7 +288,7 @@ void hx_redis_writer_drop(struct hx_redis_source *source, struct hapax_bytes id)
 		return;
 	(void)snprintf(entry->id, sizeof(entry->id), "%.*s", (int)id.size, (const char *)id.data);
 	entry->is_ordered = false;
-	HX_LIST_ADD(&source->writer.acked, &entry->parcel, next);
+	HX_LIST_ADD(&source->writer.acked, &entry->message_, next);
 	send_acks(source);
 }
 
@@ -331,19 +331,19 @@ static void ask_lag(struct hx_redis_source *source)
 static void give_up(struct hx_redis_source *source)
 {
 	struct hx_redis_writer *writer = &source->writer;
-	struct hx_parcel *parcel;
+	struct hx_io_message *message_;
 
 	refuse_all(source, &writer->waiting, "Redis was not reached");
-	while ((parcel = hx_parcels_take(&writer->acked)) != NULL)
-		forget(source, (struct hx_redis_entry *)(void *)parcel);
-	while ((parcel = hx_parcels_take(&writer->given_back)) != NULL)
-		forget(source, (struct hx_redis_entry *)(void *)parcel);
+	while ((message_ = hx_io_messages_take(&writer->acked)) != NULL)
+		forget(source, (struct hx_redis_entry *)(void *)message_);
+	while ((message_ = hx_io_messages_take(&writer->given_back)) != NULL)
+		forget(source, (struct hx_redis_entry *)(void *)message_);
 }
 
 void hx_redis_writer_pulse(struct hx_redis_source *source)
 {
 	struct hx_redis_writer *writer = &source->writer;
-	int64_t now_ns = hx_reactor_now_ns(&source->courier.reactor);
+	int64_t now_ns = hx_reactor_now_ns(&source->io_thread.reactor);
 
 	if (writer->line.is_ready) {
 		writer->away_ns = 0;
@@ -377,10 +377,10 @@ bool hx_redis_writer_goodbye(struct hx_redis_source *source, const char *script)
 void hx_redis_writer_free(struct hx_redis_source *source)
 {
 	struct hx_redis_writer *writer = &source->writer;
-	struct hx_parcel *parcel;
+	struct hx_io_message *message_;
 
-	while ((parcel = hx_parcels_take(&writer->acking)) != NULL)
-		forget(source, (struct hx_redis_entry *)(void *)parcel);
+	while ((message_ = hx_io_messages_take(&writer->acking)) != NULL)
+		forget(source, (struct hx_redis_entry *)(void *)message_);
 	give_up(source);
 	/* Nothing is out: what is left was set aside. */
 	while (source->oldest != NULL) {
@@ -427,23 +427,23 @@ static int64_t read_lag(const struct hx_redis_source *source, struct hapax_bytes
 static void take_added(struct hx_redis_source *source, const struct hx_resp_value *value)
 {
 	struct hapax_publication *publication = hx_publications_take(&source->writer.adding);
-	char why[HX_COURIER_TEXT_SIZE];
+	char why[HX_IO_THREAD_TEXT_SIZE];
 
 	if (value->type != HX_RESP_ERROR) {
-		hx_courier_published(&source->courier, publication, HAPAX_OK, "");
+		hx_io_thread_published(&source->io_thread, publication, HAPAX_OK, "");
 		return;
 	}
 	(void)snprintf(
 		why, sizeof(why), "Redis: %.*s",
 		(int)(value->text.size < 200 ? value->text.size : 200),
 		(const char *)value->text.data);
-	hx_courier_published(&source->courier, publication, HAPAX_ERR_UNAVAILABLE, why);
+	hx_io_thread_published(&source->io_thread, publication, HAPAX_ERR_UNAVAILABLE, why);
 }
 
 static void take_acked(
 	struct hx_redis_source *source, const struct hx_resp_value *value, size_t count)
 {
-	char why[HX_COURIER_TEXT_SIZE];
+	char why[HX_IO_THREAD_TEXT_SIZE];
 
 	/* READONLY, LOADING, NOAUTH: not taken, and the next line may lead elsewhere. */
 	if (value->type == HX_RESP_ERROR) {
@@ -456,7 +456,8 @@ static void take_acked(
 	}
 	for (size_t i = 0; i < count; i++)
 		forget(source,
-		       (struct hx_redis_entry *)(void *)hx_parcels_take(&source->writer.acking));
+		       (struct hx_redis_entry *)(void *)hx_io_messages_take(
+			       &source->writer.acking));
 }
 
 static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
@@ -474,7 +475,7 @@ static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
 	case HX_REDIS_CALL_ACK: take_acked(source, &value, writer->counts[at]); break;
 	case HX_REDIS_CALL_ADD: take_added(source, &value); break;
 	case HX_REDIS_CALL_LAG:
-		hx_courier_set_lag(&source->courier, read_lag(source, reply));
+		hx_io_thread_set_lag(&source->io_thread, read_lag(source, reply));
 		break;
 	case HX_REDIS_CALL_OTHER: break;
 	}
@@ -490,16 +491,16 @@ static void on_lost(struct hx_redis_line *line, const char *why)
 {
 	struct hx_redis_source *source = source_of(line);
 	struct hx_redis_writer *writer = &source->writer;
-	struct hx_parcel *parcel;
+	struct hx_io_message *message_;
 
 	writer->call_count = 0;
 	refuse_all(source, &writer->adding, why);
 	/* Before those that wait: all of them are said on the next line. */
-	while ((parcel = hx_parcels_take(&writer->acked)) != NULL)
-		HX_LIST_ADD(&writer->acking, parcel, next);
+	while ((message_ = hx_io_messages_take(&writer->acked)) != NULL)
+		HX_LIST_ADD(&writer->acking, message_, next);
 	writer->acked = writer->acking;
-	writer->acking = (struct hx_parcels){NULL, NULL};
-	hx_courier_say(&source->courier, why, false);
+	writer->acking = (struct hx_io_messages){NULL, NULL};
+	hx_io_thread_say(&source->io_thread, why, false);
 	if (source->is_stopping)
 		hx_redis_source_end(source);
 }

@@ -18,10 +18,10 @@ static void prepare(struct hx_shard *shard)
 	count += hx_table_commit_ahead(&shard->table, &pages[count]);
 	hx_lock_release(&shard->lock);
 	for (size_t i = 0; i < count; i++)
-		hx_pages_populate(pages[i].at, pages[i].bytes);
+		hx_alloc_pages_populate(pages[i].at, pages[i].bytes);
 }
 
-static void run(void *arg)
+static void ahead_run(void *arg)
 {
 	struct hx_index *index = arg;
 	struct hx_ahead *ahead = &index->ahead;
@@ -44,7 +44,7 @@ enum hapax_status hx_ahead_start(struct hx_index *index, struct hapax_error *err
 
 	hx_ratchet_init(&ahead->asked, 0);
 	atomic_init(&ahead->stops, false);
-	status = hx_thread_start(&ahead->thread, run, index, "hapax-ahead", err);
+	status = hx_thread_start(&ahead->thread, ahead_run, index, "hapax-ahead", err);
 	if (status != HAPAX_OK)
 		return status;
 	ahead->runs = true;

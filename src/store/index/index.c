@@ -60,7 +60,7 @@ static unsigned choose_shard_bits(const struct hx_index_setup *setup)
 
 	if (is_small(setup))
 		return 0;
-	while ((1u << bits) < hx_cpu_count() && (1u << bits) < HX_SHARDS_MAX)
+	while ((1u << bits) < hx_thread_cpu_count() && (1u << bits) < HX_SHARDS_MAX)
 		bits++;
 	return bits;
 }
@@ -83,7 +83,7 @@ static uint64_t choose_arena_bytes(const struct hx_index_setup *setup, unsigned 
  * Why there was no memory. Few limit the address space (ulimit -v), and those who do mean the memory: what is
  * reserved is no memory yet. The limit that is named is enough for all else of the process, too.
  */
-static enum hapax_status refuse(
+static enum hapax_status index_refuse(
 	const struct hx_shard_setup *shard, unsigned shard_bits, enum hapax_status status,
 	struct hapax_error *err)
 {
@@ -104,12 +104,12 @@ enum hapax_status hx_index_new(
 	const struct hx_index_setup *setup, struct hx_index **ret_index, struct hapax_error *err)
 {
 	/* By pages, since shards and seats are aligned to cache lines. */
-	struct hx_index *index = hx_pages_reserve(INDEX_BYTES);
+	struct hx_index *index = hx_alloc_pages_reserve(INDEX_BYTES);
 	struct hx_shard_setup shard_setup;
 	enum hapax_status status;
 
-	if (index == NULL || hx_pages_commit(index, INDEX_BYTES, 0) != 0) {
-		hx_pages_release(index, INDEX_BYTES);
+	if (index == NULL || hx_alloc_pages_commit(index, INDEX_BYTES, 0) != 0) {
+		hx_alloc_pages_release(index, INDEX_BYTES);
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
 	}
 	hx_random_bytes(index->hash_key, sizeof(index->hash_key));
@@ -138,7 +138,7 @@ enum hapax_status hx_index_new(
 		index->shard_count += status == HAPAX_OK;
 	}
 	if (status != HAPAX_OK) {
-		status = refuse(&shard_setup, index->shard_bits, status, err);
+		status = index_refuse(&shard_setup, index->shard_bits, status, err);
 		hx_index_free(index);
 		return status;
 	}
@@ -155,7 +155,7 @@ void hx_index_free(struct hx_index *index)
 		hx_shard_done(&index->shards[i]);
 	hx_profile_table_done(&index->profiles);
 	hx_mutex_done(&index->sweep_mutex);
-	hx_pages_release(index, INDEX_BYTES);
+	hx_alloc_pages_release(index, INDEX_BYTES);
 }
 
 void hx_index_keys_init(

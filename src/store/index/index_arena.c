@@ -47,10 +47,10 @@ enum hapax_status hx_arena_init(struct hx_arena *arena, uint64_t bytes, struct h
 	arena->epoch = epoch;
 	arena->memory_bytes = bytes;
 	arena->chunks_bytes = chunks_bytes(chunks);
-	arena->memory = hx_pages_reserve(arena->memory_bytes);
-	arena->chunks = hx_pages_reserve(arena->chunks_bytes);
+	arena->memory = hx_alloc_pages_reserve(arena->memory_bytes);
+	arena->chunks = hx_alloc_pages_reserve(arena->chunks_bytes);
 	if (arena->memory == NULL || arena->chunks == NULL ||
-	    hx_pages_commit(arena->chunks, HX_PAGES_STEP, 0) != 0) {
+	    hx_alloc_pages_commit(arena->chunks, HX_PAGES_STEP, 0) != 0) {
 		hx_arena_done(arena);
 		return HAPAX_ERR_NO_MEMORY;
 	}
@@ -60,9 +60,9 @@ enum hapax_status hx_arena_init(struct hx_arena *arena, uint64_t bytes, struct h
 void hx_arena_done(struct hx_arena *arena)
 {
 	if (arena->memory != NULL)
-		hx_pages_release(arena->memory, arena->memory_bytes);
+		hx_alloc_pages_release(arena->memory, arena->memory_bytes);
 	if (arena->chunks != NULL)
-		hx_pages_release(arena->chunks, arena->chunks_bytes);
+		hx_alloc_pages_release(arena->chunks, arena->chunks_bytes);
 	memset(arena, 0, sizeof(*arena));
 }
 
@@ -106,7 +106,7 @@ static void chunk_free(struct hx_arena *arena, uint32_t number)
 		struct hx_chunk *chunk = &arena->chunks[i];
 
 		if (arena->free_count >= FREE_KEPT_MAX)
-			hx_pages_discard(
+			hx_alloc_pages_discard(
 				arena->memory + (uint64_t)i * HX_CHUNK_SIZE, HX_CHUNK_SIZE);
 		chunk->state = HX_CHUNK_FREE;
 		chunk->run = 1;
@@ -166,7 +166,7 @@ static bool chunk_commit(struct hx_arena *arena, uint32_t number)
 		flags = HX_PAGES_HUGE;
 	}
 	assert(first == arena->committed_count);
-	if (hx_pages_commit(
+	if (hx_alloc_pages_commit(
 		    arena->memory + (uint64_t)first * HX_CHUNK_SIZE,
 		    (uint64_t)count * HX_CHUNK_SIZE, flags) != 0)
 		return false;
@@ -201,7 +201,7 @@ size_t hx_arena_commit_ahead(struct hx_arena *arena, struct hx_ahead_pages *ret_
 void hx_arena_settle(struct hx_arena *arena)
 {
 	if (arena->chunk_count < arena->committed_count)
-		hx_pages_discard(
+		hx_alloc_pages_discard(
 			arena->memory + (uint64_t)arena->chunk_count * HX_CHUNK_SIZE,
 			(uint64_t)(arena->committed_count - arena->chunk_count) * HX_CHUNK_SIZE);
 }
@@ -215,7 +215,7 @@ static bool chunk_table_commit(struct hx_arena *arena, uint32_t number)
 	/* The entry that crosses into a new step brings that step with it. */
 	if (end % HX_PAGES_STEP >= sizeof(struct hx_chunk) || step == 0)
 		return true;
-	return hx_pages_commit((unsigned char *)arena->chunks + step, HX_PAGES_STEP, 0) == 0;
+	return hx_alloc_pages_commit((unsigned char *)arena->chunks + step, HX_PAGES_STEP, 0) == 0;
 }
 
 /* Chunks that were never used, side by side. 0: see arena->failure. */

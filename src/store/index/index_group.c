@@ -90,8 +90,8 @@ static void cancel_all(const struct hx_work_context *context, struct member *mem
 {
 	for (size_t i = 0; i < count; i++)
 		hx_work_cancel(&members[i].work, context);
-	if (context->journal != NULL)
-		context->journal->cancel(context->journal);
+	if (context->write_ahead != NULL)
+		context->write_ahead->cancel(context->write_ahead);
 }
 
 /* Prepare all, or take everything back; who stood in the way has its status. */
@@ -160,7 +160,7 @@ static void make_room(const struct hx_work_context *context, struct member *memb
 /* The journal is full: let nothing have happened. False: it is not. */
 static bool put_off(const struct hx_work_context *context, struct member *members, size_t count)
 {
-	if (context->journal == NULL || !context->journal->is_full)
+	if (context->write_ahead == NULL || !context->write_ahead->is_full)
 		return false;
 	cancel_all(context, members, count);
 	for (size_t i = 0; i < count; i++)
@@ -169,7 +169,7 @@ static bool put_off(const struct hx_work_context *context, struct member *member
 }
 
 /* False: put off. */
-static bool run(
+static bool index_group_run(
 	const struct hx_work_context *context, struct member *members, size_t count,
 	bool all_or_nothing)
 {
@@ -192,8 +192,8 @@ static bool run(
 			hx_work_commit(&members[i].work, context);
 		for_shards(context, shards, end);
 		/* What was reserved for the worst case and not needed. */
-		if (context->journal != NULL)
-			context->journal->cancel(context->journal);
+		if (context->write_ahead != NULL)
+			context->write_ahead->cancel(context->write_ahead);
 		for (size_t i = 0; i < count; i++)
 			hx_shard_tidy(members[i].key.shard, context->rules.now_ms);
 	} else if (!is_put_off) {
@@ -229,7 +229,7 @@ bool hx_index_group(const struct hx_work_context *context, struct hapax_op *ops,
 	}
 	assert(!all_or_nothing || work_count == count || work_count == 0);
 	if (work_count != 0)
-		is_run = run(context, members, work_count, all_or_nothing);
+		is_run = index_group_run(context, members, work_count, all_or_nothing);
 	if (members != on_stack)
 		hx_free(members);
 	return is_run;

@@ -41,7 +41,7 @@ static void write_one(struct hx_work *work, const struct hx_work_context *contex
 
 static bool is_full(const struct hx_work_context *context)
 {
-	return context->journal != NULL && context->journal->is_full;
+	return context->write_ahead != NULL && context->write_ahead->is_full;
 }
 
 static void run_slowly(
@@ -54,7 +54,7 @@ static void run_slowly(
 		write_one(&work, context);
 }
 
-void hx_run_one(
+void hx_index_run_one(
 	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op)
 {
 	/* With a full journal, what was tried is tried again. */
@@ -69,7 +69,7 @@ void hx_run_one(
 static bool are_checks(
 	const struct hx_work_context *context, const struct hapax_op *ops, size_t count)
 {
-	bool fit = context->journal == NULL;
+	bool fit = context->write_ahead == NULL;
 
 	for (size_t i = 0; i < count; i++)
 		fit &= hx_mark_fits(&ops[i]);
@@ -92,7 +92,7 @@ static size_t run_some(
 		return count;
 	}
 	for (size_t i = 0; i < count; i++) {
-		hx_run_one(context, &keys[i], &ops[i]);
+		hx_index_run_one(context, &keys[i], &ops[i]);
 		if (is_full(context)) {
 			hx_store_refuse(&ops[i], HAPAX_OK);
 			return i;
@@ -163,7 +163,7 @@ static size_t count_plain(const struct hapax_op *ops, size_t count, size_t first
 	return end - first;
 }
 
-size_t hx_run_all(const struct hx_work_context *context, struct hapax_op *ops, size_t count)
+size_t hx_index_run_all(const struct hx_work_context *context, struct hapax_op *ops, size_t count)
 {
 	size_t i = 0;
 

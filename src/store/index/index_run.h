@@ -14,13 +14,13 @@ static inline bool hx_run_is_grouped(const struct hapax_op *op)
 }
 
 /* One operation on its own. Between hx_epoch_enter() and leave. */
-void hx_run_one(
+void hx_index_run_one(
 	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op);
 
 /*
  * Run the operations; those that the check refused are left alone. Returns how many,
  * fewer than count only if the journal is full: then the rest is as it was.
  */
-size_t hx_run_all(const struct hx_work_context *context, struct hapax_op *ops, size_t count);
+size_t hx_index_run_all(const struct hx_work_context *context, struct hapax_op *ops, size_t count);
 
 #endif

@@ -40,7 +40,8 @@ static bool commit(void *memory, uint64_t bytes, uint64_t reserved, uint64_t *co
 		return true;
 	end = round_up(bytes, step);
 	if (end > reserved ||
-	    hx_pages_commit((unsigned char *)memory + *committed, end - *committed, flags) != 0)
+	    hx_alloc_pages_commit((unsigned char *)memory + *committed, end - *committed, flags) !=
+	            0)
 		return false;
 	*committed = end;
 	return true;
@@ -71,8 +72,8 @@ enum hapax_status hx_table_init(struct hx_table *table, uint64_t records_max, ui
 	memset(table, 0, sizeof(*table));
 	table->buckets_bytes = buckets_bytes(records_max, buckets);
 	table->overflow_bytes = overflow_bytes(table->buckets_bytes);
-	table->buckets = hx_pages_reserve(table->buckets_bytes);
-	table->overflow = hx_pages_reserve(table->overflow_bytes);
+	table->buckets = hx_alloc_pages_reserve(table->buckets_bytes);
+	table->overflow = hx_alloc_pages_reserve(table->overflow_bytes);
 	if (table->buckets == NULL || table->overflow == NULL ||
 	    !commit(table->buckets, buckets * sizeof(struct hx_bucket), table->buckets_bytes,
 	            &table->buckets_committed)) {
@@ -87,9 +88,9 @@ enum hapax_status hx_table_init(struct hx_table *table, uint64_t records_max, ui
 void hx_table_done(struct hx_table *table)
 {
 	if (table->buckets != NULL)
-		hx_pages_release(table->buckets, table->buckets_bytes);
+		hx_alloc_pages_release(table->buckets, table->buckets_bytes);
 	if (table->overflow != NULL)
-		hx_pages_release(table->overflow, table->overflow_bytes);
+		hx_alloc_pages_release(table->overflow, table->overflow_bytes);
 	memset(table, 0, sizeof(*table));
 }
 
@@ -253,7 +254,7 @@ void hx_table_insert_overflow(
 	bucket_add_filter(bucket, tag);
 	atomic_store_explicit(
 		&at.overflow->tags,
-		hx_lane_set(
+		hx_ordering_queue_set(
 			atomic_load_explicit(&at.overflow->tags, memory_order_relaxed), at.slot,
 			tag),
 		memory_order_release);

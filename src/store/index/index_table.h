@@ -288,7 +288,7 @@ static inline unsigned hx_bucket_empty_slot(const struct hx_bucket *bucket)
 }
 
 /* word with another tag in one of its lanes. */
-static inline uint64_t hx_lane_set(uint64_t word, unsigned lane, uint16_t tag)
+static inline uint64_t hx_ordering_queue_set(uint64_t word, unsigned lane, uint16_t tag)
 {
 	unsigned shift = lane * 16;
 
@@ -301,13 +301,13 @@ static inline void hx_bucket_set_tag(struct hx_bucket *bucket, unsigned slot, ui
 		uint64_t word = atomic_load_explicit(&bucket->tags[slot / 4], memory_order_relaxed);
 
 		atomic_store_explicit(
-			&bucket->tags[slot / 4], hx_lane_set(word, slot % 4, tag),
+			&bucket->tags[slot / 4], hx_ordering_queue_set(word, slot % 4, tag),
 			memory_order_release);
 	} else {
 		uint64_t word = atomic_load_explicit(&bucket->tags_last, memory_order_relaxed);
 
 		atomic_store_explicit(
-			&bucket->tags_last, (uint32_t)hx_lane_set(word, slot % 4, tag),
+			&bucket->tags_last, (uint32_t)hx_ordering_queue_set(word, slot % 4, tag),
 			memory_order_release);
 	}
 }

@@ -64,7 +64,7 @@ void hx_index_expect(struct hx_index *index, uint64_t records)
 static void populate_step(unsigned char *memory, uint64_t at, uint64_t end)
 {
 	if (at < end)
-		hx_pages_populate(
+		hx_alloc_pages_populate(
 			memory + at, end - at < HX_PAGES_HUGE_SIZE ? end - at : HX_PAGES_HUGE_SIZE);
 }
 

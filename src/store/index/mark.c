@@ -50,11 +50,11 @@ static bool answer_marked(
 	return true;
 }
 
-static struct hx_journal_change change_of(
+static struct hx_write_ahead_change change_of(
 	const struct hx_work_context *context, const struct hx_index_key *key,
 	const struct hx_packed_mark *mark)
 {
-	return (struct hx_journal_change){
+	return (struct hx_write_ahead_change){
 		.key = key, .mark = mark, .now_ms = context->rules.now_ms};
 }
 
@@ -63,15 +63,15 @@ static bool write_journal(
 	const struct hx_work_context *context, const struct hx_index_key *key,
 	const struct hx_packed_mark *mark)
 {
-	struct hx_journal *journal = context->journal;
-	struct hx_journal_change change;
+	struct hx_write_ahead *write_ahead = context->write_ahead;
+	struct hx_write_ahead_change change;
 
-	if (journal == NULL)
+	if (write_ahead == NULL)
 		return true;
 	change = change_of(context, key, mark);
-	if (journal->reserve(journal, &change) != HAPAX_OK)
+	if (write_ahead->reserve(write_ahead, &change) != HAPAX_OK)
 		return false;
-	journal->write(journal, &change);
+	write_ahead->write(write_ahead, &change);
 	return true;
 }
 

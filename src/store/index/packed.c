@@ -527,7 +527,7 @@ struct hapax_bytes hx_packed_read_text(
 	if (hx_packed_encoding(head) == HX_KEY_RAW)
 		return packed;
 	if (hx_packed_encoding(head) == HX_KEY_UUID) {
-		hx_uuid_unpack(packed.data, (char *)key_text);
+		hx_uuid7_unpack(packed.data, (char *)key_text);
 		return hx_bytes(key_text, HX_UUID_TEXT_SIZE);
 	}
 	hx_hex_encode(packed.data, packed.size, (char *)key_text);

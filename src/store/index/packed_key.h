@@ -47,7 +47,7 @@ static inline void hx_packed_key_init(
 	packed->data = packed->packed;
 	packed->encoding = HX_KEY_UUID;
 	packed->size = HX_UUID_SIZE;
-	if (key.size != HX_UUID_TEXT_SIZE || !hx_uuid_pack(key.data, packed->packed))
+	if (key.size != HX_UUID_TEXT_SIZE || !hx_uuid7_pack(key.data, packed->packed))
 		hx_packed_key_init_other(packed, key);
 }
 

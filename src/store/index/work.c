@@ -198,7 +198,7 @@ uint64_t hx_work_bytes(const struct hapax_op *op, uint64_t result_size_max)
 
 static void leave_out_all(struct hapax_record *next)
 {
-	hx_result_omit_body(&next->result);
+	hx_record_result_omit_body(&next->result);
 	next->result.headers = hx_bytes(NULL, 0);
 	next->error = hx_bytes(NULL, 0);
 }
@@ -209,7 +209,7 @@ static void admit_end(
 {
 	if (hx_index_admit(context->index, admission, context->rules.now_ms) == HAPAX_OK)
 		return;
-	hx_result_omit_body(&work->transition.next.result);
+	hx_record_result_omit_body(&work->transition.next.result);
 	admission->bytes = hx_work_bytes(work->op, 0);
 	if (hx_index_admit(context->index, admission, context->rules.now_ms) != HAPAX_OK)
 		leave_out_all(&work->transition.next);
@@ -283,12 +283,12 @@ static enum hapax_status stage(
 	return status == HAPAX_OK ? give_record(work, context) : status;
 }
 
-static struct hx_journal_change change_of(
+static struct hx_write_ahead_change change_of(
 	const struct hx_work *work, const struct hx_work_context *context)
 {
 	enum hapax_op_type type = work->op->type;
 
-	return (struct hx_journal_change){
+	return (struct hx_write_ahead_change){
 		.key = work->key,
 		.next = work->transition.effect == HX_EFFECT_PUT ? &work->transition.next : NULL,
 		.replaced = work->transition.was_absent ? NULL : &work->record,
@@ -301,22 +301,22 @@ static struct hx_journal_change change_of(
 
 static enum hapax_status reserve(struct hx_work *work, const struct hx_work_context *context)
 {
-	struct hx_journal_change change;
+	struct hx_write_ahead_change change;
 
-	if (context->journal == NULL || work->transition.effect == HX_EFFECT_NONE)
+	if (context->write_ahead == NULL || work->transition.effect == HX_EFFECT_NONE)
 		return HAPAX_OK;
 	change = change_of(work, context);
-	return context->journal->reserve(context->journal, &change);
+	return context->write_ahead->reserve(context->write_ahead, &change);
 }
 
 static void write_journal(struct hx_work *work, const struct hx_work_context *context)
 {
-	struct hx_journal_change change;
+	struct hx_write_ahead_change change;
 
-	if (context->journal == NULL || work->transition.effect == HX_EFFECT_NONE)
+	if (context->write_ahead == NULL || work->transition.effect == HX_EFFECT_NONE)
 		return;
 	change = change_of(work, context);
-	context->journal->write(context->journal, &change);
+	context->write_ahead->write(context->write_ahead, &change);
 }
 
 enum hapax_status hx_work_prepare(
@@ -390,7 +390,7 @@ static enum hapax_status settle(
 	struct hx_shard *shard = key->shard;
 	struct hapax_record record;
 	struct hx_transition transition;
-	struct hx_journal_change change = {
+	struct hx_write_ahead_change change = {
 		.key = key,
 		.next = &transition.next,
 		.replaced = &record,
@@ -409,13 +409,13 @@ static enum hapax_status settle(
 		shard, &transition.next, &key->packed, 0, context->rules.now_ms, &settled);
 	if (status != HAPAX_OK)
 		return status;
-	if (context->journal != NULL) {
-		status = context->journal->reserve(context->journal, &change);
+	if (context->write_ahead != NULL) {
+		status = context->write_ahead->reserve(context->write_ahead, &change);
 		if (status != HAPAX_OK) {
 			hx_shard_unstage(shard, settled);
 			return status;
 		}
-		context->journal->write(context->journal, &change);
+		context->write_ahead->write(context->write_ahead, &change);
 	}
 	hx_table_begin(&shard->table);
 	hx_shard_publish(shard, key->hash, place, settled);

@@ -11,12 +11,12 @@
 #include "record/transition.h"
 #include "store/index/index.h"
 
-struct hx_journal;
+struct hx_write_ahead;
 
 /* What the operations of a submit have in common. */
 struct hx_work_context {
 	struct hx_index *index;
-	struct hx_journal *journal; /* NULL: the index is all there is */
+	struct hx_write_ahead *write_ahead; /* NULL: the index is all there is */
 	struct hx_transition_rules rules;
 	uint64_t parked_max;
 };

@@ -13,7 +13,7 @@
 
 #include "store/index/index.h"
 
-struct hx_journal_change {
+struct hx_write_ahead_change {
 	const struct hx_index_key *key;
 	const struct hapax_record *next;     /* the record that is to be, or NULL */
 	const struct hx_packed_mark *mark;   /* the same as a mark, or NULL; both: it is removed */
@@ -22,17 +22,18 @@ struct hx_journal_change {
 	bool ends_claim; /* may take from the reserve */
 };
 
-struct hx_journal {
+struct hx_write_ahead {
 	/*
 	 * Make room for a change, on top of what is reserved already. A status other
 	 * than OK refuses the operation. With is_full set, LIMIT means: not in this
 	 * frame, try the same again in the next one.
 	 */
 	enum hapax_status (*reserve)(
-		struct hx_journal *journal, const struct hx_journal_change *change);
+		struct hx_write_ahead *write_ahead, const struct hx_write_ahead_change *change);
 	/* Give up all that is reserved and was not written. */
-	void (*cancel)(struct hx_journal *journal);
-	void (*write)(struct hx_journal *journal, const struct hx_journal_change *change);
+	void (*cancel)(struct hx_write_ahead *write_ahead);
+	void (*write)(
+		struct hx_write_ahead *write_ahead, const struct hx_write_ahead_change *change);
 	bool is_full; /* no further operation is begun */
 };
 

@@ -20,7 +20,7 @@ struct hx_log {
 	struct hapax_store base;
 	struct hx_log_directory directory;
 	struct hx_index *index;
-	struct hx_log_shelf shelf; /* of results that are not in memory */
+	struct hx_log_result_files result_files; /* of results that are not in memory */
 	const struct hx_clock_mark
 		*first_mark;       /* while it is opened: a new store's clock, or NULL */
 	struct hx_clock_mark mark; /* set at open */
@@ -78,7 +78,7 @@ void hx_log_fetch(struct hx_log *log, struct hapax_op *ops, size_t count);
 void hx_log_fetch_complete(
 	struct hx_log *log, struct hapax_op *ops, size_t count, struct hapax_completion completion);
 
-/* hx_log_shelf_read(), and damage is noted. */
+/* hx_log_result_files_read(), and damage is noted. */
 enum hapax_status hx_log_fetch_bytes(
 	struct hx_log *log, const struct hx_elsewhere *elsewhere, void *data, size_t size,
 	struct hapax_error *err);
@@ -119,7 +119,7 @@ struct hx_log_round {
  * Let records whose large results the class segment holds leave them there. It is verified
  * once more: CORRUPT, UNAVAILABLE, NO_MEMORY: what was not moved stays where it is.
  */
-enum hapax_status hx_log_shelve(
+enum hapax_status hx_log_evict_results(
 	struct hx_log *log, const struct hx_log_manifest_item *item, struct hapax_error *err);
 
 /* One step of tidying the files; see pass.c. *ret_more: call again. */

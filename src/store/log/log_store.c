@@ -239,7 +239,7 @@ static void log_close(struct hapax_store *store)
 	hx_log_counts_done(&log->counts);
 	hx_index_free(log->index);
 	hapax_store_detach(store);
-	hx_log_shelf_done(&log->shelf);
+	hx_log_result_files_done(&log->result_files);
 	hx_log_directory_done(&log->directory);
 	hx_buf_done(&log->lapsed);
 	hx_mutex_done(&log->sweep_mutex);
@@ -321,7 +321,7 @@ static enum hapax_status build(struct hx_log *log, struct hapax_error *err)
 	};
 	enum hapax_status status;
 
-	hx_log_shelf_init(&log->shelf, &log->directory);
+	hx_log_result_files_init(&log->result_files, &log->directory);
 	status = hx_index_new(
 		&(struct hx_index_setup){
 			.scopes = hx_store_scopes(&log->base),
@@ -330,7 +330,7 @@ static enum hapax_status build(struct hx_log *log, struct hapax_error *err)
 			.token = log->directory.store.token_floor,
 			.lapse = hx_log_lapse,
 			.lapse_context = log,
-			.users = &log->shelf.users,
+			.users = &log->result_files.users,
 		},
 		&log->index, err);
 
@@ -347,7 +347,7 @@ static enum hapax_status recover(struct hx_log *log, struct hapax_error *err)
 	struct hx_log_recovery recovery = {
 		.directory = &log->directory,
 		.index = log->index,
-		.shelf = &log->shelf,
+		.result_files = &log->result_files,
 		.counts = &log->counts,
 		.options = hx_store_options(&log->base),
 		.first_mark = log->first_mark,

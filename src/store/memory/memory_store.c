@@ -89,10 +89,10 @@ static void memory_submit(
 	if (is_single) {
 		unsigned seat = hx_epoch_enter(&memory->index->epoch);
 
-		hx_run_one(&context, &key, ops);
+		hx_index_run_one(&context, &key, ops);
 		hx_epoch_leave(&memory->index->epoch, seat);
 	} else {
-		(void)hx_run_all(&context, ops, count);
+		(void)hx_index_run_all(&context, ops, count);
 	}
 	hapax_store_complete(store, ops, count, completion);
 }

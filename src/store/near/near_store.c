@@ -27,8 +27,8 @@ enum {
 
 #define KEYS_LIMIT (UINT64_C(1) << 24)
 
-struct errand {
-	struct errand *next;
+struct job {
+	struct job *next;
 	struct near_store *near;
 	struct hapax_completion completion;
 	int64_t asked_ms; /* what is answered was true after it */
@@ -52,7 +52,7 @@ struct near_store {
 	_Atomic uint64_t misses;
 	struct lane lanes[LANES];
 	struct hx_lock lock;
-	struct errand *free_errands; /* Locks: lock */
+	struct job *free_jobs; /* Locks: lock */
 };
 
 static struct near_store *near_of(struct hapax_store *store)
@@ -95,40 +95,39 @@ static void drop_changed(struct near_store *near, const struct hapax_op *ops, si
 	}
 }
 
-static struct errand *take_errand(struct near_store *near)
+static struct job *take_job(struct near_store *near)
 {
-	struct errand *errand;
+	struct job *job;
 
 	hx_lock_acquire(&near->lock);
-	errand = near->free_errands;
-	if (errand != NULL)
-		near->free_errands = errand->next;
+	job = near->free_jobs;
+	if (job != NULL)
+		near->free_jobs = job->next;
 	hx_lock_release(&near->lock);
-	return errand != NULL ? errand : hx_alloc_zero(1, sizeof(*errand));
+	return job != NULL ? job : hx_alloc_zero(1, sizeof(*job));
 }
 
-static void give_errand(struct near_store *near, struct errand *errand)
+static void give_job(struct near_store *near, struct job *job)
 {
 	hx_lock_acquire(&near->lock);
-	errand->next = near->free_errands;
-	near->free_errands = errand;
+	job->next = near->free_jobs;
+	near->free_jobs = job;
 	hx_lock_release(&near->lock);
 }
 
 static void remember(struct hapax_op *ops, size_t count, void *context)
 {
-	struct errand *errand = context;
-	struct near_store *near = errand->near;
-	struct hapax_completion completion = errand->completion;
+	struct job *job = context;
+	struct near_store *near = job->near;
+	struct hapax_completion completion = job->completion;
 
 	drop_changed(near, ops, count);
 	for (size_t i = 0; i < count; i++) {
 		if (is_question(&ops[i]) && ops[i].outcome == HAPAX_OUTCOME_REPLAY &&
 		    ops[i].record != NULL && ops[i].record->state == HAPAX_STATE_DONE)
-			hx_near_cache_put(
-				near->cache, ops[i].record, errand->asked_ms, errand->drops);
+			hx_near_cache_put(near->cache, ops[i].record, job->asked_ms, job->drops);
 	}
-	give_errand(near, errand);
+	give_job(near, job);
 	/* The store has counted. */
 	completion.fn(ops, count, completion.context);
 }
@@ -148,7 +147,7 @@ static void near_submit(
 {
 	struct near_store *near = near_of(store);
 	int64_t now_ms = now_of(near);
-	struct errand *errand;
+	struct job *job;
 
 	if (answer_all(near, ops, count, now_ms)) {
 		atomic_fetch_add_explicit(
@@ -158,17 +157,17 @@ static void near_submit(
 	}
 	atomic_fetch_add_explicit(&near->misses, count_questions(ops, count), memory_order_relaxed);
 	drop_changed(near, ops, count);
-	errand = take_errand(near);
-	if (errand == NULL) {
+	job = take_job(near);
+	if (job == NULL) {
 		hx_store_fail(ops, count, HAPAX_ERR_NO_MEMORY);
 		hapax_store_complete(store, ops, count, completion);
 		return;
 	}
-	errand->near = near;
-	errand->completion = completion;
-	errand->asked_ms = now_ms;
-	errand->drops = hx_near_cache_drops(near->cache);
-	hapax_store_submit(near->store, ops, count, (struct hapax_completion){remember, errand});
+	job->near = near;
+	job->completion = completion;
+	job->asked_ms = now_ms;
+	job->drops = hx_near_cache_drops(near->cache);
+	hapax_store_submit(near->store, ops, count, (struct hapax_completion){remember, job});
 }
 
 static enum hapax_status near_scan(
@@ -234,11 +233,11 @@ static void near_close(struct hapax_store *store)
 	if (near->watcher.fn != NULL)
 		hapax_store_unwatch(near->store, &near->watcher);
 	hapax_store_detach(store);
-	while (near->free_errands != NULL) {
-		struct errand *errand = near->free_errands;
+	while (near->free_jobs != NULL) {
+		struct job *job = near->free_jobs;
 
-		near->free_errands = errand->next;
-		hx_free(errand);
+		near->free_jobs = job->next;
+		hx_free(job);
 	}
 	hx_near_cache_free(near->cache);
 	hx_free(near);

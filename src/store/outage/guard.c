@@ -305,7 +305,7 @@ static void guard_close(struct hapax_store *store)
 	if (guard->watcher.fn != NULL)
 		hapax_store_unwatch(guard->store, &guard->watcher);
 	hapax_store_detach(store);
-	hx_relays_free(guard);
+	hx_outage_forwards_free(guard);
 	hx_claim_notes_free(guard->notes);
 	hx_mutex_done(&guard->mutex);
 	hx_cond_done(&guard->wake);
@@ -384,7 +384,7 @@ static void fill_ops(struct hx_guard *guard)
 		.version = HAPAX_STORE_OPS_VERSION,
 		.name = hapax_store_name(guard->store),
 		.capabilities = hapax_store_capabilities(guard->store),
-		.submit = hx_relay_submit,
+		.submit = hx_outage_forward_submit,
 		.scan = guard_scan,
 		.stats = guard_stats,
 		.sweep = guard_sweep,
@@ -432,7 +432,7 @@ enum hapax_status hapax_outage_guard(
 
 static bool is_guard(const struct hapax_store *store)
 {
-	return store != NULL && store->ops->submit == hx_relay_submit;
+	return store != NULL && store->ops->submit == hx_outage_forward_submit;
 }
 
 enum hapax_status hapax_outage_tell(

@@ -14,7 +14,7 @@
 #include "store/outage/breaker.h"
 
 struct hx_claim_notes;
-struct hx_relay;
+struct hx_outage_forward;
 
 struct hx_guard {
 	struct hapax_store base;
@@ -27,13 +27,13 @@ struct hx_guard {
 	_Atomic uint32_t is_troubled;
 
 	struct hx_mutex mutex;
-	struct hx_breaker breaker;    /* Locks: mutex */
-	bool uses_journal;            /* Locks: mutex. It may hold something */
-	uint64_t journalling;         /* Locks: mutex. Submits that may use the journal now */
-	uint64_t entered;             /* Locks: mutex. Those that ever could */
-	int64_t reconcile_ms;         /* Locks: mutex. When to look at the journal again */
-	struct hapax_outage outage;   /* Locks: mutex. For who asks */
-	struct hx_relay *free_relays; /* Locks: mutex */
+	struct hx_breaker breaker;  /* Locks: mutex */
+	bool uses_journal;          /* Locks: mutex. It may hold something */
+	uint64_t journalling;       /* Locks: mutex. Submits that may use the journal now */
+	uint64_t entered;           /* Locks: mutex. Those that ever could */
+	int64_t reconcile_ms;       /* Locks: mutex. When to look at the journal again */
+	struct hapax_outage outage; /* Locks: mutex. For who asks */
+	struct hx_outage_forward *free_relays; /* Locks: mutex */
 
 	struct hapax_watcher watcher; /* of the store, once somebody watches us */
 
@@ -62,10 +62,10 @@ void hx_guard_leave_journal(struct hx_guard *guard);
 bool hx_guard_continues(const struct hx_guard *guard, const struct hapax_op *op);
 
 /* As hapax_store_submit_fn. */
-void hx_relay_submit(
+void hx_outage_forward_submit(
 	struct hapax_store *store, struct hapax_op *ops, size_t count,
 	struct hapax_completion completion);
 
-void hx_relays_free(struct hx_guard *guard);
+void hx_outage_forwards_free(struct hx_guard *guard);
 
 #endif

@@ -40,8 +40,8 @@ enum {
 	KEPT_ROUTES_MAX = 1024,
 };
 
-struct hx_relay {
-	struct hx_relay *next; /* of the free ones */
+struct hx_outage_forward {
+	struct hx_outage_forward *next; /* of the free ones */
 	struct hx_guard *guard;
 	struct hapax_op *ops;
 	size_t count;
@@ -65,63 +65,63 @@ struct hx_relay {
 	_Atomic uint32_t turns;
 };
 
-static void advance(struct hx_relay *relay);
+static void advance(struct hx_outage_forward *forward);
 
 /* ------------------------------------------------------------------ memory */
 
-static struct hx_relay *take_relay(struct hx_guard *guard)
+static struct hx_outage_forward *take_relay(struct hx_guard *guard)
 {
-	struct hx_relay *relay;
+	struct hx_outage_forward *forward;
 
 	hx_mutex_lock(&guard->mutex);
-	relay = guard->free_relays;
-	if (relay != NULL)
-		guard->free_relays = relay->next;
+	forward = guard->free_relays;
+	if (forward != NULL)
+		guard->free_relays = forward->next;
 	hx_mutex_unlock(&guard->mutex);
-	return relay != NULL ? relay : hx_alloc_zero(1, sizeof(*relay));
+	return forward != NULL ? forward : hx_alloc_zero(1, sizeof(*forward));
 }
 
-static void free_routes(struct hx_relay *relay)
+static void free_routes(struct hx_outage_forward *forward)
 {
-	hx_free(relay->routes);
-	hx_free(relay->questions);
-	relay->routes = NULL;
-	relay->questions = NULL;
-	relay->routes_max = 0;
+	hx_free(forward->routes);
+	hx_free(forward->questions);
+	forward->routes = NULL;
+	forward->questions = NULL;
+	forward->routes_max = 0;
 }
 
-static void give_relay(struct hx_guard *guard, struct hx_relay *relay)
+static void give_relay(struct hx_guard *guard, struct hx_outage_forward *forward)
 {
-	if (relay->routes_max > KEPT_ROUTES_MAX)
-		free_routes(relay);
+	if (forward->routes_max > KEPT_ROUTES_MAX)
+		free_routes(forward);
 	hx_mutex_lock(&guard->mutex);
-	relay->next = guard->free_relays;
-	guard->free_relays = relay;
+	forward->next = guard->free_relays;
+	guard->free_relays = forward;
 	hx_mutex_unlock(&guard->mutex);
 }
 
-void hx_relays_free(struct hx_guard *guard)
+void hx_outage_forwards_free(struct hx_guard *guard)
 {
 	while (guard->free_relays != NULL) {
-		struct hx_relay *relay = guard->free_relays;
+		struct hx_outage_forward *forward = guard->free_relays;
 
-		guard->free_relays = relay->next;
-		free_routes(relay);
-		hx_free(relay);
+		guard->free_relays = forward->next;
+		free_routes(forward);
+		hx_free(forward);
 	}
 }
 
-static bool make_routes(struct hx_relay *relay)
+static bool make_routes(struct hx_outage_forward *forward)
 {
-	if (relay->count > relay->routes_max) {
-		free_routes(relay);
-		relay->routes = hx_alloc_zero(relay->count, sizeof(relay->routes[0]));
-		relay->questions = hx_alloc_zero(relay->count, sizeof(relay->questions[0]));
-		if (relay->routes == NULL || relay->questions == NULL) {
-			free_routes(relay);
+	if (forward->count > forward->routes_max) {
+		free_routes(forward);
+		forward->routes = hx_alloc_zero(forward->count, sizeof(forward->routes[0]));
+		forward->questions = hx_alloc_zero(forward->count, sizeof(forward->questions[0]));
+		if (forward->routes == NULL || forward->questions == NULL) {
+			free_routes(forward);
 			return false;
 		}
-		relay->routes_max = relay->count;
+		forward->routes_max = forward->count;
 	}
 	return true;
 }
@@ -158,58 +158,58 @@ static enum route route_back(const struct hapax_op *op, const struct hapax_op *q
 }
 
 /* Where op goes after the store did not answer it. */
-static enum route route_on(const struct hx_relay *relay, const struct hapax_op *op)
+static enum route route_on(const struct hx_outage_forward *forward, const struct hapax_op *op)
 {
 	enum route route;
 
 	if (op->status == HAPAX_ERR_UNCERTAIN && op->type != HAPAX_OP_CLAIM)
 		return ROUTE_DONE;
-	if (op->status == HAPAX_ERR_UNCERTAIN && relay->repeats < REPEATS)
+	if (op->status == HAPAX_ERR_UNCERTAIN && forward->repeats < REPEATS)
 		return ROUTE_STORE;
 	if (op->status != HAPAX_ERR_UNAVAILABLE && op->status != HAPAX_ERR_UNCERTAIN)
 		return ROUTE_DONE;
-	route = route_away(relay->guard, op);
+	route = route_away(forward->guard, op);
 	return route == ROUTE_NOWHERE ? ROUTE_DONE : route;
 }
 
 /* Operations that belong together go one way. */
-static void unite_groups(struct hx_relay *relay, enum route if_mixed)
+static void unite_groups(struct hx_outage_forward *forward, enum route if_mixed)
 {
 	size_t end;
 
-	for (size_t first = 0; first < relay->count; first = end) {
+	for (size_t first = 0; first < forward->count; first = end) {
 		bool is_mixed = false;
 
-		end = hx_store_group_end(relay->ops, relay->count, first);
+		end = hx_store_group_end(forward->ops, forward->count, first);
 		for (size_t i = first; i < end; i++)
-			is_mixed = is_mixed || relay->routes[i] != relay->routes[first];
+			is_mixed = is_mixed || forward->routes[i] != forward->routes[first];
 		if (is_mixed)
-			memset(relay->routes + first, (int)if_mixed, end - first);
+			memset(forward->routes + first, (int)if_mixed, end - first);
 	}
 }
 
-static void find_routes(struct hx_relay *relay, bool is_away)
+static void find_routes(struct hx_outage_forward *forward, bool is_away)
 {
-	for (size_t i = 0; i < relay->count; i++) {
-		const struct hapax_op *op = &relay->ops[i];
+	for (size_t i = 0; i < forward->count; i++) {
+		const struct hapax_op *op = &forward->ops[i];
 		enum route route = ROUTE_DONE; /* refused by the check */
 
 		if (op->status == HAPAX_OK)
-			route = is_away ? route_away(relay->guard, op)
-					: route_back(op, &relay->questions[i]);
-		relay->routes[i] = (unsigned char)route;
+			route = is_away ? route_away(forward->guard, op)
+					: route_back(op, &forward->questions[i]);
+		forward->routes[i] = (unsigned char)route;
 	}
-	unite_groups(relay, is_away ? ROUTE_NOWHERE : ROUTE_JOURNAL);
-	relay->first = relay->end = 0;
+	unite_groups(forward, is_away ? ROUTE_NOWHERE : ROUTE_JOURNAL);
+	forward->first = forward->end = 0;
 }
 
-static bool enter_journal(struct hx_relay *relay)
+static bool enter_journal(struct hx_outage_forward *forward)
 {
-	if (!make_routes(relay))
+	if (!make_routes(forward))
 		return false;
-	if (!relay->is_journalling)
-		hx_guard_enter_journal(relay->guard);
-	relay->is_journalling = true;
+	if (!forward->is_journalling)
+		hx_guard_enter_journal(forward->guard);
+	forward->is_journalling = true;
 	return true;
 }
 
@@ -223,17 +223,17 @@ static void note_claim(struct hx_guard *guard, const struct hapax_op *op)
 }
 
 /* Was every operation of the run that is under way answered by the store? */
-static bool note_store(struct hx_relay *relay)
+static bool note_store(struct hx_outage_forward *forward)
 {
-	struct hx_guard *guard = relay->guard;
+	struct hx_guard *guard = forward->guard;
 	bool has_answered = true;
 
-	for (size_t i = relay->first; i < relay->end; i++) {
-		enum hapax_status status = relay->ops[i].status;
+	for (size_t i = forward->first; i < forward->end; i++) {
+		enum hapax_status status = forward->ops[i].status;
 
 		has_answered = has_answered && status != HAPAX_ERR_UNAVAILABLE &&
 			status != HAPAX_ERR_UNCERTAIN;
-		note_claim(guard, &relay->ops[i]);
+		note_claim(guard, &forward->ops[i]);
 	}
 	if (!has_answered || atomic_load_explicit(&guard->is_troubled, memory_order_relaxed) != 0)
 		hx_guard_note(guard, has_answered);
@@ -241,57 +241,57 @@ static bool note_store(struct hx_relay *relay)
 }
 
 /* The store did not answer all of [first, end): what becomes of the rest? */
-static void reroute(struct hx_relay *relay)
+static void reroute(struct hx_outage_forward *forward)
 {
-	if (!enter_journal(relay)) {
-		relay->first = relay->end = relay->count; /* the answers stand */
+	if (!enter_journal(forward)) {
+		forward->first = forward->end = forward->count; /* the answers stand */
 		return;
 	}
-	if (relay->stage == STAGE_WHOLE)
-		memset(relay->routes, ROUTE_DONE, relay->count);
-	for (size_t i = relay->first; i < relay->end; i++)
-		relay->routes[i] = (unsigned char)route_on(relay, &relay->ops[i]);
-	unite_groups(relay, ROUTE_DONE);
-	relay->repeats++;
-	relay->end = relay->first;
+	if (forward->stage == STAGE_WHOLE)
+		memset(forward->routes, ROUTE_DONE, forward->count);
+	for (size_t i = forward->first; i < forward->end; i++)
+		forward->routes[i] = (unsigned char)route_on(forward, &forward->ops[i]);
+	unite_groups(forward, ROUTE_DONE);
+	forward->repeats++;
+	forward->end = forward->first;
 }
 
 /*
  * A completion that came after its lapsed claim was settled, of a token that was given out
  * here: if nobody has run since, the result is kept. The others of the run have their answers.
  */
-static void keep_late_results(struct hx_relay *relay)
+static void keep_late_results(struct hx_outage_forward *forward)
 {
 	struct hapax_record note;
 	bool is_late = false;
 
-	for (size_t i = relay->first; i < relay->end; i++) {
-		const struct hapax_op *op = &relay->ops[i];
+	for (size_t i = forward->first; i < forward->end; i++) {
+		const struct hapax_op *op = &forward->ops[i];
 		bool keeps = op->type == HAPAX_OP_COMPLETE && op->status == HAPAX_ERR_FENCED &&
-			op->flags == 0 && hx_claim_notes_find(relay->guard->notes, op, &note);
+			op->flags == 0 && hx_claim_notes_find(forward->guard->notes, op, &note);
 
-		relay->routes[i] = keeps ? ROUTE_KEEP : ROUTE_DONE;
+		forward->routes[i] = keeps ? ROUTE_KEEP : ROUTE_DONE;
 		is_late = is_late || keeps;
 	}
 	if (is_late)
-		relay->end = relay->first;
+		forward->end = forward->first;
 }
 
-static void note_journal(struct hx_relay *relay)
+static void note_journal(struct hx_outage_forward *forward)
 {
 	uint64_t continued = 0;
 
-	for (size_t i = relay->first; i < relay->end; i++) {
-		struct hapax_op *op = &relay->ops[i];
+	for (size_t i = forward->first; i < forward->end; i++) {
+		struct hapax_op *op = &forward->ops[i];
 
 		continued += is_claim(op) && op->outcome == HAPAX_OUTCOME_ACQUIRED;
-		note_claim(relay->guard, op);
+		note_claim(forward->guard, op);
 		/* The caller knows of the store alone, and that one is away. */
 		if (is_claim(op) && op->status != HAPAX_OK && op->status != HAPAX_ERR_UNCERTAIN)
 			hx_store_refuse(op, HAPAX_ERR_UNAVAILABLE);
 	}
-	hx_guard_count(relay->guard, &relay->guard->outage.continued, continued);
-	keep_late_results(relay);
+	hx_guard_count(forward->guard, &forward->guard->outage.continued, continued);
+	keep_late_results(forward);
 }
 
 /* Two runs of one key, of which one result counts: that of the other. */
@@ -320,23 +320,23 @@ static void answer_kept(struct hapax_op *op)
 }
 
 /* The journal has said whether there is a place for the result, or has kept it. */
-static void note_kept(struct hx_relay *relay)
+static void note_kept(struct hx_outage_forward *forward)
 {
-	struct hx_guard *guard = relay->guard;
-	struct hapax_op *op = &relay->ops[relay->first];
-	bool has_place = relay->has_place;
+	struct hx_guard *guard = forward->guard;
+	struct hapax_op *op = &forward->ops[forward->first];
+	bool has_place = forward->has_place;
 
-	relay->has_place = false;
-	if (relay->keep_op.status == HAPAX_ERR_UNCERTAIN) {
+	forward->has_place = false;
+	if (forward->keep_op.status == HAPAX_ERR_UNCERTAIN) {
 		hx_store_refuse(op, HAPAX_ERR_UNCERTAIN); /* it may be kept */
-	} else if (relay->keep_op.status != HAPAX_OK) {
+	} else if (forward->keep_op.status != HAPAX_OK) {
 		hx_store_refuse(op, HAPAX_ERR_UNAVAILABLE);
 	} else if (has_place) {
 		answer_kept(op);
 		hx_guard_count(guard, &guard->outage.kept_results, 1);
-	} else if (relay->keep_op.outcome == HAPAX_OUTCOME_ACQUIRED) {
-		relay->has_place = true;
-		relay->end = relay->first; /* once more, to keep it */
+	} else if (forward->keep_op.outcome == HAPAX_OUTCOME_ACQUIRED) {
+		forward->has_place = true;
+		forward->end = forward->first; /* once more, to keep it */
 	} else if (hx_journal_gave(op->token)) {
 		hx_store_refuse(op, HAPAX_ERR_FENCED); /* taken over, as the journal says */
 	} else {
@@ -349,50 +349,51 @@ static void note_kept(struct hx_relay *relay)
 
 static void answered(struct hapax_op *ops, size_t count, void *context)
 {
-	struct hx_relay *relay = context;
+	struct hx_outage_forward *forward = context;
 
 	(void)ops;
 	(void)count;
-	if (atomic_fetch_add_explicit(&relay->turns, 1, memory_order_acq_rel) == 1)
-		advance(relay);
+	if (atomic_fetch_add_explicit(&forward->turns, 1, memory_order_acq_rel) == 1)
+		advance(forward);
 }
 
 /* Ask. True: the answer is there; else it will go on, and relay is not ours any more. */
 static bool ask(
-	struct hx_relay *relay, struct hapax_store *store, struct hapax_op *ops, size_t count)
+	struct hx_outage_forward *forward, struct hapax_store *store, struct hapax_op *ops,
+	size_t count)
 {
-	atomic_store_explicit(&relay->turns, 0, memory_order_relaxed);
-	hapax_store_submit(store, ops, count, (struct hapax_completion){answered, relay});
-	return atomic_fetch_add_explicit(&relay->turns, 1, memory_order_acq_rel) == 1;
+	atomic_store_explicit(&forward->turns, 0, memory_order_relaxed);
+	hapax_store_submit(store, ops, count, (struct hapax_completion){answered, forward});
+	return atomic_fetch_add_explicit(&forward->turns, 1, memory_order_acq_rel) == 1;
 }
 
 /*
  * A duplicate that was let through while this one ran is not written over: the place is
  * claimed first. Who asks again, because the answer was lost, asks by the same id.
  */
-static bool claim_place(struct hx_relay *relay)
+static bool claim_place(struct hx_outage_forward *forward)
 {
 	static const unsigned char mark[HAPAX_ATTEMPT_ID_SIZE] = "\0\0\0\0\0\0\0\0a result";
-	const struct hapax_op *op = &relay->ops[relay->first];
+	const struct hapax_op *op = &forward->ops[forward->first];
 
-	memcpy(relay->attempt_id, mark, sizeof(mark));
-	memcpy(relay->attempt_id, &op->token, sizeof(op->token));
-	relay->keep_op = (struct hapax_op){
+	memcpy(forward->attempt_id, mark, sizeof(mark));
+	memcpy(forward->attempt_id, &op->token, sizeof(op->token));
+	forward->keep_op = (struct hapax_op){
 		.type = HAPAX_OP_CLAIM,
 		.tenant = op->tenant,
 		.group = op->group,
 		.key = op->key,
-		.attempt_id = relay->attempt_id,
+		.attempt_id = forward->attempt_id,
 	};
-	return ask(relay, relay->guard->options.journal, &relay->keep_op, 1);
+	return ask(forward, forward->guard->options.journal, &forward->keep_op, 1);
 }
 
-static bool keep_result(struct hx_relay *relay)
+static bool keep_result(struct hx_outage_forward *forward)
 {
-	const struct hapax_op *op = &relay->ops[relay->first];
-	int64_t now_ms = relay->keep_op.first_seen_ms; /* of the place: the journal's own time */
+	const struct hapax_op *op = &forward->ops[forward->first];
+	int64_t now_ms = forward->keep_op.first_seen_ms; /* of the place: the journal's own time */
 
-	relay->kept = (struct hapax_record){
+	forward->kept = (struct hapax_record){
 		.state = HAPAX_STATE_DONE,
 		.origin = HAPAX_ORIGIN_CLAIM,
 		.attempt = 1,
@@ -403,181 +404,182 @@ static bool keep_result(struct hx_relay *relay)
 		.ttl_ms = HX_TTL_MS_DEFAULT,
 	};
 	/* Both are in the store, with the claim; but that may be lost there. */
-	(void)hx_claim_notes_find(relay->guard->notes, op, &relay->kept);
+	(void)hx_claim_notes_find(forward->guard->notes, op, &forward->kept);
 	if (op->result != NULL)
-		relay->kept.result = *op->result;
-	relay->keep_op = (struct hapax_op){
+		forward->kept.result = *op->result;
+	forward->keep_op = (struct hapax_op){
 		.type = HAPAX_OP_LOAD,
 		.tenant = op->tenant,
 		.group = op->group,
 		.key = op->key,
-		.load = &relay->kept,
+		.load = &forward->kept,
 	};
-	return ask(relay, relay->guard->options.journal, &relay->keep_op, 1);
+	return ask(forward, forward->guard->options.journal, &forward->keep_op, 1);
 }
 
-static void refuse_run(struct hx_relay *relay)
+static void refuse_run(struct hx_outage_forward *forward)
 {
-	for (size_t i = relay->first; i < relay->end; i++)
-		hx_store_refuse(&relay->ops[i], HAPAX_ERR_UNAVAILABLE);
-	hx_guard_count(relay->guard, &relay->guard->outage.refused, relay->end - relay->first);
+	for (size_t i = forward->first; i < forward->end; i++)
+		hx_store_refuse(&forward->ops[i], HAPAX_ERR_UNAVAILABLE);
+	hx_guard_count(
+		forward->guard, &forward->guard->outage.refused, forward->end - forward->first);
 }
 
 /* Neighbours of one route make a run; results are kept one by one. */
-static void next_run(struct hx_relay *relay)
+static void next_run(struct hx_outage_forward *forward)
 {
-	relay->first = relay->end;
-	while (relay->end < relay->count &&
-	       relay->routes[relay->end] == relay->routes[relay->first] &&
-	       (relay->end == relay->first || relay->routes[relay->first] != ROUTE_KEEP))
-		relay->end++;
+	forward->first = forward->end;
+	while (forward->end < forward->count &&
+	       forward->routes[forward->end] == forward->routes[forward->first] &&
+	       (forward->end == forward->first || forward->routes[forward->first] != ROUTE_KEEP))
+		forward->end++;
 }
 
 /* Begin the run. True: it has ended already. */
-static bool begin_run(struct hx_relay *relay)
+static bool begin_run(struct hx_outage_forward *forward)
 {
-	struct hapax_op *ops = relay->ops + relay->first;
-	size_t count = relay->end - relay->first;
+	struct hapax_op *ops = forward->ops + forward->first;
+	size_t count = forward->end - forward->first;
 
-	switch ((enum route)relay->routes[relay->first]) {
+	switch ((enum route)forward->routes[forward->first]) {
 	case ROUTE_DONE: break;
-	case ROUTE_STORE: return ask(relay, relay->guard->store, ops, count);
-	case ROUTE_JOURNAL: return ask(relay, relay->guard->options.journal, ops, count);
-	case ROUTE_KEEP: return relay->has_place ? keep_result(relay) : claim_place(relay);
-	case ROUTE_NOWHERE: refuse_run(relay); break;
+	case ROUTE_STORE: return ask(forward, forward->guard->store, ops, count);
+	case ROUTE_JOURNAL: return ask(forward, forward->guard->options.journal, ops, count);
+	case ROUTE_KEEP: return forward->has_place ? keep_result(forward) : claim_place(forward);
+	case ROUTE_NOWHERE: refuse_run(forward); break;
 	}
 	return true;
 }
 
-static void end_run(struct hx_relay *relay)
+static void end_run(struct hx_outage_forward *forward)
 {
-	switch ((enum route)relay->routes[relay->first]) {
+	switch ((enum route)forward->routes[forward->first]) {
 	case ROUTE_STORE:
-		if (!note_store(relay))
-			reroute(relay);
+		if (!note_store(forward))
+			reroute(forward);
 		break;
-	case ROUTE_JOURNAL: note_journal(relay); break;
-	case ROUTE_KEEP: note_kept(relay); break;
+	case ROUTE_JOURNAL: note_journal(forward); break;
+	case ROUTE_KEEP: note_kept(forward); break;
 	case ROUTE_DONE:
 	case ROUTE_NOWHERE: break;
 	}
 }
 
-static void finish(struct hx_relay *relay)
+static void finish(struct hx_outage_forward *forward)
 {
-	struct hx_guard *guard = relay->guard;
-	struct hapax_completion completion = relay->completion;
-	struct hapax_op *ops = relay->ops;
-	size_t count = relay->count;
+	struct hx_guard *guard = forward->guard;
+	struct hapax_completion completion = forward->completion;
+	struct hapax_op *ops = forward->ops;
+	size_t count = forward->count;
 
-	if (relay->is_journalling)
+	if (forward->is_journalling)
 		hx_guard_leave_journal(guard);
-	give_relay(guard, relay);
+	give_relay(guard, forward);
 	/* Whoever decided has counted, the store or the journal. */
 	completion.fn(ops, count, completion.context);
 }
 
 /* What was asked is answered: go on until something has to be waited for, or all is done. */
-static void advance(struct hx_relay *relay)
+static void advance(struct hx_outage_forward *forward)
 {
 	bool is_done = false;
 
-	switch (relay->stage) {
+	switch (forward->stage) {
 	case STAGE_WHOLE:
-		is_done = note_store(relay);
+		is_done = note_store(forward);
 		if (!is_done)
-			reroute(relay);
+			reroute(forward);
 		break;
-	case STAGE_QUESTIONS: find_routes(relay, false); break;
+	case STAGE_QUESTIONS: find_routes(forward, false); break;
 	case STAGE_ROUTED: break;
-	case STAGE_RUNS: end_run(relay); break;
+	case STAGE_RUNS: end_run(forward); break;
 	}
-	relay->stage = STAGE_RUNS;
+	forward->stage = STAGE_RUNS;
 	while (!is_done) {
-		next_run(relay);
-		is_done = relay->first == relay->count;
-		if (!is_done && !begin_run(relay))
+		next_run(forward);
+		is_done = forward->first == forward->count;
+		if (!is_done && !begin_run(forward))
 			return;
 		if (!is_done)
-			end_run(relay);
+			end_run(forward);
 	}
-	finish(relay);
+	finish(forward);
 }
 
 /* Which of the keys does the journal have? True: it has said so. */
-static bool ask_journal(struct hx_relay *relay)
+static bool ask_journal(struct hx_outage_forward *forward)
 {
-	for (size_t i = 0; i < relay->count; i++) {
-		const struct hapax_op *op = &relay->ops[i];
+	for (size_t i = 0; i < forward->count; i++) {
+		const struct hapax_op *op = &forward->ops[i];
 
-		relay->questions[i] = (struct hapax_op){
+		forward->questions[i] = (struct hapax_op){
 			.type = HAPAX_OP_LOOKUP,
 			.tenant = op->tenant,
 			.group = op->group,
 			.key = op->key,
 		};
 	}
-	relay->stage = STAGE_QUESTIONS;
-	return ask(relay, relay->guard->options.journal, relay->questions, relay->count);
+	forward->stage = STAGE_QUESTIONS;
+	return ask(forward, forward->guard->options.journal, forward->questions, forward->count);
 }
 
 /* Even when all is well: a run of an outage that comes to its end late. */
-static bool has_journal_token(const struct hx_relay *relay)
+static bool has_journal_token(const struct hx_outage_forward *forward)
 {
 	bool has_any = false;
 
-	for (size_t i = 0; i < relay->count; i++)
+	for (size_t i = 0; i < forward->count; i++)
 		has_any = has_any ||
-			(hx_transition_has_token(&relay->ops[i]) &&
-		         hx_journal_gave(relay->ops[i].token));
-	return has_any && relay->guard->options.journal != NULL;
+			(hx_transition_has_token(&forward->ops[i]) &&
+		         hx_journal_gave(forward->ops[i].token));
+	return has_any && forward->guard->options.journal != NULL;
 }
 
-static bool begin(struct hx_relay *relay)
+static bool begin(struct hx_outage_forward *forward)
 {
-	struct hx_guard *guard = relay->guard;
+	struct hx_guard *guard = forward->guard;
 	bool is_away = false;
 	bool uses_journal = false;
 
-	relay->stage = STAGE_WHOLE;
-	relay->end = relay->count;
+	forward->stage = STAGE_WHOLE;
+	forward->end = forward->count;
 	if (atomic_load_explicit(&guard->is_troubled, memory_order_acquire) != 0)
 		hx_guard_look(guard, &is_away, &uses_journal);
-	if (!is_away && !uses_journal && !has_journal_token(relay))
-		return ask(relay, guard->store, relay->ops, relay->count);
-	if (!enter_journal(relay)) {
-		hx_store_fail(relay->ops, relay->count, HAPAX_ERR_NO_MEMORY);
-		relay->stage = STAGE_ROUTED;
-		relay->first = relay->end = relay->count;
+	if (!is_away && !uses_journal && !has_journal_token(forward))
+		return ask(forward, guard->store, forward->ops, forward->count);
+	if (!enter_journal(forward)) {
+		hx_store_fail(forward->ops, forward->count, HAPAX_ERR_NO_MEMORY);
+		forward->stage = STAGE_ROUTED;
+		forward->first = forward->end = forward->count;
 		return true;
 	}
 	if (!is_away)
-		return ask_journal(relay);
-	find_routes(relay, true);
-	relay->stage = STAGE_ROUTED;
+		return ask_journal(forward);
+	find_routes(forward, true);
+	forward->stage = STAGE_ROUTED;
 	return true;
 }
 
-void hx_relay_submit(
+void hx_outage_forward_submit(
 	struct hapax_store *store, struct hapax_op *ops, size_t count,
 	struct hapax_completion completion)
 {
 	struct hx_guard *guard = (struct hx_guard *)store;
-	struct hx_relay *relay = take_relay(guard);
+	struct hx_outage_forward *forward = take_relay(guard);
 
-	if (relay == NULL) {
+	if (forward == NULL) {
 		hx_store_fail(ops, count, HAPAX_ERR_NO_MEMORY);
 		completion.fn(ops, count, completion.context);
 		return;
 	}
-	relay->guard = guard;
-	relay->ops = ops;
-	relay->count = count;
-	relay->completion = completion;
-	relay->is_journalling = false;
-	relay->has_place = false;
-	relay->repeats = 0;
-	relay->first = 0;
-	if (begin(relay))
-		advance(relay);
+	forward->guard = guard;
+	forward->ops = ops;
+	forward->count = count;
+	forward->completion = completion;
+	forward->is_journalling = false;
+	forward->has_place = false;
+	forward->repeats = 0;
+	forward->first = 0;
+	if (begin(forward))
+		advance(forward);
 }

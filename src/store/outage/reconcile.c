@@ -346,7 +346,7 @@ static void settle_batch(struct pass *pass)
 
 /* ------------------------------------------------------------------ the pass */
 
-static int take(const struct hapax_record *record, void *context)
+static int reconcile_take(const struct hapax_record *record, void *context)
 {
 	struct pass *pass = context;
 	struct entry *entry = &pass->entries[pass->count];
@@ -388,7 +388,7 @@ static enum hapax_status scan_batch(
 
 	scan.count_max = BATCH_RECORDS;
 	pass->count = pass->bytes = 0;
-	status = hapax_store_scan(pass->journal, &scan, cursor, take, pass, &cause);
+	status = hapax_store_scan(pass->journal, &scan, cursor, reconcile_take, pass, &cause);
 	cause.status = status;
 	if (status == HAPAX_ERR_CORRUPT && !is_same_place(&begin, cursor)) {
 		pass->reconcile->counts[HAPAX_RECONCILED_LATER]++;

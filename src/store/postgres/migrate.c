@@ -37,7 +37,7 @@ struct migrator {
 };
 
 /* Run SQL text, which may be several statements. *ret_result, if wanted, is the last one's. */
-static enum hapax_status run(
+static enum hapax_status migrate_run(
 	struct migrator *migrator, const char *text, PGresult **ret_result, struct hapax_error *err)
 {
 	const char *what = "the ledger was not migrated, and is as before";
@@ -68,8 +68,8 @@ static enum hapax_status read_version(
 {
 	PGresult *result = NULL;
 	bool has_ledger;
-	enum hapax_status status =
-		run(migrator, "SELECT to_regclass('@@hapax_meta') IS NOT NULL", &result, err);
+	enum hapax_status status = migrate_run(
+		migrator, "SELECT to_regclass('@@hapax_meta') IS NOT NULL", &result, err);
 
 	if (status != HAPAX_OK)
 		return status;
@@ -78,7 +78,7 @@ static enum hapax_status read_version(
 	*ret_version = 0;
 	if (!has_ledger)
 		return HAPAX_OK;
-	status = run(migrator, "SELECT version FROM @@hapax_meta", &result, err);
+	status = migrate_run(migrator, "SELECT version FROM @@hapax_meta", &result, err);
 	if (status != HAPAX_OK)
 		return status;
 	if (PQntuples(result) == 1)
@@ -100,22 +100,22 @@ static enum hapax_status bring_up(
 	migration->from = version;
 	migration->to = HX_POSTGRES_VERSION;
 	for (int64_t i = version; i < HX_POSTGRES_VERSION && status == HAPAX_OK; i++)
-		status = run(migrator, versions[i], NULL, err);
+		status = migrate_run(migrator, versions[i], NULL, err);
 	for (size_t i = 0; i < HX_COUNT(functions) && status == HAPAX_OK; i++)
-		status = run(migrator, functions[i], NULL, err);
+		status = migrate_run(migrator, functions[i], NULL, err);
 	(void)snprintf(
 		text, sizeof(text), "UPDATE @@hapax_meta SET version = %d", HX_POSTGRES_VERSION);
 	if (status == HAPAX_OK)
-		status = run(migrator, text, NULL, err);
+		status = migrate_run(migrator, text, NULL, err);
 	if (status == HAPAX_OK)
-		status = run(migrator, "SELECT @@hapax_months(@@hapax_now())", NULL, err);
+		status = migrate_run(migrator, "SELECT @@hapax_months(@@hapax_now())", NULL, err);
 	return status;
 }
 
 static enum hapax_status make_schema(struct migrator *migrator, struct hapax_error *err)
 {
 	/* A role without the right to make schemas may have been given one. */
-	return run(
+	return migrate_run(
 		migrator,
 		"DO $do$ DECLARE v_name text := (parse_ident('@@hapax_meta'))[1]; BEGIN"
 		" IF to_regnamespace(quote_ident(v_name)) IS NULL THEN"
@@ -127,19 +127,19 @@ static enum hapax_status migrate(
 	struct migrator *migrator, struct hapax_migration *migration, struct hapax_error *err)
 {
 	/* What others migrated while we waited is seen; what they put into a search_path is not called. */
-	enum hapax_status status =
-		run(migrator,
-	            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path = pg_catalog;"
-	            " SELECT pg_advisory_xact_lock(7522537949364842850)",
-	            NULL, err);
+	enum hapax_status status = migrate_run(
+		migrator,
+		"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path = pg_catalog;"
+		" SELECT pg_advisory_xact_lock(7522537949364842850)",
+		NULL, err);
 
 	if (status == HAPAX_OK)
 		status = make_schema(migrator, err);
 	if (status == HAPAX_OK)
 		status = bring_up(migrator, migration, err);
 	if (status == HAPAX_OK)
-		return run(migrator, "COMMIT", NULL, err);
-	(void)run(migrator, "ROLLBACK", NULL, NULL);
+		return migrate_run(migrator, "COMMIT", NULL, err);
+	(void)migrate_run(migrator, "ROLLBACK", NULL, NULL);
 	return status;
 }
 

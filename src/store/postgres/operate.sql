@@ -853,7 +853,7 @@ END
 $$;
 
 -- The two of a run in the caller's transaction, without arrays and without a savepoint: what fails here fails
--- the bracket around it (postgres_savepoint.h). Both have few expressions, because PL/pgSQL prepares each of them anew in every
+-- the savepoint around it (postgres_savepoint.h). Both have few expressions, because PL/pgSQL prepares each of them anew in every
 -- transaction, and answer in a few bytes: a row of all columns of an answer costs as much as the INSERT.
 --
 -- First the claim of a new key: its token and its time; NULL: it is not new, too many are parked, there is no room. Then

@@ -17,11 +17,11 @@
 
 /* ---------------------------------------------------------------- the pool */
 
-static struct hx_postgres_lane *find_free(struct hx_postgres_client *client)
+static struct hx_postgres_pipeline *find_free(struct hx_postgres_client *client)
 {
-	for (unsigned i = 0; i < client->lane_count; i++) {
-		if (hx_postgres_lane_is_free(&client->lanes[i]))
-			return &client->lanes[i];
+	for (unsigned i = 0; i < client->pipeline_count; i++) {
+		if (hx_postgres_pipeline_is_free(&client->pipelines[i]))
+			return &client->pipelines[i];
 	}
 	return NULL;
 }
@@ -29,18 +29,18 @@ static struct hx_postgres_lane *find_free(struct hx_postgres_client *client)
 /* All that are open have something to do, and none is on its way: one more. */
 static void open_one(struct hx_postgres_client *client)
 {
-	struct hx_postgres_lane *closed = NULL;
+	struct hx_postgres_pipeline *closed = NULL;
 
-	assert(client->lanes != NULL);
+	assert(client->pipelines != NULL);
 	if (hx_timer_is_set(&client->retry))
 		return;
-	for (unsigned i = 0; i < client->lane_count; i++) {
-		enum hx_postgres_connection_state state = client->lanes[i].connection.state;
+	for (unsigned i = 0; i < client->pipeline_count; i++) {
+		enum hx_postgres_connection_state state = client->pipelines[i].connection.state;
 
 		if (state == HX_POSTGRES_CONNECTING || state == HX_POSTGRES_GREETING)
 			return;
 		if (state == HX_POSTGRES_CLOSED && closed == NULL)
-			closed = &client->lanes[i];
+			closed = &client->pipelines[i];
 	}
 	if (closed != NULL)
 		hx_postgres_connection_open(&closed->connection);
@@ -59,13 +59,13 @@ static void update_deadline(struct hx_postgres_client *client)
 /* Give what waits to who is free. What happens on the way asks for it again, and gets its turn. */
 static void pump(struct hx_postgres_client *client)
 {
-	struct hx_postgres_lane *lane;
+	struct hx_postgres_pipeline *pipeline;
 
 	if (client->is_pumping || client->is_stopped)
 		return;
 	client->is_pumping = true;
-	while (client->pending != NULL && (lane = find_free(client)) != NULL)
-		hx_postgres_lane_take(lane, &client->pending);
+	while (client->pending != NULL && (pipeline = find_free(client)) != NULL)
+		hx_postgres_pipeline_take(pipeline, &client->pending);
 	client->is_pumping = false;
 	if (client->pending != NULL || !client->is_opened)
 		open_one(client);
@@ -108,17 +108,17 @@ static void on_ready(struct hx_postgres_connection *connection)
 	pump(client);
 }
 
-/* The lane of a connection, which is its first member. */
-static struct hx_postgres_lane *lane_of(struct hx_postgres_connection *connection)
+/* The pipeline of a connection, which is its first member. */
+static struct hx_postgres_pipeline *pipeline_of(struct hx_postgres_connection *connection)
 {
-	return (struct hx_postgres_lane *)connection;
+	return (struct hx_postgres_pipeline *)connection;
 }
 
 static void on_answer(struct hx_postgres_connection *connection, PGresult *result)
 {
 	struct hx_postgres_client *client = connection->context;
 
-	hx_postgres_lane_answer(lane_of(connection), result);
+	hx_postgres_pipeline_answer(pipeline_of(connection), result);
 	pump(client);
 }
 
@@ -141,7 +141,7 @@ static void on_close(struct hx_postgres_connection *connection, const struct hap
 		return;
 	}
 	wait_before_retry(client);
-	hx_postgres_lane_lose(lane_of(connection));
+	hx_postgres_pipeline_lose(pipeline_of(connection));
 	pump(client);
 }
 
@@ -161,7 +161,7 @@ static void on_arrived(struct hx_task *task)
 	while (*end != NULL)
 		end = &(*end)->next;
 	for (struct hx_postgres_request *request = hx_request_queue_take(&client->queue);
-	     request != NULL; request = hx_request_next(request)) {
+	     request != NULL; request = hx_request_queue_next(request)) {
 		*end = request;
 		end = &request->next;
 	}
@@ -174,8 +174,8 @@ static void on_stop(struct hx_task *task)
 
 	assert(client->pending == NULL);
 	client->is_stopped = true;
-	for (unsigned i = 0; i < client->lanes_made; i++)
-		hx_postgres_connection_close(&client->lanes[i].connection);
+	for (unsigned i = 0; i < client->pipelines_made; i++)
+		hx_postgres_connection_close(&client->pipelines[i].connection);
 	hx_postgres_listener_stop(&client->listener);
 	hx_timer_clear(&client->reactor.timers, &client->retry);
 	hx_reactor_stop(&client->reactor);
@@ -198,8 +198,8 @@ void hx_postgres_client_close(struct hx_postgres_client *client)
 		client->has_thread = false;
 	}
 	if (client->has_reactor) {
-		for (unsigned i = 0; i < client->lanes_made; i++)
-			hx_postgres_lane_done(&client->lanes[i]);
+		for (unsigned i = 0; i < client->pipelines_made; i++)
+			hx_postgres_pipeline_done(&client->pipelines[i]);
 		hx_postgres_listener_done(&client->listener);
 		hx_timer_retire(&client->reactor.timers, &client->retry);
 		hx_timer_retire(&client->reactor.timers, &client->deadline);
@@ -209,33 +209,33 @@ void hx_postgres_client_close(struct hx_postgres_client *client)
 	if (client->has_queue)
 		hx_request_queue_done(&client->queue);
 	client->has_queue = false;
-	hx_free(client->lanes);
-	client->lanes = NULL;
+	hx_free(client->pipelines);
+	client->pipelines = NULL;
 	hx_mutex_done(&client->guarantee_mutex);
 	hx_postgres_session_done(&client->session);
 }
 
-static enum hapax_status make_lanes(struct hx_postgres_client *client)
+static enum hapax_status make_pipelines(struct hx_postgres_client *client)
 {
 	enum hapax_status status = HAPAX_OK;
 
-	client->lanes = hx_alloc_zero(client->place->pool, sizeof(*client->lanes));
-	if (client->lanes == NULL)
+	client->pipelines = hx_alloc_zero(client->place->pool, sizeof(*client->pipelines));
+	if (client->pipelines == NULL)
 		return HAPAX_ERR_NO_MEMORY;
 	for (unsigned i = 0; i < client->place->pool && status == HAPAX_OK; i++) {
-		struct hx_postgres_connection *connection = &client->lanes[i].connection;
+		struct hx_postgres_connection *connection = &client->pipelines[i].connection;
 
-		status = hx_postgres_lane_init(&client->lanes[i], client);
+		status = hx_postgres_pipeline_init(&client->pipelines[i], client);
 		if (status != HAPAX_OK)
 			break;
-		client->lanes_made++;
+		client->pipelines_made++;
 		connection->ops = &connection_ops;
 		connection->context = client;
 		connection->session = &client->session;
 		connection->place = client->place;
 		connection->timeout_ms = client->options->timeout_ms;
 	}
-	client->lane_count = client->lanes_made;
+	client->pipeline_count = client->pipelines_made;
 	return status;
 }
 
@@ -250,7 +250,7 @@ static enum hapax_status make_parts(struct hx_postgres_client *client, struct ha
 		if (status != HAPAX_OK)
 			return status;
 		client->has_reactor = true;
-		status = make_lanes(client);
+		status = make_pipelines(client);
 	}
 	if (status == HAPAX_OK)
 		status = hx_postgres_listener_init(&client->listener, client);

@@ -45,9 +45,9 @@ struct hx_postgres_client {
 	unsigned failures;        /* attempts to connect, one after the other */
 	struct hx_postgres_session session;
 	struct hx_postgres_request *pending;
-	struct hx_postgres_lane *lanes;
-	unsigned lane_count;
-	unsigned lanes_made;
+	struct hx_postgres_pipeline *pipelines;
+	unsigned pipeline_count;
+	unsigned pipelines_made;
 	struct hx_postgres_listener listener;
 };
 

@@ -21,24 +21,24 @@ enum {
 	REPEATS_MAX = 8,
 };
 
-enum hapax_status hx_postgres_lane_init(
-	struct hx_postgres_lane *lane, struct hx_postgres_client *client)
+enum hapax_status hx_postgres_pipeline_init(
+	struct hx_postgres_pipeline *pipeline, struct hx_postgres_client *client)
 {
-	memset(lane, 0, sizeof(*lane));
-	lane->client = client;
-	hx_postgres_arguments_init(&lane->arguments);
-	return hx_postgres_connection_init(&lane->connection, &client->reactor);
+	memset(pipeline, 0, sizeof(*pipeline));
+	pipeline->client = client;
+	hx_postgres_arguments_init(&pipeline->arguments);
+	return hx_postgres_connection_init(&pipeline->connection, &client->reactor);
 }
 
-void hx_postgres_lane_done(struct hx_postgres_lane *lane)
+void hx_postgres_pipeline_done(struct hx_postgres_pipeline *pipeline)
 {
-	hx_postgres_connection_done(&lane->connection);
-	hx_postgres_arguments_done(&lane->arguments);
+	hx_postgres_connection_done(&pipeline->connection);
+	hx_postgres_arguments_done(&pipeline->arguments);
 }
 
-bool hx_postgres_lane_is_free(const struct hx_postgres_lane *lane)
+bool hx_postgres_pipeline_is_free(const struct hx_postgres_pipeline *pipeline)
 {
-	return lane->connection.state == HX_POSTGRES_IDLE && lane->requests == NULL;
+	return pipeline->connection.state == HX_POSTGRES_IDLE && pipeline->requests == NULL;
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -77,14 +77,14 @@ void hx_postgres_request_fail(
 	complete(client, request);
 }
 
-/* All requests of the lane are decided. It is free before their completions run. */
-static void finish(struct hx_postgres_lane *lane)
+/* All requests of the pipeline are decided. It is free before their completions run. */
+static void finish(struct hx_postgres_pipeline *pipeline)
 {
-	struct hx_postgres_request *requests = lane->requests;
-	struct hx_postgres_client *client = lane->client;
+	struct hx_postgres_request *requests = pipeline->requests;
+	struct hx_postgres_client *client = pipeline->client;
 
-	lane->requests = NULL;
-	lane->count = 0;
+	pipeline->requests = NULL;
+	pipeline->count = 0;
 	while (requests != NULL) {
 		struct hx_postgres_request *request = requests;
 
@@ -95,9 +95,9 @@ static void finish(struct hx_postgres_lane *lane)
 
 /* ---------------------------------------------------------------- sending */
 
-static struct hx_postgres_rules rules_of(const struct hx_postgres_lane *lane)
+static struct hx_postgres_rules rules_of(const struct hx_postgres_pipeline *pipeline)
 {
-	const struct hx_postgres_client *client = lane->client;
+	const struct hx_postgres_client *client = pipeline->client;
 
 	return (struct hx_postgres_rules){
 		.now_ms = hx_postgres_session_now_ms(&client->session),
@@ -107,59 +107,59 @@ static struct hx_postgres_rules rules_of(const struct hx_postgres_lane *lane)
 	};
 }
 
-static void fail_transaction(struct hx_postgres_lane *lane, enum hapax_status status)
+static void fail_transaction(struct hx_postgres_pipeline *pipeline, enum hapax_status status)
 {
-	for (size_t i = 0; i < lane->count; i++)
-		fail_undecided(lane->ops[i], status);
-	lane->is_split = false;
+	for (size_t i = 0; i < pipeline->count; i++)
+		fail_undecided(pipeline->ops[i], status);
+	pipeline->is_split = false;
 }
 
 /* Operations that find no room for their record are refused, and left out. */
-static void reserve_rooms(struct hx_postgres_lane *lane)
+static void reserve_rooms(struct hx_postgres_pipeline *pipeline)
 {
 	enum hapax_status refused = HAPAX_OK;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < lane->count; i++) {
-		enum hapax_status status = hx_postgres_op_reserve(lane->ops[i]);
+	for (size_t i = 0; i < pipeline->count; i++) {
+		enum hapax_status status = hx_postgres_op_reserve(pipeline->ops[i]);
 
 		if (status == HAPAX_OK)
-			lane->ops[kept++] = lane->ops[i];
+			pipeline->ops[kept++] = pipeline->ops[i];
 		else
 			refused = status;
 	}
-	lane->count = kept;
-	if (refused != HAPAX_OK && lane->kind == HX_POSTGRES_ALL_OR_NOTHING) {
-		fail_transaction(lane, refused);
-		lane->count = 0;
+	pipeline->count = kept;
+	if (refused != HAPAX_OK && pipeline->kind == HX_POSTGRES_ALL_OR_NOTHING) {
+		fail_transaction(pipeline, refused);
+		pipeline->count = 0;
 	}
 }
 
 /* The operations that are under way. */
-static struct hapax_op **current(struct hx_postgres_lane *lane, size_t *ret_count)
+static struct hapax_op **current(struct hx_postgres_pipeline *pipeline, size_t *ret_count)
 {
-	*ret_count = lane->is_split ? 1 : lane->count;
-	return lane->ops + (lane->is_split ? lane->next : 0);
+	*ret_count = pipeline->is_split ? 1 : pipeline->count;
+	return pipeline->ops + (pipeline->is_split ? pipeline->next : 0);
 }
 
 /* False: it did not go, and the operations have their status. */
-static bool send_transaction(struct hx_postgres_lane *lane)
+static bool send_transaction(struct hx_postgres_pipeline *pipeline)
 {
-	struct hx_postgres_rules rules = rules_of(lane);
-	struct hx_postgres_arguments *arguments = &lane->arguments;
+	struct hx_postgres_rules rules = rules_of(pipeline);
+	struct hx_postgres_arguments *arguments = &pipeline->arguments;
 	size_t count;
-	struct hapax_op **ops = current(lane, &count);
+	struct hapax_op **ops = current(pipeline, &count);
 	enum hapax_status status =
-		hx_postgres_arguments_encode(arguments, ops, count, lane->kind, &rules);
+		hx_postgres_arguments_encode(arguments, ops, count, pipeline->kind, &rules);
 
 	if (status == HAPAX_OK &&
 	    PQsendQueryPrepared(
-		    lane->connection.conn, HX_POSTGRES_OPERATE, HX_POSTGRES_ARGUMENTS,
+		    pipeline->connection.conn, HX_POSTGRES_OPERATE, HX_POSTGRES_ARGUMENTS,
 		    arguments->values, arguments->lengths, arguments->formats, 1) != 1)
 		status = HAPAX_ERR_NO_MEMORY;
 	if (status == HAPAX_OK) {
 		/* When it fails, lose() has been here. */
-		(void)hx_postgres_connection_go(&lane->connection);
+		(void)hx_postgres_connection_go(&pipeline->connection);
 		return true;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -167,19 +167,19 @@ static bool send_transaction(struct hx_postgres_lane *lane)
 	return false;
 }
 
-static void send_call(struct hx_postgres_lane *lane)
+static void send_call(struct hx_postgres_pipeline *pipeline)
 {
 	static const int formats[HX_POSTGRES_CALL_ARGUMENTS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1};
-	struct hx_postgres_call *call = lane->requests->call;
+	struct hx_postgres_call *call = pipeline->requests->call;
 
 	if (PQsendQueryParams(
-		    lane->connection.conn, call->sql, call->argument_count, call->types,
+		    pipeline->connection.conn, call->sql, call->argument_count, call->types,
 		    call->values, call->lengths, formats, 1) == 1) {
-		(void)hx_postgres_connection_go(&lane->connection);
+		(void)hx_postgres_connection_go(&pipeline->connection);
 		return;
 	}
 	call->status = HAPAX_ERR_NO_MEMORY;
-	finish(lane);
+	finish(pipeline);
 }
 
 /* ---------------------------------------------------------------- transactions */
@@ -189,46 +189,47 @@ static bool is_linked(const struct hapax_op *op)
 	return (op->flags & HAPAX_OP_LINKED) != 0;
 }
 
-static void add_op(struct hx_postgres_lane *lane, struct hapax_op *op)
+static void add_op(struct hx_postgres_pipeline *pipeline, struct hapax_op *op)
 {
 	if (is_undecided(op))
-		lane->ops[lane->count++] = op;
+		pipeline->ops[pipeline->count++] = op;
 }
 
 /* The next operations of a request with groups: one group, or what stands between two. */
-static void add_segment(struct hx_postgres_lane *lane, struct hx_postgres_request *request)
+static void add_segment(struct hx_postgres_pipeline *pipeline, struct hx_postgres_request *request)
 {
 	size_t end = request->sent;
 
-	lane->kind = is_linked(&request->ops[end]) ? HX_POSTGRES_TOGETHER : HX_POSTGRES_APART;
+	pipeline->kind = is_linked(&request->ops[end]) ? HX_POSTGRES_TOGETHER : HX_POSTGRES_APART;
 	if (request->ops[end].flags & HAPAX_OP_ALL_OR_NOTHING)
-		lane->kind = HX_POSTGRES_ALL_OR_NOTHING;
-	if (lane->kind != HX_POSTGRES_APART)
+		pipeline->kind = HX_POSTGRES_ALL_OR_NOTHING;
+	if (pipeline->kind != HX_POSTGRES_APART)
 		end = hx_store_group_end(request->ops, request->count, end);
 	else
 		while (end < request->count && end - request->sent < HX_POSTGRES_BATCH_OPS &&
 		       !is_linked(&request->ops[end]))
 			end++;
 	for (size_t i = request->sent; i < end; i++)
-		add_op(lane, &request->ops[i]);
+		add_op(pipeline, &request->ops[i]);
 	request->sent_end = end;
 }
 
 /* As much of every request as fits. */
-static void add_plain(struct hx_postgres_lane *lane)
+static void add_plain(struct hx_postgres_pipeline *pipeline)
 {
-	lane->kind = HX_POSTGRES_APART;
-	for (struct hx_postgres_request *request = lane->requests; request != NULL;
+	pipeline->kind = HX_POSTGRES_APART;
+	for (struct hx_postgres_request *request = pipeline->requests; request != NULL;
 	     request = request->next) {
 		request->sent_end = request->sent;
-		while (request->sent_end < request->count && lane->count < HX_POSTGRES_BATCH_OPS)
-			add_op(lane, &request->ops[request->sent_end++]);
+		while (request->sent_end < request->count &&
+		       pipeline->count < HX_POSTGRES_BATCH_OPS)
+			add_op(pipeline, &request->ops[request->sent_end++]);
 	}
 }
 
-static bool has_more(const struct hx_postgres_lane *lane)
+static bool has_more(const struct hx_postgres_pipeline *pipeline)
 {
-	for (const struct hx_postgres_request *request = lane->requests; request != NULL;
+	for (const struct hx_postgres_request *request = pipeline->requests; request != NULL;
 	     request = request->next) {
 		if (request->sent < request->count)
 			return true;
@@ -236,36 +237,37 @@ static bool has_more(const struct hx_postgres_lane *lane)
 	return false;
 }
 
-/* Begin the next transaction; free the lane when there is none. */
-static void next(struct hx_postgres_lane *lane)
+/* Begin the next transaction; free the pipeline when there is none. */
+static void next(struct hx_postgres_pipeline *pipeline)
 {
-	while (has_more(lane)) {
-		lane->count = 0;
-		lane->is_split = false;
-		lane->repeats = 0;
-		assert(lane->requests != NULL);
-		if (lane->requests->has_group)
-			add_segment(lane, lane->requests);
+	while (has_more(pipeline)) {
+		pipeline->count = 0;
+		pipeline->is_split = false;
+		pipeline->repeats = 0;
+		assert(pipeline->requests != NULL);
+		if (pipeline->requests->has_group)
+			add_segment(pipeline, pipeline->requests);
 		else
-			add_plain(lane);
-		reserve_rooms(lane);
-		hx_postgres_ops_sort(lane->ops, lane->count);
-		if (lane->count > 0 && send_transaction(lane))
+			add_plain(pipeline);
+		reserve_rooms(pipeline);
+		hx_postgres_ops_sort(pipeline->ops, pipeline->count);
+		if (pipeline->count > 0 && send_transaction(pipeline))
 			return;
-		for (struct hx_postgres_request *request = lane->requests; request != NULL;
+		for (struct hx_postgres_request *request = pipeline->requests; request != NULL;
 		     request = request->next)
 			request->sent = request->sent_end;
 	}
-	finish(lane);
+	finish(pipeline);
 }
 
-void hx_postgres_lane_take(struct hx_postgres_lane *lane, struct hx_postgres_request **requests)
+void hx_postgres_pipeline_take(
+	struct hx_postgres_pipeline *pipeline, struct hx_postgres_request **requests)
 {
 	struct hx_postgres_request *last = *requests;
 	size_t count = last->count;
 
-	assert(hx_postgres_lane_is_free(lane));
-	lane->requests = last;
+	assert(hx_postgres_pipeline_is_free(pipeline));
+	pipeline->requests = last;
 	while (last->call == NULL && !last->has_group && last->next != NULL &&
 	       last->next->call == NULL && !last->next->has_group &&
 	       count + last->next->count <= HX_POSTGRES_BATCH_OPS) {
@@ -274,43 +276,43 @@ void hx_postgres_lane_take(struct hx_postgres_lane *lane, struct hx_postgres_req
 	}
 	*requests = last->next;
 	last->next = NULL;
-	if (lane->requests->call != NULL)
-		send_call(lane);
+	if (pipeline->requests->call != NULL)
+		send_call(pipeline);
 	else
-		next(lane);
+		next(pipeline);
 }
 
 /* ---------------------------------------------------------------- answers */
 
 /* Each of them may wait for a lock; together they wait no longer than one call may take. */
-static void end_split_if_late(struct hx_postgres_lane *lane)
+static void end_split_if_late(struct hx_postgres_pipeline *pipeline)
 {
-	if (hx_reactor_now_ns(&lane->client->reactor) < lane->split_ends_ns)
+	if (hx_reactor_now_ns(&pipeline->client->reactor) < pipeline->split_ends_ns)
 		return;
-	for (size_t i = lane->next + 1; i < lane->count; i++)
-		fail_undecided(lane->ops[i], HAPAX_ERR_UNAVAILABLE);
-	lane->is_split = false;
+	for (size_t i = pipeline->next + 1; i < pipeline->count; i++)
+		fail_undecided(pipeline->ops[i], HAPAX_ERR_UNAVAILABLE);
+	pipeline->is_split = false;
 }
 
-static void advance(struct hx_postgres_lane *lane)
+static void advance(struct hx_postgres_pipeline *pipeline)
 {
-	lane->repeats = 0;
-	if (lane->is_split)
-		end_split_if_late(lane);
-	while (lane->is_split && ++lane->next < lane->count) {
-		if (send_transaction(lane))
+	pipeline->repeats = 0;
+	if (pipeline->is_split)
+		end_split_if_late(pipeline);
+	while (pipeline->is_split && ++pipeline->next < pipeline->count) {
+		if (send_transaction(pipeline))
 			return;
 	}
-	for (struct hx_postgres_request *request = lane->requests; request != NULL;
+	for (struct hx_postgres_request *request = pipeline->requests; request != NULL;
 	     request = request->next)
 		request->sent = request->sent_end;
-	next(lane);
+	next(pipeline);
 }
 
-static void send_again(struct hx_postgres_lane *lane)
+static void send_again(struct hx_postgres_pipeline *pipeline)
 {
-	if (!send_transaction(lane))
-		advance(lane);
+	if (!send_transaction(pipeline))
+		advance(pipeline);
 }
 
 /*
@@ -328,56 +330,56 @@ static void answer_locked(struct hapax_op *op)
 }
 
 static void answer_fault(
-	struct hx_postgres_lane *lane, enum hx_postgres_fault fault, const char *detail)
+	struct hx_postgres_pipeline *pipeline, enum hx_postgres_fault fault, const char *detail)
 {
 	size_t count;
-	struct hapax_op **ops = current(lane, &count);
+	struct hapax_op **ops = current(pipeline, &count);
 
 	if (fault == HX_POSTGRES_FAULT_ROOM && hx_postgres_op_make_room(ops, count, detail)) {
-		send_again(lane);
+		send_again(pipeline);
 		return;
 	}
-	if (fault == HX_POSTGRES_FAULT_AGAIN && lane->repeats++ < REPEATS_MAX) {
-		send_again(lane);
+	if (fault == HX_POSTGRES_FAULT_AGAIN && pipeline->repeats++ < REPEATS_MAX) {
+		send_again(pipeline);
 		return;
 	}
-	if (count > 1 && lane->kind == HX_POSTGRES_APART) {
-		lane->is_split = true;
-		lane->next = 0;
-		lane->split_ends_ns = hx_reactor_now_ns(&lane->client->reactor) +
-			lane->client->options->timeout_ms * HX_NS_PER_MS;
-		lane->repeats = 0;
-		if (!send_transaction(lane))
-			advance(lane);
+	if (count > 1 && pipeline->kind == HX_POSTGRES_APART) {
+		pipeline->is_split = true;
+		pipeline->next = 0;
+		pipeline->split_ends_ns = hx_reactor_now_ns(&pipeline->client->reactor) +
+			pipeline->client->options->timeout_ms * HX_NS_PER_MS;
+		pipeline->repeats = 0;
+		if (!send_transaction(pipeline))
+			advance(pipeline);
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (fault == HX_POSTGRES_FAULT_LOCKED && lane->kind == HX_POSTGRES_APART)
+		if (fault == HX_POSTGRES_FAULT_LOCKED && pipeline->kind == HX_POSTGRES_APART)
 			answer_locked(ops[i]);
 		else
 			fail_undecided(ops[i], hx_postgres_fault_status(fault));
 	}
-	advance(lane);
+	advance(pipeline);
 }
 
 /* A session that has become useless is not used again. */
-static void leave(struct hx_postgres_lane *lane, const PGresult *result)
+static void leave(struct hx_postgres_pipeline *pipeline, const PGresult *result)
 {
 	struct hapax_error err;
 
-	for (struct hx_postgres_request *request = lane->requests; request != NULL;
+	for (struct hx_postgres_request *request = pipeline->requests; request != NULL;
 	     request = request->next) {
 		for (size_t i = 0; i < request->count; i++)
 			fail_undecided(&request->ops[i], HAPAX_ERR_UNAVAILABLE);
 	}
 	(void)hx_postgres_result_error(result, "the ledger was not reached", &err);
-	hx_postgres_connection_fail(&lane->connection, &err);
+	hx_postgres_connection_fail(&pipeline->connection, &err);
 }
 
-static void take_answers(struct hx_postgres_lane *lane, const PGresult *result)
+static void take_answers(struct hx_postgres_pipeline *pipeline, const PGresult *result)
 {
 	size_t count;
-	struct hapax_op **ops = current(lane, &count);
+	struct hapax_op **ops = current(pipeline, &count);
 
 	/* What is committed and cannot be read is not known. */
 	if (!hx_postgres_answers_decode(result, ops, count)) {
@@ -393,54 +395,55 @@ static void take_answers(struct hx_postgres_lane *lane, const PGresult *result)
 		uint64_t holder = hx_postgres_answer_holder(result, row, &place);
 
 		if (holder != 0)
-			hx_postgres_listener_note(&lane->client->listener, ops[place - 1], holder);
+			hx_postgres_listener_note(
+				&pipeline->client->listener, ops[place - 1], holder);
 	}
 }
 
-void hx_postgres_lane_answer(struct hx_postgres_lane *lane, PGresult *result)
+void hx_postgres_pipeline_answer(struct hx_postgres_pipeline *pipeline, PGresult *result)
 {
 	enum hx_postgres_fault fault;
 
-	if (lane->requests->call != NULL) {
-		lane->requests->call->result = result;
-		finish(lane);
+	if (pipeline->requests->call != NULL) {
+		pipeline->requests->call->result = result;
+		finish(pipeline);
 		return;
 	}
 	if (PQresultStatus(result) == PGRES_TUPLES_OK) {
-		take_answers(lane, result);
+		take_answers(pipeline, result);
 		PQclear(result);
-		advance(lane);
+		advance(pipeline);
 		return;
 	}
 	fault = hx_postgres_fault(result);
 	if (fault == HX_POSTGRES_FAULT_GONE)
-		leave(lane, result);
+		leave(pipeline, result);
 	else
-		answer_fault(lane, fault, PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL));
+		answer_fault(pipeline, fault, PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL));
 	PQclear(result);
 }
 
-void hx_postgres_lane_lose(struct hx_postgres_lane *lane)
+void hx_postgres_pipeline_lose(struct hx_postgres_pipeline *pipeline)
 {
 	enum hapax_status status = HAPAX_ERR_UNCERTAIN;
 	size_t count;
-	struct hapax_op **ops = current(lane, &count);
+	struct hapax_op **ops = current(pipeline, &count);
 
-	if (lane->requests == NULL)
+	if (pipeline->requests == NULL)
 		return;
-	if (!hx_postgres_connection_is_sent(&lane->connection) ||
-	    (lane->requests->call == NULL && hx_postgres_ops_only_read(ops, count)))
+	if (!hx_postgres_connection_is_sent(&pipeline->connection) ||
+	    (pipeline->requests->call == NULL && hx_postgres_ops_only_read(ops, count)))
 		status = HAPAX_ERR_UNAVAILABLE;
-	if (lane->requests->call != NULL) {
-		lane->requests->call->status = status;
+	if (pipeline->requests->call != NULL) {
+		pipeline->requests->call->status = status;
 	} else {
 		for (size_t i = 0; i < count; i++)
 			fail_undecided(ops[i], status);
 		/* What comes behind must not overtake what is uncertain. */
-		for (struct hx_postgres_request *request = lane->requests; request != NULL;
+		for (struct hx_postgres_request *request = pipeline->requests; request != NULL;
 		     request = request->next)
 			for (size_t i = 0; i < request->count; i++)
 				fail_undecided(&request->ops[i], HAPAX_ERR_UNAVAILABLE);
 	}
-	finish(lane);
+	finish(pipeline);
 }

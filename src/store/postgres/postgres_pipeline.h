@@ -2,7 +2,7 @@
 /*
  * postgres_pipeline.h - requests on one connection, from being taken to being answered.
  *
- * A lane takes some requests, turns their operations into transactions one after the
+ * A pipeline takes some requests, turns their operations into transactions one after the
  * other, and completes them. Operations of many requests share a transaction, ordered by
  * key, so that two transactions never wait for each other in a circle; a group is a
  * transaction of its own.
@@ -30,7 +30,7 @@ enum {
 
 struct hx_postgres_client;
 
-struct hx_postgres_lane {
+struct hx_postgres_pipeline {
 	struct hx_postgres_connection connection;
 	struct hx_postgres_client *client;
 	struct hx_postgres_request *requests; /* taken; NULL: it is free */
@@ -44,24 +44,25 @@ struct hx_postgres_lane {
 	struct hx_postgres_arguments arguments;
 };
 
-enum hapax_status hx_postgres_lane_init(
-	struct hx_postgres_lane *lane, struct hx_postgres_client *client);
-void hx_postgres_lane_done(struct hx_postgres_lane *lane);
+enum hapax_status hx_postgres_pipeline_init(
+	struct hx_postgres_pipeline *pipeline, struct hx_postgres_client *client);
+void hx_postgres_pipeline_done(struct hx_postgres_pipeline *pipeline);
 
 /* IDLE, and free to take something. */
-bool hx_postgres_lane_is_free(const struct hx_postgres_lane *lane);
+bool hx_postgres_pipeline_is_free(const struct hx_postgres_pipeline *pipeline);
 
 /*
  * Take from the front of *requests what goes into one transaction, and begin. What is
  * taken leaves the list.
  */
-void hx_postgres_lane_take(struct hx_postgres_lane *lane, struct hx_postgres_request **requests);
+void hx_postgres_pipeline_take(
+	struct hx_postgres_pipeline *pipeline, struct hx_postgres_request **requests);
 
 /* A transaction has ended; result is owned. */
-void hx_postgres_lane_answer(struct hx_postgres_lane *lane, PGresult *result);
+void hx_postgres_pipeline_answer(struct hx_postgres_pipeline *pipeline, PGresult *result);
 
 /* The connection is closed. */
-void hx_postgres_lane_lose(struct hx_postgres_lane *lane);
+void hx_postgres_pipeline_lose(struct hx_postgres_pipeline *pipeline);
 
 /* End a request that nobody took. */
 void hx_postgres_request_fail(

@@ -158,7 +158,7 @@ static void on_arrived(struct hx_task *task)
 
 	for (struct hx_redis_request *request = hx_request_queue_take(&client->queue);
 	     request != NULL; request = next) {
-		next = hx_request_next(request);
+		next = hx_request_queue_next(request);
 		add_request(client, request);
 	}
 	/* The first connection is made without being asked for. */
@@ -271,7 +271,7 @@ static enum hapax_status make_parts(struct hx_redis_client *client, struct hapax
 		status = hx_buf_reserve(&client->encoder.member, client->encoder.member.size_max);
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "no memory to open a store");
-	status = hx_redis_tls_context_new(client->place, &client->tls, err);
+	status = hx_redis_connection_tls_context(client->place, &client->tls, err);
 	if (status == HAPAX_OK)
 		status = hx_reactor_init(&client->reactor, client->net, err);
 	if (status != HAPAX_OK)

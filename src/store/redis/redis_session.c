@@ -355,7 +355,7 @@ static bool is_error(const struct hx_resp_value *value)
 	return value->type == HX_RESP_ERROR || value->type == HX_RESP_BULK_ERROR;
 }
 
-static enum hx_redis_session_result take(
+static enum hx_redis_session_result redis_session_take(
 	struct hx_redis_session *session, unsigned step, struct hapax_bytes reply,
 	struct hapax_buf *buf, struct hapax_error *err)
 {
@@ -400,7 +400,7 @@ enum hx_redis_session_result hx_redis_session_reply(
 
 	if (session->step_next >= session->step_count)
 		return refuse_reply(err);
-	result = take(session, session->steps[session->step_next++], reply, buf, err);
+	result = redis_session_take(session, session->steps[session->step_next++], reply, buf, err);
 	if (result == HX_REDIS_SESSION_MORE && session->step_next == session->step_count)
 		return HX_REDIS_SESSION_READY;
 	return result;

@@ -47,7 +47,7 @@ static void announce(struct hx_redis_subscriber *subscriber, struct hapax_bytes 
 }
 
 /* ["message", channel, text] or ["pmessage", pattern, channel, text]; else nothing of interest. */
-static void take(struct hx_redis_subscriber *subscriber, struct hapax_bytes message)
+static void subscriber_take(struct hx_redis_subscriber *subscriber, struct hapax_bytes message)
 {
 	struct hx_resp_value value;
 	struct hapax_bytes text = {NULL, 0};
@@ -81,7 +81,7 @@ static bool on_message(struct hx_redis_connection *connection, struct hapax_byte
 	if (connection->state == HX_REDIS_CONNECTION_GREETING)
 		hx_redis_connection_ready(connection);
 	connection->failures = 0;
-	take(connection->context, message);
+	subscriber_take(connection->context, message);
 	return true;
 }
 

@@ -292,7 +292,7 @@ static void run_call(struct hx_server_client *client, struct hx_server_call *wai
 /* All that came together; completed when all of it is answered. */
 static void run_list(struct hx_server_client *client, struct hx_server_request *first)
 {
-	for (struct hx_server_request *at = first; at != NULL; at = hx_request_next(at)) {
+	for (struct hx_server_request *at = first; at != NULL; at = hx_request_queue_next(at)) {
 		size_t end;
 
 		for (size_t i = 0; i < at->count && at->call == NULL; i = end) {
@@ -303,7 +303,7 @@ static void run_list(struct hx_server_client *client, struct hx_server_request *
 	send_operations(client);
 	while (first != NULL) {
 		struct hx_server_request request = *first;
-		struct hx_server_request *next = hx_request_next(first);
+		struct hx_server_request *next = hx_request_queue_next(first);
 
 		hx_request_queue_give_back(&client->queue, first);
 		if (request.call != NULL)
@@ -323,7 +323,7 @@ static void io_run(void *arg)
 	while ((first = hx_request_queue_wait(&client->queue)) != NULL)
 		run_list(client, first);
 	hx_http_client_close(&client->http);
-	for (int i = 0; i < LAST_TURNS_MAX && client->http.line_count > 0; i++)
+	for (int i = 0; i < LAST_TURNS_MAX && client->http.link_count > 0; i++)
 		hx_reactor_turn(&client->reactor, HX_NS_PER_MS);
 }
 

@@ -80,7 +80,7 @@ void hx_server_write_op(
 	write_claim(json, op);
 	write_condition(json, op);
 	if ((op->type == HAPAX_OP_COMPLETE || op->type == HAPAX_OP_SET) && op->result != NULL)
-		hx_result_write_json(json, op->result, 0);
+		hx_record_result_write_json(json, op->result, 0);
 	if ((op->type == HAPAX_OP_RELEASE || op->type == HAPAX_OP_PARK) && op->error.size > 0)
 		hx_json_write_body(json, "error", op->error);
 	if (op->type == HAPAX_OP_LOAD)

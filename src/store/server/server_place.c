@@ -89,7 +89,7 @@ enum hapax_status hx_server_token_read(
 	if (place->token_file[0] == '\0')
 		return HAPAX_OK;
 	hx_buf_init(&text, HX_SERVER_TOKEN_SIZE);
-	status = hx_file_read_all(
+	status = hx_io_read_all(
 		hx_io_system(), place->token_file, HX_SERVER_TOKEN_SIZE - 1, &text, err);
 	while (text.size > 0 &&
 	       (text.data[text.size - 1] == '\n' || text.data[text.size - 1] == '\r'))

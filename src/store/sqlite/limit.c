@@ -57,7 +57,7 @@ static int check_bytes(
 	*ret_over = used > room || size > room - used;
 	if (*ret_over && op->type == HAPAX_OP_COMPLETE) {
 		/* What was done stays done, as a tombstone. */
-		hx_result_omit_body(&transition->next.result);
+		hx_record_result_omit_body(&transition->next.result);
 		size = size_of(&transition->next);
 		*ret_over = false;
 	}

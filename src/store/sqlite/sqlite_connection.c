@@ -160,7 +160,7 @@ static enum hapax_status fail_to_open(
 			hx_sqlite_reason(code));
 	default:
 		return hx_error_set(
-			err, hx_status_from_errno(os_errno), os_errno, "'%s' was not opened", name);
+			err, hx_error_status_of(os_errno), os_errno, "'%s' was not opened", name);
 	}
 }
 

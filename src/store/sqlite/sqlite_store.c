@@ -106,7 +106,7 @@ static struct hx_sqlite_request *wait_for_requests(struct sqlite_store *store)
 	struct hx_sqlite_request *requests = hx_request_queue_wait(&store->queue);
 
 	for (struct hx_sqlite_request *request = requests; request != NULL; request = request->next)
-		request->next = hx_request_next(request);
+		request->next = hx_request_queue_next(request);
 	return requests;
 }
 

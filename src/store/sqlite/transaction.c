@@ -19,7 +19,7 @@ static bool boot_is_known(const struct hapax_clock *clock)
 	unsigned char boot_id[HAPAX_BOOT_ID_SIZE];
 
 	clock->boot_id(clock->context, boot_id);
-	return hx_boot_id_is_known(boot_id);
+	return hx_clock_boot_id_is_known(boot_id);
 }
 
 /*
@@ -45,7 +45,7 @@ static void read_own_clock(struct hx_sqlite_transaction *transaction)
 	if (behind_ms > 0)
 		own->store_ms += behind_ms;
 	transaction->now_ms = hx_clock_mark_now(own, clock);
-	transaction->is_mark_foreign = hx_boot_id_is_known(mark->boot_id);
+	transaction->is_mark_foreign = hx_clock_boot_id_is_known(mark->boot_id);
 	if (!transaction->is_mark_foreign)
 		*mark = *own;
 }

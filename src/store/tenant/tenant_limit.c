@@ -35,7 +35,7 @@ struct limit_store {
 };
 
 /* A submit of which something is judged. */
-struct errand {
+struct job {
 	struct limit_store *limit;
 	struct hapax_completion completion;
 	struct hapax_op *ops;
@@ -91,20 +91,20 @@ static bool is_judged(struct limit_store *limit, const struct hapax_op *op)
 	return op->status == HAPAX_OK && may_make_record(op) && is_named(limit, op->tenant);
 }
 
-static void end_errand(struct errand *errand)
+static void end_job(struct job *job)
 {
-	struct hapax_completion completion = errand->completion;
-	struct hapax_op *ops = errand->ops;
-	size_t count = errand->count;
+	struct hapax_completion completion = job->completion;
+	struct hapax_op *ops = job->ops;
+	size_t count = job->count;
 
 	for (size_t i = 0; i < count; i++) {
-		if (errand->before[i].type == 0)
+		if (job->before[i].type == 0)
 			continue;
-		ops[i].type = (enum hapax_op_type)errand->before[i].type;
-		ops[i].flags = errand->before[i].flags;
+		ops[i].type = (enum hapax_op_type)job->before[i].type;
+		ops[i].flags = job->before[i].flags;
 		hx_store_refuse(&ops[i], HAPAX_ERR_LIMIT);
 	}
-	hx_free(errand);
+	hx_free(job);
 	/* The store has counted. */
 	completion.fn(ops, count, completion.context);
 }
@@ -113,64 +113,63 @@ static void done(struct hapax_op *ops, size_t count, void *context)
 {
 	(void)ops;
 	(void)count;
-	end_errand(context);
+	end_job(context);
 }
 
-static void refuse(struct errand *errand, size_t index)
+static void tenant_limit_refuse(struct job *job, size_t index)
 {
-	struct hapax_op *op = &errand->ops[index];
+	struct hapax_op *op = &job->ops[index];
 
-	if (errand->before[index].type != 0)
+	if (job->before[index].type != 0)
 		return;
-	errand->before[index].type = (int)op->type;
-	errand->before[index].flags = op->flags;
+	job->before[index].type = (int)op->type;
+	job->before[index].flags = op->flags;
 	op->type = HAPAX_OP_LOOKUP;
 	op->flags = 0;
 }
 
 /* An all-or-nothing group goes as a whole, or not: LINKED ties an operation to the next one. */
-static void refuse_group(struct errand *errand, size_t index)
+static void refuse_group(struct job *job, size_t index)
 {
 	size_t first = index;
 	size_t last = index;
 
-	while (first > 0 && (errand->ops[first - 1].flags & HAPAX_OP_LINKED) != 0)
+	while (first > 0 && (job->ops[first - 1].flags & HAPAX_OP_LINKED) != 0)
 		first--;
-	while (last + 1 < errand->count && (errand->ops[last].flags & HAPAX_OP_LINKED) != 0)
+	while (last + 1 < job->count && (job->ops[last].flags & HAPAX_OP_LINKED) != 0)
 		last++;
 	for (size_t i = first; i <= last; i++)
-		refuse(errand, i);
+		tenant_limit_refuse(job, i);
 }
 
 static void looked(struct hapax_op *lookups, size_t count, void *context)
 {
-	struct errand *errand = context;
+	struct job *job = context;
 
 	for (size_t i = 0; i < count; i++) {
 		/* Whether a store that did not answer has it, the operation itself finds out. */
 		if (lookups[i].status == HAPAX_OK && lookups[i].outcome == HAPAX_OUTCOME_ABSENT)
-			refuse_group(errand, errand->indexes[i]);
+			refuse_group(job, job->indexes[i]);
 	}
 	hapax_store_submit(
-		errand->limit->store, errand->ops, errand->count,
-		(struct hapax_completion){done, errand});
+		job->limit->store, job->ops, job->count, (struct hapax_completion){done, job});
 }
 
-static struct errand *new_errand(size_t count, size_t judged)
+static struct job *new_job(size_t count, size_t judged)
 {
-	struct errand *errand;
-	size_t lookups_at = sizeof(*errand);
-	size_t indexes_at = lookups_at + judged * sizeof(*errand->lookups);
-	size_t before_at = indexes_at + judged * sizeof(*errand->indexes);
-	unsigned char *memory = hx_alloc_zero(1, before_at + count * sizeof(*errand->before));
+	struct job *job;
+	size_t lookups_at = sizeof(*job);
+	size_t indexes_at = lookups_at + judged * sizeof(*job->lookups);
+	size_t before_at = indexes_at + judged * sizeof(*job->indexes);
+	unsigned char *memory = hx_alloc_zero(1, before_at + count * sizeof(*job->before));
 
 	if (memory == NULL)
 		return NULL;
-	errand = (void *)memory;
-	errand->lookups = (void *)(memory + lookups_at);
-	errand->indexes = (void *)(memory + indexes_at);
-	errand->before = (void *)(memory + before_at);
-	return errand;
+	job = (void *)memory;
+	job->lookups = (void *)(memory + lookups_at);
+	job->indexes = (void *)(memory + indexes_at);
+	job->before = (void *)(memory + before_at);
+	return job;
 }
 
 static void limit_submit(
@@ -178,7 +177,7 @@ static void limit_submit(
 	struct hapax_completion completion)
 {
 	struct limit_store *limit = limit_of(store);
-	struct errand *errand;
+	struct job *job;
 	size_t judged = 0;
 
 	if (atomic_load_explicit(&limit->count, memory_order_relaxed) > 0) {
@@ -190,33 +189,33 @@ static void limit_submit(
 		return;
 	}
 	/* Others may be named meanwhile: there is room for all. */
-	errand = new_errand(count, count);
-	if (errand == NULL) {
+	job = new_job(count, count);
+	if (job == NULL) {
 		hx_store_fail(ops, count, HAPAX_ERR_NO_MEMORY);
 		hapax_store_complete(store, ops, count, completion);
 		return;
 	}
-	errand->limit = limit;
-	errand->completion = completion;
-	errand->ops = ops;
-	errand->count = count;
+	job->limit = limit;
+	job->completion = completion;
+	job->ops = ops;
+	job->count = count;
 	for (size_t i = 0; i < count; i++) {
 		if (!is_judged(limit, &ops[i]))
 			continue;
-		errand->indexes[errand->judged] = i;
-		errand->lookups[errand->judged++] = (struct hapax_op){
+		job->indexes[job->judged] = i;
+		job->lookups[job->judged++] = (struct hapax_op){
 			.type = HAPAX_OP_LOOKUP,
 			.tenant = ops[i].tenant,
 			.group = ops[i].group,
 			.key = ops[i].key};
 	}
 	/* A tenant may be named no more since it was judged first. */
-	if (errand->judged == 0)
-		looked(NULL, 0, errand);
+	if (job->judged == 0)
+		looked(NULL, 0, job);
 	else
 		hapax_store_submit(
-			limit->store, errand->lookups, errand->judged,
-			(struct hapax_completion){looked, errand});
+			limit->store, job->lookups, job->judged,
+			(struct hapax_completion){looked, job});
 }
 
 static enum hapax_status limit_scan(

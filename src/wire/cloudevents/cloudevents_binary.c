@@ -28,7 +28,7 @@ static bool is_attribute(struct hapax_bytes name)
 		at[2] == '-';
 }
 
-static enum hapax_status refuse(
+static enum hapax_status cloudevents_binary_refuse(
 	struct hapax_error *err, struct hapax_bytes name, const char *reason)
 {
 	return hx_error_set(
@@ -150,7 +150,7 @@ static enum hapax_status read_field(
 		reason = "its quotes do not close at its end";
 	if (reason == NULL)
 		reason = hx_cloudevent_add(event, name, value);
-	return reason == NULL ? HAPAX_OK : refuse(err, field->name, reason);
+	return reason == NULL ? HAPAX_OK : cloudevents_binary_refuse(err, field->name, reason);
 }
 
 enum hapax_status hx_cloudevent_read_binary(
@@ -178,7 +178,7 @@ enum hapax_status hx_cloudevent_read_binary(
 			hx_cloudevent_add(event, HX_BYTES_LIT("datacontenttype"), content_type);
 
 		if (reason != NULL)
-			return refuse(err, HX_BYTES_LIT("Content-Type"), reason);
+			return cloudevents_binary_refuse(err, HX_BYTES_LIT("Content-Type"), reason);
 	}
 	event->data = body;
 	if (hx_media_type_is_json(event->datacontenttype))

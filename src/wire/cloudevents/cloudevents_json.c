@@ -34,7 +34,7 @@ struct reader {
 	struct hapax_bytes names[NAMES_MAX];
 };
 
-static enum hapax_status refuse(
+static enum hapax_status cloudevents_json_refuse(
 	const struct reader *reader, size_t offset, struct hapax_bytes name, const char *reason,
 	struct hapax_error *err)
 {
@@ -102,7 +102,9 @@ static enum hapax_status read_attribute(
 	enum hapax_status status = HAPAX_OK;
 
 	if (reason != NULL || token->type == HX_JSON_NULL)
-		return reason == NULL ? HAPAX_OK : refuse(reader, token->name, name, reason, err);
+		return reason == NULL
+			? HAPAX_OK
+			: cloudevents_json_refuse(reader, token->name, name, reason, err);
 	if (token->type == HX_JSON_STRING)
 		status = take_string(
 			reader, token->text, token->size, token->escaped != 0, &value, err);
@@ -116,7 +118,8 @@ static enum hapax_status read_attribute(
 		return status;
 	if (reason == NULL)
 		reason = hx_cloudevent_add(reader->event, name, value);
-	return reason == NULL ? HAPAX_OK : refuse(reader, token->text, name, reason, err);
+	return reason == NULL ? HAPAX_OK
+			      : cloudevents_json_refuse(reader, token->text, name, reason, err);
 }
 
 /* Behind the container that token opens. */
@@ -148,10 +151,12 @@ static enum hapax_status note_name(
 {
 	for (size_t i = 0; i < reader->name_count; i++) {
 		if (hx_bytes_equal(reader->names[i], name))
-			return refuse(reader, token->name, name, "the member occurs twice", err);
+			return cloudevents_json_refuse(
+				reader, token->name, name, "the member occurs twice", err);
 	}
 	if (reader->name_count == NAMES_MAX)
-		return refuse(reader, token->name, name, "there are too many attributes", err);
+		return cloudevents_json_refuse(
+			reader, token->name, name, "there are too many attributes", err);
 	reader->names[reader->name_count++] = name;
 	return HAPAX_OK;
 }
@@ -176,7 +181,8 @@ static enum hapax_status read_member(
 	if (token->type == HX_JSON_NULL)
 		return HAPAX_OK;
 	if (token->type != HX_JSON_STRING)
-		return refuse(reader, token->text, name, "it must be a string", err);
+		return cloudevents_json_refuse(
+			reader, token->text, name, "it must be a string", err);
 	reader->base64 = *token;
 	return HAPAX_OK;
 }
@@ -198,7 +204,7 @@ static enum hapax_status take_base64(struct reader *reader, struct hapax_error *
 		text = hx_bytes("", 0);
 	out = reader->scratch->data + (reader->scratch->size - text.size);
 	if (!hx_base64_decode(text, out, &size))
-		return refuse(
+		return cloudevents_json_refuse(
 			reader, token->text + (token->escaped != 0 ? 0 : size),
 			HX_BYTES_LIT("data_base64"), "it is not Base64", err);
 	reader->scratch->size -= text.size - size;
@@ -216,7 +222,7 @@ static enum hapax_status take_data(struct reader *reader, struct hapax_error *er
 
 	if (reader->base64.name != 0) {
 		if (token->name != 0)
-			return refuse(
+			return cloudevents_json_refuse(
 				reader, reader->base64.name, HX_BYTES_LIT("data_base64"),
 				"it must not stand beside 'data'", err);
 		return take_base64(reader, err);

@@ -86,7 +86,7 @@ unsigned hx_http1_timeout_status(const struct hx_http1 *http)
 	return http->began ? 408 : 0;
 }
 
-static enum hapax_status refuse(
+static enum hapax_status http1_refuse(
 	struct hx_http1 *http, uint64_t offset, const struct hx_http1_fault *fault,
 	struct hapax_error *err)
 {
@@ -272,7 +272,7 @@ static enum hapax_status next_head(
 	if (line == HX_HTTP1_LINE_BAD || !understand(http, head, &fault)) {
 		size_t offset = (size_t)(fault.at - (const unsigned char *)input.data);
 
-		return refuse(http, http->offset + offset, &fault, err);
+		return http1_refuse(http, http->offset + offset, &fault, err);
 	}
 	*ret = (struct hx_http1_event){HX_HTTP1_HEAD, http->checked, {NULL, 0}};
 	http->offset += http->checked;
@@ -289,7 +289,7 @@ static enum hapax_status next_chunk(
 	if (hx_http1_chunks_next(http, input, ret, &fault) == HX_HTTP1_LINE_BAD) {
 		size_t offset = (size_t)(fault.at - (const unsigned char *)input.data);
 
-		return refuse(http, http->offset + offset, &fault, err);
+		return http1_refuse(http, http->offset + offset, &fault, err);
 	}
 	http->offset += ret->used;
 	if (ret->type == HX_HTTP1_END)
@@ -316,7 +316,7 @@ static enum hapax_status next_until_close(
 	uint64_t room = http->limits.body_max - http->body_size;
 
 	if (room == 0)
-		return refuse(http, http->offset, &fault, err);
+		return http1_refuse(http, http->offset, &fault, err);
 	next_piece(http, input, room, ret);
 	return HAPAX_OK;
 }
@@ -367,5 +367,5 @@ enum hapax_status hx_http1_closed(
 	case HX_HTTP1_IN_CHUNKS:
 	case HX_HTTP1_REFUSED: fault.reason = "the connection was closed in a body"; break;
 	}
-	return refuse(http, http->offset, &fault, err);
+	return http1_refuse(http, http->offset, &fault, err);
 }

@@ -13,7 +13,7 @@
 
 #include "wire/http1/http1_text.h"
 
-enum hx_chunk_state {
+enum hx_http1_chunk_state {
 	CHUNK_SIZE,
 	CHUNK_EXTENSION_BEGIN,
 	CHUNK_EXTENSION_NAME,

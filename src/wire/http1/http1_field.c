@@ -63,7 +63,7 @@ size_t hx_http1_find(const struct hx_http1_head *head, struct hapax_bytes name, 
 }
 
 /* Refuse because of a known field; at is its value. */
-static bool refuse(
+static bool http1_field_refuse(
 	const struct hx_http1_head *head, enum hx_http1_known known, unsigned status,
 	const char *reason, struct hx_http1_fault *fault)
 {
@@ -86,7 +86,8 @@ static bool check_single(
 
 	for (unsigned known = 0; known < HX_HTTP1_KNOWN_COUNT; known++) {
 		if ((repeated & 1U << known) != 0 && known_fields[known].single)
-			return refuse(head, known, 400, "the field occurs twice", fault);
+			return http1_field_refuse(
+				head, known, 400, "the field occurs twice", fault);
 	}
 	return true;
 }
@@ -130,10 +131,10 @@ static bool check_coding(
 		chunked_count += hx_http1_text_equal(coding, chunked);
 	}
 	if (chunked_count == 1 && count > 1 && hx_http1_text_equal(coding, chunked))
-		return refuse(
+		return http1_field_refuse(
 			head, HX_HTTP1_TRANSFER_ENCODING, unknown_status,
 			"no coding but chunked is understood", fault);
-	return refuse(
+	return http1_field_refuse(
 		head, HX_HTTP1_TRANSFER_ENCODING, 400, "it must be 'chunked' and nothing else",
 		fault);
 }
@@ -147,14 +148,15 @@ static bool read_framing(
 	head->body = HX_HTTP1_BODY_NONE;
 	head->content_length = 0;
 	if (has_length && !read_length(head, &head->content_length))
-		return refuse(head, HX_HTTP1_CONTENT_LENGTH, 400, "it is not a number", fault);
+		return http1_field_refuse(
+			head, HX_HTTP1_CONTENT_LENGTH, 400, "it is not a number", fault);
 	if (head->known[HX_HTTP1_TRANSFER_ENCODING] != 0) {
 		if (has_length)
-			return refuse(
+			return http1_field_refuse(
 				head, HX_HTTP1_CONTENT_LENGTH, 400,
 				"it must not stand beside Transfer-Encoding", fault);
 		if (head->version_minor == 0)
-			return refuse(
+			return http1_field_refuse(
 				head, HX_HTTP1_TRANSFER_ENCODING, 400,
 				"HTTP/1.0 does not have this field", fault);
 		if (!check_coding(head, unknown_status, fault))
@@ -235,10 +237,11 @@ static bool check_host(struct hx_http1_head *head, struct hx_http1_fault *fault)
 		return false;
 	}
 	if (!hx_http1_is_authority(host))
-		return refuse(head, HX_HTTP1_HOST, 400, "it is not a host", fault);
+		return http1_field_refuse(head, HX_HTTP1_HOST, 400, "it is not a host", fault);
 	/* Of two hosts, one reader believes the first and another the second. */
 	if (head->authority.size > 0 && !hx_http1_text_equal(head->authority, host))
-		return refuse(head, HX_HTTP1_HOST, 400, "the target names another host", fault);
+		return http1_field_refuse(
+			head, HX_HTTP1_HOST, 400, "the target names another host", fault);
 	head->authority = host;
 	return true;
 }
@@ -251,7 +254,7 @@ static bool check_expect(struct hx_http1_head *head, struct hx_http1_fault *faul
 	if (head->known[HX_HTTP1_EXPECT] == 0)
 		return true;
 	if (!hx_http1_text_equal(value, HX_BYTES_LIT("100-continue")))
-		return refuse(
+		return http1_field_refuse(
 			head, HX_HTTP1_EXPECT, 417, "only '100-continue' can be expected", fault);
 	/* HTTP/1.0 clients are not to be sent 100, and without a body there is no wait. */
 	head->expects_continue = head->version_minor > 0 &&

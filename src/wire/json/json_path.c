@@ -22,7 +22,7 @@ struct reader {
 	struct hapax_error *err;
 };
 
-static enum hapax_status refuse(const struct reader *reader, const char *reason)
+static enum hapax_status json_path_refuse(const struct reader *reader, const char *reason)
 {
 	return hx_error_set(
 		reader->err, HAPAX_ERR_INVALID, 0, "path '%.*s', byte %zu: %s", (int)reader->size,
@@ -60,7 +60,7 @@ static enum hapax_status add_step(struct reader *reader, size_t begin, enum hx_j
 	size_t size = reader->name_count - begin;
 
 	if (path->step_count == HX_JSON_PATH_STEPS_MAX)
-		return refuse(reader, "more than 32 steps");
+		return json_path_refuse(reader, "more than 32 steps");
 	*step = (struct hx_json_step){
 		.kind = (uint8_t)kind,
 		.name = (uint16_t)begin,
@@ -73,7 +73,7 @@ static enum hapax_status add_step(struct reader *reader, size_t begin, enum hx_j
 	if (kind == HX_JSON_STEP_BELOW) {
 		for (size_t i = 0; i < path->step_count; i++) {
 			if (path->steps[i].kind == HX_JSON_STEP_BELOW)
-				return refuse(reader, "** may stand once only");
+				return json_path_refuse(reader, "** may stand once only");
 		}
 	}
 	path->step_count++;
@@ -99,7 +99,7 @@ static enum hapax_status end_step(struct reader *reader, size_t begin, size_t fr
 	enum hx_json_step_kind kind = kind_of(reader->text + from, reader->at - from);
 
 	if (has_star && kind == HX_JSON_STEP_NAME) {
-		return refuse(
+		return json_path_refuse(
 			reader,
 			reader->text[0] == '/'
 				? "* stands for a whole step; in a name it is written ~2"
@@ -123,7 +123,7 @@ static enum hapax_status read_pointer_step(struct reader *reader)
 			case '0': byte = '~'; break;
 			case '1': byte = '/'; break;
 			case '2': byte = '*'; break;
-			default: return refuse(reader, "~ must be followed by 0, 1 or 2");
+			default: return json_path_refuse(reader, "~ must be followed by 0, 1 or 2");
 			}
 		} else {
 			has_star |= byte == '*';
@@ -155,10 +155,10 @@ static enum hapax_status read_bracket(struct reader *reader)
 	uint32_t index;
 
 	if (close == NULL)
-		return refuse(reader, "[ without ]");
+		return json_path_refuse(reader, "[ without ]");
 	size = (size_t)(close - inside);
 	if (kind_of(inside, size) != HX_JSON_STEP_EACH && !read_index(inside, size, &index))
-		return refuse(reader, "an index or * was expected in brackets");
+		return json_path_refuse(reader, "an index or * was expected in brackets");
 	for (size_t i = 0; i < size; i++)
 		put_byte(reader, inside[i]);
 	reader->at += size + 2;
@@ -179,7 +179,7 @@ static enum hapax_status read_dotted_step(struct reader *reader)
 		if (byte == '\\') {
 			reader->at++;
 			if (reader->at == reader->size)
-				return refuse(reader, "nothing follows the backslash");
+				return json_path_refuse(reader, "nothing follows the backslash");
 			byte = reader->text[reader->at];
 		} else {
 			has_star |= byte == '*';
@@ -188,7 +188,7 @@ static enum hapax_status read_dotted_step(struct reader *reader)
 		reader->at++;
 	}
 	if (reader->at == from)
-		return refuse(reader, "a name was expected");
+		return json_path_refuse(reader, "a name was expected");
 	return end_step(reader, begin, from, has_star);
 }
 
@@ -203,7 +203,7 @@ static enum hapax_status read_dotted(struct reader *reader)
 		else if (reader->text[reader->at] == '[')
 			status = read_bracket(reader);
 		else
-			return refuse(reader, "a dot or [ was expected");
+			return json_path_refuse(reader, "a dot or [ was expected");
 		name_due = status == HAPAX_OK && reader->at < reader->size &&
 			reader->text[reader->at] == '.';
 		if (name_due)
@@ -256,7 +256,7 @@ static bool is_container(const struct hx_json_node *node)
 	return node->token.type == HX_JSON_OBJECT || node->token.type == HX_JSON_ARRAY;
 }
 
-static bool keep(
+static bool json_path_keep(
 	const struct hx_json_path *path, size_t at, struct hx_json_tree *tree, uint32_t index)
 {
 	struct hx_json_node *node = &tree->nodes[index];
@@ -271,17 +271,18 @@ static bool keep(
 	switch ((enum hx_json_step_kind)step->kind) {
 	case HX_JSON_STEP_NAME:
 		child = child_at(path, step, tree, node);
-		found = child != NULL && keep(path, at + 1, tree, (uint32_t)(child - tree->nodes));
+		found = child != NULL &&
+			json_path_keep(path, at + 1, tree, (uint32_t)(child - tree->nodes));
 		break;
 	case HX_JSON_STEP_EACH:
 		found = is_container(node);
 		for (uint32_t i = node->child; i != 0; i = tree->nodes[i].next)
-			found &= keep(path, at + 1, tree, i);
+			found &= json_path_keep(path, at + 1, tree, i);
 		break;
 	case HX_JSON_STEP_BELOW:
-		found = keep(path, at + 1, tree, index);
+		found = json_path_keep(path, at + 1, tree, index);
 		for (uint32_t i = node->child; i != 0; i = tree->nodes[i].next)
-			found |= keep(path, at, tree, i);
+			found |= json_path_keep(path, at, tree, i);
 		break;
 	}
 	if (found)
@@ -291,7 +292,7 @@ static bool keep(
 
 bool hx_json_path_keep(const struct hx_json_path *path, struct hx_json_tree *tree)
 {
-	return keep(path, 0, tree, 0);
+	return json_path_keep(path, 0, tree, 0);
 }
 
 static void drop(

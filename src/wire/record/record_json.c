@@ -79,7 +79,7 @@ const struct hx_json_section hx_record_json_section = {
 	"a record", .fields = record_fields,
 	.given_offset = offsetof(struct hx_record_json, given)};
 
-void hx_result_from_json(const struct hx_result_json *json, struct hapax_result *ret_result)
+void hx_record_result_from_json(const struct hx_result_json *json, struct hapax_result *ret_result)
 {
 	*ret_result = (struct hapax_result){
 		.kind = (enum hapax_result_kind)json->kind,
@@ -115,7 +115,7 @@ void hx_record_from_json(const struct hx_record_json *json, struct hapax_record 
 	};
 	memcpy(ret_record->fingerprint, json->fingerprint, sizeof(json->fingerprint));
 	memcpy(ret_record->attempt_id, json->attempt_id, sizeof(json->attempt_id));
-	hx_result_from_json(&json->result, &ret_record->result);
+	hx_record_result_from_json(&json->result, &ret_record->result);
 }
 
 /* Is there nothing to tell? A result of kind none may still say that the work failed. */
@@ -127,7 +127,7 @@ static bool is_empty(const struct hapax_result *result, bool is_brief)
 		result->body.size == 0 && result->headers.size == 0 && result->omitted_bytes == 0;
 }
 
-void hx_result_write_json(
+void hx_record_result_write_json(
 	struct hx_json_write *json, const struct hapax_result *result, unsigned flags)
 {
 	bool is_brief = (flags & HX_RECORD_JSON_BRIEF) != 0;
@@ -191,5 +191,5 @@ void hx_record_write_json(
 	if (record->error.size > 0)
 		hx_json_write_body(json, "error", record->error);
 	if (flags & HX_RECORD_JSON_WITH_RESULT)
-		hx_result_write_json(json, &record->result, flags);
+		hx_record_result_write_json(json, &record->result, flags);
 }

@@ -53,7 +53,7 @@ extern const struct hx_json_section hx_result_json_section;
 extern const struct hx_json_section hx_record_json_section;
 
 /* What was read; it points where that points. A record's names may be missing. */
-void hx_result_from_json(const struct hx_result_json *json, struct hapax_result *ret_result);
+void hx_record_result_from_json(const struct hx_result_json *json, struct hapax_result *ret_result);
 void hx_record_from_json(const struct hx_record_json *json, struct hapax_record *ret_record);
 
 enum hx_record_json_flag {
@@ -72,7 +72,7 @@ void hx_record_write_json(
 	struct hx_json_write *json, const struct hapax_record *record, unsigned flags);
 
 /* As the member "result"; null where there is none. flags: BRIEF counts. */
-void hx_result_write_json(
+void hx_record_result_write_json(
 	struct hx_json_write *json, const struct hapax_result *result, unsigned flags);
 
 #endif

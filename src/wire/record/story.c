@@ -20,10 +20,10 @@ void hx_story_add(struct hx_story *story, const char *format, ...)
 {
 	va_list arguments;
 
-	if (story->line_count == HX_STORY_LINES_MAX)
+	if (story->link_count == HX_STORY_LINES_MAX)
 		return;
 	va_start(arguments, format);
-	(void)vsnprintf(story->lines[story->line_count++], HX_STORY_LINE_SIZE, format, arguments);
+	(void)vsnprintf(story->lines[story->link_count++], HX_STORY_LINE_SIZE, format, arguments);
 	va_end(arguments);
 }
 
@@ -166,7 +166,7 @@ static void tell_parked(struct hx_story *story)
 
 void hx_story_tell(struct hx_story *story)
 {
-	story->line_count = 0;
+	story->link_count = 0;
 	story->action_count = 0;
 	story->next = HAPAX_OUTCOME_ACQUIRED;
 	if (story->record == NULL) {

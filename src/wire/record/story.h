@@ -11,7 +11,7 @@
  *
  *	story = (struct hx_story){.record = op.record, .lease_left_ms = op.lease_left_ms};
  *	hx_story_tell(&story);
- *	for (size_t i = 0; i < story.line_count; i++)
+ *	for (size_t i = 0; i < story.link_count; i++)
  *		puts(story.lines[i]);
  *
  * Bytes of the record stand in the lines as they are: whoever prints them escapes them.
@@ -46,7 +46,7 @@ struct hx_story {
 
 	/* Set by hx_story_tell(). */
 	char lines[HX_STORY_LINES_MAX][HX_STORY_LINE_SIZE];
-	size_t line_count;
+	size_t link_count;
 	enum hapax_outcome next; /* what a claim with the same payload would be told */
 	enum hx_story_action actions[HX_STORY_ACTIONS_MAX];
 	size_t action_count;

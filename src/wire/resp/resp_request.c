@@ -45,7 +45,7 @@ void hx_resp_request_next(struct hx_resp_request *request)
 	hx_buf_clear(&request->copy);
 }
 
-static enum hx_resp_result refuse(struct hx_resp_request *request, const char *text)
+static enum hx_resp_result resp_request_refuse(struct hx_resp_request *request, const char *text)
 {
 	(void)snprintf(request->error, sizeof(request->error), "Protocol error: %s", text);
 	return HX_RESP_BAD;
@@ -106,11 +106,11 @@ static enum hx_resp_result read_number(
 	end = begin < input.size ? memchr(data + begin, '\r', input.size - begin) : NULL;
 	size = end == NULL ? input.size - begin : (size_t)(end - data) - begin;
 	if (size > HX_RESP_LINE_SIZE_MAX)
-		return refuse(request, too_big);
+		return resp_request_refuse(request, too_big);
 	if (end == NULL || (size_t)(end - data) + 1 == input.size)
 		return HX_RESP_MORE;
 	if (end[1] != '\n' || !hx_resp_parse_integer(hx_bytes(data + begin, size), ret_number))
-		return refuse(request, invalid);
+		return resp_request_refuse(request, invalid);
 	request->at = begin + size + 2;
 	return HX_RESP_DONE;
 }
@@ -129,9 +129,9 @@ static enum hx_resp_result read_count(
 	if (args_max > HX_RESP_ARGS_MAX)
 		args_max = HX_RESP_ARGS_MAX;
 	if (count > (int64_t)args_max)
-		return refuse(request, "invalid multibulk length");
+		return resp_request_refuse(request, "invalid multibulk length");
 	if (limits->is_unauthenticated && count > UNAUTHENTICATED_ARGS_MAX)
-		return refuse(request, "unauthenticated multibulk length");
+		return resp_request_refuse(request, "unauthenticated multibulk length");
 	request->expected = count < 0 ? 0 : (size_t)count;
 	return HX_RESP_DONE;
 }
@@ -152,23 +152,23 @@ static enum hx_resp_result read_bulk(
 		char text[32];
 
 		(void)snprintf(text, sizeof(text), "expected '$', got '%c'", data[before]);
-		return refuse(request, text);
+		return resp_request_refuse(request, text);
 	}
 	result = read_number(
 		request, input, "too big bulk count string", "invalid bulk length", &size);
 	if (result != HX_RESP_DONE)
 		return result;
 	if (size < 0 || (uint64_t)size > size_max)
-		return refuse(request, "invalid bulk length");
+		return resp_request_refuse(request, "invalid bulk length");
 	if (limits->is_unauthenticated && size > UNAUTHENTICATED_BULK_MAX)
-		return refuse(request, "unauthenticated bulk length");
+		return resp_request_refuse(request, "unauthenticated bulk length");
 	if (input.size - request->at < (size_t)size + 2) {
 		/* Read the number again with the rest: it is a few bytes. */
 		request->at = before;
 		return HX_RESP_MORE;
 	}
 	if (memcmp(data + request->at + size, "\r\n", 2) != 0)
-		return refuse(request, "invalid bulk length");
+		return resp_request_refuse(request, "invalid bulk length");
 	result = add_arg(request, request->at, (size_t)size);
 	request->at += (size_t)size + 2;
 	return result;
@@ -300,7 +300,8 @@ static enum hx_resp_result split_line(
 			if (*at == '"' || *at == '\'') {
 				at = copy_quoted(request, at + 1, end, *at);
 				if (at == NULL)
-					return refuse(request, "unbalanced quotes in request");
+					return resp_request_refuse(
+						request, "unbalanced quotes in request");
 				break;
 			}
 			(void)hx_buf_append_byte(&request->copy, (unsigned char)*at++);
@@ -323,13 +324,13 @@ static enum hx_resp_result read_inline(
 	/* To Redis a line with a NUL in it has no end; nobody sends one who means well. */
 	if (end == NULL || nul != NULL) {
 		if (input.size > HX_RESP_LINE_SIZE_MAX)
-			return refuse(request, "too big inline request");
+			return resp_request_refuse(request, "too big inline request");
 		request->at = nul == NULL ? input.size : (size_t)(nul - data);
 		return HX_RESP_MORE;
 	}
 	*ret_size = size + 1;
 	if (size > HX_RESP_LINE_SIZE_MAX)
-		return refuse(request, "too big inline request");
+		return resp_request_refuse(request, "too big inline request");
 	if (size > 0 && data[size - 1] == '\r')
 		size--;
 	result = split_line(request, data, data + size);

@@ -92,7 +92,7 @@ enum hapax_status hx_log_directory_init(
 		size--;
 	if (size == 0)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a directory must follow 'file:'");
-	status = hx_path_absolute(
+	status = hx_io_path_absolute(
 		hx_bytes(path, size), directory->path, sizeof(directory->path), err);
 	if (status != HAPAX_OK)
 		return status;
@@ -107,7 +107,7 @@ static enum hapax_status failed_at(
 	struct hapax_error *err, int failed, const char *what, const char *path)
 {
 	return hx_error_set(
-		err, hx_status_from_errno(-failed), -failed, "\"%s\" was not %s", path, what);
+		err, hx_error_status_of(-failed), -failed, "\"%s\" was not %s", path, what);
 }
 
 /* Who holds it, as far as LOCK tells. */

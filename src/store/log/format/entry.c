@@ -369,7 +369,7 @@ struct rest {
 	bool is_short; /* something did not fit */
 };
 
-static const unsigned char *take(struct rest *rest, size_t size)
+static const unsigned char *entry_take(struct rest *rest, size_t size)
 {
 	static const unsigned char zeros[HAPAX_FINGERPRINT_SIZE];
 	const unsigned char *at = rest->at;
@@ -391,17 +391,17 @@ static struct hapax_bytes take_bytes(struct rest *rest, size_t size)
 		rest->is_short = true;
 		return hx_bytes(NULL, 0);
 	}
-	return hx_bytes(take(rest, size), size);
+	return hx_bytes(entry_take(rest, size), size);
 }
 
 static int64_t take64(struct rest *rest)
 {
-	return (int64_t)hx_get64(take(rest, sizeof(int64_t)));
+	return (int64_t)hx_get64(entry_take(rest, sizeof(int64_t)));
 }
 
 static void take_result(struct rest *rest, struct hapax_result *result)
 {
-	const unsigned char *head = take(rest, HX_LOG_RESULT_HEAD_SIZE);
+	const unsigned char *head = entry_take(rest, HX_LOG_RESULT_HEAD_SIZE);
 
 	result->kind = (enum hapax_result_kind)head[0];
 	result->result_class = (enum hapax_result_class)head[1];
@@ -419,7 +419,8 @@ static void take_parts(struct rest *rest, unsigned parts, struct hapax_record *r
 		record->fingerprint_size = HAPAX_FINGERPRINT_SHORT_SIZE;
 	if (parts & PART_PRINT)
 		record->fingerprint_size = HAPAX_FINGERPRINT_SIZE;
-	memcpy(record->fingerprint, take(rest, record->fingerprint_size), record->fingerprint_size);
+	memcpy(record->fingerprint, entry_take(rest, record->fingerprint_size),
+	       record->fingerprint_size);
 	if (parts & PART_TTL)
 		record->ttl_ms = take64(rest);
 	else if (__builtin_sub_overflow(record->expires_ms, record->changed_ms, &record->ttl_ms))
@@ -427,14 +428,14 @@ static void take_parts(struct rest *rest, unsigned parts, struct hapax_record *r
 	record->first_seen_ms = parts & PART_FIRST_SEEN ? take64(rest) : record->changed_ms;
 	if (parts & PART_LEASE)
 		record->lease_ends_ms = take64(rest);
-	record->attempt = parts & PART_ATTEMPT ? hx_get32(take(rest, sizeof(uint32_t))) : 1;
+	record->attempt = parts & PART_ATTEMPT ? hx_get32(entry_take(rest, sizeof(uint32_t))) : 1;
 	if (parts & PART_ATTEMPT_ID)
-		memcpy(record->attempt_id, take(rest, HAPAX_ATTEMPT_ID_SIZE),
+		memcpy(record->attempt_id, entry_take(rest, HAPAX_ATTEMPT_ID_SIZE),
 		       HAPAX_ATTEMPT_ID_SIZE);
 	if (parts & PART_OWNER)
-		record->owner = take_bytes(rest, *take(rest, 1));
+		record->owner = take_bytes(rest, *entry_take(rest, 1));
 	if (parts & PART_ERROR)
-		record->error = take_bytes(rest, hx_get16(take(rest, sizeof(uint16_t))));
+		record->error = take_bytes(rest, hx_get16(entry_take(rest, sizeof(uint16_t))));
 	if (parts & PART_RESULT)
 		take_result(rest, &record->result);
 }

@@ -68,7 +68,7 @@ enum hapax_status hx_log_listing_read(
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to list a store");
 	if (failed != 0)
 		return hx_error_set(
-			err, hx_status_from_errno(-failed), -failed, "\"%s\" was not listed",
+			err, hx_error_status_of(-failed), -failed, "\"%s\" was not listed",
 			directory->path);
 	if (listing->count > 1)
 		qsort(listing->segments, listing->count, sizeof(listing->segments[0]), compare);

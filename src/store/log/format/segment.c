@@ -107,13 +107,13 @@ static int prepare(
 	bool is_new, struct hx_log_header *header)
 {
 	const struct hx_io *io = directory->io;
-	unsigned char *memory = hx_pages_reserve(FILL_BYTES);
+	unsigned char *memory = hx_alloc_pages_reserve(FILL_BYTES);
 	int failed = 0;
 
 	if (memory == NULL)
 		return -ENOMEM;
-	if (hx_pages_commit(memory, FILL_BYTES, 0) != 0) {
-		hx_pages_release(memory, FILL_BYTES);
+	if (hx_alloc_pages_commit(memory, FILL_BYTES, 0) != 0) {
+		hx_alloc_pages_release(memory, FILL_BYTES);
 		return -ENOMEM;
 	}
 	if (is_new && !plan->is_hidden)
@@ -122,7 +122,7 @@ static int prepare(
 		failed = write_header(io, file, memory, plan, header);
 	if (failed == 0 && !plan->is_hidden)
 		failed = io->ops->fdatasync(io->context, file);
-	hx_pages_release(memory, FILL_BYTES);
+	hx_alloc_pages_release(memory, FILL_BYTES);
 	return failed;
 }
 
@@ -220,7 +220,7 @@ enum hapax_status hx_log_segment_make(
 	file = make(directory, &own, &header);
 	if (file < 0)
 		return hx_error_set(
-			err, hx_status_from_errno(-file), -file,
+			err, hx_error_status_of(-file), -file,
 			"a new segment was not made in \"%.128s\"", directory->path);
 	*segment = (struct hx_log_segment){
 		.io = directory->io,
@@ -262,7 +262,7 @@ enum hapax_status hx_log_segment_open(
 	file = open_for_writing(io, path, sync == HX_LOG_SYNC_ALWAYS ? HX_IO_DSYNC : 0);
 	if (file < 0)
 		return hx_error_set(
-			err, hx_status_from_errno(-file), -file, "\"%s\" was not opened", path);
+			err, hx_error_status_of(-file), -file, "\"%s\" was not opened", path);
 	got = hx_io_read_full(io, file, block, HX_LOG_BLOCK_SIZE, 0);
 	status = got == HX_LOG_BLOCK_SIZE
 		? hx_log_header_decode(block, &header, err)
@@ -302,7 +302,7 @@ enum hapax_status hx_log_segment_extend(
 		io->context, segment->file, segment->capacity, capacity - segment->capacity);
 	if (failed != 0 && failed != -EOPNOTSUPP)
 		return hx_error_set(
-			err, hx_status_from_errno(-failed), -failed, "a segment was not extended");
+			err, hx_error_status_of(-failed), -failed, "a segment was not extended");
 	segment->capacity = capacity;
 	return HAPAX_OK;
 }

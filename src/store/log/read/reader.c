@@ -43,12 +43,12 @@ static enum hapax_status grow_window(
 
 	assert(wanted <= WINDOW_BYTES_MAX);
 	if (reader->window == NULL)
-		reader->window = hx_pages_reserve(WINDOW_BYTES_MAX);
+		reader->window = hx_alloc_pages_reserve(WINDOW_BYTES_MAX);
 	if (reader->window == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to read a segment");
 	if (wanted <= reader->window_committed)
 		return HAPAX_OK;
-	if (hx_pages_commit(
+	if (hx_alloc_pages_commit(
 		    reader->window + reader->window_committed, wanted - reader->window_committed,
 		    0) != 0)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to read a segment");
@@ -150,7 +150,7 @@ static enum hapax_status open_segment(
 		reader->file = -1;
 		reader->io = NULL;
 		return hx_error_set(
-			err, hx_status_from_errno(failed), failed, "\"%s\" was not opened", path);
+			err, hx_error_status_of(failed), failed, "\"%s\" was not opened", path);
 	}
 	failed = io->ops->stat(io->context, reader->file, &st);
 	if (failed != 0) {
@@ -195,7 +195,7 @@ void hx_log_reader_close(struct hx_log_reader *reader)
 {
 	hx_log_reader_shut(reader);
 	if (reader->window != NULL)
-		hx_pages_release(reader->window, WINDOW_BYTES_MAX);
+		hx_alloc_pages_release(reader->window, WINDOW_BYTES_MAX);
 	memset(reader, 0, sizeof(*reader));
 	reader->file = -1;
 }

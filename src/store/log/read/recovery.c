@@ -50,8 +50,8 @@ struct load {
 	struct load *threads;          /* of those beside the first one */
 	struct hx_thread populate;
 	bool populates;
-	uint64_t shelved_id; /* the class segment that has the number */
-	uint16_t shelved;    /* on the shelf; 0: none */
+	uint64_t result_file_id; /* the class segment that has the number */
+	uint16_t result_file;    /* among the result files; 0: none */
 	uint64_t told_bytes;
 };
 
@@ -206,7 +206,7 @@ static enum hapax_status flush(void *context, struct hapax_error *err)
  */
 static unsigned count_threads(const struct hapax_store_options *options)
 {
-	unsigned count = 2 * hx_cpu_count() - 1;
+	unsigned count = 2 * hx_thread_cpu_count() - 1;
 
 	if (options->flags & HAPAX_STORE_NO_HOUSEKEEPING)
 		return 0;
@@ -242,13 +242,14 @@ static struct hx_elsewhere choose_place(
 	struct load *load, const struct hx_log_header *segment, const struct hx_log_entry *entry)
 {
 	if (segment->kind == HX_LOG_KIND_LOG || entry->kind != HX_LOG_PUT ||
-	    !hx_log_shelf_takes(&entry->as.put.record))
+	    !hx_log_result_files_takes(&entry->as.put.record))
 		return (struct hx_elsewhere){0};
-	if (load->shelved_id != segment->id) {
-		load->shelved = hx_log_shelf_add(load->recovery->shelf, segment->kind, segment->id);
-		load->shelved_id = segment->id;
+	if (load->result_file_id != segment->id) {
+		load->result_file = hx_log_result_files_add(
+			load->recovery->result_files, segment->kind, segment->id);
+		load->result_file_id = segment->id;
 	}
-	return hx_log_shelf_place(entry, load->shelved);
+	return hx_log_result_files_place(entry, load->result_file);
 }
 
 static enum hapax_status load_entry(
@@ -381,7 +382,7 @@ static enum hapax_status settle_segment(
 	if (failed == 0)
 		return HAPAX_OK;
 	return hx_error_set(
-		err, hx_status_from_errno(-failed), -failed, "\"%s\" was not synced", name);
+		err, hx_error_status_of(-failed), -failed, "\"%s\" was not synced", name);
 }
 
 /*

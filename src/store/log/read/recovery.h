@@ -10,12 +10,12 @@
 #include "store/log/write/counts.h"
 #include "store/log/read/log_walk.h"
 
-struct hx_log_shelf;
+struct hx_log_result_files;
 
 struct hx_log_recovery {
 	struct hx_log_directory *directory;
 	struct hx_index *index;
-	struct hx_log_shelf *shelf; /* for results of class segments */
+	struct hx_log_result_files *result_files; /* for results of class segments */
 	struct hx_log_counts *counts;
 	const struct hapax_store_options *options;
 	const struct hx_clock_mark *first_mark; /* where a new store's clock begins; or NULL */

@@ -148,7 +148,7 @@ static struct hapax_bytes key_text(const struct hx_log_entry *entry, char *text)
 	struct hapax_bytes stored = entry->as.put.record.key;
 
 	if (entry->as.put.encoding == HX_KEY_UUID) {
-		hx_uuid_format(stored.data, text);
+		hx_uuid7_format(stored.data, text);
 		return hx_bytes(text, HX_UUID_TEXT_SIZE);
 	}
 	if (entry->as.put.encoding == HX_KEY_HEX) {

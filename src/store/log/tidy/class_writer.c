@@ -52,7 +52,7 @@ void hx_log_class_writer_done(struct hx_log_class_writer *writer)
 		(void)hx_log_segment_remove(writer->directory, writer->kind, writer->id, ".tmp");
 	}
 	if (writer->frame != NULL)
-		hx_pages_release(writer->frame, HX_LOG_FRAME_SIZE_MAX);
+		hx_alloc_pages_release(writer->frame, HX_LOG_FRAME_SIZE_MAX);
 	hx_buf_done(&writer->named);
 	hx_buf_done(&writer->removes);
 	memset(writer, 0, sizeof(*writer));
@@ -81,7 +81,7 @@ static enum hapax_status open_file(struct hx_log_class_writer *writer, struct ha
 	if (writer->segment.file >= 0)
 		return HAPAX_OK;
 	if (writer->frame == NULL)
-		writer->frame = hx_pages_reserve(HX_LOG_FRAME_SIZE_MAX);
+		writer->frame = hx_alloc_pages_reserve(HX_LOG_FRAME_SIZE_MAX);
 	if (writer->frame == NULL)
 		return no_memory(err);
 	return hx_log_segment_make(&writer->segment, writer->directory, &plan, err);
@@ -111,13 +111,13 @@ static enum hapax_status flush(
 	failed = hx_log_segment_write(&writer->segment, writer->frame, frame.size);
 	if (failed != 0)
 		return hx_error_set(
-			err, hx_status_from_errno(-failed), -failed,
+			err, hx_error_status_of(-failed), -failed,
 			"a class segment was not written");
 	return HAPAX_OK;
 }
 
 /* Room for an entry, in this frame or the next. NULL: *ret_status. */
-static unsigned char *take(
+static unsigned char *class_writer_take(
 	struct hx_log_class_writer *writer, size_t size, enum hapax_status *ret_status,
 	struct hapax_error *err)
 {
@@ -133,7 +133,7 @@ static unsigned char *take(
 	wanted = hx_log_frame_size((uint32_t)(writer->payload + size));
 	wanted = (wanted + HX_PAGES_STEP - 1) / HX_PAGES_STEP * HX_PAGES_STEP;
 	if (wanted > writer->frame_committed) {
-		if (hx_pages_commit(
+		if (hx_alloc_pages_commit(
 			    writer->frame + writer->frame_committed,
 			    wanted - writer->frame_committed, 0) != 0) {
 			*ret_status = no_memory(err);
@@ -163,7 +163,8 @@ static enum hapax_status name_scope(
 	if (writer->named.data[byte] & bit)
 		return HAPAX_OK;
 	scope = hx_scope_table_get(writer->scopes, scope_id);
-	at = take(writer, hx_log_scope_size(scope->tenant, scope->group), &status, err);
+	at = class_writer_take(
+		writer, hx_log_scope_size(scope->tenant, scope->group), &status, err);
 	if (at == NULL)
 		return status;
 	hx_log_scope_encode(at, scope_id, scope->tenant, scope->group, 0);
@@ -190,13 +191,13 @@ enum hapax_status hx_log_class_writer_put(
 
 	if (status != HAPAX_OK)
 		return status;
-	at = take(writer, size, &status, err);
+	at = class_writer_take(writer, size, &status, err);
 	if (at == NULL)
 		return status;
 	hx_log_put_encode(at, record, key, key->scope_id, 0, lsn);
 	writer->seal.puts++;
 	writer->seal.put_bytes += size;
-	writer->large_results += hx_log_shelf_takes(record);
+	writer->large_results += hx_log_result_files_takes(record);
 	note(writer, lsn, record->expires_ms);
 	return HAPAX_OK;
 }
@@ -238,7 +239,7 @@ static enum hapax_status write_removes(struct hx_log_class_writer *writer, struc
 		status = name_scope(writer, hx_get32(entry + HX_LOG_ENTRY_SCOPE), err);
 		if (status != HAPAX_OK)
 			return status;
-		at = take(writer, size, &status, err);
+		at = class_writer_take(writer, size, &status, err);
 		if (at == NULL)
 			return status;
 		memcpy(at, entry, size);
@@ -257,7 +258,7 @@ enum hapax_status hx_log_class_writer_finish(
 
 	if (status != HAPAX_OK)
 		return status;
-	at = take(writer, HX_LOG_SEAL_SIZE, &status, err);
+	at = class_writer_take(writer, HX_LOG_SEAL_SIZE, &status, err);
 	if (at == NULL)
 		return status;
 	hx_log_seal_encode(at, &writer->seal, 0);
@@ -267,7 +268,7 @@ enum hapax_status hx_log_class_writer_finish(
 	failed = hx_log_segment_finish(&writer->segment, writer->directory);
 	if (failed != 0)
 		return hx_error_set(
-			err, hx_status_from_errno(-failed), -failed,
+			err, hx_error_status_of(-failed), -failed,
 			"a class segment was not finished");
 	*ret_item = (struct hx_log_manifest_item){
 		.id = writer->id,

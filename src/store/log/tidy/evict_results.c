@@ -16,10 +16,10 @@
 #include "store/log/read/reader.h"
 
 /* Class segments that a pass has made name scopes by the store's own numbers. */
-static void shelve_entry(struct hx_log *log, const struct hx_log_entry *put, uint16_t file)
+static void evict_entry(struct hx_log *log, const struct hx_log_entry *put, uint16_t file)
 {
 	const struct hapax_record *record = &put->as.put.record;
-	struct hx_elsewhere elsewhere = hx_log_shelf_place(put, file);
+	struct hx_elsewhere elsewhere = hx_log_result_files_place(put, file);
 	unsigned seat = hx_epoch_enter(&log->index->epoch);
 	int64_t now_ms = hx_log_now(log);
 	struct hx_index_key key;
@@ -42,7 +42,7 @@ static void shelve_entry(struct hx_log *log, const struct hx_log_entry *put, uin
 	hx_epoch_leave(&log->index->epoch, seat);
 }
 
-static enum hapax_status shelve_frame(
+static enum hapax_status evict_frame(
 	struct hx_log *log, const struct hx_log_frame *frame, enum hx_log_kind kind,
 	struct hapax_bytes bytes, uint16_t file, struct hapax_error *err)
 {
@@ -52,13 +52,13 @@ static enum hapax_status shelve_frame(
 
 	hx_log_entries_begin(&entries, frame, kind, bytes);
 	while (hx_log_entries_next(&entries, &entry, &status, err)) {
-		if (entry.kind == HX_LOG_PUT && hx_log_shelf_takes(&entry.as.put.record))
-			shelve_entry(log, &entry, file);
+		if (entry.kind == HX_LOG_PUT && hx_log_result_files_takes(&entry.as.put.record))
+			evict_entry(log, &entry, file);
 	}
 	return status;
 }
 
-static enum hapax_status shelve_frames(
+static enum hapax_status evict_frames(
 	struct hx_log *log, const struct hx_log_manifest_item *item, struct hx_log_reader *reader,
 	uint16_t file, struct hapax_error *err)
 {
@@ -76,15 +76,15 @@ static enum hapax_status shelve_frames(
 				"segment %016llx at offset %llu: a frame is damaged",
 				(unsigned long long)item->id, (unsigned long long)reader->offset);
 		if (status == HAPAX_OK)
-			status = shelve_frame(log, &frame, item->kind, bytes, file, err);
+			status = evict_frame(log, &frame, item->kind, bytes, file, err);
 	}
 	return status;
 }
 
-enum hapax_status hx_log_shelve(
+enum hapax_status hx_log_evict_results(
 	struct hx_log *log, const struct hx_log_manifest_item *item, struct hapax_error *err)
 {
-	uint16_t file = hx_log_shelf_add(&log->shelf, item->kind, item->id);
+	uint16_t file = hx_log_result_files_add(&log->result_files, item->kind, item->id);
 	char name[HX_LOG_NAME_SIZE], path[HX_LOG_PATH_SIZE];
 	struct hx_log_reader reader = {0};
 	enum hapax_status status;
@@ -95,7 +95,7 @@ enum hapax_status hx_log_shelve(
 	hx_log_path(&log->directory, name, path);
 	status = hx_log_reader_open(&reader, log->directory.io, path, err);
 	if (status == HAPAX_OK)
-		status = shelve_frames(log, item, &reader, file, err);
+		status = evict_frames(log, item, &reader, file, err);
 	hx_log_reader_close(&reader);
 	return status;
 }

@@ -50,7 +50,7 @@ static void end_without(struct hapax_op *op, enum hapax_status status)
 	struct hapax_result *result = &op->record->result;
 
 	if (op->outcome == HAPAX_OUTCOME_APPLIED) {
-		hx_result_omit_body(result);
+		hx_record_result_omit_body(result);
 		result->headers = hx_bytes(NULL, 0);
 		return;
 	}
@@ -63,7 +63,8 @@ enum hapax_status hx_log_fetch_bytes(
 	struct hapax_error *err)
 {
 	struct hapax_error why = {0};
-	enum hapax_status status = hx_log_shelf_read(&log->shelf, elsewhere, data, size, &why);
+	enum hapax_status status =
+		hx_log_result_files_read(&log->result_files, elsewhere, data, size, &why);
 
 	if (status == HAPAX_ERR_CORRUPT)
 		hx_log_note_damage(log, &why);
@@ -85,7 +86,7 @@ static void fetch_one(struct hx_log *log, struct hapax_op *op)
 		if (status != HAPAX_OK)
 			end_without(op, status);
 	}
-	hx_work_forget_place(op, &log->shelf.users);
+	hx_work_forget_place(op, &log->result_files.users);
 }
 
 void hx_log_fetch(struct hx_log *log, struct hapax_op *ops, size_t count)
@@ -111,7 +112,7 @@ static void give_up(struct hx_log *log, struct hapax_op *ops, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		if (ops[i].private_state != 0 && ops[i].status == HAPAX_OK)
 			end_without(&ops[i], HAPAX_ERR_NO_MEMORY);
-		hx_work_forget_place(&ops[i], &log->shelf.users);
+		hx_work_forget_place(&ops[i], &log->result_files.users);
 	}
 }
 
@@ -138,7 +139,7 @@ static void run_fetcher(void *arg)
 
 	while ((fetch = hx_request_queue_wait(&log->fetches)) != NULL) {
 		while (fetch != NULL) {
-			struct fetch *next = hx_request_next(fetch);
+			struct fetch *next = hx_request_queue_next(fetch);
 			struct fetch own = *fetch;
 
 			hx_request_queue_give_back(&log->fetches, fetch);

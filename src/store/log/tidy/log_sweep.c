@@ -54,7 +54,7 @@ static enum hapax_status run_settle(struct hx_log_task *task)
 		size = hx_get16(at + sizeof(scope_id));
 		hx_index_key_init(log->index, &key, scope_id, hx_bytes(at + NOTE_HEAD_SIZE, size));
 		(void)hx_work_settle(&context, &key, &is_settled);
-		if (log->writer.journal.is_full)
+		if (log->writer.write_ahead.is_full)
 			return HAPAX_OK;
 		settle->settled += is_settled;
 		settle->at += NOTE_HEAD_SIZE + (size_t)size;

@@ -52,8 +52,9 @@ struct pass {
 	uint64_t log_end;
 	uint64_t made_lsn;   /* where the log was when this pass began */
 	uint32_t made_count; /* the last ones in next */
-	struct hx_log_manifest_item shelved[HX_LOG_KIND_COUNT]; /* of these: with large results */
-	uint32_t shelved_count;
+	struct hx_log_manifest_item
+		result_file[HX_LOG_KIND_COUNT]; /* of these: with large results */
+	uint32_t evicted_count;
 	bool rewrites;  /* some go because much of what is there is dead */
 	size_t held_at; /* how far the commit has come in copy.held */
 	bool has_manifest;
@@ -276,7 +277,7 @@ static enum hapax_status finish_all(struct pass *pass, struct hapax_error *err)
 			return status;
 		pass->made_count++;
 		if (writer->large_results != 0)
-			pass->shelved[pass->shelved_count++] = item;
+			pass->result_file[pass->evicted_count++] = item;
 	}
 	return pass->made_count != 0 ? hx_log_directory_sync(&pass->log->directory, err) : HAPAX_OK;
 }
@@ -364,20 +365,21 @@ static enum hapax_status run_commit(struct hx_log_task *task)
 }
 
 /* After the manifest: results that are in two places leave memory, or the older files. */
-static enum hapax_status shelve_results(struct pass *pass, struct hapax_error *err)
+static enum hapax_status evict_results(struct pass *pass, struct hapax_error *err)
 {
 	enum hapax_status status = HAPAX_OK;
 
-	for (uint32_t i = 0; i < pass->shelved_count; i++) {
+	for (uint32_t i = 0; i < pass->evicted_count; i++) {
 		struct hapax_error why = {0};
-		enum hapax_status shelved = hx_log_shelve(pass->log, &pass->shelved[i], &why);
+		enum hapax_status result_file =
+			hx_log_evict_results(pass->log, &pass->result_file[i], &why);
 
 		/* The next pass may well succeed: what is damaged must not be forgotten by that. */
-		if (shelved == HAPAX_ERR_CORRUPT)
+		if (result_file == HAPAX_ERR_CORRUPT)
 			hx_log_note_damage(pass->log, &why);
-		if (status != HAPAX_OK || shelved == HAPAX_OK)
+		if (status != HAPAX_OK || result_file == HAPAX_OK)
 			continue;
-		status = shelved;
+		status = result_file;
 		if (err != NULL)
 			*err = why;
 	}
@@ -390,7 +392,7 @@ static void remove_gone(struct pass *pass)
 	struct hx_log *log = pass->log;
 
 	for (uint32_t i = 0; i < pass->gone_count; i++)
-		hx_log_shelf_leave(&log->shelf, pass->gone[i].kind, pass->gone[i].id);
+		hx_log_result_files_leave(&log->result_files, pass->gone[i].kind, pass->gone[i].id);
 	if (pass->log_id != 0)
 		hx_log_writer_give_up(&log->writer, pass->log_id);
 }
@@ -407,7 +409,7 @@ static void remove_made(struct pass *pass)
 	}
 }
 
-static enum hapax_status run(struct pass *pass, struct hapax_error *err)
+static enum hapax_status pass_run(struct pass *pass, struct hapax_error *err)
 {
 	struct commit_task commit = {.task = {.run = run_commit}, .pass = pass};
 	enum hapax_status status = copy_all(pass, err);
@@ -429,7 +431,7 @@ static enum hapax_status run(struct pass *pass, struct hapax_error *err)
 		status = hx_log_sync(pass->log);
 	/* Latched, its fate is open: the next recovery finds out. */
 	if (status == HAPAX_OK) {
-		status = shelve_results(pass, err);
+		status = evict_results(pass, err);
 		remove_gone(pass);
 	} else if (!pass->has_manifest) {
 		remove_made(pass);
@@ -452,12 +454,12 @@ enum hapax_status hx_log_pass(
 	if (status == HAPAX_OK)
 		status = choose(pass, round);
 	if (status == HAPAX_OK && (pass->log_id != 0 || pass->gone_count != 0)) {
-		status = run(pass, err);
+		status = pass_run(pass, err);
 		*ret_more = status == HAPAX_OK && (pass->log_id != 0 || pass->rewrites);
 	}
 	if (pass->log_id != 0)
 		log->held_bytes = pass->copy.held.size;
-	hx_log_shelf_tidy(&log->shelf, &log->index->epoch);
+	hx_log_result_files_tidy(&log->result_files, &log->index->epoch);
 	hx_log_copy_done(&pass->copy);
 	hx_free(pass->next.items);
 	hx_free(pass);

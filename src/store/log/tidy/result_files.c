@@ -27,7 +27,7 @@ uint32_t hx_log_result_crc(const struct hapax_result *result)
 	return hx_crc32c(crc, result->body.data, result->body.size);
 }
 
-struct hx_elsewhere hx_log_shelf_place(const struct hx_log_entry *put, uint16_t file)
+struct hx_elsewhere hx_log_result_files_place(const struct hx_log_entry *put, uint16_t file)
 {
 	if (file == 0)
 		return (struct hx_elsewhere){0};
@@ -38,139 +38,147 @@ struct hx_elsewhere hx_log_shelf_place(const struct hx_log_entry *put, uint16_t 
 	};
 }
 
-void hx_log_shelf_init(struct hx_log_shelf *shelf, struct hx_log_directory *directory)
+void hx_log_result_files_init(
+	struct hx_log_result_files *result_files, struct hx_log_directory *directory)
 {
-	memset(shelf, 0, sizeof(*shelf));
-	shelf->directory = directory;
-	shelf->count = 1;
-	hx_mutex_init(&shelf->mutex);
+	memset(result_files, 0, sizeof(*result_files));
+	result_files->directory = directory;
+	result_files->count = 1;
+	hx_mutex_init(&result_files->mutex);
 }
 
 /* Where another directory has our name, a file of that name is not ours. */
-static void remove_file(const struct hx_log_shelf *shelf, const struct hx_log_shelf_slot *slot)
+static void remove_file(
+	const struct hx_log_result_files *result_files, const struct hx_log_result_file *slot)
 {
-	if (!hx_log_directory_is_gone(shelf->directory))
-		(void)hx_log_segment_remove(shelf->directory, slot->kind, slot->id, "");
+	if (!hx_log_directory_is_gone(result_files->directory))
+		(void)hx_log_segment_remove(result_files->directory, slot->kind, slot->id, "");
 }
 
-void hx_log_shelf_done(struct hx_log_shelf *shelf)
+void hx_log_result_files_done(struct hx_log_result_files *result_files)
 {
-	if (shelf->directory == NULL)
+	if (result_files->directory == NULL)
 		return;
-	for (uint32_t i = 1; i < shelf->count; i++) {
-		const struct hx_log_shelf_slot *slot = &shelf->slots[i];
+	for (uint32_t i = 1; i < result_files->count; i++) {
+		const struct hx_log_result_file *slot = &result_files->slots[i];
 
-		if (slot->state == HX_LOG_SHELF_LEFT || slot->state == HX_LOG_SHELF_UNUSED)
-			remove_file(shelf, slot);
+		if (slot->state == HX_LOG_RESULT_FILE_LEFT ||
+		    slot->state == HX_LOG_RESULT_FILE_UNUSED)
+			remove_file(result_files, slot);
 	}
-	hx_free(shelf->slots);
-	hx_mutex_done(&shelf->mutex);
-	memset(shelf, 0, sizeof(*shelf));
+	hx_free(result_files->slots);
+	hx_mutex_done(&result_files->mutex);
+	memset(result_files, 0, sizeof(*result_files));
 }
 
 /* A slot that is free, or 0. Locks: mutex. */
-static uint32_t find_free(struct hx_log_shelf *shelf)
+static uint32_t find_free(struct hx_log_result_files *result_files)
 {
-	struct hx_log_shelf_slot *slots;
-	uint32_t capacity = shelf->capacity != 0 ? 2 * shelf->capacity : SLOTS_FIRST;
+	struct hx_log_result_file *slots;
+	uint32_t capacity = result_files->capacity != 0 ? 2 * result_files->capacity : SLOTS_FIRST;
 
-	for (uint32_t i = 1; i < shelf->count; i++) {
-		if (shelf->slots[i].state == HX_LOG_SHELF_FREE)
+	for (uint32_t i = 1; i < result_files->count; i++) {
+		if (result_files->slots[i].state == HX_LOG_RESULT_FILE_FREE)
 			return i;
 	}
-	if (shelf->count < shelf->capacity)
-		return shelf->count++;
+	if (result_files->count < result_files->capacity)
+		return result_files->count++;
 	if (capacity > HX_ELSEWHERE_FILES)
 		return 0;
-	slots = hx_realloc(shelf->slots, capacity * sizeof(*slots));
+	slots = hx_realloc(result_files->slots, capacity * sizeof(*slots));
 	if (slots == NULL)
 		return 0;
-	shelf->slots = slots;
-	shelf->capacity = capacity;
-	return shelf->count++;
+	result_files->slots = slots;
+	result_files->capacity = capacity;
+	return result_files->count++;
 }
 
-uint16_t hx_log_shelf_add(struct hx_log_shelf *shelf, enum hx_log_kind kind, uint64_t id)
+uint16_t hx_log_result_files_add(
+	struct hx_log_result_files *result_files, enum hx_log_kind kind, uint64_t id)
 {
 	uint32_t number;
 
-	hx_mutex_lock(&shelf->mutex);
-	number = find_free(shelf);
+	hx_mutex_lock(&result_files->mutex);
+	number = find_free(result_files);
 	if (number != 0)
-		shelf->slots[number] = (struct hx_log_shelf_slot){
-			.id = id, .kind = kind, .state = HX_LOG_SHELF_KEPT};
-	hx_mutex_unlock(&shelf->mutex);
+		result_files->slots[number] = (struct hx_log_result_file){
+			.id = id, .kind = kind, .state = HX_LOG_RESULT_FILE_KEPT};
+	hx_mutex_unlock(&result_files->mutex);
 	return (uint16_t)number;
 }
 
-void hx_log_shelf_leave(struct hx_log_shelf *shelf, enum hx_log_kind kind, uint64_t id)
+void hx_log_result_files_leave(
+	struct hx_log_result_files *result_files, enum hx_log_kind kind, uint64_t id)
 {
-	bool is_shelved = false;
+	bool is_on_disk = false;
 
-	hx_mutex_lock(&shelf->mutex);
-	for (uint32_t i = 1; i < shelf->count && !is_shelved; i++) {
-		struct hx_log_shelf_slot *slot = &shelf->slots[i];
+	hx_mutex_lock(&result_files->mutex);
+	for (uint32_t i = 1; i < result_files->count && !is_on_disk; i++) {
+		struct hx_log_result_file *slot = &result_files->slots[i];
 
-		is_shelved =
-			slot->state == HX_LOG_SHELF_KEPT && slot->id == id && slot->kind == kind;
-		if (is_shelved)
-			slot->state = HX_LOG_SHELF_LEFT;
+		is_on_disk = slot->state == HX_LOG_RESULT_FILE_KEPT && slot->id == id &&
+			slot->kind == kind;
+		if (is_on_disk)
+			slot->state = HX_LOG_RESULT_FILE_LEFT;
 	}
-	hx_mutex_unlock(&shelf->mutex);
-	if (!is_shelved)
-		(void)hx_log_segment_remove(shelf->directory, kind, id, "");
+	hx_mutex_unlock(&result_files->mutex);
+	if (!is_on_disk)
+		(void)hx_log_segment_remove(result_files->directory, kind, id, "");
 }
 
 /* Locks: mutex. */
-static void tidy_slot(struct hx_log_shelf *shelf, uint16_t number, struct hx_epoch *epoch)
+static void tidy_slot(
+	struct hx_log_result_files *result_files, uint16_t number, struct hx_epoch *epoch)
 {
-	struct hx_log_shelf_slot *slot = &shelf->slots[number];
-	bool is_used = hx_elsewhere_is_used(&shelf->users, number);
+	struct hx_log_result_file *slot = &result_files->slots[number];
+	bool is_used = hx_elsewhere_is_used(&result_files->users, number);
 
-	if (slot->state == HX_LOG_SHELF_LEFT && !is_used) {
+	if (slot->state == HX_LOG_RESULT_FILE_LEFT && !is_used) {
 		slot->stamp = hx_epoch_retire(epoch);
-		slot->state = HX_LOG_SHELF_UNUSED;
+		slot->state = HX_LOG_RESULT_FILE_UNUSED;
 	}
-	if (slot->state != HX_LOG_SHELF_UNUSED || !hx_epoch_is_past(epoch, slot->stamp))
+	if (slot->state != HX_LOG_RESULT_FILE_UNUSED || !hx_epoch_is_past(epoch, slot->stamp))
 		return;
 	/* Whoever was inside has left, and told what he uses. */
-	if (hx_elsewhere_is_used(&shelf->users, number)) {
-		slot->state = HX_LOG_SHELF_LEFT;
+	if (hx_elsewhere_is_used(&result_files->users, number)) {
+		slot->state = HX_LOG_RESULT_FILE_LEFT;
 		return;
 	}
-	remove_file(shelf, slot);
-	slot->state = HX_LOG_SHELF_FREE;
+	remove_file(result_files, slot);
+	slot->state = HX_LOG_RESULT_FILE_FREE;
 }
 
-void hx_log_shelf_tidy(struct hx_log_shelf *shelf, struct hx_epoch *epoch)
+void hx_log_result_files_tidy(struct hx_log_result_files *result_files, struct hx_epoch *epoch)
 {
-	hx_mutex_lock(&shelf->mutex);
-	for (uint32_t i = 1; i < shelf->count; i++)
-		tidy_slot(shelf, (uint16_t)i, epoch);
-	hx_mutex_unlock(&shelf->mutex);
+	hx_mutex_lock(&result_files->mutex);
+	for (uint32_t i = 1; i < result_files->count; i++)
+		tidy_slot(result_files, (uint16_t)i, epoch);
+	hx_mutex_unlock(&result_files->mutex);
 }
 
 static enum hapax_status not_read(int os_errno)
 {
-	enum hapax_status status = hx_status_from_errno(os_errno);
+	enum hapax_status status = hx_error_status_of(os_errno);
 
 	return status == HAPAX_ERR_LIMIT || status == HAPAX_ERR_NO_MEMORY ? status
 									  : HAPAX_ERR_CORRUPT;
 }
 
-enum hapax_status hx_log_shelf_read(
-	struct hx_log_shelf *shelf, const struct hx_elsewhere *elsewhere, void *data, size_t size,
-	struct hapax_error *err)
+enum hapax_status hx_log_result_files_read(
+	struct hx_log_result_files *result_files, const struct hx_elsewhere *elsewhere, void *data,
+	size_t size, struct hapax_error *err)
 {
-	const struct hx_io *io = shelf->directory->io;
+	const struct hx_io *io = result_files->directory->io;
 	char name[HX_LOG_NAME_SIZE], path[HX_LOG_PATH_SIZE];
 	ssize_t got;
 	int file;
 
-	hx_mutex_lock(&shelf->mutex);
-	hx_log_name(name, shelf->slots[elsewhere->file].kind, shelf->slots[elsewhere->file].id, "");
-	hx_mutex_unlock(&shelf->mutex);
-	hx_log_path(shelf->directory, name, path);
+	hx_mutex_lock(&result_files->mutex);
+	hx_log_name(
+		name, result_files->slots[elsewhere->file].kind,
+		result_files->slots[elsewhere->file].id, "");
+	hx_mutex_unlock(&result_files->mutex);
+	hx_log_path(result_files->directory, name, path);
 	file = io->ops->open(io->context, path, HX_IO_READ, 0);
 	got = file < 0 ? file : hx_io_read_full(io, file, data, size, elsewhere->offset);
 	if (file >= 0)

@@ -17,25 +17,25 @@
 #include "store/index/epoch.h"
 #include "store/log/format/directory.h"
 
-enum hx_log_shelved {
-	HX_LOG_SHELF_FREE = 0, /* the number is nobody's */
-	HX_LOG_SHELF_KEPT,     /* the manifest names it, or will */
-	HX_LOG_SHELF_LEFT,     /* the manifest names it no more, */
-	HX_LOG_SHELF_UNUSED,   /* and since stamp nobody points there */
+enum hx_log_result_file_state {
+	HX_LOG_RESULT_FILE_FREE = 0, /* the number is nobody's */
+	HX_LOG_RESULT_FILE_KEPT,     /* the manifest names it, or will */
+	HX_LOG_RESULT_FILE_LEFT,     /* the manifest names it no more, */
+	HX_LOG_RESULT_FILE_UNUSED,   /* and since stamp nobody points there */
 };
 
-struct hx_log_shelf_slot {
+struct hx_log_result_file {
 	uint64_t id;
 	uint64_t stamp;
 	enum hx_log_kind kind;
-	enum hx_log_shelved state;
+	enum hx_log_result_file_state state;
 };
 
-struct hx_log_shelf {
+struct hx_log_result_files {
 	struct hx_log_directory *directory;
 	struct hx_elsewhere_users users;
-	struct hx_mutex mutex;           /* guards what follows */
-	struct hx_log_shelf_slot *slots; /* by number; that of 0 is not used */
+	struct hx_mutex mutex;            /* guards what follows */
+	struct hx_log_result_file *slots; /* by number; that of 0 is not used */
 	uint32_t count;
 	uint32_t capacity;
 };
@@ -44,7 +44,7 @@ struct hx_log_shelf {
  * May the result of record be left in a class segment? One that was completed is never
  * looked at to decide anything; one that was SET is.
  */
-static inline bool hx_log_shelf_takes(const struct hapax_record *record)
+static inline bool hx_log_result_files_takes(const struct hapax_record *record)
 {
 	return record->state == HAPAX_STATE_DONE && record->origin == HAPAX_ORIGIN_CLAIM &&
 		hx_result_bytes(&record->result) > HX_RESULT_IN_MEMORY_MAX;
@@ -54,21 +54,24 @@ static inline bool hx_log_shelf_takes(const struct hapax_record *record)
 uint32_t hx_log_result_crc(const struct hapax_result *result);
 
 /* Where the result of a PUT is, in the file of that number; of 0: nowhere. */
-struct hx_elsewhere hx_log_shelf_place(const struct hx_log_entry *put, uint16_t file);
+struct hx_elsewhere hx_log_result_files_place(const struct hx_log_entry *put, uint16_t file);
 
-void hx_log_shelf_init(struct hx_log_shelf *shelf, struct hx_log_directory *directory);
+void hx_log_result_files_init(
+	struct hx_log_result_files *result_files, struct hx_log_directory *directory);
 
 /* Removes the files that were left. Nobody reads. */
-void hx_log_shelf_done(struct hx_log_shelf *shelf);
+void hx_log_result_files_done(struct hx_log_result_files *result_files);
 
 /* Give a class segment a number. 0: no memory, or too many; its results stay in memory. */
-uint16_t hx_log_shelf_add(struct hx_log_shelf *shelf, enum hx_log_kind kind, uint64_t id);
+uint16_t hx_log_result_files_add(
+	struct hx_log_result_files *result_files, enum hx_log_kind kind, uint64_t id);
 
 /* A manifest without the segment is durable: its file goes as soon as that can be. */
-void hx_log_shelf_leave(struct hx_log_shelf *shelf, enum hx_log_kind kind, uint64_t id);
+void hx_log_result_files_leave(
+	struct hx_log_result_files *result_files, enum hx_log_kind kind, uint64_t id);
 
 /* Remove the files that can go now. Threads: one at a time. */
-void hx_log_shelf_tidy(struct hx_log_shelf *shelf, struct hx_epoch *epoch);
+void hx_log_result_files_tidy(struct hx_log_result_files *result_files, struct hx_epoch *epoch);
 
 /*
  * Read size bytes of a result into data, and verify them. The caller is a user of the file,
@@ -76,8 +79,8 @@ void hx_log_shelf_tidy(struct hx_log_shelf *shelf, struct hx_epoch *epoch);
  * UNAVAILABLE, since the store is there, and what is done must not count as unknown. LIMIT,
  * NO_MEMORY: not now.
  */
-enum hapax_status hx_log_shelf_read(
-	struct hx_log_shelf *shelf, const struct hx_elsewhere *elsewhere, void *data, size_t size,
-	struct hapax_error *err);
+enum hapax_status hx_log_result_files_read(
+	struct hx_log_result_files *result_files, const struct hx_elsewhere *elsewhere, void *data,
+	size_t size, struct hapax_error *err);
 
 #endif

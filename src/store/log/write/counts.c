@@ -105,7 +105,7 @@ static bool write_row(struct hx_log_writer *writer, const struct hx_counter_row 
 	if (at != NULL)
 		hx_log_counts_encode(at, row->hour_ms, row->scope_id, row->counts, lsn);
 	/* There was a frame already: it goes out as it is. */
-	writer->journal.is_full = false;
+	writer->write_ahead.is_full = false;
 	return at != NULL;
 }
 

@@ -21,7 +21,7 @@ struct hx_work_context hx_log_context(struct hx_log *log)
 
 	return (struct hx_work_context){
 		.index = log->index,
-		.journal = &log->writer.journal,
+		.write_ahead = &log->writer.write_ahead,
 		.rules =
 			{
 				.now_ms = hx_log_now(log),
@@ -44,11 +44,11 @@ static size_t decide(
 
 		if (request->task != NULL) {
 			request->task->status = request->task->run(request->task);
-			if (log->writer.journal.is_full)
+			if (log->writer.write_ahead.is_full)
 				return i;
 			continue;
 		}
-		request->decided += hx_run_all(
+		request->decided += hx_index_run_all(
 			&context, request->ops + request->decided,
 			request->count - request->decided);
 		if (request->decided < request->count)
@@ -111,7 +111,7 @@ void hx_log_lead(void *context, struct hx_log_request *requests, size_t count)
 		while (through == count && writer->payload != 0 &&
 		       hx_log_queue_grow(&log->queue, &requests, &count))
 			through = decide(log, requests, count, through);
-		if (writer->journal.is_full && writer->payload == 0) {
+		if (writer->write_ahead.is_full && writer->payload == 0) {
 			/* Whatever comes of it, the next round goes on: with room, or refusing. */
 			(void)hx_log_writer_make_room(writer);
 			continue;
@@ -164,7 +164,7 @@ size_t hx_log_read(struct hx_log *log, struct hapax_op *ops, size_t count)
 	if (hx_log_writer_is_latched(&log->writer))
 		return 0;
 	context = hx_log_context(log);
-	context.journal = NULL;
+	context.write_ahead = NULL;
 	seat = hx_epoch_enter(&log->index->epoch);
 	for (; i < count; i++) {
 		if (ops[i].status != HAPAX_OK)

@@ -2,7 +2,7 @@
 /*
  * queue.c - who waits for the log, and who writes it.
  *
- *  (1) While is_led, somebody works off a list, or has been told to (a captain, the
+ *  (1) While is_led, somebody works off a list, or has been told to (a candidate, the
  *      thread); a list that is not empty is never without one.
  *  (2) Every request ends once: with its completion, or when its list is finished.
  *  (3) Where there is a thread, completions run on it.
@@ -21,14 +21,14 @@ enum {
 	GATHER_DIVISOR = 8,
 	/* Spinning longer than this is worse than another list, however slow the disk is. */
 	GATHER_NS_MAX = 100000,
-	LINGER_NS_MAX = 20000,
+	DRAIN_NS_MAX = 20000,
 	LEAD_SMOOTHING = 4,
 };
 
-struct hx_log_captain {
+struct hx_log_candidate {
 	struct hx_event event;
-	struct hx_log_captain *next; /* of those that wait for the same turn */
-	bool leads;                  /* else: the turn is done */
+	struct hx_log_candidate *next; /* of those that wait for the same turn */
+	bool leads;                    /* else: the turn is done */
 };
 
 void hx_log_queue_init(struct hx_log_queue *queue, hx_log_lead_fn *lead, void *context)
@@ -91,13 +91,13 @@ static void call_thread(struct hx_log_queue *queue)
 /* The list that is being filled belongs to the turn now; another one begins. Locks: queue->lock. */
 static void begin_list(struct hx_log_queue *queue, struct hx_log_turn *turn)
 {
-	struct hx_log_captain *captain = queue->captain;
+	struct hx_log_candidate *candidate = queue->candidate;
 
-	if (captain != NULL) {
-		captain->next = turn->captains;
-		turn->captains = captain;
+	if (candidate != NULL) {
+		candidate->next = turn->candidates;
+		turn->candidates = candidate;
 	}
-	queue->captain = NULL;
+	queue->candidate = NULL;
 	turn->last = queue->number++;
 	queue->completions = 0;
 	queue->filling.count = 0;
@@ -106,16 +106,17 @@ static void begin_list(struct hx_log_queue *queue, struct hx_log_turn *turn)
 
 /*
  * Take the list that has gathered. False: there are completions in it, and they are the
- * thread's; it was called, and nobody is captain whose event is own.
+ * thread's; it was called, and nobody is candidate whose event is own.
  */
-static bool take_list(struct hx_log_queue *queue, bool is_thread, const struct hx_log_captain *own)
+static bool take_list(
+	struct hx_log_queue *queue, bool is_thread, const struct hx_log_candidate *own)
 {
 	struct hx_log_turn *turn = &queue->turn;
 	struct hx_log_list list;
 
 	hx_lock_acquire(&queue->lock);
-	if (queue->captain == own)
-		queue->captain = NULL;
+	if (queue->candidate == own)
+		queue->candidate = NULL;
 	if (queue->completions != 0 && queue->has_thread && !is_thread) {
 		hx_lock_release(&queue->lock);
 		call_thread(queue);
@@ -220,24 +221,24 @@ static void work_off(struct hx_log_queue *queue)
 /* Give the lead away. True: the caller has to go on. */
 static bool pass_on(struct hx_log_queue *queue, bool is_thread)
 {
-	struct hx_log_captain *captain = NULL;
+	struct hx_log_candidate *candidate = NULL;
 	bool goes_on = false;
 	bool calls = false;
 
 	hx_lock_acquire(&queue->lock);
 	if (queue->filling.count == 0) {
 		queue->is_led = false;
-	} else if (queue->captain != NULL && queue->completions == 0) {
-		captain = queue->captain;
-		captain->leads = true;
+	} else if (queue->candidate != NULL && queue->completions == 0) {
+		candidate = queue->candidate;
+		candidate->leads = true;
 	} else if (queue->has_thread && !is_thread) {
 		calls = true;
 	} else {
 		goes_on = true;
 	}
 	hx_lock_release(&queue->lock);
-	if (captain != NULL)
-		hx_event_set(&captain->event);
+	if (candidate != NULL)
+		hx_event_set(&candidate->event);
 	if (calls)
 		call_thread(queue);
 	return goes_on;
@@ -247,10 +248,10 @@ static bool pass_on(struct hx_log_queue *queue, bool is_thread)
  * The thread, when it has answered: a moment for those who come again. To fall asleep and be
  * woken at once costs both sides more.
  */
-static void linger(struct hx_log_queue *queue)
+static void drain(struct hx_log_queue *queue)
 {
 	int64_t patience = queue->lead_ns / GATHER_DIVISOR;
-	int64_t end_ns = hx_clock_mono_ns() + (patience < LINGER_NS_MAX ? patience : LINGER_NS_MAX);
+	int64_t end_ns = hx_clock_mono_ns() + (patience < DRAIN_NS_MAX ? patience : DRAIN_NS_MAX);
 
 	while (atomic_load_explicit(&queue->filled, memory_order_relaxed) == 0 &&
 	       hx_clock_mono_ns() < end_ns)
@@ -259,21 +260,21 @@ static void linger(struct hx_log_queue *queue)
 
 static void wake_waiters(struct hx_log_queue *queue, const struct hx_log_turn *turn)
 {
-	struct hx_log_captain *captain = turn->captains;
+	struct hx_log_candidate *candidate = turn->candidates;
 
 	hx_ratchet_raise(&queue->finished[turn->last & 1], turn->last);
 	if (turn->last != turn->first)
 		hx_ratchet_raise(&queue->finished[(turn->last - 1) & 1], turn->last - 1);
-	while (captain != NULL) {
-		struct hx_log_captain *next = captain->next;
+	while (candidate != NULL) {
+		struct hx_log_candidate *next = candidate->next;
 
-		hx_event_set(&captain->event);
-		captain = next;
+		hx_event_set(&candidate->event);
+		candidate = next;
 	}
 }
 
 /* False: the first list was left to the thread. */
-static bool lead(struct hx_log_queue *queue, bool is_thread, const struct hx_log_captain *own)
+static bool lead(struct hx_log_queue *queue, bool is_thread, const struct hx_log_candidate *own)
 {
 	bool goes_on = true;
 
@@ -286,7 +287,7 @@ static bool lead(struct hx_log_queue *queue, bool is_thread, const struct hx_log
 		turn = queue->turn;
 		if (is_thread) {
 			wake_waiters(queue, &turn);
-			linger(queue);
+			drain(queue);
 		}
 		goes_on = pass_on(queue, is_thread);
 		/* After the next list is on its way: to wake many takes as long as a write. */
@@ -323,8 +324,8 @@ bool hx_log_queue_submit(struct hx_log_queue *queue, const struct hx_log_request
 
 bool hx_log_queue_run(struct hx_log_queue *queue, const struct hx_log_request *request)
 {
-	struct hx_log_captain self = {.leads = false};
-	bool is_captain = false;
+	struct hx_log_candidate self = {.leads = false};
+	bool is_candidate = false;
 	uint32_t number;
 
 	hx_lock_acquire(&queue->lock);
@@ -336,16 +337,16 @@ bool hx_log_queue_run(struct hx_log_queue *queue, const struct hx_log_request *r
 	if (!queue->is_led) {
 		queue->is_led = true;
 		self.leads = true;
-	} else if (queue->captain == NULL) {
+	} else if (queue->candidate == NULL) {
 		hx_event_init(&self.event);
-		queue->captain = &self;
-		is_captain = true;
+		queue->candidate = &self;
+		is_candidate = true;
 	}
 	hx_lock_release(&queue->lock);
-	if (is_captain)
+	if (is_candidate)
 		hx_event_wait(&self.event);
-	/* A captain who does not lead has seen the end of his list. */
-	if (self.leads ? !lead(queue, false, &self) : !is_captain)
+	/* A candidate who does not lead has seen the end of his list. */
+	if (self.leads ? !lead(queue, false, &self) : !is_candidate)
 		hx_ratchet_wait(&queue->finished[number & 1], number);
 	return true;
 }

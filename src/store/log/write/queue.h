@@ -5,7 +5,7 @@
  * Requests gather in a list while another list is worked off. Whoever works one off
  * leads; there is one leader at a time. A caller that waits, and finds nobody
  * leading, leads itself: no other thread has to wake up. Of those who wait for the
- * next list the first is its captain, and is given the lead when the list's turn
+ * next list the first is its candidate, and is given the lead when the list's turn
  * comes; all others are woken by one call when the list is done. Lists with
  * requests that have a completion are led by the queue's own thread, and by no other: a
  * completion may take a mutex that some caller of hx_log_queue_run() holds. Without a
@@ -53,13 +53,13 @@ struct hx_log_list {
 	size_t capacity;
 };
 
-struct hx_log_captain;
+struct hx_log_candidate;
 
 /* A list that is being worked off, with those that were taken in. */
 struct hx_log_turn {
 	struct hx_log_list list;
-	struct hx_log_captain *captains; /* who wait for its end on events of their own */
-	uint32_t first;                  /* numbers of its lists */
+	struct hx_log_candidate *candidates; /* who wait for its end on events of their own */
+	uint32_t first;                      /* numbers of its lists */
 	uint32_t last;
 	bool is_thread; /* the queue's thread leads */
 	bool has_grown;
@@ -79,7 +79,7 @@ struct hx_log_queue {
 	struct hx_log_turn turn;    /* the leader's */
 	uint32_t number;            /* of the list that is being filled */
 	size_t completions;         /* requests in it that have one */
-	struct hx_log_captain *captain;
+	struct hx_log_candidate *candidate;
 	bool is_led;
 	bool has_thread;
 	struct hx_thread thread;

@@ -45,7 +45,7 @@ static enum hapax_status commit_memory(struct hx_log_writer *writer, size_t size
 
 	if (wanted <= writer->frame_committed)
 		return HAPAX_OK;
-	if (hx_pages_commit(
+	if (hx_alloc_pages_commit(
 		    writer->frame + writer->frame_committed, wanted - writer->frame_committed, 0) !=
 	    0)
 		return HAPAX_ERR_NO_MEMORY;
@@ -80,7 +80,7 @@ static enum hapax_status full(struct hx_log_writer *writer, uint32_t wanted, boo
 {
 	if (writer->no_room != HAPAX_OK && wanted != 0)
 		return writer->no_room;
-	writer->journal.is_full = true;
+	writer->write_ahead.is_full = true;
 	writer->wanted = wanted;
 	writer->wants_reserve = may_take_reserve;
 	return HAPAX_ERR_LIMIT;
@@ -107,7 +107,7 @@ static enum hapax_status promise(struct hx_log_writer *writer, size_t size, bool
 }
 
 /* Where the next entry goes. */
-static unsigned char *take(struct hx_log_writer *writer, size_t size, uint64_t *ret_lsn)
+static unsigned char *writer_take(struct hx_log_writer *writer, size_t size, uint64_t *ret_lsn)
 {
 	unsigned char *at = writer->frame + HX_LOG_FRAME_HEADER_SIZE + writer->payload;
 
@@ -130,9 +130,9 @@ static void write_begin(struct hx_log_writer *writer)
 	if (!writer->needs_begin)
 		return;
 	writer->reserved += (uint32_t)(HX_LOG_BEGIN_SIZE + manifest_size);
-	at = take(writer, HX_LOG_BEGIN_SIZE, &lsn);
+	at = writer_take(writer, HX_LOG_BEGIN_SIZE, &lsn);
 	hx_log_begin_encode(at, writer->begin_id, writer->begin_end, lsn);
-	at = take(writer, manifest_size, &lsn);
+	at = writer_take(writer, manifest_size, &lsn);
 	hx_log_manifest_encode(
 		at, manifest->log_first_id, manifest->next_class_id, manifest->items,
 		manifest->count, lsn);
@@ -185,7 +185,7 @@ static void write_scope(struct hx_log_writer *writer, uint32_t scope_id)
 
 	if (scope_is_named(writer, scope_id))
 		return;
-	at = take(writer, hx_log_scope_size(scope->tenant, scope->group), &lsn);
+	at = writer_take(writer, hx_log_scope_size(scope->tenant, scope->group), &lsn);
 	hx_log_scope_encode(at, scope_id, scope->tenant, scope->group, lsn);
 	writer->scope_segments[scope_id] = writer->segment_count;
 }
@@ -198,7 +198,7 @@ static bool is_at_rest(const struct hapax_record *record)
 }
 
 /* Does the new version have to say that the old one is dead, and can it itself? */
-static bool needs_removal(const struct hx_journal_change *change, unsigned *ret_flags)
+static bool needs_removal(const struct hx_write_ahead_change *change, unsigned *ret_flags)
 {
 	*ret_flags = 0;
 	if (change->replaced == NULL || change->next == NULL || !is_at_rest(change->replaced))
@@ -210,7 +210,7 @@ static bool needs_removal(const struct hx_journal_change *change, unsigned *ret_
 	return true;
 }
 
-static size_t change_size(const struct hx_journal_change *change)
+static size_t change_size(const struct hx_write_ahead_change *change)
 {
 	const struct hx_packed_key *key = &change->key->packed;
 	unsigned flags;
@@ -225,9 +225,9 @@ static size_t change_size(const struct hx_journal_change *change)
 }
 
 static enum hapax_status journal_reserve(
-	struct hx_journal *journal, const struct hx_journal_change *change)
+	struct hx_write_ahead *write_ahead, const struct hx_write_ahead_change *change)
 {
-	struct hx_log_writer *writer = (struct hx_log_writer *)journal;
+	struct hx_log_writer *writer = (struct hx_log_writer *)write_ahead;
 	uint32_t scope_id = change->key->packed.scope_id;
 
 	if (grow_scopes(writer, scope_id) != HAPAX_OK)
@@ -236,12 +236,12 @@ static enum hapax_status journal_reserve(
 		writer, change_size(change) + scope_size(writer, scope_id), change->ends_claim);
 }
 
-static void journal_cancel(struct hx_journal *journal)
+static void journal_cancel(struct hx_write_ahead *write_ahead)
 {
-	((struct hx_log_writer *)journal)->reserved = 0;
+	((struct hx_log_writer *)write_ahead)->reserved = 0;
 }
 
-static void write_removal(struct hx_log_writer *writer, const struct hx_journal_change *change)
+static void write_removal(struct hx_log_writer *writer, const struct hx_write_ahead_change *change)
 {
 	const struct hx_packed_key *key = &change->key->packed;
 	/* A claim that is forced away was never copied: nothing to follow. */
@@ -251,33 +251,34 @@ static void write_removal(struct hx_log_writer *writer, const struct hx_journal_
 	unsigned char *at;
 	uint64_t lsn;
 
-	at = take(writer, hx_log_remove_size(key), &lsn);
+	at = writer_take(writer, hx_log_remove_size(key), &lsn);
 	hx_log_remove_encode(at, key, key->scope_id, change->now_ms, needed_until_ms, lsn);
 }
 
 static void write_put(
-	struct hx_log_writer *writer, const struct hx_journal_change *change, unsigned flags)
+	struct hx_log_writer *writer, const struct hx_write_ahead_change *change, unsigned flags)
 {
 	const struct hx_packed_key *key = &change->key->packed;
 	unsigned char *at;
 	uint64_t lsn;
 
-	at = take(writer, hx_log_put_size(change->next, key), &lsn);
+	at = writer_take(writer, hx_log_put_size(change->next, key), &lsn);
 	hx_log_put_encode(at, change->next, key, key->scope_id, flags, lsn);
 }
 
-static void write_mark(struct hx_log_writer *writer, const struct hx_journal_change *change)
+static void write_mark(struct hx_log_writer *writer, const struct hx_write_ahead_change *change)
 {
 	unsigned char *at;
 	uint64_t lsn;
 
-	at = take(writer, hx_log_mark_size(change->mark, &change->key->packed), &lsn);
+	at = writer_take(writer, hx_log_mark_size(change->mark, &change->key->packed), &lsn);
 	hx_log_mark_encode(at, change->mark, &change->key->packed, change->now_ms, lsn);
 }
 
-static void journal_write(struct hx_journal *journal, const struct hx_journal_change *change)
+static void journal_write(
+	struct hx_write_ahead *write_ahead, const struct hx_write_ahead_change *change)
 {
-	struct hx_log_writer *writer = (struct hx_log_writer *)journal;
+	struct hx_log_writer *writer = (struct hx_log_writer *)write_ahead;
 	unsigned flags = 0;
 
 	hx_log_inflight_mark(&writer->inflight, change->key->hash);
@@ -301,7 +302,7 @@ unsigned char *hx_log_writer_append(
 	if (*ret_status != HAPAX_OK)
 		return NULL;
 	write_begin(writer);
-	return take(writer, size, ret_lsn);
+	return writer_take(writer, size, ret_lsn);
 }
 
 enum hapax_status hx_log_writer_force(struct hx_log_writer *writer, uint32_t flags)
@@ -334,7 +335,7 @@ void hx_log_writer_begin(struct hx_log_writer *writer)
 	assert(writer->payload == 0);
 	writer->entries = 0;
 	writer->reserved = 0;
-	writer->journal.is_full = false;
+	writer->write_ahead.is_full = false;
 	writer->wanted = 0;
 	writer->is_forced = false;
 	writer->flags = 0;
@@ -428,7 +429,7 @@ enum hapax_status hx_log_writer_commit(struct hx_log_writer *writer)
 	hx_log_inflight_clear(&writer->inflight);
 	/* One large result need not hold its memory for ever. */
 	if (writer->frame_committed > 2 * FRAME_BYTES_SOFT) {
-		hx_pages_decommit(
+		hx_alloc_pages_decommit(
 			writer->frame + FRAME_BYTES_SOFT,
 			writer->frame_committed - FRAME_BYTES_SOFT);
 		writer->frame_committed = FRAME_BYTES_SOFT;
@@ -635,9 +636,9 @@ enum hapax_status hx_log_writer_init(
 	hx_cond_init(&writer->spare_ready);
 	hx_log_segment_init(&writer->active);
 	hx_log_segment_init(&writer->spare);
-	writer->journal.reserve = journal_reserve;
-	writer->journal.cancel = journal_cancel;
-	writer->journal.write = journal_write;
+	writer->write_ahead.reserve = journal_reserve;
+	writer->write_ahead.cancel = journal_cancel;
+	writer->write_ahead.write = journal_write;
 	writer->directory = setup->directory;
 	writer->index = setup->index;
 	writer->clock = setup->clock;
@@ -648,7 +649,7 @@ enum hapax_status hx_log_writer_init(
 	writer->durable_lsn = 1;
 	writer->manifest.log_first_id = 1;
 	writer->manifest.next_class_id = 1;
-	writer->frame = hx_pages_reserve(HX_LOG_FRAME_SIZE_MAX);
+	writer->frame = hx_alloc_pages_reserve(HX_LOG_FRAME_SIZE_MAX);
 	if (writer->frame == NULL || commit_memory(writer, HX_LOG_BLOCK_SIZE) != HAPAX_OK)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
 	return HAPAX_OK;
@@ -661,7 +662,7 @@ void hx_log_writer_done(struct hx_log_writer *writer)
 	hx_log_segment_close(&writer->active);
 	hx_log_segment_close(&writer->spare);
 	if (writer->frame != NULL)
-		hx_pages_release(writer->frame, HX_LOG_FRAME_SIZE_MAX);
+		hx_alloc_pages_release(writer->frame, HX_LOG_FRAME_SIZE_MAX);
 	hx_free(writer->scope_segments);
 	hx_free(writer->manifest.items);
 	hx_cond_done(&writer->spare_ready);

@@ -28,7 +28,7 @@ struct hx_log_manifest {
 };
 
 struct hx_log_writer {
-	struct hx_journal journal; /* first: what the index is given */
+	struct hx_write_ahead write_ahead; /* first: what the index is given */
 	struct hx_log_directory *directory;
 	struct hx_index *index;
 	const struct hapax_clock *clock;

@@ -32,7 +32,7 @@ static hapax_store_scan_fn join_scan;
 static hapax_store_stats_fn join_stats;
 static hapax_store_sweep_fn join_sweep;
 static hapax_store_close_fn join_close;
-static hapax_store_bracket_fn join_bracket;
+static hapax_store_savepoint_fn join_savepoint;
 static hapax_store_guarantee_fn join_guarantee;
 
 /*
@@ -50,7 +50,7 @@ static const struct hapax_store_ops join_ops = {
 	.sweep = join_sweep,
 	.close = join_close,
 	.is_synchronous = 1,
-	.bracket = join_bracket,
+	.savepoint = join_savepoint,
 	.guarantee = join_guarantee,
 };
 
@@ -85,7 +85,7 @@ struct joined_store {
 	struct hx_postgres_arguments arguments;
 	struct hapax_op *ops[HX_POSTGRES_OPS_MAX];
 	size_t count;
-	struct hx_postgres_brackets brackets;
+	struct hx_postgres_savepoints savepoints;
 	uint64_t swept;
 };
 
@@ -118,21 +118,21 @@ static struct hx_postgres_rules rules_of(const struct joined_store *store)
 /* How operations are asked for. */
 enum manner {
 	MANNER_JOIN,  /* in a savepoint of their own */
-	MANNER_CLAIM, /* one claim, the first of a bracket: the handler's savepoint goes along */
-	MANNER_END,   /* one completion, the last of a bracket: its end goes along */
+	MANNER_CLAIM, /* one claim, the first of a savepoint: the handler's savepoint goes along */
+	MANNER_END,   /* one completion, the last of a savepoint: its end goes along */
 };
 
 static enum manner manner_of(
 	const struct joined_store *store, struct hapax_op *const *ops, size_t count,
 	enum hx_postgres_group kind)
 {
-	const struct hx_postgres_brackets *brackets = &store->brackets;
+	const struct hx_postgres_savepoints *savepoints = &store->savepoints;
 
-	if (brackets->depth == 0 || count != 1 || kind != HX_POSTGRES_APART)
+	if (savepoints->depth == 0 || count != 1 || kind != HX_POSTGRES_APART)
 		return MANNER_JOIN;
-	if (brackets->is_fresh && ops[0]->type == HAPAX_OP_CLAIM)
+	if (savepoints->is_fresh && ops[0]->type == HAPAX_OP_CLAIM)
 		return MANNER_CLAIM;
-	if (brackets->is_last && ops[0]->type == HAPAX_OP_COMPLETE && ops[0]->record == NULL)
+	if (savepoints->is_last && ops[0]->type == HAPAX_OP_COMPLETE && ops[0]->record == NULL)
 		return MANNER_END;
 	return MANNER_JOIN;
 }
@@ -162,18 +162,18 @@ static bool send_join(
 		trip, JOIN_STATEMENT, ARGUMENTS, values, lengths, formats);
 }
 
-/* Pending brackets, the operations, and what goes along; *ret_status: why not. */
+/* Pending savepoints, the operations, and what goes along; *ret_status: why not. */
 static bool send_all(
 	struct joined_store *store, struct hx_postgres_trip *trip, struct hapax_op *const *ops,
 	size_t count, enum hx_postgres_group kind, enum manner manner,
 	enum hapax_status *ret_status)
 {
-	struct hx_postgres_brackets *brackets = &store->brackets;
+	struct hx_postgres_savepoints *savepoints = &store->savepoints;
 	const struct hx_postgres_rules rules = rules_of(store);
 	struct hx_postgres_scalars scalars;
 
 	*ret_status = HAPAX_ERR_NO_MEMORY;
-	if (!hx_postgres_brackets_send_pending(brackets, trip))
+	if (!hx_postgres_savepoints_send_pending(savepoints, trip))
 		return false;
 	if (manner == MANNER_JOIN)
 		return send_join(store, trip, ops, count, kind, ret_status);
@@ -187,9 +187,9 @@ static bool send_all(
 		return false;
 	/* What does not go along is made up for later. */
 	if (manner == MANNER_CLAIM)
-		(void)hx_postgres_brackets_send_ahead(brackets, trip);
+		(void)hx_postgres_savepoints_send_ahead(savepoints, trip);
 	else
-		(void)hx_postgres_brackets_send_end(brackets, trip);
+		(void)hx_postgres_savepoints_send_end(savepoints, trip);
 	return true;
 }
 
@@ -260,7 +260,8 @@ static void judge_lost(
 
 	/* A transaction that was not committed is gone; but here the COMMIT was sent. */
 	if (manner == MANNER_END && trip->count > place + 1)
-		status = hx_postgres_brackets_take_end(&store->brackets, trip->results[place + 1]);
+		status = hx_postgres_savepoints_take_end(
+			&store->savepoints, trip->results[place + 1]);
 	if (status != HAPAX_OK || !hx_postgres_trip_is_good(trip, place) ||
 	    !decode(trip->results[place], ops, count, manner))
 		fail_all(ops, count, status == HAPAX_OK ? HAPAX_ERR_UNCERTAIN : status);
@@ -275,12 +276,12 @@ static enum verdict judge_error(
 	const char *detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
 
 	if (manner == MANNER_CLAIM) {
-		if (hx_postgres_brackets_mend(&store->brackets))
+		if (hx_postgres_savepoints_mend(&store->savepoints))
 			return judge_fault(fault, detail == NULL ? "" : detail, ops, count, kind);
 		fault = HX_POSTGRES_FAULT_OTHER;
 	}
 	if (fault == HX_POSTGRES_FAULT_ENDED)
-		hx_postgres_brackets_lose(&store->brackets);
+		hx_postgres_savepoints_lose(&store->savepoints);
 	fail_all(ops, count, hx_postgres_fault_status(fault));
 	return VERDICT_DONE;
 }
@@ -289,11 +290,11 @@ static enum verdict judge(
 	struct joined_store *store, const struct hx_postgres_trip *trip, int place,
 	struct hapax_op *const *ops, size_t count, enum hx_postgres_group kind, enum manner manner)
 {
-	struct hx_postgres_brackets *brackets = &store->brackets;
+	struct hx_postgres_savepoints *savepoints = &store->savepoints;
 	const PGresult *result = trip->results[place];
 	bool goes_along = trip->count > place + 1;
 	enum hx_postgres_fault fault;
-	enum hapax_status status = hx_postgres_brackets_take_pending(brackets, trip);
+	enum hapax_status status = hx_postgres_savepoints_take_pending(savepoints, trip);
 	char detail[64];
 
 	if (status != HAPAX_OK) {
@@ -306,11 +307,11 @@ static enum verdict judge(
 		return judge_fault(fault, detail, ops, count, kind);
 	if (!decode(result, ops, count, manner))
 		fail_all(ops, count, HAPAX_ERR_UNCERTAIN);
-	brackets->is_fresh = false;
+	savepoints->is_fresh = false;
 	if (manner == MANNER_CLAIM)
-		brackets->is_ahead = goes_along && hx_postgres_trip_is_good(trip, place + 1);
+		savepoints->is_ahead = goes_along && hx_postgres_trip_is_good(trip, place + 1);
 	if (manner == MANNER_END && goes_along)
-		(void)hx_postgres_brackets_take_end(brackets, trip->results[place + 1]);
+		(void)hx_postgres_savepoints_take_end(savepoints, trip->results[place + 1]);
 	return VERDICT_DONE;
 }
 
@@ -318,7 +319,7 @@ static enum verdict operate_once(
 	struct joined_store *store, struct hapax_op *const *ops, size_t count,
 	enum hx_postgres_group kind)
 {
-	bool was_nested = hx_postgres_brackets_are_open(&store->brackets);
+	bool was_nested = hx_postgres_savepoints_are_open(&store->savepoints);
 	enum manner manner = manner_of(store, ops, count, kind);
 	enum verdict verdict = VERDICT_DONE;
 	struct hx_postgres_trip trip;
@@ -327,8 +328,8 @@ static enum verdict operate_once(
 	int place;
 
 	if (manner == MANNER_JOIN)
-		hx_postgres_brackets_release_handlers(&store->brackets);
-	place = (int)store->brackets.pending_count;
+		hx_postgres_savepoints_release_handlers(&store->savepoints);
+	place = (int)store->savepoints.pending_count;
 	if (hx_postgres_trip_begin(&trip, store->conn)) {
 		is_sent = send_all(store, &trip, ops, count, kind, manner, &status);
 		hx_postgres_trip_end(&trip);
@@ -338,7 +339,7 @@ static enum verdict operate_once(
 	} else if (is_sent) {
 		verdict = judge(store, &trip, place, ops, count, kind, manner);
 	} else {
-		(void)hx_postgres_brackets_take_pending(&store->brackets, &trip);
+		(void)hx_postgres_savepoints_take_pending(&store->savepoints, &trip);
 		fail_all(ops, count, status);
 	}
 	hx_postgres_trip_clear(&trip);
@@ -415,7 +416,7 @@ static void join_submit(
 	struct joined_store *store = downcast(base);
 
 	/* A token of what was rolled back may be another's by now. */
-	if (store->brackets.is_lost)
+	if (store->savepoints.is_lost)
 		hx_store_fail(ops, count, HAPAX_ERR_FAILED);
 	/* In a transaction that has failed, nothing can be done any more. */
 	else if (!is_usable(store))
@@ -497,10 +498,10 @@ static enum hapax_status join_sweep(
 	return status;
 }
 
-static enum hapax_status join_bracket(
-	struct hapax_store *base, enum hapax_bracket bracket, struct hapax_error *err)
+static enum hapax_status join_savepoint(
+	struct hapax_store *base, enum hapax_savepoint savepoint, struct hapax_error *err)
 {
-	return hx_postgres_bracket(&downcast(base)->brackets, bracket, err);
+	return hx_postgres_savepoint(&downcast(base)->savepoints, savepoint, err);
 }
 
 /* As the connection was set when it was joined. */
@@ -602,11 +603,11 @@ static enum hapax_status read_ledger(struct joined_store *store, struct hapax_er
 
 static bool is_ours(const char *name)
 {
-	const struct hx_postgres_bracket_statement *bracket = hx_postgres_bracket_statements;
+	const struct hx_postgres_savepoint_statement *savepoint = hx_postgres_savepoint_statements;
 
-	while (bracket->name != NULL && strcmp(bracket->name, name) != 0)
-		bracket++;
-	return bracket->name != NULL || strcmp(name, JOIN_STATEMENT) == 0 ||
+	while (savepoint->name != NULL && strcmp(savepoint->name, name) != 0)
+		savepoint++;
+	return savepoint->name != NULL || strcmp(name, JOIN_STATEMENT) == 0 ||
 		strcmp(name, CLAIM_STATEMENT) == 0 || strcmp(name, FINISH_STATEMENT) == 0;
 }
 
@@ -671,7 +672,7 @@ static enum hapax_status prepare_join(struct joined_store *store, struct hapax_e
 
 static enum hapax_status prepare_all(struct joined_store *store, struct hapax_error *err)
 {
-	const struct hx_postgres_bracket_statement *bracket = hx_postgres_bracket_statements;
+	const struct hx_postgres_savepoint_statement *savepoint = hx_postgres_savepoint_statements;
 	enum hapax_status status = remove_prepared(store, err);
 
 	if (status == HAPAX_OK)
@@ -680,8 +681,8 @@ static enum hapax_status prepare_all(struct joined_store *store, struct hapax_er
 		status = prepare_text(store, CLAIM_STATEMENT, CLAIM_SQL, err);
 	if (status == HAPAX_OK)
 		status = prepare_text(store, FINISH_STATEMENT, FINISH_SQL, err);
-	for (; bracket->name != NULL && status == HAPAX_OK; bracket++)
-		status = prepare(store, bracket->name, bracket->sql, 0, NULL, err);
+	for (; savepoint->name != NULL && status == HAPAX_OK; savepoint++)
+		status = prepare(store, savepoint->name, savepoint->sql, 0, NULL, err);
 	return status;
 }
 
@@ -716,7 +717,7 @@ enum hapax_status hapax_postgres_join(
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to join a database");
 	store->options = complete;
 	store->conn = conn;
-	store->brackets.conn = conn;
+	store->savepoints.conn = conn;
 	hx_postgres_arguments_init(&store->arguments);
 	hx_postgres_session_init(
 		&store->session, &store->place, complete.timeout_ms, complete.clock);

@@ -9,7 +9,7 @@
 #include "store/postgres/postgres_fault.h"
 
 /* Runs that stand in no other one have no more depths than these. */
-const struct hx_postgres_bracket_statement hx_postgres_bracket_statements[] = {
+const struct hx_postgres_savepoint_statement hx_postgres_savepoint_statements[] = {
 	{"hapax_begin", "BEGIN"},
 	{"hapax_commit", "COMMIT"},
 	{"hapax_savepoint_1", "SAVEPOINT hapax_1"},
@@ -20,7 +20,7 @@ const struct hx_postgres_bracket_statement hx_postgres_bracket_statements[] = {
 
 static bool send_statement(struct hx_postgres_trip *trip, const char *sql)
 {
-	const struct hx_postgres_bracket_statement *statement = hx_postgres_bracket_statements;
+	const struct hx_postgres_savepoint_statement *statement = hx_postgres_savepoint_statements;
 
 	while (statement->sql != NULL && strcmp(statement->sql, sql) != 0)
 		statement++;
@@ -29,16 +29,16 @@ static bool send_statement(struct hx_postgres_trip *trip, const char *sql)
 	return hx_postgres_trip_send_prepared(trip, statement->name, 0, NULL, NULL, NULL);
 }
 
-static enum hapax_status lose(struct hx_postgres_brackets *brackets, struct hapax_error *err)
+static enum hapax_status lose(struct hx_postgres_savepoints *savepoints, struct hapax_error *err)
 {
-	brackets->is_lost = true;
-	brackets->pending_count = 0;
+	savepoints->is_lost = true;
+	savepoints->pending_count = 0;
 	return hx_error_set(
 		err, HAPAX_ERR_FAILED, 0,
 		"the transaction was ended in between by the handler's own SQL; join the connection anew");
 }
 
-/* A run's bracket holds one of a handler, which may hold runs again. */
+/* A run's savepoint holds one of a handler, which may hold runs again. */
 static bool is_handlers(unsigned depth)
 {
 	return depth % 2 == 0;
@@ -46,18 +46,18 @@ static bool is_handlers(unsigned depth)
 
 static void name_savepoint(char *sql, const char *words, unsigned depth)
 {
-	(void)snprintf(sql, HX_POSTGRES_BRACKET_SQL_SIZE, "%s hapax_%u", words, depth);
+	(void)snprintf(sql, HX_POSTGRES_SAVEPOINT_SQL_SIZE, "%s hapax_%u", words, depth);
 }
 
 static bool run_on_savepoint(
-	const struct hx_postgres_brackets *brackets, const char *words, unsigned depth)
+	const struct hx_postgres_savepoints *savepoints, const char *words, unsigned depth)
 {
-	char sql[HX_POSTGRES_BRACKET_SQL_SIZE];
+	char sql[HX_POSTGRES_SAVEPOINT_SQL_SIZE];
 	PGresult *result;
 	bool is_good;
 
 	name_savepoint(sql, words, depth);
-	result = PQexec(brackets->conn, sql);
+	result = PQexec(savepoints->conn, sql);
 	is_good = PQresultStatus(result) == PGRES_COMMAND_OK;
 	PQclear(result);
 	return is_good;
@@ -65,74 +65,74 @@ static bool run_on_savepoint(
 
 /* ---------------------------------------------------------------- what is put off */
 
-static bool is_pending_first(const struct hx_postgres_brackets *brackets)
+static bool is_pending_first(const struct hx_postgres_savepoints *savepoints)
 {
-	return brackets->pending_count > 0 && strcmp(brackets->pending[0], "BEGIN") == 0;
+	return savepoints->pending_count > 0 && strcmp(savepoints->pending[0], "BEGIN") == 0;
 }
 
-bool hx_postgres_brackets_are_open(const struct hx_postgres_brackets *brackets)
+bool hx_postgres_savepoints_are_open(const struct hx_postgres_savepoints *savepoints)
 {
-	return brackets->depth > 0 || PQtransactionStatus(brackets->conn) != PQTRANS_IDLE;
+	return savepoints->depth > 0 || PQtransactionStatus(savepoints->conn) != PQTRANS_IDLE;
 }
 
-static char *add_pending(struct hx_postgres_brackets *brackets)
+static char *add_pending(struct hx_postgres_savepoints *savepoints)
 {
 	/* One is released, one begun, and then comes an operation or the handler. */
-	assert(brackets->pending_count < HX_POSTGRES_PENDING_MAX);
-	return brackets->pending[brackets->pending_count++];
+	assert(savepoints->pending_count < HX_POSTGRES_PENDING_MAX);
+	return savepoints->pending[savepoints->pending_count++];
 }
 
-void hx_postgres_brackets_release_handlers(struct hx_postgres_brackets *brackets)
+void hx_postgres_savepoints_release_handlers(struct hx_postgres_savepoints *savepoints)
 {
-	if (brackets->has_handlers)
-		name_savepoint(add_pending(brackets), "RELEASE SAVEPOINT", brackets->depth + 1);
-	brackets->has_handlers = false;
+	if (savepoints->has_handlers)
+		name_savepoint(add_pending(savepoints), "RELEASE SAVEPOINT", savepoints->depth + 1);
+	savepoints->has_handlers = false;
 }
 
-bool hx_postgres_brackets_send_pending(
-	struct hx_postgres_brackets *brackets, struct hx_postgres_trip *trip)
+bool hx_postgres_savepoints_send_pending(
+	struct hx_postgres_savepoints *savepoints, struct hx_postgres_trip *trip)
 {
 	bool is_sent = true;
 
-	for (unsigned i = 0; i < brackets->pending_count && is_sent; i++)
-		is_sent = send_statement(trip, brackets->pending[i]);
+	for (unsigned i = 0; i < savepoints->pending_count && is_sent; i++)
+		is_sent = send_statement(trip, savepoints->pending[i]);
 	return is_sent;
 }
 
-bool hx_postgres_brackets_send_ahead(
-	struct hx_postgres_brackets *brackets, struct hx_postgres_trip *trip)
+bool hx_postgres_savepoints_send_ahead(
+	struct hx_postgres_savepoints *savepoints, struct hx_postgres_trip *trip)
 {
-	char sql[HX_POSTGRES_BRACKET_SQL_SIZE];
+	char sql[HX_POSTGRES_SAVEPOINT_SQL_SIZE];
 
-	name_savepoint(sql, "SAVEPOINT", brackets->depth + 1);
+	name_savepoint(sql, "SAVEPOINT", savepoints->depth + 1);
 	return send_statement(trip, sql);
 }
 
-bool hx_postgres_brackets_send_end(
-	struct hx_postgres_brackets *brackets, struct hx_postgres_trip *trip)
+bool hx_postgres_savepoints_send_end(
+	struct hx_postgres_savepoints *savepoints, struct hx_postgres_trip *trip)
 {
-	char sql[HX_POSTGRES_BRACKET_SQL_SIZE];
+	char sql[HX_POSTGRES_SAVEPOINT_SQL_SIZE];
 
-	if (brackets->own_depth == brackets->depth)
+	if (savepoints->own_depth == savepoints->depth)
 		return send_statement(trip, "COMMIT");
-	name_savepoint(sql, "RELEASE SAVEPOINT", brackets->depth);
+	name_savepoint(sql, "RELEASE SAVEPOINT", savepoints->depth);
 	return send_statement(trip, sql);
 }
 
-enum hapax_status hx_postgres_brackets_take_pending(
-	struct hx_postgres_brackets *brackets, const struct hx_postgres_trip *trip)
+enum hapax_status hx_postgres_savepoints_take_pending(
+	struct hx_postgres_savepoints *savepoints, const struct hx_postgres_trip *trip)
 {
-	unsigned count = brackets->pending_count;
+	unsigned count = savepoints->pending_count;
 
-	brackets->pending_count = 0;
+	savepoints->pending_count = 0;
 	for (unsigned i = 0; i < count; i++) {
 		if (hx_postgres_trip_is_good(trip, (int)i))
 			continue;
-		if (PQstatus(brackets->conn) == CONNECTION_BAD)
+		if (PQstatus(savepoints->conn) == CONNECTION_BAD)
 			return HAPAX_ERR_UNAVAILABLE;
 		/* A savepoint of ours is not there any more. */
-		if (strncmp(brackets->pending[i], "RELEASE", 7) == 0) {
-			(void)lose(brackets, NULL);
+		if (strncmp(savepoints->pending[i], "RELEASE", 7) == 0) {
+			(void)lose(savepoints, NULL);
 			return HAPAX_ERR_FAILED;
 		}
 		return HAPAX_ERR_UNAVAILABLE;
@@ -141,17 +141,17 @@ enum hapax_status hx_postgres_brackets_take_pending(
 }
 
 /* Send what is pending, and one statement more if there is one; false: some of it failed. */
-static bool flush(struct hx_postgres_brackets *brackets, const char *sql, bool *ret_is_lost)
+static bool flush(struct hx_postgres_savepoints *savepoints, const char *sql, bool *ret_is_lost)
 {
 	struct hx_postgres_trip trip;
 	enum hapax_status status = HAPAX_ERR_UNAVAILABLE;
 	bool is_sent;
 
-	if (hx_postgres_trip_begin(&trip, brackets->conn)) {
-		is_sent = hx_postgres_brackets_send_pending(brackets, &trip) &&
+	if (hx_postgres_trip_begin(&trip, savepoints->conn)) {
+		is_sent = hx_postgres_savepoints_send_pending(savepoints, &trip) &&
 			(sql == NULL || send_statement(&trip, sql));
 		hx_postgres_trip_end(&trip);
-		status = hx_postgres_brackets_take_pending(brackets, &trip);
+		status = hx_postgres_savepoints_take_pending(savepoints, &trip);
 		if (status == HAPAX_OK &&
 		    (!is_sent || (sql != NULL && !hx_postgres_trip_is_good(&trip, trip.count - 1))))
 			status = HAPAX_ERR_UNAVAILABLE;
@@ -170,101 +170,103 @@ static enum hapax_status refuse_begin(struct hapax_error *err)
 		"the connection is busy or lost, or its transaction has failed: roll back first");
 }
 
-static enum hapax_status begin(struct hx_postgres_brackets *brackets, struct hapax_error *err)
+static enum hapax_status begin(struct hx_postgres_savepoints *savepoints, struct hapax_error *err)
 {
-	PGTransactionStatusType state = PQtransactionStatus(brackets->conn);
-	bool is_first = state == PQTRANS_IDLE && !is_pending_first(brackets);
+	PGTransactionStatusType state = PQtransactionStatus(savepoints->conn);
+	bool is_first = state == PQTRANS_IDLE && !is_pending_first(savepoints);
 
-	if (brackets->depth == 0)
-		brackets->own_depth = 0;
-	if (brackets->is_lost || (is_first && brackets->depth > 0))
-		return lose(brackets, err);
+	if (savepoints->depth == 0)
+		savepoints->own_depth = 0;
+	if (savepoints->is_lost || (is_first && savepoints->depth > 0))
+		return lose(savepoints, err);
 	if ((state != PQTRANS_IDLE && state != PQTRANS_INTRANS) ||
-	    PQpipelineStatus(brackets->conn) != PQ_PIPELINE_OFF)
+	    PQpipelineStatus(savepoints->conn) != PQ_PIPELINE_OFF)
 		return refuse_begin(err);
-	brackets->depth++;
-	brackets->is_fresh = true;
-	brackets->is_ahead = false;
-	brackets->is_last = false;
-	brackets->is_kept = false;
-	brackets->has_handlers = false;
+	savepoints->depth++;
+	savepoints->is_fresh = true;
+	savepoints->is_ahead = false;
+	savepoints->is_last = false;
+	savepoints->is_kept = false;
+	savepoints->has_handlers = false;
 	if (is_first) {
-		brackets->own_depth = brackets->depth;
-		(void)snprintf(add_pending(brackets), HX_POSTGRES_BRACKET_SQL_SIZE, "%s", "BEGIN");
+		savepoints->own_depth = savepoints->depth;
+		(void)snprintf(
+			add_pending(savepoints), HX_POSTGRES_SAVEPOINT_SQL_SIZE, "%s", "BEGIN");
 	} else {
-		name_savepoint(add_pending(brackets), "SAVEPOINT", brackets->depth);
+		name_savepoint(add_pending(savepoints), "SAVEPOINT", savepoints->depth);
 	}
 	return HAPAX_OK;
 }
 
 /* The caller's own SQL comes next. */
 static enum hapax_status begin_handler(
-	struct hx_postgres_brackets *brackets, struct hapax_error *err)
+	struct hx_postgres_savepoints *savepoints, struct hapax_error *err)
 {
-	bool is_ahead = brackets->is_ahead && !brackets->is_lost;
+	bool is_ahead = savepoints->is_ahead && !savepoints->is_lost;
 	bool is_lost;
 	enum hapax_status status;
 
-	assert(is_handlers(brackets->depth + 1));
-	brackets->is_fresh = false;
-	if (is_ahead && PQtransactionStatus(brackets->conn) == PQTRANS_INTRANS) {
-		brackets->is_ahead = false;
-		brackets->depth++;
+	assert(is_handlers(savepoints->depth + 1));
+	savepoints->is_fresh = false;
+	if (is_ahead && PQtransactionStatus(savepoints->conn) == PQTRANS_INTRANS) {
+		savepoints->is_ahead = false;
+		savepoints->depth++;
 		return HAPAX_OK;
 	}
-	status = begin(brackets, err);
+	status = begin(savepoints, err);
 	if (status != HAPAX_OK)
 		return status;
-	brackets->is_fresh = false;
-	if (flush(brackets, NULL, &is_lost))
+	savepoints->is_fresh = false;
+	if (flush(savepoints, NULL, &is_lost))
 		return HAPAX_OK;
-	brackets->depth--;
-	return is_lost ? lose(brackets, err) : refuse_begin(err);
+	savepoints->depth--;
+	return is_lost ? lose(savepoints, err) : refuse_begin(err);
 }
 
-void hx_postgres_brackets_lose(struct hx_postgres_brackets *brackets)
+void hx_postgres_savepoints_lose(struct hx_postgres_savepoints *savepoints)
 {
-	(void)lose(brackets, NULL);
+	(void)lose(savepoints, NULL);
 }
 
-bool hx_postgres_brackets_mend(struct hx_postgres_brackets *brackets)
+bool hx_postgres_savepoints_mend(struct hx_postgres_savepoints *savepoints)
 {
-	PGTransactionStatusType state = PQtransactionStatus(brackets->conn);
+	PGTransactionStatusType state = PQtransactionStatus(savepoints->conn);
 
-	assert(brackets->is_fresh);
+	assert(savepoints->is_fresh);
 	if (state == PQTRANS_INTRANS)
 		return true;
 	if (state != PQTRANS_INERROR)
 		return false;
-	if (brackets->own_depth != brackets->depth)
-		return run_on_savepoint(brackets, "ROLLBACK TO SAVEPOINT", brackets->depth);
-	PQclear(PQexec(brackets->conn, "ROLLBACK"));
-	(void)snprintf(add_pending(brackets), HX_POSTGRES_BRACKET_SQL_SIZE, "%s", "BEGIN");
-	return PQtransactionStatus(brackets->conn) == PQTRANS_IDLE;
+	if (savepoints->own_depth != savepoints->depth)
+		return run_on_savepoint(savepoints, "ROLLBACK TO SAVEPOINT", savepoints->depth);
+	PQclear(PQexec(savepoints->conn, "ROLLBACK"));
+	(void)snprintf(add_pending(savepoints), HX_POSTGRES_SAVEPOINT_SQL_SIZE, "%s", "BEGIN");
+	return PQtransactionStatus(savepoints->conn) == PQTRANS_IDLE;
 }
 
 /* ---------------------------------------------------------------- ending */
 
 /* The whole transaction, which is ours. */
-static void roll_back(struct hx_postgres_brackets *brackets)
+static void roll_back(struct hx_postgres_savepoints *savepoints)
 {
-	if (PQtransactionStatus(brackets->conn) != PQTRANS_IDLE)
-		PQclear(PQexec(brackets->conn, "ROLLBACK"));
+	if (PQtransactionStatus(savepoints->conn) != PQTRANS_IDLE)
+		PQclear(PQexec(savepoints->conn, "ROLLBACK"));
 }
 
 static enum hapax_status undo(
-	struct hx_postgres_brackets *brackets, unsigned depth, bool is_own, struct hapax_error *err)
+	struct hx_postgres_savepoints *savepoints, unsigned depth, bool is_own,
+	struct hapax_error *err)
 {
 	/* With the session went all that was done in it. */
-	if (PQtransactionStatus(brackets->conn) == PQTRANS_UNKNOWN)
+	if (PQtransactionStatus(savepoints->conn) == PQTRANS_UNKNOWN)
 		return HAPAX_OK;
 	if (is_own) {
-		roll_back(brackets);
+		roll_back(savepoints);
 		return HAPAX_OK;
 	}
-	if (!run_on_savepoint(brackets, "ROLLBACK TO SAVEPOINT", depth) ||
-	    !run_on_savepoint(brackets, "RELEASE SAVEPOINT", depth))
-		return lose(brackets, err);
+	if (!run_on_savepoint(savepoints, "ROLLBACK TO SAVEPOINT", depth) ||
+	    !run_on_savepoint(savepoints, "RELEASE SAVEPOINT", depth))
+		return lose(savepoints, err);
 	return HAPAX_OK;
 }
 
@@ -309,39 +311,40 @@ static enum hapax_status judge_commit(PGresult *result, struct hapax_error *err)
 	return hx_postgres_result_error(result, "the transaction was not committed", err);
 }
 
-enum hapax_status hx_postgres_brackets_take_end(
-	struct hx_postgres_brackets *brackets, PGresult *result)
+enum hapax_status hx_postgres_savepoints_take_end(
+	struct hx_postgres_savepoints *savepoints, PGresult *result)
 {
-	bool is_own = brackets->own_depth == brackets->depth;
+	bool is_own = savepoints->own_depth == savepoints->depth;
 
-	memset(&brackets->kept, 0, sizeof(brackets->kept));
-	brackets->is_kept = true;
+	memset(&savepoints->kept, 0, sizeof(savepoints->kept));
+	savepoints->is_kept = true;
 	if (is_own)
-		return judge_commit(result, &brackets->kept);
+		return judge_commit(result, &savepoints->kept);
 	if (PQresultStatus(result) == PGRES_COMMAND_OK)
 		return HAPAX_OK;
-	if (PQstatus(brackets->conn) == CONNECTION_BAD)
+	if (PQstatus(savepoints->conn) == CONNECTION_BAD)
 		return hx_error_set(
-			&brackets->kept, HAPAX_ERR_UNAVAILABLE, 0,
+			&savepoints->kept, HAPAX_ERR_UNAVAILABLE, 0,
 			"the connection was lost before the commit; nothing was done");
-	return lose(brackets, &brackets->kept);
+	return lose(savepoints, &savepoints->kept);
 }
 
-static enum hapax_status commit(struct hx_postgres_brackets *brackets, struct hapax_error *err)
+static enum hapax_status commit(struct hx_postgres_savepoints *savepoints, struct hapax_error *err)
 {
-	PGresult *result = PQexec(brackets->conn, "COMMIT");
+	PGresult *result = PQexec(savepoints->conn, "COMMIT");
 	enum hapax_status status = judge_commit(result, err);
 
 	PQclear(result);
-	if (PQstatus(brackets->conn) == CONNECTION_OK)
-		roll_back(brackets);
+	if (PQstatus(savepoints->conn) == CONNECTION_OK)
+		roll_back(savepoints);
 	return status;
 }
 
-static enum hapax_status keep(
-	struct hx_postgres_brackets *brackets, unsigned depth, bool is_own, struct hapax_error *err)
+static enum hapax_status postgres_savepoint_keep(
+	struct hx_postgres_savepoints *savepoints, unsigned depth, bool is_own,
+	struct hapax_error *err)
 {
-	PGTransactionStatusType state = PQtransactionStatus(brackets->conn);
+	PGTransactionStatusType state = PQtransactionStatus(savepoints->conn);
 	enum hapax_status status;
 	bool is_lost;
 
@@ -350,22 +353,22 @@ static enum hapax_status keep(
 			err, HAPAX_ERR_UNAVAILABLE, 0,
 			"the connection was lost before the commit; nothing was done");
 	if (state == PQTRANS_INTRANS && is_own) {
-		if (brackets->pending_count > 0 && !flush(brackets, NULL, &is_lost)) {
-			roll_back(brackets);
-			return is_lost ? lose(brackets, err) : refuse_begin(err);
+		if (savepoints->pending_count > 0 && !flush(savepoints, NULL, &is_lost)) {
+			roll_back(savepoints);
+			return is_lost ? lose(savepoints, err) : refuse_begin(err);
 		}
-		return commit(brackets, err);
+		return commit(savepoints, err);
 	}
 	/* A completion may stand in the handler's savepoint: the end of the run releases both. */
 	if (state == PQTRANS_INTRANS && is_handlers(depth)) {
-		brackets->has_handlers = true;
+		savepoints->has_handlers = true;
 		return HAPAX_OK;
 	}
 	if (state == PQTRANS_INTRANS) {
-		name_savepoint(add_pending(brackets), "RELEASE SAVEPOINT", depth);
-		return flush(brackets, NULL, &is_lost) ? HAPAX_OK : lose(brackets, err);
+		name_savepoint(add_pending(savepoints), "RELEASE SAVEPOINT", depth);
+		return flush(savepoints, NULL, &is_lost) ? HAPAX_OK : lose(savepoints, err);
 	}
-	status = undo(brackets, depth, is_own, err);
+	status = undo(savepoints, depth, is_own, err);
 	if (status != HAPAX_OK)
 		return status;
 	return hx_error_set(
@@ -373,47 +376,49 @@ static enum hapax_status keep(
 		"undone, because a statement had failed, or its result was left to be read");
 }
 
-enum hapax_status hx_postgres_bracket(
-	struct hx_postgres_brackets *brackets, enum hapax_bracket bracket, struct hapax_error *err)
+enum hapax_status hx_postgres_savepoint(
+	struct hx_postgres_savepoints *savepoints, enum hapax_savepoint savepoint,
+	struct hapax_error *err)
 {
-	unsigned depth = brackets->depth;
-	bool is_own = brackets->own_depth == depth;
-	bool is_unsent = brackets->is_fresh && brackets->pending_count > 0;
-	bool is_kept = brackets->is_kept;
+	unsigned depth = savepoints->depth;
+	bool is_own = savepoints->own_depth == depth;
+	bool is_unsent = savepoints->is_fresh && savepoints->pending_count > 0;
+	bool is_kept = savepoints->is_kept;
 
-	switch (bracket) {
-	case HAPAX_BRACKET_BEGIN: return begin(brackets, err);
-	case HAPAX_BRACKET_HANDLER: return begin_handler(brackets, err);
-	case HAPAX_BRACKET_LAST: brackets->is_last = true; return HAPAX_OK;
-	case HAPAX_BRACKET_KEEP:
-	case HAPAX_BRACKET_UNDO: break;
+	switch (savepoint) {
+	case HAPAX_SAVEPOINT_BEGIN: return begin(savepoints, err);
+	case HAPAX_SAVEPOINT_HANDLER: return begin_handler(savepoints, err);
+	case HAPAX_SAVEPOINT_LAST: savepoints->is_last = true; return HAPAX_OK;
+	case HAPAX_SAVEPOINT_KEEP:
+	case HAPAX_SAVEPOINT_UNDO: break;
 	}
 	assert(depth > 0);
-	brackets->depth--;
-	brackets->is_fresh = brackets->is_ahead = brackets->is_last = brackets->is_kept = false;
-	brackets->has_handlers = false;
+	savepoints->depth--;
+	savepoints->is_fresh = savepoints->is_ahead = savepoints->is_last = savepoints->is_kept =
+		false;
+	savepoints->has_handlers = false;
 	if (is_own)
-		brackets->own_depth = 0;
-	if (is_kept && brackets->kept.status != HAPAX_OK) {
-		if (is_own && PQstatus(brackets->conn) == CONNECTION_OK)
-			roll_back(brackets);
+		savepoints->own_depth = 0;
+	if (is_kept && savepoints->kept.status != HAPAX_OK) {
+		if (is_own && PQstatus(savepoints->conn) == CONNECTION_OK)
+			roll_back(savepoints);
 		if (err != NULL)
-			*err = brackets->kept;
-		return brackets->kept.status;
+			*err = savepoints->kept;
+		return savepoints->kept.status;
 	}
 	/* It ended with the last operation in it, or was never begun. */
 	if (is_kept || is_unsent) {
-		brackets->pending_count = 0;
+		savepoints->pending_count = 0;
 		return HAPAX_OK;
 	}
-	if (brackets->is_lost || PQtransactionStatus(brackets->conn) == PQTRANS_IDLE) {
+	if (savepoints->is_lost || PQtransactionStatus(savepoints->conn) == PQTRANS_IDLE) {
 		/* None was open when it began, and none is when it has ended. */
 		if (is_own)
-			roll_back(brackets);
-		return lose(brackets, err);
+			roll_back(savepoints);
+		return lose(savepoints, err);
 	}
-	if (bracket == HAPAX_BRACKET_KEEP)
-		return keep(brackets, depth, is_own, err);
-	brackets->pending_count = 0;
-	return undo(brackets, depth, is_own, err);
+	if (savepoint == HAPAX_SAVEPOINT_KEEP)
+		return postgres_savepoint_keep(savepoints, depth, is_own, err);
+	savepoints->pending_count = 0;
+	return undo(savepoints, depth, is_own, err);
 }

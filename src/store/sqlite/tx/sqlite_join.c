@@ -31,7 +31,7 @@ static hapax_store_scan_fn join_scan;
 static hapax_store_stats_fn join_stats;
 static hapax_store_sweep_fn join_sweep;
 static hapax_store_close_fn join_close;
-static hapax_store_bracket_fn join_bracket;
+static hapax_store_savepoint_fn join_savepoint;
 static hapax_store_guarantee_fn join_guarantee;
 
 /*
@@ -49,7 +49,7 @@ static const struct hapax_store_ops join_ops = {
 	.stats = join_stats,
 	.sweep = join_sweep,
 	.close = join_close,
-	.bracket = join_bracket,
+	.savepoint = join_savepoint,
 	.guarantee = join_guarantee,
 };
 
@@ -60,7 +60,7 @@ struct joined_store {
 	_Atomic uint64_t swept;
 	struct hx_sqlite_connection connection;
 	struct hx_sqlite_batch batch;
-	struct hx_sqlite_brackets brackets;
+	struct hx_sqlite_savepoints savepoints;
 	const char *survives; /* what a COMMIT of the caller's does */
 };
 
@@ -141,10 +141,10 @@ static enum hapax_status join_sweep(
 	return status;
 }
 
-static enum hapax_status join_bracket(
-	struct hapax_store *base, enum hapax_bracket bracket, struct hapax_error *err)
+static enum hapax_status join_savepoint(
+	struct hapax_store *base, enum hapax_savepoint savepoint, struct hapax_error *err)
 {
-	return hx_sqlite_bracket(&downcast(base)->brackets, bracket, err);
+	return hx_sqlite_savepoint(&downcast(base)->savepoints, savepoint, err);
 }
 
 /* As the connection was set when it was joined. */
@@ -257,8 +257,8 @@ enum hapax_status hapax_sqlite_join(
 		.workspace = {.options = &store->options, .without_lease = true},
 		.swept = &store->swept,
 	};
-	store->brackets.connection = &store->connection;
-	store->brackets.timeout_ms = complete.timeout_ms;
+	store->savepoints.connection = &store->connection;
+	store->savepoints.timeout_ms = complete.timeout_ms;
 	status = make_tables(store, err);
 	if (status == HAPAX_OK)
 		status = read_settings(store, err);

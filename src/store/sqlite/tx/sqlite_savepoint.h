@@ -2,7 +2,7 @@
 /*
  * sqlite_savepoint.h - parts of the caller's transaction that can be undone by themselves.
  *
- *  (1) A bracket is a savepoint named by its depth, or, if no transaction was open, the
+ *  (1) A savepoint is a savepoint named by its depth, or, if no transaction was open, the
  *      transaction itself, which is then ours to commit.
  *  (2) When one of ours is gone, the transaction was ended or cut back behind our back,
  *      by the caller's own SQL or by SQLite. From then on the store is latched, and
@@ -21,7 +21,7 @@
 
 #include "store/sqlite/sqlite_connection.h"
 
-struct hx_sqlite_brackets {
+struct hx_sqlite_savepoints {
 	struct hx_sqlite_connection *connection;
 	int64_t timeout_ms; /* how long to wait for a lock */
 	unsigned depth;     /* that are open */
@@ -29,8 +29,9 @@ struct hx_sqlite_brackets {
 	bool is_lost;
 };
 
-/* As hapax_store_bracket_fn. */
-enum hapax_status hx_sqlite_bracket(
-	struct hx_sqlite_brackets *brackets, enum hapax_bracket bracket, struct hapax_error *err);
+/* As hapax_store_savepoint_fn. */
+enum hapax_status hx_sqlite_savepoint(
+	struct hx_sqlite_savepoints *savepoints, enum hapax_savepoint savepoint,
+	struct hapax_error *err);
 
 #endif
