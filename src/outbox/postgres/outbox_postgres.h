@@ -44,7 +44,7 @@ struct hx_outbox_argument {
 };
 
 /*
- * Run a statement ("@@" as in place.h), whose rows come in binary form. Owned: *ret_result, by
+ * Run a statement ("@@" as in postgres_place.h), whose rows come in binary form. Owned: *ret_result, by
  * the caller. what is past tense. UNCERTAIN: it was sent, and nobody knows; the connection is
  * gone then, and the next call connects again.
  */

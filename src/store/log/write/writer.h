@@ -6,7 +6,7 @@
  * log itself has to say is appended by hx_log_writer_append(). A commit writes the
  * frame, and everything in it is durable when it returns HAPAX_OK.
  *
- * Threads: one at a time: who leads (commit.h). Spares may be made by another.
+ * Threads: one at a time: the leader (lead.c). Spares may be made by another.
  */
 #ifndef HX_STORE_LOG_WRITE_WRITER_H
 #define HX_STORE_LOG_WRITE_WRITER_H
