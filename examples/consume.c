@@ -70,14 +70,14 @@ int main(int argc, char **argv)
 	int booked = 0;
 	const struct hapax_registration rows[] = {
 		{.size = sizeof(rows[0]),
-	         .type = "order.paid",
-	         .strategy = "field:data.order",
-	         .handler = book_payment,
-	         .context = &booked},
+		 .type = "order.paid",
+		 .strategy = "field:data.order",
+		 .handler = book_payment,
+		 .context = &booked},
 		{.size = sizeof(rows[0]),
-	         .type = "order.packed",
-	         .strategy = "composite:data.order,data.parcel",
-	         .handler = ship},
+		 .type = "order.packed",
+		 .strategy = "composite:data.order,data.parcel",
+		 .handler = ship},
 	};
 	struct hapax_processor *processor = NULL;
 	struct hapax_registry *registry = NULL;
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 	int status = 0;
 
 	if (hapax_store_open(argc > 1 ? argv[1] : "sqlite:orders.db", NULL, &store, &err) !=
-	            HAPAX_OK ||
+		    HAPAX_OK ||
 	    hapax_processor_new(store, NULL, &processor, &err) != HAPAX_OK ||
 	    hapax_registry_new(processor, rows, 2, &registry, &err) != HAPAX_OK) {
 		(void)fprintf(

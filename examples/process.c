@@ -61,7 +61,7 @@ int main(int argc, char **argv)
 	int status = 1;
 
 	if (hapax_store_open(argc > 1 ? argv[1] : "sqlite:orders.db", NULL, &store, &err) ==
-	            HAPAX_OK &&
+		    HAPAX_OK &&
 	    hapax_processor_new(store, NULL, &processor, &err) == HAPAX_OK)
 		status = charge_once(processor, &order, buf);
 	else

@@ -30,9 +30,9 @@ static const char *const cookies[] = {"session", "device"};
 
 static const struct hx_config_proxy_route routes[] = {
 	{.header = "Idempotency-Key",
-         .credential = "auto",
-         .credential_cookies = cookies,
-         .credential_cookie_count = 2},
+	 .credential = "auto",
+	 .credential_cookies = cookies,
+	 .credential_cookie_count = 2},
 	{.header = "Idempotency-Key", .credential = "header:X-User"},
 	{.header = "Idempotency-Key", .credential = "none"},
 };

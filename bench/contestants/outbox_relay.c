@@ -88,13 +88,13 @@ static void relay_rows(struct outbox_contest *contest)
 	for (uint64_t i = 0; i < contest->operations; i++) {
 		PGresult *result =
 			check(contest->conn,
-		              PQexecPrepared(contest->conn, "next", 0, NULL, NULL, NULL, 0));
+			      PQexecPrepared(contest->conn, "next", 0, NULL, NULL, NULL, 0));
 		const char *id = PQgetvalue(result, 0, 0);
 
 		publish(contest, id, PQgetvalue(result, 0, 1));
 		PQclear(
 			check(contest->conn,
-		              PQexecPrepared(contest->conn, "mark", 1, &id, NULL, NULL, 0)));
+			      PQexecPrepared(contest->conn, "mark", 1, &id, NULL, NULL, 0)));
 		PQclear(result);
 	}
 }

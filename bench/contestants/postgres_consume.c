@@ -90,8 +90,8 @@ static void b_statement(PGconn *conn, int number, const char *key, bool is_prepa
 
 	check(conn,
 	      is_prepared
-	              ? PQexecPrepared(conn, b_names[number], 1, values, NULL, NULL, 0)
-	              : PQexecParams(conn, b_statements[number], 1, NULL, values, NULL, NULL, 0));
+		      ? PQexecPrepared(conn, b_names[number], 1, values, NULL, NULL, 0)
+		      : PQexecParams(conn, b_statements[number], 1, NULL, values, NULL, NULL, 0));
 }
 
 static void consume_as_b(PGconn *conn, const char *key, bool is_prepared)

@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 
 	check(argc == 2 || argc == 3, "usage: example_outbox_ship BROKER [STORE]");
 	check(hapax_store_open(argc > 2 ? argv[2] : "sqlite:shipped.db", NULL, &store, &err) ==
-	              HAPAX_OK,
+		      HAPAX_OK,
 	      err.message);
 	check(hapax_processor_new(store, NULL, &processor, &err) == HAPAX_OK, err.message);
 	conn = connect_broker(argv[1]);

@@ -54,7 +54,7 @@ static struct row *find_row(struct figures *figures, const struct row *row)
 		if (rows[i].tenant_size == row->tenant_size &&
 		    rows[i].group_size == row->group_size && rows[i].hour_ms == row->hour_ms &&
 		    memcmp(rows[i].names, row->names, (size_t)row->tenant_size + row->group_size) ==
-		            0)
+			    0)
 			return &rows[i];
 	}
 	return NULL;
@@ -279,9 +279,9 @@ void hx_api_post_reset(struct hx_api_request *request)
 #define AT(member) .offset = offsetof(struct hx_gc_json, member)
 static const struct hx_json_field gc_fields[] = {
 	{"count_max", HX_JSON_FIELD_INTEGER, .uses = HX_JSON_FIELD_ALWAYS, AT(count_max), .min = 1,
-         .max = 1000000,
-         .doc = "look at that many records and stop; else go on until it is done, for 10 s at "
-                "most"},
+	 .max = 1000000,
+	 .doc = "look at that many records and stop; else go on until it is done, for 10 s at "
+		"most"},
 	{.name = NULL},
 };
 #undef AT

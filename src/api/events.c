@@ -194,9 +194,9 @@ static bool is_wanted(const struct hx_listener_client *listener, const struct hx
 {
 	return (listener->bits >> note->decision & 1) != 0 &&
 		(listener->tenant_size == 0 ||
-	         hx_bytes_equal(note->tenant, hx_bytes(listener->tenant, listener->tenant_size))) &&
+		 hx_bytes_equal(note->tenant, hx_bytes(listener->tenant, listener->tenant_size))) &&
 		(listener->group_size == 0 ||
-	         hx_bytes_equal(note->group, hx_bytes(listener->group, listener->group_size)));
+		 hx_bytes_equal(note->group, hx_bytes(listener->group, listener->group_size)));
 }
 
 static void send_text(struct hx_listener_client *listener, const struct hapax_buf *text)
@@ -479,7 +479,7 @@ void hx_api_get_events(struct hx_api_request *request)
 	}
 	if (request->values[EVENTS_DECISION].is_given &&
 	    hx_event_decisions_parse(request->values[EVENTS_DECISION].text, &bits, &request->err) !=
-	            HAPAX_OK) {
+		    HAPAX_OK) {
 		hx_api_fail(request, HAPAX_ERR_INVALID, request->err.message);
 		return;
 	}

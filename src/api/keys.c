@@ -129,7 +129,7 @@ void hx_api_get_keys(struct hx_api_request *request)
 	if (values[VALUE_WHOLE].number != 0)
 		listing->flags = HX_RECORD_JSON_WITH_RESULT |
 			(request->caller.role >= HX_API_ROLE_WRITE ? HX_RECORD_JSON_WITH_SECRETS
-		                                                   : 0);
+								   : 0);
 	listing->scan.count_max =
 		values[VALUE_LIMIT].is_given ? (size_t)values[VALUE_LIMIT].number : LIMIT_DEFAULT;
 	listing->question = question_of(request->api->cursor_key, &listing->scan);

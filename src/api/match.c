@@ -72,14 +72,14 @@ bool hx_api_has(struct hapax_bytes path)
 	return hx_bytes_equal(path, HX_BYTES_LIT("/openapi.json")) ||
 		hx_bytes_equal(path, HX_BYTES_LIT("/api")) ||
 		(path.size >= sizeof(prefix) - 1 &&
-	         memcmp(path.data, prefix, sizeof(prefix) - 1) == 0);
+		 memcmp(path.data, prefix, sizeof(prefix) - 1) == 0);
 }
 
 static bool has_method(const struct hx_api_route *route, struct hapax_bytes method)
 {
 	return hx_bytes_equal(method, hapax_bytes_from_text(route->method)) ||
 		(hx_bytes_equal(method, HX_BYTES_LIT("HEAD")) &&
-	         strcmp(route->method, "GET") == 0 && route->content_type == NULL);
+		 strcmp(route->method, "GET") == 0 && route->content_type == NULL);
 }
 
 void hx_api_match(struct hapax_bytes method, struct hapax_bytes path, struct hx_api_match *ret)

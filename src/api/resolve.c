@@ -79,7 +79,7 @@ static void on_decided(struct hx_api_request *request)
 		op->lease_left_ms = 0;
 		audit(request, batch->indexes[i],
 		      op->status == HAPAX_OK ? hapax_outcome_name(op->outcome)
-		                             : hapax_status_name(op->status));
+					     : hapax_status_name(op->status));
 	}
 	answer(request);
 }
@@ -119,8 +119,8 @@ static void on_found(struct hx_api_request *request)
 		} else {
 			audit(request, i,
 			      batch->ops[i].status == HAPAX_OK
-			              ? hapax_outcome_name(batch->ops[i].outcome)
-			              : hapax_status_name(batch->ops[i].status));
+				      ? hapax_outcome_name(batch->ops[i].outcome)
+				      : hapax_status_name(batch->ops[i].status));
 		}
 	}
 	if (batch->second_count == 0)

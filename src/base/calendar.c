@@ -27,7 +27,7 @@ struct hx_date hx_calendar_date(int64_t day)
 	int64_t era = divide(shifted, DAYS_PER_ERA);
 	int64_t day_of_era = shifted - era * DAYS_PER_ERA;
 	int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 -
-	                       day_of_era / (DAYS_PER_ERA - 1)) /
+			       day_of_era / (DAYS_PER_ERA - 1)) /
 		365;
 	int64_t day_of_year =
 		day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);

@@ -221,7 +221,7 @@ static const char *reason_of(const char *name)
 		size_t size = strlen(refused);
 
 		if (refused[size - 1] == '.' ? strncmp(name, refused, size) == 0
-		                             : strcmp(name, refused) == 0)
+					     : strcmp(name, refused) == 0)
 			return refusals[i].why;
 	}
 	return NULL;

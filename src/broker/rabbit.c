@@ -173,9 +173,9 @@ static enum hapax_status log_in(
 	 */
 	amqp_table_entry_t told[] = {
 		{.key = amqp_cstring_bytes("consumer_cancel_notify"),
-	         .value = {.kind = AMQP_FIELD_KIND_BOOLEAN, .value = {.boolean = 1}}},
+		 .value = {.kind = AMQP_FIELD_KIND_BOOLEAN, .value = {.boolean = 1}}},
 		{.key = amqp_cstring_bytes("connection.blocked"),
-	         .value = {.kind = AMQP_FIELD_KIND_BOOLEAN, .value = {.boolean = 1}}}};
+		 .value = {.kind = AMQP_FIELD_KIND_BOOLEAN, .value = {.boolean = 1}}}};
 	amqp_table_entry_t known = {
 		.key = amqp_cstring_bytes("capabilities"),
 		.value = {

@@ -20,7 +20,7 @@ static enum hapax_status bad(struct hapax_error *err, const char *what)
 
 const struct hx_url_option hx_rabbit_options[] = {
 	{"declare", HX_URL_WORD, "quorum", HX_URL_MEMBER(struct hx_rabbit_place, declares),
-         .min = true},
+	 .min = true},
 	{"ca", HX_URL_TLS_FILE(struct hx_rabbit_place, authority_file)},
 	{"cert", HX_URL_TLS_FILE(struct hx_rabbit_place, certificate_file)},
 	{"key", HX_URL_TLS_FILE(struct hx_rabbit_place, key_file)},

@@ -49,8 +49,8 @@ bool hx_config_check_request_field(const char *text, char why[HX_SETTING_WHY_SIZ
 		return false;
 	return hx_http1_is_plain_name(hapax_bytes_from_text(text)) ||
 		fail(why,
-	             "has other characters than letters, digits and hyphens, and such fields "
-	             "are not passed to services");
+		     "has other characters than letters, digits and hyphens, and such fields "
+		     "are not passed to services");
 }
 
 bool hx_config_check_cookie(const char *text, char why[HX_SETTING_WHY_SIZE])

@@ -62,7 +62,7 @@ bool hx_config_check_network(const char *text, char why[HX_SETTING_WHY_SIZE])
 
 	return hx_network_parse(text, &network) ||
 		fail(why,
-	             "is not an address or a network such as 10.0.0.0/8, without bits behind it");
+		     "is not an address or a network such as 10.0.0.0/8, without bits behind it");
 }
 
 bool hx_config_check_pattern(const char *text, char why[HX_SETTING_WHY_SIZE])

@@ -154,7 +154,7 @@ enum hx_key_made hx_content_make_any(
 	/* What has no canonical form at all is taken as it came. */
 	if (made == HX_KEY_MISSING &&
 	    hx_view_canonical(view, dialect_of(strategy), HX_JSON_ALL, &text, NULL) ==
-	            HX_KEY_MISSING) {
+		    HX_KEY_MISSING) {
 		text = view->event->data;
 		made = HX_KEY_MADE;
 	}

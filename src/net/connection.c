@@ -359,7 +359,7 @@ static void on_ready(struct hx_watch *watch, unsigned ready)
 	if (is_live(connection) && (ready & HX_READY_ERROR) && !may_read(connection))
 		fail(connection,
 		     -net_of(connection)
-		              ->ops->connect_result(net_of(connection)->context, watch->fd),
+			      ->ops->connect_result(net_of(connection)->context, watch->fd),
 		     "the connection was lost");
 	if (is_live(connection) && hx_byte_queue_size(&connection->output) > 0)
 		send_output(connection);
@@ -534,7 +534,7 @@ bool hx_connection_is_seen(const struct hx_connection *connection)
 
 	return !connection->is_input_due &&
 		(!is_live(connection) || connection->is_ended ||
-	         net->ops->unread(net->context, connection->watch.fd) <= 0);
+		 net->ops->unread(net->context, connection->watch.fd) <= 0);
 }
 
 void hx_connection_pause(struct hx_connection *connection)

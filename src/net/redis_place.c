@@ -21,7 +21,7 @@ static bool is_prefix(const char *text)
 
 const struct hx_url_option hx_redis_options[] = {
 	{"db", HX_URL_NUMBER, NULL, HX_URL_MEMBER(struct hx_redis_place, db),
-         .max = HX_REDIS_DB_MAX},
+	 .max = HX_REDIS_DB_MAX},
 	{"ca", HX_URL_TLS_FILE(struct hx_redis_place, authority_file)},
 	{"cert", HX_URL_TLS_FILE(struct hx_redis_place, certificate_file)},
 	{"key", HX_URL_TLS_FILE(struct hx_redis_place, key_file)},
@@ -30,11 +30,11 @@ const struct hx_url_option hx_redis_options[] = {
 
 static const struct hx_url_option store_rows[] = {
 	{"prefix", HX_URL_TEXT, "NAME", HX_URL_MEMBER(struct hx_redis_place, prefix),
-         .is_good = is_prefix},
+	 .is_good = is_prefix},
 	{"require", HX_URL_WORD, "durable", HX_URL_MEMBER(struct hx_redis_place, requires_durable),
-         .min = true},
+	 .min = true},
 	{"allow", HX_URL_WORD, "eviction", HX_URL_MEMBER(struct hx_redis_place, allows_eviction),
-         .min = true},
+	 .min = true},
 	{.kind = HX_URL_MORE, .more = hx_redis_options},
 };
 

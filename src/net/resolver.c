@@ -60,7 +60,7 @@ static void report(struct hx_task *task)
 				&err, hx_error_status_of(-job->count), -job->count,
 				"the host '%s' was not resolved", job->host);
 		job->fn(job->context, job->addresses, job->count < 0 ? 0 : (size_t)job->count,
-		        &err);
+			&err);
 	}
 	hx_free(job);
 }

@@ -32,8 +32,8 @@ bool hx_service_notify(const char *socket_name, const char *text)
 		return false;
 	sent =
 		sendto(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL,
-	               (const struct sockaddr *)&address,
-	               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size));
+		       (const struct sockaddr *)&address,
+		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size));
 	(void)close(fd);
 	return sent >= 0;
 }

@@ -122,7 +122,7 @@ static int system_accept(void *context, int fd, struct hx_address *ret_peer)
 		ret_peer->size = sizeof(ret_peer->storage);
 		peer =
 			accept4(fd, (struct sockaddr *)&ret_peer->storage, &ret_peer->size,
-		                SOCK_NONBLOCK | SOCK_CLOEXEC);
+				SOCK_NONBLOCK | SOCK_CLOEXEC);
 		/* The first three: that connection is gone, perhaps another waits. */
 	} while (peer < 0 && (errno == EINTR || errno == ECONNABORTED || errno == EPROTO));
 	return result(peer);

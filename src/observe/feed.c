@@ -67,8 +67,8 @@ bool hx_feed_wants(struct hx_feed *feed, size_t writer, enum hapax_decision deci
 		ring->slots = hx_alloc(HX_FEED_NOTES_MAX * sizeof(ring->slots[0]));
 	if (ring->slots != NULL &&
 	    atomic_load_explicit(&ring->written, memory_order_relaxed) -
-	                    atomic_load_explicit(&ring->taken, memory_order_acquire) <
-	            HX_FEED_NOTES_MAX)
+			    atomic_load_explicit(&ring->taken, memory_order_acquire) <
+		    HX_FEED_NOTES_MAX)
 		return true;
 	atomic_fetch_add_explicit(&ring->lost, 1, memory_order_relaxed);
 	return false;

@@ -178,10 +178,10 @@ static bool result_is_valid(const struct hapax_result *result)
 {
 	return result == NULL ||
 		((unsigned)result->kind <= HAPAX_RESULT_EXEC &&
-	         result->headers.size <= HX_RESULT_HEADERS_SIZE_MAX &&
-	         (result->headers.size == 0 || result->headers.data != NULL) &&
-	         (result->body.size == 0 || result->body.data != NULL) &&
-	         (result->omitted_bytes == 0 || result->body.size == 0));
+		 result->headers.size <= HX_RESULT_HEADERS_SIZE_MAX &&
+		 (result->headers.size == 0 || result->headers.data != NULL) &&
+		 (result->body.size == 0 || result->body.data != NULL) &&
+		 (result->omitted_bytes == 0 || result->body.size == 0));
 }
 
 /* Locks: the mutex is held. */

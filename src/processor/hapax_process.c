@@ -217,7 +217,7 @@ static enum hapax_status conclude(
 	const struct hapax_answer *mine = &call->answer;
 	bool has_failed = mine->outcome == HAPAX_OUTCOME_ACQUIRED &&
 		(mine->run_outcome == HAPAX_RUN_TRANSIENT ||
-	         mine->run_outcome == HAPAX_RUN_AMBIGUOUS);
+		 mine->run_outcome == HAPAX_RUN_AMBIGUOUS);
 
 	hand_out(call, answer);
 	if (call->tx->failure.status != HAPAX_OK) {

@@ -35,7 +35,7 @@ bool hx_lease_lives(const struct hapax_run *run, int64_t now_ms)
 {
 	return !run->processor->has_lease || run->key_count == 0 ||
 		(now_ms < run->lease_ends_ms && !run->is_lapsed && !run->is_fenced &&
-	         !run->is_overdue);
+		 !run->is_overdue);
 }
 
 int hapax_run_may_begin(struct hapax_run *run)

@@ -148,7 +148,7 @@ static bool insert(struct hapax_registry *registry, struct row *room, struct row
 	    hx_bytes_equal(type_of(&registry->rows[place]), type_of(&row)))
 		return false;
 	memmove(&registry->rows[place + 1], &registry->rows[place],
-	        (registry->count - place) * sizeof(row));
+		(registry->count - place) * sizeof(row));
 	registry->rows[place] = row;
 	registry->count++;
 	return true;

@@ -57,7 +57,7 @@ void hx_tx_end(struct hx_tx *tx, struct hapax_answer *answer)
 		return;
 	if (hx_store_savepoint(
 		    tx->store, is_kept ? HAPAX_SAVEPOINT_KEEP : HAPAX_SAVEPOINT_UNDO, &err) !=
-	            HAPAX_OK &&
+		    HAPAX_OK &&
 	    tx->failure.status == HAPAX_OK)
 		tx->failure = err;
 	if (tx->failure.status == HAPAX_OK)

@@ -106,7 +106,7 @@ void hx_resp_plan_client_info(struct hx_resp_call *call)
 
 	if (size < 0 || (size_t)size >= sizeof(line) ||
 	    hx_resp_put_verbatim(call->text, hx_bytes(line, (size_t)size), session->protocol) !=
-	            HAPAX_OK)
+		    HAPAX_OK)
 		hx_resp_refuse(call, "OOM no memory for the reply");
 }
 

@@ -39,26 +39,26 @@ static const struct {
 	{HAS_TOKEN "redis.call('del',KEYS[1])return 1", HX_RESP_SCRIPT_REMOVE},
 	{HAS_TOKEN "redis.call('pexpire',KEYS[1],ARGV[2])return 1", HX_RESP_SCRIPT_EXPIRE},
 	{HAS_TOKEN "local expiration=redis.call('pttl',KEYS[1])if not expiration then "
-                   "expiration=0 end if expiration<0 then return 0 end local newttl=ARGV[2]if "
-                   "ARGV[3]=='0'then newttl=ARGV[2]+expiration end "
-                   "redis.call('pexpire',KEYS[1],newttl)return 1",
-         HX_RESP_SCRIPT_EXTEND},
+		   "expiration=0 end if expiration<0 then return 0 end local newttl=ARGV[2]if "
+		   "ARGV[3]=='0'then newttl=ARGV[2]+expiration end "
+		   "redis.call('pexpire',KEYS[1],newttl)return 1",
+	 HX_RESP_SCRIPT_EXTEND},
 	{LOCK_ALL "return#KEYS", HX_RESP_SCRIPT_LOCK_ALL},
 	{LOCK_ALL "return table.getn(KEYS)", HX_RESP_SCRIPT_LOCK_ALL},
 	{EXTEND_ALL "return#KEYS", HX_RESP_SCRIPT_EXTEND_ALL},
 	{EXTEND_ALL "return table.getn(KEYS)", HX_RESP_SCRIPT_EXTEND_ALL},
 	{"local count=0 " EACH_KEY "if redis.call('get',key)==ARGV[1]then "
-         "redis.pcall('del',key)count=count+1 end end return count",
-         HX_RESP_SCRIPT_REMOVE_ALL},
+	 "redis.pcall('del',key)count=count+1 end end return count",
+	 HX_RESP_SCRIPT_REMOVE_ALL},
 	{"local key=KEYS[1]local value=ARGV[1]local ttl=ARGV[2]if redis.call('exists',key)==1 then "
-         "return redis.call('get',key)else redis.call('setex',key,ttl,value)return nil end",
-         HX_RESP_SCRIPT_CHECK_AND_SET},
+	 "return redis.call('get',key)else redis.call('setex',key,ttl,value)return nil end",
+	 HX_RESP_SCRIPT_CHECK_AND_SET},
 	{"local key=KEYS[1]local ttl=ARGV[1]local timestamp=ARGV[2]if "
-         "redis.call('exists',key)==1 then "
-         "redis.call('hincrby','dedup_stats','duplicates',1)return 1 else "
-         "redis.call('setex',key,ttl,timestamp)"
-         "redis.call('hincrby','dedup_stats','processed',1)return 0 end",
-         HX_RESP_SCRIPT_CHECK_AND_RESERVE},
+	 "redis.call('exists',key)==1 then "
+	 "redis.call('hincrby','dedup_stats','duplicates',1)return 1 else "
+	 "redis.call('setex',key,ttl,timestamp)"
+	 "redis.call('hincrby','dedup_stats','processed',1)return 0 end",
+	 HX_RESP_SCRIPT_CHECK_AND_RESERVE},
 };
 
 static char lower(char byte)

@@ -239,7 +239,7 @@ static bool is_starved(const struct hx_resp_call *call)
 	unsigned flags = call->command->flags;
 	bool is_light = (flags & (HX_RESP_NO_AUTH | HX_RESP_NO_QUEUE)) != 0 ||
 		(!session->is_queuing && (flags & HX_RESP_FAST) != 0 &&
-	         (flags & (HX_RESP_READ | HX_RESP_WRITE)) == 0);
+		 (flags & (HX_RESP_READ | HX_RESP_WRITE)) == 0);
 
 	if (session->is_executing || !hx_budget_is_full(call->service->options.budget))
 		return false;
@@ -453,7 +453,7 @@ static bool may_plan(
 		return false;
 	return is_in_one_go(session) ||
 		(session->entry_count < ENTRIES_MAX &&
-	         batch->slot_count - slots_before < slots_max);
+		 batch->slot_count - slots_before < slots_max);
 }
 
 static bool has_key_before(const struct hapax_op *ops, size_t first, size_t index)

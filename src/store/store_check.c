@@ -53,10 +53,10 @@ static bool result_is_valid(const struct hapax_result *result)
 {
 	return result == NULL ||
 		((unsigned)result->kind <= HAPAX_RESULT_EXEC &&
-	         (unsigned)result->result_class <= HAPAX_RESULT_DEFINITIVE &&
-	         hx_store_check_bytes(result->headers, HX_RESULT_HEADERS_SIZE_MAX) &&
-	         hx_store_check_bytes(result->body, SIZE_MAX) &&
-	         (result->omitted_bytes == 0 || result->body.size == 0));
+		 (unsigned)result->result_class <= HAPAX_RESULT_DEFINITIVE &&
+		 hx_store_check_bytes(result->headers, HX_RESULT_HEADERS_SIZE_MAX) &&
+		 hx_store_check_bytes(result->body, SIZE_MAX) &&
+		 (result->omitted_bytes == 0 || result->body.size == 0));
 }
 
 static bool token_is_valid(const struct hapax_op *op)

@@ -174,7 +174,7 @@ static bool names(struct hapax_bytes element, struct hapax_bytes type)
 
 	return element.size >= type.size && hx_http1_text_equal(hx_bytes(at, type.size), type) &&
 		(element.size == type.size || at[type.size] == ';' ||
-	         hx_http1_is_blank(at[type.size]));
+		 hx_http1_is_blank(at[type.size]));
 }
 
 enum hx_promtext_format hx_promtext_accept(struct hapax_bytes accept)

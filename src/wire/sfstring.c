@@ -100,7 +100,7 @@ static bool skip_token(struct cursor *cursor)
 	cursor->at++;
 	while (cursor->at < cursor->end &&
 	       (hx_http1_is(*cursor->at, HX_HTTP1_TOKEN) || *cursor->at == ':' ||
-	        *cursor->at == '/'))
+		*cursor->at == '/'))
 		cursor->at++;
 	return true;
 }
@@ -111,7 +111,7 @@ static bool skip_bytes(struct cursor *cursor)
 	cursor->at++;
 	while (cursor->at < cursor->end &&
 	       (is_letter(*cursor->at) || hx_http1_is_digit(*cursor->at) || *cursor->at == '+' ||
-	        *cursor->at == '/' || *cursor->at == '='))
+		*cursor->at == '/' || *cursor->at == '='))
 		cursor->at++;
 	if (!is_at(cursor, ':'))
 		return sfstring_refuse(cursor, "the bytes should end here");
@@ -158,7 +158,7 @@ static bool skip_parameters(struct cursor *cursor)
 			return sfstring_refuse(cursor, "a parameter needs a name");
 		while (cursor->at < cursor->end &&
 		       (is_lower(*cursor->at) || hx_http1_is_digit(*cursor->at) ||
-		        memchr("_-.*", *cursor->at, 4) != NULL))
+			memchr("_-.*", *cursor->at, 4) != NULL))
 			cursor->at++;
 		if (!is_at(cursor, '='))
 			continue;

@@ -156,7 +156,7 @@ static bool is_word(struct hapax_bytes name)
 
 	for (size_t i = 0; i < name.size; i++)
 		if (memchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-",
-		           data[i], 65) == NULL)
+			   data[i], 65) == NULL)
 			return false;
 	return name.size > 0 && name.size <= NAME_SHOWN_MAX;
 }

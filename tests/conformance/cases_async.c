@@ -270,9 +270,9 @@ const struct conformance_case async_cases[] = {
 	{"I13: a completion may submit", completion_may_submit, NEEDS_NOTHING},
 	{"I13: a refused submit completes", refused_submit_completes, NEEDS_NOTHING},
 	{"I13 I12: too small a buffer does nothing", too_small_a_buffer_does_nothing,
-         NEEDS_NOTHING},
+	 NEEDS_NOTHING},
 	{"I13: too small a buffer stops its group", too_small_a_buffer_stops_its_group,
-         NEEDS_WHOLE},
+	 NEEDS_WHOLE},
 	{"I12: a buffer is used again", buffer_is_used_again, NEEDS_NOTHING},
 	{NULL, NULL, NEEDS_NOTHING},
 };

@@ -135,14 +135,14 @@ static void fingerprints_are_compared_far_enough(void **state)
 
 const struct conformance_case fingerprint_cases[] = {
 	{"I7: another payload is a mismatch in every state",
-         other_payload_is_a_mismatch_in_every_state, NEEDS_NOTHING},
+	 other_payload_is_a_mismatch_in_every_state, NEEDS_NOTHING},
 	{"I7: mismatch comes before the attempt_id", mismatch_comes_before_the_attempt_id,
-         NEEDS_NOTHING},
+	 NEEDS_NOTHING},
 	{"I7 A5: a failed record takes another payload", failed_record_takes_another_payload,
-         NEEDS_NOTHING},
+	 NEEDS_NOTHING},
 	{"I7: no fingerprint matches and is unverified", no_fingerprint_matches_and_is_unverified,
-         NEEDS_NOTHING},
+	 NEEDS_NOTHING},
 	{"I7 E14: fingerprints are compared far enough", fingerprints_are_compared_far_enough,
-         NEEDS_NOTHING},
+	 NEEDS_NOTHING},
 	{NULL, NULL, NEEDS_NOTHING},
 };

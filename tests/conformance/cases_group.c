@@ -72,7 +72,7 @@ static void refused_group_shows_what_stood_in_the_way(void **state)
 	for (int i = 0; i < 4; i++) {
 		ops[i] =
 			case_op(c, HAPAX_OP_CLAIM,
-		                (const char *[]){"a new", "b done", "c held", "d failed"}[i]);
+				(const char *[]){"a new", "b done", "c held", "d failed"}[i]);
 		memset(&records[i], 0, sizeof(records[i]));
 		bufs[i] = hapax_buf_new(4096);
 		assert_non_null(bufs[i]);
@@ -374,15 +374,15 @@ const struct conformance_case group_cases[] = {
 	{"E1: array order counts on one key", array_order_counts_on_one_key, NEEDS_NOTHING},
 	{"E1: array order counts for any ttl", array_order_counts_for_any_ttl, NEEDS_NOTHING},
 	{"E1: a refused group shows what stood in the way",
-         refused_group_shows_what_stood_in_the_way, NEEDS_WHOLE},
+	 refused_group_shows_what_stood_in_the_way, NEEDS_WHOLE},
 	{"I1b: a group of free keys is acquired", group_of_free_keys_is_acquired, NEEDS_WHOLE},
 	{"I1b: a group with an obstacle does nothing", group_with_an_obstacle_does_nothing,
-         NEEDS_WHOLE},
+	 NEEDS_WHOLE},
 	{"B5: a group with an obstacle gives out records", group_with_an_obstacle_gives_out_records,
-         NEEDS_WHOLE},
+	 NEEDS_WHOLE},
 	{"I1b: a skipped group does not park", skipped_group_does_not_park, NEEDS_WHOLE},
 	{"I1b: linked operations stand for themselves", linked_operations_stand_for_themselves,
-         NEEDS_WHOLE},
+	 NEEDS_WHOLE},
 	{"I13: bad groups are refused", bad_groups_are_refused, NEEDS_WHOLE},
 	{"I1b: groups in one submit are apart", groups_in_one_submit_are_apart, NEEDS_WHOLE},
 	{"I1b: claim_all says what decided", claim_all_says_what_decided, NEEDS_WHOLE},

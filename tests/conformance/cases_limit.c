@@ -601,6 +601,6 @@ const struct conformance_case limit_cases[] = {
 	{"D3: LRU makes room for changes", lru_makes_room_for_changes, NEEDS_EVICTION},
 	{"D3: LRU makes room for a group", lru_makes_room_for_a_group, NEEDS_EVICTION},
 	{"D3: LRU does not count expired records", lru_does_not_count_expired_records,
-         NEEDS_EVICTION},
+	 NEEDS_EVICTION},
 	{NULL, NULL, NEEDS_NOTHING},
 };

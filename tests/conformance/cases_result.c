@@ -214,7 +214,7 @@ const struct conformance_case result_cases[] = {
 	{"B5: a result is replayed byte by byte", result_is_replayed_byte_by_byte, NEEDS_NOTHING},
 	{"B5: a result may be none or empty", result_may_be_none_or_empty, NEEDS_NOTHING},
 	{"B5 I12: a large result becomes a tombstone", large_result_becomes_a_tombstone,
-         NEEDS_NOTHING},
+	 NEEDS_NOTHING},
 	{"I12: result size has bounds", result_size_has_bounds, NEEDS_NOTHING},
 	{"I13: a bad result is refused", bad_result_is_refused, NEEDS_NOTHING},
 	{"E5: text for people is kept and cut", people_text_is_kept_and_cut, NEEDS_NOTHING},

@@ -212,7 +212,7 @@ const struct conformance_case scan_cases[] = {
 	{"E6: a scan goes on after a stop", scan_goes_on_after_a_stop, NEEDS_NOTHING},
 	{"E6: a scan filters", scan_filters, NEEDS_NOTHING},
 	{"E6 A4: a scan leaves expired records out", scan_leaves_expired_records_out,
-         NEEDS_NOTHING},
+	 NEEDS_NOTHING},
 	{"I13: bad scans are refused", bad_scans_are_refused, NEEDS_NOTHING},
 	{NULL, NULL, NEEDS_NOTHING},
 };

@@ -326,7 +326,7 @@ const struct conformance_case stats_cases[] = {
 	{"E1 E3: decisions are counted", decisions_are_counted, NEEDS_NOTHING},
 	{"E3: counters survive a clean close", counters_survive_a_clean_close, NEEDS_DURABLE},
 	{"I8 E3: counters do not need the wall clock", counters_do_not_need_the_wall_clock,
-         NEEDS_NOTHING},
+	 NEEDS_NOTHING},
 	{"I13: bad stats are refused", bad_stats_are_refused, NEEDS_NOTHING},
 	{"A8: sweep works in pieces", sweep_works_in_pieces, NEEDS_NOTHING},
 	{"A8: housekeeping sweeps by itself", housekeeping_sweeps_by_itself, NEEDS_NOTHING},

@@ -756,7 +756,7 @@ const struct conformance_case thread_cases[] = {
 	{"A2 I1: each key has one first", each_key_has_one_first, NEEDS_NOTHING},
 	{"I1 I1b I5: hot keys have an order", hot_keys_have_an_order, NEEDS_NOTHING},
 	{"I1 I1b I3 I5: hot keys have an order while leases lapse",
-         hot_keys_have_an_order_while_leases_lapse, NEEDS_NOTHING},
+	 hot_keys_have_an_order_while_leases_lapse, NEEDS_NOTHING},
 	{"I1b: a group is seen as a whole", group_is_seen_as_a_whole, NEEDS_WHOLE},
 	{"I1: a record is read as a whole", record_is_read_as_a_whole, NEEDS_NOTHING},
 	{"E6: a scan sees what stays while others insert", scan_sees_what_stays, NEEDS_NOTHING},

@@ -321,7 +321,7 @@ const struct conformance_case time_cases[] = {
 	{"I8: a reboot never goes back", reboot_never_goes_back, NEEDS_OWN_CLOCK},
 	{"I8: a reading is not taken back", reading_is_not_taken_back, NEEDS_OWN_CLOCK},
 	{"I8: a reboot jumps ahead no further than allowed",
-         reboot_jumps_ahead_no_further_than_allowed, NEEDS_OWN_CLOCK},
+	 reboot_jumps_ahead_no_further_than_allowed, NEEDS_OWN_CLOCK},
 	{"I3: sweep settles lapsed claims", sweep_settles_lapsed_claims, NEEDS_NOTHING},
 	{NULL, NULL, NEEDS_NOTHING},
 };

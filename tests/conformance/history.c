@@ -493,7 +493,7 @@ static size_t fill_batch(struct history *h)
 			key = choose(h, h->key_count);
 		}
 		fill_op(h, &h->ops[count], &h->slots[count],
-		        checks ? HAPAX_OP_CHECK : choose_type(h), scope, key);
+			checks ? HAPAX_OP_CHECK : choose_type(h), scope, key);
 		count++;
 	}
 	return count;
@@ -668,8 +668,8 @@ static bool sweep(struct history *h)
 	if (swept.lapsed != settled)
 		return fail(h, "sweep: lapsed claims settled");
 	if (h->model.evicts
-	            ? swept.remaining > model_count(&h->model, now_ms(h), HAPAX_STATE_ABSENT)
-	            : swept.remaining != model_count(&h->model, now_ms(h), HAPAX_STATE_ABSENT))
+		    ? swept.remaining > model_count(&h->model, now_ms(h), HAPAX_STATE_ABSENT)
+		    : swept.remaining != model_count(&h->model, now_ms(h), HAPAX_STATE_ABSENT))
 		return fail(h, "sweep: remaining");
 	return true;
 }

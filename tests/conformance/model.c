@@ -274,8 +274,8 @@ static void forget(
 	else if (
 		set_only && op->set_if == HAPAX_SET_IF_EQUAL &&
 		(record->body_size != op->expected.size ||
-	         (op->expected.size &&
-	          memcmp(record->body, op->expected.data, op->expected.size) != 0)))
+		 (op->expected.size &&
+		  memcmp(record->body, op->expected.data, op->expected.size) != 0)))
 		answer->outcome = HAPAX_OUTCOME_NOT_MET;
 	else
 		answer->outcome = HAPAX_OUTCOME_APPLIED;
@@ -302,7 +302,7 @@ static enum hapax_outcome may_set(
 		return HAPAX_OUTCOME_APPLIED;
 	return record->body_size == op->expected.size &&
 			(!op->expected.size ||
-	                 memcmp(record->body, op->expected.data, op->expected.size) == 0)
+			 memcmp(record->body, op->expected.data, op->expected.size) == 0)
 		? HAPAX_OUTCOME_APPLIED
 		: HAPAX_OUTCOME_NOT_MET;
 }
@@ -358,9 +358,9 @@ static size_t count_parked(const struct model *model, const struct model_key *sc
 	for (size_t i = 0; i < model->count; i++)
 		parked += model->keys[i].record.state == HAPAX_STATE_PARKED &&
 			(!scope ||
-		         (memcmp(&model->keys[i].tenant, &scope->tenant, sizeof(scope->tenant)) ==
-		                  0 &&
-		          memcmp(&model->keys[i].group, &scope->group, sizeof(scope->group)) == 0));
+			 (memcmp(&model->keys[i].tenant, &scope->tenant, sizeof(scope->tenant)) ==
+				  0 &&
+			  memcmp(&model->keys[i].group, &scope->group, sizeof(scope->group)) == 0));
 	return parked;
 }
 
@@ -620,7 +620,7 @@ static bool goes(const struct answer *answer)
 {
 	return answer->status == HAPAX_OK &&
 		(answer->outcome == HAPAX_OUTCOME_ACQUIRED ||
-	         answer->outcome == HAPAX_OUTCOME_APPLIED);
+		 answer->outcome == HAPAX_OUTCOME_APPLIED);
 }
 
 /* The record as it stands, since nothing was done. */
@@ -749,7 +749,7 @@ size_t model_sweep(struct model *model, int64_t now_ms)
 			later(record->lease_ends_ms, record->ttl_ms) <= now_ms) {
 			enter(record,
 			      record->on_lapse == HAPAX_ON_LAPSE_PARK ? HAPAX_STATE_PARKED
-			                                              : HAPAX_STATE_FAILED,
+								      : HAPAX_STATE_FAILED,
 			      now_ms);
 			record->error_is_free = true;
 			settled++;

@@ -574,7 +574,7 @@ static void arm(struct run *run)
 {
 	static const int errors[] = {EIO, EIO, ENOSPC, EROFS, SIM_SHORT, SIM_SHORT};
 	static const unsigned calls[] = {SIM_ANY,       SIM_CHANGING,  SIM_PWRITE,
-	                                 SIM_FDATASYNC, SIM_FSYNC_DIR, SIM_PWRITE | SIM_FDATASYNC};
+					 SIM_FDATASYNC, SIM_FSYNC_DIR, SIM_PWRITE | SIM_FDATASYNC};
 	unsigned mask = calls[below(run, sizeof(calls) / sizeof(calls[0]))];
 	int error = errors[below(run, sizeof(errors) / sizeof(errors[0]))];
 

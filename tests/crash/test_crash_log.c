@@ -52,8 +52,8 @@ static void run_until(const char *what, uint64_t images_wanted, enum mode mode)
 		restarts += report.restarts;
 		seed++;
 	} while (!is_alone &&
-	         (images < images_wanted ||
-	          (with_faults && latched == 0 && seed - first < HISTORIES_WITH_LATCH)));
+		 (images < images_wanted ||
+		  (with_faults && latched == 0 && seed - first < HISTORIES_WITH_LATCH)));
 	printf("# %llu histories, %llu restarts, %llu recoveries cut short, %llu faults, "
 	       "%llu latched\n",
 	       (unsigned long long)(seed - first), (unsigned long long)restarts,

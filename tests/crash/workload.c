@@ -173,7 +173,7 @@ static size_t fill_group(
 		    (type == HAPAX_OP_CLAIM || type == HAPAX_OP_CHECK || type == HAPAX_OP_SET))
 			type = HAPAX_OP_COMPLETE;
 		fill_op(workload, i, type, place % workload->scope_count,
-		        place / workload->scope_count, model, now_ms);
+			place / workload->scope_count, model, now_ms);
 		if (claims && together && i > 0)
 			memcpy(workload->slots[i].attempt_id, workload->slots[0].attempt_id,
 			       HAPAX_ATTEMPT_ID_SIZE);
@@ -196,7 +196,7 @@ size_t workload_fill(struct workload *workload, const struct model *model, int64
 		size_t place = below(workload, places);
 
 		fill_op(workload, i, choose_type(workload), place % workload->scope_count,
-		        place / workload->scope_count, model, now_ms);
+			place / workload->scope_count, model, now_ms);
 	}
 	return count;
 }

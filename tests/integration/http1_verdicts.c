@@ -54,7 +54,7 @@ struct reading {
 static void keep(struct hapax_buf *buf, struct hapax_bytes bytes)
 {
 	must(hx_buf_append_u32(buf, (uint32_t)bytes.size) == HAPAX_OK &&
-	             hx_buf_append(buf, bytes.data, bytes.size) == HAPAX_OK,
+		     hx_buf_append(buf, bytes.data, bytes.size) == HAPAX_OK,
 	     "no room");
 }
 
@@ -74,8 +74,8 @@ static void send_on(struct reading *reading)
 	if (head->body != HX_HTTP1_BODY_NONE)
 		hx_http1_write_length(&writer, reading->body.size);
 	must(hx_http1_write_end(&writer, NULL) == HAPAX_OK &&
-	             hx_buf_append(&reading->sent, reading->body.data, reading->body.size) ==
-	                     HAPAX_OK,
+		     hx_buf_append(&reading->sent, reading->body.data, reading->body.size) ==
+			     HAPAX_OK,
 	     "a message that was read was not written");
 }
 
@@ -105,7 +105,7 @@ static const char *read_stream(struct reading *reading, struct hapax_bytes strea
 		used += event.used;
 		if (event.type == HX_HTTP1_DATA)
 			must(hx_buf_append(&reading->body, event.data.data, event.data.size) ==
-			             HAPAX_OK,
+				     HAPAX_OK,
 			     "no room");
 		if (event.type == HX_HTTP1_END) {
 			bool keep_alive = reading->head.keep_alive;

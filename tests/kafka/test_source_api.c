@@ -140,10 +140,10 @@ static void consume(unsigned flags)
 	const struct hapax_registration rows[] = {
 		{.size = sizeof(rows[0]), .type = "paid", .handler = pay, .context = &counts},
 		{.size = sizeof(rows[0]),
-	         .type = "shipped",
-	         .strategy = "header:eventId",
-	         .handler = ship,
-	         .context = &counts},
+		 .type = "shipped",
+		 .strategy = "header:eventId",
+		 .handler = ship,
+		 .context = &counts},
 	};
 	struct hapax_consumer_options options = HAPAX_CONSUMER_OPTIONS_INIT;
 	struct hapax_consumer_stats stats = HAPAX_CONSUMER_STATS_INIT;

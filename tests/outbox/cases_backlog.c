@@ -169,7 +169,7 @@ const struct outbox_test backlog_cases[] = {
 	{"who_waits_leaves_the_pending_ones_at_once", who_waits_leaves_the_pending_ones_at_once},
 	{"what_is_left_is_counted", what_is_left_is_counted},
 	{"what_is_pending_is_not_gone_through_for_nothing",
-         what_is_pending_is_not_gone_through_for_nothing},
+	 what_is_pending_is_not_gone_through_for_nothing},
 	{"what_is_told_with_an_answer_is_heard", what_is_told_with_an_answer_is_heard},
 	{"relays_are_listed", relays_are_listed},
 	{NULL, NULL},

@@ -144,6 +144,6 @@ static void committed_is_published_with_writers_and_two_relays(void **state)
 
 const struct outbox_test crowd_cases[] = {
 	{"committed_is_published_with_writers_and_two_relays",
-         committed_is_published_with_writers_and_two_relays},
+	 committed_is_published_with_writers_and_two_relays},
 	{NULL, NULL},
 };

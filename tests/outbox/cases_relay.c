@@ -367,7 +367,7 @@ static void a_row_that_had_little_time_keeps_its_attempts(void **state)
 const struct outbox_test relay_cases[] = {
 	{"all_is_published_once_and_marked", all_is_published_once_and_marked},
 	{"a_row_that_fails_is_tried_again_then_parked",
-         a_row_that_fails_is_tried_again_then_parked},
+	 a_row_that_fails_is_tried_again_then_parked},
 	{"a_row_that_is_refused_is_parked_at_once", a_row_that_is_refused_is_parked_at_once},
 	{"an_outage_is_counted_against_no_row", an_outage_is_counted_against_no_row},
 	{"rows_of_a_dead_relay_are_taken_over", rows_of_a_dead_relay_are_taken_over},
@@ -376,8 +376,8 @@ const struct outbox_test relay_cases[] = {
 	{"poison_holds_up_its_own_key", poison_holds_up_its_own_key},
 	{"a_row_that_is_never_confirmed_stops_nobody", a_row_that_is_never_confirmed_stops_nobody},
 	{"a_row_that_was_never_sent_keeps_its_attempts",
-         a_row_that_was_never_sent_keeps_its_attempts},
+	 a_row_that_was_never_sent_keeps_its_attempts},
 	{"a_row_that_had_little_time_keeps_its_attempts",
-         a_row_that_had_little_time_keeps_its_attempts},
+	 a_row_that_had_little_time_keeps_its_attempts},
 	{NULL, NULL},
 };

@@ -329,9 +329,9 @@ static const struct {
 } cases[] = {
 	{"messages carry what the row has", messages_carry_what_the_row_has},
 	{"what cannot be published is parked with the reason",
-         what_cannot_be_published_is_parked_with_the_reason},
+	 what_cannot_be_published_is_parked_with_the_reason},
 	{"a sink that is not there is told, and counts against no row",
-         a_sink_that_is_not_there_is_told_and_counts_against_no_row},
+	 a_sink_that_is_not_there_is_told_and_counts_against_no_row},
 	{"a missing table is told with a hint", a_missing_table_is_told_with_a_hint},
 	{"a missing column is told, and loses nothing", a_missing_column_is_told_and_loses_nothing},
 };

@@ -65,7 +65,7 @@ int main(void)
 	static const struct sink_bad bad[] = {
 		{"unroutable", "nowhere", 1, "there is no such stream"},
 		{"large", "parking", 3000000,
-	         "its payload has 3000000 bytes, and Redis takes 2097152"},
+		 "its payload has 3000000 bytes, and Redis takes 2097152"},
 		{"type", "text", 1, "WRONGTYPE"},
 	};
 	static const struct sink_broker broker = {

@@ -258,9 +258,9 @@ void judge_applied(struct sim_world *world, const struct sim_applied *applied)
 	struct judge_key *key = key_of(world, op);
 
 	sim_log(world, "store: %s k%u of c%llu token %llu: %s %s", hapax_op_type_name(op->type),
-	        number_of(world, key), (unsigned long long)applied->call->number,
-	        (unsigned long long)op->token, hapax_outcome_name(op->outcome),
-	        hapax_status_name(op->status));
+		number_of(world, key), (unsigned long long)applied->call->number,
+		(unsigned long long)op->token, hapax_outcome_name(op->outcome),
+		hapax_status_name(op->status));
 	if (op->status != HAPAX_OK && op->status != HAPAX_ERR_FENCED) {
 		fail(world, "I13", key, op, "the store itself failed");
 		return;
@@ -278,7 +278,7 @@ void judge_group(struct sim_world *world, const struct hapax_op *ops, size_t cou
 	for (size_t i = 0; i < count; i++)
 		effective += ops[i].status == HAPAX_OK &&
 			(ops[i].outcome == HAPAX_OUTCOME_ACQUIRED ||
-		         ops[i].outcome == HAPAX_OUTCOME_APPLIED);
+			 ops[i].outcome == HAPAX_OUTCOME_APPLIED);
 	if (effective != 0 && effective != count)
 		fail(world, "group", key_of(world, &ops[0]), &ops[0],
 		     "a part of a group took effect");
@@ -330,8 +330,8 @@ void judge_forgot(struct sim_world *world, const struct hapax_op *op)
 		expected = is_held && !(op->flags & HAPAX_OP_FORCE) ? HAPAX_OUTCOME_BUSY
 								    : HAPAX_OUTCOME_APPLIED;
 	sim_log(world, "an operator forgets k%u%s: %s %s", number_of(world, key),
-	        op->flags & HAPAX_OP_FORCE ? " by force" : "", hapax_outcome_name(op->outcome),
-	        hapax_status_name(op->status));
+		op->flags & HAPAX_OP_FORCE ? " by force" : "", hapax_outcome_name(op->outcome),
+		hapax_status_name(op->status));
 	if (op->status != HAPAX_OK || op->outcome != expected)
 		fail(world, "I5", key, op, "forgotten, or not, against the rules");
 	if (expected != HAPAX_OUTCOME_APPLIED)
@@ -427,7 +427,7 @@ static void check_replay(
 		fail_call(world, call, "I7", "got the result of another payload");
 	if (strstr(text, " by ") == NULL ||
 	    (unsigned long long)answer->original_token !=
-	            strtoull(strstr(text, " by ") + 4, NULL, 10))
+		    strtoull(strstr(text, " by ") + 4, NULL, 10))
 		fail_call(world, call, "I2", "got a result that is not the key's");
 }
 

@@ -95,7 +95,7 @@ static void end_work(struct sim_world *world, void *context)
 	struct hapax_error err = {0};
 
 	sim_log(world, "c%llu finishes %s", (unsigned long long)call->number,
-	        hapax_run_outcome_name(call->outcome));
+		hapax_run_outcome_name(call->outcome));
 	if (hapax_run_finish(
 		    call->run, call->outcome, &call->result, hapax_bytes_from_text("it failed"),
 		    &err) != HAPAX_OK)
@@ -163,8 +163,8 @@ static void told(
 
 	call->run = run;
 	sim_log(world, "c%llu is told %s %s %s", (unsigned long long)call->number,
-	        hapax_step_name(step), hapax_outcome_name(answer->outcome),
-	        hapax_status_name(answer->status));
+		hapax_step_name(step), hapax_outcome_name(answer->outcome),
+		hapax_status_name(answer->status));
 	judge_told(world, call, step, answer);
 	call->told |= 1U << step;
 	if (step == HAPAX_STEP_RUN && !world->is_healed && sim_chance(world, world->shape.dawdle))
@@ -218,8 +218,8 @@ struct sim_call *sim_call_new(
 	call->next = world->calls;
 	world->calls = call;
 	sim_log(world, "c%llu begins in p%u: %zu from k%u, payload %c, wait %lld",
-	        (unsigned long long)call->number, process->index, key_count, keys[0], letter,
-	        (long long)wait_ms);
+		(unsigned long long)call->number, process->index, key_count, keys[0], letter,
+		(long long)wait_ms);
 	return call;
 }
 

@@ -138,7 +138,7 @@ static void sweep(struct sim_world *world)
 	struct hapax_sweep sum = case_sweep(&world->store);
 
 	sim_log(world, "the store is swept: %llu removed, %llu lapsed",
-	        (unsigned long long)sum.removed, (unsigned long long)sum.lapsed);
+		(unsigned long long)sum.removed, (unsigned long long)sum.lapsed);
 	judge_swept(world, sum.lapsed);
 }
 
@@ -172,7 +172,7 @@ static void pause(struct sim_world *world, struct sim_process *process)
 		longest_ms += shape->ttl_ms;
 	process->paused_until_ms = sim_now(world) + sim_below(world, longest_ms);
 	sim_log(world, "p%u is paused until %lld", process->index,
-	        (long long)process->paused_until_ms);
+		(long long)process->paused_until_ms);
 }
 
 static void break_something(struct sim_world *world)
@@ -298,7 +298,7 @@ bool sim_run(struct sim_world *world, uint64_t seed, const char *kind)
 		sim_schedule(world, NULL, 0, chaos, NULL);
 	happen(world,
 	       (int64_t)world->shape.call_count * (world->shape.gap_ms_max + 1) +
-	               2 * world->shape.lease_ms);
+		       2 * world->shape.lease_ms);
 	world->is_healed = true;
 	settle(world, "although everything was healed");
 	ask_for_every_key(world);

@@ -67,7 +67,7 @@ static bool is_done(struct source_case *c, const struct hx_in_flight *in_flight)
 	op.key = hx_bytes(in_flight->key.key, in_flight->key.key_size);
 	return case_run(&c->store, &op) == HAPAX_OK && op.outcome == HAPAX_OUTCOME_FOUND &&
 		(c->store.record.state == HAPAX_STATE_DONE ||
-	         in_flight->message->flags & HAPAX_MESSAGE_WARM_UP);
+		 in_flight->message->flags & HAPAX_MESSAGE_WARM_UP);
 }
 
 static void case_ack(struct hapax_source *source, struct hapax_message *message)
@@ -191,7 +191,7 @@ static const struct hapax_source_ops source_ops = {
 static struct case_member *member_of_handler(struct hx_handler *handler)
 {
 	return (struct case_member
-	                *)(void *)((char *)handler - offsetof(struct case_member, handler));
+			*)(void *)((char *)handler - offsetof(struct case_member, handler));
 }
 
 static void case_start(struct hx_handler *handler, struct hx_in_flight *in_flight)
@@ -309,10 +309,10 @@ static void open_member(struct source_case *c, struct case_member *member)
 											     : "";
 	member->core.divert = "";
 	if (hapax_processor_new(&c->held.base, &options, &member->core.processor, &err) !=
-	            HAPAX_OK ||
+		    HAPAX_OK ||
 	    hx_identity_init(
 		    &member->identity, c->options.strategy, c->options.key_options, &err) !=
-	            HAPAX_OK ||
+		    HAPAX_OK ||
 	    hx_consumer_init(&member->core, 17 + (uint64_t)member->number, &err) != HAPAX_OK) {
 		printf("# %s\n", err.message);
 		abort();

@@ -63,7 +63,7 @@ struct api_case *api_case_begin(const char *url, const struct hapax_store_option
 	    !hx_endpoint_address(&endpoint, &address) ||
 	    hx_http_server_open(
 		    &c->server, &c->reactor, &address, false, &server, handle, NULL, c, &err) !=
-	            HAPAX_OK ||
+		    HAPAX_OK ||
 	    hx_thread_start(&c->thread, run, c, "api", &err) != HAPAX_OK)
 		give_up("the server", &err);
 	hx_address_format(&c->server.listener.address, text);

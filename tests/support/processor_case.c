@@ -99,7 +99,7 @@ static void told(
 	if (step == HAPAX_STEP_RUN && call->finishes &&
 	    hapax_run_finish(
 		    run, call->outcome, call->result, hapax_bytes_from_text("failed"), NULL) !=
-	            HAPAX_OK)
+		    HAPAX_OK)
 		abort();
 }
 

@@ -119,7 +119,7 @@ static void choose_times(struct hapax_record *record, struct hx_prng *prng, int6
 		now_ms - (int64_t)(hx_prng_next(prng) >> (20 + hx_prng_below(prng, 44)));
 	record->first_seen_ms = record->changed_ms -
 		(one_in(prng, 2) ? 0
-	                         : (int64_t)(hx_prng_next(prng) >> (20 + hx_prng_below(prng, 44))));
+				 : (int64_t)(hx_prng_next(prng) >> (20 + hx_prng_below(prng, 44))));
 	record->ttl_ms = choose_ttl(prng);
 	record->expires_ms = HAPAX_TIME_NEVER;
 	if (record->state == HAPAX_STATE_CLAIMED)

@@ -180,7 +180,7 @@ static bool is_aligned(const struct sim_handle *handle, const void *data, size_t
 {
 	return !(handle->flags & HX_IO_DIRECT) ||
 		((uintptr_t)data % SIM_SECTOR_BYTES == 0 && size % SIM_SECTOR_BYTES == 0 &&
-	         at % SIM_SECTOR_BYTES == 0);
+		 at % SIM_SECTOR_BYTES == 0);
 }
 
 /* Fewer, but not none; whole sectors where that is the unit. */

@@ -60,7 +60,7 @@ static void list_set(struct sim_name_list *list, const char *path, int inode)
 			list->names = sim_resize(list->names, list->room, sizeof(*list->names));
 		}
 		memmove(&list->names[at + 1], &list->names[at],
-		        (list->count - at) * sizeof(*list->names));
+			(list->count - at) * sizeof(*list->names));
 		list->count++;
 		memcpy(list->names[at].path, path, strlen(path) + 1);
 	}

@@ -73,8 +73,8 @@ static void what_is_not_base64_has_a_place(void **state)
 		{"Zm9v=", 5},
 		{"Zg==Zg==", 2},
 		{"\xff"
-	         "m9v",
-	         0},
+		 "m9v",
+		 0},
 	};
 
 	(void)state;

@@ -297,10 +297,10 @@ static void one_event_has_one_key_in_every_mode(void **state)
 	};
 	static const struct hapax_bytes texts[] = {
 		HX_BYTES_LIT("{\"id\":\"a \xe2\x82\xac\",\"source\":\"/s:x\",\"type\":\"t\","
-	                     "\"specversion\":\"1.0\",\"data\":{\"b\":[1.0],\"a\":\"x\"}}"),
+			     "\"specversion\":\"1.0\",\"data\":{\"b\":[1.0],\"a\":\"x\"}}"),
 		HX_BYTES_LIT("{\"data_base64\":\"eyJhIjoieCIsImIiOlsxXX0=\",\"source\":\"\\/s:x\","
-	                     "\"datacontenttype\":\"application/json\",\"type\":\"u\","
-	                     "\"specversion\":\"1.0\",\"id\":\"a \\u20ac\",\"more\":true}"),
+			     "\"datacontenttype\":\"application/json\",\"type\":\"u\","
+			     "\"specversion\":\"1.0\",\"id\":\"a \\u20ac\",\"more\":true}"),
 	};
 	struct hapax_key first = HAPAX_KEY_INIT;
 	struct hx_cloudevent event;

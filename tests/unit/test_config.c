@@ -210,7 +210,7 @@ static void slips_in_variables_are_noticed(void **state)
 	} cases[] = {
 		{"HAPAX_LISTEN_GATWAY", false, "HAPAX_LISTEN_GATEWAY"},
 		{"HAPAX_HTTP_MAX_CONECTIONS_PER_ADDRESS", false,
-	         "HAPAX_HTTP_MAX_CONNECTIONS_PER_ADDRESS"},
+		 "HAPAX_HTTP_MAX_CONNECTIONS_PER_ADDRESS"},
 		{"HAPAX_TLL", false, "HAPAX_TTL"},
 		{"HAPAX_TOKEN", false, ""},
 		{"HAPAX_KEY", false, ""},
@@ -243,7 +243,7 @@ static void faults_have_their_place(void **state)
 		if (config != NULL)
 			fail_msg("taken: %s", config_faults[i].text);
 		if (strncmp(err.message, config_faults[i].message,
-		            strlen(config_faults[i].message)) != 0)
+			    strlen(config_faults[i].message)) != 0)
 			fail_msg(
 				"%s: got \"%s\", not \"%s\"", config_faults[i].text, err.message,
 				config_faults[i].message);
@@ -548,7 +548,7 @@ static void passwords_are_not_dumped(void **state)
 		{"redis://:s3c/r@et@h", "redis://:***@h"},
 		{"postgres://h/db?password=s3cret&pool=1", "postgres://h/db?password=***&pool=1"},
 		{"postgres://u:s3cret@h/db?x=s3cret&password=s3cret",
-	         "postgres://u:***@h/db?***&password=***"},
+		 "postgres://u:***@h/db?***&password=***"},
 		{"redis://h:1/0", "redis://h:1/0"},
 	};
 
@@ -604,12 +604,12 @@ static void a_section_is_the_same_or_not(void **state)
 		{"outbox: {url: 'sqlite:a', sink: 'http://h/b'}", false, false},
 		{"outbox: {url: 'sqlite:a', sink: 'http://h/a', batch: 1000}", true, false},
 		{"outbox: {url: 'sqlite:a', sink: 'http://h/a', batch: 999}\n"
-	         "scopes: [{scope: 'a/b', ttl: 1h}]",
-	         false, true},
+		 "scopes: [{scope: 'a/b', ttl: 1h}]",
+		 false, true},
 	};
 	struct hx_config *old =
 		load("outbox: {url: 'sqlite:a', sink: 'http://h/a'}\nlog: {level: debug}\n"
-	             "scopes: [{scope: 'a/b', ttl: 60m}]");
+		     "scopes: [{scope: 'a/b', ttl: 60m}]");
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -107,7 +107,7 @@ static void a_name_is_found_as_a_whole(void **state)
 static void a_list_is_what_the_config_has(void **state)
 {
 	struct hapax_bytes text = HX_BYTES_LIT("http: {trusted_proxies: [10.0.0.0/8, '::1']}\n"
-	                                       "scopes: [{scope: a/b}]\n");
+					       "scopes: [{scope: a/b}]\n");
 	struct hx_config_source source = {.path = "h.yaml", .text = &text};
 	const struct hx_setting *proxies =
 		hx_section_find(&hx_config_http_section, HX_BYTES_LIT("trusted_proxies"));

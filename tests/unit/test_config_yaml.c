@@ -44,11 +44,11 @@ static int done(void **state)
 static void maps_lists_and_places(void **state)
 {
 	const struct hx_yaml_node *tree = read_text("a: 1\n"
-	                                            "b:\n"
-	                                            "  - x\n"
-	                                            "  - {k: 'on', n: ~}\n"
-	                                            "\"c d\": |\n"
-	                                            "  text\n");
+						    "b:\n"
+						    "  - x\n"
+						    "  - {k: 'on', n: ~}\n"
+						    "\"c d\": |\n"
+						    "  text\n");
 	const struct hx_yaml_node *list, *map;
 
 	(void)state;

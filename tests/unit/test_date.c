@@ -162,7 +162,7 @@ static void times_survive_a_round_trip(void **state)
 	hx_prng_seed(&prng, 11);
 	for (int i = 0; i < 20000; i++) {
 		int64_t ms = (INT64_C(-62000000000) +
-		              (int64_t)hx_prng_below(&prng, UINT64_C(315000000000))) *
+			      (int64_t)hx_prng_below(&prng, UINT64_C(315000000000))) *
 			1000;
 		char text[HX_DATE_TEXT_MAX + 2];
 		int64_t back;

@@ -214,7 +214,7 @@ static void what_no_recorder_makes_is_refused(void **state)
 		{HX_BYTES_LIT("\x01\x00\x84\x00"), HX_BYTES_LIT("four"), 0},
 		{HX_BYTES_LIT("\x01\x00\x84"), HX_BYTES_LIT("four"), 0},
 		{HX_BYTES_LIT("\x01\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
-	         HX_BYTES_LIT("four"), 0},
+		 HX_BYTES_LIT("four"), 0},
 	};
 
 	(void)state;

@@ -266,8 +266,8 @@ static void a_head_has_its_parts(void **state)
 	read_head(
 		&reading,
 		HX_BYTES_LIT("PUT http://Example.org:8/a?b HTTP/1.1\r\n"
-	                     "X: 1\r\nHost: example.org:8\r\nx:  two words \r\n"
-	                     "Content-Length: 12\r\nContent-Type:\r\n\r\n"),
+			     "X: 1\r\nHost: example.org:8\r\nx:  two words \r\n"
+			     "Content-Length: 12\r\nContent-Type:\r\n\r\n"),
 		HX_HTTP1_SERVER);
 	assert_true(is(head->method, "PUT"));
 	assert_true(is(head->target, "http://Example.org:8/a?b"));
@@ -327,7 +327,7 @@ static void what_belongs_to_the_connection_is_told(void **state)
 	read_head(
 		&reading,
 		HX_BYTES_LIT("GET / HTTP/1.1\r\nHost: h\r\nConnection: X-One , x-two\r\n"
-	                     "Y: x-four\r\nconnection:X-THREE,close\r\n\r\n"),
+			     "Y: x-four\r\nconnection:X-THREE,close\r\n\r\n"),
 		HX_HTTP1_SERVER);
 	for (size_t i = 0; i < sizeof(hops) / sizeof(hops[0]); i++)
 		assert_true(hx_http1_is_hop(&reading.head, hapax_bytes_from_text(hops[i])));

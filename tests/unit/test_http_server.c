@@ -96,8 +96,8 @@ static struct bench *open_bench(void)
 	assert_true(bench->client >= 0);
 	assert_int_equal(
 		connect(bench->client,
-	                (const struct sockaddr *)&bench->server.listener.address.storage,
-	                bench->server.listener.address.size),
+			(const struct sockaddr *)&bench->server.listener.address.storage,
+			bench->server.listener.address.size),
 		0);
 	assert_int_equal(fcntl(bench->client, F_SETFL, O_NONBLOCK), 0);
 	return bench;
@@ -122,7 +122,7 @@ static bool turn(struct bench *bench)
 	hx_reactor_turn(&bench->reactor, 0);
 	count =
 		read(bench->client, bench->got + bench->got_size,
-	             sizeof(bench->got) - 1 - bench->got_size);
+		     sizeof(bench->got) - 1 - bench->got_size);
 	if (count > 0)
 		bench->got_size += (size_t)count;
 	bench->got[bench->got_size] = '\0';
@@ -237,7 +237,7 @@ static int connect_to(const struct bench *bench)
 	assert_true(client >= 0);
 	assert_int_equal(
 		connect(client, (const struct sockaddr *)&bench->server.listener.address.storage,
-	                bench->server.listener.address.size),
+			bench->server.listener.address.size),
 		0);
 	assert_int_equal(fcntl(client, F_SETFL, O_NONBLOCK), 0);
 	return client;
@@ -270,7 +270,7 @@ static void drains_who_waits_at_the_door(void **state)
 	late = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	assert_int_equal(
 		connect(late, (const struct sockaddr *)&bench->server.listener.address.storage,
-	                bench->server.listener.address.size),
+			bench->server.listener.address.size),
 		-1);
 	assert_int_equal(errno, EINPROGRESS);
 	close(late);

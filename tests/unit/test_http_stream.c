@@ -142,8 +142,8 @@ static struct bench *open_bench(size_t body_size, enum ending ending)
 	assert_true(bench->client >= 0);
 	assert_int_equal(
 		connect(bench->client,
-	                (const struct sockaddr *)&bench->server.listener.address.storage,
-	                bench->server.listener.address.size),
+			(const struct sockaddr *)&bench->server.listener.address.storage,
+			bench->server.listener.address.size),
 		0);
 	assert_int_equal(fcntl(bench->client, F_SETFL, O_NONBLOCK), 0);
 	return bench;

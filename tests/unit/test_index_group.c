@@ -22,8 +22,8 @@ static void run(struct index_case *c, struct hapax_op *ops, size_t count, bool a
 		.index = c->index,
 		.rules =
 			{.now_ms = CASE_EPOCH_MS,
-	                 .fresh_token = HX_TOKEN_MAX,
-	                 .result_size_max = HX_RESULT_SIZE_DEFAULT},
+			 .fresh_token = HX_TOKEN_MAX,
+			 .result_size_max = HX_RESULT_SIZE_DEFAULT},
 		.parked_max = 1};
 
 	if (all_or_nothing)

@@ -63,8 +63,8 @@ static void new_keys_are_marked_and_met_again(void **state)
 static void followers_stay_behind(void **state)
 {
 	struct hapax_op ops[] = {check_of("a", DAY_MS), check_of("b", INT64_C(60) * DAY_MS),
-	                         check_of("c", DAY_MS), check_of("b", DAY_MS),
-	                         check_of("c", DAY_MS), check_of("b", DAY_MS)};
+				 check_of("c", DAY_MS), check_of("b", DAY_MS),
+				 check_of("c", DAY_MS), check_of("b", DAY_MS)};
 	struct index_case c;
 
 	(void)state;

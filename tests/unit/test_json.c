@@ -319,8 +319,8 @@ static void places_count_lines_and_characters(void **state)
 				   "b\nc\xf0\x9f\x98\x80"
 				   "d\r\ne";
 	static const size_t places[][2] = {{1, 1}, {1, 2}, {1, 3}, {1, 3}, {1, 4},
-	                                   {2, 1}, {2, 2}, {2, 3}, {2, 3}, {2, 3},
-	                                   {2, 3}, {2, 4}, {2, 5}, {3, 1}, {3, 2}};
+					   {2, 1}, {2, 2}, {2, 3}, {2, 3}, {2, 3},
+					   {2, 3}, {2, 4}, {2, 5}, {3, 1}, {3, 2}};
 
 	(void)state;
 	for (size_t i = 0; i <= sizeof(text) - 1; i++) {

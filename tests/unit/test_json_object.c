@@ -40,10 +40,10 @@ static const char *const choices[] = {"one", "two", NULL};
 
 static const struct hx_json_field inner_fields[] = {
 	{.name = "number",
-         .kind = HX_JSON_FIELD_INTEGER,
-         .uses = FIRST | SECOND,
-         .offset = offsetof(struct inner, number),
-         .max = 9},
+	 .kind = HX_JSON_FIELD_INTEGER,
+	 .uses = FIRST | SECOND,
+	 .offset = offsetof(struct inner, number),
+	 .max = 9},
 	{.name = NULL},
 };
 static const struct hx_json_section inner_section = {"an inner", inner_fields, 0};
@@ -51,29 +51,29 @@ static const struct hx_json_section inner_section = {"an inner", inner_fields, 0
 #define AT(member) .uses = FIRST | SECOND, .offset = offsetof(struct outer, member)
 static const struct hx_json_field outer_fields[] = {
 	{.name = "text",
-         .kind = HX_JSON_FIELD_TEXT,
-         .required = FIRST,
-         AT(text),
-         .min = 1,
-         .max = 8},
+	 .kind = HX_JSON_FIELD_TEXT,
+	 .required = FIRST,
+	 AT(text),
+	 .min = 1,
+	 .max = 8},
 	{.name = "any",
-         .kind = HX_JSON_FIELD_BYTES,
-         .flags = HX_JSON_FIELD_CONTROLS,
-         AT(any),
-         .max = 8},
+	 .kind = HX_JSON_FIELD_BYTES,
+	 .flags = HX_JSON_FIELD_CONTROLS,
+	 AT(any),
+	 .max = 8},
 	{.name = "hex",
-         .kind = HX_JSON_FIELD_HEX,
-         .flags = HX_JSON_FIELD_NULLABLE,
-         AT(hex),
-         .size_offset = offsetof(struct outer, hex_size),
-         .min = 2,
-         .max = 4},
+	 .kind = HX_JSON_FIELD_HEX,
+	 .flags = HX_JSON_FIELD_NULLABLE,
+	 AT(hex),
+	 .size_offset = offsetof(struct outer, hex_size),
+	 .min = 2,
+	 .max = 4},
 	{.name = "number",
-         .kind = HX_JSON_FIELD_INTEGER,
-         .flags = HX_JSON_FIELD_NULLABLE,
-         AT(number),
-         .min = INT64_MIN,
-         .max = INT64_MAX},
+	 .kind = HX_JSON_FIELD_INTEGER,
+	 .flags = HX_JSON_FIELD_NULLABLE,
+	 AT(number),
+	 .min = INT64_MIN,
+	 .max = INT64_MAX},
 	{.name = "time", .kind = HX_JSON_FIELD_TIME, AT(time_ms)},
 	{.name = "choice", .kind = HX_JSON_FIELD_CHOICE, AT(choice), .min = 5, .choices = choices},
 	{.name = "flag", .kind = HX_JSON_FIELD_BOOLEAN, AT(flag)},
@@ -109,13 +109,13 @@ static void every_kind(void **state)
 	(void)state;
 	assert_int_equal(
 		read("{\"text\":\"a\\u00e9\\n\\\"\",\"any_base64\":\"\\u0041P8A\"}", FIRST, &out,
-	             &err),
+		     &err),
 		HAPAX_ERR_INVALID); /* a newline is a control */
 	assert_int_equal(
 		read("{\"text\":\"a\\u00e9\\\"\",\"any_base64\":\"\\u0041P8A\",\"hex\":\"00ff\","
-	             "\"number\":-9223372036854775808,\"time\":\"1970-01-01T00:00:01.5Z\","
-	             "\"choice\":\"two\",\"flag\":true,\"inner\":{\"number\":9}}",
-	             FIRST, &out, &err),
+		     "\"number\":-9223372036854775808,\"time\":\"1970-01-01T00:00:01.5Z\","
+		     "\"choice\":\"two\",\"flag\":true,\"inner\":{\"number\":9}}",
+		     FIRST, &out, &err),
 		HAPAX_OK);
 	assert_true(is_text(out.text, "a\xc3\xa9\""));
 	assert_int_equal(out.any.size, 3);
@@ -146,7 +146,7 @@ static void every_fault(void **state)
 		{"[]", "line 1, column 1: an outer must be an object"},
 		{"{}", "line 1, column 1: an outer needs the member 'text'"},
 		{"{\"text\":\"a\",\n \"chioce\":\"one\"}",
-	         "line 2, column 11: an outer has no member 'chioce' (did you mean 'choice'?)"},
+		 "line 2, column 11: an outer has no member 'chioce' (did you mean 'choice'?)"},
 		{"{\"text\":\"a\",\"qqqqqqqq\":1}", "an outer has no member 'qqqqqqqq'"},
 		{"{\"text\":1}", "'text' must be a string"},
 		{"{\"text\":\"\"}", "'text' must have 1 to 8 bytes, and has 0"},
@@ -160,13 +160,13 @@ static void every_fault(void **state)
 		{"{\"text\":\"a\",\"hex\":\"00\"}", "'hex' must have 8 digits"},
 		{"{\"text\":\"a\",\"number\":1e3}", "'number' must be a whole number"},
 		{"{\"text\":\"a\",\"number\":9223372036854775808}",
-	         "'number' must be a whole number"},
+		 "'number' must be a whole number"},
 		{"{\"text\":\"a\",\"time\":\"soon\"}", "'time' must be a time"},
 		{"{\"text\":\"a\",\"choice\":\"three\"}", "'choice' must be one of one, two"},
 		{"{\"text\":\"a\",\"choice\":1}", "'choice' must be one of one, two"},
 		{"{\"text\":\"a\",\"flag\":1}", "'flag' must be true or false"},
 		{"{\"text\":\"a\",\"inner\":{\"number\":10}}",
-	         "'number' must be a whole number from 0 to 9"},
+		 "'number' must be a whole number from 0 to 9"},
 		{"{\"text\":\"a\",\"inner\":[]}", "an inner must be an object"},
 		{"{\"text\":\"a\",\"flag\":null}", "'flag' must be true or false"},
 	};

@@ -169,8 +169,8 @@ static void secrets_are_known(void **state)
 		"sasl.oauthbearer.token.endpoint.url",
 	};
 	static const char *const shown[] = {"client.id",       "security.protocol",
-	                                    "ssl.ca.location", "linger.ms",
-	                                    "group",           "warm_up"};
+					    "ssl.ca.location", "linger.ms",
+					    "group",           "warm_up"};
 	static const char *const unknown[] = {"sasl.kerberos.keytab", "x", "", "sasl%2Epassword"};
 
 	(void)state;

@@ -26,7 +26,7 @@ enum { PARTS_MAX = 5, PART_SIZE_MAX = 12 };
 static size_t draw(struct hx_prng *prng, unsigned char *out)
 {
 	static const char *const atoms[] = {":",  "%",    "%3A",      "%25",    "a",  "b",       "",
-	                                    "\n", "\x7f", "\xc3\xa9", "sha256", "3A", "\xc2\x80"};
+					    "\n", "\x7f", "\xc3\xa9", "sha256", "3A", "\xc2\x80"};
 	size_t size = 0;
 	size_t count = hx_prng_below(prng, 4);
 

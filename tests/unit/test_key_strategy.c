@@ -24,7 +24,7 @@ struct refusal {
 static const struct refusal refusals[] = {
 	{"", "there was no strategy ''"},
 	{"nonsense",
-         "there was no strategy 'nonsense'; there are event-id, aggregate-version, field"},
+	 "there was no strategy 'nonsense'; there are event-id, aggregate-version, field"},
 	{"content-hash", "there was no strategy 'content-hash'"},
 	{"Content", "there was no strategy"},
 	{"content:", "took no argument"},

@@ -140,7 +140,7 @@ static void no_two_lists_share_a_key(void **state)
 			for (size_t j = 0; j < SEEN && j < seen; j++) {
 				if (j != seen % SEEN &&
 				    (strcmp(keys[j], keys[seen % SEEN]) == 0) !=
-				            (strcmp(lists[j], list) == 0))
+					    (strcmp(lists[j], list) == 0))
 					fail_msg(
 						"seed %llu: %s", (unsigned long long)seed, keys[j]);
 			}

@@ -220,7 +220,7 @@ static void a_message_has_its_rate(void **state)
 	hx_logger_tick(pipe.log);
 	assert_non_null(
 		strstr(pipe_read(&pipe),
-	               "\"msg\":\"lines suppressed\",\"of\":\"flood\",\"suppressed\":8}"));
+		       "\"msg\":\"lines suppressed\",\"of\":\"flood\",\"suppressed\":8}"));
 	hx_logger_tick(pipe.log);
 	assert_string_equal(pipe_read(&pipe), "");
 	pipe_close(&pipe);

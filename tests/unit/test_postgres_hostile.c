@@ -133,7 +133,7 @@ static bool hear(int fd, bool is_first)
 			return false;
 		size += (size_t)got;
 		if (is_first ? size > 4 && bytes[size - 1] == 0 && bytes[size - 2] == 0
-		             : size >= 5 && memcmp(bytes + size - 5, sync, 5) == 0)
+			     : size >= 5 && memcmp(bytes + size - 5, sync, 5) == 0)
 			return true;
 	}
 }
@@ -300,7 +300,7 @@ static void hostile_answers_are_uncertain(void **state)
 		{HAPAX_OP_CLAIM, "[{\"place\":1,\"outcome\":1,\"token\":0,\"attempt\":1}]"},
 		{HAPAX_OP_CLAIM, "[{\"place\":1,\"outcome\":1,\"token\":-1,\"attempt\":1}]"},
 		{HAPAX_OP_CLAIM,
-	         "[{\"place\":1,\"outcome\":1,\"token\":9007199254740992,\"attempt\":1}]"},
+		 "[{\"place\":1,\"outcome\":1,\"token\":9007199254740992,\"attempt\":1}]"},
 		{HAPAX_OP_CLAIM, "[{\"place\":1,\"outcome\":1,\"token\":1,\"attempt\":0}]"},
 		/* The answer to another question. */
 		{HAPAX_OP_CLAIM, "[{\"place\":1,\"outcome\":6,\"token\":1,\"attempt\":1}]"},
@@ -309,8 +309,8 @@ static void hostile_answers_are_uncertain(void **state)
 		{HAPAX_OP_RELEASE, "[{\"place\":1,\"outcome\":1,\"token\":1,\"attempt\":1}]"},
 		/* More than was asked for. */
 		{HAPAX_OP_CLAIM,
-	         "[{\"place\":1,\"outcome\":1,\"token\":1,\"attempt\":1},"
-	         "{\"place\":1,\"outcome\":1,\"token\":1,\"attempt\":1}]"},
+		 "[{\"place\":1,\"outcome\":1,\"token\":1,\"attempt\":1},"
+		 "{\"place\":1,\"outcome\":1,\"token\":1,\"attempt\":1}]"},
 	};
 	struct scene *scene = *state;
 

@@ -680,8 +680,8 @@ static void trade_in_steps(int orders, int steps, const char *key)
 		case 2:
 			PQclear(
 				PQexec(conn,
-			               "INSERT INTO work.trade SELECT key, pg_backend_pid() FROM"
-			               " (VALUES (current_setting('work.key'))) v (key)"));
+				       "INSERT INTO work.trade SELECT key, pg_backend_pid() FROM"
+				       " (VALUES (current_setting('work.key'))) v (key)"));
 			break;
 		case 3: (void)trade_case_complete(store, key, token); break;
 		case 4: PQclear(PQexec(conn, "COMMIT")); break;

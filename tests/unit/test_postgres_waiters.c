@@ -168,7 +168,7 @@ static void wait_while(
 	while (before == NULL &&
 	       postgres_case_number(
 		       waiter->conn, "SELECT count(*) FROM waiters.hapax_record WHERE awaited") ==
-	               0)
+		       0)
 		;
 	if (after != NULL)
 		after(waiter);

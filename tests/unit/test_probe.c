@@ -157,14 +157,14 @@ static void scopes_that_go_on_are_ready(void **state)
 	configure("store: {url: 'memory:', journal: 'memory:'}\n");
 	assert_false(is_ready());
 	configure("store: {url: 'memory:', journal: 'memory:'}\n"
-	          "defaults: {on_store_failure: continue}\n");
+		  "defaults: {on_store_failure: continue}\n");
 	assert_true(is_ready());
 	assert_false(component("store")->is_ok);
 	expect_reason("store", "go on by the journal");
 	expect_reason("journal", "17 records");
 	/* One of many is enough. */
 	configure("store: {url: 'memory:', journal: 'memory:'}\n"
-	          "scopes: [{scope: a/b}, {scope: c/d, on_store_failure: continue}]\n");
+		  "scopes: [{scope: a/b}, {scope: c/d, on_store_failure: continue}]\n");
 	assert_true(is_ready());
 	facts.journal_status = HAPAX_ERR_FAILED;
 	assert_false(is_ready());

@@ -252,7 +252,7 @@ static void what_prometheus_refuses_is_not_written(void **state)
 	} cases[] = {
 		{bad_family, "metric '9x' was not written: it is no name of a family"},
 		{bad_suffix,
-	         "metric 'x_total' was not written: it has a suffix that is added here"},
+		 "metric 'x_total' was not written: it has a suffix that is added here"},
 		{bad_unit, "metric 'x_kiloseconds' was not written: it does not end with its unit"},
 		{bad_label, "metric 'a-b' was not written: it is no name of a label"},
 		{reserved_label, "metric 'le' was not written: it is no name of a label"},
@@ -261,7 +261,7 @@ static void what_prometheus_refuses_is_not_written(void **state)
 		{other_kind, "metric 'x' was not written: its samples are of another kind"},
 		{negative_counter, "metric 'x' was not written: a counter is a number from 0 on"},
 		{falling_bounds,
-	         "metric 'x' was not written: the bounds of its buckets do not rise"},
+		 "metric 'x' was not written: the bounds of its buckets do not rise"},
 	};
 	struct hapax_buf out;
 
@@ -307,14 +307,14 @@ static void the_format_is_the_one_that_is_asked_for(void **state)
 		{"text/plain", HX_PROMTEXT_PLAIN},
 		{"application/openmetrics-text", HX_PROMTEXT_OPENMETRICS},
 		{"Application/OpenMetrics-Text; version=1.0.0; charset=utf-8",
-	         HX_PROMTEXT_OPENMETRICS},
+		 HX_PROMTEXT_OPENMETRICS},
 		{"application/openmetrics-textual", HX_PROMTEXT_PLAIN},
 		{"application/openmetrics-text;q=0", HX_PROMTEXT_PLAIN},
 		{"application/openmetrics-text;q=0.2,text/plain;q=0.5", HX_PROMTEXT_PLAIN},
 		{"application/openmetrics-text;version=1.0.0;q=0.5,"
-	         "application/openmetrics-text;version=0.0.1;q=0.4,"
-	         "text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
-	         HX_PROMTEXT_OPENMETRICS},
+		 "application/openmetrics-text;version=0.0.1;q=0.4,"
+		 "text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
+		 HX_PROMTEXT_OPENMETRICS},
 		{"text/plain, application/openmetrics-text", HX_PROMTEXT_OPENMETRICS},
 		{"application/vnd.google.protobuf;q=0.9, text/plain;q=0.1", HX_PROMTEXT_PLAIN},
 	};

@@ -68,7 +68,7 @@ static void options_that_are_not_known_are_hidden(void **state)
 {
 	static const char *const urls[][2] = {
 		{"postgres://u:secret@h/d?sslmode=require&password=secret&sslpassword=secret&y=2",
-	         "postgres://u:***@h/d?sslmode=require&password=***&sslpassword=***&***"},
+		 "postgres://u:***@h/d?sslmode=require&password=***&sslpassword=***&***"},
 		/* It was not percent-encoded. */
 		{"postgres://h/d?password=se&cret&db=1", "postgres://h/d?password=***&***&db=1"},
 		{"http://h/p?token=secret", "http://h/p?***"},

@@ -205,7 +205,7 @@ static void names_have_slots(void **state)
 		const char *name;
 		unsigned slot;
 	} cases[] = {{"123456789", 12739},    {"{user1000}.following", 3443}, {"foo{}{bar}", 8363},
-	             {"foo{{bar}}zap", 4015}, {"foo{bar}{zap}", 5061},        {"", 0}};
+		     {"foo{{bar}}zap", 4015}, {"foo{bar}{zap}", 5061},        {"", 0}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

@@ -31,7 +31,7 @@ static void urls_are_taken_apart(void **state)
 		{"redis://u@h", "h", 6379, false, false, "u", "", "hapax", 0},
 		{"redis+unix:/run/r.sock", "/run/r.sock", 0, true, false, "", "", "hapax", 0},
 		{"redis+unix:///run/r.sock?db=2&prefix=a-b", "/run/r.sock", 0, true, false, "", "",
-	         "a-b", 2},
+		 "a-b", 2},
 	};
 
 	(void)state;

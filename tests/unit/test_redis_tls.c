@@ -75,7 +75,7 @@ static void tls_carries_operations(void **state)
 
 	(void)state;
 	if (open_at(hx_net_system(), "rediss", "localhost", getenv("HAPAX_TEST_REDIS_CA"), &store,
-	            &err) != HAPAX_OK)
+		    &err) != HAPAX_OK)
 		fail_msg("%s", err.message);
 	round_trip(store, "empty", 0);
 	round_trip(store, "small", 100);
@@ -84,7 +84,7 @@ static void tls_carries_operations(void **state)
 	/* By address: the certificate names that too. */
 	assert_int_equal(
 		open_at(hx_net_system(), "rediss", "127.0.0.1", getenv("HAPAX_TEST_REDIS_CA"),
-	                &store, &err),
+			&store, &err),
 		HAPAX_OK);
 	hapax_store_close(store);
 }
@@ -106,7 +106,7 @@ static void pieces_make_no_difference(void **state)
 		fault.recv_size_max = sizes[i];
 		fault.refuses_every_second = true;
 		if (open_at(&fault.net, "rediss", "localhost", getenv("HAPAX_TEST_REDIS_CA"),
-		            &store, &err) != HAPAX_OK)
+			    &store, &err) != HAPAX_OK)
 			fail_msg("%s", err.message);
 		(void)snprintf(key, sizeof(key), "pieces of %zu", sizes[i]);
 		round_trip(store, key, 2000);
@@ -128,7 +128,7 @@ static void strangers_are_not_trusted(void **state)
 	/* The right certificate at another address. */
 	assert_int_equal(
 		open_at(hx_net_system(), "rediss", "127.0.0.2", getenv("HAPAX_TEST_REDIS_CA"),
-	                &store, &err),
+			&store, &err),
 		HAPAX_ERR_UNAVAILABLE);
 	assert_non_null(strstr(err.message, "certificate"));
 	/* Without TLS at a port that wants it. */

@@ -266,7 +266,7 @@ static int set_up(void **state)
 	seam_init(&scene->seam, scene);
 	if (hapax_store_open(url, &options, &scene->store, &err) == HAPAX_OK &&
 	    hx_redis_open_on(&scene->seam.fault.net, url, &options, &scene->watched, &err) ==
-	            HAPAX_OK)
+		    HAPAX_OK)
 		return 0;
 	printf("# %s\n", err.message);
 	return -1;
@@ -291,7 +291,7 @@ static struct hapax_op make_op(struct scene *scene, enum hapax_op_type type, cha
 		snprintf(key, KEY_SIZE, "key-%u", scene->key_number++);
 		snprintf(member, sizeof(member), "default/default:%s", key);
 	} while (hx_redis_slot(hapax_bytes_from_text(member)) % HX_REDIS_PARTITIONS !=
-	         scene->partition);
+		 scene->partition);
 	return (struct hapax_op){
 		.type = type, .key = hapax_bytes_from_text(key), .attempt_id = attempt_ids[0]};
 }

@@ -88,7 +88,7 @@ static void names(void **state)
 		for (size_t at = 0; at <= size; at++)
 			name[at] =
 				(char)(at % 2 == 0 ? toupper((unsigned char)row->name[at])
-			                           : row->name[at]);
+						   : row->name[at]);
 		assert_ptr_equal(hx_resp_command_find(hx_bytes(name, size)), row);
 		assert_null(hx_resp_command_find(hx_bytes(name, size + 1)));
 		name[0] = '\0';

@@ -119,19 +119,19 @@ static const struct {
 	enum hx_resp_script script;
 } known[] = {
 	{"if redis.call(\"get\",KEYS[1]) == ARGV[1] then\n    return redis.call(\"del\",KEYS[1])\n"
-         "else\n    return 0\nend",
-         HX_RESP_SCRIPT_REMOVE},
+	 "else\n    return 0\nend",
+	 HX_RESP_SCRIPT_REMOVE},
 	{"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], "
-         "ARGV[2]) else return 0 end",
-         HX_RESP_SCRIPT_EXPIRE},
+	 "ARGV[2]) else return 0 end",
+	 HX_RESP_SCRIPT_EXPIRE},
 	{"\n        local token = redis.call('get', KEYS[1])\n        if not token or token ~= "
-         "ARGV[1] then\n            return 0\n        end\n        redis.call('del', KEYS[1])\n"
-         "        return 1\n    ",
-         HX_RESP_SCRIPT_REMOVE},
+	 "ARGV[1] then\n            return 0\n        end\n        redis.call('del', KEYS[1])\n"
+	 "        return 1\n    ",
+	 HX_RESP_SCRIPT_REMOVE},
 	{"\n        local token = redis.call('get', KEYS[1])\n        if not token or token ~= "
-         "ARGV[1] then\n            return 0\n        end\n        redis.call('pexpire', "
-         "KEYS[1], ARGV[2])\n        return 1\n    ",
-         HX_RESP_SCRIPT_EXPIRE},
+	 "ARGV[1] then\n            return 0\n        end\n        redis.call('pexpire', "
+	 "KEYS[1], ARGV[2])\n        return 1\n    ",
+	 HX_RESP_SCRIPT_EXPIRE},
 	{EXTEND_OF_REDIS_PY, HX_RESP_SCRIPT_EXTEND},
 	{LOCK_OF_REDLOCK("#KEYS"), HX_RESP_SCRIPT_LOCK_ALL},
 	{LOCK_OF_REDLOCK("table.getn(KEYS)"), HX_RESP_SCRIPT_LOCK_ALL},

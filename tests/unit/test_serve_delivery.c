@@ -77,7 +77,7 @@ static void connect_client(void)
 	assert_true(client >= 0);
 	assert_int_equal(
 		connect(client, (const struct sockaddr *)&loop.proxy.listener.address.storage,
-	                loop.proxy.listener.address.size),
+			loop.proxy.listener.address.size),
 		0);
 	assert_int_equal(fcntl(client, F_SETFL, O_NONBLOCK), 0);
 }

@@ -195,9 +195,9 @@ static void a_request_counts_for(void **state)
 		{"10.1.2.3", {"2001:db9::7"}, true, "2001:db9::7"},
 		{"10.1.2.3", {"5.6.7.8, unknown"}, true, "unknown"},
 		{"10.1.2.3",
-	         {"5.6.7.8, _x-very-long-name-that-no-address-has-0123456789012345678901234"},
-	         true,
-	         "unknown"},
+		 {"5.6.7.8, _x-very-long-name-that-no-address-has-0123456789012345678901234"},
+		 true,
+		 "unknown"},
 		{"10.1.2.3", {",, 5.6.7.8, ,"}, true, "5.6.7.8"},
 		{"11.1.2.3", {"5.6.7.8"}, false, "11.1.2.3"},
 	};

@@ -78,7 +78,7 @@ static int init(void **state)
 	assert_true(manager >= 0);
 	assert_int_equal(
 		bind(manager, (const struct sockaddr *)&address,
-	             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size)),
+		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size)),
 		0);
 	assert_int_equal(hx_reactor_init(&serve.reactor, hx_net_system(), NULL), HAPAX_OK);
 	serve.loops = loops;

@@ -637,8 +637,8 @@ static void every_change_is_told(void **state)
 	const struct hx_io *io = f->io;
 	struct watch watch = {.count = 0};
 	const unsigned expected[] = {SIM_MKDIR,     SIM_OPEN,      SIM_PWRITE,
-	                             SIM_FALLOCATE, SIM_FTRUNCATE, SIM_RENAME,
-	                             SIM_FDATASYNC, SIM_FSYNC_DIR, SIM_UNLINK};
+				     SIM_FALLOCATE, SIM_FTRUNCATE, SIM_RENAME,
+				     SIM_FDATASYNC, SIM_FSYNC_DIR, SIM_UNLINK};
 	int file;
 
 	sim_disk_observe(f->disk, note, &watch);

@@ -154,7 +154,7 @@ static void lanes_are_as_one_by_one(void **state)
 			assert_true(
 				hashes[i] ==
 				(i < count ? hx_siphash13_20(key, message, (uint32_t)lanes.scope[i])
-			                   : 0));
+					   : 0));
 		}
 	}
 }

@@ -357,7 +357,7 @@ static void the_callers_settings_stay(void **state)
 	assert_int_equal(version, 0);
 	assert_int_equal(
 		number(j->db,
-	               "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'delete'"),
+		       "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'delete'"),
 		1);
 	exec(j->db, "INSERT INTO account VALUES (77, 1)");
 	assert_int_equal(case_claim(&j->c, "k", NULL), HAPAX_OUTCOME_ACQUIRED);

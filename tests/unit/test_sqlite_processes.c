@@ -333,7 +333,7 @@ static void a_dead_process_holds_no_lock(void **state)
 		if (sqlite3_open(c->url + 7, &db) != SQLITE_OK ||
 		    sqlite3_exec(
 			    db, "BEGIN IMMEDIATE; DELETE FROM hapax_record", NULL, NULL, NULL) !=
-		            SQLITE_OK)
+			    SQLITE_OK)
 			_exit(CHILD_ERROR);
 		if (write(ready[1], &byte, 1) != 1)
 			_exit(CHILD_ERROR);

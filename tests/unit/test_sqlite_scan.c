@@ -95,8 +95,8 @@ static void a_scan_of_a_prefix_is_a_range(void **state)
 {
 	struct store_case *c = *state;
 	static const struct hapax_bytes keys[] = {{"a", 1},    {"b", 1},     {"b\0", 2},
-	                                          {"b\0x", 3}, {"b\377", 2}, {"b\377\377", 3},
-	                                          {"c", 1},    {"\377", 1}};
+						  {"b\0x", 3}, {"b\377", 2}, {"b\377\377", 3},
+						  {"c", 1},    {"\377", 1}};
 	struct hapax_scan scan = HAPAX_SCAN_INIT;
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {

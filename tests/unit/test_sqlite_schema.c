@@ -504,8 +504,8 @@ static void names_are_taken_as_they_are(void **state)
 {
 	struct store_case *c = *state;
 	static const char *const names[] = {"a?mode=ro", "a%20b",       "a#b",
-	                                    "file:x",    ":memory:",    "name with blanks",
-	                                    "\xff\xfe",  "?immutable=1"};
+					    "file:x",    ":memory:",    "name with blanks",
+					    "\xff\xfe",  "?immutable=1"};
 	char before[4096];
 
 	assert_non_null(getcwd(before, sizeof(before)));

@@ -202,13 +202,13 @@ static void routes_have_a_ttl_of_their_own(void **state)
 	hx_config_current_swap(
 		&c.current,
 		load("upstream: {url: 'http://h'}\n"
-	             "defaults: {ttl: 3h}\n"
-	             "proxy:\n"
-	             "  routes:\n"
-	             "    - {path: /a, tenant: acme, group: pay, ttl: 9h}\n"
-	             "    - {path: /b, tenant: acme, group: pay, ttl: 6h}\n"
-	             "    - {path: /c, tenant: acme, group: soon, ttl: 1m}\n"
-	             "    - {path: /d, ttl: forever}\n"));
+		     "defaults: {ttl: 3h}\n"
+		     "proxy:\n"
+		     "  routes:\n"
+		     "    - {path: /a, tenant: acme, group: pay, ttl: 9h}\n"
+		     "    - {path: /b, tenant: acme, group: pay, ttl: 6h}\n"
+		     "    - {path: /c, tenant: acme, group: soon, ttl: 1m}\n"
+		     "    - {path: /d, ttl: forever}\n"));
 	LOOK(&c, {"acme", "pay", 9, KEYS_MAX}, {"initech", "pay", 9, KEYS_MAX},
 	     {"default", "default", 9000, KEYS_MAX});
 	assert_false(is_open(&c, "acme"));

@@ -29,7 +29,7 @@ static void parts_are_found(void **state)
 		{"a://u@h", "a", "u", NULL, "h", NULL, "u@h", NULL},
 		{"a://:p@h/", "a", "", "p", "h", "/", ":p@h/", NULL},
 		{"a+b://u@x:p:@q@h:1,g:2/d/e?f=g?h", "a+b", "u@x", "p:@q", "h:1,g:2", "/d/e",
-	         "u@x:p:@q@h:1,g:2/d/e", "f=g?h"},
+		 "u@x:p:@q@h:1,g:2/d/e", "f=g?h"},
 		{"a://h?u@x/y", "a", NULL, NULL, "h", NULL, "h", "u@x/y"},
 		{"a:///p?", "a", NULL, NULL, "", "/p", "/p", ""},
 		{"a:p@q/r?s", "a", NULL, NULL, NULL, "p@q/r", "p@q/r", "s"},
@@ -117,7 +117,7 @@ static bool is_lower(const char *text)
 
 static const struct hx_url_option inner_rows[] = {
 	{"wait", HX_URL_TIME, "100ms..1h", HX_URL_MEMBER(struct inner, wait_ms), .min = 100,
-         .max = 3600000},
+	 .max = 3600000},
 	{"port", HX_URL_NUMBER, NULL, HX_URL_MEMBER(struct inner, port), .min = 1, .max = 65535},
 	{"held", HX_URL_NUMBER, "bytes", HX_URL_MEMBER(struct inner, held), .max = 64},
 	{.kind = HX_URL_END},
@@ -126,7 +126,7 @@ static const struct hx_url_option inner_rows[] = {
 static const struct hx_url_option rows[] = {
 	{"name", HX_URL_TEXT, "NAME", HX_URL_MEMBER(struct place, name), .is_good = is_lower},
 	{"bytes", HX_URL_NUMBER, "BYTES", HX_URL_MEMBER(struct place, bytes), .min = 1,
-         .max = INT64_MAX},
+	 .max = INT64_MAX},
 	{"db", HX_URL_NUMBER, NULL, HX_URL_MEMBER(struct place, db), .max = 15},
 	{"start", HX_URL_WORD, "early|late", HX_URL_MEMBER(struct place, is_late)},
 	{"require", HX_URL_WORD, "durable", HX_URL_MEMBER(struct place, is_durable), .min = true},

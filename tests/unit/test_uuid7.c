@@ -22,8 +22,8 @@ static const char sample[] = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f";
 static void rfc_example(void **state)
 {
 	static const unsigned char expected[HX_UUID_SIZE] = {0x01, 0x7f, 0x22, 0xe2, 0x79, 0xb0,
-	                                                     0x7c, 0xc3, 0x98, 0xc4, 0xdc, 0x0c,
-	                                                     0x0c, 0x07, 0x39, 0x8f};
+							     0x7c, 0xc3, 0x98, 0xc4, 0xdc, 0x0c,
+							     0x0c, 0x07, 0x39, 0x8f};
 	unsigned char uuid[HX_UUID_SIZE];
 	char text[HX_UUID_TEXT_SIZE + 1];
 	int64_t ms;

@@ -30,11 +30,11 @@ static const char *const formats[] = {"text", "json", NULL};
 static const struct hx_option options[] = {
 	HX_KEY_OPTION_ROWS,
 	{OPTION_AGAINST, "against", 0, HX_OPTION_TEXT, "S2", "a second strategy to compare with",
-         NULL},
+	 NULL},
 	{OPTION_MEMORY, "memory", 0, HX_OPTION_TEXT, "SIZE",
-         "how much memory keys and payloads may take (1GiB)", NULL},
+	 "how much memory keys and payloads may take (1GiB)", NULL},
 	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
-         formats},
+	 formats},
 	{.name = NULL},
 };
 
@@ -313,9 +313,9 @@ static const struct command_exit exits[] = {
 
 static const struct command_example examples[] = {
 	{"printf '{\"id\":1}\\n{\"id\":1}\\n{\"id\":2}\\n' | hapax backtest -s field:id",
-         "what would have been dropped?"},
+	 "what would have been dropped?"},
 	{"printf '{\"id\":1}\\n{\"n\":2}\\n' | hapax backtest -s content --against field:id",
-         "would another key decide otherwise?"},
+	 "would another key decide otherwise?"},
 	{NULL, NULL},
 };
 

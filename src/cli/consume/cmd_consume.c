@@ -59,51 +59,51 @@ static const char *const lapse_choices[] = {"retry", "park", NULL};
 
 static const struct hx_option options[] = {
 	{OPTION_FROM, "from", 0, HX_OPTION_TEXT, "URL", "where messages come from; see above",
-         NULL},
+	 NULL},
 	{OPTION_TO, "to", 0, HX_OPTION_TEXT, "URL", "POST each as a CloudEvent to this service",
-         NULL},
+	 NULL},
 	{OPTION_EXEC, "exec", 0, HX_OPTION_TEXT, "CMD", "run this by sh -c for each, data on stdin",
-         NULL},
+	 NULL},
 	{OPTION_FORM, "form", 0, HX_OPTION_CHOICE, "binary|structured", "of the CloudEvent; binary",
-         form_choices},
+	 form_choices},
 	{OPTION_STRATEGY, "strategy", 0, HX_OPTION_TEXT, "S",
-         "what makes two messages the same; see 'hapax help key'", NULL},
+	 "what makes two messages the same; see 'hapax help key'", NULL},
 	{OPTION_INCLUDE, "include", 0, HX_OPTION_TEXT, "PATH", "content: only this; repeatable",
-         NULL},
+	 NULL},
 	{OPTION_EXCLUDE, "exclude", 0, HX_OPTION_TEXT, "PATH", "what does not matter; repeatable",
-         NULL},
+	 NULL},
 	{OPTION_ON_MISSING, "on-missing", 0, HX_OPTION_CHOICE, "reject|pass|content",
-         "what becomes of a message without a key; reject", missing_choices},
+	 "what becomes of a message without a key; reject", missing_choices},
 	{OPTION_TENANT_FROM, "tenant-from", 0, HX_OPTION_TEXT, "PATH",
-         "where the message names its tenant", NULL},
+	 "where the message names its tenant", NULL},
 	{OPTION_GROUP_FROM, "group-from", 0, HX_OPTION_TEXT, "PATH",
-         "where the message names its group", NULL},
+	 "where the message names its group", NULL},
 	{OPTION_PARALLEL, "parallel", 0, HX_OPTION_COUNT, "N", "worked on at once; 16", NULL},
 	{OPTION_PREFETCH, "prefetch", 0, HX_OPTION_COUNT, "N", "messages in hand; 256", NULL},
 	{OPTION_ORDER, "order", 0, HX_OPTION_CHOICE, "key|partition|none",
-         "which wait for each other; key", order_choices},
+	 "which wait for each other; key", order_choices},
 	{OPTION_ATTEMPTS, "attempts", 0, HX_OPTION_COUNT, "N",
-         "failed runs before it is a dead letter; 10", NULL},
+	 "failed runs before it is a dead letter; 10", NULL},
 	{OPTION_BACKOFF, "backoff", 0, HX_OPTION_TEXT, "D",
-         "before the second attempt, then doubled; 200ms", NULL},
+	 "before the second attempt, then doubled; 200ms", NULL},
 	{OPTION_BACKOFF_MAX, "backoff-max", 0, HX_OPTION_TEXT, "D", "at most; 1m", NULL},
 	{OPTION_DEAD_LETTER, "dead-letter", 0, HX_OPTION_TEXT, "NAME",
-         "where dead letters go; TOPIC.dead; off: nowhere", NULL},
+	 "where dead letters go; TOPIC.dead; off: nowhere", NULL},
 	{OPTION_ON_DUPLICATE, "on-duplicate", 0, HX_OPTION_CHOICE, "drop|divert|tag",
-         "what becomes of duplicates; drop; tag: handled as such", duplicate_choices},
+	 "what becomes of duplicates; drop; tag: handled as such", duplicate_choices},
 	{OPTION_DIVERT, "divert", 0, HX_OPTION_TEXT, "NAME", "where they go; TOPIC.duplicate",
-         NULL},
+	 NULL},
 	{OPTION_LEASE, "lease", 0, HX_OPTION_TEXT, "D", "a claim holds as long, renewed; 30s",
-         NULL},
+	 NULL},
 	{OPTION_TIMEOUT, "timeout", 0, HX_OPTION_TEXT, "D", "for one run; 15m", NULL},
 	{OPTION_ON_LAPSE, "on-lapse", 0, HX_OPTION_CHOICE, "retry|park",
-         "when nobody knows whether it ran; retry", lapse_choices},
+	 "when nobody knows whether it ran; retry", lapse_choices},
 	{OPTION_DRAIN, "drain", 0, HX_OPTION_TEXT, "D", "TERM waits as long for what runs; 30s",
-         NULL},
+	 NULL},
 	{OPTION_IDLE, "idle-exit", 0, HX_OPTION_TEXT, "D", "end when nothing came for that long",
-         NULL},
+	 NULL},
 	{OPTION_PROGRESS, "progress", 0, HX_OPTION_TEXT, "D", "-o json: figures as often; 10s",
-         NULL},
+	 NULL},
 	{OPTION_VERBOSE, "verbose", 'v', HX_OPTION_FLAG, NULL, "say each duplicate, too", NULL},
 	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
 };
@@ -342,9 +342,9 @@ static int open_all(struct consume *consume)
 	/* Before any thread: signals are to be blocked in all of them. */
 	if (hx_signals_open(
 		    &consume->signals, &consume->reactor, wanted, on_signal, consume, &err) !=
-	            HAPAX_OK ||
+		    HAPAX_OK ||
 	    hx_timer_introduce(&consume->reactor.timers, &consume->timer, on_timer, consume) !=
-	            HAPAX_OK)
+		    HAPAX_OK)
 		return hx_report_error(name, &err);
 	if (hapax_source_open(text_of(consume, OPTION_FROM), &source, &err) != HAPAX_OK)
 		return err.status == HAPAX_ERR_NO_MEMORY
@@ -355,7 +355,7 @@ static int open_all(struct consume *consume)
 	if (code == HX_EXIT_OK &&
 	    hapax_consumer_new(
 		    source, consume->store, &consume->options, &consume->consumer, &err) !=
-	            HAPAX_OK)
+		    HAPAX_OK)
 		code = err.status == HAPAX_ERR_INVALID ? hx_report_usage(name, "%s", err.message)
 						       : hx_report_error(name, &err);
 	if (code != HX_EXIT_OK)
@@ -447,15 +447,15 @@ static const struct command_exit exits[] = {
 
 static const struct command_example examples[] = {
 	{"hapax consume --from kafka://localhost/orders --to http://localhost:3000/orders",
-         "each order to a service, once"},
+	 "each order to a service, once"},
 	{"hapax consume --from 'kafka://localhost/orders?group=mail' --exec './send-mail'",
-         "each to a command: its data on stdin, HAPAX_KEY and more in its environment"},
+	 "each to a command: its data on stdin, HAPAX_KEY and more in its environment"},
 	{"hapax consume --from amqp://localhost/orders --to http://localhost:3000/orders",
-         "from a queue of RabbitMQ"},
+	 "from a queue of RabbitMQ"},
 	{"hapax consume --from 'redis://localhost/orders?group=shop' --exec ./ship",
-         "from a stream of Redis"},
+	 "from a stream of Redis"},
 	{"hapax consume --from kafka://localhost/t --strategy field:data.order_id --exec cat",
-         "what makes two orders the same is a field of theirs"},
+	 "what makes two orders the same is a field of theirs"},
 	{NULL, NULL},
 };
 

@@ -37,14 +37,14 @@ static const char *const roles[] = {"read", "write", "admin", NULL};
 
 static const struct hx_option options[] = {
 	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "yaml|json", "the form of dump and token",
-         forms},
+	 forms},
 	{OPTION_SET, "set", 0, HX_OPTION_TEXT, "SETTING=VALUE",
-         "as an option of serve would: listen.gateway=off", NULL},
+	 "as an option of serve would: listen.gateway=off", NULL},
 	{OPTION_NAME, "name", 0, HX_OPTION_TEXT, "NAME", "whose token it is: token", NULL},
 	{OPTION_ROLE, "role", 0, HX_OPTION_CHOICE, "read|write|admin", "what it may do: read",
-         roles},
+	 roles},
 	{OPTION_TENANT, "tenant", 0, HX_OPTION_TEXT, "TENANT", "the only one whose keys it may see",
-         NULL},
+	 NULL},
 	{.name = NULL},
 };
 

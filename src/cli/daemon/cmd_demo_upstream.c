@@ -32,10 +32,10 @@ enum {
 
 static const struct hx_option options[] = {
 	{OPTION_LISTEN, "listen", 0, HX_OPTION_TEXT, "ADDR",
-         "host:port or unix:PATH; port 0 takes a free one", NULL},
+	 "host:port or unix:PATH; port 0 takes a free one", NULL},
 	{OPTION_DELAY, "delay", 0, HX_OPTION_TEXT, "T", "answer each request after T", NULL},
 	{OPTION_FAIL_FIRST, "fail-first", 0, HX_OPTION_COUNT, "N",
-         "answer the first N with status 500", NULL},
+	 "answer the first N with status 500", NULL},
 	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
 };
 
@@ -168,7 +168,7 @@ static void execute_later(struct upstream *upstream, struct hx_http_exchange *ex
 
 	if (later == NULL ||
 	    hx_timer_introduce(&upstream->reactor.timers, &later->timer, on_later, later) !=
-	            HAPAX_OK) {
+		    HAPAX_OK) {
 		hx_free(later);
 		execute(upstream, exchange, true);
 		return;
@@ -254,7 +254,7 @@ static int read_options(
 			endpoint.host);
 	if (delay != NULL &&
 	    hx_duration_parse(hapax_bytes_from_text(delay->text), &upstream->delay_ms, &err) !=
-	            HAPAX_OK)
+		    HAPAX_OK)
 		return hx_report_usage(inv->command->name, "--delay: %s", err.message);
 	if (upstream->delay_ms > DELAY_MS_MAX)
 		return hx_report_usage(inv->command->name, "--delay: more than an hour");

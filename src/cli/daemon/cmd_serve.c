@@ -36,16 +36,16 @@ static const struct hx_option options[] = {
 	{OPTION_CONFIG, "config", 'c', HX_OPTION_TEXT, "FILE", "YAML; HUP reads it again", NULL},
 	{OPTION_STORE, "store", 's', HX_OPTION_TEXT, "URL", "where records are kept", NULL},
 	{OPTION_GATEWAY, "gateway", 0, HX_OPTION_TEXT, "ADDR", "where events come in; off: nowhere",
-         NULL},
+	 NULL},
 	{OPTION_PROXY, "proxy", 0, HX_OPTION_TEXT, "ADDR",
-         "where requests with an Idempotency-Key come in", NULL},
+	 "where requests with an Idempotency-Key come in", NULL},
 	{OPTION_RESP, "resp", 0, HX_OPTION_TEXT, "ADDR", "where clients of Redis come in", NULL},
 	{OPTION_ADMIN, "admin", 0, HX_OPTION_TEXT, "ADDR",
-         "metrics, health and the API; off: nowhere", NULL},
+	 "metrics, health and the API; off: nowhere", NULL},
 	{OPTION_UPSTREAM, "upstream", 0, HX_OPTION_TEXT, "URL",
-         "where events and requests go, once", NULL},
+	 "where events and requests go, once", NULL},
 	{OPTION_LOOPS, "loops", 0, HX_OPTION_COUNT, "N",
-         "threads; one for each processor by default", NULL},
+	 "threads; one for each processor by default", NULL},
 	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
 };
 
@@ -161,7 +161,7 @@ static const struct command_exit exits[] = {
 
 static const struct command_example examples[] = {
 	{"hapax serve --upstream http://127.0.0.1:9000 --gateway 127.0.0.1:0 --admin off",
-         "once, in front of a service"},
+	 "once, in front of a service"},
 	{NULL, NULL},
 };
 

@@ -30,17 +30,17 @@ static const char *const formats[] = {"text", "json", NULL};
 
 const struct hx_option hx_common_options[] = {
 	{HX_OPTION_STORE, "store", 0, HX_OPTION_TEXT, "URL",
-         "where the records are: sqlite:FILE, file:DIR", NULL},
+	 "where the records are: sqlite:FILE, file:DIR", NULL},
 	{HX_OPTION_SERVER, "server", 0, HX_OPTION_TEXT, "URL",
-         "the daemon that has them: http://HOST:8099", NULL},
+	 "the daemon that has them: http://HOST:8099", NULL},
 	{HX_OPTION_TOKEN_FILE, "token-file", 0, HX_OPTION_TEXT, "FILE",
-         "with the token for the daemon", NULL},
+	 "with the token for the daemon", NULL},
 	{HX_OPTION_SCOPE, "scope", 0, HX_OPTION_TEXT, "TENANT/GROUP",
-         "which keys are meant; TENANT alone is TENANT/default", NULL},
+	 "which keys are meant; TENANT alone is TENANT/default", NULL},
 	{HX_OPTION_TTL, "ttl", 0, HX_OPTION_TEXT, "D",
-         "how long a new key is kept: 90s, 24h, 7d, forever", NULL},
+	 "how long a new key is kept: 90s, 24h, 7d, forever", NULL},
 	{HX_OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
-         formats},
+	 formats},
 	{.name = NULL},
 };
 
@@ -141,7 +141,7 @@ static int add_token_file(struct hx_invocation *inv, bool is_operand)
 		return HX_EXIT_OK;
 	hx_buf_init(&text, sizeof(inv->settings.store_url) - 1 - size);
 	if (hx_buf_printf(&text, "%ctoken_file=", strchr(url, '?') != NULL ? '&' : '?') !=
-	            HAPAX_OK ||
+		    HAPAX_OK ||
 	    hx_percent_encode(&text, hapax_bytes_from_text(path)) != HAPAX_OK)
 		code = hx_report_usage(inv->command->name, "the path of the token is too long");
 	else

@@ -12,7 +12,7 @@ enum { OPTION_PAYLOAD = 1 };
 
 static const struct hx_option options[] = {
 	{OPTION_PAYLOAD, "payload", 0, HX_OPTION_TEXT, "FILE|-",
-         "compare the SHA-256 of the delivery too", NULL},
+	 "compare the SHA-256 of the delivery too", NULL},
 	{.name = NULL},
 };
 
@@ -60,7 +60,7 @@ static const struct command_example examples[] = {
 	{"hapax check order-17 && echo 'ship it'", "do something for the first delivery only"},
 	{"hapax check order-17 --ttl 7d -o json", "remember it for a week; answer in JSON"},
 	{"printf '{\"total\":42}' | hapax check order-18 --payload -",
-         "and notice if the key comes again with other content"},
+	 "and notice if the key comes again with other content"},
 	{"hapax check order-17 --scope acme/billing", "a key of its own for each tenant and group"},
 	{NULL, NULL},
 };

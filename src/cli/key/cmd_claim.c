@@ -20,11 +20,11 @@ static const char *const on_lapse_choices[] = {"retry", "park", NULL};
 
 static const struct hx_option options[] = {
 	{OPTION_LEASE, "lease", 0, HX_OPTION_TEXT, "D",
-         "how long the claim holds without renewal; 30s", NULL},
+	 "how long the claim holds without renewal; 30s", NULL},
 	{OPTION_ON_LAPSE, "on-lapse", 0, HX_OPTION_CHOICE, "retry|park",
-         "then the next claim runs, or a person decides", on_lapse_choices},
+	 "then the next claim runs, or a person decides", on_lapse_choices},
 	{OPTION_PAYLOAD, "payload", 0, HX_OPTION_TEXT, "FILE|-",
-         "compare the SHA-256 of the delivery too", NULL},
+	 "compare the SHA-256 of the delivery too", NULL},
 	{OPTION_OWNER, "owner", 0, HX_OPTION_TEXT, "TEXT", "who claims, for people to read", NULL},
 	{.name = NULL},
 };
@@ -85,9 +85,9 @@ static const struct command_exit exits[] = {
 
 static const struct command_example examples[] = {
 	{"token=$(hapax claim order-21) && hapax complete order-21 --token \"$token\"",
-         "claim, do the work, complete"},
+	 "claim, do the work, complete"},
 	{"hapax claim order-22 --lease 5m --on-lapse park -o json",
-         "hold it for five minutes; if nothing is heard then, a person decides"},
+	 "hold it for five minutes; if nothing is heard then, a person decides"},
 	{NULL, NULL},
 };
 

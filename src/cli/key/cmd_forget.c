@@ -12,7 +12,7 @@ enum { OPTION_FORCE = 1 };
 
 static const struct hx_option options[] = {
 	{OPTION_FORCE, "force", 0, HX_OPTION_FLAG, NULL,
-         "remove a claimed or parked key too; its holder is fenced", NULL},
+	 "remove a claimed or parked key too; its holder is fenced", NULL},
 	{.name = NULL},
 };
 

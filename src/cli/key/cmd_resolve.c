@@ -14,13 +14,13 @@ enum { OPTION_DONE = 1, OPTION_RETRY, OPTION_RESULT, OPTION_FORCE };
 
 static const struct hx_option options[] = {
 	{OPTION_DONE, "done", 0, HX_OPTION_FLAG, NULL, "it happened: from now on a duplicate",
-         NULL},
+	 NULL},
 	{OPTION_RETRY, "retry", 0, HX_OPTION_FLAG, NULL, "it did not happen: the next claim runs",
-         NULL},
+	 NULL},
 	{OPTION_RESULT, "result", 0, HX_OPTION_TEXT, "FILE|-",
-         "with --done: the result, to be replayed", NULL},
+	 "with --done: the result, to be replayed", NULL},
 	{OPTION_FORCE, "force", 0, HX_OPTION_FLAG, NULL, "even while somebody holds the claim",
-         NULL},
+	 NULL},
 	{.name = NULL},
 };
 

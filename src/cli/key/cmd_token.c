@@ -225,7 +225,7 @@ static const struct command_exit renew_exits[] = {
 
 static const struct command_example renew_examples[] = {
 	{"t=$(hapax claim order-31) && hapax renew order-31 --token $t --lease 5m",
-         "five more minutes"},
+	 "five more minutes"},
 	{NULL, NULL},
 };
 
@@ -248,9 +248,9 @@ const struct command hx_cmd_renew = {
 static const struct hx_option complete_options[] = {
 	TOKEN_ROW,
 	{OPTION_RESULT, "result", 0, HX_OPTION_TEXT, "FILE|-",
-         "what the work returned; kept up to 256 KiB and replayed", NULL},
+	 "what the work returned; kept up to 256 KiB and replayed", NULL},
 	{OPTION_DEFINITIVE, "definitive", 0, HX_OPTION_FLAG, NULL,
-         "it failed, and would fail again: keep that", NULL},
+	 "it failed, and would fail again: keep that", NULL},
 	{.name = NULL},
 };
 
@@ -264,7 +264,7 @@ static const struct command_exit complete_exits[] = {
 
 static const struct command_example complete_examples[] = {
 	{"t=$(hapax claim o-32) && echo ok | hapax complete o-32 --token $t --result -",
-         "done, with a receipt for whoever asks again"},
+	 "done, with a receipt for whoever asks again"},
 	{NULL, NULL},
 };
 
@@ -288,20 +288,20 @@ const struct command hx_cmd_complete = {
 static const struct hx_option release_options[] = {
 	TOKEN_ROW,
 	{OPTION_ERROR, "error", 0, HX_OPTION_TEXT, "TEXT", "why it failed, for people to read",
-         NULL},
+	 NULL},
 	{.name = NULL},
 };
 
 static const struct command_exit release_exits[] = {
 	{HX_EXIT_OK, "released: the next claim runs at once"},
 	{HX_EXIT_FENCED,
-         "fenced: the token does not hold the key, or it is done; nothing was changed"},
+	 "fenced: the token does not hold the key, or it is done; nothing was changed"},
 	{0, NULL},
 };
 
 static const struct command_example release_examples[] = {
 	{"t=$(hapax claim order-33) && hapax release order-33 --token $t --error 'no stock'",
-         "give it back"},
+	 "give it back"},
 	{NULL, NULL},
 };
 
@@ -324,20 +324,20 @@ const struct command hx_cmd_release = {
 static const struct hx_option park_options[] = {
 	TOKEN_ROW,
 	{OPTION_ERROR, "error", 0, HX_OPTION_TEXT, "TEXT", "what is not known, for people to read",
-         NULL},
+	 NULL},
 	{.name = NULL},
 };
 
 static const struct command_exit park_exits[] = {
 	{HX_EXIT_OK, "parked: nobody runs until 'hapax resolve' decides"},
 	{HX_EXIT_FENCED,
-         "fenced: the token does not hold the key, or it is done; nothing was changed"},
+	 "fenced: the token does not hold the key, or it is done; nothing was changed"},
 	{0, NULL},
 };
 
 static const struct command_example park_examples[] = {
 	{"t=$(hapax claim order-34) && hapax park order-34 --token $t --error 'no answer'",
-         "wait for somebody who can find out"},
+	 "wait for somebody who can find out"},
 	{NULL, NULL},
 };
 

@@ -26,11 +26,11 @@ static const char *const formats[] = {"text", "json", NULL};
 
 static const struct hx_option options[] = {
 	{OPTION_REPAIR, "repair", 0, HX_OPTION_FLAG, NULL,
-         "make a new store of what can still be read", NULL},
+	 "make a new store of what can still be read", NULL},
 	{OPTION_ACCEPT_LOSS, "accept-loss", 0, HX_OPTION_FLAG, NULL,
-         "with --repair: keys that cannot be read may run again", NULL},
+	 "with --repair: keys that cannot be read may run again", NULL},
 	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
-         formats},
+	 formats},
 	{.name = NULL},
 };
 
@@ -250,7 +250,7 @@ static const struct command_exit exits[] = {
 
 static const struct command_example examples[] = {
 	{"hapax store copy \"$HAPAX_STORE\" file:store && hapax fsck store",
-         "is every byte as it was written?"},
+	 "is every byte as it was written?"},
 	{NULL, NULL},
 };
 

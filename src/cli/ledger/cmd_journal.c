@@ -297,7 +297,7 @@ static const struct command_exit exits[] = {
 static const struct command_example examples[] = {
 	{"hapax journal list sqlite:journal.db", "what was let through"},
 	{"hapax journal reconcile sqlite:a.db sqlite:b.db --store \"$HAPAX_STORE\"",
-         "write two nodes' journals into the store, and see what ran twice"},
+	 "write two nodes' journals into the store, and see what ran twice"},
 	{NULL, NULL},
 };
 

@@ -32,7 +32,7 @@ static const char *const states[] = {"claimed", "done", "failed", "parked", NULL
 
 static const struct hx_option options[] = {
 	{OPTION_STATE, "state", 0, HX_OPTION_CHOICE, "claimed|done|failed|parked",
-         "only keys in this state", states},
+	 "only keys in this state", states},
 	{OPTION_PREFIX, "prefix", 0, HX_OPTION_TEXT, "P", "only keys that begin with P", NULL},
 	{OPTION_LIMIT, "limit", 'n', HX_OPTION_COUNT, "N", "at most N keys", NULL},
 	{.name = NULL},

@@ -102,7 +102,7 @@ static bool is_wanted(const struct collector *collector, const struct hapax_coun
 		return false;
 	return !settings->scope_given ||
 		(hx_bytes_equal(counters->tenant, settings->tenant) &&
-	         hx_bytes_equal(counters->group, settings->group));
+		 hx_bytes_equal(counters->group, settings->group));
 }
 
 static int collect(const struct hapax_counters *counters, void *context)

@@ -22,50 +22,50 @@ static const char *const found_by[] = {"id", "ordering_key", "subject", NULL};
 
 static const struct hx_option options[] = {
 	{HX_OUTBOX_DB, "db", 0, HX_OPTION_TEXT, "URL", "postgres://... or sqlite:FILE ($HAPAX_DB)",
-         NULL},
+	 NULL},
 	{HX_OUTBOX_TOPIC, "topic", 't', HX_OPTION_TEXT, "NAME", "add: where the event goes", NULL},
 	{HX_OUTBOX_KEY, "key", 'k', HX_OPTION_TEXT, "TEXT",
-         "add, retry: ordering key, whose events keep their order", NULL},
+	 "add, retry: ordering key, whose events keep their order", NULL},
 	{HX_OUTBOX_ID, "id", 0, HX_OPTION_TEXT, "ID", "add: the event's id (a new UUIDv7)", NULL},
 	{HX_OUTBOX_TYPE, "type", 0, HX_OPTION_TEXT, "TYPE", "add: the event's type", NULL},
 	{HX_OUTBOX_SOURCE, "source", 0, HX_OPTION_TEXT, "URI",
-         "add, relay: the event's source, where it has none", NULL},
+	 "add, relay: the event's source, where it has none", NULL},
 	{HX_OUTBOX_SUBJECT, "subject", 0, HX_OPTION_TEXT, "TEXT", "add: the event's subject", NULL},
 	{HX_OUTBOX_CONTENT_TYPE, "content-type", 0, HX_OPTION_TEXT, "TYPE",
-         "add: the payload's type (application/json)", NULL},
+	 "add: the payload's type (application/json)", NULL},
 	{HX_OUTBOX_HEADER, "header", 'H', HX_OPTION_TEXT, "NAME=VALUE",
-         "add: a header of the message; may be given again", NULL},
+	 "add: a header of the message; may be given again", NULL},
 	{HX_OUTBOX_TO, "to", 0, HX_OPTION_TEXT, "URL",
-         "relay: where to: amqp:// kafka:// redis:// http://", NULL},
+	 "relay: where to: amqp:// kafka:// redis:// http://", NULL},
 	{HX_OUTBOX_BATCH, "batch", 0, HX_OPTION_COUNT, "N",
-         "relay: rows under way at a time (1000)", NULL},
+	 "relay: rows under way at a time (1000)", NULL},
 	{HX_OUTBOX_ATTEMPTS, "attempts", 0, HX_OPTION_COUNT, "N",
-         "relay: attempts before a row is parked (10)", NULL},
+	 "relay: attempts before a row is parked (10)", NULL},
 	{HX_OUTBOX_LEASE, "lease", 0, HX_OPTION_TEXT, "D",
-         "relay: how long its partitions stay its own (30s)", NULL},
+	 "relay: how long its partitions stay its own (30s)", NULL},
 	{HX_OUTBOX_RETRY, "retry", 0, HX_OPTION_TEXT, "D",
-         "relay: pause after a first failure (1s), doubling", NULL},
+	 "relay: pause after a first failure (1s), doubling", NULL},
 	{HX_OUTBOX_DRAIN, "drain", 0, HX_OPTION_FLAG, NULL,
-         "relay: end when nothing is pending any more", NULL},
+	 "relay: end when nothing is pending any more", NULL},
 	{HX_OUTBOX_PRESET, "preset", 0, HX_OPTION_CHOICE, "debezium|events",
-         "init: take over a table that is there", presets},
+	 "init: take over a table that is there", presets},
 	{HX_OUTBOX_TABLE, "table", 0, HX_OPTION_TEXT, "NAME", "init: its name, if it is another",
-         NULL},
+	 NULL},
 	{HX_OUTBOX_COLUMN, "column", 0, HX_OPTION_TEXT, "FIELD=NAME",
-         "init: a column's name, if it is another", NULL},
+	 "init: a column's name, if it is another", NULL},
 	{HX_OUTBOX_EXISTING, "existing", 0, HX_OPTION_FLAG, NULL,
-         "init: rows that are there are events, too", NULL},
+	 "init: rows that are there are events, too", NULL},
 	{HX_OUTBOX_PARKED, "parked", 0, HX_OPTION_FLAG, NULL,
-         "status: list what is parked, with the reason", NULL},
+	 "status: list what is parked, with the reason", NULL},
 	{HX_OUTBOX_ALL, "all", 0, HX_OPTION_FLAG, NULL, "retry: all that is parked", NULL},
 	{HX_OUTBOX_OLDER, "older", 0, HX_OPTION_TEXT, "D", "purge: sent longer ago than that (7d)",
-         NULL},
+	 NULL},
 	{HX_OUTBOX_QUERY, "query", 0, HX_OPTION_TEXT, "SQL",
-         "audit, rebuild: what should have events", NULL},
+	 "audit, rebuild: what should have events", NULL},
 	{HX_OUTBOX_BY, "by", 0, HX_OPTION_CHOICE, "id|ordering_key|subject",
-         "audit: what it is found by (id)", found_by},
+	 "audit: what it is found by (id)", found_by},
 	{HX_OUTBOX_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
-         formats},
+	 formats},
 	{.name = NULL},
 };
 
@@ -209,64 +209,64 @@ struct action {
 
 static const struct action actions[] = {
 	{"init", "make the table, or bring it up to date", "[--preset NAME] --db URL", 0,
-         hx_outbox_init,
-         "Make the table hapax_outbox beside the business data, or bring it up to date; what\n"
-         "is there stays. In PostgreSQL applications then call, in their transactions,\n"
-         "SELECT hapax_outbox_add_json(topic, payload, ordering_key, type), or\n"
-         "hapax_outbox_add() for any bytes; in C, and on SQLite, hapax_outbox_add().\n"
-         "\n"
-         "With --preset each row of a table that applications fill already becomes an event,\n"
-         "by a trigger, in the transaction that inserts it:\n"
-         "  debezium  outbox (id, aggregatetype, aggregateid, type, payload); the topic is\n"
-         "            outbox.event.AGGREGATETYPE, the ordering key aggregateid\n"
-         "  events    outbox_events (id, queue_name, payload, status), where status becomes\n"
-         "            'processed' when the event was sent\n"
-         "--column FIELD=NAME names another column: FIELD is id, topic, key, type, payload or\n"
-         "status; prefix=TEXT, pending=WORD and processed=WORD are the words.\n"},
+	 hx_outbox_init,
+	 "Make the table hapax_outbox beside the business data, or bring it up to date; what\n"
+	 "is there stays. In PostgreSQL applications then call, in their transactions,\n"
+	 "SELECT hapax_outbox_add_json(topic, payload, ordering_key, type), or\n"
+	 "hapax_outbox_add() for any bytes; in C, and on SQLite, hapax_outbox_add().\n"
+	 "\n"
+	 "With --preset each row of a table that applications fill already becomes an event,\n"
+	 "by a trigger, in the transaction that inserts it:\n"
+	 "  debezium  outbox (id, aggregatetype, aggregateid, type, payload); the topic is\n"
+	 "            outbox.event.AGGREGATETYPE, the ordering key aggregateid\n"
+	 "  events    outbox_events (id, queue_name, payload, status), where status becomes\n"
+	 "            'processed' when the event was sent\n"
+	 "--column FIELD=NAME names another column: FIELD is id, topic, key, type, payload or\n"
+	 "status; prefix=TEXT, pending=WORD and processed=WORD are the words.\n"},
 	{"add", "add one event by hand; prints its id",
-         "--db URL --topic NAME [--key TEXT] [FILE|-]", 1, hx_outbox_add,
-         "Add one event, with the bytes of the file, or of standard input, as its payload:\n"
-         "16 MiB at most. Applications add theirs in the transaction of the change.\n"},
+	 "--db URL --topic NAME [--key TEXT] [FILE|-]", 1, hx_outbox_add,
+	 "Add one event, with the bytes of the file, or of standard input, as its payload:\n"
+	 "16 MiB at most. Applications add theirs in the transaction of the change.\n"},
 	{"status", "what is pending, parked, sent, and who relays", "[--parked] --db URL", 0,
-         run_status,
-         "Events are pending until a relay has published them, then sent. One that cannot be\n"
-         "published is parked, and later ones of its ordering key wait behind it: --parked\n"
-         "lists these, with the reason.\n"},
+	 run_status,
+	 "Events are pending until a relay has published them, then sent. One that cannot be\n"
+	 "published is parked, and later ones of its ordering key wait behind it: --parked\n"
+	 "lists these, with the reason.\n"},
 	{"relay", "publish what is pending, until it is stopped", "--to URL --db URL", 0,
-         hx_outbox_relay,
-         "Any number of relays may run. Events of one ordering key keep the order of their\n"
-         "commits; one that fails is tried again, later and later, then parked, and only its\n"
-         "own key waits for it. An outage is waited out. --to is one of\n"
-         "  amqp://user:password@host/vhost   the topic is the routing key, of the exchange\n"
-         "                    in ?exchange=NAME, else a queue; &declare=quorum makes queues\n"
-         "                    that are not there\n"
-         "  kafka://host[,host...][/topic]    properties of librdkafka stand behind ?; 'man\n"
-         "                    hapax' lists them\n"
-         "  redis://host[/db][/stream]        ?maxlen=N trims streams\n"
-         "  http://host/path                  CloudEvents; a path that ends with / is\n"
-         "                    followed by the topic\n"
-         "Others on this machine see passwords in it. 'hapax serve' does the same, with the\n"
-         "URLs in a file (outbox:).\n"},
+	 hx_outbox_relay,
+	 "Any number of relays may run. Events of one ordering key keep the order of their\n"
+	 "commits; one that fails is tried again, later and later, then parked, and only its\n"
+	 "own key waits for it. An outage is waited out. --to is one of\n"
+	 "  amqp://user:password@host/vhost   the topic is the routing key, of the exchange\n"
+	 "                    in ?exchange=NAME, else a queue; &declare=quorum makes queues\n"
+	 "                    that are not there\n"
+	 "  kafka://host[,host...][/topic]    properties of librdkafka stand behind ?; 'man\n"
+	 "                    hapax' lists them\n"
+	 "  redis://host[/db][/stream]        ?maxlen=N trims streams\n"
+	 "  http://host/path                  CloudEvents; a path that ends with / is\n"
+	 "                    followed by the topic\n"
+	 "Others on this machine see passwords in it. 'hapax serve' does the same, with the\n"
+	 "URLs in a file (outbox:).\n"},
 	{"retry", "parked events go out again", "ID... | --key TEXT | --all   --db URL", SIZE_MAX,
-         hx_outbox_retry,
-         "Parked events are pending again, with the attempts of new ones, and so is what waited\n"
-         "behind them.\n"},
+	 hx_outbox_retry,
+	 "Parked events are pending again, with the attempts of new ones, and so is what waited\n"
+	 "behind them.\n"},
 	{"park", "events that have not gone out stay", "ID... --db URL", SIZE_MAX, hx_outbox_park,
-         "An event that has not gone out stays, and its ordering key waits, until 'retry'. One\n"
-         "that is under way at this moment may go out all the same.\n"},
+	 "An event that has not gone out stays, and its ordering key waits, until 'retry'. One\n"
+	 "that is under way at this moment may go out all the same.\n"},
 	{"purge", "remove events that were sent long ago", "[--older D] --db URL", 0,
-         hx_outbox_purge,
-         "Sent events are removed, a thousand at a time with a pause behind. It may be stopped\n"
-         "at any time. Whoever audits asks for what is younger.\n"},
+	 hx_outbox_purge,
+	 "Sent events are removed, a thousand at a time with a pause behind. It may be stopped\n"
+	 "at any time. Whoever audits asks for what is younger.\n"},
 	{"audit", "which rows of a query have no event", "--query SQL [--by COLUMN] --db URL", 0,
-         hx_outbox_audit,
-         "Print the first column of each row of the query that is no event's id (--by: its\n"
-         "ordering key, or subject), and exit with 1 if there is any. The query only reads.\n"
-         "What was purged counts as missing.\n"},
+	 hx_outbox_audit,
+	 "Print the first column of each row of the query that is no event's id (--by: its\n"
+	 "ordering key, or subject), and exit with 1 if there is any. The query only reads.\n"
+	 "What was purged counts as missing.\n"},
 	{"rebuild", "add events for rows of a query that have none", "--query SQL --db URL", 0,
-         hx_outbox_rebuild,
-         "Add an event for each row of the query whose id has none. Its columns are id, topic\n"
-         "and payload; it may have ordering_key, type, source, subject and content_type.\n"},
+	 hx_outbox_rebuild,
+	 "Add an event for each row of the query whose id has none. Its columns are id, topic\n"
+	 "and payload; it may have ordering_key, type, source, subject and content_type.\n"},
 };
 
 enum { ACTION_COUNT = HX_COUNT(actions) };
@@ -356,16 +356,16 @@ static const struct command_exit exits[] = {
 static const struct command_example examples[] = {
 	{"hapax outbox init --db sqlite:shop.db", "make the table, beside the business data"},
 	{"echo '{\"order\":17}' | hapax outbox add --db sqlite:shop.db -t orders --id order-17",
-         "an event by hand; applications add theirs in their own transactions"},
+	 "an event by hand; applications add theirs in their own transactions"},
 	{"hapax outbox status --db sqlite:shop.db", "what is pending, parked, sent"},
 	{"hapax outbox park order-17 --db sqlite:shop.db", "not this one, not now"},
 	{"hapax outbox status --parked -o json --db sqlite:shop.db", "what is parked, and why"},
 	{"hapax outbox relay --drain --db sqlite:shop.db --to http://localhost:8080/in/",
-         "publish what is pending, then end; without --drain it goes on"},
+	 "publish what is pending, then end; without --drain it goes on"},
 	{"hapax outbox audit --db sqlite:shop.db --query \"VALUES ('order-17'), ('order-18')\"",
-         "which of these have no event; with a SELECT from your own tables in its place"},
+	 "which of these have no event; with a SELECT from your own tables in its place"},
 	{"hapax outbox rebuild --db sqlite:shop.db --query \"SELECT 8 id,'t' topic,1 payload\"",
-         "add what is missing; with these columns, and others, from your own tables"},
+	 "add what is missing; with these columns, and others, from your own tables"},
 	{"hapax outbox retry --all --db sqlite:shop.db", "what was parked goes out again"},
 	{"hapax outbox purge --older 30d --db sqlite:shop.db", "keep sent events for a month"},
 	{NULL, NULL},

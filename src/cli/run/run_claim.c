@@ -74,7 +74,7 @@ static bool may_acquire(const struct hx_cmd_run_ledger *ledger)
 {
 	return ledger->seen.outcome != HAPAX_OUTCOME_FOUND ||
 		(ledger->record.state != HAPAX_STATE_DONE &&
-	         ledger->record.state != HAPAX_STATE_PARKED);
+		 ledger->record.state != HAPAX_STATE_PARKED);
 }
 
 /* What one look led to. */

@@ -78,7 +78,7 @@ void hx_cmd_run_end_store(struct hx_cmd_run_report *report, struct hx_cmd_run_ch
 		report->standing = hx_cmd_run_ledger_standing(ledger);
 	report->is_stored = report->status == HAPAX_OK ||
 		(report->status == HAPAX_ERR_FENCED && report->verdict == HAPAX_RUN_OK &&
-	         report->standing == HX_RUN_STANDING_COMPLETED);
+		 report->standing == HX_RUN_STANDING_COMPLETED);
 }
 
 /* Its token was refused, and why depends on who has the key. */

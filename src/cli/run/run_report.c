@@ -24,7 +24,7 @@ static bool is_kept(const struct hx_cmd_run_report *report)
 {
 	return report->outcome == HAPAX_OUTCOME_REPLAY ||
 		(report->is_stored && report->has_run &&
-	         (report->verdict == HAPAX_RUN_OK || report->verdict == HAPAX_RUN_DEFINITIVE));
+		 (report->verdict == HAPAX_RUN_OK || report->verdict == HAPAX_RUN_DEFINITIVE));
 }
 
 static void write_record(struct hx_json_write *json, const struct hx_cmd_run_report *report)

@@ -33,15 +33,15 @@ static const char *const formats[] = {"text", "json", NULL};
 static const struct hx_option options[] = {
 	HX_KEY_OPTION_ROWS,
 	{OPTION_HEADER, "header", 'H', HX_OPTION_TEXT, "NAME:VALUE",
-         "a header that came with it; may be repeated", NULL},
+	 "a header that came with it; may be repeated", NULL},
 	{OPTION_TIME, "time", 0, HX_OPTION_TEXT, "TIME|now", "the event's time, as in RFC 3339",
-         NULL},
+	 NULL},
 	{OPTION_LINES, "lines", 0, HX_OPTION_FLAG, NULL,
-         "one document in each line, one key for each", NULL},
+	 "one document in each line, one key for each", NULL},
 	{OPTION_TEXT, "text", 0, HX_OPTION_FLAG, NULL, "content: print the text that is hashed",
-         NULL},
+	 NULL},
 	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
-         formats},
+	 formats},
 	{.name = NULL},
 };
 
@@ -340,11 +340,11 @@ static const struct command_exit exits[] = {
 
 static const struct command_example examples[] = {
 	{"echo '{\"order\":{\"id\":17}}' | hapax key --strategy field:order.id",
-         "one field is the identity"},
+	 "one field is the identity"},
 	{"echo '{\"b\":2.0,\"a\":1}' | hapax key --strategy content",
-         "the content is; order, blanks and 2.0 for 2 do not matter"},
+	 "the content is; order, blanks and 2.0 for 2 do not matter"},
 	{"echo '{\"a\":1,\"meta\":{\"at\":5}}' | hapax key -s content --exclude meta.at",
-         "but for what changes with each delivery"},
+	 "but for what changes with each delivery"},
 	{"hapax key --strategy 'template:report-{date:%Y-%m-%d}'", "a job that runs once a day"},
 	{NULL, NULL},
 };

@@ -20,7 +20,7 @@ static const char *const formats[] = {"text", "json", NULL};
 static const struct hx_option options[] = {
 	{OPTION_COUNT, "count", 'n', HX_OPTION_COUNT, "N", "how many to make (1)", NULL},
 	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
-         formats},
+	 formats},
 	{.name = NULL},
 };
 

@@ -24,13 +24,13 @@ static const char *const log_keys[] = {"full", "hash", "none", NULL};
 
 static const struct hx_setting listen_settings[] = {
 	{"gateway", AT(listen, gateway), ADDRESS("127.0.0.1:8080"), RESTART,
-         "where CloudEvents come in: HOST:PORT, unix:PATH or off"},
+	 "where CloudEvents come in: HOST:PORT, unix:PATH or off"},
 	{"proxy", AT(listen, proxy), ADDRESS("off"), RESTART,
-         "where requests with an Idempotency-Key come in: HOST:PORT, unix:PATH or off"},
+	 "where requests with an Idempotency-Key come in: HOST:PORT, unix:PATH or off"},
 	{"resp", AT(listen, resp), ADDRESS("off"), RESTART,
-         "where clients of Redis come in: HOST:PORT, unix:PATH or off"},
+	 "where clients of Redis come in: HOST:PORT, unix:PATH or off"},
 	{"admin", AT(listen, admin), ADDRESS("127.0.0.1:8099"), RESTART,
-         "where metrics, probes and the API are: HOST:PORT, unix:PATH or off"},
+	 "where metrics, probes and the API are: HOST:PORT, unix:PATH or off"},
 	{.name = NULL},
 };
 static const struct hx_section listen_section = {
@@ -38,41 +38,41 @@ static const struct hx_section listen_section = {
 
 static const struct hx_setting store_settings[] = {
 	{"url", AT(store, url), TEXT("", 0, TEXT_MAX, NULL), RESTART | SECRET,
-         "where records are kept; empty: file: in the state directory", .variable = "HAPAX_STORE"},
+	 "where records are kept; empty: file: in the state directory", .variable = "HAPAX_STORE"},
 	{"max_bytes", AT(store, max_bytes), SIZE("auto", 0, INT64_MAX), RESTART | NONE_IS_0 | AUTO,
-         "size of file: (in memory) or memory: at which new keys are refused; auto: half of "
-         "memory.limit"},
+	 "size of file: (in memory) or memory: at which new keys are refused; auto: half of "
+	 "memory.limit"},
 	{"max_keys", AT(store, max_keys), COUNT("none", 0, INT64_MAX), RESTART | NONE_IS_0,
-         "how many keys it may hold before new ones are refused"},
+	 "how many keys it may hold before new ones are refused"},
 	{"max_keys_per_tenant", AT(store, max_keys_per_tenant), COUNT("none", 0, INT64_MAX),
-         RESTART | NONE_IS_0,
-         "keys of one tenant within their ttl, by the hour, before new ones are refused"},
+	 RESTART | NONE_IS_0,
+	 "keys of one tenant within their ttl, by the hour, before new ones are refused"},
 	{"evict", AT(store, evict), CHOICE("none", evicts), RESTART,
-         "what a full store does: refuse new keys, or forget done ones used least lately"},
+	 "what a full store does: refuse new keys, or forget done ones used least lately"},
 	{"max_result", AT(store, max_result), SIZE("256KiB", 1, HX_RESULT_SIZE_LIMIT), RESTART,
-         "results above this are kept without their body"},
+	 "results above this are kept without their body"},
 	{"parked_max", AT(store, parked_max), COUNT("10000", 1, MANY), RESTART,
-         "how many parked keys a scope may have before it takes no new claims"},
+	 "how many parked keys a scope may have before it takes no new claims"},
 	{"sync", AT(store, sync), CHOICE("always", syncs), RESTART,
-         "file: only; unsafe-interval answers before it is durable"},
+	 "file: only; unsafe-interval answers before it is durable"},
 	{"unsafe_interval", AT(store, unsafe_interval_ms), DURATION("1s", 1, HOUR), RESTART,
-         "how much a crash may take back with sync: unsafe-interval"},
+	 "how much a crash may take back with sync: unsafe-interval"},
 	{"segment_bytes", AT(store, segment_bytes), SIZE("64MiB", MIB, 1024 * MIB), RESTART,
-         /* Below, each pass would write more of a manifest than it gives up of the log. */
-         "file: only; the size of a file of the log"},
+	 /* Below, each pass would write more of a manifest than it gives up of the log. */
+	 "file: only; the size of a file of the log"},
 	{"max_clock_step", AT(store, max_clock_step_ms), DURATION("7d", SECOND, HX_TTL_MS_MAX),
-         RESTART, "how far ahead a clock is believed at once after a reboot"},
+	 RESTART, "how far ahead a clock is believed at once after a reboot"},
 	{"timeout", AT(store, timeout_ms), DURATION("5s", 1, HOUR), RESTART,
-         "how long a call waits for a busy store"},
+	 "how long a call waits for a busy store"},
 	{"cleanup_interval", AT(store, cleanup_interval_ms), DURATION("5m", 100, DAY), RESTART,
-         "how often expired keys are removed", .variable = "HAPAX_CLEANUP_INTERVAL",
-         .document_variable = "IDEMPOTENCY_CLEANUP_INTERVAL"},
+	 "how often expired keys are removed", .variable = "HAPAX_CLEANUP_INTERVAL",
+	 .document_variable = "IDEMPOTENCY_CLEANUP_INTERVAL"},
 	{"journal", AT(store, journal), TEXT("", 0, TEXT_MAX, NULL), RESTART | SECRET,
-         "URL of the store that keeps what goes on while this one is away"},
+	 "URL of the store that keeps what goes on while this one is away"},
 	{"near_cache", AT(store, near_cache_ms), DURATION("0s", 0, SECOND), RESTART,
-         "how long what is done is answered from memory; 0s: never"},
+	 "how long what is done is answered from memory; 0s: never"},
 	{"max_clock_skew", AT(store, max_clock_skew_ms), DURATION("5s", 1, DAY), RUNTIME,
-         "how far its clock and ours may be apart before /readyz says so"},
+	 "how far its clock and ours may be apart before /readyz says so"},
 	{.name = NULL},
 };
 static const struct hx_section store_section = {
@@ -80,16 +80,16 @@ static const struct hx_section store_section = {
 
 static const struct hx_setting upstream_settings[] = {
 	{"url", AT(upstream, url), TEXT("", 0, TEXT_MAX, hx_config_check_url), FILE_ONLY | SECRET,
-         "where events and requests of routes without an upstream of their own go",
-         .variable = "HAPAX_UPSTREAM"},
+	 "where events and requests of routes without an upstream of their own go",
+	 .variable = "HAPAX_UPSTREAM"},
 	{"connect_timeout", AT(upstream, connect_timeout_ms), DURATION("5s", 1, HOUR), 0,
-         "how long to wait for a connection"},
+	 "how long to wait for a connection"},
 	{"idle_timeout", AT(upstream, idle_timeout_ms), DURATION("4s", 1, DAY), 0,
-         "a connection that was not used that long is closed"},
+	 "a connection that was not used that long is closed"},
 	{"max_connections", AT(upstream, max_connections), COUNT("1024", 0, MANY), NONE_IS_0,
-         "to one upstream; above it requests wait"},
+	 "to one upstream; above it requests wait"},
 	{"max_idle", AT(upstream, max_idle), COUNT("256", 0, MANY), 0,
-         "connections to one upstream that each loop keeps open while idle"},
+	 "connections to one upstream that each loop keeps open while idle"},
 	{.name = NULL},
 };
 static const struct hx_section upstream_section = {
@@ -97,9 +97,9 @@ static const struct hx_section upstream_section = {
 
 static const struct hx_setting type_settings[] = {
 	{"type", AT(type, type), TEXT(NULL, 1, TEXT_MAX, hx_config_check_pattern), REQUIRED,
-         "the type of an event, or a prefix that ends with *"},
+	 "the type of an event, or a prefix that ends with *"},
 	{"ttl", AT(type, ttl_ms), DURATION(NULL, 1, HX_TTL_MS_MAX), REQUIRED | FOREVER,
-         "how long its keys are kept"},
+	 "how long its keys are kept"},
 	{.name = NULL},
 };
 static const struct hx_section type_section = {
@@ -108,26 +108,26 @@ static const struct hx_section type_section = {
 /* Of `defaults`, and of each of `scopes`. */
 static const struct hx_setting default_settings[] = {
 	{"enabled", AT(scope, enabled), BOOLEAN("true"), 0,
-         "false: every event runs, nothing is asked or kept"},
+	 "false: every event runs, nothing is asked or kept"},
 	{"ttl", AT(scope, ttl_ms), DURATION("24h", 1, HX_TTL_MS_MAX), FOREVER,
-         "how long a finished key is remembered", .variable = "HAPAX_TTL",
-         .document_variable = "IDEMPOTENCY_TTL"},
+	 "how long a finished key is remembered", .variable = "HAPAX_TTL",
+	 .document_variable = "IDEMPOTENCY_TTL"},
 	{"types", LIST_AT(scope, types, type_count), LIST(LIST_MAX, &type_section), 0,
-         "another ttl for some types of events"},
+	 "another ttl for some types of events"},
 	{"lease", AT(scope, lease_ms), DURATION("30s", 100, HX_LEASE_MS_MAX), 0,
-         "how long a claim holds when hapax dies; renewed at a third of it"},
+	 "how long a claim holds when hapax dies; renewed at a third of it"},
 	{"max_run", AT(scope, max_run_ms), DURATION("60s", 1, HX_LEASE_MS_MAX), 0,
-         "how long an upstream may take"},
+	 "how long an upstream may take"},
 	{"wait", AT(scope, wait_ms), DURATION("0s", 0, HOUR), 0,
-         "how long a duplicate waits for the run in progress before 409"},
+	 "how long a duplicate waits for the run in progress before 409"},
 	{"on_lapse", AT(scope, on_lapse), CHOICE("retry", on_lapses), 0,
-         "after a lost reply or a crash: run again, or park"},
+	 "after a lost reply or a crash: run again, or park"},
 	{"on_mismatch", AT(scope, on_mismatch), CHOICE("reject", on_mismatches), 0,
-         "the same key with another payload"},
+	 "the same key with another payload"},
 	{"on_missing", AT(scope, on_missing), CHOICE("reject", on_missings), 0,
-         "an event that lacks a part of its key"},
+	 "an event that lacks a part of its key"},
 	{"on_store_failure", AT(scope, on_store_failure), CHOICE("refuse", on_store_failures), 0,
-         "while the store is away: refuse, or go on by store.journal"},
+	 "while the store is away: refuse, or go on by store.journal"},
 	{.name = NULL},
 };
 static const struct hx_section default_section = {
@@ -135,7 +135,7 @@ static const struct hx_section default_section = {
 
 static const struct hx_setting scope_settings[] = {
 	{"scope", AT(scope, scope), TEXT(NULL, 1, TEXT_MAX, hx_config_check_scope), REQUIRED,
-         "TENANT/GROUP; * for either stands for any"},
+	 "TENANT/GROUP; * for either stands for any"},
 	{.name = NULL},
 };
 static const struct hx_section scope_section = {
@@ -145,34 +145,34 @@ static const struct hx_section scope_section = {
 
 static const struct hx_setting route_settings[] = {
 	{"name", AT(route, name), TEXT("", 0, NAME_MAX_SIZE, hx_config_check_name), 0,
-         "for metrics and logs; empty: its number, as in route-1"},
+	 "for metrics and logs; empty: its number, as in route-1"},
 	{"path", AT(route, path), TEXT("/", 1, TEXT_MAX, hx_config_check_path), 0,
-         "requests whose path begins with it, by whole segments"},
+	 "requests whose path begins with it, by whole segments"},
 	{"types", LIST_AT(route, types, type_count), TEXTS(LIST_MAX, hx_config_check_pattern), 0,
-         "events of these types, or prefixes that end with *; empty: all"},
+	 "events of these types, or prefixes that end with *; empty: all"},
 	{"sources", LIST_AT(route, sources, source_count), TEXTS(LIST_MAX, hx_config_check_pattern),
-         0, "events of these sources, or prefixes that end with *; empty: all"},
+	 0, "events of these sources, or prefixes that end with *; empty: all"},
 	{"upstream", AT(route, upstream), TEXT("", 0, TEXT_MAX, hx_config_check_url), SECRET,
-         "where they go; empty: upstream.url"},
+	 "where they go; empty: upstream.url"},
 	{"key", AT(route, keying.key), TEXT("event-id", 1, TEXT_MAX, hx_config_check_strategy),
-         RUNTIME, "the strategy: what makes two events the same"},
+	 RUNTIME, "the strategy: what makes two events the same"},
 	{"include", LIST_AT(route, keying.include, keying.include_count), TEXTS(LIST_MAX, NULL), 0,
-         "content and hybrid keys: only these paths"},
+	 "content and hybrid keys: only these paths"},
 	{"exclude", LIST_AT(route, keying.exclude, keying.exclude_count), TEXTS(LIST_MAX, NULL), 0,
-         "paths that matter neither to content keys nor to fingerprints"},
+	 "paths that matter neither to content keys nor to fingerprints"},
 	{"canonical", AT(route, keying.canonical), CHOICE("lossless", canonicals), 0,
-         "how content is written before it is hashed"},
+	 "how content is written before it is hashed"},
 	{"fingerprint", AT(route, keying.fingerprint), CHOICE("data", fingerprints), 0,
-         "what must be equal where the key is"},
+	 "what must be equal where the key is"},
 	{"tenant", AT(route, keying.tenant),
-         TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_config_check_scope_part), 0,
-         "the tenant of all events; with tenant_from, of those that have none"},
+	 TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_config_check_scope_part), 0,
+	 "the tenant of all events; with tenant_from, of those that have none"},
 	{"tenant_from", AT(route, keying.tenant_from), TEXT("", 0, TEXT_MAX, NULL), 0,
-         "where an event has its tenant: header.X-Tenant"},
+	 "where an event has its tenant: header.X-Tenant"},
 	{"group", AT(route, keying.group),
-         TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_config_check_scope_part), 0, "as tenant"},
+	 TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_config_check_scope_part), 0, "as tenant"},
 	{"group_from", AT(route, keying.group_from), TEXT("", 0, TEXT_MAX, NULL), 0,
-         "as tenant_from"},
+	 "as tenant_from"},
 	{.name = NULL},
 };
 static const struct hx_section route_section = {
@@ -181,10 +181,10 @@ static const struct hx_section route_section = {
 
 static const struct hx_setting webhook_settings[] = {
 	{"allowed_origins", LIST_AT(webhook, allowed_origins, allowed_origin_count),
-         TEXTS(LIST_MAX, hx_config_check_name), FILE_ONLY,
-         "who may send, as the OPTIONS handshake asks; * is anybody"},
+	 TEXTS(LIST_MAX, hx_config_check_name), FILE_ONLY,
+	 "who may send, as the OPTIONS handshake asks; * is anybody"},
 	{"allowed_rate", AT(webhook, allowed_rate), COUNT("none", 0, MANY), NONE_IS_0,
-         "requests a minute that the handshake allows"},
+	 "requests a minute that the handshake allows"},
 	{.name = NULL},
 };
 static const struct hx_section webhook_section = {
@@ -192,9 +192,9 @@ static const struct hx_section webhook_section = {
 
 static const struct hx_setting gateway_settings[] = {
 	{"webhook", AT(gateway, webhook), SECTION(&webhook_section), 0,
-         "the handshake of CloudEvents webhooks"},
+	 "the handshake of CloudEvents webhooks"},
 	{"routes", LIST_AT(gateway, routes, route_count), LIST(LIST_MAX, &route_section), FILE_ONLY,
-         "which events go where; the first that matches counts"},
+	 "which events go where; the first that matches counts"},
 	{.name = NULL},
 };
 static const struct hx_section gateway_section = {
@@ -202,16 +202,16 @@ static const struct hx_section gateway_section = {
 
 static const struct hx_setting log_settings[] = {
 	{"format", AT(log, format), CHOICE("auto", log_formats), 0,
-         "auto: logfmt on a terminal, else json"},
+	 "auto: logfmt on a terminal, else json"},
 	{"level", AT(log, level), CHOICE("info", log_levels), 0, "what is below it is not logged"},
 	{"keys", AT(log, keys), CHOICE("full", log_keys), 0,
-         "how keys, which may be secrets, are logged"},
+	 "how keys, which may be secrets, are logged"},
 	{"rate", AT(log, rate), COUNT("20", 0, MANY), NONE_IS_0,
-         "lines a second of one kind; the rest is counted"},
+	 "lines a second of one kind; the rest is counted"},
 	{"duplicate_percent", AT(log, duplicate_percent), COUNT("20", 0, 100), NONE_IS_0,
-         "a scope with more duplicates in a minute gets a warning"},
+	 "a scope with more duplicates in a minute gets a warning"},
 	{"audit", AT(log, audit), TEXT("", 0, TEXT_MAX, NULL), RESTART | FILE_ONLY,
-         "the file that administrative changes are appended to; empty: the log"},
+	 "the file that administrative changes are appended to; empty: the log"},
 	{.name = NULL},
 };
 static const struct hx_section log_section = {
@@ -219,11 +219,11 @@ static const struct hx_section log_section = {
 
 static const struct hx_setting metrics_settings[] = {
 	{"aliases", AT(metrics, aliases), BOOLEAN("true"), RESTART,
-         "idempotency_cache_size and its kin, beside hapax_*"},
+	 "idempotency_cache_size and its kin, beside hapax_*"},
 	{"max_scopes", AT(metrics, max_scopes), COUNT("1000", 1, HX_COUNTED_SCOPES_MAX), RESTART,
-         "scopes with labels of their own; the rest is other"},
+	 "scopes with labels of their own; the rest is other"},
 	{"max_event_types", AT(metrics, max_event_types), COUNT("100", 1, HX_COUNTED_SCOPES_MAX),
-         RESTART, "types of events with labels of their own; the rest is other"},
+	 RESTART, "types of events with labels of their own; the rest is other"},
 	{.name = NULL},
 };
 static const struct hx_section metrics_section = {
@@ -231,9 +231,9 @@ static const struct hx_section metrics_section = {
 
 static const struct hx_setting drain_settings[] = {
 	{"delay", AT(drain, delay_ms), DURATION("0s", 0, HOUR), 0,
-         "after TERM: not ready, but still serving, until balancers have noticed"},
+	 "after TERM: not ready, but still serving, until balancers have noticed"},
 	{"timeout", AT(drain, timeout_ms), DURATION("30s", 0, HOUR), 0,
-         "then: how long requests in progress may take to end"},
+	 "then: how long requests in progress may take to end"},
 	{.name = NULL},
 };
 static const struct hx_section drain_section = {
@@ -245,37 +245,37 @@ static const struct hx_section drain_section = {
 
 static const struct hx_setting settings[] = {
 	{"enabled", ROOT(enabled), BOOLEAN("true"), 0,
-         "false: every event runs, nothing is asked or kept, in every scope"},
+	 "false: every event runs, nothing is asked or kept, in every scope"},
 	{"loops", ROOT(loops), COUNT("0", 0, 256), RESTART,
-         "threads that serve; 0: one for each processor"},
+	 "threads that serve; 0: one for each processor"},
 	{"listen", ROOT(listen), SECTION(&listen_section), FILE_ONLY, "the doors"},
 	{"tls", ROOT(tls), SECTION(&hx_config_tls_section), FILE_ONLY,
-         "encryption, and who clients are by their certificates"},
+	 "encryption, and who clients are by their certificates"},
 	{"store", ROOT(store), SECTION(&store_section), FILE_ONLY, "the ledger"},
 	{"upstream", ROOT(upstream), SECTION(&upstream_section), 0,
-         "the services behind, and connections to them"},
+	 "the services behind, and connections to them"},
 	{"memory", ROOT(memory), SECTION(&hx_config_memory_section), 0,
-         "how much memory the daemon uses"},
+	 "how much memory the daemon uses"},
 	{"http", ROOT(http), SECTION(&hx_config_http_section), 0, "limits of every HTTP door"},
 	{"defaults", ROOT(defaults), SECTION(&default_section), 0,
-         "settings of every scope that says nothing else"},
+	 "settings of every scope that says nothing else"},
 	{"scopes", ROOT_LIST(scopes, scope_count), LIST(LIST_MAX, &scope_section), INHERITS,
-         "settings of some scopes; the first that matches counts"},
+	 "settings of some scopes; the first that matches counts"},
 	{"gateway", ROOT(gateway), SECTION(&gateway_section), 0, "CloudEvents by HTTP"},
 	{"proxy", ROOT(proxy), SECTION(&hx_config_proxy_section), 0,
-         "any HTTP API, by Idempotency-Key"},
+	 "any HTTP API, by Idempotency-Key"},
 	{"resp", ROOT(resp), SECTION(&hx_config_resp_section), 0, "the Redis protocol"},
 	{"consumers", ROOT_LIST(consumers, consumer_count),
-         LIST(HX_CONFIG_CONSUMERS_MAX, &hx_config_consumer_section), FILE_ONLY,
-         "brokers whose messages the daemon takes, and who handles them"},
+	 LIST(HX_CONFIG_CONSUMERS_MAX, &hx_config_consumer_section), FILE_ONLY,
+	 "brokers whose messages the daemon takes, and who handles them"},
 	{"auth", ROOT(auth), SECTION(&hx_config_auth_section), FILE_ONLY,
-         "who may ask for what at the admin door"},
+	 "who may ask for what at the admin door"},
 	{"log", ROOT(log), SECTION(&log_section), 0, "lines on standard error"},
 	{"metrics", ROOT(metrics), SECTION(&metrics_section), 0, "GET /metrics"},
 	{"traces", ROOT(traces), SECTION(&hx_config_traces_section), FILE_ONLY,
-         "spans of events for a collector"},
+	 "spans of events for a collector"},
 	{"outbox", ROOT(outbox), SECTION(&hx_config_outbox_section), FILE_ONLY,
-         "an outbox whose rows are published"},
+	 "an outbox whose rows are published"},
 	{"drain", ROOT(drain), SECTION(&drain_section), 0, "the end of the daemon"},
 	{.name = NULL},
 };

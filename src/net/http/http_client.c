@@ -438,7 +438,7 @@ static enum hapax_status dial(struct hx_http_call *call, struct hapax_error *err
 
 	if (link == NULL ||
 	    hx_dial_init(&link->dial, client->reactor, client->resolver, on_dialed, link) !=
-	            HAPAX_OK) {
+		    HAPAX_OK) {
 		hx_free(link);
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a connection");
 	}

@@ -247,7 +247,7 @@ static enum hapax_status keep_head(
 		return status;
 	memcpy(kept, head,
 	       offsetof(struct hx_http1_head, fields) +
-	               head->field_count * sizeof(head->fields[0]));
+		       head->field_count * sizeof(head->fields[0]));
 	for (size_t i = 0; i < HX_COUNT(parts); i++) {
 		if (parts[i]->size > 0)
 			parts[i]->data = moved(parts[i]->data, bytes, &exchange->text);

@@ -29,7 +29,7 @@ static const char *const runs[HX_RUN_COUNT] = {
 
 /* In the order of enum hapax_op_type, which begins with 1. */
 static const char *const operations[] = {"claim", "renew",  "complete", "release", "park",
-                                         "check", "lookup", "forget",   "set",     "expire"};
+					 "check", "lookup", "forget",   "set",     "expire"};
 
 static const char *const results[] = {"ok", "error"};
 
@@ -39,12 +39,12 @@ static const char *const refused[HX_REFUSED_COUNT] = {
 
 /* The three of document A, and decades around them. */
 static const int64_t check_bounds[] = {10 * US,  25 * US,  50 * US,   100 * US, 250 * US,
-                                       500 * US, 1 * MS,   2500 * US, 5 * MS,   10 * MS,
-                                       50 * MS,  100 * MS, 1 * SECOND};
+				       500 * US, 1 * MS,   2500 * US, 5 * MS,   10 * MS,
+				       50 * MS,  100 * MS, 1 * SECOND};
 
 static const int64_t request_bounds[] = {100 * US,   500 * US,   1 * MS,      5 * MS,     10 * MS,
-                                         25 * MS,    50 * MS,    100 * MS,    250 * MS,   500 * MS,
-                                         1 * SECOND, 5 * SECOND, 10 * SECOND, 60 * SECOND};
+					 25 * MS,    50 * MS,    100 * MS,    250 * MS,   500 * MS,
+					 1 * SECOND, 5 * SECOND, 10 * SECOND, 60 * SECOND};
 
 static const int64_t ttl_bounds[] = {
 	MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY};
@@ -52,120 +52,120 @@ static const int64_t ttl_bounds[] = {
 const struct hx_family hx_families[HX_METRIC_COUNT] = {
 	[HX_METRIC_DECISIONS] =
 		{.name = "hapax_decisions",
-                 .kind = HX_PROMTEXT_COUNTER,
-                 .help = "What deliveries were told.",
-                 .numbering = HX_NUMBERED_SCOPE,
-                 .fixed =
-                         {{"door", doors, HX_COUNT(doors)},
-                          {"decision", decisions, HX_COUNT(decisions)}}},
+		 .kind = HX_PROMTEXT_COUNTER,
+		 .help = "What deliveries were told.",
+		 .numbering = HX_NUMBERED_SCOPE,
+		 .fixed =
+			 {{"door", doors, HX_COUNT(doors)},
+			  {"decision", decisions, HX_COUNT(decisions)}}},
 	[HX_METRIC_DUPLICATES] =
 		{.name = "hapax_duplicates",
-                 .kind = HX_PROMTEXT_COUNTER,
-                 .help = "Deliveries that were not run again, by type of the event.",
-                 .alias = "duplicate_events_skipped",
-                 .numbering = HX_NUMBERED_TYPE},
+		 .kind = HX_PROMTEXT_COUNTER,
+		 .help = "Deliveries that were not run again, by type of the event.",
+		 .alias = "duplicate_events_skipped",
+		 .numbering = HX_NUMBERED_TYPE},
 	[HX_METRIC_CHECK_DURATION] =
 		{.name = "hapax_check_duration_seconds",
-                 .unit = "seconds",
-                 .kind = HX_PROMTEXT_HISTOGRAM,
-                 .help = "From the question whether to run to its answer.",
-                 .alias = "idempotency_check_duration_seconds",
-                 .fixed = {{"door", doors, HX_COUNT(doors)}},
-                 .bounds_ns = check_bounds,
-                 .bound_count = HX_COUNT(check_bounds)},
+		 .unit = "seconds",
+		 .kind = HX_PROMTEXT_HISTOGRAM,
+		 .help = "From the question whether to run to its answer.",
+		 .alias = "idempotency_check_duration_seconds",
+		 .fixed = {{"door", doors, HX_COUNT(doors)}},
+		 .bounds_ns = check_bounds,
+		 .bound_count = HX_COUNT(check_bounds)},
 	[HX_METRIC_CHECK_ERRORS] =
 		{.name = "hapax_check_errors",
-                 .kind = HX_PROMTEXT_COUNTER,
-                 .help = "Questions that the store did not answer.",
-                 .alias = "idempotency_errors",
-                 .fixed =
-                         {{"door", doors, HX_COUNT(doors)},
-                          {"reason", check_errors, HX_COUNT(check_errors)}}},
+		 .kind = HX_PROMTEXT_COUNTER,
+		 .help = "Questions that the store did not answer.",
+		 .alias = "idempotency_errors",
+		 .fixed =
+			 {{"door", doors, HX_COUNT(doors)},
+			  {"reason", check_errors, HX_COUNT(check_errors)}}},
 	[HX_METRIC_UNPROTECTED] =
 		{.name = "hapax_unprotected_runs",
-                 .kind = HX_PROMTEXT_COUNTER,
-                 .help = "Deliveries that ran without a claim.",
-                 .numbering = HX_NUMBERED_SCOPE,
-                 .fixed = {{"reason", unprotected, HX_COUNT(unprotected)}}},
+		 .kind = HX_PROMTEXT_COUNTER,
+		 .help = "Deliveries that ran without a claim.",
+		 .numbering = HX_NUMBERED_SCOPE,
+		 .fixed = {{"reason", unprotected, HX_COUNT(unprotected)}}},
 	[HX_METRIC_UNVERIFIED] =
 		{.name = "hapax_unverified",
-                 .kind = HX_PROMTEXT_COUNTER,
-                 .help = "Duplicates whose payload could not be compared.",
-                 .numbering = HX_NUMBERED_SCOPE},
+		 .kind = HX_PROMTEXT_COUNTER,
+		 .help = "Duplicates whose payload could not be compared.",
+		 .numbering = HX_NUMBERED_SCOPE},
 	[HX_METRIC_RUNS] =
 		{.name = "hapax_runs",
-                 .kind = HX_PROMTEXT_COUNTER,
-                 .help = "Runs that ended, and how.",
-                 .numbering = HX_NUMBERED_SCOPE,
-                 .fixed = {{"outcome", runs, HX_COUNT(runs)}}},
+		 .kind = HX_PROMTEXT_COUNTER,
+		 .help = "Runs that ended, and how.",
+		 .numbering = HX_NUMBERED_SCOPE,
+		 .fixed = {{"outcome", runs, HX_COUNT(runs)}}},
 	[HX_METRIC_OPERATIONS] =
 		{.name = "hapax_store_operations",
-                 .kind = HX_PROMTEXT_COUNTER,
-                 .help = "Operations that doors asked of the store.",
-                 .fixed =
-                         {{"operation", operations, HX_COUNT(operations)},
-                          {"result", results, HX_COUNT(results)}}},
+		 .kind = HX_PROMTEXT_COUNTER,
+		 .help = "Operations that doors asked of the store.",
+		 .fixed =
+			 {{"operation", operations, HX_COUNT(operations)},
+			  {"result", results, HX_COUNT(results)}}},
 	[HX_METRIC_KEY_DURATION] =
 		{.name = "hapax_key_derivation_duration_seconds",
-                 .unit = "seconds",
-                 .kind = HX_PROMTEXT_HISTOGRAM,
-                 .help = "Time to make key and fingerprint of an event.",
-                 .bounds_ns = check_bounds,
-                 .bound_count = HX_COUNT(check_bounds)},
+		 .unit = "seconds",
+		 .kind = HX_PROMTEXT_HISTOGRAM,
+		 .help = "Time to make key and fingerprint of an event.",
+		 .bounds_ns = check_bounds,
+		 .bound_count = HX_COUNT(check_bounds)},
 	[HX_METRIC_KEY_TTL] =
 		{.name = "hapax_key_ttl_seconds",
-                 .unit = "seconds",
-                 .kind = HX_PROMTEXT_HISTOGRAM,
-                 .help = "Time to live of keys that were claimed; for ever adds nothing to the sum.",
-                 .bounds_ns = ttl_bounds,
-                 .bound_count = HX_COUNT(ttl_bounds)},
+		 .unit = "seconds",
+		 .kind = HX_PROMTEXT_HISTOGRAM,
+		 .help = "Time to live of keys that were claimed; for ever adds nothing to the sum.",
+		 .bounds_ns = ttl_bounds,
+		 .bound_count = HX_COUNT(ttl_bounds)},
 	[HX_METRIC_UPSTREAM_DURATION] =
 		{.name = "hapax_upstream_duration_seconds",
-                 .unit = "seconds",
-                 .kind = HX_PROMTEXT_HISTOGRAM,
-                 .help = "Time until the whole reply of an upstream was there.",
-                 .numbering = HX_NUMBERED_ROUTE,
-                 .bounds_ns = request_bounds,
-                 .bound_count = HX_COUNT(request_bounds)},
+		 .unit = "seconds",
+		 .kind = HX_PROMTEXT_HISTOGRAM,
+		 .help = "Time until the whole reply of an upstream was there.",
+		 .numbering = HX_NUMBERED_ROUTE,
+		 .bounds_ns = request_bounds,
+		 .bound_count = HX_COUNT(request_bounds)},
 	[HX_METRIC_UPSTREAM_FAILURES] =
 		{.name = "hapax_handler_failures",
-                 .kind = HX_PROMTEXT_COUNTER,
-                 .help = "Replies of upstreams that were failures; code none: no reply.",
-                 .numbering = HX_NUMBERED_ROUTE,
-                 .fixed = {{"code", NULL, HX_CODE_COUNT}}},
+		 .kind = HX_PROMTEXT_COUNTER,
+		 .help = "Replies of upstreams that were failures; code none: no reply.",
+		 .numbering = HX_NUMBERED_ROUTE,
+		 .fixed = {{"code", NULL, HX_CODE_COUNT}}},
 	[HX_METRIC_INVALID_EVENTS] =
 		{.name = "hapax_invalid_events",
-                 .kind = HX_PROMTEXT_COUNTER,
-                 .help = "Requests that were refused before any claim.",
-                 .fixed = {{"door", doors, HX_COUNT(doors)}}},
+		 .kind = HX_PROMTEXT_COUNTER,
+		 .help = "Requests that were refused before any claim.",
+		 .fixed = {{"door", doors, HX_COUNT(doors)}}},
 	[HX_METRIC_REQUESTS] =
 		{.name = "hapax_http_requests",
-                 .kind = HX_PROMTEXT_COUNTER,
-                 .help = "Requests that were answered.",
-                 .fixed = {{"door", doors, HX_COUNT(doors)}, {"code", NULL, HX_CODE_COUNT}}},
+		 .kind = HX_PROMTEXT_COUNTER,
+		 .help = "Requests that were answered.",
+		 .fixed = {{"door", doors, HX_COUNT(doors)}, {"code", NULL, HX_CODE_COUNT}}},
 	[HX_METRIC_REQUEST_DURATION] =
 		{.name = "hapax_http_request_duration_seconds",
-                 .unit = "seconds",
-                 .kind = HX_PROMTEXT_HISTOGRAM,
-                 .help = "From a request that is whole to its reply.",
-                 .fixed = {{"door", doors, HX_COUNT(doors)}},
-                 .bounds_ns = request_bounds,
-                 .bound_count = HX_COUNT(request_bounds)},
+		 .unit = "seconds",
+		 .kind = HX_PROMTEXT_HISTOGRAM,
+		 .help = "From a request that is whole to its reply.",
+		 .fixed = {{"door", doors, HX_COUNT(doors)}},
+		 .bounds_ns = request_bounds,
+		 .bound_count = HX_COUNT(request_bounds)},
 	[HX_METRIC_CONNECTIONS] =
 		{.name = "hapax_connections",
-                 .kind = HX_PROMTEXT_GAUGE,
-                 .help = "Connections that are open.",
-                 .fixed = {{"door", doors, HX_COUNT(doors)}}},
+		 .kind = HX_PROMTEXT_GAUGE,
+		 .help = "Connections that are open.",
+		 .fixed = {{"door", doors, HX_COUNT(doors)}}},
 	[HX_METRIC_REFUSED] =
 		{.name = "hapax_refused",
-                 .kind = HX_PROMTEXT_COUNTER,
-                 .help = "Connections and requests that a limit turned away.",
-                 .fixed = {{"reason", refused, HX_COUNT(refused)}}},
+		 .kind = HX_PROMTEXT_COUNTER,
+		 .help = "Connections and requests that a limit turned away.",
+		 .fixed = {{"reason", refused, HX_COUNT(refused)}}},
 	[HX_METRIC_IN_PROGRESS] =
 		{.name = "hapax_http_requests_in_progress",
-                 .kind = HX_PROMTEXT_GAUGE,
-                 .help = "Requests that are being answered.",
-                 .fixed = {{"door", doors, HX_COUNT(doors)}}},
+		 .kind = HX_PROMTEXT_GAUGE,
+		 .help = "Requests that are being answered.",
+		 .fixed = {{"door", doors, HX_COUNT(doors)}}},
 };
 
 size_t hx_family_fixed_count(const struct hx_family *family)

@@ -26,15 +26,15 @@ static const struct figure counters[] = {
 	{"hapax_consumer_received", "Messages that were delivered by the broker.", AT(received)},
 	{"hapax_consumer_acknowledged", "Messages that the broker may forget.", AT(acknowledged)},
 	{"hapax_consumer_given_back", "Messages that were left to another consumer.",
-         AT(given_back)},
+	 AT(given_back)},
 	{"hapax_consumer_retries", "Runs that failed and are tried again.", AT(retries)},
 	{"hapax_consumer_dead_letters", "Messages that were handed to the dead letters.",
-         AT(dead_letters)},
+	 AT(dead_letters)},
 	{"hapax_consumer_diverted", "Duplicates that were handed on.", AT(diverted)},
 	{"hapax_consumer_tagged", "Duplicates that the handler got as such.", AT(tagged)},
 	{"hapax_consumer_store_refusals", "Times that the store took nothing.", AT(refused)},
 	{"hapax_consumer_source_failures", "Failures of the broker, or of the way to it.",
-         AT(failures)},
+	 AT(failures)},
 	{"hapax_consumer_rebalances", "Changes of what is this consumer's share.", AT(rebalances)},
 };
 

@@ -51,7 +51,7 @@ static enum hapax_status outbox_add(
 	struct hx_outbox_argument arguments[] = {
 		text_argument(event->topic, topic, sizeof(topic)),
 		{event->payload.size == 0 ? "" : event->payload.data, (int)event->payload.size,
-	         true},
+		 true},
 		text_argument(event->ordering_key, key, sizeof(key)),
 		text_argument(event->type, type, sizeof(type)),
 		text_argument(event->source, source, sizeof(source)),

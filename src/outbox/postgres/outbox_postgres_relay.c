@@ -214,8 +214,8 @@ enum hapax_status hx_outbox_postgres_mark(
 {
 	struct marks marks;
 	struct hapax_buf *const bufs[] = {&marks.sent,     &marks.failed, &marks.tokens,
-	                                  &marks.attempts, &marks.parked, &marks.errors,
-	                                  &marks.pauses};
+					  &marks.attempts, &marks.parked, &marks.errors,
+					  &marks.pauses};
 	enum { ARRAYS = HX_COUNT(bufs) };
 	struct hx_outbox_argument arguments[ARRAYS];
 	enum hapax_status status;

@@ -88,8 +88,8 @@ static bool is_token(struct hapax_bytes name)
 static bool is_ours(struct hapax_bytes name)
 {
 	static const char *const names[] = {"host",       "content-length",    "content-type",
-	                                    "connection", "transfer-encoding", "expect",
-	                                    "te",         "upgrade",           "keep-alive"};
+					    "connection", "transfer-encoding", "expect",
+					    "te",         "upgrade",           "keep-alive"};
 
 	for (size_t i = 0; i < HX_COUNT(names); i++)
 		if (name.size == strlen(names[i]) &&
@@ -164,8 +164,8 @@ static bool write_head(struct http_sink *sink, struct slot *slot, struct hx_outb
 				row, HX_OUTBOX_REFUSED,
 				"its header '%.*s' is none that HTTP lets pass",
 				(int)(message->fields[i].name.size < 60
-			                      ? message->fields[i].name.size
-			                      : 60),
+					      ? message->fields[i].name.size
+					      : 60),
 				(const char *)message->fields[i].name.data);
 			return false;
 		}

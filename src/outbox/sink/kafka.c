@@ -446,7 +446,7 @@ static void wait_for_reports(struct kafka_sink *sink, int64_t deadline_ns)
 		if (left_ms <= 0) {
 			lose(sink,
 			     sink->trouble[0] == '\0' ? "it did not confirm in time"
-			                              : sink->trouble);
+						      : sink->trouble);
 			return;
 		}
 		/* While it is called, nothing drains. */

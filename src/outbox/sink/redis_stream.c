@@ -694,7 +694,7 @@ static enum hapax_status sink_publish(
 	for (size_t i = 0; i < count && !sink->is_away; i++)
 		if (rows[i]->outcome == HX_OUTBOX_UNDECIDED)
 			be_away(sink,
-			        &(struct hapax_error){
+				&(struct hapax_error){
 					.status = HAPAX_ERR_UNAVAILABLE,
 					.message = "Redis sends from server to server"});
 	if (!sink->is_away)

@@ -12,11 +12,11 @@
 static const struct hx_url_option rows[] = {
 	{"stream", HX_URL_TEXT, "NAME", HX_URL_MEMBER(struct hx_redis_target, stream)},
 	{"maxlen", HX_URL_NUMBER, "COUNT", HX_URL_MEMBER(struct hx_redis_target, length_max),
-         .min = 1, .max = INT64_MAX},
+	 .min = 1, .max = INT64_MAX},
 	{"create", HX_URL_WORD, "no", HX_URL_MEMBER(struct hx_redis_target, creates)},
 	{.kind = HX_URL_MORE,
-         .offset = offsetof(struct hx_redis_target, place),
-         .more = hx_redis_options},
+	 .offset = offsetof(struct hx_redis_target, place),
+	 .more = hx_redis_options},
 };
 
 static const struct hx_url_options options = {.of = "a Redis sink", .rows = rows};

@@ -134,8 +134,8 @@ static int insert(
 		" subject, content_type, headers, payload) VALUES (?1, " HX_OUTBOX_SQLITE_PART(
 			"coalesce(?4, ?1)") ", ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
 	const struct hapax_bytes texts[] = {event->topic,  event->ordering_key, event->type,
-	                                    event->source, event->subject,      event->content_type,
-	                                    headers};
+					    event->source, event->subject,      event->content_type,
+					    headers};
 	int code = SQLITE_OK;
 
 	if (outbox->add == NULL)

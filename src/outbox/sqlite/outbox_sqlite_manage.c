@@ -154,7 +154,7 @@ static enum hapax_status check_columns(
 	struct hapax_error *err)
 {
 	const char *const columns[] = {table->id,   table->topic,   table->ordering_key,
-	                               table->type, table->payload, table->status};
+				       table->type, table->payload, table->status};
 	const void *values[] = {table->table, NULL};
 	int64_t count = 0;
 	int code;

@@ -144,10 +144,10 @@ static void show_metrics(struct question *question)
 		.spans_failed = atomic_load(&serve->exporter.failed),
 		.memory =
 			{.limit = serve->memory.plan.limit,
-	                 .listeners = hx_budget_used(&serve->memory.listeners),
-	                 .listeners_max = hx_budget_max(&serve->memory.listeners),
-	                 .files = hx_budget_used(&serve->memory.files),
-	                 .files_max = hx_budget_max(&serve->memory.files)},
+			 .listeners = hx_budget_used(&serve->memory.listeners),
+			 .listeners_max = hx_budget_max(&serve->memory.listeners),
+			 .files = hx_budget_used(&serve->memory.files),
+			 .files_max = hx_budget_max(&serve->memory.files)},
 		.process_io = hx_io_system(),
 	};
 	struct hapax_relay_stats outbox = HAPAX_RELAY_STATS_INIT;

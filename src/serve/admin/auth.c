@@ -50,7 +50,7 @@ static bool is_own_name(struct hapax_bytes authority)
 	return is_address || memchr(at, '.', size) == NULL ||
 		hx_http1_text_equal(hx_bytes(at, size), localhost) ||
 		(size > local.size &&
-	         hx_http1_text_equal(hx_bytes(at + size - local.size, local.size), local));
+		 hx_http1_text_equal(hx_bytes(at + size - local.size, local.size), local));
 }
 
 /*

@@ -224,8 +224,8 @@ static struct hx_http_server_options door_options(
 		.body_max = http->max_body,
 		.limits =
 			{.line_max = (uint32_t)http->max_line,
-	                 .head_max = (uint32_t)http->max_head,
-	                 .field_max = (uint32_t)http->max_fields},
+			 .head_max = (uint32_t)http->max_head,
+			 .field_max = (uint32_t)http->max_fields},
 		.stall_ms = http->send_timeout_ms,
 		/* Clients of the proxy are those of APIs like Stripe's. */
 		.has_errors = door == &loop->proxy,

@@ -200,7 +200,7 @@ static void tidy_failed(struct hx_peers *peers, struct hx_peers_shard *shard, in
 {
 	while (shard->failed_first != NULL &&
 	       (shard->failed_first->debt_ns <= now_ns ||
-	        shard->failed_count > HX_PEERS_FAILED_MAX / HX_PEERS_SHARDS)) {
+		shard->failed_count > HX_PEERS_FAILED_MAX / HX_PEERS_SHARDS)) {
 		struct hx_peers_entry *entry = shard->failed_first;
 		struct place place;
 

@@ -73,8 +73,8 @@ static bool stays(const struct hx_delivery *delivery, struct hapax_bytes name)
 		is(name, HX_BYTES_LIT("Host")) || is(name, HX_BYTES_LIT("Expect")) ||
 		is(name, HX_BYTES_LIT("X-Forwarded-For")) ||
 		(delivery->batch != NULL &&
-	         (is(name, HX_BYTES_LIT("Content-Type")) ||
-	          begins_with(name, HX_BYTES_LIT("ce-")))) ||
+		 (is(name, HX_BYTES_LIT("Content-Type")) ||
+		  begins_with(name, HX_BYTES_LIT("ce-")))) ||
 		hx_http1_is_hop(&delivery->exchange->head, name);
 }
 
@@ -117,7 +117,7 @@ static void write_origin(struct hx_http1_writer *writer, const struct hx_http_ex
 	const struct hapax_field fields[] = {
 		{HX_BYTES_LIT("X-Forwarded-Host"), head->authority},
 		{HX_BYTES_LIT("X-Forwarded-Proto"),
-	         hapax_bytes_from_text(exchange->server->options.tls != NULL ? "https" : "http")},
+		 hapax_bytes_from_text(exchange->server->options.tls != NULL ? "https" : "http")},
 	};
 
 	for (size_t i = 0; i < HX_COUNT(fields); i++) {

@@ -349,7 +349,7 @@ void hx_gateway_take_up(struct hx_delivery *delivery)
 	/* A batch is held until its last event: one from a file, where that is accounted. */
 	bool is_large = delivery->exchange->body.size > HX_LARGE_SIZE_MIN ||
 		(mode == HX_CLOUDEVENTS_BATCHED &&
-	         !hx_http_body_is_in_memory(&delivery->exchange->body));
+		 !hx_http_body_is_in_memory(&delivery->exchange->body));
 
 	if (!take_path(delivery))
 		return;

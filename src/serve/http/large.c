@@ -164,7 +164,7 @@ static void read_event(struct hx_large *large)
 	if (!is_again)
 		large->has_event = large->status == HAPAX_OK &&
 			(!is_batch(large) ||
-		         hx_cloudevents_batch_next(&delivery->batch->reader, &large->event));
+			 hx_cloudevents_batch_next(&delivery->batch->reader, &large->event));
 	large->route = large->has_event ? hx_gateway_route(delivery, &large->event) : NULL;
 	if (large->route != NULL)
 		make_key(large);
@@ -374,7 +374,7 @@ static enum hapax_status need_thread(struct hx_reader *reader, struct hapax_erro
 	hx_mutex_lock(&reader->mutex);
 	if (reader->thread_count < reader->thread_max &&
 	    hx_turns_reading(&reader->turns) + reader->turns.waiting_count >=
-	            reader->thread_count) {
+		    reader->thread_count) {
 		status = hx_thread_start(
 			&reader->threads[reader->thread_count], work, reader, "hapax-reader", err);
 		reader->thread_count += status == HAPAX_OK;

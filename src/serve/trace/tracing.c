@@ -152,8 +152,8 @@ bool hx_tracing_replaces(const struct hx_delivery *delivery, struct hapax_bytes 
 
 	return tracing->is_on &&
 		((name.size == parent_name.size && hx_http1_text_equal(name, parent_name)) ||
-	         (tracing->drops_state && name.size == state_name.size &&
-	          hx_http1_text_equal(name, state_name)));
+		 (tracing->drops_state && name.size == state_name.size &&
+		  hx_http1_text_equal(name, state_name)));
 }
 
 void hx_tracing_write(struct hx_delivery *delivery, struct hx_http1_writer *writer)

@@ -475,7 +475,7 @@ void hx_in_flight_keep_place(struct hx_in_flight *in_flight, struct hapax_result
 	hx_buf_clear(&in_flight->result_headers);
 	if (result->kind != HAPAX_RESULT_EXEC &&
 	    hx_buf_append(&in_flight->result_headers, result->headers.data, result->headers.size) ==
-	            HAPAX_OK &&
+		    HAPAX_OK &&
 	    append_place(in_flight) == HAPAX_OK)
 		result->headers = hapax_buf_bytes(&in_flight->result_headers);
 }

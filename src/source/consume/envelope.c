@@ -191,7 +191,7 @@ static void read_plain(struct hx_envelope *envelope, const struct hapax_message 
 	event->data = message->data;
 	event->data_kind =
 		(envelope->content_type.size > 0 ? hx_media_type_is_json(envelope->content_type)
-	                                         : looks_like_json(message->data))
+						 : looks_like_json(message->data))
 		? HAPAX_DATA_JSON
 		: HAPAX_DATA_BYTES;
 	event->headers = envelope->fields;
@@ -212,7 +212,7 @@ enum hapax_status hx_envelope_read(
 		    strncasecmp(
 			    envelope->content_type.data, "application/cloudevents",
 			    envelope->content_type.size < 23 ? envelope->content_type.size : 23) !=
-		            0)
+			    0)
 			status = HAPAX_OK;
 	}
 	if (status != HAPAX_OK)

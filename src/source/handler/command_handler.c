@@ -89,7 +89,7 @@ static bool describe_duplicate(struct variables *variables, const struct hx_in_f
 	if (!in_flight->is_tagged)
 		return add(variables, "HAPAX_DUPLICATE", HX_BYTES_LIT(""));
 	if (!add(variables, "HAPAX_DUPLICATE",
-	         hapax_bytes_from_text(hapax_duplicate_cause_name(duplicate->cause))))
+		 hapax_bytes_from_text(hapax_duplicate_cause_name(duplicate->cause))))
 		return false;
 	(void)add(variables, "HAPAX_ORIGINAL", duplicate->original);
 	hx_clock_format_utc(duplicate->first_seen_ms, first_seen);

@@ -32,7 +32,7 @@ static bool is_kept(const struct hx_http1_head *head, struct hapax_bytes name)
 	return !hx_http1_text_equal(name, HX_BYTES_LIT("Date")) &&
 		!hx_http1_text_equal(name, HX_BYTES_LIT("Set-Cookie")) &&
 		!(name.size > 6 &&
-	          hx_http1_text_equal(hx_bytes(name.data, 6), HX_BYTES_LIT("Hapax-"))) &&
+		  hx_http1_text_equal(hx_bytes(name.data, 6), HX_BYTES_LIT("Hapax-"))) &&
 		!hx_http1_is_hop(head, name);
 }
 

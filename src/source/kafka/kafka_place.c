@@ -36,11 +36,11 @@ static const struct hx_url_option rows[] = {
 	{"group", HX_URL_TEXT, "NAME", HX_URL_MEMBER(struct hx_kafka_place, group)},
 	{"instance", HX_URL_TEXT, "NAME", HX_URL_MEMBER(struct hx_kafka_place, instance)},
 	{"start", HX_URL_WORD, "earliest|latest",
-         HX_URL_MEMBER(struct hx_kafka_place, starts_latest)},
+	 HX_URL_MEMBER(struct hx_kafka_place, starts_latest)},
 	{"warm_up", HX_URL_TEXT, "TIME|COUNT", HX_URL_MEMBER(struct hx_kafka_place, warm_up),
-         .is_good = is_warm_up},
+	 .is_good = is_warm_up},
 	{"held_max", HX_URL_NUMBER, "bytes", HX_URL_MEMBER(struct hx_kafka_place, held_max),
-         .min = 1, .max = HX_KAFKA_HELD_MAX_MAX},
+	 .min = 1, .max = HX_KAFKA_HELD_MAX_MAX},
 	{.kind = HX_URL_END},
 };
 

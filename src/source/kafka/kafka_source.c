@@ -107,7 +107,7 @@ static size_t take_headers(struct hx_kafka_message *message, rd_kafka_headers_t 
 
 	while (count < message->header_max &&
 	       rd_kafka_header_get_all(headers, count, &name, &value, &size) ==
-	               RD_KAFKA_RESP_ERR_NO_ERROR) {
+		       RD_KAFKA_RESP_ERR_NO_ERROR) {
 		message->headers[count] = (struct hapax_field){
 			hapax_bytes_from_text(name), hx_bytes(value, value == NULL ? 0 : size)};
 		message->size +=
@@ -390,8 +390,8 @@ static int64_t kafka_position(struct hapax_source *base, const struct hapax_mess
 {
 	const struct hx_kafka_message *message =
 		(const struct hx_kafka_message
-	                 *)(const void
-	                            *)((const char *)of - offsetof(struct hx_kafka_message, base));
+			 *)(const void
+				    *)((const char *)of - offsetof(struct hx_kafka_message, base));
 	const struct hx_kafka_partition *partition = message->partition;
 
 	assert(base->ops == &kafka_ops);
@@ -418,7 +418,7 @@ static int64_t lag_of(const struct hx_kafka_source *source)
 			return -1;
 		if (rd_kafka_get_watermark_offsets(
 			    source->consumer, at->name, at->number, &low, &high) ==
-		            RD_KAFKA_RESP_ERR_NO_ERROR &&
+			    RD_KAFKA_RESP_ERR_NO_ERROR &&
 		    high > at->water.next)
 			lag += high - at->water.next;
 	}

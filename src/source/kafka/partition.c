@@ -150,7 +150,7 @@ void hx_kafka_pause_all(struct hx_kafka_source *source, bool pauses)
 	}
 	if (list->cnt > 0)
 		(void)(pauses ? rd_kafka_pause_partitions(source->consumer, list)
-		              : rd_kafka_resume_partitions(source->consumer, list));
+			      : rd_kafka_resume_partitions(source->consumer, list));
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
@@ -167,6 +167,6 @@ void hx_kafka_partition_rest(
 	list = rd_kafka_topic_partition_list_new(1);
 	(void)rd_kafka_topic_partition_list_add(list, partition->name, partition->number);
 	(void)(rests ? rd_kafka_pause_partitions(source->consumer, list)
-	             : rd_kafka_resume_partitions(source->consumer, list));
+		     : rd_kafka_resume_partitions(source->consumer, list));
 	rd_kafka_topic_partition_list_destroy(list);
 }

@@ -187,8 +187,8 @@ static bool table_fits(struct hx_rabbit_publisher *publisher, amqp_table_t *tabl
 {
 	int frame_size = amqp_get_frame_max(publisher->rabbit.conn);
 	size_t room = (frame_size > 0 && frame_size < HX_RABBIT_FRAME_SIZE_MAX
-	                       ? (size_t)frame_size
-	                       : HX_RABBIT_FRAME_SIZE_MAX) -
+			       ? (size_t)frame_size
+			       : HX_RABBIT_FRAME_SIZE_MAX) -
 		PROPERTIES_SIZE;
 	size_t offset = 0;
 

@@ -12,16 +12,16 @@
 
 static const struct hx_url_option rows[] = {
 	{"prefetch", HX_URL_NUMBER, NULL, HX_URL_MEMBER(struct hx_queue_place, prefetch), .min = 1,
-         .max = HX_QUEUE_PREFETCH_MAX},
+	 .max = HX_QUEUE_PREFETCH_MAX},
 	{"size_max", HX_URL_NUMBER, "bytes", HX_URL_MEMBER(struct hx_queue_place, size_max),
-         .min = 1, .max = HX_QUEUE_SIZE_MAX_MAX},
+	 .min = 1, .max = HX_QUEUE_SIZE_MAX_MAX},
 	{"held_max", HX_URL_NUMBER, "bytes", HX_URL_MEMBER(struct hx_queue_place, held_max),
-         .min = 1, .max = HX_QUEUE_SIZE_MAX_MAX},
+	 .min = 1, .max = HX_QUEUE_SIZE_MAX_MAX},
 	{"dead_exchange", HX_URL_TEXT, "NAME",
-         HX_URL_MEMBER(struct hx_queue_place, rabbit.exchange)},
+	 HX_URL_MEMBER(struct hx_queue_place, rabbit.exchange)},
 	{.kind = HX_URL_MORE,
-         .offset = offsetof(struct hx_queue_place, rabbit),
-         .more = hx_rabbit_options},
+	 .offset = offsetof(struct hx_queue_place, rabbit),
+	 .more = hx_rabbit_options},
 };
 
 static enum hapax_status bad(struct hapax_error *err, const char *what)

@@ -199,7 +199,7 @@ static bool take_room(struct hx_rabbit_source *source, struct hx_rabbit_delivery
 		return true;
 	}
 	if (!fits(source, source->held_bytes + (is_expected ? 0 : source->promised),
-	          delivery->size))
+		  delivery->size))
 		return false;
 	if (is_expected) {
 		source->promised -=

@@ -15,17 +15,17 @@ static const struct hx_url_option rows[] = {
 	{"group", HX_URL_TEXT, "NAME", HX_URL_MEMBER(struct hx_stream_place, group)},
 	{"instance", HX_URL_TEXT, "NAME", HX_URL_MEMBER(struct hx_stream_place, instance)},
 	{"start", HX_URL_WORD, "earliest|latest",
-         HX_URL_MEMBER(struct hx_stream_place, starts_latest)},
+	 HX_URL_MEMBER(struct hx_stream_place, starts_latest)},
 	/* Less would take entries from members that are alive; a day is for ever. */
 	{"min_idle", HX_URL_TIME, "100ms..24h", HX_URL_MEMBER(struct hx_stream_place, min_idle_ms),
-         .min = 100, .max = 24 * 3600 * 1000},
+	 .min = 100, .max = 24 * 3600 * 1000},
 	{"prefetch", HX_URL_NUMBER, NULL, HX_URL_MEMBER(struct hx_stream_place, prefetch), .min = 1,
-         .max = HX_STREAM_PREFETCH_MAX},
+	 .max = HX_STREAM_PREFETCH_MAX},
 	{"size_max", HX_URL_NUMBER, "bytes", HX_URL_MEMBER(struct hx_stream_place, size_max),
-         .min = 1, .max = HX_STREAM_SIZE_MAX_MAX},
+	 .min = 1, .max = HX_STREAM_SIZE_MAX_MAX},
 	{.kind = HX_URL_MORE,
-         .offset = offsetof(struct hx_stream_place, redis),
-         .more = hx_redis_options},
+	 .offset = offsetof(struct hx_stream_place, redis),
+	 .more = hx_redis_options},
 };
 
 static const struct hx_url_options options = {.of = "a Redis source", .rows = rows};

@@ -41,7 +41,7 @@ static bool commit(void *memory, uint64_t bytes, uint64_t reserved, uint64_t *co
 	end = round_up(bytes, step);
 	if (end > reserved ||
 	    hx_alloc_pages_commit((unsigned char *)memory + *committed, end - *committed, flags) !=
-	            0)
+		    0)
 		return false;
 	*committed = end;
 	return true;
@@ -76,7 +76,7 @@ enum hapax_status hx_table_init(struct hx_table *table, uint64_t records_max, ui
 	table->overflow = hx_alloc_pages_reserve(table->overflow_bytes);
 	if (table->buckets == NULL || table->overflow == NULL ||
 	    !commit(table->buckets, buckets * sizeof(struct hx_bucket), table->buckets_bytes,
-	            &table->buckets_committed)) {
+		    &table->buckets_committed)) {
 		hx_table_done(table);
 		return HAPAX_ERR_NO_MEMORY;
 	}
@@ -466,7 +466,7 @@ enum hapax_status hx_table_grow(
 		return HAPAX_ERR_NO_MEMORY;
 	if (hx_table_is_loaded(table) &&
 	    commit(table->buckets, (count + 1) * sizeof(struct hx_bucket), table->buckets_bytes,
-	           &table->buckets_committed))
+		   &table->buckets_committed))
 		split(table, rehash, context);
 	return add_spares(table, inserts + 1) ? HAPAX_OK : HAPAX_ERR_NO_MEMORY;
 }

@@ -202,7 +202,7 @@ static unsigned put_all(
 		/* What comes after one that is left over must not overtake it. */
 		if (follows(keys, left, i) ||
 		    (place != 0 ? !answer_marked(context, key, place, &ops[i])
-		                : !put_mark(context, key, token, &ops[i])))
+				: !put_mark(context, key, token, &ops[i])))
 			left |= 1u << i;
 		token += token != 0;
 	}

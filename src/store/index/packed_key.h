@@ -70,8 +70,8 @@ static inline size_t hx_packed_key_part_size(const struct hx_packed_key *key)
 {
 	return key->size +
 		(key->encoding == HX_KEY_UUID          ? 0u
-	                 : key->encoding == HX_KEY_HEX ? 1u
-	                                               : 2u);
+			 : key->encoding == HX_KEY_HEX ? 1u
+						       : 2u);
 }
 
 /* Write that part; returns its end. */

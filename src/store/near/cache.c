@@ -169,7 +169,7 @@ static struct place *place_for(struct pair *pair, uint64_t hash, const struct ha
 		return place;
 	return &pair->places
 			[atomic_load_explicit(&pair->places[1].asked_ms, memory_order_relaxed) <
-	                 atomic_load_explicit(&pair->places[0].asked_ms, memory_order_relaxed)];
+			 atomic_load_explicit(&pair->places[0].asked_ms, memory_order_relaxed)];
 }
 
 /* Locks: the pair's. Invariant (2), the writer's half. */

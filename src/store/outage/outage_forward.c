@@ -531,7 +531,7 @@ static bool has_journal_token(const struct hx_outage_forward *forward)
 	for (size_t i = 0; i < forward->count; i++)
 		has_any = has_any ||
 			(hx_transition_has_token(&forward->ops[i]) &&
-		         hx_journal_gave(forward->ops[i].token));
+			 hx_journal_gave(forward->ops[i].token));
 	return has_any && forward->guard->options.journal != NULL;
 }
 

@@ -207,7 +207,7 @@ static void take_answer(struct entry *entry, const struct hapax_op *op)
 	case STEP_LAPSE:
 		decide(entry,
 		       op->type == HAPAX_OP_PARK ? HAPAX_RECONCILED_LATER
-		                                 : HAPAX_RECONCILED_FAILED);
+						 : HAPAX_RECONCILED_FAILED);
 		break;
 	case STEP_CLAIM: take_claim(entry, op); break;
 	case STEP_VERIFY: take_look(entry, op); break;

@@ -30,7 +30,7 @@ static struct hx_postgres_awaited_set *set_of(struct hx_postgres_awaited *awaite
 {
 	return &awaited
 			->sets[token * UINT64_C(0x9e3779b97f4a7c15) >> 32 &
-	                       (HX_POSTGRES_AWAITED_SETS - 1)];
+			       (HX_POSTGRES_AWAITED_SETS - 1)];
 }
 
 static bool is_same(

@@ -23,7 +23,7 @@ static void on_ready(struct hx_postgres_connection *connection)
 
 	hx_buf_clear(sql);
 	if (hx_postgres_sql_append(sql, connection->place->schema, "SELECT @@hapax_listen()") ==
-	            HAPAX_OK &&
+		    HAPAX_OK &&
 	    PQsendQueryParams(
 		    connection->conn, (const char *)sql->data, 0, NULL, NULL, NULL, NULL, 0) == 1) {
 		(void)hx_postgres_connection_go(connection);

@@ -526,8 +526,8 @@ void hx_postgres_scalars_claim(
 	const struct hx_postgres_rules *rules, int64_t wait_ms)
 {
 	static const enum column columns[] = {COLUMN_FLAGS,      COLUMN_ROOM,  COLUMN_TENANT,
-	                                      COLUMN_GROUP,      COLUMN_KEY,   COLUMN_PRINT,
-	                                      COLUMN_ATTEMPT_ID, COLUMN_OWNER, COLUMN_TTL};
+					      COLUMN_GROUP,      COLUMN_KEY,   COLUMN_PRINT,
+					      COLUMN_ATTEMPT_ID, COLUMN_OWNER, COLUMN_TTL};
 
 	scalars->count = 0;
 	add_number(scalars, wait_ms);

@@ -40,13 +40,13 @@ static enum hapax_status leave_to_libpq(
 
 static const struct hx_url_option rows[] = {
 	{"schema", HX_URL_TEXT, "NAME", HX_URL_MEMBER(struct hx_postgres_place, schema),
-         .is_good = hx_postgres_schema_is_good},
+	 .is_good = hx_postgres_schema_is_good},
 	{"tenant", HX_URL_TEXT, "NAME", HX_URL_MEMBER(struct hx_postgres_place, tenant),
-         .is_good = is_tenant},
+	 .is_good = is_tenant},
 	{"pool", HX_URL_NUMBER, NULL, HX_URL_MEMBER(struct hx_postgres_place, pool), .min = 1,
-         .max = HX_POSTGRES_POOL_MAX},
+	 .max = HX_POSTGRES_POOL_MAX},
 	{"require", HX_URL_WORD, "durable",
-         HX_URL_MEMBER(struct hx_postgres_place, requires_durable), .min = true},
+	 HX_URL_MEMBER(struct hx_postgres_place, requires_durable), .min = true},
 	{.kind = HX_URL_END},
 };
 

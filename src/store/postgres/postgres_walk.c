@@ -82,8 +82,8 @@ static void add_bytes(struct exchange *exchange, struct hapax_bytes bytes, bool 
 
 	add(exchange, TYPE_BYTEA,
 	    is_null                      ? NULL
-	            : bytes.data == NULL ? ""
-	                                 : bytes.data,
+		    : bytes.data == NULL ? ""
+					 : bytes.data,
 	    bytes.size);
 }
 

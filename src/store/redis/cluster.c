@@ -235,7 +235,7 @@ static void split(struct hx_redis_client *client, struct hx_redis_request *paren
 		}
 		child->partition =
 			(int)(hx_redis_slot(hx_bytes(member->data, member->size)) %
-		              HX_REDIS_PARTITIONS);
+			      HX_REDIS_PARTITIONS);
 		/* Of the whole name: many keys may have one hash tag, and so one slot. */
 		hash = hx_crc32c(0, member->data, member->size);
 		chain = &cluster->chains[child->partition][hash % CHAINS];
@@ -272,7 +272,7 @@ static bool ends_chain(const struct hx_redis_client *client, const struct hx_red
 
 	return status == HAPAX_ERR_UNCERTAIN ||
 		(status == HAPAX_ERR_UNAVAILABLE &&
-	         child->deadline_ns <= hx_reactor_now_ns(&client->reactor));
+		 child->deadline_ns <= hx_reactor_now_ns(&client->reactor));
 }
 
 void hx_redis_cluster_child_done(struct hx_redis_client *client, struct hx_redis_request *child)

@@ -131,7 +131,7 @@ static bool next_hex(
 	*ret_size = (uint32_t)(text.size / 2);
 	return text.size == 0 ||
 		((text.size == 2 * size || text.size == 2 * short_size) &&
-	         hx_hex_decode(text, out));
+		 hx_hex_decode(text, out));
 }
 
 static bool read_result(struct hapax_bytes *rest, struct hapax_result *ret_result)

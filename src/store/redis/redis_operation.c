@@ -59,7 +59,7 @@ static bool may_ask(const struct hapax_op *op)
 {
 	return op->record != NULL &&
 		(op->type == HAPAX_OP_SET || op->type == HAPAX_OP_FORGET ||
-	         op->type == HAPAX_OP_EXPIRE);
+		 op->type == HAPAX_OP_EXPIRE);
 }
 
 bool hx_redis_group_may_ask(const struct hapax_op *ops, size_t count)

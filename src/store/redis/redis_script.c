@@ -34,10 +34,10 @@ static const char *const texts[HX_REDIS_SCRIPT_COUNT][PARTS] = {
 	[HX_REDIS_OPERATE] = {hx_redis_prelude_lua, hx_redis_operate_lua},
 	[HX_REDIS_CLAIM] =
 		{FUNCTION, hx_redis_prelude_lua, hx_redis_operate_lua, END, hx_redis_usual_lua,
-                 hx_redis_claim_lua},
+		 hx_redis_claim_lua},
 	[HX_REDIS_COMPLETE] =
 		{FUNCTION, hx_redis_prelude_lua, hx_redis_operate_lua, END, hx_redis_usual_lua,
-                 hx_redis_complete_lua},
+		 hx_redis_complete_lua},
 	[HX_REDIS_SWEEP] = {hx_redis_prelude_lua, hx_redis_sweep_lua},
 	[HX_REDIS_SCAN] = {hx_redis_prelude_lua, hx_redis_scan_lua},
 	[HX_REDIS_STATS] = {hx_redis_prelude_lua, hx_redis_stats_lua},

@@ -322,7 +322,7 @@ static bool is_behind(const struct hapax_scan *scan, const struct hapax_record *
 {
 	return scan->tenant.size != 0 && scan->group.size != 0 &&
 		!(hx_bytes_equal(scan->tenant, record->tenant) &&
-	          hx_bytes_equal(scan->group, record->group));
+		  hx_bytes_equal(scan->group, record->group));
 }
 
 static enum hapax_status hand_out_page(
@@ -689,7 +689,7 @@ enum hapax_status hx_redis_stats(
 	struct exchange exchange;
 	enum hapax_status status =
 		ask_all(client, 0, hx_redis_partition_count(client->place), prepare_stats,
-	                take_stats, stats, err);
+			take_stats, stats, err);
 
 	exchange_init(&exchange, client);
 	if (status == HAPAX_OK) {

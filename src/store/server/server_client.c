@@ -184,7 +184,7 @@ static void read_answers(struct hx_server_client *client)
 	uint32_t at;
 
 	if (hx_json_reader_read(&client->reader, hapax_buf_bytes(&client->answer), NULL) !=
-	            HAPAX_OK ||
+		    HAPAX_OK ||
 	    tree->nodes[0].token.type != HX_JSON_ARRAY) {
 		fail_sent(client, HAPAX_ERR_UNCERTAIN);
 		return;
@@ -209,7 +209,7 @@ static void send_operations(struct hx_server_client *client)
 	if (status == HAPAX_OK)
 		status =
 			call(client, "POST", "/operations", hapax_buf_bytes(&client->body),
-		             &client->answer, &err);
+			     &client->answer, &err);
 	if (status == HAPAX_OK && client->http_status != 200)
 		status = refusal(client, &client->answer, &err);
 	if (status == HAPAX_OK)
@@ -282,7 +282,7 @@ static void run_call(struct hx_server_client *client, struct hx_server_call *wai
 {
 	waiting->status =
 		call(client, waiting->method, waiting->path, waiting->body, waiting->reply,
-	             &waiting->err);
+		     &waiting->err);
 	if (waiting->status == HAPAX_OK && client->http_status != 200)
 		waiting->status = refusal(client, waiting->reply, &waiting->err);
 	waiting->http_status = client->http_status;

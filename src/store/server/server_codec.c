@@ -117,15 +117,15 @@ struct answer {
 };
 
 static const char *const outcomes[] = {"acquired", "replay",  "in_progress", "mismatch",
-                                       "parked",   "applied", "found",       "absent",
-                                       "busy",     "not_met", "skipped",     NULL};
+				       "parked",   "applied", "found",       "absent",
+				       "busy",     "not_met", "skipped",     NULL};
 
 #define AT(member) .uses = HX_JSON_FIELD_ALWAYS, .offset = offsetof(struct answer, member)
 /* Any bytes. */
 #define ANY HX_JSON_FIELD_BYTES, .flags = HX_JSON_FIELD_CONTROLS, .max = HX_JSON_SIZE_MAX
 static const struct hx_json_field fields[] = {
 	{"outcome", HX_JSON_FIELD_CHOICE, AT(outcome), .min = HAPAX_OUTCOME_ACQUIRED,
-         .choices = outcomes},
+	 .choices = outcomes},
 	{"failure", ANY, AT(failure)},
 	{"detail", ANY, AT(detail)},
 	{"tenant", ANY, AT(tenant)},

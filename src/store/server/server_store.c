@@ -116,7 +116,7 @@ static enum hapax_status greet(struct server_store *store, struct hapax_error *e
 	store->ops = server_ops;
 	store->ops.capabilities =
 		(capabilities &
-	         (HAPAX_STORE_DURABLE | HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY)) |
+		 (HAPAX_STORE_DURABLE | HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY)) |
 		HAPAX_STORE_CLOCK;
 	/* Nothing was asked for that could have been done. */
 	return status == HAPAX_ERR_UNCERTAIN ? HAPAX_ERR_UNAVAILABLE : status;

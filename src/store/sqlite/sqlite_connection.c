@@ -337,7 +337,7 @@ int hx_sqlite_exec(struct hx_sqlite_connection *connection, const char *sql)
 	do {
 		code = sqlite3_exec(connection->db, sql, NULL, NULL, NULL);
 	} while (hx_sqlite_is_busy(code) && sqlite3_get_autocommit(connection->db) != 0 &&
-	         hx_sqlite_connection_wait(connection));
+		 hx_sqlite_connection_wait(connection));
 	return code == SQLITE_OK ? code : sqlite3_extended_errcode(connection->db);
 }
 

@@ -141,7 +141,7 @@ int hx_sqlite_transaction_begin(
 	do {
 		code = begin_once(transaction);
 	} while (hx_sqlite_is_busy(code) && !transaction->is_nested &&
-	         hx_sqlite_connection_wait(connection));
+		 hx_sqlite_connection_wait(connection));
 	return code;
 }
 

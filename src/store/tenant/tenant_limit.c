@@ -82,7 +82,7 @@ static bool may_make_record(const struct hapax_op *op)
 {
 	return op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK ||
 		(op->type == HAPAX_OP_SET &&
-	         (op->set_if == HAPAX_SET_ALWAYS || op->set_if == HAPAX_SET_IF_ABSENT));
+		 (op->set_if == HAPAX_SET_ALWAYS || op->set_if == HAPAX_SET_IF_ABSENT));
 }
 
 /* May it make a record of a tenant that has too many? */

@@ -142,7 +142,7 @@ static size_t find_defined(struct hapax_bytes name)
 	/* Sizes first: most names differ in them, and a call of memcmp(3) is dear. */
 	while (index < DEFINED_COUNT &&
 	       (name.size != defined[index].name.size ||
-	        memcmp(name.data, defined[index].name.data, name.size) != 0))
+		memcmp(name.data, defined[index].name.data, name.size) != 0))
 		index++;
 	return index;
 }

@@ -74,7 +74,7 @@ static bool is_plain(struct hapax_bytes value)
 {
 	return value.size == 0 ||
 		(*(const unsigned char *)value.data != '"' &&
-	         memchr(value.data, '%', value.size) == NULL);
+		 memchr(value.data, '%', value.size) == NULL);
 }
 
 /* Without quotes and backslashes. False: the quotes do not close at the end. */

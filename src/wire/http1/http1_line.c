@@ -196,7 +196,7 @@ enum hx_http1_line hx_http1_field_line(
 
 	while (end - at >= 4 &&
 	       (hx_http1_classes[at[0]] & hx_http1_classes[at[1]] & hx_http1_classes[at[2]] &
-	        hx_http1_classes[at[3]] & HX_HTTP1_TOKEN) != 0)
+		hx_http1_classes[at[3]] & HX_HTTP1_TOKEN) != 0)
 		at += 4;
 	while (at < end && hx_http1_is(*at, HX_HTTP1_TOKEN))
 		at++;

@@ -97,8 +97,8 @@ static inline bool hx_http1_text_equal(struct hapax_bytes a, struct hapax_bytes 
 
 	return a.size == b.size &&
 		(a.size == 0 ||
-	         ((left[0] | 0x20) == (right[0] | 0x20) &&
-	          hx_http1_text_equal_size(left, right, a.size)));
+		 ((left[0] | 0x20) == (right[0] | 0x20) &&
+		  hx_http1_text_equal_size(left, right, a.size)));
 }
 
 /* At least one byte, all of them tchar. */

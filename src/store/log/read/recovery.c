@@ -487,7 +487,7 @@ static bool is_foreign(
 	(void)io->ops->close(io->context, file);
 	return size != (ssize_t)sizeof(block) ||
 		(hx_log_header_decode(block, &header, NULL) == HAPAX_OK &&
-	         memcmp(header.uuid, directory->store.uuid, HX_LOG_UUID_SIZE) != 0);
+		 memcmp(header.uuid, directory->store.uuid, HX_LOG_UUID_SIZE) != 0);
 }
 
 void hx_log_recover_clean(

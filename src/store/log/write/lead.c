@@ -136,7 +136,7 @@ static bool may_read(const struct hapax_op *op)
 {
 	return !hx_run_is_grouped(op) &&
 		(op->type == HAPAX_OP_CHECK || op->type == HAPAX_OP_CLAIM ||
-	         op->type == HAPAX_OP_LOOKUP);
+		 op->type == HAPAX_OP_LOOKUP);
 }
 
 /* Between enter and leave. */

@@ -43,9 +43,9 @@ enum hapax_status hx_postgres_offset_prepare(
 {
 	enum hapax_status status =
 		prepare(conn, schema, GET_STATEMENT,
-	                "SELECT next FROM @@hapax_offset WHERE grp = $1::text"
-	                " AND topic = $2::text AND part = $3::integer",
-	                err);
+			"SELECT next FROM @@hapax_offset WHERE grp = $1::text"
+			" AND topic = $2::text AND part = $3::integer",
+			err);
 
 	if (status == HAPAX_OK)
 		status = prepare(
