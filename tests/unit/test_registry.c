@@ -322,7 +322,7 @@ static void every_allocation_may_fail(void **state)
 /* A burst of large events must not be paid for as long as the registry lives. */
 static void scratch_of_a_large_event_is_given_back(void **state)
 {
-	enum { MEMBERS = 20000 };
+	enum { MEMBERS = 60000 };
 	struct hapax_registration row = row_for("a", "content");
 	size_t room = 2 + MEMBERS * 16;
 	char *text = malloc(room);
