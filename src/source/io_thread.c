@@ -238,7 +238,7 @@ void hx_io_thread_stats(struct hx_io_thread *io_thread, struct hapax_source_stat
 	ret_stats->parts = 1;
 }
 
-/* ------------------------------------------------------------------ the I/O thread's thread */
+/* ------------------------------------------------------------------ the I/O thread */
 
 void hx_io_thread_deliver(struct hx_io_thread *io_thread, struct hx_io_messages *list)
 {

@@ -2,7 +2,7 @@
 /*
  * io_thread.h - a source with a thread of its own, which goes to the broker and back.
  *
- * The consumer's thread must not wait for a broker. So an I/O thread has a thread with a reactor,
+ * The consumer's thread must not wait for a broker. So an I/O thread has a reactor,
  * where the connections are; messages, acknowledgements and publications change hands here.
  * A message is a message: the broker's files embed it, make it, and get it back to free it.
  *
@@ -49,7 +49,7 @@ struct hx_publications {
 
 struct hapax_publication *hx_publications_take(struct hx_publications *list);
 
-/* On the I/O thread's thread. */
+/* On the I/O thread. */
 struct hx_io_thread_ops {
 	/* The thread runs: connect. */
 	void (*begin)(void *context);
@@ -95,7 +95,7 @@ struct hx_io_thread {
 	uint64_t seen_generation;
 };
 
-/* I/O thread is zeros. source has its table. On failure nothing is left behind. */
+/* io_thread is zeros. source has its table. On failure nothing is left behind. */
 enum hapax_status hx_io_thread_init(
 	struct hx_io_thread *io_thread, struct hapax_source *source,
 	const struct hx_io_thread_ops *ops, void *context, struct hapax_error *err);
@@ -117,7 +117,7 @@ int hx_io_thread_drain(struct hx_io_thread *io_thread);
 void hx_io_thread_hurry(struct hx_io_thread *io_thread);
 void hx_io_thread_stats(struct hx_io_thread *io_thread, struct hapax_source_stats *ret_stats);
 
-/* ---- On the I/O thread's thread. */
+/* ---- On the I/O thread. */
 
 /* Hand messages over, of the present generation; list is empty then. */
 void hx_io_thread_deliver(struct hx_io_thread *io_thread, struct hx_io_messages *list);

@@ -74,7 +74,7 @@ struct hx_in_flight {
 	bool has_answer;  /* by a function in a transaction; tx_session.h */
 	int64_t position; /* up to where its partition is done when it is; -1: nobody asks */
 
-	/* Its line: messages that wait for each other; ordering queue.h. */
+	/* Its line: messages that wait for each other; ordering_queue.h. */
 	bool has_ordering_queue;
 	uint64_t ordering_queue;
 	struct hx_in_flight *ordering_next; /* of another ordering queue in the same bucket */

@@ -2,7 +2,7 @@
 /*
  * rabbit_private.h - what the files of the RabbitMQ source share.
  *
- * librabbitmq waits where it likes; so all of it is on the I/O thread's thread. There are two
+ * librabbitmq waits where it likes; so all of it is on the I/O thread. There are two
  * connections, as the broker's makers advise: one for messages and acknowledgements, and,
  * from the first one on, one for dead letters, which the broker may block for want of memory.
  *

@@ -87,7 +87,7 @@ static void rabbit_stats(struct hapax_source *base, struct hapax_source_stats *r
 	hx_io_thread_stats(&downcast(base)->io_thread, ret_stats);
 }
 
-/* ------------------------------------------------------------------ the I/O thread's thread */
+/* ------------------------------------------------------------------ the I/O thread */
 
 static void set_pulse(struct hx_rabbit_source *source)
 {

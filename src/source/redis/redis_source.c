@@ -91,7 +91,7 @@ static void redis_stats(struct hapax_source *base, struct hapax_source_stats *re
 	hx_io_thread_stats(&downcast(base)->io_thread, ret_stats);
 }
 
-/* ------------------------------------------------------------------ the I/O thread's thread */
+/* ------------------------------------------------------------------ the I/O thread */
 
 static int64_t now_ns(const struct hx_redis_source *source)
 {

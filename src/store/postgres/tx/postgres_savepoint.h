@@ -2,7 +2,7 @@
 /*
  * postgres_savepoint.h - parts of the caller's transaction that can be undone by themselves.
  *
- *  (1) A savepoint is a savepoint named by its depth, or, if no transaction was open, the
+ *  (1) A savepoint is named by its depth, or, if no transaction was open, the
  *      transaction itself, which is then ours to commit.
  *  (2) When one of ours is gone, or a claim turns out to be another transaction's, the transaction was
  *      ended behind our back, by the caller's own SQL. From then on nothing is kept, and the store is latched.

@@ -2,7 +2,7 @@
 /*
  * sqlite_savepoint.h - parts of the caller's transaction that can be undone by themselves.
  *
- *  (1) A savepoint is a savepoint named by its depth, or, if no transaction was open, the
+ *  (1) A savepoint is named by its depth, or, if no transaction was open, the
  *      transaction itself, which is then ours to commit.
  *  (2) When one of ours is gone, the transaction was ended or cut back behind our back,
  *      by the caller's own SQL or by SQLite. From then on the store is latched, and
