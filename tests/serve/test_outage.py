@@ -99,7 +99,7 @@ def redis(cli):
 
 def config(cli, policy, journal="journal.db", lease="30s"):
     return (
-        f"store: {{journal: 'sqlite:{cli.folder / journal}', timeout: 500ms}}\n"
+        f"store: {{journal: 'sqlite:{cli.folder / journal}', timeout: 1s}}\n"
         f"defaults: {{on_store_failure: {policy}, lease: {lease}}}\nlog: {{rate: none}}\n"
     )
 
