@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cache.c - places, those who read there, and those who write.
+ * cache.c - the places of the near cache, their readers and their writers.
  *
- *  (1) A place with a hash has a whole record, and nobody changes it while the hash stands.
- *  (2) Who reads says so first (readers), then looks at the hash. Who writes takes the hash
- *      away first, then looks whether somebody reads. One of the two sees the other.
- *  (3) What was dropped after somebody asked the store is not put by his answer.
+ *  (1) A place with a nonzero hash holds a whole record, which does not change while the hash
+ *      stands.
+ *  (2) A reader increments `readers`, then checks `hash`. A writer clears `hash`, then checks
+ *      `readers`. One always sees the other.
+ *  (3) An answer is not stored if its key was dropped after the store was asked.
  */
 #include "store/near/cache.h"
 
@@ -22,7 +23,7 @@
 #include "base/thread.h"
 #include "record/record.h"
 
-/* A larger record would push out many that are asked for as often. */
+/* A larger record would evict many records that are needed as often. */
 enum { RECORD_BYTES_MAX = 16 * 1024 + HX_KEY_SIZE_MAX + 2 * HX_SCOPE_PART_SIZE_MAX };
 
 struct place {
@@ -30,11 +31,11 @@ struct place {
 	_Atomic int64_t asked_ms;
 	_Atomic uint32_t readers;
 	struct hapax_record record;
-	struct hapax_buf buf; /* its bytes */
+	struct hapax_buf buf;
 };
 
 struct pair {
-	struct hx_lock lock; /* of those who write */
+	struct hx_lock lock; /* for writers */
 	uint64_t dropped;    /* Locks: lock. The number of the last drop here */
 	struct place places[2];
 };
@@ -79,7 +80,7 @@ void hx_near_cache_free(struct hx_near_cache *cache)
 	hx_free(cache);
 }
 
-/* Of the key alone; scopes are compared. Never 0. */
+/* Hashes the key only; scopes are compared. Never 0. */
 static uint64_t hash_of(const struct hx_near_cache *cache, struct hapax_bytes key)
 {
 	return hx_siphash13(cache->siphash_key, key.data, key.size) | 1;
@@ -113,7 +114,7 @@ static struct place *find(
 	return NULL;
 }
 
-/* As transition.c answers for a record that is DONE. */
+/* Gives the same answer as transition.c does for a DONE record. */
 static bool answer(const struct hapax_record *record, struct hapax_op *op)
 {
 	bool is_verified = op->fingerprint != NULL && record->fingerprint_size != 0;
@@ -130,12 +131,12 @@ static bool answer(const struct hapax_record *record, struct hapax_op *op)
 	return true;
 }
 
-/* Invariant (2), the reader's half. */
+/* The reader's half of invariant (2). */
 static bool answer_from(struct place *place, uint64_t hash, struct hapax_op *op, int64_t from_ms)
 {
 	bool is_answered;
 
-	/* Most that are not ours are seen from afar. */
+	/* Rejects most other records without touching `readers`. */
 	if (atomic_load_explicit(&place->hash, memory_order_relaxed) != hash)
 		return false;
 	atomic_fetch_add_explicit(&place->readers, 1, memory_order_seq_cst);
@@ -160,7 +161,7 @@ uint64_t hx_near_cache_drops(const struct hx_near_cache *cache)
 	return atomic_load_explicit(&cache->drops, memory_order_acquire);
 }
 
-/* Locks: the pair's. Where record goes: where it is, else the older place. */
+/* Locks: the pair's. Returns the place that holds the record, else the older place. */
 static struct place *place_for(struct pair *pair, uint64_t hash, const struct hapax_record *record)
 {
 	struct place *place = find(pair, hash, record->tenant, record->group, record->key);
@@ -172,7 +173,7 @@ static struct place *place_for(struct pair *pair, uint64_t hash, const struct ha
 			 atomic_load_explicit(&pair->places[0].asked_ms, memory_order_relaxed)];
 }
 
-/* Locks: the pair's. Invariant (2), the writer's half. */
+/* Locks: the pair's. The writer's half of invariant (2). */
 static void fill(
 	struct place *place, uint64_t hash, const struct hapax_record *record, int64_t asked_ms)
 {
@@ -197,7 +198,7 @@ void hx_near_cache_put(
 	hx_lock_release(&pair->lock);
 }
 
-/* Who is reading it now began before it was dropped. */
+/* A reader that is still reading the record began before the drop. */
 void hx_near_cache_drop(struct hx_near_cache *cache, const struct hapax_op *op)
 {
 	uint64_t hash = hash_of(cache, op->key);

@@ -2,8 +2,8 @@
 /*
  * near_store.c - a store with a near cache.
  *
- * A submit is answered from the cache if all of it can be; otherwise it goes to the store
- * as it is, and what the store says is done is remembered.
+ * A submit is answered from the cache if every operation can be. Otherwise it goes to the store
+ * unchanged, and the cache keeps the records that the store reports as done.
  */
 #include <assert.h>
 #include <stdatomic.h>
@@ -31,11 +31,11 @@ struct job {
 	struct job *next;
 	struct near_store *near;
 	struct hapax_completion completion;
-	int64_t asked_ms; /* what is answered was true after it */
-	uint64_t drops;   /* of the cache, then */
+	int64_t asked_ms; /* the answers were true after it */
+	uint64_t drops;   /* of the cache at that time */
 };
 
-/* Hits of some threads: one number for all would go from core to core with every hit. */
+/* The hits of some threads. A single counter would move between cores with every hit. */
 struct lane {
 	_Atomic uint64_t hits;
 	char unused[CACHE_LINE - sizeof(uint64_t)];
@@ -43,12 +43,12 @@ struct lane {
 
 struct near_store {
 	struct hapax_store base;
-	struct hapax_store_ops ops; /* its own: capabilities are the store's */
+	struct hapax_store_ops ops; /* its own; the capabilities are the store's */
 	struct hapax_store *store;
 	const struct hapax_clock *clock;
 	int64_t age_ms_max;
 	struct hx_near_cache *cache;
-	struct hapax_watcher watcher; /* of the store, once somebody watches us */
+	struct hapax_watcher watcher; /* on the store, once this store has a watcher */
 	_Atomic uint64_t misses;
 	struct lane lanes[LANES];
 	struct hx_lock lock;
@@ -70,7 +70,7 @@ static bool is_question(const struct hapax_op *op)
 	return op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK;
 }
 
-/* All of it, and each on its own? Those before one that is not there have their answers reset. */
+/* Answer all, each on its own. If one is not cached, reset the answers before it. */
 static bool answer_all(struct near_store *near, struct hapax_op *ops, size_t count, int64_t now_ms)
 {
 	int64_t from_ms = now_ms - near->age_ms_max + 1;
@@ -86,7 +86,7 @@ static bool answer_all(struct near_store *near, struct hapax_op *ops, size_t cou
 	return true;
 }
 
-/* What a change leaves behind must not be answered from here. */
+/* After a change, the cached record is outdated. */
 static void drop_changed(struct near_store *near, const struct hapax_op *ops, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -190,7 +190,7 @@ static enum hapax_status near_sweep(
 	return hapax_store_sweep(near_of(store)->store, sweep, err);
 }
 
-/* Hits are decisions of the store, made a moment ago: it keeps their count. */
+/* A hit repeats a recent decision of the store, so the store keeps the count. */
 static enum hapax_status near_count(
 	struct hapax_store *store, const struct hapax_counters *rows, size_t count,
 	struct hapax_error *err)
@@ -205,7 +205,7 @@ static void near_guarantee(struct hapax_store *store, char *ret_text, size_t siz
 	hapax_store_guarantee(near_of(store)->store, ret_text, size);
 }
 
-/* What is announced there is news here. */
+/* Forward the store's announcements. */
 static void pass_on(
 	struct hapax_bytes tenant, struct hapax_bytes group, struct hapax_bytes key, void *context)
 {
@@ -316,7 +316,7 @@ enum hapax_status hapax_near_open(
 	if (status == HAPAX_OK && (near->cache = hx_near_cache_new(pairs)) == NULL)
 		status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a near cache");
 	attached.clock = near->clock;
-	/* The store sweeps itself; counters of hits are flushed once a second. */
+	/* The store sweeps itself. Hit counters are flushed once a second. */
 	attached.flags = hx_store_options(store)->flags & HAPAX_STORE_NO_HOUSEKEEPING;
 	attached.sweep_interval_ms = hx_store_options(store)->sweep_interval_ms;
 	if (status == HAPAX_OK)
