@@ -15,7 +15,7 @@ bool hx_breaker_fail(struct hx_breaker *breaker, int64_t now_ms, uint64_t random
 		breaker->failures++;
 	if (breaker->failures < breaker->failures_max && !was_open)
 		return false;
-	/* Those that were under way when it opened do not make the wait longer. */
+	/* Operations in progress when it opened do not extend the wait. */
 	if (was_open && now_ms < breaker->retry_ms)
 		return false;
 	breaker->is_open = true;

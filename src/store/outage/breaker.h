@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * breaker.h - whether a store that has failed shall be asked.
+ * breaker.h - a circuit breaker: decides whether to ask a store that has failed.
  *
- * Closed: it is. After so many failures in a row it opens; then the store is tried again
- * after a while, which doubles with every failure, up to a bound. The while is random
- * between its half and its whole, so that nodes that lost a store together do not come
- * back together. Only who tries closes it.
+ * Closed: the store is asked. After a number of failures in a row the breaker opens. The store is
+ * then retried after a delay, which doubles with every failure, up to a bound. The delay is
+ * random between half and all of it, so that nodes that lost a store together do not return
+ * together. Only a retry closes the breaker.
  *
  * Threads: the caller's lock. Time and randomness are passed in.
  */
@@ -21,20 +21,20 @@ struct hx_breaker {
 	int64_t backoff_ms_max;
 	unsigned failures; /* in a row */
 	bool is_open;
-	unsigned retries; /* in a row, that failed since it opened */
-	int64_t retry_ms; /* when to try again */
+	unsigned retries; /* failed retries in a row since it opened */
+	int64_t retry_ms; /* time of the next retry */
 };
 
-/* The store was asked, and did not answer. Returns true when this has opened it. */
+/* Record that the store did not answer. Returns true if this opened the breaker. */
 bool hx_breaker_fail(struct hx_breaker *breaker, int64_t now_ms, uint64_t random);
 
-/* The store has answered. Does not close it. */
+/* Record that the store answered. Does not close the breaker. */
 void hx_breaker_succeed(struct hx_breaker *breaker);
 
-/* The store is as it was. */
+/* Record that the store works again. */
 void hx_breaker_close(struct hx_breaker *breaker);
 
-/* Open, and time to try. */
+/* True if the breaker is open and a retry is due. */
 bool hx_breaker_is_due(const struct hx_breaker *breaker, int64_t now_ms);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/siphash.h"
 #include "base/thread.h"
 
-/* A power of two: enough for all that run at once, in less than 2 MiB. */
+/* A power of two: enough for all concurrent runs, in less than 2 MiB. */
 enum { PAIRS = 8192 };
 
 struct note {
@@ -21,7 +21,7 @@ struct note {
 
 struct pair {
 	struct hx_lock lock;
-	uint32_t next;        /* Locks: lock. Where the next one goes */
+	uint32_t next;        /* Locks: lock. Index of the next note to write */
 	struct note notes[2]; /* Locks: lock */
 };
 
@@ -44,7 +44,7 @@ void hx_claim_notes_free(struct hx_claim_notes *notes)
 	hx_free(notes);
 }
 
-/* Tokens may rise per key only, so the whole name belongs to it. */
+/* Tokens may be unique per key only, so the hash covers the whole name. */
 static uint64_t hash_of(const struct hx_claim_notes *notes, const struct hapax_op *op)
 {
 	const uint64_t *key = notes->siphash_key;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * claim_notes.h - what the latest claims asked for, by their tokens.
+ * claim_notes.h - the options of recent claims, by token.
  *
- * A completion brings a token and a result; for how long the result is kept, and of which
- * payload it is, stands with the claim, in a store that may be away. So the guard notes it
- * when a claim is acquired. A new note takes the place of the older of two: after 16,384
- * later claims one may be gone, and then nobody knows.
+ * A completion carries a token and a result. The TTL and the fingerprint are stored with the
+ * claim, in a store that may be unavailable. The guard therefore notes them when a claim is
+ * acquired. A new note replaces the older of two, so a note may be lost after 16,384 later
+ * claims.
  *
  * Threads: any.
  */
@@ -22,10 +22,10 @@ struct hx_claim_notes;
 struct hx_claim_notes *hx_claim_notes_new(void);
 void hx_claim_notes_free(struct hx_claim_notes *notes);
 
-/* Of a claim that was acquired. Allocates nothing. */
+/* Note an acquired claim. Allocates nothing. */
 void hx_claim_notes_put(struct hx_claim_notes *notes, const struct hapax_op *op);
 
-/* By op's key and token, into ttl and fingerprint of *ret_record. False: there is none. */
+/* Find the note by op's key and token; fills ttl and fingerprint of *ret_record. False: none. */
 bool hx_claim_notes_find(
 	struct hx_claim_notes *notes, const struct hapax_op *op, struct hapax_record *ret_record);
 

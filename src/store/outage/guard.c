@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * guard.c - a store that stands before another one, and knows what to do without it.
+ * guard.c - a store in front of another one, which handles that store's outages.
  *
- * One thread tries a store that is away, and reconciles the journal when it is back. The
- * breaker closes only after a whole pass over the journal; what came into it meanwhile,
- * or could not be settled yet, is asked of the journal first until it is empty.
+ * One thread probes an unavailable store, and reconciles the journal when the store is available
+ * again. The breaker closes only after a full pass over the journal. Until the journal is empty,
+ * it is asked first: it may hold new records, or records that could not be settled yet.
  */
 #include "store/outage/guard.h"
 
@@ -24,13 +24,13 @@ enum {
 	BACKOFF_MS_MIN_DEFAULT = 100,
 	BACKOFF_MS_MAX_DEFAULT = 10000,
 
-	/* While the journal holds something that could not be settled. */
+	/* Interval while the journal holds records that could not be settled. */
 	RECONCILE_INTERVAL_MS = 1000,
 };
 
 #define BACKOFF_MS_LIMIT HX_MS_PER_DAY
 
-/* Asked for to see whether the store answers; nobody's key. */
+/* Looked up to see whether the store answers. No caller uses this key. */
 static const struct hapax_bytes probe_key = {"\0hapax probe", 12};
 
 int64_t hx_guard_now_ms(const struct hx_guard *guard)
@@ -106,7 +106,7 @@ bool hx_guard_continues(const struct hx_guard *guard, const struct hapax_op *op)
 		options->continues(op->tenant, op->group, options->continues_context) != 0;
 }
 
-/* ------------------------------------------------------------------ trying again */
+/* ------------------------------------------------------------------ retry */
 
 static bool store_answers(struct hx_guard *guard)
 {
@@ -116,8 +116,8 @@ static bool store_answers(struct hx_guard *guard)
 }
 
 /*
- * Write down what the journal holds. True: the store took it. What is damaged stays in the
- * journal, which is asked as long as it holds something, and is no outage of the store.
+ * Copy the journal's records to the store. True: the store accepted them. A damaged record stays
+ * in the journal and is not an outage; the journal is asked as long as it holds a record.
  */
 static bool reconcile(struct hx_guard *guard)
 {
@@ -134,7 +134,7 @@ static bool reconcile(struct hx_guard *guard)
 	return status == HAPAX_OK || status == HAPAX_ERR_CORRUPT;
 }
 
-/* Nothing is in the journal, and nobody is about to put something there: it is over. */
+/* End the outage if the journal is empty and no submit may still write to it. */
 static void leave_if_empty(struct hx_guard *guard)
 {
 	uint64_t count = 0;
@@ -146,7 +146,7 @@ static void leave_if_empty(struct hx_guard *guard)
 	if (hx_journal_count(guard->options.journal, &count, NULL) != HAPAX_OK || count != 0)
 		return;
 	hx_mutex_lock(&guard->mutex);
-	/* Unless somebody came after it was counted. */
+	/* Unless a submit entered after the count. */
 	if (guard->entered == entered && !guard->breaker.is_open)
 		guard->uses_journal = false;
 	mark_trouble(guard);
@@ -212,7 +212,7 @@ static void keep_trying(void *arg)
 		hx_mutex_lock(&guard->mutex);
 		if (guard->stops)
 			break;
-		/* What happened during the tick may be due earlier. */
+		/* An event during the tick may be due earlier. */
 		if (next_due_ms(guard) < due_ms)
 			due_ms = next_due_ms(guard);
 		if (due_ms == HAPAX_TIME_NEVER)
@@ -253,7 +253,7 @@ static enum hapax_status guard_sweep(
 	return hapax_store_sweep(guard_of(store)->store, sweep, err);
 }
 
-/* Decisions are counted by the store or the journal; there is nothing of our own. */
+/* The store or the journal counts decisions; the guard has none of its own. */
 static enum hapax_status guard_count(
 	struct hapax_store *store, const struct hapax_counters *rows, size_t count,
 	struct hapax_error *err)
@@ -270,7 +270,7 @@ static void guard_guarantee(struct hapax_store *store, char *ret_text, size_t si
 	hapax_store_guarantee(guard_of(store)->store, ret_text, size);
 }
 
-/* What is announced there is news here. */
+/* Forward the store's announcements. */
 static void pass_on(
 	struct hapax_bytes tenant, struct hapax_bytes group, struct hapax_bytes key, void *context)
 {
@@ -348,7 +348,7 @@ static enum hapax_status take_options(
 	return HAPAX_OK;
 }
 
-/* What an earlier process left in the journal is reconciled by this one. */
+/* This process reconciles records that an earlier process left in the journal. */
 static enum hapax_status take_journal(struct hx_guard *guard, struct hapax_error *err)
 {
 	uint64_t count = 0;
@@ -411,7 +411,7 @@ enum hapax_status hapax_outage_guard(
 	guard->store = store;
 	hx_mutex_init(&guard->mutex);
 	hx_cond_init(&guard->wake);
-	attached.flags = HAPAX_STORE_NO_HOUSEKEEPING; /* the guarded one has its own */
+	attached.flags = HAPAX_STORE_NO_HOUSEKEEPING; /* the guarded store has its own */
 	fill_ops(guard);
 	status = take_options(guard, options, err);
 	attached.clock = guard->options.clock;

@@ -2,10 +2,11 @@
 /*
  * outage_forward.c - a submit on its way through a guarded store.
  *
- * While all is well it goes to the store as it is. In trouble every operation gets a
- * route: to the journal if that has the key or gave the token, or if the store is away
- * and the scope goes on without it; else to the store, or to nobody. Neighbours with one
- * route go together. What the store did not answer may go on to the journal.
+ * Without an outage the submit goes to the store unchanged. Otherwise every operation gets a
+ * route. It goes to the journal if the journal has the key or granted the token, or if the store
+ * is unavailable and the scope continues without it. Other operations go to the store, or are
+ * refused. Adjacent operations with the same route go together. Operations that the store did not
+ * answer may then go to the journal.
  */
 #include <assert.h>
 #include <string.h>
@@ -19,29 +20,29 @@
 #include "store/outage/journal.h"
 
 enum stage {
-	STAGE_WHOLE,     /* all of it is at the store */
-	STAGE_QUESTIONS, /* the journal is asked which keys it has */
-	STAGE_ROUTED,    /* nothing was asked yet */
-	STAGE_RUNS,      /* by routes */
+	STAGE_WHOLE,     /* all at the store */
+	STAGE_QUESTIONS, /* asking the journal which keys it has */
+	STAGE_ROUTED,    /* nothing sent yet */
+	STAGE_RUNS,      /* sending by route */
 };
 
 enum route {
-	ROUTE_DONE, /* the answer stands */
+	ROUTE_DONE, /* the answer is final */
 	ROUTE_STORE,
 	ROUTE_JOURNAL,
-	ROUTE_KEEP, /* a result whose claim is not in the journal: that keeps it */
+	ROUTE_KEEP, /* a result whose claim is not in the journal: the journal keeps it */
 	ROUTE_NOWHERE,
 };
 
 enum {
-	/* A claim whose fate is unknown is asked for again, so often. */
+	/* How often a claim with an unknown outcome is repeated. */
 	REPEATS = 2,
-	/* Relays with more routes than this are not kept for later. */
+	/* Relays with more routes than this are not kept for reuse. */
 	KEPT_ROUTES_MAX = 1024,
 };
 
 struct hx_outage_forward {
-	struct hx_outage_forward *next; /* of the free ones */
+	struct hx_outage_forward *next; /* in the list of free relays */
 	struct hx_guard *guard;
 	struct hapax_op *ops;
 	size_t count;
@@ -51,17 +52,17 @@ struct hx_outage_forward {
 	unsigned repeats;
 
 	unsigned char *routes;      /* enum route, one for each operation */
-	struct hapax_op *questions; /* as many: is it in the journal? */
+	struct hapax_op *questions; /* one each: does the journal have the key? */
 	size_t routes_max;
-	size_t first, end; /* the run of operations that is under way */
+	size_t first, end; /* the run of operations in progress */
 
-	/* A result that the journal keeps, unless somebody else has the key there. */
+	/* A result that the journal keeps, unless another claim has the key there. */
 	bool has_place;
 	struct hapax_op keep_op;
 	struct hapax_record kept;
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 
-	/* Who came last, the submitter or the answer, goes on: no recursion. */
+	/* The later of submitter and answer continues, which avoids recursion. */
 	_Atomic uint32_t turns;
 };
 
@@ -133,7 +134,7 @@ static bool is_claim(const struct hapax_op *op)
 	return op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK;
 }
 
-/* Where op goes while the store is away. */
+/* The route of op while the store is unavailable. */
 static enum route route_away(const struct hx_guard *guard, const struct hapax_op *op)
 {
 	if (guard->options.journal != NULL && hx_transition_has_token(op) &&
@@ -146,7 +147,7 @@ static enum route route_away(const struct hx_guard *guard, const struct hapax_op
 	return is_claim(op) ? ROUTE_JOURNAL : ROUTE_NOWHERE;
 }
 
-/* Where op goes when the store answers, while the journal still holds something. */
+/* The route of op when the store answers but the journal still holds records. */
 static enum route route_back(const struct hapax_op *op, const struct hapax_op *question)
 {
 	bool is_in_journal = question->outcome == HAPAX_OUTCOME_FOUND;
@@ -157,7 +158,7 @@ static enum route route_back(const struct hapax_op *op, const struct hapax_op *q
 									      : ROUTE_STORE;
 }
 
-/* Where op goes after the store did not answer it. */
+/* The route of op after the store did not answer it. */
 static enum route route_on(const struct hx_outage_forward *forward, const struct hapax_op *op)
 {
 	enum route route;
@@ -172,7 +173,7 @@ static enum route route_on(const struct hx_outage_forward *forward, const struct
 	return route == ROUTE_NOWHERE ? ROUTE_DONE : route;
 }
 
-/* Operations that belong together go one way. */
+/* Operations of one group take one route. */
 static void unite_groups(struct hx_outage_forward *forward, enum route if_mixed)
 {
 	size_t end;
@@ -222,7 +223,7 @@ static void note_claim(struct hx_guard *guard, const struct hapax_op *op)
 		hx_claim_notes_put(guard->notes, op);
 }
 
-/* Was every operation of the run that is under way answered by the store? */
+/* Did the store answer every operation of the current run? */
 static bool note_store(struct hx_outage_forward *forward)
 {
 	struct hx_guard *guard = forward->guard;
@@ -240,11 +241,11 @@ static bool note_store(struct hx_outage_forward *forward)
 	return has_answered;
 }
 
-/* The store did not answer all of [first, end): what becomes of the rest? */
+/* The store did not answer all of [first, end): reroute the rest. */
 static void reroute(struct hx_outage_forward *forward)
 {
 	if (!enter_journal(forward)) {
-		forward->first = forward->end = forward->count; /* the answers stand */
+		forward->first = forward->end = forward->count; /* the answers are final */
 		return;
 	}
 	if (forward->stage == STAGE_WHOLE)
@@ -257,8 +258,9 @@ static void reroute(struct hx_outage_forward *forward)
 }
 
 /*
- * A completion that came after its lapsed claim was settled, of a token that was given out
- * here: if nobody has run since, the result is kept. The others of the run have their answers.
+ * A completion may arrive after its lapsed claim was settled. If the journal granted the token
+ * and the key has not run since, keep the result. The other operations of the run have their
+ * answers.
  */
 static void keep_late_results(struct hx_outage_forward *forward)
 {
@@ -286,7 +288,7 @@ static void note_journal(struct hx_outage_forward *forward)
 
 		continued += is_claim(op) && op->outcome == HAPAX_OUTCOME_ACQUIRED;
 		note_claim(forward->guard, op);
-		/* The caller knows of the store alone, and that one is away. */
+		/* The caller only knows the store, and the store is unavailable. */
 		if (is_claim(op) && op->status != HAPAX_OK && op->status != HAPAX_ERR_UNCERTAIN)
 			hx_store_refuse(op, HAPAX_ERR_UNAVAILABLE);
 	}
@@ -294,7 +296,7 @@ static void note_journal(struct hx_outage_forward *forward)
 	keep_late_results(forward);
 }
 
-/* Two runs of one key, of which one result counts: that of the other. */
+/* The key ran twice, and the other run's result counts. */
 static void report_twice(struct hx_guard *guard, const struct hapax_op *op)
 {
 	const struct hapax_outage_options *options = &guard->options;
@@ -319,7 +321,7 @@ static void answer_kept(struct hapax_op *op)
 	op->attempt = 1;
 }
 
-/* The journal has said whether there is a place for the result, or has kept it. */
+/* The journal has answered the claim of a place, or has kept the result. */
 static void note_kept(struct hx_outage_forward *forward)
 {
 	struct hx_guard *guard = forward->guard;
@@ -328,7 +330,7 @@ static void note_kept(struct hx_outage_forward *forward)
 
 	forward->has_place = false;
 	if (forward->keep_op.status == HAPAX_ERR_UNCERTAIN) {
-		hx_store_refuse(op, HAPAX_ERR_UNCERTAIN); /* it may be kept */
+		hx_store_refuse(op, HAPAX_ERR_UNCERTAIN); /* the journal may have kept it */
 	} else if (forward->keep_op.status != HAPAX_OK) {
 		hx_store_refuse(op, HAPAX_ERR_UNAVAILABLE);
 	} else if (has_place) {
@@ -336,16 +338,16 @@ static void note_kept(struct hx_outage_forward *forward)
 		hx_guard_count(guard, &guard->outage.kept_results, 1);
 	} else if (forward->keep_op.outcome == HAPAX_OUTCOME_ACQUIRED) {
 		forward->has_place = true;
-		forward->end = forward->first; /* once more, to keep it */
+		forward->end = forward->first; /* repeat, to keep it */
 	} else if (hx_journal_gave(op->token)) {
-		hx_store_refuse(op, HAPAX_ERR_FENCED); /* taken over, as the journal says */
+		hx_store_refuse(op, HAPAX_ERR_FENCED); /* the journal reports a takeover */
 	} else {
 		answer_kept(op);
 		report_twice(guard, op);
 	}
 }
 
-/* ------------------------------------------------------------------ the way */
+/* ------------------------------------------------------------------ runs */
 
 static void answered(struct hapax_op *ops, size_t count, void *context)
 {
@@ -357,7 +359,7 @@ static void answered(struct hapax_op *ops, size_t count, void *context)
 		advance(forward);
 }
 
-/* Ask. True: the answer is there; else it will go on, and relay is not ours any more. */
+/* Submit. True: the answer is there. False: the answer continues and owns the relay. */
 static bool ask(
 	struct hx_outage_forward *forward, struct hapax_store *store, struct hapax_op *ops,
 	size_t count)
@@ -368,8 +370,8 @@ static bool ask(
 }
 
 /*
- * A duplicate that was let through while this one ran is not written over: the place is
- * claimed first. Who asks again, because the answer was lost, asks by the same id.
+ * Claim the place first, so that a result does not overwrite a duplicate that was let through
+ * meanwhile. A repeat after a lost answer uses the same id.
  */
 static bool claim_place(struct hx_outage_forward *forward)
 {
@@ -391,7 +393,7 @@ static bool claim_place(struct hx_outage_forward *forward)
 static bool keep_result(struct hx_outage_forward *forward)
 {
 	const struct hapax_op *op = &forward->ops[forward->first];
-	int64_t now_ms = forward->keep_op.first_seen_ms; /* of the place: the journal's own time */
+	int64_t now_ms = forward->keep_op.first_seen_ms; /* of the place, by the journal's clock */
 
 	forward->kept = (struct hapax_record){
 		.state = HAPAX_STATE_DONE,
@@ -400,10 +402,10 @@ static bool keep_result(struct hx_outage_forward *forward)
 		.token = op->token,
 		.first_seen_ms = now_ms,
 		.changed_ms = now_ms,
-		.expires_ms = HAPAX_TIME_NEVER, /* here it stays until it is in the store */
+		.expires_ms = HAPAX_TIME_NEVER, /* stays here until the store has it */
 		.ttl_ms = HX_TTL_MS_DEFAULT,
 	};
-	/* Both are in the store, with the claim; but that may be lost there. */
+	/* The store has both with the claim, but may have lost it. */
 	(void)hx_claim_notes_find(forward->guard->notes, op, &forward->kept);
 	if (op->result != NULL)
 		forward->kept.result = *op->result;
@@ -425,7 +427,7 @@ static void refuse_run(struct hx_outage_forward *forward)
 		forward->guard, &forward->guard->outage.refused, forward->end - forward->first);
 }
 
-/* Neighbours of one route make a run; results are kept one by one. */
+/* Adjacent operations with one route form a run; results are kept one by one. */
 static void next_run(struct hx_outage_forward *forward)
 {
 	forward->first = forward->end;
@@ -435,7 +437,7 @@ static void next_run(struct hx_outage_forward *forward)
 		forward->end++;
 }
 
-/* Begin the run. True: it has ended already. */
+/* Begin the run. True: it has already ended. */
 static bool begin_run(struct hx_outage_forward *forward)
 {
 	struct hapax_op *ops = forward->ops + forward->first;
@@ -475,11 +477,11 @@ static void finish(struct hx_outage_forward *forward)
 	if (forward->is_journalling)
 		hx_guard_leave_journal(guard);
 	give_relay(guard, forward);
-	/* Whoever decided has counted, the store or the journal. */
+	/* The store or the journal has counted the decision. */
 	completion.fn(ops, count, completion.context);
 }
 
-/* What was asked is answered: go on until something has to be waited for, or all is done. */
+/* Continue after an answer until an answer is pending or all operations are done. */
 static void advance(struct hx_outage_forward *forward)
 {
 	bool is_done = false;
@@ -506,7 +508,7 @@ static void advance(struct hx_outage_forward *forward)
 	finish(forward);
 }
 
-/* Which of the keys does the journal have? True: it has said so. */
+/* Ask the journal which keys it has. True: the answer is there. */
 static bool ask_journal(struct hx_outage_forward *forward)
 {
 	for (size_t i = 0; i < forward->count; i++) {
@@ -523,7 +525,7 @@ static bool ask_journal(struct hx_outage_forward *forward)
 	return ask(forward, forward->guard->options.journal, forward->questions, forward->count);
 }
 
-/* Even when all is well: a run of an outage that comes to its end late. */
+/* Checked even without an outage: a run from an outage may finish late. */
 static bool has_journal_token(const struct hx_outage_forward *forward)
 {
 	bool has_any = false;

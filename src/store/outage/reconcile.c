@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reconcile.c - what a journal let through, into the store that is back.
+ * reconcile.c - moves journal records to the store when it is available again.
  *
- * A record is settled by steps that may each be repeated, and each step is taken for a
- * whole batch of records in one submit, so that a round trip serves hundreds of them:
+ * Each record is settled in steps that may be repeated. A whole batch takes each step in one
+ * submit, so that a round trip serves hundreds of records:
  *
- *	lapse     journal   a claim whose holder is gone is released, or parked
- *	finish    store     a record with a token of the store: complete it by that token
- *	claim     store     all others: ask for the right to be the one that ran
- *	verify    journal   it is done there: not by somebody who settles this journal, too?
- *	note      journal   keep the store's token where a crash does not lose it
- *	complete  store     by that token
- *	forget    journal   and only now it counts
+ *	lapse     journal   release or park a claim whose holder is gone
+ *	finish    store     a record with a store token: complete it with that token
+ *	claim     store     all others: claim the key
+ *	verify    journal   the key is done in the store: did another reconciler do it?
+ *	note      journal   write down the store's token, to survive a crash
+ *	complete  store     with that token
+ *	forget    journal   only now is the record counted
  *
- * A record with a token of the store is one whose claim was there before the outage, or
- * that was noted and not completed; completing it again is no second run. A mark is
- * settled as a claim is: a check could not be told from another one's after a crash.
+ * A record has a store token if its claim was in the store before the outage, or if its token was
+ * noted but not completed. Completing it again is not a second run. A mark is settled like a
+ * claim: after a crash, a check could not be told from another caller's check.
  *
- * A record counts when it is taken out of the journal. Whoever does not come to that leaves
- * it to the next pass, which finds what was done and does the rest.
+ * A record counts when it leaves the journal. A pass that stops earlier leaves the rest to the
+ * next pass, which finds the steps already taken.
  */
 #include <assert.h>
 #include <string.h>
@@ -36,11 +36,11 @@
 enum {
 	BATCH_RECORDS = 256,
 	BATCH_BYTES = 4 * 1024 * 1024,
-	/* Of a larger record the memory is given back, or a batch would come to keep gigabytes. */
+	/* The buffer of a larger record is freed, or a batch could keep gigabytes. */
 	KEPT_BYTES_MAX = 16 * 1024,
 };
 
-/* In the order in which they are taken; an entry only goes on to a later one. */
+/* In order; an entry only moves to a later step. */
 enum step {
 	STEP_LAPSE,
 	STEP_FINISH,
@@ -49,18 +49,18 @@ enum step {
 	STEP_NOTE,
 	STEP_COMPLETE,
 	STEP_FORGET,
-	STEP_OVER, /* its verdict stands */
-	STEP_LEFT, /* somebody else settles it, or a later pass */
+	STEP_OVER, /* its verdict is final */
+	STEP_LEFT, /* left to another reconciler or a later pass */
 };
 
 struct entry {
 	enum step step;
 	enum hapax_reconciled verdict;
 	struct hapax_record record;
-	struct hapax_buf buf; /* its bytes */
+	struct hapax_buf buf;
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 
-	/* A failure as it was when it was forgotten: it may have become a success by then. */
+	/* A failure as it was when forgotten; it may have become a success by then. */
 	struct hapax_record forgotten;
 	struct hapax_buf forgotten_buf;
 };
@@ -73,13 +73,13 @@ struct pass {
 	int64_t begin_ms; /* by the journal's clock */
 	bool has_lost_store;
 	bool has_lost_journal;
-	enum hapax_status status; /* why the pass ends, or OK */
+	enum hapax_status status; /* why the pass ended, or OK */
 
 	size_t count;
 	size_t bytes;
 	struct entry entries[BATCH_RECORDS];
 
-	/* Those that take a step together. */
+	/* Operations that take a step together. */
 	size_t op_count;
 	struct hapax_op ops[BATCH_RECORDS];
 	struct entry *takers[BATCH_RECORDS];
@@ -97,7 +97,7 @@ const char *hapax_reconciled_name(enum hapax_reconciled verdict)
 	return "unknown";
 }
 
-/* ------------------------------------------------------------------ one step of one */
+/* ------------------------------------------------------------------ one entry */
 
 static void go_on(struct entry *entry, enum step step)
 {
@@ -105,14 +105,14 @@ static void go_on(struct entry *entry, enum step step)
 	entry->step = step;
 }
 
-/* What became of it is known: it may leave the journal. */
+/* The verdict is known, so the record may leave the journal. */
 static void decide(struct entry *entry, enum hapax_reconciled verdict)
 {
 	entry->verdict = verdict;
 	go_on(entry, verdict == HAPAX_RECONCILED_LATER ? STEP_OVER : STEP_FORGET);
 }
 
-/* Where a record of the journal begins. */
+/* Choose the first step of a journal record. */
 static void classify(struct entry *entry, int64_t now_ms)
 {
 	const struct hapax_record *record = &entry->record;
@@ -124,7 +124,7 @@ static void classify(struct entry *entry, int64_t now_ms)
 		entry->verdict = HAPAX_RECONCILED_FAILED;
 		entry->step = STEP_FORGET;
 	} else if (record->state != HAPAX_STATE_DONE) {
-		entry->step = STEP_OVER; /* runs, or waits for a person, on this side */
+		entry->step = STEP_OVER; /* runs here, or waits for a person here */
 	} else {
 		entry->step = hx_journal_gave(record->token) ? STEP_CLAIM : STEP_FINISH;
 	}
@@ -191,7 +191,7 @@ static void take_claim(struct entry *entry, const struct hapax_op *op)
 	}
 }
 
-/* Whoever else settles this journal notes a token before he completes. */
+/* Another reconciler of this journal notes a token before it completes. */
 static void take_look(struct entry *entry, const struct hapax_op *op)
 {
 	if (op->outcome == HAPAX_OUTCOME_FOUND && op->token == entry->record.token)
@@ -200,7 +200,6 @@ static void take_look(struct entry *entry, const struct hapax_op *op)
 		go_on(entry, STEP_LEFT);
 }
 
-/* The step was taken. */
 static void take_answer(struct entry *entry, const struct hapax_op *op)
 {
 	switch (entry->step) {
@@ -215,7 +214,7 @@ static void take_answer(struct entry *entry, const struct hapax_op *op)
 	case STEP_FINISH:
 	case STEP_COMPLETE: decide(entry, HAPAX_RECONCILED_KEPT); break;
 	case STEP_FORGET:
-		/* Otherwise it is not there any more, and somebody else has counted it. */
+		/* Otherwise the record is gone: another reconciler has counted it. */
 		go_on(entry, op->outcome == HAPAX_OUTCOME_APPLIED ? STEP_OVER : STEP_LEFT);
 		break;
 	case STEP_OVER:
@@ -223,14 +222,14 @@ static void take_answer(struct entry *entry, const struct hapax_op *op)
 	}
 }
 
-/* ------------------------------------------------------------------ one step of all */
+/* ------------------------------------------------------------------ one batch */
 
 static bool is_of_store(enum step step)
 {
 	return step == STEP_FINISH || step == STEP_CLAIM || step == STEP_COMPLETE;
 }
 
-/* Does it say something of the store, rather than of this record? */
+/* Is this a failure of the store, not of the record? */
 static bool ends_the_pass(enum hapax_status status)
 {
 	return status == HAPAX_ERR_UNAVAILABLE || status == HAPAX_ERR_UNCERTAIN ||
@@ -238,7 +237,7 @@ static bool ends_the_pass(enum hapax_status status)
 		status == HAPAX_ERR_NO_MEMORY;
 }
 
-/* The first one is told. */
+/* Keep the first failure only. */
 static void end_pass(
 	struct pass *pass, enum step step, const struct hapax_op *op,
 	const struct hapax_error *cause)
@@ -266,16 +265,16 @@ static void take_refusal(
 		end_pass(pass, entry->step, op, cause);
 		entry->step = STEP_LEFT;
 	} else if (entry->step == STEP_FINISH && op->status == HAPAX_ERR_FENCED) {
-		/* Somebody took it over, or it is not there any more: what became of it decides. */
+		/* The claim was taken over or is gone: the current record decides. */
 		go_on(entry, STEP_CLAIM);
 	} else {
-		/* What is refused stays in the journal, and does not hold up the rest. */
+		/* A refused record stays in the journal and does not block the others. */
 		entry->verdict = HAPAX_RECONCILED_LATER;
 		go_on(entry, STEP_OVER);
 	}
 }
 
-/* Its holder came late, after all, and before it was forgotten: it is for the next pass. */
+/* The holder finished before the record was forgotten: leave it to the next pass. */
 static void put_back(struct pass *pass, struct entry *entry)
 {
 	struct hapax_op op = {
@@ -292,7 +291,7 @@ static void put_back(struct pass *pass, struct entry *entry)
 		end_pass(pass, STEP_FORGET, &op, &cause);
 }
 
-/* All that are at this step take it, in one submit. */
+/* Take the step for all entries that are at it, in one submit. */
 static void take_step(struct pass *pass, enum step step)
 {
 	struct hapax_error cause = {.status = HAPAX_OK};
@@ -323,8 +322,8 @@ static void take_step(struct pass *pass, enum step step)
 }
 
 /*
- * With the store gone again, what was claimed there is still noted, and what is settled
- * still forgotten, so that the next pass begins where this one ended.
+ * If the store fails again, still note its claims and forget settled records, so that the next
+ * pass continues from there.
  */
 static void settle_batch(struct pass *pass)
 {
@@ -351,7 +350,7 @@ static int reconcile_take(const struct hapax_record *record, void *context)
 	struct pass *pass = context;
 	struct entry *entry = &pass->entries[pass->count];
 
-	/* What comes while we work is for the next pass, or this one might never end. */
+	/* Leave later records to the next pass, or this one might never end. */
 	if (record->changed_ms > pass->begin_ms)
 		return 0;
 	if (entry->buf.capacity > KEPT_BYTES_MAX)
@@ -374,9 +373,8 @@ static bool is_same_place(const struct hapax_cursor *a, const struct hapax_curso
 }
 
 /*
- * The next batch. A record that cannot be read stays in the journal, for a person, and does
- * not hold up those behind it: the scan goes on from its cursor. One that did not move
- * never will.
+ * Read the next batch. An unreadable record stays in the journal for a person and does not block
+ * later ones: the scan continues from its cursor. A cursor that did not move never will.
  */
 static enum hapax_status scan_batch(
 	struct pass *pass, struct hapax_cursor *cursor, struct hapax_error *damage)
