@@ -2,11 +2,11 @@
 /*
  * tenant_limit.c - a store that refuses new keys of some tenants.
  *
- *	submit ──none of them is judged────────────────────────────────▶ the store
+ *	submit ──no operation is judged────────────────────────────────▶ the store
  *	   └──lookups ──▶ the store ──▶ looked(): absent is refused ──▶ the rest ──▶ the store
  *
- * What is refused is handed to the store as a lookup, since an array goes there as a whole
- * and in its order, and becomes LIMIT when it comes back.
+ * An array goes to the store whole and in order. A refused operation is therefore sent as a
+ * lookup, and becomes LIMIT when it returns.
  */
 #include "store/tenant/tenant_limit.h"
 
@@ -26,24 +26,24 @@
 
 struct limit_store {
 	struct hapax_store base;
-	struct hapax_store_ops ops; /* its own: name and capabilities are the store's */
+	struct hapax_store_ops ops; /* its own; name and capabilities are the store's */
 	struct hapax_store *store;
-	struct hapax_watcher watcher; /* of the store, once somebody watches us */
-	_Atomic size_t count;         /* of tenants; 0: nobody need look at them */
+	struct hapax_watcher watcher; /* on the store, once this store has a watcher */
+	_Atomic size_t count;         /* of tenants; 0: skip the list */
 	struct hx_lock lock;
-	struct hapax_bytes *tenants; /* Locks: lock. Sorted; the texts stand behind them */
+	struct hapax_bytes *tenants; /* Locks: lock. Sorted; followed by the texts */
 };
 
-/* A submit of which something is judged. */
+/* A submit with at least one judged operation. */
 struct job {
 	struct limit_store *limit;
 	struct hapax_completion completion;
 	struct hapax_op *ops;
 	size_t count;
 	size_t judged;
-	struct hapax_op *lookups; /* one for each that is judged */
-	size_t *indexes;          /* of these, in ops */
-	/* What an operation was before it became a lookup; type 0: it did not. */
+	struct hapax_op *lookups; /* one for each judged operation */
+	size_t *indexes;          /* their indexes in ops */
+	/* The operation before it became a lookup; type 0: unchanged. */
 	struct {
 		int type;
 		unsigned flags;
@@ -85,7 +85,7 @@ static bool may_make_record(const struct hapax_op *op)
 		 (op->set_if == HAPAX_SET_ALWAYS || op->set_if == HAPAX_SET_IF_ABSENT));
 }
 
-/* May it make a record of a tenant that has too many? */
+/* May it create a record of a tenant that has too many? */
 static bool is_judged(struct limit_store *limit, const struct hapax_op *op)
 {
 	return op->status == HAPAX_OK && may_make_record(op) && is_named(limit, op->tenant);
@@ -128,7 +128,7 @@ static void tenant_limit_refuse(struct job *job, size_t index)
 	op->flags = 0;
 }
 
-/* An all-or-nothing group goes as a whole, or not: LINKED ties an operation to the next one. */
+/* An all-or-nothing group passes or fails whole: LINKED ties an operation to the next one. */
 static void refuse_group(struct job *job, size_t index)
 {
 	size_t first = index;
@@ -147,7 +147,9 @@ static void looked(struct hapax_op *lookups, size_t count, void *context)
 	struct job *job = context;
 
 	for (size_t i = 0; i < count; i++) {
-		/* Whether a store that did not answer has it, the operation itself finds out. */
+		/*
+		 * If the lookup failed, the operation itself finds out whether the record exists.
+		 */
 		if (lookups[i].status == HAPAX_OK && lookups[i].outcome == HAPAX_OUTCOME_ABSENT)
 			refuse_group(job, job->indexes[i]);
 	}
@@ -188,7 +190,7 @@ static void limit_submit(
 		hapax_store_submit(limit->store, ops, count, completion);
 		return;
 	}
-	/* Others may be named meanwhile: there is room for all. */
+	/* More tenants may be named meanwhile, so reserve room for all. */
 	job = new_job(count, count);
 	if (job == NULL) {
 		hx_store_fail(ops, count, HAPAX_ERR_NO_MEMORY);
@@ -209,7 +211,7 @@ static void limit_submit(
 			.group = ops[i].group,
 			.key = ops[i].key};
 	}
-	/* A tenant may be named no more since it was judged first. */
+	/* The tenant may have left the list since the first check. */
 	if (job->judged == 0)
 		looked(NULL, 0, job);
 	else
@@ -238,7 +240,7 @@ static enum hapax_status limit_sweep(
 	return hapax_store_sweep(limit_of(store)->store, sweep, err);
 }
 
-/* Only of operations for which there was no memory. */
+/* Only for operations that failed for lack of memory. */
 static enum hapax_status limit_count(
 	struct hapax_store *store, const struct hapax_counters *rows, size_t count,
 	struct hapax_error *err)
@@ -314,7 +316,7 @@ enum hapax_status hx_tenant_limit_open(
 		.files = store->ops->files == NULL ? NULL : limit_files,
 		.watch = limit_watch,
 	};
-	/* The store keeps house itself. */
+	/* The store does its own housekeeping. */
 	options.flags |= HAPAX_STORE_NO_HOUSEKEEPING;
 	status = hapax_store_attach(
 		&limit->base, &limit->ops, hapax_store_url(store), &options, err);
