@@ -34,10 +34,9 @@
  *	142  34 B zero: room for later versions
  *	176       tenant, group, key, owner, error, headers, body, without gaps
  *
- *  (1) What decode accepts is a valid record (record.h), and encoding it again
- *      gives the same bytes: reserved bytes that are not zero are refused, so that
- *      a flipped bit cannot hide in them.
- *  (2) Every length is checked against the bytes that are there before it is used.
+ *  (1) Decode accepts only a valid record (record.h), and encoding it again gives the same
+ *      bytes. Nonzero reserved bytes are refused, so that a flipped bit cannot hide in them.
+ *  (2) Every length is checked against the available bytes before it is used.
  */
 #include "record/codec.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record.c - what holds of every record, and copies of it.
+ * record.c - invariants of every record, and copies of it.
  */
 #include "record/record.h"
 
@@ -122,13 +122,13 @@ void hx_record_result_omit_body(struct hapax_result *result)
 	result->body = hx_bytes(NULL, 0);
 }
 
-/* Append one part and let it point at its copy. Room was reserved, so nothing moves. */
+/* Append one part and point it at its copy. Room was reserved, so nothing moves. */
 static void copy_part(struct hapax_bytes *part, struct hapax_buf *buf)
 {
 	unsigned char *at;
 
 	assert(buf->capacity - buf->size >= part->size);
-	/* A record without any bytes needs no room: then there is no address to count from. */
+	/* A record without any bytes needs no room: buf then has no address to count from. */
 	if (buf->data == NULL) {
 		part->data = NULL;
 		return;

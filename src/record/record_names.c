@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_names.c - the words of the glossary for every value that people see.
+ * record_names.c - the glossary's word for every value that users see.
  */
 #include <hapax/record.h>
 #include <hapax/store.h>
 
 #include "base/macros.h"
 
-/* A value outside of its enum can come from a caller's mistake only; it gets a word too. */
+/* Only a caller's mistake gives a value outside its enum; it gets a word also. */
 static const char unknown[] = "unknown";
 
 #define WORD_OF(words, value) \

@@ -2,20 +2,20 @@
 /*
  * transition.c - the rules of the record.
  *
- * What a claim or a check answers, in this order (the first row that applies):
+ * The answer to a claim or a check is the first row that applies:
  *
  *	record                                      claim          writes
  *	absent, expired, FAILED                     ACQUIRED       CLAIMED, fresh token
  *	CLAIMED, PARKED, DONE; other fingerprint    MISMATCH       -
- *	CLAIMED by this attempt_id                  ACQUIRED       the lease anew, same token
+ *	CLAIMED by this attempt_id                  ACQUIRED       a new lease, same token
  *	CLAIMED, lease alive                        IN_PROGRESS    -
  *	CLAIMED, lapsed, on_lapse retry             ACQUIRED       CLAIMED, fresh token
  *	CLAIMED, lapsed, on_lapse park              PARKED         PARKED
  *	PARKED                                      PARKED         -
  *	DONE                                        REPLAY         -
  *
- * What an operation that carries the record's token does stands in by_token below;
- * without that token it is FENCED and changes nothing.
+ * The table by_token below covers operations that carry the record's token. Without that token
+ * an operation is FENCED and changes nothing.
  */
 #include "record/transition.h"
 
@@ -26,7 +26,7 @@
 #include "base/limits.h"
 #include "record/record.h"
 
-/* What an operation with the right token does to a record in a given state. */
+/* The effect of an operation with the right token on a record in a given state. */
 enum verdict {
 	VERDICT_FENCED,
 	VERDICT_KEEP, /* answer APPLIED, change nothing: a repeated call */
@@ -49,7 +49,7 @@ static const unsigned char by_token[][HAPAX_STATE_PARKED + 1] = {
 			[HAPAX_STATE_CLAIMED] = VERDICT_DONE,
 			[HAPAX_STATE_PARKED] = VERDICT_DONE,
 			[HAPAX_STATE_FAILED] =
-				VERDICT_DONE, /* nobody ran since: the token says so */
+				VERDICT_DONE, /* no later run exists: the token proves it */
 			[HAPAX_STATE_DONE] = VERDICT_KEEP,
 		},
 	[HAPAX_OP_RELEASE] =
@@ -85,14 +85,14 @@ bool hx_transition_tells_token(const struct hapax_op *op)
 		op->outcome == HAPAX_OUTCOME_FOUND;
 }
 
-/* How long a record that op writes is kept. */
+/* How long the store keeps a record that op writes. */
 static int64_t ttl_of(const struct hapax_op *op, int64_t now_ms)
 {
 	int64_t left_ms;
 
 	if (!(op->flags & HAPAX_OP_TTL_IS_TIME))
 		return op->ttl_ms;
-	/* Counted from the same now, it ends at the very time that was said. */
+	/* Counted from the same now, it ends at exactly the time that was given. */
 	left_ms = op->ttl_ms - now_ms;
 	return left_ms < 1 ? 1 : left_ms < HX_TTL_MS_MAX ? left_ms : HX_TTL_MS_MAX;
 }
@@ -138,7 +138,7 @@ static void enter_claimed(
 	struct hapax_record *next, const struct hapax_op *op,
 	const struct hx_transition_rules *rules)
 {
-	/* A renewal does not enter the state: it was there. */
+	/* A renewal does not enter the state: the record was already in it. */
 	if (next->state != HAPAX_STATE_CLAIMED)
 		next->changed_ms = rules->now_ms;
 	next->state = HAPAX_STATE_CLAIMED;
@@ -185,7 +185,7 @@ static void enter_done(
 		hx_record_result_omit_body(&next->result);
 }
 
-/* The record of a key that begins anew with op. */
+/* The record of a key that starts over with op. */
 static void begin_record(
 	struct hapax_record *next, const struct hapax_op *op, enum hapax_origin origin,
 	const struct hx_transition_rules *rules)
@@ -203,7 +203,7 @@ static void begin_record(
 	next->key = op->key;
 }
 
-/* A claim or a check that may run: takes a token and, for a check, is done at once. */
+/* A claim or a check that may run: it takes a token. A check is done at once. */
 static void acquire(
 	const struct hapax_record *old, struct hapax_op *op,
 	const struct hx_transition_rules *rules, struct hx_transition *ret)
@@ -233,7 +233,7 @@ static void acquire(
 	answer_record(op, HAPAX_OUTCOME_ACQUIRED, next, rules->now_ms);
 }
 
-/* Both fingerprints known and different. One that is missing matches, and is counted. */
+/* Both fingerprints are known and differ. A missing one matches, and is counted. */
 static bool is_mismatch(const struct hapax_record *old, struct hapax_op *op)
 {
 	if (op->fingerprint == NULL || old->fingerprint_size == 0) {
@@ -350,7 +350,7 @@ static void forget(
 	answer_record(op, HAPAX_OUTCOME_APPLIED, old, rules->now_ms);
 }
 
-/* Is the record one that set and expire may write over? */
+/* May set and expire overwrite the record? */
 static bool is_settable(const struct hapax_record *old)
 {
 	return old->state == HAPAX_STATE_DONE && old->origin == HAPAX_ORIGIN_SET;
@@ -426,7 +426,7 @@ static void lookup(const struct hapax_record *old, struct hapax_op *op, int64_t 
 		answer_record(op, HAPAX_OUTCOME_FOUND, old, now_ms);
 }
 
-/* What stood there does not matter. The check has seen that the record is a valid one. */
+/* The old record does not matter. The check has seen that the new one is valid. */
 static void load(
 	struct hapax_op *op, const struct hx_transition_rules *rules, struct hx_transition *ret)
 {
@@ -438,7 +438,7 @@ static void load(
 	answer_record(op, HAPAX_OUTCOME_APPLIED, &ret->next, rules->now_ms);
 }
 
-/* Dispatch; old is NULL unless it counts. */
+/* Dispatch; old is NULL if it is absent or expired. */
 static void transit(
 	const struct hapax_record *old, struct hapax_op *op,
 	const struct hx_transition_rules *rules, struct hx_transition *ret)
@@ -466,8 +466,8 @@ void hx_transition(
 
 	assert(rules->fresh_token <= HX_TOKEN_MAX);
 	/*
-	 * The time was read before the record was held; somebody who read it later may
-	 * have written the record first. It is never before what the record has seen.
+	 * The caller read the time before it held the record. A thread that read it later may
+	 * have written the record first. The time is never before the record's last change.
 	 */
 	if (old != NULL && old->changed_ms > rules->now_ms) {
 		later = *rules;
@@ -515,7 +515,7 @@ bool hx_transition_is_go(const struct hapax_op *op)
 		(op->outcome == HAPAX_OUTCOME_ACQUIRED || op->outcome == HAPAX_OUTCOME_APPLIED);
 }
 
-/* SET NX is how users of Redis ask for the first time: it counts like a check. */
+/* Redis users ask for a first time with SET NX: it counts like a check. */
 static bool is_set_once(const struct hapax_op *op)
 {
 	return op->type == HAPAX_OP_SET && op->set_if == HAPAX_SET_IF_ABSENT;
