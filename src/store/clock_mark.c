@@ -3,7 +3,7 @@
  * clock_mark.c - the store's own clock.
  *
  *  (1) Readings of one mark never go back: boot time does not, within a boot.
- *  (2) A store runs at most 1.1 times as fast as boot time, and a millisecond.
+ *  (2) A store runs at most 1.1 times as fast as boot time, plus one millisecond.
  *  (3) A reboot moves the store's time ahead by at most step_ms_max, never back.
  */
 #include "store/clock_mark.h"
@@ -13,20 +13,20 @@
 
 #include "base/clock.h"
 
-/* Of each elapsed millisecond, a tenth more is paid towards what is owed. */
+/* Each elapsed millisecond pays a tenth of a millisecond of the debt. */
 enum { PAY_DIVISOR = 10 };
 
 static int64_t boot_now(const struct hx_clock_mark *mark, const struct hapax_clock *clock)
 {
 	int64_t boot_ms = clock->boot_ms(clock->context);
 
-	/* A clock of the caller's own may read a moment behind that of another process. */
+	/* The caller's clock may read slightly behind that of another process. */
 	return boot_ms > mark->boot_ms ? boot_ms : mark->boot_ms;
 }
 
 /*
- * What is paid between the mark and boot_ms: a millisecond at every tenth one of
- * the boot, wherever the mark stands, so that moving it loses no part of a payment.
+ * The debt paid between the mark and boot_ms: one millisecond at every tenth one of the boot,
+ * wherever the mark is. Moving the mark thus loses no part of a payment.
  */
 static int64_t paid_ms(const struct hx_clock_mark *mark, int64_t boot_ms)
 {

@@ -2,14 +2,13 @@
 /*
  * clock_mark.h - the store's own clock: never back, never far ahead at once.
  *
- * A mark is one reading of the clock that can be kept in a file. Within the boot
- * that made it, time is the mark plus the difference in boot time, exact and
- * immune to changes of the wall clock. After a reboot the wall clock is trusted
- * for at most step_ms_max ahead; what is missing beyond that is owed and paid back
- * by running 10 % fast. So a record may expire late, never early (I8).
+ * A mark is one reading of the clock that can be kept in a file. Within the boot that made it,
+ * time is the mark plus the difference in boot time, exact and immune to changes of the wall
+ * clock. After a reboot the wall clock is trusted for at most step_ms_max ahead. The rest is
+ * owed and paid back by running 10 % fast. So a record may expire late, never early (I8).
  *
- * Everybody who reads the same mark computes the same time; a mark is never needed
- * to be written while a boot lasts, except to keep its age bounded.
+ * All readers of the same mark compute the same time. Within a boot a mark needs to be written
+ * only to keep its age bounded.
  */
 #ifndef HX_STORE_CLOCK_MARK_H
 #define HX_STORE_CLOCK_MARK_H
@@ -26,7 +25,7 @@ struct hx_clock_mark {
 	unsigned char boot_id[HAPAX_BOOT_ID_SIZE];
 };
 
-/* The first mark of a new store: the wall clock, taken as it is. */
+/* The first mark of a new store: the wall clock, unchanged. */
 void hx_clock_mark_init(struct hx_clock_mark *mark, const struct hapax_clock *clock);
 
 /* Was the mark made in this boot? Otherwise renew it before use. */

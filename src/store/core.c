@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core.c - what every store has: options, scopes, counters, a housekeeper.
+ * core.c - the common part of every store: options, scopes, counters, a housekeeper.
  */
 #include "store/core.h"
 
@@ -20,7 +20,7 @@
 #define SWEEP_INTERVAL_MS_DEFAULT (5 * HX_MS_PER_MIN)
 #define TIMEOUT_MS_DEFAULT        INT64_C(5000)
 
-/* Large enough that the work at each end of one is seldom. */
+/* Large, so that the work at the ends of a segment is rare. */
 #define SEGMENT_BYTES_DEFAULT (UINT64_C(64) << 20)
 #define SEGMENT_BYTES_MIN     (UINT64_C(16) << 10)
 #define SEGMENT_BYTES_MAX     (UINT64_C(1) << 30)
@@ -68,7 +68,10 @@ enum hapax_status hx_store_options_complete(
 	struct hapax_store_options complete = HAPAX_STORE_OPTIONS_INIT;
 
 	if (options != NULL) {
-		/* An older caller knows fewer members; a newer one than we are cannot be served. */
+		/*
+		 * An older caller knows fewer members. A caller newer than this library is
+		 * refused.
+		 */
 		if (options->size < sizeof(options->size) || options->size > sizeof(complete))
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0, "store options have an unknown size");
@@ -108,7 +111,7 @@ static void core_free(struct hx_store_core *core)
 	hx_free(core);
 }
 
-/* What people may see of a URL: it goes into logs, replies and messages. NULL: no memory. */
+/* The part of a URL that users may see in logs, replies and messages. NULL: no memory. */
 static char *public_url(const char *url)
 {
 	struct hapax_buf text;

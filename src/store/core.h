@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core.h - what store.c keeps for every store, as far as backends may use it.
+ * core.h - the part of store.c's state that backends may use.
  */
 #ifndef HX_STORE_CORE_H
 #define HX_STORE_CORE_H
@@ -31,19 +31,19 @@ enum hapax_status hx_store_attach_quietly(
 	const struct hapax_store_options *options, struct hapax_error *err);
 enum hapax_status hx_store_start_housekeeping(struct hapax_store *store, struct hapax_error *err);
 
-/* Can parts of the caller's transaction be undone, as hapax_store_savepoint_fn says? */
+/* Can the store undo parts of the caller's transaction, as hapax_store_savepoint_fn says? */
 bool hx_store_has_savepoints(const struct hapax_store *store);
 
-/* Begin, keep or undo one; the store has savepoints. */
+/* Begin, keep or undo a savepoint; the store has savepoints. */
 enum hapax_status hx_store_savepoint(
 	struct hapax_store *store, enum hapax_savepoint savepoint, struct hapax_error *err);
 
-/* Copy options, the defaults filled in, or say what is wrong with them. options may be NULL. */
+/* Copy options with defaults filled in, or report what is wrong with them. options may be NULL. */
 enum hapax_status hx_store_options_complete(
 	const struct hapax_store_options *options, struct hapax_store_options *ret_options,
 	struct hapax_error *err);
 
-/* Let op have ended with status and without an answer: what a decision wrote is reset. */
+/* End op with status and without an answer: reset everything that a decision wrote. */
 static inline void hx_store_refuse(struct hapax_op *op, enum hapax_status status)
 {
 	op->status = status;
@@ -53,20 +53,20 @@ static inline void hx_store_refuse(struct hapax_op *op, enum hapax_status status
 	op->first_seen_ms = 0;
 	op->expires_ms = HAPAX_TIME_NEVER;
 	op->lease_left_ms = 0;
-	/* Where the token came in it stays; where it goes out there is none. */
+	/* An input token stays; an output token is cleared. */
 	if (!hx_transition_has_token(op))
 		op->token = 0;
 }
 
 /*
- * Set every operation that was not refused by the check to status, whatever it was answered
- * before: FENCED and LIMIT, too, may rest upon what was never written.
+ * Set every operation that the check did not refuse to status, whatever its answer was: FENCED
+ * and LIMIT may also depend on a change that was never written.
  */
 void hx_store_fail(struct hapax_op *ops, size_t count, enum hapax_status status);
 
 /*
- * End op as part of an all-or-nothing group that does not go: if it would have been
- * go, it becomes SKIPPED, and what a decision wrote is reset.
+ * End op as part of an all-or-nothing group that fails. If op would have succeeded, it becomes
+ * SKIPPED, and everything that a decision wrote is reset.
  */
 void hx_store_skip(struct hapax_op *op);
 

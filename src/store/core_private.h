@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core_private.h - the insides of struct hx_store_core, for the files beside
- * store.c alone. Backends use core.h.
+ * core_private.h - the internals of struct hx_store_core, only for the files next to store.c.
+ * Backends use core.h.
  */
 #ifndef HX_STORE_CORE_PRIVATE_H
 #define HX_STORE_CORE_PRIVATE_H
@@ -15,11 +15,11 @@ struct hx_store_core {
 	char *url;
 	struct hapax_store_options options;
 	struct hx_scope_table scopes;
-	struct hx_clock_mark mark; /* of the opening: the clock of stores that keep none */
+	struct hx_clock_mark mark; /* from the open: the clock of stores that keep none */
 
 	struct hx_mutex flush_mutex; /* guards book, and lets one flush run at a time */
 	struct hx_counter_book book; /* for stores without count */
-	_Atomic uint32_t is_dirty;   /* something was counted since the last flush */
+	_Atomic uint32_t is_dirty;   /* a decision was counted since the last flush */
 
 	struct hx_mutex watch_mutex;
 	struct hapax_watcher *watchers; /* Locks: watch_mutex */
@@ -39,7 +39,7 @@ struct hx_store_core {
 enum hapax_status hx_housekeeper_start(struct hapax_store *store, struct hapax_error *err);
 void hx_housekeeper_stop(struct hapax_store *store);
 
-/* What it has done, added to stats. */
+/* Add the housekeeper's counters to stats. */
 void hx_housekeeper_report(const struct hapax_store *store, struct hapax_stats *stats);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 
-/* Two days of two thousand scopes, 10 MB: what a page of statistics can show. */
+/* Two days of two thousand scopes, 10 MB: as much as a page of statistics can show. */
 enum { ROWS_MAX = 100000 };
 
 void hx_counter_book_init(struct hx_counter_book *book)
@@ -71,7 +71,7 @@ static bool make_room(struct hx_counter_book *book)
 	return true;
 }
 
-/* The row for this hour and scope, made if it is not there. NULL: no memory. */
+/* The row for this hour and scope, created if it is absent. NULL: no memory. */
 static struct hx_counter_row *row_for(
 	struct hx_counter_book *book, int64_t hour_ms, uint32_t scope_id)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counter_book.h - decisions per scope and hour, for stores that keep none of
- * their own. Bounded: when it is full, the oldest hour goes.
+ * counter_book.h - decisions per scope and hour, for stores that keep none of their own.
+ * Bounded: a full book drops the oldest hour.
  *
  * Threads: one at a time; the caller locks.
  */
@@ -31,7 +31,7 @@ enum hapax_status hx_counter_book_add(
 	struct hx_counter_book *book, int64_t hour_ms, uint32_t scope_id,
 	const uint64_t counts[HAPAX_DECISION_COUNT]);
 
-/* Let a row have these counts, whatever it had; it is kept in kept_in. */
+/* Set the counts of a row, whatever it had; the store keeps it in kept_in. */
 enum hapax_status hx_counter_book_set(
 	struct hx_counter_book *book, int64_t hour_ms, uint32_t scope_id,
 	const uint64_t counts[HAPAX_DECISION_COUNT], uint64_t kept_in);

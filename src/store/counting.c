@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counting.c - what was decided, from the operation to the book.
+ * counting.c - move decisions from operations to the book.
  */
 #include "store/counting.h"
 
@@ -12,10 +12,10 @@
 
 enum { ROWS_AT_ONCE = 64 };
 
-/* The scopes beyond the counted ones share one row, under this name. */
+/* Scopes beyond the counted ones share one row with this name. */
 static const struct hapax_bytes other_name = {"other", 5};
 
-/* Does op count as its neighbour does? Then the decision need not be found again. */
+/* Does op count like its neighbor? Then the decision need not be looked up again. */
 static bool counts_alike(const struct hapax_op *op, const struct hapax_op *neighbour)
 {
 	return op->private_scope != HX_SCOPE_NOWHERE && op->type == neighbour->type &&
@@ -24,22 +24,22 @@ static bool counts_alike(const struct hapax_op *op, const struct hapax_op *neigh
 		op->unverified == neighbour->unverified;
 }
 
-/* Has the scope a row of its own? */
+/* Does the scope have a row of its own? */
 static bool is_counted(uint32_t scope_id)
 {
 	return scope_id < HX_COUNTED_SCOPES_MAX && scope_id != HX_SCOPE_NOWHERE;
 }
 
 /*
- * Where a decision counts. A scope that was not known is interned only when the
- * store, which others may write to as well, has shown that there is such a one.
+ * The scope that a decision counts for. An unknown scope is interned only after the store has
+ * shown that it exists: other processes may write to the store as well.
  */
 static struct hx_scope *scope_of(struct hx_store_core *core, const struct hapax_op *op)
 {
 	struct hx_scope *scope = NULL;
 	enum hapax_status status;
 
-	/* There was no room for its names: it counts where those count that have none. */
+	/* There was no room for its names: it counts as the default scope. */
 	if (op->private_scope == HX_SCOPE_REFUSED)
 		return hx_scope_table_get(&core->scopes, HX_SCOPE_DEFAULT);
 	if (op->private_scope == HX_SCOPE_NOWHERE && op->status == HAPAX_OK)
@@ -63,7 +63,7 @@ static void add(struct hx_store_core *core, _Atomic uint64_t *counter, uint64_t 
 		atomic_store_explicit(&core->is_dirty, 1, memory_order_release);
 }
 
-/* Neighbours that count alike, as a batch mostly has them, cost one addition. */
+/* Neighbors that count alike, as in most batches, cost one addition. */
 void hx_counting_add(struct hapax_store *store, const struct hapax_op *ops, size_t count)
 {
 	struct hx_store_core *core = store->core;
@@ -108,7 +108,7 @@ static void give_back(struct hx_scope *scope, const uint64_t counts[HAPAX_DECISI
 		atomic_fetch_add_explicit(&scope->counts[0][i], counts[i], memory_order_relaxed);
 }
 
-/* *ret_kept tells how many rows were kept, the first ones, also on failure. */
+/* *ret_kept is the number of rows that were kept, the first ones, also on failure. */
 static enum hapax_status counting_keep(
 	struct hapax_store *store, const uint32_t *scope_ids, const struct hapax_counters *rows,
 	size_t count, size_t *ret_kept, struct hapax_error *err)
@@ -135,7 +135,7 @@ static enum hapax_status counting_keep(
 	return HAPAX_OK;
 }
 
-/* Keep the rows, or give them back to their scopes. Locks: flush_mutex held. */
+/* Keep the rows, or return them to their scopes. Locks: flush_mutex held. */
 static enum hapax_status keep_or_give_back(
 	struct hapax_store *store, const uint32_t *scope_ids, const struct hapax_counters *rows,
 	size_t count, struct hapax_error *err)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counting.h - what was decided, from the operation to the book.
+ * counting.h - move decisions from operations to the book.
  *
- * Decisions are added up in the scope they belong to, and moved from there to the
- * store's own counters (or to the book here) once a second and at close.
+ * Decisions are added up in their scope. Once a second, and at close, they move to the store's
+ * own counters (or to the book here).
  */
 #ifndef HX_STORE_COUNTING_H
 #define HX_STORE_COUNTING_H
@@ -23,12 +23,12 @@ static inline int64_t hx_counting_hour_ms(int64_t now_ms)
 void hx_counting_add(struct hapax_store *store, const struct hapax_op *ops, size_t count);
 
 /*
- * Move what was added up to the store. What cannot be moved stays for the next
+ * Move the added-up decisions to the store. Decisions that cannot be moved stay for the next
  * time. Threads: any; one at a time inside.
  */
 enum hapax_status hx_counting_flush(struct hapax_store *store, struct hapax_error *err);
 
-/* Add the book's rows to stats->counts, and hand them to each, which may be NULL. */
+/* Add the book's rows to stats->counts, and pass them to each, which may be NULL. */
 void hx_counting_report(
 	struct hapax_store *store, struct hapax_stats *stats, hapax_counters_fn *each,
 	void *context);

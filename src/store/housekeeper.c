@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * housekeeper.c - the thread that keeps a store tidy while nobody asks it to.
+ * housekeeper.c - the thread that keeps a store tidy in the background.
  *
- * Once a second it moves counters to where they are kept; every sweep_interval_ms
- * it removes what has expired, in pieces so small that no request waits for them, and
- * rests after each for as long as it took: half of a store's time is left to others.
- * It measures its own intervals by the monotonic clock: they decide nothing.
+ * Once a second it moves counters to where they are kept. Every sweep_interval_ms it removes
+ * expired records, in pieces so small that no request waits for them. After each piece it rests
+ * for as long as the piece took: half of a store's time is left to requests. It measures its own
+ * intervals by the monotonic clock: they decide nothing.
  */
 #include "base/clock.h"
 #include "store/core_private.h"
@@ -21,7 +21,7 @@ static bool keeper_must_stop(struct hx_store_core *core)
 	return stops;
 }
 
-/* Until then, or until it is to stop. */
+/* Wait until then, or until the thread must stop. */
 static void keeper_rest(struct hx_store_core *core, int64_t until_ns)
 {
 	hx_mutex_lock(&core->keeper_mutex);
@@ -74,7 +74,7 @@ static void keeper_run(void *arg)
 	}
 }
 
-/* Added: a store before another one has no housekeeper of its own. */
+/* Added, not set: a store in front of another one has no housekeeper of its own. */
 void hx_housekeeper_report(const struct hapax_store *store, struct hapax_stats *stats)
 {
 	const struct hx_store_core *core = store->core;

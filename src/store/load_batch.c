@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load_batch.c - records on their way into a store.
+ * load_batch.c - batches of records to load into a store.
  */
 #include "store/load_batch.h"
 
@@ -15,7 +15,7 @@
 enum {
 	RECORDS_MAX = 1024,
 
-	/* It is full early when its records are large; the last one may exceed it. */
+	/* A batch of large records is full early; the last record may exceed this. */
 	BYTES_MAX = 4 * 1024 * 1024,
 };
 
@@ -86,7 +86,7 @@ enum hapax_status hx_load_batch_add(
 	return HAPAX_OK;
 }
 
-/* The first status that is not OK, nor INVALID where that is allowed. */
+/* The first status that is neither OK nor an allowed INVALID. */
 static enum hapax_status judge(
 	const struct hapax_op *ops, size_t count, enum hapax_status status, uint64_t *ret_invalid)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request_queue.c - requests on their way to the I/O thread of a store.
+ * request_queue.c - the queue of requests for the I/O thread of a store.
  *
- * A block is its head and then slots; a slot is its head and then the request:
+ * A block is its head, then slots; a slot is its head, then the request:
  *
  *	block │ slot │ request │ slot │ request │ ...
  */
@@ -18,7 +18,7 @@
 enum {
 	BLOCK_REQUESTS = 64,
 
-	/* Whoever has a million submits in flight has lost count of them. */
+	/* A caller with a million submits in flight has lost count of them. */
 	REQUESTS_MAX = 1 << 20,
 };
 

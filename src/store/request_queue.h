@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request_queue.h - requests on their way to the I/O thread of a store.
+ * request_queue.h - the queue of requests for the I/O thread of a store.
  *
- * What a request is, its store decides: a struct of a fixed size that is copied in. Requests
- * come from a pool that grows in blocks and is kept, so a busy store allocates nothing per
- * submit. What was taken belongs to the taker until it is given back.
+ * The store defines its request: a struct of a fixed size that is copied in. Requests come from
+ * a pool that grows in blocks and never shrinks, so a busy store allocates nothing per submit. A
+ * taken request belongs to the taker until it is given back.
  *
  * Threads: push, borrow and give_back any; take and wait the I/O thread.
  */
@@ -35,31 +35,34 @@ struct hx_request_queue {
 	bool is_stopped;
 };
 
-/* HAPAX_ERR_NO_MEMORY: nothing was made. */
+/* HAPAX_ERR_NO_MEMORY: nothing was created. */
 enum hapax_status hx_request_queue_init(struct hx_request_queue *queue, size_t request_size);
 
-/* Nothing waits, and all that was taken or borrowed was given back. */
+/* The queue must be empty, and every taken or borrowed request given back. */
 void hx_request_queue_done(struct hx_request_queue *queue);
 
 /* Append a copy of request. NO_MEMORY, or LIMIT with a million in use: it was not appended. */
 enum hapax_status hx_request_queue_push(struct hx_request_queue *queue, const void *request);
 
-/* Take all that wait: the first; hx_request_queue_next() leads to the others, in order. NULL: none. */
+/*
+ * Take all queued requests; returns the first. hx_request_queue_next() returns the others, in
+ * order. NULL: none.
+ */
 void *hx_request_queue_take(struct hx_request_queue *queue);
 
-/* The one behind a request that was taken; NULL: it was the last. */
+/* The request behind a taken one; NULL: it was the last. */
 void *hx_request_queue_next(const void *request);
 
-/* The same, sleeping while there are none; NULL when the queue was stopped and is empty. */
+/* Like take, but sleeps while the queue is empty. NULL: the queue was stopped and is empty. */
 void *hx_request_queue_wait(struct hx_request_queue *queue);
 
-/* Let wait return NULL once the queue is empty. */
+/* Make wait return NULL once the queue is empty. */
 void hx_request_queue_stop(struct hx_request_queue *queue);
 
-/* One that is in no queue, all zeros. NULL: no memory, or a million in use. */
+/* A request that is in no queue, all zeros. NULL: no memory, or a million in use. */
 void *hx_request_queue_borrow(struct hx_request_queue *queue);
 
-/* Return what was taken or borrowed to the pool. */
+/* Return a taken or borrowed request to the pool. */
 void hx_request_queue_give_back(struct hx_request_queue *queue, void *request);
 
 #endif

@@ -2,14 +2,13 @@
 /*
  * scope_table.c - scopes by number.
  *
- * Open addressing over pointers, at most half full. A slot goes from NULL to a
- * scope once and never changes again, so a reader that meets NULL knows that the
- * scope was not there when its slots were current; it then looks again under the
- * mutex before it adds.
+ * Open addressing over pointers, at most half full. A slot goes from NULL to a scope once and
+ * never changes again. A reader that meets NULL knows that the scope was absent when its slots
+ * were current. It then looks again under the mutex before it adds.
  *
  *  (1) Scope number n is in block floor(log2(n + 1)), so numbers never move.
- *  (2) A scope is published in by_id before its slot, so whoever finds it by name
- *      can find it by number.
+ *  (2) A scope is published in by_id before its slot, so a reader that finds it by name can find
+ *      it by number.
  */
 #include "store/scope_table.h"
 
@@ -25,7 +24,7 @@
 enum { SLOTS_MIN = 64 };
 
 struct hx_scope_slots {
-	struct hx_scope_slots *older; /* outgrown, kept for readers that still look at it */
+	struct hx_scope_slots *older; /* outgrown, kept for readers that still use it */
 	size_t mask;
 	_Atomic(struct hx_scope *) slot[];
 };
@@ -206,7 +205,7 @@ enum hapax_status hx_scope_table_init(struct hx_scope_table *table)
 	hx_mutex_init(&table->mutex);
 	hx_random_bytes(table->hash_key, sizeof(table->hash_key));
 	atomic_store_explicit(&table->slots, slots_new(SLOTS_MIN), memory_order_release);
-	/* No two names are empty, so nobody ever finds the second one by name. */
+	/* Names are never empty, so no lookup by name finds the second scope. */
 	if (atomic_load_explicit(&table->slots, memory_order_relaxed) == NULL ||
 	    hx_scope_table_intern(table, default_name, default_name, &status) == NULL ||
 	    add(table, 0, nobody, nobody, &status) == NULL) {

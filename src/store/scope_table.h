@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scope_table.h - scopes by number, and what was decided in each of them.
+ * scope_table.h - scopes by number, and the decisions counted in each.
  *
- * A scope is interned when it is first seen and stays until the store is closed,
- * so that records in memory need a number only. Readers do not lock: slots and
- * scopes are never moved or freed while the table lives, and a grown slot array
- * leaves the old one in place until the end.
+ * A scope is interned when it is first seen and stays until the store is closed, so that records
+ * in memory need only a number. Readers do not lock. Slots and scopes are never moved or freed
+ * while the table lives, and a grown slot array keeps the old one until the end.
  *
  * Threads: any.
  */
@@ -25,7 +24,7 @@ struct hx_scope {
 	struct hapax_bytes tenant; /* the bytes lie behind the struct */
 	struct hapax_bytes group;
 	_Atomic uint64_t parked; /* kept by stores that count there */
-	/* Not yet taken: decisions that compared fingerprints, and those that did not. */
+	/* Not yet taken: decisions that compared fingerprints, and decisions that did not. */
 	_Atomic uint64_t counts[2][HAPAX_DECISION_COUNT];
 };
 
@@ -44,25 +43,25 @@ void hx_scope_table_done(struct hx_scope_table *table);
 
 enum {
 	HX_SCOPE_DEFAULT = 0, /* the number of default/default */
-	HX_SCOPE_NOWHERE = 1, /* of a scope without names: nothing can be written there */
+	HX_SCOPE_NOWHERE = 1, /* a scope without names: nothing can be written there */
 };
 
-/* Not one: the check refused the operation, whatever it names. */
+/* Not a scope: the check refused the operation, whatever it names. */
 #define HX_SCOPE_REFUSED UINT32_MAX
 
 /*
- * The scope of these names; empty is "default". default/default is number 0.
- * NULL: no memory, or HX_SCOPES_MAX reached; *ret_status says which.
+ * The scope with these names; an empty name is "default". default/default is number 0. NULL: no
+ * memory, or HX_SCOPES_MAX reached; *ret_status says which.
  */
 struct hx_scope *hx_scope_table_intern(
 	struct hx_scope_table *table, struct hapax_bytes tenant, struct hapax_bytes group,
 	enum hapax_status *ret_status);
 
-/* The same, or NULL if nobody has interned it: asking does not fill the table. */
+/* The same, or NULL if the scope is not interned: a lookup does not fill the table. */
 struct hx_scope *hx_scope_table_find(
 	struct hx_scope_table *table, struct hapax_bytes tenant, struct hapax_bytes group);
 
-/* id must have been given out. */
+/* id must have been assigned. */
 static inline struct hx_scope *hx_scope_table_get(struct hx_scope_table *table, uint32_t id)
 {
 	unsigned block = 31u - (unsigned)__builtin_clz(id + 1);

@@ -23,8 +23,8 @@
 enum { SCAN_COUNT_DEFAULT = 1000, SWEEP_COUNT_DEFAULT = 10000 };
 
 /*
- * Postconditions of every backend: an answer is a status and, when OK, an outcome.
- * Whoever came with another payload never gets the stored result (I7).
+ * Postconditions of every backend: an answer is a status and, when OK, an outcome. A caller with
+ * a different payload never gets the stored result (I7).
  */
 static void check_answers(struct hapax_op *ops, size_t count)
 {
@@ -81,7 +81,7 @@ static void wake(struct hapax_op *ops, size_t count, void *context)
 	hx_event_set(context);
 }
 
-/* What a status means for an operation, as a sentence that does not repeat its key. */
+/* The meaning of a status for an operation, as a sentence that does not repeat its key. */
 static const char *explain(struct hapax_store *store, const struct hapax_op *op)
 {
 	switch (op->status) {
@@ -146,7 +146,7 @@ enum hapax_status hapax_store_check(
 	struct hapax_op op = {.type = HAPAX_OP_CHECK, .key = key, .ttl_ms = ttl_ms};
 	enum hapax_status status;
 
-	/* Whoever cannot be told must not have marked the key. */
+	/* A caller that cannot receive the outcome must not mark the key. */
 	if (ret_outcome == NULL)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "room for the outcome is needed");
 	status = hapax_store_run(store, &op, 1, err);
@@ -289,7 +289,10 @@ enum hapax_status hapax_store_stats(
 	    ret_stats->size > sizeof(stats))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "a store and stats of a known size are needed");
-	/* What cannot be kept now is kept later; it does not stop the rest from being told. */
+	/*
+	 * Counters that cannot be kept now are kept later; the other statistics are still
+	 * reported.
+	 */
 	(void)hx_counting_flush(store, NULL);
 	stats.bytes_max = hx_store_options(store)->bytes_max;
 	stats.keys_max = hx_store_options(store)->keys_max;

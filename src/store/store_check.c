@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_check.c - operations as callers hand them in.
+ * store_check.c - check the operations of callers.
  *
- * What is refused here was not done: the backend never sees it. Backends may
- * therefore assert what is checked here.
+ * The backend never sees an operation that is refused here. Backends may therefore assert what
+ * is checked here.
  */
 #include "store/store_check.h"
 
@@ -41,7 +41,7 @@ static bool complete_lease(struct hapax_op *op)
 	return op->lease_ms > 0 && op->lease_ms <= HX_LEASE_MS_MAX;
 }
 
-/* Text for people is cut rather than refused: it must never be why a release fails. */
+/* Text for people is cut, not refused: it must never make a release fail. */
 static bool cut_text(struct hapax_bytes *text, size_t size_max)
 {
 	if (text->size > size_max)
@@ -69,7 +69,7 @@ static bool flags_are_within(const struct hapax_op *op, unsigned allowed)
 	return (op->flags & ~(allowed | group_flags)) == 0;
 }
 
-/* All zeros is what a caller has who forgot hapax_attempt_id(): two of them would share a claim. */
+/* A caller that forgot hapax_attempt_id() has all zeros: two such callers would share a claim. */
 static bool attempt_id_is_valid(const unsigned char *attempt_id)
 {
 	static const unsigned char zeros[HAPAX_ATTEMPT_ID_SIZE];
@@ -92,7 +92,7 @@ static bool set_is_valid(struct hapax_op *op)
 		complete_ttl(op);
 }
 
-/* A record from anywhere, under the names of the operation. */
+/* A record of any origin, under the names of the operation. */
 static bool load_is_valid(const struct hapax_op *op)
 {
 	struct hapax_record record;
@@ -136,20 +136,20 @@ static void reset_answer(struct hapax_op *op)
 	op->private_state = 0;
 }
 
-/* Empty, or filled in by us for an operation that is used again. */
+/* Empty, or filled in here for an operation that is reused. */
 static bool is_default(struct hapax_bytes name)
 {
 	return name.size == 0 || (name.data == default_name.data && name.size == default_name.size);
 }
 
-/* Only these can write where no record is; all others find nothing in a scope nobody knows. */
+/* Only these can write without a record; all others find nothing in an unknown scope. */
 static bool may_begin(const struct hapax_op *op)
 {
 	return op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK ||
 		op->type == HAPAX_OP_SET || op->type == HAPAX_OP_LOAD;
 }
 
-/* The scope by number. Empty names are replaced by what they stand for. */
+/* The scope by number. Empty names are replaced by their defaults. */
 static enum hapax_status find_scope(struct hapax_store *store, struct hapax_op *op)
 {
 	struct hx_scope_table *scopes = hx_store_scopes(store);
@@ -176,7 +176,7 @@ static enum hapax_status find_scope(struct hapax_store *store, struct hapax_op *
 	return HAPAX_OK;
 }
 
-/* For good: hx_store_fail() leaves it alone, since it depends on nothing that a store holds. */
+/* Permanent: hx_store_fail() does not change it, since it depends on nothing that a store holds. */
 static void store_check_refuse(struct hapax_op *op, enum hapax_status status)
 {
 	assert(status != HAPAX_OK);
@@ -195,7 +195,7 @@ static enum hapax_status check_op(struct hapax_store *store, struct hapax_op *op
 	return find_scope(store, op);
 }
 
-/* By name: scopes that nobody knows have no number of their own. */
+/* By name: unknown scopes have no number of their own. */
 static bool same_key(const struct hapax_op *a, const struct hapax_op *b)
 {
 	return hx_bytes_equal(a->key, b->key) && hx_bytes_equal(a->tenant, b->tenant) &&
@@ -205,7 +205,7 @@ static bool same_key(const struct hapax_op *a, const struct hapax_op *b)
 static bool group_repeats_a_key(const struct hapax_op *ops, size_t first, size_t end)
 {
 	for (size_t i = first; i < end; i++) {
-		/* What was refused need not have a key that can be read. */
+		/* A refused operation may have an unreadable key. */
 		for (size_t k = first; k < i && ops[i].status == HAPAX_OK; k++) {
 			if (ops[k].status == HAPAX_OK && same_key(&ops[i], &ops[k]))
 				return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_check.h - operations as callers hand them in: checked, completed, reset.
+ * store_check.h - check, complete and reset the operations of callers.
  */
 #ifndef HX_STORE_STORE_CHECK_H
 #define HX_STORE_STORE_CHECK_H
@@ -12,13 +12,13 @@
 /* Groups are checked for repeated keys pair by pair, so they must be small. */
 enum { HX_GROUP_OPS_MAX = 1024 };
 
-/* Not longer than allowed, and no length without its data. */
+/* Within the allowed length, and no length without its data. */
 bool hx_store_check_bytes(struct hapax_bytes bytes, size_t size_max);
 
 /*
- * Prepare operations for the backend: reset what comes out, fill in defaults,
- * find scopes, adding those that will be written to. One that breaks the contract gets its status here, and so does
- * the rest of an all-or-nothing group. Returns how many are left to be decided.
+ * Prepare operations for the backend: reset the out-members, fill in defaults, find scopes, add
+ * scopes that will be written to. An operation that breaks the contract gets its status here,
+ * and so does the rest of its all-or-nothing group. Returns the number left to decide.
  */
 size_t hx_store_check_ops(struct hapax_store *store, struct hapax_op *ops, size_t count);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_copy.c - all records of one store into another, by scan and load.
+ * store_copy.c - copy all records of one store into another, by scan and load.
  *
- * A marker, a FAILED record with the token that the target's tokens shall begin
- * above, goes in first and is forgotten last. So the tokens of the target are above
- * the source's before it holds anything, and a copy that was cut short does not open
- * as if it were whole: the keys that it lacks would run again.
+ * A marker, a FAILED record with the token that the target's tokens must exceed, goes in first
+ * and is forgotten last. So the target's tokens are above the source's before it holds any other
+ * record. An interrupted copy does not open as if it were whole: the keys that it lacks would
+ * run again.
  */
 #include "store/store_copy.h"
 
@@ -18,13 +18,13 @@
 
 #define TOKEN_DISTANCE (UINT64_C(1) << 40)
 
-/* Records that a scan of the source hands out at a time. */
+/* Records per scan of the source. */
 enum { SCAN_RECORDS = 1024 };
 
 /*
- * Nobody's keys: doors take text, and Redis clients do not begin keys with NUL. A store that
- * holds the first holds a part of a copy and does not open. The second only carries a token: if
- * it is left behind, nothing is amiss.
+ * No caller uses these keys: doors take text, and Redis clients do not begin keys with NUL. A
+ * store that holds the first holds part of a copy and does not open. The second only carries a
+ * token: leaving it behind is harmless.
  */
 static const struct hapax_bytes copy_marker = {"\0hapax copy", 11};
 static const struct hapax_bytes token_marker = {"\0hapax token", 12};
@@ -45,7 +45,7 @@ static int store_copy_take(const struct hapax_record *record, void *context)
 	return copying->status != HAPAX_OK || hx_load_batch_is_full(copying->batch);
 }
 
-/* Run, or say which store it was that refused. */
+/* Run, or report which store refused. */
 static enum hapax_status run_one(
 	struct hapax_store *target, struct hapax_op *op, struct hapax_error *err)
 {
@@ -87,7 +87,7 @@ static enum hapax_status remove_marker(
 	return run_one(target, &op, err);
 }
 
-/* The token that lies the distance above the last one of a store, unless there is none. */
+/* The token that is the distance above a store's last one, unless there is none. */
 static enum hapax_status token_above(
 	const struct hapax_store *store, uint64_t token, uint64_t *ret_token,
 	struct hapax_error *err)
@@ -131,7 +131,7 @@ static enum hapax_status copy_all(
 	return status;
 }
 
-/* What must be known of both before anything is written. */
+/* Read everything needed from both stores before anything is written. */
 static enum hapax_status prepare(
 	struct hapax_store *source, struct hapax_store *target, struct hapax_copy *copy,
 	struct hapax_stats *ret_target, int64_t *ret_shift_ms, struct hapax_error *err)
@@ -189,7 +189,7 @@ enum hapax_status hx_store_refuse_part(struct hapax_store *store, struct hapax_e
 	struct hapax_op op = {.type = HAPAX_OP_LOOKUP, .key = copy_marker};
 	enum hapax_status status = hapax_store_run(store, &op, 1, err);
 
-	/* Who may see one tenant alone is not shown the marker, and did not make the copy. */
+	/* A caller limited to one tenant cannot see the marker, and did not make the copy. */
 	if (status == HAPAX_ERR_INVALID)
 		return HAPAX_OK;
 	if (status != HAPAX_OK || op.outcome != HAPAX_OUTCOME_FOUND)

@@ -63,7 +63,7 @@ enum { SCHEMES = HX_COUNT(schemes) };
 static const char known[] =
 	"memory:, file:DIR" KNOWN_SQLITE ", redis://HOST" KNOWN_POSTGRES ", http://HOST";
 
-/* The number of url's scheme, or SCHEMES with err set. */
+/* The index of url's scheme, or SCHEMES with err set. */
 static size_t find_scheme(const char *url, struct hapax_error *err)
 {
 	const char *colon;
@@ -84,7 +84,7 @@ static size_t find_scheme(const char *url, struct hapax_error *err)
 	return SCHEMES;
 }
 
-/* Open it, unless it holds a part of a copy. */
+/* Open the store, unless it holds part of a copy. */
 static enum hapax_status open_whole(
 	open_fn *open, const char *url, const char *path, const struct hapax_store_options *options,
 	struct hapax_store **ret_store, struct hapax_error *err)
