@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * call.c - what the functions of commands have in common.
+ * call.c - helpers that the functions of commands share.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ enum { ERROR_SIZE_MAX = 512 };
 
 void hx_resp_refuse(struct hx_resp_call *call, const char *text)
 {
-	/* What was planned of it is not asked for. */
+	/* Drop the operations that it has planned. */
 	hx_resp_batch_cut(call->batch, call->entry->first);
 	call->entry->count = 0;
 	call->entry->finish = NULL;
@@ -165,13 +165,13 @@ bool hx_resp_put_failure(struct hx_resp_answer *answer, const struct hapax_op *o
 	return true;
 }
 
-/* FAILED counts as absent: nobody knows of a success. */
+/* FAILED counts as absent: the work has not succeeded. */
 bool hx_resp_exists(const struct hapax_op *op)
 {
 	return op->record->state != HAPAX_STATE_ABSENT && op->record->state != HAPAX_STATE_FAILED;
 }
 
-/* What is claimed or parked is there, but has no value yet. */
+/* A claimed or parked key exists, but has no value yet. */
 bool hx_resp_has_value(const struct hapax_op *op)
 {
 	return op->record->state == HAPAX_STATE_DONE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_connection.c - commands that are about the connection itself.
+ * cmd_connection.c - commands about the connection itself.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "resp/resp_command.h"
 #include "resp/commands.h"
 
-/* A reply that has a part of the command in it: there may be no memory for it. */
+/* A reply that contains an argument of the command may need memory, which can fail. */
 static void put_arg(struct hx_resp_call *call, struct hapax_bytes arg)
 {
 	if (hx_resp_put_bulk(call->text, arg) != HAPAX_OK)
@@ -54,7 +54,7 @@ void hx_resp_plan_select(struct hx_resp_call *call)
 		(void)hx_resp_put_simple(call->text, "OK");
 }
 
-/* ---------------------------------------------------------------- who it is */
+/* ---------------------------------------------------------------- identity */
 
 static void become(struct hx_resp_session *session, const struct hx_resp_user *user)
 {
@@ -64,7 +64,7 @@ static void become(struct hx_resp_session *session, const struct hx_resp_user *u
 	session->group = user != NULL ? user->group : hx_bytes(NULL, 0);
 }
 
-/* With nobody configured, the user "default" has no password: any will do. */
+/* If no users are configured, the user "default" accepts any password. */
 static bool authenticate(
 	struct hx_resp_call *call, struct hapax_bytes name, struct hapax_bytes password)
 {
@@ -82,9 +82,9 @@ static bool authenticate(
 	}
 	if (user == NULL && !is_open) {
 		call->session->refused++;
-		/* With nobody configured there is nothing to guess. */
+		/* If no users are configured, there is nothing to guess. */
 		call->session->failures += call->service->options.user_count > 0;
-		/* After the reply: each guess of more than a few costs a connection. */
+		/* Close after the reply: each guess beyond a few costs a connection. */
 		if (call->session->failures >= HX_RESP_FAILURES_MAX)
 			call->session->is_closing = true;
 		hx_resp_refuse(
@@ -118,7 +118,7 @@ void hx_resp_plan_reset(struct hx_resp_call *call)
 	hx_resp_multi_forget(session);
 	session->name[0] = '\0';
 	session->protocol = 2;
-	/* What SKIP has silenced stays so: the client does not wait for a reply. */
+	/* SKIP stays in effect: the client does not wait for a reply. */
 	if (session->reply_mode != HX_RESP_REPLY_SKIP)
 		session->reply_mode = HX_RESP_REPLY_ON;
 	become(session, NULL);
@@ -148,7 +148,7 @@ static void put_hello(struct hx_resp_call *call)
 }
 
 struct hello {
-	int64_t version; /* 0: as it is */
+	int64_t version; /* 0: unchanged */
 	bool has_auth;
 	struct hapax_bytes user;
 	struct hapax_bytes password;
@@ -156,7 +156,7 @@ struct hello {
 	struct hapax_bytes name;
 };
 
-/* False: it was refused. */
+/* False: refused. */
 static bool read_hello(struct hx_resp_call *call, struct hello *hello)
 {
 	if (call->argc >= 2 && !hx_resp_parse_integer(call->argv[1], &hello->version)) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_expire.c - commands that change until when a value is kept.
+ * cmd_expire.c - commands that change when a value expires.
  *
- * EXPIRE with a condition, and PERSIST, look first and write then. Between the two
- * another client may write; what is written is right for what was seen.
+ * EXPIRE with a condition and PERSIST read first and then write. Another client may write between
+ * the two steps; the write is correct for the value that was read.
  */
 #include "base/bytes.h"
 #include "base/checked.h"
@@ -19,7 +19,7 @@ enum expire_flag {
 	EXPIRE_AT = 1 << 4, /* entry->value is a point in time, else a time to live */
 };
 
-/* A time that has passed removes. */
+/* A time in the past removes the key. */
 static void set_expiry(struct hapax_op *op, const struct hx_resp_expiry *expiry)
 {
 	if (expiry->ttl_ms > 0) {
@@ -31,7 +31,7 @@ static void set_expiry(struct hapax_op *op, const struct hx_resp_expiry *expiry)
 	}
 }
 
-/* What plan_expire() and hx_resp_plan_persist() have left in the entry. */
+/* The expiry that plan_expire() and hx_resp_plan_persist() stored in the entry. */
 static struct hx_resp_expiry entry_expiry(const struct hx_resp_answer *answer)
 {
 	struct hx_resp_expiry expiry = {.ttl_ms = answer->entry->value};
@@ -55,7 +55,7 @@ static bool condition_holds(
 	int64_t asked = expiry->ttl_ms;
 	int64_t has = 0;
 
-	/* Two points in time are compared as they are; a time to live needs the clock. */
+	/* Two points in time are compared directly; a time to live needs the clock. */
 	if (!is_forever && (flags & EXPIRE_AT)) {
 		asked = expiry->at_ms;
 		has = op->expires_ms;
@@ -91,7 +91,7 @@ static bool finish_condition(struct hx_resp_answer *answer)
 	return false;
 }
 
-/* False: it was refused. */
+/* False: refused. */
 static bool read_conditions(struct hx_resp_call *call, unsigned *flags)
 {
 	for (size_t i = 3; i < call->argc; i++) {
@@ -187,7 +187,7 @@ static bool finish_getex(struct hx_resp_answer *answer)
 	return true;
 }
 
-/* Redis looks at the time only when there is something to keep until then. */
+/* Redis checks the time only if there is a value to keep. */
 static bool finish_getex_refused(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];

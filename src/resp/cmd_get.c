@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_get.c - commands that read: values, whether there is one, until when.
+ * cmd_get.c - commands that read: values, existence, time to live.
  */
 #include "base/bytes.h"
 #include "resp/resp_command.h"
@@ -103,14 +103,14 @@ void hx_resp_plan_type(struct hx_resp_call *call)
 	(void)hx_resp_add(call, HAPAX_OP_LOOKUP, call->argv[1], true, finish_type);
 }
 
-/* ---------------------------------------------------------------- until when */
+/* ---------------------------------------------------------------- time to live */
 
 enum ttl_flag {
 	TTL_IN_MS = 1 << 0,
 	TTL_ABSOLUTE = 1 << 1,
 };
 
-/* -2: there is no key, -1: it is kept for ever. */
+/* -2: there is no key. -1: the key never expires. */
 static bool finish_ttl(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
@@ -127,7 +127,7 @@ static bool finish_ttl(struct hx_resp_answer *answer)
 		value = op->expires_ms;
 		if (!(flags & TTL_ABSOLUTE)) {
 			value -= hx_resp_service_now_ms(answer->session->service);
-			/* The store's clock is known to some milliseconds only. */
+			/* The store's clock is known only to a few milliseconds. */
 			if (value > op->record->ttl_ms)
 				value = op->record->ttl_ms;
 			if (value < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_hapax.c - HAPAX.CLAIM and its kin: claims for every language that has a client of
- * Redis. Options come behind the operands, in any order; times are milliseconds.
+ * cmd_hapax.c - HAPAX.CLAIM and related commands: claims for every language with a Redis client.
+ * Options follow the operands, in any order; times are milliseconds.
  */
 #include <string.h>
 
@@ -44,7 +44,7 @@ static bool shows_result(const struct hapax_op *op)
 	return op->outcome == HAPAX_OUTCOME_REPLAY;
 }
 
-/* What a claim or a check was told: a map of words. */
+/* The answer to a claim or a check: a map of words. */
 static bool finish_claim(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
@@ -121,12 +121,12 @@ enum option {
 
 struct options {
 	unsigned given;
-	struct hapax_bytes fingerprint; /* 32 bytes, kept */
-	struct hapax_bytes attempt_id;  /* 16 bytes, kept */
+	struct hapax_bytes fingerprint; /* 32 bytes, copied */
+	struct hapax_bytes attempt_id;  /* 16 bytes, copied */
 	int64_t lease_ms;
 	int64_t ttl_ms;
 	enum hapax_on_lapse on_lapse;
-	struct hapax_bytes owner; /* kept, as error */
+	struct hapax_bytes owner; /* copied, as error */
 	struct hapax_bytes error;
 	struct hapax_bytes result;
 	enum hapax_result_class result_class;
@@ -214,7 +214,7 @@ static bool read_option(
 	return false;
 }
 
-/* What stands from first on, of those that are allowed. False: refused. */
+/* Reads the options from first on; only allowed ones are accepted. False: refused. */
 static bool read_options(
 	struct hx_resp_call *call, size_t first, unsigned allowed, struct options *options)
 {
@@ -251,7 +251,7 @@ static bool read_token(struct hx_resp_call *call, struct hapax_bytes text, uint6
 	return true;
 }
 
-/* What stands once for a scope counts at this door, too, where nothing else was said. */
+/* The settings of a scope apply here unless the command overrides them. */
 static void apply_scope(const struct hx_resp_call *call, struct options *options)
 {
 	const struct hx_resp_service_options *service = &call->service->options;
@@ -406,7 +406,7 @@ static bool finish_resolved(struct hx_resp_answer *answer)
 	return finish_ok(answer);
 }
 
-/* With the record's own token: whoever came in between has another one. */
+/* Uses the token of the record: a claim made in between has a different one. */
 static bool finish_resolve(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_introspect.c - what clients, tools and people ask about the server.
+ * cmd_introspect.c - commands that describe the server to clients, tools and people.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ void hx_resp_plan_time(struct hx_resp_call *call)
 	(void)hx_resp_put_bulk_integer(call->text, ms % 1000 * 1000);
 }
 
-/* Room for a reply that lists things; false: it was refused. */
+/* Room for a reply that lists things. False: refused. */
 static bool make_room(struct hx_resp_call *call)
 {
 	if (hx_buf_reserve(call->text, LIST_SIZE_MAX) == HAPAX_OK)
@@ -77,9 +77,9 @@ static void put_command(struct hx_resp_call *call, const struct hx_resp_command 
 	(void)hx_resp_put_integer(text, command->first_key);
 	(void)hx_resp_put_integer(text, command->last_key);
 	(void)hx_resp_put_integer(text, command->key_step);
-	(void)hx_resp_put_set(text, 0, protocol); /* categories of access lists */
+	(void)hx_resp_put_set(text, 0, protocol); /* ACL categories */
 	(void)hx_resp_put_array(text, 0);         /* tips */
-	(void)hx_resp_put_array(text, 0);         /* where keys are, in other words */
+	(void)hx_resp_put_array(text, 0);         /* key specifications */
 	(void)hx_resp_put_array(text, count);
 	for (size_t i = 0; i < count; i++)
 		put_command(call, &command->subcommands[i]);
@@ -110,7 +110,7 @@ void hx_resp_plan_command_count(struct hx_resp_call *call)
 	(void)hx_resp_put_integer(call->text, (int64_t)offered_count(call->service));
 }
 
-/* "client|setname", too. */
+/* Also accepts "client|setname". */
 static const struct hx_resp_command *find_by_full_name(
 	const struct hx_resp_call *call, struct hapax_bytes name)
 {
@@ -236,7 +236,7 @@ static const struct hx_resp_command *find_parent(const struct hx_resp_command *h
 	return NULL;
 }
 
-/* Of the command that it is a subcommand of. */
+/* Prints the help of the parent command. */
 void hx_resp_plan_help(struct hx_resp_call *call)
 {
 	const struct hx_resp_command *parent = find_parent(call->command);
@@ -269,7 +269,7 @@ static bool is_durable(const struct hx_resp_service *service)
 	return (hapax_store_capabilities(service->options.store) & HAPAX_STORE_DURABLE) != 0;
 }
 
-/* What the store does when it is full, in the words of Redis. */
+/* The eviction policy of the store, by its Redis name. */
 static const char *eviction(const struct hx_resp_service *service)
 {
 	return service->options.evict == HAPAX_EVICT_LRU ? "allkeys-lru" : "noeviction";
@@ -293,7 +293,7 @@ static void put_fact(struct hx_resp_call *call, const struct fact *fact)
 		(void)hx_resp_put_bulk_integer(call->text, (int64_t)fact->number);
 }
 
-/* What clients and tools look for, and what is true of this door. */
+/* The settings that clients and tools look for and that apply to this door. */
 void hx_resp_plan_config_get(struct hx_resp_call *call)
 {
 	const struct hx_resp_service *service = call->service;
@@ -434,7 +434,7 @@ static bool section_is_asked_for(const struct hx_resp_call *call, const char *na
 	return false;
 }
 
-/* Are there users of another tenant than this one? */
+/* Whether there are users of other tenants. */
 static bool is_divided(const struct hx_resp_call *call)
 {
 	const struct hx_resp_service_options *options = &call->service->options;
@@ -452,9 +452,9 @@ void hx_resp_plan_info(struct hx_resp_call *call)
 		.service = call->service, .stats = HAPAX_STATS_INIT, .out = &call->session->kept};
 
 	/*
-	 * Clients ask for this when they connect. Elsewhere counting may take long, and others
-	 * would wait for it; without an answer the numbers are zero. So they are where they
-	 * would tell of other tenants.
+	 * Clients ask for this when they connect. Counting on a shared store may be slow and block
+	 * other clients, so the numbers are then zero. They are also zero if they would reveal
+	 * other tenants.
 	 */
 	info.is_divided = is_divided(call);
 	if (call->service->is_local && !info.is_divided)

@@ -2,8 +2,8 @@
 /*
  * cmd_keyspace.c - commands about all keys: SCAN, DBSIZE, FLUSHDB and FLUSHALL.
  *
- * They walk through the scope of the client, as jobs (resp_job.h). What a cursor means is
- * kept by the service, since clients give it back as a number.
+ * They walk through the scope of the client, as jobs (resp_job.h). The service keeps the position
+ * of each cursor, since clients return a cursor as a number.
  */
 #include <stdio.h>
 
@@ -15,9 +15,9 @@
 
 enum {
 	SCAN_COUNT_DEFAULT = 10,
-	SCAN_COUNT_MAX = 1000,  /* keys told in one go */
-	COUNT_COUNT_MAX = 4096, /* counted in one piece */
-	FLUSH_COUNT = 512,      /* removed in one piece */
+	SCAN_COUNT_MAX = 1000,  /* keys returned per call */
+	COUNT_COUNT_MAX = 4096, /* counted per piece */
+	FLUSH_COUNT = 512,      /* removed per piece */
 };
 
 /* FAILED counts as absent, as everywhere. */
@@ -26,7 +26,7 @@ static bool is_there(const struct hapax_record *record)
 	return record->state != HAPAX_STATE_FAILED;
 }
 
-/* Nothing is planned behind it. NULL: it was refused. */
+/* No command is planned after it. NULL: refused. */
 static struct hx_resp_job *begin_job(
 	struct hx_resp_call *call, hx_resp_job_fn *fn, size_t count_max, hx_resp_finish_fn *finish)
 {
@@ -45,7 +45,7 @@ static struct hx_resp_job *begin_job(
 	return session->job;
 }
 
-/* The job is done: it is of no use any more when this returns true. */
+/* True: the job failed and must not be used any more. */
 static bool put_job_failure(struct hx_resp_answer *answer)
 {
 	const struct hx_resp_job *job = answer->session->job;
@@ -86,7 +86,7 @@ static bool scan_piece(struct hx_resp_job *job)
 	return false;
 }
 
-/* Of a SCAN that was read. Borrowed from the call. */
+/* The arguments of SCAN. Borrowed from the call. */
 struct scan {
 	uint64_t id;
 	int64_t count;
@@ -95,7 +95,7 @@ struct scan {
 	struct hapax_bytes pattern;
 };
 
-/* False: it was refused. */
+/* False: refused. */
 static bool read_scan_options(struct hx_resp_call *call, struct scan *scan)
 {
 	for (size_t i = 2; i < call->argc; i += 2) {
@@ -139,7 +139,7 @@ static bool read_cursor(struct hapax_bytes text, uint64_t *ret_id)
 	return true;
 }
 
-/* Its head, the keys behind it; false: no memory. */
+/* The header of the reply, then the keys. False: no memory. */
 static bool put_scan(struct hx_resp_answer *answer, const struct hx_resp_job *job)
 {
 	struct hapax_buf *out = answer->out;
@@ -226,7 +226,7 @@ static bool finish_dbsize(struct hx_resp_answer *answer)
 	return true;
 }
 
-/* No store counts by scope, so the keys are counted. */
+/* No store counts by scope, so this walks through the keys. */
 void hx_resp_plan_dbsize(struct hx_resp_call *call)
 {
 	(void)begin_job(call, count_piece, COUNT_COUNT_MAX, finish_dbsize);
@@ -234,7 +234,7 @@ void hx_resp_plan_dbsize(struct hx_resp_call *call)
 
 /* ---------------------------------------------------------------- FLUSHALL */
 
-/* What was made by others than SET stays, as with DEL. */
+/* Records that SET did not make stay, as with DEL. */
 static int gather_key(const struct hapax_record *record, void *context)
 {
 	struct hx_resp_job *job = context;

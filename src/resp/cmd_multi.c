@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_multi.c - MULTI, EXEC, DISCARD. The queue is kept as a client would send it, and is
- * read again by EXEC (resp_session.c).
+ * cmd_multi.c - MULTI, EXEC, DISCARD. The queue holds commands as a client would send them; EXEC
+ * reads them again (resp_session.c).
  */
 #include "base/buf.h"
 #include "resp/resp_command.h"
@@ -48,7 +48,7 @@ void hx_resp_plan_exec(struct hx_resp_call *call)
 		hx_resp_refuse(call, "EXECABORT Transaction discarded because of previous errors.");
 		return;
 	}
-	/* Its replies follow, each by itself. */
+	/* The replies of the queued commands follow separately. */
 	(void)hx_resp_put_array(call->text, session->queue_count);
 	session->is_queuing = false;
 	session->exec_count = session->queue_count;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_script.c - DELEX, and EVAL of the scripts that libraries of locks send.
+ * cmd_script.c - DELEX, and EVAL of the scripts that lock libraries send.
  *
- * There is no interpreter. The scripts of resp_script.h are known by their text, or by its SHA-1
- * once they were sent, and are done as what they mean; any other is refused. Each looks at a
- * key and then sets it, removes it or sets its time, which the store does in one step.
+ * There is no interpreter. The scripts of resp_script.h are recognized by their text, or by its
+ * SHA-1 once a client has sent them, and run as equivalent store operations. Any other script is
+ * refused. Each script reads a key, then sets it, removes it or sets its expiry. The store does
+ * this in one step.
  */
 #include "base/bytes.h"
 #include "base/hex.h"
@@ -15,7 +16,7 @@
 
 /* ---------------------------------------------------------------- compare and remove */
 
-/* What is claimed has no value, so no script finds it equal. */
+/* A claimed key has no value, so no script finds it equal. */
 static bool finish_script(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
@@ -42,7 +43,7 @@ static void plan_compare_and_remove(
 	op->expected = kept;
 }
 
-/* DELEX key [IFEQ value], as Redis 8.4 has it. */
+/* DELEX key [IFEQ value], as in Redis 8.4. */
 void hx_resp_plan_delex(struct hx_resp_call *call)
 {
 	if (call->argc == 2)
@@ -53,9 +54,9 @@ void hx_resp_plan_delex(struct hx_resp_call *call)
 		hx_resp_refuse_syntax(call);
 }
 
-/* ---------------------------------------------------------------- compare and keep longer */
+/* ---------------------------------------------------------------- compare and extend */
 
-/* The value is as it was: the same value again, for another time. */
+/* The value is unchanged: set the same value again with a new expiry. */
 static void plan_compare_and_expire(
 	struct hx_resp_call *call, struct hapax_bytes key, struct hapax_bytes value,
 	struct hapax_bytes ms)
@@ -78,7 +79,7 @@ static void plan_compare_and_expire(
 
 /* ---------------------------------------------------------------- redis-py: extend */
 
-/* The milliseconds to add are in entry->value; with flags, they count from now. */
+/* entry->value holds the milliseconds to add; with flags, they count from now. */
 static bool finish_extend_looked(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
@@ -137,9 +138,9 @@ static void plan_extend(struct hx_resp_call *call, const struct hapax_bytes *arg
 
 /* ---------------------------------------------------------------- redlock: several keys */
 
-enum { KEYS_MAX = 1024 /* of a group, see HAPAX_OP_LINKED */ };
+enum { KEYS_MAX = 1024 /* limit of a group, see HAPAX_OP_LINKED */ };
 
-/* Of a script's call. */
+/* The keys of a script call. */
 struct keys {
 	const struct hapax_bytes *first;
 	size_t count;
@@ -155,7 +156,7 @@ static bool is_repeated(const struct keys *keys, size_t index)
 	return false;
 }
 
-/* All or nothing: how many keys there are, or 0. */
+/* All or nothing: the number of keys, or 0. */
 static bool finish_set_all(struct hx_resp_answer *answer)
 {
 	bool is_applied = true;
@@ -169,7 +170,7 @@ static bool finish_set_all(struct hx_resp_answer *answer)
 	return true;
 }
 
-/* The operation that was added last goes together with those of this call before it. */
+/* Links the operation that was added last to the earlier ones of this call. */
 static void link_last(struct hx_resp_call *call)
 {
 	struct hapax_op *ops = call->batch->ops;
@@ -248,7 +249,10 @@ static void plan_remove_all(struct hx_resp_call *call, const struct keys *keys)
 
 /* ---------------------------------------------------------------- reserving */
 
-/* What is there, or null if it was set. To be told nothing of a claim would be to run it. */
+/*
+ * The existing value, or null if the key was set. A claimed key must not return null: the client
+ * would run its work.
+ */
 static bool finish_check_and_set(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
@@ -349,7 +353,7 @@ static void plan_script(struct hx_resp_call *call, enum hx_resp_script script)
 		plan_one(call, &keys, script);
 }
 
-/* Its SHA-1 is known from now on. False: refused. */
+/* Remembers its SHA-1. False: refused. */
 static bool learn(
 	struct hx_resp_call *call, struct hapax_bytes text, enum hx_resp_script *ret_script,
 	char digits[HX_RESP_SHA1_DIGITS + 1])

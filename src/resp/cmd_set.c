@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_set.c - commands that write values: SET and its kin, GETDEL, DEL, DELEX.
+ * cmd_set.c - commands that write values: SET and its variants, GETDEL, DEL, DELEX.
  *
- * A value is the result of a record that set made. A time to live is relative by the
- * store's clock; a point in time is made relative when the command is read.
+ * A value is the result of a record that set made. A time to live is relative to the store's clock;
+ * a point in time becomes relative when the command is read.
  */
 #include "base/bytes.h"
 #include "base/limits.h"
@@ -21,8 +21,8 @@ enum set_flag {
 };
 
 /*
- * The value as it was. With NX, null says that it was set: of what is claimed or parked, which
- * has no value, whoever is told null would run it.
+ * The previous value. With NX, null means that the key was set. A claimed or parked key has no
+ * value but must not return null: the client would run its work.
  */
 static void put_old_value(struct hx_resp_answer *answer, const struct hapax_op *op, unsigned flags)
 {
@@ -52,7 +52,7 @@ static bool finish_set(struct hx_resp_answer *answer)
 	return true;
 }
 
-/* SET of what has expired already: what it leaves is that there is nothing. */
+/* SET with an expiry in the past: the key is absent afterward. */
 static bool finish_set_past(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
@@ -123,7 +123,7 @@ struct set_options {
 	struct hapax_bytes expected;
 };
 
-/* One option at index; how many arguments it was, 0: it cannot stand there. */
+/* Reads the option at index. Returns the number of arguments read; 0: not valid there. */
 static size_t read_set_option(
 	const struct hx_resp_call *call, size_t index, struct set_options *options)
 {

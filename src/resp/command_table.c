@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * command_table.c - every command, in the order of their names. What it says is what COMMAND
- * tells; summaries are ours.
+ * command_table.c - every command, sorted by name. COMMAND returns these data; the summaries are
+ * ours.
  */
 #include <string.h>
 
@@ -212,7 +212,7 @@ static const struct hx_resp_command commands[] = {
 
 enum { COMMAND_COUNT = HX_COUNT(commands) };
 
-/* As strcmp(), of a name in any case and one in lower case. */
+/* Like strcmp(), for a name in any case and a lower-case one. */
 static int compare(struct hapax_bytes name, const char *other)
 {
 	const unsigned char *at = name.data;
@@ -222,7 +222,7 @@ static int compare(struct hapax_bytes name, const char *other)
 
 		if (byte != (unsigned char)other[i])
 			return byte - (unsigned char)other[i];
-		/* The other one has ended, with a NUL that the name has, too. */
+		/* other has ended, at a NUL byte that name contains. */
 		if (byte == 0)
 			return 1;
 	}

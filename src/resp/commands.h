@@ -49,7 +49,7 @@ hx_resp_plan_fn hx_resp_plan_hapax_check, hx_resp_plan_hapax_claim, hx_resp_plan
 	hx_resp_plan_hapax_forget, hx_resp_plan_hapax_lookup, hx_resp_plan_hapax_park,
 	hx_resp_plan_hapax_release, hx_resp_plan_hapax_renew, hx_resp_plan_hapax_resolve;
 
-/* Out of MULTI, and all that was queued with it. */
+/* Leaves MULTI and drops the queued commands. */
 void hx_resp_multi_forget(struct hx_resp_session *session);
 
 #endif

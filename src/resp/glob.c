@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * glob.c - patterns as Redis has them. A star is tried at each place that is left, and only
- * the last star that was met is tried again, so the time is bounded by the product of the
- * sizes.
+ * glob.c - patterns as in Redis. A star is tried at every remaining position. Only the last star
+ * backtracks, so the time is bounded by the product of the sizes.
  */
 #include "resp/resp_command.h"
 
@@ -17,7 +16,7 @@ static unsigned char fold(const struct glob *glob, unsigned char byte)
 	return glob->ignores_case && byte >= 'A' && byte <= 'Z' ? (unsigned char)(byte + 32) : byte;
 }
 
-/* [a-z], at its opening bracket; *ret_end is behind the closing one, or the end. */
+/* [a-z], at its opening bracket. *ret_end is behind the closing bracket, or the end. */
 static bool match_set(
 	const struct glob *glob, const unsigned char *at, unsigned char byte,
 	const unsigned char **ret_end)
@@ -56,7 +55,7 @@ static bool match_set(
 	return is_in != is_inverse;
 }
 
-/* One byte of the text against what stands at `at`, which is no star. */
+/* Matches one byte of the text against the pattern at `at`, which is not a star. */
 static bool match_one(
 	const struct glob *glob, const unsigned char *at, unsigned char byte,
 	const unsigned char **ret_next)

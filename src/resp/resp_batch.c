@@ -13,16 +13,18 @@ enum {
 	OPS_FIRST = 64,
 	SLOTS_FIRST = 16,
 
-	/* Of the arrays, kept for the next batch. */
+	/* The largest arrays kept for the next batch. */
 	OPS_KEPT_MAX = 8192,
 
 	CHUNK_SIZE = 64 * 1024,
 	CHUNKS_KEPT_MAX = 16,
 
-	/* Of a record's buffer: the values that de-duplication keeps are short. None is counted. */
+	/*
+	 * The largest buffer kept for a record: deduplication values are short. It is not counted.
+	 */
 	BUF_KEPT_MAX = HX_BUF_FREE_MAX,
 
-	/* A result with its headers, the names, the texts for people. */
+	/* A result with its headers, the names and the message texts. */
 	RECORD_SIZE_MAX = HX_RESULT_SIZE_LIMIT + 2 * HX_RESULT_HEADERS_SIZE_MAX,
 };
 
@@ -46,7 +48,7 @@ static void let_go(struct hx_resp_batch *batch, size_t bytes)
 	hx_budget_give(batch->budget, bytes);
 }
 
-/* What arrays of so many elements take, with the largest buffers that slots keep. */
+/* The size of arrays of count elements, with the largest buffers that slots keep. */
 static size_t ops_bytes(size_t count)
 {
 	return count * (sizeof(struct hapax_op) + sizeof(struct hapax_result));
@@ -103,7 +105,7 @@ void hx_resp_batch_done(struct hx_resp_batch *batch)
 
 void hx_resp_batch_clear(struct hx_resp_batch *batch)
 {
-	/* Every loop has two batches: with little memory in all, none is kept for the next time. */
+	/* Every loop has two batches. If total memory is small, no memory is kept for reuse. */
 	size_t kept_max = hx_budget_share(batch->budget) / 8;
 	size_t kept = 0;
 
@@ -191,9 +193,9 @@ struct hapax_op *hx_resp_batch_add(
 		}
 		assert(slot->buf.capacity <= BUF_KEPT_MAX);
 		slot->buf.budget = batch->records;
-		/* Not written when there is none. */
+		/* The store does not write it if there is no record. */
 		memset(&slot->record, 0, sizeof(slot->record));
-		/* Its number, until seal makes a pointer of it. */
+		/* The slot number; seal replaces it with a pointer. */
 		op->private_state = (uint32_t)batch->slot_count;
 	}
 	return op;

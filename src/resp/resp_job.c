@@ -6,7 +6,7 @@
 #include "base/limits.h"
 
 enum {
-	/* A piece of the longest keys, each with its head. */
+	/* One piece with the longest keys, each with its header. */
 	FOUND_SIZE_MAX = 4 * 1024 * 1024,
 };
 

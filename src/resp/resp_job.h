@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resp_job.h - what a command wants from the store that takes its time: a walk through keys.
+ * resp_job.h - a slow store request of a command: a walk through keys.
  *
- * A walk blocks, on a store that others share for as long as its timeout says, so no loop
- * makes it. A command begins a job while it is planned; whoever has the session takes
- * it to a thread that may block, calls run until there is no more to do, and finishes the
- * session then. Pieces are small, so that the jobs of several clients take turns.
+ * A walk blocks, on a shared store for up to its timeout, so no loop runs it. A command begins a
+ * job while it is planned. The owner of the session passes it to a thread that may block. That
+ * thread calls run until it returns false; then the owner finishes the session. Pieces are small,
+ * so that the jobs of several clients take turns.
  *
  * Threads: one at a time, but for hx_resp_job_drop(): any.
  */
@@ -23,29 +23,29 @@
 
 struct hx_resp_job;
 
-/* One piece. False: that was the last. */
+/* Runs one piece. False: it was the last. */
 typedef bool hx_resp_job_fn(struct hx_resp_job *job);
 
 struct hx_resp_job {
 	hx_resp_job_fn *fn;
 	struct hapax_store *store;
-	struct hapax_scan what; /* its tenant and group are the user's, and outlive it */
+	struct hapax_scan what; /* tenant and group are the user's and outlive the job */
 	struct hapax_cursor cursor;
-	uint64_t scan_id; /* of SCAN: the number that it goes on from; 0: it begins */
+	uint64_t scan_id; /* SCAN: the cursor it continues from; 0: a new scan */
 	_Atomic unsigned is_dropped;
-	bool is_whole; /* it changes something: nobody drops it half done */
+	bool is_whole; /* it changes data, so drop does not stop it halfway */
 
 	bool has_pattern;
-	bool wants_none;          /* TYPE of something that there is not */
-	struct hapax_buf pattern; /* a copy: what the client sent is gone by then */
+	bool wants_none;          /* TYPE of a type that does not exist */
+	struct hapax_buf pattern; /* a copy: the client's request is freed by then */
 
 	enum hapax_status status;
-	struct hapax_buf found; /* keys to be told */
+	struct hapax_buf found; /* keys for the reply */
 	uint64_t count;
-	struct hx_resp_batch batch; /* operations of a piece */
+	struct hx_resp_batch batch; /* operations of one piece */
 };
 
-/* NULL: no memory. It walks through one scope, count_max records in a piece. */
+/* Walks through one scope, count_max records per piece. NULL: no memory. */
 struct hx_resp_job *hx_resp_job_new(
 	struct hapax_store *store, struct hapax_bytes tenant, struct hapax_bytes group,
 	hx_resp_job_fn *fn, size_t count_max);
@@ -53,10 +53,10 @@ struct hx_resp_job *hx_resp_job_new(
 /* May be NULL. */
 void hx_resp_job_free(struct hx_resp_job *job);
 
-/* Blocks. False: it is done, or failed as its status says. */
+/* Blocks. False: it is done, or failed with its status. */
 bool hx_resp_job_run(struct hx_resp_job *job);
 
-/* Nobody waits for it any more: unless it is whole, the piece that is being run is the last. */
+/* The client is gone: unless is_whole, the running piece is the last. */
 void hx_resp_job_drop(struct hx_resp_job *job);
 
 #endif

@@ -7,7 +7,7 @@
 
 enum { PLAIN_SIZE = 1024 };
 
-/* A script without all that does not count. */
+/* A script reduced to its significant characters. */
 struct plain {
 	size_t size;
 	char text[PLAIN_SIZE];
@@ -24,9 +24,9 @@ struct plain {
 #define EXTEND_ALL EACH_KEY "if redis.call('get',key)~=ARGV[1]then return 0 end end " SET_EACH
 
 /*
- * In plain form: the recipe of redis.io and its variants, the Lock of redis-py, redlock of
- * npm (3 is the recipe; 4 and 5 take several keys), and two that reserve a key for an event.
- * The last of these counts in a hash as well, which is left out: hapax counts by itself.
+ * In plain form: the recipe of redis.io and its variants, the Lock of redis-py, redlock of npm (3
+ * is the recipe; 4 and 5 take several keys), and two that reserve a key for an event. The last one
+ * also counts in a hash. This is left out: hapax has its own counters.
  */
 static const struct {
 	const char *text;
@@ -68,7 +68,7 @@ static char lower(char byte)
 	return byte;
 }
 
-/* Of a name, a keyword or a number. */
+/* Part of a name, a keyword or a number. */
 static bool is_letter(char byte)
 {
 	return (lower(byte) >= 'a' && lower(byte) <= 'z') || (byte >= '0' && byte <= '9') ||
@@ -85,7 +85,7 @@ static bool is_blank(char byte)
 	return byte == ' ' || byte == '\t' || is_line_end(byte) || byte == ';';
 }
 
-/* False: it is too long to be known. */
+/* False: too long to be a known script. */
 static bool put(struct plain *plain, char byte)
 {
 	if (plain->size == PLAIN_SIZE)
@@ -94,7 +94,7 @@ static bool put(struct plain *plain, char byte)
 	return true;
 }
 
-/* To the end of the line, as Lua has it. NULL: of a comment that may have several lines. */
+/* Skips to the end of the line, as in Lua. NULL: a comment that may have several lines. */
 static const char *skip_comment(const char *at, const char *end)
 {
 	if (at < end && *at == '[')
@@ -105,8 +105,8 @@ static const char *skip_comment(const char *at, const char *end)
 }
 
 /*
- * A string, from its opening quote on: the name of a command or of an option, in any case. NULL:
- * it is something else, a blank in it being enough.
+ * Copies a string from its opening quote: the name of a command or option, in any case. NULL: any
+ * other string, for example one with a blank.
  */
 static const char *copy_string(struct plain *plain, const char *at, const char *end)
 {
@@ -121,7 +121,7 @@ static const char *copy_string(struct plain *plain, const char *at, const char *
 	return at < end && *at == quote && put(plain, '\'') ? at + 1 : NULL;
 }
 
-/* A byte of a name or a sign; a blank parts it from a name that stands before it. */
+/* Copies a byte of a name or a sign; a blank separates it from a preceding name. */
 static const char *copy_byte(struct plain *plain, const char *at, bool was_blank)
 {
 	bool is_apart = was_blank && plain->size > 0 && is_letter(plain->text[plain->size - 1]) &&
@@ -130,7 +130,7 @@ static const char *copy_byte(struct plain *plain, const char *at, bool was_blank
 	return (!is_apart || put(plain, ' ')) && put(plain, *at) ? at + 1 : NULL;
 }
 
-/* False: there is something in it that no known script has. */
+/* False: it contains something that no known script has. */
 static bool make_plain(struct hapax_bytes text, struct plain *plain)
 {
 	const char *at = text.data;

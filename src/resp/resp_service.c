@@ -70,7 +70,9 @@ bool hx_resp_service_take_scan(
 			continue;
 		is_found = true;
 		*ret_cursor = scan->cursor;
-		/* A client whose reply was lost asks again: it is kept until others need the room. */
+		/*
+		 * A client that lost the reply asks again: keep the scan until its slot is needed.
+		 */
 		scan->used = ++service->scan_count;
 	}
 	hx_mutex_unlock(&service->lock);
@@ -85,7 +87,7 @@ void hx_resp_service_leave_scan(struct hx_resp_service *service, uint64_t id)
 	hx_mutex_unlock(&service->lock);
 }
 
-/* Whether a is to be forgotten before b: what has gone on before what waits, then the older one. */
+/* Whether a is evicted before b: continued scans before waiting ones, then the older. */
 static bool goes_first(const struct hx_resp_kept_scan *a, const struct hx_resp_kept_scan *b)
 {
 	bool a_waits = a->id != 0 && !a->has_gone_on;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resp_service.h - what all sessions of the Redis door share: the store, who may come in,
- * what is allowed, and a few numbers for INFO.
+ * resp_service.h - state that all sessions of the Redis door share: the store, the users, the
+ * permissions, and counters for INFO.
  *
  * Threads: any, once it is made; the members that change are atomic or behind the lock.
  */
@@ -21,35 +21,35 @@
 #include "base/thread.h"
 #include "resp/resp_script.h"
 
-/* What clients are told that this is: they choose what they use by it. */
+/* The version reported to clients: they choose features by it. */
 #define HX_RESP_REDIS_VERSION "7.0.15"
 
-/* Who may come in, and whose keys are then meant. Borrowed texts. */
+/* A user, and the scope of the user's keys. Borrowed texts. */
 struct hx_resp_user {
 	struct hapax_bytes name;
 	unsigned char password_sha256[HX_SHA256_SIZE];
-	struct hapax_bytes tenant; /* empty: default, as group */
+	struct hapax_bytes tenant; /* empty: default; the same for group */
 	struct hapax_bytes group;
 };
 
 enum hx_resp_service_flag {
-	HX_RESP_ALLOW_FLUSH = 1 << 0,   /* FLUSHDB and FLUSHALL do something */
-	HX_RESP_TEST_COMMANDS = 1 << 1, /* FUNCTION FLUSH and DEBUG LOG are there, and do nothing */
+	HX_RESP_ALLOW_FLUSH = 1 << 0,   /* enables FLUSHDB and FLUSHALL */
+	HX_RESP_TEST_COMMANDS = 1 << 1, /* FUNCTION FLUSH and DEBUG LOG exist, and do nothing */
 };
 
-/* Somebody has decided about a key by hand, or removed it, or all of them. Borrowed texts. */
+/* A key was resolved or removed by hand, or all keys were removed. Borrowed texts. */
 struct hx_resp_change {
 	const char *action;      /* "forget", "forget.force", "resolve", "flush" */
-	struct hapax_bytes user; /* empty: everybody */
+	struct hapax_bytes user; /* empty: no users are configured */
 	struct hapax_bytes tenant;
 	struct hapax_bytes group;
-	struct hapax_bytes key; /* empty: all of the scope */
+	struct hapax_bytes key; /* empty: all keys of the scope */
 };
 
 /* Threads: the session's. */
 typedef void hx_resp_change_fn(const struct hx_resp_change *change, void *context);
 
-/* What a scope has settings for, where a command says nothing; zeros are the store's defaults. */
+/* The settings of a scope, used if a command sets none; zeros are the store's defaults. */
 struct hx_resp_scope {
 	int64_t lease_ms;
 	int64_t ttl_ms;
@@ -63,31 +63,31 @@ typedef void hx_resp_scope_fn(
 
 struct hx_resp_service_options {
 	struct hapax_store *store;
-	struct hx_budget *budget;         /* of what sessions hold in memory; NULL: no limit */
+	struct hx_budget *budget;         /* for the memory of sessions; NULL: no limit */
 	const struct hapax_clock *clock;  /* NULL: the system's */
 	unsigned flags;                   /* enum hx_resp_service_flag */
-	const struct hx_resp_user *users; /* none: everybody is let in, and has default/default */
+	const struct hx_resp_user *users; /* none: every client is admitted, with default/default */
 	size_t user_count;
 	uint64_t value_size_max;    /* larger values are refused; the store's result_size_max */
 	uint64_t bytes_max;         /* of the store, for CONFIG GET; 0: no limit */
 	enum hapax_evict evict;     /* of the store, for CONFIG GET and INFO */
 	unsigned port;              /* for INFO; 0: a unix socket */
-	hx_resp_change_fn *changed; /* NULL: nobody keeps an account of it */
+	hx_resp_change_fn *changed; /* NULL: changes are not reported */
 	hx_resp_scope_fn *scope;    /* NULL: scopes have no settings */
 	void *context;
 };
 
-/* How many scans may be on their way at a time; the one that was heard of least lately is forgotten. */
+/* Limit of open scans; the least recently used one is evicted. */
 enum { HX_RESP_SCANS_MAX = 64 };
 
 struct hx_resp_kept_scan {
 	uint64_t id; /* 0: free */
 	uint64_t used;
-	bool has_gone_on; /* from here to another number: only who lost that one asks again */
+	bool has_gone_on; /* under a new number: only a client that lost that one asks again */
 	struct hapax_cursor cursor;
 };
 
-/* Scripts that were sent, by the SHA-1 of their text; the oldest one is forgotten. */
+/* Scripts that clients have sent, by SHA-1; the oldest is evicted. */
 enum { HX_RESP_SCRIPTS_MAX = 64 };
 
 struct hx_resp_known_script {
@@ -98,11 +98,11 @@ struct hx_resp_known_script {
 struct hx_resp_service {
 	struct hx_resp_service_options options;
 	int64_t started_ms;
-	bool is_local;           /* the store is in this process: its numbers can be had at once */
+	bool is_local; /* the store is in this process: its counters are available at once */
 	_Atomic int64_t skew_ms; /* the store's clock minus the wall clock */
 	_Atomic uint64_t last_client_id;
 	_Atomic uint64_t clients;
-	_Atomic uint64_t connections; /* since the start, as commands */
+	_Atomic uint64_t connections; /* since the start; the same for commands */
 	_Atomic uint64_t commands;
 	_Atomic uint64_t hits;
 	_Atomic uint64_t misses;
@@ -114,18 +114,20 @@ struct hx_resp_service {
 	struct hx_resp_known_script scripts[HX_RESP_SCRIPTS_MAX];
 };
 
-/* options is copied; what it points at stays until done. Asks the store for its clock. */
+/* Copies options; the data they point at must outlive the service. Asks the store for its clock. */
 void hx_resp_service_init(
 	struct hx_resp_service *service, const struct hx_resp_service_options *options);
 void hx_resp_service_done(struct hx_resp_service *service);
 
-/* The store's clock minus this machine's, as was heard last. */
+/* Sets the store's clock minus this machine's, as last measured. */
 void hx_resp_service_set_skew(struct hx_resp_service *service, int64_t skew_ms);
 
-/* Now, by the store's clock as far as it is known. */
+/* The time by the store's clock, as far as it is known. */
 int64_t hx_resp_service_now_ms(const struct hx_resp_service *service);
 
-/* Of an argument: any value that may be stored, and whatever else a command may say. */
+/*
+ * The size of an argument: the largest value that may be stored, with room for any other argument.
+ */
 static inline size_t hx_resp_service_bulk_size_max(const struct hx_resp_service *service)
 {
 	uint64_t value_max = service->options.value_size_max;
@@ -133,14 +135,14 @@ static inline size_t hx_resp_service_bulk_size_max(const struct hx_resp_service 
 	return value_max > 1024 * 1024 ? (size_t)value_max : 1024 * 1024;
 }
 
-/* Whose name and password these are; NULL: nobody's. Takes as long for a wrong name. */
+/* The user with this name and password; NULL: none. A wrong name takes the same time. */
 const struct hx_resp_user *hx_resp_service_find_user(
 	const struct hx_resp_service *service, struct hapax_bytes name,
 	struct hapax_bytes password);
 
 /*
- * A scan is kept under a number between two SCAN. take: false if the number is not known.
- * leave: it has gone on from there, or come to its end. keep: returns the number.
+ * A scan is kept under a number between two SCAN calls. take: false if the number is unknown.
+ * leave: the scan has continued from there, or ended. keep: returns the number.
  */
 bool hx_resp_service_take_scan(
 	struct hx_resp_service *service, uint64_t id, struct hapax_cursor *ret_cursor);
@@ -148,7 +150,7 @@ void hx_resp_service_leave_scan(struct hx_resp_service *service, uint64_t id);
 uint64_t hx_resp_service_keep_scan(
 	struct hx_resp_service *service, const struct hapax_cursor *cursor);
 
-/* Remember which script has this SHA-1, in 40 lower-case digits; and which one it is. */
+/* Remembers, and finds, the script with this SHA-1, in 40 lower-case digits. */
 void hx_resp_service_learn(
 	struct hx_resp_service *service, const char *digits, enum hx_resp_script script);
 enum hx_resp_script hx_resp_service_recall(

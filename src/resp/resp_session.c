@@ -13,40 +13,40 @@
 #include "resp/resp_job.h"
 
 enum {
-	/* Planned in one go, but for a transaction: then others have their turn. */
+	/* Commands planned at once, except in a transaction: then other sessions get their turn. */
 	ENTRIES_MAX = 1024,
 	ENTRIES_FIRST = 16,
 	ENTRIES_KEPT_MAX = 64,
 	ARGS_KEPT_MAX = 256,
 
-	/* A command has at most as many keys, so that one always fits behind these. */
+	/* The limit of keys in a command, so that one always fits after the planned ones. */
 	ARGS_MAX = HX_SUBMIT_OPS_MAX / 2,
 	OPS_BEFORE_MAX = HX_SUBMIT_OPS_MAX / 2,
 
-	/* Records that are read in one go may take about as much memory. */
+	/* The approximate memory limit for records read at once. */
 	RECORDS_SIZE_MAX = 64 * 1024 * 1024,
 
 	TEXT_SIZE_MAX = 64 * 1024 * 1024,
 	TEXT_KEPT_MAX = 1024,
 	QUEUE_SIZE_MAX = 16 * 1024 * 1024,
 
-	/* Replies that are known before the store answers: with so many of them, enough is planned. */
+	/* Replies known before the store answers: beyond this size, planning stops. */
 	TEXT_PLANNED_MAX = 256 * 1024,
 
-	/* A session that holds no more is not counted: most do not. */
+	/* A session that holds no more is not counted; this covers most sessions. */
 	HELD_FREE_MAX = 8 * 1024,
 
-	/* A reply up to this is written in any case: its refusal would hardly be smaller. */
+	/* A reply up to this size is always written: an error would hardly be smaller. */
 	REPLY_FREE_MAX = 4 * 1024,
 
-	/* What a value has beside itself, in a record and in a command. */
+	/* The overhead of a value, in a record and in a command. */
 	VALUE_ROOM = 64 * 1024,
 
-	/* Any reply that has no part of a command in it, and one of those that list things. */
+	/* The size of a reply that contains no argument, and of a reply that lists things. */
 	TEXT_ROOM = 1024,
 	TEXT_ROOM_ADMIN = 256 * 1024,
 
-	/* What a reply has beside the values: a head each. */
+	/* The overhead of a reply per value: its header. */
 	REPLY_ROOM = 64,
 
 	LINKED_MAX = 1024,
@@ -65,7 +65,7 @@ static size_t smaller(size_t one, size_t other)
 	return one < other ? one : other;
 }
 
-/* Of what plan and finish have made it hold; what cannot be refused any more. */
+/* Counts the memory that plan and finish allocated; it can no longer be refused. */
 static void note_memory(struct hx_resp_session *session)
 {
 	size_t bytes = session->text.capacity +
@@ -129,7 +129,7 @@ bool hx_resp_session_needs_round(const struct hx_resp_session *session)
 	return false;
 }
 
-/* No reply can be made, or none is deserved: the order of replies would be lost. */
+/* Close without a reply: it cannot be made, or must not be. Skipping one would break the order. */
 static void give_up(struct hx_resp_session *session)
 {
 	session->is_closing = true;
@@ -201,7 +201,7 @@ static void refuse_subcommand(struct hx_resp_call *call)
 		call->argv[1].size == 0 ? "" : (const char *)call->argv[1].data, name);
 }
 
-/* Which command it is; false: none, and it was refused. */
+/* Finds the command. False: unknown, and refused. */
 static bool find_command(struct hx_resp_call *call)
 {
 	call->command = call->session->command;
@@ -230,8 +230,8 @@ static bool arity_is_right(const struct hx_resp_call *call)
 }
 
 /*
- * With the memory of all doors in use, whoever asks for more is told so. What is being
- * executed goes on: half of a transaction is what nobody has asked for.
+ * If the doors' memory limit is reached, further requests get an error. A running EXEC continues:
+ * no client asked for half a transaction.
  */
 static bool is_starved(const struct hx_resp_call *call)
 {
@@ -257,7 +257,7 @@ static void refuse_starved(struct hx_resp_call *call)
 	hx_resp_refuse(call, "EXECABORT Transaction discarded because of: OOM " HX_RESP_STARVED);
 }
 
-/* An EXEC that is none is the end of the transaction, too. */
+/* An EXEC with the wrong arity also ends the transaction. */
 static void refuse_arity(struct hx_resp_call *call)
 {
 	if (call->command->plan != hx_resp_plan_exec) {
@@ -290,14 +290,14 @@ static void enqueue(struct hx_resp_call *call)
 	(void)hx_resp_put_simple(call->text, "QUEUED");
 }
 
-/* May it run, and now? */
+/* Checks whether the command may run now, and plans it. */
 static void plan_call(struct hx_resp_call *call)
 {
 	struct hx_resp_session *session = call->session;
 	bool is_refused = true;
 
 	if (!find_command(call)) {
-		/* It has been told. */
+		/* The error has been sent. */
 	} else if (!arity_is_right(call)) {
 		refuse_arity(call);
 	} else if (!session->is_authenticated && !(call->command->flags & HX_RESP_NO_AUTH)) {
@@ -320,7 +320,7 @@ static void plan_call(struct hx_resp_call *call)
 	call->command->plan(call);
 }
 
-/* CLIENT REPLY OFF silences all that follow, SKIP the one behind it. */
+/* CLIENT REPLY OFF silences all later commands, SKIP the next one. */
 static bool is_silent(struct hx_resp_session *session)
 {
 	enum hx_resp_reply_mode mode = session->reply_mode;
@@ -343,7 +343,7 @@ static void plan_command(struct hx_resp_session *session, struct hx_resp_batch *
 		.text = &session->text};
 	size_t before = session->text.size;
 
-	/* A browser that was made to talk to this port. */
+	/* An HTTP request: a browser was tricked into using this port. */
 	if (hx_resp_is_word(session->argv[0], "POST") ||
 	    hx_resp_is_word(session->argv[0], "HOST:")) {
 		give_up(session);
@@ -361,7 +361,7 @@ static void plan_command(struct hx_resp_session *session, struct hx_resp_batch *
 
 /* ---------------------------------------------------------------- many commands */
 
-/* Which command it is; mostly the one before once more. */
+/* Finds the command; it is often the same as the previous one. */
 static void find_name(struct hx_resp_session *session)
 {
 	if (session->argc > 0 && session->command != NULL &&
@@ -373,7 +373,7 @@ static void find_name(struct hx_resp_session *session)
 		session->command = NULL;
 }
 
-/* The arguments where they lie, and which command it is. */
+/* Loads the arguments in place, and finds the command. */
 static bool load_args(struct hx_resp_session *session, struct hapax_bytes source)
 {
 	size_t count = session->request.count;
@@ -426,14 +426,14 @@ static void refuse_protocol(struct hx_resp_session *session, const struct hx_res
 		entry->is_silent = is_silent(session);
 }
 
-/* Does the command that was read have to wait for those before it? */
+/* Whether the command must wait for the earlier ones. */
 static bool must_wait(const struct hx_resp_session *session)
 {
 	return session->entry_count > 0 && session->command != NULL &&
 		(session->command->flags & HX_RESP_ALONE) != 0 && !session->is_queuing;
 }
 
-/* In the middle of a transaction that can take effect in one step, if it is planned in one go? */
+/* Whether this is inside a transaction that can be atomic if it is planned at once. */
 static bool is_in_one_go(const struct hx_resp_session *session)
 {
 	return session->exec_left > 0 && session->exec_count <= LINKED_MAX;
@@ -466,8 +466,8 @@ static bool has_key_before(const struct hapax_op *ops, size_t first, size_t inde
 }
 
 /*
- * What EXEC has planned takes effect in one step, where the store can do that: it takes
- * no key twice in one. Else it goes as any pipeline does.
+ * Makes the operations of EXEC atomic if the store can do that: a group may not contain a key
+ * twice. Otherwise they run like a pipeline.
  */
 static void link_transaction(
 	const struct hx_resp_session *session, struct hx_resp_batch *batch, size_t first)
@@ -478,7 +478,7 @@ static void link_transaction(
 	    !(hapax_store_capabilities(session->service->options.store) & HAPAX_STORE_MULTI_KEY))
 		return;
 	for (size_t i = first; i < batch->count; i++) {
-		/* A script may have a group of its own. */
+		/* A script may have its own group. */
 		if ((batch->ops[i].flags & HAPAX_OP_LINKED) != 0 ||
 		    has_key_before(batch->ops, first, i))
 			return;
@@ -487,7 +487,7 @@ static void link_transaction(
 		batch->ops[i].flags |= HAPAX_OP_LINKED;
 }
 
-/* One command of the client's, or of the transaction's; false: no more now. */
+/* Plans one command, of the client or of the transaction. False: no more for now. */
 static bool plan_next(
 	struct hx_resp_session *session, struct hx_resp_batch *batch, struct hapax_bytes input,
 	size_t *used)
@@ -525,7 +525,7 @@ static bool plan_next(
 	session->is_executing = is_queued;
 	if (session->argc > 0)
 		plan_command(session, batch);
-	/* All of the transaction is planned, with copies: the queue is free for the next one. */
+	/* The whole transaction is planned, with copies: the queue is free for the next one. */
 	if (is_queued && session->exec_left == 0) {
 		session->exec_at = 0;
 		hx_buf_done(&session->queue);
@@ -538,7 +538,7 @@ size_t hx_resp_session_plan(
 {
 	size_t slots_before = batch->slot_count;
 	size_t used = 0;
-	/* Where the operations of a transaction begin; SIZE_MAX: there is none, or not all of it. */
+	/* The first operation of a transaction; SIZE_MAX: none, or not all of it. */
 	size_t exec_first = SIZE_MAX;
 
 	assert(session->entry_count == 0);
@@ -575,7 +575,7 @@ static bool only_looks(const struct hx_resp_entry *entry, const struct hapax_op 
 	return true;
 }
 
-/* Room for everything that the reply may have: then no part of it can be left out. */
+/* Reserves room for the largest possible reply, so that no part of it is lost. */
 static bool has_room(
 	const struct hx_resp_session *session, const struct hx_resp_entry *entry,
 	const struct hapax_op *ops, struct hapax_buf *out)
@@ -589,13 +589,13 @@ static bool has_room(
 			size += ops[i].record->result.body.size + ops[i].record->owner.size +
 				ops[i].record->error.size;
 	}
-	/* What was asked for only can be asked for again; an answer to a change must be given. */
+	/* A client can repeat a read; the answer to a change must be sent. */
 	if (size > REPLY_FREE_MAX && only_looks(entry, ops) && !hx_budget_has_room(budget, size))
 		return false;
 	return hx_buf_reserve(out, size) == HAPAX_OK;
 }
 
-/* There is no room for the reply: whoever has only asked is told so. False: then nobody is. */
+/* There is no room for the reply: a read gets an error. False: a change gets no reply. */
 static bool put_too_large(
 	const struct hx_resp_entry *entry, const struct hapax_op *ops, struct hapax_buf *out)
 {
@@ -604,19 +604,19 @@ static bool put_too_large(
 	return hx_resp_put_error(out, "OOM the reply is too large; ask for fewer keys") == HAPAX_OK;
 }
 
-/* They were read, or never will be: the next reply needs the memory. */
+/* The records were read, or never will be: the next reply needs their memory. */
 static void drop_records(struct hapax_op *ops, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		hx_resp_batch_drop_record(&ops[i]);
 }
 
-/* False: it has another step. */
+/* False: there is another step. */
 static bool finish_entry(
 	struct hx_resp_session *session, struct hx_resp_entry *entry, size_t text_at,
 	const struct hx_resp_batch *batch, struct hx_resp_batch *next, struct hapax_buf *out)
 {
-	/* A batch that nothing was added to has no memory yet. */
+	/* An empty batch has no memory yet. */
 	struct hapax_op *ops = entry->count != 0 ? batch->ops + entry->first : NULL;
 	size_t count = entry->count;
 	size_t before = out->size;
@@ -645,7 +645,7 @@ static bool finish_entry(
 		is_done = entry->finish(&answer);
 		drop_records(ops, count);
 	} else if (entry->text_size > 0) {
-		/* Before the first text is kept, text.data is NULL. */
+		/* Until the first text is stored, text.data is NULL. */
 		(void)hx_buf_append(out, session->text.data + text_at, entry->text_size);
 	}
 	if (entry->is_silent)
@@ -653,7 +653,7 @@ static bool finish_entry(
 	return is_done;
 }
 
-/* What an unusual command has needed is given back: most clients are idle most of the time. */
+/* Frees the memory of unusual commands: most clients are idle most of the time. */
 static void give_back(struct hx_resp_session *session)
 {
 	if (session->text.capacity > TEXT_KEPT_MAX)
@@ -670,7 +670,7 @@ static void give_back(struct hx_resp_session *session)
 		session->argv = NULL;
 		session->argv_capacity = 0;
 	}
-	/* Of a request that has come in part, the part is needed. */
+	/* Keep a partly received request. */
 	if (session->has_finished &&
 	    (session->request.capacity > ARGS_KEPT_MAX ||
 	     session->request.copy.capacity > TEXT_KEPT_MAX))
@@ -696,7 +696,7 @@ bool hx_resp_session_finish(
 		struct hx_resp_entry *entry = &session->entries[i];
 
 		if (!finish_entry(session, entry, text_at, batch, next, out)) {
-			/* It is the last one: nothing is planned behind a command with steps. */
+			/* It is the last one: no command is planned after one with steps. */
 			assert(i + 1 == session->entry_count);
 			session->entries[0] = *entry;
 			session->entry_count = 1;

@@ -37,7 +37,7 @@ static bool when_refuse(struct hx_resp_call *call)
 	return false;
 }
 
-/* From a number that was read to what it means. */
+/* Converts the number to an expiry. */
 static bool to_expiry(
 	struct hx_resp_call *call, const struct hx_resp_when *when, int64_t value,
 	struct hx_resp_expiry *ret_expiry)
@@ -49,11 +49,11 @@ static bool to_expiry(
 		return when_refuse(call);
 	if (is_absolute(when)) {
 		at_ms = value;
-		/* Only what is far in the past can overflow. */
+		/* Only a time far in the past can overflow. */
 		if (hx_sub_i64(value, hx_resp_service_now_ms(call->service), &value))
 			value = -1;
 	}
-	/* Redis goes further, as far as its clock can count; nobody means it. */
+	/* Redis allows later times, up to the range of its clock; no client needs them. */
 	if (value > HX_TTL_MS_MAX)
 		return when_refuse(call);
 	*ret_expiry = (struct hx_resp_expiry){.ttl_ms = value, .at_ms = at_ms};
