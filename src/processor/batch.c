@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch.c - the questions of runs as operations, and the way of the answers back.
+ * batch.c - turns the questions of runs into operations, and routes the answers back.
  *
- * The operations of a run with several keys are one group, all or nothing. A batch
- * that cannot be had for want of memory answers so by itself: nothing was done.
+ * The operations of a run with several keys form one group, all or nothing. If memory for a batch
+ * runs out, its runs get that error: nothing was done.
  */
 #include "processor/batch.h"
 
@@ -36,7 +36,7 @@ static struct hx_batch *take_batch(struct hapax_processor *processor)
 
 static void give_batch(struct hx_batch *batch)
 {
-	/* A large one is rare, and need not be kept for the next. */
+	/* A large batch is rare; do not keep it for the next submit. */
 	if (batch->capacity > KEPT_OPS_MAX) {
 		hx_free(batch->ops);
 		batch->ops = NULL;
@@ -110,7 +110,7 @@ static void fill_op(struct hapax_op *op, struct hx_run_key *key)
 	else if (run->question == HAPAX_OP_COMPLETE)
 		op->result = &run->result;
 	else if (run->is_side_question)
-		/* Not run->error: the run may end, and say why, while this is on its way. */
+		/* Not run->error: the run may end and change it during this operation. */
 		op->error = HX_BYTES_LIT("the run took longer than it may");
 	else
 		op->error = hapax_buf_bytes(&run->error);
@@ -132,12 +132,12 @@ static void fill_run(struct hx_batch *batch, struct hapax_run *run, int64_t now_
 	run->is_listed = false;
 	run->is_asking = true;
 	run->repeat_at_ms = HAPAX_TIME_NEVER;
-	/* Before it is sent: the store's count of the lease begins later than ours. */
+	/* Taken before sending, so that our lease ends no later than the store's. */
 	run->sent_ms = now_ms;
 	hx_run_arm(run);
 }
 
-/* Does it decide a group by itself? */
+/* Whether this outcome alone decides a group. */
 static bool is_obstacle(enum hapax_outcome outcome)
 {
 	return outcome != HAPAX_OUTCOME_ACQUIRED && outcome != HAPAX_OUTCOME_APPLIED &&
@@ -145,8 +145,8 @@ static bool is_obstacle(enum hapax_outcome outcome)
 }
 
 /*
- * A group as one answer: unknown if any part is, else the first error, else the first
- * MISMATCH, else the first that stood in the way.
+ * Combine the answers of a group: uncertain if any part is, else the first error, else the first
+ * MISMATCH, else the first obstacle.
  */
 static struct hx_verdict judge(const struct hapax_op *ops, size_t count)
 {
@@ -206,7 +206,7 @@ static void completed(struct hapax_op *ops, size_t count, void *context)
 	hx_pump_leave(&pump);
 }
 
-/* As if the store had answered each of them so. */
+/* Answer each run as if the store had returned this status. */
 static void batch_refuse(struct hx_pump *pump, struct hapax_run *list, enum hapax_status status)
 {
 	while (list != NULL) {

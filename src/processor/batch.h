@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch.h - operations of several runs, on their way to the store and back.
+ * batch.h - operations of several runs, in progress at the store.
  */
 #ifndef HX_PROCESSOR_BATCH_H
 #define HX_PROCESSOR_BATCH_H
@@ -12,17 +12,16 @@ struct hx_batch {
 	struct hapax_op *ops;
 	size_t count;
 	size_t capacity;
-	struct hx_batch *next;     /* among the free ones */
-	struct hx_batch *all_next; /* every batch there is */
+	struct hx_batch *next;     /* in the free list */
+	struct hx_batch *all_next; /* in the list of all batches */
 };
 
 /*
- * Ask the questions of the runs in that list (list_next), in one submit or several.
+ * Submit the questions of the runs in the list (list_next), in one submit or several.
  * Locks: takes the mutex; not held while the store is called.
  */
 void hx_batch_submit(struct hapax_processor *processor, struct hapax_run *list);
 
-/* Free all there are. */
 void hx_batches_free(struct hapax_processor *processor);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * begin.c - requests as callers hand them in: checked, copied, and on their way.
+ * begin.c - checks and copies the requests of callers, and starts their runs.
  *
- * All or none: what can fail comes before the first claim is sent.
+ * All or none: every step that can fail comes before the first claim is sent.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 enum { KEYS_MAX = 1024 };
 
-/* A request of another version of the header: what it does not know is zero. */
+/* A caller with another version of the header: fields that it does not have are zero. */
 static bool read_request(
 	const struct hapax_request *requests, size_t index, struct hapax_request *ret)
 {
@@ -42,7 +42,7 @@ static const char *what_is_wrong_with_key(const struct hapax_request_key *key)
 	return NULL;
 }
 
-/* The keys of a request as a list; one is where a single key is put. */
+/* The keys of a request as a list; a single key is copied to *one. */
 static const struct hapax_request_key *keys_of(
 	const struct hapax_request *request, struct hapax_request_key *one, size_t *ret_count)
 {
@@ -70,7 +70,7 @@ static const char *what_is_wrong(const struct hapax_request *request, bool is_di
 	if ((request->key_count != 0 && request->keys == NULL) ||
 	    !is_within(request->owner, SIZE_MAX))
 		return "a size is given, and nothing that has it";
-	/* Where nothing is asked, no key is needed. */
+	/* A disabled run asks nothing and needs no key. */
 	if (is_disabled)
 		return NULL;
 	keys = keys_of(request, &one, &count);
@@ -79,7 +79,7 @@ static const char *what_is_wrong(const struct hapax_request *request, bool is_di
 	return wrong;
 }
 
-/* Read it, and complete its options; index names it. */
+/* Read the request and complete its options; index names it in errors. */
 static enum hapax_status check(
 	const struct hapax_processor *processor, const struct hapax_request *requests, size_t index,
 	struct hapax_request *ret_request, struct hapax_run_options *ret_options,
@@ -170,7 +170,7 @@ static void set_off(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 		hx_claim_ask(pump, run, now_ms);
 }
 
-/* Begin with the answer. Nobody could have been told to wait for it: it holds the key. */
+/* Start with the early claim. No run can have waited for this answer: the run holds the key. */
 static void take_over(
 	struct hx_pump *pump, struct hapax_run *run, const struct hx_early_claim *claim)
 {
@@ -183,7 +183,7 @@ static void take_over(
 	hx_claim_answered(pump, run, verdict, claim->op);
 }
 
-/* Locks: the mutex is held. The runs stand in *ret_list in the order of the requests. */
+/* Locks: the mutex is held. *ret_list has the runs in the order of the requests. */
 static enum hapax_status prepare_all(
 	struct hapax_processor *processor, const struct hapax_request *requests, size_t count,
 	const struct hx_run_origin *origin, struct hapax_run **ret_list, struct hapax_error *err)

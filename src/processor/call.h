@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * call.h - what is behind the work that a handler gets.
+ * call.h - the private part of the work that a handler gets.
  */
 #ifndef HX_PROCESSOR_CALL_H
 #define HX_PROCESSOR_CALL_H
@@ -16,13 +16,13 @@
 struct hx_tx;
 
 /*
- * What stands behind a struct hapax_work. Who makes works without hapax_process() needs body
- * and error of it: zero it, then give body its maximum.
+ * The private part of a struct hapax_work. Code that makes works without hapax_process() uses only
+ * body and error: zero the struct, then set the maximum of body.
  */
 struct hapax_call {
-	struct hx_event decided; /* told RUN, or END without it */
-	struct hx_event ended;   /* told END after RUN */
-	bool is_over;            /* decided by END */
+	struct hx_event decided; /* step RUN, or END without RUN */
+	struct hx_event ended;   /* step END after RUN */
+	bool is_over;            /* ended without RUN */
 	_Atomic bool is_fenced;
 	struct hapax_run *run;
 	struct hapax_answer answer; /* its bytes are in buf */
@@ -30,7 +30,7 @@ struct hapax_call {
 	struct hapax_work work;
 	struct hapax_buf body;
 	char error[HAPAX_ERROR_MESSAGE_SIZE];
-	struct hx_tx *tx; /* not a part of it: most calls need no more of it than a look */
+	struct hx_tx *tx; /* a pointer: most calls only check it */
 };
 
 #endif

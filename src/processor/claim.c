@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * claim.c - from the request to the right to run, or to the answer why not.
+ * claim.c - claim a key for a run: send the claim, wait in the queue, retry.
  *
- * The store alone decides. A run that is told IN_PROGRESS and may wait stands in its
- * key's queue, and asks again, with a new attempt_id, when there is a reason to:
+ * Only the store decides. A run that gets IN_PROGRESS and may wait joins the key's queue. It claims
+ * again, with a new attempt_id, after one of these events:
  *
- *	a run of this process         who asks                 then
- *	completed, or parked          all that wait            REPLAY, PARKED
- *	released                      the oldest               runs, or waits on
- *	lost the key, or lapsed       the oldest               as the store says
- *	holds and renews it           nobody
- *	none: it is another process   the oldest, by timer     as the store says
+ *	holder                        runs that claim again    possible result
+ *	completed or parked           all waiters              REPLAY, PARKED
+ *	released                      the oldest waiter        ACQUIRED, IN_PROGRESS
+ *	was fenced or lapsed          the oldest waiter        any
+ *	holds and renews              none
+ *	is in another process         the oldest, on a timer   any
  *
- * Between a claim and its answer the key may change hands in this process; the count
- * of turns in the queue tells, and then the claim is simply sent again.
+ * The holder can change between a claim and its answer. The queue's turns detect this, and the
+ * claim is sent again.
  *
- * Between a claim and the telling, the lease may end: the store was slow, or the process was
- * stopped. Then nobody is told to run; the claim is sent again, by the same attempt_id.
+ * The lease can lapse between a claim and step RUN, if the store was slow or the process was
+ * stopped. RUN is then not reported; the claim is sent again with the same attempt_id.
  */
 #include <assert.h>
 #include <string.h>
@@ -58,7 +58,7 @@ void hx_claim_ask(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 	hx_run_arm(run);
 }
 
-/* Out of the queue, and ask. */
+/* Take the run out of the queue and let it claim. */
 static void wake(struct hx_pump *pump, struct hx_key_queue *queue, struct hapax_run *run)
 {
 	hx_key_queue_step_out(queue, run);
@@ -102,7 +102,7 @@ void hx_key_queue_due(struct hx_pump *pump, struct hx_key_queue *queue)
 	hx_key_queue_wake_one(pump, queue);
 }
 
-/* When to ask again about a key that another process holds. */
+/* When to claim again a key that another process holds. */
 static int64_t next_look(const struct hapax_processor *processor, int64_t lease_left_ms)
 {
 	int64_t span_ms = processor->options.poll_ms;
@@ -135,8 +135,8 @@ void hx_claim_part(struct hx_pump *pump, struct hapax_run *run, enum hx_parting 
 }
 
 /*
- * The scout of a queue has its answer. Whoever waits in a queue other than the one that
- * decided has learned nothing, and sends the next.
+ * The scout of a queue has its answer. Waiters in any queue other than the one that decided have
+ * learned nothing and send the next scout.
  */
 static void return_scout(
 	struct hx_pump *pump, struct hapax_run *run, const struct hx_key_queue *decided)
@@ -161,7 +161,7 @@ static void note_holder(struct hapax_run *run, struct hapax_bytes owner)
 	run->answer.owner = hx_bytes(run->holder, size);
 }
 
-/* What the store said, as far as it is for the caller. */
+/* Copy the part of the store's answer that the caller may see. */
 static void note(struct hapax_run *run, const struct hapax_op *op, size_t index)
 {
 	struct hapax_answer *answer = &run->answer;
@@ -213,9 +213,9 @@ static void acquired(struct hx_pump *pump, struct hapax_run *run)
 }
 
 /*
- * The same claim once more, by the same attempt_id: if it is still ours we have it for a whole
- * lease, else we are told how things stand. A store that is always slower than the lease is
- * not asked for ever.
+ * Repeat the claim with the same attempt_id. If the run still holds it, the lease starts again;
+ * otherwise the answer says how things stand. Repeats are bounded: a store may always be slower
+ * than the lease.
  */
 static void ask_again(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
@@ -252,7 +252,7 @@ bool hx_claim_is_good(struct hx_pump *pump, struct hapax_run *run)
 		ask_again(pump, run, now_ms);
 		return false;
 	}
-	/* It came due while it waited to be told. */
+	/* The timer fired while the run waited for its step. */
 	if (run->timer.place == 0)
 		hx_run_arm(run);
 	return true;
@@ -284,7 +284,7 @@ static void in_progress(struct hx_pump *pump, struct hapax_run *run, size_t inde
 
 	run->answer.outcome = HAPAX_OUTCOME_IN_PROGRESS;
 	if (may_wait && queue->turns != run->keys[index].turns_seen) {
-		/* Whatever it was the scout of, it still is. */
+		/* It remains the scout of its queue. */
 		hx_claim_ask(pump, run, now_ms);
 		return;
 	}
@@ -298,7 +298,7 @@ static void in_progress(struct hx_pump *pump, struct hapax_run *run, size_t inde
 	}
 }
 
-/* The key is done or parked: so it is for all who wait. */
+/* The key is done or parked; this settles all waiters, too. */
 static void settled(struct hx_pump *pump, struct hapax_run *run, size_t index)
 {
 	struct hx_key_queue *queue = run->keys[index].queue;
@@ -312,7 +312,7 @@ static void settled(struct hx_pump *pump, struct hapax_run *run, size_t index)
 	hx_run_end(pump, run, HAPAX_OK);
 }
 
-/* It is done, and so it is for all who wait; only its result is not to be had. */
+/* The key is done, for all waiters, too; only its result cannot be read. */
 static void unreadable(struct hx_pump *pump, struct hapax_run *run, size_t index)
 {
 	struct hx_key_queue *queue = run->keys[index].queue;
@@ -329,7 +329,7 @@ static void mismatched(struct hx_pump *pump, struct hapax_run *run, size_t index
 	enum hapax_state state = run->keys[index].record.state;
 
 	if (run->options.on_mismatch == HAPAX_ON_MISMATCH_REJECT) {
-		/* Another payload's owner and error are nobody's business. */
+		/* A caller must not see the owner and error of a different payload. */
 		run->answer.owner = hx_bytes(NULL, 0);
 		run->answer.error = hx_bytes(NULL, 0);
 	} else {
@@ -348,8 +348,8 @@ static void mismatched(struct hx_pump *pump, struct hapax_run *run, size_t index
 }
 
 /*
- * What is stored cannot be read. Asked for its decision alone, the store tells whether the
- * key is done; one that is damaged as a whole does not. It is the same claim, repeated.
+ * The stored result cannot be read. Repeat the claim without asking for the result: the store then
+ * says whether the key is done, unless it is damaged as a whole.
  */
 static void ask_bare(struct hx_pump *pump, struct hapax_run *run)
 {
@@ -398,7 +398,7 @@ void hx_claim_answered(
 		failed(pump, run, verdict.status);
 		return;
 	}
-	/* Whether another payload's run is done stands in the record. */
+	/* Only the record says whether the run of the other payload is done. */
 	if (run->is_bare && verdict.outcome == HAPAX_OUTCOME_MISMATCH &&
 	    run->options.on_mismatch != HAPAX_ON_MISMATCH_REJECT) {
 		failed(pump, run, HAPAX_ERR_CORRUPT);
@@ -438,7 +438,7 @@ bool hx_claim_attach(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms
 	const struct hapax_run *holder = queue->holder;
 	struct hapax_answer *answer = &run->answer;
 
-	/* With several keys on either side it takes more than a look to compare payloads. */
+	/* Comparing payloads takes more than a look if either side has several keys. */
 	if (holder == NULL || holder->key_count != 1 || run->key_count != 1 ||
 	    now_ms >= run->wait_ends_ms || !is_same_payload(&run->keys[0], &holder->keys[0]))
 		return false;
@@ -475,12 +475,12 @@ void hx_claim_leave(struct hx_pump *pump, struct hapax_run *run)
 		stop_waiting(pump, run);
 	} else if (run->state == HX_RUN_CLAIMING) {
 		run->has_left = true;
-		/* Nothing is with the store: it waits to repeat its claim. */
+		/* The store has no operation of this run: it waits to repeat its claim. */
 		if (!run->is_asking && !run->is_listed)
 			failed(pump, run, HAPAX_ERR_UNAVAILABLE);
 	} else if (
 		run->state == HX_RUN_RUNNING && (run->steps & hx_step_bit(HAPAX_STEP_RUN)) != 0) {
-		/* It has the claim and has not been told yet: it need not be. */
+		/* It has the claim, but RUN is not reported yet: drop that step. */
 		run->has_left = true;
 		run->steps = 0;
 		run->processor->stats.running--;

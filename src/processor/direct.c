@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-/* With one key, an answer to fill in, and options that are the processor's or complete. */
+/* The processor's options, or those of the request completed in *room. NULL: invalid. */
 static const struct hapax_run_options *options_of(
 	const struct hapax_processor *processor, const struct hapax_request *request,
 	struct hapax_run_options *room)
@@ -46,7 +46,7 @@ static void fill(
 	direct->claim.sent_ms = hx_processor_now(processor);
 }
 
-/* What another payload is told, as on_mismatch says. */
+/* The outcome of a mismatch under on_mismatch. */
 static enum hapax_outcome outcome_of(
 	const struct hx_direct *direct, const struct hapax_run_options *options)
 {
@@ -123,7 +123,7 @@ enum hx_directly hx_direct_claim(
 	if (!processor->store->ops->is_synchronous || !processor->has_lease || options == NULL ||
 	    options->is_disabled || request->key_count != 0)
 		return HX_DIRECTLY_NOT;
-	/* Whether another payload has to wait stands in the record. */
+	/* Only the record says whether a different payload must wait. */
 	if (buf == NULL && options->wait_ms > 0 && options->on_mismatch != HAPAX_ON_MISMATCH_REJECT)
 		return HX_DIRECTLY_NOT;
 	fill(processor, request, options, direct, buf);
@@ -134,7 +134,7 @@ enum hx_directly hx_direct_claim(
 	if (direct->op.outcome == HAPAX_OUTCOME_ACQUIRED)
 		return HX_DIRECTLY_ACQUIRED;
 	outcome = outcome_of(direct, options);
-	/* Who may wait must be in queue before it asks, or it misses what it waits for. */
+	/* A run that may wait must join the queue before it claims, or it misses the wake-up. */
 	if (outcome == HAPAX_OUTCOME_IN_PROGRESS && options->wait_ms > 0)
 		return HX_DIRECTLY_NOT;
 	answer_from(direct, outcome, answer);
@@ -153,6 +153,6 @@ void hx_direct_release(struct hapax_processor *processor, const struct hx_direct
 		.error = HX_BYTES_LIT("out of memory"),
 	};
 
-	/* If that fails too, the lease ends it. */
+	/* If the release fails, too, the lease lapses. */
 	hapax_store_submit(processor->store, &op, 1, (struct hapax_completion){ignore, NULL});
 }

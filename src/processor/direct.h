@@ -12,7 +12,7 @@
 #include "processor/processor.h"
 #include "processor/run.h"
 
-/* What a direct claim needs to remember when it is ACQUIRED. */
+/* State of a direct claim that was ACQUIRED. */
 struct hx_direct {
 	struct hapax_op op;
 	struct hapax_record record;
@@ -21,22 +21,22 @@ struct hx_direct {
 };
 
 enum hx_directly {
-	HX_DIRECTLY_NOT,      /* nothing is known: begin a run */
+	HX_DIRECTLY_NOT,      /* no answer: begin a run */
 	HX_DIRECTLY_ANSWERED, /* answer is filled in; its bytes are in buf */
 	HX_DIRECTLY_ACQUIRED, /* begin a run with direct->claim */
 };
 
 /*
- * Ask the store for the claim on this thread, without the mutex and without a run, if
- * the store answers at once. Most requests are duplicates of what is done, and need
- * nothing else. request is complete. Without buf the answer has no bytes.
+ * Claim on this thread, without the mutex and without a run, if the store answers at once. Most
+ * requests are duplicates of finished work and need nothing else. request is complete. Without buf
+ * the answer has no bytes.
  */
 enum hx_directly hx_direct_claim(
 	struct hapax_processor *processor, const struct hapax_request *request,
 	const struct hx_run_origin *origin, struct hx_direct *direct, struct hapax_answer *answer,
 	struct hapax_buf *buf);
 
-/* No run could be begun with it: give it back. */
+/* Release a direct claim whose run could not begin. */
 void hx_direct_release(struct hapax_processor *processor, const struct hx_direct *direct);
 
 #endif

@@ -2,16 +2,15 @@
 /*
  * finish.c - from the end of the work to the end of the run.
  *
- *	outcome of the run                    asked of the store
+ *	outcome of the run                    operation
  *	ok, definitive                        complete
  *	transient                             release
  *	ambiguous, on_lapse retry             release
  *	ambiguous, on_lapse park              park
  *
- * What the store does not take is repeated until the lease ends by our count; with
- * the same token that does no harm. A complete is never turned into a release: the
- * work was done. Once an answer was lost, nothing but a success settles it, and the
- * end says UNCERTAIN.
+ * A refused operation is repeated until the lease lapses by our clock; the same token makes that
+ * harmless. A complete never becomes a release: the work was done. Once an answer was lost, only a
+ * success settles it; otherwise the run ends as UNCERTAIN.
  */
 #include <assert.h>
 #include <string.h>
@@ -41,8 +40,8 @@ void hx_finish_ask(struct hx_pump *pump, struct hapax_run *run)
 	run->state = HX_RUN_FINISHING;
 	hx_run_arm(run);
 	/*
-	 * A renewal on its way could come after a park and undo it: wait for its answer,
-	 * which leads back here.
+	 * A renewal in progress could arrive after a park and undo it. Wait for its answer, which
+	 * leads back here.
 	 */
 	if (run->is_asking || run->is_listed)
 		return;
@@ -109,7 +108,7 @@ void hx_finish_answered(
 		return;
 	}
 	now_ms = hx_processor_now(run->processor);
-	/* Full now is not full for ever: a result is worth waiting for. */
+	/* A full store may have room later, and a result is worth waiting for. */
 	if ((hx_claim_is_worth_repeating(verdict.status) || verdict.status == HAPAX_ERR_LIMIT) &&
 	    run->processor->has_lease && now_ms < run->lease_ends_ms) {
 		run->repeat_at_ms = now_ms + hx_claim_repeat_after(run, run->options.lease_ms / 10);
@@ -128,7 +127,7 @@ void hx_finish_due(struct hx_pump *pump, struct hapax_run *run)
 		hx_pump_ask(pump, run);
 }
 
-/* Copy what may be kept of the result. */
+/* Copy the part of the result that may be stored. */
 static void take_result(struct hapax_run *run, const struct hapax_result *result)
 {
 	memset(&run->result, 0, sizeof(run->result));
@@ -137,7 +136,7 @@ static void take_result(struct hapax_run *run, const struct hapax_result *result
 	run->result.result_class = run->answer.run_outcome == HAPAX_RUN_DEFINITIVE
 		? HAPAX_RESULT_DEFINITIVE
 		: HAPAX_RESULT_OK;
-	/* The caller gets the whole of it at the end, later ones what is kept. */
+	/* The caller gets the whole result at the end, duplicates the stored part. */
 	run->answer.result = run->result;
 	if (run->options.result_size_max != 0 &&
 	    run->result.body.size > run->options.result_size_max) {
@@ -164,7 +163,7 @@ static void finish(struct hx_pump *pump, const struct hapax_finish *finish)
 		hx_buf_clear(&run->error);
 		if (error.size > HX_ERROR_TEXT_SIZE_MAX)
 			error.size = HX_ERROR_TEXT_SIZE_MAX;
-		/* A failure without its text is a failure all the same. */
+		/* A failure without its text is still a failure. */
 		(void)hx_buf_append(&run->error, error.data, error.size);
 		run->answer.error = hapax_buf_bytes(&run->error);
 	}

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hapax_process.c - the core with a blocking shell: wrap any function.
+ * hapax_process.c - the blocking interface of the processor: wraps any function.
  *
- * A duplicate of what is done gets its answer without a lock and without a run, where
- * the store answers at once (direct.c). Else the caller's thread begins the run,
- * sleeps until it is decided, works, finishes and sleeps until the end. Steps are told
- * on whatever thread brings them about; they write into the call, which lives on the
- * caller's stack, and set its events. On a store that shares the caller's transaction
- * all of it stands between savepoints (tx.h).
+ * If the store answers at once, a duplicate of finished work gets its answer without a lock and
+ * without a run (direct.c). Otherwise the caller's thread begins the run, sleeps until it is
+ * decided, works, finishes, and sleeps until the end. Any thread may report a step. It writes into
+ * the call, on the caller's stack, and sets its events. On a store that shares the caller's
+ * transaction, all this happens between savepoints (tx.h).
  */
 #include "processor/hapax_process.h"
 
@@ -25,7 +24,7 @@
 #include "processor/processor.h"
 #include "processor/tx.h"
 
-/* Copy into buf, which has the room. */
+/* Copy into buf, which has room. */
 static struct hapax_bytes hapax_process_keep(struct hapax_buf *buf, struct hapax_bytes bytes)
 {
 	size_t place = buf->size;
@@ -44,7 +43,7 @@ static void leave_out(struct hapax_answer *answer)
 	answer->result.body = hx_bytes(NULL, 0);
 }
 
-/* What answer points at goes with the run: copy it, or leave it out where there is no room. */
+/* The run owns the bytes of answer: copy them, or omit those that do not fit. */
 static void keep_answer(struct hapax_call *call, const struct hapax_answer *answer)
 {
 	struct hapax_answer *kept = &call->answer;
@@ -108,7 +107,7 @@ static void fill_work(struct hapax_call *call, const struct hx_run_origin *origi
 	work->private_call = call;
 }
 
-/* Run the handler, and finish with what it left. */
+/* Run the handler and finish with its outcome. */
 static void work(
 	struct hapax_call *call, const struct hx_run_origin *origin, hapax_handler_fn *handler,
 	void *context)
@@ -127,8 +126,8 @@ static void work(
 	    HAPAX_OK)
 		return;
 	/*
-	 * The result, or the error's text, cannot be kept as it is. The work was done all the same: keep that it
-	 * was, and what it weighed.
+	 * The result, or the error's text, cannot be stored as it is. The work was done: store
+	 * that, and the size of the result.
 	 */
 	memset(&call->work.result, 0, sizeof(call->work.result));
 	call->work.error = hx_bytes(NULL, 0);
@@ -137,8 +136,8 @@ static void work(
 }
 
 /*
- * It was told to run, and this thread came to it too late: somebody else may run by now. It is
- * given back, and asked for anew as if nothing had been asked.
+ * This thread woke after its lease lapsed, so another run may hold the key. Release the claim and
+ * begin again from the start.
  */
 static enum hapax_status start_again(
 	struct hapax_call *call, struct hapax_processor *processor,
@@ -162,7 +161,7 @@ static enum hapax_status start_again(
 	return hx_processor_begin_one(processor, request, origin, NULL, err);
 }
 
-/* Wait for the right to run. Once more, when it came and this thread did not. */
+/* Wait for step RUN. Begin again if this thread woke too late for it. */
 static enum hapax_status wait_for_turn(
 	struct hapax_call *call, struct hapax_processor *processor,
 	const struct hapax_request *request, const struct hx_run_origin *origin,
@@ -225,7 +224,7 @@ static enum hapax_status conclude(
 			*err = call->tx->failure;
 		return call->tx->failure.status;
 	}
-	/* From the handler itself: where there is no buffer, the answer has no text. */
+	/* Straight from the handler: without a buffer the answer has no text. */
 	if (has_failed && call->work.error.size > 0)
 		return hx_error_set(
 			err, HAPAX_ERR_HANDLER, 0, "%.*s",
@@ -238,14 +237,14 @@ static enum hapax_status conclude(
 	return mine->status == HAPAX_OK ? HAPAX_OK : describe_failure(call, err);
 }
 
-/* Begin the run, with the claim if there is one already. */
+/* Begin the run, with the early claim if there is one. */
 static enum hapax_status start(
 	struct hapax_processor *processor, const struct hapax_request *request,
 	const struct hx_run_origin *origin, const struct hx_direct *direct, struct hapax_error *err)
 {
 	enum hapax_status status = HAPAX_OK;
 
-	/* In a caller's transaction nothing is ever due; but steps that wait for a tick need one. */
+	/* A shared transaction has no timers, but steps that wait for a tick need one. */
 	if (processor->options.wake == NULL &&
 	    (processor->has_lease ||
 	     (processor->options.flags & HAPAX_PROCESSOR_STEPS_IN_TICK) != 0))
@@ -282,7 +281,7 @@ enum hapax_status hx_processor_process(
 	mine.size = sizeof(mine);
 	mine.step = told;
 	mine.context = &call;
-	/* Without a buffer only who wants to know nothing else can do with less. */
+	/* Without a buffer, only a caller that wants no answer can claim directly. */
 	if (buf != NULL || (answer == NULL && processor->options.decided == NULL))
 		directly = hx_direct_claim(processor, &mine, origin, &direct, &call.answer, buf);
 	if (directly == HX_DIRECTLY_ANSWERED)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hapax_process.h - hapax_process(), for a request that a registration may have made.
+ * hapax_process.h - hapax_process() for a request that may come from a registration.
  */
 #ifndef HX_PROCESSOR_HAPAX_PROCESS_H
 #define HX_PROCESSOR_HAPAX_PROCESS_H

@@ -5,7 +5,7 @@
 
 #include "base/macros.h"
 
-/* The first row that has the status decides; the columns are of enum hx_http_status_of. */
+/* The first row that contains the status decides; the columns follow enum hx_http_status_of. */
 static const struct {
 	unsigned from, to;
 	enum hapax_run_outcome outcome[2];

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_status.h - what the status of an HTTP response means for the run that asked for it.
+ * http_status.h - maps the status of an HTTP response to the outcome of a run.
  *
- * The gateway, the proxy and the sources all hand work to HTTP services, and must agree on which
- * responses end a run. The rule is one table in http_status.c:
+ * The gateway, the proxy and the sources all send work to HTTP services and must agree on which
+ * responses end a run. One table in http_status.c has the rule:
  *
  *	2xx                         done
  *	3xx                         an event: transient; a request of the proxy: done
- *	401 403                     transient: an administrator will put it right
+ *	401 403                     transient: an administrator will fix it
  *	404                         an event: transient; a request of the proxy: definitive
- *	408 409 421 425 429         transient: another time or another place
- *	other 4xx                   definitive: it would be the same again
- *	5xx, and all that is not a status    transient
+ *	408 409 421 425 429         transient: a retry may succeed
+ *	other 4xx                   definitive: a retry would get the same answer
+ *	5xx, and invalid statuses   transient
  *
- * The proxy differs because its clients follow redirections and ask for things that are not there.
+ * The proxy differs because its clients follow redirects and ask for resources that do not exist.
  *
  *	outcome = hx_http_status_outcome(HX_HTTP_STATUS_OF_EVENT, NULL, response->status);
  *
@@ -25,16 +25,16 @@
 #include <hapax/processor.h>
 
 enum hx_http_status_of {
-	HX_HTTP_STATUS_OF_EVENT,   /* sent on by the gateway or a source */
-	HX_HTTP_STATUS_OF_REQUEST, /* of a client of the proxy */
+	HX_HTTP_STATUS_OF_EVENT,   /* forwarded by the gateway or a source */
+	HX_HTTP_STATUS_OF_REQUEST, /* from a client of the proxy */
 };
 
-/* The statuses that own has a word for. */
+/* The statuses that own can override. */
 enum { HX_HTTP_STATUS_MIN = 200, HX_HTTP_STATUS_MAX = 599 };
 
 /*
- * own: what is said instead, an enum hapax_run_outcome for each status from HX_HTTP_STATUS_MIN on,
- * or -1 where the table above has the word; NULL: it has it everywhere.
+ * own overrides the table: an enum hapax_run_outcome for each status from HX_HTTP_STATUS_MIN on, or
+ * -1 to use the table. NULL: always use the table.
  */
 enum hapax_run_outcome hx_http_status_outcome(
 	enum hx_http_status_of of, const signed char *own, unsigned status);

@@ -11,7 +11,7 @@
 
 enum {
 	BUCKETS_FIRST = 64,
-	/* As many as are kept for the next ones: a crowd that has gone gives its memory back. */
+	/* Spare queues to keep; after a burst, the rest is freed. */
 	SPARE_MAX = 4096,
 };
 
@@ -19,7 +19,7 @@ uint64_t hx_key_queues_hash(const struct hx_key_queues *queues, const struct hx_
 {
 	uint64_t hash = hx_siphash13(queues->hash_key, key->key.data, key->key.size);
 
-	/* Sums of odd multiples: the same text as tenant and as group is not the same. */
+	/* Odd multiples, so that swapping tenant and group changes the hash. */
 	hash += 3 * hx_siphash13(queues->hash_key, key->tenant.data, key->tenant.size);
 	hash += 5 * hx_siphash13(queues->hash_key, key->group.data, key->group.size);
 	return hash;
@@ -36,7 +36,7 @@ static struct hx_key_queue **bucket_of(const struct hx_key_queues *queues, uint6
 	return &queues->buckets[hash & (queues->bucket_count - 1)];
 }
 
-/* Longer chains are slower, not wrong: only the first buckets must be had. */
+/* Longer chains are slower, not wrong: only the first allocation must succeed. */
 static bool grow(struct hx_key_queues *queues)
 {
 	size_t count = queues->bucket_count == 0 ? BUCKETS_FIRST : queues->bucket_count * 2;
@@ -196,7 +196,7 @@ void hx_key_queue_wait(struct hx_key_queue *queue, struct hapax_run *run)
 {
 	struct hapax_run *after = queue->last;
 
-	/* A new one is the youngest; one that asked in vain is among the oldest. */
+	/* A new run is the youngest; a run that claimed in vain is among the oldest. */
 	if (after != NULL && after->sequence > run->sequence) {
 		after = NULL;
 		for (struct hapax_run *at = queue->first; at->sequence < run->sequence;

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * key_queue.h - the queue at a key: which run of this process holds it, which wait, in
- * which order.
+ * key_queue.h - the queue of a key: the run of this process that holds it, and its waiters.
  *
- * A queue is there as long as some run of this process has to do with its key, and
- * is found by the key's text, which it borrows from one of those runs. All runs
- * that ask for a key join its queue before they ask the store, so that nothing that
- * happens to the key in this process between question and answer is missed: its
- * number of turns tells.
+ * A queue exists as long as a run of this process uses its key. It is found by the key's text,
+ * which it borrows from one of those runs. A run joins the queue of its key before it asks the
+ * store. It therefore misses no change in this process between question and answer: turns counts
+ * them.
  *
  *  (1) A run waits in one queue at most, in the order of its sequence number.
- *  (2) holder is a run that was given the claim and has not finished, been fenced
- *      or let its lease lapse; without one the queue's timer asks again.
- *  (3) scout, if any, is a run that left the queue to ask on behalf of all in it.
+ *  (2) holder is a run that has the claim and has not finished, been fenced or let its lease lapse;
+ *      without a holder, the queue's timer claims again.
+ *  (3) scout, if any, is a run that left the queue to claim on behalf of all waiters.
  *
  * Threads: the processor's mutex is held.
  */
@@ -31,13 +29,13 @@ struct hx_run_key;
 
 struct hx_key_queue {
 	uint64_t hash;
-	struct hx_key_queue *next;  /* in its bucket, or among the free ones */
-	struct hx_run_key *members; /* runs that have to do with the key */
-	struct hapax_run *first;    /* those that wait, the oldest first */
+	struct hx_key_queue *next;  /* in its bucket or the free list */
+	struct hx_run_key *members; /* runs that use the key */
+	struct hapax_run *first;    /* waiters, the oldest first */
 	struct hapax_run *last;
 	struct hapax_run *holder;
 	struct hapax_run *scout;
-	uint64_t turns;        /* how often a run of this process gave the key up or settled it */
+	uint64_t turns;        /* how often a run of this process gave up or settled the key */
 	struct hx_timer timer; /* its context is NULL, unlike that of a run */
 };
 
@@ -54,22 +52,19 @@ void hx_key_queues_done(struct hx_key_queues *queues);
 
 uint64_t hx_key_queues_hash(const struct hx_key_queues *queues, const struct hx_run_key *key);
 
-/*
- * Make key a member of the queue of its text, a new one if there is none. False: no
- * memory.
- */
+/* Add key to the queue of its text; create the queue if needed. False: no memory. */
 bool hx_key_queues_join(
 	struct hx_key_queues *queues, struct hx_timer_heap *timers, struct hx_run_key *key);
 
-/* Undo it. The queue goes with its last member. */
+/* Undo hx_key_queues_join(). The last member frees the queue. */
 void hx_key_queues_quit(
 	struct hx_key_queues *queues, struct hx_timer_heap *timers, struct hx_run_key *key);
 
-/* The queue of a key; NULL: there is none. */
+/* The queue of a key, or NULL. */
 struct hx_key_queue *hx_key_queues_find(
 	const struct hx_key_queues *queues, const struct hx_run_key *key);
 
-/* wait in the queue, by age; and step out of it. */
+/* Wait in the queue, in order of age; and leave it. */
 void hx_key_queue_wait(struct hx_key_queue *queue, struct hapax_run *run);
 void hx_key_queue_step_out(struct hx_key_queue *queue, struct hapax_run *run);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lease.c - while a run works: renew, notice that the claim is lost, end its time.
+ * lease.c - while a run works: renew the lease, detect its loss, enforce max_run.
  *
- * The lease is renewed at a third of its length rather than near its end: two
- * renewals may be lost before the lease is, and a process that was paused learns
- * that it was fenced while it can still stop. A renewal whose answer was lost counts
- * as not made. A run is lapsed by its own count before it is by the store's, and one
- * that lapsed may still be renewed as long as nobody took over.
+ * The lease is renewed after a third of its length, not near its end. Two renewals may fail before
+ * it lapses, and a paused process learns that it was fenced while it can still stop. A renewal
+ * whose answer was lost counts as failed. A run lapses by its own clock before it does by the
+ * store's. A lapsed run may still renew if no other run took over.
  */
 #include <assert.h>
 
@@ -94,7 +93,7 @@ static void not_renewed(struct hapax_run *run)
 {
 	int64_t now_ms = hx_processor_now(run->processor);
 
-	/* Overdue while the renewal was on its way: there is nothing left to ask for. */
+	/* Overdue while the renewal was in progress: nothing is left to ask. */
 	if (run->is_overdue && run->options.on_lapse != HAPAX_ON_LAPSE_PARK)
 		return;
 	run->renew_at_ms = now_ms + hx_claim_repeat_after(run, run->options.lease_ms / 10);
@@ -111,7 +110,7 @@ void hx_lease_answered(struct hx_pump *pump, struct hapax_run *run, struct hx_ve
 		parked(pump, run);
 	else
 		renewed(pump, run);
-	/* The work ended while we asked. */
+	/* The work ended during the renewal. */
 	if (run->state == HX_RUN_FINISHING)
 		hx_finish_ask(pump, run);
 	else
@@ -139,7 +138,7 @@ static void lapsed(struct hx_pump *pump, struct hapax_run *run)
 void hx_lease_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
 	assert(run->state == HX_RUN_RUNNING);
-	/* Nothing runs yet, and nothing is to be asked or told before it does: hx_claim_is_good(). */
+	/* The work has not started; hx_claim_is_good() checks the lease before it does. */
 	if (run->steps & hx_step_bit(HAPAX_STEP_RUN))
 		return;
 	if (!run->is_overdue && !run->is_fenced && now_ms >= run->overdue_at_ms)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * processor.c - making and freeing, options, and the passing of time.
+ * processor.c - creates and frees a processor; options, timers and ticks.
  */
 #include "processor/processor.h"
 
@@ -20,10 +20,10 @@
 #define POLL_MS_DEFAULT    100
 #define TIMEOUT_MS_DEFAULT 5000
 
-/* Long enough for what people call slow, short enough that a hung run is noticed. */
+/* Long enough for slow work, short enough to notice a hung run. */
 #define MAX_RUN_MS_DEFAULT (15 * HX_MS_PER_MIN)
 
-/* Consumers that share a transaction see redeliveries from as long as brokers keep messages. */
+/* Consumers that share a transaction see redeliveries for as long as brokers keep messages. */
 #define TTL_MS_TRANSACTION (7 * HX_MS_PER_DAY)
 
 static bool span_is_valid(int64_t span_ms, int64_t span_ms_max, int64_t open_end)
@@ -72,7 +72,7 @@ enum hapax_status hx_run_options_complete(
 		complete.ttl_ms = processor->has_lease ? HX_TTL_MS_DEFAULT : TTL_MS_TRANSACTION;
 	if (complete.max_run_ms == 0)
 		complete.max_run_ms = MAX_RUN_MS_DEFAULT;
-	/* What waits for a transaction of its own thread waits for ever. */
+	/* A run that waited for a transaction of its own thread would wait forever. */
 	if (!processor->has_lease)
 		complete.wait_ms = 0;
 	*ret_options = complete;
@@ -122,7 +122,7 @@ static enum hapax_status take_options(
 	return hx_run_options_complete(processor, &run, &mine->run, err);
 }
 
-/* The store says that a record came to an end, perhaps by another process. */
+/* The store reports that a record ended, perhaps by another process. */
 static void on_event(
 	struct hapax_bytes tenant, struct hapax_bytes group, struct hapax_bytes key, void *context)
 {
@@ -134,7 +134,7 @@ static void on_event(
 	hx_mutex_lock(&processor->mutex);
 	now_ms = hx_processor_now(processor);
 	queue = hx_key_queues_find(&processor->queues, &name);
-	/* Who is about to wait asks again; who waits is woken as by its timer. */
+	/* A run about to wait claims again; a waiter wakes as if its timer had fired. */
 	if (queue != NULL)
 		queue->turns++;
 	if (queue != NULL && queue->first != NULL && queue->holder == NULL &&
@@ -214,7 +214,7 @@ void hapax_processor_free(struct hapax_processor *processor)
 	if (processor == NULL)
 		return;
 	hx_mutex_lock(&processor->mutex);
-	/* The thread that told the last END may still be on its way out. */
+	/* The thread that reported the last END may still be returning. */
 	while (processor->pumps > 0)
 		hx_cond_wait(&processor->idle, &processor->mutex);
 	assert(processor->stats.open == 0 && "freed while runs were open");
@@ -275,7 +275,7 @@ static void do_what_is_due(struct hx_pump *pump, int64_t now_ms)
 
 int64_t hapax_processor_tick(struct hapax_processor *processor)
 {
-	/* Steps bring about steps; after so many rounds the caller's loop gets a turn. */
+	/* Steps cause more steps; after so many rounds the caller's loop gets a turn. */
 	enum { ROUNDS_MAX = 16 };
 	struct hx_pump pump;
 	int64_t next_ms;
@@ -294,7 +294,7 @@ int64_t hapax_processor_tick(struct hapax_processor *processor)
 			break;
 		hx_mutex_unlock(&processor->mutex);
 	}
-	/* At once is now, not the beginning of time: callers subtract. */
+	/* Return now, not 0, for "at once": callers subtract. */
 	next_ms = processor->tell.first != NULL ? now_ms : hx_timer_heap_next(&processor->timers);
 	processor->is_ticking = false;
 	processor->is_wake_due = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * processor_names.c - the words of the processor.
+ * processor_names.c - names of the processor's constants.
  */
 #include <hapax/processor.h>
 

@@ -53,7 +53,7 @@ void hx_pump_tell(struct hx_pump *pump, struct hapax_run *run, enum hapax_step s
 {
 	struct hx_pump *target = pump->target;
 
-	/* Who runs or has ended need not be told any more that it waited, or what it lost. */
+	/* RUN and END make earlier steps about waiting and loss obsolete. */
 	if (step == HAPAX_STEP_END)
 		run->steps = 0;
 	if (step == HAPAX_STEP_RUN)
@@ -69,7 +69,7 @@ void hx_pump_tell(struct hx_pump *pump, struct hapax_run *run, enum hapax_step s
 	HX_LIST_ADD(&target->tell, run, tell_next);
 }
 
-/* The first step that is to be told, taken off, or 0. */
+/* Remove and return the first pending step, or 0. */
 static enum hapax_step take_step(struct hapax_run *run)
 {
 	for (enum hapax_step step = HAPAX_STEP_WAIT; step <= HAPAX_STEP_END; step++) {
@@ -105,9 +105,8 @@ static void report_decision(const struct hapax_run *run, const struct hapax_answ
 }
 
 /*
- * Locks: the mutex is held, but not while the step is told. While it is told the run
- * may go on, and its claim be asked for anew; so what is told before the end carries
- * a copy of the one text it needs, and no other.
+ * Locks: the mutex is held, but not during the step. The run may continue meanwhile and claim
+ * again. A step before END therefore carries a copy of the one text it needs, and no other.
  */
 static void tell_step(struct hapax_run *run, enum hapax_step step)
 {
@@ -134,7 +133,7 @@ static void tell(struct hx_pump *pump, struct hapax_run *run)
 
 	assert(run->is_telling);
 	while ((step = take_step(run)) != 0) {
-		/* Whatever it waited for, it waited: a lease that is over is no right to run. */
+		/* The step waited, whatever the reason; a lapsed lease does not permit a run. */
 		if (step == HAPAX_STEP_RUN && !hx_claim_is_good(pump, run))
 			continue;
 		tell_step(run, step);
@@ -158,7 +157,7 @@ void hx_pump_tell_waiting(struct hx_pump *pump)
 	}
 }
 
-/* Questions first: what they bring about is told together. */
+/* Questions first: the steps that they cause are then reported together. */
 static void work_off(struct hx_pump *pump)
 {
 	struct hapax_processor *processor = pump->processor;
@@ -196,7 +195,7 @@ void hx_pump_leave(struct hx_pump *pump)
 		processor->is_wake_due = true;
 	wakes = processor->is_wake_due && !processor->is_ticking;
 	if (wakes) {
-		/* Once is enough until it has come. */
+		/* One wake-up is enough until the tick comes. */
 		processor->is_wake_due = false;
 		processor->tick_at_ms = INT64_MIN;
 	}

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registry.c - a table of handlers by the type of the event, each with its key
- * strategy and options: what others write as a decorator.
+ * registry.c - a table of handlers by event type, each with a key strategy and options.
  *
- * The rows are copied, sorted by type, and do not change afterwards. Scratch buffers
- * for making keys are kept for the next call.
+ * It does the job of a decorator in other languages. The rows are copied, sorted by type, and do
+ * not change afterwards. Scratch buffers for making keys are kept for the next call.
  */
 #include <assert.h>
 #include <string.h>
@@ -18,17 +17,17 @@
 #include "processor/processor.h"
 
 enum {
-	/* As many rows as anybody writes; found by halving. */
+	/* More rows than any program needs; found by binary search. */
 	ROWS_MAX = 65536,
-	/* 40 times the largest body that doors take, which is always enough. */
+	/* 40 times the largest body that doors accept, which is always enough. */
 	SCRATCH_BYTES_MAX = 40 * 16 * 1024 * 1024,
 	SPARE_MAX = 64,
-	/* What events of some 25 KB need; more is rare, and goes back with the call. */
+	/* Enough for events of about 25 KB; larger buffers are rare and freed after the call. */
 	KEPT_BYTES_MAX = 1024 * 1024,
 };
 
 struct row {
-	char *type; /* NULL: every type that has no row of its own; the last one then */
+	char *type; /* NULL: every type without a row of its own; the last row */
 	unsigned flags;
 	struct hapax_key_strategy *strategy; /* NULL: unprotected */
 	struct hapax_key_strategy *shadow;
@@ -40,7 +39,7 @@ struct row {
 struct hapax_registry {
 	struct hapax_processor *processor;
 	struct row *rows;
-	size_t count; /* of rows with a type */
+	size_t count; /* rows with a type */
 	struct row *rest;
 	struct hx_mutex mutex;
 	struct hapax_buf *spare[SPARE_MAX]; /* Locks: mutex */
@@ -114,7 +113,7 @@ static bool read_row(
 	return ret->size == size;
 }
 
-/* Where a type stands, or would: the first row that is not below it. */
+/* The position of a type: the first row that is not below it. */
 static size_t find_place(const struct hapax_registry *registry, struct hapax_bytes type)
 {
 	size_t low = 0;
@@ -131,7 +130,7 @@ static size_t find_place(const struct hapax_registry *registry, struct hapax_byt
 	return low;
 }
 
-/* Put a row that was made to its place. False: there is one of that type already. */
+/* Move a row to its position. False: the type already has a row. */
 static bool insert(struct hapax_registry *registry, struct row *room, struct row row)
 {
 	size_t place;
@@ -203,7 +202,7 @@ enum hapax_status hapax_registry_new(
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
 	registry->processor = processor;
 	hx_mutex_init(&registry->mutex);
-	/* One more: the row without a type stands apart, behind the others. */
+	/* One more: the row without a type comes after the others. */
 	registry->rows = hx_alloc_zero(count + 1, sizeof(*registry->rows));
 	if (registry->rows == NULL) {
 		hapax_registry_free(registry);
@@ -274,7 +273,7 @@ static const struct row *find_row(const struct hapax_registry *registry, struct 
 	return registry->rest;
 }
 
-/* The keys of the event: the row's, and what its shadow would make of it. */
+/* The keys of the event: that of the row and that of its shadow. */
 struct keys {
 	struct hapax_key key;
 	struct hapax_key shadow;
@@ -298,7 +297,7 @@ static enum hapax_status make_keys(
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory; nothing ran");
 	if (row->strategy != NULL)
 		status = hapax_key_make(row->strategy, event, scratch, &keys->key, err);
-	/* A shadow that fails says nothing; it must never be why an event is refused. */
+	/* A failing shadow is ignored; it must never cause the refusal of an event. */
 	if (status == HAPAX_OK && row->shadow != NULL)
 		keys->has_shadow =
 			hapax_key_make(row->shadow, event, scratch, &keys->shadow, NULL) ==
@@ -332,7 +331,10 @@ enum hapax_status hapax_registry_process(
 	if (status != HAPAX_OK)
 		return status;
 	options = row->options;
-	/* A part was missing, and the strategy says pass: it runs, and is told that nothing protects it. */
+	/*
+	 * A part is missing and the strategy says pass: run, and report that the run is
+	 * unprotected.
+	 */
 	if (keys.key.kind == HAPAX_KEY_NONE)
 		options.is_disabled = 1;
 	request.tenant = hx_bytes(keys.key.tenant, keys.key.tenant_size);

@@ -11,9 +11,9 @@
 #include "processor/processor.h"
 
 enum {
-	/* What a run in the pool may keep: thousands of them must fit in memory. */
+	/* Memory that a run in the pool may keep: there may be thousands. */
 	KEPT_BYTES_MAX = 4 * 1024,
-	/* And so many runs: a crowd that has gone gives its memory back. */
+	/* Runs in the pool; after a burst, the rest is freed. */
 	POOL_MAX = 4096,
 	TEXT_BYTES_MAX = 1024 * (HX_KEY_SIZE_MAX + 2 * HX_SCOPE_PART_SIZE_MAX) + HX_OWNER_SIZE_MAX,
 };
@@ -58,7 +58,7 @@ static bool make_room(struct hapax_run *run, size_t key_count)
 	return true;
 }
 
-/* Everything but what it owns and where it is kept. */
+/* Reset everything except owned memory and list links. */
 static void reset(struct hapax_run *run)
 {
 	size_t kept = offsetof(struct hapax_run, sequence);
@@ -160,7 +160,7 @@ void hx_runs_free(struct hapax_processor *processor)
 	processor->pool_count = 0;
 }
 
-/* Append to the reserved text, and return where it lies now. */
+/* Append to the reserved text and return the copy. */
 static struct hapax_bytes copy_text(struct hapax_run *run, struct hapax_bytes bytes)
 {
 	struct hapax_bytes copy = {run->text.data + run->text.size, bytes.size};
@@ -230,7 +230,7 @@ static void sift_down(struct hx_run_key *keys, size_t at, size_t count)
 	}
 }
 
-/* Heapsort: qsort() may allocate, and a thousand keys are too many for pairs. */
+/* Heapsort: qsort() may allocate, and a thousand keys are too many for a quadratic sort. */
 static void sort(struct hx_run_key *keys, size_t count)
 {
 	for (size_t i = count / 2; i > 0; i--)

@@ -4,18 +4,17 @@
  *
  *	CLAIMING ──► RUNNING ──► FINISHING ──► ENDED
  *	  │  ▲
- *	  ▼  │ woken, or the holder's lease may have ended
+ *	  ▼  │ woken, or the holder's lease may have lapsed
  *	WAITING
  *
- *  (1) At most one group of operations of a run is with the store at a time
- *      (is_asking). What it asks depends on the state: claim; renew or, when
- *      overdue, park; complete, release or park.
- *  (2) A step is told by one thread at a time (is_telling), without the mutex, the
- *      steps in the order of their numbers. END is the last, and frees the run.
- *  (3) attempt_id is new for each question, and kept for its repetitions.
- *  (4) What is copied from the request does not move while the run lives.
+ *  (1) At most one group of operations of a run is in progress at a time (is_asking). Its question
+ *      depends on the state: claim; renew or, when overdue, park; complete, release or park.
+ *  (2) One thread at a time reports a step (is_telling), without the mutex, in the order of the
+ *      step numbers. END is the last and frees the run.
+ *  (3) Each question gets a new attempt_id; its repetitions keep it.
+ *  (4) The copy of the request does not move while the run lives.
  *
- * Threads: the processor's mutex is held, except in the tell of pump.c.
+ * Threads: the processor's mutex is held, except while pump.c reports a step.
  */
 #ifndef HX_PROCESSOR_RUN_H
 #define HX_PROCESSOR_RUN_H
@@ -50,38 +49,38 @@ struct hx_run_key {
 	unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE];
 	size_t index; /* in the request: they are sorted here */
 
-	struct hx_key_queue *queue; /* of which it is a member, or NULL */
+	struct hx_key_queue *queue; /* its queue, or NULL */
 	struct hx_run_key *member_next;
 	struct hx_run_key *member_back;
-	uint64_t turns_seen; /* of the queue, when the claim was sent */
+	uint64_t turns_seen; /* turns of the queue when the claim was sent */
 
 	struct hapax_record record; /* as the last claim found it */
 	struct hapax_buf buf;       /* its bytes */
 };
 
-/* What a decision is reported with, when a registration made the request. */
+/* Added to the report of a decision if a registration made the request. */
 struct hx_run_origin {
 	const struct hapax_event *event;
 	const struct hapax_key *shadow;
 };
 
 struct hapax_run {
-	/* What stays from one use to the next. */
+	/* These fields survive from one use to the next. */
 	struct hapax_processor *processor;
 	struct hx_run_key *keys;
 	size_t key_capacity;
 	struct hapax_buf text; /* tenant, group, key and owner */
 	struct hapax_buf error;
-	struct hapax_run *all_next; /* every run there is */
+	struct hapax_run *all_next; /* in the list of all runs */
 	struct hapax_run *all_back;
 
 	/*
-	 * A copy: a new claim may be on its way, and write into the record, while the
-	 * step that names the holder is still to be told.
+	 * A copy: a new claim may overwrite the record before the step that names the holder is
+	 * reported.
 	 */
 	unsigned char holder[HX_OWNER_SIZE_MAX];
 
-	/* The rest is zeros at the beginning, or as reset() says. */
+	/* The rest is zero at first, or set by reset(). */
 	uint64_t sequence; /* age: smaller is older */
 	enum hx_run_state state;
 	struct hapax_run_options options; /* complete */
@@ -91,17 +90,17 @@ struct hapax_run {
 	struct hapax_bytes owner;
 	size_t key_count; /* 0: unprotected */
 
-	unsigned steps; /* 1 << enum hapax_step: to be told */
+	unsigned steps; /* 1 << enum hapax_step: to be reported */
 	bool is_telling;
 	bool is_asking;
 	bool is_listed;        /* in a pump's list of questions */
-	bool is_side_question; /* it is the lease that is asked about */
+	bool is_side_question; /* the question is about the lease */
 	bool is_named;         /* seen in a list of runs that is being checked */
 
-	bool is_bare; /* the claim asks for the decision alone, without what is stored */
+	bool is_bare; /* claim only the decision, without the stored result */
 	bool has_waited;
 	bool has_left;
-	bool is_late;      /* a claim of it was over before it could run: it was asked for again */
+	bool is_late;      /* a claim lapsed before RUN, and was repeated */
 	bool is_uncertain; /* an answer to the current question was lost */
 	bool is_overdue;
 	bool is_lapsed;
@@ -112,13 +111,13 @@ struct hapax_run {
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 	uint64_t token;
 	uint32_t attempt;
-	enum hapax_op_type question; /* to ask, or being asked */
-	size_t wait_index;           /* WAITING: the key in whose queue it stands */
+	enum hapax_op_type question; /* to ask, or in progress */
+	size_t wait_index;           /* WAITING: the key in whose queue it waits */
 	unsigned repeats;            /* of the current question */
 	int64_t sent_ms;             /* when the current question was last sent */
 
 	struct hx_timer timer; /* its context is the run */
-	int64_t repeat_at_ms;  /* the current question; or NEVER */
+	int64_t repeat_at_ms;  /* of the current question; or NEVER */
 	int64_t give_up_at_ms; /* CLAIMING: no repetition after it */
 	int64_t wait_ends_ms;  /* CLAIMING and WAITING */
 	int64_t lease_ends_ms; /* RUNNING and FINISHING */
@@ -126,13 +125,13 @@ struct hapax_run {
 	int64_t overdue_at_ms; /* RUNNING; or NEVER */
 
 	struct hapax_answer answer;
-	struct hapax_result result; /* finish: with class, and without what is too large */
+	struct hapax_result result; /* finish: with class, without a result that is too large */
 
 	struct hapax_run *list_next; /* in a pump's list of questions */
 	struct hapax_run *tell_next; /* in a pump's or the processor's list of steps */
 	struct hapax_run *wait_next;
 	struct hapax_run *wait_back;
-	struct hapax_run *pool_next; /* among the free ones */
+	struct hapax_run *pool_next; /* in the pool */
 };
 
 static inline unsigned hx_step_bit(enum hapax_step step)
@@ -140,16 +139,15 @@ static inline unsigned hx_step_bit(enum hapax_step step)
 	return 1U << (unsigned)step;
 }
 
-/* A run from the pool, with room for key_count keys, or NULL: no memory. */
+/* A run from the pool with room for key_count keys, or NULL: no memory. */
 struct hapax_run *hx_run_take(struct hapax_processor *processor, size_t key_count);
 
-/* Back to the pool, or freed when that is full; its keys have quit their queues. */
+/* Return to the pool, or free if that is full. Its keys have quit their queues. */
 void hx_run_give(struct hapax_run *run);
 
-/* Free all there are. */
 void hx_runs_free(struct hapax_processor *processor);
 
-/* Copy keys, as many as the run has room for, and owner. NO_MEMORY, or INVALID: a key twice. */
+/* Copy the keys that the run has room for, and owner. NO_MEMORY, or INVALID: duplicate key. */
 enum hapax_status hx_run_fill(
 	struct hapax_run *run, const struct hapax_request_key *keys, struct hapax_bytes owner,
 	struct hapax_error *err);
@@ -157,7 +155,7 @@ enum hapax_status hx_run_fill(
 /* The name of a tenant or group: empty is "default". */
 struct hapax_bytes hx_run_name(struct hapax_bytes name);
 
-/* Arm the run's timer for the next thing that is due in its state. */
+/* Arm the run's timer for the next event that is due in its state. */
 void hx_run_arm(struct hapax_run *run);
 
 #endif

@@ -10,7 +10,7 @@ void hx_ticker_init(struct hx_ticker *ticker)
 	hx_cond_init(&ticker->changed);
 }
 
-/* When a moment of the processor's clock comes, on the clock that threads sleep by. */
+/* Convert a time of the processor's clock to the clock that threads sleep by. */
 static int64_t deadline_of(const struct hapax_processor *processor, int64_t at_ms)
 {
 	int64_t span_ms;

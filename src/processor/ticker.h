@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ticker.h - the thread that ticks for callers who have no loop.
+ * ticker.h - the thread that ticks for callers without an event loop.
  *
  * Threads: any.
  */
@@ -24,13 +24,12 @@ struct hx_ticker {
 
 void hx_ticker_init(struct hx_ticker *ticker);
 
-/* Start it, if it does not run yet. */
+/* Start it unless it runs. */
 enum hapax_status hx_ticker_start(struct hapax_processor *processor, struct hapax_error *err);
 
-/* Tick soon. */
 void hx_ticker_wake(struct hx_ticker *ticker);
 
-/* Stop it, if it runs, and free what it has. */
+/* Stop it if it runs, and free its memory. */
 void hx_ticker_done(struct hx_ticker *ticker);
 
 #endif

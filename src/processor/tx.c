@@ -38,7 +38,7 @@ enum hapax_run_outcome hx_tx_handle(
 			ending = HAPAX_SAVEPOINT_KEEP;
 		status = hx_store_savepoint(tx->store, ending, &err);
 	}
-	/* What the handler did wrong is its failure, and undone; all else is a failure of ours. */
+	/* An error of the handler is its failure and is undone; any other error is ours. */
 	if (status != HAPAX_OK && status != HAPAX_ERR_INVALID)
 		tx->failure = err;
 	else
