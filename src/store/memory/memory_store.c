@@ -2,8 +2,7 @@
 /*
  * memory_store.c - "memory:", the index without files.
  *
- * Every operation is decided on the caller's thread before submit returns
- * (index/index_run.c).
+ * The caller's thread decides every operation before submit returns (index/index_run.c).
  */
 #include "store/memory/memory_store.h"
 
@@ -39,7 +38,7 @@ static const struct hapax_store_ops memory_ops = {
 struct memory_store {
 	struct hapax_store base;
 	struct hx_index *index;
-	const struct hapax_clock *clock; /* this process's own, so a cheap one will do */
+	const struct hapax_clock *clock; /* used by this process only, so a cheap clock is enough */
 	struct hx_clock_mark mark;
 };
 
@@ -64,8 +63,7 @@ static struct hx_work_context context_of(struct memory_store *memory)
 			{
 				.now_ms = now_of(memory),
 				.result_size_max = options->result_size_max,
-				.fresh_token =
-					HX_TOKEN_MAX, /* stands for the one that is taken later */
+				.fresh_token = HX_TOKEN_MAX, /* taken later */
 			},
 		.parked_max = options->parked_max,
 	};
@@ -80,7 +78,7 @@ static void memory_submit(
 	struct hx_index_key key;
 	struct hx_work_context context;
 
-	/* For one operation alone: let its bucket come while the clock is read. */
+	/* Prefetch the bucket of a single operation while the clock is read. */
 	if (is_single) {
 		hx_index_key_init(memory->index, &key, ops[0].private_scope, ops[0].key);
 		hx_index_prefetch_bucket(&key);
@@ -102,7 +100,7 @@ struct scan {
 	void *context;
 };
 
-/* Here every result is in its record. */
+/* Every result is in its record. */
 static int hand_out(
 	const struct hapax_record *record, const struct hx_elsewhere *elsewhere, void *context)
 {
@@ -131,7 +129,7 @@ static enum hapax_status memory_stats(
 {
 	struct memory_store *memory = memory_of(store);
 
-	(void)each; /* the rows are kept by the core, since the table has no count */
+	(void)each; /* the core keeps the rows, since the table has no count */
 	(void)context;
 	(void)err;
 	stats->now_ms = now_of(memory);
@@ -160,9 +158,9 @@ static void memory_close(struct hapax_store *store)
 }
 
 /*
- * Tokens begin at the time in microseconds: whoever keeps the largest token he has
- * seen is not fooled by a store that began anew, as long as the wall clock has not
- * gone back and fewer than a million tokens a second were given out.
+ * Tokens begin at the time in microseconds. A caller that remembers its largest token stays
+ * correct after a restart, unless the wall clock went back or a million tokens a second were
+ * granted.
  */
 static uint64_t first_token(const struct hapax_clock *clock)
 {
